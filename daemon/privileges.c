@@ -59,7 +59,8 @@ static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 		.files = "/dev/net/tun, /proc/sys/net",
 		.why = "to hold the kernel interfaces, and give them addresses and the settings of "
 		       "a router"},
-	[BP_PRIV_LOW_PORT] = {CONTROL, "phd.listen or a loader of matrices below port 1024",
+	[BP_PRIV_LOW_PORT] = {CONTROL,
+		"health_devices.listen or a loader of matrices below port 1024",
 		CAPS(CAP_NET_BIND_SERVICE), .files = "", .why = "to open the port"},
 	[BP_PRIV_PUBLISH] = {CONTROL, "everything else", .files = "", .why = ""},
 };

@@ -36,9 +36,9 @@ health_ports() {
 health_section() {
 	health_is_there || return 0
 	cat <<-END
-		phd:
+		health_devices:
 		  store: {path: $state/biplane/phd.db}
-		  cse: {address: 10.5.0.2, coap: 5683, path: "cse-in/{system_id}/{object}"}
+		  cse: {coap: "coap://10.5.0.2:5683", path: "cse-in/{system_id}/{object}"}
 	END
 }
 

@@ -62,7 +62,8 @@ static void controlplane(void)
 static void health_devices(void)
 {
 	puts("\n## What `show planes` counts of health devices\n\n"
-	     "Where there is a section phd: the control plane's words, by their keys, written once "
+	     "Where there is a section health_devices: the control plane's words, by their keys, "
+	     "written once "
 	     "a "
 	     "second.\n"
 	     "They outlive it with the segment; one that is killed takes what it counted in its "

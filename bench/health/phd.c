@@ -30,12 +30,13 @@ void bench_phd_configuration(const struct bench_phd *p, FILE *f)
 	const uint32_t room = p->store != NULL ? NEWCOMERS : SESSIONS_MIN;
 
 	fprintf(f,
-		"phd:\n  listen: {udp: %u, tcp: 0}\n  sessions: %u\n  instances: %s\n"
-		"  cse: {address: " BENCH_CSE "}\n",
+		"health_devices:\n  listen: {udp_port: %u, tcp_port: off}\n  max_sessions: %u\n  "
+		"content_instance_per: %s\n"
+		"  cse: {coap: \"coap://" BENCH_CSE "\"}\n",
 		BENCH_PHD_LISTEN, p->sessions < room ? room : p->sessions,
 		p->each ? "object" : "report");
 	if (p->store != NULL)
-		fprintf(f, "  limits: {associations: 1000000}\n  store: {path: \"%s\"}\n",
+		fprintf(f, "  limits: {association_rate: 1000000}\n  store: {path: \"%s\"}\n",
 			p->store);
 }
 

@@ -81,9 +81,9 @@ static struct bp_config *configure(const struct options *o)
 	fprintf(f,
 		"name: bench\nports:\n"
 		"  - {name: devices, device: net_null0, routed: {addresses: [10.0.0.1/24]}}\n"
-		"phd:\n  listen: {udp: %u, tcp: 0}\n  sessions: %u\n"
-		"  limits: {associations: 1000000}\n  store: {path: %s/phd.db}\n"
-		"  cse: {address: " CSE "}\n",
+		"health_devices:\n  listen: {udp_port: %u, tcp_port: off}\n  max_sessions: %u\n"
+		"  limits: {association_rate: 1000000}\n  store: {path: %s/phd.db}\n"
+		"  cse: {coap: \"coap://" CSE "\"}\n",
 		BENCH_MANAGER_PORT, SESSIONS_MAX, o->directory);
 	fclose(f);
 	c = bench_phd_lab_config(text);

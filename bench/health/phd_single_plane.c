@@ -290,7 +290,7 @@ void bench_single_plane_run(
 	point_heads(g);
 	g->devices = udp_socket("10.0.0.1", BENCH_MANAGER_PORT, NULL, 0);
 	g->cse = udp_socket(BENCH_PHD_SOURCE, bp_config_phd(c)->cse.source_ports[0], BENCH_CSE,
-		bp_config_phd(c)->cse.coap);
+		bp_config_phd(c)->cse.coap_port);
 	atomic_store(&n->ready, 1);
 	for (;;) {
 		const int got = recvmmsg(g->devices, g->in, BATCH, MSG_WAITFORONE, NULL);

@@ -37,8 +37,9 @@
 static const char configuration[] =
 	"name: bench\nports:\n"
 	"  - {name: devices, device: net_null0, routed: {addresses: [10.0.0.1/24]}}\n"
-	"phd:\n  listen: {udp: 6024, tcp: 0}\n  instances: report\n"
-	"  limits: {associations: 1000000}\n  cse: {address: 10.3.0.20}\n";
+	"health_devices:\n  listen: {udp_port: 6024, tcp_port: off}\n  content_instance_per: "
+	"report\n"
+	"  limits: {association_rate: 1000000}\n  cse: {coap: \"coap://10.3.0.20\"}\n";
 
 struct sender {
 	int fd;

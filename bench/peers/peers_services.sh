@@ -105,12 +105,12 @@ service_config() {
 		;;
 	health)
 		cat <<-END
-			phd:
-			  listen: {udp: 6024, tcp: 0}
-			  instances: report
-			  limits: {associations: 1000000}
+			health_devices:
+			  listen: {udp_port: 6024, tcp_port: off}
+			  content_instance_per: report
+			  limits: {association_rate: 1000000}
 			  store: {path: $state/biplane/phd.db}
-			  cse: {address: 10.3.0.20}
+			  cse: {coap: "coap://10.3.0.20"}
 		END
 		;;
 	esac

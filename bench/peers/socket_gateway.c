@@ -46,8 +46,9 @@ static void health(void)
 	static const char configuration[] =
 		"name: bench\nports:\n"
 		"  - {name: devices, device: net_null0, routed: {addresses: [10.0.0.1/24]}}\n"
-		"phd:\n  listen: {udp: 6024, tcp: 0}\n  instances: report\n"
-		"  limits: {associations: 1000000}\n  cse: {address: 10.3.0.20}\n";
+		"health_devices:\n  listen: {udp_port: 6024, tcp_port: off}\n  "
+		"content_instance_per: report\n"
+		"  limits: {association_rate: 1000000}\n  cse: {coap: \"coap://10.3.0.20\"}\n";
 	static struct bench_single_plane n;
 	static struct bp_shm shm;
 	struct bp_config *c = bench_phd_lab_config(configuration);

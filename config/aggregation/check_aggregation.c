@@ -241,10 +241,10 @@ static void check_own(struct bp_reader *r, const struct entry *e)
 
 	if (!p->enabled || own == NULL)
 		return;
-	if (first <= p->listen_udp && p->listen_udp <= last)
-		what = "phd.listen.udp";
+	if (first <= p->listen_udp_port && p->listen_udp_port <= last)
+		what = "health_devices.listen.udp_port";
 	else if (first <= p->cse.source_ports[1] && p->cse.source_ports[0] <= last)
-		what = "phd.cse.source_ports";
+		what = "health_devices.cse.source_ports";
 	if (what != NULL)
 		ERROR(r, e, "to",
 			ENCAPSULATE "[%u].to: it contains %s of %s, an address of this gateway, "

@@ -3,7 +3,7 @@
 
 #include "config/health/schema.h"
 
-/* Section phd: what its settings must not contradict. */
+/* Section health_devices: contradictions between its settings. */
 
 /* Ports that the kernel gives to sockets of its own choice, unless net.ipv4.ip_local_port_range
  * says otherwise. */
@@ -31,9 +31,11 @@ static void check_listen(struct bp_reader *r, const struct bp_yaml *n)
 	const struct bp_config_phd *p = bp_config_phd(r->config);
 	const struct bp_yaml *at = place(n, "listen");
 
-	if (fine(n, "listen") && p->listen_udp == 0 && p->listen_tcp == 0)
+	if (fine(n, "listen") && p->listen_udp_port == 0 && p->listen_tcp_port == 0)
 		bp_error(r->messages, at->line, at->column,
-			"phd.listen: udp and tcp are both off; expected a port for one of them");
+			"health_devices.listen: udp_port and tcp_port are both off; expected a "
+			"port for "
+			"at least one");
 }
 
 /* The workers' requests need ports of their own, and none that devices send to. */
@@ -46,21 +48,22 @@ static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
 
 	if (cse == NULL || !fine(cse, "source_ports") || !fine(n, "listen"))
 		return;
-	if (p->listen_udp >= first && p->listen_udp <= last)
+	if (p->listen_udp_port >= first && p->listen_udp_port <= last)
 		bp_error(r->messages, at->line, at->column,
-			"phd.cse.source_ports: port %u is phd.listen.udp; expected a range "
-			"without it",
-			p->listen_udp);
+			"health_devices.cse.source_ports: port %u is "
+			"health_devices.listen.udp_port; "
+			"expected a range without it",
+			p->listen_udp_port);
 	if (last - first + 1 < r->config->n_workers)
 		bp_error(r->messages, at->line, at->column,
-			"phd.cse.source_ports: there are %u workers for %u ports; expected at "
-			"least one port for each",
+			"health_devices.cse.source_ports: %u workers share %u ports; expected at "
+			"least one port for each worker",
 			r->config->n_workers, last - first + 1);
 	if (first <= KERNEL_LAST && last >= KERNEL_FIRST)
 		bp_warning(r->messages, at->line, at->column,
-			"phd.cse.source_ports: the kernel may give ports %u-%u to sockets of its "
-			"own choice, whose answers biplane would take; expected a range outside, "
-			"or another one in net.ipv4.ip_local_port_range",
+			"health_devices.cse.source_ports: the kernel uses ports %u-%u as ephemeral "
+			"ports, and biplane would receive the answers to its sockets; expected a "
+			"range outside, or a different net.ipv4.ip_local_port_range",
 			KERNEL_FIRST, KERNEL_LAST);
 }
 
@@ -70,13 +73,14 @@ static void check_provision(struct bp_reader *r, const struct bp_yaml *n)
 	const struct bp_yaml *cse = bp_yaml_find(n, "cse");
 
 	if (c->provision == BP_PHD_BINDING_AUTO)
-		c->provision = c->http != 0 ? BP_PHD_BINDING_HTTP : BP_PHD_BINDING_COAP;
-	if (c->provision != BP_PHD_BINDING_HTTP || c->http != 0 || cse == NULL ||
+		c->provision = c->http_port != 0 ? BP_PHD_BINDING_HTTP : BP_PHD_BINDING_COAP;
+	if (c->provision != BP_PHD_BINDING_HTTP || c->http_port != 0 || cse == NULL ||
 		!fine(cse, "provision") || !fine(cse, "http"))
 		return;
 	bp_error(r->messages, place(cse, "provision")->line, place(cse, "provision")->column,
-		"phd.cse.provision: http is wanted and there is no phd.cse.http; expected its port "
-		"with it, or coap");
+		"health_devices.cse.provision: http needs health_devices.cse.http, which is "
+		"missing; "
+		"expected it, such as http://192.0.2.20:8080, or coap");
 }
 
 /* Whether the second segment of a path holds it: the AE's. */
@@ -88,9 +92,9 @@ static bool ae_holds(const char *path, const char *what)
 }
 
 /*
- * A CSE lets one originator register an AE, and nobody else make anything in it; and what stands
- * in one container nobody can tell apart: names of instances say nothing of the device, so that
- * those of two devices may be the same, and the second instance would be lost.
+ * A CSE lets one originator register an AE, and no other create resources in it. Instances of two
+ * devices in one container cannot be told apart: their names do not contain the device, so they may
+ * be the same, and the second instance would be lost.
  */
 static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 {
@@ -102,16 +106,15 @@ static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 	at = place(cse, "path");
 	if (strstr(c->path, "{system_id}") == NULL)
 		bp_error(r->messages, at->line, at->column,
-			"phd.cse.path: it has no {system_id}, so that devices would share "
-			"containers and nobody could tell whose an instance is; expected "
-			"{system_id} in the AE or in a container, such as "
+			"health_devices.cse.path: {system_id} is missing, so devices would share "
+			"containers; expected {system_id} in the AE or in a container, such as "
 			"cse-in/ward/{system_id}/{object}");
 	else if (strstr(c->originator, "{system_id}") != NULL && !ae_holds(c->path, "{system_id}"))
 		bp_error(r->messages, at->line, at->column,
-			"phd.cse.path: its AE, the second segment, has no {system_id} and "
-			"phd.cse.originator has it, so that the device that comes first would "
-			"register the AE and all others be refused; expected {system_id} in that "
-			"segment, or an originator without it");
+			"health_devices.cse.path: the AE, the second segment, has no {system_id} "
+			"and "
+			"cse.originator has it, so only the first device could register the AE; "
+			"expected {system_id} in that segment, or an originator without it");
 }
 
 /* An error there may leave an interface out. */
@@ -127,12 +130,11 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
 {
 	if (!bp_config_routes(r->config) && interfaces_are_right(r))
 		bp_error(r->messages, n->line, n->column,
-			"phd: every port is in a bridge and no bridge has a host, so that devices "
-			"have no address to send to; expected a port that is in no bridge, or a "
-			"bridge's host");
+			"health_devices: there is no routed port and no bridge with a host "
+			"interface, so devices have no address to connect to; expected one");
 	check_listen(r, n);
-	r->config->punt.listen_udp = bp_config_phd(r->config)->listen_udp;
-	r->config->punt.listen_tcp = bp_config_phd(r->config)->listen_tcp;
+	r->config->punt.listen_udp = bp_config_phd(r->config)->listen_udp_port;
+	r->config->punt.listen_tcp = bp_config_phd(r->config)->listen_tcp_port;
 	check_source_ports(r, n);
 	check_provision(r, n);
 	check_names(r, n);

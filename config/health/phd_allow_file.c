@@ -58,7 +58,7 @@ int bp_config_phd_allow_load(
 		return 0;
 	text = read_file(path, &len, &why);
 	if (text == NULL) {
-		snprintf(err, err_size, "phd.allow_file: %s: %s", path, why);
+		snprintf(err, err_size, "health_devices.allow_file: %s: %s", path, why);
 		return -1;
 	}
 	line = bp_config_phd_ids_parse(text, len, BP_PHD_ALLOW_MAX, out);
@@ -66,8 +66,9 @@ int bp_config_phd_allow_load(
 	if (line == 0)
 		return 0;
 	snprintf(err, err_size,
-		"phd.allow_file: %s:%" PRIu32 ": no system-id, or one too many; 16 hexadecimal "
-		"digits, not all 0, were expected, in at most %u lines",
+		"health_devices.allow_file: %s:%" PRIu32
+		": not a system-id, or one too many; expected at most %u "
+		"lines of 16 hexadecimal digits, not all 0",
 		path, line, BP_PHD_ALLOW_MAX);
 	return -1;
 }

@@ -4,7 +4,7 @@
 
 #include "config/health/schema.h"
 
-/* Sorted lists of system-ids: phd.allow, and the file that phd.allow_file names. */
+/* Sorted lists of system-ids: health_devices.allow, and the file that allow_file names. */
 
 static int by_id(const void *a, const void *b)
 {

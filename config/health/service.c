@@ -23,10 +23,12 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	if (!p->enabled)
 		return;
 	/* four of five slots, so that hardly ever both groups of a session are full */
-	groups = (bounded(p->sessions, BP_PHD_SESSIONS_MAX) * 5 / 4 + BP_PHD_WAYS) / BP_PHD_WAYS;
+	groups =
+		(bounded(p->max_sessions, BP_PHD_SESSIONS_MAX) * 5 / 4 + BP_PHD_WAYS) / BP_PHD_WAYS;
 	capacity[BP_PT_TAGS] = groups;
 	capacity[BP_PT_SESSIONS] = groups * BP_PHD_WAYS;
-	capacity[BP_PT_LAYOUTS] = bounded(p->layouts, BP_PHD_LAYOUTS_MAX) * BP_PHD_LAYOUT_LINES;
+	capacity[BP_PT_LAYOUTS] =
+		bounded(p->max_configurations, BP_PHD_LAYOUTS_MAX) * BP_PHD_LAYOUT_LINES;
 	capacity[BP_PT_IDS] = workers * BP_PHD_IDS_LINES;
 	capacity[BP_PT_EVENTS] = workers * (BP_RING_OVERHEAD + BP_PHD_EVENTS);
 	capacity[BP_PT_EVENT_TAILS] = workers;

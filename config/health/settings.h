@@ -5,7 +5,7 @@
 #include "biplane/health.h"
 #include "config/config.h"
 
-/* Section phd: struct bp_config_phd, in biplane/health.h. */
+/* Section health_devices: struct bp_config_phd, in biplane/health.h. */
 BP_CONFIG_SERVICE(phd, HEALTH)
 
 /* The system-id that text[0..len) says: 16 hexadecimal digits, not all 0. False: it says none. */

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "config/health/schema.h"
+#include "config/url.h"
 
-/* What section phd alone has: system-ids, a range of ports, and templates of oneM2M names. */
+/* Values of section health_devices: system-ids, a range of ports, URLs, and templates of oneM2M
+ * names. */
 
 static int hex(char c)
 {
@@ -41,7 +43,7 @@ static bool parse_system_id(const struct bp_setting *s, const struct bp_config *
 
 	if (!bp_system_id_read(text, strlen(text), id))
 		return bp_fault_set(
-			fault, 0, "'%s' is no system-id", bp_shown(text, strlen(text), shown));
+			fault, 0, "'%s' is not a system-id", bp_shown(text, strlen(text), shown));
 	memcpy(field, id, sizeof(id));
 	return true;
 }
@@ -98,7 +100,7 @@ static bool item_id(
 		return false;
 	out->node = item;
 	if (item->kind != BP_YAML_SCALAR || bp_yaml_is_null(item)) {
-		bp_reader_error(r, s, item, "this is no system-id");
+		bp_reader_error(r, s, item, "this is not a system-id");
 		return false;
 	}
 	if (!parse_system_id(s, r->config, item->text, out->id, &fault)) {
@@ -186,8 +188,8 @@ static bool parse_port_range(const struct bp_setting *s, const struct bp_config 
 	uint16_t *ports = field, range[2];
 
 	if (dash == NULL || n == 0 || n >= sizeof(first))
-		return bp_fault_set(
-			fault, 0, "'%s' is no range of ports", bp_shown(text, strlen(text), shown));
+		return bp_fault_set(fault, 0, "'%s' is not a range of ports",
+			bp_shown(text, strlen(text), shown));
 	memcpy(first, text, n);
 	if (!bp_type_uint.parse(&number, c, first, &range[0], fault) ||
 		!bp_type_uint.parse(&number, c, dash + 1, &range[1], fault))
@@ -215,6 +217,87 @@ static void expect_port_range(const struct bp_setting *s, FILE *out)
 
 const struct bp_type bp_type_port_range = {
 	.parse = parse_port_range, .format = format_port_range, .expect = expect_port_range};
+
+/* ---- coap://10.1.0.20:5683, http://[fd00::20]:8080 ---- */
+
+#define COAP_PORT 5683
+#define HTTP_PORT 80
+
+static bool read_url(const struct bp_config *c, const char *text, const char *scheme,
+	uint16_t default_port, struct bp_address *address, uint16_t *port, struct bp_fault *fault)
+{
+	const char *const schemes[] = {scheme, NULL};
+	struct bp_url url;
+
+	if (!bp_url_read(text, schemes, &url, fault))
+		return false;
+	if (!bp_type_address.parse(NULL, c, url.host, address, fault)) {
+		fault->at += strlen(scheme) + strlen("://") + (strchr(text, '[') != NULL);
+		return false;
+	}
+	*port = url.port != 0 ? url.port : default_port;
+	return true;
+}
+
+static void write_url(
+	const char *scheme, const struct bp_address *address, uint16_t port, FILE *out)
+{
+	char host[BP_ADDRESS_TEXT];
+
+	fputc('"', out);
+	bp_url_write(scheme, bp_address_text(address, host), port, out);
+	fputc('"', out);
+}
+
+static bool parse_coap(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	struct bp_config_phd_cse *cse = field;
+
+	return read_url(c, text, "coap", COAP_PORT, &cse->coap_address, &cse->coap_port, fault);
+}
+
+static void format_coap(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	const struct bp_config_phd_cse *cse = field;
+
+	write_url("coap", &cse->coap_address, cse->coap_port, out);
+}
+
+static void expect_coap(const struct bp_setting *s, FILE *out)
+{
+	fputs("coap://ADDRESS[:PORT], such as coap://192.0.2.20:5683 or coap://[2001:db8::20]",
+		out);
+}
+
+const struct bp_type bp_type_coap_url = {
+	.parse = parse_coap, .format = format_coap, .expect = expect_coap};
+
+static bool parse_http(const struct bp_setting *s, const struct bp_config *c, const char *text,
+	void *field, struct bp_fault *fault)
+{
+	struct bp_config_phd_cse *cse = field;
+
+	return read_url(c, text, "http", HTTP_PORT, &cse->http_address, &cse->http_port, fault);
+}
+
+static void format_http(
+	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
+{
+	const struct bp_config_phd_cse *cse = field;
+
+	write_url("http", &cse->http_address, cse->http_port, out);
+}
+
+static void expect_http(const struct bp_setting *s, FILE *out)
+{
+	fputs("http://ADDRESS[:PORT], such as http://192.0.2.20:8080 or http://[2001:db8::20]",
+		out);
+}
+
+const struct bp_type bp_type_http_url = {
+	.parse = parse_http, .format = format_http, .expect = expect_http};
 
 /* ---- templates ---- */
 
@@ -249,11 +332,11 @@ static bool check_segment(const char *text, const char *p, const char **end, str
 
 		step = *p == '{' ? placeholder(p) : 1;
 		if (step == 0)
-			return bp_fault_set(fault, at, "'%s' is no placeholder",
+			return bp_fault_set(fault, at, "'%s' is not a placeholder",
 				bp_shown(p, len + (p[len] == '}'), shown));
 		if (*p != '{' && !is_plain(*p))
 			return bp_fault_set(
-				fault, at, "'%s' can't stand in it", bp_shown(p, 1, shown));
+				fault, at, "'%s' is not allowed", bp_shown(p, 1, shown));
 	}
 	if (p == begin)
 		return bp_fault_set(fault, (size_t)(p - text), "a segment is empty");
@@ -294,17 +377,17 @@ static bool parse_resource_path(const struct bp_setting *s, const struct bp_conf
 			return false;
 		n++;
 		if (n == 1 && has_placeholder(p, end, "{"))
-			return bp_fault_set(
-				fault, 0, "the CSE's name, the first segment, has a placeholder");
+			return bp_fault_set(fault, 0,
+				"a placeholder is not allowed in the CSE's name, the first "
+				"segment");
 		if (n == 2 && has_placeholder(p, end, "{object}"))
 			return bp_fault_set(fault, (size_t)(p - text),
-				"the AE, the second segment, can't be another for each object");
+				"{object} is not allowed in the AE, the second segment");
 		if (*end == '\0')
 			break;
 	}
 	if (n < 3)
-		return bp_fault_set(
-			fault, 0, "there is no container in it, which would be the third segment");
+		return bp_fault_set(fault, 0, "the container, the third segment, is missing");
 	memset(field, 0, s->size);
 	memcpy(field, text, strlen(text));
 	return true;
@@ -336,14 +419,14 @@ static bool parse_originator(const struct bp_setting *s, const struct bp_config 
 	if (!in_length(s, text, fault) || !check_segment(text, text, &end, fault))
 		return false;
 	if (*end != '\0')
-		return bp_fault_set(fault, (size_t)(end - text), "'/' can't stand in it");
+		return bp_fault_set(fault, (size_t)(end - text), "'/' is not allowed");
 	if (strstr(text, "{object}") != NULL || strstr(text, "{type}") != NULL)
 		return bp_fault_set(
-			fault, 0, "an originator is the same for all that a device measures");
+			fault, 0, "{type} and {object} are not allowed in an originator");
 	/* TS-0001, 7.2: by it a CSE knows the identifier of an AE; alone it asks for one. */
 	if ((text[0] != 'C' && text[0] != 'S') || text[1] == '\0')
-		return bp_fault_set(fault, 0,
-			"it is no AE's identifier, which begins with 'C' or 'S' and goes on");
+		return bp_fault_set(
+			fault, 0, "the text is not an AE-ID, which begins with 'C' or 'S'");
 	memset(field, 0, s->size);
 	memcpy(field, text, strlen(text));
 	return true;

@@ -84,10 +84,10 @@ static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 		own = bp_config_own_address(r->config, &any[i]);
 	if (!p->enabled || own == NULL)
 		return;
-	if (udp == p->listen_udp)
-		what = "phd.listen.udp";
+	if (udp == p->listen_udp_port)
+		what = "health_devices.listen.udp_port";
 	else if (p->cse.source_ports[0] <= udp && udp <= p->cse.source_ports[1])
-		what = "phd.cse.source_ports";
+		what = "health_devices.cse.source_ports";
 	if (what != NULL)
 		BP_AT_ERROR(r, bp_place(e->node, "udp_port"),
 			BP_ENTRY ".udp_port: it is %s of %s, an address of this gateway; expected "

@@ -23,8 +23,8 @@ json_t *bp_phd_release_command(struct bp_phd_service *s, bool enabled, const cha
 	uint8_t system_id[8];
 
 	if (!enabled)
-		return bp_control_refusal(
-			"this instance serves no health devices: its file has no section phd");
+		return bp_control_refusal("this instance serves no health devices: its file has no "
+					  "section health_devices");
 	if (!id || !bp_system_id_read(id, strlen(id), system_id))
 		return bp_control_refusal("id is no system-id: 16 hexadecimal digits, not all 0, "
 					  "were expected");

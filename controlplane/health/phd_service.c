@@ -243,7 +243,7 @@ static bool ours(void *arg, unsigned ifindex)
 static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
 {
 	const struct bp_phd_server_ops ops = {.receive = receive, .ours = ours};
-	const uint16_t port = bp_config_phd(s->config)->listen_udp;
+	const uint16_t port = bp_config_phd(s->config)->listen_udp_port;
 
 	if (port == 0)
 		return 0;
@@ -259,17 +259,18 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 	const struct bp_phd_tcp_ops ops = {
 		.receive = receive, .gone = gone, .written = written, .associated = associated};
 	const struct bp_config_phd *c = bp_config_phd(s->config);
-	struct bp_phd_tcp_limits limits = {
-		.connections = c->sessions < CONNECTIONS_MAX ? c->sessions : CONNECTIONS_MAX,
-		.per_address = c->limits.per_address,
+	struct bp_phd_tcp_limits limits = {.connections = c->max_sessions < CONNECTIONS_MAX
+								  ? c->max_sessions
+								  : CONNECTIONS_MAX,
+		.per_address = c->limits.sessions_per_address,
 		.idle_s = CONNECTION_IDLE_S,
 		.stranger_ms = STRANGER_MS};
 
-	if (c->listen_tcp == 0)
+	if (c->listen_tcp_port == 0)
 		return 0;
 	limits.connections = bp_phd_tcp_room(limits.connections);
 	if (fd < 0)
-		fd = bp_phd_tcp_socket(c->listen_tcp, err, err_size);
+		fd = bp_phd_tcp_socket(c->listen_tcp_port, err, err_size);
 	if (fd >= 0)
 		s->tcp = bp_phd_tcp_new(s->base, fd, &limits, &ops, s, err, err_size);
 	return s->tcp ? 0 : -1;
@@ -277,15 +278,15 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 
 /* ---- the CSE ---- */
 
-static void cse_address(const struct bp_config_phd *c, uint16_t port, struct sockaddr_storage *out)
+static void endpoint(const struct bp_address *a, uint16_t port, struct sockaddr_storage *out)
 {
 	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(port)};
 	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 
 	memset(out, 0, sizeof(*out));
-	memcpy(&a4.sin_addr, c->cse.address.bytes, 4);
-	memcpy(&a6.sin6_addr, c->cse.address.bytes, 16);
-	if (c->cse.address.family == 4)
+	memcpy(&a4.sin_addr, a->bytes, 4);
+	memcpy(&a6.sin6_addr, a->bytes, 16);
+	if (a->family == 4)
 		memcpy(out, &a4, sizeof(a4));
 	else
 		memcpy(out, &a6, sizeof(a6));
@@ -300,7 +301,7 @@ static struct bp_address find_source(const struct bp_config_phd *c)
 	socklen_t len = sizeof(from);
 	int fd;
 
-	cse_address(c, c->cse.coap, &to);
+	endpoint(&c->cse.coap_address, c->cse.coap_port, &to);
 	fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return source;
@@ -308,7 +309,7 @@ static struct bp_address find_source(const struct bp_config_phd *c)
 		    to.ss_family == AF_INET ? sizeof(struct sockaddr_in)
 					    : sizeof(struct sockaddr_in6)) == 0 &&
 		getsockname(fd, (struct sockaddr *)&from, &len) == 0) {
-		source.family = c->cse.address.family;
+		source.family = c->cse.coap_address.family;
 		if (from.ss_family == AF_INET)
 			memcpy(source.bytes, &((struct sockaddr_in *)&from)->sin_addr, 4);
 		else
@@ -330,7 +331,8 @@ static struct bp_address source_of_plan(const struct bp_phd_service *s)
 	struct bp_address source = {0};
 
 	if (s->t->control->plan_generation == 0 ||
-		p->family != bp_config_phd(s->config)->cse.address.family || !bp_phd_plan_sends(p))
+		p->family != bp_config_phd(s->config)->cse.coap_address.family ||
+		!bp_phd_plan_sends(p))
 		return source;
 	return p->family == 4 ? bp_address4(p->source + 12) : bp_address6(p->source);
 }
@@ -352,7 +354,7 @@ static void make_plan(struct bp_phd_service *s, bool anew)
 	if (!anew && same_address(&source, &before))
 		return;
 	if (source.family == 0)
-		source.family = c->cse.address.family;
+		source.family = c->cse.coap_address.family;
 	bp_phd_plan_make(&plan, c, &source);
 	bp_phd_plan_set(s->w, &plan);
 }
@@ -362,17 +364,17 @@ static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
 {
 	const struct bp_config_phd_cse *c = &bp_config_phd(s->config)->cse;
 	struct bp_cse_settings by_coap = {.release = (enum bp_m2m_release)c->release,
-		.outstanding = c->outstanding,
+		.outstanding = c->max_inflight,
 		.ports = RESOURCE_PORTS};
 	struct bp_cse_http_settings by_http = {
-		.release = (enum bp_m2m_release)c->release, .outstanding = c->outstanding};
+		.release = (enum bp_m2m_release)c->release, .outstanding = c->max_inflight};
 
 	if (c->provision == BP_PHD_BINDING_HTTP) {
-		cse_address(bp_config_phd(s->config), c->http, &by_http.address);
+		endpoint(&c->http_address, c->http_port, &by_http.address);
 		s->cse_http = bp_cse_http_new(s->base, &by_http);
 		*out = bp_cse_by_http(s->cse_http);
 	} else {
-		cse_address(bp_config_phd(s->config), c->coap, &by_coap.address);
+		endpoint(&c->coap_address, c->coap_port, &by_coap.address);
 		s->cse = bp_cse_client_new(s->base, &by_coap);
 		*out = bp_cse_by_coap(s->cse);
 	}
@@ -391,11 +393,11 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 		.ports = REPORT_PORTS};
 	struct bp_cse cse;
 
-	cse_address(c, c->cse.coap, &settings.address);
+	endpoint(&c->cse.coap_address, c->cse.coap_port, &settings.address);
 	s->cse_reports = bp_cse_client_new(s->base, &settings);
 	if (s->cse_reports && start_provisioning(s, &cse)) {
 		s->ready = bp_ready_new(s->base, s->t, s->w, &cse, c, s->config->name);
-		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.pending, &ops, s);
+		s->slow = bp_slow_new(s->t, s->cse_reports, c->limits.max_pending_reports, &ops, s);
 	}
 	if (s->ready && s->slow) {
 		bp_ready_hold(s->ready, on_busy, s);
@@ -555,7 +557,7 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 	s->config = c;
 	bp_phd_manager_configure(s->m, bp_config_phd(c));
 	if (s->tcp)
-		bp_phd_tcp_limit(s->tcp, bp_config_phd(c)->limits.per_address);
+		bp_phd_tcp_limit(s->tcp, bp_config_phd(c)->limits.sessions_per_address);
 	/* it was checked before the reload was taken over: only a file that changed within these
 	 * milliseconds can still fail */
 	if (bp_config_phd_allow_load(bp_config_phd(c), &allow, err, sizeof(err)) != 0) {

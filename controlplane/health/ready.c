@@ -93,9 +93,9 @@ static uint64_t add_text(uint64_t h, const void *text, size_t len)
 /* Not the release, nor how many instances are kept: containers that are there stay as they are. */
 static uint64_t hash_target(const struct bp_config_phd_cse *c)
 {
-	uint64_t h = (uint64_t)c->coap << 8 | c->address.family;
+	uint64_t h = (uint64_t)c->coap_port << 8 | c->coap_address.family;
 
-	h = add_text(h, c->address.bytes, c->address.family == 4 ? 4 : 16);
+	h = add_text(h, c->coap_address.bytes, c->coap_address.family == 4 ? 4 : 16);
 	h = add_text(h, c->path, strlen(c->path));
 	return add_text(h, c->originator, strlen(c->originator));
 }
@@ -305,9 +305,9 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 	const char *name)
 {
 	struct bp_provision_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
-		.keep = c->cse.keep,
+		.keep = c->cse.max_instances,
 		.parallel = PARALLEL,
-		.retry_max_ns = c->cse.retry_max_ns};
+		.retry_max_ns = c->cse.max_retry_interval_ns};
 	static const struct bp_provision_ops ops = {.next = next, .done = done};
 	struct bp_ready *r = calloc(1, sizeof(*r));
 

@@ -69,7 +69,8 @@ int bp_phd_server_socket(uint16_t port, char *err, size_t err_size)
 		bp_phd_server_prepare(fd) == 0 &&
 		bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0)
 		return fd;
-	snprintf(err, err_size, "phd.listen.udp: port %u: %s", port, strerror(errno));
+	snprintf(err, err_size, "health_devices.listen.udp_port: port %u: %s", port,
+		strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;

@@ -13,7 +13,7 @@
 struct health {
 	struct bp_plane_context *x;
 	struct bp_phd_sockets sockets; /* that were handed to us, until the manager has them */
-	/* NULL: no section phd, or the port's MAC is not known yet */
+	/* NULL: no section health_devices, or the port's MAC is not known yet */
 	struct bp_phd_service *manager;
 };
 
@@ -50,9 +50,9 @@ static const char *low_port(const void *state)
 	const struct health *h = state;
 	const struct bp_config_phd *c = bp_config_phd(h->x->config);
 
-	return c->enabled && (low(c->listen_udp, h->sockets.udp) ||
-				     low(c->listen_tcp, h->sockets.tcp))
-		       ? "phd.listen"
+	return c->enabled && (low(c->listen_udp_port, h->sockets.udp) ||
+				     low(c->listen_tcp_port, h->sockets.tcp))
+		       ? "health_devices.listen"
 		       : NULL;
 }
 

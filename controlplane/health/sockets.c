@@ -78,7 +78,7 @@ static const char *fault(int fd, int type, uint16_t port)
 static int take_one(
 	int *out, int fd, const char *name, int type, uint16_t port, char *err, size_t err_size)
 {
-	const char *why = port == 0   ? "phd.listen does not have it"
+	const char *why = port == 0   ? "health_devices.listen does not have it"
 			  : *out >= 0 ? "there is one of that name already"
 				      : fault(fd, type, port);
 
@@ -92,12 +92,12 @@ static int take_one(
 	if (port == 0)
 		snprintf(err, err_size,
 			"LISTEN_FDS: descriptor %d (%s) was handed over, and %s; "
-			"expected no such descriptor, or its port in phd.listen",
+			"expected no such descriptor, or its port in health_devices.listen",
 			fd, name, why);
 	else
 		snprintf(err, err_size,
 			"LISTEN_FDS: descriptor %d (%s): %s; expected a %s socket of IPv6 and "
-			"IPv4, bound to [::]:%u%s, as phd.listen has it",
+			"IPv4, bound to [::]:%u%s, as health_devices.listen has it",
 			fd, name, why, type == SOCK_DGRAM ? "UDP" : "TCP", port,
 			type == SOCK_DGRAM ? "" : ", that listens");
 	return -1;
@@ -115,10 +115,10 @@ int bp_phd_sockets_take(struct bp_phd_sockets *out, const struct bp_listen_fds *
 
 		if (strcmp(name, BP_PHD_UDP_NAME) == 0) {
 			status = take_one(&s.udp, fd, name, SOCK_DGRAM,
-				c->enabled ? c->listen_udp : 0, err, err_size);
+				c->enabled ? c->listen_udp_port : 0, err, err_size);
 		} else if (strcmp(name, BP_PHD_TCP_NAME) == 0) {
 			status = take_one(&s.tcp, fd, name, SOCK_STREAM,
-				c->enabled ? c->listen_tcp : 0, err, err_size);
+				c->enabled ? c->listen_tcp_port : 0, err, err_size);
 		} else {
 			snprintf(err, err_size,
 				"LISTEN_FDS: descriptor %d is called '%s'; "
@@ -158,10 +158,10 @@ int bp_phd_sockets_follow(
 	struct bp_phd_sockets *s, const struct bp_config_phd *c, char *err, size_t err_size)
 {
 	char why[2][256] = {"", ""};
-	const int udp = follow_one(&s->udp, c->enabled ? c->listen_udp : 0, bp_phd_server_socket,
-		why[0], sizeof(why[0]));
-	const int tcp = follow_one(
-		&s->tcp, c->enabled ? c->listen_tcp : 0, bp_phd_tcp_socket, why[1], sizeof(why[1]));
+	const int udp = follow_one(&s->udp, c->enabled ? c->listen_udp_port : 0,
+		bp_phd_server_socket, why[0], sizeof(why[0]));
+	const int tcp = follow_one(&s->tcp, c->enabled ? c->listen_tcp_port : 0, bp_phd_tcp_socket,
+		why[1], sizeof(why[1]));
 
 	if (udp == 0 && tcp == 0)
 		return 0;

@@ -19,16 +19,16 @@ struct bp_phd_sockets {
 #define BP_PHD_TCP_NAME "phd-tcp"
 
 /*
- * Those of `fds` that section phd wants; the others are opened by bp_phd_sockets_follow(), or by
- * the service. Each must be of this network namespace, bound to [::] and its port, take IPv4 too,
- * and be a datagram socket or one that listens. Sets what a reader needs of them. 0, or -1 with a
- * sentence: then none is taken, and all stay open.
+ * Those of `fds` that section health_devices wants; the others are opened by
+ * bp_phd_sockets_follow(), or by the service. Each must be of this network namespace, bound to [::]
+ * and its port, take IPv4 too, and be a datagram socket or one that listens. Sets what a reader
+ * needs of them. 0, or -1 with a sentence: then none is taken, and all stay open.
  */
 int bp_phd_sockets_take(struct bp_phd_sockets *out, const struct bp_listen_fds *fds,
 	const struct bp_config_phd *c, char *err, size_t err_size);
 
-/* Makes them what section phd wants: closes those of other ports, opens those that are missing. -1
- * with a sentence: not all could be opened. */
+/* Makes them what section health_devices wants: closes those of other ports, opens those that are
+ * missing. -1 with a sentence: not all could be opened. */
 int bp_phd_sockets_follow(
 	struct bp_phd_sockets *s, const struct bp_config_phd *c, char *err, size_t err_size);
 

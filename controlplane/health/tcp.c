@@ -72,7 +72,8 @@ int bp_phd_tcp_socket(uint16_t port, char *err, size_t err_size)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
 		bind(fd, (const struct sockaddr *)&a, sizeof(a)) == 0 && listen(fd, BACKLOG) == 0)
 		return fd;
-	snprintf(err, err_size, "phd.listen.tcp: port %u: %s", port, strerror(errno));
+	snprintf(err, err_size, "health_devices.listen.tcp_port: port %u: %s", port,
+		strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -316,8 +317,8 @@ static void on_accept_failed(struct evconnlistener *listener, void *arg)
 
 	t->counts.postponed++;
 	bp_log_limited(&t->log, BP_LOG_WARNING,
-		"phd.listen.tcp: connections of devices wait: %s; %u are open", strerror(error),
-		t->counts.open);
+		"health_devices.listen.tcp_port: connections of devices wait: %s; %u are open",
+		strerror(error), t->counts.open);
 	evconnlistener_disable(listener);
 	evtimer_add(t->resume, &pause);
 }
@@ -451,7 +452,8 @@ uint32_t bp_phd_tcp_room(uint32_t wanted)
 		return wanted;
 	room = now.rlim_cur > BP_PHD_TCP_RESERVE ? now.rlim_cur - BP_PHD_TCP_RESERVE : 1;
 	bp_log(BP_LOG_WARNING,
-		"phd.listen.tcp: room for %llu connections of devices, not %u: this process may "
+		"health_devices.listen.tcp_port: room for %llu connections of devices, not %u: "
+		"this process may "
 		"have %llu files open; expected %llu (ulimit -n, or LimitNOFILE of the service)",
 		(unsigned long long)room, wanted, (unsigned long long)now.rlim_cur,
 		(unsigned long long)needed);

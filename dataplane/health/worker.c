@@ -29,7 +29,8 @@ int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsi
 		    (uint16_t)(mono_ns / NS_PER_SECOND * 257), (uint32_t)(mono_ns / NS_PER_SECOND)))
 		return 0;
 	snprintf(err, err_size,
-		"phd.cse.source_ports: %u-%u are fewer ports than there are workers (%u), or there "
+		"health_devices.cse.source_ports: %u-%u are fewer ports than there are workers "
+		"(%u), or there "
 		"is no memory",
 		ports[0], ports[1], workers);
 	return -1;

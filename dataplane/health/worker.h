@@ -80,7 +80,7 @@ struct bp_phd_worker {
 
 /*
  * Sets up the source ports and message ids of all workers: once, before the first of them runs.
- * 0, or -1 with a sentence. Nothing is to be done without a section phd.
+ * 0, or -1 with a sentence. Nothing is to be done without a section health_devices.
  */
 int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
 	uint64_t mono_ns, char *err, size_t err_size);

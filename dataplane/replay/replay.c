@@ -377,7 +377,7 @@ static int run(struct bp_replay *r)
 	if (r->o->assume_stored && !bp_config_phd(r->config)->enabled) {
 		snprintf(r->err, sizeof(r->err),
 			"--assume-stored is for health devices, and the configuration %s has no "
-			"section phd",
+			"section health_devices",
 			r->o->config_path);
 		status = EX_USAGE;
 	}

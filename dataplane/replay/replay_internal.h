@@ -27,7 +27,7 @@ struct bp_replay {
 	bool draining;                  /* nothing more comes in */
 	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
 	struct bp_exception *exception; /* without any kernel interface */
-	struct bp_replay_phd *phd;      /* NULL: no section phd */
+	struct bp_replay_phd *phd;      /* NULL: no section health_devices */
 	struct bp_captures *captures;
 	struct bp_replay_input *inputs;
 	unsigned *in_port; /* by input file: index of its port */

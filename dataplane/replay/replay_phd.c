@@ -39,7 +39,7 @@ static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apd
 	struct bp_replay_phd *p = arg;
 	bool no_way;
 	struct rte_mbuf *m = bp_replay_phd_frame(
-		p->w, p->peers, to, bp_config_phd(p->c)->listen_udp, apdu, len, &no_way);
+		p->w, p->peers, to, bp_config_phd(p->c)->listen_udp_port, apdu, len, &no_way);
 
 	if (len == BP_PHD_GET_MDS_LEN)
 		note_get(p, to, apdu);
@@ -236,7 +236,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	bp_replay_phd_system_id(system_id, p->c, &p->shm->fib);
 	p->m = bp_phd_manager_new(c, p->t, p->writer, system_id, &p->manager, &ops, p);
 	if (!p->m)
-		snprintf(err, err_size, "no memory for %" PRIu32 " sessions", c->sessions);
+		snprintf(err, err_size, "no memory for %" PRIu32 " sessions", c->max_sessions);
 	return p->m ? 0 : -1;
 }
 
@@ -252,7 +252,7 @@ struct bp_replay_phd *bp_replay_phd_new(const struct bp_config *c, struct bp_shm
 		p->w = w;
 		p->by_type = strstr(bp_config_phd(c)->cse.path, "{type}") ||
 			     strstr(bp_config_phd(c)->cse.originator, "{type}");
-		p->known = bp_replay_known_new(bp_config_phd(c)->sessions * KNOWN_PER_SESSION);
+		p->known = bp_replay_known_new(bp_config_phd(c)->max_sessions * KNOWN_PER_SESSION);
 		p->peers = bp_replay_peers_new();
 		p->asked = calloc(p->t->n_slots, sizeof(*p->asked));
 		p->events = bp_ring_tail(bp_phd_events(p->t, 0));

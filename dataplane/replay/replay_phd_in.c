@@ -43,11 +43,11 @@ static void leave_out(struct bp_replay_phd *p, struct rte_mbuf *m)
 	const uint8_t *tcp = upper(m, BP_PROTO_TCP, TCP_FLAGS + 1);
 	const uint8_t *udp = upper(m, BP_PROTO_UDP, BP_UDP_HDR);
 
-	if (tcp && c->listen_tcp != 0 && bp_be16(tcp + 2) == c->listen_tcp) {
+	if (tcp && c->listen_tcp_port != 0 && bp_be16(tcp + 2) == c->listen_tcp_port) {
 		p->counts.tcp_segments++;
 		p->counts.tcp_connections += (tcp[TCP_FLAGS] & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 	}
-	if (udp && c->listen_udp != 0 && bp_be16(udp + 2) == c->listen_udp)
+	if (udp && c->listen_udp_port != 0 && bp_be16(udp + 2) == c->listen_udp_port)
 		p->counts.unreadable++;
 	bp_count(p->w, BP_C_DROP_NO_KERNEL, 1);
 }

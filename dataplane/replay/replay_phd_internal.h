@@ -11,9 +11,10 @@
 
 /* What no counter of the worker says. */
 struct bp_replay_phd_counts {
-	uint64_t tcp_connections; /* to phd.listen.tcp: SYNs */
+	uint64_t tcp_connections; /* to health_devices.listen.tcp_port: SYNs */
 	uint64_t tcp_segments;
-	uint64_t unreadable; /* to phd.listen.udp: fragments, IP options, multicast */
+	uint64_t unreadable; /* to health_devices.listen.udp_port: fragments, IP options, multicast
+			      */
 	uint64_t acknowledged;
 };
 

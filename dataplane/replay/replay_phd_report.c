@@ -102,7 +102,7 @@ json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals
 /* What did not come out, and why. */
 static void print_missing(const struct bp_replay_phd *p, const struct bp_totals *t, FILE *out)
 {
-	const struct bp_address *address = &bp_config_phd(p->c)->cse.address;
+	const struct bp_address *address = &bp_config_phd(p->c)->cse.coap_address;
 	const struct bp_replay_phd_counts *c = &p->counts;
 	char cse[INET6_ADDRSTRLEN] = "";
 	const uint64_t slow = t->counter[BP_C_PUNT_PHD_SLOW];

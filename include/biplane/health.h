@@ -8,13 +8,12 @@
 #include "biplane/fib.h"
 
 /* What the configuration says of personal health devices (ISO/IEEE 11073-20601) and of the CSE that
- * their measurements go to: section phd. */
+ * their measurements go to: section health_devices. */
 enum bp_phd_confirm { BP_PHD_CONFIRM_STORED, BP_PHD_CONFIRM_FORWARDED };
 enum bp_phd_instances { BP_PHD_INSTANCES_OBJECT, BP_PHD_INSTANCES_REPORT };
 enum bp_phd_binding { BP_PHD_BINDING_AUTO, BP_PHD_BINDING_COAP, BP_PHD_BINDING_HTTP };
-enum bp_phd_message { BP_PHD_MESSAGE_CON, BP_PHD_MESSAGE_NON };
-/* How the words of phd.cse.release stand in the schema; proto/health/onem2m.h numbers them the
- * same. */
+/* How the words of health_devices.cse.release stand in the schema; proto/health/onem2m.h numbers
+ * them the same. */
 enum bp_phd_release {
 	BP_PHD_RELEASE_1,
 	BP_PHD_RELEASE_2,
@@ -25,20 +24,20 @@ enum bp_phd_release {
 };
 
 struct bp_config_phd_cse {
-	struct bp_address address;
-	uint16_t coap;       /* UDP port */
-	uint16_t http;       /* TCP port; 0: none */
+	struct bp_address coap_address, http_address;
+	uint16_t coap_port;  /* UDP */
+	uint16_t http_port;  /* TCP; 0: no HTTP */
 	uint8_t provision;   /* enum bp_phd_binding, never AUTO in a configuration that was read */
 	uint8_t release;     /* enum bp_phd_release */
-	uint8_t message;     /* enum bp_phd_message */
+	bool confirmable;    /* CoAP requests are of type CON, not NON */
 	bool name_instances; /* so that a second create is a conflict */
 	char originator[65]; /* a template, as path */
 	char path[201];      /* {system_id}, {type} and {object} stand for the session's */
-	uint16_t source_ports[2]; /* the first and the last */
-	uint32_t max_body;        /* bytes of one instance's payload */
-	uint32_t keep;            /* instances that a container keeps; 0: as the CSE likes */
-	uint32_t outstanding;     /* the control plane's requests at one time */
-	uint64_t retry_max_ns;    /* longest pause between tries while the CSE is away */
+	uint16_t source_ports[2];       /* the first and the last */
+	uint32_t max_body_size;         /* bytes of one instance's payload */
+	uint32_t max_instances;         /* in a container; 0: the CSE's own limit */
+	uint32_t max_inflight;          /* requests of the control plane */
+	uint64_t max_retry_interval_ns; /* between attempts while the CSE is unreachable */
 };
 
 struct bp_config_phd_ids {
@@ -47,24 +46,24 @@ struct bp_config_phd_ids {
 };
 
 struct bp_config_phd {
-	bool enabled;                    /* the file has a phd section */
-	uint16_t listen_udp, listen_tcp; /* ports; 0: off */
-	uint32_t sessions, layouts;      /* capacities */
-	bool has_system_id;              /* else of the first routed port's MAC */
-	uint8_t system_id[8];            /* the manager's own EUI-64 */
-	uint8_t confirm;                 /* enum bp_phd_confirm */
-	uint8_t instances;               /* enum bp_phd_instances */
+	bool enabled;                              /* the file has the section */
+	uint16_t listen_udp_port, listen_tcp_port; /* 0: off */
+	uint32_t max_sessions, max_configurations;
+	bool has_system_id;           /* else of the first routed port's MAC */
+	uint8_t system_id[8];         /* the manager's own EUI-64 */
+	uint8_t ack;                  /* enum bp_phd_confirm */
+	uint8_t content_instance_per; /* enum bp_phd_instances */
 	bool has_allow; /* the file has a list `allow`; see bp_config_phd_restricted() */
 	struct bp_config_phd_ids allow;
 	char allow_file[512]; /* as bp_config_phd_ids_parse() reads it; "" : none */
 	struct {
-		uint32_t per_address;  /* sessions of one address */
-		uint32_t associations; /* AARQs a second */
-		uint32_t strays;  /* reports without a session a second that are answered with ABRT,
-				     over all workers */
-		uint32_t pending; /* slow reports that wait for the CSE */
+		uint32_t sessions_per_address;
+		uint32_t association_rate;    /* AARQs a second */
+		uint32_t unknown_report_rate; /* reports without a session a second that are
+						 answered with ABRT, over all workers */
+		uint32_t max_pending_reports; /* slow ones that wait for the CSE */
 	} limits;
-	uint64_t idle_ns; /* a session that reported nothing for so long ends; 0: never */
+	uint64_t idle_timeout_ns; /* of a session without reports; 0: none */
 	struct {
 		uint64_t config_ns, service_ns, release_ns;
 	} timeouts;

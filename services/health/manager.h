@@ -40,7 +40,7 @@ enum bp_phd_closed {
 	BP_PHD_CLOSED_FAULT,      /* we aborted: what it sent is not allowed in its state */
 	BP_PHD_CLOSED_TIMEOUT,    /* we aborted: it did not answer in time */
 	BP_PHD_CLOSED_TAKEN_OVER, /* the same system-id associated from elsewhere */
-	BP_PHD_CLOSED_IDLE,       /* we aborted: no report for phd.idle */
+	BP_PHD_CLOSED_IDLE,       /* we aborted: no report for idle_timeout */
 	BP_PHD_CLOSED_GONE,       /* its TCP connection ended */
 	BP_PHD_CLOSED_WAYS,
 };

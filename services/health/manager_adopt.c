@@ -154,7 +154,7 @@ static enum bp_phd_restored prepare(struct bp_phd_manager *m, struct bp_phd_sess
 		return BP_PHD_RESTORE_NOT_ALLOWED;
 	if (!model_for(m, s, &model, &s->spec))
 		return BP_PHD_RESTORE_UNKNOWN;
-	if (m->t->control->sessions >= m->c->sessions)
+	if (m->t->control->sessions >= m->c->max_sessions)
 		return BP_PHD_RESTORE_FULL;
 	layout = bp_phd_layout_for(m, &model, s->spec);
 	if (layout < 0)

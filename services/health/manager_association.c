@@ -273,7 +273,7 @@ static enum bp_phd_result check(const struct bp_phd_apdu *a)
 /* One more is within limits.associations: a tenth of a second's may come at once. */
 static bool within_rate(struct bp_phd_manager *m)
 {
-	const uint64_t rate = m->c->limits.associations > 0 ? m->c->limits.associations : 1;
+	const uint64_t rate = m->c->limits.association_rate > 0 ? m->c->limits.association_rate : 1;
 	const uint64_t each = 1000000000u / rate, burst = rate >= 10 ? rate / 10 : 1;
 	uint64_t next = m->next_association_ns;
 
@@ -293,7 +293,7 @@ static bool within_limits(
 	if (elsewhere != BP_PHD_NONE &&
 		memcmp(bp_phd_session_at(m, elsewhere)->address, from->address, 16) == 0)
 		n--; /* it goes when this one comes */
-	if (n >= m->c->limits.per_address) {
+	if (n >= m->c->limits.sessions_per_address) {
 		bp_phd_count(&m->counts->rejected_address);
 		return false;
 	}
@@ -345,7 +345,7 @@ static bool has_room(struct bp_phd_manager *m, struct bp_phd_session_spec *s, bo
 		s->layout = (uint16_t)layout;
 		s->config_content = model.content;
 	}
-	if (m->t->control->sessions >= m->c->sessions + (gives_way ? 1 : 0)) {
+	if (m->t->control->sessions >= m->c->max_sessions + (gives_way ? 1 : 0)) {
 		bp_phd_count(&m->counts->rejected_full);
 		return false;
 	}

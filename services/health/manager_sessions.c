@@ -224,7 +224,7 @@ static uint64_t patience(const struct bp_phd_manager *m, enum bp_phd_wait q)
 	case BP_PHD_WAIT_RELEASE:
 		return m->c->timeouts.release_ns;
 	default:
-		return m->c->idle_ns != 0 ? m->c->idle_ns / IDLE_LOOKS : UINT64_MAX;
+		return m->c->idle_timeout_ns != 0 ? m->c->idle_timeout_ns / IDLE_LOOKS : UINT64_MAX;
 	}
 }
 
@@ -292,7 +292,7 @@ bool bp_phd_idle_expired(struct bp_phd_manager *m, uint32_t slot)
 		n->idle_reports = now;
 		n->idle_ns = m->now_ns;
 	}
-	return m->now_ns - n->idle_ns >= m->c->idle_ns;
+	return m->now_ns - n->idle_ns >= m->c->idle_timeout_ns;
 }
 
 /* When the head of a queue is due; UINT64_MAX: never. */

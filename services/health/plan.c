@@ -33,20 +33,20 @@ void bp_phd_plan_make(
 	const struct bp_phd_target target = {cse->path, cse->originator};
 
 	memset(out, 0, sizeof(*out));
-	mapped(out->cse, &cse->address);
+	mapped(out->cse, &cse->coap_address);
 	mapped(out->source, source);
-	out->cse_port = cse->coap;
-	out->listen_udp = c->listen_udp;
+	out->cse_port = cse->coap_port;
+	out->listen_udp = c->listen_udp_port;
 	out->ports_first = cse->source_ports[0];
 	out->ports_last = cse->source_ports[1];
-	out->max_message = cse->max_body + BP_PHD_REQUEST_HEAD;
-	out->strays = c->limits.strays;
-	out->family = cse->address.family;
+	out->max_message = cse->max_body_size + BP_PHD_REQUEST_HEAD;
+	out->strays = c->limits.unknown_report_rate;
+	out->family = cse->coap_address.family;
 	out->release = cse->release;
-	out->confirm = c->confirm;
-	out->per_report = c->instances == BP_PHD_INSTANCES_REPORT;
+	out->confirm = c->ack;
+	out->per_report = c->content_instance_per == BP_PHD_INSTANCES_REPORT;
 	out->named = cse->name_instances;
-	out->con = cse->message == BP_PHD_MESSAGE_CON;
+	out->con = cse->confirmable;
 	out->hash = bp_phd_target_hash(out, &target);
 }
 

@@ -31,7 +31,8 @@
  *   phd_event_tails  CP        struct bp_ring_tail, one a worker
  *   phd_status    CP           struct bp_phd_status, one: what `show planes` tells
  *
- * Without a section phd each has one element, and none is to be used: bp_phd_tables.n_slots is 0.
+ * Without a section health_devices each has one element, and none is to be used:
+ * bp_phd_tables.n_slots is 0.
  */
 
 enum bp_phd_state { BP_PHD_FREE, BP_PHD_WAITING, BP_PHD_OPERATING, BP_PHD_RELEASING };
@@ -219,7 +220,7 @@ struct bp_phd_tables {
 	struct bp_phd_control *control;
 	struct bp_phd_group *groups;
 	struct bp_phd_session *sessions; /* slot: group * BP_PHD_WAYS + way */
-	uint32_t n_groups, n_slots;      /* 0: there is no section phd */
+	uint32_t n_groups, n_slots;      /* 0: there is no section health_devices */
 	uint32_t max_sessions;           /* four fifths of the slots */
 	uint8_t *layouts;
 	uint32_t max_layouts;

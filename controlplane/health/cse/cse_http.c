@@ -91,7 +91,7 @@ static void say_foreign(struct call *c, const char *why)
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	bp_log_limited(&c->http->log, BP_LOG_WARNING,
 		"%s does not answer as a oneM2M CSE: %s (HTTP status %ld); expected one at "
-		"phd.cse.http",
+		"health_devices.cse.http",
 		c->http->authority, why, status);
 }
 

@@ -178,12 +178,12 @@ static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
 	/* its name is free, so it is the originator that has registered before */
 	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
 		return ": its originator has registered an AE of another name there; delete that, "
-		       "or give another phd.cse.originator";
+		       "or give another health_devices.cse.originator";
 	if (c->step == CHECK_GATEWAY && !bp_chain_one_ae(c->p))
 		return ": an AE of our name is there, of another originator; delete it, or give "
 		       "another name";
 	return ": an AE of that name is there, of another originator; delete it, or give another "
-	       "phd.cse.path";
+	       "health_devices.cse.path";
 }
 
 static void base_reply(struct chain *c, const struct bp_cse_reply *r)

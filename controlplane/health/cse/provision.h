@@ -26,8 +26,9 @@ struct event_base;
 #define BP_PROVISION_RETRY_FIRST_NS 1000000000ull /* doubled up to retry_max_ns */
 
 struct bp_provision_settings {
-	const char *path; /* phd.cse.path; the texts are the owner's for as long as this lives */
-	const char *originator; /* phd.cse.originator */
+	const char *path; /* health_devices.cse.path; the texts are the owner's for as long as this
+			     lives */
+	const char *originator; /* health_devices.cse.originator */
 	const char *name;       /* of the gateway's own AE */
 	enum bp_m2m_release release;
 	uint32_t keep;           /* mni of the containers; 0: the CSE's choice */

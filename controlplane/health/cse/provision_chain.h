@@ -12,8 +12,8 @@
 /* ---- paths ---- */
 
 /*
- * Where the CSE keeps a device's measurements: phd.cse.path with its templates filled in. Its first
- * segment is the CSE's base, the second an AE, the rest are containers.
+ * Where the CSE keeps a device's measurements: health_devices.cse.path with its templates filled
+ * in. Its first segment is the CSE's base, the second an AE, the rest are containers.
  */
 #define BP_PROVISION_PATH_MAX 512u
 #define BP_PROVISION_SEGMENTS_MAX 16u

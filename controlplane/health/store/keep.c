@@ -207,7 +207,8 @@ static void say_how_it_went(const struct bp_phd_keep *k)
 		bp_log(BP_LOG_WARNING,
 			"health devices: sessions of the store that can't go on: %llu whose "
 			"configuration is not known, %llu not on the allow-list, %llu beyond "
-			"phd.sessions or phd.layouts; these devices have to associate again",
+			"health_devices.max_sessions or max_configurations; these devices have to "
+			"associate again",
 			(unsigned long long)rows[BP_PHD_RESTORE_UNKNOWN],
 			(unsigned long long)rows[BP_PHD_RESTORE_NOT_ALLOWED],
 			(unsigned long long)rows[BP_PHD_RESTORE_FULL]);
@@ -267,8 +268,8 @@ struct bp_phd_keep *bp_phd_keep_new(struct event_base *base, const struct bp_con
 	k->note = calloc((size_t)tables->n_slots + 1, sizeof(*k->note));
 	k->turn = evtimer_new(base, on_turn, k);
 	if (k->note && k->turn)
-		k->store = bp_phd_store_new(base, c->store_path, c->sessions * KNOWN_PER_SESSION,
-			KNOWN_OCTETS, &stored, k);
+		k->store = bp_phd_store_new(base, c->store_path,
+			c->max_sessions * KNOWN_PER_SESSION, KNOWN_OCTETS, &stored, k);
 	if (!k->store) {
 		bp_phd_keep_free(k);
 		return NULL;

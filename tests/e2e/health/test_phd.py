@@ -20,14 +20,14 @@ from router_lab import RIGHT, only_biplane, own, pause
 SIM = os.environ.get("BP_PHD_SIM", str(Path(BIPLANE).resolve().parent / "biplane-phd-sim"))
 pytestmark = only_biplane
 
-PHD = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 16384, "confirm": "stored",
-       "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
+PHD = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 16384, "ack": "stored",
+       "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}"}}
 
 
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    with running_router(routed_lab, directory, phd={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
+    with running_router(routed_lab, directory, health_devices={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
         yield r
 
 

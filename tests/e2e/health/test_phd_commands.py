@@ -26,8 +26,8 @@ RLRQ, RLRE = "e40000020000", "e50000020000"
 AARQ = "e2000032800000000001002a507900268000000080008000000000000000008000000008112233445566778801900001010000000000"
 OWN_CONFIG = 0x4000
 
-PHD = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 1024, "timeouts": {"config": "1h", "release": "1h"},
-       "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}", "retry_max": "1s"}}
+PHD = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 1024, "timeouts": {"config": "1h", "release": "1h"},
+       "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}", "max_retry_interval": "1s"}}
 
 
 class Sink:
@@ -51,7 +51,7 @@ def served(r):
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    with running_router(routed_lab, directory, phd={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
+    with running_router(routed_lab, directory, health_devices={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
         r.sink = Sink(routed_lab)
         try:
             served(r)
@@ -281,9 +281,9 @@ def test_words_outlive_the_control_plane(routed_lab, router):
 
 @contextlib.contextmanager
 def reloaded(router, **phd):
-    """With these settings in section phd instead; as before after that."""
+    """With these settings in section health_devices instead; as before after that."""
     config = copy.deepcopy(router.config)
-    config["phd"].update(phd)
+    config["health_devices"].update(phd)
     p = router.reload(config)
     assert p.returncode == 0, p.stderr
     try:
@@ -293,7 +293,7 @@ def reloaded(router, **phd):
 
 
 def test_limit_of_an_address(routed_lab, router):
-    with reloaded(router, limits={"per_address": 2}), \
+    with reloaded(router, limits={"sessions_per_address": 2}), \
             words(router, associations={"accepted": 4, "rejected_transient": 1, "rejected_address": 1}), \
             contextlib.ExitStack() as stay:
         a, b, c = (stay.enter_context(Device(routed_lab, f"002209225805000{i}")) for i in range(3))
@@ -308,7 +308,7 @@ def test_limit_of_an_address(routed_lab, router):
 
 def test_limit_of_a_second(routed_lab, router):
     """One a second: of many that wait together, some come too soon."""
-    with reloaded(router, limits={"associations": 1}), contextlib.ExitStack() as stay:
+    with reloaded(router, limits={"association_rate": 1}), contextlib.ExitStack() as stay:
         devices = [stay.enter_context(Device(routed_lab, f"00220922580600{i:02x}")) for i in range(20)]
         before = router.show("planes")["phd"]["associations"]
         for d in devices:

@@ -35,10 +35,10 @@ def ident():
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    phd = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": SESSIONS, "limits": {"per_address": PER_ADDRESS, "strays": 100},
+    phd = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": SESSIONS, "limits": {"sessions_per_address": PER_ADDRESS, "unknown_report_rate": 100},
            "store": {"path": str(directory / "phd.db")}, "timeouts": {"config": "1s"},
-           "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
-    with running_router(routed_lab, directory, phd=phd) as r, \
+           "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, directory, health_devices=phd) as r, \
             routed_lab.extra("gw", "route", "add", STRANGERS, "via", LEFT, "dev", "left"):
         takes(routed_lab, "left", STRANGERS)
         r.settled()

@@ -30,7 +30,7 @@ WORKER_PORTS = range(20000, 30000)
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    with running_router(routed_lab, directory, phd={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
+    with running_router(routed_lab, directory, health_devices={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
         yield r
 
 

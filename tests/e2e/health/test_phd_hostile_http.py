@@ -136,8 +136,8 @@ def cse(routed_lab):
 
 @pytest.fixture
 def router(routed_lab, hugepages, tmp_path):
-    phd = {**PHD, "cse": {**PHD["cse"], "http": HTTP_PORT, "retry_max": "2s"}, "store": {"path": str(tmp_path / "phd.db")}}
-    with running_router(routed_lab, tmp_path, phd=phd) as r:
+    phd = {**PHD, "cse": {**PHD["cse"], "http": f"http://{RIGHT}:{HTTP_PORT}", "max_retry_interval": "2s"}, "store": {"path": str(tmp_path / "phd.db")}}
+    with running_router(routed_lab, tmp_path, health_devices=phd) as r:
         yield r
 
 

@@ -230,8 +230,8 @@ def test_stopped_for_a_while(cse):
 
 @contextlib.contextmanager
 def gateway(lab, directory):
-    cse = {**PHD["cse"], "http": 8080, "retry_max": "1s"}
-    with running_router(lab, directory, phd={**PHD, "cse": cse, "store": {"path": str(directory / "phd.db")}}) as r:
+    cse = {**PHD["cse"], "http": f"http://{RIGHT}:8080", "max_retry_interval": "1s"}
+    with running_router(lab, directory, health_devices={**PHD, "cse": cse, "store": {"path": str(directory / "phd.db")}}) as r:
         yield r
 
 

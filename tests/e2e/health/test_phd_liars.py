@@ -33,10 +33,10 @@ def ident():
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    phd = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 1024, "store": {"path": str(directory / "phd.db")},
+    phd = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 1024, "store": {"path": str(directory / "phd.db")},
            "timeouts": {"config": "1s", "service": "500ms"},
-           "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
-    with running_router(routed_lab, directory, phd=phd) as r:
+           "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, directory, health_devices=phd) as r:
         pids = [r.plane(p)["pid"] for p in ("control plane", "data plane")]
         yield r
         assert [r.plane(p)["pid"] for p in ("control plane", "data plane")] == pids, "a plane ended, and was started again"

@@ -44,9 +44,9 @@ class Sink:
 
 def phd(directory, cse=RIGHT, **more):
     more_cse = more.pop("cse_more", {})
-    return {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 16384, "store": {"path": str(directory / "phd.db")},
-            "limits": {"per_address": 16384, "associations": 20000},
-            "cse": {"address": cse, "coap": 5683, "path": "cse-in/{system_id}/{object}", **more_cse}, **more}
+    return {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 16384, "store": {"path": str(directory / "phd.db")},
+            "limits": {"sessions_per_address": 16384, "association_rate": 20000},
+            "cse": {"coap": f"coap://[{cse}]:5683" if ":" in cse else f"coap://{cse}:5683", "path": "cse-in/{system_id}/{object}", **more_cse}, **more}
 
 
 def simulate(lab, *options, family=4, seconds=120):
@@ -88,7 +88,7 @@ def all_stored_once(said, lines, summary):
 def test_by_the_data_plane(routed_lab, hugepages, tmp_path, family, cse_family):
     """Each measurement becomes a request of the data plane; the kernel gets signalling, and what comes before the
     containers are there."""
-    with running_router(routed_lab, tmp_path, phd=phd(tmp_path, host("right", cse_family))) as router, \
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path, host("right", cse_family))) as router, \
             Sink(routed_lab) as sink:
         before = router.counters()
         status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 20, "--reports", 50, *CONFIRMED,
@@ -108,7 +108,7 @@ def test_by_the_data_plane(routed_lab, hugepages, tmp_path, family, cse_family):
 def test_requests_as_others_read_them(routed_lab, hugepages, tmp_path):
     """tshark finds nothing to complain of in what leaves to the CSE and to the devices, checksums included."""
     pcap = {side: tmp_path / f"{side}.pcap" for side in ("left", "right")}
-    with running_router(routed_lab, tmp_path, phd=phd(tmp_path)) as router, Sink(routed_lab, "--separate", "30") as sink:
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path)) as router, Sink(routed_lab, "--separate", "30") as sink:
         dumps = []
         for side in pcap:
             log = tmp_path / f"{side}.log"
@@ -139,10 +139,10 @@ def test_requests_as_others_read_them(routed_lab, hugepages, tmp_path):
         assert all(r[0] == "1" and r[3] in ("", unknown) for r in good), good[:3]
 
 
-@pytest.mark.parametrize("settings,cse", (({"confirm": "forwarded"}, {}), ({"instances": "report"}, {}),
-                                          ({}, {"release": 3}), ({}, {"message": "non"})))
+@pytest.mark.parametrize("settings,cse", (({"ack": "forwarded"}, {}), ({"content_instance_per": "report"}, {}),
+                                          ({}, {"release": 3}), ({}, {"confirmable": False})))
 def test_as_the_file_has_it(routed_lab, hugepages, tmp_path, settings, cse):
-    with running_router(routed_lab, tmp_path, phd=phd(tmp_path, cse_more=cse, **settings)) as router, \
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path, cse_more=cse, **settings)) as router, \
             Sink(routed_lab, "--release", str(cse.get("release", 4))) as sink:
         before = router.counters()
         status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 10, "--reports", 20, *CONFIRMED)
@@ -151,13 +151,13 @@ def test_as_the_file_has_it(routed_lab, hugepages, tmp_path, settings, cse):
         said = sink.report()
         assert stored(said["tree"]) == measured(lines)
         counts = grown(router, before)
-        assert counts["phd_instances"] >= (180 if settings.get("instances") == "report" else 360)
+        assert counts["phd_instances"] >= (180 if settings.get("content_instance_per") == "report" else 360)
         router.balanced()
 
 
 def test_loss_and_errors(routed_lab, hugepages, tmp_path):
     """Requests and answers get lost on either leg, and the CSE has no time for some: each is stored once."""
-    with running_router(routed_lab, tmp_path, phd=phd(tmp_path)) as router, \
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path)) as router, \
             Sink(routed_lab, "--drop", "10", "--drop-answers", "10", "--error", "10:5.03:5103", "--instances-only") as sink:
         before = router.counters()
         status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 50, "--reports", 20, "--loss", 10,
@@ -172,7 +172,7 @@ def test_loss_and_errors(routed_lab, hugepages, tmp_path):
 
 def test_ten_thousand_devices(routed_lab, hugepages, tmp_path):
     """All the devices that one simulator can be, each with a session and containers of its own."""
-    with running_router(routed_lab, tmp_path, phd=phd(tmp_path, cse_more={"outstanding": 64})) as router, Sink(routed_lab) as sink:
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path, cse_more={"max_inflight": 64})) as router, Sink(routed_lab) as sink:
         before = router.counters()
         status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 10000, "--reports", 3, "--confirmed",
                                           "--retries", 0, "--timeout", "3s", "--association-timeout", "3s", "--rate", 0,

@@ -21,9 +21,9 @@ pytestmark = only_biplane
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("phd")
-    phd = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 1024, "store": {"path": str(directory / "phd.db")},
-           "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
-    with running_router(routed_lab, directory, phd=phd) as r:
+    phd = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 1024, "store": {"path": str(directory / "phd.db")},
+           "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, directory, health_devices=phd) as r:
         yield r
 
 
@@ -138,24 +138,24 @@ def anybody(directory):
 
 # What man biplane.yaml says a reload takes over, with values that trouble nobody who is associated.
 TAKEN = {
-    ("confirm",): ("forwarded", "stored"), ("allow",): ([], ["0022092258010001"]), ("allow_file",): (anybody,),
-    ("limits", "per_address"): (1, 5, 4194304), ("limits", "associations"): (1, 1000000), ("limits", "strays"): (0, 1000000),
+    ("ack",): ("forwarded", "stored"), ("allow",): ([], ["0022092258010001"]), ("allow_file",): (anybody,),
+    ("limits", "sessions_per_address"): (1, 5, 4194304), ("limits", "association_rate"): (1, 1000000), ("limits", "unknown_report_rate"): (0, 1000000),
     ("timeouts", "config"): ("100ms", "1h"), ("timeouts", "service"): ("100ms", "1h"), ("timeouts", "release"): ("100ms", "1h"),
-    ("idle",): (0, "1m", "3650d")}
+    ("idle_timeout",): ("off", "1m", "3650d")}
 # What it says needs a restart, with another value that is as good. (Of cse.provision there is none without cse.http.)
 REFUSED = {
-    ("listen", "udp"): 6025, ("listen", "tcp"): 0, ("sessions",): 2048, ("layouts",): 512, ("system_id",): "0011223344556677",
-    ("instances",): "report", ("limits", "pending"): 64, ("store", "path"): "/nowhere/phd.db", ("cse", "address"): "10.3.0.2",
-    ("cse", "coap"): 5684, ("cse", "http"): 8080, ("cse", "originator"): "Cother",
-    ("cse", "path"): "cse-in/{system_id}/new/{object}", ("cse", "release"): "3", ("cse", "message"): "non",
-    ("cse", "source_ports"): "20000-20999", ("cse", "max_body"): 2048, ("cse", "keep"): 10, ("cse", "outstanding"): 4,
-    ("cse", "retry_max"): "1s", ("cse", "name_instances"): False}
+    ("listen", "udp_port"): 6025, ("listen", "tcp_port"): "off", ("max_sessions",): 2048, ("max_configurations",): 512, ("system_id",): "0011223344556677",
+    ("content_instance_per",): "report", ("limits", "max_pending_reports"): 64, ("store", "path"): "/nowhere/phd.db", ("cse", "coap"): "coap://10.3.0.2:5684",
+    ("cse", "http"): "http://10.3.0.2:8080", ("cse", "originator"): "Cother",
+    ("cse", "path"): "cse-in/{system_id}/new/{object}", ("cse", "release"): "3", ("cse", "confirmable"): False,
+    ("cse", "source_ports"): "20000-20999", ("cse", "max_body_size"): 2048, ("cse", "max_instances"): 10, ("cse", "max_inflight"): 4,
+    ("cse", "max_retry_interval"): "1s", ("cse", "name_instances"): False}
 
 
 def put(config, key, value):
-    """A copy with this setting below phd; None: without it."""
+    """A copy with this setting below health_devices; None: without it."""
     config = copy.deepcopy(config)
-    section = config["phd"]
+    section = config["health_devices"]
     for k in key[:-1]:
         section = section.setdefault(k, {})
     if value is None:
@@ -185,12 +185,12 @@ def test_reloads_under_load(routed_lab, router, tmp_path):
                 taken(put(router.config, key, v))
                 reloads += 1
         for key, v in REFUSED.items():
-            name = "phd." + ".".join(key)
+            name = "health_devices." + ".".join(key)
             p = router.reload(put(router.config, key, v))
             assert p.returncode != 0 and f"{name}: changing it needs a restart" in p.stderr, (key, p.returncode, p.stderr)
-        for key, v in {("listen", "udp"): 70000, ("cse", "path"): "cse-in", ("allow_file",): "/nowhere", ("confirm",): "never"}.items():
+        for key, v in {("listen", "udp_port"): 70000, ("cse", "path"): "cse-in", ("allow_file",): "/nowhere", ("ack",): "never"}.items():
             p = router.reload(put(router.config, key, v))
-            assert p.returncode != 0 and (str(v) in p.stderr or "phd." in p.stderr), (key, p.stderr)
+            assert p.returncode != 0 and (str(v) in p.stderr or "health_devices." in p.stderr), (key, p.stderr)
         for _ in range(20):
             config = router.config
             for key in r.sample(sorted(values), 4):

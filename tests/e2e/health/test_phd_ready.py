@@ -104,7 +104,7 @@ def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noq
     for d in devices:
         d.measured(2)
     config = json.loads(json.dumps(router.config))
-    config["phd"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
+    config["health_devices"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
     lost_at = time.time()
     assert router.stop() == 0
     router.config = config

@@ -35,9 +35,9 @@ def directory(tmp_path):
 
 @pytest.fixture
 def router(routed_lab, hugepages, directory):
-    phd = {"listen": {"udp": 6024, "tcp": 6024}, "sessions": 1024, "store": {"path": str(directory / "store" / "phd.db")},
-           "cse": {"address": RIGHT, "coap": 5683, "path": "cse-in/{system_id}/{object}"}}
-    with running_router(routed_lab, directory, phd=phd) as r:
+    phd = {"listen": {"udp_port": 6024, "tcp_port": 6024}, "max_sessions": 1024, "store": {"path": str(directory / "store" / "phd.db")},
+           "cse": {"coap": f"coap://{RIGHT}:5683", "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, directory, health_devices=phd) as r:
         yield r
 
 
@@ -264,7 +264,7 @@ def test_another_path(routed_lab, router, sink, devices):
     for d in devices:
         d.measured(2)
     config = json.loads(json.dumps(router.config))
-    config["phd"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
+    config["health_devices"]["cse"]["path"] = f"cse-in/{{system_id}}/{MOVED}{{object}}"
     router.write(config)
     lost_at = time.time()
     router.kill_plane("control plane")

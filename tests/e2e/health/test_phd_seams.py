@@ -28,7 +28,7 @@ _ids = itertools.count(1)
 
 @pytest.fixture
 def router(routed_lab, hugepages, tmp_path):
-    with running_router(routed_lab, tmp_path, phd={**PHD, "store": {"path": str(tmp_path / "phd.db")}}) as r:
+    with running_router(routed_lab, tmp_path, health_devices={**PHD, "store": {"path": str(tmp_path / "phd.db")}}) as r:
         yield r
 
 
@@ -163,7 +163,7 @@ def test_another_share_of_source_ports(routed_lab, router, tmp_path, change):
         devices.measured(2)
         config = json.loads(json.dumps(router.config))
         if "ports" in change:
-            config["phd"]["cse"]["source_ports"] = change["ports"]
+            config["health_devices"]["cse"]["source_ports"] = change["ports"]
         else:
             config["workers"] = change["workers"]
         lost_at = time.time()

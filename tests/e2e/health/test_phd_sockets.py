@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The sockets of health devices outlive the control plane: what is sent while there is none waits, and no device is
-told that the port is closed. And the ports that section phd listens on are of class phd by themselves."""
+told that the port is closed. And the ports that section health_devices listens on are of class phd by themselves."""
 
 import contextlib
 import json
@@ -23,14 +23,14 @@ pytestmark = only_biplane
 
 UDP, TCP = 7024, 7025  # neither is in punt.health_device_ports
 BIN = Path(BIPLANE).resolve().parent
-PHD = {"listen": {"udp": UDP, "tcp": TCP}, "sessions": 16384, "cse": {"address": RIGHT, "coap": 5683}}
+PHD = {"listen": {"udp_port": UDP, "tcp_port": TCP}, "max_sessions": 16384, "cse": {"coap": f"coap://{RIGHT}:5683"}}
 RLRQ, ICMP_UNREACHABLE, ICMP6_UNREACHABLE = bytes.fromhex("e40000020000"), 3, 1
 
 
 @pytest.fixture(scope="module")
 def router(routed_lab, hugepages, tmp_path_factory):
     directory = tmp_path_factory.mktemp("sockets")
-    with running_router(routed_lab, directory, phd={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
+    with running_router(routed_lab, directory, health_devices={**PHD, "store": {"path": str(directory / "phd.db")}}) as r:
         wait_until("the manager", lambda: answers(routed_lab), 30)
         yield r
 
@@ -237,7 +237,7 @@ def test_who_has_them(routed_lab, router, kind):
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_class(routed_lab, router, family):
-    """By the ports of phd.listen, each for its own protocol, and of either family."""
+    """By the ports of health_devices.listen, each for its own protocol, and of either family."""
     def send(port, times):
         for n in range(times):
             with udp(routed_lab, family, port) as s:
@@ -264,14 +264,14 @@ def test_another_file(routed_lab, router):
     """The next control plane goes by the file as it is then: another port, no section, and back."""
     file = router.config
     try:
-        router.write({**file, "phd": {**file["phd"], "listen": {"udp": 7026, "tcp": 0}}})
+        router.write({**file, "health_devices": {**file["health_devices"], "listen": {"udp_port": 7026, "tcp_port": "off"}}})
         p = router.command("reload", "-c", router.file)
-        assert p.returncode != 0 and "phd.listen.udp: changing it needs a restart" in p.stdout + p.stderr
+        assert p.returncode != 0 and "health_devices.listen.udp_port: changing it needs a restart" in p.stdout + p.stderr
         assert listening(router) == {UDP, TCP}
         router.kill_plane("control plane")
         assert listening(router) == {7026}
         wait_until("the manager at its new port", lambda: answers(routed_lab, 7026), 30)
-        router.write({k: v for k, v in file.items() if k != "phd"})
+        router.write({k: v for k, v in file.items() if k != "health_devices"})
         # Without the tables of health devices it needs a new data plane, too; the sockets are gone at once.
         os.kill(router.plane("control plane")["pid"], signal.SIGKILL)
         wait_until("the sockets to be closed", lambda: listening(router) == set(), 30)

@@ -94,8 +94,8 @@ def serve(routed_lab, hugepages, tmp_path):
     """serve(path of the store): a gateway with it."""
     with contextlib.ExitStack() as stack:
         def start(path):
-            phd = {"sessions": 1024, "store": {"path": str(path)}, "cse": {"address": RIGHT, "path": "cse-in/{system_id}/{object}"}}
-            router = stack.enter_context(running_router(routed_lab, tmp_path, phd=phd))
+            phd = {"max_sessions": 1024, "store": {"path": str(path)}, "cse": {"coap": f"coap://{RIGHT}", "path": "cse-in/{system_id}/{object}"}}
+            router = stack.enter_context(running_router(routed_lab, tmp_path, health_devices=phd))
             return Served(stack, routed_lab, router, tmp_path)
         yield start
 

@@ -105,11 +105,11 @@ def read(path):
 def config(family=4, path="cse-in/{system_id}/{object}", reached=True, **more):
     cse = CSE if family == 4 else CSE6
     settings = {"system_id": MANAGER, **more}
-    settings["cse"] = {"address": cse, "path": path, **settings.pop("cse", {})}
+    settings["cse"] = {"coap": f"coap://{cse}" if family == 4 else f"coap://[{cse}]", "path": path, **settings.pop("cse", {})}
     neighbors = [{"address": a, "mac": CSE_MAC, "interface": "cloud"} for a in (CSE, CSE6)] if reached else []
     return {"ports": [{"name": "devices", "device": "net_null0", "routed": {"addresses": [f"{OUR}/24", f"{OUR6}/64"]}},
                       {"name": "cloud", "device": "net_null1", "routed": {"addresses": ["10.2.0.1/24", "fd02::1/64"]}}],
-            "routing": {"static_neighbors": neighbors}, "phd": settings}
+            "routing": {"static_neighbors": neighbors}, "health_devices": settings}
 
 
 class Replay:
@@ -315,15 +315,15 @@ def test_acknowledgements_of_the_capture(tmp_path, session):
 
 
 @pytest.mark.parametrize("family,cse_family", ((6, 4), (4, 6), (6, 6)))
-@pytest.mark.parametrize("message", ("con", "non"))
-def test_families(tmp_path, family, cse_family, message):
+@pytest.mark.parametrize("confirmable", (True, False))
+def test_families(tmp_path, family, cse_family, confirmable):
     d = Device(9, family)
-    r = Replay(tmp_path, config(cse_family, cse={"message": message}), every(
+    r = Replay(tmp_path, config(cse_family, cse={"confirmable": confirmable}), every(
         [d.says(V["A01"]), d.says(V["S02"])]), "--assume-stored")
     assert r.answers(d) == [aare(0), phd.report_answer(16, phd.FIXED)]
     assert [con["v"] for _, con in measured(r)] == ["97.5", "61"]
     assert {(o.from_, o.to) for o in r.out["cloud"]} == {("10.2.0.1", CSE) if cse_family == 4 else ("fd02::1", CSE6)}
-    assert {m.type for m in r.requests()} == {coap.CON if message == "con" else coap.NON}
+    assert {m.type for m in r.requests()} == {coap.CON if confirmable else coap.NON}
     assert r.health["stored"] == 2
 
 
@@ -337,13 +337,13 @@ def test_old_options(tmp_path):
 
 def test_forwarded(tmp_path, session):
     """confirm: forwarded answers at once, whatever the CSE says."""
-    r = Replay(tmp_path, config(confirm="forwarded"), session[2])
+    r = Replay(tmp_path, config(ack="forwarded"), session[2])
     assert r.answers(session[1]) == [aare(0), phd.report_answer(16, phd.FIXED), bytes.fromhex(phd.RELEASED)]
     assert (r.health["answers"], r.health["stored"]) == (3, 0)
 
 
 def test_one_instance_a_report(tmp_path, session):
-    r = Replay(tmp_path, config(instances="report"), session[2], "--assume-stored")
+    r = Replay(tmp_path, config(content_instance_per="report"), session[2], "--assume-stored")
     got = [instance(m)[1] for m in r.requests()]
     assert [[o["v"] for o in con] for con in got] == [["97.5", "61"], ["8432", "6250", "95", "62", "412"], ["1234.5"], ["88"]]
     assert r.health["stored"] == 4 and r.health["answers"] == 3
@@ -467,13 +467,13 @@ def test_behind_a_bridge(tmp_path, session):
 
 def test_needs_a_section_phd(tmp_path, session):
     settings = config()
-    del settings["phd"]
+    del settings["health_devices"]
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps(settings))
     pcap = write(tmp_path / "in.pcap", session[2])
     p = subprocess.run([BIPLANE, "replay", "-c", file, "--assume-stored", "--in", f"devices={pcap}"], check=False,
                        capture_output=True, text=True, timeout=60)
-    assert p.returncode == 64 and "has no section phd" in p.stderr
+    assert p.returncode == 64 and "has no section health_devices" in p.stderr
     out = subprocess.run([BIPLANE, "replay", "-c", file, "--json", "--in", f"devices={pcap}"], check=True,
                          capture_output=True, text=True, timeout=60).stdout
     assert "health" not in json.loads(out) and json.loads(out)["drops"]["no_kernel"] == len(session[2])
@@ -498,8 +498,8 @@ def stored(node, path=()):
 def test_what_a_gateway_stored(routed_lab, hugepages, tmp_path, device):
     """Simulated devices and a gateway are captured at the devices' side: replayed, the same measurements come out."""
     pcap, log = tmp_path / "live.pcap", tmp_path / "tcpdump.log"
-    settings = {"store": {"path": str(tmp_path / "phd.db")}, "cse": {"address": RIGHT, "path": "cse-in/{system_id}/{object}"}}
-    with running_router(routed_lab, tmp_path, phd=settings) as router:
+    settings = {"store": {"path": str(tmp_path / "phd.db")}, "cse": {"coap": f"coap://{RIGHT}", "path": "cse-in/{system_id}/{object}"}}
+    with running_router(routed_lab, tmp_path, health_devices=settings) as router:
         sink = routed_lab.popen("right", SINK, "--listen", "[::]:5683", stdout=subprocess.PIPE)
         try:
             assert sink.stdout.readline().split()[0] == b"ready"
@@ -525,7 +525,7 @@ def test_what_a_gateway_stored(routed_lab, hugepages, tmp_path, device):
                 sink.kill()
                 sink.wait()
         router.balanced()
-    replayed = {**routed_config(), "phd": settings,
+    replayed = {**routed_config(), "health_devices": settings,
                 "routing": {"static_neighbors": [{"address": RIGHT, "mac": host_mac("right"), "interface": "right"}]}}
     for p in replayed["ports"]:
         p["mac"] = router_mac(p["name"])

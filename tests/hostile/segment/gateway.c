@@ -33,10 +33,10 @@
 	"  max_rules: 16\n"                                                                        \
 	"  reassembly_total: 1MiB\n"                                                               \
 	"  alarm_queue_size: 64KiB\n"                                                              \
-	"phd:\n"                                                                                   \
-	"  sessions: 64\n"                                                                         \
-	"  layouts: 16\n"                                                                          \
-	"  cse: {address: 10.2.0.5}\n"                                                             \
+	"health_devices:\n"                                                                        \
+	"  max_sessions: 64\n"                                                                     \
+	"  max_configurations: 16\n"                                                               \
+	"  cse: {coap: \"coap://10.2.0.5\"}\n"                                                     \
 	"sampling:\n"                                                                              \
 	"  - {name: all, match: {port: a}, one_in: 3, mirror: d}\n"                                \
 	"aggregation:\n  encapsulate:\n"                                                           \

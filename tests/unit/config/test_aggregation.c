@@ -454,23 +454,26 @@ static void other_ports_take_less(void **state)
 }
 
 #define ROUTED                                                                                     \
-	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, "                          \
-	"\"fd00::1/64\"]}}, {name: b, "                                                            \
-	"device: y, routed: {}}]\nphd: {cse: {address: 10.1.0.20}}\n"
+	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"]}}, "       \
+	"{name: b, "                                                                               \
+	"device: y, routed: {}}]\nhealth_devices: {cse: {coap: \"coap://10.1.0.20\"}}\n"
 
 /* The manager of health devices reads no aggregates. */
 static void own_ports_are_left_alone(void **state)
 {
 	says(ROUTED ENC TO("10.0.0.1", "6024"),
-		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains phd.listen.udp of "
+		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains "
+		"health_devices.listen.udp_port of "
 		"10.0.0.1, an address of this gateway, which reads no aggregates; expected "
 		"destinations without it\n");
 	says(ROUTED ENC TO("\"fd00::/16\"", "1-65535"),
-		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains phd.listen.udp of "
+		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains "
+		"health_devices.listen.udp_port of "
 		"fd00::1, an address of this gateway, which reads no aggregates; expected "
 		"destinations without it\n");
 	says(ROUTED ENC TO("10.0.0.0/8", "29999-40000"),
-		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains phd.cse.source_ports of "
+		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains "
+		"health_devices.cse.source_ports of "
 		"10.0.0.1, an address of this gateway, which reads no aggregates; expected "
 		"destinations without it\n");
 	says(ROUTED ENC TO("10.0.0.2", "6024") TO("10.0.0.1", "30000"), "");

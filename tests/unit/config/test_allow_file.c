@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file that phd.allow_file names. */
+/* The file that health_devices.allow_file names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void refused_because(const char *why)
 {
 	assert_int_equal(bp_config_phd_allow_check(&config, err, sizeof(err)), -1);
 	assert_int_equal(bp_config_phd_allow_load(&config, &ids, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "phd.allow_file: "));
+	assert_non_null(strstr(err, "health_devices.allow_file: "));
 	assert_non_null(strstr(err, config.allow_file));
 	assert_non_null(strstr(err, why));
 	assert_true(ids.n == 0 && ids.id == NULL);
@@ -81,7 +81,7 @@ static void what_is_broken_is_refused(void **state)
 	(void)state;
 	refused_because("No such file");
 	write_file("0022092258010007\n002209225801000\n", 1);
-	refused_because("allowed:2: no system-id");
+	refused_because("allowed:2: not a system-id");
 	write_file("0022092258010007\n", BP_PHD_ALLOW_MAX + 1);
 	refused_because("allowed:65537: ");
 	write_file("# a comment of 32 characters ....\n", (4u << 20) / 32);

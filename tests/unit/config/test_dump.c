@@ -49,9 +49,10 @@
 	"raise: outside 1..2}\n"
 
 #define HEALTH                                                                                     \
-	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nphd: {cse: {address: "   \
-	"10.1.0.20, "                                                                              \
-	"http: 80}}\n"
+	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nhealth_devices: {cse: "  \
+	"{coap: "                                                                                  \
+	"\"coap://10.1.0.20\", "                                                                   \
+	"http: \"http://10.1.0.20\"}}\n"
 
 static void everything_is_read(void **state)
 {
@@ -476,9 +477,9 @@ static void each_flag_is_obeyed(void **state)
 
 		if (s->type != &bp_type_uint || strchr(s->path, '[') != NULL)
 			continue;
-		of = strncmp(s->path, "phd.", 4) == 0           ? HEALTH
-		     : strncmp(s->path, "transform.m", 11) == 0 ? LOADER
-								: FULL;
+		of = strncmp(s->path, "health_devices.", 15) == 0 ? HEALTH
+		     : strncmp(s->path, "transform.m", 11) == 0   ? LOADER
+								  : FULL;
 		a = accepted(of);
 		b = accepted(of);
 		field = bp_setting_field(s, bp_setting_base(s, b));

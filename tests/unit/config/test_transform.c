@@ -374,16 +374,19 @@ static void what_does_nothing_is_warned_of(void **state)
 
 #define ROUTED                                                                                     \
 	"ports: [{name: a, device: x, routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"]}}, "       \
-	"{name: b, device: y, routed: {}}]\nphd: {cse: {address: 10.1.0.20}}\n"
+	"{name: b, "                                                                               \
+	"device: y, routed: {}}]\nhealth_devices: {cse: {coap: \"coap://10.1.0.20\"}}\n"
 
 static void own_ports_are_left_alone(void **state)
 {
 	says(ROUTED XF ANY("6024"),
-		"f.yaml:5:25: transform.entries[0].udp_port: it is phd.listen.udp of 10.0.0.1, an "
+		"f.yaml:5:25: transform.entries[0].udp_port: it is health_devices.listen.udp_port "
+		"of 10.0.0.1, an "
 		"address of this gateway; expected another port, or destinations (to) without that "
 		"address\n");
 	says(ROUTED XF TO("\"fd00::/16\"", "29999"),
-		"f.yaml:5:25: transform.entries[0].udp_port: it is phd.cse.source_ports of "
+		"f.yaml:5:25: transform.entries[0].udp_port: it is health_devices.cse.source_ports "
+		"of "
 		"fd00::1, an address of this gateway; expected another port, or destinations (to) "
 		"without that address\n");
 	says(ROUTED XF TO("10.0.0.2", "6024") ANY("10000"), "");

@@ -192,7 +192,8 @@ static void a_config_with_health_devices_has_their_tables(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	phd = (struct bp_config_phd){.enabled = true, .sessions = 1048576, .layouts = 7};
+	phd = (struct bp_config_phd){
+		.enabled = true, .max_sessions = 1048576, .max_configurations = 7};
 	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.workers, 3);
 	assert_int_equal(m.phd.n_slots, m.phd.n_groups * BP_PHD_WAYS);
@@ -219,12 +220,12 @@ static void a_config_with_health_devices_has_their_tables(void **state)
 	assert_int_equal((uintptr_t)m.phd.layouts % 64, 0);
 	assert_memory_equal(m.phd.hash_key, m.global->hash_key, sizeof(m.phd.hash_key));
 	bp_segment_close(m.segment);
-	phd.sessions = phd.layouts = 0; /* as little as works */
+	phd.max_sessions = phd.max_configurations = 0; /* as little as works */
 	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.n_groups, 1);
 	assert_int_equal(m.phd.max_layouts, 1);
 	bp_segment_close(m.segment);
-	phd.sessions = phd.layouts = UINT32_MAX; /* a token has 23 bits for a slot */
+	phd.max_sessions = phd.max_configurations = UINT32_MAX; /* a token has 23 bits for a slot */
 	c.n_workers = 1;
 	map_anonymous(&m, &c);
 	assert_true(m.phd.n_slots <= 1u << 23);
@@ -238,7 +239,7 @@ static void without_health_devices_their_tables_are_not_to_be_used(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	phd = (struct bp_config_phd){.sessions = 1048576, .layouts = 4096};
+	phd = (struct bp_config_phd){.max_sessions = 1048576, .max_configurations = 4096};
 	map_anonymous(&m, &c);
 	assert_int_equal(m.phd.n_slots, 0);
 	assert_int_equal(m.phd.max_layouts, 0);
@@ -448,7 +449,7 @@ static void damaged_contents_are_found_by_their_writer(void **state)
 	struct bp_shm m;
 
 	config(&c);
-	phd = (struct bp_config_phd){.enabled = true, .sessions = 16, .layouts = 16};
+	phd = (struct bp_config_phd){.enabled = true, .max_sessions = 16, .max_configurations = 16};
 	must_map(&m, open_file(&c, true));
 	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
 		assert_null(bp_shm_unsound(&m, p));
@@ -529,7 +530,7 @@ static void not_for_another_configuration(void **state)
 	must_map(&control, open_how(&c, BP_SEG_READ_DATA));
 	bp_segment_condemn(control.segment, BP_SEG_CONTROL);
 	bp_segment_close(control.segment);
-	phd = (struct bp_config_phd){.enabled = true, .sessions = 16, .layouts = 16};
+	phd = (struct bp_config_phd){.enabled = true, .max_sessions = 16, .max_configurations = 16};
 	assert_null(open_how(&c, BP_SEG_READ_DATA | BP_SEG_OWNER));
 	bp_segment_close(data.segment);
 	/* nobody runs on it: the files may be replaced */

@@ -94,13 +94,13 @@ done
 health=$(dirname "$0")/../../../../docs/examples/health.yaml
 expect 0 ': ok: 2 ports' "$biplane" config check -c "$health"
 # the file of those that may associate is part of what is checked
-printf '  allow_file: %s\n' "$dir/allowed" | sed '/^phd:/r /dev/stdin' "$health" >"$dir/health.yaml"
-expect 78 "health\.yaml: phd\.allow_file: $dir/allowed: No such file" \
+printf '  allow_file: %s\n' "$dir/allowed" | sed '/^health_devices:/r /dev/stdin' "$health" >"$dir/health.yaml"
+expect 78 "health\.yaml: health_devices\.allow_file: $dir/allowed: No such file" \
 	"$biplane" config check -c "$dir/health.yaml"
 printf '# ward 3\n0022092258010007\n' >"$dir/allowed"
 expect 0 ': ok: 2 ports' "$biplane" config check -c "$dir/health.yaml"
 echo 22092258010007 >>"$dir/allowed"
-expect 78 "$dir/allowed:3: no system-id" "$biplane" config check -c "$dir/health.yaml"
+expect 78 "$dir/allowed:3: not a system-id" "$biplane" config check -c "$dir/health.yaml"
 near=$(dirname "$0")/../../../../docs/examples/aggregation-near.yaml
 expect 0 ': ok: 2 ports, 1 bridge, 0 rules, entries of aggregation.encapsulate: 1, of aggregation.decapsulate: 0$' \
 	"$biplane" config check -c "$near"
@@ -286,7 +286,7 @@ expect 69 'no control plane answers' "$biplane" config diff -c "$dir/good.yaml"
 
 # Somewhere else there is another kernel's network, which nobody here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
-expect 69 'its file has no section phd' \
+expect 69 'its file has no section health_devices' \
 	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
 if unshare -n true 2>/dev/null; then
 	expect 69 "control plane \(process $plane\) is in another network namespace" \

@@ -45,8 +45,8 @@ static int set_up(void **state)
 		.max_nexthop_groups = 8};
 	config.service[BP_SERVICE_HEALTH] = &phd;
 	phd.enabled = true;
-	phd.sessions = SESSIONS;
-	phd.layouts = 16;
+	phd.max_sessions = SESSIONS;
+	phd.max_configurations = 16;
 	s = bp_segment_anonymous(specs, bp_shm_specs(&config, specs), err, sizeof(err));
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)))
 		return -1;
@@ -373,7 +373,7 @@ static void planes_tell_of_health_devices(void **state)
 			     "containers there\n"));
 	json_decref(v);
 	free(text);
-	/* without a section phd there is nothing to tell */
+	/* without a section health_devices there is nothing to tell */
 	shm.phd.n_slots = 0;
 	text = planes(&v);
 	assert_true(json_is_null(json_object_get(v, "phd")));

@@ -103,10 +103,10 @@ struct keep_rig *keep_rig_new(struct rig *store, uint32_t sessions)
 	k->store = store;
 	k->base = store->base;
 	k->c.enabled = true;
-	k->c.sessions = sessions;
-	k->c.layouts = 64;
-	k->c.limits.per_address = 1000;
-	k->c.limits.associations = 1000000;
+	k->c.max_sessions = sessions;
+	k->c.max_configurations = 64;
+	k->c.limits.sessions_per_address = 1000;
+	k->c.limits.association_rate = 1000000;
 	k->c.timeouts.config_ns = 10000000000;
 	k->c.timeouts.service_ns = 3000000000;
 	k->c.timeouts.release_ns = 3000000000;
@@ -146,7 +146,7 @@ void keep_start(struct keep_rig *k)
 	if (k->tables)
 		assert_int_equal(phd_take_over(&k->x), 0);
 	else
-		phd_open(&k->x, k->c.sessions, k->c.layouts, 1);
+		phd_open(&k->x, k->c.max_sessions, k->c.max_configurations, 1);
 	k->tables = true;
 	k->restored = k->replies = 0;
 	bp_phd_plan_set(k->x.w, &plan);

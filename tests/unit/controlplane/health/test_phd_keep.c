@@ -287,14 +287,15 @@ static void no_room(void **state)
 	associate(k, 50);
 	keep_stop(k);
 	keep_lose_tables(k);
-	k->c.sessions = 32;
+	k->c.max_sessions = 32;
 	rig_catch_stderr(*state);
 	keep_start(k);
 	keep_load(k);
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 32);
 	assert_int_equal(rows(k)[BP_PHD_RESTORE_FULL], 18);
 	assert_int_equal(k->x.t->control->sessions, 32);
-	assert_int_equal(rig_said(*state, "18 beyond phd.sessions or phd.layouts"), 1);
+	assert_int_equal(
+		rig_said(*state, "18 beyond health_devices.max_sessions or max_configurations"), 1);
 	keep_stop(k);
 	keep_check_rows(k);
 	keep_rig_free(k);
@@ -309,7 +310,7 @@ static void no_room_for_layouts(void **state)
 		keep_declare(k, d, OWN_CONFIG, (uint16_t)(1000 + d));
 	keep_stop(k);
 	keep_lose_tables(k);
-	k->c.layouts = 16;
+	k->c.max_configurations = 16;
 	keep_start(k);
 	keep_load(k);
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 16);

@@ -238,8 +238,8 @@ static void held_over_a_restart(void **state)
 
 static struct bp_config_phd usual(void)
 {
-	struct bp_config_phd c = {.cse = {.coap = 5683,
-					  .address = {.family = 4, .bytes = {10, 1, 0, 20}},
+	struct bp_config_phd c = {.cse = {.coap_port = 5683,
+					  .coap_address = {.family = 4, .bytes = {10, 1, 0, 20}},
 					  .path = "cse-in/{system_id}/{object}",
 					  .originator = "Cbiplane"}};
 
@@ -363,12 +363,12 @@ static void another_target(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 6; i++)
 		other[i] = c;
-	other[0].cse.address.bytes[3] = 21;
-	other[1].cse.coap = 5684;
+	other[0].cse.coap_address.bytes[3] = 21;
+	other[1].cse.coap_port = 5684;
 	strcpy(other[2].cse.path, "cse-in/{system_id}/x-{object}");
 	strcpy(other[3].cse.originator, "Cother");
 	strcpy(other[4].cse.path, "cse-in/{type}/{object}");
-	other[5].cse.address.family = 6;
+	other[5].cse.coap_address.family = 6;
 	for (unsigned i = 0; i < 6; i++) {
 		uint32_t slot = again(&r, 1, remember_one(&r, &c));
 
@@ -391,9 +391,9 @@ static void the_same_target(void **state)
 	uint32_t slot;
 
 	(void)state;
-	other.cse.keep = 1000;
+	other.cse.max_instances = 1000;
 	other.cse.release = BP_PHD_RELEASE_3;
-	other.cse.outstanding = 1;
+	other.cse.max_inflight = 1;
 	slot = again(&r, 1, remember_one(&r, &c));
 	restart(&r, &other);
 	bp_ready_want(r.ready, slot);

@@ -292,10 +292,10 @@ static void ports_that_are_taken(void **state)
 	(void)state;
 	assert_true(udp >= 0 && tcp >= 0);
 	assert_int_equal(bp_phd_server_socket(port_of(udp), err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "phd.listen.udp: port "));
+	assert_non_null(strstr(err, "health_devices.listen.udp_port: port "));
 	assert_non_null(strstr(err, "in use"));
 	assert_int_equal(bp_phd_tcp_socket(port_of(tcp), err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "phd.listen.tcp: port "));
+	assert_non_null(strstr(err, "health_devices.listen.tcp_port: port "));
 	close(udp);
 	close(tcp);
 }

@@ -281,10 +281,10 @@ static void run(unsigned seed)
 	memset(&w, 0, sizeof(w));
 	w.now = 1767225600 * SECOND;
 	w.c.enabled = true;
-	w.c.sessions = 64;
-	w.c.layouts = 16;
-	w.c.limits.per_address = 1000;
-	w.c.limits.associations = 1000000;
+	w.c.max_sessions = 64;
+	w.c.max_configurations = 16;
+	w.c.limits.sessions_per_address = 1000;
+	w.c.limits.association_rate = 1000000;
 	w.c.timeouts.config_ns = w.c.timeouts.service_ns = w.c.timeouts.release_ns = SECOND;
 	strcpy(w.c.cse.path, "cse-in/{system_id}/{object}");
 	strcpy(w.c.cse.originator, "Cbiplane");

@@ -171,7 +171,8 @@ static void give(struct bp_listen_fds *l, int fd, const char *name)
 
 static int take(struct bp_phd_sockets *s, const struct bp_listen_fds *l, uint16_t udp, uint16_t tcp)
 {
-	const struct bp_config_phd c = {.enabled = true, .listen_udp = udp, .listen_tcp = tcp};
+	const struct bp_config_phd c = {
+		.enabled = true, .listen_udp_port = udp, .listen_tcp_port = tcp};
 
 	return bp_phd_sockets_take(s, l, &c, err, sizeof(err));
 }
@@ -245,7 +246,7 @@ static void others_are_refused(void **state)
 	assert_int_equal(take(&s, &l, (uint16_t)(port ^ 1), 0), -1);
 	assert_non_null(strstr(err, "it has another port; expected a UDP socket of IPv6 and IPv4"));
 	assert_int_equal(take(&s, &l, 0, port), -1);
-	assert_non_null(strstr(err, "phd.listen does not have it"));
+	assert_non_null(strstr(err, "health_devices.listen does not have it"));
 	/* two of one name */
 	give(&l, dup(3), "phd-udp");
 	assert_int_equal(take(&s, &l, port, 0), -1);
@@ -301,36 +302,36 @@ static uint16_t free_port(int type)
 static void they_follow_the_file(void **state)
 {
 	struct bp_config_phd c = {.enabled = true,
-		.listen_udp = free_port(SOCK_DGRAM),
-		.listen_tcp = free_port(SOCK_STREAM)};
+		.listen_udp_port = free_port(SOCK_DGRAM),
+		.listen_tcp_port = free_port(SOCK_STREAM)};
 	struct bp_phd_sockets s = {-1, -1}, before;
 	int taken;
 
 	(void)state;
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
-	assert_int_equal(port_of(s.udp), c.listen_udp);
-	assert_int_equal(port_of(s.tcp), c.listen_tcp);
+	assert_int_equal(port_of(s.udp), c.listen_udp_port);
+	assert_int_equal(port_of(s.tcp), c.listen_tcp_port);
 	assert_true(fcntl(s.udp, F_GETFD) & FD_CLOEXEC && fcntl(s.tcp, F_GETFD) & FD_CLOEXEC);
 	/* nothing changed: what waits in them stays */
 	before = s;
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
 	assert_true(s.udp == before.udp && s.tcp == before.tcp);
 	/* another port, and one off */
-	c.listen_udp = free_port(SOCK_DGRAM);
-	c.listen_tcp = 0;
+	c.listen_udp_port = free_port(SOCK_DGRAM);
+	c.listen_tcp_port = 0;
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
-	assert_int_equal(port_of(s.udp), c.listen_udp);
+	assert_int_equal(port_of(s.udp), c.listen_udp_port);
 	assert_int_equal(s.tcp, -1);
 	/* one that somebody else has is told, and had once it is free */
 	taken = make(AF_INET6, SOCK_STREAM, "::", false);
-	c.listen_tcp = port_of(taken);
+	c.listen_tcp_port = port_of(taken);
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "phd.listen.tcp: port"));
-	assert_int_equal(port_of(s.udp), c.listen_udp);
+	assert_non_null(strstr(err, "health_devices.listen.tcp_port: port"));
+	assert_int_equal(port_of(s.udp), c.listen_udp_port);
 	assert_int_equal(s.tcp, -1);
 	close(taken);
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
-	assert_int_equal(port_of(s.tcp), c.listen_tcp);
+	assert_int_equal(port_of(s.tcp), c.listen_tcp_port);
 	/* the section went away */
 	c.enabled = false;
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
@@ -341,9 +342,9 @@ static void they_follow_the_file(void **state)
 /* What came while nobody reads is there for the next reader. */
 static void datagrams_wait(void **state)
 {
-	struct bp_config_phd c = {.enabled = true, .listen_udp = free_port(SOCK_DGRAM)};
+	struct bp_config_phd c = {.enabled = true, .listen_udp_port = free_port(SOCK_DGRAM)};
 	struct sockaddr_in to = {.sin_family = AF_INET,
-		.sin_port = htons(c.listen_udp),
+		.sin_port = htons(c.listen_udp_port),
 		.sin_addr = {htonl(INADDR_LOOPBACK)}};
 	struct bp_phd_sockets s = {-1, -1};
 	int sender = socket(AF_INET, SOCK_DGRAM, 0), first;

@@ -80,8 +80,8 @@ static enum bp_exception_class port6(uint8_t protocol, uint16_t dport)
 	return bp_exception_classify(&config, f, sizeof(f), true);
 }
 
-/* Ports that section phd listens on are of its class, each for its own protocol; those that
- * punt.health_device_ports has are, for both. */
+/* Ports that section health_devices listens on are of its class, each for its own protocol; those
+ * that punt.health_device_ports has are, for both. */
 static void health_devices(void **state)
 {
 	static const struct {

@@ -13,10 +13,10 @@
 
 #define PHD_SECTION                                                                                \
 	"workers: 2\n"                                                                             \
-	"phd:\n"                                                                                   \
-	"  sessions: 256\n"                                                                        \
-	"  layouts: 16\n"                                                                          \
-	"  cse: {address: 10.2.0.5}\n"
+	"health_devices:\n"                                                                        \
+	"  max_sessions: 256\n"                                                                    \
+	"  max_configurations: 16\n"                                                               \
+	"  cse: {coap: \"coap://10.2.0.5\"}\n"
 #define PORTS(role_)                                                                               \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0" role_ "}\n"                                              \

@@ -28,9 +28,9 @@
 	"routing:\n"                                                                               \
 	"  static_neighbors: [{address: 10.2.0.2, mac: \"02:00:00:00:cc:02\", interface: "         \
 	"right}]\n"                                                                                \
-	"phd:\n"                                                                                   \
-	"  sessions: 1024\n"                                                                       \
-	"  cse: {address: 10.2.0.2, path: \"cse-in/{system_id}/{object}\"}\n"
+	"health_devices:\n"                                                                        \
+	"  max_sessions: 1024\n"                                                                   \
+	"  cse: {coap: \"coap://10.2.0.2\", path: \"cse-in/{system_id}/{object}\"}\n"
 
 static char dir[64];
 static const json_t *vectors;

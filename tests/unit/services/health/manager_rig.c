@@ -179,10 +179,10 @@ void rig_open(struct rig *r, const json_t *vectors, uint32_t sessions, uint32_t 
 	memset(r, 0, sizeof(*r));
 	r->vectors = vectors;
 	r->c.enabled = true;
-	r->c.sessions = sessions;
-	r->c.layouts = layouts;
-	r->c.limits.per_address = 1000;
-	r->c.limits.associations = 1000000;
+	r->c.max_sessions = sessions;
+	r->c.max_configurations = layouts;
+	r->c.limits.sessions_per_address = 1000;
+	r->c.limits.association_rate = 1000000;
 	r->c.timeouts.config_ns = 10000000000;
 	r->c.timeouts.service_ns = 3000000000;
 	r->c.timeouts.release_ns = 3000000000;

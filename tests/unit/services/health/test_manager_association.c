@@ -268,7 +268,7 @@ static void who_is_not_allowed(void **state)
 static void sessions_of_one_address(void **state)
 {
 	begin(state);
-	r->c.limits.per_address = 3;
+	r->c.limits.sessions_per_address = 3;
 	r->one_address = true;
 	for (unsigned d = 1; d <= 3; d++) {
 		char id[17];
@@ -315,7 +315,7 @@ static void associations_a_second(void **state)
 	unsigned n = 0;
 
 	begin(state);
-	r->c.limits.associations = 50;
+	r->c.limits.association_rate = 50;
 	assert_int_equal(accepted_of(100), 5); /* a tenth at once */
 	assert_int_equal(r->counts.rejected_rate, 95);
 	for (unsigned i = 0; i < 10000; i++) {
@@ -323,7 +323,7 @@ static void associations_a_second(void **state)
 		n += accepted_of(1);
 	}
 	assert_in_range(n, 498, 501);
-	r->c.limits.associations = 1; /* as a reload makes it */
+	r->c.limits.association_rate = 1; /* as a reload makes it */
 	r->now_ms += 10000;
 	assert_int_equal(accepted_of(10), 1);
 	rig_close(r);

@@ -140,7 +140,7 @@ static void tcp_sessions_end(void **state)
 static void limits_go_on(void **state)
 {
 	rig_open(r, *state, 16, 16);
-	r->c.limits.per_address = 2;
+	r->c.limits.sessions_per_address = 2;
 	r->one_address = true;
 	rig_send(r, 1, rig_aarq("0000000000000001", 400));
 	rig_send(r, 2, rig_aarq("0000000000000002", 400));
@@ -296,7 +296,7 @@ static void without_the_table(void **state)
 	r->denies = true;
 	assert_int_equal(restore(&other), BP_PHD_RESTORE_NOT_ALLOWED);
 	r->denies = false;
-	r->c.sessions = 2;
+	r->c.max_sessions = 2;
 	assert_int_equal(restore(&other), BP_PHD_RESTORE_FULL);
 	rig_send(r, 2, "R01");
 	said(r, "closed " ACTIVITY " released\n2 " RLRE);

@@ -81,7 +81,7 @@ static void idle_sessions(void **state)
 	forget();
 	rig_wait(r, 1000000000); /* never, as it is */
 	said(r, "");
-	r->c.idle_ns = 60000000000; /* as a reload makes it: from the last report on */
+	r->c.idle_timeout_ns = 60000000000; /* as a reload makes it: from the last report on */
 	rig_wait(r, 1);
 	said(r, "closed " OXIMETER " idle\n1 " ABRT("0000"));
 	rig_send(r, 1, "A01");

@@ -13,9 +13,10 @@
 #include "services/health/plan.h"
 #include "proto/health/onem2m.h"
 
-#define FILE_OF(phd, cse)                                                                          \
-	"ports: [{name: a, device: x, routed: {addresses: 10.1.0.1/24}}]\nphd:\n" phd              \
-	"  cse: {address: 10.1.0.20" cse "}\n"
+#define FILE_OF(phd, cse) FILE_AT(phd, "", cse)
+#define FILE_AT(phd, port, cse)                                                                    \
+	"ports: [{name: a, device: x, routed: {addresses: 10.1.0.1/24}}]\nhealth_devices:\n" phd   \
+	"  cse: {coap: \"coap://10.1.0.20" port "\"" cse "}\n"
 
 static struct bp_phd_plan plan_of(const char *text, const struct bp_address *source)
 {
@@ -47,9 +48,11 @@ static void what_the_file_says(void **state)
 	assert_true(p.con == 1 && p.named == 1 && p.per_report == 0);
 	assert_true(p.max_message > 1024 && p.max_message < 1472);
 
-	p = plan_of(FILE_OF("  listen: {udp: 7}\n  confirm: forwarded\n  instances: report\n",
-			    ", coap: 9, release: 2a, message: non, name_instances: false, "
-			    "source_ports: 2000-2001, max_body: 64"),
+	p = plan_of(FILE_AT("  listen: {udp_port: 7}\n  ack: forwarded\n  content_instance_per: "
+			    "report\n",
+			    ":9",
+			    ", release: 2a, confirmable: false, name_instances: false, "
+			    "source_ports: 2000-2001, max_body_size: 64"),
 		&source);
 	assert_int_equal(p.cse_port, 9);
 	assert_int_equal(p.listen_udp, 7);
@@ -64,7 +67,7 @@ static void ip6(void **state)
 	static const uint8_t cse[16] = {0xfd, [15] = 9};
 	const struct bp_address from = {.bytes = {0xfd, [15] = 1}, .family = 6};
 	const char *text = "ports: [{name: a, device: x, routed: {addresses: \"fd00::1/64\"}}]\n"
-			   "phd: {cse: {address: \"fd00::9\"}}\n";
+			   "health_devices: {cse: {coap: \"coap://[fd00::9]\"}}\n";
 	const struct bp_phd_plan p = plan_of(text, &from);
 
 	assert_int_equal(p.family, 6);
@@ -75,10 +78,10 @@ static void ip6(void **state)
 /* It says whether layouts are rendered alike, and nothing else. */
 static void the_hash(void **state)
 {
-	static const char *const same[] = {FILE_OF("  listen: {udp: 7}\n", ""),
-		FILE_OF("  confirm: forwarded\n", ""), FILE_OF("", ", keep: 7, coap: 77"),
+	static const char *const same[] = {FILE_OF("  listen: {udp_port: 7}\n", ""),
+		FILE_OF("  ack: forwarded\n", ""), FILE_AT("", ":77", ", max_instances: 7"),
 		FILE_OF("", ", source_ports: 2000-2001")};
-	static const char *const others[] = {FILE_OF("  instances: report\n", ""),
+	static const char *const others[] = {FILE_OF("  content_instance_per: report\n", ""),
 		FILE_OF("", ", path: \"cse-in/{system_id}/x\""), FILE_OF("", ", originator: Cx"),
 		FILE_OF("", ", release: 2"), FILE_OF("", ", name_instances: false")};
 	const uint64_t hash = plan_of(FILE_OF("", ""), &source).hash;

@@ -19,7 +19,8 @@ static void *zeroed(size_t bytes)
 
 void phd_open(struct phd_rig *x, uint32_t sessions, uint32_t layouts, uint32_t workers)
 {
-	struct bp_config_phd phd = {.enabled = true, .sessions = sessions, .layouts = layouts};
+	struct bp_config_phd phd = {
+		.enabled = true, .max_sessions = sessions, .max_configurations = layouts};
 	struct bp_config *c = calloc(1, sizeof(*c));
 	uint64_t capacity[BP_PHD_TABLES];
 
