@@ -75,10 +75,10 @@ static void write_config(struct bench *b)
 	fprintf(f,
 		"name: %s\nruntime: {directory: %s}\nworkers: 1\nports:\n"
 		"  - {name: lan, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\",\n"
-		"     addresses: [10.0.0.1/24, \"fd00::1/64\"], routed: {host_interface: {backend: "
+		"     routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"], host_interface: {backend: "
 		"tap}}}\n"
 		"  - {name: wan, device: \"net_null0,no-rx=1\",\n"
-		"     addresses: [10.1.0.1/24, \"fd01::1/64\"], routed: {host_interface: {backend: "
+		"     routed: {addresses: [10.1.0.1/24, \"fd01::1/64\"], host_interface: {backend: "
 		"tap}}}\n",
 		p->name, p->directory, pcap);
 	if (fclose(f) != 0)

@@ -47,7 +47,7 @@ def test_two_hundred_sensors(wan_lab, pair, tmp_path, family):
 @pytest.mark.parametrize("family", (4, 6))
 def test_a_source_of_their_own(wan_lab, pair, family):
     """source: aggregates have an address of the gateway; the senders in them stay what they are."""
-    source = {"address": {4: "10.8.0.1", 6: "fd08::1"}[family], "udp": 4444}
+    source = {"address": {4: "10.8.0.1", 6: "fd08::1"}[family], "udp_port": 4444}
     pair.services([{**aggregate(KIND, family), "source": source}], [disaggregate(KIND, family)])
     with Senders(wan_lab, KIND, family) as s, Receiver(wan_lab, family) as r, Tap(wan_lab, "wan", "near") as wan:
         send_and_wait(s, r, 2, 100, lambda: 20)
