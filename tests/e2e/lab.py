@@ -100,10 +100,24 @@ class Lab:
 
     def set_mtu(self, ns, mtu):
         self.run(ns, "ip", "link", "set", "eth0", "mtu", mtu)
-        if mtu >= 1280:  # a smaller MTU had taken the IPv6 address away
-            n = {"dev": 1, "cloud": 2, "edge": 3}[ns]
-            self.run(ns, "sysctl", "-qw", "net.ipv6.conf.eth0.accept_dad=0", check=False)
-            self.run(ns, "ip", "addr", "replace", f"fd99::{n}/64", "dev", "eth0", "nodad", check=False)
+        if mtu >= 1280:
+            self.restore_ipv6(ns)
+
+    def restore_ipv6(self, ns):
+        """Gives eth0 the IPv6 address again that the kernel removed with a smaller MTU, or while the link was down."""
+        n = {"dev": 1, "cloud": 2, "edge": 3}[ns]
+        self.run(ns, "sysctl", "-qw", "net.ipv6.conf.eth0.accept_dad=0", check=False)
+        self.run(ns, "ip", "addr", "replace", f"fd99::{n}/64", "dev", "eth0", "nodad", check=False)
+
+    @contextlib.contextmanager
+    def link_down(self, ns):
+        """eth0 down inside the block, and up with its addresses after it."""
+        self.run(ns, "ip", "link", "set", "eth0", "down")
+        try:
+            yield
+        finally:
+            self.run(ns, "ip", "link", "set", "eth0", "up")
+            self.restore_ipv6(ns)
 
 
 def _setns(f):

@@ -39,14 +39,11 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
     g = gateway(config())
     assert g.counter("link_down") == 0
     assert not rows(g, "link_down")["cloud"]["now"]
-    lab.run("cloud", "ip", "link", "set", "eth0", "down")
-    try:
+    with lab.link_down("cloud"):
         wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["now"])
         assert g.counter("link_down") == 1
         assert not rows(g, "link_down")["devices"]["now"]
         wait_until("a line", lambda: said(g, "dataplane: warning: port cloud: link down"))
-    finally:
-        lab.run("cloud", "ip", "link", "set", "eth0", "up")
     wait_until("a line", lambda: said(g, "dataplane: info: port cloud: link up again after "))
     row = rows(g, "link_down")["cloud"]
     assert (row["now"], row["times"], row["total"]["unit"]) == (False, 1, "ns")
@@ -57,15 +54,12 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
 
 
 def test_a_link_that_never_came_up(lab, gateway):
-    lab.run("cloud", "ip", "link", "set", "eth0", "down")
-    try:
+    with lab.link_down("cloud"):
         g = gateway(config(link_up_delay="2s"))
         wait_until("a line", lambda: said(g, "warning: port cloud: link has not come up since the start"))
         row = rows(g, "link_down")["cloud"]
         assert row["now"] and row["times"] == 1
         assert row["lasted_ns"] >= 2_000_000_000
-    finally:
-        lab.run("cloud", "ip", "link", "set", "eth0", "up")
     wait_until("a line", lambda: said(g, "info: port cloud: link up again"))
     assert g.counter("link_down") == 1
 
