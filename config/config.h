@@ -113,6 +113,11 @@ struct bp_config_monitoring {
 	uint64_t log_interval_ns;          /* between two lines about one fault, average; not 0 */
 };
 
+/* Section log:, whose values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
+struct bp_config_log {
+	uint8_t level, format;
+};
+
 struct bp_config {
 	uint8_t version; /* of the file's format: 1 */
 	char name[BP_NAME_MAX +
@@ -136,6 +141,7 @@ struct bp_config {
 	struct bp_config_netlink netlink;
 	struct bp_config_static fixed; /* routing.static_* */
 	struct bp_config_punt punt;
+	struct bp_config_log log;
 	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };

@@ -219,8 +219,8 @@ const char *bp_renamed_to(const struct bp_setting *section, const char *key);
 /* The known name in `section` that `key` was meant to be, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);
 
-/* The value of a setting that is no section and no list, as the file would have it. NULL: no memory.
- * free(). */
+/* The value of a setting that is no section and no list, as the file would have it. NULL: no
+ * memory. free(). */
 char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, const void *base);
 
 /* The double-quoted YAML form of a text. */

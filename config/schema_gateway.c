@@ -6,6 +6,8 @@
 /* The rows of what is not of one service: workers, ports, bridges, routes. */
 
 static const char *const hugepages_words[] = {"auto", "require", "never", NULL};
+static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
+static const char *const log_format_words[] = {"text", "json", NULL};
 static const char *const poll_words[] = {"busy", "adaptive", NULL};
 static const char *const offload_words[] = {"auto", "on", "off", NULL};
 static const char *const rp_filter_words[] = {"off", "strict", "loose", NULL};
@@ -239,6 +241,13 @@ static const struct bp_setting rows[] = {
 	POLICER("health_devices", BP_EX_PHD, "20000", "Signalling of personal health devices."),
 	POLICER("local", BP_EX_LOCAL, "10000", "Other traffic to an address of this machine."),
 	POLICER("other", BP_EX_OTHER, "1000", "Packets that the kernel answers or forwards: expired hop limit, options, packet too big, unresolved neighbor, unknown EtherType."),
+
+	{.path = "log", .type = &bp_type_section,
+	 .help = "The log on standard error, or in the journal where systemd runs the planes."},
+	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .words = log_level_words, .preset = "info",
+	 .help = "The least important level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
+	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .words = log_format_words, .preset = "text",
+	 .help = "Form of a line outside the journal: text, or one JSON object."},
 };
 /* clang-format on */
 

@@ -4,7 +4,8 @@
 
 #include "config/schema.h"
 
-/* Addresses, as they stand in a frame. All are of one receiver: a mirrored frame goes to one broker. */
+/* Addresses, as they stand in a frame. All are of one receiver: a mirrored frame goes to one
+ * broker. */
 
 static int hex(char c)
 {

@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "daemon/log.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_SIZE 4096
+#define TEXT_SIZE 4096
+#define LINE_SIZE (2 * TEXT_SIZE + 1024)
 
 static const struct {
 	const char *name;
-	const char *journal; /* sd-daemon(3) */
+	unsigned priority; /* syslog(3) */
 } levels[] = {
-	[BP_LOG_ERROR] = {"error", "<3>"},
-	[BP_LOG_WARNING] = {"warning", "<4>"},
-	[BP_LOG_INFO] = {"info", "<6>"},
+	[BP_LOG_ERROR] = {"error", 3},
+	[BP_LOG_WARNING] = {"warning", 4},
+	[BP_LOG_INFO] = {"info", 6},
+	[BP_LOG_DEBUG] = {"debug", 7},
 };
 
+const char *bp_log_journal_socket = "/run/systemd/journal/socket";
+
 static const char *component = "biplane";
-static bool journal;
+static bool journal;        /* standard error is a stream of the journal */
+static int journal_fd = -1; /* by which it takes events with fields */
+static _Atomic int least = BP_LOG_INFO, format = BP_LOG_TEXT;
 
 /* Whether JOURNAL_STREAM names the file that standard error is; a child may have redirected it. */
 static bool stderr_is_journal(void)
@@ -37,52 +46,219 @@ static bool stderr_is_journal(void)
 	       (uint64_t)st.st_ino == inode;
 }
 
+/* A socket that is connected to the journal's, or -1. */
+static int open_journal(void)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(to.sun_path, sizeof(to.sun_path), "%s", bp_log_journal_socket);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 void bp_log_begin(const char *name)
 {
 	component = name;
 	journal = stderr_is_journal();
+	if (journal_fd >= 0)
+		close(journal_fd);
+	/* only a unit of systemd: who sets JOURNAL_STREAM by hand wants lines */
+	journal_fd = journal && getenv("INVOCATION_ID") != NULL ? open_journal() : -1;
+}
+
+void bp_log_set(enum bp_log_level level, enum bp_log_format form)
+{
+	least = (int)level;
+	format = (int)form;
+}
+
+const char *bp_log_number(uint64_t n, char text[BP_LOG_NUMBER_TEXT])
+{
+	snprintf(text, BP_LOG_NUMBER_TEXT, "%" PRIu64, n);
+	return text;
+}
+
+/* ---- a line or a datagram, in a buffer that cuts ---- */
+
+struct line {
+	char text[LINE_SIZE];
+	size_t len;
+};
+
+static void put(struct line *l, const char *text, size_t len)
+{
+	const size_t room = sizeof(l->text) - l->len;
+
+	if (len > room)
+		len = room;
+	memcpy(l->text + l->len, text, len);
+	l->len += len;
+}
+
+static void put_text(struct line *l, const char *text)
+{
+	put(l, text, strlen(text));
+}
+
+/* With quotes and backslashes escaped, which also is a JSON string: no control character is left.
+ */
+static void put_quoted(struct line *l, const char *text)
+{
+	put(l, "\"", 1);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			put(l, "\\", 1);
+		put(l, (unsigned char)*text < ' ' || *text == 0x7f ? " " : text, 1);
+	}
+	put(l, "\"", 1);
+}
+
+/* UTC, RFC 3339. */
+static void put_time(struct line *l)
+{
+	char text[40];
+	struct timespec now;
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	put_text(l, text);
+	snprintf(text, sizeof(text), ".%03uZ", (unsigned)(now.tv_nsec / 1000000));
+	put_text(l, text);
+}
+
+/* A value that is one word stands as it is. */
+static bool is_word(const char *text)
+{
+	for (const char *c = text; *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("\"=\\", *c) != NULL)
+			return false;
+	return text[0] != '\0';
+}
+
+static void make_text(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
+	const char *message)
+{
+	if (!journal) {
+		put_time(l);
+		put(l, " ", 1);
+	}
+	put_text(l, levels[level].name);
+	put(l, " ", 1);
+	put_text(l, component);
+	put(l, ": ", 2);
+	put_text(l, message);
+	for (const struct bp_log_field *f = fields; f != NULL && f->key != NULL; f++) {
+		put(l, " ", 1);
+		put_text(l, f->key);
+		put(l, "=", 1);
+		if (is_word(f->value))
+			put_text(l, f->value);
+		else
+			put_quoted(l, f->value);
+	}
+}
+
+static void put_member(struct line *l, const char *key, const char *value)
+{
+	put_text(l, ", ");
+	put_quoted(l, key);
+	put(l, ": ", 2);
+	put_quoted(l, value);
+}
+
+static void make_json(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
+	const char *message)
+{
+	put_text(l, "{\"timestamp\": \"");
+	put_time(l);
+	put(l, "\"", 1);
+	put_member(l, "level", levels[level].name);
+	put_member(l, "component", component);
+	put_member(l, "message", message);
+	for (const struct bp_log_field *f = fields; f != NULL && f->key != NULL; f++)
+		put_member(l, f->key, f->value);
+	put(l, "}", 1);
+}
+
+/* https://systemd.io/JOURNAL_NATIVE_PROTOCOL: KEY=VALUE lines, where no value has a line's end. */
+static bool send_to_journal(
+	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
+{
+	struct line l = {.len = 0};
+	char text[64];
+
+	snprintf(text, sizeof(text), "PRIORITY=%u\nCOMPONENT=", levels[level].priority);
+	put_text(&l, text);
+	put_text(&l, component);
+	put_text(&l, "\nSYSLOG_IDENTIFIER=biplane\n");
+	for (const struct bp_log_field *f = fields; f != NULL && f->key != NULL; f++) {
+		for (const char *c = f->key; *c != '\0'; c++)
+			put(&l, &(char){(char)toupper((unsigned char)*c)}, 1);
+		put(&l, "=", 1);
+		for (const char *c = f->value; *c != '\0'; c++)
+			put(&l, (unsigned char)*c < ' ' ? " " : c, 1);
+		put(&l, "\n", 1);
+	}
+	put_text(&l, "MESSAGE=");
+	put_text(&l, message);
+	put(&l, "\n", 1);
+	return send(journal_fd, l.text, l.len, MSG_NOSIGNAL) == (ssize_t)l.len;
 }
 
 /* A line that can't be written is lost: there is no other place to report it. */
 static void write_line(enum bp_log_level level, const char *text, size_t len)
 {
-	const char *prefix = journal ? levels[level].journal : "";
-	struct iovec parts[] = {
-		{(char *)prefix, strlen(prefix)}, {(char *)text, len}, {(char *)"\n", 1}};
+	char prefix[8] = ""; /* sd-daemon(3) */
 	ssize_t rc;
+
+	if (journal)
+		snprintf(prefix, sizeof(prefix), "<%u>", levels[level].priority);
+
+	struct iovec parts[] = {{prefix, strlen(prefix)}, {(char *)text, len}, {(char *)"\n", 1}};
 
 	do
 		rc = writev(STDERR_FILENO, parts, 3);
 	while (rc < 0 && errno == EINTR);
 }
 
-static void write_lines(enum bp_log_level level, const char *text, size_t size)
+static void write_event(
+	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
 {
-	for (size_t at = 0; at < size;) {
-		const char *end = memchr(text + at, '\n', size - at);
-		const size_t len = end ? (size_t)(end - text) - at : size - at;
+	struct line l = {.len = 0};
 
-		write_line(level, text + at, len);
-		at += len + 1;
-	}
+	if (journal_fd >= 0 && send_to_journal(level, fields, message))
+		return;
+	if (format == BP_LOG_JSON)
+		make_json(&l, level, fields, message);
+	else
+		make_text(&l, level, fields, message);
+	write_line(level, l.text, l.len);
 }
 
-static void __attribute__((format(printf, 3, 0)))
-print(enum bp_log_level level, uint64_t left_out, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,
+	const struct bp_log_field *fields, uint64_t suppressed, const char *fmt, va_list ap)
 {
-	char line[LINE_SIZE + 128];
-	int n = snprintf(line, 64, "%.40s: %s: ", component, levels[level].name);
-	int text = vsnprintf(line + n, LINE_SIZE, fmt, ap);
+	struct bp_log_field all[BP_LOG_FIELDS_MAX + 2] = {0};
+	char message[TEXT_SIZE], number[BP_LOG_NUMBER_TEXT];
+	unsigned n = 0;
 
-	if (text > 0)
-		n += text < LINE_SIZE ? text : LINE_SIZE - 1;
-	for (char *c = line; c < line + n; c++)
+	if ((int)level > least)
+		return;
+	vsnprintf(message, sizeof(message), fmt, ap);
+	for (char *c = message; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = ' ';
-	if (left_out != 0)
-		n += snprintf(line + n, sizeof(line) - (size_t)n,
-			" (and %" PRIu64 " more such messages)", left_out);
-	write_line(level, line, (size_t)n);
+	for (; fields != NULL && fields[n].key != NULL && n < BP_LOG_FIELDS_MAX; n++)
+		all[n] = fields[n];
+	if (suppressed != 0)
+		all[n] = (struct bp_log_field){"suppressed", bp_log_number(suppressed, number)};
+	write_event(level, all, message);
 }
 
 void bp_log(enum bp_log_level level, const char *fmt, ...)
@@ -90,28 +266,29 @@ void bp_log(enum bp_log_level level, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print(level, 0, fmt, ap);
+	print(level, NULL, 0, fmt, ap);
 	va_end(ap);
 }
 
-void bp_log_plain(enum bp_log_level level, const char *fmt, ...)
+void bp_log_event(enum bp_log_level level, const struct bp_log_field *fields, const char *fmt, ...)
 {
-	char *text;
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	print(level, fields, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return;
-	write_lines(level, text, (size_t)n);
-	free(text);
 }
 
 static ssize_t write_stream(void *cookie, const char *text, size_t size)
 {
-	write_lines((enum bp_log_level)(uintptr_t)cookie, text, size);
+	for (size_t at = 0; at < size;) {
+		const char *end = memchr(text + at, '\n', size - at);
+		const size_t len = end != NULL ? (size_t)(end - text) - at : size - at;
+
+		if (len > 0)
+			bp_log((enum bp_log_level)(uintptr_t)cookie, "%.*s", (int)len, text + at);
+		at += len + 1;
+	}
 	return (ssize_t)size;
 }
 
@@ -151,9 +328,9 @@ void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const c
 	uint64_t left_out;
 	va_list ap;
 
-	if (!bp_log_may(limit, &left_out))
+	if ((int)level > least || !bp_log_may(limit, &left_out))
 		return;
 	va_start(ap, fmt);
-	print(level, left_out, fmt, ap);
+	print(level, NULL, left_out, fmt, ap);
 	va_end(ap);
 }

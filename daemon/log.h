@@ -8,34 +8,51 @@
 
 /*
  * The log of this process: one line per event on standard error, written with one system call, so
- * that lines of threads and processes do not mix. Where standard error is a stream of the journal
- * (JOURNAL_STREAM, systemd.exec(5)), the level stands in front as sd-daemon(3) defines it. Not for
- * code that runs per packet.
+ * that lines of threads and processes do not mix. Not for code that runs per packet.
  *
- * The level says what the reader must do: error: act now; warning: investigate; info: nothing.
+ *   2026-11-26T14:40:12.345Z warning dataplane: link down port=cloud
+ *
+ * or the same as a JSON object. Under systemd (JOURNAL_STREAM, systemd.exec(5)) an event goes to
+ * the journal instead, by its native protocol, with its fields as fields: PORT=cloud.
+ *
+ * The level says what the reader must do: error: act now; warning: investigate; info: nothing;
+ * debug: nothing, it is for developers.
  */
-enum bp_log_level { BP_LOG_ERROR, BP_LOG_WARNING, BP_LOG_INFO };
+enum bp_log_level { BP_LOG_ERROR, BP_LOG_WARNING, BP_LOG_INFO, BP_LOG_DEBUG };
+enum bp_log_format { BP_LOG_TEXT, BP_LOG_JSON };
 
-/* Before the first thread. `component`: in front of the lines of bp_log(), for example "dataplane";
- * it must stay. */
+/* Before the first thread. `component`: of the lines of bp_log(), for example "dataplane"; it must
+ * stay. */
 void bp_log_begin(const char *component);
+/* At any time, from any thread: the least important level that is written (before: info), and the
+ * form where it is not the journal's. */
+void bp_log_set(enum bp_log_level level, enum bp_log_format format);
 
-/* Writes "COMPONENT: LEVEL: TEXT". Control characters in the text become spaces, since some of it
- * comes from the network; what is longer than 4 KiB is cut. */
+/* Writes an event. Control characters in the text become spaces, since some of it comes from the
+ * network; what is longer than 4 KiB is cut. */
 void bp_log(enum bp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes text that is complete: a library's message, or why a command fails. It may have several
- * lines, which are written one by one. */
-void bp_log_plain(enum bp_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* What an event is about: the same keys in all lines, such as port, rule, peer, count. */
+struct bp_log_field {
+	const char *key; /* lower-case letters, digits and _; NULL ends the list */
+	const char *value;
+};
+#define BP_LOG_FIELDS(...) ((const struct bp_log_field[]){__VA_ARGS__, {NULL, NULL}})
+#define BP_LOG_NUMBER_TEXT 24
+/* A number as the value of a field, in `text`. */
+const char *bp_log_number(uint64_t n, char text[BP_LOG_NUMBER_TEXT]);
+/* The same with fields, at most BP_LOG_FIELDS_MAX. */
+#define BP_LOG_FIELDS_MAX 16
+void bp_log_event(enum bp_log_level level, const struct bp_log_field *fields, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
-/* A stream whose lines are written as by bp_log_plain(), one per level; not to be closed. Call it
- * from one thread; standard error when there is no memory. */
+/* A stream each of whose lines is an event of that level, one stream per level; not to be closed.
+ * Call it from one thread; standard error when there is no memory. */
 FILE *bp_log_stream(enum bp_log_level level);
 
 /*
- * For what may repeat quickly: at most one line in BP_LOG_EVERY_NS per limit; the next line says
- * how many were left out. Zero-initialise the limit.
+ * For what may repeat quickly: at most one line in BP_LOG_EVERY_NS per limit; the next line has the
+ * number of those that were suppressed. Zero-initialise the limit.
  */
 #define BP_LOG_EVERY_NS 10000000000ull
 struct bp_log_limit {
@@ -46,5 +63,8 @@ struct bp_log_limit {
 bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out);
 void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The socket of the journal; a test may have another. */
+extern const char *bp_log_journal_socket;
 
 #endif

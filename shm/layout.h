@@ -96,6 +96,9 @@ struct bp_shm_control {
 	/* Parts that the control plane found damaged, and set aside or restored; part of the
 	 * counter segment_quarantined. */
 	_Atomic uint64_t cp_segment_quarantined;
+	/* What the data plane is to log since the last reload: 1 + level + 16 * format (section log
+	 * of the configuration); 0: as its own file says. */
+	_Atomic uint32_t cp_log;
 };
 
 struct bp_shm_shared {

@@ -329,7 +329,10 @@ static int enter(struct bp_plane *cp)
 			strerror(errno));
 		return -1;
 	}
-	return take_lock(cp, c) != 0 || open_segment(cp) != 0 ? -1 : 0;
+	if (take_lock(cp, c) != 0 || open_segment(cp) != 0)
+		return -1;
+	bp_plane_apply_log(cp);
+	return 0;
 }
 
 int bp_controlplane_run(const char *config_path)
@@ -350,6 +353,8 @@ int bp_controlplane_run(const char *config_path)
 		free(cp);
 		return BP_EXIT_CONFIG;
 	}
+	bp_log_set((enum bp_log_level)cp->reload.running->log.level,
+		(enum bp_log_format)cp->reload.running->log.format);
 	status = create_services(cp);
 	if (status == 0)
 		status = enter(cp) != 0 ? 1 : start(cp);

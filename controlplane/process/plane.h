@@ -53,4 +53,6 @@ bool bp_plane_readers_gone(void *arg);
 
 /* The file is read again, as by SIGHUP; how that ends is logged. */
 void bp_plane_reload(struct bp_plane *cp);
+/* Both planes log as the running configuration says; the data plane reads it from the segment. */
+void bp_plane_apply_log(struct bp_plane *cp);
 #endif

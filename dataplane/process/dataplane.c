@@ -356,6 +356,16 @@ static struct bp_trouble_sources trouble_sources(struct dataplane *d)
 		d->config, &d->shm, d->ports, &d->pools, &d->workers, &d->eal.cpus};
 }
 
+/* The control plane reloads for both planes. */
+static void follow_log(const struct dataplane *d)
+{
+	const uint32_t log = atomic_load_explicit(&d->shm.control->cp_log, memory_order_relaxed);
+	const uint32_t level = (log - 1) % 16, format = (log - 1) / 16;
+
+	if (log != 0 && level <= BP_LOG_DEBUG && format <= BP_LOG_JSON)
+		bp_log_set((enum bp_log_level)level, (enum bp_log_format)format);
+}
+
 /* After publish(), which asked the drivers. */
 static void watch(struct dataplane *d)
 {
@@ -457,6 +467,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 			continue;
 		passed = 0;
 		restore_segment(d);
+		follow_log(d);
 		publish(d);
 		bp_port_claims_serve();
 		watch(d);
@@ -526,7 +537,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 
 	bp_log_begin("dataplane");
 	if (!d) {
-		bp_log_plain(BP_LOG_ERROR, "biplane dataplane: no memory");
+		bp_log(BP_LOG_ERROR, "no memory");
 		return EX_UNAVAILABLE;
 	}
 	memset(d, 0, sizeof(*d));
@@ -536,6 +547,8 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 		free(d);
 		return EX_CONFIG;
 	}
+	bp_log_set(
+		(enum bp_log_level)d->config->log.level, (enum bp_log_format)d->config->log.format);
 	/* before EAL starts its threads, which inherit the mask */
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
@@ -547,7 +560,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {
 		run(d, &signals);
 	} else {
-		bp_log_plain(BP_LOG_ERROR, "biplane dataplane: %s", err);
+		bp_log(BP_LOG_ERROR, "%s", err);
 		status = EX_UNAVAILABLE;
 	}
 	close_all(d);

@@ -30,10 +30,10 @@ static ssize_t write_message(void *cookie, const char *text, size_t len)
 		n--;
 	if (keep && n > 0 && level <= (int)RTE_LOG_ERR)
 		snprintf(line[n_lines++ % KEPT], LINE_SIZE, "%.*s", (int)n, text);
-	bp_log_plain(level <= (int)RTE_LOG_ERR       ? BP_LOG_ERROR
-		     : level <= (int)RTE_LOG_WARNING ? BP_LOG_WARNING
-						     : BP_LOG_INFO,
-		"%.*s", (int)n, text);
+	bp_log(level <= (int)RTE_LOG_ERR        ? BP_LOG_ERROR
+		: level <= (int)RTE_LOG_WARNING ? BP_LOG_WARNING
+						: BP_LOG_INFO,
+		"eal: %.*s", (int)n, text);
 	return (ssize_t)len;
 }
 

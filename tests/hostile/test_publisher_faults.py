@@ -62,14 +62,14 @@ def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
     assert f["spool_backlog"]["worst"] == {"count": 200, "unit": "alarms"}
     rows = {r["trouble"]: r for r in g.show("trouble")["trouble"]}
     assert rows["edge_unreachable"]["now"] and g.show("planes")["trouble"]["now"] >= 2
-    assert len(said(g, "error: edge_unreachable: no connection to the edge broker")) == 1
+    assert len(said(g, "error controlplane: edge_unreachable: no connection to the edge broker")) == 1
     text = g.command("status", "-c", g.identity)
     assert text.returncode == 2 and "edge_unreachable" in text.stdout and "200 in the spool" in text.stdout
     lab.broker("edge", "start")
     wait_until("no fault", lambda: not faults(g), 30)
     assert g.command("status", "-c", g.identity).returncode == 0
     for name in ("edge_unreachable", "spool_backlog"):
-        assert len(said(g, f"error: {name}")) == 1 and len(said(g, f"info: {name} is over")) == 1
+        assert len(said(g, f"error controlplane: {name}")) == 1 and len(said(g, f"info controlplane: {name} is over")) == 1
 
 
 def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, collect, tmp_path):
@@ -82,7 +82,7 @@ def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, col
     assert refused.returncode == 78 and str(password) in refused.stderr
     g.start(edge=False)
     wait_until("the fault", lambda: "edge_settings" in faults(g))
-    assert said(g, "error: edge_settings:", str(password))
+    assert said(g, "error controlplane: edge_settings:", str(password))
     forwards(lab, collect)
     assert not g.show("planes")["edge"]["connected"]
     password.write_text("secret\n")
@@ -111,7 +111,7 @@ def test_a_spool_on_a_full_disk(lab, gateway, collect, tmp_path):
         wait_until("biplane to see it", lambda: not g.show("planes")["edge"]["connected"])
         publish(lab, 3000)
         wait_until("the fault", lambda: "spool_error" in faults(g))
-        assert len(said(g, "error: spool_error: spool", "disk")) == 1
+        assert len(said(g, "error controlplane: spool_error: spool", "disk")) == 1
         forwards(lab, collect)
         lab.broker("edge", "start")
         edge.wait_subscribed()

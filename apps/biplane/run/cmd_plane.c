@@ -86,7 +86,7 @@ static int take_role(const char *path, const char *role, struct bp_instance_lock
 	else if (bp_instance_lock(lock, dir, c->name, role, 0, PATIENCE_MS, err, sizeof(err)))
 		status = BP_EX_UNAVAILABLE;
 	if (status)
-		bp_log_plain(BP_LOG_ERROR, "biplane %s: %s", role, err);
+		bp_log(BP_LOG_ERROR, "%s", err);
 	bp_config_free(c);
 	return status;
 }

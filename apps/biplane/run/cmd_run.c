@@ -80,8 +80,7 @@ static void prepare_sockets(struct bp_sup_plane *p, void *arg)
 	char err[768];
 
 	if (c && bp_phd_sockets_follow(&r->sockets, bp_config_phd(c), err, sizeof(err)))
-		bp_log_plain(
-			BP_LOG_WARNING, "biplane run: %s; leaving it to the control plane", err);
+		bp_log(BP_LOG_WARNING, "%s; leaving it to the control plane", err);
 	bp_config_free(c);
 	p->fds = (struct bp_hand_down){0};
 	bp_hand_down_add(&p->fds, r->sockets.udp, BP_PHD_UDP_NAME);
@@ -98,7 +97,7 @@ static int take_sockets(struct run *r)
 		bp_phd_sockets_take(
 			&r->sockets, &fds, bp_config_phd(r->config), err, sizeof(err)) == 0)
 		return BP_EX_OK;
-	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
+	bp_log(BP_LOG_ERROR, "%s", err);
 	return BP_EX_CONFIG;
 }
 
@@ -109,7 +108,7 @@ static int check_spool(const struct run *r)
 
 	if (!bp_publisher_spool_in_use(bp_config_mqtt(r->config), err, sizeof(err)))
 		return BP_EX_OK;
-	bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
+	bp_log(BP_LOG_ERROR, "%s", err);
 	return BP_EX_CONFIG;
 }
 
@@ -178,7 +177,7 @@ static int take_instance(struct run *r)
 			 PATIENCE_MS, err, sizeof(err)))
 		status = BP_EX_UNAVAILABLE;
 	if (status)
-		bp_log_plain(BP_LOG_ERROR, "biplane run: %s", err);
+		bp_log(BP_LOG_ERROR, "%s", err);
 	return status;
 }
 
@@ -190,6 +189,8 @@ static int run(struct run *r)
 	r->config = bp_config_load_quietly(r->path, bp_log_stream(BP_LOG_ERROR));
 	if (!r->config)
 		return BP_EX_CONFIG;
+	bp_log_set(
+		(enum bp_log_level)r->config->log.level, (enum bp_log_format)r->config->log.format);
 	status = take_sockets(r);
 	if (!status)
 		status = take_instance(r);

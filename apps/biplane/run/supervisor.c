@@ -30,8 +30,6 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-#define report(level, format, ...) bp_log_plain(level, "biplane: " format, ##__VA_ARGS__)
-
 static void tell(struct bp_supervisor *s)
 {
 	bool done = !s->changed || s->changed(s, s->arg);
@@ -103,7 +101,7 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	if (pid < 0) {
 		uint64_t wait = bp_backoff_next(&p->backoff, 0, false);
 
-		report(BP_LOG_ERROR, "no process for the %s: %s; trying again in %u ms", p->name,
+		bp_log(BP_LOG_ERROR, "no process for the %s: %s; trying again in %u ms", p->name,
 			strerror(errno), (unsigned)(wait / 1000000));
 		plan_restart(s, p, wait);
 		return;
@@ -115,7 +113,7 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	bp_heartbeat_start(&p->heartbeat);
 	if (p->starts++)
 		p->restarts++;
-	report(BP_LOG_INFO, "%s %s: pid %ld", p->name, p->starts > 1 ? "restarted" : "started",
+	bp_log(BP_LOG_INFO, "%s %s: pid %ld", p->name, p->starts > 1 ? "restarted" : "started",
 		(long)pid);
 	tell(s);
 }
@@ -154,10 +152,10 @@ static void ended_while_stopping(
 		       (WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM && p->told_to_end);
 
 	if (orderly) {
-		report(BP_LOG_INFO, "%s ended", p->name);
+		bp_log(BP_LOG_INFO, "%s ended", p->name);
 		return;
 	}
-	report(BP_LOG_ERROR, "%s %s while it was to end", p->name, how);
+	bp_log(BP_LOG_ERROR, "%s %s while it was to end", p->name, how);
 	if (s->status == 0)
 		s->status = BP_EX_SOFTWARE;
 }
@@ -168,7 +166,7 @@ static void ended_unasked(
 	uint64_t lived = s->now_ns - p->started_ns;
 
 	if (p->starts == 1 && WIFEXITED(wstatus) && hopeless(WEXITSTATUS(wstatus))) {
-		report(BP_LOG_ERROR,
+		bp_log(BP_LOG_ERROR,
 			"the %s can't start (status %d, its reason stands above): ending", p->name,
 			WEXITSTATUS(wstatus));
 		begin_stop(s, WEXITSTATUS(wstatus));
@@ -180,7 +178,7 @@ static void ended_unasked(
 
 	uint64_t wait = bp_backoff_next(&p->backoff, lived, WIFSIGNALED(wstatus));
 
-	report(BP_LOG_ERROR, "%s (pid %ld) %s after %.1f s; starting it again in %u ms", p->name,
+	bp_log(BP_LOG_ERROR, "%s (pid %ld) %s after %.1f s; starting it again in %u ms", p->name,
 		(long)p->pid, how, (double)lived / 1e9, (unsigned)(wait / 1000000));
 	plan_restart(s, p, wait);
 }
@@ -209,7 +207,7 @@ static void kill_all(struct bp_supervisor *s)
 	for (unsigned i = 0; i < s->n; i++) {
 		if (s->planes[i].pid == 0)
 			continue;
-		report(BP_LOG_WARNING, "killing the %s", s->planes[i].name);
+		bp_log(BP_LOG_WARNING, "killing the %s", s->planes[i].name);
 		kill(s->planes[i].pid, SIGKILL);
 	}
 }
@@ -220,7 +218,7 @@ static void on_stop_signal(struct bp_supervisor *s, uint32_t signo)
 
 	if (s->stop_asked_ns == NEVER) {
 		s->stop_asked_ns = now;
-		report(BP_LOG_INFO, "signal %u (%s): stopping", signo, strsignal((int)signo));
+		bp_log(BP_LOG_INFO, "signal %u (%s): stopping", signo, strsignal((int)signo));
 		if (!s->stopping)
 			begin_stop(s, 0);
 	} else if (!s->killing && now - s->stop_asked_ns >= s->same_signal_ns) {
@@ -280,7 +278,7 @@ static void watch(struct bp_supervisor *s)
 			kill(p->pid, SIGKILL);
 			p->kill_at_ns = NEVER;
 		} else if (!p->aborted && bp_heartbeat_missed(&p->heartbeat, s->now_ns)) {
-			report(BP_LOG_ERROR,
+			bp_log(BP_LOG_ERROR,
 				"%s (pid %ld) hangs: no heartbeat for %.1f s; killing it", p->name,
 				(long)p->pid, (double)p->heartbeat.limit_ns / 1e9);
 			kill(p->pid, SIGABRT);
@@ -320,7 +318,7 @@ static void advance_stop(struct bp_supervisor *s)
 		p->kill_at_ns = s->now_ns + s->stop_timeout_ns;
 		kill(p->pid, SIGTERM);
 	} else if (s->now_ns >= p->kill_at_ns) {
-		report(BP_LOG_WARNING, "the %s has not ended within %u ms: killing it", p->name,
+		bp_log(BP_LOG_WARNING, "the %s has not ended within %u ms: killing it", p->name,
 			(unsigned)(s->stop_timeout_ns / 1000000));
 		kill(p->pid, SIGKILL);
 		p->kill_at_ns = NEVER;
@@ -395,13 +393,13 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	sigaddset(&ours, SIGHUP);
 	sigaddset(&ours, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &ours, &before)) {
-		report(BP_LOG_ERROR, "signals can't be blocked: %s", strerror(errno));
+		bp_log(BP_LOG_ERROR, "signals can't be blocked: %s", strerror(errno));
 		return BP_EX_OSERR;
 	}
 
 	int fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (fd < 0) {
-		report(BP_LOG_ERROR, "signals can't be watched: %s", strerror(errno));
+		bp_log(BP_LOG_ERROR, "signals can't be watched: %s", strerror(errno));
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return BP_EX_OSERR;
 	}
@@ -411,7 +409,7 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->tell_at_ns = s->stop_asked_ns = NEVER;
 	s->heartbeats.fd = -1;
 	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
-		report(BP_LOG_WARNING,
+		bp_log(BP_LOG_WARNING,
 			"no socket for heartbeats: %s; a plane that hangs is not noticed",
 			strerror(errno));
 	for (unsigned i = 0; i < s->n; i++) {

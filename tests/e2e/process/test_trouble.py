@@ -3,6 +3,7 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import signal
 import time
@@ -43,8 +44,8 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
         wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["now"])
         assert g.counter("link_down") == 1
         assert not rows(g, "link_down")["devices"]["now"]
-        wait_until("a line", lambda: said(g, "dataplane: warning: port cloud: link down"))
-    wait_until("a line", lambda: said(g, "dataplane: info: port cloud: link up again after "))
+        wait_until("a line", lambda: said(g, "warning dataplane: port cloud: link down"))
+    wait_until("a line", lambda: said(g, "info dataplane: port cloud: link up again after "))
     row = rows(g, "link_down")["cloud"]
     assert (row["now"], row["times"], row["total"]["unit"]) == (False, 1, "ns")
     assert row["began"] < row["ended"]
@@ -53,14 +54,37 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
     assert "link_down" in text and "cloud" in text and "devices" not in text and "0 in trouble now" in text
 
 
+def test_the_log_follows_a_reload(lab, gateway):
+    """Level and form, in both planes: only the control plane reads the file."""
+    g = gateway(config())
+
+    def down_and_up():
+        """What the log has of it."""
+        before = len(g.log.read_text())
+        with lab.link_down("cloud"):
+            wait_until("the fault", lambda: rows(g, "link_down")["cloud"]["now"])
+        wait_until("the end of it", lambda: not rows(g, "link_down")["cloud"]["now"])
+        return g.log.read_text()[before:]
+
+    def events(text):
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    assert g.reload({**g.config, "log": {"level": "error"}}).returncode == 0
+    wait_until("the data plane to be silent", lambda: down_and_up() == "", 60)
+    assert g.reload({**g.config, "log": {"level": "info", "format": "json"}}).returncode == 0
+    wait_until("the control plane's event", lambda: any(e["component"] == "controlplane" for e in events(g.log.read_text())))
+    wait_until("the data plane's event", lambda: any(
+        e["component"] == "dataplane" and e["level"] == "warning" and "link down" in e["message"] for e in events(down_and_up())), 60)
+
+
 def test_a_link_that_never_came_up(lab, gateway):
     with lab.link_down("cloud"):
         g = gateway(config(link_up_delay="2s"))
-        wait_until("a line", lambda: said(g, "warning: port cloud: link has not come up since the start"))
+        wait_until("a line", lambda: said(g, "warning dataplane: port cloud: link has not come up since the start"))
         row = rows(g, "link_down")["cloud"]
         assert row["now"] and row["times"] == 1
         assert row["lasted_ns"] >= 2_000_000_000
-    wait_until("a line", lambda: said(g, "info: port cloud: link up again"))
+    wait_until("a line", lambda: said(g, "info dataplane: port cloud: link up again"))
     assert g.counter("link_down") == 1
 
 
@@ -88,7 +112,7 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
-    wait_until("a line", lambda: said(g, "warning: worker 0 on CPU ", "for more than 100 ms (monitoring.poll_gap_warning)"))
+    wait_until("a line", lambda: said(g, "warning dataplane: worker 0 on CPU ", "for more than 100 ms (monitoring.poll_gap_warning)"))
     wait_until("the row to have what is counted",
                lambda: rows(g, "worker_overrun")["worker 0"]["total"]["count"] == g.counter("worker_overrun"))
     row = rows(g, "worker_overrun")["worker 0"]
@@ -99,8 +123,8 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
         port = next(p for p in g.show("ports")["ports"] if p["name"] == "devices")
         return g.counter("nic_missed") == rows(g, "nic_missed")["devices"]["total"]["count"] == port["hw_missed"]
     wait_until("counter, row and port to agree", all_agree)
-    wait_until("a line", lambda: said(g, "warning: port devices: ", " dropped by the NIC", "(imissed); "))
-    wait_until("the end of it", lambda: said(g, "info: port devices: no more frames dropped by the NIC"), 30)
+    wait_until("a line", lambda: said(g, "warning dataplane: port devices: ", " dropped by the NIC", "(imissed); "))
+    wait_until("the end of it", lambda: said(g, "info dataplane: port devices: no more frames dropped by the NIC"), 30)
     assert not rows(g, "nic_missed")["devices"]["now"]
     g.balanced()
 
@@ -113,10 +137,10 @@ def test_packet_buffers_that_run_out(lab, gateway):
     assert g.counter("mbufs_low") == g.counter("nic_no_mbuf") == 0
     flood(lab, lambda: g.counter("mbufs_low") and g.counter("nic_no_mbuf"), 60, bytes(46))
     (pool, row), = rows(g, "mbufs_low").items()
-    wait_until("a line", lambda: said(g, f"dataplane: warning: pool {pool}: ", "packet buffers are free, less than 10 %"))
-    wait_until("a line", lambda: said(g, "dataplane: warning: port devices: no packet buffer for frames, "))
-    wait_until("the end of it", lambda: said(g, f"dataplane: info: pool {pool}: packet buffers are no longer low: "), 60)
-    wait_until("the end of it", lambda: said(g, "dataplane: info: port devices: packet buffers for all frames again"), 60)
+    wait_until("a line", lambda: said(g, f"warning dataplane: pool {pool}: ", "packet buffers are free, less than 10 %"))
+    wait_until("a line", lambda: said(g, "warning dataplane: port devices: no packet buffer for frames, "))
+    wait_until("the end of it", lambda: said(g, f"info dataplane: pool {pool}: packet buffers are no longer low: "), 60)
+    wait_until("the end of it", lambda: said(g, "info dataplane: port devices: packet buffers for all frames again"), 60)
     row = rows(g, "mbufs_low")[pool]
     assert not row["now"] and row["worst"]["unit"] == "free buffers" and row["total"]["count"] > 0
     least = int(said(g, "are no longer low")[-1].split("with ")[1].split(" ")[0])
@@ -151,9 +175,9 @@ def test_a_worker_that_hangs(gateway):
         assert g.counter("worker_stuck") >= 1
         assert g.show("trouble")["active"] >= 1
         assert g.show("planes")["trouble"]["now"] >= 1
-        wait_until("a line", lambda: said(g, "dataplane: error: worker 0 on CPU ", "stuck: it has not come back"))
+        wait_until("a line", lambda: said(g, "error dataplane: worker 0 on CPU ", "stuck: it has not come back"))
         assert g.plane("data plane")["heartbeat_age_s"] <= 5  # the rest of it lives
-    wait_until("a line", lambda: said(g, "dataplane: info: worker 0 on CPU ", "back at its queues after "))
+    wait_until("a line", lambda: said(g, "info dataplane: worker 0 on CPU ", "back at its queues after "))
     row = rows(g, "worker_stuck")["worker 0"]
     assert not row["now"] and row["worst"]["count"] >= 500_000_000
     wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))

@@ -96,11 +96,11 @@ static void begins_and_ends_once(void **state)
 		edge(f, true);
 	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).active, 1);
 	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).total, 30 * S);
-	assert_int_equal(lines(f, "error: edge_unreachable: no connection"), 1);
+	assert_int_equal(lines(f, "error biplane: edge_unreachable: no connection"), 1);
 	edge(f, false);
 	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).active, 0);
 	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).worst, 31 * S);
-	assert_int_equal(lines(f, "info: edge_unreachable is over after 31.0 s"), 1);
+	assert_int_equal(lines(f, "info biplane: edge_unreachable is over after 31.0 s"), 1);
 	assert_int_equal(lines(f, ""), 2);
 	edge(f, false);
 	assert_int_equal(lines(f, ""), 2);
@@ -139,8 +139,10 @@ static void events(void **state)
 	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).active, 0);
 	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).total, 350);
 	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).spells, 1);
-	assert_int_equal(lines(f, "error: alarms_dropped: 7, 7 since it began: too many"), 1);
-	assert_int_equal(lines(f, "info: alarms_dropped is over: none in the last 10.0 s, 350"), 1);
+	assert_int_equal(
+		lines(f, "error biplane: alarms_dropped: 7, 7 since it began: too many"), 1);
+	assert_int_equal(
+		lines(f, "info biplane: alarms_dropped is over: none in the last 10.0 s, 350"), 1);
 	assert_true(lines(f, "") <= 2 + 5);
 }
 

@@ -5,10 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,9 +19,10 @@
 
 static char written[16384];
 
-/* What a process writes whose standard error is a file, and JOURNAL_STREAM names it or, with
- * `off`, another one. */
-static void write_as(void (*log)(void), int off)
+enum journal { NO_JOURNAL, JOURNAL };
+
+/* What a process writes whose standard error is a file, which JOURNAL_STREAM names or not. */
+static void write_as(void (*log)(void), enum journal journal)
 {
 	FILE *file = tmpfile();
 	char stream[64];
@@ -29,12 +33,16 @@ static void write_as(void (*log)(void), int off)
 	assert_non_null(file);
 	assert_int_equal(fstat(fileno(file), &st), 0);
 	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
-		(unsigned long long)st.st_ino + (unsigned)off);
+		(unsigned long long)st.st_ino + (journal == NO_JOURNAL));
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0) {
 		dup2(fileno(file), STDERR_FILENO);
 		setenv("JOURNAL_STREAM", stream, 1);
+		if (bp_log_journal_socket == NULL)
+			unsetenv("INVOCATION_ID");
+		else
+			setenv("INVOCATION_ID", "0123456789abcdef", 1);
 		bp_log_begin("plane");
 		log();
 		_exit(0);
@@ -46,76 +54,187 @@ static void write_as(void (*log)(void), int off)
 	fclose(file);
 }
 
+/* Replaces what the clock said, after a check of its form, so that lines can be compared. */
+static void hide_times(void)
+{
+	static const char form[] = "0000-00-00T00:00:00.000Z";
+	char *line = written;
+
+	while (*line != '\0') {
+		char *time = line[0] == '{' ? line + strlen("{\"timestamp\": \"") : line;
+		char *end = strchr(line, '\n');
+
+		for (unsigned i = 0; form[i] != '\0'; i++) {
+			if (form[i] == '0')
+				assert_true(isdigit((unsigned char)time[i]));
+			else
+				assert_int_equal(time[i], form[i]);
+		}
+		memmove(time + 1, time + strlen(form), strlen(time + strlen(form)) + 1);
+		time[0] = 'T';
+		end = strchr(line, '\n');
+		assert_non_null(end);
+		line = end + 1;
+	}
+}
+
 static void log_each_level(void)
 {
 	bp_log(BP_LOG_ERROR, "a %d", 1);
 	bp_log(BP_LOG_WARNING, "b");
 	bp_log(BP_LOG_INFO, "error: c");
-	bp_log_plain(BP_LOG_WARNING, "biplane: %s", "d");
+	bp_log(BP_LOG_DEBUG, "not written");
 }
 
-static void levels_precede_lines_of_the_journal(void **state)
+static void the_level_follows_the_time(void **state)
 {
 	(void)state;
-	write_as(log_each_level, 0);
-	assert_string_equal(written, "<3>plane: error: a 1\n<4>plane: warning: b\n"
-				     "<6>plane: info: error: c\n<4>biplane: d\n");
-	write_as(log_each_level, 1);
-	assert_string_equal(written, "plane: error: a 1\nplane: warning: b\n"
-				     "plane: info: error: c\nbiplane: d\n");
+	write_as(log_each_level, NO_JOURNAL);
+	hide_times();
+	assert_string_equal(written, "T error plane: a 1\nT warning plane: b\n"
+				     "T info plane: error: c\n");
+}
+
+/* Where the socket of the journal can't be reached: the prefixes of sd-daemon(3), and no time. */
+static void priorities_precede_lines_of_the_journal(void **state)
+{
+	(void)state;
+	bp_log_journal_socket = "/nonexistent/socket";
+	write_as(log_each_level, JOURNAL);
+	assert_string_equal(written, "<3>error plane: a 1\n<4>warning plane: b\n"
+				     "<6>info plane: error: c\n");
+	bp_log_journal_socket = NULL;
+	write_as(log_each_level, JOURNAL);
+	assert_string_equal(written, "<3>error plane: a 1\n<4>warning plane: b\n"
+				     "<6>info plane: error: c\n");
 }
 
 static void log_control_characters(void)
 {
-	bp_log(BP_LOG_INFO, "topic a\n<3>plane: error: b\r\x1b[2J\x7f µs");
+	bp_log(BP_LOG_INFO, "topic a\n<3>error plane: b\r\x1b[2J\x7f µs");
+	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS({"peer", "a\nb\x1b"}), "c");
 }
 
 /* A peer's text makes no line of its own and no terminal sequence. */
 static void an_event_is_one_line(void **state)
 {
 	(void)state;
-	write_as(log_control_characters, 0);
-	assert_string_equal(written, "<6>plane: info: topic a <3>plane: error: b  [2J  µs\n");
+	write_as(log_control_characters, JOURNAL);
+	assert_string_equal(written, "<6>info plane: topic a <3>error plane: b  [2J  µs\n"
+				     "<6>info plane: c peer=\"a b \"\n");
 }
 
-static void log_lines(void)
+static void log_fields(void)
 {
-	FILE *stream = bp_log_stream(BP_LOG_ERROR);
+	char number[BP_LOG_NUMBER_TEXT];
 
-	bp_log_plain(BP_LOG_INFO, "EAL: a\n b\n");
-	fputs("f.yaml:1:1: ", stream);
-	fprintf(stream, "%s\n", "c");
-	fputs("d\n", bp_log_stream(BP_LOG_ERROR));
-	fputs("e\n", bp_log_stream(BP_LOG_WARNING));
+	bp_log_event(BP_LOG_WARNING,
+		BP_LOG_FIELDS({"port", "cloud"}, {"count", bp_log_number(12, number)},
+			{"topic", "plant/a b"}, {"client", ""}, {"rule", "a\"b\\"}),
+		"link down");
 }
 
-static void each_line_of_a_text_has_the_level(void **state)
+static void fields_follow_the_message(void **state)
 {
 	(void)state;
-	write_as(log_lines, 0);
-	assert_string_equal(written, "<6>EAL: a\n<6> b\n<3>f.yaml:1:1: c\n<3>d\n<4>e\n");
+	write_as(log_fields, NO_JOURNAL);
+	hide_times();
+	assert_string_equal(written, "T warning plane: link down port=cloud count=12 "
+				     "topic=\"plant/a b\" client=\"\" rule=\"a\\\"b\\\\\"\n");
 }
 
-static void log_long(void)
+static void log_fields_as_json(void)
 {
-	char text[9000];
+	bp_log_set(BP_LOG_INFO, BP_LOG_JSON);
+	log_fields();
+}
 
-	memset(text, 'x', sizeof(text));
-	text[sizeof(text) - 1] = '\0';
+static void an_event_is_a_json_object(void **state)
+{
+	(void)state;
+	write_as(log_fields_as_json, NO_JOURNAL);
+	hide_times();
+	assert_string_equal(written,
+		"{\"timestamp\": \"T\", \"level\": \"warning\", \"component\": \"plane\", "
+		"\"message\": \"link down\", \"port\": \"cloud\", \"count\": \"12\", "
+		"\"topic\": \"plant/a b\", \"client\": \"\", \"rule\": \"a\\\"b\\\\\"}\n");
+}
+
+static void log_at_levels(void)
+{
+	bp_log_set(BP_LOG_WARNING, BP_LOG_TEXT);
+	log_each_level();
+	bp_log_set(BP_LOG_DEBUG, BP_LOG_TEXT);
+	bp_log(BP_LOG_DEBUG, "written");
+}
+
+static void less_important_events_are_left_out(void **state)
+{
+	(void)state;
+	write_as(log_at_levels, JOURNAL);
+	assert_string_equal(
+		written, "<3>error plane: a 1\n<4>warning plane: b\n<7>debug plane: written\n");
+}
+
+/* With a socket that takes datagrams as the journal does. */
+static void the_journal_gets_fields(void **state)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/log-test-XXXXXX", got[4096];
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	ssize_t n;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/s", dir);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	bp_log_journal_socket = at.sun_path;
+	write_as(log_fields, JOURNAL);
+	bp_log_journal_socket = NULL;
+	assert_string_equal(written, "");
+	n = recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT);
+	assert_true(n > 0);
+	got[n] = '\0';
+	assert_string_equal(got,
+		"PRIORITY=4\nCOMPONENT=plane\nSYSLOG_IDENTIFIER=biplane\nPORT=cloud\nCOUNT=12\n"
+		"TOPIC=plant/a b\nCLIENT=\nRULE=a\"b\\\nMESSAGE=link down\n");
+	close(fd);
+	unlink(at.sun_path);
+	rmdir(dir);
+}
+
+static void log_long_text(void)
+{
+	char *text = malloc(100000);
+
+	memset(text, 'x', 99999);
+	text[99999] = '\0';
 	bp_log(BP_LOG_INFO, "%s", text);
-	bp_log_plain(BP_LOG_INFO, "%s", text);
+	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS({"peer", text}, {"port", text}), "y");
+	free(text);
 }
 
-static void a_long_event_is_cut_and_a_long_text_is_not(void **state)
+static void long_events_are_cut(void **state)
 {
-	const char *second;
-
 	(void)state;
-	write_as(log_long, 1);
-	second = strchr(written, '\n');
-	assert_non_null(second);
-	assert_int_equal(second - written, strlen("plane: info: ") + 4095);
-	assert_int_equal(strlen(second + 1), 9000);
+	write_as(log_long_text, JOURNAL);
+	assert_true(strlen(written) > 4096 && strlen(written) < 16000);
+	assert_non_null(strstr(written, "\n<6>info plane: y peer=xxx"));
+	assert_int_equal(written[strlen(written) - 1], '\n');
+}
+
+static void log_a_stream(void)
+{
+	fprintf(bp_log_stream(BP_LOG_WARNING), "f.yaml:1:1: one\nf.yaml:2:1: two\n");
+	fflush(bp_log_stream(BP_LOG_WARNING));
+}
+
+static void lines_of_a_stream_are_events(void **state)
+{
+	(void)state;
+	write_as(log_a_stream, JOURNAL);
+	assert_string_equal(
+		written, "<4>warning plane: f.yaml:1:1: one\n<4>warning plane: f.yaml:2:1: two\n");
 }
 
 static void log_often(void)
@@ -123,27 +242,33 @@ static void log_often(void)
 	struct bp_log_limit limit = {0};
 
 	for (unsigned i = 0; i < 5; i++)
-		bp_log_limited(&limit, BP_LOG_WARNING, "f%u", i);
-	limit.last_ns = 1;
-	bp_log_limited(&limit, BP_LOG_WARNING, "g");
+		bp_log_limited(&limit, BP_LOG_INFO, "again");
+	limit.last_ns = 1; /* long ago */
+	bp_log_limited(&limit, BP_LOG_INFO, "again");
 }
 
-static void a_limit_counts_what_it_leaves_out(void **state)
+static void repetitions_are_counted(void **state)
 {
 	(void)state;
-	write_as(log_often, 1);
-	assert_string_equal(
-		written, "plane: warning: f0\nplane: warning: g (and 4 more such messages)\n");
+	write_as(log_often, JOURNAL);
+	assert_string_equal(written, "<6>info plane: again\n<6>info plane: again suppressed=4\n");
 }
 
 int main(void)
 {
+	bp_log_journal_socket = NULL;
+
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(levels_precede_lines_of_the_journal),
+		cmocka_unit_test(the_level_follows_the_time),
+		cmocka_unit_test(priorities_precede_lines_of_the_journal),
 		cmocka_unit_test(an_event_is_one_line),
-		cmocka_unit_test(each_line_of_a_text_has_the_level),
-		cmocka_unit_test(a_long_event_is_cut_and_a_long_text_is_not),
-		cmocka_unit_test(a_limit_counts_what_it_leaves_out),
+		cmocka_unit_test(fields_follow_the_message),
+		cmocka_unit_test(an_event_is_a_json_object),
+		cmocka_unit_test(less_important_events_are_left_out),
+		cmocka_unit_test(the_journal_gets_fields),
+		cmocka_unit_test(long_events_are_cut),
+		cmocka_unit_test(lines_of_a_stream_are_events),
+		cmocka_unit_test(repetitions_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

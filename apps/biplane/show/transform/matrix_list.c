@@ -101,7 +101,9 @@ int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool 
 	if (json)
 		fputs("]}\n", out);
 	if (bp_generation_active(&m->transform.generation) != active)
-		fputs("biplane transform matrix list: warning: the rules changed while they were read; list "
-		      "them again\n", stderr);
+		fputs("biplane transform matrix list: warning: the rules changed while they were "
+		      "read; list "
+		      "them again\n",
+			stderr);
 	return shown;
 }

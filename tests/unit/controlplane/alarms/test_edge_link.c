@@ -145,7 +145,7 @@ static void says(struct fixture *f, const char *words)
 
 	/* The broker has some words to say on stderr too. */
 	snprintf(start, sizeof(start),
-		"controlplane: warning: edge broker 127.0.0.1 port %u: ", f->settings.port);
+		"warning controlplane: edge broker 127.0.0.1 port %u: ", f->settings.port);
 	RUN_UNTIL(f, (at = strstr(log_text(f), start)) != NULL && strchr(at, '\n') != NULL);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 	print_message("%s\n", line);
@@ -164,7 +164,7 @@ static void the_right_authority(void **state)
 	connect_to(f, "broker", "");
 	RUN_UNTIL(f, f->up);
 	assert_non_null(strstr(log_text(f), "connected to the edge broker"));
-	assert_null(strstr(log_text(f), "controlplane: warning"));
+	assert_null(strstr(log_text(f), "warning controlplane:"));
 }
 
 /* Without a CA file the system's certificates count, which are those that OpenSSL finds. */

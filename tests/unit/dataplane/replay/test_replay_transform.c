@@ -14,7 +14,7 @@
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
-	"bridges: [{name: bridge0, ports: [a, b]}]\n"                                                                       \
+	"bridges: [{name: bridge0, ports: [a, b]}]\n"                                              \
 	"transform:\n  entries:\n"                                                                 \
 	"  - port: a\n"                                                                            \
 	"    udp_port: 10000\n"                                                                    \
