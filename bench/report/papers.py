@@ -5,7 +5,7 @@ Each number is from the text or a table of the paper; the figures' curves were n
 gives a number by way of another one, the comment says how.
 """
 
-# Unamuno et al. (2022), Section 6. Milliseconds are means.
+# Atutxa et al. (2021), Section 6. Milliseconds are means.
 ALARM_CLOUD_MS = 61.992  # Figure 9, scenario A
 ALARM_EDGE_MS = 16.464  # Figure 9, scenario B
 ALARM_EDGE_WITHIN_MS = 3  # Figure 9: 98 % of scenario B lie within so much

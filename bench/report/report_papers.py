@@ -152,7 +152,7 @@ def lcl_real(m):
 
 
 PAPERS = (
-    ("Alarms: Unamuno et al. (2022)", alarm,
+    ("Alarms: Atutxa et al. (2021)", alarm,
      "Network namespaces on one machine, mosquitto, and biplane-wan-sim's 25 ms in place of two sites 10 Gb/s apart, an ISP and a "
      "Netronome SmartNIC. Delays of a LAN are therefore smaller; shares can be compared."),
     ("Aggregation: Lin et al. (2018)", aggregation,

@@ -28,7 +28,7 @@ class Section:
 
 
 SECTIONS = [
-    Section("Alarms (Unamuno et al., Figures 9, 10, 11 and 13)", "alarm-paper",
+    Section("Alarms (Atutxa et al., Figures 9, 10, 11 and 13)", "alarm-paper",
             "25 ms there and back to the cloud are those of biplane-wan-sim, between two interfaces; the paper's testbed has virtual "
             "machines and a SmartNIC. The paper's numbers are from its Section 6; of Figure 11a it gives none.",
             paper.alarm, Picture("plot_alarm", ["alarm-paper"], needs=["alarm_paper"])),

@@ -11,13 +11,12 @@
  * on a worker that the system descheduled meanwhile.
  *
  * Work that is in proportion to the bytes is free: BP_WORK_PER_BYTE for each byte of the frame, and
- * of what it completes. That is the price of inspection at line rate. What a segment costs beyond
- * it (many rules on a topic, large documents read for many rules, topics of 64 KiB behind an alias
- * of two bytes, alarms) is taken from two accounts, the connection's and the worker's. Both drain
- * with time, at mqtt.connection_cpu_percent and mqtt.worker_cpu_percent of a core. While one of
- * them is over its limit, publications of the connection that are not free are forwarded and
- * counted, but not evaluated. The stream is followed all the same, so that its position and its
- * aliases stay known.
+ * of what it completes. What a segment costs beyond it (many rules on a topic, large documents read
+ * for many rules, topics of 64 KiB behind an alias of two bytes, alarms) is taken from two
+ * accounts, the connection's and the worker's. Both drain with time, at mqtt.connection_cpu_percent
+ * and mqtt.worker_cpu_percent of a core. While one of them is over its limit, publications of the
+ * connection that are not free are forwarded and counted, but not evaluated. The stream is followed
+ * all the same, so that its position and its aliases stay known.
  *
  * Accounts are cells of a small table, two for each connection, of which the lower one counts: no
  * state in the flow, none that an attacker can fill, and a connection is mistaken for another one
