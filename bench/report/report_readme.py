@@ -26,8 +26,8 @@ def alarm(run):
 
 def block(run, report):
     """The lines between the marks; report: docs/results.md as README.md links to it."""
-    lines = [f"Measured on {run.get('date', 'unknown')[:10]} (commit {run['commit']}) with one worker on one core of {run['machine']} "
-             f"({run['cores']} cores, virtual, shared). Each rate is the median of {run['rounds']} rounds of {run['seconds']} s, "
+    lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}. The machine was virtual and shared: {run['machine']}, "
+             f"{run['cores']} cores. biplane had one worker on one core. Each rate is the median of {run['rounds']} rounds of {run['seconds']} s, "
              "alternating with `dpdk-testpmd --forward-mode=io` on the same frames. The frames come from memory, not from a NIC, so the "
              "rates are not line rates; compare only the ratios. The alarm times are measured over veth with AF_PACKET. "
              f"**[Results]({report})** has all cases.", ""]
