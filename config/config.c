@@ -26,7 +26,17 @@ static struct bp_config *alloc_config(void)
 	return c;
 }
 
-struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors)
+/* What runs for years says which format it has; a text that a program made is of its own. */
+static void check_version(struct bp_reader *r, const struct bp_yaml *root)
+{
+	if (root->kind == BP_YAML_MAP && bp_yaml_find(root, "version") == NULL)
+		bp_error(r->messages, root->line, root->column,
+			"the file has no 'version'; expected version: 1, the version of this "
+			"file's format");
+}
+
+static struct bp_config *parse(
+	const char *name, const char *text, size_t len, bool is_file, FILE *errors)
 {
 	struct bp_messages messages = {0};
 	struct bp_yaml_tree tree;
@@ -45,6 +55,8 @@ struct bp_config *bp_config_parse(const char *name, const char *text, size_t len
 				"'ports'");
 		else if (!tree.root->bad)
 			bp_read_section(&reader, NULL, tree.root, NULL);
+		if (is_file && tree.root != NULL && !tree.root->bad)
+			check_version(&reader, tree.root);
 	}
 	bp_yaml_free(&tree);
 	if (messages.errors > 0) {
@@ -53,6 +65,16 @@ struct bp_config *bp_config_parse(const char *name, const char *text, size_t len
 	}
 	bp_messages_flush(&messages, name, errors);
 	return c;
+}
+
+struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors)
+{
+	return parse(name, text, len, false, errors);
+}
+
+struct bp_config *bp_config_parse_file(const char *name, const char *text, size_t len, FILE *errors)
+{
+	return parse(name, text, len, true, errors);
 }
 
 void bp_config_free(struct bp_config *c)
@@ -123,7 +145,7 @@ struct bp_config *bp_config_load(const char *path, FILE *errors)
 {
 	size_t len;
 	char *text = bp_config_read_file(path, &len, errors);
-	struct bp_config *c = text != NULL ? bp_config_parse(path, text, len, errors) : NULL;
+	struct bp_config *c = text != NULL ? bp_config_parse_file(path, text, len, errors) : NULL;
 
 	free(text);
 	return c;

@@ -183,7 +183,10 @@ const struct bp_config_interface *bp_config_interface(
  * "FILE:LINE:COLUMN: what is wrong; what was expected\n". Warnings go there too, after "warning: ".
  */
 struct bp_config *bp_config_load(const char *path, FILE *errors);
-/* The same from memory; `name` stands for the file in messages. */
+/* The same of a file's bytes. */
+struct bp_config *bp_config_parse_file(
+	const char *name, const char *text, size_t len, FILE *errors);
+/* The same from memory, where `version` may be missing; `name` stands for the file in messages. */
 struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors);
 void bp_config_free(struct bp_config *c);
 

@@ -94,7 +94,7 @@ static bool is_unicast(const void *route)
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "version", .type = &bp_type_version, AT(version), .preset = "1",
-	 .help = "Version of the format of this file."},
+	 .help = "Version of the format of this file. It must be given in a file."},
 	{.path = "name", .type = &bp_type_name, AT(name), .min = 1, .preset = "biplane",
 	 .help = "Name of this instance. It names the shared segment, the control socket and DPDK's files, so that several instances can run on one machine."},
 

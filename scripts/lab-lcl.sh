@@ -32,6 +32,7 @@ lcl_config() {
 	[ "$driver" != af_packet ] || ring=,framecnt=4096
 	cat <<-END
 		# biplane.yaml of gateway $1 in the laboratory of scripts/lab up --lcl.
+		version: 1
 		name: $instance-$1
 		runtime: {directory: $state/$1}
 		workers: [$(lcl_core "$1")]

@@ -37,6 +37,7 @@ routed_config() {
 	local driver=$1 i=0 ns n
 	cat <<-END
 		# biplane.yaml for the routed laboratory of scripts/lab: a router between three networks.
+		version: 1
 		name: $instance
 		runtime: {directory: $state/biplane}
 		workers: 1

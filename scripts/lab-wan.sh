@@ -66,6 +66,7 @@ wan_config() {
 	fi
 	cat <<-END
 		# biplane.yaml of gateway $1 in the laboratory of scripts/lab up --wan.
+		version: 1
 		name: $instance-$1
 		runtime: {directory: $state/$1}
 		workers: 1

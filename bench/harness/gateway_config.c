@@ -29,7 +29,7 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 	FILE *f = open_memstream(&text, &size);
 
 	fprintf(f,
-		"name: bench\n"
+		"version: 1\nname: bench\n"
 		"ports:\n"
 		"  - {name: devices, device: \"%s\"%s}\n"
 		"  - {name: cloud, device: \"%s\"%s}\n"

@@ -28,7 +28,7 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 	f = fopen(path, "we");
 	bench_must(f != NULL, path, strerror(errno));
 	fprintf(f,
-		"name: %s\n"
+		"version: 1\nname: %s\n"
 		"runtime: {directory: %s, memory: 512MiB}\n"
 		"workers: [1]\n"
 		"poll_mode: adaptive\n"

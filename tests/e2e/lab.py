@@ -152,7 +152,7 @@ class Gateway:
 
     def write(self, config=None):
         # JSON is YAML.
-        self.file.write_text(json.dumps(config or self.config, indent=1) + "\n")
+        self.file.write_text(json.dumps({"version": 1, **(config or self.config)}, indent=1) + "\n")
 
     def start(self, *args, edge=True):
         self.write()

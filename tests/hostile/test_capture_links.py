@@ -91,7 +91,7 @@ def test_what_is_no_frame_is_left_out(tmp_path):
 def run(tmp_path, capture):
     config = config_for(rules=RULES)
     config["ports"], config["bridges"][0]["ports"] = config["ports"][:2], ["devices", "cloud"]
-    (tmp_path / "c.yaml").write_text(json.dumps(config))
+    (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, **config}))
     return subprocess.run([BIPLANE, "replay", "-c", tmp_path / "c.yaml", "--json", "--in", f"devices={capture}"],
                           capture_output=True, text=True, timeout=60, check=False)
 

@@ -27,7 +27,7 @@ def command(*argv, **kw):
 def test_two_ports_on_one_interface_are_refused(tmp_path, first, second):
     """Each would forward what the other has sent."""
     file = tmp_path / "c.yaml"
-    file.write_text(json.dumps({"ports": [{"name": "a", "device": first}, {"name": "b", "device": second}],
+    file.write_text(json.dumps({"version": 1, "ports": [{"name": "a", "device": first}, {"name": "b", "device": second}],
                                 "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
     p = command("config", "check", "-c", file)
     assert p.returncode == 78 and "device of port 'a' too" in p.stderr, p.stderr
@@ -35,7 +35,7 @@ def test_two_ports_on_one_interface_are_refused(tmp_path, first, second):
 
 def test_queues_of_one_interface_may_be_ports(tmp_path):
     file = tmp_path / "c.yaml"
-    file.write_text(json.dumps({"ports": [{"name": "a", "device": "net_af_xdp0,iface=eth7,start_queue=0"},
+    file.write_text(json.dumps({"version": 1, "ports": [{"name": "a", "device": "net_af_xdp0,iface=eth7,start_queue=0"},
                                           {"name": "b", "device": "net_af_xdp1,iface=eth7,start_queue=1"}],
                                 "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
     p = command("config", "check", "-c", file)
@@ -50,7 +50,7 @@ def another(gateway, directory, **runtime):
     if "mqtt" in config and "spool" in config["mqtt"]:
         config["mqtt"]["spool"]["path"] = str(directory / "spool.db")
     file = directory / "second.yaml"
-    file.write_text(json.dumps(config))
+    file.write_text(json.dumps({"version": 1, **config}))
     return file
 
 
@@ -92,7 +92,7 @@ def test_hugepages_that_are_required(tmp_path, hugepages):
     config = plain(tmp_path, max_connections=16777216)
     config["runtime"]["hugepages"] = "require"
     file = tmp_path / "c.yaml"
-    file.write_text(json.dumps(config))
+    file.write_text(json.dumps({"version": 1, **config}))
     p = command("dataplane", "-c", file)
     assert p.returncode == 69 and "hugepages are required" in p.stderr, p.stderr
     assert not list((tmp_path / "run").rglob("*.seg*"))
@@ -103,7 +103,7 @@ def test_a_stop_amid_a_start(tmp_path):
     config = plain(tmp_path, max_connections=16777216)
     config["runtime"]["hugepages"] = "never"
     file = tmp_path / "c.yaml"
-    file.write_text(json.dumps(config))
+    file.write_text(json.dumps({"version": 1, **config}))
     (tmp_path / "run").mkdir()
     process = subprocess.Popen([BIPLANE, "dataplane", "-c", file], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:

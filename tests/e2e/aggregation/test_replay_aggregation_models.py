@@ -61,7 +61,7 @@ def replay(directory, name, section, entry, frames):
     """What comes out at the other port of a wire."""
     config = {"ports": [{"name": "a", "device": "net_null0"}, {"name": "b", "device": "net_null1"}],
               "bridges": [{"name": "bridge0", "ports": ["a", "b"]}], "aggregation": {section: [entry]}}
-    (directory / f"{name}.yaml").write_text(json.dumps(config))
+    (directory / f"{name}.yaml").write_text(json.dumps({"version": 1, **config}))
     write(directory / f"{name}.in.pcap", frames)
     out = directory / f"{name}.out.pcap"
     p = subprocess.run([BIPLANE, "replay", "-c", directory / f"{name}.yaml", "--json", "--in",

@@ -292,7 +292,7 @@ def test_another_file(routed_lab, router):
 def test_other_sockets_are_refused(router, tmp_path, command, kind, names, says):
     """As a service manager would start it: what it was handed is judged before anything else is done."""
     file = tmp_path / "biplane.yaml"
-    file.write_text(json.dumps({**router.config, "name": "other", "runtime": {"directory": str(tmp_path)}}))
+    file.write_text(json.dumps({"version": 1, **router.config, "name": "other", "runtime": {"directory": str(tmp_path)}}))
     with socket.socket(socket.AF_INET6, kind) as s:
         s.bind(("::", 0))
         os.set_inheritable(s.fileno(), True)

@@ -118,7 +118,7 @@ class Replay:
     def __init__(self, directory, settings, timed=(), *options, cloud=(), name="r", text=False):
         names = [p["name"] for p in settings["ports"]]
         file = directory / f"{name}.yaml"
-        file.write_text(json.dumps(settings))
+        file.write_text(json.dumps({"version": 1, **settings}))
         self.pcap = {p: directory / f"{name}.{p}.pcap" for p in names}
         argv = [BIPLANE, "replay", "-c", file, *([] if text else ["--json"]), *options]
         for port, frames in zip(names, (timed, cloud)):
@@ -469,7 +469,7 @@ def test_needs_a_section_phd(tmp_path, session):
     settings = config()
     del settings["health_devices"]
     file = tmp_path / "c.yaml"
-    file.write_text(json.dumps(settings))
+    file.write_text(json.dumps({"version": 1, **settings}))
     pcap = write(tmp_path / "in.pcap", session[2])
     p = subprocess.run([BIPLANE, "replay", "-c", file, "--assume-stored", "--in", f"devices={pcap}"], check=False,
                        capture_output=True, text=True, timeout=60)

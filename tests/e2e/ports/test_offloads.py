@@ -20,7 +20,7 @@ class DataPlane:
         captures.write(directory / "in.pcap", [(i * 1000, f) for i, f in enumerate(frames)])
         self.file = directory / "c.yaml"
         self.name = f"offloads-{directory.name}"[:31]
-        self.file.write_text(json.dumps({
+        self.file.write_text(json.dumps({"version": 1, 
             "name": self.name, "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"},
             "poll_mode": "adaptive",
             "ports": [{"name": "a", "device": f"net_pcap0,rx_pcap={directory / 'in.pcap'}"},
@@ -129,7 +129,7 @@ def test_an_mtu_beyond_the_device(tmp_path, plane):
     d.stop()
     text = json.loads(d.file.read_text())
     text["ports"][1] = {"name": "b", "device": f"net_memif0,socket={tmp_path / 's'},socket-abstract=no", "mtu": 9000}
-    d.file.write_text(json.dumps(text))
+    d.file.write_text(json.dumps({"version": 1, **text}))
     p = subprocess.run([BIPLANE, "dataplane", "-c", d.file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                        check=False, timeout=60)
     assert p.returncode == 69

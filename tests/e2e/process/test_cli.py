@@ -34,7 +34,7 @@ def test_an_unknown_word_is_answered_with_a_guess():
 
 
 def test_show_without_a_gateway(tmp_path):
-    (tmp_path / "c.yaml").write_text(json.dumps({"name": "nobody", **config_for(),
+    (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, "name": "nobody", **config_for(),
                                                  "runtime": {"directory": str(tmp_path)}}))
     p = biplane("show", "ports", "-c", tmp_path / "c.yaml")
     assert p.returncode == 69 and p.stderr.count("\n") >= 1 and not p.stdout
@@ -79,7 +79,7 @@ def test_what_show_says_is_what_happened(module_cli):
 
 def test_check(tmp_path):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text(json.dumps(config_for(), indent=1))
+    good.write_text(json.dumps({"version": 1, **config_for()}, indent=1))
     p = biplane("config", "check", "-c", good)
     assert p.returncode == 0, p.stderr
     bad.write_text("""ports:

@@ -23,7 +23,7 @@ def replay(directory, *more, rules=None, inputs=(), wrapper=()):
     config["ports"] = config["ports"][:2]
     config["bridges"] = [{"name": "bridge0", "ports": ["devices", "cloud"]}]
     file = Path(directory) / "replay.yaml"
-    file.write_text(json.dumps(config))
+    file.write_text(json.dumps({"version": 1, **config}))
     argv = [*wrapper, BIPLANE, "replay", "-c", str(file), "--json"]
     for port, pcap in inputs:
         argv += ["--in", f"{port}={pcap}"]

@@ -12,7 +12,7 @@ from peers import Collector, Expected, Publisher, usual_value
 def test_a_missing_interface_is_one_clear_sentence(lab, tmp_path):
     config = config_for()
     config["ports"][1]["device"] = "net_af_packet1,iface=nowhere"
-    (tmp_path / "c.yaml").write_text(json.dumps({"name": "nowhere", "runtime": {"directory": str(tmp_path)}, **config}))
+    (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, "name": "nowhere", "runtime": {"directory": str(tmp_path)}, **config}))
     p = lab.run("gw", BIPLANE, "dataplane", "-c", tmp_path / "c.yaml", check=False, timeout=60)
     assert p.returncode not in (0, 139, 134)
     Path("/dev/hugepages/biplane-nowhere.seg").unlink(missing_ok=True)

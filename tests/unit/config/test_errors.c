@@ -46,6 +46,25 @@ static void unknown_names_get_a_guess(void **state)
 	says_unknown("<<: {name: a}\n", "<<");
 }
 
+/* A file says which version it has; the message comes with those of its old names. */
+static void files_have_a_version(void **state)
+{
+	static const char text[] = BRIDGED "idle: sleep\n";
+	char *messages;
+	size_t size;
+	FILE *f = open_memstream(&messages, &size);
+
+	assert_non_null(f);
+	assert_null(bp_config_parse_file("f.yaml", text, sizeof(text) - 1, f));
+	fclose(f);
+	assert_string_equal(messages,
+		"f.yaml:1:1: the file has no 'version'; expected version: 1, the version of this "
+		"file's format\n"
+		"f.yaml:3:1: unknown setting 'idle' in the file; expected poll_mode: busy or "
+		"adaptive, its name in version 1\n");
+	free(messages);
+}
+
 static void old_names_get_the_new_one(void **state)
 {
 	says(PORTS "idle: sleep\n", "f.yaml:2:1: unknown setting 'idle' in the file; expected "
@@ -504,7 +523,7 @@ static void files_are_read_whole(void **state)
 	/* More than one read, and the end matters. */
 	for (int i = 0; i < 5000; i++)
 		fputs("# a comment that fills the file up to more than a buffer\n", f);
-	fputs(PORTS "name: last\n", f);
+	fputs("version: 1\n" PORTS "name: last\n", f);
 	fclose(f);
 	c = bp_config_load(path, errors);
 	unlink(path);
@@ -519,6 +538,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_names_get_a_guess),
+		cmocka_unit_test(files_have_a_version),
 		cmocka_unit_test(old_names_get_the_new_one),
 		cmocka_unit_test(new_names_exist),
 		cmocka_unit_test(names_are_given_once),

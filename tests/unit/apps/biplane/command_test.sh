@@ -46,6 +46,7 @@ expect() {
 }
 
 cat >"$dir/good.yaml" <<Y
+version: 1
 name: $name
 runtime: {directory: $dir/run, hugepages: never}
 ports:

@@ -57,7 +57,7 @@ void process_write_bridge(const struct process *p, const char *more)
 	char text[2048];
 
 	snprintf(text, sizeof(text),
-		"name: test\nruntime: {directory: %s, hugepages: never}\n"
+		"version: 1\nname: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
 		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n%s",
 		p->dir, more);
@@ -113,12 +113,22 @@ struct bp_config *process_attach(struct process *p)
 	return c;
 }
 
+static bool has_ended(const struct process *p)
+{
+	siginfo_t ended = {0};
+
+	return waitid(P_PID, (id_t)p->pid, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	       ended.si_pid != 0;
+}
+
 json_t *process_ask(struct process *p, const char *command)
 {
 	char err[512];
 	json_t *reply = NULL;
 
-	WAIT_UNTIL(bp_control_request(p->socket_path, command, &reply, err, sizeof(err)) == 0);
+	WAIT_UNTIL(bp_control_request(p->socket_path, command, &reply, err, sizeof(err)) == 0 ||
+		   has_ended(p));
+	assert_non_null(reply);
 	return reply;
 }
 

@@ -30,7 +30,7 @@ static void write_config(
 	char text[4096];
 
 	snprintf(text, sizeof(text),
-		"name: test\n"
+		"version: 1\nname: test\n"
 		"runtime: {directory: %s, hugepages: never}\n"
 		"workers: 2\n"
 		"ports:\n"

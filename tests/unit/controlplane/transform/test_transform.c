@@ -45,7 +45,7 @@ static void write_config(const struct fixture *f, const char *entries)
 	char text[2048];
 
 	snprintf(text, sizeof(text),
-		"name: test\nruntime: {directory: %s, hugepages: never}\n"
+		"version: 1\nname: test\nruntime: {directory: %s, hugepages: never}\n"
 		"ports: [{name: devices, device: net_null0}, {name: cloud, device: net_null1}]\n"
 		"bridges: [{name: bridge0, ports: [devices, cloud]}]\n"
 		"transform:\n  max_matrices: 6\n  matrix_loader: {address: 127.0.0.1, tcp_port: "
