@@ -14,6 +14,7 @@ extern const struct bp_cli_command bp_cmd_controlplane;
 extern const struct bp_cli_command bp_cmd_config_check;
 extern const struct bp_cli_command bp_cmd_config_show;
 extern const struct bp_cli_command bp_cmd_config_diff;
+extern const struct bp_cli_command bp_cmd_config_schema;
 extern const struct bp_cli_command bp_cmd_status;
 extern const struct bp_cli_command bp_cmd_show;
 extern const struct bp_cli_command bp_cmd_reload;
