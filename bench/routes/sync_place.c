@@ -73,7 +73,7 @@ static void write_config(struct bench *b)
 	if (f == NULL)
 		bench_die("the configuration can't be written");
 	fprintf(f,
-		"name: %s\nruntime: {directory: %s}\nworkers: 1\nports:\n"
+		"version: 1\nname: %s\nruntime: {directory: %s}\nworkers: 1\nports:\n"
 		"  - {name: lan, device: \"net_pcap0,rx_pcap=%s,infinite_rx=1\",\n"
 		"     routed: {addresses: [10.0.0.1/24, \"fd00::1/64\"], host_interface: {backend: "
 		"tap}}}\n"
