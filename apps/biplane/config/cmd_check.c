@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "config/aggregation/settings.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
+#include "config/aggregation/settings.h"
 #include "config/config.h"
-#include "config/mqtt/settings.h"
 #include "config/health/settings.h"
-#include "config/transform/settings.h"
 #include "config/lcl/settings.h"
+#include "config/mqtt/settings.h"
+#include "config/schema.h"
+#include "config/transform/settings.h"
 #include "controlplane/alarms/publisher.h"
+
+enum { OPT_JSON = BP_CLI_LONG };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file to check"},
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -38,7 +45,7 @@ static void say_ok(const char *path, const struct bp_config *c)
 	putchar('\n');
 }
 
-/* What lcl promises to a flow, and what it rests on. */
+/* The bounds that LCL guarantees to a flow. */
 static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
 {
 	const struct bp_lcl_flow *f = &bp_config_lcl(c)->rules.flow[i];
@@ -49,61 +56,190 @@ static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lc
 
 	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_octets / turn);
 	return json_pack("{ss so ss si so so so so ss}", "flow", f->name, "id", json_integer(f->id),
-		"out", c->port[p->port].name, "hops", (int)f->hops, "budget",
-		bp_lcl_time_text(budget), "least", bp_lcl_time_text(budget + a->early_ns), "most",
+		"output_port", c->port[p->port].name, "hops", (int)f->hops, "latency_budget",
+		bp_lcl_time_text(budget), "min", bp_lcl_time_text(budget + a->early_ns), "max",
 		bp_lcl_time_text(budget + a->late_ns), "jitter",
-		bp_lcl_time_text(a->late_ns - a->early_ns), "turn", full);
+		bp_lcl_time_text(a->late_ns - a->early_ns), "slot_load", full);
 }
 
-/* The delays that follow from lcl.flows. */
-static void say_promises(const struct bp_config *c)
+static json_t *promises(const struct bp_config *c)
 {
-	static const struct bp_column columns[] = {
-		{"flow", "FLOW", 0},
-		{"id", "ID", 1},
-		{"out", "OUT", 0},
-		{"hops", "HOPS", 1},
-		{"budget", "BUDGET", 1},
-		{"least", "LEAST", 1},
-		{"most", "MOST", 1},
-		{"jitter", "JITTER", 1},
-		{"turn", "OF-A-TURN", 1},
-		{NULL, NULL, 0},
-	};
 	struct bp_lcl_admitted admitted[BP_LCL_FLOWS_MAX];
 	json_t *rows = json_array();
 
 	bp_config_lcl_admit(c, admitted);
 	for (uint32_t i = 0; i < bp_config_lcl(c)->rules.n_flows; i++)
 		json_array_append_new(rows, promise(c, i, &admitted[i]));
-	fputs("\nlcl: queueing delay end to end, with flows as they are said to be\n", stdout);
+	return rows;
+}
+
+static void print_promises(const json_t *rows)
+{
+	static const struct bp_column columns[] = {
+		{"flow", "FLOW", 0},
+		{"id", "ID", 1},
+		{"output_port", "OUTPUT-PORT", 0},
+		{"hops", "HOPS", 1},
+		{"latency_budget", "BUDGET", 1},
+		{"min", "MIN", 1},
+		{"max", "MAX", 1},
+		{"jitter", "JITTER", 1},
+		{"slot_load", "SLOT-LOAD", 1},
+		{NULL, NULL, 0},
+	};
+
+	fputs("\nlcl: bounds of the queueing delay end to end, if flows keep to rate and burst\n",
+		stdout);
+	bp_table_print(stdout, columns, rows, "");
+}
+
+/* ---- roles of the ports ---- */
+
+static const struct bp_config_bridge *bridge_of(const struct bp_config *c, unsigned port)
+{
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		for (unsigned i = 0; i < c->bridge[b].n; i++)
+			if (c->bridge[b].port[i] == port)
+				return &c->bridge[b];
+	return NULL;
+}
+
+/* "bridge line-1", or "routed". */
+static json_t *role_of(const struct bp_config *c, unsigned port)
+{
+	const struct bp_config_bridge *b = bridge_of(c, port);
+
+	return b != NULL ? json_sprintf("bridge %s", b->name) : json_string("routed");
+}
+
+static json_t *addresses_of(const struct bp_config_interface *i)
+{
+	json_t *list = json_array();
+	char text[BP_ADDRESS_TEXT];
+
+	for (uint32_t k = 0; k < i->n_addresses; k++)
+		json_array_append_new(
+			list, json_sprintf("%s/%u", bp_address_text(&i->address[k].address, text),
+				      i->address[k].length));
+	return list;
+}
+
+/* The kernel interface of what routes, or null. */
+static json_t *host_interface_of(const struct bp_config_interface *i)
+{
+	return i->backend != BP_BACKEND_OFF ? json_string(i->kernel_name) : json_null();
+}
+
+static json_t *ports_of(const struct bp_config *c)
+{
+	json_t *rows = json_array();
+
+	for (unsigned p = 0; p < c->n_ports; p++)
+		json_array_append_new(
+			rows, json_pack("{ss ss so so so}", "port", c->port[p].name, "device",
+				      c->port[p].device, "role", role_of(c, p), "addresses",
+				      addresses_of(&c->port[p].interface), "host_interface",
+				      host_interface_of(&c->port[p].interface)));
+	for (unsigned b = 0; b < c->n_bridges; b++)
+		if (c->bridge[b].has_host_interface)
+			json_array_append_new(
+				rows, json_pack("{ss sn ss so so}", "port", c->bridge[b].name,
+					      "device", "role", "bridge", "addresses",
+					      addresses_of(&c->bridge[b].host_interface),
+					      "host_interface",
+					      host_interface_of(&c->bridge[b].host_interface)));
+	return rows;
+}
+
+static void print_ports(const json_t *ports)
+{
+	static const struct bp_column columns[] = {{"port", "PORT", 0}, {"role", "ROLE", 0},
+		{"text", "ADDRESSES", 0}, {"host_interface", "HOST-INTERFACE", 0},
+		{"device", "DEVICE", 0}, {NULL, NULL, 0}};
+	json_t *rows = json_deep_copy(ports), *row, *address;
+	size_t i, k;
+
+	json_array_foreach(rows, i, row)
+	{
+		char text[1024] = "";
+		size_t len = 0;
+
+		json_array_foreach(json_object_get(row, "addresses"), k,
+			address) if (len < sizeof(text)) len += (size_t)snprintf(text + len,
+			sizeof(text) - len, "%s%s", k > 0 ? ", " : "", json_string_value(address));
+		json_object_set_new(row, "text", len > 0 ? json_string(text) : json_null());
+	}
 	bp_table_print(stdout, columns, rows, "");
 	json_decref(rows);
 }
 
+/* ---- the check ---- */
+
+/* What is wrong with the file goes to `errors`; NULL then. */
+static struct bp_config *load(const char *path, FILE *errors)
+{
+	struct bp_config *c = bp_config_load(path, errors);
+	char err[1024];
+
+	if (c == NULL ||
+		(bp_publisher_check(bp_config_mqtt(c), err, sizeof(err)) == 0 &&
+			bp_config_phd_allow_check(bp_config_phd(c), err, sizeof(err)) == 0))
+		return c;
+	fprintf(errors, "%s: %s\n", path, err);
+	bp_config_free(c);
+	return NULL;
+}
+
 static int check(const char *path)
 {
-	struct bp_config *c = bp_config_load(path, stderr);
-	char err[1024];
+	struct bp_config *c = load(path, stderr);
+	json_t *rows;
 
 	if (!c)
 		return BP_EX_CONFIG;
-	if (bp_publisher_check(bp_config_mqtt(c), err, sizeof(err)) ||
-		bp_config_phd_allow_check(bp_config_phd(c), err, sizeof(err))) {
-		fprintf(stderr, "%s: %s\n", path, err);
-		bp_config_free(c);
-		return BP_EX_CONFIG;
-	}
 	say_ok(path, c);
-	if (bp_config_lcl(c)->rules.n_flows != 0)
-		say_promises(c);
+	rows = ports_of(c);
+	print_ports(rows);
+	json_decref(rows);
+	if (bp_config_lcl(c)->rules.n_flows != 0) {
+		rows = promises(c);
+		print_promises(rows);
+		json_decref(rows);
+	}
 	bp_config_free(c);
 	return BP_EX_OK;
+}
+
+static int check_json(const char *path)
+{
+	json_t *messages = json_array(), *view;
+	char *text = NULL, *rest, *line;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	struct bp_config *c;
+
+	if (f == NULL)
+		return BP_EX_OSERR;
+	c = load(path, f);
+	fclose(f);
+	rest = text;
+	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0')
+		json_array_append_new(messages, json_string(line));
+	free(text);
+	view = json_pack("{ss sb so so so}", "file", path, "ok", c != NULL, "messages", messages,
+		"ports", c != NULL ? ports_of(c) : json_array(), "lcl_flows",
+		c != NULL ? promises(c) : json_array());
+	json_dumpf(view, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	putchar('\n');
+	json_decref(view);
+	bp_config_free(c);
+	return c != NULL ? BP_EX_OK : BP_EX_CONFIG;
 }
 
 static int check_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	const char *path = NULL;
+	bool json = false;
 	struct bp_cli cli;
 	int key;
 
@@ -111,21 +247,25 @@ static int check_main(const struct bp_cli_command *command, int argc, char **arg
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
 		if (key == BP_CLI_STOP)
 			return cli.status;
-		path = cli.value;
+		if (key == OPT_JSON)
+			json = true;
+		else
+			path = cli.value;
 	}
 	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-	return check(path);
+	return json ? check_json(path) : check(path);
 }
 
 const struct bp_cli_command bp_cmd_config_check = {
 	.name = "config check",
 	.summary = "validate a configuration file",
-	.synopsis = "-c FILE",
+	.synopsis = "-c FILE [--json]",
 	.text = "Reads FILE, and the files that it names (allow list, passwords, TLS), and prints\n"
 		"every error, one a line: FILE:LINE:COLUMN, what was found, what was expected.\n"
-		"Prints the delay bounds of the flows in lcl.flows, and rejects flows whose\n"
-		"bounds the ports can't guarantee. Does not contact a running instance.\n"
+		"Of a valid file it prints the role of each port, and the delay bounds of the\n"
+		"flows in lcl.flows; it rejects flows whose bounds the ports can't guarantee.\n"
+		"Does not contact a running instance.\n"
 		"Exits with 0 if the file is valid, with 78 if not.",
 	.example = "  biplane config check -c /etc/biplane/plant.yaml",
 	.options = options,

@@ -119,6 +119,11 @@ expect 64 "unexpected argument 'word'" "$biplane" run -c "$dir/good.yaml" word
 
 expect 0 "^$dir/good\.yaml: ok: 2 ports, 1 bridge, 1 rule$" "$biplane" config check -c "$dir/good.yaml"
 expect 0 'overheat' "$biplane" config show -c "$dir/good.yaml"
+expect 0 '^devices +bridge [a-z0-9-]+ +- ' "$biplane" config check -c "$dir/good.yaml"
+expect 0 '^lan +routed +10\.' "$biplane" config check -c "$(dirname "$0")/../../../../docs/examples/router.yaml"
+expect 0 '"role": "routed"' "$biplane" config check --json -c "$(dirname "$0")/../../../../docs/examples/router.yaml"
+expect 78 '"ok": false' "$biplane" config check --json -c "$dir/bad.yaml"
+expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" config check --json -c "$dir/bad.yaml"
 expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" config check -c "$dir/bad.yaml"
 expect 78 'none\.yaml' "$biplane" config check -c "$dir/none.yaml"
 # the effective configuration is a configuration, and its own effective one
