@@ -133,6 +133,10 @@ void bp_check_phd(struct bp_reader *r, const struct bp_yaml *n, void *base)
 			"health_devices: there is no routed port and no bridge with a host "
 			"interface, so devices have no address to connect to; expected one");
 	check_listen(r, n);
+	if (bp_config_phd(r->config)->store_path[0] == '\0')
+		snprintf(bp_config_phd_set(r->config)->store_path,
+			sizeof(bp_config_phd(r->config)->store_path),
+			"/var/lib/biplane/%s.health.db", r->config->name);
 	r->config->punt.listen_udp = bp_config_phd(r->config)->listen_udp_port;
 	r->config->punt.listen_tcp = bp_config_phd(r->config)->listen_tcp_port;
 	check_source_ports(r, n);

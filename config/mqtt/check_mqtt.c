@@ -354,6 +354,10 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 
 	check_reassembly(r, n, m);
 	share_unestablished(m);
+	/* one for each instance: two that share a file would take each other's alarms */
+	if (m->spool.path[0] == '\0')
+		snprintf(m->spool.path, sizeof(m->spool.path), "/var/lib/biplane/%s.spool.db",
+			r->config->name);
 	/* Unless the bridge is what has errors. */
 	if (!can_forward(r->config) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,

@@ -153,8 +153,8 @@ static const struct bp_setting rows[] = {
 
 	{.path = "mqtt.spool", .type = &bp_type_section,
 	 .help = "File in which alarms are stored while the publisher's broker is unreachable."},
-	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset = "/var/lib/biplane/spool.db",
-	 .help = "Path of the file. Each instance needs its own."},
+	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset_note = "/var/lib/biplane/NAME.spool.db, where NAME is the name of the instance",
+	 .help = "Path of the file."},
 	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
 	 .help = "Maximum size of the file. At this size the oldest alarms are deleted and counted."},
 	{.path = "mqtt.spool.max_age", .type = &bp_type_duration, AT(spool.max_age_ns), .flags = BP_RELOAD, .min = S, .max = 3650 * DAY, .preset = "7d",

@@ -217,7 +217,7 @@ static void defaults_are_dumped(void **state)
 		"    unreachable_after: 1m\n"
 		"  mirror:\n    port: \"b\"\n    mac: \"02:00:00:00:00:01\"\n    ipv4_address: "
 		"192.0.2.1\n"
-		"    tcp_port: 1883\n  spool:\n    path: \"/var/lib/biplane/spool.db\"\n"
+		"    tcp_port: 1883\n  spool:\n    path: \"/var/lib/biplane/biplane.spool.db\"\n"
 		"    max_size: 256MiB\n    max_age: 7d\n    max_keys: 65536\n    backlog_warning: "
 		"10000\n  rules:\n    - name: "
 		"\"r\"\n      topic: "

@@ -37,7 +37,7 @@ static void defaults(void **state)
 	assert_int_equal(p->timeouts.config_ns, 10000000000);
 	assert_int_equal(p->timeouts.service_ns, 3000000000);
 	assert_int_equal(p->timeouts.release_ns, 3000000000);
-	assert_string_equal(p->store_path, "/var/lib/biplane/phd.db");
+	assert_string_equal(p->store_path, "/var/lib/biplane/biplane.health.db");
 	assert_memory_equal(p->cse.coap_address.bytes, cse.bytes, 16);
 	assert_int_equal(p->cse.coap_address.family, 4);
 	assert_true(p->cse.coap_port == 5683 && p->cse.http_port == 0);
