@@ -5,6 +5,7 @@
 #include "apps/biplane/commands.h"
 #include "apps/biplane/dispatch.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/pager.h"
 
 int main(int argc, char **argv)
 {
@@ -15,5 +16,6 @@ int main(int argc, char **argv)
 		fputs("biplane: the output could not be written\n", stderr);
 		return status ? status : BP_EX_IOERR;
 	}
+	bp_pager_end();
 	return status;
 }

@@ -5,6 +5,7 @@
 #include "apps/biplane/commands.h"
 #include "apps/biplane/dispatch.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/pager.h"
 
 static const struct bp_cli_option no_options[] = {{0, NULL, NULL, NULL}};
 
@@ -25,6 +26,13 @@ static int help_main(const struct bp_cli_command *command, int argc, char **argv
 		c = bp_cli_child(c, words[i]);
 		if (c == NULL)
 			return BP_EX_USAGE;
+	}
+	bp_pager_begin();
+	if (c->children == NULL) {
+		/* the command itself: some make their help when they begin */
+		char *help[] = {"", "--help", NULL};
+
+		return c->main(c, 2, help);
 	}
 	bp_cli_help(c, stdout);
 	return BP_EX_OK;

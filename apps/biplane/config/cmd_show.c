@@ -7,6 +7,7 @@
 #include "apps/biplane/config/quiet_config.h"
 #include "apps/biplane/config/running_config.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/pager.h"
 #include "apps/biplane/which.h"
 
 enum { OPT_JSON = BP_CLI_LONG };
@@ -114,6 +115,7 @@ static int show_main(const struct bp_cli_command *command, int argc, char **argv
 		return BP_EX_USAGE;
 	if (path != NULL && name != NULL)
 		return bp_cli_usage_error(command, "-c and -i exclude each other");
+	bp_pager_begin();
 	if (path != NULL)
 		return show_file(path, json);
 	status = bp_which_instance(command, NULL, name, &id);

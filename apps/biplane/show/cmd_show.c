@@ -11,6 +11,7 @@
 #include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/show/service.h"
 #include "apps/biplane/show/show_diff.h"
+#include "apps/biplane/pager.h"
 #include "apps/biplane/which.h"
 #include "controlplane/process/peer.h"
 
@@ -289,7 +290,11 @@ static int show(struct show *o)
 	if (status)
 		return status;
 	status = bp_which_instance(o->command, o->path, o->name, &id);
-	return status ? status : look_or_watch(o, view, &id);
+	if (status)
+		return status;
+	if (!o->watch)
+		bp_pager_begin();
+	return look_or_watch(o, view, &id);
 }
 
 /* Takes one option; 0, or an exit status. */

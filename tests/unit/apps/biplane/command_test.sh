@@ -81,6 +81,8 @@ expect 64 "'s' is ambiguous: status, show, session$" "$biplane" s
 expect 0 '^Usage: biplane config check ' "$biplane" conf ch --help
 expect 0 '^Usage: biplane transform matrix set ' "$biplane" help tr m s
 expect 0 '^  config check ' "$biplane" help config
+expect 0 '^Usage: biplane show ports\|' "$biplane" help show
+expect 0 '^  routes ' "$biplane" help show
 expect 64 "unexpected argument 'check'" "$biplane" help status check
 expect 64 "'n' is ambiguous: nodes, neighbours$" "$biplane" show n
 expect 64 'Usage: biplane config COMMAND' "$biplane" config
