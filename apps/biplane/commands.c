@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-static const struct bp_cli_command *const config_commands[] = {
-	&bp_cmd_config_check, &bp_cmd_config_show, &bp_cmd_config_diff, &bp_cmd_config_schema, NULL};
+static const struct bp_cli_command *const config_commands[] = {&bp_cmd_config_check,
+	&bp_cmd_config_show, &bp_cmd_config_diff, &bp_cmd_config_schema, NULL};
 static const struct bp_cli_command group_config = {
 	.name = "config",
 	.summary = "configuration files",

@@ -42,7 +42,7 @@ class Gateway:
 
     def __init__(self, directory, a, b, **more):
         self.file = directory / "c.yaml"
-        self.file.write_text(json.dumps({"version": 1, 
+        self.file.write_text(json.dumps({"version": 1,
             "name": f"vhost-{os.getpid()}",
             "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"}, "poll_mode": "adaptive",
             "ports": [{"name": "a", **a}, {"name": "b", **b}], "bridges": [{"name": "bridge0", "ports": ["a", "b"]}], **more}))

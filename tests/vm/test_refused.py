@@ -13,7 +13,7 @@ from wire import bridge_of
 def refused(lab, folder, device):
     """What `biplane run` says of a port on this device, at once."""
     folder.mkdir(exist_ok=True)
-    (folder / "biplane.yaml").write_text(json.dumps({"version": 1, 
+    (folder / "biplane.yaml").write_text(json.dumps({"version": 1,
         "name": "refused", "runtime": {"directory": str(folder)}, "poll_mode": "adaptive",
         "ports": [{"name": "lan", "device": device, "routed": {"addresses": ["10.9.0.1/24"], "host_interface": {"backend": "off"}}}]}))
     p = lab.run("gw", BIPLANE, "run", "-c", folder / "biplane.yaml", check=False)

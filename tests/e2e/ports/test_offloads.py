@@ -20,7 +20,7 @@ class DataPlane:
         captures.write(directory / "in.pcap", [(i * 1000, f) for i, f in enumerate(frames)])
         self.file = directory / "c.yaml"
         self.name = f"offloads-{directory.name}"[:31]
-        self.file.write_text(json.dumps({"version": 1, 
+        self.file.write_text(json.dumps({"version": 1,
             "name": self.name, "runtime": {"directory": str(directory), "hugepages": "never", "memory": "128MiB"},
             "poll_mode": "adaptive",
             "ports": [{"name": "a", "device": f"net_pcap0,rx_pcap={directory / 'in.pcap'}"},

@@ -171,7 +171,7 @@ def config(tmp_path):
     entry = {"port": "trackers", "sources": [{"address": "10.0.0.5"}]}
     planar = {**{k: LAYOUT[k] for k in "xyz"}, "byte_order": "big", "from_x": LAYOUT["radius"], "from_y": LAYOUT["phi"],
               "from_z": {"offset": 20, "type": "float32"}}
-    (tmp_path / "plant.yaml").write_text(json.dumps({"version": 1, 
+    (tmp_path / "plant.yaml").write_text(json.dumps({"version": 1,
         "ports": [{"name": "trackers", "device": "0000:03:00.0", "routed": {"addresses": ["10.0.0.1/24"]}}],
         "transform": {"entries": [
             {**entry, "udp_port": 10000, "layout": LAYOUT}, {**entry, "udp_port": 10001, "layout": planar, "allow_singular": True},

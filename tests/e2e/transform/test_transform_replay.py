@@ -19,7 +19,7 @@ VECTORS = json.loads((ROOT / "tests" / "fixtures" / "transform.json").read_text(
 def replay(directory, payloads, *entries):
     """What leaves by port cloud of payloads from the tracker, and the report."""
     file = directory / "biplane.yaml"
-    file.write_text(json.dumps({"version": 1, 
+    file.write_text(json.dumps({"version": 1,
         "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],
         "bridges": [{"name": "bridge0", "ports": ["devices", "cloud"]}], "transform": {"entries": list(entries)}}))
     write_pcap(directory / "in.pcap", [frame_of(TRACKER, SERVER, p, dport=UDP) for p in payloads])

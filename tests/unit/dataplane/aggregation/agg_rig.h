@@ -12,7 +12,7 @@
 
 /* Two ports of a bridge, A and B. */
 #define AGG_PORTS                                                                                  \
-	"ports:\n"                                                                                 \
+	"version: 1\nports:\n"                                                                     \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridges: [{name: bridge0, ports: [a, b]}]\n"

@@ -131,7 +131,10 @@ static void its_lines_keep_their_levels_in_the_journal(void **state)
 	rewind(file);
 	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
 	fclose(file);
-	assert_non_null(strstr(text, "<3>a critical\n<3>an error\n<4>a warning\n<6>a notice\n"));
+	assert_non_null(strstr(text,
+		"<3>error dataplane: eal: a critical\n<3>error dataplane: eal: an error\n"
+		"<4>warning dataplane: eal: a warning\n"
+		"<6>info dataplane: eal: a notice\n"));
 }
 
 /* As another primary process does, which holds EAL's file. Returns when it is held. */

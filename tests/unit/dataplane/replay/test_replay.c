@@ -84,7 +84,7 @@ static void capture_close(struct writer *w)
 }
 
 #define SWITCH                                                                                     \
-	"ports:\n"                                                                                 \
+	"version: 1\nports:\n"                                                                     \
 	"  - {name: a, device: \"0000:03:00.0\"}\n"                                                \
 	"  - {name: b, device: \"net_af_packet0,iface=nowhere\"}\n"                                \
 	"  - {name: c, device: net_null0}\n"                                                       \

@@ -13,7 +13,7 @@
 #define T0 1700000000000000000ull
 #define US 1000u
 #define WIRE                                                                                       \
-	"ports:\n"                                                                                 \
+	"version: 1\nports:\n"                                                                     \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridges: [{name: bridge0, ports: [a, b]}]\n"

@@ -22,7 +22,7 @@
 #define DEVICES 300u
 
 #define CONFIG                                                                                     \
-	"ports:\n"                                                                                 \
+	"version: 1\nports:\n"                                                                     \
 	"  - {name: left, device: net_null0, routed: {addresses: [10.1.0.1/16]}}\n"                \
 	"  - {name: right, device: net_null1, routed: {addresses: [10.2.0.1/24]}}\n"               \
 	"routing:\n"                                                                               \

@@ -11,7 +11,7 @@
 #include "dataplane/replay/capture.h"
 
 #define FILE_                                                                                      \
-	"ports:\n"                                                                                 \
+	"version: 1\nports:\n"                                                                     \
 	"  - {name: a, device: net_null0}\n"                                                       \
 	"  - {name: b, device: net_null1}\n"                                                       \
 	"bridges: [{name: bridge0, ports: [a, b]}]\n"                                              \
