@@ -15,7 +15,11 @@
 #include <unistd.h>
 
 #define TEXT_SIZE 4096
-#define LINE_SIZE (2 * TEXT_SIZE + 1024)
+#define VALUE_SIZE 512
+/* Of a message and all fields with each byte escaped, keys and what stands between: nothing is cut
+ * in the middle of a JSON object or of a datagram. */
+#define KEY_SIZE 64
+#define LINE_SIZE (2 * TEXT_SIZE + (BP_LOG_FIELDS_MAX + 1) * (2 * VALUE_SIZE + KEY_SIZE + 8) + 512)
 
 static const struct {
 	const char *name;
@@ -104,17 +108,61 @@ static void put_text(struct line *l, const char *text)
 	put(l, text, strlen(text));
 }
 
-/* With quotes and backslashes escaped, which also is a JSON string: no control character is left.
- */
+/* With quotes and backslashes escaped, which makes a JSON string of clean text. */
 static void put_quoted(struct line *l, const char *text)
 {
 	put(l, "\"", 1);
 	for (; *text != '\0'; text++) {
 		if (*text == '"' || *text == '\\')
 			put(l, "\\", 1);
-		put(l, (unsigned char)*text < ' ' || *text == 0x7f ? " " : text, 1);
+		put(l, text, 1);
 	}
 	put(l, "\"", 1);
+}
+
+/* Bytes of the UTF-8 character at `text` (RFC 3629), or 0 if there is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+	const unsigned char c = text[0];
+	const size_t n = c < 0x80   ? 1
+			 : c < 0xc2 ? 0
+			 : c < 0xe0 ? 2
+			 : c < 0xf0 ? 3
+			 : c < 0xf5 ? 4
+				    : 0;
+
+	for (size_t i = 1; i < n; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] >= 0xa0) ||
+		(c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] >= 0x90))
+		return 0;
+	return n;
+}
+
+/* Copies text that may come from the network: control characters (C0, DEL, C1) become spaces, bytes
+ * that are no UTF-8 become "?", and it is cut between two characters. */
+static void clean(const char *text, char *out, size_t size)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = 0;
+
+	while (*p != '\0') {
+		const size_t n = utf8_length(p);
+
+		if (len + (n > 0 ? n : 1) >= size)
+			break;
+		if (n == 0) {
+			out[len++] = '?';
+		} else if (*p < ' ' || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) {
+			out[len++] = ' ';
+		} else {
+			memcpy(out + len, p, n);
+			len += n;
+		}
+		p += n > 0 ? n : 1;
+	}
+	out[len] = '\0';
 }
 
 /* UTC, RFC 3339. */
@@ -136,7 +184,7 @@ static void put_time(struct line *l)
 static bool is_word(const char *text)
 {
 	for (const char *c = text; *c != '\0'; c++)
-		if ((unsigned char)*c <= ' ' || *c == 0x7f || strchr("\"=\\", *c) != NULL)
+		if (strchr(" \"=\\", *c) != NULL)
 			return false;
 	return text[0] != '\0';
 }
@@ -201,8 +249,7 @@ static bool send_to_journal(
 		for (const char *c = f->key; *c != '\0'; c++)
 			put(&l, &(char){(char)toupper((unsigned char)*c)}, 1);
 		put(&l, "=", 1);
-		for (const char *c = f->value; *c != '\0'; c++)
-			put(&l, (unsigned char)*c < ' ' ? " " : c, 1);
+		put_text(&l, f->value);
 		put(&l, "\n", 1);
 	}
 	put_text(&l, "MESSAGE=");
@@ -245,17 +292,18 @@ static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,
 	const struct bp_log_field *fields, uint64_t suppressed, const char *fmt, va_list ap)
 {
 	struct bp_log_field all[BP_LOG_FIELDS_MAX + 2] = {0};
-	char message[TEXT_SIZE], number[BP_LOG_NUMBER_TEXT];
+	char text[TEXT_SIZE], message[TEXT_SIZE], number[BP_LOG_NUMBER_TEXT];
+	char value[BP_LOG_FIELDS_MAX][VALUE_SIZE];
 	unsigned n = 0;
 
 	if ((int)level > least)
 		return;
-	vsnprintf(message, sizeof(message), fmt, ap);
-	for (char *c = message; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = ' ';
-	for (; fields != NULL && fields[n].key != NULL && n < BP_LOG_FIELDS_MAX; n++)
-		all[n] = fields[n];
+	vsnprintf(text, sizeof(text), fmt, ap);
+	clean(text, message, sizeof(message));
+	for (; fields != NULL && fields[n].key != NULL && n < BP_LOG_FIELDS_MAX; n++) {
+		clean(fields[n].value, value[n], sizeof(value[n]));
+		all[n] = (struct bp_log_field){fields[n].key, value[n]};
+	}
 	if (suppressed != 0)
 		all[n] = (struct bp_log_field){"suppressed", bp_log_number(suppressed, number)};
 	write_event(level, all, message);

@@ -28,14 +28,14 @@ void bp_log_begin(const char *component);
  * form where it is not the journal's. */
 void bp_log_set(enum bp_log_level level, enum bp_log_format format);
 
-/* Writes an event. Control characters in the text become spaces, since some of it comes from the
- * network; what is longer than 4 KiB is cut. */
+/* Writes an event. Some of the text comes from the network: control characters become spaces, bytes
+ * that are no UTF-8 become "?", and what is longer than 4 KiB is cut. */
 void bp_log(enum bp_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* What an event is about: the same keys in all lines, such as port, rule, peer, count. */
 struct bp_log_field {
-	const char *key; /* lower-case letters, digits and _; NULL ends the list */
-	const char *value;
+	const char *key;   /* 1 to 63 lower-case letters, digits and _; NULL ends the list */
+	const char *value; /* as the text, and at most 511 bytes */
 };
 #define BP_LOG_FIELDS(...) ((const struct bp_log_field[]){__VA_ARGS__, {NULL, NULL}})
 #define BP_LOG_NUMBER_TEXT 24

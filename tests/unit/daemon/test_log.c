@@ -17,7 +17,7 @@
 
 #include "daemon/log.h"
 
-static char written[16384];
+static char written[65536];
 
 enum journal { NO_JOURNAL, JOURNAL };
 
@@ -218,9 +218,53 @@ static void long_events_are_cut(void **state)
 {
 	(void)state;
 	write_as(log_long_text, JOURNAL);
-	assert_true(strlen(written) > 4096 && strlen(written) < 16000);
+	assert_int_equal(strchr(written, '\n') - written, strlen("<6>info plane: ") + 4095);
 	assert_non_null(strstr(written, "\n<6>info plane: y peer=xxx"));
-	assert_int_equal(written[strlen(written) - 1], '\n');
+	assert_int_equal(strlen(strrchr(written, '=')), 1 + 511 + 1);
+}
+
+static void log_what_fills_a_line(void)
+{
+	char quotes[5000];
+
+	memset(quotes, '"', sizeof(quotes));
+	quotes[sizeof(quotes) - 1] = '\0';
+	bp_log_set(BP_LOG_INFO, BP_LOG_JSON);
+	bp_log_event(BP_LOG_INFO,
+		BP_LOG_FIELDS({"a", quotes}, {"b", quotes}, {"c", quotes}, {"d", quotes},
+			{"e", quotes}, {"f", quotes}, {"g", quotes}, {"last", quotes}),
+		"%s", quotes);
+}
+
+/* However long its parts are, a JSON object is whole. */
+static void long_objects_are_whole(void **state)
+{
+	static const char end[] = "\\\"\"}\n";
+
+	(void)state;
+	write_as(log_what_fills_a_line, JOURNAL);
+	assert_true(strlen(written) > 2 * 4095 + 8 * 2 * 511);
+	assert_non_null(strstr(written, ", \"last\": \""));
+	assert_string_equal(written + strlen(written) - strlen(end), end);
+}
+
+static void log_no_utf8(void)
+{
+	bp_log(BP_LOG_INFO,
+		"a\xff\xc3 \xc3\xa4\xe2\x82\xac\xed\xa0\x80\xf0\x9f\x98\x80\xf5\xc2\x9b z");
+	bp_log(BP_LOG_INFO, "%4094s\xc3\xa4", "");
+}
+
+/* A peer's bytes make no invalid JSON, and no terminal sequence by C1. */
+static void bytes_that_are_no_utf8_are_replaced(void **state)
+{
+	(void)state;
+	write_as(log_no_utf8, JOURNAL);
+	assert_memory_equal(written,
+		"<6>info plane: a?? \xc3\xa4\xe2\x82\xac???\xf0\x9f\x98\x80?  z\n",
+		strlen("<6>info plane: a?? aaeee???ffff?  z\n"));
+	/* vsnprintf() has cut the character in two */
+	assert_string_equal(written + strlen(written) - 3, " ?\n");
 }
 
 static void log_a_stream(void)
@@ -267,6 +311,8 @@ int main(void)
 		cmocka_unit_test(less_important_events_are_left_out),
 		cmocka_unit_test(the_journal_gets_fields),
 		cmocka_unit_test(long_events_are_cut),
+		cmocka_unit_test(long_objects_are_whole),
+		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
 		cmocka_unit_test(lines_of_a_stream_are_events),
 		cmocka_unit_test(repetitions_are_counted),
 	};
