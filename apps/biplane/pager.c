@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/biplane/pager.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +50,9 @@ void bp_pager_end(void)
 {
 	if (pager <= 0)
 		return;
-	/* the pager sees the end only once nobody can write any more */
+	/* the pager sees the end of its input when the last writer has closed it */
 	fflush(stdout);
 	close(STDOUT_FILENO);
-	while (waitpid(pager, NULL, 0) < 0)
+	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -5,26 +5,50 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/instance_view.h"
 #include "shm/plane_dirs.h"
 
-/* Whether a process holds the lock of this file (apps/biplane/instance.h). */
+/*
+ * Whether a live process holds the lock of this file (apps/biplane/instance.h). The directory is
+ * another user's, so the file may be anything. A file whose process is gone is not locked here,
+ * even for a moment: a plane that starts just now would find it held.
+ */
 static bool is_locked(int dir, const char *file)
 {
-	const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
-	bool locked;
+	const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	char text[32] = "";
+	bool locked = false;
+	struct stat st;
+	long pid;
 
 	if (fd < 0)
 		return false;
-	locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		pread(fd, text, sizeof(text) - 1, 0) > 0) {
+		pid = strtol(text, NULL, 10);
+		if (pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM))
+			locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	}
 	close(fd);
 	return locked;
+}
+
+/* Names are printed and offered to shells. */
+static bool is_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' &&
+	       name[strspn(name,
+		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")] ==
+		       '\0';
 }
 
 static void add(char names[BP_INSTANCES_MAX][BP_NAME_MAX + 1], unsigned *n, const char *name)
@@ -52,7 +76,7 @@ static void add_locked(const char *path, const char *suffix,
 			continue;
 		memcpy(name, e->d_name, len - end);
 		name[len - end] = '\0';
-		if (is_locked(dirfd(d), e->d_name))
+		if (is_name(name) && is_locked(dirfd(d), e->d_name))
 			add(names, n, name);
 	}
 	if (d != NULL)

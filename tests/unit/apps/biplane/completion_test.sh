@@ -61,7 +61,17 @@ if [ -w /run ]; then
 	for own in /run/biplane/data; do [ ! -d $own ] || dir=$own; done
 	exec 9>"$dir/$name-dataplane.pid"
 	flock 9
+	echo $$ >&9
 	offered show ports -i completion-te | grep -qx "$name" || fail "an instance that runs is not offered"
+	# what is no file of a plane: not waited for, not offered
+	mkfifo "$dir/$name-fifo-dataplane.pid"
+	ln -s "$name-dataplane.pid" "$dir/$name-link-dataplane.pid"
+	ln "$dir/$name-dataplane.pid" "$dir/$name-"$'\e[2J'"-dataplane.pid"
+	same "what only looks like an instance" "$name" "$(timeout 20 "$biplane" __complete status -i completion-te | cut -f 1)"
+	rm -f "$dir/$name"-*
+	exec 9>"$dir/$name-dataplane.pid"
+	flock 9
+	echo $$ >&9
 	exec 9>&-
 	! offered status -i completion-te | grep -qx "$name" || fail "an instance that does not run is offered"
 	rm -f "$dir/$name-dataplane.pid"
