@@ -229,10 +229,10 @@ static bool parse_template(const struct bp_setting *s, const struct bp_config *c
 
 		step = *p == '{' ? placeholder(p) : 1;
 		if (step == 0)
-			return bp_fault_set(fault, at, "'%s' is no placeholder",
+			return bp_fault_set(fault, at, "'%s' is not a placeholder",
 				bp_shown(p, len + (p[len] == '}'), shown));
 		if (*p == '}')
-			return bp_fault_set(fault, at, "'}' closes no placeholder");
+			return bp_fault_set(fault, at, "'}' has no '{' in front of it");
 		if (*p == '+' || *p == '#')
 			return bp_fault_set(
 				fault, at, "a topic that is published has no wildcard '%c'", *p);

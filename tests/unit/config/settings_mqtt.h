@@ -235,8 +235,8 @@
 			{"\"{rule}/{client}/x\"", "\"{rule}/{client}/x\""},
 			{TEXT255, "\"" TEXT255 "\""}},
 		.bad = {{"a/+/b", "no wildcard '+'"}, {"a/#", "no wildcard '#'"},
-			{"a/{topics}", "'{topics}' is no placeholder"},
-			{"a{", "'{' is no placeholder"}, {"a}", "'}' closes no placeholder"},
+			{"a/{topics}", "'{topics}' is not a placeholder"},
+			{"a{", "'{' is not a placeholder"}, {"a}", "'}' has no '{' in front of it"},
 			{"''", "the text is empty"}, {"\"{client}\"", "{client} alone"},
 			{TEXT255 "x", "256 bytes long"}}},
 	/* clang-format on */

@@ -194,13 +194,13 @@ static void columns_lead_into_texts(void **state)
 		"MQTT topic filter of at most 1023 bytes, in which + is a whole level and # the "
 		"last\n");
 	snprintf(wanted, sizeof(wanted),
-		"f.yaml:6:63: mqtt.rules[0].publish.topic: '{topc}' is no placeholder%s", rest);
+		"f.yaml:6:63: mqtt.rules[0].publish.topic: '{topc}' is not a placeholder%s", rest);
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", publish: {topic: "
 		  "\"a/\xc3\xa4/{topc}\"}}\n",
 		wanted);
 	/* An escape breaks the correspondence: the place is the text's. */
 	snprintf(wanted, sizeof(wanted),
-		"f.yaml:6:58: mqtt.rules[0].publish.topic: '{topc}' is no placeholder%s", rest);
+		"f.yaml:6:58: mqtt.rules[0].publish.topic: '{topc}' is not a placeholder%s", rest);
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: \"> 1\", publish: {topic: "
 		  "\"a/\\u00e4/{topc}\"}}\n",
 		wanted);
