@@ -29,7 +29,7 @@ GATEWAYS = ("near", "far")
 MESSAGE = struct.Struct("!IQ108x")  # number, time of sending
 BULK = bytes(1400)
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33  # of linux/socket.h; Python has no names for them
-LABEL = struct.Struct("!HBBiHI")  # docs/lcl-format.md
+LABEL = struct.Struct("!HBBiHI")  # docs/reference/lcl-format.md
 BEHIND = 12 + LABEL.size  # the original EtherType's place
 IN_UDP = 14 + 20 + 8
 WIDE = 28  # characters of a full bar
@@ -168,7 +168,7 @@ def figures(runs):
 
 
 def labels(run):
-    print("\n  labels on the line, behind the MAC addresses (docs/lcl-format.md):")
+    print("\n  labels on the line, behind the MAC addresses (docs/reference/lcl-format.md):")
     for i, frame in enumerate(run.line[:6]):
         found = label(frame)
         if found is None:

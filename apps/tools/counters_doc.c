@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes docs/counters.md to stdout. A test compares what it writes with what is there. */
+/* Writes docs/reference/counters.md to stdout. A test compares what it writes with what is there.
+ */
 #include <stdio.h>
 
 #include "biplane/counters.h"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the pictures of docs/lcl-simulation.md from runs of biplane-lcl-sim: Figure 4(c) to (f) of Ma et al., and (f)
+"""Draws the pictures of docs/performance/lcl-simulation.md from runs of biplane-lcl-sim: Figure 4(c) to (f) of Ma et al., and (f)
 for 1 to 64 hops with flows that cross. Prints the tables of that page.
 
-    bench/report/figure4.py build/apps/biplane-lcl-sim docs/lcl-simulation.svg docs/lcl-hops.svg
+    bench/report/figure4.py build/apps/biplane-lcl-sim docs/performance/lcl-simulation.svg docs/performance/lcl-hops.svg
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the five papers say of themselves, for the pictures and tables of docs/results.md.
+"""What the five papers say of themselves, for the pictures and tables of docs/performance/results.md.
 
 Each number is from the text or a table of the paper; the figures' curves were not measured with a ruler. Where the text
 gives a number by way of another one, the comment says how.

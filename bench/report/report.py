@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/results.md and its pictures from a result of scripts/bench.
+"""docs/performance/results.md and its pictures from a result of scripts/bench.
 
-    bench/report/report.py RUN.json docs/results.md [PAGE.md...]
+    bench/report/report.py RUN.json docs/performance/results.md [PAGE.md...]
 
-Pictures go to a folder beside it that is called as it is without .md, as SVG, and as PNG where rsvg-convert is
-installed. In each further page what stands between marks is made anew, from the same run (report_pages.py).
+Figures go to the folder figures beside it, as SVG, and as PNG where rsvg-convert is installed. In each further page
+the tables between marks are written from the same run (report_pages.py).
 What the run does not have is left out. Exit status 1: of something that it has no picture could be drawn.
 """
 import json
@@ -73,7 +73,7 @@ def main():
     run_file, out, *pages = map(Path, sys.argv[1:])
     with open(run_file, encoding="utf-8") as f:
         run = json.load(f)
-    folder = out.with_suffix("")
+    folder = out.with_name("figures")
     folder.mkdir(parents=True, exist_ok=True)
     lines = head(run, run_file) + report_papers.lines(run) + report_peers.lines(run)
     complete = True

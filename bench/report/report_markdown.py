@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tables of docs/results.md have in common: Markdown, and figures that may be missing."""
+"""What the tables of docs/performance/results.md have in common: Markdown, and figures that may be missing."""
 
 
 def has(run, path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables that other pages than docs/results.md have of a result of scripts/bench, each between two marks."""
+"""The tables that other pages than docs/performance/results.md have of a result of scripts/bench, each between two marks."""
 import os
 import re
 from pathlib import Path
@@ -127,7 +127,7 @@ CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services":
 
 def renew(text, run, report):
     """A page's text with what is between its marks made anew; what the run does not have is left, but for what failed in it.
-    report: docs/results.md as the page links to it."""
+    report: docs/performance/results.md as the page links to it."""
     found = re.findall(MARK.format(name="(.*?)", side="from"), text)
     if not found:
         raise ValueError(f"expected marks such as '{MARK.format(name='growth', side='from')}'")

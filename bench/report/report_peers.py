@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The second table at the top of docs/results.md: biplane beside what its reader would run instead, from one run."""
+"""The second table at the top of docs/performance/results.md: biplane beside what its reader would run instead, from one run."""
 import peers_table
 import services_table
 

@@ -25,7 +25,7 @@ def alarm(run):
 
 
 def block(run, report):
-    """The lines between the marks; report: docs/results.md as README.md links to it."""
+    """The lines between the marks; report: docs/performance/results.md as README.md links to it."""
     lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}. The machine was virtual and shared: {run['machine']}, "
              f"{run['cores']} cores. biplane had one worker on one core. Each rate is the median of {run['rounds']} rounds of {run['seconds']} s, "
              "alternating with `dpdk-testpmd --forward-mode=io` on the same frames. The frames come from memory, not from a NIC, so the "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sections of docs/results.md: of which case, with which table and which picture."""
+"""The sections of docs/performance/results.md: of which case, with which table and which picture."""
 
 from dataclasses import dataclass, field
 from typing import Callable
@@ -48,7 +48,7 @@ SECTIONS = [
                                      needs=["transform/times", "transform/figure6", "transform/sockets"])),
     Section("Errors of coordinates (Kunze et al., Table I)", "transform-accuracy",
             "Readings and matrices are drawn as the senders of the paper's authors draw them; a hundred readings have a matrix in "
-            "common. More: [transform-accuracy.md](transform-accuracy.md).",
+            "common. More: [transform-accuracy.md](../explanation/transform-accuracy.md).",
             paper.accuracy, Picture("plot_accuracy", ["transform-accuracy"], needs=["transform_accuracy"])),
     Section("Health devices by size (dual-plane gateway, Figures 3 to 5)", "phd-sizes nodes",
             "Reports at the paper's rate of 1 Gb/s (2^30 bits of APDUs) and at a wire's, and what a gateway of one plane over sockets "
@@ -66,7 +66,7 @@ SECTIONS = [
             paper.lcl_paper, Picture("plot_lcl", ["lcl-paper"], after=["lcl_paper"], needs=["lcl_paper"])),
     Section("LCL scheduling, in real time", "lcl-hops",
             "Gateways in a line, on a clock, on a shared machine; turns are longer than the paper's where the machine needs it: "
-            "[lcl-speed.md](lcl-speed.md).",
+            "[lcl.md](lcl.md).",
             paper.lcl, Picture("plot_lcl", ["lcl-real"], needs=["lcl_hops"])),
     Section("What else a user would take", "peers",
             "On the same veth pairs, whose cost is the kernel's: [peers.md](peers.md).",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of the pages on speed, docs/*-speed.md, of a result of scripts/bench: lines of Markdown, or none where it does not
+"""The tables of the pages on speed, docs/performance/*.md, of a result of scripts/bench: lines of Markdown, or none where it does not
 have them."""
 from report_markdown import figure, table
 

@@ -27,7 +27,7 @@ static bool has_source(const void *base)
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "aggregation", .type = &bp_type_section, .done = bp_check_aggregation,
-	 .help = "Aggregation of small UDP messages between two gateways (docs/aggregation-format.md). Adding the first entry of encapsulate or decapsulate, or removing the last, needs a restart."},
+	 .help = "Aggregation of small UDP messages between two gateways (docs/reference/aggregation-format.md). Adding the first entry of encapsulate or decapsulate, or removing the last, needs a restart."},
 	{.path = "aggregation.max_streams", .type = &bp_type_uint, AT(max_streams), .min = 1, .max = 1048576, .preset = "1024",
 	 .help = "Maximum number of streams of aggregates that each worker sends, and of those that it receives. At the limit the stream that was idle longest is evicted; if no stream is idle, the oldest aggregate is sent early."},
 	{.path = "aggregation.pacing_queue_len", .type = &bp_type_uint, AT(pacing_queue_len), .min = 16, .max = 65536, .preset = "4096",

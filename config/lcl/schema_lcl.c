@@ -33,7 +33,7 @@ HAS(tcp, tcp_last)
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "lcl", .type = &bp_type_section, .done = bp_check_lcl,
-	 .help = "LCL scheduling of time-sensitive flows: their frames carry a label with the remaining queueing delay and the remaining number of nodes. Each node delays a frame by its share, so that the end-to-end queueing delay stays within latency_budget plus or minus one slot. docs/lcl.md explains how to choose these settings. Without this section no frame is labelled or scheduled."},
+	 .help = "LCL scheduling of time-sensitive flows: their frames carry a label with the remaining queueing delay and the remaining number of nodes. Each node delays a frame by its share, so that the end-to-end queueing delay stays within latency_budget plus or minus one slot. docs/explanation/lcl.md explains how to choose these settings. Without this section no frame is labelled or scheduled."},
 	{.path = "lcl.ethertype", .type = &bp_type_ethertype, AT(ethertype), .min = 0x600, .max = 0xffff, .preset = "0x88b5",
 	 .help = "EtherType of the label, the same on all nodes. The default is an EtherType that IEEE 802 reserves for local experiments."},
 	{.path = "lcl.max_flows", .type = &bp_type_uint, AT(max_flows), .min = 1, .max = 65535, .preset = "256",

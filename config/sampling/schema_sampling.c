@@ -82,7 +82,7 @@ void bp_check_sampling(struct bp_reader *r)
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "sampling", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_SAMPLING_MAX, .list = &rule_list, .preset_note = "none", .done = bp_check_sampling,
-	 .help = "Packet sampling: received frames of an entry are mirrored to a port, one in one_in of them; docs/sampling.md. First match wins. Adding the first entry or removing the last one needs a restart."},
+	 .help = "Packet sampling: received frames of an entry are mirrored to a port, one in one_in of them; docs/explanation/sampling.md. First match wins. Adding the first entry or removing the last one needs a restart."},
 	{.path = "sampling[].name", .type = &bp_type_name, ROW(name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the entry in show sampling, unique."},
 	{.path = "sampling[].match", .type = &bp_type_section, .flags = BP_REQUIRED | BP_RELOAD,

@@ -9,7 +9,8 @@
 
 /*
  * What the configuration says of aggregation and disaggregation, in the form in which the control
- * plane hands it to the workers (shm/aggregation/agg.h). The formats: docs/aggregation-format.md.
+ * plane hands it to the workers (shm/aggregation/agg.h). The formats:
+ * docs/reference/aggregation-format.md.
  */
 
 #define BP_AGG_RULES_MAX 32   /* entries of `encapsulate`, and of `decapsulate` */

@@ -10,7 +10,7 @@
 
 /*
  * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
- * share it. The label: proto/lcl/lcl.h and docs/lcl-format.md. The scheduler:
+ * share it. The label: proto/lcl/lcl.h and docs/reference/lcl-format.md. The scheduler:
  * services/lcl/scheduler.h.
  */
 

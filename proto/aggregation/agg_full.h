@@ -12,7 +12,7 @@
 
 /*
  * Aggregation format `full`, version 1: UDP messages of any length and of several senders in one
- * UDP payload. docs/aggregation-format.md shows it octet by octet and says why it is so.
+ * UDP payload. docs/reference/aggregation-format.md shows it octet by octet and says why it is so.
  *
  *	header, 16 octets | directory: an entry a message | the messages' payloads, one after
  *	the other

@@ -9,7 +9,7 @@
  * The aggregation format of Lin et al., "The SDN Approach for the Aggregation/Disaggregation of
  * Sensor Data" (2018), section 3 and Figure 6, as a UDP payload: a flag header of six octets, of
  * which the first is the type, and messages of 16 octets each. How many there are is not written
- * down: the UDP length says it. docs/aggregation-format.md shows it octet by octet.
+ * down: the UDP length says it. docs/reference/aggregation-format.md shows it octet by octet.
  *
  * That the UDP length agrees with the IP header's is for whoever finds the payload to judge.
  */

@@ -47,7 +47,7 @@
  * it would have had in the meantime, but for more than tau of it: as many frames then leave
  * together as the wire could have sent since the last take(); what `max` left behind then is not
  * made up for. No frame begins on the wire later for it than by the longest time between two of
- * them and one longest frame (docs/lcl-bounds.md).
+ * them and one longest frame (docs/explanation/lcl-bounds.md).
  */
 #define BP_LCL_WIRE_EXTRA 24u    /* preamble 8, frame checksum 4, gap 12 */
 #define BP_LCL_OCTETS_MAX 65535u /* of a frame; a longer one is not taken */

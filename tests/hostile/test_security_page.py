@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reader who trusts docs/security.md: each promise names tests that exist, and each scenario here stands behind one."""
+"""A reader who trusts docs/explanation/security.md: each promise names tests that exist, and each scenario here stands behind one."""
 
 import re
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-PAGE = (TESTS.parent / "docs" / "security.md").read_text()
+PAGE = (TESTS.parent / "docs" / "explanation" / "security.md").read_text()
 NAMED = set(re.findall(r"`((?:hostile|e2e|fuzz|unit)/[\w/.]+)`", PAGE))
 
 
 def test_every_test_that_is_named_exists():
     assert NAMED
     missing = sorted(name for name in NAMED if not (TESTS / name).is_file())
-    assert not missing, f"docs/security.md names tests that do not exist: {missing}"
+    assert not missing, f"docs/explanation/security.md names tests that do not exist: {missing}"
 
 
 def test_every_promise_has_a_test():
@@ -24,4 +24,4 @@ def test_every_promise_has_a_test():
 
 def test_every_scenario_stands_behind_a_promise():
     here = {f"hostile/{p.name}" for p in (TESTS / "hostile").glob("test_*.[cp]*")} - {f"hostile/{Path(__file__).name}"}
-    assert not here - NAMED, f"docs/security.md does not say what these show: {sorted(here - NAMED)}"
+    assert not here - NAMED, f"docs/explanation/security.md does not say what these show: {sorted(here - NAMED)}"

@@ -4,9 +4,9 @@
 
 /*
  * What queueing theory says of aggregation, of the paper (Lin et al. 2018; Equations are its) and
- * beyond it. docs/aggregation-models.md derives each. Messages arrive as a Poisson process. The
- * unit of time is the mean time between two of them, so that their rate (lambda) is 1 and service
- * rates (mu) are multiples of it. n is how many messages an N-packet has, 1 or more.
+ * beyond it. docs/performance/aggregation-models.md derives each. Messages arrive as a Poisson
+ * process. The unit of time is the mean time between two of them, so that their rate (lambda) is 1
+ * and service rates (mu) are multiples of it. n is how many messages an N-packet has, 1 or more.
  */
 
 enum sim_service { SIM_NO_SERVICE, SIM_EXPONENTIAL, SIM_FIXED };

@@ -6,7 +6,7 @@
 
 /*
  * What keeps d0 +- tau in the worst case whatever the load of each slot is, as long as none is
- * full. docs/lcl-bounds.md derives it; H(n) = 1 + 1/2 + ... + 1/n.
+ * full. docs/explanation/lcl-bounds.md derives it; H(n) = 1 + 1/2 + ... + 1/n.
  */
 
 /* The least d0 for so many hops: n tau H(n - 1), and at least tau. */

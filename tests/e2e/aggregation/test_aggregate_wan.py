@@ -27,7 +27,7 @@ def is_aggregate(frame):
 
 
 def told_by_numbers(found):
-    """What a reader of the sequence numbers knows, from docs/aggregation-format.md: by stream, the newest number and
+    """What a reader of the sequence numbers knows, from docs/reference/aggregation-format.md: by stream, the newest number and
     those that came."""
     newest, came = {}, {}
     said = dict.fromkeys(("missing", "late", "duplicate", "stale"), 0)

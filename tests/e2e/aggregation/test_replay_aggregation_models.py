@@ -3,7 +3,7 @@
 nanoseconds go in, and all that is judged are the times and octets of the capture that comes out.
 
 tests/unit/apps/sim/agg asks the same of the aggregator alone, with many more messages and without anything of a
-data plane. Formulas and statistics here are written a second time, from docs/aggregation-models.md.
+data plane. Formulas and statistics here are written a second time, from docs/performance/aggregation-models.md.
 """
 
 import json

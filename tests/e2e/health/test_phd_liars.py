@@ -230,7 +230,7 @@ APDUS = {"AARQ": o.aarq("00220922580000ff"), "CONFIG": config_report(OWN, [numer
          "REPORT": o.fixed(9, 9, [70]), "RLRQ": RLRQ, "RLRE": RLRE, "ABRT": ABRT,
          "AARE": bytes.fromhex("e300002c0000507900268000000080008000000000000000800000000008fedcba987654321000000000000000000000")}
 STAYS = "stays"
-# By the table of docs/design-health-devices.md: the first octets of the answer, and whether the state is as before.
+# By the table of docs/explanation/health-devices-design.md: the first octets of the answer, and whether the state is as before.
 TABLE = {
     "unassociated": {"AARQ": ("e300", False), "CONFIG": ("e600", STAYS), "REPORT": ("e600", STAYS), "RLRQ": ("e600", STAYS),
                      "RLRE": (None, STAYS), "ABRT": (None, STAYS), "AARE": ("e600", STAYS)},

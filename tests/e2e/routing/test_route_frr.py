@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FRR on both sides of the router and on its own interfaces: what docs/routing-with-frr.md describes."""
+"""FRR on both sides of the router and on its own interfaces: what docs/tutorials/routed-gateway.md describes."""
 
 import json
 import os

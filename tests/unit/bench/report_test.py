@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/results.md: what bench/report/report.py makes of a small run, and that the one in the tree is made of the newest result."""
+"""docs/performance/results.md: what bench/report/report.py makes of a small run, and that the one in the tree is made of the newest result."""
 
 import copy
 import json
@@ -40,7 +40,7 @@ def report(run_file, folder, png=False):
                               env={**os.environ, "PATH": path})
     if done.returncode != 0 or done.stderr:
         raise AssertionError(f"bench/report/report.py {run_file}: {done.returncode}: {done.stderr}")
-    return out.read_text(encoding="utf-8"), {f.name: f.read_text(encoding="utf-8") for f in out.with_suffix("").glob("*.svg")}
+    return out.read_text(encoding="utf-8"), {f.name: f.read_text(encoding="utf-8") for f in out.with_name("figures").glob("*.svg")}
 
 
 def chapters(page):
@@ -71,7 +71,7 @@ class Report(unittest.TestCase):
             self.assertRegex(text, r"(?m)^\| --- \|", section.title)
             self.assertIn(f"`scripts/bench {section.cases}` repeats it.", text)
             for name in section.picture.names:
-                self.assertIn(f"](results/{name}.svg)", text, section.title)
+                self.assertIn(f"](figures/{name}.svg)", text, section.title)
             self.assertIn(".svg)", text, section.title)
 
     def test_pictures_are_well_formed_and_no_two_are_called_the_same(self):
@@ -93,7 +93,7 @@ class Report(unittest.TestCase):
 
     def test_links_lead_somewhere(self):
         for link in re.findall(r"\]\(([^)#]*\.md)\)", self.page):
-            self.assertTrue((ROOT / "docs" / link).is_file(), link)
+            self.assertTrue((ROOT / "docs" / "performance" / link).is_file(), link)
 
     def test_commands_name_cases_that_there_are(self):
         known = subprocess.run(["bash", "-c", f"sed -n '/^rate_cases=(/,/)/p; /^all_cases=(/,/)/p' {ROOT}/scripts/bench"],
@@ -230,7 +230,7 @@ class Failed(unittest.TestCase):
             page = report_pages.renew(f"{begin}\n\nof old\n\n{end}\n", self.RUN, "results.md")
             self.assertNotIn("of old", page)
             self.assertIn("failed in this run**", page)
-        self.assertIn("- **`publish` failed in this run**: `no broker`", "\n".join(report_readme.block(self.RUN, "docs/results.md")))
+        self.assertIn("- **`publish` failed in this run**: `no broker`", "\n".join(report_readme.block(self.RUN, "docs/performance/results.md")))
 
     def test_each_case_of_a_table_is_one_of_the_script(self):
         listed = subprocess.run([ROOT / "scripts" / "bench", "--list"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
@@ -295,25 +295,25 @@ class TheReadme(unittest.TestCase):
     PAGE = f"# biplane\n\n{BEGIN}\nof old\n{END}\n\n## Documents\n"
 
     def test_what_stands_between_the_marks_is_made_anew(self):
-        page = report_pages.renew(self.PAGE, RUN, "docs/results.md")
+        page = report_pages.renew(self.PAGE, RUN, "docs/performance/results.md")
         self.assertTrue(page.startswith(f"# biplane\n\n{BEGIN}\n"))
         self.assertTrue(page.endswith(f"\n{END}\n\n## Documents\n"))
         self.assertNotIn("of old", page)
-        self.assertEqual(page, report_pages.renew(page, RUN, "docs/results.md"))
+        self.assertEqual(page, report_pages.renew(page, RUN, "docs/performance/results.md"))
 
     def test_the_four_figures_of_the_run_are_there(self):
-        page = report_pages.renew(self.PAGE, RUN, "docs/results.md")
+        page = report_pages.renew(self.PAGE, RUN, "docs/performance/results.md")
         found = {r["case"]: r for r in RUN["rates"]}
         for case, _ in report_readme.RATES:
             self.assertRegex(page, rf"\(`{case}`\) \| {found[case]['mpps']:.1f} Mpps \|.*\| {found[case]['ratio']:.3f} \|")
         self.assertEqual(1, page.count("(`alarm-paper`)"))
-        bare = report_pages.renew(self.PAGE, {**RUN, "rates": [], "alarm_paper": None}, "docs/results.md")
+        bare = report_pages.renew(self.PAGE, {**RUN, "rates": [], "alarm_paper": None}, "docs/performance/results.md")
         self.assertNotIn("| Case", bare)
 
     def test_a_missed_target_is_reported(self):
         for ratio, said in ((0.5, "| 0.40 |"), (0.399, "| 0.40, **not reached** |"), (0.4, "| 0.40 |")):
             rate = {**RUN["rates"][0], "ratio": ratio, "target": 0.4}
-            self.assertIn(said, report_pages.renew(self.PAGE, {**RUN, "rates": [rate]}, "docs/results.md"))
+            self.assertIn(said, report_pages.renew(self.PAGE, {**RUN, "rates": [rate]}, "docs/performance/results.md"))
 
     def test_each_table_of_the_pages_is_made(self):
         run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}}
@@ -331,7 +331,7 @@ class TheReadme(unittest.TestCase):
 
     def test_a_page_without_marks_is_refused(self):
         with self.assertRaises(ValueError):
-            report_pages.renew("# biplane\n", RUN, "docs/results.md")
+            report_pages.renew("# biplane\n", RUN, "docs/performance/results.md")
 
 
 class InTheTree(unittest.TestCase):
@@ -341,19 +341,19 @@ class InTheTree(unittest.TestCase):
 
     @unittest.skipUnless(RESULTS, "bench/results has no result")
     def test_the_page_is_that_of_the_newest_result(self):
-        docs = ROOT / "docs"
+        docs = ROOT / "docs" / "performance"
         with tempfile.TemporaryDirectory() as folder:
             page, pictures = report(RESULTS[-1], folder)
-        again = f"bench/report/report.py bench/results/{RESULTS[-1].name} docs/results.md"
-        self.assertEqual((docs / "results.md").read_text(encoding="utf-8"), page, f"docs/results.md is not that of: {again}")
-        self.assertEqual({f.name: f.read_text(encoding="utf-8") for f in (docs / "results").glob("*.svg")}, pictures,
-                         f"a picture of docs/results is not that of: {again}")
-        self.assertEqual({f.stem for f in (docs / "results").glob("*.png")}, {Path(n).stem for n in pictures})
+        again = f"bench/report/report.py bench/results/{RESULTS[-1].name} docs/performance/results.md"
+        self.assertEqual((docs / "results.md").read_text(encoding="utf-8"), page, f"docs/performance/results.md is not that of: {again}")
+        self.assertEqual({f.name: f.read_text(encoding="utf-8") for f in (docs / "figures").glob("*.svg")}, pictures,
+                         f"a figure of docs/performance is not that of: {again}")
+        self.assertEqual({f.stem for f in (docs / "figures").glob("*.png")}, {Path(n).stem for n in pictures})
 
     @unittest.skipUnless(RESULTS, "bench/results has no result")
     def test_other_pages_are_those_of_the_newest_result(self):
         run = json.loads(RESULTS[-1].read_text(encoding="utf-8"))
-        pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        pages = [page for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
                  if "<!-- bench/report/report.py" in page.read_text(encoding="utf-8")]
         self.assertGreater(len(pages), 3)
         renewed = re.search(r"^report_pages=\((.*?)\)", (ROOT / "scripts" / "bench").read_text(encoding="utf-8"), re.MULTILINE)[1]
@@ -361,13 +361,13 @@ class InTheTree(unittest.TestCase):
         self.assertEqual({str(p.relative_to(ROOT)) for p in pages}, set(renewed))
         for page in pages:
             old = page.read_text(encoding="utf-8")
-            link = os.path.relpath(ROOT / "docs" / "results.md", page.parent)
+            link = os.path.relpath(ROOT / "docs" / "performance" / "results.md", page.parent)
             self.assertEqual(old, report_pages.renew(old, run, link),
-                             f"{page.name} is not of: bench/report/report.py bench/results/{RESULTS[-1].name} docs/results.md {page.name}")
+                             f"{page.name} is not of: bench/report/report.py bench/results/{RESULTS[-1].name} docs/performance/results.md {page.name}")
 
     @unittest.skipIf(RESULTS, "bench/results has a result")
     def test_without_a_result_there_is_no_page(self):
-        self.assertFalse((ROOT / "docs" / "results.md").exists(), "docs/results.md is of no result in bench/results")
+        self.assertFalse((ROOT / "docs" / "performance" / "results.md").exists(), "docs/performance/results.md is of no result in bench/results")
 
 
 if __name__ == "__main__":

@@ -408,7 +408,7 @@ static void a_port_does_not_do_both(void **state)
 	" bytes has space for a message of " most ", longer messages bypass aggregation; "         \
 	"expected at most " most ", or a larger mtu\n"
 
-/* What never fits, where it can be told; docs/aggregation-format.md has the sums. */
+/* What never fits, where it can be told; docs/reference/aggregation-format.md has the sums. */
 static void sizes_are_warned_of(void **state)
 {
 	says(BRIDGED ENC AGG(", format: lin2018, mtu: 1500, max_messages: 91"), "");

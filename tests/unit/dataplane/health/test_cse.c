@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes of the CSE's responses: each row of the table of node cse in
- * docs/design-health-devices.md. */
+ * docs/explanation/health-devices-design.md. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Both aggregation formats, written from docs/aggregation-format.md and not from the C code."""
+"""Both aggregation formats, written from docs/reference/aggregation-format.md and not from the C code."""
 
 import struct
 from dataclasses import dataclass

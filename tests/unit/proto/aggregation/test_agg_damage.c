@@ -5,7 +5,7 @@
 
 /*
  * Aggregates of format full that are damaged, or that lie. The changes are made by offsets of
- * docs/aggregation-format.md.
+ * docs/reference/aggregation-format.md.
  */
 
 /* A right checksum for whatever header and directory say. */

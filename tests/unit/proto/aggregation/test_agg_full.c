@@ -35,7 +35,7 @@ static void end(struct built *b, uint16_t stream, uint32_t sequence)
 	assert_ptr_equal(b->p + b->len, b->block + b->w.front + b->w.payloads);
 }
 
-/* The example of docs/aggregation-format.md; another program reads it from there. */
+/* The example of docs/reference/aggregation-format.md; another program reads it from there. */
 static const uint8_t example[] =
 	"\xfd\xa6\x14\x04\x00\x15\x5e\xed\x00\x00\x00\x29\x62\xcd\x7f\x21"
 	"\x74\x10\x40\x9c\x51\x0a\x00\x00\x11\x09\x57\x17\x40\x00\x72\x02\x3f\x13\x88\x01\x05"

@@ -7,7 +7,7 @@
 /*
  * Random bursts, against a second aggregator that is as simple as can be: an array of streams that
  * is searched from its beginning, lists of datagrams, and sizes that are added up by
- * docs/aggregation-format.md.
+ * docs/reference/aggregation-format.md.
  */
 #define STREAMS 6u
 #define RULES 4u

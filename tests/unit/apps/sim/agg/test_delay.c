@@ -5,7 +5,7 @@
 
 /*
  * What max_delay does, which the paper does not have: how full aggregates are and how long messages
- * wait, against the closed form of docs/aggregation-models.md.
+ * wait, against the closed form of docs/performance/aggregation-models.md.
  */
 static void compare(enum bp_agg_format format, unsigned n, double max_delay)
 {

@@ -4,7 +4,7 @@
 /*
  * Equation 2 by the octets of the frames that were made, S_N = 48 + 16 N, and with it Equation 3:
  * 16 N / S_N is N / (3 + N). The paper has N / (4 + N), which is what an N-packet's goodput is when
- * each frame is 16 octets longer than Equation 2 says; docs/aggregation-models.md.
+ * each frame is 16 octets longer than Equation 2 says; docs/performance/aggregation-models.md.
  */
 static void paper(void **state)
 {
@@ -21,8 +21,8 @@ static void paper(void **state)
 	}
 }
 
-/* docs/aggregation-format.md, "What it costs": frames of one sender, and of 100 in a /24 with ports
- * of one block. */
+/* docs/reference/aggregation-format.md, "What it costs": frames of one sender, and of 100 in a /24
+ * with ports of one block. */
 static void full(void **state)
 {
 	for (unsigned n = 1; n <= 255; n++) {

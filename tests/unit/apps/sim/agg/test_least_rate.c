@@ -8,7 +8,7 @@
  * The least service rate of the second switch, Inequality 11, by the N-packets of the gateway's own
  * aggregator. The paper found its simulation within 0.4 % of Equation 14 and within 0.9 % of (15)
  * and (16). Here the statistical error (one standard deviation) is 0.2 % and up to 0.3 %: with
- * greater runs, as in docs/aggregation-models.md, the discrepancies shrink.
+ * greater runs, as in docs/performance/aggregation-models.md, the discrepancies shrink.
  */
 #define MOST 5000000
 

@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Statements of docs/lcl-bounds.md about one node, by all that can be or by the worst there is. */
+/* Statements of docs/explanation/lcl-bounds.md about one node, by all that can be or by the worst
+ * there is. */
 #define TAU 100000u
 #define RATE 1000000000u
 #define LEN 124u

@@ -3,7 +3,8 @@
 
 #include "apps/sim/lcl/budget.h"
 
-/* docs/lcl-bounds.md: what a budget must be that no wait of d/n +- tau can use up too early. */
+/* docs/explanation/lcl-bounds.md: what a budget must be that no wait of d/n +- tau can use up too
+ * early. */
 #define TAU 8000u
 
 static double least_wait(double d, unsigned n)
