@@ -55,6 +55,8 @@ class WanGateway(Gateway):
         extra = ",framecnt=4096" if driver == "af_packet" else ""
         ports = [{"name": name, "device": f"net_{driver}{i},iface={device}{extra}"}
                  for i, (name, device) in enumerate(PORTS[which].items())]
+        if "mqtt" in services:  # a spool belongs to one instance
+            services["mqtt"] = {**services["mqtt"], "spool": {"path": str(directory / "spool.db")}}
         config = {"name": f"lab-{lab.name}-{which}", "ports": ports, **services}
         if kind == "routed":
             for p in ports:
