@@ -52,10 +52,18 @@ start_job() {
 	lane_running[$lane]=$((lane_running[$lane] + 1))
 }
 
-# The first error of a build, or the end of another job's log.
+# The first error of a build; the tests that pytest names, each with what it says of the error; or the end of another
+# job's log.
 excerpt() {
 	if grep -q '^FAILED: ' "$1"; then
 		sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[' | head -n 40
+	elif grep -q '^=* FAILURES =*$\|^=* ERRORS =*$' "$1"; then
+		# how it began, and not the gateway's state behind it, of which the log has all
+		awk '/^=+ (FAILURES|ERRORS) =+$/ {on = 1}
+			/^=+ slowest/ {on = 0}
+			/^_{3,} .* _{3,}$/ {n = 0}
+			on && (n++ < 30 || / error /) {print}' "$1" | head -n 200
+		sed -n '/^=* short test summary/,$p' "$1" | grep -v '^SKIPPED'
 	else
 		tail -n 60 "$1"
 	fi
