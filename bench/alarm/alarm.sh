@@ -7,7 +7,7 @@ alarm_percents=(1 5 10 15 20 30 50)
 alarm_paper=
 
 alarm_ends() {
-	alarm_count=200
+	alarm_count=50
 	alarm_percents=("${alarm_percents[0]}" "${alarm_percents[-1]}")
 }
 

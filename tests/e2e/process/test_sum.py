@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Thirty seconds of mixed traffic (BP_E2E_SECONDS), then every packet is accounted for."""
+"""Mixed traffic for BP_E2E_SECONDS, then the packet counters balance."""
 
 import hashlib
 import os
@@ -11,11 +11,11 @@ from conftest import config_for, overheat
 from lab import CLOUD, CLOUD6, EDGE, MAC, Background
 from peers import Collector, Expected, Publisher, usual_value
 
-SECONDS = float(os.environ.get("BP_E2E_SECONDS", "30"))
+SECONDS = float(os.environ.get("BP_E2E_SECONDS", "10"))
 
 
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
-def test_packet_sum_after_half_a_minute(lab, gateway, tmp_path, driver):
+def test_packet_counters_balance(lab, gateway, tmp_path, driver):
     rules = [overheat(), overheat(name="kiln", topic="kiln/+/state", value={"json": "$.celsius"}),
              overheat(name="clone", topic="clone/#", action="mirror")]
     g = gateway(config_for(driver, rules, tmp_path / "spool.db",
