@@ -174,11 +174,11 @@ def traffic(family, n, step):
 # What the rows of the table say differs: so many of the address's last octets, the port's step, TTL, length.
 COSTS = {
     "one, IPv4": (4, (0, 0, 0, 0)),
-    "100 in a /24, ports within one block of 256": (4, (1, 1, 0, 0)),
+    "100 in a /24, ports in one block of 256": (4, (1, 1, 0, 0)),
     "100 in a /24, any ports": (4, (1, 257, 0, 0)),
     "any IPv4, any TTL, any ports, any lengths": (4, (4, 257, 1, 1)),
     "one, IPv6": (6, (0, 0, 0, 0)),
-    "any of one /64, any ports": (6, (8, 257, 0, 0)),
+    "any in one /64, any ports": (6, (8, 257, 0, 0)),
     "any IPv6, any ports": (6, (16, 257, 0, 0)),
 }
 
@@ -186,10 +186,10 @@ COSTS = {
 def costs(document):
     """The table's figures, counted from packets that are written."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in document.splitlines()
-            if re.match(r"\| .* \| (full|paper) \|", line)]
+            if re.match(r"\| .* \| (full|lin2018) \|", line)]
     assert {row[0] for row in rows if row[1] == "full"} == COSTS.keys()
     for senders, form, first, further, frame, each, beside, mtu in rows:
-        if form == "paper":
+        if form == "lin2018":
             family, payload, most = 4, len(agg.paper_write(0xfc, [bytes(16)] * 8)), (1500 - 28 - 6) // 16
         else:
             family, step = COSTS[senders]

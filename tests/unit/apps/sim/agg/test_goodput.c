@@ -21,7 +21,7 @@ static void paper(void **state)
 	}
 }
 
-/* docs/reference/aggregation-format.md, "What it costs": frames of one sender, and of 100 in a /24
+/* docs/reference/aggregation-format.md, "Overhead": frames of one sender, and of 100 in a /24
  * with ports of one block. */
 static void full(void **state)
 {
