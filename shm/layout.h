@@ -21,7 +21,7 @@
 #include "shm/segment.h"
 #include "shm/service.h"
 #include "shm/transform/transform.h"
-#include "shm/trouble.h"
+#include "shm/fault.h"
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
@@ -37,7 +37,7 @@
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
- *   trouble      DP main       struct bp_trouble_row, see shm/trouble.h
+ *   trouble      DP main       struct bp_trouble_row, see shm/fault.h
  *   cp_faults    CP            the same, of the control plane's faults
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]

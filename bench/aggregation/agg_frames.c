@@ -7,7 +7,7 @@
 #include "bench/harness/capture.h"
 #include "bench/harness/random_address.h"
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/ip.h"
 
 #define HOPS 64u

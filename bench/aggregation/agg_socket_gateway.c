@@ -11,7 +11,7 @@
 
 #include "bench/aggregation/agg_frames.h"
 #include "bench/harness/phd_lab.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 #define BATCH 64u
 #define OWN 0x0a000001u      /* 10.0.0.1 */

@@ -10,7 +10,7 @@
 #include "bench/routes/routes.h"
 #include "services/health/layout.h"
 #include "services/health/manager.h"
-#include "services/health/plan.h"
+#include "services/health/settings.h"
 #include "proto/net/frame.h"
 #include "shm/health/phd_writer.h"
 

@@ -14,7 +14,7 @@
 #include "bench/health/phd_place.h"
 #include "services/health/convert.h"
 #include "services/health/manager.h"
-#include "services/health/plan.h"
+#include "services/health/settings.h"
 #include "proto/net/frame.h"
 #include "shm/health/phd_writer.h"
 

@@ -10,7 +10,7 @@
 #include "bench/health/association_load.h"
 #include "bench/health/phd_frames.h"
 #include "bench/transform/transform_frames.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "services/transform/accuracy.h"
 
 /* ---- messages of sensors, in aggregates ---- */

@@ -4,7 +4,7 @@
 #include "config/aggregation/schema.h"
 #include "config/health/settings.h"
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * Section aggregation, once all settings are read: contradictions within an entry and between

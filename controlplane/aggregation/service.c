@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "config/aggregation/settings.h"
-#include "controlplane/process/plan.h"
+#include "controlplane/process/rule_publisher.h"
 
 static void publish(void *state, const struct bp_config *c)
 {

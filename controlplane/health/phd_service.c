@@ -15,7 +15,7 @@
 #include "daemon/log.h"
 #include "controlplane/health/cse/cse_http.h"
 #include "controlplane/health/events.h"
-#include "controlplane/health/store/keep.h"
+#include "controlplane/health/store/persist.h"
 #include "controlplane/health/ready.h"
 #include "controlplane/health/server.h"
 #include "controlplane/health/slow.h"
@@ -23,7 +23,7 @@
 #include "controlplane/health/tcp.h"
 #include "services/health/layout.h"
 #include "services/health/manager.h"
-#include "services/health/plan.h"
+#include "services/health/settings.h"
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */

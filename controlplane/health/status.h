@@ -7,7 +7,7 @@
 #include "controlplane/health/cse/cse_client.h"
 #include "controlplane/health/cse/cse_http.h"
 #include "controlplane/health/events.h"
-#include "controlplane/health/store/keep.h"
+#include "controlplane/health/store/persist.h"
 #include "controlplane/health/ready.h"
 #include "controlplane/health/server.h"
 #include "controlplane/health/slow.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "controlplane/process/control.h"
-#include "controlplane/process/life.h"
+#include "controlplane/process/notifier.h"
 #include "daemon/log.h"
 #include "controlplane/process/publication.h"
 #include "controlplane/process/reload.h"

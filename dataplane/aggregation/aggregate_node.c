@@ -13,7 +13,7 @@
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/learn.h"
 #include "dataplane/nodes/nodes.h"
-#include "dataplane/workers/mbuf_plain.h"
+#include "dataplane/workers/mbuf_fast_free.h"
 
 _Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
 	"a counter for each reason");

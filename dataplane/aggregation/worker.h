@@ -28,7 +28,7 @@ struct bp_config;
 struct bp_agg_burst {
 	struct bp_agg_input in[BP_RX_BURST] __rte_cache_aligned; /* two in a line */
 	struct rte_mbuf *const *m;
-	bool plain;       /* frames as dataplane/workers/mbuf_plain.h has it */
+	bool plain;       /* frames as dataplane/workers/mbuf_fast_free.h has it */
 	unsigned settled; /* so many of them were sent on, or noted as taken */
 	/* Of those settled, the ones whose messages are in aggregates. While that is all of them,
 	 * they are as they lie in m[], and not listed. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dataplane/health/datagram.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "proto/net/ip.h"
 #include "proto/health/onem2m.h"
 #include "shm/fib/reuse.h"

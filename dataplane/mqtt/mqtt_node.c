@@ -6,9 +6,9 @@
 #include <rte_ethdev.h>
 
 #include "biplane/counters/mqtt.h"
-#include "dataplane/workers/mbuf_plain.h"
+#include "dataplane/workers/mbuf_fast_free.h"
 #include "services/mqtt/burst.h"
-#include "services/mqtt/clone_frame.h"
+#include "services/mqtt/mirror_frame.h"
 #include "services/mqtt/inspect.h"
 #include "dataplane/nodes/driver_sum.h"
 #include "dataplane/nodes/frame_mark.h"

@@ -49,7 +49,7 @@ static inline bool bp_replay_phd_slot(
 	return bp_phd_find(p->t, hash, of->address, of->port, of->transport, slot) == 0;
 }
 
-/* ---- replay_phd_plan.c ---- */
+/* ---- replay_phd_settings.c ---- */
 
 void bp_replay_phd_plan(
 	struct bp_phd_plan *out, const struct bp_config *c, const struct bp_fib *fib);

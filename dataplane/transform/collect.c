@@ -3,7 +3,7 @@
 #include "biplane/counters/transform.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/frame_mark.h"
-#include "dataplane/transform/reading.h"
+#include "dataplane/transform/sample.h"
 #include "dataplane/transform/worker.h"
 
 static const uint16_t counter_of[BP_READING_VERDICTS] = {

@@ -2,7 +2,7 @@
 #ifndef BP_DATAPLANE_TRANSFORM_SAME_TEMPLATE_H
 #define BP_DATAPLANE_TRANSFORM_SAME_TEMPLATE_H
 
-#include "dataplane/transform/reading.h"
+#include "dataplane/transform/sample.h"
 
 /*
  * A template of readings: without tags, IPv4 without options, with a UDP checksum. It is the head

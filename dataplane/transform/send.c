@@ -7,7 +7,7 @@
 #include "biplane/counters/transform.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
-#include "dataplane/transform/reading.h"
+#include "dataplane/transform/sample.h"
 
 /* ---- arithmetic over a burst ---- */
 

@@ -14,7 +14,7 @@
 #include "biplane/services.h"
 #include "dataplane/forwarding/fdb.h"
 #include "dataplane/forwarding/router.h"
-#include "dataplane/workers/rule_banks.h"
+#include "dataplane/workers/ruleset_copies.h"
 #include "shm/layout.h"
 
 /*

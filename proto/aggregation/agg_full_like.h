@@ -2,7 +2,7 @@
 #ifndef BP_PROTO_AGGREGATION_AGG_FULL_LIKE_H
 #define BP_PROTO_AGGREGATION_AGG_FULL_LIKE_H
 
-#include "proto/aggregation/agg_full_alike.h"
+#include "proto/aggregation/agg_full_same_template.h"
 
 /*
  * Appends one message of IPv4 that is as long and has as many hops to go as the one before, to an

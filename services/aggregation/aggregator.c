@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "services/aggregation/aggregator_state.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /* An aggregator's life, and what it makes of rules. */
 

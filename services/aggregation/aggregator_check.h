@@ -3,7 +3,7 @@
 #define BP_SERVICES_AGGREGATION_AGGREGATOR_CHECK_H
 
 #include "services/aggregation/aggregator_state.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /* Whether a frame is for this port: on one that routes, for its MAC address; else for any single
  * station. */

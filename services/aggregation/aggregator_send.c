@@ -2,7 +2,7 @@
 /* How aggregates are completed and leave: those that are built, and those of staged messages. */
 #include "services/aggregation/aggregator_state.h"
 #include "proto/aggregation/agg_full_head.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /* ---- aggregates that are built ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/aggregator_check.h"
-#include "proto/aggregation/agg_full_alike.h"
+#include "proto/aggregation/agg_full_same_template.h"
 #include "proto/aggregation/agg_full_like.h"
 
 /*

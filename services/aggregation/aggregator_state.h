@@ -8,7 +8,7 @@
 #include "services/aggregation/match.h"
 #include "services/aggregation/streams.h"
 #include "proto/aggregation/agg_full_like.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * The state of an aggregator, which its files share; nobody else includes this. A message goes from

@@ -6,7 +6,7 @@
 
 #include "services/aggregation/copy_sum.h"
 #include "services/aggregation/disaggregator_state.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 struct bp_disaggregator *bp_disaggregator_new(const struct bp_disaggregator_options *o)
 {

@@ -7,7 +7,7 @@
 
 #include "services/aggregation/datagram.h"
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "biplane/aggregation.h"
 #include "shm/aggregation/agg.h"
 

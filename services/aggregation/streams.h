@@ -178,8 +178,8 @@ struct bp_agg_record {
 	uint64_t arrived_ns;
 	uint8_t hops, len; /* len: of the payload */
 	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
-	uint8_t src[4]; /* from here on as proto/aggregation/agg_full_alike.h wants it: the port is
-			   at 8 */
+	uint8_t src[4]; /* from here on as proto/aggregation/agg_full_same_template.h wants it: the
+			   port is at 8 */
 	uint32_t sum;   /* of the payload, as bp_sum(): 18 words at most */
 	uint8_t sport[2], mac[6];
 	uint8_t payload[BP_AGG_STAGE_PAYLOAD];

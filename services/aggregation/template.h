@@ -4,7 +4,7 @@
 
 #include "services/aggregation/aggregator.h"
 #include "services/aggregation/match.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/checksum_four.h"
 
 /*

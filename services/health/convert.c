@@ -6,7 +6,7 @@
 #include "proto/net/copy.h"
 #include "proto/net/frame.h"
 #include "services/health/copy_text.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "services/health/source.h"
 
 static enum bp_phd_verdict verdict_of(enum bp_phd_error e)

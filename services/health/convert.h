@@ -3,7 +3,7 @@
 #define BP_SERVICES_HEALTH_CONVERT_H
 
 #include "services/health/layout.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "services/health/token.h"
 #include "proto/health/phd_report.h"
 #include "shm/health/phd.h"
@@ -14,7 +14,7 @@
  * same for workers, the slow path, TCP and replay. Nothing is allocated.
  *
  * The request: CoAP header, 8 octets of token, the layout's head with system-id, request id (the
- * token in hexadecimal) and name patched in, and the content of services/health/reading.h. With one
+ * token in hexadecimal) and name patched in, and the content of services/health/decode.h. With one
  * instance a report that is a list, each of whose members says its object as "o", even when it has
  * but one.
  */

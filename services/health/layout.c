@@ -8,7 +8,7 @@
 #include "proto/net/frame.h"
 #include "proto/health/onem2m.h"
 #include "proto/health/phd_names.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "services/health/source.h"
 #include "services/health/token.h"
 #include "shm/hash.h"
@@ -89,7 +89,7 @@ static int render_template(char out[RENDERED_MAX], const char *template,
 	return 0;
 }
 
-/* The body up to the value; services/health/reading.c knows how it goes on. */
+/* The body up to the value; services/health/decode.c knows how it goes on. */
 static size_t render_body(char *out, size_t size, const struct bp_phd_plan *plan)
 {
 	char mark[BP_PHD_RN_TEXT + 1] = "", rn[sizeof("\"rn\":\"\",") + BP_PHD_RN_TEXT] = "";

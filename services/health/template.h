@@ -8,7 +8,7 @@
 
 #include "services/health/convert.h"
 #include "services/health/copy_text.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "proto/health/coap.h"
 #include "proto/net/frame.h"
 #include "proto/health/phd_report.h"

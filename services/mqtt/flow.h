@@ -11,7 +11,7 @@
 #endif
 
 #include "biplane/counters.h"
-#include "services/mqtt/carry.h"
+#include "services/mqtt/reassembly_pool.h"
 
 /*
  * One TCP connection between a client and a broker. Both directions are one entry: dir 0 goes to
@@ -78,7 +78,7 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 
 #define BP_NO_FLOW UINT32_MAX
 
-/* A guess that waits for its proof; see seek.c. It has been checked up to the flow's `next`. */
+/* A guess that waits for its proof; see resync.c. It has been checked up to the flow's `next`. */
 struct bp_seek {
 	uint32_t skip;    /* bytes of the packet under way beyond that */
 	uint32_t run_end; /* end of the push that made `pushes` enough, or of what was `behind` */

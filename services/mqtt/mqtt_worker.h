@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "biplane/counters/mqtt.h"
-#include "services/mqtt/carry.h"
+#include "services/mqtt/reassembly_pool.h"
 #include "services/mqtt/flow.h"
 #include "services/mqtt/inspect.h"
 #include "services/mqtt/layouts.h"
@@ -330,7 +330,7 @@ bool bp_handshake_begins(const struct bp_flow *f, const struct bp_frame *frame);
 /* What one of the ends announced. */
 void bp_flow_note_mss(struct bp_flow *f, uint16_t mss);
 
-/* reassembly.c: segments ahead of the stream. */
+/* reorder.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Delivers what is in sequence now. */
@@ -339,7 +339,7 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* reassembly.c: bytes in sequence that may not be read before the connection is proven. */
+/* reorder.c: bytes in sequence that may not be read before the connection is proven. */
 void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n);
 /* Reads what may be read now. */
@@ -549,7 +549,7 @@ struct bp_evaluated {
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);
 
-/* seek.c: finding a boundary again. */
+/* resync.c: finding a boundary again. */
 void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
 void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);

@@ -54,7 +54,7 @@ enum bp_phd_unanswered_state {
 #define BP_PHD_TRANSPORT_TCP 6 /* the IP protocols' numbers */
 #define BP_PHD_TRANSPORT_UDP 17
 
-/* What the instances of a report are named by (services/health/reading.h), where another session
+/* What the instances of a report are named by (services/health/decode.h), where another session
  * took it. */
 struct bp_phd_origin {
 	uint32_t associated_s; /* of that session; 0: there was none */

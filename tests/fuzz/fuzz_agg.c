@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/crc32c.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include "services/aggregation/aggregator.h"
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * The first octets choose N, MTU and size of the buffers; the others are a run: frames made of a

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "services/aggregation/disaggregator.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/crc32c.h"
 
 /*

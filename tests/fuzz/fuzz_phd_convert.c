@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "services/health/template.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "proto/health/coap.h"
 #include "proto/net/frame.h"
 #include "proto/health/onem2m.h"

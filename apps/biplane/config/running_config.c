@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/biplane/ask.h"
+#include "apps/biplane/request.h"
 #include "apps/biplane/exit_status.h"
 
 int bp_running_config(const struct bp_cli_command *command, const struct bp_config_instance *id,

@@ -5,7 +5,7 @@
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
-#include "shm/trouble.h"
+#include "shm/fault.h"
 
 static const char *const unit_name[] = {
 	[BP_TROUBLE_NOTHING] = NULL,

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/biplane/ask.h"
+#include "apps/biplane/request.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/fib_text.h"

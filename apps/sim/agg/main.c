@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "apps/sim/agg/erlang.h"
-#include "apps/sim/agg/least_rate.h"
+#include "apps/sim/agg/min_rate.h"
 #include "apps/sim/agg/merged.h"
 #include "apps/sim/agg/options.h"
 #include "apps/sim/sim_random.h"

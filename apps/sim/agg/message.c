@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/frame.h"
 
 #define IP 14u

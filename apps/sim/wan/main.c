@@ -15,7 +15,7 @@
 
 #include "apps/sim/sim_run.h"
 #include "apps/sim/wan/options.h"
-#include "apps/sim/wan/wire.h"
+#include "apps/sim/wan/socket.h"
 
 /* Frames of one direction between two looks at the other. */
 #define TURN 64

@@ -5,7 +5,7 @@
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
 
-#include "dataplane/workers/rule_banks.h"
+#include "dataplane/workers/ruleset_copies.h"
 #include "shm/health/phd_writer.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "bench/peers/service_traffic.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 #include "proto/net/frame.h"
 #include "services/transform/accuracy.h"
 

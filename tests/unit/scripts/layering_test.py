@@ -53,7 +53,7 @@ EXCEPTIONS = {
     ("dataplane/nodes/ip6.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
     ("dataplane/nodes/next_hop.c", "dataplane/health/worker.h"): "the edge to node phd or cse is chosen inline, per packet",
     ("dataplane/transform/collect.c", "dataplane/aggregation/worker.h"): "readings that an aggregation entry matches are not converted",
-    ("dataplane/transform/reading.h", "services/aggregation/*.h"): "readings are UDP messages, parsed and matched as for aggregation",
+    ("dataplane/transform/sample.h", "services/aggregation/*.h"): "readings are UDP messages, parsed and matched as for aggregation",
 }
 
 # Pairs of folders that include each other for the reason given; others may not.

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "biplane/counters/general.h"
-#include "shm/trouble.h"
+#include "shm/fault.h"
 #include "test.h"
 
 #define READS 20000u

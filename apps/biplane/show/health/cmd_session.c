@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/health/settings.h"
-#include "apps/biplane/ask.h"
+#include "apps/biplane/request.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/which.h"

@@ -7,7 +7,7 @@
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "services/mqtt/flow_show.h"
-#include "shm/trouble.h"
+#include "shm/fault.h"
 
 /*
  * The connections that pass unread, by reason, and the client addresses that have the most of them.

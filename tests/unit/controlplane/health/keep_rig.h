@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_CONTROLPLANE_HEALTH_KEEP_RIG_H
 #define BP_TESTS_UNIT_CONTROLPLANE_HEALTH_KEEP_RIG_H
 
-#include "controlplane/health/store/keep.h"
+#include "controlplane/health/store/persist.h"
 #include "tests/unit/controlplane/health/phd_store_rig.h"
 #include "tests/unit/shm/health/phd_rig.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dataplane/ports/link.h"
-#include "dataplane/monitoring/trouble.h"
+#include "dataplane/monitoring/fault_poll.h"
 
 #define WIRE                                                                                       \
 	"ports:\n"                                                                                 \

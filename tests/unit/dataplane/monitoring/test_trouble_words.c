@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "dataplane/monitoring/words.h"
+#include "dataplane/monitoring/fault_message.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataplane/monitoring/watch.h"
+#include "dataplane/monitoring/fault_monitor.h"
 
 #define MS 1000000ull
 #define S 1000000000ull

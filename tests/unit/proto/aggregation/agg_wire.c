@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * agg_wire: the C side of agg_wire_test.py. A line in, a line out; octets are in hexadecimal, and

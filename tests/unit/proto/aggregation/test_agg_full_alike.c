@@ -3,7 +3,7 @@
  * both must leave the same octets and the same writer. */
 #include "tests/unit/proto/exact.h"
 
-#include "proto/aggregation/agg_full_alike.h"
+#include "proto/aggregation/agg_full_same_template.h"
 #include "tests/unit/times.h"
 
 #define FRAME_SOURCE 26u /* in a frame, and there is the payload: */

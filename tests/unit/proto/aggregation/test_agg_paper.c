@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * tests/fixtures/aggregate.json: frames that scapy made from the paper's Figure 6 and section 3.

@@ -6,7 +6,7 @@
 
 #include "services/aggregation/aggregator.h"
 #include "proto/aggregation/agg_full.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /* An aggregator with blocks of exactly the size of its buffers, and all that left it, as it is read
  * by what is not tested here. */

@@ -7,7 +7,7 @@
 #include "tests/unit/services/aggregation/udp_frame.h"
 
 #include "services/aggregation/aggregator.h"
-#include "proto/aggregation/agg_paper.h"
+#include "proto/aggregation/agg_lin2018.h"
 
 /*
  * Two gateways and a wire: datagrams go into an aggregator on port LAN, what leaves it lies on the

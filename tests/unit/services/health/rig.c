@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/health/rig.h"
 
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "proto/net/frame.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 
 #include "config/config.h"
 #include "config/health/settings.h"
-#include "services/health/plan.h"
+#include "services/health/settings.h"
 #include "proto/health/onem2m.h"
 
 #define FILE_OF(phd, cse) FILE_AT(phd, "", cse)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 
 /* Each entry is the decimal that the sixteen bits mean, by the standard's words: a mantissa of
  * twelve bits and an exponent of ten of four, both in two's complement; five mantissas are none. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "services/health/template.h"
-#include "services/health/reading.h"
+#include "services/health/decode.h"
 #include "proto/net/frame.h"
 #include "tests/unit/times.h"
 

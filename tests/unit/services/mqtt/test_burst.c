@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/mqtt/clone_frame.h"
+#include "services/mqtt/mirror_frame.h"
 #include "fixture.h"
 #include "proto/net/frame.h"
 #include "both_paths.h"

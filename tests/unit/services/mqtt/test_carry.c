@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "services/mqtt/carry.h"
+#include "services/mqtt/reassembly_pool.h"
 
 static void *memory;
 

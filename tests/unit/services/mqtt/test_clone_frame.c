@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "services/mqtt/clone_frame.h"
+#include "services/mqtt/mirror_frame.h"
 #include "rig.h"
 
 static struct rig rig;

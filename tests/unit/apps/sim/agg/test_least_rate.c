@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/apps/sim/agg/measured.h"
 
-#include "apps/sim/agg/least_rate.h"
+#include "apps/sim/agg/min_rate.h"
 #include "apps/sim/sim_random.h"
 
 /*

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "apps/sim/agg/least_rate.h"
+#include "apps/sim/agg/min_rate.h"
 #include "apps/sim/agg/models.h"
 #include "apps/sim/sim_random.h"
 #include "apps/sim/agg/server.h"

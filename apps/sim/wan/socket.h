@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef WAN_SIM_SOCKET_H
+#define WAN_SIM_SOCKET_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * An end of the WAN: a packet socket on an interface (packet(7)). Frames have the kernel's
+ * virtio_net_hdr in front, so that what it left for a NIC to do (a checksum, segments) is passed on
+ * as it is.
+ */
+
+/* The largest frame with its header: of a segment of 64 KiB, with tags. */
+#define WAN_FRAME_MAX (10u + 18u + 65536u)
+
+/* The socket, non-blocking; or the program ends with status 71 and a sentence. */
+int wan_wire_open(const char *interface);
+
+/* A frame into `frame`, of WAN_FRAME_MAX octets. Its length; 0: there is none; -1: the interface is
+ * down. */
+ssize_t wan_wire_receive(int wire, uint8_t *frame);
+
+/* Whether the kernel took it. */
+int wan_wire_send(int wire, const uint8_t *frame, size_t len);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/process/notifier.h"
+
+#include <stdatomic.h>
+
+#include "controlplane/process/clock.h"
+#include "controlplane/sync/sync.h"
+#include "daemon/notify.h"
+
+void bp_cp_life_begin(struct bp_cp_life *l)
+{
+	bp_watchdog_init(&l->watchdog, bp_notify_watchdog_ns(), 0, bp_mono_ns());
+}
+
+void bp_cp_life_tell(
+	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_control *g)
+{
+	const bool connected =
+		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0;
+
+	if (!l->ready && l->rules && (!sync || bp_sync_state(sync) == BP_SYNC_SYNCED))
+		l->ready = bp_notify_ready();
+	if (bp_watchdog_due(&l->watchdog, NULL, bp_mono_ns()))
+		bp_notify_alive();
+	if (l->ready && (!l->told || connected != l->was_connected)) {
+		l->told = bp_notify_status("rules in force%s%s",
+			sync ? ", routes as the kernel's" : "",
+			connected ? ", edge broker connected" : "");
+		l->was_connected = connected;
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_PROCESS_RULE_PUBLISHER_H
+#define BP_CONTROLPLANE_PROCESS_RULE_PUBLISHER_H
+
+#include "controlplane/service.h"
+#include "shm/seqlock.h"
+
+/*
+ * For services whose rules are one value of fixed size that workers copy (shm/seqlock.h): what
+ * their descriptors have in common. This is their state.
+ */
+struct bp_plan {
+	const struct bp_shm *shm;
+	struct bp_seqlock *lock; /* NULL: nothing has been published */
+	bool changed;            /* by the last publication */
+};
+
+/* As create() and republish() of the descriptor; free() frees the state. */
+void *bp_plan_create(struct bp_plane_context *x, char *err, size_t err_size);
+void bp_plan_republish(void *state);
+
+/* Publishes them, also where they are the same: a worker that was restarted began with the file as
+ * it was then, which may say something else. The others compare. */
+void bp_plan_publish(struct bp_plan *p, struct bp_seqlock *lock, const void *rules, size_t n);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MONITORING_FAULT_MESSAGE_H
+#define BP_DATAPLANE_MONITORING_FAULT_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/log.h"
+#include "shm/fault.h"
+
+struct bp_config_monitoring;
+
+enum bp_trouble_news {
+	BP_TROUBLE_BEGAN,
+	BP_TROUBLE_MORE, /* it goes on, or came and went while no line was to be written */
+	BP_TROUBLE_OVER,
+};
+
+/* What a line tells. */
+struct bp_trouble_said {
+	enum bp_trouble_kind kind;
+	enum bp_trouble_news news;
+	const char *subject;
+	const struct bp_config_monitoring *settings;
+	bool active;     /* now */
+	uint64_t spells; /* times that it began since the last line */
+	uint64_t events,
+		events_ns;    /* since the last line: frames, or times away and for how long */
+	uint64_t all, all_ns; /* of this time: the same */
+	uint64_t lasts_ns;    /* this time, so far or in all */
+	uint64_t line_ns;     /* since the last line */
+	uint64_t worst;       /* of this time */
+	uint32_t free, size;  /* buffers of the pool */
+	unsigned cpu;         /* the worker's */
+	uint32_t connections; /* that pass unread */
+	bool never;           /* the link has not been up since the start */
+};
+
+/* The line, NUL terminated, without a line break. */
+#define BP_TROUBLE_LINE 512
+enum bp_log_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE]);
+
+#endif

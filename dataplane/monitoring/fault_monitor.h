@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_MONITORING_FAULT_MONITOR_H
+#define BP_DATAPLANE_MONITORING_FAULT_MONITOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "biplane/counters.h"
+#include "biplane/limits.h"
+#include "services/mqtt/flow_show.h"
+#include "dataplane/monitoring/fault_tracker.h"
+#include "shm/fault.h"
+
+struct bp_config_monitoring;
+
+/*
+ * The watch of the data plane's main thread over ports, pools and workers. It is given readings a
+ * few times a second, and makes of them counters, rows in the segment and lines in the log, at most
+ * so many (see pace.h). It reads nothing itself and knows no clock, so that tests give it any
+ * reading at any time.
+ */
+
+enum bp_trouble_link {
+	BP_TROUBLE_LINK_IS_UP,
+	BP_TROUBLE_LINK_LOST,   /* it was up, and is not */
+	BP_TROUBLE_LINK_NOT_YET /* it has not been up, and who says so is to be believed */
+};
+
+/* Cumulative, as drivers and workers tell them. */
+struct bp_trouble_readings {
+	unsigned n_ports, n_pools, n_workers;
+	struct {
+		enum bp_trouble_link link;
+		uint64_t missed, no_mbuf, errors;
+	} port[BP_MAX_PORTS];
+	struct {
+		uint32_t free, size;
+	} pool[BP_TROUBLE_POOLS];
+	struct {
+		bool runs;        /* else it has no queues and its thread has ended */
+		uint64_t beat_ns; /* when it was at its queues, as now_ns; 0: not yet */
+		uint64_t overruns, overrun_ns; /* how often it was away for long, how long in all */
+		uint64_t longest_ns;           /* it was ever away */
+		struct bp_unread unread;
+	} worker[BP_MAX_WORKERS];
+};
+
+/* Who the readings are of. */
+struct bp_trouble_subjects {
+	unsigned n_ports, n_pools, n_workers;
+	const char *port[BP_MAX_PORTS], *pool[BP_TROUBLE_POOLS];
+	unsigned worker_cpu[BP_MAX_WORKERS];
+};
+
+struct bp_trouble_watch {
+	struct bp_trouble_desk desk;
+	struct bp_trouble_row *rows; /* in the segment: bp_trouble_rows() of them */
+	uint64_t started_ns, looked_ns;
+	bool link_was_up[BP_MAX_PORTS];
+	unsigned n_ports, n_pools, n_workers, n;
+	struct bp_trouble_watched watched[BP_TROUBLE_ROWS_MAX];
+	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_trouble_poll() */
+};
+
+/* The caller has set `rows`, and of `desk` counters, log and arg. `first` is what the cumulative
+ * figures begin from. */
+void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_monitoring *settings,
+	const struct bp_trouble_subjects *subjects, const struct bp_trouble_readings *first,
+	uint64_t now_ns);
+/* One look. now_ns: monotonic; unix_ns: the same moment, for people. */
+void bp_trouble_look(struct bp_trouble_watch *w, const struct bp_trouble_readings *r,
+	uint64_t now_ns, uint64_t unix_ns);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+
+#include "config/health/settings.h"
+#include "dataplane/replay/replay_phd_internal.h"
+#include "services/health/settings.h"
+#include "shm/fib/lpm/lpm.h"
+
+/* What workers and devices are told of us and the CSE, by the configuration alone. */
+
+/* The interface that requests to the CSE leave by, or BP_NO_INTERFACE. */
+static unsigned interface_to(const struct bp_fib *f, const struct bp_address *cse)
+{
+	const uint8_t *to6 = cse->bytes;
+	uint32_t to4, nexthop;
+	uint64_t link;
+
+	memcpy(&to4, cse->bytes, sizeof(to4));
+	to4 = __builtin_bswap32(to4);
+	if (cse->family == 4)
+		bp_lpm4_lookup(f, &to4, &nexthop, 1);
+	else
+		bp_lpm6_lookup(f, &to6, &nexthop, 1);
+	link = atomic_load_explicit(&f->nexthops[nexthop].link, memory_order_relaxed);
+	if (bp_link_kind(link) != BP_LINK_RESOLVED && bp_link_kind(link) != BP_LINK_CONNECTED &&
+		bp_link_kind(link) != BP_LINK_UNRESOLVED)
+		return BP_NO_INTERFACE;
+	return bp_link_interface(link);
+}
+
+static bool same_subnet(const struct bp_interface_address *own, const struct bp_address *cse)
+{
+	const struct bp_prefix a = bp_prefix_of(own->address, own->length),
+			       b = bp_prefix_of(*cse, own->length);
+
+	return memcmp(a.bytes, b.bytes, sizeof(a.bytes)) == 0;
+}
+
+/* Our address there, as a kernel would choose it: in the CSE's subnet, else the first of its
+ * family. Of family 0: there is none. */
+static struct bp_address find_source(const struct bp_fib *f, const struct bp_address *cse)
+{
+	const unsigned interface = interface_to(f, cse);
+	struct bp_address found = {0};
+
+	if (interface >= BP_MAX_INTERFACES)
+		return found;
+	for (unsigned i = 0; i < f->interfaces[interface].info.n_addresses; i++) {
+		const struct bp_interface_address *own = &f->interfaces[interface].info.address[i];
+
+		if (own->address.family != cse->family)
+			continue;
+		if (same_subnet(own, cse))
+			return own->address;
+		if (found.family == 0)
+			found = own->address;
+	}
+	return found;
+}
+
+void bp_replay_phd_plan(
+	struct bp_phd_plan *out, const struct bp_config *c, const struct bp_fib *fib)
+{
+	struct bp_address source = find_source(fib, &bp_config_phd(c)->cse.coap_address);
+
+	if (source.family == 0) /* no route: nothing can be sent, and that is counted */
+		source.family = bp_config_phd(c)->cse.coap_address.family;
+	bp_phd_plan_make(out, bp_config_phd(c), &source);
+}
+
+/* Its MAC is that of the first interface that routes. */
+void bp_replay_phd_system_id(uint8_t out[8], const struct bp_config *c, const struct bp_fib *fib)
+{
+	const char *name;
+	unsigned i = 0;
+
+	while (i + 1 < BP_MAX_INTERFACES && !bp_config_interface(c, i, &name))
+		i++;
+	bp_phd_own_system_id(out, bp_config_phd(c), fib->interfaces[i].info.mac);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_TRANSFORM_SAMPLE_H
+#define BP_DATAPLANE_TRANSFORM_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "services/aggregation/datagram.h"
+#include "services/aggregation/match.h"
+#include "shm/transform/transform.h"
+
+/*
+ * Readings in frames: whether a datagram can be taken, and what its receivers' headers need of it.
+ * No mbufs here.
+ */
+
+/* What is told of a datagram that a rule is for. */
+enum bp_reading_verdict {
+	BP_READING_TAKEN,
+	BP_READING_LENGTH,   /* lengths contradict each other, or are less than the layout's */
+	BP_READING_CHECKSUM, /* of the IPv4 header or of UDP; none, with IPv6 */
+	BP_READING_SHAPE,    /* a first fragment, or behind extension headers */
+	BP_READING_SOURCE,   /* an address, IP or MAC, that no sender can have */
+	BP_READING_VERDICTS,
+};
+
+/* Written at one go. */
+struct bp_reading_kind {
+	uint16_t l3, l4; /* offsets of the IP and the UDP header */
+	uint8_t family;
+	uint8_t rule;
+	uint8_t unused[2];
+};
+
+struct bp_reading {
+	uint8_t *frame;   /* Ethernet header */
+	uint64_t from[2]; /* the source, as bp_transform_words() has it */
+	/* Sum, in the machine's byte order, of all that the UDP checksum covers but the layout's
+	 * outputs and the checksum itself. */
+	uint64_t rest;
+	struct bp_reading_kind kind;
+};
+
+static inline uint8_t *bp_reading_payload(const struct bp_reading *r)
+{
+	return r->frame + r->kind.l4 + BP_UDP_HDR;
+}
+
+/* Four octets as a part of a sum (bp_sum()). */
+static inline uint64_t bp_reading_half(const uint8_t *p)
+{
+	uint32_t w;
+
+	memcpy(&w, p, sizeof(w));
+	return w;
+}
+
+/* The sum of the outputs of a payload as they lie there. */
+static inline uint64_t bp_reading_outputs(
+	const struct bp_transform_layout *l, const uint8_t *payload)
+{
+	uint64_t sum = 0;
+
+	if (__builtin_expect(l->paper, 1)) {
+		const unsigned at = l->out[0].offset;
+		const uint8_t *p = payload + at;
+
+		return bp_sum_moved(bp_sum_add(bp_sum_word(p), bp_reading_half(p + 8)), at);
+	}
+	for (unsigned i = 0; i < 3; i++) {
+		const struct bp_transform_field *f = &l->out[i];
+
+		sum = bp_sum_add(
+			sum, bp_sum_moved(bp_sum(payload + f->offset,
+						  f->type == BP_TRANSFORM_FLOAT64 ? 8 : 4, 0),
+				     f->offset));
+	}
+	return sum;
+}
+
+/* Whether a reading's datagram can go back to its sender: it was sent to an address that can send,
+ * and its TTL or hop limit is not used up. */
+bool bp_reading_answerable(const struct bp_reading *r);
+
+/*
+ * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All
+ * else stays as it came. Checksums are updated by what changes (RFC 1624), which is right because
+ * they were verified; the UDP checksum that a sender left out is written.
+ */
+
+/*
+ * Of a datagram that goes back to its sender: as one that begins here, but less than the reading
+ * had. Where two gateways answer each other, or one itself, that comes to an end. A router takes
+ * one off.
+ */
+#define BP_REFLECTED_HOPS 64u
+
+static inline uint8_t bp_deliver_hops(unsigned came_with, bool routed)
+{
+	const unsigned left = came_with - 1;
+
+	return (uint8_t)((left < BP_REFLECTED_HOPS ? left : BP_REFLECTED_HOPS) + routed);
+}
+
+/* What changes in the sums. */
+struct bp_deliver_sums {
+	uint64_t ip;  /* of the IPv4 header */
+	uint64_t udp; /* of what the UDP checksum covers */
+};
+
+static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
+{
+	uint8_t t[16];
+
+	memcpy(t, a, n);
+	memcpy(a, b, n);
+	memcpy(b, t, n);
+}
+
+/* Back to who sent it, which bp_reading_answerable() allows. Addresses and ports that change places
+ * change no sum. */
+static inline void bp_deliver_back(
+	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
+{
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
+	uint16_t before, after, port;
+
+	if (!routed) /* a router's own MAC address is what node ip4 looks for */
+		bp_deliver_swap(f, f + 6, 6);
+	if (r->kind.family == 4) {
+		memcpy(&before, ip + BP_IP4_TTL, 2);
+		ip[BP_IP4_TTL] = bp_deliver_hops(ip[BP_IP4_TTL], routed);
+		memcpy(&after, ip + BP_IP4_TTL, 2);
+		s->ip = bp_sum_add((uint16_t)~before, after);
+		bp_deliver_swap(ip + BP_IP4_SRC, ip + BP_IP4_DST, 4);
+	} else {
+		ip[BP_IP6_HOPS] = bp_deliver_hops(ip[BP_IP6_HOPS], routed);
+		bp_deliver_swap(ip + BP_IP6_SRC, ip + BP_IP6_DST, 16);
+	}
+	/* from the port that it came to, and to the same number of the sender's */
+	memcpy(&before, udp, 2);
+	memcpy(&port, udp + 2, 2);
+	memcpy(udp, &port, 2);
+	s->udp = bp_sum_add((uint16_t)~before, port);
+}
+
+static inline void bp_deliver_address(
+	const struct bp_reading *r, uint8_t *f, const uint8_t *address, struct bp_deliver_sums *s)
+{
+	uint8_t *ip = f + r->kind.l3;
+
+	if (r->kind.family == 4) {
+		const uint64_t before = bp_reading_half(ip + BP_IP4_DST);
+
+		memcpy(ip + BP_IP4_DST, address, 4);
+		s->ip = bp_sum_add(bp_reading_half(address), ~before);
+		s->udp = s->ip;
+	} else {
+		s->udp = bp_sum(address, 16, ~bp_sum(ip + BP_IP6_DST, 16, 0));
+		memcpy(ip + BP_IP6_DST, address, 16);
+	}
+}
+
+/*
+ * Writes the headers of the datagram in frame f, which is the reading's or a copy, for a receiver
+ * of the same IP version. `outputs`: bp_reading_outputs() of f now. routed: f goes to a router.
+ */
+static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
+	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
+{
+	struct bp_deliver_sums s = {0, 0};
+	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
+	uint16_t check;
+
+	if (flags & BP_TRANSFORM_REFLECT) {
+		bp_deliver_back(r, f, routed, &s);
+	} else {
+		if (flags & BP_TRANSFORM_ADDRESS)
+			bp_deliver_address(r, f, to->address, &s);
+		if ((flags & BP_TRANSFORM_MAC) && !routed)
+			memcpy(f, to->mac, 6);
+	}
+	if (flags & BP_TRANSFORM_UDP) {
+		const uint16_t port = __builtin_bswap16(to->udp);
+		uint16_t before;
+
+		memcpy(&before, udp + 2, 2);
+		memcpy(udp + 2, &port, 2);
+		s.udp = bp_sum_add(s.udp, (uint64_t)(uint16_t)~before + port);
+	}
+	if (r->kind.family == 4 && s.ip != 0) {
+		memcpy(&check, ip + BP_IP4_CHECKSUM, 2);
+		check = (uint16_t)~bp_sum_fold(bp_sum_add(s.ip, (uint16_t)~check));
+		memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
+	}
+	check = (uint16_t)~bp_sum_fold(bp_sum_add(bp_sum_add(s.udp, outputs), r->rest));
+	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	check = check != 0 ? check : 0xffff;
+	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/workers/ruleset_copies.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bp_rule_banks *bp_rule_banks_create(struct bp_shm *shm, unsigned workers)
+{
+	struct bp_rule_banks *b = aligned_alloc(_Alignof(struct bp_rule_banks), sizeof(*b));
+	const uint64_t size = (shm->rules.bank_size + 63) / 64 * 64;
+
+	if (!b)
+		return NULL;
+	memset(b, 0, sizeof(*b));
+	b->shm = shm;
+	b->looked = UINT64_MAX;
+	b->main = pthread_self();
+	b->copies = (struct bp_generation){.active = &b->active,
+		.seen = b->seen,
+		.readers = workers,
+		.banks = aligned_alloc(64, 2 * size),
+		.bank_size = size};
+	if (!b->copies.banks) {
+		free(b);
+		return NULL;
+	}
+	/* generation 0: no rules */
+	for (unsigned i = 0; i < 2; i++)
+		memset(bp_generation_bank(&b->copies, i), 0, sizeof(struct bp_ruleset));
+	bp_generation_reset(&b->copies);
+	return b;
+}
+
+void bp_rule_banks_free(struct bp_rule_banks *b)
+{
+	if (b)
+		free(b->copies.banks);
+	free(b);
+}
+
+/* Whether every worker that runs uses the copy in force. */
+static bool settled(const struct bp_rule_banks *b)
+{
+	return bp_generation_behind(&b->copies) < 0;
+}
+
+/* No worker needs any other bank of the segment. */
+static void announce(struct bp_rule_banks *b)
+{
+	for (unsigned w = 0; w < b->copies.readers; w++) {
+		const bool runs = atomic_load_explicit(&b->seen[w], memory_order_relaxed) !=
+				  BP_GENERATION_NONE;
+
+		bp_generation_acknowledge(&b->shm->rules, w, runs ? b->looked : BP_GENERATION_NONE);
+	}
+}
+
+/*
+ * A slot that a rule before it used begins at zero again. No worker writes it now: all of them use
+ * the rules in force, and those do not use it.
+ */
+static void clear_new_slots(
+	struct bp_rule_banks *b, const struct bp_ruleset *next, const struct bp_ruleset *in_force)
+{
+	const uint64_t max = b->shm->max_rules;
+	bool *used = calloc(max, sizeof(*used));
+
+	if (!used)
+		return; /* old figures on a new rule: no reason to refuse the rules */
+	for (uint32_t i = 0; i < in_force->n_rules; i++)
+		used[bp_ruleset_rule(in_force, i)->slot] = true;
+	for (uint32_t i = 0; i < next->n_rules; i++) {
+		const uint32_t slot = bp_ruleset_rule(next, i)->slot;
+
+		for (uint64_t w = 0; w < b->copies.readers && !used[slot]; w++)
+			memset(&b->shm->rule_stats[w * max + slot], 0,
+				sizeof(b->shm->rule_stats[0]));
+	}
+	free(used);
+}
+
+#define WAKE_AGAIN_NS 10000000u
+
+void bp_rule_banks_wake(struct bp_rule_banks *b, uint64_t mono_ns)
+{
+	uint64_t last = atomic_load_explicit(&b->woken_ns, memory_order_relaxed);
+
+	if (b->wake_signal == 0 || mono_ns - last < WAKE_AGAIN_NS)
+		return;
+	if (atomic_compare_exchange_strong_explicit(
+		    &b->woken_ns, &last, mono_ns, memory_order_relaxed, memory_order_relaxed))
+		pthread_kill(b->main, b->wake_signal);
+}
+
+/* The control plane's part is new, and rules come; those that the workers have are in force until
+ * then. */
+static bool is_between(const struct bp_rule_banks *b, uint64_t active)
+{
+	return active >> 1 == 0 && bp_generation_active(&b->copies) != 0;
+}
+
+static enum bp_rule_banks_news take(struct bp_rule_banks *b, uint64_t active)
+{
+	const uint64_t before = bp_generation_active(&b->copies);
+	const uint64_t next = bp_generation_next(&b->copies);
+	struct bp_ruleset *to = bp_generation_bank(&b->copies, next);
+	const enum bp_generation_copied copied =
+		bp_generation_copy(&b->shm->rules, active, to, sizeof(*to));
+
+	if (copied == BP_GENERATION_CHANGED)
+		return BP_RULE_BANKS_SAME;
+	b->looked = active;
+	if (copied == BP_GENERATION_DAMAGED || !bp_ruleset_valid(to, to->size, b->shm->max_rules))
+		return BP_RULE_BANKS_REFUSED;
+	if (to->generation != 0)
+		to->generation = next >> 1;
+	if (before != 0)
+		clear_new_slots(b, to, bp_generation_bank(&b->copies, before));
+	bp_generation_publish(&b->copies, next);
+	return BP_RULE_BANKS_TAKEN;
+}
+
+enum bp_rule_banks_news bp_rule_banks_poll(struct bp_rule_banks *b)
+{
+	const uint64_t active = bp_generation_active(&b->shm->rules);
+	enum bp_rule_banks_news news = BP_RULE_BANKS_SAME;
+
+	if (!settled(b))
+		return news;
+	if (is_between(b, active))
+		b->looked = active;
+	else if (active != b->looked)
+		news = take(b, active);
+	if (news != BP_RULE_BANKS_TAKEN || settled(b))
+		announce(b);
+	return news;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_PROTO_AGGREGATION_AGG_FULL_SAME_TEMPLATE_H
+#define BP_PROTO_AGGREGATION_AGG_FULL_SAME_TEMPLATE_H
+
+#include "proto/aggregation/agg_full.h"
+#include "proto/net/vec16.h"
+
+/*
+ * Appends messages of IPv4 that are as long and have as many hops to go as the one before. Their
+ * entries have port and address alone, six octets at most, and each is put together by one shuffle
+ * of its frame's octets, which a table tells. The writer's state is in registers, between begin and
+ * end.
+ */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
+
+#define BP_AGG_FULL_ALIKE_ENTRY 7u
+
+/* The entry's octets by where they lie in 16 octets that begin with the source address and have the
+ * source port at 8, and what is not taken from there: flags, and the entry's length in the last. */
+struct bp_agg_full_alike_entry {
+	uint8_t at[8], rest[8];
+};
+/* By which octets are as before: a bit for each of the address, from the first on; two of the port.
+ */
+extern const struct bp_agg_full_alike_entry bp_agg_full_alike_entry[64];
+
+struct bp_agg_full_alike {
+	uint8_t *entries, *payloads; /* where the next ones go */
+	bp_v16 before;               /* address and port of the message before, as above */
+};
+
+/* Whether there surely is room for `n` more, at least 1, in an aggregate that holds a message. */
+static inline bool bp_agg_full_alike_fit(const struct bp_agg_full_writer *w, unsigned n)
+{
+	const unsigned entries = BP_AGG_FULL_ALIKE_ENTRY * n;
+
+	/* what is written at once may be longer than an entry */
+	return BP_AGG_FULL_HEADER + w->directory + entries + BP_AGG_FULL_ENTRY4 -
+			       BP_AGG_FULL_ALIKE_ENTRY <=
+		       w->front &&
+	       bp_agg_full_len(w) + entries + n * w->last_len <= w->size;
+}
+
+/* The writer holds a message. */
+static inline struct bp_agg_full_alike bp_agg_full_alike_begin(const struct bp_agg_full_writer *w)
+{
+	uint32_t addr;
+
+	memcpy(&addr, w->last_addr, 4);
+	return (struct bp_agg_full_alike){.entries = w->buf + BP_AGG_FULL_HEADER + w->directory,
+		.payloads = w->buf + w->front + w->payloads,
+		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
+}
+
+/* Writes the entry of a message that comes from `from`, behind one from `before`: eight octets.
+ * Returns how many of them it has. */
+static inline unsigned bp_agg_full_alike_put(uint8_t *to, bp_v16 from, bp_v16 before)
+{
+	const uint32_t same = bp_v16_mask((bp_v16)(from == before));
+	const struct bp_agg_full_alike_entry *e =
+		&bp_agg_full_alike_entry[(same & 15) | (same >> 4 & 0x30)];
+
+	bp_v16_store_half(
+		to, bp_v16_pick(from, bp_v16_load_half(e->at)) | bp_v16_load_half(e->rest));
+	return e->rest[7];
+}
+
+/* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
+static inline void bp_agg_full_alike_append(
+	struct bp_agg_full_alike *x, bp_v16 from, const uint8_t *payload, unsigned len)
+{
+	x->entries += bp_agg_full_alike_put(x->entries, from, x->before);
+	bp_copy(x->payloads, payload, len);
+	x->payloads += len;
+	x->before = from;
+}
+
+/* `n`: messages that were appended. */
+static inline void bp_agg_full_alike_end(
+	struct bp_agg_full_writer *w, const struct bp_agg_full_alike *x, unsigned n)
+{
+	const bp_v4 last = (bp_v4)x->before;
+	const uint32_t addr = last[0];
+
+	w->directory = (uint16_t)(x->entries - (w->buf + BP_AGG_FULL_HEADER));
+	w->payloads = (uint16_t)(x->payloads - (w->buf + w->front));
+	w->count = (uint8_t)(w->count + n);
+	memcpy(w->last_addr, &addr, 4);
+	w->last_port = __builtin_bswap16((uint16_t)last[2]);
+}
+
+#endif

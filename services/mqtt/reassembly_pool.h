@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SERVICES_MQTT_REASSEMBLY_POOL_H
+#define BP_SERVICES_MQTT_REASSEMBLY_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The bytes that inspection must carry from one segment to the next: packets cut by a segment's
+ * end, segments ahead of the stream, topic aliases, client identifiers. One bounded arena a worker,
+ * with a buddy allocator over it, so that blocks join again and a large packet finds contiguous
+ * memory. One user, no locks.
+ *
+ * The arena outlives the process; what the allocator notes of it does not. A reference holds the
+ * block's place and size, so that the references which survive say all that is allocated, and the
+ * rest is free: nothing that a killed process left half changed has to be believed.
+ */
+struct bp_carry;
+typedef uint32_t bp_carry_ref; /* 0: none; position independent */
+
+/*
+ * Over memory[0..bytes), at least 128 bytes and aligned to 64, in blocks of up to `largest_block`
+ * rounded up to a power of two. Nothing in it is read. All of it is taken until bp_carry_open():
+ * before, bp_carry_claim() says which blocks are in use. NULL: no memory for what is noted, or the
+ * arena is too large.
+ */
+struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_block);
+void bp_carry_destroy(struct bp_carry *c);
+/* Claims the block of a reference that may be anything. False: there can't be such a block, or a
+ * part of it is claimed already. */
+bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref);
+void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref);
+/* What was not claimed is free from now on. */
+void bp_carry_open(struct bp_carry *c);
+
+/* A block of at least `bytes`, or 0: no room, or larger than the largest block. */
+bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes);
+void bp_carry_release(struct bp_carry *c, bp_carry_ref ref); /* 0 is fine */
+/* From here on what is released stays as it is, and taken, until bp_carry_settle(). */
+void bp_carry_keep(struct bp_carry *c);
+/* Returns whether there is more free memory now. */
+bool bp_carry_settle(struct bp_carry *c);
+uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref);
+uint64_t bp_carry_size(const struct bp_carry *c, bp_carry_ref ref); /* usable bytes */
+uint64_t bp_carry_used(const struct bp_carry *c);
+uint64_t bp_carry_capacity(const struct bp_carry *c);
+
+#endif
