@@ -9,18 +9,18 @@ import report_paper_tables
 import report_readme
 import report_speed_tables as speed
 import services_table
-from report_markdown import failed, figure, table
+from report_markdown import failed, figure, table, text_of
 
 MARK = "<!-- bench/report/report.py, {name}: {side} here -->"
-WHO = {"mosquitto-c": "mosquitto and C", "mosquitto-python": "mosquitto and Python", "direct": "nothing between"}
-ENDED = {"late": "alarms came late", "lost": "some were lost", "offered": "no more could be sent", "": "nothing did"}
+WHO = {"mosquitto-c": "mosquitto, application in C", "mosquitto-python": "mosquitto, application in Python", "direct": "direct link"}
+ENDED = {"late": "late alarms", "lost": "loss", "offered": "sender", "none": "highest rate of the test", "": "highest rate of the test"}
 
 
 def who(name):
-    """biplane-route-af_xdp: biplane routes, af_xdp"""
-    words = name.replace("kernel-", "kernel ").replace("-biplane-", ", biplane, ").replace("-sockets", ", sockets")
-    words = re.sub(r"^biplane-(bridge|route)-", lambda m: f"biplane {m[1]}-", words).replace("-af_", ", af_")
-    return WHO.get(name, re.sub(r"\broute\b", "routes", words))
+    """biplane-route-af_xdp: biplane routing, AF_XDP"""
+    words = name.replace("kernel-", "Linux ").replace("-biplane-", ", biplane, ").replace("-sockets", ", sockets")
+    words = re.sub(r"^biplane-(bridge|route)-", lambda m: f"biplane {m[1]}-", words).replace("-af_", ", af_").replace("af_packet", "AF_PACKET")
+    return WHO.get(name, re.sub(r"\broute\b", "routing", words).replace("af_xdp", "AF_XDP"))
 
 
 def growth(run):
@@ -30,8 +30,8 @@ def growth(run):
             last = i == len(g["steps"]) - 1
             ratio = "" if i == 0 else f"**{s['ratio']:.2f}**" if last else figure(s["ratio"])
             # of workers there is no time: each has its own
-            rows.append(["" if i else g["what"], f"{s['n']:,}", figure(s["ns"], 1) if s.get("ns") else "", figure(s["mpps"], 1), ratio])
-    return rows and table(["", "step", "ns", "million a second", "of the first"], rows)
+            rows.append(["" if i else text_of(g["what"]), f"{s['n']:,}", figure(s["ns"], 1) if s.get("ns") else "", figure(s["mpps"], 1), ratio])
+    return rows and table(["Series", "Step", "ns per packet", "Mpps", "Ratio to the first step"], rows)
 
 
 def mix(run):
@@ -39,24 +39,24 @@ def mix(run):
     if not m:
         return []
     rows = [[f"`{p['part']}`", figure(p["alone_mpps"], 1), figure(p["mixed_mpps"]), figure(p["alone_ns"], 1)] for p in m["parts"]]
-    rows.append(["all", f"{m['due_mpps']:.1f}, if they cost each other nothing", f"{m['mixed_mpps']:.2f}, {m['ratio']:.2f} of that",
-                 f"{m['mixed_ns']:.1f}, where the parts' own are {m['due_ns']:.1f}"])
-    return table(["part", "alone, Mpps", "in the mix", "alone, ns a packet"], rows)
+    rows.append(["total", f"{m['due_mpps']:.1f} (computed)", f"{m['mixed_mpps']:.2f} ({m['ratio']:.2f} of the computed rate)",
+                 f"{m['due_ns']:.1f} (computed); measured in the mix: {m['mixed_ns']:.1f}"])
+    return table(["Traffic", "Alone, Mpps", "In the mix, Mpps", "Alone, ns per packet"], rows)
 
 
 def paced(run):
     p = (run.get("mix") or {}).get("paced")
-    return p and table([f"at {p['fraction']:.0%}", "packets"], [
+    return p and table([f"At {p['fraction']:.0%} of the maximum rate", "Packets"], [
         ["offered", f"{p['packets']:,}"], ["dropped by the gateway", f"{p['dropped']:,}"],
-        ["lost in the receive ring while the worker had its processor", f"{p['ring_lost'] - p['ring_lost_shared']:,}"],
-        ["lost there just after others had had it", f"{p['ring_lost_shared']:,}"]])
+        ["lost in the receive ring while the worker was running", f"{p['ring_lost'] - p['ring_lost_shared']:,}"],
+        ["lost in the receive ring immediately after the worker was descheduled", f"{p['ring_lost_shared']:,}"]])
 
 
 def nodes(run, cases=None):
     rows = [[f"`{c['case']}`", figure(c["worker_cycles"], 0), figure(c["node_cycles"], 0),
              ", ".join(f"`{n['node']}` {n['cycles']:.1f}" for n in sorted(c["nodes"], key=lambda n: -n["cycles"]) if n["cycles"] >= 1)]
             for c in run.get("nodes") or [] if cases is None or c["case"] in cases]
-    return rows and table(["case", "cycles a packet", "in nodes", "of these"], rows)
+    return rows and table(["Case", "Cycles per packet", "In graph nodes", "By node"], rows)
 
 
 def bold(v):
@@ -65,7 +65,7 @@ def bold(v):
 
 def at_rate(entries):
     """At which rate latency and processor time were taken, which is the same for all of them."""
-    return f"at {entries[0]['moderate']['rate']:,} a second" if entries else ""
+    return f"at {entries[0]['moderate']['rate']:,}/s" if entries else ""
 
 
 def alarms(run):
@@ -78,8 +78,9 @@ def alarms(run):
                      f"{peers_table.whole(a['moderate'], 'sent', ('load',)):.0f}",
                      bold(peers_table.figure(peers_table.whole(most, "sent", ("load",)) if most else None, ".1f")),
                      f"{a['idle_cpu']:.2f}", f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
-    return rows and table(["", "kept up, a second", "it ended as", "alarm after, ms: median", "p99", "p99.9",
-                           "CPU s a million, " + at_rate(entries), "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
+    return rows and table(["System", "Highest rate without loss, messages/s", "Limit", "Alarm delay, ms: median", "p99", "p99.9",
+                           "CPU s per million, " + at_rate(entries), "at the highest rate", "CPU s per second, idle", "Memory, MiB",
+                           "Hugepages, MiB"], rows)
 
 
 def frames(run):
@@ -95,8 +96,8 @@ def frames(run):
         rows.append([who(w["name"]), f"{m['lost']:,.0f}", *(peers_table.figure(v, ",.0f") for v in peers_table.times(m["latency"], 1)),
                      cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
                      f"{100 * most['lost'] / max(most['sent'], 1):.1f} %", cpu("most")])
-    return rows and table(["", at_rate(ways) + ": lost", "us: median", "p99", "p99.9", "CPU s a million, beyond",
-                           "as fast as sent: offered, thousand a second", "arrived", "lost", "CPU s a million, beyond"], rows)
+    return rows and table(["System", "Lost " + at_rate(ways), "Delay, µs: median", "p99", "p99.9", "Additional CPU s per million",
+                           "Highest rate, thousand/s: offered", "received", "lost", "Additional CPU s per million"], rows)
 
 
 def services(run):
@@ -107,8 +108,9 @@ def services(run):
         rows.append([who(s["name"]), bold(f"{rate:,.0f}"), ENDED.get(limit, limit), *(peers_table.figure(v, ",.0f") for v in latency),
                      peers_table.figure(moderate, ".1f"), bold(peers_table.figure(most, ".1f")), f"{idle:.2f}", f"{memory:.0f}",
                      f"{huge:.0f}"])
-    return rows and table(["", "kept up, a second", "it ended as", "us: median", "p99", "p99.9", "CPU s a million, " + at_rate(entries),
-                           "at most", "CPU s a second, idle", "MiB", "hugepages, MiB"], rows)
+    return rows and table(["System", "Highest rate without loss, messages/s", "Limit", "Delay, µs: median", "p99", "p99.9",
+                           "CPU s per million, " + at_rate(entries), "at the highest rate", "CPU s per second, idle", "Memory, MiB",
+                           "Hugepages, MiB"], rows)
 
 
 TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms": alarms, "frames": frames, "services": services,

@@ -15,21 +15,21 @@ def alarm(run):
         return [name, figure(r["percentiles_us"][50] / 1e3, 3), figure(r["mean_us"] / 1e3, 3),
                 figure(r["percentiles_us"][99] / 1e3, 3), paper]
 
-    names = {"cloud_c": "9: alarm decided in the cloud by a C program", "cloud_python": "9: in the cloud by a Python program",
-             "biplane": "9: by biplane, from the edge's broker"}
+    names = {"cloud_c": "9: alarm, evaluated in the cloud by a C program", "cloud_python": "9: alarm, in the cloud by a Python program",
+             "biplane": "9: alarm, by biplane, from the edge broker"}
     theirs = {"cloud_python": papers.ALARM_CLOUD_MS, "biplane": papers.ALARM_EDGE_MS}
     rows = [row(names[k], r, theirs.get(k, "")) for k, r in m["response"].items()]
-    rows.append(row("10: echo to the cloud and back", m["ping"], papers.ALARM_PING_MS))
+    rows.append(row("10: round trip to the cloud", m["ping"], papers.ALARM_PING_MS))
     for figure_of, place in (("11a", "cloud"), ("11b", "edge")):
         for way, paper in (("bridge", papers.ALARM_BRIDGE_MS), ("biplane", papers.ALARM_NIC_MS)):
-            rows.append(row(f"{figure_of}: PUBLISH to PUBACK, {place}, through {'a kernel bridge' if way == 'bridge' else way}",
+            rows.append(row(f"{figure_of}: PUBLISH to PUBACK, {place}, through {'a Linux bridge' if way == 'bridge' else way}",
                             m["delay"][place][way], paper if place == "edge" else ""))
     traffic = [[f"{t['percent']} %", t["cloud_packets"], t["edge_packets"], t["cloud_octets"], t["edge_octets"]]
                for t in m["traffic"]]
-    traffic.append([f"{papers.ALARM_PERCENT} %, the paper", papers.ALARM_CLOUD_PACKETS, papers.ALARM_EDGE_PACKETS,
+    traffic.append([f"{papers.ALARM_PERCENT} %, paper", papers.ALARM_CLOUD_PACKETS, papers.ALARM_EDGE_PACKETS,
                     papers.ALARM_CLOUD_OCTETS, papers.ALARM_EDGE_OCTETS])
-    return table(["figure, in ms", "median", "mean", "p99", "the paper's mean"], rows) + [""] + \
-        table(["13: of 1,000 above", "packets, cloud", "packets, edge", "octets, cloud", "octets, edge"], traffic)
+    return table(["Figure: time in ms", "Median", "Average", "p99", "Average in the paper"], rows) + [""] + \
+        table(["13: share of alarms in 1,000 measurements", "Packets, cloud", "Packets, edge", "Bytes, cloud", "Bytes, edge"], traffic)
 
 
 def goodput(run):
@@ -44,8 +44,8 @@ def goodput(run):
             row += [figure(most[n]), figure(papers.agg_share(n) * most[n]),
                     figure(papers.agg_share(n) * most[n] / (papers.agg_share(1) * most[1]))]
         rows.append(row + [f"{papers.agg_goodput(n)[0]:.2f} to {papers.agg_goodput(n)[1]:.2f}", "1" if n == 1 else "below 1"])
-    return table(["N", "biplane, million messages/s", "goodput", "beside N = 1", "sockets, million messages/s", "goodput",
-                  "beside N = 1", "the paper's switches beside N = 1", "the paper's servers"], rows)
+    return table(["N", "biplane, million messages/s", "Goodput", "Relative to N = 1", "Sockets, million messages/s", "Goodput",
+                  "Relative to N = 1", "Switches in the paper, relative to N = 1", "Servers in the paper"], rows)
 
 
 def models(run):
@@ -59,9 +59,9 @@ def models(run):
         of = dict(zip(r["betas"], zip(r["mu"], r["model"])))
         least.append([r["kind"], r["messages"]] + [figure(r["messages"] * of[b][0]) for b in shown] +
                      [f"{max(abs(100 * (a / c - 1)) for a, c in of.values()):.2f} %"])
-    return table(["figure", "service times", "mu / lambda", "N", "distance from Erlang-N (Kolmogorov-Smirnov)"],
+    return table(["Figure", "Service times", "mu / lambda", "N", "Kolmogorov-Smirnov distance from Erlang-N"],
                  departures) + [""] + \
-        table(["10: service times", "N"] + [f"least rate, beta {b}" for b in shown] + ["off the closed form, at most"], least)
+        table(["10: service times", "N"] + [f"Minimum rate, beta {b}" for b in shown] + ["Maximum deviation from the closed form"], least)
 
 
 def transform(run):
@@ -69,12 +69,12 @@ def transform(run):
     most = {c["who"]: max(p["transformed"] for p in c["points"]) for c in m.get("figure6") or []}
     rows = [[t["method"], figure(t["full_ns"], 1), figure(t["gateway_ns"], 1),
              f"{most[t['method']]:,}" if t["method"] in most else ""] for t in m.get("times") or []]
-    for way, name in (("sockets", "a program of sockets, in batches"), ("one-by-one", "the same, one by one")):
+    for way, name in (("sockets", "socket program, batches"), ("one-by-one", "socket program, one datagram per call")):
         if rows and way in most:
             rows.append([name, figure(m["socket_compute_ns"], 1) if m.get("socket_compute_ns") else "", "", f"{most[way]:,}"])
     if rows:
-        rows.append(["the paper's program of sockets (Userspace)", "", "", f"{papers.TRANSFORM_MOST:,.0f}"])
-    return rows and table(["method", "ns, payload to payload", "ns, port to port", "readings a second at most"], rows)
+        rows.append(["socket program of the paper (Userspace)", "", "", f"{papers.TRANSFORM_MOST:,.0f}"])
+    return rows and table(["Method", "Payload to payload, ns", "Port to port, ns", "Maximum readings/s"], rows)
 
 
 def accuracy(run):
@@ -83,21 +83,21 @@ def accuracy(run):
         paper = papers.TRANSFORM_ERRORS.get(a["method"], ("", ""))
         rows.append([f"`{a['method']}`", paper[0], figure(a["mean_um"]), f"{paper[1]} %" if paper[1] != "" else "",
                      f"{a['beyond_percent']:.2f} %", figure(a["worst_um"], 1)])
-    return rows and table(["method", "mean, um: paper", "ours", f"beyond {papers.TRANSFORM_LIMIT_UM} um: paper", "ours",
-                           "worst, um"], rows)
+    return rows and table(["Method", "Average error, µm: paper", "biplane", f"Beyond {papers.TRANSFORM_LIMIT_UM} µm: paper", "biplane",
+                           "Maximum, µm"], rows)
 
 
 def planes(run):
     rows = []
-    for case, name in (("phd_figure6", "associations"), ("figure6", "changes of routes")):
+    for case, name in (("phd_figure6", "associations"), ("figure6", "route changes")):
         for r in run.get(case) or []:
             n, kept = r["messages"], [phd_result.kept(r, side, run["seconds"]) for side in ("dual", "single")]
             theirs = [figure(1 - papers.PHD_CONTROL_LOSS, 3), figure(phd_result.paper_single(n), 3)] \
                 if case == "phd_figure6" and n in papers.PHD_SINGLE else ["", ""]
-            rows.append([f"{n:,} {name} a second", figure(r["dual_ratio"], 3), theirs[0], figure(r["single_ratio"], 3), theirs[1],
+            rows.append([f"{n:,} {name}/s", figure(r["dual_ratio"], 3), theirs[0], figure(r["single_ratio"], 3), theirs[1],
                          *("" if k is None else figure(k, 4) for k in kept)])
-    return rows and table(["data rate beside that without", "two planes", "the paper's two", "one plane", "the paper's one",
-                           f"not lost of the paper's {papers.PHD_DATA_PPS:,} a second: two planes", "one plane"], rows)
+    return rows and table(["Control load: relative data rate", "Two planes", "Two planes, paper", "One plane", "One plane, paper",
+                           f"Share of {papers.PHD_DATA_PPS:,}/s not lost: two planes", "One plane"], rows)
 
 
 def sizes(run):
@@ -111,14 +111,14 @@ def sizes(run):
                      percent(r["paper_single_loss_percent"]), percent(theirs[1]), r["line_pps"],
                      percent(phd_result.loss_percent(r, "line", run["seconds"])), r["most_pps"], r["single_most_pps"],
                      figure(r["most_pps"] / r["single_most_pps"], 1), papers.PHD_BESIDE.get(r["apdu"], "")])
-    out = rows and table(["octets of an APDU", "reports a second in the paper", "lost", "paper's two planes", "lost in one plane",
-                          "paper's one", "reports a second of 1 Gb/s, headers counted", "lost", "biplane can", "one plane can",
-                          "times", "paper's times"], rows)
+    out = rows and table(["APDU, bytes", "Reports/s in the paper", "Loss", "Loss, two planes, paper", "Loss, one plane",
+                          "Loss, one plane, paper", "Reports/s at 1 Gbit/s with headers", "Loss", "Maximum reports/s", "Maximum, one plane",
+                          "Ratio", "Ratio in the paper"], rows)
     parts = phd_result.overhead(run)
     if out and parts:
-        out += ["", f"Of {parts['cycles']:.0f} cycles that a report takes a worker, {parts['message_cycles']:.0f} are in the nodes "
-                f"that parse and convert messages; the rest, {parts['overhead_percent']:.1f} %, is overhead (Figure 3; the paper's: "
-                f"{papers.PHD_OVERHEAD_PERCENT} %). Ports are in memory here, and less overhead than a NIC's."]
+        out += ["", f"A report takes {parts['cycles']:.0f} cycles of a worker. The nodes that parse and convert messages take "
+                f"{parts['message_cycles']:.0f} of them; the other {parts['overhead_percent']:.1f} % are overhead (Figure 3; paper: "
+                f"{papers.PHD_OVERHEAD_PERCENT} %). The ports are in memory here and have less overhead than a NIC."]
     return out
 
 
@@ -135,8 +135,8 @@ def lcl_paper(run):
                         ([f"{max(0, f['budget_ns'] / 1e3 - tau):g} to {f['budget_ns'] / 1e3 + tau:g}", figure(f["pdv_ns"] / 1e3),
                           f"{papers.lcl_variation_us(tau):g}", f"{f['early'] + f['late']} of {f['received']:,}"] if r["lcl"]
                          else ["", figure(f["pdv_ns"] / 1e3), "", ""]))
-    return table(["scheduler, tau in us", "flow", "hops", "least, us", "mean", "greatest", "the paper's bounds", "variation",
-                  "the paper's: below", "frames outside d0 +- tau"], rows)
+    return table(["Scheduler, tau in µs", "Flow", "Hops", "Min, µs", "Average, µs", "Max, µs", "Bounds in the paper, µs", "Variation, µs",
+                  "Bound in the paper, µs", "Frames outside d0 ± tau"], rows)
 
 
 def lcl(run):
@@ -148,4 +148,4 @@ def lcl(run):
         f = r["flows"][-1]
         rows.append([f["hops"], "LCL" if r["lcl"] else "FIFO", figure(r["tau_ns"] / 1e3, 0) if r["lcl"] else "",
                      figure(f["mean_ns"] / 1e3, 1), figure((f["p9900_ns"] - f["p0100_ns"]) / 1e3, 1)])
-    return table(["gateways", "scheduler", "tau, us", "mean delay, us", "98 % of the frames within, us"], rows)
+    return table(["Gateways", "Scheduler", "tau, µs", "Average delay, µs", "Range of 98 % of the frames, µs"], rows)

@@ -29,60 +29,59 @@ class Section:
 
 SECTIONS = [
     Section("Alarms (Atutxa et al., Figures 9, 10, 11 and 13)", "alarm-paper",
-            "25 ms there and back to the cloud are those of biplane-wan-sim, between two interfaces; the paper's testbed has virtual "
-            "machines and a SmartNIC. The paper's numbers are from its Section 6; of Figure 11a it gives none.",
+            "biplane-wan-sim adds a round trip of 25 ms between two interfaces. The paper uses virtual machines and a SmartNIC; its "
+            "figures are from Section 6. It gives no figures for Figure 11a.",
             paper.alarm, Picture("plot_alarm", ["alarm-paper"], needs=["alarm_paper"])),
     Section("Aggregation (Lin et al., Figures 9 and 12)", "aggregate-figure9",
-            "Both ends on one processor; goodput is the part of an N-packet that is messages. The paper's curves have no numbers in "
-            "its text. What it gives is Equations 3 to 5, which say what goodput at its end is beside that of N = 1, and that on "
-            "servers it is less than that.",
+            "Both ends run on one core. Goodput is the share of an N-packet that is messages. The text of the paper has no values of "
+            "the curves. Its Equations 3 to 5 give the final goodput relative to N = 1; for servers it is lower than 1.",
             paper.goodput, Picture("plot_goodput", ["aggregation-goodput"], needs=["aggregate_figure9"])),
     Section("Aggregation, models (Lin et al., Figures 7 and 10)", "aggregate-models",
-            "In virtual time, on the gateway's own aggregator; why the paper's Figure 7 has its server behind the aggregator, and what "
-            "to think of its Figure 10: [aggregation-models.md](aggregation-models.md).",
+            "Simulation in virtual time with the gateway's aggregation code. [Aggregation models](aggregation-models.md) explains the "
+            "position of the server in the paper's Figure 7, and its Figure 10.",
             paper.models, Picture("plot_models", ["aggregation-models"], needs=["aggregate_models"])),
     Section("Coordinates (Kunze et al., Figures 5 and 6)", "transform-times transform-figure6 transform-sockets",
-            "The paper's times and rates are in its text as far as they are marked: what is asked for (Section III-A), and two rates "
-            "of its program of sockets (Section V-C).",
+            "The text of the paper gives a time requirement (Section III-A) and two rates of its socket program (Section V-C).",
             paper.transform, Picture("plot_transform", ["transform-times", "transform-throughput"],
                                      needs=["transform/times", "transform/figure6", "transform/sockets"])),
     Section("Errors of coordinates (Kunze et al., Table I)", "transform-accuracy",
-            "Readings and matrices are drawn as the senders of the paper's authors draw them; a hundred readings have a matrix in "
-            "common. More: [transform-accuracy.md](../explanation/transform-accuracy.md).",
+            "Readings and matrices are random, with the distributions of the paper's senders; 100 readings share one matrix. Details: "
+            "[accuracy](../explanation/transform-accuracy.md).",
             paper.accuracy, Picture("plot_accuracy", ["transform-accuracy"], needs=["transform_accuracy"])),
     Section("Health devices by size (dual-plane gateway, Figures 3 to 5)", "phd-sizes nodes",
-            "Reports at the paper's rate of 1 Gb/s (2^30 bits of APDUs) and at a wire's, and what a gateway of one plane over sockets "
-            "converts. The paper gives throughput by ratios, losses for 64 octets and where there are none (Section 4.2), and overhead "
-            "as one number (4.1).",
+            "Reports at the paper's rate of 1 Gbit/s (2^30 bits of APDUs), at 1 Gbit/s with all headers, and at the maximum rate of a "
+            "gateway with one plane and sockets. The paper gives throughput ratios, the loss for 64 bytes, the sizes without loss "
+            "(Section 4.2), and one value for the overhead (Section 4.1).",
             paper.sizes, Picture("plot_phd", ["phd-sizes"], before=["sizes"], needs=["phd_sizes"])),
     Section("Two planes (dual-plane gateway, Figure 6)", "phd-figure6 figure6",
-            "User data while control messages come, in two planes and in one. The paper gives one plane beside two; its two lose "
-            "1.9 %, so its one is that much less than it says beside none. At the paper's rate a worker of today has much to spare, "
-            "so the load that it can just do shows more.",
+            "Data rate during control messages, with two planes and with one. The paper gives the rate of one plane relative to two "
+            "planes, which lose 1.9 %; the table converts it to a rate relative to no control messages. At the paper's rate a current "
+            "worker is mostly idle, so the maximum rate shows the effect more clearly.",
             paper.planes, Picture("plot_phd", ["planes"], before=["planes"])),
     Section("LCL scheduling (Ma et al., Figure 4(c) to (f)), in virtual time", "lcl-paper",
-            "The gateway's scheduler and Table 1's traffic at 25 Gb/s: [lcl-simulation.md](lcl-simulation.md). The paper's bounds are "
-            "its formulas, which its figure shows kept; values of its curves are not in its text.",
+            "The gateway's scheduler with the traffic of Table 1 at 25 Gbit/s: [LCL simulation](lcl-simulation.md). The bounds are the "
+            "formulas of the paper. Its text has no values of the curves.",
             paper.lcl_paper, Picture("plot_lcl", ["lcl-paper"], after=["lcl_paper"], needs=["lcl_paper"])),
     Section("LCL scheduling, in real time", "lcl-hops",
-            "Gateways in a line, on a clock, on a shared machine; turns are longer than the paper's where the machine needs it: "
-            "[lcl.md](lcl.md).",
+            "A chain of gateways in real time on a shared machine. Because of the machine, some slots are longer than in the paper: "
+            "[LCL speed](lcl.md).",
             paper.lcl, Picture("plot_lcl", ["lcl-real"], needs=["lcl_hops"])),
-    Section("What else a user would take", "peers",
-            "On the same veth pairs, whose cost is the kernel's: [peers.md](peers.md).",
+    Section("Alternatives", "peers",
+            "All systems use the same veth pairs, whose cost is the kernel's: [method](peers.md).",
             more.peers, Picture("plot_peers", ["peers"], needs=["peers"])),
-    Section("Rates beside testpmd", "bridge text json ...",
-            "One worker, input and output in memory, in turn with `dpdk-testpmd` or with another case of biplane's own.",
+    Section("Forwarding rates", "bridge text json ...",
+            "One worker, ports in memory, alternating with the reference: a mode of `dpdk-testpmd` or another case of biplane. The target "
+            "ratio is the goal of the project for the case.",
             more.rates, Picture("plot_rates", ["rates"], before=["rates"], needs=["rates"])),
-    Section("All five at once", "mix", "One gateway, all services on, one worker: [mix.md](mix.md).",
+    Section("All services together", "mix", "One gateway with all services and one worker: [method](mix.md).",
             more.mix, Picture("plot_mix", ["mix"], needs=["mix"])),
-    Section("Where a packet's cycles go", "nodes", "By graph node, of the time-stamp counter.",
+    Section("Cycles per graph node", "nodes", "Cycles of the time-stamp counter.",
             more.nodes, Picture("plot_nodes", ["nodes"], needs=["nodes"])),
-    Section("Cost as work grows", "growth", "Each step in turn with the least of its series: [growth.md](growth.md).",
+    Section("Scaling", "growth", "Each step alternates with the first step of its series: [method](growth.md).",
             more.growth, Picture("plot_growth", ["growth"], needs=["growth"])),
-    Section("Forwarding tables", "lookup", "Random look-ups, beside DPDK's own tables.",
+    Section("Forwarding tables", "lookup", "Random lookups, compared with the tables of DPDK.",
             more.lookup, Picture("plot_rates", ["lookup"], before=["lookup"], needs=["lookup"])),
-    Section("The control plane", "latency publish sync phd-associations", "What the kernel, a broker and health devices ask of it.",
+    Section("Control plane", "latency publish sync phd-associations", "Alarms, route changes and associations of health devices.",
             more.control, Picture("plot_control", ["control"])),
 ]
 

@@ -1,27 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables of the pages on speed, docs/performance/*.md, of a result of scripts/bench: lines of Markdown, or none where it does not
 have them."""
-from report_markdown import figure, table
-
-
-def aim(r):
-    if r["target"] is None:
-        return ""
-    if r["ratio"] is None:
-        return f"{r['target']:.2f}, not measured"
-    return f"{r['target']:.2f}" + ("" if r["ratio"] >= r["target"] else ", **not reached**")
+from report_markdown import figure, table, text_of
 
 
 def rates(run):
     rows = [r for r in run["rates"] if r["ratio"] is not None]
     if not rows:
         return []
-    lines = ["| case | what | Mpps | of | ratio | aim |", "| --- | --- | --- | --- | --- | --- |"]
-    for r in rows:
-        beside = f"testpmd {r['reference_mpps']:.1f}" if r["reference"].startswith("io") \
-            else f"`{r['reference']}` {r['reference_mpps']:.1f}"
-        lines.append(f"| `{r['case']}` | {r['what']} | {r['mpps']:.1f} | {beside} | {r['ratio']:.3f} | {aim(r)} |")
-    return lines
+    return table(["Case", "Traffic", "Mpps", "Reference, Mpps", "Ratio"],
+                 [[f"`{r['case']}`", text_of(r["what"]), figure(r["mpps"], 1),
+                   f"{'testpmd' if r['reference'].startswith('io') else '`' + r['reference'] + '`'} {r['reference_mpps']:.1f}",
+                   figure(r["ratio"], 3)] for r in rows])
 
 
 def rates_of(*begin):
@@ -41,15 +31,15 @@ def transform_times(run):
              figure(beside.get(f"transform-{t['method']}"))] for t in m.get("times") or []]
     if rows and m.get("socket_compute_ns"):
         way = m.get("sockets") or {}
-        whole = f"{1e9 / way['batches']:,.0f} (one by one: {1e9 / way['one-by-one']:,.0f})" if way else "not measured"
-        rows.append(["program of sockets", figure(m["socket_compute_ns"], 1), "", whole, ""])
-    return rows and table(["method", "alone, ns", "among 64", "through the gateway", "rate beside testpmd io"], rows)
+        whole = f"{1e9 / way['batches']:,.0f} (one datagram per call: {1e9 / way['one-by-one']:,.0f})" if way else "not measured"
+        rows.append(["socket program", figure(m["socket_compute_ns"], 1), "", whole, ""])
+    return rows and table(["Method", "One point, ns", "In a burst of 64, ns", "Through the gateway, ns", "Rate relative to testpmd io"], rows)
 
 
-WAYS = {"one-by-one": "program, a system call a datagram, as the paper's",
-        "batches": "program, 64 datagrams a system call (`recvmmsg`, `sendmmsg`)",
-        "segments": "program, results of a batch in one piece (`UDP_SEGMENT`)",
-        "af_packet": "biplane on the same veth, af_packet", "af_xdp": "biplane on the same veth, af_xdp",
+WAYS = {"one-by-one": "socket program, one datagram per system call, as in the paper",
+        "batches": "socket program, 64 datagrams per system call (`recvmmsg`, `sendmmsg`)",
+        "segments": "socket program, one send per batch (`UDP_SEGMENT`)",
+        "af_packet": "biplane on the same veth, AF_PACKET", "af_xdp": "biplane on the same veth, AF_XDP",
         "memory": "biplane, ports in memory"}
 
 
@@ -59,9 +49,8 @@ def transform_sockets(run):
         return []
     rows = []
     for way, what in WAYS.items():
-        asked = f" (asked: {m['target_ratio']})" if way == "batches" else ""
-        rows.append([what, f"{m[way] / 1e3:,.0f}", "" if way == "memory" else f"{m['memory'] / m[way]:,.0f}{asked}"])
-    return table(["what", "thousand a second", "biplane in memory, times that"], rows)
+        rows.append([what, f"{m[way] / 1e3:,.0f}", "" if way == "memory" else f"{m['memory'] / m[way]:,.0f}"])
+    return table(["System", "Thousand readings/s", "Ratio of biplane with ports in memory"], rows)
 
 
 def variation(flows):
@@ -77,8 +66,8 @@ def lcl_hops(run):
         of = {r["tau_ns"] if r["lcl"] else None: r["flows"] for r in sweep if r["gateways"] == n}
         inside = [100 * sum(f["inside"] for f in of[t]) / max(1, sum(f["frames"] for f in of[t])) for t in turns]
         rows.append([str(n), *(figure(i) for i in inside), *(f"{variation(of[t]):,.0f}" for t in turns), f"{variation(of[None]):,.0f}"])
-    first = ["tau {:g} us", "variation at {:g} us"]
-    return rows and table(["gateways", *(h.format(t / 1e3) for h in first for t in turns), "variation without LCL"], rows)
+    first = ["Frames inside d0 ± tau, %, tau {:g} µs", "Variation, µs, tau {:g} µs"]
+    return rows and table(["Gateways", *(h.format(t / 1e3) for h in first for t in turns), "Variation without LCL, µs"], rows)
 
 
 def lcl_late(run):
@@ -90,4 +79,4 @@ def lcl_late(run):
         late = [p["lateness_ns"] for p in r["ports"]]
         rows.append([r["gateways"], f"{r['tau_ns'] / 1e3:g}", *(figure(max(p[k] for p in late) / 1e3, 1)
                                                              for k in ("median", "p9999", "max"))])
-    return rows and table(["gateways", "tau, us", "slots began late by, us: median", "p99.99", "greatest"], rows)
+    return rows and table(["Gateways", "tau, µs", "Start delay of slots, µs: median", "p99.99", "max"], rows)

@@ -17,13 +17,13 @@ declare -A growth_steps=(
 )
 declare -A growth_what=(
 	[connections]="MQTT connections, inspected, in random order"
-	[rules]="alarm rules; from 1000 on one a connection"
+	[rules]="alarm rules; from 1,000 on, one rule per connection"
 	[routes]="IPv4 routes, random destinations from 100 on"
-	[sessions]="health devices' sessions, in random order"
+	[sessions]="health device sessions, in random order"
 	[streams]="aggregation streams, in random order"
 	[trackers]="trackers, transformed, in random order"
-	[workers]="workers, a bridge each"
-	[octets]="octets of a frame, routed"
+	[workers]="workers, one bridge each"
+	[octets]="frame size in bytes, routed"
 )
 growth_tries=5
 growth_part=3 # of --seconds, for each measurement
