@@ -9,7 +9,7 @@
 
 /*
  * What a plane may need that an ordinary user does not have. One table says it; the checks at the
- * start, `biplane capabilities` and docs/howto/run-as-a-service.md derive from it.
+ * start, `biplane capabilities` and docs/reference/privileges.md derive from it.
  */
 enum bp_privilege {
 	/* the data plane's ports, by driver */
@@ -51,7 +51,7 @@ const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p);
 /* "CAP_NET_RAW, CAP_NET_ADMIN", or "none". */
 void bp_privilege_caps_text(const struct bp_privilege_row *row, char *out, size_t size);
 
-/* The whole table in Markdown, as docs/howto/run-as-a-service.md has it. */
+/* The whole table in Markdown, as docs/reference/privileges.md has it. */
 void bp_privileges_markdown(FILE *out);
 
 /*
