@@ -80,12 +80,6 @@ void bp_log_set(enum bp_log_level level, enum bp_log_format form)
 	format = (int)form;
 }
 
-const char *bp_log_number(uint64_t n, char text[BP_LOG_NUMBER_TEXT])
-{
-	snprintf(text, BP_LOG_NUMBER_TEXT, "%" PRIu64, n);
-	return text;
-}
-
 /* ---- a line or a datagram, in a buffer that cuts ---- */
 
 struct line {
@@ -180,7 +174,15 @@ static void put_time(struct line *l)
 	put_text(l, text);
 }
 
-/* A value that is one word stands as it is. */
+static void put_number(struct line *l, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	put_text(l, text);
+}
+
+/* A value of one word needs no quotes. */
 static bool is_word(const char *text)
 {
 	for (const char *c = text; *c != '\0'; c++)
@@ -205,19 +207,25 @@ static void make_text(struct line *l, enum bp_log_level level, const struct bp_l
 		put(l, " ", 1);
 		put_text(l, f->key);
 		put(l, "=", 1);
-		if (is_word(f->value))
+		if (f->value == NULL)
+			put_number(l, f->number);
+		else if (is_word(f->value))
 			put_text(l, f->value);
 		else
 			put_quoted(l, f->value);
 	}
 }
 
-static void put_member(struct line *l, const char *key, const char *value)
+/* A value of NULL is the number. */
+static void put_member(struct line *l, const char *key, const char *value, uint64_t number)
 {
 	put_text(l, ", ");
 	put_quoted(l, key);
 	put(l, ": ", 2);
-	put_quoted(l, value);
+	if (value == NULL)
+		put_number(l, number);
+	else
+		put_quoted(l, value);
 }
 
 static void make_json(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
@@ -226,11 +234,11 @@ static void make_json(struct line *l, enum bp_log_level level, const struct bp_l
 	put_text(l, "{\"timestamp\": \"");
 	put_time(l);
 	put(l, "\"", 1);
-	put_member(l, "level", levels[level].name);
-	put_member(l, "component", component);
-	put_member(l, "message", message);
+	put_member(l, "level", levels[level].name, 0);
+	put_member(l, "component", component, 0);
+	put_member(l, "message", message, 0);
 	for (const struct bp_log_field *f = fields; f != NULL && f->key != NULL; f++)
-		put_member(l, f->key, f->value);
+		put_member(l, f->key, f->value, f->number);
 	put(l, "}", 1);
 }
 
@@ -249,7 +257,10 @@ static bool send_to_journal(
 		for (const char *c = f->key; *c != '\0'; c++)
 			put(&l, &(char){(char)toupper((unsigned char)*c)}, 1);
 		put(&l, "=", 1);
-		put_text(&l, f->value);
+		if (f->value == NULL)
+			put_number(&l, f->number);
+		else
+			put_text(&l, f->value);
 		put(&l, "\n", 1);
 	}
 	put_text(&l, "MESSAGE=");
@@ -292,7 +303,7 @@ static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,
 	const struct bp_log_field *fields, uint64_t suppressed, const char *fmt, va_list ap)
 {
 	struct bp_log_field all[BP_LOG_FIELDS_MAX + 2] = {0};
-	char text[TEXT_SIZE], message[TEXT_SIZE], number[BP_LOG_NUMBER_TEXT];
+	char text[TEXT_SIZE], message[TEXT_SIZE];
 	char value[BP_LOG_FIELDS_MAX][VALUE_SIZE];
 	unsigned n = 0;
 
@@ -301,11 +312,14 @@ static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,
 	vsnprintf(text, sizeof(text), fmt, ap);
 	clean(text, message, sizeof(message));
 	for (; fields != NULL && fields[n].key != NULL && n < BP_LOG_FIELDS_MAX; n++) {
+		all[n] = fields[n];
+		if (fields[n].value == NULL)
+			continue;
 		clean(fields[n].value, value[n], sizeof(value[n]));
-		all[n] = (struct bp_log_field){fields[n].key, value[n]};
+		all[n].value = value[n];
 	}
 	if (suppressed != 0)
-		all[n] = (struct bp_log_field){"suppressed", bp_log_number(suppressed, number)};
+		all[n] = (struct bp_log_field){"suppressed", .number = suppressed};
 	write_event(level, all, message);
 }
 
@@ -371,7 +385,8 @@ bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
 	return true;
 }
 
-void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
+void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level,
+	const struct bp_log_field *fields, const char *fmt, ...)
 {
 	uint64_t left_out;
 	va_list ap;
@@ -379,6 +394,6 @@ void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const c
 	if ((int)level > least || !bp_log_may(limit, &left_out))
 		return;
 	va_start(ap, fmt);
-	print(level, NULL, left_out, fmt, ap);
+	print(level, fields, left_out, fmt, ap);
 	va_end(ap);
 }

@@ -35,12 +35,19 @@ void bp_log(enum bp_log_level level, const char *fmt, ...) __attribute__((format
 /* What an event is about: the same keys in all lines, such as port, rule, peer, count. */
 struct bp_log_field {
 	const char *key;   /* 1 to 63 lower-case letters, digits and _; NULL ends the list */
-	const char *value; /* as the text, and at most 511 bytes */
+	const char *value; /* as the message, and at most 511 bytes; NULL: the value is `number` */
+	uint64_t number;
 };
-#define BP_LOG_FIELDS(...) ((const struct bp_log_field[]){__VA_ARGS__, {NULL, NULL}})
-#define BP_LOG_NUMBER_TEXT 24
-/* A number as the value of a field, in `text`. */
-const char *bp_log_number(uint64_t n, char text[BP_LOG_NUMBER_TEXT]);
+/* For example BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_NUM("count", 12)). */
+#define BP_LOG_STR(k, v)                                                                           \
+	{                                                                                          \
+		.key = (k), .value = (v)                                                           \
+	}
+#define BP_LOG_NUM(k, n)                                                                           \
+	{                                                                                          \
+		.key = (k), .number = (n)                                                          \
+	}
+#define BP_LOG_FIELDS(...) ((const struct bp_log_field[]){__VA_ARGS__, {.key = NULL}})
 /* The same with fields, at most BP_LOG_FIELDS_MAX. */
 #define BP_LOG_FIELDS_MAX 16
 void bp_log_event(enum bp_log_level level, const struct bp_log_field *fields, const char *fmt, ...)
@@ -51,8 +58,8 @@ void bp_log_event(enum bp_log_level level, const struct bp_log_field *fields, co
 FILE *bp_log_stream(enum bp_log_level level);
 
 /*
- * For what may repeat quickly: at most one line in BP_LOG_EVERY_NS per limit; the next line has the
- * number of those that were suppressed. Zero-initialise the limit.
+ * For events that may repeat quickly: at most one line in BP_LOG_EVERY_NS per limit. The next line
+ * has the number of suppressed lines in its field `suppressed`. Zero-initialise the limit.
  */
 #define BP_LOG_EVERY_NS 10000000000ull
 struct bp_log_limit {
@@ -61,8 +68,10 @@ struct bp_log_limit {
 };
 /* For several lines: whether they may be written now, and how many times they were not since. */
 bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out);
-void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* `fields`: NULL for none. */
+void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level,
+	const struct bp_log_field *fields, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* The socket of the journal; a test may have another. */
 extern const char *bp_log_journal_socket;

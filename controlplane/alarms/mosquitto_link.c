@@ -114,8 +114,9 @@ static void lost(struct bp_edge_link *l, const char *why)
 	if (was_up && (l->acked_any || bp_mono_ns() - l->since_ns > GOOD_CONNECTION_NS))
 		l->backoff_ns = BACKOFF_MIN_NS;
 	bp_log_limited(was_up ? &l->log_lost : &l->log_connect, BP_LOG_WARNING,
-		"edge broker %s port %u: %s; trying again", l->settings.host, l->settings.port,
-		why);
+		BP_LOG_FIELDS(BP_LOG_STR("broker", l->settings.host),
+			BP_LOG_NUM("tcp_port", l->settings.port)),
+		"edge broker: %s; retrying", why);
 	tear_down(l);
 	retry_later(l);
 	if (was_up)
@@ -158,8 +159,10 @@ static bool settle(struct bp_edge_link *l, int rc)
 		l->acked_any = false;
 		/* What follows is not worth a formatted line for every packet. */
 		bp_client_listen(l->client, false);
-		bp_log(BP_LOG_INFO, "connected to the edge broker %s port %u", l->settings.host,
-			l->settings.port);
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_STR("broker", l->settings.host),
+				BP_LOG_NUM("tcp_port", l->settings.port)),
+			"edge broker connected");
 		l->events.up(l->arg);
 	}
 	return true;

@@ -16,10 +16,14 @@ bool bp_publishable(const struct bp_alarm *a)
 
 void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why)
 {
+	char rule[BP_NAME_MAX + 1] = "";
+
+	if (a != NULL)
+		snprintf(rule, sizeof(rule), "%.*s", (int)a->rule_len, bp_alarm_rule(a));
 	bp_count(&p->g->cp_alarms_invalid, 1);
 	bp_log_limited(&p->log_invalid, BP_LOG_ERROR,
-		"alarm %" PRIu64 " of rule '%.*s' is not published: %s", a == NULL ? 0 : a->id,
-		a == NULL ? 0 : (int)a->rule_len, a == NULL ? "" : bp_alarm_rule(a), why);
+		BP_LOG_FIELDS(BP_LOG_STR("rule", rule), BP_LOG_NUM("alarm", a == NULL ? 0 : a->id)),
+		"alarm not published: %s", why);
 }
 
 /* 0 with *mid, > 0: can never be sent, < 0: can't now. */
@@ -50,8 +54,8 @@ bool bp_publish_look_at(
 		l->seen = end;
 		bp_count(&p->g->cp_alarms_read, 1);
 		if (a == NULL)
-			bp_log_limited(&p->log_damaged, BP_LOG_ERROR,
-				"an alarm ring holds a damaged record; it is passed over");
+			bp_log_limited(&p->log_damaged, BP_LOG_ERROR, NULL,
+				"alarm queue: damaged record skipped");
 		if (good)
 			bp_alarm_log_add(&p->log, a);
 		else

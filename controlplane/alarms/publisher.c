@@ -161,9 +161,11 @@ static void pump(struct bp_publisher *p)
 	bp_publish_update_order(p, now);
 	if (bp_edge_link_up(p->link) && ack_timed_out(p, now)) {
 		bp_log_limited(&p->log_timeout, BP_LOG_WARNING,
-			"publisher: no PUBACK from the edge broker within "
-			"mqtt.publisher.puback_timeout: the alarms in flight go to the spool, "
-			"reconnecting");
+			BP_LOG_FIELDS(BP_LOG_STR("broker", p->edge.broker.host),
+				BP_LOG_NUM("tcp_port", p->edge.broker.tcp_port),
+				BP_LOG_NUM("in_flight", p->inflight.count)),
+			"publisher: no PUBACK within mqtt.publisher.puback_timeout; in-flight "
+			"alarms move to the spool, reconnecting");
 		bp_edge_link_reset(p->link, "no PUBACK within puback_timeout");
 		p->down_since_ns = now - BP_PUBLISH_DOWN_GRACE_NS;
 		p->spooled_ns = 0;

@@ -561,7 +561,7 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 	/* it was checked before the reload was taken over: only a file that changed within these
 	 * milliseconds can still fail */
 	if (bp_config_phd_allow_load(bp_config_phd(c), &allow, err, sizeof(err)) != 0) {
-		bp_log(BP_LOG_WARNING, "%s; those that it named before stay allowed", err);
+		bp_log(BP_LOG_WARNING, "%s; the previous allow-list stays active", err);
 	} else {
 		free(s->allow.id);
 		s->allow = allow;

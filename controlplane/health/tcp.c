@@ -317,8 +317,9 @@ static void on_accept_failed(struct evconnlistener *listener, void *arg)
 
 	t->counts.postponed++;
 	bp_log_limited(&t->log, BP_LOG_WARNING,
-		"health_devices.listen.tcp_port: connections of devices wait: %s; %u are open",
-		strerror(error), t->counts.open);
+		BP_LOG_FIELDS(BP_LOG_NUM("connections", t->counts.open)),
+		"health_devices.listen.tcp_port: accepting connections is paused: %s",
+		strerror(error));
 	evconnlistener_disable(listener);
 	evtimer_add(t->resume, &pause);
 }
@@ -451,11 +452,11 @@ uint32_t bp_phd_tcp_room(uint32_t wanted)
 	if (now.rlim_cur >= needed)
 		return wanted;
 	room = now.rlim_cur > BP_PHD_TCP_RESERVE ? now.rlim_cur - BP_PHD_TCP_RESERVE : 1;
-	bp_log(BP_LOG_WARNING,
-		"health_devices.listen.tcp_port: room for %llu connections of devices, not %u: "
-		"this process may "
-		"have %llu files open; expected %llu (ulimit -n, or LimitNOFILE of the service)",
-		(unsigned long long)room, wanted, (unsigned long long)now.rlim_cur,
-		(unsigned long long)needed);
+	bp_log_event(BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_NUM("connections_max", room), BP_LOG_NUM("configured", wanted),
+			BP_LOG_NUM("open_files_max", now.rlim_cur),
+			BP_LOG_NUM("open_files_needed", needed)),
+		"health_devices.listen.tcp_port: the limit of open files allows fewer device "
+		"connections than configured (ulimit -n, or LimitNOFILE of the service)");
 	return (uint32_t)room;
 }

@@ -60,7 +60,7 @@ static void configure(void *state)
 
 	if (bp_publisher_configure(m->publisher, bp_config_mqtt(m->x->config), err, sizeof(err)) !=
 		0)
-		bp_log(BP_LOG_ERROR, "%s; the edge settings stay as they were", err);
+		bp_log(BP_LOG_ERROR, "%s; the publisher keeps its previous settings", err);
 }
 
 static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
@@ -109,8 +109,10 @@ static void published(void *state, bool ok)
 
 	bp_rules_discard(&m->rules);
 	if (ok && !m->told)
-		bp_log(BP_LOG_INFO, "%" PRIu32 " rules in force, generation %" PRIu64,
-			m->rules.rules, m->rules.generation);
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_NUM("rules", m->rules.rules),
+				BP_LOG_NUM("generation", m->rules.generation)),
+			"rules active");
 	m->told = true;
 }
 

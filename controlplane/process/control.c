@@ -126,9 +126,10 @@ static bool may_ask(struct client *c, bool reload)
 				    BP_CONTROL_RELOADS_BURST)))
 		return true;
 	bp_log_limited(&control->log_rate, BP_LOG_WARNING,
-		"control socket: user %u sends more than %u requests or %u reloads per second: "
-		"refused",
-		(unsigned)c->uid, BP_CONTROL_REQUESTS_S, BP_CONTROL_RELOADS_S);
+		BP_LOG_FIELDS(BP_LOG_NUM("uid", c->uid),
+			BP_LOG_NUM("max_requests_per_second", BP_CONTROL_REQUESTS_S),
+			BP_LOG_NUM("max_reloads_per_second", BP_CONTROL_RELOADS_S)),
+		"control socket: rate limit exceeded, request refused");
 	return false;
 }
 

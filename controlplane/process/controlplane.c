@@ -106,8 +106,8 @@ static bool restored(struct bp_plane *cp, unsigned part)
 	atomic_fetch_add_explicit(
 		&cp->shm.control->cp_segment_quarantined, 1, memory_order_relaxed);
 	bp_log_limited(&cp->log_restored, BP_LOG_WARNING,
-		"the header of segment %s was overwritten, and is restored",
-		bp_segment_part_path(cp->shm.segment, part));
+		BP_LOG_FIELDS(BP_LOG_STR("segment", bp_segment_part_path(cp->shm.segment, part))),
+		"header of the shared segment was overwritten and is restored");
 	return true;
 }
 
@@ -143,16 +143,17 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	atomic_store_explicit(
 		&cp->shm.control->cp_heartbeat_ns, bp_unix_ns(), memory_order_relaxed);
 	if (!cp->stopping && segment_replaced(cp)) {
-		bp_log(BP_LOG_WARNING,
-			"segment %s was replaced by another; ending, to be started again on that",
-			bp_segment_path(cp->shm.segment));
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("segment", bp_segment_path(cp->shm.segment))),
+			"shared segment was replaced; exiting to restart on the new one");
 		stop(cp, 1);
 	}
 	if (!cp->stopping && !segment_sound(cp)) {
-		bp_log(BP_LOG_ERROR,
-			"the contents of segment %s were overwritten; ending, to be started again "
-			"on a new one",
-			bp_segment_part_path(cp->shm.segment, BP_SEG_CONTROL));
+		bp_log_event(BP_LOG_ERROR,
+			BP_LOG_FIELDS(BP_LOG_STR(
+				"segment", bp_segment_part_path(cp->shm.segment, BP_SEG_CONTROL))),
+			"contents of the shared segment were overwritten; exiting to restart on a "
+			"new one");
 		bp_segment_condemn(cp->shm.segment, BP_SEG_CONTROL);
 		stop(cp, 1);
 	}
@@ -179,15 +180,16 @@ static int take_lock(struct bp_plane *cp, const struct bp_config *c)
 	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
 	cp->lock = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0640);
 	if (cp->lock < 0) {
-		bp_log(BP_LOG_ERROR, "%s cannot be made: %s", path, strerror(errno));
+		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("file", path)),
+			"cannot be created: %s", strerror(errno));
 		return -1;
 	}
 	if (flock(cp->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	bp_log(BP_LOG_ERROR,
-		"another control plane of '%s' runs (it holds %s); stop it, or give this instance "
-		"another name",
-		c->name, path);
+	bp_log_event(BP_LOG_ERROR,
+		BP_LOG_FIELDS(BP_LOG_STR("instance", c->name), BP_LOG_STR("lock", path)),
+		"another control plane of this instance is running; stop it, or give this instance "
+		"another name");
 	return -1;
 }
 
@@ -325,8 +327,8 @@ static int enter(struct bp_plane *cp)
 		return -1;
 	}
 	if (mkdir(c->runtime_dir, 0755) != 0 && errno != EEXIST) {
-		bp_log(BP_LOG_ERROR, "runtime.directory %s cannot be made: %s", c->runtime_dir,
-			strerror(errno));
+		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("directory", c->runtime_dir)),
+			"runtime.directory cannot be created: %s", strerror(errno));
 		return -1;
 	}
 	if (take_lock(cp, c) != 0 || open_segment(cp) != 0)

@@ -25,12 +25,10 @@ static void log_refusal(struct bp_plane *cp, const json_t *errors)
 	if (!bp_log_may(&cp->log_refused, &left_out))
 		return;
 	if (left_out != 0)
-		bp_log(BP_LOG_ERROR,
-			"reload refused, nothing changed (and %" PRIu64
-			" more refused since the last message):",
-			left_out);
+		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_NUM("suppressed", left_out)),
+			"reload rejected, nothing changed:");
 	else
-		bp_log(BP_LOG_ERROR, "reload refused, nothing changed:");
+		bp_log(BP_LOG_ERROR, "reload rejected, nothing changed:");
 	json_array_foreach(errors, i, line)
 	{
 		if (i == LOG_LINES_MAX) {
@@ -80,11 +78,13 @@ static void after_reload(struct bp_plane *cp, const json_t *answer)
 		bp_sync_reconfigure(cp->sync, cp->reload.running);
 	list_changes(&cp->x, changes, sizeof(changes));
 	bp_log_limited(&cp->log_reloaded, BP_LOG_INFO,
-		"configuration reloaded: generation %" JSON_INTEGER_FORMAT ", %" JSON_INTEGER_FORMAT
-		" rules, %" JSON_INTEGER_FORMAT " unchanged%s",
-		json_integer_value(json_object_get(answer, "generation")),
-		json_integer_value(json_object_get(answer, "rules")),
-		json_integer_value(json_object_get(answer, "unchanged")), changes);
+		BP_LOG_FIELDS(BP_LOG_NUM("generation", (uint64_t)json_integer_value(json_object_get(
+							       answer, "generation"))),
+			BP_LOG_NUM("rules",
+				(uint64_t)json_integer_value(json_object_get(answer, "rules"))),
+			BP_LOG_NUM("unchanged", (uint64_t)json_integer_value(
+							json_object_get(answer, "unchanged")))),
+		"configuration reloaded%s", changes);
 }
 
 static void signal_reload_done(void *arg, uint64_t tag, json_t *answer)

@@ -78,7 +78,8 @@ static struct bp_segment *open_segment(
 		if (runs ? i >= RESTORE_TRIES : may_make(c))
 			break;
 		if (i == 0 && !runs)
-			bp_log(BP_LOG_INFO, "waiting for the data plane to make the segment");
+			bp_log(BP_LOG_INFO,
+				"waiting for the data plane to create the shared segment");
 		nanosleep(&await_again, NULL);
 		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA,
 			first, sizeof(first));

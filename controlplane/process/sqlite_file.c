@@ -80,8 +80,8 @@ void bp_sqlite_make_private(const char *path)
 		snprintf(file, sizeof(file), "%s%s", path, suffix[i]);
 		if (stat(file, &st) == 0 && S_ISREG(st.st_mode) &&
 			(st.st_mode & 0777) != BP_SQLITE_MODE && chmod(file, BP_SQLITE_MODE) != 0)
-			bp_log(BP_LOG_WARNING, "%s: mode 0640 cannot be set: %s", file,
-				strerror(errno));
+			bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("file", file)),
+				"mode 0640 cannot be set: %s", strerror(errno));
 	}
 }
 
@@ -142,7 +142,8 @@ int bp_sqlite_lock(const char *path, bool *in_use, char *err, size_t err_size)
 	}
 	if (fchmod(fd, BP_SQLITE_MODE) != 0 || ftruncate(fd, 0) != 0 ||
 		dprintf(fd, "%d\n", (int)getpid()) < 0)
-		bp_log(BP_LOG_WARNING, "%s: %s", file, strerror(errno));
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("file", file)), "%s",
+			strerror(errno));
 	return fd;
 }
 
@@ -155,7 +156,8 @@ void bp_sqlite_remove(const char *path)
 	for (unsigned i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
 		snprintf(file, sizeof(file), "%s%s", path, suffix[i]);
 		if (unlink(file) != 0 && errno != ENOENT)
-			bp_log(BP_LOG_WARNING, "%s: cannot be removed: %s", file, strerror(errno));
+			bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("file", file)),
+				"cannot be removed: %s", strerror(errno));
 	}
 }
 
@@ -169,8 +171,8 @@ void bp_sqlite_move_aside(const char *path, int rc, const char *what, const char
 		snprintf(from, sizeof(from), "%s%s", path, suffix[i]);
 		snprintf(to, sizeof(to), "%s.damaged-%" PRIu64 "%s", path, now, suffix[i]);
 		if (rename(from, to) != 0 && errno != ENOENT)
-			bp_log(BP_LOG_WARNING, "%s: cannot be moved aside: %s", from,
-				strerror(errno));
+			bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("file", from)),
+				"cannot be renamed: %s", strerror(errno));
 	}
 	bp_log(BP_LOG_WARNING,
 		"%s is not a sound %s of this version (%s): it was moved to %s.damaged-%" PRIu64

@@ -69,9 +69,8 @@ bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 	s->checked = true;
 	if (!any_gone(s))
 		return false;
-	bp_log(BP_LOG_WARNING,
-		"sync: a kernel interface went with the data plane; the forwarding tables are kept "
-		"until it is back, for 30 s at most");
+	bp_log(BP_LOG_WARNING, "kernel interface lost with the data plane; the forwarding tables "
+			       "are kept until it is back, for 30 s at most");
 	s->phase = SYNC_HOLDING;
 	s->wanted = false;
 	s->held_until_ns = bp_mono_ns() + BP_HOLD_NS;
@@ -140,9 +139,8 @@ void bp_sync_hold_look(struct bp_sync *s)
 		return;
 	}
 	if (back)
-		bp_log(BP_LOG_INFO, "sync: the kernel interfaces are back");
+		bp_log(BP_LOG_INFO, "kernel interfaces are back");
 	else
-		bp_log(BP_LOG_WARNING,
-			"sync: a kernel interface is still missing; its routes are removed");
+		bp_log(BP_LOG_WARNING, "kernel interface is still missing; its routes are removed");
 	bp_sync_load(s);
 }

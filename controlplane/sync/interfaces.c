@@ -64,7 +64,7 @@ void bp_interfaces_hold(struct bp_interfaces *s)
 			continue;
 		s->tap[i] = bp_tap_hold(kernel_name(s->config, i), err, sizeof(err));
 		if (s->tap[i] < 0)
-			bp_log_limited(&s->log_hold[i], BP_LOG_WARNING, "%s", err);
+			bp_log_limited(&s->log_hold[i], BP_LOG_WARNING, NULL, "%s", err);
 	}
 }
 
@@ -166,8 +166,11 @@ static void give_address(struct bp_interfaces *s, const char *name, uint32_t ifi
 	if (error == 0 || error == -EEXIST)
 		return;
 	inet_ntop(ip4 ? AF_INET : AF_INET6, a->address.bytes, text, sizeof(text));
-	bp_log(BP_LOG_WARNING, "kernel interface %s can't be given %s/%u: %s%s", name, text,
-		a->length, strerror(-error), address_hint(error, ip4));
+	bp_log_event(BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_STR("interface", name), BP_LOG_STR("address", text),
+			BP_LOG_NUM("prefix_len", a->length)),
+		"kernel interface: address not set: %s%s", strerror(-error),
+		address_hint(error, ip4));
 }
 
 static bool has_address(
@@ -204,8 +207,8 @@ void bp_interfaces_set_up(
 	if (mtu != 0 || !(present->flags & BP_IF_UP)) {
 		error = set_link(s, present->ifindex, mtu, !(present->flags & BP_IF_UP));
 		if (error != 0)
-			bp_log(BP_LOG_WARNING, "kernel interface %s can't be set up: %s%s", name,
-				strerror(-error),
+			bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("interface", name)),
+				"kernel interface cannot be set up: %s%s", strerror(-error),
 				error == -EPERM ? "; run as root or with CAP_NET_ADMIN" : "");
 	}
 	for (uint32_t k = 0; k < f->n_addresses; k++)

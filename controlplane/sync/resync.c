@@ -62,8 +62,7 @@ void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
 		after_ns(s->later, SOON_NS);
 		return;
 	}
-	bp_log_limited(&s->log_resync, BP_LOG_INFO, "sync: the kernel's tables are read again: %s",
-		s->why);
+	bp_log_limited(&s->log_resync, BP_LOG_INFO, NULL, "netlink: resynchronising: %s", s->why);
 	bp_sync_load(s);
 }
 
@@ -85,9 +84,9 @@ void bp_sync_load(struct bp_sync *s)
 static void dump_failed(struct bp_sync *s, int error)
 {
 	bp_log_limited(&s->log_memory, BP_LOG_WARNING,
-		"sync: the kernel's %s can't be read: %s; the tables stay as they are, and it is "
-		"tried again",
-		bp_netlink_dump_name[s->load.what], strerror(-error));
+		BP_LOG_FIELDS(BP_LOG_STR("table", bp_netlink_dump_name[s->load.what])),
+		"netlink: dump failed: %s; the forwarding tables stay unchanged, retrying",
+		strerror(-error));
 	bp_mirror_free(s->next);
 	s->next = NULL;
 	s->phase = s->mirror != NULL ? SYNC_GIVING : SYNC_DRAINING;
@@ -223,16 +222,16 @@ static void log_load(struct bp_sync *s, uint32_t swept)
 	const uint64_t ms = (s->ended_ns - s->begun_ns) / 1000000u;
 
 	if (s->loads == 1)
-		bp_log(BP_LOG_INFO,
-			"sync: the kernel's tables are mirrored: %" PRIu32 " prefixes, %" PRIu32
-			" neighbours, %" PRIu32 " next-hop objects in %" PRIu64 " ms, %" PRIu32
-			" old entries swept",
-			s->mirror->prefixes.n, s->mirror->neighbours.n, s->mirror->objects.n, ms,
-			swept);
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_NUM("prefixes", s->mirror->prefixes.n),
+				BP_LOG_NUM("neighbors", s->mirror->neighbours.n),
+				BP_LOG_NUM("nexthops", s->mirror->objects.n),
+				BP_LOG_NUM("duration_ms", ms), BP_LOG_NUM("removed", swept)),
+			"netlink: forwarding tables synchronised");
 	else if (swept > 0)
 		bp_log_limited(&s->log_resync, BP_LOG_INFO,
-			"sync: mirrored anew in %" PRIu64 " ms, %" PRIu32 " old entries swept", ms,
-			swept);
+			BP_LOG_FIELDS(BP_LOG_NUM("duration_ms", ms), BP_LOG_NUM("removed", swept)),
+			"netlink: forwarding tables resynchronised");
 }
 
 static void given(struct bp_sync *s)

@@ -139,13 +139,12 @@ static void say_limits(struct bp_sync *s)
 		if (control != NULL)
 			list_refused(control, what, sizeof(what));
 		bp_log(BP_LOG_WARNING,
-			"sync: the forwarding tables have no room for %s; what found none is "
-			"forwarded by the kernel: raise these settings (biplane show interfaces "
-			"tells the limits)",
+			"forwarding tables full: %s; the kernel forwards the rest: raise these "
+			"settings (`biplane show interfaces` has the limits)",
 			what);
 		s->full = true;
 	} else if (s->full && control != NULL && !any_refused(control)) {
-		bp_log(BP_LOG_INFO, "sync: the forwarding tables have room for everything again");
+		bp_log(BP_LOG_INFO, "forwarding tables: all entries are installed again");
 		s->full = false;
 	}
 	s->mirror->full = 0;
@@ -165,16 +164,14 @@ void bp_sync_after(struct bp_sync *s)
 		say_limits(s);
 	if (s->mirror->refused != 0) {
 		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
-			"sync: %" PRIu64 " changes were refused by the forwarding tables as "
-			"invalid; please report this",
-			s->mirror->refused);
+			BP_LOG_FIELDS(BP_LOG_NUM("count", s->mirror->refused)),
+			"forwarding tables rejected changes as invalid; please report this");
 		s->mirror->refused = 0;
 	}
 	if (s->mirror->no_memory) {
 		s->mirror->no_memory = false;
-		bp_log_limited(&s->log_memory, BP_LOG_ERROR,
-			"sync: not enough memory for the kernel's tables; they are not mirrored "
-			"completely");
+		bp_log_limited(&s->log_memory, BP_LOG_ERROR, NULL,
+			"netlink: not enough memory to mirror the kernel's tables completely");
 		bp_sync_resync_soon(s, "there was not enough memory");
 	}
 	if (s->mirror->doubt != NULL) {
@@ -198,9 +195,8 @@ static void lost(struct bp_sync *s)
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_overruns, 1, memory_order_relaxed);
 	if (s->phase == SYNC_HOLDING || s->phase == SYNC_DRAINING)
 		return;
-	bp_log_limited(&s->log_overrun, BP_LOG_WARNING,
-		"sync: the kernel's events came faster than they were taken, and some were lost; "
-		"everything is read again (raise netlink.receive_buffer when this is often)");
+	bp_log_limited(&s->log_overrun, BP_LOG_WARNING, NULL,
+		"netlink: receive buffer overrun, resynchronising; raise netlink.receive_buffer");
 	bp_sync_load(s);
 }
 
@@ -351,10 +347,11 @@ static int open_sockets(struct bp_sync *s, char *err, size_t err_size)
 		return -1;
 	got = bp_netlink_receive_buffer(&s->events, s->config->netlink.receive_buffer);
 	if (got < s->config->netlink.receive_buffer)
-		bp_log(BP_LOG_WARNING,
-			"sync: the kernel gives %" PRIu32 " bytes of receive buffer, not %" PRIu32
-			"; run with CAP_NET_ADMIN, or raise net.core.rmem_max",
-			got, s->config->netlink.receive_buffer);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_NUM("bytes", got),
+				BP_LOG_NUM("expected", s->config->netlink.receive_buffer)),
+			"netlink: the kernel gives a smaller receive buffer; run with "
+			"CAP_NET_ADMIN, or raise net.core.rmem_max");
 	return bp_netlink_subscribe(&s->events, err, err_size);
 }
 

@@ -50,10 +50,12 @@ static void set(
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	n = snprintf(text, sizeof(text), "%d", value);
 	if (fd < 0 || write(fd, text, (size_t)n) != n)
-		bp_log(BP_LOG_WARNING,
-			"%s can't be set to %d (%s): %s; set it by hand (sysctl), or run with "
-			"CAP_NET_ADMIN and a writable /proc/sys",
-			path, value, strerror(errno), why);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(
+				BP_LOG_STR("file", path), BP_LOG_NUM("value", (uint64_t)value)),
+			"sysctl cannot be set (%s): %s; set it by hand, or run with CAP_NET_ADMIN "
+			"and a writable /proc/sys",
+			strerror(errno), why);
 	if (fd >= 0)
 		close(fd);
 }
@@ -89,8 +91,8 @@ static void ip6_whole(void)
 		return;
 	keep_advertisements();
 	bp_log(BP_LOG_INFO,
-		"net.ipv6.conf.all.forwarding is set to 1: this kernel forwards IPv6 only so; "
-		"interfaces that take router advertisements go on doing so (accept_ra 2)");
+		"net.ipv6.conf.all.forwarding set to 1: this kernel forwards IPv6 only so; "
+		"interfaces that accept router advertisements still do (accept_ra 2)");
 	set("ipv6", "all", "forwarding", 1,
 		"the kernel does not forward the first IPv6 packets of new neighbours");
 }

@@ -100,11 +100,9 @@ static void published(void *state, bool ok)
 	const struct transform *t = state;
 
 	if (ok && t->counts.lost != 0)
-		bp_log(BP_LOG_WARNING,
-			"%" PRIu32
-			" matrices that were set while it ran are gone: the file has no such "
-			"entry or receiver any more, or refuses them",
-			t->counts.lost);
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("count", t->counts.lost)),
+			"matrices set at run time were removed: the file no longer has their entry "
+			"or receiver, or refuses them");
 }
 
 static void report(const void *state, json_t *answer)

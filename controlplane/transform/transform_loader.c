@@ -63,8 +63,8 @@ static void refuse(struct connection *c, const struct bp_prefix *source, const c
 
 	inet_ntop(AF_INET, source->bytes, text, sizeof(text));
 	count(&l->shm->transform.head->refused);
-	bp_log_limited(&l->refusals, BP_LOG_WARNING,
-		"matrix loader: the matrix for %s was refused: %s", text, why);
+	bp_log_limited(&l->refusals, BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("source", text)),
+		"matrix loader: matrix rejected: %s", why);
 	evbuffer_add_printf(bufferevent_get_output(c->bev), "error: %s\n", why);
 }
 

@@ -105,8 +105,10 @@ static void follow_carrier(struct bp_follow *f, unsigned i)
 	o->carrier = up;
 	error = bp_kernel_link_set_carrier(f->ifs->of[i]->ifindex, up);
 	if (error != 0)
-		bp_log(BP_LOG_WARNING, "%s: can't tell the kernel that its link is %s: %s",
-			name_of(f, i), up ? "up" : "down", strerror(error));
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("interface", name_of(f, i)),
+				BP_LOG_STR("link", up ? "up" : "down")),
+			"link state cannot be set in the kernel: %s", strerror(error));
 }
 
 static bool set_mac(const struct bp_follow *f, unsigned p, uint64_t mac)
@@ -117,13 +119,16 @@ static bool set_mac(const struct bp_follow *f, unsigned p, uint64_t mac)
 	for (unsigned i = 0; i < sizeof(a.addr_bytes); i++)
 		a.addr_bytes[i] = (uint8_t)(mac >> 8 * i);
 	rc = rte_eth_dev_default_mac_addr_set((uint16_t)p, &a);
-	if (rc != 0)
-		bp_log(BP_LOG_WARNING,
-			"port %s does not take the MAC "
-			"%02x:%02x:%02x:%02x:%02x:%02x of its kernel interface: %s; frames to it "
-			"come in only while the port is promiscuous",
-			name_of(f, p), a.addr_bytes[0], a.addr_bytes[1], a.addr_bytes[2],
-			a.addr_bytes[3], a.addr_bytes[4], a.addr_bytes[5], rte_strerror(-rc));
+	if (rc != 0) {
+		char text[RTE_ETHER_ADDR_FMT_SIZE];
+
+		rte_ether_format_addr(text, sizeof(text), &a);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name_of(f, p)), BP_LOG_STR("mac", text)),
+			"port does not accept the MAC address of its kernel interface: %s; frames "
+			"to it are received only while the port is promiscuous",
+			rte_strerror(-rc));
+	}
 	return rc == 0;
 }
 
@@ -139,10 +144,10 @@ static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
 		port->mtu = mtu;
 		return true;
 	}
-	bp_log(BP_LOG_WARNING,
-		"port %s does not take the MTU %u of its kernel interface: %s; "
-		"with `mtu: %u` under the port it does from a restart on, if the device can",
-		port->config->name, mtu,
+	bp_log_event(BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_STR("port", port->config->name), BP_LOG_NUM("mtu", mtu)),
+		"port does not accept the MTU of its kernel interface: %s; `mtu: %u` under the "
+		"port sets it at the next restart, if the device supports it",
 		rc == -ENOSPC ? "packet buffers are too small" : rte_strerror(-rc), mtu);
 	return false;
 }

@@ -34,7 +34,7 @@ static struct bp_kernel_if *open_one(
 		k = bp_virtio_open(s, err, err_size);
 		if (k)
 			return k;
-		bp_log(BP_LOG_WARNING, "%s; a tap serves instead", err);
+		bp_log(BP_LOG_WARNING, "%s; using a tap interface", err);
 	}
 	return bp_tap_open(s, err, err_size);
 }

@@ -57,10 +57,9 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 /* Somebody removed it (`ip link del`): it would be readable for ever. */
 static void give_up(struct bp_exception_thread *t, unsigned i)
 {
-	bp_log(BP_LOG_ERROR,
-		"the network interface %s was removed; its frames can't go to "
-		"the kernel until the data plane is restarted",
-		t->interface[i]->name);
+	bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("interface", t->interface[i]->name)),
+		"kernel interface was removed; its frames are not punted until the data plane "
+		"restarts");
 	epoll_ctl(t->epoll, EPOLL_CTL_DEL, t->interface[i]->fd, NULL);
 	atomic_store(&t->serve.x->has[i], false);
 	t->interface[i] = NULL;

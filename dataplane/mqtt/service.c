@@ -39,10 +39,12 @@ static void report_adopted(const struct bp_mqtt_worker *in, unsigned worker)
 	const uint32_t n = bp_mqtt_worker_flows(in);
 
 	if (why != NULL)
-		bp_log(BP_LOG_WARNING, "mqtt: worker %u: connections are not adopted: %s", worker,
-			why);
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("worker", worker)),
+			"mqtt: connections not adopted: %s", why);
 	else if (n != 0)
-		bp_log(BP_LOG_INFO, "mqtt: worker %u: %u connections adopted", worker, n);
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_NUM("worker", worker), BP_LOG_NUM("connections", n)),
+			"mqtt: connections adopted");
 }
 
 static void *create(const struct bp_service_setup *s, char *err, size_t err_size)

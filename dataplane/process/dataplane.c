@@ -439,9 +439,8 @@ static void take_rules(struct dataplane *d)
 	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
 		return;
 	count_main(d, BP_C_RULES_REFUSED, 1);
-	bp_log(BP_LOG_ERROR,
-		"the rules in the segment are damaged and were refused; the rules before them stay "
-		"in force; restart the control plane");
+	bp_log(BP_LOG_ERROR, "rule set in the shared segment is damaged and was rejected; the "
+			     "previous rules stay active; restart the control plane");
 }
 
 /* Until a signal asks to stop. The signals are blocked in all threads and taken here. */

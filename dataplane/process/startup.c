@@ -141,28 +141,26 @@ static void warn_interface(const struct bp_port *p)
 		return;
 	i = bp_interface_ask(iface);
 	if (!i.up)
-		bp_log(BP_LOG_WARNING, "port %s: interface %s is down; `ip link set %s up`", name,
-			iface, iface);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
+			"interface is down; run `ip link set %s up`", iface);
 	if (i.veth)
-		bp_log(BP_LOG_WARNING,
-			"port %s: %s is a veth, and its driver can't tell a partial "
-			"checksum from a "
-			"wrong one: the sender's offloads must be off (`ethtool -K IF tx off` on "
-			"the other "
-			"end)",
-			name, iface);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
+			"veth: the driver cannot tell a partial checksum from a wrong one; disable "
+			"the sender's offloads (`ethtool -K IF tx off` on the other end)");
 	if (i.gro)
-		bp_log(BP_LOG_WARNING,
-			"port %s: %s merges received frames; they leave as they were sent "
-			"only "
-			"with `ethtool -K %s gro off lro off`",
-			name, iface, iface);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
+			"the interface merges received frames (GRO/LRO); disable it: `ethtool -K "
+			"%s gro off lro off`",
+			iface);
 	if (p->driver->fanout && i.mtu + 14 + 8 + 64 > room)
-		bp_log(BP_LOG_WARNING,
-			"port %s: %s has MTU %u, but buffers of %u bytes cut longer "
-			"frames; "
-			"give the device framesz=16384,blocksz=16384",
-			name, iface, i.mtu, room);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface),
+				BP_LOG_NUM("mtu", i.mtu), BP_LOG_NUM("buffer_size", room)),
+			"buffers are smaller than the MTU and truncate longer frames; give the "
+			"device framesz=16384,blocksz=16384");
 }
 
 /* af_packet gives us copies: the kernel goes on to do with the frame what it always does. Where the
@@ -181,12 +179,12 @@ static void warn_twice(const struct bp_startup *s, unsigned port)
 		return;
 	i = bp_interface_ask(iface);
 	if (i.takes_ip4 || i.takes_ip6)
-		bp_log(BP_LOG_WARNING,
-			"port %s: the kernel takes the frames of %s, too, and would "
-			"answer "
-			"and forward them a second time; forbid it: sysctl -w "
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
+			"the kernel receives the frames of this interface too, and would answer "
+			"and forward them a second time; disable it: sysctl -w "
 			"net/ipv4/conf/%s/rp_filter=1 net/ipv6/conf/%s/disable_ipv6=1",
-			name, iface, iface, iface);
+			iface, iface);
 }
 
 /* What a user who relies on the device would want to know. */
@@ -195,17 +193,18 @@ static void warn_offloads(const struct bp_port *p)
 	const struct bp_port_offload *strip = &p->offloads.of[BP_OFFLOAD_VLAN_STRIP];
 
 	if (strip->word == BP_OFFLOAD_AUTO && strip->outcome == BP_OFFLOAD_SOFTWARE)
-		bp_log(BP_LOG_WARNING, "port %s: %s", p->config->name, strip->why);
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("port", p->config->name)),
+			"%s", strip->why);
 	if (p->rss_refused)
-		bp_log(BP_LOG_WARNING,
-			"port %s does not share out frames by RSS as its driver says that "
-			"it can (%s); `offloads: {rss: on}` uses it all the same",
-			p->config->name, p->offloads.of[BP_OFFLOAD_RSS].why);
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("port", p->config->name)),
+			"RSS is off although the driver advertises it (%s); `offloads: {rss: on}` "
+			"enables it",
+			p->offloads.of[BP_OFFLOAD_RSS].why);
 	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_asked)
-		bp_log(BP_LOG_WARNING,
-			"port %s: its MTU would be %u, but a frame must fit one buffer: "
-			"it is %u",
-			p->config->name, p->mtu_asked, p->mtu);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", p->config->name),
+				BP_LOG_NUM("mtu", p->mtu), BP_LOG_NUM("device_mtu", p->mtu_asked)),
+			"MTU reduced: a frame must fit in one buffer");
 }
 
 void bp_startup_warn(const struct bp_startup *s)
@@ -213,11 +212,10 @@ void bp_startup_warn(const struct bp_startup *s)
 	if (s->eal->warning[0])
 		bp_log(BP_LOG_WARNING, "%s", s->eal->warning);
 	if (!bp_segment_huge(s->shm->segment) && s->config->hugepages != BP_HUGEPAGES_NEVER)
-		bp_log(BP_LOG_WARNING, "the segment lies on ordinary pages; for hugepages mount "
+		bp_log(BP_LOG_WARNING, "shared segment is on normal pages; for hugepages mount "
 				       "hugetlbfs and raise vm.nr_hugepages");
 	if (s->eal->cpus.shared)
-		bp_log(BP_LOG_WARNING,
-			"fewer CPUs than threads: some workers share a CPU with others");
+		bp_log(BP_LOG_WARNING, "fewer CPUs than threads: some workers share a CPU");
 	for (unsigned i = 0; i < s->config->n_ports; i++) {
 		int node = rte_eth_dev_socket_id((uint16_t)i);
 
@@ -228,10 +226,12 @@ void bp_startup_warn(const struct bp_startup *s)
 		for (unsigned w = 0; node >= 0 && w < s->plan->n_workers; w++)
 			if (bp_queue_plan_workers(s->plan, i) >> w & 1 &&
 				(int)rte_lcore_to_socket_id(w + 1) != node)
-				bp_log(BP_LOG_WARNING,
-					"port %s is on NUMA node %d, its worker %u on "
-					"node %u",
-					s->config->port[i].name, node, w,
-					rte_lcore_to_socket_id(w + 1));
+				bp_log_event(BP_LOG_WARNING,
+					BP_LOG_FIELDS(BP_LOG_STR("port", s->config->port[i].name),
+						BP_LOG_NUM("port_numa_node", (uint64_t)node),
+						BP_LOG_NUM("worker", w),
+						BP_LOG_NUM("worker_numa_node",
+							rte_lcore_to_socket_id(w + 1))),
+					"port and worker are on different NUMA nodes");
 	}
 }

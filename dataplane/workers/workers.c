@@ -176,7 +176,8 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
 			continue;
-		bp_log(BP_LOG_ERROR, "worker %u can't be started: its thread is busy", i);
+		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_NUM("worker", i)),
+			"worker cannot be started: its thread is busy");
 		/* it hands over nothing: the others must not wait for it */
 		set_running(ws, i, false);
 	}

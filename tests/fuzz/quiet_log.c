@@ -16,9 +16,11 @@ bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
 	return false;
 }
 
-void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level, const char *fmt, ...)
+void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level,
+	const struct bp_log_field *fields, const char *fmt, ...)
 {
 	(void)limit;
 	(void)level;
+	(void)fields;
 	(void)fmt;
 }

@@ -145,5 +145,5 @@ def test_reloads_of_a_bad_file_do_not_fill_the_log(lab, gateway, tmp_path):
     for _ in range(300):
         lab.run("gw", BIPLANE, "reload", "-c", g.identity, check=False)
     assert g.log.stat().st_size - before < 16 << 10
-    assert said(g, "reload refused, nothing changed")
+    assert said(g, "reload rejected, nothing changed")
     assert g.show("planes")["reloads"]["refused"] >= 40

@@ -101,8 +101,10 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	if (pid < 0) {
 		uint64_t wait = bp_backoff_next(&p->backoff, 0, false);
 
-		bp_log(BP_LOG_ERROR, "no process for the %s: %s; trying again in %u ms", p->name,
-			strerror(errno), (unsigned)(wait / 1000000));
+		bp_log_event(BP_LOG_ERROR,
+			BP_LOG_FIELDS(BP_LOG_STR("plane", p->name),
+				BP_LOG_NUM("retry_ms", wait / 1000000)),
+			"process cannot be started: %s; retrying", strerror(errno));
 		plan_restart(s, p, wait);
 		return;
 	}
@@ -113,8 +115,9 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	bp_heartbeat_start(&p->heartbeat);
 	if (p->starts++)
 		p->restarts++;
-	bp_log(BP_LOG_INFO, "%s %s: pid %ld", p->name, p->starts > 1 ? "restarted" : "started",
-		(long)pid);
+	bp_log_event(BP_LOG_INFO,
+		BP_LOG_FIELDS(BP_LOG_NUM("pid", (uint64_t)pid), BP_LOG_NUM("starts", p->starts)),
+		"%s %s", p->name, p->starts > 1 ? "restarted" : "started");
 	tell(s);
 }
 
@@ -155,7 +158,7 @@ static void ended_while_stopping(
 		bp_log(BP_LOG_INFO, "%s ended", p->name);
 		return;
 	}
-	bp_log(BP_LOG_ERROR, "%s %s while it was to end", p->name, how);
+	bp_log(BP_LOG_ERROR, "%s %s while stopping", p->name, how);
 	if (s->status == 0)
 		s->status = BP_EX_SOFTWARE;
 }
@@ -166,9 +169,9 @@ static void ended_unasked(
 	uint64_t lived = s->now_ns - p->started_ns;
 
 	if (p->starts == 1 && WIFEXITED(wstatus) && hopeless(WEXITSTATUS(wstatus))) {
-		bp_log(BP_LOG_ERROR,
-			"the %s can't start (status %d, its reason stands above): ending", p->name,
-			WEXITSTATUS(wstatus));
+		bp_log_event(BP_LOG_ERROR,
+			BP_LOG_FIELDS(BP_LOG_NUM("status", (uint64_t)WEXITSTATUS(wstatus))),
+			"%s cannot start, see its error above: exiting", p->name);
 		begin_stop(s, WEXITSTATUS(wstatus));
 		return;
 	}
@@ -178,8 +181,11 @@ static void ended_unasked(
 
 	uint64_t wait = bp_backoff_next(&p->backoff, lived, WIFSIGNALED(wstatus));
 
-	bp_log(BP_LOG_ERROR, "%s (pid %ld) %s after %.1f s; starting it again in %u ms", p->name,
-		(long)p->pid, how, (double)lived / 1e9, (unsigned)(wait / 1000000));
+	bp_log_event(BP_LOG_ERROR,
+		BP_LOG_FIELDS(BP_LOG_NUM("pid", (uint64_t)p->pid),
+			BP_LOG_NUM("uptime_ms", lived / 1000000),
+			BP_LOG_NUM("restart_ms", wait / 1000000)),
+		"%s %s; restarting", p->name, how);
 	plan_restart(s, p, wait);
 }
 
@@ -278,9 +284,10 @@ static void watch(struct bp_supervisor *s)
 			kill(p->pid, SIGKILL);
 			p->kill_at_ns = NEVER;
 		} else if (!p->aborted && bp_heartbeat_missed(&p->heartbeat, s->now_ns)) {
-			bp_log(BP_LOG_ERROR,
-				"%s (pid %ld) hangs: no heartbeat for %.1f s; killing it", p->name,
-				(long)p->pid, (double)p->heartbeat.limit_ns / 1e9);
+			bp_log_event(BP_LOG_ERROR,
+				BP_LOG_FIELDS(BP_LOG_NUM("pid", (uint64_t)p->pid),
+					BP_LOG_NUM("timeout_ms", p->heartbeat.limit_ns / 1000000)),
+				"%s does not respond: no heartbeat; killing it", p->name);
 			kill(p->pid, SIGABRT);
 			p->aborted = true;
 			p->kill_at_ns = s->now_ns + BP_SUP_ABORT_NS;
@@ -318,8 +325,9 @@ static void advance_stop(struct bp_supervisor *s)
 		p->kill_at_ns = s->now_ns + s->stop_timeout_ns;
 		kill(p->pid, SIGTERM);
 	} else if (s->now_ns >= p->kill_at_ns) {
-		bp_log(BP_LOG_WARNING, "the %s has not ended within %u ms: killing it", p->name,
-			(unsigned)(s->stop_timeout_ns / 1000000));
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_NUM("timeout_ms", s->stop_timeout_ns / 1000000)),
+			"%s did not stop in time; killing it", p->name);
 		kill(p->pid, SIGKILL);
 		p->kill_at_ns = NEVER;
 	}
@@ -393,13 +401,13 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	sigaddset(&ours, SIGHUP);
 	sigaddset(&ours, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &ours, &before)) {
-		bp_log(BP_LOG_ERROR, "signals can't be blocked: %s", strerror(errno));
+		bp_log(BP_LOG_ERROR, "signals cannot be blocked: %s", strerror(errno));
 		return BP_EX_OSERR;
 	}
 
 	int fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (fd < 0) {
-		bp_log(BP_LOG_ERROR, "signals can't be watched: %s", strerror(errno));
+		bp_log(BP_LOG_ERROR, "signalfd: %s", strerror(errno));
 		sigprocmask(SIG_SETMASK, &before, NULL);
 		return BP_EX_OSERR;
 	}
@@ -410,7 +418,8 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->heartbeats.fd = -1;
 	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
 		bp_log(BP_LOG_WARNING,
-			"no socket for heartbeats: %s; a plane that hangs is not noticed",
+			"no socket for heartbeats: %s; a plane that does not respond is not "
+			"detected",
 			strerror(errno));
 	for (unsigned i = 0; i < s->n; i++) {
 		s->planes[i].heartbeat = (struct bp_heartbeat){

@@ -90,9 +90,9 @@ static void say_foreign(struct call *c, const char *why)
 
 	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	bp_log_limited(&c->http->log, BP_LOG_WARNING,
-		"%s does not answer as a oneM2M CSE: %s (HTTP status %ld); expected one at "
-		"health_devices.cse.http",
-		c->http->authority, why, status);
+		BP_LOG_FIELDS(BP_LOG_STR("cse", c->http->authority),
+			BP_LOG_NUM("http_status", (uint64_t)(status < 0 ? 0 : status))),
+		"health_devices.cse.http: the server does not answer as a oneM2M CSE: %s", why);
 }
 
 /* It can't be asked now, or went away while it was. */

@@ -74,13 +74,15 @@ static void refuse(
 	struct chain *c, const char *what, const struct bp_m2m_reply *r, const char *hint)
 {
 	struct bp_provision *p = c->p;
-	char path[BP_PROVISION_PATH_MAX];
+	char path[BP_PROVISION_PATH_MAX], code[8];
 
 	if (!bp_chain_render(c, c->object < c->target.n_objects ? c->object : 0, path))
 		snprintf(path, sizeof(path), "%s", p->settings.path);
+	snprintf(code, sizeof(code), "%u.%02u", r->code >> 5, r->code & 31u);
 	bp_log_limited(&p->log, BP_LOG_WARNING,
-		"the CSE does not take %s of '%s' (%u.%02u, response status %u)%s; trying again",
-		what, path, r->code >> 5, r->code & 31u, r->rsc, hint);
+		BP_LOG_FIELDS(BP_LOG_STR("path", path), BP_LOG_STR("coap_code", code),
+			BP_LOG_NUM("response_status", r->rsc)),
+		"CSE rejected %s%s; retrying", what, hint);
 	p->counts.refused++;
 	if (c->step <= POLICY_STEP) {
 		pause_for(c, GATEWAY, growing(p, &p->base_ns));
@@ -253,7 +255,7 @@ static void away(struct chain *c)
 
 	if (p->counts.away_since_ns == 0) {
 		p->counts.away_since_ns = bp_mono_ns();
-		bp_log(BP_LOG_WARNING, "the CSE does not answer, or is busy; asking again");
+		bp_log(BP_LOG_WARNING, "CSE does not answer, or is busy; retrying");
 	}
 	/* The first to learn of it asks again; the others wait for its answer. */
 	if (p->probe == NULL || p->probe == c) {
@@ -291,10 +293,8 @@ static void stumbles(struct chain *c)
 
 	if (!bp_chain_render(c, 0, path))
 		snprintf(path, sizeof(path), "%s", p->settings.path);
-	bp_log_limited(&p->log, BP_LOG_WARNING,
-		"the CSE has no answer to what it is asked for '%s'; trying again, and others go "
-		"on",
-		path);
+	bp_log_limited(&p->log, BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("path", path)),
+		"CSE does not answer for this path; retrying later, other paths continue");
 	put_aside(c);
 	go_on(c);
 }
@@ -325,7 +325,7 @@ static void back(struct bp_provision *p)
 {
 	if (p->counts.away_since_ns == 0)
 		return;
-	bp_log(BP_LOG_INFO, "the CSE answers again");
+	bp_log(BP_LOG_INFO, "CSE answers again");
 	p->counts.away_since_ns = 0;
 	p->away_ns = 0;
 	p->probe = NULL;

@@ -199,19 +199,20 @@ static void say_how_it_went(const struct bp_phd_keep *k)
 	const uint64_t *rows = k->counts.rows;
 
 	if (rows[BP_PHD_RESTORED] != 0)
-		bp_log(BP_LOG_INFO, "health devices: %llu sessions go on as the store had them",
-			(unsigned long long)rows[BP_PHD_RESTORED]);
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_NUM("sessions", rows[BP_PHD_RESTORED])),
+			"health devices: sessions restored from the store");
 	if (rows[BP_PHD_RESTORE_UNKNOWN] + rows[BP_PHD_RESTORE_NOT_ALLOWED] +
 			rows[BP_PHD_RESTORE_FULL] !=
 		0)
-		bp_log(BP_LOG_WARNING,
-			"health devices: sessions of the store that can't go on: %llu whose "
-			"configuration is not known, %llu not on the allow-list, %llu beyond "
-			"health_devices.max_sessions or max_configurations; these devices have to "
-			"associate again",
-			(unsigned long long)rows[BP_PHD_RESTORE_UNKNOWN],
-			(unsigned long long)rows[BP_PHD_RESTORE_NOT_ALLOWED],
-			(unsigned long long)rows[BP_PHD_RESTORE_FULL]);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(
+				BP_LOG_NUM("unknown_configuration", rows[BP_PHD_RESTORE_UNKNOWN]),
+				BP_LOG_NUM("not_allowed", rows[BP_PHD_RESTORE_NOT_ALLOWED]),
+				BP_LOG_NUM("beyond_limits", rows[BP_PHD_RESTORE_FULL])),
+			"health devices: sessions of the store not restored: these devices must "
+			"associate again (see health_devices.max_sessions, max_configurations and "
+			"the allow-list)");
 }
 
 static void set_loading(struct bp_phd_keep *k, uint32_t loading)

@@ -368,10 +368,8 @@ static void finish(struct bp_phd_store *s)
 	drop_unused(s);
 	bp_phd_touched_clear(&s->touched);
 	if (s->counts.skipped != 0)
-		bp_log(BP_LOG_WARNING,
-			"store of health devices: %llu rows were skipped: unreadable, or beyond "
-			"the bounds",
-			(unsigned long long)s->counts.skipped);
+		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("rows", s->counts.skipped)),
+			"store of health devices: rows skipped: unreadable, or beyond the limits");
 	s->told = true;
 	if (s->lacks)
 		bp_phd_store_lacks(s, s->wipe);
@@ -417,7 +415,7 @@ static void on_news(int fd, short what, void *arg)
 	}
 	if (s->said && !n.failed) {
 		s->said = false;
-		bp_log(BP_LOG_INFO, "store of health devices: written again");
+		bp_log(BP_LOG_INFO, "store of health devices: writing resumed");
 	}
 	if (n.fresh)
 		bp_phd_store_lacks(s, false);

@@ -17,9 +17,10 @@ void bp_phd_store_say(struct bp_phd_store *s, const char *what)
 		return;
 	s->said_ns = now;
 	s->said = true;
-	bp_log(BP_LOG_WARNING,
-		"%s (sessions go on; attempts that failed so far: %llu, rows lost: %llu)", what,
-		(unsigned long long)s->counts.failures, (unsigned long long)s->counts.lost);
+	bp_log_event(BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_NUM("failed_attempts", s->counts.failures),
+			BP_LOG_NUM("rows_lost", s->counts.lost)),
+		"%s; sessions continue", what);
 }
 
 /* ---- rows to the file ---- */

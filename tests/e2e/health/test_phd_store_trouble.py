@@ -164,5 +164,5 @@ def test_removed(serve, tmp_path):
     path.parent.rmdir()
     s.said("was removed or replaced while it was in use")
     s.written(rows + 2 * s.count)
-    s.said("written again")
+    s.said("writing resumed")
     s.known_after_restart()

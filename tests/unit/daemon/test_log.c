@@ -112,7 +112,7 @@ static void priorities_precede_lines_of_the_journal(void **state)
 static void log_control_characters(void)
 {
 	bp_log(BP_LOG_INFO, "topic a\n<3>error plane: b\r\x1b[2J\x7f µs");
-	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS({"peer", "a\nb\x1b"}), "c");
+	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("peer", "a\nb\x1b")), "c");
 }
 
 /* A peer's text makes no line of its own and no terminal sequence. */
@@ -126,11 +126,10 @@ static void an_event_is_one_line(void **state)
 
 static void log_fields(void)
 {
-	char number[BP_LOG_NUMBER_TEXT];
-
 	bp_log_event(BP_LOG_WARNING,
-		BP_LOG_FIELDS({"port", "cloud"}, {"count", bp_log_number(12, number)},
-			{"topic", "plant/a b"}, {"client", ""}, {"rule", "a\"b\\"}),
+		BP_LOG_FIELDS(BP_LOG_STR("port", "cloud"), BP_LOG_NUM("count", 12),
+			BP_LOG_STR("topic", "plant/a b"), BP_LOG_STR("client", ""),
+			BP_LOG_STR("rule", "a\"b\\")),
 		"link down");
 }
 
@@ -156,7 +155,7 @@ static void an_event_is_a_json_object(void **state)
 	hide_times();
 	assert_string_equal(written,
 		"{\"timestamp\": \"T\", \"level\": \"warning\", \"component\": \"plane\", "
-		"\"message\": \"link down\", \"port\": \"cloud\", \"count\": \"12\", "
+		"\"message\": \"link down\", \"port\": \"cloud\", \"count\": 12, "
 		"\"topic\": \"plant/a b\", \"client\": \"\", \"rule\": \"a\\\"b\\\\\"}\n");
 }
 
@@ -210,7 +209,8 @@ static void log_long_text(void)
 	memset(text, 'x', 99999);
 	text[99999] = '\0';
 	bp_log(BP_LOG_INFO, "%s", text);
-	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS({"peer", text}, {"port", text}), "y");
+	bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("peer", text), BP_LOG_STR("port", text)),
+		"y");
 	free(text);
 }
 
@@ -231,8 +231,10 @@ static void log_what_fills_a_line(void)
 	quotes[sizeof(quotes) - 1] = '\0';
 	bp_log_set(BP_LOG_INFO, BP_LOG_JSON);
 	bp_log_event(BP_LOG_INFO,
-		BP_LOG_FIELDS({"a", quotes}, {"b", quotes}, {"c", quotes}, {"d", quotes},
-			{"e", quotes}, {"f", quotes}, {"g", quotes}, {"last", quotes}),
+		BP_LOG_FIELDS(BP_LOG_STR("a", quotes), BP_LOG_STR("b", quotes),
+			BP_LOG_STR("c", quotes), BP_LOG_STR("d", quotes), BP_LOG_STR("e", quotes),
+			BP_LOG_STR("f", quotes), BP_LOG_STR("g", quotes),
+			BP_LOG_STR("last", quotes)),
 		"%s", quotes);
 }
 
@@ -286,16 +288,18 @@ static void log_often(void)
 	struct bp_log_limit limit = {0};
 
 	for (unsigned i = 0; i < 5; i++)
-		bp_log_limited(&limit, BP_LOG_INFO, "again");
+		bp_log_limited(
+			&limit, BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("port", "cloud")), "again");
 	limit.last_ns = 1; /* long ago */
-	bp_log_limited(&limit, BP_LOG_INFO, "again");
+	bp_log_limited(&limit, BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("port", "cloud")), "again");
 }
 
 static void repetitions_are_counted(void **state)
 {
 	(void)state;
 	write_as(log_often, JOURNAL);
-	assert_string_equal(written, "<6>info plane: again\n<6>info plane: again suppressed=4\n");
+	assert_string_equal(written,
+		"<6>info plane: again port=cloud\n<6>info plane: again port=cloud suppressed=4\n");
 }
 
 int main(void)

@@ -262,7 +262,7 @@ static void kills_what_does_not_end(void **state)
 	kill(f->pid, SIGTERM);
 	assert_int_equal(end(f), BP_EX_SOFTWARE);
 	assert_true(gone(number_in(f->dir, "a.pid")) && gone(number_in(f->dir, "b.pid")));
-	assert_true(log_has(f, "has not ended within 100 ms"));
+	assert_true(log_has(f, "did not stop in time; killing it timeout_ms=100"));
 }
 
 static void a_second_signal_kills_at_once(void **state)
@@ -459,8 +459,8 @@ static void a_plane_that_hangs_is_killed_and_restarted(void **state)
 	WAIT_FOR(number_in(f->dir, "a.beats") > 5);
 	beating = number_in(f->dir, "a.pid");
 	WAIT_FOR(number_in(f->dir, "b.restarts") >= 2);
-	assert_true(log_has(f, "plane b (pid "));
-	assert_true(log_has(f, "hangs: no heartbeat for 1.5 s; killing it"));
+	assert_true(log_has(f, "plane b "));
+	assert_true(log_has(f, "does not respond: no heartbeat; killing it pid="));
 	assert_true(log_has(f, "signal 6"));
 	assert_int_equal(number_in(f->dir, "a.pid"), beating);
 	assert_int_equal(number_in(f->dir, "a.restarts"), 0);
@@ -508,7 +508,7 @@ static void a_suspended_supervisor_kills_nobody(void **state)
 	kill((pid_t)plane, SIGCONT);
 	WAIT_FOR(number_in(f->dir, "a.beats") > beats + 200);
 	assert_int_equal(number_in(f->dir, "a.pid"), plane);
-	assert_false(log_has(f, "hangs"));
+	assert_false(log_has(f, "does not respond"));
 	kill(f->pid, SIGTERM);
 	assert_int_equal(end(f), 0);
 }

@@ -137,20 +137,20 @@ static const char *log_text(const struct fixture *f)
 	return text;
 }
 
-/* The link's first line in the log, which must be one sentence with these words. */
+/* The first warning of the link in the log: one line with these words and the broker's address. */
 static void says(struct fixture *f, const char *words)
 {
-	char line[1024], start[96];
+	/* The broker writes to stderr too. */
+	static const char start[] = "warning controlplane: edge broker: ";
+	char line[1024], end[64];
 	const char *at;
 
-	/* The broker has some words to say on stderr too. */
-	snprintf(start, sizeof(start),
-		"warning controlplane: edge broker 127.0.0.1 port %u: ", f->settings.port);
+	snprintf(end, sizeof(end), " broker=127.0.0.1 tcp_port=%u", f->settings.port);
 	RUN_UNTIL(f, (at = strstr(log_text(f), start)) != NULL && strchr(at, '\n') != NULL);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 	print_message("%s\n", line);
 	/* Not by fail_msg(): that would write into the log. */
-	if (strstr(line, words) == NULL) {
+	if (strstr(line, words) == NULL || strstr(line, end) == NULL) {
 		print_message("says nothing of '%s'\n", words);
 		fail();
 	}
@@ -163,7 +163,7 @@ static void the_right_authority(void **state)
 
 	connect_to(f, "broker", "");
 	RUN_UNTIL(f, f->up);
-	assert_non_null(strstr(log_text(f), "connected to the edge broker"));
+	assert_non_null(strstr(log_text(f), "edge broker connected broker="));
 	assert_null(strstr(log_text(f), "warning controlplane:"));
 }
 
@@ -229,7 +229,7 @@ static void no_broker_there(void **state)
 
 	f->settings.port = test_free_port();
 	bp_edge_link_configure(f->link, &f->settings);
-	says(f, "cannot connect: Connection refused; trying again");
+	says(f, "cannot connect: Connection refused; retrying");
 }
 
 int main(void)

@@ -223,7 +223,7 @@ static void configuration_unknown(void **state)
 	keep_load(k);
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 20);
 	assert_int_equal(rows(k)[BP_PHD_RESTORE_UNKNOWN], 10);
-	assert_int_equal(rig_said(*state, "10 whose configuration is not known"), 1);
+	assert_int_equal(rig_said(*state, "unknown_configuration=10"), 1);
 	keep_declare(k, 2, OWN_CONFIG, 100); /* it can come back */
 	keep_stop(k);
 	keep_check_rows(k);
@@ -294,8 +294,7 @@ static void no_room(void **state)
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 32);
 	assert_int_equal(rows(k)[BP_PHD_RESTORE_FULL], 18);
 	assert_int_equal(k->x.t->control->sessions, 32);
-	assert_int_equal(
-		rig_said(*state, "18 beyond health_devices.max_sessions or max_configurations"), 1);
+	assert_int_equal(rig_said(*state, "beyond_limits=18"), 1);
 	keep_stop(k);
 	keep_check_rows(k);
 	keep_rig_free(k);

@@ -381,7 +381,7 @@ static void full_disk(void **state)
 	assert_int_equal(rig_known(r, 1, 0x4000, NULL), 9);
 	assert_false(bp_phd_store_flush(r->store));
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
-	assert_int_equal(rig_said(r, "full (sessions go on;"), 1); /* once a minute */
+	assert_int_equal(rig_said(r, "full; sessions continue"), 1); /* once a minute */
 	assert_int_equal(rig_counts(r).lost, 0);
 	assert_int_equal(mount("none", dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
 	while (!bp_phd_store_flush(r->store))
