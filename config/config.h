@@ -220,4 +220,7 @@ void bp_config_dump(const struct bp_config *c, FILE *out);
 /* The settings section of biplane.yaml(5) in roff (man) form, from the schema. */
 void bp_config_man(FILE *out);
 
+/* The same settings in Markdown: a heading and a table for each section. */
+void bp_config_markdown(FILE *out);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,11 @@
  *
  *     @settings@
  *     @example FILE@      FILE is relative to the template's folder
+ *
+ * With --markdown, writes PAGE with the settings in Markdown between its two markers.
  */
+#define BEGIN "<!-- settings: begin -->\n"
+#define END "<!-- settings: end -->\n"
 
 static int copy_example(const char *folder, const char *name)
 {
@@ -57,6 +62,33 @@ static int expand(FILE *template, const char *folder)
 	return ret;
 }
 
+static int replace_settings(const char *name)
+{
+	char line[4096];
+	bool copies = true, found = false;
+	FILE *f = fopen(name, "r");
+
+	if (f == NULL) {
+		fprintf(stderr, "%s: can't be opened: %s\n", name, strerror(errno));
+		return 1;
+	}
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (strcmp(line, END) == 0)
+			copies = true;
+		if (copies)
+			fputs(line, stdout);
+		if (strcmp(line, BEGIN) == 0) {
+			copies = false;
+			found = true;
+			bp_config_markdown(stdout);
+		}
+	}
+	fclose(f);
+	if (!found || !copies)
+		fprintf(stderr, "%s: expected the markers %s and %s", name, BEGIN, END);
+	return found && copies && fflush(stdout) == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	char folder[1024];
@@ -64,8 +96,11 @@ int main(int argc, char **argv)
 	FILE *f;
 	int ret;
 
+	if (argc == 3 && strcmp(argv[1], "--markdown") == 0)
+		return replace_settings(argv[2]);
 	if (argc != 2 || strlen(argv[1]) >= sizeof(folder)) {
-		fprintf(stderr, "usage: genman TEMPLATE > PAGE\n");
+		fprintf(stderr, "usage: genman TEMPLATE > MANUAL\n"
+				"       genman --markdown PAGE > NEW-PAGE\n");
 		return 2;
 	}
 	f = fopen(argv[1], "r");

@@ -78,9 +78,7 @@ static void write_heading(const struct bp_setting *s, FILE *out)
 		write_facts(s, out);
 }
 
-/* Sections down to the second level, and what stands at the top after the first section. One in an
- * element of a list has settings of the element behind it, and so no heading. */
-static bool begins_heading(const struct bp_setting *s, bool after_section)
+bool bp_setting_has_heading(const struct bp_setting *s, bool after_section)
 {
 	const char *dot = strchr(s->path, '.');
 
@@ -96,7 +94,7 @@ void bp_config_man(FILE *out)
 
 	fputs(".SS General\n", out);
 	while ((s = bp_schema_next(s)) != NULL) {
-		if (begins_heading(s, after_section)) {
+		if (bp_setting_has_heading(s, after_section)) {
 			write_heading(s, out);
 			after_section = true;
 		} else {

@@ -125,6 +125,11 @@ struct bp_schema_part {
  * order in which they are read. */
 const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 
+/* Whether the documentation gives the row a heading: a section down to the second level, and each
+ * row at the top after the first section. A section in a list's element has none, as settings of
+ * the element follow. */
+bool bp_setting_has_heading(const struct bp_setting *s, bool after_section);
+
 #define BP_UNFOLDED 128
 #define BP_CHILDREN_MAX 32 /* settings in one section */
 
