@@ -84,18 +84,16 @@ int main(void)
 	     "change it "
 	     "there. -->\n"
 	     "# Counters\n\n"
-	     "`biplane show counters` and `biplane replay --json` name these. Every frame that "
-	     "enters is\n"
-	     "forwarded, given to the kernel, for biplane itself, or dropped for one named reason, "
-	     "so that at rest\n\n"
-	     "    sum of rx over all ports + made = sum of tx over all ports + drop + kernel + "
-	     "consumed\n\n"
-	     "where `made`, `drop`, `kernel` and `consumed` are the sums of those groups. `biplane "
-	     "show drops`\n"
-	     "prints both sides. The other groups tell what was seen and why; what becomes of a "
-	     "frame that "
-	     "they count is\n"
-	     "counted beside them.");
+	     "The counters of `biplane show counters` and `biplane replay --json`. Every frame "
+	     "that "
+	     "enters is forwarded, punted to the kernel, terminated in biplane or dropped for one "
+	     "reason, so that at rest\n\n"
+	     "    sum of rx over all ports + originated = sum of tx over all ports + drop + punted "
+	     "+ "
+	     "terminated\n\n"
+	     "where `originated`, `drop`, `punted` and `terminated` are the sums of these groups. "
+	     "`biplane show drops` prints both sides. The other groups are not part of this "
+	     "balance.");
 	for (unsigned g = 0; g < BP_CG_COUNT; g++)
 		group(g);
 	controlplane();

@@ -143,7 +143,7 @@ static uint64_t control_taken(const struct bench *b)
 static uint64_t control_lost(const struct bench *b)
 {
 	return b->shm.counters[0]
-		.v[b->phd.sessions != 0 ? BP_C_DROP_QUEUE_PHD : BP_C_DROP_QUEUE_LOCAL];
+		.v[b->phd.sessions != 0 ? BP_C_DROP_PUNT_QUEUE_PHD : BP_C_DROP_PUNT_QUEUE_LOCAL];
 }
 
 /* Frames after which a measurement begins: every connection or session was met. */
@@ -323,7 +323,7 @@ static bool report(struct bench *b, struct figure r)
 	} else if (b->phd.sessions != 0) {
 		ok = bench_phd_report(&b->phd, &b->shm, b->control.made);
 	} else if (b->o.routes != 0) {
-		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARD4 : BP_C_FORWARD6];
+		uint64_t forwarded = v[b->o.family == 4 ? BP_C_FORWARDED_IP4 : BP_C_FORWARDED_IP6];
 
 		ok = forwarded == frames(b) - b->control.made &&
 		     atomic_load(&b->shm.port_stats[1].tx_packets) >= forwarded;

@@ -183,7 +183,7 @@ static bool parts_done(const uint64_t made[BENCH_MIX_PARTS], const struct bench_
 		{"labelled", f.frames, made[BENCH_MIX_LCL]},
 		{"missing", f.missing, 0},
 		{"reordered", f.reordered, 0},
-		{"forwarded", v[BP_C_FORWARD4],
+		{"forwarded", v[BP_C_FORWARDED_IP4],
 			made[BENCH_MIX_MQTT] + made[BENCH_MIX_READINGS] + made[BENCH_MIX_LCL] +
 				made[BENCH_MIX_PLAIN] + v[BP_C_AGG_AGGREGATE]},
 		{"to_edge", atomic_load(&shm->port_stats[EDGE].tx_packets),
@@ -240,9 +240,9 @@ bool bench_mix_report(const struct bench_mix *mix, const struct bench_advance *a
 	}
 	printf("], \"received\": %" PRIu64 ", \"made\": %" PRIu64 ", \"sent\": %" PRIu64
 	       ", \"consumed\": %" PRIu64 ", \"kernel\": %" PRIu64 ", \"dropped\": %" PRIu64,
-		t.rx, t.made, t.tx, t.consumed, t.kernel, t.drops);
+		t.rx, t.originated, t.tx, t.terminated, t.punted, t.drops);
 	print_drops(shm->counters[0].v);
-	ok = bp_totals_exact(&t) && t.drops == 0 && t.kernel == 0;
+	ok = bp_totals_exact(&t) && t.drops == 0 && t.punted == 0;
 	ok = says("reports_made", phd->input.made, made[BENCH_MIX_PHD]) && ok;
 	ok = input_exact(mix, t.rx, all) && ok;
 	return parts_done(made, advance, shm) && ok;

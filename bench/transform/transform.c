@@ -155,7 +155,7 @@ bool bench_transform_report(
 		const bp_counter_group_t g = bp_counter_info[i].group;
 
 		if (v[i] == 0 || i == BP_C_TRANSFORM_READING ||
-			(g != BP_CG_DROP && g != BP_CG_MADE && g != BP_CG_TRANSFORM))
+			(g != BP_CG_DROP && g != BP_CG_ORIGINATED && g != BP_CG_TRANSFORM))
 			continue;
 		printf(", \"%s\": %" PRIu64, bp_counter_info[i].name, v[i]);
 		ok = false;

@@ -5,10 +5,10 @@
 #include "dataplane/workers/worker.h"
 
 static const bp_counter_t kernel_counter[BP_EX_CLASSES] = {
-	[BP_EX_ROUTING] = BP_C_KERNEL_ROUTING,
-	[BP_EX_PHD] = BP_C_KERNEL_PHD,
-	[BP_EX_LOCAL] = BP_C_KERNEL_LOCAL,
-	[BP_EX_OTHER] = BP_C_KERNEL_OTHER,
+	[BP_EX_ROUTING] = BP_C_PUNTED_ROUTING,
+	[BP_EX_PHD] = BP_C_PUNTED_PHD,
+	[BP_EX_LOCAL] = BP_C_PUNTED_LOCAL,
+	[BP_EX_OTHER] = BP_C_PUNTED_OTHER,
 };
 
 void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
@@ -33,13 +33,13 @@ static void deliver(
 	unsigned taken;
 
 	if (!k) {
-		v[BP_C_DROP_NO_KERNEL] += n;
+		v[BP_C_DROP_NO_HOST_INTERFACE] += n;
 		rte_pktmbuf_free_bulk(m, n);
 		return;
 	}
 	taken = k->ops->write(k, m, n);
 	v[kernel_counter[class]] += taken;
-	v[BP_C_DROP_KERNEL_TX] += n - taken;
+	v[BP_C_DROP_HOST_TX_FULL] += n - taken;
 }
 
 static unsigned serve_queue(struct bp_serve *s, unsigned class, unsigned interface, unsigned most)
@@ -119,7 +119,7 @@ unsigned bp_serve_from_kernel(struct bp_serve *s, unsigned interface)
 	put = rte_ring_sp_enqueue_burst(to, (void *const *)m, n, NULL);
 	if (put < n)
 		rte_pktmbuf_free_bulk(&m[put], n - put);
-	lose(s, BP_C_DROP_KERNEL_RX, lost + n - put);
+	lose(s, BP_C_DROP_HOST_RX_FULL, lost + n - put);
 	return n + (unsigned)lost;
 }
 
@@ -134,7 +134,7 @@ void bp_serve_finish(struct bp_serve *s)
 	for (unsigned w = 0; w < s->x->n_workers; w++) {
 		while ((n = bp_exception_take(s->x, w, m, BP_SERVE_BATCH)) != 0) {
 			rte_pktmbuf_free_bulk(m, n);
-			lose(s, BP_C_DROP_FLUSHED, n);
+			lose(s, BP_C_DROP_DRAINED_AT_SHUTDOWN, n);
 		}
 	}
 }

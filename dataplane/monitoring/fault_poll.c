@@ -37,7 +37,7 @@ static void read_worker(
 	out->worker[i].runs = w->graph != NULL;
 	out->worker[i].beat_ns = __atomic_load_n(&w->mono_ns, __ATOMIC_RELAXED);
 	out->worker[i].overruns =
-		__atomic_load_n(&w->counters->v[BP_C_WORKER_OVERRUN], __ATOMIC_RELAXED);
+		__atomic_load_n(&w->counters->v[BP_C_POLL_GAPS], __ATOMIC_RELAXED);
 	out->worker[i].overrun_ns = __atomic_load_n(&w->away.overrun_ns, __ATOMIC_RELAXED);
 	out->worker[i].longest_ns = __atomic_load_n(&w->away.longest_ns, __ATOMIC_RELAXED);
 }

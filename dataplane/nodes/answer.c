@@ -52,7 +52,7 @@ static bool answer_arp(struct bp_worker *w, struct rte_mbuf *m, const uint8_t ma
 	if (!bp_arp_is_request(frame, m->data_len, &target) || !is_ours4(w, target))
 		return false;
 	bp_arp_make_reply(frame, mac);
-	bp_count(w, BP_C_ANSWERED_ARP, 1);
+	bp_count(w, BP_C_ARP_REPLIES, 1);
 	return true;
 }
 
@@ -65,7 +65,7 @@ static bool answer_nd(struct bp_worker *w, struct rte_mbuf *m, const uint8_t mac
 		!set_length(m, BP_ND_ADVERTISEMENT_FRAME))
 		return false;
 	bp_nd_make_advertisement(frame, mac);
-	bp_count(w, BP_C_ANSWERED_ND, 1);
+	bp_count(w, BP_C_ND_ADVERTISEMENTS, 1);
 	return true;
 }
 
@@ -82,7 +82,7 @@ static uint16_t answer_process(
 
 		mac_bytes(mac, w->router.tx_mac[interface]);
 		if (!answer_arp(w, m, mac) && !answer_nd(w, m, mac))
-			edge = bp_drop(m, BP_C_DROP_NO_KERNEL);
+			edge = bp_drop(m, BP_C_DROP_NO_HOST_INTERFACE);
 		else if (edge == BP_EDGE_BRIDGE)
 			m->port = (uint16_t)interface;
 		rte_node_enqueue_x1(graph, node, edge, m);

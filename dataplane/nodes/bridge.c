@@ -61,7 +61,7 @@ static rte_edge_t flood(struct rte_graph *graph, struct rte_node *node, struct b
 		rte_node_enqueue_x1(graph, node, (rte_edge_t)(BP_EDGE_PORT + out), copy);
 	}
 	if (first == BP_NO_PORT)
-		return bp_drop(m, BP_C_DROP_NO_PEER);
+		return bp_drop(m, BP_C_DROP_NO_OUTPUT_PORT);
 	bp_count(w, BP_C_FLOODED, 1);
 	return (rte_edge_t)(BP_EDGE_PORT + first);
 }
@@ -91,7 +91,7 @@ static rte_edge_t bridge_one(
 	if (out == BP_MAC_UNKNOWN)
 		return flood(graph, node, w, m, bridge);
 	if (out == m->port)
-		return bp_drop(m, BP_C_DROP_SAME_PORT);
+		return bp_drop(m, BP_C_DROP_HAIRPIN);
 	return (rte_edge_t)(BP_EDGE_PORT + out);
 }
 

@@ -27,7 +27,7 @@ static void treat(struct bp_worker *w, struct rte_mbuf *m)
 	}
 	switch (bp_partial_checksum_leave(m)) {
 	case BP_PARTIAL_LEFT: /* what reads it on the way still finds that the driver vouches */
-		bp_count(w, BP_C_CHECKSUM_LEFT, 1);
+		bp_count(w, BP_C_CHECKSUM_OFFLOADED, 1);
 		break;
 	case BP_PARTIAL_COMPLETED:
 		completed(w, m);

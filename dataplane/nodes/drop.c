@@ -17,7 +17,7 @@ static uint16_t drop_process(
 
 		/* A node that forgot the reason must not cost us the sum. */
 		if (unlikely(reason >= BP_C_COUNT || bp_counter_info[reason].group != BP_CG_DROP))
-			reason = BP_C_DROP_FLUSHED;
+			reason = BP_C_DROP_DRAINED_AT_SHUTDOWN;
 		bp_count(w, reason, 1);
 	}
 	rte_pktmbuf_free_bulk(m, nb_objs);

@@ -12,7 +12,8 @@
 #include "dataplane/nodes/nodes.h"
 #include "proto/net/ip.h"
 
-_Static_assert(BP_C_DROP_QUEUE_OTHER == BP_C_DROP_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
+_Static_assert(
+	BP_C_DROP_PUNT_QUEUE_OTHER == BP_C_DROP_PUNT_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
 
 /* Frames of one class and interface. */
 static void put(struct bp_worker *w, enum bp_exception_class class, unsigned interface,
@@ -22,7 +23,7 @@ static void put(struct bp_worker *w, enum bp_exception_class class, unsigned int
 
 	if (likely(taken == n))
 		return;
-	bp_count(w, BP_C_DROP_QUEUE_ROUTING + class, n - taken);
+	bp_count(w, BP_C_DROP_PUNT_QUEUE_ROUTING + class, n - taken);
 	rte_pktmbuf_free_bulk(m + taken, n - taken);
 }
 
@@ -58,7 +59,7 @@ static uint16_t exception_process(
 			if (asks_for_mac(m)) {
 				rte_node_enqueue_x1(graph, node, BP_EDGE_ANSWER, m);
 			} else if (!stands_in(w->exception, m)) {
-				bp_drop_reason_set(m, BP_C_DROP_NO_KERNEL);
+				bp_drop_reason_set(m, BP_C_DROP_NO_HOST_INTERFACE);
 				rte_node_enqueue_x1(graph, node, BP_EDGE_DROP, m);
 			}
 			continue;

@@ -113,9 +113,9 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 		return bp_drop(m, wrong);
 	if (bp_link_kind(link) == BP_LINK_RESOLVED || bp_link_kind(link) == BP_LINK_UNRESOLVED) {
 		if ((h[0] & 0xf) != 5)
-			return bp_punt(w, m, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
+			return bp_punt(w, m, BP_C_PUNT_IP_OPTIONS, BP_EX_OTHER);
 		if (h[BP_IP4_TTL] <= 1)
-			return bp_punt(w, m, BP_C_PUNT_TTL, BP_EX_OTHER);
+			return bp_punt(w, m, BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
@@ -138,7 +138,7 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 		return bp_drop(m, BP_C_DROP_IF_DOWN);
 	unicast = !(frame[0] & 1);
 	if (unicast && bp_mac_word(frame) != w->router.rx_mac[m->port])
-		return bp_drop(m, BP_C_DROP_NOT_FOR_US);
+		return bp_drop(m, BP_C_DROP_DST_MAC_MISMATCH);
 	switch (bp_be16(frame + 12)) {
 	case BP_ETHER_IP4:
 		edge = examine(w, m, unicast);
@@ -294,7 +294,7 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 			continue;
 		}
 		edge = route_any(w, m[i]);
-		bp_count(w, BP_C_FORWARD4, edge == BP_EDGE_FORWARD);
+		bp_count(w, BP_C_FORWARDED_IP4, edge == BP_EDGE_FORWARD);
 		rte_node_enqueue_x1(graph, node, edge, m[i]);
 	}
 	if (n_six != 0)
@@ -473,7 +473,7 @@ static uint16_t ip4_process(
 	bp_edge_batch_begin(&batch, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(&batch, m + i, RTE_MIN(nb_objs - i, STEP), &run);
-	bp_count(w, BP_C_FORWARD4, batch.n - run.local);
+	bp_count(w, BP_C_FORWARDED_IP4, batch.n - run.local);
 	bp_edge_batch_end(&batch);
 	return nb_objs;
 }

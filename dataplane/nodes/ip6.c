@@ -89,9 +89,9 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	}
 	if (bp_link_kind(link) == BP_LINK_RESOLVED || bp_link_kind(link) == BP_LINK_UNRESOLVED) {
 		if (h[BP_IP6_NEXT] == BP_PROTO_HOP_BY_HOP)
-			return bp_punt(w, m, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
+			return bp_punt(w, m, BP_C_PUNT_IP_OPTIONS, BP_EX_OTHER);
 		if (h[BP_IP6_HOPS] <= 1)
-			return bp_punt(w, m, BP_C_PUNT_TTL, BP_EX_OTHER);
+			return bp_punt(w, m, BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
@@ -158,7 +158,7 @@ static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_nod
 			continue;
 		}
 		edge = route_any(w, m[i]);
-		bp_count(w, BP_C_FORWARD6, edge == BP_EDGE_FORWARD);
+		bp_count(w, BP_C_FORWARDED_IP6, edge == BP_EDGE_FORWARD);
 		rte_node_enqueue_x1(graph, node, edge, m[i]);
 	}
 	return left;
@@ -322,7 +322,7 @@ static uint16_t ip6_process(
 	bp_edge_batch_begin(&batch, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint32_t i = 0; i < nb_objs; i += STEP)
 		route_step(&batch, m + i, RTE_MIN(nb_objs - i, STEP), &local);
-	bp_count(w, BP_C_FORWARD6, batch.n - local);
+	bp_count(w, BP_C_FORWARDED_IP6, batch.n - local);
 	bp_edge_batch_end(&batch);
 	return nb_objs;
 }

@@ -34,18 +34,18 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 		if (out >= BP_MAX_INTERFACES || r->tx_mtu[out] == 0)
 			return bp_drop(m, BP_C_DROP_IF_DOWN);
 		if (bytes > r->tx_mtu[out])
-			return bp_punt(w, m, BP_C_PUNT_MTU, BP_EX_OTHER);
+			return bp_punt(w, m, BP_C_PUNT_MTU_EXCEEDED, BP_EX_OTHER);
 		bp_mark_link(m, link);
 		return BP_EDGE_FORWARD;
 	case BP_LINK_UNRESOLVED:
-		return bp_punt(w, m, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+		return bp_punt(w, m, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	case BP_LINK_BLACKHOLE:
 		return bp_drop(m, BP_C_DROP_BLACKHOLE);
 	case BP_LINK_UNREACHABLE:
 	case BP_LINK_PROHIBIT:
 		return bp_punt(w, m, BP_C_PUNT_UNREACHABLE, BP_EX_OTHER);
 	case BP_LINK_PUNT:
-		return bp_punt(w, m, BP_C_PUNT_FOREIGN, BP_EX_OTHER);
+		return bp_punt(w, m, BP_C_PUNT_FOREIGN_INTERFACE, BP_EX_OTHER);
 	case BP_LINK_NONE:
 	default: /* a group in a group: the writer makes none */
 		return bp_punt(w, m, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);

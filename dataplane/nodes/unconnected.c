@@ -13,7 +13,7 @@ static uint16_t unconnected_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
 	RTE_SET_USED(graph);
-	bp_count(bp_node_ctx(node)->worker, BP_C_DROP_UNCONNECTED, nb_objs);
+	bp_count(bp_node_ctx(node)->worker, BP_C_DROP_NO_NEXT_NODE, nb_objs);
 	rte_pktmbuf_free_bulk((struct rte_mbuf **)objs, nb_objs);
 	return nb_objs;
 }

@@ -41,10 +41,10 @@ static uint16_t put_together(
 		if (unlikely(one->nb_segs > most)) {
 			one = one_buffer(w, m[i]);
 			if (one == NULL) {
-				lose(w, port, BP_C_DROP_TX_PIECES, m[i], bytes);
+				lose(w, port, BP_C_DROP_TX_TOO_MANY_SEGMENTS, m[i], bytes);
 				continue;
 			}
-			bp_count(w, BP_C_TX_COPIED, 1);
+			bp_count(w, BP_C_TX_LINEARIZED, 1);
 		}
 		m[kept++] = one;
 	}
@@ -63,7 +63,7 @@ static uint16_t ask_driver(struct bp_worker *w, uint16_t port, uint16_t queue, s
 				  rte_eth_tx_prepare(port, queue, m + done, (uint16_t)(n - done)));
 		if (done == n)
 			break;
-		lose(w, port, BP_C_DROP_TX_REFUSED, m[done], bytes);
+		lose(w, port, BP_C_DROP_TX_CHECKSUM_UNSUPPORTED, m[done], bytes);
 		n--;
 		for (uint16_t i = done; i < n; i++)
 			m[i] = m[i + 1];

@@ -10,8 +10,8 @@
  * (worker.sends_checksums). For ports of worker.prepare alone.
  *
  * Returns how many of the n > 0 frames are left, the first of `m`; *bytes grows less by the others,
- * which were dropped: too long for one buffer, or there was none (tx_pieces), or their checksum is
- * none that the driver knows (tx_refused). No allocation but of mbufs.
+ * which were dropped: too long for one buffer, or there was none (tx_too_many_segments), or their
+ * checksum is none that the driver knows (tx_checksum_unsupported). No allocation but of mbufs.
  */
 uint16_t bp_port_prepare(struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m,
 	uint16_t n, uint64_t *bytes);

@@ -48,7 +48,7 @@ static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t
 	uint16_t sent;
 
 	if (unlikely(queue == UINT16_MAX)) {
-		bp_port_drop(w, port, BP_C_DROP_NO_PEER, m, n);
+		bp_port_drop(w, port, BP_C_DROP_NO_OUTPUT_PORT, m, n);
 		return 0;
 	}
 	if (unlikely(bp_link_get(port) == BP_LINK_DOWN)) {

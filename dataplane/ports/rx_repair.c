@@ -66,7 +66,7 @@ static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf 
 				bp_stat_add(&st->rx_packets, 1);
 				bp_stat_add(&st->rx_bytes, len);
 				w->rx_frames++;
-				bp_count(w, BP_C_DROP_VLAN_TAG, 1);
+				bp_count(w, BP_C_DROP_VLAN_NO_HEADROOM, 1);
 				continue;
 			}
 			restored++;

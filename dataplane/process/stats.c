@@ -28,20 +28,20 @@ void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals
 	}
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
 		t->counter[i] = bp_shm_counter(shm, i);
-		if (bp_counter_info[i].group == BP_CG_MADE)
-			t->made += t->counter[i];
+		if (bp_counter_info[i].group == BP_CG_ORIGINATED)
+			t->originated += t->counter[i];
 		else if (bp_counter_info[i].group == BP_CG_DROP)
 			t->drops += t->counter[i];
-		else if (bp_counter_info[i].group == BP_CG_KERNEL)
-			t->kernel += t->counter[i];
-		else if (bp_counter_info[i].group == BP_CG_CONSUMED)
-			t->consumed += t->counter[i];
+		else if (bp_counter_info[i].group == BP_CG_PUNTED)
+			t->punted += t->counter[i];
+		else if (bp_counter_info[i].group == BP_CG_TERMINATED)
+			t->terminated += t->counter[i];
 	}
 }
 
 bool bp_totals_exact(const struct bp_totals *t)
 {
-	return t->rx + t->made == t->tx + t->drops + t->kernel + t->consumed;
+	return t->rx + t->originated == t->tx + t->drops + t->punted + t->terminated;
 }
 
 void bp_rates_print(const struct bp_config *c, const struct bp_totals *before,
@@ -91,9 +91,9 @@ void bp_totals_print(const struct bp_config *c, const struct bp_totals *t, FILE 
 		}
 	}
 	fprintf(out,
-		"  sum: rx %" PRIu64 " + made %" PRIu64 " = tx %" PRIu64 " + drops %" PRIu64
-		" + to the kernel %" PRIu64 " + consumed %" PRIu64 ": %s\n",
-		t->rx, t->made, t->tx, t->drops, t->kernel, t->consumed,
+		"  sum: rx %" PRIu64 " + originated %" PRIu64 " = tx %" PRIu64 " + drops %" PRIu64
+		" + punted %" PRIu64 " + terminated %" PRIu64 ": %s\n",
+		t->rx, t->originated, t->tx, t->drops, t->punted, t->terminated,
 		bp_totals_exact(t) ? "exact" : "NOT exact");
 	fflush(out);
 }

@@ -17,8 +17,8 @@ struct bp_totals {
 		uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
 	} port[BP_MAX_PORTS];
 	uint64_t counter[BP_C_COUNT];
-	/* the sum that must be exact at rest: rx + made = tx + drops + kernel + consumed */
-	uint64_t rx, tx, made, drops, kernel, consumed;
+	/* the sum that must be exact at rest: rx + originated = tx + drops + punted + terminated */
+	uint64_t rx, tx, originated, drops, punted, terminated;
 };
 void bp_totals_read(const struct bp_shm *shm, unsigned n_ports, struct bp_totals *t);
 bool bp_totals_exact(const struct bp_totals *t);

@@ -49,7 +49,7 @@ static void leave_out(struct bp_replay_phd *p, struct rte_mbuf *m)
 	}
 	if (udp && c->listen_udp_port != 0 && bp_be16(udp + 2) == c->listen_udp_port)
 		p->counts.unreadable++;
-	bp_count(p->w, BP_C_DROP_NO_KERNEL, 1);
+	bp_count(p->w, BP_C_DROP_NO_HOST_INTERFACE, 1);
 }
 
 /* An address of a packet, as sessions have it. */

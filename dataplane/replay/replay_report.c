@@ -139,11 +139,11 @@ static json_t *sum_json(const struct bp_totals *t)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "rx", number(t->rx));
-	json_object_set_new(o, "made", number(t->made));
+	json_object_set_new(o, "originated", number(t->originated));
 	json_object_set_new(o, "tx", number(t->tx));
 	json_object_set_new(o, "drops", number(t->drops));
-	json_object_set_new(o, "kernel", number(t->kernel));
-	json_object_set_new(o, "consumed", number(t->consumed));
+	json_object_set_new(o, "punted", number(t->punted));
+	json_object_set_new(o, "terminated", number(t->terminated));
 	json_object_set_new(o, "exact", json_boolean(bp_totals_exact(t)));
 	return o;
 }

@@ -79,7 +79,7 @@ static __attribute__((noinline, cold)) void note_away(struct bp_worker *w, uint6
 		__atomic_store_n(&a->longest_ns, ns, __ATOMIC_RELAXED);
 	if (ns > a->limit_ns) {
 		__atomic_store_n(&a->overrun_ns, a->overrun_ns + ns, __ATOMIC_RELAXED);
-		bp_count(w, BP_C_WORKER_OVERRUN, 1);
+		bp_count(w, BP_C_POLL_GAPS, 1);
 	}
 	a->notable_ns = RTE_MIN(a->longest_ns, a->limit_ns);
 }

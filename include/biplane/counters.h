@@ -10,20 +10,18 @@
  * What a worker counts. The general counters, and those of each service, are lists of their own in
  * biplane/counters/: identifier, group, name, one line of help. The table in the segment, `biplane
  * show`, replay's JSON and the documentation's page derive from all lists
- * (biplane/service_counters.h), so a counter that can't be said in one line can't exist.
+ * (biplane/service_counters.h), so each counter has a name and a description.
  *
  * The sum that holds at rest, per gateway:
  *
- *     sum of port rx + made = sum of port tx + drops + to the kernel + consumed
+ *     sum of port rx + originated = sum of port tx + drops + punted + terminated
  *
- * where `made` is the group BP_CG_MADE (frames that biplane itself added, and those that came from
- * the kernel), `drops` is the group BP_CG_DROP and `to the kernel` is the group BP_CG_KERNEL, and
- * `consumed` is BP_CG_CONSUMED: frames for biplane itself, which ended there as they should. The
- * group PUNT says why frames were handed to the exception path; each of them is then counted once
- * more, by KERNEL or by DROP. The group TROUBLE is what a person should look at; frames that it
- * counts never reached biplane. All other groups say what was seen and done, in no sum. Frames that
- * a port's scheduler holds back, like messages that wait for their pace, are under way: at rest
- * there are none.
+ * Its terms are the groups BP_CG_ORIGINATED (frames that biplane generated, and those received from
+ * the kernel), BP_CG_DROP, BP_CG_PUNTED (handed to the kernel) and BP_CG_TERMINATED (addressed to
+ * biplane and processed there). The group PUNT_REASON says why frames were sent to the exception
+ * path; each of them is also counted in PUNTED or DROP. The group HEALTH counts faults; frames that
+ * it counts never reached biplane. No other group is part of the sum. Frames that a scheduler or a
+ * pacing queue holds are in flight: at rest there are none.
  */
 
 /*
@@ -68,7 +66,7 @@ struct bp_counter_info {
 };
 
 struct bp_counter_group_info {
-	const char *name; /* "made", "drop", "bridge", ...; NULL: no group has this number */
+	const char *name; /* "originated", "drop", "bridge", ...; NULL: no group has this number */
 	const char *text; /* for the documentation: sentences */
 };
 

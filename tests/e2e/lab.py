@@ -256,7 +256,7 @@ class Gateway:
             counters = self.try_show("counters")
             remove_segment(self.segment)
             # a node took an edge that is not in its table
-            assert not counters or not any(c["count"] for c in counters["counters"] if c["name"] == "unconnected"), self.log
+            assert not counters or not any(c["count"] for c in counters["counters"] if c["name"] == "no_next_node"), self.log
         return code
 
     def dump(self, lines=60):

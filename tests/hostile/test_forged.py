@@ -45,7 +45,7 @@ PUBLISH = bytes([0x30, 2 + 19 + 2]) + text(b"plant/a/temperature") + b"99"
 
 
 @only_biplane
-@pytest.mark.parametrize("client,broker,ttl,dropped", [("10.3.0.77", "203.0.113.5", 64, "reverse_path"), (LEFT, RIGHT, 1, "punt_ttl")],
+@pytest.mark.parametrize("client,broker,ttl,dropped", [("10.3.0.77", "203.0.113.5", 64, "reverse_path"), (LEFT, RIGHT, 1, "punt_ttl_expired")],
                          ids=["sources that lead elsewhere", "too few hops left"])
 def test_both_ends_of_one_host(routed_lab, hugepages, tmp_path, client, broker, ttl, dropped):
     mqtt = {"publisher": {"broker": "mqtt://10.3.0.2"}, "spool": {"path": str(tmp_path / "spool.db")}, "rules": [RULE]}

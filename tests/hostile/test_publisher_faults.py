@@ -31,7 +31,7 @@ def status(g):
 
 def faults(g):
     """Without a worker's poll gaps, which a machine with other work causes."""
-    return {f["trouble"]: f for f in status(g)["faults"] if f["trouble"] != "worker_overrun"}
+    return {f["trouble"]: f for f in status(g)["faults"] if f["trouble"] != "poll_gaps"}
 
 
 def said(g, *words):

@@ -43,14 +43,15 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		tx += sum.tx_packets;
 	}
 
-	uint64_t made = group_sum(s->shm, BP_CG_MADE), drops = group_sum(s->shm, BP_CG_DROP);
-	uint64_t kernel = group_sum(s->shm, BP_CG_KERNEL);
-	uint64_t consumed = group_sum(s->shm, BP_CG_CONSUMED);
-	json_int_t difference = (json_int_t)(rx + made - tx - drops - kernel - consumed);
+	uint64_t originated = group_sum(s->shm, BP_CG_ORIGINATED),
+		 drops = group_sum(s->shm, BP_CG_DROP);
+	uint64_t punted = group_sum(s->shm, BP_CG_PUNTED);
+	uint64_t terminated = group_sum(s->shm, BP_CG_TERMINATED);
+	json_int_t difference = (json_int_t)(rx + originated - tx - drops - punted - terminated);
 
-	return json_pack("{sI sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "made",
-		(json_int_t)made, "tx", (json_int_t)tx, "drops", (json_int_t)drops, "kernel",
-		(json_int_t)kernel, "consumed", (json_int_t)consumed, "difference", difference,
+	return json_pack("{sI sI sI sI sI sI sI sb so}", "rx", (json_int_t)rx, "originated",
+		(json_int_t)originated, "tx", (json_int_t)tx, "drops", (json_int_t)drops, "punted",
+		(json_int_t)punted, "terminated", (json_int_t)terminated, "difference", difference,
 		"balanced", difference == 0, "reasons", reasons(s->shm));
 }
 
@@ -75,12 +76,12 @@ static void print(const json_t *view, bool all, FILE *out)
 	bp_table_print(out, columns, rows, "no frame was dropped");
 	json_decref(rows);
 	fprintf(out,
-		"\nrx %" JSON_INTEGER_FORMAT " + made %" JSON_INTEGER_FORMAT
+		"\nrx %" JSON_INTEGER_FORMAT " + originated %" JSON_INTEGER_FORMAT
 		" = tx %" JSON_INTEGER_FORMAT " + drops %" JSON_INTEGER_FORMAT
-		" + to the kernel %" JSON_INTEGER_FORMAT " + consumed %" JSON_INTEGER_FORMAT ": ",
-		bp_show_int(view, "rx"), bp_show_int(view, "made"), bp_show_int(view, "tx"),
-		bp_show_int(view, "drops"), bp_show_int(view, "kernel"),
-		bp_show_int(view, "consumed"));
+		" + punted %" JSON_INTEGER_FORMAT " + terminated %" JSON_INTEGER_FORMAT ": ",
+		bp_show_int(view, "rx"), bp_show_int(view, "originated"), bp_show_int(view, "tx"),
+		bp_show_int(view, "drops"), bp_show_int(view, "punted"),
+		bp_show_int(view, "terminated"));
 	if (difference == 0)
 		fputs("ok\n", out);
 	else

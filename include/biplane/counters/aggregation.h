@@ -12,8 +12,8 @@
 
 #define BP_COUNTERS_OF_AGGREGATION(X)                                                              \
 	/* frames that biplane made */                                                             \
-	X(AGG_AGGREGATE, MADE, "agg_aggregate", "aggregates of UDP messages")                      \
-	X(DISAGG_MESSAGE, MADE, "disagg_message", "UDP messages restored from aggregates")         \
+	X(AGG_AGGREGATE, ORIGINATED, "agg_aggregate", "aggregates of UDP messages")                \
+	X(DISAGG_MESSAGE, ORIGINATED, "disagg_message", "UDP messages restored from aggregates")   \
 	/* frames that left nowhere */                                                             \
 	X(DROP_AGG_MIMIC, DROP, "agg_mimic",                                                       \
 		"to be aggregated, but can't be, and begins like an aggregate")                    \
@@ -34,8 +34,8 @@
 		"aggregates not taken apart for want of mbufs, or of room among what "             \
 		"was restored at the same time")                                                   \
 	/* frames for biplane itself */                                                            \
-	X(AGG_MESSAGE, CONSUMED, "agg_message", "UDP messages put into aggregates")                \
-	X(DISAGG_AGGREGATE, CONSUMED, "disagg_aggregate", "aggregates that were taken apart")      \
+	X(AGG_MESSAGE, TERMINATED, "agg_message", "UDP messages put into aggregates")              \
+	X(DISAGG_AGGREGATE, TERMINATED, "disagg_aggregate", "aggregates that were taken apart")    \
 	/* aggregation: messages that went on as they came */                                      \
 	X(AGG_PASSED_LENGTH, AGGREGATION, "agg_passed_length",                                     \
 		"longer than max_message, or than an aggregate may be")                            \

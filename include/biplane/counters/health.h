@@ -12,13 +12,13 @@
 
 #define BP_COUNTERS_OF_HEALTH(X)                                                                   \
 	/* frames that biplane made */                                                             \
-	X(PHD_INSTANCE_FRAME, MADE, "phd_instance_frame",                                          \
+	X(PHD_INSTANCE_FRAME, ORIGINATED, "phd_instance_frame",                                    \
 		"requests to the CSE beyond the first of a report")                                \
-	X(PHD_ANSWER_FRAME, MADE, "phd_answer_frame",                                              \
+	X(PHD_ANSWER_FRAME, ORIGINATED, "phd_answer_frame",                                        \
 		"answers to devices beside a request: confirm: forwarded")                         \
-	X(CSE_ACK_FRAME, MADE, "cse_ack_frame",                                                    \
+	X(CSE_ACK_FRAME, ORIGINATED, "cse_ack_frame",                                              \
 		"empty acknowledgements of the CSE's confirmable responses")                       \
-	X(PHD_MANAGER_FRAME, MADE, "phd_manager_frame",                                            \
+	X(PHD_MANAGER_FRAME, ORIGINATED, "phd_manager_frame",                                      \
 		"replay: what its own manager said to devices")                                    \
 	/* frames that left nowhere */                                                             \
 	X(DROP_PHD_CHECKSUM, DROP, "phd_checksum", "from a device, UDP length or checksum wrong")  \
@@ -42,23 +42,23 @@
 	X(DROP_PHD_ANSWER_NO_WAY, DROP, "phd_answer_no_way",                                       \
 		"answers to devices that could neither be sent nor handed over")                   \
 	/* frames for biplane itself */                                                            \
-	X(CSE_ACKED, CONSUMED, "cse_acked", "responses of the CSE that no answer follows")         \
-	X(CSE_ACK_EMPTY, CONSUMED, "cse_ack_empty",                                                \
+	X(CSE_ACKED, TERMINATED, "cse_acked", "responses of the CSE that no answer follows")       \
+	X(CSE_ACK_EMPTY, TERMINATED, "cse_ack_empty",                                              \
 		"empty acknowledgements: the response will come by itself")                        \
-	X(CSE_ACK_REPEATED, CONSUMED, "cse_ack_repeated",                                          \
+	X(CSE_ACK_REPEATED, TERMINATED, "cse_ack_repeated",                                        \
 		"responses for what is known to be stored, or for an earlier report")              \
-	X(CSE_RESET, CONSUMED, "cse_reset", "resets: the CSE can't make sense of a request")       \
-	X(PHD_ANSWER_HANDED, CONSUMED, "phd_answer_handed",                                        \
+	X(CSE_RESET, TERMINATED, "cse_reset", "resets: the CSE can't make sense of a request")     \
+	X(PHD_ANSWER_HANDED, TERMINATED, "phd_answer_handed",                                      \
 		"answers to devices that the control plane sends: no neighbour yet")               \
-	X(PHD_MANAGER_TAKEN, CONSUMED, "phd_manager_taken",                                        \
+	X(PHD_MANAGER_TAKEN, TERMINATED, "phd_manager_taken",                                      \
 		"replay: what its own manager took, in the kernel's place")                        \
 	/* why frames were handed to the exception path */                                         \
-	X(PUNT_PHD_SIGNAL, PUNT, "punt_phd_signal", "signalling of a device")                      \
-	X(PUNT_PHD_STRAY, PUNT, "punt_phd_stray",                                                  \
+	X(PUNT_PHD_SIGNAL, PUNT_REASON, "punt_phd_signal", "signalling of a device")               \
+	X(PUNT_PHD_STRAY, PUNT_REASON, "punt_phd_stray",                                           \
 		"reports without a session, or of one that is not operating")                      \
-	X(PUNT_PHD_SLOW, PUNT, "punt_phd_slow",                                                    \
+	X(PUNT_PHD_SLOW, PUNT_REASON, "punt_phd_slow",                                             \
 		"reports by the slow path: no containers yet, too long, CSE not resolved")         \
-	X(PUNT_PHD_ANSWER, PUNT, "punt_phd_answer",                                                \
+	X(PUNT_PHD_ANSWER, PUNT_REASON, "punt_phd_answer",                                         \
 		"confirmed reports that can't be stored: the manager answers")                     \
 	/* personal health devices: what was done with reports */                                  \
 	X(PHD_REPORTS, PHD, "phd_reports", "reports of sessions that are operating and ready")     \

@@ -7,88 +7,93 @@
 /* Inspection of MQTT and its alarms. A frame that the groups here count is forwarded all the same.
  */
 #define BP_COUNTER_GROUPS_OF_MQTT(X)                                                               \
-	X(INSPECT, "inspect",                                                                      \
+	X(INSPECTION, "inspect",                                                                   \
 		"What inspection made of each TCP segment. All of them are forwarded.")            \
-	X(FLOW, "flow", "The connections that inspection follows.")                                \
+	X(CONNECTION, "flow", "The connections that inspection follows.")                          \
 	X(STREAM, "stream", "The byte streams: where they could be read, and why some could not.") \
 	X(MQTT, "mqtt", "The MQTT control packets that were read.")                                \
-	X(VALUE, "value", "What the rules found in the payloads.")                                 \
+	X(RULE, "value", "What the rules found in the payloads.")                                  \
 	X(ALARM, "alarm", "The alarms and what became of them.")
 
 #define BP_COUNTERS_OF_MQTT(X)                                                                     \
 	/* frames that biplane made */                                                             \
-	X(CLONE_FRAME, MADE, "clone_frame", "alarm frames built by action clone")                  \
+	X(CLONE_FRAME, ORIGINATED, "clone_frame", "alarm frames built by action clone")            \
 	/* what inspection made of each frame */                                                   \
-	X(SEG_INSPECTED, INSPECT, "segments", "TCP segments to or from an inspected port")         \
-	X(SEG_EMPTY, INSPECT, "segments_empty", "of these, without payload")                       \
-	X(SEG_DUPLICATE, INSPECT, "segments_duplicate", "wholly retransmitted: read before")       \
-	X(SEG_OVERLAP, INSPECT, "segments_overlap", "partly retransmitted: the new part was read") \
-	X(SEG_OUT_OF_ORDER, INSPECT, "segments_out_of_order", "ahead of the stream: a copy waits") \
-	X(SEG_REORDER_FULL, INSPECT, "segments_reorder_full",                                      \
+	X(SEG_INSPECTED, INSPECTION, "segments", "TCP segments to or from an inspected port")      \
+	X(SEG_EMPTY, INSPECTION, "segments_empty", "of these, without payload")                    \
+	X(SEG_DUPLICATE, INSPECTION, "segments_duplicate", "wholly retransmitted: read before")    \
+	X(SEG_OVERLAP, INSPECTION, "segments_overlap",                                             \
+		"partly retransmitted: the new part was read")                                     \
+	X(SEG_OUT_OF_ORDER, INSPECTION, "segments_out_of_order",                                   \
+		"ahead of the stream: a copy waits")                                               \
+	X(SEG_REORDER_FULL, INSPECTION, "segments_reorder_full",                                   \
 		"ahead of the stream beyond what reorder_buffer allows")                           \
-	X(SEG_REORDER_TOTAL, INSPECT, "segments_reorder_total",                                    \
+	X(SEG_REORDER_TOTAL, INSPECTION, "segments_reorder_total",                                 \
 		"ahead of the stream while half of reassembly_total is in use")                    \
-	X(SEG_BAD_CHECKSUM, INSPECT, "segments_bad_checksum",                                      \
+	X(SEG_BAD_CHECKSUM, INSPECTION, "segments_bad_checksum",                                   \
 		"with a wrong TCP checksum: forwarded, never read")                                \
-	X(SEG_BAD_HEADER, INSPECT, "segments_bad_header",                                          \
+	X(SEG_BAD_HEADER, INSPECTION, "segments_bad_header",                                       \
 		"IP or TCP lengths that contradict the frame")                                     \
-	X(SEG_FRAGMENT, INSPECT, "segments_fragment", "IP fragments, which are not read")          \
-	X(NOT_INSPECTED_VLAN, INSPECT, "not_inspected_vlan",                                       \
+	X(SEG_FRAGMENT, INSPECTION, "segments_fragment", "IP fragments, which are not read")       \
+	X(NOT_INSPECTED_VLAN, INSPECTION, "not_inspected_vlan",                                    \
 		"frames with more than three VLAN tags")                                           \
-	X(NOT_INSPECTED_LLC, INSPECT, "not_inspected_llc",                                         \
+	X(NOT_INSPECTED_LLC, INSPECTION, "not_inspected_llc",                                      \
 		"LLC frames that may carry IP, but not as SNAP with OUI 0")                        \
-	X(NOT_INSPECTED_PPPOE, INSPECT, "not_inspected_pppoe",                                     \
+	X(NOT_INSPECTED_PPPOE, INSPECTION, "not_inspected_pppoe",                                  \
 		"PPPoE session data other than IPv4 and IPv6")                                     \
-	X(NOT_INSPECTED_MPLS, INSPECT, "not_inspected_mpls",                                       \
+	X(NOT_INSPECTED_MPLS, INSPECTION, "not_inspected_mpls",                                    \
 		"MPLS with over eight labels, or not carrying IPv4 or IPv6")                       \
-	X(NOT_INSPECTED_TUNNEL, INSPECT, "not_inspected_tunnel",                                   \
+	X(NOT_INSPECTED_TUNNEL, INSPECTION, "not_inspected_tunnel",                                \
 		"IP packets that carry IP in IP, GRE or ESP")                                      \
-	X(SEG_OUTSIDE, INSPECT, "segments_outside", "sequence number far outside the stream")      \
-	X(SEG_NO_ACK, INSPECT, "segments_no_ack", "without the ACK flag: no receiver reads these") \
-	X(SEG_ACK_INVALID, INSPECT, "segments_ack_invalid",                                        \
+	X(SEG_OUTSIDE, INSPECTION, "segments_outside", "sequence number far outside the stream")   \
+	X(SEG_NO_ACK, INSPECTION, "segments_no_ack",                                               \
+		"without the ACK flag: no receiver reads these")                                   \
+	X(SEG_ACK_INVALID, INSPECTION, "segments_ack_invalid",                                     \
 		"that acknowledge what was never sent, or is too old: not read")                   \
-	X(SEG_ACK_UNSEEN, INSPECT, "segments_ack_unseen",                                          \
+	X(SEG_ACK_UNSEEN, INSPECTION, "segments_ack_unseen",                                       \
 		"that acknowledge unseen bytes: kept until the peer confirms")                     \
-	X(SEG_NOT_FORWARDED, INSPECT, "segments_not_forwarded",                                    \
+	X(SEG_NOT_FORWARDED, INSPECTION, "segments_not_forwarded",                                 \
 		"not read, connection unestablished: not forwarded by routing")                    \
-	X(SEG_OTHER_BROKER, INSPECT, "segments_other_broker",                                      \
+	X(SEG_OTHER_BROKER, INSPECTION, "segments_other_broker",                                   \
 		"not read, connection unestablished: not to or from mqtt.brokers")                 \
-	X(SEG_SAME_PORT, INSPECT, "segments_same_port",                                            \
+	X(SEG_SAME_PORT, INSPECTION, "segments_same_port",                                         \
 		"not read, connection unestablished: same ingress port as the client")             \
-	X(SEG_LOW_TTL, INSPECT, "segments_low_ttl",                                                \
+	X(SEG_LOW_TTL, INSPECTION, "segments_low_ttl",                                             \
 		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
-	X(SEG_URGENT, INSPECT, "segments_urgent_bytes",                                            \
+	X(SEG_URGENT, INSPECTION, "segments_urgent_bytes",                                         \
 		"urgent bytes, which a receiver takes out of the stream")                          \
-	X(SEG_NO_FLOW, INSPECT, "segments_no_flow", "without payload and of no known connection")  \
-	X(SEG_CLOSED, INSPECT, "segments_closed",                                                  \
+	X(SEG_NO_FLOW, INSPECTION, "segments_no_flow",                                             \
+		"without payload and of no known connection")                                      \
+	X(SEG_CLOSED, INSPECTION, "segments_closed",                                               \
 		"with payload, within 10 s after the end of their connection: not read")           \
 	/* connections */                                                                          \
-	X(FLOW_OPENED, FLOW, "flows_opened", "connections followed from their SYN")                \
-	X(FLOW_MIDWAY, FLOW, "flows_midway", "connections met in the middle")                      \
-	X(FLOW_REOPENED, FLOW, "flows_reopened", "a new SYN on a known address pair")              \
-	X(FLOW_SYN_UNCONFIRMED, FLOW, "flows_syn_unconfirmed",                                     \
+	X(FLOW_OPENED, CONNECTION, "flows_opened", "connections followed from their SYN")          \
+	X(FLOW_MIDWAY, CONNECTION, "flows_midway", "connections met in the middle")                \
+	X(FLOW_REOPENED, CONNECTION, "flows_reopened", "a new SYN on a known address pair")        \
+	X(FLOW_SYN_UNCONFIRMED, CONNECTION, "flows_syn_unconfirmed",                               \
 		"SYN or SYN-ACK of another connection than is held: not believed alone")           \
-	X(FLOW_PROVEN, FLOW, "flows_proven",                                                       \
+	X(FLOW_PROVEN, CONNECTION, "flows_proven",                                                 \
 		"connections proven by handshake and CONNACK, or mid-stream")                      \
-	X(FLOW_FIN, FLOW, "flows_fin", "connections closed by FIN from both ends")                 \
-	X(FLOW_RST, FLOW, "flows_rst", "connections closed by RST")                                \
-	X(FLOW_RST_IGNORED, FLOW, "flows_rst_ignored",                                             \
+	X(FLOW_FIN, CONNECTION, "flows_fin", "connections closed by FIN from both ends")           \
+	X(FLOW_RST, CONNECTION, "flows_rst", "connections closed by RST")                          \
+	X(FLOW_RST_IGNORED, CONNECTION, "flows_rst_ignored",                                       \
 		"RST that is not at the next number, ignored")                                     \
-	X(FLOW_EXPIRED, FLOW, "flows_expired",                                                     \
+	X(FLOW_EXPIRED, CONNECTION, "flows_expired",                                               \
 		"established connections idle for longer than connection_timeout")                 \
-	X(FLOW_EXPIRED_UNPROVEN, FLOW, "flows_expired_unproven",                                   \
+	X(FLOW_EXPIRED_UNPROVEN, CONNECTION, "flows_expired_unproven",                             \
 		"unestablished connections idle for longer than their timeout")                    \
-	X(FLOW_EVICTED, FLOW, "flows_evicted",                                                     \
+	X(FLOW_EVICTED, CONNECTION, "flows_evicted",                                               \
 		"established connections evicted: the flow table was full")                        \
-	X(FLOW_EVICTED_UNPROVEN, FLOW, "flows_evicted_unproven",                                   \
+	X(FLOW_EVICTED_UNPROVEN, CONNECTION, "flows_evicted_unproven",                             \
 		"unestablished connections evicted: max_unestablished or "                         \
 		"reassembly_unestablished reached")                                                \
-	X(FLOW_NO_SLOT, FLOW, "flows_no_slot",                                                     \
+	X(FLOW_NO_SLOT, CONNECTION, "flows_no_slot",                                               \
 		"new connections not followed: only proven ones could be evicted")                 \
-	X(FLOW_ADOPTED, FLOW, "flows_adopted", "connections read on after a restart of biplane")   \
-	X(FLOW_ADOPTED_RESYNC, FLOW, "flows_adopted_resync",                                       \
+	X(FLOW_ADOPTED, CONNECTION, "flows_adopted",                                               \
+		"connections read on after a restart of biplane")                                  \
+	X(FLOW_ADOPTED_RESYNC, CONNECTION, "flows_adopted_resync",                                 \
 		"adopted after a restart, but their cut packet was damaged: resynchronizing")      \
-	X(FLOW_NOT_ADOPTED, FLOW, "flows_not_adopted",                                             \
+	X(FLOW_NOT_ADOPTED, CONNECTION, "flows_not_adopted",                                       \
 		"damaged at a restart: picked up mid-stream")                                      \
 	/* streams */                                                                              \
 	X(WAIT_DROPPED, STREAM, "unproven_bytes_dropped",                                          \
@@ -206,19 +211,19 @@
 	X(WILL_NO_MEMORY, MQTT, "wills_no_memory",                                                 \
 		"will messages not kept: reassembly memory limits reached")                        \
 	/* rules */                                                                                \
-	X(MATCH_NONE, VALUE, "match_none", "PUBLISH that no rule's topic filter matches")          \
-	X(NOT_INSPECTED_WORK, VALUE, "not_inspected_work_budget",                                  \
+	X(MATCH_NONE, RULE, "match_none", "PUBLISH that no rule's topic filter matches")           \
+	X(NOT_INSPECTED_WORK, RULE, "not_inspected_work_budget",                                   \
 		"not evaluated by all rules, or not searched: connection over "                    \
 		"connection_cpu_percent")                                                          \
-	X(NOT_INSPECTED_WORKER, VALUE, "not_inspected_worker_budget",                              \
+	X(NOT_INSPECTED_WORKER, RULE, "not_inspected_worker_budget",                               \
 		"not evaluated by all rules, or not searched: worker over worker_cpu_percent")     \
-	X(MATCH, VALUE, "matches", "pairs of a PUBLISH and a rule that matches it")                \
-	X(VALUE_MISSING, VALUE, "value_missing", "payload has no such value at the rule's source") \
-	X(STATE_EVICTED, VALUE, "state_evicted",                                                   \
+	X(MATCH, RULE, "matches", "pairs of a PUBLISH and a rule that matches it")                 \
+	X(VALUE_MISSING, RULE, "value_missing", "payload has no such value at the rule's source")  \
+	X(STATE_EVICTED, RULE, "state_evicted",                                                    \
 		"states of a hold in progress evicted: table full")                                \
-	X(STATE_EVICTED_RAISED, VALUE, "state_evicted_raised",                                     \
+	X(STATE_EVICTED_RAISED, RULE, "state_evicted_raised",                                      \
 		"states of raised alarms evicted: table full")                                     \
-	X(STATE_NOT_KEPT, VALUE, "state_not_kept",                                                 \
+	X(STATE_NOT_KEPT, RULE, "state_not_kept",                                                  \
 		"states not stored: other clients' states have all entries")                       \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \

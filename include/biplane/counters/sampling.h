@@ -12,7 +12,7 @@
 
 #define BP_COUNTERS_OF_SAMPLING(X)                                                                 \
 	/* frames that biplane made */                                                             \
-	X(SAMPLING_MIRRORED, MADE, "sampling_mirrored",                                            \
+	X(SAMPLING_MIRRORED, ORIGINATED, "sampling_mirrored",                                      \
 		"copies of sampled frames to the port that they are mirrored to")                  \
 	/* sampling */                                                                             \
 	X(SAMPLING_MATCHED, SAMPLING, "sampling_matched", "frames that an entry matched")          \

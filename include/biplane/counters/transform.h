@@ -12,7 +12,7 @@
 
 #define BP_COUNTERS_OF_TRANSFORM(X)                                                                \
 	/* frames that biplane made */                                                             \
-	X(TRANSFORM_COPY, MADE, "transform_copy",                                                  \
+	X(TRANSFORM_COPY, ORIGINATED, "transform_copy",                                            \
 		"datagrams for the second and further receivers of a reading")                     \
 	/* frames that left nowhere */                                                             \
 	X(DROP_TRANSFORM_RULES, DROP, "transform_rules",                                           \

@@ -82,7 +82,7 @@ def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
         r.wait(len(s.sent))
         pair.balanced()
         assert_restored(s.sent, [d for d in r.drain() if d.payload != b"for another"], less=1)
-        pair.counted(before, near={"agg_message": len(s.sent), "not_for_us": 1}, far={"disagg_message": len(s.sent)})
+        pair.counted(before, near={"agg_message": len(s.sent), "dst_mac_mismatch": 1}, far={"disagg_message": len(s.sent)})
 
 
 def test_the_least_mtu_of_the_ports_is_followed(wan_lab, pair):

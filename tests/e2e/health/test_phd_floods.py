@@ -71,10 +71,10 @@ def settled(router):
     """What came for the manager by now is in the words; returns them. Here nobody comes by TCP."""
     def all_said():
         c = router.counters()
-        if sum(c[f"punt_phd_{p}"] for p in PUNTS) + elsewhere["way"] != c["kernel_phd"] + c["kernel_queue_phd"]:
+        if sum(c[f"punt_phd_{p}"] for p in PUNTS) + elsewhere["way"] != c["punted_health_devices"] + c["punt_queue_full_health_devices"]:
             return False  # some wait for the kernel
         now = words(router)
-        return sum(now["udp"][w] for w in SOCKET) == c["kernel_phd"] + elsewhere["class"] and now
+        return sum(now["udp"][w] for w in SOCKET) == c["punted_health_devices"] + elsewhere["class"] and now
     return wait_until("the words to say all that came", all_said, 30, 0.1)
 
 
@@ -182,8 +182,8 @@ def test_who_can_not_be_answered(routed_lab, router, victim, anybody):
         after = wait_until("them to be counted", lambda: (
             (w := words(router))["udp"]["unanswerable"] >= before["udp"]["unanswerable"] + 5 and w))
     c = router.counters()
-    elsewhere["class"] = sum(after["udp"][w] for w in SOCKET) - c["kernel_phd"]
-    elsewhere["way"] = c["kernel_phd"] - sum(c[f"punt_phd_{p}"] for p in PUNTS)
+    elsewhere["class"] = sum(after["udp"][w] for w in SOCKET) - c["punted_health_devices"]
+    elsewhere["way"] = c["punted_health_devices"] - sum(c[f"punt_phd_{p}"] for p in PUNTS)
     assert 0 <= elsewhere["class"] <= 5 and 0 <= elsewhere["way"] <= 5
     assert after["udp"]["unanswerable"] == before["udp"]["unanswerable"] + 5
     for group in ("sessions", "associations"):
@@ -241,7 +241,7 @@ def flood(router, anybody, kind, seed=1):
     # each was answered in one way; nobody of a flood is associated already
     assert grown["asked"] == sum(grown[k] for k in RESULTS)
     assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "layouts"))
-    return grown, router.counters()["kernel_queue_phd"] - counted["kernel_queue_phd"]
+    return grown, router.counters()["punt_queue_full_health_devices"] - counted["punt_queue_full_health_devices"]
 
 
 def test_reports_of_nobody(router, victim, anybody):
@@ -257,7 +257,7 @@ def test_reports_of_nobody(router, victim, anybody):
     said = settled(router)["signalling"]["aborts_sent"] - aborts
     grown = {k: v - before[k] for k, v in router.counters().items()}
     assert grown["phd_no_session"] == FLOOD == grown["phd_stray"] + grown["punt_phd_stray"]
-    assert 0 < grown["punt_phd_stray"] - grown["kernel_queue_phd"] == said and grown["phd_stray"] > 0
+    assert 0 < grown["punt_phd_stray"] - grown["punt_queue_full_health_devices"] == said and grown["phd_stray"] > 0
     assert grown["phd_reports"] == 1
 
 

@@ -106,7 +106,7 @@ def cse(routed_lab, router):
 def fates(router):
     """Datagrams of the CSE to workers' ports, by what became of them."""
     return {c["name"]: c["count"] for c in router.show("counters")["counters"]
-            if (c["group"] in ("consumed", "drop") and c["name"].startswith("cse_")) or c["name"] == "phd_answers"}
+            if (c["group"] in ("terminated", "drop") and c["name"].startswith("cse_")) or c["name"] == "phd_answers"}
 
 
 class Device(Oximeter):

@@ -243,15 +243,15 @@ def test_class(routed_lab, router, family):
             with udp(routed_lab, family, port) as s:
                 s.send(b"no APDU")
     routed_lab.pings("left", own("left", family), count=1)  # resolved
-    with router.counts(kernel_phd=10):
+    with router.counts(punted_health_devices=10):
         send(UDP, 10)
-    with router.counts(kernel_local=3, kernel_phd=0):
+    with router.counts(punted_local=3, punted_health_devices=0):
         send(TCP, 3)
     before = router.counters()
     with routed_lab.inside("left"):
         socket.create_connection((own("left", family), TCP), timeout=30).close()
     # at least SYN, ACK and FIN
-    wait_until("the connection's segments", lambda: router.counters()["kernel_phd"] >= before["kernel_phd"] + 3, 10)
+    wait_until("the connection's segments", lambda: router.counters()["punted_health_devices"] >= before["punted_health_devices"] + 3, 10)
     router.balanced()
 
 

@@ -436,7 +436,7 @@ def test_tcp_and_fragments_are_counted(tmp_path):
     frames.append(datagram(d.address, OUR, d.port, 6024, V["A01"], GW_MAC[0], d.mac, fragment=0x2000))
     r = Replay(tmp_path, config(), every(frames))
     assert r.health["not_replayed"] == {"tcp_connections": 1, "tcp_segments": 2, "unreadable": 1, "slow_reports": 0}
-    assert r.said["drops"]["no_kernel"] == 4 and r.health["associations"]["requests"] == 0
+    assert r.said["drops"]["no_host_interface"] == 4 and r.health["associations"]["requests"] == 0
     assert r.out["devices"] == []
 
 
@@ -476,7 +476,7 @@ def test_needs_a_section_phd(tmp_path, session):
     assert p.returncode == 64 and "has no section health_devices" in p.stderr
     out = subprocess.run([BIPLANE, "replay", "-c", file, "--json", "--in", f"devices={pcap}"], check=True,
                          capture_output=True, text=True, timeout=60).stdout
-    assert "health" not in json.loads(out) and json.loads(out)["drops"]["no_kernel"] == len(session[2])
+    assert "health" not in json.loads(out) and json.loads(out)["drops"]["no_host_interface"] == len(session[2])
 
 
 # ---------------------------------------------------------------- against a gateway that runs

@@ -50,7 +50,7 @@ def test_every_frame_passes_unchanged(lab, gateway, driver):
             assert not surplus, f"{sender} to {receiver}: frames came twice: {[f.hex() for f in surplus]}"
         drops = g.balanced()
         assert drops["drops"] == 0, drops
-        assert drops["made"] == 0, drops
+        assert drops["originated"] == 0, drops
     finally:
         for e in ends.values():
             e.close()

@@ -98,7 +98,7 @@ def test_a_port_without_tx_multi_segs_drops_what_fits_no_buffer(plane):
     d.received(len(FRAMES))
     b = d.ports()["b"]
     assert by(b)["tx_multi_segs"] == "software"
-    wait_until("two drops", lambda: d.drops() == {"tx_pieces": 2})
+    wait_until("two drops", lambda: d.drops() == {"tx_too_many_segments": 2})
     assert b["tx_dropped"] == 2
     table = d.show("ports")
     assert "set off: frames in pieces are put together" in table, table

@@ -41,7 +41,7 @@ FRAMES = [frame(0), frame(10), frame(11, ((0x8100, 5),)), frame(1400), frame(100
 
 
 @pytest.mark.parametrize("offloads, by, counter", [
-    ({}, "hardware", "checksum_left"),
+    ({}, "hardware", "checksum_offloaded"),
     ({"tx_checksum": "off"}, "software", "checksum_completed"),
 ], ids=["left", "completed"])
 def test_checksums_are_there_at_the_far_end(tmp_path, offloads, by, counter):

@@ -55,7 +55,7 @@ def test_packet_counters_balance(lab, gateway, tmp_path, driver):
     edge.wait_count(sum(due.values()), 240)
     drops = g.balanced()
     assert drops["difference"] == 0
-    assert drops["rx"] + drops["made"] == drops["tx"] + drops["drops"] + drops["kernel"]
+    assert drops["rx"] + drops["originated"] == drops["tx"] + drops["drops"] + drops["punted"]
     assert sum(r["count"] for r in drops["reasons"]) == drops["drops"]
     ports = {p["name"]: p for p in g.show("ports")["ports"]}
     assert sum(p["rx_packets"] for p in ports.values()) == drops["rx"]

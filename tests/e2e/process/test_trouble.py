@@ -111,11 +111,11 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
         flood(lab, lambda: time.monotonic() > until)
     finally:
         os.kill(pid, signal.SIGCONT)
-    wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
+    wait_until("the overrun to be counted", lambda: g.counter("poll_gaps"))
     wait_until("a line", lambda: said(g, "warning dataplane: worker 0 on CPU ", "for more than 100 ms (monitoring.poll_gap_warning)"))
     wait_until("the row to have what is counted",
-               lambda: rows(g, "worker_overrun")["worker 0"]["total"]["count"] == g.counter("worker_overrun"))
-    row = rows(g, "worker_overrun")["worker 0"]
+               lambda: rows(g, "poll_gaps")["worker 0"]["total"]["count"] == g.counter("poll_gaps"))
+    row = rows(g, "poll_gaps")["worker 0"]
     assert row["worst"]["unit"] == "ns" and row["worst"]["count"] > 1_000_000_000
     wait_until("frames that were dropped to be counted", lambda: g.counter("nic_missed"))
 
@@ -171,14 +171,14 @@ def test_a_worker_that_hangs(gateway):
     tid = next(int(t.name) for t in Path(f"/proc/{pid}/task").iterdir()
                if (t / "comm").read_text().strip().startswith("rte-worker") or "lcore" in (t / "comm").read_text())
     with held(tid):
-        wait_until("the worker to be told of", lambda: rows(g, "worker_stuck")["worker 0"]["now"])
-        assert g.counter("worker_stuck") >= 1
+        wait_until("the worker to be told of", lambda: rows(g, "worker_stalls")["worker 0"]["now"])
+        assert g.counter("worker_stalls") >= 1
         assert g.show("trouble")["active"] >= 1
         assert g.show("planes")["trouble"]["now"] >= 1
         wait_until("a line", lambda: said(g, "error dataplane: worker 0 on CPU ", "stuck: it has not come back"))
         assert g.plane("data plane")["heartbeat_age_s"] <= 5  # the rest of it lives
     wait_until("a line", lambda: said(g, "info dataplane: worker 0 on CPU ", "back at its queues after "))
-    row = rows(g, "worker_stuck")["worker 0"]
+    row = rows(g, "worker_stalls")["worker 0"]
     assert not row["now"] and row["worst"]["count"] >= 500_000_000
-    wait_until("the overrun to be counted", lambda: g.counter("worker_overrun"))
+    wait_until("the overrun to be counted", lambda: g.counter("poll_gaps"))
     g.balanced()

@@ -102,7 +102,7 @@ def test_a_larger_and_a_smaller_mtu(routed_lab, router):
             lab.ip("gw", "link", "set", "right", "mtu", mtu)
             router.settled()
             lab.ip("left", "route", "flush", "cache")
-            with router.counts(at_most={"punt_mtu": 0}):
+            with router.counts(at_most={"punt_mtu_exceeded": 0}):
                 lab.pings("left", RIGHT, "-M", "do", "-s", mtu - 28, count=1)
             if mtu < 1500:
                 out = lab.run("left", "ping", "-M", "do", "-c1", "-W1", "-s", mtu - 27, RIGHT, check=False).stdout.decode()
@@ -170,7 +170,7 @@ def test_a_busy_neighbour_never_expires(routed_lab, router):
     with impatient(lab, "right"):
         lab.pings("left", RIGHT)
         lab.pings("left", RIGHT6)
-        with router.counts(at_most={"punt_neighbour": 0}), traffic(lab, "left", [RIGHT, RIGHT6], ("right",), rate=2000) as t:
+        with router.counts(at_most={"punt_no_neighbor": 0}), traffic(lab, "left", [RIGHT, RIGHT6], ("right",), rate=2000) as t:
             pause(4)
             t.finish()
         t.check_all_arrived()
@@ -210,10 +210,10 @@ def test_first_packets_to_unresolved_neighbours_are_not_lost(routed_lab, router)
     for a in many:
         lab.ip("right", "addr", "add", f"{a}/24", "dev", "eth0")
     try:
-        with router.counts(at_most={"punt_neighbour": 2 * len(many)}):
+        with router.counts(at_most={"punt_no_neighbor": 2 * len(many)}):
             send_all(lab, "left", many, ("right",), len(many), rate=1000).check_all_arrived()
         router.settled()
-        with router.counts(punt_neighbour=0, forwarded_ip4=10 * len(many)):
+        with router.counts(punt_no_neighbor=0, forwarded_ip4=10 * len(many)):
             send_all(lab, "left", many, ("right",), 10 * len(many), rate=5000).check_all_arrived()
     finally:
         for a in many:
@@ -336,7 +336,7 @@ def test_routes_through_other_interfaces_are_the_kernels(routed_lab, router):
         lab.ip("edge", "addr", "add", "10.66.0.2/24", "dev", "other2")
         lab.ip("edge", "link", "set", "other2", "up")
         router.settled()
-        with router.counts(punt_foreign=3):
+        with router.counts(punt_foreign_interface=3):
             lab.pings("left", "10.66.0.2", count=3)
     finally:
         lab.ip("gw", "link", "del", "other", check=False)

@@ -205,7 +205,7 @@ def test_link_local_addresses_stay_on_their_link(probe, router):
 
 def test_a_frame_for_another_station_is_not_ours(probe, router):
     body = unique()
-    with router.counts(not_for_us=1):
+    with router.counts(dst_mac_mismatch=1):
         probe.send(udp4(body), to="02:10:01:00:00:77")
         probe.not_forwarded(body)
 
@@ -222,12 +222,12 @@ def test_what_was_sent_to_all_stations_is_not_forwarded(probe, router):
 def test_time_to_live_used_up(probe, router):
     for ttl in (1, 0):
         body = unique()
-        with router.counts(punt_ttl=1):
+        with router.counts(punt_ttl_expired=1):
             probe.send(udp4(body, ttl=ttl))
             probe.icmp(body, TIME_EXCEEDED)
         probe.not_forwarded(body)
         body = unique()
-        with router.counts(punt_ttl=1):
+        with router.counts(punt_ttl_expired=1):
             probe.send(udp6(body, hops=ttl))
             probe.icmp(body, TIME_EXCEEDED6, 6)
         probe.not_forwarded(body)
@@ -271,13 +271,13 @@ def test_routes_that_refuse(routed_lab, probe, router, kind):
 def test_options_go_to_the_kernel(routed_lab, probe, router):
     """A record-route option is filled in by who knows how: the kernel, which forwards the packet."""
     body = unique()
-    with router.counts(punt_options=1):
+    with router.counts(punt_ip_options=1):
         probe.send(udp4(body, options=bytes((7, 11, 4)) + bytes(9)))
         frame = probe.forwarded(body)
     assert frame and socket.inet_aton(own("right")) in frame[34:46], "the router is not in the record"
     # Loose source route: Linux refuses to forward by it unless told to. To us it is for our address
     # first, on its way through it has options.
-    for destination, counter in ((own("left"), "punt_local"), (RIGHT, "punt_options")):
+    for destination, counter in ((own("left"), "punt_local"), (RIGHT, "punt_ip_options")):
         body = unique()
         with router.counts(**{counter: 1}):
             probe.send(udp4(body, destination=destination, options=bytes((131, 7, 4)) + socket.inet_aton(RIGHT) + b"\0"))

@@ -250,7 +250,7 @@ def test_a_flood_of_arp_costs_the_other_port_nothing(routed_lab, router, frrs):
     before, first = dropped(frrs, (RIGHT,)), router.counters()
     flood_left(routed_lab, "arp", lambda: none_down(frrs, (("gw", RIGHT), ("right", own("right")))))
     assert dropped(frrs, (RIGHT,)) == before, "a session went down and came back"
-    assert router.counters()["kernel_queue_routing"] > first["kernel_queue_routing"], "the flood was none"
+    assert router.counters()["punt_queue_full_routing"] > first["punt_queue_full_routing"], "the flood was none"
     wait_until("all sessions", lambda: sessions(frrs), 60, 0.2)
     router.balanced()
 
@@ -265,7 +265,7 @@ def test_a_flood_does_not_starve_the_sessions(routed_lab, router, frrs):
     if first:
         grown = {k: v - first[k] for k, v in router.counters().items() if v != first[k]}
         print(grown)
-        assert grown.get("kernel_queue_local", 0) > 0, "the class of local services had nothing to drop"
-        assert grown.get("kernel_queue_routing", 0) == 0, "the class of routing protocols dropped something"
-        assert grown.get("kernel_routing", 0) > 0
+        assert grown.get("punt_queue_full_local", 0) > 0, "the class of local services had nothing to drop"
+        assert grown.get("punt_queue_full_routing", 0) == 0, "the class of routing protocols dropped something"
+        assert grown.get("punted_routing", 0) > 0
     router.balanced()

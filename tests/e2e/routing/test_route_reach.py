@@ -65,11 +65,11 @@ def right_mtu(lab, router, mtu):
 
 def test_path_mtu_is_discovered(routed_lab, router):
     with right_mtu(routed_lab, router, 1400):
-        with router.counts(punt_mtu=1):
+        with router.counts(punt_mtu_exceeded=1):
             p = routed_lab.run("left", "ping", "-n", "-M", "do", "-s", 1400, "-c", 1, "-W", 2, RIGHT, check=False)
         text = p.stdout.decode()
         assert re.search(rf"From {own('left')} icmp_seq=1 Frag needed and DF set \(mtu = 1400\)", text), text
-        with router.counts(punt_mtu=1):
+        with router.counts(punt_mtu_exceeded=1):
             p = routed_lab.run("left", "ping", "-n", "-M", "do", "-s", 1400, "-c", 1, "-W", 2, RIGHT6, check=False)
         text = p.stdout.decode()
         assert re.search(rf"From {own('left', 6)} icmp_seq=1 Packet too big: mtu=1400", text), text

@@ -57,7 +57,7 @@ def test_mirrors_one_in_ten_and_reloads(lab, gateway):
     assert len({p % 10 for p in places}) > 1, "not always the same one"
     assert view()[0]["matched"] == 1 and view()[0]["mirrored"] == 1
     drops = g.balanced()
-    assert drops["made"] == 51
+    assert drops["originated"] == 51
     assert g.counter("sampling_matched") == 501
     assert "local" in g.command("show", "sampling", "-c", g.identity).stdout
     # the last entry goes with a restart only, and a bad file changes nothing

@@ -103,10 +103,11 @@ void rig_stop(struct rig *r)
 		while ((m = bp_ring_ports_take(&r->ports, p)) != NULL)
 			rte_pktmbuf_free(m);
 	bp_totals_read(&r->shm, r->config->n_ports, &t);
-	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + r->to_kernel);
+	assert_int_equal(
+		t.rx + t.originated, t.tx + t.drops + t.punted + t.terminated + r->to_kernel);
 	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
 	for (unsigned w = 0; w < r->shm.workers; w++)
-		assert_int_equal(r->shm.counters[w].v[BP_C_DROP_UNCONNECTED], r->unconnected);
+		assert_int_equal(r->shm.counters[w].v[BP_C_DROP_NO_NEXT_NODE], r->unconnected);
 	bp_worker_free(r->worker);
 	bp_fib_writer_free(r->writer);
 	bp_exception_free(r->exception);

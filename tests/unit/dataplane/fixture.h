@@ -36,8 +36,8 @@ void rig_start(struct rig *r, const char *yaml, bool partial, bool qinq);
 /* The same, of ordinary drivers; `change` may alter the configuration before it is used. */
 void rig_start_changed(
 	struct rig *r, const char *yaml, void (*change)(struct bp_config *c, void *arg), void *arg);
-/* Also checks that no buffer was lost, that the sum rx + made = tx + drops + to the kernel +
- * consumed holds, and that nodes took edges of their tables only. */
+/* Also checks that no buffer was lost, that the sum rx + originated = tx + drops + punted +
+ * terminated holds, and that nodes took edges of their tables only. */
 void rig_stop(struct rig *r);
 
 void rig_put(struct rig *r, unsigned port, const void *data, uint32_t len);

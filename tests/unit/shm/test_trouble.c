@@ -118,7 +118,7 @@ static void every_kind_has_a_name_and_its_counter(void **state)
 		const struct bp_counter_info *c = &bp_counter_info[bp_trouble_info[k].counter];
 
 		assert_string_equal(bp_trouble_info[k].name, c->name);
-		assert_int_equal(c->group, BP_CG_TROUBLE);
+		assert_int_equal(c->group, BP_CG_HEALTH);
 		assert_non_null(bp_trouble_info[k].help);
 	}
 }

@@ -128,8 +128,8 @@ static void drops_balance(void **state)
 {
 	count_frames(0, 0, 100, 0);
 	count_frames(1, 1, 0, 83);
-	shm.counters[0].v[BP_C_KERNEL_ROUTING] = 2;
-	shm.counters[2].v[BP_C_KERNEL_OTHER] = 8; /* the exception thread */
+	shm.counters[0].v[BP_C_PUNTED_ROUTING] = 2;
+	shm.counters[2].v[BP_C_PUNTED_OTHER] = 8; /* the exception thread */
 	shm.counters[1].v[BP_C_FROM_KERNEL] = 3;
 	shm.counters[0].v[BP_C_CLONE_FRAME] = 4;
 	shm.counters[1].v[BP_C_FLOOD_COPY] = 1;
@@ -144,11 +144,11 @@ static void drops_balance(void **state)
 	json_t *v = collect(&bp_show_drops);
 
 	assert_number(v, "rx", 100);
-	assert_number(v, "made", 10);
+	assert_number(v, "originated", 10);
 	assert_number(v, "tx", 83);
 	assert_number(v, "drops", 15);
-	assert_number(v, "kernel", 10);
-	assert_number(v, "consumed", 2);
+	assert_number(v, "punted", 10);
+	assert_number(v, "terminated", 2);
 	assert_number(v, "difference", 0);
 	assert_true(json_is_true(json_object_get(v, "balanced")));
 
@@ -156,18 +156,18 @@ static void drops_balance(void **state)
 
 	assert_non_null(strstr(text, "tx_full     12  "));
 	assert_non_null(strstr(text, "runt         3  "));
-	assert_null(strstr(text, "same_port"));
-	assert_non_null(strstr(
-		text, "rx 100 + made 10 = tx 83 + drops 15 + to the kernel 10 + consumed 2: ok\n"));
+	assert_null(strstr(text, "hairpin"));
+	assert_non_null(strstr(text,
+		"rx 100 + originated 10 = tx 83 + drops 15 + punted 10 + terminated 2: ok\n"));
 	free(text);
 	text = text_of(&bp_show_drops, v, true);
-	assert_non_null(strstr(text, "same_port"));
+	assert_non_null(strstr(text, "hairpin"));
 	free(text);
 
 	count_frames(1, 1, 0, 86);
 	text = text_of(&bp_show_drops, collect(&bp_show_drops), false);
 	assert_non_null(
-		strstr(text, "tx 86 + drops 15 + to the kernel 10 + consumed 2: difference -3 "));
+		strstr(text, "tx 86 + drops 15 + punted 10 + terminated 2: difference -3 "));
 	free(text);
 }
 

@@ -117,7 +117,7 @@ static void without_trouble_it_says_so(void **state)
 static void what_is_in_trouble_now_comes_first(void **state)
 {
 	static const char *const order[][2] = {{"link_down", "wan"}, {"nic_missed", "lan"},
-		{"link_down", "lan"}, {"mbufs_low", "mbufs-0"}, {"worker_overrun", "worker 0"},
+		{"link_down", "lan"}, {"mbufs_low", "mbufs-0"}, {"poll_gaps", "worker 0"},
 		{"nic_errors", "wan"}};
 	json_t *v, *list;
 

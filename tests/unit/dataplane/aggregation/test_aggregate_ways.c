@@ -163,12 +163,12 @@ static void routed(void **state)
 	agg_take_of(&r, B, &s, 0, 8);
 	assert_memory_equal(s.frame, "\x02\0\0\0\0\x99\x02\0\0\0\0\x0b", 12);
 	assert_int_equal(s.hops, 63);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD4), 1);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP4), 1);
 	/* for another station on the link: none of ours, whatever it carries */
 	u.dst_mac = 0x0c;
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_NOT_FOR_US), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DST_MAC_MISMATCH), 1);
 	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 8);
 	rig_stop(&r);
 }
@@ -235,7 +235,7 @@ static void routed_ip6_and_restored(void **state)
 	u.dst_mac = 0x99;
 	for (unsigned i = 0; i < 3; i++)
 		agg_expect_udp(&r, B, &u);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD6), 4);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP6), 4);
 	rig_stop(&r);
 }
 

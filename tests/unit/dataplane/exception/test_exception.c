@@ -227,10 +227,10 @@ static void classes_in_order(void **state)
 	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
 		for (unsigned i = 0; i < 5; i++)
 			assert_int_equal(fakes[0].got[n++], c * 1000 + BP_SERVE_BATCH + i);
-	assert_int_equal(counters.v[BP_C_KERNEL_ROUTING], BP_SERVE_BATCH + 5);
-	assert_int_equal(counters.v[BP_C_KERNEL_PHD], BP_SERVE_BATCH + 5);
-	assert_int_equal(counters.v[BP_C_KERNEL_LOCAL], BP_SERVE_BATCH + 5);
-	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], BP_SERVE_BATCH + 5);
+	assert_int_equal(counters.v[BP_C_PUNTED_ROUTING], BP_SERVE_BATCH + 5);
+	assert_int_equal(counters.v[BP_C_PUNTED_PHD], BP_SERVE_BATCH + 5);
+	assert_int_equal(counters.v[BP_C_PUNTED_LOCAL], BP_SERVE_BATCH + 5);
+	assert_int_equal(counters.v[BP_C_PUNTED_OTHER], BP_SERVE_BATCH + 5);
 	destroy(x);
 }
 
@@ -261,11 +261,11 @@ static void flood_is_bounded(void **state)
 		}
 		(void)bp_serve_to_kernel(&s, now);
 		/* none of them waits for even one step */
-		assert_int_equal(counters.v[BP_C_KERNEL_ROUTING], routing);
+		assert_int_equal(counters.v[BP_C_PUNTED_ROUTING], routing);
 		atomic_store(&fakes[0].n, 0);
 		atomic_store(&fakes[1].n, 0);
 	}
-	flooded = counters.v[BP_C_KERNEL_LOCAL];
+	flooded = counters.v[BP_C_PUNTED_LOCAL];
 	assert_in_range(flooded, 10000 + 100 - 1, 10000 + 100);
 	assert_int_equal(flooded + dropped + rte_ring_count(x->to_kernel[BP_EX_LOCAL][0]), 200000);
 	destroy(x);
@@ -300,7 +300,7 @@ static void flood_leaves_other_ports(void **state)
 		assert_in_range(atomic_load(&fakes[1].n), sent - 1, sent);
 		assert_in_range(atomic_load(&fakes[2].n), sent - 1, sent);
 	}
-	assert_in_range(counters.v[BP_C_KERNEL_ROUTING], 2000, 2010);
+	assert_in_range(counters.v[BP_C_PUNTED_ROUTING], 2000, 2010);
 	destroy(x);
 }
 
@@ -352,9 +352,9 @@ static void interfaces_are_told_apart(void **state)
 	assert_int_equal(fakes[1].n, 0);
 	assert_int_equal(fakes[2].n, 1);
 	assert_int_equal(fakes[2].got[0], 2);
-	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], 3);
-	assert_int_equal(counters.v[BP_C_DROP_KERNEL_TX], 1);
-	assert_int_equal(counters.v[BP_C_DROP_NO_KERNEL], 2);
+	assert_int_equal(counters.v[BP_C_PUNTED_OTHER], 3);
+	assert_int_equal(counters.v[BP_C_DROP_HOST_TX_FULL], 1);
+	assert_int_equal(counters.v[BP_C_DROP_NO_HOST_INTERFACE], 2);
 	destroy(x);
 }
 
@@ -404,15 +404,15 @@ static void from_kernel_lost(void **state)
 	while (bp_serve_from_kernel(&s, 0) != 0)
 		;
 	assert_int_equal(counters.v[BP_C_FROM_KERNEL], 10);
-	assert_int_equal(counters.v[BP_C_DROP_KERNEL_RX], 10);
+	assert_int_equal(counters.v[BP_C_DROP_HOST_RX_FULL], 10);
 	fakes[0].lose = 3;
 	assert_int_equal(bp_serve_from_kernel(&s, 0), 3);
 	assert_int_equal(counters.v[BP_C_FROM_KERNEL], 13);
-	assert_int_equal(counters.v[BP_C_DROP_KERNEL_RX], 13);
+	assert_int_equal(counters.v[BP_C_DROP_HOST_RX_FULL], 13);
 	assert_int_equal(bp_exception_take(x, 0, &m, 1), 1);
 	rte_pktmbuf_free(m);
 	bp_serve_finish(&s);
-	assert_int_equal(counters.v[BP_C_DROP_FLUSHED], BP_EXCEPTION_FROM_QUEUE - 1);
+	assert_int_equal(counters.v[BP_C_DROP_DRAINED_AT_SHUTDOWN], BP_EXCEPTION_FROM_QUEUE - 1);
 	assert_int_equal(counters.v[BP_C_FROM_KERNEL], 13 + BP_EXCEPTION_FROM_QUEUE - 1);
 	assert_int_equal(rte_mempool_avail_count(pool), MBUFS);
 	destroy(x);
@@ -431,7 +431,7 @@ static void finish_ignores_buckets(void **state)
 	assert_int_equal(bp_serve_to_kernel(&s, SECOND), 1);
 	assert_int_equal(bp_serve_to_kernel(&s, 1000 * SECOND), 0);
 	bp_serve_finish(&s);
-	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], 300);
+	assert_int_equal(counters.v[BP_C_PUNTED_OTHER], 300);
 	destroy(x);
 }
 
@@ -487,8 +487,8 @@ static void thread_serves(void **state)
 	bp_exception_thread_stop(t);
 	assert_int_equal(fakes[0].n, 200);
 	assert_int_equal(fakes[1].got[0], 77);
-	assert_int_equal(counters.v[BP_C_KERNEL_OTHER], 200);
-	assert_int_equal(counters.v[BP_C_KERNEL_LOCAL], 1);
+	assert_int_equal(counters.v[BP_C_PUNTED_OTHER], 200);
+	assert_int_equal(counters.v[BP_C_PUNTED_LOCAL], 1);
 	assert_int_equal(rte_mempool_avail_count(pool), MBUFS);
 	close(fakes[0].k.fd);
 	bp_exception_thread_stop(NULL);

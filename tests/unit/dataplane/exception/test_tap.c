@@ -415,8 +415,8 @@ static void removed(void **state)
 	wait_readable(fd);
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
 	bp_exception_thread_stop(t);
-	assert_int_equal(counters.v[BP_C_KERNEL_LOCAL], 1);
-	assert_int_equal(counters.v[BP_C_DROP_NO_KERNEL], 1);
+	assert_int_equal(counters.v[BP_C_PUNTED_LOCAL], 1);
+	assert_int_equal(counters.v[BP_C_DROP_NO_HOST_INTERFACE], 1);
 	close(fd);
 	k->ops->close(k);
 	other->ops->close(other);

@@ -15,8 +15,8 @@ static void packets_are_forwarded(void **state)
 	goes(&r, ip4("10.1.0.2", 9, 46), A, host_a);     /* back where it came from */
 	goes(&r, ip6("fd02::2", 64, 8), B, host_b);
 	goes(&r, ip6("fd09::1", 2, 1460), B, host_b);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD4), 5);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD6), 2);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP4), 5);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP6), 2);
 	rig_stop(&r);
 }
 
@@ -78,7 +78,7 @@ static void what_follows_the_packet(void **state)
 	want = forwarded(p, B, host_b);
 	put(&r, A, &p);
 	rig_expect(&r, B, want.bytes, 114);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD4), 2);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP4), 2);
 	p = ip6("fd09::1", 64, 50);
 	p.len += 3;
 	want = forwarded(p, B, host_b);
@@ -93,26 +93,26 @@ static void the_kernel_gets_what_it_must_answer(void **state)
 	struct rig r;
 
 	start(&r);
-	is_punted(&r, ip4("10.9.1.1", 1, 46), BP_C_PUNT_TTL, BP_EX_OTHER);
-	is_punted(&r, ip4("10.9.1.1", 0, 46), BP_C_PUNT_TTL, BP_EX_OTHER);
-	is_punted(&r, ip6("fd09::1", 1, 8), BP_C_PUNT_TTL, BP_EX_OTHER);
-	is_punted(&r, ip4("10.9.7.1", 64, MTU_C + 1), BP_C_PUNT_MTU, BP_EX_OTHER);
-	is_punted(&r, ip4("10.8.1.1", 64, 46), BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
-	is_punted(&r, ip4("10.2.0.9", 64, 46), BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
-	is_punted(&r, ip6("fd0a::1", 64, 8), BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+	is_punted(&r, ip4("10.9.1.1", 1, 46), BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
+	is_punted(&r, ip4("10.9.1.1", 0, 46), BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
+	is_punted(&r, ip6("fd09::1", 1, 8), BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
+	is_punted(&r, ip4("10.9.7.1", 64, MTU_C + 1), BP_C_PUNT_MTU_EXCEEDED, BP_EX_OTHER);
+	is_punted(&r, ip4("10.8.1.1", 64, 46), BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
+	is_punted(&r, ip4("10.2.0.9", 64, 46), BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
+	is_punted(&r, ip6("fd0a::1", 64, 8), BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	is_punted(&r, ip4("192.0.2.1", 64, 46), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	is_punted(&r, ip6("2001:db8::1", 64, 8), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	is_punted(&r, ip4("10.67.0.1", 64, 46), BP_C_PUNT_UNREACHABLE, BP_EX_OTHER);
 	is_punted(&r, ip4("10.68.0.1", 64, 46), BP_C_PUNT_UNREACHABLE, BP_EX_OTHER);
-	is_punted(&r, ip4("10.69.0.1", 64, 46), BP_C_PUNT_FOREIGN, BP_EX_OTHER);
+	is_punted(&r, ip4("10.69.0.1", 64, 46), BP_C_PUNT_FOREIGN_INTERFACE, BP_EX_OTHER);
 	p = ip4("10.9.1.1", 64, 64); /* a source route */
 	p.bytes[14] = 0x46;
 	memcpy(p.bytes + 34, "\x83\x03\x04\x00", 4);
 	checksum4(p.bytes + 14);
-	is_punted(&r, p, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
+	is_punted(&r, p, BP_C_PUNT_IP_OPTIONS, BP_EX_OTHER);
 	p = ip6("fd09::1", 64, 16);
 	p.bytes[14 + 6] = 0;
-	is_punted(&r, p, BP_C_PUNT_OPTIONS, BP_EX_OTHER);
+	is_punted(&r, p, BP_C_PUNT_IP_OPTIONS, BP_EX_OTHER);
 	rig_stop(&r);
 }
 
@@ -202,7 +202,7 @@ static void what_no_router_forwards(void **state)
 	is_dropped(&r, p, BP_C_DROP_MARTIAN);
 	p = ip4("10.9.1.1", 64, 46); /* for another station */
 	p.bytes[5] ^= 1;
-	is_dropped(&r, p, BP_C_DROP_NOT_FOR_US);
+	is_dropped(&r, p, BP_C_DROP_DST_MAC_MISMATCH);
 	is_dropped(&r, ip4("10.66.3.4", 64, 46), BP_C_DROP_BLACKHOLE);
 	rig_stop(&r);
 }
@@ -264,7 +264,7 @@ static void an_interface_without_kernel_answers(void **state)
 	rig_put(&r, C, arp_request, 42);
 	rig_walk(&r);
 	rig_expect(&r, C, arp_reply, 42);
-	assert_int_equal(rig_counter(&r, BP_C_ANSWERED_ARP), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ARP_REPLIES), 1);
 	memcpy(other, arp_request, 42);
 	other[41] = 9; /* somebody else's address */
 	rig_put(&r, C, other, 42);
@@ -273,7 +273,7 @@ static void an_interface_without_kernel_answers(void **state)
 	rig_put(&r, C, p.bytes, p.len);
 	rig_walk(&r);
 	rig_expect_none(&r, C);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_NO_KERNEL), 2);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_NO_HOST_INTERFACE), 2);
 	rig_stop(&r);
 }
 
@@ -289,7 +289,7 @@ static void a_full_queue_is_counted(void **state)
 	assert_true(room < 900); /* of RIG_MBUFS */
 	for (unsigned i = 0; i < room + 5; i++)
 		put(&r, A, &p);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_QUEUE_LOCAL), 5);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_PUNT_QUEUE_LOCAL), 5);
 	assert_int_equal(rig_counter(&r, BP_C_PUNT_LOCAL), room + 5);
 	while (rte_ring_dequeue(r.exception->to_kernel[BP_EX_LOCAL][A], &m) == 0) {
 		rte_pktmbuf_free(m);
@@ -298,7 +298,7 @@ static void a_full_queue_is_counted(void **state)
 	r.to_kernel += n;
 	assert_int_equal(n, room);
 	/* the other classes have room of their own */
-	is_punted(&r, ip4("10.9.1.1", 1, 46), BP_C_PUNT_TTL, BP_EX_OTHER);
+	is_punted(&r, ip4("10.9.1.1", 1, 46), BP_C_PUNT_TTL_EXPIRED, BP_EX_OTHER);
 	rig_stop(&r);
 }
 

@@ -324,16 +324,16 @@ static struct outcome follow(const struct plain_route *t, struct bp_address dst,
 	if (t->type == BP_ROUTE_UNREACHABLE || t->type == BP_ROUTE_PROHIBIT)
 		return counted(BP_C_PUNT_UNREACHABLE);
 	if (t->type == BP_ROUTE_PUNT)
-		return counted(BP_C_PUNT_FOREIGN);
+		return counted(BP_C_PUNT_FOREIGN_INTERFACE);
 	if (options)
-		return counted(BP_C_PUNT_OPTIONS);
+		return counted(BP_C_PUNT_IP_OPTIONS);
 	if (ttl <= 1)
-		return counted(BP_C_PUNT_TTL);
+		return counted(BP_C_PUNT_TTL_EXPIRED);
 	for (unsigned k = 0; k < 2 && t->hop[k] >= 0; k++) {
 		int n = find_neighbour(t->hop[k], t->gateway[k] ? address(t->gateway[k]) : dst);
 
 		if (n < 0)
-			return counted(BP_C_PUNT_NEIGHBOUR);
+			return counted(BP_C_PUNT_NO_NEIGHBOR);
 		o.way[k].port = (unsigned)t->hop[k];
 		neighbour_mac((unsigned)n, o.way[k].mac);
 		o.n_ways++;
@@ -342,7 +342,7 @@ static struct outcome follow(const struct plain_route *t, struct bp_address dst,
 	if (o.n_ways == 2 && bytes > mtu_of[2] && bytes <= mtu_of[1])
 		o.n_ways = 1;
 	else if (bytes > mtu_of[o.way[0].port])
-		return counted(BP_C_PUNT_MTU);
+		return counted(BP_C_PUNT_MTU_EXCEEDED);
 	return o;
 }
 
@@ -441,7 +441,7 @@ static struct outcome model(const struct frame *f)
 		return counted(BP_C_DROP_RUNT);
 	port_mac(f->port, mac);
 	if (!(f->bytes[0] & 1) && memcmp(f->bytes, mac, 6) != 0)
-		return counted(BP_C_DROP_NOT_FOR_US);
+		return counted(BP_C_DROP_DST_MAC_MISMATCH);
 	switch (get16(f->bytes + 12)) {
 	case 0x0800:
 		return model4(f);
@@ -555,14 +555,14 @@ static void check(struct rig *r, const struct frame *f, uint64_t counters[BP_C_C
 		/* of two ways one may be too narrow: then the kernel, or the other */
 		ok = left(r, f, &o);
 		if (!ok && o.n_ways == 1 && o.way[1].mac[0] != 0 && reached_kernel(r, f)) {
-			counters[BP_C_PUNT_MTU]++;
+			counters[BP_C_PUNT_MTU_EXCEEDED]++;
 			ok = true;
 		} else {
-			counters[f->bytes[12] == 0x08 ? BP_C_FORWARD4 : BP_C_FORWARD6]++;
+			counters[f->bytes[12] == 0x08 ? BP_C_FORWARDED_IP4 : BP_C_FORWARDED_IP6]++;
 		}
 	} else {
 		counters[o.counter]++;
-		if (bp_counter_info[o.counter].group == BP_CG_PUNT)
+		if (bp_counter_info[o.counter].group == BP_CG_PUNT_REASON)
 			ok = reached_kernel(r, f);
 	}
 	if (!ok) {
@@ -590,7 +590,7 @@ static void every_frame_goes_where_the_model_says(void **unused)
 		for (unsigned i = 0; i < n; i++)
 			check(&r, &frames[i], counters);
 		for (unsigned c = 0; c < BP_C_COUNT; c++)
-			if (bp_counter_info[c].group != BP_CG_KERNEL &&
+			if (bp_counter_info[c].group != BP_CG_PUNTED &&
 				rig_counter(&r, c) != counters[c])
 				fail_msg("round %u: %s is %ju, not %ju", round,
 					bp_counter_info[c].name, (uintmax_t)rig_counter(&r, c),
@@ -599,10 +599,10 @@ static void every_frame_goes_where_the_model_says(void **unused)
 			rig_expect_none(&r, p);
 	}
 	/* else the frames were not what was meant */
-	forwarded = (unsigned)(counters[BP_C_FORWARD4] + counters[BP_C_FORWARD6]);
+	forwarded = (unsigned)(counters[BP_C_FORWARDED_IP4] + counters[BP_C_FORWARDED_IP6]);
 	assert_in_range(forwarded, ROUNDS, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
-		if (bp_counter_info[c].group == BP_CG_PUNT &&
+		if (bp_counter_info[c].group == BP_CG_PUNT_REASON &&
 			c != BP_C_PUNT_REDIRECT &&                              /* not asked for */
 			(c < BP_C_PUNT_PHD_SIGNAL || c > BP_C_PUNT_PHD_ANSWER)) /* no devices */
 			assert_in_range(counters[c], 10, UINT32_MAX);

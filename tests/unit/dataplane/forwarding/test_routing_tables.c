@@ -73,7 +73,7 @@ static void a_number_that_was_another_ports(void **state)
 	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
 	/* what was a neighbour there is none on the port that has the number now */
 	set_interface(&r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
-	is_punted(&r, p, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+	is_punted(&r, p, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	set_neighbour(&r, B, "10.2.0.2", host_b);
 	goes(&r, p, B, host_b);
 	rig_stop(&r);
@@ -92,8 +92,8 @@ static void a_neighbour_that_changes(void **state)
 	goes(&r, p, B, other);
 	goes(&r, q, B, other);
 	assert_int_equal(bp_fib_neighbour_delete(r.writer, B, &a), BP_FIB_DONE);
-	is_punted(&r, p, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
-	is_punted(&r, q, BP_C_PUNT_NEIGHBOUR, BP_EX_OTHER);
+	is_punted(&r, p, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
+	is_punted(&r, q, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	rig_stop(&r);
 }
 

@@ -388,8 +388,8 @@ static uint64_t count_of(const struct health *h, unsigned c)
 
 static bool is_counted(bp_counter_group_t g)
 {
-	return g == BP_CG_MADE || g == BP_CG_DROP || g == BP_CG_CONSUMED || g == BP_CG_PUNT ||
-	       g == BP_CG_ROUTE || g == BP_CG_PHD;
+	return g == BP_CG_ORIGINATED || g == BP_CG_DROP || g == BP_CG_TERMINATED ||
+	       g == BP_CG_PUNT_REASON || g == BP_CG_ROUTE || g == BP_CG_PHD;
 }
 
 void health_counted(struct health *h, ...)
@@ -418,7 +418,8 @@ void health_counted(struct health *h, ...)
 	}
 	health_nothing(h);
 	bp_totals_read(&h->r.shm, h->r.config->n_ports, &t);
-	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + h->r.to_kernel);
+	assert_int_equal(
+		t.rx + t.originated, t.tx + t.drops + t.punted + t.terminated + h->r.to_kernel);
 }
 
 bool health_event(struct health *h, unsigned worker, struct bp_phd_event_record *out)

@@ -284,7 +284,7 @@ static void what_the_kernel_has(void **state)
 	f = wire_frame(false, &h.device, &other, (struct bytes[]){one(1)});
 	health_frame(&h, A, &f);
 	rte_pktmbuf_free(bp_ring_ports_take(&h.r.ports, B));
-	health_counted(&h, BP_C_FORWARD4, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_FORWARDED_IP4, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -439,10 +439,10 @@ static void a_burst_of_everything(void **state)
 			}
 		}
 		assert_int_equal(requests, 36);
-		health_counted(&h, dev6 ? BP_C_FORWARD6 : BP_C_FORWARD4, 12, BP_C_PUNT_LOCAL, 12,
-			BP_C_PHD_REPORTS, 36, BP_C_PHD_REPORTS_CONFIRMED, 18, BP_C_PHD_OBSERVATIONS,
-			36, BP_C_PHD_INSTANCES, 36, BP_C_PHD_INSTANCE_FRAME, 12, BP_C_PHD_ANSWERS,
-			6, BP_C_DROP_PHD_EMPTY_UNCONFIRMED, 6, BP_C_COUNT);
+		health_counted(&h, dev6 ? BP_C_FORWARDED_IP6 : BP_C_FORWARDED_IP4, 12,
+			BP_C_PUNT_LOCAL, 12, BP_C_PHD_REPORTS, 36, BP_C_PHD_REPORTS_CONFIRMED, 18,
+			BP_C_PHD_OBSERVATIONS, 36, BP_C_PHD_INSTANCES, 36, BP_C_PHD_INSTANCE_FRAME,
+			12, BP_C_PHD_ANSWERS, 6, BP_C_DROP_PHD_EMPTY_UNCONFIRMED, 6, BP_C_COUNT);
 		health_stop(&h);
 	}
 }

@@ -408,8 +408,8 @@ static void check_counters(struct model *m)
 
 		v[c] = m->h.r.shm.counters[0].v[c] + m->h.r.shm.counters[1].v[c];
 		if (v[c] != m->want[c] && !free &&
-			(g == BP_CG_PHD || g == BP_CG_MADE || g == BP_CG_CONSUMED ||
-				g == BP_CG_DROP || g == BP_CG_PUNT))
+			(g == BP_CG_PHD || g == BP_CG_ORIGINATED || g == BP_CG_TERMINATED ||
+				g == BP_CG_DROP || g == BP_CG_PUNT_REASON))
 			fail_msg("%s is %ju, not %ju", bp_counter_info[c].name, (uintmax_t)v[c],
 				(uintmax_t)m->want[c]);
 	}
@@ -419,7 +419,7 @@ static void check_counters(struct model *m)
 					    v[BP_C_CSE_DENIED]);
 	assert_true(v[BP_C_PHD_UNACKNOWLEDGED] <= v[BP_C_PHD_OBSERVATIONS]);
 	bp_totals_read(&m->h.r.shm, 3, &t);
-	assert_int_equal(t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed);
+	assert_int_equal(t.rx + t.originated, t.tx + t.drops + t.punted + t.terminated);
 	assert_int_equal(t.port[A].tx_bytes, m->h.bytes[A]);
 	assert_int_equal(t.port[B].tx_bytes, m->h.bytes[B]);
 }
@@ -591,8 +591,8 @@ static void run_damaged(const struct health_options *o)
 			bp_phd_session_flags(h.phd, e.slot, 0, BP_PHD_STALE);
 		drain_kernel(&h.r);
 		bp_totals_read(&h.r.shm, 3, &t);
-		assert_int_equal(
-			t.rx + t.made, t.tx + t.drops + t.kernel + t.consumed + h.r.to_kernel);
+		assert_int_equal(t.rx + t.originated,
+			t.tx + t.drops + t.punted + t.terminated + h.r.to_kernel);
 	}
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(t.port[p].tx_bytes, h.bytes[p]);

@@ -255,8 +255,8 @@ static void a_label_is_kept_over_routing(void **state)
 		lcl_pass(&r, LCL_TAU);
 		lcl_expect(&r, B, want.bytes, want.len, &out_3);
 	}
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD4), 1);
-	assert_int_equal(rig_counter(&r, BP_C_FORWARD6), 1);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP4), 1);
+	assert_int_equal(rig_counter(&r, BP_C_FORWARDED_IP6), 1);
 	rig_stop(&r);
 }
 
@@ -321,7 +321,7 @@ static void neighbours_are_answered_plain(void **state)
 	lcl_put(&r, C, arp_request, 42, &in_3);
 	rig_walk(&r);
 	rig_expect(&r, C, arp_reply, 42);
-	assert_int_equal(rig_counter(&r, BP_C_ANSWERED_ARP), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ARP_REPLIES), 1);
 	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), 1);
 	assert_int_equal(best_effort(&r, C), 1);
 	rig_stop(&r);

@@ -11,7 +11,7 @@
 
 #define SEEDS 60
 #define LOOKS 1500
-#define LIMIT_NS (2 * S) /* worker_stuck */
+#define LIMIT_NS (2 * S) /* worker_stalls */
 #define EVERY_NS (10 * S)
 
 /* What happened, by one who keeps no more than that. */
@@ -85,7 +85,7 @@ static void compare(void)
 {
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], model.link_downs);
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], model.lows);
-	assert_int_equal(counters.v[BP_C_WORKER_STUCK], model.stucks);
+	assert_int_equal(counters.v[BP_C_WORKER_STALLS], model.stucks);
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], model.missed);
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], model.no_mbuf);
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], model.errors);

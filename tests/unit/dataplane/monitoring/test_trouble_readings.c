@@ -108,7 +108,7 @@ static void a_worker_tells_where_it_was(void **state)
 
 	(void)state;
 	rig.worker->mono_ns = 1000;
-	rig.worker->counters->v[BP_C_WORKER_OVERRUN] = 3;
+	rig.worker->counters->v[BP_C_POLL_GAPS] = 3;
 	rig.worker->away.overrun_ns = 500;
 	rig.worker->away.longest_ns = 400;
 	take();

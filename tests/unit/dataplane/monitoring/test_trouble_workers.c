@@ -42,7 +42,7 @@ static void an_overrun_is_told_of(void **state)
 	assert_int_equal(t.spells, 1);
 	assert_true(t.worst == 300 * MS);
 	/* the worker itself counts */
-	assert_int_equal(counters.v[BP_C_WORKER_OVERRUN], 0);
+	assert_int_equal(counters.v[BP_C_POLL_GAPS], 0);
 	assert_int_equal(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 0").total, 0);
 }
 
@@ -76,7 +76,7 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	look_after(250 * MS);
 	said(BP_LOG_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
 	said_nothing_more();
-	assert_int_equal(counters.v[BP_C_WORKER_STUCK], 1);
+	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 1);
 	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 0").active, 0);
 	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 1").spells, 0);
 }
@@ -114,7 +114,7 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 	held[0] = false;
 	look_after(250 * MS);
 	said_nothing_more();
-	assert_int_equal(counters.v[BP_C_WORKER_STUCK], 0);
+	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 0);
 	/* but one that then does not come back */
 	held[0] = true;
 	look_after(30 * S);
@@ -154,7 +154,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	readings.worker[1].unread = (struct bp_unread){0};
 	look_after(250 * MS);
 	said(BP_LOG_INFO, "worker 1: no connection passes unread any more; some did for 91.2 s");
-	assert_int_equal(counters.v[BP_C_UNREAD_CONNECTIONS], 1);
+	assert_int_equal(counters.v[BP_C_CONNECTIONS_NOT_INSPECTED], 1);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
 	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);
 }

@@ -132,8 +132,8 @@ static void a_frame_on_another_edge_is_counted(void **state)
 	rig_expect_none(&r, 1);
 	rig_expect(&r, 0, f, sizeof(f));
 	r.unconnected = 2;
-	assert_int_equal(rig_counter(&r, BP_C_DROP_UNCONNECTED), 2);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_FLUSHED), 0);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_NO_NEXT_NODE), 2);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DRAINED_AT_SHUTDOWN), 0);
 	rig_stop(&r);
 }
 

@@ -204,7 +204,7 @@ static void switch_drops_for_a_reason(void **state)
 	rig_put(&r, 0, f, 13);
 	rig_put(&r, 0, f, 0);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_SAME_PORT), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_HAIRPIN), 1);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_RUNT), 2);
 	for (unsigned p = 0; p < 3; p++)
 		rig_expect_none(&r, p);

@@ -101,7 +101,7 @@ static void pieces_are_put_together(void **state)
 	expect(&r, 1, f, 600, 1);
 	expect(&r, 1, f, 900, 1);
 	expect(&r, 1, f, 64, 1);
-	assert_int_equal(rig_counter(&r, BP_C_TX_COPIED), 2);
+	assert_int_equal(rig_counter(&r, BP_C_TX_LINEARIZED), 2);
 	/* the other port is as it was */
 	put(&r, 1, pieces(&r, f, small, 3, 0));
 	rig_walk(&r);
@@ -146,7 +146,7 @@ static void pieces_that_do_not_fit(void **state)
 	rig_walk(&r);
 	expect(&r, 1, f, ROOM, 1);
 	rig_expect_none(&r, 1);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_PIECES), 2);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_TOO_MANY_SEGMENTS), 2);
 	assert_int_equal(atomic_load(&r.worker->port_stats[1].tx_dropped), 2);
 	assert_int_equal(atomic_load(&r.worker->port_stats[1].tx_bytes), ROOM);
 
@@ -154,7 +154,7 @@ static void pieces_that_do_not_fit(void **state)
 	while ((taken[n] = rte_pktmbuf_alloc(r.pool)) != NULL)
 		n++;
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_PIECES), 3);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_TOO_MANY_SEGMENTS), 3);
 	rte_pktmbuf_free_bulk(taken, n);
 	rig_stop(&r);
 }
@@ -250,7 +250,7 @@ static void tag_without_room(void **state)
 	}
 	rig_expect(&r, 1, f, 64);
 	rig_expect_none(&r, 1);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_VLAN_TAG), 2);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_VLAN_NO_HEADROOM), 2);
 	assert_int_equal(rig_counter(&r, BP_C_VLAN_RESTORED), 0);
 	rig_stop(&r);
 }
@@ -375,7 +375,7 @@ static void partial_is_left_to_a_device(void **state)
 	assert_int_equal(m->l3_len, 20);
 	assert_memory_equal(rte_pktmbuf_mtod(m, void *), partial_frame, sizeof(partial_frame));
 	rte_pktmbuf_free(m);
-	assert_int_equal(rig_counter(&r, BP_C_CHECKSUM_LEFT), 1);
+	assert_int_equal(rig_counter(&r, BP_C_CHECKSUM_OFFLOADED), 1);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_INSPECTED), 1);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_BAD_CHECKSUM), 0);
 	/* in the other direction it is completed */
@@ -419,7 +419,7 @@ static void driver_refuses(void **state)
 			rig_expect(&r, 1, f, 60);
 	}
 	rig_expect_none(&r, 1);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_REFUSED), 4);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_TX_CHECKSUM_UNSUPPORTED), 4);
 	assert_int_equal(atomic_load(&r.worker->port_stats[1].tx_bytes), 28 * 60);
 	rte_eth_fp_ops[1].tx_pkt_prepare = before;
 	rig_stop(&r);

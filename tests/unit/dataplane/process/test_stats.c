@@ -71,29 +71,29 @@ static void every_outcome_is_on_its_side(void **state)
 	shm.counters[0].v[BP_C_FLOOD_COPY] = 1;
 	shm.counters[1].v[BP_C_FROM_KERNEL] = 4;
 	shm.counters[0].v[BP_C_DROP_RUNT] = 9;
-	shm.counters[0].v[BP_C_KERNEL_ROUTING] = 11;
-	shm.counters[2].v[BP_C_KERNEL_OTHER] = 9; /* the exception thread */
+	shm.counters[0].v[BP_C_PUNTED_ROUTING] = 11;
+	shm.counters[2].v[BP_C_PUNTED_OTHER] = 9; /* the exception thread */
 	shm.counters[0].v[BP_C_PHD_MANAGER_FRAME] = 6;
 	shm.counters[1].v[BP_C_CSE_ACKED] = 4;
 	shm.counters[0].v[BP_C_PHD_MANAGER_TAKEN] = 2;
-	shm.counters[1].v[BP_C_PUNT_TTL] = 1000;
+	shm.counters[1].v[BP_C_PUNT_TTL_EXPIRED] = 1000;
 	shm.counters[1].v[BP_C_PHD_STORED] = 1000;
-	shm.counters[1].v[BP_C_FORWARD4] = 1000;
+	shm.counters[1].v[BP_C_FORWARDED_IP4] = 1000;
 	bp_totals_read(&shm, 2, &totals);
 	assert_int_equal(totals.rx, 107);
-	assert_int_equal(totals.made, 11);
-	assert_int_equal(totals.consumed, 6);
+	assert_int_equal(totals.originated, 11);
+	assert_int_equal(totals.terminated, 6);
 	assert_int_equal(totals.tx, 83);
 	assert_int_equal(totals.drops, 9);
-	assert_int_equal(totals.kernel, 20);
+	assert_int_equal(totals.punted, 20);
 	assert_true(bp_totals_exact(&totals));
-	assert_true(printed("  sum: rx 107 + made 11 = tx 83 + drops 9 + to the kernel 20 + "
-			    "consumed 6: exact\n"));
+	assert_true(printed("  sum: rx 107 + originated 11 = tx 83 + drops 9 + punted 20 + "
+			    "terminated 6: exact\n"));
 
-	shm.counters[0].v[BP_C_KERNEL_LOCAL] = 1;
+	shm.counters[0].v[BP_C_PUNTED_LOCAL] = 1;
 	bp_totals_read(&shm, 2, &totals);
 	assert_false(bp_totals_exact(&totals));
-	assert_true(printed("to the kernel 21 + consumed 6: NOT exact\n"));
+	assert_true(printed("punted 21 + terminated 6: NOT exact\n"));
 }
 
 int main(void)

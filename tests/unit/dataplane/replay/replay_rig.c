@@ -115,7 +115,8 @@ json_t *replay_json(const char *yaml, const struct replay_way *w, struct bp_repl
 	assert_non_null(j);
 	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
 	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(j, "drops"), "unconnected")), 0);
+		json_integer_value(json_object_get(json_object_get(j, "drops"), "no_next_node")),
+		0);
 	free(text);
 	return j;
 }

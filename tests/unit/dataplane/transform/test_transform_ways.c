@@ -67,8 +67,8 @@ static void routed(void **state)
 	}
 	rig_expect_none(&x.r, B);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 3);
-	assert_int_equal(rig_counter(&x.r, BP_C_DROP_NOT_FOR_US), 1);
-	assert_int_equal(rig_counter(&x.r, BP_C_FORWARD4), 3);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_DST_MAC_MISMATCH), 1);
+	assert_int_equal(rig_counter(&x.r, BP_C_FORWARDED_IP4), 3);
 	x_stop(&x);
 }
 
