@@ -145,7 +145,7 @@ static void writer(struct bp_shm *shm)
 {
 	struct bp_ring *ring = bp_shm_ring(shm, 0);
 	uint64_t *queued = &shm->counters->v[BP_C_ALARM_QUEUED];
-	uint64_t *full = &shm->counters->v[BP_C_ALARM_RING_FULL];
+	uint64_t *full = &shm->counters->v[BP_C_ALARM_QUEUE_FULL];
 	uint64_t start = bp_mono_ns(), now = start, end = start + options.seconds * 1000000000u;
 	uint64_t offered = 0, mark;
 	struct bp_alarm *a;
@@ -240,7 +240,7 @@ static void report(const struct run *r)
 			  "queued %" PRIu64 ", ring full %" PRIu64 ", acknowledged %" PRIu64
 			  ", spooled %" PRIu64 ", dropped %" PRIu64
 			  "; publisher used %.2f s of CPU\n",
-		rate, seconds, v[BP_C_ALARM_QUEUED], v[BP_C_ALARM_RING_FULL],
+		rate, seconds, v[BP_C_ALARM_QUEUED], v[BP_C_ALARM_QUEUE_FULL],
 		get(&g->cp_alarms_acked), get(&g->cp_alarms_spooled),
 		get(&g->cp_alarms_dropped_size) + get(&g->cp_alarms_dropped_age), cpu);
 }

@@ -344,15 +344,15 @@ static bool report(struct bench *b, struct figure r)
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
 		     v[BP_C_MQTT_PUBLISH] == b->advance.publishes &&
 		     v[BP_C_ALARM_RAISED] == b->advance.over &&
-		     v[BP_C_CLONE_FRAME] == b->advance.over &&
-		     v[BP_C_FLOW_OPENED] == b->o.connections && v[BP_C_FLOW_EVICTED] == 0;
+		     v[BP_C_MIRROR_FRAME] == b->advance.over &&
+		     v[BP_C_CONN_OPENED] == b->o.connections && v[BP_C_CONN_EVICTED] == 0;
 		printf(", \"segments\": %" PRIu64 ", \"publishes\": %" PRIu64
 		       ", \"publishes_due\": %" PRIu64 ", \"raised\": %" PRIu64
 		       ", \"raised_due\": %" PRIu64 ", \"clones\": %" PRIu64 ", \"flows\": %" PRIu64
 		       ", \"memo\": %" PRIu64,
 			v[BP_C_SEG_INSPECTED], v[BP_C_MQTT_PUBLISH], b->advance.publishes,
-			v[BP_C_ALARM_RAISED], b->advance.over, v[BP_C_CLONE_FRAME],
-			v[BP_C_FLOW_OPENED], v[BP_C_TOPIC_MEMO]);
+			v[BP_C_ALARM_RAISED], b->advance.over, v[BP_C_MIRROR_FRAME],
+			v[BP_C_CONN_OPENED], v[BP_C_TOPIC_CACHE_HIT]);
 	}
 	printf(", \"proven\": %s}\n", ok ? "true" : "false");
 	say_counters(v, ok);

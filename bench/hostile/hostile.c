@@ -282,8 +282,8 @@ static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t
 		if (i % 256 == 0)
 			(void)rig_told_count(&r);
 	}
-	not_inspected =
-		rig_count(&r, BP_C_NOT_INSPECTED_WORK) + rig_count(&r, BP_C_NOT_INSPECTED_WORKER);
+	not_inspected = rig_count(&r, BP_C_NOT_INSPECTED_CONNECTION_BUDGET) +
+			rig_count(&r, BP_C_NOT_INSPECTED_WORKER_BUDGET);
 	*work = bp_mqtt_worker_work(r.in);
 	rig_close(&r);
 	return not_inspected;

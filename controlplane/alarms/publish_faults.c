@@ -12,15 +12,15 @@
 
 static uint64_t lost(const struct bp_publisher *p)
 {
-	return bp_shm_counter(p->shm, BP_C_ALARM_RING_FULL) +
+	return bp_shm_counter(p->shm, BP_C_ALARM_QUEUE_FULL) +
 	       bp_shm_counter(p->shm, BP_C_ALARM_TOO_LARGE);
 }
 
 static uint64_t not_evaluated(const struct bp_publisher *p)
 {
 	/* many that are longer than reassembly_per_connection are evaluated by their beginning */
-	return bp_shm_counter(p->shm, BP_C_PUBLISH_TOO_LONG) +
-	       bp_shm_counter(p->shm, BP_C_CARRY_TOTAL_LIMIT);
+	return bp_shm_counter(p->shm, BP_C_PUBLISH_VALUE_TRUNCATED) +
+	       bp_shm_counter(p->shm, BP_C_REASSEMBLY_LIMIT_TOTAL);
 }
 
 /* How much a sum grew; it begins again with the data plane. */

@@ -29,28 +29,29 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 	uint8_t *out;
 
 	if (mtu == 0) {
-		bp_count(w, BP_C_CLONE_NO_EDGE, 1);
+		bp_count(w, BP_C_MIRROR_NO_TARGET, 1);
 		return false;
 	}
 	size = bp_clone_frame_size(r, to, mtu, &result);
 	if (size == 0) {
-		bp_count(w, result == BP_CLONE_E_FAMILY ? BP_C_CLONE_FAMILY : BP_C_CLONE_TOO_LARGE,
+		bp_count(w,
+			result == BP_CLONE_E_FAMILY ? BP_C_MIRROR_FAMILY : BP_C_MIRROR_TOO_LARGE,
 			1);
 		return false;
 	}
 	m = rte_pktmbuf_alloc(w->pool);
 	if (m == NULL) {
-		bp_count(w, BP_C_CLONE_NO_MBUF, 1);
+		bp_count(w, BP_C_MIRROR_NO_MBUF, 1);
 		return false;
 	}
 	out = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)size);
 	if (out == NULL) {
 		rte_pktmbuf_free(m);
-		bp_count(w, BP_C_CLONE_TOO_LARGE, 1);
+		bp_count(w, BP_C_MIRROR_TOO_LARGE, 1);
 		return false;
 	}
 	bp_clone_frame_build(r, to, out, size);
-	bp_count(w, BP_C_CLONE_FRAME, 1);
+	bp_count(w, BP_C_MIRROR_FRAME, 1);
 	rte_node_enqueue_x1(w->graph, w->mqtt_node, (rte_edge_t)(BP_EDGE_PORT + to->port), m);
 	return true;
 }

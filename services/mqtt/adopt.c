@@ -114,7 +114,7 @@ static bool state_sound(const struct bp_flow *f)
 		return false;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		if (f->stream[dir] > BP_STREAM_OPAQUE ||
-			f->opaque[dir] > BP_C_OPAQUE_REFUSED - BP_C_OPAQUE_NOT_MQTT)
+			f->opaque[dir] > BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
 			return false;
 		if (f->stream[dir] == BP_STREAM_SKIP &&
 			(f->skip[dir] == 0 || f->skip[dir] > PACKET_MAX))
@@ -247,7 +247,7 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 			lose_position(f, dir);
 		lost |= !known;
 	}
-	bp_tally(in, lost ? BP_C_FLOW_ADOPTED_RESYNC : BP_C_FLOW_ADOPTED);
+	bp_tally(in, lost ? BP_C_CONN_ADOPTED_RESYNC : BP_C_CONN_ADOPTED);
 }
 
 static unsigned list_of(const struct bp_flow *f)
@@ -355,7 +355,7 @@ static void adopt_all(struct bp_mqtt_worker *in)
 				adopt_flow(in, f, g);
 				continue;
 			}
-			bp_tally(in, BP_C_FLOW_NOT_ADOPTED);
+			bp_tally(in, BP_C_CONN_NOT_ADOPTED);
 			t->group[g].tag[way] = 0;
 			clear(f);
 		}

@@ -121,7 +121,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 		in->alarms_end != 0 ? in->alarms_end : bp_ring_head(in->ring), (uint32_t)size,
 		&mark);
 	if (a == NULL) {
-		bp_tally(in, BP_C_ALARM_RING_FULL);
+		bp_tally(in, BP_C_ALARM_QUEUE_FULL);
 		in->counters->v[BP_C_SEGMENT_INVALID] += bp_ring_bad_tails(in->ring);
 		return;
 	}
@@ -172,11 +172,11 @@ static void to_clone(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	};
 
 	if (j->beginning)
-		bp_tally(in, BP_C_CLONE_TOO_LARGE);
+		bp_tally(in, BP_C_MIRROR_TOO_LARGE);
 	else if (in->frame == NULL)
-		bp_tally(in, BP_C_CLONE_NO_FRAME);
+		bp_tally(in, BP_C_MIRROR_NO_FRAME);
 	else if (in->clone == NULL)
-		bp_tally(in, BP_C_CLONE_NO_EDGE);
+		bp_tally(in, BP_C_MIRROR_NO_TARGET);
 	else
 		(void)in->clone(in->clone_arg, &r); /* counts for itself */
 }

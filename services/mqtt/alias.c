@@ -71,7 +71,7 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
 		if (ref == 0) {
 			f->session |= BP_SESSION_ALIASES_LOST;
-			bp_tally(in, BP_C_ALIAS_NO_ROOM);
+			bp_tally(in, BP_C_ALIAS_NO_MEMORY);
 			return;
 		}
 		table(in, f, dir)[alias - 1] = ref;

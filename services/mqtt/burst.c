@@ -107,7 +107,7 @@ static inline void flush(struct bp_mqtt_worker *in, struct tally *t)
 	v[BP_C_SEG_INSPECTED] += t->publishes;
 	v[BP_C_MQTT_PACKETS] += t->publishes;
 	v[BP_C_MQTT_PUBLISH] += t->publishes;
-	v[BP_C_TOPIC_MEMO] += t->publishes;
+	v[BP_C_TOPIC_CACHE_HIT] += t->publishes;
 	v[BP_C_MATCH] += t->matched;
 	v[BP_C_MATCH_NONE] += t->publishes - t->matched;
 }

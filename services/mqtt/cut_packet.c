@@ -51,7 +51,7 @@ static void lose(
 		bp_ack_release(in, f);
 	if (type != BP_MQTT_PUBLISH)
 		return;
-	bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 	/* it may have mapped an alias anew: what was known of aliases would be a guess */
 	if (!head_known && f->version == BP_MQTT_V5)
 		bp_alias_forget(in, f, dir);
@@ -119,7 +119,7 @@ static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
 	}
 	if (type == BP_MQTT_CONNECT) {
 		/* there will be no version to read the rest with */
-		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
+		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
 		return;
 	}
 	lose(in, f, dir, type, f->carry_decided[dir]);
@@ -161,7 +161,7 @@ static bool worth_carrying(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	/* of a PUBLISH that is too long the beginning is worth having */
 	if (wanted == BP_WANTED_YES && fixed->type != BP_MQTT_PUBLISH &&
 		total + sizeof(struct carried) > in->carry_per_flow) {
-		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CONNECTION);
 		no_room(in, f, dir, fixed->type, total, have);
 		return false;
 	}

@@ -125,7 +125,7 @@ struct bp_flow {
 	/* line 2 */
 	uint32_t carry_need[2];   /* length of the whole packet; 0: fixed header incomplete */
 	uint8_t carry_decided[2]; /* BP_CARRY_*: its head was looked at */
-	uint8_t opaque[2];        /* BP_C_... - BP_C_OPAQUE_NOT_MQTT */
+	uint8_t opaque[2];        /* BP_C_... - BP_C_NOT_INSPECTED_NOT_MQTT */
 	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
 	uint32_t held_bytes[2];
 	uint32_t fin_seq[2];

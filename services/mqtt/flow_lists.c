@@ -148,9 +148,9 @@ void bp_flow_file_at(struct bp_flow_table *t, struct bp_flow *f, uint16_t at)
 void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 {
 	if (bp_flow_is_unproven(f))
-		t->counters->v[BP_C_FLOW_EVICTED_UNPROVEN]++;
+		t->counters->v[BP_C_CONN_EVICTED_UNESTABLISHED]++;
 	else if (is_proven(f))
-		t->counters->v[BP_C_FLOW_EVICTED]++;
+		t->counters->v[BP_C_CONN_EVICTED]++;
 	bp_flow_remove(t, f);
 }
 
@@ -329,7 +329,7 @@ static unsigned expire_list(
 			bp_flow_file_at(t, f, file_of(client, next));
 			continue;
 		}
-		t->counters->v[BP_C_FLOW_EXPIRED_UNPROVEN]++;
+		t->counters->v[BP_C_CONN_EXPIRED_UNESTABLISHED]++;
 		bp_flow_remove(t, f);
 		expired++;
 	}
@@ -495,7 +495,7 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 
 		if (f == NULL || (uint32_t)(t->now - f->seen) < t->idle_ticks)
 			break;
-		t->counters->v[BP_C_FLOW_EXPIRED]++;
+		t->counters->v[BP_C_CONN_EXPIRED]++;
 		bp_flow_remove(t, f);
 		expired++;
 		if (budget != 0)

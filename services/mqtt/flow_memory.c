@@ -40,11 +40,11 @@ static bool may_hold(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t byte
 	const uint64_t more = bytes > old ? bytes - old : 0;
 
 	if (bytes + f->carried - old > in->carry_per_flow)
-		bp_tally(in, BP_C_CARRY_FLOW_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CONNECTION);
 	else if (!within_client_share(in, f, more))
-		bp_tally(in, BP_C_CARRY_CLIENT_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CLIENT);
 	else if (!within_unproven_share(in, f, more))
-		bp_tally(in, BP_C_CARRY_UNPROVEN_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_UNESTABLISHED);
 	else
 		return true;
 	return false;
@@ -77,7 +77,7 @@ bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_
 		return 0;
 	ref = take(in, bytes);
 	if (ref == 0) {
-		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_TOTAL);
 		return 0;
 	}
 	bp_flow_carries(&in->table, f, size_of(in, ref));
@@ -98,7 +98,7 @@ bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *re
 	if (larger == 0)
 		larger = take(in, bytes);
 	if (larger == 0) {
-		bp_tally(in, BP_C_CARRY_TOTAL_LIMIT);
+		bp_tally(in, BP_C_REASSEMBLY_LIMIT_TOTAL);
 		return false;
 	}
 	bp_flow_carries(&in->table, f, size_of(in, larger));

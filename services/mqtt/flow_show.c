@@ -82,8 +82,8 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);
 	v->opaque_reason = "";
 	if (f->stream[0] == BP_STREAM_OPAQUE &&
-		f->opaque[0] <= BP_C_OPAQUE_REFUSED - BP_C_OPAQUE_NOT_MQTT)
-		v->opaque_reason = bp_counter_info[BP_C_OPAQUE_NOT_MQTT + f->opaque[0]].name;
+		f->opaque[0] <= BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+		v->opaque_reason = bp_counter_info[BP_C_NOT_INSPECTED_NOT_MQTT + f->opaque[0]].name;
 	v->awaits_ack = f->marks & BP_MARK_REFUSED;
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;

@@ -257,7 +257,7 @@ static bool evict_of_pair(struct bp_flow_table *t, uint32_t g1, uint32_t g2, uns
 	struct bp_flow *victim = pair_victim(t, g1, g2, list);
 
 	if (victim == NULL) {
-		t->counters->v[BP_C_FLOW_NO_SLOT]++;
+		t->counters->v[BP_C_CONN_TABLE_FULL]++;
 		return false;
 	}
 	bp_flow_evict(t, victim);

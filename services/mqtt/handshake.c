@@ -86,7 +86,7 @@ static void begin(struct bp_flow *f, uint32_t seq, uint8_t scale)
 /* Another connection of the same addresses and ports. */
 static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
 {
-	bp_tally(in, BP_C_FLOW_REOPENED);
+	bp_tally(in, BP_C_CONN_REOPENED);
 	bp_will_end(in, f);
 	forget(in, f);
 	f->seen = in->now_ticks;
@@ -139,7 +139,7 @@ static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_fr
 	if (frame->seq == f->syn_seq && !(f->flags & BP_FLOW_MIDWAY) &&
 		!(f->proof & BP_FLOW_HANDSHAKE))
 		return true;
-	bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
+	bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
 	f->flags |= BP_FLOW_SYN_AGAIN;
 	f->again_seq = frame->seq;
 	data = (frame->payload_len + AGAIN_DATA_UNIT - 1) / AGAIN_DATA_UNIT;
@@ -151,7 +151,7 @@ static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_fr
 /* The SYN, its data or the SYN-ACK was not seen: the connection is picked up mid-stream. */
 static void pick_up(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	bp_tally(in, BP_C_FLOW_MIDWAY);
+	bp_tally(in, BP_C_CONN_MIDSTREAM);
 	f->flags |= BP_FLOW_MIDWAY;
 	bp_flow_note_mss(f, BP_MSS_UNSEEN);
 	for (unsigned d = 0; d < 2; d++)
@@ -190,13 +190,13 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 	}
 	if (f->proof & BP_FLOW_HANDSHAKE) {
 		if (frame->seq != f->broker_isn)
-			bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
+			bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
 		return false;
 	}
 	if (f->flags & BP_FLOW_MIDWAY) {
 		if (f->syn_seq == 0 || frame->ack != f->syn_seq + 1 ||
 			(f->proof & BP_FLOW_PROVEN)) {
-			bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
+			bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
 			return false;
 		}
 		forget(in, f);
@@ -204,7 +204,7 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 	}
 	data = frame->ack - (f->syn_seq + 1);
 	if (data > f->next[BP_TO_BROKER] - (f->syn_seq + 1)) {
-		bp_tally(in, BP_C_FLOW_SYN_UNCONFIRMED);
+		bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
 		return false;
 	}
 	bp_wait_cut(in, f, BP_TO_BROKER, data);
@@ -313,7 +313,7 @@ struct bp_flow *bp_handshake_first(
 		f = add(in, frame, l, 0);
 		if (f == NULL)
 			return NULL;
-		bp_tally(in, BP_C_FLOW_OPENED);
+		bp_tally(in, BP_C_CONN_OPENED);
 		begin(f, frame->seq, window_scale(frame));
 		bp_flow_note_mss(f, announced_mss(frame));
 		bp_handshake_syn(in, f, frame, BP_TO_BROKER);
@@ -322,7 +322,7 @@ struct bp_flow *bp_handshake_first(
 		f = add(in, frame, l, 0);
 		if (f == NULL)
 			return NULL;
-		bp_tally(in, BP_C_FLOW_OPENED);
+		bp_tally(in, BP_C_CONN_OPENED);
 		begin(f, frame->ack - 1, BP_SCALE_MAX);
 		bp_flow_note_mss(f, BP_MSS_UNSEEN);
 		bp_handshake_syn(in, f, frame, BP_FROM_BROKER);
@@ -330,10 +330,10 @@ struct bp_flow *bp_handshake_first(
 		f = add(in, frame, l, BP_FLOW_MIDWAY);
 		if (f == NULL)
 			return NULL;
-		bp_tally(in, BP_C_FLOW_MIDWAY);
+		bp_tally(in, BP_C_CONN_MIDSTREAM);
 		bp_stream_segment(in, f, frame);
 	} else {
-		bp_tally(in, BP_C_SEG_NO_FLOW);
+		bp_tally(in, BP_C_SEG_NO_CONNECTION);
 	}
 	bp_change_end(in);
 	return f;

@@ -113,7 +113,7 @@ void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_m
 	}
 	ref = alloc(in, f, sizeof(*u) + (uint64_t)text + p->payload_len);
 	if (ref == 0) {
-		bp_tally(in, BP_C_ACK_NO_ROOM);
+		bp_tally(in, BP_C_ACK_NO_MEMORY);
 		return;
 	}
 	bp_tally(in, BP_C_ACK_AWAITED);
@@ -263,12 +263,12 @@ static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref,
 bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
 	if (has(in, f->qos2[dir], id)) {
-		bp_tally(in, BP_C_QOS2_AGAIN);
+		bp_tally(in, BP_C_QOS2_DUPLICATE);
 		return false;
 	}
 	bp_journal_deepen(in->journal, f);
 	if (!add(in, f, &f->qos2[dir], id))
-		bp_tally(in, BP_C_QOS2_NO_ROOM);
+		bp_tally(in, BP_C_QOS2_IDS_FULL);
 	return true;
 }
 

@@ -189,7 +189,8 @@ static inline bool bp_within_budget(struct bp_mqtt_worker *in)
 {
 	if (bp_work_may(&in->work))
 		return true;
-	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER : BP_C_NOT_INSPECTED_WORK);
+	bp_tally(in, in->work.worker_over ? BP_C_NOT_INSPECTED_WORKER_BUDGET
+					  : BP_C_NOT_INSPECTED_CONNECTION_BUDGET);
 	return false;
 }
 
@@ -427,7 +428,7 @@ static inline void bp_flow_prove(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	if (f->proof & BP_FLOW_PROVEN)
 		return;
-	bp_tally(in, BP_C_FLOW_PROVEN);
+	bp_tally(in, BP_C_CONN_ESTABLISHED);
 	f->proof |= BP_FLOW_PROVEN;
 	bp_will_accepted(in, f);
 }

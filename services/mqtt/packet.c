@@ -21,7 +21,7 @@ void bp_mqtt_opaque(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
 	bp_journal_deepen(in->journal, f);
 	/* it was not in step: the search goes on */
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
-		bp_tally(in, BP_C_SEEK_REFUTED);
+		bp_tally(in, BP_C_RESYNC_REVERTED);
 		bp_seek_enter(in, f, dir, f->next[dir]);
 		return;
 	}
@@ -37,7 +37,7 @@ void bp_mqtt_opaque(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
 		bp_wait_release(in, f, d);
 		bp_qos2_forget(in, f, d);
 		f->stream[d] = BP_STREAM_OPAQUE;
-		f->opaque[d] = (uint8_t)(reason - BP_C_OPAQUE_NOT_MQTT);
+		f->opaque[d] = (uint8_t)(reason - BP_C_NOT_INSPECTED_NOT_MQTT);
 		f->skip[d] = d == dir;
 	}
 }
@@ -46,26 +46,26 @@ void bp_mqtt_opaque_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
 {
 	static const uint16_t reason[] = {
-		[BP_MQTT_OK] = BP_C_OPAQUE_PROTOCOL,
-		[BP_MQTT_MORE] = BP_C_OPAQUE_TRUNCATED,
-		[BP_MQTT_E_LENGTH] = BP_C_OPAQUE_LENGTH,
-		[BP_MQTT_E_FLAGS] = BP_C_OPAQUE_FLAGS,
-		[BP_MQTT_E_TYPE] = BP_C_OPAQUE_TYPE,
-		[BP_MQTT_E_QOS] = BP_C_OPAQUE_QOS,
-		[BP_MQTT_E_PACKET_ID] = BP_C_OPAQUE_PACKET_ID,
-		[BP_MQTT_E_UTF8] = BP_C_OPAQUE_TOPIC_UTF8,
-		[BP_MQTT_E_WILDCARD] = BP_C_OPAQUE_TOPIC_WILDCARD,
-		[BP_MQTT_E_TOPIC_EMPTY] = BP_C_OPAQUE_TOPIC_EMPTY,
-		[BP_MQTT_E_TRUNCATED] = BP_C_OPAQUE_TRUNCATED,
-		[BP_MQTT_E_PROPERTY] = BP_C_OPAQUE_PROPERTY,
-		[BP_MQTT_E_ALIAS] = BP_C_OPAQUE_ALIAS,
-		[BP_MQTT_E_CONNECT] = BP_C_OPAQUE_CONNECT,
-		[BP_MQTT_E_LEVELS] = BP_C_OPAQUE_TOPIC_LEVELS,
+		[BP_MQTT_OK] = BP_C_NOT_INSPECTED_PROTOCOL,
+		[BP_MQTT_MORE] = BP_C_NOT_INSPECTED_TRUNCATED,
+		[BP_MQTT_E_LENGTH] = BP_C_NOT_INSPECTED_LENGTH,
+		[BP_MQTT_E_FLAGS] = BP_C_NOT_INSPECTED_FLAGS,
+		[BP_MQTT_E_TYPE] = BP_C_NOT_INSPECTED_TYPE,
+		[BP_MQTT_E_QOS] = BP_C_NOT_INSPECTED_QOS,
+		[BP_MQTT_E_PACKET_ID] = BP_C_NOT_INSPECTED_PACKET_ID,
+		[BP_MQTT_E_UTF8] = BP_C_NOT_INSPECTED_TOPIC_UTF8,
+		[BP_MQTT_E_WILDCARD] = BP_C_NOT_INSPECTED_TOPIC_WILDCARD,
+		[BP_MQTT_E_TOPIC_EMPTY] = BP_C_NOT_INSPECTED_TOPIC_EMPTY,
+		[BP_MQTT_E_TRUNCATED] = BP_C_NOT_INSPECTED_TRUNCATED,
+		[BP_MQTT_E_PROPERTY] = BP_C_NOT_INSPECTED_PROPERTY,
+		[BP_MQTT_E_ALIAS] = BP_C_NOT_INSPECTED_ALIAS,
+		[BP_MQTT_E_CONNECT] = BP_C_NOT_INSPECTED_CONNECT,
+		[BP_MQTT_E_LEVELS] = BP_C_NOT_INSPECTED_TOPIC_LEVELS,
 	};
 
 	/* a stream that is wrong before its CONNECT is another protocol's (TLS, say) */
 	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && e != BP_MQTT_E_CONNECT)
-		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_NOT_MQTT);
+		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_NOT_MQTT);
 	else
 		bp_mqtt_opaque(in, f, dir, reason[e]);
 }
@@ -121,7 +121,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	}
 	if (e != BP_MQTT_OK) {
 		/* whatever is wrong with the first packet's protocol name: not MQTT at all */
-		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_CONNECT);
+		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
 		return;
 	}
 	bp_mqtt_suspicious(in, f, view.odd);
@@ -148,7 +148,7 @@ static void read_connack(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return;
 	}
 	if (c.code != 0) {
-		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_REFUSED);
+		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_REFUSED);
 		return;
 	}
 	f->flags |= BP_FLOW_CONNACK;
@@ -226,23 +226,24 @@ bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	/* there is nothing to authenticate by (4.12) */
 	if (type == BP_MQTT_AUTH && f->version == BP_MQTT_V5 && (f->flags & BP_FLOW_CONNECT) &&
 		!(f->session & BP_SESSION_AUTH)) {
-		*why = BP_C_OPAQUE_PROTOCOL;
+		*why = BP_C_NOT_INSPECTED_PROTOCOL;
 		return false;
 	}
 	if (!(sendable[dir] >> type & 1) && is_ignored(in, dir, type))
 		type = BP_MQTT_PINGREQ;
 	if (!(sendable[dir] >> type & 1)) {
 		*why = !midway && dir == BP_TO_BROKER && !(f->flags & BP_FLOW_CONNECT)
-			       ? BP_C_OPAQUE_NOT_MQTT
-			       : BP_C_OPAQUE_TYPE;
+			       ? BP_C_NOT_INSPECTED_NOT_MQTT
+			       : BP_C_NOT_INSPECTED_TYPE;
 		return false;
 	}
 	if (dir == BP_TO_BROKER) {
-		*why = f->flags & BP_FLOW_CONNECT ? BP_C_OPAQUE_PROTOCOL : BP_C_OPAQUE_NOT_MQTT;
+		*why = f->flags & BP_FLOW_CONNECT ? BP_C_NOT_INSPECTED_PROTOCOL
+						  : BP_C_NOT_INSPECTED_NOT_MQTT;
 		return (type == BP_MQTT_CONNECT) != (midway || (f->flags & BP_FLOW_CONNECT));
 	}
 	/* a server that speaks before the client's CONNECT is another protocol's */
-	*why = f->version == 0 ? BP_C_OPAQUE_NOT_MQTT : BP_C_OPAQUE_PROTOCOL;
+	*why = f->version == 0 ? BP_C_NOT_INSPECTED_NOT_MQTT : BP_C_NOT_INSPECTED_PROTOCOL;
 	if (f->version == 0)
 		return false;
 	if (f->flags & BP_FLOW_CONNACK)

@@ -32,7 +32,7 @@ static void value_at(struct evaluation *j, uint32_t source)
 static const bp_counter_t loss_counter[] = {
 	[BP_STATE_HOLD_EVICTED] = BP_C_STATE_EVICTED,
 	[BP_STATE_RAISED_EVICTED] = BP_C_STATE_EVICTED_RAISED,
-	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_KEPT,
+	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_STORED,
 };
 
 /* Whose states these are. */
@@ -64,7 +64,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		value_at(j, rule->source);
 	if (!j->has_value) {
 		j->missed = true;
-		bp_tally(in, j->of.beginning ? BP_C_PUBLISH_TOO_LONG : BP_C_VALUE_MISSING);
+		bp_tally(in, j->of.beginning ? BP_C_PUBLISH_VALUE_TRUNCATED : BP_C_VALUE_MISSING);
 		atomic_store_explicit(&stats->no_value,
 			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
 			memory_order_relaxed);
@@ -156,7 +156,7 @@ static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (bp_topic_known(f, hash))
 		return true;
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
-		bp_tally(in, BP_C_TOPIC_UNPROVEN);
+		bp_tally(in, BP_C_TOPIC_UNCONFIRMED);
 		return false;
 	}
 	if (!(f->pending & BP_FLOW_PUSHED_EITHER))
@@ -248,7 +248,7 @@ static bool resolve(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		bp_tally(in, BP_C_ALIAS_UNMAPPED);
 		return false;
 	case BP_ALIAS_BAD:
-		bp_mqtt_opaque(in, f, dir, BP_C_OPAQUE_ALIAS);
+		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_ALIAS);
 		return false;
 	}
 	return false;
@@ -288,7 +288,7 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (!resolve(in, f, dir, p, hash))
 		return false;
 	if (memo_fits(in, f, *hash)) {
-		bp_tally(in, BP_C_TOPIC_MEMO);
+		bp_tally(in, BP_C_TOPIC_CACHE_HIT);
 		return true;
 	}
 	if (!bp_within_budget(in))
@@ -304,11 +304,11 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	struct evaluation j;
 
 	if (!in->evaluates[dir]) {
-		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER_DIRECTION);
 		return;
 	}
 	if (parse_known(in, f, flags, body, len, &p, &j.topic_hash)) {
-		bp_tally(in, BP_C_TOPIC_MEMO);
+		bp_tally(in, BP_C_TOPIC_CACHE_HIT);
 		count_publish(in, f, &p);
 	} else if (!read_publish(in, f, dir, flags, body, len, head, &p, &j.topic_hash)) {
 		return;
@@ -355,7 +355,7 @@ void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 	if (view.odd != 0 && dir == BP_TO_BROKER)
 		bp_mqtt_suspicious(in, f, view.odd);
 	count_publish(in, f, &p);
-	bp_tally(in, BP_C_PUBLISH_BEGINNING);
+	bp_tally(in, BP_C_PUBLISH_TRUNCATED);
 	if (!resolve(in, f, dir, &p, &j.topic_hash))
 		return;
 	p.payload_len = (uint32_t)(body + have - p.payload);
@@ -367,7 +367,7 @@ void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 	}
 	evaluate_matching(&j);
 	if (j.missed)
-		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 }
 
 void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -383,7 +383,7 @@ void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (in->rules->generation != 0)
 		evaluate_matching(&j);
 	if (beginning && j.missed)
-		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 }
 
 enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -396,7 +396,7 @@ enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, u
 	uint64_t hash;
 
 	if (!in->evaluates[dir]) {
-		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER);
+		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER_DIRECTION);
 		return BP_WANTED_NO;
 	}
 	e = bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p);

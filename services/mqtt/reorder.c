@@ -404,7 +404,7 @@ void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 
 		more = ref != all;
 		if (n > keep) {
-			in->counters->v[BP_C_WAIT_DROPPED] += n - keep;
+			in->counters->v[BP_C_UNESTABLISHED_BYTES_DISCARDED] += n - keep;
 			w->to -= n - keep;
 			n = keep;
 		}
@@ -469,7 +469,7 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	if (have == n || add_waiting(in, f, dir, seq + have, p + have, n - have))
 		return;
 	/* without these bytes the position is lost, and with it all that waits */
-	bp_tally(in, BP_C_WAIT_FULL);
+	bp_tally(in, BP_C_UNESTABLISHED_BUFFER_FULL);
 	bp_seek_enter(in, f, dir, f->next[dir]);
 }
 

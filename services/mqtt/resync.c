@@ -49,9 +49,9 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 
 void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	bp_tally(in, BP_C_SEEK_ENTERED);
+	bp_tally(in, BP_C_RESYNC_STARTED);
 	if (f->stream[dir] == BP_STREAM_CARRY && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
-		bp_tally(in, BP_C_MQTT_PUBLISH_LOST);
+		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 	bp_cut_drop(in, f, dir);
 	bp_hold_release(in, f, dir);
 	bp_wait_release(in, f, dir);
@@ -164,7 +164,7 @@ static void read_on(struct bp_flow *f, unsigned dir)
 
 static void prove(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	bp_tally(in, BP_C_SEEK_PROVEN);
+	bp_tally(in, BP_C_RESYNC_CONFIRMED);
 	bp_flow_prove(in, f);
 	if (f->stream[dir] == BP_STREAM_SEEK)
 		read_on(f, dir);
@@ -179,7 +179,7 @@ static bool settle_version(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t
 	if (f->version != 0)
 		return true;
 	if (versions == (V4 | V5)) {
-		bp_tally(in, BP_C_SEEK_NO_VERSION);
+		bp_tally(in, BP_C_RESYNC_NO_VERSION);
 		return false;
 	}
 	f->version = versions == V5 ? BP_MQTT_V5 : BP_MQTT_V311;
@@ -462,7 +462,7 @@ void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 	}
 	if (!s->valid || s->pushes != in->resync_pushes || (int32_t)(ack - s->run_end) < 0)
 		return;
-	bp_tally(in, BP_C_SEEK_PUSHED);
+	bp_tally(in, BP_C_RESYNC_UNCONFIRMED);
 	read_on(f, dir);
 	f->pending |= BP_FLOW_PUSHED(dir);
 	f->memo_gen = 0;

@@ -53,7 +53,7 @@ static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 		broker_closed(in, f);
 	if ((f->flags & BP_FLOW_FIN(0)) && (f->flags & BP_FLOW_FIN(1)) &&
 		!(f->flags & BP_FLOW_CLOSED))
-		close_flow(in, f, BP_C_FLOW_FIN);
+		close_flow(in, f, BP_C_CONN_FIN);
 }
 
 /* Bytes at `at`, read as far as they may be; the rest waits. */
@@ -111,7 +111,7 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 		uint32_t old = f->next[dir] - seq;
 
 		if (old > BP_SEQ_OUTSIDE) {
-			bp_tally(in, BP_C_SEG_OUTSIDE);
+			bp_tally(in, BP_C_SEG_OUT_OF_WINDOW);
 			return;
 		}
 		if (old >= n) {
@@ -122,7 +122,7 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 		bp_stream_deliver(in, f, dir, p + old, n - old);
 	} else {
 		if ((uint32_t)ahead > BP_SEQ_OUTSIDE) {
-			bp_tally(in, BP_C_SEG_OUTSIDE);
+			bp_tally(in, BP_C_SEG_OUT_OF_WINDOW);
 			return;
 		}
 		bp_hold_add(in, f, dir, seq, p, n);
@@ -169,10 +169,10 @@ static void rst(
 		fits = frame->seq == f->next[dir] ||
 		       (is_behind_fin(f, dir) && frame->seq == f->next[dir] + 1);
 	if (!fits) {
-		bp_tally(in, BP_C_FLOW_RST_IGNORED);
+		bp_tally(in, BP_C_CONN_RST_IGNORED);
 		return;
 	}
-	close_flow(in, f, BP_C_FLOW_RST);
+	close_flow(in, f, BP_C_CONN_RST);
 }
 
 /* Whether a FIN at `end` is the stream's. */
@@ -226,7 +226,7 @@ static void segment_general(
 		bp_tally(in, BP_C_SEG_EMPTY);
 	if ((f->flags & BP_FLOW_CLOSED) && !bp_handshake_begins(f, frame)) {
 		if (frame->payload_len != 0)
-			bp_tally(in, BP_C_SEG_CLOSED);
+			bp_tally(in, BP_C_SEG_AFTER_CLOSE);
 		return;
 	}
 	if (frame->tcp_flags & BP_TCP_RST) {

@@ -101,13 +101,13 @@ static bool sequence_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, un
 	if (ahead >= 0) {
 		if ((uint32_t)ahead <= window_of(f, dir))
 			return true;
-		bp_tally(in, BP_C_SEG_OUTSIDE);
+		bp_tally(in, BP_C_SEG_OUT_OF_WINDOW);
 		return false;
 	}
 	if (0u - (uint32_t)ahead < length_of(frame))
 		return true;
 	if (frame->payload_len != 0)
-		bp_tally(in, 0u - (uint32_t)ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUTSIDE
+		bp_tally(in, 0u - (uint32_t)ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUT_OF_WINDOW
 								   : BP_C_SEG_DUPLICATE);
 	return false;
 }

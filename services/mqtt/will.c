@@ -350,7 +350,7 @@ static void settle(struct bp_mqtt_worker *in, uint32_t i, bool back)
 	d->of_client[bp_flow_client(&in->table, &f)]--;
 	in->table.header->delayed_wills = d->n;
 	if (back)
-		bp_tally(in, BP_C_WILL_CANCELLED);
+		bp_tally(in, BP_C_WILL_CANCELED);
 	else
 		evaluate(in, &f);
 	bp_flow_release(in, &f, f.will);
@@ -434,7 +434,7 @@ void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (!(f->proof & BP_FLOW_PROVEN))
 		bp_tally(in, BP_C_WILL_REFUSED);
 	else if (end_is_unclear(in, f))
-		bp_tally(in, BP_C_WILL_UNCLEAR);
+		bp_tally(in, BP_C_WILL_NOT_INSPECTED);
 	else if (seconds == 0)
 		evaluate(in, f);
 	else if (delay(in, f, seconds))
@@ -476,6 +476,6 @@ void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 		in->frame = frame;
 		return;
 	}
-	bp_tally(in, BP_C_WILL_FORGOTTEN);
+	bp_tally(in, BP_C_WILL_EVICTED);
 	drop(in, f);
 }

@@ -277,7 +277,7 @@ static uint64_t opaque_total(const struct rig *r)
 {
 	uint64_t n = 0;
 
-	for (unsigned c = BP_C_OPAQUE_NOT_MQTT; c <= BP_C_OPAQUE_REFUSED; c++)
+	for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_REFUSED; c++)
 		n += rig_count(r, c);
 	return n;
 }
@@ -290,19 +290,20 @@ static void check(struct rig *r)
 	rig_expire_all(r);
 	HOLDS(bp_mqtt_worker_carried(r->in) == 0);
 	told = rig_count(r, BP_C_ALARM_RAISED) + rig_count(r, BP_C_ALARM_CLEARED);
-	HOLDS(told == rig_count(r, BP_C_ALARM_QUEUED) + rig_count(r, BP_C_ALARM_RING_FULL) +
+	HOLDS(told == rig_count(r, BP_C_ALARM_QUEUED) + rig_count(r, BP_C_ALARM_QUEUE_FULL) +
 			      rig_count(r, BP_C_ALARM_TOO_LARGE));
 	HOLDS(rig_told_count(r) == rig_count(r, BP_C_ALARM_QUEUED));
 	HOLDS(rig_count(r, BP_C_MATCH) >= rig_count(r, BP_C_VALUE_MISSING) + told);
 	/* each is found in a search of its own */
-	HOLDS(rig_count(r, BP_C_SEEK_PUSHED) <= rig_count(r, BP_C_SEEK_ENTERED));
-	HOLDS(rig_count(r, BP_C_SEEK_REFUTED) <= rig_count(r, BP_C_SEEK_PUSHED));
+	HOLDS(rig_count(r, BP_C_RESYNC_UNCONFIRMED) <= rig_count(r, BP_C_RESYNC_STARTED));
+	HOLDS(rig_count(r, BP_C_RESYNC_REVERTED) <= rig_count(r, BP_C_RESYNC_UNCONFIRMED));
 	HOLDS(rig_count(r, BP_C_SEG_EMPTY) <= rig_count(r, BP_C_SEG_INSPECTED));
 	HOLDS(rig_count(r, BP_C_PUBLISH_REFUSED_LATE) <= rig_count(r, BP_C_PUBLISH_REFUSED));
-	HOLDS(rig_count(r, BP_C_WILL_CANCELLED) <= rig_count(r, BP_C_WILL_DELAYED));
+	HOLDS(rig_count(r, BP_C_WILL_CANCELED) <= rig_count(r, BP_C_WILL_DELAYED));
 	/* a connection is given up at most once in each of its lives */
-	HOLDS(opaque_total(r) <= rig_count(r, BP_C_FLOW_OPENED) + rig_count(r, BP_C_FLOW_MIDWAY) +
-					 rig_count(r, BP_C_FLOW_REOPENED));
+	HOLDS(opaque_total(r) <= rig_count(r, BP_C_CONN_OPENED) +
+					 rig_count(r, BP_C_CONN_MIDSTREAM) +
+					 rig_count(r, BP_C_CONN_REOPENED));
 }
 
 /* Everything that the alarms of a run say but their numbers and times, as one number. */
@@ -358,8 +359,8 @@ static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, cons
 	}
 	*opaque = opaque_total(r);
 	*told = rig_count(r, BP_C_ALARM_QUEUED);
-	HOLDS(rig_count(r, BP_C_ALARM_RING_FULL) == 0);
-	HOLDS(rig_count(r, BP_C_SEEK_ENTERED) == 0);
+	HOLDS(rig_count(r, BP_C_ALARM_QUEUE_FULL) == 0);
+	HOLDS(rig_count(r, BP_C_RESYNC_STARTED) == 0);
 	h = digest(r);
 	rig_expire_all(r);
 	HOLDS(bp_mqtt_worker_carried(r->in) == 0);

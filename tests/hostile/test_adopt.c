@@ -192,9 +192,9 @@ static void connections_are_read_on(void **state)
 		assert_int_equal(bp_mqtt_worker_carried(rig.in), carried);
 		rig_frame(&rig, frames.frame[i].p, frames.frame[i].n);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_MIDWAY), 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_NOT_ADOPTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_MIDSTREAM), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_NOT_ADOPTED), 0);
 	all_are_told(&rig, 0, 0);
 	close_all();
 }
@@ -268,7 +268,8 @@ static void read_on(size_t frame, size_t step)
 	memset(next.shm.counters, 0, sizeof(*next.shm.counters));
 	rig_restart(&next);
 	read_from(&next, frame);
-	if (rig_count(&next, BP_C_SEEK_ENTERED) != 0 || rig_count(&next, BP_C_FLOW_MIDWAY) != 0)
+	if (rig_count(&next, BP_C_RESYNC_STARTED) != 0 ||
+		rig_count(&next, BP_C_CONN_MIDSTREAM) != 0)
 		fail_msg("frame %zu, step %zu: a connection is not read on", frame, step);
 	all_are_told(&next, frame, step);
 }

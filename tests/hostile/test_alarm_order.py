@@ -108,7 +108,7 @@ def test_alarms_of_a_topic_arrive_in_order_through_an_outage(lab, gateway, tmp_p
     wait_until(f"{due} alarms at the edge",
                lambda: sum(len(set(n)) for n in arrivals(edge).values()) >= due, 60, 0.5)
     got = arrivals(edge)
-    assert g.counter("alarms_ring_full") == 0
+    assert g.counter("alarms_queue_full") == 0
     for t in range(TOPICS):
         assert sorted(set(got[t])) == list(range(1, devices.published[t] + 1)), "an alarm was lost or made up"
     assert sum(inversions(n) for n in got.values()) == 0

@@ -70,5 +70,5 @@ def test_both_ends_of_one_host(routed_lab, hugepages, tmp_path, client, broker, 
             now = router.counters()
     assert now["segments_not_forwarded"] > before["segments_not_forwarded"]
     assert now[dropped] > before[dropped]
-    for none in "flows_proven", "publishes", "alarms_raised":
+    for none in "connections_established", "publishes", "alarms_raised":
         assert now[none] == before[none], f"{none}: of a connection of which not one frame was forwarded"

@@ -122,8 +122,8 @@ def test_connections_are_read_on_after_kills(lab, gateway, tmp_path):
         g.kill_plane("data plane")
         fleet.go_on(RATE)
         counted = g.counted()  # of this process
-        assert counted["flows_adopted"] == CONNECTIONS, counted
-        assert not any(counted.get(c) for c in ("seeks", "flows_midway", "flows_not_adopted")), counted
+        assert counted["connections_adopted"] == CONNECTIONS, counted
+        assert not any(counted.get(c) for c in ("resync_started", "connections_midstream", "connections_not_adopted")), counted
     fleet.finish()
     due = set(range(1000, 1000 + fleet.n))
 

@@ -135,7 +135,7 @@ static void made_up_topics_evict_their_own(void **state)
 	make_up(a, 10, 2 * MADE_UP, 200000);
 	publish_all(c, "temperature", "1");
 	assert_int_equal(rig_told_count(&rig), TRUE_CLIENTS);
-	assert_int_equal(rig_count(&rig, BP_C_STATE_NOT_KEPT), 0);
+	assert_int_equal(rig_count(&rig, BP_C_STATE_NOT_STORED), 0);
 	printf("# %llu made-up states evicted\n", (unsigned long long)evicted);
 	rig_close(&rig);
 }
@@ -157,7 +157,7 @@ static void many_attackers_evict_nothing(void **state)
 	publish_all(c, "temperature", "81");
 	assert_int_equal(rig_told_count(&rig), TRUE_CLIENTS);
 	make_up(a, 50, 0, 100000);
-	assert_true(rig_count(&rig, BP_C_STATE_NOT_KEPT) > 1000);
+	assert_true(rig_count(&rig, BP_C_STATE_NOT_STORED) > 1000);
 	publish_all(c, "temperature", "82");
 	assert_int_equal(rig_told_count(&rig), 0);
 	publish_all(c, "temperature", "1");

@@ -44,12 +44,12 @@ static void true_connections(struct peer *c, unsigned n)
 /* Each is read where it stands, without a search. */
 static void all_are_read(struct peer *c, unsigned n)
 {
-	const uint64_t seeks = rig_count(&rig, BP_C_SEEK_ENTERED);
+	const uint64_t seeks = rig_count(&rig, BP_C_RESYNC_STARTED);
 
 	for (unsigned i = 0; i < n; i++)
 		rig_publish_text(&rig, &c[i], "t/x", "81");
 	assert_int_equal(rig_told_count(&rig), n);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), seeks);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), seeks);
 }
 
 /* Attacker: off-path, one address. 4,104 mid-stream segments of one byte, on 4,096 connections. */
@@ -196,7 +196,7 @@ static void one_client_leaves_memory(void **state)
 			rig_send(&rig, &a, CLIENT, head + 100, 59000);
 	}
 	assert_true(bp_mqtt_worker_carried(rig.in) <= 22 * 1024 * 1024);
-	assert_true(rig_count(&rig, BP_C_CARRY_CLIENT_LIMIT) > 0);
+	assert_true(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CLIENT) > 0);
 	cut_publish_is_read(&c);
 	free(head);
 	rig_close(&rig);
@@ -335,10 +335,10 @@ static struct bytes minute(bool attacked)
 		told_free(&l);
 	}
 	if (attacked) {
-		assert_true(rig_count(&rig, BP_C_FLOW_EVICTED_UNPROVEN) > 100000);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 0);
+		assert_true(rig_count(&rig, BP_C_CONN_EVICTED_UNESTABLISHED) > 100000);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_EVICTED), 0);
 		printf("# %llu unproven connections evicted\n",
-			(unsigned long long)rig_count(&rig, BP_C_FLOW_EVICTED_UNPROVEN));
+			(unsigned long long)rig_count(&rig, BP_C_CONN_EVICTED_UNESTABLISHED));
 	}
 	rig_close(&rig);
 	bytes_u8(&alarms, 0);

@@ -76,7 +76,7 @@ static void tls_is_told(void **state)
 	assert_int_equal(shown().unread, 0);
 	rig_send(&rig, &c, CLIENT, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
 	assert_int_equal(shown().unread, 1);
-	assert_string_equal(shown().reasons, "opaque_not_mqtt ");
+	assert_string_equal(shown().reasons, "not_inspected_not_mqtt ");
 	for (unsigned i = 0; i < 90; i++) {
 		rig_advance(&rig, SECOND);
 		rig_send(&rig, &c, CLIENT, "\x17\x03\x03\x00\x01x", 6);

@@ -64,7 +64,7 @@ def test_delayed_wills(lab, gateway, collect, workers):
     assert topics(cloud) == published
     assert alarms(edge) == published
     assert len(edge.messages) == len(published)
-    assert g.counter("wills_cancelled") == 4  # with the first of dies-again
+    assert g.counter("wills_canceled") == 4  # with the first of dies-again
     del back, taken
     g.balanced()
 

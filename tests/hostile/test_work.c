@@ -65,8 +65,8 @@ static uint64_t send_pieces(struct peer *c, const struct bytes *b, size_t size)
 
 static uint64_t not_evaluated(void)
 {
-	return rig_count(&rig, BP_C_NOT_INSPECTED_WORK) +
-	       rig_count(&rig, BP_C_NOT_INSPECTED_WORKER);
+	return rig_count(&rig, BP_C_NOT_INSPECTED_CONNECTION_BUDGET) +
+	       rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET);
 }
 
 /* 48,000 user properties in segments of one byte: the head is read once, not at each of them. */
@@ -154,7 +154,7 @@ static void many_rules_on_one_topic(void **state)
 		&(struct mq_publish){.version = 5, .topic = "", .alias = 1, .payload = "1"});
 	assert_int_equal(rig_count(&rig, BP_C_MATCH) - evaluated, 2000);
 	/* and of another connection all the time */
-	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_WORKER), 0);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET), 0);
 	(void)send_paced(&c, &b, 1440, true);
 	evaluated = rig_count(&rig, BP_C_MATCH);
 	rig_publish(&rig, &other, CLIENT,
@@ -188,7 +188,7 @@ static void many_connections(void **state)
 	work = bp_mqtt_worker_work(rig.in) - begin;
 	/* half of the time that passed, and what was there at first */
 	assert_true(work < sent * BP_WORK_PER_BYTE * 4 + (uint64_t)MS * 1000000 / 2 + 2 * 524288);
-	assert_true(rig_count(&rig, BP_C_NOT_INSPECTED_WORKER) > 0);
+	assert_true(rig_count(&rig, BP_C_NOT_INSPECTED_WORKER_BUDGET) > 0);
 	bytes_free(&b);
 	rig_close(&rig);
 }

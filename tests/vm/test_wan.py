@@ -161,6 +161,6 @@ def test_a_cloned_frame_is_at_the_edge_before_the_original_is_in_the_cloud(lab, 
         edge.close()
         cloud.close()
     device.finish()
-    assert gateway.counter("clone_frame") == MESSAGES
+    assert gateway.counter("mirror_frame") == MESSAGES
     figure(f"a clone is at the edge before the original is in the cloud by {times(ahead)}")
     assert statistics.median(ahead) > ONE_WAY / 2, times(ahead)

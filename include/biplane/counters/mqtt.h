@@ -7,236 +7,265 @@
 /* Inspection of MQTT and its alarms. A frame that the groups here count is forwarded all the same.
  */
 #define BP_COUNTER_GROUPS_OF_MQTT(X)                                                               \
-	X(INSPECTION, "inspect",                                                                   \
-		"What inspection made of each TCP segment. All of them are forwarded.")            \
-	X(CONNECTION, "flow", "The connections that inspection follows.")                          \
-	X(STREAM, "stream", "The byte streams: where they could be read, and why some could not.") \
-	X(MQTT, "mqtt", "The MQTT control packets that were read.")                                \
-	X(RULE, "value", "What the rules found in the payloads.")                                  \
-	X(ALARM, "alarm", "The alarms and what became of them.")
+	X(INSPECTION, "inspection", "TCP segments seen by inspection. All of them are forwarded.") \
+	X(CONNECTION, "connection", "Connections tracked by inspection.")                          \
+	X(STREAM, "stream", "Byte streams: resynchronization, and why streams are not inspected.") \
+	X(MQTT, "mqtt", "Inspected MQTT control packets.")                                         \
+	X(RULE, "rule", "Evaluation of rules.")                                                    \
+	X(ALARM, "alarm", "Alarms, until they leave the data plane.")
 
 #define BP_COUNTERS_OF_MQTT(X)                                                                     \
-	/* frames that biplane made */                                                             \
-	X(CLONE_FRAME, ORIGINATED, "clone_frame", "alarm frames built by action clone")            \
-	/* what inspection made of each frame */                                                   \
-	X(SEG_INSPECTED, INSPECTION, "segments", "TCP segments to or from an inspected port")      \
+	/* frames that biplane generated */                                                        \
+	X(MIRROR_FRAME, ORIGINATED, "mirror_frame", "alarm frames built by action: mirror")        \
+	/* inspection of segments */                                                               \
+	X(SEG_INSPECTED, INSPECTION, "segments", "TCP segments to or from an inspected TCP port")  \
 	X(SEG_EMPTY, INSPECTION, "segments_empty", "of these, without payload")                    \
-	X(SEG_DUPLICATE, INSPECTION, "segments_duplicate", "wholly retransmitted: read before")    \
+	X(SEG_DUPLICATE, INSPECTION, "segments_duplicate", "retransmissions of inspected bytes")   \
 	X(SEG_OVERLAP, INSPECTION, "segments_overlap",                                             \
-		"partly retransmitted: the new part was read")                                     \
+		"partial retransmissions: new bytes inspected")                                    \
 	X(SEG_OUT_OF_ORDER, INSPECTION, "segments_out_of_order",                                   \
-		"ahead of the stream: a copy waits")                                               \
+		"out of order: copied to the reorder buffer")                                      \
 	X(SEG_REORDER_FULL, INSPECTION, "segments_reorder_full",                                   \
-		"ahead of the stream beyond what reorder_buffer allows")                           \
+		"out of order: reorder_buffer exceeded")                                           \
 	X(SEG_REORDER_TOTAL, INSPECTION, "segments_reorder_total",                                 \
-		"ahead of the stream while half of reassembly_total is in use")                    \
+		"out of order: half of reassembly_total in use")                                   \
 	X(SEG_BAD_CHECKSUM, INSPECTION, "segments_bad_checksum",                                   \
-		"with a wrong TCP checksum: forwarded, never read")                                \
+		"wrong TCP checksum: forwarded, not inspected")                                    \
 	X(SEG_BAD_HEADER, INSPECTION, "segments_bad_header",                                       \
-		"IP or TCP lengths that contradict the frame")                                     \
-	X(SEG_FRAGMENT, INSPECTION, "segments_fragment", "IP fragments, which are not read")       \
+		"IP or TCP lengths inconsistent with the frame length")                            \
+	X(SEG_FRAGMENT, INSPECTION, "segments_fragment", "IP fragments: not inspected")            \
 	X(NOT_INSPECTED_VLAN, INSPECTION, "not_inspected_vlan",                                    \
 		"frames with more than three VLAN tags")                                           \
 	X(NOT_INSPECTED_LLC, INSPECTION, "not_inspected_llc",                                      \
-		"LLC frames that may carry IP, but not as SNAP with OUI 0")                        \
+		"LLC frames other than SNAP with OUI 0")                                           \
 	X(NOT_INSPECTED_PPPOE, INSPECTION, "not_inspected_pppoe",                                  \
 		"PPPoE session data other than IPv4 and IPv6")                                     \
 	X(NOT_INSPECTED_MPLS, INSPECTION, "not_inspected_mpls",                                    \
 		"MPLS with over eight labels, or not carrying IPv4 or IPv6")                       \
 	X(NOT_INSPECTED_TUNNEL, INSPECTION, "not_inspected_tunnel",                                \
 		"IP packets that carry IP in IP, GRE or ESP")                                      \
-	X(SEG_OUTSIDE, INSPECTION, "segments_outside", "sequence number far outside the stream")   \
+	X(SEG_OUT_OF_WINDOW, INSPECTION, "segments_out_of_window",                                 \
+		"sequence number out of window")                                                   \
 	X(SEG_NO_ACK, INSPECTION, "segments_no_ack",                                               \
-		"without the ACK flag: no receiver reads these")                                   \
+		"without the ACK flag: receivers discard these")                                   \
 	X(SEG_ACK_INVALID, INSPECTION, "segments_ack_invalid",                                     \
-		"that acknowledge what was never sent, or is too old: not read")                   \
+		"acknowledgment number out of window: not inspected")                              \
 	X(SEG_ACK_UNSEEN, INSPECTION, "segments_ack_unseen",                                       \
-		"that acknowledge unseen bytes: kept until the peer confirms")                     \
+		"acknowledgment of unseen bytes: held until confirmed by the peer")                \
 	X(SEG_NOT_FORWARDED, INSPECTION, "segments_not_forwarded",                                 \
-		"not read, connection unestablished: not forwarded by routing")                    \
+		"connection not established: segment not forwarded by routing")                    \
 	X(SEG_OTHER_BROKER, INSPECTION, "segments_other_broker",                                   \
-		"not read, connection unestablished: not to or from mqtt.brokers")                 \
+		"connection not established: segment not to or from mqtt.brokers")                 \
 	X(SEG_SAME_PORT, INSPECTION, "segments_same_port",                                         \
-		"not read, connection unestablished: same ingress port as the client")             \
+		"connection not established: same input port as the client")                       \
 	X(SEG_LOW_TTL, INSPECTION, "segments_low_ttl",                                             \
-		"with a TTL or hop limit below mqtt.min_ttl: not read")                            \
+		"TTL or hop limit below mqtt.min_ttl: not inspected")                              \
 	X(SEG_URGENT, INSPECTION, "segments_urgent_bytes",                                         \
-		"urgent bytes, which a receiver takes out of the stream")                          \
-	X(SEG_NO_FLOW, INSPECTION, "segments_no_flow",                                             \
+		"urgent bytes, which a receiver removes from the stream")                          \
+	X(SEG_NO_CONNECTION, INSPECTION, "segments_no_connection",                                 \
 		"without payload and of no known connection")                                      \
-	X(SEG_CLOSED, INSPECTION, "segments_closed",                                               \
-		"with payload, within 10 s after the end of their connection: not read")           \
+	X(SEG_AFTER_CLOSE, INSPECTION, "segments_after_close",                                     \
+		"with payload, within 10 s after the connection was closed: not inspected")        \
 	/* connections */                                                                          \
-	X(FLOW_OPENED, CONNECTION, "flows_opened", "connections followed from their SYN")          \
-	X(FLOW_MIDWAY, CONNECTION, "flows_midway", "connections met in the middle")                \
-	X(FLOW_REOPENED, CONNECTION, "flows_reopened", "a new SYN on a known address pair")        \
-	X(FLOW_SYN_UNCONFIRMED, CONNECTION, "flows_syn_unconfirmed",                               \
-		"SYN or SYN-ACK of another connection than is held: not believed alone")           \
-	X(FLOW_PROVEN, CONNECTION, "flows_proven",                                                 \
-		"connections proven by handshake and CONNACK, or mid-stream")                      \
-	X(FLOW_FIN, CONNECTION, "flows_fin", "connections closed by FIN from both ends")           \
-	X(FLOW_RST, CONNECTION, "flows_rst", "connections closed by RST")                          \
-	X(FLOW_RST_IGNORED, CONNECTION, "flows_rst_ignored",                                       \
-		"RST that is not at the next number, ignored")                                     \
-	X(FLOW_EXPIRED, CONNECTION, "flows_expired",                                               \
+	X(CONN_OPENED, CONNECTION, "connections_opened", "connections tracked from their SYN")     \
+	X(CONN_MIDSTREAM, CONNECTION, "connections_midstream", "connections picked up mid-stream") \
+	X(CONN_REOPENED, CONNECTION, "connections_reopened", "new SYN on a known 4-tuple")         \
+	X(CONN_SYN_UNCONFIRMED, CONNECTION, "connections_syn_unconfirmed",                         \
+		"SYN or SYN-ACK that conflicts with the tracked connection: not accepted alone")   \
+	X(CONN_ESTABLISHED, CONNECTION, "connections_established",                                 \
+		"connections established: handshake and CONNACK seen, or confirmed mid-stream")    \
+	X(CONN_FIN, CONNECTION, "connections_fin", "connections closed by FIN from both sides")    \
+	X(CONN_RST, CONNECTION, "connections_rst", "connections closed by RST")                    \
+	X(CONN_RST_IGNORED, CONNECTION, "connections_rst_ignored",                                 \
+		"RST not at the next sequence number: ignored")                                    \
+	X(CONN_EXPIRED, CONNECTION, "connections_expired",                                         \
 		"established connections idle for longer than connection_timeout")                 \
-	X(FLOW_EXPIRED_UNPROVEN, CONNECTION, "flows_expired_unproven",                             \
+	X(CONN_EXPIRED_UNESTABLISHED, CONNECTION, "connections_expired_unestablished",             \
 		"unestablished connections idle for longer than their timeout")                    \
-	X(FLOW_EVICTED, CONNECTION, "flows_evicted",                                               \
-		"established connections evicted: the flow table was full")                        \
-	X(FLOW_EVICTED_UNPROVEN, CONNECTION, "flows_evicted_unproven",                             \
+	X(CONN_EVICTED, CONNECTION, "connections_evicted",                                         \
+		"established connections evicted: max_connections reached")                        \
+	X(CONN_EVICTED_UNESTABLISHED, CONNECTION, "connections_evicted_unestablished",             \
 		"unestablished connections evicted: max_unestablished or "                         \
 		"reassembly_unestablished reached")                                                \
-	X(FLOW_NO_SLOT, CONNECTION, "flows_no_slot",                                               \
-		"new connections not followed: only proven ones could be evicted")                 \
-	X(FLOW_ADOPTED, CONNECTION, "flows_adopted",                                               \
-		"connections read on after a restart of biplane")                                  \
-	X(FLOW_ADOPTED_RESYNC, CONNECTION, "flows_adopted_resync",                                 \
-		"adopted after a restart, but their cut packet was damaged: resynchronizing")      \
-	X(FLOW_NOT_ADOPTED, CONNECTION, "flows_not_adopted",                                       \
+	X(CONN_TABLE_FULL, CONNECTION, "connections_table_full",                                   \
+		"new connections not tracked: table full of established connections")              \
+	X(CONN_ADOPTED, CONNECTION, "connections_adopted",                                         \
+		"connections adopted after a restart of biplane")                                  \
+	X(CONN_ADOPTED_RESYNC, CONNECTION, "connections_adopted_resync",                           \
+		"adopted after a restart with a damaged partial packet: resynchronizing")          \
+	X(CONN_NOT_ADOPTED, CONNECTION, "connections_not_adopted",                                 \
 		"damaged at a restart: picked up mid-stream")                                      \
 	/* streams */                                                                              \
-	X(WAIT_DROPPED, STREAM, "unproven_bytes_dropped",                                          \
-		"bytes that waited for the proof of their connection in vain")                     \
-	X(WAIT_FULL, STREAM, "unproven_full",                                                      \
-		"segments before the proof of their connection beyond the bounds")                 \
+	X(UNESTABLISHED_BYTES_DISCARDED, STREAM, "unestablished_bytes_discarded",                  \
+		"buffered bytes discarded: connection never established")                          \
+	X(UNESTABLISHED_BUFFER_FULL, STREAM, "unestablished_buffer_full",                          \
+		"segments of unestablished connections not buffered: limit reached")               \
 	X(AFTER_DISCONNECT, STREAM, "segments_after_disconnect",                                   \
-		"behind a DISCONNECT or a FIN: no broker reads them")                              \
-	X(GAP_LOST, STREAM, "gaps_lost", "bytes that will never be seen: acknowledged unseen")     \
+		"after DISCONNECT or FIN: ignored by brokers")                                     \
+	X(GAP_LOST, STREAM, "gaps_lost",                                                           \
+		"gaps in the stream: acknowledged bytes that were not seen")                       \
 	X(GAP_IN_PACKET, STREAM, "gaps_in_packet",                                                 \
-		"of these, inside one packet of known length: its end is the next boundary")       \
-	X(SEEK_ENTERED, STREAM, "seeks", "times a stream had to be searched for a boundary")       \
-	X(SEEK_PROVEN, STREAM, "seeks_proven", "boundaries proven by the peer's answer")           \
-	X(SEEK_PUSHED, STREAM, "seeks_pushed",                                                     \
-		"boundaries accepted after resync_packets in a row: known topics are read again")  \
-	X(SEEK_REFUTED, STREAM, "seeks_refuted",                                                   \
-		"of these, those that what followed showed to be wrong: searched again")           \
-	X(SEEK_NO_VERSION, STREAM, "seeks_no_version",                                             \
-		"boundary proven, but the MQTT version still unknown")                             \
-	X(OPAQUE_NOT_MQTT, STREAM, "opaque_not_mqtt", "stream did not begin with CONNECT")         \
-	X(OPAQUE_LENGTH, STREAM, "opaque_remaining_length", "remaining length over four octets")   \
-	X(OPAQUE_FLAGS, STREAM, "opaque_flags", "fixed-header flags that the type does not allow") \
-	X(OPAQUE_TYPE, STREAM, "opaque_type", "packet type reserved or not allowed there")         \
-	X(OPAQUE_QOS, STREAM, "opaque_qos", "QoS 3")                                               \
-	X(OPAQUE_PACKET_ID, STREAM, "opaque_packet_id", "packet identifier 0")                     \
-	X(OPAQUE_TOPIC_UTF8, STREAM, "opaque_topic_utf8", "topic name that is not valid UTF-8")    \
-	X(OPAQUE_TOPIC_WILDCARD, STREAM, "opaque_topic_wildcard", "+ or # in a topic name")        \
-	X(OPAQUE_TOPIC_LEVELS, STREAM, "opaque_topic_levels", "topic name of over 201 levels")     \
-	X(OPAQUE_TOPIC_EMPTY, STREAM, "opaque_topic_empty", "empty topic name without an alias")   \
-	X(OPAQUE_TRUNCATED, STREAM, "opaque_truncated", "a field runs past the end of its packet") \
-	X(OPAQUE_PROPERTY, STREAM, "opaque_property",                                              \
-		"version 5 property unknown, repeated, misplaced or lying about its length")       \
-	X(OPAQUE_ALIAS, STREAM, "opaque_alias", "topic alias 0 or above the peer's maximum")       \
-	X(OPAQUE_CONNECT, STREAM, "opaque_connect", "CONNECT malformed or of unknown version")     \
-	X(OPAQUE_PROTOCOL, STREAM, "opaque_protocol", "a second CONNECT, or a packet out of turn") \
-	X(OPAQUE_REFUSED, STREAM, "opaque_refused", "the broker refused the connection")           \
-	X(CARRY_FLOW_LIMIT, STREAM, "carry_flow_limit",                                            \
-		"packets not read: longer than reassembly_per_connection allows")                  \
-	X(CARRY_TOTAL_LIMIT, STREAM, "carry_total_limit",                                          \
-		"packets not read: reassembly_total used up")                                      \
-	X(CARRY_CLIENT_LIMIT, STREAM, "carry_client_limit",                                        \
-		"packets not read: the client address holds its share of reassembly_total")        \
-	X(CARRY_UNPROVEN_LIMIT, STREAM, "carry_unproven_limit",                                    \
-		"packets of unestablished connections not read: reassembly_unestablished used up") \
+		"of these, within one packet of known length: inspection continues at its end")    \
+	X(RESYNC_STARTED, STREAM, "resync_started",                                                \
+		"resynchronizations started: next packet boundary unknown")                        \
+	X(RESYNC_CONFIRMED, STREAM, "resync_confirmed",                                            \
+		"packet boundaries confirmed by a response of the peer")                           \
+	X(RESYNC_UNCONFIRMED, STREAM, "resync_unconfirmed",                                        \
+		"boundaries accepted after resync_packets valid packets: known topics are "        \
+		"evaluated")                                                                       \
+	X(RESYNC_REVERTED, STREAM, "resync_reverted",                                              \
+		"of these, wrong boundaries: resynchronization restarted")                         \
+	X(RESYNC_NO_VERSION, STREAM, "resync_no_version",                                          \
+		"boundary confirmed, MQTT version still unknown")                                  \
+	X(NOT_INSPECTED_NOT_MQTT, STREAM, "not_inspected_not_mqtt",                                \
+		"stream does not begin with CONNECT")                                              \
+	X(NOT_INSPECTED_LENGTH, STREAM, "not_inspected_remaining_length",                          \
+		"remaining length longer than four bytes")                                         \
+	X(NOT_INSPECTED_FLAGS, STREAM, "not_inspected_flags",                                      \
+		"fixed-header flags invalid for the packet type")                                  \
+	X(NOT_INSPECTED_TYPE, STREAM, "not_inspected_type",                                        \
+		"packet type reserved, or invalid in this direction")                              \
+	X(NOT_INSPECTED_QOS, STREAM, "not_inspected_qos", "QoS 3")                                 \
+	X(NOT_INSPECTED_PACKET_ID, STREAM, "not_inspected_packet_id", "packet identifier 0")       \
+	X(NOT_INSPECTED_TOPIC_UTF8, STREAM, "not_inspected_topic_utf8",                            \
+		"topic name not valid UTF-8")                                                      \
+	X(NOT_INSPECTED_TOPIC_WILDCARD, STREAM, "not_inspected_topic_wildcard",                    \
+		"+ or # in a topic name")                                                          \
+	X(NOT_INSPECTED_TOPIC_LEVELS, STREAM, "not_inspected_topic_levels",                        \
+		"topic name of over 201 levels")                                                   \
+	X(NOT_INSPECTED_TOPIC_EMPTY, STREAM, "not_inspected_topic_empty",                          \
+		"empty topic name without a topic alias")                                          \
+	X(NOT_INSPECTED_TRUNCATED, STREAM, "not_inspected_truncated",                              \
+		"field longer than the rest of its packet")                                        \
+	X(NOT_INSPECTED_PROPERTY, STREAM, "not_inspected_property",                                \
+		"MQTT 5 property unknown, repeated, misplaced or of wrong length")                 \
+	X(NOT_INSPECTED_ALIAS, STREAM, "not_inspected_alias",                                      \
+		"topic alias 0 or above the peer's maximum")                                       \
+	X(NOT_INSPECTED_CONNECT, STREAM, "not_inspected_connect",                                  \
+		"CONNECT malformed or of an unknown version")                                      \
+	X(NOT_INSPECTED_PROTOCOL, STREAM, "not_inspected_protocol",                                \
+		"second CONNECT, or a packet that violates the protocol order")                    \
+	X(NOT_INSPECTED_REFUSED, STREAM, "not_inspected_refused",                                  \
+		"connection refused by the broker")                                                \
+	X(REASSEMBLY_LIMIT_CONNECTION, STREAM, "reassembly_limit_connection",                      \
+		"packets not inspected: longer than reassembly_per_connection")                    \
+	X(REASSEMBLY_LIMIT_TOTAL, STREAM, "reassembly_limit_total",                                \
+		"packets not inspected: reassembly_total exhausted")                               \
+	X(REASSEMBLY_LIMIT_CLIENT, STREAM, "reassembly_limit_client",                              \
+		"packets not inspected: share of reassembly_total of the client address "          \
+		"exhausted")                                                                       \
+	X(REASSEMBLY_LIMIT_UNESTABLISHED, STREAM, "reassembly_limit_unestablished",                \
+		"packets of unestablished connections not inspected: reassembly_unestablished "    \
+		"exhausted")                                                                       \
 	X(SUSPICIOUS_FLAGS, STREAM, "suspicious_flags",                                            \
-		"packets read in spite of fixed-header flags against the standard")                \
+		"inspected although fixed-header flags violate the standard")                      \
 	X(SUSPICIOUS_TYPE, STREAM, "suspicious_type",                                              \
-		"packets of a type that only a broker sends, ignored as mosquitto does")           \
+		"packets of a type that only a broker sends: ignored, as by mosquitto")            \
 	X(SUSPICIOUS_STRING, STREAM, "suspicious_string",                                          \
-		"packets read in spite of a control character or an invalid optional string")      \
+		"inspected although a string has a control character or is invalid")               \
 	X(SUSPICIOUS_WILDCARD, STREAM, "suspicious_wildcard",                                      \
-		"packets read in spite of a response topic with + or #")                           \
+		"inspected although the response topic has + or #")                                \
 	X(SUSPICIOUS_FILTER, STREAM, "suspicious_filter",                                          \
-		"SUBSCRIBE read in spite of an empty topic filter")                                \
+		"SUBSCRIBE inspected although a topic filter is empty")                            \
 	X(SUSPICIOUS_LENGTH, STREAM, "suspicious_length",                                          \
-		"packets read in spite of bytes behind their last field, or a missing field")      \
+		"inspected although bytes follow the last field, or a field is missing")           \
 	X(SUSPICIOUS_PROPERTY, STREAM, "suspicious_property",                                      \
-		"packets read in spite of a property value against the standard")                  \
+		"inspected although a property value violates the standard")                       \
 	X(SUSPICIOUS_CONNECT, STREAM, "suspicious_connect",                                        \
-		"CONNECT read in spite of connect flags against the standard")                     \
+		"CONNECT inspected although its flags violate the standard")                       \
 	X(SUSPICIOUS_LEVELS, STREAM, "suspicious_levels",                                          \
-		"PUBLISH read in spite of a topic of over 201 levels: strictness standard")        \
+		"PUBLISH inspected although its topic has over 201 levels (strictness: standard)") \
 	/* MQTT */                                                                                 \
-	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets read")                         \
-	X(MQTT_PUBLISH, MQTT, "publishes", "of these, PUBLISH in the judged direction")            \
-	X(MQTT_PUBLISH_OTHER, MQTT, "publishes_other_way", "PUBLISH in the other direction")       \
-	X(MQTT_PUBLISH_LOST, MQTT, "publishes_lost", "PUBLISH begun but not read to its end")      \
-	X(PUBLISH_BEGINNING, MQTT, "publishes_beginning",                                          \
-		"PUBLISH longer than reassembly allows, evaluated by their beginning")             \
-	X(PUBLISH_TOO_LONG, MQTT, "publishes_too_long",                                            \
-		"pairs of such a PUBLISH and a rule whose value is not in that beginning")         \
-	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with DUP: sent again by the client")           \
-	X(QOS2_AGAIN, MQTT, "publishes_qos2_repeated",                                             \
-		"QoS 2 PUBLISH whose identifier is in flight: evaluated before")                   \
-	X(QOS2_NO_ROOM, MQTT, "qos2_no_room",                                                      \
-		"QoS 2 identifiers not remembered: one repeated counts twice")                     \
+	X(MQTT_PACKETS, MQTT, "mqtt_packets", "MQTT control packets inspected")                    \
+	X(MQTT_PUBLISH, MQTT, "publishes",                                                         \
+		"of these, PUBLISH in an inspected direction (mqtt.directions)")                   \
+	X(MQTT_PUBLISH_OTHER_DIRECTION, MQTT, "publishes_other_direction",                         \
+		"PUBLISH in the other direction")                                                  \
+	X(MQTT_PUBLISH_INCOMPLETE, MQTT, "publishes_incomplete",                                   \
+		"PUBLISH not inspected to the end")                                                \
+	X(PUBLISH_TRUNCATED, MQTT, "publishes_truncated",                                          \
+		"PUBLISH longer than the reassembly limit: first bytes evaluated")                 \
+	X(PUBLISH_VALUE_TRUNCATED, MQTT, "publishes_value_truncated",                              \
+		"matches of a truncated PUBLISH and a rule: value beyond the reassembly limit")    \
+	X(MQTT_DUP, MQTT, "publishes_dup", "PUBLISH with the DUP flag")                            \
+	X(QOS2_DUPLICATE, MQTT, "publishes_qos2_duplicate",                                        \
+		"QoS 2 PUBLISH with a packet identifier in flight: already evaluated")             \
+	X(QOS2_IDS_FULL, MQTT, "qos2_ids_full",                                                    \
+		"QoS 2 packet identifiers not stored: a duplicate is evaluated twice")             \
 	X(ACK_AWAITED, MQTT, "publishes_ack_awaited",                                              \
-		"PUBLISH evaluated only when the broker acknowledges it")                          \
+		"PUBLISH held until the broker acknowledges it")                                   \
 	X(ACK_MISSING, MQTT, "publishes_ack_missing",                                              \
-		"not evaluated: no acknowledgement was seen before the connection ended")          \
-	X(ACK_NO_ROOM, MQTT, "publishes_ack_no_room",                                              \
-		"not evaluated: no memory to wait for the acknowledgement")                        \
+		"held PUBLISH not evaluated: connection ended without an acknowledgment")          \
+	X(ACK_NO_MEMORY, MQTT, "publishes_ack_no_memory",                                          \
+		"PUBLISH not evaluated: no memory to hold it until the acknowledgment")            \
 	X(ACK_NOT_ADOPTED, MQTT, "publishes_ack_restart",                                          \
-		"connections whose PUBLISH in wait were dropped at a restart of biplane")          \
+		"connections whose held PUBLISH were discarded at a restart of biplane")           \
 	X(PUBLISH_REFUSED, MQTT, "publishes_refused",                                              \
-		"PUBLISH that the broker refused by PUBACK or PUBREC")                             \
+		"PUBLISH refused by the broker in PUBACK or PUBREC")                               \
 	X(PUBLISH_REFUSED_LATE, MQTT, "publishes_refused_late",                                    \
-		"of these, those that had not waited: evaluated, if a rule matched")               \
-	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an alias that is not mapped")      \
-	X(ALIAS_NO_ROOM, MQTT, "alias_no_room", "topic alias not kept: carry limits reached")      \
-	X(ALIAS_OVER_MAX, MQTT, "alias_over_max", "topic alias not kept: over max_topic_aliases")  \
+		"of these, not held: evaluated if a rule matched")                                 \
+	X(ALIAS_UNMAPPED, MQTT, "alias_unmapped", "PUBLISH with an unmapped topic alias")          \
+	X(ALIAS_NO_MEMORY, MQTT, "alias_no_memory",                                                \
+		"topic aliases not stored: reassembly limits reached")                             \
+	X(ALIAS_OVER_MAX, MQTT, "alias_over_max",                                                  \
+		"topic aliases not stored: max_topic_aliases reached")                             \
 	X(ALIAS_BEFORE_CONNACK, MQTT, "alias_before_connack",                                      \
-		"topic alias not kept: the broker has not accepted the connection")                \
-	X(TOPIC_MEMO, MQTT, "topic_memo", "PUBLISH on the topic that the flow published last")     \
-	X(TOPIC_LOOKUP, MQTT, "topic_lookup", "PUBLISH whose topic was looked up in the rules")    \
-	X(TOPIC_UNPROVEN, MQTT, "topics_unproven",                                                 \
-		"of these, topics not judged: new since seeks_pushed, and nothing answered yet")   \
+		"topic aliases not stored: connection not accepted by the broker")                 \
+	X(TOPIC_CACHE_HIT, MQTT, "topic_cache_hits",                                               \
+		"PUBLISH with the same topic as the last of its connection")                       \
+	X(TOPIC_LOOKUP, MQTT, "topic_lookups", "PUBLISH with a topic looked up in the rules")      \
+	X(TOPIC_UNCONFIRMED, MQTT, "topics_unconfirmed",                                           \
+		"of these, not evaluated: new topic after an unconfirmed resynchronization")       \
 	X(WILL_EVALUATED, MQTT, "wills_evaluated",                                                 \
-		"will messages evaluated: the connection ended without DISCONNECT")                \
-	X(WILL_DISCARDED, MQTT, "wills_discarded", "will messages discarded by a DISCONNECT")      \
-	X(WILL_DELAYED, MQTT, "wills_delayed",                                                     \
-		"will messages that waited for their will delay interval")                         \
-	X(WILL_CANCELLED, MQTT, "wills_cancelled",                                                 \
-		"of these, not evaluated: the client was back in time")                            \
+		"will messages evaluated: connection ended without DISCONNECT")                    \
+	X(WILL_DISCARDED, MQTT, "wills_discarded", "will messages discarded by DISCONNECT")        \
+	X(WILL_DELAYED, MQTT, "wills_delayed", "will messages delayed by the will delay interval") \
+	X(WILL_CANCELED, MQTT, "wills_canceled",                                                   \
+		"of these, not evaluated: client reconnected in time")                             \
 	X(WILL_DELAYED_FULL, MQTT, "wills_delayed_full",                                           \
-		"will messages not evaluated: as many wait as there may be connections")           \
+		"will messages not evaluated: as many delayed as max_connections")                 \
 	X(WILL_DELAYED_RESTART, MQTT, "wills_delayed_restart",                                     \
-		"will messages not evaluated: they waited when biplane was restarted")             \
+		"delayed will messages not evaluated: restart of biplane")                         \
 	X(WILL_REFUSED, MQTT, "wills_refused",                                                     \
-		"will messages not evaluated: the broker did not accept the connection")           \
-	X(WILL_UNCLEAR, MQTT, "wills_unclear",                                                     \
-		"will messages not evaluated: the last bytes of the client were not read")         \
-	X(WILL_FORGOTTEN, MQTT, "wills_forgotten",                                                 \
-		"will messages not evaluated: the connection was evicted or timed out alive")      \
+		"will messages not evaluated: connection refused by the broker")                   \
+	X(WILL_NOT_INSPECTED, MQTT, "wills_not_inspected",                                         \
+		"will messages not evaluated: last bytes of the client not inspected")             \
+	X(WILL_EVICTED, MQTT, "wills_evicted",                                                     \
+		"will messages not evaluated: connection evicted or expired while open")           \
 	X(WILL_NO_MEMORY, MQTT, "wills_no_memory",                                                 \
-		"will messages not kept: reassembly memory limits reached")                        \
+		"will messages not stored: reassembly limits reached")                             \
 	/* rules */                                                                                \
-	X(MATCH_NONE, RULE, "match_none", "PUBLISH that no rule's topic filter matches")           \
-	X(NOT_INSPECTED_WORK, RULE, "not_inspected_work_budget",                                   \
-		"not evaluated by all rules, or not searched: connection over "                    \
+	X(MATCH_NONE, RULE, "match_none", "PUBLISH that match no topic filter")                    \
+	X(NOT_INSPECTED_CONNECTION_BUDGET, RULE, "not_inspected_connection_budget",                \
+		"not evaluated by all rules, or not resynchronized: connection over "              \
 		"connection_cpu_percent")                                                          \
-	X(NOT_INSPECTED_WORKER, RULE, "not_inspected_worker_budget",                               \
-		"not evaluated by all rules, or not searched: worker over worker_cpu_percent")     \
-	X(MATCH, RULE, "matches", "pairs of a PUBLISH and a rule that matches it")                 \
-	X(VALUE_MISSING, RULE, "value_missing", "payload has no such value at the rule's source")  \
+	X(NOT_INSPECTED_WORKER_BUDGET, RULE, "not_inspected_worker_budget",                        \
+		"not evaluated by all rules, or not resynchronized: worker over "                  \
+		"worker_cpu_percent")                                                              \
+	X(MATCH, RULE, "matches", "matches of a PUBLISH and a rule")                               \
+	X(VALUE_MISSING, RULE, "value_missing", "value of the rule not found in the payload")      \
 	X(STATE_EVICTED, RULE, "state_evicted",                                                    \
 		"states of a hold in progress evicted: table full")                                \
 	X(STATE_EVICTED_RAISED, RULE, "state_evicted_raised",                                      \
 		"states of raised alarms evicted: table full")                                     \
-	X(STATE_NOT_KEPT, RULE, "state_not_kept",                                                  \
-		"states not stored: other clients' states have all entries")                       \
+	X(STATE_NOT_STORED, RULE, "state_not_stored",                                              \
+		"states not stored: table full of other clients' states")                          \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \
-	X(ALARM_QUEUED, ALARM, "alarms_queued", "alarms handed to the control plane")              \
-	X(ALARM_RING_FULL, ALARM, "alarms_ring_full", "alarms lost: the ring was full")            \
-	X(ALARM_TOO_LARGE, ALARM, "alarms_too_large", "alarms lost: larger than the ring takes")   \
-	X(CLONE_NO_MBUF, ALARM, "clone_no_mbuf", "clones not made for want of an mbuf")            \
-	X(CLONE_TOO_LARGE, ALARM, "clone_too_large", "clones not made: over the edge port's MTU")  \
-	X(CLONE_FAMILY, ALARM, "clone_family", "clones not made: edge has no such IP version")     \
-	X(CLONE_NO_FRAME, ALARM, "clone_no_frame",                                                 \
-		"clones not made: a will message of a connection whose end was not seen")          \
-	X(CLONE_NO_EDGE, ALARM, "clone_no_edge", "clones not made: no clone target configured")
+	X(ALARM_QUEUED, ALARM, "alarms_queued", "alarms queued to the control plane")              \
+	X(ALARM_QUEUE_FULL, ALARM, "alarms_queue_full", "alarms lost: alarm queue full")           \
+	X(ALARM_TOO_LARGE, ALARM, "alarms_too_large",                                              \
+		"alarms lost: larger than the alarm queue accepts")                                \
+	X(MIRROR_NO_MBUF, ALARM, "mirror_no_mbuf", "alarm frames not sent: no mbuf")               \
+	X(MIRROR_TOO_LARGE, ALARM, "mirror_too_large",                                             \
+		"alarm frames not sent: larger than the MTU of the mirror port")                   \
+	X(MIRROR_FAMILY, ALARM, "mirror_family",                                                   \
+		"alarm frames not sent: mirror has no address of this IP version")                 \
+	X(MIRROR_NO_FRAME, ALARM, "mirror_no_frame",                                               \
+		"alarm frames not sent: will message of a connection whose end was not seen")      \
+	X(MIRROR_NO_TARGET, ALARM, "mirror_no_target",                                             \
+		"alarm frames not sent: no mirror configured")
 
 BP_DECLARE_COUNTERS(MQTT, 1 + BP_SERVICE_MQTT);
 

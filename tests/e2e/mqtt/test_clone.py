@@ -42,8 +42,8 @@ def test_clones(lab, gateway, tmp_path, driver, version, host):
                        for (t, d), n in expected.alarms(usual_value).items()})
         cloud.wait_count(len(expected.published))
         assert cloud.counts() == expected.cloud(), "the originals go to the cloud untouched"
-        wait_until("the clones to leave", lambda: g.counter("clone_frame") >= sum(due.values()))
-        assert g.counter("clone_frame") == sum(due.values())
+        wait_until("the clones to leave", lambda: g.counter("mirror_frame") >= sum(due.values()))
+        assert g.counter("mirror_frame") == sum(due.values())
         wait_until("the clones at the edge", lambda: len(judge(pcap, version)) >= sum(due.values()))
     finally:
         dump.terminate()
@@ -80,6 +80,6 @@ def test_a_clone_over_the_mtu_is_counted_and_not_sent(lab, gateway):
     body = b'{"celsius": 99, "text": "' + b"x" * 4000 + b'"}'
     p.finish([p.publish("kiln/1/state", body, 1)])
     assert cloud.wait_for_topic("kiln/1/state") == body
-    wait_until("the counter", lambda: g.counter("clone_too_large") == 1)
-    assert g.counter("clone_frame") == 0
+    wait_until("the counter", lambda: g.counter("mirror_too_large") == 1)
+    assert g.counter("mirror_frame") == 0
     cloud.close()

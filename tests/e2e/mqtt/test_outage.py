@@ -51,7 +51,7 @@ def nothing_lost(g, expected, edge, seconds=60):
     got = values(edge)
     assert sorted(a["value"] for a in got.values()) == all_due, "alarms lost, or alarms that were not due"
     assert list(dict.fromkeys(sorted(got))) == sorted(got)
-    for name in ("alarms_ring_full", "alarms_too_large"):
+    for name in ("alarms_queue_full", "alarms_too_large"):
         assert g.counter(name) == 0
     # The last acknowledgement may still be on its way when the subscriber has the alarm.
     wait_until("an empty spool", lambda: g.show("planes")["spool"]["rows"] == 0, seconds, 0.1)

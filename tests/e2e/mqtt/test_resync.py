@@ -187,7 +187,7 @@ def test_what_waits_is_not_lost(lab, wire, gateway):
         edge.wait_count(11)
         assert edge.counts() == d.expected.alarms(usual_value)
         assert g.counter("segments_out_of_order") >= 5
-        assert g.counter("gaps_lost") == 0 and g.counter("seeks") == 0
+        assert g.counter("gaps_lost") == 0 and g.counter("resync_started") == 0
 
 
 def test_comes_back(lab, wire, gateway):
@@ -197,44 +197,44 @@ def test_comes_back(lab, wire, gateway):
         for turn in range(1, 4):
             one_lost(wire, d)
             due.append(82.125)
-            wait_until("the gap to be given up", lambda n=turn: g.counter("seeks") == n)
+            wait_until("the gap to be given up", lambda n=turn: g.counter("resync_started") == n)
             for _ in range(PUSHES):
                 d.publish(b"84")
                 d.acknowledged()
-            assert g.counter("seeks_pushed") == turn - 1
+            assert g.counter("resync_unconfirmed") == turn - 1
             d.publish(b"84")
             d.acknowledged()
-            wait_until("the device to be read again", lambda n=turn: g.counter("seeks_pushed") == n)
+            wait_until("the device to be read again", lambda n=turn: g.counter("resync_unconfirmed") == n)
             for value in (b"85", b"79", b"86"):
                 d.publish(value)
             due += [85.0, 86.0]
             edge.wait_count(len(due))
         # a topic that it did not publish before waits for an answer
         d.publish(b"99", "plant/kiln/temperature")
-        wait_until("the new topic", lambda: g.counter("topics_unproven") == 1)
+        wait_until("the new topic", lambda: g.counter("topics_unconfirmed") == 1)
         d.ping()
-        wait_until("the proof", lambda: g.counter("seeks_proven") == 1)
+        wait_until("the proof", lambda: g.counter("resync_confirmed") == 1)
         d.publish(b"98", "plant/kiln/temperature")
         due.append(98.0)
         edge.wait_count(len(due))
         assert values(edge) == due
-        assert g.counter("seeks_refuted") == 0 and g.counter("segments_reorder_full") >= 3
+        assert g.counter("resync_reverted") == 0 and g.counter("segments_reorder_full") >= 3
 
 
 def test_stays_unread_where_that_is_wanted(lab, wire, gateway):
     """resync_packets: off. Only an answer brings it back."""
     with device_on(lab, wire, gateway, reorder_buffer=0, resync_packets="off") as (g, d, edge):
         one_lost(wire, d)
-        wait_until("the gap to be given up", lambda: g.counter("seeks") == 1)
+        wait_until("the gap to be given up", lambda: g.counter("resync_started") == 1)
         for _ in range(5 * PUSHES):
             d.publish(b"84")
             d.acknowledged()
         d.ping()
-        wait_until("the proof", lambda: g.counter("seeks_proven") == 1)
+        wait_until("the proof", lambda: g.counter("resync_confirmed") == 1)
         d.publish(b"85")
         edge.wait_count(3)
         assert values(edge) == [81.0, 82.125, 85.0]
-        assert g.counter("seeks_pushed") == 0
+        assert g.counter("resync_unconfirmed") == 0
 
 
 def test_packets_in_a_payload_are_no_alarms(lab, wire, gateway):
@@ -248,12 +248,12 @@ def test_packets_in_a_payload_are_no_alarms(lab, wire, gateway):
             d.publish(b"\0 the file \0" + fake * 40, "plant/file")
             wait_until("the file on the wire", wire.carried)
             d.acknowledged()
-            wait_until("the gap to be given up", lambda n=turn: g.counter("seeks") == n)
-            assert g.counter("seeks_pushed") == turn - 1
-            while g.counter("seeks_pushed") < turn:
+            wait_until("the gap to be given up", lambda n=turn: g.counter("resync_started") == n)
+            assert g.counter("resync_unconfirmed") == turn - 1
+            while g.counter("resync_unconfirmed") < turn:
                 d.publish(b"84")
                 d.acknowledged()
             d.publish(f"{85 + turn}".encode())
             wait_until("the alarm", lambda n=turn: 85 + n in values(edge))
         assert set(values(edge)) <= {81, 82.125, 84, 86, 87, 88}
-        assert g.counter("seeks_refuted") == 0
+        assert g.counter("resync_reverted") == 0

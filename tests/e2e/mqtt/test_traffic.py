@@ -23,7 +23,7 @@ def gw(module_gateway, request, lab):
     g = module_gateway(config_for(request.param, rules, reassembly_per_connection="2MiB", alarm_queue_size="32MiB"))
     yield g
     g.balanced()
-    assert g.counter("alarms_ring_full") == 0
+    assert g.counter("alarms_queue_full") == 0
     # A module has one parameter at a time: the other driver wants the same interfaces.
     assert g.stop() == 0
 

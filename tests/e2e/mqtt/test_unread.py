@@ -33,7 +33,7 @@ def test_tls_on_an_inspected_port(lab, gateway):
     try:
         view = wait_until("an unread connection", lambda: (v := gw.show("unread"))["unread"] == 1 and v)
         reason, = view["reasons"]
-        assert reason["reason"] == "opaque_not_mqtt" and reason["connections"] == 1
+        assert reason["reason"] == "not_inspected_not_mqtt" and reason["connections"] == 1
         assert [c["connections"] for c in reason["clients"]] == [1]
         fault = wait_until("a fault", lambda: next((t for t in gw.show("trouble")["trouble"] if t["now"]), None))
         assert fault["trouble"] == "connections_not_inspected" and fault["worst"]["count"] == 1

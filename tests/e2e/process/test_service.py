@@ -67,7 +67,7 @@ def test_both_pass_traffic_and_raise_alarms(lab, service, collect):
     assert cloud.counts() == expected.cloud()
     due = {(f"alarm/{t}", digest(d)) for t, d in expected.published if t.endswith("pressure") and float(d) > 80}
     wait_until("the alarms at the edge broker", lambda: set(edge.counts()) >= due)
-    assert s.counter("clone_frame") == 10
+    assert s.counter("mirror_frame") == 10
     assert (s.lib / "spool.db").stat().st_uid == CONTROL
     s.balanced()
 

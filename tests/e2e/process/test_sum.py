@@ -63,7 +63,7 @@ def test_packet_counters_balance(lab, gateway, tmp_path, driver):
     assert drops["rx"] > 100 * SECONDS, "that was no traffic"
     assert edge.counts() == due
     clones = sum(1 for t, p in expected.published if t == "clone/a" and float(p) > 80)
-    assert g.counter("clone_frame") == clones
+    assert g.counter("mirror_frame") == clones
     assert g.counter("publishes") >= len(expected.published)
     cloud.close()
     edge.close()

@@ -89,8 +89,8 @@ static void by_the_beginning(void **state)
 		assert_int_equal(told.a[0].payload_len, 0); /* an envelope: not all is at hand */
 		assert_true(told.a[0].flags & BP_ALARM_F_ENVELOPE);
 		told_free(&told);
-		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_BEGINNING), 1);
-		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_TOO_LONG), 0);
+		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_TRUNCATED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_VALUE_TRUNCATED), 0);
 		/* in step behind it, and nothing kept */
 		rig_publish_text(&rig, &c, "t/x", "{\"celsius\":92}");
 		assert_string_equal(rig_told_values(&rig), "92");
@@ -98,7 +98,7 @@ static void by_the_beginning(void **state)
 		publish(&c, doc, n, segments[i / 3]);
 		free(doc);
 		assert_string_equal(rig_told_values(&rig), "");
-		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_TOO_LONG), 1);
+		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_VALUE_TRUNCATED), 1);
 		rig_publish_text(&rig, &c, "t/x", "{\"celsius\":93}");
 		assert_string_equal(rig_told_values(&rig), "93");
 		rig_close(&rig);
@@ -137,7 +137,7 @@ static void not_before_its_end(void **state)
 			rig_ack(&rig, &c, BROKER);
 	}
 	assert_string_equal(rig_told_values(&rig), "91");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 	free(doc);
 	bytes_free(&b);
 	rig_close(&rig);
@@ -158,7 +158,7 @@ static void text_and_binary(void **state)
 		rig_connect(&rig, &c, 4, "long");
 		publish(&c, payload, sizeof(payload), 1460);
 		assert_string_equal(rig_told_values(&rig), kind == 0 ? "91" : "");
-		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_TOO_LONG), kind);
+		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_VALUE_TRUNCATED), kind);
 		rig_close(&rig);
 	}
 }

@@ -348,7 +348,7 @@ static void back_in_time(void **state)
 			assert_string_equal(told_after(1000), "");
 			come_back(how);
 			assert_string_equal(told_after(4100), cancelled ? "" : "91");
-			assert_int_equal(rig_count(&rig, BP_C_WILL_CANCELLED), cancelled);
+			assert_int_equal(rig_count(&rig, BP_C_WILL_CANCELED), cancelled);
 			assert_int_equal(rig_count(&rig, BP_C_WILL_EVALUATED), !cancelled);
 			rig_close(&rig);
 		}
@@ -539,7 +539,7 @@ static void unclear_end(void **state)
 	rig_ack(&rig, &c, BROKER);
 	rig_fin_both(&rig, &c);
 	assert_string_equal(rig_told_values(&rig), "");
-	assert_int_equal(rig_count(&rig, BP_C_WILL_UNCLEAR), 1);
+	assert_int_equal(rig_count(&rig, BP_C_WILL_NOT_INSPECTED), 1);
 	rig_close(&rig);
 }
 
@@ -558,7 +558,7 @@ static void keep_alive(void **state)
 		connect_with(&c, 1, &w, 0);
 		rig_expire_all(&rig);
 		assert_string_equal(rig_told_values(&rig), i == 0 ? "91" : "");
-		assert_int_equal(rig_count(&rig, BP_C_WILL_FORGOTTEN), i);
+		assert_int_equal(rig_count(&rig, BP_C_WILL_EVICTED), i);
 		rig_close(&rig);
 	}
 }

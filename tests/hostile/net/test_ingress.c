@@ -109,7 +109,7 @@ static void drain(struct rig *r)
 
 static void end(struct rig *r, uint64_t proven)
 {
-	assert_int_equal(rig_counter(r, BP_C_FLOW_PROVEN), proven);
+	assert_int_equal(rig_counter(r, BP_C_CONN_ESTABLISHED), proven);
 	assert_int_equal(rig_counter(r, BP_C_MQTT_PUBLISH), proven);
 	drain(r);
 }
@@ -160,7 +160,7 @@ static void forged_syn_of_another_port(void **state)
 	b.n = 0;
 	mq_connack(&b, 4, 0, 0, NULL);
 	say(&l, &c, BROKER, &b);
-	assert_int_equal(rig_counter(&r, BP_C_FLOW_PROVEN), 1);
+	assert_int_equal(rig_counter(&r, BP_C_CONN_ESTABLISHED), 1);
 	bytes_free(&b);
 	drain(&r);
 	rig_stop(&r);
@@ -218,7 +218,7 @@ static void other_servers_are_no_brokers(void **state)
 	connect_and_publish(&l, c);
 	end(&r, 0);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_OTHER_BROKER), 6);
-	assert_int_equal(rig_counter(&r, BP_C_FLOW_OPENED), 0);
+	assert_int_equal(rig_counter(&r, BP_C_CONN_OPENED), 0);
 	connect_and_publish(&l, between(2));
 	end(&r, 1);
 	rig_stop(&r);

@@ -65,7 +65,7 @@ static void behind_broker_fin(void **state)
 		/* and the client's end is still seen */
 		rig_segment(
 			&rig, &c, CLIENT, TH_FIN | TH_ACK, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 		rig_close(&rig);
 	}
 }
@@ -91,7 +91,7 @@ static void fin_overtakes(void **state)
 	assert_string_equal(told(), "");
 	/* the broker has all of it, and answers: it is no gap */
 	rig_segment(&rig, &c, BROKER, TH_FIN | TH_ACK, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	rig_close(&rig);
 }
 
@@ -135,7 +135,7 @@ static void fin_in_a_search(void **state)
 			c.seq[BROKER], NULL, 0);
 		mq_ack(&b, MQ_PUBACK, 7);
 		rig_send_bytes(&rig, &c, BROKER, &b);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 1);
 		rig_publish_text(&rig, &c, TOPIC, "81");
 		assert_string_equal(told(), off ? "81" : "");
 		rig_close(&rig);
@@ -153,9 +153,9 @@ static void rst_behind_fin(void **state)
 		start(&c, k & 2);
 		rig_segment(&rig, &c, from, TH_FIN | TH_ACK, c.seq[from], c.seq[!from], NULL, 0);
 		rig_segment(&rig, &c, from, TH_RST, c.seq[from] + 2, 0, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST_IGNORED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST_IGNORED), 1);
 		rig_segment(&rig, &c, from, TH_RST, c.seq[from] + k / 4, 0, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
 		rig_close(&rig);
 	}
 }
@@ -197,7 +197,7 @@ static void one_address_has_many(void **state)
 				rig_segment(&rig, &d, CLIENT, TH_RST, d.seq[CLIENT] + k / 2, 0,
 					NULL, 0);
 		}
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED) == 0, k / 2 == 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_EVICTED) == 0, k / 2 == 1);
 		for (uint32_t i = 0; i < OTHERS; i++)
 			rig_publish_text(&rig, &c[i], TOPIC, "99");
 		assert_int_equal(rig_told_count(&rig), OTHERS);
@@ -252,10 +252,10 @@ static void unread_stays_shown(void **state)
 		assert_int_equal(unread(), 1);
 		rig_send(&rig, &c, i & 1, "\x17\x03\x03\x00\x01\x00", 6);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_NOT_MQTT), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_NOT_MQTT), 1);
 	/* its own end is believed */
 	rig_fin_both(&rig, &c);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	assert_int_equal(unread(), 0);
 	rig_close(&rig);
 }
@@ -292,7 +292,7 @@ static void will_of_unread(void **state)
 		rig_open(&rig);
 		rig_rules(&rig, &rule, 1);
 		connect_with_will(&c);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 1);
 		mq_raw(&b, standard ? 0xc5 : 0xf0, "", 0); /* stray flags, or a wrong type */
 		rig_send_bytes(&rig, &c, CLIENT, &b);
 		assert_int_equal(unread(), 1);
@@ -310,7 +310,7 @@ static void will_of_unread(void **state)
 			rig_fin_both(&rig, &c);
 		/* mosquitto has closed for the fault, and reads nothing behind it */
 		assert_string_equal(told(), standard ? "" : "99");
-		assert_int_equal(rig_count(&rig, BP_C_WILL_UNCLEAR), standard);
+		assert_int_equal(rig_count(&rig, BP_C_WILL_NOT_INSPECTED), standard);
 		rig_close(&rig);
 	}
 }

@@ -66,7 +66,7 @@ static void thousands_of_holes(void **state)
 		if (i % 2 == 0)
 			piece(&c, &b, i * step, (i + 1) * step);
 	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), publishes);
 	assert_int_equal(rig_told_count(&rig), (publishes + 99) / 100);
 	c.seq[CLIENT] += (uint32_t)b.n;

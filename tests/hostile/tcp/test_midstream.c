@@ -52,15 +52,15 @@ static void connect_and_connack(void **state)
 			begin_missing(&c, ++number, missed);
 			mq_connect(&b, versions[v], "x", 0);
 			rig_send_bytes(&rig, &c, CLIENT, &b);
-			assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), number - 1);
+			assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), number - 1);
 			rig_accept(&rig, &c, versions[v]);
-			assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), number);
+			assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), number);
 			publish(&c, versions[v], 0, "81");
 			assert_string_equal(told(), "81");
 			rig_fin_both(&rig, &c);
 		}
 	}
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), number);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), number);
 	rig_close(&rig);
 }
 
@@ -73,7 +73,7 @@ static void refused(void **state)
 	(void)state;
 	open_rig();
 	for (unsigned how = 0; how < 4; how++) {
-		uint64_t proven = rig_count(&rig, BP_C_FLOW_PROVEN);
+		uint64_t proven = rig_count(&rig, BP_C_CONN_ESTABLISHED);
 
 		begin_missing(&c, 10 + how, how % 2 ? MISSED_ALL : MISSED_SYN_ACK);
 		mq_connect(&b, 4, "x", 0);
@@ -88,7 +88,7 @@ static void refused(void **state)
 		}
 		publish(&c, 4, 0, "99");
 		assert_string_equal(told(), "");
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), proven);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), proven);
 	}
 	rig_close(&rig);
 }
@@ -126,8 +126,8 @@ static void request_and_answer(void **state)
 		assert_string_equal(told(), kind != 3 ? "81" : "");
 	}
 	/* a PINGREQ alone does not tell the version */
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 3);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_NO_VERSION), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 3);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_NO_VERSION), 1);
 	rig_close(&rig);
 }
 
@@ -145,7 +145,7 @@ static void disconnect_in_a_search(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	mq_ack(&b, MQ_PUBACK, 77);
 	rig_send_bytes(&rig, &c, BROKER, &b);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 1);
 	publish(&c, 4, 0, "99");
 	assert_string_equal(told(), "");
 	assert_int_equal(rig_count(&rig, BP_C_AFTER_DISCONNECT), 1);

@@ -24,9 +24,10 @@ enum { FAR = 64 * 1024 * 1024 };
 
 /* What inspection counts where it may miss something. */
 static const bp_counter_t causes[] = {BP_C_SEG_REORDER_FULL, BP_C_SEG_REORDER_TOTAL, BP_C_GAP_LOST,
-	BP_C_SEEK_ENTERED, BP_C_WAIT_FULL, BP_C_MQTT_PUBLISH_LOST, BP_C_CARRY_FLOW_LIMIT,
-	BP_C_CARRY_TOTAL_LIMIT, BP_C_FLOW_MIDWAY, BP_C_WAIT_DROPPED, BP_C_OPAQUE_NOT_MQTT,
-	BP_C_SEG_NO_FLOW, BP_C_SEG_ACK_UNSEEN};
+	BP_C_RESYNC_STARTED, BP_C_UNESTABLISHED_BUFFER_FULL, BP_C_MQTT_PUBLISH_INCOMPLETE,
+	BP_C_REASSEMBLY_LIMIT_CONNECTION, BP_C_REASSEMBLY_LIMIT_TOTAL, BP_C_CONN_MIDSTREAM,
+	BP_C_UNESTABLISHED_BYTES_DISCARDED, BP_C_NOT_INSPECTED_NOT_MQTT, BP_C_SEG_NO_CONNECTION,
+	BP_C_SEG_ACK_UNSEEN};
 #define N_CAUSES (sizeof(causes) / sizeof(causes[0]))
 
 struct stream {
@@ -381,7 +382,7 @@ static bool compare(struct stream *t, uint32_t number, const uint64_t *before, s
 		sum->cause[c] += by != 0;
 		cause = cause || by != 0;
 		/* this one may be counted when an earlier connection expires */
-		seen = seen || (by != 0 && causes[c] != BP_C_WAIT_DROPPED);
+		seen = seen || (by != 0 && causes[c] != BP_C_UNESTABLISHED_BYTES_DISCARDED);
 	}
 	/* where inspection sees all, nothing is a cause; forged segments may be counted as one */
 	all = t->sim.miss == 0 && t->begins == 0 && !t->reset &&
@@ -389,7 +390,7 @@ static bool compare(struct stream *t, uint32_t number, const uint64_t *before, s
 	cause = cause || t->hidden;
 	/* reset behind bytes that were not seen, nor their acknowledgement */
 	cause = cause || (t->reset && t->sim.miss != 0 &&
-				 rig_count(t->rig, BP_C_FLOW_RST_IGNORED) != before[N_CAUSES]);
+				 rig_count(t->rig, BP_C_CONN_RST_IGNORED) != before[N_CAUSES]);
 	if (all && !t->refuse && t->sim.syn_data == 0 && seen && t->forged == 0)
 		ok = wrong(t, number, "has a cause without a loss", 0);
 	for (size_t i = 0; i < l.n; i++) {
@@ -428,7 +429,7 @@ static bool one(struct rig *r, uint32_t number, uint64_t seed, struct totals *su
 	set_up(&t, r, number, seed);
 	for (unsigned c = 0; c < N_CAUSES; c++)
 		before[c] = rig_count(r, causes[c]);
-	before[N_CAUSES] = rig_count(r, BP_C_FLOW_RST_IGNORED);
+	before[N_CAUSES] = rig_count(r, BP_C_CONN_RST_IGNORED);
 	begin(&t);
 	sim_run(&t.sim, 20000);
 	rig_advance(r, 1000000000);

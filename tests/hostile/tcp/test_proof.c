@@ -37,11 +37,11 @@ static void spoofed_syn_with_data(void **state)
 	rig_segment(&rig, &c, CLIENT, TH_SYN, 7000, 0, b.p, b.n);
 	nothing_told();
 	rig_expire_all(&rig);
-	assert_int_equal(rig_count(&rig, BP_C_WAIT_DROPPED), b.n);
+	assert_int_equal(rig_count(&rig, BP_C_UNESTABLISHED_BYTES_DISCARDED), b.n);
 	/* the broker answers, and takes none of the data; the spoofed host resets */
 	rig_segment(&rig, &c, CLIENT, TH_SYN, 7000, 0, b.p, b.n);
 	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, 9, 7001, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_WAIT_DROPPED), 2 * b.n);
+	assert_int_equal(rig_count(&rig, BP_C_UNESTABLISHED_BYTES_DISCARDED), 2 * b.n);
 	rig_segment(&rig, &c, CLIENT, TH_RST, 7001, 0, NULL, 0);
 	nothing_told();
 	bytes_free(&b);
@@ -80,7 +80,7 @@ static void spoofed_handshake(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	rig_accept(&rig, &c, 4);
 	rig_publish_text(&rig, &c, "plant/oven0/temperature", "81");
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_NOT_MQTT), 0);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_NOT_MQTT), 0);
 	rig_close(&rig);
 }
 
@@ -118,7 +118,8 @@ static void before_connack(void **state)
 			if (way == TIMEOUT)
 				rig_expire_all(&rig);
 			assert_int_equal(rig_told_count(&rig), way == ACCEPTED ? 5 : 0);
-			assert_int_equal(rig_count(&rig, BP_C_WAIT_DROPPED) != 0, way != ACCEPTED);
+			assert_int_equal(rig_count(&rig, BP_C_UNESTABLISHED_BYTES_DISCARDED) != 0,
+				way != ACCEPTED);
 			rig_close(&rig);
 		}
 	}
@@ -143,7 +144,7 @@ static void too_much_before_connack(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	for (unsigned i = 0; i < 500; i++)
 		rig_publish_text(&rig, &c, "plant/oven0/temperature", "81");
-	assert_int_equal(rig_count(&rig, BP_C_WAIT_FULL), 1);
+	assert_int_equal(rig_count(&rig, BP_C_UNESTABLISHED_BUFFER_FULL), 1);
 	assert_true(bp_mqtt_worker_carried(rig.in) < 4096);
 	rig_accept(&rig, &c, 4);
 	nothing_told();
@@ -208,7 +209,7 @@ static void after_disconnect(void **state)
 		nothing_told();
 		assert_true(rig_count(&rig, BP_C_AFTER_DISCONNECT) != 0);
 		rig_fin_both(&rig, &c);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 		rig_close(&rig);
 	}
 }
@@ -251,7 +252,7 @@ static void qos2_counts_once(void **state)
 		ack(&c, CLIENT, MQ_PUBREL, 7);
 		ack(&c, BROKER, MQ_PUBCOMP, 7);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_QOS2_AGAIN), 8);
+	assert_int_equal(rig_count(&rig, BP_C_QOS2_DUPLICATE), 8);
 	/* all identifiers that there are, and each once more */
 	for (unsigned again = 0; again < 2; again++) {
 		for (uint32_t id = 1; id <= UINT16_MAX; id++) {
@@ -261,7 +262,7 @@ static void qos2_counts_once(void **state)
 		}
 	}
 	rig_told_count(&rig);
-	assert_int_equal(rig_count(&rig, BP_C_QOS2_NO_ROOM), 0);
+	assert_int_equal(rig_count(&rig, BP_C_QOS2_IDS_FULL), 0);
 	assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED), 2 + UINT16_MAX);
 	assert_true(bp_mqtt_worker_carried(rig.in) <= 16384);
 	rig_close(&rig);

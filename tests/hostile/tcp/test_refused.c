@@ -229,9 +229,10 @@ static void kept_as_it_was(void **state)
 	bytes_free(&b);
 	answer(&c, 2, 4, 0);
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_PUBLISH_BEGINNING), 1);
-	assert_true(
-		rig_count(&rig, BP_C_PUBLISH_TOO_LONG) + rig_count(&rig, BP_C_ACK_NO_ROOM) == 1);
+	assert_int_equal(rig_count(&rig, BP_C_PUBLISH_TRUNCATED), 1);
+	assert_true(rig_count(&rig, BP_C_PUBLISH_VALUE_TRUNCATED) +
+			    rig_count(&rig, BP_C_ACK_NO_MEMORY) ==
+		    1);
 	rig_close(&rig);
 }
 
@@ -319,7 +320,7 @@ static void identifier_in_use(void **state)
 	answer(&c, 1, 7, 0);
 	answer(&c, 1, 7, 0);
 	assert_string_equal(told(), "93");
-	assert_int_equal(rig_count(&rig, BP_C_QOS2_AGAIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_QOS2_DUPLICATE), 1);
 	rig_close(&rig);
 }
 
@@ -335,9 +336,9 @@ static void never_answered(void **state)
 	rig_connect(&rig, &d, 5, "y");
 	for (uint32_t id = 1; id <= UINT16_MAX; id++)
 		publish(&c, 5, 1, (uint16_t)id, "91");
-	assert_true(rig_count(&rig, BP_C_ACK_NO_ROOM) > 65000);
-	assert_int_equal(
-		rig_count(&rig, BP_C_ACK_AWAITED) + rig_count(&rig, BP_C_ACK_NO_ROOM), UINT16_MAX);
+	assert_true(rig_count(&rig, BP_C_ACK_NO_MEMORY) > 65000);
+	assert_int_equal(rig_count(&rig, BP_C_ACK_AWAITED) + rig_count(&rig, BP_C_ACK_NO_MEMORY),
+		UINT16_MAX);
 	assert_true(bp_mqtt_worker_carried(rig.in) <= rig.mqtt.reorder_buffer + 1024);
 	publish(&d, 5, 1, 1, "92");
 	answer(&d, 1, 1, 0);
@@ -481,7 +482,7 @@ static void as_a_list_has_it(void **state)
 			memmove(&list[at], &list[at + 1], (--n - at) * sizeof(list[0]));
 		}
 	}
-	assert_int_equal(rig_count(&rig, BP_C_ACK_NO_ROOM), 0);
+	assert_int_equal(rig_count(&rig, BP_C_ACK_NO_MEMORY), 0);
 	rig_close(&rig);
 }
 

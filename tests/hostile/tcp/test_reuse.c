@@ -114,9 +114,9 @@ static void exact_rst(void **state)
 		rig.bursts = fast;
 		connect_and_publish(&c);
 		rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
 		read_or_shown(&c);
-		assert_in_range(rig_count(&rig, BP_C_SEG_CLOSED), 1, 5);
+		assert_in_range(rig_count(&rig, BP_C_SEG_AFTER_CLOSE), 1, 5);
 		rig_close(&rig);
 	}
 }
@@ -132,7 +132,7 @@ static void syn_unseen_after_close(void **state)
 	rig_fin_both(&rig, &c);
 	/* the last connection's SYN-ACK once more is not the next one's */
 	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, 900, 101, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 0);
 	d = again(&c);
 	d.seq[CLIENT]++;
 	rig_segment(&rig, &d, BROKER, TH_SYN | TH_ACK, d.seq[BROKER]++, d.seq[CLIENT], NULL, 0);
@@ -156,7 +156,7 @@ static void same_initial_number(void **state)
 		/* the handshake once more, by a path that repeats, is not another one */
 		rig_segment(&rig, &c, CLIENT, TH_SYN, 100, 0, NULL, 0);
 		rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, 900, 101, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 0);
 		rig_publish_text(&rig, &c, TOPIC, "81");
 		assert_string_equal(told(), "81");
 		d = c;
@@ -164,7 +164,7 @@ static void same_initial_number(void **state)
 		d.seq[BROKER] = 777777;
 		rig_handshake(&rig, &d);
 		mqtt_open(&d);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 1);
 		rig_publish_text(&rig, &d, TOPIC, "82");
 		assert_string_equal(told(), "82");
 		rig_close(&rig);
@@ -203,7 +203,7 @@ static void held_connection(void **state)
 			mqtt_open(&d);
 		bytes_free(&b);
 		assert_int_equal(
-			rig_count(&rig, BP_C_FLOW_SYN_UNCONFIRMED), how == FORGED_SYN ? 3 : 1);
+			rig_count(&rig, BP_C_CONN_SYN_UNCONFIRMED), how == FORGED_SYN ? 3 : 1);
 		read_or_shown(&d);
 		rig_close(&rig);
 	}
@@ -257,7 +257,7 @@ static void strangers_keep_nothing(void **state)
 			rig_segment(
 				&rig, &c, k & 1, flags[k / 2], 0x77777777, 0x55555555, "x", i & 1);
 		}
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_EXPIRED), 1);
 		rig_close(&rig);
 	}
 }
@@ -309,7 +309,7 @@ static void windows_stay(void **state)
 		syn_with_options(&c, BROKER, 7);
 		rig_ack(&rig, &c, CLIENT);
 		mqtt_open(&c);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_PROVEN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 1);
 		ahead[forged] = believed(&c, 1);
 		behind[forged] = believed(&c, UINT32_MAX);
 		rig_close(&rig);

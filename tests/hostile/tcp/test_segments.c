@@ -29,7 +29,7 @@ static void still_read(struct peer *c)
 	assert_string_equal(told(), "");
 	rig_publish_text(&rig, c, "plant/oven0/temperature", "81");
 	assert_string_equal(told(), "81");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 }
 
 static uint32_t random32(uint64_t *s)
@@ -79,7 +79,7 @@ static void blind_spray(void **state)
 	bytes_free(&b);
 	still_read(&c);
 	rig_fin_both(&rig, &c);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	rig_close(&rig);
 }
 
@@ -252,7 +252,7 @@ static void lost_both_ways(void **state)
 		mq_empty(&b, MQ_PINGRESP);
 		rig_send_bytes(&rig, &c, BROKER, &b);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 2);
 	rig_publish_text(&rig, &c, "plant/oven0/temperature", "82");
 	assert_string_equal(told(), "82");
 	rig_close(&rig);

@@ -55,7 +55,7 @@ static void lists_keep_to_their_ranges(void **state)
 		assert_true(range == 0 || range == i / BP_COUNTERS_PER_RANGE);
 	}
 	assert_int_equal(BP_C_FLOOD_COPY, 0);
-	assert_int_equal(BP_C_CLONE_FRAME, (1 + BP_SERVICE_MQTT) * BP_COUNTERS_PER_RANGE);
+	assert_int_equal(BP_C_MIRROR_FRAME, (1 + BP_SERVICE_MQTT) * BP_COUNTERS_PER_RANGE);
 	assert_int_equal(BP_CG_LCL, (1 + BP_SERVICE_LCL) * BP_COUNTER_GROUPS_PER_RANGE);
 }
 

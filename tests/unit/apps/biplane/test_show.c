@@ -131,7 +131,7 @@ static void drops_balance(void **state)
 	shm.counters[0].v[BP_C_PUNTED_ROUTING] = 2;
 	shm.counters[2].v[BP_C_PUNTED_OTHER] = 8; /* the exception thread */
 	shm.counters[1].v[BP_C_FROM_KERNEL] = 3;
-	shm.counters[0].v[BP_C_CLONE_FRAME] = 4;
+	shm.counters[0].v[BP_C_MIRROR_FRAME] = 4;
 	shm.counters[1].v[BP_C_FLOOD_COPY] = 1;
 	shm.counters[0].v[BP_C_DROP_TX_FULL] = 7;
 	shm.counters[1].v[BP_C_DROP_TX_FULL] = 5;

@@ -123,7 +123,7 @@ static void flows_up_to_the_limit(void **state)
 			.connection = "open",
 			.to_broker = "reading",
 			.from_broker = "opaque",
-			.opaque_reason = "opaque_qos",
+			.opaque_reason = "not_inspected_qos",
 			.suspicious = {"suspicious_flags", "suspicious_length"},
 			.publishes = 12,
 			.idle_ms = 5,
@@ -159,7 +159,7 @@ static void flows_up_to_the_limit(void **state)
 	char *text = text_of(&bp_show_flows, v, false);
 
 	assert_non_null(strstr(text, "1 of 2 connections"));
-	assert_non_null(strstr(text, "opaque_qos"));
+	assert_non_null(strstr(text, "not_inspected_qos"));
 	free(text);
 
 	source.limit = 0;
@@ -184,7 +184,7 @@ static void unread_by_reason_and_client(void **state)
 				.publishes = 1};
 		if (i < 600) { /* a third of these are of one address */
 			flows[i].unread = true;
-			flows[i].unread_reason = "opaque_not_mqtt";
+			flows[i].unread_reason = "not_inspected_not_mqtt";
 			flows[i].unread_ms = 1000 * i;
 			if (i % 3 == 0)
 				memcpy(flows[i].client_ip, "\xc0\x00\x02\x09", 4);
@@ -204,7 +204,7 @@ static void unread_by_reason_and_client(void **state)
 	assert_number(v, "connections", 700);
 	assert_number(v, "unread", 601);
 	assert_int_equal(json_array_size(json_object_get(v, "reasons")), 2);
-	assert_text(r, "reason", "opaque_not_mqtt");
+	assert_text(r, "reason", "not_inspected_not_mqtt");
 	assert_number(r, "connections", 600);
 	assert_number(r, "longest_ms", 599000);
 	assert_int_equal(json_array_size(json_object_get(r, "clients")), 5);
@@ -219,7 +219,7 @@ static void unread_by_reason_and_client(void **state)
 
 	char *text = text_of(&bp_show_unread, v, false);
 
-	assert_non_null(strstr(text, "opaque_not_mqtt"));
+	assert_non_null(strstr(text, "not_inspected_not_mqtt"));
 	assert_non_null(strstr(text, "9 min"));
 	assert_non_null(strstr(text, "192.0.2.9 (200)"));
 	assert_non_null(strstr(text, "601 of 700 connections pass unread\n"));

@@ -228,7 +228,7 @@ static void labelled_segments_are_inspected(void **state)
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_INSPECTED), 1);
 	assert_int_equal(rig_counter(&r, BP_C_SEG_BAD_HEADER), 0);
-	assert_int_equal(rig_counter(&r, BP_C_FLOW_OPENED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_CONN_OPENED), 1);
 	lcl_pass(&r, LCL_TAU);
 	lcl_expect(&r, B, tcp, sizeof(tcp), &out_3);
 	rig_stop(&r);

@@ -56,13 +56,13 @@ static inline void start(struct peer *c, uint32_t number)
 /* `n` bytes of the client pass by unseen, the broker has them, and the client goes on. */
 static inline void lose(struct peer *c, uint32_t n)
 {
-	uint64_t before = rig_count(&rig, BP_C_SEEK_ENTERED);
+	uint64_t before = rig_count(&rig, BP_C_RESYNC_STARTED);
 
 	c->seq[CLIENT] += n;
 	rig_ack(&rig, c, BROKER);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), before);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), before);
 	rig_ack(&rig, c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), before + 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), before + 1);
 }
 
 static inline void pushes(struct peer *c, unsigned n, const char *topic)
@@ -74,18 +74,18 @@ static inline void pushes(struct peer *c, unsigned n, const char *topic)
 /* As many as are needed: the one behind which a push is known to begin, and these. */
 static inline void come_back(struct peer *c)
 {
-	uint64_t before = rig_count(&rig, BP_C_SEEK_PUSHED);
+	uint64_t before = rig_count(&rig, BP_C_RESYNC_UNCONFIRMED);
 
 	pushes(c, 1 + PUSHES, "t/x");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PUSHED), before);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), before);
 	rig_ack(&rig, c, BROKER);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PUSHED), before + 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), before + 1);
 	assert_string_equal(told(), "");
 }
 
 static inline bool back(void)
 {
-	return rig_count(&rig, BP_C_SEEK_PUSHED) != 0;
+	return rig_count(&rig, BP_C_RESYNC_UNCONFIRMED) != 0;
 }
 
 #endif

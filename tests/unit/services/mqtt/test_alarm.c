@@ -84,7 +84,7 @@ static void flags(void **state)
 	assert_int_equal(l.a[0].flags, BP_ALARM_F_ENVELOPE);
 	assert_int_equal(l.a[1].flags, BP_ALARM_F_CLONE);
 	told_free(&l);
-	assert_int_equal(rig_count(&rig, BP_C_CLONE_NO_EDGE), 1); /* nobody took the clone */
+	assert_int_equal(rig_count(&rig, BP_C_MIRROR_NO_TARGET), 1); /* nobody took the clone */
 	rig_close(&rig);
 }
 
@@ -211,8 +211,9 @@ static void ring_full(void **state)
 	raised = rig_count(&rig, BP_C_ALARM_RAISED);
 	assert_int_equal(raised, 5000);
 	assert_int_equal(
-		rig_count(&rig, BP_C_ALARM_QUEUED) + rig_count(&rig, BP_C_ALARM_RING_FULL), raised);
-	assert_true(rig_count(&rig, BP_C_ALARM_RING_FULL) > 0);
+		rig_count(&rig, BP_C_ALARM_QUEUED) + rig_count(&rig, BP_C_ALARM_QUEUE_FULL),
+		raised);
+	assert_true(rig_count(&rig, BP_C_ALARM_QUEUE_FULL) > 0);
 	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 5000);
 	rig_close(&rig);
 }
@@ -292,7 +293,7 @@ static void rule_statistics(void **state)
 	assert_int_equal(rig_count(&rig, BP_C_VALUE_MISSING), 3);
 	assert_int_equal(rig_count(&rig, BP_C_MATCH_NONE), 1);
 	assert_int_equal(rig_count(&rig, BP_C_TOPIC_LOOKUP), 2);
-	assert_int_equal(rig_count(&rig, BP_C_TOPIC_MEMO), 4);
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_CACHE_HIT), 4);
 	rig_close(&rig);
 }
 

@@ -69,7 +69,7 @@ static void set_used_remapped(void **state)
 	publish(&c, CLIENT, "", 3, "99");
 	publish(&c, CLIENT, "plain", 0, "93");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 1);
 	rig_close(&rig);
 }
 
@@ -99,7 +99,7 @@ static void many(void **state)
 		snprintf(want, sizeof(want), "%s=81", kept[alias]);
 		assert_string_equal(told(), want);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_ALIAS_NO_ROOM), 0);
+	assert_int_equal(rig_count(&rig, BP_C_ALIAS_NO_MEMORY), 0);
 	assert_int_equal(rig_count(&rig, BP_C_ALIAS_UNMAPPED), 0);
 	rig_close(&rig);
 }
@@ -120,16 +120,16 @@ static void limits(void **state)
 	publish(&c, BROKER, "", 2, "85"); /* unmapped: the client's own are others */
 	assert_string_equal(told(), "up=81 down=82 up=83 down=84");
 	assert_int_equal(rig_count(&rig, BP_C_ALIAS_UNMAPPED), 1);
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 0);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 0);
 	publish(&c, BROKER, "down", 4, "86");
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 1);
 	publish(&c, CLIENT, "up", 0, "87");
 	assert_string_equal(told(), "");
 	/* no maximum given means none at all */
 	peer_init(&c, false, 2, 1, 2);
 	rig_connect_alias(&rig, &c, "none", 0, 0);
 	publish(&c, CLIENT, "up", 1, "81");
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 2);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 2);
 	/* the same alias number in both directions stands for two topics */
 	peer_init(&c, false, 3, 1, 2);
 	rig_connect_alias(&rig, &c, "two", 2, 2);
@@ -168,7 +168,7 @@ static void directions(void **state)
 		rig_send(&rig, &c, BROKER, b.p + b.n - 1, 1);
 		bytes_free(&b);
 		assert_string_equal(told(), want[i]);
-		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_OTHER), other[i]);
+		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_OTHER_DIRECTION), other[i]);
 		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 4 - other[i]);
 		rig_close(&rig);
 	}
@@ -225,7 +225,7 @@ static void not_over_connections(void **state)
 		peer_init(&c, false, 1, 1000 * i, 2);
 		rig_connect_alias(&rig, &c, "again", 9, 9);
 		publish(&c, CLIENT, "", 1, "81");
-		assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), i + 1);
+		assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), i + 1);
 		assert_string_equal(told(), "");
 		rig_fin_both(&rig, &c);
 		peer_init(&c, false, 1, 1000 * i + 500, 2);
@@ -266,7 +266,7 @@ static void limit_not_over_connections(void **state)
 	publish(&c, CLIENT, "", 5, "84");
 	assert_string_equal(told(), "late=83 late=84");
 	publish(&c, CLIENT, "t", 6, "84");
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_ALIAS), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 1);
 	rig_close(&rig);
 }
 
@@ -287,10 +287,11 @@ static void no_room(void **state)
 	topic[sizeof(topic) - 1] = 0;
 	for (uint16_t alias = 1; alias <= 10; alias++)
 		publish(&c, CLIENT, topic, alias, "1");
-	assert_true(rig_count(&rig, BP_C_ALIAS_NO_ROOM) >= 6);
+	assert_true(rig_count(&rig, BP_C_ALIAS_NO_MEMORY) >= 6);
 	for (uint16_t alias = 1; alias <= 10; alias++)
 		publish(&c, CLIENT, "", alias, "1");
-	assert_int_equal(rig_count(&rig, BP_C_ALIAS_UNMAPPED), rig_count(&rig, BP_C_ALIAS_NO_ROOM));
+	assert_int_equal(
+		rig_count(&rig, BP_C_ALIAS_UNMAPPED), rig_count(&rig, BP_C_ALIAS_NO_MEMORY));
 	/* a mapping that can't be replaced is gone, not left as it was */
 	publish(&c, CLIENT, "short", 1, "1");
 	publish(&c, CLIENT, "", 1, "85");

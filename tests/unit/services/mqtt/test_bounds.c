@@ -63,19 +63,19 @@ static void per_flow(void **state)
 		assert_int_equal(b.n, 64 * 1024 - 16);
 		send_in(&c, &b, sizes[k]);
 		assert_int_equal(rig_told_count(&rig), 1);
-		assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 0);
+		assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 0);
 		assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 		/* one byte more */
 		long_value(&b, "t/x", 64 * 1024 - 16 - 8, "82");
 		send_in(&c, &b, sizes[k]);
 		assert_int_equal(rig_told_count(&rig), 0);
-		assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 1);
-		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 1);
+		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), 1);
 		/* in one segment nothing needs to be carried, and no rule's topic is only counted
 		 */
 		long_value(&b, "other", 200000, "83");
 		send_in(&c, &b, sizes[k]);
-		assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 1);
+		assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 1);
 		rig_publish_text(&rig, &c, "t/x", "84");
 		assert_int_equal(rig_told_count(&rig), 1);
 		assert_int_equal(rig_count(&rig, BP_C_MATCH_NONE), 1);
@@ -97,15 +97,15 @@ static void long_and_unwanted(void **state)
 	send_in(&c, &b, 1);
 	rig_publish_text(&rig, &c, "t/x", "82");
 	assert_int_equal(rig_told_count(&rig), 1);
-	assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 0);
-	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), 0);
+	assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 0);
+	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), 0);
 	/* wanted, and known to be too long only when its head is there */
 	long_value(&b, "t/topic", 3000, "83");
 	send_in(&c, &b, 1);
 	rig_publish_text(&rig, &c, "t/x", "84");
 	assert_int_equal(rig_told_count(&rig), 1);
-	assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 1);
-	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), 1);
+	assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 1);
+	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), 1);
 	rig_close(&rig);
 }
 
@@ -128,9 +128,9 @@ static void total(void **state)
 	for (unsigned i = 0; i < N; i++)
 		rig_send(&rig, &c[i], CLIENT, b[i].p, 5000);
 	assert_true(bp_mqtt_worker_carried(rig.in) <= 64 * 1024);
-	lost = rig_count(&rig, BP_C_MQTT_PUBLISH_LOST);
+	lost = rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE);
 	assert_int_equal(lost, N - 8);
-	assert_int_equal(rig_count(&rig, BP_C_CARRY_TOTAL_LIMIT), lost);
+	assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_TOTAL), lost);
 	/* even single bytes of the next packets find no room, and do no harm */
 	for (unsigned i = 0; i < N; i++)
 		rig_send(&rig, &c[i], CLIENT, b[i].p + 5000, b[i].n - 5000);
@@ -141,7 +141,7 @@ static void total(void **state)
 		bytes_free(&b[i]);
 	}
 	assert_int_equal(rig_told_count(&rig), N);
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	rig_close(&rig);
 }
@@ -173,7 +173,7 @@ static void header_cut_when_full(void **state)
 	long_value(&b, "t/x", 500, "83");
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	assert_int_equal(rig_told_count(&rig), 1);
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	rig_close(&rig);
 }
@@ -193,8 +193,8 @@ static void connect_without_room(void **state)
 	rig_handshake(&rig, &c);
 	mq_connect(&b, 4, name, 0);
 	send_in(&c, &b, 100);
-	assert_int_equal(rig_count(&rig, BP_C_CARRY_FLOW_LIMIT), 1);
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_CONNECT), 1);
+	assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_CONNECTION), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_CONNECT), 1);
 	/* whole it needs no room, but its name does: unknown, and the rest is read */
 	peer_init(&c, false, 2, 1, 2);
 	rig_connect(&rig, &c, 4, name);
@@ -221,7 +221,7 @@ static void connect_without_room(void **state)
 	rig_publish(&rig, &c, CLIENT,
 		&(struct mq_publish){.version = 5, .topic = "t/x", .payload = "83"});
 	assert_int_equal(rig_told_count(&rig), 1);
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_PROTOCOL), 0);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_PROTOCOL), 0);
 	rig_close(&rig);
 }
 
@@ -267,7 +267,7 @@ static void oldest_goes(void **state)
 		peer_init(&c[i], false, i, 1, 2);
 		rig_connect(&rig, &c[i], 4, "n");
 	}
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_EVICTED), 0);
 	for (unsigned i = 5; i < 8; i++)
 		seen[i] = UINT32_MAX;
 	/* now the oldest twenty, exactly to within the wheel's step (2^5 ticks for a minute) */
@@ -277,9 +277,9 @@ static void oldest_goes(void **state)
 		rig_connect(&rig, &c[i], 4, "n");
 	}
 	assert_int_equal(bp_mqtt_worker_flows(rig.in), N + 3);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 20);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_EVICTED), 20);
 	for (unsigned i = 0; i < N; i++) {
-		uint64_t midway = rig_count(&rig, BP_C_FLOW_MIDWAY);
+		uint64_t midway = rig_count(&rig, BP_C_CONN_MIDSTREAM);
 		unsigned older = 0;
 		struct bytes b = {0};
 
@@ -290,7 +290,7 @@ static void oldest_goes(void **state)
 		/* only those known are asked, so that asking evicts nobody */
 		if (older >= 20) {
 			assert_true(still_read(&c[i]));
-			assert_int_equal(rig_count(&rig, BP_C_FLOW_MIDWAY), midway);
+			assert_int_equal(rig_count(&rig, BP_C_CONN_MIDSTREAM), midway);
 		} else {
 			gone++;
 		}
@@ -304,10 +304,10 @@ static void oldest_goes(void **state)
 		for (unsigned k = 0; k < N; k++)
 			older += seen[k] != UINT32_MAX && seen[k] >> 5 < seen[i] >> 5;
 		if (seen[i] != UINT32_MAX && older + 3 <= 20) {
-			uint64_t midway = rig_count(&rig, BP_C_FLOW_MIDWAY);
+			uint64_t midway = rig_count(&rig, BP_C_CONN_MIDSTREAM);
 
 			assert_false(still_read(&c[i]));
-			assert_int_equal(rig_count(&rig, BP_C_FLOW_MIDWAY), midway + 1);
+			assert_int_equal(rig_count(&rig, BP_C_CONN_MIDSTREAM), midway + 1);
 			break;
 		}
 	}
@@ -376,8 +376,8 @@ static void timeouts(void **state)
 			continue; /* about now */
 		assert_int_equal(bp_mqtt_worker_flows(rig.in), want);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED), 1);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_EXPIRED_UNPROVEN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_EXPIRED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_EXPIRED_UNESTABLISHED), 1);
 	assert_true(still_read(&busy));
 	rig_close(&rig);
 }
@@ -436,8 +436,8 @@ static void a_million_flows(void **state)
 	}
 	assert_int_equal(told, N);
 	assert_int_equal(bp_mqtt_worker_flows(rig.in), N);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_EVICTED), 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_OPENED), N);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_EVICTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_OPENED), N);
 	rig_close(&rig);
 }
 
@@ -483,7 +483,7 @@ static void churn(void **state)
 		assert_true(bp_mqtt_worker_carried(rig.in) <= 128 * 1024);
 		assert_true(bp_mqtt_worker_flows(rig.in) <= 50 + 50 / 4 + 1);
 	}
-	assert_true(rig_count(&rig, BP_C_FLOW_EVICTED) > 100);
+	assert_true(rig_count(&rig, BP_C_CONN_EVICTED) > 100);
 	rig_close(&rig);
 }
 

@@ -343,5 +343,5 @@ int main(void)
 		cmocka_unit_test(as_long_as_an_mbuf),
 	};
 
-	return cmocka_run_group_tests_name("clone_frame", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("mirror_frame", tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ static void one_hash(void **state)
 		table_consistent(&t->t);
 	}
 	assert_int_equal(t->t.count, 30);
-	assert_int_equal(t->counters.v[BP_C_FLOW_EVICTED], 10);
+	assert_int_equal(t->counters.v[BP_C_CONN_EVICTED], 10);
 	assert_int_equal(table_released, 10);
 	for (unsigned i = 0; i < 40; i++) {
 		bool there = bp_flow_find(&t->t, hash, 5, 6, ip[i], ip[0]) != NULL ||
@@ -84,7 +84,7 @@ static void unproven_flood(void **state)
 		left += table_find(t, of_client(i, 1), 1) != NULL;
 	assert_int_equal(left, N);
 	assert_true(t->t.unproven <= N / 4 + 1);
-	assert_int_equal(t->counters.v[BP_C_FLOW_EVICTED], 0);
+	assert_int_equal(t->counters.v[BP_C_CONN_EVICTED], 0);
 	table_consistent(&t->t);
 	table_close(t);
 }
@@ -184,7 +184,7 @@ static void midstream_rests(void **state)
 	for (unsigned calls = 0; calls < 200; calls++)
 		bp_flow_expire(&t->t, t->mono_ns + 31 * SECOND, 64);
 	assert_int_equal(t->t.unproven_bytes, 0);
-	assert_int_equal(t->counters.v[BP_C_FLOW_EXPIRED_UNPROVEN], 50);
+	assert_int_equal(t->counters.v[BP_C_CONN_EXPIRED_UNESTABLISHED], 50);
 	for (uint64_t i = 0; i < 100; i++)
 		assert_int_equal(table_find(t, of_client(i, 0), 1) != NULL, i % 2 == 0);
 	table_consistent(&t->t);
@@ -221,7 +221,7 @@ static void expiry(void **state)
 	assert_true(calls >= 2000 / (2 * 64) - 1); /* a call does not more than it is allowed */
 	assert_int_equal(t->t.count, 1000);
 	/* those that closed were counted when they closed */
-	assert_int_equal(t->counters.v[BP_C_FLOW_EXPIRED_UNPROVEN], 1000);
+	assert_int_equal(t->counters.v[BP_C_CONN_EXPIRED_UNESTABLISHED], 1000);
 	/* half of them are seen again */
 	table_at(t, start + 30 * SECOND);
 	for (uint64_t i = 0; i < 1000; i += 2)
@@ -346,7 +346,7 @@ static void fills_to_the_bound(void **state)
 		for (uint64_t i = 0; i < capacity; i++)
 			table_add(
 				t, 0x0a000000ull << 32 | i << 20, 40000 + i % 999, BP_LIST_PROVEN);
-		evicted = t->counters.v[BP_C_FLOW_EVICTED];
+		evicted = t->counters.v[BP_C_CONN_EVICTED];
 		assert_int_equal(t->t.count + evicted, capacity);
 		/* the price of looking at two groups only: less than one in a thousand */
 		assert_true(evicted <= capacity / 1000);

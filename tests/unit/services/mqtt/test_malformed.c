@@ -22,7 +22,7 @@ static uint64_t opaque_total(void)
 {
 	uint64_t n = 0;
 
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		n += rig_count(&rig, r);
 	return n;
 }
@@ -50,50 +50,57 @@ struct fault {
 	}
 
 static const struct fault faults[] = {
-	{"five octets of length", 4, CLIENT, BP_C_OPAQUE_LENGTH,
+	{"five octets of length", 4, CLIENT, BP_C_NOT_INSPECTED_LENGTH,
 		BYTES(0x30, 0xff, 0xff, 0xff, 0xff, 1)},
-	{"type 0", 4, CLIENT, BP_C_OPAQUE_TYPE, BYTES(0x00, 0)},
-	{"AUTH in 3.1.1", 4, CLIENT, BP_C_OPAQUE_TYPE, BYTES(0xf0, 0)},
-	{"CONNACK from a client", 4, CLIENT, BP_C_OPAQUE_TYPE, BYTES(0x20, 2, 0, 0)},
-	{"SUBACK from a client", 4, CLIENT, BP_C_OPAQUE_TYPE, BYTES(0x90, 3, 0, 1, 0)},
-	{"SUBSCRIBE from a broker", 4, BROKER, BP_C_OPAQUE_TYPE,
+	{"type 0", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0x00, 0)},
+	{"AUTH in 3.1.1", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0xf0, 0)},
+	{"CONNACK from a client", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0x20, 2, 0, 0)},
+	{"SUBACK from a client", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0x90, 3, 0, 1, 0)},
+	{"SUBSCRIBE from a broker", 4, BROKER, BP_C_NOT_INSPECTED_TYPE,
 		BYTES(0x82, 6, 0, 1, 0, 1, 'a', 0)},
-	{"PINGREQ from a broker", 4, BROKER, BP_C_OPAQUE_TYPE, BYTES(0xc0, 0)},
-	{"PUBREL without its flag", 4, CLIENT, BP_C_OPAQUE_FLAGS, BYTES(0x60, 2, 0, 1)},
-	{"PUBACK with a flag", 4, BROKER, BP_C_OPAQUE_FLAGS, BYTES(0x41, 2, 0, 1)},
-	{"QoS 3", 4, CLIENT, BP_C_OPAQUE_QOS, BYTES(0x36, 5, 0, 1, 't', 0, 1)},
-	{"packet identifier 0", 4, CLIENT, BP_C_OPAQUE_PACKET_ID, BYTES(0x32, 5, 0, 1, 't', 0, 0)},
-	{"PUBACK of 0", 4, BROKER, BP_C_OPAQUE_PACKET_ID, BYTES(0x40, 2, 0, 0)},
-	{"topic not UTF-8", 4, CLIENT, BP_C_OPAQUE_TOPIC_UTF8, BYTES(0x30, 4, 0, 2, 0xc0, 0x80)},
-	{"a surrogate", 4, CLIENT, BP_C_OPAQUE_TOPIC_UTF8, BYTES(0x30, 5, 0, 3, 0xed, 0xa0, 0x80)},
-	{"NUL in the topic", 4, CLIENT, BP_C_OPAQUE_TOPIC_UTF8, BYTES(0x30, 5, 0, 3, 'a', 0, 'b')},
-	{"a wildcard", 4, CLIENT, BP_C_OPAQUE_TOPIC_WILDCARD, BYTES(0x30, 5, 0, 3, 'a', '/', '+')},
-	{"another wildcard", 4, CLIENT, BP_C_OPAQUE_TOPIC_WILDCARD,
+	{"PINGREQ from a broker", 4, BROKER, BP_C_NOT_INSPECTED_TYPE, BYTES(0xc0, 0)},
+	{"PUBREL without its flag", 4, CLIENT, BP_C_NOT_INSPECTED_FLAGS, BYTES(0x60, 2, 0, 1)},
+	{"PUBACK with a flag", 4, BROKER, BP_C_NOT_INSPECTED_FLAGS, BYTES(0x41, 2, 0, 1)},
+	{"QoS 3", 4, CLIENT, BP_C_NOT_INSPECTED_QOS, BYTES(0x36, 5, 0, 1, 't', 0, 1)},
+	{"packet identifier 0", 4, CLIENT, BP_C_NOT_INSPECTED_PACKET_ID,
+		BYTES(0x32, 5, 0, 1, 't', 0, 0)},
+	{"PUBACK of 0", 4, BROKER, BP_C_NOT_INSPECTED_PACKET_ID, BYTES(0x40, 2, 0, 0)},
+	{"topic not UTF-8", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_UTF8,
+		BYTES(0x30, 4, 0, 2, 0xc0, 0x80)},
+	{"a surrogate", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_UTF8,
+		BYTES(0x30, 5, 0, 3, 0xed, 0xa0, 0x80)},
+	{"NUL in the topic", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_UTF8,
+		BYTES(0x30, 5, 0, 3, 'a', 0, 'b')},
+	{"a wildcard", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_WILDCARD,
+		BYTES(0x30, 5, 0, 3, 'a', '/', '+')},
+	{"another wildcard", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_WILDCARD,
 		BYTES(0x30, 5, 0, 3, '#', 'a', 'b')},
-	{"no topic", 4, CLIENT, BP_C_OPAQUE_TOPIC_EMPTY, BYTES(0x30, 3, 0, 0, '9')},
-	{"no topic, no alias", 5, CLIENT, BP_C_OPAQUE_TOPIC_EMPTY, BYTES(0x30, 4, 0, 0, 0, '9')},
-	{"topic beyond the packet", 4, CLIENT, BP_C_OPAQUE_TRUNCATED, BYTES(0x30, 3, 0, 2, 'a')},
-	{"no room for a topic", 4, CLIENT, BP_C_OPAQUE_TRUNCATED, BYTES(0x30, 1, 0)},
-	{"no room for an identifier", 4, CLIENT, BP_C_OPAQUE_TRUNCATED,
+	{"no topic", 4, CLIENT, BP_C_NOT_INSPECTED_TOPIC_EMPTY, BYTES(0x30, 3, 0, 0, '9')},
+	{"no topic, no alias", 5, CLIENT, BP_C_NOT_INSPECTED_TOPIC_EMPTY,
+		BYTES(0x30, 4, 0, 0, 0, '9')},
+	{"topic beyond the packet", 4, CLIENT, BP_C_NOT_INSPECTED_TRUNCATED,
+		BYTES(0x30, 3, 0, 2, 'a')},
+	{"no room for a topic", 4, CLIENT, BP_C_NOT_INSPECTED_TRUNCATED, BYTES(0x30, 1, 0)},
+	{"no room for an identifier", 4, CLIENT, BP_C_NOT_INSPECTED_TRUNCATED,
 		BYTES(0x32, 4, 0, 1, 'a', 0)},
-	{"PUBACK of one byte", 4, BROKER, BP_C_OPAQUE_TRUNCATED, BYTES(0x40, 1, 0)},
-	{"PINGRESP with a body", 4, BROKER, BP_C_OPAQUE_TRUNCATED, BYTES(0xd0, 1, 0)},
-	{"properties beyond the packet", 5, CLIENT, BP_C_OPAQUE_PROPERTY,
+	{"PUBACK of one byte", 4, BROKER, BP_C_NOT_INSPECTED_TRUNCATED, BYTES(0x40, 1, 0)},
+	{"PINGRESP with a body", 4, BROKER, BP_C_NOT_INSPECTED_TRUNCATED, BYTES(0xd0, 1, 0)},
+	{"properties beyond the packet", 5, CLIENT, BP_C_NOT_INSPECTED_PROPERTY,
 		BYTES(0x30, 5, 0, 1, 't', 9, 1)},
-	{"a property beyond the properties", 5, CLIENT, BP_C_OPAQUE_PROPERTY,
+	{"a property beyond the properties", 5, CLIENT, BP_C_NOT_INSPECTED_PROPERTY,
 		BYTES(0x30, 9, 0, 1, 't', 3, 0x03, 0, 5, 'a', 'b')},
-	{"an unknown property", 5, CLIENT, BP_C_OPAQUE_PROPERTY,
+	{"an unknown property", 5, CLIENT, BP_C_NOT_INSPECTED_PROPERTY,
 		BYTES(0x30, 7, 0, 1, 't', 2, 0x7f, 0, '9')},
-	{"a property of another packet", 5, CLIENT, BP_C_OPAQUE_PROPERTY,
+	{"a property of another packet", 5, CLIENT, BP_C_NOT_INSPECTED_PROPERTY,
 		BYTES(0x30, 7, 0, 1, 't', 3, 0x21, 0, 5)},
-	{"a property twice", 5, CLIENT, BP_C_OPAQUE_PROPERTY,
+	{"a property twice", 5, CLIENT, BP_C_NOT_INSPECTED_PROPERTY,
 		BYTES(0x30, 8, 0, 1, 't', 4, 0x01, 0, 0x01, 0)},
-	{"alias 0", 5, CLIENT, BP_C_OPAQUE_ALIAS, BYTES(0x30, 7, 0, 1, 't', 3, 0x23, 0, 0)},
-	{"alias above the maximum", 5, CLIENT, BP_C_OPAQUE_ALIAS,
+	{"alias 0", 5, CLIENT, BP_C_NOT_INSPECTED_ALIAS, BYTES(0x30, 7, 0, 1, 't', 3, 0x23, 0, 0)},
+	{"alias above the maximum", 5, CLIENT, BP_C_NOT_INSPECTED_ALIAS,
 		BYTES(0x30, 7, 0, 1, 't', 3, 0x23, 0, 8)},
-	{"a second CONNECT", 4, CLIENT, BP_C_OPAQUE_PROTOCOL,
+	{"a second CONNECT", 4, CLIENT, BP_C_NOT_INSPECTED_PROTOCOL,
 		BYTES(0x10, 13, 0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 60, 0, 1, 'x')},
-	{"a second CONNACK", 4, BROKER, BP_C_OPAQUE_PROTOCOL, BYTES(0x20, 2, 0, 0)},
+	{"a second CONNACK", 4, BROKER, BP_C_NOT_INSPECTED_PROTOCOL, BYTES(0x20, 2, 0, 0)},
 };
 
 /* Whole, in single bytes, and cut after the first octet; afterwards hot values must be ignored. */
@@ -167,7 +174,7 @@ static void not_mqtt(void **state)
 				rig_send(&rig, &c, from, ping, 2);
 			else
 				send_cut(&c, from, (const uint8_t *)first[i], n, i % 2 ? 1 : n);
-			assert_int_equal(rig_count(&rig, BP_C_OPAQUE_NOT_MQTT), i + 1);
+			assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_NOT_MQTT), i + 1);
 			assert_int_equal(opaque_total(), i + 1);
 			rig_publish_text(&rig, &c, "t", "99");
 		}
@@ -198,13 +205,13 @@ static void bad_connects(void **state)
 	open_rig();
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		for (unsigned size = 1; size < 40; size += 19) {
-			uint64_t before = rig_count(&rig, BP_C_OPAQUE_CONNECT);
+			uint64_t before = rig_count(&rig, BP_C_NOT_INSPECTED_CONNECT);
 			struct peer c;
 
 			peer_init(&c, false, 100 * i + size, 1, 2);
 			rig_handshake(&rig, &c);
 			send_cut(&c, CLIENT, bad[i].bytes, bad[i].n, size);
-			assert_int_equal(rig_count(&rig, BP_C_OPAQUE_CONNECT), before + 1);
+			assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_CONNECT), before + 1);
 			assert_int_equal(opaque_total(), before + 1);
 			rig_publish_text(&rig, &c, "t", "99");
 		}
@@ -228,7 +235,7 @@ static void refused(void **state)
 		rig_send_bytes(&rig, &c, CLIENT, &b);
 		mq_connack(&b, version, version == 5 ? 0x87 : 5, 0, NULL);
 		rig_send_bytes(&rig, &c, BROKER, &b);
-		assert_int_equal(rig_count(&rig, BP_C_OPAQUE_REFUSED), version - 2);
+		assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_REFUSED), version - 2);
 		rig_publish(&rig, &c, CLIENT,
 			&(struct mq_publish){.version = version, .topic = "t", .payload = "99"});
 	}
@@ -267,7 +274,7 @@ static void before_connack(void **state)
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	mq_empty(&b, MQ_PINGRESP);
 	rig_send_bytes(&rig, &c, BROKER, &b);
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_PROTOCOL), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_PROTOCOL), 1);
 	rig_close(&rig);
 }
 
@@ -292,12 +299,12 @@ static void opaque_holds_nothing(void **state)
 	bytes_free(&b);
 	assert_true(bp_mqtt_worker_carried(rig.in) > 3 * 128);
 	rig_send(&rig, &c, CLIENT, wrong, 4);
-	assert_int_equal(rig_count(&rig, BP_C_OPAQUE_QOS), 1);
+	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_QOS), 1);
 	assert_int_equal(bp_mqtt_worker_carried(rig.in), 128); /* the name, for `show flows` */
 	c.seq[CLIENT] += 5;
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
 	rig_ack(&rig, &c, BROKER);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	rig_close(&rig);
 }

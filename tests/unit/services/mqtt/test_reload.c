@@ -293,7 +293,7 @@ static void states_run_out(void **state)
 	assert_int_equal(rig_told_count(&rig), 500);
 	assert_true(rig_count(&rig, BP_C_STATE_EVICTED) +
 			    rig_count(&rig, BP_C_STATE_EVICTED_RAISED) +
-			    rig_count(&rig, BP_C_STATE_NOT_KEPT) >=
+			    rig_count(&rig, BP_C_STATE_NOT_STORED) >=
 		    500 - 2 * 64);
 	rig_close(&rig);
 }

@@ -26,8 +26,8 @@ static void comes_back(void **state)
 		come_back(&c);
 		publish(&c, "84");
 		assert_string_equal(told(), "84");
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 0);
 		rig_close(&rig);
 	}
 }
@@ -100,7 +100,7 @@ static void from_broker(void **state)
 		rig_publish(&rig, &c, BROKER, &p);
 	assert_string_equal(told(), "");
 	rig_ack(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PUSHED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), 1);
 	rig_publish(&rig, &c, BROKER, &p);
 	assert_string_equal(told(), "86");
 	/* the other direction is not judged, and not brought back so */
@@ -108,7 +108,7 @@ static void from_broker(void **state)
 	lose(&c, 50);
 	pushes(&c, 50, "t/x");
 	rig_ack(&rig, &c, BROKER);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PUSHED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), 1);
 	rig_close(&rig);
 }
 
@@ -248,7 +248,7 @@ static void announced(void **state)
 			rig_send_bytes(&rig, &c, CLIENT, &b);
 			rig_ack(&rig, &c, BROKER);
 		}
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PUSHED), !(i & 1));
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), !(i & 1));
 		rig_close(&rig);
 	}
 }

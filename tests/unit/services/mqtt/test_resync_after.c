@@ -40,12 +40,12 @@ static void proven_later(void **state)
 		publish_on(&c, "t/new", "92");
 		assert_string_equal(told(), "");
 		rig_send_bytes(&rig, &c, BROKER, &b);
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 1);
 		publish_on(&c, "t/new", "93");
 		assert_string_equal(told(), "93");
 		/* a contradiction is one now */
 		rig_send(&rig, &c, CLIENT, "\x36\xff", 2);
-		assert_int_equal(rig_count(&rig, BP_C_OPAQUE_QOS), 1);
+		assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_QOS), 1);
 		rig_close(&rig);
 	}
 }
@@ -66,7 +66,7 @@ static void other_direction(void **state)
 	come_back(&c);
 	publish_on(&c, "t/new", "91");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNPROVEN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNCONFIRMED), 1);
 	p.topic = "t/new";
 	p.payload = "92";
 	rig_publish(&rig, &c, BROKER, &p);
@@ -77,10 +77,10 @@ static void other_direction(void **state)
 	publish_on(&c, "t/down", "94");
 	publish_on(&c, "t/new", "95");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNPROVEN), 3);
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNCONFIRMED), 3);
 	/* nor does a judgement of before the contradiction last */
 	rig_send(&rig, &c, CLIENT, "\xff\xff", 2);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 1);
 	p.topic = "t/new";
 	p.payload = "96";
 	rig_publish(&rig, &c, BROKER, &p);
@@ -151,11 +151,11 @@ static void refuted_while_held(void **state)
 	publish(&c, "99");
 	rig_segment(&rig, &c, CLIENT, TH_ACK, at, c.seq[BROKER], b.p, b.n);
 	assert_string_equal(told(), "82");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 1);
 	come_back(&c);
 	rig_send(&rig, &c, CLIENT, "\x30\x90", 2);
 	rig_send(&rig, &c, CLIENT, "\x90\x90\x90", 3);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 2);
 	come_back(&c);
 	publish(&c, "83");
 	assert_string_equal(told(), "83");

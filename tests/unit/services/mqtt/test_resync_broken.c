@@ -182,7 +182,7 @@ static void forgotten_with_the_connection(void **state)
 	c.seq[CLIENT] += 100000;
 	c.seq[BROKER] += 100000;
 	rig_connect(&rig, &c, 4, "again");
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 1);
 	lose(&c, 100);
 	pushes(&c, 20, "t/x");
 	rig_ack(&rig, &c, BROKER);

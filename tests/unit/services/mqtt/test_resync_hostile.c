@@ -106,15 +106,15 @@ static void pushed_pieces(void **state)
 	publish_on(&c, "t/other", "99");
 	publish_on(&c, "t/door", "98");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNPROVEN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_TOPIC_UNCONFIRMED), 2);
 	mq_publish(&fake, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "97"});
 	/* the payload ends inside a fake packet, and the next true packet is inside it too */
 	rig_send(&rig, &c, CLIENT, fake.p, 5);
 	bytes_free(&fake);
 	publish(&c, "78");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 1);
 	assert_string_equal(told(), "");
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	/* and it comes back once more */
 	come_back(&c);
@@ -220,11 +220,11 @@ static void losses(void **state)
 				break;
 		}
 	}
-	resyncs = (unsigned)rig_count(&rig, BP_C_SEEK_PUSHED);
+	resyncs = (unsigned)rig_count(&rig, BP_C_RESYNC_UNCONFIRMED);
 	/* most connections came back, more than once each; none of it was wrong */
 	assert_true(resyncs > 60);
 	assert_true(told_in_all > 60 * 300 / 4);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_REFUTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_REVERTED), 0);
 	rig_close(&rig);
 }
 

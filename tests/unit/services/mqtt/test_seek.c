@@ -25,12 +25,12 @@ static void proven_by_puback(void **state)
 	publish(&c, 4, 1, 5, "81");
 	assert_string_equal(told(), ""); /* nothing is judged from a guess */
 	answer(&c, MQ_PUBACK, 5);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 2); /* both directions */
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2); /* both directions */
 	publish(&c, 4, 0, 0, "82");
 	publish(&c, 4, 1, 6, "83");
 	assert_string_equal(told(), "82 83");
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_MIDWAY), 1);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_MIDSTREAM), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 2);
 	rig_close(&rig);
 }
 
@@ -107,7 +107,7 @@ static void no_proof(void **state)
 	publish(&c, 4, 1, 5, "81");
 	publish(&c, 4, 0, 0, "82");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	/* QoS 0 alone is never proven */
 	midway(&c, 5);
 	for (unsigned i = 0; i < 50; i++)
@@ -128,7 +128,7 @@ static void version_unknown(void **state)
 	midway(&c, 1);
 	ping(&c);
 	answer(&c, MQ_PINGRESP, 0);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_NO_VERSION), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_NO_VERSION), 1);
 	rig_publish(&rig, &c, CLIENT,
 		&(struct mq_publish){.version = 4,
 			.qos = 1,
@@ -137,16 +137,16 @@ static void version_unknown(void **state)
 			.payload = either,
 			.payload_len = 3});
 	answer(&c, MQ_PUBACK, 1);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_NO_VERSION), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_NO_VERSION), 2);
 	publish(&c, 5, 0, 0, "98");
 	assert_string_equal(told(), "");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	/* properties settle it: with them this is no 3.1.1... and an alias is 5.0 for sure */
 	rig_publish(&rig, &c, CLIENT,
 		&(struct mq_publish){
 			.version = 5, .qos = 1, .id = 2, .alias = 3, .topic = "", .payload = "97"});
 	answer(&c, MQ_PUBACK, 2);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2);
 	assert_string_equal(told(), "");
 	publish(&c, 5, 0, 0, "96");
 	assert_string_equal(told(), "96");
@@ -176,14 +176,14 @@ static void versions_contradict(void **state)
 			.topic = "",
 			.payload = "1"}); /* 5.0 only */
 	answer(&c, MQ_PUBACK, 5);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	publish(&c, 4, 0, 0, "82");
 	assert_string_equal(told(), "");
 	/* both begin again */
 	publish(&c, 4, 1, 6, "83");
 	mq_ack(&b, MQ_PUBACK, 6);
 	rig_send_bytes(&rig, &c, BROKER, &b);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2);
 	publish(&c, 4, 0, 0, "84");
 	assert_string_equal(told(), "84");
 	rig_close(&rig);
@@ -214,10 +214,10 @@ static void from_inside(void **state)
 	rig_send(&rig, &c, CLIENT, b.p + 700, 1400);
 	/* the acknowledgement must cover all of it */
 	answer(&c, MQ_PUBACK, 2);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	rig_send(&rig, &c, CLIENT, b.p + 2100, b.n - 2100);
 	answer(&c, MQ_PUBACK, 2);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2);
 	publish(&c, 4, 0, 0, "91");
 	assert_string_equal(told(), "91");
 	/* proven in the middle of a packet: its rest is skipped by its length */
@@ -246,7 +246,7 @@ static void pipelined(void **state)
 		answer(&c, MQ_PUBACK, id);
 		publish(&c, 4, 1, (uint16_t)(id + 20), "82");
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2);
 	assert_string_equal(told(), "82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82");
 	/* a question whose answer was missed does not stand in the way for ever */
 	midway(&c, 2);
@@ -256,7 +256,7 @@ static void pipelined(void **state)
 		publish(&c, 4, 1, id, "83");
 		answer(&c, MQ_PUBACK, id);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 4);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 4);
 	assert_true(rig_told_count(&rig) >= 1);
 	rig_close(&rig);
 }
@@ -281,7 +281,7 @@ static void noise_midway(void **state)
 			rig_send(&rig, &c, test_below(&s, 2), noise, n);
 		}
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	assert_string_equal(told(), "");
 	rig_close(&rig);
 }

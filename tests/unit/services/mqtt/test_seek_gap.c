@@ -43,7 +43,7 @@ static void gap_inside(void **state)
 		rig_ack(&rig, &c, BROKER);
 		assert_int_equal(rig_count(&rig, BP_C_GAP_LOST), 1500 * (1 + wanted));
 		assert_int_equal(rig_count(&rig, BP_C_GAP_IN_PACKET), 1 + wanted);
-		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), wanted);
+		assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), wanted);
 		assert_string_equal(told(), "85");
 		publish(&c, 4, 0, 0, "86");
 		assert_string_equal(told(), "86");
@@ -61,7 +61,7 @@ static void gap_inside(void **state)
 	publish(&c, 4, 0, 0, "87");
 	assert_string_equal(told(), "87");
 	assert_int_equal(rig_count(&rig, BP_C_GAP_IN_PACKET), 3);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 	bytes_free(&b);
 	/* two gaps in one packet, acknowledged at once */
 	start(&c, 4, 4);
@@ -95,22 +95,22 @@ static void gap_over_boundary(void **state)
 	c.seq[CLIENT] += 333;
 	publish(&c, 4, 0, 0, "82");
 	rig_ack(&rig, &c, BROKER);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 1);
 	publish(&c, 4, 0, 0, "83");
 	assert_string_equal(told(), "81");
 	ping(&c);
 	answer(&c, MQ_PINGRESP, 0);
 	publish(&c, 4, 0, 0, "84");
 	assert_string_equal(told(), "84");
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 1);
 	/* inside a fixed header */
 	start(&c, 2, 4);
 	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "85"});
 	rig_send(&rig, &c, CLIENT, b.p, 1);
 	c.seq[CLIENT] += (uint32_t)b.n - 1;
 	rig_ack_all(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 2);
-	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), 1);
 	publish(&c, 4, 1, 9, "86");
 	answer(&c, MQ_PUBACK, 9);
 	publish(&c, 4, 0, 0, "87");
@@ -122,8 +122,8 @@ static void gap_over_boundary(void **state)
 	rig_send(&rig, &c, CLIENT, b.p, b.n - 1);
 	c.seq[CLIENT] += 2;
 	rig_ack_all(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 3);
-	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_LOST), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 3);
+	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH_INCOMPLETE), 2);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -145,12 +145,12 @@ static void gap_in_connect(void **state)
 	mq_connack(&b, 4, 0, 0, NULL);
 	rig_send_bytes(&rig, &c, BROKER, &b);
 	rig_ack(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 2);
 	publish(&c, 4, 1, 3, "81");
 	answer(&c, MQ_PUBACK, 3);
 	publish(&c, 4, 0, 0, "82");
 	assert_string_equal(told(), "82");
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	/* lost after the CONNECT, before the CONNACK: this one is still due */
 	peer_init(&c, false, 2, 5, 6);
@@ -161,7 +161,7 @@ static void gap_in_connect(void **state)
 	mq_connack(&b, 4, 0, 0, NULL);
 	rig_send_bytes(&rig, &c, BROKER, &b);
 	rig_ack(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 3);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 3);
 	publish(&c, 4, 1, 3, "83");
 	answer(&c, MQ_PUBACK, 3);
 	publish(&c, 4, 0, 0, "84");
@@ -180,7 +180,7 @@ static void gap_in_connect(void **state)
 	answer(&c, MQ_PUBACK, 3);
 	publish(&c, 5, 0, 0, "86");
 	assert_string_equal(told(), "86");
-	for (unsigned r = BP_C_OPAQUE_NOT_MQTT; r <= BP_C_OPAQUE_REFUSED; r++)
+	for (unsigned r = BP_C_NOT_INSPECTED_NOT_MQTT; r <= BP_C_NOT_INSPECTED_REFUSED; r++)
 		assert_int_equal(rig_count(&rig, r), 0);
 	rig_close(&rig);
 }
@@ -201,7 +201,7 @@ static void retransmission_while_seeking(void **state)
 	assert_string_equal(told(), "81 82");
 	c.seq[CLIENT] += 50;
 	rig_ack_all(&rig, &c, CLIENT);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 1);
 	/* the client knows nothing of the acknowledgement yet and sends both again */
 	c.seq[CLIENT] = first;
 	publish(&c, 4, 1, 1, "81");
@@ -305,7 +305,7 @@ static void held_and_gap_in_both(void **state)
 	bytes_free(&b);
 	rig_ack(&rig, &c, CLIENT); /* the hole is lost: all is read now */
 	assert_int_equal(rig_count(&rig, BP_C_GAP_IN_PACKET), 1);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 	publish(&c, 4, 0, 0, "82");
 	assert_string_equal(told(), "");
 	ping(&c);

@@ -105,7 +105,7 @@ static void not_led_back(void **state)
 			rig_ack(&rig, &c, BROKER);
 		}
 		assert_string_equal(told(), "");
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 		rig_close(&rig);
 	}
 }
@@ -133,7 +133,7 @@ static void begun_behind(void **state)
 		rig_send_bytes(&rig, &c, BROKER, &b);
 		publish(&stranger, "99");
 		assert_string_equal(told(), "");
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 		/* the true client's question is answered, too */
 		publish(&c, "90");
 		for (unsigned i = 0; i < 2; i++) {
@@ -178,7 +178,7 @@ static void begun_ahead(void **state)
 		rig_send_bytes(&rig, &c, BROKER, &b);
 		publish(&stranger, "99");
 		assert_string_equal(told(), "");
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_PROVEN), 0);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 		rig_close(&rig);
 	}
 }
@@ -233,7 +233,7 @@ static void judged_once(void **state)
 		assert_int_equal(again.seq[CLIENT], c.seq[CLIENT]);
 		publish(&c, "91");
 		assert_string_equal(told(), "91");
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 1);
 		rig_close(&rig);
 	}
 }
@@ -259,7 +259,7 @@ static void acknowledgement_of_nothing(void **state)
 			publish(&c, "91");
 			assert_string_equal(told(), "91");
 		}
-		assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 1);
 		rig_close(&rig);
 	}
 }
@@ -275,14 +275,14 @@ static void end_elsewhere(void **state)
 		searched(&c, 1);
 		publish(&c, "90");
 		rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT] + far[i], 0, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST_IGNORED), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST_IGNORED), 1);
 		comes_back(&c, PUSHES);
 		/* its true end is believed: bytes before it may have gone by unseen */
 		c.seq[CLIENT] += 500;
 		rig_ack_all(&rig, &c, CLIENT);
 		c.seq[CLIENT] += 700;
 		rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
 		rig_close(&rig);
 	}
 }
@@ -314,10 +314,10 @@ static void fin_elsewhere(void **state)
 		}
 		publish(&c, "90");
 		fin(&c, BROKER, c.seq[BROKER]);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 0);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 0);
 		c.seq[CLIENT] += 700;
 		fin(&c, CLIENT, c.seq[CLIENT]);
-		assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+		assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 		rig_close(&rig);
 	}
 }
@@ -338,7 +338,7 @@ static void far_ahead(void **state)
 		rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 100000 + i * 10000000,
 			c.seq[BROKER], junk, sizeof(junk));
 	assert_int_equal(rig_count(&rig, BP_C_SEG_OUT_OF_ORDER), 0);
-	assert_int_equal(rig_count(&rig, BP_C_SEG_OUTSIDE), 100);
+	assert_int_equal(rig_count(&rig, BP_C_SEG_OUT_OF_WINDOW), 100);
 	assert_in_range(bp_mqtt_worker_carried(rig.in), 0, 1024);
 	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "t/x", .payload = "92"});
 	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 9, c.seq[BROKER], b.p, b.n);

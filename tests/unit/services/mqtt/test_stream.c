@@ -35,9 +35,9 @@ static void cut_in_two(void **state)
 		}
 	}
 	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), 3 * number);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), number);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), number);
 	assert_int_equal(rig_count(&rig, BP_C_SEG_DUPLICATE), 0);
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -222,7 +222,7 @@ static void outside(void **state)
 	begin(&c, 1, &b);
 	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] + 0x50000000u, c.seq[BROKER], b.p, b.n);
 	rig_segment(&rig, &c, CLIENT, TH_ACK, c.seq[CLIENT] - 0x50000000u, c.seq[BROKER], b.p, b.n);
-	assert_int_equal(rig_count(&rig, BP_C_SEG_OUTSIDE), 2);
+	assert_int_equal(rig_count(&rig, BP_C_SEG_OUT_OF_WINDOW), 2);
 	/* an acknowledgement from nowhere loses nothing */
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], c.seq[CLIENT] + 0x60000000u, NULL, 0);
 	assert_int_equal(rig_count(&rig, BP_C_GAP_LOST), 0);

@@ -37,8 +37,8 @@ static void data_in_syn(void **state)
 		assert_string_equal(told(), "81 82");
 		close_at_end(&c);
 	}
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 0);
 	rig_close(&rig);
 }
 
@@ -59,9 +59,9 @@ static void fin(void **state)
 	assert_string_equal(told(), "");
 	piece(&c, &b, 0, one);
 	assert_string_equal(told(), "81 82 83");
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 0);
 	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	/* the acknowledgement of a FIN is no lost byte */
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 1, c.seq[CLIENT] + (uint32_t)b.n + 1,
@@ -79,12 +79,12 @@ static void fin(void **state)
 			&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], c.seq[CLIENT] + 1, NULL, 0);
 	assert_int_equal(rig_count(&rig, BP_C_GAP_LOST), 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	bytes_free(&b);
 	mq_empty(&b, MQ_PINGRESP);
 	rig_send_bytes(&rig, &c, BROKER, &b);
 	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT] + 1, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 2);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 2);
 	assert_string_equal(told(), "81");
 	rig_close(&rig);
 }
@@ -108,10 +108,10 @@ static void stray_fin(void **state)
 	piece(&c, &b, one, b.n);
 	assert_string_equal(told(), "81 82 83");
 	rig_segment(&rig, &c, BROKER, TH_ACK | TH_FIN, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 0);
 	c.seq[CLIENT] += (uint32_t)b.n;
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_FIN), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_FIN), 1);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -127,13 +127,13 @@ static void rst(void **state)
 	begin(&c, 1, &b);
 	rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT] - 1, 0, NULL, 0);
 	rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT] + 1, 0, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_RST_IGNORED), 2);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_RST_IGNORED), 2);
 	piece(&c, &b, 0, b.n);
 	assert_string_equal(told(), "81 82 83");
 	/* the right one */
 	c.seq[CLIENT] += (uint32_t)b.n;
 	rig_segment(&rig, &c, CLIENT, TH_RST, c.seq[CLIENT], 0, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
 	assert_int_equal(bp_mqtt_worker_carried(rig.in), 0);
 	piece(&c, &b, 0, b.n);
 	assert_string_equal(told(), "");
@@ -142,15 +142,15 @@ static void rst(void **state)
 	peer_init(&c, false, 2, 500, 0);
 	rig_segment(&rig, &c, CLIENT, TH_SYN, 500, 0, NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_RST | TH_ACK, 0, 77, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 1);
 	rig_segment(&rig, &c, BROKER, TH_RST | TH_ACK, 0, 501, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_RST), 2);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_RST), 2);
 	/* the same ports again at once */
 	peer_init(&c, false, 2, 9000, 1);
 	rig_connect(&rig, &c, 4, "again");
 	rig_publish_text(&rig, &c, "plant/a/temperature", "99");
 	assert_string_equal(told(), "99");
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 1);
 	rig_close(&rig);
 }
 
@@ -166,13 +166,13 @@ static void syn_again(void **state)
 	rig_segment(&rig, &c, CLIENT, TH_SYN, 0x12345678, 0, NULL, 0);
 	rig_segment(&rig, &c, CLIENT, TH_SYN | TH_ACK, 0x12345678, 0x12345679, NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, 7, 0x999, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 0);
 	piece(&c, &b, 0, b.n / 3);
 	assert_string_equal(told(), "81");
 	/* now in earnest: the client has lost its memory, the broker agrees */
 	peer_init(&fresh, false, 1, 0x87654321, 0xabcdef01);
 	rig_connect(&rig, &fresh, 5, "reborn");
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 1);
 	rig_publish(&rig, &fresh, CLIENT,
 		&(struct mq_publish){
 			.version = 5, .topic = "plant/b/temperature", .payload = "85"});
@@ -182,7 +182,7 @@ static void syn_again(void **state)
 	peer_init(&c, false, 2, 100, 200);
 	for (unsigned i = 0; i < 3; i++)
 		rig_segment(&rig, &c, CLIENT, TH_SYN, 100, 0, NULL, 0);
-	assert_int_equal(rig_count(&rig, BP_C_FLOW_REOPENED), 1);
+	assert_int_equal(rig_count(&rig, BP_C_CONN_REOPENED), 1);
 	/* without its SYN: known from the answer */
 	peer_init(&c, false, 3, 100, 200);
 	c.seq[CLIENT]++;

@@ -175,13 +175,13 @@ static void as_published(void **state)
 			rig_frame(&r, f.frame[k].frame, f.frame[k].len);
 		l = rig_told(&r);
 		assert_true(compare_with_publications(captures[i], &l) > 0);
-		for (unsigned c = BP_C_OPAQUE_NOT_MQTT; c <= BP_C_OPAQUE_REFUSED; c++)
+		for (unsigned c = BP_C_NOT_INSPECTED_NOT_MQTT; c <= BP_C_NOT_INSPECTED_REFUSED; c++)
 			assert_int_equal(rig_count(&r, c), 0);
 		assert_int_equal(rig_count(&r, BP_C_SEG_BAD_CHECKSUM), 0);
-		assert_int_equal(rig_count(&r, BP_C_SEEK_ENTERED), 0);
-		assert_int_equal(rig_count(&r, BP_C_MQTT_PUBLISH_LOST), 0);
+		assert_int_equal(rig_count(&r, BP_C_RESYNC_STARTED), 0);
+		assert_int_equal(rig_count(&r, BP_C_MQTT_PUBLISH_INCOMPLETE), 0);
 		assert_int_equal(
-			rig_count(&r, BP_C_FLOW_OPENED) + rig_count(&r, BP_C_FLOW_REOPENED),
+			rig_count(&r, BP_C_CONN_OPENED) + rig_count(&r, BP_C_CONN_REOPENED),
 			f.n_talks);
 		told_free(&l);
 		rig_close(&r);
@@ -487,11 +487,11 @@ static void at_random(void **state)
 			told_free(&got);
 			assert_int_equal(rig_count(&r, BP_C_SEG_REORDER_FULL), 0);
 			assert_int_equal(rig_count(&r, BP_C_GAP_LOST), 0);
-			assert_int_equal(rig_count(&r, BP_C_SEEK_ENTERED), 0);
-			assert_int_equal(rig_count(&r, BP_C_MQTT_PUBLISH_LOST), 0);
-			assert_int_equal(rig_count(&r, BP_C_CARRY_FLOW_LIMIT), 0);
+			assert_int_equal(rig_count(&r, BP_C_RESYNC_STARTED), 0);
+			assert_int_equal(rig_count(&r, BP_C_MQTT_PUBLISH_INCOMPLETE), 0);
+			assert_int_equal(rig_count(&r, BP_C_REASSEMBLY_LIMIT_CONNECTION), 0);
 			/* all are closed: nothing is held for them */
-			assert_int_equal(rig_count(&r, BP_C_FLOW_FIN), f.n_talks);
+			assert_int_equal(rig_count(&r, BP_C_CONN_FIN), f.n_talks);
 			assert_int_equal(bp_mqtt_worker_carried(r.in), 0);
 			reordered += rig_count(&r, BP_C_SEG_OUT_OF_ORDER);
 			runs++;

@@ -148,7 +148,7 @@ static void reorder_holes(void **state)
 	assert_int_equal(rig_count(&rig, BP_C_SEG_REORDER_FULL), 0);
 	piece(&c, &b, 0, b.n);
 	assert_int_equal(rig_count(&rig, BP_C_MQTT_PUBLISH), rig_told_count(&rig));
-	assert_int_equal(rig_count(&rig, BP_C_SEEK_ENTERED), 0);
+	assert_int_equal(rig_count(&rig, BP_C_RESYNC_STARTED), 0);
 	bytes_free(&b);
 	rig_close(&rig);
 }
@@ -182,7 +182,7 @@ static void reorder_leaves_room(void **state)
 	piece(&c, &b, 0, 10);
 	piece(&c, &b, 10, b.n);
 	assert_int_equal(rig_told_count(&rig), 1);
-	assert_int_equal(rig_count(&rig, BP_C_CARRY_TOTAL_LIMIT), 0);
+	assert_int_equal(rig_count(&rig, BP_C_REASSEMBLY_LIMIT_TOTAL), 0);
 	bytes_free(&b);
 	rig_close(&rig);
 }
