@@ -161,12 +161,12 @@ static bool aggregated(const struct bench_agg *a, const struct bp_shm *shm, uint
 	const uint64_t sent = atomic_load(&shm->port_stats[1].tx_packets);
 
 	printf(", \"messages\": %" PRIu64 ", \"aggregates\": %" PRIu64 ", \"streams\": %" PRIu64,
-		v[BP_C_AGG_MESSAGE], v[BP_C_AGG_AGGREGATE], atomic_load(&s->begun));
+		v[BP_C_ENCAP_MESSAGE], v[BP_C_ENCAP_AGGREGATE], atomic_load(&s->begun));
 	for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
 		if (atomic_load(&s->flushed[i]) != 0)
 			printf(", \"%s\": %" PRIu64, why[i], atomic_load(&s->flushed[i]));
-	return v[BP_C_AGG_MESSAGE] == messages && atomic_load(&s->messages) == messages &&
-	       sent == v[BP_C_AGG_AGGREGATE] && atomic_load(&s->evicted) == 0 &&
+	return v[BP_C_ENCAP_MESSAGE] == messages && atomic_load(&s->messages) == messages &&
+	       sent == v[BP_C_ENCAP_AGGREGATE] && atomic_load(&s->evicted) == 0 &&
 	       a->full * a->aggregate <= a->taken && well >= a->taken / 100 * FULL_PERCENT;
 }
 
@@ -178,13 +178,13 @@ static bool restored(
 
 	printf(", \"restored\": %" PRIu64 ", \"missing\": %" PRIu64 ", \"duplicate\": %" PRIu64
 	       ", \"stale\": %" PRIu64,
-		v[BP_C_DISAGG_MESSAGE], atomic_load(&s->missing), atomic_load(&s->duplicate),
+		v[BP_C_DECAP_MESSAGE], atomic_load(&s->missing), atomic_load(&s->duplicate),
 		atomic_load(&s->stale));
-	return v[BP_C_DISAGG_AGGREGATE] == aggregates &&
-	       atomic_load(&shm->port_stats[out].tx_packets) == v[BP_C_DISAGG_MESSAGE] &&
+	return v[BP_C_DECAP_AGGREGATE] == aggregates &&
+	       atomic_load(&shm->port_stats[out].tx_packets) == v[BP_C_DECAP_MESSAGE] &&
 	       atomic_load(&s->missing) == 0 && atomic_load(&s->duplicate) == 0 &&
 	       atomic_load(&s->stale) == 0 &&
-	       (a->rates != NULL || v[BP_C_DISAGG_MESSAGE] == aggregates * a->disaggregate);
+	       (a->rates != NULL || v[BP_C_DECAP_MESSAGE] == aggregates * a->disaggregate);
 }
 
 bool bench_agg_report(const struct bench_agg *a, const struct bp_shm *shm, uint64_t frames)
@@ -198,10 +198,10 @@ bool bench_agg_report(const struct bench_agg *a, const struct bp_shm *shm, uint6
 					  atomic_load(&a->wire.lost) - a->wire.waiting;
 
 		/* at a low rate the time is up before an aggregate is full, which is right */
-		ok = ok && v[BP_C_AGG_MESSAGE] == messages && v[BP_C_DISAGG_MESSAGE] == messages &&
+		ok = ok && v[BP_C_ENCAP_MESSAGE] == messages && v[BP_C_DECAP_MESSAGE] == messages &&
 		     frames == messages && atomic_load(&a->wire.no_mbuf) == 0;
 		printf(", \"messages\": %" PRIu64, messages);
-		return restored(a, shm, v[BP_C_AGG_AGGREGATE], 0) && ok;
+		return restored(a, shm, v[BP_C_ENCAP_AGGREGATE], 0) && ok;
 	}
 	if (a->aggregate != 0)
 		return aggregated(a, shm, frames) && ok;

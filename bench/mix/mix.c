@@ -178,26 +178,26 @@ static bool parts_done(const uint64_t made[BENCH_MIX_PARTS], const struct bench_
 		{"reports", v[BP_C_PHD_REPORTS], made[BENCH_MIX_PHD]},
 		{"instances", v[BP_C_PHD_INSTANCES], made[BENCH_MIX_PHD]},
 		{"observations", v[BP_C_PHD_OBSERVATIONS], 2 * made[BENCH_MIX_PHD]},
-		{"messages", v[BP_C_AGG_MESSAGE], made[BENCH_MIX_MESSAGES]},
+		{"messages", v[BP_C_ENCAP_MESSAGE], made[BENCH_MIX_MESSAGES]},
 		{"readings", v[BP_C_TRANSFORM_READING], made[BENCH_MIX_READINGS]},
 		{"labelled", f.frames, made[BENCH_MIX_LCL]},
 		{"missing", f.missing, 0},
 		{"reordered", f.reordered, 0},
 		{"forwarded", v[BP_C_FORWARDED_IP4],
 			made[BENCH_MIX_MQTT] + made[BENCH_MIX_READINGS] + made[BENCH_MIX_LCL] +
-				made[BENCH_MIX_PLAIN] + v[BP_C_AGG_AGGREGATE]},
+				made[BENCH_MIX_PLAIN] + v[BP_C_ENCAP_AGGREGATE]},
 		{"to_edge", atomic_load(&shm->port_stats[EDGE].tx_packets),
 			advance->over + made[BENCH_MIX_PHD]},
 		{"to_cloud", atomic_load(&shm->port_stats[1].tx_packets),
 			made[BENCH_MIX_MQTT] + made[BENCH_MIX_READINGS] + made[BENCH_MIX_LCL] +
-				made[BENCH_MIX_PLAIN] + v[BP_C_AGG_AGGREGATE]},
+				made[BENCH_MIX_PLAIN] + v[BP_C_ENCAP_AGGREGATE]},
 	};
 	bool ok = true;
 
 	for (unsigned i = 0; i < RTE_DIM(all); i++)
 		ok = says(all[i].what, all[i].is, all[i].due) && ok;
 	/* of the aggregates all but the last may be full */
-	return ok && v[BP_C_AGG_AGGREGATE] * MESSAGES >= made[BENCH_MIX_MESSAGES];
+	return ok && v[BP_C_ENCAP_AGGREGATE] * MESSAGES >= made[BENCH_MIX_MESSAGES];
 }
 
 static void print_drops(const uint64_t *v)

@@ -13,7 +13,7 @@ static uint16_t agg_timer_process(
 {
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_agg_worker *g = bp_agg_worker_of(w);
-	const uint64_t before = w->counters->v[BP_C_AGG_AGGREGATE];
+	const uint64_t before = w->counters->v[BP_C_ENCAP_AGGREGATE];
 	uint64_t aggregates;
 	unsigned sent;
 
@@ -27,7 +27,7 @@ static uint16_t agg_timer_process(
 	sent = bp_agg_worker_send_due(g);
 	if (unlikely(g->draining))
 		bp_agg_worker_drain(g, BP_AGG_FLUSH_STOP);
-	aggregates = w->counters->v[BP_C_AGG_AGGREGATE] - before;
+	aggregates = w->counters->v[BP_C_ENCAP_AGGREGATE] - before;
 	/* those that were staged got their buffers now, which are taken several at a time */
 	if (unlikely(aggregates != 0))
 		bp_mbuf_stock_return(&g->buffers);

@@ -15,7 +15,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/workers/mbuf_fast_free.h"
 
-_Static_assert(BP_C_AGG_PASSED_NO_MBUF == BP_C_AGG_PASSED_LENGTH + BP_AGG_PASS_NO_BUFFER,
+_Static_assert(BP_C_ENCAP_BYPASS_NO_MBUF == BP_C_ENCAP_BYPASS_LENGTH + BP_AGG_PASS_NO_BUFFER,
 	"a counter for each reason");
 
 /* ---- what came in ---- */
@@ -89,13 +89,13 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 		g->burst.taken[g->burst.n_taken++] = m;
 		break;
 	case BP_AGG_MIMIC:
-		bp_drop_reason_set(m, BP_C_DROP_AGG_MIMIC);
+		bp_drop_reason_set(m, BP_C_DROP_ENCAP_AMBIGUOUS_PAYLOAD);
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		break;
 	case BP_AGG_PASS:
 		/* No TCP, and for none of the port's entries of `decapsulate`. The way of the
 		 * aggregates: over other nodes those behind it would overtake. */
-		bp_count(g->worker, BP_C_AGG_PASSED_LENGTH + in->pass, 1);
+		bp_count(g->worker, BP_C_ENCAP_BYPASS_LENGTH + in->pass, 1);
 		bp_edge_batch_add(&g->out, g->worker->onward[in->port], m);
 		break;
 	default:
@@ -139,7 +139,7 @@ void bp_agg_worker_send(void *arg, const struct bp_agg_output *out)
 	m->pkt_len = out->len;
 	m->port = out->port;
 	bp_mark_originated(m);
-	bp_count(g->worker, BP_C_AGG_AGGREGATE, 1);
+	bp_count(g->worker, BP_C_ENCAP_AGGREGATE, 1);
 	bp_edge_batch_add(&g->out, g->worker->onward[out->port], m);
 }
 
@@ -147,7 +147,7 @@ void bp_agg_worker_count_lost(void *arg, unsigned messages)
 {
 	const struct bp_agg_worker *g = arg;
 
-	bp_count(g->worker, BP_C_AGG_LOST_NO_MBUF, messages);
+	bp_count(g->worker, BP_C_ENCAP_LOST_NO_MBUF, messages);
 }
 
 /* A switch sees one sender of an aggregate alone: of the others it hears here. */
@@ -223,7 +223,7 @@ static void take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsig
 	}
 	send_settled(g, n);
 	b->settled = 0;
-	bp_count(g->worker, BP_C_AGG_MESSAGE, b->listed ? b->n_taken : n);
+	bp_count(g->worker, BP_C_ENCAP_MESSAGE, b->listed ? b->n_taken : n);
 	if (g->learns)
 		learn(g, n);
 	free_taken(g->worker, b, n);

@@ -10,14 +10,14 @@
 #include "dataplane/nodes/nodes.h"
 
 static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
-	[BP_DISAGG_LENGTHS] = BP_C_DROP_DISAGG_LENGTHS,
-	[BP_DISAGG_UDP_CHECKSUM] = BP_C_DROP_DISAGG_UDP_CHECKSUM,
-	[BP_DISAGG_VERSION] = BP_C_DROP_DISAGG_VERSION,
-	[BP_DISAGG_STRUCTURE_CHECKSUM] = BP_C_DROP_DISAGG_CHECKSUM,
-	[BP_DISAGG_FAMILY] = BP_C_DROP_DISAGG_FAMILY,
-	[BP_DISAGG_COUNT] = BP_C_DROP_DISAGG_COUNT,
-	[BP_DISAGG_ENTRY] = BP_C_DROP_DISAGG_ENTRY,
-	[BP_DISAGG_FORGED] = BP_C_DROP_DISAGG_FORGED,
+	[BP_DISAGG_LENGTHS] = BP_C_DROP_DECAP_LENGTH,
+	[BP_DISAGG_UDP_CHECKSUM] = BP_C_DROP_DECAP_UDP_CHECKSUM,
+	[BP_DISAGG_VERSION] = BP_C_DROP_DECAP_VERSION,
+	[BP_DISAGG_STRUCTURE_CHECKSUM] = BP_C_DROP_DECAP_CHECKSUM,
+	[BP_DISAGG_FAMILY] = BP_C_DROP_DECAP_FAMILY,
+	[BP_DISAGG_COUNT] = BP_C_DROP_DECAP_COUNT,
+	[BP_DISAGG_ENTRY] = BP_C_DROP_DECAP_DIRECTORY,
+	[BP_DISAGG_FORGED] = BP_C_DROP_DECAP_SOURCE_NOT_ALLOWED,
 };
 
 /* An aggregate is some lines long, and all of it is read: its checksum is verified. */
@@ -54,7 +54,7 @@ static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigne
 	else
 		bp_edge_batch_add_all(&g->out, g->worker->onward[port], m, n, bytes);
 	g->restored += n;
-	bp_count(g->worker, BP_C_DISAGG_MESSAGE, n);
+	bp_count(g->worker, BP_C_DECAP_MESSAGE, n);
 }
 
 /* False: there are no buffers for all, or too many were restored just now, and nothing was
@@ -154,7 +154,7 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 		if (likely(restore(g, m, rule)))
 			return true;
 		bp_disaggregator_give_up(g->disaggregator, &g->packet);
-		bp_drop_reason_set(m, BP_C_DROP_DISAGG_NO_MBUF);
+		bp_drop_reason_set(m, BP_C_DROP_DECAP_NO_MBUF);
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
 	case BP_DISAGG_REFUSED:
@@ -162,7 +162,7 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
 	case BP_DISAGG_PLAIN:
-		bp_count(w, BP_C_DISAGG_PLAIN, 1);
+		bp_count(w, BP_C_DECAP_BYPASS, 1);
 		/* no TCP; and the way of those that are restored, or they would overtake it */
 		if (g->pacer[rule].n != 0)
 			bp_agg_worker_pace(g, rule, m);
@@ -180,7 +180,7 @@ static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 {
 	bp_lcl_consume(w, m, n);
 	bp_mbuf_free_frames(m, n);
-	bp_count(w, BP_C_DISAGG_AGGREGATE, n);
+	bp_count(w, BP_C_DECAP_AGGREGATE, n);
 }
 
 /*

@@ -157,7 +157,7 @@ class Pair:
         return {g.ns: g.counters() for g in self.both}
 
     def counted(self, before, **expected):
-        """counted(before, near={"agg_message": 5}): since `before` these have grown by exactly so much."""
+        """counted(before, near={"encap_message": 5}): since `before` these have grown by exactly so much."""
         now = self.counters()
         grown = {ns: {k: now[ns][k] - before[ns][k] for k in names} for ns, names in expected.items()}
         assert grown == expected

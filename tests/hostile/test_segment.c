@@ -32,7 +32,7 @@ static uint32_t rnd(uint32_t n)
 
 /* Counters that say that every service has worked. */
 static const bp_counter_t works[] = {BP_C_ALARM_QUEUED, BP_C_MIRROR_FRAME, BP_C_PHD_STORED,
-	BP_C_PHD_OBSERVATIONS, BP_C_DISAGG_MESSAGE, BP_C_TRANSFORM_READING, BP_C_TRANSFORM_COPY,
+	BP_C_PHD_OBSERVATIONS, BP_C_DECAP_MESSAGE, BP_C_TRANSFORM_READING, BP_C_TRANSFORM_COPY,
 	BP_C_LCL_ADDED, BP_C_PUNT_NO_NEIGHBOR, BP_C_DROP_BLACKHOLE};
 #define WORKS (sizeof(works) / sizeof(works[0]))
 

@@ -7,50 +7,53 @@
 /* Aggregation of UDP messages. */
 #define BP_COUNTER_GROUPS_OF_AGGREGATION(X)                                                        \
 	X(AGGREGATION, "aggregation",                                                              \
-		"Messages for aggregation that went on as they came, and why; frames "             \
-		"where aggregates are taken apart that are none.")
+		"UDP messages that bypassed encapsulation or decapsulation and were forwarded "    \
+		"unchanged, by reason, and messages lost in queues.")
 
 #define BP_COUNTERS_OF_AGGREGATION(X)                                                              \
-	/* frames that biplane made */                                                             \
-	X(AGG_AGGREGATE, ORIGINATED, "agg_aggregate", "aggregates of UDP messages")                \
-	X(DISAGG_MESSAGE, ORIGINATED, "disagg_message", "UDP messages restored from aggregates")   \
-	/* frames that left nowhere */                                                             \
-	X(DROP_AGG_MIMIC, DROP, "agg_mimic",                                                       \
-		"to be aggregated, but can't be, and begins like an aggregate")                    \
-	X(DROP_DISAGG_UDP_CHECKSUM, DROP, "disagg_udp_checksum",                                   \
-		"aggregates with a wrong UDP or IPv4 header checksum, or no UDP checksum")         \
-	X(DROP_DISAGG_LENGTHS, DROP, "disagg_lengths",                                             \
-		"aggregates whose IP and UDP lengths disagree")                                    \
-	X(DROP_DISAGG_VERSION, DROP, "disagg_version", "aggregates of an unknown version")         \
-	X(DROP_DISAGG_CHECKSUM, DROP, "disagg_checksum",                                           \
-		"aggregates with a wrong checksum over header and directory")                      \
-	X(DROP_DISAGG_FAMILY, DROP, "disagg_family",                                               \
-		"aggregates of another IP version than their packet")                              \
-	X(DROP_DISAGG_COUNT, DROP, "disagg_count", "aggregates whose length and count disagree")   \
-	X(DROP_DISAGG_ENTRY, DROP, "disagg_entry", "aggregates with a malformed directory")        \
-	X(DROP_DISAGG_FORGED, DROP, "disagg_forged",                                               \
-		"aggregates with a sender outside of senders")                                     \
-	X(DROP_DISAGG_NO_MBUF, DROP, "disagg_no_mbuf",                                             \
-		"aggregates not taken apart for want of mbufs, or of room among what "             \
-		"was restored at the same time")                                                   \
-	/* frames for biplane itself */                                                            \
-	X(AGG_MESSAGE, TERMINATED, "agg_message", "UDP messages put into aggregates")              \
-	X(DISAGG_AGGREGATE, TERMINATED, "disagg_aggregate", "aggregates that were taken apart")    \
-	/* aggregation: messages that went on as they came */                                      \
-	X(AGG_PASSED_LENGTH, AGGREGATION, "agg_passed_length",                                     \
-		"longer than max_message, or than an aggregate may be")                            \
-	X(AGG_PASSED_CHECKSUM, AGGREGATION, "agg_passed_checksum",                                 \
-		"IP or UDP checksum wrong; IPv6 without one")                                      \
-	X(AGG_PASSED_SHAPE, AGGREGATION, "agg_passed_shape",                                       \
-		"IPv4 options, fragments, or IP and UDP lengths that disagree")                    \
-	X(AGG_PASSED_FORMAT, AGGREGATION, "agg_passed_format", "no message of format paper")       \
-	X(AGG_PASSED_SENDER, AGGREGATION, "agg_passed_sender",                                     \
-		"not among senders; source address, port or TTL that no aggregate can carry")      \
-	X(AGG_PASSED_NO_MBUF, AGGREGATION, "agg_passed_no_mbuf", "no mbuf for a new aggregate")    \
-	X(AGG_LOST_NO_MBUF, AGGREGATION, "agg_lost_no_mbuf",                                       \
-		"messages that waited in records, lost: no mbuf when they were to leave")          \
-	X(DISAGG_PLAIN, AGGREGATION, "disagg_plain",                                               \
-		"where aggregates are taken apart, messages that are none")
+	/* frames that biplane generated */                                                        \
+	X(ENCAP_AGGREGATE, ORIGINATED, "encap_aggregate", "aggregates generated")                  \
+	X(DECAP_MESSAGE, ORIGINATED, "decap_message", "UDP messages restored from aggregates")     \
+	/* dropped frames */                                                                       \
+	X(DROP_ENCAP_AMBIGUOUS_PAYLOAD, DROP, "encap_ambiguous_payload",                           \
+		"not encapsulated, and the payload is indistinguishable from an aggregate")        \
+	X(DROP_DECAP_UDP_CHECKSUM, DROP, "decap_udp_checksum",                                     \
+		"aggregates with a wrong IPv4 header or UDP checksum, or without UDP checksum")    \
+	X(DROP_DECAP_LENGTH, DROP, "decap_length",                                                 \
+		"aggregates with inconsistent IP and UDP lengths")                                 \
+	X(DROP_DECAP_VERSION, DROP, "decap_version", "aggregates of an unknown format version")    \
+	X(DROP_DECAP_CHECKSUM, DROP, "decap_checksum",                                             \
+		"aggregates with a wrong checksum of header and directory")                        \
+	X(DROP_DECAP_FAMILY, DROP, "decap_family",                                                 \
+		"aggregates of messages of the other IP version")                                  \
+	X(DROP_DECAP_COUNT, DROP, "decap_count",                                                   \
+		"aggregates with inconsistent length and message count")                           \
+	X(DROP_DECAP_DIRECTORY, DROP, "decap_directory", "aggregates with a malformed directory")  \
+	X(DROP_DECAP_SOURCE_NOT_ALLOWED, DROP, "decap_source_not_allowed",                         \
+		"aggregates with a message source outside allowed_senders")                        \
+	X(DROP_DECAP_NO_MBUF, DROP, "decap_no_mbuf",                                               \
+		"decapsulation failed: no mbufs, or batch of restored messages full")              \
+	/* terminated frames */                                                                    \
+	X(ENCAP_MESSAGE, TERMINATED, "encap_message", "UDP messages encapsulated")                 \
+	X(DECAP_AGGREGATE, TERMINATED, "decap_aggregate", "aggregates decapsulated")               \
+	/* bypassed messages */                                                                    \
+	X(ENCAP_BYPASS_LENGTH, AGGREGATION, "encap_bypass_length",                                 \
+		"longer than max_message_size or the maximum size of an aggregate")                \
+	X(ENCAP_BYPASS_CHECKSUM, AGGREGATION, "encap_bypass_checksum",                             \
+		"wrong IPv4 header or UDP checksum, or IPv6 without UDP checksum")                 \
+	X(ENCAP_BYPASS_UNSUPPORTED, AGGREGATION, "encap_bypass_unsupported",                       \
+		"IPv4 options, fragments, or inconsistent IP and UDP lengths")                     \
+	X(ENCAP_BYPASS_FORMAT, AGGREGATION, "encap_bypass_format",                                 \
+		"message that format lin2018 does not support")                                    \
+	X(ENCAP_BYPASS_SOURCE, AGGREGATION, "encap_bypass_source",                                 \
+		"source outside allowed_senders, or source address, UDP port or TTL that an "      \
+		"aggregate does not carry")                                                        \
+	X(ENCAP_BYPASS_NO_MBUF, AGGREGATION, "encap_bypass_no_mbuf",                               \
+		"no mbuf for a new aggregate")                                                     \
+	X(ENCAP_LOST_NO_MBUF, AGGREGATION, "encap_lost_no_mbuf",                                   \
+		"queued messages lost: no mbuf at flush")                                          \
+	X(DECAP_BYPASS, AGGREGATION, "decap_bypass",                                               \
+		"packets at a decapsulation entry that are not aggregates: forwarded")
 
 BP_DECLARE_COUNTERS(AGGREGATION, 1 + BP_SERVICE_AGGREGATION);
 

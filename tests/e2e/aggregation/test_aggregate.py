@@ -46,8 +46,8 @@ def test_two_hundred_sensors(wan_lab, pair, wan, tmp_path, family):
         assert all(len(heads) == 1 for heads in streams.values()), "a stream's packets differ in what routers tell flows by"
         heads = {(tos, df) for ((_, _, tos, df),) in map(tuple, streams.values())}
         assert heads == set(itertools.product((0, 0xB8, 0x2A), (False, True) if family == 4 else (True,)))
-        pair.counted(before, near={"agg_message": len(s.sent), "agg_aggregate": len(found)},
-                     far={"disagg_aggregate": len(found), "disagg_message": len(s.sent)})
+        pair.counted(before, near={"encap_message": len(s.sent), "encap_aggregate": len(found)},
+                     far={"decap_aggregate": len(found), "decap_message": len(s.sent)})
         tshark_finds_no_fault(tmp_path / "wan.pcap", [f for f in wan.sent if read(f)])
         tshark_finds_no_fault(tmp_path / "server.pcap", [f for f in tap.frames() if read(f)])
 

@@ -67,8 +67,8 @@ def hostile_payloads(family):
     if family == 4:
         entries += [signed(spoil(whole, 16, bytes([whole[16] & ~7 | code]))) for code in (5, 6, 7)]
     families = [full(messages_of(other), other), signed(spoil(whole, 2, bytes([0x10])))]
-    return {"disagg_forged": forged, "disagg_version": versions, "disagg_checksum": sums, "disagg_count": counts,
-            "disagg_entry": entries, "disagg_family": families}
+    return {"decap_source_not_allowed": forged, "decap_version": versions, "decap_checksum": sums, "decap_count": counts,
+            "decap_directory": entries, "decap_family": families}
 
 
 @pytest.mark.parametrize("family", (4, 6))
@@ -77,8 +77,8 @@ def test_refused_whole_and_counted_by_reason(wan_lab, pair, family):
     source, there = sensor(0, family=family), SERVER["bridged"][family]
     frames = {k: [frame_of(source, there, p) for p in payloads] for k, payloads in hostile_payloads(family).items()}
     whole = full(messages_of(family), family)
-    frames["disagg_udp_checksum"] = [frame_of(source, there, whole, sum_=s) for s in (0, 0x1234)]
-    frames["disagg_lengths"] = [frame_of(source, there, whole, length=8 + len(whole) + d) for d in (-9, -1, 1, 500)]
+    frames["decap_udp_checksum"] = [frame_of(source, there, whole, sum_=s) for s in (0, 0x1234)]
+    frames["decap_length"] = [frame_of(source, there, whole, length=8 + len(whole) + d) for d in (-9, -1, 1, 500)]
     sent = [(k, f) for k, fs in frames.items() for f in fs]
     random.Random(family).shuffle(sent)
     before = pair.counters()
@@ -147,12 +147,12 @@ def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
                 out.send(*frames[:5])
                 wait_until("all", lambda: len(for_server(tap)) == 9 + 5, 20)
             else:
-                wait_until("the refusal", lambda: pair.far.counters()["disagg_forged"] > before["far"]["disagg_forged"], 20)
+                wait_until("the refusal", lambda: pair.far.counters()["decap_source_not_allowed"] > before["far"]["decap_source_not_allowed"], 20)
             pair.balanced()
             assert for_server(tap) == (frames + frames[:5] if passed else [])
         assert [len(a.messages) for a in aggregates(wan.sent)] == ([5, 8] if passed else [9])
-        pair.counted(before, near={"agg_passed_sender": passed, "agg_message": 13 if passed else 9},
-                     far={"disagg_forged": 1 - passed, "disagg_plain": passed, "disagg_message": 13 if passed else 0})
+        pair.counted(before, near={"encap_bypass_source": passed, "encap_message": 13 if passed else 9},
+                     far={"decap_source_not_allowed": 1 - passed, "decap_bypass": passed, "decap_message": 13 if passed else 0})
 
 
 def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
@@ -178,7 +178,7 @@ def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
         assert_restored(s.sent, r.drain())
         assert r.got == s.sent
         assert len(packets(wan.sent)) == len(aggregates(wan.sent))
-        pair.counted(before, near={"agg_message": 75, "agg_mimic": 25}, far={"disagg_message": 75})
+        pair.counted(before, near={"encap_message": 75, "encap_ambiguous_payload": 25}, far={"decap_message": 75})
 
 
 def test_what_can_not_be_aggregated_passes_in_order(wan_lab, pair, wan):
@@ -188,10 +188,10 @@ def test_what_can_not_be_aggregated_passes_in_order(wan_lab, pair, wan):
     there, rng = SERVER["bridged"][4], random.Random(3)
     plain = frame_of(sensor(1), there, b"y" * 20, hops=9)
     odd = {
-        "agg_passed_length": [frame_of(sensor(1), there, rng.randbytes(n)) for n in (101, 1000, 1472)],
-        "agg_passed_shape": [frame_of(sensor(1), there, b"x" * 20, length=20), frame_of(sensor(1), there, b"x" * 20, length=500),
+        "encap_bypass_length": [frame_of(sensor(1), there, rng.randbytes(n)) for n in (101, 1000, 1472)],
+        "encap_bypass_unsupported": [frame_of(sensor(1), there, b"x" * 20, length=20), frame_of(sensor(1), there, b"x" * 20, length=500),
                              with_options(sensor(1), there, b"options")],
-        "agg_passed_sender": [frame_of(sensor(1), there, b"x", sport=0), frame_of("0.0.0.0", there, b"x"), frame_of("127.0.0.9", there, b"x"),
+        "encap_bypass_source": [frame_of(sensor(1), there, b"x", sport=0), frame_of("0.0.0.0", there, b"x"), frame_of("127.0.0.9", there, b"x"),
                               frame_of("224.1.2.3", there, b"x"), frame_of(sensor(1), there, b"x", hops=0)],
     }
     # These reach nobody, so they need not keep their place.
@@ -210,7 +210,7 @@ def test_what_can_not_be_aggregated_passes_in_order(wan_lab, pair, wan):
         assert got[:len(order)] == order and len(for_server(tap)) == len(got) + len(damaged)
         # A UDP checksum that was not there is there now: nothing says that it was not.
         assert got[len(order):] == [frame_of(sensor(2), there, struct.pack("!I", i)) for i in range(5)]
-    pair.counted(before, near={**{k: len(v) for k, v in odd.items()}, "agg_passed_checksum": 2, "agg_message": 5 * len(between) + 5})
+    pair.counted(before, near={**{k: len(v) for k, v in odd.items()}, "encap_bypass_checksum": 2, "encap_message": 5 * len(between) + 5})
 
 
 def with_options(source, destination, payload):

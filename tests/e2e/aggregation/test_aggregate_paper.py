@@ -138,7 +138,7 @@ def test_other_messages_pass_in_order(wan_lab, pair, wan):
         # but those that are messages after all, by the bounds of what is random
         assert all(len(d.payload) != 22 or d.payload[0] != MESSAGE for d in passed)
         assert [d for d in r.got if d.payload in {p.payload for p in passed}] == passed, "what passes keeps its sender"
-        pair.counted(before, near={"agg_message": 200, "agg_passed_format": 100}, far={"disagg_message": 200, "disagg_plain": 100})
+        pair.counted(before, near={"encap_message": 200, "encap_bypass_format": 100}, far={"decap_message": 200, "decap_bypass": 100})
 
 
 def test_bad_n_packets_are_dropped_whole(wan_lab, pair):
@@ -147,11 +147,11 @@ def test_bad_n_packets_are_dropped_whole(wan_lab, pair):
     there, good = SERVER["bridged"][4], [bytes([i]) * 16 for i in range(8)]
     whole = n_packet(good)
     bad = {
-        "disagg_count": [frame_of(sensor(5), there, p) for p in (whole[:-1], whole + b"x", n_packet([]), whole[:21])],
-        "disagg_forged": [frame_of(sensor(6), there, whole), frame_of("10.7.0.5", there, whole),
+        "decap_count": [frame_of(sensor(5), there, p) for p in (whole[:-1], whole + b"x", n_packet([]), whole[:21])],
+        "decap_source_not_allowed": [frame_of(sensor(6), there, whole), frame_of("10.7.0.5", there, whole),
                           frame_of("0.0.0.0", there, whole), frame_of(sensor(5), there, whole, sport=0)],
-        "disagg_udp_checksum": [frame_of(sensor(5), there, whole, sum_=0x1234)],
-        "disagg_lengths": [frame_of(sensor(5), there, whole, length=8 + len(whole) - 16),
+        "decap_udp_checksum": [frame_of(sensor(5), there, whole, sum_=0x1234)],
+        "decap_length": [frame_of(sensor(5), there, whole, length=8 + len(whole) - 16),
                            frame_of(sensor(5), there, whole, length=8 + len(whole) + 16),
                            frame_of(sensor(5), there, whole, total=28 + len(whole) + 16)],
     }
@@ -165,5 +165,5 @@ def test_bad_n_packets_are_dropped_whole(wan_lab, pair):
         pair.balanced()
         assert [d.payload for d in r.drain()] == [message(m) for m in good]
         assert len([f for f in tap.frames() if f[:6] == bytes.fromhex(MAC["server"].replace(":", ""))]) == 8
-        pair.counted(before, far={**{k: len(v) for k, v in bad.items()}, "disagg_aggregate": 1, "disagg_message": 8})
+        pair.counted(before, far={**{k: len(v) for k, v in bad.items()}, "decap_aggregate": 1, "decap_message": 8})
         assert PORT == packets(tap.heard)[0].dport

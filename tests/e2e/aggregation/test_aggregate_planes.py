@@ -62,7 +62,7 @@ def test_data_plane_killed(wan_lab, pair, which):
         s.numbered(80, lambda: 30)
         r.wait(here + 80)
         pair.balanced()
-        pair.counted(before, near={"agg_message": 80}, far={"disagg_message": 80})
+        pair.counted(before, near={"encap_message": 80}, far={"decap_message": 80})
         assert g.plane("data plane")["restarts"] >= 1
 
 
@@ -83,5 +83,5 @@ def test_control_plane_killed(wan_lab, pair, which):
         before = pair.counters()
         send_and_wait(s, r, 1, 50, lambda: 30)
         pair.balanced()
-        pair.counted(before, near={"agg_message": 50}, far={"disagg_message": 50})
-        assert pair.counters()["near"]["agg_aggregate"] - before["near"]["agg_aggregate"] >= 25
+        pair.counted(before, near={"encap_message": 50}, far={"decap_message": 50})
+        assert pair.counters()["near"]["encap_aggregate"] - before["near"]["encap_aggregate"] >= 25

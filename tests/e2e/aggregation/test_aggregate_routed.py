@@ -38,8 +38,8 @@ def test_two_hundred_sensors(wan_lab, pair, tmp_path, family):
         assert {a.packet.macs for a in found} == {(mac_of("near at wan"), mac_of("near"))}
         sequences_unbroken(found)
         ways = {4: ("forwarded_ip4", "forwarded_ip6"), 6: ("forwarded_ip6", "forwarded_ip4")}[family]
-        pair.counted(before, near={"agg_message": len(s.sent), "agg_aggregate": len(found), ways[0]: len(found)},
-                     far={"disagg_aggregate": len(found), "disagg_message": len(s.sent), ways[0]: len(s.sent)})
+        pair.counted(before, near={"encap_message": len(s.sent), "encap_aggregate": len(found), ways[0]: len(found)},
+                     far={"decap_aggregate": len(found), "decap_message": len(s.sent), ways[0]: len(s.sent)})
         tshark_finds_no_fault(tmp_path / "wan.pcap", [f for f in wan.frames() if read(f)])
         tshark_finds_no_fault(tmp_path / "server.pcap", [f for f in tap.frames() if read(f)])
 
@@ -82,7 +82,7 @@ def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
         r.wait(len(s.sent))
         pair.balanced()
         assert_restored(s.sent, [d for d in r.drain() if d.payload != b"for another"], less=1)
-        pair.counted(before, near={"agg_message": len(s.sent), "dst_mac_mismatch": 1}, far={"disagg_message": len(s.sent)})
+        pair.counted(before, near={"encap_message": len(s.sent), "dst_mac_mismatch": 1}, far={"decap_message": len(s.sent)})
 
 
 def test_the_least_mtu_of_the_ports_is_followed(wan_lab, pair):

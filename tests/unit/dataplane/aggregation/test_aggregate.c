@@ -27,8 +27,8 @@ static void leaves_when_full(void **state)
 	agg_take_of(&r, B, NULL, 8, 8);
 	rig_expect_none(&r, B);
 	rig_expect_none(&r, A);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 17);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), 2);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 17);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_AGGREGATE), 2);
 	st = r.shm.agg.stats;
 	assert_int_equal(st->flushed[BP_AGG_FLUSH_FULL], 2);
 	assert_int_equal(st->waiting, 1);
@@ -90,7 +90,7 @@ static void others_go_on(void **state)
 	}
 	rig_expect(&r, B, f, 13);
 	agg_expect(&r, A, 0, 8);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 0);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 0);
 	/* the other port's frames take the way that they always took */
 	assert_int_equal(r.worker->enter[A], BP_EDGE_AGGREGATE);
 	assert_int_equal(r.worker->enter[B], BP_EDGE_PORT + A);
@@ -138,7 +138,7 @@ static void none_overtakes(void **state)
 	agg_take_of(&r, B, NULL, 3, 8);
 	agg_expect_udp(&r, B, &u);
 	rig_expect_none(&r, B);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_PASSED_LENGTH), 2);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_LENGTH), 2);
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_ORDER], 1);
 	rig_stop(&r);
 }
@@ -156,20 +156,20 @@ static void each_reason_is_counted(void **state)
 	rig_put(&r, A, f, len);
 	rig_walk(&r);
 	rig_expect(&r, B, f, len);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_PASSED_CHECKSUM), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_CHECKSUM), 1);
 	u.wrong = 0;
 	u.sport = 0;
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
 	agg_expect_udp(&r, B, &u);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_PASSED_SENDER), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_SOURCE), 1);
 	u.sport = 40000;
 	len = agg_frame(&u, f);
 	ip[25]--; /* UDP says one octet less than IP */
 	rig_put(&r, A, f, len);
 	rig_walk(&r);
 	rig_expect(&r, B, f, len);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_PASSED_SHAPE), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_UNSUPPORTED), 1);
 	assert_int_equal(r.shm.agg.stats->passed, 3);
 	rig_stop(&r);
 }
@@ -187,11 +187,11 @@ static void mimics_are_dropped(void **state)
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
 	rig_expect_none(&r, B);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_AGG_MIMIC), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_ENCAP_AMBIGUOUS_PAYLOAD), 1);
 	u.len = 100; /* one that fits is as good as any other message */
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 1);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 1);
 	rig_stop(&r);
 }
 
@@ -209,8 +209,8 @@ static void no_buffers(void **state)
 	rig_walk(&r);
 	rte_pktmbuf_free_bulk(held, n);
 	agg_expect(&r, B, 0, 3);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_PASSED_NO_MBUF), 3);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 0);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_NO_MBUF), 3);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 0);
 	agg_put(&r, A, 3, 8);
 	rig_walk(&r);
 	agg_take_of(&r, B, NULL, 3, 8);

@@ -59,7 +59,7 @@ static void rules_change(void **state)
 	rig_expect_none(&r, B);
 	/* statistics are those of the rules in force */
 	assert_int_equal(r.shm.agg.stats->messages, 2);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 5);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 5);
 	rig_stop(&r);
 }
 

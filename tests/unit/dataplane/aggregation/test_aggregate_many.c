@@ -40,22 +40,22 @@ static void hold(struct rig *r)
 		if ((i + 1) % BURST == 0)
 			rig_walk(r);
 	}
-	assert_int_equal(rig_counter(r, BP_C_AGG_MESSAGE), HELD);
-	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 0);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_MESSAGE), HELD);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_AGGREGATE), 0);
 	assert_int_equal(r->shm.agg.stats->waiting, HELD);
 }
 
 /* They leave in three walks. */
 static void leave_in_three(struct rig *r)
 {
-	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 0);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_AGGREGATE), 0);
 	rig_walk(r);
-	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), BP_AGG_AT_ONCE);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_AGGREGATE), BP_AGG_AT_ONCE);
 	rig_walk(r);
-	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), 2 * BP_AGG_AT_ONCE);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_AGGREGATE), 2 * BP_AGG_AT_ONCE);
 	assert_true(bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 	rig_walk(r);
-	assert_int_equal(rig_counter(r, BP_C_AGG_AGGREGATE), HELD);
+	assert_int_equal(rig_counter(r, BP_C_ENCAP_AGGREGATE), HELD);
 	assert_false(bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 }
 
@@ -110,7 +110,7 @@ static void when_rules_change(void **state)
 	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 60);
 	rig_walk(&r);
 	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 3);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_AGGREGATE), HELD);
 	assert_int_equal(r.shm.agg.stats->aggregates, 0); /* of the new rules */
 	rig_stop(&r);
 }
@@ -127,7 +127,7 @@ static void when_the_worker_ends(void **state)
 	args.worker = r.worker;
 	atomic_store(&r.worker->stop, true);
 	assert_int_equal(bp_worker_run(&args), 0);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), HELD);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_AGGREGATE), HELD);
 	assert_false(bp_agg_worker_holds(bp_agg_worker_of(r.worker)));
 	rig_stop(&r);
 }
@@ -164,7 +164,7 @@ static void when_the_pace_changes(void **state)
 	rig_walk(&r);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].gap_ns == 0);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), HELD + BURST);
 	rig_stop(&r);
 }
 
@@ -198,7 +198,7 @@ static void when_a_link_is_lost_with_paced(void **state)
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
 	assert_int_equal(r.shm.agg.disagg_stats->waiting, 0);
 	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 2);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), HELD + BURST);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
 	rig_walk(&r);
@@ -253,7 +253,7 @@ static void when_the_worker_ends_with_paced(void **state)
 	atomic_store(&r.worker->stop, true);
 	assert_int_equal(bp_worker_run(&args), 0);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, 0);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), HELD + BURST);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), HELD + BURST);
 	rig_stop(&r);
 }
 

@@ -49,7 +49,7 @@ static void all_senders_are_learned(void **state)
 	}
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 3);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_AGGREGATE), 0);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_AGGREGATE), 0);
 	frame_make(back, sizeof(back), 2, 0x42, 0x88b5);
 	rig_put(&r, C, back, sizeof(back));
 	rig_walk(&r);
@@ -77,7 +77,7 @@ static void a_sender_that_moves(void **state)
 		u.dst = "10.0.0.77";
 		agg_put_udp(&r, B, &u);
 		rig_walk(&r);
-		assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 2);
+		assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 2);
 		assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 1 + strays);
 		assert_int_equal(rig_counter(&r, BP_C_MAC_MOVED), 1);
 		if (strays != 0) {
@@ -169,7 +169,7 @@ static void routed(void **state)
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_DST_MAC_MISMATCH), 1);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 8);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 8);
 	rig_stop(&r);
 }
 
@@ -189,7 +189,7 @@ static void nothing_while_down(void **state)
 	rig_put(&r, A, f, len);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_IF_DOWN), 2);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), 0);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 0);
 	rig_stop(&r);
 }
 
@@ -450,8 +450,8 @@ static void there_and_back(void **state)
 	take_back(&r, sent, ROUNDS);
 	for (unsigned i = 0; i < ROUNDS; i++)
 		assert_true(sent[i].seen);
-	assert_true(rig_counter(&r, BP_C_AGG_MESSAGE) > ROUNDS / 2);
-	assert_int_equal(rig_counter(&r, BP_C_AGG_MESSAGE), rig_counter(&r, BP_C_DISAGG_MESSAGE));
+	assert_true(rig_counter(&r, BP_C_ENCAP_MESSAGE) > ROUNDS / 2);
+	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), rig_counter(&r, BP_C_DECAP_MESSAGE));
 	rig_stop(&r);
 	free(sent);
 }

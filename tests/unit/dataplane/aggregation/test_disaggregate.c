@@ -55,8 +55,8 @@ static void restores(void **state)
 	rig_walk(&r);
 	agg_expect(&r, A, 0, 11);
 	rig_expect_none(&r, A);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_AGGREGATE), 2);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 11);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_AGGREGATE), 2);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), 11);
 	st = r.shm.agg.disagg_stats;
 	assert_int_equal(st->messages, 11);
 	assert_int_equal(r.shm.port_stats[A].tx_bytes, st->message_octets);
@@ -161,8 +161,8 @@ static void longer_than_a_buffer(void **state)
 	}
 	rig_expect(&r, A, frame, (uint32_t)len);
 	rig_expect_none(&r, A);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_AGGREGATE), 1);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_UDP_CHECKSUM), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_AGGREGATE), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_UDP_CHECKSUM), 1);
 	rig_stop(&r);
 }
 
@@ -180,7 +180,7 @@ static void plain_go_on(void **state)
 	agg_expect(&r, A, 20, 2);
 	agg_expect(&r, A, 0, 8);
 	agg_expect(&r, A, 22, 1);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_PLAIN), 3);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_BYPASS), 3);
 	rig_stop(&r);
 }
 
@@ -196,21 +196,21 @@ static void refuses(void **state)
 	s.frame[s.len - 1] ^= 1;
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_UDP_CHECKSUM), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_UDP_CHECKSUM), 1);
 	s.frame[s.len - 1] ^= 1;
 	s.frame[s.l3 + 25]--;
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_LENGTHS), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_LENGTH), 1);
 	u.payload = "\xfd\xa6\x24\x01\0\0\0\0\0\0\0\0\0\0\0";
 	u.len = 16;
 	rig_put(&r, B, f, agg_frame(&u, f));
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_VERSION), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_VERSION), 1);
 	u.payload = "\xfd\xa6\x14\x01\0\0\0\0\0\0\0\0\0\0\0";
 	rig_put(&r, B, f, agg_frame(&u, f));
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_CHECKSUM), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_CHECKSUM), 1);
 	u = agg_message(0);
 	u.src = "10.0.1.1";
 	agg_put_udp(&r, A, &u);
@@ -220,7 +220,7 @@ static void refuses(void **state)
 	agg_take(&r, B, &s);
 	rig_put(&r, B, s.frame, s.len);
 	rig_walk(&r);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_FORGED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_SOURCE_NOT_ALLOWED), 1);
 	rig_expect_none(&r, A);
 	assert_int_equal(r.shm.agg.disagg_stats->refused, 5);
 	rig_stop(&r);
@@ -250,7 +250,7 @@ static void bursts_follow(void **state)
 			rig_put(&r, B, s.frame, s.len);
 		rig_walk(&r);
 	}
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 9 * 30 * 24);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), 9 * 30 * 24);
 	assert_in_range(r.worker->small_burst_size, 4, 10); /* 24 * 10 fit */
 	burst = r.worker->small_burst_size;
 	before = r.worker->rx_frames;
@@ -286,8 +286,8 @@ static void no_buffers(void **state)
 	assert_int_equal(rte_mempool_avail_count(r.pool), 8); /* those, and the aggregate's */
 	rte_pktmbuf_free_bulk(held + 7, n - 7);
 	rig_expect_none(&r, A);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_DISAGG_NO_MBUF), 1);
-	assert_int_equal(rig_counter(&r, BP_C_DISAGG_MESSAGE), 0);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_DECAP_NO_MBUF), 1);
+	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), 0);
 	assert_int_equal(r.shm.agg.disagg_stats->messages, 0);
 	assert_int_equal(r.shm.agg.disagg_stats->refused, 1);
 	rig_stop(&r);

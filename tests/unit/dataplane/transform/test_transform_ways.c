@@ -278,7 +278,7 @@ static void then_aggregated(void **state)
 				x_result(i, &to).payload, X_READING);
 	}
 	rig_expect_none(&x.r, B);
-	assert_int_equal(rig_counter(&x.r, BP_C_AGG_MESSAGE), 8);
+	assert_int_equal(rig_counter(&x.r, BP_C_ENCAP_MESSAGE), 8);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 4);
 	x_stop(&x);
 }
