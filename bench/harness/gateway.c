@@ -137,7 +137,8 @@ static void set_up_control(struct bench *b, struct rte_mempool *pool)
  */
 static uint64_t control_taken(const struct bench *b)
 {
-	return b->shm.counters[0].v[b->phd.sessions != 0 ? BP_C_PUNT_PHD_SIGNAL : BP_C_PUNT_LOCAL];
+	return b->shm.counters[0]
+		.v[b->phd.sessions != 0 ? BP_C_PUNT_PHD_SIGNALING : BP_C_PUNT_LOCAL];
 }
 
 static uint64_t control_lost(const struct bench *b)

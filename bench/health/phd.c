@@ -96,11 +96,11 @@ static uint64_t count_rest(void)
 static bool all_stored(const struct bench_phd *p, const struct bp_shm *shm)
 {
 	const uint64_t *v = shm->counters[0].v;
-	const uint64_t stored = v[BP_C_PHD_STORED], answers = v[BP_C_PHD_ANSWERS];
+	const uint64_t stored = v[BP_C_CSE_STORED], answers = v[BP_C_PHD_RESPONSES];
 	const uint64_t rest = count_rest();
 
 	printf(", \"stored\": %" PRIu64 ", \"answers\": %" PRIu64, stored, answers);
-	return p->cse.others == 0 && p->cse.stored == v[BP_C_PHD_INSTANCES] &&
+	return p->cse.others == 0 && p->cse.stored == v[BP_C_CSE_REQUESTS] &&
 	       stored + rest == p->cse.stored && answers + v[BP_C_CSE_ACKED] == stored &&
 	       answers <= v[BP_C_PHD_REPORTS_CONFIRMED] &&
 	       answers + rest >= v[BP_C_PHD_REPORTS_CONFIRMED] &&
@@ -121,8 +121,8 @@ bool bench_phd_report(const struct bench_phd *p, const struct bp_shm *shm, uint6
 	const uint64_t reports = p->input.made - others;
 	const uint64_t instances = reports * (p->each ? 2 : 1);
 	const uint64_t sent = atomic_load(&shm->port_stats[1].tx_packets);
-	bool ok = v[BP_C_PHD_REPORTS] == reports && v[BP_C_PHD_INSTANCES] == instances &&
-		  v[BP_C_PHD_OBSERVATIONS] == 2 * reports && v[BP_C_PHD_REPEATS] == 0;
+	bool ok = v[BP_C_PHD_REPORTS] == reports && v[BP_C_CSE_REQUESTS] == instances &&
+		  v[BP_C_PHD_OBSERVATIONS] == 2 * reports && v[BP_C_PHD_DUPLICATES] == 0;
 
 	/* the control plane has its own words with the CSE */
 	ok = ok && (p->store != NULL ? sent >= instances : sent == instances);
@@ -130,7 +130,7 @@ bool bench_phd_report(const struct bench_phd *p, const struct bp_shm *shm, uint6
 	printf(", \"sessions\": %" PRIu32 ", \"apdu\": %" PRIu32 ", \"reports\": %" PRIu64
 	       ", \"confirmed\": %" PRIu64 ", \"instances\": %" PRIu64,
 		p->sessions, p->apdu, v[BP_C_PHD_REPORTS], v[BP_C_PHD_REPORTS_CONFIRMED],
-		v[BP_C_PHD_INSTANCES]);
+		v[BP_C_CSE_REQUESTS]);
 	if (p->stored)
 		ok = all_stored(p, shm) && ok;
 	if (p->wire.rate > 0) {

@@ -176,7 +176,7 @@ static bool parts_done(const uint64_t made[BENCH_MIX_PARTS], const struct bench_
 		{"clones", v[BP_C_MIRROR_FRAME], advance->over},
 		{"mqtt_flows", v[BP_C_CONN_OPENED], flows},
 		{"reports", v[BP_C_PHD_REPORTS], made[BENCH_MIX_PHD]},
-		{"instances", v[BP_C_PHD_INSTANCES], made[BENCH_MIX_PHD]},
+		{"instances", v[BP_C_CSE_REQUESTS], made[BENCH_MIX_PHD]},
 		{"observations", v[BP_C_PHD_OBSERVATIONS], 2 * made[BENCH_MIX_PHD]},
 		{"messages", v[BP_C_ENCAP_MESSAGE], made[BENCH_MIX_MESSAGES]},
 		{"readings", v[BP_C_TRANSFORM_READING], made[BENCH_MIX_READINGS]},

@@ -123,12 +123,12 @@ static rte_edge_t stored(struct turn *t, const struct heads *heads, uint32_t i,
 	const enum closed closed = close_part(t->h, s, token, heads->port[i], &heads->coap[i]);
 
 	if (closed != CLOSED_BEFORE) {
-		bp_count(t->w, BP_C_PHD_STORED, 1);
+		bp_count(t->w, BP_C_CSE_STORED, 1);
 		atomic_fetch_add_explicit(&s->stored, 1, memory_order_relaxed);
 	}
 	switch (closed) {
 	case CLOSED_BEFORE:
-		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
+		return consume(t, heads->m[i], BP_C_CSE_ACK_DUPLICATE);
 	case CLOSED_PART:
 		return consume(t, heads->m[i], BP_C_CSE_ACKED);
 	case CLOSED_OTHER:
@@ -164,7 +164,7 @@ static const bp_counter_t refusal[] = {
 	[BP_M2M_DENIED] = BP_C_CSE_DENIED,
 	[BP_M2M_NO_TARGET] = BP_C_CSE_NO_TARGET,
 	[BP_M2M_BUSY] = BP_C_CSE_BUSY,
-	[BP_M2M_REFUSED] = BP_C_CSE_REFUSED,
+	[BP_M2M_REFUSED] = BP_C_CSE_ERROR,
 };
 
 static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
@@ -179,7 +179,7 @@ static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 		set_stale(t, s, heads->token[i]);
 	/* the device would take it for the answer to what it reported since */
 	if (of == OF_EARLIER || (of == OF_LAST && !(was.last >> token->part & 1)))
-		return consume(t, heads->m[i], BP_C_CSE_ACK_REPEATED);
+		return consume(t, heads->m[i], BP_C_CSE_ACK_DUPLICATE);
 	/* the repeat is to have another message id, or the CSE would repeat its error */
 	if (of == OF_LAST)
 		bp_phd_report_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
@@ -229,12 +229,12 @@ static rte_edge_t take(struct turn *t, const struct heads *heads, uint32_t i)
 	uint64_t word;
 
 	if (!bp_phd_token_open(heads->token[i], &token) || token.slot >= tables->n_slots)
-		return bp_drop(heads->m[i], BP_C_DROP_CSE_BAD_TOKEN);
+		return bp_drop(heads->m[i], BP_C_DROP_CSE_UNKNOWN_TOKEN);
 	s = &tables->sessions[token.slot];
 	word = atomic_load_explicit(&s->word, memory_order_acquire);
 	if (bp_phd_word_state(word) == BP_PHD_FREE ||
 		!bp_phd_token_true(heads->token[i], bp_phd_word_life(word), tables->hash_key))
-		return bp_drop(heads->m[i], BP_C_DROP_CSE_BAD_TOKEN);
+		return bp_drop(heads->m[i], BP_C_DROP_CSE_UNKNOWN_TOKEN);
 	if (c->type == BP_COAP_CON)
 		acknowledge(t, heads->port[i], c->mid);
 	bp_m2m_reply_read(c, (enum bp_m2m_release)t->h->plan.release, &reply);
@@ -257,7 +257,7 @@ static bool read_one(
 		return false;
 	}
 	if (unlikely(bp_coap_read(d.payload, d.len, c) != BP_COAP_OK)) {
-		bp_drop(m, BP_C_DROP_CSE_UNREADABLE);
+		bp_drop(m, BP_C_DROP_CSE_MALFORMED);
 		return false;
 	}
 	if (unlikely(c->type == BP_COAP_RST)) {
@@ -269,8 +269,8 @@ static bool read_one(
 		return false;
 	}
 	if (unlikely(!BP_COAP_IS_RESPONSE(c->code) || c->token_len != BP_PHD_TOKEN_LEN)) {
-		bp_drop(m, BP_COAP_IS_RESPONSE(c->code) ? BP_C_DROP_CSE_BAD_TOKEN
-							: BP_C_DROP_CSE_UNREADABLE);
+		bp_drop(m, BP_COAP_IS_RESPONSE(c->code) ? BP_C_DROP_CSE_UNKNOWN_TOKEN
+							: BP_C_DROP_CSE_MALFORMED);
 		return false;
 	}
 	heads->m[at] = m;

@@ -120,10 +120,11 @@ static void hand_over(
 	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct bp_answer *a)
 {
 	if (bp_phd_event_send(w, BP_PHD_EVENT_ANSWER, a->token, (enum bp_m2m_outcome)a->outcome)) {
-		bp_count(w, BP_C_PHD_ANSWER_HANDED, 1);
+		bp_count(w, BP_C_PHD_RESPONSE_HANDED_OVER, 1);
 		rte_pktmbuf_free(a->m);
 	} else {
-		rte_node_enqueue_x1(graph, node, bp_drop(a->m, BP_C_DROP_PHD_ANSWER_NO_WAY), a->m);
+		rte_node_enqueue_x1(
+			graph, node, bp_drop(a->m, BP_C_DROP_PHD_RESPONSE_UNSENT), a->m);
 	}
 }
 
@@ -205,6 +206,6 @@ void bp_answers_send(
 	}
 	if (n != 0)
 		rte_node_enqueue(graph, node, run, out, (uint16_t)n);
-	bp_count(w, BP_C_PHD_ANSWERS, sent);
+	bp_count(w, BP_C_PHD_RESPONSES, sent);
 	a->n = 0;
 }

@@ -47,29 +47,29 @@ static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, bp
 	struct bp_phd_worker *h = t->h;
 
 	bp_count(t->w, why, 1);
-	if (why == BP_C_PHD_NO_SESSION &&
+	if (why == BP_C_PHD_DISCARDED_UNKNOWN_SESSION &&
 		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
-		return bp_drop(m, BP_C_DROP_PHD_LOADING);
+		return bp_drop(m, BP_C_DROP_PHD_SESSIONS_LOADING);
 	/* a bucket of nothing lets one through */
 	if (h->plan.strays == 0 || bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
-		return bp_drop(m, BP_C_DROP_PHD_STRAY);
+		return bp_drop(m, BP_C_DROP_PHD_UNKNOWN_SESSION);
 	bp_bucket_take(&h->strays, 1);
-	return bp_punt(t->w, m, BP_C_PUNT_PHD_STRAY, BP_EX_PHD);
+	return bp_punt(t->w, m, BP_C_PUNT_PHD_UNKNOWN_SESSION, BP_EX_PHD);
 }
 
 static bp_counter_t reason_of(enum bp_phd_verdict v)
 {
 	switch (v) {
 	case BP_PHD_BAD_LENGTH:
-		return BP_C_PHD_BAD_LENGTH;
+		return BP_C_PHD_DISCARDED_LENGTH;
 	case BP_PHD_BAD_HANDLE:
-		return BP_C_PHD_BAD_HANDLE;
+		return BP_C_PHD_DISCARDED_HANDLE;
 	case BP_PHD_NO_HANDLE:
 		return BP_C_PHD_UNKNOWN_HANDLE;
 	case BP_PHD_BAD_MAP:
-		return BP_C_PHD_BAD_MAP;
+		return BP_C_PHD_DISCARDED_MAP;
 	default:
-		return BP_C_PHD_BAD_APDU;
+		return BP_C_PHD_DISCARDED_APDU;
 	}
 }
 
@@ -81,7 +81,7 @@ static rte_edge_t discard(
 
 	bp_count(t->w, reason_of(v), 1);
 	if (c->answerable && c->confirmed)
-		return bp_punt(t->w, m, BP_C_PUNT_PHD_ANSWER, BP_EX_PHD);
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_RESPONSE, BP_EX_PHD);
 	bp_phd_session_refuse(s, (uint8_t)v);
 	return bp_drop(m, BP_C_DROP_PHD_DISCARDED);
 }
@@ -140,7 +140,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	if (unlikely(repeat)) {
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
 		r->pair = bp_phd_sent_number(sent);
-		bp_count(t->w, BP_C_PHD_REPEATS, 1);
+		bp_count(t->w, BP_C_PHD_DUPLICATES, 1);
 		/* a pair of no worker's share, also of none at all, is not to be used again */
 		if (r->open == 0 || (bp_phd_sent_has_number(sent) &&
 					    bp_phd_ids_of(t->h->t->ids, t->h->workers,
@@ -159,10 +159,10 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, c->observations);
 	if (unlikely(c->unknown_handles != 0))
 		bp_count(t->w, BP_C_PHD_UNKNOWN_HANDLE, c->unknown_handles);
-	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED,
+	bp_count(t->w, BP_C_CSE_UNACKNOWLEDGED,
 		many_parts ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
 			   : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
-	bp_count(t->w, BP_C_PHD_SAME_NUMBER,
+	bp_count(t->w, BP_C_PHD_REUSED_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
 	bp_phd_report_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
 		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
@@ -219,11 +219,11 @@ static __rte_noinline rte_edge_t send_several(struct bp_phd_burst *t, struct rep
 			bp_answers_send(t->graph, t->node, t->w, &t->answers);
 		bp_answers_add(
 			&t->answers, t->h, more[n - 1], token_of(t, r, 0, true), BP_M2M_STORED);
-		bp_count(t->w, BP_C_PHD_ANSWER_FRAME, 1);
+		bp_count(t->w, BP_C_PHD_RESPONSE_FRAME, 1);
 	}
 	/* the device's frame is the first of them, or is what became it */
-	bp_count(t->w, BP_C_PHD_INSTANCE_FRAME, parts - 1);
-	bp_count(t->w, BP_C_PHD_INSTANCES, parts);
+	bp_count(t->w, BP_C_CSE_REQUEST_FRAME, parts - 1);
+	bp_count(t->w, BP_C_CSE_REQUESTS, parts);
 	if (!c->in_place) {
 		send_more(t, r, more, r->open, c->confirmed && stored);
 		rte_pktmbuf_free(r->m);
@@ -242,14 +242,14 @@ static rte_edge_t convert(struct bp_phd_burst *t, struct report *r)
 	const bool stored = t->h->plan.confirm == BP_PHD_CONFIRM_STORED;
 
 	if (unlikely(!fits(t, r->m)))
-		return bp_punt(t->w, r->m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+		return bp_punt(t->w, r->m, BP_C_PUNT_PHD_SLOW_PATH, BP_EX_PHD);
 	if (unlikely(!register_report(t, r)))
-		return bp_drop(r->m, BP_C_DROP_PHD_NO_IDS);
+		return bp_drop(r->m, BP_C_DROP_PHD_NO_MESSAGE_ID);
 	if (unlikely(r->open == 0))
-		return answer_now(t, r, BP_C_DROP_PHD_REPEAT_UNCONFIRMED);
+		return answer_now(t, r, BP_C_DROP_PHD_DUPLICATE_UNCONFIRMED);
 	if (unlikely(c->parts != 1 || !c->in_place || (c->confirmed && !stored)))
 		return send_several(t, r, stored);
-	bp_count(t->w, BP_C_PHD_INSTANCES, 1);
+	bp_count(t->w, BP_C_CSE_REQUESTS, 1);
 	write_part(t, r, 0, r->m, r->d->payload, c->confirmed);
 	return t->cse.edge;
 }
@@ -264,7 +264,7 @@ static inline void count_oddities(const struct bp_phd_burst *t)
 		return;
 	bp_count(t->w, BP_C_PHD_TRAILING_BYTES, c->trailing);
 	bp_count(t->w, BP_C_PHD_SPECIAL_VALUES, odd->special_values);
-	bp_count(t->w, BP_C_PHD_BAD_TIMES, odd->bad_times);
+	bp_count(t->w, BP_C_PHD_INVALID_TIMESTAMPS, odd->bad_times);
 }
 
 /* The same, where another session has the same tag. */
@@ -309,14 +309,14 @@ static rte_edge_t take(
 	if (unlikely(!bp_datagram_is_whole(m, r.d)))
 		return bp_drop(m, BP_C_DROP_PHD_CHECKSUM);
 	if (unlikely(!is_report(r.d->payload, r.d->len)))
-		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNAL, BP_EX_PHD);
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNALING, BP_EX_PHD);
 	if (unlikely(!find_session(h->t, heads, i, &r)))
-		return unknown_session(t, m, BP_C_PHD_NO_SESSION);
+		return unknown_session(t, m, BP_C_PHD_DISCARDED_UNKNOWN_SESSION);
 	if (unlikely(bp_phd_word_state(r.word) != BP_PHD_OPERATING))
-		return unknown_session(t, m, BP_C_PHD_WRONG_STATE);
+		return unknown_session(t, m, BP_C_PHD_DISCARDED_STATE);
 	r.l = bp_phd_worker_layout_of(h, r.word);
 	if (unlikely(!(bp_phd_word_flags(r.word) & BP_PHD_READY) || r.l == NULL || !t->cse_known))
-		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW_PATH, BP_EX_PHD);
 	v = bp_phd_convert_plan(r.l, &h->plan, r.d->payload, r.d->len, &h->conversion);
 	bp_count(t->w, BP_C_PHD_REPORTS, 1);
 	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, h->conversion.confirmed);
@@ -330,7 +330,7 @@ static rte_edge_t take(
 	case BP_PHD_EMPTY:
 		return answer_now(t, &r, BP_C_DROP_PHD_EMPTY_UNCONFIRMED);
 	case BP_PHD_SLOW:
-		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW, BP_EX_PHD);
+		return bp_punt(t->w, m, BP_C_PUNT_PHD_SLOW_PATH, BP_EX_PHD);
 	default:
 		return discard(t, m, r.s, v);
 	}

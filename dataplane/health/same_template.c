@@ -43,9 +43,9 @@ void bp_phd_same_template_end(struct bp_phd_burst *t)
 {
 	bp_count(t->w, BP_C_PHD_REPORTS, t->sums.reports);
 	bp_count(t->w, BP_C_PHD_REPORTS_CONFIRMED, t->sums.confirmed);
-	bp_count(t->w, BP_C_PHD_INSTANCES, t->sums.reports);
+	bp_count(t->w, BP_C_CSE_REQUESTS, t->sums.reports);
 	bp_count(t->w, BP_C_PHD_OBSERVATIONS, t->sums.observations);
-	bp_count(t->w, BP_C_PHD_UNACKNOWLEDGED, t->sums.unacknowledged);
+	bp_count(t->w, BP_C_CSE_UNACKNOWLEDGED, t->sums.unacknowledged);
 }
 
 /* The kept frame that a report can be made of, if it has the shape. */

@@ -48,7 +48,7 @@ static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apd
 	rte_pktmbuf_free(m);
 	if (no_way) { /* one that was made, and left nowhere */
 		bp_count(p->w, BP_C_PHD_MANAGER_FRAME, 1);
-		bp_count(p->w, BP_C_DROP_PHD_ANSWER_NO_WAY, 1);
+		bp_count(p->w, BP_C_DROP_PHD_RESPONSE_UNSENT, 1);
 	} else {
 		p->failed = true;
 	}

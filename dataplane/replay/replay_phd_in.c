@@ -96,7 +96,7 @@ static void receive(struct bp_replay_phd *p, struct rte_mbuf *m, const struct bp
 	p->failed |= !bp_replay_peers_note(p->peers, &heard);
 	answer_ours(p, from, apdu, d->len);
 	bp_phd_manager_receive(p->m, from, apdu, d->len, p->w->mono_ns, p->w->now_ns);
-	bp_count(p->w, BP_C_PHD_MANAGER_TAKEN, 1);
+	bp_count(p->w, BP_C_PHD_MANAGER_RECEIVED, 1);
 }
 
 void bp_replay_phd_take(struct bp_replay_phd *p, struct rte_mbuf *m)

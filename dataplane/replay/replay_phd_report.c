@@ -9,8 +9,9 @@
 /* The part of replay's report that is about health devices. */
 
 /* Why reports, or parts of them, were discarded. */
-static const bp_counter_t reasons[] = {BP_C_PHD_NO_SESSION, BP_C_PHD_WRONG_STATE, BP_C_PHD_BAD_APDU,
-	BP_C_PHD_BAD_LENGTH, BP_C_PHD_BAD_HANDLE, BP_C_PHD_UNKNOWN_HANDLE, BP_C_PHD_BAD_MAP};
+static const bp_counter_t reasons[] = {BP_C_PHD_DISCARDED_UNKNOWN_SESSION, BP_C_PHD_DISCARDED_STATE,
+	BP_C_PHD_DISCARDED_APDU, BP_C_PHD_DISCARDED_LENGTH, BP_C_PHD_DISCARDED_HANDLE,
+	BP_C_PHD_UNKNOWN_HANDLE, BP_C_PHD_DISCARDED_MAP};
 #define REASONS (sizeof(reasons) / sizeof(reasons[0]))
 
 static uint64_t get(const _Atomic uint64_t *n)
@@ -41,7 +42,7 @@ static uint64_t timeouts(const struct bp_phd_manager_counts *m)
 /* Those that the manager sends instead of a worker count too. */
 static uint64_t answers(const struct bp_totals *t)
 {
-	return t->counter[BP_C_PHD_ANSWERS] + t->counter[BP_C_PHD_ANSWER_HANDED];
+	return t->counter[BP_C_PHD_RESPONSES] + t->counter[BP_C_PHD_RESPONSE_HANDED_OVER];
 }
 
 static void put(json_t *o, const char *key, uint64_t n)
@@ -73,7 +74,7 @@ static json_t *not_replayed(const struct bp_replay_phd *p, const struct bp_total
 	put(o, "tcp_connections", p->counts.tcp_connections);
 	put(o, "tcp_segments", p->counts.tcp_segments);
 	put(o, "unreadable", p->counts.unreadable);
-	put(o, "slow_reports", t->counter[BP_C_PUNT_PHD_SLOW]);
+	put(o, "slow_reports", t->counter[BP_C_PUNT_PHD_SLOW_PATH]);
 	return o;
 }
 
@@ -86,16 +87,16 @@ json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals
 	put(o, "configurations_refused", get(&p->manager.configs_refused));
 	put(o, "reports", t->counter[BP_C_PHD_REPORTS]);
 	put(o, "reports_confirmed", t->counter[BP_C_PHD_REPORTS_CONFIRMED]);
-	put(o, "repeats", t->counter[BP_C_PHD_REPEATS]);
-	put(o, "instances", t->counter[BP_C_PHD_INSTANCES]);
-	put(o, "stored", t->counter[BP_C_PHD_STORED]);
+	put(o, "repeats", t->counter[BP_C_PHD_DUPLICATES]);
+	put(o, "instances", t->counter[BP_C_CSE_REQUESTS]);
+	put(o, "stored", t->counter[BP_C_CSE_STORED]);
 	put(o, "answers", answers(t));
 	for (unsigned i = 0; i < REASONS; i++)
 		put(discarded, bp_counter_info[reasons[i]].name, t->counter[reasons[i]]);
 	json_object_set_new(o, "discarded", discarded);
 	json_object_set_new(o, "not_replayed", not_replayed(p, t));
 	put(o, "acknowledgements_assumed", p->counts.acknowledged);
-	put(o, "acknowledgements_of_another_key", t->counter[BP_C_DROP_CSE_BAD_TOKEN]);
+	put(o, "acknowledgements_of_another_key", t->counter[BP_C_DROP_CSE_UNKNOWN_TOKEN]);
 	return o;
 }
 
@@ -105,8 +106,8 @@ static void print_missing(const struct bp_replay_phd *p, const struct bp_totals 
 	const struct bp_address *address = &bp_config_phd(p->c)->cse.coap_address;
 	const struct bp_replay_phd_counts *c = &p->counts;
 	char cse[INET6_ADDRSTRLEN] = "";
-	const uint64_t slow = t->counter[BP_C_PUNT_PHD_SLOW];
-	const uint64_t other = t->counter[BP_C_DROP_CSE_BAD_TOKEN];
+	const uint64_t slow = t->counter[BP_C_PUNT_PHD_SLOW_PATH];
+	const uint64_t other = t->counter[BP_C_DROP_CSE_UNKNOWN_TOKEN];
 
 	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, cse, sizeof(cse));
 	for (unsigned i = 0; i < REASONS; i++)
@@ -159,8 +160,8 @@ void bp_replay_phd_print(const struct bp_replay_phd *p, const struct bp_totals *
 		get(&m->aborts_received), get(&m->aborts_sent), timeouts(m),
 		(uint32_t)p->t->control->sessions, get(&m->configs_accepted),
 		get(&m->configs_refused), t->counter[BP_C_PHD_REPORTS],
-		t->counter[BP_C_PHD_REPORTS_CONFIRMED], t->counter[BP_C_PHD_REPEATS],
-		t->counter[BP_C_PHD_INSTANCES], t->counter[BP_C_PHD_STORED], p->counts.acknowledged,
+		t->counter[BP_C_PHD_REPORTS_CONFIRMED], t->counter[BP_C_PHD_DUPLICATES],
+		t->counter[BP_C_CSE_REQUESTS], t->counter[BP_C_CSE_STORED], p->counts.acknowledged,
 		answers(t));
 	print_missing(p, t, out);
 }

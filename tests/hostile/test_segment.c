@@ -31,7 +31,7 @@ static uint32_t rnd(uint32_t n)
 }
 
 /* Counters that say that every service has worked. */
-static const bp_counter_t works[] = {BP_C_ALARM_QUEUED, BP_C_MIRROR_FRAME, BP_C_PHD_STORED,
+static const bp_counter_t works[] = {BP_C_ALARM_QUEUED, BP_C_MIRROR_FRAME, BP_C_CSE_STORED,
 	BP_C_PHD_OBSERVATIONS, BP_C_DECAP_MESSAGE, BP_C_TRANSFORM_READING, BP_C_TRANSFORM_COPY,
 	BP_C_LCL_ADDED, BP_C_PUNT_NO_NEIGHBOR, BP_C_DROP_BLACKHOLE};
 #define WORKS (sizeof(works) / sizeof(works[0]))
@@ -175,11 +175,11 @@ static void a_layout_is_what_was_validated(void **arg)
 	/* another use of the places: refused, and their reports are the manager's */
 	gateway_publish(&g, GW_LAYOUTS);
 	observations = rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS);
-	invalid = rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW);
+	invalid = rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW_PATH);
 	for (unsigned i = 0; i < 12; i++)
 		gateway_burst(&g, GW_HEALTH);
 	assert_int_equal(rig_counter(&g.x.r, BP_C_PHD_OBSERVATIONS), observations);
-	assert_true(rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW) > invalid);
+	assert_true(rig_counter(&g.x.r, BP_C_PUNT_PHD_SLOW_PATH) > invalid);
 	assert_in_range(rig_counter(&g.x.r, BP_C_SEGMENT_INVALID), 1, 3);
 	gateway_mend(&g);
 	all_services_work(&g);

@@ -235,7 +235,7 @@ def flood(router, anybody, kind, seed=1):
         for f in frames[begin:begin + BURST]:
             anybody.socket.send(f)
         wait_until("the flood to be taken", lambda: (  # honest devices have no signalling meanwhile
-            router.counters()["punt_phd_signal"] >= counted["punt_phd_signal"] + begin + BURST), 30)
+            router.counters()["punt_phd_signaling"] >= counted["punt_phd_signaling"] + begin + BURST), 30)
     after = settled(router)["associations"]
     grown = {k: after[k] - before[k] for k in after}
     # each was answered in one way; nobody of a flood is associated already
@@ -252,12 +252,12 @@ def test_reports_of_nobody(router, victim, anybody):
         for f in frames[begin:begin + BURST]:
             anybody.socket.send(f)
         wait_until("them to be taken", lambda: (
-            router.counters()["phd_no_session"] >= before["phd_no_session"] + begin + BURST), 30)
+            router.counters()["phd_discarded_unknown_session"] >= before["phd_discarded_unknown_session"] + begin + BURST), 30)
     undisturbed(router, victim, 2)
     said = settled(router)["signalling"]["aborts_sent"] - aborts
     grown = {k: v - before[k] for k, v in router.counters().items()}
-    assert grown["phd_no_session"] == FLOOD == grown["phd_stray"] + grown["punt_phd_stray"]
-    assert 0 < grown["punt_phd_stray"] - grown["punt_queue_full_health_devices"] == said and grown["phd_stray"] > 0
+    assert grown["phd_discarded_unknown_session"] == FLOOD == grown["phd_unknown_session"] + grown["punt_phd_unknown_session"]
+    assert 0 < grown["punt_phd_unknown_session"] - grown["punt_queue_full_health_devices"] == said and grown["phd_unknown_session"] > 0
     assert grown["phd_reports"] == 1
 
 

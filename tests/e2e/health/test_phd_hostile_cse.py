@@ -106,7 +106,7 @@ def cse(routed_lab, router):
 def fates(router):
     """Datagrams of the CSE to workers' ports, by what became of them."""
     return {c["name"]: c["count"] for c in router.show("counters")["counters"]
-            if (c["group"] in ("terminated", "drop") and c["name"].startswith("cse_")) or c["name"] == "phd_answers"}
+            if (c["group"] in ("terminated", "drop") and c["name"].startswith("cse_")) or c["name"] == "phd_responses"}
 
 
 class Device(Oximeter):
@@ -169,24 +169,24 @@ def readable_but_lying(request):
 
 # What the CSE says instead of what it should, and what becomes of it. Of none of it the device hears.
 BESIDE_THE_POINT = {
-    "random octets": (lambda q: random_octets(200), {"cse_unreadable", "cse_bad_token", "cse_reset", "cse_ack_empty"}),
-    "cut within header and token": (lambda q: [created(q)[:n] for n in range(12)], {"cse_unreadable"}),
-    "cut within an option": (lambda q: [created(q)[:n] for n in range(13, len(created(q)))], {"cse_unreadable"}),
+    "random octets": (lambda q: random_octets(200), {"cse_malformed", "cse_unknown_token", "cse_reset", "cse_ack_empty"}),
+    "cut within header and token": (lambda q: [created(q)[:n] for n in range(12)], {"cse_malformed"}),
+    "cut within an option": (lambda q: [created(q)[:n] for n in range(13, len(created(q)))], {"cse_malformed"}),
     "tokens of 9 to 15 octets": (lambda q: [bytes([0x60 | n, CREATED]) + q.mid.to_bytes(2, "big") + (q.token * 2)[:n] +
-                                            b"\xd1\x26\x00" for n in range(9, 16)], {"cse_unreadable"}),
-    "other versions": (lambda q: [bytes([v << 6 | 0x28]) + created(q)[1:] for v in (0, 2, 3)], {"cse_unreadable"}),
-    "options that lie": (readable_but_lying, {"cse_unreadable"}),
-    "shorter tokens": (lambda q: [created(q, token=q.token[:n]) for n in range(8)], {"cse_bad_token"}),
+                                            b"\xd1\x26\x00" for n in range(9, 16)], {"cse_malformed"}),
+    "other versions": (lambda q: [bytes([v << 6 | 0x28]) + created(q)[1:] for v in (0, 2, 3)], {"cse_malformed"}),
+    "options that lie": (readable_but_lying, {"cse_malformed"}),
+    "shorter tokens": (lambda q: [created(q, token=q.token[:n]) for n in range(8)], {"cse_unknown_token"}),
     "another token": (lambda q: [created(q, token=bytes(a ^ b for a, b in zip(q.token, x))) for x in (
         bytes(7) + b"\1", b"\1" + bytes(7), b"\xff" * 8, b"\0\0\0\0\x80\0\0\0")] + [created(q, token=bytes(8)),
-                                                                                   created(q, token=b"\xff" * 8)], {"cse_bad_token"}),
-    "another message id": (lambda q: [created(q, mid=q.mid ^ n) for n in (1, 0x8000, 0xffff)], {"cse_ack_repeated"}),
+                                                                                   created(q, token=b"\xff" * 8)], {"cse_unknown_token"}),
+    "another message id": (lambda q: [created(q, mid=q.mid ^ n) for n in (1, 0x8000, 0xffff)], {"cse_ack_duplicate"}),
     "a reset": (lambda q: [Message(RST, 0, q.mid).encode()], {"cse_reset"}),
-    "a reset with a response in it": (lambda q: [created(q, type=RST)], {"cse_reset", "cse_unreadable"}),
+    "a reset with a response in it": (lambda q: [created(q, type=RST)], {"cse_reset", "cse_malformed"}),
     "empty acknowledgements": (lambda q: [Message(ACK, 0, q.mid).encode()] * 5, {"cse_ack_empty"}),
-    "a ping": (lambda q: [Message(CON, 0, 7).encode()], {"cse_unreadable"}),
-    "requests": (lambda q: [Message(t, GET, 8, q.token).encode() for t in (CON, NON, ACK)], {"cse_unreadable"}),
-    "code classes that are none": (lambda q: [created(q, code=c << 5 | 1) for c in (1, 6, 7)], {"cse_unreadable"}),
+    "a ping": (lambda q: [Message(CON, 0, 7).encode()], {"cse_malformed"}),
+    "requests": (lambda q: [Message(t, GET, 8, q.token).encode() for t in (CON, NON, ACK)], {"cse_malformed"}),
+    "code classes that are none": (lambda q: [created(q, code=c << 5 | 1) for c in (1, 6, 7)], {"cse_malformed"}),
 }
 
 
@@ -225,7 +225,7 @@ def test_says_no(routed_lab, router, cse):
     """Each report is refused, said so to the device, and stored when it is repeated."""
     with Device(routed_lab, router) as device:
         for name, ((code, options), problem) in SAYS_NO.items():
-            device.lied(cse, lambda q, c=code, o=options: [created(q, code=c, options=o)], {"phd_answers"})
+            device.lied(cse, lambda q, c=code, o=options: [created(q, code=c, options=o)], {"phd_responses"})
             told = device.told()
             assert told[:2] == b"\xe7\0" and int.from_bytes(told[12:14], "big") == problem, (name, told.hex())
             device.goes_on()
@@ -242,12 +242,12 @@ def test_more_than_once(routed_lab, router, cse):
         with_id = created(request, CON, next(mids))
         return [Message(ACK, 0, request.mid).encode(), with_id, with_id, with_id]
     ways = {
-        "doubled": (lambda q: [created(q)] * 10, {"phd_answers", "cse_ack_repeated"}),
-        "separate": (separate, {"phd_answers", "cse_ack_repeated", "cse_ack_empty"}),
-        "unconfirmable": (lambda q: [created(q, NON, 1), created(q, NON, 2)], {"phd_answers", "cse_ack_repeated"}),
-        "first no, then yes": (lambda q: [created(q, code=UNAVAILABLE), created(q)], {"phd_answers", "cse_ack_repeated"}),
-        "first yes, then no": (lambda q: [created(q), created(q, code=UNAVAILABLE)], {"phd_answers", "cse_ack_repeated"}),
-        "in blocks": (lambda q: [created(q, options=[(BLOCK2, b"\x0e"), RSC_OF(2001)])], {"phd_answers"}),
+        "doubled": (lambda q: [created(q)] * 10, {"phd_responses", "cse_ack_duplicate"}),
+        "separate": (separate, {"phd_responses", "cse_ack_duplicate", "cse_ack_empty"}),
+        "unconfirmable": (lambda q: [created(q, NON, 1), created(q, NON, 2)], {"phd_responses", "cse_ack_duplicate"}),
+        "first no, then yes": (lambda q: [created(q, code=UNAVAILABLE), created(q)], {"phd_responses", "cse_ack_duplicate"}),
+        "first yes, then no": (lambda q: [created(q), created(q, code=UNAVAILABLE)], {"phd_responses", "cse_ack_duplicate"}),
+        "in blocks": (lambda q: [created(q, options=[(BLOCK2, b"\x0e"), RSC_OF(2001)])], {"phd_responses"}),
     }
     with Device(routed_lab, router) as device:
         for name, (way, fate) in ways.items():

@@ -98,10 +98,10 @@ def test_by_the_data_plane(routed_lab, hugepages, tmp_path, family, cse_family):
         all_stored_once(said, lines, summary)
         counts = grown(router, before)
         # those that come with the association may go by the slow path
-        assert summary["observations"] - 40 * 3 <= counts["phd_stored"] <= summary["observations"]
-        assert counts["phd_instances"] >= counts["phd_stored"] and counts["phd_answers"] >= 940
-        assert counts["punt_phd_slow"] <= 3 * 20
-        assert counts["cse_bad_token"] == counts["phd_discarded"] == counts["phd_checksum"] == 0
+        assert summary["observations"] - 40 * 3 <= counts["cse_stored"] <= summary["observations"]
+        assert counts["cse_requests"] >= counts["cse_stored"] and counts["phd_responses"] >= 940
+        assert counts["punt_phd_slow_path"] <= 3 * 20
+        assert counts["cse_unknown_token"] == counts["phd_discarded"] == counts["phd_checksum"] == 0
         router.balanced()
 
 
@@ -151,7 +151,7 @@ def test_as_the_file_has_it(routed_lab, hugepages, tmp_path, settings, cse):
         said = sink.report()
         assert stored(said["tree"]) == measured(lines)
         counts = grown(router, before)
-        assert counts["phd_instances"] >= (180 if settings.get("content_instance_per") == "report" else 360)
+        assert counts["cse_requests"] >= (180 if settings.get("content_instance_per") == "report" else 360)
         router.balanced()
 
 
@@ -166,7 +166,7 @@ def test_loss_and_errors(routed_lab, hugepages, tmp_path):
         said = sink.report()
         all_stored_once(said, lines, summary)
         counts = grown(router, before)
-        assert counts["phd_repeats"] > 100 and counts["cse_busy"] > 50 and said["answers_dropped"] > 50
+        assert counts["phd_duplicates"] > 100 and counts["cse_busy"] > 50 and said["answers_dropped"] > 50
         router.balanced()
 
 
@@ -180,5 +180,5 @@ def test_ten_thousand_devices(routed_lab, hugepages, tmp_path):
         assert status == 0 and summary["answered"] == 30000 and summary["associations"] == 10000, summary
         said = sink.report()
         all_stored_once(said, lines, summary)
-        assert grown(router, before)["phd_stored"] > 30000
+        assert grown(router, before)["cse_stored"] > 30000
         router.balanced()

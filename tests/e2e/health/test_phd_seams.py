@@ -45,8 +45,8 @@ class Oximeter:
         aarq = bytes.fromhex("e2000032800000000001002a507900268000000080008000000000000000008000000008" +
                              system_id.hex() + "01900001010000000000")
         assert asked(self.socket, aarq)[:6] == bytes.fromhex("e300002c0000")
-        before = router.counters()["phd_stored"]
-        while router.counters()["phd_stored"] == before:
+        before = router.counters()["cse_stored"]
+        while router.counters()["cse_stored"] == before:
             self.measure(1)
 
     def report(self, values):
@@ -77,12 +77,12 @@ def flushed_while_it_is_asked(lab, router, device):
     had thought: who watches over neighbours that are in use may have asked the kernel for it meanwhile."""
     before = router.counters()
     device.socket.send(device.report(1))
-    wait_until("the request to leave", lambda: router.counters()["phd_instances"] > before["phd_instances"])
+    wait_until("the request to leave", lambda: router.counters()["cse_requests"] > before["cse_requests"])
     lab.ip("gw", "-4", "neigh", "flush", "dev", "left")
     assert device.socket.recv(2048) == accepted(device.invoke)
     after = router.counters()
-    assert after["phd_repeats"] == before["phd_repeats"]
-    handed, sent = (after[c] - before[c] for c in ("phd_answer_handed", "phd_answers"))
+    assert after["phd_duplicates"] == before["phd_duplicates"]
+    handed, sent = (after[c] - before[c] for c in ("phd_response_handed_over", "phd_responses"))
     assert handed + sent == 1
     return handed
 
@@ -116,7 +116,7 @@ def test_both_ways_in_turn(routed_lab, router):
             device.measure(1 if n % 2 else 33 + n)
         after = router.counters()
         assert after["phd_reports"] >= before["phd_reports"] + 20
-        assert after["phd_stored"] == before["phd_stored"] + 10
+        assert after["cse_stored"] == before["cse_stored"] + 10
         wait_until("the words to say so", lambda: phd_words(router, "reports")["taken"] >= slow + 10)
         said = sink.report()
     assert sorted(stored(said)[device.name]) == sorted(device.sent)

@@ -234,7 +234,7 @@ def test_from_association_to_release(tmp_path, session):
     assert (h["instances"], h["stored"], h["acknowledgements_assumed"], h["answers"]) == (9, 9, 9, 3)
     assert set(h["discarded"].values()) == {0} == set(h["not_replayed"].values())
     i = r.said["inspection"]
-    assert i["phd_manager_taken"] == 5 and i["phd_manager_frame"] == len(r.out["devices"])
+    assert i["phd_manager_received"] == 5 and i["phd_manager_frame"] == len(r.out["devices"])
     assert r.said["sum"]["drops"] == 0
 
 
@@ -311,7 +311,7 @@ def test_acknowledgements_of_the_capture(tmp_path, session):
     assert other != coap.Message.decode(requests[0].payload).token
     r = with_replies(reply(requests[0], *CREATED, token=other))
     assert r.answers(oximeter) == [aare(0)] and r.health["acknowledgements_of_another_key"] == 1
-    assert r.said["drops"]["cse_bad_token"] == 1
+    assert r.said["drops"]["cse_unknown_token"] == 1
 
 
 @pytest.mark.parametrize("family,cse_family", ((6, 4), (4, 6), (6, 6)))
@@ -371,8 +371,8 @@ def test_what_is_discarded(tmp_path):
     assert r.answers(waiting) == [aare(3), phd.roer(32, 24)]
     assert r.answers(known) == [aare(0), phd.roer(10, 1), phd.rorj(9, 2), phd.roer(11, 1), phd.report_answer(16, phd.FIXED)]
     discarded = {k: n for k, n in r.health["discarded"].items() if n}
-    assert discarded == {"phd_no_session": 1, "phd_wrong_state": 1, "phd_unknown_handle": 2, "phd_bad_map": 1,
-                         "phd_bad_handle": 1}
+    assert discarded == {"phd_discarded_unknown_session": 1, "phd_discarded_state": 1, "phd_unknown_handle": 2, "phd_discarded_map": 1,
+                         "phd_discarded_handle": 1}
     assert r.said["drops"]["phd_discarded"] == 1
     assert r.health["associations"]["open_at_the_end"] == 2 and r.health["associations"]["aborted_by_us"] == 1
 
@@ -460,7 +460,7 @@ def test_behind_a_bridge(tmp_path, session):
     r = Replay(tmp_path, settings, timed, "--assume-stored")
     assert r.health["stored"] == 9 == r.health["instances"] and r.health["answers"] == 3
     assert r.answers(session[1])[:2] == [aare(0), phd.report_answer(16, phd.FIXED)]
-    assert r.health["acknowledgements_assumed"] == 9 and r.said["inspection"]["cse_ack_repeated"] == 0
+    assert r.health["acknowledgements_assumed"] == 9 and r.said["inspection"]["cse_ack_duplicate"] == 0
     assert len(r.requests("third")) == 2, "the report that came before the CSE was heard"
     assert {o.dst for o in r.out["devices"] if o.sport == 6024} == {mac(d.mac) for d in session[:2]}
 

@@ -603,8 +603,9 @@ static void every_frame_goes_where_the_model_says(void **unused)
 	assert_in_range(forwarded, ROUNDS, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
 		if (bp_counter_info[c].group == BP_CG_PUNT_REASON &&
-			c != BP_C_PUNT_REDIRECT &&                              /* not asked for */
-			(c < BP_C_PUNT_PHD_SIGNAL || c > BP_C_PUNT_PHD_ANSWER)) /* no devices */
+			c != BP_C_PUNT_REDIRECT && /* not asked for */
+			(c < BP_C_PUNT_PHD_SIGNALING ||
+				c > BP_C_PUNT_PHD_RESPONSE)) /* no devices */
 			assert_in_range(counters[c], 10, UINT32_MAX);
 	rig_stop(&r);
 }

@@ -64,10 +64,10 @@ static void stored_and_answered(void **state)
 		is_told(&h, 0x1234);
 		assert_int_equal(open_of(&h, slot), 0);
 		assert_int_equal(health_slot(&h, slot)->stored, 1);
-		health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 		reply(&h, &q, ACK, CREATED, 2001);
 		assert_int_equal(health_slot(&h, slot)->stored, 1);
-		health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -105,9 +105,9 @@ static void unconfirmed(void **state)
 	assert_int_equal(open_of(&h, slot), 1);
 	reply(&h, &q[0], NON, CREATED, 2001);
 	assert_int_equal(open_of(&h, slot), 0);
-	health_counted(&h, BP_C_PHD_STORED, 2, BP_C_CSE_ACKED, 2, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 2, BP_C_CSE_ACKED, 2, BP_C_COUNT);
 	reply(&h, &q[0], NON, CREATED, 2001);
-	health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -142,14 +142,14 @@ static void separate_responses(void **state)
 			m = coap_empty(ACK, 0x7777);
 			assert_int_equal(ack.len, 4);
 			assert_memory_equal(ack.b, m.b, 4);
-			health_counted(&h, BP_C_CSE_ACK_FRAME, 1, BP_C_PHD_STORED, i == 0,
-				BP_C_PHD_ANSWERS, i == 0, BP_C_CSE_ACK_REPEATED, i != 0,
+			health_counted(&h, BP_C_CSE_ACK_FRAME, 1, BP_C_CSE_STORED, i == 0,
+				BP_C_PHD_RESPONSES, i == 0, BP_C_CSE_ACK_DUPLICATE, i != 0,
 				BP_C_COUNT);
 		}
 		/* the way back is not known any more: the CSE will ask again */
 		health_neighbour(&h, B, cse6, h.cse.ip, NULL);
 		reply(&h, &q, CON, CREATED, 2001);
-		health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_CSE_ACK_UNSENT, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_CSE_ACK_UNSENT, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -166,12 +166,12 @@ static void the_last_part_answers(void **state)
 		report(&h, true, 7 + first, 1, 2, q);
 		reply(&h, &q[first], ACK, CREATED, 2001);
 		assert_int_equal(open_of(&h, slot), first == 0 ? 2 : 1);
-		health_counted(&h, BP_C_PHD_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
 		reply(&h, &q[first], ACK, CREATED, 2001);
-		health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 		reply(&h, &q[1 - first], ACK, CREATED, 2001);
 		is_told(&h, 7 + first);
-		health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	}
 	health_stop(&h);
 }
@@ -193,8 +193,8 @@ static void at_the_other_worker(void **state)
 		health_worker(&h, w);
 		reply(&h, &q[1], ACK, CREATED, 2001);
 		is_told(&h, 7 + w);
-		health_counted(
-			&h, BP_C_PHD_STORED, 2, BP_C_CSE_ACKED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_STORED, 2, BP_C_CSE_ACKED, 1, BP_C_PHD_RESPONSES, 1,
+			BP_C_COUNT);
 	}
 	health_stop(&h);
 }
@@ -215,12 +215,12 @@ static void each_error(void **state)
 		{0x9d, 0, BP_C_CSE_BUSY, 0x0400, 103},         /* 4.29 */
 		{0xa3, 0, BP_C_CSE_BUSY, 0x0400, 103},         /* 5.03 */
 		{0xa4, 0, BP_C_CSE_BUSY, 0x0400, 103},         /* 5.04 */
-		{0x80, 4000, BP_C_CSE_REFUSED, 0x0400, 303},   /* 4.00 */
-		{0xa0, 5000, BP_C_CSE_REFUSED, 0x0400, 303},   /* 5.00 */
-		{0x44, 2004, BP_C_CSE_REFUSED, 0x0400, 303},   /* updated is not created */
-		{0x41, 4000, BP_C_CSE_REFUSED, 0x0400, 303},   /* contradicts itself */
-		{0x83, 4105, BP_C_PHD_STORED, 0, 0},           /* of that name is there */
-		{0x41, 0, BP_C_PHD_STORED, 0, 0},
+		{0x80, 4000, BP_C_CSE_ERROR, 0x0400, 303},     /* 4.00 */
+		{0xa0, 5000, BP_C_CSE_ERROR, 0x0400, 303},     /* 5.00 */
+		{0x44, 2004, BP_C_CSE_ERROR, 0x0400, 303},     /* updated is not created */
+		{0x41, 4000, BP_C_CSE_ERROR, 0x0400, 303},     /* contradicts itself */
+		{0x83, 4105, BP_C_CSE_STORED, 0, 0},           /* of that name is there */
+		{0x41, 0, BP_C_CSE_STORED, 0, 0},
 	};
 	struct health h;
 	uint32_t slot;
@@ -240,7 +240,7 @@ static void each_error(void **state)
 		if (confirmed)
 			health_answer(&h, &answer);
 		assert_int_equal(open_of(&h, slot), errors[e].choice != 0);
-		health_counted(&h, errors[e].why, 1, BP_C_PHD_ANSWERS, confirmed, BP_C_CSE_ACKED,
+		health_counted(&h, errors[e].why, 1, BP_C_PHD_RESPONSES, confirmed, BP_C_CSE_ACKED,
 			!confirmed, BP_C_COUNT);
 	}
 	assert_int_equal(health_slot(&h, slot)->errors, 22);
@@ -259,7 +259,7 @@ static void a_conflict_without_a_name(void **state)
 	report(&h, true, 5, 1, 1, &q);
 	reply(&h, &q, ACK, 0x83, 4105);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_CSE_REFUSED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_ERROR, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -280,8 +280,8 @@ static void a_target_that_is_gone_is_told_once(void **state)
 		/* the first one took the pair away, so that the other one says nothing new */
 		if (i == 0)
 			health_answer(&h, &answer);
-		health_counted(&h, BP_C_CSE_NO_TARGET, 1, BP_C_PHD_ANSWERS, i == 0,
-			BP_C_CSE_ACK_REPEATED, i != 0, BP_C_COUNT);
+		health_counted(&h, BP_C_CSE_NO_TARGET, 1, BP_C_PHD_RESPONSES, i == 0,
+			BP_C_CSE_ACK_DUPLICATE, i != 0, BP_C_COUNT);
 		assert_int_equal(
 			health_slot(&h, slot)->word >> 8 & 0xff, BP_PHD_READY | BP_PHD_STALE);
 	}
@@ -308,25 +308,25 @@ static void after_an_error_a_new_pair(void **state)
 	reply(&h, &q[0], ACK, CREATED, 2001);
 	reply(&h, &q[1], ACK, 0xa3, 0);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_CSE_BUSY, 1,
-		BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_CSE_BUSY, 1,
+		BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	health_report(&h, &apdu);
 	again = health_part(&h, 1);
 	health_named(&h, &again, slot, 0);
 	assert_true(again.port != q[1].port || again.mid != q[1].mid);
 	assert_string_equal(again.rn, q[1].rn);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 	/* the error once more, of the old pair: it is no answer to this one, and takes nothing */
 	reply(&h, &q[1], ACK, 0xa3, 0);
-	health_counted(&h, BP_C_CSE_BUSY, 1, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_BUSY, 1, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	health_report(&h, &apdu);
 	q[1] = health_part(&h, 1);
 	assert_int_equal(q[1].port << 16 | q[1].mid, again.port << 16 | again.mid);
 	reply(&h, &again, ACK, CREATED, 2001);
 	is_told(&h, 5);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 1, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -349,15 +349,15 @@ static void of_an_earlier_report_with_the_same_id(void **state)
 	q = health_part(&h, 0);
 	assert_string_not_equal(old.rn, q.rn);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_UNACKNOWLEDGED, 1,
-		BP_C_PHD_SAME_NUMBER, 1, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, 1,
+		BP_C_PHD_REUSED_NUMBER, 1, BP_C_COUNT);
 	assert_memory_equal(old.token, q.token, 8); /* a token can't tell them apart */
 	reply(&h, &old, ACK, CREATED, 2001);
-	health_counted(&h, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	reply(&h, &old, ACK, 0xa0, 5000);
-	health_counted(&h, BP_C_CSE_REFUSED, 1, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_ERROR, 1, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	reply(&h, &old, NON, 0x83, 4103);
-	health_counted(&h, BP_C_CSE_DENIED, 1, BP_C_CSE_ACK_REPEATED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_DENIED, 1, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	assert_int_equal(open_of(&h, slot), 1);
 	/* nor did that take the pair away: the repeat is the same request */
 	health_report(&h, &apdu);
@@ -365,8 +365,8 @@ static void of_an_earlier_report_with_the_same_id(void **state)
 	assert_int_equal(old.port << 16 | old.mid, q.port << 16 | q.mid);
 	reply(&h, &q, ACK, CREATED, 2001);
 	is_told(&h, 0);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 1, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -383,13 +383,13 @@ static void of_an_earlier_report_with_another_id(void **state)
 	/* of one part the token alone says enough */
 	reply(&h, &old[0], ACK, CREATED, 2001);
 	is_told(&h, 5);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	assert_int_equal(open_of(&h, slot), 1);
 	report(&h, true, 7, 3, 2, old);
 	report(&h, true, 8, 4, 1, &q);
 	reply(&h, &old[0], ACK, CREATED, 2001);
 	reply(&h, &old[1], ACK, CREATED, 2001);
-	health_counted(&h, BP_C_PHD_STORED, 2, BP_C_CSE_ACKED, 2, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 2, BP_C_CSE_ACKED, 2, BP_C_COUNT);
 	assert_int_equal(open_of(&h, slot), 1);
 	health_stop(&h);
 }
@@ -446,24 +446,24 @@ static void unreadable(void **state)
 			m.b[1] = 0xff;
 		}
 		health_reply(&h, q.port, &m);
-		health_counted(&h, BP_C_DROP_CSE_UNREADABLE, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_DROP_CSE_MALFORMED, 1, BP_C_COUNT);
 	}
 	m = coap_empty(CON, 7); /* a ping */
 	health_reply(&h, q.port, &m);
-	health_counted(&h, BP_C_DROP_CSE_UNREADABLE, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_DROP_CSE_MALFORMED, 1, BP_C_COUNT);
 	m = coap_empty(RST, q.mid);
 	health_reply(&h, q.port, &m);
 	m = report_vector("A12"); /* no CoAP at all */
 	m.b[0] = 0x00;
 	health_reply(&h, q.port, &m);
-	health_counted(&h, BP_C_CSE_RESET, 1, BP_C_DROP_CSE_UNREADABLE, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_RESET, 1, BP_C_DROP_CSE_MALFORMED, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
 static void a_bad_token(struct health *h, const struct request *q, const struct bytes *m)
 {
 	health_reply(h, q->port, m);
-	health_counted(h, BP_C_DROP_CSE_BAD_TOKEN, 1, BP_C_COUNT);
+	health_counted(h, BP_C_DROP_CSE_UNKNOWN_TOKEN, 1, BP_C_COUNT);
 }
 
 static void untrue_tokens(void **state)
@@ -504,7 +504,7 @@ static void untrue_tokens(void **state)
 	assert_int_equal(open_of(&h, slot), 1);
 	health_reply(&h, q.port, &good);
 	is_told(&h, 1);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	atomic_store(&health_slot(&h, slot)->word, word & ~0xffull);
 	health_stop(&h);
 }
@@ -560,7 +560,7 @@ static void handed_to_the_control_plane(void **state)
 	report(&h, true, 3, 1, 1, &q);
 	health_neighbour(&h, A, false, h.device.ip, NULL);
 	reply(&h, &q, ACK, CREATED, 2001);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWER_HANDED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSE_HANDED_OVER, 1, BP_C_COUNT);
 	assert_true(health_event(&h, 0, &e));
 	for (unsigned i = 0; i < 8; i++)
 		token = token << 8 | q.token[i];
@@ -572,14 +572,15 @@ static void handed_to_the_control_plane(void **state)
 	/* the ring fills up, and then it is the device that asks again */
 	for (;; events++) {
 		health_report(&h, &apdu);
-		if (h.r.shm.counters[0].v[BP_C_DROP_PHD_ANSWER_NO_WAY] != 0)
+		if (h.r.shm.counters[0].v[BP_C_DROP_PHD_RESPONSE_UNSENT] != 0)
 			break;
 		assert_in_range(events, 0, BP_PHD_EVENTS / sizeof(e));
 	}
 	assert_in_range(events, 100, BP_PHD_EVENTS / sizeof(e));
 	health_counted(&h, BP_C_PHD_REPORTS, (int)events + 1, BP_C_PHD_REPORTS_CONFIRMED,
-		(int)events + 1, BP_C_PHD_REPEATS, (int)events + 1, BP_C_PHD_ANSWER_HANDED,
-		(int)events, BP_C_PHD_EVENTS_LOST, 1, BP_C_DROP_PHD_ANSWER_NO_WAY, 1, BP_C_COUNT);
+		(int)events + 1, BP_C_PHD_DUPLICATES, (int)events + 1,
+		BP_C_PHD_RESPONSE_HANDED_OVER, (int)events, BP_C_PHD_EVENTS_LOST, 1,
+		BP_C_DROP_PHD_RESPONSE_UNSENT, 1, BP_C_COUNT);
 	/* STALE is in the word, with and without an event */
 	report(&h, false, 4, 2, 1, &q);
 	reply(&h, &q, ACK, 0x84, 4004);

@@ -25,7 +25,7 @@ static void a_report_of_either_family_to_either(void **state)
 		q = goes(&h, slot, 0, 1, PULSE, con2);
 		assert_true(q.confirmed && !q.only);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1,
+			BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1,
 			BP_C_COUNT);
 		health_stop(&h);
 	}
@@ -54,8 +54,8 @@ static void every_type_of_report(void **state)
 			mp ? "{\"v\":61,\"u\":\"bpm\",\"t\":null,\"p\":2}" : con2);
 		assert_int_equal(q.event, type);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, type % 2,
-			BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1,
-			BP_C_PHD_UNACKNOWLEDGED, type == FIXED ? 0 : 2, BP_C_COUNT);
+			BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1,
+			BP_C_CSE_UNACKNOWLEDGED, type == FIXED ? 0 : 2, BP_C_COUNT);
 	}
 	health_stop(&h);
 }
@@ -74,7 +74,7 @@ static void an_instance_a_report_and_without_names(void **state)
 		"{\"o\":\"pulse_rate\",\"v\":61,\"u\":\"bpm\",\"t\":null}]")
 			    .only);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -125,8 +125,8 @@ static void up_to_32_parts(void **state)
 		health_report(&h, &apdu);
 		many_go(&h, slot, n - 1, n);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_OBSERVATIONS, n, BP_C_PHD_INSTANCES, n, BP_C_PHD_INSTANCE_FRAME,
-			n - 1, BP_C_PHD_UNACKNOWLEDGED, n - 1, BP_C_COUNT);
+			BP_C_PHD_OBSERVATIONS, n, BP_C_CSE_REQUESTS, n, BP_C_CSE_REQUEST_FRAME,
+			n - 1, BP_C_CSE_UNACKNOWLEDGED, n - 1, BP_C_COUNT);
 	}
 	apdu = many(FIXED, 33, 33, 0);
 	health_report(&h, &apdu);
@@ -135,8 +135,8 @@ static void up_to_32_parts(void **state)
 
 		health_kernel(&h, A, &f);
 	}
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PUNT_PHD_SLOW,
-		1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
+		BP_C_PUNT_PHD_SLOW_PATH, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -154,13 +154,13 @@ static void what_is_not_written_in_place(void **state)
 	health_report(&h, &apdu);
 	many_go(&h, slot, 0, 20);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 20, BP_C_PHD_INSTANCES, 20, BP_C_PHD_INSTANCE_FRAME, 19,
+		BP_C_PHD_OBSERVATIONS, 20, BP_C_CSE_REQUESTS, 20, BP_C_CSE_REQUEST_FRAME, 19,
 		BP_C_COUNT);
 	apdu = many(VARIABLE, 1, 2, 300);
 	health_report(&h, &apdu);
 	many_go(&h, slot, 1, 1);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_UNACKNOWLEDGED, 20,
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, 20,
 		BP_C_COUNT);
 	health_stop(&h);
 }
@@ -186,8 +186,8 @@ static void unknown_handles_and_special_values(void **state)
 						       : "{\"v\":null,\"why\":\"NRes\",\"u\":\"%\","
 							 "\"t\":null}");
 	}
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2,
-		BP_C_PHD_INSTANCE_FRAME, 1, BP_C_PHD_UNKNOWN_HANDLE, 1, BP_C_PHD_SPECIAL_VALUES, 2,
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2,
+		BP_C_CSE_REQUEST_FRAME, 1, BP_C_PHD_UNKNOWN_HANDLE, 1, BP_C_PHD_SPECIAL_VALUES, 2,
 		BP_C_COUNT);
 	health_stop(&h);
 }
@@ -204,19 +204,20 @@ static void with_forwarded_the_answer_goes_beside(void **state)
 	assert_false(goes(&h, slot, 0, 0, SPO2, con1).confirmed);
 	health_answer(&h, &answer);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_ANSWERS, 1,
-		BP_C_PHD_ANSWER_FRAME, 1, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_PHD_RESPONSES, 1,
+		BP_C_PHD_RESPONSE_FRAME, 1, BP_C_COUNT);
 	/* again: the same, since the CSE has not said yet that it is stored */
 	health_report(&h, &apdu);
 	goes(&h, slot, 0, 0, SPO2, con1);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 1, BP_C_PHD_ANSWERS, 1, BP_C_PHD_ANSWER_FRAME, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 1, BP_C_PHD_RESPONSES, 1, BP_C_PHD_RESPONSE_FRAME, 1,
+		BP_C_COUNT);
 	apdu = one(false, 6, 2);
 	health_report(&h, &apdu);
 	goes(&h, slot, 1, 0, SPO2, con1);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1,
-		BP_C_PHD_UNACKNOWLEDGED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1,
+		BP_C_CSE_UNACKNOWLEDGED, 1, BP_C_COUNT);
 	apdu = report_make(VARIABLE, true, 7, 3, both, 2, 200);
 	answer = response_stored(7, VARIABLE);
 	health_report(&h, &apdu);
@@ -224,8 +225,8 @@ static void with_forwarded_the_answer_goes_beside(void **state)
 	goes(&h, slot, 2, 1, PULSE, con2);
 	health_answer(&h, &answer);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1,
-		BP_C_PHD_ANSWERS, 1, BP_C_PHD_ANSWER_FRAME, 1, BP_C_PHD_UNACKNOWLEDGED, 1,
+		BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1,
+		BP_C_PHD_RESPONSES, 1, BP_C_PHD_RESPONSE_FRAME, 1, BP_C_CSE_UNACKNOWLEDGED, 1,
 		BP_C_COUNT);
 	health_stop(&h);
 }
@@ -253,7 +254,7 @@ static void a_repeat_is_the_same_request(void **state)
 	first[0] = goes(&h, slot, 0, 0, SPO2, con1);
 	first[1] = goes(&h, slot, 0, 1, PULSE, con2);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1,
+		BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1,
 		BP_C_COUNT);
 	/* whichever worker has it */
 	for (unsigned w = 0; w < 2; w++) {
@@ -263,27 +264,27 @@ static void a_repeat_is_the_same_request(void **state)
 		again[1] = goes(&h, slot, 0, 1, PULSE, con2);
 		assert_true(same(&first[0], &again[0]) && same(&first[1], &again[1]));
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_REPEATS, 1, BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1,
+			BP_C_PHD_DUPLICATES, 1, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1,
 			BP_C_COUNT);
 	}
 	/* a part is stored: the other one alone is sent again */
 	ack = coap_response(ACK, 0x41, first[0].mid, first[0].token, 2001);
 	health_reply(&h, first[0].port, &ack);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
 	health_report(&h, &apdu);
 	again[1] = goes(&h, slot, 0, 1, PULSE, con2);
 	assert_true(same(&first[1], &again[1]));
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 	/* all of it is: the answer at once */
 	ack = coap_response(ACK, 0x41, first[1].mid, first[1].token, 2001);
 	health_reply(&h, first[1].port, &ack);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_PHD_STORED, 1, BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	health_report(&h, &apdu);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 	/* up to 244 s, and no longer */
 	health_time(&h, HEALTH_NOW_NS + 240 * 1000000000ull);
 	health_report(&h, &apdu);
@@ -292,9 +293,9 @@ static void a_repeat_is_the_same_request(void **state)
 	health_report(&h, &apdu);
 	goes(&h, slot, 1, 0, SPO2, con1);
 	goes(&h, slot, 1, 1, PULSE, con2);
-	health_counted(&h, BP_C_PHD_REPORTS, 2, BP_C_PHD_REPORTS_CONFIRMED, 2, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_ANSWERS, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2,
-		BP_C_PHD_INSTANCE_FRAME, 1, BP_C_PHD_SAME_NUMBER, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 2, BP_C_PHD_REPORTS_CONFIRMED, 2, BP_C_PHD_DUPLICATES,
+		1, BP_C_PHD_RESPONSES, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2,
+		BP_C_CSE_REQUEST_FRAME, 1, BP_C_PHD_REUSED_NUMBER, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -316,11 +317,11 @@ static void unconfirmed_repeats(void **state)
 	assert_true(same(&q, &again));
 	ack = coap_response(ACK, 0x41, q.mid, q.token, 2001);
 	health_reply(&h, q.port, &ack);
-	health_counted(&h, BP_C_PHD_REPORTS, 2, BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 2,
-		BP_C_PHD_REPEATS, 1, BP_C_PHD_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 2, BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 2,
+		BP_C_PHD_DUPLICATES, 1, BP_C_CSE_STORED, 1, BP_C_CSE_ACKED, 1, BP_C_COUNT);
 	health_report(&h, &apdu);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_DROP_PHD_REPEAT_UNCONFIRMED, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_DUPLICATES, 1,
+		BP_C_DROP_PHD_DUPLICATE_UNCONFIRMED, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -343,8 +344,8 @@ static void the_same_numbers_are_another_report(void **state)
 	goes(&h, slot, 1, 0, SPO2, "{\"v\":100,\"u\":\"%\",\"t\":null}");
 	goes(&h, slot, 1, 1, PULSE, con2);
 	health_counted(&h, BP_C_PHD_REPORTS, 2, BP_C_PHD_REPORTS_CONFIRMED, 2,
-		BP_C_PHD_OBSERVATIONS, 4, BP_C_PHD_INSTANCES, 4, BP_C_PHD_INSTANCE_FRAME, 2,
-		BP_C_PHD_SAME_NUMBER, 1, BP_C_PHD_UNACKNOWLEDGED, 2, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 4, BP_C_CSE_REQUESTS, 4, BP_C_CSE_REQUEST_FRAME, 2,
+		BP_C_PHD_REUSED_NUMBER, 1, BP_C_CSE_UNACKNOWLEDGED, 2, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -373,8 +374,8 @@ static void a_pair_of_nobody_is_not_used_again(void **state)
 		assert_true(a.port != b.port || a.mid != b.mid);
 	}
 	health_counted(&h, BP_C_PHD_REPORTS, 5, BP_C_PHD_REPORTS_CONFIRMED, 5,
-		BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 10, BP_C_PHD_INSTANCE_FRAME, 5,
-		BP_C_PHD_REPEATS, 4, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 10, BP_C_CSE_REQUEST_FRAME, 5,
+		BP_C_PHD_DUPLICATES, 4, BP_C_COUNT);
 	health_stop(&h);
 }
 

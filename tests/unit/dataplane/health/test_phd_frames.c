@@ -37,7 +37,7 @@ static void is_converted(struct health *h, uint32_t slot, unsigned report)
 		assert_string_equal(q.con, CON_97);
 	health_named(h, &q, slot, report);
 	health_counted(h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_OBSERVATIONS,
-		1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_UNACKNOWLEDGED, report != 0, BP_C_COUNT);
+		1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, report != 0, BP_C_COUNT);
 }
 
 static void is_refused(struct health *h, const struct bytes *f)
@@ -158,7 +158,7 @@ static void what_hangs_behind(void **state)
 		f = wire_frame(dev6, &h.device, &h.gateway, &(struct bytes){.len = 0});
 		health_frame(&h, A, &f);
 		health_kernel(&h, A, &f);
-		health_counted(&h, BP_C_PUNT_PHD_SIGNAL, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_PUNT_PHD_SIGNALING, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -441,8 +441,8 @@ static void a_burst_of_everything(void **state)
 		assert_int_equal(requests, 36);
 		health_counted(&h, dev6 ? BP_C_FORWARDED_IP6 : BP_C_FORWARDED_IP4, 12,
 			BP_C_PUNT_LOCAL, 12, BP_C_PHD_REPORTS, 36, BP_C_PHD_REPORTS_CONFIRMED, 18,
-			BP_C_PHD_OBSERVATIONS, 36, BP_C_PHD_INSTANCES, 36, BP_C_PHD_INSTANCE_FRAME,
-			12, BP_C_PHD_ANSWERS, 6, BP_C_DROP_PHD_EMPTY_UNCONFIRMED, 6, BP_C_COUNT);
+			BP_C_PHD_OBSERVATIONS, 36, BP_C_CSE_REQUESTS, 36, BP_C_CSE_REQUEST_FRAME,
+			12, BP_C_PHD_RESPONSES, 6, BP_C_DROP_PHD_EMPTY_UNCONFIRMED, 6, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -484,8 +484,8 @@ static void a_burst_of_answers(void **state)
 		health_answer(&h, &answer);
 	}
 	health_counted(&h, BP_C_PHD_REPORTS, 126, BP_C_PHD_REPORTS_CONFIRMED, 126,
-		BP_C_PHD_OBSERVATIONS, 63, BP_C_PHD_INSTANCES, 63, BP_C_PHD_STORED, 63,
-		BP_C_PHD_ANSWERS, 126, BP_C_PHD_REPEATS, 63, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 63, BP_C_CSE_REQUESTS, 63, BP_C_CSE_STORED, 63,
+		BP_C_PHD_RESPONSES, 126, BP_C_PHD_DUPLICATES, 63, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -511,8 +511,8 @@ static void behind_a_bridge(void **state)
 		health_frame(&h, B, &f);
 		health_answer(&h, &answer);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_STORED, 1,
-			BP_C_PHD_ANSWERS, 1, BP_C_COUNT);
+			BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_STORED, 1,
+			BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 		/* again, while the bridge has not learned where the device is: to all its ports */
 		h.device.mac[3] = 7;
 		health_neighbour(&h, HOST, dev6, h.device.ip, h.device.mac);
@@ -527,12 +527,13 @@ static void behind_a_bridge(void **state)
 			rte_pktmbuf_free(m);
 		}
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_REPEATS, 1, BP_C_PHD_ANSWERS, 1, BP_C_FLOOD_COPY, 1, BP_C_COUNT);
+			BP_C_PHD_DUPLICATES, 1, BP_C_PHD_RESPONSES, 1, BP_C_FLOOD_COPY, 1,
+			BP_C_COUNT);
 		/* signalling goes to the kernel interface of the host */
 		f = wire_frame(dev6, &h.device, &h.gateway, (struct bytes[]){report_vector("R01")});
 		health_frame(&h, A, &f);
 		health_kernel(&h, HOST, &f);
-		health_counted(&h, BP_C_PUNT_PHD_SIGNAL, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_PUNT_PHD_SIGNALING, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -557,8 +558,8 @@ static void the_cse_behind_a_bridge(void **state)
 		assert_memory_equal(rte_pktmbuf_mtod(m, uint8_t *) + 6, h.gateway.mac, 6);
 		rte_pktmbuf_free(m);
 	}
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_PHD_INSTANCES, 2,
-		BP_C_PHD_INSTANCE_FRAME, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_OBSERVATIONS, 2, BP_C_CSE_REQUESTS, 2,
+		BP_C_CSE_REQUEST_FRAME, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 

@@ -273,7 +273,7 @@ static void collect_answers(struct model *m)
 		assert_in_range(i, 0, DEVICES - 1);
 		to = health_device(&m->h, i);
 		apdu = wire_open(&f, m->h.o.dev6, &from, &to);
-		m->want[BP_C_PHD_ANSWERS]++;
+		m->want[BP_C_PHD_RESPONSES]++;
 		if (!goes_wrong(m, m->device[i].tries > PATIENCE, 20))
 			device_gets(m, i, &apdu);
 	}
@@ -282,7 +282,7 @@ static void collect_answers(struct model *m)
 			if (e.kind == BP_PHD_EVENT_STALE)
 				bp_phd_session_flags(m->h.phd, e.slot, 0, BP_PHD_STALE);
 			else /* the kernel's queue was full, say: the device asks again */
-				m->want[BP_C_PHD_ANSWER_HANDED]++;
+				m->want[BP_C_PHD_RESPONSE_HANDED_OVER]++;
 		}
 	}
 }
@@ -301,13 +301,14 @@ static void device_sends(struct model *m, unsigned i)
 	health_report(&m->h, &d->apdu);
 	m->want[BP_C_PHD_REPORTS]++;
 	m->want[BP_C_PHD_REPORTS_CONFIRMED] += d->confirmed;
-	m->want[d->arrived ? BP_C_PHD_REPEATS : BP_C_PHD_OBSERVATIONS] += d->arrived ? 1 : d->parts;
+	m->want[d->arrived ? BP_C_PHD_DUPLICATES : BP_C_PHD_OBSERVATIONS] +=
+		d->arrived ? 1 : d->parts;
 	collect_requests(m, &requests);
 	if (!d->arrived)
 		assert_int_equal(requests, d->parts);
 	d->arrived = true;
-	m->want[BP_C_PHD_INSTANCES] += requests;
-	m->want[BP_C_PHD_INSTANCE_FRAME] += requests != 0 ? requests - 1 : 0;
+	m->want[BP_C_CSE_REQUESTS] += requests;
+	m->want[BP_C_CSE_REQUEST_FRAME] += requests != 0 ? requests - 1 : 0;
 	collect_answers(m);
 }
 
@@ -315,7 +316,7 @@ static bp_counter_t error_counter(const struct flight *f)
 {
 	return f->code == 0xa3   ? BP_C_CSE_BUSY
 	       : f->code == 0x84 ? BP_C_CSE_NO_TARGET
-	       : f->code == 0xa0 ? BP_C_CSE_REFUSED
+	       : f->code == 0xa0 ? BP_C_CSE_ERROR
 				 : BP_C_CSE_DENIED;
 }
 
@@ -401,10 +402,10 @@ static void check_counters(struct model *m)
 
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
 		const bp_counter_group_t g = bp_counter_info[c].group;
-		const bool free = c == BP_C_PHD_STORED || c == BP_C_CSE_ACKED ||
-				  c == BP_C_CSE_ACK_REPEATED || c == BP_C_PHD_UNACKNOWLEDGED ||
-				  c == BP_C_PHD_SAME_NUMBER ||
-				  c == BP_C_DROP_PHD_REPEAT_UNCONFIRMED;
+		const bool free = c == BP_C_CSE_STORED || c == BP_C_CSE_ACKED ||
+				  c == BP_C_CSE_ACK_DUPLICATE || c == BP_C_CSE_UNACKNOWLEDGED ||
+				  c == BP_C_PHD_REUSED_NUMBER ||
+				  c == BP_C_DROP_PHD_DUPLICATE_UNCONFIRMED;
 
 		v[c] = m->h.r.shm.counters[0].v[c] + m->h.r.shm.counters[1].v[c];
 		if (v[c] != m->want[c] && !free &&
@@ -414,10 +415,10 @@ static void check_counters(struct model *m)
 				(uintmax_t)m->want[c]);
 	}
 	/* each response is stored or known; errors are counted apart, of earlier reports too */
-	assert_in_range(v[BP_C_PHD_STORED] + v[BP_C_CSE_ACK_REPEATED], m->successes, m->responses);
-	assert_int_equal(m->errors, v[BP_C_CSE_BUSY] + v[BP_C_CSE_NO_TARGET] + v[BP_C_CSE_REFUSED] +
-					    v[BP_C_CSE_DENIED]);
-	assert_true(v[BP_C_PHD_UNACKNOWLEDGED] <= v[BP_C_PHD_OBSERVATIONS]);
+	assert_in_range(v[BP_C_CSE_STORED] + v[BP_C_CSE_ACK_DUPLICATE], m->successes, m->responses);
+	assert_int_equal(m->errors,
+		v[BP_C_CSE_BUSY] + v[BP_C_CSE_NO_TARGET] + v[BP_C_CSE_ERROR] + v[BP_C_CSE_DENIED]);
+	assert_true(v[BP_C_CSE_UNACKNOWLEDGED] <= v[BP_C_PHD_OBSERVATIONS]);
 	bp_totals_read(&m->h.r.shm, 3, &t);
 	assert_int_equal(t.rx + t.originated, t.tx + t.drops + t.punted + t.terminated);
 	assert_int_equal(t.port[A].tx_bytes, m->h.bytes[A]);
@@ -600,8 +601,9 @@ static void run_damaged(const struct health_options *o)
 	assert_in_range(answers, 50, UINT32_MAX);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
 		h.seen[c] = h.r.shm.counters[0].v[c] + h.r.shm.counters[1].v[c];
-	assert_true(h.seen[BP_C_PHD_BAD_LENGTH] > 100 && h.seen[BP_C_DROP_CSE_UNREADABLE] > 100);
-	assert_true(h.seen[BP_C_DROP_CSE_BAD_TOKEN] > 100 && h.seen[BP_C_PHD_STORED] > 100);
+	assert_true(
+		h.seen[BP_C_PHD_DISCARDED_LENGTH] > 100 && h.seen[BP_C_DROP_CSE_MALFORMED] > 100);
+	assert_true(h.seen[BP_C_DROP_CSE_UNKNOWN_TOKEN] > 100 && h.seen[BP_C_CSE_STORED] > 100);
 	health_stop(&h);
 }
 

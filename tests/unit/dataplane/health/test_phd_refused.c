@@ -24,13 +24,13 @@ static void signalling_is_the_managers(void **state)
 	for (unsigned i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		const struct bytes v = report_vector(vectors[i]);
 
-		is_punted(&h, &v, BP_C_PUNT_PHD_SIGNAL);
+		is_punted(&h, &v, BP_C_PUNT_PHD_SIGNALING);
 	}
 	/* so is what is too short to say what it is, down to nothing */
 	for (uint32_t len = 0; len < 20; len++) {
 		part = apdu;
 		part.len = len;
-		is_punted(&h, &part, BP_C_PUNT_PHD_SIGNAL);
+		is_punted(&h, &part, BP_C_PUNT_PHD_SIGNALING);
 	}
 	for (unsigned type = 3356; type <= 3373; type++) {
 		if (type >= FIXED && type <= MP_VARIABLE)
@@ -38,7 +38,7 @@ static void signalling_is_the_managers(void **state)
 		part = apdu;
 		part.b[18] = (uint8_t)(type >> 8);
 		part.b[19] = (uint8_t)type;
-		is_punted(&h, &part, BP_C_PUNT_PHD_SIGNAL);
+		is_punted(&h, &part, BP_C_PUNT_PHD_SIGNALING);
 	}
 	health_stop(&h);
 }
@@ -59,8 +59,9 @@ static void strays(void **state)
 			health_report(&h, &apdu);
 		health_kernel(&h, A, &f);
 		health_kernel(&h, A, &f);
-		health_counted(&h, BP_C_PHD_NO_SESSION, 3, BP_C_PUNT_PHD_STRAY, 2,
-			BP_C_DROP_PHD_STRAY, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_PHD_DISCARDED_UNKNOWN_SESSION, 3,
+			BP_C_PUNT_PHD_UNKNOWN_SESSION, 2, BP_C_DROP_PHD_UNKNOWN_SESSION, 1,
+			BP_C_COUNT);
 	}
 	slot = health_session(&h, 0, 2);
 	for (unsigned s = 0; s < 2; s++) {
@@ -72,8 +73,8 @@ static void strays(void **state)
 			health_report(&h, &apdu);
 		health_kernel(&h, A, &f);
 		health_kernel(&h, A, &f);
-		health_counted(&h, BP_C_PHD_WRONG_STATE, 3, BP_C_PUNT_PHD_STRAY, 2,
-			BP_C_DROP_PHD_STRAY, 1, BP_C_COUNT);
+		health_counted(&h, BP_C_PHD_DISCARDED_STATE, 3, BP_C_PUNT_PHD_UNKNOWN_SESSION, 2,
+			BP_C_DROP_PHD_UNKNOWN_SESSION, 1, BP_C_COUNT);
 	}
 	health_stop(&h);
 }
@@ -85,7 +86,8 @@ static void no_stray_is_answered_where_none_may(void **state)
 
 	health_start(&h, &(struct health_options){.strays = NO_STRAYS});
 	health_report(&h, &apdu);
-	health_counted(&h, BP_C_PHD_NO_SESSION, 1, BP_C_DROP_PHD_STRAY, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_DISCARDED_UNKNOWN_SESSION, 1, BP_C_DROP_PHD_UNKNOWN_SESSION, 1,
+		BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -98,12 +100,13 @@ static void while_sessions_are_read_back(void **state)
 	health_start(&h, &(struct health_options){0});
 	atomic_store(&h.r.shm.phd.control->loading, 1);
 	health_report(&h, &apdu);
-	health_counted(&h, BP_C_PHD_NO_SESSION, 1, BP_C_DROP_PHD_LOADING, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_DISCARDED_UNKNOWN_SESSION, 1, BP_C_DROP_PHD_SESSIONS_LOADING, 1,
+		BP_C_COUNT);
 	slot = health_session(&h, 0, 2); /* it was read */
 	health_report(&h, &apdu);
 	goes(&h, slot, 0, 0, SPO2, con1);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -111,7 +114,7 @@ static void is_slow(struct health *h)
 {
 	const struct bytes apdu = one(true, 1, 1);
 
-	is_punted(h, &apdu, BP_C_PUNT_PHD_SLOW);
+	is_punted(h, &apdu, BP_C_PUNT_PHD_SLOW_PATH);
 }
 
 /* The control plane knows of no address to send from: there is a way, but nobody could answer. */
@@ -135,7 +138,7 @@ static void no_source(void **state)
 		health_report(&h, &apdu);
 		goes(&h, slot, 0, 0, SPO2, con1);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-			BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+			BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 		health_stop(&h);
 	}
 }
@@ -172,8 +175,8 @@ static void the_slow_path(void **state)
 
 		health_kernel(&h, A, &f);
 	}
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PUNT_PHD_SLOW,
-		1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
+		BP_C_PUNT_PHD_SLOW_PATH, 1, BP_C_COUNT);
 	health_interface(&h, C, false, 1500);
 	is_slow(&h);
 	/* a gateway that is resolved */
@@ -183,7 +186,7 @@ static void the_slow_path(void **state)
 	health_report(&h, &apdu);
 	goes(&h, slot, 0, 0, SPO2, con1);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_COUNT);
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -198,7 +201,7 @@ static void too_long_for_a_message(void **state)
 	health_report(&h, &apdu);
 	f = wire_frame(false, &h.device, &h.gateway, &apdu);
 	health_kernel(&h, A, &f);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PUNT_PHD_SLOW, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PUNT_PHD_SLOW_PATH, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 
@@ -210,13 +213,13 @@ static void what_is_discarded(void **state)
 		uint8_t octet;
 		bp_counter_t why;
 	} faults[] = {
-		{3, 30, BP_C_PHD_BAD_LENGTH},  /* the APDU's length */
-		{5, 20, BP_C_PHD_BAD_LENGTH},  /* the octet string's */
-		{11, 25, BP_C_PHD_BAD_LENGTH}, /* the event report's */
-		{13, 1, BP_C_PHD_BAD_HANDLE},  /* not the MDS */
-		{27, 3, BP_C_PHD_BAD_LENGTH},  /* how many there are */
-		{29, 9, BP_C_PHD_BAD_LENGTH},  /* octets of all */
-		{33, 3, BP_C_PHD_BAD_LENGTH},  /* octets of one */
+		{3, 30, BP_C_PHD_DISCARDED_LENGTH},  /* the APDU's length */
+		{5, 20, BP_C_PHD_DISCARDED_LENGTH},  /* the octet string's */
+		{11, 25, BP_C_PHD_DISCARDED_LENGTH}, /* the event report's */
+		{13, 1, BP_C_PHD_DISCARDED_HANDLE},  /* not the MDS */
+		{27, 3, BP_C_PHD_DISCARDED_LENGTH},  /* how many there are */
+		{29, 9, BP_C_PHD_DISCARDED_LENGTH},  /* octets of all */
+		{33, 3, BP_C_PHD_DISCARDED_LENGTH},  /* octets of one */
 		{31, 77, BP_C_PHD_UNKNOWN_HANDLE},
 	};
 	struct health h;
@@ -232,8 +235,8 @@ static void what_is_discarded(void **state)
 		if (i % 2 != 0)
 			health_kernel(&h, A, &f);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, i % 2,
-			faults[i / 2].why, 1, BP_C_PUNT_PHD_ANSWER, i % 2, BP_C_DROP_PHD_DISCARDED,
-			(i + 1) % 2, BP_C_COUNT);
+			faults[i / 2].why, 1, BP_C_PUNT_PHD_RESPONSE, i % 2,
+			BP_C_DROP_PHD_DISCARDED, (i + 1) % 2, BP_C_COUNT);
 	}
 	for (unsigned confirmed = 0; confirmed < 2; confirmed++) {
 		/* a value of three octets where the map says two: the lengths agree */
@@ -248,7 +251,7 @@ static void what_is_discarded(void **state)
 		if (confirmed)
 			health_kernel(&h, A, &f);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, confirmed,
-			BP_C_PHD_BAD_MAP, 1, BP_C_PUNT_PHD_ANSWER, confirmed,
+			BP_C_PHD_DISCARDED_MAP, 1, BP_C_PUNT_PHD_RESPONSE, confirmed,
 			BP_C_DROP_PHD_DISCARDED, !confirmed, BP_C_COUNT);
 	}
 	health_stop(&h);
@@ -263,8 +266,8 @@ static void a_report_without_observations(void **state)
 	health_session(&h, 0, 2);
 	health_report(&h, &apdu);
 	health_answer(&h, &answer);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_ANSWERS, 1,
-		BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_RESPONSES,
+		1, BP_C_COUNT);
 	apdu.b[9] = 0; /* unconfirmed */
 	health_report(&h, &apdu);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_DROP_PHD_EMPTY_UNCONFIRMED, 1, BP_C_COUNT);
@@ -291,27 +294,27 @@ static void run_out_of_ids(bool per_report)
 		rig_walk(&h.r);
 		for (struct rte_mbuf *m; (m = bp_ring_ports_take(&h.r.ports, B)) != NULL;)
 			rte_pktmbuf_free(m);
-		if (h.r.shm.counters[0].v[BP_C_DROP_PHD_NO_IDS] != 0)
+		if (h.r.shm.counters[0].v[BP_C_DROP_PHD_NO_MESSAGE_ID] != 0)
 			break;
 		assert_true(n < 70000);
 	}
-	assert_in_range(h.r.shm.counters[0].v[BP_C_PHD_INSTANCES], 65536 - 64, 65536);
-	assert_int_equal(h.r.shm.counters[0].v[BP_C_PHD_INSTANCES] +
-				 h.r.shm.counters[0].v[BP_C_DROP_PHD_NO_IDS],
+	assert_in_range(h.r.shm.counters[0].v[BP_C_CSE_REQUESTS], 65536 - 64, 65536);
+	assert_int_equal(h.r.shm.counters[0].v[BP_C_CSE_REQUESTS] +
+				 h.r.shm.counters[0].v[BP_C_DROP_PHD_NO_MESSAGE_ID],
 		n + 1);
 	memcpy(h.seen, h.r.shm.counters[0].v, sizeof(h.seen));
 	/* what was not sent is not noted: its repeat is a new report */
 	health_time(&h, HEALTH_NOW_NS + 246 * 1000000000ull);
 	apdu = one(true, 0x4242, 1);
 	health_report(&h, &apdu);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_DROP_PHD_NO_IDS,
-		1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
+		BP_C_DROP_PHD_NO_MESSAGE_ID, 1, BP_C_COUNT);
 	health_time(&h, HEALTH_NOW_NS + 249 * 1000000000ull);
 	health_report(&h, &apdu);
 	health_named(&h, (struct request[]){health_request(&h)}, slot,
 		(unsigned)h.r.shm.counters[0].v[BP_C_PHD_OBSERVATIONS] - 1);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
-		BP_C_PHD_OBSERVATIONS, 1, BP_C_PHD_INSTANCES, 1, BP_C_PHD_UNACKNOWLEDGED, 1,
+		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, 1,
 		BP_C_COUNT);
 	health_stop(&h);
 }
@@ -347,8 +350,8 @@ static void no_buffers_left(void **state)
 	health_report(&h, &apdu);
 	goes(&h, slot, 0, 0, SPO2, con1);
 	goes(&h, slot, 0, 1, PULSE, con2);
-	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_REPEATS, 1,
-		BP_C_PHD_INSTANCES, 2, BP_C_PHD_INSTANCE_FRAME, 1, BP_C_COUNT);
+	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1, BP_C_PHD_DUPLICATES,
+		1, BP_C_CSE_REQUESTS, 2, BP_C_CSE_REQUEST_FRAME, 1, BP_C_COUNT);
 	health_stop(&h);
 }
 

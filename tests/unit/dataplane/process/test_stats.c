@@ -75,9 +75,9 @@ static void every_outcome_is_on_its_side(void **state)
 	shm.counters[2].v[BP_C_PUNTED_OTHER] = 9; /* the exception thread */
 	shm.counters[0].v[BP_C_PHD_MANAGER_FRAME] = 6;
 	shm.counters[1].v[BP_C_CSE_ACKED] = 4;
-	shm.counters[0].v[BP_C_PHD_MANAGER_TAKEN] = 2;
+	shm.counters[0].v[BP_C_PHD_MANAGER_RECEIVED] = 2;
 	shm.counters[1].v[BP_C_PUNT_TTL_EXPIRED] = 1000;
-	shm.counters[1].v[BP_C_PHD_STORED] = 1000;
+	shm.counters[1].v[BP_C_CSE_STORED] = 1000;
 	shm.counters[1].v[BP_C_FORWARDED_IP4] = 1000;
 	bp_totals_read(&shm, 2, &totals);
 	assert_int_equal(totals.rx, 107);

@@ -238,7 +238,7 @@ static void anything(void **state)
 
 		assert_true(health(j, "associations", "accepted") > 50);
 		assert_true(health(j, "stored", NULL) > 10);
-		assert_true(health(j, "discarded", "phd_no_session") > 10);
+		assert_true(health(j, "discarded", "phd_discarded_unknown_session") > 10);
 		json_decref(j);
 		n[i][0] = read_file("l.pcap", &was[i][0]);
 		n[i][1] = read_file("r.pcap", &was[i][1]);
