@@ -340,7 +340,7 @@ const struct bench_attack bench_attacks[] = {
 	{"readings", "readings of random octets", readings, BP_C_TRANSFORM_READING,
 		BENCH_ATTACK_SERVICES},
 	{"trackers", "readings of sources that have no matrix", trackers,
-		BP_C_DROP_TRANSFORM_SOURCE, BENCH_ATTACK_SERVICES},
+		BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE, BENCH_ATTACK_SERVICES},
 	{"labels", "labels of random octets", labels, BP_C_LCL_BAD_DELAY, BENCH_ATTACK_SERVICES},
 };
 const unsigned bench_n_attacks = sizeof(bench_attacks) / sizeof(bench_attacks[0]);

@@ -116,7 +116,7 @@ bool bench_lcl_report(const struct bench_lcl *l, const struct bp_shm *shm, uint6
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
 		const bp_counter_group_t g = bp_counter_info[i].group;
 
-		if (v[i] == 0 || i == BP_C_LCL_MOVED || (g != BP_CG_DROP && g != BP_CG_LCL))
+		if (v[i] == 0 || i == BP_C_LCL_DEFERRED || (g != BP_CG_DROP && g != BP_CG_LCL))
 			continue;
 		printf(", \"%s\": %" PRIu64, bp_counter_info[i].name, v[i]);
 		ok = false;

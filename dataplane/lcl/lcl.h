@@ -264,7 +264,7 @@ static inline void bp_lcl_consume(struct bp_worker *w, struct rte_mbuf *const *m
 		labels += (m[i]->ol_flags & flag) != 0;
 		m[i]->ol_flags &= ~flag;
 	}
-	bp_count(w, BP_C_LCL_CONSUMED, labels);
+	bp_count(w, BP_C_LCL_TERMINATED, labels);
 }
 
 #endif

@@ -68,7 +68,8 @@ static void put_batch(struct batch *b)
 			continue;
 		bp_lcl_count_put(o, &o->row[m->hash.fdir.lo], (enum bp_lcl_put)put[i]);
 		if (unlikely(put[i] == BP_LCL_PUT_FULL))
-			bp_port_drop(o->lcl->worker, o->port, BP_C_DROP_LCL_FULL, &m, 1);
+			bp_port_drop(
+				o->lcl->worker, o->port, BP_C_DROP_LCL_SLOT_QUEUES_FULL, &m, 1);
 	}
 	b->n = 0;
 }

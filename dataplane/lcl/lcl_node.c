@@ -55,9 +55,9 @@ uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o)
 static bp_counter_t unfit(const struct bp_lcl_out *o, const struct rte_mbuf *m)
 {
 	if (m->pkt_len + BP_LCL_LABEL > bp_lcl_frame_most(o))
-		return BP_C_LCL_UNLABELLED_LENGTH;
+		return BP_C_LCL_UNLABELED_MTU;
 	if (m->data_len < BP_LCL_AT || rte_pktmbuf_headroom(m) < BP_LCL_LABEL)
-		return BP_C_LCL_UNLABELLED_HEADROOM;
+		return BP_C_LCL_UNLABELED_HEADROOM;
 	return BP_C_COUNT;
 }
 
@@ -74,7 +74,7 @@ static inline struct rte_mbuf *make_room(const struct bp_lcl_out *o, struct rte_
 	}
 	m = bp_lcl_writable(m, w->pool);
 	if (unlikely(!m))
-		bp_count(w, BP_C_LCL_UNLABELLED_NO_MBUF, 1);
+		bp_count(w, BP_C_LCL_UNLABELED_NO_MBUF, 1);
 	return m;
 }
 
@@ -97,12 +97,12 @@ void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_pu
 		bp_stat_add(&r->stats->late, 1);
 		break;
 	case BP_LCL_PUT_EARLY:
-		bp_count(w, BP_C_LCL_EARLY, 1);
+		bp_count(w, BP_C_LCL_BEYOND_HORIZON, 1);
 		bp_stat_add(&o->stats->early, 1);
 		bp_stat_add(&r->stats->early, 1);
 		break;
 	case BP_LCL_PUT_MOVED:
-		bp_count(w, BP_C_LCL_MOVED, 1);
+		bp_count(w, BP_C_LCL_DEFERRED, 1);
 		bp_stat_add(&o->stats->moved, 1);
 		bp_stat_add(&r->stats->moved, 1);
 		break;
@@ -180,7 +180,7 @@ static inline void put_one(struct bp_lcl_out *o, struct rte_mbuf *m, uint64_t in
 	if (likely(put != BP_LCL_PUT_FULL))
 		finish(o, r, fit, &label, sequence);
 	else
-		bp_port_drop(o->lcl->worker, o->port, BP_C_DROP_LCL_FULL, &fit, 1);
+		bp_port_drop(o->lcl->worker, o->port, BP_C_DROP_LCL_SLOT_QUEUES_FULL, &fit, 1);
 }
 
 void bp_lcl_put_frames(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned n, uint64_t in_ns)
@@ -436,7 +436,7 @@ static uint16_t lcl_plain_process(
 		m[i]->ol_flags &= ~flag;
 		lost++;
 	}
-	bp_count(w, BP_C_LCL_LOST, lost);
+	bp_count(w, BP_C_LCL_LOST_LABEL, lost);
 	bytes = bp_port_bytes(w, ctx->port, m, nb_objs);
 	bp_port_send(w, ctx->port, ctx->queue, m, nb_objs, bytes);
 	return nb_objs;

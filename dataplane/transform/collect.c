@@ -9,8 +9,8 @@
 static const uint16_t counter_of[BP_READING_VERDICTS] = {
 	[BP_READING_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,
 	[BP_READING_CHECKSUM] = BP_C_DROP_TRANSFORM_CHECKSUM,
-	[BP_READING_SHAPE] = BP_C_DROP_TRANSFORM_SHAPE,
-	[BP_READING_SOURCE] = BP_C_DROP_TRANSFORM_SOURCE,
+	[BP_READING_SHAPE] = BP_C_DROP_TRANSFORM_UNSUPPORTED,
+	[BP_READING_SOURCE] = BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE,
 };
 
 /* ---- datagrams ---- */
@@ -174,7 +174,7 @@ static uint8_t refuse(
 	struct bp_transform_worker *t, struct rte_mbuf *m, unsigned rule, bp_counter_t why)
 {
 	if (t->view.bank != NULL)
-		bp_transform_stat_add(why == BP_C_DROP_TRANSFORM_SOURCE
+		bp_transform_stat_add(why == BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE
 					      ? &t->rule[rule].stats->unknown
 					      : &t->rule[rule].stats->refused,
 			1);
@@ -203,7 +203,7 @@ static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const stru
 	if (rule == BP_AGG_NO_RULE)
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
-		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_RULES);
+		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_NO_RULES);
 	if (likely(verdict == BP_READING_TAKEN))
 		verdict = validate(&d, &t->rule[rule].layout, r);
 	if (unlikely(verdict != BP_READING_TAKEN))
@@ -462,8 +462,8 @@ static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 		const unsigned at = b->at[j];
 
 		if (b->n_rows[j] == 0) {
-			b->edge[at] = refuse(
-				t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_SOURCE);
+			b->edge[at] = refuse(t, b->m[at], b->reading[j].kind.rule,
+				BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE);
 			continue;
 		}
 		b->reading[kept] = b->reading[j];
@@ -528,7 +528,7 @@ static void refuse_numbers(struct bp_transform_worker *t, unsigned j)
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned at = b->at[j];
 
-	b->edge[at] = refuse(t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INPUT);
+	b->edge[at] = refuse(t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INVALID);
 	b->n_rows[j] = 0;
 	b->one_receiver = false;
 	if (b->source[j] != UINT32_MAX)

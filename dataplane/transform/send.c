@@ -205,7 +205,7 @@ static inline bp_counter_t unfit(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
 {
 	if (flags & BP_TRANSFORM_REFLECT)
-		return bp_reading_answerable(r) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_REFLECT;
+		return bp_reading_answerable(r) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_REPLY;
 	return (flags & BP_TRANSFORM_ADDRESS) && row->family != r->kind.family
 		       ? BP_C_DROP_TRANSFORM_FAMILY
 		       : BP_C_COUNT;

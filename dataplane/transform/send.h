@@ -38,7 +38,7 @@ static inline void bp_transform_settle(
 
 	bp_transform_stat_add(&s->sent, n->sent);
 	if (unlikely(n->bare != 0)) {
-		bp_count(t->worker, BP_C_TRANSFORM_BARE, n->bare);
+		bp_count(t->worker, BP_C_TRANSFORM_NO_MATRIX, n->bare);
 		bp_transform_stat_add(&s->bare, n->bare);
 	}
 	if (unlikely(n->saturated != 0)) {

@@ -7,20 +7,18 @@
 /* Frames that are mirrored. */
 #define BP_COUNTER_GROUPS_OF_SAMPLING(X)                                                           \
 	X(SAMPLING, "sampling",                                                                    \
-		"Sampling: frames that entries matched, and those of which there is no "           \
-		"mirrored frame. They are forwarded all the same.")
+		"Sampling: matched frames, and frames that could not be mirrored. All of them "    \
+		"are forwarded.")
 
 #define BP_COUNTERS_OF_SAMPLING(X)                                                                 \
-	/* frames that biplane made */                                                             \
+	/* frames that biplane generated */                                                        \
 	X(SAMPLING_MIRRORED, ORIGINATED, "sampling_mirrored",                                      \
-		"copies of sampled frames to the port that they are mirrored to")                  \
+		"copies of sampled frames sent to mirror ports")                                   \
 	/* sampling */                                                                             \
-	X(SAMPLING_MATCHED, SAMPLING, "sampling_matched", "frames that an entry matched")          \
-	X(SAMPLING_NO_MBUF, SAMPLING, "sampling_no_mbuf",                                          \
-		"sampled frames that were not mirrored for want of mbufs")                         \
+	X(SAMPLING_MATCHED, SAMPLING, "sampling_matched", "frames that match an entry")            \
+	X(SAMPLING_NO_MBUF, SAMPLING, "sampling_no_mbuf", "sampled frames not mirrored: no mbuf")  \
 	X(SAMPLING_TOO_LONG, SAMPLING, "sampling_too_long",                                        \
-		"sampled frames that were not mirrored: longer than the MTU of the port "          \
-		"they would be mirrored to")
+		"sampled frames not mirrored: larger than the MTU of the mirror port")
 
 BP_DECLARE_COUNTERS(SAMPLING, 1 + BP_SERVICE_SAMPLING);
 

@@ -7,43 +7,40 @@
 /* Coordinate transformation. */
 #define BP_COUNTER_GROUPS_OF_TRANSFORM(X)                                                          \
 	X(TRANSFORM, "transform",                                                                  \
-		"Readings that became coordinates, and what had to be done to some; "              \
-		"what was dropped of them is among the drops.")
+		"Coordinate transformation of readings. Dropped readings are in group drop.")
 
 #define BP_COUNTERS_OF_TRANSFORM(X)                                                                \
-	/* frames that biplane made */                                                             \
+	/* frames that biplane generated */                                                        \
 	X(TRANSFORM_COPY, ORIGINATED, "transform_copy",                                            \
 		"datagrams for the second and further receivers of a reading")                     \
-	/* frames that left nowhere */                                                             \
-	X(DROP_TRANSFORM_RULES, DROP, "transform_rules",                                           \
-		"readings: the control plane has put no rules of transform in force yet")          \
+	/* dropped frames */                                                                       \
+	X(DROP_TRANSFORM_NO_RULES, DROP, "transform_no_rules",                                     \
+		"readings: no rules from the control plane yet")                                   \
 	X(DROP_TRANSFORM_LENGTH, DROP, "transform_length",                                         \
-		"readings shorter than their layout, or whose IP and UDP lengths disagree")        \
+		"readings shorter than their layout, or with inconsistent IP and UDP lengths")     \
 	X(DROP_TRANSFORM_CHECKSUM, DROP, "transform_checksum",                                     \
-		"readings with a wrong IPv4 header or UDP checksum, or IPv6 without one")          \
-	X(DROP_TRANSFORM_SHAPE, DROP, "transform_shape",                                           \
-		"readings in fragments, behind IPv6 extension headers, or in buffers "             \
-		"that can't be put together")                                                      \
-	X(DROP_TRANSFORM_INPUT, DROP, "transform_input",                                           \
-		"readings with a number that is not finite, or an angle that can't be")            \
-	X(DROP_TRANSFORM_SOURCE, DROP, "transform_source",                                         \
-		"readings of a source without an entry, with unknown_source: drop, or of "         \
-		"an address that no sender has")                                                   \
+		"readings with a wrong IPv4 header or UDP checksum, or IPv6 without UDP checksum") \
+	X(DROP_TRANSFORM_UNSUPPORTED, DROP, "transform_unsupported",                               \
+		"readings in fragments, with IPv6 extension headers, or in too many segments")     \
+	X(DROP_TRANSFORM_INVALID, DROP, "transform_invalid",                                       \
+		"readings with an infinite number or NaN, or an invalid angle")                    \
+	X(DROP_TRANSFORM_UNKNOWN_SOURCE, DROP, "transform_unknown_source",                         \
+		"readings of a source without an entry (unknown_source: drop), or with an "        \
+		"invalid source address")                                                          \
 	X(DROP_TRANSFORM_OVERFLOW, DROP, "transform_overflow",                                     \
-		"results that their format can't hold, where overflow: drop")                      \
+		"results out of range of their format (overflow: drop)")                           \
 	X(DROP_TRANSFORM_FAMILY, DROP, "transform_family",                                         \
 		"readings of another IP version than their receiver")                              \
-	X(DROP_TRANSFORM_REFLECT, DROP, "transform_reflect",                                       \
-		"readings that can't be answered: sent to a group or nobody, or with "             \
-		"no TTL or hop limit left")                                                        \
+	X(DROP_TRANSFORM_REPLY, DROP, "transform_reply",                                           \
+		"readings without a valid address to reply to, or with TTL or hop limit expired")  \
 	/* coordinate transformation */                                                            \
-	X(TRANSFORM_READING, TRANSFORM, "transform_reading", "readings that were transformed")     \
-	X(TRANSFORM_BARE, TRANSFORM, "transform_bare",                                             \
-		"datagrams with the bare point: there is no matrix")                               \
+	X(TRANSFORM_READING, TRANSFORM, "transform_reading", "readings transformed")               \
+	X(TRANSFORM_NO_MATRIX, TRANSFORM, "transform_no_matrix",                                   \
+		"datagrams with the untransformed point: no matrix")                               \
 	X(TRANSFORM_SATURATED, TRANSFORM, "transform_saturated",                                   \
-		"datagrams with a coordinate that was saturated")                                  \
+		"datagrams with a saturated coordinate")                                           \
 	X(TRANSFORM_NO_MBUF, TRANSFORM, "transform_no_mbuf",                                       \
-		"datagrams for further receivers that were not made for want of an mbuf")
+		"datagrams for further receivers not sent: no mbuf")
 
 BP_DECLARE_COUNTERS(TRANSFORM, 1 + BP_SERVICE_TRANSFORM);
 

@@ -180,7 +180,7 @@ def test_longest_prefix(lab, gw, entries, robots):
             entries(transform(sources, unknown_source=unknown, receiver=TO_CLOUD))
             robots[0].clear()
             lost = len(sent) if None in matrices else 0
-            with counted(gw, transform_source=lost, transform_bare=len(sent) if unknown == "forward" else 0), \
+            with counted(gw, transform_unknown_source=lost, transform_no_matrix=len(sent) if unknown == "forward" else 0), \
                     Tracker(lab, "dev", CLOUD, source=DEVICE) as one, Tracker(lab, "dev", CLOUD, source="10.99.0.77") as two:
                 one.send(sent)
                 two.send(sent)
@@ -224,7 +224,7 @@ def test_a_layout_of_ones_own(lab, gw, entries, robots):
         p[17:21] = struct.pack("<f", r.theta / ONE)
         return bytes(p)
     bad = [payload(sent[0], radius=float("nan")), payload(sent[0], radius=float("-inf")), payload(sent[0], phi=1e300)]
-    with counted(gw, transform_reading=len(sent), transform_input=len(bad)), Tracker(lab, "dev", CLOUD) as t:
+    with counted(gw, transform_reading=len(sent), transform_invalid=len(bad)), Tracker(lab, "dev", CLOUD) as t:
         t.send([payload(r) for r in sent] + bad)
         robots[0].wait(len(sent))
     for r, (_, _, p) in zip(sent, robots[0].heard(), strict=True):
@@ -261,14 +261,14 @@ def test_bad_readings_reach_no_robot(lab, gw, robots):
         "transform_length": [frame_of(DEVICE, CLOUD, good[:n], **heads) for n in (0, 1, 39)] +
                             [frame_of(DEVICE, CLOUD, good, length=n, **heads) for n in (7, 8, 47, 49, 1000)],
         "transform_checksum": [frame_of(DEVICE, CLOUD, good, sum_=n, **heads) for n in (1, 0xFFFF, 0xBAD)],
-        "transform_shape": [first],
+        "transform_unsupported": [first],
     }
     with counted(gw, transform_reading=0, **{k: len(v) for k, v in bad.items()}), Tap(lab, "dev", "eth0") as out, \
             Tap(lab, "cloud", "eth0") as cloud, Tap(lab, "edge", "eth0") as edge:
         for frames in bad.values():
             out.send(*frames)
         gw.balanced()
-        wait_until("the drops", lambda: gw.counter("transform_shape") >= 1)
+        wait_until("the drops", lambda: gw.counter("transform_unsupported") >= 1)
         for tap in (cloud, edge):
             assert not [f for f in tap.frames() if DEVICE.encode() in f or f[26:30] == bytes([10, 99, 0, 1]) and f[23] == 17]
     assert not robots[0].heard() and not robots[1].heard()

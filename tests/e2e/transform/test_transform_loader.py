@@ -172,9 +172,9 @@ def test_the_command(lab, fresh, robot, tmp_path):
         (one,) = (m for m in matrices(gw) if m["source"] == f"{DEVICE}/32")
         assert one == {"entry": 0, "source": f"{DEVICE}/32", "receiver": 0, "from": "added", "matrix": SLANTED}
         assert gw.command("transform", "matrix", "clear", DEVICE, "-c", gw.file).returncode == 0
-        before = gw.counter("transform_source")
+        before = gw.counter("transform_unknown_source")
         t.send(sent)
-        wait_until("all to be dropped", lambda: gw.counter("transform_source") == before + len(sent), 20)
+        wait_until("all to be dropped", lambda: gw.counter("transform_unknown_source") == before + len(sent), 20)
         assert len(robot.got()) == len(sent)
     assert gw.command("transform", "matrix", "clear", DEVICE, "-c", gw.file).returncode == 69
 

@@ -134,7 +134,7 @@ static void untrusted(void **state)
 	rig_expect(&r, B, f, sizeof(f));
 	rig_expect(&r, A, f, sizeof(f));
 	assert_int_equal(rig_counter(&r, BP_C_LCL_UNTRUSTED), 3);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_LOST), 0);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_LOST_LABEL), 0);
 	rig_stop(&r);
 }
 
@@ -284,14 +284,14 @@ static void long_frames_go_without(void **state)
 	rig_walk(&r);
 	lcl_pass(&r, LCL_TAU);
 	lcl_expect(&r, B, f, most, &(struct label){.d = 15000, .n = 1, .flow = 7});
-	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELLED_LENGTH), 0);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELED_MTU), 0);
 	u.len++;
 	assert_int_equal(agg_frame(&u, f), most + 1);
 	lcl_pass(&r, LCL_TAU);
 	rig_put(&r, A, f, most + 1);
 	rig_walk(&r);
 	rig_expect(&r, B, f, most + 1);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELLED_LENGTH), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELED_MTU), 1);
 	rig_stop(&r);
 }
 
@@ -345,7 +345,7 @@ static void flooded_frames(void **state)
 		lcl_expect(&r, B, f, sizeof(f), &out);
 		if (third)
 			lcl_expect(&r, C, f, sizeof(f), &out);
-		assert_int_equal(rig_counter(&r, BP_C_LCL_LOST), third ? 0 : 1);
+		assert_int_equal(rig_counter(&r, BP_C_LCL_LOST_LABEL), third ? 0 : 1);
 		rig_stop(&r);
 	}
 }

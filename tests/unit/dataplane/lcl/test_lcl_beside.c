@@ -75,7 +75,7 @@ static void labelled_messages_are_aggregated(void **state)
 		put_messages(&r);
 		rig_walk(&r);
 		agg_take_of(&r, B, NULL, 0, MESSAGES);
-		assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), round * MESSAGES);
+		assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), round * MESSAGES);
 		assert_int_equal(best_effort(&r, B), round);
 		lcl_pass(&r, LCL_TAU);
 	}
@@ -91,7 +91,7 @@ static void labelled_messages_are_aggregated(void **state)
 		unlabel(&r, &(struct label){.d = 15000, .n = 1, .flow = 7, .sequence = round});
 		agg_take_of(&r, B, NULL, 0, MESSAGES);
 	}
-	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), 3 * MESSAGES);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), 3 * MESSAGES);
 	assert_int_equal(rig_counter(&r, BP_C_LCL_ADDED), 3);
 	rig_stop(&r);
 }
@@ -111,7 +111,7 @@ static void others_than_messages_keep_labels(void **state)
 	agg_take_of(&r, B, NULL, 0, MESSAGES);
 	lcl_pass(&r, LCL_TAU);
 	lcl_expect(&r, B, f, agg_frame(&other, f), &out_3);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), MESSAGES);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), MESSAGES);
 	rig_stop(&r);
 }
 
@@ -131,7 +131,7 @@ static void a_labelled_aggregate_is_taken_apart(void **state)
 	rig_walk(&r);
 	lcl_pass(&r, 2000); /* the wire, modelled */
 	agg_expect(&r, A, 0, MESSAGES);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), 1);
 	assert_int_equal(best_effort(&r, A), MESSAGES);
 	rig_stop(&r);
 }
@@ -181,7 +181,7 @@ static void a_result_keeps_its_readings_label(void **state)
 		lcl_expect(&x.r, B, f, agg_frame(&u, f), &out_3);
 		rig_expect_none(&x.r, B);
 		assert_int_equal(best_effort(&x.r, B), receivers - 1);
-		assert_int_equal(rig_counter(&x.r, BP_C_LCL_CONSUMED), 0);
+		assert_int_equal(rig_counter(&x.r, BP_C_LCL_TERMINATED), 0);
 		x_stop(&x);
 	}
 }
@@ -205,7 +205,7 @@ static void an_answer_has_no_label(void **state)
 			u = x_result(1, &to[1]);
 			agg_expect_udp(&x.r, B, &u);
 		}
-		assert_int_equal(rig_counter(&x.r, BP_C_LCL_CONSUMED), 1);
+		assert_int_equal(rig_counter(&x.r, BP_C_LCL_TERMINATED), 1);
 		assert_int_equal(best_effort(&x.r, A), 1);
 		rig_expect_none(&x.r, B);
 		x_stop(&x);
@@ -299,7 +299,7 @@ static void the_kernel_knows_no_labels(void **state)
 	lcl_put(&r, A, to.bytes, to.len, &in_3);
 	rig_walk(&r);
 	rig_expect_kernel(&r, BP_EX_LOCAL, A, to.bytes, to.len);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), 1);
 	m = rte_pktmbuf_alloc(r.pool);
 	assert_non_null(m);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)from.len), from.bytes, from.len);
@@ -322,7 +322,7 @@ static void neighbours_are_answered_plain(void **state)
 	rig_walk(&r);
 	rig_expect(&r, C, arp_reply, 42);
 	assert_int_equal(rig_counter(&r, BP_C_ARP_REPLIES), 1);
-	assert_int_equal(rig_counter(&r, BP_C_LCL_CONSUMED), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_TERMINATED), 1);
 	assert_int_equal(best_effort(&r, C), 1);
 	rig_stop(&r);
 }
@@ -358,7 +358,7 @@ static void a_flooded_frame_is_plain_elsewhere(void **state)
 		lcl_pass(&r, LCL_TAU);
 		lcl_expect(&r, B, f, len,
 			labelled ? &out_3 : &(struct label){.d = 15000, .n = 1, .flow = 7});
-		assert_int_equal(rig_counter(&r, BP_C_LCL_LOST), 2 * labelled);
+		assert_int_equal(rig_counter(&r, BP_C_LCL_LOST_LABEL), 2 * labelled);
 		assert_int_equal(rig_counter(&r, BP_C_FLOODED), labelled + 1);
 	}
 	assert_int_equal(rig_counter(&r, BP_C_LCL_ADDED), 1);

@@ -29,7 +29,7 @@ static void no_headroom(void **state)
 		else
 			rig_expect(&r, B, f, len);
 	}
-	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELLED_HEADROOM), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELED_HEADROOM), 1);
 	rig_stop(&r);
 }
 
@@ -79,7 +79,7 @@ static void shared_buffers(void **state)
 			rte_pktmbuf_free(m);
 		}
 	}
-	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELLED_NO_MBUF), 1);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_UNLABELED_NO_MBUF), 1);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_LCL_NO_MBUF), 1);
 	rig_stop(&r);
 }

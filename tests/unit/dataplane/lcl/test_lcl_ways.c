@@ -72,8 +72,8 @@ static void full_queues(void **state)
 	put_many(&r, 60, &l, 0);
 	rig_walk(&r);
 	/* slots 1, 2 and 3: the fourth queue is the current slot's */
-	assert_int_equal(rig_counter(&r, BP_C_LCL_MOVED), 2 * QUEUE);
-	assert_int_equal(rig_counter(&r, BP_C_DROP_LCL_FULL), 60 - 3 * QUEUE);
+	assert_int_equal(rig_counter(&r, BP_C_LCL_DEFERRED), 2 * QUEUE);
+	assert_int_equal(rig_counter(&r, BP_C_DROP_LCL_SLOT_QUEUES_FULL), 60 - 3 * QUEUE);
 	assert_int_equal(atomic_load(&stats(&r)->full), 60 - 3 * QUEUE);
 	assert_int_equal(atomic_load(&stats(&r)->held), 3 * QUEUE);
 	assert_int_equal(take_all(&r), 0);
@@ -478,7 +478,7 @@ static void both_stop(void **state)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	assert_int_equal(atomic_load(&stats(&r)->handed_over), 50);
 	/* those that four queues of 16 could not take, had they not left before */
-	assert_int_equal(take_all(&r) + r.shm.counters[0].v[BP_C_DROP_LCL_FULL], 50);
+	assert_int_equal(take_all(&r) + r.shm.counters[0].v[BP_C_DROP_LCL_SLOT_QUEUES_FULL], 50);
 	rejoin(&r, &ws);
 }
 

@@ -48,7 +48,7 @@ static void one_receiver(void **state)
 	rig_expect_none(&x.r, B);
 	rig_expect_none(&x.r, A);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 50);
-	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_BARE), 0);
+	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_NO_MATRIX), 0);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_COPY), 0);
 	s = x.r.shm.transform.rule_stats;
 	assert_int_equal(s->readings, 50);
@@ -81,7 +81,7 @@ static void several_receivers(void **state)
 	rig_expect_none(&x.r, B);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 15);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_COPY), 45);
-	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_BARE), 15);
+	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_NO_MATRIX), 15);
 	assert_int_equal(x.r.shm.transform.rule_stats->sent, 60);
 	assert_int_equal(x.r.shm.transform.rule_stats->bare, 15);
 	assert_int_equal(x.r.shm.transform.source_stats[0].readings, 15);
@@ -153,7 +153,7 @@ static void not_answered(void **state)
 	rig_expect_none(&x.r, A);
 	rig_expect_none(&x.r, B);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 9);
-	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REFLECT), 9);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REPLY), 9);
 	x_stop(&x);
 }
 
@@ -184,7 +184,7 @@ static void answers_to_answers_end(void **state)
 		assert_true(++rounds <= 64);
 	}
 	assert_int_equal(rounds, 64);
-	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REFLECT), 1);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_REPLY), 1);
 	x_stop(&x);
 }
 
@@ -379,7 +379,7 @@ static void without_a_bank(void **state)
 		agg_expect_udp(&x.r, B, &other);
 		rig_expect_none(&x.r, B);
 	}
-	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_RULES), 6);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_NO_RULES), 6);
 	assert_int_equal(rig_counter(&x.r, BP_C_TRANSFORM_READING), 2);
 	x_stop(&x);
 }

@@ -415,7 +415,7 @@ static void random_cases(void **state)
 	for (unsigned c = 0; c < BP_C_COUNT; c++) {
 		if (bp_counter_info[c].name == NULL ||
 			strncmp(bp_counter_info[c].name, "transform", 9) != 0 ||
-			c == BP_C_DROP_TRANSFORM_RULES || c == BP_C_TRANSFORM_NO_MBUF)
+			c == BP_C_DROP_TRANSFORM_NO_RULES || c == BP_C_TRANSFORM_NO_MBUF)
 			continue;
 		if (seen[c] < 10)
 			fail_msg("%s: seldom", bp_counter_info[c].name);

@@ -243,7 +243,7 @@ static void in_pieces(void **state)
 	rig_walk(&x.r);
 	agg_expect_udp(&x.r, B, &u);
 	rig_expect_none(&x.r, B);
-	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_SHAPE), 1);
+	assert_int_equal(rig_counter(&x.r, BP_C_DROP_TRANSFORM_UNSUPPORTED), 1);
 	x_stop(&x);
 }
 

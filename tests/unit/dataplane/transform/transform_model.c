@@ -164,7 +164,7 @@ static bp_counter_t judge(const struct model *m, const struct bp_transform_rule 
 	const unsigned ip_len = d->six ? get16(ip + 4) : get16(ip + 2) - header;
 
 	if (!d->whole || len > m->one_buffer)
-		return BP_C_DROP_TRANSFORM_SHAPE;
+		return BP_C_DROP_TRANSFORM_UNSUPPORTED;
 	if (!d->six && sum16(ip, header, 0) != 0xffff)
 		return BP_C_DROP_TRANSFORM_CHECKSUM;
 	if (ip_len != get16(udp + 4) || ip_len < 8 || d->l4 + ip_len > len ||
@@ -172,7 +172,7 @@ static bp_counter_t judge(const struct model *m, const struct bp_transform_rule 
 		return BP_C_DROP_TRANSFORM_LENGTH;
 	if (get16(udp + 6) == 0 ? d->six : udp_sum(f, d) != 0xffff)
 		return BP_C_DROP_TRANSFORM_CHECKSUM;
-	return sender_can_be(f, d) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_SOURCE;
+	return sender_can_be(f, d) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE;
 }
 
 static void leave(struct model *m, unsigned port, const uint8_t *f, uint32_t len)
@@ -267,7 +267,7 @@ static void deliver(struct model *m, unsigned port, unsigned number, int source,
 	if (r.flags & BP_TRANSFORM_REFLECT &&
 		(frame[d->l3 + (d->six ? 7 : 8)] < 2 ||
 			!sender_can_have(d, frame + d->l3 + (d->six ? 24 : 16)))) {
-		m->counter[BP_C_DROP_TRANSFORM_REFLECT]++;
+		m->counter[BP_C_DROP_TRANSFORM_REPLY]++;
 		return;
 	}
 	memcpy(f, frame, len);
@@ -287,7 +287,7 @@ static void deliver(struct model *m, unsigned port, unsigned number, int source,
 	}
 	m->rule[number].sent++;
 	m->rule[number].bare += !matrix;
-	m->counter[BP_C_TRANSFORM_BARE] += !matrix;
+	m->counter[BP_C_TRANSFORM_NO_MATRIX] += !matrix;
 	write_heads(f, d, &r);
 	leave(m, r.flags & BP_TRANSFORM_REFLECT ? port : port ^ 1, f, len);
 }
@@ -301,12 +301,12 @@ static void transform(struct model *m, unsigned port, unsigned number, const uin
 	const struct bp_transform_source *s;
 
 	if (source < 0 && rule->drop_unknown) {
-		m->counter[BP_C_DROP_TRANSFORM_SOURCE]++;
+		m->counter[BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE]++;
 		m->rule[number].unknown++;
 		return;
 	}
 	if (bp_transform_layout_read(&rule->layout, f + d->l4 + 8, &p, 0) != BP_TRANSFORM_GOOD) {
-		m->counter[BP_C_DROP_TRANSFORM_INPUT]++;
+		m->counter[BP_C_DROP_TRANSFORM_INVALID]++;
 		m->rule[number].refused++;
 		if (source >= 0)
 			m->source[source].refused++;
@@ -349,7 +349,7 @@ void model_take(struct model *m, unsigned port, const uint8_t *frame, uint32_t l
 		return;
 	}
 	m->counter[why]++;
-	if (why == BP_C_DROP_TRANSFORM_SOURCE)
+	if (why == BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE)
 		m->rule[rule].unknown++;
 	else
 		m->rule[rule].refused++;
