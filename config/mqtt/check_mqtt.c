@@ -148,7 +148,7 @@ void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	struct bp_rule_spec *rule = base;
 	const struct bp_yaml *payload = bp_yaml_find(n, "payload");
 
-	if (rule->action == BP_ACTION_CLONE) {
+	if (rule->action == BP_ACTION_MIRROR) {
 		if (payload != NULL && !payload->bad && rule->payload == BP_PAYLOAD_ENVELOPE)
 			bp_error(r->messages, payload->line, payload->column,
 				"%s.payload: action mirror sends the device's own payload; "
@@ -217,7 +217,7 @@ static void check_rule_targets(
 		const struct bp_rule_spec *rule = &m->rules[i];
 		const struct bp_yaml *action = bp_yaml_find(e, "action"),
 				     *at = action != NULL ? action : e;
-		const bool mirror = rule->action == BP_ACTION_CLONE;
+		const bool mirror = rule->action == BP_ACTION_MIRROR;
 		char which[sizeof(rule->name) + 16];
 
 		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))

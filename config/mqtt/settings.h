@@ -62,7 +62,7 @@ struct bp_config_mqtt {
 	uint32_t max_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_publisher publisher;
-	struct bp_clone_target mirror;
+	struct bp_mirror_target mirror;
 	struct bp_config_spool spool;
 	uint32_t n_rules;
 	struct bp_rule_spec *rules; /* owned by the configuration */

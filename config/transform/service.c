@@ -5,7 +5,7 @@
 
 #include "config/segment.h"
 #include "config/transform/schema.h"
-#include "shm/transform/transform_unsupported.h"
+#include "shm/transform/transform_shape.h"
 
 static void capacities(const struct bp_config *c, uint64_t *capacity)
 {

@@ -47,7 +47,7 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 bool bp_publish_look_at(
 	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
 {
-	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_CLONE) != 0;
+	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_MIRROR) != 0;
 	bool good = a != NULL && (clone || bp_publishable(a));
 
 	if (first) {

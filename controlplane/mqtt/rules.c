@@ -51,7 +51,7 @@ static uint32_t count_common(const struct bp_ruleset *a, const struct bp_ruleset
 	return n;
 }
 
-static bool same_clone(const struct bp_clone_target *a, const struct bp_clone_target *b)
+static bool same_clone(const struct bp_mirror_target *a, const struct bp_mirror_target *b)
 {
 	if (!a->enabled || !b->enabled)
 		return a->enabled == b->enabled;

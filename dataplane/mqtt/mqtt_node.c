@@ -18,11 +18,11 @@
 
 #define PIECES_MAX 8
 
-static bool send_clone(void *arg, const struct bp_clone_request *r)
+static bool send_mirrored(void *arg, const struct bp_mirror_request *r)
 {
 	struct bp_worker *w = arg;
-	const struct bp_clone_target *to = &w->rules->clone;
-	enum bp_clone_result result;
+	const struct bp_mirror_target *to = &w->rules->clone;
+	enum bp_mirror_result result;
 	struct rte_mbuf *m;
 	uint32_t size;
 	uint16_t mtu = to->enabled && to->port < BP_MAX_PORTS ? w->mtu[to->port] : 0;
@@ -32,10 +32,10 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 		bp_count(w, BP_C_MIRROR_NO_TARGET, 1);
 		return false;
 	}
-	size = bp_clone_frame_size(r, to, mtu, &result);
+	size = bp_mirror_frame_size(r, to, mtu, &result);
 	if (size == 0) {
 		bp_count(w,
-			result == BP_CLONE_E_FAMILY ? BP_C_MIRROR_FAMILY : BP_C_MIRROR_TOO_LARGE,
+			result == BP_MIRROR_E_FAMILY ? BP_C_MIRROR_FAMILY : BP_C_MIRROR_TOO_LARGE,
 			1);
 		return false;
 	}
@@ -50,7 +50,7 @@ static bool send_clone(void *arg, const struct bp_clone_request *r)
 		bp_count(w, BP_C_MIRROR_TOO_LARGE, 1);
 		return false;
 	}
-	bp_clone_frame_build(r, to, out, size);
+	bp_mirror_frame_build(r, to, out, size);
 	bp_count(w, BP_C_MIRROR_FRAME, 1);
 	rte_node_enqueue_x1(w->graph, w->mqtt_node, (rte_edge_t)(BP_EDGE_PORT + to->port), m);
 	return true;
@@ -212,7 +212,7 @@ static uint16_t mqtt_process(
 
 	if (unlikely(w->mqtt_node != node)) {
 		w->mqtt_node = node;
-		bp_mqtt_worker_set_clone(in, send_clone, w);
+		bp_mqtt_worker_set_mirror(in, send_mirrored, w);
 		bp_mqtt_worker_set_is_forwarded(in, is_forwarded, w);
 	}
 	bp_mqtt_worker_begin(in, w->rules, w->now_ns, w->mono_ns);

@@ -171,7 +171,7 @@ static void choose_workers(const struct bp_config *c, const struct bp_port_caps 
 	}
 }
 
-static const struct bp_clone_target *clone_target(const struct bp_config *c)
+static const struct bp_mirror_target *clone_target(const struct bp_config *c)
 {
 	return bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->mirror.enabled
 		       ? &bp_config_mqtt(c)->mirror
@@ -196,7 +196,7 @@ static unsigned owner_of(const struct bp_bridge_workers *w)
 static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 	const struct groups *g, uint64_t senders[BP_MAX_PORTS])
 {
-	const struct bp_clone_target *to = clone_target(c);
+	const struct bp_mirror_target *to = clone_target(c);
 	uint64_t routing = 0;
 
 	memset(senders, 0, BP_MAX_PORTS * sizeof(*senders));

@@ -60,7 +60,7 @@ json_t *bp_replay_alarm(const struct bp_alarm *a)
 	json_object_set_new(o, "topic", text(bp_alarm_topic(a), a->topic_len));
 	json_object_set_new(o, "value", isfinite(a->value) ? json_real(a->value) : json_null());
 	json_object_set_new(
-		o, "action", json_string(a->flags & BP_ALARM_F_CLONE ? "mirror" : "publish"));
+		o, "action", json_string(a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish"));
 	json_object_set_new(o, "to", text(bp_alarm_to(a), a->to_len));
 	json_object_set_new(o, "id", number(a->id));
 	return o;

@@ -65,7 +65,7 @@ struct bp_away {
 	uint64_t notable_ns; /* less need not be looked at: the one comparison in the loop */
 	uint64_t limit_ns;   /* more is an overrun */
 	uint64_t longest_ns; /* ever */
-	uint64_t overrun_ns; /* of all overruns together; counter worker_overrun counts them */
+	uint64_t overrun_ns; /* of all overruns together; counter poll_gaps counts them */
 };
 
 /* What a service of a worker takes over between two walks: when *word is another than *seen,

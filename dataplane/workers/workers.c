@@ -18,10 +18,10 @@
 #define QUEUES_MAX 512u
 
 struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
-	const struct bp_fdb *fdb, bool record_clones, char *err, size_t err_size)
+	const struct bp_fdb *fdb, bool record_mirrored, char *err, size_t err_size)
 {
 	struct bp_worker *w = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*w));
-	const struct bp_service_setup setup = {c, shm, w, record_clones};
+	const struct bp_service_setup setup = {c, shm, w, record_mirrored};
 
 	if (!w) {
 		snprintf(err, err_size, "no memory for worker %u", index);

@@ -36,7 +36,7 @@ void bp_workers_free(struct bp_workers *ws);
 
 /* One worker without graph: what bridges, tables and rules it sees. NULL with a sentence. */
 struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
-	const struct bp_fdb *fdb, bool record_clones, char *err, size_t err_size);
+	const struct bp_fdb *fdb, bool record_mirrored, char *err, size_t err_size);
 void bp_worker_free(struct bp_worker *w);
 
 #endif

@@ -14,7 +14,7 @@ enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 
 #define BP_ALARM_F_ENVELOPE 0x01 /* publish an envelope, else the original payload */
 #define BP_ALARM_F_RETAIN 0x02   /* the device's PUBLISH had RETAIN */
-#define BP_ALARM_F_CLONE 0x04    /* action clone: recorded (replay), not to be published */
+#define BP_ALARM_F_MIRROR 0x04   /* action mirror: recorded (replay), not to be published */
 #define BP_ALARM_F_IP6 0x08      /* client_ip is IPv6, else IPv4 in its first four bytes */
 
 struct bp_alarm {

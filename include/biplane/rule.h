@@ -55,7 +55,7 @@ static inline bool bp_condition_holds(const struct bp_condition *c, double v)
 
 enum bp_hold { BP_HOLD_NONE, BP_HOLD_COUNT, BP_HOLD_TIME };
 enum bp_repeat { BP_REPEAT_EVERY, BP_REPEAT_ON_CHANGE };
-enum bp_action { BP_ACTION_PUBLISH, BP_ACTION_CLONE };
+enum bp_action { BP_ACTION_PUBLISH, BP_ACTION_MIRROR };
 enum bp_payload { BP_PAYLOAD_ORIGINAL, BP_PAYLOAD_ENVELOPE };
 
 #define BP_RULE_NAME_MAX 63 /* bytes, without the terminating NUL */
@@ -74,12 +74,12 @@ struct bp_rule_spec {
 	uint64_t hold_ns;            /* BP_HOLD_TIME: > 0 */
 	uint8_t repeat;              /* enum bp_repeat */
 	uint8_t action;              /* enum bp_action */
-	uint8_t payload;             /* enum bp_payload; ORIGINAL for action clone */
+	uint8_t payload;             /* enum bp_payload; ORIGINAL for action mirror */
 	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
 };
 
-/* Where action clone sends its frames. All in network byte order as it stands in the frame. */
-struct bp_clone_target {
+/* Where action mirror sends its frames. All in network byte order as it stands in the frame. */
+struct bp_mirror_target {
 	bool enabled;
 	bool has_ip4, has_ip6;
 	uint8_t port;   /* index of the output port in the configuration */

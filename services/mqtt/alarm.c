@@ -133,7 +133,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	a->state = verdict == BP_VERDICT_RAISED ? BP_ALARM_RAISED : BP_ALARM_CLEARED;
 	a->flags = (uint8_t)((envelope ? BP_ALARM_F_ENVELOPE : 0) |
 			     (p->retain ? BP_ALARM_F_RETAIN : 0) |
-			     (rule->action == BP_ACTION_CLONE ? BP_ALARM_F_CLONE : 0) |
+			     (rule->action == BP_ACTION_MIRROR ? BP_ALARM_F_MIRROR : 0) |
 			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
 	a->qos = p->qos;
 	a->client_port = (uint16_t)(f->k1 >> 16);
@@ -158,10 +158,10 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }
 
-static void to_clone(struct bp_mqtt_worker *in, const struct bp_rule *rule,
+static void to_mirror(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	const struct bp_evaluated *j, const struct piece *to)
 {
-	struct bp_clone_request r = {
+	struct bp_mirror_request r = {
 		.rule = rule,
 		.frame = in->frame,
 		.publish = j->publish,
@@ -202,8 +202,8 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 		bp_tally(in, BP_C_ALARM_TOO_LARGE);
 		return;
 	}
-	if (rule->action == BP_ACTION_CLONE)
-		to_clone(in, rule, j, &to);
-	if (rule->action == BP_ACTION_PUBLISH || in->record_clones)
+	if (rule->action == BP_ACTION_MIRROR)
+		to_mirror(in, rule, j, &to);
+	if (rule->action == BP_ACTION_PUBLISH || in->record_mirrored)
 		to_ring(in, rule, verdict, j, &topic, &to);
 }

@@ -272,7 +272,7 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 		publish.properties = ++publish.payload; /* none */
 	publish.payload_len = (uint32_t)(frame + p->end - publish.payload);
 	/* evaluation did without it, and so does a clone */
-	if (rule->action != BP_ACTION_CLONE || in->record_clones)
+	if (rule->action != BP_ACTION_MIRROR || in->record_mirrored)
 		(void)bp_value_at(
 			in, rule->source, publish.payload, publish.payload_len, &of.value);
 	of.seq = parsed.seq;

@@ -19,8 +19,8 @@
  */
 struct bp_mqtt_worker;
 
-/* What action clone needs from whoever owns the frames. */
-struct bp_clone_request {
+/* What action mirror needs from whoever owns the frames. */
+struct bp_mirror_request {
 	const struct bp_rule *rule;
 	const struct bp_frame *frame; /* the frame that completed the PUBLISH */
 	const struct bp_mqtt_publish *publish;
@@ -30,7 +30,7 @@ struct bp_clone_request {
 	uint32_t seq;    /* of the PUBLISH's first byte, or the frame's */
 };
 /* Returns true when the clone was sent; otherwise it has counted why not. */
-typedef bool (*bp_clone_fn)(void *arg, const struct bp_clone_request *r);
+typedef bool (*bp_mirror_fn)(void *arg, const struct bp_mirror_request *r);
 
 /* What the configuration says of inspection. Bounds are those of all workers together. */
 struct bp_mqtt_options {
@@ -59,15 +59,15 @@ uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o);
 
 /*
  * `worker` is the index of its row in the tables of `shm`. Connections that an earlier process left
- * there are adopted, as far as they are sound, and read on. `record_clones`: alarms of action
+ * there are adopted, as far as they are sound, and read on. `record_mirrored`: alarms of action
  * clone go to the ring too (replay). Returns NULL with a sentence.
  */
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
-	unsigned worker, bool record_clones, char *err, size_t err_size);
+	unsigned worker, bool record_mirrored, char *err, size_t err_size);
 /* Why no connection of before could be adopted, in a few words; NULL: there was no such reason. */
 const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in);
 void bp_mqtt_worker_free(struct bp_mqtt_worker *in);
-void bp_mqtt_worker_set_clone(struct bp_mqtt_worker *in, bp_clone_fn fn, void *arg);
+void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void *arg);
 /* Whether routing forwards a segment received on a routed port. Called for unproven connections. */
 typedef bool (*bp_is_forwarded_fn)(void *arg, const struct bp_frame *f);
 void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg);

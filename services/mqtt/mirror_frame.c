@@ -8,21 +8,21 @@
 #define IP6_HDR 40u
 #define TCP_HDR 20u
 
-uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_clone_target *to,
-	uint32_t mtu, enum bp_clone_result *result)
+uint32_t bp_mirror_frame_size(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
+	uint32_t mtu, enum bp_mirror_result *result)
 {
 	uint32_t ip = r->frame->ip6 ? IP6_HDR : IP4_HDR;
 	size_t mqtt;
 
-	*result = BP_CLONE_E_FAMILY;
+	*result = BP_MIRROR_E_FAMILY;
 	if (r->frame->ip6 ? !to->has_ip6 : !to->has_ip4)
 		return 0;
-	*result = BP_CLONE_E_SIZE;
+	*result = BP_MIRROR_E_SIZE;
 	mqtt = bp_mqtt_publish_rewrite(r->version, r->publish, r->to, r->to_len, NULL, 0);
 	if (mqtt == 0 || ip + TCP_HDR + mqtt > mtu ||
 		r->frame->l2 + ip + TCP_HDR + mqtt > UINT16_MAX)
 		return 0;
-	*result = BP_CLONE_OK;
+	*result = BP_MIRROR_OK;
 	return r->frame->l2 + ip + TCP_HDR + (uint32_t)mqtt;
 }
 
@@ -35,7 +35,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-en
  * Both return the sum of the pseudo-header that is the segment's, of `l4_len` octets.
  */
 static uint64_t write_ip4(
-	const struct bp_frame *f, const struct bp_clone_target *to, uint8_t *ip, uint32_t l4_len)
+	const struct bp_frame *f, const struct bp_mirror_target *to, uint8_t *ip, uint32_t l4_len)
 {
 	const uint8_t *old = f->data + f->l3;
 	/* version and header length, DSCP, length, identification, fragment */
@@ -60,7 +60,7 @@ static uint64_t write_ip4(
 }
 
 static uint64_t write_ip6(
-	const struct bp_frame *f, const struct bp_clone_target *to, uint8_t *ip, uint32_t l4_len)
+	const struct bp_frame *f, const struct bp_mirror_target *to, uint8_t *ip, uint32_t l4_len)
 {
 	const uint8_t *old = f->data + f->l3;
 	const uint8_t *src = old + (f->to_broker ? 8 : 24);
@@ -76,7 +76,7 @@ static uint64_t write_ip6(
 
 /* Without its checksum. Returns its sum. */
 static uint64_t write_tcp(
-	const struct bp_clone_request *r, const struct bp_clone_target *to, uint8_t *t)
+	const struct bp_mirror_request *r, const struct bp_mirror_target *to, uint8_t *t)
 {
 	const struct bp_frame *f = r->frame;
 	const uint16_t sport = f->to_broker ? f->sport : f->dport;
@@ -95,7 +95,7 @@ static uint64_t write_tcp(
 	return bp_sum_add(first, second);
 }
 
-void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clone_target *to,
+void bp_mirror_frame_build(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
 	uint8_t *out, uint32_t size)
 {
 	const struct bp_frame *f = r->frame;

@@ -6,21 +6,21 @@
 #include "services/mqtt/inspect.h"
 
 /*
- * The frame of action clone (the alarm paper, section 4.2): the device's Ethernet, VLAN, IP and TCP
- * headers with destination MAC, IP address and port set to the edge's, and as payload the PUBLISH
- * with its topic rewritten, alone. IP options, IPv6 extension headers and TCP options are left out;
- * lengths and checksums are right.
+ * The frame of action mirror (the alarm paper, section 4.2): the device's Ethernet, VLAN, IP and
+ * TCP headers with destination MAC, IP address and port set to the edge's, and as payload the
+ * PUBLISH with its topic rewritten, alone. IP options, IPv6 extension headers and TCP options are
+ * left out; lengths and checksums are right.
  */
-enum bp_clone_result { BP_CLONE_OK, BP_CLONE_E_FAMILY, BP_CLONE_E_SIZE };
+enum bp_mirror_result { BP_MIRROR_OK, BP_MIRROR_E_FAMILY, BP_MIRROR_E_SIZE };
 
 /*
  * Bytes that the frame takes, 65,535 at most, as a packet buffer's length has 16 bits; or 0 when it
  * can't be built (*result says why).
  */
-uint32_t bp_clone_frame_size(const struct bp_clone_request *r, const struct bp_clone_target *to,
-	uint32_t mtu, enum bp_clone_result *result);
+uint32_t bp_mirror_frame_size(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
+	uint32_t mtu, enum bp_mirror_result *result);
 /* Writes exactly that many bytes. */
-void bp_clone_frame_build(const struct bp_clone_request *r, const struct bp_clone_target *to,
+void bp_mirror_frame_build(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
 	uint8_t *out, uint32_t size);
 
 #endif

@@ -61,7 +61,7 @@ static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_pro
 }
 
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
-	unsigned worker, bool record_clones, char *err, size_t err_size)
+	unsigned worker, bool record_mirrored, char *err, size_t err_size)
 {
 	struct bp_mqtt_worker *in = aligned_alloc(64, (sizeof(*in) + 63) / 64 * 64);
 	const struct bp_flow_bounds bounds = bp_flow_bounds(o);
@@ -80,7 +80,7 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	}
 	set_options(in, o);
 	set_tables(in, shm, worker);
-	in->record_clones = record_clones;
+	in->record_mirrored = record_mirrored;
 	in->table_stride = bytes;
 	arena = shm->reassembly_len / shm->workers;
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
@@ -117,7 +117,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in);
 }
 
-void bp_mqtt_worker_set_clone(struct bp_mqtt_worker *in, bp_clone_fn fn, void *arg)
+void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void *arg)
 {
 	in->clone = fn;
 	in->clone_arg = arg;

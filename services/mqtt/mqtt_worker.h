@@ -144,7 +144,7 @@ struct bp_mqtt_worker {
 	uint8_t min_ttl;
 	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
 	uint8_t single_mask; /* bits of a PUBLISH's first octet that are fixed on the burst path */
-	bool record_clones;
+	bool record_mirrored;
 	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
@@ -166,7 +166,7 @@ struct bp_mqtt_worker {
 	uint64_t rule_state_len;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
-	bp_clone_fn clone;
+	bp_mirror_fn clone;
 	void *clone_arg;
 	bp_is_forwarded_fn is_forwarded;
 	void *is_forwarded_arg;

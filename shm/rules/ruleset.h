@@ -58,7 +58,7 @@ struct bp_ruleset {
 	uint32_t rules, sources, nodes; /* offsets from the image's start */
 	uint32_t edges, edge_mask;      /* offset; slots - 1 */
 	uint64_t edge_key;              /* of the level hash */
-	struct bp_clone_target clone;
+	struct bp_mirror_target clone;
 };
 
 static inline const struct bp_rule *bp_ruleset_rule(const struct bp_ruleset *rs, uint32_t i)
@@ -96,7 +96,7 @@ uint64_t bp_ruleset_bank_size(uint32_t max_rules);
  * bank is unchanged then.
  */
 int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
-	uint32_t max_rules, const struct bp_clone_target *clone, const struct bp_ruleset *old,
+	uint32_t max_rules, const struct bp_mirror_target *clone, const struct bp_ruleset *old,
 	uint64_t generation, uint64_t now_ns, char *err, size_t err_size);
 
 /*

@@ -543,7 +543,7 @@ static int draft_rules(struct draft *d)
 }
 
 int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
-	uint32_t max_rules, const struct bp_clone_target *clone, const struct bp_ruleset *old,
+	uint32_t max_rules, const struct bp_mirror_target *clone, const struct bp_ruleset *old,
 	uint64_t generation, uint64_t now_ns, char *err, size_t err_size)
 {
 	struct draft d = {.specs = specs,

@@ -58,7 +58,7 @@ static void put_rules(struct rig *r, unsigned set)
 		return;
 	*now = set;
 	rules[1].repeat = BP_REPEAT_ON_CHANGE;
-	rules[2].action = BP_ACTION_CLONE;
+	rules[2].action = BP_ACTION_MIRROR;
 	memcpy(rules[3].to, "x/{client}/{rule}", 18);
 	rig_rules(r, rules + set, 3);
 }

@@ -61,7 +61,7 @@ def words(router):
     return router.show("planes")["phd"]
 
 
-PUNTS = ("signal", "stray", "slow", "answer")
+PUNTS = ("signaling", "unknown_session", "slow_path", "response")
 SOCKET = ("received", "dropped", "oversized", "foreign", "unanswerable")
 # What was sent to all: datagrams for the manager that came to the kernel in another class, and not by node phd.
 elsewhere = {"class": 0, "way": 0}

@@ -134,7 +134,7 @@ def test_labels_on_every_link(line, peers, wires, tmp_path):
     line.balanced()
     near, middle, far = grown(before, line.counters())
     assert (near["lcl_added"], middle["lcl_added"], far["lcl_removed"]) == (500, 0, 500)
-    assert all(g[k] == 0 for g in (near, middle, far) for k in g if k.startswith(("lcl_bad", "lcl_untrusted", "lcl_lost_label", "lcl_unlabelled")))
+    assert all(g[k] == 0 for g in (near, middle, far) for k in g if k.startswith(("lcl_bad", "lcl_untrusted", "lcl_lost_label", "lcl_unlabeled")))
 
 
 def test_best_effort_beside(line, peers, wires):

@@ -58,7 +58,7 @@ static const uint8_t mac_of[GW_PORTS] = {0xa1, 0xb1, 0xc1, 0xd1};
 void gateway_rules(struct gateway *g, unsigned n, bool same)
 {
 	struct bp_shm *shm = &g->x.r.shm;
-	struct bp_clone_target clone = {.enabled = true,
+	struct bp_mirror_target clone = {.enabled = true,
 		.has_ip4 = true,
 		.port = GW_D,
 		.ip4 = {10, 2, 0, 9},
@@ -78,7 +78,7 @@ void gateway_rules(struct gateway *g, unsigned n, bool same)
 		rule[i].raise.a = 50;
 	}
 	rule[1].repeat = BP_REPEAT_ON_CHANGE;
-	rule[2].action = BP_ACTION_CLONE;
+	rule[2].action = BP_ACTION_MIRROR;
 	rule[3].has_clear = true;
 	rule[3].clear = (struct bp_condition){.op = BP_COND_LT, .a = 40};
 	snprintf(rule[3].to, sizeof(rule[3].to), "x/{client}/{rule}");

@@ -140,7 +140,7 @@ static void everything_is_read(void **state)
 	assert_true(r[1].value.kind == BP_VALUE_JSON && r[1].value.json.steps == 4);
 	assert_true(r[1].raise.op == BP_COND_INSIDE && r[1].raise.a == 1 && r[1].raise.b == 2);
 	assert_true(r[1].hold == BP_HOLD_TIME && r[1].hold_ns == 10000000000);
-	assert_true(r[1].action == BP_ACTION_CLONE && r[1].payload == BP_PAYLOAD_ORIGINAL);
+	assert_true(r[1].action == BP_ACTION_MIRROR && r[1].payload == BP_PAYLOAD_ORIGINAL);
 	assert_false(r[1].has_clear);
 	assert_true(r[2].value.kind == BP_VALUE_BINARY && r[2].value.binary.type == BP_BIN_UINT32);
 	assert_true(r[2].value.binary.offset == 9 && r[2].value.binary.little_endian == 1);

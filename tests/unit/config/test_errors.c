@@ -72,8 +72,8 @@ static void old_names_get_the_new_one(void **state)
 	says(PORTS "trouble: {log_every: 1s}\n",
 		"f.yaml:2:1: unknown setting 'trouble' in the file; expected monitoring, its name "
 		"in version 1\n");
-	says(PORTS "monitoring: {worker_stalls: 1s}\n",
-		"f.yaml:2:14: unknown setting 'worker_stalls' in monitoring; expected "
+	says(PORTS "monitoring: {worker_stuck: 1s}\n",
+		"f.yaml:2:14: unknown setting 'worker_stuck' in monitoring; expected "
 		"monitoring.worker_stall_timeout, its name in version 1\n");
 	says(BRIDGED "mqtt: {checksum: trust, flows: 5}\n",
 		"f.yaml:3:8: unknown setting 'checksum' in mqtt; expected mqtt.verify_checksums: "

@@ -18,7 +18,7 @@ static json_t *alarm_row(const struct bp_alarm_log *a)
 		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", "value", a->value, "client",
 		client, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)), "topic",
 		bp_text_json(a->topic, sizeof(a->topic)), "to", bp_text_json(a->to, sizeof(a->to)),
-		"action", a->flags & BP_ALARM_F_CLONE ? "mirror" : "publish");
+		"action", a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish");
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)

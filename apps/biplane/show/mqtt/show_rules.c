@@ -56,7 +56,7 @@ static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 		bp_text_json(source, sizeof(source)), "raise", raise, "clear",
 		r->has_clear ? json_string(clear) : json_null(), "hold", hold(r), "repeat",
 		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "action",
-		r->action == BP_ACTION_CLONE ? "mirror" : "publish", "to",
+		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "to",
 		bp_text_json(r->to, sizeof(r->to)), "payload",
 		r->payload == BP_PAYLOAD_ENVELOPE ? "envelope" : "original");
 }

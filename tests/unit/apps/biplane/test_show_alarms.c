@@ -41,7 +41,7 @@ static void add_alarm(struct bp_alarm_log_writer *w, uint64_t id, uint8_t flags,
 		.id = id,
 		.time_ns = 1767225599000000001ull,
 		.value = value,
-		.state = flags & BP_ALARM_F_CLONE ? BP_ALARM_CLEARED : BP_ALARM_RAISED,
+		.state = flags & BP_ALARM_F_MIRROR ? BP_ALARM_CLEARED : BP_ALARM_RAISED,
 		.flags = flags,
 		.client_port = 40000,
 		.client_ip = {192, 0, 2, 9},
@@ -66,7 +66,7 @@ static void alarms_newest_last(void **state)
 	bp_alarm_log_open(&w, shm.alarm_log);
 	for (uint64_t i = 1; i <= 1030; i++)
 		add_alarm(&w, i, 0, 80.5);
-	add_alarm(&w, 1031, BP_ALARM_F_CLONE, -3);
+	add_alarm(&w, 1031, BP_ALARM_F_MIRROR, -3);
 
 	source.limit = 2;
 

@@ -28,7 +28,7 @@ static void load_rules(uint64_t generation, unsigned bank, const char *second)
 	specs[1].hold = BP_HOLD_TIME;
 	specs[1].hold_ns = 2500000000ull;
 	specs[1].repeat = BP_REPEAT_ON_CHANGE;
-	specs[1].action = BP_ACTION_CLONE;
+	specs[1].action = BP_ACTION_MIRROR;
 	snprintf(specs[1].to, sizeof(specs[1].to), "x");
 	assert_int_equal(bp_ruleset_build(shm.rules.banks + bank * shm.rules.bank_size,
 				 shm.rules.bank_size, specs, 2, shm.max_rules, &mqtt.mirror, NULL,

@@ -169,7 +169,7 @@ static void payload_modes_and_topics(void **state)
 	free(a);
 	/* One that the data plane sent itself. */
 	t.id = 8;
-	t.flags = BP_ALARM_F_CLONE;
+	t.flags = BP_ALARM_F_MIRROR;
 	a = test_alarm_make(&t);
 	assert_true(test_ring_put(ring, a));
 	free(a);

@@ -235,7 +235,7 @@ static void same_rules_stay_untouched(void **state)
 	uint8_t *before = malloc(bytes);
 
 	f->mqtt.mirror =
-		(struct bp_clone_target){.enabled = true, .has_ip4 = true, .tcp_port = 1883};
+		(struct bp_mirror_target){.enabled = true, .has_ip4 = true, .tcp_port = 1883};
 	set_rule(f, 0, "a", 1);
 	set_rule(f, 1, "b", 2);
 	assert_int_equal(apply(f, true, WAIT_NS), 0);

@@ -117,7 +117,7 @@ void rig_close(struct rig *r)
 
 void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 {
-	struct bp_clone_target clone = r->mqtt.mirror;
+	struct bp_mirror_target clone = r->mqtt.mirror;
 	char err[256] = "";
 
 	r->generation++;

@@ -73,7 +73,7 @@ static void flags(void **state)
 	rules[0] = rig_rule("envelope", "a", BP_COND_GT, 80);
 	rules[0].payload = BP_PAYLOAD_ENVELOPE;
 	rules[1] = rig_rule("clone", "b", BP_COND_GT, 80);
-	rules[1].action = BP_ACTION_CLONE;
+	rules[1].action = BP_ACTION_MIRROR;
 	rig_rules(&rig, rules, 2);
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect(&rig, &c, 4, "x");
@@ -82,7 +82,7 @@ static void flags(void **state)
 	l = rig_told(&rig);
 	assert_int_equal(l.n, 2);
 	assert_int_equal(l.a[0].flags, BP_ALARM_F_ENVELOPE);
-	assert_int_equal(l.a[1].flags, BP_ALARM_F_CLONE);
+	assert_int_equal(l.a[1].flags, BP_ALARM_F_MIRROR);
 	told_free(&l);
 	assert_int_equal(rig_count(&rig, BP_C_MIRROR_NO_TARGET), 1); /* nobody took the clone */
 	rig_close(&rig);

@@ -180,21 +180,21 @@ static void random_bursts(void **state)
 		fail_msg("only %lu frames were read by the burst path", (unsigned long)n_read);
 }
 
-/* The frames of action clone, one behind the other. */
+/* The frames of action mirror, one behind the other. */
 static struct bytes cloned[2];
 
-static bool keep_clone(void *arg, const struct bp_clone_request *r)
+static bool keep_clone(void *arg, const struct bp_mirror_request *r)
 {
-	static const struct bp_clone_target to = {
+	static const struct bp_mirror_target to = {
 		.enabled = true, .has_ip4 = true, .has_ip6 = true, .mac = {2}, .tcp_port = 1884};
 	static uint8_t frame[PEER_FRAME_MAX];
-	enum bp_clone_result why;
-	uint32_t size = bp_clone_frame_size(r, &to, 9000, &why);
+	enum bp_mirror_result why;
+	uint32_t size = bp_mirror_frame_size(r, &to, 9000, &why);
 
 	bytes_be16(arg, (uint16_t)size);
 	if (size == 0)
 		return false;
-	bp_clone_frame_build(r, &to, frame, size);
+	bp_mirror_frame_build(r, &to, frame, size);
 	bytes_add(arg, frame, size);
 	return true;
 }
@@ -224,7 +224,7 @@ static uint32_t some_rules(struct bp_rule_spec *rules, uint64_t *s)
 		rules[i].repeat = test_below(s, 4) == 0;
 		rules[i].payload = test_below(s, 2) ? BP_PAYLOAD_ENVELOPE : BP_PAYLOAD_ORIGINAL;
 		if (test_below(s, 3) == 0) {
-			rules[i].action = BP_ACTION_CLONE;
+			rules[i].action = BP_ACTION_MIRROR;
 			rules[i].payload = BP_PAYLOAD_ORIGINAL;
 			snprintf(rules[i].to, sizeof(rules[i].to), "{client}/{rule}/{topic}");
 		}
@@ -285,7 +285,7 @@ static void random_worlds(void **state)
 			r[i]->mqtt.tcp_ports[1] = 8883;
 			r[i]->trust_checksums = seed % 5 == 0;
 			rig_open(r[i]);
-			bp_mqtt_worker_set_clone(r[i]->in, keep_clone, &cloned[i]);
+			bp_mqtt_worker_set_mirror(r[i]->in, keep_clone, &cloned[i]);
 			rig_rules(r[i], rules, n);
 		}
 		burst.bursts = true;

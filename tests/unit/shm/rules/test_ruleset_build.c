@@ -7,7 +7,7 @@
 
 static void what_the_rules_say_is_in_the_image(void **state)
 {
-	const struct bp_clone_target clone = {.enabled = true, .port = 7, .tcp_port = 1883};
+	const struct bp_mirror_target clone = {.enabled = true, .port = 7, .tcp_port = 1883};
 	const uint64_t size = bp_ruleset_bank_size(4);
 	void *bank = aligned_alloc(64, size);
 	const struct bp_ruleset *rs = bank;
@@ -22,7 +22,7 @@ static void what_the_rules_say_is_in_the_image(void **state)
 	s.hold_ns = 5;
 	s.hold_count = 6;
 	s.repeat = BP_REPEAT_ON_CHANGE;
-	s.action = BP_ACTION_CLONE;
+	s.action = BP_ACTION_MIRROR;
 	s.payload = BP_PAYLOAD_ENVELOPE;
 	s.value.kind = BP_VALUE_BINARY;
 	s.value.binary.offset = 9;
@@ -52,7 +52,7 @@ static void what_the_rules_say_is_in_the_image(void **state)
 	assert_int_equal(r->hold_ns, 5);
 	assert_int_equal(r->hold_count, 6);
 	assert_int_equal(r->repeat, BP_REPEAT_ON_CHANGE);
-	assert_int_equal(r->action, BP_ACTION_CLONE);
+	assert_int_equal(r->action, BP_ACTION_MIRROR);
 	assert_int_equal(r->payload, BP_PAYLOAD_ENVELOPE);
 	assert_int_equal(r->stateful, 1);
 	assert_int_equal(r->next, BP_RULE_NONE);
@@ -250,7 +250,7 @@ static void any_change_of_a_rule_makes_another(void **state)
 	CHANGED((s.hold = BP_HOLD_TIME, s.hold_ns = 3));
 	CHANGED((s.hold = BP_HOLD_TIME, s.hold_ns = 4));
 	CHANGED(s.repeat = BP_REPEAT_ON_CHANGE);
-	CHANGED(s.action = BP_ACTION_CLONE);
+	CHANGED(s.action = BP_ACTION_MIRROR);
 	CHANGED(s.payload = BP_PAYLOAD_ENVELOPE);
 	/* what has no meaning changes nothing */
 	s = base;

@@ -9,7 +9,7 @@
 
 #include "shm/layout.h"
 #include "config/segment.h"
-#include "shm/transform/transform_unsupported.h"
+#include "shm/transform/transform_shape.h"
 
 #define WHERE                                                                                      \
 	(BP_TRANSFORM_ADDRESS | BP_TRANSFORM_UDP | BP_TRANSFORM_MAC | BP_TRANSFORM_REFLECT |       \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames of action clone, read by tshark: a dissector that shares no code with what built them. */
+/* Frames of action mirror, read by tshark: a dissector that shares no code with what built them. */
 #include "test.h"
 
 #include <pcap/pcap.h>
@@ -15,27 +15,27 @@ static struct rig rig;
 static pcap_t *dead;
 static pcap_dumper_t *dump;
 static uint32_t mtu;
-static unsigned n_clones;
-static enum bp_clone_result last_result;
+static unsigned n_mirrored;
+static enum bp_mirror_result last_result;
 static uint8_t last_original[PEER_FRAME_MAX];
 
-static bool build(void *arg, const struct bp_clone_request *r)
+static bool build(void *arg, const struct bp_mirror_request *r)
 {
-	const struct bp_clone_target *to = &rig.rules->clone;
+	const struct bp_mirror_target *to = &rig.rules->clone;
 	struct pcap_pkthdr h = {0};
 	uint8_t *out;
 	uint32_t size;
 
 	(void)arg;
-	size = bp_clone_frame_size(r, to, mtu, &last_result);
+	size = bp_mirror_frame_size(r, to, mtu, &last_result);
 	if (size == 0)
 		return false;
 	out = malloc(size); /* of its very size: a byte too many is seen */
 	memcpy(last_original, r->frame->data, r->frame->contiguous);
-	bp_clone_frame_build(r, to, out, size);
+	bp_mirror_frame_build(r, to, out, size);
 	assert_memory_equal(last_original, r->frame->data, r->frame->contiguous); /* untouched */
 	h.caplen = h.len = size;
-	h.ts.tv_sec = (time_t)++n_clones;
+	h.ts.tv_sec = (time_t)++n_mirrored;
 	pcap_dump((u_char *)dump, &h, out);
 	free(out);
 	return true;
@@ -46,11 +46,11 @@ static char path[32];
 static void begin(void)
 {
 	struct bp_rule_spec rule = rig_rule("hot", "plant/#", BP_COND_GT, 80);
-	struct bp_clone_target *to = &rig.mqtt.mirror;
+	struct bp_mirror_target *to = &rig.mqtt.mirror;
 	static const uint8_t mac[] = {2, 0xed, 0x9e, 0, 0, 9}, ip4[] = {198, 51, 100, 7};
 	int fd;
 
-	rule.action = BP_ACTION_CLONE;
+	rule.action = BP_ACTION_MIRROR;
 	rig_defaults(&rig);
 	rig.mqtt.directions = BP_DIRECTIONS_BOTH;
 	to->enabled = to->has_ip4 = to->has_ip6 = true;
@@ -64,9 +64,9 @@ static void begin(void)
 	to->tcp_port = 11883;
 	rig_open(&rig);
 	rig_rules(&rig, &rule, 1);
-	bp_mqtt_worker_set_clone(rig.in, build, NULL);
+	bp_mqtt_worker_set_mirror(rig.in, build, NULL);
 	mtu = 1500;
-	n_clones = 0;
+	n_mirrored = 0;
 	snprintf(path, sizeof(path), "/tmp/biplane-clone-XXXXXX");
 	fd = mkstemp(path);
 	assert_true(fd >= 0);
@@ -163,7 +163,7 @@ static void read_by_tshark(void **state)
 					.properties = properties,
 					.properties_len = version == 5 ? sizeof(properties) : 0});
 		}
-		assert_int_equal(n_clones, 3);
+		assert_int_equal(n_mirrored, 3);
 		snprintf(want, sizeof(want), version == 5 ? want_v5 : want_v4, seq[0], seq[1],
 			seq[2]);
 		assert_string_equal(dissect(version), want);
@@ -190,7 +190,7 @@ static void by_alias_and_cut(void **state)
 	seq = c.seq[CLIENT];
 	for (size_t i = 0; i < b.n; i++)
 		rig_send(&rig, &c, CLIENT, b.p + i, 1);
-	assert_int_equal(n_clones, 3);
+	assert_int_equal(n_mirrored, 3);
 	snprintf(want, sizeof(want),
 		"02:00:00:00:00:01|02:ed:9e:00:00:09|||10.0.0.1|198.51.100.7|||1|40001|11883|%u|1|"
 		"alarm/plant/oven/temperature|0||0||38312e35|37|\n"
@@ -231,9 +231,9 @@ static void from_the_broker(void **state)
 	bytes_free(&b);
 	mq_publish(&b, &(struct mq_publish){.version = 4, .topic = "plant/y", .payload = "91"});
 	rig_send(&rig, &c, CLIENT, b.p, b.n);
-	assert_int_equal(n_clones, 1);
+	assert_int_equal(n_mirrored, 1);
 	rig_ack(&rig, &c, BROKER);
-	assert_int_equal(n_clones, 2);
+	assert_int_equal(n_mirrored, 2);
 	snprintf(want, sizeof(want),
 		"02:00:00:00:00:01|02:ed:9e:00:00:09|||10.0.0.1|198.51.100.7|||1|40001|11883|%u|1|"
 		"alarm/plant/oven/temperature|0||0||3930|34|\n"
@@ -263,47 +263,47 @@ static void family_and_size(void **state)
 			(struct mq_publish){.version = 4,
 				.payload = payload,
 				.payload_len = 1500 - 40 - 3 - 2 - 28 + over});
-		assert_int_equal(n_clones, 1);
-		assert_int_equal(last_result, over ? BP_CLONE_E_SIZE : BP_CLONE_OK);
+		assert_int_equal(n_mirrored, 1);
+		assert_int_equal(last_result, over ? BP_MIRROR_E_SIZE : BP_MIRROR_OK);
 		publish(&c6, CLIENT,
 			(struct mq_publish){.version = 4,
 				.payload = payload,
 				.payload_len = 1500 - 60 - 3 - 2 - 28 + 1 + over});
-		assert_int_equal(n_clones, 1);
-		assert_int_equal(last_result, BP_CLONE_E_SIZE);
+		assert_int_equal(n_mirrored, 1);
+		assert_int_equal(last_result, BP_MIRROR_E_SIZE);
 	}
 	/* an edge with one family only */
 	rig.mqtt.mirror.has_ip6 = false;
 	{
 		struct bp_rule_spec rule = rig_rule("hot", "plant/#", BP_COND_GT, 80);
 
-		rule.action = BP_ACTION_CLONE;
+		rule.action = BP_ACTION_MIRROR;
 		rig_rules(&rig, &rule, 1);
 		publish(&c6, CLIENT, (struct mq_publish){.version = 4});
-		assert_int_equal(last_result, BP_CLONE_E_FAMILY);
+		assert_int_equal(last_result, BP_MIRROR_E_FAMILY);
 		publish(&c4, CLIENT, (struct mq_publish){.version = 4});
-		assert_int_equal(last_result, BP_CLONE_OK);
+		assert_int_equal(last_result, BP_MIRROR_OK);
 		rig.mqtt.mirror.has_ip6 = true;
 		rig.mqtt.mirror.has_ip4 = false;
 		rig_rules(&rig, &rule, 1);
 		publish(&c4, CLIENT, (struct mq_publish){.version = 4});
-		assert_int_equal(last_result, BP_CLONE_E_FAMILY);
+		assert_int_equal(last_result, BP_MIRROR_E_FAMILY);
 		publish(&c6, CLIENT, (struct mq_publish){.version = 4});
-		assert_int_equal(last_result, BP_CLONE_OK);
+		assert_int_equal(last_result, BP_MIRROR_OK);
 	}
 	/* a topic longer than the frame may be */
 	{
 		struct bp_rule_spec rule = rig_rule("hot", "#", BP_COND_GT, 80);
 		static char topic[2200];
 
-		rule.action = BP_ACTION_CLONE;
+		rule.action = BP_ACTION_MIRROR;
 		rig_rules(&rig, &rule, 1);
 		memset(topic, 'a', sizeof(topic) - 1);
 		mtu = 1500;
 		publish(&c6, CLIENT, (struct mq_publish){.version = 4, .topic = topic});
-		assert_int_equal(last_result, BP_CLONE_E_SIZE);
+		assert_int_equal(last_result, BP_MIRROR_E_SIZE);
 	}
-	assert_int_equal(n_clones, 3);
+	assert_int_equal(n_mirrored, 3);
 	dissect(4);
 }
 
@@ -324,9 +324,9 @@ static void as_long_as_an_mbuf(void **state)
 		publish(&c, CLIENT,
 			(struct mq_publish){.version = 4, .payload = payload, .payload_len = n});
 		/* 14 + 20 + 20 of headers, 34 of MQTT */
-		assert_int_equal(last_result, n + 88 <= 65535 ? BP_CLONE_OK : BP_CLONE_E_SIZE);
+		assert_int_equal(last_result, n + 88 <= 65535 ? BP_MIRROR_OK : BP_MIRROR_E_SIZE);
 	}
-	assert_int_equal(n_clones, 65535 - 88 - 65440 + 1);
+	assert_int_equal(n_mirrored, 65535 - 88 - 65440 + 1);
 	pcap_dump_close(dump);
 	pcap_close(dead);
 	unlink(path);
