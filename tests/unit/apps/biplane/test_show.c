@@ -199,12 +199,12 @@ static void counters_are_all_there(void **state)
 			matches = i;
 	}
 	assert_int_equal(begun, groups); /* the counters of a group are together */
-	assert_text(row(v, "counters", matches), "group", "value");
+	assert_text(row(v, "counters", matches), "group", "rule");
 	assert_number(row(v, "counters", matches), "count", 3);
 
 	char *text = text_of(&bp_show_counters, v, false);
 
-	assert_non_null(strstr(text, "pairs of a PUBLISH and a rule that matches it"));
+	assert_non_null(strstr(text, "matches of a PUBLISH and a rule"));
 	free(text);
 }
 
