@@ -15,7 +15,8 @@ INTRO = """# Commands
 
 
 def help_of(*words):
-    return subprocess.run([BIPLANE, *words, "--help"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([BIPLANE, *words, "--help"], check=True, capture_output=True, text=True).stdout
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 def main():
