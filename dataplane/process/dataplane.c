@@ -411,19 +411,17 @@ static void restore_segment(struct dataplane *d)
 	struct bp_shm_global *g = d->shm.global;
 
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		char text[PATH_MAX + 160];
-
 		if (!bp_segment_restore(d->shm.segment, parts[i]))
 			continue;
 		count_main(d, BP_C_SEGMENT_QUARANTINED, 1);
 		if (!bp_pace_may(&d->pace, true, mono_ns()))
 			continue;
 		bp_pace_take(&d->pace, mono_ns());
-		snprintf(text, sizeof(text),
-			"the header of segment %s was overwritten, and is restored; what else in "
-			"it was overwritten can't be told, until the data plane is restarted",
-			bp_segment_part_path(d->shm.segment, parts[i]));
-		bp_log(BP_LOG_WARNING, "%s", text);
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR(
+				"segment", bp_segment_part_path(d->shm.segment, parts[i]))),
+			"header of the shared segment was overwritten and is restored; other "
+			"damage is detected only when the data plane restarts");
 	}
 	if (atomic_load(&g->dp_pid) == (uint64_t)getpid() &&
 		memcmp(g->hash_key, d->hash_key, sizeof(d->hash_key)) == 0)
