@@ -31,15 +31,15 @@ def measure(sim, service, n, packets):
 
 
 def draw(rates, path):
-    page = Page(2 * WIDTH, 2 * HEIGHT, "the least service rate against the waiting time allowed, for one to eight messages")
+    page = Page(2 * WIDTH, 2 * HEIGHT, "Minimum service rate against the allowed waiting time, for one to eight messages")
     for i, service in enumerate(SERVICES):
         panel = page.panel(i * WIDTH, 0, WIDTH, HEIGHT, title=f"Figure 10, {service} service times",
-                           x_label="β: mean waiting time allowed, in service times",
-                           y_label=f"least rate; 1: that for β = {BETAS[0]}", aside=LEGEND)
+                           x_label="β: allowed average waiting time, in service times",
+                           y_label=f"relative minimum rate; 1: β = {BETAS[0]}", aside=LEGEND)
         for n in SIZES:
             least = rates[service, n]
             panel.line(f"N = {n}", [(b, least[b][0] / least[BETAS[0]][0]) for b in BETAS], STEPS[n - 1])
-        panel = page.panel(i * WIDTH, HEIGHT, WIDTH, HEIGHT, title=f"Load that can be borne, {service} service times",
+        panel = page.panel(i * WIDTH, HEIGHT, WIDTH, HEIGHT, title=f"Possible load, {service} service times",
                            x_label="N: messages in an N-packet", y_label="λ / N μ*", aside=LEGEND)
         for k, b in enumerate(SHOWN):
             panel.line(f"β = {b}", [(n, 1 / (n * rates[service, n][b][0])) for n in SIZES], STEPS[k])
@@ -49,7 +49,7 @@ def draw(rates, path):
 def tables(rates):
     worst = 0
     for service in SERVICES:
-        print(f"\n{service}: least rate times N / lambda, simulated\n")
+        print(f"\n{service}: minimum rate times N / lambda, simulated\n")
         print("| N | " + " | ".join(f"β = {b}" for b in SHOWN) + " |")
         print("| --- |" + " --- |" * len(SHOWN))
         for n in SIZES:

@@ -42,9 +42,9 @@ def figure(sim, frames, window, path):
         json.dump(run, f)
         f.flush()
         subprocess.run([sys.executable, Path(__file__).with_name("plot_lcl"), f.name, path], check=True)
-    print("| | flow | hops | d0, us | least | mean | greatest | PDV | outside d0 ± τ |\n" + "| --- " * 9 + "|")
+    print("| Scheduler | Flow | Hops | d0, µs | Min | Average | Max | PDV | Outside d0 ± τ |\n" + "| --- " * 9 + "|")
     for r in runs + [plain]:
-        name = f"LCL, τ = {r['tau_ns'] / 1000:g} us" if r["lcl"] else "without LCL"
+        name = f"LCL, τ = {r['tau_ns'] / 1000:g} µs" if r["lcl"] else "without LCL"
         for f in r["flows"]:
             numbers = " | ".join(f"{f[k] / 1000:.2f}" for k in ("min_ns", "mean_ns", "max_ns", "pdv_ns"))
             outside = f"{f['early'] + f['late']} of {f['received']}" if r["lcl"] else "-"
@@ -57,10 +57,10 @@ def chain(sim, frames, load, hops, scheduling):
 
 
 def many_hops(sim, frames, jobs, path):
-    page = Page(2 * WIDTH, HEIGHT, "variation of delay over 1 to 64 hops, with LCL and without")
+    page = Page(2 * WIDTH, HEIGHT, "Delay variation over 1 to 64 hops, with and without LCL")
     for i, load in enumerate(LOADS):
-        panel = page.panel(i * WIDTH, 0, WIDTH, HEIGHT, f"slots loaded to {load} times what is sure", "hops",
-                           "greatest - least delay, us", aside=LEGEND)
+        panel = page.panel(i * WIDTH, 0, WIDTH, HEIGHT, f"slots loaded to {load} times the guaranteed load", "hops",
+                           "max - min delay, µs", aside=LEGEND)
         for scheduling in TAUS + [None]:
             with ThreadPoolExecutor(jobs) as pool:
                 runs = list(pool.map(lambda h: chain(sim, frames, load, h, scheduling), HOPS))

@@ -130,8 +130,8 @@ class Peers(unittest.TestCase):
             plot.draw(RUN).write(f.name)
             texts = [t.text for t in xml.etree.ElementTree.parse(f.name).iter("{http://www.w3.org/2000/svg}text")]
         self.assertIn("mosquitto and C", texts)
-        self.assertIn("kernel bridge", texts)
-        self.assertIn("nothing between", texts)
+        self.assertIn("Linux bridge", texts)
+        self.assertIn("direct link", texts)
         self.assertIn("11073, sockets", texts)
 
     def test_every_one_of_them_has_a_name(self):
