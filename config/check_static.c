@@ -38,7 +38,7 @@ struct found {
 	bool several;
 };
 
-static void look_at(const struct bp_config_interface *of, uint8_t interface,
+static void check_interface(const struct bp_config_interface *of, uint8_t interface,
 	const struct bp_address *gateway, struct found *f)
 {
 	for (uint32_t k = 0; k < of->n_addresses; k++) {
@@ -64,7 +64,7 @@ static struct found find_interface(const struct bp_config *c, const struct bp_ad
 		const struct bp_config_interface *of = bp_config_interface(c, i, &name);
 
 		if (of != NULL)
-			look_at(of, (uint8_t)i, gateway, &f);
+			check_interface(of, (uint8_t)i, gateway, &f);
 	}
 	return f;
 }

@@ -62,7 +62,7 @@ static bool find_runtime(const struct bp_yaml *root, const struct bp_yaml **map)
  * before it: its default could be another instance. The directory may go by its default, since a
  * segment in hugepages is found by its name alone.
  */
-static bool told(const struct bp_yaml *root, bool cut, struct bp_config *c)
+static bool has_instance(const struct bp_yaml *root, bool cut, struct bp_config *c)
 {
 	const struct bp_setting *runtime = row("runtime");
 	const struct bp_yaml *map;
@@ -97,7 +97,7 @@ static bool find(const char *text, size_t len, struct bp_config_instance *i)
 	if (c == NULL)
 		return false;
 	cut = bp_yaml_parse(&tree, text, len, &ignored) != 0;
-	found = told(tree.root, cut, c);
+	found = has_instance(tree.root, cut, c);
 	if (found)
 		keep(i, c);
 	bp_yaml_free(&tree);

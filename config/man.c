@@ -43,7 +43,7 @@ static void write_facts(const struct bp_setting *s, FILE *out)
 		fputs("Must be given.\n", out);
 	} else {
 		fputs("Default: ", out);
-		write_roff(s->preset_note != NULL ? s->preset_note : s->preset, out);
+		write_roff(s->preset_text != NULL ? s->preset_text : s->preset, out);
 		fputs(".\n", out);
 	}
 	fputs((s->flags & BP_RELOAD) != 0 ? "A reload takes it over.\n"

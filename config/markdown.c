@@ -48,7 +48,7 @@ static void write_row(const struct bp_setting *s, const struct bp_setting *headi
 	if ((s->flags & BP_REQUIRED) != 0)
 		fputs("**required**", out);
 	else if (!is_section)
-		write_cell(s->preset_note != NULL ? s->preset_note : s->preset, out);
+		write_cell(s->preset_text != NULL ? s->preset_text : s->preset, out);
 	fprintf(out, " | %s |\n",
 		is_section                    ? ""
 		: (s->flags & BP_RELOAD) != 0 ? "reload"

@@ -55,7 +55,7 @@ void bp_warning(struct bp_messages *m, uint32_t line, uint32_t column, const cha
 	va_end(ap);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_position(const void *a, const void *b)
 {
 	const struct bp_message *x = a, *y = b;
 
@@ -69,7 +69,7 @@ static int by_place(const void *a, const void *b)
 void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out)
 {
 	if (m->n > 0)
-		qsort(m->list, m->n, sizeof(*m->list), by_place);
+		qsort(m->list, m->n, sizeof(*m->list), by_position);
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct bp_message *e = &m->list[i];
 

@@ -96,9 +96,9 @@ struct bp_setting {
 	const char *zero;
 	/* Of an enum, in the order of its numbers; NULL ends them, "" is a number without a word.
 	 */
-	const char *const *words;
+	const char *const *enum_names;
 	const char *preset;      /* the default as the file would have it; NULL: none */
-	const char *preset_note; /* a default that is no constant, in words */
+	const char *preset_text; /* a default that is no constant, in words */
 	const char *help;
 	const struct bp_list_layout *list;
 	uint32_t given; /* 1 + offset of the bool that says the file has it; 0: none */

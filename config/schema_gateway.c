@@ -5,15 +5,15 @@
 
 /* The rows of what is not of one service: workers, ports, bridges, routes. */
 
-static const char *const hugepages_words[] = {"auto", "require", "never", NULL};
-static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};
-static const char *const log_format_words[] = {"text", "json", NULL};
-static const char *const poll_words[] = {"busy", "adaptive", NULL};
-static const char *const offload_words[] = {"auto", "on", "off", NULL};
-static const char *const rp_filter_words[] = {"off", "strict", "loose", NULL};
-static const char *const backend_words[] = {"auto", "virtio", "tap", "off", NULL};
+static const char *const hugepages_names[] = {"auto", "require", "never", NULL};
+static const char *const log_level_names[] = {"error", "warning", "info", "debug", NULL};
+static const char *const log_format_names[] = {"text", "json", NULL};
+static const char *const poll_names[] = {"busy", "adaptive", NULL};
+static const char *const offload_names[] = {"auto", "on", "off", NULL};
+static const char *const rp_filter_names[] = {"off", "strict", "loose", NULL};
+static const char *const backend_names[] = {"auto", "virtio", "tap", "off", NULL};
 /* local is what addresses make, and punt what the kernel's routes make. */
-static const char *const route_words[] = {
+static const char *const route_names[] = {
 	"unicast", "", "blackhole", "unreachable", "prohibit", NULL};
 
 static const struct bp_list_layout port_list = {
@@ -74,7 +74,7 @@ static bool is_unicast(const void *route)
 			AT(punt.policer[class_].burst),                                            \
 			.min = 1,                                                                  \
 			.max = 10000000,                                                           \
-			.preset_note = "a tenth of rate_pps, and at least 32",                     \
+			.preset_text = "a tenth of rate_pps, and at least 32",                     \
 			.help = "Burst size of the token bucket, packets."},                       \
 	{                                                                                          \
 		.path = "punt.policers." name_ ".queue_len", .type = &bp_type_uint,                \
@@ -87,8 +87,8 @@ static bool is_unicast(const void *route)
 #define OFFLOAD(name_, offload_, help_)                                                            \
 	{                                                                                          \
 		.path = "ports[].offloads." name_, .type = &bp_type_enum,                          \
-		IN(bp_config_port, offload[offload_]), .words = offload_words, .preset = "auto",   \
-		.help = help_                                                                      \
+		IN(bp_config_port, offload[offload_]), .enum_names = offload_names,                \
+		.preset = "auto", .help = help_                                                    \
 	}
 
 /* clang-format off */
@@ -100,7 +100,7 @@ static const struct bp_setting rows[] = {
 
 	{.path = "workers", .type = &bp_type_workers, .size = sizeof(struct bp_config), .min = 1, .max = BP_MAX_WORKERS, .preset = "1",
 	 .help = "Number of worker threads that forward and inspect packets, or the list of their cores, such as [2, 3]."},
-	{.path = "poll_mode", .type = &bp_type_enum, AT(poll_mode), .words = poll_words, .preset = "busy",
+	{.path = "poll_mode", .type = &bp_type_enum, AT(poll_mode), .enum_names = poll_names, .preset = "busy",
 	 .help = "busy: workers poll their queues without a pause and use a core each. adaptive: a worker that finds no frames sleeps for some microseconds, for machines whose cores are shared."},
 	{.path = "mbufs", .type = &bp_type_uint, AT(mbufs), .zero = "auto", .min = 512, .max = 16777216, .preset = "auto",
 	 .help = "Packet buffers per port and worker; auto computes the number from the descriptors of the ports."},
@@ -109,7 +109,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Resources that biplane takes from the machine."},
 	{.path = "runtime.directory", .type = &bp_type_string, AT(runtime_dir), .min = 1, .preset = "/run/biplane",
 	 .help = "Directory of the control socket and the process files, and of the segment where there are no hugepages."},
-	{.path = "runtime.hugepages", .type = &bp_type_enum, AT(hugepages), .words = hugepages_words, .preset = "auto",
+	{.path = "runtime.hugepages", .type = &bp_type_enum, AT(hugepages), .enum_names = hugepages_names, .preset = "auto",
 	 .help = "auto uses hugepages if the machine has them and warns if not; require refuses to start without them; never uses normal pages."},
 	{.path = "runtime.memory", .type = &bp_type_size, AT(memory_mb), .min = 64 * MIB, .max = 1024 * GIB, .scale = MIB, .preset = "512MiB",
 	 .help = "Memory of DPDK when it runs without hugepages."},
@@ -145,19 +145,19 @@ static const struct bp_setting rows[] = {
 	 .help = "Descriptors per transmit queue; auto uses the default of the driver."},
 	{.path = "ports[].mtu", .type = &bp_type_uint, IN(bp_config_port, mtu), .zero = "auto", .min = 68, .max = 65535, .preset = "auto",
 	 .help = "MTU of the port, bytes; auto keeps the setting of the driver."},
-	{.path = "ports[].promiscuous", .type = &bp_type_bool, IN(bp_config_port, promiscuous), .preset = "true", .preset_note = "true for a bridged port, false for a routed port",
+	{.path = "ports[].promiscuous", .type = &bp_type_bool, IN(bp_config_port, promiscuous), .preset = "true", .preset_text = "true for a bridged port, false for a routed port",
 	 .help = "Promiscuous mode, in which the port accepts frames for every destination address. A bridge needs it."},
-	{.path = "ports[].mac", .type = &bp_type_mac, IN(bp_config_port, mac), GIVEN(bp_config_port, has_mac), .preset_note = "the address of the device; in biplane replay 02:00:00:00:00:NN, where NN is the index of the port in this list in hexadecimal, counted from 0",
+	{.path = "ports[].mac", .type = &bp_type_mac, IN(bp_config_port, mac), GIVEN(bp_config_port, has_mac), .preset_text = "the address of the device; in biplane replay 02:00:00:00:00:NN, where NN is the index of the port in this list in hexadecimal, counted from 0",
 	 .help = "MAC address of the port, set on the device. Its kernel interface has the same address."},
 	{.path = "ports[].routed", .type = &bp_type_section, GIVEN(bp_config_port, has_routed),
 	 .help = "Makes the port a routed port: it has addresses of its own, and packets for its MAC address are forwarded by the routing tables. routed: {} is a routed port without addresses in this file. A port is either routed or in a bridge."},
-	{.path = "ports[].routed.addresses", .type = &bp_type_addresses, IN(bp_config_port, interface), .preset_note = "none",
+	{.path = "ports[].routed.addresses", .type = &bp_type_addresses, IN(bp_config_port, interface), .preset_text = "none",
 	 .help = "IPv4 and IPv6 addresses with prefix lengths. biplane sets them on the kernel interface, besides those that are set there with ip or by a routing daemon. Without a kernel interface, and in biplane replay, the data plane itself answers ARP and neighbor discovery for them."},
 	{.path = "ports[].routed.host_interface", .type = &bp_type_section,
 	 .help = "The kernel interface through which the kernel and its daemons see the port."},
-	{.path = "ports[].routed.host_interface.backend", .type = &bp_type_enum, IN(bp_config_port, interface.backend), .words = backend_words, .preset = "auto",
+	{.path = "ports[].routed.host_interface.backend", .type = &bp_type_enum, IN(bp_config_port, interface.backend), .enum_names = backend_names, .preset = "auto",
 	 .help = "virtio needs /dev/vhost-net, tap works everywhere, auto uses virtio if possible and tap otherwise. off: no kernel interface; routes and neighbors come only from routing.static_routes and routing.static_neighbors."},
-	{.path = "ports[].routed.host_interface.name", .type = &bp_type_name, IN(bp_config_port, interface.kernel_name), .min = 1, .present = has_kernel_name, .preset_note = "the name of the port",
+	{.path = "ports[].routed.host_interface.name", .type = &bp_type_name, IN(bp_config_port, interface.kernel_name), .min = 1, .present = has_kernel_name, .preset_text = "the name of the port",
 	 .help = "Name of the kernel interface. Required if the name of the port is longer than the kernel allows."},
 	{.path = "ports[].offloads", .type = &bp_type_section,
 	 .help = "Hardware offloads of the port. auto uses what the driver offers if there is a use for it; off does not use it, for a device that advertises an offload and fails at it; on requires it: if the driver does not offer it, the start fails (except vlan_strip). biplane show ports lists the result and the reason for each."},
@@ -168,7 +168,7 @@ static const struct bp_setting rows[] = {
 	OFFLOAD("rss", BP_OFFLOAD_RSS, "Distribution of connections over several workers by a symmetric hash (RSS); with off one worker serves the port and the ports that it exchanges frames with."),
 	OFFLOAD("vlan_strip", BP_OFFLOAD_VLAN_STRIP, "VLAN stripping, which biplane disables in the device. auto restores tags if the device reports that it strips them anyway; on looks for stripped tags in any case, for a device that does not report it; off never does."),
 
-	{.path = "bridges", .type = &bp_type_bridges, .max = BP_MAX_BRIDGES, .list = &bridge_list, .preset_note = "none", .done = bp_check_interfaces,
+	{.path = "bridges", .type = &bp_type_bridges, .max = BP_MAX_BRIDGES, .list = &bridge_list, .preset_text = "none", .done = bp_check_interfaces,
 	 .help = "Bridges, such as [{name: line-1, ports: [devices, cloud]}]. Two ports without a host_interface are a transparent wire, all others a learning switch."},
 	{.path = "bridges[].name", .type = &bp_type_name, IN(bp_config_bridge, name), .flags = BP_REQUIRED, .min = 1,
 	 .help = "Name of the bridge and of its host interface in this file, in counters and in biplane show; unique among ports and bridges."},
@@ -176,11 +176,11 @@ static const struct bp_setting rows[] = {
 	 .help = "Ports of the bridge. A port is in at most one bridge."},
 	{.path = "bridges[].host_interface", .type = &bp_type_section, GIVEN(bp_config_bridge, has_host_interface),
 	 .help = "Interface of this machine in the bridge, through which it is reachable from the segment and routes to and from it. Without it the bridge is isolated from this machine."},
-	{.path = "bridges[].host_interface.addresses", .type = &bp_type_addresses, IN(bp_config_bridge, host_interface), .preset_note = "none",
+	{.path = "bridges[].host_interface.addresses", .type = &bp_type_addresses, IN(bp_config_bridge, host_interface), .preset_text = "none",
 	 .help = "Its addresses, as ports[].routed.addresses."},
-	{.path = "bridges[].host_interface.backend", .type = &bp_type_enum, IN(bp_config_bridge, host_interface.backend), .words = backend_words, .preset = "auto",
+	{.path = "bridges[].host_interface.backend", .type = &bp_type_enum, IN(bp_config_bridge, host_interface.backend), .enum_names = backend_names, .preset = "auto",
 	 .help = "Its kernel interface, as ports[].routed.host_interface.backend."},
-	{.path = "bridges[].host_interface.name", .type = &bp_type_name, IN(bp_config_bridge, host_interface.kernel_name), .min = 1, .present = host_has_kernel_name, .preset_note = "the name of the bridge",
+	{.path = "bridges[].host_interface.name", .type = &bp_type_name, IN(bp_config_bridge, host_interface.kernel_name), .min = 1, .present = host_has_kernel_name, .preset_text = "the name of the bridge",
 	 .help = "Name of its kernel interface."},
 	{.path = "bridges[].fdb_max_entries", .type = &bp_type_uint, IN(bp_config_bridge, fdb_max_entries), .min = 16, .max = 1048576, .preset = "8192",
 	 .help = "Maximum number of MAC addresses per port in the forwarding database (FDB) of a learning bridge. An equal share of this number is reserved for each port, and the ports share as many again. A port at its limit loses its own oldest address, never that of another port."},
@@ -199,21 +199,21 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of different next hops."},
 	{.path = "routing.max_nexthop_groups", .type = &bp_type_uint, AT(routing.max_nexthop_groups), .min = 16, .max = 65536, .preset = "1024",
 	 .help = "Maximum number of different groups of next hops (ECMP)."},
-	{.path = "routing.ipv6_rp_filter", .type = &bp_type_enum, AT(ipv6_rp_filter), .words = rp_filter_words, .preset = "off",
+	{.path = "routing.ipv6_rp_filter", .type = &bp_type_enum, AT(ipv6_rp_filter), .enum_names = rp_filter_names, .preset = "off",
 	 .help = "Reverse path filter for IPv6 (RFC 3704), for which the kernel has no sysctl: strict drops packets whose source is not routed through the interface they arrived on, loose drops packets whose source has no route. For IPv4 the rp_filter of the kernel interface applies."},
-	{.path = "routing.static_routes", .type = &bp_type_list, .max = 65536, .list = &route_list, .preset_note = "none",
+	{.path = "routing.static_routes", .type = &bp_type_list, .max = 65536, .list = &route_list, .preset_text = "none",
 	 .help = "Static routes, for biplane replay and for ports without a kernel interface. A static route has precedence over a kernel route of the same prefix. Entries of one prefix that differ in via or interface share its traffic per flow (ECMP)."},
 	{.path = "routing.static_routes[].prefix", .type = &bp_type_prefix, IN(bp_config_static_route, prefix), .flags = BP_REQUIRED,
 	 .help = "Destination prefix."},
-	{.path = "routing.static_routes[].via", .type = &bp_type_address, IN(bp_config_static_route, hop.gateway), .present = has_via, .preset_note = "none: the destinations are on the link of interface",
+	{.path = "routing.static_routes[].via", .type = &bp_type_address, IN(bp_config_static_route, hop.gateway), .present = has_via, .preset_text = "none: the destinations are on the link of interface",
 	 .help = "Address of the next hop. The next hop of an IPv4 prefix may be an IPv6 address."},
-	{.path = "routing.static_routes[].interface", .type = &bp_type_interface, IN(bp_config_static_route, hop.interface), GIVEN(bp_config_static_route, has_interface), .preset_note = "the interface with an address in whose prefix via is",
+	{.path = "routing.static_routes[].interface", .type = &bp_type_interface, IN(bp_config_static_route, hop.interface), GIVEN(bp_config_static_route, has_interface), .preset_text = "the interface with an address in whose prefix via is",
 	 .help = "Output interface: a routed port, or a bridge with a host_interface."},
-	{.path = "routing.static_routes[].type", .type = &bp_type_enum, IN(bp_config_static_route, type), .words = route_words, .preset = "unicast",
+	{.path = "routing.static_routes[].type", .type = &bp_type_enum, IN(bp_config_static_route, type), .enum_names = route_names, .preset = "unicast",
 	 .help = "unicast forwards and needs via or interface. The other types take neither: blackhole drops and counts, unreachable and prohibit make the kernel answer with that ICMP error."},
 	{.path = "routing.static_routes[].weight", .type = &bp_type_uint, IN(bp_config_static_route, hop.weight), .present = is_unicast, .min = 1, .max = 256, .preset = "1",
 	 .help = "ECMP weight among the entries of the same prefix."},
-	{.path = "routing.static_neighbors", .type = &bp_type_list, .max = 65536, .list = &neighbor_list, .preset_note = "none",
+	{.path = "routing.static_neighbors", .type = &bp_type_list, .max = 65536, .list = &neighbor_list, .preset_text = "none",
 	 .help = "Static ARP and ND entries."},
 	{.path = "routing.static_neighbors[].address", .type = &bp_type_address, IN(bp_config_static_neighbor, address), .flags = BP_REQUIRED,
 	 .help = "IPv4 or IPv6 address of the neighbor."},
@@ -244,9 +244,9 @@ static const struct bp_setting rows[] = {
 
 	{.path = "log", .type = &bp_type_section,
 	 .help = "The log on standard error, or in the journal where systemd runs the planes."},
-	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .words = log_level_words, .preset = "info",
+	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .enum_names = log_level_names, .preset = "info",
 	 .help = "The least important level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
-	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .words = log_format_words, .preset = "text",
+	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .enum_names = log_format_names, .preset = "text",
 	 .help = "Form of a line outside the journal: text, or one JSON object."},
 };
 /* clang-format on */

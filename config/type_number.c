@@ -101,7 +101,7 @@ static bool in_bounds(
 }
 
 /* Whether the text is the setting's word for 0, which is stored then. */
-static bool take_zero(const struct bp_setting *s, const char *text, void *field)
+static bool read_zero(const struct bp_setting *s, const char *text, void *field)
 {
 	if (s->zero == NULL || strcmp(text, s->zero) != 0)
 		return false;
@@ -131,7 +131,7 @@ static bool parse_uint(const struct bp_setting *s, const struct bp_config *c, co
 	uint64_t v = 0;
 
 	(void)c;
-	if (take_zero(s, text, field))
+	if (read_zero(s, text, field))
 		return true;
 	if (!read_digits(text, &end, &v, "a whole number", fault))
 		return false;
@@ -249,7 +249,7 @@ static bool parse_measure(const struct bp_setting *s, const struct bp_config *c,
 	uint64_t v = 0;
 
 	(void)c;
-	if (take_zero(s, text, field))
+	if (read_zero(s, text, field))
 		return true;
 	if (zero_alone(s) && strcmp(text, "0") == 0) {
 		bp_field_store(s, field, 0);

@@ -35,12 +35,12 @@ static void format_text(
 static bool parse_bool(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
-	static const char *const words[] = {"false", "true", "False", "True", "FALSE", "TRUE"};
+	static const char *const enum_names[] = {"false", "true", "False", "True", "FALSE", "TRUE"};
 	char shown[BP_SHOWN];
 
 	(void)c;
 	for (uint32_t i = 0; i < 6; i++) {
-		if (strcmp(text, words[i]) == 0) {
+		if (strcmp(text, enum_names[i]) == 0) {
 			bp_field_store(s, field, i & 1);
 			return true;
 		}
@@ -71,8 +71,8 @@ static bool parse_enum(const struct bp_setting *s, const struct bp_config *c, co
 	char shown[BP_SHOWN];
 
 	(void)c;
-	for (uint32_t i = 0; s->words[i] != NULL; i++) {
-		if (text[0] != '\0' && strcmp(text, s->words[i]) == 0) {
+	for (uint32_t i = 0; s->enum_names[i] != NULL; i++) {
+		if (text[0] != '\0' && strcmp(text, s->enum_names[i]) == 0) {
 			bp_field_store(s, field, i);
 			return true;
 		}
@@ -84,21 +84,21 @@ static void format_enum(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
 	(void)c;
-	fputs(s->words[bp_field_load(s, field)], out);
+	fputs(s->enum_names[bp_field_load(s, field)], out);
 }
 
 static void expect_enum(const struct bp_setting *s, FILE *out)
 {
 	bool first = true;
 
-	for (uint32_t i = 0; s->words[i] != NULL; i++) {
-		if (s->words[i][0] == '\0')
+	for (uint32_t i = 0; s->enum_names[i] != NULL; i++) {
+		if (s->enum_names[i][0] == '\0')
 			continue;
 		fprintf(out, "%s%s",
-			first                     ? ""
-			: s->words[i + 1] == NULL ? " or "
-						  : ", ",
-			s->words[i]);
+			first                          ? ""
+			: s->enum_names[i + 1] == NULL ? " or "
+						       : ", ",
+			s->enum_names[i]);
 		first = false;
 	}
 }

@@ -85,7 +85,7 @@ static struct bp_yaml *new_node(struct builder *b, enum bp_yaml_kind kind)
 }
 
 /* Anchors and tags would make a value mean something else than what stands there. */
-static void refuse_decorations(struct builder *b, struct fy_event *e, struct bp_yaml *n)
+static void reject_tags(struct builder *b, struct fy_event *e, struct bp_yaml *n)
 {
 	struct fy_token *anchor = fy_event_get_anchor_token(e), *tag = fy_event_get_tag_token(e);
 	const struct fy_mark *m;
@@ -162,7 +162,7 @@ static bool open_collection(struct builder *b, struct fy_event *e, enum bp_yaml_
 
 	if (n == NULL)
 		return false;
-	refuse_decorations(b, e, n);
+	reject_tags(b, e, n);
 	if (b->depth == BP_YAML_DEPTH_MAX) {
 		bp_error(b->messages, b->line, b->column,
 			"nested too deep; expected at most %u levels", BP_YAML_DEPTH_MAX);
@@ -247,7 +247,7 @@ static bool add_scalar(struct builder *b, struct fy_event *e)
 
 	if (n == NULL)
 		return false;
-	refuse_decorations(b, e, n);
+	reject_tags(b, e, n);
 	if (mark == NULL || mark->input_pos > b->source_len)
 		return place(b, n);
 	style = fy_token_scalar_style(token);
@@ -272,7 +272,7 @@ static bool add_scalar(struct builder *b, struct fy_event *e)
 	return place(b, n);
 }
 
-static bool refuse_alias(struct builder *b)
+static bool reject_alias(struct builder *b)
 {
 	struct bp_yaml *n = new_node(b, BP_YAML_SCALAR);
 
@@ -323,7 +323,7 @@ static bool take_event(struct builder *b, struct fy_event *e)
 	case FYET_SCALAR:
 		return add_scalar(b, e);
 	case FYET_ALIAS:
-		return refuse_alias(b);
+		return reject_alias(b);
 	default:
 		return true;
 	}

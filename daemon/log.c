@@ -36,7 +36,7 @@ const char *bp_log_journal_socket = "/run/systemd/journal/socket";
 static const char *component = "biplane";
 static bool journal;        /* standard error is a stream of the journal */
 static int journal_fd = -1; /* by which it takes events with fields */
-static _Atomic int least = BP_LOG_INFO, format = BP_LOG_TEXT;
+static _Atomic int min_level = BP_LOG_INFO, format = BP_LOG_TEXT;
 
 /* Whether JOURNAL_STREAM names the file that standard error is; a child may have redirected it. */
 static bool stderr_is_journal(void)
@@ -76,7 +76,7 @@ void bp_log_begin(const char *name)
 
 void bp_log_set(enum bp_log_level level, enum bp_log_format form)
 {
-	least = (int)level;
+	min_level = (int)level;
 	format = (int)form;
 }
 
@@ -191,7 +191,7 @@ static bool is_word(const char *text)
 	return text[0] != '\0';
 }
 
-static void make_text(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
+static void format_text(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
 	const char *message)
 {
 	if (!journal) {
@@ -228,7 +228,7 @@ static void put_member(struct line *l, const char *key, const char *value, uint6
 		put_quoted(l, value);
 }
 
-static void make_json(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
+static void format_json(struct line *l, enum bp_log_level level, const struct bp_log_field *fields,
 	const char *message)
 {
 	put_text(l, "{\"timestamp\": \"");
@@ -293,9 +293,9 @@ static void write_event(
 	if (journal_fd >= 0 && send_to_journal(level, fields, message))
 		return;
 	if (format == BP_LOG_JSON)
-		make_json(&l, level, fields, message);
+		format_json(&l, level, fields, message);
 	else
-		make_text(&l, level, fields, message);
+		format_text(&l, level, fields, message);
 	write_line(level, l.text, l.len);
 }
 
@@ -307,7 +307,7 @@ static void __attribute__((format(printf, 4, 0))) print(enum bp_log_level level,
 	char value[BP_LOG_FIELDS_MAX][VALUE_SIZE];
 	unsigned n = 0;
 
-	if ((int)level > least)
+	if ((int)level > min_level)
 		return;
 	vsnprintf(text, sizeof(text), fmt, ap);
 	clean(text, message, sizeof(message));
@@ -368,7 +368,7 @@ FILE *bp_log_stream(enum bp_log_level level)
 	return streams[level];
 }
 
-bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
+bool bp_log_may(struct bp_log_limit *limit, uint64_t *n_suppressed)
 {
 	struct timespec t;
 	uint64_t now;
@@ -376,24 +376,24 @@ bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 	if (limit->last_ns != 0 && now - limit->last_ns < BP_LOG_EVERY_NS) {
-		limit->left_out++;
+		limit->n_suppressed++;
 		return false;
 	}
-	*left_out = limit->left_out;
+	*n_suppressed = limit->n_suppressed;
 	limit->last_ns = now;
-	limit->left_out = 0;
+	limit->n_suppressed = 0;
 	return true;
 }
 
 void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level,
 	const struct bp_log_field *fields, const char *fmt, ...)
 {
-	uint64_t left_out;
+	uint64_t n_suppressed;
 	va_list ap;
 
-	if ((int)level > least || !bp_log_may(limit, &left_out))
+	if ((int)level > min_level || !bp_log_may(limit, &n_suppressed))
 		return;
 	va_start(ap, fmt);
-	print(level, fields, left_out, fmt, ap);
+	print(level, fields, n_suppressed, fmt, ap);
 	va_end(ap);
 }

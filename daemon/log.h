@@ -64,10 +64,10 @@ FILE *bp_log_stream(enum bp_log_level level);
 #define BP_LOG_EVERY_NS 10000000000ull
 struct bp_log_limit {
 	uint64_t last_ns; /* monotonic */
-	uint64_t left_out;
+	uint64_t n_suppressed;
 };
 /* For several lines: whether they may be written now, and how many times they were not since. */
-bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out);
+bool bp_log_may(struct bp_log_limit *limit, uint64_t *n_suppressed);
 /* `fields`: NULL for none. */
 void bp_log_limited(struct bp_log_limit *limit, enum bp_log_level level,
 	const struct bp_log_field *fields, const char *fmt, ...)

@@ -67,8 +67,8 @@ struct bp_dataplane_service {
 
 	/* mbufs that it may hold at one time, in all workers together. */
 	uint64_t (*mbufs)(const struct bp_config *c);
-	/* Bytes of the longest frame that it builds in one buffer; least_mtu: of all ports. */
-	uint32_t (*frame_size)(const struct bp_config *c, uint32_t least_mtu);
+	/* Bytes of the longest frame that it builds in one buffer; min_mtu: of all ports. */
+	uint32_t (*frame_size)(const struct bp_config *c, uint32_t min_mtu);
 	/* Puts what the configuration says into a segment that has no control plane: replay, the
 	 * benchmark. 0, or -1 with a sentence. */
 	int (*publish)(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size);
@@ -126,7 +126,7 @@ extern const struct bp_dataplane_service *const bp_dataplane_services[BP_SERVICE
 
 /* Over all services. */
 uint64_t bp_services_mbufs(const struct bp_config *c);
-uint32_t bp_services_frame_size(const struct bp_config *c, uint32_t least_mtu);
+uint32_t bp_services_frame_size(const struct bp_config *c, uint32_t min_mtu);
 int bp_services_publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size);
 int bp_services_setup(const struct bp_config *c, struct bp_shm *shm, uint64_t mono_ns, char *err,
 	size_t err_size);

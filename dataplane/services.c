@@ -26,13 +26,13 @@ uint64_t bp_services_mbufs(const struct bp_config *c)
 	return sum;
 }
 
-uint32_t bp_services_frame_size(const struct bp_config *c, uint32_t least_mtu)
+uint32_t bp_services_frame_size(const struct bp_config *c, uint32_t min_mtu)
 {
 	uint32_t largest = 0;
 
 	EACH(s)
 	{
-		const uint32_t size = s->frame_size ? s->frame_size(c, least_mtu) : 0;
+		const uint32_t size = s->frame_size ? s->frame_size(c, min_mtu) : 0;
 
 		largest = size > largest ? size : largest;
 	}

@@ -13,61 +13,61 @@
 #define HOUR_NS (60 * MINUTE_NS)
 #define TRIES 1000 /* a writer needs some nanoseconds, a few times a second */
 
-const struct bp_trouble_info bp_trouble_info[BP_TROUBLE_KINDS] = {
-	[BP_TROUBLE_LINK_DOWN] = {"link_down",
+const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
+	[BP_FAULT_LINK_DOWN] = {"link_down",
 		"no link: cable, transceiver, the device at the other end", BP_C_LINK_DOWN,
-		BP_TROUBLE_NS, BP_TROUBLE_NS, true},
-	[BP_TROUBLE_NIC_MISSED] = {"nic_missed",
+		BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_NIC_MISSED] = {"nic_missed",
 		"no worker took frames in time: more workers, more rx_descriptors", BP_C_NIC_MISSED,
-		BP_TROUBLE_FRAMES, BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_NIC_NO_MBUF] = {"nic_no_mbuf",
+		BP_FAULT_FRAMES, BP_FAULT_NOTHING, false},
+	[BP_FAULT_NIC_NO_MBUF] = {"nic_no_mbuf",
 		"no packet buffer for frames: raise mbufs, or find who holds them",
-		BP_C_NIC_NO_MBUF, BP_TROUBLE_TIMES, BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_NIC_ERRORS] = {"nic_errors",
+		BP_C_NIC_NO_MBUF, BP_FAULT_TIMES, BP_FAULT_NOTHING, false},
+	[BP_FAULT_NIC_ERRORS] = {"nic_errors",
 		"frames came damaged or too long: cable, transceiver, duplex, mtu", BP_C_NIC_ERRORS,
-		BP_TROUBLE_FRAMES, BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_MBUFS_LOW] = {"mbufs_low",
+		BP_FAULT_FRAMES, BP_FAULT_NOTHING, false},
+	[BP_FAULT_MBUFS_LOW] = {"mbufs_low",
 		"packet buffers run out: raise mbufs, or find who holds them", BP_C_MBUFS_LOW,
-		BP_TROUBLE_NS, BP_TROUBLE_BUFFERS, true},
-	[BP_TROUBLE_WORKER_OVERRUN] = {"poll_gaps",
+		BP_FAULT_NS, BP_FAULT_BUFFERS, true},
+	[BP_FAULT_WORKER_OVERRUN] = {"poll_gaps",
 		"away from its queues for long: a CPU of its own, less to do", BP_C_POLL_GAPS,
-		BP_TROUBLE_TIMES, BP_TROUBLE_NS, false},
-	[BP_TROUBLE_WORKER_STUCK] = {"worker_stalls",
+		BP_FAULT_TIMES, BP_FAULT_NS, false},
+	[BP_FAULT_WORKER_STUCK] = {"worker_stalls",
 		"does not come back to its queues: restart, and report it", BP_C_WORKER_STALLS,
-		BP_TROUBLE_NS, BP_TROUBLE_NS, true},
-	[BP_TROUBLE_NOT_INSPECTED] = {"connections_not_inspected",
+		BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_NOT_INSPECTED] = {"connections_not_inspected",
 		"MQTT passes unread: `biplane show unread` says why, and of which clients",
-		BP_C_CONNECTIONS_NOT_INSPECTED, BP_TROUBLE_NS, BP_TROUBLE_CONNECTIONS, true},
-	[BP_TROUBLE_EDGE_UNREACHABLE] = {"edge_unreachable",
-		"no connection to the edge broker: alarms wait in the spool", 0, BP_TROUBLE_NS,
-		BP_TROUBLE_NS, true},
-	[BP_TROUBLE_EDGE_SETTINGS] = {"edge_settings",
+		BP_C_CONNECTIONS_NOT_INSPECTED, BP_FAULT_NS, BP_FAULT_CONNECTIONS, true},
+	[BP_FAULT_EDGE_UNREACHABLE] = {"edge_unreachable",
+		"no connection to the edge broker: alarms wait in the spool", 0, BP_FAULT_NS,
+		BP_FAULT_NS, true},
+	[BP_FAULT_EDGE_SETTINGS] = {"edge_settings",
 		"the password or TLS files of mqtt.publisher cannot be used: see the log", 0,
-		BP_TROUBLE_NS, BP_TROUBLE_NS, true},
-	[BP_TROUBLE_SPOOL_BACKLOG] = {"spool_backlog",
-		"many alarms wait in the spool: edge broker away, or too slow", 0, BP_TROUBLE_NS,
-		BP_TROUBLE_ALARMS, true},
-	[BP_TROUBLE_SPOOL_ERROR] = {"spool_error",
-		"the spool cannot be written or read: disk full, permissions", 0, BP_TROUBLE_NS,
-		BP_TROUBLE_NS, true},
-	[BP_TROUBLE_ALARMS_DROPPED] = {"alarms_dropped",
-		"alarms dropped from the spool: over max_size or max_age", 0, BP_TROUBLE_ALARMS,
-		BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_ALARMS_LOST] = {"alarms_lost",
+		BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_SPOOL_BACKLOG] = {"spool_backlog",
+		"many alarms wait in the spool: edge broker away, or too slow", 0, BP_FAULT_NS,
+		BP_FAULT_ALARMS, true},
+	[BP_FAULT_SPOOL_ERROR] = {"spool_error",
+		"the spool cannot be written or read: disk full, permissions", 0, BP_FAULT_NS,
+		BP_FAULT_NS, true},
+	[BP_FAULT_ALARMS_DROPPED] = {"alarms_dropped",
+		"alarms dropped from the spool: over max_size or max_age", 0, BP_FAULT_ALARMS,
+		BP_FAULT_NOTHING, false},
+	[BP_FAULT_ALARMS_LOST] = {"alarms_lost",
 		"alarms did not fit in the alarm queue: raise mqtt.alarm_queue_size", 0,
-		BP_TROUBLE_ALARMS, BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_NOT_EVALUATED] = {"not_evaluated",
+		BP_FAULT_ALARMS, BP_FAULT_NOTHING, false},
+	[BP_FAULT_NOT_EVALUATED] = {"not_evaluated",
 		"publications too long to evaluate: raise reassembly_per_connection, "
 		"reassembly_total",
-		0, BP_TROUBLE_PUBLICATIONS, BP_TROUBLE_NOTHING, false},
-	[BP_TROUBLE_REFUSED] = {"publications_refused",
+		0, BP_FAULT_PUBLICATIONS, BP_FAULT_NOTHING, false},
+	[BP_FAULT_REFUSED] = {"publications_refused",
 		"a broker refuses publications: rights of clients, mqtt.evaluate", 0,
-		BP_TROUBLE_PUBLICATIONS, BP_TROUBLE_NOTHING, false},
+		BP_FAULT_PUBLICATIONS, BP_FAULT_NOTHING, false},
 };
 
-_Static_assert(sizeof(struct bp_trouble) % 4 == 0, "copied word by word");
+_Static_assert(sizeof(struct bp_fault_record) % 4 == 0, "copied word by word");
 
-void bp_trouble_write(struct bp_trouble_row *row, const struct bp_trouble *t)
+void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t)
 {
 	uint32_t seq = atomic_load_explicit(&row->seq, memory_order_relaxed) & ~1u;
 
@@ -78,7 +78,7 @@ void bp_trouble_write(struct bp_trouble_row *row, const struct bp_trouble *t)
 	atomic_store_explicit(&row->seq, seq + 2 ? seq + 2 : 2, memory_order_release);
 }
 
-bool bp_trouble_read(const struct bp_trouble_row *row, struct bp_trouble *t)
+bool bp_fault_read(const struct bp_fault_row *row, struct bp_fault_record *t)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint32_t seq = atomic_load_explicit(&row->seq, memory_order_acquire);
@@ -90,23 +90,23 @@ bool bp_trouble_read(const struct bp_trouble_row *row, struct bp_trouble *t)
 		if (seq & 1 || atomic_load_explicit(&row->seq, memory_order_relaxed) != seq)
 			continue;
 		t->subject[sizeof(t->subject) - 1] = '\0';
-		return t->kind < BP_TROUBLE_KINDS;
+		return t->kind < BP_FAULT_KINDS;
 	}
 	return false;
 }
 
-const char *bp_trouble_span(uint64_t ns, char out[BP_TROUBLE_SPAN])
+const char *bp_fault_duration(uint64_t ns, char out[BP_FAULT_DURATION_LEN])
 {
 	if (ns < MS_NS)
-		snprintf(out, BP_TROUBLE_SPAN, "%u us", (unsigned)(ns / US_NS));
+		snprintf(out, BP_FAULT_DURATION_LEN, "%u us", (unsigned)(ns / US_NS));
 	else if (ns < S_NS)
-		snprintf(out, BP_TROUBLE_SPAN, "%u ms", (unsigned)(ns / MS_NS));
+		snprintf(out, BP_FAULT_DURATION_LEN, "%u ms", (unsigned)(ns / MS_NS));
 	else if (ns < 2 * MINUTE_NS)
-		snprintf(out, BP_TROUBLE_SPAN, "%u.%u s", (unsigned)(ns / S_NS),
+		snprintf(out, BP_FAULT_DURATION_LEN, "%u.%u s", (unsigned)(ns / S_NS),
 			(unsigned)(ns % S_NS / (S_NS / 10)));
 	else if (ns < 2 * HOUR_NS)
-		snprintf(out, BP_TROUBLE_SPAN, "%u min", (unsigned)(ns / MINUTE_NS));
+		snprintf(out, BP_FAULT_DURATION_LEN, "%u min", (unsigned)(ns / MINUTE_NS));
 	else
-		snprintf(out, BP_TROUBLE_SPAN, "%u h", (unsigned)(ns / HOUR_NS));
+		snprintf(out, BP_FAULT_DURATION_LEN, "%u h", (unsigned)(ns / HOUR_NS));
 	return out;
 }

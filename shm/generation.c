@@ -8,7 +8,7 @@
 /* A writer that publishes more often while a reader enters does not wait for readers. */
 #define ENTER_TRIES 64
 
-int bp_generation_behind(const struct bp_generation *g)
+int bp_generation_pending(const struct bp_generation *g)
 {
 	uint64_t want;
 

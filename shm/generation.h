@@ -14,7 +14,7 @@
  *
  * Readers either copy the bank (bp_generation_copy()) and use the copy once it is validated, or use
  * the bank where it lies (bp_generation_enter()): then the writer waits until
- * bp_generation_behind() says that the other bank is free. The words and banks may be in a
+ * bp_generation_pending() says that the other bank is free. The words and banks may be in a
  * segment, where either side may be hostile: nothing here trusts a value that it reads there.
  *
  * This structure is of one process.
@@ -52,7 +52,7 @@ static inline void *bp_generation_bank(const struct bp_generation *g, uint64_t a
 /* ---- writer ---- */
 
 /* A reader that runs and uses another bank than the one in force, or -1: the other bank is free. */
-int bp_generation_behind(const struct bp_generation *g);
+int bp_generation_pending(const struct bp_generation *g);
 
 /* The word of the next generation, which is in the other bank. No reader uses that number: readers
  * may outlive the writer's part of the segment. */

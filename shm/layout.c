@@ -30,7 +30,7 @@ enum table {
 	T_PORT_STATS,
 	T_PORTS,
 	T_NODES,
-	T_TROUBLE,
+	T_FAULTS,
 	T_CP_FAULTS,
 	T_FIB,                              /* and what else belongs to it, in its order */
 	T_SERVICES = T_FIB + BP_FIB_TABLES, /* likewise, BP_TABLES_OF_SERVICE for each */
@@ -45,8 +45,8 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_PORT_STATS] = {"port_stats", sizeof(struct bp_port_stats), BP_SEG_DATA},
 	[T_PORTS] = {"ports", sizeof(struct bp_port_info), BP_SEG_DATA},
 	[T_NODES] = {"nodes", sizeof(struct bp_node_info), BP_SEG_DATA},
-	[T_TROUBLE] = {"trouble", sizeof(struct bp_trouble_row), BP_SEG_DATA},
-	[T_CP_FAULTS] = {"cp_faults", sizeof(struct bp_trouble_row), BP_SEG_CONTROL},
+	[T_FAULTS] = {"trouble", sizeof(struct bp_fault_row), BP_SEG_DATA},
+	[T_CP_FAULTS] = {"cp_faults", sizeof(struct bp_fault_row), BP_SEG_CONTROL},
 };
 
 /* The service of a table, and its index in that; NULL: none is there. */
@@ -87,12 +87,12 @@ static uint64_t version(unsigned t)
 static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 {
 	z[T_GLOBAL] = z[T_CONTROL] = z[T_SHARED] = 1;
-	z[T_COUNTERS] = c->workers + BP_COUNTER_ROWS_BESIDE;
+	z[T_COUNTERS] = c->workers + BP_COUNTER_ROWS_EXTRA;
 	z[T_PORT_STATS] = c->workers * BP_MAX_PORTS;
 	z[T_PORTS] = c->ports;
 	z[T_NODES] = c->workers * BP_MAX_NODES;
-	z[T_TROUBLE] = bp_trouble_rows((uint32_t)c->ports, (uint32_t)c->workers);
-	z[T_CP_FAULTS] = BP_TROUBLE_OF_CONTROLPLANE;
+	z[T_FAULTS] = bp_fault_rows((uint32_t)c->ports, (uint32_t)c->workers);
+	z[T_CP_FAULTS] = BP_FAULT_OF_CONTROLPLANE;
 }
 
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs)
@@ -137,9 +137,9 @@ static bool sizes_agree(const uint64_t *z)
 	const uint64_t workers = z[T_PORT_STATS] / BP_MAX_PORTS;
 
 	if (workers == 0 || workers > BP_MAX_WORKERS || z[T_PORT_STATS] != workers * BP_MAX_PORTS ||
-		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_BESIDE ||
-		z[T_TROUBLE] != bp_trouble_rows((uint32_t)z[T_PORTS], (uint32_t)workers) ||
-		z[T_CP_FAULTS] != BP_TROUBLE_OF_CONTROLPLANE || z[T_PORTS] > BP_MAX_PORTS ||
+		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_EXTRA ||
+		z[T_FAULTS] != bp_fault_rows((uint32_t)z[T_PORTS], (uint32_t)workers) ||
+		z[T_CP_FAULTS] != BP_FAULT_OF_CONTROLPLANE || z[T_PORTS] > BP_MAX_PORTS ||
 		z[T_NODES] != workers * BP_MAX_NODES || !bp_fib_sizes_agree(z + T_FIB))
 		return false;
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
@@ -324,12 +324,12 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.shared = p[T_SHARED],
 		.counters = p[T_COUNTERS],
 		.counter_rows = (uint32_t)z[T_COUNTERS],
-		.workers = (uint32_t)z[T_COUNTERS] - BP_COUNTER_ROWS_BESIDE,
+		.workers = (uint32_t)z[T_COUNTERS] - BP_COUNTER_ROWS_EXTRA,
 		.port_stats = p[T_PORT_STATS],
 		.ports = p[T_PORTS],
 		.nodes = p[T_NODES],
-		.trouble = p[T_TROUBLE],
-		.trouble_rows = (uint32_t)z[T_TROUBLE],
+		.faults = p[T_FAULTS],
+		.fault_rows = (uint32_t)z[T_FAULTS],
 		.cp_faults = p[T_CP_FAULTS],
 	};
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);

@@ -37,7 +37,7 @@
  *   port_stats   DP worker     struct bp_port_stats, [worker * BP_MAX_PORTS + port]
  *   ports        DP main       struct bp_port_info, one per port
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
- *   trouble      DP main       struct bp_trouble_row, see shm/fault.h
+ *   trouble      DP main       struct bp_fault_row, see shm/fault.h
  *   cp_faults    CP            the same, of the control plane's faults
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
@@ -182,10 +182,10 @@ struct bp_shm {
 	struct bp_port_stats *port_stats;
 	struct bp_port_info *ports;
 	struct bp_node_info *nodes;
-	struct bp_trouble_row *trouble;
-	uint32_t trouble_rows;
-	struct bp_trouble_row *cp_faults; /* BP_TROUBLE_OF_CONTROLPLANE */
-	struct bp_generation rules;       /* images: struct bp_ruleset */
+	struct bp_fault_row *faults;
+	uint32_t fault_rows;
+	struct bp_fault_row *cp_faults; /* BP_FAULT_OF_CONTROLPLANE */
+	struct bp_generation rules;     /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
@@ -197,7 +197,7 @@ struct bp_shm {
 	uint8_t *reassembly; /* worker w: reassembly + w * (reassembly_len / workers) */
 	uint64_t reassembly_len;
 	uint32_t workers;      /* capacity of the per-worker tables */
-	uint32_t counter_rows; /* workers + BP_COUNTER_ROWS_BESIDE */
+	uint32_t counter_rows; /* workers + BP_COUNTER_ROWS_EXTRA */
 	struct bp_fib fib;
 	struct bp_phd_tables phd;
 	struct bp_agg_tables agg;
@@ -221,8 +221,8 @@ const char *bp_shm_unsound(const struct bp_shm *m, unsigned part);
 bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, size_t size);
 
 /* The rows of counters behind the workers'. */
-enum { BP_COUNTER_ROW_EXCEPTION, BP_COUNTER_ROW_MAIN, BP_COUNTER_ROWS_BESIDE };
-static inline struct bp_counters *bp_shm_counters_beside(const struct bp_shm *m, unsigned which)
+enum { BP_COUNTER_ROW_EXCEPTION, BP_COUNTER_ROW_MAIN, BP_COUNTER_ROWS_EXTRA };
+static inline struct bp_counters *bp_shm_counters_main(const struct bp_shm *m, unsigned which)
 {
 	return &m->counters[m->workers + which];
 }

@@ -70,18 +70,18 @@ static bool tail_look(struct bp_ring *r, uint64_t end)
 	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);
 
 	if (r->head - tail > r->capacity) { /* before what is there, or beyond it */
-		r->bad_tails++;
+		r->corrupt_tails++;
 		return false;
 	}
 	r->seen_tail = tail;
 	return end - tail <= r->capacity;
 }
 
-uint64_t bp_ring_bad_tails(struct bp_ring *r)
+uint64_t bp_ring_corrupt_tails(struct bp_ring *r)
 {
-	const uint64_t n = r->bad_tails;
+	const uint64_t n = r->corrupt_tails;
 
-	r->bad_tails = 0;
+	r->corrupt_tails = 0;
 	return n;
 }
 

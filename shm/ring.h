@@ -37,9 +37,9 @@ struct bp_ring {
 	struct bp_ring_tail *reader;
 	uint8_t *data;
 	/* the writer's own */
-	uint64_t head;      /* end of what is complete */
-	uint64_t seen_tail; /* its last look at tail, to load the shared one rarely */
-	uint64_t bad_tails; /* tails that could not be, since they were asked for */
+	uint64_t head;          /* end of what is complete */
+	uint64_t seen_tail;     /* its last look at tail, to load the shared one rarely */
+	uint64_t corrupt_tails; /* tails that could not be, since they were asked for */
 	uint64_t pad;
 } __attribute__((aligned(64)));
 
@@ -62,7 +62,7 @@ void bp_ring_commit(struct bp_ring *r, uint64_t mark);
 void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t end, uint32_t size, uint64_t *mark);
 uint64_t bp_ring_head(const struct bp_ring *r);
 /* How often the reader's position could not be, since this was asked last. */
-uint64_t bp_ring_bad_tails(struct bp_ring *r);
+uint64_t bp_ring_corrupt_tails(struct bp_ring *r);
 /* The largest record it takes. */
 uint32_t bp_ring_record_max(const struct bp_ring *r);
 

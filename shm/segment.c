@@ -57,7 +57,7 @@ static int open_existing(struct part *out, unsigned part, const char *path,
 	struct bp_seg_file f;
 	int rc = bp_seg_file_open(&f, path, writable, err, err_size);
 
-	*verdict = BP_SEG_FOREIGN;
+	*verdict = BP_SEG_NOT_BIPLANE;
 	if (rc <= 0)
 		return rc;
 	*verdict = bp_seg_header_read(&out->header, &f, part, path, err, err_size);
@@ -65,7 +65,7 @@ static int open_existing(struct part *out, unsigned part, const char *path,
 		bp_seg_tables_compare(&out->header, want, path, err, err_size) != 0)
 		*verdict = BP_SEG_DIFFERS;
 	if (*verdict == BP_SEG_FITS && part_map(out, &f, path, writable, want, err, err_size) != 0)
-		*verdict = BP_SEG_FOREIGN;
+		*verdict = BP_SEG_NOT_BIPLANE;
 	close(f.fd);
 	return *verdict == BP_SEG_FITS ? 1 : -1;
 }
@@ -139,7 +139,7 @@ static int make_in_place(struct part *out, const struct bp_seg_place *p, const c
 
 	if (bp_seg_file_open(&f, path, true, err, err_size) <= 0)
 		return -1;
-	bp_seg_copy_aside(p, want->part, f.fd, out->aside);
+	bp_seg_quarantine_copy(p, want->part, f.fd, out->aside);
 	memcpy(&out->header, want, sizeof(*want));
 	rc = bp_seg_file_grow(&f, path, want->size, err, err_size);
 	if (rc == 0)
@@ -159,7 +159,7 @@ static int replace(struct part *out, const struct bp_seg_place *p, const char *p
 {
 	out->change = verdict == BP_SEG_DAMAGED ? BP_SEG_QUARANTINED : BP_SEG_REPLACED;
 	if (verdict == BP_SEG_DAMAGED)
-		bp_seg_set_aside(p, want->part, path, out->aside);
+		bp_seg_quarantine(p, want->part, path, out->aside);
 	return create_somewhere(out, p, want, err, err_size);
 }
 
@@ -185,9 +185,9 @@ static int open_locked(struct part *out, const struct bp_seg_place *p, const str
 		snprintf(out->why, sizeof(out->why), "%s", err);
 		if (verdict == BP_SEG_DAMAGED && r->mend)
 			return make_in_place(out, p, paths[i], want, err, err_size);
-		if (verdict != BP_SEG_FOREIGN && r->owner)
+		if (verdict != BP_SEG_NOT_BIPLANE && r->owner)
 			return replace(out, p, paths[i], want, verdict, err, err_size);
-		if (verdict != BP_SEG_FOREIGN) {
+		if (verdict != BP_SEG_NOT_BIPLANE) {
 			snprintf(hint, sizeof(hint),
 				"; restart the data plane, which replaces it, or remove %s",
 				paths[i]);

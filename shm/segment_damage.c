@@ -13,7 +13,7 @@
 #include "shm/segment_part.h"
 
 #define CHUNK 16384u
-#define ASIDE_MODE 0640
+#define QUARANTINE_MODE 0640
 
 /* ---- files set aside ---- */
 
@@ -83,7 +83,7 @@ static bool copy_to(int from, const char *path)
 
 	if (unlink(path) != 0 && errno != ENOENT)
 		return false;
-	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, ASIDE_MODE);
+	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, QUARANTINE_MODE);
 	if (to < 0)
 		return false;
 	done = copy(from, to);
@@ -93,7 +93,7 @@ static bool copy_to(int from, const char *path)
 	return done;
 }
 
-void bp_seg_copy_aside(const struct bp_seg_place *p, unsigned part, int fd, char *aside)
+void bp_seg_quarantine_copy(const struct bp_seg_place *p, unsigned part, int fd, char *aside)
 {
 	aside[0] = '\0';
 	if (copy_to(fd, p->damaged[part]))
@@ -102,7 +102,7 @@ void bp_seg_copy_aside(const struct bp_seg_place *p, unsigned part, int fd, char
 		snprintf(aside, PATH_MAX, "%s", p->damaged_control[part]);
 }
 
-void bp_seg_set_aside(const struct bp_seg_place *p, unsigned part, const char *path, char *aside)
+void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *path, char *aside)
 {
 	int fd;
 
@@ -114,7 +114,7 @@ void bp_seg_set_aside(const struct bp_seg_place *p, unsigned part, const char *p
 	/* its hugepages are what the new one needs, and the packet buffers do */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0) {
-		bp_seg_copy_aside(p, part, fd, aside);
+		bp_seg_quarantine_copy(p, part, fd, aside);
 		close(fd);
 	}
 	unlink(path);

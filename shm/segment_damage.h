@@ -10,9 +10,9 @@
 
 /* Takes the file away from its name. In `aside` (PATH_MAX bytes) where it is now; "": it is gone.
  */
-void bp_seg_set_aside(const struct bp_seg_place *p, unsigned part, const char *path, char *aside);
+void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *path, char *aside);
 /* Copies what it holds. "": there is no copy. */
-void bp_seg_copy_aside(const struct bp_seg_place *p, unsigned part, int fd, char *aside);
+void bp_seg_quarantine_copy(const struct bp_seg_place *p, unsigned part, int fd, char *aside);
 
 /* Locks the file that a data plane runs on, which bp_seg_in_use() sees. Returns a descriptor that
  * holds the lock, or -1. */

@@ -306,7 +306,7 @@ void bp_seg_file_discard(struct bp_seg_file *f, const char *path)
  * In a directory that everybody may write to, such as /dev/shm, somebody else may have put the file
  * there before us.
  */
-static bool is_foreign(const struct stat *file, const char *path)
+static bool is_not_biplane(const struct stat *file, const char *path)
 {
 	char copy[PATH_MAX];
 	struct stat dir;
@@ -335,7 +335,7 @@ int bp_seg_file_open(
 		close(f->fd);
 		return -1;
 	}
-	if (is_foreign(&st, path)) {
+	if (is_not_biplane(&st, path)) {
 		snprintf(err, err_size,
 			"%s belongs to another user (uid %u) in a directory that everybody may "
 			"write "

@@ -36,9 +36,9 @@ int bp_seg_headers_fill(struct header h[BP_SEG_PARTS], const struct bp_seg_spec 
 /* What a file is that has a part's name. */
 enum bp_seg_verdict {
 	BP_SEG_FITS,
-	BP_SEG_DIFFERS, /* whole, but another configuration's or program's */
-	BP_SEG_DAMAGED, /* nobody's */
-	BP_SEG_FOREIGN, /* can't be opened or mapped: not ours to replace */
+	BP_SEG_DIFFERS,     /* whole, but another configuration's or program's */
+	BP_SEG_DAMAGED,     /* nobody's */
+	BP_SEG_NOT_BIPLANE, /* can't be opened or mapped: not ours to replace */
 };
 /* Reads the file's header and checks all of it. With a sentence unless it fits. */
 enum bp_seg_verdict bp_seg_header_read(struct header *h, const struct bp_seg_file *f, unsigned part,

@@ -30,7 +30,7 @@ static void print_title(const struct bp_cli_command *group, FILE *out)
 	fprintf(out, "biplane%s%s", group->name[0] != '\0' ? " " : "", group->name);
 }
 
-static int see_help(const struct bp_cli_command *group)
+static int print_help_hint(const struct bp_cli_command *group)
 {
 	fputs("See '", stderr);
 	print_title(group, stderr);
@@ -118,7 +118,7 @@ int bp_cli_dispatch(const struct bp_cli_command *root, int argc, char **argv)
 			argv[1] = "version";
 		child = bp_cli_child(c, argv[1]);
 		if (child == NULL)
-			return see_help(c);
+			return print_help_hint(c);
 		c = child;
 		argc--;
 		argv++;

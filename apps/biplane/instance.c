@@ -57,7 +57,7 @@ static pid_t holder(int fd)
 	return pid > 0 && pid < INT_MAX ? (pid_t)pid : 0;
 }
 
-static bool alive(pid_t pid)
+static bool is_running(pid_t pid)
 {
 	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
@@ -133,11 +133,11 @@ int bp_instance_lock(struct bp_instance_lock *l, const char *dir, const char *na
 			return -1;
 		if (held == 0)
 			return write_pid(l, err, err_size);
-		if (alive(other) || waited >= patience_ms)
+		if (is_running(other) || waited >= patience_ms)
 			break;
 		usleep(LOOK_AGAIN_MS * 1000);
 	}
-	if (alive(other))
+	if (is_running(other))
 		snprintf(err, err_size,
 			"%s%s of instance '%s' is running already (pid %ld, %s); stop it first, or "
 			"give this one another name",

@@ -14,10 +14,10 @@ enum bp_netns bp_netns_of(uint64_t pid)
 	struct stat own, its;
 
 	if (pid == 0 || pid > INT_MAX)
-		return BP_NETNS_GONE;
+		return BP_NETNS_REMOVED;
 	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/ns/net", pid);
 	if (stat(path, &its))
-		return errno == ENOENT ? BP_NETNS_GONE : BP_NETNS_UNKNOWN;
+		return errno == ENOENT ? BP_NETNS_REMOVED : BP_NETNS_UNKNOWN;
 	if (stat("/proc/self/ns/net", &own))
 		return BP_NETNS_UNKNOWN;
 	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? BP_NETNS_SAME

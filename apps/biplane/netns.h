@@ -8,7 +8,7 @@
 enum bp_netns {
 	BP_NETNS_SAME,
 	BP_NETNS_OTHER,
-	BP_NETNS_GONE,    /* no such process */
+	BP_NETNS_REMOVED, /* no such process */
 	BP_NETNS_UNKNOWN, /* not to be asked: it is another user's; errno says why */
 };
 enum bp_netns bp_netns_of(uint64_t pid);

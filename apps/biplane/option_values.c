@@ -55,7 +55,7 @@ double option_number(const char *name, const char *text, double min, double max)
 	return v;
 }
 
-uint64_t option_whole(const char *name, const char *text, uint64_t min, uint64_t max)
+uint64_t option_integer(const char *name, const char *text, uint64_t min, uint64_t max)
 {
 	char *end;
 	uint64_t v;
@@ -151,5 +151,5 @@ void option_endpoint(
 	}
 	if (!option_address(host, out))
 		option_wrong("--%s is '%s', whose first part is no address", name, text);
-	option_set_port(out, (uint16_t)option_whole(name, colon + 1, least_port, UINT16_MAX));
+	option_set_port(out, (uint16_t)option_integer(name, colon + 1, least_port, UINT16_MAX));
 }

@@ -21,7 +21,7 @@ int option_each_first(int argc, char **argv, const struct option *options,
 
 void option_wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 double option_number(const char *name, const char *text, double min, double max);
-uint64_t option_whole(const char *name, const char *text, uint64_t min, uint64_t max);
+uint64_t option_integer(const char *name, const char *text, uint64_t min, uint64_t max);
 /* A number with ns, us, ms, s or m, from 1 ns; a plain 0 where `or_zero`. */
 uint64_t option_duration_ns(const char *name, const char *text, bool or_zero);
 /* Index of the text in a list that ends with NULL. */

@@ -13,7 +13,7 @@ static int fail(const struct bp_cli_command *command, const char *what)
 	return BP_EX_UNAVAILABLE;
 }
 
-int bp_ask(const struct bp_cli_command *command, const struct bp_config_instance *id,
+int bp_request(const struct bp_cli_command *command, const struct bp_config_instance *id,
 	json_t *request, json_t **reply)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
@@ -24,7 +24,7 @@ int bp_ask(const struct bp_cli_command *command, const struct bp_config_instance
 		json_decref(request);
 		return fail(command, "runtime.directory and name are too long for a socket's path");
 	}
-	if (bp_control_ask(path, request, reply, err, sizeof(err)))
+	if (bp_control_call(path, request, reply, err, sizeof(err)))
 		return fail(command, err);
 	if (json_is_true(json_object_get(*reply, "ok")))
 		return BP_EX_OK;

@@ -11,7 +11,7 @@
 
 /* Asks (takes the reference to `request`). 0, and *reply, a new reference, says "ok"; else an exit
  * status, and why is written. */
-int bp_ask(const struct bp_cli_command *command, const struct bp_config_instance *id,
+int bp_request(const struct bp_cli_command *command, const struct bp_config_instance *id,
 	json_t *request, json_t **reply);
 
 #endif

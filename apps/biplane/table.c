@@ -82,7 +82,7 @@ struct bp_table {
 	const struct bp_column *columns;
 	int n, width[COLUMNS_MAX];
 	size_t look;
-	json_t *held; /* rows; NULL: they are printed, and the headings above them */
+	json_t *held_rows; /* rows; NULL: they are printed, and the headings above them */
 	bool whole;
 };
 
@@ -136,15 +136,15 @@ static void print_row(struct bp_table *t, const json_t *row)
 }
 
 /* What is held; from now on rows are printed as they come. */
-static void print_held(struct bp_table *t)
+static void print_held_rows(struct bp_table *t)
 {
-	const size_t n = json_array_size(t->held);
+	const size_t n = json_array_size(t->held_rows);
 
 	print_headings(t);
 	for (size_t r = 0; r < n; r++)
-		print_row(t, json_array_get(t->held, r));
-	json_decref(t->held);
-	t->held = NULL;
+		print_row(t, json_array_get(t->held_rows, r));
+	json_decref(t->held_rows);
+	t->held_rows = NULL;
 }
 
 struct bp_table *bp_table_begin(FILE *out, const struct bp_column *columns, size_t look)
@@ -153,11 +153,14 @@ struct bp_table *bp_table_begin(FILE *out, const struct bp_column *columns, size
 
 	if (!t)
 		return NULL;
-	*t = (struct bp_table){
-		.out = out, .columns = columns, .look = look, .held = json_array(), .whole = true};
+	*t = (struct bp_table){.out = out,
+		.columns = columns,
+		.look = look,
+		.held_rows = json_array(),
+		.whole = true};
 	for (; t->n < COLUMNS_MAX && columns[t->n].key; t->n++)
 		t->width[t->n] = text_width(columns[t->n].heading);
-	if (t->held)
+	if (t->held_rows)
 		return t;
 	free(t);
 	return NULL;
@@ -165,11 +168,11 @@ struct bp_table *bp_table_begin(FILE *out, const struct bp_column *columns, size
 
 bool bp_table_row(struct bp_table *t, json_t *row)
 {
-	if (t->held && json_array_size(t->held) == t->look)
-		print_held(t);
-	if (!t->held)
+	if (t->held_rows && json_array_size(t->held_rows) == t->look)
+		print_held_rows(t);
+	if (!t->held_rows)
 		print_row(t, row);
-	else if (!each_cell(t, row, widen) || json_array_append(t->held, row) != 0)
+	else if (!each_cell(t, row, widen) || json_array_append(t->held_rows, row) != 0)
 		t->whole = false;
 	json_decref(row);
 	return t->whole;
@@ -179,14 +182,14 @@ bool bp_table_end(struct bp_table *t, const char *empty)
 {
 	bool whole;
 
-	if (t->held && json_array_size(t->held) == 0 && t->whole)
+	if (t->held_rows && json_array_size(t->held_rows) == 0 && t->whole)
 		fprintf(t->out, "%s\n", empty);
-	else if (t->held)
-		print_held(t);
+	else if (t->held_rows)
+		print_held_rows(t);
 	if (!t->whole)
 		fprintf(t->out, "(not enough memory for the table)\n");
 	whole = t->whole;
-	json_decref(t->held);
+	json_decref(t->held_rows);
 	free(t);
 	return whole;
 }

@@ -61,7 +61,7 @@ void bp_text_condition(const struct bp_condition *c, char out[BP_TEXT_CONDITION]
 }
 
 /* Whether a member can be written .name. */
-static bool plain_name(const char *name, size_t len)
+static bool is_plain_key(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
 		unsigned char ch = (unsigned char)name[i];
@@ -92,7 +92,7 @@ static void json_source(const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
 			n = (size_t)snprintf(out + at, room, "[%u]", p->step[i].index);
 		else
 			n = (size_t)snprintf(out + at, room,
-				plain_name(name, len) ? ".%.*s" : "['%.*s']", (int)len, name);
+				is_plain_key(name, len) ? ".%.*s" : "['%.*s']", (int)len, name);
 		at += n;
 	}
 }

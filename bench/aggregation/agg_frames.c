@@ -29,10 +29,10 @@ static void payload(uint32_t i, uint8_t *p)
 {
 	char text[17];
 
-	bp_agg_paper_put_header(p, BP_AGG_PAPER_MESSAGE);
-	bp_put_be32(p + BP_AGG_PAPER_HEADER, i);
+	bp_agg_lin2018_put_header(p, BP_AGG_LIN2018_MESSAGE);
+	bp_put_be32(p + BP_AGG_LIN2018_HEADER, i);
 	snprintf(text, sizeof(text), "IOTMESSAGE%02u", i % 100);
-	memcpy(p + BP_AGG_PAPER_HEADER + 4, text, 12);
+	memcpy(p + BP_AGG_LIN2018_HEADER + 4, text, 12);
 }
 
 /* Headers around the UDP payload that is there already. Returns the frame's length. */
@@ -99,12 +99,12 @@ uint32_t bench_agg_aggregate(uint32_t i, unsigned n, enum bp_agg_format format, 
 
 	if (format == BP_AGG_FORMAT_FULL)
 		return full(i, n, frame);
-	bp_agg_paper_put_header(frame + BENCH_AGG_AT_PAYLOAD, BP_AGG_PAPER_PACKET);
+	bp_agg_lin2018_put_header(frame + BENCH_AGG_AT_PAYLOAD, BP_AGG_LIN2018_PACKET);
 	for (unsigned k = 0; k < n; k++) {
 		payload(i + k, p);
-		bp_agg_paper_put(frame + BENCH_AGG_AT_PAYLOAD, k, p + BP_AGG_PAPER_HEADER);
+		bp_agg_lin2018_put(frame + BENCH_AGG_AT_PAYLOAD, k, p + BP_AGG_LIN2018_HEADER);
 	}
-	return wrap(frame, &first, BP_AGG_PAPER_LEN(n));
+	return wrap(frame, &first, BP_AGG_LIN2018_LEN(n));
 }
 
 struct contents {

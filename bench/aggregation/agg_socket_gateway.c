@@ -18,7 +18,7 @@
 #define RESTORED 0x0a030014u /* 10.3.0.20: where restored messages go */
 #define MOST 8u              /* N */
 #define MESSAGE BENCH_AGG_PAYLOAD
-#define AGGREGATE BP_AGG_PAPER_LEN(MOST)
+#define AGGREGATE BP_AGG_LIN2018_LEN(MOST)
 #define DELAY_NS 1000000u
 #define LAG_NS 100000 /* by so much the sender has fallen behind: others have its processor */
 #define PAUSE_NS 1000000
@@ -76,8 +76,8 @@ static void close_aggregate(struct gateway *g)
 {
 	struct batch *b = &g->out;
 
-	bp_agg_paper_put_header(g->out_bytes[b->n], BP_AGG_PAPER_PACKET);
-	b->data[b->n].iov_len = BP_AGG_PAPER_LEN(g->filled);
+	bp_agg_lin2018_put_header(g->out_bytes[b->n], BP_AGG_LIN2018_PACKET);
+	b->data[b->n].iov_len = BP_AGG_LIN2018_LEN(g->filled);
 	g->filled = 0;
 	if (++b->n == BATCH)
 		send_batch(g, g->aggregates_out, b, &g->n->aggregates, 1);
@@ -92,13 +92,13 @@ static bool aggregate(struct gateway *g)
 	for (int i = 0; i < got; i++) {
 		const uint8_t *p = g->in_bytes[i];
 
-		if (g->in.head[i].msg_len != MESSAGE || p[0] != BP_AGG_PAPER_MESSAGE) {
+		if (g->in.head[i].msg_len != MESSAGE || p[0] != BP_AGG_LIN2018_MESSAGE) {
 			add(&g->n->bad, 1);
 			continue;
 		}
 		if (g->filled == 0)
 			g->since_ns = g->now_ns;
-		bp_agg_paper_put(g->out_bytes[g->out.n], g->filled++, p + BP_AGG_PAPER_HEADER);
+		bp_agg_lin2018_put(g->out_bytes[g->out.n], g->filled++, p + BP_AGG_LIN2018_HEADER);
 		if (g->filled == g->n->messages)
 			close_aggregate(g);
 	}
@@ -121,16 +121,16 @@ static bool aggregate(struct gateway *g)
 
 static void put_message(uint8_t *to, const uint8_t *message)
 {
-	bp_agg_paper_put_header(to, BP_AGG_PAPER_MESSAGE);
-	bp_agg_paper_put(to, 0, message);
+	bp_agg_lin2018_put_header(to, BP_AGG_LIN2018_MESSAGE);
+	bp_agg_lin2018_put(to, 0, message);
 }
 
-static void restore_each(struct gateway *g, const struct bp_agg_paper *a)
+static void restore_each(struct gateway *g, const struct bp_agg_lin2018 *a)
 {
 	struct batch *b = &g->back_out;
 
 	for (unsigned i = 0; i < a->count; i++) {
-		put_message(g->back_out_bytes[b->n], a->messages + i * BP_AGG_PAPER_MESSAGE_LEN);
+		put_message(g->back_out_bytes[b->n], a->messages + i * BP_AGG_LIN2018_MESSAGE_LEN);
 		b->data[b->n].iov_len = MESSAGE;
 		if (++b->n == BATCH)
 			send_batch(g, g->messages_out, b, &g->n->restored, 1);
@@ -138,13 +138,13 @@ static void restore_each(struct gateway *g, const struct bp_agg_paper *a)
 }
 
 /* All of them as one datagram, which the kernel cuts into messages. */
-static void restore_segments(struct gateway *g, const struct bp_agg_paper *a)
+static void restore_segments(struct gateway *g, const struct bp_agg_lin2018 *a)
 {
 	struct batch *b = &g->back_out;
 	uint8_t *to = g->back_out_bytes[b->n];
 
 	for (unsigned i = 0; i < a->count; i++)
-		put_message(to + i * MESSAGE, a->messages + i * BP_AGG_PAPER_MESSAGE_LEN);
+		put_message(to + i * MESSAGE, a->messages + i * BP_AGG_LIN2018_MESSAGE_LEN);
 	b->data[b->n].iov_len = (size_t)a->count * MESSAGE;
 	add(&g->n->restored, a->count);
 	if (++b->n == BATCH)
@@ -156,11 +156,11 @@ static bool disaggregate(struct gateway *g)
 	const int got = recvmmsg(g->aggregates_in, g->back_in.head, BATCH, MSG_DONTWAIT, NULL);
 
 	for (int i = 0; i < got; i++) {
-		struct bp_agg_paper a;
+		struct bp_agg_lin2018 a;
 
-		if (bp_agg_paper_read(g->back_in_bytes[i], g->back_in.head[i].msg_len, MOST, &a) !=
-				BP_AGG_PAPER_OK ||
-			a.type != BP_AGG_PAPER_PACKET) {
+		if (bp_agg_lin2018_read(g->back_in_bytes[i], g->back_in.head[i].msg_len, MOST,
+			    &a) != BP_AGG_LIN2018_OK ||
+			a.type != BP_AGG_LIN2018_PACKET) {
 			add(&g->n->bad, 1);
 			continue;
 		}

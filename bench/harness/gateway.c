@@ -127,7 +127,7 @@ static void set_up_control(struct bench *b, struct rte_mempool *pool)
 	else
 		bench_control_routes(&b->control, &b->control_routes, b->routes.writer, pool);
 	bench_control_start(&b->control, b->worker.exception, b->config,
-		bp_shm_counters_beside(&b->shm, BP_COUNTER_ROW_EXCEPTION));
+		bp_shm_counters_main(&b->shm, BP_COUNTER_ROW_EXCEPTION));
 	if (rte_eth_add_rx_callback(0, 0, bench_control_rx, &b->control) == NULL)
 		die("callback", rte_strerror(rte_errno));
 }

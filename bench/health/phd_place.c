@@ -89,11 +89,11 @@ static uint16_t make_layout(
 	struct bp_phd_layout *l = aligned_alloc(64, BP_PHD_LAYOUT_SIZE);
 	char type[BP_PHD_TYPE_TEXT], err[256] = "no memory";
 	struct bp_address source = address4(host4(BENCH_PHD_SOURCE));
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	int n = -1;
 
-	bp_phd_plan_make(&plan, c, &source);
-	bp_phd_plan_set(w, &plan);
+	bp_phd_settings_init(&plan, c, &source);
+	bp_phd_settings_publish(w, &plan);
 	if (l != NULL) {
 		memset((void *)l, 0, BP_PHD_LAYOUT_SIZE);
 		if (bp_phd_layout_compile(l, m, &plan, &target, bp_phd_type_text(OXIMETER, type),
@@ -115,7 +115,7 @@ void bench_phd_sessions(
 		.state = BP_PHD_OPERATING,
 		.flags = BP_PHD_READY,
 		.associated_s = (uint32_t)time(NULL),
-		.mds_known = BP_PHD_MDS_TOLD};
+		.mds_known = BP_PHD_MDS_KNOWN};
 	struct bp_phd_writer *w;
 	struct bp_phd_model model;
 	char err[256];

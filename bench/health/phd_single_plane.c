@@ -28,7 +28,7 @@ struct gateway {
 	struct bp_phd_writer *w;
 	struct bp_phd_manager *m;
 	struct bp_phd_manager_counts counts;
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	int devices, cse;
 	uint16_t mid;
 	uint64_t now_ns;
@@ -164,7 +164,7 @@ static void write_requests(struct gateway *g, uint32_t slot, uint64_t word,
 			send_requests(g);
 		token.part = (uint8_t)i;
 		id.mid = g->mid++;
-		id.token = bp_phd_token_make(&token, id.life, g->t->hash_key);
+		id.token = bp_phd_token_pack(&token, id.life, g->t->hash_key);
 		len = bp_phd_convert_write(
 			l, &g->plan, apdu, c, i, &id, g->out_bytes[g->n_out], DATAGRAM_MAX);
 		must(len != 0, "request");
@@ -258,8 +258,8 @@ static void open_manager(struct gateway *g, struct bp_shm *shm, const struct bp_
 	g->t = &shm->phd;
 	g->w = bp_phd_writer_new(g->t, &shm->fib, NULL, NULL, err, sizeof(err));
 	must(g->w != NULL, "session tables");
-	bp_phd_plan_make(&g->plan, bp_config_phd(c), &source);
-	bp_phd_plan_set(g->w, &g->plan);
+	bp_phd_settings_init(&g->plan, bp_config_phd(c), &source);
+	bp_phd_settings_publish(g->w, &g->plan);
 	g->m = bp_phd_manager_new(bp_config_phd(c), g->t, g->w, system_id, &g->counts, &ops, g);
 	must(g->m != NULL, "manager");
 	bp_phd_manager_adopt(g->m, clock_ns(CLOCK_MONOTONIC));

@@ -53,7 +53,7 @@ static void lcl_section(FILE *f, const struct bench_lcl_line_options *o, unsigne
 			"output_port: out0}\n",
 			i, bench_lcl_flow_id(i), BENCH_LCL_UDP + i, o->budget_ns[i], o->hops[i],
 			o->load * (double)o->rate_bps,
-			o->burst * (FRAME_LABELLED + BP_LCL_WIRE_EXTRA), BENCH_LCL_FRAME);
+			o->burst * (FRAME_LABELLED + BP_LCL_LINK_OVERHEAD), BENCH_LCL_FRAME);
 }
 
 static char *configuration(const struct bench_lcl_line *l)
@@ -124,9 +124,9 @@ static void begin_to_count(struct bench_lcl_line *l, uint64_t now)
 {
 	const uint64_t from = atomic_load_explicit(&l->from_ns, memory_order_relaxed);
 
-	if (l->looked_ns != 0 && now - l->looked_ns > l->gap_ns)
-		l->gap_ns = now - l->looked_ns;
-	l->looked_ns = now;
+	if (l->polled_ns != 0 && now - l->polled_ns > l->gap_ns)
+		l->gap_ns = now - l->polled_ns;
+	l->polled_ns = now;
 	if (l->sink[0].from_ns == from)
 		return;
 	l->gap_ns = 0;

@@ -14,7 +14,7 @@
 
 static uint64_t wire_ns(uint32_t octets, uint64_t rate_bps)
 {
-	return (octets + BP_LCL_WIRE_EXTRA) * 8000000000ull / rate_bps;
+	return (octets + BP_LCL_LINK_OVERHEAD) * 8000000000ull / rate_bps;
 }
 
 /* All of the frames are said to be so long: what bridges and schedules them does not look. */
@@ -63,7 +63,7 @@ static uint32_t next_length(struct bench_lcl_source *s)
 	}
 	octets = BENCH_LCL_SHORTEST +
 		 bench_draw(&s->seed, BENCH_LCL_LONGEST - BENCH_LCL_SHORTEST + 1);
-	s->due_ns += (octets + BP_LCL_WIRE_EXTRA) * s->ps_per_octet / 1000;
+	s->due_ns += (octets + BP_LCL_LINK_OVERHEAD) * s->ps_per_octet / 1000;
 	return octets;
 }
 

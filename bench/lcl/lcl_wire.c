@@ -56,7 +56,7 @@ void bench_lcl_wire_begin(
 static void put_on(struct bench_lcl_wire *w, struct rte_mbuf *m)
 {
 	const uint64_t handed_ps = *stamp(m) * 1000;
-	const uint32_t octets = m->pkt_len + BP_LCL_WIRE_EXTRA;
+	const uint32_t octets = m->pkt_len + BP_LCL_LINK_OVERHEAD;
 
 	if (w->tail - w->head == BENCH_LCL_WIRE_DEPTH) {
 		w->lost++;

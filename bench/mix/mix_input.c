@@ -143,19 +143,19 @@ static inline void put(
 static void look(struct bench_mix_input *in)
 {
 	struct bench_wire *w = &in->wire;
-	const uint64_t last_ns = w->last_ns, last_tsc = in->looked_tsc,
+	const uint64_t last_ns = w->last_ns, last_tsc = in->polled_tsc,
 		       lost = atomic_load(&w->lost);
 	const uint64_t us = rte_get_tsc_hz() / 1000000;
 	uint64_t own_ns;
 
 	bench_wire_look(w);
-	in->looked_tsc = rte_rdtsc();
+	in->polled_tsc = rte_rdtsc();
 	if (last_ns == 0)
 		return;
 	own_ns = w->last_ns - last_ns;
-	if (in->looked_tsc - last_tsc > (own_ns / 1000 + BENCH_MIX_OTHERS_US) * us)
-		in->shared_tsc = in->looked_tsc;
-	if (in->looked_tsc - in->shared_tsc < BENCH_MIX_COLD_US * us)
+	if (in->polled_tsc - last_tsc > (own_ns / 1000 + BENCH_MIX_OTHERS_US) * us)
+		in->shared_tsc = in->polled_tsc;
+	if (in->polled_tsc - in->shared_tsc < BENCH_MIX_COLD_US * us)
 		in->lost_shared += atomic_load(&w->lost) - lost;
 	else
 		in->longest_ns = RTE_MAX(in->longest_ns, own_ns);

@@ -23,7 +23,7 @@ struct bench_mix_input {
 	/* What the wire's ring lost after others had the worker's processor, and its caches; and
 	 * the longest time between two looks at the wire else. */
 	uint64_t lost_shared, longest_ns;
-	uint64_t looked_tsc, shared_tsc; /* the last look, and the end of what others had */
+	uint64_t polled_tsc, shared_tsc; /* the last look, and the end of what others had */
 	uint64_t paced;                  /* frames taken from the wire's ring */
 	struct bench_mix_source {
 		uint8_t *frames; /* n of them, BENCH_MIX_STRIDE apart, each len[] octets */

@@ -87,7 +87,7 @@ static void arrived(uint32_t number, uint64_t now)
 static void take(const uint8_t *payload, size_t len, uint64_t now)
 {
 	uint32_t number[BENCH_SERVICE_MESSAGES];
-	const unsigned n = service->judge(payload, len, number);
+	const unsigned n = service->check_reply(payload, len, number);
 
 	if (n == 0)
 		die("what arrived is not what it should be");

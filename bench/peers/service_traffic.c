@@ -19,7 +19,7 @@
 #define SENSORS_FIRST 0x0a00000au /* 10.0.0.10 */
 #define SENSORS_PORT 32768u
 
-static void message(uint32_t number, uint8_t out[BP_AGG_PAPER_MESSAGE_LEN])
+static void message(uint32_t number, uint8_t out[BP_AGG_LIN2018_MESSAGE_LEN])
 {
 	bp_put_be32(out, number);
 	memcpy(out + 4, "IOTMESSAGE", 10);
@@ -34,22 +34,22 @@ static unsigned make_message(uint32_t number, struct bench_service_sender *from,
 	const uint32_t s = number * 37 % SENSORS;
 
 	*from = (struct bench_service_sender){SENSORS_FIRST + s, (uint16_t)(SENSORS_PORT + s)};
-	bp_agg_paper_put_header(payload, BP_AGG_PAPER_MESSAGE);
-	message(number, payload + BP_AGG_PAPER_HEADER);
+	bp_agg_lin2018_put_header(payload, BP_AGG_LIN2018_MESSAGE);
+	message(number, payload + BP_AGG_LIN2018_HEADER);
 	return BENCH_AGG_PAYLOAD;
 }
 
-static unsigned judge_aggregate(
+static unsigned check_aggregate(
 	const uint8_t *payload, size_t len, uint32_t out[BENCH_SERVICE_MESSAGES])
 {
-	uint8_t meant[BP_AGG_PAPER_MESSAGE_LEN];
-	struct bp_agg_paper a;
+	uint8_t meant[BP_AGG_LIN2018_MESSAGE_LEN];
+	struct bp_agg_lin2018 a;
 
-	if (bp_agg_paper_read(payload, len, BENCH_SERVICE_MESSAGES, &a) != BP_AGG_PAPER_OK ||
-		a.type != BP_AGG_PAPER_PACKET)
+	if (bp_agg_lin2018_read(payload, len, BENCH_SERVICE_MESSAGES, &a) != BP_AGG_LIN2018_OK ||
+		a.type != BP_AGG_LIN2018_PACKET)
 		return 0;
 	for (unsigned i = 0; i < a.count; i++) {
-		const uint8_t *p = a.messages + (size_t)i * BP_AGG_PAPER_MESSAGE_LEN;
+		const uint8_t *p = a.messages + (size_t)i * BP_AGG_LIN2018_MESSAGE_LEN;
 
 		out[i] = bp_be32(p);
 		message(out[i], meant);
@@ -105,7 +105,7 @@ static const long double *place_of(uint32_t i, const uint8_t *payload)
 	return place[i];
 }
 
-static unsigned judge_coordinates(
+static unsigned check_coordinates(
 	const uint8_t *payload, size_t len, uint32_t out[BENCH_SERVICE_MESSAGES])
 {
 	static uint8_t drawn[BENCH_TRANSFORM_READINGS][BENCH_TRANSFORM_PAYLOAD];
@@ -191,7 +191,7 @@ static long next_value(const char **at, double scale)
 }
 
 /* An instance of both values, below the device that a path names. */
-static unsigned judge_request(
+static unsigned check_answer(
 	const uint8_t *payload, size_t len, uint32_t out[BENCH_SERVICE_MESSAGES])
 {
 	struct sink_message m;
@@ -218,10 +218,10 @@ static unsigned judge_request(
 /* ---- */
 
 static const struct bench_service services[] = {
-	{"aggregation", BENCH_AGG_UDP, BENCH_AGG_UDP, false, 0, make_message, judge_aggregate},
+	{"aggregation", BENCH_AGG_UDP, BENCH_AGG_UDP, false, 0, make_message, check_aggregate},
 	{"coordinates", BENCH_TRANSFORM_UDP, BENCH_TRANSFORM_RECEIVER_UDP, true, AT_NUMBER,
-		make_reading, judge_coordinates},
-	{"health", BENCH_MANAGER_PORT, 5683, true, AT_TOKEN_CHECK, make_report, judge_request},
+		make_reading, check_coordinates},
+	{"health", BENCH_MANAGER_PORT, 5683, true, AT_TOKEN_CHECK, make_report, check_answer},
 };
 
 const struct bench_service *bench_service_find(const char *name)

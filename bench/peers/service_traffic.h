@@ -41,7 +41,8 @@ struct bench_service {
 		uint8_t payload[BENCH_SERVICE_PAYLOAD_MAX]);
 	/* The numbers of the messages that a result is of, to out[]; how many there are, or 0 when
 	 * it is not what it should be. */
-	unsigned (*judge)(const uint8_t *payload, size_t len, uint32_t out[BENCH_SERVICE_MESSAGES]);
+	unsigned (*check_reply)(
+		const uint8_t *payload, size_t len, uint32_t out[BENCH_SERVICE_MESSAGES]);
 };
 
 /* NULL: there is none of that name. */

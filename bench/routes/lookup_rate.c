@@ -207,7 +207,7 @@ static void ours4(struct tables *t)
 	uint8_t nodes = 0;
 
 	for (uint32_t i = 0; i < DESTINATIONS; i += BURST)
-		bp_lpm4_lookup_again(&t->fib, &nodes, t->dst4 + i, t->ours + i, BURST);
+		bp_lpm4_lookup_retry(&t->fib, &nodes, t->dst4 + i, t->ours + i, BURST);
 }
 
 static void theirs4(struct tables *t)

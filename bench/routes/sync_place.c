@@ -93,7 +93,7 @@ static int await_interface(const char *name)
 	while ((i = (int)if_nametoindex(name)) == 0) {
 		if (bench_now_ns() > end)
 			bench_die("the data plane made no kernel interface");
-		bench_nap();
+		bench_sleep();
 	}
 	return i;
 }

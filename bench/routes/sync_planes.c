@@ -26,7 +26,7 @@ uint64_t bench_now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void bench_nap(void)
+void bench_sleep(void)
 {
 	const struct timespec t = {0, 10000};
 
@@ -114,7 +114,7 @@ void bench_map(struct bench_planes *p)
 		check_alive(p);
 		if (bench_now_ns() > end)
 			fail(p, err[0] != '\0' ? err : "the data plane did not start");
-		bench_nap();
+		bench_sleep();
 	}
 }
 
@@ -136,7 +136,7 @@ uint64_t bench_await_synced(struct bench_planes *p, uint32_t routes, uint64_t lo
 		check_alive(p);
 		if (bench_now_ns() > end)
 			fail(p, "the control plane did not mirror the kernel's tables");
-		bench_nap();
+		bench_sleep();
 	}
 	return bench_now_ns();
 }

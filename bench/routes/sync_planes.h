@@ -18,7 +18,7 @@ struct bench_planes {
 
 uint64_t bench_now_ns(void);
 /* Lets others have the core for some ten microseconds. */
-void bench_nap(void);
+void bench_sleep(void);
 
 /* Starts it, or starts it again; returns at once. */
 pid_t bench_start(const struct bench_planes *p, const char *plane);

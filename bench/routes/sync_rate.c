@@ -145,7 +145,7 @@ static uint64_t change_and_look(struct bench *b, uint32_t i)
 	while (!leads_to(b, &to, &via)) {
 		if (bench_now_ns() - begun > BENCH_PATIENCE_NS)
 			bench_die("a change did not reach the forwarding tables");
-		bench_nap();
+		bench_sleep();
 	}
 	return bench_now_ns() - begun;
 }
@@ -319,7 +319,7 @@ static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 	while (bench_sent(&b->planes) == sent || bench_sent(&b->planes) == 0) {
 		if (bench_now_ns() - begun > BENCH_PATIENCE_NS)
 			bench_die("forwarding did not come back");
-		bench_nap();
+		bench_sleep();
 	}
 	*cpu = bench_cpu_ns(b->planes.dataplane);
 	return bench_now_ns() - begun;

@@ -15,7 +15,7 @@ void bench_transform_payload(uint32_t i, uint8_t payload[BENCH_TRANSFORM_PAYLOAD
 	struct bp_transform_draw d = {i + 1};
 	double meant[3], sent[3];
 
-	bp_transform_draw_reading(&d, meant, sent);
+	bp_transform_draw_sample(&d, meant, sent);
 	memset(payload, 0, BENCH_TRANSFORM_PAYLOAD);
 	for (unsigned k = 0; k < 3; k++)
 		bp_put_be32(payload + 4 * (size_t)k, (uint32_t)(int32_t)ldexp(sent[k], 25));

@@ -67,7 +67,7 @@ static void make_payloads(void)
 	for (uint32_t i = 0; i < readings; i++) {
 		double meant[3], sent[3];
 
-		bp_transform_draw_reading(&d, meant, sent);
+		bp_transform_draw_sample(&d, meant, sent);
 		for (unsigned k = 0; k < 3; k++)
 			bp_put_be32(payloads + (size_t)i * PAYLOAD + 4 * (size_t)k,
 				(uint32_t)(int32_t)ldexp(sent[k], 25));
@@ -100,14 +100,14 @@ static double pass(const struct bp_transform_ops *ops, unsigned burst, bool each
 			payload[k] = payloads + (size_t)(i + k) * PAYLOAD;
 			matrix[k] = matrices[each ? (i + k) % MATRICES : 0];
 		}
-		bad |= bp_transform_layout_read_all(
-			&bp_transform_layout_paper, (const uint8_t *const *)payload, n, &p, state);
+		bad |= bp_transform_layout_read_all(&bp_transform_layout_kunze2021,
+			(const uint8_t *const *)payload, n, &p, state);
 		if (ops != NULL) {
 			ops->to_cartesian(&p, n);
 			ops->affine(&p, matrix, n);
 		}
 		bad |= bp_transform_layout_write_all(
-			&bp_transform_layout_paper, payload, n, &p, state);
+			&bp_transform_layout_kunze2021, payload, n, &p, state);
 	}
 	if (bad != 0)
 		die("a reading of the paper's range was not taken or did not fit");

@@ -57,7 +57,7 @@ void bench_tracker_send(struct bench_tracker *t, uint32_t n)
 
 /* ---- whether what comes out is right ---- */
 
-static void judge(const struct bench_tracker *t, const uint8_t *payload)
+static void check_reply(const struct bench_tracker *t, const uint8_t *payload)
 {
 	const double reading[3] = {(int32_t)bp_be32(payload) * 0x1p-25,
 		bp_be32(payload + 4) * 0x1p-25, bp_be32(payload + 8) * 0x1p-25};
@@ -82,7 +82,7 @@ static uint32_t collect(const struct bench_tracker *t, int robot)
 		return 0;
 	while (recv(robot, payload, sizeof(payload), MSG_DONTWAIT) ==
 		(ssize_t)BENCH_TRANSFORM_PAYLOAD) {
-		judge(t, payload);
+		check_reply(t, payload);
 		n++;
 	}
 	return n;

@@ -112,7 +112,7 @@ static void check_both(
 
 static void check_format(struct bp_reader *r, const struct entry *e)
 {
-	if (e->format == BP_AGG_FORMAT_PAPER && e->to->address.family != 4)
+	if (e->format == BP_AGG_FORMAT_LIN2018 && e->to->address.family != 4)
 		ERROR(r, e, "to.address",
 			"%s[%u].to.address: format lin2018 supports IPv4 only; expected an IPv4 "
 			"address or prefix, or format full",
@@ -136,10 +136,10 @@ static uint32_t headers(const struct entry *e)
 
 /* The least IP packet that `n` messages may make: in format full, of empty messages of one sender,
  * each behind the first with an entry of one octet. */
-static uint32_t least_packet(const struct entry *e, uint32_t n)
+static uint32_t min_packet(const struct entry *e, uint32_t n)
 {
-	if (e->format == BP_AGG_FORMAT_PAPER)
-		return headers(e) + BP_AGG_PAPER_LEN(n);
+	if (e->format == BP_AGG_FORMAT_LIN2018)
+		return headers(e) + BP_AGG_LIN2018_LEN(n);
 	return headers(e) + bp_agg_full_alone(e->to->address.family, 0) + n - 1;
 }
 
@@ -156,7 +156,7 @@ static int longest(const struct entry *e, uint32_t mtu)
 
 /* Whose MTU is the least of those that the file gives to ports, `but` apart; NULL: it gives none.
  */
-static const struct bp_config_port *least_mtu(const struct bp_config *c, uint32_t but)
+static const struct bp_config_port *min_mtu(const struct bp_config *c, uint32_t but)
 {
 	const struct bp_config_port *least = NULL;
 
@@ -176,7 +176,7 @@ static void check_room(
 	const int payload = longest(e, mtu);
 	uint32_t most = rule->messages;
 
-	while (most > 0 && least_packet(e, most) > mtu)
+	while (most > 0 && min_packet(e, most) > mtu)
 		most--;
 	if (most < rule->messages)
 		WARNING(r, e, "max_messages",
@@ -196,14 +196,14 @@ static void check_room(
 
 static void check_sizes(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
 {
-	const struct bp_config_port *other = least_mtu(r->config, e->port);
-	const struct bp_config_port *least = least_mtu(r->config, BP_MAX_PORTS);
+	const struct bp_config_port *other = min_mtu(r->config, e->port);
+	const struct bp_config_port *least = min_mtu(r->config, BP_MAX_PORTS);
 
-	if (e->format == BP_AGG_FORMAT_PAPER && rule->max_message < BP_AGG_PAPER_LEN(1))
+	if (e->format == BP_AGG_FORMAT_LIN2018 && rule->max_message < BP_AGG_LIN2018_LEN(1))
 		ERROR(r, e, "max_message_size",
 			ENCAPSULATE "[%u].max_message_size: a message of format lin2018 has %u "
 				    "bytes; expected at least %u",
-			e->i, BP_AGG_PAPER_LEN(1), BP_AGG_PAPER_LEN(1));
+			e->i, BP_AGG_LIN2018_LEN(1), BP_AGG_LIN2018_LEN(1));
 	if (other != NULL && rule->mtu > other->mtu)
 		WARNING(r, e, "mtu",
 			ENCAPSULATE "[%u].mtu: port '%s' has an MTU of %u bytes; expected at most "

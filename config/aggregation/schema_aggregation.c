@@ -6,7 +6,7 @@
 
 /* The rows of section aggregation. */
 
-static const char *const format_words[] = {"full", "lin2018", NULL};
+static const char *const format_names[] = {"full", "lin2018", NULL};
 
 static const struct bp_list_layout encapsulate_list = {
 	.element = sizeof(struct bp_agg_rule),
@@ -33,7 +33,7 @@ static const struct bp_setting rows[] = {
 	{.path = "aggregation.pacing_queue_len", .type = &bp_type_uint, AT(pacing_queue_len), .min = 16, .max = 65536, .preset = "4096",
 	 .help = "Depth of the pacing queue of each worker and entry with a pacing_gap, messages; rounded up to a power of two. When the queue is full, the oldest message is sent early."},
 
-	{.path = "aggregation.encapsulate", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_AGG_RULES_MAX, .list = &encapsulate_list, .preset_note = "none",
+	{.path = "aggregation.encapsulate", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_AGG_RULES_MAX, .list = &encapsulate_list, .preset_text = "none",
 	 .help = "UDP messages to aggregate: several messages are sent as the payload of one packet, the aggregate. Of the entries of a port the first match wins."},
 	{.path = "aggregation.encapsulate[].port", .type = &bp_type_port, IN(bp_agg_rule, port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Port where the messages arrive. Aggregates are forwarded like their messages."},
@@ -43,9 +43,9 @@ static const struct bp_setting rows[] = {
 	 .help = "Destination address or prefix."},
 	{.path = "aggregation.encapsulate[].to.udp_port", .type = &bp_type_udp_ports, IN(bp_agg_rule, to.udp_first), .flags = BP_REQUIRED | BP_RELOAD, .min = 1, .max = 65535,
 	 .help = "Destination UDP port, or a range of ports."},
-	{.path = "aggregation.encapsulate[].format", .type = &bp_type_enum, IN(bp_agg_rule, format), .flags = BP_RELOAD, .words = format_words, .preset = "full",
+	{.path = "aggregation.encapsulate[].format", .type = &bp_type_enum, IN(bp_agg_rule, format), .flags = BP_RELOAD, .enum_names = format_names, .preset = "full",
 	 .help = "full restores each datagram including its source. lin2018 is the format of Lin et al. (2018): IPv4, messages of 16 bytes behind a flag header of 6 bytes, without their sources."},
-	{.path = "aggregation.encapsulate[].allowed_senders", .type = &bp_type_host_list, IN(bp_agg_rule, n_senders), .flags = BP_RELOAD, .preset_note = "none: messages of all senders are aggregated",
+	{.path = "aggregation.encapsulate[].allowed_senders", .type = &bp_type_host_list, IN(bp_agg_rule, n_senders), .flags = BP_RELOAD, .preset_text = "none: messages of all senders are aggregated",
 	 .help = "Addresses and prefixes whose messages are aggregated; messages of other senders bypass aggregation. Set the same list in allowed_senders of the remote gateway's decapsulate entry: it drops an aggregate that contains a message of any other sender."},
 	{.path = "aggregation.encapsulate[].max_messages", .type = &bp_type_uint, IN(bp_agg_rule, messages), .flags = BP_RELOAD, .min = 1, .max = 255, .preset = "8",
 	 .help = "Maximum number of messages in an aggregate. A full aggregate is sent immediately."},
@@ -62,7 +62,7 @@ static const struct bp_setting rows[] = {
 	{.path = "aggregation.encapsulate[].source.udp_port", .type = &bp_type_uint, IN(bp_agg_rule, from_udp), .flags = BP_REQUIRED | BP_RELOAD, .min = 1, .max = 65535,
 	 .help = "Source UDP port."},
 
-	{.path = "aggregation.decapsulate", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_AGG_RULES_MAX, .list = &decapsulate_list, .preset_note = "none",
+	{.path = "aggregation.decapsulate", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_AGG_RULES_MAX, .list = &decapsulate_list, .preset_text = "none",
 	 .help = "Aggregates to split into their messages. Of the entries of a port the first match wins. Messages that arrive outside an aggregate are forwarded normally."},
 	{.path = "aggregation.decapsulate[].port", .type = &bp_type_port, IN(bp_disagg_rule, port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Port where the aggregates arrive. Restored messages are forwarded normally."},
@@ -72,7 +72,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Destination address or prefix."},
 	{.path = "aggregation.decapsulate[].to.udp_port", .type = &bp_type_udp_ports, IN(bp_disagg_rule, to.udp_first), .flags = BP_REQUIRED | BP_RELOAD, .min = 1, .max = 65535,
 	 .help = "Destination UDP port, or a range of ports."},
-	{.path = "aggregation.decapsulate[].format", .type = &bp_type_enum, IN(bp_disagg_rule, format), .flags = BP_RELOAD, .words = format_words, .preset = "full",
+	{.path = "aggregation.decapsulate[].format", .type = &bp_type_enum, IN(bp_disagg_rule, format), .flags = BP_RELOAD, .enum_names = format_names, .preset = "full",
 	 .help = "Format of the aggregates, as in the encapsulate entry of the remote gateway."},
 	{.path = "aggregation.decapsulate[].allowed_senders", .type = &bp_type_host_list, IN(bp_disagg_rule, n_senders), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Addresses and prefixes that restored messages may have as their source. An aggregate with any other source is dropped and counted. Decapsulation reconstructs source addresses: this list prevents spoofing. With format lin2018 it is the aggregate's own source that is checked."},

@@ -10,7 +10,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	const bool on = bp_config_aggregates(c);
 	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
 
-	capacity[BP_AT_PLAN] = 1;
+	capacity[BP_AT_RULES] = 1;
 	capacity[BP_AT_STATS] = on ? workers * BP_AGG_RULES_MAX : 1;
 	capacity[BP_AT_DISAGG_STATS] = capacity[BP_AT_STATS];
 	capacity[BP_AT_STREAMS] = on ? workers * bp_config_aggregation(c)->max_streams : 1;

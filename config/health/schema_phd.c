@@ -6,10 +6,10 @@
 
 /* The rows of section health_devices. */
 
-static const char *const ack_words[] = {"stored", "forwarded", NULL};
-static const char *const instances_words[] = {"object", "report", NULL};
-static const char *const binding_words[] = {"", "coap", "http", NULL};
-static const char *const release_words[] = {"1", "2", "2a", "3", "4", "5", NULL};
+static const char *const ack_names[] = {"stored", "forwarded", NULL};
+static const char *const instances_names[] = {"object", "report", NULL};
+static const char *const binding_names[] = {"", "coap", "http", NULL};
+static const char *const release_names[] = {"1", "2", "2a", "3", "4", "5", NULL};
 
 static bool has_http(const void *base)
 {
@@ -30,15 +30,15 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of associated devices; further ones are rejected as transient and counted. Each takes 160 bytes of shared memory."},
 	{.path = "health_devices.max_configurations", .type = &bp_type_uint, AT(max_configurations), .min = 16, .max = 4096, .preset = "1024",
 	 .help = "Maximum number of different configurations of associated devices. Devices with the same configuration share one."},
-	{.path = "health_devices.system_id", .type = &bp_type_system_id, AT(system_id), GIVEN(bp_config_phd, has_system_id), .preset_note = "derived from the MAC address of the first routed port",
+	{.path = "health_devices.system_id", .type = &bp_type_system_id, AT(system_id), GIVEN(bp_config_phd, has_system_id), .preset_text = "derived from the MAC address of the first routed port",
 	 .help = "System-id (EUI-64) of the manager."},
-	{.path = "health_devices.ack", .type = &bp_type_enum, AT(ack), .flags = BP_RELOAD, .words = ack_words, .preset = "stored",
+	{.path = "health_devices.ack", .type = &bp_type_enum, AT(ack), .flags = BP_RELOAD, .enum_names = ack_names, .preset = "stored",
 	 .help = "When a confirmed report is acknowledged: stored, after the CSE acknowledged it, so that no acknowledged measurement is lost; forwarded, immediately."},
-	{.path = "health_devices.content_instance_per", .type = &bp_type_enum, AT(content_instance_per), .words = instances_words, .preset = "object",
+	{.path = "health_devices.content_instance_per", .type = &bp_type_enum, AT(content_instance_per), .enum_names = instances_names, .preset = "object",
 	 .help = "object: one content instance for each measured object. report: one for all objects of a report, with {object} replaced by report."},
-	{.path = "health_devices.allow", .type = &bp_type_system_ids, AT(allow), .flags = BP_RELOAD, .max = BP_PHD_ALLOW_MAX, GIVEN(bp_config_phd, has_allow), .preset_note = "none: every device may associate",
+	{.path = "health_devices.allow", .type = &bp_type_system_ids, AT(allow), .flags = BP_RELOAD, .max = BP_PHD_ALLOW_MAX, GIVEN(bp_config_phd, has_allow), .preset_text = "none: every device may associate",
 	 .help = "System-ids that may associate; others are rejected as unauthorized. The protocol has no authentication: a host that spoofs a device's address can send in its name."},
-	{.path = "health_devices.allow_file", .type = &bp_type_string, AT(allow_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "health_devices.allow_file", .type = &bp_type_string, AT(allow_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "File with further system-ids that may associate, one in a line; # begins a comment. With a file and without allow, only devices in the file may associate. A reload reads the file again and is refused if the file cannot be read or has an invalid line."},
 	{.path = "health_devices.limits", .type = &bp_type_section,
 	 .help = "Limits of one sender and of all senders. Excess is counted by reason."},
@@ -62,21 +62,21 @@ static const struct bp_setting rows[] = {
 	 .help = "Timeout for the response to the manager's release request."},
 	{.path = "health_devices.store", .type = &bp_type_section,
 	 .help = "Database of associations and configurations, which survive a restart."},
-	{.path = "health_devices.store.path", .type = &bp_type_string, AT(store_path), .min = 1, .preset_note = "/var/lib/biplane/NAME.health.db, where NAME is the name of the instance",
+	{.path = "health_devices.store.path", .type = &bp_type_string, AT(store_path), .min = 1, .preset_text = "/var/lib/biplane/NAME.health.db, where NAME is the name of the instance",
 	 .help = "Path of the database file."},
 	{.path = "health_devices.cse", .type = &bp_type_section, .flags = BP_REQUIRED,
 	 .help = "oneM2M CSE that receives the measurements."},
 	{.path = "health_devices.cse.coap", .type = &bp_type_coap_url, AT(cse), .flags = BP_REQUIRED,
 	 .help = "CoAP endpoint of the CSE; the default port is 5683."},
-	{.path = "health_devices.cse.http", .type = &bp_type_http_url, AT(cse), .present = has_http, .preset_note = "none",
+	{.path = "health_devices.cse.http", .type = &bp_type_http_url, AT(cse), .present = has_http, .preset_text = "none",
 	 .help = "HTTP endpoint of the CSE, without TLS; the default port is 80. It is used for provision only; measurements are sent by CoAP."},
-	{.path = "health_devices.cse.provision", .type = &bp_type_enum, AT(cse.provision), .words = binding_words, .preset_note = "http if cse.http is given, else coap",
+	{.path = "health_devices.cse.provision", .type = &bp_type_enum, AT(cse.provision), .enum_names = binding_names, .preset_text = "http if cse.http is given, else coap",
 	 .help = "Protocol that creates and retrieves AEs and containers."},
 	{.path = "health_devices.cse.originator", .type = &bp_type_originator, AT(cse.originator), .min = 2, .max = 64, .preset = "Cbiplane",
 	 .help = "Originator of requests. With {system_id} each device is an originator and registers its own AE, so that the AE in cse.path needs {system_id} as well; otherwise biplane is the only originator and grants itself write access for the devices."},
 	{.path = "health_devices.cse.path", .type = &bp_type_resource_path, AT(cse.path), .min = 3, .max = 200, .preset = "cse-in/{system_id}/{object}",
 	 .help = "Container of the content instances: the CSE's name, the device's AE and its containers. Placeholders: {system_id}, 16 hexadecimal digits; {type}, such as pulse_oximeter; {object}, such as spo2. {system_id} is required, so that devices do not share containers; without it in the AE, devices share the AE."},
-	{.path = "health_devices.cse.release", .type = &bp_type_enum, AT(cse.release), .words = release_words, .preset = "4",
+	{.path = "health_devices.cse.release", .type = &bp_type_enum, AT(cse.release), .enum_names = release_names, .preset = "4",
 	 .help = "oneM2M release of requests and CoAP options. Releases 1 and 2 have other option numbers and do not announce the release."},
 	{.path = "health_devices.cse.confirmable", .type = &bp_type_bool, AT(cse.confirmable), .preset = "true",
 	 .help = "Whether CoAP requests are confirmable (CON) or not (NON)."},

@@ -12,9 +12,9 @@
  */
 
 #define FRAME_DEFAULT 1518u
-#define WIRE_SHORTEST 84u /* octets that the shortest frame takes: 64, preamble and gap */
+#define LINK_MIN_FRAME 84u /* octets that the shortest frame takes: 64, preamble and gap */
 /* What else a frame of a flow takes of the wire, beside what it has without checksum. */
-#define WIRE_BESIDE (BP_LCL_LABEL + BP_LCL_WIRE_EXTRA)
+#define LINK_OVERHEAD (BP_LCL_LABEL + BP_LCL_LINK_OVERHEAD)
 
 /* The elements of lcl.ports or lcl.flows as far as they were read, right or not; NULL: none. */
 static const struct bp_yaml *elements(const struct bp_reader *r, const char *list)
@@ -54,10 +54,10 @@ static uint32_t rounded_up(uint32_t n)
 }
 
 /* As many of the shortest frames as a turn can send, and the one that it ends with. */
-static uint32_t frames_of_turn(const struct bp_lcl_port *p)
+static uint32_t frames_per_slot(const struct bp_lcl_port *p)
 {
 	const uint64_t octets = p->rate_bps / 8 * p->tau_ns / 1000000000;
-	const uint64_t n = octets / WIRE_SHORTEST + 1;
+	const uint64_t n = octets / LINK_MIN_FRAME + 1;
 
 	return n < 16 ? 16 : n > 65536 ? 65536 : (uint32_t)n;
 }
@@ -69,7 +69,7 @@ static void check_port(struct bp_reader *r, uint32_t i, const struct bp_yaml *no
 
 	p->handover = rounded_up(p->handover);
 	if (p->queue_frames == 0)
-		p->queue_frames = frames_of_turn(p);
+		p->queue_frames = frames_per_slot(p);
 	while (k < i && bp_config_lcl(r->config)->port[k].port != p->port)
 		k++;
 	if (k < i)
@@ -108,7 +108,7 @@ static const struct bp_config_port *port_of(const struct bp_config *c, const str
 /* Octets of a frame that a label fits in, too. */
 static uint32_t labelled_most(const struct bp_config_port *p)
 {
-	return (p->mtu != 0 ? p->mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_BESIDE_PACKET - BP_LCL_LABEL;
+	return (p->mtu != 0 ? p->mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_FRAME_OVERHEAD - BP_LCL_LABEL;
 }
 
 /* Octets of a flow's frames, where the file doesn't say: what port and burst allow. */
@@ -117,7 +117,7 @@ static uint32_t frame_allowed(const struct bp_config *c, const struct bp_lcl_flo
 	const uint32_t fits = labelled_most(port_of(c, f));
 	const uint32_t most = fits < FRAME_DEFAULT ? fits : FRAME_DEFAULT;
 
-	return f->burst - WIRE_BESIDE < most ? f->burst - WIRE_BESIDE : most;
+	return f->burst - LINK_OVERHEAD < most ? f->burst - LINK_OVERHEAD : most;
 }
 
 static void complete(const struct bp_config *c, const struct bp_lcl_entry *e)
@@ -138,18 +138,18 @@ static void check_frame(struct bp_reader *r, const struct bp_lcl_entry *e)
 	const struct bp_config_port *port = port_of(r->config, f);
 	const uint32_t most = labelled_most(port);
 
-	if (f->burst < f->frame + WIRE_BESIDE)
+	if (f->burst < f->frame + LINK_OVERHEAD)
 		BP_AT_ERROR(r, bp_place(e->node, "burst"),
 			"lcl.flows[%u].burst: a frame of %u bytes takes %u bytes on the link; "
 			"expected at least that burst, or a smaller max_frame_size",
-			e->i, f->frame, f->frame + WIRE_BESIDE);
+			e->i, f->frame, f->frame + LINK_OVERHEAD);
 	if (port->mtu != 0 && f->frame > most)
 		BP_AT_ERROR(r, bp_place(e->node, "max_frame_size"),
 			"lcl.flows[%u].max_frame_size: with the label of %u bytes the frame "
 			"exceeds "
 			"the mtu of port '%s', %u; expected at most %u, or a larger mtu",
 			e->i, BP_LCL_LABEL, port->name, port->mtu, most);
-	else if (f->frame > most && f->burst >= f->frame + WIRE_BESIDE)
+	else if (f->frame > most && f->burst >= f->frame + LINK_OVERHEAD)
 		BP_AT_WARNING(r, bp_place(e->node, "max_frame_size"),
 			"lcl.flows[%u].max_frame_size: port '%s' has no mtu in the file; with an "
 			"mtu of %u, frames of more than %u bytes cannot carry a label and are sent "

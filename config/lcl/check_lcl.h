@@ -9,7 +9,7 @@
 
 /* Octets of a frame beside the IP packet that a port's MTU allows: addresses, EtherType, and room
  * for two VLAN tags. */
-#define BP_LCL_BESIDE_PACKET (14u + 8u)
+#define BP_LCL_FRAME_OVERHEAD (14u + 8u)
 #define BP_LCL_MTU_DEFAULT 1500u /* taken where a port's MTU is left to the driver */
 
 /* An entry of lcl.flows that was read without an error. */

@@ -11,12 +11,12 @@ struct batch {
 	uint32_t entry[BP_LCL_FLOWS_MAX];
 };
 
-static void gather(struct batch *b, const struct bp_config *c, uint32_t out)
+static void collect_flows(struct batch *b, const struct bp_config *c, uint32_t out)
 {
 	const uint32_t mtu = c->port[bp_config_lcl(c)->port[out].port].mtu;
 
 	b->port = &bp_config_lcl(c)->port[out];
-	b->best_effort_max = (mtu != 0 ? mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_BESIDE_PACKET;
+	b->best_effort_max = (mtu != 0 ? mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_FRAME_OVERHEAD;
 	b->n = 0;
 	for (uint32_t i = 0; i < bp_config_lcl(c)->rules.n_flows; i++) {
 		if (bp_config_lcl(c)->rules.flow[i].out != out)
@@ -32,7 +32,7 @@ void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out)
 	static _Thread_local struct batch b;
 
 	for (uint32_t port = 0; port < bp_config_lcl(c)->n_ports; port++) {
-		gather(&b, c, port);
+		collect_flows(&b, c, port);
 		bp_lcl_admit(b.port, b.best_effort_max, b.flow, b.n, of_port);
 		for (uint32_t i = 0; i < b.n; i++)
 			out[b.entry[i]] = of_port[i];
@@ -41,8 +41,8 @@ void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out)
 
 /* Why it is not kept, with the numbers, and what would keep it.
  * `with`: which others it takes. */
-static void say_why(struct bp_reader *r, const struct bp_lcl_entry *e, const struct batch *b,
-	const struct bp_lcl_admitted *a, const char *with)
+static void explain_rejection(struct bp_reader *r, const struct bp_lcl_entry *e,
+	const struct batch *b, const struct bp_lcl_admitted *a, const char *with)
 {
 	const char *name = e->flow->name, *port = r->config->port[b->port->port].name;
 	const unsigned long long need = a->need, have = a->have, tau = b->port->tau_ns;
@@ -61,7 +61,7 @@ static void say_why(struct bp_reader *r, const struct bp_lcl_entry *e, const str
 			"fewer hops, or a longer slot",
 			e->i, name, with, tau, port, need, a->hop, have);
 		break;
-	case BP_LCL_PLACES:
+	case BP_LCL_QUEUE_DEPTH:
 		BP_AT_ERROR(r, bp_place(e->node, "burst"),
 			"lcl.flows[%u] '%s': %sa slot of port '%s' can receive %llu frames at hop "
 			"%u, and a slot queue holds %llu; expected a larger slot_queue_len, or "
@@ -94,7 +94,7 @@ static bool check_alone(struct bp_reader *r, const struct bp_lcl_entry *all, con
 		bp_lcl_admit(b->port, b->best_effort_max, &b->flow[i], 1, &a);
 		if (a.why == BP_LCL_KEPT)
 			continue;
-		say_why(r, &all[b->entry[i]], b, &a, "");
+		explain_rejection(r, &all[b->entry[i]], b, &a, "");
 		kept = false;
 	}
 	return kept;
@@ -134,7 +134,7 @@ static void check_together(
 		i = refused - 1;
 	snprintf(with, sizeof(with), "with '%s' and the flows before it, ",
 		b->flow[refused - 1].name);
-	say_why(r, &all[b->entry[i]], b, &a[i], with);
+	explain_rejection(r, &all[b->entry[i]], b, &a[i], with);
 }
 
 void bp_check_lcl_admission(struct bp_reader *r, const struct bp_lcl_entry *all)
@@ -142,7 +142,7 @@ void bp_check_lcl_admission(struct bp_reader *r, const struct bp_lcl_entry *all)
 	static _Thread_local struct batch b;
 
 	for (uint32_t port = 0; port < bp_config_lcl(r->config)->n_ports; port++) {
-		gather(&b, r->config, port);
+		collect_flows(&b, r->config, port);
 		if (check_alone(r, all, &b))
 			check_together(r, all, &b);
 	}

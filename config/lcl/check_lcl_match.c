@@ -17,7 +17,7 @@ static unsigned family_of(const struct bp_match *m)
 					    : m->source.family;
 }
 
-static bool looks_at_ip(const struct bp_match *m)
+static bool matches_ip_fields(const struct bp_match *m)
 {
 	return m->source.family != 0 || m->destination.family != 0 || m->udp_last != 0 ||
 	       m->tcp_last != 0 || m->dscp != BP_MATCH_ANY_DSCP;
@@ -28,7 +28,8 @@ static void check_ip(struct bp_reader *r, const struct bp_lcl_entry *e)
 	const struct bp_match *m = &e->flow->match;
 	const unsigned family = family_of(m);
 
-	if (m->ethertype != 0 && m->ethertype != IPV4 && m->ethertype != IPV6 && looks_at_ip(m))
+	if (m->ethertype != 0 && m->ethertype != IPV4 && m->ethertype != IPV6 &&
+		matches_ip_fields(m))
 		BP_AT_ERROR(r, bp_place(e->node, "match.ethertype"),
 			"lcl.flows[%u].match.ethertype: 0x%04x is not IP, and other conditions "
 			"match IP; expected 0x0800, 0x86dd or any",

@@ -38,9 +38,10 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 							  : m->max_connections / 4 + 1,
 		.idle_ns = m->connection_timeout_ns,
 		.handshake_ns = m->handshake_timeout_ns,
-		.carry_per_flow = m->reassembly_per_connection,
-		.carry_unproven = m->reassembly_unestablished != 0 ? m->reassembly_unestablished
-								   : m->reassembly_total / 4,
+		.reassembly_per_flow = m->reassembly_per_connection,
+		.reassembly_unproven = m->reassembly_unestablished != 0
+					       ? m->reassembly_unestablished
+					       : m->reassembly_total / 4,
 		.reorder_bytes = m->reorder_buffer,
 		.max_topic_aliases = (uint16_t)m->max_topic_aliases,
 		.work_budget = m->connection_cpu_percent,

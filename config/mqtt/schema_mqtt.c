@@ -15,15 +15,15 @@ _Static_assert(offsetof(struct bp_config_mqtt, brokers) ==
 		       offsetof(struct bp_config_mqtt, n_brokers) + sizeof(uint32_t),
 	"the prefixes follow their count");
 
-static const char *const direction_words[] = {"to_broker", "from_broker", "both", NULL};
-static const char *const strictness_words[] = {"mosquitto", "standard", NULL};
-static const char *const evaluate_words[] = {"published", "acknowledged", NULL};
-static const char *const binary_words[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
+static const char *const direction_names[] = {"to_broker", "from_broker", "both", NULL};
+static const char *const strictness_names[] = {"mosquitto", "standard", NULL};
+static const char *const evaluate_names[] = {"published", "acknowledged", NULL};
+static const char *const binary_names[] = {"int8", "int16", "int32", "int64", "uint8", "uint16",
 	"uint32", "uint64", "float32", "float64", NULL};
-static const char *const byte_order_words[] = {"big", "little", NULL};
-static const char *const repeat_words[] = {"every", "on_change", NULL};
-static const char *const action_words[] = {"publish", "mirror", NULL};
-static const char *const payload_words[] = {"original", "envelope", NULL};
+static const char *const byte_order_names[] = {"big", "little", NULL};
+static const char *const repeat_names[] = {"every", "on_change", NULL};
+static const char *const action_names[] = {"publish", "mirror", NULL};
+static const char *const payload_names[] = {"original", "envelope", NULL};
 
 static const struct bp_list_layout rule_list = {
 	.element = sizeof(struct bp_rule_spec),
@@ -51,7 +51,7 @@ static bool is_binary(const void *base)
 
 /* clang-format off */
 #define COMPARISON(of_, key_, op_, type_, member_, help_) \
-	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_note = "none", \
+	{.path = "mqtt.rules[]." of_ "." key_, .type = &type_, IN(bp_condition_map, bounds member_), .flags = BP_RELOAD, GIVEN(bp_condition_map, has[op_]), .preset_text = "none", \
 	 .help = help_}
 #define COMPARISONS(of_) \
 	COMPARISON(of_, "above", BP_COND_GT, bp_type_bound, .a, "Values greater than this number."), \
@@ -68,19 +68,19 @@ static const struct bp_setting rows[] = {
 	 .help = "MQTT inspection. Without this section biplane forwards traffic and inspects nothing."},
 	{.path = "mqtt.tcp_ports", .type = &bp_type_tcp_ports, AT(n_tcp_ports), .min = 1, .max = 65535, .preset = "1883",
 	 .help = "TCP ports of the brokers."},
-	{.path = "mqtt.brokers", .type = &bp_type_host_list, AT(n_brokers), .preset_note = "none: every address",
+	{.path = "mqtt.brokers", .type = &bp_type_host_list, AT(n_brokers), .preset_text = "none: every address",
 	 .help = "Addresses and prefixes of the brokers whose connections are inspected. Without this list a client that publishes to any server on one of tcp_ports can raise and clear alarms."},
-	{.path = "mqtt.directions", .type = &bp_type_enum, AT(directions), .words = direction_words, .preset = "to_broker",
+	{.path = "mqtt.directions", .type = &bp_type_enum, AT(directions), .enum_names = direction_names, .preset = "to_broker",
 	 .help = "Publications that the rules evaluate: those from clients to the broker (to_broker), those from the broker to clients (from_broker), or both."},
-	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(evaluate), .words = evaluate_words, .preset = "published",
+	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(evaluate), .enum_names = evaluate_names, .preset = "published",
 	 .help = "When publications to a broker are evaluated. published: as soon as they are read; only on a connection on which the broker has refused a publication (PUBACK or PUBREC with a reason code of 0x80 or above), publications with QoS 1 and 2 wait for their acknowledgement. acknowledged: on every connection, publications with QoS 1 and 2 wait until the broker acknowledges them with success, one round trip later. Waiting publications share reorder_buffer. QoS 0 has no acknowledgement."},
-	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(strictness), .words = strictness_words, .preset = "mosquitto",
+	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(strictness), .enum_names = strictness_names, .preset = "mosquitto",
 	 .help = "Handling of clients that violate the MQTT standard. mosquitto: inspection stops where mosquitto 2.0 closes the connection, and continues where it does not. standard: inspection stops at each violation for which the standard demands that the connection is closed, and at no other."},
 	{.path = "mqtt.verify_checksums", .type = &bp_type_bool, AT(verify_checksums), .preset = "true",
 	 .help = "Whether TCP checksums are verified. With true, a segment with a wrong checksum is forwarded but not inspected. With false, it is inspected; the receiver discards it."},
 	{.path = "mqtt.max_connections", .type = &bp_type_uint, AT(max_connections), .min = 1, .max = 16777216, .preset = "65536",
 	 .help = "Maximum number of established TCP connections: the handshake is complete, and the broker has accepted the connection. At the limit the connection that was idle for the longest time is evicted."},
-	{.path = "mqtt.max_unestablished", .type = &bp_type_uint, AT(max_unestablished), .min = 1, .max = 16777216, .preset_note = "a quarter of max_connections",
+	{.path = "mqtt.max_unestablished", .type = &bp_type_uint, AT(max_unestablished), .min = 1, .max = 16777216, .preset_text = "a quarter of max_connections",
 	 .help = "Maximum number of further connections that are not established: half open, without CONNACK, or picked up mid-stream. At the limit the client address (IPv6: the /64) with the most of them loses its oldest one. They never evict an established connection."},
 	{.path = "mqtt.connection_timeout", .type = &bp_type_duration, AT(connection_timeout_ns), .min = S, .max = 30 * DAY, .preset = "1h",
 	 .help = "Idle time after which an established connection is removed. A connection that was picked up mid-stream has the same timeout, but no reassembly memory."},
@@ -90,7 +90,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum size of an MQTT packet that is reassembled from several segments. A longer packet is forwarded but not inspected."},
 	{.path = "mqtt.reassembly_total", .type = &bp_type_size, AT(reassembly_total), .min = KIB, .max = 1024 * GIB, .preset = "64MiB",
 	 .help = "Reassembly memory of all connections. One client address (IPv6: a /64) gets reassembly_per_connection, and beyond that at most half of the remaining memory."},
-	{.path = "mqtt.reassembly_unestablished", .type = &bp_type_size, AT(reassembly_unestablished), .min = KIB, .max = 1024 * GIB, .preset_note = "a quarter of reassembly_total",
+	{.path = "mqtt.reassembly_unestablished", .type = &bp_type_size, AT(reassembly_unestablished), .min = KIB, .max = 1024 * GIB, .preset_text = "a quarter of reassembly_total",
 	 .help = "Share of reassembly_total for all unestablished connections. At the limit the client address that uses the most loses its oldest unestablished connection."},
 	{.path = "mqtt.reorder_buffer", .type = &bp_type_size, AT(reorder_buffer), .min = 0, .max = 16 * MIB, .preset = "64KiB",
 	 .help = "Maximum distance of an out-of-order segment from the expected sequence number, and memory for such segments, for each direction of a connection."},
@@ -115,19 +115,19 @@ static const struct bp_setting rows[] = {
 	 .help = "Connection to the MQTT broker that receives the alarms of rules with action publish."},
 	{.path = "mqtt.publisher.broker", .type = &bp_type_broker, AT(publisher.broker), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "URL of the broker. HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default TCP port is 1883 for mqtt and 8883 for mqtts."},
-	{.path = "mqtt.publisher.client_id", .type = &bp_type_string, AT(publisher.client_id), .flags = BP_RELOAD, .min = 1, .preset_note = "biplane- and the instance's name",
+	{.path = "mqtt.publisher.client_id", .type = &bp_type_string, AT(publisher.client_id), .flags = BP_RELOAD, .min = 1, .preset_text = "biplane- and the instance's name",
 	 .help = "MQTT client identifier of the connection."},
-	{.path = "mqtt.publisher.username", .type = &bp_type_string, AT(publisher.username), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.publisher.username", .type = &bp_type_string, AT(publisher.username), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "User name for the broker."},
-	{.path = "mqtt.publisher.password_file", .type = &bp_type_string, AT(publisher.password_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.publisher.password_file", .type = &bp_type_string, AT(publisher.password_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "File whose first line is the password. Other users should have no access to it (mode 0640)."},
 	{.path = "mqtt.publisher.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_tls,
 	 .help = "Certificates for a broker with scheme mqtts. Files are in PEM format."},
-	{.path = "mqtt.publisher.tls.ca", .type = &bp_type_string, AT(publisher.ca_file), .flags = BP_RELOAD, .min = 1, .preset_note = "the system's certificate store",
+	{.path = "mqtt.publisher.tls.ca", .type = &bp_type_string, AT(publisher.ca_file), .flags = BP_RELOAD, .min = 1, .preset_text = "the system's certificate store",
 	 .help = "CA certificates that the broker's certificate is verified with."},
-	{.path = "mqtt.publisher.tls.cert", .type = &bp_type_string, AT(publisher.cert_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.publisher.tls.cert", .type = &bp_type_string, AT(publisher.cert_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "Client certificate, for a broker that requires one."},
-	{.path = "mqtt.publisher.tls.key", .type = &bp_type_string, AT(publisher.key_file), .flags = BP_RELOAD, .min = 1, .preset_note = "none",
+	{.path = "mqtt.publisher.tls.key", .type = &bp_type_string, AT(publisher.key_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
 	 .help = "Private key of cert. Other users should have no access to it (mode 0640)."},
 	{.path = "mqtt.publisher.keep_alive", .type = &bp_type_duration, AT(publisher.keep_alive_s), .flags = BP_RELOAD, .min = 5 * S, .max = 65535 * S, .scale = S, .preset = "30s",
 	 .help = "MQTT keep-alive interval, in whole seconds."},
@@ -144,16 +144,16 @@ static const struct bp_setting rows[] = {
 	 .help = "Output port."},
 	{.path = "mqtt.mirror.mac", .type = &bp_type_mac, AT(mirror.mac), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Destination MAC address: the broker's, or its next hop's."},
-	{.path = "mqtt.mirror.ipv4_address", .type = &bp_type_ip4, AT(mirror.ip4), .flags = BP_RELOAD, GIVEN(bp_mirror_target, has_ip4) + offsetof(struct bp_config_mqtt, mirror), .preset_note = "none: alarms of IPv4 connections are not mirrored",
+	{.path = "mqtt.mirror.ipv4_address", .type = &bp_type_ip4, AT(mirror.ip4), .flags = BP_RELOAD, GIVEN(bp_mirror_target, has_ip4) + offsetof(struct bp_config_mqtt, mirror), .preset_text = "none: alarms of IPv4 connections are not mirrored",
 	 .help = "Destination IPv4 address. At least one of ipv4_address and ipv6_address is required."},
-	{.path = "mqtt.mirror.ipv6_address", .type = &bp_type_ip6, AT(mirror.ip6), .flags = BP_RELOAD, GIVEN(bp_mirror_target, has_ip6) + offsetof(struct bp_config_mqtt, mirror), .preset_note = "none: alarms of IPv6 connections are not mirrored",
+	{.path = "mqtt.mirror.ipv6_address", .type = &bp_type_ip6, AT(mirror.ip6), .flags = BP_RELOAD, GIVEN(bp_mirror_target, has_ip6) + offsetof(struct bp_config_mqtt, mirror), .preset_text = "none: alarms of IPv6 connections are not mirrored",
 	 .help = "Destination IPv6 address."},
 	{.path = "mqtt.mirror.tcp_port", .type = &bp_type_uint, AT(mirror.tcp_port), .flags = BP_RELOAD, .min = 1, .max = 65535, .preset = "1883",
 	 .help = "Destination TCP port."},
 
 	{.path = "mqtt.spool", .type = &bp_type_section,
 	 .help = "File in which alarms are stored while the publisher's broker is unreachable."},
-	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset_note = "/var/lib/biplane/NAME.spool.db, where NAME is the name of the instance",
+	{.path = "mqtt.spool.path", .type = &bp_type_string, AT(spool.path), .min = 1, .preset_text = "/var/lib/biplane/NAME.spool.db, where NAME is the name of the instance",
 	 .help = "Path of the file."},
 	{.path = "mqtt.spool.max_size", .type = &bp_type_size, AT(spool.max_bytes), .flags = BP_RELOAD, .min = 64 * KIB, .max = 1024 * GIB, .preset = "256MiB",
 	 .help = "Maximum size of the file. At this size the oldest alarms are deleted and counted."},
@@ -165,36 +165,36 @@ static const struct bp_setting rows[] = {
 	 .help = "Number of alarms in the spool at which the fault spool_backlog is raised; it ends when fewer than half as many are left. off disables it."},
 
 	{.path = "mqtt.rules", .type = &bp_type_list, .flags = BP_RELOAD, .max = 131072, .list = &rule_list, .check = bp_check_rule,
-	 .preset_note = "none", .help = "Rules that raise alarms."},
+	 .preset_text = "none", .help = "Rules that raise alarms."},
 	{.path = "mqtt.rules[].name", .type = &bp_type_name, IN(bp_rule_spec, name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the rule, unique in the file."},
 	{.path = "mqtt.rules[].topic", .type = &bp_type_filter, IN(bp_rule_spec, filter), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "MQTT topic filter of the publications that the rule evaluates; + and # are wildcards."},
 	{.path = "mqtt.rules[].value", .type = &bp_type_variant, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .preset = "text",
 	 .help = "Format of the value in the payload: text (the whole payload is one decimal number), or a mapping with json or binary. A payload without such a number is counted and not evaluated."},
-	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_note = "none",
+	{.path = "mqtt.rules[].value.json", .type = &bp_type_json_path, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .present = is_json, .preset_text = "none",
 	 .help = "JSON path of the number in a JSON payload."},
 	{.path = "mqtt.rules[].value.binary", .type = &bp_type_section, .flags = BP_RELOAD, .present = is_binary,
 	 .help = "Position and type of a binary number."},
 	{.path = "mqtt.rules[].value.binary.offset", .type = &bp_type_uint, IN(bp_rule_spec, value.binary.offset), .flags = BP_RELOAD, .max = 268435455, .preset = "0",
 	 .help = "Offset of the first byte in the payload."},
-	{.path = "mqtt.rules[].value.binary.type", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.type), .flags = BP_REQUIRED | BP_RELOAD, .words = binary_words,
+	{.path = "mqtt.rules[].value.binary.type", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.type), .flags = BP_REQUIRED | BP_RELOAD, .enum_names = binary_names,
 	 .help = "Type of the number; float32 and float64 are IEEE 754."},
-	{.path = "mqtt.rules[].value.binary.byte_order", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .words = byte_order_words, .preset = "big",
+	{.path = "mqtt.rules[].value.binary.byte_order", .type = &bp_type_enum, IN(bp_rule_spec, value.binary.little_endian), .flags = BP_RELOAD, .enum_names = byte_order_names, .preset = "big",
 	 .help = "Byte order of the number."},
 	{.path = "mqtt.rules[].raise", .type = &bp_type_condition, IN(bp_rule_spec, raise), .unfold = bp_condition_unfold, .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Condition that raises the alarm."},
 	COMPARISONS("raise"),
-	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_note = "none: the alarm is cleared by the first value that does not raise it",
+	{.path = "mqtt.rules[].clear", .type = &bp_type_condition, IN(bp_rule_spec, clear), .unfold = bp_condition_unfold, .flags = BP_RELOAD, GIVEN(bp_rule_spec, has_clear), .preset_text = "none: the alarm is cleared by the first value that does not raise it",
 	 .help = "Condition that clears the alarm (hysteresis). A value that neither raises nor clears leaves the alarm's state unchanged."},
 	COMPARISONS("clear"),
 	{.path = "mqtt.rules[].hold", .type = &bp_type_hold, .size = sizeof(struct bp_rule_spec), .flags = BP_RELOAD, .min = 1, .max = 1000000, .preset = "off",
 	 .help = "Number of consecutive values, or the time, for which raise must be met before the alarm is raised. With off the first value raises it."},
-	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_RELOAD, .words = repeat_words, .preset = "every",
+	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_RELOAD, .enum_names = repeat_names, .preset = "every",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
-	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .words = action_words, .preset = "publish",
+	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .enum_names = action_names, .preset = "publish",
 	 .help = "publish sends the alarm with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
-	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .words = payload_words, .preset = "envelope", .preset_note = "envelope; original for action mirror",
+	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .enum_names = payload_names, .preset = "envelope", .preset_text = "envelope; original for action mirror",
 	 .help = "Payload of the alarm: the device's payload (original), or a JSON object with rule, state, value, topic, client and time (envelope)."},
 	{.path = "mqtt.rules[].publish", .type = &bp_type_section, .flags = BP_RELOAD,
 	 .help = "The publication that the alarm is sent as."},

@@ -9,7 +9,7 @@
 
 #define MAX_RULES_MIN 1u
 
-static uint64_t at_least(uint64_t v, uint64_t least)
+static uint64_t min_value(uint64_t v, uint64_t least)
 {
 	return v > least ? v : least;
 }
@@ -17,13 +17,13 @@ static uint64_t at_least(uint64_t v, uint64_t least)
 static void capacities(const struct bp_config *c, uint64_t *capacity)
 {
 	const struct bp_config_mqtt *m = bp_config_mqtt(c);
-	const uint64_t workers = at_least(c->n_workers, 1);
+	const uint64_t workers = min_value(c->n_workers, 1);
 	const uint32_t max_rules =
-		m->enabled ? (uint32_t)at_least(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
+		m->enabled ? (uint32_t)min_value(m->max_rules, MAX_RULES_MIN) : MAX_RULES_MIN;
 	const uint64_t ring =
-		BP_RING_OVERHEAD +
-		bp_ring_capacity(at_least(m->enabled ? m->alarm_queue_size : 0, BP_ALARM_RING_MIN));
-	const uint64_t reassembly = at_least(m->enabled ? m->reassembly_total / workers : 0, 128);
+		BP_RING_OVERHEAD + bp_ring_capacity(min_value(m->enabled ? m->alarm_queue_size : 0,
+					   BP_ALARM_RING_MIN));
+	const uint64_t reassembly = min_value(m->enabled ? m->reassembly_total / workers : 0, 128);
 
 	capacity[BP_MT_RULES] = 2 * bp_ruleset_bank_size(max_rules);
 	capacity[BP_MT_RULE_STATS] = workers * max_rules;
@@ -32,7 +32,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;
 	capacity[BP_MT_FLOWS] =
-		bp_capacity_times(workers, bp_capacity_lines(at_least(bp_flow_table_size(c), 64)));
+		bp_capacity_times(workers, bp_capacity_lines(min_value(bp_flow_table_size(c), 64)));
 	capacity[BP_MT_REASSEMBLY] =
 		bp_capacity_times(workers, bp_capacity_lines(reassembly + BP_JOURNAL_BYTES));
 }

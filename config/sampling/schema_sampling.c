@@ -81,7 +81,7 @@ void bp_check_sampling(struct bp_reader *r)
 
 /* clang-format off */
 static const struct bp_setting rows[] = {
-	{.path = "sampling", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_SAMPLING_MAX, .list = &rule_list, .preset_note = "none", .done = bp_check_sampling,
+	{.path = "sampling", .type = &bp_type_list, .flags = BP_RELOAD, .max = BP_SAMPLING_MAX, .list = &rule_list, .preset_text = "none", .done = bp_check_sampling,
 	 .help = "Packet sampling: received frames of an entry are mirrored to a port, one in one_in of them; docs/explanation/sampling.md. First match wins. Adding the first entry or removing the last one needs a restart."},
 	{.path = "sampling[].name", .type = &bp_type_name, ROW(name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the entry in show sampling, unique."},
@@ -89,13 +89,13 @@ static const struct bp_setting rows[] = {
 	 .help = "Frames that are sampled: those that meet all given conditions, as they are received."},
 	{.path = "sampling[].match.port", .type = &bp_type_port, ROW(match.port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Input port."},
-	{.path = "sampling[].match.source", .type = &bp_type_any_hosts, ROW(match.source), .flags = BP_RELOAD, .present = has_source, .preset_note = "any",
+	{.path = "sampling[].match.source", .type = &bp_type_any_hosts, ROW(match.source), .flags = BP_RELOAD, .present = has_source, .preset_text = "any",
 	 .help = "Source address or prefix."},
-	{.path = "sampling[].match.destination", .type = &bp_type_any_hosts, ROW(match.destination), .flags = BP_RELOAD, .present = has_destination, .preset_note = "any",
+	{.path = "sampling[].match.destination", .type = &bp_type_any_hosts, ROW(match.destination), .flags = BP_RELOAD, .present = has_destination, .preset_text = "any",
 	 .help = "Destination address or prefix."},
-	{.path = "sampling[].match.udp_port", .type = &bp_type_udp_ports, ROW(match.udp_first), .flags = BP_RELOAD, .min = 1, .max = 65535, .present = has_udp, .preset_note = "any",
+	{.path = "sampling[].match.udp_port", .type = &bp_type_udp_ports, ROW(match.udp_first), .flags = BP_RELOAD, .min = 1, .max = 65535, .present = has_udp, .preset_text = "any",
 	 .help = "Destination UDP port, or a range."},
-	{.path = "sampling[].match.tcp_port", .type = &bp_type_tcp_range, ROW(match.tcp_first), .flags = BP_RELOAD, .min = 1, .max = 65535, .present = has_tcp, .preset_note = "any",
+	{.path = "sampling[].match.tcp_port", .type = &bp_type_tcp_range, ROW(match.tcp_first), .flags = BP_RELOAD, .min = 1, .max = 65535, .present = has_tcp, .preset_text = "any",
 	 .help = "Destination TCP port, or a range."},
 	{.path = "sampling[].match.ethertype", .type = &bp_type_ethertype, ROW(match.ethertype), .flags = BP_RELOAD | BP_OR_ZERO, .min = 0x600, .max = 0xffff, .preset = "any",
 	 .help = "EtherType behind VLAN tags."},

@@ -9,7 +9,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 {
 	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
 
-	capacity[BP_ST_PLAN] = 1;
+	capacity[BP_ST_RULES] = 1;
 	capacity[BP_ST_STATS] = bp_config_sampling(c)->rules.n != 0 ? workers * BP_SAMPLING_MAX : 1;
 }
 

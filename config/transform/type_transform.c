@@ -15,7 +15,7 @@
 
 /* ---- lists: of all entries one behind the other, grown by doubling ---- */
 
-static uint32_t room_for(uint32_t n)
+static uint32_t table_size(uint32_t n)
 {
 	uint32_t room = 16;
 
@@ -30,8 +30,8 @@ static bool grow(void *list, size_t element, uint32_t n, uint32_t more)
 	char *items;
 
 	memcpy(&items, list, sizeof(items));
-	if (room_for(n + more) > room_for(n)) {
-		items = realloc(items, (size_t)room_for(n + more) * element);
+	if (table_size(n + more) > table_size(n)) {
+		items = realloc(items, (size_t)table_size(n + more) * element);
 		if (items == NULL)
 			return false;
 		memcpy(list, &items, sizeof(items));

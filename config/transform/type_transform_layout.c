@@ -10,8 +10,8 @@ static const struct {
 	const char *name;
 	const struct bp_transform_layout *layout;
 } known[] = {
-	{"kunze2021", &bp_transform_layout_paper},
-	{"kunze2021_timed", &bp_transform_layout_paper_timed},
+	{"kunze2021", &bp_transform_layout_kunze2021},
+	{"kunze2021_timed", &bp_transform_layout_kunze2021_timed},
 };
 #define N_KNOWN (sizeof(known) / sizeof(known[0]))
 

@@ -13,7 +13,7 @@ void bp_backlog_init(struct bp_backlog *b, struct bp_spool *spool)
 void bp_backlog_free(struct bp_backlog *b)
 {
 	bp_id_set_free(&b->busy);
-	free(b->gone);
+	free(b->done);
 	memset(b, 0, sizeof(*b));
 }
 
@@ -54,65 +54,65 @@ bool bp_backlog_offer(struct bp_backlog *b, bp_backlog_send send, void *arg)
 	return bp_spool_read(b->spool, b->from, on_row, &o, &b->end);
 }
 
-static void look_again_from(struct bp_backlog *b, uint64_t id)
+static void rescan_from(struct bp_backlog *b, uint64_t id)
 {
 	if (id < b->from)
 		b->from = id;
 	b->end = false;
 }
 
-void bp_backlog_look_again(struct bp_backlog *b)
+void bp_backlog_rescan(struct bp_backlog *b)
 {
-	look_again_from(b, 0);
+	rescan_from(b, 0);
 }
 
 bool bp_backlog_added(struct bp_backlog *b, uint64_t id, bool in_flight)
 {
 	if (in_flight)
 		return bp_id_set_add(&b->busy, id);
-	look_again_from(b, id);
+	rescan_from(b, id);
 	return true;
 }
 
 void bp_backlog_acked(struct bp_backlog *b, uint64_t id)
 {
-	if (b->n_gone == b->gone_size) {
-		size_t bigger = b->gone_size == 0 ? 1024 : b->gone_size * 2;
-		uint64_t *grown = realloc(b->gone, bigger * sizeof(*grown));
+	if (b->n_done == b->done_size) {
+		size_t bigger = b->done_size == 0 ? 1024 : b->done_size * 2;
+		uint64_t *grown = realloc(b->done, bigger * sizeof(*grown));
 
 		/* Without memory the row is only forgotten: it will be sent once more. */
 		if (grown == NULL) {
 			bp_backlog_returned(b, id);
 			return;
 		}
-		b->gone = grown;
-		b->gone_size = bigger;
+		b->done = grown;
+		b->done_size = bigger;
 	}
-	b->gone[b->n_gone++] = id;
+	b->done[b->n_done++] = id;
 }
 
 void bp_backlog_returned(struct bp_backlog *b, uint64_t id)
 {
 	bp_id_set_remove(&b->busy, id);
-	look_again_from(b, id);
+	rescan_from(b, id);
 }
 
 void bp_backlog_clear(struct bp_backlog *b)
 {
 	bp_id_set_clear(&b->busy);
-	b->n_gone = 0;
-	look_again_from(b, 0);
+	b->n_done = 0;
+	rescan_from(b, 0);
 }
 
-bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted)
+bool bp_backlog_delete_done(struct bp_backlog *b, uint64_t *deleted)
 {
 	*deleted = 0;
-	if (b->n_gone == 0)
+	if (b->n_done == 0)
 		return true;
-	if (!bp_spool_delete(b->spool, b->gone, b->n_gone, deleted))
+	if (!bp_spool_delete(b->spool, b->done, b->n_done, deleted))
 		return false;
-	for (size_t i = 0; i < b->n_gone; i++)
-		bp_id_set_remove(&b->busy, b->gone[i]);
-	b->n_gone = 0;
+	for (size_t i = 0; i < b->n_done; i++)
+		bp_id_set_remove(&b->busy, b->done[i]);
+	b->n_done = 0;
 	return true;
 }

@@ -19,8 +19,8 @@ struct bp_backlog {
 	uint64_t from; /* rows below are busy */
 	bool end;      /* nothing at or above `from` but busy rows */
 	struct bp_id_set busy;
-	uint64_t *gone; /* acknowledged or unsendable, to be deleted */
-	size_t n_gone, gone_size;
+	uint64_t *done; /* acknowledged or unsendable, to be deleted */
+	size_t n_done, done_size;
 };
 
 /* What became of a row that was offered. */
@@ -42,12 +42,12 @@ void bp_backlog_acked(struct bp_backlog *b, uint64_t id);
 void bp_backlog_returned(struct bp_backlog *b, uint64_t id);
 
 /* All rows are to be looked at again: the spool's file was closed in between. */
-void bp_backlog_look_again(struct bp_backlog *b);
+void bp_backlog_rescan(struct bp_backlog *b);
 
 /* Nothing is in the spool any more. */
 void bp_backlog_clear(struct bp_backlog *b);
 
 /* Deletes what is gone; *deleted as bp_spool_delete(). */
-bool bp_backlog_delete_gone(struct bp_backlog *b, uint64_t *deleted);
+bool bp_backlog_delete_done(struct bp_backlog *b, uint64_t *deleted);
 
 #endif

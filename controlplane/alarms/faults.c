@@ -11,26 +11,26 @@
 #define REMIND_MIN_NS 60000000000ull
 #define REMIND_MAX_NS 3600000000000ull
 
-static struct bp_fault *of_kind(struct bp_faults *f, enum bp_trouble_kind kind)
+static struct bp_fault *of_kind(struct bp_faults *f, enum bp_fault_kind kind)
 {
-	return &f->fault[kind - BP_TROUBLE_CONTROLPLANE_FIRST];
+	return &f->fault[kind - BP_FAULT_CONTROLPLANE_FIRST];
 }
 
 static void publish(struct bp_faults *f, const struct bp_fault *t)
 {
-	bp_trouble_write(&f->rows[t - f->fault], &t->is);
+	bp_fault_write(&f->rows[t - f->fault], &t->is);
 }
 
-void bp_faults_init(struct bp_faults *f, struct bp_trouble_row *rows, const char *subject,
+void bp_faults_init(struct bp_faults *f, struct bp_fault_row *rows, const char *subject,
 	uint64_t log_interval_ns, uint64_t now_ns)
 {
 	memset(f, 0, sizeof(*f));
 	f->rows = rows;
 	f->log_interval_ns = log_interval_ns;
-	for (unsigned i = 0; i < BP_TROUBLE_OF_CONTROLPLANE; i++) {
+	for (unsigned i = 0; i < BP_FAULT_OF_CONTROLPLANE; i++) {
 		struct bp_fault *t = &f->fault[i];
 
-		t->is.kind = BP_TROUBLE_CONTROLPLANE_FIRST + i;
+		t->is.kind = BP_FAULT_CONTROLPLANE_FIRST + i;
 		snprintf(t->is.subject, sizeof(t->is.subject), "%s", subject);
 		bp_pace_init(&t->pace, log_interval_ns, now_ns);
 		publish(f, t);
@@ -73,33 +73,33 @@ static void end(struct bp_faults *f, struct bp_fault *t)
 
 static void log_lasting(struct bp_faults *f, struct bp_fault *t, const char *what)
 {
-	const struct bp_trouble_info *info = &bp_trouble_info[t->is.kind];
-	char span[BP_TROUBLE_SPAN];
+	const struct bp_fault_info *info = &bp_fault_info[t->is.kind];
+	char span[BP_FAULT_DURATION_LEN];
 
-	bp_trouble_span(f->now_ns - t->began_ns, span);
+	bp_fault_duration(f->now_ns - t->began_ns, span);
 	if (!t->is.active)
 		bp_log(BP_LOG_INFO, "%s is over after %s (%s)", info->name, span, what);
-	else if (!t->told)
+	else if (!t->raise_logged)
 		bp_log(BP_LOG_ERROR, "%s: %s", info->name, what);
 	else
 		bp_log(BP_LOG_ERROR, "%s for %s: %s", info->name, span, what);
-	t->told = t->is.active;
+	t->raise_logged = t->is.active;
 }
 
-void bp_fault_lasts(struct bp_faults *f, enum bp_trouble_kind kind, bool bad, uint64_t ago_ns,
+void bp_fault_lasts(struct bp_faults *f, enum bp_fault_kind kind, bool bad, uint64_t ago_ns,
 	uint64_t number, const char *what)
 {
 	struct bp_fault *t = of_kind(f, kind);
 	uint64_t lasted;
 
-	if (!t->is.active && !bad && !t->told)
+	if (!t->is.active && !bad && !t->raise_logged)
 		return;
 	if (bad && !t->is.active)
 		begin(f, t, ago_ns);
 	if (t->is.active) {
 		lasted = f->now_ns - t->began_ns;
 		t->is.total = t->done_ns + lasted;
-		if (bp_trouble_info[kind].worst == BP_TROUBLE_NS)
+		if (bp_fault_info[kind].worst == BP_FAULT_NS)
 			number = lasted;
 		if (number > t->is.worst)
 			t->is.worst = number;
@@ -107,11 +107,11 @@ void bp_fault_lasts(struct bp_faults *f, enum bp_trouble_kind kind, bool bad, ui
 	if (t->is.active && !bad)
 		end(f, t);
 	publish(f, t);
-	if (t->is.active == t->told && (!t->told || f->now_ns < t->remind_at))
+	if (t->is.active == t->raise_logged && (!t->raise_logged || f->now_ns < t->remind_at))
 		return;
 	if (!may_log(f, t))
 		return;
-	if (t->told && t->is.active) {
+	if (t->raise_logged && t->is.active) {
 		t->remind_ns = t->remind_ns * 2 > REMIND_MAX_NS ? REMIND_MAX_NS : t->remind_ns * 2;
 		t->remind_at = f->now_ns + t->remind_ns;
 	}
@@ -120,20 +120,20 @@ void bp_fault_lasts(struct bp_faults *f, enum bp_trouble_kind kind, bool bad, ui
 
 static void log_events(struct bp_faults *f, struct bp_fault *t, const char *what)
 {
-	const struct bp_trouble_info *info = &bp_trouble_info[t->is.kind];
-	char span[BP_TROUBLE_SPAN];
+	const struct bp_fault_info *info = &bp_fault_info[t->is.kind];
+	char span[BP_FAULT_DURATION_LEN];
 
 	if (t->is.active)
 		bp_log(BP_LOG_ERROR, "%s: %" PRIu64 "%s, %" PRIu64 " since it began: %s",
-			info->name, t->untold, t->told ? " more" : "", t->of_spell, what);
+			info->name, t->untold, t->raise_logged ? " more" : "", t->of_spell, what);
 	else
 		bp_log(BP_LOG_INFO, "%s is over: none in the last %s, %" PRIu64 " before",
-			info->name, bp_trouble_span(f->log_interval_ns, span), t->of_spell);
+			info->name, bp_fault_duration(f->log_interval_ns, span), t->of_spell);
 	t->untold = 0;
-	t->told = t->is.active;
+	t->raise_logged = t->is.active;
 }
 
-void bp_fault_happens(struct bp_faults *f, enum bp_trouble_kind kind, uint64_t n, const char *what)
+void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, const char *what)
 {
 	struct bp_fault *t = of_kind(f, kind);
 
@@ -146,14 +146,14 @@ void bp_fault_happens(struct bp_faults *f, enum bp_trouble_kind kind, uint64_t n
 		t->untold += n;
 	} else if (t->is.active && f->now_ns - t->last_ns >= f->log_interval_ns) {
 		end(f, t);
-	} else if (!t->told && t->untold == 0) {
+	} else if (!t->raise_logged && t->untold == 0) {
 		return;
 	}
 	publish(f, t);
 	/* its begin and its end at once, more of the same once in log_interval */
-	if (t->told == t->is.active && (!t->told || t->untold == 0))
+	if (t->raise_logged == t->is.active && (!t->raise_logged || t->untold == 0))
 		return;
-	if (t->told && t->is.active && !bp_pace_may(&t->pace, false, f->now_ns))
+	if (t->raise_logged && t->is.active && !bp_pace_may(&t->pace, false, f->now_ns))
 		return;
 	if (may_log(f, t))
 		log_events(f, t, what);

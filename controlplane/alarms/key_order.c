@@ -169,7 +169,7 @@ bool bp_key_order_has_rows(const struct bp_key_order *o, uint64_t key)
 	       (s != NULL && s->last_row != 0 && s->last_row >= o->oldest);
 }
 
-bool bp_key_order_is_held(const struct bp_key_order *o, uint64_t key)
+bool bp_key_order_is_blocked(const struct bp_key_order *o, uint64_t key)
 {
 	const struct bp_key_slot *s = lookup(o, key);
 

@@ -59,6 +59,6 @@ void bp_key_order_go(struct bp_key_order *o, uint64_t key);
 
 /* Whether the key has rows; whether it has rows or alarms that wait. */
 bool bp_key_order_has_rows(const struct bp_key_order *o, uint64_t key);
-bool bp_key_order_is_held(const struct bp_key_order *o, uint64_t key);
+bool bp_key_order_is_blocked(const struct bp_key_order *o, uint64_t key);
 
 #endif

@@ -44,7 +44,7 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 }
 
 /* Counts and logs a record the first time it is read. Returns whether it is to be published. */
-bool bp_publish_look_at(
+bool bp_publish_check(
 	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
 {
 	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_MIRROR) != 0;

@@ -9,7 +9,7 @@
 #define DELETE_PAUSE_HELD_NS 10000000ull
 #define DELETE_BATCH 1024u
 /* Acknowledged rows that can't be deleted: beyond this no more rows are sent. */
-#define GONE_MAX 65536u
+#define DONE_MAX 65536u
 
 static bool lanes_hold(const struct bp_publisher *p)
 {
@@ -32,17 +32,17 @@ static uint64_t start_over(struct bp_publisher *p)
 	return rows;
 }
 
-void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now)
+void bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
 {
 	uint64_t deleted;
 
-	if (p->backlog.n_gone == 0 || bp_publish_disk_rests(p, now))
+	if (p->backlog.n_done == 0 || bp_publish_disk_rests(p, now))
 		return;
 	if (p->delete_due_ns == 0)
 		p->delete_due_ns = now + (lanes_hold(p) ? DELETE_PAUSE_HELD_NS : DELETE_PAUSE_NS);
-	if (p->backlog.n_gone < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
+	if (p->backlog.n_done < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
 		return;
-	if (!bp_backlog_delete_gone(&p->backlog, &deleted)) {
+	if (!bp_backlog_delete_done(&p->backlog, &deleted)) {
 		bp_publish_disk_failed(p, now);
 		deleted = start_over(p);
 	}
@@ -81,7 +81,7 @@ void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
 
 	/* While live alarms overflow to the disk, a row sent would only put another there. */
 	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
-		p->backlog.n_gone > GONE_MAX || bp_spool_rows(p->spool) == 0)
+		p->backlog.n_done > DONE_MAX || bp_spool_rows(p->spool) == 0)
 		return;
 	/* A few rows at a time would cost a query each. */
 	if (p->inflight.backlog > share / 2)

@@ -48,10 +48,10 @@ static void edge_faults(struct bp_publisher *p, uint64_t now)
 	snprintf(text, sizeof(text), "%s edge broker %s port %u, %" PRIu64 " alarms in the spool",
 		away ? "no connection to the" : "connected to the", p->edge.broker.host,
 		p->edge.broker.tcp_port, bp_spool_rows(p->spool));
-	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_UNREACHABLE,
+	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_UNREACHABLE,
 		away && p->edge.unreachable_after_ns != 0 && since >= p->edge.unreachable_after_ns,
 		since, 0, text);
-	bp_fault_lasts(&p->faults, BP_TROUBLE_EDGE_SETTINGS, p->settings_bad, 0, 0,
+	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_SETTINGS, p->settings_bad, 0, 0,
 		p->settings_bad ? p->settings_error : "the files can be read");
 }
 
@@ -69,12 +69,12 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 	snprintf(text, sizeof(text),
 		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_warning: %" PRIu64 ")", rows,
 		limit);
-	bp_fault_lasts(&p->faults, BP_TROUBLE_SPOOL_BACKLOG, p->backlog_bad, 0, rows, text);
+	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_BACKLOG, p->backlog_bad, 0, rows, text);
 	snprintf(text, sizeof(text),
 		"%s; the directory of mqtt.spool.path must be writable and have free space: "
 		"alarms stay in memory until then",
 		bp_spool_error(p->spool));
-	bp_fault_lasts(&p->faults, BP_TROUBLE_SPOOL_ERROR, bad, 0, 0,
+	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0,
 		bad ? text : "it can be written and read");
 }
 
@@ -83,18 +83,18 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	bp_faults_at(&p->faults, now, bp_unix_ns());
 	edge_faults(p, now);
 	spool_faults(p, now);
-	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_DROPPED, p->dropped,
+	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_DROPPED, p->dropped,
 		"alarms over mqtt.spool.max_size or max_age, which never reached the edge broker");
 	p->dropped = 0;
-	bp_fault_happens(&p->faults, BP_TROUBLE_ALARMS_LOST, growth(&p->lost, lost(p)),
+	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)),
 		"alarms that did not fit in the alarm queue; raise mqtt.alarm_queue_size, and see "
 		"why the "
 		"edge broker or the disk does not keep up");
-	bp_fault_happens(&p->faults, BP_TROUBLE_NOT_EVALUATED,
+	bp_fault_happens(&p->faults, BP_FAULT_NOT_EVALUATED,
 		growth(&p->not_evaluated, not_evaluated(p)),
 		"publications too long to evaluate; raise mqtt.reassembly_per_connection or "
 		"reassembly_total");
-	bp_fault_happens(&p->faults, BP_TROUBLE_REFUSED,
+	bp_fault_happens(&p->faults, BP_FAULT_REFUSED,
 		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
 		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "
 		"has the clients whose publications wait since (awaits_ack)");

@@ -7,15 +7,15 @@
 #define SEND_BATCH 512u
 
 /* Whether one more live alarm may go out: the backlog's share of the window is left to it. */
-static bool live_fits(const struct bp_publisher *p, const struct bp_alarm *a)
+static bool live_can_send(const struct bp_publisher *p, const struct bp_alarm *a)
 {
-	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_gone && !p->spilling && !p->draining;
+	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_done && !p->spilling && !p->draining;
 	uint32_t share = backlog ? p->window / BP_PUBLISH_BACKLOG_SHARE : 0;
 
 	return bp_publish_fits(p, a) && p->inflight.count - p->inflight.backlog < p->window - share;
 }
 
-enum send_result { SEND_OK, SEND_NOTHING, SEND_FULL };
+enum send_result { SEND_OK, SEND_NONE, SEND_FULL };
 
 /* Sends one alarm of the ring and notes it in flight. */
 static enum send_result send_live(struct bp_publisher *p, unsigned lane, const struct bp_alarm *a,
@@ -23,14 +23,14 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 {
 	int rc;
 
-	if (!live_fits(p, a))
+	if (!live_can_send(p, a))
 		return SEND_FULL;
 	rc = bp_publish_alarm(p, a, mid);
 	if (rc < 0)
 		return SEND_FULL;
 	if (rc > 0) {
 		bp_publish_invalid(p, a, "the client library does not take it");
-		return SEND_NOTHING;
+		return SEND_NONE;
 	}
 	if (!bp_inflight_add(&p->inflight, *mid, BP_INFLIGHT_LIVE, (uint8_t)lane, number,
 		    bp_publish_weight(a), bp_mono_ns())) {
@@ -61,14 +61,14 @@ static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_e
 	const struct bp_alarm *a = bp_lane_record(l, e);
 	uint16_t mid = 0;
 
-	switch (a == NULL ? SEND_NOTHING : send_live(p, lane, a, l->scan, &mid)) {
+	switch (a == NULL ? SEND_NONE : send_live(p, lane, a, l->scan, &mid)) {
 	case SEND_OK:
 		if (bp_key_order_has_rows(&p->order, e->key))
 			bp_count(&p->g->cp_alarms_unordered, 1);
 		bp_key_order_go(&p->order, e->key);
 		bp_lane_set_sent(l, e, mid);
 		break;
-	case SEND_NOTHING:
+	case SEND_NONE:
 		bp_key_order_go(&p->order, e->key);
 		bp_lane_set_done(l, e);
 		break;
@@ -88,21 +88,21 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 
 	if (!bp_lane_read(l, &cursor, &a))
 		return true;
-	if (!bp_publish_look_at(p, l, cursor, a))
+	if (!bp_publish_check(p, l, cursor, a))
 		return bp_lane_push_done(l, cursor);
 	if (bp_lane_full(l))
 		return false;
 	key = bp_key_order_key(&p->order, a);
-	if (bp_key_order_is_held(&p->order, key)) {
-		bp_publish_note(l, bp_lane_push_pending(l, cursor), a->id, key);
+	if (bp_key_order_is_blocked(&p->order, key)) {
+		bp_publish_record(l, bp_lane_push_pending(l, cursor), a->id, key);
 		bp_key_order_wait(&p->order, key);
 		return true;
 	}
 	switch (send_live(p, lane, a, l->next, &mid)) {
 	case SEND_OK:
-		bp_publish_note(l, bp_lane_push_sent(l, cursor, mid), a->id, key);
+		bp_publish_record(l, bp_lane_push_sent(l, cursor, mid), a->id, key);
 		return true;
-	case SEND_NOTHING:
+	case SEND_NONE:
 		return bp_lane_push_done(l, cursor);
 	case SEND_FULL:
 		break;
@@ -160,5 +160,5 @@ void bp_publish_lanes(struct bp_publisher *p)
 		budget--;
 	}
 	if (budget == 0)
-		bp_publish_again(p);
+		bp_publish_reschedule(p);
 }

@@ -142,7 +142,7 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 	}
 	if (!bp_lane_read(l, &end, &a))
 		return true;
-	if (bp_publish_look_at(p, l, end, a)) {
+	if (bp_publish_check(p, l, end, a)) {
 		row.key = bp_key_order_key(&p->order, a);
 		if (!spool_add(p, b, a, row))
 			return false;
@@ -169,7 +169,7 @@ static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode 
 		if (!take_of_lane(p, b, lane))
 			return false;
 	}
-	bp_publish_again(p);
+	bp_publish_reschedule(p);
 	return true;
 }
 

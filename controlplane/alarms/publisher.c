@@ -42,12 +42,12 @@ static void update_gauges(struct bp_publisher *p)
 	set(&p->g->cp_spool_bytes, bp_spool_bytes(p->spool));
 }
 
-void bp_publish_again(struct bp_publisher *p)
+void bp_publish_reschedule(struct bp_publisher *p)
 {
 	static const struct timeval now = {0, 0};
 
 	/* A timer of zero, not event_active(): sockets are looked at in between. */
-	evtimer_add(p->again_event, &now);
+	evtimer_add(p->reschedule_event, &now);
 }
 
 /* ---- the link's events and the clock ---- */
@@ -68,7 +68,7 @@ static void on_up(void *arg)
 
 	bp_count(&p->g->cp_edge_connects, 1);
 	atomic_store_explicit(&p->g->cp_edge_connected, 1, memory_order_relaxed);
-	bp_publish_again(p);
+	bp_publish_reschedule(p);
 }
 
 static void on_down(void *arg)
@@ -92,7 +92,7 @@ static void on_down(void *arg)
 			bp_backlog_returned(&p->backlog, s.ref);
 		}
 	}
-	bp_publish_again(p);
+	bp_publish_reschedule(p);
 }
 
 static void on_acked(void *arg, uint16_t mid)
@@ -140,7 +140,7 @@ static void drain(struct bp_publisher *p, uint64_t now)
 	p->drained = NULL;
 	bp_publish_spool_rest(p, now);
 	p->spool_retry_ns = 0;
-	bp_publish_delete_gone(p, now);
+	bp_publish_delete_done(p, now);
 	update_gauges(p);
 	done(p->drained_arg);
 }
@@ -179,7 +179,7 @@ static void pump(struct bp_publisher *p)
 		else
 			bp_publish_spool_down(p, now);
 	}
-	bp_publish_delete_gone(p, now);
+	bp_publish_delete_done(p, now);
 	update_gauges(p);
 	/* Last, since it may find the connection lost. */
 	bp_edge_link_flush(p->link);
@@ -223,7 +223,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	adapt_tick(p);
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+static void on_reschedule(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -238,7 +238,7 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 		return;
 	}
 	p->spool_broken = false;
-	bp_backlog_look_again(&p->backlog);
+	bp_backlog_rescan(&p->backlog);
 }
 
 static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
@@ -371,9 +371,9 @@ static bool start_tick(struct bp_publisher *p)
 	if (p->tick_fd < 0 || !set_tick(p, TICK_BUSY_NS))
 		return false;
 	p->tick_event = event_new(p->base, p->tick_fd, EV_READ | EV_PERSIST, on_tick, p);
-	p->again_event = event_new(p->base, -1, 0, on_again, p);
+	p->reschedule_event = event_new(p->base, -1, 0, on_reschedule, p);
 	p->second_event = event_new(p->base, -1, EV_PERSIST, on_second, p);
-	return p->tick_event != NULL && p->again_event != NULL && p->second_event != NULL &&
+	return p->tick_event != NULL && p->reschedule_event != NULL && p->second_event != NULL &&
 	       event_add(p->tick_event, NULL) == 0 && event_add(p->second_event, &second) == 0;
 }
 
@@ -431,8 +431,8 @@ void bp_publisher_free(struct bp_publisher *p)
 	bp_edge_link_free(p->link);
 	if (p->tick_event != NULL)
 		event_free(p->tick_event);
-	if (p->again_event != NULL)
-		event_free(p->again_event);
+	if (p->reschedule_event != NULL)
+		event_free(p->reschedule_event);
 	if (p->second_event != NULL)
 		event_free(p->second_event);
 	if (p->tick_fd >= 0)
@@ -457,5 +457,5 @@ void bp_publisher_drain(
 	p->drain_deadline_ns = bp_mono_ns() + wait_ns;
 	p->drained = done;
 	p->drained_arg = arg;
-	bp_publish_again(p);
+	bp_publish_reschedule(p);
 }

@@ -50,7 +50,7 @@ struct bp_publisher {
 	int tick_fd;
 	long tick_ns;                     /* its period */
 	uint64_t tick_read, tick_read_ns; /* alarms read, and when that last changed */
-	struct event *tick_event, *again_event, *second_event;
+	struct event *tick_event, *reschedule_event, *second_event;
 	bool window_full;
 	/* The library came round to a message id that is still in flight: the broker left one alarm
 	 * unacknowledged for 65,535 others. What it says of that id can't be told apart any more.
@@ -118,7 +118,7 @@ static inline bool bp_publish_order_given_up(const struct bp_publisher *p, const
 	       (bp_lane_crowded(l) || p->now_ns - p->unreadable_ns > BP_PUBLISH_ORDER_GRACE_NS);
 }
 
-static inline void bp_publish_note(struct bp_lane *l, uint64_t number, uint64_t id, uint64_t key)
+static inline void bp_publish_record(struct bp_lane *l, uint64_t number, uint64_t id, uint64_t key)
 {
 	bp_lane_entry(l, number)->id = id;
 	bp_lane_entry(l, number)->key = key;
@@ -131,14 +131,14 @@ static inline bool bp_publish_disk_rests(const struct bp_publisher *p, uint64_t 
 }
 
 /* publisher.c: comes back without waiting for the tick, after other events had their turn. */
-void bp_publish_again(struct bp_publisher *p);
+void bp_publish_reschedule(struct bp_publisher *p);
 
 /* publish_alarm.c: whether the alarm can be published at all. */
 bool bp_publishable(const struct bp_alarm *a);
 /* Counts and logs that it is not. NULL: a damaged record. */
 void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why);
 /* Counts and logs a record, which ends at `end`, the first time. Whether it is to be published. */
-bool bp_publish_look_at(
+bool bp_publish_check(
 	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a);
 /* To the link. 0 with *mid, > 0: can never be sent, < 0: can't now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);
@@ -176,6 +176,6 @@ void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now);
 /* Rows to the link, beside the live alarms. */
 void bp_publish_backlog(struct bp_publisher *p, uint64_t now);
 /* Deletes acknowledged rows, many at a time. */
-void bp_publish_delete_gone(struct bp_publisher *p, uint64_t now);
+void bp_publish_delete_done(struct bp_publisher *p, uint64_t now);
 
 #endif

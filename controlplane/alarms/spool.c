@@ -238,7 +238,7 @@ static int oldest(struct bp_spool *s, uint64_t *id, uint64_t *time_ns)
 }
 
 /* After any change. */
-static int note_oldest(struct bp_spool *s)
+static int update_oldest(struct bp_spool *s)
 {
 	uint64_t id = UINT64_MAX, time_ns;
 	int rc = oldest(s, &id, &time_ns);
@@ -260,7 +260,7 @@ static int count_rows(struct bp_spool *s)
 		return rc;
 	s->rows = (uint64_t)rows;
 	s->bytes = (uint64_t)bytes;
-	return note_oldest(s);
+	return update_oldest(s);
 }
 
 static int open_file(struct bp_spool *s)
@@ -431,7 +431,7 @@ static bool finish(struct bp_spool *s)
 	s->rows = s->batch_rows;
 	s->bytes = s->batch_bytes;
 	/* It is committed all the same. What is not known is taken for the worst: 0. */
-	if (note_oldest(s) != SQLITE_OK)
+	if (update_oldest(s) != SQLITE_OK)
 		s->oldest = 0;
 	return true;
 }

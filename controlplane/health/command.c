@@ -33,11 +33,11 @@ json_t *bp_phd_release_command(struct bp_phd_service *s, bool enabled, const cha
 					  "not told the ports' MAC addresses; try again in a "
 					  "moment");
 	switch (bp_phd_service_release(s, system_id)) {
-	case BP_PHD_ASKED:
+	case BP_PHD_DISCONNECT_REQUESTED:
 		return json_pack("{s:b, s:b}", "ok", 1, "again", 0);
-	case BP_PHD_ASKED_BEFORE:
+	case BP_PHD_DISCONNECT_PENDING:
 		return json_pack("{s:b, s:b}", "ok", 1, "again", 1);
-	case BP_PHD_ASKED_NOBODY:
+	case BP_PHD_DISCONNECT_UNKNOWN:
 	default:
 		return no_session(id);
 	}

@@ -10,7 +10,7 @@
 
 /* Sessions looked at in one turn, at most: after a pause the sweep takes longer rather than the
  * turn. 4,194,304 sessions in 10 s are some 5,600 slots a turn. */
-#define SWEEP_TURN_MAX 16384u
+#define SWEEP_BATCH_MAX 16384u
 
 struct bp_worker_events {
 	const struct bp_phd_tables *t;
@@ -94,7 +94,7 @@ static unsigned read_ring(struct bp_worker_events *e, struct bp_ring *ring, unsi
 /* Each turn begins with another worker, so that a busy one does not keep the others waiting. */
 static bool read_rings(struct bp_worker_events *e)
 {
-	unsigned left = BP_EVENTS_TURN_MAX;
+	unsigned left = BP_EVENTS_BATCH_MAX;
 
 	for (unsigned i = 0; i < e->t->workers && left > 0; i++)
 		left -= read_ring(e, bp_phd_events(e->t, (e->worker + i) % e->t->workers), left);
@@ -130,8 +130,8 @@ static void sweep(struct bp_worker_events *e, uint64_t mono_ns)
 		e->swept_ns = mono_ns - BP_EVENTS_SWEEP_NS;
 	n = slots * (mono_ns - e->swept_ns) / BP_EVENTS_SWEEP_NS;
 	e->swept_ns += n * BP_EVENTS_SWEEP_NS / slots; /* the rest is the next turn's */
-	if (n > SWEEP_TURN_MAX) {
-		n = SWEEP_TURN_MAX;
+	if (n > SWEEP_BATCH_MAX) {
+		n = SWEEP_BATCH_MAX;
 		e->swept_ns = mono_ns;
 	}
 	for (; n > 0; n--) {
@@ -140,7 +140,7 @@ static void sweep(struct bp_worker_events *e, uint64_t mono_ns)
 	}
 }
 
-bool bp_worker_events_turn(struct bp_worker_events *e, uint64_t mono_ns)
+bool bp_worker_events_poll(struct bp_worker_events *e, uint64_t mono_ns)
 {
 	const bool more = read_rings(e);
 
@@ -153,8 +153,8 @@ bool bp_worker_events_turn(struct bp_worker_events *e, uint64_t mono_ns)
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_worker_events *e = arg;
-	const bool more = bp_worker_events_turn(e, bp_mono_ns());
-	const struct timeval t = {.tv_usec = more ? 0 : BP_EVENTS_TURN_NS / 1000};
+	const bool more = bp_worker_events_poll(e, bp_mono_ns());
+	const struct timeval t = {.tv_usec = more ? 0 : BP_EVENTS_TIME_SLICE_NS / 1000};
 
 	(void)fd;
 	(void)what;

@@ -21,8 +21,8 @@
 struct bp_worker_events;
 
 #define BP_EVENTS_SWEEP_NS 10000000000ull
-#define BP_EVENTS_TURN_NS 10000000ull /* from one turn to the next */
-#define BP_EVENTS_TURN_MAX 256u       /* events in one turn, of all workers */
+#define BP_EVENTS_TIME_SLICE_NS 10000000ull /* from one turn to the next */
+#define BP_EVENTS_BATCH_MAX 256u            /* events in one turn, of all workers */
 
 struct bp_worker_events_ops {
 	/* An answer to a report: an APDU for the device of a session, as bp_phd_manager_send(). */
@@ -47,9 +47,9 @@ struct bp_worker_events *bp_worker_events_new(struct event_base *base,
 	const struct bp_phd_tables *tables, const struct bp_worker_events_ops *ops, void *arg);
 void bp_worker_events_free(struct bp_worker_events *e);
 
-/* Takes up to BP_EVENTS_TURN_MAX events, and looks at the sessions that are due by mono_ns. Whether
- * there may be more events. */
-bool bp_worker_events_turn(struct bp_worker_events *e, uint64_t mono_ns);
+/* Takes up to BP_EVENTS_BATCH_MAX events, and looks at the sessions that are due by mono_ns.
+ * Whether there may be more events. */
+bool bp_worker_events_poll(struct bp_worker_events *e, uint64_t mono_ns);
 
 const struct bp_worker_events_counts *bp_worker_events_counts(const struct bp_worker_events *e);
 

@@ -27,7 +27,7 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
-#define STRANGER_MS 30000u       /* one without an association stays for a minute at most */
+#define UNASSOCIATED_MS 30000u   /* one without an association stays for a minute at most */
 /* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
  */
 #define OUTSTANDING_MAX 256u
@@ -51,7 +51,7 @@ struct bp_phd_service {
 	struct bp_ready *ready;
 	struct bp_slow *slow;
 	struct bp_worker_events *events;
-	struct bp_phd_keep *keep;
+	struct bp_phd_persist *keep;
 	struct bp_phd_store *store;     /* keep's */
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
@@ -89,33 +89,33 @@ static void on_learned(void *arg, const uint8_t system_id[8], const struct bp_ph
 	bp_phd_store_learn(s->store, system_id, report);
 }
 
-static void on_told(
+static void on_mds_attributes(
 	void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
 {
 	struct bp_phd_service *s = arg;
 
 	bp_phd_store_spec(s->store, system_id, config_id, spec);
 	if (s->ready && s->by_type)
-		bp_ready_want(s->ready, slot);
+		bp_ready_request(s->ready, slot);
 }
 
 /* A session is operating: it is to have its containers. */
-static void want_ready(void *arg, uint32_t slot)
+static void request_ready(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
 	if (!s->ready) /* it will look for those that are there */
 		return;
-	if (!s->by_type || s->t->sessions[slot].mds_known != BP_PHD_MDS_ASKED)
-		bp_ready_want(s->ready, slot);
+	if (!s->by_type || s->t->sessions[slot].mds_known != BP_PHD_MDS_REQUESTED)
+		bp_ready_request(s->ready, slot);
 }
 
 static void on_opened(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
-	bp_phd_keep_opened(s->keep, slot);
-	want_ready(s, slot);
+	bp_phd_persist_opened(s->keep, slot);
+	request_ready(s, slot);
 }
 
 static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
@@ -124,18 +124,18 @@ static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 	const struct bp_phd_session *x = &s->t->sessions[slot];
 
 	(void)why;
-	bp_phd_keep_closed(s->keep, slot);
+	bp_phd_persist_closed(s->keep, slot);
 	/* who met errors of the CSE has its resources looked at when it comes again: what a policy
 	 * there denies is mended by that alone */
 	if (atomic_load_explicit(&x->errors, memory_order_relaxed) != 0)
-		bp_phd_store_set_made(s->store, x->system_id, x->config_id, 0);
+		bp_phd_store_set_created(s->store, x->system_id, x->config_id, 0);
 }
 
 static void on_unassociated(void *arg, const struct bp_phd_peer *device)
 {
 	struct bp_phd_service *s = arg;
 
-	bp_phd_keep_unassociated(s->keep, device);
+	bp_phd_persist_unassociated(s->keep, device);
 }
 
 static bool on_allowed(void *arg, const uint8_t system_id[8])
@@ -179,18 +179,18 @@ static void on_idle(void *arg, uint32_t slot)
 	bp_ready_idle(s->ready, slot);
 }
 
-static uint64_t on_made(void *arg, const uint8_t system_id[8], uint16_t config_id)
+static uint64_t get_created(void *arg, const uint8_t system_id[8], uint16_t config_id)
 {
 	struct bp_phd_service *s = arg;
 
-	return bp_phd_store_made(s->store, system_id, config_id);
+	return bp_phd_store_created(s->store, system_id, config_id);
 }
 
-static void on_set_made(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+static void set_created(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
 {
 	struct bp_phd_service *s = arg;
 
-	bp_phd_store_set_made(s->store, system_id, config_id, made);
+	bp_phd_store_set_created(s->store, system_id, config_id, made);
 }
 
 static bool on_busy(void *arg, uint32_t slot)
@@ -209,11 +209,11 @@ static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *ap
 	bp_phd_manager_receive(s->m, from, apdu, len, bp_mono_ns(), bp_unix_ns());
 }
 
-static void gone(void *arg, uint32_t connection)
+static void on_disconnect(void *arg, uint32_t connection)
 {
 	struct bp_phd_service *s = arg;
 
-	bp_phd_manager_gone(s->m, connection, bp_mono_ns());
+	bp_phd_manager_disconnected(s->m, connection, bp_mono_ns());
 }
 
 static void written(void *arg, uint32_t connection)
@@ -256,19 +256,21 @@ static int start_udp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 
 static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_size)
 {
-	const struct bp_phd_tcp_ops ops = {
-		.receive = receive, .gone = gone, .written = written, .associated = associated};
+	const struct bp_phd_tcp_ops ops = {.receive = receive,
+		.on_disconnect = on_disconnect,
+		.written = written,
+		.associated = associated};
 	const struct bp_config_phd *c = bp_config_phd(s->config);
 	struct bp_phd_tcp_limits limits = {.connections = c->max_sessions < CONNECTIONS_MAX
 								  ? c->max_sessions
 								  : CONNECTIONS_MAX,
 		.per_address = c->limits.sessions_per_address,
 		.idle_s = CONNECTION_IDLE_S,
-		.stranger_ms = STRANGER_MS};
+		.unassociated_ms = UNASSOCIATED_MS};
 
 	if (c->listen_tcp_port == 0)
 		return 0;
-	limits.connections = bp_phd_tcp_room(limits.connections);
+	limits.connections = bp_phd_tcp_capacity(limits.connections);
 	if (fd < 0)
 		fd = bp_phd_tcp_socket(c->listen_tcp_port, err, err_size);
 	if (fd >= 0)
@@ -325,14 +327,14 @@ static bool same_address(const struct bp_address *a, const struct bp_address *b)
 }
 
 /* The address that the plan in force has requests come from. Of no family: there is none. */
-static struct bp_address source_of_plan(const struct bp_phd_service *s)
+static struct bp_address settings_source(const struct bp_phd_service *s)
 {
-	const struct bp_phd_plan *p = &s->t->control->plan;
+	const struct bp_phd_settings *p = &s->t->control->plan;
 	struct bp_address source = {0};
 
-	if (s->t->control->plan_generation == 0 ||
+	if (s->t->control->settings_generation == 0 ||
 		p->family != bp_config_phd(s->config)->cse.coap_address.family ||
-		!bp_phd_plan_sends(p))
+		!bp_phd_settings_has_source(p))
 		return source;
 	return p->family == 4 ? bp_address4(p->source + 12) : bp_address6(p->source);
 }
@@ -342,12 +344,12 @@ static struct bp_address source_of_plan(const struct bp_phd_service *s)
  * send nothing then, but they know of a route that comes back before it is noticed here. `anew`:
  * the file is another.
  */
-static void make_plan(struct bp_phd_service *s, bool anew)
+static void publish_settings(struct bp_phd_service *s, bool anew)
 {
 	const struct bp_config_phd *c = bp_config_phd(s->config);
-	const struct bp_address before = source_of_plan(s);
+	const struct bp_address before = settings_source(s);
 	struct bp_address source = find_source(c);
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 
 	if (source.family == 0)
 		source = before;
@@ -355,8 +357,8 @@ static void make_plan(struct bp_phd_service *s, bool anew)
 		return;
 	if (source.family == 0)
 		source.family = c->cse.coap_address.family;
-	bp_phd_plan_make(&plan, c, &source);
-	bp_phd_plan_set(s->w, &plan);
+	bp_phd_settings_init(&plan, c, &source);
+	bp_phd_settings_publish(s->w, &plan);
 }
 
 /* Who is asked for resources. False: no memory. */
@@ -386,7 +388,8 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	const struct bp_config_phd *c = bp_config_phd(s->config);
 	const struct bp_slow_ops ops = {
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
-	static const struct bp_ready_memory memory = {.made = on_made, .set_made = on_set_made};
+	static const struct bp_ready_memory memory = {
+		.made = get_created, .set_created = set_created};
 	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
 	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
 		.outstanding = OUTSTANDING_MAX,
@@ -401,7 +404,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	}
 	if (s->ready && s->slow) {
 		bp_ready_hold(s->ready, on_busy, s);
-		bp_ready_remember(s->ready, &memory, s);
+		bp_ready_set_memory(s->ready, &memory, s);
 		s->events = bp_worker_events_new(s->base, s->t, &told, s);
 	}
 	if (s->events)
@@ -440,7 +443,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	make_plan(s, false);
+	publish_settings(s, false);
 	bp_phd_writer_settle(s->w);
 	if (now - s->status_ns >= SECOND_NS)
 		write_status(s, now);
@@ -458,33 +461,33 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
 		.known = on_known,
 		.learned = on_learned,
-		.told = on_told,
+		.told = on_mds_attributes,
 		.opened = on_opened,
 		.closed = on_closed,
 		.allowed = on_allowed,
 		.unassociated = on_unassociated,
 		.report = on_report};
-	static const struct bp_phd_keep_ops kept = {.restored = want_ready};
+	static const struct bp_phd_persist_ops kept = {.restored = request_ready};
 	uint8_t system_id[8];
 
-	s->keep = bp_phd_keep_new(s->base, bp_config_phd(s->config), s->t, &kept, s);
+	s->keep = bp_phd_persist_new(s->base, bp_config_phd(s->config), s->t, &kept, s);
 	if (!s->keep) {
 		snprintf(err, err_size, "no memory");
 		return -1;
 	}
-	s->store = bp_phd_keep_store(s->keep);
+	s->store = bp_phd_persist_store(s->keep);
 	s->w = bp_phd_writer_new(
 		s->t, setup->epochs, setup->readers_gone, setup->readers, err, err_size);
 	if (!s->w)
 		return -1;
-	make_plan(s, true);
+	publish_settings(s, true);
 	bp_phd_own_system_id(system_id, bp_config_phd(s->config), setup->mac);
 	s->m = bp_phd_manager_new(
 		bp_config_phd(s->config), s->t, s->w, system_id, &s->counts, &ops, s);
 	if (!s->m)
 		snprintf(err, err_size, "no memory");
 	else
-		bp_phd_keep_manager(s->keep, s->m);
+		bp_phd_persist_manager(s->keep, s->m);
 	return s->m ? 0 : -1;
 }
 
@@ -537,7 +540,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 	bp_ready_free(s->ready);
 	bp_phd_manager_free(s->m);
 	bp_phd_writer_free(s->w);
-	bp_phd_keep_free(s->keep);
+	bp_phd_persist_free(s->keep);
 	if (s->timer)
 		event_free(s->timer);
 	free(s->allow.id);
@@ -566,15 +569,16 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 		free(s->allow.id);
 		s->allow = allow;
 	}
-	make_plan(s, true);
+	publish_settings(s, true);
 }
 
-enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8])
+enum bp_phd_disconnect_result bp_phd_service_release(
+	struct bp_phd_service *s, const uint8_t system_id[8])
 {
 	uint32_t slot;
 
 	if (bp_phd_manager_release(s->m, system_id, bp_mono_ns()) == 0)
-		return BP_PHD_ASKED;
-	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_ASKED_BEFORE
-								: BP_PHD_ASKED_NOBODY;
+		return BP_PHD_DISCONNECT_REQUESTED;
+	return bp_phd_manager_find(s->m, system_id, &slot) == 0 ? BP_PHD_DISCONNECT_PENDING
+								: BP_PHD_DISCONNECT_UNKNOWN;
 }

@@ -41,12 +41,13 @@ void bp_phd_service_free(struct bp_phd_service *s);
 void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *c);
 
 /* Asks a device to release its association. */
-enum bp_phd_asked {
-	BP_PHD_ASKED,
-	BP_PHD_ASKED_BEFORE, /* its answer is still to come */
-	BP_PHD_ASKED_NOBODY,
+enum bp_phd_disconnect_result {
+	BP_PHD_DISCONNECT_REQUESTED,
+	BP_PHD_DISCONNECT_PENDING, /* its answer is still to come */
+	BP_PHD_DISCONNECT_UNKNOWN,
 };
-enum bp_phd_asked bp_phd_service_release(struct bp_phd_service *s, const uint8_t system_id[8]);
+enum bp_phd_disconnect_result bp_phd_service_release(
+	struct bp_phd_service *s, const uint8_t system_id[8]);
 
 /* What the manager counted since it began; live, and the service's. */
 const struct bp_phd_manager_counts *bp_phd_service_counts(const struct bp_phd_service *s);

@@ -14,7 +14,7 @@
 
 /* bp_phd_session.provision: it waits in the queue, or is worked on; it has all, but a report of it
  * is still on its way. */
-enum { NOT_WANTED, WANTED, HELD };
+enum { NOT_REQUESTED, REQUESTED, SUSPENDED };
 
 /* A session that is worked on: the texts stay as long. */
 struct job {
@@ -129,7 +129,7 @@ static void remember(struct bp_ready *r, uint32_t slot, uint64_t made)
 	const struct bp_phd_session *s = session_of(r, slot);
 
 	if (r->memory)
-		r->memory->set_made(r->memory_arg, s->system_id, s->config_id, made);
+		r->memory->set_created(r->memory_arg, s->system_id, s->config_id, made);
 }
 
 static bool is_remembered(const struct bp_ready *r, uint32_t slot)
@@ -141,7 +141,7 @@ static bool is_remembered(const struct bp_ready *r, uint32_t slot)
 	return made != 0 && made == needs_of(r, slot);
 }
 
-void bp_ready_remember(struct bp_ready *r, const struct bp_ready_memory *memory, void *arg)
+void bp_ready_set_memory(struct bp_ready *r, const struct bp_ready_memory *memory, void *arg)
 {
 	r->memory = memory;
 	r->memory_arg = arg;
@@ -151,16 +151,16 @@ void bp_ready_remember(struct bp_ready *r, const struct bp_ready_memory *memory,
 
 static void put(struct bp_ready *r, uint32_t slot)
 {
-	session_of(r, slot)->provision = WANTED;
+	session_of(r, slot)->provision = REQUESTED;
 	if (r->queued[slot])
 		return;
 	r->queued[slot] = true;
 	r->queue[r->tail++ & r->mask] = slot;
 }
 
-static void want(struct bp_ready *r, uint32_t slot)
+static void request_slot(struct bp_ready *r, uint32_t slot)
 {
-	if (session_of(r, slot)->provision == WANTED)
+	if (session_of(r, slot)->provision == REQUESTED)
 		return;
 	put(r, slot);
 	bp_provision_kick(r->provision);
@@ -180,12 +180,12 @@ static void settle(struct bp_ready *r, uint32_t slot)
 {
 	const bool busy = r->busy && r->busy(r->busy_arg, slot);
 
-	session_of(r, slot)->provision = busy ? HELD : NOT_WANTED;
+	session_of(r, slot)->provision = busy ? SUSPENDED : NOT_REQUESTED;
 	if (!busy)
 		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
 }
 
-void bp_ready_want(struct bp_ready *r, uint32_t slot)
+void bp_ready_request(struct bp_ready *r, uint32_t slot)
 {
 	uint64_t word;
 
@@ -194,7 +194,7 @@ void bp_ready_want(struct bp_ready *r, uint32_t slot)
 		r->spared++;
 		settle(r, slot);
 	} else {
-		want(r, slot);
+		request_slot(r, slot);
 	}
 }
 
@@ -202,7 +202,7 @@ void bp_ready_lost(struct bp_ready *r, uint32_t slot)
 {
 	remember(r, slot, 0);
 	not_ready(r, slot);
-	want(r, slot);
+	request_slot(r, slot);
 }
 
 /* The objects of a layout, by the names that stand in their containers' paths. */
@@ -242,9 +242,9 @@ static bool next(void *arg, struct bp_provision_target *out)
 		uint64_t word;
 
 		r->queued[slot] = false;
-		if (s->provision != WANTED)
+		if (s->provision != REQUESTED)
 			continue; /* it has them, or is another session, which will ask */
-		s->provision = NOT_WANTED;
+		s->provision = NOT_REQUESTED;
 		j->needs = needs_of(r, slot);
 		if (!lacks(r, slot, &word) || j->needs == 0)
 			continue;
@@ -252,7 +252,7 @@ static bool next(void *arg, struct bp_provision_target *out)
 		j->used = true;
 		j->slot = slot;
 		j->life = bp_phd_word_life(word);
-		s->provision = WANTED; /* and worked on: it is not put once more */
+		s->provision = REQUESTED; /* and worked on: it is not put once more */
 		*out = (struct bp_provision_target){.cookie = (uint64_t)(j - r->job),
 			.type = bp_phd_type_text(s->spec, j->type),
 			.objects = j->names,
@@ -271,7 +271,7 @@ static void done(void *arg, uint64_t cookie, bool ready)
 	uint64_t word;
 
 	j->used = false;
-	session_of(r, slot)->provision = NOT_WANTED;
+	session_of(r, slot)->provision = NOT_REQUESTED;
 	if (!lacks(r, slot, &word))
 		return;
 	if (!ready || bp_phd_word_life(word) != j->life || needs_of(r, slot) != j->needs) {
@@ -293,9 +293,9 @@ void bp_ready_idle(struct bp_ready *r, uint32_t slot)
 	uint64_t word;
 
 	/* another session in the slot has another state: bp_phd_session_open() sets it */
-	if (session_of(r, slot)->provision != HELD)
+	if (session_of(r, slot)->provision != SUSPENDED)
 		return;
-	session_of(r, slot)->provision = NOT_WANTED;
+	session_of(r, slot)->provision = NOT_REQUESTED;
 	if (lacks(r, slot, &word))
 		bp_phd_session_flags(r->w, slot, BP_PHD_READY, 0);
 }

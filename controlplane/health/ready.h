@@ -30,7 +30,7 @@ struct bp_ready *bp_ready_new(struct event_base *base, struct bp_phd_tables *tab
 void bp_ready_free(struct bp_ready *r);
 
 /* The session needs them, which may be other ones than before. */
-void bp_ready_want(struct bp_ready *r, uint32_t slot);
+void bp_ready_request(struct bp_ready *r, uint32_t slot);
 /* The CSE turned out not to have them: what is remembered of the device is not true any more. */
 void bp_ready_lost(struct bp_ready *r, uint32_t slot);
 /* Whether it has them. */
@@ -46,10 +46,11 @@ void bp_ready_idle(struct bp_ready *r, uint32_t slot);
 /* Who remembers, by system-id and configuration: 0 is nothing. */
 struct bp_ready_memory {
 	uint64_t (*made)(void *arg, const uint8_t system_id[8], uint16_t config_id);
-	void (*set_made)(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made);
+	void (*set_created)(
+		void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made);
 };
 /* Without it all sessions wait for the CSE. `memory` and `arg` stay. */
-void bp_ready_remember(struct bp_ready *r, const struct bp_ready_memory *memory, void *arg);
+void bp_ready_set_memory(struct bp_ready *r, const struct bp_ready_memory *memory, void *arg);
 
 /* Sessions ever that were ready at once. */
 uint64_t bp_ready_spared(const struct bp_ready *r);

@@ -15,8 +15,8 @@
 #define BATCH 64
 #define APDU_MAX 65536u /* no datagram is longer; memory that none needs is never touched */
 #define SOCKET_BYTES (16 << 20)
-#define TURN_NS 2000000u     /* a turn ends after so long: others use this event loop, too */
-#define OUT_BYTES (1u << 20) /* of answers that wait for the end of the turn */
+#define TIME_SLICE_NS 2000000u /* a turn ends after so long: others use this event loop, too */
+#define OUT_BYTES (1u << 20)   /* of answers that wait for the end of the turn */
 
 /* Ancillary data of one datagram; of one over IPv4 the kernel says both. */
 struct control {
@@ -193,7 +193,7 @@ static void take(struct bp_phd_server *s, unsigned i)
 	const struct beside b = read_control(h);
 
 	if (b.ifindex == 0 || (s->ops.ours && !s->ops.ours(s->arg, b.ifindex))) {
-		s->counts.foreign++;
+		s->counts.not_cse++;
 		return;
 	}
 	if (!answerable(&b, &s->in[i].address)) {
@@ -240,7 +240,7 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 			take(s, (unsigned)i);
 		if (n < BATCH)
 			break;
-	} while (bp_mono_ns() - began < TURN_NS);
+	} while (bp_mono_ns() - began < TIME_SLICE_NS);
 }
 
 /* ---- life ---- */

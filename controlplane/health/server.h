@@ -30,7 +30,7 @@ struct bp_phd_server_counts {
 	uint64_t sent;
 	uint64_t unsent; /* the kernel did not take them: the device repeats what needs an answer */
 	uint64_t oversized;    /* longer than an APDU can be */
-	uint64_t foreign;      /* came in on an interface that is not ours */
+	uint64_t not_cse;      /* came in on an interface that is not ours */
 	uint64_t unanswerable; /* from port 0 or a link-local address, to broadcast or multicast */
 	struct bp_socket_drops socket; /* by the kernel: it was full, or a checksum was wrong */
 };

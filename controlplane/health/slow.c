@@ -25,7 +25,7 @@ struct bp_slow *bp_slow_new(struct bp_phd_tables *tables, struct bp_cse_client *
 	for (s->mask = 1; s->mask < pending; s->mask = s->mask * 2 + 1)
 		;
 	s->pending = calloc(pending, sizeof(*s->pending));
-	s->part = calloc((size_t)pending * BP_SLOW_PLACES, sizeof(*s->part));
+	s->part = calloc((size_t)pending * BP_SLOW_PENDING_MAX, sizeof(*s->part));
 	s->bucket = calloc((size_t)s->mask + 1, sizeof(*s->bucket));
 	if (!s->pending || !s->part || !s->bucket) {
 		bp_slow_free(s);
@@ -34,8 +34,8 @@ struct bp_slow *bp_slow_new(struct bp_phd_tables *tables, struct bp_cse_client *
 	memset(s->bucket, 0xff, ((size_t)s->mask + 1) * sizeof(*s->bucket));
 	for (uint32_t i = 0; i < pending; i++)
 		s->pending[i].next = i + 1 < pending ? i + 1 : BP_SLOW_NONE;
-	s->watch = (struct bp_cse_watch){.room = bp_slow_on_room, .arg = s};
-	bp_cse_watch_room(cse, &s->watch);
+	s->watch = (struct bp_cse_watch){.room = bp_slow_on_capacity, .arg = s};
+	bp_cse_watch_capacity(cse, &s->watch);
 	return s;
 }
 
@@ -68,7 +68,7 @@ struct known {
 			    earlier session */
 };
 
-static struct known look_up(const struct bp_slow *s, const struct bp_phd_session *p,
+static struct known find_session(const struct bp_slow *s, const struct bp_phd_session *p,
 	const uint8_t *apdu, size_t len, uint64_t mono_ns)
 {
 	const struct bp_phd_conversion *c = &s->conversion;
@@ -91,7 +91,7 @@ static void note(
 {
 	const struct bp_phd_conversion *c = &s->conversion;
 	const uint32_t number = c->total > BP_PHD_OPEN_PARTS ? BP_PHD_SENT_MANY : BP_PHD_SENT_NONE;
-	const uint64_t sent = bp_phd_sent_make(number, k->octets, mono_ns);
+	const uint64_t sent = bp_phd_sent_pack(number, k->octets, mono_ns);
 	const uint8_t unanswered = c->confirmed ? BP_PHD_UNANSWERED : BP_PHD_ANSWERED;
 
 	if (k->repeat) {
@@ -103,7 +103,7 @@ static void note(
 	k->report = bp_phd_report_words_begin(p);
 	p->origin = (struct bp_phd_origin){0};
 	p->unanswered = unanswered;
-	bp_phd_report_words_end(p, bp_phd_last_make(c->invoke_id, c->report_no, k->open), sent);
+	bp_phd_report_words_end(p, bp_phd_last_pack(c->invoke_id, c->report_no, k->open), sent);
 }
 
 /* What the instances of a report of that number are named by, which is noted. */
@@ -131,7 +131,7 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 	const bool stored = s->t->control->plan.confirm == BP_PHD_CONFIRM_STORED;
 	const enum bp_phd_taken taken =
 		c->confirmed && !stored ? BP_PHD_TAKEN_ANSWER : BP_PHD_TAKEN;
-	struct known k = look_up(s, session, apdu, len, mono_ns);
+	struct known k = find_session(s, session, apdu, len, mono_ns);
 	struct bp_slow_pending *p;
 
 	s->counts.repeated += k.repeat;
@@ -139,7 +139,7 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 		return BP_PHD_TAKEN_ANSWER; /* all is stored: the answer was lost */
 	if (k.repeat && bp_slow_is_pending(s, slot, bp_phd_word_life(word), k.report))
 		return taken; /* its answer will come */
-	if (s->free == BP_SLOW_NONE || !bp_cse_has_room(s->cse))
+	if (s->free == BP_SLOW_NONE || !bp_cse_has_capacity(s->cse))
 		return full(s);
 	note(s, session, &k, mono_ns);
 	p = bp_slow_take(s, slot);
@@ -160,7 +160,7 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 static enum bp_phd_verdict plan_all(
 	struct bp_slow *s, const struct bp_phd_layout *l, const uint8_t *apdu, size_t len)
 {
-	const struct bp_phd_plan *plan = &s->t->control->plan;
+	const struct bp_phd_settings *plan = &s->t->control->plan;
 	enum bp_phd_verdict v;
 	unsigned first = 0;
 
@@ -202,7 +202,7 @@ enum bp_phd_taken bp_slow_report(
 		refuse(s, slot, verdict);
 		return BP_PHD_TAKEN_NO_OBJECT;
 	case BP_PHD_SLOW:
-		s->counts.unfit++;
+		s->counts.too_large++;
 		return BP_PHD_TAKEN_UNFIT;
 	case BP_PHD_NOT_REPORT:
 	case BP_PHD_BAD_APDU:

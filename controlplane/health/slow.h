@@ -47,13 +47,13 @@ struct bp_slow_counts {
 	uint64_t instances; /* requests */
 	uint64_t stored;    /* of these, acknowledged */
 	uint64_t denied, no_target, busy, refused; /* of these, answered otherwise */
-	uint64_t away;                             /* of these, not answered */
+	uint64_t no_reply;                         /* of these, not answered */
 	uint64_t full;                             /* reports not taken for want of room */
 	uint64_t unusable;                         /* reports that can't be converted */
-	uint64_t trailing; /* reports with trailing bytes, see bp_phd_conversion */
-	uint64_t unfit;    /* reports of which a part is over cse.max_body, or of over 256 parts */
-	uint64_t empty;    /* reports without an observation */
-	uint64_t lost;     /* reports of which the device is not told that they were not stored */
+	uint64_t trailing;  /* reports with trailing bytes, see bp_phd_conversion */
+	uint64_t too_large; /* reports of which a part is over cse.max_body, or of over 256 parts */
+	uint64_t empty;     /* reports without an observation */
+	uint64_t lost;      /* reports of which the device is not told that they were not stored */
 	uint32_t pending;
 };
 

@@ -11,7 +11,7 @@
 
 #define BP_SLOW_NONE UINT32_MAX
 /* Requests of one report at one time. */
-#define BP_SLOW_PLACES 32u
+#define BP_SLOW_PENDING_MAX 32u
 
 /* A report on its way. */
 struct bp_slow_pending {
@@ -27,7 +27,7 @@ struct bp_slow_pending {
 	uint32_t open;  /* services/health/last_report.h: what is not noted as stored */
 	uint8_t worst;  /* enum bp_m2m_outcome of the requests that ended */
 	bool confirmed; /* the device waits for an answer until all is stored */
-	bool away;      /* some of it has no answer: it may be stored or not */
+	bool no_reply;  /* some of it has no answer: it may be stored or not */
 	bool waits;     /* in the queue of those that need room at the client */
 	uint8_t *apdu;  /* a copy, while there are parts to be sent; NULL else */
 	size_t len;
@@ -50,7 +50,7 @@ struct bp_slow {
 	struct bp_slow_counts counts;
 	uint32_t n, free, mask;
 	struct bp_slow_pending *pending; /* [n] */
-	struct bp_slow_part *part;       /* [n * BP_SLOW_PLACES] */
+	struct bp_slow_part *part;       /* [n * BP_SLOW_PENDING_MAX] */
 	uint32_t *bucket;                /* [mask + 1]: by slot */
 	struct bp_slow_waiting waiting;
 	struct bp_cse_watch watch;
@@ -83,6 +83,6 @@ bool bp_slow_keep(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *a
  */
 bool bp_slow_begin(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *apdu, size_t len);
 /* The client has room: for bp_cse_watch. */
-void bp_slow_on_room(void *arg);
+void bp_slow_on_capacity(void *arg);
 
 #endif

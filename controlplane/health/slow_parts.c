@@ -47,14 +47,14 @@ static void finish(struct bp_slow *s, struct bp_slow_pending *p)
 	const bool last = is_last(s, p);
 	uint8_t apdu[BP_PHD_ANSWER_MAX];
 
-	if (was.confirmed && !was.away && alive && !stored)
+	if (was.confirmed && !was.no_reply && alive && !stored)
 		atomic_fetch_add_explicit(&session_of(s, p)->errors, 1, memory_order_relaxed);
 	bp_slow_give_back(s, p);
 	if (!was.confirmed) {
-		s->counts.lost += was.away || !stored; /* nobody asks for it again */
+		s->counts.lost += was.no_reply || !stored; /* nobody asks for it again */
 		return;
 	}
-	if (was.away) /* it may be stored or not: the device asks again */
+	if (was.no_reply) /* it may be stored or not: the device asks again */
 		return;
 	s->ops.answer(s->arg, was.slot, was.life, apdu,
 		bp_phd_answer_write(apdu, (enum bp_m2m_outcome)was.worst, was.invoke_id, was.type));
@@ -166,7 +166,7 @@ static uint64_t request_id(const struct bp_slow *s, const struct bp_slow_pending
 		.only = p->parts == 1,
 		.confirmed = p->confirmed};
 
-	return bp_phd_token_make(&t, p->life, s->t->hash_key) ^ part / BP_PHD_TOKEN_PARTS;
+	return bp_phd_token_pack(&t, p->life, s->t->hash_key) ^ part / BP_PHD_TOKEN_PARTS;
 }
 
 /* The plan of parts, p->at among them, in s->conversion. False: there is none any more. */
@@ -190,7 +190,7 @@ static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
 		.token = request_id(s, p, p->at)};
 	const unsigned place = (unsigned)__builtin_ctz(~p->busy);
 	const uint32_t i = (uint32_t)(p - s->pending);
-	struct bp_slow_part *part = &s->part[(size_t)i * BP_SLOW_PLACES + place];
+	struct bp_slow_part *part = &s->part[(size_t)i * BP_SLOW_PENDING_MAX + place];
 	const size_t len = bp_phd_convert_write(l, &s->t->control->plan, apdu, &s->conversion,
 		p->at - s->conversion.first_part, &id, s->message, sizeof(s->message));
 	enum bp_cse_sent sent = BP_CSE_TOO_LONG;
@@ -222,7 +222,7 @@ static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_
 		s->t, atomic_load_explicit(&session_of(s, p)->word, memory_order_relaxed));
 	unsigned planned = 0; /* up to there */
 
-	if (p->away || !is_alive(s, p) || !l)
+	if (p->no_reply || !is_alive(s, p) || !l)
 		stop(p);
 	for (; p->at < p->parts; p->at++) {
 		if (!bp_phd_open_has(p->open, p->parts, p->at))
@@ -242,7 +242,7 @@ static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_
 		switch (send_part(s, p, l, apdu)) {
 		case BP_CSE_TAKEN:
 			break;
-		case BP_CSE_NO_ROOM:
+		case BP_CSE_QUEUE_FULL:
 			return false;
 		case BP_CSE_TOO_LONG:
 			s->counts.refused++;
@@ -271,12 +271,12 @@ static void ended(void *arg, const struct bp_cse_reply *reply)
 	struct bp_slow *s = part->s;
 	struct bp_slow_pending *p = &s->pending[part->pending];
 
-	p->busy &= ~(1u << ((size_t)(part - s->part) % BP_SLOW_PLACES));
+	p->busy &= ~(1u << ((size_t)(part - s->part) % BP_SLOW_PENDING_MAX));
 	if (reply->end == BP_CSE_ANSWERED) {
 		answered(s, p, part->part, &reply->m2m);
 	} else {
-		s->counts.away++;
-		p->away = true;
+		s->counts.no_reply++;
+		p->no_reply = true;
 	}
 	if (p->at < p->parts)
 		queue(s, p, !send_more(s, p, p->apdu, p->len));
@@ -301,7 +301,7 @@ bool bp_slow_begin(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *
 	return false;
 }
 
-void bp_slow_on_room(void *arg)
+void bp_slow_on_capacity(void *arg)
 {
 	struct bp_slow *s = arg;
 	struct bp_slow_pending *p;

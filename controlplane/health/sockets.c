@@ -41,7 +41,7 @@ static uint64_t namespace_of(int fd)
 }
 
 /* Whether no packet for our interfaces can ever come to it. */
-static bool is_elsewhere(int fd)
+static bool is_other_netns(int fd)
 {
 	const int own = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool elsewhere;
@@ -62,7 +62,7 @@ static const char *fault(int fd, int type, uint16_t port)
 		return type == SOCK_DGRAM ? "it is no datagram socket" : "it is no stream socket";
 	if (!bound_to(fd, &at))
 		return "it is not of IPv6";
-	if (is_elsewhere(fd))
+	if (is_other_netns(fd))
 		return "it is of another network namespace";
 	if (!IN6_IS_ADDR_UNSPECIFIED(&at.sin6_addr))
 		return "it is bound to one address";

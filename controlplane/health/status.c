@@ -51,7 +51,7 @@ static void of_manager(uint64_t *v, const struct bp_phd_manager_counts *n)
 {
 	of_associations(v, n);
 	SET(ADOPTED, load(&n->adopted));
-	SET(TAKEN_OVER, load(&n->taken_over));
+	SET(TAKEN_OVER, load(&n->superseded));
 	SET(CONFIGS_ACCEPTED, load(&n->configs_accepted));
 	SET(CONFIGS_REFUSED, load(&n->configs_refused));
 	SET(ABORTS_SENT, load(&n->aborts_sent));
@@ -62,7 +62,7 @@ static void of_manager(uint64_t *v, const struct bp_phd_manager_counts *n)
 	SET(TIMEOUT_SERVICE, load(&n->timeout_service));
 	SET(TIMEOUT_RELEASE, load(&n->timeout_release));
 	SET(TIMEOUT_IDLE, load(&n->timeout_idle));
-	SET(STRAYS, load(&n->strays));
+	SET(STRAYS, load(&n->unknown_sessions));
 	SET(UNDECODABLE, load(&n->undecodable));
 	SET(ERRORS_ANSWERED, load(&n->errors_answered));
 	SET(REPORTS_TAKEN, load(&n->slow_taken));
@@ -81,7 +81,7 @@ static void of_slow(uint64_t *v, const struct bp_slow *s)
 	SET(REPORTS_EMPTY, n.empty);
 	SET(REPORTS_UNUSABLE, n.unusable);
 	SET(REPORTS_TRAILING, n.trailing);
-	SET(REPORTS_UNFIT, n.unfit);
+	SET(REPORTS_UNFIT, n.too_large);
 	SET(REPORTS_FULL, n.full);
 	ADD(REPORTS_LOST, n.lost);
 	SET(REPORTS_PENDING, n.pending);
@@ -91,7 +91,7 @@ static void of_slow(uint64_t *v, const struct bp_slow *s)
 	SET(INSTANCES_NO_TARGET, n.no_target);
 	SET(INSTANCES_BUSY, n.busy);
 	SET(INSTANCES_REFUSED, n.refused);
-	SET(INSTANCES_UNANSWERED, n.away);
+	SET(INSTANCES_UNANSWERED, n.no_reply);
 }
 
 static void of_events(uint64_t *v, const struct bp_worker_events_counts *n)
@@ -115,7 +115,7 @@ static void of_client(uint64_t *v, const struct bp_cse_client *c)
 	ADD(CSE_REFUSED, n->refused);
 	ADD(CSE_NOT_SENT, n->not_sent);
 	ADD(CSE_SEPARATE, n->separate);
-	ADD(CSE_STRAYS, n->strays);
+	ADD(CSE_STRAYS, n->unmatched);
 	ADD(CSE_UNREADABLE, n->unreadable);
 	ADD(CSE_RECONNECTS, n->reconnects);
 	ADD(CSE_OUTSTANDING, bp_cse_outstanding(c));
@@ -127,22 +127,22 @@ static void of_http(uint64_t *v, const struct bp_cse_http_counts *n)
 	ADD(CSE_ANSWERED, n->answered);
 	ADD(CSE_TIMED_OUT, n->timed_out);
 	ADD(CSE_REFUSED, n->refused);
-	ADD(CSE_UNREADABLE, n->foreign);
+	ADD(CSE_UNREADABLE, n->not_cse);
 	ADD(CSE_RECONNECTS, n->connections);
 }
 
 static void of_ready(uint64_t *v, const struct bp_ready *r, uint64_t mono_ns)
 {
 	const struct bp_provision_counts *n = bp_ready_counts(r);
-	const uint64_t away = n->away_since_ns;
+	const uint64_t no_reply = n->unreachable_since_ns;
 
 	SET(PROVISIONED, n->provisioned);
 	SET(PROVISION_REFUSED, n->refused);
 	SET(PROVISION_SPARED, bp_ready_spared(r));
 	SET(PROVISION_TO_DO, bp_ready_waiting(r));
 	/* away at all is 1 at least: 0 says that it answers */
-	if (away != 0)
-		SET(CSE_AWAY_S, mono_ns > away ? 1 + (mono_ns - away) / NS_PER_S : 1);
+	if (no_reply != 0)
+		SET(CSE_AWAY_S, mono_ns > no_reply ? 1 + (mono_ns - no_reply) / NS_PER_S : 1);
 }
 
 static void of_store(uint64_t *v, const struct bp_phd_store *s)
@@ -176,7 +176,7 @@ static uint64_t drops(struct bp_phd_status_writer *w, unsigned which, struct bp_
 	return w->drops[which];
 }
 
-static void of_keep(uint64_t *v, const struct bp_phd_keep_counts *n)
+static void of_keep(uint64_t *v, const struct bp_phd_persist_counts *n)
 {
 	SET(STORE_RESTORED, n->rows[BP_PHD_RESTORED]);
 	SET(STORE_NOT_RESTORED, n->rows[BP_PHD_RESTORE_UNKNOWN] +
@@ -194,7 +194,7 @@ static void of_server(
 	SET(UDP_SENT, n.sent);
 	SET(UDP_UNSENT, n.unsent);
 	SET(UDP_OVERSIZED, n.oversized);
-	SET(UDP_FOREIGN, n.foreign);
+	SET(UDP_FOREIGN, n.not_cse);
 	SET(UDP_UNANSWERABLE, n.unanswerable);
 	SET(UDP_DROPPED, drops(w, BP_PHD_SOCKET_UDP, n.socket));
 }
@@ -207,7 +207,7 @@ static void of_tcp(uint64_t *v, struct bp_phd_status_writer *w, const struct bp_
 	SET(TCP_OPEN, n.open);
 	SET(TCP_ACCEPTED, n.accepted);
 	SET(TCP_REFUSED, n.refused);
-	SET(TCP_STRANGERS, n.strangers);
+	SET(TCP_STRANGERS, n.unassociated_closed);
 	SET(TCP_POSTPONED, n.postponed);
 	SET(TCP_DROPPED, drops(w, BP_PHD_SOCKET_TCP, n.socket));
 	SET(TCP_RECEIVED, n.received);
@@ -250,7 +250,7 @@ void bp_phd_status_write(
 	if (from->store)
 		of_store(v, from->store);
 	if (from->keep)
-		of_keep(v, bp_phd_keep_counts(from->keep));
+		of_keep(v, bp_phd_persist_counts(from->keep));
 	if (from->server)
 		of_server(v, w, from->server);
 	if (from->tcp)

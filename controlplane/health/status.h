@@ -26,7 +26,7 @@ struct bp_phd_status_from {
 	const struct bp_cse_http *http;
 	const struct bp_ready *ready;
 	const struct bp_phd_store *store;
-	const struct bp_phd_keep *keep;
+	const struct bp_phd_persist *keep;
 	const struct bp_phd_server *server;
 	const struct bp_phd_tcp *tcp;
 };

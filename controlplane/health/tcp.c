@@ -36,8 +36,8 @@ struct connection {
 	struct event *look;      /* at whether it has an association; or NULL */
 	struct bp_phd_peer peer;
 	uint32_t next_free;
-	bool closing;  /* once all is written; what comes is not read any more */
-	bool stranger; /* it had no association when that was looked at last */
+	bool closing;      /* once all is written; what comes is not read any more */
+	bool unassociated; /* it had no association when that was looked at last */
 };
 
 struct bp_phd_tcp {
@@ -112,7 +112,7 @@ static void end(struct connection *c)
 	t->free = number;
 	t->counts.open--;
 	if (!t->ending)
-		t->ops.gone(t->arg, number);
+		t->ops.on_disconnect(t->arg, number);
 }
 
 static void malformed(struct connection *c)
@@ -194,7 +194,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 }
 
 /* One look is not enough: a device may be between two associations. */
-static void on_look(evutil_socket_t fd, short what, void *arg)
+static void on_check_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
 	struct bp_phd_tcp *t = c->tcp;
@@ -202,24 +202,24 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!associated && c->stranger) {
-		t->counts.strangers++;
+	if (!associated && c->unassociated) {
+		t->counts.unassociated_closed++;
 		end(c);
 		return;
 	}
-	c->stranger = !associated;
+	c->unassociated = !associated;
 }
 
 /* False: no memory. */
 static bool look_at(struct connection *c)
 {
 	const struct bp_phd_tcp *t = c->tcp;
-	const struct timeval each = {.tv_sec = t->limits.stranger_ms / 1000,
-		.tv_usec = (suseconds_t)(t->limits.stranger_ms % 1000 * 1000)};
+	const struct timeval each = {.tv_sec = t->limits.unassociated_ms / 1000,
+		.tv_usec = (suseconds_t)(t->limits.unassociated_ms % 1000 * 1000)};
 
-	if (t->limits.stranger_ms == 0 || !t->ops.associated)
+	if (t->limits.unassociated_ms == 0 || !t->ops.associated)
 		return true;
-	c->look = event_new(t->base, -1, EV_PERSIST, on_look, c);
+	c->look = event_new(t->base, -1, EV_PERSIST, on_check_timer, c);
 	return c->look && event_add(c->look, &each) == 0;
 }
 
@@ -436,7 +436,7 @@ void bp_phd_tcp_count(const struct bp_phd_tcp *t, struct bp_phd_tcp_counts *out)
 
 /* ---- descriptors ---- */
 
-uint32_t bp_phd_tcp_room(uint32_t wanted)
+uint32_t bp_phd_tcp_capacity(uint32_t wanted)
 {
 	const rlim_t needed = (rlim_t)wanted + BP_PHD_TCP_RESERVE;
 	struct rlimit had, now;

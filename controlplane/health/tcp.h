@@ -22,7 +22,7 @@ struct bp_phd_tcp_ops {
 	void (*receive)(void *arg, const struct bp_phd_peer *from, const uint8_t *apdu, size_t len);
 	/* A connection is gone, whoever closed it; its number is free for another. Not for those
 	 * that bp_phd_tcp_free() ends. */
-	void (*gone)(void *arg, uint32_t connection);
+	void (*on_disconnect)(void *arg, uint32_t connection);
 	/* The kernel has all that was sent on a connection; also where nothing was. May be NULL. */
 	void (*written)(void *arg, uint32_t connection);
 	/* Whether a connection has an association. NULL: nobody asks. */
@@ -35,7 +35,7 @@ struct bp_phd_tcp_limits {
 	uint32_t idle_s;      /* without an octet from the device; 0: for ever */
 	/* A connection is closed when it had no association for so long, and for twice as long at
 	 * most; 0: it may stay. */
-	uint32_t stranger_ms;
+	uint32_t unassociated_ms;
 };
 
 /* Ever, but for `open`. */
@@ -46,8 +46,8 @@ struct bp_phd_tcp_counts {
 	uint64_t malformed;      /* connections closed for what is no APDU */
 	uint64_t unread;         /* closed because the device does not read */
 	uint64_t idle;           /* closed as idle */
-	uint64_t strangers;      /* closed for want of an association */
-	uint64_t unsent;         /* APDUs for a connection that is gone */
+	uint64_t unassociated_closed; /* closed for want of an association */
+	uint64_t unsent;              /* APDUs for a connection that is gone */
 	uint32_t open;
 	struct bp_socket_drops socket; /* connections that the kernel dropped before */
 };
@@ -82,6 +82,6 @@ void bp_phd_tcp_count(const struct bp_phd_tcp *t, struct bp_phd_tcp_counts *out)
  * (RLIMIT_NOFILE) is raised as far as is needed and allowed. At least 1. Fewer than wanted is said
  * in the log.
  */
-uint32_t bp_phd_tcp_room(uint32_t wanted);
+uint32_t bp_phd_tcp_capacity(uint32_t wanted);
 
 #endif

@@ -7,31 +7,31 @@
 static void publish(void *state, const struct bp_config *c)
 {
 	const struct bp_lcl_rules *rules = &bp_config_lcl(c)->rules;
-	struct bp_plan *p = state;
+	struct bp_rule_publisher *p = state;
 
 	if (p->shm->lcl.plan != NULL)
-		bp_plan_publish(p, &p->shm->lcl.plan->lock, rules, sizeof(*rules));
+		bp_rule_publisher_publish(p, &p->shm->lcl.plan->lock, rules, sizeof(*rules));
 }
 
 static void report(const void *state, json_t *answer)
 {
-	const struct bp_plan *p = state;
+	const struct bp_rule_publisher *p = state;
 
 	json_object_set_new(answer, "flows_changed", json_boolean(p->changed));
 }
 
 static const char *changed(const void *state)
 {
-	return ((const struct bp_plan *)state)->changed ? "lcl.flows changed" : NULL;
+	return ((const struct bp_rule_publisher *)state)->changed ? "lcl.flows changed" : NULL;
 }
 
 const struct bp_controlplane_service bp_controlplane_lcl = {
 	.name = "lcl",
 	.id = BP_SERVICE_LCL,
-	.create = bp_plan_create,
+	.create = bp_rule_publisher_create,
 	.free = free,
 	.publish = publish,
-	.republish = bp_plan_republish,
+	.republish = bp_rule_publisher_republish,
 	.report = report,
 	.changed = changed,
 };

@@ -51,7 +51,7 @@ static uint32_t count_common(const struct bp_ruleset *a, const struct bp_ruleset
 	return n;
 }
 
-static bool same_clone(const struct bp_mirror_target *a, const struct bp_mirror_target *b)
+static bool same_mirror(const struct bp_mirror_target *a, const struct bp_mirror_target *b)
 {
 	if (!a->enabled || !b->enabled)
 		return a->enabled == b->enabled;
@@ -96,7 +96,7 @@ int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool
 	r->rules = r->image->n_rules;
 	r->unchanged = count_common(old, r->image);
 	if (keep_same && old->generation != 0 && old->n_rules == r->image->n_rules &&
-		r->unchanged == old->n_rules && same_clone(&old->clone, &r->image->clone))
+		r->unchanged == old->n_rules && same_mirror(&old->clone, &r->image->clone))
 		bp_rules_discard(r);
 	return 0;
 }

@@ -92,7 +92,7 @@ static int behind(const void *state)
 {
 	const struct mqtt *m = state;
 
-	return bp_generation_behind(&m->rules.shm->rules);
+	return bp_generation_pending(&m->rules.shm->rules);
 }
 
 static void publish(void *state, const struct bp_config *c)

@@ -27,7 +27,7 @@
 struct user {
 	uid_t uid;
 	bool used;
-	uint64_t heard; /* bp_control.heard of its last request */
+	uint64_t last_request; /* bp_control.heard of its last request */
 	uint64_t requests_due_ns, reloads_due_ns;
 };
 
@@ -35,11 +35,11 @@ struct client {
 	struct bp_control *control;
 	struct bufferevent *bev; /* NULL: free */
 	uint64_t id;
-	uint64_t heard; /* bp_control.heard, when it said something or came */
-	uid_t uid;      /* as the kernel says */
-	bool waiting;   /* for an answer: its next line is not read before */
-	bool closing;   /* once the answer is written */
-	bool hopeless;  /* to be closed at once: it does not read, or there is no memory */
+	uint64_t last_request; /* bp_control.heard, when it said something or came */
+	uid_t uid;             /* as the kernel says */
+	bool waiting;          /* for an answer: its next line is not read before */
+	bool closing;          /* once the answer is written */
+	bool close_pending;    /* to be closed at once: it does not read, or there is no memory */
 };
 
 struct bp_control {
@@ -51,7 +51,7 @@ struct bp_control {
 	} command[BP_CONTROL_COMMANDS_MAX];
 	unsigned n_commands;
 	uint64_t next_id;
-	uint64_t heard; /* how often anybody said something, or came */
+	uint64_t last_request; /* how often anybody said something, or came */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	struct user user[BP_CONTROL_CLIENTS_MAX];
 	struct bp_log_limit log_rate;
@@ -72,7 +72,8 @@ static void answer(struct client *c, json_t *object)
 	json_decref(object);
 	if (text == NULL || evbuffer_get_length(out) > OUTPUT_MAX) {
 		free(text);
-		c->hopeless = true; /* closed by read_lines(), which is still to come or at work */
+		c->close_pending =
+			true; /* closed by read_lines(), which is still to come or at work */
 		return;
 	}
 	evbuffer_add(out, text, strlen(text));
@@ -95,7 +96,7 @@ static struct user *user_of(struct bp_control *control, uid_t uid)
 
 		if (u->used && u->uid == uid)
 			return u;
-		if (!u->used || (oldest->used && u->heard < oldest->heard))
+		if (!u->used || (oldest->used && u->last_request < oldest->last_request))
 			oldest = u;
 	}
 	*oldest = (struct user){.uid = uid, .used = true};
@@ -114,13 +115,13 @@ static bool within(uint64_t *due_ns, uint64_t now_ns, uint64_t per_s, uint64_t b
 	return true;
 }
 
-static bool may_ask(struct client *c, bool reload)
+static bool may_request(struct client *c, bool reload)
 {
 	struct bp_control *control = c->control;
 	struct user *u = user_of(control, c->uid);
 	const uint64_t now = bp_mono_ns();
 
-	u->heard = control->heard;
+	u->last_request = control->last_request;
 	if (within(&u->requests_due_ns, now, BP_CONTROL_REQUESTS_S, BP_CONTROL_REQUESTS_BURST) &&
 		(!reload || within(&u->reloads_due_ns, now, BP_CONTROL_RELOADS_S,
 				    BP_CONTROL_RELOADS_BURST)))
@@ -172,7 +173,7 @@ static void execute(struct client *c, const char *line, size_t len)
 		is = control->command[i].is;
 		arg = control->command[i].arg;
 	}
-	if (!may_ask(c, is != NULL && is->reload)) {
+	if (!may_request(c, is != NULL && is->reload)) {
 		answer(c, bp_control_refusal(
 				  "too many requests by this user; try again in a moment"));
 	} else if (is == NULL) {
@@ -193,7 +194,7 @@ static void read_lines(struct client *c)
 	char *line;
 	size_t len;
 
-	while (!c->waiting && !c->closing && !c->hopeless &&
+	while (!c->waiting && !c->closing && !c->close_pending &&
 		(line = evbuffer_readln(in, &len, EVBUFFER_EOL_LF)) != NULL) {
 		execute(c, line, len);
 		free(line);
@@ -202,7 +203,8 @@ static void read_lines(struct client *c)
 		answer(c, bp_control_refusal("the line is too long"));
 		c->closing = true;
 	}
-	if (c->hopeless || (c->closing && evbuffer_get_length(bufferevent_get_output(c->bev)) == 0))
+	if (c->close_pending ||
+		(c->closing && evbuffer_get_length(bufferevent_get_output(c->bev)) == 0))
 		close_client(c);
 	else if (c->closing || c->waiting)
 		bufferevent_disable(c->bev, EV_READ);
@@ -215,7 +217,7 @@ static void on_read(struct bufferevent *bev, void *arg)
 	struct client *c = arg;
 
 	(void)bev;
-	c->heard = ++c->control->heard;
+	c->last_request = ++c->control->last_request;
 	read_lines(c);
 }
 
@@ -252,7 +254,7 @@ static struct client *free_client(struct bp_control *control)
 }
 
 /* Who was quiet for the longest time and waits for nothing; NULL: nobody. */
-static struct client *quietest(struct bp_control *control)
+static struct client *lru_client(struct bp_control *control)
 {
 	struct client *found = NULL;
 
@@ -261,7 +263,7 @@ static struct client *quietest(struct bp_control *control)
 
 		if (c->bev != NULL && !c->waiting && !c->closing &&
 			evbuffer_get_length(bufferevent_get_output(c->bev)) == 0 &&
-			(found == NULL || c->heard < found->heard))
+			(found == NULL || c->last_request < found->last_request))
 			found = c;
 	}
 	return found;
@@ -274,13 +276,13 @@ static struct client *make_room(struct bp_control *control)
 
 	if (c != NULL)
 		return c;
-	c = quietest(control);
+	c = lru_client(control);
 	if (c != NULL)
 		close_client(c);
 	return c;
 }
 
-static void turn_away(int fd)
+static void reject_client(int fd)
 {
 	static const char full[] = "{\"ok\":false,\"errors\":[\"too many clients wait for "
 				   "answers; try again in a moment\"]}\n";
@@ -308,7 +310,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	(void)address;
 	(void)address_len;
 	if (c == NULL) {
-		turn_away(fd);
+		reject_client(fd);
 		return;
 	}
 	c->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -319,7 +321,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	c->control = control;
 	c->uid = peer_uid(fd);
 	c->id = ++control->next_id;
-	c->heard = ++control->heard;
+	c->last_request = ++control->last_request;
 	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * BP_CONTROL_LINE_MAX);
 	bufferevent_set_timeouts(c->bev, &idle, &idle);

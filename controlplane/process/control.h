@@ -82,7 +82,7 @@ json_t *bp_control_refusal(const char *sentence);
 int bp_control_request(
 	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size);
 /* The same for a command that has more in it than its name: takes the reference to `request`. */
-int bp_control_ask(
+int bp_control_call(
 	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size);
 
 #endif

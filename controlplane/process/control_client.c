@@ -105,11 +105,11 @@ static char *read_line(int fd, size_t *len)
 int bp_control_request(
 	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size)
 {
-	return bp_control_ask(
+	return bp_control_call(
 		socket_path, json_pack("{s:s}", "command", command), reply, err, err_size);
 }
 
-int bp_control_ask(
+int bp_control_call(
 	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
 {
 	int fd = connect_to(socket_path, err, err_size);

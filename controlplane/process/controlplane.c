@@ -78,7 +78,7 @@ static bool segment_replaced(const struct bp_plane *cp)
 }
 
 /* A new data plane has begun with the file, whatever was put in force since that was read. */
-static void greet_dataplane(struct bp_plane *cp)
+static void on_dataplane_restart(struct bp_plane *cp)
 {
 	const uint64_t started =
 		atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
@@ -158,12 +158,12 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		stop(cp, 1);
 	}
 	if (!cp->stopping)
-		greet_dataplane(cp);
+		on_dataplane_restart(cp);
 	if (!cp->stopping && bp_cp_services_tick(&cp->x, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		stop(cp, 1);
 	}
-	bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
+	bp_cp_notifier_update(&cp->notifier, cp->sync, cp->shm.control);
 }
 
 /* ---- start and end ---- */
@@ -361,8 +361,8 @@ int bp_controlplane_run(const char *config_path)
 	if (status == 0)
 		status = enter(cp) != 0 ? 1 : start(cp);
 	if (status == 0) {
-		bp_cp_life_begin(&cp->life);
-		bp_cp_life_tell(&cp->life, cp->sync, cp->shm.control);
+		bp_cp_notifier_init(&cp->notifier);
+		bp_cp_notifier_update(&cp->notifier, cp->sync, cp->shm.control);
 		event_base_dispatch(cp->x.base);
 		status = cp->status;
 	}

@@ -7,13 +7,13 @@
 #include "controlplane/sync/sync.h"
 #include "daemon/notify.h"
 
-void bp_cp_life_begin(struct bp_cp_life *l)
+void bp_cp_notifier_init(struct bp_cp_notifier *l)
 {
 	bp_watchdog_init(&l->watchdog, bp_notify_watchdog_ns(), 0, bp_mono_ns());
 }
 
-void bp_cp_life_tell(
-	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_control *g)
+void bp_cp_notifier_update(
+	struct bp_cp_notifier *l, const struct bp_sync *sync, const struct bp_shm_control *g)
 {
 	const bool connected =
 		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0;

@@ -10,18 +10,18 @@
 struct bp_sync;
 
 /* What the event loop tells the service manager. That it goes round is its life sign. */
-struct bp_cp_life {
+struct bp_cp_notifier {
 	struct bp_watchdog watchdog;
 	bool rules; /* are in force */
 	bool ready, was_connected, told;
 };
 
 /* `rules` stays as it is. */
-void bp_cp_life_begin(struct bp_cp_life *l);
+void bp_cp_notifier_init(struct bp_cp_notifier *l);
 
 /* Once a second: ready once the rules are in force and the tables are the kernel's (sync NULL:
  * nothing routes), life signs, and a line of status when the edge broker came or went. */
-void bp_cp_life_tell(
-	struct bp_cp_life *l, const struct bp_sync *sync, const struct bp_shm_control *g);
+void bp_cp_notifier_update(
+	struct bp_cp_notifier *l, const struct bp_sync *sync, const struct bp_shm_control *g);
 
 #endif

@@ -27,7 +27,7 @@ struct bp_plane {
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
 	struct event *signals[3], *second;
-	struct bp_cp_life life;
+	struct bp_cp_notifier notifier;
 	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
 	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;

@@ -18,7 +18,7 @@ static void published_at_start(void *arg, const char *error)
 {
 	struct bp_plane *cp = arg;
 
-	cp->life.rules = error == NULL;
+	cp->notifier.rules = error == NULL;
 	if (error != NULL)
 		bp_log(BP_LOG_ERROR, "%s", error);
 }

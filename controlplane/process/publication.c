@@ -12,9 +12,9 @@
 static const struct timeval poll_every = {0, 1000};
 /* The new rules are in force at once; the answer waits so long for every worker to have taken them.
  */
-#define SEEN_WAIT_NS 2000000000ull
+#define ACK_WAIT_NS 2000000000ull
 
-enum phase { IDLE, WAIT_FREE, WAIT_SEEN };
+enum phase { IDLE, WAIT_FREE, WAIT_ACK };
 
 struct bp_publication {
 	struct bp_plane_context *x;
@@ -65,14 +65,14 @@ static int stage(struct bp_publication *p, char *err, size_t err_size)
 }
 
 /* What can still be refused comes first. */
-static int put_in_force(struct bp_publication *p, char *err, size_t err_size)
+static int activate(struct bp_publication *p, char *err, size_t err_size)
 {
 	if (stage(p, err, err_size) != 0)
 		return -1;
 	FOR_EACH (p, s, d, publish)
 		d->publish(p->x->state[s], p->config);
-	p->phase = WAIT_SEEN;
-	p->deadline_ns = bp_mono_ns() + SEEN_WAIT_NS;
+	p->phase = WAIT_ACK;
+	p->deadline_ns = bp_mono_ns() + ACK_WAIT_NS;
 	return 0;
 }
 
@@ -84,14 +84,14 @@ static void step(struct bp_publication *p)
 	char err[512];
 
 	if (p->phase == WAIT_FREE && behind < 0) {
-		if (put_in_force(p, err, sizeof(err)) != 0) {
+		if (activate(p, err, sizeof(err)) != 0) {
 			finish(p, err);
 			return;
 		}
 		behind = worker_behind(p);
 		late = false;
 	}
-	if (p->phase == WAIT_SEEN && (behind < 0 || late)) {
+	if (p->phase == WAIT_ACK && (behind < 0 || late)) {
 		finish(p, NULL);
 		return;
 	}
@@ -172,7 +172,7 @@ int bp_publication_start(struct bp_publication *p, const struct bp_config *c, bo
 	if (wait < 0)
 		return -1;
 	if (wait == 0) {
-		if (put_in_force(p, err, err_size) != 0)
+		if (activate(p, err, err_size) != 0)
 			return -1;
 		finish(p, NULL);
 		return 0;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void *bp_plan_create(struct bp_plane_context *x, char *err, size_t err_size)
+void *bp_rule_publisher_create(struct bp_plane_context *x, char *err, size_t err_size)
 {
-	struct bp_plan *p = calloc(1, sizeof(*p));
+	struct bp_rule_publisher *p = calloc(1, sizeof(*p));
 
 	if (p != NULL)
 		p->shm = x->shm;
@@ -15,16 +15,17 @@ void *bp_plan_create(struct bp_plane_context *x, char *err, size_t err_size)
 	return p;
 }
 
-void bp_plan_publish(struct bp_plan *p, struct bp_seqlock *lock, const void *rules, size_t n)
+void bp_rule_publisher_publish(
+	struct bp_rule_publisher *p, struct bp_seqlock *lock, const void *rules, size_t n)
 {
 	p->lock = lock;
 	p->changed = !bp_seqlock_equals(lock, rules, n);
 	bp_seqlock_write(lock, rules, n);
 }
 
-void bp_plan_republish(void *state)
+void bp_rule_publisher_republish(void *state)
 {
-	const struct bp_plan *p = state;
+	const struct bp_rule_publisher *p = state;
 
 	if (p->lock != NULL)
 		bp_seqlock_republish(p->lock);

@@ -9,18 +9,19 @@
  * For services whose rules are one value of fixed size that workers copy (shm/seqlock.h): what
  * their descriptors have in common. This is their state.
  */
-struct bp_plan {
+struct bp_rule_publisher {
 	const struct bp_shm *shm;
 	struct bp_seqlock *lock; /* NULL: nothing has been published */
 	bool changed;            /* by the last publication */
 };
 
 /* As create() and republish() of the descriptor; free() frees the state. */
-void *bp_plan_create(struct bp_plane_context *x, char *err, size_t err_size);
-void bp_plan_republish(void *state);
+void *bp_rule_publisher_create(struct bp_plane_context *x, char *err, size_t err_size);
+void bp_rule_publisher_republish(void *state);
 
 /* Publishes them, also where they are the same: a worker that was restarted began with the file as
  * it was then, which may say something else. The others compare. */
-void bp_plan_publish(struct bp_plan *p, struct bp_seqlock *lock, const void *rules, size_t n);
+void bp_rule_publisher_publish(
+	struct bp_rule_publisher *p, struct bp_seqlock *lock, const void *rules, size_t n);
 
 #endif

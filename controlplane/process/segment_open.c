@@ -16,7 +16,7 @@
 #define AWAIT_TRIES 300
 /* A data plane that runs looks at the headers of its files four times a second. */
 #define RESTORE_TRIES 10
-static const struct timespec await_again = {.tv_nsec = 100000000};
+static const struct timespec retry_interval = {.tv_nsec = 100000000};
 
 /* Whether a data plane runs on the segment that is there, whatever else is in it. */
 static bool in_use(const struct bp_config *c, const char *huge, const struct bp_seg_spec *specs,
@@ -44,7 +44,7 @@ static bool in_use(const struct bp_config *c, const char *huge, const struct bp_
 
 /* A control plane of another user than the data plane's has a directory of its own, and no right to
  * make files in the data plane's. */
-static bool may_make(const struct bp_config *c)
+static bool may_create(const struct bp_config *c)
 {
 	char dir[PATH_MAX];
 
@@ -75,12 +75,12 @@ static struct bp_segment *open_segment(
 	for (unsigned i = 0; s == NULL && i < AWAIT_TRIES; i++) {
 		const bool runs = in_use(c, huge, specs, n);
 
-		if (runs ? i >= RESTORE_TRIES : may_make(c))
+		if (runs ? i >= RESTORE_TRIES : may_create(c))
 			break;
 		if (i == 0 && !runs)
 			bp_log(BP_LOG_INFO,
 				"waiting for the data plane to create the shared segment");
-		nanosleep(&await_again, NULL);
+		nanosleep(&retry_interval, NULL);
 		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n, BP_SEG_READ_DATA,
 			first, sizeof(first));
 	}
@@ -89,7 +89,7 @@ static struct bp_segment *open_segment(
 			"%s; a data plane runs on it, so it is left alone: stop the data plane, or "
 			"give both planes the same configuration",
 			first);
-	else if (s == NULL && !may_make(c))
+	else if (s == NULL && !may_create(c))
 		snprintf(err, err_size,
 			"%s; as this user the control plane makes none: start the data plane",
 			first);

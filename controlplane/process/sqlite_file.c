@@ -95,7 +95,7 @@ static void lock_owner(int fd, char *owner, size_t size)
 		snprintf(owner, size, "process %d", atoi(text));
 }
 
-static void say_in_use(const char *path, const char *file, int fd, char *err, size_t err_size)
+static void describe_lock(const char *path, const char *file, int fd, char *err, size_t err_size)
 {
 	char owner[48];
 
@@ -117,7 +117,7 @@ bool bp_sqlite_locked(const char *path, char *err, size_t err_size)
 		return false;
 	locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	if (locked)
-		say_in_use(path, file, fd, err, err_size);
+		describe_lock(path, file, fd, err, err_size);
 	close(fd);
 	return locked;
 }
@@ -136,7 +136,7 @@ int bp_sqlite_lock(const char *path, bool *in_use, char *err, size_t err_size)
 	}
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		*in_use = errno == EWOULDBLOCK;
-		say_in_use(path, file, fd, err, err_size);
+		describe_lock(path, file, fd, err, err_size);
 		close(fd);
 		return -1;
 	}

@@ -8,24 +8,24 @@
 static void publish(void *state, const struct bp_config *c)
 {
 	const struct bp_sampling_rules *rules = &bp_config_sampling(c)->rules;
-	struct bp_plan *p = state;
+	struct bp_rule_publisher *p = state;
 	struct bp_sampling_tables *t = bp_sampling_tables(p->shm);
 
 	if (t != NULL)
-		bp_plan_publish(p, &t->plan->lock, rules, sizeof(*rules));
+		bp_rule_publisher_publish(p, &t->plan->lock, rules, sizeof(*rules));
 }
 
 static const char *changed(const void *state)
 {
-	return ((const struct bp_plan *)state)->changed ? "sampling changed" : NULL;
+	return ((const struct bp_rule_publisher *)state)->changed ? "sampling changed" : NULL;
 }
 
 const struct bp_controlplane_service bp_controlplane_sampling = {
 	.name = "sampling",
 	.id = BP_SERVICE_SAMPLING,
-	.create = bp_plan_create,
+	.create = bp_rule_publisher_create,
 	.free = free,
 	.publish = publish,
-	.republish = bp_plan_republish,
+	.republish = bp_rule_publisher_republish,
 	.changed = changed,
 };

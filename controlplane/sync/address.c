@@ -57,7 +57,7 @@ static void take(
 		(size_t)(info->n_addresses - k) * sizeof(info->address[0]));
 	memset(&info->address[info->n_addresses], 0, sizeof(info->address[0]));
 	if (own->unshown > 0) /* there is room for one that was left out */
-		bp_mirror_doubt(m, "an interface has fewer addresses");
+		bp_mirror_invalidate(m, "an interface has fewer addresses");
 }
 
 /* An IPv6 address counts once duplicate address detection is through (RFC 4862 5.4): the kernel
@@ -100,10 +100,10 @@ static bool has_ip4(const struct bp_mirror_own *own)
 
 /* The kernel removes an interface's IPv4 routes with its last IPv4 address, without an event. Of
  * those that are not ours it is not known here which one is the last. */
-static void ip4_left(struct bp_mirror *m, const struct bp_mirror_link *l)
+static void ip4_removed(struct bp_mirror *m, const struct bp_mirror_link *l)
 {
 	if (l->uses != 0 && (l->number == BP_NO_INTERFACE || !has_ip4(&m->own[l->number])))
-		bp_mirror_doubt(m, "an interface that routes use lost an IPv4 address");
+		bp_mirror_invalidate(m, "an interface that routes use lost an IPv4 address");
 }
 
 void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
@@ -116,7 +116,7 @@ void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		return;
 	/* Routes whose preferred source it was go with it, without an event. */
 	if (h->nlmsg_type == RTM_DELADDR && m->preferred > 0)
-		bp_mirror_doubt(m, "an address went that routes may prefer as their source");
+		bp_mirror_invalidate(m, "an address went that routes may prefer as their source");
 	l = bp_mirror_link_find(m, ifa->ifa_index);
 	if (l == NULL)
 		return;
@@ -128,5 +128,5 @@ void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		bp_mirror_interface_give(m, l->number);
 	}
 	if (h->nlmsg_type == RTM_DELADDR && a.address.family == 4)
-		ip4_left(m, l);
+		ip4_removed(m, l);
 }

@@ -20,7 +20,7 @@
 /* An IPv6 address counts, and has its routes, when nobody else was found to have it (RFC
  * 4862, 5.4); that takes the kernel a second or two, and for ever without carrier. */
 #define BP_HOLD_TENTATIVE_NS 5000000000ull
-static const struct timeval look_every = {0, 50000};
+static const struct timeval check_interval = {0, 50000};
 
 /* Events that come when an interface goes; those of routes come before its own. */
 static bool may_be_a_sign(const struct nlmsghdr *h)
@@ -53,7 +53,7 @@ static bool is_gone(struct bp_sync *s, uint32_t ifindex)
 	return bp_netlink_request(&s->requests, m) == -ENODEV;
 }
 
-static bool any_gone(struct bp_sync *s)
+static bool any_port_missing(struct bp_sync *s)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		if (s->mirror->own[i].ifindex != 0 && !bp_interfaces_held(s->config, i) &&
@@ -67,7 +67,7 @@ bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 	if (s->checked || s->mirror == NULL || !may_be_a_sign(h))
 		return false;
 	s->checked = true;
-	if (!any_gone(s))
+	if (!any_port_missing(s))
 		return false;
 	bp_log(BP_LOG_WARNING, "kernel interface lost with the data plane; the forwarding tables "
 			       "are kept until it is back, for 30 s at most");
@@ -75,7 +75,7 @@ bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 	s->wanted = false;
 	s->held_until_ns = bp_mono_ns() + BP_HOLD_NS;
 	s->back = false;
-	event_add(s->later, &look_every);
+	event_add(s->later, &check_interval);
 	bp_sync_show(s);
 	return true;
 }
@@ -125,7 +125,7 @@ static bool all_back(struct bp_sync *s)
 	return all;
 }
 
-void bp_sync_hold_look(struct bp_sync *s)
+void bp_sync_hold_check(struct bp_sync *s)
 {
 	const uint64_t now = bp_mono_ns();
 	const bool back = all_back(s);
@@ -135,7 +135,7 @@ void bp_sync_hold_look(struct bp_sync *s)
 		s->held_until_ns = now + BP_HOLD_TENTATIVE_NS;
 	s->back = back;
 	if ((!back || any_tentative(s)) && now < s->held_until_ns) {
-		event_add(s->later, &look_every);
+		event_add(s->later, &check_interval);
 		return;
 	}
 	if (back)

@@ -22,7 +22,7 @@ void bp_interfaces_init(
 		s->tap[i] = -1;
 }
 
-void bp_interfaces_gone(struct bp_interfaces *s, unsigned i)
+void bp_interfaces_removed(struct bp_interfaces *s, unsigned i)
 {
 	if (s->tap[i] >= 0)
 		close(s->tap[i]);
@@ -32,7 +32,7 @@ void bp_interfaces_gone(struct bp_interfaces *s, unsigned i)
 void bp_interfaces_end(struct bp_interfaces *s)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		bp_interfaces_gone(s, i);
+		bp_interfaces_removed(s, i);
 }
 
 bool bp_interfaces_held(const struct bp_config *c, unsigned i)

@@ -39,6 +39,6 @@ bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifinde
 /* Interfaces that an earlier control plane has set up keep what an operator has set since. */
 void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f);
 /* Its kernel interface is gone, and what this process held of it. */
-void bp_interfaces_gone(struct bp_interfaces *s, unsigned i);
+void bp_interfaces_removed(struct bp_interfaces *s, unsigned i);
 
 #endif

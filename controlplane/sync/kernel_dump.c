@@ -46,7 +46,7 @@ static int dump(struct bp_netlink *n, struct bp_mirror *m, enum bp_netlink_dump 
 	}
 }
 
-static int gather_routes(struct bp_mirror *m, struct bp_kernel_state *out)
+static int collect_routes(struct bp_mirror *m, struct bp_kernel_state *out)
 {
 	out->route = calloc(m->prefixes.n + 1u, sizeof(*out->route));
 	if (out->route == NULL)
@@ -63,7 +63,7 @@ static int gather_routes(struct bp_mirror *m, struct bp_kernel_state *out)
 	return 0;
 }
 
-static int gather_neighbours(struct bp_mirror *m, struct bp_kernel_state *out)
+static int collect_neighbours(struct bp_mirror *m, struct bp_kernel_state *out)
 {
 	out->neighbour = calloc(m->neighbours.n + 1u, sizeof(*out->neighbour));
 	if (out->neighbour == NULL)
@@ -110,7 +110,7 @@ static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		if (m->own[i].ifindex != 0)
 			out->interface[i] = m->own[i].info;
-	if (gather_routes(m, out) != 0 || gather_neighbours(m, out) != 0)
+	if (collect_routes(m, out) != 0 || collect_neighbours(m, out) != 0)
 		return -1;
 	qsort(out->route, out->n_routes, sizeof(*out->route), route_order);
 	qsort(out->neighbour, out->n_neighbours, sizeof(*out->neighbour), neighbour_order);

@@ -64,7 +64,7 @@ static uint8_t number_of(const struct bp_mirror *m, const char *name)
 }
 
 /* Our interface i has no kernel interface any more. */
-static void own_gone(struct bp_mirror *m, unsigned i)
+static void own_removed(struct bp_mirror *m, unsigned i)
 {
 	struct bp_mirror_own *own = &m->own[i];
 
@@ -83,7 +83,7 @@ static void own_gone(struct bp_mirror *m, unsigned i)
 static void leave(struct bp_mirror *m, struct bp_mirror_link *l)
 {
 	if (l->number != BP_NO_INTERFACE && m->own[l->number].ifindex == l->ifindex)
-		own_gone(m, l->number);
+		own_removed(m, l->number);
 	l->number = BP_NO_INTERFACE;
 	m->revisit = true;
 }
@@ -104,7 +104,7 @@ static void enter(struct bp_mirror *m, struct bp_mirror_link *l, uint8_t number,
 	m->revisit = true;
 	/* what it has had under its other name was not noted */
 	if (was_known)
-		bp_mirror_doubt(m, "an interface was renamed");
+		bp_mirror_invalidate(m, "an interface was renamed");
 }
 
 static void follow(
@@ -132,7 +132,7 @@ static void state_changed(struct bp_mirror *m, struct bp_mirror_link *l)
 	if (l->uses == 0)
 		return;
 	m->revisit = true;
-	bp_mirror_doubt(m, "an interface that routes use went up or down");
+	bp_mirror_invalidate(m, "an interface that routes use went up or down");
 }
 
 static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nlattr *const *tb)

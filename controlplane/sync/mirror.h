@@ -134,8 +134,9 @@ struct bp_mirror {
 	uint64_t appeared; /* bit per interface of ours: its kernel interface is new */
 	uint64_t vanished; /* bit per interface of ours: its kernel interface went */
 	bool revisit;      /* all must be given again: what hops lead to has changed */
-	const char *doubt; /* why the kernel must be asked anew: it changes things silently */
-	uint64_t full;     /* changes that found no room */
+	const char
+		*invalid_reason; /* why the kernel must be asked anew: it changes things silently */
+	uint64_t full;           /* changes that found no room */
 };
 
 struct bp_mirror *bp_mirror_new(const struct bp_config *c);
@@ -182,7 +183,7 @@ struct bp_mirror_object *bp_mirror_object_find(const struct bp_mirror *m, uint32
 void bp_mirror_object_use(struct bp_mirror *m, uint32_t id, int change);
 
 /* What hops come to. */
-struct bp_mirror_way {
+struct bp_mirror_path {
 	uint32_t n;
 	uint32_t foreign; /* hops through interfaces that are not ours */
 	bool too_many;
@@ -190,11 +191,11 @@ struct bp_mirror_way {
 	struct bp_hop hop[BP_HOPS_MAX];
 };
 /* Adds a hop with weight `weight`, unless it is dead. */
-void bp_mirror_way_add(const struct bp_mirror *m, struct bp_mirror_way *way,
+void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
 	const struct bp_mirror_hop *hop, uint16_t weight);
 /* The object's type for the writer (unicast, blackhole or punt) and, of unicast, its hops. */
-uint8_t bp_mirror_object_way(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_way *way);
+uint8_t bp_mirror_object_path(
+	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way);
 
 /* route_list.c: the order of a prefix's routes, as the kernel keeps it. `r` is owned by the list
  * afterwards. */
@@ -207,10 +208,10 @@ void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r);
 void bp_mirror_routes_free(struct bp_mirror *m);
 
 /* The kernel must be asked anew, because of `why` (a static text, "after ..."). */
-static inline void bp_mirror_doubt(struct bp_mirror *m, const char *why)
+static inline void bp_mirror_invalidate(struct bp_mirror *m, const char *why)
 {
-	if (m->doubt == NULL)
-		m->doubt = why;
+	if (m->invalid_reason == NULL)
+		m->invalid_reason = why;
 }
 /* What the writer answered. */
 void bp_mirror_answer(struct bp_mirror *m, enum bp_fib_result result);

@@ -79,7 +79,7 @@ void bp_mirror_objects_free(struct bp_mirror *m)
 	bp_map_free(&m->objects);
 }
 
-void bp_mirror_way_add(const struct bp_mirror *m, struct bp_mirror_way *way,
+void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
 	const struct bp_mirror_hop *hop, uint16_t weight)
 {
 	const struct bp_mirror_link *l = bp_mirror_link_find(m, hop->ifindex);
@@ -103,8 +103,8 @@ void bp_mirror_way_add(const struct bp_mirror *m, struct bp_mirror_way *way,
 	memcpy(h->gateway.bytes, hop->gateway, sizeof(h->gateway.bytes));
 }
 
-static uint8_t group_way(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_way *way)
+static uint8_t group_path(
+	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way)
 {
 	bool encap = false;
 
@@ -116,14 +116,14 @@ static uint8_t group_way(
 		if (one->blackhole) /* which is then its only member */
 			return BP_ROUTE_BLACKHOLE;
 		encap |= one->encap;
-		bp_mirror_way_add(m, way, &one->hop, o->member[i].weight);
+		bp_mirror_path_add(m, way, &one->hop, o->member[i].weight);
 	}
 	return encap || way->foreign != 0 || way->too_many || way->n == 0 ? BP_ROUTE_PUNT
 									  : BP_ROUTE_UNICAST;
 }
 
-uint8_t bp_mirror_object_way(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_way *way)
+uint8_t bp_mirror_object_path(
+	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way)
 {
 	uint8_t type;
 
@@ -132,11 +132,11 @@ uint8_t bp_mirror_object_way(
 	if (!o->there) {
 		type = BP_ROUTE_PUNT;
 	} else if (o->n_members != 0) {
-		type = group_way(m, o, way);
+		type = group_path(m, o, way);
 	} else if (o->blackhole) {
 		type = BP_ROUTE_BLACKHOLE;
 	} else {
-		bp_mirror_way_add(m, way, &o->hop, 1);
+		bp_mirror_path_add(m, way, &o->hop, 1);
 		type = o->encap || way->n == 0 ? BP_ROUTE_PUNT : BP_ROUTE_UNICAST;
 	}
 	way->usable = type == BP_ROUTE_BLACKHOLE || way->n != 0 || way->foreign != 0;
@@ -149,12 +149,12 @@ uint8_t bp_mirror_object_way(
 
 static void give(struct bp_mirror *m, struct bp_mirror_object *o)
 {
-	struct bp_mirror_way way;
+	struct bp_mirror_path way;
 	uint8_t type;
 
 	if (m->writer == NULL)
 		return;
-	type = bp_mirror_object_way(m, o, &way);
+	type = bp_mirror_object_path(m, o, &way);
 	bp_mirror_answer(m, bp_fib_object_set(m->writer, o->id, type, way.hop, way.n));
 	o->given = true;
 	/* routes that name it stand or fall with it */
@@ -273,7 +273,7 @@ static void object_delete(struct bp_mirror *m, uint32_t id)
 	if (o->routes != 0) {
 		give_with_groups(m, o);
 		m->revisit = true;
-		bp_mirror_doubt(m, "a next-hop object went that routes name");
+		bp_mirror_invalidate(m, "a next-hop object went that routes name");
 		return;
 	}
 	o->routes = 1; /* stays while the groups are told */

@@ -52,7 +52,7 @@ void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (s->phase == SYNC_HOLDING) {
-		bp_sync_hold_look(s);
+		bp_sync_hold_check(s);
 		return;
 	}
 	if (!s->wanted)
@@ -74,7 +74,7 @@ void bp_sync_load(struct bp_sync *s)
 	s->wanted = false;
 	s->begun++;
 	if (s->mirror != NULL) /* whatever made it doubt was before */
-		s->mirror->doubt = NULL;
+		s->mirror->invalid_reason = NULL;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
 	bp_sync_show(s);
@@ -95,7 +95,7 @@ static void dump_failed(struct bp_sync *s, int error)
 	s->why = "the last attempt failed";
 	after_ns(s->later, 1000000000u);
 	if (s->mirror != NULL)
-		bp_sync_give_again(s);
+		bp_sync_retry_rejected(s);
 }
 
 static void dump_begin(struct bp_sync *s, enum bp_netlink_dump what)
@@ -148,7 +148,7 @@ static void loaded(struct bp_sync *s)
 	s->next = NULL;
 	bp_fib_mark(s->to.writer, BP_ORIGIN_KERNEL);
 	s->sweeping = true;
-	bp_sync_give_again(s);
+	bp_sync_retry_rejected(s);
 	bp_sync_follow_static(s, false);
 	bp_mirror_free(old);
 	bp_sync_after(s);
@@ -178,7 +178,7 @@ static void dump_done(struct bp_sync *s)
 void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_sync *s = arg;
-	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TIME_SLICE_NS;
 
 	(void)fd;
 	(void)what;
@@ -206,7 +206,7 @@ void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
 
 /* ---- giving ---- */
 
-void bp_sync_give_again(struct bp_sync *s)
+void bp_sync_retry_rejected(struct bp_sync *s)
 {
 	const struct timeval now = {0, 0};
 
@@ -263,7 +263,7 @@ void bp_sync_on_step(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval now = {0, 0};
 	struct bp_sync *s = arg;
-	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TIME_SLICE_NS;
 
 	(void)fd;
 	(void)what;

@@ -277,7 +277,7 @@ static void set_unmirrored(struct bp_mirror *m, struct bp_mirror_prefix *p, bool
 	p->unmirrored = is;
 }
 
-static void take_hops(struct bp_route *out, const struct bp_mirror_way *way)
+static void take_hops(struct bp_route *out, const struct bp_mirror_path *way)
 {
 	out->n_hops = way->n;
 	memcpy(out->hop, way->hop, way->n * sizeof(way->hop[0]));
@@ -289,14 +289,14 @@ static void take_hops(struct bp_route *out, const struct bp_mirror_way *way)
 static bool translate_unicast(
 	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
 {
-	struct bp_mirror_way way;
+	struct bp_mirror_path way;
 
 	if (r->object != 0) {
 		const struct bp_mirror_object *o = bp_mirror_object_find(m, r->object);
 
 		if (o == NULL)
 			return false;
-		bp_mirror_object_way(m, o, &way);
+		bp_mirror_object_path(m, o, &way);
 		out->type = BP_ROUTE_UNICAST; /* what the object is, the object says */
 		out->object = r->object;
 		take_hops(out, &way);
@@ -305,7 +305,7 @@ static bool translate_unicast(
 	way.n = way.foreign = 0;
 	way.too_many = r->too_many;
 	for (unsigned i = 0; i < r->n_hops; i++)
-		bp_mirror_way_add(m, &way, &r->hop[i], r->hop[i].weight);
+		bp_mirror_path_add(m, &way, &r->hop[i], r->hop[i].weight);
 	if (way.n == 0 && way.foreign == 0)
 		return false;
 	out->type = BP_ROUTE_UNICAST;

@@ -157,7 +157,7 @@ static void replace4(struct bp_mirror *m, struct bp_mirror_route **block, struct
 		at = block;
 		/* an event of before the dump may have meant another one than this */
 		if (m->replaying && in_block(at, r) && in_block(&(*at)->next, r))
-			bp_mirror_doubt(m, unexpected);
+			bp_mirror_invalidate(m, unexpected);
 	}
 	if (in_block(at, r))
 		take_at(m, at);
@@ -196,7 +196,7 @@ static void take4(
 	if (in_block(at, like))
 		take_at(m, at);
 	else if (!m->replaying && in_block(block, like))
-		bp_mirror_doubt(m, unexpected);
+		bp_mirror_invalidate(m, unexpected);
 }
 
 /* ---- IPv6 ---- */
@@ -266,7 +266,7 @@ static void take_hops(
 			break;
 		}
 	if ((found < like->n_hops && !m->replaying) || r->too_many)
-		bp_mirror_doubt(m, unexpected);
+		bp_mirror_invalidate(m, unexpected);
 	if (r->n_hops == 0)
 		take_at(m, at);
 }
@@ -290,7 +290,7 @@ static void take6(
 		}
 	}
 	if (!m->replaying && in_block(block, like))
-		bp_mirror_doubt(m, unexpected);
+		bp_mirror_invalidate(m, unexpected);
 }
 
 void bp_mirror_route_add(struct bp_mirror *m, struct bp_mirror_prefix *p, struct bp_mirror_route *r,

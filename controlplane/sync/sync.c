@@ -15,7 +15,7 @@
 #define SETTINGS_SECONDS 10
 
 static const struct timeval settle_every = {0, 10000};
-static const struct timeval look_every = {0, 50000}; /* for ports of a data plane that starts */
+static const struct timeval check_interval = {0, 50000}; /* for ports of a data plane that starts */
 static const struct timeval one_second = {1, 0};
 static const struct timeval at_once = {0, 0};
 
@@ -98,7 +98,7 @@ static void let_go(struct bp_sync *s)
 			continue;
 		s->set_up[i] = 0;
 		if (s->mirror->own[i].ifindex == 0)
-			bp_interfaces_gone(&s->interfaces, i);
+			bp_interfaces_removed(&s->interfaces, i);
 	}
 }
 
@@ -130,7 +130,7 @@ static bool any_refused(const struct bp_fib_control *c)
 	       c->nexthops_refused != 0;
 }
 
-static void say_limits(struct bp_sync *s)
+static void log_limits(struct bp_sync *s)
 {
 	const struct bp_fib_control *control = s->to.fib != NULL ? s->to.fib->control : NULL;
 	char what[256] = "everything";
@@ -161,7 +161,7 @@ void bp_sync_after(struct bp_sync *s)
 	if (s->netconf && s->phase != SYNC_HOLDING)
 		read_settings(s);
 	if (s->mirror->full != 0 || s->full)
-		say_limits(s);
+		log_limits(s);
 	if (s->mirror->refused != 0) {
 		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_NUM("count", s->mirror->refused)),
@@ -174,13 +174,13 @@ void bp_sync_after(struct bp_sync *s)
 			"netlink: not enough memory to mirror the kernel's tables completely");
 		bp_sync_resync_soon(s, "there was not enough memory");
 	}
-	if (s->mirror->doubt != NULL) {
-		bp_sync_resync_soon(s, s->mirror->doubt);
-		s->mirror->doubt = NULL;
+	if (s->mirror->invalid_reason != NULL) {
+		bp_sync_resync_soon(s, s->mirror->invalid_reason);
+		s->mirror->invalid_reason = NULL;
 	}
 	if (s->mirror->revisit && (s->phase == SYNC_FOLLOWING || s->phase == SYNC_GIVING)) {
 		s->mirror->revisit = false;
-		bp_sync_give_again(s);
+		bp_sync_retry_rejected(s);
 	}
 	if ((bp_fib_settle(s->to.writer) || awaits_data_plane(s)) &&
 		!event_pending(s->settle, EV_TIMEOUT, NULL))
@@ -201,7 +201,7 @@ static void lost(struct bp_sync *s)
 }
 
 /* In an IPv6 dump, routes that go make the kernel skip others. */
-static void note_disturbance(struct bp_sync *s, size_t len)
+static void record_disturbance(struct bp_sync *s, size_t len)
 {
 	int left = (int)len;
 
@@ -227,7 +227,7 @@ static void apply(struct bp_sync *s, size_t len)
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
 }
 
-static void note_netconf(struct bp_sync *s, size_t len)
+static void read_netconf(struct bp_sync *s, size_t len)
 {
 	int left = (int)len;
 
@@ -239,11 +239,11 @@ static void note_netconf(struct bp_sync *s, size_t len)
 
 static void take(struct bp_sync *s, size_t len)
 {
-	note_netconf(s, len);
+	read_netconf(s, len);
 	switch (s->phase) {
 	case SYNC_LOADING:
 		if (s->load.what == BP_DUMP_ROUTES6)
-			note_disturbance(s, len);
+			record_disturbance(s, len);
 		if (!bp_sync_queue_add(&s->queue, s->events.buffer, len))
 			lost(s);
 		break;
@@ -258,7 +258,7 @@ static void take(struct bp_sync *s, size_t len)
 
 bool bp_sync_read_events(struct bp_sync *s)
 {
-	const uint64_t end = bp_mono_ns() + BP_SYNC_TURN_NS;
+	const uint64_t end = bp_mono_ns() + BP_SYNC_TIME_SLICE_NS;
 
 	s->checked = false;
 	do {
@@ -295,7 +295,7 @@ void bp_sync_follow_static(struct bp_sync *s, bool again)
 {
 	bp_sync_static_follow(&s->fixed, &s->to, s->config, again);
 	if (!s->fixed.complete && !event_pending(s->settle, EV_TIMEOUT, NULL))
-		event_add(s->settle, &look_every);
+		event_add(s->settle, &check_interval);
 }
 
 static void on_settle(evutil_socket_t fd, short what, void *arg)

@@ -16,9 +16,9 @@ struct bp_config;
  * dump again beside what is in force: the tables are never emptied, what is no longer true is swept
  * at the end, in one go with what is new.
  *
- * Everything runs in the event loop of `base`, at most BP_SYNC_TURN_NS at a time.
+ * Everything runs in the event loop of `base`, at most BP_SYNC_TIME_SLICE_NS at a time.
  */
-#define BP_SYNC_TURN_NS 2000000u
+#define BP_SYNC_TIME_SLICE_NS 2000000u
 
 struct event_base;
 struct bp_sync;

@@ -63,7 +63,7 @@ void bp_sync_drained(struct bp_sync *s);
 void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg);
 void bp_sync_on_step(evutil_socket_t fd, short what, void *arg);
 void bp_sync_on_later(evutil_socket_t fd, short what, void *arg);
-void bp_sync_give_again(struct bp_sync *s);
+void bp_sync_retry_rejected(struct bp_sync *s);
 
 /* sync.c */
 void bp_sync_show(struct bp_sync *s);
@@ -78,6 +78,6 @@ bool bp_sync_read_events(struct bp_sync *s);
  * gone: then everything is held. */
 bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h);
 /* While holding, now and then: whether it can end. */
-void bp_sync_hold_look(struct bp_sync *s);
+void bp_sync_hold_check(struct bp_sync *s);
 
 #endif

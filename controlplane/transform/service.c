@@ -83,7 +83,7 @@ static int prepare(void *state, const struct bp_config *c, bool same, char *err,
 
 static int behind(const void *state)
 {
-	return bp_generation_behind(
+	return bp_generation_pending(
 		&((const struct transform *)state)->x->shm->transform.generation);
 }
 

@@ -36,7 +36,7 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 }
 
 /* The bank in force; its member NULL, and a sentence: there is none. */
-static struct bp_transform_view in_force(const struct bp_shm *m, char *err, size_t err_size)
+static struct bp_transform_view active_view(const struct bp_shm *m, char *err, size_t err_size)
 {
 	struct bp_transform_view v = {.bank = NULL};
 
@@ -55,7 +55,7 @@ static struct bp_transform_view in_force(const struct bp_shm *m, char *err, size
 }
 
 /* A bit for each entry that is meant; 0 with a sentence. */
-static uint32_t entries(const struct bp_transform_view *v, const struct bp_transform_whose *w,
+static uint32_t entries(const struct bp_transform_view *v, const struct bp_transform_source_id *w,
 	bool add, char *err, size_t err_size)
 {
 	const uint32_t n = v->bank->n_rules;
@@ -124,10 +124,10 @@ static void explain(enum bp_transform_set why, unsigned entry, const struct bp_p
 	}
 }
 
-int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_whose *w, unsigned receiver,
-	const double matrix[12], bool add, char *err, size_t err_size)
+int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_source_id *w,
+	unsigned receiver, const double matrix[12], bool add, char *err, size_t err_size)
 {
-	const struct bp_transform_view v = in_force(m, err, err_size);
+	const struct bp_transform_view v = active_view(m, err, err_size);
 	const uint32_t which = v.bank == NULL ? 0 : entries(&v, w, add, err, err_size);
 	int n = 0;
 
@@ -152,17 +152,17 @@ int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_whose *w
 	return which == 0 ? -1 : n;
 }
 
-int bp_transform_forget_source(
-	struct bp_shm *m, const struct bp_transform_whose *w, char *err, size_t err_size)
+int bp_transform_remove_source(
+	struct bp_shm *m, const struct bp_transform_source_id *w, char *err, size_t err_size)
 {
-	const struct bp_transform_view v = in_force(m, err, err_size);
+	const struct bp_transform_view v = active_view(m, err, err_size);
 	const uint32_t which = v.bank == NULL ? 0 : entries(&v, w, false, err, err_size);
 	int n = 0;
 
 	for (unsigned i = 0; which != 0 && i < v.bank->n_rules; i++) {
 		if ((which >> i & 1) == 0)
 			continue;
-		if (bp_transform_forget(&v, i, &w->source) != BP_TRANSFORM_SET_DONE) {
+		if (bp_transform_remove(&v, i, &w->source) != BP_TRANSFORM_SET_DONE) {
 			explain(BP_TRANSFORM_SET_NO_SOURCE, i, &w->source, 0, err, err_size);
 			return -1;
 		}

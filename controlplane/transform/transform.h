@@ -27,7 +27,7 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 #define BP_TRANSFORM_EVERY (-1) /* those that have the source */
 #define BP_TRANSFORM_LOADER                                                                        \
 	(-2) /* those with matrix_loader: true, which get it if they have it not */
-struct bp_transform_whose {
+struct bp_transform_source_id {
 	struct bp_prefix source;
 	int entry; /* its number, or one of those */
 };
@@ -37,12 +37,12 @@ struct bp_transform_whose {
  * one receiver, the entry's; of several entries one must be named. Returns in how many entries it
  * was set, or -1 with a sentence (then in none, but where room ended between two).
  */
-int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_whose *w, unsigned receiver,
-	const double matrix[12], bool add, char *err, size_t err_size);
+int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_source_id *w,
+	unsigned receiver, const double matrix[12], bool add, char *err, size_t err_size);
 
 /* Marks a source whose matrices are to be the file's again with the next bp_transform_put().
  * Returns of how many entries, or -1 with a sentence. */
-int bp_transform_forget_source(
-	struct bp_shm *m, const struct bp_transform_whose *w, char *err, size_t err_size);
+int bp_transform_remove_source(
+	struct bp_shm *m, const struct bp_transform_source_id *w, char *err, size_t err_size);
 
 #endif

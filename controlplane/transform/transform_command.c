@@ -28,7 +28,7 @@ static int number(const json_t *request, const char *key, int otherwise)
 }
 
 /* NULL: *w is what the request says. */
-static const char *read_whose(const json_t *request, struct bp_transform_whose *w)
+static const char *read_source_id(const json_t *request, struct bp_transform_source_id *w)
 {
 	const char *source = json_string_value(json_object_get(request, "source"));
 	struct bp_fault fault;
@@ -64,8 +64,8 @@ static bool read_matrix(const json_t *rows, double m[12])
 json_t *bp_transform_set_command(struct bp_shm *m, const json_t *request)
 {
 	const int receiver = number(request, "receiver", 0);
-	struct bp_transform_whose whose;
-	const char *wrong = read_whose(request, &whose);
+	struct bp_transform_source_id whose;
+	const char *wrong = read_source_id(request, &whose);
 	double matrix[12];
 	char err[256];
 	int n;
@@ -89,12 +89,12 @@ json_t *bp_transform_set_command(struct bp_shm *m, const json_t *request)
 
 json_t *bp_transform_clear_command(struct bp_shm *m, const json_t *request, int *entries)
 {
-	struct bp_transform_whose whose;
-	const char *wrong = read_whose(request, &whose);
+	struct bp_transform_source_id whose;
+	const char *wrong = read_source_id(request, &whose);
 	char err[256];
 
 	if (wrong != NULL)
 		return bp_control_refusal(wrong);
-	*entries = bp_transform_forget_source(m, &whose, err, sizeof(err));
+	*entries = bp_transform_remove_source(m, &whose, err, sizeof(err));
 	return *entries >= 0 ? NULL : bp_control_refusal(err);
 }

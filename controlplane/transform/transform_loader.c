@@ -70,7 +70,7 @@ static void refuse(struct connection *c, const struct bp_prefix *source, const c
 
 static void set(struct connection *c, const struct bp_prefix *source, const double m[12])
 {
-	const struct bp_transform_whose whose = {*source, BP_TRANSFORM_LOADER};
+	const struct bp_transform_source_id whose = {*source, BP_TRANSFORM_LOADER};
 	char err[256];
 
 	if (bp_transform_set_matrix(c->loader->shm, &whose, 0, m, true, err, sizeof(err)) < 0) {
@@ -94,7 +94,7 @@ static bool take(struct connection *c)
 	case BP_LOADER_MATRIX:
 		set(c, &source, m);
 		break;
-	case BP_LOADER_NOBODY:
+	case BP_LOADER_NO_CLIENT:
 		refuse(c, &source, "its address is that of no host");
 		break;
 	case BP_LOADER_EXIT:

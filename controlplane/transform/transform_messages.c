@@ -27,5 +27,5 @@ enum bp_loader_next bp_loader_next(
 		return BP_LOADER_MORE;
 	bp_transform_loader_read(octets, ip4, m);
 	*source = bp_prefix_of(bp_address4(ip4), 32);
-	return ip4[0] == 0 || ip4[0] >= 224 ? BP_LOADER_NOBODY : BP_LOADER_MATRIX;
+	return ip4[0] == 0 || ip4[0] >= 224 ? BP_LOADER_NO_CLIENT : BP_LOADER_MATRIX;
 }

@@ -12,10 +12,10 @@
  * the other, and the text "exit". Pure.
  */
 enum bp_loader_next {
-	BP_LOADER_MORE,   /* what is there is not a whole one */
-	BP_LOADER_MATRIX, /* the first octets are one: *source and m */
-	BP_LOADER_NOBODY, /* they are one for an address that no host has: *source */
-	BP_LOADER_EXIT,   /* the client wants to end */
+	BP_LOADER_MORE,      /* what is there is not a whole one */
+	BP_LOADER_MATRIX,    /* the first octets are one: *source and m */
+	BP_LOADER_NO_CLIENT, /* they are one for an address that no host has: *source */
+	BP_LOADER_EXIT,      /* the client wants to end */
 };
 
 /*

@@ -46,11 +46,11 @@ static void describe(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigne
 {
 	const uint16_t port = m[0]->port;
 	const struct bp_agg_input from = from_port(g->worker, port);
-	struct bp_mbuf_plain plain = bp_mbuf_plain_begin(m[0]);
+	struct bp_mbuf_fast_free plain = bp_mbuf_fast_free_begin(m[0]);
 	struct bp_agg_input *in = g->burst.in;
 
 	for (unsigned i = 0; i < n; i++, in++) {
-		bp_mbuf_plain_add(&plain, m[i]);
+		bp_mbuf_fast_free_add(&plain, m[i]);
 		in->frame = rte_pktmbuf_mtod(m[i], const uint8_t *);
 		in->len = m[i]->data_len;
 		in->frame_len = m[i]->pkt_len;
@@ -58,7 +58,7 @@ static void describe(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigne
 		in->port = from.port;
 		in->routed = from.routed;
 	}
-	g->burst.plain = bp_mbuf_plain_all(&plain);
+	g->burst.plain = bp_mbuf_fast_free_all(&plain);
 	if (unlikely(!g->burst.plain || bp_agg_port_is_down(g->worker, port)))
 		describe_each(g, m, n);
 }
@@ -88,7 +88,7 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 	case BP_AGG_TAKEN:
 		g->burst.taken[g->burst.n_taken++] = m;
 		break;
-	case BP_AGG_MIMIC:
+	case BP_AGG_AMBIGUOUS_PAYLOAD:
 		bp_drop_reason_set(m, BP_C_DROP_ENCAP_AMBIGUOUS_PAYLOAD);
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		break;
@@ -180,9 +180,9 @@ static void free_taken(struct bp_worker *w, struct bp_agg_burst *b, unsigned n)
 		bp_lcl_consume(w, b->taken, b->n_taken);
 	if (likely(b->plain)) {
 		if (likely(!b->listed))
-			bp_mbuf_free_plain(b->m, n);
+			bp_mbuf_free_fast(b->m, n);
 		else
-			bp_mbuf_free_plain(b->taken, b->n_taken);
+			bp_mbuf_free_fast(b->taken, b->n_taken);
 		return;
 	}
 	if (!b->listed)
@@ -192,7 +192,7 @@ static void free_taken(struct bp_worker *w, struct bp_agg_burst *b, unsigned n)
 
 /* Whether none of the burst's frames, all from one port, is for any rule: *bytes, what they have.
  */
-static bool is_nothing(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
+static bool is_empty(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
 {
 	uint32_t sum = 0;
 
@@ -217,8 +217,9 @@ static void take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsig
 	b->listed = false;
 	bp_aggregator_take(g->aggregator, b->in, n, g->worker->mono_ns, g->worker->now_ns);
 	bp_mbuf_stock_return(&g->buffers);
-	if (is_nothing(b, n, &bytes)) {
-		bp_edge_batch_add_whole(&g->out, g->after_aggregate[b->in[0].port], m, n, bytes);
+	if (is_empty(b, n, &bytes)) {
+		bp_edge_batch_add_node_frames(
+			&g->out, g->after_aggregate[b->in[0].port], m, n, bytes);
 		return;
 	}
 	send_settled(g, n);

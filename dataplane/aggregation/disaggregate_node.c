@@ -17,7 +17,7 @@ static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
 	[BP_DISAGG_FAMILY] = BP_C_DROP_DECAP_FAMILY,
 	[BP_DISAGG_COUNT] = BP_C_DROP_DECAP_COUNT,
 	[BP_DISAGG_ENTRY] = BP_C_DROP_DECAP_DIRECTORY,
-	[BP_DISAGG_FORGED] = BP_C_DROP_DECAP_SOURCE_NOT_ALLOWED,
+	[BP_DISAGG_SOURCE_NOT_ALLOWED] = BP_C_DROP_DECAP_SOURCE_NOT_ALLOWED,
 };
 
 /* An aggregate is some lines long, and all of it is read: its checksum is verified. */
@@ -36,7 +36,7 @@ static inline void fetch(const struct rte_mbuf *m)
 #define RESTORED_MOST 16384u
 
 /* Whether each restored frame fits in a buffer. Of an aggregate that does, all do. */
-static bool all_fit(const struct bp_disagg_packet *p, uint32_t room)
+static bool all_fit_headroom(const struct bp_disagg_packet *p, uint32_t room)
 {
 	for (unsigned i = 0; i < p->count; i++)
 		if (bp_disagg_frame_len(p, i) > room)
@@ -69,7 +69,7 @@ static bool restore(struct bp_agg_worker *g, const struct rte_mbuf *aggregate, u
 	uint8_t *data[BP_AGG_FULL_MOST];
 	uint32_t bytes = 0;
 
-	if (unlikely((aggregate->pkt_len > s->room && !all_fit(p, s->room)) ||
+	if (unlikely((aggregate->pkt_len > s->room && !all_fit_headroom(p, s->room)) ||
 		     g->restored + p->count > RESTORED_MOST || !bp_mbuf_stock_fill(s, p->count)))
 		return false;
 	m = &s->m[s->next];
@@ -113,7 +113,7 @@ static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregat
 	if (unlikely(to.n == 0))
 		return false;
 	for (unsigned left = to.n; left != 0; left -= l->n, l++) {
-		bp_mbuf_stock_take_many(s, port, l->len, l->n);
+		bp_mbuf_stock_take_bulk(s, port, l->len, l->n);
 		bytes += (uint32_t)l->len * l->n;
 	}
 	g->id = (uint16_t)(g->id + to.n);
@@ -142,7 +142,7 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 	struct bp_worker *w = g->worker;
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	uint32_t len = unlikely(bp_agg_port_is_down(w, m->port)) ? 0 : m->data_len;
-	enum bp_disagg_refusal why;
+	enum bp_disagg_rejection why;
 	uint8_t rule;
 
 	if (unlikely(len != m->pkt_len))
@@ -157,11 +157,11 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 		bp_drop_reason_set(m, BP_C_DROP_DECAP_NO_MBUF);
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
-	case BP_DISAGG_REFUSED:
+	case BP_DISAGG_REJECTED:
 		bp_drop_reason_set(m, counter_of[why]);
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		return false;
-	case BP_DISAGG_PLAIN:
+	case BP_DISAGG_BYPASS:
 		bp_count(w, BP_C_DECAP_BYPASS, 1);
 		/* no TCP; and the way of those that are restored, or they would overtake it */
 		if (g->pacer[rule].n != 0)

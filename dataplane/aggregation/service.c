@@ -23,7 +23,7 @@ static uint64_t mbufs(const struct bp_config *c)
 }
 
 /* An aggregate as long as its MTU: with a shorter buffer it is full earlier. */
-static uint32_t frame_size(const struct bp_config *c, uint32_t least_mtu)
+static uint32_t frame_size(const struct bp_config *c, uint32_t min_mtu)
 {
 	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;
 	uint32_t most = 0;
@@ -33,7 +33,7 @@ static uint32_t frame_size(const struct bp_config *c, uint32_t least_mtu)
 		uint32_t front = r->to.address.family == 4 ? BP_AGG_FULL_FRONT4(r->messages)
 							   : BP_AGG_FULL_FRONT6(r->messages);
 
-		most = RTE_MAX(most, HEADERS + front + (r->mtu ? r->mtu : least_mtu));
+		most = RTE_MAX(most, HEADERS + front + (r->mtu ? r->mtu : min_mtu));
 	}
 	return most;
 }

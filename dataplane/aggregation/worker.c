@@ -102,7 +102,7 @@ uint64_t bp_agg_worker_next_due(const struct bp_agg_worker *g)
 
 /* ---- rules ---- */
 
-static uint16_t least_mtu(const struct bp_worker *w)
+static uint16_t min_mtu(const struct bp_worker *w)
 {
 	uint16_t least = UINT16_MAX;
 
@@ -137,14 +137,14 @@ static bool senders_valid(const struct bp_prefix *sender, uint32_t n)
 
 static bool aggregate_valid(const struct bp_agg_rule *r)
 {
-	return r->port < BP_MAX_PORTS && r->messages != 0 && r->format <= BP_AGG_FORMAT_PAPER &&
+	return r->port < BP_MAX_PORTS && r->messages != 0 && r->format <= BP_AGG_FORMAT_LIN2018 &&
 	       (r->from.family == 0 || r->from.family == 4 || r->from.family == 6) &&
 	       to_valid(&r->to) && senders_valid(r->senders, r->n_senders);
 }
 
 static bool disaggregate_valid(const struct bp_disagg_rule *r)
 {
-	return r->port < BP_MAX_PORTS && r->format <= BP_AGG_FORMAT_PAPER && to_valid(&r->to) &&
+	return r->port < BP_MAX_PORTS && r->format <= BP_AGG_FORMAT_LIN2018 && to_valid(&r->to) &&
 	       senders_valid(r->senders, r->n_senders);
 }
 
@@ -180,8 +180,8 @@ static void set_rules(struct bp_agg_worker *g)
 	struct bp_worker *w = g->worker;
 
 	g->mtu_changed = false;
-	g->least_mtu = least_mtu(w);
-	bp_aggregator_set_rules(g->aggregator, &g->rules, g->least_mtu, w->mono_ns);
+	g->min_mtu = min_mtu(w);
+	bp_aggregator_set_rules(g->aggregator, &g->rules, g->min_mtu, w->mono_ns);
 	bp_disaggregator_set_rules(g->disaggregator, &g->rules);
 	set_paces(g);
 	g->learns = false;
@@ -189,7 +189,7 @@ static void set_rules(struct bp_agg_worker *g)
 	w->small_burst_size = BP_RX_BURST;
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		g->learns |= w->onward[p] == BP_EDGE_BRIDGE;
-		w->small_burst |= (uint32_t)bp_disaggregator_wants(g->disaggregator, p) << p;
+		w->small_burst |= (uint32_t)bp_disaggregator_uses_port(g->disaggregator, p) << p;
 	}
 	bp_graph_enter(w);
 }
@@ -199,15 +199,15 @@ rte_edge_t bp_agg_worker_enter(struct bp_agg_worker *g, unsigned port, rte_edge_
 	if (g->aggregator == NULL) /* not yet */
 		return next;
 	g->after_disaggregate[port] = (uint8_t)next;
-	if (bp_disaggregator_wants(g->disaggregator, port))
+	if (bp_disaggregator_uses_port(g->disaggregator, port))
 		next = BP_EDGE_DISAGGREGATE;
 	g->after_aggregate[port] = (uint8_t)next;
-	return bp_aggregator_wants(g->aggregator, port) ? BP_EDGE_AGGREGATE : next;
+	return bp_aggregator_uses_port(g->aggregator, port) ? BP_EDGE_AGGREGATE : next;
 }
 
 void bp_agg_worker_tick(struct bp_agg_worker *g)
 {
-	if (g->aggregator != NULL && least_mtu(g->worker) != g->least_mtu)
+	if (g->aggregator != NULL && min_mtu(g->worker) != g->min_mtu)
 		g->mtu_changed = true;
 }
 

@@ -47,11 +47,11 @@ struct bp_agg_worker {
 	bool draining;    /* nothing is held any more */
 	bool releasing;   /* what waits for its pace leaves, a bounded number each walk */
 	bool mtu_changed; /* the least of all ports */
-	uint16_t least_mtu;
+	uint16_t min_mtu;
 	uint16_t id; /* IPv4 identification of restored messages */
 	uint32_t link_losses;
 	uint64_t generation; /* of the plan that was taken or found */
-	const struct bp_agg_plan *plan;
+	const struct bp_agg_shared_rules *plan;
 	struct bp_agg_burst burst;
 	struct bp_edge_batch out;
 	void *out_frames[BP_EDGE_BATCH_SIZE];

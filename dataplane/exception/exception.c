@@ -19,7 +19,7 @@ static struct rte_ring *make_ring(const char *what, unsigned i, unsigned count, 
 	return rte_ring_create(name, RTE_MAX(count, 1u), SOCKET_ID_ANY, flags | RING_F_EXACT_SZ);
 }
 
-static bool wants_kernel(const struct bp_config *c, unsigned interface)
+static bool needs_kernel_interface(const struct bp_config *c, unsigned interface)
 {
 	const char *name;
 	const struct bp_config_interface *k = bp_config_interface(c, interface, &name);
@@ -70,11 +70,11 @@ struct bp_exception *bp_exception_create(
 		return NULL;
 	}
 	x->n_workers = plan ? plan->n_workers : 1;
-	x->made_as = BP_C_FROM_KERNEL;
+	x->originated_counter = BP_C_FROM_KERNEL;
 	/* a worker that is interrupted while it puts does not hold up the others */
 	producers = x->n_workers == 1 ? RING_F_SP_ENQ : RING_F_MP_RTS_ENQ;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		if (!wants_kernel(c, i))
+		if (!needs_kernel_interface(c, i))
 			continue;
 		for (unsigned e = 0; e < BP_EX_CLASSES; e++) {
 			x->to_kernel[e][i] = make_ring(
@@ -98,10 +98,10 @@ struct bp_exception *bp_exception_create(
 	return NULL;
 }
 
-bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t made_as)
+bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t originated_counter)
 {
 	x->stand_in = make_ring("own", 0, BP_EXCEPTION_FROM_QUEUE, RING_F_SP_ENQ | RING_F_SC_DEQ);
-	x->made_as = made_as;
+	x->originated_counter = originated_counter;
 	return x->stand_in != NULL;
 }
 
@@ -132,7 +132,7 @@ uint32_t bp_exception_mbufs(const struct bp_config *c)
 	uint64_t interfaces = 0, mbufs = 0;
 
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		interfaces += wants_kernel(c, i);
+		interfaces += needs_kernel_interface(c, i);
 	if (interfaces == 0)
 		return 0;
 	for (unsigned e = 0; e < BP_EX_CLASSES; e++)

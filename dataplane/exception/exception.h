@@ -40,7 +40,7 @@ struct bp_exception {
 	uint8_t worker_of[BP_MAX_INTERFACES];
 	/* Replay, see bp_exception_stand_in(); else NULL, and FROM_KERNEL. */
 	struct rte_ring *stand_in;
-	bp_counter_t made_as; /* what the frames of from_kernel are counted as */
+	bp_counter_t originated_counter; /* what the frames of from_kernel are counted as */
 };
 
 #define BP_EXCEPTION_FROM_QUEUE 1024u /* frames from the kernel that wait for one worker */
@@ -59,9 +59,9 @@ void bp_exception_free(struct bp_exception *x);
  * Replay: somebody in the worker's own thread stands in for the kernel. Frames of classes phd and
  * local of an interface that has no kernel side go to the ring x->stand_in, with their interface,
  * instead of being dropped; who takes them counts them. What he puts into from_kernel[0] is counted
- * as `made_as`. False: no memory.
+ * as `originated_counter`. False: no memory.
  */
-bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t made_as);
+bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t originated_counter);
 
 /* mbufs that the queues, and reading from the kernel, can hold at most; 0 when nothing routes. */
 uint32_t bp_exception_mbufs(const struct bp_config *c);

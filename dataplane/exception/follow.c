@@ -67,7 +67,7 @@ static bool link_is_up(const struct bp_follow *f, unsigned p)
 {
 	enum bp_link l = bp_link_get((uint16_t)p);
 
-	return l == BP_LINK_UP || (l == BP_LINK_MAYBE_DOWN && f->ports[p].driver->link_lies &&
+	return l == BP_LINK_UP || (l == BP_LINK_UNCERTAIN && f->ports[p].driver->link_unreliable &&
 					  !bp_link_is_certain((uint16_t)p));
 }
 

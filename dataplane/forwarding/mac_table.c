@@ -120,7 +120,7 @@ static bool within_share(const struct bp_mac_table *t, uint8_t port, unsigned mo
 	return atomic_load_explicit(&t->held[port], memory_order_relaxed) + more <= t->share;
 }
 
-static bool may_grow(const struct bp_mac_table *t, uint8_t port)
+static bool may_learn(const struct bp_mac_table *t, uint8_t port)
 {
 	return within_share(t, port, 1) ||
 	       atomic_load_explicit(&t->borrowed, memory_order_relaxed) < t->entries - t->share;
@@ -248,7 +248,7 @@ static enum bp_mac_change move(
 			h.seen = (uint8_t)(is >> 56);
 		}
 	}
-	if (!may_grow(t, port) && !give_up_own(t, port, mono_ns))
+	if (!may_learn(t, port) && !give_up_own(t, port, mono_ns))
 		return BP_MAC_FULL;
 	if (replace(t, i, is, now))
 		home_set(t, i, h);
@@ -290,7 +290,7 @@ static enum bp_mac_change enter(
 		if (v < 0)
 			return BP_MAC_FULL;
 		change = BP_MAC_EVICTED;
-	} else if (!may_grow(t, port) && !(in_use(e[v]) && port_of(e[v]) == port)) {
+	} else if (!may_learn(t, port) && !(in_use(e[v]) && port_of(e[v]) == port)) {
 		if (!give_up_own(t, port, mono_ns))
 			return BP_MAC_FULL;
 		change = BP_MAC_EVICTED;
@@ -345,7 +345,7 @@ static void sweep(struct bp_mac_table *t, uint64_t from, uint64_t to, uint64_t m
 	}
 }
 
-static void forget_all(struct bp_mac_table *t)
+static void flush_all(struct bp_mac_table *t)
 {
 	for (uint64_t i = 0; i < (t->mask + 1) * BP_MAC_WAYS; i++)
 		replace(t, i, atomic_load_explicit(&t->entry[i], memory_order_relaxed), 0);
@@ -359,7 +359,7 @@ void bp_mac_table_tick(struct bp_mac_table *t, uint64_t mono_ns)
 	 */
 	if (step - t->swept > 128) {
 		if (t->swept != 0)
-			forget_all(t);
+			flush_all(t);
 		t->swept = step;
 		t->n_swept = 0;
 		return;

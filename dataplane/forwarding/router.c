@@ -24,7 +24,7 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 		r->source.rpf6[i] = c->ipv6_rp_filter;
 		bp_config_interface(c, i, &r->name[i]);
 		r->rx_mac[i] = BP_RX_MAC_DOWN;
-		r->rx_head[i] = bp_ip4_expect_nothing();
+		r->rx_head[i] = bp_ip4_expect_none();
 		r->edge[i] = i < c->n_ports ? (uint8_t)(BP_EDGE_PORT + i) : BP_EDGE_BRIDGE;
 	}
 }
@@ -74,8 +74,8 @@ void bp_router_refresh(struct bp_worker *w)
 	if (!r->enabled)
 		return;
 	r->now_s = (uint32_t)(w->mono_ns / NS_PER_SECOND);
-	r->many_nexthops = atomic_load_explicit(&r->fib->control->nexthops, memory_order_relaxed) >
-			   FEW_NEXTHOPS;
+	r->prefetch_nexthops = atomic_load_explicit(&r->fib->control->nexthops,
+				       memory_order_relaxed) > FEW_NEXTHOPS;
 	bp_source_filter_refresh(&r->source, r->fib);
 	r->source.any4 = r->source.any6 = false;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
@@ -87,7 +87,7 @@ void bp_router_refresh(struct bp_worker *w)
 		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
 		/* what is not to be forwarded is not usual: it is looked at one by one */
 		r->rx_head[i] = up && !(flags & BP_IF_NO_FORWARD4) ? bp_ip4_expect(mac)
-								   : bp_ip4_expect_nothing();
+								   : bp_ip4_expect_none();
 		follow_settings(r, i, flags);
 		r->tx_mac[i] = mac;
 		r->tx_mtu[i] = up ? atomic_load_explicit(&f->mtu, memory_order_relaxed) : 0;

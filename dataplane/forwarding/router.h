@@ -29,10 +29,10 @@ struct bp_router {
 	const char *name[BP_MAX_INTERFACES]; /* in the configuration; NULL: it has none such */
 	const struct bp_fib *fib;
 	const struct bp_config_punt *classes;
-	uint64_t epoch;     /* see bp_fib_quiesce() */
-	uint8_t nodes4;     /* of bp_lpm4_lookup_again() */
-	bool many_nexthops; /* so that they must be fetched ahead */
-	uint32_t now_s;     /* CLOCK_MONOTONIC second, for the tables' marks of use */
+	uint64_t epoch;         /* see bp_fib_quiesce() */
+	uint8_t nodes4;         /* of bp_lpm4_lookup_retry() */
+	bool prefetch_nexthops; /* so that they must be fetched ahead */
+	uint32_t now_s;         /* CLOCK_MONOTONIC second, for the tables' marks of use */
 	uint64_t rx_mac[BP_MAX_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
 	uint64_t tx_mac[BP_MAX_INTERFACES]; /* the same, also while it is down */
 	/* what an IPv4 frame for us begins with; nothing does where rx_mac is BP_RX_MAC_DOWN */

@@ -20,16 +20,16 @@ static void add_address(struct bp_source_filter *s, const struct bp_interface_ad
 	uint32_t address, host;
 
 	if (a->address.family == 6) {
-		add(s, bp_own_hash6(a->address.bytes));
+		add(s, bp_local_hash6(a->address.bytes));
 		return;
 	}
 	memcpy(&address, a->address.bytes, sizeof(address));
-	add(s, bp_own_hash4(address));
+	add(s, bp_local_hash4(address));
 	if (a->length >= 31)
 		return;
 	host = UINT32_MAX >> a->length;
-	add(s, bp_own_hash4(htobe32(be32toh(address) | host)));
-	add(s, bp_own_hash4(htobe32(be32toh(address) & ~host)));
+	add(s, bp_local_hash4(htobe32(be32toh(address) | host)));
+	add(s, bp_local_hash4(htobe32(be32toh(address) & ~host)));
 }
 
 /* Changes with every change of an interface. */
@@ -67,7 +67,7 @@ static uint64_t link_of(const struct bp_fib *f, uint32_t nexthop)
 		       : 0;
 }
 
-static bool leaves_by(uint64_t link, unsigned interface)
+static bool egresses_on(uint64_t link, unsigned interface)
 {
 	switch (bp_link_kind(link)) {
 	case BP_LINK_RESOLVED:
@@ -79,7 +79,7 @@ static bool leaves_by(uint64_t link, unsigned interface)
 	}
 }
 
-static bool member_leaves_by(const struct bp_fib *f, uint64_t link, unsigned interface)
+static bool member_egresses_on(const struct bp_fib *f, uint64_t link, unsigned interface)
 {
 	const struct bp_nexthop_group *g = &f->groups[(uint32_t)link];
 	uint32_t n;
@@ -88,7 +88,7 @@ static bool member_leaves_by(const struct bp_fib *f, uint64_t link, unsigned int
 		return false;
 	n = __atomic_load_n(&g->n, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < n && i < BP_HOPS_MAX; i++)
-		if (leaves_by(link_of(f, __atomic_load_n(&g->member[i], __ATOMIC_RELAXED)),
+		if (egresses_on(link_of(f, __atomic_load_n(&g->member[i], __ATOMIC_RELAXED)),
 			    interface))
 			return true;
 	return false;
@@ -106,10 +106,10 @@ bp_counter_t bp_source_verdict(
 	case BP_LINK_RESOLVED:
 	case BP_LINK_CONNECTED:
 	case BP_LINK_UNRESOLVED:
-		ok = rpf == BP_RPF_LOOSE || leaves_by(link, in);
+		ok = rpf == BP_RPF_LOOSE || egresses_on(link, in);
 		break;
 	case BP_LINK_GROUP:
-		ok = rpf == BP_RPF_LOOSE || member_leaves_by(f, link, in);
+		ok = rpf == BP_RPF_LOOSE || member_egresses_on(f, link, in);
 		break;
 	case BP_LINK_PUNT: /* through an interface that is not ours */
 		ok = rpf == BP_RPF_LOOSE;
@@ -126,7 +126,7 @@ bp_counter_t bp_source4(const struct bp_source_filter *s, const struct bp_fib *f
 	uint32_t address, nexthop;
 
 	memcpy(&address, source, sizeof(address));
-	if (s->rpf4[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash4(address)))
+	if (s->rpf4[in] == BP_RPF_OFF && !bp_local_maybe(s, bp_local_hash4(address)))
 		return BP_C_COUNT;
 	address = be32toh(address);
 	bp_lpm4_lookup(f, &address, &nexthop, 1);
@@ -138,7 +138,7 @@ bp_counter_t bp_source6(const struct bp_source_filter *s, const struct bp_fib *f
 {
 	uint32_t nexthop;
 
-	if (s->rpf6[in] == BP_RPF_OFF && !bp_own_maybe(s, bp_own_hash6(source)))
+	if (s->rpf6[in] == BP_RPF_OFF && !bp_local_maybe(s, bp_local_hash6(source)))
 		return BP_C_COUNT;
 	/* on its link it is never wrong, and no route says where it is */
 	if (bp_ip6_is_link_local(source))

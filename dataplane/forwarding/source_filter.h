@@ -17,24 +17,24 @@
  */
 enum bp_rpf { BP_RPF_OFF, BP_RPF_STRICT, BP_RPF_LOOSE };
 
-#define BP_OWN_HASHES 4096u
+#define BP_LOCAL_HASHES 4096u
 
 struct bp_source_filter {
-	/* 1: maybe an own address, of both families, by bp_own_hash4() and bp_own_hash6(). Bytes,
-	 * as a bit takes a shift of every packet. */
-	uint8_t own[BP_OWN_HASHES];
+	/* 1: maybe an own address, of both families, by bp_local_hash4() and bp_local_hash6().
+	 * Bytes, as a bit takes a shift of every packet. */
+	uint8_t own[BP_LOCAL_HASHES];
 	uint64_t known; /* of what the interfaces said when it was made */
 	uint8_t rpf4[BP_MAX_INTERFACES], rpf6[BP_MAX_INTERFACES]; /* enum bp_rpf */
 	bool any4, any6;                                          /* one of them is not off */
 };
 
 /* As it lies in the packet. */
-static inline uint32_t bp_own_hash4(uint32_t address)
+static inline uint32_t bp_local_hash4(uint32_t address)
 {
 	return address * 0x9e3779b1u >> 20;
 }
 
-static inline uint32_t bp_own_hash6(const uint8_t *address)
+static inline uint32_t bp_local_hash6(const uint8_t *address)
 {
 	uint64_t half[2];
 
@@ -43,7 +43,7 @@ static inline uint32_t bp_own_hash6(const uint8_t *address)
 			  52);
 }
 
-static inline uint64_t bp_own_maybe(const struct bp_source_filter *s, uint32_t hash)
+static inline uint64_t bp_local_maybe(const struct bp_source_filter *s, uint32_t hash)
 {
 	return s->own[hash];
 }

@@ -80,7 +80,7 @@ static inline bool bp_datagram_lengths(const struct rte_mbuf *m, struct bp_datag
 }
 
 /* Whether its checksum is right; over IPv4 there may be none. */
-static inline bool bp_datagram_is_whole(const struct rte_mbuf *m, const struct bp_datagram *d)
+static inline bool bp_datagram_is_complete(const struct rte_mbuf *m, const struct bp_datagram *d)
 {
 	const uint32_t udp_len = d->len + BP_UDP_HDR;
 	uint64_t sum;
@@ -105,25 +105,25 @@ static inline bool bp_datagram_is_whole(const struct rte_mbuf *m, const struct b
 /* Both. False: the length can't be, or the checksum is wrong, or, over IPv6, missing. */
 static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram *d)
 {
-	return bp_datagram_lengths(m, d) && bp_datagram_is_whole(m, d);
+	return bp_datagram_lengths(m, d) && bp_datagram_is_complete(m, d);
 }
 
 /*
- * The same as bp_datagram_is_whole() for who knows the sum of the payload (bp_sum()) without
+ * The same as bp_datagram_is_complete() for who knows the sum of the payload (bp_sum()) without
  * reading all of it.
  */
-static inline bool bp_datagram_is_whole_by(
+static inline bool bp_datagram_is_complete_to(
 	const struct rte_mbuf *m, const struct bp_datagram *d, uint64_t payload)
 {
 	const uint64_t said = RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK;
 	uint64_t sum;
 
 	if (unlikely((m->ol_flags & said) != 0 || d->ip6))
-		return bp_datagram_is_whole(m, d);
+		return bp_datagram_is_complete(m, d);
 	sum = bp_sum_add(bp_sum_word(d->ip + BP_IP4_SRC), bp_sum_word(d->udp));
 	sum = bp_sum_add(sum,
 		payload + __builtin_bswap32(d->len + BP_UDP_HDR) + ((uint64_t)BP_PROTO_UDP << 8));
-	return likely(bp_sum_ok(sum)) || bp_datagram_is_whole(m, d);
+	return likely(bp_sum_ok(sum)) || bp_datagram_is_complete(m, d);
 }
 
 /* Where it came from, as two words of bp_load64(): in registers, since what was just stored in

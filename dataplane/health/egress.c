@@ -105,7 +105,7 @@ bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_
 	e = bp_ring_reserve(events, sizeof(*e), &mark);
 	if (e == NULL) {
 		bp_count(w, BP_C_PHD_EVENTS_LOST, 1);
-		bp_count(w, BP_C_SEGMENT_INVALID, bp_ring_bad_tails(events));
+		bp_count(w, BP_C_SEGMENT_INVALID, bp_ring_corrupt_tails(events));
 		return false;
 	}
 	bp_phd_token_open(token, &t);

@@ -56,7 +56,7 @@ struct bp_answers {
 };
 
 /* There is room for one more. */
-static inline bool bp_answers_room(const struct bp_answers *a)
+static inline bool bp_answers_has_capacity(const struct bp_answers *a)
 {
 	return a->n < BP_ANSWERS_MAX;
 }

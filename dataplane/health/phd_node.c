@@ -51,9 +51,10 @@ static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, bp
 		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
 		return bp_drop(m, BP_C_DROP_PHD_SESSIONS_LOADING);
 	/* a bucket of nothing lets one through */
-	if (h->plan.strays == 0 || bp_bucket_tokens(&h->strays, t->w->mono_ns, 1) == 0)
+	if (h->plan.unknown_sessions == 0 ||
+		bp_bucket_tokens(&h->unknown_sessions, t->w->mono_ns, 1) == 0)
 		return bp_drop(m, BP_C_DROP_PHD_UNKNOWN_SESSION);
-	bp_bucket_take(&h->strays, 1);
+	bp_bucket_take(&h->unknown_sessions, 1);
 	return bp_punt(t->w, m, BP_C_PUNT_PHD_UNKNOWN_SESSION, BP_EX_PHD);
 }
 
@@ -97,7 +98,7 @@ static uint64_t token_of(
 		.only = c->parts == 1,
 		.confirmed = confirmed};
 
-	return bp_phd_token_make(&token, bp_phd_word_life(r->word), t->h->t->hash_key);
+	return bp_phd_token_pack(&token, bp_phd_word_life(r->word), t->h->t->hash_key);
 }
 
 /* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
@@ -106,7 +107,7 @@ static rte_edge_t answer_now(
 {
 	if (!t->h->conversion.confirmed)
 		return bp_drop(r->m, unconfirmed);
-	if (!bp_answers_room(&t->answers))
+	if (!bp_answers_has_capacity(&t->answers))
 		bp_answers_send(t->graph, t->node, t->w, &t->answers);
 	bp_answers_add(&t->answers, t->h, r->m, token_of(t, r, 0, true), BP_M2M_STORED);
 	return GONE;
@@ -116,7 +117,7 @@ static rte_edge_t answer_now(
 static bool fits(const struct bp_phd_burst *t, const struct rte_mbuf *m)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
-	const uint32_t head = t->h->head_len, room = RTE_MIN(bp_frame_room(m), t->room);
+	const uint32_t head = t->h->head_len, room = RTE_MIN(bp_frame_tailroom(m), t->room);
 
 	for (unsigned i = 0; i < c->parts; i++)
 		if (unlikely(head + c->part[i].len > room))
@@ -151,7 +152,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 		return false;
 	if (unlikely(repeat)) {
 		bp_phd_report_words_resend(
-			r->s, &words, bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
+			r->s, &words, bp_phd_sent_pack(r->pair, octets, t->w->mono_ns));
 		return true;
 	}
 	r->open = bp_phd_open_begin(c->parts);
@@ -163,9 +164,9 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 		many_parts ? bp_phd_last_open(last) & BP_PHD_OPEN_LEFT
 			   : (uint64_t)__builtin_popcount(bp_phd_last_open(last)));
 	bp_count(t->w, BP_C_PHD_REUSED_NUMBER,
-		sent != 0 && last >> 32 == bp_phd_last_make(c->invoke_id, c->report_no, 0) >> 32);
-	bp_phd_report_words_end(r->s, bp_phd_last_make(c->invoke_id, c->report_no, r->open),
-		bp_phd_sent_make(r->pair, octets, t->w->mono_ns));
+		sent != 0 && last >> 32 == bp_phd_last_pack(c->invoke_id, c->report_no, 0) >> 32);
+	bp_phd_report_words_end(r->s, bp_phd_last_pack(c->invoke_id, c->report_no, r->open),
+		bp_phd_sent_pack(r->pair, octets, t->w->mono_ns));
 	return true;
 }
 
@@ -204,7 +205,7 @@ static void send_more(struct bp_phd_burst *t, const struct report *r, struct rte
 }
 
 /* A report of several parts, or one that can't be written over what it is made of. */
-static __rte_noinline rte_edge_t send_several(struct bp_phd_burst *t, struct report *r, bool stored)
+static __rte_noinline rte_edge_t send_parts(struct bp_phd_burst *t, struct report *r, bool stored)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	struct rte_mbuf *more[BP_PHD_TOKEN_PARTS + 1];
@@ -215,7 +216,7 @@ static __rte_noinline rte_edge_t send_several(struct bp_phd_burst *t, struct rep
 	if (n != 0 && unlikely(rte_pktmbuf_alloc_bulk(t->w->pool, more, n) != 0))
 		return bp_drop(r->m, BP_C_DROP_PHD_NO_MBUF);
 	if (answers) {
-		if (!bp_answers_room(&t->answers))
+		if (!bp_answers_has_capacity(&t->answers))
 			bp_answers_send(t->graph, t->node, t->w, &t->answers);
 		bp_answers_add(
 			&t->answers, t->h, more[n - 1], token_of(t, r, 0, true), BP_M2M_STORED);
@@ -248,7 +249,7 @@ static rte_edge_t convert(struct bp_phd_burst *t, struct report *r)
 	if (unlikely(r->open == 0))
 		return answer_now(t, r, BP_C_DROP_PHD_DUPLICATE_UNCONFIRMED);
 	if (unlikely(c->parts != 1 || !c->in_place || (c->confirmed && !stored)))
-		return send_several(t, r, stored);
+		return send_parts(t, r, stored);
 	bp_count(t->w, BP_C_CSE_REQUESTS, 1);
 	write_part(t, r, 0, r->m, r->d->payload, c->confirmed);
 	return t->cse.edge;
@@ -268,7 +269,7 @@ static inline void count_oddities(const struct bp_phd_burst *t)
 }
 
 /* The same, where another session has the same tag. */
-static __rte_noinline bool find_elsewhere(const struct bp_phd_tables *tables,
+static __rte_noinline bool find_other_worker(const struct bp_phd_tables *tables,
 	const struct bp_phd_heads *heads, uint32_t i, uint16_t port, struct report *r)
 {
 	const uint64_t from[2] = {htole64(heads->from[i][0]), htole64(heads->from[i][1])};
@@ -294,7 +295,7 @@ static inline bool find_session(const struct bp_phd_tables *tables,
 	if (likely(bp_phd_word_state(r->word) != BP_PHD_FREE &&
 		    bp_phd_is_of(r->s, from[0], from[1], port, BP_PHD_TRANSPORT_UDP)))
 		return true;
-	return find_elsewhere(tables, heads, i, port, r);
+	return find_other_worker(tables, heads, i, port, r);
 }
 
 /* Where a datagram goes; or GONE. */
@@ -306,7 +307,7 @@ static rte_edge_t take(
 	enum bp_phd_verdict v;
 	rte_edge_t edge;
 
-	if (unlikely(!bp_datagram_is_whole(m, r.d)))
+	if (unlikely(!bp_datagram_is_complete(m, r.d)))
 		return bp_drop(m, BP_C_DROP_PHD_CHECKSUM);
 	if (unlikely(!is_report(r.d->payload, r.d->len)))
 		return bp_punt(t->w, m, BP_C_PUNT_PHD_SIGNALING, BP_EX_PHD);
@@ -396,7 +397,7 @@ static uint16_t phd_process(
 	t.h = h;
 	t.answers.n = 0;
 	t.cse_known = bp_egress_lookup(&w->router, h->plan.cse, h->cse_is_ip6, &t.cse) &&
-		      bp_phd_plan_sends(&h->plan);
+		      bp_phd_settings_has_source(&h->plan);
 	bp_edge_batch_begin(
 		&t.out, w, graph, node, objs, nb_objs, t.cse_known ? t.cse.edge : BP_EDGE_DROP);
 	t.room = RTE_MIN(t.cse.mtu + BP_ETHER_HDR,

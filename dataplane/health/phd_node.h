@@ -70,7 +70,7 @@ void bp_phd_same_template_learn(struct bp_phd_worker *h, uint16_t n, const struc
 	const uint8_t *apdu, uint32_t len);
 
 /* Octets that a frame may have in this mbuf, from where its data begins now. */
-static inline uint32_t bp_frame_room(const struct rte_mbuf *m)
+static inline uint32_t bp_frame_tailroom(const struct rte_mbuf *m)
 {
 	return (uint32_t)m->buf_len - m->data_off;
 }
@@ -87,8 +87,8 @@ static inline void bp_request_frame(struct bp_phd_worker *h, struct rte_mbuf *m,
 	uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
 	const uint32_t head = h->head_len;
 	const uint16_t sport = __builtin_bswap16(port);
-	const uint32_t len = (uint32_t)bp_phd_convert_write(
-		l, &h->plan, apdu, &h->conversion, i, id, frame + head, bp_frame_room(m) - head);
+	const uint32_t len = (uint32_t)bp_phd_convert_write(l, &h->plan, apdu, &h->conversion, i,
+		id, frame + head, bp_frame_tailroom(m) - head);
 
 	if (unlikely(h->cse_is_ip6))
 		memcpy(frame, h->head, BP_PHD_FRAME_HEAD_MAX);

@@ -60,7 +60,7 @@ static inline const struct bp_phd_template *find_shape(const struct bp_phd_burst
 	if (unlikely((word & deciding) != (BP_PHD_OPERATING | BP_PHD_READY << 8) || l == NULL))
 		return NULL;
 	q = &h->template[bp_phd_word_layout(word)];
-	if (unlikely(q->bound > t->room || q->bound > bp_frame_room(m) ||
+	if (unlikely(q->bound > t->room || q->bound > bp_frame_tailroom(m) ||
 		     !bp_phd_template_is(q, l, d->payload, d->len)))
 		return NULL;
 	return q;
@@ -74,7 +74,7 @@ static inline bool begin_report(struct bp_phd_burst *t, struct bp_phd_session *s
 {
 	const uint8_t *apdu = d->payload;
 	const uint16_t invoke_id = bp_be16(apdu + BP_PHD_AT_INVOKE);
-	const uint64_t last = bp_phd_last_make(invoke_id, bp_be16(apdu + BP_PHD_AT_REPORT_NO), 1);
+	const uint64_t last = bp_phd_last_pack(invoke_id, bp_be16(apdu + BP_PHD_AT_REPORT_NO), 1);
 	const bool confirmed = bp_phd_template_confirmed(apdu);
 	const struct bp_phd_report_words words = bp_phd_report_words_read(s);
 	const struct bp_phd_token token = {.slot = (uint32_t)(s - t->h->t->sessions),
@@ -86,14 +86,14 @@ static inline bool begin_report(struct bp_phd_burst *t, struct bp_phd_session *s
 	if (unlikely((last ^ words.last) >> 32 == 0 ||
 		     bp_phd_sent_number(words.sent) == BP_PHD_SENT_MANY ||
 		     (confirmed && !t->stored) || !bp_phd_template_read(q, apdu, r->value, &sum) ||
-		     !bp_datagram_is_whole_by(m, d, sum) ||
+		     !bp_datagram_is_complete_to(m, d, sum) ||
 		     !bp_phd_worker_ids_take(t->h, 1, t->w->router.now_s, &r->pair)))
 		return false;
 	r->number = bp_phd_report_words_begin(s);
 	bp_phd_report_words_end(s, last,
 		bp_phd_sent_at(r->pair, bp_phd_report_octets_short(&t->h->octets, apdu, d->len),
 			t->sent_time));
-	r->token = bp_phd_token_make(&token, r->life, t->h->t->hash_key);
+	r->token = bp_phd_token_pack(&token, r->life, t->h->t->hash_key);
 	t->sums.reports++;
 	t->sums.confirmed += confirmed;
 	t->sums.observations += q->values;
@@ -189,6 +189,6 @@ void bp_phd_same_template_learn(struct bp_phd_worker *h, uint16_t n, const struc
 		q->wait--;
 		return;
 	}
-	bp_phd_template_make(q, l, &h->plan, &h->conversion, apdu, len, h->head, h->head_len);
+	bp_phd_template_init(q, l, &h->plan, &h->conversion, apdu, len, h->head, h->head_len);
 	q->wait = LEARN_EVERY;
 }

@@ -74,7 +74,7 @@ void bp_phd_worker_free(struct bp_phd_worker *h)
 /* What a request begins with, as far as it is always the same. */
 static void make_head(struct bp_phd_worker *h)
 {
-	const struct bp_phd_plan *p = &h->plan;
+	const struct bp_phd_settings *p = &h->plan;
 	uint8_t *ip = h->head + BP_ETHER_HDR, *udp;
 
 	memset(h->head, 0, sizeof(h->head));
@@ -85,10 +85,10 @@ static void make_head(struct bp_phd_worker *h)
 	h->udp_sum = bp_sum_fold(bp_sum(udp, BP_UDP_HDR, bp_datagram_peers_sum(ip, h->cse_is_ip6)));
 }
 
-static void take_plan(struct bp_phd_worker *h, uint64_t mono_ns)
+static void apply_settings(struct bp_phd_worker *h, uint64_t mono_ns)
 {
-	const struct bp_phd_plan *p = &h->plan;
-	const uint32_t strays = (p->strays + h->workers - 1) / h->workers;
+	const struct bp_phd_settings *p = &h->plan;
+	const uint32_t unknown_sessions = (p->unknown_sessions + h->workers - 1) / h->workers;
 
 	h->takes = true;
 	h->cse_is_ip6 = p->family == 6;
@@ -97,15 +97,15 @@ static void take_plan(struct bp_phd_worker *h, uint64_t mono_ns)
 	memcpy(h->cse, p->cse, sizeof(h->cse));
 	h->ports_first = p->ports_first;
 	h->ports_last = p->ports_last;
-	bp_bucket_init(&h->strays, strays, strays / 10 + 1, mono_ns);
+	bp_bucket_init(&h->unknown_sessions, unknown_sessions, unknown_sessions / 10 + 1, mono_ns);
 	make_head(h);
-	bp_phd_octets_keys_make(&h->octets, h->t->hash_key);
+	bp_phd_octets_keys_init(&h->octets, h->t->hash_key);
 	for (uint32_t n = 0; n < h->t->max_layouts; n++)
 		h->template[n].life = h->template[n].values = 0;
 }
 
 /* What lies in shared memory may be damaged: no number of a plan may lead out of an array. */
-static bool plan_valid(const struct bp_phd_plan *p)
+static bool settings_valid(const struct bp_phd_settings *p)
 {
 	return (p->family == 4 || p->family == 6) && p->release < BP_M2M_RELEASES &&
 	       p->ports_first <= p->ports_last;
@@ -114,22 +114,22 @@ static bool plan_valid(const struct bp_phd_plan *p)
 void bp_phd_worker_apply_pending(struct bp_phd_worker *h, uint64_t mono_ns)
 {
 	const uint64_t there =
-		atomic_load_explicit(&h->t->control->plan_generation, memory_order_acquire);
-	struct bp_phd_plan plan;
+		atomic_load_explicit(&h->t->control->settings_generation, memory_order_acquire);
+	struct bp_phd_settings plan;
 	uint64_t generation;
 
 	if (there == h->generation)
 		return;
-	generation = bp_phd_plan_read(h->t, &plan);
+	generation = bp_phd_settings_read(h->t, &plan);
 	if (generation == 0) /* it is being written: the next time */
 		return;
 	h->generation = generation;
-	if (!plan_valid(&plan)) {
+	if (!settings_valid(&plan)) {
 		h->refused++;
 		return;
 	}
 	h->plan = plan;
-	take_plan(h, mono_ns);
+	apply_settings(h, mono_ns);
 }
 
 bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n)

@@ -58,9 +58,9 @@ struct bp_phd_worker {
 	struct bp_phd_ids *ids; /* this worker's */
 	struct bp_ring *events; /* this worker's */
 	struct bp_phd_worker_ids run;
-	struct bp_bucket strays; /* reports without a session that may be answered */
-	uint64_t generation;     /* of the plan that was copied; 0: none */
-	struct bp_phd_plan plan;
+	struct bp_bucket unknown_sessions; /* reports without a session that may be answered */
+	uint64_t generation;               /* of the plan that was copied; 0: none */
+	struct bp_phd_settings plan;
 	unsigned workers;
 	/*
 	 * The head of a request but for lengths, checksums, source port and Ethernet addresses, and

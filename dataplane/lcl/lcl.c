@@ -32,7 +32,7 @@ int bp_lcl_field_get(struct bp_lcl_field *f)
 	return 0;
 }
 
-uint64_t bp_lcl_held_most(const struct bp_config *c)
+uint64_t bp_lcl_max_queued(const struct bp_config *c)
 {
 	uint64_t most = 0;
 
@@ -48,7 +48,7 @@ uint64_t bp_lcl_held_most(const struct bp_config *c)
 
 /* What lies in shared memory may be damaged, or a control plane's that still knows other LCL ports:
  * nothing impossible may reach a scheduler. */
-static bool is_sane(const struct bp_lcl *l, const struct bp_lcl_rules *r)
+static bool is_consistent(const struct bp_lcl *l, const struct bp_lcl_rules *r)
 {
 	if (r->n_flows > BP_LCL_FLOWS_MAX)
 		return false;
@@ -60,7 +60,7 @@ static bool is_sane(const struct bp_lcl *l, const struct bp_lcl_rules *r)
 	return true;
 }
 
-static bool any_leaves_by(const struct bp_lcl_rules *r, unsigned out)
+static bool any_egresses_on(const struct bp_lcl_rules *r, unsigned out)
 {
 	for (unsigned i = 0; i < r->n_flows; i++)
 		if (r->flow[i].out == out)
@@ -72,7 +72,7 @@ static bool any_leaves_by(const struct bp_lcl_rules *r, unsigned out)
 static bool make_matchers(struct bp_lcl *l, struct bp_matcher *matcher[BP_MAX_PORTS])
 {
 	for (unsigned i = 0; i < l->n_out; i++) {
-		if (!any_leaves_by(&l->next, i))
+		if (!any_egresses_on(&l->next, i))
 			continue;
 		matcher[i] = bp_lcl_matcher_create(&l->next, (uint8_t)i);
 		if (matcher[i])
@@ -110,7 +110,7 @@ void bp_lcl_apply_pending(struct bp_lcl *l)
 	if (!bp_seqlock_read(&l->plan->lock, &generation, &l->next, sizeof(l->next)))
 		return;
 	l->generation = generation;
-	if (!is_sane(l, &l->next)) {
+	if (!is_consistent(l, &l->next)) {
 		bp_count(l->worker, BP_C_SEGMENT_INVALID, 1);
 		return;
 	}

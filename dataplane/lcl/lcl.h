@@ -130,10 +130,10 @@ struct bp_lcl_followed {
 /* What the owner knows of a row of lcl_flows beside what is in it. */
 struct bp_lcl_row {
 	struct bp_lcl_flow_stats *stats;
-	int64_t deviation; /* of its last frame */
-	uint32_t expected; /* sequence number of the next that comes labelled */
-	bool came, left;   /* whether these are known; of row 0 `left` is not */
-	bool last;         /* as in `stats`, which is far away */
+	int64_t deviation;   /* of its last frame */
+	uint32_t expected;   /* sequence number of the next that comes labelled */
+	bool in_known, left; /* whether these are known; of row 0 `left` is not */
+	bool last;           /* as in `stats`, which is far away */
 	/* Between the least and the greatest that there are in `stats`: so many numbers from there
 	 * on; 0 before the first frame. */
 	uint64_t waited_from, waited_within;
@@ -177,7 +177,7 @@ struct bp_lcl {
 	bool draining;                /* nothing is held any more */
 	uint64_t now_ns;              /* the last time that was read; never goes back */
 	uint64_t real_ns;             /* Unix time then */
-	uint64_t looked_ns;           /* when the schedulers were last looked at; 0: not yet */
+	uint64_t polled_ns;           /* when the schedulers were last looked at; 0: not yet */
 	struct bp_lcl_shared *shared; /* NULL: one worker */
 	uint8_t after[BP_MAX_PORTS];  /* edge of a port's frames behind lcl_in */
 	bool trust[BP_MAX_PORTS];
@@ -185,7 +185,7 @@ struct bp_lcl {
 	struct bp_lcl_out *own[BP_MAX_PORTS]; /* those that this worker owns */
 	unsigned n_own, n_out;
 	struct bp_lcl_out out[BP_MAX_PORTS]; /* as lcl.ports */
-	const struct bp_lcl_plan *plan;
+	const struct bp_lcl_shared_rules *plan;
 	uint64_t generation; /* of the plan that was taken or found */
 	struct bp_lcl_rules rules, next;
 };
@@ -200,7 +200,7 @@ void bp_lcl_join(struct bp_lcl *l, struct bp_lcl_shared *shared, unsigned index)
 int bp_lcl_begin(struct bp_lcl *l, struct bp_worker *w, char *err, size_t err_size);
 
 /* mbufs that schedulers and rings may hold at one time, for whoever sizes pools. */
-uint64_t bp_lcl_held_most(const struct bp_config *c);
+uint64_t bp_lcl_max_queued(const struct bp_config *c);
 
 /* Whether there is a plan that was not taken yet. */
 static inline bool bp_lcl_has_pending(const struct bp_lcl *l)

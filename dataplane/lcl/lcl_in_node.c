@@ -230,7 +230,7 @@ static __rte_noinline bool gather(struct bp_worker *w, struct rte_mbuf **m)
 
 /* Sees to it that a label, as far as there is one, lies in the frame's first buffer. False: there
  * was no mbuf for that. */
-static inline bool gather_label(struct bp_worker *w, struct rte_mbuf **m)
+static inline bool collect_labelled(struct bp_worker *w, struct rte_mbuf **m)
 {
 	return likely((*m)->data_len >= BP_LCL_FRAME_MIN) || gather(w, m);
 }
@@ -245,7 +245,7 @@ static __rte_noinline bool strip_nested(struct bp_worker *w, struct rte_mbuf **m
 	while (has_label(*m, type) && (*m)->data_len >= BP_LCL_FRAME_MIN) {
 		bp_lcl_strip(*m);
 		bp_count(w, BP_C_LCL_BAD_NESTED, 1);
-		if (!gather_label(w, m))
+		if (!collect_labelled(w, m))
 			return false;
 	}
 	return true;
@@ -274,7 +274,7 @@ static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 		bp_count(w, BP_C_LCL_BAD_TRUNCATED + verdict - BP_LCL_TRUNCATED, 1);
 	else
 		note(l, *m, &label);
-	if (unlikely(!gather_label(w, m)))
+	if (unlikely(!collect_labelled(w, m)))
 		return false;
 	return likely(!has_label(*m, rte_cpu_to_be_16(l->ethertype))) || strip_nested(w, m);
 }
@@ -287,7 +287,7 @@ static inline bool strip_label(struct bp_worker *w, struct rte_mbuf **m, uint16_
 	/* some drivers leave flags as they were when the mbuf was another frame's */
 	if (unlikely((*m)->ol_flags & flag))
 		(*m)->ol_flags &= ~flag;
-	if (unlikely(!gather_label(w, m)))
+	if (unlikely(!collect_labelled(w, m)))
 		return false;
 	return !has_label(*m, type) || strip_one(w, m);
 }
@@ -298,12 +298,12 @@ static uint16_t lcl_in_process(
 	struct bp_worker *w = bp_node_ctx(node)->worker;
 	struct bp_lcl *l = bp_lcl_of(w);
 	const uint16_t type = rte_cpu_to_be_16(l->ethertype);
-	const uint16_t came = nb_objs;
+	const uint16_t in_known = nb_objs;
 	struct bp_edge_batch out;
 
 	nb_objs = (uint16_t)forward_labelled(l, (struct rte_mbuf **)objs, nb_objs);
 	if (nb_objs == 0)
-		return came;
+		return in_known;
 	bp_edge_batch_begin(&out, w, graph, node, objs, nb_objs, BP_EDGE_DROP);
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		struct rte_mbuf *m = objs[i];
@@ -314,7 +314,7 @@ static uint16_t lcl_in_process(
 		bp_edge_batch_add(&out, edge, m);
 	}
 	bp_edge_batch_end(&out);
-	return came;
+	return in_known;
 }
 
 struct rte_node_register bp_node_lcl_in = {

@@ -52,7 +52,7 @@ uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o)
 }
 
 /* Why a frame can't have a label in it. */
-static bp_counter_t unfit(const struct bp_lcl_out *o, const struct rte_mbuf *m)
+static bp_counter_t drop_reason(const struct bp_lcl_out *o, const struct rte_mbuf *m)
 {
 	if (m->pkt_len + BP_LCL_LABEL > bp_lcl_frame_most(o))
 		return BP_C_LCL_UNLABELED_MTU;
@@ -66,7 +66,7 @@ static bp_counter_t unfit(const struct bp_lcl_out *o, const struct rte_mbuf *m)
 static inline struct rte_mbuf *make_room(const struct bp_lcl_out *o, struct rte_mbuf *m)
 {
 	struct bp_worker *w = o->lcl->worker;
-	const bp_counter_t why = unfit(o, m);
+	const bp_counter_t why = drop_reason(o, m);
 
 	if (unlikely(why != BP_C_COUNT)) {
 		bp_count(w, why, 1);
@@ -193,13 +193,13 @@ void bp_lcl_put_frames(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned
 /* ---- between workers ---- */
 
 /* When a frame came in, while it is on its way to the owner. */
-static inline void note_time(struct rte_mbuf *m, uint64_t in_ns)
+static inline void store_rx_time(struct rte_mbuf *m, uint64_t in_ns)
 {
 	_Static_assert(sizeof(m->hash) >= sizeof(in_ns), "nobody else needs it there");
 	memcpy(&m->hash, &in_ns, sizeof(in_ns));
 }
 
-static inline uint64_t noted_time(const struct rte_mbuf *m)
+static inline uint64_t load_rx_time(const struct rte_mbuf *m)
 {
 	uint64_t in_ns;
 
@@ -219,7 +219,7 @@ void bp_lcl_hand_over(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned 
 			*bp_lcl_mark_of(field, m[i]) = label;
 			m[i]->ol_flags |= field->flag;
 		}
-		note_time(m[i], in_ns);
+		store_rx_time(m[i], in_ns);
 	}
 	taken = rte_ring_enqueue_burst(o->handover->ring, (void *const *)m, n, NULL);
 	if (likely(taken == n))
@@ -239,7 +239,7 @@ void bp_lcl_take_over(struct bp_lcl_out *o)
 	if (n == 0)
 		return;
 	for (unsigned i = 0; i < n; i++)
-		put_one(o, m[i], RTE_MIN(noted_time(m[i]), now));
+		put_one(o, m[i], RTE_MIN(load_rx_time(m[i]), now));
 	bp_count(o->lcl->worker, BP_C_LCL_HANDED_OVER, n);
 	bp_stat_add(&o->stats->handed_over, n);
 }
@@ -367,18 +367,18 @@ static unsigned serve(struct bp_lcl_out *o)
 unsigned bp_lcl_tick(void *lcl)
 {
 	struct bp_lcl *l = lcl;
-	const uint64_t before = l->looked_ns;
+	const uint64_t before = l->polled_ns;
 	unsigned sent = 0;
 
 	read_time(l);
-	l->looked_ns = l->now_ns;
+	l->polled_ns = l->now_ns;
 	for (unsigned i = 0; i < l->n_own; i++) {
 		struct bp_lcl_out *o = l->own[i];
 
 		bp_lcl_measure_time(o);
 		/* under the captures' time there is nobody who could be late */
 		if (likely(l->clock && before != 0))
-			bp_lcl_measure_gap(o, l->looked_ns - before);
+			bp_lcl_measure_gap(o, l->polled_ns - before);
 		sent += serve(o);
 		if (o->handover)
 			bp_lcl_take_over(o);

@@ -25,8 +25,8 @@ void bp_lcl_measure_leap(struct bp_lcl_row *r, uint32_t sequence)
 {
 	const int32_t ahead = (int32_t)(sequence - r->expected);
 
-	if (unlikely(!r->came || ahead > SEQUENCE_JUMP || ahead < -SEQUENCE_JUMP)) {
-		r->came = true;
+	if (unlikely(!r->in_known || ahead > SEQUENCE_JUMP || ahead < -SEQUENCE_JUMP)) {
+		r->in_known = true;
 	} else if (unlikely(ahead < 0)) {
 		bp_stat_add(&r->stats->reordered, 1);
 		return;

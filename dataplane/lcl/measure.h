@@ -45,7 +45,7 @@ static inline void bp_lcl_measure_last(struct bp_lcl_row *r, bool last)
 /* A frame came with a label: what its sequence number says. */
 static inline void bp_lcl_measure_sequence(struct bp_lcl_row *r, uint32_t sequence)
 {
-	if (likely(r->came && sequence == r->expected))
+	if (likely(r->in_known && sequence == r->expected))
 		r->expected = sequence + 1;
 	else
 		bp_lcl_measure_leap(r, sequence);

@@ -11,16 +11,16 @@
 
 struct bp_config_monitoring;
 
-enum bp_trouble_news {
-	BP_TROUBLE_BEGAN,
-	BP_TROUBLE_MORE, /* it goes on, or came and went while no line was to be written */
-	BP_TROUBLE_OVER,
+enum bp_fault_change {
+	BP_FAULT_RAISED,
+	BP_FAULT_ONGOING, /* it goes on, or came and went while no line was to be written */
+	BP_FAULT_CLEARED,
 };
 
 /* What a line tells. */
-struct bp_trouble_said {
-	enum bp_trouble_kind kind;
-	enum bp_trouble_news news;
+struct bp_fault_message {
+	enum bp_fault_kind kind;
+	enum bp_fault_change news;
 	const char *subject;
 	const struct bp_config_monitoring *settings;
 	bool active;     /* now */
@@ -38,7 +38,8 @@ struct bp_trouble_said {
 };
 
 /* The line, NUL terminated, without a line break. */
-#define BP_TROUBLE_LINE 512
-enum bp_log_level bp_trouble_words(const struct bp_trouble_said *s, char line[BP_TROUBLE_LINE]);
+#define BP_FAULT_LINE 512
+enum bp_log_level bp_fault_message_format(
+	const struct bp_fault_message *s, char line[BP_FAULT_LINE]);
 
 #endif

@@ -5,46 +5,45 @@
 #include <string.h>
 
 /* One look. */
-struct look {
-	struct bp_trouble_watch *w;
-	struct bp_trouble_moment at;
+struct check {
+	struct bp_fault_monitor *w;
+	struct bp_fault_check at;
 };
 
 /* ---------------------------------------------------------------- who is watched */
 
 /* The rows lie in this order: ports, pools, workers; of each its kinds. */
-static const enum bp_trouble_kind of_port[] = {
-	BP_TROUBLE_LINK_DOWN, BP_TROUBLE_NIC_MISSED, BP_TROUBLE_NIC_NO_MBUF, BP_TROUBLE_NIC_ERRORS};
-static const enum bp_trouble_kind of_pool[] = {BP_TROUBLE_MBUFS_LOW};
-static const enum bp_trouble_kind of_worker[] = {
-	BP_TROUBLE_WORKER_OVERRUN, BP_TROUBLE_WORKER_STUCK, BP_TROUBLE_NOT_INSPECTED};
+static const enum bp_fault_kind of_port[] = {
+	BP_FAULT_LINK_DOWN, BP_FAULT_NIC_MISSED, BP_FAULT_NIC_NO_MBUF, BP_FAULT_NIC_ERRORS};
+static const enum bp_fault_kind of_pool[] = {BP_FAULT_MBUFS_LOW};
+static const enum bp_fault_kind of_worker[] = {
+	BP_FAULT_WORKER_OVERRUN, BP_FAULT_WORKER_STUCK, BP_FAULT_NOT_INSPECTED};
 #define N(kinds) (sizeof(kinds) / sizeof((kinds)[0]))
 _Static_assert(
-	N(of_port) == BP_TROUBLE_OF_PORT && N(of_pool) == 1 && N(of_worker) == BP_TROUBLE_OF_WORKER,
+	N(of_port) == BP_FAULT_OF_PORT && N(of_pool) == 1 && N(of_worker) == BP_FAULT_OF_WORKER,
 	"as the segment has room for");
 
-static void watch_subject(struct bp_trouble_watch *w, const enum bp_trouble_kind *kinds, size_t n,
+static void watch_subject(struct bp_fault_monitor *w, const enum bp_fault_kind *kinds, size_t n,
 	const char *name, unsigned cpu)
 {
 	for (size_t i = 0; i < n; i++) {
-		bp_trouble_watched_init(&w->watched[w->n], &w->desk, kinds[i], name, w->started_ns);
+		bp_fault_tracker_init(&w->watched[w->n], &w->sink, kinds[i], name, w->started_ns);
 		w->watched[w->n].cpu = cpu;
 		w->n++;
 	}
 }
 
-static struct bp_trouble_watched *port_row(struct bp_trouble_watch *w, unsigned port, unsigned i)
+static struct bp_fault_tracker *port_row(struct bp_fault_monitor *w, unsigned port, unsigned i)
 {
 	return &w->watched[port * N(of_port) + i];
 }
 
-static struct bp_trouble_watched *pool_row(struct bp_trouble_watch *w, unsigned pool)
+static struct bp_fault_tracker *pool_row(struct bp_fault_monitor *w, unsigned pool)
 {
 	return &w->watched[w->n_ports * N(of_port) + pool];
 }
 
-static struct bp_trouble_watched *worker_row(
-	struct bp_trouble_watch *w, unsigned worker, unsigned i)
+static struct bp_fault_tracker *worker_row(struct bp_fault_monitor *w, unsigned worker, unsigned i)
 {
 	return &w->watched[w->n_ports * N(of_port) + w->n_pools * N(of_pool) +
 			   worker * N(of_worker) + i];
@@ -61,36 +60,36 @@ static uint64_t growth(uint64_t *before, uint64_t now)
 
 /* ---------------------------------------------------------------- one look */
 
-static void look_at_link(struct look *l, unsigned port, enum bp_trouble_link link)
+static void check_link(struct check *l, unsigned port, enum bp_fault_link link)
 {
-	struct bp_trouble_watch *w = l->w;
-	struct bp_trouble_watched *t = port_row(w, port, 0);
+	struct bp_fault_monitor *w = l->w;
+	struct bp_fault_tracker *t = port_row(w, port, 0);
 	const uint64_t running = l->at.now_ns - w->started_ns;
-	struct bp_trouble_said s = {.never = !w->link_was_up[port]};
-	bool bad = link == BP_TROUBLE_LINK_LOST;
+	struct bp_fault_message s = {.never = !w->link_was_up[port]};
+	bool bad = link == BP_FAULT_LINK_LOST;
 	uint64_t ago = 0;
 
-	if (link == BP_TROUBLE_LINK_IS_UP)
+	if (link == BP_FAULT_LINK_IS_UP)
 		w->link_was_up[port] = true;
 	if (bad)
 		s.never = false;
 	/* one that was up is lost when it is down, whatever its driver calls that */
-	if (link == BP_TROUBLE_LINK_NOT_YET) {
-		bad = w->link_was_up[port] || running >= w->desk.settings.link_up_delay_ns;
+	if (link == BP_FAULT_LINK_NOT_YET) {
+		bad = w->link_was_up[port] || running >= w->sink.settings.link_up_delay_ns;
 		ago = w->link_was_up[port] ? 0 : running;
 	}
-	bp_trouble_lasts(&l->at, t, bad, ago);
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_state(&l->at, t, bad, ago);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-static void look_at_frames(struct look *l, struct bp_trouble_watched *t, uint64_t now)
+static void check_frames(struct check *l, struct bp_fault_tracker *t, uint64_t now)
 {
-	struct bp_trouble_said s = {0};
+	struct bp_fault_message s = {0};
 	uint64_t n = growth(&t->before, now);
 
-	bp_trouble_count(&l->at, t, n);
-	bp_trouble_happens(&l->at, t, n, 0);
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_count(&l->at, t, n);
+	bp_fault_tracker_event(&l->at, t, n, 0);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
 /* In hundredths of a per cent: they are low below the mark, and until a quarter more than that is
@@ -103,107 +102,108 @@ static bool is_low(uint32_t free, uint32_t size, uint32_t percent, bool was)
 	return percent != 0 && (uint64_t)free * 10000 < size * (low + (was ? more : 0));
 }
 
-static void look_at_pool(struct look *l, unsigned pool, uint32_t free, uint32_t size)
+static void check_pool(struct check *l, unsigned pool, uint32_t free, uint32_t size)
 {
-	struct bp_trouble_watched *t = pool_row(l->w, pool);
-	struct bp_trouble_said s = {.free = free, .size = size};
-	const bool bad = is_low(free, size, l->w->desk.settings.mbuf_low_percent, t->is.active);
+	struct bp_fault_tracker *t = pool_row(l->w, pool);
+	struct bp_fault_message s = {.free = free, .size = size};
+	const bool bad = is_low(free, size, l->w->sink.settings.mbuf_low_percent, t->is.active);
 
 	if (free < t->is.worst)
 		t->is.worst = free;
-	bp_trouble_lasts(&l->at, t, bad, 0);
+	bp_fault_tracker_state(&l->at, t, bad, 0);
 	if (t->is.active && free < t->worst_of_spell)
 		t->worst_of_spell = free;
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-static void look_at_overruns(struct look *l, unsigned worker, uint64_t overruns,
-	uint64_t overrun_ns, uint64_t longest_ns)
+static void check_overruns(struct check *l, unsigned worker, uint64_t overruns, uint64_t overrun_ns,
+	uint64_t longest_ns)
 {
-	struct bp_trouble_watched *t = worker_row(l->w, worker, 0);
-	struct bp_trouble_said s = {0};
+	struct bp_fault_tracker *t = worker_row(l->w, worker, 0);
+	struct bp_fault_message s = {0};
 	uint64_t n = growth(&t->before, overruns), ns = growth(&t->before_ns, overrun_ns);
 
 	/* the worker counts them itself */
 	t->is.worst = longest_ns;
-	bp_trouble_happens(&l->at, t, n, ns);
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_event(&l->at, t, n, ns);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
 /* `here`: this thread was at work itself since the last look. Where it was not, the machine stood
  * still, or others have the CPUs, and that is no worker's fault: it overruns when it returns. */
-static void look_at_beat(struct look *l, unsigned worker, uint64_t beat_ns, bool here)
+static void check_heartbeat(struct check *l, unsigned worker, uint64_t heartbeat_ns, bool here)
 {
-	const uint64_t limit = l->w->desk.settings.worker_stall_timeout_ns;
-	struct bp_trouble_watched *t = worker_row(l->w, worker, 1);
-	const uint64_t since = beat_ns > l->w->started_ns ? beat_ns : l->w->started_ns;
+	const uint64_t limit = l->w->sink.settings.worker_stall_timeout_ns;
+	struct bp_fault_tracker *t = worker_row(l->w, worker, 1);
+	const uint64_t since = heartbeat_ns > l->w->started_ns ? heartbeat_ns : l->w->started_ns;
 	const uint64_t away = l->at.now_ns > since ? l->at.now_ns - since : 0;
-	struct bp_trouble_said s = {0};
+	struct bp_fault_message s = {0};
 
-	bp_trouble_lasts(&l->at, t, limit != 0 && away >= limit && (here || t->is.active), away);
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_state(
+		&l->at, t, limit != 0 && away >= limit && (here || t->is.active), away);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-static void look_at_unread(struct look *l, unsigned worker, const struct bp_unread *unread)
+static void check_not_inspected(struct check *l, unsigned worker, const struct bp_unread *unread)
 {
-	struct bp_trouble_watched *t = worker_row(l->w, worker, 2);
-	struct bp_trouble_said s = {.connections = unread->connections};
+	struct bp_fault_tracker *t = worker_row(l->w, worker, 2);
+	struct bp_fault_message s = {.connections = unread->connections};
 
 	if (unread->connections > t->is.worst)
 		t->is.worst = unread->connections;
-	bp_trouble_lasts(&l->at, t, unread->connections != 0, unread->longest_ns);
-	bp_trouble_tell(&l->at, t, &s);
+	bp_fault_tracker_state(&l->at, t, unread->connections != 0, unread->longest_ns);
+	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-static void look_at_ports(struct look *l, const struct bp_trouble_readings *r)
+static void check_ports(struct check *l, const struct bp_fault_samples *r)
 {
 	for (unsigned i = 0; i < l->w->n_ports && i < r->n_ports; i++) {
-		look_at_link(l, i, r->port[i].link);
-		look_at_frames(l, port_row(l->w, i, 1), r->port[i].missed);
-		look_at_frames(l, port_row(l->w, i, 2), r->port[i].no_mbuf);
-		look_at_frames(l, port_row(l->w, i, 3), r->port[i].errors);
+		check_link(l, i, r->port[i].link);
+		check_frames(l, port_row(l->w, i, 1), r->port[i].missed);
+		check_frames(l, port_row(l->w, i, 2), r->port[i].no_mbuf);
+		check_frames(l, port_row(l->w, i, 3), r->port[i].errors);
 	}
 }
 
-static void look_at_workers(struct look *l, const struct bp_trouble_readings *r)
+static void look_at_workers(struct check *l, const struct bp_fault_samples *r)
 {
 	const bool here =
-		l->at.now_ns - l->w->looked_ns < l->w->desk.settings.worker_stall_timeout_ns;
+		l->at.now_ns - l->w->looked_ns < l->w->sink.settings.worker_stall_timeout_ns;
 
 	for (unsigned i = 0; i < l->w->n_workers && i < r->n_workers; i++) {
 		if (!r->worker[i].runs)
 			continue;
-		look_at_overruns(l, i, r->worker[i].overruns, r->worker[i].overrun_ns,
+		check_overruns(l, i, r->worker[i].overruns, r->worker[i].overrun_ns,
 			r->worker[i].longest_ns);
-		look_at_beat(l, i, r->worker[i].beat_ns, here);
-		look_at_unread(l, i, &r->worker[i].unread);
+		check_heartbeat(l, i, r->worker[i].heartbeat_ns, here);
+		check_not_inspected(l, i, &r->worker[i].unread);
 	}
 }
 
-static void publish(const struct bp_trouble_watch *w)
+static void publish(const struct bp_fault_monitor *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
-		bp_trouble_write(&w->rows[i], &w->watched[i].is);
+		bp_fault_write(&w->rows[i], &w->watched[i].is);
 }
 
-void bp_trouble_look(struct bp_trouble_watch *w, const struct bp_trouble_readings *r,
+void bp_fault_monitor_check(struct bp_fault_monitor *w, const struct bp_fault_samples *r,
 	uint64_t now_ns, uint64_t unix_ns)
 {
-	struct look l = {w, {&w->desk, now_ns, unix_ns, w->looked_ns}};
+	struct check l = {w, {&w->sink, now_ns, unix_ns, w->looked_ns}};
 
-	look_at_ports(&l, r);
+	check_ports(&l, r);
 	for (unsigned i = 0; i < w->n_pools && i < r->n_pools; i++)
-		look_at_pool(&l, i, r->pool[i].free, r->pool[i].size);
+		check_pool(&l, i, r->pool[i].free, r->pool[i].size);
 	look_at_workers(&l, r);
 	w->looked_ns = now_ns;
 	publish(w);
 }
 
-void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_monitoring *settings,
-	const struct bp_trouble_subjects *subjects, const struct bp_trouble_readings *first,
+void bp_fault_monitor_init(struct bp_fault_monitor *w, const struct bp_config_monitoring *settings,
+	const struct bp_fault_subjects *subjects, const struct bp_fault_samples *first,
 	uint64_t now_ns)
 {
-	w->desk.settings = *settings;
+	w->sink.settings = *settings;
 	w->started_ns = w->looked_ns = now_ns;
 	w->n = 0;
 	w->n_ports = subjects->n_ports;

@@ -20,25 +20,25 @@ struct bp_config_monitoring;
  * reading at any time.
  */
 
-enum bp_trouble_link {
-	BP_TROUBLE_LINK_IS_UP,
-	BP_TROUBLE_LINK_LOST,   /* it was up, and is not */
-	BP_TROUBLE_LINK_NOT_YET /* it has not been up, and who says so is to be believed */
+enum bp_fault_link {
+	BP_FAULT_LINK_IS_UP,
+	BP_FAULT_LINK_LOST,   /* it was up, and is not */
+	BP_FAULT_LINK_NOT_YET /* it has not been up, and who says so is to be believed */
 };
 
 /* Cumulative, as drivers and workers tell them. */
-struct bp_trouble_readings {
+struct bp_fault_samples {
 	unsigned n_ports, n_pools, n_workers;
 	struct {
-		enum bp_trouble_link link;
+		enum bp_fault_link link;
 		uint64_t missed, no_mbuf, errors;
 	} port[BP_MAX_PORTS];
 	struct {
 		uint32_t free, size;
-	} pool[BP_TROUBLE_POOLS];
+	} pool[BP_FAULT_POOLS];
 	struct {
-		bool runs;        /* else it has no queues and its thread has ended */
-		uint64_t beat_ns; /* when it was at its queues, as now_ns; 0: not yet */
+		bool runs;             /* else it has no queues and its thread has ended */
+		uint64_t heartbeat_ns; /* when it was at its queues, as now_ns; 0: not yet */
 		uint64_t overruns, overrun_ns; /* how often it was away for long, how long in all */
 		uint64_t longest_ns;           /* it was ever away */
 		struct bp_unread unread;
@@ -46,29 +46,29 @@ struct bp_trouble_readings {
 };
 
 /* Who the readings are of. */
-struct bp_trouble_subjects {
+struct bp_fault_subjects {
 	unsigned n_ports, n_pools, n_workers;
-	const char *port[BP_MAX_PORTS], *pool[BP_TROUBLE_POOLS];
+	const char *port[BP_MAX_PORTS], *pool[BP_FAULT_POOLS];
 	unsigned worker_cpu[BP_MAX_WORKERS];
 };
 
-struct bp_trouble_watch {
-	struct bp_trouble_desk desk;
-	struct bp_trouble_row *rows; /* in the segment: bp_trouble_rows() of them */
+struct bp_fault_monitor {
+	struct bp_fault_sink sink;
+	struct bp_fault_row *rows; /* in the segment: bp_fault_rows() of them */
 	uint64_t started_ns, looked_ns;
 	bool link_was_up[BP_MAX_PORTS];
 	unsigned n_ports, n_pools, n_workers, n;
-	struct bp_trouble_watched watched[BP_TROUBLE_ROWS_MAX];
-	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_trouble_poll() */
+	struct bp_fault_tracker watched[BP_FAULT_ROWS_MAX];
+	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_fault_monitor_poll() */
 };
 
 /* The caller has set `rows`, and of `desk` counters, log and arg. `first` is what the cumulative
  * figures begin from. */
-void bp_trouble_watch_init(struct bp_trouble_watch *w, const struct bp_config_monitoring *settings,
-	const struct bp_trouble_subjects *subjects, const struct bp_trouble_readings *first,
+void bp_fault_monitor_init(struct bp_fault_monitor *w, const struct bp_config_monitoring *settings,
+	const struct bp_fault_subjects *subjects, const struct bp_fault_samples *first,
 	uint64_t now_ns);
 /* One look. now_ns: monotonic; unix_ns: the same moment, for people. */
-void bp_trouble_look(struct bp_trouble_watch *w, const struct bp_trouble_readings *r,
+void bp_fault_monitor_check(struct bp_fault_monitor *w, const struct bp_fault_samples *r,
 	uint64_t now_ns, uint64_t unix_ns);
 
 #endif

@@ -9,7 +9,7 @@
 #include "biplane/counters/general.h"
 #include "dataplane/ports/link.h"
 
-_Static_assert(BP_TROUBLE_POOLS == BP_NUMA_MAX, "a row for each pool");
+_Static_assert(BP_FAULT_POOLS == BP_NUMA_MAX, "a row for each pool");
 
 static void write_line(void *arg, enum bp_log_level level, const char *line)
 {
@@ -19,30 +19,29 @@ static void write_line(void *arg, enum bp_log_level level, const char *line)
 
 /* The driver of a network card, and the kernel, are to be believed about a link that has not been
  * up yet; some virtual devices never report one. */
-static enum bp_trouble_link link_of(const struct bp_trouble_sources *s, unsigned port)
+static enum bp_fault_link link_of(const struct bp_fault_sources *s, unsigned port)
 {
 	if (bp_link_get((uint16_t)port) != BP_LINK_UP)
-		return BP_TROUBLE_LINK_LOST;
+		return BP_FAULT_LINK_LOST;
 	if (s->shm->ports[port].link_up)
-		return BP_TROUBLE_LINK_IS_UP;
-	return s->ports[port].pci || bp_link_is_certain((uint16_t)port) ? BP_TROUBLE_LINK_NOT_YET
-									: BP_TROUBLE_LINK_IS_UP;
+		return BP_FAULT_LINK_IS_UP;
+	return s->ports[port].pci || bp_link_is_certain((uint16_t)port) ? BP_FAULT_LINK_NOT_YET
+									: BP_FAULT_LINK_IS_UP;
 }
 
-static void read_worker(
-	const struct bp_trouble_sources *s, unsigned i, struct bp_trouble_readings *out)
+static void read_worker(const struct bp_fault_sources *s, unsigned i, struct bp_fault_samples *out)
 {
 	const struct bp_worker *w = s->workers->worker[i];
 
 	out->worker[i].runs = w->graph != NULL;
-	out->worker[i].beat_ns = __atomic_load_n(&w->mono_ns, __ATOMIC_RELAXED);
+	out->worker[i].heartbeat_ns = __atomic_load_n(&w->mono_ns, __ATOMIC_RELAXED);
 	out->worker[i].overruns =
 		__atomic_load_n(&w->counters->v[BP_C_POLL_GAPS], __ATOMIC_RELAXED);
 	out->worker[i].overrun_ns = __atomic_load_n(&w->away.overrun_ns, __ATOMIC_RELAXED);
 	out->worker[i].longest_ns = __atomic_load_n(&w->away.longest_ns, __ATOMIC_RELAXED);
 }
 
-void bp_trouble_readings_take(const struct bp_trouble_sources *s, struct bp_trouble_readings *out)
+void bp_fault_samples_read(const struct bp_fault_sources *s, struct bp_fault_samples *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->n_ports = s->config->n_ports;
@@ -65,12 +64,11 @@ void bp_trouble_readings_take(const struct bp_trouble_sources *s, struct bp_trou
 		read_worker(s, i, out);
 }
 
-void bp_trouble_start(
-	struct bp_trouble_watch *w, const struct bp_trouble_sources *s, uint64_t now_ns)
+void bp_fault_monitor_start(
+	struct bp_fault_monitor *w, const struct bp_fault_sources *s, uint64_t now_ns)
 {
-	struct bp_trouble_subjects who = {
-		.n_ports = s->config->n_ports, .n_workers = s->workers->n};
-	struct bp_trouble_readings first;
+	struct bp_fault_subjects who = {.n_ports = s->config->n_ports, .n_workers = s->workers->n};
+	struct bp_fault_samples first;
 
 	for (unsigned i = 0; i < who.n_ports; i++)
 		who.port[i] = s->config->port[i].name;
@@ -79,20 +77,20 @@ void bp_trouble_start(
 			who.pool[who.n_pools++] = s->pools->pool[node]->name;
 	for (unsigned i = 0; i < who.n_workers; i++)
 		who.worker_cpu[i] = s->cpus->worker_cpu[i];
-	w->desk.counters = bp_shm_counters_beside(s->shm, BP_COUNTER_ROW_MAIN);
-	w->rows = s->shm->trouble;
-	w->desk.log = write_line;
-	w->desk.arg = NULL;
-	bp_trouble_readings_take(s, &first);
+	w->sink.counters = bp_shm_counters_main(s->shm, BP_COUNTER_ROW_MAIN);
+	w->rows = s->shm->faults;
+	w->sink.log = write_line;
+	w->sink.arg = NULL;
+	bp_fault_samples_read(s, &first);
 	memset(w->unread, 0, sizeof(w->unread));
-	bp_trouble_watch_init(w, &s->config->monitoring, &who, &first, now_ns);
+	bp_fault_monitor_init(w, &s->config->monitoring, &who, &first, now_ns);
 }
 
 /* Flows of each worker's table that one look takes in. */
 #define FLOWS_A_LOOK 65536
 
-static void scan_unread(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
-	struct bp_trouble_readings *out, uint64_t now_ns)
+static void scan_unread(struct bp_fault_monitor *w, const struct bp_fault_sources *s,
+	struct bp_fault_samples *out, uint64_t now_ns)
 {
 	const uint64_t limit_ns = s->config->monitoring.not_inspected_warning_ns;
 	const uint64_t share = s->shm->workers != 0 ? s->shm->flows_len / s->shm->workers : 0;
@@ -106,12 +104,12 @@ static void scan_unread(struct bp_trouble_watch *w, const struct bp_trouble_sour
 	}
 }
 
-void bp_trouble_poll(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
+void bp_fault_monitor_poll(struct bp_fault_monitor *w, const struct bp_fault_sources *s,
 	uint64_t now_ns, uint64_t unix_ns)
 {
-	struct bp_trouble_readings now;
+	struct bp_fault_samples now;
 
-	bp_trouble_readings_take(s, &now);
+	bp_fault_samples_read(s, &now);
 	scan_unread(w, s, &now, now_ns);
-	bp_trouble_look(w, &now, now_ns, unix_ns);
+	bp_fault_monitor_check(w, &now, now_ns, unix_ns);
 }

@@ -13,7 +13,7 @@ struct bp_config;
 
 /* What a data plane's watch reads: what drivers said is taken from the segment's ports, where
  * bp_publish_links() has just written it. */
-struct bp_trouble_sources {
+struct bp_fault_sources {
 	const struct bp_config *config;
 	struct bp_shm *shm;
 	const struct bp_port *ports;
@@ -23,13 +23,13 @@ struct bp_trouble_sources {
 };
 
 /* Main thread, before the workers run. Lines go to stderr. */
-void bp_trouble_start(
-	struct bp_trouble_watch *w, const struct bp_trouble_sources *s, uint64_t now_ns);
+void bp_fault_monitor_start(
+	struct bp_fault_monitor *w, const struct bp_fault_sources *s, uint64_t now_ns);
 /* Main thread, a few times a second, after bp_publish_links(). now_ns: CLOCK_MONOTONIC. */
-void bp_trouble_poll(struct bp_trouble_watch *w, const struct bp_trouble_sources *s,
+void bp_fault_monitor_poll(struct bp_fault_monitor *w, const struct bp_fault_sources *s,
 	uint64_t now_ns, uint64_t unix_ns);
 
 /* The readings alone. */
-void bp_trouble_readings_take(const struct bp_trouble_sources *s, struct bp_trouble_readings *out);
+void bp_fault_samples_read(const struct bp_fault_sources *s, struct bp_fault_samples *out);
 
 #endif

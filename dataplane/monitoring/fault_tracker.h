@@ -18,54 +18,54 @@
  */
 
 /* Writes a line, without a line break, somewhere. */
-typedef void bp_trouble_log(void *arg, enum bp_log_level level, const char *line);
+typedef void bp_fault_log_fn(void *arg, enum bp_log_level level, const char *line);
 
 /* Where all that is watched reports to. */
-struct bp_trouble_desk {
+struct bp_fault_sink {
 	struct bp_config_monitoring settings;
 	struct bp_counters *counters; /* the main thread's */
-	bp_trouble_log *log;
+	bp_fault_log_fn *log;
 	void *arg;
 };
 
-struct bp_trouble_watched {
-	struct bp_trouble is; /* as the segment has it */
-	uint64_t began_ns;    /* monotonic, of the time that is on or was last */
-	uint64_t ended_ns;    /* the same */
-	uint64_t done;        /* nanoseconds of the times that are over */
-	uint64_t before;      /* the last reading of a cumulative figure */
-	uint64_t before_ns;   /* overruns: likewise */
+struct bp_fault_tracker {
+	struct bp_fault_record is; /* as the segment has it */
+	uint64_t began_ns;         /* monotonic, of the time that is on or was last */
+	uint64_t ended_ns;         /* the same */
+	uint64_t done;             /* nanoseconds of the times that are over */
+	uint64_t before;           /* the last reading of a cumulative figure */
+	uint64_t before_ns;        /* overruns: likewise */
 	/* what the log was told */
 	struct bp_pace pace;
 	bool told;                      /* that it is in trouble */
-	uint64_t untold_spells;         /* times that it began since the last line */
-	uint64_t untold, untold_ns;     /* events since then, and how long they took */
+	uint64_t unlogged_spells;       /* times that it began since the last line */
+	uint64_t unlogged, unlogged_ns; /* events since then, and how long they took */
 	uint64_t of_spell, of_spell_ns; /* events of the time that is on or was last */
 	uint64_t worst_of_spell;
 	unsigned cpu; /* of a worker */
 };
 
 /* When it is looked at, and where to it is told. */
-struct bp_trouble_moment {
-	const struct bp_trouble_desk *desk;
+struct bp_fault_check {
+	const struct bp_fault_sink *sink;
 	uint64_t now_ns, unix_ns; /* monotonic; for people */
 	uint64_t before_ns;       /* the look before, monotonic */
 };
 
-void bp_trouble_watched_init(struct bp_trouble_watched *t, const struct bp_trouble_desk *desk,
-	enum bp_trouble_kind kind, const char *subject, uint64_t now_ns);
+void bp_fault_tracker_init(struct bp_fault_tracker *t, const struct bp_fault_sink *sink,
+	enum bp_fault_kind kind, const char *subject, uint64_t now_ns);
 /* What lasts: `bad` now; since `ago_ns` ago, where it begins with this look. */
-void bp_trouble_lasts(
-	const struct bp_trouble_moment *l, struct bp_trouble_watched *t, bool bad, uint64_t ago_ns);
+void bp_fault_tracker_state(
+	const struct bp_fault_check *l, struct bp_fault_tracker *t, bool bad, uint64_t ago_ns);
 /* What happens: `n` times since the last look, and it took `ns`. */
-void bp_trouble_happens(
-	const struct bp_trouble_moment *l, struct bp_trouble_watched *t, uint64_t n, uint64_t ns);
+void bp_fault_tracker_event(
+	const struct bp_fault_check *l, struct bp_fault_tracker *t, uint64_t n, uint64_t ns);
 /* Adds to the counter of its kind. */
-void bp_trouble_count(
-	const struct bp_trouble_moment *l, const struct bp_trouble_watched *t, uint64_t n);
+void bp_fault_tracker_count(
+	const struct bp_fault_check *l, const struct bp_fault_tracker *t, uint64_t n);
 /* Writes a line, when there is something to tell and it may be written now. `s`: what only the
  * caller knows: free, size, never. */
-void bp_trouble_tell(
-	const struct bp_trouble_moment *l, struct bp_trouble_watched *t, struct bp_trouble_said *s);
+void bp_fault_tracker_log(
+	const struct bp_fault_check *l, struct bp_fault_tracker *t, struct bp_fault_message *s);
 
 #endif

@@ -22,8 +22,9 @@
  * bytes of the frame from its EtherType on, of those that the mask leaves.
  */
 #define AT_TYPE 12u
-static const bp_v16 plain_mask = {0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0, 0};
-static const bp_v16 plain_want = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0};
+static const bp_v16 template_mask = {
+	0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff, 0, 0, 0, 0};
+static const bp_v16 template_value = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0};
 
 static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_frame *f)
 {
@@ -31,7 +32,7 @@ static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_fram
 
 	if (!bp_mqtt_worker_inspects(bp_mqtt_worker_of(w), f->sport, f->dport, &to_broker))
 		return false;
-	if (!bp_hint_fits(f->l3, f->l4)) {
+	if (!bp_hint_encodable(f->l3, f->l4)) {
 		bp_count(w, BP_C_SEG_BAD_HEADER, 1);
 		return false;
 	}
@@ -86,7 +87,7 @@ static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *
 	if (!lengths_agree(p, m->data_len))
 		return classify_any(w, m);
 	if (to_broker)
-		bp_hint_set_plain(m);
+		bp_hint_set_default(m);
 	else
 		bp_hint_set(m, BP_ETHER_HDR, BP_ETHER_HDR + 20, false, false);
 	return true;
@@ -97,11 +98,11 @@ static inline bool classify(struct bp_worker *w, struct rte_mbuf *m)
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
 
 	if (unlikely(m->data_len < ETHER_IP4_HDRS ||
-		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & plain_mask, plain_want)))
+		     !bp_v16_same(bp_v16_load(p + AT_TYPE) & template_mask, template_value)))
 		return classify_any(w, m);
 	if (unlikely(bp_be16(p + AT_DPORT) != w->mqtt_port || !lengths_agree(p, m->data_len)))
 		return classify_ports(w, m);
-	bp_hint_set_plain(m);
+	bp_hint_set_default(m);
 	return true;
 }
 

@@ -65,7 +65,7 @@ static bool is_forwarded(void *arg, const struct bp_frame *f)
  * Whether the checksums are right. A segment that its receiver will throw away must not be read: it
  * will be sent again, and perhaps with other bytes.
  */
-static inline enum bp_sum_verdict driver_says(
+static inline enum bp_sum_verdict rx_checksum_verdict(
 	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
 {
 	enum bp_sum_verdict v = bp_driver_sum(m, ip4, len);
@@ -118,7 +118,7 @@ static void read_any(void *arg, uint32_t i)
 		f->port = (uint8_t)(r->m[i]->port + 1);
 		f->routed = w->onward[r->m[i]->port] == BP_EDGE_IP4;
 	}
-	sum = driver_says(
+	sum = rx_checksum_verdict(
 		w, r->m[i], f->ip6 ? NULL : f->data + f->l3, (uint32_t)(f->data[f->l3] & 0x0f) * 4);
 	if (sum == BP_SUM_BAD || (sum == BP_SUM_UNKNOWN && !bp_frame_checksum_ok(f))) {
 		bp_count(w, BP_C_SEG_BAD_CHECKSUM, 1);
@@ -131,7 +131,7 @@ static void read_any(void *arg, uint32_t i)
 static __rte_noinline uint8_t kind_of(
 	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
 {
-	switch (driver_says(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
+	switch (rx_checksum_verdict(w, m, frame + BP_ETHER_HDR, BP_IP4_HDR)) {
 	case BP_SUM_GOOD:
 		return BP_BURST_VERIFIED;
 	case BP_SUM_UNKNOWN:
@@ -147,7 +147,7 @@ static __rte_noinline void add_other(struct reading *r, uint32_t i)
 	const struct rte_mbuf *m = r->m[i];
 
 	r->b.kind[i] = BP_BURST_PARSED;
-	if (m->hash.fdir.hi & BP_HINT_PLAIN)
+	if (m->hash.fdir.hi & BP_HINT_DEFAULT)
 		r->b.kind[i] = kind_of(r->w, m, r->b.frame[i]);
 	if (r->b.kind[i] == BP_BURST_PARSED)
 		bp_hint_get(m, &r->b.parsed[i]);
@@ -175,7 +175,7 @@ static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 
 		differ |= rearm ^ first;
 		r.b.frame[i] = (const uint8_t *)m[i]->buf_addr + (uint16_t)rearm;
-		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_PLAIN) ||
+		if (unlikely(!(m[i]->hash.fdir.hi & BP_HINT_DEFAULT) ||
 			     (m[i]->ol_flags & SUM_FLAGS) != 0))
 			add_other(&r, i);
 	}

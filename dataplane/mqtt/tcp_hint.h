@@ -16,10 +16,10 @@
 #define BP_HINT_IP6 (1u << 16)
 #define BP_HINT_TO_BROKER (1u << 17)
 /* Untagged IPv4 without options to the broker, all of it in one mbuf: what mqtt/fast.h takes. */
-#define BP_HINT_PLAIN (1u << 18)
+#define BP_HINT_DEFAULT (1u << 18)
 
 /* Whether the offsets fit: headers further in are nobody's honest traffic. */
-static inline bool bp_hint_fits(uint32_t l3, uint32_t l4)
+static inline bool bp_hint_encodable(uint32_t l3, uint32_t l4)
 {
 	return l3 < 1u << BP_HINT_L3_BITS && l4 < 1u << BP_HINT_L4_BITS;
 }
@@ -31,10 +31,10 @@ static inline void bp_hint_set(
 			  (to_broker ? BP_HINT_TO_BROKER : 0);
 }
 
-static inline void bp_hint_set_plain(struct rte_mbuf *m)
+static inline void bp_hint_set_default(struct rte_mbuf *m)
 {
 	m->hash.fdir.hi = BP_ETHER_HDR | (BP_ETHER_HDR + 20u) << BP_HINT_L3_BITS |
-			  BP_HINT_TO_BROKER | BP_HINT_PLAIN;
+			  BP_HINT_TO_BROKER | BP_HINT_DEFAULT;
 }
 
 /* The frame again. Its lengths were checked when the hint was set. */

@@ -51,7 +51,7 @@ static bool answer_arp(struct bp_worker *w, struct rte_mbuf *m, const uint8_t ma
 
 	if (!bp_arp_is_request(frame, m->data_len, &target) || !is_ours4(w, target))
 		return false;
-	bp_arp_make_reply(frame, mac);
+	bp_arp_write_reply(frame, mac);
 	bp_count(w, BP_C_ARP_REPLIES, 1);
 	return true;
 }
@@ -64,7 +64,7 @@ static bool answer_nd(struct bp_worker *w, struct rte_mbuf *m, const uint8_t mac
 	if (!bp_nd_is_solicitation(frame, m->data_len, &target) || !is_ours6(w, target) ||
 		!set_length(m, BP_ND_ADVERTISEMENT_FRAME))
 		return false;
-	bp_nd_make_advertisement(frame, mac);
+	bp_nd_write_advertisement(frame, mac);
 	bp_count(w, BP_C_ND_ADVERTISEMENTS, 1);
 	return true;
 }

@@ -74,7 +74,7 @@ static inline void bp_edge_batch_flush(struct bp_edge_batch *b)
 }
 
 /* Frames that are added from now on take this edge. */
-static inline void bp_edge_batch_turn(struct bp_edge_batch *b, rte_edge_t edge)
+static inline void bp_edge_batch_set_edge(struct bp_edge_batch *b, rte_edge_t edge)
 {
 	bp_edge_batch_flush(b);
 	b->edge = edge;
@@ -84,7 +84,7 @@ static inline void bp_edge_batch_turn(struct bp_edge_batch *b, rte_edge_t edge)
 static inline void bp_edge_batch_add(struct bp_edge_batch *b, rte_edge_t edge, struct rte_mbuf *m)
 {
 	if (unlikely(edge != b->edge || b->n == b->size))
-		bp_edge_batch_turn(b, edge);
+		bp_edge_batch_set_edge(b, edge);
 	b->bytes += m->pkt_len;
 	b->frames[b->n++] = m;
 }
@@ -94,7 +94,7 @@ static inline void bp_edge_batch_add_all(struct bp_edge_batch *b, rte_edge_t edg
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
 	if (unlikely(edge != b->edge || b->n + n > b->size))
-		bp_edge_batch_turn(b, edge);
+		bp_edge_batch_set_edge(b, edge);
 	memcpy(&b->frames[b->n], m, n * sizeof(b->frames[0]));
 	b->n += n;
 	b->bytes += bytes;
@@ -102,7 +102,7 @@ static inline void bp_edge_batch_add_all(struct bp_edge_batch *b, rte_edge_t edg
 
 /* The same; where these are all frames that the node was given, and nothing is waiting, their array
  * goes on as it is. */
-static inline void bp_edge_batch_add_whole(struct bp_edge_batch *b, rte_edge_t edge,
+static inline void bp_edge_batch_add_node_frames(struct bp_edge_batch *b, rte_edge_t edge,
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
 	if (unlikely(b->n != 0 || (void *const *)m != b->node->objs || n != b->node->idx)) {

@@ -58,7 +58,7 @@ static bp_counter_t forbidden(const struct bp_worker *w, const struct rte_mbuf *
 }
 
 /* Lengths, checksum and addresses of an IPv4 packet; BP_EDGE_IP4 when it may be routed. */
-static rte_edge_t examine(struct bp_worker *w, struct rte_mbuf *m, bool unicast)
+static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool unicast)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *), *h = frame + BP_ETHER_HDR;
 	enum bp_ip4_kind src, dst;
@@ -119,7 +119,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
-		bp_cut_behind(m, total);
+		bp_trim_payload_end(m, total);
 		bp_ip4_decrement_ttl(h);
 	}
 	return edge;
@@ -141,7 +141,7 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 		return bp_drop(m, BP_C_DROP_DST_MAC_MISMATCH);
 	switch (bp_be16(frame + 12)) {
 	case BP_ETHER_IP4:
-		edge = examine(w, m, unicast);
+		edge = validate_one(w, m, unicast);
 		return edge == BP_EDGE_IP4 ? route_one(w, m) : edge;
 	case BP_ETHER_IP6:
 		return BP_EDGE_IP6;
@@ -168,7 +168,7 @@ struct heads {
  * Four frames: bit i is set when m[i] is IPv4 without options for us, more hops to go, addresses
  * that may be forwarded, nothing behind it, and a right checksum. No branches: nearly all are.
  */
-static __rte_always_inline uint64_t look(
+static __rte_always_inline uint64_t validate_x4(
 	const struct bp_router *r, struct rte_mbuf *const m[4], struct heads *h, uint32_t at)
 {
 	const bp_v16 *const expect[4] = {&r->rx_head[m[0]->port], &r->rx_head[m[1]->port],
@@ -184,42 +184,43 @@ static __rte_always_inline uint64_t look(
 }
 
 /* The bits of all: those that are usual. */
-static __rte_noinline uint64_t look_at_all(
+static __rte_noinline uint64_t validate_burst(
 	const struct bp_router *r, struct rte_mbuf **m, struct heads *h, uint32_t n)
 {
-	uint64_t usual = 0;
+	uint64_t valid = 0;
 	uint32_t i;
 
 	for (i = 0; i + 4 <= n; i += 4)
-		usual |= look(r, m + i, h, i) << i;
+		valid |= validate_x4(r, m + i, h, i) << i;
 	if (i < n) {
 		struct rte_mbuf *const rest[4] = {
 			m[i], m[RTE_MIN(i + 1, n - 1)], m[RTE_MIN(i + 2, n - 1)], m[n - 1]};
 
-		usual |= look(r, rest, h, i) << i;
+		valid |= validate_x4(r, rest, h, i) << i;
 	}
-	return usual & UINT64_MAX >> (STEP - n);
+	return valid & UINT64_MAX >> (STEP - n);
 }
 
 /* The bits of usual packets whose source may be an address that is ours. */
-static __rte_noinline uint64_t which_own(
+static __rte_noinline uint64_t local_source_candidates(
 	const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
 	uint64_t maybe = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		maybe |= bp_own_maybe(s, bp_own_hash4(src[i])) << i;
+		maybe |= bp_local_maybe(s, bp_local_hash4(src[i])) << i;
 	return maybe;
 }
 
 /* The same; nearly always there is none. */
-static inline uint64_t maybe_own(const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
+static inline uint64_t maybe_local_source(
+	const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
 	uint64_t any = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		any |= bp_own_maybe(s, bp_own_hash4(src[i]));
-	return likely(any == 0) ? 0 : which_own(s, src, n);
+		any |= bp_local_maybe(s, bp_local_hash4(src[i]));
+	return likely(any == 0) ? 0 : local_source_candidates(s, src, n);
 }
 
 /* Drops the packets whose source is not believed, of those in `maybe` and those that came in on an
@@ -272,16 +273,16 @@ static bool all_ip6(const struct bp_worker *w, struct rte_mbuf **m, uint32_t n)
 }
 
 /* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
-static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t usual)
+static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t valid)
 {
-	uint32_t left = (uint32_t)__builtin_ctzll(~usual), n_six = 0;
+	uint32_t left = (uint32_t)__builtin_ctzll(~valid), n_six = 0;
 	void *six[STEP];
 
 	for (uint32_t i = left; i < n; i++) {
 		rte_edge_t edge;
 
-		if (usual >> i & 1) {
+		if (valid >> i & 1) {
 			h->src[left] = h->src[i];
 			h->dst[left] = h->dst[i];
 			h->total[left] = h->total[i];
@@ -313,7 +314,7 @@ struct run {
 	uint32_t local; /* packets so far for our own nodes, which are not forwarded */
 };
 
-static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
+static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
 {
 	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
 
@@ -329,8 +330,8 @@ static inline void *leave(struct rte_mbuf *m, uint64_t link, uint32_t hop, struc
  * A packet with this link word that does not leave as the one before it did: returns its true link
  * word, and `run` is for it; or 0 when it leaves otherwise, and is gone.
  */
-static __rte_noinline uint64_t turn(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t total,
-	uint64_t link, struct run *run)
+static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, struct rte_mbuf *m,
+	uint32_t total, uint64_t link, struct run *run)
 {
 	struct rte_graph *graph = batch->graph;
 	struct rte_node *node = batch->node;
@@ -351,7 +352,7 @@ static __rte_noinline uint64_t turn(struct bp_edge_batch *batch, struct rte_mbuf
 		return 0;
 	}
 	if (r->edge[out] != batch->edge)
-		bp_edge_batch_turn(batch, r->edge[out]);
+		bp_edge_batch_set_edge(batch, r->edge[out]);
 	*run = (struct run){
 		.kind = (uint32_t)(link >> 48),
 		.mtu = r->tx_mtu[out],
@@ -368,8 +369,8 @@ static __rte_noinline uint64_t turn(struct bp_edge_batch *batch, struct rte_mbuf
  * Packets [i, n) up to the first that does not leave as the one before it, whose number it returns.
  * A function of its own, so that all of it stays in registers.
  */
-static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte_mbuf **m,
-	const struct heads *h, uint32_t i, uint32_t n, const struct run *last,
+static __rte_noinline uint32_t rewrite_same_adjacency(const struct bp_router *r,
+	struct rte_mbuf **m, const struct heads *h, uint32_t i, uint32_t n, const struct run *last,
 	struct bp_edge_batch *batch)
 {
 	struct bp_nexthop *const nexthops = r->fib->nexthops;
@@ -384,7 +385,7 @@ static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte
 		if (unlikely(link >> 48 != run.kind || h->total[i] > run.mtu))
 			break;
 		bytes += m[i]->pkt_len;
-		*to++ = leave(m[i], link, h->hop[i], run);
+		*to++ = rewrite(m[i], link, h->hop[i], run);
 	}
 	batch->n = (uint32_t)(to - batch->frames);
 	batch->bytes = bytes;
@@ -395,7 +396,7 @@ static __rte_noinline uint32_t leave_alike(const struct bp_router *r, struct rte
  * Packets [i, n) up to the first that is not for node phd or cse, whose number it returns: they
  * stay as they came.
  */
-static __rte_noinline uint32_t keep_alike(struct bp_edge_batch *batch, struct rte_mbuf **m,
+static __rte_noinline uint32_t collect_local(struct bp_edge_batch *batch, struct rte_mbuf **m,
 	const struct heads *h, uint32_t i, uint32_t n, struct run *run)
 {
 	for (; i < n && h->nexthop[i] == BP_NH_LOCAL; i++) {
@@ -404,7 +405,7 @@ static __rte_noinline uint32_t keep_alike(struct bp_edge_batch *batch, struct rt
 		if (unlikely(edge == BP_EDGE_EXCEPTION))
 			break;
 		if (unlikely(edge != batch->edge)) {
-			bp_edge_batch_turn(batch, edge);
+			bp_edge_batch_set_edge(batch, edge);
 			/* the next one that leaves is none like the last one that did */
 			run->kind = UINT32_MAX;
 		}
@@ -423,26 +424,26 @@ static void route_step(
 	struct bp_worker *w = batch->worker;
 	const struct bp_router *r = &w->router;
 	struct heads h;
-	uint64_t usual, maybe;
+	uint64_t valid, maybe;
 
-	usual = look_at_all(r, m, &h, n);
-	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
-		n = set_aside(graph, node, w, m, &h, n, usual);
-	maybe = maybe_own(&r->source, h.src, n);
+	valid = validate_burst(r, m, &h, n);
+	if (unlikely(valid != UINT64_MAX >> (STEP - n)))
+		n = to_slow_path(graph, node, w, m, &h, n, valid);
+	maybe = maybe_local_source(&r->source, h.src, n);
 	if (unlikely(maybe != 0 || r->source.any4))
 		n = filter_sources(graph, node, w, m, &h, n, maybe);
-	bp_lpm4_lookup_again(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
-	if (r->many_nexthops)
+	bp_lpm4_lookup_retry(r->fib, &w->router.nodes4, h.dst, h.nexthop, n);
+	if (r->prefetch_nexthops)
 		for (uint32_t i = 0; i < n; i++)
 			rte_prefetch0(bp_next_hop(r, h.nexthop[i]));
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t link;
 
-		i = leave_alike(r, m, &h, i, n, run, batch);
+		i = rewrite_same_adjacency(r, m, &h, i, n, run, batch);
 		if (i == n)
 			break;
 		if (bp_phd_worker_of(w) != NULL && h.nexthop[i] == BP_NH_LOCAL) {
-			const uint32_t next = keep_alike(batch, m, &h, i, n, run);
+			const uint32_t next = collect_local(batch, m, &h, i, n, run);
 
 			if (next != i) {
 				i = next - 1;
@@ -450,11 +451,11 @@ static void route_step(
 			}
 		}
 		link = bp_next_hop_use(r, h.nexthop[i]);
-		link = turn(batch, m[i], h.total[i], link, run);
+		link = switch_adjacency(batch, m[i], h.total[i], link, run);
 		if (link == 0)
 			continue;
 		batch->bytes += m[i]->pkt_len;
-		batch->frames[batch->n++] = leave(m[i], link, h.hop[i], *run);
+		batch->frames[batch->n++] = rewrite(m[i], link, h.hop[i], *run);
 	}
 }
 

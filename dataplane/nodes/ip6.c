@@ -95,7 +95,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	}
 	edge = bp_next_hop_other(w, m, link, total);
 	if (edge == BP_EDGE_FORWARD) {
-		bp_cut_behind(m, total);
+		bp_trim_payload_end(m, total);
 		h[BP_IP6_HOPS]--;
 	}
 	return edge;
@@ -131,7 +131,7 @@ static const bp_v16 most = {0x86, 0xdd, 0x6f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
 
 /* No hop-by-hop options, more hops to go, addresses of wide scope, nothing behind it. No branches:
  * nearly all are. */
-static inline bool is_usual(const struct rte_mbuf *m)
+static inline bool is_valid_fast(const struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
 	const bp_v16 v = bp_v16_load(p + AT_BOUNDED);
@@ -145,15 +145,15 @@ static inline bool is_usual(const struct rte_mbuf *m)
 }
 
 /* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
-static __rte_noinline uint32_t set_aside(struct rte_graph *graph, struct rte_node *node,
-	struct bp_worker *w, struct rte_mbuf **m, uint32_t n, uint64_t usual)
+static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_node *node,
+	struct bp_worker *w, struct rte_mbuf **m, uint32_t n, uint64_t valid)
 {
-	uint32_t left = (uint32_t)__builtin_ctzll(~usual);
+	uint32_t left = (uint32_t)__builtin_ctzll(~valid);
 
 	for (uint32_t i = left; i < n; i++) {
 		rte_edge_t edge;
 
-		if (usual >> i & 1) {
+		if (valid >> i & 1) {
 			m[left++] = m[i];
 			continue;
 		}
@@ -172,7 +172,7 @@ static bool keep(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t *loca
 	if (edge == BP_EDGE_EXCEPTION)
 		return false;
 	if (edge != batch->edge)
-		bp_edge_batch_turn(batch, edge);
+		bp_edge_batch_set_edge(batch, edge);
 	++*local;
 	batch->frames[batch->n++] = m;
 	return true;
@@ -184,25 +184,25 @@ static inline const uint8_t *source_of(const struct rte_mbuf *m)
 }
 
 /* The bits of usual packets whose source may be an address that is ours. */
-static __rte_noinline uint64_t which_own(
+static __rte_noinline uint64_t local_source_candidates(
 	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
 {
 	uint64_t maybe = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		maybe |= bp_own_maybe(s, bp_own_hash6(source_of(m[i]))) << i;
+		maybe |= bp_local_maybe(s, bp_local_hash6(source_of(m[i]))) << i;
 	return maybe;
 }
 
 /* The same; nearly always there is none. */
-static inline uint64_t maybe_own(
+static inline uint64_t maybe_local_source(
 	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
 {
 	uint64_t any = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		any |= bp_own_maybe(s, bp_own_hash6(source_of(m[i])));
-	return likely(any == 0) ? 0 : which_own(s, m, n);
+		any |= bp_local_maybe(s, bp_local_hash6(source_of(m[i])));
+	return likely(any == 0) ? 0 : local_source_candidates(s, m, n);
 }
 
 /* As in node ip4. */
@@ -252,15 +252,15 @@ static void route_step(
 	const struct bp_router *r = &w->router;
 	const uint8_t *dst[STEP];
 	uint32_t nexthop[STEP], bytes = 0;
-	uint64_t usual = 0, maybe;
+	uint64_t valid = 0, maybe;
 
 	for (uint32_t i = 0; i < n; i++)
-		usual |= (uint64_t)is_usual(m[i]) << i;
+		valid |= (uint64_t)is_valid_fast(m[i]) << i;
 	if (unlikely(r->no_forward6 != 0))
-		usual &= may_forward(r, m, n);
-	if (unlikely(usual != UINT64_MAX >> (STEP - n)))
-		n = set_aside(graph, node, w, m, n, usual);
-	maybe = maybe_own(&r->source, m, n);
+		valid &= may_forward(r, m, n);
+	if (unlikely(valid != UINT64_MAX >> (STEP - n)))
+		n = to_slow_path(graph, node, w, m, n, valid);
+	maybe = maybe_local_source(&r->source, m, n);
 	if (unlikely(maybe != 0 || r->source.any6))
 		n = filter_sources(graph, node, w, m, n, maybe);
 	for (uint32_t i = 0; i < n; i++)
@@ -298,7 +298,7 @@ static void route_step(
 		if (unlikely(r->edge[out] != batch->edge)) {
 			batch->bytes += bytes;
 			bytes = 0;
-			bp_edge_batch_turn(batch, r->edge[out]);
+			bp_edge_batch_set_edge(batch, r->edge[out]);
 		}
 		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);

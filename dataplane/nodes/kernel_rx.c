@@ -18,7 +18,7 @@ static uint16_t kernel_rx_process(
 	n = bp_exception_take(w->exception, w->index, m, BP_RX_BURST);
 	if (likely(n == 0))
 		return 0;
-	bp_count(w, w->exception->made_as, n);
+	bp_count(w, w->exception->originated_counter, n);
 	w->rx_frames += n;
 	for (unsigned i = 0; i < n; i++) {
 		unsigned interface = bp_exception_interface(m[i]);

@@ -68,7 +68,7 @@ unsigned bp_path_edges(rte_edge_t edge[BP_EDGE_PORT])
 }
 
 /* The edges behind a node on the path of a port's frames. */
-static uint32_t path_behind(const struct rte_node_register *node)
+static uint32_t path_after(const struct rte_node_register *node)
 {
 	rte_edge_t edge[BP_EDGE_PORT];
 	uint32_t edges = 0;
@@ -97,7 +97,7 @@ uint32_t bp_node_next_edges(const struct bp_node_next *next)
 			edges |= ports | bridge;
 			break;
 		case BP_NEXT_PATH:
-			edges |= path_behind(next->node);
+			edges |= path_after(next->node);
 			/* fall through */
 		case BP_NEXT_ONWARD:
 			edges |= ports | bridge | 1u << BP_EDGE_IP4;

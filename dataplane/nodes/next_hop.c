@@ -52,7 +52,7 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 	}
 }
 
-void bp_cut_behind(struct rte_mbuf *m, uint32_t bytes)
+void bp_trim_payload_end(struct rte_mbuf *m, uint32_t bytes)
 {
 	uint32_t left = RTE_MAX(BP_ETHER_HDR + bytes, ETHER_MIN);
 	struct rte_mbuf *last = m;

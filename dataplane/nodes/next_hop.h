@@ -53,6 +53,6 @@ rte_edge_t bp_next_hop_other(
  * Cuts what follows an IP packet of `bytes` in a frame that needed no filling, of one buffer or
  * several: it is no part of the packet, and no MTU counts it. The frame holds the packet.
  */
-void bp_cut_behind(struct rte_mbuf *m, uint32_t bytes);
+void bp_trim_payload_end(struct rte_mbuf *m, uint32_t bytes);
 
 #endif

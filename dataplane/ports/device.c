@@ -96,7 +96,7 @@ static int check_pci(const char *bdf, char *err, size_t err_size)
 }
 
 /* Devices that make what their iface= names: an interface, or the socket of net_vhost. */
-static bool makes_it(const char *device)
+static bool creates_device(const char *device)
 {
 	static const char *const makers[] = {
 		"net_tap", "net_tun", "net_virtio_user", "virtio_user", "net_vhost", "eth_vhost"};
@@ -111,7 +111,7 @@ static int check_interface(const char *device, char *err, size_t err_size)
 {
 	char iface[64];
 
-	if (!bp_device_arg(device, "iface", iface, sizeof(iface)) || makes_it(device))
+	if (!bp_device_arg(device, "iface", iface, sizeof(iface)) || creates_device(device))
 		return 0;
 	if (if_nametoindex(iface) == 0) {
 		snprintf(err, err_size,

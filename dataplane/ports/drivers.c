@@ -13,14 +13,14 @@ static const struct bp_driver drivers[] = {
 	{.name = "net_pcap", .all_queues = true, .chains = true, .sends_chains = true},
 	{.name = "net_memif", .chains = true},
 	{.name = "net_ring", .all_queues = true, .set_port = true, .chains = true},
-	{.name = "net_tap", .no_rss = true, .software_checksum = true, .link_lies = true},
+	{.name = "net_tap", .no_rss = true, .software_checksum = true, .link_unreliable = true},
 	{.name = "net_null", .no_rss = true, .sends_chains = true},
 	/* it leaves out of how many buffers a frame may be, which QEMU's device takes for one */
 	{.name = "net_vmxnet3", .one_buffer = true},
-	{.name = "net_virtio", .tells_partial = true},
-	{.name = "net_virtio_user", .tells_partial = true},
-	{.name = "virtio_user", .tells_partial = true},
-	{.name = "net_vhost", .tells_partial = true, .chains = true},
+	{.name = "net_virtio", .reports_partial = true},
+	{.name = "net_virtio_user", .reports_partial = true},
+	{.name = "virtio_user", .reports_partial = true},
+	{.name = "net_vhost", .reports_partial = true, .chains = true},
 };
 static const struct bp_driver ordinary = {.name = ""};
 

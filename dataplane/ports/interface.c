@@ -41,7 +41,7 @@ static bool takes_ip4(const char *name)
 	return own >= 0 && (own > all ? own : all) != 1;
 }
 
-struct bp_device_facts bp_interface_ask(const char *name)
+struct bp_device_facts bp_interface_query(const char *name)
 {
 	struct bp_device_facts i = {0};
 	struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};

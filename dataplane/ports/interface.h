@@ -15,6 +15,6 @@ struct bp_device_facts {
 	uint32_t mtu;
 };
 
-struct bp_device_facts bp_interface_ask(const char *name);
+struct bp_device_facts bp_interface_query(const char *name);
 
 #endif

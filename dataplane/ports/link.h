@@ -17,7 +17,7 @@
  * interface that was moved to another network namespace looks down to net_tap): there a frame is
  * offered all the same, and the link only tells why it was not taken.
  */
-enum bp_link { BP_LINK_UP, BP_LINK_DOWN, BP_LINK_MAYBE_DOWN };
+enum bp_link { BP_LINK_UP, BP_LINK_DOWN, BP_LINK_UNCERTAIN };
 
 extern _Atomic uint8_t bp_link[BP_MAX_PORTS]; /* enum bp_link */
 

@@ -65,7 +65,7 @@ static int decide_rx_checksum(const struct bp_offload_facts *f, enum bp_offload_
 				offered & RTE_ETH_RX_OFFLOAD_UDP_CKSUM ? "UDP" : "");
 	}
 	/* where it was not asked for, whoever feeds such a driver completes them */
-	o->partials = f->tells_partial && o->rx & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
+	o->partials = f->reports_partial && o->rx & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	return 0;
 }
 
@@ -92,8 +92,8 @@ static int decide_scatter(const struct bp_offload_facts *f, enum bp_offload_word
 		set(o, n, BP_OFFLOAD_UNUSED, "a frame of MTU %" PRIu32 " fits a buffer", f->mtu);
 		return 0;
 	}
-	if (f->room > f->room_most) {
-		const uint32_t most = f->mtu - (f->room - f->room_most);
+	if (f->room > f->capacity_max) {
+		const uint32_t most = f->mtu - (f->room - f->capacity_max);
 
 		if (f->mtu_given) {
 			snprintf(err, err_size,

@@ -26,13 +26,13 @@ struct bp_offload_facts {
 	/* as the driver says: RTE_ETH_RX_OFFLOAD_*, RTE_ETH_TX_OFFLOAD_*, RTE_ETH_RSS_* */
 	uint64_t rx_capa, tx_capa, rss_types;
 	/* see struct bp_driver */
-	bool tells_partial, software_checksum, sends_chains, no_rss, fanout, one_buffer;
+	bool reports_partial, software_checksum, sends_chains, no_rss, fanout, one_buffer;
 	/* what there is a use for */
 	bool reads_checksums; /* a service asks whether the checksums of a frame are right */
 	bool shares_out;      /* the configuration has several workers, or queues of the port */
 	uint32_t mtu;
-	bool mtu_given;           /* by the configuration; else it may be lowered */
-	uint32_t room, room_most; /* octets that a frame of that MTU has at most; a buffer */
+	bool mtu_given;              /* by the configuration; else it may be lowered */
+	uint32_t room, capacity_max; /* octets that a frame of that MTU has at most; a buffer */
 	/* for bp_offloads_send(), once all ports have been asked what they receive */
 	bool pieces;   /* frames in several buffers may leave by the port */
 	bool partials; /* so may frames with partial checksums, left to it */

@@ -53,8 +53,8 @@ static uint16_t put_together(
 
 /* Some drivers want the frame otherwise than as it is, or refuse it: without this, one of those
  * could stop a queue. */
-static uint16_t ask_driver(struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m,
-	uint16_t n, uint64_t *bytes)
+static uint16_t query_driver(struct bp_worker *w, uint16_t port, uint16_t queue,
+	struct rte_mbuf **m, uint16_t n, uint64_t *bytes)
 {
 	uint16_t done = 0;
 
@@ -77,6 +77,6 @@ uint16_t bp_port_prepare(struct bp_worker *w, uint16_t port, uint16_t queue, str
 	if (w->tx_segments[port] != 0)
 		n = put_together(w, port, m, n, bytes);
 	if (w->sends_checksums >> port & 1)
-		n = ask_driver(w, port, queue, m, n, bytes);
+		n = query_driver(w, port, queue, m, n, bytes);
 	return n;
 }

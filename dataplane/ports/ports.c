@@ -18,7 +18,7 @@ static int fail(const struct bp_port *p, const char *what, int rc, char *err, si
 
 /* What the kernel's interface has may be beyond what the driver admits to: then it isn't told. An
  * MTU that was configured is asked for, whatever the driver says. */
-static uint32_t mtu_to_ask(const struct bp_port *p)
+static uint32_t mtu_to_request(const struct bp_port *p)
 {
 	uint32_t frame = p->mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
 
@@ -32,7 +32,7 @@ static int configure(const struct bp_port *p, uint16_t id, const struct bp_port_
 {
 	uint8_t key[BP_RSS_KEY_MAX];
 	struct rte_eth_conf conf = {
-		.rxmode = {.mtu = mtu_to_ask(p), .offloads = p->rx_offloads},
+		.rxmode = {.mtu = mtu_to_request(p), .offloads = p->rx_offloads},
 		.txmode = {.offloads = p->tx_offloads},
 	};
 	int rc;
@@ -175,7 +175,7 @@ int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 }
 
 /* To the device: which worker polls a queue is none of its business. */
-static bool alike(const struct bp_port_queues *a, const struct bp_port_queues *b)
+static bool same_queues(const struct bp_port_queues *a, const struct bp_port_queues *b)
 {
 	return a->n_rx == b->n_rx && a->n_tx == b->n_tx && a->rss == b->rss &&
 	       a->reta_base == b->reta_base;
@@ -185,7 +185,7 @@ void bp_ports_replanned(const struct bp_config *c, struct bp_port *ports,
 	const struct bp_queue_plan *before, const struct bp_queue_plan *now)
 {
 	for (unsigned i = 0; i < c->n_ports; i++) {
-		if (!ports[i].started || alike(&before->port[i], &now->port[i]))
+		if (!ports[i].started || same_queues(&before->port[i], &now->port[i]))
 			continue;
 		rte_eth_dev_stop((uint16_t)i);
 		ports[i].started = false;

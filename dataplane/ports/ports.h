@@ -22,9 +22,9 @@ struct bp_port {
 	const struct bp_driver *driver;
 	char driver_name[32];
 	struct rte_eth_dev_info info;
-	bool pci;                /* a network card: what it says of its link is so */
-	int socket;              /* NUMA node of the device, or 0 */
-	uint32_t mtu, mtu_asked; /* as it is; as it would be if buffers were long enough */
+	bool pci;                    /* a network card: what it says of its link is so */
+	int socket;                  /* NUMA node of the device, or 0 */
+	uint32_t mtu, mtu_requested; /* as it is; as it would be if buffers were long enough */
 	uint16_t rx_desc, tx_desc;
 	struct bp_offloads offloads;
 	uint64_t rx_offloads, tx_offloads; /* what the device is asked for */

@@ -116,7 +116,7 @@ static void describe(const struct bp_config *c, struct bp_port *p, unsigned port
 	if (rte_eth_dev_get_mtu((uint16_t)port, &mtu) != 0 || mtu == 0)
 		mtu = RTE_ETHER_MTU;
 	p->mtu = mtu;
-	if ((p->driver->kernel_interface || p->driver->link_lies) &&
+	if ((p->driver->kernel_interface || p->driver->link_unreliable) &&
 		bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
 		bp_link_watch((uint16_t)port, if_nametoindex(iface));
 }

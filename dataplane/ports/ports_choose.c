@@ -30,7 +30,7 @@ static void choose_mtu(struct bp_port *p)
 		p->mtu = p->config->mtu;
 	} else if (p->driver->kernel_interface &&
 		   bp_device_arg(p->config->device, "iface", iface, sizeof(iface))) {
-		struct bp_device_facts i = bp_interface_ask(iface);
+		struct bp_device_facts i = bp_interface_query(iface);
 
 		if (i.mtu)
 			p->mtu = i.mtu;
@@ -55,7 +55,7 @@ static struct bp_offload_facts facts_of(const struct bp_config *c, const struct 
 		.rx_capa = p->info.rx_offload_capa,
 		.tx_capa = p->info.tx_offload_capa,
 		.rss_types = p->info.flow_type_rss_offloads,
-		.tells_partial = p->driver->tells_partial,
+		.reports_partial = p->driver->reports_partial,
 		.software_checksum = p->driver->software_checksum,
 		.sends_chains = p->driver->sends_chains,
 		.no_rss = p->driver->no_rss,
@@ -66,8 +66,8 @@ static struct bp_offload_facts facts_of(const struct bp_config *c, const struct 
 			      (p->driver->all_queues && p->info.max_rx_queues > 1),
 		.mtu = p->mtu,
 		.mtu_given = p->config->mtu != 0,
-		.room = bp_pools_frame_room(p->config->device, p->mtu),
-		.room_most = BP_FRAME_ROOM_MAX,
+		.room = bp_pools_frame_capacity(p->config->device, p->mtu),
+		.capacity_max = BP_FRAME_CAPACITY_MAX,
 	};
 }
 
@@ -77,7 +77,7 @@ static int choose_receive(const struct bp_config *c, struct bp_port *p, char *wh
 
 	if (bp_offloads_receive(&f, p->config->offload, &p->offloads, why, why_size) != 0)
 		return -1;
-	p->mtu_asked = p->mtu;
+	p->mtu_requested = p->mtu;
 	p->mtu = p->offloads.mtu;
 	p->rx_offloads = p->offloads.rx;
 	return 0;
@@ -254,7 +254,7 @@ static uint32_t most_pieces(
 			return 0;
 		if (p->rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER)
 			most = RTE_MAX(
-				most, bp_pools_frame_room(p->config->device, mtu) / buffer + 1);
+				most, bp_pools_frame_capacity(p->config->device, mtu) / buffer + 1);
 	}
 	return most;
 }

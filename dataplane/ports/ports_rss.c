@@ -76,7 +76,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 }
 
 /* A driver that does not tell is believed. */
-static const char *ask_hash(uint16_t id, const struct bp_port_queues *q)
+static const char *request_rss_hash(uint16_t id, const struct bp_port_queues *q)
 {
 	uint8_t key[BP_RSS_KEY_MAX] = {0}, want[BP_RSS_KEY_MAX];
 	struct rte_eth_rss_conf conf = {.rss_key = key, .rss_key_len = sizeof(key)};
@@ -104,5 +104,5 @@ const char *bp_ports_rss_check(const struct bp_port *p, uint16_t id, const struc
 	if (q->rss == 0)
 		return NULL;
 	why = set_redirection(p, id, q);
-	return why ? why : ask_hash(id, q);
+	return why ? why : request_rss_hash(id, q);
 }

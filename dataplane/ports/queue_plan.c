@@ -171,7 +171,7 @@ static void choose_workers(const struct bp_config *c, const struct bp_port_caps 
 	}
 }
 
-static const struct bp_mirror_target *clone_target(const struct bp_config *c)
+static const struct bp_mirror_target *mirror_target(const struct bp_config *c)
 {
 	return bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->mirror.enabled
 		       ? &bp_config_mqtt(c)->mirror
@@ -196,7 +196,7 @@ static unsigned owner_of(const struct bp_bridge_workers *w)
 static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 	const struct groups *g, uint64_t senders[BP_MAX_PORTS])
 {
-	const struct bp_mirror_target *to = clone_target(c);
+	const struct bp_mirror_target *to = mirror_target(c);
 	uint64_t routing = 0;
 
 	memset(senders, 0, BP_MAX_PORTS * sizeof(*senders));
@@ -220,7 +220,7 @@ static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 
 /* Each worker needs a queue of its own on every port that it sends on: where one has too few, one
  * worker does all. */
-static void fit_senders(const struct bp_config *c, const struct bp_port_caps *caps,
+static void assign_senders(const struct bp_config *c, const struct bp_port_caps *caps,
 	struct bp_queue_plan *plan, const struct groups *g)
 {
 	uint64_t senders[BP_MAX_PORTS];
@@ -266,7 +266,7 @@ void bp_queue_plan_make(
 	plan->n_workers = c->n_workers;
 	list_groups(c, &g);
 	choose_workers(c, caps, plan, &g);
-	fit_senders(c, caps, plan, &g);
+	assign_senders(c, caps, plan, &g);
 	for (unsigned i = 0; i < g.n; i++) {
 		const struct bp_bridge_workers *w = workers_of(plan, &g, i);
 

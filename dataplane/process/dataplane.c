@@ -58,8 +58,8 @@ struct dataplane {
 	struct bp_follow follow;
 	struct bp_workers workers;
 	struct bp_clock clock;
-	struct bp_trouble_watch trouble;
-	struct bp_life life;
+	struct bp_fault_monitor faults;
+	struct bp_dp_notifier notifier;
 	unsigned stats_period;
 	bool eal_started;
 	/* of the segment: parts that were damaged when it was opened, and what is written again
@@ -177,7 +177,7 @@ static void reset_segment(struct bp_shm *shm)
 {
 	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
-	memset(shm->trouble, 0, shm->trouble_rows * sizeof(*shm->trouble));
+	memset(shm->faults, 0, shm->fault_rows * sizeof(*shm->faults));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
 	/* one that was killed did not say that it reads no routes any more */
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
@@ -187,7 +187,7 @@ static void reset_segment(struct bp_shm *shm)
 
 static void count_main(struct dataplane *d, bp_counter_t c, uint64_t n)
 {
-	bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_MAIN)->v[c] += n;
+	bp_shm_counters_main(&d->shm, BP_COUNTER_ROW_MAIN)->v[c] += n;
 }
 
 static int choose_ports(struct dataplane *d, char *err, size_t err_size)
@@ -260,7 +260,7 @@ static int start_exception_thread(struct dataplane *d, char *err, size_t err_siz
 		return 0;
 	d->exception_thread =
 		bp_exception_thread_start(d->exception, d->kernel_ifs.of, &d->config->punt,
-			bp_shm_counters_beside(&d->shm, BP_COUNTER_ROW_EXCEPTION), err, err_size);
+			bp_shm_counters_main(&d->shm, BP_COUNTER_ROW_EXCEPTION), err, err_size);
 	return d->exception_thread ? 0 : -1;
 }
 
@@ -268,7 +268,7 @@ static int start_exception_thread(struct dataplane *d, char *err, size_t err_siz
  * While tables of many gigabytes are made, a stop is obeyed at once: nothing is forwarded yet, and
  * whatever is half done here the next start must be able to find, since kill -9 leaves the same.
  */
-static void end_at_once(int signal)
+static void stop_immediately(int signal)
 {
 	(void)signal;
 	_exit(EX_OK);
@@ -282,8 +282,8 @@ static void interruptible(bool yes)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	signal(SIGTERM, end_at_once);
-	signal(SIGINT, end_at_once);
+	signal(SIGTERM, stop_immediately);
+	signal(SIGINT, stop_immediately);
 	pthread_sigmask(yes ? SIG_UNBLOCK : SIG_BLOCK, &set, NULL);
 }
 
@@ -350,9 +350,9 @@ static void publish(struct dataplane *d)
 	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
 }
 
-static struct bp_trouble_sources trouble_sources(struct dataplane *d)
+static struct bp_fault_sources fault_sources(struct dataplane *d)
 {
-	return (struct bp_trouble_sources){
+	return (struct bp_fault_sources){
 		d->config, &d->shm, d->ports, &d->pools, &d->workers, &d->eal.cpus};
 }
 
@@ -369,9 +369,9 @@ static void follow_log(const struct dataplane *d)
 /* After publish(), which asked the drivers. */
 static void watch(struct dataplane *d)
 {
-	const struct bp_trouble_sources s = trouble_sources(d);
+	const struct bp_fault_sources s = fault_sources(d);
 
-	bp_trouble_poll(&d->trouble, &s, mono_ns(), unix_ns());
+	bp_fault_monitor_poll(&d->faults, &s, mono_ns(), unix_ns());
 }
 
 /* What changed on one side of a kernel interface, to the other. */
@@ -432,9 +432,9 @@ static void restore_segment(struct dataplane *d)
 }
 
 /* New rules of the control plane's. */
-static void take_rules(struct dataplane *d)
+static void apply_rules(struct dataplane *d)
 {
-	if (bp_rule_banks_poll(d->workers.rule_banks) != BP_RULE_BANKS_REFUSED)
+	if (bp_ruleset_copies_poll(d->workers.ruleset_copies) != BP_RULESET_COPIES_REJECTED)
 		return;
 	count_main(d, BP_C_RULES_REFUSED, 1);
 	bp_log(BP_LOG_ERROR, "rule set in the shared segment is damaged and was rejected; the "
@@ -457,7 +457,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
-		take_rules(d);
+		apply_rules(d);
 		follow(d); /* SIGHUP: the control plane reloads, nothing to do here */
 		passed += step;
 		if (passed < PERIOD_NS)
@@ -468,7 +468,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 		publish(d);
 		bp_port_claims_serve();
 		watch(d);
-		bp_life_tell(&d->life, &d->shm, mono_ns());
+		bp_dp_notifier_update(&d->notifier, &d->shm, mono_ns());
 		seconds = mono_seconds() - printed;
 		if (d->stats_period == 0 || seconds < d->stats_period)
 			continue;
@@ -481,7 +481,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 
 static void run(struct dataplane *d, const sigset_t *signals)
 {
-	const struct bp_trouble_sources s = trouble_sources(d);
+	const struct bp_fault_sources s = fault_sources(d);
 	struct bp_totals totals;
 
 	show_startup(d);
@@ -490,11 +490,11 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	announce(d);
 	publish(d);
 	follow(d);
-	bp_trouble_start(&d->trouble, &s, mono_ns());
-	d->workers.rule_banks->wake_signal = WAKE_SIGNAL;
-	take_rules(d);
+	bp_fault_monitor_start(&d->faults, &s, mono_ns());
+	d->workers.ruleset_copies->wake_signal = WAKE_SIGNAL;
+	apply_rules(d);
 	bp_workers_launch(&d->workers, &d->clock, d->config->poll_mode == BP_POLL_ADAPTIVE);
-	bp_life_begin(&d->life, &d->workers, d->exception_thread, mono_ns());
+	bp_dp_notifier_init(&d->notifier, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
 	bp_notify_stopping();
 	bp_workers_stop(&d->workers);

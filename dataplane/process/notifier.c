@@ -8,7 +8,7 @@
 _Static_assert(BP_MAX_WORKERS + 1 <= BP_WATCHDOG_THREADS_MAX, "a count for each thread");
 
 /* What each thread has counted by now; returns how many threads there are. */
-static unsigned counts(const struct bp_life *l, uint64_t *count)
+static unsigned counts(const struct bp_dp_notifier *l, uint64_t *count)
 {
 	unsigned n = 0;
 
@@ -23,16 +23,17 @@ static unsigned counts(const struct bp_life *l, uint64_t *count)
 	return n;
 }
 
-void bp_life_begin(struct bp_life *l, const struct bp_workers *workers,
+void bp_dp_notifier_init(struct bp_dp_notifier *l, const struct bp_workers *workers,
 	const struct bp_exception_thread *exception, uint64_t now_ns)
 {
 	uint64_t count[BP_WATCHDOG_THREADS_MAX];
 
-	*l = (struct bp_life){.workers = workers, .exception = exception, .links = UINT64_MAX};
+	*l = (struct bp_dp_notifier){
+		.workers = workers, .exception = exception, .links = UINT64_MAX};
 	bp_watchdog_init(&l->watchdog, bp_notify_watchdog_ns(), counts(l, count), now_ns);
 }
 
-static void tell_links(struct bp_life *l, const struct bp_shm *shm)
+static void notify_links(struct bp_dp_notifier *l, const struct bp_shm *shm)
 {
 	const unsigned n = (unsigned)atomic_load(&shm->global->dp_ports);
 	uint64_t up = 0;
@@ -53,7 +54,7 @@ static void tell_links(struct bp_life *l, const struct bp_shm *shm)
 		l->links = up;
 }
 
-void bp_life_tell(struct bp_life *l, const struct bp_shm *shm, uint64_t now_ns)
+void bp_dp_notifier_update(struct bp_dp_notifier *l, const struct bp_shm *shm, uint64_t now_ns)
 {
 	uint64_t count[BP_WATCHDOG_THREADS_MAX];
 
@@ -62,5 +63,5 @@ void bp_life_tell(struct bp_life *l, const struct bp_shm *shm, uint64_t now_ns)
 		l->ready = bp_notify_ready();
 	if (bp_watchdog_due(&l->watchdog, count, now_ns))
 		bp_notify_alive();
-	tell_links(l, shm);
+	notify_links(l, shm);
 }

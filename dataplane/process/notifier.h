@@ -10,7 +10,7 @@
 #include "daemon/watchdog.h"
 
 /* What the main thread tells the service manager of the workers and the exception thread. */
-struct bp_life {
+struct bp_dp_notifier {
 	struct bp_watchdog watchdog;
 	const struct bp_workers *workers;
 	const struct bp_exception_thread *exception; /* NULL: none */
@@ -19,11 +19,11 @@ struct bp_life {
 };
 
 /* Workers are to be launched already or just then. */
-void bp_life_begin(struct bp_life *l, const struct bp_workers *workers,
+void bp_dp_notifier_init(struct bp_dp_notifier *l, const struct bp_workers *workers,
 	const struct bp_exception_thread *exception, uint64_t now_ns);
 
 /* Once in some 100 ms: ready once all threads go round, then a life sign while they do, and a line
  * of status when a link has changed. */
-void bp_life_tell(struct bp_life *l, const struct bp_shm *shm, uint64_t now_ns);
+void bp_dp_notifier_update(struct bp_dp_notifier *l, const struct bp_shm *shm, uint64_t now_ns);
 
 #endif

@@ -139,7 +139,7 @@ static void warn_interface(const struct bp_port *p)
 
 	if (!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
 		return;
-	i = bp_interface_ask(iface);
+	i = bp_interface_query(iface);
 	if (!i.up)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
@@ -177,7 +177,7 @@ static void warn_twice(const struct bp_startup *s, unsigned port)
 	if (!o || o->backend == BP_BACKEND_OFF || !p->driver->fanout ||
 		!bp_device_arg(p->config->device, "iface", iface, sizeof(iface)))
 		return;
-	i = bp_interface_ask(iface);
+	i = bp_interface_query(iface);
 	if (i.takes_ip4 || i.takes_ip6)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
@@ -200,10 +200,11 @@ static void warn_offloads(const struct bp_port *p)
 			"RSS is off although the driver advertises it (%s); `offloads: {rss: on}` "
 			"enables it",
 			p->offloads.of[BP_OFFLOAD_RSS].why);
-	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_asked)
+	if (p->config->mtu == 0 && p->offloads.mtu < p->mtu_requested)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", p->config->name),
-				BP_LOG_NUM("mtu", p->mtu), BP_LOG_NUM("device_mtu", p->mtu_asked)),
+				BP_LOG_NUM("mtu", p->mtu),
+				BP_LOG_NUM("device_mtu", p->mtu_requested)),
 			"MTU reduced: a frame must fit in one buffer");
 }
 

@@ -34,7 +34,7 @@ bool bp_capture_link_known(int dlt)
 }
 
 /* What a frame's own header says. */
-struct said {
+struct reported {
 	size_t header;
 	uint16_t type;         /* EtherType, or a length up to LENGTH_MAX; 0: none */
 	const uint8_t *source; /* MAC; NULL: none */
@@ -63,14 +63,14 @@ static uint16_t family_type(uint32_t family)
 	}
 }
 
-static struct said loopback(int dlt, const uint8_t *p)
+static struct reported loopback(int dlt, const uint8_t *p)
 {
 	uint32_t family = bp_be32(p);
 
 	/* DLT_NULL: in the byte order of the machine that captured */
 	if (dlt == DLT_NULL && family > UINT16_MAX)
 		family = __builtin_bswap32(family);
-	return (struct said){.header = LOOP_HDR, .type = family_type(family)};
+	return (struct reported){.header = LOOP_HDR, .type = family_type(family)};
 }
 
 /* A protocol below 1536 is Linux's own number for what is no EtherType. */
@@ -81,20 +81,20 @@ static uint16_t cooked_type(uint16_t protocol, size_t payload)
 	return protocol == LLC_PROTOCOL && payload <= LENGTH_MAX ? (uint16_t)payload : 0;
 }
 
-static struct said cooked(int dlt, const uint8_t *p, size_t len)
+static struct reported cooked(int dlt, const uint8_t *p, size_t len)
 {
 	const bool v2 = dlt == DLT_LINUX_SLL2;
 	const size_t header = v2 ? SLL2_HDR : SLL_HDR;
 	const bool mac = v2 ? p[11] == 6 : bp_be16(p + 4) == 6;
 
-	return (struct said){.header = header,
+	return (struct reported){.header = header,
 		.type = cooked_type(bp_be16(p + (v2 ? 0 : 14)), len - header),
 		.source = mac ? p + (v2 ? 12 : 6) : NULL};
 }
 
-static struct said read_header(int dlt, const uint8_t *p, size_t len)
+static struct reported read_header(int dlt, const uint8_t *p, size_t len)
 {
-	const struct said nothing = {0};
+	const struct reported nothing = {0};
 
 	switch (dlt) {
 	case DLT_LINUX_SLL:
@@ -107,7 +107,7 @@ static struct said read_header(int dlt, const uint8_t *p, size_t len)
 	case DLT_IPV4:
 	case DLT_IPV6:
 	case DLT_RAW:
-		return (struct said){.type = ip_type(p, len)};
+		return (struct reported){.type = ip_type(p, len)};
 	default:
 		return nothing;
 	}
@@ -152,7 +152,7 @@ static void make_addresses(uint8_t *out, uint16_t type, const uint8_t *ip, size_
 size_t bp_capture_link_frame(
 	int dlt, const uint8_t *p, size_t len, const uint8_t *to, uint8_t *out, size_t *skipped)
 {
-	const struct said h = read_header(dlt, p, len);
+	const struct reported h = read_header(dlt, p, len);
 
 	*skipped = h.header;
 	if (h.type == 0)

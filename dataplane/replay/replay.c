@@ -230,7 +230,7 @@ static bool end_time(struct bp_replay *r)
  * Where a capture was made on the sending host itself, its network card had still to complete the
  * checksums: they hold the sum of the pseudo-header. Called when inspection refused a segment.
  */
-static void look_at_checksum(
+static void check_checksum(
 	struct bp_replay_input *in, const struct bp_capture_frame *frame, uint64_t refused)
 {
 	struct bp_frame f;
@@ -284,7 +284,7 @@ static int play(struct bp_replay *r)
 			return EX_SOFTWARE;
 		}
 		if (refused_checksums(r) != refused)
-			look_at_checksum(in, &f, refused_checksums(r) - refused);
+			check_checksum(in, &f, refused_checksums(r) - refused);
 	}
 	if (!end_time(r)) {
 		snprintf(r->err, sizeof(r->err), "no packet buffer after the last frame");

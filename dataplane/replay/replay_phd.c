@@ -25,7 +25,7 @@ _Static_assert(BP_REPLAY_ACK_MAX >= BP_REPLAY_STORED_MAX, "room for the answer")
 /* ---- the manager's owner ---- */
 
 /* Notes the number of a GET, by which the answer is known. */
-static void note_get(struct bp_replay_phd *p, const struct bp_phd_peer *to, const uint8_t *apdu)
+static void record_get(struct bp_replay_phd *p, const struct bp_phd_peer *to, const uint8_t *apdu)
 {
 	uint32_t slot;
 
@@ -42,7 +42,7 @@ static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apd
 		p->w, p->peers, to, bp_config_phd(p->c)->listen_udp_port, apdu, len, &no_way);
 
 	if (len == BP_PHD_GET_MDS_LEN)
-		note_get(p, to, apdu);
+		record_get(p, to, apdu);
 	if (m && rte_ring_enqueue(p->said, m) == 0)
 		return;
 	rte_pktmbuf_free(m);
@@ -88,7 +88,7 @@ static void on_opened(void *arg, uint32_t slot)
 {
 	const struct bp_replay_phd *p = arg;
 
-	if (!p->by_type || p->t->sessions[slot].mds_known != BP_PHD_MDS_ASKED)
+	if (!p->by_type || p->t->sessions[slot].mds_known != BP_PHD_MDS_REQUESTED)
 		set_ready(p, slot);
 }
 
@@ -221,7 +221,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 		.allowed = on_allowed,
 		.report = on_report};
 	const struct bp_config_phd *c = bp_config_phd(p->c);
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	uint8_t system_id[8];
 
 	/* from 0 on: message ids begin the same each time */
@@ -231,8 +231,8 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	p->writer = bp_phd_writer_new(p->t, &p->shm->fib, NULL, NULL, err, err_size);
 	if (!p->writer)
 		return -1;
-	bp_replay_phd_plan(&plan, p->c, &p->shm->fib);
-	bp_phd_plan_set(p->writer, &plan);
+	bp_replay_phd_settings(&plan, p->c, &p->shm->fib);
+	bp_phd_settings_publish(p->writer, &plan);
 	bp_replay_phd_system_id(system_id, p->c, &p->shm->fib);
 	p->m = bp_phd_manager_new(c, p->t, p->writer, system_id, &p->manager, &ops, p);
 	if (!p->m)

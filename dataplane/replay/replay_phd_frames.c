@@ -79,7 +79,7 @@ struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay
 
 /* Whether a frame is from us to the CSE, by the plan: then where its UDP header begins. */
 static bool to_cse(
-	const struct bp_phd_plan *p, const uint8_t *frame, uint32_t len, const uint8_t **udp)
+	const struct bp_phd_settings *p, const uint8_t *frame, uint32_t len, const uint8_t **udp)
 {
 	const bool ip6 = p->family == 6;
 	const uint8_t *ip = frame + BP_ETHER_HDR;
@@ -102,8 +102,8 @@ static bool to_cse(
 	       bp_be16(*udp + BP_UDP_LENGTH) <= len - head;
 }
 
-uint32_t bp_replay_stored_frame(const struct bp_phd_plan *plan, const uint8_t *frame, uint32_t len,
-	uint8_t out[BP_REPLAY_STORED_MAX])
+uint32_t bp_replay_stored_frame(const struct bp_phd_settings *plan, const uint8_t *frame,
+	uint32_t len, uint8_t out[BP_REPLAY_STORED_MAX])
 {
 	const bool ip6 = plan->family == 6;
 	const struct bp_m2m_options *names = &bp_m2m_options[plan->release];

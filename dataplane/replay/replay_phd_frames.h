@@ -22,7 +22,7 @@ struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay
  * with response status code 2001, piggybacked on the acknowledgement of a CON (RFC 7252 5.2.1),
  * else a NON. Returns its length, or 0: `frame` is no request of ours to the CSE.
  */
-uint32_t bp_replay_stored_frame(const struct bp_phd_plan *plan, const uint8_t *frame, uint32_t len,
-	uint8_t out[BP_REPLAY_STORED_MAX]);
+uint32_t bp_replay_stored_frame(const struct bp_phd_settings *plan, const uint8_t *frame,
+	uint32_t len, uint8_t out[BP_REPLAY_STORED_MAX]);
 
 #endif

@@ -37,7 +37,7 @@ static const uint8_t *upper(const struct rte_mbuf *m, uint8_t protocol, uint32_t
 }
 
 /* What nobody serves here. */
-static void leave_out(struct bp_replay_phd *p, struct rte_mbuf *m)
+static void skip_packet(struct bp_replay_phd *p, struct rte_mbuf *m)
 {
 	const struct bp_config_phd *c = bp_config_phd(p->c);
 	const uint8_t *tcp = upper(m, BP_PROTO_TCP, TCP_FLAGS + 1);
@@ -73,7 +73,7 @@ static bool is_unicast(const uint8_t *address, bool ip6)
  * A device answers the GET of the manager that it talked to when it was captured. That one's
  * invoke-ids were others, so the answer gets the number that ours asked with.
  */
-static void answer_ours(
+static void answer_local(
 	const struct bp_replay_phd *p, const struct bp_phd_peer *from, uint8_t *apdu, uint32_t len)
 {
 	uint32_t slot;
@@ -94,7 +94,7 @@ static void receive(struct bp_replay_phd *p, struct rte_mbuf *m, const struct bp
 	memcpy(heard.address, from->address, sizeof(heard.address));
 	memcpy(heard.mac, frame + 6, sizeof(heard.mac));
 	p->failed |= !bp_replay_peers_note(p->peers, &heard);
-	answer_ours(p, from, apdu, d->len);
+	answer_local(p, from, apdu, d->len);
 	bp_phd_manager_receive(p->m, from, apdu, d->len, p->w->mono_ns, p->w->now_ns);
 	bp_count(p->w, BP_C_PHD_MANAGER_RECEIVED, 1);
 }
@@ -114,6 +114,6 @@ void bp_replay_phd_take(struct bp_replay_phd *p, struct rte_mbuf *m)
 	if (ours)
 		receive(p, m, &d, &from);
 	else
-		leave_out(p, m);
+		skip_packet(p, m);
 	rte_pktmbuf_free(m);
 }

@@ -51,8 +51,8 @@ static inline bool bp_replay_phd_slot(
 
 /* ---- replay_phd_settings.c ---- */
 
-void bp_replay_phd_plan(
-	struct bp_phd_plan *out, const struct bp_config *c, const struct bp_fib *fib);
+void bp_replay_phd_settings(
+	struct bp_phd_settings *out, const struct bp_config *c, const struct bp_fib *fib);
 /* The manager's. */
 void bp_replay_phd_system_id(uint8_t out[8], const struct bp_config *c, const struct bp_fib *fib);
 

@@ -58,14 +58,14 @@ static struct bp_address find_source(const struct bp_fib *f, const struct bp_add
 	return found;
 }
 
-void bp_replay_phd_plan(
-	struct bp_phd_plan *out, const struct bp_config *c, const struct bp_fib *fib)
+void bp_replay_phd_settings(
+	struct bp_phd_settings *out, const struct bp_config *c, const struct bp_fib *fib)
 {
 	struct bp_address source = find_source(fib, &bp_config_phd(c)->cse.coap_address);
 
 	if (source.family == 0) /* no route: nothing can be sent, and that is counted */
 		source.family = bp_config_phd(c)->cse.coap_address.family;
-	bp_phd_plan_make(out, bp_config_phd(c), &source);
+	bp_phd_settings_init(out, bp_config_phd(c), &source);
 }
 
 /* Its MAC is that of the first interface that routes. */

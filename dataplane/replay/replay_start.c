@@ -23,7 +23,7 @@
 #define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
 /* Buffers for what services hold. Beyond that aggregation sends early, and schedulers end the
  * replay. */
-#define HELD_MOST 32768ull
+#define MAX_QUEUED 32768ull
 
 /* There is no kernel here: the file is all there is to know of routes and neighbours. */
 static int load_routes(struct bp_replay *r)
@@ -106,7 +106,7 @@ int bp_replay_start(struct bp_replay *r)
 
 	/* one worker, whatever the live gateway has: the order of frames must be one order */
 	r->config->n_workers = 1;
-	more = (unsigned)RTE_MIN(bp_services_mbufs(r->config), HELD_MOST);
+	more = (unsigned)RTE_MIN(bp_services_mbufs(r->config), MAX_QUEUED);
 	if (bp_ring_eal_more(
 		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
 		map_segment(r) != 0)

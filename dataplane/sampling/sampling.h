@@ -10,7 +10,7 @@
 struct bp_sampling {
 	struct bp_worker *worker;
 	struct bp_sampler *sampler;
-	struct bp_sampling_plan *plan;
+	struct bp_sampling_shared_rules *plan;
 	struct bp_sampling_stats *stats; /* this worker's, of each entry */
 	uint8_t after[BP_MAX_PORTS];     /* edge that a port's frames take behind this node */
 	uint64_t generation;             /* of the plan, that was seen last */

@@ -113,7 +113,7 @@ static rte_edge_t enter(void *state, struct bp_worker *w, unsigned port, rte_edg
 
 	(void)w;
 	s->after[port] = (uint8_t)next;
-	return bp_sampler_wants(s->sampler, port) ? BP_EDGE_OF(SAMPLING, 0) : next;
+	return bp_sampler_uses_port(s->sampler, port) ? BP_EDGE_OF(SAMPLING, 0) : next;
 }
 
 const struct bp_dataplane_service bp_dataplane_sampling = {

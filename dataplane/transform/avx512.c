@@ -109,7 +109,7 @@ static inline struct four_sums sum_up(const __m512i q[4])
 static inline __attribute__((always_inline)) bool checksums_valid(
 	const uint8_t *like, uint8_t *const f[8], struct eight *e)
 {
-	const uint32_t begin = (uint32_t)bp_reading_half(like + BP_TEMPLATE_AT_IP);
+	const uint32_t begin = (uint32_t)bp_transform_sample_half(like + BP_TEMPLATE_AT_IP);
 	const uint16_t udp_len = __builtin_bswap16(BP_UDP_HDR + 40);
 	/* what the sums lack: the bias, and what is not in the quarters or twice in the sum */
 	const int ip = (int)((begin & 0xffff) + (begin >> 16)) + BIASES(8);
@@ -181,12 +181,12 @@ static inline bool find(const struct bp_template *u, struct rte_mbuf *const *m, 
 }
 
 unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mbuf *const *m,
-	unsigned n, struct bp_reading *r, uint8_t **payload, const struct bp_reading *first,
-	uint64_t *others)
+	unsigned n, struct bp_transform_sample *r, uint8_t **payload,
+	const struct bp_transform_sample *first, uint64_t *others)
 {
 	const __m512i common = _mm512_loadu_si512(bp_template_first_mask);
 	const __m512i head = _mm512_loadu_si512(u->first);
-	const struct bp_reading_kind kind = u->kind;
+	const struct bp_transform_sample_kind kind = u->kind;
 	unsigned i = 0;
 
 	for (; i + 8 <= n; i += 8) {
@@ -422,8 +422,8 @@ bool bp_transform_avx512_supported(void)
 }
 
 unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mbuf *const *m,
-	unsigned n, struct bp_reading *r, uint8_t **payload, const struct bp_reading *first,
-	uint64_t *others)
+	unsigned n, struct bp_transform_sample *r, uint8_t **payload,
+	const struct bp_transform_sample *first, uint64_t *others)
 {
 	return 0;
 }

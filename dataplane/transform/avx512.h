@@ -27,8 +27,8 @@ static inline bool bp_template_is_kunze2021(const struct bp_template *u)
  * `first`, which may be r[0].
  */
 unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mbuf *const *m,
-	unsigned n, struct bp_reading *r, uint8_t **payload, const struct bp_reading *first,
-	uint64_t *others);
+	unsigned n, struct bp_transform_sample *r, uint8_t **payload,
+	const struct bp_transform_sample *first, uint64_t *others);
 
 /* What is noted of a burst of one tracker until its results are written. */
 struct bp_transform_avx512_burst {
@@ -54,11 +54,11 @@ unsigned bp_transform_avx512_write(const struct bp_transform_avx512_burst *b, un
 	const struct bp_template_receiver *to, const struct bp_transform_points *p);
 
 /* Reading j of those that bp_transform_avx512_read() found, as bp_template_validate() has it. */
-static inline void bp_transform_avx512_reading(const struct bp_template *u,
-	const struct bp_transform_avx512_burst *b, unsigned j, struct bp_reading *r)
+static inline void bp_transform_avx512_sample(const struct bp_template *u,
+	const struct bp_transform_avx512_burst *b, unsigned j, struct bp_transform_sample *r)
 {
 	r->frame = b->frame[j];
-	r->from[0] = bp_reading_half(r->frame + BP_TEMPLATE_AT_SRC);
+	r->from[0] = bp_transform_sample_half(r->frame + BP_TEMPLATE_AT_SRC);
 	r->from[1] = 0;
 	r->rest = ~(uint64_t)b->before[j];
 	r->kind = u->kind;

@@ -6,11 +6,11 @@
 #include "dataplane/transform/sample.h"
 #include "dataplane/transform/worker.h"
 
-static const uint16_t counter_of[BP_READING_VERDICTS] = {
-	[BP_READING_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,
-	[BP_READING_CHECKSUM] = BP_C_DROP_TRANSFORM_CHECKSUM,
-	[BP_READING_SHAPE] = BP_C_DROP_TRANSFORM_UNSUPPORTED,
-	[BP_READING_SOURCE] = BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE,
+static const uint16_t counter_of[BP_TRANSFORM_SAMPLE_VERDICTS] = {
+	[BP_TRANSFORM_SAMPLE_LENGTH] = BP_C_DROP_TRANSFORM_LENGTH,
+	[BP_TRANSFORM_SAMPLE_CHECKSUM] = BP_C_DROP_TRANSFORM_CHECKSUM,
+	[BP_TRANSFORM_SAMPLE_SHAPE] = BP_C_DROP_TRANSFORM_UNSUPPORTED,
+	[BP_TRANSFORM_SAMPLE_SOURCE] = BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE,
 };
 
 /* ---- datagrams ---- */
@@ -25,7 +25,7 @@ static const uint16_t counter_of[BP_READING_VERDICTS] = {
 #define IP6_CHAIN_MAX 8u
 
 /* Finds UDP behind extension headers of an IPv6 header whose place is known. */
-static bool behind_extensions(struct bp_datagram *d)
+static bool skip_ip6_extensions(struct bp_datagram *d)
 {
 	const uint8_t *ip = d->frame + d->l3;
 	uint32_t at = d->l3 + BP_IP6_HDR;
@@ -79,7 +79,7 @@ static bool parse_hidden(
 		at += 4;
 	}
 	d->l3 = (uint16_t)(at + 2);
-	return behind_extensions(d);
+	return skip_ip6_extensions(d);
 }
 
 /* Where neither receivers nor who answers them can be led astray. Its port may be 0, which says
@@ -90,41 +90,42 @@ static bool sender_possible(const struct bp_datagram *d)
 	       bp_datagram_sender_possible(d->family, bp_datagram_src(d), 1, 1);
 }
 
-/* Of a datagram, which is contiguous or refused. BP_READING_TAKEN: *r has everything but the rule.
+/* Of a datagram, which is contiguous or refused. BP_TRANSFORM_SAMPLE_TAKEN: *r has everything but
+ * the rule.
  */
-static enum bp_reading_verdict validate(
-	const struct bp_datagram *d, const struct bp_transform_layout *l, struct bp_reading *r)
+static enum bp_transform_sample_verdict validate(const struct bp_datagram *d,
+	const struct bp_transform_layout *l, struct bp_transform_sample *r)
 {
 	uint64_t sum, rest;
 
 	if (!bp_datagram_ip_ok(d))
-		return BP_READING_CHECKSUM;
+		return BP_TRANSFORM_SAMPLE_CHECKSUM;
 	if (!bp_datagram_lengths_ok(d) || bp_datagram_payload_len(d) < l->length)
-		return BP_READING_LENGTH;
+		return BP_TRANSFORM_SAMPLE_LENGTH;
 	sum = bp_datagram_pseudo_sum(d->family, bp_datagram_src(d), d->l4_len);
 	sum = bp_sum_add(sum, bp_sum_word(d->frame + d->l4));
 	sum = bp_sum_add(sum, bp_datagram_payload_sum(d));
-	rest = bp_sum_add(sum, ~bp_reading_outputs(l, bp_datagram_payload(d)));
+	rest = bp_sum_add(sum, ~bp_transform_sample_outputs(l, bp_datagram_payload(d)));
 	if (__builtin_expect(bp_datagram_has_checksum(d), 1)) {
 		uint16_t check;
 
 		if (!bp_sum_ok(sum))
-			return BP_READING_CHECKSUM;
+			return BP_TRANSFORM_SAMPLE_CHECKSUM;
 		memcpy(&check, d->frame + d->l4 + BP_UDP_CHECKSUM, sizeof(check));
 		rest = bp_sum_add(rest, ~(uint64_t)check);
 	} else if (d->family == 6) {
-		return BP_READING_CHECKSUM;
+		return BP_TRANSFORM_SAMPLE_CHECKSUM;
 	}
 	if (!sender_possible(d))
-		return BP_READING_SOURCE;
+		return BP_TRANSFORM_SAMPLE_SOURCE;
 	r->frame = (uint8_t *)(uintptr_t)d->frame;
-	r->kind = (struct bp_reading_kind){.l3 = d->l3, .l4 = d->l4, .family = d->family};
+	r->kind = (struct bp_transform_sample_kind){.l3 = d->l3, .l4 = d->l4, .family = d->family};
 	bp_transform_words(d->family, d->family == 4 ? 32 : 128, bp_datagram_src(d), r->from);
 	r->rest = rest;
-	return BP_READING_TAKEN;
+	return BP_TRANSFORM_SAMPLE_TAKEN;
 }
 
-bool bp_reading_answerable(const struct bp_reading *r)
+bool bp_transform_sample_answerable(const struct bp_transform_sample *r)
 {
 	const bool four = r->kind.family == 4;
 	const uint8_t *ip = r->frame + r->kind.l3;
@@ -183,9 +184,9 @@ static uint8_t refuse(
 
 /* The frame's edge, or BP_EDGE_TAKEN and *r. */
 static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const struct port *p,
-	struct rte_mbuf *m, struct bp_reading *r)
+	struct rte_mbuf *m, struct bp_transform_sample *r)
 {
-	enum bp_reading_verdict verdict = BP_READING_SHAPE;
+	enum bp_transform_sample_verdict verdict = BP_TRANSFORM_SAMPLE_SHAPE;
 	const uint8_t *frame;
 	struct bp_datagram d;
 	unsigned rule;
@@ -196,7 +197,7 @@ static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const stru
 	if (m->data_len < BP_ETHER_HDR || p->down || !for_us(p, frame))
 		return p->behind;
 	if (likely(bp_datagram_parse(frame, m->data_len, m->pkt_len, &d)))
-		verdict = m->nb_segs == 1 ? BP_READING_TAKEN : BP_READING_SHAPE;
+		verdict = m->nb_segs == 1 ? BP_TRANSFORM_SAMPLE_TAKEN : BP_TRANSFORM_SAMPLE_SHAPE;
 	else if (!parse_hidden(frame, m->data_len, m->pkt_len, &d))
 		return p->behind;
 	rule = rule_of(t, p, &d);
@@ -204,9 +205,9 @@ static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const stru
 		return p->behind;
 	if (unlikely(t->view.bank == NULL))
 		return refuse(t, m, rule, BP_C_DROP_TRANSFORM_NO_RULES);
-	if (likely(verdict == BP_READING_TAKEN))
+	if (likely(verdict == BP_TRANSFORM_SAMPLE_TAKEN))
 		verdict = validate(&d, &t->rule[rule].layout, r);
-	if (unlikely(verdict != BP_READING_TAKEN))
+	if (unlikely(verdict != BP_TRANSFORM_SAMPLE_TAKEN))
 		return refuse(t, m, rule, counter_of[verdict]);
 	r->kind.rule = (uint8_t)rule;
 	bp_template_learn(&t->template, r, &t->rule[rule].layout, p->number, p->mac);
@@ -228,14 +229,14 @@ static __rte_noinline unsigned validate_same_template(
 	const struct bp_template u = t->template;
 	const struct bp_transform_layout *l = &t->rule[u.kind.rule].layout;
 	const unsigned from = i;
-	struct bp_reading *r = &b->reading[b->n];
+	struct bp_transform_sample *r = &b->sample[b->n];
 	uint64_t others = 0;
 
 	/* eight at once only where they probably are */
 	if (t->avx512_supported && n - i >= 8 && bp_template_is_kunze2021(&u) &&
 		begins_like_template(t, b->m[i + 7])) {
 		const unsigned done = bp_transform_avx512_validate(
-			&u, b->m + i, n - i, r, b->payload + b->n, &b->reading[0], &others);
+			&u, b->m + i, n - i, r, b->payload + b->n, &b->sample[0], &others);
 
 		i += done;
 		r += done;
@@ -251,7 +252,7 @@ static __rte_noinline unsigned validate_same_template(
 			     !bp_template_validate(&u, l, frame, m->data_len, r)))
 			break;
 		b->payload[b->n + i - from] = frame + BP_TEMPLATE_PAYLOAD;
-		others |= r->from[0] ^ b->reading[0].from[0];
+		others |= r->from[0] ^ b->sample[0].from[0];
 	}
 	memset(&b->edge[from], BP_EDGE_TAKEN, i - from);
 	memcpy(&b->at[b->n], &t->numbers[from], i - from);
@@ -279,10 +280,10 @@ static void classify_burst(struct bp_transform_worker *t, unsigned n)
 		m = b->m[i];
 		if (unlikely(m->port != p.number))
 			describe(t->worker, m->port, &p);
-		b->edge[i] = classify(t, &p, m, &b->reading[b->n]);
+		b->edge[i] = classify(t, &p, m, &b->sample[b->n]);
 		if (b->edge[i] == BP_EDGE_TAKEN) {
 			b->at[b->n] = (uint8_t)i;
-			b->payload[b->n] = bp_reading_payload(&b->reading[b->n]);
+			b->payload[b->n] = bp_transform_sample_payload(&b->sample[b->n]);
 			/* those before it had another head */
 			b->n_same_template += t->template.valid && b->n == 0;
 			b->n++;
@@ -297,21 +298,23 @@ static void classify_burst(struct bp_transform_worker *t, unsigned n)
  * others, and without branches on the way of a bucket in which a source happens to lie, which a
  * processor would mispredict half of the time.
  */
-static inline bool same_source(const struct bp_reading *a, const struct bp_reading *b)
+static inline bool same_source(
+	const struct bp_transform_sample *a, const struct bp_transform_sample *b)
 {
 	return a->from[0] == b->from[0] && a->from[1] == b->from[1] &&
 	       a->kind.rule == b->kind.rule && a->kind.family == b->kind.family;
 }
 
-static inline uint64_t source_hash(const struct bp_transform_worker *t, const struct bp_reading *r,
-	unsigned length, uint64_t word[2])
+static inline uint64_t source_hash(const struct bp_transform_worker *t,
+	const struct bp_transform_sample *r, unsigned length, uint64_t word[2])
 {
 	word[0] = r->from[0] & t->prefix[length][0];
 	word[1] = r->from[1] & t->prefix[length][1];
 	return bp_transform_hash(t->view.key, r->kind.rule, r->kind.family, length, word);
 }
 
-static inline unsigned longest(const struct bp_transform_worker *t, const struct bp_reading *r)
+static inline unsigned longest(
+	const struct bp_transform_worker *t, const struct bp_transform_sample *r)
 {
 	return atomic_load_explicit(
 		&t->view.bank->rule[r->kind.rule].length[r->kind.family == 6][0],
@@ -324,7 +327,7 @@ static void fetch_buckets(struct bp_transform_worker *t)
 	struct bp_transform_burst *b = &t->burst;
 
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
+		const struct bp_transform_sample *r = &b->sample[j];
 		uint64_t word[2];
 
 		b->hash[j] = source_hash(t, r, longest(t, r), word);
@@ -364,7 +367,8 @@ static void fetch_sources(struct bp_transform_worker *t)
 }
 
 /* The source with the longest prefix that holds the reading's, or UINT32_MAX. */
-static __rte_noinline uint32_t find(const struct bp_transform_worker *t, const struct bp_reading *r)
+static __rte_noinline uint32_t find(
+	const struct bp_transform_worker *t, const struct bp_transform_sample *r)
 {
 	const struct bp_transform_rule_row *rule = &t->view.bank->rule[r->kind.rule];
 	const unsigned f = r->kind.family == 6;
@@ -386,7 +390,7 @@ static __rte_noinline uint32_t find(const struct bp_transform_worker *t, const s
 
 /* Whether the source is the reading's with the rule's longest prefix, so that none is longer. */
 static inline bool is_longest(
-	const struct bp_transform_worker *t, const struct bp_reading *r, uint32_t source)
+	const struct bp_transform_worker *t, const struct bp_transform_sample *r, uint32_t source)
 {
 	const struct bp_transform_source_row *s;
 	const unsigned length = longest(t, r);
@@ -428,7 +432,7 @@ static inline void enter(struct bp_transform_worker *t, unsigned j, uint32_t sou
 		b->n_rows[j] = (uint8_t)(there ? n : 0);
 		fetch_rows(t, source, b->row[j]);
 	} else {
-		const struct bp_transform_worker_rule *rule = &t->rule[b->reading[j].kind.rule];
+		const struct bp_transform_worker_rule *rule = &t->rule[b->sample[j].kind.rule];
 
 		b->row[j] = rule->otherwise;
 		b->n_rows[j] = !rule->drop_unknown;
@@ -442,7 +446,7 @@ static void find_each(struct bp_transform_worker *t)
 	fetch_buckets(t);
 	fetch_sources(t);
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
+		const struct bp_transform_sample *r = &b->sample[j];
 		uint32_t source = b->source[j];
 
 		if (unlikely(!is_longest(t, r, source)))
@@ -462,11 +466,11 @@ static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 		const unsigned at = b->at[j];
 
 		if (b->n_rows[j] == 0) {
-			b->edge[at] = refuse(t, b->m[at], b->reading[j].kind.rule,
+			b->edge[at] = refuse(t, b->m[at], b->sample[j].kind.rule,
 				BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE);
 			continue;
 		}
-		b->reading[kept] = b->reading[j];
+		b->sample[kept] = b->sample[j];
 		b->payload[kept] = b->payload[j];
 		b->at[kept] = b->at[j];
 		b->source[kept] = b->source[j];
@@ -480,7 +484,7 @@ static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 
 void bp_transform_find_source(struct bp_transform_worker *t)
 {
-	enter(t, 0, find(t, &t->burst.reading[0]));
+	enter(t, 0, find(t, &t->burst.sample[0]));
 }
 
 static void find_one(struct bp_transform_worker *t)
@@ -523,12 +527,12 @@ static void find_sources(struct bp_transform_worker *t)
 
 /* ---- points ---- */
 
-static void refuse_numbers(struct bp_transform_worker *t, unsigned j)
+static void reject_numbers(struct bp_transform_worker *t, unsigned j)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const unsigned at = b->at[j];
 
-	b->edge[at] = refuse(t, b->m[at], b->reading[j].kind.rule, BP_C_DROP_TRANSFORM_INVALID);
+	b->edge[at] = refuse(t, b->m[at], b->sample[j].kind.rule, BP_C_DROP_TRANSFORM_INVALID);
 	b->n_rows[j] = 0;
 	b->one_receiver = false;
 	if (b->source[j] != UINT32_MAX)
@@ -541,11 +545,11 @@ static void read_each(struct bp_transform_worker *t)
 	struct bp_transform_burst *b = &t->burst;
 
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_reading *r = &b->reading[j];
+		const struct bp_transform_sample *r = &b->sample[j];
 
 		if (bp_transform_layout_read(&t->rule[r->kind.rule].layout, b->payload[j],
 			    &b->points, j) != BP_TRANSFORM_GOOD)
-			refuse_numbers(t, j);
+			reject_numbers(t, j);
 	}
 }
 
@@ -553,13 +557,13 @@ static void read_each(struct bp_transform_worker *t)
 static void read_same_rule(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transform_layout *l = &t->rule[b->reading[0].kind.rule].layout;
+	const struct bp_transform_layout *l = &t->rule[b->sample[0].kind.rule].layout;
 	uint8_t why[BP_RX_BURST];
 	uint64_t bad = bp_transform_layout_read_all(
 		l, (const uint8_t *const *)b->payload, b->n, &b->points, why);
 
 	for (; unlikely(bad != 0); bad &= bad - 1)
-		refuse_numbers(t, (unsigned)__builtin_ctzll(bad));
+		reject_numbers(t, (unsigned)__builtin_ctzll(bad));
 }
 
 static bool is_same_rule(const struct bp_transform_burst *b)
@@ -567,7 +571,7 @@ static bool is_same_rule(const struct bp_transform_burst *b)
 	if (likely(b->n_same_template == b->n)) /* all have one head */
 		return true;
 	for (unsigned j = 1; j < b->n; j++)
-		if (b->reading[j].kind.rule != b->reading[0].kind.rule)
+		if (b->sample[j].kind.rule != b->sample[0].kind.rule)
 			return false;
 	return true;
 }

@@ -41,12 +41,12 @@ struct bp_template {
 	uint64_t mac;             /* rx_mac of that port then */
 	uint16_t port;            /* that it came in on */
 	uint16_t outputs; /* where those of layout paper begin in the frame; 0: another layout */
-	struct bp_reading_kind kind;
+	struct bp_transform_sample_kind kind;
 	bool valid;
 };
 
 /* A reading of the port was validated in full, and accepted. */
-static inline void bp_template_learn(struct bp_template *u, const struct bp_reading *r,
+static inline void bp_template_learn(struct bp_template *u, const struct bp_transform_sample *r,
 	const struct bp_transform_layout *l, uint16_t port, uint64_t mac)
 {
 	const uint8_t *f = r->frame;
@@ -63,12 +63,12 @@ static inline void bp_template_learn(struct bp_template *u, const struct bp_read
 	u->end = BP_TEMPLATE_PORTS + bp_be16(f + BP_TEMPLATE_PORTS + BP_UDP_LEN);
 	u->port = port;
 	u->mac = mac;
-	u->outputs = (uint16_t)(l->paper && l->out[0].offset % 2 == 0
+	u->outputs = (uint16_t)(l->kunze2021 && l->out[0].offset % 2 == 0
 					? BP_TEMPLATE_PAYLOAD + l->out[0].offset
 					: 0);
 	u->kind = r->kind;
-	u->ip_sum = bp_reading_half(f + BP_ETHER_HDR) + bp_reading_half(f + 30);
-	u->udp_sum = bp_reading_half(f + 30) +
+	u->ip_sum = bp_transform_sample_half(f + BP_ETHER_HDR) + bp_transform_sample_half(f + 30);
+	u->udp_sum = bp_transform_sample_half(f + 30) +
 		     __builtin_bswap16((uint16_t)(u->end - BP_TEMPLATE_PORTS)) +
 		     (BP_PROTO_UDP << 8);
 }
@@ -87,20 +87,22 @@ BP_DATAGRAM_INLINE bool bp_template_begins(
 	return (other & bp_sum_word(bp_template_first_mask + at)) == 0;
 }
 
-/* bp_reading_outputs() of a frame like the template. */
+/* bp_transform_sample_outputs() of a frame like the template. */
 BP_DATAGRAM_INLINE uint64_t bp_template_outputs(
 	const struct bp_template *u, const struct bp_transform_layout *l, const uint8_t *f)
 {
 	if (__builtin_expect(u->outputs != 0, 1))
-		return bp_sum_add(bp_sum_word(f + u->outputs), bp_reading_half(f + u->outputs + 8));
-	return bp_reading_outputs(l, f + BP_TEMPLATE_PAYLOAD);
+		return bp_sum_add(
+			bp_sum_word(f + u->outputs), bp_transform_sample_half(f + u->outputs + 8));
+	return bp_transform_sample_outputs(l, f + BP_TEMPLATE_PAYLOAD);
 }
 
 /* Whether the frame, of which `len` octets can be read, is a reading like the template: *r is set
  * then.
  */
 BP_DATAGRAM_INLINE bool bp_template_validate(const struct bp_template *u,
-	const struct bp_transform_layout *l, uint8_t *f, uint32_t len, struct bp_reading *r)
+	const struct bp_transform_layout *l, uint8_t *f, uint32_t len,
+	struct bp_transform_sample *r)
 {
 	uint64_t src, ip, udp;
 	uint16_t check;
@@ -113,7 +115,7 @@ BP_DATAGRAM_INLINE bool bp_template_validate(const struct bp_template *u,
 		((bp_v16_load(f + BP_TEMPLATE_AT_SRC) ^ u->head[2]) & bp_template_mask[2]);
 	if (!bp_v16_same(other, bp_v16_of(0)))
 		return false;
-	src = bp_reading_half(f + BP_TEMPLATE_AT_SRC);
+	src = bp_transform_sample_half(f + BP_TEMPLATE_AT_SRC);
 	ip = bp_sum_add(bp_sum_word(f + 18), u->ip_sum + src);
 	udp = bp_sum_add(bp_sum_word(f + BP_TEMPLATE_PORTS), u->udp_sum + src);
 	if (__builtin_expect(u->end - BP_TEMPLATE_PAYLOAD == 40, 1)) {
@@ -162,7 +164,7 @@ static inline bool bp_template_receiver_of(const struct bp_template *u,
 	memcpy(&to->dst, flags & BP_TRANSFORM_ADDRESS ? row->address : old, 4);
 	memcpy(&before, old + 6, 2);
 	to->port = flags & BP_TRANSFORM_UDP ? __builtin_bswap16(row->udp) : before;
-	moved = bp_sum_add(to->dst, ~bp_reading_half(old));
+	moved = bp_sum_add(to->dst, ~bp_transform_sample_half(old));
 	to->ip = bp_sum_fold(moved);
 	to->udp = bp_sum_add(moved, bp_sum_add(to->port, ~(uint64_t)before));
 	to->has_mac = (flags & BP_TRANSFORM_MAC) && !routed;
@@ -171,8 +173,8 @@ static inline bool bp_template_receiver_of(const struct bp_template *u,
 }
 
 /* bp_deliver() of a reading like the template for such a receiver. */
-static inline void bp_template_deliver(
-	const struct bp_reading *r, const struct bp_template_receiver *to, uint64_t outputs)
+static inline void bp_template_deliver(const struct bp_transform_sample *r,
+	const struct bp_template_receiver *to, uint64_t outputs)
 {
 	uint8_t *f = r->frame, *ip = f + BP_ETHER_HDR, *udp = f + BP_TEMPLATE_PORTS;
 	uint16_t check;

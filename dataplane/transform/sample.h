@@ -15,39 +15,40 @@
  */
 
 /* What is told of a datagram that a rule is for. */
-enum bp_reading_verdict {
-	BP_READING_TAKEN,
-	BP_READING_LENGTH,   /* lengths contradict each other, or are less than the layout's */
-	BP_READING_CHECKSUM, /* of the IPv4 header or of UDP; none, with IPv6 */
-	BP_READING_SHAPE,    /* a first fragment, or behind extension headers */
-	BP_READING_SOURCE,   /* an address, IP or MAC, that no sender can have */
-	BP_READING_VERDICTS,
+enum bp_transform_sample_verdict {
+	BP_TRANSFORM_SAMPLE_TAKEN,
+	BP_TRANSFORM_SAMPLE_LENGTH, /* lengths contradict each other, or are less than the layout's
+				     */
+	BP_TRANSFORM_SAMPLE_CHECKSUM, /* of the IPv4 header or of UDP; none, with IPv6 */
+	BP_TRANSFORM_SAMPLE_SHAPE,    /* a first fragment, or behind extension headers */
+	BP_TRANSFORM_SAMPLE_SOURCE,   /* an address, IP or MAC, that no sender can have */
+	BP_TRANSFORM_SAMPLE_VERDICTS,
 };
 
 /* Written at one go. */
-struct bp_reading_kind {
+struct bp_transform_sample_kind {
 	uint16_t l3, l4; /* offsets of the IP and the UDP header */
 	uint8_t family;
 	uint8_t rule;
 	uint8_t unused[2];
 };
 
-struct bp_reading {
+struct bp_transform_sample {
 	uint8_t *frame;   /* Ethernet header */
 	uint64_t from[2]; /* the source, as bp_transform_words() has it */
 	/* Sum, in the machine's byte order, of all that the UDP checksum covers but the layout's
 	 * outputs and the checksum itself. */
 	uint64_t rest;
-	struct bp_reading_kind kind;
+	struct bp_transform_sample_kind kind;
 };
 
-static inline uint8_t *bp_reading_payload(const struct bp_reading *r)
+static inline uint8_t *bp_transform_sample_payload(const struct bp_transform_sample *r)
 {
 	return r->frame + r->kind.l4 + BP_UDP_HDR;
 }
 
 /* Four octets as a part of a sum (bp_sum()). */
-static inline uint64_t bp_reading_half(const uint8_t *p)
+static inline uint64_t bp_transform_sample_half(const uint8_t *p)
 {
 	uint32_t w;
 
@@ -56,16 +57,17 @@ static inline uint64_t bp_reading_half(const uint8_t *p)
 }
 
 /* The sum of the outputs of a payload as they lie there. */
-static inline uint64_t bp_reading_outputs(
+static inline uint64_t bp_transform_sample_outputs(
 	const struct bp_transform_layout *l, const uint8_t *payload)
 {
 	uint64_t sum = 0;
 
-	if (__builtin_expect(l->paper, 1)) {
+	if (__builtin_expect(l->kunze2021, 1)) {
 		const unsigned at = l->out[0].offset;
 		const uint8_t *p = payload + at;
 
-		return bp_sum_moved(bp_sum_add(bp_sum_word(p), bp_reading_half(p + 8)), at);
+		return bp_sum_moved(
+			bp_sum_add(bp_sum_word(p), bp_transform_sample_half(p + 8)), at);
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		const struct bp_transform_field *f = &l->out[i];
@@ -80,7 +82,7 @@ static inline uint64_t bp_reading_outputs(
 
 /* Whether a reading's datagram can go back to its sender: it was sent to an address that can send,
  * and its TTL or hop limit is not used up. */
-bool bp_reading_answerable(const struct bp_reading *r);
+bool bp_transform_sample_answerable(const struct bp_transform_sample *r);
 
 /*
  * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All
@@ -117,10 +119,10 @@ static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
 	memcpy(b, t, n);
 }
 
-/* Back to who sent it, which bp_reading_answerable() allows. Addresses and ports that change places
- * change no sum. */
+/* Back to who sent it, which bp_transform_sample_answerable() allows. Addresses and ports that
+ * change places change no sum. */
 static inline void bp_deliver_back(
-	const struct bp_reading *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
+	const struct bp_transform_sample *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
 {
 	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
 	uint16_t before, after, port;
@@ -144,16 +146,16 @@ static inline void bp_deliver_back(
 	s->udp = bp_sum_add((uint16_t)~before, port);
 }
 
-static inline void bp_deliver_address(
-	const struct bp_reading *r, uint8_t *f, const uint8_t *address, struct bp_deliver_sums *s)
+static inline void bp_deliver_address(const struct bp_transform_sample *r, uint8_t *f,
+	const uint8_t *address, struct bp_deliver_sums *s)
 {
 	uint8_t *ip = f + r->kind.l3;
 
 	if (r->kind.family == 4) {
-		const uint64_t before = bp_reading_half(ip + BP_IP4_DST);
+		const uint64_t before = bp_transform_sample_half(ip + BP_IP4_DST);
 
 		memcpy(ip + BP_IP4_DST, address, 4);
-		s->ip = bp_sum_add(bp_reading_half(address), ~before);
+		s->ip = bp_sum_add(bp_transform_sample_half(address), ~before);
 		s->udp = s->ip;
 	} else {
 		s->udp = bp_sum(address, 16, ~bp_sum(ip + BP_IP6_DST, 16, 0));
@@ -163,9 +165,10 @@ static inline void bp_deliver_address(
 
 /*
  * Writes the headers of the datagram in frame f, which is the reading's or a copy, for a receiver
- * of the same IP version. `outputs`: bp_reading_outputs() of f now. routed: f goes to a router.
+ * of the same IP version. `outputs`: bp_transform_sample_outputs() of f now. routed: f goes to a
+ * router.
  */
-static inline void bp_deliver(const struct bp_reading *r, uint8_t *f,
+static inline void bp_deliver(const struct bp_transform_sample *r, uint8_t *f,
 	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
 {
 	struct bp_deliver_sums s = {0, 0};

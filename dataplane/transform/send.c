@@ -46,10 +46,10 @@ static __rte_noinline void compute_mixed(struct bp_transform_worker *t,
 	}
 }
 
-static void make_cartesian(struct bp_transform_worker *t)
+static void cartesian_output(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_transform_worker_rule *first = &t->rule[b->reading[0].kind.rule];
+	const struct bp_transform_worker_rule *first = &t->rule[b->sample[0].kind.rule];
 	uint8_t method[BP_RX_BURST];
 
 	if (likely(b->same_rule)) {
@@ -58,7 +58,7 @@ static void make_cartesian(struct bp_transform_worker *t)
 		return;
 	}
 	for (unsigned j = 0; j < b->n; j++) {
-		const struct bp_transform_worker_rule *r = &t->rule[b->reading[j].kind.rule];
+		const struct bp_transform_worker_rule *r = &t->rule[b->sample[j].kind.rule];
 
 		method[j] = r->layout.cartesian || b->n_rows[j] == 0 ? NO_METHOD : r->method;
 	}
@@ -75,11 +75,11 @@ static void move(struct bp_transform_worker *t)
 		for (unsigned c = 0; c < 3; c++)
 			b->results.v[c][i] = b->points.v[c][b->pair[i].place];
 	if (likely(b->same_rule)) {
-		t->rule[b->reading[0].kind.rule].ops->affine(&b->results, b->matrix, n);
+		t->rule[b->sample[0].kind.rule].ops->affine(&b->results, b->matrix, n);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
-		method[i] = t->rule[b->reading[b->pair[i].place].kind.rule].method;
+		method[i] = t->rule[b->sample[b->pair[i].place].kind.rule].method;
 	compute_mixed(t, &b->results, method, b->matrix, n);
 }
 
@@ -90,30 +90,30 @@ static void write_outputs(struct bp_transform_worker *t, uint8_t saturated[])
 	uint8_t *payload[BP_TRANSFORM_BURST];
 
 	for (unsigned i = 0; i < b->n_pairs; i++)
-		payload[i] = b->pair[i].frame + b->reading[b->pair[i].place].kind.l4 + BP_UDP_HDR;
+		payload[i] = b->pair[i].frame + b->sample[b->pair[i].place].kind.l4 + BP_UDP_HDR;
 	if (likely(b->same_rule)) {
-		bp_transform_layout_write_all(&t->rule[b->reading[0].kind.rule].layout, payload,
+		bp_transform_layout_write_all(&t->rule[b->sample[0].kind.rule].layout, payload,
 			b->n_pairs, &b->results, saturated);
 		return;
 	}
 	for (unsigned i = 0; i < b->n_pairs; i++)
 		saturated[i] = (uint8_t)bp_transform_layout_write(
-			&t->rule[b->reading[b->pair[i].place].kind.rule].layout, payload[i],
+			&t->rule[b->sample[b->pair[i].place].kind.rule].layout, payload[i],
 			&b->results, i);
 }
 
 /* ---- datagrams ---- */
 
-static inline void leave(struct bp_transform_burst *b, rte_edge_t edge, struct rte_mbuf *m)
+static inline void tx_frames(struct bp_transform_burst *b, rte_edge_t edge, struct rte_mbuf *m)
 {
-	b->leave[b->n_leaves] = m;
-	b->leave_by[b->n_leaves++] = (uint8_t)edge;
+	b->tx_frames[b->n_tx] = m;
+	b->tx_edge[b->n_tx++] = (uint8_t)edge;
 }
 
-bool bp_transform_refuse_result(struct bp_transform_worker *t, unsigned j)
+bool bp_transform_reject_result(struct bp_transform_worker *t, unsigned j)
 {
 	const struct bp_transform_burst *b = &t->burst;
-	const struct bp_transform_worker_rule *rule = &t->rule[b->reading[j].kind.rule];
+	const struct bp_transform_worker_rule *rule = &t->rule[b->sample[j].kind.rule];
 	struct bp_transform_source_stats *s =
 		b->source[j] != UINT32_MAX ? bp_transform_source_stats_of(t, b->source[j]) : NULL;
 
@@ -129,21 +129,21 @@ static void deliver(struct bp_transform_worker *t, const uint8_t saturated[])
 	struct bp_transform_burst *b = &t->burst;
 	struct bp_worker *w = t->worker;
 	struct bp_transform_tally n = {0};
-	unsigned rule = b->reading[b->pair[0].place].kind.rule;
+	unsigned rule = b->sample[b->pair[0].place].kind.rule;
 
 	for (unsigned i = 0; i < b->n_pairs; i++) {
 		const struct bp_transform_pair *pair = &b->pair[i];
-		const struct bp_reading *r = &b->reading[pair->place];
-		struct rte_mbuf *m = b->leave[pair->leaves];
+		const struct bp_transform_sample *r = &b->sample[pair->place];
+		struct rte_mbuf *m = b->tx_frames[pair->tx_index];
 
 		if (unlikely(r->kind.rule != rule)) {
 			bp_transform_settle(t, rule, &n);
 			rule = r->kind.rule;
 		}
 		if (unlikely(saturated[i] != 0)) {
-			if (bp_transform_refuse_result(t, pair->place)) {
-				b->leave_by[pair->leaves] = (uint8_t)bp_drop(
-					b->leave[pair->leaves], BP_C_DROP_TRANSFORM_OVERFLOW);
+			if (bp_transform_reject_result(t, pair->place)) {
+				b->tx_edge[pair->tx_index] = (uint8_t)bp_drop(
+					b->tx_frames[pair->tx_index], BP_C_DROP_TRANSFORM_OVERFLOW);
 				continue;
 			}
 			n.saturated++;
@@ -152,10 +152,10 @@ static void deliver(struct bp_transform_worker *t, const uint8_t saturated[])
 			bp_lcl_consume(w, &m, 1);
 		n.sent++;
 		n.bare += !(pair->flags & BP_TRANSFORM_MATRIX);
-		b->leave_by[pair->leaves] = bp_transform_edge(w, m, pair->flags, pair->frame);
+		b->tx_edge[pair->tx_index] = bp_transform_edge(w, m, pair->flags, pair->frame);
 		bp_deliver(r, pair->frame, pair->row, pair->flags,
 			w->onward[m->port] == BP_EDGE_IP4,
-			bp_reading_outputs(
+			bp_transform_sample_outputs(
 				&t->rule[rule].layout, pair->frame + r->kind.l4 + BP_UDP_HDR));
 	}
 	bp_transform_settle(t, rule, &n);
@@ -173,9 +173,9 @@ static void flush(struct bp_transform_worker *t)
 		deliver(t, saturated);
 	}
 	bp_transform_keep_last(t);
-	for (unsigned i = 0; i < b->n_leaves; i++)
-		bp_edge_batch_add(&t->out, b->leave_by[i], b->leave[i]);
-	b->n_pairs = b->n_leaves = 0;
+	for (unsigned i = 0; i < b->n_tx; i++)
+		bp_edge_batch_add(&t->out, b->tx_edge[i], b->tx_frames[i]);
+	b->n_pairs = b->n_tx = 0;
 }
 
 /* ---- receivers ---- */
@@ -202,10 +202,10 @@ static struct rte_mbuf *copy_of(
 
 /* Why the receiver can't have the reading; BP_C_COUNT: it can. */
 static inline bp_counter_t unfit(
-	const struct bp_transform_row *row, unsigned flags, const struct bp_reading *r)
+	const struct bp_transform_row *row, unsigned flags, const struct bp_transform_sample *r)
 {
 	if (flags & BP_TRANSFORM_REFLECT)
-		return bp_reading_answerable(r) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_REPLY;
+		return bp_transform_sample_answerable(r) ? BP_C_COUNT : BP_C_DROP_TRANSFORM_REPLY;
 	return (flags & BP_TRANSFORM_ADDRESS) && row->family != r->kind.family
 		       ? BP_C_DROP_TRANSFORM_FAMILY
 		       : BP_C_COUNT;
@@ -215,11 +215,11 @@ static inline bp_counter_t unfit(
 static void add_receivers(struct bp_transform_worker *t, unsigned j)
 {
 	struct bp_transform_burst *b = &t->burst;
-	const struct bp_reading *r = &b->reading[j];
+	const struct bp_transform_sample *r = &b->sample[j];
 	struct rte_mbuf *own = b->m[b->at[j]];
 
-	/* one frame leaves for each receiver, and n_pairs is at most n_leaves */
-	if (unlikely(b->n_leaves + b->n_rows[j] > BP_TRANSFORM_BURST))
+	/* one frame leaves for each receiver, and n_pairs is at most n_tx */
+	if (unlikely(b->n_tx + b->n_rows[j] > BP_TRANSFORM_BURST))
 		flush(t);
 	for (unsigned k = 0; k < b->n_rows[j]; k++) {
 		const struct bp_transform_row *row = &t->view.row[b->row[j] + k];
@@ -232,16 +232,16 @@ static void add_receivers(struct bp_transform_worker *t, unsigned j)
 		if (unlikely(k != 0) && (m = copy_of(t, own, r->kind.rule)) == NULL)
 			continue;
 		if (unlikely((why = unfit(row, flags, r)) != BP_C_COUNT)) {
-			leave(b, bp_drop(m, why), m);
+			tx_frames(b, bp_drop(m, why), m);
 			continue;
 		}
 		*pair = (struct bp_transform_pair){.row = row,
 			.frame = rte_pktmbuf_mtod(m, uint8_t *),
 			.flags = (uint8_t)flags,
 			.place = (uint8_t)j,
-			.leaves = (uint8_t)b->n_leaves};
+			.tx_index = (uint8_t)b->n_tx};
 		b->n_pairs++;
-		leave(b, BP_EDGE_DROP, m);
+		tx_frames(b, BP_EDGE_DROP, m);
 	}
 }
 
@@ -251,15 +251,15 @@ static void count_readings(struct bp_transform_worker *t)
 	unsigned all = 0;
 
 	if (likely(b->single_source && b->one_receiver)) {
-		bp_transform_count_single_source(t, b->reading[0].kind.rule, b->source[0], b->n);
+		bp_transform_count_single_source(t, b->sample[0].kind.rule, b->source[0], b->n);
 		return;
 	}
 	for (unsigned j = 0; j < b->n;) {
 		const uint32_t source = b->source[j];
-		const unsigned rule = b->reading[j].kind.rule;
+		const unsigned rule = b->sample[j].kind.rule;
 		unsigned n = 0;
 
-		for (; j < b->n && b->source[j] == source && b->reading[j].kind.rule == rule; j++)
+		for (; j < b->n && b->source[j] == source && b->sample[j].kind.rule == rule; j++)
 			n += b->n_rows[j] != 0;
 		bp_transform_stat_add(&t->rule[rule].stats->readings, n);
 		if (source != UINT32_MAX)
@@ -324,9 +324,9 @@ static inline void deliver_template(
 {
 	const struct bp_transform_burst *b = &t->burst;
 
-	bp_template_deliver(&b->reading[j], &h->to[h->which[j]],
+	bp_template_deliver(&b->sample[j], &h->to[h->which[j]],
 		bp_template_outputs(
-			&t->template, &t->rule[t->template.kind.rule].layout, b->reading[j].frame));
+			&t->template, &t->rule[t->template.kind.rule].layout, b->sample[j].frame));
 }
 
 /* Their octets. */
@@ -343,7 +343,7 @@ static uint32_t deliver_all_templates(
 
 	if (likely(b->single_source)) {
 		for (unsigned j = 0; j < n; j++) {
-			const struct bp_reading *r = &b->reading[j];
+			const struct bp_transform_sample *r = &b->sample[j];
 
 			bp_template_deliver(r, &to, bp_template_outputs(&u, l, r->frame));
 			bytes += m[j]->pkt_len;
@@ -358,14 +358,14 @@ static uint32_t deliver_all_templates(
 }
 
 /* Where some are saturated. */
-static __rte_noinline void leave_each_template(struct bp_transform_worker *t,
+static __rte_noinline void send_each_template(struct bp_transform_worker *t,
 	const struct template_receivers *h, const uint8_t saturated[], rte_edge_t edge,
 	struct bp_transform_tally *tally)
 {
 	struct bp_transform_burst *b = &t->burst;
 
 	for (unsigned j = 0; j < b->n; j++) {
-		if (saturated[j] != 0 && bp_transform_refuse_result(t, j)) {
+		if (saturated[j] != 0 && bp_transform_reject_result(t, j)) {
 			bp_edge_batch_add(
 				&t->out, bp_drop(b->m[j], BP_C_DROP_TRANSFORM_OVERFLOW), b->m[j]);
 			tally->sent--;
@@ -398,10 +398,10 @@ static bool send_same_template(struct bp_transform_worker *t)
 		return false;
 	if (unlikely(bp_transform_layout_write_all(
 			     &rule->layout, b->payload, b->n, &b->points, saturated) != 0)) {
-		leave_each_template(t, &h, saturated, edge, &tally);
+		send_each_template(t, &h, saturated, edge, &tally);
 	} else {
 		bytes = deliver_all_templates(t, &h);
-		bp_edge_batch_add_whole(&t->out, edge, b->m, b->n, bytes);
+		bp_edge_batch_add_node_frames(&t->out, edge, b->m, b->n, bytes);
 	}
 	bp_transform_settle(t, t->template.kind.rule, &tally);
 	return true;
@@ -414,10 +414,10 @@ void bp_transform_send(struct bp_transform_worker *t, unsigned n)
 	struct bp_transform_burst *b = &t->burst;
 	unsigned j = 0;
 
-	b->n_pairs = b->n_leaves = 0;
+	b->n_pairs = b->n_tx = 0;
 	b->last = NULL;
 	if (b->n != 0) {
-		make_cartesian(t);
+		cartesian_output(t);
 		count_readings(t);
 	}
 	if (likely(b->n == n && b->n_same_template == n && b->one_receiver && n != 0) &&
@@ -427,7 +427,7 @@ void bp_transform_send(struct bp_transform_worker *t, unsigned n)
 		if (j < b->n && b->at[j] == i && b->n_rows[j++] != 0)
 			add_receivers(t, j - 1);
 		else
-			leave(b, b->edge[i], b->m[i]);
+			tx_frames(b, b->edge[i], b->m[i]);
 	}
 	flush(t);
 	bp_mbuf_stock_return(&t->stock);

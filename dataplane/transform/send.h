@@ -89,6 +89,6 @@ static inline void bp_transform_keep_last(struct bp_transform_worker *t)
 }
 
 /* The result of reading j is saturated, which is counted; true: it is dropped. */
-bool bp_transform_refuse_result(struct bp_transform_worker *t, unsigned j);
+bool bp_transform_reject_result(struct bp_transform_worker *t, unsigned j);
 
 #endif

@@ -90,7 +90,7 @@ static rte_edge_t enter(void *state, struct bp_worker *w, unsigned port, rte_edg
 	const struct bp_transform_worker *t = state;
 
 	w->inner[port] = (uint8_t)next;
-	return t->wants >> port & 1 ? BP_EDGE_TRANSFORM : next;
+	return t->ports_with_entries >> port & 1 ? BP_EDGE_TRANSFORM : next;
 }
 
 const struct bp_dataplane_service bp_dataplane_transform = {

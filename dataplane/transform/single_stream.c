@@ -27,8 +27,8 @@ static inline bool may_be(const struct bp_transform_worker *t, const struct rte_
 {
 	return bp_template_begins(&t->template, head_of(first), first->data_len) &&
 	       bp_template_begins(&t->template, head_of(last), last->data_len) &&
-	       bp_reading_half(head_of(first) + BP_TEMPLATE_AT_SRC) ==
-		       bp_reading_half(head_of(last) + BP_TEMPLATE_AT_SRC);
+	       bp_transform_sample_half(head_of(first) + BP_TEMPLATE_AT_SRC) ==
+		       bp_transform_sample_half(head_of(last) + BP_TEMPLATE_AT_SRC);
 }
 
 /* The one receiver of the source of m, if the template covers what is forwarded to it; else false.
@@ -38,10 +38,10 @@ static bool find_receiver(
 {
 	struct bp_transform_burst *b = &t->burst;
 	const bool routed = t->worker->onward[m->port] == BP_EDGE_IP4;
-	struct bp_reading *r = &b->reading[0];
+	struct bp_transform_sample *r = &b->sample[0];
 	const struct bp_transform_row *row;
 
-	r->from[0] = bp_reading_half(head_of(m) + BP_TEMPLATE_AT_SRC);
+	r->from[0] = bp_transform_sample_half(head_of(m) + BP_TEMPLATE_AT_SRC);
 	r->from[1] = 0;
 	r->kind = t->template.kind;
 	bp_transform_find_source(t);
@@ -64,7 +64,7 @@ static void compute(struct bp_transform_worker *t, const double *matrix, unsigne
 }
 
 /* Readings from `done` on are yet to be written, since some of them are saturated. */
-static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_mbuf *const *m,
+static __rte_noinline void send_each(struct bp_transform_worker *t, struct rte_mbuf *const *m,
 	unsigned n, unsigned done, rte_edge_t edge, const struct receiver *receiver,
 	struct bp_transform_tally *tally)
 {
@@ -73,18 +73,18 @@ static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_
 	const uint32_t source = b->source[0];
 
 	for (unsigned j = 0; j < n; j++) {
-		struct bp_reading *r = &b->reading[j];
+		struct bp_transform_sample *r = &b->sample[j];
 		unsigned saturated;
 
 		if (j < done) {
 			bp_edge_batch_add(&t->out, edge, m[j]);
 			continue;
 		}
-		bp_transform_avx512_reading(&t->template, &b->avx512, j, r);
+		bp_transform_avx512_sample(&t->template, &b->avx512, j, r);
 		b->source[j] = source;
 		saturated =
 			bp_transform_layout_write(l, r->frame + BP_TEMPLATE_PAYLOAD, &b->points, j);
-		if (saturated != 0 && bp_transform_refuse_result(t, j)) {
+		if (saturated != 0 && bp_transform_reject_result(t, j)) {
 			bp_edge_batch_add(
 				&t->out, bp_drop(m[j], BP_C_DROP_TRANSFORM_OVERFLOW), m[j]);
 			tally->sent--;
@@ -98,7 +98,7 @@ static __rte_noinline void leave_each(struct bp_transform_worker *t, struct rte_
 	}
 }
 
-static void leave(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n,
+static void tx_frames(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsigned n,
 	const struct receiver *receiver)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -110,9 +110,9 @@ static void leave(struct bp_transform_worker *t, struct rte_mbuf *const *m, unsi
 
 	bp_transform_count_single_source(t, rule, b->source[0], n);
 	if (likely(done == n)) /* all are as long as the first */
-		bp_edge_batch_add_whole(&t->out, edge, m, n, n * m[0]->pkt_len);
+		bp_edge_batch_add_node_frames(&t->out, edge, m, n, n * m[0]->pkt_len);
 	else
-		leave_each(t, m, n, done, edge, receiver, &tally);
+		send_each(t, m, n, done, edge, receiver, &tally);
 	bp_transform_settle(t, rule, &tally);
 }
 
@@ -131,7 +131,7 @@ bool bp_transform_single_stream(
 		bp_transform_avx512_read(&t->template, m, n, &b->avx512, &b->points);
 	if (likely(taken)) {
 		compute(t, receiver.matrix, n);
-		leave(t, m, n, &receiver);
+		tx_frames(t, m, n, &receiver);
 	}
 	bp_transform_keep_last(t);
 	return taken;

@@ -27,7 +27,7 @@ static void enter(struct bp_transform_worker *t, unsigned number, const struct b
 
 	if (r->port >= BP_MAX_PORTS)
 		return;
-	t->wants |= 1u << r->port;
+	t->ports_with_entries |= 1u << r->port;
 	if (r->to.family != 0) {
 		bp_agg_match_enter(&t->match, number, r->port, &to);
 		return;
@@ -74,7 +74,7 @@ static void set_rules(struct bp_transform_worker *t)
 	const unsigned n = bank != NULL ? bank->n_rules : t->own->n_rules;
 
 	bp_agg_match_clear(&t->match);
-	t->wants = 0;
+	t->ports_with_entries = 0;
 	for (unsigned i = 0; i < n; i++) {
 		const struct bp_transform_rule *r =
 			bank != NULL ? &bank->rule[i].rule : &t->own->rule[i];

@@ -51,9 +51,9 @@ struct bp_transform_worker_rule {
 struct bp_transform_pair {
 	const struct bp_transform_row *row;
 	uint8_t *frame;
-	uint8_t flags;  /* BP_TRANSFORM_* */
-	uint8_t place;  /* among the readings */
-	uint8_t leaves; /* place among what leaves */
+	uint8_t flags;    /* BP_TRANSFORM_* */
+	uint8_t place;    /* among the readings */
+	uint8_t tx_index; /* place among what leaves */
 };
 
 struct bp_transform_burst {
@@ -64,7 +64,7 @@ struct bp_transform_burst {
 	bool single_source;       /* all readings are of one source */
 	uint8_t edge[BP_RX_BURST];
 	uint8_t at[BP_RX_BURST]; /* of each reading: which frame */
-	struct bp_reading reading[BP_RX_BURST];
+	struct bp_transform_sample sample[BP_RX_BURST];
 	uint8_t *payload[BP_RX_BURST];
 	uint32_t source[BP_RX_BURST]; /* UINT32_MAX: unknown */
 	uint32_t row[BP_RX_BURST];    /* its receivers */
@@ -75,15 +75,15 @@ struct bp_transform_burst {
 	struct bp_transform_avx512_burst
 		avx512; /* of one tracker's readings, instead of reading[] */
 	/* datagrams for receivers */
-	unsigned n_pairs, n_leaves;
+	unsigned n_pairs, n_tx;
 	struct bp_transform_pair pair[BP_TRANSFORM_BURST];
 	const double *matrix[BP_TRANSFORM_BURST];
 	struct bp_transform_points results;
 	double copied[BP_TRANSFORM_BURST][12]; /* matrices */
 	const double *last;                    /* of these, the one read last; NULL: none */
 	/* what leaves, in order, frames that are no readings too */
-	struct rte_mbuf *leave[BP_RX_BURST + BP_TRANSFORM_BURST];
-	uint8_t leave_by[BP_RX_BURST + BP_TRANSFORM_BURST];
+	struct rte_mbuf *tx_frames[BP_RX_BURST + BP_TRANSFORM_BURST];
+	uint8_t tx_edge[BP_RX_BURST + BP_TRANSFORM_BURST];
 };
 
 struct bp_transform_worker {
@@ -92,7 +92,7 @@ struct bp_transform_worker {
 	struct bp_transform_view view; /* bank NULL: none of this worker's ports is in force */
 	uint64_t active;               /* of the head, as it was taken */
 	uint64_t ports_key;
-	uint32_t wants;               /* bit a port: has entries */
+	uint32_t ports_with_entries;  /* bit a port: has entries */
 	uint32_t copies;              /* made since the node was entered */
 	uint8_t numbers[BP_RX_BURST]; /* 0, 1, 2, ... */
 	/* by length: what bp_transform_words() keeps; of every number that a length can be */

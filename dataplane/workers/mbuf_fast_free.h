@@ -14,7 +14,7 @@
  * in itself, all of one pool and from one port. Drivers make no others, unless they scatter or are
  * told to share. It is told from what is read of each mbuf anyway, without a jump.
  */
-struct bp_mbuf_plain {
+struct bp_mbuf_fast_free {
 	struct rte_mempool *pool;
 	uint64_t first;  /* rearm_data of the first: data offset, holders, pieces, port */
 	uint64_t differ; /* what any has otherwise, but for the offset; flags; pools */
@@ -34,29 +34,29 @@ static inline uint64_t bp_mbuf_rearm(const struct rte_mbuf *m)
 }
 
 /* Before the first frame. */
-static inline struct bp_mbuf_plain bp_mbuf_plain_begin(const struct rte_mbuf *m)
+static inline struct bp_mbuf_fast_free bp_mbuf_fast_free_begin(const struct rte_mbuf *m)
 {
 	const uint64_t first = bp_mbuf_rearm(m);
 
-	return (struct bp_mbuf_plain){.pool = m->pool,
+	return (struct bp_mbuf_fast_free){.pool = m->pool,
 		.first = first,
 		.differ = (uint32_t)(first >> 16) ^ BP_MBUF_ONE_HOLDER_ONE_PIECE};
 }
 
-static inline void bp_mbuf_plain_add(struct bp_mbuf_plain *p, const struct rte_mbuf *m)
+static inline void bp_mbuf_fast_free_add(struct bp_mbuf_fast_free *p, const struct rte_mbuf *m)
 {
 	p->differ |= (bp_mbuf_rearm(m) ^ p->first) >> 16 |
 		     ((uintptr_t)m->pool ^ (uintptr_t)p->pool) |
 		     (m->ol_flags & (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL));
 }
 
-static inline bool bp_mbuf_plain_all(const struct bp_mbuf_plain *p)
+static inline bool bp_mbuf_fast_free_all(const struct bp_mbuf_fast_free *p)
 {
 	return p->differ == 0;
 }
 
 /* Frees plain frames of one pool. */
-static inline void bp_mbuf_free_plain(struct rte_mbuf *const *m, unsigned n)
+static inline void bp_mbuf_free_fast(struct rte_mbuf *const *m, unsigned n)
 {
 	if (n != 0)
 		rte_mempool_put_bulk(m[0]->pool, (void *const *)m, n);

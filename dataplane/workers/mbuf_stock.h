@@ -130,7 +130,7 @@ static inline struct rte_mbuf *bp_mbuf_stock_take(
  * buffers lie in the caches, as those of a burst mostly do, to fetch each ahead costs more than it
  * gains.
  */
-static inline void bp_mbuf_stock_take_many(
+static inline void bp_mbuf_stock_take_bulk(
 	struct bp_mbuf_stock *s, uint16_t port, uint16_t len, uint32_t n)
 {
 	bp_mbuf_stock_begin(&s->m[s->next], n, port, len);

@@ -22,7 +22,7 @@
 #define MBUFS_MIN 4096u
 #define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
 
-uint32_t bp_pools_frame_room(const char *device, uint32_t mtu)
+uint32_t bp_pools_frame_capacity(const char *device, uint32_t mtu)
 {
 	uint32_t room = mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN;
 	uint32_t framesz = bp_device_arg_u32(device, "framesz", 0);
@@ -31,7 +31,7 @@ uint32_t bp_pools_frame_room(const char *device, uint32_t mtu)
 	return RTE_MAX(room, 2048u);
 }
 
-static uint16_t room_of(uint32_t largest)
+static uint16_t data_room_of(uint32_t largest)
 {
 	uint32_t room = (largest + RTE_PKTMBUF_HEADROOM + 63) & ~63u;
 
@@ -40,7 +40,7 @@ static uint16_t room_of(uint32_t largest)
 
 uint64_t bp_pools_estimate(const struct bp_config *c)
 {
-	uint32_t largest = 0, least_mtu = UINT16_MAX;
+	uint32_t largest = 0, min_mtu = UINT16_MAX;
 	uint64_t mbufs = 0;
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
@@ -48,15 +48,15 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 		uint64_t rx = port->rx_descriptors ? port->rx_descriptors : DESCRIPTORS;
 		uint64_t tx = port->tx_descriptors ? port->tx_descriptors : DESCRIPTORS;
 
-		largest = RTE_MAX(largest, bp_pools_frame_room(port->device, port->mtu));
-		least_mtu = RTE_MIN(least_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
+		largest = RTE_MAX(largest, bp_pools_frame_capacity(port->device, port->mtu));
+		min_mtu = RTE_MIN(min_mtu, port->mtu ? port->mtu : RTE_ETHER_MTU);
 		mbufs += c->mbufs ? (uint64_t)c->mbufs * c->n_workers : (rx + tx) * c->n_workers;
 	}
-	largest = RTE_MAX(largest, bp_services_frame_size(c, least_mtu));
+	largest = RTE_MAX(largest, bp_services_frame_size(c, min_mtu));
 	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) + bp_services_mbufs(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
 	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
-	return mbufs * (room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
+	return mbufs * (data_room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
 }
 
 static uint64_t mbufs_of_port(
@@ -68,19 +68,19 @@ static uint64_t mbufs_of_port(
 }
 
 /* Largest frame that must fit one buffer: to be received in one, or to be sent from one. */
-static uint16_t choose_room(const struct bp_config *c, const struct bp_port *ports)
+static uint16_t choose_data_room(const struct bp_config *c, const struct bp_port *ports)
 {
-	uint32_t largest = 2048, least_mtu = UINT16_MAX;
+	uint32_t largest = 2048, min_mtu = UINT16_MAX;
 
 	for (unsigned p = 0; p < c->n_ports; p++) {
-		least_mtu = RTE_MIN(least_mtu, ports[p].mtu);
+		min_mtu = RTE_MIN(min_mtu, ports[p].mtu);
 		if (!(ports[p].rx_offloads & RTE_ETH_RX_OFFLOAD_SCATTER) ||
 			ports[p].offloads.one_segment)
 			largest = RTE_MAX(largest,
-				bp_pools_frame_room(ports[p].config->device, ports[p].mtu));
+				bp_pools_frame_capacity(ports[p].config->device, ports[p].mtu));
 	}
-	largest = RTE_MAX(largest, bp_services_frame_size(c, least_mtu));
-	return room_of(largest);
+	largest = RTE_MAX(largest, bp_services_frame_size(c, min_mtu));
+	return data_room_of(largest);
 }
 
 static bool has_ops(const char *name)
@@ -111,7 +111,7 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	uint64_t mbufs[BP_NUMA_MAX] = {0};
 
 	memset(pools, 0, sizeof(*pools));
-	pools->data_room = choose_room(c, ports);
+	pools->data_room = choose_data_room(c, ports);
 	for (unsigned p = 0; p < c->n_ports; p++)
 		mbufs[ports[p].socket] += mbufs_of_port(c, &ports[p], &plan->port[p]);
 	for (unsigned s = 0; s < BP_NUMA_MAX; s++) {
@@ -154,7 +154,7 @@ void bp_pools_free(struct bp_pools *pools)
 
 bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu)
 {
-	return bp_pools_frame_room(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
+	return bp_pools_frame_capacity(device, mtu) + RTE_PKTMBUF_HEADROOM <= pools->data_room;
 }
 
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket)

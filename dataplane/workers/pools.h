@@ -28,8 +28,8 @@ struct bp_pools {
 uint64_t bp_pools_estimate(const struct bp_config *c);
 
 /* Octets of data that a frame of that MTU needs where it must lie in one buffer. */
-uint32_t bp_pools_frame_room(const char *device, uint32_t mtu);
-#define BP_FRAME_ROOM_MAX (BP_DATA_ROOM_MAX - RTE_PKTMBUF_HEADROOM)
+uint32_t bp_pools_frame_capacity(const char *device, uint32_t mtu);
+#define BP_FRAME_CAPACITY_MAX (BP_DATA_ROOM_MAX - RTE_PKTMBUF_HEADROOM)
 
 /* DPDK's kind of pool; `exception`: the exception thread takes and gives back buffers, too. */
 const char *bp_pools_ops(bool exception);

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct bp_rule_banks *bp_rule_banks_create(struct bp_shm *shm, unsigned workers)
+struct bp_ruleset_copies *bp_ruleset_copies_create(struct bp_shm *shm, unsigned workers)
 {
-	struct bp_rule_banks *b = aligned_alloc(_Alignof(struct bp_rule_banks), sizeof(*b));
+	struct bp_ruleset_copies *b = aligned_alloc(_Alignof(struct bp_ruleset_copies), sizeof(*b));
 	const uint64_t size = (shm->rules.bank_size + 63) / 64 * 64;
 
 	if (!b)
 		return NULL;
 	memset(b, 0, sizeof(*b));
 	b->shm = shm;
-	b->looked = UINT64_MAX;
+	b->seen_active = UINT64_MAX;
 	b->main = pthread_self();
 	b->copies = (struct bp_generation){.active = &b->active,
 		.seen = b->seen,
@@ -32,7 +32,7 @@ struct bp_rule_banks *bp_rule_banks_create(struct bp_shm *shm, unsigned workers)
 	return b;
 }
 
-void bp_rule_banks_free(struct bp_rule_banks *b)
+void bp_ruleset_copies_free(struct bp_ruleset_copies *b)
 {
 	if (b)
 		free(b->copies.banks);
@@ -40,19 +40,20 @@ void bp_rule_banks_free(struct bp_rule_banks *b)
 }
 
 /* Whether every worker that runs uses the copy in force. */
-static bool settled(const struct bp_rule_banks *b)
+static bool settled(const struct bp_ruleset_copies *b)
 {
-	return bp_generation_behind(&b->copies) < 0;
+	return bp_generation_pending(&b->copies) < 0;
 }
 
 /* No worker needs any other bank of the segment. */
-static void announce(struct bp_rule_banks *b)
+static void announce(struct bp_ruleset_copies *b)
 {
 	for (unsigned w = 0; w < b->copies.readers; w++) {
 		const bool runs = atomic_load_explicit(&b->seen[w], memory_order_relaxed) !=
 				  BP_GENERATION_NONE;
 
-		bp_generation_acknowledge(&b->shm->rules, w, runs ? b->looked : BP_GENERATION_NONE);
+		bp_generation_acknowledge(
+			&b->shm->rules, w, runs ? b->seen_active : BP_GENERATION_NONE);
 	}
 }
 
@@ -60,8 +61,8 @@ static void announce(struct bp_rule_banks *b)
  * A slot that a rule before it used begins at zero again. No worker writes it now: all of them use
  * the rules in force, and those do not use it.
  */
-static void clear_new_slots(
-	struct bp_rule_banks *b, const struct bp_ruleset *next, const struct bp_ruleset *in_force)
+static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset *next,
+	const struct bp_ruleset *in_force)
 {
 	const uint64_t max = b->shm->max_rules;
 	bool *used = calloc(max, sizeof(*used));
@@ -82,7 +83,7 @@ static void clear_new_slots(
 
 #define WAKE_AGAIN_NS 10000000u
 
-void bp_rule_banks_wake(struct bp_rule_banks *b, uint64_t mono_ns)
+void bp_ruleset_copies_wake(struct bp_ruleset_copies *b, uint64_t mono_ns)
 {
 	uint64_t last = atomic_load_explicit(&b->woken_ns, memory_order_relaxed);
 
@@ -95,12 +96,12 @@ void bp_rule_banks_wake(struct bp_rule_banks *b, uint64_t mono_ns)
 
 /* The control plane's part is new, and rules come; those that the workers have are in force until
  * then. */
-static bool is_between(const struct bp_rule_banks *b, uint64_t active)
+static bool is_between(const struct bp_ruleset_copies *b, uint64_t active)
 {
 	return active >> 1 == 0 && bp_generation_active(&b->copies) != 0;
 }
 
-static enum bp_rule_banks_news take(struct bp_rule_banks *b, uint64_t active)
+static enum bp_ruleset_copies_result take(struct bp_ruleset_copies *b, uint64_t active)
 {
 	const uint64_t before = bp_generation_active(&b->copies);
 	const uint64_t next = bp_generation_next(&b->copies);
@@ -109,30 +110,30 @@ static enum bp_rule_banks_news take(struct bp_rule_banks *b, uint64_t active)
 		bp_generation_copy(&b->shm->rules, active, to, sizeof(*to));
 
 	if (copied == BP_GENERATION_CHANGED)
-		return BP_RULE_BANKS_SAME;
-	b->looked = active;
+		return BP_RULESET_COPIES_UNCHANGED;
+	b->seen_active = active;
 	if (copied == BP_GENERATION_DAMAGED || !bp_ruleset_valid(to, to->size, b->shm->max_rules))
-		return BP_RULE_BANKS_REFUSED;
+		return BP_RULESET_COPIES_REJECTED;
 	if (to->generation != 0)
 		to->generation = next >> 1;
 	if (before != 0)
 		clear_new_slots(b, to, bp_generation_bank(&b->copies, before));
 	bp_generation_publish(&b->copies, next);
-	return BP_RULE_BANKS_TAKEN;
+	return BP_RULESET_COPIES_APPLIED;
 }
 
-enum bp_rule_banks_news bp_rule_banks_poll(struct bp_rule_banks *b)
+enum bp_ruleset_copies_result bp_ruleset_copies_poll(struct bp_ruleset_copies *b)
 {
 	const uint64_t active = bp_generation_active(&b->shm->rules);
-	enum bp_rule_banks_news news = BP_RULE_BANKS_SAME;
+	enum bp_ruleset_copies_result news = BP_RULESET_COPIES_UNCHANGED;
 
 	if (!settled(b))
 		return news;
 	if (is_between(b, active))
-		b->looked = active;
-	else if (active != b->looked)
+		b->seen_active = active;
+	else if (active != b->seen_active)
 		news = take(b, active);
-	if (news != BP_RULE_BANKS_TAKEN || settled(b))
+	if (news != BP_RULESET_COPIES_APPLIED || settled(b))
 		announce(b);
 	return news;
 }

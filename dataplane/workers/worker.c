@@ -10,16 +10,16 @@
 #define TICK_WALKS 64   /* housekeeping once in so many walks */
 #define TIME_WALKS 16   /* the clock is read so often where nobody asks for the time of a packet */
 #define IDLE_WALKS 1024 /* empty walks before a nap */
-#define NAP_US 30
+#define SLEEP_US 30
 #define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
 #define DRAIN_NS 200000000ull
 
 static inline const struct bp_generation *rules_of(const struct bp_worker *w)
 {
-	return w->rule_banks ? &w->rule_banks->copies : &w->shm->rules;
+	return w->ruleset_copies ? &w->ruleset_copies->copies : &w->shm->rules;
 }
 
-static __attribute__((noinline)) void take_other_rules(struct bp_worker *w)
+static __attribute__((noinline)) void apply_service_rules(struct bp_worker *w)
 {
 	const struct bp_generation *of = rules_of(w);
 
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void take_other_rules(struct bp_worker *w)
 	w->rules = bp_generation_bank(of, w->rules_active);
 }
 
-void bp_worker_take_rules(struct bp_worker *w)
+void bp_worker_apply_rules(struct bp_worker *w)
 {
 	const uint64_t active = bp_generation_active(rules_of(w));
 
@@ -38,12 +38,12 @@ void bp_worker_take_rules(struct bp_worker *w)
 			p->apply(p->state);
 	}
 	if (unlikely(!w->rules || active != w->rules_active))
-		take_other_rules(w);
-	if (w->rule_banks && unlikely(bp_rule_banks_new(w->rule_banks)))
-		bp_rule_banks_wake(w->rule_banks, w->mono_ns);
+		apply_service_rules(w);
+	if (w->ruleset_copies && unlikely(bp_ruleset_copies_pending(w->ruleset_copies)))
+		bp_ruleset_copies_wake(w->ruleset_copies, w->mono_ns);
 }
 
-void bp_worker_leave_rules(struct bp_worker *w)
+void bp_worker_release_rules(struct bp_worker *w)
 {
 	w->rules = NULL;
 	bp_generation_acknowledge(rules_of(w), w->index, BP_GENERATION_NONE);
@@ -66,14 +66,14 @@ static inline void pass_quiescent_point(struct bp_worker *w)
 
 void bp_worker_before_walk(struct bp_worker *w)
 {
-	bp_worker_take_rules(w);
+	bp_worker_apply_rules(w);
 	pass_quiescent_point(w);
 	housekeeping(w);
 }
 
-static __attribute__((noinline, cold)) void note_away(struct bp_worker *w, uint64_t ns)
+static __attribute__((noinline, cold)) void record_poll_gap(struct bp_worker *w, uint64_t ns)
 {
-	struct bp_away *a = &w->away;
+	struct bp_poll_gap *a = &w->away;
 
 	if (ns > a->longest_ns)
 		__atomic_store_n(&a->longest_ns, ns, __ATOMIC_RELAXED);
@@ -91,7 +91,7 @@ static void update_time(struct bp_worker *w, const struct bp_clock *clock)
 	bp_clock_read(clock, rte_rdtsc(), &w->now_ns, &mono);
 	if (mono > w->mono_ns) {
 		if (unlikely(mono - w->mono_ns > w->away.notable_ns))
-			note_away(w, mono - w->mono_ns);
+			record_poll_gap(w, mono - w->mono_ns);
 		w->mono_ns = mono;
 	}
 }
@@ -115,7 +115,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 
 		if (w->needs_time || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
-		bp_worker_take_rules(w);
+		bp_worker_apply_rules(w);
 		pass_quiescent_point(w);
 		if ((++walks & (TICK_WALKS - 1)) == 0) {
 			if (!draining && atomic_load_explicit(&w->stop, memory_order_relaxed))
@@ -134,7 +134,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 			!bp_services_hold(w))
 			return;
 		if (a->sleep && !draining && idle >= IDLE_WALKS && !bp_services_need_polling(w)) {
-			rte_delay_us_sleep(NAP_US);
+			rte_delay_us_sleep(SLEEP_US);
 			/* after a nap: look at `stop` and the clocks at once */
 			walks |= TICK_WALKS - 1;
 		}
@@ -155,8 +155,8 @@ int bp_worker_run(void *args)
 	bp_services_drain(w);
 	walk(a, true);
 	bp_services_end(w);
-	bp_worker_leave_rules(w);
+	bp_worker_release_rules(w);
 	if (w->router.enabled)
-		bp_fib_leave(w->router.fib, w->index, &w->router.epoch);
+		bp_fib_read_end(w->router.fib, w->index, &w->router.epoch);
 	return 0;
 }

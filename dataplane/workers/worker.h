@@ -61,7 +61,7 @@ struct bp_exception;
  * before a walk, to the next, which is one to 16 walks later. Written by the worker, where that was
  * long; the main thread reads it, and mono_ns as its sign of life.
  */
-struct bp_away {
+struct bp_poll_gap {
 	uint64_t notable_ns; /* less need not be looked at: the one comparison in the loop */
 	uint64_t limit_ns;   /* more is an overrun */
 	uint64_t longest_ns; /* ever */
@@ -138,10 +138,10 @@ struct bp_worker {
 	unsigned lcore;
 	struct rte_graph *graph;
 	struct bp_shm *shm;
-	struct bp_rule_banks *rule_banks; /* NULL: the segment's rules are its own */
+	struct bp_ruleset_copies *ruleset_copies; /* NULL: the segment's rules are its own */
 	uint64_t rules_active;
 	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
-	struct bp_away away;
+	struct bp_poll_gap away;
 	uint64_t seed; /* of what must not be guessed, or be the same after a restart */
 	_Atomic bool stop;
 } __rte_cache_aligned;

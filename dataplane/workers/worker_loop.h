@@ -8,9 +8,9 @@
 #include "dataplane/workers/worker.h"
 
 /* Takes the rules in force for this worker's next walk, and says so in the segment. */
-void bp_worker_take_rules(struct bp_worker *w);
+void bp_worker_apply_rules(struct bp_worker *w);
 /* Says that this worker reads no rules any more. */
-void bp_worker_leave_rules(struct bp_worker *w);
+void bp_worker_release_rules(struct bp_worker *w);
 
 /* What must be done before a walk when the time is already set: rules, ageing. Used by replay too.
  */

@@ -109,7 +109,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	w->lcore = i + 1;
 	w->seed = new_seed(shm, i);
 	w->exception = exception;
-	w->rule_banks = ws->rule_banks;
+	w->ruleset_copies = ws->ruleset_copies;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		w->tx_queue[p] = plan->port[p].tx_queue[i];
@@ -142,8 +142,8 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 	memset(ws, 0, sizeof(*ws));
 	if (bp_fdb_create(&ws->fdb, c, err, err_size) != 0)
 		return -1;
-	ws->rule_banks = bp_rule_banks_create(shm, c->n_workers);
-	if (!ws->rule_banks) {
+	ws->ruleset_copies = bp_ruleset_copies_create(shm, c->n_workers);
+	if (!ws->ruleset_copies) {
 		snprintf(err, err_size,
 			"no memory for the rules: two banks of %llu bytes; lower "
 			"mqtt.max_rules",
@@ -199,6 +199,6 @@ void bp_workers_free(struct bp_workers *ws)
 		if (ws->shared[s])
 			bp_dataplane_services[s]->shared->free(ws->shared[s]);
 	bp_fdb_free(&ws->fdb);
-	bp_rule_banks_free(ws->rule_banks);
+	bp_ruleset_copies_free(ws->ruleset_copies);
 	memset(ws, 0, sizeof(*ws));
 }

@@ -20,7 +20,7 @@ struct bp_workers {
 	struct bp_worker *worker[BP_MAX_WORKERS];
 	struct bp_worker_args args[BP_MAX_WORKERS];
 	struct bp_fdb fdb;
-	struct bp_rule_banks *rule_banks;
+	struct bp_ruleset_copies *ruleset_copies;
 	void *shared[BP_SERVICE_COUNT]; /* NULL: the service shares nothing */
 };
 

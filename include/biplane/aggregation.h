@@ -16,7 +16,7 @@
 #define BP_AGG_RULES_MAX 32   /* entries of `encapsulate`, and of `decapsulate` */
 #define BP_AGG_SENDERS_MAX 16 /* prefixes of an entry of either */
 
-enum bp_agg_format { BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_PAPER };
+enum bp_agg_format { BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_LIN2018 };
 
 /* Destinations: addresses of a prefix (of all bits: one address) and UDP ports, host byte order. */
 struct bp_agg_to {

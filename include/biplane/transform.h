@@ -58,7 +58,7 @@ struct bp_transform_layout {
 	struct bp_transform_field out[3]; /* x, y, z */
 	uint16_t length;                  /* octets that a payload must have; more are kept */
 	bool cartesian, little_endian, degrees;
-	bool paper; /* fields as in the paper's packet, from in[0].offset on: read at one go */
+	bool kunze2021; /* fields as in the paper's packet, from in[0].offset on: read at one go */
 };
 
 /* What becomes of a reading's frame for one receiver. */

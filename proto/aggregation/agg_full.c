@@ -55,7 +55,7 @@ uint8_t *bp_agg_full_end(
 }
 
 /* All that is judged before the directory is looked into, and its length. */
-static enum bp_agg_full_error judge_header(
+static enum bp_agg_full_error check_header(
 	const uint8_t *p, size_t len, unsigned family, unsigned *directory)
 {
 	if (!bp_agg_full_is(p, len))
@@ -205,7 +205,7 @@ enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned f
 	struct bp_agg_full *out, struct bp_agg_message *messages, unsigned most)
 {
 	unsigned directory, count;
-	enum bp_agg_full_error e = judge_header(p, len, family, &directory);
+	enum bp_agg_full_error e = check_header(p, len, family, &directory);
 
 	if (e != BP_AGG_FULL_OK)
 		return e;

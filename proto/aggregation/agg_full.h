@@ -149,7 +149,7 @@ static inline void bp_agg_full_begin(struct bp_agg_full_writer *w, uint8_t *buf,
 }
 
 /* The sender of the message that was appended last. */
-static inline void bp_agg_full_note_sender(
+static inline void bp_agg_full_set_sender(
 	struct bp_agg_full_writer *w, const struct bp_agg_sender *s)
 {
 	memcpy(w->last_addr, s->addr, sizeof(w->last_addr));
@@ -310,7 +310,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned
 	w->directory = (uint16_t)(w->directory + entry);
 	w->payloads = (uint16_t)(w->payloads + len);
 	w->count++;
-	bp_agg_full_note_sender(w, s);
+	bp_agg_full_set_sender(w, s);
 	w->last_len = (uint16_t)len;
 	return true;
 }

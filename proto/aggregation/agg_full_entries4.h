@@ -15,12 +15,13 @@
  * instead of by way of the flags and a table.
  */
 struct bp_agg_full_entries4 {
-	const uint8_t *end; /* of the directory */
-	uint32_t alike;     /* flags of such an entry; BP_AGG_FULL_NONE_ALIKE: none is */
-	uint32_t octets;    /* of the entry */
-	bp_v16 pick;        /* where in its last octets what of the piece is in it */
-	bp_v16 keep;        /* all ones where it has nothing */
-	uint32_t len;       /* of the message, and of those alike */
+	const uint8_t *end;           /* of the directory */
+	uint32_t same_template_flags; /* flags of such an entry; BP_AGG_FULL_NO_SAME_TEMPLATE: none
+					 is */
+	uint32_t octets;              /* of the entry */
+	bp_v16 pick;                  /* where in its last octets what of the piece is in it */
+	bp_v16 keep;                  /* all ones where it has nothing */
+	uint32_t len;                 /* of the message, and of those alike */
 	uint8_t hops;
 };
 
@@ -36,7 +37,7 @@ struct bp_agg_full_at4 {
 
 #define BP_AGG_FULL_PIECE4 10u
 
-#define BP_AGG_FULL_NONE_ALIKE 0x100u
+#define BP_AGG_FULL_NO_SAME_TEMPLATE 0x100u
 
 enum bp_agg_full_entry {
 	BP_AGG_FULL_BAD,
@@ -75,13 +76,13 @@ static inline bool bp_agg_full_entries4_begin(
 		(flags & 0x3f) != (BP_AGG_FULL_HOPS | 2 << BP_AGG_FULL_PORT_SHIFT | 4))
 		return false;
 	x->end = p + BP_AGG_FULL_HEADER + directory;
-	x->alike = BP_AGG_FULL_NONE_ALIKE;
+	x->same_template_flags = BP_AGG_FULL_NO_SAME_TEMPLATE;
 	at->p = p + BP_AGG_FULL_HEADER;
 	return true;
 }
 
 /* Looks at what an entry that is not like the one before has. */
-static inline enum bp_agg_full_entry bp_agg_full_entries4_look(
+static inline enum bp_agg_full_entry bp_agg_full_entries4_check(
 	struct bp_agg_full_entries4 *x, const uint8_t *p)
 {
 	const unsigned flags = *p++;
@@ -98,8 +99,10 @@ static inline enum bp_agg_full_entry bp_agg_full_entries4_look(
 		x->hops = p[length];
 	x->pick = bp_agg_full_pick4[port][address];
 	x->keep = (bp_v16)(x->pick > 127);
-	x->alike = length == 0 && (flags & BP_AGG_FULL_HOPS) == 0 ? flags : BP_AGG_FULL_NONE_ALIKE;
-	return x->alike == flags ? BP_AGG_FULL_SENDER : BP_AGG_FULL_ALL;
+	x->same_template_flags = length == 0 && (flags & BP_AGG_FULL_HOPS) == 0
+					 ? flags
+					 : BP_AGG_FULL_NO_SAME_TEMPLATE;
+	return x->same_template_flags == flags ? BP_AGG_FULL_SENDER : BP_AGG_FULL_ALL;
 }
 
 static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_entries4_next(
@@ -107,8 +110,8 @@ static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_
 {
 	enum bp_agg_full_entry e = BP_AGG_FULL_SENDER;
 
-	if (__builtin_expect(*at->p != x->alike, 0)) {
-		e = bp_agg_full_entries4_look(x, at->p);
+	if (__builtin_expect(*at->p != x->same_template_flags, 0)) {
+		e = bp_agg_full_entries4_check(x, at->p);
 		if (e == BP_AGG_FULL_BAD)
 			return e;
 	}

@@ -43,12 +43,13 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	directory = (uint32_t)state & 0xffff;
 	payloads = (uint32_t)state >> 16;
 	/* what is written at once may be longer than an entry */
-	if (BP_AGG_FULL_HEADER + BP_AGG_FULL_ALIKE_ENTRY + directory + payloads + len > w->size ||
+	if (BP_AGG_FULL_HEADER + BP_AGG_FULL_SAME_TEMPLATE_ENTRY + directory + payloads + len >
+			w->size ||
 		BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4 + directory > w->front)
 		return false;
 	memcpy(&before, w->last_addr, 4);
 	state += len << 16 | 1ull << 48;
-	state += bp_agg_full_alike_put(w->buf + BP_AGG_FULL_HEADER + directory, sender,
+	state += bp_agg_full_same_template_put(w->buf + BP_AGG_FULL_HEADER + directory, sender,
 		(bp_v16)(bp_v4){before, 0, __builtin_bswap16(w->last_port), 0});
 	bp_copy(w->buf + w->front + payloads, payload, len);
 	/* others add sums that were not folded: this may carry */

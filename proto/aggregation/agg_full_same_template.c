@@ -21,5 +21,5 @@
 #define FOUR(i_) ENTRY(i_), ENTRY(i_ + 1), ENTRY(i_ + 2), ENTRY(i_ + 3)
 #define SIXTEEN(i_) FOUR(i_), FOUR(i_ + 4), FOUR(i_ + 8), FOUR(i_ + 12)
 
-const struct bp_agg_full_alike_entry bp_agg_full_alike_entry[64] = {
+const struct bp_agg_full_same_template_entry bp_agg_full_same_template_entry[64] = {
 	SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)};

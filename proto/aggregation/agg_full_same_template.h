@@ -13,52 +13,54 @@
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-#define BP_AGG_FULL_ALIKE_ENTRY 7u
+#define BP_AGG_FULL_SAME_TEMPLATE_ENTRY 7u
 
 /* The entry's octets by where they lie in 16 octets that begin with the source address and have the
  * source port at 8, and what is not taken from there: flags, and the entry's length in the last. */
-struct bp_agg_full_alike_entry {
+struct bp_agg_full_same_template_entry {
 	uint8_t at[8], rest[8];
 };
 /* By which octets are as before: a bit for each of the address, from the first on; two of the port.
  */
-extern const struct bp_agg_full_alike_entry bp_agg_full_alike_entry[64];
+extern const struct bp_agg_full_same_template_entry bp_agg_full_same_template_entry[64];
 
-struct bp_agg_full_alike {
+struct bp_agg_full_same_template {
 	uint8_t *entries, *payloads; /* where the next ones go */
 	bp_v16 before;               /* address and port of the message before, as above */
 };
 
 /* Whether there surely is room for `n` more, at least 1, in an aggregate that holds a message. */
-static inline bool bp_agg_full_alike_fit(const struct bp_agg_full_writer *w, unsigned n)
+static inline bool bp_agg_full_same_template_fit(const struct bp_agg_full_writer *w, unsigned n)
 {
-	const unsigned entries = BP_AGG_FULL_ALIKE_ENTRY * n;
+	const unsigned entries = BP_AGG_FULL_SAME_TEMPLATE_ENTRY * n;
 
 	/* what is written at once may be longer than an entry */
 	return BP_AGG_FULL_HEADER + w->directory + entries + BP_AGG_FULL_ENTRY4 -
-			       BP_AGG_FULL_ALIKE_ENTRY <=
+			       BP_AGG_FULL_SAME_TEMPLATE_ENTRY <=
 		       w->front &&
 	       bp_agg_full_len(w) + entries + n * w->last_len <= w->size;
 }
 
 /* The writer holds a message. */
-static inline struct bp_agg_full_alike bp_agg_full_alike_begin(const struct bp_agg_full_writer *w)
+static inline struct bp_agg_full_same_template bp_agg_full_same_template_begin(
+	const struct bp_agg_full_writer *w)
 {
 	uint32_t addr;
 
 	memcpy(&addr, w->last_addr, 4);
-	return (struct bp_agg_full_alike){.entries = w->buf + BP_AGG_FULL_HEADER + w->directory,
+	return (struct bp_agg_full_same_template){
+		.entries = w->buf + BP_AGG_FULL_HEADER + w->directory,
 		.payloads = w->buf + w->front + w->payloads,
 		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
 }
 
 /* Writes the entry of a message that comes from `from`, behind one from `before`: eight octets.
  * Returns how many of them it has. */
-static inline unsigned bp_agg_full_alike_put(uint8_t *to, bp_v16 from, bp_v16 before)
+static inline unsigned bp_agg_full_same_template_put(uint8_t *to, bp_v16 from, bp_v16 before)
 {
 	const uint32_t same = bp_v16_mask((bp_v16)(from == before));
-	const struct bp_agg_full_alike_entry *e =
-		&bp_agg_full_alike_entry[(same & 15) | (same >> 4 & 0x30)];
+	const struct bp_agg_full_same_template_entry *e =
+		&bp_agg_full_same_template_entry[(same & 15) | (same >> 4 & 0x30)];
 
 	bp_v16_store_half(
 		to, bp_v16_pick(from, bp_v16_load_half(e->at)) | bp_v16_load_half(e->rest));
@@ -66,18 +68,18 @@ static inline unsigned bp_agg_full_alike_put(uint8_t *to, bp_v16 from, bp_v16 be
 }
 
 /* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
-static inline void bp_agg_full_alike_append(
-	struct bp_agg_full_alike *x, bp_v16 from, const uint8_t *payload, unsigned len)
+static inline void bp_agg_full_same_template_append(
+	struct bp_agg_full_same_template *x, bp_v16 from, const uint8_t *payload, unsigned len)
 {
-	x->entries += bp_agg_full_alike_put(x->entries, from, x->before);
+	x->entries += bp_agg_full_same_template_put(x->entries, from, x->before);
 	bp_copy(x->payloads, payload, len);
 	x->payloads += len;
 	x->before = from;
 }
 
 /* `n`: messages that were appended. */
-static inline void bp_agg_full_alike_end(
-	struct bp_agg_full_writer *w, const struct bp_agg_full_alike *x, unsigned n)
+static inline void bp_agg_full_same_template_end(
+	struct bp_agg_full_writer *w, const struct bp_agg_full_same_template *x, unsigned n)
 {
 	const bp_v4 last = (bp_v4)x->before;
 	const uint32_t addr = last[0];

@@ -13,60 +13,61 @@
  *
  * That the UDP length agrees with the IP header's is for whoever finds the payload to judge.
  */
-#define BP_AGG_PAPER_MESSAGE 0xfa /* type: one message, as a sensor sends it */
-#define BP_AGG_PAPER_PACKET 0xfc  /* type: an N-packet */
+#define BP_AGG_LIN2018_MESSAGE 0xfa /* type: one message, as a sensor sends it */
+#define BP_AGG_LIN2018_PACKET 0xfc  /* type: an N-packet */
 
-#define BP_AGG_PAPER_HEADER 6u
-#define BP_AGG_PAPER_MESSAGE_LEN 16u
+#define BP_AGG_LIN2018_HEADER 6u
+#define BP_AGG_LIN2018_MESSAGE_LEN 16u
 /* Octets of a UDP payload that holds `n_` messages. */
-#define BP_AGG_PAPER_LEN(n_) (BP_AGG_PAPER_HEADER + BP_AGG_PAPER_MESSAGE_LEN * (n_))
+#define BP_AGG_LIN2018_LEN(n_) (BP_AGG_LIN2018_HEADER + BP_AGG_LIN2018_MESSAGE_LEN * (n_))
 
-struct bp_agg_paper {
-	const uint8_t *messages; /* count times BP_AGG_PAPER_MESSAGE_LEN octets, in the input */
+struct bp_agg_lin2018 {
+	const uint8_t *messages; /* count times BP_AGG_LIN2018_MESSAGE_LEN octets, in the input */
 	uint16_t count;          /* at least 1 */
-	uint8_t type;            /* BP_AGG_PAPER_MESSAGE (count is 1) or BP_AGG_PAPER_PACKET */
+	uint8_t type;            /* BP_AGG_LIN2018_MESSAGE (count is 1) or BP_AGG_LIN2018_PACKET */
 };
 
-enum bp_agg_paper_error {
-	BP_AGG_PAPER_OK,
-	BP_AGG_PAPER_E_SHORT,  /* ends within the flag header */
-	BP_AGG_PAPER_E_TYPE,   /* neither 0xfa nor 0xfc */
-	BP_AGG_PAPER_E_EMPTY,  /* a flag header and nothing behind it */
-	BP_AGG_PAPER_E_LENGTH, /* the last message is cut, or octets follow it */
-	BP_AGG_PAPER_E_SINGLE, /* type 0xfa with more than one message */
-	BP_AGG_PAPER_E_MANY    /* more messages than the caller allows */
+enum bp_agg_lin2018_error {
+	BP_AGG_LIN2018_OK,
+	BP_AGG_LIN2018_E_SHORT,  /* ends within the flag header */
+	BP_AGG_LIN2018_E_TYPE,   /* neither 0xfa nor 0xfc */
+	BP_AGG_LIN2018_E_EMPTY,  /* a flag header and nothing behind it */
+	BP_AGG_LIN2018_E_LENGTH, /* the last message is cut, or octets follow it */
+	BP_AGG_LIN2018_E_SINGLE, /* type 0xfa with more than one message */
+	BP_AGG_LIN2018_E_MANY    /* more messages than the caller allows */
 };
 
 /*
  * Judges the UDP payload p[0..len), of at most `most` messages (N). The padding may hold anything:
  * the paper does not say what is in it. *out is written with OK only.
  */
-enum bp_agg_paper_error bp_agg_paper_read(
-	const uint8_t *p, size_t len, unsigned most, struct bp_agg_paper *out);
+enum bp_agg_lin2018_error bp_agg_lin2018_read(
+	const uint8_t *p, size_t len, unsigned most, struct bp_agg_lin2018 *out);
 
 /* How many messages a UDP payload of `room` octets holds: 91 for IPv4 and an MTU of 1500. */
-static inline unsigned bp_agg_paper_most(unsigned room)
+static inline unsigned bp_agg_lin2018_max_messages(unsigned room)
 {
-	return room < BP_AGG_PAPER_HEADER ? 0
-					  : (room - BP_AGG_PAPER_HEADER) / BP_AGG_PAPER_MESSAGE_LEN;
+	return room < BP_AGG_LIN2018_HEADER
+		       ? 0
+		       : (room - BP_AGG_LIN2018_HEADER) / BP_AGG_LIN2018_MESSAGE_LEN;
 }
 
-/* Writes the flag header, with a padding of zeros, to p[0..BP_AGG_PAPER_HEADER). */
-static inline void bp_agg_paper_put_header(uint8_t *p, uint8_t type)
+/* Writes the flag header, with a padding of zeros, to p[0..BP_AGG_LIN2018_HEADER). */
+static inline void bp_agg_lin2018_put_header(uint8_t *p, uint8_t type)
 {
 	p[0] = type;
-	for (unsigned i = 1; i < BP_AGG_PAPER_HEADER; i++)
+	for (unsigned i = 1; i < BP_AGG_LIN2018_HEADER; i++)
 		p[i] = 0;
 }
 
 /*
- * Writes message `i` (from 0) of a payload that begins at p and has room for BP_AGG_PAPER_LEN(i +
+ * Writes message `i` (from 0) of a payload that begins at p and has room for BP_AGG_LIN2018_LEN(i +
  * 1) octets. Only the messages are written: header and messages in any order.
  */
-static inline void bp_agg_paper_put(
-	uint8_t *p, unsigned i, const uint8_t message[BP_AGG_PAPER_MESSAGE_LEN])
+static inline void bp_agg_lin2018_put(
+	uint8_t *p, unsigned i, const uint8_t message[BP_AGG_LIN2018_MESSAGE_LEN])
 {
-	__builtin_memcpy(p + BP_AGG_PAPER_LEN(i), message, BP_AGG_PAPER_MESSAGE_LEN);
+	__builtin_memcpy(p + BP_AGG_LIN2018_LEN(i), message, BP_AGG_LIN2018_MESSAGE_LEN);
 }
 
 #endif

@@ -60,7 +60,7 @@ static inline bool topic_is_plain(const uint8_t *s, size_t len)
 }
 
 /* The bytes of s[0..len), which ends with a part of a character, before that character. */
-static uint32_t whole_characters(const uint8_t *s, uint32_t len)
+static uint32_t complete_characters(const uint8_t *s, uint32_t len)
 {
 	do
 		len--;
@@ -85,7 +85,7 @@ static enum bp_mqtt_error check_topic(
 	if (e == BP_MQTT_OK)
 		*checked = (uint16_t)have;
 	else if (e == BP_MQTT_MORE)
-		*checked = (uint16_t)whole_characters(s, have);
+		*checked = (uint16_t)complete_characters(s, have);
 	return e;
 }
 
@@ -193,8 +193,8 @@ enum bp_mqtt_error bp_mqtt_resume(struct bp_mqtt_view *view, uint8_t version, ui
 		publish(view, version, flags, body, have < len ? have : len, len, head, out);
 
 	if (view != NULL) {
-		head->odd |= view->odd & 0xffff;
-		view->odd = head->odd;
+		head->violations |= view->violations & 0xffff;
+		view->violations = head->violations;
 	}
 	return e;
 }

@@ -60,7 +60,7 @@ enum bp_mqtt_error {
  */
 struct bp_mqtt_view {
 	bool mosquitto;
-	uint32_t odd; /* bit 1 << enum bp_mqtt_error: against the standard, and let pass */
+	uint32_t violations; /* bit 1 << enum bp_mqtt_error: against the standard, and let pass */
 };
 
 #define BP_MQTT_MOSQUITTO_SLASHES 200 /* at most, in a topic */
@@ -131,10 +131,10 @@ struct bp_mqtt_will {
  * number of pieces is checked once.
  */
 struct bp_mqtt_head {
-	uint64_t seen : 48;  /* properties: bit n is identifier n */
-	uint64_t odd : 16;   /* of the view */
-	uint32_t properties; /* bytes of the properties that are checked: whole ones */
-	uint16_t topic;      /* bytes of the topic that are checked: whole characters */
+	uint64_t seen : 48;       /* properties: bit n is identifier n */
+	uint64_t violations : 16; /* of the view */
+	uint32_t properties;      /* bytes of the properties that are checked: whole ones */
+	uint16_t topic;           /* bytes of the topic that are checked: whole characters */
 	uint16_t alias;
 };
 enum bp_mqtt_error bp_mqtt_resume(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,

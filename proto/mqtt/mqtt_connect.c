@@ -36,7 +36,8 @@ static enum bp_mqtt_error flags_fault(struct bp_mqtt_view *view, uint8_t version
 		return BP_MQTT_E_CONNECT;
 	if (!stray)
 		return BP_MQTT_OK;
-	return version == BP_MQTT_V31 ? bp_mqtt_odd(view, BP_MQTT_E_CONNECT) : BP_MQTT_E_CONNECT;
+	return version == BP_MQTT_V31 ? bp_mqtt_violation(view, BP_MQTT_E_CONNECT)
+				      : BP_MQTT_E_CONNECT;
 }
 
 static enum bp_mqtt_error take_will(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
@@ -87,7 +88,7 @@ static enum bp_mqtt_error take_credential(
 		e = bp_mqtt_take_string(r, view, &s, &len);
 	else if (!bp_mqtt_take_binary(r, &s, &len))
 		e = BP_MQTT_E_TRUNCATED;
-	return version == BP_MQTT_V31 && e != BP_MQTT_OK ? bp_mqtt_odd(view, e) : e;
+	return version == BP_MQTT_V31 && e != BP_MQTT_OK ? bp_mqtt_violation(view, e) : e;
 }
 
 static enum bp_mqtt_error take_credentials(
@@ -116,7 +117,7 @@ static enum bp_mqtt_error take_protocol(struct bp_mqtt_reader *r, struct bp_mqtt
 		return BP_MQTT_E_CONNECT;
 	if (fixed_flags == 0)
 		return BP_MQTT_OK;
-	return *version == BP_MQTT_V31 ? bp_mqtt_odd(view, BP_MQTT_E_FLAGS) : BP_MQTT_E_FLAGS;
+	return *version == BP_MQTT_V31 ? bp_mqtt_violation(view, BP_MQTT_E_FLAGS) : BP_MQTT_E_FLAGS;
 }
 
 enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t fixed_flags,

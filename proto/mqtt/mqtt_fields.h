@@ -55,11 +55,11 @@ static inline bool bp_mqtt_as_mosquitto(const struct bp_mqtt_view *view)
 }
 
 /* A fault by the standard that mosquitto reads on after. */
-static inline enum bp_mqtt_error bp_mqtt_odd(struct bp_mqtt_view *view, enum bp_mqtt_error e)
+static inline enum bp_mqtt_error bp_mqtt_violation(struct bp_mqtt_view *view, enum bp_mqtt_error e)
 {
 	if (!bp_mqtt_as_mosquitto(view))
 		return e;
-	view->odd |= 1u << e;
+	view->violations |= 1u << e;
 	return BP_MQTT_OK;
 }
 
@@ -69,7 +69,7 @@ static inline enum bp_mqtt_error bp_mqtt_refusable(struct bp_mqtt_view *view, en
 	if (bp_mqtt_as_mosquitto(view))
 		return e;
 	if (view != NULL)
-		view->odd |= 1u << e;
+		view->violations |= 1u << e;
 	return BP_MQTT_OK;
 }
 

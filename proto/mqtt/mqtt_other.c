@@ -17,9 +17,9 @@ static enum bp_mqtt_error at_end(const struct packet *k)
 }
 
 /* Of some packets mosquitto never reads the end. */
-static enum bp_mqtt_error at_end_or_odd(const struct packet *k)
+static enum bp_mqtt_error at_end_or_violation(const struct packet *k)
 {
-	return k->r.p == k->r.end ? BP_MQTT_OK : bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED);
+	return k->r.p == k->r.end ? BP_MQTT_OK : bp_mqtt_violation(k->view, BP_MQTT_E_TRUNCATED);
 }
 
 static enum bp_mqtt_error skip_properties(struct packet *k, enum bp_mqtt_place place)
@@ -41,10 +41,10 @@ static enum bp_mqtt_error flags_fault(const struct packet *k)
 	case BP_MQTT_SUBSCRIBE:
 	case BP_MQTT_UNSUBSCRIBE:
 	case BP_MQTT_DISCONNECT:
-		return k->version == BP_MQTT_V31 ? bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS)
+		return k->version == BP_MQTT_V31 ? bp_mqtt_violation(k->view, BP_MQTT_E_FLAGS)
 						 : BP_MQTT_E_FLAGS;
 	default:
-		return bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS);
+		return bp_mqtt_violation(k->view, BP_MQTT_E_FLAGS);
 	}
 }
 
@@ -60,7 +60,7 @@ static enum bp_mqtt_error ack(struct packet *k, uint16_t *id)
 	if (e == BP_MQTT_OK && k->version == BP_MQTT_V5 && bp_mqtt_take_u8(&k->r, &reason) &&
 		k->r.p != k->r.end)
 		e = skip_properties(k, BP_MQTT_IN_ACK);
-	return e == BP_MQTT_OK ? at_end_or_odd(k) : e;
+	return e == BP_MQTT_OK ? at_end_or_violation(k) : e;
 }
 
 static enum bp_mqtt_error disconnect(struct packet *k, struct bp_mqtt_disconnect *out)
@@ -87,7 +87,8 @@ static enum bp_mqtt_error options_fault(
 	if ((options & 0xc0) != 0 || (options & 0x30) == 0x30) /* reserved, retain handling 3 */
 		return BP_MQTT_E_FLAGS;
 	/* No Local makes no sense for a shared subscription (3.8.3.1). */
-	return shared && (options & 4) != 0 ? bp_mqtt_odd(k->view, BP_MQTT_E_FLAGS) : BP_MQTT_OK;
+	return shared && (options & 4) != 0 ? bp_mqtt_violation(k->view, BP_MQTT_E_FLAGS)
+					    : BP_MQTT_OK;
 }
 
 static enum bp_mqtt_error one_filter(struct packet *k, bool subscribe, unsigned *n)
@@ -100,7 +101,7 @@ static enum bp_mqtt_error one_filter(struct packet *k, bool subscribe, unsigned 
 	if (!bp_mqtt_take_binary(&k->r, &filter, &len))
 		return BP_MQTT_E_TRUNCATED;
 	if (len == 0 && subscribe) /* mosquitto does not read the options of an empty filter */
-		return bp_mqtt_odd(k->view, BP_MQTT_E_TOPIC_EMPTY);
+		return bp_mqtt_violation(k->view, BP_MQTT_E_TOPIC_EMPTY);
 	e = bp_mqtt_filter_fault(k->view, filter, len);
 	if (e != BP_MQTT_OK)
 		return e;
@@ -125,7 +126,7 @@ static enum bp_mqtt_error filters(struct packet *k, bool subscribe)
 	}
 	if (n != 0)
 		return BP_MQTT_OK;
-	return k->version == BP_MQTT_V31 ? bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED)
+	return k->version == BP_MQTT_V31 ? bp_mqtt_violation(k->view, BP_MQTT_E_TRUNCATED)
 					 : BP_MQTT_E_TRUNCATED;
 }
 
@@ -151,7 +152,7 @@ static enum bp_mqtt_error codes(struct packet *k, uint16_t *id)
 		return e;
 	if (k->r.p != k->r.end)
 		return BP_MQTT_OK;
-	return k->type == BP_MQTT_UNSUBACK ? bp_mqtt_odd(k->view, BP_MQTT_E_TRUNCATED)
+	return k->type == BP_MQTT_UNSUBACK ? bp_mqtt_violation(k->view, BP_MQTT_E_TRUNCATED)
 					   : BP_MQTT_E_TRUNCATED;
 }
 
@@ -162,7 +163,7 @@ static enum bp_mqtt_error unsuback(struct packet *k, uint16_t *id)
 	if (k->version == BP_MQTT_V5)
 		return codes(k, id);
 	e = bp_mqtt_take_packet_id(&k->r, id);
-	return e == BP_MQTT_OK ? at_end_or_odd(k) : e;
+	return e == BP_MQTT_OK ? at_end_or_violation(k) : e;
 }
 
 /* Empty, or reason code and properties with a method (3.15.2.2.2). */
@@ -181,7 +182,7 @@ static enum bp_mqtt_error auth(struct packet *k)
 		return e;
 	if ((properties.seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0)
 		return BP_MQTT_E_PROPERTY;
-	return at_end_or_odd(k);
+	return at_end_or_violation(k);
 }
 
 enum bp_mqtt_error bp_mqtt_disconnect(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
@@ -218,7 +219,7 @@ enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uin
 		return unsuback(&k, packet_id);
 	case BP_MQTT_PINGREQ:
 	case BP_MQTT_PINGRESP:
-		return at_end_or_odd(&k);
+		return at_end_or_violation(&k);
 	case BP_MQTT_DISCONNECT:
 		return disconnect(&k, &(struct bp_mqtt_disconnect){0});
 	case BP_MQTT_AUTH:

@@ -180,7 +180,7 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 	case SWITCH:
 		e = at_most_one(fixed(c, 1, &p->number), p);
 		return e == BP_MQTT_E_PROPERTY && p->id == BP_MQTT_P_FORMAT && p->number > 1
-			       ? bp_mqtt_odd(c->view, e)
+			       ? bp_mqtt_violation(c->view, e)
 			       : e;
 	case TWO:
 		return fixed(c, 2, &p->number);
@@ -194,8 +194,9 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 		e = varint(c, &p->number);
 		if (e != BP_MQTT_OK || p->number != 0)
 			return e;
-		return c->place == BP_MQTT_IN_PUBLISH ? bp_mqtt_odd(c->view, BP_MQTT_E_PROPERTY)
-						      : BP_MQTT_E_PROPERTY;
+		return c->place == BP_MQTT_IN_PUBLISH
+			       ? bp_mqtt_violation(c->view, BP_MQTT_E_PROPERTY)
+			       : BP_MQTT_E_PROPERTY;
 	case STRING:
 		return string(c, &p->data, &p->len);
 	case TOPIC:
@@ -203,7 +204,7 @@ static enum bp_mqtt_error property_value(struct cursor *c, struct property *p)
 		if (e != BP_MQTT_OK || (memchr(p->data, '+', p->len) == NULL &&
 					       memchr(p->data, '#', p->len) == NULL))
 			return e;
-		return bp_mqtt_odd(c->view, BP_MQTT_E_WILDCARD);
+		return bp_mqtt_violation(c->view, BP_MQTT_E_WILDCARD);
 	case BINARY:
 		return binary(c, &p->data, &p->len);
 	case PAIR:
@@ -315,7 +316,7 @@ enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, struct bp
 	/* 3.1.2.11.10, 3.2.2.3.18, 3.15.2.2.3: no data without a method */
 	if ((out->seen >> BP_MQTT_P_AUTH_DATA & 1) != 0 &&
 		(out->seen >> BP_MQTT_P_AUTH_METHOD & 1) == 0) {
-		e = bp_mqtt_odd(view, BP_MQTT_E_PROPERTY);
+		e = bp_mqtt_violation(view, BP_MQTT_E_PROPERTY);
 		if (e != BP_MQTT_OK)
 			return e;
 	}

@@ -25,7 +25,7 @@ bool bp_arp_is_request(const uint8_t *frame, uint32_t len, const uint8_t **targe
 	return true;
 }
 
-void bp_arp_make_reply(uint8_t *frame, const uint8_t mac[6])
+void bp_arp_write_reply(uint8_t *frame, const uint8_t mac[6])
 {
 	uint8_t asked[4];
 

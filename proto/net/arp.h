@@ -14,6 +14,6 @@
 bool bp_arp_is_request(const uint8_t *frame, uint32_t len, const uint8_t **target);
 
 /* Makes the request the reply to it, in place: the address asked for is at `mac`. */
-void bp_arp_make_reply(uint8_t *frame, const uint8_t mac[6]);
+void bp_arp_write_reply(uint8_t *frame, const uint8_t mac[6]);
 
 #endif

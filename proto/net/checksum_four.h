@@ -18,14 +18,14 @@
 #define BP_CHECKSUM_LESS 32768u
 
 /* For bp_v4_words(): which of the eight words count. */
-typedef int16_t bp_v8_asked __attribute__((vector_size(16)));
+typedef int16_t bp_v8_s16 __attribute__((vector_size(16)));
 
 /* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of those that are asked for (1, else 0),
  * each BP_CHECKSUM_LESS less. The portable ones are what other machines do; tests hold both
  * together. */
-static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_asked asked)
+static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_s16 asked)
 {
-	const bp_v8_asked word = (bp_v8_asked)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
+	const bp_v8_s16 word = (bp_v8_s16)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
 	bp_v4 sum;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -33,7 +33,7 @@ static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_asked asked)
 	return sum;
 }
 
-static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_asked asked)
+static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_s16 asked)
 {
 #if defined(__SSE2__)
 	const bp_v4 moved = (bp_v4)octets ^ 0x80008000;
@@ -45,7 +45,7 @@ static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_asked asked)
 }
 
 /* The lesser of each two words. */
-static inline bp_v16 bp_v8_least_portable(bp_v16 a, bp_v16 b)
+static inline bp_v16 bp_v8_min_portable(bp_v16 a, bp_v16 b)
 {
 	typedef uint16_t words __attribute__((vector_size(16)));
 	const words x = (words)a, y = (words)b;
@@ -54,12 +54,12 @@ static inline bp_v16 bp_v8_least_portable(bp_v16 a, bp_v16 b)
 	return (bp_v16)((x & less) | (y & ~less));
 }
 
-static inline bp_v16 bp_v8_least(bp_v16 a, bp_v16 b)
+static inline bp_v16 bp_v8_min(bp_v16 a, bp_v16 b)
 {
 #if defined(__SSE4_1__)
 	return (bp_v16)_mm_min_epu16((__m128i)a, (__m128i)b);
 #else
-	return bp_v8_least_portable(a, b);
+	return bp_v8_min_portable(a, b);
 #endif
 }
 

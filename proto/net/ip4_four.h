@@ -33,7 +33,7 @@ static inline bp_v16 bp_ip4_expect(uint64_t mac)
 }
 
 /* What no frame is: one of the octets that are not asked for differs. */
-static inline bp_v16 bp_ip4_expect_nothing(void)
+static inline bp_v16 bp_ip4_expect_none(void)
 {
 	return (bp_v16){0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
 }

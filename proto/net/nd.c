@@ -85,7 +85,7 @@ bool bp_nd_is_solicitation(const uint8_t *frame, uint32_t len, const uint8_t **t
 	return true;
 }
 
-void bp_nd_make_advertisement(uint8_t *frame, const uint8_t mac[6])
+void bp_nd_write_advertisement(uint8_t *frame, const uint8_t mac[6])
 {
 	static const uint8_t all_nodes[16] = {
 		0xff, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x01};

@@ -23,6 +23,6 @@ bool bp_nd_is_solicitation(const uint8_t *frame, uint32_t len, const uint8_t **t
  * has room for BP_ND_ADVERTISEMENT_FRAME bytes, which it then holds. The address asked for is at
  * `mac`, and we are a router.
  */
-void bp_nd_make_advertisement(uint8_t *frame, const uint8_t mac[6]);
+void bp_nd_write_advertisement(uint8_t *frame, const uint8_t mac[6]);
 
 #endif

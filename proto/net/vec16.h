@@ -169,7 +169,7 @@ static inline bp_v16 bp_v16_digit(bp_v16 a)
 }
 
 /* The lesser of each two bytes. */
-static inline bp_v16 bp_v16_least(bp_v16 a, bp_v16 b)
+static inline bp_v16 bp_v16_min(bp_v16 a, bp_v16 b)
 {
 #if defined(__SSE2__)
 	return (bp_v16)_mm_min_epu8((__m128i)a, (__m128i)b);

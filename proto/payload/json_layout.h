@@ -38,7 +38,7 @@ bool bp_json_layout_learn(const uint8_t *text, size_t len, const struct bp_json_
 	struct bp_json_layout *layout, double *value);
 
 /* Other than zero where one of the 16 bytes from the i-th on is not one that it may be. */
-static inline bp_v16 bp_json_layout_misfit(
+static inline bp_v16 bp_json_layout_mismatch(
 	const struct bp_json_layout *l, const uint8_t *text, size_t i)
 {
 	return bp_v16_above(
@@ -48,15 +48,16 @@ static inline bp_v16 bp_json_layout_misfit(
 static inline bp_v16 bp_json_layout_misfit64(
 	const struct bp_json_layout *l, const uint8_t *text, size_t i)
 {
-	return (bp_json_layout_misfit(l, text, i) | bp_json_layout_misfit(l, text, i + 16)) |
-	       (bp_json_layout_misfit(l, text, i + 32) | bp_json_layout_misfit(l, text, i + 48));
+	return (bp_json_layout_mismatch(l, text, i) | bp_json_layout_mismatch(l, text, i + 16)) |
+	       (bp_json_layout_mismatch(l, text, i + 32) |
+		       bp_json_layout_mismatch(l, text, i + 48));
 }
 
 /*
  * Whether the text is of that layout. The last block overlaps the one before it, so that lengths
  * in the same 64 take the same branches. No read outside [text, text + len).
  */
-static inline bool bp_json_layout_fits(
+static inline bool bp_json_layout_matches(
 	const struct bp_json_layout *l, const uint8_t *text, size_t len)
 {
 	bp_v16 misfit = bp_v16_of(0);
@@ -70,8 +71,8 @@ static inline bool bp_json_layout_fits(
 		misfit |= bp_json_layout_misfit64(l, text, len - 64);
 	} else if (len >= 16) {
 		for (i = 0; i + 16 < len; i += 16)
-			misfit |= bp_json_layout_misfit(l, text, i);
-		misfit |= bp_json_layout_misfit(l, text, len - 16);
+			misfit |= bp_json_layout_mismatch(l, text, i);
+		misfit |= bp_json_layout_mismatch(l, text, len - 16);
 	} else if (len != 0) {
 		misfit = bp_v16_above(
 			bp_v16_load_upto(text, len) - bp_v16_load(l->low), bp_v16_load(l->range));

@@ -142,7 +142,7 @@ __extension__ typedef unsigned __int128 u128;
  * 2^53, so the quotient below has its top bit at 63 or above and the remainder is a sticky bit well
  * below the rounding position.
  */
-static bool convert_wide(const struct decimal *d, double *v)
+static bool convert_u128(const struct decimal *d, double *v)
 {
 	uint64_t ten = 1;
 	int64_t power = d->exponent < 0 ? -d->exponent : d->exponent;
@@ -163,7 +163,7 @@ static bool convert_wide(const struct decimal *d, double *v)
 	return true;
 }
 #else
-static bool convert_wide(const struct decimal *d, double *v)
+static bool convert_u128(const struct decimal *d, double *v)
 {
 	return false;
 }
@@ -232,7 +232,7 @@ const uint8_t *bp_number_parse(const uint8_t *p, const uint8_t *end, bool lenien
 		return NULL;
 	if (d.mantissa == 0)
 		v = 0;
-	else if (d.more || !(convert_exact(&d, &v) || convert_wide(&d, &v)))
+	else if (d.more || !(convert_exact(&d, &v) || convert_u128(&d, &v)))
 		v = convert_any(&d);
 	if (isfinite(v))
 		*value = negative ? -v : v;

@@ -7,7 +7,7 @@
  * The second byte decides what the first leaves open: overlong forms (E0, F0), surrogates (ED) and
  * what is above U+10FFFF (F4). RFC 3629, section 4.
  */
-static bool second_fits(uint8_t first, uint8_t second)
+static bool second_byte_valid(uint8_t first, uint8_t second)
 {
 	switch (first) {
 	case 0xe0:
@@ -35,7 +35,7 @@ int bp_utf8_char(const uint8_t *s, size_t len)
 	need = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 	if (len < 2)
 		return -1;
-	if (!second_fits(first, s[1]))
+	if (!second_byte_valid(first, s[1]))
 		return 0;
 	for (size_t i = 2; i < need; i++) {
 		if (i == len)

@@ -176,7 +176,7 @@ static bool take_name(struct scan *s)
 }
 
 /* An element of an array begins. */
-static void note_element(struct scan *s)
+static void count_element(struct scan *s)
 {
 	s->hit = false;
 	if (!on_path(s) || s->matched == 0 || (s->kinds & 1) != 0 || s->element == NO_ELEMENT)
@@ -200,7 +200,7 @@ static bool step(struct scan *s, enum state *state)
 		/* fall through */
 	case VALUE:
 		if ((s->kinds & 1) == 0 && s->depth != 0)
-			note_element(s);
+			count_element(s);
 		return take_value(s, state);
 	case FIRST_NAME:
 		if (c == '}') {

@@ -323,7 +323,7 @@ static inline bool is_name(
 	return same_name(p, want, w->name_len);
 }
 
-static inline void look_for(struct walk *w)
+static inline void find_element(struct walk *w)
 {
 	bool on_path = w->matched + 1 == w->depth, object = (w->kinds & 1) != 0;
 	unsigned is_index = w->path->step[w->matched].is_index;
@@ -346,7 +346,7 @@ static inline bool enter(struct walk *w, bool object, bool on_path)
 		w->elements_left = w->path->step[w->depth].index;
 	}
 	w->depth++;
-	look_for(w);
+	find_element(w);
 	return true;
 }
 
@@ -359,7 +359,7 @@ static inline void leave(struct walk *w)
 		w->elements_left = UINT64_MAX; /* the parent's element was this one */
 	}
 	if (w->depth != 0)
-		look_for(w);
+		find_element(w);
 }
 
 /* The position after true, false or null, or NULL. */

@@ -41,18 +41,18 @@ static int32_t longest_alone(unsigned format, unsigned family, unsigned size)
 {
 	const unsigned empty = bp_agg_full_alone(family, 0);
 
-	if (format == BP_AGG_FORMAT_PAPER)
-		return size < BP_AGG_PAPER_LEN(1) ? -1 : (int32_t)BP_AGG_PAPER_LEN(1);
+	if (format == BP_AGG_FORMAT_LIN2018)
+		return size < BP_AGG_LIN2018_LEN(1) ? -1 : (int32_t)BP_AGG_LIN2018_LEN(1);
 	if (size < empty)
 		return -1;
 	/* from 256 octets on the length is an octet longer */
 	return (int32_t)(size - empty - (size - empty > 255));
 }
 
-static void prepare(struct bp_aggregator_rule *r, const struct bp_agg_rule *c, unsigned room,
-	unsigned least_mtu)
+static void prepare(
+	struct bp_aggregator_rule *r, const struct bp_agg_rule *c, unsigned room, unsigned min_mtu)
 {
-	const unsigned family = c->to.address.family, mtu = c->mtu != 0 ? c->mtu : least_mtu;
+	const unsigned family = c->to.address.family, mtu = c->mtu != 0 ? c->mtu : min_mtu;
 	const unsigned head = bp_datagram_head_len(family), entry = bp_agg_full_entry_most(family);
 	/* There is room for one more of the longest entries when the aggregate has its full size:
 	 * then a directory that has outgrown the front can always move the payloads. */
@@ -78,10 +78,10 @@ static void prepare(struct bp_aggregator_rule *r, const struct bp_agg_rule *c, u
 	else
 		bp_agg_senders_set(&r->senders, family, c->senders, c->n_senders);
 	r->most = r->messages;
-	if (c->format == BP_AGG_FORMAT_PAPER) {
-		r->front = BP_AGG_PAPER_FRONT;
-		if (bp_agg_paper_most(size) < r->most)
-			r->most = (uint8_t)bp_agg_paper_most(size);
+	if (c->format == BP_AGG_FORMAT_LIN2018) {
+		r->front = BP_AGG_LIN2018_FRONT;
+		if (bp_agg_lin2018_max_messages(size) < r->most)
+			r->most = (uint8_t)bp_agg_lin2018_max_messages(size);
 	} else {
 		front = BP_AGG_FULL_HEADER + entry * r->messages;
 		r->front =
@@ -105,7 +105,7 @@ static void clear(struct bp_agg_stats *s)
 }
 
 void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules *rules,
-	uint16_t least_mtu, uint64_t now_ns)
+	uint16_t min_mtu, uint64_t now_ns)
 {
 	bp_aggregator_flush(a, BP_AGG_FLUSH_RELOAD, now_ns, 0);
 	bp_agg_streams_clear(&a->streams);
@@ -119,12 +119,12 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 	for (unsigned i = 0; i < a->n_rules; i++) {
 		const struct bp_agg_rule *c = &rules->aggregate[i];
 
-		prepare(&a->rule[i], c, a->room, least_mtu);
+		prepare(&a->rule[i], c, a->room, min_mtu);
 		bp_agg_match_enter(&a->match, i, c->port, &c->to);
 	}
 }
 
-bool bp_aggregator_wants(const struct bp_aggregator *a, unsigned port)
+bool bp_aggregator_uses_port(const struct bp_aggregator *a, unsigned port)
 {
-	return bp_agg_match_wants(&a->match, port);
+	return bp_agg_match_uses_port(&a->match, port);
 }

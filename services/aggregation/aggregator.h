@@ -23,11 +23,11 @@ struct bp_aggregator;
 
 /* What becomes of a frame. */
 enum bp_agg_verdict {
-	BP_AGG_OTHER, /* not for a rule of the port it came in on: goes on */
-	BP_AGG_TAKEN, /* its message is in an aggregate: the frame is done with */
-	BP_AGG_PASS,  /* for a rule, and can't be aggregated: goes on as it came */
-	BP_AGG_MIMIC, /* likewise, but begins like an aggregate: must be dropped, or the far end
-			 would take it for one */
+	BP_AGG_OTHER,             /* not for a rule of the port it came in on: goes on */
+	BP_AGG_TAKEN,             /* its message is in an aggregate: the frame is done with */
+	BP_AGG_PASS,              /* for a rule, and can't be aggregated: goes on as it came */
+	BP_AGG_AMBIGUOUS_PAYLOAD, /* likewise, but begins like an aggregate: must be dropped, or the
+			 far end would take it for one */
 };
 /* Why a frame passes, or is dropped as a mimic: counters agg_passed_... */
 enum bp_agg_pass {
@@ -95,10 +95,10 @@ void bp_aggregator_free(struct bp_aggregator *a);
 
 /*
  * New rules: flushes everything that is left (RELOAD), forgets the streams, clears the statistics.
- * `least_mtu`: for rules without mtu.
+ * `min_mtu`: for rules without mtu.
  */
 void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules *rules,
-	uint16_t least_mtu, uint64_t now_ns);
+	uint16_t min_mtu, uint64_t now_ns);
 
 /*
  * Takes a burst of up to 64 frames in the order in which they came. Aggregates that are complete
@@ -129,6 +129,6 @@ void bp_aggregator_flush(
 bool bp_aggregator_empty(const struct bp_aggregator *a);
 
 /* Whether any rule is for this port. */
-bool bp_aggregator_wants(const struct bp_aggregator *a, unsigned port);
+bool bp_aggregator_uses_port(const struct bp_aggregator *a, unsigned port);
 
 #endif

@@ -151,8 +151,8 @@ static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *
 		.stream = (uint32_t)(k->s[i] - k->a->streams.stream),
 		.len = (uint16_t)k->len[i],
 		.todo = BP_AGG_TODO_TAKE,
-		.mimic = k->a->rule[in->rule].format == BP_AGG_FORMAT_FULL &&
-			 bp_agg_full_is(in->frame + AT_PAYLOAD, k->len[i]),
+		.ambiguous_payload = k->a->rule[in->rule].format == BP_AGG_FORMAT_FULL &&
+				     bp_agg_full_is(in->frame + AT_PAYLOAD, k->len[i]),
 		.hops = ip[BP_IP4_TTL],
 		.sport = bp_be16(in->frame + AT_UDP),
 		.src = ip + BP_IP4_SRC,
@@ -200,7 +200,7 @@ static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsig
 	memcpy(w->last_addr, f + AT_IP + BP_IP4_SRC, 4);
 	w->last_port = bp_be16(f + AT_UDP);
 	w->last_hops = f[AT_IP + BP_IP4_TTL];
-	bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+	bp_aggregator_append_lin2018(w, f + AT_PAYLOAD, &s->sum);
 	return true;
 }
 
@@ -208,7 +208,7 @@ static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsig
 static inline bool append_different(struct bp_aggregator_burst *k, unsigned i)
 {
 	const uint8_t *f = k->in[i].frame;
-	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_PAPER;
+	const bool paper = k->a->rule[k->in[i].rule].format == BP_AGG_FORMAT_LIN2018;
 	struct bp_agg_stream *s = k->s[i];
 	struct bp_agg_full_writer *w = &s->writer;
 	uint64_t sum;
@@ -216,7 +216,7 @@ static inline bool append_different(struct bp_aggregator_burst *k, unsigned i)
 	if (w->count == 0)
 		return begin(k, i, paper);
 	if (paper) {
-		bp_aggregator_append_paper(w, f + AT_PAYLOAD, &s->sum);
+		bp_aggregator_append_lin2018(w, f + AT_PAYLOAD, &s->sum);
 		return true;
 	}
 	sum = bp_sum_moved(k->sum[i], w->payloads);
@@ -233,7 +233,7 @@ static __attribute__((noinline)) void leave(struct bp_aggregator_burst *k, unsig
 
 	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
-	bp_aggregator_leave(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
+	bp_aggregator_flush_stream(k->a, (uint32_t)(k->s[i] - k->a->streams.stream),
 		r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, k->now_ns,
 		k->wall_ns);
 }
@@ -256,8 +256,8 @@ static inline __attribute__((always_inline)) bool append(struct bp_aggregator_bu
 		    f + AT_PAYLOAD, k->len[i], k->sum[i], &s->sum) &&
 		!append_different(k, i))
 		return false;
-	if (__builtin_expect(in->frame_len != bp_agg_least(k->len[i]), 0))
-		s->more += in->frame_len - bp_agg_least(k->len[i]);
+	if (__builtin_expect(in->frame_len != bp_agg_min_len(k->len[i]), 0))
+		s->more += in->frame_len - bp_agg_min_len(k->len[i]);
 	s->arrived_ns += k->now_ns;
 	in->verdict = BP_AGG_TAKEN;
 	taken(k, in);

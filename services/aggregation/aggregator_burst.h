@@ -29,7 +29,7 @@ struct bp_aggregator_burst {
 	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
 	bool stages;                  /* it may be staged, and there are records for all */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
-	unsigned guessed;             /* s[0..guessed) are written */
+	unsigned predicted;           /* s[0..guessed) are written */
 	unsigned sample;              /* the last that was read one by one; n: none */
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
@@ -45,7 +45,7 @@ struct bp_aggregator_burst {
 
 static inline uint32_t bp_aggregator_shape(uint32_t frame_len, unsigned len)
 {
-	const uint32_t more = frame_len - bp_agg_least(len);
+	const uint32_t more = frame_len - bp_agg_min_len(len);
 
 	return len <= BP_AGG_STAGE_PAYLOAD && more <= UINT16_MAX ? len << 8 | more << 16
 								 : BP_AGGREGATOR_UNSTAGED;
@@ -55,12 +55,12 @@ static inline uint32_t bp_aggregator_shape(uint32_t frame_len, unsigned len)
 static inline __attribute__((always_inline)) void bp_aggregator_burst_find_streams(
 	struct bp_aggregator_burst *k, unsigned until)
 {
-	for (; k->guessed < until; k->guessed++) {
-		const unsigned i = k->guessed;
+	for (; k->predicted < until; k->predicted++) {
+		const unsigned i = k->predicted;
 
 		if (__builtin_expect(((k->others ^ k->general) >> i & 1) != 0, 0))
 			continue;
-		k->s[i] = bp_agg_streams_guess(&k->a->streams, k->hash[i]);
+		k->s[i] = bp_agg_streams_predict(&k->a->streams, k->hash[i]);
 		__builtin_prefetch(k->s[i], 1);
 	}
 }

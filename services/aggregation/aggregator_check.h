@@ -36,8 +36,9 @@ BP_DATAGRAM_INLINE bool bp_aggregator_check(const struct bp_aggregator_rule *r,
 		return false;
 	}
 	len = bp_datagram_payload_len(d);
-	if (r->format == BP_AGG_FORMAT_PAPER &&
-		(len != BP_AGG_PAPER_LEN(1) || bp_datagram_payload(d)[0] != BP_AGG_PAPER_MESSAGE)) {
+	if (r->format == BP_AGG_FORMAT_LIN2018 &&
+		(len != BP_AGG_LIN2018_LEN(1) ||
+			bp_datagram_payload(d)[0] != BP_AGG_LIN2018_MESSAGE)) {
 		*pass = BP_AGG_PASS_FORMAT;
 		return false;
 	}
@@ -78,7 +79,7 @@ static inline uint64_t bp_aggregator_sum(const uint8_t *p, unsigned len)
  * Whether the datagram in a frame without tags, with IPv4 and no options, can be aggregated, as
  * bp_aggregator_check() has it; if not, that one says why. *len and *sum: of its payload.
  */
-BP_DATAGRAM_INLINE bool bp_aggregator_check_plain_ip4(const struct bp_aggregator_rule *r,
+BP_DATAGRAM_INLINE bool bp_aggregator_check_simple_ip4(const struct bp_aggregator_rule *r,
 	const struct bp_agg_input *in, bool paper, unsigned *len, uint64_t *sum)
 {
 	const uint8_t *f = in->frame, *ip = f + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;
@@ -87,12 +88,12 @@ BP_DATAGRAM_INLINE bool bp_aggregator_check_plain_ip4(const struct bp_aggregator
 	uint16_t check, sport;
 
 	*len = l4_len - BP_UDP_HDR;
-	if (l4_len < BP_UDP_HDR || (paper && *len != BP_AGG_PAPER_LEN(1)) ||
+	if (l4_len < BP_UDP_HDR || (paper && *len != BP_AGG_LIN2018_LEN(1)) ||
 		(int32_t)*len > r->longest)
 		return false;
 	if (bp_be16(ip + BP_IP4_TOTAL) != BP_IP4_HDR + l4_len ||
 		BP_ETHER_HDR + BP_IP4_HDR + l4_len > in->len || in->len < in->frame_len ||
-		(paper && udp[BP_UDP_HDR] != BP_AGG_PAPER_MESSAGE))
+		(paper && udp[BP_UDP_HDR] != BP_AGG_LIN2018_MESSAGE))
 		return false;
 	*sum = bp_aggregator_sum(udp + BP_UDP_HDR, *len);
 	all = (uint64_t)__builtin_bswap16((uint16_t)l4_len) + ((uint64_t)BP_PROTO_UDP << 8);

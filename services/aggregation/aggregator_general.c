@@ -11,12 +11,12 @@ static struct bp_agg_sender sender(const struct bp_aggregator_message *m, unsign
 	return from;
 }
 
-static void note_sender(
+static void record_sender(
 	struct bp_agg_full_writer *w, const struct bp_aggregator_message *m, unsigned family)
 {
 	const struct bp_agg_sender from = sender(m, family);
 
-	bp_agg_full_note_sender(w, &from);
+	bp_agg_full_set_sender(w, &from);
 }
 
 static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in,
@@ -41,15 +41,16 @@ static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in
 	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
 	m->payload = bp_datagram_payload(d);
 	/* 0: of a fragment, which may be put together again before it is checked */
-	m->mimic = r->format == BP_AGG_FORMAT_FULL &&
-		   (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
-		   d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
+	m->ambiguous_payload = r->format == BP_AGG_FORMAT_FULL &&
+			       (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
+			       d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
 	if (!bp_aggregator_check(r, d, in->routed, &m->sum, &in->pass)) {
 		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
 		 * is dropped */
-		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
-		m->todo = m->mimic || in->pass == BP_AGG_PASS_CHECKSUM ? BP_AGG_TODO_NOTHING
-								       : BP_AGG_TODO_PASS;
+		in->verdict = m->ambiguous_payload ? BP_AGG_AMBIGUOUS_PAYLOAD : BP_AGG_PASS;
+		m->todo = m->ambiguous_payload || in->pass == BP_AGG_PASS_CHECKSUM
+				  ? BP_AGG_TODO_NONE
+				  : BP_AGG_TODO_PASS;
 		bp_agg_stat_add(&a->stats[rule].passed, 1);
 		return;
 	}
@@ -83,7 +84,7 @@ void bp_aggregator_read(
 	struct bp_datagram d;
 
 	in->verdict = BP_AGG_OTHER;
-	m->todo = BP_AGG_TODO_NOTHING;
+	m->todo = BP_AGG_TODO_NONE;
 	if (bp_datagram_parse_general(in->frame, in->len, in->frame_len, &d))
 		read_datagram(a, in, m, &d);
 	else
@@ -118,9 +119,9 @@ static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator
 
 	if (stream == BP_AGG_NO_STREAM) {
 		stream = oldest(a);
-		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_EVICTED, now_ns, wall_ns);
+		bp_aggregator_flush_stream(a, stream, BP_AGG_FLUSH_EVICTED, now_ns, wall_ns);
 	}
-	if (bp_agg_streams_held(t, stream)) {
+	if (bp_agg_streams_in_use(t, stream)) {
 		s = &a->stats[bp_agg_key_rule(&t->stream[stream].key)];
 		bp_agg_stat_add(&s->evicted, 1);
 		bp_agg_stat_add(&s->streams, -(uint64_t)1);
@@ -194,13 +195,14 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
 {
 	const struct bp_aggregator_rule *r = &a->rule[in->rule];
 	struct bp_agg_stream *s = NULL;
-	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
+	const bool paper = r->format == BP_AGG_FORMAT_LIN2018;
 	uint64_t sum;
 
 	if (m->stream != BP_AGG_NO_STREAM) {
 		s = &a->streams.stream[m->stream];
 		if (s->buffer != NULL && !bp_aggregator_same_target(s->target, in->frame))
-			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
+			bp_aggregator_flush_stream(
+				a, m->stream, BP_AGG_FLUSH_HEADER, now_ns, wall_ns);
 	}
 	if (s == NULL || s->buffer == NULL) {
 		if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
@@ -209,12 +211,13 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
 	}
 	if (paper) {
 		if (s->writer.count == 0)
-			note_sender(&s->writer, m, r->family);
-		bp_aggregator_append_paper(&s->writer, m->payload, &s->sum);
+			record_sender(&s->writer, m, r->family);
+		bp_aggregator_append_lin2018(&s->writer, m->payload, &s->sum);
 	} else {
 		sum = bp_sum_moved(m->sum, s->writer.payloads);
 		if (__builtin_expect(!append_full(&s->writer, m, a->room), 0)) {
-			bp_aggregator_leave(a, m->stream, BP_AGG_FLUSH_SIZE, now_ns, wall_ns);
+			bp_aggregator_flush_stream(
+				a, m->stream, BP_AGG_FLUSH_SIZE, now_ns, wall_ns);
 			if (!begin_aggregate(a, r, m, in->frame, now_ns, wall_ns))
 				return false;
 			sum = m->sum;
@@ -222,12 +225,12 @@ static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
 		}
 		s->sum = bp_sum_add(s->sum, sum);
 	}
-	if (in->frame_len != bp_agg_least(m->len))
-		s->more += in->frame_len - bp_agg_least(m->len);
+	if (in->frame_len != bp_agg_min_len(m->len))
+		s->more += in->frame_len - bp_agg_min_len(m->len);
 	s->arrived_ns += now_ns;
 	bp_aggregator_taken(a, in->rule, in->frame_len);
 	if (s->writer.count == r->most)
-		bp_aggregator_leave(a, m->stream,
+		bp_aggregator_flush_stream(a, m->stream,
 			r->most == r->messages ? BP_AGG_FLUSH_FULL : BP_AGG_FLUSH_SIZE, now_ns,
 			wall_ns);
 	return true;
@@ -251,12 +254,12 @@ static inline void unstage(struct bp_aggregator *a, uint32_t stream)
 }
 
 /* What a stream, if there is one, holds goes ahead of a message that passes. */
-static void let_go_ahead(
+static void release_before(
 	struct bp_aggregator *a, uint32_t stream, uint64_t now_ns, uint64_t wall_ns)
 {
 	unstage(a, stream);
 	if (stream != BP_AGG_NO_STREAM && a->streams.stream[stream].buffer != NULL)
-		bp_aggregator_leave(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
+		bp_aggregator_flush_stream(a, stream, BP_AGG_FLUSH_ORDER, now_ns, wall_ns);
 }
 
 static uint32_t twin(const struct bp_aggregator *a, const struct bp_aggregator_message *m)
@@ -275,12 +278,12 @@ void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
 		in->verdict = BP_AGG_TAKEN;
 		if (place(a, in, m, now_ns, wall_ns))
 			return;
-		in->verdict = m->mimic ? BP_AGG_MIMIC : BP_AGG_PASS;
+		in->verdict = m->ambiguous_payload ? BP_AGG_AMBIGUOUS_PAYLOAD : BP_AGG_PASS;
 		in->pass = BP_AGG_PASS_NO_BUFFER;
 		bp_agg_stat_add(&a->stats[in->rule].passed, 1);
 		return;
 	}
-	let_go_ahead(a, m->stream, now_ns, wall_ns);
+	release_before(a, m->stream, now_ns, wall_ns);
 	if (m->todo == BP_AGG_TODO_PASS_BOTH)
-		let_go_ahead(a, twin(a, m), now_ns, wall_ns);
+		release_before(a, twin(a, m), now_ns, wall_ns);
 }

@@ -27,11 +27,11 @@ BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, const struct bp_agg_stream *
 	uint8_t *p;
 
 	if (paper) {
-		p = w->buf + w->front - BP_AGG_PAPER_HEADER;
-		bp_agg_paper_put_header(p, BP_AGG_PAPER_PACKET);
-		*len = BP_AGG_PAPER_LEN((size_t)w->count);
+		p = w->buf + w->front - BP_AGG_LIN2018_HEADER;
+		bp_agg_lin2018_put_header(p, BP_AGG_LIN2018_PACKET);
+		*len = BP_AGG_LIN2018_LEN((size_t)w->count);
 		/* its octets but for the first are 0 */
-		*sum = bp_sum_add(s->sum, bp_head_word((uint64_t)BP_AGG_PAPER_PACKET << 56));
+		*sum = bp_sum_add(s->sum, bp_head_word((uint64_t)BP_AGG_LIN2018_PACKET << 56));
 		return p;
 	}
 	p = bp_agg_full_end_summed(w, g->number, g->sequence++, len, sum);
@@ -128,7 +128,7 @@ void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_ag
 	struct bp_agg_staged *g = &a->streams.staged[stream];
 	const unsigned rule = bp_agg_key_rule(&s->key), tags = 4 * bp_agg_key_tags(&s->key);
 	const struct bp_aggregator_rule *r = &a->rule[rule];
-	const bool paper = r->format == BP_AGG_FORMAT_PAPER;
+	const bool paper = r->format == BP_AGG_FORMAT_LIN2018;
 	const uint8_t *frame;
 	size_t len;
 
@@ -206,7 +206,7 @@ bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream)
 	g->state |= BP_AGG_STAGE_NONE;
 	return true;
 }
-static void leave_mixed(struct bp_aggregator *a, uint32_t stream, uint8_t *base, void *buffer,
+static void flush_mixed(struct bp_aggregator *a, uint32_t stream, uint8_t *base, void *buffer,
 	enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_agg_staged *g = &a->streams.staged[stream];
@@ -242,7 +242,7 @@ _Static_assert(AT_DIRECTORY <= BP_AGG_AHEAD, "what has room in an aggregate's bu
 typedef uint64_t v2 __attribute__((vector_size(16)));
 
 /* An aggregate without its heads. */
-struct whole {
+struct complete {
 	uint8_t *base;
 	void *buffer;
 	struct bp_agg_staged *g;
@@ -258,7 +258,7 @@ static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 /* Writes the directory. False: the messages differ in shape, and what was written is nothing.
  * `odd`: whether their length is, so that each other payload begins at an odd octet. */
 static inline __attribute__((always_inline)) bool put_entries(
-	struct whole *x, const struct bp_agg_stage *stage, bool odd)
+	struct complete *x, const struct bp_agg_stage *stage, bool odd)
 {
 	const uint32_t *place = x->g->record;
 	const struct bp_agg_record *r = bp_agg_record_at(stage, place[0]);
@@ -286,7 +286,7 @@ static inline __attribute__((always_inline)) bool put_entries(
 			odd_sums += (bp_v4)from;
 		else
 			even_sums += (bp_v4)from;
-		p += bp_agg_full_alike_put(p, from, before);
+		p += bp_agg_full_same_template_put(p, from, before);
 		before = from;
 	}
 	x->sum = even_sums[1] + ((uint64_t)odd_sums[1] << 8);
@@ -296,7 +296,7 @@ static inline __attribute__((always_inline)) bool put_entries(
 }
 
 static inline __attribute__((always_inline)) bool put_directory(
-	struct whole *x, const struct bp_agg_stage *stage)
+	struct complete *x, const struct bp_agg_stage *stage)
 {
 	return (bp_agg_record_at(stage, x->g->record[0])->len & 1) != 0
 		       ? put_entries(x, stage, true)
@@ -304,7 +304,7 @@ static inline __attribute__((always_inline)) bool put_directory(
 }
 
 static inline __attribute__((always_inline)) void put_payloads(
-	const struct whole *x, const struct bp_agg_stage *stage)
+	const struct complete *x, const struct bp_agg_stage *stage)
 {
 	const uint32_t *place = x->g->record;
 	const unsigned len = bp_agg_record_at(stage, place[0])->len;
@@ -325,7 +325,7 @@ static inline __attribute__((always_inline)) void put_payloads(
 }
 
 /* MAC addresses: the stream's, and the first message's. */
-static inline void put_macs(const struct whole *x, const struct bp_agg_stage *stage)
+static inline void put_macs(const struct complete *x, const struct bp_agg_stage *stage)
 {
 	uint8_t *frame = x->base + AT_FRAME;
 
@@ -335,7 +335,7 @@ static inline void put_macs(const struct whole *x, const struct bp_agg_stage *st
 
 /* Writes all heads but the MAC addresses, which are there: how many octets the frame has. */
 static inline __attribute__((always_inline)) unsigned put_staged_heads(
-	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct whole *x)
+	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct complete *x)
 {
 	const uint64_t key4 = x->g->key4;
 	const bool fixed = bp_agg_key4_dont_fragment(key4);
@@ -368,7 +368,7 @@ static inline __attribute__((always_inline)) unsigned put_staged_heads(
 	return AT_PAYLOAD + len;
 }
 
-static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, struct whole *x)
+static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, struct complete *x)
 {
 	x->base = a->hooks.get(a->hooks.arg, &x->buffer);
 	return x->base != NULL;
@@ -377,7 +377,7 @@ static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, s
 /* Messages of a stream, in the buffer that there is. False: they differ in shape, and wait as
  * before. */
 static inline __attribute__((always_inline)) bool compose(
-	struct bp_aggregator *a, struct whole *x, uint32_t stream)
+	struct bp_aggregator *a, struct complete *x, uint32_t stream)
 {
 	const struct bp_agg_stage *stage = &a->streams.stage;
 
@@ -395,12 +395,12 @@ static inline __attribute__((always_inline)) bool compose(
 }
 
 /* Sends what was composed. */
-static void send_all(struct bp_aggregator *a, unsigned rule, const struct whole *group, unsigned n,
-	enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
+static void send_all(struct bp_aggregator *a, unsigned rule, const struct complete *group,
+	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_aggregator_tally t = {0};
 
-	for (const struct whole *x = group; x != group + n; x++) {
+	for (const struct complete *x = group; x != group + n; x++) {
 		const unsigned len = put_staged_heads(a, &a->rule[rule], x);
 		const struct bp_agg_output out = {.buffer = x->buffer,
 			.offset = AT_FRAME,
@@ -410,54 +410,54 @@ static void send_all(struct bp_aggregator *a, unsigned rule, const struct whole 
 			.at = a->at};
 
 		bp_aggregator_count(&t, &a->stats[rule], &a->streams.row[x->stream], x->n,
-			bp_agg_least(0) * x->n + x->payloads + x->more, len, x->arrived_ns,
+			bp_agg_min_len(0) * x->n + x->payloads + x->more, len, x->arrived_ns,
 			x->began_ns, now_ns, wall_ns);
 		a->hooks.send(a->hooks.arg, &out);
 	}
 	bp_aggregator_enter(a, rule, reason, &t);
 }
 
-void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
+void bp_aggregator_flush_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
 	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
-	struct whole group[GROUP];
-	unsigned whole = 0;
+	struct complete group[GROUP];
+	unsigned complete = 0;
 
 	bp_aggregator_settle(a);
 	bp_agg_streams_move_all(&a->streams, stream, n, BP_AGG_LIST_IDLE);
 	for (unsigned i = 0; i < n; i++) {
-		if (__builtin_expect(!get(a, &group[whole]), 0)) {
+		if (__builtin_expect(!get(a, &group[complete]), 0)) {
 			/* one of those may be it */
-			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
-			whole = 0;
+			send_all(a, rule, group, complete, reason, now_ns, wall_ns);
+			complete = 0;
 			if (!get(a, &group[0])) {
 				lose(a, &a->streams.staged[stream[i]]);
 				continue;
 			}
 		}
-		if (__builtin_expect(compose(a, &group[whole], stream[i]), 1)) {
-			if (++whole < GROUP)
+		if (__builtin_expect(compose(a, &group[complete], stream[i]), 1)) {
+			if (++complete < GROUP)
 				continue;
-			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
+			send_all(a, rule, group, complete, reason, now_ns, wall_ns);
 		} else {
-			send_all(a, rule, group, whole, reason, now_ns, wall_ns);
-			leave_mixed(a, stream[i], group[whole].base, group[whole].buffer, reason,
-				now_ns, wall_ns);
+			send_all(a, rule, group, complete, reason, now_ns, wall_ns);
+			flush_mixed(a, stream[i], group[complete].base, group[complete].buffer,
+				reason, now_ns, wall_ns);
 		}
-		whole = 0;
+		complete = 0;
 	}
-	send_all(a, rule, group, whole, reason, now_ns, wall_ns);
+	send_all(a, rule, group, complete, reason, now_ns, wall_ns);
 }
 /* ---- which leave, and when ---- */
 
-void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+void bp_aggregator_flush_stream(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
 	uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_agg_stream *s = &a->streams.stream[stream];
 	struct bp_agg_output out;
 
 	if (bp_agg_staged_count(&a->streams.staged[stream]) != 0) {
-		bp_aggregator_leave_staged(a, bp_agg_key4_rule(a->streams.staged[stream].key4),
+		bp_aggregator_flush_staged(a, bp_agg_key4_rule(a->streams.staged[stream].key4),
 			&stream, 1, reason, now_ns, wall_ns);
 		return;
 	}
@@ -493,7 +493,7 @@ uint64_t bp_aggregator_next(const struct bp_aggregator *a)
 }
 
 /* The rule whose first aggregate has been due for longest, or BP_AGG_RULES_MAX. */
-static unsigned most_due(const struct bp_aggregator *a, uint64_t now_ns)
+static unsigned most_overdue(const struct bp_aggregator *a, uint64_t now_ns)
 {
 	unsigned rule = BP_AGG_RULES_MAX;
 	uint64_t since = now_ns;
@@ -514,12 +514,12 @@ void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_
 	if (now_ns < a->soonest_ns)
 		return;
 	for (unsigned n = 0; n < BP_AGG_AT_ONCE; n++) {
-		const unsigned rule = most_due(a, now_ns);
+		const unsigned rule = most_overdue(a, now_ns);
 
 		if (rule == BP_AGG_RULES_MAX)
 			break;
-		bp_aggregator_leave(a, bp_agg_streams_first(&a->streams, rule), BP_AGG_FLUSH_TIME,
-			now_ns, wall_ns);
+		bp_aggregator_flush_stream(a, bp_agg_streams_first(&a->streams, rule),
+			BP_AGG_FLUSH_TIME, now_ns, wall_ns);
 	}
 	a->soonest_ns = bp_aggregator_next(a);
 }
@@ -535,7 +535,7 @@ bool bp_aggregator_flush_some(
 		while ((first = bp_agg_streams_first(&a->streams, i)) != BP_AGG_NO_STREAM) {
 			if (n++ == BP_AGG_AT_ONCE)
 				return false;
-			bp_aggregator_leave(a, first, reason, now_ns, wall_ns);
+			bp_aggregator_flush_stream(a, first, reason, now_ns, wall_ns);
 		}
 	}
 	a->soonest_ns = UINT64_MAX;

@@ -14,8 +14,8 @@
  */
 
 #define BURST 64u
-#define FOUND 4u        /* messages that match: it was worth a try */
-#define ENOUGH_MOST 16u /* messages */
+#define FOUND 4u          /* messages that match: it was worth a try */
+#define MIN_EQUAL_MAX 16u /* messages */
 
 /* Where the pieces of a head lie in a frame. */
 static const uint8_t piece_at[3] = {0, 16, 26};
@@ -50,7 +50,7 @@ static inline void note(struct bp_aggregator *a, const struct bp_agg_input *in, 
 	for (unsigned i = 0; i < 3; i++)
 		u->head[i] = bp_v16_load(in->frame + piece_at[i]);
 	u->len = (uint16_t)len;
-	bp_agg_template_set(&u->template, in, len, r->format == BP_AGG_FORMAT_PAPER, &r->senders);
+	bp_agg_template_set(&u->template, in, len, r->format == BP_AGG_FORMAT_LIN2018, &r->senders);
 }
 
 void bp_aggregator_single_stream_set(
@@ -59,7 +59,7 @@ void bp_aggregator_single_stream_set(
 	struct bp_aggregator_single_stream *u = &a->single;
 
 	u->stream = BP_AGG_NO_STREAM;
-	if (!bp_datagram_is_plain_ip4(in->frame, in->len))
+	if (!bp_datagram_is_simple_ip4(in->frame, in->len))
 		return;
 	u->stream = stream;
 	u->rule = in->rule;
@@ -67,7 +67,7 @@ void bp_aggregator_single_stream_set(
 	u->routed = in->routed;
 	u->mac = in->mac;
 	u->equal = 1;
-	u->enough = 1;
+	u->min_equal = 1;
 	note(a, in, bp_be16(in->frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_LEN) - BP_UDP_HDR);
 }
 
@@ -85,7 +85,7 @@ static inline const uint8_t *udp_of(const uint8_t *frame)
 }
 
 /* The first message of an aggregate in format paper, which says who sent all. */
-static inline void note_sender(struct bp_agg_full_writer *w, const uint8_t *frame)
+static inline void record_sender(struct bp_agg_full_writer *w, const uint8_t *frame)
 {
 	memcpy(w->last_addr, source_of(frame), 4);
 	w->last_port = bp_be16(udp_of(frame));
@@ -94,19 +94,19 @@ static inline void note_sender(struct bp_agg_full_writer *w, const uint8_t *fram
 
 /* Appends `n` messages, at least one, in format paper: there is room. sum[]: of what goes into the
  * aggregate of each. */
-static inline void append_run_paper(
+static inline void append_run_lin2018(
 	struct bp_agg_stream *s, const struct bp_agg_input *in, const uint32_t *sum, unsigned n)
 {
 	struct bp_agg_full_writer *w = &s->writer;
-	uint8_t *to = w->buf + w->front + (size_t)BP_AGG_PAPER_MESSAGE_LEN * w->count;
+	uint8_t *to = w->buf + w->front + (size_t)BP_AGG_LIN2018_MESSAGE_LEN * w->count;
 	uint64_t all = 0;
 
 	if (w->count == 0)
-		note_sender(w, in->frame);
+		record_sender(w, in->frame);
 	for (unsigned i = 0; i < n; i++) {
-		memcpy(to, udp_of(in[i].frame) + BP_UDP_HDR + BP_AGG_PAPER_HEADER,
-			BP_AGG_PAPER_MESSAGE_LEN);
-		to += BP_AGG_PAPER_MESSAGE_LEN;
+		memcpy(to, udp_of(in[i].frame) + BP_UDP_HDR + BP_AGG_LIN2018_HEADER,
+			BP_AGG_LIN2018_MESSAGE_LEN);
+		to += BP_AGG_LIN2018_MESSAGE_LEN;
 		all += sum[i];
 	}
 	w->count = (uint8_t)(w->count + n);
@@ -131,22 +131,22 @@ static inline __attribute__((always_inline)) bool append_full(
 
 /* Appends in format full messages as long as the last one in the aggregate, and with as many hops
  * to go: there surely is room. */
-static inline void append_full_alike(struct bp_agg_stream *s, const struct bp_agg_input *in,
+static inline void append_full_same_template(struct bp_agg_stream *s, const struct bp_agg_input *in,
 	const uint32_t *sum, unsigned n, unsigned len)
 {
-	struct bp_agg_full_alike w = bp_agg_full_alike_begin(&s->writer);
+	struct bp_agg_full_same_template w = bp_agg_full_same_template_begin(&s->writer);
 	unsigned at = 8 * (s->writer.payloads & 1);
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t *from = source_of(in[i].frame);
 
-		bp_agg_full_alike_append(
+		bp_agg_full_same_template_append(
 			&w, bp_v16_load(from), from + BP_IP4_HDR - BP_IP4_SRC + BP_UDP_HDR, len);
 		all += (uint64_t)sum[i] << at;
 		at ^= 8 * (len & 1);
 	}
-	bp_agg_full_alike_end(&s->writer, &w, n);
+	bp_agg_full_same_template_end(&s->writer, &w, n);
 	s->sum = bp_sum_add(s->sum, all);
 }
 
@@ -170,12 +170,12 @@ static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_
 		unsigned more = n - i;
 
 		if (w->last_len == len && w->last_hops == hops)
-			while (more != 0 && !bp_agg_full_alike_fit(w, more))
+			while (more != 0 && !bp_agg_full_same_template_fit(w, more))
 				more /= 2;
 		else
 			more = 0;
 		if (more != 0)
-			append_full_alike(s, in + i, sum + i, more, len);
+			append_full_same_template(s, in + i, sum + i, more, len);
 		else if (append_full(s, in[i].frame, len, sum[i]))
 			more = 1;
 		else
@@ -191,8 +191,8 @@ static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_
 struct tally {
 	uint64_t n, octets; /* messages taken, and of their frames */
 	uint64_t gone,
-		gone_octets; /* aggregates that were begun and have left, and of their frames */
-	uint64_t in_gone, in_gone_octets; /* messages in these */
+		flushed_bytes; /* aggregates that were begun and have left, and of their frames */
+	uint64_t flushed_messages, flushed_message_bytes; /* messages in these */
 };
 
 static void enter(struct bp_aggregator *a, struct tally *t)
@@ -227,14 +227,14 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 
 	if (s->began_ns != now_ns || reason != BP_AGG_FLUSH_FULL) {
 		enter(a, t);
-		bp_aggregator_leave(a, stream, reason, now_ns, wall_ns);
+		bp_aggregator_flush_stream(a, stream, reason, now_ns, wall_ns);
 		return;
 	}
 	bp_aggregator_finish(a, stream, &out);
 	t->gone++;
-	t->gone_octets += out.len;
-	t->in_gone += s->writer.count;
-	t->in_gone_octets += bp_aggregator_octets(a, s);
+	t->flushed_bytes += out.len;
+	t->flushed_messages += s->writer.count;
+	t->flushed_message_bytes += bp_aggregator_octets(a, s);
 	bp_aggregator_end(a, s);
 	a->hooks.send(a->hooks.arg, &out);
 }
@@ -250,14 +250,14 @@ static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, ui
 		return;
 	bp_aggregator_settle(a);
 	bp_agg_stat_add(&st->aggregates, t->gone);
-	bp_agg_stat_add(&st->aggregate_octets, t->gone_octets);
+	bp_agg_stat_add(&st->aggregate_octets, t->flushed_bytes);
 	bp_agg_stat_add(&st->flushed[BP_AGG_FLUSH_FULL], t->gone);
 	bp_agg_stat_add(&st->delay[0], t->gone);
-	bp_agg_stat_add(&st->waiting, -t->in_gone);
-	bp_agg_stat_add(&row->messages, t->in_gone);
-	bp_agg_stat_add(&row->message_octets, t->in_gone_octets);
+	bp_agg_stat_add(&st->waiting, -t->flushed_messages);
+	bp_agg_stat_add(&row->messages, t->flushed_messages);
+	bp_agg_stat_add(&row->message_octets, t->flushed_message_bytes);
 	bp_agg_stat_add(&row->aggregates, t->gone);
-	bp_agg_stat_add(&row->aggregate_octets, t->gone_octets);
+	bp_agg_stat_add(&row->aggregate_octets, t->flushed_bytes);
 	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 	if (a->streams.stream[stream].buffer == NULL)
 		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
@@ -278,7 +278,7 @@ struct taking {
 /* `n` messages of `len` octets were put into the aggregate, each from a frame of so many. */
 static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t frame_len)
 {
-	const uint32_t more = n * (frame_len - bp_agg_least(len));
+	const uint32_t more = n * (frame_len - bp_agg_min_len(len));
 
 	if (more != 0)
 		k->s->more += more;
@@ -288,7 +288,7 @@ static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t fr
 }
 
 /* `next`: the first frame that is not in the aggregate. */
-static inline void leave_if_full(struct taking *k, const struct bp_agg_input *next)
+static inline void flush_if_full(struct taking *k, const struct bp_agg_input *next)
 {
 	if (k->s->writer.count != k->r->most)
 		return;
@@ -319,12 +319,12 @@ static inline __attribute__((always_inline)) unsigned place(
 		most = most < n - i ? most : n - i;
 		done = most;
 		if (paper)
-			append_run_paper(k->s, in + i, sum + i, most);
+			append_run_lin2018(k->s, in + i, sum + i, most);
 		else
 			done = append_run_full(k->s, in + i, sum + i, most, len, u->template.hops);
 		taken(k, done, len, in->frame_len);
 		i += done;
-		leave_if_full(k, in + i);
+		flush_if_full(k, in + i);
 		if (done != most)
 			break;
 	}
@@ -338,13 +338,13 @@ static inline __attribute__((always_inline)) bool take_one(
 	const struct bp_aggregator_single_stream *u = &k->a->single;
 	uint64_t sum;
 
-	if (!is_of_stream(u, in) || !bp_aggregator_check_plain_ip4(k->r, in, paper, len, &sum) ||
+	if (!is_of_stream(u, in) || !bp_aggregator_check_simple_ip4(k->r, in, paper, len, &sum) ||
 		(k->s->buffer == NULL && !begin(k->a, u->stream, in->frame, k->now_ns)))
 		return false;
 	if (paper) {
 		if (k->s->writer.count == 0)
-			note_sender(&k->s->writer, in->frame);
-		bp_aggregator_append_paper(
+			record_sender(&k->s->writer, in->frame);
+		bp_aggregator_append_lin2018(
 			&k->s->writer, udp_of(in->frame) + BP_UDP_HDR, &k->s->sum);
 	} else if (!append_full(k->s, in->frame, *len, sum)) {
 		return false;
@@ -352,28 +352,28 @@ static inline __attribute__((always_inline)) bool take_one(
 	in->verdict = BP_AGG_TAKEN;
 	in->rule = u->rule;
 	taken(k, 1, *len, in->frame_len);
-	leave_if_full(k, in + 1);
+	flush_if_full(k, in + 1);
 	return true;
 }
 
 /* How many messages matched the template, of `n` there were. Where lengths change all the time, it
  * is tried only after more and more in a row that were equally long. */
-static inline void note_try(struct bp_aggregator_single_stream *u, unsigned found, unsigned n)
+static inline void record_match(struct bp_aggregator_single_stream *u, unsigned found, unsigned n)
 {
 	if (found >= FOUND || found == n) {
-		u->enough = 1;
+		u->min_equal = 1;
 		return;
 	}
 	u->equal = 0;
-	if (u->enough < ENOUGH_MOST)
-		u->enough *= 2;
+	if (u->min_equal < MIN_EQUAL_MAX)
+		u->min_equal *= 2;
 }
 
-static inline void note_len(struct bp_aggregator_single_stream *u, unsigned len)
+static inline void record_len(struct bp_aggregator_single_stream *u, unsigned len)
 {
 	if (len != u->len)
 		u->equal = 0;
-	else if (u->equal < ENOUGH_MOST)
+	else if (u->equal < MIN_EQUAL_MAX)
 		u->equal++;
 	u->len = (uint16_t)len;
 }
@@ -386,7 +386,7 @@ static inline __attribute__((always_inline)) unsigned take(
 	unsigned i = 0, len;
 
 	while (i < n) {
-		if (u->equal >= u->enough) {
+		if (u->equal >= u->min_equal) {
 			uint32_t sum[BURST];
 			unsigned matched, placed;
 
@@ -396,14 +396,14 @@ static inline __attribute__((always_inline)) unsigned take(
 			matched = bp_agg_template_match_run(&u->template, in + i, n - i, sum);
 			placed = place(k, in + i, sum, matched, paper);
 			k->a->matched += placed;
-			note_try(u, matched, n - i);
+			record_match(u, matched, n - i);
 			i += placed;
 			if (placed != matched || i == n)
 				break;
 		}
 		if (!take_one(k, &in[i], paper, &len))
 			break;
-		note_len(u, len);
+		record_len(u, len);
 		other = &in[i++];
 	}
 	if (other != NULL)
@@ -434,8 +434,8 @@ unsigned bp_aggregator_take_single_stream(struct bp_aggregator *a, struct bp_agg
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;
 	}
-	return k.r->format == BP_AGG_FORMAT_PAPER ? take(&k, in + at, n, true)
-						  : take(&k, in + at, n, false);
+	return k.r->format == BP_AGG_FORMAT_LIN2018 ? take(&k, in + at, n, true)
+						    : take(&k, in + at, n, false);
 }
 
 bool bp_aggregator_is_single_stream(const struct bp_aggregator *a, const struct bp_agg_input *in)

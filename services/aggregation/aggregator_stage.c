@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void find_streams(
 		const bp_v4 four = (bp_v4)bp_v16_load((const uint8_t *)&t->slot[at]);
 		const uint32_t may = bp_v16_mask((bp_v16)(((four ^ hash) >> BP_AGG_SLOT_TAG) == 0));
 
-		k->g[i] = bp_agg_streams_guess_staged(t, hash, at, may, 4);
+		k->g[i] = bp_agg_streams_predict_staged(t, hash, at, may, 4);
 		fetch(k->g[i]);
 	}
 }
@@ -82,9 +82,9 @@ static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
 }
 
 /* Those that are complete leave. */
-static inline void leave_all(struct bp_aggregator_burst *k, struct staging *x)
+static inline void flush_all(struct bp_aggregator_burst *k, struct staging *x)
 {
-	bp_aggregator_leave_staged(
+	bp_aggregator_flush_staged(
 		k->a, x->rule, x->done, x->n_done, BP_AGG_FLUSH_FULL, k->now_ns, k->wall_ns);
 	x->n_done = 0;
 }
@@ -95,7 +95,7 @@ static void settle(struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 	bp_aggregator_burst_settle(k);
 	k->a->at = (uint8_t)(k->at + i);
 	begin_all(k, x);
-	leave_all(k, x);
+	flush_all(k, x);
 }
 
 /* What is taken from here on is of that rule. */
@@ -213,7 +213,7 @@ static __attribute__((noinline)) void stage_or_append(
 }
 
 /* For who asks of which streams the last that was taken is, and the one before it. */
-static void note_streams(struct bp_aggregator_burst *k)
+static void record_streams(struct bp_aggregator_burst *k)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
 	unsigned left = 2;
@@ -264,5 +264,5 @@ void bp_aggregator_stage_burst(struct bp_aggregator_burst *k)
 			stage_or_append(k, &x, i++);
 	}
 	settle(k, &x, k->n);
-	note_streams(k);
+	record_streams(k);
 }

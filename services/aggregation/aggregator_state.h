@@ -28,7 +28,7 @@ _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the 
  */
 #define BP_AGG_MACS 16u
 /* Format paper needs no directory; this is where its first message lies, after the flag header. */
-#define BP_AGG_PAPER_FRONT 16u
+#define BP_AGG_LIN2018_FRONT 16u
 
 #define BP_AGG_HOPS 64 /* TTL or hop limit of aggregates (RFC 1700) */
 
@@ -60,7 +60,7 @@ struct bp_aggregator_single_stream {
 	uint8_t rule, port;
 	bool routed;
 	/* so many before had its length; that must be so many before the template is tried */
-	uint8_t equal, enough;
+	uint8_t equal, min_equal;
 };
 
 /* What messages of all streams of a rule are like, by the last one that was read without it. */
@@ -160,9 +160,9 @@ static inline uint32_t bp_aggregator_octets(
 	const struct bp_aggregator *a, const struct bp_agg_stream *s)
 {
 	const unsigned n = s->writer.count;
-	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_PAPER;
+	const bool paper = a->rule[bp_agg_key_rule(&s->key)].format == BP_AGG_FORMAT_LIN2018;
 
-	return bp_agg_least(0) * n + (paper ? BP_AGG_PAPER_LEN(1) * n : s->writer.payloads) +
+	return bp_agg_min_len(0) * n + (paper ? BP_AGG_LIN2018_LEN(1) * n : s->writer.payloads) +
 	       s->more;
 }
 
@@ -177,14 +177,14 @@ static inline void bp_aggregator_end(struct bp_aggregator *a, struct bp_agg_stre
 
 /* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
  * the message's, with its flag header. Who sent the first is the caller's to note. */
-static inline void bp_aggregator_append_paper(
+static inline void bp_aggregator_append_lin2018(
 	struct bp_agg_full_writer *w, const uint8_t *payload, uint64_t *sum)
 {
-	const uint8_t *message = payload + BP_AGG_PAPER_HEADER;
+	const uint8_t *message = payload + BP_AGG_LIN2018_HEADER;
 
-	bp_agg_paper_put(w->buf + w->front - BP_AGG_PAPER_HEADER, w->count, message);
+	bp_agg_lin2018_put(w->buf + w->front - BP_AGG_LIN2018_HEADER, w->count, message);
 	w->count++;
-	*sum = bp_sum(message, BP_AGG_PAPER_MESSAGE_LEN, *sum);
+	*sum = bp_sum(message, BP_AGG_LIN2018_MESSAGE_LEN, *sum);
 }
 
 /* From now on the single stream is this one, with heads as that in `in`, which was the
@@ -211,7 +211,7 @@ static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_
 }
 
 /* What is staged of streams, of a rule, leaves as an aggregate of each. */
-void bp_aggregator_leave_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
+void bp_aggregator_flush_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
 	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
 /* When what a stream holds began. */
 static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uint32_t stream)
@@ -254,7 +254,7 @@ void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_ag
 /* Enters what was taken into the statistics. */
 void bp_aggregator_settle(struct bp_aggregator *a);
 /* Sends the aggregate of a stream that has one. */
-void bp_aggregator_leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
+void bp_aggregator_flush_stream(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
 	uint64_t now_ns, uint64_t wall_ns);
 
 /*
@@ -269,13 +269,8 @@ struct bp_aggregator_message {
 	uint16_t len;          /* of the payload */
 	/* What is to be done about it; PASS: send what its stream holds, PASS_BOTH: also what the
 	 * one holds that differs in Don't Fragment. */
-	enum {
-		BP_AGG_TODO_NOTHING,
-		BP_AGG_TODO_TAKE,
-		BP_AGG_TODO_PASS,
-		BP_AGG_TODO_PASS_BOTH
-	} todo;
-	bool mimic; /* begins like an aggregate */
+	enum { BP_AGG_TODO_NONE, BP_AGG_TODO_TAKE, BP_AGG_TODO_PASS, BP_AGG_TODO_PASS_BOTH } todo;
+	bool ambiguous_payload; /* begins like an aggregate */
 	uint8_t hops;
 	uint16_t sport;     /* host byte order */
 	const uint8_t *src; /* address */

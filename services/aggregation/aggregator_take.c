@@ -6,7 +6,7 @@
 /* ---- reading ---- */
 
 /* Whether a frame has IPv4 without tags and options, with UDP, and is no fragment. */
-static inline bool is_plain_udp4(const struct bp_agg_input *in)
+static inline bool is_simple_udp4(const struct bp_agg_input *in)
 {
 	const uint8_t *f = in->frame;
 	uint32_t type, fragment;
@@ -38,10 +38,10 @@ static inline bool is_for_no_rule(const struct bp_aggregator *a, const struct bp
 	}
 }
 
-enum reading { PLAIN_IP4, NO_RULE, GENERAL };
+enum parse_result { SIMPLE_IP4, NO_RULE, GENERAL };
 
 /* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
-static inline __attribute__((always_inline)) void note_stream(
+static inline __attribute__((always_inline)) void record_stream(
 	struct bp_aggregator_burst *k, unsigned i, uint64_t rest)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) void note_stream(
 	bp_agg_streams_prefetch_slot(t, k->hash[i]);
 }
 
-static enum reading read_plain_ip4(struct bp_aggregator_burst *k, unsigned i)
+static enum parse_result parse_simple_ip4(struct bp_aggregator_burst *k, unsigned i)
 {
 	const struct bp_aggregator *a = k->a;
 	struct bp_agg_input *in = &k->in[i];
@@ -63,7 +63,7 @@ static enum reading read_plain_ip4(struct bp_aggregator_burst *k, unsigned i)
 	in->verdict = BP_AGG_OTHER;
 	if (__builtin_expect(a->general, 0))
 		return GENERAL;
-	if (!is_plain_udp4(in))
+	if (!is_simple_udp4(in))
 		return is_for_no_rule(a, in) ? NO_RULE : GENERAL;
 	if (!bp_aggregator_for_us(in))
 		return NO_RULE;
@@ -72,7 +72,7 @@ static enum reading read_plain_ip4(struct bp_aggregator_burst *k, unsigned i)
 	if (rule == BP_AGG_NO_RULE)
 		return NO_RULE;
 	r = &a->rule[rule];
-	if (!bp_aggregator_check_plain_ip4(r, in, r->format == BP_AGG_FORMAT_PAPER, &len, &sum))
+	if (!bp_aggregator_check_simple_ip4(r, in, r->format == BP_AGG_FORMAT_LIN2018, &len, &sum))
 		return GENERAL;
 	in->rule = (uint8_t)rule;
 	k->len[i] = (uint16_t)len;
@@ -80,12 +80,12 @@ static enum reading read_plain_ip4(struct bp_aggregator_burst *k, unsigned i)
 	k->shape[i] = rule == a->multi.rule ? bp_aggregator_shape(in->frame_len, len)
 					    : BP_AGGREGATOR_UNSTAGED;
 	k->sample = i;
-	note_stream(
+	record_stream(
 		k, i, bp_agg_key4_rest(rule, ip[1], (ip[BP_IP4_FRAGMENT] & BP_IP4_DF >> 8) != 0));
-	return PLAIN_IP4;
+	return SIMPLE_IP4;
 }
 
-static void read_other(struct bp_aggregator_burst *k, unsigned i, enum reading what)
+static void read_other(struct bp_aggregator_burst *k, unsigned i, enum parse_result what)
 {
 	k->others |= 1ull << i;
 	k->s[i] = &k->a->streams.stream[-1];
@@ -94,7 +94,7 @@ static void read_other(struct bp_aggregator_burst *k, unsigned i, enum reading w
 	if (what == NO_RULE)
 		return;
 	bp_aggregator_read(k->a, &k->in[i], &k->message[i]);
-	if (k->message[i].todo == BP_AGG_TODO_NOTHING)
+	if (k->message[i].todo == BP_AGG_TODO_NONE)
 		return;
 	k->general |= 1ull << i;
 	k->hash[i] = k->message[i].hash;
@@ -102,9 +102,9 @@ static void read_other(struct bp_aggregator_burst *k, unsigned i, enum reading w
 
 static __attribute__((noinline)) void read_one(struct bp_aggregator_burst *k, unsigned i)
 {
-	const enum reading what = read_plain_ip4(k, i);
+	const enum parse_result what = parse_simple_ip4(k, i);
 
-	if (__builtin_expect(what != PLAIN_IP4, 0))
+	if (__builtin_expect(what != SIMPLE_IP4, 0))
 		read_other(k, i, what);
 }
 
@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) bool read_four(
 		k->in[i + q].rule = multi->rule;
 		k->len[i + q] = (uint16_t)(multi->template.end - AT_PAYLOAD);
 		k->shape[i + q] = multi->shape;
-		note_stream(k, i + q, multi->rest);
+		record_stream(k, i + q, multi->rest);
 	}
 	return true;
 }
@@ -173,8 +173,8 @@ static inline __attribute__((always_inline)) void read_all(
 static void read_burst(struct bp_aggregator_burst *k)
 {
 	switch (k->a->general ? BP_AGG_TEMPLATE_NONE : k->a->multi.template.kind) {
-	case BP_AGG_TEMPLATE_PAPER:
-		read_all(k, BP_AGG_TEMPLATE_PAPER);
+	case BP_AGG_TEMPLATE_LIN2018:
+		read_all(k, BP_AGG_TEMPLATE_LIN2018);
 		break;
 	case BP_AGG_TEMPLATE_FULL:
 		read_all(k, BP_AGG_TEMPLATE_FULL);
@@ -184,7 +184,7 @@ static void read_burst(struct bp_aggregator_burst *k)
 	}
 }
 
-static void note_template(
+static void record_template(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint64_t key4, unsigned len)
 {
 	struct bp_aggregator_multi_stream *multi = &a->multi;
@@ -196,7 +196,7 @@ static void note_template(
 	multi->rule = in->rule;
 	multi->shape = bp_aggregator_shape(in->frame_len, len);
 	multi->rest = key4 & ~BP_AGG_KEY4_FRAME;
-	bp_agg_template_set_streams(&multi->template, in, len, r->format == BP_AGG_FORMAT_PAPER,
+	bp_agg_template_set_streams(&multi->template, in, len, r->format == BP_AGG_FORMAT_LIN2018,
 		&r->senders, multi->one_rule ? (uint32_t)e->mask[0] : 0, multi->one_rule);
 }
 
@@ -204,7 +204,7 @@ static void note_template(
 
 /* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
  * single stream is always that of the last one; of an earlier one the aggregate may have left. */
-static void note_single_stream(struct bp_aggregator_burst *k)
+static void record_single_stream(struct bp_aggregator_burst *k)
 {
 	unsigned i = k->n;
 
@@ -228,7 +228,7 @@ static void take_burst(struct bp_aggregator_burst *k)
 		bp_aggregator_append_burst(k);
 	bp_aggregator_burst_settle(k);
 	if (k->sample < k->n)
-		note_template(k->a, &k->in[k->sample], k->key4[k->sample], k->len[k->sample]);
+		record_template(k->a, &k->in[k->sample], k->key4[k->sample], k->len[k->sample]);
 }
 
 static void take_multi_stream(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
@@ -248,14 +248,14 @@ static void take_multi_stream(struct bp_aggregator *a, struct bp_agg_input *in, 
 	k.stages = a->multi.known && a->rule[a->multi.rule].stages && !a->starved &&
 		   a->streams.stage.n >= n;
 	k.at = at;
-	k.guessed = 0;
+	k.predicted = 0;
 	k.sample = n;
 	if (k.stages)
 		memcpy(k.record, a->streams.stage.unused + a->streams.stage.n - n,
 			n * sizeof(k.record[0]));
 	take_burst(&k);
 	if (last)
-		note_single_stream(&k);
+		record_single_stream(&k);
 }
 
 /*

@@ -49,7 +49,7 @@ struct bp_datagram {
 };
 
 /* A plain frame: no tags, IPv4 without options. All of its heads can be read. */
-static inline bool bp_datagram_is_plain_ip4(const uint8_t *frame, uint32_t len)
+static inline bool bp_datagram_is_simple_ip4(const uint8_t *frame, uint32_t len)
 {
 	return len >= BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR &&
 	       bp_be16(frame + 12) == BP_ETHER_IP4 && frame[BP_ETHER_HDR] == 0x45;
@@ -57,7 +57,7 @@ static inline bool bp_datagram_is_plain_ip4(const uint8_t *frame, uint32_t len)
 
 /* bp_datagram_parse() of a plain frame; for a caller whose own code is to know the offsets too.
  */
-static inline bool bp_datagram_parse_plain_ip4(
+static inline bool bp_datagram_parse_simple_ip4(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR;
@@ -93,8 +93,8 @@ bool bp_datagram_parse_general(
 static inline bool bp_datagram_parse(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
-	return __builtin_expect(bp_datagram_is_plain_ip4(frame, len), 1)
-		       ? bp_datagram_parse_plain_ip4(frame, len, frame_len, d)
+	return __builtin_expect(bp_datagram_is_simple_ip4(frame, len), 1)
+		       ? bp_datagram_parse_simple_ip4(frame, len, frame_len, d)
 		       : bp_datagram_parse_general(frame, len, frame_len, d);
 }
 

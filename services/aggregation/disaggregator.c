@@ -73,9 +73,9 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 		clear(&d->stats[i]);
 }
 
-bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port)
+bool bp_disaggregator_uses_port(const struct bp_disaggregator *d, unsigned port)
 {
-	return bp_agg_match_wants(&d->match, port);
+	return bp_agg_match_uses_port(&d->match, port);
 }
 
 bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
@@ -96,8 +96,8 @@ static bool begins_as_one(
 	const uint32_t len =
 		lengths_ok ? bp_datagram_payload_len(g) : g->len - (uint32_t)g->l4 - BP_UDP_HDR;
 
-	if (r->format == BP_AGG_FORMAT_PAPER)
-		return len >= 1 && p[0] == BP_AGG_PAPER_PACKET;
+	if (r->format == BP_AGG_FORMAT_LIN2018)
+		return len >= 1 && p[0] == BP_AGG_LIN2018_PACKET;
 	return bp_agg_full_is(p, len);
 }
 
@@ -147,7 +147,7 @@ static bool senders_allowed(const struct bp_disaggregator_rule *r, unsigned fami
 }
 
 /* What an aggregate is refused for, or BP_DISAGG_REFUSALS: it isn't. */
-static enum bp_disagg_refusal check_full(struct bp_disaggregator *d, unsigned rule,
+static enum bp_disagg_rejection check_full(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
 	static const uint8_t refusal[] = {
@@ -170,24 +170,24 @@ static enum bp_disagg_refusal check_full(struct bp_disaggregator *d, unsigned ru
 		return refusal[e];
 	if (!all_from_first(&d->rule[rule], g->family, out->message, head.count) &&
 		!senders_allowed(&d->rule[rule], g->family, out->message, head.count))
-		return BP_DISAGG_FORGED;
+		return BP_DISAGG_SOURCE_NOT_ALLOWED;
 	out->count = head.count;
 	bp_disagg_prepare(out, g, NULL);
 
-	bp_disaggregator_note(d, g, rule, head.stream, head.sequence);
+	bp_disaggregator_record(d, g, rule, head.stream, head.sequence);
 	return BP_DISAGG_REFUSALS;
 }
 
 /* The format says nothing of senders: all messages have that of the packet. */
-static enum bp_disagg_refusal check_paper(const struct bp_disaggregator_rule *r,
+static enum bp_disagg_rejection check_lin2018(const struct bp_disaggregator_rule *r,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
-	uint8_t flag[BP_AGG_PAPER_HEADER];
-	struct bp_agg_paper paper;
+	uint8_t flag[BP_AGG_LIN2018_HEADER];
+	struct bp_agg_lin2018 paper;
 	uint64_t source[2];
 
-	if (bp_agg_paper_read(bp_datagram_payload(g), bp_datagram_payload_len(g), BP_AGG_FULL_MOST,
-		    &paper) != BP_AGG_PAPER_OK)
+	if (bp_agg_lin2018_read(bp_datagram_payload(g), bp_datagram_payload_len(g),
+		    BP_AGG_FULL_MOST, &paper) != BP_AGG_LIN2018_OK)
 		return BP_DISAGG_COUNT;
 	bp_agg_match_words(g->family, bp_datagram_src(g), source);
 	for (unsigned i = 0; i < paper.count; i++) {
@@ -197,18 +197,18 @@ static enum bp_disagg_refusal check_paper(const struct bp_disaggregator_rule *r,
 		memcpy(m->from.addr + 8, &source[1], 8);
 		m->from.port = g->sport;
 		m->from.hops = g->hops;
-		m->offset = (uint16_t)BP_AGG_PAPER_LEN(i);
-		m->len = BP_AGG_PAPER_MESSAGE_LEN;
+		m->offset = (uint16_t)BP_AGG_LIN2018_LEN(i);
+		m->len = BP_AGG_LIN2018_MESSAGE_LEN;
 	}
 	if (!senders_allowed(r, g->family, out->message, 1))
-		return BP_DISAGG_FORGED;
+		return BP_DISAGG_SOURCE_NOT_ALLOWED;
 	out->count = (uint8_t)paper.count;
-	bp_agg_paper_put_header(flag, BP_AGG_PAPER_MESSAGE);
+	bp_agg_lin2018_put_header(flag, BP_AGG_LIN2018_MESSAGE);
 	bp_disagg_prepare(out, g, flag);
 	return BP_DISAGG_REFUSALS;
 }
 
-static enum bp_disagg_refusal check(struct bp_disaggregator *d, unsigned rule,
+static enum bp_disagg_rejection check(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, bool lengths_ok, struct bp_disagg_packet *out)
 {
 	const struct bp_disaggregator_rule *r = &d->rule[rule];
@@ -224,8 +224,8 @@ static enum bp_disagg_refusal check(struct bp_disaggregator *d, unsigned rule,
 	} else if (g->family == 6 || r->format == BP_AGG_FORMAT_FULL) {
 		return BP_DISAGG_UDP_CHECKSUM;
 	}
-	return r->format == BP_AGG_FORMAT_PAPER ? check_paper(r, g, out)
-						: check_full(d, rule, g, out);
+	return r->format == BP_AGG_FORMAT_LIN2018 ? check_lin2018(r, g, out)
+						  : check_full(d, rule, g, out);
 }
 
 /* Octets of all restored frames. */
@@ -238,11 +238,11 @@ static uint64_t octets_of(const struct bp_disagg_packet *p)
 
 enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const uint8_t *frame,
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
-	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why)
+	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_rejection *why)
 {
 	struct bp_disagg_stats *stats;
 	struct bp_datagram g;
-	enum bp_disagg_refusal refusal;
+	enum bp_disagg_rejection refusal;
 	unsigned number;
 	bool lengths_ok, whole = bp_datagram_parse(frame, len, frame_len, &g);
 
@@ -260,13 +260,13 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	 * before that completes nothing. */
 	if (!whole || !begins_as_one(&d->rule[number], &g, lengths_ok)) {
 		bp_agg_stat_add(&stats->plain, 1);
-		return BP_DISAGG_PLAIN;
+		return BP_DISAGG_BYPASS;
 	}
 	refusal = check(d, number, &g, lengths_ok, out);
 	if (refusal != BP_DISAGG_REFUSALS) {
 		bp_agg_stat_add(&stats->refused, 1);
 		*why = refusal;
-		return BP_DISAGG_REFUSED;
+		return BP_DISAGG_REJECTED;
 	}
 	out->rule = (uint8_t)number;
 	bp_disaggregator_count(d, number, frame_len, out->count, octets_of(out));

@@ -25,14 +25,14 @@ struct bp_disagg_packet {
 	uint8_t ip_at;    /* where in a restored frame the IP header begins */
 	uint8_t head_len; /* octets of a restored frame up to what message[] names */
 	bool flagged;     /* `flag` stands in each UDP payload before what message[] names */
-	uint8_t flag[BP_AGG_PAPER_HEADER];
+	uint8_t flag[BP_AGG_LIN2018_HEADER];
 	/* Where each payload lies in `payload`, and who sent it. */
 	struct bp_agg_message message[BP_AGG_FULL_MOST];
 };
 
 /*
  * Notes what is the same in all messages of the aggregate in datagram `d`: Ethernet header with
- * tags, destination, TOS octet and Don't Fragment are its own. `flag`: BP_AGG_PAPER_HEADER octets
+ * tags, destination, TOS octet and Don't Fragment are its own. `flag`: BP_AGG_LIN2018_HEADER octets
  * that stand in each message's UDP payload before what p->message[] names; NULL: none.
  */
 void bp_disagg_prepare(
@@ -59,14 +59,15 @@ void bp_disagg_write(const struct bp_disagg_packet *p, unsigned first, unsigned 
 struct bp_disaggregator;
 
 enum bp_disagg_verdict {
-	BP_DISAGG_OTHER, /* not for a rule of the port: goes on */
-	BP_DISAGG_PLAIN, /* for a rule, and no aggregate: goes on, behind what waits for its pace */
-	BP_DISAGG_SPLIT, /* an aggregate: its messages are in `bp_disagg_packet` */
-	BP_DISAGG_REFUSED,
+	BP_DISAGG_OTHER,  /* not for a rule of the port: goes on */
+	BP_DISAGG_BYPASS, /* for a rule, and no aggregate: goes on, behind what waits for its pace
+			   */
+	BP_DISAGG_SPLIT,  /* an aggregate: its messages are in `bp_disagg_packet` */
+	BP_DISAGG_REJECTED,
 };
 /* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of the checks.
  */
-enum bp_disagg_refusal {
+enum bp_disagg_rejection {
 	/* of Ethernet, IP and UDP do not agree, or the frame lies in several pieces */
 	BP_DISAGG_LENGTHS,
 	/* of UDP: wrong, or none where the format needs it; or the IPv4 header's is wrong */
@@ -74,9 +75,10 @@ enum bp_disagg_refusal {
 	BP_DISAGG_VERSION,
 	BP_DISAGG_STRUCTURE_CHECKSUM,
 	BP_DISAGG_FAMILY,
-	BP_DISAGG_COUNT,  /* length and count disagree */
-	BP_DISAGG_ENTRY,  /* the directory is malformed */
-	BP_DISAGG_FORGED, /* a sender that is in none of the prefixes, or that none can be */
+	BP_DISAGG_COUNT,              /* length and count disagree */
+	BP_DISAGG_ENTRY,              /* the directory is malformed */
+	BP_DISAGG_SOURCE_NOT_ALLOWED, /* a sender that is in none of the prefixes, or that none can
+					 be */
 	BP_DISAGG_REFUSALS,
 };
 
@@ -92,7 +94,7 @@ void bp_disaggregator_free(struct bp_disaggregator *d);
 /* New rules: forgets the streams, clears the statistics. */
 void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_rules *rules);
 /* Whether any rule is for this port. */
-bool bp_disaggregator_wants(const struct bp_disaggregator *d, unsigned port);
+bool bp_disaggregator_uses_port(const struct bp_disaggregator *d, unsigned port);
 
 /* Whether a frame, of which the first `len` octets can be read, is a datagram to a rule's
  * destination: one that lies in several pieces is then worth putting together. Counts nothing. */
@@ -112,7 +114,7 @@ bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *fr
  */
 enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const uint8_t *frame,
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
-	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_refusal *why);
+	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_rejection *why);
 
 /* So many restored frames, one after the other, are as long. */
 struct bp_disagg_length {
@@ -146,7 +148,7 @@ static inline unsigned bp_disaggregator_ip4_count(const uint8_t *frame, uint32_t
 	const uint8_t *p = frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR;
 
 	if (len < BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR + BP_AGG_FULL_HEADER ||
-		!bp_datagram_is_plain_ip4(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
+		!bp_datagram_is_simple_ip4(frame, len) || !bp_agg_full_is(p, BP_AGG_FULL_HEADER))
 		return 0;
 	return p[BP_AGG_FULL_AT_COUNT];
 }

@@ -109,7 +109,7 @@ static inline void write_frame(const struct bp_disaggregator_head *h, uint8_t *t
 	memcpy(to + CHECK_AT, &check, 2);
 }
 
-static void note_rule(struct bp_disaggregator *d, unsigned rule)
+static void record_rule(struct bp_disaggregator *d, unsigned rule)
 {
 	struct bp_disaggregator_ip4 *u = &d->ip4;
 
@@ -136,7 +136,7 @@ static inline unsigned find_rule(
 
 	if (__builtin_expect(to != d->ip4.to, 0)) {
 		d->ip4.to = to;
-		note_rule(d, bp_disaggregator_rule_of(d, g, port));
+		record_rule(d, bp_disaggregator_rule_of(d, g, port));
 	}
 	return d->ip4.rule;
 }
@@ -170,8 +170,8 @@ static inline bool check(struct bp_disaggregator *d, const uint8_t *frame, uint3
 {
 	unsigned rule;
 
-	if (!bp_datagram_is_plain_ip4(frame, len) ||
-		!bp_datagram_parse_plain_ip4(frame, len, len, g) ||
+	if (!bp_datagram_is_simple_ip4(frame, len) ||
+		!bp_datagram_parse_simple_ip4(frame, len, len, g) ||
 		!bp_disaggregator_for_this_machine(frame, routed, mac))
 		return false;
 	rule = find_rule(d, g, port);
@@ -241,7 +241,7 @@ unsigned bp_disaggregator_restore_ip4(struct bp_disaggregator *d, const uint8_t 
 	if (count == 0 || count > buffers->n || !restore(d, &g, at, count, id, buffers))
 		return 0;
 	*rule = d->ip4.rule;
-	bp_disaggregator_note(d, &g, *rule, bp_be16(p + BP_AGG_FULL_AT_STREAM),
+	bp_disaggregator_record(d, &g, *rule, bp_be16(p + BP_AGG_FULL_AT_STREAM),
 		bp_be32(p + BP_AGG_FULL_AT_SEQUENCE));
 	bp_disaggregator_count(d, *rule, len, count,
 		(uint64_t)count * HEADERS +

@@ -65,7 +65,7 @@ static inline unsigned bp_disaggregator_rule_of(
 }
 
 /* An aggregate with this head was accepted: its number has come. */
-static inline void bp_disaggregator_note(struct bp_disaggregator *d, const struct bp_datagram *g,
+static inline void bp_disaggregator_record(struct bp_disaggregator *d, const struct bp_datagram *g,
 	unsigned rule, unsigned stream, uint32_t sequence)
 {
 	struct bp_sequence_key key;
@@ -73,7 +73,7 @@ static inline void bp_disaggregator_note(struct bp_disaggregator *d, const struc
 	bp_agg_match_words(g->family, bp_datagram_src(g), key.source);
 	bp_agg_match_words(g->family, bp_datagram_dst(g), key.destination);
 	key.rest = bp_sequence_rest(g->sport, g->dport, stream, g->family, rule);
-	bp_sequences_note(d->sequences, &key, sequence);
+	bp_sequences_record(d->sequences, &key, sequence);
 }
 
 static inline void bp_disaggregator_count(struct bp_disaggregator *d, unsigned rule,

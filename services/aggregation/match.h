@@ -53,7 +53,7 @@ void bp_agg_match_clear(struct bp_agg_match *m);
 void bp_agg_match_enter(
 	struct bp_agg_match *m, unsigned rule, unsigned port, const struct bp_agg_to *to);
 
-static inline bool bp_agg_match_wants(const struct bp_agg_match *m, unsigned port)
+static inline bool bp_agg_match_uses_port(const struct bp_agg_match *m, unsigned port)
 {
 	return port < BP_MAX_PORTS && (m->n[port][0] | m->n[port][1]) != 0;
 }

@@ -30,7 +30,7 @@ void bp_pacer_free(struct bp_pacer *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static void tell_waiting(const struct bp_pacer *p)
+static void update_waiting(const struct bp_pacer *p)
 {
 	atomic_store_explicit(&p->stats->waiting, p->n, memory_order_relaxed);
 }
@@ -68,7 +68,7 @@ void *bp_pacer_put(struct bp_pacer *p, void *frame, uint64_t now_ns)
 	s->frame = frame;
 	s->since_ns = now_ns;
 	p->n++;
-	tell_waiting(p);
+	update_waiting(p);
 	return leaves;
 }
 
@@ -79,7 +79,7 @@ void *bp_pacer_due(struct bp_pacer *p, uint64_t now_ns)
 	if (p->n == 0 || now_ns < p->free_ns)
 		return NULL;
 	frame = release(p, now_ns);
-	tell_waiting(p);
+	update_waiting(p);
 	return frame;
 }
 
@@ -90,6 +90,6 @@ void *bp_pacer_take(struct bp_pacer *p, uint64_t now_ns)
 	if (p->n == 0)
 		return NULL;
 	frame = release(p, now_ns);
-	tell_waiting(p);
+	update_waiting(p);
 	return frame;
 }

@@ -109,7 +109,7 @@ static void enter(
 	begin(&s->stats[bp_sequence_rule(key)], t, number);
 }
 
-static void go_ahead(struct bp_disagg_stats *stats, struct stream *t, uint32_t by)
+static void advance(struct bp_disagg_stats *stats, struct stream *t, uint32_t by)
 {
 	t->seen = (by < BP_SEQUENCE_WINDOW ? t->seen << by : 0) | 1;
 	t->last += by;
@@ -118,7 +118,7 @@ static void go_ahead(struct bp_disagg_stats *stats, struct stream *t, uint32_t b
 		bp_agg_stat_add(&stats->missing, by - 1);
 }
 
-static void fall_behind(struct bp_disagg_stats *stats, struct stream *t, uint32_t by)
+static void reordered(struct bp_disagg_stats *stats, struct stream *t, uint32_t by)
 {
 	const uint64_t bit = by < BP_SEQUENCE_WINDOW ? 1ull << by : 0;
 
@@ -170,7 +170,7 @@ static struct stream *find(
 	return &s->stream[i];
 }
 
-void bp_sequences_note(struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number)
+void bp_sequences_record(struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number)
 {
 	struct bp_disagg_stats *stats = &s->stats[bp_sequence_rule(key)];
 	struct stream *t = find(s, key, number);
@@ -179,9 +179,9 @@ void bp_sequences_note(struct bp_sequences *s, const struct bp_sequence_key *key
 		return;
 	/* modulo 2^32, so a number is both ahead and behind; the shorter way is what is meant */
 	if (number - t->last <= BP_SEQUENCE_STEP && number != t->last)
-		go_ahead(stats, t, number - t->last);
+		advance(stats, t, number - t->last);
 	else if (t->last - number <= BP_SEQUENCE_STEP)
-		fall_behind(stats, t, t->last - number);
+		reordered(stats, t, t->last - number);
 	else
 		begin(stats, t, number);
 }

@@ -54,6 +54,7 @@ void bp_sequences_clear(struct bp_sequences *s);
  * not come of what lies between the stream's ends, whatever the order, and duplicates or not. Only
  * what comes later than the window reaches stays missing for ever; it is counted as stale.
  */
-void bp_sequences_note(struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number);
+void bp_sequences_record(
+	struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number);
 
 #endif

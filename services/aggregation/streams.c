@@ -90,7 +90,7 @@ void bp_agg_streams_clear(struct bp_agg_streams *t)
 	t->used = 0;
 }
 
-struct bp_agg_stream *bp_agg_streams_guess_from(
+struct bp_agg_stream *bp_agg_streams_predict_from(
 	const struct bp_agg_streams *t, uint32_t hash, uint32_t i)
 {
 	while (t->slot[i] != 0 && !bp_agg_slot_may(t->slot[i], hash))
@@ -163,7 +163,7 @@ void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struc
 {
 	uint32_t i = hash & t->slot_mask;
 
-	if (bp_agg_streams_held(t, stream))
+	if (bp_agg_streams_in_use(t, stream))
 		forget(t, stream);
 	else
 		t->used++;

@@ -150,7 +150,7 @@ struct bp_agg_stream {
 	struct bp_agg_full_writer writer;
 	void *buffer;      /* NULL: there is no aggregate */
 	uint64_t began_ns; /* when its first message came */
-	uint32_t more;     /* octets of its messages' frames beyond bp_agg_least() */
+	uint32_t more;     /* octets of its messages' frames beyond bp_agg_min_len() */
 	struct bp_agg_key key;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
@@ -177,7 +177,7 @@ _Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all 
 struct bp_agg_record {
 	uint64_t arrived_ns;
 	uint8_t hops, len; /* len: of the payload */
-	uint16_t more;     /* octets of its frame beyond bp_agg_least() */
+	uint16_t more;     /* octets of its frame beyond bp_agg_min_len() */
 	uint8_t src[4]; /* from here on as proto/aggregation/agg_full_same_template.h wants it: the
 			   port is at 8 */
 	uint32_t sum;   /* of the payload, as bp_sum(): 18 words at most */
@@ -238,7 +238,7 @@ struct bp_agg_stream_rest {
 };
 
 /* Octets of the shortest frame that has so many octets of UDP payload. */
-static inline uint32_t bp_agg_least(uint32_t payload)
+static inline uint32_t bp_agg_min_len(uint32_t payload)
 {
 	return BP_ETHER_HDR + BP_IP4_HDR + 8u + payload;
 }
@@ -323,8 +323,8 @@ static inline bool bp_agg_slot_may(uint32_t slot, uint32_t hash)
 	return (slot ^ hash) >> BP_AGG_SLOT_TAG == 0;
 }
 
-/* bp_agg_streams_guess() from slot `i` on. */
-struct bp_agg_stream *bp_agg_streams_guess_from(
+/* bp_agg_streams_predict() from slot `i` on. */
+struct bp_agg_stream *bp_agg_streams_predict_from(
 	const struct bp_agg_streams *t, uint32_t hash, uint32_t i);
 
 /*
@@ -332,7 +332,7 @@ struct bp_agg_stream *bp_agg_streams_guess_from(
  * stream[-1], which is none. Reads no stream. Where a stream lies behind its own slot, nobody can
  * foretell: the first four are looked at together.
  */
-static inline struct bp_agg_stream *bp_agg_streams_guess(
+static inline struct bp_agg_stream *bp_agg_streams_predict(
 	const struct bp_agg_streams *t, uint32_t hash)
 {
 	const uint32_t i = hash & t->slot_mask;
@@ -340,18 +340,18 @@ static inline struct bp_agg_stream *bp_agg_streams_guess(
 	const uint32_t may = bp_v16_mask((bp_v16)(((slot ^ hash) >> BP_AGG_SLOT_TAG) == 0));
 
 	if (__builtin_expect(may == 0, 0))
-		return bp_agg_streams_guess_from(t, hash, i);
+		return bp_agg_streams_predict_from(t, hash, i);
 	return &t->stream[-1] +
 	       bp_agg_slot_row(t->slot[i + (uint32_t)__builtin_ctz(may) / sizeof(*t->slot)]);
 }
 
 /* The same, told by what is staged of it. `at`: the first of four slots; `may`: so many bits for
  * each of them, ones where it may be of the stream. */
-static inline struct bp_agg_staged *bp_agg_streams_guess_staged(
+static inline struct bp_agg_staged *bp_agg_streams_predict_staged(
 	const struct bp_agg_streams *t, uint32_t hash, uint32_t at, uint32_t may, unsigned bits)
 {
 	if (__builtin_expect(may == 0, 0))
-		return &t->staged[bp_agg_streams_guess_from(t, hash, at) - t->stream];
+		return &t->staged[bp_agg_streams_predict_from(t, hash, at) - t->stream];
 	return &t->staged[-1] + bp_agg_slot_row(t->slot[at + (uint32_t)__builtin_ctz(may) / bits]);
 }
 
@@ -363,7 +363,7 @@ uint32_t bp_agg_streams_find(
  * BP_AGG_NO_STREAM: none is idle. */
 uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t);
 /* Whether a slot holds a stream, which bp_agg_streams_begin() would give up. */
-static inline bool bp_agg_streams_held(const struct bp_agg_streams *t, uint32_t stream)
+static inline bool bp_agg_streams_in_use(const struct bp_agg_streams *t, uint32_t stream)
 {
 	return stream < t->used;
 }

@@ -6,7 +6,7 @@
 /* What is asked for in each piece of a head. Destination MAC, type, version and length of the
  * header, TOS; lengths, fragment, TTL and protocol, first octet of the source; destination and its
  * port. */
-static const bp_v16 asked[3] = {
+static const bp_v16 compared[3] = {
 	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
 	{255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 255, 0, 0, 0, 255, 255},
 	{255, 255, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -52,16 +52,16 @@ bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *i
 	x->kind = BP_AGG_TEMPLATE_NONE;
 	if (in->len < BP_AGG_TEMPLATE_READS || chunks == 0)
 		return false;
-	x->kind = paper ? BP_AGG_TEMPLATE_PAPER : BP_AGG_TEMPLATE_FULL;
+	x->kind = paper ? BP_AGG_TEMPLATE_LIN2018 : BP_AGG_TEMPLATE_FULL;
 	for (unsigned i = 0; i < 3; i++) {
 		x->head[i] = bp_agg_template_piece(f, i);
-		x->asked[i] = asked[i];
+		x->compared[i] = compared[i];
 	}
 	from = bp_agg_senders_mask4(senders, f + AT_SRC);
 	memcpy((uint8_t *)&mask + AT_SRC - 16, &from, sizeof(from));
-	x->asked[1] |= mask;
+	x->compared[1] |= mask;
 	if (paper)
-		x->asked[2][AT_PAYLOAD - 32] = 255;
+		x->compared[2][AT_PAYLOAD - 32] = 255;
 	set_payload(x, len);
 	x->lens = bp_agg_template_lens(in);
 	x->mac = in->mac;
@@ -84,11 +84,11 @@ bool bp_agg_template_set_streams(struct bp_agg_template *x, const struct bp_agg_
 
 	if (!bp_agg_template_set(x, in, len, paper, senders))
 		return false;
-	memcpy((uint8_t *)&x->asked[1] + AT_DST - 16, &to, 2);
-	memcpy((uint8_t *)&x->asked[2], (const uint8_t *)&to + 2, 2);
+	memcpy((uint8_t *)&x->compared[1] + AT_DST - 16, &to, 2);
+	memcpy((uint8_t *)&x->compared[2], (const uint8_t *)&to + 2, 2);
 	for (unsigned i = 0; i < 2; i++)
-		x->asked[2][AT_UDP + 2 - 32 + i] = port ? 255 : 0;
-	x->asked[1][BP_ETHER_HDR + BP_IP4_TTL - 16] = 0;
+		x->compared[2][AT_UDP + 2 - 32 + i] = port ? 255 : 0;
+	x->compared[1][BP_ETHER_HDR + BP_IP4_TTL - 16] = 0;
 	x->ip = lacks(word(f + BP_ETHER_HDR), 9);
 	x->udp = lacks(word(f + AT_UDP + BP_UDP_LEN) + ((uint32_t)BP_PROTO_UDP << 8),
 		paper ? 3 + 8 : 3 + 5);
@@ -133,8 +133,8 @@ unsigned bp_agg_template_match_run(
 	const struct bp_agg_template *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum)
 {
 	switch (x->kind) {
-	case BP_AGG_TEMPLATE_PAPER:
-		return match_run(x, in, n, BP_AGG_TEMPLATE_PAPER, sum);
+	case BP_AGG_TEMPLATE_LIN2018:
+		return match_run(x, in, n, BP_AGG_TEMPLATE_LIN2018, sum);
 	case BP_AGG_TEMPLATE_FULL:
 		return match_run(x, in, n, BP_AGG_TEMPLATE_FULL, sum);
 	default:

@@ -17,19 +17,20 @@
 /* How payloads lie. */
 enum bp_agg_template_kind {
 	BP_AGG_TEMPLATE_NONE,
-	BP_AGG_TEMPLATE_PAPER, /* format paper: flag header, and the message behind octet 48 */
-	BP_AGG_TEMPLATE_FULL,  /* octet 48 and those behind are more of it */
+	BP_AGG_TEMPLATE_LIN2018, /* format paper: flag header, and the message behind octet 48 */
+	BP_AGG_TEMPLATE_FULL,    /* octet 48 and those behind are more of it */
 };
 
 /* Octets of each frame that are read, however short its message is. */
 #define BP_AGG_TEMPLATE_READS 48u
 
 struct bp_agg_template {
-	bp_v16 head[3], asked[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
-	bp_v16 last;              /* those of the last 16 octets that were not read before */
-	bp_v4 ip, udp, sum;       /* to be added to the sums: of IP header, UDP, and payload */
-	uint64_t lens, mac;       /* of the input */
-	uint32_t end;             /* of the UDP payload, from the frame's first octet */
+	bp_v16 head[3],
+		compared[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
+	bp_v16 last;         /* those of the last 16 octets that were not read before */
+	bp_v4 ip, udp, sum;  /* to be added to the sums: of IP header, UDP, and payload */
+	uint64_t lens, mac;  /* of the input */
+	uint32_t end;        /* of the UDP payload, from the frame's first octet */
 	uint16_t from;
 	uint8_t kind; /* enum bp_agg_template_kind */
 	uint8_t hops;
@@ -37,7 +38,7 @@ struct bp_agg_template {
 
 /*
  * Makes *x the template of the message in `in`, which was taken by a rule of these senders: plain
- * as bp_datagram_is_plain_ip4() has it, its payload of `len` octets. `paper`: the rule's format.
+ * as bp_datagram_is_simple_ip4() has it, its payload of `len` octets. `paper`: the rule's format.
  * False: that can't be said, since too little of its frame can be read, or it has up to 6 octets.
  */
 bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *in, unsigned len,
@@ -88,13 +89,12 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 	const struct bp_agg_template *x, const struct bp_agg_input *in,
 	enum bp_agg_template_kind kind, bool streams, uint32_t *sum)
 {
-	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
+	static const bp_v8_s16 all = {1, 1, 1, 1, 1, 1, 1, 1};
 	/* the source; from the destination to the checksum; the payload's first octets */
-	static const bp_v8_asked source = {0, 0, 0, 0, 0, 1, 1, 0};
-	static const bp_v8_asked addresses = {0, 0, 0, 0, 0, 1, 1, 1},
-				 to = {1, 0, 0, 0, 0, 0, 0, 0};
-	static const bp_v8_asked header = {1, 1, 1, 1, 1, 0, 0, 0};
-	static const bp_v8_asked first = {0, 0, 0, 0, 0, 1, 1, 1};
+	static const bp_v8_s16 source = {0, 0, 0, 0, 0, 1, 1, 0};
+	static const bp_v8_s16 addresses = {0, 0, 0, 0, 0, 1, 1, 1}, to = {1, 0, 0, 0, 0, 0, 0, 0};
+	static const bp_v8_s16 header = {1, 1, 1, 1, 1, 0, 0, 0};
+	static const bp_v8_s16 first = {0, 0, 0, 0, 0, 1, 1, 1};
 	bp_v16 differ[3] = {bp_v16_of(0), bp_v16_of(0), bp_v16_of(0)}, least = bp_v16_of(255);
 	bp_v16 hops = least;
 	bp_v4 ip[2], udp[2], payload[2], ok;
@@ -121,14 +121,14 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 			differ[0] |= a ^ x->head[0];
 			differ[1] |= b ^ x->head[1];
 			differ[2] |= c ^ x->head[2];
-			least = bp_v8_least(least, c);
+			least = bp_v8_min(least, c);
 			i4[i] = bp_v4_words(b, all);
 			u4[i] = bp_v4_words(b, streams ? addresses : source);
 			if (streams) {
 				i4[i] += bp_v4_words(c, to);
-				hops = bp_v16_least(hops, b);
+				hops = bp_v16_min(hops, b);
 			}
-			if (kind == BP_AGG_TEMPLATE_PAPER) {
+			if (kind == BP_AGG_TEMPLATE_LIN2018) {
 				u4[i] += bp_v4_words(c, all);
 				p4[i] = bp_v4_words(bp_agg_template_piece(f, 3), all);
 				continue;
@@ -149,11 +149,11 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 	udp[0] = bp_v4_sum_four(udp[0], udp[1]) + x->udp + payload[0];
 	ip[0] = bp_v4_sum_four(ip[0], ip[1]) + x->ip;
 	memcpy(sum, &payload[0], sizeof(payload[0]));
-	differ[0] &= x->asked[0];
-	differ[1] &= x->asked[1];
-	differ[2] &= x->asked[2];
+	differ[0] &= x->compared[0];
+	differ[1] &= x->compared[1];
+	differ[2] &= x->compared[2];
 	/* no source port is 0 */
-	least = (bp_v16)((bp_v8_asked)least == 0) & (bp_v16)(bp_v8_asked){0, -1, 0, 0, 0, 0, 0, 0};
+	least = (bp_v16)((bp_v8_s16)least == 0) & (bp_v16)(bp_v8_s16){0, -1, 0, 0, 0, 0, 0, 0};
 	if (streams)
 		least |= (bp_v16)(hops == 0) & only_hops;
 	ok = bp_v4_sums_ok(ip[0]) & bp_v4_sums_ok(udp[0]) &

@@ -67,11 +67,11 @@ static inline uint32_t bound_of(const struct bp_phd_conversion *c, const struct 
 	uint32_t bound = o->bound;
 
 	if (!fixed_single && c->variable) {
-		struct bp_phd_reading r;
+		struct bp_phd_decoded r;
 
 		return bp_phd_source_read(&r, c, o, ob) ? bp_phd_render_bound(o, &r) : 0;
 	}
-	if (!bp_phd_fits_map(o, ob->data.p, ob->data.len))
+	if (!bp_phd_matches_map(o, ob->data.p, ob->data.len))
 		return 0;
 	if (o->status_at != BP_PHD_NOT_THERE) {
 		const uint16_t status = bp_phd_be16(ob->data.p + o->status_at);
@@ -94,7 +94,7 @@ static inline uint32_t list_member(const struct bp_phd_object *o, uint32_t bound
 /* Walks the report: each observation of a known object is added to *t, and to part[] where it is
  * one by itself. `fixed_single` is a constant: a fixed report of one person. */
 static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
-	const struct bp_phd_layout *l, const struct bp_phd_plan *plan, const uint8_t *entries,
+	const struct bp_phd_layout *l, const struct bp_phd_settings *plan, const uint8_t *entries,
 	struct bp_phd_conversion *c, struct tally *t, bool fixed_single)
 {
 	const bool alone = plan->per_report == 0;
@@ -146,8 +146,8 @@ static void put_list_part(struct bp_phd_conversion *c, unsigned n, const struct 
 }
 
 /* A report that is one list, and longer than a message: as several. It was walked before. */
-static enum bp_phd_verdict split_list(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
-	const uint8_t *entries, struct bp_phd_conversion *c)
+static enum bp_phd_verdict split_list(const struct bp_phd_layout *l,
+	const struct bp_phd_settings *plan, const uint8_t *entries, struct bp_phd_conversion *c)
 {
 	struct bp_phd_part list = {.len = list_frame(l)};
 	struct bp_phd_observation ob;
@@ -184,7 +184,7 @@ static enum bp_phd_verdict split_list(const struct bp_phd_layout *l, const struc
 }
 
 static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
-	const struct bp_phd_layout *l, const struct bp_phd_plan *plan, const uint8_t *apdu,
+	const struct bp_phd_layout *l, const struct bp_phd_settings *plan, const uint8_t *apdu,
 	unsigned most, struct bp_phd_conversion *c, bool fixed_single)
 {
 	const uint8_t *entries = apdu + c->at;
@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
 }
 
 static inline enum bp_phd_verdict plan_from(const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len, unsigned first,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len, unsigned first,
 	unsigned most, struct bp_phd_conversion *c)
 {
 	struct bp_phd_fast f;
@@ -249,14 +249,14 @@ static inline enum bp_phd_verdict plan_from(const struct bp_phd_layout *l,
 }
 
 enum bp_phd_verdict bp_phd_convert_plan(const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len,
 	struct bp_phd_conversion *c)
 {
 	return plan_from(l, plan, apdu, len, 0, BP_PHD_TOKEN_PARTS, c);
 }
 
 enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len, unsigned first,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len, unsigned first,
 	struct bp_phd_conversion *c)
 {
 	if (first > BP_PHD_PARTS_MAX)
@@ -297,7 +297,7 @@ static inline uint64_t put_name(
 /* Header, token and the head of the object's request, patched, and the sum of all that. Returns
  * where the value goes. */
 static inline uint8_t *put_head(uint8_t *p, const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const struct bp_phd_object *o, unsigned part,
+	const struct bp_phd_settings *plan, const struct bp_phd_object *o, unsigned part,
 	const struct bp_phd_identity *id, struct bp_phd_conversion *c)
 {
 	const enum bp_coap_type type = plan->con != 0 ? BP_COAP_CON : BP_COAP_NON;
@@ -339,7 +339,7 @@ static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_ph
 	const struct bp_phd_part *part, const uint8_t *entries)
 {
 	struct bp_phd_observation ob;
-	struct bp_phd_reading r;
+	struct bp_phd_decoded r;
 	struct bp_phd_source s;
 	unsigned guess = 0, at = 0;
 	bool first = true;
@@ -359,7 +359,7 @@ static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_ph
 			continue; /* it was read before: can't be */
 		p = put_member_begin(p, l, o, first);
 		first = false;
-		p = bp_phd_render_reading(p, l, o, &r, &c->odd);
+		p = bp_phd_render_decoded(p, l, o, &r, &c->odd);
 	}
 	return bp_put(p, BP_PHD_LIST_END);
 }
@@ -370,14 +370,14 @@ static uint8_t *put_one(uint8_t *p, const struct bp_phd_layout *l, struct bp_phd
 	const struct bp_phd_object *o = &l->object[part->object];
 	const struct bp_phd_observation ob = {
 		.person = part->person, .data = {entries + part->first, part->octets}};
-	struct bp_phd_reading r;
+	struct bp_phd_decoded r;
 
 	if (bp_phd_source_read(&r, c, o, &ob))
-		p = bp_phd_render_reading(p, l, o, &r, &c->odd);
+		p = bp_phd_render_decoded(p, l, o, &r, &c->odd);
 	return bp_put(p, BP_PHD_BODY_END);
 }
 
-size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i,
 	const struct bp_phd_identity *id, uint8_t *out, size_t size)
 {

@@ -81,7 +81,7 @@ enum bp_phd_verdict {
  * members say can be relied on.
  */
 enum bp_phd_verdict bp_phd_convert_plan(const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len,
 	struct bp_phd_conversion *c);
 
 /*
@@ -92,7 +92,7 @@ enum bp_phd_verdict bp_phd_convert_plan(const struct bp_phd_layout *l,
  */
 #define BP_PHD_PARTS_MAX 256u
 enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len, unsigned first,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len, unsigned first,
 	struct bp_phd_conversion *c);
 
 /* Whose report it is, and what makes this part's request its own. */
@@ -110,7 +110,7 @@ struct bp_phd_identity {
  * it with c->in_place only. Returns the length, which is at most part[i].len, or 0 when size is
  * below part[i].len. Octets of `out` beyond the length may have been written to.
  */
-size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i,
 	const struct bp_phd_identity *id, uint8_t *out, size_t size);
 

@@ -36,7 +36,7 @@ const struct bp_phd_known *bp_phd_known(uint16_t attr)
 }
 
 /* Whether `value` is count, length and that many numbers of `each` octets. */
-static bool compound_fits(struct bp_phd_bytes value, unsigned each)
+static bool compound_valid(struct bp_phd_bytes value, unsigned each)
 {
 	return value.len >= BP_PHD_COMPOUND_HEAD &&
 	       bp_phd_be16(value.p + 2) == value.len - BP_PHD_COMPOUND_HEAD &&
@@ -44,7 +44,7 @@ static bool compound_fits(struct bp_phd_bytes value, unsigned each)
 }
 
 static void take(
-	struct bp_phd_reading *r, const struct bp_phd_known *k, const struct bp_phd_bytes *value)
+	struct bp_phd_decoded *r, const struct bp_phd_known *k, const struct bp_phd_bytes *value)
 {
 	if (k->value != BP_PHD_VALUE_NONE && r->value == BP_PHD_VALUE_NONE) {
 		r->value = k->value;
@@ -66,18 +66,18 @@ static void take(
 	}
 }
 
-bool bp_phd_reading_variable(struct bp_phd_reading *r, const struct bp_phd_observation *ob)
+bool bp_phd_decode_variable(struct bp_phd_decoded *r, const struct bp_phd_observation *ob)
 {
 	struct bp_phd_bytes list = ob->data, value;
 	uint16_t attr;
 
-	*r = (struct bp_phd_reading){.value = BP_PHD_VALUE_NONE, .time = BP_PHD_TIME_NONE};
+	*r = (struct bp_phd_decoded){.value = BP_PHD_VALUE_NONE, .time = BP_PHD_TIME_NONE};
 	while (bp_phd_attribute_next(&list, &attr, &value)) {
 		const struct bp_phd_known *k = bp_phd_known(attr);
 
 		if (k == NULL)
 			continue;
-		if (bp_phd_is_compound(k->value) ? !compound_fits(value, k->len)
+		if (bp_phd_is_compound(k->value) ? !compound_valid(value, k->len)
 						 : value.len != k->len)
 			return false;
 		take(r, k, &value);
@@ -142,7 +142,7 @@ static inline uint8_t *put_number(
 }
 
 static __attribute__((noinline)) uint8_t *put_compound(uint8_t *p, const struct bp_phd_layout *l,
-	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
+	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd)
 {
 	const bool is_short = r->value == BP_PHD_VALUE_COMPOUND_SFLOAT;
 	enum bp_phd_special first = BP_PHD_FINITE, special;
@@ -166,7 +166,7 @@ static __attribute__((noinline)) uint8_t *put_compound(uint8_t *p, const struct 
 	return p;
 }
 
-static __attribute__((noinline)) uint8_t *put_other(uint8_t *p, const struct bp_phd_reading *r)
+static __attribute__((noinline)) uint8_t *put_other(uint8_t *p, const struct bp_phd_decoded *r)
 {
 	switch (r->value) {
 	case BP_PHD_VALUE_BITS16:
@@ -185,7 +185,7 @@ static __attribute__((noinline)) uint8_t *put_other(uint8_t *p, const struct bp_
 }
 
 /* An SFLOAT that is a number, from the table of texts. NULL: the value is of another kind. */
-static inline uint8_t *put_sfloat_text(uint8_t *p, const struct bp_phd_reading *r)
+static inline uint8_t *put_sfloat_text(uint8_t *p, const struct bp_phd_decoded *r)
 {
 	const struct bp_phd_sfloat *text = bp_phd_sfloats;
 
@@ -197,7 +197,7 @@ static inline uint8_t *put_sfloat_text(uint8_t *p, const struct bp_phd_reading *
 }
 
 static inline uint8_t *put_value(uint8_t *p, const struct bp_phd_layout *l,
-	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
+	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd)
 {
 	enum bp_phd_special special;
 	uint8_t *end = put_sfloat_text(p, r);
@@ -236,7 +236,7 @@ static uint8_t *put_relative(uint8_t *p, uint32_t ticks)
 }
 
 static inline uint8_t *put_time(
-	uint8_t *p, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
+	uint8_t *p, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd)
 {
 	unsigned n;
 
@@ -302,7 +302,7 @@ uint32_t bp_phd_status_bound(uint16_t status)
 	return n;
 }
 
-static __attribute__((noinline)) uint8_t *put_rest(uint8_t *p, const struct bp_phd_reading *r)
+static __attribute__((noinline)) uint8_t *put_rest(uint8_t *p, const struct bp_phd_decoded *r)
 {
 	if (r->status != 0)
 		p = put_status(p, r->status);
@@ -313,8 +313,8 @@ static __attribute__((noinline)) uint8_t *put_rest(uint8_t *p, const struct bp_p
 
 /* ---- all of it ---- */
 
-uint8_t *bp_phd_render_reading(uint8_t *p, const struct bp_phd_layout *l,
-	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd)
+uint8_t *bp_phd_render_decoded(uint8_t *p, const struct bp_phd_layout *l,
+	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd)
 {
 	p = put_value(p, l, o, r, odd);
 	if (__builtin_expect(

@@ -11,7 +11,7 @@
 
 /* One observation with its parts found: what services/health/convert.c has between reading and
  * writing. */
-struct bp_phd_reading {
+struct bp_phd_decoded {
 	uint8_t value;   /* enum bp_phd_value_kind */
 	uint8_t time;    /* enum bp_phd_time_kind */
 	uint16_t n;      /* numbers of a compound */
@@ -54,7 +54,8 @@ static inline bool bp_phd_is_compound(uint8_t value)
  * (relative): the places of the values before it are certain, and it is ignored. Any other length
  * may be another map's.
  */
-static inline bool bp_phd_fits_map(const struct bp_phd_object *o, const uint8_t *data, size_t len)
+static inline bool bp_phd_matches_map(
+	const struct bp_phd_object *o, const uint8_t *data, size_t len)
 {
 	const size_t extra = len - o->fixed_len;
 
@@ -73,10 +74,10 @@ static inline bool bp_phd_fits_map(const struct bp_phd_object *o, const uint8_t 
  * The parts of data[0..len), an observation of a fixed report, by the object's map. False when it
  * contradicts the map.
  */
-static inline bool bp_phd_reading_fixed(
-	struct bp_phd_reading *r, const struct bp_phd_object *o, const uint8_t *data, size_t len)
+static inline bool bp_phd_decode_fixed(
+	struct bp_phd_decoded *r, const struct bp_phd_object *o, const uint8_t *data, size_t len)
 {
-	if (!bp_phd_fits_map(o, data, len))
+	if (!bp_phd_matches_map(o, data, len))
 		return false;
 	r->value = o->value;
 	r->time = o->time;
@@ -96,7 +97,7 @@ static inline bool bp_phd_reading_fixed(
  * The same for an observation of a variable report; of several values or times the first is taken.
  * False when an attribute that is read does not have the length of its type.
  */
-bool bp_phd_reading_variable(struct bp_phd_reading *r, const struct bp_phd_observation *ob);
+bool bp_phd_decode_variable(struct bp_phd_decoded *r, const struct bp_phd_observation *ob);
 
 /*
  * The text of each of the 65,536 SFLOATs, as bp_phd_sfloat_text() writes it: one megabyte, of which
@@ -160,9 +161,9 @@ _Static_assert(
 /* Of a status that is not 0, all of ,"s":"..." */
 uint32_t bp_phd_status_bound(uint16_t status);
 
-/* At most so many octets come of bp_phd_render_reading(), beside the slack. */
+/* At most so many octets come of bp_phd_render_decoded(), beside the slack. */
 static inline uint32_t bp_phd_render_bound(
-	const struct bp_phd_object *o, const struct bp_phd_reading *r)
+	const struct bp_phd_object *o, const struct bp_phd_decoded *r)
 {
 	uint32_t n = BP_PHD_SCALAR_MAX + 1; /* the brace */
 
@@ -183,14 +184,14 @@ static inline uint32_t bp_phd_render_bound(
 /* The bound of a fixed observation without status: bp_phd_object.bound. */
 static inline uint32_t bp_phd_render_bound_fixed(const struct bp_phd_object *o)
 {
-	const struct bp_phd_reading r = {.value = o->value, .time = o->time, .n = o->value_n};
+	const struct bp_phd_decoded r = {.value = o->value, .time = o->time, .n = o->value_n};
 
 	return bp_phd_render_bound(o, &r);
 }
 
 /* Everything from the value to the closing brace; what is before it is text of the layout `l`.
  * Returns the end. */
-uint8_t *bp_phd_render_reading(uint8_t *p, const struct bp_phd_layout *l,
-	const struct bp_phd_object *o, const struct bp_phd_reading *r, struct bp_phd_oddities *odd);
+uint8_t *bp_phd_render_decoded(uint8_t *p, const struct bp_phd_layout *l,
+	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd);
 
 #endif

@@ -92,7 +92,7 @@ struct bp_phd_octets_keys {
 	uint64_t last;
 };
 
-static inline void bp_phd_octets_keys_make(struct bp_phd_octets_keys *k, const uint64_t key[2])
+static inline void bp_phd_octets_keys_init(struct bp_phd_octets_keys *k, const uint64_t key[2])
 {
 	for (unsigned i = 0; i < BP_PHD_OCTETS_SHORT / 16 - 1; i++)
 		k->at[i] = bp_phd_octets_key_at(key, i);
@@ -113,7 +113,7 @@ static inline uint16_t bp_phd_report_octets_short(
 
 /* ---- last ---- */
 
-static inline uint64_t bp_phd_last_make(uint16_t invoke_id, uint16_t report_no, uint32_t open)
+static inline uint64_t bp_phd_last_pack(uint16_t invoke_id, uint16_t report_no, uint32_t open)
 {
 	return (uint64_t)invoke_id << 48 | (uint64_t)report_no << 32 | open;
 }
@@ -146,7 +146,7 @@ static inline uint64_t bp_phd_sent_at(uint32_t number, uint16_t octets, uint16_t
 {
 	return (uint64_t)number << 32 | (uint64_t)octets << 16 | time;
 }
-static inline uint64_t bp_phd_sent_make(uint32_t number, uint16_t octets, uint64_t mono_ns)
+static inline uint64_t bp_phd_sent_pack(uint32_t number, uint16_t octets, uint64_t mono_ns)
 {
 	return bp_phd_sent_at(number, octets, bp_phd_sent_time(mono_ns));
 }
@@ -185,7 +185,7 @@ static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
 static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
 	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
 {
-	return sent != 0 && last >> 32 == bp_phd_last_make(invoke_id, report_no, 0) >> 32 &&
+	return sent != 0 && last >> 32 == bp_phd_last_pack(invoke_id, report_no, 0) >> 32 &&
 	       bp_phd_sent_octets(sent) == octets &&
 	       bp_phd_sent_age(sent, mono_ns) < BP_PHD_REPEAT_AGE;
 }

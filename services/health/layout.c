@@ -90,7 +90,7 @@ static int render_template(char out[RENDERED_MAX], const char *template,
 }
 
 /* The body up to the value; services/health/decode.c knows how it goes on. */
-static size_t render_body(char *out, size_t size, const struct bp_phd_plan *plan)
+static size_t render_body(char *out, size_t size, const struct bp_phd_settings *plan)
 {
 	char mark[BP_PHD_RN_TEXT + 1] = "", rn[sizeof("\"rn\":\"\",") + BP_PHD_RN_TEXT] = "";
 
@@ -143,7 +143,7 @@ static bool render_message(
 }
 
 /* `object` stands for {object}, `type` for {type}. Returns 0, or -1 with a sentence in err. */
-static int bp_phd_request_render(struct bp_phd_request *out, const struct bp_phd_plan *plan,
+static int bp_phd_request_render(struct bp_phd_request *out, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type, const char *object, char *err,
 	size_t err_size)
 {
@@ -195,7 +195,7 @@ static int bp_phd_request_render(struct bp_phd_request *out, const struct bp_phd
 struct compiler {
 	struct bp_phd_layout *out;
 	const struct bp_phd_model *m;
-	const struct bp_phd_plan *plan;
+	const struct bp_phd_settings *plan;
 	const struct bp_phd_target *target;
 	const char *type;
 	size_t text; /* octets of text[] that are in use */
@@ -215,7 +215,7 @@ __attribute__((format(printf, 2, 3))) static int fault(struct compiler *c, const
 	return -1;
 }
 
-uint64_t bp_phd_target_hash(const struct bp_phd_plan *plan, const struct bp_phd_target *t)
+uint64_t bp_phd_target_hash(const struct bp_phd_settings *plan, const struct bp_phd_target *t)
 {
 	static const uint64_t key[2] = {0x7068642d74617267ull, 0x65742d6861736821ull};
 	const uint64_t fixed = plan->release | (uint64_t)(plan->per_report != 0) << 8 |
@@ -448,7 +448,7 @@ static bool has_value(const struct bp_phd_layout *l)
 }
 
 int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *m,
-	const struct bp_phd_plan *plan, const struct bp_phd_target *target, const char *type,
+	const struct bp_phd_settings *plan, const struct bp_phd_target *target, const char *type,
 	char *err, size_t err_size)
 {
 	struct compiler c = {.out = out,

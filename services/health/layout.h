@@ -26,7 +26,7 @@
 #define BP_PHD_RN_TEXT 22u
 #define BP_PHD_PATCHES 3u /* places for the system-id in one request */
 
-/* The name of {object} where a report becomes one instance (bp_phd_plan.per_report). */
+/* The name of {object} where a report becomes one instance (bp_phd_settings.per_report). */
 #define BP_PHD_REPORT_NAME "report"
 
 /*
@@ -39,10 +39,10 @@ struct bp_phd_target {
 };
 
 /*
- * bp_phd_plan.hash: the same for all that layouts render alike, whatever the rest of the plan says.
- * Not keyed.
+ * bp_phd_settings.hash: the same for all that layouts render alike, whatever the rest of the plan
+ * says. Not keyed.
  */
-uint64_t bp_phd_target_hash(const struct bp_phd_plan *plan, const struct bp_phd_target *t);
+uint64_t bp_phd_target_hash(const struct bp_phd_settings *plan, const struct bp_phd_target *t);
 
 /*
  * Compiles `m` to *out, which is BP_PHD_LAYOUT_SIZE bytes, zeroed. `type` is what {type} stands
@@ -52,7 +52,7 @@ uint64_t bp_phd_target_hash(const struct bp_phd_plan *plan, const struct bp_phd_
  * no object that has a value, or more text than there is room for.
  */
 int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *m,
-	const struct bp_phd_plan *plan, const struct bp_phd_target *target, const char *type,
+	const struct bp_phd_settings *plan, const struct bp_phd_target *target, const char *type,
 	char *err, size_t err_size);
 
 /*
@@ -91,7 +91,7 @@ void bp_phd_layout_cache_free(struct bp_phd_layout_cache *c);
  * As bp_phd_layout_compile() makes it; NULL: it can't be made. Stays until the next call.
  */
 const struct bp_phd_layout *bp_phd_layout_cached(struct bp_phd_layout_cache *c,
-	const struct bp_phd_model *m, const struct bp_phd_plan *plan,
+	const struct bp_phd_model *m, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type);
 
 #endif

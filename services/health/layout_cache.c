@@ -63,7 +63,7 @@ static bool is_for(const struct entry *e, const struct bp_phd_model *m, uint64_t
 }
 
 const struct bp_phd_layout *bp_phd_layout_cached(struct bp_phd_layout_cache *c,
-	const struct bp_phd_model *m, const struct bp_phd_plan *plan,
+	const struct bp_phd_model *m, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type)
 {
 	const uint64_t to = bp_phd_target_hash(plan, target);

@@ -78,7 +78,7 @@ static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct ca
 
 /* A configuration report while operating: the same once more, whose answer was lost, or another,
  * which there is no rule for; the session stays. */
-static void config_again(
+static void config_repeat(
 	struct bp_phd_manager *m, uint32_t slot, const struct call *c, uint64_t hash)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -107,7 +107,7 @@ static void event_operating(struct bp_phd_manager *m, uint32_t slot, const struc
 	else if (is_scan(e->type))
 		scan_report(m, slot, c, e->type, p, len);
 	else if (e->type == BP_PHD_CONFIG)
-		config_again(m, slot, c, bp_phd_octets_hash(m, p, len));
+		config_repeat(m, slot, c, bp_phd_octets_hash(m, p, len));
 	else
 		refuse(m, c, BP_PHD_NO_SUCH_ACTION);
 }
@@ -149,9 +149,9 @@ static void answered(struct bp_phd_manager *m, uint32_t slot, const struct bp_ph
 		a->prst.invoke_id != m->note[slot].invoke_id)
 		return;
 	if (a->prst.choice == BP_PHD_RORS_GET && bp_phd_get_read(a->prst.body, &reply) == BP_PHD_OK)
-		bp_phd_mds_told(m, slot, &reply);
+		bp_phd_mds_received(m, slot, &reply);
 	else
-		bp_phd_mds_told(m, slot, NULL);
+		bp_phd_mds_received(m, slot, NULL);
 }
 
 static void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot,
@@ -186,9 +186,9 @@ static void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot,
 /* ---- what comes ---- */
 
 /* It does not know that it has no association. Rules 2.12, 2.16, 2.19. */
-static void stray(struct bp_phd_manager *m, const struct bp_phd_peer *from)
+static void on_unknown_session(struct bp_phd_manager *m, const struct bp_phd_peer *from)
 {
-	bp_phd_count(&m->counts->strays);
+	bp_phd_count(&m->counts->unknown_sessions);
 	/* it may have one, which is being read back; TCP's are not kept */
 	if (!bp_phd_loading(m) || from->transport == BP_PHD_TRANSPORT_TCP)
 		bp_phd_reply_simple(m, from, BP_PHD_ABRT, BP_PHD_ABORT_UNDEFINED);
@@ -225,7 +225,7 @@ static void without_session(
 		bp_phd_count(&m->counts->aborts_received);
 		bp_phd_unassociated(m, from);
 	} else if (a->choice != BP_PHD_RLRE) { /* 2.17, 2.18 */
-		stray(m, from);
+		on_unknown_session(m, from);
 	}
 }
 
@@ -266,7 +266,7 @@ static uint32_t slot_of(struct bp_phd_manager *m, const struct bp_phd_peer *from
 	if (from->transport == BP_PHD_TRANSPORT_TCP &&
 		m->note[slot].connection != from->connection) {
 		/* of a connection that ended, though nobody said so yet */
-		bp_phd_close(m, slot, BP_PHD_CLOSED_GONE);
+		bp_phd_close(m, slot, BP_PHD_CLOSED_DISCONNECTED);
 		return BP_PHD_NONE;
 	}
 	return slot;
@@ -297,13 +297,13 @@ bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connectio
 	return bp_phd_of_connection(m, connection) != BP_PHD_NONE;
 }
 
-void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns)
+void bp_phd_manager_disconnected(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns)
 {
 	const uint32_t slot = bp_phd_of_connection(m, connection);
 
 	m->now_ns = mono_ns;
 	if (slot != BP_PHD_NONE)
-		bp_phd_close(m, slot, BP_PHD_CLOSED_GONE);
+		bp_phd_close(m, slot, BP_PHD_CLOSED_DISCONNECTED);
 }
 
 int bp_phd_manager_find(const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t *slot)
@@ -334,7 +334,7 @@ static void service_due(struct bp_phd_manager *m, uint32_t slot)
 	if (bp_phd_type_needed(m))
 		bp_phd_abort(m, slot, BP_PHD_ABORT_RESPONSE, BP_PHD_CLOSED_TIMEOUT);
 	else
-		bp_phd_mds_told(m, slot, NULL);
+		bp_phd_mds_received(m, slot, NULL);
 }
 
 static void due(struct bp_phd_manager *m, enum bp_phd_wait q, uint32_t slot)

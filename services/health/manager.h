@@ -34,15 +34,15 @@ struct bp_phd_peer {
 
 /* Why a session ended. */
 enum bp_phd_closed {
-	BP_PHD_CLOSED_RELEASED,   /* the device asked */
-	BP_PHD_CLOSED_BY_US,      /* we asked, and it agreed */
-	BP_PHD_CLOSED_ABORTED,    /* the device aborted */
-	BP_PHD_CLOSED_FAULT,      /* we aborted: what it sent is not allowed in its state */
-	BP_PHD_CLOSED_TIMEOUT,    /* we aborted: it did not answer in time */
-	BP_PHD_CLOSED_TAKEN_OVER, /* the same system-id associated from elsewhere */
-	BP_PHD_CLOSED_IDLE,       /* we aborted: no report for idle_timeout */
-	BP_PHD_CLOSED_GONE,       /* its TCP connection ended */
-	BP_PHD_CLOSED_WAYS,
+	BP_PHD_CLOSED_RELEASED,     /* the device asked */
+	BP_PHD_CLOSED_BY_US,        /* we asked, and it agreed */
+	BP_PHD_CLOSED_ABORTED,      /* the device aborted */
+	BP_PHD_CLOSED_FAULT,        /* we aborted: what it sent is not allowed in its state */
+	BP_PHD_CLOSED_TIMEOUT,      /* we aborted: it did not answer in time */
+	BP_PHD_CLOSED_SUPERSEDED,   /* the same system-id associated from elsewhere */
+	BP_PHD_CLOSED_IDLE,         /* we aborted: no report for idle_timeout */
+	BP_PHD_CLOSED_DISCONNECTED, /* its TCP connection ended */
+	BP_PHD_CLOSED_REASONS,
 };
 
 /* What the owner did with a report that did not take the workers' way. */
@@ -57,9 +57,9 @@ enum bp_phd_taken {
 
 /* What is known of a device besides its configuration: bp_phd_session.mds_known. */
 enum bp_phd_mds {
-	BP_PHD_MDS_ASKED,   /* spec is to come; also before it was asked */
-	BP_PHD_MDS_TOLD,    /* spec is true */
-	BP_PHD_MDS_UNKNOWN, /* it does not say */
+	BP_PHD_MDS_REQUESTED, /* spec is to come; also before it was asked */
+	BP_PHD_MDS_KNOWN,     /* spec is true */
+	BP_PHD_MDS_UNKNOWN,   /* it does not say */
 };
 
 /* `arg` is bp_phd_manager_new()'s. None may call the manager, but where it says so. */
@@ -101,7 +101,8 @@ struct bp_phd_manager_counts {
 	_Atomic uint64_t configs_accepted, configs_refused;
 	_Atomic uint64_t aborts_sent, aborts_received, releases_sent, releases_received;
 	_Atomic uint64_t timeout_config, timeout_service, timeout_release, timeout_idle;
-	_Atomic uint64_t taken_over, adopted, strays;         /* strays: APDUs without a session */
+	_Atomic uint64_t superseded, adopted,
+		unknown_sessions;                             /* strays: APDUs without a session */
 	_Atomic uint64_t undecodable;                         /* APDUs that could not be read */
 	_Atomic uint64_t slow_taken, slow_refused, slow_lost; /* reports; lost: refused and not
 								 confirmed */
@@ -130,7 +131,7 @@ void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *
 /* What was replied on a TCP connection is the kernel's now: the device has its answer. */
 void bp_phd_manager_written(struct bp_phd_manager *m, uint32_t connection);
 /* A TCP connection ended. */
-void bp_phd_manager_gone(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
+void bp_phd_manager_disconnected(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
 /* Whether a TCP connection has a session. */
 bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connection);
 /* What is due by now; returns when it is to be called next, UINT64_MAX: not before something else
@@ -161,7 +162,7 @@ enum bp_phd_restored {
 	BP_PHD_RESTORE_UNKNOWN,     /* its configuration is not known, or is another by now */
 	BP_PHD_RESTORE_NOT_ALLOWED, /* not on the allow-list any more */
 	BP_PHD_RESTORE_FULL,        /* no room in the table, or for its layout */
-	BP_PHD_RESTORE_WAYS,
+	BP_PHD_RESTORE_RESULTS,
 };
 /*
  * After a restart without the table: a session over UDP as the store had it. Of *s all but state,

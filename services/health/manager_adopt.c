@@ -37,8 +37,8 @@ static void resume(struct bp_phd_manager *m, uint32_t slot)
 		bp_phd_wait(m, slot, BP_PHD_WAIT_RELEASE);
 		break;
 	default:
-		if (bp_phd_session_at(m, slot)->mds_known == BP_PHD_MDS_ASKED)
-			bp_phd_ask_mds(m, slot);
+		if (bp_phd_session_at(m, slot)->mds_known == BP_PHD_MDS_REQUESTED)
+			bp_phd_request_mds(m, slot);
 	}
 	bp_phd_idle_begin(m, slot);
 }
@@ -53,10 +53,10 @@ static void drop_older(struct bp_phd_manager *m, uint32_t slot)
 	if (bp_phd_session_at(m, other)->opened_ns > bp_phd_session_at(m, slot)->opened_ns) {
 		/* this one is not in the indexes yet: it becomes the one to drop */
 		bp_phd_index_add(m, slot, 0);
-		bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TAKEN_OVER);
+		bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
 		return;
 	}
-	bp_phd_abort(m, other, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TAKEN_OVER);
+	bp_phd_abort(m, other, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
 }
 
 static void adopt(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
@@ -68,7 +68,7 @@ static void adopt(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 		return;
 	bp_phd_index_add(m, slot, 0);
 	if (bp_phd_session_at(m, slot)->transport == BP_PHD_TRANSPORT_TCP) {
-		bp_phd_close(m, slot, BP_PHD_CLOSED_GONE);
+		bp_phd_close(m, slot, BP_PHD_CLOSED_DISCONNECTED);
 	} else if (layout_fits(m, slot, plan)) {
 		bp_phd_count(&m->counts->adopted);
 		resume(m, slot);
@@ -85,14 +85,14 @@ static void adopt(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 
 void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns)
 {
-	struct bp_phd_plan plan;
-	const bool planned = bp_phd_plan_read(m->t, &plan) != 0;
+	struct bp_phd_settings plan;
+	const bool planned = bp_phd_settings_read(m->t, &plan) != 0;
 
 	m->now_ns = mono_ns;
 	bp_phd_writer_check(m->w, bp_phd_layout_valid);
 	for (uint32_t slot = 0; slot < m->t->n_slots; slot++) {
 		/* also of those that ended: a slot keeps what it had until it is used again */
-		bp_phd_association_seen(m, bp_phd_session_at(m, slot));
+		bp_phd_association_confirmed(m, bp_phd_session_at(m, slot));
 		if (bp_phd_state_at(m, slot) == BP_PHD_FREE)
 			bp_phd_unanswered_end(m, slot, true);
 		else if (!m->note[slot].known)
@@ -114,8 +114,8 @@ static void refit(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 
 void bp_phd_manager_loaded(struct bp_phd_manager *m, uint64_t mono_ns)
 {
-	struct bp_phd_plan plan;
-	const bool planned = bp_phd_plan_read(m->t, &plan) != 0;
+	struct bp_phd_settings plan;
+	const bool planned = bp_phd_settings_read(m->t, &plan) != 0;
 
 	m->now_ns = mono_ns;
 	for (uint32_t slot = 0; slot < m->t->n_slots && m->refits > 0; slot++) {
@@ -163,7 +163,7 @@ static enum bp_phd_restored prepare(struct bp_phd_manager *m, struct bp_phd_sess
 	s->flags = 0;
 	s->layout = (uint16_t)layout;
 	s->config_content = model.content;
-	s->mds_known = s->spec != 0 ? BP_PHD_MDS_TOLD : BP_PHD_MDS_UNKNOWN;
+	s->mds_known = s->spec != 0 ? BP_PHD_MDS_KNOWN : BP_PHD_MDS_UNKNOWN;
 	s->opened_ns = m->now_ns;
 	return BP_PHD_RESTORED;
 }
@@ -177,7 +177,7 @@ static void resume_restored(struct bp_phd_manager *m, uint32_t slot)
 	bp_phd_idle_begin(m, slot);
 	/* the store can't say whether it had been asked */
 	if (bp_phd_session_at(m, slot)->spec == 0 && bp_phd_type_needed(m))
-		bp_phd_ask_mds(m, slot);
+		bp_phd_request_mds(m, slot);
 }
 
 enum bp_phd_restored bp_phd_manager_restore(
@@ -197,8 +197,8 @@ enum bp_phd_restored bp_phd_manager_restore(
 	if (result != BP_PHD_RESTORED)
 		return result;
 	if (elsewhere != BP_PHD_NONE) {
-		bp_phd_count(&m->counts->taken_over);
-		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TAKEN_OVER);
+		bp_phd_count(&m->counts->superseded);
+		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
 		/* what it used alone is given back: once more */
 		result = prepare(m, &now);
 		if (result != BP_PHD_RESTORED)

@@ -47,10 +47,10 @@ int bp_phd_layout_for(struct bp_phd_manager *m, const struct bp_phd_model *model
 	const struct bp_phd_target target = {m->c->cse.path, m->c->cse.originator};
 	const struct bp_phd_layout *layout;
 	char type[BP_PHD_TYPE_TEXT];
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	int n;
 
-	if (bp_phd_plan_read(m->t, &plan) == 0)
+	if (bp_phd_settings_read(m->t, &plan) == 0)
 		return -2;
 	layout = bp_phd_layout_cached(
 		m->layouts, model, &plan, &target, bp_phd_type_text(spec, type));
@@ -144,7 +144,7 @@ void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_
 
 /* ---- operating, and the MDS ---- */
 
-void bp_phd_ask_mds(struct bp_phd_manager *m, uint32_t slot)
+void bp_phd_request_mds(struct bp_phd_manager *m, uint32_t slot)
 {
 	const struct bp_phd_peer to = bp_phd_peer_of(m, slot);
 	uint8_t out[BP_PHD_GET_MDS_LEN];
@@ -152,7 +152,7 @@ void bp_phd_ask_mds(struct bp_phd_manager *m, uint32_t slot)
 
 	m->note[slot].invoke_id = m->next_invoke_id++;
 	len = bp_phd_write_get_mds(out, sizeof(out), m->note[slot].invoke_id);
-	bp_phd_session_at(m, slot)->mds_known = BP_PHD_MDS_ASKED;
+	bp_phd_session_at(m, slot)->mds_known = BP_PHD_MDS_REQUESTED;
 	bp_phd_wait(m, slot, BP_PHD_WAIT_SERVICE);
 	bp_phd_reply(m, &to, out, len);
 }
@@ -161,13 +161,13 @@ void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot)
 {
 	struct bp_phd_session *s = bp_phd_session_at(m, slot);
 
-	bp_phd_wait(m, slot, BP_PHD_WAIT_NOTHING);
+	bp_phd_wait(m, slot, BP_PHD_WAIT_NONE);
 	bp_phd_idle_begin(m, slot);
-	s->mds_known = s->spec != 0 ? BP_PHD_MDS_TOLD : BP_PHD_MDS_ASKED;
+	s->mds_known = s->spec != 0 ? BP_PHD_MDS_KNOWN : BP_PHD_MDS_REQUESTED;
 	m->note[slot].opened = true;
 	m->ops->opened(m->arg, slot);
 	if (s->spec == 0)
-		bp_phd_ask_mds(m, slot);
+		bp_phd_request_mds(m, slot);
 }
 
 /* The first specialisation of a list {count, length, {type, version}...}; 0: none, or it lies. */
@@ -210,13 +210,14 @@ static void layout_renew(struct bp_phd_manager *m, uint32_t slot, uint16_t spec)
 	bp_phd_session_layout(m->w, slot, (uint16_t)layout);
 }
 
-void bp_phd_mds_told(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply)
+void bp_phd_mds_received(
+	struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply)
 {
 	struct bp_phd_session *s = bp_phd_session_at(m, slot);
 	const uint16_t spec = reply ? spec_in(reply) : 0;
 
-	bp_phd_wait(m, slot, BP_PHD_WAIT_NOTHING);
-	s->mds_known = spec != 0 ? BP_PHD_MDS_TOLD : BP_PHD_MDS_UNKNOWN;
+	bp_phd_wait(m, slot, BP_PHD_WAIT_NONE);
+	s->mds_known = spec != 0 ? BP_PHD_MDS_KNOWN : BP_PHD_MDS_UNKNOWN;
 	if (spec != 0) {
 		layout_renew(m, slot, spec);
 		s->spec = spec;
@@ -387,8 +388,8 @@ static enum bp_phd_result admit(struct bp_phd_manager *m, const struct bp_phd_pe
 	/* the newest wins: it may have another address now. Only once it is there, so that nobody
 	 * goes for one who can't come. */
 	if (*slot != BP_PHD_NONE && elsewhere != BP_PHD_NONE) {
-		bp_phd_count(&m->counts->taken_over);
-		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_TAKEN_OVER);
+		bp_phd_count(&m->counts->superseded);
+		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
 	}
 	return result;
 }
@@ -455,7 +456,7 @@ void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, 
 static bool may_repeat(enum bp_phd_closed why)
 {
 	return why != BP_PHD_CLOSED_RELEASED && why != BP_PHD_CLOSED_BY_US &&
-	       why != BP_PHD_CLOSED_TAKEN_OVER;
+	       why != BP_PHD_CLOSED_SUPERSEDED;
 }
 
 void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed why)

@@ -13,7 +13,7 @@
 /* Why a slot waits. Each has a queue; a slot is in one of the first three at most, and in IDLE
  * while it is operating. */
 enum bp_phd_wait {
-	BP_PHD_WAIT_NOTHING,
+	BP_PHD_WAIT_NONE,
 	BP_PHD_WAIT_CONFIG,  /* for the configuration report */
 	BP_PHD_WAIT_SERVICE, /* for the answer to our GET */
 	BP_PHD_WAIT_RELEASE, /* for the answer to our RLRQ */
@@ -86,10 +86,10 @@ struct bp_phd_manager {
 	struct bp_index by_unanswered;        /* those that are used, by system-id */
 	uint32_t unanswered_n, unanswered_at; /* at: which is taken next, whatever is in it */
 	struct bp_phd_address_row *address;
-	uint32_t free_address;        /* a list of those that were used, */
-	uint32_t fresh_address;       /* and the first that never was */
-	uint64_t settled_ns;          /* when what was retired was looked at last */
-	uint64_t next_association_ns; /* when the rate would be kept to, were it used evenly */
+	uint32_t free_address;         /* a list of those that were used, */
+	uint32_t first_unused_address; /* and the first that never was */
+	uint64_t settled_ns;           /* when what was retired was looked at last */
+	uint64_t next_association_ns;  /* when the rate would be kept to, were it used evenly */
 	uint16_t next_invoke_id;
 	struct bp_phd_layout_cache *layouts;
 	uint32_t refits; /* notes that say so */
@@ -157,9 +157,10 @@ void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_
 /* The session is operating: tells the owner, and asks the device what it is. */
 void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot);
 /* Asks for the MDS, where its specialisation is not known. */
-void bp_phd_ask_mds(struct bp_phd_manager *m, uint32_t slot);
+void bp_phd_request_mds(struct bp_phd_manager *m, uint32_t slot);
 /* What came to our GET: the attributes, or NULL: none. */
-void bp_phd_mds_told(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply);
+void bp_phd_mds_received(
+	struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply);
 /* Whether instances can't be named without the specialisation. */
 bool bp_phd_type_needed(const struct bp_phd_manager *m);
 
@@ -207,7 +208,7 @@ uint32_t bp_phd_of_connection(const struct bp_phd_manager *m, uint32_t connectio
 uint32_t bp_phd_association_time(
 	const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t now_s);
 /* A session has, or had, this time. */
-void bp_phd_association_seen(struct bp_phd_manager *m, const struct bp_phd_session *s);
+void bp_phd_association_confirmed(struct bp_phd_manager *m, const struct bp_phd_session *s);
 /* Sessions of an IP address. */
 uint32_t bp_phd_of_address(const struct bp_phd_manager *m, const uint8_t address[16]);
 

@@ -64,7 +64,7 @@ static uint32_t row_take(struct bp_phd_manager *m, const uint8_t address[16])
 		if (i != BP_PHD_NONE)
 			m->free_address = m->address[i].next;
 		else
-			i = m->fresh_address++;
+			i = m->first_unused_address++;
 		memcpy(m->address[i].address, address, 16);
 		bp_index_add(&m->by_address, address_hash(m, address), i);
 	}
@@ -99,7 +99,7 @@ uint32_t bp_phd_association_time(
 	return now_s > last || last == UINT32_MAX ? now_s : last + 1;
 }
 
-void bp_phd_association_seen(struct bp_phd_manager *m, const struct bp_phd_session *s)
+void bp_phd_association_confirmed(struct bp_phd_manager *m, const struct bp_phd_session *s)
 {
 	uint32_t *last = associated_of(m, s->system_id);
 
@@ -117,7 +117,7 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 	n->known = true;
 	n->connection = connection;
 	n->address = row_take(m, s->address);
-	bp_phd_association_seen(m, s);
+	bp_phd_association_confirmed(m, s);
 	bp_index_add(&m->by_system, bp_phd_system_hash(m, s->system_id), slot);
 	if (s->transport == BP_PHD_TRANSPORT_TCP)
 		bp_index_add(&m->by_connection, bp_mix64(connection), slot);
@@ -214,7 +214,7 @@ static void take_out(struct bp_phd_manager *m, enum bp_phd_wait q, uint32_t slot
 		queue->tail = t->prev;
 }
 
-static uint64_t patience(const struct bp_phd_manager *m, enum bp_phd_wait q)
+static uint64_t wait_timeout(const struct bp_phd_manager *m, enum bp_phd_wait q)
 {
 	switch (q) {
 	case BP_PHD_WAIT_CONFIG:
@@ -232,19 +232,19 @@ static uint64_t patience(const struct bp_phd_manager *m, enum bp_phd_wait q)
 static void deadline_show(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_wait wait)
 {
 	bp_phd_session_at(m, slot)->deadline_s =
-		wait == BP_PHD_WAIT_NOTHING
+		wait == BP_PHD_WAIT_NONE
 			? 0
-			: (uint32_t)((m->now_ns + patience(m, wait)) / 1000000000u) + 1;
+			: (uint32_t)((m->now_ns + wait_timeout(m, wait)) / 1000000000u) + 1;
 }
 
 void bp_phd_wait(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_wait wait)
 {
 	struct bp_phd_note *n = &m->note[slot];
 
-	if (n->waits != BP_PHD_WAIT_NOTHING)
+	if (n->waits != BP_PHD_WAIT_NONE)
 		take_out(m, (enum bp_phd_wait)n->waits, slot);
 	n->waits = (uint8_t)wait;
-	if (wait != BP_PHD_WAIT_NOTHING)
+	if (wait != BP_PHD_WAIT_NONE)
 		append(m, wait, slot);
 	deadline_show(m, slot, wait);
 }
@@ -275,7 +275,7 @@ void bp_phd_timers_drop(struct bp_phd_manager *m, uint32_t slot)
 {
 	struct bp_phd_note *n = &m->note[slot];
 
-	bp_phd_wait(m, slot, BP_PHD_WAIT_NOTHING);
+	bp_phd_wait(m, slot, BP_PHD_WAIT_NONE);
 	if (n->idles)
 		take_out(m, BP_PHD_WAIT_IDLE, slot);
 	n->idles = false;
@@ -299,7 +299,7 @@ bool bp_phd_idle_expired(struct bp_phd_manager *m, uint32_t slot)
 uint64_t bp_phd_wait_due(struct bp_phd_manager *m, enum bp_phd_wait q)
 {
 	const uint32_t head = m->queue[q].head;
-	const uint64_t wait = patience(m, q);
+	const uint64_t wait = wait_timeout(m, q);
 	uint64_t since;
 
 	if (head == BP_PHD_NONE || wait == UINT64_MAX)

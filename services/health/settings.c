@@ -26,8 +26,8 @@ static void mapped(uint8_t out[16], const struct bp_address *a)
 	}
 }
 
-void bp_phd_plan_make(
-	struct bp_phd_plan *out, const struct bp_config_phd *c, const struct bp_address *source)
+void bp_phd_settings_init(
+	struct bp_phd_settings *out, const struct bp_config_phd *c, const struct bp_address *source)
 {
 	const struct bp_config_phd_cse *cse = &c->cse;
 	const struct bp_phd_target target = {cse->path, cse->originator};
@@ -40,7 +40,7 @@ void bp_phd_plan_make(
 	out->ports_first = cse->source_ports[0];
 	out->ports_last = cse->source_ports[1];
 	out->max_message = cse->max_body_size + BP_PHD_REQUEST_HEAD;
-	out->strays = c->limits.unknown_report_rate;
+	out->unknown_sessions = c->limits.unknown_report_rate;
 	out->family = cse->coap_address.family;
 	out->release = cse->release;
 	out->confirm = c->ack;

@@ -12,8 +12,8 @@
 #define BP_PHD_REQUEST_HEAD 400u
 
 /* `source`: the address of ours that requests come from, of the CSE's family. */
-void bp_phd_plan_make(
-	struct bp_phd_plan *out, const struct bp_config_phd *c, const struct bp_address *source);
+void bp_phd_settings_init(struct bp_phd_settings *out, const struct bp_config_phd *c,
+	const struct bp_address *source);
 
 /* The manager's system-id: the file's, else the EUI-64 of this MAC. */
 void bp_phd_own_system_id(uint8_t out[8], const struct bp_config_phd *c, const uint8_t mac[6]);

@@ -71,12 +71,12 @@ static inline int bp_phd_source_next(struct bp_phd_source *s, struct bp_phd_obse
 						    : bp_phd_scan_next(&s->walk, o);
 }
 
-static inline bool bp_phd_source_read(struct bp_phd_reading *r, const struct bp_phd_conversion *c,
+static inline bool bp_phd_source_read(struct bp_phd_decoded *r, const struct bp_phd_conversion *c,
 	const struct bp_phd_object *object, const struct bp_phd_observation *o)
 {
 	const bool good = __builtin_expect(c->variable, 0)
-				  ? bp_phd_reading_variable(r, o)
-				  : bp_phd_reading_fixed(r, object, o->data.p, o->data.len);
+				  ? bp_phd_decode_variable(r, o)
+				  : bp_phd_decode_fixed(r, object, o->data.p, o->data.len);
 
 	r->has_person = c->mp;
 	r->person = o->person;

@@ -23,8 +23,8 @@ static void add(struct maker *m, const void *text, size_t len)
 }
 
 /* The frame up to the list's first member, with zeroes where it is patched. */
-static void add_head(struct maker *m, const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
-	const uint8_t *before, size_t before_len)
+static void add_head(struct maker *m, const struct bp_phd_layout *l,
+	const struct bp_phd_settings *plan, const uint8_t *before, size_t before_len)
 {
 	const struct bp_phd_object *o = &l->object[0];
 	const enum bp_coap_type type = plan->con != 0 ? BP_COAP_CON : BP_COAP_NON;
@@ -58,7 +58,7 @@ static void add_head(struct maker *m, const struct bp_phd_layout *l, const struc
 static bool is_plain(const struct bp_phd_object *o, const struct bp_phd_observation *ob)
 {
 	return o->value == BP_PHD_VALUE_SFLOAT && o->time == BP_PHD_TIME_NONE &&
-	       bp_phd_fits_map(o, ob->data.p, ob->data.len) &&
+	       bp_phd_matches_map(o, ob->data.p, ob->data.len) &&
 	       (o->status_at == BP_PHD_NOT_THERE || bp_phd_be16(ob->data.p + o->status_at) == 0);
 }
 
@@ -88,8 +88,8 @@ static void set_mask(struct bp_phd_template *q, const uint8_t *apdu, size_t len)
 {
 	uint8_t *mask = (uint8_t *)q->mask;
 
-	memset(q->want, 0, sizeof(q->want));
-	memcpy(q->want, apdu, len);
+	memset(q->expected, 0, sizeof(q->expected));
+	memcpy(q->expected, apdu, len);
 	memset(mask, 0, sizeof(q->mask));
 	memset(mask, 0xff, len);
 	memset(mask + BP_PHD_AT_INVOKE, 0, 2);
@@ -104,15 +104,15 @@ static void apply_mask(struct bp_phd_template *q)
 	uint8_t fixed[BP_PHD_TEMPLATE_APDU];
 
 	for (unsigned i = 0; i < BP_PHD_TEMPLATE_APDU / 16; i++)
-		q->want[i] &= q->mask[i];
-	memcpy(fixed, q->want, sizeof(fixed));
+		q->expected[i] &= q->mask[i];
+	memcpy(fixed, q->expected, sizeof(fixed));
 	/* bp_phd_template_read() adds these two octets whole */
 	memset(fixed + BP_PHD_AT_DATA, 0, 2);
-	q->want_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
+	q->expected_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
 }
 
 /* Whether the whole report is of the kind: then nothing but a lack of room speaks against it. */
-static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const struct bp_phd_conversion *c, const uint8_t *apdu, size_t len)
 {
 	struct bp_phd_observation ob;
@@ -172,8 +172,8 @@ static uint16_t bound_of(const struct bp_phd_template *q, const struct maker *m,
 	return (uint16_t)(bound < BP_PHD_TEMPLATE_READ ? BP_PHD_TEMPLATE_READ : bound);
 }
 
-bool bp_phd_template_make(struct bp_phd_template *q, const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
+bool bp_phd_template_init(struct bp_phd_template *q, const struct bp_phd_layout *l,
+	const struct bp_phd_settings *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
 	size_t len, const uint8_t *before, size_t before_len)
 {
 	struct maker m = {.q = q};

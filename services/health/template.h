@@ -60,11 +60,11 @@ struct bp_phd_template {
 	/* octets of the frame: CoAP's header, request id, name (0: none), system-ids, first value
 	 */
 	uint16_t coap, rqi, rn, patch[BP_PHD_PATCHES], first;
-	uint32_t sum;      /* of the UDP payload before the first value */
-	uint32_t want_sum; /* of those octets of a report that are always the same */
+	uint32_t sum;          /* of the UDP payload before the first value */
+	uint32_t expected_sum; /* of those octets of a report that are always the same */
 	struct bp_phd_template_piece behind[BP_PHD_TEMPLATE_VALUES];
 	/* a report's octets under the mask, and the mask */
-	bp_v16 want[BP_PHD_TEMPLATE_APDU / 16], mask[BP_PHD_TEMPLATE_APDU / 16];
+	bp_v16 expected[BP_PHD_TEMPLATE_APDU / 16], mask[BP_PHD_TEMPLATE_APDU / 16];
 	uint8_t text[BP_PHD_TEMPLATE_TEXT + BP_PHD_TEMPLATE_STEP] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
@@ -74,8 +74,8 @@ struct bp_phd_template {
  * even number of octets. False: it is of another kind, and *q as it was, if of this layout; or the
  * request is too long, and there is none.
  */
-bool bp_phd_template_make(struct bp_phd_template *q, const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
+bool bp_phd_template_init(struct bp_phd_template *q, const struct bp_phd_layout *l,
+	const struct bp_phd_settings *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
 	size_t len, const uint8_t *before, size_t before_len);
 
 /* Whether it was made, or tried, of this layout. */
@@ -94,7 +94,7 @@ static inline bool bp_phd_template_is(const struct bp_phd_template *q,
 	if (q->len != len || q->values == 0 || !bp_phd_template_is_of(q, l))
 		return false;
 	for (unsigned i = 0; i < BP_PHD_TEMPLATE_APDU / 16; i++)
-		differ |= (bp_v16_load(apdu + i * 16) & q->mask[i]) ^ q->want[i];
+		differ |= (bp_v16_load(apdu + i * 16) & q->mask[i]) ^ q->expected[i];
 	return bp_v16_same(differ, bp_v16_of(0));
 }
 
@@ -114,7 +114,7 @@ static inline bool bp_phd_template_read(const struct bp_phd_template *q, const u
 {
 	const struct bp_phd_sfloat *const table = bp_phd_sfloats;
 	unsigned others = 0;
-	uint64_t all = q->want_sum;
+	uint64_t all = q->expected_sum;
 	uint32_t begin, time;
 	uint16_t number;
 

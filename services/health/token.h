@@ -48,7 +48,7 @@ static inline uint16_t bp_phd_token_check(uint64_t word, uint16_t life, const ui
 }
 
 /* `life` is that of bp_phd_word_life(). What does not fit into its bits is cut. */
-static inline uint64_t bp_phd_token_make(
+static inline uint64_t bp_phd_token_pack(
 	const struct bp_phd_token *t, uint16_t life, const uint64_t key[2])
 {
 	const uint64_t word =

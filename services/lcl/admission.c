@@ -12,7 +12,7 @@
 /* How many turns frames may be sent without a pause, at most, to be reckoned with. */
 #define BUSY_TURNS 1024u
 
-__extension__ typedef unsigned __int128 wide;
+__extension__ typedef unsigned __int128 u128;
 
 /* A hop: what all flows that come so far have in common. */
 struct hop {
@@ -24,7 +24,7 @@ struct hop {
 	uint64_t wrong[BP_LCL_FLOWS_MAX];  /* ns that a frame may wait for the slot of one before it
 					    */
 	uint64_t blocked;                  /* ns that a best-effort frame has the wire */
-	uint64_t beside; /* octets that a slot may have to send beside what is meant for it */
+	uint64_t other_bytes; /* octets that a slot may have to send beside what is meant for it */
 	bool fits;
 	uint64_t root;  /* ns, at least tau; where fits is false */
 	uint64_t spilt; /* octets of earlier slots that are sent in a later one's time, at most */
@@ -33,17 +33,17 @@ struct hop {
 
 static uint64_t octets_in(uint64_t rate, uint64_t ns)
 {
-	return (uint64_t)(((wide)rate * ns + 7999999999u) / 8000000000u);
+	return (uint64_t)(((u128)rate * ns + 7999999999u) / 8000000000u);
 }
 
 static uint64_t ns_of(uint64_t octets, uint64_t rate)
 {
-	return (uint64_t)(((wide)octets * 8000000000u + rate - 1) / rate);
+	return (uint64_t)(((u128)octets * 8000000000u + rate - 1) / rate);
 }
 
 static uint64_t longest(const struct bp_lcl_flow *f)
 {
-	return f->frame + BP_LCL_LABEL + BP_LCL_WIRE_EXTRA;
+	return f->frame + BP_LCL_LABEL + BP_LCL_LINK_OVERHEAD;
 }
 
 /* A(t), in octets. */
@@ -55,13 +55,13 @@ static uint64_t sent_in(const struct bp_lcl_flow *f, uint64_t ns)
 	return steady < fast ? steady : fast;
 }
 
-static bool goes_on(const struct hop *h, unsigned i)
+static bool has_next_hop(const struct hop *h, unsigned i)
 {
 	return h->flow[i].hops >= h->number;
 }
 
 /* Nodes ahead, this one too. */
-static unsigned ahead(const struct hop *h, unsigned i)
+static unsigned frames_ahead(const struct hop *h, unsigned i)
 {
 	return h->flow[i].hops - h->number + 1;
 }
@@ -82,7 +82,7 @@ static uint64_t meant(const struct hop *h, uint64_t y)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < h->flows; i++) {
-		if (goes_on(h, i))
+		if (has_next_hop(h, i))
 			sum += sent_in(&h->flow[i], y + h->spread[i]);
 	}
 	return sum;
@@ -92,9 +92,9 @@ static uint64_t meant(const struct hop *h, uint64_t y)
  * sends meanwhile. */
 static int64_t excess(const struct hop *h, uint64_t y)
 {
-	const uint64_t wire = (uint64_t)((wide)h->port->rate_bps * y / 8000000000u);
+	const uint64_t wire = (uint64_t)((u128)h->port->rate_bps * y / 8000000000u);
 
-	return (int64_t)(meant(h, y) + h->beside - SHORTEST - wire);
+	return (int64_t)(meant(h, y) + h->other_bytes - SHORTEST - wire);
 }
 
 /* The least y in (from, to] beyond which the excess is at most `limit`, which it is at `to`: it
@@ -132,15 +132,15 @@ static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
 
 /* Where a frame comes for the slot that is being sent, what keeps the wire busy just then takes of
  * that slot; a frame that waits longer than this before its slot begins loses nothing by it. */
-static uint64_t taken_beside(const struct hop *h)
+static uint64_t other_bytes_used(const struct hop *h)
 {
 	uint64_t busy = h->blocked, least = NEVER, frame = 0;
 
 	for (unsigned i = 0; i < h->flows; i++) {
-		if (!goes_on(h, i))
+		if (!has_next_hop(h, i))
 			continue;
-		if (share(h->lo[i], ahead(h, i)) < least)
-			least = share(h->lo[i], ahead(h, i));
+		if (share(h->lo[i], frames_ahead(h, i)) < least)
+			least = share(h->lo[i], frames_ahead(h, i));
 		if (longest(&h->flow[i]) > frame)
 			frame = longest(&h->flow[i]);
 	}
@@ -151,9 +151,9 @@ static uint64_t taken_beside(const struct hop *h)
 
 /* How far apart frames of a flow may be meant to leave that left their source at one time, and in
  * the wrong order, which makes the later one wait for the slot of the other. */
-static void look_at_order(struct hop *h, unsigned i)
+static void check_order(struct hop *h, unsigned i)
 {
-	const unsigned n = ahead(h, i);
+	const unsigned n = frames_ahead(h, i);
 	const uint64_t range = (uint64_t)(h->hi[i] - h->lo[i]);
 	/* a longer frame has come later from each node before this one */
 	const uint64_t lengths =
@@ -163,17 +163,17 @@ static void look_at_order(struct hop *h, unsigned i)
 	h->spread[i] = range * (n - 1) / n + (n > 1) + lengths + h->wrong[i];
 }
 
-static void look_at_slots(struct hop *h)
+static void check_slots(struct hop *h)
 {
 	const struct bp_lcl_port *p = h->port;
 	const uint64_t reach = p->queues * p->tau_ns, far = BUSY_TURNS * p->tau_ns;
 	const int64_t turn = (int64_t)octets_in(p->rate_bps, p->tau_ns);
 
 	for (unsigned i = 0; i < h->flows; i++) {
-		if (goes_on(h, i))
-			look_at_order(h, i);
+		if (has_next_hop(h, i))
+			check_order(h, i);
 	}
-	h->beside = taken_beside(h);
+	h->other_bytes = other_bytes_used(h);
 	h->fits = excess(h, p->tau_ns) <= 0;
 	h->root = h->fits                ? p->tau_ns
 		  : excess(h, reach) > 0 ? NEVER
@@ -184,13 +184,13 @@ static void look_at_slots(struct hop *h)
 
 /* How long frames of the others that lie in slots of y can keep one of flow i waiting; `more`
  * octets besides. NEVER where there is no end to it. */
-static uint64_t others_in(const struct hop *h, unsigned i, uint64_t y, uint64_t more)
+static uint64_t other_flows_in(const struct hop *h, unsigned i, uint64_t y, uint64_t more)
 {
 	uint64_t sum = more;
 	bool any = false;
 
 	for (unsigned k = 0; k < h->flows; k++) {
-		if (k == i || !goes_on(h, k))
+		if (k == i || !has_next_hop(h, k))
 			continue;
 		any = true;
 		if (y == NEVER)
@@ -202,14 +202,14 @@ static uint64_t others_in(const struct hop *h, unsigned i, uint64_t y, uint64_t 
 
 /* The same, by the better of two reckonings: all that is sent without a pause, or what lies in its
  * slot and those that it may be moved to, and what was left of the slots before. */
-static uint64_t others(const struct hop *h, unsigned i)
+static uint64_t other_flows(const struct hop *h, unsigned i)
 {
 	const uint64_t tau = h->port->tau_ns;
-	const uint64_t slots = !h->fits                          ? h->root + tau
-			       : h->number > 1 && h->beside != 0 ? 2 * tau
-								 : tau;
-	const uint64_t by_pause = others_in(h, i, h->busy, 0);
-	const uint64_t by_slot = h->root == NEVER ? NEVER : others_in(h, i, slots, h->spilt);
+	const uint64_t slots = !h->fits                               ? h->root + tau
+			       : h->number > 1 && h->other_bytes != 0 ? 2 * tau
+								      : tau;
+	const uint64_t by_pause = other_flows_in(h, i, h->busy, 0);
+	const uint64_t by_slot = h->root == NEVER ? NEVER : other_flows_in(h, i, slots, h->spilt);
 
 	return by_pause < by_slot ? by_pause : by_slot;
 }
@@ -243,8 +243,9 @@ static uint64_t plus(uint64_t a, uint64_t b)
 /* Where slots fit: after the begin of its own, a frame waits for what may be meant for it. */
 static uint64_t in_its_slot(const struct hop *h)
 {
-	const uint64_t beside = h->number > 1 ? 2 * h->beside : h->beside;
-	const uint64_t ns = ns_of(meant(h, h->port->tau_ns) + beside - SHORTEST, h->port->rate_bps);
+	const uint64_t other_bytes = h->number > 1 ? 2 * h->other_bytes : h->other_bytes;
+	const uint64_t ns =
+		ns_of(meant(h, h->port->tau_ns) + other_bytes - SHORTEST, h->port->rate_bps);
 
 	return ns < h->port->tau_ns ? ns : h->port->tau_ns;
 }
@@ -253,8 +254,8 @@ static struct waits waits_of(const struct hop *h, unsigned i)
 {
 	const struct bp_lcl_flow *f = &h->flow[i];
 	const uint64_t rate = h->port->rate_bps, tau = h->port->tau_ns;
-	const unsigned n = ahead(h, i);
-	const uint64_t from_others = others(h, i);
+	const unsigned n = frames_ahead(h, i);
+	const uint64_t from_others = other_flows(h, i);
 	const uint64_t arrival = h->number == 1 || f->peak_bps < rate ? f->peak_bps : rate;
 	const uint64_t least = share(h->lo[i], n), most_ahead = share_up(h->hi[i], n);
 	const uint64_t blocked = h->blocked > least ? h->blocked - least : 0;
@@ -264,9 +265,9 @@ static struct waits waits_of(const struct hop *h, unsigned i)
 	if (h->fits)
 		by_slot = in_its_slot(h) + h->wrong[i];
 	else
-		by_slot = h->root == NEVER
-				  ? NEVER
-				  : ns_of(meant(h, h->root + tau) + h->beside, rate) + h->wrong[i];
+		by_slot = h->root == NEVER ? NEVER
+					   : ns_of(meant(h, h->root + tau) + h->other_bytes, rate) +
+						     h->wrong[i];
 	w.at_most = plus(from_others,
 		(most_ahead > h->blocked ? most_ahead : h->blocked) + own(h, f, arrival));
 	by_source = plus(from_others, h->spread[i] + blocked + own(h, f, f->peak_bps));
@@ -283,16 +284,16 @@ static void refuse(struct bp_lcl_admitted *out, enum bp_lcl_why why, unsigned ho
 	out->have = have;
 }
 
-static void refuse_burst(const struct hop *h, struct bp_lcl_admitted *out)
+static void reject_burst(const struct hop *h, struct bp_lcl_admitted *out)
 {
 	const uint64_t tau = h->port->tau_ns;
 
-	refuse(out, BP_LCL_BURST, h->number, meant(h, tau) + h->beside,
+	refuse(out, BP_LCL_BURST, h->number, meant(h, tau) + h->other_bytes,
 		octets_in(h->port->rate_bps, tau));
 }
 
 /* Whether all of what may be meant for a slot has its place. */
-static bool check_places(const struct hop *h, struct bp_lcl_admitted *out)
+static bool check_queue_depth(const struct hop *h, struct bp_lcl_admitted *out)
 {
 	const uint64_t octets = meant(h, h->port->tau_ns);
 	const uint64_t sent = octets_in(h->port->rate_bps, h->port->tau_ns) / SHORTEST + 1;
@@ -303,7 +304,7 @@ static bool check_places(const struct hop *h, struct bp_lcl_admitted *out)
 		out->slot_octets = octets;
 	if (need <= h->port->queue_frames)
 		return true;
-	refuse(out, BP_LCL_PLACES, h->number, need, h->port->queue_frames);
+	refuse(out, BP_LCL_QUEUE_DEPTH, h->number, need, h->port->queue_frames);
 	return false;
 }
 
@@ -311,15 +312,15 @@ static bool check_places(const struct hop *h, struct bp_lcl_admitted *out)
 static bool check_reach(
 	const struct hop *h, unsigned i, const struct waits *w, struct bp_lcl_admitted *out)
 {
-	const uint64_t tau = h->port->tau_ns, first = share_up(h->hi[i], ahead(h, i));
-	const uint64_t least = share(h->lo[i], ahead(h, i));
+	const uint64_t tau = h->port->tau_ns, first = share_up(h->hi[i], frames_ahead(h, i));
+	const uint64_t least = share(h->lo[i], frames_ahead(h, i));
 	uint64_t late = w->beyond, moved = 0, need;
 
 	if (w->at_most != NEVER && w->at_most - least < late)
 		late = w->at_most - least;
 	if (!h->fits) {
 		if (late == NEVER) {
-			refuse_burst(h, out);
+			reject_burst(h, out);
 			return false;
 		}
 		moved = (late + tau - 1) / tau;
@@ -330,7 +331,7 @@ static bool check_reach(
 	if (need <= h->port->queues)
 		return true;
 	if (moved != 0 && need - moved <= h->port->queues)
-		refuse_burst(h, out);
+		reject_burst(h, out);
 	else
 		refuse(out, BP_LCL_QUEUES, h->number, need, h->port->queues);
 	return false;
@@ -351,7 +352,7 @@ static bool check_end(
 	if (w->at_most != NEVER && w->at_most - (uint64_t)lo < late)
 		late = w->at_most - (uint64_t)lo;
 	if (late > h->port->tau_ns) {
-		refuse_burst(h, out);
+		reject_burst(h, out);
 		return false;
 	}
 	out->early_ns = h->hi[i] < tau ? -h->hi[i] : -tau;
@@ -363,12 +364,12 @@ static bool check_flow(
 	struct hop *h, unsigned i, struct bp_lcl_admitted *out, int64_t *next_lo, int64_t *next_hi)
 {
 	const struct waits w = waits_of(h, i);
-	const unsigned n = ahead(h, i);
+	const unsigned n = frames_ahead(h, i);
 	const int64_t tau = (int64_t)h->port->tau_ns, lo = h->lo[i], hi = h->hi[i];
 	uint64_t longest_wait = plus(share_up(lo, n), w.beyond);
 	int64_t least;
 
-	if (!check_places(h, out) || !check_reach(h, i, &w, out))
+	if (!check_queue_depth(h, out) || !check_reach(h, i, &w, out))
 		return false;
 	if (n == 1)
 		return check_end(h, i, &w, out);
@@ -398,13 +399,14 @@ static bool check_hop(struct hop *h, struct bp_lcl_admitted *out)
 	int64_t lo[BP_LCL_FLOWS_MAX] = {0}, hi[BP_LCL_FLOWS_MAX] = {0};
 	const struct bp_lcl_admitted *refused = NULL;
 
-	look_at_slots(h);
+	check_slots(h);
 	for (unsigned i = 0; i < h->flows; i++) {
-		if (goes_on(h, i) && !check_flow(h, i, &out[i], &lo[i], &hi[i]) && refused == NULL)
+		if (has_next_hop(h, i) && !check_flow(h, i, &out[i], &lo[i], &hi[i]) &&
+			refused == NULL)
 			refused = &out[i];
 	}
 	for (unsigned i = 0; i < h->flows; i++) {
-		if (!goes_on(h, i) || ahead(h, i) == 1)
+		if (!has_next_hop(h, i) || frames_ahead(h, i) == 1)
 			continue;
 		if (refused == NULL) {
 			h->lo[i] = lo[i];
@@ -426,7 +428,7 @@ void bp_lcl_admit(const struct bp_lcl_port *p, uint32_t best_effort_max,
 	if (!check_rates(p, flows, n, out))
 		return;
 	if (best_effort_max != 0)
-		h.blocked = ns_of(best_effort_max + BP_LCL_WIRE_EXTRA, p->rate_bps);
+		h.blocked = ns_of(best_effort_max + BP_LCL_LINK_OVERHEAD, p->rate_bps);
 	for (unsigned i = 0; i < n; i++) {
 		h.lo[i] = h.hi[i] = (int64_t)flows[i].budget_ns;
 		if (flows[i].hops > hops)

@@ -34,10 +34,10 @@
  */
 enum bp_lcl_why {
 	BP_LCL_KEPT,
-	BP_LCL_RATE,   /* the flows' rates are more than the port's: `need` bps, `have` bps */
-	BP_LCL_BURST,  /* a slot can't hold what may be meant for it, and what may have the wire
-			   already: `need` octets, `have` octets */
-	BP_LCL_PLACES, /* likewise, its frames: `need` places, `have` places (queue_frames) */
+	BP_LCL_RATE,  /* the flows' rates are more than the port's: `need` bps, `have` bps */
+	BP_LCL_BURST, /* a slot can't hold what may be meant for it, and what may have the wire
+			  already: `need` octets, `have` octets */
+	BP_LCL_QUEUE_DEPTH, /* likewise, its frames: `need` places, `have` places (queue_frames) */
 	BP_LCL_QUEUES, /* a frame's slot may lie further ahead than the queues reach: `need` queues,
 			  `have` */
 	BP_LCL_BUDGET, /* the budget may be used up before the last hop: `need` ns, `have` ns */

@@ -30,7 +30,7 @@ static bool make_queues(struct bp_lcl_scheduler *s)
 	struct entry *entries = calloc(s->n_queues * places, sizeof(*entries));
 
 	s->queue = aligned_alloc(alignof(struct queue), s->n_queues * sizeof(*s->queue));
-	s->be = calloc(later(s->be_places, 1), sizeof(*s->be));
+	s->be = calloc(later(s->be_depth, 1), sizeof(*s->be));
 	if (entries == NULL || s->queue == NULL || s->be == NULL) {
 		free(entries);
 		return false;
@@ -68,9 +68,9 @@ struct bp_lcl_scheduler *bp_lcl_scheduler_create(const struct bp_lcl_scheduler_o
 	s->places = o->queue_frames;
 	while (s->mask < s->places - 1)
 		s->mask = 2 * s->mask + 1;
-	s->be_places = o->best_effort_frames;
+	s->be_depth = o->best_effort_frames;
 	s->guard = o->guard_ns << TICK_SHIFT;
-	s->be_most = wire_time(s, o->best_effort_max);
+	s->be_most = tx_time(s, o->best_effort_max);
 	s->gated_slot = SLOT_NONE;
 	if (!make_queues(s)) {
 		free_parts(s);
@@ -108,11 +108,11 @@ static __attribute__((noinline)) void move_origin(struct bp_lcl_scheduler *s)
 
 	s->origin_ns += by;
 	s->slot_begin_ns = 0;
-	s->wire_free = moved(s->wire_free, ticks);
+	s->link_free = moved(s->link_free, ticks);
 	s->nic_free = moved(s->nic_free, ticks);
 	s->ideal_free = moved(s->ideal_free, ticks);
 	s->be_ends = moved(s->be_ends, ticks);
-	s->be_looked = moved(s->be_looked, ticks);
+	s->be_polled = moved(s->be_polled, ticks);
 	s->be_before = moved(s->be_before, ticks);
 }
 
@@ -231,13 +231,13 @@ static void slot_began(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now
  * the pause on the wire before that, best effort would have had all but the end, in which it might
  * not have ended in time.
  */
-static inline void yield_wire(struct bp_lcl_scheduler *s, uint64_t due, uint64_t wires)
+static inline void yield_link(struct bp_lcl_scheduler *s, uint64_t due, uint64_t wires)
 {
-	const uint64_t idle = due - s->wire_free, gate = s->be_most + s->guard + IN_TIME;
-	uint64_t turn = s->be_turn + (idle < gate ? idle : gate);
+	const uint64_t idle = due - s->link_free, gate = s->be_most + s->guard + IN_TIME;
+	uint64_t turn = s->be_next_tx + (idle < gate ? idle : gate);
 
 	turn = turn < due ? turn : due;
-	s->be_turn = later(s->be_turn, turn) + wires;
+	s->be_next_tx = later(s->be_next_tx, turn) + wires;
 }
 
 /* What is due of the queue that is first, up to the first pause on the wire. */
@@ -261,7 +261,7 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 	max = max < q->tail - head ? max : q->tail - head;
 	do {
 		const struct entry *e = &entry[head & mask];
-		const uint64_t wire = wire_by(per_octet, e->octets);
+		const uint64_t wire = tx_time_of(per_octet, e->octets);
 
 		/* each when the one before ends, but for those that came later */
 		if (due > now)
@@ -284,8 +284,8 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 	q->held -= wires;
 	s->measured.held -= n;
 	if (s->measured.best_effort != 0)
-		yield_wire(s, first, wires);
-	s->wire_free = due;
+		yield_link(s, first, wires);
+	s->link_free = due;
 	s->nic_free = later(s->nic_free, now) + wires;
 	s->be_ends += behind ? wires : 0;
 	return n;
@@ -309,12 +309,12 @@ static unsigned take_sensitive(
 	return n;
 }
 
-static void leave_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out)
+static void send_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out)
 {
 	const struct best_effort *b = &s->be[s->be_head];
 
 	*out = (struct bp_lcl_departure){.frame = b->frame, .octets = (uint16_t)b->octets};
-	s->be_head = s->be_head + 1 == s->be_places ? 0 : s->be_head + 1;
+	s->be_head = s->be_head + 1 == s->be_depth ? 0 : s->be_head + 1;
 	s->measured.best_effort--;
 }
 
@@ -324,7 +324,7 @@ static void gate(struct bp_lcl_scheduler *s, uint64_t now, uint64_t need)
 	const uint64_t slot = s->queue[s->first].slot, start = later(now, s->nic_free);
 
 	/* which is not made up for */
-	s->be_turn = later(s->be_turn, now);
+	s->be_next_tx = later(s->be_next_tx, now);
 	if (slot == s->gated_slot || start >= need)
 		return;
 	s->gated_slot = slot;
@@ -339,12 +339,12 @@ static unsigned take_best_effort(
 	const uint64_t need = s->measured.held != 0 ? due_of(s, &s->queue[s->first]) : UINT64_MAX;
 	unsigned n = 0;
 
-	if (now > s->be_looked) {
-		s->be_before = s->be_looked;
-		s->be_looked = now;
+	if (now > s->be_polled) {
+		s->be_before = s->be_polled;
+		s->be_polled = now;
 	}
 	/* what could have left at the look before, and was not taken, is not made up for */
-	s->be_turn = later(s->be_turn, s->be_before);
+	s->be_next_tx = later(s->be_next_tx, s->be_before);
 	while (n < max && s->measured.best_effort != 0) {
 		const uint64_t start = later(now, s->nic_free);
 		uint64_t at, wire;
@@ -354,12 +354,12 @@ static unsigned take_best_effort(
 				gate(s, now, need);
 			break;
 		}
-		leave_best_effort(s, &out[n]);
-		wire = wire_time(s, out[n].octets);
-		s->be_turn = best_effort_turn(s, start) + wire;
+		send_best_effort(s, &out[n]);
+		wire = tx_time(s, out[n].octets);
+		s->be_next_tx = best_effort_next_tx(s, start) + wire;
 		s->nic_free = s->be_ends = start + wire;
 		/* what comes for the slot that is on waits for it, and counts that */
-		s->wire_free = later(s->wire_free, s->be_turn);
+		s->link_free = later(s->link_free, s->be_next_tx);
 		n++;
 	}
 	return n;
@@ -386,13 +386,13 @@ unsigned bp_lcl_flush(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out, 
 		uint64_t wire;
 
 		leave(s, q, s->last_ns, &out[n]);
-		wire = wire_time(s, out[n].octets);
+		wire = tx_time(s, out[n].octets);
 		q->held -= wire;
 		q->planned = q->planned && !is_empty(q);
 		if (is_empty(q) && s->measured.held != 0)
 			find_first(s);
 	}
 	for (; n < max && s->measured.best_effort != 0; n++)
-		leave_best_effort(s, &out[n]);
+		send_best_effort(s, &out[n]);
 	return n;
 }

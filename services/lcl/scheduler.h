@@ -31,11 +31,11 @@
  * holds are pointers that it does not follow. No allocation after creation, no system call, no
  * clock; one caller.
  *
- * The wire is modelled: a frame takes (octets + BP_LCL_WIRE_EXTRA) * 8 / rate, and time-sensitive
- * frames are due one after the other from their slot's begin. One that was handed out late does not
- * delay those behind it. A frame is handed out when it is due or later, never before. What "waited"
- * says is from its coming to `now` of its leaving, or to when the best effort ends that is on the
- * wire before it.
+ * The wire is modelled: a frame takes (octets + BP_LCL_LINK_OVERHEAD) * 8 / rate, and
+ * time-sensitive frames are due one after the other from their slot's begin. One that was handed
+ * out late does not delay those behind it. A frame is handed out when it is due or later, never
+ * before. What "waited" says is from its coming to `now` of its leaving, or to when the best effort
+ * ends that is on the wire before it.
  *
  * Best effort is handed out only where no time-sensitive frame is due, where it ends (with the
  * guard) before the next slot that holds something begins, and where no more than one longest
@@ -49,7 +49,7 @@
  * made up for. No frame begins on the wire later for it than by the longest time between two of
  * them and one longest frame (docs/explanation/lcl-bounds.md).
  */
-#define BP_LCL_WIRE_EXTRA 24u    /* preamble 8, frame checksum 4, gap 12 */
+#define BP_LCL_LINK_OVERHEAD 24u /* preamble 8, frame checksum 4, gap 12 */
 #define BP_LCL_OCTETS_MAX 65535u /* of a frame; a longer one is not taken */
 
 struct bp_lcl_scheduler;

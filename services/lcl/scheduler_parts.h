@@ -62,7 +62,7 @@ struct bp_lcl_scheduler {
 	uint32_t at;            /* its queue */
 
 	/* the wire */
-	uint64_t wire_free; /* when the frames that left end, had each left when it was due */
+	uint64_t link_free; /* when the frames that left end, had each left when it was due */
 	uint64_t nic_free;  /* when they do */
 	/* When all that was put for slots that have begun ends, had there been no best effort and
 	 * no delay: what the current slot takes depends on neither. */
@@ -74,12 +74,12 @@ struct bp_lcl_scheduler {
 
 	/* best effort: a ring */
 	struct best_effort *be;
-	uint32_t be_head, be_places;
+	uint32_t be_head, be_depth;
 	uint64_t guard, be_most; /* ticks */
-	uint64_t be_turn;        /* when its next frame could begin, had each left when it might;
+	uint64_t be_next_tx;     /* when its next frame could begin, had each left when it might;
 				  * counts while one waits */
 	uint64_t be_ends;        /* when those that left do, and what left behind them meanwhile */
-	uint64_t be_looked, be_before; /* when it was its turn to be taken last; and before that */
+	uint64_t be_polled, be_before; /* when it was its turn to be taken last; and before that */
 	uint64_t gated_slot;           /* for which it was counted that best effort waits */
 
 	uint64_t last_ns;
@@ -91,14 +91,14 @@ struct bp_lcl_scheduler {
 #define OCTET_SHIFT 20
 
 /* Rounded down, so that frames that fill tau exactly fit into it. */
-static inline uint64_t wire_by(uint64_t per_octet, uint32_t octets)
+static inline uint64_t tx_time_of(uint64_t per_octet, uint32_t octets)
 {
-	return (octets + (uint64_t)BP_LCL_WIRE_EXTRA) * per_octet >> OCTET_SHIFT;
+	return (octets + (uint64_t)BP_LCL_LINK_OVERHEAD) * per_octet >> OCTET_SHIFT;
 }
 
-static inline uint64_t wire_time(const struct bp_lcl_scheduler *s, uint32_t octets)
+static inline uint64_t tx_time(const struct bp_lcl_scheduler *s, uint32_t octets)
 {
-	return wire_by(s->per_octet, octets);
+	return tx_time_of(s->per_octet, octets);
 }
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -133,7 +133,7 @@ static inline uint64_t due_of(const struct bp_lcl_scheduler *s, const struct que
 {
 	const uint64_t in = ticks_of(s, q->entry[q->head & s->mask].in_ns);
 
-	return later(later(q->begin, s->wire_free), in);
+	return later(later(q->begin, s->link_free), in);
 }
 
 /* Makes the slot that `now_ns` is in the current one. */
@@ -148,14 +148,14 @@ static inline void advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
 
 /*
  * When the best-effort frame at the head would begin, had the scheduler been looked at in time, if
- * it begins on the wire at `start`, at least be_turn: what best effort lost since the last look is
- * made up for, but for what is longer ago than tau.
+ * it begins on the wire at `start`, at least be_next_tx: what best effort lost since the last look
+ * is made up for, but for what is longer ago than tau.
  */
-static inline uint64_t best_effort_turn(const struct bp_lcl_scheduler *s, uint64_t start)
+static inline uint64_t best_effort_next_tx(const struct bp_lcl_scheduler *s, uint64_t start)
 {
-	if (start < s->be_turn + IN_TIME)
+	if (start < s->be_next_tx + IN_TIME)
 		return start;
-	return later(s->be_turn, start > s->tau ? start - s->tau : 0);
+	return later(s->be_next_tx, start > s->tau ? start - s->tau : 0);
 }
 
 /* Whether the best-effort frame at the head may leave at `now` (ticks), when `need` is when the
@@ -163,9 +163,9 @@ static inline uint64_t best_effort_turn(const struct bp_lcl_scheduler *s, uint64
 static inline bool best_effort_may(
 	const struct bp_lcl_scheduler *s, uint64_t now, uint64_t need, uint64_t *at)
 {
-	const uint64_t wire = wire_time(s, s->be[s->be_head].octets);
+	const uint64_t wire = tx_time(s, s->be[s->be_head].octets);
 	const uint64_t start = later(now, s->nic_free);
-	const uint64_t turn = best_effort_turn(s, start);
+	const uint64_t turn = best_effort_next_tx(s, start);
 	/* so much may be on the wire already when it joins, were all in time */
 	const uint64_t ahead = wire < s->be_most ? s->be_most - wire : 0;
 

@@ -153,7 +153,7 @@ struct place {
 static __attribute__((noinline)) enum bp_lcl_put put_general(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
-	const uint64_t wire = wire_time(s, a->octets);
+	const uint64_t wire = tx_time(s, a->octets);
 	enum bp_lcl_put verdict;
 	uint32_t ahead = first_choice(s, a, &verdict);
 	uint64_t end = s->slot + s->k;
@@ -183,7 +183,7 @@ static __attribute__((noinline)) enum bp_lcl_put put_general(
 static inline enum bp_lcl_put put_one(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
-	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = wire_time(s, a->octets);
+	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = tx_time(s, a->octets);
 	uint32_t ahead;
 
 	if (ns >= s->span_ns || !in_range(a))
@@ -230,7 +230,7 @@ static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct pl
 
 	n = n < room ? n : room;
 	for (i = 0; i < n; i++) {
-		const uint64_t wire = wire_by(per_octet, a[i].octets);
+		const uint64_t wire = tx_time_of(per_octet, a[i].octets);
 		const uint64_t meant_ns = share(a[i].d, a[i].n);
 
 		if (!in_range(&a[i]) || held + wire > tau ||
@@ -272,12 +272,12 @@ bool bp_lcl_put_best_effort(
 	uint32_t at = s->be_head + s->measured.best_effort;
 
 	s->last_ns = now_ns;
-	if (s->measured.best_effort == s->be_places || octets > BP_LCL_OCTETS_MAX)
+	if (s->measured.best_effort == s->be_depth || octets > BP_LCL_OCTETS_MAX)
 		return false;
 	/* that the wire was idle before is nothing that best effort lost */
 	if (s->measured.best_effort == 0)
-		s->be_turn = later(s->wire_free, ticks_of(s, now_ns));
-	at = at < s->be_places ? at : at - s->be_places;
+		s->be_next_tx = later(s->link_free, ticks_of(s, now_ns));
+	at = at < s->be_depth ? at : at - s->be_depth;
 	s->be[at] = (struct best_effort){frame, octets};
 	s->measured.best_effort++;
 	return true;

@@ -27,8 +27,8 @@ static uint64_t shape_of(
 {
 	static const uint64_t key[2] = {LAYOUT, sizeof(struct bp_flow)};
 	uint64_t h[] = {in->table.groups, in->table.capacity, in->table.max_unproven,
-		in->table.key[0], in->table.key[1], bp_carry_capacity(in->carry),
-		in->carry_per_flow, worker, o->workers, o->placement};
+		in->table.key[0], in->table.key[1], bp_reassembly_capacity(in->reassembly),
+		in->reassembly_per_flow, worker, o->workers, o->placement};
 	uint64_t shape = bp_hash_bytes(key, h, sizeof(h));
 
 	/* proven by a broker that is one no more */
@@ -55,22 +55,23 @@ static uint64_t boot(void)
 	return n <= 0 ? 0 : bp_hash_bytes(key, id, (size_t)n);
 }
 
-bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes)
+bool bp_adopt_block(
+	struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref, uint64_t bytes)
 {
-	if (!bp_carry_claim(in->carry, ref))
+	if (!bp_reassembly_claim(in->reassembly, ref))
 		return false;
-	if (bp_carry_size(in->carry, ref) < bytes) {
-		bp_carry_unclaim(in->carry, ref);
+	if (bp_reassembly_size(in->reassembly, ref) < bytes) {
+		bp_reassembly_unclaim(in->reassembly, ref);
 		return false;
 	}
-	bp_flow_carries(&in->table, f, (int64_t)bp_carry_size(in->carry, ref));
+	bp_flow_carries(&in->table, f, (int64_t)bp_reassembly_size(in->reassembly, ref));
 	return true;
 }
 
-void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
+void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref)
 {
-	bp_flow_carries(&in->table, f, -(int64_t)bp_carry_size(in->carry, ref));
-	bp_carry_unclaim(in->carry, ref);
+	bp_flow_carries(&in->table, f, -(int64_t)bp_reassembly_size(in->reassembly, ref));
+	bp_reassembly_unclaim(in->reassembly, ref);
 }
 
 /* The key must be that of the addresses, and the flow must lie where it is looked for. */
@@ -94,7 +95,7 @@ static bool key_sound(
 
 static bool is_read(uint8_t stream)
 {
-	return stream >= BP_STREAM_BOUNDARY && stream <= BP_STREAM_CARRY;
+	return stream >= BP_STREAM_BOUNDARY && stream <= BP_STREAM_REASSEMBLE;
 }
 
 static bool version_sound(const struct bp_flow *f)
@@ -104,7 +105,7 @@ static bool version_sound(const struct bp_flow *f)
 	/* without a version nothing but a CONNECT can be read */
 	return !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK)) &&
 	       f->stream[BP_FROM_BROKER] != BP_STREAM_SKIP &&
-	       f->stream[BP_FROM_BROKER] != BP_STREAM_CARRY &&
+	       f->stream[BP_FROM_BROKER] != BP_STREAM_REASSEMBLE &&
 	       !((f->flags & BP_FLOW_MIDWAY) && (is_read(f->stream[0]) || is_read(f->stream[1])));
 }
 
@@ -113,13 +114,14 @@ static bool state_sound(const struct bp_flow *f)
 	if (!(f->proof & BP_FLOW_IN_TABLE) || !version_sound(f))
 		return false;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		if (f->stream[dir] > BP_STREAM_OPAQUE ||
-			f->opaque[dir] > BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+		if (f->stream[dir] > BP_STREAM_NOT_INSPECTED ||
+			f->not_inspected[dir] >
+				BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
 			return false;
 		if (f->stream[dir] == BP_STREAM_SKIP &&
 			(f->skip[dir] == 0 || f->skip[dir] > PACKET_MAX))
 			return false;
-		if (f->seek[dir].skip > PACKET_MAX || f->seek[dir].versions > 3)
+		if (f->resync[dir].skip > PACKET_MAX || f->resync[dir].versions > 3)
 			return false;
 	}
 	return true;
@@ -149,19 +151,19 @@ static bool is_double(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 }
 
 /* What of the flow lies in the arena. Returns false when the position in `dir` is lost with it. */
-static bool adopt_carry(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	const bp_carry_ref ref = f->carry[dir];
+	const bp_reassembly_ref ref = f->reassembly[dir];
 
-	if (f->stream[dir] == BP_STREAM_CARRY && bp_cut_adopt(in, f, dir))
+	if (f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_adopt(in, f, dir))
 		return true;
-	if (f->stream[dir] != BP_STREAM_CARRY && ref == 0 && f->carry_len[dir] == 0 &&
-		f->carry_need[dir] == 0)
+	if (f->stream[dir] != BP_STREAM_REASSEMBLE && ref == 0 && f->reassembly_len[dir] == 0 &&
+		f->reassembly_need[dir] == 0)
 		return true;
-	f->carry[dir] = 0;
-	f->carry_len[dir] = f->carry_need[dir] = 0;
-	f->carry_decided[dir] = 0;
-	return f->stream[dir] != BP_STREAM_CARRY;
+	f->reassembly[dir] = 0;
+	f->reassembly_len[dir] = f->reassembly_need[dir] = 0;
+	f->reassembly_decided[dir] = 0;
+	return f->stream[dir] != BP_STREAM_REASSEMBLE;
 }
 
 static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -177,14 +179,14 @@ static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)
  * a packet of which nothing is carried. */
 static void lose_position(struct bp_flow *f, unsigned dir)
 {
-	f->stream[dir] = BP_STREAM_CARRY;
-	f->carry[dir] = 0;
-	f->carry_len[dir] = f->carry_need[dir] = 0;
+	f->stream[dir] = BP_STREAM_REASSEMBLE;
+	f->reassembly[dir] = 0;
+	f->reassembly_len[dir] = f->reassembly_need[dir] = 0;
 }
 
 static bool is_lost(const struct bp_flow *f, unsigned dir)
 {
-	return f->stream[dir] == BP_STREAM_CARRY && f->carry_len[dir] == 0;
+	return f->stream[dir] == BP_STREAM_REASSEMBLE && f->reassembly_len[dir] == 0;
 }
 
 static void search_lost(struct bp_mqtt_worker *in)
@@ -200,7 +202,7 @@ static void search_lost(struct bp_mqtt_worker *in)
 				f->stream[dir] = BP_STREAM_BOUNDARY;
 		for (unsigned dir = 0; dir < 2; dir++)
 			if (lost[dir] && f->stream[dir] == BP_STREAM_BOUNDARY)
-				bp_seek_enter(in, f, dir, f->next[dir]);
+				bp_resync_enter(in, f, dir, f->next[dir]);
 	}
 }
 
@@ -230,11 +232,11 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 	f->unacked = 0;
 	for (unsigned dir = 0; dir < 2; dir++) {
 		/* what waited for a proof is gone, and the position that was read with it */
-		const bool known = adopt_carry(in, f, dir) && f->waiting[dir] == 0;
+		const bool known = adopt_reassembly(in, f, dir) && f->waiting[dir] == 0;
 
 		/* segments ahead of the stream are sent again, or their loss shows as a gap */
-		f->held[dir] = 0;
-		f->held_bytes[dir] = 0;
+		f->out_of_order[dir] = 0;
+		f->out_of_order_bytes[dir] = 0;
 		f->waiting[dir] = 0;
 		/* one that was noted may not have been evaluated: better twice than never */
 		f->qos2[dir] = 0;
@@ -391,7 +393,7 @@ const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o,
 		h->shape = shape;
 		h->boot = booted;
 	}
-	bp_carry_open(in->carry);
+	bp_reassembly_open(in->reassembly);
 	if (any && why == NULL)
 		search_lost(in);
 	return why;

@@ -89,7 +89,7 @@ static struct piece client_in_topic(
 		p.len = client_address(f, buf, size);
 		return p;
 	}
-	memcpy(buf, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	memcpy(buf, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
 	p.len = f->client_id_len;
 	for (uint32_t i = 0; i < p.len; i++) {
 		if (buf[i] == '+' || buf[i] == '#' || buf[i] == '/')
@@ -122,7 +122,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 		&mark);
 	if (a == NULL) {
 		bp_tally(in, BP_C_ALARM_QUEUE_FULL);
-		in->counters->v[BP_C_SEGMENT_INVALID] += bp_ring_bad_tails(in->ring);
+		in->counters->v[BP_C_SEGMENT_INVALID] += bp_ring_corrupt_tails(in->ring);
 		return;
 	}
 	memset(a, 0, sizeof(*a));
@@ -147,7 +147,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	memcpy(at, rule->name, rule->name_len);
 	at += rule->name_len;
 	if (f->client_id_len != 0)
-		memcpy(at, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+		memcpy(at, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
 	at += f->client_id_len;
 	memcpy(at, topic->text, topic->len);
 	at += topic->len;
@@ -175,10 +175,10 @@ static void to_mirror(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 		bp_tally(in, BP_C_MIRROR_TOO_LARGE);
 	else if (in->frame == NULL)
 		bp_tally(in, BP_C_MIRROR_NO_FRAME);
-	else if (in->clone == NULL)
+	else if (in->mirror == NULL)
 		bp_tally(in, BP_C_MIRROR_NO_TARGET);
 	else
-		(void)in->clone(in->clone_arg, &r); /* counts for itself */
+		(void)in->mirror(in->mirror_arg, &r); /* counts for itself */
 }
 
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,

@@ -14,18 +14,19 @@ struct topic {
 	uint8_t text[];
 };
 
-static bp_carry_ref *table(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
+static bp_reassembly_ref *table(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
-	return (bp_carry_ref *)(void *)bp_carry_data(in->carry, f->aliases[dir]);
+	return (bp_reassembly_ref *)(void *)bp_reassembly_data(in->reassembly, f->aliases[dir]);
 }
 
-static struct topic *topic_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static struct topic *topic_at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (struct topic *)(void *)bp_carry_data(in->carry, ref);
+	return (struct topic *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
 /* What the alias stands for; 0: nothing. */
-static bp_carry_ref find(
+static bp_reassembly_ref find(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	return alias <= f->n_aliases[dir] ? table(in, f, dir)[alias - 1] : 0;
@@ -34,21 +35,21 @@ static bp_carry_ref find(
 /* Makes the table reach as far as the alias. */
 static bool reach(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
-	uint32_t have = f->n_aliases[dir], size = sizeof(bp_carry_ref), fit;
+	uint32_t have = f->n_aliases[dir], size = sizeof(bp_reassembly_ref), fit;
 
 	if (alias <= have)
 		return true;
 	if (!bp_flow_grow(in, f, &f->aliases[dir], have * size, alias * size, alias * size))
 		return false;
-	fit = (uint32_t)bp_carry_size(in->carry, f->aliases[dir]) / size;
+	fit = (uint32_t)bp_reassembly_size(in->reassembly, f->aliases[dir]) / size;
 	f->n_aliases[dir] = (uint16_t)(fit < UINT16_MAX ? fit : UINT16_MAX);
 	memset(table(in, f, dir) + have, 0, (f->n_aliases[dir] - have) * size);
 	return true;
 }
 
-static void forget_one(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
+static void discard_one(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
-	bp_carry_ref ref = find(in, f, dir, alias);
+	bp_reassembly_ref ref = find(in, f, dir, alias);
 
 	if (ref == 0)
 		return;
@@ -61,13 +62,13 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	const uint8_t *text, uint16_t len, uint64_t hash)
 {
 	uint32_t need = (uint32_t)sizeof(struct topic) + len;
-	bp_carry_ref ref = find(in, f, dir, alias);
+	bp_reassembly_ref ref = find(in, f, dir, alias);
 	struct topic *t;
 
 	if (ref != 0 && topic_at(in, ref)->hash == hash)
 		return;
-	if (ref == 0 || bp_carry_size(in->carry, ref) < need) {
-		forget_one(in, f, dir, alias);
+	if (ref == 0 || bp_reassembly_size(in->reassembly, ref) < need) {
+		discard_one(in, f, dir, alias);
 		ref = reach(in, f, dir, alias) ? bp_flow_alloc(in, f, need) : 0;
 		if (ref == 0) {
 			f->session |= BP_SESSION_ALIASES_LOST;
@@ -104,7 +105,7 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	struct bp_mqtt_publish *p, uint64_t *hash)
 {
 	const struct topic *t;
-	bp_carry_ref ref;
+	bp_reassembly_ref ref;
 
 	if ((f->has_alias_max & 1 << dir) && p->alias > f->alias_max[dir])
 		return BP_ALIAS_BAD;
@@ -130,29 +131,29 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	return BP_ALIAS_OK;
 }
 
-void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->session |= BP_SESSION_ALIASES_LOST;
 	for (uint32_t alias = 1; alias <= f->n_aliases[dir]; alias++)
-		forget_one(in, f, dir, (uint16_t)alias);
+		discard_one(in, f, dir, (uint16_t)alias);
 	bp_flow_release(in, f, f->aliases[dir]);
 	f->aliases[dir] = 0;
 	f->n_aliases[dir] = 0;
 }
 
 /* The text has its hash with it: what a killed process left half written is not believed. */
-static bool topic_sound(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static bool topic_sound(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
 	const struct topic *t = topic_at(in, ref);
 
-	return t->len != 0 && sizeof(*t) + t->len <= bp_carry_size(in->carry, ref) &&
+	return t->len != 0 && sizeof(*t) + t->len <= bp_reassembly_size(in->reassembly, ref) &&
 	       t->hash == bp_topic_hash(in, t->text, t->len);
 }
 
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	const uint64_t bytes = f->n_aliases[dir] * sizeof(bp_carry_ref);
-	bp_carry_ref *entry;
+	const uint64_t bytes = f->n_aliases[dir] * sizeof(bp_reassembly_ref);
+	bp_reassembly_ref *entry;
 
 	if (bytes == 0 || !bp_adopt_block(in, f, f->aliases[dir], bytes))
 		return false;

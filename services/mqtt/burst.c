@@ -21,7 +21,7 @@ static NOINLINE void hash(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (__builtin_expect(b->kind[i] != BP_BURST_PARSED, 1))
-			bp_plain_hash(in, b->frame[i], &b->l[i]);
+			bp_single_hash(in, b->frame[i], &b->l[i]);
 		else
 			bp_inspect_hash(in, &b->parsed[i], &b->l[i]);
 		b->group[i] = bp_flow_group1(&in->table, b->l[i].hash);
@@ -44,7 +44,7 @@ static inline void parse_one(const struct bp_mqtt_worker *in, struct bp_mqtt_bur
 	if (__builtin_expect(b->kind[i] == BP_BURST_PARSED, 0))
 		b->p[i].body = 0;
 	else
-		bp_single_parse(in, frame, bp_be16(frame + BP_PLAIN_L3 + 2), &b->p[i]);
+		bp_single_parse(in, frame, bp_be16(frame + BP_SINGLE_L3 + 2), &b->p[i]);
 }
 
 static NOINLINE void parse(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
@@ -64,7 +64,7 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 
 	for (uint32_t i = 0; i < b->n; i++) {
 		if (b->kind[i] == BP_BURST_UNVERIFIED && b->p[i].body != 0 && !(parsed >> i & 1) &&
-			!bp_plain_checksum_ok(b->frame[i], b->p[i].end - BP_PLAIN_L3))
+			!bp_single_checksum_ok(b->frame[i], b->p[i].end - BP_SINGLE_L3))
 			b->p[i].body = 0;
 	}
 }
@@ -189,14 +189,14 @@ static inline enum verdict evaluate(
 }
 
 /* Whether it is the flow that was looked for, with whatever rule and MQTT version. */
-static inline bool flow_fits(const struct bp_flow *f, const struct bp_lookup *l,
+static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup *l,
 	const struct bp_single_publish *p, bp_v16 memo_gen)
 {
 	/* memo_hash, memo_gen */
-	static const bp_v16 memo_asked = {
+	static const bp_v16 memo_mask = {
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
 
-	return bp_single_flow_is(f, l, p, memo_gen, memo_asked, BP_SINGLE_STATE(0), 0);
+	return bp_single_flow_is(f, l, p, memo_gen, memo_mask, BP_SINGLE_STATE(0), 0);
 }
 
 /*
@@ -212,7 +212,8 @@ static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 	uint32_t body = p->body;
 	const struct bp_rule *rule;
 
-	if (!flow_fits(f, l, p, now->memo_gen) || !bp_single_in_sequence(f, frame + BP_PLAIN_L4))
+	if (!flow_matches(f, l, p, now->memo_gen) ||
+		!bp_single_in_sequence(f, frame + BP_SINGLE_L4))
 		return GENERAL;
 	if (f->version == BP_MQTT_V5) {
 		if (body == p->end || frame[body] != 0)
@@ -220,8 +221,8 @@ static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 		body++;
 	}
 	*slot = NO_SLOT;
-	if (__builtin_expect(f->memo_rule >= BP_MEMO_MANY, 0))
-		return f->memo_rule == BP_MEMO_MANY ? GENERAL : QUIET;
+	if (__builtin_expect(f->memo_rule >= BP_MEMO_MULTIPLE, 0))
+		return f->memo_rule == BP_MEMO_MULTIPLE ? GENERAL : QUIET;
 	rule = &now->rules[f->memo_rule];
 	*slot = rule->slot;
 	return evaluate(in, rule, frame + body, p->end - body);
@@ -250,15 +251,15 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, f->memo_rule);
 	struct bp_frame parsed = {.data = frame,
 		.contiguous = p->end,
-		.l2 = BP_PLAIN_L3,
-		.l3 = BP_PLAIN_L3,
-		.l4 = BP_PLAIN_L4,
+		.l2 = BP_SINGLE_L3,
+		.l3 = BP_SINGLE_L3,
+		.l4 = BP_SINGLE_L4,
 		.to_broker = true};
 	struct bp_mqtt_publish publish = {0};
 	struct bp_evaluated of = {.flow = f, .dir = BP_TO_BROKER, .publish = &publish};
 	const uint8_t *head, *topic;
 
-	(void)bp_frame_tcp(&parsed, p->end - BP_PLAIN_L4); /* its lengths were checked */
+	(void)bp_frame_tcp(&parsed, p->end - BP_SINGLE_L4); /* its lengths were checked */
 	head = frame + parsed.payload;
 	topic = head + (head[1] < 0x80 ? 2 : 3);
 	publish.topic = topic + 2;
@@ -324,7 +325,7 @@ static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, const stru
 	struct bp_flow *f = b->l[i].flow;
 	const struct bp_rule *rule;
 
-	if (__builtin_expect(!bp_template_flow_fits(x, b->frame[i], &b->l[i], &b->p[i]), 0))
+	if (__builtin_expect(!bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]), 0))
 		return GENERAL;
 	rule = bp_template_rule(now->rules, f);
 	if (__builtin_expect(rule == NULL, 0))
@@ -369,7 +370,8 @@ static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_w
 				continue;
 		} else if (__builtin_expect(numbers >> i & 1, 1)) {
 			if (__builtin_expect(
-				    bp_template_flow_fits(x, b->frame[i], &b->l[i], &b->p[i]), 1)) {
+				    bp_template_flow_matches(x, b->frame[i], &b->l[i], &b->p[i]),
+				    1)) {
 				advance(&now, i, b->l[i].flow, x->len);
 				n_one_rule++;
 				continue;

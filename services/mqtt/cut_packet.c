@@ -16,15 +16,15 @@ struct carried {
 static struct carried *carried(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
-	return (struct carried *)(void *)bp_carry_data(in->carry, f->carry[dir]);
+	return (struct carried *)(void *)bp_reassembly_data(in->reassembly, f->reassembly[dir]);
 }
 
 void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	bp_flow_release(in, f, f->carry[dir]);
-	f->carry[dir] = 0;
-	f->carry_len[dir] = f->carry_need[dir] = 0;
-	f->carry_decided[dir] = 0;
+	bp_flow_release(in, f, f->reassembly[dir]);
+	f->reassembly[dir] = 0;
+	f->reassembly_len[dir] = f->reassembly_need[dir] = 0;
+	f->reassembly_decided[dir] = 0;
 }
 
 /* From here on the packet's bytes are counted off, not read. */
@@ -46,7 +46,7 @@ static void lose(
 			bp_wait_search(in, f, BP_TO_BROKER);
 	}
 	if (type == BP_MQTT_PUBREL)
-		bp_qos2_forget(in, f, dir);
+		bp_qos2_discard(in, f, dir);
 	if (dir == BP_FROM_BROKER && (type == BP_MQTT_PUBACK || type == BP_MQTT_PUBREC))
 		bp_ack_release(in, f);
 	if (type != BP_MQTT_PUBLISH)
@@ -54,7 +54,7 @@ static void lose(
 	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 	/* it may have mapped an alias anew: what was known of aliases would be a guess */
 	if (!head_known && f->version == BP_MQTT_V5)
-		bp_alias_forget(in, f, dir);
+		bp_alias_discard(in, f, dir);
 }
 
 /* Makes the carry hold at least `bytes` of a packet, better `room`. */
@@ -63,14 +63,15 @@ static bool reserve(
 {
 	const uint64_t before = sizeof(struct carried);
 
-	if (f->carry[dir] != 0 && bp_carry_size(in->carry, f->carry[dir]) >= before + bytes)
+	if (f->reassembly[dir] != 0 &&
+		bp_reassembly_size(in->reassembly, f->reassembly[dir]) >= before + bytes)
 		return true;
-	return bp_flow_grow(in, f, &f->carry[dir], (uint32_t)before + f->carry_len[dir],
+	return bp_flow_grow(in, f, &f->reassembly[dir], (uint32_t)before + f->reassembly_len[dir],
 		before + bytes, before + room);
 }
 
 /* Begins to carry p[0..n) of a packet whose head is checked as far as `head` says. */
-static bool carry_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static bool reassemble_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_head *head, const uint8_t *p, uint32_t n)
 {
 	struct carried *c;
@@ -95,7 +96,7 @@ static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 /* All of a PUBLISH went by of which the beginning was kept. `seq`: behind it. */
 static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	uint32_t need = f->reassembly_need[dir], have = f->reassembly_len[dir];
 	struct carried *c = carried(in, f, dir);
 	struct bp_mqtt_fixed fixed;
 
@@ -111,18 +112,18 @@ static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {
-	if (type == BP_MQTT_PUBLISH && f->carry_decided[dir] == BP_CARRY_WHOLE &&
-		f->carry[dir] != 0 && have < total) {
-		f->carry_decided[dir] = BP_CARRY_BEGINNING;
+	if (type == BP_MQTT_PUBLISH && f->reassembly_decided[dir] == BP_REASSEMBLY_WHOLE &&
+		f->reassembly[dir] != 0 && have < total) {
+		f->reassembly_decided[dir] = BP_REASSEMBLY_BEGINNING;
 		f->skip[dir] = total - have;
 		return;
 	}
 	if (type == BP_MQTT_CONNECT) {
 		/* there will be no version to read the rest with */
-		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
+		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
 		return;
 	}
-	lose(in, f, dir, type, f->carry_decided[dir]);
+	lose(in, f, dir, type, f->reassembly_decided[dir]);
 	skip(in, f, dir, total - have);
 }
 
@@ -131,36 +132,36 @@ static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
  * true when it is to be carried. Otherwise what is left of it is skipped, or the stream is opaque.
  * `head`: how far the head of a PUBLISH is checked.
  */
-static bool worth_carrying(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have,
 	struct bp_mqtt_head *head)
 {
 	uint32_t total = fixed->header_len + fixed->remaining;
-	enum bp_wanted wanted = BP_WANTED_YES;
+	enum bp_publish_decision wanted = BP_PUBLISH_EVALUATE;
 	bp_counter_t why;
 
 	/* what a second CONNECT does to the will shows when it is whole */
-	if (!bp_packet_in_turn(in, f, dir, fixed->type, &why) &&
+	if (!bp_packet_in_order(in, f, dir, fixed->type, &why) &&
 		!(fixed->type == BP_MQTT_CONNECT && f->will != 0)) {
-		bp_packet_out_of_turn(in, f, dir, fixed->type, why);
+		bp_packet_out_of_order(in, f, dir, fixed->type, why);
 		return false;
 	}
 	if (fixed->type == BP_MQTT_PUBLISH) {
-		wanted = bp_publish_wanted(in, f, dir, fixed->flags, p + fixed->header_len,
+		wanted = bp_publish_decide(in, f, dir, fixed->flags, p + fixed->header_len,
 			have - fixed->header_len, fixed->remaining, head);
-		if (wanted == BP_WANTED_OPAQUE)
+		if (wanted == BP_PUBLISH_NOT_INSPECTED)
 			return false;
-		if (wanted == BP_WANTED_YES)
-			f->carry_decided[dir] = BP_CARRY_WHOLE;
+		if (wanted == BP_PUBLISH_EVALUATE)
+			f->reassembly_decided[dir] = BP_REASSEMBLY_WHOLE;
 	}
-	if (wanted == BP_WANTED_NO) {
+	if (wanted == BP_PUBLISH_SKIP) {
 		bp_tally(in, BP_C_MQTT_PACKETS);
 		skip(in, f, dir, total - have);
 		return false;
 	}
 	/* of a PUBLISH that is too long the beginning is worth having */
-	if (wanted == BP_WANTED_YES && fixed->type != BP_MQTT_PUBLISH &&
-		total + sizeof(struct carried) > in->carry_per_flow) {
+	if (wanted == BP_PUBLISH_EVALUATE && fixed->type != BP_MQTT_PUBLISH &&
+		total + sizeof(struct carried) > in->reassembly_per_flow) {
 		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CONNECTION);
 		no_room(in, f, dir, fixed->type, total, have);
 		return false;
@@ -177,32 +178,32 @@ void bp_cut_begin(
 	uint32_t total;
 
 	bp_journal_deepen(in->journal, f);
-	f->carry_decided[dir] = 0;
-	f->carry_need[dir] = 0;
+	f->reassembly_decided[dir] = 0;
+	f->reassembly_need[dir] = 0;
 	if (bp_packet_fixed(in, f, dir, p, n, &fixed) != BP_MQTT_OK) {
 		memcpy(header_at(f, dir), p, n);
-		f->carry_len[dir] = n;
-		f->stream[dir] = BP_STREAM_CARRY;
+		f->reassembly_len[dir] = n;
+		f->stream[dir] = BP_STREAM_REASSEMBLE;
 		return;
 	}
 	total = fixed.header_len + fixed.remaining;
-	if (!worth_carrying(in, f, dir, &fixed, p, n, &head))
+	if (!worth_reassembly(in, f, dir, &fixed, p, n, &head))
 		return;
-	if (!carry_first(in, f, dir, &head, p, n)) {
+	if (!reassemble_first(in, f, dir, &head, p, n)) {
 		no_room(in, f, dir, fixed.type, total, n);
 		return;
 	}
-	f->carry_len[dir] = n;
-	f->carry_need[dir] = total;
-	f->stream[dir] = BP_STREAM_CARRY;
+	f->reassembly_len[dir] = n;
+	f->reassembly_need[dir] = total;
+	f->stream[dir] = BP_STREAM_REASSEMBLE;
 }
 
 /* The fixed header byte by byte, until it tells the packet's length. Returns bytes taken. */
-static uint32_t carry_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static uint32_t reassemble_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
 	uint8_t header[BP_MQTT_FIXED_MAX];
-	uint32_t have = f->carry_len[dir];
+	uint32_t have = f->reassembly_len[dir];
 	struct bp_mqtt_fixed fixed;
 	enum bp_mqtt_error e = BP_MQTT_MORE;
 	struct bp_mqtt_head head = {0};
@@ -213,13 +214,13 @@ static uint32_t carry_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 		header[have++] = p[taken++];
 		e = bp_packet_fixed(in, f, dir, header, have, &fixed);
 	}
-	f->carry_len[dir] = have;
+	f->reassembly_len[dir] = have;
 	if (e == BP_MQTT_MORE) {
 		memcpy(header_at(f, dir), header, have);
 		return taken;
 	}
 	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
+		bp_mqtt_stop_on_error(in, f, dir, e);
 		return taken;
 	}
 	if (fixed.remaining == 0) {
@@ -227,27 +228,27 @@ static uint32_t carry_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 		bp_packet_read(in, f, dir, &fixed, header + have, seq + taken - have, NULL);
 		return taken;
 	}
-	if (!worth_carrying(in, f, dir, &fixed, header, have, &head))
+	if (!worth_reassembly(in, f, dir, &fixed, header, have, &head))
 		return taken;
-	if (!carry_first(in, f, dir, &head, header, have)) {
+	if (!reassemble_first(in, f, dir, &head, header, have)) {
 		no_room(in, f, dir, fixed.type, have + fixed.remaining, have);
 		return taken;
 	}
-	f->carry_need[dir] = have + fixed.remaining;
+	f->reassembly_need[dir] = have + fixed.remaining;
 	return taken;
 }
 
 /* More of a packet whose length is known. Returns bytes taken. */
-static uint32_t carry_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static uint32_t reassemble_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
-	uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	uint32_t need = f->reassembly_need[dir], have = f->reassembly_len[dir];
 	uint32_t take = need - have < n ? need - have : n;
 	struct bp_mqtt_fixed fixed;
 	uint64_t room = have + take;
 	struct carried *c;
 
-	if (f->carry_decided[dir] == BP_CARRY_BEGINNING) {
+	if (f->reassembly_decided[dir] == BP_REASSEMBLY_BEGINNING) {
 		take = f->skip[dir] < n ? f->skip[dir] : n;
 		f->skip[dir] -= take;
 		if (f->skip[dir] == 0)
@@ -265,7 +266,7 @@ static uint32_t carry_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	memcpy(c->packet + have, p, take);
 	bp_work_add(&in->work, take / 16);
 	have += take;
-	f->carry_len[dir] = have;
+	f->reassembly_len[dir] = have;
 	if (bp_packet_fixed(in, f, dir, c->packet, have, &fixed) != BP_MQTT_OK)
 		return take; /* can't be: it was right when it was read first */
 	if (have == need) {
@@ -275,8 +276,8 @@ static uint32_t carry_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 		bp_packet_read(in, f, dir, &fixed, c->packet + fixed.header_len, seq + take - need,
 			&c->head);
 		bp_cut_drop(in, f, dir);
-	} else if (fixed.type == BP_MQTT_PUBLISH && !f->carry_decided[dir]) {
-		worth_carrying(in, f, dir, &fixed, c->packet, have, &c->head);
+	} else if (fixed.type == BP_MQTT_PUBLISH && !f->reassembly_decided[dir]) {
+		worth_reassembly(in, f, dir, &fixed, c->packet, have, &c->head);
 	}
 	return take;
 }
@@ -284,31 +285,31 @@ static uint32_t carry_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 uint32_t bp_cut_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
-	return f->carry_need[dir] == 0 ? carry_header(in, f, dir, p, n, seq)
-				       : carry_body(in, f, dir, p, n, seq);
+	return f->reassembly_need[dir] == 0 ? reassemble_header(in, f, dir, p, n, seq)
+					    : reassemble_body(in, f, dir, p, n, seq);
 }
 
 uint8_t bp_cut_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const uint8_t *p =
-		f->carry_need[dir] == 0 ? header_at(f, dir) : carried(in, f, dir)->packet;
+		f->reassembly_need[dir] == 0 ? header_at(f, dir) : carried(in, f, dir)->packet;
 
 	return p[0] >> 4;
 }
 
 bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	const uint32_t need = f->carry_need[dir], have = f->carry_len[dir];
+	const uint32_t need = f->reassembly_need[dir], have = f->reassembly_len[dir];
 	struct bp_mqtt_fixed fixed;
 	struct carried *c;
 
 	if (need == 0)
-		return f->carry[dir] == 0 && have >= 1 && have < BP_MQTT_FIXED_MAX &&
+		return f->reassembly[dir] == 0 && have >= 1 && have < BP_MQTT_FIXED_MAX &&
 		       bp_packet_fixed(in, f, dir, header_at(f, dir), have, &fixed) == BP_MQTT_MORE;
-	if (f->carry_decided[dir] == BP_CARRY_BEGINNING &&
+	if (f->reassembly_decided[dir] == BP_REASSEMBLY_BEGINNING &&
 		(have >= need || f->skip[dir] == 0 || f->skip[dir] > need - have))
 		return false;
-	if (have >= need || !bp_adopt_block(in, f, f->carry[dir], sizeof(*c) + (uint64_t)have))
+	if (have >= need || !bp_adopt_block(in, f, f->reassembly[dir], sizeof(*c) + (uint64_t)have))
 		return false;
 	/* the head may be checked beyond what is there: it begins from the start */
 	c = carried(in, f, dir);
@@ -316,7 +317,7 @@ bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 	if (bp_packet_fixed(in, f, dir, c->packet, have, &fixed) == BP_MQTT_OK &&
 		fixed.header_len + fixed.remaining == need)
 		return true;
-	bp_adopt_undo(in, f, f->carry[dir]);
+	bp_adopt_undo(in, f, f->reassembly[dir]);
 	return false;
 }
 
@@ -330,11 +331,11 @@ bool bp_cut_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	case BP_STREAM_SKIP:
 		rest = f->skip[dir];
 		break;
-	case BP_STREAM_CARRY:
-		if (f->carry_need[dir] == 0)
+	case BP_STREAM_REASSEMBLE:
+		if (f->reassembly_need[dir] == 0)
 			return false;
-		rest = f->carry_need[dir] - f->carry_len[dir];
-		if (f->carry_decided[dir] == BP_CARRY_BEGINNING)
+		rest = f->reassembly_need[dir] - f->reassembly_len[dir];
+		if (f->reassembly_decided[dir] == BP_REASSEMBLY_BEGINNING)
 			rest = f->skip[dir];
 		break;
 	default:
@@ -342,18 +343,19 @@ bool bp_cut_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	}
 	if (gap > rest)
 		return false;
-	if (f->stream[dir] == BP_STREAM_CARRY && f->carry_decided[dir] == BP_CARRY_BEGINNING) {
+	if (f->stream[dir] == BP_STREAM_REASSEMBLE &&
+		f->reassembly_decided[dir] == BP_REASSEMBLY_BEGINNING) {
 		f->skip[dir] -= gap;
 		if (f->skip[dir] == 0)
 			beginning(in, f, dir, f->next[dir] + gap);
 		return true;
 	}
-	if (f->stream[dir] == BP_STREAM_CARRY) {
+	if (f->stream[dir] == BP_STREAM_REASSEMBLE) {
 		uint8_t type = bp_cut_type(in, f, dir);
 
 		if (type == BP_MQTT_CONNECT)
 			return false; /* without its CONNECT the version is unknown */
-		lose(in, f, dir, type, f->carry_decided[dir]);
+		lose(in, f, dir, type, f->reassembly_decided[dir]);
 	}
 	skip(in, f, dir, rest - gap);
 	return true;

@@ -20,13 +20,13 @@
 enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
 
 enum bp_stream {
-	BP_STREAM_UNSEEN,   /* nothing seen in this direction yet */
-	BP_STREAM_BOUNDARY, /* the next byte begins a packet */
-	BP_STREAM_SKIP,     /* inside a packet that nobody needs: `skip` bytes to go */
-	BP_STREAM_CARRY,    /* inside a packet whose beginning is carried */
-	BP_STREAM_ENDED,    /* after a DISCONNECT or the broker's FIN: the broker reads no more */
-	BP_STREAM_SEEK,     /* searching for a provable boundary */
-	BP_STREAM_OPAQUE,   /* given up; `opaque` says why */
+	BP_STREAM_UNSEEN,     /* nothing seen in this direction yet */
+	BP_STREAM_BOUNDARY,   /* the next byte begins a packet */
+	BP_STREAM_SKIP,       /* inside a packet that nobody needs: `skip` bytes to go */
+	BP_STREAM_REASSEMBLE, /* inside a packet whose beginning is carried */
+	BP_STREAM_ENDED,      /* after a DISCONNECT or the broker's FIN: the broker reads no more */
+	BP_STREAM_RESYNC,     /* searching for a provable boundary */
+	BP_STREAM_NOT_INSPECTED, /* given up; `opaque` says why */
 };
 
 #define BP_FLOW_IP6 0x01
@@ -34,8 +34,8 @@ enum bp_stream {
 #define BP_FLOW_CONNACK 0x04                      /* CONNACK was read */
 #define BP_FLOW_FIN(dir) (uint8_t)(0x08 << (dir)) /* its FIN is in sequence */
 #define BP_FLOW_CLOSED 0x20
-#define BP_FLOW_MIDWAY 0x40    /* met in the middle: no CONNECT expected */
-#define BP_FLOW_SYN_AGAIN 0x80 /* a SYN on a live connection waits for its SYN-ACK */
+#define BP_FLOW_MIDWAY 0x40       /* met in the middle: no CONNECT expected */
+#define BP_FLOW_SYN_REPEATED 0x80 /* a SYN on a live connection waits for its SYN-ACK */
 
 /* What of the second lines a direction uses: the fast path goes on only when 0. */
 #define BP_FLOW_HELD(dir) (uint8_t)(0x01 << (dir))    /* segments ahead of the stream */
@@ -59,9 +59,9 @@ enum bp_stream {
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
 /* The broker refused a publication: later ones of QoS 1 and 2 wait for their acknowledgement. */
-#define BP_MARK_REFUSED 0x10
+#define BP_MARK_REJECTED 0x10
 /* Segments with payload come, and none has fitted for 10 s. */
-#define BP_MARK_UNFIT 0x20
+#define BP_MARK_INVALID 0x20
 /* The client announced no window of BP_ACK_WINDOW yet: its acknowledgements are looked at. */
 #define BP_MARK_SMALL 0x40
 #define BP_MARKS 0x7f
@@ -79,7 +79,7 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 #define BP_NO_FLOW UINT32_MAX
 
 /* A guess that waits for its proof; see resync.c. It has been checked up to the flow's `next`. */
-struct bp_seek {
+struct bp_resync {
 	uint32_t skip;    /* bytes of the packet under way beyond that */
 	uint32_t run_end; /* end of the push that made `pushes` enough, or of what was `behind` */
 	uint32_t expect_seq; /* what the peer must have acknowledged */
@@ -103,7 +103,7 @@ struct bp_flow {
 			     * searched: what a search does not go back behind; or, opaque: whether
 			     * the fault was in this direction */
 	uint64_t memo_hash; /* topic that the client published last */
-	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MANY */
+	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MULTIPLE */
 	uint32_t memo_gen;  /* of the rules; 0 never */
 	uint32_t seen;      /* time of the last segment that fitted, 2^20 ns ticks */
 	uint8_t stream[2];  /* enum bp_stream */
@@ -118,31 +118,33 @@ struct bp_flow {
 	uint32_t lru_prev, lru_next;
 	uint16_t list;
 	uint16_t client_id_len;
-	bp_carry_ref client_id;
+	bp_reassembly_ref client_id;
 	uint32_t carried; /* bytes of arena blocks that this flow holds */
-	bp_carry_ref carry[2];
-	uint32_t carry_len[2]; /* bytes of the packet so far */
+	bp_reassembly_ref reassembly[2];
+	uint32_t reassembly_len[2]; /* bytes of the packet so far */
 	/* line 2 */
-	uint32_t carry_need[2];   /* length of the whole packet; 0: fixed header incomplete */
-	uint8_t carry_decided[2]; /* BP_CARRY_*: its head was looked at */
-	uint8_t opaque[2];        /* BP_C_... - BP_C_NOT_INSPECTED_NOT_MQTT */
-	bp_carry_ref held[2];     /* list of segments ahead, by sequence number */
-	uint32_t held_bytes[2];
+	uint32_t reassembly_need[2];   /* length of the whole packet; 0: fixed header incomplete */
+	uint8_t reassembly_decided[2]; /* BP_CARRY_*: its head was looked at */
+	uint8_t not_inspected[2];      /* BP_C_... - BP_C_NOT_INSPECTED_NOT_MQTT */
+	bp_reassembly_ref out_of_order[2]; /* list of segments ahead, by sequence number */
+	uint32_t out_of_order_bytes[2];
 	uint32_t fin_seq[2];
 	uint32_t syn_seq; /* the client's initial sequence number */
-	bp_carry_ref aliases[2];
-	uint16_t n_aliases[2]; /* entries of the table at `aliases` */
-	uint16_t alias_max[2]; /* the highest that the sender may use */
-	uint8_t has_alias_max; /* 1 << direction */
-	uint8_t again_syn;     /* of BP_FLOW_SYN_AGAIN: window scale, 4 bits, and MSS / 128 */
-	uint16_t mss;          /* the smaller one that the ends announced; 0: not seen */
+	bp_reassembly_ref aliases[2];
+	uint16_t n_aliases[2];        /* entries of the table at `aliases` */
+	uint16_t alias_max[2];        /* the highest that the sender may use */
+	uint8_t has_alias_max;        /* 1 << direction */
+	uint8_t repeated_syn_options; /* of BP_FLOW_SYN_REPEATED: window scale, 4 bits, and MSS /
+					 128 */
+	uint16_t mss;                 /* the smaller one that the ends announced; 0: not seen */
 	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
 			   */
 	uint8_t marks;    /* BP_MARK_* */
-	uint8_t again_data; /* bytes that came with the SYN of BP_FLOW_SYN_AGAIN, in units of 32 */
-	uint32_t again_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_AGAIN */
+	uint8_t repeated_syn_data; /* bytes that came with the SYN of BP_FLOW_SYN_REPEATED, in units
+				      of 32 */
+	uint32_t repeated_syn_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_REPEATED */
 	/* line 3 */
-	struct bp_seek seek[2];
+	struct bp_resync resync[2];
 	uint32_t tunnel;       /* struct bp_frame */
 	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
@@ -151,16 +153,17 @@ struct bp_flow {
 	uint32_t
 		window[2]; /* the largest that the receiver of a direction announced; 0: none yet */
 	uint32_t claim[2]; /* BP_MARK_CLAIM: up to where */
-	uint32_t urgent[2]; /* BP_MARK_URGENT: sequence number of that byte */
-	bp_carry_ref
-		waiting[2]; /* bytes in sequence that may not be read yet; counted in held_bytes */
-	bp_carry_ref qos2[2]; /* identifiers of QoS 2 publications in flight */
-	uint32_t broker_isn;  /* BP_FLOW_SYN_ACKED */
-	bp_carry_ref will;    /* see will.c */
-	uint16_t suspicious;  /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
-	uint8_t session;      /* BP_SESSION_* */
-	uint8_t client_port;  /* struct bp_frame: ingress port of the client's segments */
-	bp_carry_ref unacked; /* publications that wait for their acknowledgement: inflight.c */
+	uint32_t urgent[2];           /* BP_MARK_URGENT: sequence number of that byte */
+	bp_reassembly_ref waiting[2]; /* bytes in sequence that may not be read yet; counted in
+					 out_of_order_bytes */
+	bp_reassembly_ref qos2[2];    /* identifiers of QoS 2 publications in flight */
+	uint32_t broker_isn;          /* BP_FLOW_SYN_ACKED */
+	bp_reassembly_ref will;       /* see will.c */
+	uint16_t suspicious; /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
+	uint8_t session;     /* BP_SESSION_* */
+	uint8_t client_port; /* struct bp_frame: ingress port of the client's segments */
+	bp_reassembly_ref
+		unacked; /* publications that wait for their acknowledgement: inflight.c */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct bp_flow) == 320, "a flow is 320 bytes");
@@ -176,9 +179,9 @@ _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one li
 #define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
 /* A carried packet that a rule wants: whole, or, where that finds no memory, its beginning; `skip`
  * is then what is still to come of it. */
-enum { BP_CARRY_UNDECIDED, BP_CARRY_WHOLE, BP_CARRY_BEGINNING };
+enum { BP_REASSEMBLY_UNDECIDED, BP_REASSEMBLY_WHOLE, BP_REASSEMBLY_BEGINNING };
 
-#define BP_MEMO_MANY (UINT32_MAX - 1)
+#define BP_MEMO_MULTIPLE (UINT32_MAX - 1)
 /* The push under way did not begin with a packet, as far as is known. */
 #define BP_PUSHES_CUT UINT8_MAX
 

@@ -283,7 +283,7 @@ bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep)
 }
 
 /* What becomes of the head of a list. */
-enum fate { STAYS, MOVES, EXPIRES };
+enum fate { KEEP, MOVES, EXPIRES };
 
 static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
 	enum bp_unproven class, enum bp_unproven *next)
@@ -295,12 +295,12 @@ static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
 		if (idle >= t->idle_ticks)
 			return EXPIRES;
 		if (idle >= t->opening_ticks && f->carried == 0)
-			return out_of_order(t, f) ? MOVES : STAYS;
+			return out_of_order(t, f) ? MOVES : KEEP;
 		*next = BP_UNPROVEN_MIDSTREAM;
 		return MOVES;
 	}
 	if (idle < t->opening_ticks)
-		return out_of_order(t, f) ? MOVES : STAYS;
+		return out_of_order(t, f) ? MOVES : KEEP;
 	/*
 	 * One that is picked up mid-stream may be a true one that seldom sends: what is known of
 	 * its position is kept, but no memory that others need.
@@ -322,7 +322,7 @@ static unsigned expire_list(
 		enum bp_unproven next;
 		const enum fate fate = fate_of(t, f, class, &next);
 
-		if (fate == STAYS)
+		if (fate == KEEP)
 			break;
 		(*budget)--;
 		if (fate == MOVES) {

@@ -13,10 +13,12 @@
 static bool within_client_share(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t bytes)
 {
-	const uint64_t held = in->table.client_bytes[bp_flow_client(&in->table, f)];
+	const uint64_t out_of_order = in->table.client_bytes[bp_flow_client(&in->table, f)];
 
-	return held + bytes <= in->carry_per_flow ||
-	       held + bytes <= (bp_carry_capacity(in->carry) - bp_carry_used(in->carry)) / 2;
+	return out_of_order + bytes <= in->reassembly_per_flow ||
+	       out_of_order + bytes <= (bp_reassembly_capacity(in->reassembly) -
+					       bp_reassembly_used(in->reassembly)) /
+					       2;
 }
 
 /* Unproven connections have a bound together, and whoever has the most gives way. */
@@ -27,7 +29,7 @@ static bool within_unproven_share(
 
 	if (!bp_flow_is_unproven(f))
 		return true;
-	for (unsigned i = 0; t->unproven_bytes + bytes > in->carry_unproven; i++) {
+	for (unsigned i = 0; t->unproven_bytes + bytes > in->reassembly_unproven; i++) {
 		if (i == EVICTIONS_MAX || !bp_flow_evict_holder(t, f))
 			return false;
 	}
@@ -39,7 +41,7 @@ static bool may_hold(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t byte
 {
 	const uint64_t more = bytes > old ? bytes - old : 0;
 
-	if (bytes + f->carried - old > in->carry_per_flow)
+	if (bytes + f->carried - old > in->reassembly_per_flow)
 		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CONNECTION);
 	else if (!within_client_share(in, f, more))
 		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CLIENT);
@@ -50,28 +52,30 @@ static bool may_hold(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t byte
 	return false;
 }
 
-static int64_t size_of(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static int64_t size_of(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (int64_t)bp_carry_size(in->carry, ref);
+	return (int64_t)bp_reassembly_size(in->reassembly, ref);
 }
 
 /*
  * What a segment releases is free once it was read: until then it may have to be taken back. Where
  * memory lacks it is free at once, and a process that is killed then leaves this flow as it is.
  */
-static bp_carry_ref take(struct bp_mqtt_worker *in, uint64_t bytes)
+static bp_reassembly_ref take(struct bp_mqtt_worker *in, uint64_t bytes)
 {
-	bp_carry_ref ref = bp_carry_alloc(in->carry, bytes);
+	bp_reassembly_ref ref = bp_reassembly_alloc(in->reassembly, bytes);
 
 	if (ref != 0)
 		return ref;
 	bp_journal_end(in->journal);
-	return bp_carry_settle(in->carry) ? bp_carry_alloc(in->carry, bytes) : 0;
+	return bp_reassembly_end_deferred(in->reassembly)
+		       ? bp_reassembly_alloc(in->reassembly, bytes)
+		       : 0;
 }
 
-bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
+bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
 {
-	bp_carry_ref ref;
+	bp_reassembly_ref ref;
 
 	if (!may_hold(in, f, bytes, 0))
 		return 0;
@@ -84,17 +88,17 @@ bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_
 	return ref;
 }
 
-bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
-	uint64_t bytes, uint64_t room)
+bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref,
+	uint32_t keep, uint64_t bytes, uint64_t room)
 {
-	uint32_t old = *ref == 0 ? 0 : (uint32_t)bp_carry_size(in->carry, *ref);
+	uint32_t old = *ref == 0 ? 0 : (uint32_t)bp_reassembly_size(in->reassembly, *ref);
 	uint64_t others = f->carried - old;
-	bp_carry_ref larger = 0;
+	bp_reassembly_ref larger = 0;
 
 	if (!may_hold(in, f, bytes, old))
 		return false;
-	if (room + others <= in->carry_per_flow)
-		larger = bp_carry_alloc(in->carry, room);
+	if (room + others <= in->reassembly_per_flow)
+		larger = bp_reassembly_alloc(in->reassembly, room);
 	if (larger == 0)
 		larger = take(in, bytes);
 	if (larger == 0) {
@@ -103,7 +107,8 @@ bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *re
 	}
 	bp_flow_carries(&in->table, f, size_of(in, larger));
 	if (*ref != 0) {
-		memcpy(bp_carry_data(in->carry, larger), bp_carry_data(in->carry, *ref), keep);
+		memcpy(bp_reassembly_data(in->reassembly, larger),
+			bp_reassembly_data(in->reassembly, *ref), keep);
 		bp_work_add(&in->work, keep / 16);
 		bp_flow_release(in, f, *ref);
 	}
@@ -111,12 +116,12 @@ bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *re
 	return true;
 }
 
-void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
+void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref)
 {
 	if (ref == 0)
 		return;
 	bp_flow_carries(&in->table, f, -size_of(in, ref));
-	bp_carry_release(in->carry, ref);
+	bp_reassembly_release(in->reassembly, ref);
 }
 
 void bp_flow_release_all(void *worker, struct bp_flow *f)
@@ -129,8 +134,8 @@ void bp_flow_release_all(void *worker, struct bp_flow *f)
 		bp_cut_drop(in, f, dir);
 		bp_hold_release(in, f, dir);
 		bp_wait_release(in, f, dir);
-		bp_qos2_forget(in, f, dir);
-		bp_alias_forget(in, f, dir);
+		bp_qos2_discard(in, f, dir);
+		bp_alias_discard(in, f, dir);
 	}
 	bp_ack_release(in, f);
 	bp_will_forget(in, f);

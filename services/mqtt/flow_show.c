@@ -12,10 +12,10 @@ static const char *stream_name(uint8_t stream)
 		[BP_STREAM_UNSEEN] = "unseen",
 		[BP_STREAM_BOUNDARY] = "reading",
 		[BP_STREAM_SKIP] = "packet under way",
-		[BP_STREAM_CARRY] = "packet under way",
+		[BP_STREAM_REASSEMBLE] = "packet under way",
 		[BP_STREAM_ENDED] = "ended",
-		[BP_STREAM_SEEK] = "seeking",
-		[BP_STREAM_OPAQUE] = "opaque",
+		[BP_STREAM_RESYNC] = "seeking",
+		[BP_STREAM_NOT_INSPECTED] = "opaque",
 	};
 
 	return stream < sizeof(name) / sizeof(name[0]) ? name[stream] : "unseen";
@@ -27,7 +27,8 @@ static const char *connection_name(const struct bp_flow *f)
 		return "closed";
 	if (f->flags & (BP_FLOW_FIN(0) | BP_FLOW_FIN(1)))
 		return "closing";
-	if (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY) || f->stream[0] == BP_STREAM_OPAQUE)
+	if (f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY) ||
+		f->stream[0] == BP_STREAM_NOT_INSPECTED)
 		return "open";
 	return "opening";
 }
@@ -57,9 +58,9 @@ static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flo
 	if (!v->unread)
 		return;
 	v->unread_ms = ms_since(f->unread_since, mono_ns);
-	if (v->opaque_reason[0] != '\0')
-		v->unread_reason = v->opaque_reason;
-	else if (f->marks & BP_MARK_UNFIT)
+	if (v->not_inspected_reason[0] != '\0')
+		v->unread_reason = v->not_inspected_reason;
+	else if (f->marks & BP_MARK_INVALID)
 		v->unread_reason = "out_of_window";
 	else
 		v->unread_reason = f->proof & BP_FLOW_PROVEN ? "resync" : "midstream";
@@ -80,11 +81,12 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->connection = connection_name(f);
 	v->to_broker = stream_name(f->stream[BP_TO_BROKER]);
 	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);
-	v->opaque_reason = "";
-	if (f->stream[0] == BP_STREAM_OPAQUE &&
-		f->opaque[0] <= BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
-		v->opaque_reason = bp_counter_info[BP_C_NOT_INSPECTED_NOT_MQTT + f->opaque[0]].name;
-	v->awaits_ack = f->marks & BP_MARK_REFUSED;
+	v->not_inspected_reason = "";
+	if (f->stream[0] == BP_STREAM_NOT_INSPECTED &&
+		f->not_inspected[0] <= BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+		v->not_inspected_reason =
+			bp_counter_info[BP_C_NOT_INSPECTED_NOT_MQTT + f->not_inspected[0]].name;
+	v->awaits_ack = f->marks & BP_MARK_REJECTED;
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;
 	v->idle_ms = ms_since(f->seen, mono_ns);
@@ -162,7 +164,7 @@ static void count_unread(
 		return;
 	/* an unused connection is no fault; segments that do not fit are not stamped */
 	if (ns_since(&f->seen, now) >= limit_ns &&
-		!(__atomic_load_n(&f->marks, __ATOMIC_RELAXED) & BP_MARK_UNFIT))
+		!(__atomic_load_n(&f->marks, __ATOMIC_RELAXED) & BP_MARK_INVALID))
 		return;
 	turn->connections++;
 	if (unread_ns > turn->longest_ns)

@@ -16,10 +16,11 @@ struct bp_flow_view {
 	const char *connection;               /* "opening", "open", "closing", "closed" */
 	const char *to_broker; /* "reading", "packet under way", "seeking", "opaque", "unseen" */
 	const char *from_broker;
-	const char *opaque_reason; /* a counter's name, or "" */
-	bool unread;               /* in a direction that is evaluated */
-	const char *unread_reason; /* "midstream", "resync", "out_of_window", or as opaque_reason */
-	uint64_t unread_ms;        /* for how long */
+	const char *not_inspected_reason; /* a counter's name, or "" */
+	bool unread;                      /* in a direction that is evaluated */
+	const char *unread_reason;        /* "midstream", "resync", "out_of_window", or as
+					     not_inspected_reason */
+	uint64_t unread_ms;               /* for how long */
 	/* what the client sent against the standard, and was let pass: counters' names, then NULL
 	 */
 	const char *suspicious[17];

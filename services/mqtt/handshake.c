@@ -8,11 +8,11 @@
  * mid-stream.
  */
 
-/* Of again_data: 255 of them are more than a segment. */
-#define AGAIN_DATA_UNIT 32u
-/* Of again_syn. */
-#define AGAIN_MSS_UNIT 128u
-#define AGAIN_NO_SCALE 15u
+/* Of repeated_syn_data: 255 of them are more than a segment. */
+#define REPEATED_SYN_DATA_UNIT 32u
+/* Of repeated_syn_options. */
+#define REPEATED_SYN_MSS_UNIT 128u
+#define REPEATED_SYN_NO_SCALE 15u
 
 /* The maximum segment size that a SYN announces (RFC 9293 3.7.1); 0 is none. */
 static uint16_t announced_mss(const struct bp_frame *frame)
@@ -30,7 +30,7 @@ static uint16_t announced_mss(const struct bp_frame *frame)
 }
 
 /* What one of the ends announced. */
-void bp_flow_note_mss(struct bp_flow *f, uint16_t mss)
+void bp_flow_record_mss(struct bp_flow *f, uint16_t mss)
 {
 	if (f->mss == 0 || mss < f->mss)
 		f->mss = mss;
@@ -69,7 +69,7 @@ static void forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	f->known = 0;
 	f->stream[BP_FROM_BROKER] = BP_STREAM_UNSEEN;
 	f->has_alias_max = 0;
-	memset(f->seek, 0, sizeof(f->seek));
+	memset(f->resync, 0, sizeof(f->resync));
 	memset(f->window, 0, sizeof(f->window));
 	f->client_id_len = 0;
 	f->memo_gen = 0;
@@ -100,25 +100,26 @@ static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client
 static void keep_options(struct bp_flow *f, const struct bp_frame *frame)
 {
 	const uint8_t scale = window_scale(frame);
-	const uint32_t mss = announced_mss(frame) / AGAIN_MSS_UNIT;
+	const uint32_t mss = announced_mss(frame) / REPEATED_SYN_MSS_UNIT;
 
-	_Static_assert(BP_SCALE_MAX < AGAIN_NO_SCALE, "a scale has 4 bits");
-	f->again_syn = (uint8_t)((mss < 15 ? mss : 15) << 4 |
-				 (scale <= BP_SCALE_MAX ? scale : AGAIN_NO_SCALE));
+	_Static_assert(BP_SCALE_MAX < REPEATED_SYN_NO_SCALE, "a scale has 4 bits");
+	f->repeated_syn_options =
+		(uint8_t)((mss < 15 ? mss : 15) << 4 |
+			  (scale <= BP_SCALE_MAX ? scale : REPEATED_SYN_NO_SCALE));
 }
 
 static uint8_t kept_scale(const struct bp_flow *f)
 {
-	const uint8_t scale = f->again_syn & 0xf;
+	const uint8_t scale = f->repeated_syn_options & 0xf;
 
-	return scale == AGAIN_NO_SCALE ? BP_SCALE_UNSEEN : scale;
+	return scale == REPEATED_SYN_NO_SCALE ? BP_SCALE_UNSEEN : scale;
 }
 
 static uint16_t kept_mss(const struct bp_flow *f)
 {
-	const uint8_t mss = f->again_syn >> 4;
+	const uint8_t mss = f->repeated_syn_options >> 4;
 
-	return (uint16_t)(mss != 0 ? mss * AGAIN_MSS_UNIT : AGAIN_MSS_UNIT / 2);
+	return (uint16_t)(mss != 0 ? mss * REPEATED_SYN_MSS_UNIT : REPEATED_SYN_MSS_UNIT / 2);
 }
 
 /*
@@ -132,7 +133,7 @@ static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_fr
 
 	if (f->flags & BP_FLOW_CLOSED) {
 		reopen(in, f, frame->seq, window_scale(frame));
-		bp_flow_note_mss(f, announced_mss(frame));
+		bp_flow_record_mss(f, announced_mss(frame));
 		return true;
 	}
 	/* retransmitted; once the handshake is complete it may be the next connection's */
@@ -140,10 +141,10 @@ static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_fr
 		!(f->proof & BP_FLOW_HANDSHAKE))
 		return true;
 	bp_tally(in, BP_C_CONN_SYN_UNCONFIRMED);
-	f->flags |= BP_FLOW_SYN_AGAIN;
-	f->again_seq = frame->seq;
-	data = (frame->payload_len + AGAIN_DATA_UNIT - 1) / AGAIN_DATA_UNIT;
-	f->again_data = (uint8_t)(data < UINT8_MAX ? data : UINT8_MAX);
+	f->flags |= BP_FLOW_SYN_REPEATED;
+	f->repeated_syn_seq = frame->seq;
+	data = (frame->payload_len + REPEATED_SYN_DATA_UNIT - 1) / REPEATED_SYN_DATA_UNIT;
+	f->repeated_syn_data = (uint8_t)(data < UINT8_MAX ? data : UINT8_MAX);
 	keep_options(f, frame);
 	return false;
 }
@@ -153,7 +154,7 @@ static void pick_up(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bp_tally(in, BP_C_CONN_MIDSTREAM);
 	f->flags |= BP_FLOW_MIDWAY;
-	bp_flow_note_mss(f, BP_MSS_UNSEEN);
+	bp_flow_record_mss(f, BP_MSS_UNSEEN);
 	for (unsigned d = 0; d < 2; d++)
 		if (bp_stream_tracked(f, d))
 			bp_wait_search(in, f, d);
@@ -162,10 +163,11 @@ static void pick_up(struct bp_mqtt_worker *in, struct bp_flow *f)
 /* Whether a SYN-ACK confirms the SYN that waits for one, and is not the held connection's own. */
 static bool confirms(const struct bp_flow *f, const struct bp_frame *frame)
 {
-	if (!(f->flags & BP_FLOW_SYN_AGAIN) ||
-		frame->ack - (f->again_seq + 1) > f->again_data * AGAIN_DATA_UNIT)
+	if (!(f->flags & BP_FLOW_SYN_REPEATED) ||
+		frame->ack - (f->repeated_syn_seq + 1) >
+			f->repeated_syn_data * REPEATED_SYN_DATA_UNIT)
 		return false;
-	return f->again_seq != f->syn_seq || !(f->proof & BP_FLOW_SYN_ACKED) ||
+	return f->repeated_syn_seq != f->syn_seq || !(f->proof & BP_FLOW_SYN_ACKED) ||
 	       frame->seq != f->broker_isn;
 }
 
@@ -180,12 +182,12 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 
 	if (f->flags & BP_FLOW_CLOSED) {
 		reopen(in, f, frame->ack - 1, BP_SCALE_MAX);
-		bp_flow_note_mss(f, BP_MSS_UNSEEN);
+		bp_flow_record_mss(f, BP_MSS_UNSEEN);
 	} else if (confirms(f, frame)) {
 		/* of the SYN, believed only now, the data was not kept */
-		lost = frame->ack - (f->again_seq + 1);
-		reopen(in, f, f->again_seq, kept_scale(f));
-		bp_flow_note_mss(f, kept_mss(f));
+		lost = frame->ack - (f->repeated_syn_seq + 1);
+		reopen(in, f, f->repeated_syn_seq, kept_scale(f));
+		bp_flow_record_mss(f, kept_mss(f));
 		f->next[BP_TO_BROKER] += lost;
 	}
 	if (f->proof & BP_FLOW_HANDSHAKE) {
@@ -214,7 +216,7 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 	f->broker_isn = frame->seq;
 	f->scale[BP_TO_BROKER] = window_scale(frame);
 	f->proof |= BP_FLOW_SYN_ACKED;
-	bp_flow_note_mss(f, announced_mss(frame));
+	bp_flow_record_mss(f, announced_mss(frame));
 	if (lost != 0)
 		pick_up(in, f); /* behind the data that the SYN brought */
 	return true;
@@ -261,7 +263,7 @@ void bp_handshake_syn(
 	if (frame->payload_len != 0)
 		bp_stream_payload(in, f, dir, frame, frame->seq + 1);
 	f->top[dir] = f->next[dir];
-	bp_segment_note_syn(f, dir, frame);
+	bp_segment_record_syn(f, dir, frame);
 }
 
 /*
@@ -315,7 +317,7 @@ struct bp_flow *bp_handshake_first(
 			return NULL;
 		bp_tally(in, BP_C_CONN_OPENED);
 		begin(f, frame->seq, window_scale(frame));
-		bp_flow_note_mss(f, announced_mss(frame));
+		bp_flow_record_mss(f, announced_mss(frame));
 		bp_handshake_syn(in, f, frame, BP_TO_BROKER);
 	} else if (syn_bits == (BP_TCP_SYN | BP_TCP_ACK) && !frame->to_broker) {
 		/* the SYN went by before biplane looked: its number is in the acknowledgement */
@@ -324,7 +326,7 @@ struct bp_flow *bp_handshake_first(
 			return NULL;
 		bp_tally(in, BP_C_CONN_OPENED);
 		begin(f, frame->ack - 1, BP_SCALE_MAX);
-		bp_flow_note_mss(f, BP_MSS_UNSEEN);
+		bp_flow_record_mss(f, BP_MSS_UNSEEN);
 		bp_handshake_syn(in, f, frame, BP_FROM_BROKER);
 	} else if (frame->payload_len != 0 && !(syn_bits & (BP_TCP_SYN | BP_TCP_RST))) {
 		f = add(in, frame, l, BP_FLOW_MIDWAY);

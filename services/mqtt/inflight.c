@@ -16,9 +16,9 @@
 #define KEY_BITS 17
 
 struct unacked {
-	bp_carry_ref child[2]; /* by the next bit of the key */
-	bp_carry_ref next;     /* the next one with this key; 0: none */
-	bp_carry_ref last;     /* the last one with this key; of the node in the tree */
+	bp_reassembly_ref child[2]; /* by the next bit of the key */
+	bp_reassembly_ref next;     /* the next one with this key; 0: none */
+	bp_reassembly_ref last;     /* the last one with this key; of the node in the tree */
 	uint32_t key;
 	uint32_t seq;
 	uint32_t properties_len, payload_len;
@@ -29,15 +29,15 @@ struct unacked {
 	uint8_t text[]; /* topic, properties, payload */
 };
 
-static struct unacked *at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static struct unacked *at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (struct unacked *)(void *)bp_carry_data(in->carry, ref);
+	return (struct unacked *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
 /* Where the node with the key is linked, or would be. */
-static bp_carry_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t key)
+static bp_reassembly_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t key)
 {
-	bp_carry_ref *link = &f->unacked;
+	bp_reassembly_ref *link = &f->unacked;
 
 	for (unsigned bit = KEY_BITS; bit != 0 && *link != 0 && at(in, *link)->key != key; bit--)
 		link = &at(in, *link)->child[key >> (bit - 1) & 1];
@@ -45,11 +45,11 @@ static bp_carry_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *f, ui
 }
 
 /* Takes the oldest entry of the node out of the tree. */
-static bp_carry_ref take(const struct bp_mqtt_worker *in, bp_carry_ref *link)
+static bp_reassembly_ref take(const struct bp_mqtt_worker *in, bp_reassembly_ref *link)
 {
-	const bp_carry_ref ref = *link;
+	const bp_reassembly_ref ref = *link;
 	const struct unacked *u = at(in, ref);
-	bp_carry_ref *leaf = link, heir = u->next;
+	bp_reassembly_ref *leaf = link, heir = u->next;
 
 	if (heir != 0) {
 		at(in, heir)->last = u->last;
@@ -67,9 +67,9 @@ static bp_carry_ref take(const struct bp_mqtt_worker *in, bp_carry_ref *link)
 	return ref;
 }
 
-static void release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref)
+static void release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref)
 {
-	f->held_bytes[BP_TO_BROKER] -= (uint32_t)bp_carry_size(in->carry, ref);
+	f->out_of_order_bytes[BP_TO_BROKER] -= (uint32_t)bp_reassembly_size(in->reassembly, ref);
 	bp_flow_release(in, f, ref);
 }
 
@@ -81,20 +81,22 @@ void bp_ack_release(struct bp_mqtt_worker *in, struct bp_flow *f)
 	}
 }
 
-static bp_carry_ref alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
+static bp_reassembly_ref alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes)
 {
-	const uint64_t left = in->reorder_bytes - f->held_bytes[BP_TO_BROKER];
-	bp_carry_ref ref;
+	const uint64_t left = in->reorder_bytes - f->out_of_order_bytes[BP_TO_BROKER];
+	bp_reassembly_ref ref;
 
-	if (bytes > left || bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2)
+	if (bytes > left ||
+		bp_reassembly_used(in->reassembly) > bp_reassembly_capacity(in->reassembly) / 2)
 		return 0;
 	ref = bp_flow_alloc(in, f, bytes);
-	if (ref != 0 && bp_carry_size(in->carry, ref) > left) {
+	if (ref != 0 && bp_reassembly_size(in->reassembly, ref) > left) {
 		bp_flow_release(in, f, ref);
 		return 0;
 	}
 	if (ref != 0)
-		f->held_bytes[BP_TO_BROKER] += (uint32_t)bp_carry_size(in->carry, ref);
+		f->out_of_order_bytes[BP_TO_BROKER] +=
+			(uint32_t)bp_reassembly_size(in->reassembly, ref);
 	return ref;
 }
 
@@ -103,7 +105,7 @@ void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_m
 {
 	const uint32_t text = p->topic_len + p->properties_len;
 	const uint32_t key = p->packet_id | (uint32_t)(p->qos == 2) << 16;
-	bp_carry_ref ref, *link;
+	bp_reassembly_ref ref, *link;
 	struct unacked *u;
 
 	bp_journal_deepen(in->journal, f);
@@ -163,10 +165,10 @@ static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, const struct 
 	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, u->seq, u->beginning);
 }
 
-void bp_ack_came(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id,
-	bool refused, bool sent)
+void bp_on_ack(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
+	bool sent)
 {
-	bp_carry_ref *link = find(in, f, id | (uint32_t)pubrec << 16), ref;
+	bp_reassembly_ref *link = find(in, f, id | (uint32_t)pubrec << 16), ref;
 
 	if (*link != 0) {
 		ref = take(in, link);
@@ -179,7 +181,7 @@ void bp_ack_came(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint
 		bp_tally(in, BP_C_PUBLISH_REFUSED);
 		bp_tally(in, BP_C_PUBLISH_REFUSED_LATE);
 		if (!in->acknowledged)
-			bp_flow_mark(f, BP_MARK_REFUSED);
+			bp_flow_mark(f, BP_MARK_REJECTED);
 	}
 }
 
@@ -197,14 +199,14 @@ struct list {
 #define LIST_BYTES 128u
 #define LIST_MAX ((LIST_BYTES - sizeof(struct list)) / sizeof(uint16_t))
 
-static bool is_map(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static bool is_map(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return bp_carry_size(in->carry, ref) >= MAP_BYTES;
+	return bp_reassembly_size(in->reassembly, ref) >= MAP_BYTES;
 }
 
-static struct list *list_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static struct list *list_at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (struct list *)(void *)bp_carry_data(in->carry, ref);
+	return (struct list *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
 static uint32_t place(const struct list *l, uint16_t id)
@@ -216,25 +218,25 @@ static uint32_t place(const struct list *l, uint16_t id)
 	return i;
 }
 
-static bool has(const struct bp_mqtt_worker *in, bp_carry_ref ref, uint16_t id)
+static bool has(const struct bp_mqtt_worker *in, bp_reassembly_ref ref, uint16_t id)
 {
 	if (ref == 0)
 		return false;
 	if (is_map(in, ref))
-		return bp_carry_data(in->carry, ref)[id / 8] >> id % 8 & 1;
+		return bp_reassembly_data(in->reassembly, ref)[id / 8] >> id % 8 & 1;
 	return place(list_at(in, ref), id) < list_at(in, ref)->n;
 }
 
 /* A list that is full becomes a map. */
-static bool to_map(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref)
+static bool to_map(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref)
 {
-	bp_carry_ref map = bp_flow_alloc(in, f, MAP_BYTES);
+	bp_reassembly_ref map = bp_flow_alloc(in, f, MAP_BYTES);
 	const struct list *l = list_at(in, *ref);
 	uint8_t *bits;
 
 	if (map == 0)
 		return false;
-	bits = bp_carry_data(in->carry, map);
+	bits = bp_reassembly_data(in->reassembly, map);
 	memset(bits, 0, MAP_BYTES);
 	for (uint32_t i = 0; i < l->n; i++)
 		bits[l->id[i] / 8] |= (uint8_t)(1 << l->id[i] % 8);
@@ -243,7 +245,7 @@ static bool to_map(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *r
 	return true;
 }
 
-static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint16_t id)
+static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref, uint16_t id)
 {
 	if (*ref == 0) {
 		*ref = bp_flow_alloc(in, f, LIST_BYTES);
@@ -254,7 +256,7 @@ static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref,
 	if (!is_map(in, *ref) && list_at(in, *ref)->n >= LIST_MAX && !to_map(in, f, ref))
 		return false;
 	if (is_map(in, *ref))
-		bp_carry_data(in->carry, *ref)[id / 8] |= (uint8_t)(1 << id % 8);
+		bp_reassembly_data(in->reassembly, *ref)[id / 8] |= (uint8_t)(1 << id % 8);
 	else
 		list_at(in, *ref)->id[list_at(in, *ref)->n++] = id;
 	return true;
@@ -274,13 +276,13 @@ bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 
 bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
-	bp_carry_ref ref = f->qos2[dir];
+	bp_reassembly_ref ref = f->qos2[dir];
 	struct list *l;
 
 	if (!has(in, ref, id))
 		return false;
 	if (is_map(in, ref)) {
-		bp_carry_data(in->carry, ref)[id / 8] &= (uint8_t) ~(1 << id % 8);
+		bp_reassembly_data(in->reassembly, ref)[id / 8] &= (uint8_t) ~(1 << id % 8);
 		return true;
 	}
 	l = list_at(in, ref);
@@ -289,7 +291,7 @@ bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	return true;
 }
 
-void bp_qos2_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+void bp_qos2_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_flow_release(in, f, f->qos2[dir]);
 	f->qos2[dir] = 0;

@@ -45,8 +45,8 @@ struct bp_mqtt_options {
 	bool acknowledged;                   /* QoS 1 and 2 wait for their acknowledgement */
 	uint32_t max_proven, max_unproven;   /* connections */
 	uint64_t idle_ns, handshake_ns;      /* timeouts of both kinds */
-	uint64_t carry_per_flow;             /* bytes of a connection */
-	uint64_t carry_unproven;             /* bytes of all unproven connections */
+	uint64_t reassembly_per_flow;        /* bytes of a connection */
+	uint64_t reassembly_unproven;        /* bytes of all unproven connections */
 	uint64_t reorder_bytes;              /* per direction of a connection */
 	uint16_t max_topic_aliases;          /* per direction of a connection */
 	uint32_t work_budget, worker_budget; /* percent of a core */

@@ -84,7 +84,7 @@ const struct bp_json_layout *bp_layouts_find(
 		struct way *w = &s->way[i];
 
 		if (w->gen == gen && w->index == index &&
-			bp_json_layout_fits(&w->layout, payload, len)) {
+			bp_json_layout_matches(&w->layout, payload, len)) {
 			w->served = true;
 			return &w->layout;
 		}

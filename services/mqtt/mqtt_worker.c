@@ -22,8 +22,8 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	in->acknowledged = o->acknowledged;
 	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
 	in->single_mask = in->acknowledged ? 0xfe : 0xfc;
-	in->carry_per_flow = o->carry_per_flow;
-	in->carry_unproven = o->carry_unproven / o->workers;
+	in->reassembly_per_flow = o->reassembly_per_flow;
+	in->reassembly_unproven = o->reassembly_unproven / o->workers;
 	in->reorder_bytes = o->reorder_bytes;
 	in->max_aliases = o->max_topic_aliases;
 	in->resync_pushes = o->resync_pushes;
@@ -49,14 +49,14 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 /* False: no memory, or an arena that is too large. */
 static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_proven)
 {
-	in->carry = bp_carry_create(
-		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->carry_per_flow);
+	in->reassembly = bp_reassembly_create(
+		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->reassembly_per_flow);
 	in->cache = calloc(BP_TOPIC_CACHE, sizeof(*in->cache));
 	in->layouts = bp_layouts_create();
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->to = malloc(BP_TOPIC_MAX);
 	in->delayed = bp_delayed_create(max_proven);
-	return in->carry != NULL && in->cache != NULL && in->layouts != NULL &&
+	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
 	       in->same_template != NULL && in->to != NULL && in->delayed != NULL;
 }
 
@@ -108,7 +108,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 {
 	if (in == NULL)
 		return;
-	bp_carry_destroy(in->carry);
+	bp_reassembly_destroy(in->reassembly);
 	free(in->cache);
 	bp_layouts_free(in->layouts);
 	free(in->same_template);
@@ -119,8 +119,8 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 
 void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void *arg)
 {
-	in->clone = fn;
-	in->clone_arg = arg;
+	in->mirror = fn;
+	in->mirror_arg = arg;
 }
 
 void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg)
@@ -191,7 +191,7 @@ const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in)
 
 uint64_t bp_mqtt_worker_carried(const struct bp_mqtt_worker *in)
 {
-	return bp_carry_used(in->carry);
+	return bp_reassembly_used(in->reassembly);
 }
 
 /* ---- work: work.h ---- */

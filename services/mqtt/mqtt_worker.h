@@ -151,14 +151,14 @@ struct bp_mqtt_worker {
 	struct bp_flow_table table;
 	struct bp_template *same_template; /* of late frames */
 	/* colder */
-	struct bp_carry *carry;
+	struct bp_reassembly *reassembly;
 	struct bp_delayed *delayed;
 	uint64_t table_stride; /* from one worker's flow table to the next one's */
 	unsigned worker, workers;
 	struct bp_journal *journal;
 	uint64_t alarms_end; /* of those in the ring that are not committed; 0: there are none */
-	uint64_t carry_per_flow;
-	uint64_t carry_unproven; /* of all unproven connections together */
+	uint64_t reassembly_per_flow;
+	uint64_t reassembly_unproven; /* of all unproven connections together */
 	uint64_t reorder_bytes;
 	uint16_t max_aliases;  /* that are kept of a direction of a connection */
 	uint8_t resync_pushes; /* 0: none are enough */
@@ -166,8 +166,8 @@ struct bp_mqtt_worker {
 	uint64_t rule_state_len;
 	struct bp_ring *ring;
 	_Atomic uint64_t *next_alarm_id;
-	bp_mirror_fn clone;
-	void *clone_arg;
+	bp_mirror_fn mirror;
+	void *mirror_arg;
 	bp_is_forwarded_fn is_forwarded;
 	void *is_forwarded_arg;
 	struct bp_topic_cache *cache; /* BP_TOPIC_CACHE entries */
@@ -214,7 +214,7 @@ static inline struct bp_mqtt_view bp_publish_view(
 }
 
 /* packet.c: notes and counts what was odd in a packet that was let pass. */
-void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t odd);
+void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t violations);
 
 /* The value of a payload at a source of the rules in force. */
 static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const uint8_t *payload,
@@ -282,15 +282,15 @@ static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
 /* Whether nothing of this direction is read: given up, searched, or none of its segments fits. */
 static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 {
-	return f->stream[dir] >= BP_STREAM_SEEK ||
-	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_UNFIT));
+	return f->stream[dir] >= BP_STREAM_RESYNC ||
+	       ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_INVALID));
 }
 
 /* Around every change of a flow that is in the table: struct bp_journal. */
 static inline void bp_change_begin(struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	bp_journal_begin(in->journal, &in->table, f, in->ring);
-	bp_carry_keep(in->carry);
+	bp_reassembly_defer_release(in->reassembly);
 }
 
 static inline void bp_alarms_commit(struct bp_mqtt_worker *in)
@@ -306,7 +306,7 @@ static inline void bp_change_end(struct bp_mqtt_worker *in)
 {
 	bp_alarms_commit(in);
 	bp_journal_end(in->journal);
-	bp_carry_settle(in->carry);
+	bp_reassembly_end_deferred(in->reassembly);
 }
 
 /* segment.c: one segment of a known flow. */
@@ -329,7 +329,7 @@ bool bp_handshake_begins(const struct bp_flow *f, const struct bp_frame *frame);
 /* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
 #define BP_MSS_UNSEEN 536
 /* What one of the ends announced. */
-void bp_flow_note_mss(struct bp_flow *f, uint16_t mss);
+void bp_flow_record_mss(struct bp_flow *f, uint16_t mss);
 
 /* reorder.c: segments ahead of the stream. */
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
@@ -355,22 +355,22 @@ static inline void bp_wait_release(struct bp_mqtt_worker *in, struct bp_flow *f,
 }
 
 /* validate.c: whether a segment of a known flow is one that its receiver takes. */
-bool bp_segment_fits(
+bool bp_segment_valid(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* Notes what a segment that fits says of both directions, and what was lost of them. */
-void bp_segment_note(
+void bp_segment_record(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* Of a segment without payload on a stream in sequence: the window alone. */
-void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+void bp_segment_record_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* The window that a SYN or SYN-ACK announces, which is never scaled. */
-void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
+void bp_segment_record_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 
 /* inflight.c: QoS 2 publications in flight of one direction. False: this one was evaluated before.
  */
 bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
 /* False: it was not in flight. */
 bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
-void bp_qos2_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+void bp_qos2_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* Publications to the broker that wait for its acknowledgement. `beginning`: no more of the
  * payload is at hand. What can't be kept is counted. */
@@ -378,8 +378,8 @@ void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_m
 	uint32_t seq, bool beginning);
 /* PUBACK or PUBREC of the broker: evaluates what waited for it, or, `refused`, does not. `sent`:
  * there may be such a publication that did not wait. */
-void bp_ack_came(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id,
-	bool refused, bool sent);
+void bp_on_ack(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
+	bool sent);
 /* Nothing that waits will be acknowledged as far as is seen; counted. */
 void bp_ack_release(struct bp_mqtt_worker *in, struct bp_flow *f);
 
@@ -388,7 +388,7 @@ static inline bool bp_ack_awaited(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
 	return dir == BP_TO_BROKER &&
-	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REFUSED)));
+	       (in->acknowledged || ((f->proof & BP_FLOW_MARKED) && (f->marks & BP_MARK_REJECTED)));
 }
 
 /*
@@ -398,7 +398,7 @@ static inline bool bp_ack_awaited(
  */
 static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 {
-	if ((f->proof & BP_FLOW_PROVEN) || f->stream[dir] >= BP_STREAM_SEEK)
+	if ((f->proof & BP_FLOW_PROVEN) || f->stream[dir] >= BP_STREAM_RESYNC)
 		return true;
 	if (!(f->proof & BP_FLOW_HANDSHAKE))
 		return false;
@@ -417,7 +417,7 @@ static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
 /* Whether its numbers are known: those of a stream that is given up are followed, too. */
 static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
 {
-	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_OPAQUE;
+	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_NOT_INSPECTED;
 }
 
 /* will.c: the broker accepted the connection. */
@@ -460,18 +460,18 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
 /* Gives the connection up for this reason; its bytes go on being forwarded. */
-void bp_mqtt_opaque(
+void bp_mqtt_stop_inspection(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason);
-void bp_mqtt_opaque_error(
+void bp_mqtt_stop_on_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e);
 
 /* The fixed header of a packet, in the view of this direction. */
 enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 	unsigned dir, const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
 /* Whether a packet of this type may come now; if not, *why is the reason. */
-bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+bool bp_packet_in_order(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	uint8_t type, bp_counter_t *why);
-void bp_packet_out_of_turn(
+void bp_packet_out_of_order(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bp_counter_t why);
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header; `head`:
  * how far the head of a PUBLISH was checked before, or NULL. */
@@ -482,15 +482,15 @@ void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 /* cut_packet.c: a packet of which [p, p + n) is all that the segment has. */
 void bp_cut_begin(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
-/* More of it (BP_STREAM_CARRY). Returns bytes taken. */
+/* More of it (BP_STREAM_REASSEMBLE). Returns bytes taken. */
 uint32_t bp_cut_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq);
 /* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
 bool bp_cut_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t gap);
-/* Type of the packet of which a part is carried (BP_STREAM_CARRY). */
+/* Type of the packet of which a part is carried (BP_STREAM_REASSEMBLE). */
 uint8_t bp_cut_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
-/* Of an earlier process, in BP_STREAM_CARRY; false: it can't be, and nothing is claimed. */
+/* Of an earlier process, in BP_STREAM_REASSEMBLE; false: it can't be, and nothing is claimed. */
 bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* publish.c: evaluates a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
@@ -505,9 +505,15 @@ void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
 /* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
-enum bp_wanted { BP_WANTED_NO, BP_WANTED_YES, BP_WANTED_MORE, BP_WANTED_OPAQUE };
-enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head);
+enum bp_publish_decision {
+	BP_PUBLISH_SKIP,
+	BP_PUBLISH_EVALUATE,
+	BP_PUBLISH_NEED_MORE,
+	BP_PUBLISH_NOT_INSPECTED
+};
+enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_flow *f,
+	unsigned dir, uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len,
+	struct bp_mqtt_head *head);
 
 /* will.c: the will message of a connection. */
 void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_connect *c);
@@ -534,7 +540,7 @@ enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
  * the kept text. *hash: of the topic. */
 enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash);
-void bp_alias_forget(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
@@ -551,30 +557,30 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 	const struct bp_evaluated *j);
 
 /* resync.c: finding a boundary again. */
-void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
-void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
+void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
 /* Whether `seq` is about where the search has come to. */
-bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
+bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
 /* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
-void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
+void bp_resync_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
 /* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.
  * `body`: all of it; `seq` is that of the fixed header. */
-void bp_seek_ask(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+void bp_resync_request(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq);
 /* A packet of the readable direction `dir` may be the answer that the other one waits for. */
-void bp_seek_answer(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
+void bp_resync_response(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint16_t packet_id, uint32_t ack);
 
 /* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
-bp_carry_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
+bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
 /*
  * Makes *ref (0: none yet) a block of at least `bytes`, better `room`, with its first `keep` bytes
  * kept. Only the larger block counts against the flow's bound. False: counted, *ref is as it was.
  */
-bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref *ref, uint32_t keep,
-	uint64_t bytes, uint64_t room);
-void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
+bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref,
+	uint32_t keep, uint64_t bytes, uint64_t room);
+void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref);
 void bp_flow_release_all(void *worker, struct bp_flow *f);
 
 /* adopt.c */
@@ -588,8 +594,9 @@ void bp_flow_release_all(void *worker, struct bp_flow *f);
 const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker);
 
 /* Claims the block for the flow; false: `bytes` can't lie in it, or it is another's. */
-bool bp_adopt_block(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref, uint64_t bytes);
+bool bp_adopt_block(
+	struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref, uint64_t bytes);
 /* Gives it back, before the arena is open. */
-void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_carry_ref ref);
+void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref);
 
 #endif

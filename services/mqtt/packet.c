@@ -16,13 +16,14 @@ static void skip_to_end(struct bp_flow *f, unsigned dir)
 		f->next[dir] = end;
 }
 
-void bp_mqtt_opaque(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason)
+void bp_mqtt_stop_inspection(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason)
 {
 	bp_journal_deepen(in->journal, f);
 	/* it was not in step: the search goes on */
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_tally(in, BP_C_RESYNC_REVERTED);
-		bp_seek_enter(in, f, dir, f->next[dir]);
+		bp_resync_enter(in, f, dir, f->next[dir]);
 		return;
 	}
 	bp_tally(in, reason);
@@ -32,17 +33,17 @@ void bp_mqtt_opaque(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
 		if (bp_stream_tracked(f, d))
 			skip_to_end(f, d);
 		bp_cut_drop(in, f, d);
-		bp_alias_forget(in, f, d);
+		bp_alias_discard(in, f, d);
 		bp_hold_release(in, f, d);
 		bp_wait_release(in, f, d);
-		bp_qos2_forget(in, f, d);
-		f->stream[d] = BP_STREAM_OPAQUE;
-		f->opaque[d] = (uint8_t)(reason - BP_C_NOT_INSPECTED_NOT_MQTT);
+		bp_qos2_discard(in, f, d);
+		f->stream[d] = BP_STREAM_NOT_INSPECTED;
+		f->not_inspected[d] = (uint8_t)(reason - BP_C_NOT_INSPECTED_NOT_MQTT);
 		f->skip[d] = d == dir;
 	}
 }
 
-void bp_mqtt_opaque_error(
+void bp_mqtt_stop_on_error(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, enum bp_mqtt_error e)
 {
 	static const uint16_t reason[] = {
@@ -65,9 +66,9 @@ void bp_mqtt_opaque_error(
 
 	/* a stream that is wrong before its CONNECT is another protocol's (TLS, say) */
 	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && e != BP_MQTT_E_CONNECT)
-		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_NOT_MQTT);
+		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_NOT_MQTT);
 	else
-		bp_mqtt_opaque(in, f, dir, reason[e]);
+		bp_mqtt_stop_inspection(in, f, dir, reason[e]);
 }
 
 const uint16_t bp_mqtt_suspicious_counter[16] = {
@@ -82,11 +83,11 @@ const uint16_t bp_mqtt_suspicious_counter[16] = {
 	[BP_MQTT_E_LEVELS] = BP_C_SUSPICIOUS_LEVELS,
 };
 
-void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t odd)
+void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t violations)
 {
-	f->suspicious |= (uint16_t)odd;
-	for (; odd != 0; odd &= odd - 1)
-		bp_tally(in, bp_mqtt_suspicious_counter[__builtin_ctz(odd)]);
+	f->suspicious |= (uint16_t)violations;
+	for (; violations != 0; violations &= violations - 1)
+		bp_tally(in, bp_mqtt_suspicious_counter[__builtin_ctz(violations)]);
 }
 
 /* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
@@ -105,7 +106,7 @@ void bp_mqtt_keep_client_id(
 		return;
 	}
 	f->client_id_len = n;
-	memcpy(bp_carry_data(in->carry, f->client_id), id, n);
+	memcpy(bp_reassembly_data(in->reassembly, f->client_id), id, n);
 }
 
 static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -116,18 +117,18 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	enum bp_mqtt_error e = bp_mqtt_connect(&view, fixed->flags, body, fixed->remaining, &c);
 
 	if (e != BP_MQTT_OK && fixed->flags != 0) { /* TLS begins so */
-		bp_mqtt_opaque_error(in, f, dir, BP_MQTT_E_FLAGS);
+		bp_mqtt_stop_on_error(in, f, dir, BP_MQTT_E_FLAGS);
 		return;
 	}
 	if (e != BP_MQTT_OK) {
 		/* whatever is wrong with the first packet's protocol name: not MQTT at all */
-		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
+		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
 		return;
 	}
-	bp_mqtt_suspicious(in, f, view.odd);
+	bp_mqtt_suspicious(in, f, view.violations);
 	f->version = c.version;
 	f->flags |= BP_FLOW_CONNECT;
-	f->suspicious = (uint16_t)view.odd;
+	f->suspicious = (uint16_t)view.violations;
 	f->session = (uint8_t)((c.auth_method ? BP_SESSION_AUTH : 0) |
 			       (c.session_expiry != 0 ? BP_SESSION_EXPIRY : 0) |
 			       (c.clean ? BP_SESSION_CLEAN : 0));
@@ -144,11 +145,11 @@ static void read_connack(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	enum bp_mqtt_error e = bp_mqtt_connack(f->version, body, len, &c);
 
 	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
+		bp_mqtt_stop_on_error(in, f, dir, e);
 		return;
 	}
 	if (c.code != 0) {
-		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_REFUSED);
+		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_REFUSED);
 		return;
 	}
 	f->flags |= BP_FLOW_CONNACK;
@@ -218,7 +219,7 @@ static bool is_ignored(const struct bp_mqtt_worker *in, unsigned dir, uint8_t ty
  * Whether a packet of this type may come now: a client begins with CONNECT and sends it once; a
  * broker answers it with CONNACK first (AUTH may come before, in version 5).
  */
-bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+bool bp_packet_in_order(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	uint8_t type, bp_counter_t *why)
 {
 	bool midway = f->flags & BP_FLOW_MIDWAY;
@@ -255,7 +256,7 @@ bool bp_packet_in_turn(const struct bp_mqtt_worker *in, const struct bp_flow *f,
 }
 
 /* A broker reads nothing behind the client's DISCONNECT, nor once it has sent its own. */
-static void end_reading(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+static void end_inspection(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->stream[dir] = BP_STREAM_ENDED;
 	if (dir == BP_TO_BROKER || !bp_stream_tracked(f, BP_TO_BROKER))
@@ -264,13 +265,13 @@ static void end_reading(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 	f->stream[BP_TO_BROKER] = BP_STREAM_ENDED;
 }
 
-void bp_packet_out_of_turn(
+void bp_packet_out_of_order(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bp_counter_t why)
 {
 	/* a second CONNECT ends the connection, and in mosquitto the will with it */
 	if (type == BP_MQTT_CONNECT && in->mosquitto)
 		bp_will_discard(in, f);
-	bp_mqtt_opaque(in, f, dir, why);
+	bp_mqtt_stop_inspection(in, f, dir, why);
 }
 
 /* PUBACK or PUBREC. */
@@ -285,7 +286,7 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (pubrec && refused)
 		sent = bp_qos2_end(in, f, !dir, id);
 	if (dir == BP_FROM_BROKER && in->evaluates[BP_TO_BROKER])
-		bp_ack_came(in, f, pubrec, id, refused, sent);
+		bp_on_ack(in, f, pubrec, id, refused, sent);
 }
 
 /* A packet that may come now, but PUBLISH, CONNECT and CONNACK. */
@@ -302,23 +303,23 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		e = bp_mqtt_other(
 			&view, f->version, fixed->type, fixed->flags, body, fixed->remaining, &id);
 	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
+		bp_mqtt_stop_on_error(in, f, dir, e);
 		return;
 	}
 	if (is_ignored(in, dir, fixed->type))
-		view.odd |= 1u << BP_MQTT_E_TYPE;
-	if (view.odd != 0)
-		bp_mqtt_suspicious(in, f, view.odd);
+		view.violations |= 1u << BP_MQTT_E_TYPE;
+	if (view.violations != 0)
+		bp_mqtt_suspicious(in, f, view.violations);
 	if (fixed->type == BP_MQTT_PUBREL)
 		(void)bp_qos2_end(in, f, dir, id);
 	else if (fixed->type == BP_MQTT_PUBACK || fixed->type == BP_MQTT_PUBREC)
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
-		end_reading(in, f, dir);
+		end_inspection(in, f, dir);
 	/* what was held and is read because of the other direction's frame has no ACK at hand */
-	if ((f->stream[!dir] == BP_STREAM_SEEK || (f->pending & BP_FLOW_PUSHED(!dir))) &&
+	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&
 		in->frame->to_broker == (dir == BP_TO_BROKER))
-		bp_seek_answer(in, f, dir, fixed->type, id, in->frame->ack);
+		bp_resync_response(in, f, dir, fixed->type, id, in->frame->ack);
 }
 
 /* A complete packet. `body` is fixed->remaining bytes; `seq` is that of the fixed header. */
@@ -331,12 +332,12 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_tally(in, BP_C_MQTT_PACKETS);
 	bp_work_add(&in->work, BP_WORK_PACKET);
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
-		bp_seek_ask(in, f, dir, fixed, body, seq);
-	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_SEEK, 0) &&
+		bp_resync_request(in, f, dir, fixed, body, seq);
+	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_RESYNC, 0) &&
 		   bp_ack_awaited(in, f, dir)) {
 		/* an acknowledgement tells where the broker's stream is */
 		bp_journal_deepen(in->journal, f);
-		bp_seek_ask(in, f, dir, fixed, body, seq);
+		bp_resync_request(in, f, dir, fixed, body, seq);
 	}
 	/* a connected client's PUBLISH is nearly every packet there is */
 	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
@@ -345,8 +346,8 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		return;
 	}
 	bp_journal_deepen(in->journal, f);
-	if (!bp_packet_in_turn(in, f, dir, fixed->type, &why)) {
-		bp_packet_out_of_turn(in, f, dir, fixed->type, why);
+	if (!bp_packet_in_order(in, f, dir, fixed->type, &why)) {
+		bp_packet_out_of_order(in, f, dir, fixed->type, why);
 		return;
 	}
 	switch (fixed->type) {
@@ -390,7 +391,7 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 				bp_cut_begin(in, f, dir, p, n);
 				return all;
 			} else {
-				bp_mqtt_opaque_error(in, f, dir, e);
+				bp_mqtt_stop_on_error(in, f, dir, e);
 				return all;
 			}
 			break;
@@ -400,7 +401,7 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 			if (f->skip[dir] == 0)
 				f->stream[dir] = BP_STREAM_BOUNDARY;
 			break;
-		case BP_STREAM_CARRY:
+		case BP_STREAM_REASSEMBLE:
 			take = bp_cut_continue(in, f, dir, p, n, seq);
 			break;
 		case BP_STREAM_ENDED:

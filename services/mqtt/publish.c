@@ -78,7 +78,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		enum bp_state_loss loss;
 
 		bp_work_add(&in->work, BP_WORK_STATE);
-		verdict = bp_rule_judge_undo(in->rule_state, in->rule_state_len, rule,
+		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
 			j->topic_hash, client_of(in, j->of.flow), j->of.value, in->mono_ns, &loss,
 			bp_journal_undo(in->journal));
 		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
@@ -174,13 +174,13 @@ static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_tally(in, BP_C_TOPIC_LOOKUP);
 	if (topic_counts(in, f, dir, hash) && in->rules->generation != 0)
 		match(in, topic, len, gather, &m);
-	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MANY;
+	f->memo_rule = m.n == 0 ? BP_RULE_NONE : m.n == 1 ? m.rule[0] : BP_MEMO_MULTIPLE;
 	f->memo_hash = hash;
 	f->memo_gen = bp_topic_known(f, hash) ? in->gen : 0;
 }
 
 /* The hash covers the topic's length. */
-static bool memo_fits(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t hash)
+static bool memo_matches(const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t hash)
 {
 	return f->memo_hash == hash && f->memo_gen == in->gen;
 }
@@ -216,7 +216,7 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	if (at > len)
 		return false;
 	*hash = bp_topic_hash(in, body + 2, p->topic_len);
-	if (!memo_fits(in, f, *hash))
+	if (!memo_matches(in, f, *hash))
 		return false;
 	p->topic = body + 2;
 	p->packet_id = (uint16_t)id;
@@ -248,7 +248,7 @@ static bool resolve(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		bp_tally(in, BP_C_ALIAS_UNMAPPED);
 		return false;
 	case BP_ALIAS_BAD:
-		bp_mqtt_opaque(in, f, dir, BP_C_NOT_INSPECTED_ALIAS);
+		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_ALIAS);
 		return false;
 	}
 	return false;
@@ -278,16 +278,16 @@ static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	e = head == NULL ? bp_mqtt_publish(&view, f->version, flags, body, len, p)
 			 : bp_mqtt_resume(&view, f->version, flags, body, len, len, head, p);
 	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
+		bp_mqtt_stop_on_error(in, f, dir, e);
 		return false;
 	}
-	if (view.odd != 0 && dir == BP_TO_BROKER)
-		bp_mqtt_suspicious(in, f, view.odd);
+	if (view.violations != 0 && dir == BP_TO_BROKER)
+		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, p);
 	bp_work_add(&in->work, (p->topic_len + p->properties_len) / 4);
 	if (!resolve(in, f, dir, p, hash))
 		return false;
-	if (memo_fits(in, f, *hash)) {
+	if (memo_matches(in, f, *hash)) {
 		bp_tally(in, BP_C_TOPIC_CACHE_HIT);
 		return true;
 	}
@@ -332,7 +332,7 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	j.of.publish = &p;
 	j.of.seq = seq;
 	j.of.beginning = false;
-	if (f->memo_rule == BP_MEMO_MANY)
+	if (f->memo_rule == BP_MEMO_MULTIPLE)
 		evaluate_matching(&j);
 	else
 		evaluate(&j, f->memo_rule);
@@ -352,8 +352,8 @@ void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 	bp_journal_deepen(in->journal, f);
 	if (bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p) != BP_MQTT_OK)
 		return; /* can't be: it was right when it was kept */
-	if (view.odd != 0 && dir == BP_TO_BROKER)
-		bp_mqtt_suspicious(in, f, view.odd);
+	if (view.violations != 0 && dir == BP_TO_BROKER)
+		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, &p);
 	bp_tally(in, BP_C_PUBLISH_TRUNCATED);
 	if (!resolve(in, f, dir, &p, &j.topic_hash))
@@ -386,8 +386,9 @@ void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 }
 
-enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
-	uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_head *head)
+enum bp_publish_decision bp_publish_decide(struct bp_mqtt_worker *in, struct bp_flow *f,
+	unsigned dir, uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len,
+	struct bp_mqtt_head *head)
 {
 	uint32_t checked = head->topic + head->properties;
 	struct bp_mqtt_view view = bp_publish_view(in, f, dir);
@@ -397,34 +398,34 @@ enum bp_wanted bp_publish_wanted(struct bp_mqtt_worker *in, struct bp_flow *f, u
 
 	if (!in->evaluates[dir]) {
 		bp_tally(in, BP_C_MQTT_PUBLISH_OTHER_DIRECTION);
-		return BP_WANTED_NO;
+		return BP_PUBLISH_SKIP;
 	}
 	e = bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p);
 	bp_work_add(&in->work, BP_WORK_PACKET + (have - checked) / 4);
 	if (e == BP_MQTT_MORE)
-		return BP_WANTED_MORE;
+		return BP_PUBLISH_NEED_MORE;
 	if (e != BP_MQTT_OK) {
-		bp_mqtt_opaque_error(in, f, dir, e);
-		return BP_WANTED_OPAQUE;
+		bp_mqtt_stop_on_error(in, f, dir, e);
+		return BP_PUBLISH_NOT_INSPECTED;
 	}
 	if (!resolve(in, f, dir, &p, &hash)) {
 		if (bp_stream_unread(f, dir))
-			return BP_WANTED_OPAQUE;
+			return BP_PUBLISH_NOT_INSPECTED;
 		count_publish(in, f, &p);
-		return BP_WANTED_NO;
+		return BP_PUBLISH_SKIP;
 	}
-	if (!memo_fits(in, f, hash)) {
+	if (!memo_matches(in, f, hash)) {
 		if (!bp_within_budget(in)) {
 			count_publish(in, f, &p);
-			return BP_WANTED_NO;
+			return BP_PUBLISH_SKIP;
 		}
 		look_up(in, f, dir, p.topic, p.topic_len, hash);
 	}
 	if (f->memo_rule != BP_RULE_NONE)
-		return BP_WANTED_YES; /* counted when it is whole */
-	if (view.odd != 0 && dir == BP_TO_BROKER)
-		bp_mqtt_suspicious(in, f, view.odd);
+		return BP_PUBLISH_EVALUATE; /* counted when it is whole */
+	if (view.violations != 0 && dir == BP_TO_BROKER)
+		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, &p);
 	bp_tally(in, BP_C_MATCH_NONE);
-	return BP_WANTED_NO;
+	return BP_PUBLISH_SKIP;
 }

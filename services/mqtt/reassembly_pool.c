@@ -18,7 +18,7 @@ struct links {
 	uint32_t prev, next; /* smallest-block indices; they lie in the free block itself */
 };
 
-struct bp_carry {
+struct bp_reassembly {
 	uint8_t *base;
 	uint8_t *meta;
 	uint64_t bytes;
@@ -28,17 +28,17 @@ struct bp_carry {
 	uint32_t free_head[ORDERS];
 	/* released, and not free yet: room for as many as there can be, of which few are ever used
 	 */
-	bp_carry_ref *kept;
+	bp_reassembly_ref *kept;
 	uint32_t n_kept;
-	bool keeps;
+	bool defers_release;
 };
 
-static struct links *links_at(const struct bp_carry *c, uint32_t i)
+static struct links *links_at(const struct bp_reassembly *c, uint32_t i)
 {
 	return (struct links *)(void *)(c->base + ((uint64_t)i << MIN_SHIFT));
 }
 
-static void free_push(struct bp_carry *c, uint32_t i, unsigned order)
+static void free_push(struct bp_reassembly *c, uint32_t i, unsigned order)
 {
 	struct links *l = links_at(c, i);
 
@@ -50,7 +50,7 @@ static void free_push(struct bp_carry *c, uint32_t i, unsigned order)
 	c->meta[i] = (uint8_t)(META_FREE | order);
 }
 
-static void free_remove(struct bp_carry *c, uint32_t i, unsigned order)
+static void free_remove(struct bp_reassembly *c, uint32_t i, unsigned order)
 {
 	struct links *l = links_at(c, i);
 
@@ -76,24 +76,24 @@ static unsigned order_of(uint64_t bytes)
  * A reference is twice the index of the block's first smallest block, plus 2^order: as the index is
  * a multiple of 2^order, its lowest bit that is set is the order's.
  */
-static bp_carry_ref ref_of(uint32_t i, unsigned order)
+static bp_reassembly_ref ref_of(uint32_t i, unsigned order)
 {
 	return 2 * i + ((uint32_t)1 << order);
 }
 
-static unsigned ref_order(bp_carry_ref ref)
+static unsigned ref_order(bp_reassembly_ref ref)
 {
 	return (unsigned)__builtin_ctz(ref);
 }
 
-static uint32_t ref_index(bp_carry_ref ref)
+static uint32_t ref_index(bp_reassembly_ref ref)
 {
 	return (ref & (ref - 1)) >> 1;
 }
 
-struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_block)
+struct bp_reassembly *bp_reassembly_create(void *memory, uint64_t bytes, uint64_t largest_block)
 {
-	struct bp_carry *c = calloc(1, sizeof(*c));
+	struct bp_reassembly *c = calloc(1, sizeof(*c));
 	uint64_t block;
 
 	if (c == NULL)
@@ -113,7 +113,7 @@ struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_
 	c->meta = calloc(c->blocks, 1);
 	c->kept = calloc(c->blocks, sizeof(*c->kept));
 	if (c->meta == NULL || c->kept == NULL) {
-		bp_carry_destroy(c);
+		bp_reassembly_destroy(c);
 		return NULL;
 	}
 	for (unsigned o = 0; o < ORDERS; o++)
@@ -121,7 +121,7 @@ struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_
 	return c;
 }
 
-void bp_carry_destroy(struct bp_carry *c)
+void bp_reassembly_destroy(struct bp_reassembly *c)
 {
 	if (c == NULL)
 		return;
@@ -130,7 +130,7 @@ void bp_carry_destroy(struct bp_carry *c)
 	free(c);
 }
 
-bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref)
+bool bp_reassembly_claim(struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	uint32_t i, n;
 
@@ -149,7 +149,7 @@ bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref)
 	return true;
 }
 
-void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref)
+void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	const uint32_t n = (uint32_t)1 << ref_order(ref);
 
@@ -159,7 +159,7 @@ void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref)
 
 /* The largest aligned blocks of [begin, end): no two of them could join. Lowest last: it is taken
  * first. */
-static void free_run(struct bp_carry *c, uint32_t begin, uint32_t end)
+static void free_run(struct bp_reassembly *c, uint32_t begin, uint32_t end)
 {
 	while (end > begin) {
 		unsigned order = (unsigned)__builtin_ctz(end);
@@ -171,7 +171,7 @@ static void free_run(struct bp_carry *c, uint32_t begin, uint32_t end)
 	}
 }
 
-void bp_carry_open(struct bp_carry *c)
+void bp_reassembly_open(struct bp_reassembly *c)
 {
 	uint32_t end = c->blocks;
 
@@ -187,7 +187,7 @@ void bp_carry_open(struct bp_carry *c)
 	}
 }
 
-bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes)
+bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes)
 {
 	unsigned want, have;
 	uint32_t i;
@@ -209,7 +209,7 @@ bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes)
 	return ref_of(i, want);
 }
 
-static void release(struct bp_carry *c, bp_carry_ref ref)
+static void release(struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	uint32_t i = ref_index(ref);
 	unsigned order = ref_order(ref);
@@ -227,48 +227,48 @@ static void release(struct bp_carry *c, bp_carry_ref ref)
 	free_push(c, i, order);
 }
 
-void bp_carry_release(struct bp_carry *c, bp_carry_ref ref)
+void bp_reassembly_release(struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	if (ref == 0)
 		return;
-	if (c->keeps)
+	if (c->defers_release)
 		c->kept[c->n_kept++] = ref;
 	else
 		release(c, ref);
 }
 
-void bp_carry_keep(struct bp_carry *c)
+void bp_reassembly_defer_release(struct bp_reassembly *c)
 {
-	c->keeps = true;
+	c->defers_release = true;
 }
 
-bool bp_carry_settle(struct bp_carry *c)
+bool bp_reassembly_end_deferred(struct bp_reassembly *c)
 {
 	const bool more = c->n_kept != 0;
 
-	c->keeps = false;
+	c->defers_release = false;
 	while (c->n_kept != 0)
 		release(c, c->kept[--c->n_kept]);
 	return more;
 }
 
-uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref)
+uint8_t *bp_reassembly_data(const struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	return c->base + ((uint64_t)ref_index(ref) << MIN_SHIFT);
 }
 
-uint64_t bp_carry_size(const struct bp_carry *c, bp_carry_ref ref)
+uint64_t bp_reassembly_size(const struct bp_reassembly *c, bp_reassembly_ref ref)
 {
 	(void)c;
 	return (uint64_t)1 << (MIN_SHIFT + ref_order(ref));
 }
 
-uint64_t bp_carry_used(const struct bp_carry *c)
+uint64_t bp_reassembly_used(const struct bp_reassembly *c)
 {
 	return c->used;
 }
 
-uint64_t bp_carry_capacity(const struct bp_carry *c)
+uint64_t bp_reassembly_capacity(const struct bp_reassembly *c)
 {
 	return c->bytes;
 }

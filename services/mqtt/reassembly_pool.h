@@ -16,34 +16,35 @@
  * block's place and size, so that the references which survive say all that is allocated, and the
  * rest is free: nothing that a killed process left half changed has to be believed.
  */
-struct bp_carry;
-typedef uint32_t bp_carry_ref; /* 0: none; position independent */
+struct bp_reassembly;
+typedef uint32_t bp_reassembly_ref; /* 0: none; position independent */
 
 /*
  * Over memory[0..bytes), at least 128 bytes and aligned to 64, in blocks of up to `largest_block`
- * rounded up to a power of two. Nothing in it is read. All of it is taken until bp_carry_open():
- * before, bp_carry_claim() says which blocks are in use. NULL: no memory for what is noted, or the
- * arena is too large.
+ * rounded up to a power of two. Nothing in it is read. All of it is taken until
+ * bp_reassembly_open(): before, bp_reassembly_claim() says which blocks are in use. NULL: no memory
+ * for what is noted, or the arena is too large.
  */
-struct bp_carry *bp_carry_create(void *memory, uint64_t bytes, uint64_t largest_block);
-void bp_carry_destroy(struct bp_carry *c);
+struct bp_reassembly *bp_reassembly_create(void *memory, uint64_t bytes, uint64_t largest_block);
+void bp_reassembly_destroy(struct bp_reassembly *c);
 /* Claims the block of a reference that may be anything. False: there can't be such a block, or a
  * part of it is claimed already. */
-bool bp_carry_claim(struct bp_carry *c, bp_carry_ref ref);
-void bp_carry_unclaim(struct bp_carry *c, bp_carry_ref ref);
+bool bp_reassembly_claim(struct bp_reassembly *c, bp_reassembly_ref ref);
+void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref);
 /* What was not claimed is free from now on. */
-void bp_carry_open(struct bp_carry *c);
+void bp_reassembly_open(struct bp_reassembly *c);
 
 /* A block of at least `bytes`, or 0: no room, or larger than the largest block. */
-bp_carry_ref bp_carry_alloc(struct bp_carry *c, uint64_t bytes);
-void bp_carry_release(struct bp_carry *c, bp_carry_ref ref); /* 0 is fine */
-/* From here on what is released stays as it is, and taken, until bp_carry_settle(). */
-void bp_carry_keep(struct bp_carry *c);
+bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes);
+void bp_reassembly_release(struct bp_reassembly *c, bp_reassembly_ref ref); /* 0 is fine */
+/* From here on what is released stays as it is, and taken, until bp_reassembly_end_deferred(). */
+void bp_reassembly_defer_release(struct bp_reassembly *c);
 /* Returns whether there is more free memory now. */
-bool bp_carry_settle(struct bp_carry *c);
-uint8_t *bp_carry_data(const struct bp_carry *c, bp_carry_ref ref);
-uint64_t bp_carry_size(const struct bp_carry *c, bp_carry_ref ref); /* usable bytes */
-uint64_t bp_carry_used(const struct bp_carry *c);
-uint64_t bp_carry_capacity(const struct bp_carry *c);
+bool bp_reassembly_end_deferred(struct bp_reassembly *c);
+uint8_t *bp_reassembly_data(const struct bp_reassembly *c, bp_reassembly_ref ref);
+uint64_t bp_reassembly_size(
+	const struct bp_reassembly *c, bp_reassembly_ref ref); /* usable bytes */
+uint64_t bp_reassembly_used(const struct bp_reassembly *c);
+uint64_t bp_reassembly_capacity(const struct bp_reassembly *c);
 
 #endif

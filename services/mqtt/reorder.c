@@ -18,68 +18,70 @@
  * a block is dropped, blocks that lie in a segment are replaced by it, and where two overlap that
  * which begins first counts.
  */
-struct held {
-	bp_carry_ref left, right;
+struct out_of_order {
+	bp_reassembly_ref left, right;
 	uint32_t priority;
 	uint32_t seq;
 	uint32_t len;
 	uint8_t data[];
 };
 
-static struct held *held_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static struct out_of_order *out_of_order_at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (struct held *)(void *)bp_carry_data(in->carry, ref);
+	return (struct out_of_order *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
-static uint32_t room_of(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static uint32_t room_of(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(struct held);
+	return (uint32_t)bp_reassembly_size(in->reassembly, ref) -
+	       (uint32_t)sizeof(struct out_of_order);
 }
 
-static bool begins_by(const struct held *h, uint32_t seq)
+static bool begins_by(const struct out_of_order *h, uint32_t seq)
 {
 	return (int32_t)(h->seq - seq) <= 0;
 }
 
-static const struct held *first_held(
+static const struct out_of_order *first_out_of_order(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
 {
-	const struct held *h = held_at(in, f->held[dir]);
+	const struct out_of_order *h = out_of_order_at(in, f->out_of_order[dir]);
 
 	while (h->left != 0)
-		h = held_at(in, h->left);
+		h = out_of_order_at(in, h->left);
 	return h;
 }
 
 /* Takes the first block out of the tree. The caller gives it back, by release(). */
-static bp_carry_ref take_first_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+static bp_reassembly_ref take_first_out_of_order(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	bp_carry_ref *link = &f->held[dir], ref;
+	bp_reassembly_ref *link = &f->out_of_order[dir], ref;
 
-	while (held_at(in, *link)->left != 0)
-		link = &held_at(in, *link)->left;
+	while (out_of_order_at(in, *link)->left != 0)
+		link = &out_of_order_at(in, *link)->left;
 	ref = *link;
-	*link = held_at(in, ref)->right;
-	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
-	if (f->held[dir] == 0)
+	*link = out_of_order_at(in, ref)->right;
+	f->out_of_order_bytes[dir] -= (uint32_t)bp_reassembly_size(in->reassembly, ref);
+	if (f->out_of_order[dir] == 0)
 		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
 	return ref;
 }
 
 void bp_hold_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	while (f->held[dir] != 0)
-		bp_flow_release(in, f, take_first_held(in, f, dir));
+	while (f->out_of_order[dir] != 0)
+		bp_flow_release(in, f, take_first_out_of_order(in, f, dir));
 }
 
 /* The last block that begins no later than `seq`; 0: none does. */
-static bp_carry_ref find_before(
+static bp_reassembly_ref find_before(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	bp_carry_ref at = f->held[dir], before = 0;
+	bp_reassembly_ref at = f->out_of_order[dir], before = 0;
 
 	while (at != 0) {
-		const struct held *h = held_at(in, at);
+		const struct out_of_order *h = out_of_order_at(in, at);
 
 		if (begins_by(h, seq)) {
 			before = at;
@@ -92,11 +94,11 @@ static bp_carry_ref find_before(
 }
 
 /* The subtree `at` in two: what begins by `seq`, and what begins later. */
-static void split(const struct bp_mqtt_worker *in, bp_carry_ref at, uint32_t seq, bp_carry_ref *by,
-	bp_carry_ref *later)
+static void split(const struct bp_mqtt_worker *in, bp_reassembly_ref at, uint32_t seq,
+	bp_reassembly_ref *by, bp_reassembly_ref *later)
 {
 	while (at != 0) {
-		struct held *h = held_at(in, at);
+		struct out_of_order *h = out_of_order_at(in, at);
 
 		if (begins_by(h, seq)) {
 			*by = at;
@@ -111,29 +113,30 @@ static void split(const struct bp_mqtt_worker *in, bp_carry_ref at, uint32_t seq
 	*by = *later = 0;
 }
 
-static void insert(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+static void insert(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_reassembly_ref ref)
 {
-	bp_carry_ref *link = &f->held[dir];
-	struct held *h = held_at(in, ref);
+	bp_reassembly_ref *link = &f->out_of_order[dir];
+	struct out_of_order *h = out_of_order_at(in, ref);
 
 	h->priority = (uint32_t)bp_mix(
 		h->seq ^ in->table.key[0], (uint64_t)ref ^ in->table.key[1] ^ in->mono_ns);
-	while (*link != 0 && held_at(in, *link)->priority >= h->priority) {
-		struct held *above = held_at(in, *link);
+	while (*link != 0 && out_of_order_at(in, *link)->priority >= h->priority) {
+		struct out_of_order *above = out_of_order_at(in, *link);
 
 		link = begins_by(above, h->seq) ? &above->right : &above->left;
 	}
 	split(in, *link, h->seq, &h->left, &h->right);
 	*link = ref;
-	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
+	f->out_of_order_bytes[dir] += (uint32_t)bp_reassembly_size(in->reassembly, ref);
 	f->pending |= BP_FLOW_HELD(dir);
 }
 
 /* Adds what of p[0..n) finds room to a block that ends where it begins; returns how much. */
 static uint32_t append(
-	const struct bp_mqtt_worker *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+	const struct bp_mqtt_worker *in, bp_reassembly_ref ref, const uint8_t *p, uint32_t n)
 {
-	struct held *h = held_at(in, ref);
+	struct out_of_order *h = out_of_order_at(in, ref);
 	const uint32_t room = room_of(in, ref) - h->len, more = n < room ? n : room;
 
 	memcpy(h->data + h->len, p, more);
@@ -142,13 +145,13 @@ static uint32_t append(
 }
 
 /* Where the first block that begins behind `seq` hangs; NULL: there is none. */
-static bp_carry_ref *first_behind(
+static bp_reassembly_ref *first_after(
 	const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	bp_carry_ref *link = &f->held[dir], *found = NULL;
+	bp_reassembly_ref *link = &f->out_of_order[dir], *found = NULL;
 
 	while (*link != 0) {
-		struct held *h = held_at(in, *link);
+		struct out_of_order *h = out_of_order_at(in, *link);
 
 		if (begins_by(h, seq)) {
 			link = &h->right;
@@ -161,12 +164,14 @@ static bp_carry_ref *first_behind(
 }
 
 /* Two subtrees, of which all blocks of `a` come first. */
-static bp_carry_ref join(const struct bp_mqtt_worker *in, bp_carry_ref a, bp_carry_ref b)
+static bp_reassembly_ref join(
+	const struct bp_mqtt_worker *in, bp_reassembly_ref a, bp_reassembly_ref b)
 {
-	bp_carry_ref root = 0, *link = &root;
+	bp_reassembly_ref root = 0, *link = &root;
 
 	while (a != 0 && b != 0) {
-		struct held *first = held_at(in, a), *second = held_at(in, b);
+		struct out_of_order *first = out_of_order_at(in, a),
+				    *second = out_of_order_at(in, b);
 
 		if (first->priority >= second->priority) {
 			*link = a;
@@ -186,16 +191,16 @@ static bp_carry_ref join(const struct bp_mqtt_worker *in, bp_carry_ref a, bp_car
 static void drop_covered(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
 {
-	bp_carry_ref *link;
+	bp_reassembly_ref *link;
 
-	while ((link = first_behind(in, f, dir, seq)) != NULL) {
-		const bp_carry_ref ref = *link;
-		const struct held *h = held_at(in, ref);
+	while ((link = first_after(in, f, dir, seq)) != NULL) {
+		const bp_reassembly_ref ref = *link;
+		const struct out_of_order *h = out_of_order_at(in, ref);
 
 		if ((int32_t)(h->seq + h->len - end) > 0)
 			return;
 		*link = join(in, h->left, h->right);
-		f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+		f->out_of_order_bytes[dir] -= (uint32_t)bp_reassembly_size(in->reassembly, ref);
 		bp_flow_release(in, f, ref);
 	}
 }
@@ -204,20 +209,20 @@ static void drop_covered(
  * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
  * will follow, as long as it is a small part of what there may be.
  */
-static bool add_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
-	bp_carry_ref before, uint32_t seq, const uint8_t *p, uint32_t n)
+static bool add_out_of_order(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	bp_reassembly_ref before, uint32_t seq, const uint8_t *p, uint32_t n)
 {
-	uint64_t need = sizeof(struct held) + (uint64_t)n, room = need;
-	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
-	bp_carry_ref ref = 0;
-	struct held *h;
+	uint64_t need = sizeof(struct out_of_order) + (uint64_t)n, room = need;
+	uint64_t left = in->reorder_bytes - f->out_of_order_bytes[dir];
+	bp_reassembly_ref ref = 0;
+	struct out_of_order *h;
 
 	if (need > left) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return false;
 	}
 	if (before != 0)
-		room = 2 * bp_carry_size(in->carry, before);
+		room = 2 * bp_reassembly_size(in->reassembly, before);
 	if (room > in->reorder_bytes / 8)
 		room = in->reorder_bytes / 8;
 	if (room > left || room < need)
@@ -225,12 +230,12 @@ static bool add_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	/* counted when it fails; the peer's acknowledgement will show the gap */
 	if (!bp_flow_grow(in, f, &ref, 0, need, room))
 		return false;
-	if (bp_carry_size(in->carry, ref) > left) {
+	if (bp_reassembly_size(in->reassembly, ref) > left) {
 		bp_flow_release(in, f, ref);
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return false;
 	}
-	h = held_at(in, ref);
+	h = out_of_order_at(in, ref);
 	h->seq = seq;
 	h->len = n;
 	memcpy(h->data, p, n);
@@ -241,7 +246,7 @@ static bool add_held(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n)
 {
-	bp_carry_ref before;
+	bp_reassembly_ref before;
 	uint32_t have = 0;
 	bool continues = false;
 
@@ -253,7 +258,7 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	}
 	before = find_before(in, f, dir, seq);
 	if (before != 0) {
-		const struct held *h = held_at(in, before);
+		const struct out_of_order *h = out_of_order_at(in, before);
 		const uint32_t at = seq - h->seq;
 
 		if (at <= h->len && h->len - at >= n) {
@@ -269,32 +274,32 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 		return;
 	}
 	/* cut packets of those in step need room too, and lose more for want of it */
-	if (bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2) {
+	if (bp_reassembly_used(in->reassembly) > bp_reassembly_capacity(in->reassembly) / 2) {
 		bp_tally(in, BP_C_SEG_REORDER_TOTAL);
 		return;
 	}
 	if (!continues)
 		drop_covered(in, f, dir, seq - 1, seq + n);
-	if (add_held(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
+	if (add_out_of_order(in, f, dir, continues ? before : 0, seq + have, p + have, n - have))
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 }
 
 void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	while (f->held[dir] != 0) {
-		uint32_t old = f->next[dir] - first_held(in, f, dir)->seq;
-		bp_carry_ref ref;
+	while (f->out_of_order[dir] != 0) {
+		uint32_t old = f->next[dir] - first_out_of_order(in, f, dir)->seq;
+		bp_reassembly_ref ref;
 
-		if (f->stream[dir] == BP_STREAM_OPAQUE) {
+		if (f->stream[dir] == BP_STREAM_NOT_INSPECTED) {
 			bp_hold_release(in, f, dir);
 			return;
 		}
 		if ((int32_t)old < 0)
 			return;
 		/* reading may give up the connection and all that it holds: not this one, then */
-		ref = take_first_held(in, f, dir);
-		if (old < held_at(in, ref)->len) {
-			const struct held *h = held_at(in, ref);
+		ref = take_first_out_of_order(in, f, dir);
+		if (old < out_of_order_at(in, ref)->len) {
+			const struct out_of_order *h = out_of_order_at(in, ref);
 
 			bp_work_allow(&in->work, h->len - old);
 			bp_stream_deliver(in, f, dir, h->data + old, h->len - old);
@@ -305,16 +310,17 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 
 void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack)
 {
-	while (f->stream[dir] != BP_STREAM_OPAQUE && f->stream[dir] != BP_STREAM_SEEK &&
+	while (f->stream[dir] != BP_STREAM_NOT_INSPECTED && f->stream[dir] != BP_STREAM_RESYNC &&
 		(int32_t)(ack - f->next[dir]) > 0) {
 		uint32_t end = ack;
 		uint32_t gap;
 		bool known;
 
-		if (f->held[dir] != 0 && (int32_t)(end - first_held(in, f, dir)->seq) > 0)
-			end = first_held(in, f, dir)->seq;
+		if (f->out_of_order[dir] != 0 &&
+			(int32_t)(end - first_out_of_order(in, f, dir)->seq) > 0)
+			end = first_out_of_order(in, f, dir)->seq;
 		/* a FIN that was acknowledged is no lost byte */
-		if (f->held[dir] == 0 && (f->pending & BP_FLOW_FINWAIT(dir)) &&
+		if (f->out_of_order[dir] == 0 && (f->pending & BP_FLOW_FINWAIT(dir)) &&
 			end == f->fin_seq[dir] + 1)
 			end--;
 		gap = end - f->next[dir];
@@ -331,7 +337,7 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		} else {
 			/* the receiver has all before `ack`: what is new begins there */
 			bp_hold_release(in, f, dir);
-			bp_seek_enter(in, f, dir, ack);
+			bp_resync_enter(in, f, dir, ack);
 		}
 	}
 }
@@ -344,21 +350,21 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
  * connection. They share reorder_bytes with the segments ahead of the stream.
  */
 struct waiting {
-	bp_carry_ref next;
+	bp_reassembly_ref next;
 	uint32_t seq;      /* of the first byte */
 	uint32_t from, to; /* of the bytes in data */
 	uint8_t data[];
 };
 
-static struct waiting *waiting_at(const struct bp_mqtt_worker *in, bp_carry_ref ref)
+static struct waiting *waiting_at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
-	return (struct waiting *)(void *)bp_carry_data(in->carry, ref);
+	return (struct waiting *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
-static void link_block(
-	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref, bool in_front)
+static void link_block(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	bp_reassembly_ref ref, bool in_front)
 {
-	bp_carry_ref *last = &f->waiting[dir];
+	bp_reassembly_ref *last = &f->waiting[dir];
 	struct waiting *w = waiting_at(in, ref);
 
 	if (*last == 0) {
@@ -372,10 +378,11 @@ static void link_block(
 		*last = ref;
 }
 
-static bp_carry_ref take_first_waiting(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
+static bp_reassembly_ref take_first_waiting(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	struct waiting *last = waiting_at(in, f->waiting[dir]);
-	bp_carry_ref ref = last->next;
+	bp_reassembly_ref ref = last->next;
 
 	last->next = waiting_at(in, ref)->next;
 	if (ref == f->waiting[dir])
@@ -383,15 +390,16 @@ static bp_carry_ref take_first_waiting(struct bp_mqtt_worker *in, struct bp_flow
 	return ref;
 }
 
-static void give_back(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_carry_ref ref)
+static void give_back(
+	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_reassembly_ref ref)
 {
-	f->held_bytes[dir] -= (uint32_t)bp_carry_size(in->carry, ref);
+	f->out_of_order_bytes[dir] -= (uint32_t)bp_reassembly_size(in->reassembly, ref);
 	bp_flow_release(in, f, ref);
 }
 
 void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t keep)
 {
-	bp_carry_ref all = f->waiting[dir], ref;
+	bp_reassembly_ref all = f->waiting[dir], ref;
 
 	if (all == 0)
 		return;
@@ -399,7 +407,7 @@ void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	f->waiting[dir] = 0;
 	for (bool more = true; more;) {
 		struct waiting *w = waiting_at(in, ref);
-		bp_carry_ref next = w->next;
+		bp_reassembly_ref next = w->next;
 		uint32_t n = w->to - w->from;
 
 		more = ref != all;
@@ -419,10 +427,11 @@ void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 
 /* Continues the last block as far as it has room; returns how much it took. */
 static uint32_t append_waiting(
-	const struct bp_mqtt_worker *in, bp_carry_ref ref, const uint8_t *p, uint32_t n)
+	const struct bp_mqtt_worker *in, bp_reassembly_ref ref, const uint8_t *p, uint32_t n)
 {
 	struct waiting *w = waiting_at(in, ref);
-	uint32_t room = (uint32_t)bp_carry_size(in->carry, ref) - (uint32_t)sizeof(*w) - w->to;
+	uint32_t room =
+		(uint32_t)bp_reassembly_size(in->reassembly, ref) - (uint32_t)sizeof(*w) - w->to;
 
 	if (n > room)
 		n = room;
@@ -435,24 +444,25 @@ static bool add_waiting(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 	const uint8_t *p, uint32_t n)
 {
 	uint64_t need = sizeof(struct waiting) + (uint64_t)n, room = need;
-	uint64_t left = in->reorder_bytes - f->held_bytes[dir];
-	bp_carry_ref ref = 0;
+	uint64_t left = in->reorder_bytes - f->out_of_order_bytes[dir];
+	bp_reassembly_ref ref = 0;
 	struct waiting *w;
 
 	if (f->waiting[dir] != 0)
-		room = 2 * bp_carry_size(in->carry, f->waiting[dir]);
+		room = 2 * bp_reassembly_size(in->reassembly, f->waiting[dir]);
 	if (room > in->reorder_bytes / 8)
 		room = in->reorder_bytes / 8;
 	if (room > left || room < need)
 		room = need;
-	if (need > left || bp_carry_used(in->carry) > bp_carry_capacity(in->carry) / 2 ||
+	if (need > left ||
+		bp_reassembly_used(in->reassembly) > bp_reassembly_capacity(in->reassembly) / 2 ||
 		!bp_flow_grow(in, f, &ref, 0, need, room))
 		return false;
-	if (bp_carry_size(in->carry, ref) > left) {
+	if (bp_reassembly_size(in->reassembly, ref) > left) {
 		bp_flow_release(in, f, ref);
 		return false;
 	}
-	f->held_bytes[dir] += (uint32_t)bp_carry_size(in->carry, ref);
+	f->out_of_order_bytes[dir] += (uint32_t)bp_reassembly_size(in->reassembly, ref);
 	w = waiting_at(in, ref);
 	w->seq = seq;
 	w->from = w->to = 0;
@@ -470,28 +480,28 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 		return;
 	/* without these bytes the position is lost, and with it all that waits */
 	bp_tally(in, BP_C_UNESTABLISHED_BUFFER_FULL);
-	bp_seek_enter(in, f, dir, f->next[dir]);
+	bp_resync_enter(in, f, dir, f->next[dir]);
 }
 
 void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
-	bp_carry_ref all = f->waiting[dir], ref;
+	bp_reassembly_ref all = f->waiting[dir], ref;
 
 	if (all == 0) {
-		bp_seek_enter(in, f, dir, f->next[dir]);
+		bp_resync_enter(in, f, dir, f->next[dir]);
 		return;
 	}
 	f->waiting[dir] = 0;
 	ref = waiting_at(in, all)->next;
-	bp_seek_enter(in, f, dir, waiting_at(in, ref)->seq + waiting_at(in, ref)->from);
+	bp_resync_enter(in, f, dir, waiting_at(in, ref)->seq + waiting_at(in, ref)->from);
 	for (bool more = true; more;) {
 		const struct waiting *w = waiting_at(in, ref);
-		bp_carry_ref next = w->next;
+		bp_reassembly_ref next = w->next;
 
 		more = ref != all;
 		bp_work_allow(&in->work, w->to - w->from);
-		if (f->stream[dir] == BP_STREAM_SEEK)
-			bp_seek_segment(in, f, dir, w->data + w->from, w->to - w->from,
+		if (f->stream[dir] == BP_STREAM_RESYNC)
+			bp_resync_segment(in, f, dir, w->data + w->from, w->to - w->from,
 				w->seq + w->from, f->next[!dir]);
 		give_back(in, f, dir, ref);
 		ref = next;
@@ -501,7 +511,7 @@ void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir)) {
-		bp_carry_ref ref = take_first_waiting(in, f, dir);
+		bp_reassembly_ref ref = take_first_waiting(in, f, dir);
 		struct waiting *w = waiting_at(in, ref);
 
 		bp_work_allow(&in->work, w->to - w->from);

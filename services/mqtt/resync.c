@@ -36,7 +36,7 @@
 #define ANSWER_WAIT 8
 #define NEAR 65535u /* a window without scaling */
 
-bool bp_seek_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
+bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	return seq - f->next[dir] + NEAR <= 2 * NEAR;
 }
@@ -47,16 +47,16 @@ static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 	return &f->skip[dir];
 }
 
-void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
+void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	bp_tally(in, BP_C_RESYNC_STARTED);
-	if (f->stream[dir] == BP_STREAM_CARRY && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
+	if (f->stream[dir] == BP_STREAM_REASSEMBLE && bp_cut_type(in, f, dir) == BP_MQTT_PUBLISH)
 		bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
 	bp_cut_drop(in, f, dir);
 	bp_hold_release(in, f, dir);
 	bp_wait_release(in, f, dir);
-	bp_alias_forget(in, f, dir);
-	bp_qos2_forget(in, f, dir);
+	bp_alias_discard(in, f, dir);
+	bp_qos2_discard(in, f, dir);
 	if (dir == BP_FROM_BROKER)
 		bp_ack_release(in, f); /* by what was lost, maybe */
 	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
@@ -65,13 +65,13 @@ void bp_seek_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 	if (in->resync_pushes != 0 && in->evaluates[dir] && f->known != 0)
 		f->pending |= BP_FLOW_PUSHES(dir);
 	*back_to(f, dir) = f->stream[dir] == BP_STREAM_UNSEEN ? seq : f->next[dir];
-	f->stream[dir] = BP_STREAM_SEEK;
+	f->stream[dir] = BP_STREAM_RESYNC;
 	f->next[dir] = seq;
-	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
+	memset(&f->resync[dir], 0, sizeof(f->resync[dir]));
 	/* without a version the other direction can't be read on either; nor can what waits for a
 	 * CONNACK that may be among what was lost */
 	if ((f->version == 0 || (dir == BP_FROM_BROKER && !(f->proof & BP_FLOW_PROVEN))) &&
-		f->stream[!dir] >= BP_STREAM_BOUNDARY && f->stream[!dir] <= BP_STREAM_CARRY)
+		f->stream[!dir] >= BP_STREAM_BOUNDARY && f->stream[!dir] <= BP_STREAM_REASSEMBLE)
 		bp_wait_search(in, f, !dir);
 }
 
@@ -150,9 +150,9 @@ static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, con
 /* The stream is read from where the guess has come to. */
 static void read_on(struct bp_flow *f, unsigned dir)
 {
-	f->skip[dir] = f->seek[dir].skip;
+	f->skip[dir] = f->resync[dir].skip;
 	f->stream[dir] = f->skip[dir] != 0 ? BP_STREAM_SKIP : BP_STREAM_BOUNDARY;
-	if (f->seek[dir].ended)
+	if (f->resync[dir].ended)
 		f->stream[dir] = BP_STREAM_ENDED;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHES(dir);
 	/* a FIN about here was believed; now its number has to be exact */
@@ -166,11 +166,11 @@ static void prove(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	bp_tally(in, BP_C_RESYNC_CONFIRMED);
 	bp_flow_prove(in, f);
-	if (f->stream[dir] == BP_STREAM_SEEK)
+	if (f->stream[dir] == BP_STREAM_RESYNC)
 		read_on(f, dir);
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
 	f->memo_gen = 0;
-	memset(&f->seek[dir], 0, sizeof(f->seek[dir]));
+	memset(&f->resync[dir], 0, sizeof(f->resync[dir]));
 }
 
 /* The version, once one is left; both directions narrow it down. */
@@ -192,7 +192,7 @@ static bool settle_version(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t
  */
 static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_t id, uint32_t ack)
 {
-	const struct bp_seek *question = &f->seek[dir];
+	const struct bp_resync *question = &f->resync[dir];
 
 	return question->valid && question->expect_type == type && question->expect_id == id &&
 	       (int32_t)(ack - question->expect_seq) >= 0 && (int32_t)(ack - f->next[dir]) <= 0;
@@ -202,8 +202,8 @@ static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_
  * One question at a time, the first: a client that does not wait for answers asks the next one
  * before the last is answered. An answer that does not come was missed.
  */
-static void ask(
-	const struct bp_mqtt_worker *in, struct bp_seek *s, uint8_t want, uint16_t id, uint32_t end)
+static void ask(const struct bp_mqtt_worker *in, struct bp_resync *s, uint8_t want, uint16_t id,
+	uint32_t end)
 {
 	uint16_t now = (uint16_t)(in->now_ticks >> 10);
 
@@ -223,7 +223,7 @@ static void ask(
 static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body,
 	uint32_t len, uint32_t end)
 {
-	struct bp_seek *s = &f->seek[BP_TO_BROKER];
+	struct bp_resync *s = &f->resync[BP_TO_BROKER];
 	struct bp_mqtt_connect c;
 
 	if (bp_mqtt_connect(NULL, 0, body, len, &c) != BP_MQTT_OK)
@@ -238,7 +238,7 @@ static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body,
 	uint32_t len, uint32_t ack, bool *answered)
 {
-	const uint8_t version = (uint8_t)f->seek[BP_TO_BROKER].expect_id;
+	const uint8_t version = (uint8_t)f->resync[BP_TO_BROKER].expect_id;
 	struct bp_mqtt_connack c;
 
 	if (!answers(f, BP_TO_BROKER, BP_MQTT_CONNACK, version, ack) ||
@@ -255,10 +255,10 @@ static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 }
 
 /* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
-static void note_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+static void record_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
 {
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 	struct bp_mqtt_publish p;
 
 	if (bp_mqtt_publish_head(NULL, f->version, fixed->flags, body, have, fixed->remaining,
@@ -287,7 +287,7 @@ static bool is_short(const struct bp_flow *f, uint32_t len)
 static void count_push(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
 {
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 
 	if (s->skip != 0) {
 		s->pushes = BP_PUSHES_CUT;
@@ -302,7 +302,7 @@ static void count_push(
 }
 
 /* The bytes of the segment under way up to `end` are in the guess. */
-static void note_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
+static void record_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	const struct bp_frame *frame = in->frame;
 
@@ -311,17 +311,17 @@ static void note_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (frame->tcp_flags & BP_TCP_PSH)
 		count_push(in, f, dir, frame->payload_len, end);
 	else
-		f->seek[dir].more = 1;
+		f->resync[dir].more = 1;
 }
 
 /*
  * Reads on in the guess, p[0] at sequence number `at`. Returns false at a contradiction.
  * *answered: a packet answers the other direction's question.
  */
-static bool guess_on(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
-	uint32_t n, uint32_t at, uint32_t ack, bool *answered)
+static bool resync_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const uint8_t *p, uint32_t n, uint32_t at, uint32_t ack, bool *answered)
 {
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 
 	while (n != 0) {
 		struct bp_mqtt_fixed fixed;
@@ -367,7 +367,7 @@ static bool guess_on(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		if (have == total && answers(f, !dir, fixed.type, id, ack))
 			*answered = true;
 		if (fixed.type == BP_MQTT_PUBLISH && (f->pending & BP_FLOW_PUSHES(dir)))
-			note_topic(
+			record_topic(
 				in, f, dir, &fixed, p + fixed.header_len, have - fixed.header_len);
 		if (fixed.type == BP_MQTT_DISCONNECT)
 			s->ended = 1;
@@ -382,10 +382,10 @@ static bool guess_on(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	return true;
 }
 
-void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
+void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack)
 {
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 	bool answered = false;
 
 	/* before the position at which the search began, too: what was evaluated must not be again
@@ -412,31 +412,31 @@ void bp_seek_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		s->versions = versions_of(f);
 	}
 	f->next[dir] = seq + n;
-	if (!guess_on(in, f, dir, p, n, seq, ack, &answered)) {
+	if (!resync_continue(in, f, dir, p, n, seq, ack, &answered)) {
 		s->valid = 0;
 		return;
 	}
 	if (f->pending & BP_FLOW_PUSHES(dir))
-		note_segment(in, f, dir, seq + n);
+		record_segment(in, f, dir, seq + n);
 	if (!answered)
 		return;
 	/* two guesses that need different versions can't both be true */
-	if ((s->versions & f->seek[!dir].versions) == 0) {
-		s->valid = f->seek[!dir].valid = 0;
+	if ((s->versions & f->resync[!dir].versions) == 0) {
+		s->valid = f->resync[!dir].valid = 0;
 		return;
 	}
 	/* the other direction asked and this one answered: both guesses are true */
-	if (!settle_version(in, f, s->versions & f->seek[!dir].versions)) {
-		f->seek[!dir].expect_type = 0;
+	if (!settle_version(in, f, s->versions & f->resync[!dir].versions)) {
+		f->resync[!dir].expect_type = 0;
 		return;
 	}
 	prove(in, f, !dir);
 	prove(in, f, dir);
 }
 
-void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack)
+void bp_resync_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack)
 {
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 
 	if ((int32_t)(ack - *back_to(f, dir)) > 0)
 		*back_to(f, dir) = ack;
@@ -469,11 +469,11 @@ void bp_seek_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 	memset(s, 0, sizeof(*s));
 }
 
-void bp_seek_ask(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+void bp_resync_request(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq)
 {
 	uint8_t want = answer_to(fixed->type, fixed->flags >> 1 & 3);
-	struct bp_seek *s = &f->seek[dir];
+	struct bp_resync *s = &f->resync[dir];
 	uint16_t id;
 
 	if (want == 0 || possible(versions_of(f), fixed, body, fixed->remaining, &id) == 0)
@@ -483,10 +483,10 @@ void bp_seek_ask(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	ask(in, s, want, id, seq + fixed->header_len + fixed->remaining);
 }
 
-void bp_seek_answer(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
+void bp_resync_response(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint16_t packet_id, uint32_t ack)
 {
-	struct bp_seek *s = &f->seek[!dir];
+	struct bp_resync *s = &f->resync[!dir];
 
 	if (!answers(f, !dir, type, packet_id, ack))
 		return;

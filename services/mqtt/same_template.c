@@ -22,7 +22,7 @@ static inline uint16_t total_of(const uint8_t *frame)
 {
 	uint16_t total;
 
-	memcpy(&total, frame + BP_PLAIN_L3 + 2, sizeof(total));
+	memcpy(&total, frame + BP_SINGLE_L3 + 2, sizeof(total));
 	return total;
 }
 
@@ -31,7 +31,7 @@ static inline uint16_t total_of(const uint8_t *frame)
 /* ---- reading ---- */
 
 /* Whether identifiers and properties of the four are as they must be. */
-static __attribute__((noinline)) bool rest_fits(
+static __attribute__((noinline)) bool rest_matches(
 	const struct bp_template *x, const uint8_t *const *frame)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -95,15 +95,15 @@ static inline __attribute__((always_inline)) bool template_read_x4(const struct 
 	const struct bp_mqtt_worker *in, const uint8_t *const *frame, bool sums,
 	struct bp_single_publish *p, uint32_t *number, uint32_t *raises)
 {
-	static const bp_v8_asked all = {1, 1, 1, 1, 1, 1, 1, 1};
-	static const bp_v8_asked to = {1, 1, 0, 0, 0, 0, 0, 0}, from = {0, 0, 0, 0, 0, 0, 1, 1};
+	static const bp_v8_s16 all = {1, 1, 1, 1, 1, 1, 1, 1};
+	static const bp_v8_s16 to = {1, 1, 0, 0, 0, 0, 0, 0}, from = {0, 0, 0, 0, 0, 0, 1, 1};
 	bp_v16 tcp_differ = {0}, head_differ = {0}, differ, text[2];
 	bp_v4 ip[2], tcp[2], numbers, ok = (bp_v4){0} - 1;
-	uint32_t odd = 0;
+	uint32_t violations = 0;
 
 	for (unsigned i = 0; i < 4; i++) /* a shorter one must not be read as far */
-		odd |= (uint32_t)(total_of(frame[i]) ^ x->total);
-	if (__builtin_expect(odd != 0, 0))
+		violations |= (uint32_t)(total_of(frame[i]) ^ x->total);
+	if (__builtin_expect(violations != 0, 0))
 		return false;
 #pragma GCC unroll 2
 	for (unsigned two = 0; two < 2; two++) {
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) bool template_read_x4(const struct 
 			}
 		}
 		text[two] = (bp_v16)_mm_unpacklo_epi64((__m128i)half[0], (__m128i)half[1]);
-		text[two] = (text[two] ^ x->text) & x->text_asked;
+		text[two] = (text[two] ^ x->text) & x->text_mask;
 		if (sums) {
 			ip[two] = bp_v4_sum_two(i4[0], i4[1]);
 			tcp[two] = bp_v4_sum_two(t4[0], t4[1]);
@@ -142,12 +142,12 @@ static inline __attribute__((always_inline)) bool template_read_x4(const struct 
 	if (sums)
 		ok = bp_v4_sums_ok(bp_v4_sum_four(ip[0], ip[1]) + x->ip_sum) &
 		     bp_v4_sums_ok(bp_v4_sum_four(tcp[0], tcp[1]) + x->tcp_sum);
-	differ = (tcp_differ & x->tcp_asked) | (head_differ & x->head_asked) |
+	differ = (tcp_differ & x->tcp_mask) | (head_differ & x->head_mask) |
 		 bp_v16_above(text[0], x->text_above) | bp_v16_above(text[1], x->text_above) |
 		 ~(bp_v16)ok;
 	if (__builtin_expect(!bp_v16_none(differ), 0))
 		return false;
-	if (__builtin_expect(x->identifier | x->properties, 0) && !rest_fits(x, frame))
+	if (__builtin_expect(x->identifier | x->properties, 0) && !rest_matches(x, frame))
 		return false;
 	hash_topics(x, in, frame, p);
 	numbers = numbers_of(x, text[0], text[1]);
@@ -160,7 +160,7 @@ static inline __attribute__((always_inline)) bool template_read_x4(const struct 
 
 static void set_sums(struct bp_template *x)
 {
-	const uint32_t tcp = x->end - BP_PLAIN_L4;
+	const uint32_t tcp = x->end - BP_SINGLE_L4;
 	const uint32_t pieces = (x->end - AT_REST + 15) / 16;
 	/* octets of the last 16 that pieces before it have already */
 	const uint32_t seen = AT_REST + 16 * pieces - x->end;
@@ -184,7 +184,7 @@ static void set_text(struct bp_template *x, uint32_t n, unsigned point)
 		const uint8_t move = moves[k];
 
 		x->text[i] = k == at ? '.' : '0';
-		x->text_asked[i] = k >= BP_NUMBER_SHORT - n ? 0xff : 0;
+		x->text_mask[i] = k >= BP_NUMBER_SHORT - n ? 0xff : 0;
 		x->text_above[i] = k == at ? 0 : 9;
 		x->joins[i] = move >= BP_NUMBER_SHORT ? 0x80 : (uint8_t)(move + i - k);
 	}
@@ -195,15 +195,15 @@ static void set_head(struct bp_template *x, const uint8_t *frame)
 	const uint32_t octets = x->topic - x->at;
 
 	x->tcp = bp_v16_load(frame + AT_TCP);
-	x->tcp_asked = (bp_v16){0xf0, BP_PLAIN_TCP_FLAGS};
-	x->tcp &= x->tcp_asked;
+	x->tcp_mask = (bp_v16){0xf0, BP_SINGLE_TCP_FLAGS};
+	x->tcp &= x->tcp_mask;
 	for (uint32_t i = 0; i < octets; i++) {
-		x->head_asked[i] = i == 0 ? 0xfe : 0xff; /* not: RETAIN */
-		x->head[i] = frame[x->at + i] & x->head_asked[i];
+		x->head_mask[i] = i == 0 ? 0xfe : 0xff; /* not: RETAIN */
+		x->head[i] = frame[x->at + i] & x->head_mask[i];
 	}
 }
 
-/* What bp_template_flow_fits() and raises_of() compare. False: there is no number. */
+/* What bp_template_flow_matches() and raises_of() compare. False: there is no number. */
 static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, const uint8_t *frame, bool own_rules)
 {
@@ -224,7 +224,7 @@ static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	x->own_rules = own_rules;
 	x->point = (uint8_t)point;
 	x->memo = (bp_v16)(bp_v4){0, 0, own_rules ? 0 : f->memo_rule, in->gen};
-	x->memo_asked = (bp_v16)(bp_v4){-1, -1, own_rules ? 0 : -1, -1};
+	x->memo_mask = (bp_v16)(bp_v4){-1, -1, own_rules ? 0 : -1, -1};
 	x->state = BP_SINGLE_STATE(f->version);
 	x->slot = rule->slot;
 	return true;
@@ -244,7 +244,7 @@ static bool template_set(struct bp_template *x, const struct bp_mqtt_worker *in,
 	memset(x, 0, sizeof(*x));
 	if (in->min_ttl > 1)
 		return false;
-	x->at = bp_plain_payload(frame);
+	x->at = bp_single_payload(frame);
 	if (p->end <= AT_REST || p->end < x->at + HEAD_OCTETS)
 		return false;
 	x->total = total_of(frame);

@@ -18,18 +18,18 @@
  */
 
 struct bp_template {
-	bp_v16 tcp, tcp_asked;   /* header length and flags: octets from 46 on, and which count */
-	bp_v16 head, head_asked; /* of the PUBLISH, up to the topic's length, from `at` on */
+	bp_v16 tcp, tcp_mask;   /* header length and flags: octets from 46 on, and which count */
+	bp_v16 head, head_mask; /* of the PUBLISH, up to the topic's length, from `at` on */
 	/* eight characters that end with the payload, twice: what they are, which count, and what
 	 * they may be above it */
-	bp_v16 text, text_asked, text_above;
+	bp_v16 text, text_mask, text_above;
 	bp_v16 joins;          /* moves the digits together */
 	bp_v16 last;           /* those of the last 16 octets that were not summed before */
 	bp_v4 ip_sum, tcp_sum; /* to be added to the sums: of IP header, and of TCP */
 	bp_v4 low, span; /* numbers that raise: low .. low + span, as bp_short_ranges has it */
 	/* Rule and generation, where a flow has them behind the topic's hash, and what of them
 	 * counts. */
-	bp_v16 memo, memo_asked;
+	bp_v16 memo, memo_mask;
 	bp_v16 state;  /* of a flow, as bp_single_flow_is() compares it */
 	uint32_t gen;  /* of the rules */
 	uint32_t slot; /* of the rule, in the statistics */
@@ -57,11 +57,11 @@ void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint3
  * Whether a frame of the template whose number was read is the next of its flow, in the template's
  * MQTT version, and under its rule, if it has one.
  */
-static inline bool bp_template_flow_fits(const struct bp_template *x, const uint8_t *frame,
+static inline bool bp_template_flow_matches(const struct bp_template *x, const uint8_t *frame,
 	const struct bp_lookup *l, const struct bp_single_publish *p)
 {
-	return bp_single_flow_is(l->flow, l, p, x->memo, x->memo_asked, x->state, 0xff) &&
-	       bp_single_in_sequence(l->flow, frame + BP_PLAIN_L4);
+	return bp_single_flow_is(l->flow, l, p, x->memo, x->memo_mask, x->state, 0xff) &&
+	       bp_single_in_sequence(l->flow, frame + BP_SINGLE_L4);
 }
 
 /* The rule that evaluates as text what a flow publishes, whose memo is of the current rules; NULL:
@@ -71,7 +71,7 @@ static inline const struct bp_rule *bp_template_rule(
 {
 	const struct bp_rule *rule;
 
-	if (f->memo_rule >= BP_MEMO_MANY)
+	if (f->memo_rule >= BP_MEMO_MULTIPLE)
 		return NULL;
 	rule = &rules[f->memo_rule];
 	return rule->fast == BP_RULE_FAST_TEXT ? rule : NULL;

@@ -9,7 +9,7 @@
  */
 
 /* Nothing fitted for so long, about 10 s: the connection is not read. */
-#define UNFIT_TICKS (10u << 10)
+#define INVALID_TICKS (10u << 10)
 
 static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
@@ -24,7 +24,7 @@ static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_
 }
 
 /* The FIN of this direction was seen, and its number is exact: nothing follows it. */
-static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
+static bool is_after_fin(const struct bp_flow *f, unsigned dir)
 {
 	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_numbered(f, dir);
 }
@@ -35,7 +35,7 @@ static bool is_behind_fin(const struct bp_flow *f, unsigned dir)
  */
 static void broker_closed(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	if (!bp_stream_tracked(f, BP_TO_BROKER) || !is_behind_fin(f, BP_FROM_BROKER) ||
+	if (!bp_stream_tracked(f, BP_TO_BROKER) || !is_after_fin(f, BP_FROM_BROKER) ||
 		f->waiting[BP_FROM_BROKER] != 0)
 		return;
 	bp_cut_drop(in, f, BP_TO_BROKER);
@@ -46,7 +46,7 @@ static void broker_closed(struct bp_mqtt_worker *in, struct bp_flow *f)
 static void fin_in_sequence(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->flags |= BP_FLOW_FIN(dir);
-	if (is_behind_fin(f, dir))
+	if (is_after_fin(f, dir))
 		bp_hold_release(in, f, dir);
 	bp_will_end(in, f);
 	if (dir == BP_FROM_BROKER)
@@ -91,17 +91,17 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 {
 	int32_t ahead;
 
-	if (f->stream[dir] == BP_STREAM_OPAQUE) {
+	if (f->stream[dir] == BP_STREAM_NOT_INSPECTED) {
 		if ((int32_t)(seq + n - f->next[dir]) > 0)
 			f->next[dir] = seq + n;
 		return;
 	}
 	if (f->stream[dir] == BP_STREAM_UNSEEN) {
-		bp_flow_note_mss(f, BP_MSS_UNSEEN);
-		bp_seek_enter(in, f, dir, seq);
+		bp_flow_record_mss(f, BP_MSS_UNSEEN);
+		bp_resync_enter(in, f, dir, seq);
 	}
-	if (f->stream[dir] == BP_STREAM_SEEK) {
-		bp_seek_segment(in, f, dir, p, n, seq, ack);
+	if (f->stream[dir] == BP_STREAM_RESYNC) {
+		bp_resync_segment(in, f, dir, p, n, seq, ack);
 		return;
 	}
 	ahead = (int32_t)(seq - f->next[dir]);
@@ -153,8 +153,8 @@ static void rst(
 {
 	bool fits;
 
-	if (f->stream[dir] == BP_STREAM_SEEK)
-		fits = bp_seek_is_near(f, dir, frame->seq);
+	if (f->stream[dir] == BP_STREAM_RESYNC)
+		fits = bp_resync_is_near(f, dir, frame->seq);
 	else if (f->stream[dir] == BP_STREAM_UNSEEN)
 		/* a refused SYN is answered with sequence number 0: its ACK must fit */
 		fits = (frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir];
@@ -167,7 +167,7 @@ static void rst(
 		 * there is nothing to read, and some RSTs answer what was sent before it.
 		 */
 		fits = frame->seq == f->next[dir] ||
-		       (is_behind_fin(f, dir) && frame->seq == f->next[dir] + 1);
+		       (is_after_fin(f, dir) && frame->seq == f->next[dir] + 1);
 	if (!fits) {
 		bp_tally(in, BP_C_CONN_RST_IGNORED);
 		return;
@@ -176,16 +176,16 @@ static void rst(
 }
 
 /* Whether a FIN at `end` is the stream's. */
-static bool fin_fits(const struct bp_flow *f, unsigned dir, uint32_t end)
+static bool fin_valid(const struct bp_flow *f, unsigned dir, uint32_t end)
 {
-	if (f->stream[dir] == BP_STREAM_SEEK)
-		return bp_seek_is_near(f, dir, end);
+	if (f->stream[dir] == BP_STREAM_RESYNC)
+		return bp_resync_is_near(f, dir, end);
 	return !bp_stream_numbered(f, dir) || end == f->next[dir];
 }
 
 static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
-	if (f->stream[dir] == BP_STREAM_SEEK && !fin_fits(f, dir, end))
+	if (f->stream[dir] == BP_STREAM_RESYNC && !fin_valid(f, dir, end))
 		return;
 	if (bp_stream_numbered(f, dir) && end != f->next[dir]) {
 		/* one that lies behind the stream is not its end */
@@ -212,10 +212,11 @@ static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
  * connection, or its position is lost: what goes by is not read, and that is shown until the flow
  * expires, for such segments do not keep it.
  */
-static void note_unfit(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
+static void count_rejected(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
-	if (frame->payload_len != 0 && in->now_ticks - f->seen > UNFIT_TICKS)
-		bp_flow_mark(f, BP_MARK_UNFIT);
+	if (frame->payload_len != 0 && in->now_ticks - f->seen > INVALID_TICKS)
+		bp_flow_mark(f, BP_MARK_INVALID);
 }
 
 /* A segment with flags, behind or ahead of the stream, or while something is held. */
@@ -240,20 +241,20 @@ static void segment_general(
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!bp_handshake_segment(in, f, frame, dir))
 		return;
-	if (!bp_segment_fits(in, f, dir, frame)) {
-		note_unfit(in, f, frame);
+	if (!bp_segment_valid(in, f, dir, frame)) {
+		count_rejected(in, f, frame);
 		return;
 	}
 	f->seen = in->now_ticks;
 	if (f->proof & BP_FLOW_MARKED)
-		bp_flow_unmark(f, BP_MARK_UNFIT);
-	bp_segment_note(in, f, dir, frame);
+		bp_flow_unmark(f, BP_MARK_INVALID);
+	bp_segment_record(in, f, dir, frame);
 	read_waiting(in, f);
 	/* only the true peer knows its own position: an acknowledgement may be anybody's */
 	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&
 		frame->seq == f->next[dir])
-		bp_seek_acked(in, f, !dir, frame->ack);
-	if (frame->payload_len != 0 && is_behind_fin(f, dir)) {
+		bp_resync_acked(in, f, !dir, frame->ack);
+	if (frame->payload_len != 0 && is_after_fin(f, dir)) {
 		bp_tally(in, frame->seq + frame->payload_len != f->next[dir] ? BP_C_AFTER_DISCONNECT
 									     : BP_C_SEG_DUPLICATE);
 	} else if (frame->payload_len != 0) {
@@ -266,7 +267,7 @@ static void segment_general(
 		fin(in, f, dir, frame->seq + frame->payload_len);
 	/* an answer may have proven where the other one's stream is */
 	for (unsigned d = 0; d < 2; d++) {
-		if ((f->pending & BP_FLOW_FINWAIT(d)) && fin_fits(f, d, f->fin_seq[d])) {
+		if ((f->pending & BP_FLOW_FINWAIT(d)) && fin_valid(f, d, f->fin_seq[d])) {
 			f->pending &= (uint8_t)~BP_FLOW_FINWAIT(d);
 			fin_in_sequence(in, f, d);
 		}
@@ -289,7 +290,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 		f->seen = in->now_ticks;
 		if (frame->payload_len == 0) {
 			bp_tally(in, BP_C_SEG_EMPTY);
-			bp_segment_note_window(f, dir, frame);
+			bp_segment_record_window(f, dir, frame);
 			return;
 		}
 		bp_change_begin(in, f);

@@ -21,22 +21,22 @@
  * differs in what is seen.
  */
 
-#define BP_PLAIN_L3 14u
-#define BP_PLAIN_L4 34u
+#define BP_SINGLE_L3 14u
+#define BP_SINGLE_L4 34u
 /* TCP flags that are compared: all but PSH, and those of ECN. */
-#define BP_PLAIN_TCP_FLAGS (BP_TCP_FIN | BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK | BP_TCP_URG)
+#define BP_SINGLE_TCP_FLAGS (BP_TCP_FIN | BP_TCP_SYN | BP_TCP_RST | BP_TCP_ACK | BP_TCP_URG)
 
 /* ---- the frame alone ---- */
 
 /* bp_inspect_hash() for such a frame. */
-static inline void bp_plain_hash(
+static inline void bp_single_hash(
 	const struct bp_mqtt_worker *in, const uint8_t *frame, struct bp_lookup *l)
 {
 	uint64_t pair;
 
-	memcpy(&pair, frame + BP_PLAIN_L3 + 12, 8); /* source low, destination high */
+	memcpy(&pair, frame + BP_SINGLE_L3 + 12, 8); /* source low, destination high */
 	l->k0 = pair << 32 | pair >> 32;
-	l->k1 = bp_be32(frame + BP_PLAIN_L4);
+	l->k1 = bp_be32(frame + BP_SINGLE_L4);
 	l->hash = bp_flow_hash(&in->table, l->k0, l->k1);
 }
 
@@ -48,7 +48,7 @@ static inline void bp_plain_hash(
  * takes from each of the four lanes, 65,536, is given back at the end as 1, its remainder. The
  * lanes begin with a multiple of 65,535 that keeps them from below zero.
  */
-static inline uint64_t bp_plain_sum(const uint8_t *p, uint32_t len)
+static inline uint64_t bp_single_sum(const uint8_t *p, uint32_t len)
 {
 	/* moves the last bytes of 16 to the front, zeros behind them: loaded from the first of them
 	 * on */
@@ -72,7 +72,7 @@ static inline uint64_t bp_plain_sum(const uint8_t *p, uint32_t len)
 
 #else
 
-static inline uint64_t bp_plain_sum(const uint8_t *p, uint32_t len)
+static inline uint64_t bp_single_sum(const uint8_t *p, uint32_t len)
 {
 	return bp_sum_fold(bp_sum(p, len, 0));
 }
@@ -80,9 +80,9 @@ static inline uint64_t bp_plain_sum(const uint8_t *p, uint32_t len)
 #endif
 
 /* Whether both checksums of such a frame are right; `total` is the IPv4 header's total length. */
-static inline bool bp_plain_checksum_ok(const uint8_t *frame, uint32_t total)
+static inline bool bp_single_checksum_ok(const uint8_t *frame, uint32_t total)
 {
-	const uint8_t *ip = frame + BP_PLAIN_L3;
+	const uint8_t *ip = frame + BP_SINGLE_L3;
 	uint64_t first = bp_sum_word(ip), addresses = bp_sum_word(ip + 12), header;
 	uint64_t pseudo = __builtin_bswap16((uint16_t)(total - 20)) + (6u << 8);
 	uint32_t rest;
@@ -92,13 +92,13 @@ static inline bool bp_plain_checksum_ok(const uint8_t *frame, uint32_t total)
 	addresses = (addresses & 0xffffffff) + (addresses >> 32);
 	header = (first & 0xffffffff) + (first >> 32) + rest + addresses;
 	return bp_sum_ok(header) &&
-	       bp_sum_ok(bp_plain_sum(frame + BP_PLAIN_L4, total - 20) + (pseudo + addresses));
+	       bp_sum_ok(bp_single_sum(frame + BP_SINGLE_L4, total - 20) + (pseudo + addresses));
 }
 
 /* Where the payload of the TCP segment begins. */
-static inline uint32_t bp_plain_payload(const uint8_t *frame)
+static inline uint32_t bp_single_payload(const uint8_t *frame)
 {
-	return BP_PLAIN_L4 + (uint32_t)(frame[BP_PLAIN_L4 + 12] >> 4) * 4;
+	return BP_SINGLE_L4 + (uint32_t)(frame[BP_SINGLE_L4 + 12] >> 4) * 4;
 }
 
 /*
@@ -108,13 +108,13 @@ static inline uint32_t bp_plain_payload(const uint8_t *frame)
 static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_t *frame,
 	uint32_t total, struct bp_single_publish *p)
 {
-	uint32_t end = BP_PLAIN_L3 + total, at = bp_plain_payload(frame), remaining, topic_len;
+	uint32_t end = BP_SINGLE_L3 + total, at = bp_single_payload(frame), remaining, topic_len;
 	const uint8_t *head = frame + at;
 
 	p->body = 0;
 	/* nor less than a topic of one character */
-	if ((frame[BP_PLAIN_L4 + 13] & BP_PLAIN_TCP_FLAGS) != BP_TCP_ACK ||
-		frame[BP_PLAIN_L3 + 8] < in->min_ttl || at + 5 > end ||
+	if ((frame[BP_SINGLE_L4 + 13] & BP_SINGLE_TCP_FLAGS) != BP_TCP_ACK ||
+		frame[BP_SINGLE_L3 + 8] < in->min_ttl || at + 5 > end ||
 		(head[0] & in->single_mask) != 0x30 || end > UINT16_MAX)
 		return;
 	remaining = head[1];
@@ -154,11 +154,11 @@ static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_
  * Whether this is the flow that was looked for, in the state in which a PUBLISH of the client can
  * be read at once, and the topic is the one that it published last, under the current rules. All
  * of it is compared at once: only all of it together is of interest, and nearly always it is true.
- * `memo` stands for memo_rule and memo_gen, of which `memo_asked` leaves what counts; likewise
+ * `memo` stands for memo_rule and memo_gen, of which `memo_mask` leaves what counts; likewise
  * `state` and `version_asked`. All but the first three are constants of a loop.
  */
 static inline bool bp_single_flow_is(const struct bp_flow *f, const struct bp_lookup *l,
-	const struct bp_single_publish *p, bp_v16 memo, bp_v16 memo_asked, bp_v16 state,
+	const struct bp_single_publish *p, bp_v16 memo, bp_v16 memo_mask, bp_v16 state,
 	uint8_t version_asked)
 {
 	/* stream[2], version, flags, pending, proof, life: not what is written for each frame,
@@ -180,7 +180,7 @@ static inline bool bp_single_flow_is(const struct bp_flow *f, const struct bp_lo
 			       offsetof(struct bp_flow, proof) == 57,
 		"the bytes of a flow's state lie together");
 	differ = bp_v16_load(line) ^ bp_v16_load((const uint8_t *)l);
-	differ |= (bp_v16_load(line + 32) & memo_asked) ^
+	differ |= (bp_v16_load(line + 32) & memo_mask) ^
 		  (bp_v16_load_half((const uint8_t *)&p->topic_hash) | memo);
 	differ |= (bp_v16_load_half(f->stream) & state_asked) ^ state;
 	return bp_v16_none(differ);
@@ -198,7 +198,7 @@ static inline bool bp_single_in_sequence(const struct bp_flow *f, const uint8_t 
 		return false;
 	return __builtin_expect(f->next[BP_FROM_BROKER] - ack <= BP_ACK_WINDOW, 1) ||
 	       f->stream[BP_FROM_BROKER] == BP_STREAM_UNSEEN ||
-	       f->stream[BP_FROM_BROKER] >= BP_STREAM_SEEK;
+	       f->stream[BP_FROM_BROKER] >= BP_STREAM_RESYNC;
 }
 
 #endif

@@ -30,7 +30,7 @@ static uint32_t announced_window(
 }
 
 /* Whether the client's window is too small for the burst path. */
-static void note_small(struct bp_flow *f)
+static void record_small_segment(struct bp_flow *f)
 {
 	if (f->window[BP_FROM_BROKER] != 0 && f->window[BP_FROM_BROKER] < BP_ACK_WINDOW)
 		bp_flow_mark(f, BP_MARK_SMALL);
@@ -38,25 +38,25 @@ static void note_small(struct bp_flow *f)
 		bp_flow_unmark(f, BP_MARK_SMALL);
 }
 
-void bp_segment_note_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+void bp_segment_record_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t window = announced_window(f, !dir, frame);
 
 	if (window > f->window[!dir]) {
 		f->window[!dir] = window;
-		note_small(f);
+		record_small_segment(f);
 	}
 	for (unsigned d = 0; d < 2; d++)
 		if ((int32_t)(f->top[d] - f->next[d]) < 0)
 			f->top[d] = f->next[d];
 }
 
-void bp_segment_note_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
+void bp_segment_record_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t window = bp_be16(frame->data + frame->l4 + 14);
 
 	f->window[!dir] = window != 0 ? window : 1;
-	note_small(f);
+	record_small_segment(f);
 }
 
 /* How far ahead of the stream the receiver may take something. */
@@ -93,7 +93,7 @@ static uint32_t length_of(const struct bp_frame *frame)
 	return frame->payload_len + (frame->tcp_flags & BP_TCP_FIN ? 1 : 0);
 }
 
-static bool sequence_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+static bool sequence_valid(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame)
 {
 	int32_t ahead = (int32_t)(frame->seq - f->next[dir]);
@@ -112,7 +112,7 @@ static bool sequence_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, un
 	return false;
 }
 
-static bool ack_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
+static bool ack_valid(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame)
 {
 	int32_t beyond = (int32_t)(frame->ack - top_of(f, !dir));
@@ -124,16 +124,16 @@ static bool ack_fits(struct bp_mqtt_worker *in, const struct bp_flow *f, unsigne
 	return false;
 }
 
-bool bp_segment_fits(
+bool bp_segment_valid(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	if (!(frame->tcp_flags & BP_TCP_ACK)) {
 		bp_tally(in, BP_C_SEG_NO_ACK);
 		return false;
 	}
-	if (bp_stream_numbered(f, dir) && !sequence_fits(in, f, dir, frame))
+	if (bp_stream_numbered(f, dir) && !sequence_valid(in, f, dir, frame))
 		return false;
-	return !bp_stream_numbered(f, !dir) || ack_fits(in, f, dir, frame);
+	return !bp_stream_numbered(f, !dir) || ack_valid(in, f, dir, frame);
 }
 
 /* The receiver of direction `of` has `ack`, and all of that was seen or is believed to be lost. */
@@ -160,7 +160,7 @@ static void settle_claim(
 	}
 }
 
-static void note_ack(
+static void record_ack(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned of, const struct bp_frame *frame)
 {
 	if ((int32_t)(frame->ack - f->next[of]) <= 0)
@@ -178,7 +178,7 @@ static void note_ack(
  * The byte that MSG_OOB sent: a receiver without SO_OOBINLINE takes it out of the stream. The
  * pointer is one behind it, as senders have it (RFC 6093), and counts only where it moves on.
  */
-static void note_urgent(
+static void record_urgent(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t at = bp_be16(frame->data + frame->l4 + 18);
@@ -192,20 +192,20 @@ static void note_urgent(
 	bp_flow_mark(f, BP_MARK_URGENT(dir));
 }
 
-void bp_segment_note(
+void bp_segment_record(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
 	uint32_t end = frame->seq + length_of(frame);
 
-	bp_segment_note_window(f, dir, frame);
+	bp_segment_record_window(f, dir, frame);
 	if (bp_stream_tracked(f, dir)) {
 		if (f->marks & BP_MARK_CLAIM(dir))
 			settle_claim(in, f, dir, frame);
 		if ((int32_t)(end - top_of(f, dir)) > 0)
 			f->top[dir] = end;
 		if (frame->tcp_flags & BP_TCP_URG)
-			note_urgent(in, f, dir, frame);
+			record_urgent(in, f, dir, frame);
 	}
 	if (bp_stream_tracked(f, !dir))
-		note_ack(in, f, !dir, frame);
+		record_ack(in, f, !dir, frame);
 }

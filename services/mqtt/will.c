@@ -22,7 +22,7 @@ struct will {
 
 static struct will *will_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	return (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	return (struct will *)(void *)bp_reassembly_data(in->reassembly, f->will);
 }
 
 static void drop(struct bp_mqtt_worker *in, struct bp_flow *f)
@@ -45,7 +45,7 @@ void bp_will_keep(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_
 		bp_tally(in, BP_C_WILL_NO_MEMORY);
 		return;
 	}
-	kept = (struct will *)(void *)bp_carry_data(in->carry, f->will);
+	kept = (struct will *)(void *)bp_reassembly_data(in->reassembly, f->will);
 	kept->accepted = 0;
 	kept->delay = w->delay;
 	kept->session_expiry = c->session_expiry;
@@ -97,7 +97,7 @@ static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 	bp_tally(in, BP_C_WILL_EVALUATED);
 	bp_work_begin(&in->work, bp_flow_hash(&in->table, f->k0, f->k1),
-		(uint32_t)bp_carry_size(in->carry, f->will));
+		(uint32_t)bp_reassembly_size(in->reassembly, f->will));
 	bp_publish_evaluate(in, f, BP_TO_BROKER, &p, f->next[BP_TO_BROKER], false);
 	bp_work_end(&in->work);
 	bp_work_resume(&in->work, &paused);
@@ -126,7 +126,7 @@ struct delayed {
 	uint64_t session;  /* its key; 0: the session cannot be resumed */
 	uint64_t accepted; /* when the broker accepted this connection, as session_time() */
 	uint64_t k0, k1;   /* of the flow */
-	bp_carry_ref will, client_id;
+	bp_reassembly_ref will, client_id;
 	uint16_t client_id_len;
 	uint8_t flags, version;
 	uint8_t client_ip[16];
@@ -134,7 +134,7 @@ struct delayed {
 
 struct bp_delayed {
 	uint32_t n, max;
-	uint32_t looked_at;             /* whether its client is back */
+	uint32_t checked;               /* whether its client is back */
 	uint32_t of_client[BP_CLIENTS]; /* of these, by bp_flow_client() */
 	struct delayed heap[];
 };
@@ -169,7 +169,7 @@ static uint64_t session_key(const struct bp_mqtt_worker *in, const struct bp_flo
 	if (f->client_id_len == 0)
 		return 0;
 	memcpy(broker, f->broker_ip, sizeof(broker));
-	h = bp_topic_hash(in, bp_carry_data(in->carry, f->client_id), f->client_id_len);
+	h = bp_topic_hash(in, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
 	h = bp_mix(h ^ broker[0], in->topic_key[0] ^ broker[1]);
 	h = bp_mix(h ^ (f->k1 & ~tcp_port), in->topic_key[1] ^ f->tunnel);
 	return h | 1;
@@ -190,7 +190,7 @@ static bool is_of(uint64_t entry, uint64_t key)
 	return entry != 0 && entry >> TIME_BITS == key >> TIME_BITS;
 }
 
-static void note_session(struct bp_mqtt_worker *in, uint64_t key)
+static void record_session(struct bp_mqtt_worker *in, uint64_t key)
 {
 	const uint64_t entry = key >> TIME_BITS << TIME_BITS | session_time(in);
 	uint64_t *at = places(in, in->worker, key), *oldest = at;
@@ -231,7 +231,7 @@ static uint64_t session_accepted(struct bp_mqtt_worker *in, const struct bp_flow
 
 	/* by the standard, a new session is no way back: the will is published (3.1.3.2.2) */
 	if (key != 0 && (in->mosquitto || !(f->session & BP_SESSION_CLEAN)))
-		note_session(in, key);
+		record_session(in, key);
 	return session_time(in);
 }
 
@@ -273,9 +273,9 @@ static struct bp_flow holder(const struct bp_mqtt_worker *in, const struct delay
 		.client_id_len = e->client_id_len};
 
 	memcpy(f.client_ip, e->client_ip, sizeof(f.client_ip));
-	f.carried = (uint32_t)bp_carry_size(in->carry, e->will);
+	f.carried = (uint32_t)bp_reassembly_size(in->reassembly, e->will);
 	if (e->client_id != 0)
-		f.carried += (uint32_t)bp_carry_size(in->carry, e->client_id);
+		f.carried += (uint32_t)bp_reassembly_size(in->reassembly, e->client_id);
 	return f;
 }
 
@@ -287,9 +287,9 @@ static bool add_delayed(
 	struct bp_delayed *d = in->delayed;
 	uint32_t *of_client = &d->of_client[bp_flow_client(&in->table, f)];
 	struct delayed *e = &d->heap[d->n];
-	bp_carry_ref id = 0;
+	bp_reassembly_ref id = 0;
 	struct bp_flow gone;
-	int64_t held;
+	int64_t out_of_order;
 
 	/* alone a client gets a third of the places, two get a quarter each, as with memory */
 	if (d->n == d->max || (*of_client != 0 && *of_client >= (d->max - d->n) / 2)) {
@@ -302,8 +302,8 @@ static bool add_delayed(
 			bp_tally(in, BP_C_WILL_NO_MEMORY);
 			return false;
 		}
-		memcpy(bp_carry_data(in->carry, id), bp_carry_data(in->carry, f->client_id),
-			f->client_id_len);
+		memcpy(bp_reassembly_data(in->reassembly, id),
+			bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
 	}
 	bp_tally(in, BP_C_WILL_DELAYED);
 	*e = (struct delayed){.due = in->mono_ns + seconds * 1000000000ull,
@@ -320,10 +320,10 @@ static bool add_delayed(
 	f->will = 0;
 	/* of the client's share, and no longer of the connection's */
 	gone = holder(in, e);
-	held = gone.carried;
+	out_of_order = gone.carried;
 	gone.carried = 0;
-	bp_flow_carries(&in->table, f, -held);
-	bp_flow_carries(&in->table, &gone, held);
+	bp_flow_carries(&in->table, f, -out_of_order);
+	bp_flow_carries(&in->table, &gone, out_of_order);
 	(*of_client)++;
 	sift_up(d, d->n++);
 	in->table.header->delayed_wills = d->n;
@@ -359,13 +359,13 @@ static void settle(struct bp_mqtt_worker *in, uint32_t i, bool back)
 
 /* One that will not be evaluated need not wait: a client that comes and goes has one of each time.
  */
-static void look_back(struct bp_mqtt_worker *in)
+static void check_returned(struct bp_mqtt_worker *in)
 {
 	struct bp_delayed *d = in->delayed;
 
-	d->looked_at = d->looked_at == 0 || d->looked_at > d->n ? d->n - 1 : d->looked_at - 1;
-	if (is_back(in, &d->heap[d->looked_at]))
-		settle(in, d->looked_at, true);
+	d->checked = d->checked == 0 || d->checked > d->n ? d->n - 1 : d->checked - 1;
+	if (is_back(in, &d->heap[d->checked]))
+		settle(in, d->checked, true);
 }
 
 void bp_delayed_expire(struct bp_mqtt_worker *in, uint64_t mono_ns, unsigned budget)
@@ -376,7 +376,7 @@ void bp_delayed_expire(struct bp_mqtt_worker *in, uint64_t mono_ns, unsigned bud
 		return;
 	in->frame = NULL;
 	for (unsigned i = 0; i < LOOKS && d->n != 0; i++)
-		look_back(in);
+		check_returned(in);
 	for (; d->n != 0 && d->heap[0].due <= mono_ns && budget != 0; budget--) {
 		settle(in, 0, is_back(in, &d->heap[0]));
 	}
@@ -418,9 +418,9 @@ static bool delay(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds
  */
 static bool end_is_unclear(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
-	if (f->stream[BP_TO_BROKER] == BP_STREAM_OPAQUE)
+	if (f->stream[BP_TO_BROKER] == BP_STREAM_NOT_INSPECTED)
 		return !in->mosquitto || f->skip[BP_TO_BROKER] == 0;
-	return f->stream[BP_TO_BROKER] == BP_STREAM_SEEK ||
+	return f->stream[BP_TO_BROKER] == BP_STREAM_RESYNC ||
 	       (f->pending & (BP_FLOW_PUSHED(BP_TO_BROKER) | BP_FLOW_HELD(BP_TO_BROKER)));
 }
 
@@ -444,14 +444,15 @@ void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
-	const bp_carry_ref ref = f->will;
+	const bp_reassembly_ref ref = f->will;
 	const struct will *w;
 
 	f->will = 0;
 	if (ref == 0 || !bp_adopt_block(in, f, ref, sizeof(*w)))
 		return;
-	w = (const struct will *)(const void *)bp_carry_data(in->carry, ref);
-	if (sizeof(*w) + (uint64_t)w->topic_len + w->payload_len > bp_carry_size(in->carry, ref) ||
+	w = (const struct will *)(const void *)bp_reassembly_data(in->reassembly, ref);
+	if (sizeof(*w) + (uint64_t)w->topic_len + w->payload_len >
+			bp_reassembly_size(in->reassembly, ref) ||
 		!bp_mqtt_topic_valid((const char *)w->text, w->topic_len))
 		bp_adopt_undo(in, f, ref);
 	else
@@ -468,7 +469,7 @@ void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 
 	if (f->will == 0)
 		return;
-	w = (const struct will *)(const void *)bp_carry_data(in->carry, f->will);
+	w = (const struct will *)(const void *)bp_reassembly_data(in->reassembly, f->will);
 	/* silent for longer than the broker waits: it has closed the connection, seen or not */
 	if (w->keep_alive != 0 && in->table.now - f->seen > GRACE(w->keep_alive)) {
 		in->frame = NULL;

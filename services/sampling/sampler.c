@@ -83,7 +83,7 @@ void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r)
 	memset(s->interval, 0, sizeof(s->interval));
 }
 
-bool bp_sampler_wants(const struct bp_sampler *s, unsigned port)
+bool bp_sampler_uses_port(const struct bp_sampler *s, unsigned port)
 {
 	for (uint32_t i = 0; i < s->rules.n; i++)
 		if (s->rules.rule[i].match.port == port)

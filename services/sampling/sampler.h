@@ -24,7 +24,7 @@ bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_
 /* Valid rules; each entry begins a new interval. */
 void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
 /* Whether an entry is about frames that come in on the port. */
-bool bp_sampler_wants(const struct bp_sampler *s, unsigned port);
+bool bp_sampler_uses_port(const struct bp_sampler *s, unsigned port);
 
 /* The entry that a frame matches, of which `len` octets lie at `frame`, or -1; *chosen: it is to be
  * mirrored. */

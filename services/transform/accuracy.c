@@ -119,7 +119,7 @@ static double draw(struct bp_transform_draw *d, double from, double to)
 	return rint((from + (to - from) * bp_transform_draw_uniform(d)) * 1e9) / 1e9;
 }
 
-void bp_transform_draw_reading(struct bp_transform_draw *d, double meant[3], double sent[3])
+void bp_transform_draw_sample(struct bp_transform_draw *d, double meant[3], double sent[3])
 {
 	meant[0] = draw(d, 0, 20);
 	meant[1] = draw(d, 0, 2 * M_PI);

@@ -51,7 +51,7 @@ void bp_transform_accuracy_measure(struct bp_transform_accuracy *a,
 struct bp_transform_draw {
 	uint64_t state; /* any */
 };
-void bp_transform_draw_reading(struct bp_transform_draw *d, double meant[3], double sent[3]);
+void bp_transform_draw_sample(struct bp_transform_draw *d, double meant[3], double sent[3]);
 void bp_transform_draw_matrix(struct bp_transform_draw *d, double m[12]);
 /* 0 <= it < 1 */
 double bp_transform_draw_uniform(struct bp_transform_draw *d);

@@ -45,7 +45,7 @@ static inline int64_t fixed_mul(int64_t a, int64_t b)
  * the 25 of the others an angle of 64 rad would be off by 1.3 of the last place already, and one of
  * 2^20 by as much as 0.7 mrad.
  */
-static inline int64_t fixed_turn(double angle)
+static inline int64_t angle_to_fixed(double angle)
 {
 	const int64_t turns = (int64_t)floor(angle * (1 / 6.283185307179586));
 	/* turns are at most 166,887, so the product stays below 2^62 */
@@ -144,7 +144,7 @@ struct entry {
 static struct entry large[2][1 << 14], medium[2][1 << 13], small[2][1 << 11];
 
 /* Of a table whose entries are `step` last places apart. */
-static void make_table(struct entry *table, unsigned n, unsigned step)
+static void init_table(struct entry *table, unsigned n, unsigned step)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const double angle = fixed_to((int64_t)i * step);
@@ -154,14 +154,14 @@ static void make_table(struct entry *table, unsigned n, unsigned step)
 	}
 }
 
-void bp_transform_tables_make(void)
+void bp_transform_tables_init(void)
 {
-	make_table(large[0], 1 << 14, 1 << 14);
-	make_table(large[1], 1 << 14, 1);
-	make_table(medium[0], 1 << 13, 1 << 13);
-	make_table(medium[1], 1 << 13, 1);
-	make_table(small[0], 1 << 11, 1 << 15);
-	make_table(small[1], 1 << 11, 1 << 4);
+	init_table(large[0], 1 << 14, 1 << 14);
+	init_table(large[1], 1 << 14, 1);
+	init_table(medium[0], 1 << 13, 1 << 13);
+	init_table(medium[1], 1 << 13, 1);
+	init_table(small[0], 1 << 11, 1 << 15);
+	init_table(small[1], 1 << 11, 1 << 4);
 }
 
 static inline struct fixed_sincos together(struct entry h, struct entry l)
@@ -174,7 +174,7 @@ static inline struct fixed_sincos together(struct entry h, struct entry l)
 
 static inline struct fixed_sincos sine_cosine_large(double angle)
 {
-	const uint32_t x = (uint32_t)fixed_turn(angle);
+	const uint32_t x = (uint32_t)angle_to_fixed(angle);
 
 	return together(large[0][x >> 14], large[1][x & 0x3fff]);
 }
@@ -184,7 +184,7 @@ static inline struct fixed_sincos sine_cosine_large(double angle)
 static inline __attribute__((always_inline)) struct fixed_sincos sine_cosine_quadrant(double angle,
 	const struct entry *high, const struct entry *low, unsigned bits, unsigned cut)
 {
-	int64_t x = fixed_turn(angle);
+	int64_t x = angle_to_fixed(angle);
 	const int64_t sin_minus = -(int64_t)(x > FIXED_PI); /* sin(2 pi - x) = -sin x */
 	struct fixed_sincos r;
 	int64_t cos_minus;
@@ -281,7 +281,7 @@ static int64_t sine_chebyshev(int64_t angle)
 
 static struct fixed_sincos sine_cosine_chebyshev(double angle)
 {
-	const int64_t a = fabs(angle) < FIXED_RANGE ? fixed_from(angle) : fixed_turn(angle);
+	const int64_t a = fabs(angle) < FIXED_RANGE ? fixed_from(angle) : angle_to_fixed(angle);
 
 	return (struct fixed_sincos){sine_chebyshev(a), sine_chebyshev(a + FIXED_HALF_PI)};
 }

@@ -13,15 +13,15 @@
 	{                                                                                          \
 		.offset = (at), .type = BP_TRANSFORM_UFIXED32, .fraction = 25                      \
 	}
-#define PAPER(at)                                                                                  \
+#define KUNZE2021(at)                                                                              \
 	{                                                                                          \
 		.in = {FIXED(at), UFIXED((at) + 4), UFIXED((at) + 8)},                             \
 		.out = {FIXED((at) + 12), FIXED((at) + 16), FIXED((at) + 20)},                     \
-		.length = (at) + 40, .paper = true                                                 \
+		.length = (at) + 40, .kunze2021 = true                                             \
 	}
 
-const struct bp_transform_layout bp_transform_layout_paper = PAPER(0);
-const struct bp_transform_layout bp_transform_layout_paper_timed = PAPER(17);
+const struct bp_transform_layout bp_transform_layout_kunze2021 = KUNZE2021(0);
+const struct bp_transform_layout bp_transform_layout_kunze2021_timed = KUNZE2021(17);
 
 unsigned bp_transform_type_size(unsigned type)
 {
@@ -48,9 +48,9 @@ static bool same_field(
 	return a->offset == b->offset + moved && a->type == b->type && a->fraction == b->fraction;
 }
 
-static bool is_paper(const struct bp_transform_layout *l)
+static bool is_kunze2021(const struct bp_transform_layout *l)
 {
-	const struct bp_transform_layout *p = &bp_transform_layout_paper;
+	const struct bp_transform_layout *p = &bp_transform_layout_kunze2021;
 
 	if (l->cartesian || l->little_endian || l->degrees)
 		return false;
@@ -90,7 +90,7 @@ bool bp_transform_layout_finish(struct bp_transform_layout *l, const char **what
 		return false;
 	if (l->length == 0)
 		l->length = (uint16_t)needed;
-	l->paper = is_paper(l);
+	l->kunze2021 = is_kunze2021(l);
 	*what = NULL;
 	return true;
 }
@@ -209,7 +209,7 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 {
 	uint64_t any = 0;
 
-	if (l->paper) {
+	if (l->kunze2021) {
 		bp_transform_kunze2021_read(payload, l->in[0].offset, n, p);
 		memset(bad, BP_TRANSFORM_GOOD, n);
 		return 0;
@@ -233,7 +233,7 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 /* The least and greatest number of a type, and where rounding leads beyond: below `under`, and from
  * `over` on. */
 struct range {
-	double least, greatest, under, over;
+	double least, max, under, over;
 };
 
 static const struct range ranges[BP_TRANSFORM_TYPES] = {
@@ -284,7 +284,7 @@ static void write_column(const struct bp_transform_field *f, bool little, uint8_
 		double s = v[i] * scale;
 
 		saturated[i] |= (uint8_t)(!(s < r.over && s >= r.under) ? bit : 0);
-		s = s < r.greatest ? s : r.greatest; /* so is what is no number */
+		s = s < r.max ? s : r.max; /* so is what is no number */
 		s = s > r.least ? s : r.least;
 		put_number(f, little, payload[i] + f->offset, s);
 	}
@@ -307,7 +307,7 @@ uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 {
 	uint64_t any = 0;
 
-	if (l->paper)
+	if (l->kunze2021)
 		return bp_transform_kunze2021_write(payload, l->out[0].offset, n, p, saturated);
 	memset(saturated, 0, n);
 	for (unsigned c = 0; c < 3; c++)

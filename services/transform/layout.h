@@ -15,8 +15,8 @@
  * 25 bits of fraction, two time stamps of 64 bits; and the same behind a timing header of 17
  * octets.
  */
-extern const struct bp_transform_layout bp_transform_layout_paper;
-extern const struct bp_transform_layout bp_transform_layout_paper_timed;
+extern const struct bp_transform_layout bp_transform_layout_kunze2021;
+extern const struct bp_transform_layout bp_transform_layout_kunze2021_timed;
 
 /*
  * Sets what follows from the fields: `length` where it is 0, and `paper`. False: a field is beyond

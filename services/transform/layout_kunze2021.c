@@ -12,7 +12,7 @@
 #define STEP 8u
 #define READS 16u /* octets that are read at one go; the fourth word is an output */
 
-static const double scale = 0x1p25, least = -0x1p31, greatest = 0x1p31 - 1;
+static const double scale = 0x1p25, least = -0x1p31, max = 0x1p31 - 1;
 /* What rounds to -2^31 and to 2^31 - 1, half to even, lies in [under, over). */
 static const double under = -0x1p31 - 0.5, over = 0x1p31 - 0.5;
 
@@ -69,8 +69,8 @@ static inline bp_v4 fixed_two(const double *v, two_masks *beyond)
 	s *= scale;
 	within = (s < over) & (s >= under);
 	*beyond |= ~within;
-	within = s < greatest;
-	s = (two)(((two_masks)s & within) | ((two_masks)(two){greatest, greatest} & ~within));
+	within = s < max;
+	s = (two)(((two_masks)s & within) | ((two_masks)(two){max, max} & ~within));
 	within = s > least;
 	s = (two)(((two_masks)s & within) | ((two_masks)(two){least, least} & ~within));
 	/* The sum has steps of 1: it is rounded, and its lowest 32 bits are the number. */
@@ -241,7 +241,7 @@ AVX512 static inline __m256i fixed_avx512(const double *v, __mmask8 *beyond)
 	*beyond |= _mm512_cmp_pd_mask(s, _mm512_set1_pd(over), _CMP_NLT_UQ) |
 		   _mm512_cmp_pd_mask(s, _mm512_set1_pd(under), _CMP_LT_OQ);
 	/* in this order: of two operands of which one is no number, the second is taken */
-	s = _mm512_min_pd(s, _mm512_set1_pd(greatest));
+	s = _mm512_min_pd(s, _mm512_set1_pd(max));
 	s = _mm512_max_pd(s, _mm512_set1_pd(least));
 	return _mm512_cvt_roundpd_epi32(s, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }

@@ -115,7 +115,7 @@ void bp_transform_methods_init(void)
 		if (ops != NULL)
 			methods[BP_TRANSFORM_VECTOR] = ops;
 	}
-	bp_transform_tables_make();
+	bp_transform_tables_init();
 }
 
 const struct bp_transform_ops *bp_transform_ops(enum bp_transform_method method)

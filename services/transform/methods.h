@@ -13,7 +13,7 @@ extern const struct bp_transform_ops bp_transform_exact, bp_transform_userspace,
 extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp_transform_small;
 
 /* Of `large`, `medium` and `small`. */
-void bp_transform_tables_make(void);
+void bp_transform_tables_init(void);
 
 /* M v + t in double, for whoever can't do better; the order of additions is that of all methods in
  * double. */

@@ -5,7 +5,7 @@
 #include "shm/layout.h"
 
 static const struct bp_table_shape shape[BP_AGG_TABLES] = {
-	[BP_AT_PLAN] = {"agg_plan", sizeof(struct bp_agg_plan), BP_SEG_CONTROL},
+	[BP_AT_RULES] = {"agg_plan", sizeof(struct bp_agg_shared_rules), BP_SEG_CONTROL},
 	[BP_AT_STATS] = {"agg_stats", sizeof(struct bp_agg_stats), BP_SEG_DATA},
 	[BP_AT_DISAGG_STATS] = {"disagg_stats", sizeof(struct bp_disagg_stats), BP_SEG_DATA},
 	[BP_AT_STREAMS] = {"agg_streams", sizeof(struct bp_agg_stream_row), BP_SEG_DATA},
@@ -15,7 +15,8 @@ static bool sizes_agree(const uint64_t *capacity, uint64_t workers)
 {
 	const bool off = capacity[BP_AT_STATS] == 1;
 
-	return capacity[BP_AT_PLAN] == 1 && capacity[BP_AT_DISAGG_STATS] == capacity[BP_AT_STATS] &&
+	return capacity[BP_AT_RULES] == 1 &&
+	       capacity[BP_AT_DISAGG_STATS] == capacity[BP_AT_STATS] &&
 	       (off ? capacity[BP_AT_STREAMS] == 1
 		    : capacity[BP_AT_STATS] == workers * BP_AGG_RULES_MAX &&
 				       capacity[BP_AT_STREAMS] % workers == 0 &&
@@ -32,7 +33,7 @@ static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity,
 	*t = (struct bp_agg_tables){0};
 	if (capacity[BP_AT_STATS] == 1)
 		return 0;
-	t->plan = address[BP_AT_PLAN];
+	t->plan = address[BP_AT_RULES];
 	t->stats = address[BP_AT_STATS];
 	t->disagg_stats = address[BP_AT_DISAGG_STATS];
 	t->rows = address[BP_AT_STREAMS];

@@ -14,7 +14,7 @@
  * Aggregation in the segment.
  *
  *   table           writer       element
- *   agg_plan        CP           struct bp_agg_plan, one: the rules in force
+ *   agg_plan        CP           struct bp_agg_shared_rules, one: the rules in force
  *   agg_stats       DP worker    struct bp_agg_stats, [worker * BP_AGG_RULES_MAX + rule]
  *   disagg_stats    DP worker    struct bp_disagg_stats, likewise
  *   agg_streams     DP worker    struct bp_agg_stream_row, [worker * streams + i]
@@ -33,11 +33,11 @@
  * true of both: but for a worker that holds so much that it takes some walks to send it, and takes
  * these rules then.
  */
-struct bp_agg_plan {
+struct bp_agg_shared_rules {
 	struct bp_seqlock lock;
 	struct bp_agg_rules rules;
 };
-_Static_assert(sizeof(struct bp_agg_plan) == 8 + sizeof(struct bp_agg_rules) &&
+_Static_assert(sizeof(struct bp_agg_shared_rules) == 8 + sizeof(struct bp_agg_rules) &&
 		       sizeof(struct bp_agg_rules) % 8 == 0,
 	"the seqlock copies words behind it");
 
@@ -111,7 +111,7 @@ struct bp_agg_stream_row {
 } __attribute__((aligned(64)));
 
 struct bp_agg_tables {
-	struct bp_agg_plan *plan; /* NULL: no entry in section aggregation */
+	struct bp_agg_shared_rules *plan; /* NULL: no entry in section aggregation */
 	struct bp_agg_stats *stats;
 	struct bp_disagg_stats *disagg_stats;
 	struct bp_agg_stream_row *rows;

@@ -4,7 +4,7 @@
 
 /* The tables of aggregation, by their index in struct bp_service_tables. */
 enum {
-	BP_AT_PLAN,
+	BP_AT_RULES,
 	BP_AT_STATS,
 	BP_AT_DISAGG_STATS,
 	BP_AT_STREAMS,

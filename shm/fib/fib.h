@@ -132,7 +132,7 @@ struct bp_fib_control {
 	 * ever
 	 */
 	_Atomic uint32_t routes4_refused, routes6_refused, neighbours_refused, nexthops_refused;
-	_Atomic uint64_t refused_ever;
+	_Atomic uint64_t rejected_total;
 	_Atomic uint64_t changes; /* of any kind, ever */
 	_Atomic uint64_t repairs; /* entries that a new writer found different and mended */
 } __attribute__((aligned(64)));
@@ -214,7 +214,7 @@ static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint6
 }
 
 /* A worker that ends. */
-static inline void bp_fib_leave(const struct bp_fib *f, unsigned worker, uint64_t *known)
+static inline void bp_fib_read_end(const struct bp_fib *f, unsigned worker, uint64_t *known)
 {
 	atomic_store_explicit(&f->readers->seen[worker], UINT64_MAX, memory_order_release);
 	*known = 0;

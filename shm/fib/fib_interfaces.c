@@ -65,7 +65,7 @@ enum bp_fib_result bp_interface_set(
 
 uint64_t bp_interfaces_load(struct bp_fib *f)
 {
-	uint64_t mended = 0;
+	uint64_t repaired = 0;
 
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		struct bp_interface *e = &f->interfaces[i];
@@ -80,7 +80,7 @@ uint64_t bp_interfaces_load(struct bp_fib *f)
 			__atomic_store_n(&e->info.n_addresses, none, __ATOMIC_RELAXED);
 		}
 		seq_step(e);
-		mended++;
+		repaired++;
 	}
-	return mended;
+	return repaired;
 }

@@ -75,7 +75,7 @@ static void waiting_set(struct bp_objects *o, struct bp_object *b, bool waiting)
 	o->waiting += waiting ? 1u : UINT32_MAX;
 	if (waiting)
 		atomic_fetch_add_explicit(
-			&o->nexthops->f->control->refused_ever, 1, memory_order_relaxed);
+			&o->nexthops->f->control->rejected_total, 1, memory_order_relaxed);
 }
 
 /* Deleted, and no route names it. */
@@ -199,7 +199,7 @@ uint32_t bp_object_join(struct bp_objects *o, uint32_t id)
 	return i;
 }
 
-void bp_object_leave(struct bp_objects *o, uint32_t number)
+void bp_object_unlink(struct bp_objects *o, uint32_t number)
 {
 	o->object[number].routes--;
 	forget(o, number);

@@ -39,10 +39,10 @@ enum bp_fib_result bp_object_set(
 	struct bp_objects *o, uint32_t id, uint8_t type, const struct bp_hop *hop, uint32_t n_hops);
 enum bp_fib_result bp_object_delete(struct bp_objects *o, uint32_t id);
 
-/* For a route that names it, until bp_object_leave(): its number, or BP_INDEX_END: no such object.
+/* For a route that names it, until bp_object_unlink(): its number, or BP_INDEX_END: no such object.
  */
 uint32_t bp_object_join(struct bp_objects *o, uint32_t id);
-void bp_object_leave(struct bp_objects *o, uint32_t number);
+void bp_object_unlink(struct bp_objects *o, uint32_t number);
 
 /* Deletes what is still old. */
 uint32_t bp_objects_sweep(struct bp_objects *o);

@@ -240,7 +240,7 @@ static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 	enum bp_fib_result result;
 
 	if (!room && !hops_keep(e, to)) {
-		bp_route_object_leave(t, to->object);
+		bp_route_object_unlink(t, to->object);
 		return BP_FIB_NO_MEMORY;
 	}
 	if (!room)
@@ -262,7 +262,7 @@ static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 		bp_route_wants_add(t, e, BP_WANTS_HOPS);
 	/* what it led to, when nothing leads there by it any more */
 	bp_nexthop_unref(t->nexthops, old);
-	bp_route_object_leave(t, old_object);
+	bp_route_object_unlink(t, old_object);
 	if (!room && (result == BP_FIB_DONE || result == BP_FIB_SAME))
 		return BP_FIB_FULL;
 	return result;
@@ -288,13 +288,13 @@ enum bp_fib_result bp_routes_set(struct bp_routes *t, const struct bp_route *r)
 	if (!e)
 		e = bp_route_entry_new(t, &prefix, r->origin);
 	if (!e) {
-		bp_route_object_leave(t, to.object);
+		bp_route_object_unlink(t, to.object);
 		return BP_FIB_NO_MEMORY;
 	}
 	e->generation = t->now[r->origin];
 	result = change(t, e, r, &to);
 	if (e->nexthop == 0) /* new, and no memory for it */
-		bp_route_entry_forget(t, e);
+		bp_route_entry_discard(t, e);
 	return result;
 }
 
@@ -309,7 +309,7 @@ static void delete_entry(struct bp_routes *t, struct bp_route_entry *e)
 			bp_route_record_remove(&t->records, e->prefix.family, e->record);
 		bp_lpm_delete(t->lpm, &e->prefix);
 	}
-	bp_route_entry_forget(t, e);
+	bp_route_entry_discard(t, e);
 }
 
 enum bp_fib_result bp_routes_delete(
@@ -359,13 +359,13 @@ static bool retry_one(struct bp_routes *t, struct bp_route_entry *e)
 		hops_forget(e);
 		bp_route_wants_no_more(t, e, BP_WANTS_HOPS);
 	}
-	if (bp_route_in_force(t, e))
+	if (bp_route_is_active(t, e))
 		lead(t, e);
 	bp_nexthop_unref(t->nexthops, old == e->nexthop ? 0 : old);
 	return e->wants == 0;
 }
 
-static bool worth_a_try(const struct bp_routes *t, enum bp_route_queue q)
+static bool can_retry(const struct bp_routes *t, enum bp_route_queue q)
 {
 	switch (q) {
 	case BP_WAIT_ROOM4:
@@ -385,13 +385,13 @@ static void retry_queue(struct bp_routes *t, enum bp_route_queue q)
 	for (uint32_t i = 0; i < n && i < SUCCESSES_MAX && failures < FAILURES_MAX; i++) {
 		struct bp_route_entry *e;
 
-		if (!worth_a_try(t, q) || t->waiting[q].n == 0)
+		if (!can_retry(t, q) || t->waiting[q].n == 0)
 			return;
 		e = &t->entry[t->waiting[q].first];
 		if (retry_one(t, e))
 			continue;
 		failures++;
-		bp_route_leave_queue(t, e); /* behind the others */
+		bp_route_dequeue(t, e); /* behind the others */
 		bp_route_join_queue(t, e);
 	}
 }

@@ -50,7 +50,7 @@ bool bp_routes_init(struct bp_routes *t, struct bp_fib *f, struct bp_lpm_writer 
 	struct bp_nexthops *nexthops, struct bp_objects *objects);
 void bp_routes_free(struct bp_routes *t);
 /* Takes over the records of another writer, and says them to the longest-prefix match. */
-bool bp_routes_load(struct bp_routes *t, uint64_t *mended);
+bool bp_routes_load(struct bp_routes *t, uint64_t *repaired);
 
 enum bp_fib_result bp_routes_set(struct bp_routes *t, const struct bp_route *r);
 enum bp_fib_result bp_routes_delete(
@@ -67,18 +67,18 @@ struct bp_route_entry *bp_route_find(
 /* Of the same prefix; NULL: there is none. */
 struct bp_route_entry *bp_route_other_origin(
 	const struct bp_routes *t, const struct bp_route_entry *e);
-bool bp_route_in_force(const struct bp_routes *t, const struct bp_route_entry *e);
+bool bp_route_is_active(const struct bp_routes *t, const struct bp_route_entry *e);
 /* Empty; NULL without memory. Other entries may have moved. */
 struct bp_route_entry *bp_route_entry_new(
 	struct bp_routes *t, const struct bp_prefix *p, uint8_t origin);
 /* With what it had taken. */
-void bp_route_entry_forget(struct bp_routes *t, struct bp_route_entry *e);
-void bp_route_object_leave(struct bp_routes *t, uint32_t object);
+void bp_route_entry_discard(struct bp_routes *t, struct bp_route_entry *e);
+void bp_route_object_unlink(struct bp_routes *t, uint32_t object);
 
 void bp_route_wants_add(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
 void bp_route_wants_no_more(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
 /* In the queue of what it wants. */
-void bp_route_leave_queue(struct bp_routes *t, struct bp_route_entry *e);
+void bp_route_dequeue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_route_join_queue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_routes_figures(struct bp_routes *t);
 

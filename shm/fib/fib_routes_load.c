@@ -12,7 +12,7 @@ static struct bp_prefix prefix_of(const struct bp_route_record *r)
 }
 
 /* Two records of one prefix: it was being changed. Returns whether this one is to stay. */
-static bool load_twin(struct bp_routes *t, uint8_t family, uint32_t number)
+static bool load_duplicate(struct bp_routes *t, uint8_t family, uint32_t number)
 {
 	const struct bp_route_record *r = bp_route_record(t->f, family, number);
 	const struct bp_prefix p = prefix_of(r);
@@ -27,7 +27,7 @@ static bool load_twin(struct bp_routes *t, uint8_t family, uint32_t number)
 	if (!bp_route_record_later(r->state, seen->state))
 		return false;
 	bp_route_record_remove(&t->records, family, twin->record);
-	bp_route_entry_forget(t, twin);
+	bp_route_entry_discard(t, twin);
 	return true;
 }
 
@@ -50,7 +50,7 @@ static bool load_record(struct bp_routes *t, uint8_t family, uint32_t number)
 	const struct bp_prefix p = prefix_of(r);
 	struct bp_route_entry *e;
 
-	if (!load_twin(t, family, number)) {
+	if (!load_duplicate(t, family, number)) {
 		bp_route_record_remove(&t->records, family, number);
 		return true;
 	}
@@ -65,7 +65,7 @@ static bool load_record(struct bp_routes *t, uint8_t family, uint32_t number)
 }
 
 /* When it is known which records stay: what the entry leads to is taken. */
-static bool load_target(struct bp_routes *t, struct bp_route_entry *e, uint64_t *mended)
+static bool load_target(struct bp_routes *t, struct bp_route_entry *e, uint64_t *repaired)
 {
 	const uint8_t family = e->prefix.family;
 	const struct bp_route_record *r = bp_route_record(t->f, family, e->record);
@@ -74,21 +74,21 @@ static bool load_target(struct bp_routes *t, struct bp_route_entry *e, uint64_t 
 	e->nexthop = load_nexthop(t, r);
 	if (e->nexthop != r->nexthop) {
 		bp_route_record_nexthop(&t->records, family, e->record, e->nexthop);
-		++*mended;
+		++*repaired;
 	}
 	bp_nexthop_ref(t->nexthops, e->nexthop);
 	id = e->nexthop >= BP_NH_FIXED ? t->f->nexthops[e->nexthop].object : 0;
 	if (id != 0)
 		e->object = bp_object_join(t->objects, id);
 	if (e->object != BP_INDEX_END && t->objects->object[e->object].nexthop != e->nexthop) {
-		bp_object_leave(t->objects, e->object);
+		bp_object_unlink(t->objects, e->object);
 		e->object = BP_INDEX_END;
 	}
 	e->placed = true;
 	return bp_lpm_load(t->lpm, &e->prefix, e->nexthop) != BP_FIB_NO_MEMORY;
 }
 
-static bool load_family(struct bp_routes *t, uint8_t family, uint64_t *mended)
+static bool load_family(struct bp_routes *t, uint8_t family, uint64_t *repaired)
 {
 	const uint32_t max = bp_route_records_max(t->f, family);
 
@@ -98,7 +98,7 @@ static bool load_family(struct bp_routes *t, uint8_t family, uint64_t *mended)
 		if (bp_route_record_load(&t->records, family, i, &bad) &&
 			!load_record(t, family, i))
 			return false;
-		*mended += bad;
+		*repaired += bad;
 	}
 	/* A damaged table can be full to the last record, which changes need. */
 	for (uint32_t i = 0; i < t->n && t->records.count[family == 4 ? 0 : 1] > max; i++) {
@@ -107,20 +107,20 @@ static bool load_family(struct bp_routes *t, uint8_t family, uint64_t *mended)
 		if (e->prefix.family != family)
 			continue;
 		bp_route_record_remove(&t->records, family, e->record);
-		bp_route_entry_forget(t, e);
-		++*mended;
+		bp_route_entry_discard(t, e);
+		++*repaired;
 	}
 	return true;
 }
 
-bool bp_routes_load(struct bp_routes *t, uint64_t *mended)
+bool bp_routes_load(struct bp_routes *t, uint64_t *repaired)
 {
-	if (!load_family(t, 4, mended) || !load_family(t, 6, mended))
+	if (!load_family(t, 4, repaired) || !load_family(t, 6, repaired))
 		return false;
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct bp_route_entry *e = &t->entry[i];
 
-		if (e->prefix.family != 0 && !load_target(t, e, mended))
+		if (e->prefix.family != 0 && !load_target(t, e, repaired))
 			return false;
 	}
 	bp_routes_figures(t);

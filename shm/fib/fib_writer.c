@@ -31,22 +31,22 @@ static void lines_store(struct bp_fib_writer *w)
 static bool take_over(struct bp_fib_writer *w)
 {
 	struct bp_fib_control *c = w->f->control;
-	uint64_t mended = bp_interfaces_load(w->f), neighbours;
+	uint64_t repaired = bp_interfaces_load(w->f), neighbours;
 
 	if (atomic_load(&c->epoch) == 0)
 		atomic_store(&c->epoch, 1);
 	neighbours = bp_neighbours_load(&w->neighbours);
 	if (neighbours == UINT64_MAX)
 		return false;
-	mended += neighbours + bp_nexthops_load(&w->nexthops);
-	if (!bp_objects_load(&w->objects) || !bp_routes_load(&w->routes, &mended))
+	repaired += neighbours + bp_nexthops_load(&w->nexthops);
+	if (!bp_objects_load(&w->objects) || !bp_routes_load(&w->routes, &repaired))
 		return false;
-	mended += bp_lpm_repair(w->lpm);
+	repaired += bp_lpm_repair(w->lpm);
 	/* not before nothing leads to them any more */
 	bp_nexthops_reap(&w->nexthops);
 	lines_store(w);
 	atomic_store(&c->writer_pid, (uint64_t)getpid());
-	atomic_fetch_add(&c->repairs, mended);
+	atomic_fetch_add(&c->repairs, repaired);
 	return true;
 }
 

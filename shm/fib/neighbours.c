@@ -128,7 +128,7 @@ static enum bp_fib_result waiting_add(
 	n->waiting[n->n_waiting] = *one;
 	bp_index_add(&n->waiting_index, waiting_hash(n, n->n_waiting), n->n_waiting);
 	n->n_waiting++;
-	atomic_fetch_add_explicit(&n->f->control->refused_ever, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&n->f->control->rejected_total, 1, memory_order_relaxed);
 	bp_neighbours_figures(n);
 	return BP_FIB_FULL;
 }

@@ -9,10 +9,10 @@ struct load {
 	struct bp_index seen; /* slots by address, to find an address that is there twice */
 	int32_t *overflows;   /* by line: those that begin to find it full, less those that end */
 	int32_t around;       /* those that go on from the last line to the first */
-	uint64_t mended;
+	uint64_t repaired;
 };
 
-static bool seen_before(
+static bool is_duplicate(
 	const struct load *l, uint64_t hash, uint8_t interface, struct bp_neighbour_key k)
 {
 	for (uint32_t i = bp_index_first(&l->seen, hash); i != BP_INDEX_END;
@@ -36,7 +36,7 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 	uint32_t home, line = slot / BP_NEIGHBOUR_WAYS;
 
 	if (bp_link_kind(link) != BP_LINK_RESOLVED || interface >= BP_MAX_INTERFACES ||
-		l->n->count == f->max_neighbours || seen_before(l, hash, interface, k))
+		l->n->count == f->max_neighbours || is_duplicate(l, hash, interface, k))
 		return false;
 	home = bp_neighbour_home(f, interface, k);
 	/* no lookup goes that far */
@@ -49,7 +49,7 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 	l->n->count++;
 	if (state != BP_NEIGHBOUR_REACHABLE && state != BP_NEIGHBOUR_PERMANENT) {
 		bp_neighbour_state_set(e, BP_NEIGHBOUR_REACHABLE);
-		l->mended++;
+		l->repaired++;
 	}
 	return true;
 }
@@ -63,13 +63,13 @@ static void load_entries(struct load *l)
 
 		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* means nothing there */
 			atomic_store_explicit(&e->meta, meta & 0xff, memory_order_release);
-			l->mended++;
+			l->repaired++;
 		}
 		if (link != 0 && keep(l, slot, link))
 			continue;
 		if (link != 0) {
 			atomic_store_explicit(&e->link, 0, memory_order_release);
-			l->mended++;
+			l->repaired++;
 		} else if (bp_neighbour_state(e) == BP_NEIGHBOUR_ABSENT) {
 			continue;
 		}
@@ -94,7 +94,7 @@ static void load_overflows(struct load *l)
 		if (right == meta)
 			continue;
 		atomic_store_explicit(&e->meta, right, memory_order_release);
-		l->mended++;
+		l->repaired++;
 	}
 }
 
@@ -112,5 +112,5 @@ uint64_t bp_neighbours_load(struct bp_neighbours *n)
 	bp_neighbours_figures(n);
 	free(l.overflows);
 	bp_index_free(&l.seen);
-	return l.mended;
+	return l.repaired;
 }

@@ -48,7 +48,7 @@ static inline uint32_t bp_nh_group_of(const struct bp_nexthops *n, uint32_t numb
 }
 
 /* A hop without what means nothing, so that two that are the same are the same bytes. */
-struct bp_hop bp_nh_plain(const struct bp_hop *hop);
+struct bp_hop bp_nh_normalize(const struct bp_hop *hop);
 /* What it does now, as its neighbour is. */
 uint64_t bp_nh_hop_link(const struct bp_nexthops *n, const struct bp_hop *hop);
 /* Under which the index has them. */

@@ -15,7 +15,7 @@ void bp_nh_count_add(struct bp_nexthops *n, int d)
 }
 
 /* A hop without what means nothing, so that two that are the same are the same bytes. */
-struct bp_hop bp_nh_plain(const struct bp_hop *hop)
+struct bp_hop bp_nh_normalize(const struct bp_hop *hop)
 {
 	struct bp_hop h;
 
@@ -196,7 +196,7 @@ void bp_nexthop_unref(struct bp_nexthops *n, uint32_t number)
 
 uint32_t bp_nexthop_single(struct bp_nexthops *n, const struct bp_hop *hop)
 {
-	const struct bp_hop h = bp_nh_plain(hop);
+	const struct bp_hop h = bp_nh_normalize(hop);
 	const uint64_t hash = bp_nh_hop_hash(n, h.interface, &h.gateway);
 	uint32_t i;
 
@@ -318,7 +318,7 @@ void bp_nexthop_object_fixed(
 static void object_single(
 	struct bp_nexthops *n, uint32_t number, const struct bp_hop *hop, bool *changed)
 {
-	const struct bp_hop h = bp_nh_plain(hop);
+	const struct bp_hop h = bp_nh_normalize(hop);
 	struct bp_nexthop *e = bp_nh_element(n, number);
 	const bool was_group = bp_nh_is_group(n, number);
 	const uint32_t group = bp_nh_group_of(n, number);
@@ -385,7 +385,7 @@ void bp_nexthops_follow(struct bp_nexthops *n, uint8_t interface, const struct b
 	struct bp_hop h = {.gateway = *a, .interface = interface, .weight = 1};
 	uint64_t link;
 
-	h = bp_nh_plain(&h);
+	h = bp_nh_normalize(&h);
 	link = bp_nh_hop_link(n, &h);
 	for (uint32_t i = bp_index_first(&n->by_content, bp_nh_hop_hash(n, interface, &h.gateway));
 		i != BP_INDEX_END; i = bp_index_next(&n->by_content, i)) {
@@ -402,7 +402,7 @@ uint32_t bp_nexthops_used(
 	struct bp_hop h = {.gateway = *a, .interface = interface, .weight = 1};
 	uint32_t latest = 0;
 
-	h = bp_nh_plain(&h);
+	h = bp_nh_normalize(&h);
 	for (uint32_t i = bp_index_first(&n->by_content, bp_nh_hop_hash(n, interface, &h.gateway));
 		i != BP_INDEX_END; i = bp_index_next(&n->by_content, i)) {
 		const struct bp_nexthop *e = bp_nh_element(n, i);

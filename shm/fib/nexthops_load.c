@@ -9,16 +9,16 @@
  * What makes no sense. Workers may be led there until the tables are mended: to the kernel, then.
  * (What the other writer had retired stays as it is for them.)
  */
-static void drop(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
+static void drop(struct bp_nexthops *n, uint32_t number, uint64_t *repaired)
 {
 	if (bp_nh_slot(n, number) != BP_SLOT_RETIRED && bp_nh_slot(n, number) != BP_SLOT_WRITING) {
 		bp_nh_link_set(n, number, bp_link_make(BP_LINK_PUNT, 0, 0));
-		++*mended;
+		++*repaired;
 	}
 	bp_nh_retire(n, number);
 }
 
-static bool load_single(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
+static bool load_single(struct bp_nexthops *n, uint32_t number, uint64_t *repaired)
 {
 	struct bp_nexthop *e = bp_nh_element(n, number);
 	const uint8_t family = e->hop.gateway.family;
@@ -29,19 +29,19 @@ static bool load_single(struct bp_nexthops *n, uint32_t number, uint64_t *mended
 		       bp_link_interface(bp_nh_link(n, number)) < BP_MAX_INTERFACES;
 	if (e->hop.interface >= BP_MAX_INTERFACES || (family != 0 && family != 4 && family != 6))
 		return false;
-	const struct bp_hop h = bp_nh_plain(&e->hop);
+	const struct bp_hop h = bp_nh_normalize(&e->hop);
 
 	if (memcmp(&h, &e->hop, sizeof(h)) != 0)
 		return false;
 	if (bp_nh_link(n, number) != bp_nh_hop_link(n, &h)) {
 		bp_nh_link_set(n, number, bp_nh_hop_link(n, &h));
-		++*mended;
+		++*repaired;
 	}
 	bp_index_add(&n->by_content, bp_nh_hop_hash(n, h.interface, &h.gateway), number);
 	return true;
 }
 
-static bool load_one(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
+static bool load_one(struct bp_nexthops *n, uint32_t number, uint64_t *repaired)
 {
 	const struct bp_nexthop *e = bp_nh_element(n, number);
 	const enum bp_slot slot = bp_nh_slot(n, number);
@@ -49,7 +49,7 @@ static bool load_one(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
 	if (slot != BP_SLOT_LIVE && slot != BP_SLOT_CHANGING)
 		return false;
 	if (bp_nh_is_single(n, number))
-		return load_single(n, number, mended);
+		return load_single(n, number, repaired);
 	switch (bp_link_kind(bp_nh_link(n, number))) {
 	case BP_LINK_GROUP: /* load_group(), when its members are known */
 		return true;
@@ -71,7 +71,7 @@ static bool can_be_member(const void *arg, uint32_t number)
 	       bp_nh_element(n, number)->object == 0;
 }
 
-static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
+static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *repaired)
 {
 	struct bp_nexthop *e = bp_nh_element(n, number);
 	struct bp_nh_members m;
@@ -81,10 +81,10 @@ static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
 		!bp_nh_group_load(
 			&n->groups, bp_nh_group_of(n, number), can_be_member, n, &m, &changed)) {
 		bp_nh_count_add(n, -1);
-		drop(n, number, mended);
+		drop(n, number, repaired);
 		return;
 	}
-	*mended += changed;
+	*repaired += changed;
 	for (uint32_t i = 0; i < m.n; i++)
 		n->refs[m.member[i]]++;
 	if (e->object == 0)
@@ -94,27 +94,27 @@ static void load_group(struct bp_nexthops *n, uint32_t number, uint64_t *mended)
 
 uint64_t bp_nexthops_load(struct bp_nexthops *n)
 {
-	uint64_t mended = 0;
+	uint64_t repaired = 0;
 
 	for (uint32_t i = 0; i < BP_NH_FIXED; i++) {
-		mended += bp_nh_link(n, i) != bp_link_make(bp_nh_fixed_kind[i], 0, 0);
+		repaired += bp_nh_link(n, i) != bp_link_make(bp_nh_fixed_kind[i], 0, 0);
 		bp_nexthop_init_fixed(n->f, i);
 	}
 	for (uint32_t i = n->f->max_nexthops; i-- > BP_NH_FIXED;) {
 		if (bp_nh_slot(n, i) == BP_SLOT_FREE) {
 			bp_reuse_give(&n->slots, i);
-		} else if (load_one(n, i, &mended)) {
+		} else if (load_one(n, i, &repaired)) {
 			bp_nh_count_add(n, 1);
 		} else {
-			drop(n, i, &mended);
+			drop(n, i, &repaired);
 		}
 	}
 	for (uint32_t i = BP_NH_FIXED; i < n->f->max_nexthops; i++) {
 		if (bp_nexthop_valid(n, i) && bp_nh_is_group(n, i))
-			load_group(n, i, &mended);
+			load_group(n, i, &repaired);
 	}
 	bp_nh_groups_reap(&n->groups);
-	return mended;
+	return repaired;
 }
 
 void bp_nexthops_reap(struct bp_nexthops *n)

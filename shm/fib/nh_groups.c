@@ -193,7 +193,7 @@ static bool members_read(const struct bp_nexthop_group *e,
 }
 
 /* Who has shares, and how many, when a change was broken off: that is what is being used. */
-static bool members_guess(const struct bp_nexthop_group *e,
+static bool members_predict(const struct bp_nexthop_group *e,
 	bool (*single)(const void *arg, uint32_t nexthop), const void *arg, struct bp_nh_members *m)
 {
 	m->n = 0;
@@ -215,7 +215,7 @@ static bool members_guess(const struct bp_nexthop_group *e,
 
 bool bp_nh_group_load(struct bp_nh_groups *g, uint32_t number,
 	bool (*single)(const void *arg, uint32_t nexthop), const void *arg, struct bp_nh_members *m,
-	bool *mended)
+	bool *repaired)
 {
 	uint32_t old[SHARES], right[SHARES];
 
@@ -224,12 +224,12 @@ bool bp_nh_group_load(struct bp_nh_groups *g, uint32_t number,
 	struct bp_nexthop_group *e = &g->f->groups[number];
 
 	shares_load(e, old);
-	if (!members_read(e, single, arg, m) && !members_guess(e, single, arg, m))
+	if (!members_read(e, single, arg, m) && !members_predict(e, single, arg, m))
 		return false;
 	bp_nh_shares(m, old, right);
-	*mended = memcmp(old, right, sizeof(old)) != 0 ||
-		  bp_slot(atomic_load(&e->state)) != BP_SLOT_LIVE || e->n != m->n;
-	if (*mended) {
+	*repaired = memcmp(old, right, sizeof(old)) != 0 ||
+		    bp_slot(atomic_load(&e->state)) != BP_SLOT_LIVE || e->n != m->n;
+	if (*repaired) {
 		bp_slot_set(&e->state, BP_SLOT_CHANGING);
 		contents_store(e, m, old);
 		bp_slot_set(&e->state, BP_SLOT_LIVE);

@@ -47,7 +47,7 @@ bool bp_nh_groups_settle(struct bp_nh_groups *g, struct bp_epoch *e);
  */
 bool bp_nh_group_load(struct bp_nh_groups *g, uint32_t number,
 	bool (*single)(const void *arg, uint32_t nexthop), const void *arg, struct bp_nh_members *m,
-	bool *mended);
+	bool *repaired);
 void bp_nh_groups_reap(struct bp_nh_groups *g);
 
 #endif

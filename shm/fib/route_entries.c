@@ -45,7 +45,7 @@ struct bp_route_entry *bp_route_other_origin(
 		t, &e->prefix, e->origin == BP_ORIGIN_STATIC ? BP_ORIGIN_KERNEL : BP_ORIGIN_STATIC);
 }
 
-bool bp_route_in_force(const struct bp_routes *t, const struct bp_route_entry *e)
+bool bp_route_is_active(const struct bp_routes *t, const struct bp_route_entry *e)
 {
 	return e->origin == BP_ORIGIN_STATIC || !bp_route_other_origin(t, e);
 }
@@ -109,7 +109,7 @@ void bp_routes_figures(struct bp_routes *t)
 		t->waiting[BP_WAIT_HOPS].n + t->objects->waiting, memory_order_relaxed);
 }
 
-void bp_route_leave_queue(struct bp_routes *t, struct bp_route_entry *e)
+void bp_route_dequeue(struct bp_routes *t, struct bp_route_entry *e)
 {
 	struct bp_route_list *q = &t->waiting[queue_of(e, e->wants)];
 
@@ -145,9 +145,9 @@ static void wants_set(struct bp_routes *t, struct bp_route_entry *e, uint8_t wan
 	if (e->wants == wants)
 		return;
 	if (e->wants != 0)
-		bp_route_leave_queue(t, e);
+		bp_route_dequeue(t, e);
 	else
-		atomic_fetch_add_explicit(&t->f->control->refused_ever, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&t->f->control->rejected_total, 1, memory_order_relaxed);
 	e->wants = wants;
 	if (wants != 0)
 		bp_route_join_queue(t, e);
@@ -164,20 +164,20 @@ void bp_route_wants_no_more(struct bp_routes *t, struct bp_route_entry *e, uint8
 	wants_set(t, e, e->wants & (uint8_t)~want);
 }
 
-void bp_route_object_leave(struct bp_routes *t, uint32_t object)
+void bp_route_object_unlink(struct bp_routes *t, uint32_t object)
 {
 	if (object != BP_INDEX_END)
-		bp_object_leave(t->objects, object);
+		bp_object_unlink(t->objects, object);
 }
 
-void bp_route_entry_forget(struct bp_routes *t, struct bp_route_entry *e)
+void bp_route_entry_discard(struct bp_routes *t, struct bp_route_entry *e)
 {
 	const uint32_t i = (uint32_t)(e - t->entry);
 
 	wants_set(t, e, 0);
 	bp_index_remove(&t->index, hash_of(t, i), i);
 	bp_nexthop_unref(t->nexthops, e->nexthop);
-	bp_route_object_leave(t, e->object);
+	bp_route_object_unlink(t, e->object);
 	free(e->hop);
 	*e = (struct bp_route_entry){.after = t->free}; /* family 0: free */
 	t->free = i;

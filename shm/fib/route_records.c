@@ -118,17 +118,18 @@ static bool sensible(const struct bp_route_record *e, uint8_t family)
 	return memcmp(p.bytes, e->bytes, sizeof(p.bytes)) == 0;
 }
 
-bool bp_route_record_load(struct bp_route_records *r, uint8_t family, uint32_t number, bool *mended)
+bool bp_route_record_load(
+	struct bp_route_records *r, uint8_t family, uint32_t number, bool *repaired)
 {
 	struct bp_route_record *e = bp_route_record(r->f, family, number);
 	const uint32_t state = atomic_load_explicit(&e->state, memory_order_acquire);
 
-	*mended = false;
+	*repaired = false;
 	if (state != 0 && state % 2 == 0 && sensible(e, family)) {
 		count_add(r, family, 1);
 		return true;
 	}
-	*mended = state != 0;
+	*repaired = state != 0;
 	erase(r, family, number);
 	return false;
 }

@@ -44,7 +44,7 @@ void bp_route_record_remove(struct bp_route_records *r, uint8_t family, uint32_t
  * said something, but nothing sensible). To be called for each, from the highest down.
  */
 bool bp_route_record_load(
-	struct bp_route_records *r, uint8_t family, uint32_t number, bool *mended);
+	struct bp_route_records *r, uint8_t family, uint32_t number, bool *repaired);
 /* Of two records, whether a was committed after b. */
 static inline bool bp_route_record_later(uint32_t a, uint32_t b)
 {

@@ -161,25 +161,26 @@ struct bp_phd_group {
 
 /* ---- one of each ---- */
 
-/* What the file and the kernel's routes say of the CSE. Whole only by bp_phd_plan_read(). */
-struct bp_phd_plan {
+/* What the file and the kernel's routes say of the CSE. Whole only by bp_phd_settings_read(). */
+struct bp_phd_settings {
 	uint8_t cse[16], source[16]; /* network order, IPv4 as ::ffff:a.b.c.d */
 	uint16_t cse_port, listen_udp;
 	uint16_t ports_first, ports_last; /* source ports of requests, over all workers */
 	uint32_t max_message;             /* bytes of one CoAP message */
-	uint32_t strays;    /* reports without a session a second that the manager may answer */
-	uint8_t family;     /* of the CSE: 4 or 6 */
-	uint8_t release;    /* enum bp_m2m_release */
-	uint8_t confirm;    /* enum bp_phd_confirm */
-	uint8_t per_report; /* one instance a report, else one an object */
-	uint8_t named;      /* instances have names */
-	uint8_t con;        /* CON, else NON */
+	uint32_t unknown_sessions; /* reports without a session a second that the manager may answer
+				    */
+	uint8_t family;            /* of the CSE: 4 or 6 */
+	uint8_t release;           /* enum bp_m2m_release */
+	uint8_t confirm;           /* enum bp_phd_confirm */
+	uint8_t per_report;        /* one instance a report, else one an object */
+	uint8_t named;             /* instances have names */
+	uint8_t con;               /* CON, else NON */
 	uint8_t pad[2];
 	uint64_t hash; /* of all that layouts render */
 };
 
 /* Whether there is an address that requests come from. */
-static inline bool bp_phd_plan_sends(const struct bp_phd_plan *p)
+static inline bool bp_phd_settings_has_source(const struct bp_phd_settings *p)
 {
 	const uint64_t low = bp_load64(p->source + 8);
 
@@ -189,8 +190,8 @@ static inline bool bp_phd_plan_sends(const struct bp_phd_plan *p)
 #define BP_PHD_OWN_MAX 256
 struct bp_phd_control {
 	/* CP: grows with each change of the plan; 0: there is none, odd: it is being written */
-	_Atomic uint64_t plan_generation;
-	struct bp_phd_plan plan;
+	_Atomic uint64_t settings_generation;
+	struct bp_phd_settings plan;
 	/* CP: it reads sessions back, so that an unknown sender is no stray yet */
 	_Atomic uint32_t loading;
 	_Atomic uint32_t sessions, operating; /* CP */
@@ -311,7 +312,7 @@ static inline void bp_phd_session_refuse(struct bp_phd_session *s, uint8_t verdi
 }
 
 /* A copy of the plan: its generation, or 0 when there is none or it is being written right now. */
-uint64_t bp_phd_plan_read(const struct bp_phd_tables *t, struct bp_phd_plan *out);
+uint64_t bp_phd_settings_read(const struct bp_phd_tables *t, struct bp_phd_settings *out);
 
 static inline struct bp_ring *bp_phd_events(const struct bp_phd_tables *t, unsigned worker)
 {

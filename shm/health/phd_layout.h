@@ -65,7 +65,7 @@ struct bp_phd_layout {
 	/* from here on two that are equal are the same bytes: padding and what is beyond `size` is
 	 * not part of it */
 	uint64_t content; /* bp_phd_model.content */
-	uint64_t plan;    /* bp_phd_plan.hash */
+	uint64_t plan;    /* bp_phd_settings.hash */
 	uint16_t config_id, spec;
 	uint16_t n;    /* objects */
 	uint16_t size; /* bytes of all, text included */

@@ -149,7 +149,7 @@ static void load_place(struct load *o, uint32_t slot)
 		o->elsewhere[home]++;
 }
 
-static void load_elsewhere(struct load *o)
+static void load_other_worker(struct load *o)
 {
 	struct bp_phd_tables *t = o->w->t;
 
@@ -159,9 +159,9 @@ static void load_elsewhere(struct load *o)
 		const uint32_t n =
 			o->elsewhere[group] < UINT16_MAX ? o->elsewhere[group] : UINT16_MAX;
 
-		if (bp_phd_elsewhere(t, group) == n)
+		if (bp_phd_other_worker(t, group) == n)
 			continue;
-		bp_phd_elsewhere_set(t, group, (uint16_t)n);
+		bp_phd_other_worker_set(t, group, (uint16_t)n);
 		o->mended++;
 	}
 }
@@ -184,8 +184,8 @@ static void drop_doubles(struct load *o)
 
 			drop(o, slot);
 			if (home != slot / BP_PHD_WAYS)
-				bp_phd_elsewhere_set(
-					t, home, (uint16_t)(bp_phd_elsewhere(t, home) - 1));
+				bp_phd_other_worker_set(
+					t, home, (uint16_t)(bp_phd_other_worker(t, home) - 1));
 		}
 	}
 }
@@ -219,7 +219,7 @@ uint64_t bp_phd_load(struct bp_phd_writer *w)
 	load_layouts(&o);
 	for (uint32_t slot = 0; slot < w->t->n_slots; slot++)
 		load_session(&o, slot);
-	load_elsewhere(&o);
+	load_other_worker(&o);
 	drop_doubles(&o);
 	load_users(&o);
 	if (o.mended != UINT64_MAX)

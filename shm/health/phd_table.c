@@ -103,15 +103,16 @@ bool bp_phd_session_read(const struct bp_phd_tables *t, uint32_t slot, struct bp
 	       bp_phd_word_life(after) == bp_phd_word_life(before);
 }
 
-uint64_t bp_phd_plan_read(const struct bp_phd_tables *t, struct bp_phd_plan *out)
+uint64_t bp_phd_settings_read(const struct bp_phd_tables *t, struct bp_phd_settings *out)
 {
 	const struct bp_phd_control *c = t->control;
-	const uint64_t before = atomic_load_explicit(&c->plan_generation, memory_order_acquire);
+	const uint64_t before = atomic_load_explicit(&c->settings_generation, memory_order_acquire);
 
 	if (before == 0 || before % 2 != 0)
 		return 0;
 	bp_words_load(out, &c->plan, sizeof(*out));
 	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&c->plan_generation, memory_order_relaxed) == before ? before
-											 : 0;
+	return atomic_load_explicit(&c->settings_generation, memory_order_relaxed) == before
+		       ? before
+		       : 0;
 }

@@ -28,7 +28,7 @@ void bp_phd_tag_set(struct bp_phd_tables *t, uint32_t slot, uint16_t tag)
 	bp_phd_store64(tags, (old & ~(0xffffull << shift)) | (uint64_t)tag << shift);
 }
 
-void bp_phd_elsewhere_set(struct bp_phd_tables *t, uint32_t group, uint16_t n)
+void bp_phd_other_worker_set(struct bp_phd_tables *t, uint32_t group, uint16_t n)
 {
 	_Atomic uint64_t *tags = &t->groups[group].tags[3];
 	const uint64_t old = atomic_load_explicit(tags, memory_order_relaxed);
@@ -98,7 +98,7 @@ static bool place(const struct bp_phd_writer *w, uint64_t hash, uint32_t *slot)
 	uint32_t group = first, ways = a;
 
 	if (__builtin_popcount(a) <= BP_PHD_WAYS - CROWDED &&
-		bp_phd_elsewhere(w->t, first) < UINT16_MAX) {
+		bp_phd_other_worker(w->t, first) < UINT16_MAX) {
 		const uint32_t b = free_ways(w, second);
 
 		if (__builtin_popcount(b) > __builtin_popcount(a)) {
@@ -204,7 +204,7 @@ int bp_phd_session_open(
 	bp_phd_layout_use(w, s->layout);
 	bp_phd_store64(&e->word, word);
 	if (*slot / BP_PHD_WAYS != home)
-		bp_phd_elsewhere_set(t, home, (uint16_t)(bp_phd_elsewhere(t, home) + 1));
+		bp_phd_other_worker_set(t, home, (uint16_t)(bp_phd_other_worker(t, home) + 1));
 	bp_phd_tag_set(t, *slot, bp_phd_tag(hash));
 	bp_phd_figures(w, *slot, word);
 	return 0;
@@ -271,7 +271,7 @@ void bp_phd_session_close(struct bp_phd_writer *w, uint32_t slot)
 	word = word_change(s, 0xffffffffull, bp_phd_word(BP_PHD_FREE, 0, 0, 0, 0), &old);
 	bp_phd_tag_set(t, slot, 0);
 	if (slot / BP_PHD_WAYS != home)
-		bp_phd_elsewhere_set(t, home, (uint16_t)(bp_phd_elsewhere(t, home) - 1));
+		bp_phd_other_worker_set(t, home, (uint16_t)(bp_phd_other_worker(t, home) - 1));
 	bp_phd_layout_leave(w, bp_phd_word_layout(old));
 	bp_phd_figures(w, slot, word);
 	bp_phd_slot_retire(w, slot);
@@ -279,15 +279,16 @@ void bp_phd_session_close(struct bp_phd_writer *w, uint32_t slot)
 
 /* ---- the rest ---- */
 
-void bp_phd_plan_set(struct bp_phd_writer *w, const struct bp_phd_plan *plan)
+void bp_phd_settings_publish(struct bp_phd_writer *w, const struct bp_phd_settings *plan)
 {
 	struct bp_phd_control *c = w->t->control;
-	const uint64_t odd = atomic_load_explicit(&c->plan_generation, memory_order_relaxed) | 1;
+	const uint64_t odd =
+		atomic_load_explicit(&c->settings_generation, memory_order_relaxed) | 1;
 
-	bp_phd_store64(&c->plan_generation, odd);
+	bp_phd_store64(&c->settings_generation, odd);
 	atomic_thread_fence(memory_order_release);
 	bp_phd_store_bytes(&c->plan, plan, sizeof(*plan));
-	bp_phd_store64(&c->plan_generation, odd + 1);
+	bp_phd_store64(&c->settings_generation, odd + 1);
 }
 
 void bp_phd_writer_settle(struct bp_phd_writer *w)

@@ -62,7 +62,7 @@ void bp_phd_session_close(struct bp_phd_writer *w, uint32_t slot);
 int bp_phd_layout_get(struct bp_phd_writer *w, const struct bp_phd_layout *made);
 
 /* Makes another plan known. */
-void bp_phd_plan_set(struct bp_phd_writer *w, const struct bp_phd_plan *plan);
+void bp_phd_settings_publish(struct bp_phd_writer *w, const struct bp_phd_settings *plan);
 
 /* Gives back what all workers have left; from time to time, where nothing else is called. */
 void bp_phd_writer_settle(struct bp_phd_writer *w);

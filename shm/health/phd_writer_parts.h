@@ -36,12 +36,12 @@ static inline uint16_t bp_phd_tag_at(const struct bp_phd_tables *t, uint32_t slo
 }
 void bp_phd_tag_set(struct bp_phd_tables *t, uint32_t slot, uint16_t tag);
 
-static inline uint16_t bp_phd_elsewhere(const struct bp_phd_tables *t, uint32_t group)
+static inline uint16_t bp_phd_other_worker(const struct bp_phd_tables *t, uint32_t group)
 {
 	return (uint16_t)(atomic_load_explicit(&t->groups[group].tags[3], memory_order_relaxed) >>
 			  48);
 }
-void bp_phd_elsewhere_set(struct bp_phd_tables *t, uint32_t group, uint16_t n);
+void bp_phd_other_worker_set(struct bp_phd_tables *t, uint32_t group, uint16_t n);
 
 static inline uint64_t bp_phd_hash_of(const struct bp_phd_tables *t, const struct bp_phd_session *s)
 {

@@ -14,7 +14,7 @@
  * LCL scheduling in the segment.
  *
  *   table        writer             element
- *   lcl_plan     CP                 struct bp_lcl_plan, one: the flows in force
+ *   lcl_plan     CP                 struct bp_lcl_shared_rules, one: the flows in force
  *   lcl_ports    DP owner           struct bp_lcl_port_stats, one per entry of lcl.ports
  *   lcl_flows    DP owner           struct bp_lcl_flow_stats, [entry of lcl.ports * limit + row]
  *
@@ -23,11 +23,11 @@
  * it has no jitter, and nothing missing or reordered. The others belong to a flow number each from
  * the first frame of it, until the data plane starts anew.
  */
-struct bp_lcl_plan {
+struct bp_lcl_shared_rules {
 	struct bp_seqlock lock;
 	struct bp_lcl_rules rules;
 };
-_Static_assert(sizeof(struct bp_lcl_plan) == 8 + sizeof(struct bp_lcl_rules) &&
+_Static_assert(sizeof(struct bp_lcl_shared_rules) == 8 + sizeof(struct bp_lcl_rules) &&
 		       sizeof(struct bp_lcl_rules) % 8 == 0,
 	"the seqlock copies words behind it");
 
@@ -89,7 +89,7 @@ struct bp_lcl_flow_stats {
 } __attribute__((aligned(64)));
 
 struct bp_lcl_tables {
-	struct bp_lcl_plan *plan; /* NULL: no section lcl */
+	struct bp_lcl_shared_rules *plan; /* NULL: no section lcl */
 	struct bp_lcl_port_stats *ports;
 	struct bp_lcl_flow_stats *flows;
 	uint32_t n_ports; /* entries of lcl.ports */

@@ -4,7 +4,7 @@
 
 /* The tables of LCL scheduling, by their index in struct bp_service_tables. */
 enum {
-	BP_LT_PLAN,
+	BP_LT_RULES,
 	BP_LT_PORTS,
 	BP_LT_FLOWS,
 	BP_LCL_TABLES,

@@ -91,7 +91,7 @@ static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
 }
 
 /* What a value makes of a pair's word: the next word, and the verdict. No memory is touched. */
-static uint64_t judge_word(const struct bp_rule *r, uint64_t word, double value, uint64_t now_ns,
+static uint64_t evaluate_word(const struct bp_rule *r, uint64_t word, double value, uint64_t now_ns,
 	enum bp_verdict *verdict)
 {
 	const bool raise = bp_condition_holds(&r->raise, value);
@@ -296,7 +296,7 @@ static bool claim(struct attempt *a)
 }
 
 /* One attempt at finding, judging and changing. Returns whether it came to its end. */
-static bool judge_once(
+static bool evaluate_once(
 	struct attempt *a, const struct bp_rule *rule, double value, enum bp_verdict *verdict)
 {
 	struct bp_rule_state *e;
@@ -305,7 +305,7 @@ static bool judge_once(
 
 	if (!find(a->bucket, a->key, &v))
 		return false;
-	next = judge_word(
+	next = evaluate_word(
 		rule, v.way < 0 || is_claim(v.word) ? 0 : v.word, value, a->now_ns, verdict);
 	if (v.way < 0) {
 		if (next == 0)
@@ -333,14 +333,15 @@ static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
 	return key ? key : 1;
 }
 
-enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
-	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
-	enum bp_state_loss *loss)
+enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss)
 {
-	return bp_rule_judge_undo(table, len, rule, topic_hash, client, value, now_ns, loss, NULL);
+	return bp_rule_evaluate_undo(
+		table, len, rule, topic_hash, client, value, now_ns, loss, NULL);
 }
 
-enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo)
 {
@@ -355,12 +356,12 @@ enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
 	a.key = pair_key(rule->uid, topic_hash);
 	a.bucket = table + (a.key & (len / BP_RULE_STATE_WAYS - 1)) * BP_RULE_STATE_WAYS;
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
-		if (judge_once(&a, rule, value, &verdict)) {
+		if (evaluate_once(&a, rule, value, &verdict)) {
 			*loss = a.loss;
 			return verdict;
 		}
 	}
 	*loss = BP_STATE_NOT_KEPT;
-	judge_word(rule, 0, value, now_ns, &verdict);
+	evaluate_word(rule, 0, value, now_ns, &verdict);
 	return verdict;
 }

@@ -64,9 +64,9 @@ uint64_t bp_rule_state_len(uint32_t n);
  *   both counts as raise.
  * - a value for which raise does not hold ends the row or the time that a pair not yet raised had.
  */
-enum bp_verdict bp_rule_judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
-	uint64_t topic_hash, uint32_t client, double value, uint64_t now_ns,
-	enum bp_state_loss *loss);
+enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
+	uint64_t now_ns, enum bp_state_loss *loss);
 
 /* How a judgement changes an entry, said before it does. */
 struct bp_rule_undo {
@@ -77,7 +77,7 @@ struct bp_rule_undo {
 void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
 
 /* Likewise. `undo`: NULL, or where to note it. */
-enum bp_verdict bp_rule_judge_undo(struct bp_rule_state *table, uint64_t len,
+enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo);
 

@@ -13,14 +13,14 @@
  * Sampling in the segment.
  *
  *   table           writer      element
- *   sampling_plan   CP          struct bp_sampling_plan, one: the rules in force
+ *   sampling_plan   CP          struct bp_sampling_shared_rules, one: the rules in force
  *   sampling_stats  DP worker   struct bp_sampling_stats, [worker * BP_SAMPLING_MAX + entry]
  */
-struct bp_sampling_plan {
+struct bp_sampling_shared_rules {
 	struct bp_seqlock lock;
 	struct bp_sampling_rules rules;
 };
-_Static_assert(sizeof(struct bp_sampling_plan) == 8 + sizeof(struct bp_sampling_rules),
+_Static_assert(sizeof(struct bp_sampling_shared_rules) == 8 + sizeof(struct bp_sampling_rules),
 	"the seqlock copies words behind it");
 
 /* Since the rules were put in force. */
@@ -29,12 +29,12 @@ struct bp_sampling_stats {
 } __attribute__((aligned(64)));
 
 struct bp_sampling_tables {
-	struct bp_sampling_plan *plan;
+	struct bp_sampling_shared_rules *plan;
 	struct bp_sampling_stats *stats;
 };
 
 /* The tables, by their index in struct bp_service_tables. */
-enum { BP_ST_PLAN, BP_ST_STATS, BP_SAMPLING_TABLES };
+enum { BP_ST_RULES, BP_ST_STATS, BP_SAMPLING_TABLES };
 
 /* NULL: the file has no section sampling. */
 static inline struct bp_sampling_tables *bp_sampling_tables(const struct bp_shm *m)

@@ -4,13 +4,13 @@
 #include "shm/sampling/sampling.h"
 
 static const struct bp_table_shape shape[BP_SAMPLING_TABLES] = {
-	[BP_ST_PLAN] = {"sampling_plan", sizeof(struct bp_sampling_plan), BP_SEG_CONTROL},
+	[BP_ST_RULES] = {"sampling_plan", sizeof(struct bp_sampling_shared_rules), BP_SEG_CONTROL},
 	[BP_ST_STATS] = {"sampling_stats", sizeof(struct bp_sampling_stats), BP_SEG_DATA},
 };
 
 static bool sizes_agree(const uint64_t *capacity, uint64_t workers)
 {
-	return capacity[BP_ST_PLAN] == 1 &&
+	return capacity[BP_ST_RULES] == 1 &&
 	       (capacity[BP_ST_STATS] == 1 || capacity[BP_ST_STATS] == workers * BP_SAMPLING_MAX);
 }
 
@@ -27,7 +27,7 @@ static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity,
 		snprintf(err, err_size, "no memory for the tables of sampling");
 		return -1;
 	}
-	t->plan = address[BP_ST_PLAN];
+	t->plan = address[BP_ST_RULES];
 	t->stats = address[BP_ST_STATS];
 	m->service[BP_SERVICE_SAMPLING] = t;
 	return 0;

@@ -135,7 +135,7 @@ static bool take_over(struct build *b, const struct bp_transform_source_row *s)
 	return true;
 }
 
-static bool take_all_over(struct build *b)
+static bool take_over_all(struct build *b)
 {
 	const struct bp_transform_bank *old = b->old != NULL ? b->old->bank : NULL;
 	const uint32_t n = old == NULL || old->generation == 0
@@ -195,7 +195,7 @@ int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices,
 	build_rules(&b);
 	while (done < c->n_sources && build_source(&b, &c->source[done]))
 		done++;
-	if (b.full != NULL || !take_all_over(&b))
+	if (b.full != NULL || !take_over_all(&b))
 		return no_room(&b, done, err, err_size);
 	number(&b);
 	bank->generation = generation;

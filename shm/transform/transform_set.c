@@ -233,7 +233,7 @@ enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsign
 	return BP_TRANSFORM_SET_DONE;
 }
 
-enum bp_transform_set bp_transform_forget(
+enum bp_transform_set bp_transform_remove(
 	const struct bp_transform_view *v, unsigned rule, const struct bp_prefix *source)
 {
 	uint32_t at;

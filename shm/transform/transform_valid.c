@@ -26,13 +26,13 @@ static bool layout_valid(const struct bp_transform_layout *l)
 			return false;
 	}
 	/* read at one go: six numbers of four octets, side by side, in that order */
-	for (unsigned i = 0; is_bool(&l->paper) && l->paper && i < 3; i++) {
+	for (unsigned i = 0; is_bool(&l->kunze2021) && l->kunze2021 && i < 3; i++) {
 		if (l->in[i].offset != l->in[0].offset + 4 * i ||
 			l->out[i].offset != l->in[0].offset + 12 + 4 * i)
 			return false;
 	}
 	return is_bool(&l->cartesian) && is_bool(&l->little_endian) && is_bool(&l->degrees) &&
-	       is_bool(&l->paper);
+	       is_bool(&l->kunze2021);
 }
 
 static bool lengths_valid(const struct bp_transform_rule_row *r)

@@ -66,7 +66,7 @@ enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, 
  * Marks a source whose matrices, and which itself if it was added, are not to be taken over into
  * the next bank; until that is in force nothing changes. DONE, NO_RULE or NO_SOURCE.
  */
-enum bp_transform_set bp_transform_forget(
+enum bp_transform_set bp_transform_remove(
 	const struct bp_transform_view *v, unsigned rule, const struct bp_prefix *source);
 
 #endif

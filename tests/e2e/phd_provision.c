@@ -103,7 +103,7 @@ static void print_http_counts(const struct bp_cse_http_counts *c)
 {
 	printf("{\"requests\":%" PRIu64 ",\"answered\":%" PRIu64 ",\"connections\":%" PRIu64
 	       ",\"timed_out\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"foreign\":%" PRIu64 "}\n",
-		c->requests, c->answered, c->connections, c->timed_out, c->refused, c->foreign);
+		c->requests, c->answered, c->connections, c->timed_out, c->refused, c->not_cse);
 }
 
 /* One of the two is made. */

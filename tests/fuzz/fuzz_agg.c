@@ -12,25 +12,25 @@
  */
 static struct bp_agg_message got[BP_AGG_FULL_MOST], again[BP_AGG_FULL_MOST];
 
-static void paper(const uint8_t *p, size_t len)
+static void kunze2021(const uint8_t *p, size_t len)
 {
-	struct bp_agg_paper m;
+	struct bp_agg_lin2018 m;
 	uint8_t *copy;
 
-	if (bp_agg_paper_read(p, len, BP_AGG_FULL_MOST, &m) != BP_AGG_PAPER_OK)
+	if (bp_agg_lin2018_read(p, len, BP_AGG_FULL_MOST, &m) != BP_AGG_LIN2018_OK)
 		return;
 	HOLDS(m.count >= 1 && m.count <= BP_AGG_FULL_MOST);
-	HOLDS(m.messages == p + BP_AGG_PAPER_HEADER);
-	HOLDS(BP_AGG_PAPER_LEN(m.count) == len);
+	HOLDS(m.messages == p + BP_AGG_LIN2018_HEADER);
+	HOLDS(BP_AGG_LIN2018_LEN(m.count) == len);
 	copy = malloc(len);
 	if (copy == NULL)
 		abort();
-	bp_agg_paper_put_header(copy, m.type);
+	bp_agg_lin2018_put_header(copy, m.type);
 	for (unsigned i = 0; i < m.count; i++)
-		bp_agg_paper_put(copy, i, m.messages + (size_t)i * BP_AGG_PAPER_MESSAGE_LEN);
+		bp_agg_lin2018_put(copy, i, m.messages + (size_t)i * BP_AGG_LIN2018_MESSAGE_LEN);
 	HOLDS(copy[0] == p[0]);
-	HOLDS(memcmp(copy + BP_AGG_PAPER_HEADER, p + BP_AGG_PAPER_HEADER,
-		      len - BP_AGG_PAPER_HEADER) == 0);
+	HOLDS(memcmp(copy + BP_AGG_LIN2018_HEADER, p + BP_AGG_LIN2018_HEADER,
+		      len - BP_AGG_LIN2018_HEADER) == 0);
 	free(copy);
 }
 
@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	p = exact_copy(data + 1, size - 1);
 	switch (data[0] >> 1 & 3) {
 	case 0:
-		paper(p, size - 1);
+		kunze2021(p, size - 1);
 		full(p, size - 1, family);
 		break;
 	case 1:

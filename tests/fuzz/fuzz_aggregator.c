@@ -54,12 +54,13 @@ static uint32_t plain_sum(const uint8_t *p, size_t len, uint32_t sum)
 static void judge_payload(const uint8_t *p, unsigned len, unsigned family, unsigned rule)
 {
 	struct bp_agg_full full;
-	struct bp_agg_paper paper;
+	struct bp_agg_lin2018 kunze2021;
 
 	if (rule == 2) {
-		HOLDS(bp_agg_paper_read(p, len, BP_AGG_FULL_MOST, &paper) == BP_AGG_PAPER_OK);
-		HOLDS(paper.type == BP_AGG_PAPER_PACKET);
-		n_left += paper.count;
+		HOLDS(bp_agg_lin2018_read(p, len, BP_AGG_FULL_MOST, &kunze2021) ==
+			BP_AGG_LIN2018_OK);
+		HOLDS(kunze2021.type == BP_AGG_LIN2018_PACKET);
+		n_left += kunze2021.count;
 		return;
 	}
 	HOLDS(bp_agg_full_read(p, len, family, &full, messages, BP_AGG_FULL_MOST) ==
@@ -119,7 +120,7 @@ static unsigned write_frame(const uint8_t *r, uint8_t *to)
 	bp_put_be16(ip - 2, rule == 1 ? 0x86dd : 0x0800);
 	memset(udp + 8, r[5], len);
 	if (rule == 2)
-		udp[8] = BP_AGG_PAPER_MESSAGE;
+		udp[8] = BP_AGG_LIN2018_MESSAGE;
 	bp_put_be16(udp, (uint16_t)(r[2] << (r[4] & 7)));
 	bp_put_be16(udp + 2, 5555);
 	bp_put_be16(udp + 4, (uint16_t)l4_len);
@@ -158,7 +159,7 @@ static void set_rules(struct bp_aggregator *a, const uint8_t *data)
 			.max_message = 512,
 			.mtu = (uint16_t)mtu,
 			.messages = data[i == 2 ? 4 : 0],
-			.format = i == 2 ? BP_AGG_FORMAT_PAPER : BP_AGG_FORMAT_FULL,
+			.format = i == 2 ? BP_AGG_FORMAT_LIN2018 : BP_AGG_FORMAT_FULL,
 			.to = {{.family = i == 1 ? 6 : 4, .length = 16}, 5555, 5555}};
 		if (i == 1) {
 			r->to.address.bytes[0] = 0xfd;
@@ -182,7 +183,7 @@ static void take(struct run *r)
 {
 	bp_aggregator_take(r->a, r->in, r->n, r->now, r->now);
 	for (unsigned i = 0; i < r->n; i++) {
-		HOLDS(r->in[i].verdict <= BP_AGG_MIMIC);
+		HOLDS(r->in[i].verdict <= BP_AGG_AMBIGUOUS_PAYLOAD);
 		HOLDS(r->in[i].verdict == BP_AGG_OTHER || r->in[i].rule < 3);
 		r->taken += r->in[i].verdict == BP_AGG_TAKEN;
 		free(r->frame[i]);

@@ -94,7 +94,7 @@ static void ask(struct bp_cse_client *c)
 	const struct bp_m2m_request q = {
 		.ty = 4, .path = "cse-in/a", .fr = "C", .rqi = "1", .body = "{}", .body_len = 2};
 
-	if (asked == REQUESTS || !bp_cse_has_room(c))
+	if (asked == REQUESTS || !bp_cse_has_capacity(c))
 		return;
 	request[asked].asked = true;
 	HOLDS(bp_cse_send(c, &q, done, &request[asked]) == BP_CSE_TAKEN);
@@ -216,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	c = bp_cse_client_new(base, &s);
 	if (c == NULL)
 		abort();
-	while (!bp_cse_has_room(c))
+	while (!bp_cse_has_capacity(c))
 		usleep(10);
 	ask(c);
 	turn();

@@ -56,7 +56,7 @@ static struct bp_disaggregator *fresh(struct bp_disagg_stats *counts)
 		r->to.address.length = family == 4 ? 32 : 128;
 		r->to.udp_first = r->to.udp_last = 5555;
 		r->port = PORT;
-		r->format = i < 2 ? BP_AGG_FORMAT_FULL : BP_AGG_FORMAT_PAPER;
+		r->format = i < 2 ? BP_AGG_FORMAT_FULL : BP_AGG_FORMAT_LIN2018;
 		r->n_senders = 1;
 		r->senders[0].family = family;
 		r->senders[0].length = family == 4 ? 24 : 64;
@@ -114,7 +114,7 @@ static unsigned read_restored(const uint8_t *p, unsigned len, unsigned rule, uns
 /* `len` octets of the aggregate's UDP payload are at `payload`. */
 static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
 {
-	const unsigned in_front = rule < 2 ? 0 : BP_AGG_PAPER_HEADER;
+	const unsigned in_front = rule < 2 ? 0 : BP_AGG_LIN2018_HEADER;
 	const uint8_t *at = packet.payload + packet.message[0].offset;
 
 	HOLDS(packet.count >= 1 && packet.rule == rule);
@@ -132,7 +132,7 @@ static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
 		n = read_restored(restored, len, rule, packet.ip_at, &payload, in_front);
 		HOLDS(n <= (size_t)(end - at));
 		HOLDS(memcmp(payload, at, n) == 0);
-		HOLDS(rule < 2 || n == BP_AGG_PAPER_MESSAGE_LEN);
+		HOLDS(rule < 2 || n == BP_AGG_LIN2018_MESSAGE_LEN);
 		at += n;
 		free(restored);
 	}
@@ -177,7 +177,7 @@ static void check_restore_ip4(
 		free(base[i]);
 	if (n == 0)
 		bp_disaggregator_read(d, frame, len, len, PORT, false, 0,
-			&(struct bp_disagg_packet){0}, &rule, &(enum bp_disagg_refusal){0});
+			&(struct bp_disagg_packet){0}, &rule, &(enum bp_disagg_rejection){0});
 	HOLDS(same_bytes(stats, twin_stats, sizeof(stats)));
 }
 
@@ -185,7 +185,7 @@ static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
 {
 	struct bp_disaggregator *d = fresh(stats), *twin = fresh(twin_stats);
 	uint8_t *frame = exact_copy(bytes, len), rule = 0xff;
-	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
+	enum bp_disagg_rejection why = BP_DISAGG_REFUSALS;
 
 	/* twice, so that the second is a duplicate */
 	for (unsigned i = 1; i <= 2; i++) {
@@ -193,10 +193,10 @@ static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
 			d, frame, (uint32_t)len, frame_len, PORT, false, 0, &packet, &rule, &why);
 
 		HOLDS(v == BP_DISAGG_OTHER || rule < 4);
-		if (v == BP_DISAGG_REFUSED) {
+		if (v == BP_DISAGG_REJECTED) {
 			HOLDS(why < BP_DISAGG_REFUSALS);
 			HOLDS(stats[rule].refused == i);
-		} else if (v == BP_DISAGG_PLAIN) {
+		} else if (v == BP_DISAGG_BYPASS) {
 			HOLDS(stats[rule].plain == i);
 		} else if (v == BP_DISAGG_SPLIT) {
 			HOLDS(frame_len == len);
@@ -224,7 +224,7 @@ static void seal(uint8_t *p, size_t len)
 }
 
 /* Right headers around a payload, which begins as the rule's format does. */
-static void carry(const uint8_t *payload, size_t len, unsigned rule, bool tag)
+static void reassembly(const uint8_t *payload, size_t len, unsigned rule, bool tag)
 {
 	static uint8_t frame[FRAME_MOST];
 	uint8_t *ip = frame + 14 + (tag ? 4 : 0);
@@ -259,7 +259,7 @@ static void carry(const uint8_t *payload, size_t len, unsigned rule, bool tag)
 		bp_put_be16(udp + 8, BP_AGG_FULL_MAGIC);
 		seal(udp + 8, len);
 	} else {
-		udp[8] = BP_AGG_PAPER_PACKET;
+		udp[8] = BP_AGG_LIN2018_PACKET;
 	}
 	bp_put_be16(udp, 40000);
 	bp_put_be16(udp + 2, 5555);
@@ -278,6 +278,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] & 1)
 		judge(data + 1, size - 1, (uint32_t)(size - 1 + (data[0] >> 7)));
 	else
-		carry(data + 1, size - 1, data[0] >> 1 & 3, data[0] & 8);
+		reassembly(data + 1, size - 1, data[0] >> 1 & 3, data[0] & 8);
 	return 0;
 }

@@ -130,14 +130,14 @@ struct put {
 	uint64_t in_ns, slot;
 	uint32_t of_flow;
 	uint8_t flow;
-	bool held;
+	bool out_of_order;
 };
 
 struct run {
 	struct bp_lcl_scheduler_options o;
 	struct bp_lcl_scheduler *s;
 	uint64_t now, last_slot[FLOWS];
-	uint32_t in[FLOWS], out[FLOWS], n, held;
+	uint32_t in[FLOWS], out[FLOWS], n, out_of_order;
 	struct put put[MOST];
 };
 
@@ -145,9 +145,9 @@ static void left(struct run *r, const struct bp_lcl_departure *d, bool flushed)
 {
 	struct put *p = d->frame;
 
-	HOLDS(p->held);
-	p->held = false;
-	r->held--;
+	HOLDS(p->out_of_order);
+	p->out_of_order = false;
+	r->out_of_order--;
 	if (d->n == 0)
 		return;
 	HOLDS(flushed || d->waited_ns >= r->now - p->in_ns);
@@ -164,7 +164,7 @@ static void take(struct run *r, unsigned max)
 	for (unsigned i = 0; i < n; i++)
 		left(r, &out[i], false);
 	HOLDS(n == max || bp_lcl_next(r->s, r->now) > r->now);
-	HOLDS((bp_lcl_next(r->s, r->now) == UINT64_MAX) == (r->held == 0));
+	HOLDS((bp_lcl_next(r->s, r->now) == UINT64_MAX) == (r->out_of_order == 0));
 }
 
 static void come(struct run *r, uint8_t kind, uint64_t value)
@@ -179,15 +179,15 @@ static void come(struct run *r, uint8_t kind, uint64_t value)
 	p->in_ns = r->now;
 	p->flow = (uint8_t)(value >> 13 & 7) % FLOWS;
 	if (kind & 1) {
-		p->held = bp_lcl_put_best_effort(r->s, r->now, p, a.octets);
+		p->out_of_order = bp_lcl_put_best_effort(r->s, r->now, p, a.octets);
 	} else {
 		a.last_slot = &r->last_slot[p->flow];
-		p->held = bp_lcl_put(r->s, r->now, &a) != BP_LCL_PUT_FULL;
+		p->out_of_order = bp_lcl_put(r->s, r->now, &a) != BP_LCL_PUT_FULL;
 		p->slot = *a.last_slot;
 		p->of_flow = r->in[p->flow];
-		r->in[p->flow] += p->held;
+		r->in[p->flow] += p->out_of_order;
 	}
-	r->held += p->held;
+	r->out_of_order += p->out_of_order;
 }
 
 /* Steps of 8 octets: what, and a number for it. */
@@ -232,7 +232,7 @@ static void schedule(const uint8_t *p, size_t len)
 		for (unsigned i = 0; i < n; i++)
 			left(&r, &out[i], true);
 	} while (n == 16);
-	HOLDS(r.held == 0);
+	HOLDS(r.out_of_order == 0);
 	bp_lcl_scheduler_free(r.s);
 }
 

@@ -175,7 +175,7 @@ static void one_body(
 	HOLDS(e != BP_MQTT_MORE);
 	HOLDS(bp_mqtt_error_text(e) != NULL);
 	/* without a view nothing passes that the standard's own would refuse */
-	HOLDS(view == NULL || (view->odd & (1u << BP_MQTT_MORE)) == 0);
+	HOLDS(view == NULL || (view->violations & (1u << BP_MQTT_MORE)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -327,7 +327,7 @@ static uint64_t digest(struct rig *r)
 
 /* The stream in pieces as `cuts` says; without cuts, whole. */
 static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, const uint8_t *p,
-	size_t n, uint64_t *opaque, uint64_t *told)
+	size_t n, uint64_t *not_inspected, uint64_t *told)
 {
 	struct rig *r = &roomy;
 	uint64_t h;
@@ -357,7 +357,7 @@ static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, cons
 		}
 		at += take_n;
 	}
-	*opaque = opaque_total(r);
+	*not_inspected = opaque_total(r);
 	*told = rig_count(r, BP_C_ALARM_QUEUED);
 	HOLDS(rig_count(r, BP_C_ALARM_QUEUE_FULL) == 0);
 	HOLDS(rig_count(r, BP_C_RESYNC_STARTED) == 0);
@@ -370,17 +370,17 @@ static uint64_t run_stream(uint8_t how, const uint8_t *cuts, size_t n_cuts, cons
 static void stream(struct input *in)
 {
 	uint8_t how = take(in);
-	uint64_t opaque[2], told[2], h[2];
+	uint64_t not_inspected[2], told[2], h[2];
 	const uint8_t *cuts, *p;
 	size_t n_cuts, n;
 
 	cuts = take_bytes(in, 1 + take(in) % 32, &n_cuts);
 	p = take_bytes(in, 60000, &n);
-	h[0] = run_stream(how, NULL, 0, p, n, &opaque[0], &told[0]);
-	h[1] = run_stream(how, cuts, n_cuts, p, n, &opaque[1], &told[1]);
+	h[0] = run_stream(how, NULL, 0, p, n, &not_inspected[0], &told[0]);
+	h[1] = run_stream(how, cuts, n_cuts, p, n, &not_inspected[1], &told[1]);
 	HOLDS(told[0] == told[1]);
 	HOLDS(h[0] == h[1]);
-	HOLDS(opaque[0] == opaque[1]);
+	HOLDS(not_inspected[0] == not_inspected[1]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -69,7 +69,7 @@ static void check_sum(const struct bp_phd_conversion *c, const uint8_t *out, siz
 }
 
 /* The quick way, where there is one, writes the same; also over the report. */
-static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const struct bp_phd_conversion *c, const uint8_t *apdu, size_t len,
 	const struct bp_phd_identity *id, const uint8_t *message, size_t n)
 {
@@ -79,7 +79,7 @@ static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan 
 	uint8_t *frame;
 	uint64_t sum;
 
-	if (!bp_phd_template_make(&q, l, plan, c, apdu, len, before, sizeof(before)))
+	if (!bp_phd_template_init(&q, l, plan, c, apdu, len, before, sizeof(before)))
 		return;
 	frame = calloc(1, q.bound);
 	if (frame == NULL)
@@ -96,7 +96,7 @@ static void check_quick(const struct bp_phd_layout *l, const struct bp_phd_plan 
 	free(frame);
 }
 
-static void convert(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+static void convert(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	struct bp_phd_bytes bytes, bool whole)
 {
 	static const uint8_t system_id[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct bp_phd_bytes edits = take_bytes(&in, 3 * (size_t)n_edits);
 	const unsigned config_len = take(&in, 2);
 	const struct bp_phd_bytes config = take_bytes(&in, config_len);
-	struct bp_phd_plan plan = {.max_message = 20000,
+	struct bp_phd_settings plan = {.max_message = 20000,
 		.release = (uint8_t)(flags % 6),
 		.per_report = flags >> 3 & 1,
 		.named = flags >> 4 & 1,

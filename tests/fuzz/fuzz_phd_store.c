@@ -73,7 +73,7 @@ static void use(struct bp_phd_store *s)
 	uint16_t spec;
 
 	(void)bp_phd_store_known(s, last.system_id, last.config_id, &model, &spec);
-	bp_phd_store_set_made(s, last.system_id, last.config_id, 7);
+	bp_phd_store_set_created(s, last.system_id, last.config_id, 7);
 	(void)bp_phd_store_put(s, &last);
 	(void)bp_phd_store_close(s, last.transport, last.address, last.port);
 	(void)bp_phd_store_flush(s);

@@ -29,7 +29,7 @@ static struct bp_transform_layout layout_of(const uint8_t *p)
 	struct bp_transform_layout l = {0};
 
 	if (p[0] & 1) {
-		l = bp_transform_layout_paper;
+		l = bp_transform_layout_kunze2021;
 		for (unsigned c = 0; c < 3; c++) {
 			l.in[c].offset = (uint16_t)(l.in[c].offset + p[1]);
 			l.out[c].offset = (uint16_t)(l.out[c].offset + p[1]);

@@ -185,7 +185,7 @@ static void layout(const uint8_t *data, size_t size, const struct bp_json_path *
 	HOLDS(found == bp_value_json(data, size, path, &expected) && same(v, expected));
 	found = found && size <= BP_JSON_LAYOUT_MAX && path->steps != 0;
 	HOLDS(l.len == (found ? size : 0));
-	HOLDS(bp_json_layout_fits(&l, data, size) == found);
+	HOLDS(bp_json_layout_matches(&l, data, size) == found);
 	if (!found)
 		return;
 	copy = exact_copy(data, size);
@@ -197,7 +197,7 @@ static void layout(const uint8_t *data, size_t size, const struct bp_json_path *
 		if (allowed)
 			with = (uint8_t)(l.low[at] + with % (l.range[at] + 1));
 		copy[at] = with;
-		if (bp_json_layout_fits(&l, copy, size)) {
+		if (bp_json_layout_matches(&l, copy, size)) {
 			same_by_layout(&l, path, copy, size);
 		} else {
 			HOLDS(!allowed);

@@ -25,7 +25,7 @@ static const struct bp_cli_option options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-static void say_ok(const char *path, const struct bp_config *c)
+static void print_ok(const char *path, const struct bp_config *c)
 {
 	printf("%s: ok: %u port%s, %u bridge%s, %u rule%s", path, c->n_ports,
 		c->n_ports == 1 ? "" : "s", c->n_bridges, c->n_bridges == 1 ? "" : "s",
@@ -46,7 +46,8 @@ static void say_ok(const char *path, const struct bp_config *c)
 }
 
 /* The bounds that LCL guarantees to a flow. */
-static json_t *promise(const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
+static json_t *json_admission(
+	const struct bp_config *c, uint32_t i, const struct bp_lcl_admitted *a)
 {
 	const struct bp_lcl_flow *f = &bp_config_lcl(c)->rules.flow[i];
 	const struct bp_lcl_port *p = &bp_config_lcl(c)->port[f->out];
@@ -69,7 +70,7 @@ static json_t *promises(const struct bp_config *c)
 
 	bp_config_lcl_admit(c, admitted);
 	for (uint32_t i = 0; i < bp_config_lcl(c)->rules.n_flows; i++)
-		json_array_append_new(rows, promise(c, i, &admitted[i]));
+		json_array_append_new(rows, json_admission(c, i, &admitted[i]));
 	return rows;
 }
 
@@ -197,7 +198,7 @@ static int check(const char *path)
 
 	if (!c)
 		return BP_EX_CONFIG;
-	say_ok(path, c);
+	print_ok(path, c);
 	rows = ports_of(c);
 	print_ports(rows);
 	json_decref(rows);

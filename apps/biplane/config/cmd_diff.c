@@ -66,7 +66,7 @@ static int diff_main(const struct bp_cli_command *command, int argc, char **argv
 	const char *path = NULL, *name = NULL;
 	bool json = false;
 	struct bp_cli cli;
-	char **words;
+	char **enum_names;
 	int key, n;
 
 	bp_cli_begin(&cli, command, argc, argv);
@@ -78,9 +78,9 @@ static int diff_main(const struct bp_cli_command *command, int argc, char **argv
 		else
 			*(key == 'c' ? &path : &name) = cli.value;
 	}
-	n = bp_cli_operands(&cli, &words);
+	n = bp_cli_operands(&cli, &enum_names);
 	if (n == 2 && path == NULL && name == NULL)
-		return compare_files(words[0], words[1], json);
+		return compare_files(enum_names[0], enum_names[1], json);
 	if (n != 0 || path == NULL)
 		return bp_cli_usage_error(command, "expected -c FILE, to compare with the running "
 						   "configuration, or two files");

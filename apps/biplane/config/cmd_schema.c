@@ -24,7 +24,7 @@ static json_t *words_of(const struct bp_setting *s)
 	json_t *list = json_array();
 	uint64_t number;
 
-	for (const char *const *w = s->words; *w != NULL; w++) {
+	for (const char *const *w = s->enum_names; *w != NULL; w++) {
 		if ((*w)[0] != '\0')
 			json_array_append_new(list, json_string(*w));
 		/* which YAML reads as a number */
@@ -102,7 +102,7 @@ static json_t *describe(const struct bp_setting *s)
 		snprintf(text, sizeof(text), "%s Takes %s.%s%s%s %s", s->help, expected,
 			(s->flags & BP_REQUIRED) != 0 ? "" : " Default: ",
 			(s->flags & BP_REQUIRED) != 0 ? ""
-			: s->preset_note != NULL      ? s->preset_note
+			: s->preset_text != NULL      ? s->preset_text
 						      : s->preset,
 			(s->flags & BP_REQUIRED) != 0 ? "" : ".",
 			(s->flags & BP_RELOAD) != 0 ? "Reloadable." : "Needs a restart.");

@@ -13,7 +13,7 @@ int bp_running_config(const struct bp_cli_command *command, const struct bp_conf
 {
 	const char *config, *path;
 	json_t *reply = NULL;
-	const int status = bp_ask(command, id, json_pack("{ss}", "command", "config"), &reply);
+	const int status = bp_request(command, id, json_pack("{ss}", "command", "config"), &reply);
 
 	*text = *file = NULL;
 	if (status != BP_EX_OK)

@@ -33,10 +33,10 @@ static int load(const struct bp_apply *a, const struct bp_step *s, char *why, si
 /* Somebody else may have begun to use it: then it stays, which harms nobody. */
 static int unload(const struct bp_apply *a, const struct bp_step *s)
 {
-	if (bp_module_look(a->root, s->name) == BP_MODULE_HERE &&
+	if (bp_module_state(a->root, s->name) == BP_MODULE_HERE &&
 		a->actions->modprobe(a->actions->arg, s->name, true) != 0 &&
 		/* it may say so after it went with one that stood on it */
-		bp_module_look(a->root, s->name) == BP_MODULE_HERE)
+		bp_module_state(a->root, s->name) == BP_MODULE_HERE)
 		fprintf(a->err, "warning: module %s is in use, and stays loaded\n", s->name);
 	return 0;
 }

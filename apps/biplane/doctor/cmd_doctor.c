@@ -46,7 +46,7 @@ struct request {
 	const struct bp_cli_command *command;
 	const char *path, *root;
 	bool json, fix, undo, yes;
-	struct bp_plan_request plan;
+	struct bp_doctor_plan_request plan;
 };
 
 static int print_report(const struct bp_report *r, bool json)
@@ -67,7 +67,7 @@ static int print_report(const struct bp_report *r, bool json)
 	return BP_EX_OK;
 }
 
-static int look(const struct bp_doctor *d, const struct request *q)
+static int run_checks(const struct bp_doctor *d, const struct request *q)
 {
 	struct bp_report r;
 	int status;
@@ -76,10 +76,10 @@ static int look(const struct bp_doctor *d, const struct request *q)
 		fputs("biplane doctor: not enough memory\n", stderr);
 		return BP_EX_UNAVAILABLE;
 	}
-	bp_doctor_look(d, &r);
+	bp_doctor_check(d, &r);
 	status = print_report(&r, q->json);
-	if (status == BP_EX_OK && r.worst == BP_TROUBLE)
-		status = BP_EX_TROUBLE;
+	if (status == BP_EX_OK && r.worst == BP_CHECK_FAIL)
+		status = BP_EX_FAULT;
 	bp_report_end(&r);
 	return status;
 }
@@ -98,7 +98,7 @@ static struct bp_fix fix_here(const struct request *q)
 	};
 }
 
-static int examine(const struct request *q, const struct bp_config *config)
+static int run_doctor(const struct request *q, const struct bp_config *config)
 {
 	const struct bp_fix f = fix_here(q);
 	struct bp_dataplane_facts facts;
@@ -111,7 +111,7 @@ static int examine(const struct request *q, const struct bp_config *config)
 	else if (q->fix)
 		status = bp_fix(&d, &q->plan, &f);
 	else
-		status = look(&d, q);
+		status = run_checks(&d, q);
 	bp_doctor_end(&d);
 	return status;
 }
@@ -217,7 +217,7 @@ static int doctor(const struct request *q)
 		return bp_fix_undo(q->root, &f);
 	if (q->path && !(config = bp_config_load(q->path, stderr)))
 		return BP_EX_CONFIG;
-	status = examine(q, config);
+	status = run_doctor(q, config);
 	if (config)
 		bp_config_free(config);
 	return status;

@@ -21,7 +21,7 @@ void bp_doctor_end(struct bp_doctor *d)
 	bp_nics_free(&d->nics);
 }
 
-void bp_doctor_look(const struct bp_doctor *d, struct bp_report *r)
+void bp_doctor_check(const struct bp_doctor *d, struct bp_report *r)
 {
 	bp_doctor_item_hugepages(d, r);
 	bp_doctor_item_hugetlbfs(d, r);

@@ -34,7 +34,7 @@ bool bp_doctor_begin(struct bp_doctor *d, const char *connection, uint64_t pid);
 void bp_doctor_end(struct bp_doctor *d);
 
 /* Looks at everything, item by item. */
-void bp_doctor_look(const struct bp_doctor *d, struct bp_report *r);
+void bp_doctor_check(const struct bp_doctor *d, struct bp_report *r);
 
 /* The items, one a file, each of which adds to the report. */
 void bp_doctor_item_hugepages(const struct bp_doctor *d, struct bp_report *r);
@@ -54,7 +54,7 @@ void bp_doctor_item_ports(const struct bp_doctor *d, struct bp_report *r);
 /* Whether some port is a PCI device; without a configuration it is taken that some will be. */
 bool bp_doctor_needs_pci(const struct bp_doctor *d);
 /* How many pages of BP_HUGE_KIB this node should have; 0: it is well as it is. */
-int64_t bp_doctor_pages_wanted(const struct bp_doctor *d, int64_t node);
+int64_t bp_doctor_pages_required(const struct bp_doctor *d, int64_t node);
 /* Whether the machine has an IOMMU that the kernel uses. */
 bool bp_doctor_has_iommu(const char *root);
 /* Whether vfio gives devices away without one. */

@@ -10,7 +10,7 @@
 #include "apps/biplane/exit_status.h"
 
 /* What may_bind() looks at again. */
-struct again {
+struct rollback {
 	const struct bp_doctor *before;
 	const struct bp_fix *fix;
 	bool force;
@@ -19,15 +19,15 @@ struct again {
 /* While the question stood, an address or a route may have come. */
 static bool may_bind(void *arg, const char *address, char *why, size_t size)
 {
-	const struct again *again = arg;
-	struct bp_doctor d = {.root = again->before->root, .facts = again->before->facts};
+	const struct rollback *rollback = arg;
+	struct bp_doctor d = {.root = rollback->before->root, .facts = rollback->before->facts};
 	const struct bp_nic *nic;
 	bool may = false;
 
 	snprintf(why, size, "it is not here any more");
-	if (bp_doctor_begin(&d, again->fix->connection, again->fix->pid) &&
+	if (bp_doctor_begin(&d, rollback->fix->connection, rollback->fix->pid) &&
 		(nic = bp_nics_find(&d.nics, address)) != NULL)
-		may = bp_plan_may_bind(nic, again->force, why, size);
+		may = bp_doctor_plan_may_bind(nic, rollback->force, why, size);
 	bp_doctor_end(&d);
 	return may;
 }
@@ -47,7 +47,7 @@ static void print_plan(const json_t *steps, FILE *out)
 	fputs("'biplane doctor --undo' puts back what was.\n", out);
 }
 
-static bool ask(const struct bp_fix *f)
+static bool confirm(const struct bp_fix *f)
 {
 	char answer[64];
 
@@ -92,11 +92,11 @@ static void print_how_to_keep(const json_t *steps, FILE *out)
 	}
 }
 
-static int do_it(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f,
-	const json_t *steps)
+static int do_it(const struct bp_doctor *d, const struct bp_doctor_plan_request *q,
+	const struct bp_fix *f, const json_t *steps)
 {
-	struct again again = {d, f, q->force};
-	const struct bp_apply a = {d->root, f->actions, f->out, f->err, may_bind, &again};
+	struct rollback rollback = {d, f, q->force};
+	const struct bp_apply a = {d->root, f->actions, f->out, f->err, may_bind, &rollback};
 	struct bp_journal j;
 	char err[1280];
 	int result;
@@ -118,13 +118,14 @@ static int do_it(const struct bp_doctor *d, const struct bp_plan_request *q, con
 	return BP_EX_OK;
 }
 
-int bp_fix(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f)
+int bp_fix(
+	const struct bp_doctor *d, const struct bp_doctor_plan_request *q, const struct bp_fix *f)
 {
-	json_t *steps = bp_plan_make(d, q, f->err);
+	json_t *steps = bp_doctor_plan_create(d, q, f->err);
 	int status = BP_EX_OK;
 
 	if (!steps)
-		return BP_EX_TROUBLE;
+		return BP_EX_FAULT;
 	if (json_array_size(steps) == 0) {
 		fputs("nothing to do\n", f->out);
 	} else {
@@ -134,9 +135,9 @@ int bp_fix(const struct bp_doctor *d, const struct bp_plan_request *q, const str
 			      "unasked\n",
 				f->err);
 			status = BP_EX_USAGE;
-		} else if (!f->yes && !ask(f)) {
+		} else if (!f->yes && !confirm(f)) {
 			fputs("nothing was done\n", f->out);
-			status = BP_EX_TROUBLE;
+			status = BP_EX_FAULT;
 		} else {
 			status = do_it(d, q, f, steps);
 		}

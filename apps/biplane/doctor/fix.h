@@ -19,7 +19,8 @@ struct bp_fix {
 };
 
 /* `doctor --fix`: shows the plan, asks, does it, and says how to keep it. An exit status. */
-int bp_fix(const struct bp_doctor *d, const struct bp_plan_request *q, const struct bp_fix *f);
+int bp_fix(
+	const struct bp_doctor *d, const struct bp_doctor_plan_request *q, const struct bp_fix *f);
 /* `doctor --undo`. An exit status. */
 int bp_fix_undo(const char *root, const struct bp_fix *f);
 

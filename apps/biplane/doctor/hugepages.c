@@ -24,8 +24,9 @@ void bp_huge_file(int64_t node, int64_t kib, char *out, unsigned long size)
 int64_t bp_huge_memory_kib(const char *root, int64_t node)
 {
 	size_t len;
-	char *text = node < 0 ? bp_tree_whole(root, &len, "/proc/meminfo")
-			      : bp_tree_whole(root, &len, NODES "/node%" PRId64 "/meminfo", node);
+	char *text = node < 0
+			     ? bp_tree_read_all(root, &len, "/proc/meminfo")
+			     : bp_tree_read_all(root, &len, NODES "/node%" PRId64 "/meminfo", node);
 	const char *at = text ? strstr(text, "MemTotal:") : NULL;
 	const int64_t kib = at ? strtoll(at + sizeof("MemTotal:") - 1, NULL, 10) : 0;
 
@@ -72,7 +73,7 @@ static void read_nodes(const char *root, struct bp_huge *h)
 static void read_mount(const char *root, struct bp_huge *h)
 {
 	size_t len;
-	char *text = bp_tree_whole(root, &len, "/proc/mounts"), *rest = text, *line;
+	char *text = bp_tree_read_all(root, &len, "/proc/mounts"), *rest = text, *line;
 
 	while (rest && !h->dir[0] && (line = strsep(&rest, "\n")) != NULL) {
 		char dir[sizeof(h->dir)], type[32];
@@ -92,7 +93,7 @@ void bp_huge_read(const char *root, struct bp_huge *h)
 	memset(h, 0, sizeof(*h));
 	read_nodes(root, h);
 	read_mount(root, h);
-	text = bp_tree_whole(root, &len, "/proc/meminfo");
+	text = bp_tree_read_all(root, &len, "/proc/meminfo");
 	at = text ? strstr(text, "\nHugepagesize:") : NULL;
 	if (at)
 		h->default_kib = strtoll(at + sizeof("\nHugepagesize:") - 1, NULL, 10);

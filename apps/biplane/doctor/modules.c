@@ -25,7 +25,7 @@ static int is_listed(const char *root, const char *list, const char *name)
 
 	if (!bp_tree_text(root, release, sizeof(release), "/proc/sys/kernel/osrelease"))
 		return -1;
-	text = bp_tree_whole(root, &len, "/lib/modules/%s/%s", release, list);
+	text = bp_tree_read_all(root, &len, "/lib/modules/%s/%s", release, list);
 	if (!text)
 		return -1;
 	snprintf(want, sizeof(want), "/%s.ko", name);
@@ -36,7 +36,7 @@ static int is_listed(const char *root, const char *list, const char *name)
 	return found;
 }
 
-enum bp_module bp_module_look(const char *root, const char *name)
+enum bp_module bp_module_state(const char *root, const char *name)
 {
 	char folder[64];
 	int listed;
@@ -63,7 +63,7 @@ int bp_kernel_option(const char *root, const char *option)
 
 	if (!bp_tree_text(root, release, sizeof(release), "/proc/sys/kernel/osrelease"))
 		return -1;
-	text = bp_tree_whole(root, &len, "/boot/config-%s", release);
+	text = bp_tree_read_all(root, &len, "/boot/config-%s", release);
 	if (!text)
 		return -1;
 	snprintf(want[0], sizeof(want[0]), "\n%s=y\n", option);

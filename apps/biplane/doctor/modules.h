@@ -10,7 +10,7 @@ enum bp_module {
 };
 
 /* name: with '-', as modprobe takes it. */
-enum bp_module bp_module_look(const char *root, const char *name);
+enum bp_module bp_module_state(const char *root, const char *name);
 
 /* Whether this kernel was built with an option ("CONFIG_..."), as its file in /boot says: 1, 0, or
  * -1 when there is no such file. */

@@ -15,7 +15,7 @@
 #define TABLE_MAIN 254u
 
 /* A route that leads to the far end of a session. */
-struct way {
+struct route {
 	unsigned session, length;
 	uint32_t table, index;
 };
@@ -24,8 +24,8 @@ struct survey {
 	const char *root;
 	const struct bp_doctor_sessions *sessions;
 	struct bp_doctor_network *net;
-	struct way *way;
-	size_t n_ways;
+	struct route *route;
+	size_t n_routes;
 };
 
 struct bp_doctor_interface *bp_doctor_interface_find(
@@ -121,7 +121,7 @@ static bool is_default(const struct bp_prefix *p)
 	return p->length <= 1;
 }
 
-static bool leads_to(const struct bp_prefix *p, const struct bp_address *a)
+static bool prefix_contains(const struct bp_prefix *p, const struct bp_address *a)
 {
 	const struct bp_prefix of = bp_prefix_of(*a, p->length);
 
@@ -143,39 +143,39 @@ static void take_default(
 		be_blind(s->net, what, "that the kernel does not name");
 }
 
-static void take_way(void *arg, const struct bp_prefix *to, uint32_t table, uint32_t index)
+static void add_route(void *arg, const struct bp_prefix *to, uint32_t table, uint32_t index)
 {
 	struct survey *s = arg;
 
 	if (is_default(to))
 		take_default(s, to, table, index);
 	for (unsigned k = 0; k < s->sessions->n; k++) {
-		struct way *more;
+		struct route *more;
 
-		if (is_default(to) || !leads_to(to, &s->sessions->session[k].peer))
+		if (is_default(to) || !prefix_contains(to, &s->sessions->session[k].peer))
 			continue;
-		more = realloc(s->way, (s->n_ways + 1) * sizeof(*more));
+		more = realloc(s->route, (s->n_routes + 1) * sizeof(*more));
 		if (!more) {
 			be_blind(s->net, "is not known for want of memory:", "the routes");
 			return;
 		}
-		s->way = more;
-		more[s->n_ways++] = (struct way){k, to->length, table, index};
+		s->route = more;
+		more[s->n_routes++] = (struct route){k, to->length, table, index};
 	}
 }
 
 /* The longest prefix of each table is the way back to a session's far end. */
-static void mark_ways(struct survey *s)
+static void mark_default_routes(struct survey *s)
 {
-	for (size_t i = 0; i < s->n_ways; i++) {
-		const struct way *w = &s->way[i];
+	for (size_t i = 0; i < s->n_routes; i++) {
+		const struct route *w = &s->route[i];
 		struct bp_doctor_interface *through = by_index(s->net, w->index);
 		char text[BP_TEXT_IP], what[128];
 		bool longest = true;
 
-		for (size_t k = 0; k < s->n_ways && longest; k++)
-			longest = s->way[k].session != w->session || s->way[k].table != w->table ||
-				  s->way[k].length <= w->length;
+		for (size_t k = 0; k < s->n_routes && longest; k++)
+			longest = s->route[k].session != w->session ||
+				  s->route[k].table != w->table || s->route[k].length <= w->length;
 		if (!longest)
 			continue;
 		bp_text_ip(&s->sessions->session[w->session].peer, text);
@@ -226,7 +226,7 @@ void bp_doctor_network_read(
 	const char *root, const struct bp_doctor_sessions *sessions, struct bp_doctor_network *out)
 {
 	struct survey s = {.root = root, .sessions = sessions, .net = out};
-	const struct bp_survey survey = {&s, take_address, take_way};
+	const struct bp_survey survey = {&s, take_address, add_route};
 	char err[256];
 	int result;
 
@@ -234,8 +234,8 @@ void bp_doctor_network_read(
 	read_interfaces(root, out);
 	result = *root ? bp_doctor_survey_folder(root, &survey, index_of, err, sizeof(err))
 		       : bp_survey_kernel(&survey, err, sizeof(err));
-	mark_ways(&s);
-	free(s.way);
+	mark_default_routes(&s);
+	free(s.route);
 	if (result == 0 && !*root && !bp_doctor_network_is_here(out)) {
 		snprintf(err, sizeof(err),
 			"/sys shows the interfaces of another network namespace (run this with `ip "

@@ -19,7 +19,7 @@ struct folder {
 static json_t *read_array(const char *root, const char *name, char *err, size_t err_size)
 {
 	size_t len;
-	char *text = bp_tree_whole(root, &len, "/%s", name);
+	char *text = bp_tree_read_all(root, &len, "/%s", name);
 	json_t *v = text ? json_loadb(text, len, 0, NULL) : NULL;
 
 	free(text);

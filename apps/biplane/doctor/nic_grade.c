@@ -51,7 +51,7 @@ const char *bp_nic_grade_name(enum bp_nic_grade grade)
 }
 
 /* Keeps the worst that is said, and the first sentence for it. */
-__attribute__((format(printf, 3, 4))) static void worse(
+__attribute__((format(printf, 3, 4))) static void lower_grade(
 	struct bp_nic *nic, enum bp_nic_grade grade, const char *format, ...)
 {
 	va_list args;
@@ -64,26 +64,26 @@ __attribute__((format(printf, 3, 4))) static void worse(
 	va_end(args);
 }
 
-static void judge_interface(const struct bp_doctor_network *net,
+static void grade_interface(const struct bp_doctor_network *net,
 	const struct bp_doctor_interface *i, struct bp_nic *nic)
 {
 	if (i->never[0])
-		worse(nic, BP_NIC_NEVER, "%s %s", i->name, i->never);
+		lower_grade(nic, BP_NIC_NEVER, "%s %s", i->name, i->never);
 	if (net->blind[0] && i->up)
-		worse(nic, BP_NIC_NEVER,
+		lower_grade(nic, BP_NIC_NEVER,
 			"%s; %s is up (ip link set %s down, if it is not that one)", net->blind,
 			i->name, i->name);
 	if (i->n_addresses)
-		worse(nic, BP_NIC_IN_USE, "%s has address %s%s", i->name, i->address,
+		lower_grade(nic, BP_NIC_IN_USE, "%s has address %s%s", i->name, i->address,
 			i->n_addresses > 1 ? " and more" : "");
 	if (i->master[0])
-		worse(nic, BP_NIC_IN_USE, "%s belongs to %s", i->name, i->master);
+		lower_grade(nic, BP_NIC_IN_USE, "%s belongs to %s", i->name, i->master);
 	if (i->above[0])
-		worse(nic, BP_NIC_IN_USE, "%s carries interface %s", i->name, i->above);
+		lower_grade(nic, BP_NIC_IN_USE, "%s carries interface %s", i->name, i->above);
 }
 
 /* A physical function takes its virtual functions with it, here or in a virtual machine. */
-static void judge_functions(
+static void grade_functions(
 	const char *root, const struct bp_doctor_network *net, struct bp_nic *nic)
 {
 	int64_t n = 0;
@@ -98,10 +98,10 @@ static void judge_functions(
 			continue;
 		for (size_t i = 0; i < net->n; i++)
 			if (!strcmp(net->interface[i].pci, vf) && net->interface[i].never[0])
-				worse(nic, BP_NIC_NEVER, "its virtual function %s: %s %s", vf,
+				lower_grade(nic, BP_NIC_NEVER, "its virtual function %s: %s %s", vf,
 					net->interface[i].name, net->interface[i].never);
 	}
-	worse(nic, BP_NIC_IN_USE, "it has %lld virtual functions, which would go with it",
+	lower_grade(nic, BP_NIC_IN_USE, "it has %lld virtual functions, which would go with it",
 		(long long)n);
 }
 
@@ -123,7 +123,7 @@ static bool is_idle_virtio(const char *root, const struct bp_nic *nic)
 	return found && !driven;
 }
 
-void bp_nic_judge(const char *root, const struct bp_doctor_network *net, struct bp_nic *nic)
+void bp_nic_grade_set(const char *root, const struct bp_doctor_network *net, struct bp_nic *nic)
 {
 	nic->grade = BP_NIC_BOUND;
 	nic->why[0] = 0;
@@ -138,10 +138,10 @@ void bp_nic_judge(const char *root, const struct bp_doctor_network *net, struct 
 	}
 	nic->grade = BP_NIC_SAFE;
 	for (unsigned k = 0; k < nic->n_interfaces; k++)
-		judge_interface(net, bp_doctor_interface_find(net, nic->interface[k]), nic);
-	judge_functions(root, net, nic);
+		grade_interface(net, bp_doctor_interface_find(net, nic->interface[k]), nic);
+	grade_functions(root, net, nic);
 	if (nic->driver[0] && nic->n_interfaces == 0 && !is_idle_virtio(root, nic))
-		worse(nic, BP_NIC_IN_USE,
+		lower_grade(nic, BP_NIC_IN_USE,
 			"%s has it, and no interface of it is here: it may be in another network "
 			"namespace",
 			nic->driver);

@@ -5,6 +5,6 @@
 #include "apps/biplane/doctor/nics.h"
 
 /* Sets grade and why of a NIC of which the rest was read. In doubt, it is in use. */
-void bp_nic_judge(const char *root, const struct bp_doctor_network *net, struct bp_nic *nic);
+void bp_nic_grade_set(const char *root, const struct bp_doctor_network *net, struct bp_nic *nic);
 
 #endif

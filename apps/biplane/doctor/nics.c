@@ -24,28 +24,28 @@ static unsigned read_hex(const char *root, const char *address, const char *file
 
 static void add_mate(struct bp_nic *nic, const char *mate, const char *driver)
 {
-	const size_t at = strlen(nic->mates);
+	const size_t at = strlen(nic->group_members);
 
-	if (nic->n_mates == BP_NIC_MATES_MAX)
+	if (nic->n_group_members == BP_NIC_MATES_MAX)
 		return;
-	snprintf(nic->mate[nic->n_mates++], BP_PCI_ADDRESS, "%s", mate);
-	snprintf(nic->mates + at, sizeof(nic->mates) - at, "%s%s (%s)", at ? ", " : "", mate,
-		driver);
+	snprintf(nic->mate[nic->n_group_members++], BP_PCI_ADDRESS, "%s", mate);
+	snprintf(nic->group_members + at, sizeof(nic->group_members) - at, "%s%s (%s)",
+		at ? ", " : "", mate, driver);
 }
 
 /* vfio gives a group to a program only when none of its devices is the kernel's. */
 static void read_group(const char *root, struct bp_nic *nic)
 {
-	struct bp_tree_names mates;
+	struct bp_tree_names group_members;
 	char text[64], driver[64];
 
 	nic->group = -1;
 	if (!bp_tree_link(root, text, sizeof(text), DEVICES "/%s/iommu_group", nic->address))
 		return;
 	nic->group = strtoll(text, NULL, 10);
-	mates = bp_tree_list(root, DEVICES "/%s/iommu_group/devices", nic->address);
-	for (size_t i = 0; i < mates.n; i++) {
-		const char *mate = mates.name[i];
+	group_members = bp_tree_list(root, DEVICES "/%s/iommu_group/devices", nic->address);
+	for (size_t i = 0; i < group_members.n; i++) {
+		const char *mate = group_members.name[i];
 
 		if (!strcmp(mate, nic->address) ||
 			read_hex(root, mate, "class") >> 16 == CLASS_BRIDGE ||
@@ -54,7 +54,7 @@ static void read_group(const char *root, struct bp_nic *nic)
 		if (strcmp(driver, "vfio-pci") != 0 && strcmp(driver, "pci-stub") != 0)
 			add_mate(nic, mate, driver);
 	}
-	bp_tree_names_free(&mates);
+	bp_tree_names_free(&group_members);
 }
 
 static void read_interfaces(
@@ -119,7 +119,7 @@ void bp_nics_read(const char *root, const struct bp_doctor_network *net, const j
 	}
 	bp_tree_names_free(&names);
 	for (size_t i = 0; i < out->n; i++)
-		bp_nic_judge(root, net, &out->nic[i]);
+		bp_nic_grade_set(root, net, &out->nic[i]);
 }
 
 void bp_nics_free(struct bp_nics *nics)

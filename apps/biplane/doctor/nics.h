@@ -25,14 +25,14 @@ enum bp_nic_grade {
 struct bp_nic {
 	char address[BP_PCI_ADDRESS];
 	uint16_t vendor, device;
-	char driver[64];   /* the kernel's, or "" */
-	char override[64]; /* driver_override, or "" */
-	char pmd[64];      /* DPDK's driver, or "": none that is installed knows it */
-	int64_t group;     /* IOMMU group; -1: none */
-	int64_t node;      /* NUMA node; -1: the machine does not say */
-	unsigned n_mates;  /* what else is in the group and bound to a kernel driver */
+	char driver[64];          /* the kernel's, or "" */
+	char override[64];        /* driver_override, or "" */
+	char pmd[64];             /* DPDK's driver, or "": none that is installed knows it */
+	int64_t group;            /* IOMMU group; -1: none */
+	int64_t node;             /* NUMA node; -1: the machine does not say */
+	unsigned n_group_members; /* what else is in the group and bound to a kernel driver */
 	char mate[BP_NIC_MATES_MAX][BP_PCI_ADDRESS];
-	char mates[256]; /* the same as text, with the drivers, or "" */
+	char group_members[256]; /* the same as text, with the drivers, or "" */
 	unsigned n_interfaces;
 	char interface[BP_NIC_INTERFACES_MAX][IFNAMSIZ];
 	const char *link; /* "up", "down" or "-": the interface is down, or there is none */

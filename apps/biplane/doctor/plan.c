@@ -15,7 +15,7 @@
 
 struct plan {
 	const struct bp_doctor *d;
-	const struct bp_plan_request *q;
+	const struct bp_doctor_plan_request *q;
 	FILE *err;
 	json_t *steps;
 	bool refused;
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct plan *p, const c
 	fputc('\n', p->err);
 }
 
-bool bp_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size)
+bool bp_doctor_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size)
 {
 	if (nic->grade == BP_NIC_NEVER) {
 		snprintf(why, size, "%s stays with the kernel: %s", nic->address, nic->why);
@@ -62,7 +62,7 @@ static const struct bp_nic *find_nic(const struct bp_doctor *d, const char *word
 	return NULL;
 }
 
-static void want_nic(struct plan *p, const char *word)
+static void require_nic(struct plan *p, const char *word)
 {
 	const struct bp_nic *nic = find_nic(p->d, word);
 	char why[640];
@@ -80,7 +80,7 @@ static void want_nic(struct plan *p, const char *word)
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->nic[i] == nic)
 			return;
-	if (!bp_plan_may_bind(nic, p->q->force, why, sizeof(why)))
+	if (!bp_doctor_plan_may_bind(nic, p->q->force, why, sizeof(why)))
 		refuse(p, "%s", why);
 	else if (p->n < NICS_MAX)
 		p->nic[p->n++] = nic;
@@ -91,9 +91,9 @@ static void want_nic(struct plan *p, const char *word)
 }
 
 /* vfio opens a group whose other devices have left the kernel, or leave it with this plan. */
-static void check_mates(struct plan *p, const struct bp_nic *nic)
+static void check_group_members(struct plan *p, const struct bp_nic *nic)
 {
-	for (unsigned k = 0; k < nic->n_mates; k++) {
+	for (unsigned k = 0; k < nic->n_group_members; k++) {
 		bool with = false;
 
 		for (unsigned i = 0; i < p->n; i++)
@@ -103,23 +103,23 @@ static void check_mates(struct plan *p, const struct bp_nic *nic)
 				"%s is in IOMMU group %" PRId64
 				" with %s, and vfio takes a group whole, or not at all; take all "
 				"of it, or put the NIC into another slot",
-				nic->address, nic->group, nic->mates);
+				nic->address, nic->group, nic->group_members);
 			return;
 		}
 	}
 }
 
-static void want_nics(struct plan *p)
+static void require_nics(struct plan *p)
 {
 	const struct bp_config *c = p->d->config;
 
 	for (unsigned i = 0; i < p->q->n_nics; i++)
-		want_nic(p, p->q->nic[i]);
+		require_nic(p, p->q->nic[i]);
 	for (unsigned i = 0; c && i < c->n_ports; i++)
 		if (p->d->facts->port[i].pci[0])
-			want_nic(p, p->d->facts->port[i].pci);
+			require_nic(p, p->d->facts->port[i].pci);
 	for (unsigned i = 0; i < p->n; i++)
-		check_mates(p, p->nic[i]);
+		check_group_members(p, p->nic[i]);
 }
 
 static void add(struct plan *p, json_t *step)
@@ -128,11 +128,11 @@ static void add(struct plan *p, json_t *step)
 		refuse(p, "not enough memory");
 }
 
-static void want_module(struct plan *p, const char *name, const char *what_for)
+static void require_module(struct plan *p, const char *name, const char *what_for)
 {
 	char release[128];
 
-	switch (bp_module_look(p->d->root, name)) {
+	switch (bp_module_state(p->d->root, name)) {
 	case BP_MODULE_HERE:
 		return;
 	case BP_MODULE_ABSENT:
@@ -145,7 +145,7 @@ static void want_module(struct plan *p, const char *name, const char *what_for)
 	}
 }
 
-static void want_vfio(struct plan *p)
+static void require_vfio(struct plan *p)
 {
 	const char *root = p->d->root;
 
@@ -163,27 +163,27 @@ static void want_vfio(struct plan *p)
 				"doctor' says how to turn it on, and --noiommu does without");
 			return;
 		}
-		want_module(p, "vfio", "hands NICs to programs");
+		require_module(p, "vfio", "hands NICs to programs");
 		add(p, bp_step_noiommu("N"));
 	}
 	/* vfio asks for it by itself; named, it goes again, too */
 	if (bp_doctor_has_iommu(root) &&
-		bp_module_look(root, "vfio_iommu_type1") == BP_MODULE_ON_DISK)
+		bp_module_state(root, "vfio_iommu_type1") == BP_MODULE_ON_DISK)
 		add(p, bp_step_module("vfio_iommu_type1"));
 	if (!bp_tree_exists(root, "/sys/bus/pci/drivers/vfio-pci"))
-		want_module(p, "vfio-pci", "hands NICs to programs");
+		require_module(p, "vfio-pci", "hands NICs to programs");
 }
 
 /* Only ports that route need it, and so it is no reason to refuse. */
-static void want_device(struct plan *p, const char *device, const char *module)
+static void require_device(struct plan *p, const char *device, const char *module)
 {
 	if (!bp_tree_exists(p->d->root, "%s", device) &&
-		bp_module_look(p->d->root, module) == BP_MODULE_ON_DISK)
+		bp_module_state(p->d->root, module) == BP_MODULE_ON_DISK)
 		add(p, bp_step_module(module));
 }
 
 /* Pages that were asked for on this node; 0: none were. */
-static int64_t pages_asked(const struct bp_plan_request *q, int64_t node)
+static int64_t pages_requested(const struct bp_doctor_plan_request *q, int64_t node)
 {
 	int64_t pages = 0;
 
@@ -193,10 +193,11 @@ static int64_t pages_asked(const struct bp_plan_request *q, int64_t node)
 	return pages;
 }
 
-static void want_pages(struct plan *p, const struct bp_huge_pool *pool)
+static void require_pages(struct plan *p, const struct bp_huge_pool *pool)
 {
-	const int64_t asked = pages_asked(p->q, pool->node);
-	const int64_t pages = p->q->n_hugepages ? asked : bp_doctor_pages_wanted(p->d, pool->node);
+	const int64_t asked = pages_requested(p->q, pool->node);
+	const int64_t pages =
+		p->q->n_hugepages ? asked : bp_doctor_pages_required(p->d, pool->node);
 	const int64_t memory = bp_huge_memory_kib(p->d->root, pool->node);
 
 	if (pages <= pool->pages)
@@ -211,7 +212,7 @@ static void want_pages(struct plan *p, const struct bp_huge_pool *pool)
 	add(p, bp_step_hugepages(pool->node, pool->kib, pool->pages, pages));
 }
 
-static void want_hugepages(struct plan *p)
+static void require_hugepages(struct plan *p)
 {
 	const struct bp_huge *h = &p->d->huge;
 
@@ -228,22 +229,23 @@ static void want_hugepages(struct plan *p)
 		refuse(p, "this kernel has no hugepages");
 	for (unsigned i = 0; i < h->n; i++)
 		if (h->pool[i].kib == BP_HUGE_KIB)
-			want_pages(p, &h->pool[i]);
+			require_pages(p, &h->pool[i]);
 	if (h->n && !h->dir[0])
 		add(p, bp_step_mount(
 			       HUGETLBFS_DIR, !bp_tree_exists(p->d->root, "%s", HUGETLBFS_DIR)));
 }
 
-json_t *bp_plan_make(const struct bp_doctor *d, const struct bp_plan_request *q, FILE *err)
+json_t *bp_doctor_plan_create(
+	const struct bp_doctor *d, const struct bp_doctor_plan_request *q, FILE *err)
 {
 	struct plan p = {.d = d, .q = q, .err = err, .steps = json_array()};
 
-	want_nics(&p);
+	require_nics(&p);
 	if (p.n)
-		want_vfio(&p);
-	want_device(&p, "/dev/net/tun", "tun"); /* vhost-net stands on it */
-	want_device(&p, "/dev/vhost-net", "vhost-net");
-	want_hugepages(&p);
+		require_vfio(&p);
+	require_device(&p, "/dev/net/tun", "tun"); /* vhost-net stands on it */
+	require_device(&p, "/dev/vhost-net", "vhost-net");
+	require_hugepages(&p);
 	for (unsigned i = 0; i < p.n; i++)
 		add(&p, bp_step_bind(p.nic[i], &d->network));
 	if (!p.refused)

@@ -10,7 +10,7 @@
 #define BP_PLAN_HUGEPAGES_MAX 64
 
 /* What `doctor --fix` was asked for. */
-struct bp_plan_request {
+struct bp_doctor_plan_request {
 	unsigned n_nics;
 	const char *nic[BP_PLAN_NICS_MAX]; /* a PCI address or the name of an interface */
 	unsigned n_hugepages;
@@ -28,9 +28,10 @@ struct bp_plan_request {
  * and so are hugepages where too few are free. Empty when nothing is to be done. NULL when
  * something is refused: each refusal is a line in `err`. The caller's.
  */
-json_t *bp_plan_make(const struct bp_doctor *d, const struct bp_plan_request *q, FILE *err);
+json_t *bp_doctor_plan_create(
+	const struct bp_doctor *d, const struct bp_doctor_plan_request *q, FILE *err);
 
 /* Whether that NIC may be bound now; else a sentence. */
-bool bp_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size);
+bool bp_doctor_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size);
 
 #endif

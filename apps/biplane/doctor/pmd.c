@@ -26,7 +26,7 @@ static void take_library(json_t *drivers, const char *bytes, size_t len)
 	}
 }
 
-static int ends_in_so(const char *name)
+static int is_shared_object(const char *name)
 {
 	const size_t n = strlen(name);
 
@@ -43,9 +43,10 @@ json_t *bp_pmd_read(const char *root, const char *folder)
 		size_t len;
 
 		/* each is there under three names, with more of its version each time */
-		if (strncmp(names.name[i], "librte_net_", 11) != 0 || !ends_in_so(names.name[i]))
+		if (strncmp(names.name[i], "librte_net_", 11) != 0 ||
+			!is_shared_object(names.name[i]))
 			continue;
-		bytes = bp_tree_whole(root, &len, "%s/%s", folder, names.name[i]);
+		bytes = bp_tree_read_all(root, &len, "%s/%s", folder, names.name[i]);
 		if (bytes)
 			take_library(drivers, bytes, len);
 		free(bytes);

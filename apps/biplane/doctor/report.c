@@ -19,9 +19,9 @@ const char *bp_verdict_name(enum bp_verdict v)
 		return "fine";
 	case BP_ADVICE:
 		return "advice";
-	case BP_UNKNOWN:
+	case BP_CHECK_SKIP:
 		return "unknown";
-	case BP_TROUBLE:
+	case BP_CHECK_FAIL:
 		return "trouble";
 	}
 	return "unknown";
@@ -163,15 +163,15 @@ static unsigned count(const struct bp_report *r, enum bp_verdict v)
 
 void bp_report_print(const struct bp_report *r, FILE *out, bool colours)
 {
-	const unsigned trouble = count(r, BP_TROUBLE), advice = count(r, BP_ADVICE),
-		       unknown = count(r, BP_UNKNOWN);
+	const unsigned faults = count(r, BP_CHECK_FAIL), advice = count(r, BP_ADVICE),
+		       unknown = count(r, BP_CHECK_SKIP);
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(r->items, i, o) print_item(o, out, colours);
 	print_nics(r->nics, out);
-	if (trouble)
-		fprintf(out, "\n%u in the way", trouble);
+	if (faults)
+		fprintf(out, "\n%u in the way", faults);
 	else
 		fputs("\nnothing is in the way", out);
 	if (advice)

@@ -12,9 +12,9 @@
  */
 enum bp_verdict {
 	BP_FINE,
-	BP_ADVICE,  /* it works, but slower, or less surely */
-	BP_UNKNOWN, /* it could not be looked at */
-	BP_TROUBLE, /* it is in the way of running biplane here */
+	BP_ADVICE,     /* it works, but slower, or less surely */
+	BP_CHECK_SKIP, /* it could not be looked at */
+	BP_CHECK_FAIL, /* it is in the way of running biplane here */
 };
 const char *bp_verdict_name(enum bp_verdict v);
 

@@ -31,7 +31,7 @@ static void add_port(struct search *s, unsigned long port)
 }
 
 /* An IPv4 address in IPv6's clothes, as in a socket open for both, is an IPv4 address. */
-static struct bp_address plain(struct bp_address a)
+static struct bp_address unmap_ipv4(struct bp_address a)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -51,8 +51,8 @@ static void add(struct search *s, struct bp_address local, struct bp_address pee
 {
 	struct bp_doctor_sessions *out = s->out;
 
-	local = plain(local);
-	peer = plain(peer);
+	local = unmap_ipv4(local);
+	peer = unmap_ipv4(peer);
 	if (is_loopback(&local))
 		return; /* no NIC carries that */
 	for (unsigned i = 0; i < out->n; i++)
@@ -90,11 +90,11 @@ static void take_connection(struct search *s, const char *text)
 	}
 }
 
-static void look_at_environment(struct search *s, uint64_t pid)
+static void search_environment(struct search *s, uint64_t pid)
 {
 	static const char name[] = "SSH_CONNECTION=";
 	size_t len;
-	char *text = bp_tree_whole(s->root, &len, "/proc/%" PRIu64 "/environ", pid);
+	char *text = bp_tree_read_all(s->root, &len, "/proc/%" PRIu64 "/environ", pid);
 
 	for (size_t at = 0; text && at < len; at += strlen(text + at) + 1)
 		if (!strncmp(text + at, name, sizeof(name) - 1))
@@ -119,7 +119,7 @@ static void take_sockets(struct search *s, uint64_t pid)
 }
 
 /* The process above; 0 at the top. */
-static uint64_t look_at_process(struct search *s, uint64_t pid)
+static uint64_t search_process(struct search *s, uint64_t pid)
 {
 	char text[512], *name, *end;
 	uint64_t parent = 0;
@@ -132,7 +132,7 @@ static uint64_t look_at_process(struct search *s, uint64_t pid)
 	if (!name || !end || end < name || sscanf(end + 1, " %*c %" SCNu64, &parent) != 1)
 		return 0;
 	*end = 0;
-	look_at_environment(s, pid);
+	search_environment(s, pid);
 	if (!strncmp(name + 1, "sshd", 4)) { /* sshd-session and sshd-auth, too */
 		s->below_sshd = true;
 		take_sockets(s, pid);
@@ -203,11 +203,11 @@ static void take_port_line(struct search *s, const char *line)
 		add_port(s, port);
 }
 
-static void look_at_file(
+static void search_file(
 	struct search *s, const char *path, void (*call)(struct search *s, const char *line))
 {
 	size_t len;
-	char *text = bp_tree_whole(s->root, &len, "%s", path);
+	char *text = bp_tree_read_all(s->root, &len, "%s", path);
 
 	each_line(text, call, s);
 	free(text);
@@ -222,10 +222,10 @@ void bp_doctor_sessions_read(
 	if (connection)
 		take_connection(&s, connection);
 	for (unsigned i = 0; pid != 0 && i < ANCESTORS_MAX; i++)
-		pid = look_at_process(&s, pid);
-	look_at_file(&s, "/etc/ssh/sshd_config", take_port_line);
-	look_at_file(&s, "/proc/net/tcp", take_socket_line);
-	look_at_file(&s, "/proc/net/tcp6", take_socket_line);
+		pid = search_process(&s, pid);
+	search_file(&s, "/etc/ssh/sshd_config", take_port_line);
+	search_file(&s, "/proc/net/tcp", take_socket_line);
+	search_file(&s, "/proc/net/tcp6", take_socket_line);
 	if (s.below_sshd && out->n == 0)
 		snprintf(out->unknown, sizeof(out->unknown),
 			"this runs below sshd, and its connection can't be found; run it as root");

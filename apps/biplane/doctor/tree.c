@@ -25,7 +25,7 @@ static bool make_path(char out[BP_TREE_PATH], const char *root, const char *form
 }
 
 /* Files of procfs and sysfs have no size: what there is is what read() gives. */
-static char *read_whole(const char *path, size_t most, size_t *len)
+static char *read_all(const char *path, size_t most, size_t *len)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	size_t room = 4096, n = 0;
@@ -61,7 +61,7 @@ static char *read_whole(const char *path, size_t most, size_t *len)
 	return text;
 }
 
-char *bp_tree_whole(const char *root, size_t *len, const char *format, ...)
+char *bp_tree_read_all(const char *root, size_t *len, const char *format, ...)
 {
 	char path[BP_TREE_PATH];
 	va_list args;
@@ -71,13 +71,13 @@ char *bp_tree_whole(const char *root, size_t *len, const char *format, ...)
 	fits = make_path(path, root, format, args);
 	va_end(args);
 	*len = 0;
-	return fits ? read_whole(path, FILE_MAX, len) : NULL;
+	return fits ? read_all(path, FILE_MAX, len) : NULL;
 }
 
 static bool read_text(const char *path, char *out, size_t size)
 {
 	size_t len;
-	char *text = read_whole(path, size, &len);
+	char *text = read_all(path, size, &len);
 
 	out[0] = 0;
 	if (!text)

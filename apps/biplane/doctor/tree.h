@@ -17,7 +17,7 @@
 bool bp_tree_text(const char *root, char *out, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
 /* The same whole, NUL terminated, up to 16 MiB; ownership to the caller. NULL: it can't be read. */
-char *bp_tree_whole(const char *root, size_t *len, const char *path, ...)
+char *bp_tree_read_all(const char *root, size_t *len, const char *path, ...)
 	__attribute__((format(printf, 3, 4)));
 /* A decimal number, which may have a sign. False: it can't be read, or is none. */
 bool bp_tree_number(const char *root, int64_t *out, const char *path, ...)

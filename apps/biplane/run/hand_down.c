@@ -21,7 +21,7 @@ void bp_hand_down_add(struct bp_hand_down *h, int fd, const char *name)
 }
 
 /* A lock, for one, is held by whichever descriptor: its number does not matter. */
-static int make_room(int number, int above)
+static int move_descriptors(int number, int above)
 {
 	const int flags = fcntl(number, F_GETFD);
 
@@ -30,7 +30,7 @@ static int make_room(int number, int above)
 	return fcntl(number, F_DUPFD, above) < 0 ? -1 : 0;
 }
 
-static int place(const struct bp_hand_down *h)
+static int move_one(const struct bp_hand_down *h)
 {
 	const int above = FIRST + (int)h->n;
 	int copy[BP_HAND_DOWN_MAX];
@@ -42,7 +42,8 @@ static int place(const struct bp_hand_down *h)
 			return -1;
 	}
 	for (unsigned i = 0; i < h->n; i++)
-		if (make_room(FIRST + (int)i, above) != 0 || dup2(copy[i], FIRST + (int)i) < 0)
+		if (move_descriptors(FIRST + (int)i, above) != 0 ||
+			dup2(copy[i], FIRST + (int)i) < 0)
 			return -1;
 	return 0;
 }
@@ -55,8 +56,8 @@ int bp_hand_down(const struct bp_hand_down *h)
 		return unsetenv("LISTEN_PID") | unsetenv("LISTEN_FDS") | unsetenv("LISTEN_FDNAMES");
 	snprintf(pid, sizeof(pid), "%ld", (long)getpid());
 	snprintf(n, sizeof(n), "%u", h->n);
-	if (place(h) != 0 || setenv("LISTEN_PID", pid, 1) != 0 || setenv("LISTEN_FDS", n, 1) != 0 ||
-		setenv("LISTEN_FDNAMES", h->names, 1) != 0)
+	if (move_one(h) != 0 || setenv("LISTEN_PID", pid, 1) != 0 ||
+		setenv("LISTEN_FDS", n, 1) != 0 || setenv("LISTEN_FDNAMES", h->names, 1) != 0)
 		return -1;
 	return 0;
 }

@@ -109,7 +109,7 @@ void bp_heartbeat_start(struct bp_heartbeat *b)
 	b->deadline_ns = UINT64_MAX;
 }
 
-void bp_heartbeat_came(struct bp_heartbeat *b, uint64_t now_ns)
+void bp_heartbeat_received(struct bp_heartbeat *b, uint64_t now_ns)
 {
 	if (b->limit_ns != 0)
 		b->deadline_ns = now_ns + b->limit_ns;

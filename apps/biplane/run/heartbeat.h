@@ -39,7 +39,7 @@ struct bp_heartbeat {
 	uint64_t deadline_ns; /* UINT64_MAX: no heartbeat came yet */
 };
 void bp_heartbeat_start(struct bp_heartbeat *b);
-void bp_heartbeat_came(struct bp_heartbeat *b, uint64_t now_ns);
+void bp_heartbeat_received(struct bp_heartbeat *b, uint64_t now_ns);
 bool bp_heartbeat_missed(const struct bp_heartbeat *b, uint64_t now_ns);
 /* The supervisor did not run: restarts the timeout. */
 void bp_heartbeat_forgive(struct bp_heartbeat *b, uint64_t now_ns);

@@ -30,11 +30,11 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-static void tell(struct bp_supervisor *s)
+static void notify_status(struct bp_supervisor *s)
 {
 	bool done = !s->changed || s->changed(s, s->arg);
 
-	s->tell_at_ns = done ? NEVER : s->now_ns + TELL_AGAIN_NS;
+	s->notify_at_ns = done ? NEVER : s->now_ns + TELL_AGAIN_NS;
 }
 
 /* In the child. What it says of itself goes to this supervisor: heartbeats of two processes would
@@ -118,7 +118,7 @@ static void start(struct bp_supervisor *s, struct bp_sup_plane *p, const sigset_
 	bp_log_event(BP_LOG_INFO,
 		BP_LOG_FIELDS(BP_LOG_NUM("pid", (uint64_t)pid), BP_LOG_NUM("starts", p->starts)),
 		"%s %s", p->name, p->starts > 1 ? "restarted" : "started");
-	tell(s);
+	notify_status(s);
 }
 
 static void begin_stop(struct bp_supervisor *s, int status)
@@ -130,7 +130,7 @@ static void begin_stop(struct bp_supervisor *s, int status)
 		s->planes[i].start_at_ns = NEVER;
 }
 
-static bool hopeless(int status)
+static bool is_fatal_exit(int status)
 {
 	return status == BP_EX_USAGE || status == BP_EX_UNAVAILABLE || status == BP_EX_OSERR ||
 	       status == BP_EX_CONFIG;
@@ -152,7 +152,7 @@ static void ended_while_stopping(
 {
 	/* killed by our SIGTERM before it had a handler: it had nothing to drain yet */
 	bool orderly = (WIFEXITED(wstatus) && WEXITSTATUS(wstatus) == 0) ||
-		       (WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM && p->told_to_end);
+		       (WIFSIGNALED(wstatus) && WTERMSIG(wstatus) == SIGTERM && p->stop_sent);
 
 	if (orderly) {
 		bp_log(BP_LOG_INFO, "%s ended", p->name);
@@ -168,7 +168,7 @@ static void ended_unasked(
 {
 	uint64_t lived = s->now_ns - p->started_ns;
 
-	if (p->starts == 1 && WIFEXITED(wstatus) && hopeless(WEXITSTATUS(wstatus))) {
+	if (p->starts == 1 && WIFEXITED(wstatus) && is_fatal_exit(WEXITSTATUS(wstatus))) {
 		bp_log_event(BP_LOG_ERROR,
 			BP_LOG_FIELDS(BP_LOG_NUM("status", (uint64_t)WEXITSTATUS(wstatus))),
 			"%s cannot start, see its error above: exiting", p->name);
@@ -204,7 +204,7 @@ static void reap(struct bp_supervisor *s)
 		else
 			ended_unasked(s, p, wstatus, how);
 		p->pid = 0;
-		tell(s);
+		notify_status(s);
 	}
 }
 
@@ -265,9 +265,9 @@ static void read_heartbeats(struct bp_supervisor *s)
 			if (pid == 0 || p->pid != pid)
 				continue;
 			if (what & BP_HEARTBEAT_ALIVE)
-				bp_heartbeat_came(&p->heartbeat, s->now_ns);
+				bp_heartbeat_received(&p->heartbeat, s->now_ns);
 			if (what & BP_HEARTBEAT_READY) /* the segment is there by now */
-				tell(s);
+				notify_status(s);
 		}
 	}
 }
@@ -320,8 +320,8 @@ static void advance_stop(struct bp_supervisor *s)
 
 	if (!p || s->killing)
 		return;
-	if (!p->told_to_end) {
-		p->told_to_end = true;
+	if (!p->stop_sent) {
+		p->stop_sent = true;
 		p->kill_at_ns = s->now_ns + s->stop_timeout_ns;
 		kill(p->pid, SIGTERM);
 	} else if (s->now_ns >= p->kill_at_ns) {
@@ -343,13 +343,13 @@ static void start_due(struct bp_supervisor *s, const sigset_t *mask)
 /* Milliseconds for poll(): until the next restart or kill is due, -1 for ever. */
 static int time_left(const struct bp_supervisor *s)
 {
-	uint64_t next = s->tell_at_ns;
+	uint64_t next = s->notify_at_ns;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct bp_sup_plane *p = &s->planes[i];
 		uint64_t at = p->pid == 0 ? p->start_at_ns : p->kill_at_ns;
 
-		if (p->pid && !p->told_to_end && p->heartbeat.deadline_ns != NEVER &&
+		if (p->pid && !p->stop_sent && p->heartbeat.deadline_ns != NEVER &&
 			at > s->now_ns + LOOK_NS)
 			at = s->now_ns + LOOK_NS;
 		if (at < next)
@@ -381,8 +381,8 @@ static void loop(struct bp_supervisor *s, int fd, const sigset_t *mask)
 			watch(s);
 			start_due(s, mask);
 		}
-		if (s->now_ns >= s->tell_at_ns)
-			tell(s);
+		if (s->now_ns >= s->notify_at_ns)
+			notify_status(s);
 		wait_ms = time_left(s);
 		expected_ns = wait_ms < 0 ? NEVER - LATE_NS
 					  : monotonic_ns() + (uint64_t)wait_ms * 1000000;
@@ -414,7 +414,7 @@ int bp_supervisor_run(struct bp_supervisor *s)
 	s->own_pid = getpid();
 	s->stopping = s->killing = false;
 	s->status = 0;
-	s->tell_at_ns = s->stop_asked_ns = NEVER;
+	s->notify_at_ns = s->stop_asked_ns = NEVER;
 	s->heartbeats.fd = -1;
 	if (s->heartbeat_limit_ns != 0 && bp_heartbeat_open(&s->heartbeats, s->heartbeat_path) != 0)
 		bp_log(BP_LOG_WARNING,

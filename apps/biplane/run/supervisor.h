@@ -48,7 +48,7 @@ struct bp_sup_plane {
 	pid_t pid; /* 0: not running */
 	uint32_t starts, restarts;
 	uint32_t hung; /* of these restarts, because of missing heartbeats */
-	bool told_to_end, aborted;
+	bool stop_sent, aborted;
 	uint64_t started_ns, start_at_ns, kill_at_ns; /* CLOCK_MONOTONIC */
 	struct bp_heartbeat heartbeat;
 	struct bp_backoff backoff;
@@ -70,7 +70,7 @@ struct bp_supervisor {
 	/* the supervisor's own */
 	bool stopping, killing;
 	int status;
-	uint64_t now_ns, tell_at_ns, stop_asked_ns;
+	uint64_t now_ns, notify_at_ns, stop_asked_ns;
 	struct bp_heartbeat_socket heartbeats;
 	pid_t own_pid;
 };

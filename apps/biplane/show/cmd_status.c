@@ -149,14 +149,14 @@ static void print_faults(const json_t *faults)
 		{"began", "BEGAN", 0}, {"lasts", "LASTS", 1}, {"help", "MEANING", 0},
 		{NULL, NULL, 0}};
 	json_t *rows = json_deep_copy(faults), *row;
-	char span[BP_TROUBLE_SPAN];
+	char span[BP_FAULT_DURATION_LEN];
 	size_t i;
 
 	json_array_foreach(rows, i, row)
 	{
 		if (!json_is_integer(json_object_get(row, "lasted_ns")))
 			continue;
-		bp_trouble_span((uint64_t)bp_show_int(row, "lasted_ns"), span);
+		bp_fault_duration((uint64_t)bp_show_int(row, "lasted_ns"), span);
 		json_object_set_new(row, "lasts", json_string(span));
 	}
 	putchar('\n');

@@ -37,7 +37,7 @@ static int check_netns(uint64_t cp_pid)
 			"here; run this as 'nsenter -t %" PRIu64 " -n biplane show ...'",
 			cp_pid, cp_pid);
 		return fail(text, BP_EX_UNAVAILABLE);
-	case BP_NETNS_GONE:
+	case BP_NETNS_REMOVED:
 		return fail("no control plane runs, so nothing mirrors the kernel; start it, or "
 			    "look without --diff",
 			BP_EX_UNAVAILABLE);

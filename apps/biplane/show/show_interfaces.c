@@ -92,7 +92,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 			json_array_append_new(list, interface(i, &info, same_netns));
 	}
 	view = json_pack("{so so sI sI sI}", "interfaces", list, "tables", tables(f),
-		"refused_ever", (json_int_t)atomic_load(&f->control->refused_ever), "changes",
+		"refused_ever", (json_int_t)atomic_load(&f->control->rejected_total), "changes",
 		(json_int_t)atomic_load(&f->control->changes), "repairs",
 		(json_int_t)atomic_load(&f->control->repairs));
 	if (!view)

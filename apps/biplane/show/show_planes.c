@@ -18,7 +18,7 @@ static json_t *seconds_since(uint64_t then_ns, uint64_t now_ns)
 }
 
 static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t started_ns,
-	uint64_t beat_ns, json_t *restarts, json_t *hung, uint64_t now_ns)
+	uint64_t heartbeat_ns, json_t *restarts, json_t *hung, uint64_t now_ns)
 {
 	char started[BP_TEXT_TIME];
 
@@ -27,7 +27,7 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 		pid ? json_integer(pid) : json_null(), "alive", alive, "started",
 		started_ns ? json_string(started) : json_null(), "uptime_s",
 		alive ? seconds_since(started_ns, now_ns) : json_null(), "heartbeat_age_s",
-		seconds_since(beat_ns, now_ns), "restarts", restarts, "restarts_hung", hung);
+		seconds_since(heartbeat_ns, now_ns), "restarts", restarts, "restarts_hung", hung);
 }
 
 static json_t *alarms(const struct bp_shm_control *g)
@@ -59,7 +59,7 @@ static json_t *sync_manager(const struct bp_shm *m)
 		LOAD(cp_sync_overruns), "load_us", LOAD(cp_sync_loaded_ns) / 1000, "unmirrored",
 		LOAD(cp_sync_unmirrored), "probes", LOAD(cp_sync_probes), "refused",
 		(json_int_t)atomic_load_explicit(
-			&m->fib.control->refused_ever, memory_order_relaxed));
+			&m->fib.control->rejected_total, memory_order_relaxed));
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)

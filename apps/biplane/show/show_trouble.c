@@ -8,20 +8,20 @@
 #include "shm/fault.h"
 
 static const char *const unit_name[] = {
-	[BP_TROUBLE_NOTHING] = NULL,
-	[BP_TROUBLE_TIMES] = "times",
-	[BP_TROUBLE_NS] = "ns",
-	[BP_TROUBLE_FRAMES] = "frames",
-	[BP_TROUBLE_BUFFERS] = "free buffers",
-	[BP_TROUBLE_CONNECTIONS] = "connections",
-	[BP_TROUBLE_ALARMS] = "alarms",
-	[BP_TROUBLE_PUBLICATIONS] = "publications",
+	[BP_FAULT_NOTHING] = NULL,
+	[BP_FAULT_TIMES] = "times",
+	[BP_FAULT_NS] = "ns",
+	[BP_FAULT_FRAMES] = "frames",
+	[BP_FAULT_BUFFERS] = "free buffers",
+	[BP_FAULT_CONNECTIONS] = "connections",
+	[BP_FAULT_ALARMS] = "alarms",
+	[BP_FAULT_PUBLICATIONS] = "publications",
 };
 
 /* A figure and what it counts; null where the kind has none, or none yet. */
-static json_t *figure(uint64_t n, enum bp_trouble_unit unit)
+static json_t *figure(uint64_t n, enum bp_fault_unit unit)
 {
-	if (unit == BP_TROUBLE_NOTHING || n == UINT64_MAX)
+	if (unit == BP_FAULT_NOTHING || n == UINT64_MAX)
 		return json_null();
 	return json_pack("{sI ss}", "count", (json_int_t)n, "unit", unit_name[unit]);
 }
@@ -37,7 +37,7 @@ static json_t *moment(uint64_t unix_ns)
 }
 
 /* How long the present time lasts, or the last one did. */
-static json_t *lasted(const struct bp_trouble *t, uint64_t now_ns)
+static json_t *lasted(const struct bp_fault_record *t, uint64_t now_ns)
 {
 	const uint64_t end = t->active ? now_ns : t->ended_ns;
 
@@ -47,9 +47,9 @@ static json_t *lasted(const struct bp_trouble *t, uint64_t now_ns)
 	return json_integer((json_int_t)(end > t->began_ns ? end - t->began_ns : 0));
 }
 
-static json_t *row(const struct bp_trouble *t, uint64_t now_ns)
+static json_t *row(const struct bp_fault_record *t, uint64_t now_ns)
 {
-	const struct bp_trouble_info *i = &bp_trouble_info[t->kind];
+	const struct bp_fault_info *i = &bp_fault_info[t->kind];
 
 	return json_pack("{ss so sb so so so sI so so ss}", "trouble", i->name, "subject",
 		bp_text_json(t->subject, sizeof(t->subject)), "now", (int)(t->active != 0), "began",
@@ -61,18 +61,18 @@ static json_t *row(const struct bp_trouble *t, uint64_t now_ns)
 /* All rows, first the data plane's. */
 static unsigned rows(const struct bp_shm *m)
 {
-	return m->trouble_rows + BP_TROUBLE_OF_CONTROLPLANE;
+	return m->fault_rows + BP_FAULT_OF_CONTROLPLANE;
 }
 
-static bool read_row(const struct bp_shm *m, unsigned i, struct bp_trouble *t)
+static bool read_row(const struct bp_shm *m, unsigned i, struct bp_fault_record *t)
 {
-	return bp_trouble_read(
-		i < m->trouble_rows ? &m->trouble[i] : &m->cp_faults[i - m->trouble_rows], t);
+	return bp_fault_read(
+		i < m->fault_rows ? &m->faults[i] : &m->cp_faults[i - m->fault_rows], t);
 }
 
 unsigned bp_show_trouble_now(const struct bp_shm *m)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < rows(m); i++)
@@ -83,7 +83,7 @@ unsigned bp_show_trouble_now(const struct bp_shm *m)
 json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
 {
 	json_t *list = json_array();
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	for (unsigned i = 0; i < rows(m); i++)
 		if (read_row(m, i, &t) && t.active)
@@ -93,7 +93,7 @@ json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
 
 /* What is in trouble now comes first, then what was, then what never was; of each, the rows' order
  * in the segment. */
-static unsigned rank(const struct bp_trouble *t)
+static unsigned rank(const struct bp_fault_record *t)
 {
 	return t->active ? 0 : t->spells ? 1 : 2;
 }
@@ -106,7 +106,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 
 	for (unsigned r = 0; r < RANKS; r++) {
 		for (unsigned i = 0; i < rows(s->shm); i++) {
-			struct bp_trouble t;
+			struct bp_fault_record t;
 
 			/* a row may come and go between two rounds: not twice in one */
 			if (!read_row(s->shm, i, &t) || rank(&t) != r)
@@ -125,14 +125,14 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 static json_t *figure_text(const json_t *f)
 {
 	const char *unit = json_string_value(json_object_get(f, "unit"));
-	char span[BP_TROUBLE_SPAN];
+	char span[BP_FAULT_DURATION_LEN];
 	const uint64_t n = (uint64_t)bp_show_int(f, "count");
 	char text[64];
 
 	if (!unit)
 		return json_null();
-	if (strcmp(unit, unit_name[BP_TROUBLE_NS]) == 0)
-		return n == 0 ? json_null() : json_string(bp_trouble_span(n, span));
+	if (strcmp(unit, unit_name[BP_FAULT_NS]) == 0)
+		return n == 0 ? json_null() : json_string(bp_fault_duration(n, span));
 	/* without the s that makes it many */
 	snprintf(text, sizeof(text), "%" PRIu64 " %.*s", n, (int)strlen(unit) - (n == 1), unit);
 	return json_string(text);
@@ -141,14 +141,14 @@ static json_t *figure_text(const json_t *f)
 static json_t *for_people(const json_t *r)
 {
 	json_t *out = json_deep_copy(r), *ns = json_object_get(r, "lasted_ns");
-	char text[BP_TROUBLE_SPAN];
+	char text[BP_FAULT_DURATION_LEN];
 
 	json_object_set_new(out, "total", figure_text(json_object_get(r, "total")));
 	json_object_set_new(out, "worst", figure_text(json_object_get(r, "worst")));
 	json_object_set_new(
 		out, "now", json_string(json_is_true(json_object_get(r, "now")) ? "yes" : "no"));
 	if (json_is_integer(ns)) {
-		bp_trouble_span((uint64_t)json_integer_value(ns), text);
+		bp_fault_duration((uint64_t)json_integer_value(ns), text);
 		json_object_set_new(out, "lasted", json_string(text));
 	}
 	return out;

@@ -68,7 +68,7 @@ static int set(const struct bp_cli_command *command, const struct bp_config_inst
 	if (status)
 		return status;
 	bp_transform_matrix_to_rows(m, row);
-	status = bp_ask(command, id,
+	status = bp_request(command, id,
 		json_pack("{ss ss so sI sb s[[ffff][ffff][ffff]]}", "command", "matrix-set",
 			"source", w->source_text, "entry", entry_of(w), "receiver",
 			(json_int_t)w->receiver, "add", (int)w->add, "matrix", row[0][0], row[0][1],
@@ -88,7 +88,7 @@ static int clear(const struct bp_cli_command *command, const struct bp_config_in
 	const struct words *w)
 {
 	json_t *reply = NULL;
-	const int status = bp_ask(command, id,
+	const int status = bp_request(command, id,
 		json_pack("{ss ss so}", "command", "matrix-clear", "source", w->source_text,
 			"entry", entry_of(w)),
 		&reply);

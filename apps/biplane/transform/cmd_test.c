@@ -251,7 +251,7 @@ static int run(struct transform *t, const struct bp_cli_command *command)
 		status = open_out(t, command);
 	if (status == 0)
 		status = bp_stream_run(&t->stream);
-	bp_stream_say_saturated(&t->stream);
+	bp_stream_report_saturated(&t->stream);
 	if (!close_out(t))
 		return BP_EX_IOERR;
 	if (status == 0 && t->report &&

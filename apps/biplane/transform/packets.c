@@ -25,7 +25,7 @@ static bool named(const char *name, struct bp_transform_layout *l)
 	uint64_t fraction;
 
 	if (strcmp(name, "kunze2021") == 0 || strcmp(name, "kunze2021_timed") == 0)
-		*l = bp_transform_layout_paper;
+		*l = bp_transform_layout_kunze2021;
 	else if (strcmp(name, "float32") == 0)
 		*l = of_type(BP_TRANSFORM_FLOAT32, 0);
 	else if (strcmp(name, "float64") == 0)
@@ -52,7 +52,7 @@ void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, c
 	memcpy(k->receiver.in, l->out, sizeof(l->out));
 	k->receiver.cartesian = true;
 	k->receiver.degrees = false;
-	k->tracker.paper = k->receiver.paper = false;
+	k->tracker.kunze2021 = k->receiver.kunze2021 = false;
 }
 
 bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)

@@ -18,7 +18,7 @@
 
 static const char *const spherical[3] = {"r", "phi", "theta"};
 static const char *const from[3] = {"from_x", "from_y", "from_z"};
-static const char *const plain[3] = {"x", "y", "z"};
+static const char *const axis_names[3] = {"x", "y", "z"};
 
 /* One column of a row. */
 struct cell {
@@ -83,7 +83,7 @@ static int next_row(struct bp_points *p)
 
 	do {
 		errno = 0;
-		len = getline(&p->row, &p->room, p->file);
+		len = getline(&p->row, &p->capacity, p->file);
 		if (len < 0 && errno == 0 && !ferror(p->file))
 			return 0;
 		p->line++;
@@ -154,8 +154,8 @@ static bool read_header(struct bp_points *p, struct cell *cell)
 	if (!find_three(p, cell, spherical, &twice)) {
 		p->cartesian = true;
 		if (twice == NULL && !find_three(p, cell, from, &twice) && twice == NULL)
-			p->renamed = find_three(p, cell, plain, &twice);
-		if (twice == NULL && !p->renamed && p->in[0] == plain[0]) {
+			p->renamed = find_three(p, cell, axis_names, &twice);
+		if (twice == NULL && !p->renamed && p->in[0] == axis_names[0]) {
 			bp_points_error(
 				p, p->line, "the columns of a point are missing; " EXPECTED);
 			return false;
@@ -285,6 +285,6 @@ void bp_points_write(const struct bp_points *p, const char *row, const double re
 	}
 	for (unsigned i = 0; i < 3; i++)
 		if (saturated & 1u << i)
-			fputs(plain[i], out);
+			fputs(axis_names[i], out);
 	fputc('\n', out);
 }

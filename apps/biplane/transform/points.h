@@ -23,7 +23,7 @@ struct bp_points {
 	const char *name; /* in messages; the caller's */
 	uint64_t line;    /* of the row read last, from 1 */
 	char *row;        /* that row, without its end; NUL terminated */
-	size_t room;
+	size_t capacity;
 	bool cartesian;
 	bool renamed;       /* x, y, z are the inputs: from_x, from_y, from_z in the output */
 	const char *in[3];  /* what the inputs are called, for messages */

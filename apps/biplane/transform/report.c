@@ -8,7 +8,7 @@
 
 #define UM 1e6 /* micrometres in a metre */
 
-static void place_of(const struct bp_packets *k, const double from[3], long double place[3])
+static void to_cartesian(const struct bp_packets *k, const double from[3], long double place[3])
 {
 	const double *m = k->with_matrix ? k->m : NULL;
 
@@ -25,8 +25,8 @@ void bp_transform_report_add(
 	struct bp_results results;
 
 	for (unsigned i = 0; i < burst->n; i++) {
-		place_of(k, burst->meant[i], meant[i]);
-		place_of(k, burst->sent[i], sent[i]);
+		to_cartesian(k, burst->meant[i], meant[i]);
+		to_cartesian(k, burst->sent[i], sent[i]);
 	}
 	r->points += burst->n;
 	for (unsigned method = 0; method < BP_TRANSFORM_METHODS; method++) {

@@ -10,7 +10,7 @@
 
 #define FAULTS_MAX 20u /* a file with more is another file */
 
-static void say_refused(struct bp_stream *t, unsigned i, unsigned why)
+static void report_rejected(struct bp_stream *t, unsigned i, unsigned why)
 {
 	const double *v = t->burst.given[i], *radians = t->burst.meant[i];
 
@@ -58,7 +58,7 @@ static int take_point(struct bp_stream *t, const double v[3])
 	memcpy(t->burst.given[i], v, sizeof(t->burst.given[i]));
 	why = bp_packets_send(&t->packets, &t->burst, i);
 	if (why != 0) {
-		say_refused(t, i, why);
+		report_rejected(t, i, why);
 		t->faults++;
 		return 0;
 	}
@@ -92,7 +92,7 @@ int bp_stream_run(struct bp_stream *t)
 	return status != 0 ? status : t->faults != 0 ? BP_EX_DATAERR : 0;
 }
 
-void bp_stream_say_saturated(const struct bp_stream *t)
+void bp_stream_report_saturated(const struct bp_stream *t)
 {
 	if (t->saturated != 0)
 		fprintf(stderr,

@@ -24,6 +24,6 @@ struct bp_stream {
 int bp_stream_run(struct bp_stream *t);
 
 /* Of how many results, on standard error; nothing where there are none. */
-void bp_stream_say_saturated(const struct bp_stream *t);
+void bp_stream_report_saturated(const struct bp_stream *t);
 
 #endif

@@ -29,10 +29,10 @@ struct sim_first {
 	bool used[STREAMS];
 	/* What has come and not left: numbers `due` to `number` - 1, and when. */
 	uint32_t number, due;
-	uint64_t came_ns[WAITING_MAX];
+	uint64_t arrived_ns[WAITING_MAX];
 	uint64_t now_ns;
 	uint64_t *left; /* of sim_first_run() */
-	size_t n_left, n_wanted;
+	size_t n_left, n_required;
 	struct sim_first_counts counts;
 };
 
@@ -73,7 +73,7 @@ static void send_packet(void *arg, const struct bp_agg_output *out)
 {
 	struct sim_first *f = arg;
 	const unsigned n = sim_packet_read((const uint8_t *)out->buffer + out->offset, out->len,
-		f->o.format == BP_AGG_FORMAT_PAPER, f->due);
+		f->o.format == BP_AGG_FORMAT_LIN2018, f->due);
 	uint64_t left_ns = f->now_ns;
 
 	f->used[((uint8_t *)out->buffer - f->buffer[0]) / ROOM] = false;
@@ -84,12 +84,12 @@ static void send_packet(void *arg, const struct bp_agg_output *out)
 	else
 		f->counts.messages += n;
 	for (unsigned i = 0; i < n && f->due != f->number; i++)
-		add_wait(f, f->now_ns - f->came_ns[f->due++ % WAITING_MAX]);
+		add_wait(f, f->now_ns - f->arrived_ns[f->due++ % WAITING_MAX]);
 	f->counts.payload_octets += (uint64_t)n * SIM_PAYLOAD;
 	f->counts.message_octets += (uint64_t)n * f->message[0].len;
-	if (f->o.place == SIM_BEHIND)
+	if (f->o.place == SIM_AFTER)
 		left_ns = (uint64_t)served(f, (double)f->now_ns);
-	if (f->left != NULL && f->n_left < f->n_wanted)
+	if (f->left != NULL && f->n_left < f->n_required)
 		f->left[f->n_left] = left_ns;
 	f->n_left++;
 }
@@ -123,7 +123,7 @@ struct sim_first *sim_first_new(const struct sim_first_options *o)
 	f->o = *o;
 	f->random.state = sim_random_next(&seeds);
 	for (unsigned i = 0; i <= SIM_SENDERS_MAX; i++)
-		sim_message_init(&f->message[i], o->format == BP_AGG_FORMAT_PAPER, (uint8_t)i);
+		sim_message_init(&f->message[i], o->format == BP_AGG_FORMAT_LIN2018, (uint8_t)i);
 	f->aggregator = bp_aggregator_new(&(struct bp_aggregator_options){
 		.streams = STREAMS,
 		.room = ROOM,
@@ -161,7 +161,7 @@ static void take(struct sim_first *f, uint64_t now_ns)
 
 	f->now_ns = now_ns;
 	sim_message_number(m, f->number);
-	f->came_ns[f->number++ % WAITING_MAX] = now_ns;
+	f->arrived_ns[f->number++ % WAITING_MAX] = now_ns;
 	bp_aggregator_take(f->aggregator, &in, 1, now_ns, now_ns);
 	if (in.verdict != BP_AGG_TAKEN)
 		f->counts.wrong++;
@@ -182,7 +182,7 @@ void sim_first_run(struct sim_first *f, uint64_t *left, size_t count)
 {
 	f->left = left;
 	f->n_left = 0;
-	f->n_wanted = count;
+	f->n_required = count;
 	while (f->n_left < count) {
 		double now = sim_arrivals_next(&f->arrivals);
 

@@ -17,7 +17,7 @@
 
 /* Where a server of the first switch stands (Figure 7): it serves messages before the aggregator,
  * or N-packets behind it. */
-enum sim_place { SIM_NOWHERE, SIM_BEFORE, SIM_BEHIND };
+enum sim_position { SIM_NOWHERE, SIM_BEFORE, SIM_AFTER };
 
 struct sim_first_options {
 	enum bp_agg_format format;
@@ -27,7 +27,7 @@ struct sim_first_options {
 	uint32_t devices;      /* 0: Poisson; see arrivals.h */
 	uint32_t senders;      /* addresses that messages come from in turn, 1..255 */
 	uint64_t seed;
-	enum sim_place place;
+	enum sim_position place;
 	enum sim_service service;
 	double mu; /* of that server, as a multiple of `rate` */
 };

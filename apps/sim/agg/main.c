@@ -64,7 +64,7 @@ static void write_samples(const struct run *r)
 		fatal(r->o->samples);
 }
 
-static void tell_first(const struct run *r)
+static void print_first(const struct run *r)
 {
 	const struct sim_first_counts *c = &r->first.counts;
 	static const char *const flushed[] = {
@@ -75,8 +75,9 @@ static void tell_first(const struct run *r)
 
 	printf("{\"messages\":%u,\"format\":\"%s\",\"packets\":%" PRIu64 ",\"wrong\":%" PRIu64
 	       ",\"mean_messages\":%.6f,\"mean_delay_ns\":%.3f,",
-		r->o->first.messages, r->o->first.format == BP_AGG_FORMAT_PAPER ? "paper" : "full",
-		c->packets, c->wrong, (double)c->messages / (double)c->packets,
+		r->o->first.messages,
+		r->o->first.format == BP_AGG_FORMAT_LIN2018 ? "paper" : "full", c->packets,
+		c->wrong, (double)c->messages / (double)c->packets,
 		(double)c->wait_ns / (double)c->messages);
 	printf("\"octets\":{\"payload\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"packets\":%" PRIu64
 	       "},\"goodput_ratio\":%.9f,\"flushed\":{",
@@ -88,7 +89,7 @@ static void tell_first(const struct run *r)
 		(double)(r->first.left[r->count] - r->first.left[0]) / (double)r->count);
 }
 
-static void tell_second(const struct run *r)
+static void print_second(const struct run *r)
 {
 	const struct sim_options *o = r->o;
 	struct sim_server s;
@@ -107,15 +108,15 @@ static void tell_second(const struct run *r)
 	sim_server_free(&s);
 }
 
-static void tell_least(const struct run *r)
+static void print_min_rate(const struct run *r)
 {
 	const struct sim_options *o = r->o;
 
 	fputs("\"minimum_mu\":[", stdout);
 	for (unsigned i = 0; i < o->n_betas; i++)
 		printf("%s{\"beta\":%g,\"mu\":%.9f,\"model\":%.9f}", i != 0 ? "," : "", o->beta[i],
-			sim_least_mu(r->gap, r->work, r->count, o->beta[i]),
-			sim_model_least_mu(o->service, o->first.messages, o->beta[i]));
+			sim_min_mu(r->gap, r->work, r->count, o->beta[i]),
+			sim_model_min_mu(o->service, o->first.messages, o->beta[i]));
 	fputs("],", stdout);
 }
 
@@ -130,11 +131,11 @@ int main(int argc, char **argv)
 	begin(&r, &o);
 	if (o.samples != NULL)
 		write_samples(&r);
-	tell_first(&r);
+	print_first(&r);
 	if (o.mu != 0)
-		tell_second(&r);
+		print_second(&r);
 	if (o.n_betas != 0)
-		tell_least(&r);
+		print_min_rate(&r);
 	ks = sim_ks_erlang(r.gap, r.count, o.first.messages); /* sorts them: last */
 	printf("\"erlang\":{\"statistic\":%.9f,\"p\":%.6g}}\n", ks.statistic, ks.p);
 	well = r.first.counts.wrong == 0;

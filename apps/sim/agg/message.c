@@ -30,7 +30,7 @@ void sim_message_init(struct sim_message *m, bool paper, uint8_t sender)
 {
 	static const uint8_t ether[] = {
 		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00}; /* to :02 from :01 */
-	const unsigned header = paper ? BP_AGG_PAPER_HEADER : 0;
+	const unsigned header = paper ? BP_AGG_LIN2018_HEADER : 0;
 	uint8_t *f = m->frame;
 
 	memset(m, 0, sizeof(*m));
@@ -48,7 +48,7 @@ void sim_message_init(struct sim_message *m, bool paper, uint8_t sender)
 	bp_put_be16(f + UDP + 2, SIM_UDP);
 	bp_put_be16(f + UDP + 4, (uint16_t)(m->len - UDP));
 	if (paper)
-		f[PAYLOAD] = BP_AGG_PAPER_MESSAGE;
+		f[PAYLOAD] = BP_AGG_LIN2018_MESSAGE;
 	memcpy(f + m->number_at + 4, "IOTMESSAGE..", SIM_PAYLOAD - 4);
 	m->sum = sum(f + UDP, m->len - UDP, sum(f + IP + 12, 8, 17 + m->len - UDP));
 }
@@ -66,12 +66,12 @@ unsigned sim_packet_read(const uint8_t *f, uint32_t len, bool paper, uint32_t fi
 	const uint8_t *at;
 	unsigned n;
 
-	if (len < PAYLOAD + BP_AGG_PAPER_HEADER || f[IP] != 0x45 ||
+	if (len < PAYLOAD + BP_AGG_LIN2018_HEADER || f[IP] != 0x45 ||
 		bp_be16(f + IP + 2) != len - IP || bp_be16(f + UDP + 4) != len - UDP)
 		return 0;
 	if (paper) {
-		n = (len - PAYLOAD - BP_AGG_PAPER_HEADER) / SIM_PAYLOAD;
-		if (f[PAYLOAD] != BP_AGG_PAPER_PACKET || len != 48 + 16 * n)
+		n = (len - PAYLOAD - BP_AGG_LIN2018_HEADER) / SIM_PAYLOAD;
+		if (f[PAYLOAD] != BP_AGG_LIN2018_PACKET || len != 48 + 16 * n)
 			return 0;
 	} else {
 		/* Payloads lie at the end, back to back, and all have the same length. */

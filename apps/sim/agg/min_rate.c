@@ -28,7 +28,7 @@ static double excess(const double *gap, const double *work, size_t count, double
 	return mean > 0 ? log(mean / beta) : -100;
 }
 
-double sim_least_mu(const double *gap, const double *work, size_t count, double beta)
+double sim_min_mu(const double *gap, const double *work, size_t count, double beta)
 {
 	double low, high, f_low, f_high, total = 0;
 	int side = 0;

@@ -13,6 +13,6 @@ double sim_mean_wait(const double *gap, const double *work, size_t count, double
  * same work are used with each mu that is tried (common random numbers), so that the mean falls
  * strictly with mu and the result is one number. Relative precision 1e-6.
  */
-double sim_least_mu(const double *gap, const double *work, size_t count, double beta);
+double sim_min_mu(const double *gap, const double *work, size_t count, double beta);
 
 #endif

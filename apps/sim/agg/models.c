@@ -76,7 +76,7 @@ double sim_model_wait(enum sim_service service, unsigned n, double mu)
 	return x / (mu * (1 - x));
 }
 
-double sim_model_least_mu(enum sim_service service, unsigned n, double beta)
+double sim_model_min_mu(enum sim_service service, unsigned n, double beta)
 {
 	double low = 1.0 / n, high;
 

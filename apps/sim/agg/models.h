@@ -26,7 +26,7 @@ double sim_model_wait(enum sim_service service, unsigned n, double mu);
 
 /* The least rate whose mean waiting time is beta / mu (beta > 0): Equations 14, 15 and 16 and what
  * follows them for greater n. */
-double sim_model_least_mu(enum sim_service service, unsigned n, double beta);
+double sim_model_min_mu(enum sim_service service, unsigned n, double beta);
 
 /* An aggregator that lets no message wait longer than `max_delay` (0: for ever). */
 struct sim_model_fill {

@@ -130,20 +130,20 @@ static void set_first(struct sim_first_options *f, enum which which, const char 
 		f->rate = option_number("rate", v, 1e-3, 1e8);
 		break;
 	case DEVICES:
-		f->devices = (uint32_t)option_whole("devices", v, 0, 1000000);
+		f->devices = (uint32_t)option_integer("devices", v, 0, 1000000);
 		break;
 	case SENDERS:
-		f->senders = (uint32_t)option_whole("senders", v, 1, SIM_SENDERS_MAX);
+		f->senders = (uint32_t)option_integer("senders", v, 1, SIM_SENDERS_MAX);
 		break;
 	case SEED:
-		f->seed = option_whole("seed", v, 0, 1000000000000000);
+		f->seed = option_integer("seed", v, 0, 1000000000000000);
 		break;
 	case MESSAGES:
-		f->messages = (uint8_t)option_whole("messages", v, 1, 255);
+		f->messages = (uint8_t)option_integer("messages", v, 1, 255);
 		break;
 	case FORMAT:
 		f->format = is_first("format", v, "full", "paper") ? BP_AGG_FORMAT_FULL
-								   : BP_AGG_FORMAT_PAPER;
+								   : BP_AGG_FORMAT_LIN2018;
 		break;
 	case MAX_DELAY:
 		f->max_delay_ns = option_duration_ns("max-delay", v, true);
@@ -156,8 +156,8 @@ static void set_first(struct sim_first_options *f, enum which which, const char 
 		f->mu = option_number("first-mu", v, 1e-3, 1e6);
 		break;
 	case FIRST_SERVES:
-		f->place = is_first("first-serves", v, "messages", "packets") ? SIM_BEFORE
-									      : SIM_BEHIND;
+		f->place =
+			is_first("first-serves", v, "messages", "packets") ? SIM_BEFORE : SIM_AFTER;
 		break;
 	default:
 		break;
@@ -177,19 +177,19 @@ static void set(void *arg, int which, const char *v)
 		o->mu = option_number("mu", v, 1e-3, 1e6);
 		break;
 	case BUFFER:
-		o->buffer = (uint32_t)option_whole("buffer", v, 0, 1000000);
+		o->buffer = (uint32_t)option_integer("buffer", v, 0, 1000000);
 		break;
 	case MINIMUM_MU:
 		betas(o, v);
 		break;
 	case STREAMS:
-		o->streams = (unsigned)option_whole("streams", v, 1, 1000);
+		o->streams = (unsigned)option_integer("streams", v, 1, 1000);
 		break;
 	case PACKETS:
-		o->packets = option_whole("packets", v, 2, 1000000000);
+		o->packets = option_integer("packets", v, 2, 1000000000);
 		break;
 	case WARM_UP:
-		o->warm_up = option_whole("warm-up", v, 0, 1000000000);
+		o->warm_up = option_integer("warm-up", v, 0, 1000000000);
 		break;
 	case SAMPLES:
 		o->samples = v;
@@ -218,7 +218,7 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		o->first.place = SIM_NOWHERE;
 	/* A queue whose load is 1 or more has no mean: its numbers would say how long the run was.
 	 */
-	else if (o->first.mu * (o->first.place == SIM_BEHIND ? o->first.messages : 1) <= 1)
+	else if (o->first.mu * (o->first.place == SIM_AFTER ? o->first.messages : 1) <= 1)
 		option_wrong("--first-mu is %g: that server could not keep up", o->first.mu);
 	if (o->first.place != SIM_NOWHERE && o->streams > 1)
 		option_wrong("--first is a server of one stream, and --streams is %u", o->streams);

@@ -37,7 +37,7 @@ bool sink_exchanges_make(struct sink_exchanges *e)
 	return e->slot != NULL;
 }
 
-static bool young(const struct sink_exchange *x, uint32_t now_s)
+static bool is_recent(const struct sink_exchange *x, uint32_t now_s)
 {
 	return now_s - x->time_s < SINK_EXCHANGE_LIFETIME_S;
 }
@@ -58,7 +58,7 @@ static bool renew(struct sink_exchanges *e, uint32_t now_s)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < e->size; i++)
-		kept += e->slot[i].peer != 0 && young(&e->slot[i], now_s);
+		kept += e->slot[i].peer != 0 && is_recent(&e->slot[i], now_s);
 	if (kept > e->size / 3) {
 		if (e->size >= LAST)
 			return false;
@@ -68,7 +68,7 @@ static bool renew(struct sink_exchanges *e, uint32_t now_s)
 	if (n.slot == NULL)
 		return false;
 	for (uint32_t i = 0; i < e->size; i++) {
-		if (e->slot[i].peer == 0 || !young(&e->slot[i], now_s))
+		if (e->slot[i].peer == 0 || !is_recent(&e->slot[i], now_s))
 			continue;
 		*place(&n, e->slot[i].peer) = e->slot[i];
 		n.used++;
@@ -89,7 +89,7 @@ struct sink_exchange *sink_exchange(
 		return NULL;
 	}
 	x = place(e, peer);
-	if (x->peer == peer && young(x, now_s))
+	if (x->peer == peer && is_recent(x, now_s))
 		return x;
 	e->used += x->peer == 0;
 	*x = (struct sink_exchange){.peer = peer, .time_s = now_s};

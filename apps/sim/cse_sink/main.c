@@ -18,8 +18,8 @@
 #define MESSAGE_MAX 4096
 
 /* An answer that waits for --delay, or for the end of the batch. */
-struct held {
-	struct held *next;
+struct delayed_answer {
+	struct delayed_answer *next;
 	uint64_t due_ns;
 	struct sockaddr_storage to;
 	socklen_t to_len;
@@ -35,7 +35,7 @@ struct input {
 };
 
 static struct input input;
-static struct held *first, *last; /* by due_ns: all wait equally long */
+static struct delayed_answer *first, *last; /* by due_ns: all wait equally long */
 static uint16_t own_mid;
 static sigset_t while_waiting;
 
@@ -80,7 +80,7 @@ static uint64_t peer_hash(const struct sockaddr_storage *a)
 	return sink_hash(&six->sin6_addr, 16) + six->sin6_port;
 }
 
-static void send_held(struct sink *s, int fd, const struct held *h)
+static void send_delayed(struct sink *s, int fd, const struct delayed_answer *h)
 {
 	if (sendto(fd, h->octets, h->len, 0, (const struct sockaddr *)&h->to, h->to_len) < 0)
 		s->counts.not_sent++;
@@ -90,7 +90,7 @@ static void send_held(struct sink *s, int fd, const struct held *h)
 static void answer(struct sink *s, int fd, const struct msghdr *from, const struct sink_message *m,
 	uint8_t type, uint16_t mid, const struct sink_answer *a, uint64_t delay_ns)
 {
-	struct held now, *h = delay_ns > 0 ? malloc(sizeof(*h)) : &now;
+	struct delayed_answer now, *h = delay_ns > 0 ? malloc(sizeof(*h)) : &now;
 
 	if (h == NULL)
 		return;
@@ -101,7 +101,7 @@ static void answer(struct sink *s, int fd, const struct msghdr *from, const stru
 	h->len = sink_write(h->octets, sizeof(h->octets), m, s->numbers, type, mid, a->code, a->rsc,
 		a->body[0] != '\0' ? a->body : NULL);
 	if (h == &now) {
-		send_held(s, fd, h);
+		send_delayed(s, fd, h);
 		return;
 	}
 	if (last != NULL)
@@ -228,12 +228,12 @@ static void receive(struct sink *s, int fd)
 static void send_due(struct sink *s, int fd)
 {
 	while (first != NULL && first->due_ns <= s->now_ns) {
-		struct held *h = first;
+		struct delayed_answer *h = first;
 
 		first = h->next;
 		if (first == NULL)
 			last = NULL;
-		send_held(s, fd, h);
+		send_delayed(s, fd, h);
 		free(h);
 	}
 }
@@ -255,7 +255,7 @@ static void finish(struct sink *s)
 		fatal(s->o.report_file);
 	sink_report(s, out);
 	fclose(out);
-	for (struct held *h = first, *next; h != NULL; h = next) {
+	for (struct delayed_answer *h = first, *next; h != NULL; h = next) {
 		next = h->next;
 		free(h);
 	}

@@ -126,7 +126,7 @@ static void set(void *arg, int which, const char *v)
 		o->unnamed = true;
 		break;
 	case KEEP:
-		o->keep = option_whole("keep", v, 0, 1000000000000);
+		o->keep = option_integer("keep", v, 0, 1000000000000);
 		break;
 	case DELAY:
 		o->delay_ns = (uint64_t)(option_number("delay", v, 0, 1e6) * 1e6);
@@ -147,7 +147,7 @@ static void set(void *arg, int which, const char *v)
 		o->instances_only = true;
 		break;
 	case SEED:
-		o->seed = option_whole("seed", v, 1, UINT64_MAX);
+		o->seed = option_integer("seed", v, 1, UINT64_MAX);
 		break;
 	case REPORT_FILE:
 		o->report_file = v;

@@ -15,7 +15,7 @@ static const struct {
 } statuses[] = {{2000, CODE(2, 5)}, {2001, CODE(2, 1)}, {4000, CODE(4, 0)}, {4004, CODE(4, 4)},
 	{4005, CODE(4, 5)}, {4103, CODE(4, 3)}, {4105, CODE(4, 3)}, {4117, CODE(4, 3)}};
 
-static void say(struct sink *s, struct sink_answer *a, uint16_t rsc)
+static void set_answer(struct sink *s, struct sink_answer *a, uint16_t rsc)
 {
 	a->rsc = rsc;
 	for (unsigned i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
@@ -171,7 +171,7 @@ static struct sink_resource *target(struct sink *s, const char *path, const char
 	return r;
 }
 
-static bool fits(uint8_t parent, int32_t ty)
+static bool is_allowed_child(uint8_t parent, int32_t ty)
 {
 	static const uint8_t parents[] = {[SINK_ACP] = 1 << SINK_CSE | 1 << SINK_AE,
 		[SINK_AE] = 1 << SINK_CSE,
@@ -206,15 +206,15 @@ static void create(
 	snprintf(fr, sizeof(fr), "%.*s", (int)m->fr.len, m->fr.p);
 	parent = target(s, m->path, fr);
 	if (parent == NULL) {
-		say(s, a, 4004);
+		set_answer(s, a, 4004);
 		return;
 	}
-	if (!fits(parent->ty, m->ty)) {
-		say(s, a, 4000);
+	if (!is_allowed_child(parent->ty, m->ty)) {
+		set_answer(s, a, 4000);
 		return;
 	}
 	if (m->ty == SINK_AE && sink_tree_ae(s->tree, fr) != NULL) {
-		say(s, a, 4117);
+		set_answer(s, a, 4117);
 		return;
 	}
 	if (rn == NULL) {
@@ -222,7 +222,7 @@ static void create(
 		rn = made;
 	}
 	if (sink_tree_child(s->tree, parent, rn) != NULL) {
-		say(s, a, 4105);
+		set_answer(s, a, 4105);
 		return;
 	}
 	if (m->ty != SINK_CIN || s->counts.instances < s->o.keep)
@@ -230,7 +230,7 @@ static void create(
 	sink_tree_add(s->tree, parent, (uint8_t)m->ty, rn, fr, attributes);
 	free(attributes);
 	count_created(s, m->ty);
-	say(s, a, 2001);
+	set_answer(s, a, 2001);
 }
 
 /* {"m2m:cin":{...}} without a blank. */
@@ -255,7 +255,7 @@ static const char *post(struct sink *s, const struct sink_message *m, struct sin
 	json_t *attributes, *body = read_body(m, &attributes);
 	const char *wrong;
 
-	say(s, a, 4000);
+	set_answer(s, a, 4000);
 	if (body == NULL)
 		return "a payload that is not the JSON of its TY";
 	wrong = check_attributes(s, m->ty, attributes);
@@ -282,10 +282,10 @@ static void retrieve(struct sink *s, const struct sink_message *m, struct sink_a
 
 	s->counts.retrieves++;
 	if (r == NULL) {
-		say(s, a, 4004);
+		set_answer(s, a, 4004);
 		return;
 	}
-	say(s, a, 2000);
+	set_answer(s, a, 2000);
 	snprintf(a->body, sizeof(a->body), "{\"m2m:%s\":{\"rn\":\"%s\",\"ty\":%u%s%s%s}}",
 		keys[r->ty], r->rn, r->ty, r->ty == SINK_AE ? ",\"aei\":\"" : "",
 		r->ty == SINK_AE ? r->fr : "", r->ty == SINK_AE ? "\"" : "");
@@ -300,7 +300,7 @@ void sink_do(struct sink *s, const struct sink_message *m, const uint8_t *p, siz
 	a->body[0] = '\0';
 	a->code = 0;
 	if (wrong != NULL)
-		say(s, a, 4000);
+		set_answer(s, a, 4000);
 	else if (m->code == SINK_GET)
 		retrieve(s, m, a);
 	else

@@ -78,7 +78,7 @@ static void port_changed(struct lsim_network *w, uint32_t port)
 	lsim_events_set(&w->events, w->n_flows + port, lsim_port_next(&w->ports[port], w->now_ps));
 }
 
-static void wire_changed(struct lsim_network *w, uint32_t port)
+static void link_changed(struct lsim_network *w, uint32_t port)
 {
 	const struct lsim_frame *f = w->ports[port].flying.first;
 
@@ -141,7 +141,7 @@ static void received(struct lsim_network *w, struct lsim_frame *f)
 	const int64_t tau = (int64_t)w->tau_ns;
 
 	m->received++;
-	m->octets += f->octets + BP_LCL_WIRE_EXTRA;
+	m->octets += f->octets + BP_LCL_LINK_OVERHEAD;
 	lsim_spread_add(&m->delay, f->delay_ps);
 	m->reordered += f->sequence < m->next_sequence;
 	if (f->sequence >= m->next_sequence)
@@ -168,7 +168,7 @@ static bool is_outside(const struct lsim_departure *d, uint8_t n, uint64_t tau_n
 	return off > (int64_t)(tau_ns * n) || -off > (int64_t)(tau_ns * n);
 }
 
-static void left(void *arg, const struct lsim_departure *d)
+static void on_departure(void *arg, const struct lsim_departure *d)
 {
 	struct lsim_network *w = arg;
 	struct lsim_flow *flow = &w->flows[d->frame->flow];
@@ -184,20 +184,20 @@ static void left(void *arg, const struct lsim_departure *d)
 /* False: the scheduler said that it had something for now, and had nothing. */
 static bool port_due(struct lsim_network *w, uint32_t port)
 {
-	const unsigned n = lsim_port_take(&w->ports[port], w->now_ps, left, w);
+	const unsigned n = lsim_port_take(&w->ports[port], w->now_ps, on_departure, w);
 
 	port_changed(w, port);
 	if (n == 0)
 		return w->events.at[w->n_flows + port] > w->now_ps;
-	wire_changed(w, port);
+	link_changed(w, port);
 	return true;
 }
 
-static void wire_due(struct lsim_network *w, uint32_t port)
+static void link_due(struct lsim_network *w, uint32_t port)
 {
 	struct lsim_frame *f = lsim_list_take(&w->ports[port].flying);
 
-	wire_changed(w, port);
+	link_changed(w, port);
 	if (f->hop == w->flows[f->flow].hops)
 		received(w, f);
 	else
@@ -221,7 +221,7 @@ const char *lsim_network_run(struct lsim_network *w, uint64_t frames)
 		if (thing < w->n_flows)
 			source_due(w, thing);
 		else if (thing >= w->n_flows + w->n_ports)
-			wire_due(w, thing - w->n_flows - w->n_ports);
+			link_due(w, thing - w->n_flows - w->n_ports);
 		else if (!port_due(w, thing - w->n_flows))
 			return "a scheduler said that it had something to send, and had nothing";
 	}

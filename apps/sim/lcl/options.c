@@ -146,10 +146,10 @@ static void set_port(struct lsim_port_options *p, enum which which, const char *
 		p->lcl.tau_ns = between("tau", v, 1000, 10000000);
 		break;
 	case QUEUES:
-		p->lcl.queues = (uint32_t)option_whole("queues", v, 2, BP_LCL_QUEUES_MAX);
+		p->lcl.queues = (uint32_t)option_integer("queues", v, 2, BP_LCL_QUEUES_MAX);
 		break;
 	case QUEUE_FRAMES:
-		p->lcl.queue_frames = (uint32_t)option_whole("queue-frames", v, 1, 1000000);
+		p->lcl.queue_frames = (uint32_t)option_integer("queue-frames", v, 1, 1000000);
 		break;
 	case RATE:
 		p->lcl.rate_bps = (uint64_t)option_number("rate", v, 1e6, 4e11);
@@ -169,13 +169,13 @@ static void set_scenario(struct lsim_scenario_options *s, enum which which, cons
 		s->scenario = option_one_of("scenario", v, scenario_names);
 		break;
 	case HOPS:
-		s->hops = (unsigned)option_whole("hops", v, 1, BP_LCL_HOPS_MAX);
+		s->hops = (unsigned)option_integer("hops", v, 1, BP_LCL_HOPS_MAX);
 		break;
 	case NODES:
-		s->nodes = (unsigned)option_whole("nodes", v, 1, 1000);
+		s->nodes = (unsigned)option_integer("nodes", v, 1, 1000);
 		break;
 	case FLOWS:
-		s->flows = (unsigned)option_whole("flows", v, 0, 1000);
+		s->flows = (unsigned)option_integer("flows", v, 0, 1000);
 		break;
 	case LOAD:
 		s->load = option_number("load", v, 0.01, 10);
@@ -187,7 +187,7 @@ static void set_scenario(struct lsim_scenario_options *s, enum which which, cons
 		s->source = option_one_of("source", v, source_names);
 		break;
 	case FRAME:
-		s->octets = (unsigned)option_whole("frame", v, 64, 1518) - 4;
+		s->octets = (unsigned)option_integer("frame", v, 64, 1518) - 4;
 		break;
 	case BUDGET:
 		s->budget_ns = between("budget", v, 1, BP_LCL_DELAY_MAX_NS);
@@ -196,7 +196,7 @@ static void set_scenario(struct lsim_scenario_options *s, enum which which, cons
 		s->best_effort_bps = (uint64_t)option_number("best-effort", v, 0, 4e11);
 		break;
 	case SEED:
-		s->seed = option_whole("seed", v, 0, 1000000000000000);
+		s->seed = option_integer("seed", v, 0, 1000000000000000);
 		break;
 	default:
 		set_port(&s->port, which, v);
@@ -213,7 +213,7 @@ static void set(void *arg, int which, const char *v)
 	}
 	r->given[which] = true;
 	if (which == FRAMES)
-		r->o->frames = option_whole("frames", v, 1, 10000000000);
+		r->o->frames = option_integer("frames", v, 1, 10000000000);
 	else if (which == SERIES)
 		r->o->series_ns = between("series", v, 1000, 1000000000);
 	else if (which == JSON)
@@ -248,7 +248,7 @@ static void complete(const struct reading *r)
 	struct lsim_scenario_options *s = &r->o->s;
 
 	refuse(r, s->scenario);
-	if (s->scenario != LSIM_PAPER)
+	if (s->scenario != LSIM_MA)
 		s->phases = LSIM_WANDERING;
 	if (!r->given[FLOWS])
 		s->flows = s->scenario == LSIM_CHAIN ? 3 : 32;

@@ -30,7 +30,7 @@ static uint64_t clock_ns(const struct lsim_port *p, uint64_t ps)
 	return ps / LSIM_PS + p->o.clock_ns;
 }
 
-static enum bp_lcl_put put_plain(struct lsim_port *p, struct lsim_frame *f)
+static enum bp_lcl_put put_fifo(struct lsim_port *p, struct lsim_frame *f)
 {
 	const struct bp_lcl_scheduler_options *o = &p->o.lcl;
 	const bool fifo = p->o.scheduling == LSIM_FIFO, low = f->n == 0 && !fifo;
@@ -56,7 +56,7 @@ enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_
 		.last_slot = last_slot};
 
 	if (p->lcl == NULL)
-		return put_plain(p, f);
+		return put_fifo(p, f);
 	if (f->n != 0)
 		return bp_lcl_put(p->lcl, a.in_ns, &a);
 	return bp_lcl_put_best_effort(p->lcl, a.in_ns, f, f->octets) ? BP_LCL_PUT_OK
@@ -66,13 +66,14 @@ enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_
 /* Onto the wire, as soon as that is free. Returns how long the frame has waited. */
 static uint64_t transmit(struct lsim_port *p, struct lsim_frame *f, uint64_t now_ps)
 {
-	const uint64_t start = now_ps > p->wire_free_ps ? now_ps : p->wire_free_ps;
+	const uint64_t start = now_ps > p->link_free_ps ? now_ps : p->link_free_ps;
 	const uint64_t wait = start - f->in_ps;
 
-	if (start - now_ps > p->behind_ps)
-		p->behind_ps = start - now_ps;
-	p->wire_free_ps = start + lsim_wire_ps(f->octets, p->o.lcl.rate_bps);
-	f->in_ps = start + lsim_wire_ps(f->octets - GAP, p->o.lcl.rate_bps) + p->o.propagation_ps;
+	if (start - now_ps > p->backlog_ps)
+		p->backlog_ps = start - now_ps;
+	p->link_free_ps = start + lsim_tx_time_ps(f->octets, p->o.lcl.rate_bps);
+	f->in_ps =
+		start + lsim_tx_time_ps(f->octets - GAP, p->o.lcl.rate_bps) + p->o.propagation_ps;
 	f->delay_ps += wait;
 	return wait;
 }
@@ -100,12 +101,12 @@ static void leave(struct lsim_port *p, struct lsim_departure *d, uint64_t now_ps
 	left(arg, d);
 }
 
-static unsigned take_plain(struct lsim_port *p, uint64_t now_ps,
+static unsigned take_fifo(struct lsim_port *p, uint64_t now_ps,
 	void (*left)(void *arg, const struct lsim_departure *d), void *arg)
 {
 	struct lsim_departure d = {.put = BP_LCL_PUT_OK};
 
-	if (now_ps < p->wire_free_ps)
+	if (now_ps < p->link_free_ps)
 		return 0;
 	d.frame = lsim_list_take(&p->waiting[p->waiting[0].first == NULL]);
 	if (d.frame == NULL)
@@ -121,7 +122,7 @@ unsigned lsim_port_take(struct lsim_port *p, uint64_t now_ps,
 	unsigned n, sum = 0;
 
 	if (p->lcl == NULL)
-		return take_plain(p, now_ps, left, arg);
+		return take_fifo(p, now_ps, left, arg);
 	do {
 		n = bp_lcl_take(p->lcl, clock_ns(p, now_ps), out, BURST);
 		for (unsigned i = 0; i < n; i++) {
@@ -143,7 +144,7 @@ uint64_t lsim_port_next(const struct lsim_port *p, uint64_t now_ps)
 	if (p->lcl == NULL) {
 		if (p->waiting[0].count + p->waiting[1].count == 0)
 			return LSIM_NEVER;
-		return now_ps > p->wire_free_ps ? now_ps : p->wire_free_ps;
+		return now_ps > p->link_free_ps ? now_ps : p->link_free_ps;
 	}
 	next = bp_lcl_next(p->lcl, clock_ns(p, now_ps));
 	if (next == UINT64_MAX)
@@ -152,7 +153,7 @@ uint64_t lsim_port_next(const struct lsim_port *p, uint64_t now_ps)
 	return next > now_ps ? next : now_ps;
 }
 
-uint32_t lsim_port_held(const struct lsim_port *p)
+uint32_t lsim_port_queued(const struct lsim_port *p)
 {
 	if (p->lcl == NULL)
 		return p->waiting[0].count + p->waiting[1].count;

@@ -28,8 +28,8 @@ struct lsim_port {
 	struct bp_lcl_scheduler *lcl;
 	struct lsim_list waiting[2]; /* without LCL: time-sensitive, best effort; FIFO: [0] */
 	struct lsim_list flying;
-	uint64_t wire_free_ps;
-	uint64_t behind_ps; /* the most that the wire was busy when a frame was handed to it */
+	uint64_t link_free_ps;
+	uint64_t backlog_ps; /* the most that the wire was busy when a frame was handed to it */
 };
 
 /* 0, or -1: no memory, or options that the scheduler refuses. */
@@ -56,6 +56,6 @@ unsigned lsim_port_take(struct lsim_port *p, uint64_t now_ps,
 /* When it has to be asked again, not before now_ps; LSIM_NEVER. */
 uint64_t lsim_port_next(const struct lsim_port *p, uint64_t now_ps);
 /* Frames that wait. */
-uint32_t lsim_port_held(const struct lsim_port *p);
+uint32_t lsim_port_queued(const struct lsim_port *p);
 
 #endif

@@ -150,7 +150,7 @@ static json_t *collect(const struct lsim_network *w, const struct lsim_scenario_
 	uint64_t behind = 0;
 
 	for (uint32_t i = 0; i < w->n_ports; i++)
-		behind = w->ports[i].behind_ps > behind ? w->ports[i].behind_ps : behind;
+		behind = w->ports[i].backlog_ps > behind ? w->ports[i].backlog_ps : behind;
 	for (uint32_t i = 0; i < w->n_flows; i++) {
 		const struct lsim_flow *f = &w->flows[i];
 

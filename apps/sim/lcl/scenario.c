@@ -9,12 +9,12 @@
 
 #define BE_OCTETS_MIN 60u /* 64 to 1518 with checksum */
 #define BE_OCTETS_MAX 1514u
-#define PAPER_NODES 3u
-#define PAPER_FLOWS 4u
+#define MA_NODES 3u
+#define MA_FLOWS 4u
 /* Table 1 */
-#define PAPER_PEAK_BPS 25e9
-#define PAPER_RATE_BPS 5.78125e9
-#define PAPER_BURST_NS 8000.0
+#define MA_PEAK_BPS 25e9
+#define MA_RATE_BPS 5.78125e9
+#define MA_BURST_NS 8000.0
 /* Of a wandering source, how much longer than it need be a gap between bursts may be. */
 #define WANDER 0.05
 
@@ -54,7 +54,7 @@ static void begin(struct lsim_flow *f, const struct lsim_scenario_options *o, ui
 	struct sim_random *r)
 {
 	struct lsim_source *s = &f->source;
-	const double period = (double)s->burst * (double)lsim_wire_ps(o->octets, s->rate_bps);
+	const double period = (double)s->burst * (double)lsim_tx_time_ps(o->octets, s->rate_bps);
 
 	s->kind = o->source;
 	s->octets_min = s->octets_max = o->octets;
@@ -68,27 +68,27 @@ static void begin(struct lsim_flow *f, const struct lsim_scenario_options *o, ui
 
 static uint32_t burst_frames(double octets, uint32_t frame)
 {
-	const double n = octets / (frame + BP_LCL_WIRE_EXTRA);
+	const double n = octets / (frame + BP_LCL_LINK_OVERHEAD);
 
 	return n > 1 ? (uint32_t)n : 1;
 }
 
 /* They begin a quarter of a period apart: four bursts of 8 us in 34.4 us do not meet. */
-static void paper(struct lsim_network *w, const struct lsim_scenario_options *o,
+static void ma_network(struct lsim_network *w, const struct lsim_scenario_options *o,
 	const struct plan *plan, struct sim_random *r)
 {
 	const uint64_t rate = o->port.lcl.rate_bps;
 
-	for (uint32_t i = 0; i < PAPER_FLOWS; i++) {
+	for (uint32_t i = 0; i < MA_FLOWS; i++) {
 		struct lsim_flow *f = &w->flows[i];
 		uint64_t period;
 
 		labelled(f, i, &plan[i]);
 		f->source.peak_bps = rate;
-		f->source.rate_bps = (uint64_t)((double)rate * PAPER_RATE_BPS / PAPER_PEAK_BPS);
-		f->source.burst = burst_frames(PAPER_BURST_NS * (double)rate / 8e9, o->octets);
-		period = f->source.burst * lsim_wire_ps(o->octets, f->source.rate_bps);
-		begin(f, o, period * (i + 1) / PAPER_FLOWS, r);
+		f->source.rate_bps = (uint64_t)((double)rate * MA_RATE_BPS / MA_PEAK_BPS);
+		f->source.burst = burst_frames(MA_BURST_NS * (double)rate / 8e9, o->octets);
+		period = f->source.burst * lsim_tx_time_ps(o->octets, f->source.rate_bps);
+		begin(f, o, period * (i + 1) / MA_FLOWS, r);
 	}
 }
 
@@ -113,8 +113,8 @@ static void share(struct lsim_network *w, const struct lsim_scenario_options *o,
 	/* a frame of best effort may be on the wire as the slot begins, or one of the slot before
 	 */
 	const double slot = (double)l->tau_ns * (double)l->rate_bps / 8e9 -
-			    (o->best_effort_bps != 0 ? BE_OCTETS_MAX + BP_LCL_WIRE_EXTRA : 0) -
-			    (o->octets + BP_LCL_WIRE_EXTRA);
+			    (o->best_effort_bps != 0 ? BE_OCTETS_MAX + BP_LCL_LINK_OVERHEAD : 0) -
+			    (o->octets + BP_LCL_LINK_OVERHEAD);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct lsim_flow *f = &w->flows[i];
@@ -126,7 +126,7 @@ static void share(struct lsim_network *w, const struct lsim_scenario_options *o,
 		f->source.peak_bps = l->rate_bps;
 		f->source.burst = burst_frames(octets / 2, o->octets);
 		f->source.rate_bps =
-			(uint64_t)((octets - f->source.burst * (o->octets + BP_LCL_WIRE_EXTRA)) *
+			(uint64_t)((octets - f->source.burst * (o->octets + BP_LCL_LINK_OVERHEAD)) *
 				   8e9 / window);
 		if ((double)f->source.rate_bps > (double)l->rate_bps)
 			f->source.rate_bps = l->rate_bps;
@@ -139,17 +139,17 @@ static uint64_t budget(const struct lsim_scenario_options *o, unsigned hops)
 	return o->budget_ns != 0 ? o->budget_ns : lsim_budget_ns((uint8_t)hops, o->port.lcl.tau_ns);
 }
 
-static uint32_t plan_paper(const struct lsim_scenario_options *o, struct plan *p)
+static uint32_t plan_ma(const struct lsim_scenario_options *o, struct plan *p)
 {
-	static const uint16_t hops[PAPER_FLOWS] = {1, 2, 3, 3};
-	static const uint64_t d0[PAPER_FLOWS] = {10000, 10000, 15000, 20000};
+	static const uint16_t hops[MA_FLOWS] = {1, 2, 3, 3};
+	static const uint64_t d0[MA_FLOWS] = {10000, 10000, 15000, 20000};
 
-	for (uint32_t i = 0; i < PAPER_FLOWS; i++) {
+	for (uint32_t i = 0; i < MA_FLOWS; i++) {
 		p[i] = (struct plan){.hops = hops[i],
 			.route = {0, 1, 2},
 			.budget_ns = o->budget_ns != 0 ? o->budget_ns : d0[i]};
 	}
-	return PAPER_FLOWS;
+	return MA_FLOWS;
 }
 
 static uint32_t plan_chain(
@@ -202,7 +202,7 @@ static const char *make_ports(
 
 	if (l->queue_frames == 0)
 		l->queue_frames = 2 + (uint32_t)((double)l->tau_ns * (double)l->rate_bps / 8e9 /
-						 (o->octets + BP_LCL_WIRE_EXTRA));
+						 (o->octets + BP_LCL_LINK_OVERHEAD));
 	l->best_effort_max = o->best_effort_bps != 0 ? BE_OCTETS_MAX : 0;
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		/* Nodes are not synchronised: their slots begin at any time. */
@@ -229,16 +229,16 @@ static unsigned queues(const struct plan *p, uint32_t n, uint64_t tau_ns)
 static const char *make(struct lsim_network *w, struct lsim_scenario_options *o, struct plan *plan,
 	unsigned *users, struct sim_random *r)
 {
-	const uint32_t ports = o->scenario == LSIM_PAPER   ? PAPER_NODES
+	const uint32_t ports = o->scenario == LSIM_MA      ? MA_NODES
 			       : o->scenario == LSIM_CHAIN ? o->hops
 							   : o->nodes;
-	const uint32_t n = o->scenario == LSIM_PAPER   ? plan_paper(o, plan)
+	const uint32_t n = o->scenario == LSIM_MA      ? plan_ma(o, plan)
 			   : o->scenario == LSIM_CHAIN ? plan_chain(o, plan, r)
 						       : plan_random(o, plan, r);
 	struct bp_lcl_scheduler_options *l = &o->port.lcl;
 
 	if (l->queues == 0)
-		l->queues = o->scenario == LSIM_PAPER ? 4 : queues(plan, n, l->tau_ns);
+		l->queues = o->scenario == LSIM_MA ? 4 : queues(plan, n, l->tau_ns);
 	if (l->queues > BP_LCL_QUEUES_MAX)
 		return "so great a budget needs more than 64 queues";
 	if (lsim_network_init(w, ports, n + (o->best_effort_bps != 0 ? ports : 0)) != 0)
@@ -248,8 +248,8 @@ static const char *make(struct lsim_network *w, struct lsim_scenario_options *o,
 		for (unsigned h = 0; h < plan[i].hops; h++)
 			users[plan[i].route[h]]++;
 	}
-	if (o->scenario == LSIM_PAPER)
-		paper(w, o, plan, r);
+	if (o->scenario == LSIM_MA)
+		ma_network(w, o, plan, r);
 	else
 		share(w, o, plan, n, users, r);
 	for (uint32_t i = 0; n + i < w->n_flows; i++)

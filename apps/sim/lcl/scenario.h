@@ -7,7 +7,7 @@
 #include "apps/sim/lcl/network.h"
 
 enum lsim_scenario {
-	LSIM_PAPER,  /* Table 1 and Figure 4(b): three nodes in a line, flows of 1, 2, 3, 3 hops */
+	LSIM_MA,     /* Table 1 and Figure 4(b): three nodes in a line, flows of 1, 2, 3, 3 hops */
 	LSIM_CHAIN,  /* a flow over all nodes of a line, and at each others that join for a while */
 	LSIM_RANDOM, /* ports, and flows over random ways through them */
 };

@@ -4,9 +4,9 @@
 #include "apps/sim/lcl/frame.h"
 #include "services/lcl/scheduler.h"
 
-uint64_t lsim_wire_ps(uint32_t octets, uint64_t rate_bps)
+uint64_t lsim_tx_time_ps(uint32_t octets, uint64_t rate_bps)
 {
-	return (octets + BP_LCL_WIRE_EXTRA) * 8 * UINT64_C(1000000000000) / rate_bps;
+	return (octets + BP_LCL_LINK_OVERHEAD) * 8 * UINT64_C(1000000000000) / rate_bps;
 }
 
 static uint32_t size(struct lsim_source *s)
@@ -19,7 +19,7 @@ static uint32_t size(struct lsim_source *s)
 /* The first frame of the burst after this one begins as much later as its octets ask for. */
 static void next_burst(struct lsim_source *s, uint32_t octets)
 {
-	const double period = (double)s->burst * (double)lsim_wire_ps(octets, s->rate_bps);
+	const double period = (double)s->burst * (double)lsim_tx_time_ps(octets, s->rate_bps);
 	const double stretch = s->wander > 0 ? 1 + s->wander * sim_uniform(&s->random) : 1;
 
 	s->begin_ps += (uint64_t)(period * stretch);
@@ -39,14 +39,14 @@ struct lsim_next lsim_source_next(struct lsim_source *s)
 		if (s->in_burst == s->burst)
 			next_burst(s, octets);
 		s->in_burst++;
-		takes = lsim_wire_ps(octets, s->peak_bps);
+		takes = lsim_tx_time_ps(octets, s->peak_bps);
 		break;
 	case LSIM_CONSTANT:
-		takes = lsim_wire_ps(octets, s->rate_bps);
+		takes = lsim_tx_time_ps(octets, s->rate_bps);
 		break;
 	case LSIM_POISSON:
 	default:
-		takes = (uint64_t)((double)lsim_wire_ps(octets, s->rate_bps) *
+		takes = (uint64_t)((double)lsim_tx_time_ps(octets, s->rate_bps) *
 				   sim_exponential(&s->random));
 		break;
 	}

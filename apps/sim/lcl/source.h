@@ -34,6 +34,6 @@ struct lsim_next {
 struct lsim_next lsim_source_next(struct lsim_source *s);
 
 /* How long so many octets keep a wire, with checksum, preamble and gap. */
-uint64_t lsim_wire_ps(uint32_t octets, uint64_t rate_bps);
+uint64_t lsim_tx_time_ps(uint32_t octets, uint64_t rate_bps);
 
 #endif

@@ -26,7 +26,7 @@ static void later(struct sim *s, struct sim_device *d)
 {
 	if (d->refusals < 5)
 		d->refusals++;
-	sim_unassociated(s, d, s->o.again_ns << (d->refusals - 1));
+	sim_unassociated(s, d, s->o.reconnect_ns << (d->refusals - 1));
 }
 
 static void aare(struct sim *s, struct sim_device *d, struct sim_in *body)
@@ -200,12 +200,12 @@ static void data(struct sim *s, struct sim_device *d, struct sim_in *prst)
 		operation(s, d, choice, invoke, &body);
 }
 
-static void release_asked(struct sim *s, struct sim_device *d)
+static void on_release_request(struct sim *s, struct sim_device *d)
 {
 	sim_log(s, d, "release", ",\"by\":\"manager\"");
 	sim_send_reason(s, d, SIM_RLRE, SIM_RELEASE_NORMAL);
 	if (d->state != SIM_RELEASING && d->state != SIM_IDLE)
-		sim_unassociated(s, d, s->o.again_ns);
+		sim_unassociated(s, d, s->o.reconnect_ns);
 }
 
 static void released(struct sim *s, struct sim_device *d)
@@ -224,7 +224,7 @@ static void aborted(struct sim *s, struct sim_device *d, uint16_t reason)
 	if (d->state == SIM_RELEASING)
 		sim_done(s, d);
 	else if (d->state != SIM_IDLE)
-		sim_unassociated(s, d, s->o.again_ns);
+		sim_unassociated(s, d, s->o.reconnect_ns);
 }
 
 /* A whole APDU. */
@@ -245,7 +245,7 @@ static void received(struct sim *s, struct sim_device *d, const uint8_t *p, size
 		aare(s, d, &body);
 		break;
 	case SIM_RLRQ:
-		release_asked(s, d);
+		on_release_request(s, d);
 		break;
 	case SIM_RLRE:
 		released(s, d);
@@ -316,7 +316,7 @@ static void receive_stream(struct sim *s, struct sim_device *d)
 		if (n > 0)
 			d->input_len += (size_t)n;
 		if (n <= 0 || !take_apdus(s, d)) {
-			sim_device_gone(s, d);
+			sim_device_disconnected(s, d);
 			return;
 		}
 	}
@@ -338,7 +338,7 @@ void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events)
 		return;
 	}
 	if (d->state == SIM_CONNECTING && (events & (EPOLLERR | EPOLLHUP)) != 0) {
-		sim_device_gone(s, d);
+		sim_device_disconnected(s, d);
 		return;
 	}
 	if ((events & EPOLLOUT) != 0)

@@ -152,7 +152,7 @@ static void report_give_up(struct sim *s, struct sim_device *d)
 	sim_log(s, d, "given-up", ",\"invoke\":%u,\"report\":%u", d->report_invoke, d->report_no);
 	d->pending = false;
 	sim_abort(s, d, SIM_ABORT_RESPONSE);
-	sim_unassociated(s, d, s->o.again_ns);
+	sim_unassociated(s, d, s->o.reconnect_ns);
 }
 
 /* ---- beginning ---- */
@@ -235,7 +235,7 @@ static void release(struct sim *s, struct sim_device *d)
 	struct sim_out out = apdu_begin(d);
 
 	d->report_ns = SIM_NEVER;
-	if (s->o.silent_end) {
+	if (s->o.no_release) {
 		sim_done(s, d);
 		return;
 	}
@@ -259,7 +259,7 @@ void sim_device_go_on(struct sim *s, struct sim_device *d)
 		return;
 	}
 	d->report_ns = SIM_NEVER;
-	if (s->o.stay && !s->stopping)
+	if (s->o.stay_associated && !s->stopping)
 		sim_heap_moved(s, d);
 	else
 		release(s, d);
@@ -291,13 +291,13 @@ void sim_unassociated(struct sim *s, struct sim_device *d, uint64_t wait_ns)
 	sim_heap_moved(s, d);
 }
 
-void sim_device_gone(struct sim *s, struct sim_device *d)
+void sim_device_disconnected(struct sim *s, struct sim_device *d)
 {
 	sim_log(s, d, "disconnected", "%s", "");
 	if (d->state == SIM_RELEASING)
 		sim_done(s, d);
 	else
-		sim_unassociated(s, d, s->o.again_ns);
+		sim_unassociated(s, d, s->o.reconnect_ns);
 }
 
 void sim_device_stop(struct sim *s, struct sim_device *d)
@@ -336,7 +336,7 @@ static void overdue(struct sim *s, struct sim_device *d)
 		begin(s, d);
 		break;
 	case SIM_CONNECTING:
-		sim_device_gone(s, d);
+		sim_device_disconnected(s, d);
 		break;
 	case SIM_ASSOCIATING:
 		if (sim_may_repeat(s, d)) {
@@ -345,7 +345,7 @@ static void overdue(struct sim *s, struct sim_device *d)
 		}
 		sim_log(s, d, "no-association", "%s", "");
 		sim_abort(s, d, SIM_ABORT_UNDEFINED);
-		sim_unassociated(s, d, s->o.again_ns);
+		sim_unassociated(s, d, s->o.reconnect_ns);
 		break;
 	case SIM_CONFIGURING:
 		if (sim_may_repeat(s, d)) {
@@ -353,7 +353,7 @@ static void overdue(struct sim *s, struct sim_device *d)
 			break;
 		}
 		sim_abort(s, d, SIM_ABORT_CONFIG);
-		sim_unassociated(s, d, s->o.again_ns);
+		sim_unassociated(s, d, s->o.reconnect_ns);
 		break;
 	case SIM_OPERATING:
 		if (sim_may_repeat(s, d))
@@ -374,7 +374,7 @@ static void overdue(struct sim *s, struct sim_device *d)
 	}
 }
 
-void sim_device_wake(struct sim *s, struct sim_device *d)
+void sim_device_on_timer(struct sim *s, struct sim_device *d)
 {
 	if (d->due_ns <= s->now_ns)
 		overdue(s, d);

@@ -13,7 +13,7 @@ static void up(struct sim *s, struct sim_device *d)
 {
 	unsigned place = d->place;
 
-	while (place > 0 && s->heap[(place - 1) / 2]->wake_ns > d->wake_ns) {
+	while (place > 0 && s->heap[(place - 1) / 2]->timer_ns > d->timer_ns) {
 		put(s, place, s->heap[(place - 1) / 2]);
 		place = (place - 1) / 2;
 	}
@@ -27,9 +27,9 @@ static void down(struct sim *s, struct sim_device *d)
 	for (;;) {
 		unsigned child = 2 * place + 1;
 
-		if (child + 1 < n && s->heap[child + 1]->wake_ns < s->heap[child]->wake_ns)
+		if (child + 1 < n && s->heap[child + 1]->timer_ns < s->heap[child]->timer_ns)
 			child++;
-		if (child >= n || s->heap[child]->wake_ns >= d->wake_ns)
+		if (child >= n || s->heap[child]->timer_ns >= d->timer_ns)
 			break;
 		put(s, place, s->heap[child]);
 		place = child;
@@ -43,7 +43,7 @@ void sim_heap_make(struct sim *s)
 	if (s->heap == NULL)
 		abort();
 	for (unsigned i = 0; i < s->o.count; i++) {
-		s->device[i].wake_ns = SIM_NEVER;
+		s->device[i].timer_ns = SIM_NEVER;
 		put(s, i, &s->device[i]);
 	}
 }
@@ -51,7 +51,7 @@ void sim_heap_make(struct sim *s)
 void sim_heap_moved(struct sim *s, struct sim_device *d)
 {
 	/* Who waits for an answer reports nothing new. */
-	d->wake_ns = d->pending || d->due_ns < d->report_ns ? d->due_ns : d->report_ns;
+	d->timer_ns = d->pending || d->due_ns < d->report_ns ? d->due_ns : d->report_ns;
 	up(s, d);
 	down(s, d);
 }

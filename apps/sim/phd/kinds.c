@@ -8,7 +8,7 @@ enum { SCADA = 2, HF = 129, AI = 130 };
 enum {
 	NO_UNIT = 0,
 	PERCENT = 544,
-	BEAT_PER_MIN = 2720,
+	BEATS_PER_MIN = 2720,
 	STEP = 6656,
 	METRE = 1280,
 	MINUTE = 2208,
@@ -19,7 +19,7 @@ enum {
 /* handle, partition, code, unit, value, active period, first, step, span, exponent */
 static const struct sim_object oximeter[] = {
 	{1, SCADA, 19384, PERCENT, SIM_SFLOAT, false, 700, 7, 300, -1},
-	{10, SCADA, 18458, BEAT_PER_MIN, SIM_SFLOAT, false, 40, 11, 160, 0},
+	{10, SCADA, 18458, BEATS_PER_MIN, SIM_SFLOAT, false, 40, 11, 160, 0},
 };
 /* Steps are a distance in steps, with the time walked. */
 static const struct sim_object activity[] = {

@@ -65,17 +65,17 @@ static void begin(struct sim *s)
 		sim_device_begin(s, &s->device[i], i);
 }
 
-static void wake_due(struct sim *s)
+static void run_due_timers(struct sim *s)
 {
 	/* Each at most once a turn: who reports without pause must let the others' answers in. */
-	for (unsigned i = 0; i < s->o.count && s->heap[0]->wake_ns <= s->now_ns; i++)
-		sim_device_wake(s, s->heap[0]);
+	for (unsigned i = 0; i < s->o.count && s->heap[0]->timer_ns <= s->now_ns; i++)
+		sim_device_on_timer(s, s->heap[0]);
 }
 
 static void wait_for_events(struct sim *s)
 {
 	struct epoll_event events[EVENTS];
-	uint64_t wake = s->heap[0]->wake_ns;
+	uint64_t wake = s->heap[0]->timer_ns;
 	uint64_t wait = wake == SIM_NEVER  ? 3600000000000u
 			: wake > s->now_ns ? wake - s->now_ns
 					   : 0;
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 	while (s.done < s.o.count && sim_signals < 2) {
 		if (sim_signals > 0 && !s.stopping)
 			stop(&s);
-		wake_due(&s);
+		run_due_timers(&s);
 		if (s.log != NULL)
 			fflush(s.log); /* whoever waits for an event reads it at once */
 		if (s.done < s.o.count)

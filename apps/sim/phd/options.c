@@ -83,12 +83,12 @@ enum which {
 	SPECIALS,
 	DOUBTFUL,
 	ASSOCIATIONS,
-	STAY,
+	STAY_ASSOCIATED,
 	NO_RELEASE,
 	RETRIES,
 	TIMEOUT,
 	ASSOCIATION_TIMEOUT,
-	AGAIN,
+	RECONNECT,
 	LOSS,
 	DUPLICATE,
 	SEED,
@@ -115,12 +115,12 @@ static const struct option options[] = {
 	{"specials", required_argument, NULL, SPECIALS},
 	{"doubtful", required_argument, NULL, DOUBTFUL},
 	{"associations", required_argument, NULL, ASSOCIATIONS},
-	{"stay", no_argument, NULL, STAY},
+	{"stay", no_argument, NULL, STAY_ASSOCIATED},
 	{"no-release", no_argument, NULL, NO_RELEASE},
 	{"retries", required_argument, NULL, RETRIES},
 	{"timeout", required_argument, NULL, TIMEOUT},
 	{"association-timeout", required_argument, NULL, ASSOCIATION_TIMEOUT},
-	{"again", required_argument, NULL, AGAIN},
+	{"again", required_argument, NULL, RECONNECT},
 	{"loss", required_argument, NULL, LOSS},
 	{"duplicate", required_argument, NULL, DUPLICATE},
 	{"seed", required_argument, NULL, SEED},
@@ -133,7 +133,7 @@ static const struct option options[] = {
 };
 
 /* What --config said; the kind may come behind it. */
-enum said { SAID_NOTHING, SAID_OWN, SAID_STANDARD };
+enum config_option { CONFIG_DEFAULT, CONFIG_EXTENDED, CONFIG_STANDARD };
 
 static uint64_t system_id(const char *text)
 {
@@ -142,7 +142,8 @@ static uint64_t system_id(const char *text)
 	return strtoull(text, NULL, 16);
 }
 
-static void of_the_device(struct sim_options *o, enum which which, const char *v, enum said *said)
+static void of_the_device(
+	struct sim_options *o, enum which which, const char *v, enum config_option *config_option)
 {
 	static const char *const configs[] = {"own", "standard", NULL};
 	static const char *const reports[] = {"fixed", "var", "mp-fixed", "mp-var", "mixed", NULL};
@@ -155,7 +156,8 @@ static void of_the_device(struct sim_options *o, enum which which, const char *v
 				"--device is '%s'; expected dispenser, oximeter or activity", v);
 		break;
 	case CONFIG:
-		*said = option_one_of("config", v, configs) == 0 ? SAID_OWN : SAID_STANDARD;
+		*config_option = option_one_of("config", v, configs) == 0 ? CONFIG_EXTENDED
+									  : CONFIG_STANDARD;
 		break;
 	case BRIEF:
 		o->brief = true;
@@ -170,22 +172,22 @@ static void of_the_device(struct sim_options *o, enum which which, const char *v
 		o->confirmed = true;
 		break;
 	case REPORTS:
-		o->reports = option_whole("reports", v, 0, UINT64_MAX);
+		o->reports = option_integer("reports", v, 0, UINT64_MAX);
 		break;
 	case FIRST:
-		o->first = option_whole("first", v, 0, UINT32_MAX);
+		o->first = option_integer("first", v, 0, UINT32_MAX);
 		break;
 	case SPECIALS:
-		o->specials = (unsigned)option_whole("specials", v, 0, UINT32_MAX);
+		o->specials = (unsigned)option_integer("specials", v, 0, UINT32_MAX);
 		break;
 	case DOUBTFUL:
-		o->doubtful = (unsigned)option_whole("doubtful", v, 0, UINT32_MAX);
+		o->doubtful = (unsigned)option_integer("doubtful", v, 0, UINT32_MAX);
 		break;
-	case STAY:
-		o->stay = true;
+	case STAY_ASSOCIATED:
+		o->stay_associated = true;
 		break;
 	case NO_RELEASE:
-		o->silent_end = true;
+		o->no_release = true;
 		break;
 	case SYSTEM_ID:
 		o->system_id = system_id(v);
@@ -195,7 +197,7 @@ static void of_the_device(struct sim_options *o, enum which which, const char *v
 	}
 }
 
-static void of_the_wire(struct sim_options *o, enum which which, const char *v)
+static void set_link_option(struct sim_options *o, enum which which, const char *v)
 {
 	static const char *const transports[] = {"udp", "tcp", NULL};
 
@@ -204,7 +206,7 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 		option_endpoint("to", v, 1, &o->to);
 		break;
 	case COUNT:
-		o->count = (unsigned)option_whole("count", v, 1, 10000);
+		o->count = (unsigned)option_integer("count", v, 1, 10000);
 		break;
 	case TRANSPORT:
 		o->tcp = option_one_of("transport", v, transports) == 1;
@@ -216,7 +218,7 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 		o->associations = option_number("associations", v, 0.001, 1e7);
 		break;
 	case RETRIES:
-		o->retries = (unsigned)option_whole("retries", v, 0, 1000000);
+		o->retries = (unsigned)option_integer("retries", v, 0, 1000000);
 		break;
 	case TIMEOUT:
 		o->timeout_ns = option_duration_ns("timeout", v, false);
@@ -224,8 +226,8 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 	case ASSOCIATION_TIMEOUT:
 		o->association_timeout_ns = option_duration_ns("association-timeout", v, false);
 		break;
-	case AGAIN:
-		o->again_ns = option_duration_ns("again", v, false);
+	case RECONNECT:
+		o->reconnect_ns = option_duration_ns("again", v, false);
 		break;
 	case LOSS:
 		o->loss = option_number("loss", v, 0, 99) / 100;
@@ -234,13 +236,13 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 		o->duplicate = option_number("duplicate", v, 0, 100) / 100;
 		break;
 	case SEED:
-		o->seed = option_whole("seed", v, 1, UINT64_MAX);
+		o->seed = option_integer("seed", v, 1, UINT64_MAX);
 		break;
 	case SOURCES:
 		sim_sources(o, v);
 		break;
 	case SOURCE_PORT:
-		o->source_port = (uint16_t)option_whole("source-port", v, 1, 65535);
+		o->source_port = (uint16_t)option_integer("source-port", v, 1, 65535);
 		break;
 	case REPORT_FILE:
 		o->report_file = v;
@@ -252,7 +254,7 @@ static void of_the_wire(struct sim_options *o, enum which which, const char *v)
 
 struct reading {
 	struct sim_options *o;
-	enum said said;
+	enum config_option config_option;
 };
 
 static void set(void *arg, int which, const char *v)
@@ -263,11 +265,11 @@ static void set(void *arg, int which, const char *v)
 		fputs(help, stdout);
 		exit(0);
 	}
-	of_the_device(r->o, (enum which)which, v, &r->said);
-	of_the_wire(r->o, (enum which)which, v);
+	of_the_device(r->o, (enum which)which, v, &r->config_option);
+	set_link_option(r->o, (enum which)which, v);
 }
 
-static void agree(struct sim_options *o, enum said said)
+static void agree(struct sim_options *o, enum config_option config_option)
 {
 	uint64_t last;
 
@@ -285,8 +287,8 @@ static void agree(struct sim_options *o, enum said said)
 	if (o->source_port != 0 && last > 65535)
 		option_wrong("--source-port %u leaves no ports for %u devices", o->source_port,
 			o->count);
-	o->standard = said == SAID_STANDARD ||
-		      (said == SAID_NOTHING && strcmp(o->kind->name, "oximeter") == 0);
+	o->standard = config_option == CONFIG_STANDARD ||
+		      (config_option == CONFIG_DEFAULT && strcmp(o->kind->name, "oximeter") == 0);
 	if (o->brief && !o->standard)
 		option_wrong("--brief-config is for --config standard");
 	if (o->system_id == 0)
@@ -295,7 +297,7 @@ static void agree(struct sim_options *o, enum said said)
 
 void sim_options_read(struct sim_options *o, int argc, char **argv)
 {
-	struct reading r = {o, SAID_NOTHING};
+	struct reading r = {o, CONFIG_DEFAULT};
 
 	*o = (struct sim_options){.count = 1,
 		.rate = 1,
@@ -304,8 +306,8 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 		.retries = 3,
 		.timeout_ns = 3 * NS,
 		.association_timeout_ns = 10 * NS,
-		.again_ns = NS,
+		.reconnect_ns = NS,
 		.seed = 1};
 	option_each(argc, argv, options, set, &r);
-	agree(o, r.said);
+	agree(o, r.config_option);
 }

@@ -17,9 +17,9 @@ struct sim_options {
 	bool brief;    /* a standard configuration is first reported without its objects */
 	bool tcp;
 	bool confirmed;
-	bool stay;       /* stay associated when all is reported, until a signal comes */
-	bool version_a;  /* offer 20601a too */
-	bool silent_end; /* go without a release */
+	bool stay_associated; /* stay associated when all is reported, until a signal comes */
+	bool version_a;       /* offer 20601a too */
+	bool no_release;      /* go without a release */
 	enum sim_report report;
 	double rate; /* reports a second, all devices together; 0: as fast as answers come */
 	double associations; /* a second, all devices together */
@@ -27,11 +27,11 @@ struct sim_options {
 	unsigned retries;    /* of what wants an answer; 0: without end */
 	uint64_t timeout_ns;
 	uint64_t association_timeout_ns;
-	uint64_t again_ns; /* after an association ended, until the next is tried */
-	double loss;       /* part of the datagrams, either way */
-	double duplicate;  /* part of the datagrams sent, twice */
-	unsigned specials; /* each so many measurements one has no number; 0: never */
-	unsigned doubtful; /* each so many variable reports one says questionable; 0: never */
+	uint64_t reconnect_ns; /* after an association ended, until the next is tried */
+	double loss;           /* part of the datagrams, either way */
+	double duplicate;      /* part of the datagrams sent, twice */
+	unsigned specials;     /* each so many measurements one has no number; 0: never */
+	unsigned doubtful;     /* each so many variable reports one says questionable; 0: never */
 	uint64_t seed;
 	uint64_t system_id;
 	uint64_t first; /* number of the first measurement */

@@ -28,7 +28,7 @@ struct sim_device {
 	int fd;
 	uint64_t due_ns;    /* when what waits for an answer is repeated, or the state ends */
 	uint64_t report_ns; /* when the next report is due */
-	uint64_t wake_ns;   /* the earlier of both; place in the heap */
+	uint64_t timer_ns;  /* the earlier of both; place in the heap */
 	unsigned place;
 	unsigned tries;               /* of what waits for its answer */
 	unsigned refusals;            /* transient rejections in a row */
@@ -63,7 +63,7 @@ struct sim_counts {
 struct sim {
 	struct sim_options o;
 	struct sim_device *device;
-	struct sim_device **heap; /* by wake_ns */
+	struct sim_device **heap; /* by timer_ns */
 	unsigned done;
 	bool stopping;
 	uint64_t now_ns, started_ns; /* monotonic */
@@ -90,9 +90,9 @@ double sim_random(struct sim *s); /* 0 <= . < 1 */
 
 /* ---- device.c: the agent ---- */
 void sim_device_begin(struct sim *s, struct sim_device *d, unsigned index);
-void sim_device_wake(struct sim *s, struct sim_device *d);
+void sim_device_on_timer(struct sim *s, struct sim_device *d);
 void sim_device_connected(struct sim *s, struct sim_device *d);
-void sim_device_gone(struct sim *s, struct sim_device *d); /* its connection */
+void sim_device_disconnected(struct sim *s, struct sim_device *d); /* its connection */
 /* Nothing new is to be begun. */
 void sim_device_stop(struct sim *s, struct sim_device *d);
 

@@ -21,7 +21,7 @@ void sim_sources(struct sim_options *o, const char *text)
 	if (!option_address(copy, &o->source))
 		option_wrong("--sources is '%s'; expected a prefix such as 10.1.2.0/24", text);
 	bits = o->source.ss_family == AF_INET ? 32 : 128;
-	len = slash != NULL ? (unsigned)option_whole("sources", slash + 1, 0, bits) : bits;
+	len = slash != NULL ? (unsigned)option_integer("sources", slash + 1, 0, bits) : bits;
 	o->sources = bits - len > 20 ? UINT64_C(1) << 20 : UINT64_C(1) << (bits - len);
 	if (bits == 32 && len < 31) {
 		struct sockaddr_in *four = (struct sockaddr_in *)&o->source;

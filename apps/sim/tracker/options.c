@@ -88,7 +88,7 @@ static void set(struct tracker_options *o, enum which which, const char *v, uint
 		read_from(o, v);
 		break;
 	case FROM_PORT:
-		*from_port = (uint16_t)option_whole("from-port", v, 0, UINT16_MAX);
+		*from_port = (uint16_t)option_integer("from-port", v, 0, UINT16_MAX);
 		break;
 	case PATH:
 		o->path = (enum tracker_path)option_one_of("path", v, paths);
@@ -97,10 +97,10 @@ static void set(struct tracker_options *o, enum which which, const char *v, uint
 		o->rate = option_number("rate", v, 0, 1e7);
 		break;
 	case COUNT:
-		o->count = option_whole("count", v, 0, 1000000000000);
+		o->count = option_integer("count", v, 0, 1000000000000);
 		break;
 	case SEED:
-		o->seed = option_whole("seed", v, 0, 1000000000000000);
+		o->seed = option_integer("seed", v, 0, 1000000000000000);
 		break;
 	case IDLE:
 		o->idle_ns = option_duration_ns("idle", v, false);

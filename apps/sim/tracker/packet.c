@@ -42,7 +42,7 @@ static uint64_t get64(const uint8_t *from)
 	return be64toh(word);
 }
 
-unsigned tracker_packet_write(const struct tracker_reading *r, bool timed, uint8_t *to)
+unsigned tracker_packet_write(const struct tracker_sample *r, bool timed, uint8_t *to)
 {
 	const unsigned header = timed ? TRACKER_HEADER : 0;
 
@@ -56,7 +56,7 @@ unsigned tracker_packet_write(const struct tracker_reading *r, bool timed, uint8
 	return header + TRACKER_PACKET;
 }
 
-bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_reading *r)
+bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_sample *r)
 {
 	const unsigned header = timed ? TRACKER_HEADER : 0;
 

@@ -14,7 +14,7 @@
 #define TRACKER_HEADER 17u
 #define TRACKER_PACKET_MOST (TRACKER_PACKET + TRACKER_HEADER)
 
-struct tracker_reading {
+struct tracker_sample {
 	double radius, phi, theta; /* metres, radians */
 	double x, y, z;            /* as received; 0 when sent */
 	uint64_t sent_ns;          /* in the place of the start's time stamp */
@@ -22,8 +22,8 @@ struct tracker_reading {
 };
 
 /* Rounds down, as the paper's senders do. Returns the octets written. */
-unsigned tracker_packet_write(const struct tracker_reading *r, bool timed, uint8_t *to);
+unsigned tracker_packet_write(const struct tracker_sample *r, bool timed, uint8_t *to);
 /* False: it is shorter. */
-bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_reading *r);
+bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_sample *r);
 
 #endif

@@ -21,7 +21,7 @@ static double positive_angle(double a)
 }
 
 void tracker_path_at(enum tracker_path path, uint64_t number, uint64_t count, uint64_t *random,
-	struct tracker_reading *r)
+	struct tracker_sample *r)
 {
 	const double turn = 2 * M_PI * (double)(number % ROUND) / ROUND;
 	const double x = 6 + 2 * cos(turn), y = 2 * sin(turn);

@@ -16,6 +16,6 @@ enum tracker_path {
 /* Sets the spherical numbers of reading `number`, of `count`; *random is the state of the
  * generator. */
 void tracker_path_at(enum tracker_path path, uint64_t number, uint64_t count, uint64_t *random,
-	struct tracker_reading *r);
+	struct tracker_sample *r);
 
 #endif

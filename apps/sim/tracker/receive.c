@@ -13,9 +13,9 @@
 /* What came, for the object at the end. */
 struct got {
 	uint64_t readings, too_short, begun_ns, last_ns;
-	uint64_t
-		quiet_ns; /* since something came, while this program ran: not while it could not */
-	uint64_t *delay_ns; /* of each reading */
+	uint64_t since_last_ns; /* since something came, while this program ran: not while it could
+				   not */
+	uint64_t *delay_ns;     /* of each reading */
 	size_t room;
 };
 
@@ -33,7 +33,7 @@ static void print_address(const struct sockaddr_storage *a, FILE *out)
 		ntohs(a->ss_family == AF_INET ? four->sin_port : six->sin6_port));
 }
 
-static void note_delay(struct got *g, uint64_t delay_ns)
+static void record_delay(struct got *g, uint64_t delay_ns)
 {
 	if (g->readings == g->room) {
 		g->room = g->room == 0 ? 4096 : 2 * g->room;
@@ -48,16 +48,16 @@ static void take(const struct tracker_options *o, struct got *g, const uint8_t *
 	const struct sockaddr_storage *from, FILE *log)
 {
 	const uint64_t now = sim_mono_ns();
-	struct tracker_reading r;
+	struct tracker_sample r;
 
 	g->begun_ns = g->begun_ns == 0 ? now : g->begun_ns;
 	g->last_ns = now;
-	g->quiet_ns = 0;
+	g->since_last_ns = 0;
 	if (!tracker_packet_read(octets, (unsigned)len, o->timed, &r)) {
 		g->too_short++;
 		return;
 	}
-	note_delay(g, now > r.sent_ns ? now - r.sent_ns : 0);
+	record_delay(g, now > r.sent_ns ? now - r.sent_ns : 0);
 	g->readings++;
 	if (log == NULL)
 		return;
@@ -96,7 +96,7 @@ static bool over(const struct tracker_options *o, const struct got *g)
 {
 	if (o->count != 0 && g->readings >= o->count)
 		return true;
-	return g->begun_ns != 0 && g->quiet_ns >= o->idle_ns;
+	return g->begun_ns != 0 && g->since_last_ns >= o->idle_ns;
 }
 
 void tracker_receive(const struct tracker_options *o, FILE *log, const volatile sig_atomic_t *stop)
@@ -119,7 +119,7 @@ void tracker_receive(const struct tracker_options *o, FILE *log, const volatile 
 		ssize_t len;
 
 		if (poll(&p, 1, LOOK_MS) <= 0) {
-			g.quiet_ns += LOOK_MS * 1000000u;
+			g.since_last_ns += LOOK_MS * 1000000u;
 			continue;
 		}
 		len = recvfrom(fd, octets, sizeof(octets), MSG_DONTWAIT, (struct sockaddr *)&from,

@@ -48,7 +48,7 @@ static unsigned due(const struct tracker_options *o, uint64_t begin_ns, uint64_t
 	return n;
 }
 
-static void log_reading(FILE *log, unsigned tracker, const struct tracker_reading *r)
+static void log_sample(FILE *log, unsigned tracker, const struct tracker_sample *r)
 {
 	if (log != NULL)
 		fprintf(log, "%u,%llu,%.17g,%.17g,%.17g\n", tracker, (unsigned long long)r->number,
@@ -71,7 +71,7 @@ static void send_some(const struct tracker_options *o, struct tracker *t, unsign
 	struct batch *b, uint64_t done, unsigned n, FILE *log)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct tracker_reading r = {.number = done + i};
+		struct tracker_sample r = {.number = done + i};
 
 		tracker_path_at(o->path, r.number, o->count, &t->random, &r);
 		r.sent_ns = sim_mono_ns();
@@ -80,7 +80,7 @@ static void send_some(const struct tracker_options *o, struct tracker *t, unsign
 		memset(&b->header[i], 0, sizeof(b->header[i]));
 		b->header[i].msg_hdr.msg_iov = &b->part[i];
 		b->header[i].msg_hdr.msg_iovlen = 1;
-		log_reading(log, which, &r);
+		log_sample(log, which, &r);
 	}
 	send_all(t->fd, b, n);
 }

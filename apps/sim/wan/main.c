@@ -32,7 +32,7 @@ static void take_in(struct direction *d)
 	static uint8_t frame[WAN_FRAME_MAX];
 
 	for (int i = 0; i < TURN; i++) {
-		const ssize_t len = wan_wire_receive(d->in, frame);
+		const ssize_t len = wan_socket_receive(d->in, frame);
 
 		if (len <= 0)
 			return;
@@ -50,7 +50,7 @@ static void send_due(struct direction *d)
 
 		if (f == NULL)
 			return;
-		if (!wan_wire_send(d->out, f->data, f->len))
+		if (!wan_socket_send(d->out, f->data, f->len))
 			d->refused++;
 		free(f);
 	}
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
 	sim_take_signals(&mask);
 	prctl(PR_SET_TIMERSLACK, 1ul); /* the kernel's default is 50 us */
 	for (int i = 0; i < 2; i++) {
-		d[i].in = d[1 - i].out = wan_wire_open(o.interface[i]);
+		d[i].in = d[1 - i].out = wan_socket_open(o.interface[i]);
 		if (wan_path_init(&d[i].path, &o.path, o.seed + (uint64_t)i) != 0) {
 			fputs("biplane-wan-sim: not enough memory for --limit\n", stderr);
 			return 71;

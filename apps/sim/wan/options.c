@@ -70,13 +70,13 @@ static void set(void *arg, int which, const char *v)
 		o->path.loss = option_number("loss", v, 0, 100) / 100;
 		break;
 	case RATE:
-		o->path.rate_bps = option_whole("rate", v, 0, 1000000000000);
+		o->path.rate_bps = option_integer("rate", v, 0, 1000000000000);
 		break;
 	case LIMIT:
-		o->path.limit = (uint32_t)option_whole("limit", v, 1, 10000000);
+		o->path.limit = (uint32_t)option_integer("limit", v, 1, 10000000);
 		break;
 	case SEED:
-		o->seed = option_whole("seed", v, 0, 1000000000000000);
+		o->seed = option_integer("seed", v, 0, 1000000000000000);
 		break;
 	case HELP:
 		fputs(help, stdout);

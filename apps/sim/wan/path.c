@@ -81,9 +81,9 @@ static uint64_t serialised(struct wan_path *p, uint64_t now_ns, size_t len)
 
 	if (p->options.rate_bps == 0)
 		return now_ns;
-	begin = now_ns > p->wire_free_ns ? now_ns : p->wire_free_ns;
-	p->wire_free_ns = begin + (uint64_t)(8e9 * (double)len / (double)p->options.rate_bps);
-	return p->wire_free_ns;
+	begin = now_ns > p->link_free_ns ? now_ns : p->link_free_ns;
+	p->link_free_ns = begin + (uint64_t)(8e9 * (double)len / (double)p->options.rate_bps);
+	return p->link_free_ns;
 }
 
 int wan_path_put(struct wan_path *p, uint64_t now_ns, const void *data, size_t len)

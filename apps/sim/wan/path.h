@@ -45,7 +45,7 @@ struct wan_counts {
 struct wan_path {
 	struct wan_path_options options;
 	struct sim_random random;
-	uint64_t wire_free_ns; /* when the narrowest link has sent what was put on it */
+	uint64_t link_free_ns; /* when the narrowest link has sent what was put on it */
 	uint64_t last_due_ns;
 	struct wan_frame **heap; /* the first to leave at its root; allocated for options.limit */
 	uint32_t n;

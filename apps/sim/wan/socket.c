@@ -28,7 +28,7 @@ static void set(int fd, int level, int name, int value, const char *interface, c
 		fatal(interface, what);
 }
 
-int wan_wire_open(const char *interface)
+int wan_socket_open(const char *interface)
 {
 	const unsigned index = if_nametoindex(interface);
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
@@ -90,7 +90,7 @@ static size_t with_tag(struct msghdr *m, uint8_t *frame, size_t len)
 	return len;
 }
 
-ssize_t wan_wire_receive(int wire, uint8_t *frame)
+ssize_t wan_socket_receive(int wire, uint8_t *frame)
 {
 	char control[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 	struct iovec v = {frame, WAN_FRAME_MAX - TAG};
@@ -107,7 +107,7 @@ ssize_t wan_wire_receive(int wire, uint8_t *frame)
 	return (ssize_t)with_tag(&m, frame, (size_t)got);
 }
 
-int wan_wire_send(int wire, const uint8_t *frame, size_t len)
+int wan_socket_send(int wire, const uint8_t *frame, size_t len)
 {
 	return send(wire, frame, len, 0) == (ssize_t)len;
 }

@@ -16,13 +16,13 @@
 #define WAN_FRAME_MAX (10u + 18u + 65536u)
 
 /* The socket, non-blocking; or the program ends with status 71 and a sentence. */
-int wan_wire_open(const char *interface);
+int wan_socket_open(const char *interface);
 
 /* A frame into `frame`, of WAN_FRAME_MAX octets. Its length; 0: there is none; -1: the interface is
  * down. */
-ssize_t wan_wire_receive(int wire, uint8_t *frame);
+ssize_t wan_socket_receive(int wire, uint8_t *frame);
 
 /* Whether the kernel took it. */
-int wan_wire_send(int wire, const uint8_t *frame, size_t len);
+int wan_socket_send(int wire, const uint8_t *frame, size_t len);
 
 #endif

@@ -35,8 +35,8 @@ typedef void bp_cse_done(void *arg, const struct bp_cse_reply *r);
 
 enum bp_cse_sent {
 	BP_CSE_TAKEN,
-	BP_CSE_NO_ROOM,  /* as many as may are outstanding, or the client can't take one now */
-	BP_CSE_TOO_LONG, /* or a path or a name that can't be written */
+	BP_CSE_QUEUE_FULL, /* as many as may are outstanding, or the client can't take one now */
+	BP_CSE_TOO_LONG,   /* or a path or a name that can't be written */
 };
 
 /* Who wants to know when there is room again. Owned by who watches; it must stay until the client
@@ -55,12 +55,12 @@ struct bp_cse_watch {
 /* For the clients: a list of those that watch, which begins with the first to be told. */
 void bp_cse_watch_add(struct bp_cse_watch **list, struct bp_cse_watch *w);
 /* Tells all; who was the first is the last next time. */
-void bp_cse_watch_tell(struct bp_cse_watch **list);
+void bp_cse_watch_notify(struct bp_cse_watch **list);
 
 struct bp_cse_binding {
 	enum bp_cse_sent (*send)(
 		void *client, const struct bp_m2m_request *q, bp_cse_done *done, void *arg);
-	void (*watch_room)(void *client, struct bp_cse_watch *w);
+	void (*watch_capacity)(void *client, struct bp_cse_watch *w);
 };
 
 /* A client of either kind; bp_cse_by_coap() and bp_cse_by_http() make one. */
@@ -73,7 +73,7 @@ struct bp_cse {
  * A create where q->ty is given; else an update where there is a body, and a retrieve where there
  * is none. q->rqi NULL: the client makes one. Nothing of q is needed after the call.
  */
-static inline enum bp_cse_sent bp_cse_ask(
+static inline enum bp_cse_sent bp_cse_send_request(
 	const struct bp_cse *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg)
 {
 	return c->binding->send(c->client, q, done, arg);

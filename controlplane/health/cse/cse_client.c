@@ -10,7 +10,7 @@
 /* ---- room ---- */
 
 /* When there is a message id at some port: by then a place may be free or not. */
-static uint64_t room_at(const struct bp_cse_client *c, uint64_t now)
+static uint64_t capacity_at(const struct bp_cse_client *c, uint64_t now)
 {
 	uint64_t first = UINT64_MAX;
 
@@ -23,14 +23,15 @@ static uint64_t room_at(const struct bp_cse_client *c, uint64_t now)
 	return first;
 }
 
-bool bp_cse_has_room(const struct bp_cse_client *c)
+bool bp_cse_has_capacity(const struct bp_cse_client *c)
 {
 	const uint64_t now = bp_mono_ns();
 
-	return !c->closing && c->outstanding < c->settings.outstanding && room_at(c, now) <= now;
+	return !c->closing && c->outstanding < c->settings.outstanding &&
+	       capacity_at(c, now) <= now;
 }
 
-static void look_for_room_in(struct bp_cse_client *c, uint64_t ns)
+static void poll_capacity_in(struct bp_cse_client *c, uint64_t ns)
 {
 	const struct timeval t = bp_cse_timeval(ns + 999);
 
@@ -39,17 +40,17 @@ static void look_for_room_in(struct bp_cse_client *c, uint64_t ns)
 }
 
 /* After a request was taken, or was not. Where all places are taken an end looks again. */
-static void note_room(struct bp_cse_client *c)
+static void signal_capacity(struct bp_cse_client *c)
 {
-	const uint64_t now = bp_mono_ns(), at = room_at(c, now);
+	const uint64_t now = bp_mono_ns(), at = capacity_at(c, now);
 
 	if (c->outstanding >= c->settings.outstanding)
 		c->full = true;
 	else if (at > now)
-		look_for_room_in(c, at - now);
+		poll_capacity_in(c, at - now);
 }
 
-static void on_room(evutil_socket_t fd, short what, void *arg)
+static void on_capacity(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_cse_client *c = arg;
 
@@ -58,12 +59,12 @@ static void on_room(evutil_socket_t fd, short what, void *arg)
 	if (!c->full)
 		return;
 	c->full = false;
-	note_room(c);
+	signal_capacity(c);
 	if (!c->full)
-		bp_cse_watch_tell(&c->watch);
+		bp_cse_watch_notify(&c->watch);
 }
 
-void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w)
+void bp_cse_watch_capacity(struct bp_cse_client *c, struct bp_cse_watch *w)
 {
 	bp_cse_watch_add(&c->watch, w);
 }
@@ -88,7 +89,7 @@ static void reconnect_after(const struct bp_cse_outstanding *r)
 {
 	struct bp_cse_lane *lane = r->lane;
 
-	if (lane->heard_ns >= r->first_ns || lane->reconnected_ns >= r->first_ns)
+	if (lane->last_rx_ns >= r->first_ns || lane->reconnected_ns >= r->first_ns)
 		return;
 	lane->reconnected_ns = bp_mono_ns();
 	r->client->counts.reconnects++;
@@ -157,11 +158,11 @@ static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *
 /* A free place, with a token; or NULL, and then whoever watches is told when there is one. */
 static struct bp_cse_outstanding *begin(struct bp_cse_client *c)
 {
-	struct bp_cse_outstanding *r = bp_cse_has_room(c) ? free_request(c) : NULL;
+	struct bp_cse_outstanding *r = bp_cse_has_capacity(c) ? free_request(c) : NULL;
 
 	if (r == NULL) {
 		if (!c->closing)
-			note_room(c);
+			signal_capacity(c);
 		return NULL;
 	}
 	memcpy(r->token, &c->serial, 4);
@@ -169,8 +170,8 @@ static struct bp_cse_outstanding *begin(struct bp_cse_client *c)
 	return r;
 }
 
-/* The next port in turn that has a message id. bp_cse_has_room() said so before: the clock went on
- * since, and ids don't become fewer by that. */
+/* The next port in turn that has a message id. bp_cse_has_capacity() said so before: the clock went
+ * on since, and ids don't become fewer by that. */
 static struct bp_cse_lane *take_lane(struct bp_cse_client *c, uint64_t now)
 {
 	struct bp_cse_lane *lane;
@@ -190,8 +191,8 @@ static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *octet
 
 	r->octets = malloc(len);
 	if (r->octets == NULL) {
-		look_for_room_in(c, BP_CSE_NS_PER_S);
-		return BP_CSE_NO_ROOM;
+		poll_capacity_in(c, BP_CSE_NS_PER_S);
+		return BP_CSE_QUEUE_FULL;
 	}
 	memcpy(r->octets, octets, len);
 	r->len = len;
@@ -211,7 +212,7 @@ static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *octet
 	c->outstanding++;
 	c->counts.requests++;
 	transmit(r);
-	note_room(c);
+	signal_capacity(c);
 	return BP_CSE_TAKEN;
 }
 
@@ -223,7 +224,7 @@ enum bp_cse_sent bp_cse_send(
 	size_t len;
 
 	if (r == NULL)
-		return BP_CSE_NO_ROOM;
+		return BP_CSE_QUEUE_FULL;
 	len = write_request(c, r, q, out);
 	return len == 0 ? BP_CSE_TOO_LONG : start(r, out, len, done, arg);
 }
@@ -235,7 +236,7 @@ enum bp_cse_sent bp_cse_send_message(
 	struct bp_cse_outstanding *r = begin(c);
 
 	if (r == NULL)
-		return BP_CSE_NO_ROOM;
+		return BP_CSE_QUEUE_FULL;
 	if (len < BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX || len > sizeof(out) ||
 		(message[0] & 0xf) != BP_COAP_TOKEN_MAX)
 		return BP_CSE_TOO_LONG;
@@ -281,7 +282,7 @@ struct bp_cse_client *bp_cse_client_new(
 	if (getrandom(&c->secret, sizeof(c->secret), GRND_NONBLOCK) < 0)
 		c->secret = (uint32_t)bp_unix_ns();
 	open_lanes(c);
-	c->room = evtimer_new(base, on_room, c);
+	c->room = evtimer_new(base, on_capacity, c);
 	for (unsigned i = 0; i < settings->outstanding; i++) {
 		c->request[i].client = c;
 		c->request[i].timer = evtimer_new(base, on_timer, &c->request[i]);
@@ -290,7 +291,7 @@ struct bp_cse_client *bp_cse_client_new(
 			return NULL;
 		}
 	}
-	note_room(c); /* it comes with the first ids */
+	signal_capacity(c); /* it comes with the first ids */
 	return c;
 }
 
@@ -336,12 +337,13 @@ static enum bp_cse_sent send_by_coap(
 
 static void watch_coap(void *client, struct bp_cse_watch *w)
 {
-	bp_cse_watch_room(client, w);
+	bp_cse_watch_capacity(client, w);
 }
 
 struct bp_cse bp_cse_by_coap(struct bp_cse_client *c)
 {
-	static const struct bp_cse_binding coap = {.send = send_by_coap, .watch_room = watch_coap};
+	static const struct bp_cse_binding coap = {
+		.send = send_by_coap, .watch_capacity = watch_coap};
 
 	return (struct bp_cse){&coap, c};
 }

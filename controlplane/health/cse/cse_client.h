@@ -40,7 +40,7 @@ struct bp_cse_settings {
 struct bp_cse_counts {
 	uint64_t requests, answered, repeats, timed_out, resets;
 	uint64_t separate;   /* responses that came after an empty acknowledgement */
-	uint64_t strays;     /* messages that nothing waits for, or that say nothing new */
+	uint64_t unmatched;  /* messages that nothing waits for, or that say nothing new */
 	uint64_t unreadable; /* no CoAP */
 	uint64_t not_sent;   /* transmissions for which the kernel had no way to the CSE */
 	uint64_t refused;    /* requests that ended so */
@@ -54,7 +54,7 @@ struct bp_cse_client *bp_cse_client_new(
 /* What is outstanding ends with BP_CSE_CANCELLED. Not from within a bp_cse_done. */
 void bp_cse_client_free(struct bp_cse_client *c);
 
-/* As bp_cse_ask(). */
+/* As bp_cse_send_request(). */
 enum bp_cse_sent bp_cse_send(
 	struct bp_cse_client *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg);
 /*
@@ -64,9 +64,9 @@ enum bp_cse_sent bp_cse_send(
 enum bp_cse_sent bp_cse_send_message(
 	struct bp_cse_client *c, const uint8_t *message, size_t len, bp_cse_done *done, void *arg);
 /* Whether another request has room: a place, and a message id. */
-bool bp_cse_has_room(const struct bp_cse_client *c);
+bool bp_cse_has_capacity(const struct bp_cse_client *c);
 
-void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w);
+void bp_cse_watch_capacity(struct bp_cse_client *c, struct bp_cse_watch *w);
 
 /* For who doesn't mind how the CSE is asked. */
 struct bp_cse bp_cse_by_coap(struct bp_cse_client *c);

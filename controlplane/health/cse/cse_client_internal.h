@@ -44,7 +44,7 @@ struct bp_cse_lane {
 	struct bp_cse_client *client;
 	struct bp_cse_socket socket;
 	struct bp_cse_ids ids;
-	uint64_t heard_ns; /* the last datagram from the CSE to this port */
+	uint64_t last_rx_ns; /* the last datagram from the CSE to this port */
 	uint64_t reconnected_ns;
 };
 
@@ -71,10 +71,10 @@ struct bp_cse_client {
 	struct bp_cse_settings settings;
 	struct bp_cse_counts counts;
 	struct bp_cse_lane lane[BP_CSE_PORTS_MAX];
-	unsigned next_lane; /* whose turn it is */
-	uint32_t serial;    /* of requests; the first half of a token */
-	uint32_t secret;    /* the second half: who doesn't see the requests can't answer */
-	uint64_t heard_ns;  /* the last datagram from the CSE */
+	unsigned next_lane;  /* whose turn it is */
+	uint32_t serial;     /* of requests; the first half of a token */
+	uint32_t secret;     /* the second half: who doesn't see the requests can't answer */
+	uint64_t last_rx_ns; /* the last datagram from the CSE */
 	unsigned outstanding;
 	bool closing;
 	bool full; /* there was no room; `room` looks when there may be again */

@@ -4,7 +4,7 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/health/cse/cse_client_internal.h"
 
-#define TURN_MAX 64      /* datagrams in one turn of the event loop */
+#define BATCH_MAX 64     /* datagrams in one turn of the event loop */
 #define ERRORS_MAX 1024u /* the same, of datagrams that were refused */
 #define QUOTE_MAX (BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX) /* tells a request from all others */
 
@@ -45,7 +45,7 @@ static struct bp_cse_outstanding *by_token(struct bp_cse_client *c, const struct
 }
 
 /* A token that this client made, whether or not its request is still outstanding. */
-static bool ours(const struct bp_cse_client *c, const struct bp_coap *m)
+static bool is_expected(const struct bp_cse_client *c, const struct bp_coap *m)
 {
 	return m->token_len == BP_COAP_TOKEN_MAX && memcmp(m->token + 4, &c->secret, 4) == 0;
 }
@@ -69,7 +69,7 @@ static void acknowledgement(struct bp_cse_lane *lane, const struct bp_coap *m)
 		c->counts.unreadable++;
 	} else if (r == NULL ||
 		   (m->code == BP_COAP_EMPTY ? r->acknowledged : by_token(c, m) != r)) {
-		c->counts.strays++;
+		c->counts.unmatched++;
 	} else if (m->code != BP_COAP_EMPTY) {
 		answered(r, m);
 	} else {
@@ -86,7 +86,7 @@ static void reset(struct bp_cse_lane *lane, const struct bp_coap *m)
 	struct bp_cse_outstanding *r = m->code == BP_COAP_EMPTY ? by_mid(lane, m->mid) : NULL;
 
 	if (r == NULL || r->acknowledged) {
-		c->counts.strays++;
+		c->counts.unmatched++;
 		return;
 	}
 	c->counts.resets++;
@@ -101,9 +101,9 @@ static void separate(struct bp_cse_lane *lane, const struct bp_coap *m)
 	struct bp_cse_outstanding *r = response ? by_token(c, m) : NULL;
 
 	if (m->type == BP_COAP_CON)
-		send_empty(lane, response && ours(c, m) ? BP_COAP_ACK : BP_COAP_RST, m->mid);
+		send_empty(lane, response && is_expected(c, m) ? BP_COAP_ACK : BP_COAP_RST, m->mid);
 	if (r == NULL) {
-		c->counts.strays++;
+		c->counts.unmatched++;
 		return;
 	}
 	c->counts.separate++;
@@ -161,11 +161,11 @@ static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t
  * an exchange that ended. So it counts only for a request that is outstanding, and only where not a
  * word came from the CSE since that was sent last. A forger would have to know its token.
  */
-static bool is_gone(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+static bool is_completed(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 {
 	const struct bp_cse_outstanding *r = quoted(lane, p, len);
 
-	return r != NULL && lane->client->heard_ns < r->sent_ns;
+	return r != NULL && lane->client->last_rx_ns < r->sent_ns;
 }
 
 /* All that is outstanding, but not what they ask anew from their ends. */
@@ -196,7 +196,7 @@ static void take_errors(struct bp_cse_lane *lane)
 		if (!bp_cse_socket_error(&lane->socket, p, sizeof(p), &len, &refused))
 			break;
 		c->counts.refusals += refused;
-		if (refused && is_gone(lane, p, len))
+		if (refused && is_completed(lane, p, len))
 			gone = true;
 	}
 	if (gone)
@@ -211,14 +211,14 @@ void bp_cse_on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (unsigned i = 0; i < TURN_MAX; i++) {
+	for (unsigned i = 0; i < BATCH_MAX; i++) {
 		ssize_t n = bp_cse_socket_receive(&lane->socket, p, sizeof(p));
 
 		if (n < 0) {
 			take_errors(lane);
 			return;
 		}
-		lane->heard_ns = lane->client->heard_ns = bp_mono_ns();
+		lane->last_rx_ns = lane->client->last_rx_ns = bp_mono_ns();
 		receive(lane, p, (size_t)n);
 	}
 }

@@ -76,7 +76,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 
 /* ---- a request's end ---- */
 
-static void note_connections(struct bp_cse_http *h, CURL *easy)
+static void count_connections(struct bp_cse_http *h, CURL *easy)
 {
 	long made = 0;
 
@@ -84,7 +84,7 @@ static void note_connections(struct bp_cse_http *h, CURL *easy)
 		h->counts.connections += (uint64_t)made;
 }
 
-static void say_foreign(struct call *c, const char *why)
+static void log_not_cse(struct call *c, const char *why)
 {
 	long status = 0;
 
@@ -96,7 +96,7 @@ static void say_foreign(struct call *c, const char *why)
 }
 
 /* It can't be asked now, or went away while it was. */
-static bool is_gone(CURLcode result)
+static bool is_completed(CURLcode result)
 {
 	return result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR ||
 	       result == CURLE_RECV_ERROR || result == CURLE_GOT_NOTHING ||
@@ -104,24 +104,24 @@ static bool is_gone(CURLcode result)
 }
 
 /* Which end it is, and with an answer what that says. */
-static void judge(struct call *c, CURLcode result, struct bp_cse_reply *out)
+static void evaluate_result(struct call *c, CURLcode result, struct bp_cse_reply *out)
 {
 	struct bp_cse_http_counts *n = &c->http->counts;
 
 	if (result == CURLE_OPERATION_TIMEDOUT) {
 		n->timed_out++;
 		out->end = BP_CSE_TIMED_OUT;
-	} else if (is_gone(result)) {
+	} else if (is_completed(result)) {
 		n->refused++;
 		out->end = BP_CSE_REFUSED;
 	} else if (result != CURLE_OK) {
-		n->foreign++;
+		n->not_cse++;
 		out->end = BP_CSE_RESET;
-		say_foreign(c, c->why != NULL ? c->why : curl_easy_strerror(result));
+		log_not_cse(c, c->why != NULL ? c->why : curl_easy_strerror(result));
 	} else if (!bp_http_reply_read(c->easy, c->operation, &out->m2m)) {
-		n->foreign++;
+		n->not_cse++;
 		out->end = BP_CSE_RESET;
-		say_foreign(c, "it has no X-M2M-RSC, or one that can't be read");
+		log_not_cse(c, "it has no X-M2M-RSC, or one that can't be read");
 	} else {
 		n->answered++;
 		out->end = BP_CSE_ANSWERED;
@@ -163,8 +163,8 @@ static void take_ends(struct bp_cse_http *h)
 
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &own);
 		c = (struct call *)(void *)own;
-		judge(c, m->data.result, &reply);
-		note_connections(h, c->easy);
+		evaluate_result(c, m->data.result, &reply);
+		count_connections(h, c->easy);
 		end(c, &reply);
 	}
 }
@@ -193,7 +193,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	take_ends(h);
 }
 
-static int want_timer(CURLM *multi, long ms, void *arg)
+static int on_curl_timer(CURLM *multi, long ms, void *arg)
 {
 	struct bp_cse_http *h = arg;
 	const struct timeval t = {ms / 1000, (suseconds_t)(ms % 1000 * 1000)};
@@ -207,7 +207,7 @@ static int want_timer(CURLM *multi, long ms, void *arg)
 }
 
 /* Without memory for the event the request ends by its time: -1 would end all of them, for good. */
-static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *had)
+static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *had)
 {
 	struct bp_cse_http *h = arg;
 	const short on = (short)(EV_PERSIST | ((what & CURL_POLL_IN) != 0 ? EV_READ : 0) |
@@ -235,14 +235,14 @@ static struct call *free_call(struct bp_cse_http *h)
 	return NULL;
 }
 
-static enum bp_cse_sent no_room(struct bp_cse_http *h, bool memory)
+static enum bp_cse_sent queue_full(struct bp_cse_http *h, bool memory)
 {
 	const struct timeval t = {.tv_sec = ROOM_AGAIN_S};
 
 	h->full = true;
 	if (memory && !h->closing)
 		evtimer_add(h->room, &t);
-	return BP_CSE_NO_ROOM;
+	return BP_CSE_QUEUE_FULL;
 }
 
 /* What is the same for all requests. */
@@ -272,7 +272,7 @@ static enum bp_cse_sent start(struct call *c, const struct bp_m2m_request *q)
 	if (c->easy == NULL)
 		c->easy = curl_easy_init();
 	if (c->easy == NULL)
-		return no_room(h, true);
+		return queue_full(h, true);
 	curl_easy_reset(c->easy);
 	written = bp_http_request_write(
 		c->easy, &c->headers, h->authority, h->settings.release, h->serial, q);
@@ -281,7 +281,7 @@ static enum bp_cse_sent start(struct call *c, const struct bp_m2m_request *q)
 		return BP_CSE_TAKEN;
 	curl_slist_free_all(c->headers);
 	c->headers = NULL;
-	return written == BP_HTTP_UNFIT ? BP_CSE_TOO_LONG : no_room(h, true);
+	return written == BP_HTTP_UNREPRESENTABLE ? BP_CSE_TOO_LONG : queue_full(h, true);
 }
 
 static enum bp_cse_sent send_by_http(
@@ -292,7 +292,7 @@ static enum bp_cse_sent send_by_http(
 	enum bp_cse_sent sent;
 
 	if (c == NULL)
-		return no_room(h, false);
+		return queue_full(h, false);
 	c->head_len = 0;
 	c->why = NULL;
 	c->operation = (uint8_t)bp_http_operation_of(q);
@@ -308,7 +308,7 @@ static enum bp_cse_sent send_by_http(
 	return BP_CSE_TAKEN;
 }
 
-static void on_room(evutil_socket_t fd, short what, void *arg)
+static void on_capacity(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_cse_http *h = arg;
 
@@ -317,7 +317,7 @@ static void on_room(evutil_socket_t fd, short what, void *arg)
 	if (!h->full || h->outstanding == h->settings.outstanding)
 		return;
 	h->full = false;
-	bp_cse_watch_tell(&h->watch);
+	bp_cse_watch_notify(&h->watch);
 }
 
 static void watch_http(void *client, struct bp_cse_watch *w)
@@ -329,7 +329,8 @@ static void watch_http(void *client, struct bp_cse_watch *w)
 
 struct bp_cse bp_cse_by_http(struct bp_cse_http *h)
 {
-	static const struct bp_cse_binding http = {.send = send_by_http, .watch_room = watch_http};
+	static const struct bp_cse_binding http = {
+		.send = send_by_http, .watch_capacity = watch_http};
 
 	return (struct bp_cse){&http, h};
 }
@@ -364,9 +365,9 @@ static bool start_multi(struct bp_cse_http *h)
 	return h->multi != NULL &&
 	       curl_multi_setopt(h->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, n) == CURLM_OK &&
 	       curl_multi_setopt(h->multi, CURLMOPT_MAXCONNECTS, n) == CURLM_OK &&
-	       curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, want_socket) == CURLM_OK &&
+	       curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, on_curl_socket) == CURLM_OK &&
 	       curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h) == CURLM_OK &&
-	       curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, want_timer) == CURLM_OK &&
+	       curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer) == CURLM_OK &&
 	       curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h) == CURLM_OK;
 }
 
@@ -390,7 +391,7 @@ struct bp_cse_http *bp_cse_http_new(
 		h->call[i].http = h;
 	write_authority(h);
 	h->timer = evtimer_new(base, on_timer, h);
-	h->room = evtimer_new(base, on_room, h);
+	h->room = evtimer_new(base, on_capacity, h);
 	if (h->timer == NULL || h->room == NULL || !start_multi(h)) {
 		bp_cse_http_free(h);
 		return NULL;

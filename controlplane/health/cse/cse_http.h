@@ -34,7 +34,7 @@ struct bp_cse_http_counts {
 	uint64_t requests, connections;
 	uint64_t answered, timed_out;
 	uint64_t refused; /* nobody listens, there is no way, or the connection broke */
-	uint64_t foreign; /* what came was no answer of a CSE */
+	uint64_t not_cse; /* what came was no answer of a CSE */
 };
 
 /* NULL when memory is short. That the CSE can't be reached shows in the requests. */

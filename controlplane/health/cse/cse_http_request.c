@@ -125,7 +125,7 @@ enum bp_http_written bp_http_request_write(CURL *easy, struct curl_slist **heade
 	snprintf(own, sizeof(own), "p%x", serial);
 	if (!write_url(url, authority, q) || !is_text(q->fr) || !is_text(rqi) ||
 		(q->body != NULL && q->body_len > BP_HTTP_BODY_MAX))
-		return BP_HTTP_UNFIT;
+		return BP_HTTP_UNREPRESENTABLE;
 	if (!add_headers(headers, release, rqi, q) ||
 		curl_easy_setopt(easy, CURLOPT_URL, url) != CURLE_OK ||
 		/* a segment may be "..", which is a name like any other */

@@ -17,7 +17,8 @@ enum bp_http_operation bp_http_operation_of(const struct bp_m2m_request *q);
 
 enum bp_http_written {
 	BP_HTTP_WRITTEN,
-	BP_HTTP_UNFIT, /* what can't be written: too long, or a text that is no header's */
+	BP_HTTP_UNREPRESENTABLE, /* what can't be written: too long, or a text that is no header's
+				  */
 	BP_HTTP_NO_MEMORY,
 };
 

@@ -66,7 +66,7 @@ void bp_cse_watch_add(struct bp_cse_watch **list, struct bp_cse_watch *w)
 	*list = w;
 }
 
-void bp_cse_watch_tell(struct bp_cse_watch **list)
+void bp_cse_watch_notify(struct bp_cse_watch **list)
 {
 	struct bp_cse_watch *first = *list, **last = list;
 

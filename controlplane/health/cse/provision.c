@@ -56,7 +56,7 @@ static void finish(struct chain *c)
 }
 
 /* Hands the device back: not now. */
-static void put_aside(struct chain *c)
+static void suspend_chain(struct chain *c)
 {
 	struct bp_provision *p = c->p;
 
@@ -88,13 +88,13 @@ static void refuse(
 		pause_for(c, GATEWAY, growing(p, &p->base_ns));
 		return;
 	}
-	put_aside(c);
+	suspend_chain(c);
 	if (++p->refused_row > REFUSED_MAX)
 		pause_for(c, IDLE, p->settings.retry_first_ns);
 }
 
 /* Whether this container was made for the object before. */
-static bool made_before(const struct chain *c, const char *path)
+static bool is_created_before(const struct chain *c, const char *path)
 {
 	char before[BP_PROVISION_PATH_MAX];
 	size_t len = bp_provision_prefix(path, c->depth + 1);
@@ -110,9 +110,9 @@ static bool next_container(struct chain *c)
 
 	for (c->depth++; c->object < c->target.n_objects; c->object++, c->depth = 2) {
 		if (!bp_chain_render(c, c->object, path))
-			return true; /* and ask_container() says so */
+			return true; /* and request_container() says so */
 		for (; c->depth < bp_provision_segments(path); c->depth++)
-			if (!made_before(c, path))
+			if (!is_created_before(c, path))
 				return true;
 	}
 	return false;
@@ -139,7 +139,7 @@ static void after_base(struct chain *c)
 		c->step = DEVICE;
 }
 
-static bool made(const struct bp_m2m_reply *r)
+static bool is_created(const struct bp_m2m_reply *r)
 {
 	return bp_m2m_outcome(r, false) == BP_M2M_STORED;
 }
@@ -155,7 +155,7 @@ static bool there(const struct bp_m2m_reply *r)
 }
 
 /* Whether a retrieved AE is the one that we would register. */
-static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
+static bool is_own_resource(const struct chain *c, const struct bp_cse_reply *r)
 {
 	json_t *body = r->payload != NULL
 			       ? json_loadb((const char *)r->payload, r->payload_len, 0, NULL)
@@ -175,7 +175,7 @@ static bool is_ours(const struct chain *c, const struct bp_cse_reply *r)
 }
 
 /* Why an AE that should be there is not ours, for people. */
-static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
+static const char *creator_of(const struct chain *c, const struct bp_m2m_reply *r)
 {
 	/* its name is free, so it is the originator that has registered before */
 	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
@@ -190,14 +190,15 @@ static const char *whose(const struct chain *c, const struct bp_m2m_reply *r)
 
 static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 {
-	bool ok = made(&r->m2m) || (c->step == POLICY_STEP && r->m2m.rsc == BP_M2M_CONFLICT) ||
-		  (c->step == CHECK_GATEWAY && is_ours(c, r));
+	bool ok = is_created(&r->m2m) ||
+		  (c->step == POLICY_STEP && r->m2m.rsc == BP_M2M_CONFLICT) ||
+		  (c->step == CHECK_GATEWAY && is_own_resource(c, r));
 
 	if (c->step == GATEWAY && there(&r->m2m))
 		c->step = CHECK_GATEWAY;
 	else if (!ok)
 		refuse(c, c->step == POLICY_STEP ? "the access control policy" : "the gateway's AE",
-			&r->m2m, c->step == CHECK_GATEWAY ? whose(c, &r->m2m) : "");
+			&r->m2m, c->step == CHECK_GATEWAY ? creator_of(c, &r->m2m) : "");
 	else if (c->step == POLICY_STEP || bp_chain_one_ae(c->p))
 		after_base(c);
 	else
@@ -208,28 +209,28 @@ static void base_reply(struct chain *c, const struct bp_cse_reply *r)
  * An AE that is there. Where somebody deleted the policy, or took it from the AE, only its own
  * originator may do anything with it, for as long as it is under none.
  */
-static void look_at_device(struct chain *c, const struct bp_cse_reply *r)
+static void check_device(struct chain *c, const struct bp_cse_reply *r)
 {
-	if (is_ours(c, r)) {
+	if (is_own_resource(c, r)) {
 		if (c->step == OWN_DEVICE)
-			c->step = MEND_DEVICE;
+			c->step = REPAIR_DEVICE;
 		else
 			to_containers(c);
 	} else if (c->step == CHECK_DEVICE && !bp_chain_own_originators(c->p) &&
 		   bp_m2m_outcome(&r->m2m, true) == BP_M2M_DENIED) {
 		c->step = OWN_DEVICE;
 	} else {
-		refuse(c, "the AE", &r->m2m, whose(c, &r->m2m));
+		refuse(c, "the AE", &r->m2m, creator_of(c, &r->m2m));
 	}
 }
 
 static void device_reply(struct chain *c, const struct bp_cse_reply *r)
 {
 	if (c->step == CHECK_DEVICE || c->step == OWN_DEVICE) {
-		look_at_device(c, r);
+		check_device(c, r);
 	} else if (c->step == DEVICE && there(&r->m2m)) {
 		c->step = CHECK_DEVICE;
-	} else if (made(&r->m2m) || (c->step == MEND_DEVICE && updated(&r->m2m))) {
+	} else if (is_created(&r->m2m) || (c->step == REPAIR_DEVICE && updated(&r->m2m))) {
 		to_containers(c);
 	} else {
 		c->p->based = false; /* perhaps the policy is gone: look when it is tried again */
@@ -239,7 +240,7 @@ static void device_reply(struct chain *c, const struct bp_cse_reply *r)
 
 static void container_reply(struct chain *c, const struct bp_cse_reply *r)
 {
-	if (!made(&r->m2m) && r->m2m.rsc != BP_M2M_CONFLICT) {
+	if (!is_created(&r->m2m) && r->m2m.rsc != BP_M2M_CONFLICT) {
 		c->p->based = false;
 		refuse(c, "a container", &r->m2m, "");
 	} else if (!next_container(c)) {
@@ -249,18 +250,18 @@ static void container_reply(struct chain *c, const struct bp_cse_reply *r)
 
 /* ---- a CSE that is away ---- */
 
-static void away(struct chain *c)
+static void cse_unreachable(struct chain *c)
 {
 	struct bp_provision *p = c->p;
 
-	if (p->counts.away_since_ns == 0) {
-		p->counts.away_since_ns = bp_mono_ns();
+	if (p->counts.unreachable_since_ns == 0) {
+		p->counts.unreachable_since_ns = bp_mono_ns();
 		bp_log(BP_LOG_WARNING, "CSE does not answer, or is busy; retrying");
 	}
 	/* The first to learn of it asks again; the others wait for its answer. */
 	if (p->probe == NULL || p->probe == c) {
 		p->probe = c;
-		pause_for(c, c->step, growing(p, &p->away_ns));
+		pause_for(c, c->step, growing(p, &p->retry_pause_ns));
 	} else {
 		c->parked = true;
 		c->after_pause = c->step;
@@ -277,12 +278,12 @@ static void busy(struct chain *c)
 	struct bp_provision *p = c->p;
 
 	if (c->step <= POLICY_STEP) {
-		away(c);
+		cse_unreachable(c);
 		return;
 	}
-	put_aside(c);
+	suspend_chain(c);
 	if (p->probe == NULL || p->probe == c)
-		away(c);
+		cse_unreachable(c);
 }
 
 /* It is about this device, as far as anybody can tell: it waits, and others go on. */
@@ -295,7 +296,7 @@ static void stumbles(struct chain *c)
 		snprintf(path, sizeof(path), "%s", p->settings.path);
 	bp_log_limited(&p->log, BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_STR("path", path)),
 		"CSE does not answer for this path; retrying later, other paths continue");
-	put_aside(c);
+	suspend_chain(c);
 	go_on(c);
 }
 
@@ -308,7 +309,7 @@ static void unanswered(struct chain *c, enum bp_cse_end end)
 	struct bp_provision *p = c->p;
 	const bool said = end == BP_CSE_RESET && ++p->unreadable_row <= UNREADABLE_MAX;
 
-	if (c->step > POLICY_STEP && (p->answered_ns > c->asked_ns || said))
+	if (c->step > POLICY_STEP && (p->answered_ns > c->requested_ns || said))
 		stumbles(c);
 	else
 		busy(c);
@@ -323,11 +324,11 @@ static void unpark(struct chain *c)
 
 static void back(struct bp_provision *p)
 {
-	if (p->counts.away_since_ns == 0)
+	if (p->counts.unreachable_since_ns == 0)
 		return;
 	bp_log(BP_LOG_INFO, "CSE answers again");
-	p->counts.away_since_ns = 0;
-	p->away_ns = 0;
+	p->counts.unreachable_since_ns = 0;
+	p->retry_pause_ns = 0;
 	p->probe = NULL;
 	for (unsigned i = 0; i < p->settings.parallel; i++)
 		if (p->chain[i].parked)
@@ -349,8 +350,8 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 		busy(c);
 		return;
 	}
-	if (c->asked_ns > c->p->answered_ns)
-		c->p->answered_ns = c->asked_ns;
+	if (c->requested_ns > c->p->answered_ns)
+		c->p->answered_ns = c->requested_ns;
 	c->p->unreadable_row = 0;
 	back(c->p);
 	switch (c->step) {
@@ -362,7 +363,7 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 	case DEVICE:
 	case CHECK_DEVICE:
 	case OWN_DEVICE:
-	case MEND_DEVICE:
+	case REPAIR_DEVICE:
 		device_reply(c, r);
 		break;
 	case CONTAINER:
@@ -435,7 +436,7 @@ static bool begin(struct chain *c)
 			pass_probe(p);
 		return false;
 	}
-	if (p->counts.away_since_ns != 0) {
+	if (p->counts.unreachable_since_ns != 0) {
 		p->probe = c;
 		wake_in(p, PROBE_WAITS_NS);
 	}
@@ -460,7 +461,7 @@ static void go_on(struct chain *c)
 		while (c->step == IDLE)
 			if (!begin(c))
 				return;
-		if (c->step == PAUSE || bp_chain_ask(c))
+		if (c->step == PAUSE || bp_chain_request(c))
 			return;
 		refuse(c, "the too long path", &none, "");
 	}
@@ -476,7 +477,7 @@ static void on_pause(evutil_socket_t fd, short what, void *arg)
 	go_on(c);
 }
 
-static void on_room(void *arg)
+static void on_capacity(void *arg)
 {
 	struct bp_provision *p = arg;
 
@@ -491,7 +492,7 @@ static void free_probe(struct bp_provision *p)
 	const struct chain *c = p->probe;
 
 	if (c != NULL && c->step > POLICY_STEP && c->step != PAUSE &&
-		bp_mono_ns() - c->asked_ns > PROBE_WAITS_NS / 2)
+		bp_mono_ns() - c->requested_ns > PROBE_WAITS_NS / 2)
 		p->probe = NULL;
 }
 
@@ -538,8 +539,8 @@ struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_c
 			return NULL;
 		}
 	}
-	p->room = (struct bp_cse_watch){.room = on_room, .arg = p};
-	cse->binding->watch_room(cse->client, &p->room);
+	p->room = (struct bp_cse_watch){.room = on_capacity, .arg = p};
+	cse->binding->watch_capacity(cse->client, &p->room);
 	return p;
 }
 

@@ -63,8 +63,8 @@ struct bp_provision_ops {
 
 struct bp_provision_counts {
 	uint64_t provisioned;
-	uint64_t refused;       /* times that the CSE said no */
-	uint64_t away_since_ns; /* monotonic; 0: the CSE answered last */
+	uint64_t refused;              /* times that the CSE said no */
+	uint64_t unreachable_since_ns; /* monotonic; 0: the CSE answered last */
 };
 
 struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,

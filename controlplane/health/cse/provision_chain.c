@@ -217,11 +217,11 @@ static bool ask(struct chain *c, uint8_t ty, const char *path, const char *fr, c
 		.body = body,
 		.body_len = body != NULL ? strlen(body) : 0};
 
-	switch (bp_cse_ask(&c->p->cse, &q, c->p->on_reply, c)) {
+	switch (bp_cse_send_request(&c->p->cse, &q, c->p->on_reply, c)) {
 	case BP_CSE_TAKEN:
-		c->asked_ns = bp_mono_ns();
+		c->requested_ns = bp_mono_ns();
 		return true;
-	case BP_CSE_NO_ROOM:
+	case BP_CSE_QUEUE_FULL:
 		c->after_pause = c->step;
 		c->step = PAUSE;
 		c->roomless = true;
@@ -257,7 +257,7 @@ static void gateway_names(const struct bp_provision *p, char base[64], char ae[1
 	snprintf(path, 256, "%s/%s", base, ae);
 }
 
-static bool ask_gateway(struct chain *c)
+static bool request_gateway(struct chain *c)
 {
 	char base[64], ae[128], path[256], body[BODY_MAX];
 
@@ -285,7 +285,7 @@ static void policy_path(const struct bp_provision *p, char out[POLICY_PATH_MAX])
 	snprintf(out + strlen(out), POLICY_PATH_MAX - strlen(out), "/" POLICY);
 }
 
-static bool ask_device(struct chain *c)
+static bool request_device(struct chain *c)
 {
 	char base[64], acpi[POLICY_PATH_MAX], path[BP_PROVISION_PATH_MAX], ae[128], fr[256];
 	char body[BODY_MAX];
@@ -300,7 +300,7 @@ static bool ask_device(struct chain *c)
 		return originator(c, fr, sizeof(fr)) && ask(c, 0, path, fr, NULL);
 	if (c->step == OWN_DEVICE)
 		return ask(c, 0, path, fr, NULL);
-	if (c->step == MEND_DEVICE) {
+	if (c->step == REPAIR_DEVICE) {
 		snprintf(body, sizeof(body), "{\"m2m:ae\":{\"acpi\":[\"%s\"]}}", acpi);
 		return ask(c, 0, path, fr, body);
 	}
@@ -308,7 +308,7 @@ static bool ask_device(struct chain *c)
 	return ask(c, BP_M2M_AE, base, fr, body);
 }
 
-static bool ask_container(struct chain *c)
+static bool request_container(struct chain *c)
 {
 	char path[BP_PROVISION_PATH_MAX], rn[128], fr[256], mni[32] = "", body[BODY_MAX];
 
@@ -323,9 +323,9 @@ static bool ask_container(struct chain *c)
 	return ask(c, BP_M2M_CNT, path, fr, body);
 }
 
-bool bp_chain_ask(struct chain *c)
+bool bp_chain_request(struct chain *c)
 {
 	if (c->step <= POLICY_STEP)
-		return ask_gateway(c);
-	return c->step == CONTAINER ? ask_container(c) : ask_device(c);
+		return request_gateway(c);
+	return c->step == CONTAINER ? request_container(c) : request_device(c);
 }

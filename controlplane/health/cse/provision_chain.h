@@ -79,7 +79,7 @@ enum step {
 	/* we may not look into it: the device's own originator looks, and puts it under (2) again
 	 */
 	OWN_DEVICE,
-	MEND_DEVICE,
+	REPAIR_DEVICE,
 	CONTAINER, /* (4), by object and depth */
 	PAUSE,     /* until `pause` fires */
 };
@@ -88,9 +88,9 @@ enum step {
 struct chain {
 	struct bp_provision *p;
 	enum step step, after_pause;
-	bool parked;       /* PAUSE without a time, until the CSE is back */
-	bool roomless;     /* the same, until the client has room */
-	uint64_t asked_ns; /* when the request was, that is outstanding */
+	bool parked;           /* PAUSE without a time, until the CSE is back */
+	bool roomless;         /* the same, until the client has room */
+	uint64_t requested_ns; /* when the request was, that is outstanding */
 	struct bp_provision_target target;
 	unsigned object, depth;
 	struct event *pause;
@@ -115,8 +115,8 @@ struct bp_provision {
 	bool based;              /* (1) and (2) are there */
 	bool basing;             /* a chain makes them */
 	uint64_t answered_ns; /* of the requests that were answered: when the last one was asked */
-	uint64_t away_ns;     /* the pause after the next unanswered request; 0: none was */
-	struct chain *probe;  /* the CSE is away: only this one asks anew */
+	uint64_t retry_pause_ns; /* the pause after the next unanswered request; 0: none was */
+	struct chain *probe;     /* the CSE is away: only this one asks anew */
 	struct chain chain[];
 };
 
@@ -130,6 +130,6 @@ bool bp_chain_render(const struct chain *c, unsigned object, char out[BP_PROVISI
 bool bp_chain_registrant(const struct chain *c, const char *ae, char *out, size_t size);
 
 /* Asks for what the step needs. False: it can't be sent as it is. Without room it is sent later. */
-bool bp_chain_ask(struct chain *c);
+bool bp_chain_request(struct chain *c);
 
 #endif

@@ -12,50 +12,50 @@
 
 /* A round over the table: unhurried, or after a start, or into a file that lacks sessions. */
 #define ROUND_TURNS 300u
-#define TURN_MS 100
-#define TURN_LOOKS 64u /* at least */
-#define HURRY_MS 10
-#define HURRY_LOOKS 16384u
-#define TURN_PUTS 1024u
+#define TIMER_MS 100
+#define TIMER_CHECKS 64u /* at least */
+#define URGENT_MS 10
+#define URGENT_CHECKS 16384u
+#define TIMER_PUTS 1024u
 
 struct note {
 	uint32_t generation; /* in which its row was put; 0: it has none */
 	uint32_t reports;    /* as the row has it */
 };
 
-struct bp_phd_keep {
+struct bp_phd_persist {
 	struct bp_phd_tables *t;
 	struct bp_phd_store *store;
 	struct bp_phd_manager *m;
-	const struct bp_phd_keep_ops *ops;
+	const struct bp_phd_persist_ops *ops;
 	void *arg;
 	struct event *turn;
 	struct note *note;   /* by slot */
 	uint32_t generation; /* rows of an earlier one may be missing */
 	uint32_t at;         /* the slot to be looked at next */
-	uint32_t hurry;      /* slots to be looked at in a hurry */
-	struct bp_phd_keep_counts counts;
+	uint32_t n_urgent;   /* slots to be looked at in a hurry */
+	struct bp_phd_persist_counts counts;
 };
 
-static uint64_t word_at(const struct bp_phd_keep *k, uint32_t slot)
+static uint64_t word_at(const struct bp_phd_persist *k, uint32_t slot)
 {
 	return atomic_load_explicit(&k->t->sessions[slot].word, memory_order_relaxed);
 }
 
-static uint32_t reports_at(const struct bp_phd_keep *k, uint32_t slot)
+static uint32_t reports_at(const struct bp_phd_persist *k, uint32_t slot)
 {
 	return atomic_load_explicit(&k->t->sessions[slot].reports, memory_order_relaxed);
 }
 
 /* ---- from the table to the file ---- */
 
-static bool is_kept(const struct bp_phd_keep *k, uint32_t slot)
+static bool is_kept(const struct bp_phd_persist *k, uint32_t slot)
 {
 	return bp_phd_word_state(word_at(k, slot)) == BP_PHD_OPERATING &&
 	       k->t->sessions[slot].transport == BP_PHD_TRANSPORT_UDP;
 }
 
-static void put(struct bp_phd_keep *k, uint32_t slot)
+static void put(struct bp_phd_persist *k, uint32_t slot)
 {
 	const struct bp_phd_session *s = &k->t->sessions[slot];
 	struct bp_phd_store_session row = {.content = s->config_content,
@@ -78,7 +78,7 @@ static void put(struct bp_phd_keep *k, uint32_t slot)
 
 /* Whether its row is missing, or will soon be too old to go on from. A row that was raised may be
  * ahead of the table. */
-static bool is_due(const struct bp_phd_keep *k, uint32_t slot)
+static bool is_due(const struct bp_phd_persist *k, uint32_t slot)
 {
 	const struct note *n = &k->note[slot];
 
@@ -87,48 +87,49 @@ static bool is_due(const struct bp_phd_keep *k, uint32_t slot)
 							  (int32_t)(BP_PHD_STORE_RAISE / 4));
 }
 
-static void again_in(struct bp_phd_keep *k, int ms)
+static void retry_in(struct bp_phd_persist *k, int ms)
 {
 	const struct timeval t = {.tv_usec = (suseconds_t)ms * 1000};
 
 	evtimer_add(k->turn, &t);
 }
 
-static void on_turn(evutil_socket_t fd, short what, void *arg)
+static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	struct bp_phd_keep *k = arg;
-	uint32_t looks = k->hurry > 0 ? HURRY_LOOKS : k->t->n_slots / ROUND_TURNS + TURN_LOOKS;
+	struct bp_phd_persist *k = arg;
+	uint32_t looks =
+		k->n_urgent > 0 ? URGENT_CHECKS : k->t->n_slots / ROUND_TURNS + TIMER_CHECKS;
 
 	(void)fd;
 	(void)what;
 	/* rows of a disk that would not are not put once more */
-	if (bp_phd_store_room(k->store) < BP_PHD_STORE_QUEUE / 2)
+	if (bp_phd_store_capacity(k->store) < BP_PHD_STORE_QUEUE / 2)
 		looks = 0;
-	for (uint32_t put_now = 0; looks > 0 && put_now < TURN_PUTS; looks--) {
+	for (uint32_t put_now = 0; looks > 0 && put_now < TIMER_PUTS; looks--) {
 		k->at = k->at + 1 < k->t->n_slots ? k->at + 1 : 0;
 		k->counts.rounds += k->at == 0;
-		k->hurry -= k->hurry > 0;
+		k->n_urgent -= k->n_urgent > 0;
 		if (is_due(k, k->at)) {
 			put(k, k->at);
 			put_now++;
 		}
 	}
-	again_in(k, k->hurry > 0 ? HURRY_MS : TURN_MS);
+	retry_in(k, k->n_urgent > 0 ? URGENT_MS : TIMER_MS);
 }
 
-static void look_at_all(struct bp_phd_keep *k)
+static void check_all(struct bp_phd_persist *k)
 {
-	k->hurry = k->t->n_slots;
-	again_in(k, 0);
+	k->n_urgent = k->t->n_slots;
+	retry_in(k, 0);
 }
 
-void bp_phd_keep_opened(struct bp_phd_keep *k, uint32_t slot)
+void bp_phd_persist_opened(struct bp_phd_persist *k, uint32_t slot)
 {
 	if (is_kept(k, slot))
 		put(k, slot);
 }
 
-void bp_phd_keep_closed(struct bp_phd_keep *k, uint32_t slot)
+void bp_phd_persist_closed(struct bp_phd_persist *k, uint32_t slot)
 {
 	const struct bp_phd_session *s = &k->t->sessions[slot];
 
@@ -137,7 +138,7 @@ void bp_phd_keep_closed(struct bp_phd_keep *k, uint32_t slot)
 		bp_phd_store_close(k->store, s->transport, s->address, s->port);
 }
 
-void bp_phd_keep_unassociated(struct bp_phd_keep *k, const struct bp_phd_peer *device)
+void bp_phd_persist_unassociated(struct bp_phd_persist *k, const struct bp_phd_peer *device)
 {
 	bp_phd_store_close(k->store, device->transport, device->address, device->port);
 }
@@ -162,7 +163,7 @@ static struct bp_phd_session_spec spec_of(const struct bp_phd_store_session *row
 
 /* Whether what the table has there is what the row says. */
 static bool is_same(
-	const struct bp_phd_keep *k, uint32_t slot, const struct bp_phd_store_session *row)
+	const struct bp_phd_persist *k, uint32_t slot, const struct bp_phd_store_session *row)
 {
 	const struct bp_phd_session *s = &k->t->sessions[slot];
 
@@ -173,7 +174,7 @@ static bool is_same(
 
 static bool on_session(void *arg, const struct bp_phd_store_session *row)
 {
-	struct bp_phd_keep *k = arg;
+	struct bp_phd_persist *k = arg;
 	const struct bp_phd_session_spec s = spec_of(row);
 	enum bp_phd_restored result;
 	uint32_t slot;
@@ -194,7 +195,7 @@ static bool on_session(void *arg, const struct bp_phd_store_session *row)
 	return true;
 }
 
-static void say_how_it_went(const struct bp_phd_keep *k)
+static void log_result(const struct bp_phd_persist *k)
 {
 	const uint64_t *rows = k->counts.rows;
 
@@ -215,36 +216,36 @@ static void say_how_it_went(const struct bp_phd_keep *k)
 			"the allow-list)");
 }
 
-static void set_loading(struct bp_phd_keep *k, uint32_t loading)
+static void set_loading(struct bp_phd_persist *k, uint32_t loading)
 {
 	atomic_store_explicit(&k->t->control->loading, loading, memory_order_release);
 }
 
 static void on_loaded(void *arg, bool whole)
 {
-	struct bp_phd_keep *k = arg;
+	struct bp_phd_persist *k = arg;
 
 	/* A disk that can't be read is not waited for: devices may associate anew. */
 	set_loading(k, 0);
 	bp_phd_manager_loaded(k->m, bp_mono_ns());
 	if (!whole)
 		return;
-	say_how_it_went(k);
-	look_at_all(k); /* the table may have some that the file has not */
+	log_result(k);
+	check_all(k); /* the table may have some that the file has not */
 }
 
 static void on_again(void *arg)
 {
-	struct bp_phd_keep *k = arg;
+	struct bp_phd_persist *k = arg;
 
 	k->generation++;
 	k->generation += k->generation == 0;
-	look_at_all(k);
+	check_all(k);
 }
 
 static bool is_open(void *arg, const uint8_t system_id[8], uint16_t config_id)
 {
-	const struct bp_phd_keep *k = arg;
+	const struct bp_phd_persist *k = arg;
 	uint32_t slot;
 
 	return k->m && bp_phd_manager_find(k->m, system_id, &slot) == 0 &&
@@ -253,12 +254,12 @@ static bool is_open(void *arg, const uint8_t system_id[8], uint16_t config_id)
 
 /* ---- life ---- */
 
-struct bp_phd_keep *bp_phd_keep_new(struct event_base *base, const struct bp_config_phd *c,
-	struct bp_phd_tables *tables, const struct bp_phd_keep_ops *ops, void *arg)
+struct bp_phd_persist *bp_phd_persist_new(struct event_base *base, const struct bp_config_phd *c,
+	struct bp_phd_tables *tables, const struct bp_phd_persist_ops *ops, void *arg)
 {
 	static const struct bp_phd_store_ops stored = {
-		.session = on_session, .loaded = on_loaded, .again = on_again, .is_open = is_open};
-	struct bp_phd_keep *k = calloc(1, sizeof(*k));
+		.session = on_session, .loaded = on_loaded, .retry = on_again, .is_open = is_open};
+	struct bp_phd_persist *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
@@ -267,19 +268,19 @@ struct bp_phd_keep *bp_phd_keep_new(struct event_base *base, const struct bp_con
 	k->arg = arg;
 	k->generation = 1;
 	k->note = calloc((size_t)tables->n_slots + 1, sizeof(*k->note));
-	k->turn = evtimer_new(base, on_turn, k);
+	k->turn = evtimer_new(base, on_timer, k);
 	if (k->note && k->turn)
 		k->store = bp_phd_store_new(base, c->store_path,
 			c->max_sessions * KNOWN_PER_SESSION, KNOWN_OCTETS, &stored, k);
 	if (!k->store) {
-		bp_phd_keep_free(k);
+		bp_phd_persist_free(k);
 		return NULL;
 	}
 	set_loading(k, 1);
 	return k;
 }
 
-void bp_phd_keep_free(struct bp_phd_keep *k)
+void bp_phd_persist_free(struct bp_phd_persist *k)
 {
 	if (!k)
 		return;
@@ -290,17 +291,17 @@ void bp_phd_keep_free(struct bp_phd_keep *k)
 	free(k);
 }
 
-struct bp_phd_store *bp_phd_keep_store(struct bp_phd_keep *k)
+struct bp_phd_store *bp_phd_persist_store(struct bp_phd_persist *k)
 {
 	return k->store;
 }
 
-void bp_phd_keep_manager(struct bp_phd_keep *k, struct bp_phd_manager *m)
+void bp_phd_persist_manager(struct bp_phd_persist *k, struct bp_phd_manager *m)
 {
 	k->m = m;
 }
 
-const struct bp_phd_keep_counts *bp_phd_keep_counts(const struct bp_phd_keep *k)
+const struct bp_phd_persist_counts *bp_phd_persist_counts(const struct bp_phd_persist *k)
 {
 	return &k->counts;
 }

@@ -14,7 +14,7 @@
 /* Pairs given up at once for the octets of a new configuration. */
 #define EVICT_FOR_OCTETS 16u
 /* Pairs looked at for one that may go. There are two for each session, so that half may. */
-#define EVICT_LOOKS 64u
+#define EVICT_CHECKS 64u
 
 /* ---- what is known ---- */
 
@@ -29,7 +29,7 @@ static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 /* The one used least lately, but for those of open sessions. */
 static uint32_t find_oldest(struct bp_phd_store *s)
 {
-	for (unsigned looks = 0; looks < EVICT_LOOKS && s->ops->is_open != NULL; looks++) {
+	for (unsigned looks = 0; looks < EVICT_CHECKS && s->ops->is_open != NULL; looks++) {
 		const uint32_t i = bp_phd_known_oldest(s->known);
 		const struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, i);
 
@@ -202,7 +202,8 @@ bool bp_phd_store_spec(
 
 /* ---- who has containers ---- */
 
-uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
+uint64_t bp_phd_store_created(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
 {
 	const uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
 
@@ -214,7 +215,7 @@ uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], u
 	return bp_phd_known_pair(s->known, i)->made;
 }
 
-void bp_phd_store_set_made(
+void bp_phd_store_set_created(
 	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
 {
 	uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
@@ -394,24 +395,24 @@ static void loaded_page(struct bp_phd_store *s)
 	if (bp_phd_store_is_loaded(s))
 		finish(s);
 	else
-		bp_phd_store_writer_ask(s->writer, s->table, p);
+		bp_phd_store_writer_request(s->writer, s->table, p);
 }
 
 /* ---- the whole ---- */
 
-static void on_news(int fd, short what, void *arg)
+static void on_results(int fd, short what, void *arg)
 {
 	struct bp_phd_store *s = arg;
-	struct bp_phd_store_news n;
+	struct bp_phd_store_results n;
 	uint64_t times;
 
 	(void)what;
 	if (read(fd, &times, sizeof(times)) != (ssize_t)sizeof(times))
 		return;
-	bp_phd_store_writer_news(s->writer, &n);
+	bp_phd_store_writer_results(s->writer, &n);
 	if (n.failures != s->counts.failures) {
 		s->counts.failures = n.failures;
-		bp_phd_store_say(s, n.error);
+		bp_phd_store_log(s, n.error);
 	}
 	if (s->said && !n.failed) {
 		s->said = false;
@@ -433,9 +434,9 @@ static bool make(struct bp_phd_store *s, struct event_base *base, const char *pa
 	s->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (s->known == NULL || s->fd < 0)
 		return false;
-	s->on_news = event_new(base, s->fd, EV_READ | EV_PERSIST, on_news, s);
-	s->turn = evtimer_new(base, bp_phd_store_rewrite_turn, s);
-	if (s->on_news == NULL || s->turn == NULL || event_add(s->on_news, NULL) != 0)
+	s->on_results = event_new(base, s->fd, EV_READ | EV_PERSIST, on_results, s);
+	s->turn = evtimer_new(base, bp_phd_store_rewrite_step, s);
+	if (s->on_results == NULL || s->turn == NULL || event_add(s->on_results, NULL) != 0)
 		return false;
 	s->writer = bp_phd_store_writer_new(path, s->fd);
 	return s->writer != NULL;
@@ -457,7 +458,7 @@ struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path,
 		bp_phd_store_free(s);
 		return NULL;
 	}
-	bp_phd_store_writer_ask(s->writer, s->table, &s->page);
+	bp_phd_store_writer_request(s->writer, s->table, &s->page);
 	return s;
 }
 
@@ -466,8 +467,8 @@ void bp_phd_store_free(struct bp_phd_store *s)
 	if (s == NULL)
 		return;
 	bp_phd_store_writer_free(s->writer);
-	if (s->on_news != NULL)
-		event_free(s->on_news);
+	if (s->on_results != NULL)
+		event_free(s->on_results);
 	if (s->turn != NULL)
 		event_free(s->turn);
 	if (s->fd >= 0)
@@ -477,9 +478,9 @@ void bp_phd_store_free(struct bp_phd_store *s)
 	free(s);
 }
 
-uint32_t bp_phd_store_room(const struct bp_phd_store *s)
+uint32_t bp_phd_store_capacity(const struct bp_phd_store *s)
 {
-	return bp_phd_store_writer_room(s->writer);
+	return bp_phd_store_writer_capacity(s->writer);
 }
 
 bool bp_phd_store_flush(struct bp_phd_store *s)
@@ -489,7 +490,7 @@ bool bp_phd_store_flush(struct bp_phd_store *s)
 
 void bp_phd_store_count(const struct bp_phd_store *s, struct bp_phd_store_counts *out)
 {
-	struct bp_phd_store_news n;
+	struct bp_phd_store_results n;
 
 	bp_phd_store_writer_state(s->writer, &n);
 	*out = s->counts;

@@ -65,9 +65,9 @@ struct bp_phd_store_ops {
 	 * come when it can be, and then this is called once more. */
 	void (*loaded)(void *arg, bool whole);
 	/* The file lacks sessions (it is new, or rows were lost): put all open ones, those that
-	 * were put before too, bp_phd_store_room() at most in one turn of the loop. Only after
+	 * were put before too, bp_phd_store_capacity() at most in one turn of the loop. Only after
 	 * loaded(true). */
-	void (*again)(void *arg);
+	void (*retry)(void *arg);
 	/* Whether this device has an open session with this configuration: then another one is
 	 * forgotten, where any is. Called from within calls of the store, and must not call it.
 	 * NULL: none has. */
@@ -118,12 +118,13 @@ bool bp_phd_store_spec(
 
 /*
  * What the containers of this device, with this configuration, were made by: what
- * bp_phd_store_set_made() said last, 0 when it said nothing. Counts as a use. Until what is known
- * is read back it is 0 for who did not declare its configuration since, and setting it does
+ * bp_phd_store_set_created() said last, 0 when it said nothing. Counts as a use. Until what is
+ * known is read back it is 0 for who did not declare its configuration since, and setting it does
  * nothing: they are made once more then, which changes nothing at the CSE.
  */
-uint64_t bp_phd_store_made(struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id);
-void bp_phd_store_set_made(
+uint64_t bp_phd_store_created(
+	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id);
+void bp_phd_store_set_created(
 	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id, uint64_t made);
 
 /* A session is open, or something in it changed. False: it is lost to the file for now. */
@@ -133,7 +134,7 @@ bool bp_phd_store_close(
 	struct bp_phd_store *s, uint8_t transport, const uint8_t address[16], uint16_t port);
 
 /* Rows that the queue has room for. */
-uint32_t bp_phd_store_room(const struct bp_phd_store *s);
+uint32_t bp_phd_store_capacity(const struct bp_phd_store *s);
 /* Waits until all that is queued is committed. False: an attempt failed. */
 bool bp_phd_store_flush(struct bp_phd_store *s);
 void bp_phd_store_count(const struct bp_phd_store *s, struct bp_phd_store_counts *out);

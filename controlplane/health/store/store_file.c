@@ -282,7 +282,7 @@ static int open_file(struct bp_phd_store_file *f)
 }
 
 /* The write-ahead log has the commits of late, and is there from the first one on. */
-static bool log_is_gone(struct bp_phd_store_file *f)
+static bool wal_is_removed(struct bp_phd_store_file *f)
 {
 	char path[PATH_MAX];
 	bool there;
@@ -304,7 +304,7 @@ static bool is_gone(struct bp_phd_store_file *f)
 
 	return (sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
 		       moved != 0) ||
-	       log_is_gone(f);
+	       wal_is_removed(f);
 }
 
 static bool leave(struct bp_phd_store_file *f)

@@ -30,7 +30,7 @@ struct bp_phd_store_row {
 	uint8_t *report; /* PUT_CONFIG: malloc()ed, the row's own */
 	uint8_t system_id[8];
 	uint64_t content;
-	uint64_t made;                       /* PUT_KNOWN: bp_phd_store_made() */
+	uint64_t made;                       /* PUT_KNOWN: bp_phd_store_created() */
 	struct bp_phd_store_session session; /* DROP_SESSION: its key */
 };
 

@@ -10,12 +10,12 @@
 struct bp_phd_store {
 	const struct bp_phd_store_ops *ops;
 	void *arg;
-	struct event *on_news, *turn;
-	int fd; /* of on_news */
+	struct event *on_results, *turn;
+	int fd; /* of on_results */
 	struct bp_phd_store_writer *writer;
 	struct bp_phd_store_counts counts;
-	uint64_t said_ns; /* when a failure was said last; 0: never */
-	bool said;        /* one was, and not yet that it is over */
+	uint64_t logged_ns; /* when a failure was said last; 0: never */
+	bool said;          /* one was, and not yet that it is over */
 	/* what is known */
 	struct bp_phd_known *known;
 	uint32_t max_known;
@@ -47,11 +47,11 @@ bool bp_phd_store_write_config(struct bp_phd_store *s, uint32_t config);
 /* Removes a configuration that nobody uses. */
 void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config);
 /* Once a minute. */
-void bp_phd_store_say(struct bp_phd_store *s, const char *what);
+void bp_phd_store_log(struct bp_phd_store *s, const char *what);
 
 /* Everything is to be written once more, when the disk takes it. `wipe`: what is there goes. */
 void bp_phd_store_lacks(struct bp_phd_store *s, bool wipe);
 /* A timer's turn. */
-void bp_phd_store_rewrite_turn(int fd, short what, void *arg);
+void bp_phd_store_rewrite_step(int fd, short what, void *arg);
 
 #endif

@@ -21,7 +21,7 @@ struct bp_phd_known_pair {
 	uint32_t config; /* index, or NONE: it declared none (a standard's) */
 	uint32_t stamp;  /* the owner's: uses that were when its place was last written */
 	uint32_t newer, older, chain;
-	uint64_t made; /* bp_phd_store_made() */
+	uint64_t made; /* bp_phd_store_created() */
 };
 
 struct bp_phd_known_config {

@@ -192,7 +192,7 @@ static void read_row(const struct bp_phd_store_file *f, enum bp_phd_store_table 
 }
 
 /* Where the walk goes on: behind the row that `st` is at, whatever is in it. */
-static bool note_key(struct bp_phd_store_file *f, enum bp_phd_store_table table, sqlite3_stmt *st)
+static bool record_key(struct bp_phd_store_file *f, enum bp_phd_store_table table, sqlite3_stmt *st)
 {
 	const unsigned n = table == BP_PHD_STORE_SESSIONS ? BP_PHD_STORE_KEY_COLUMNS : 1;
 
@@ -237,7 +237,7 @@ bool bp_phd_store_file_read(
 	sqlite3_bind_int64(st, 4, max);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW && out->n < max) {
 		read_row(f, table, st, &out->row[out->n++]);
-		if (out->n == max && !note_key(f, table, st)) {
+		if (out->n == max && !record_key(f, table, st)) {
 			rc = SQLITE_NOMEM;
 			break;
 		}

@@ -9,13 +9,13 @@
 
 #define SAY_NS 60000000000ull
 
-void bp_phd_store_say(struct bp_phd_store *s, const char *what)
+void bp_phd_store_log(struct bp_phd_store *s, const char *what)
 {
 	const uint64_t now = bp_mono_ns();
 
-	if (s->said_ns != 0 && now - s->said_ns < SAY_NS)
+	if (s->logged_ns != 0 && now - s->logged_ns < SAY_NS)
 		return;
-	s->said_ns = now;
+	s->logged_ns = now;
 	s->said = true;
 	bp_log_event(BP_LOG_WARNING,
 		BP_LOG_FIELDS(BP_LOG_NUM("failed_attempts", s->counts.failures),
@@ -31,7 +31,7 @@ bool bp_phd_store_write(struct bp_phd_store *s, const struct bp_phd_store_row *r
 		return true;
 	s->counts.lost++;
 	bp_phd_store_lacks(s, true);
-	bp_phd_store_say(s, "store of health devices: rows are lost: too many wait for the disk");
+	bp_phd_store_log(s, "store of health devices: rows are lost: too many wait for the disk");
 	return false;
 }
 
@@ -79,13 +79,13 @@ void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config)
 
 /* ---- writing everything once more: after rows were lost, or into a new file ---- */
 
-#define TURN_MS 20
-#define TURN_CONFIGS 32u
-#define TURN_PAIRS 512u
+#define TIMER_MS 20
+#define TIMER_CONFIGS 32u
+#define TIMER_PAIRS 512u
 
-static void again_later(struct bp_phd_store *s)
+static void retry_later(struct bp_phd_store *s)
 {
-	const struct timeval in = {.tv_usec = TURN_MS * 1000};
+	const struct timeval in = {.tv_usec = TIMER_MS * 1000};
 
 	evtimer_add(s->turn, &in);
 }
@@ -95,13 +95,13 @@ void bp_phd_store_lacks(struct bp_phd_store *s, bool wipe)
 	s->lacks = true;
 	s->wipe = s->wipe || wipe;
 	if (bp_phd_store_is_loaded(s))
-		again_later(s);
+		retry_later(s);
 }
 
 /* Rows that were lost before are not lost again by the attempt to write them. */
-static bool has_room(const struct bp_phd_store *s)
+static bool has_capacity(const struct bp_phd_store *s)
 {
-	struct bp_phd_store_news n;
+	struct bp_phd_store_results n;
 
 	bp_phd_store_writer_state(s->writer, &n);
 	return !n.failed && n.queued < BP_PHD_STORE_QUEUE / 2 &&
@@ -127,7 +127,7 @@ static bool write_configs(struct bp_phd_store *s)
 {
 	const struct bp_phd_known_config *c;
 
-	for (unsigned n = 0; n < TURN_CONFIGS; n++, s->next_config++) {
+	for (unsigned n = 0; n < TIMER_CONFIGS; n++, s->next_config++) {
 		c = bp_phd_known_config(s->known, s->next_config);
 		if (c == NULL)
 			return true;
@@ -142,7 +142,7 @@ static bool write_pairs(struct bp_phd_store *s)
 {
 	uint32_t i;
 
-	for (unsigned n = 0; n < TURN_PAIRS; n++) {
+	for (unsigned n = 0; n < TIMER_PAIRS; n++) {
 		if (s->left == 0)
 			return true;
 		s->left--;
@@ -154,19 +154,20 @@ static bool write_pairs(struct bp_phd_store *s)
 	return false;
 }
 
-void bp_phd_store_rewrite_turn(int fd, short what, void *arg)
+void bp_phd_store_rewrite_step(int fd, short what, void *arg)
 {
 	struct bp_phd_store *s = arg;
 
 	(void)fd;
 	(void)what;
-	if (!has_room(s) || (!s->rewriting && !begin(s)) || !write_configs(s) || !write_pairs(s)) {
-		again_later(s);
+	if (!has_capacity(s) || (!s->rewriting && !begin(s)) || !write_configs(s) ||
+		!write_pairs(s)) {
+		retry_later(s);
 		return;
 	}
 	s->rewriting = false;
 	if (s->lacks)
-		again_later(s);
+		retry_later(s);
 	else
-		s->ops->again(s->arg);
+		s->ops->retry(s->arg);
 }

@@ -39,7 +39,7 @@ struct bp_phd_store_writer {
 	bool asked;
 	enum bp_phd_store_table table;
 	struct bp_phd_store_page *page;
-	struct bp_phd_store_news news;
+	struct bp_phd_store_results results;
 };
 
 static uint32_t waiting(const struct bp_phd_store_writer *w)
@@ -98,9 +98,10 @@ static void failed(struct bp_phd_store_writer *w)
 {
 	const uint64_t until = bp_mono_ns() + RETRY_NS;
 
-	w->news.failures++;
-	w->news.failed = true;
-	snprintf(w->news.error, sizeof(w->news.error), "%s", bp_phd_store_file_error(w->file));
+	w->results.failures++;
+	w->results.failed = true;
+	snprintf(
+		w->results.error, sizeof(w->results.error), "%s", bp_phd_store_file_error(w->file));
 	tell(w);
 	w->hurry = false;
 	pthread_cond_broadcast(&w->moved);
@@ -111,14 +112,14 @@ static void failed(struct bp_phd_store_writer *w)
 /* Under the lock: the disk would. */
 static void succeeded(struct bp_phd_store_writer *w)
 {
-	if (!w->news.failed)
+	if (!w->results.failed)
 		return;
-	w->news.failed = false;
+	w->results.failed = false;
 	tell(w);
 }
 
 /* What was taken is committed. The memory is given back without the lock: there may be much. */
-static void forget_taken(struct bp_phd_store_writer *w)
+static void drop_taken(struct bp_phd_store_writer *w)
 {
 	struct rows old = w->taken;
 
@@ -146,10 +147,10 @@ static bool write_taken(struct bp_phd_store_writer *w)
 		for (uint32_t i = w->done; i < w->done + n; i++)
 			w->octets -= w->taken.row[i].report_len;
 		w->done += n;
-		w->news.rows += n;
+		w->results.rows += n;
 		succeeded(w);
 	}
-	forget_taken(w);
+	drop_taken(w);
 	return true;
 }
 
@@ -163,7 +164,7 @@ static bool read_page(struct bp_phd_store_writer *w)
 	if (!good)
 		return false;
 	w->asked = false;
-	w->news.page = true;
+	w->results.page = true;
 	succeeded(w);
 	tell(w);
 	return true;
@@ -214,7 +215,7 @@ static void *work(void *arg)
 			break;
 		good = attempt(w);
 		if (bp_phd_store_file_fresh(w->file)) {
-			w->news.fresh = true;
+			w->results.fresh = true;
 			tell(w);
 		}
 		if (!good) {
@@ -284,7 +285,7 @@ void bp_phd_store_writer_free(struct bp_phd_store_writer *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
 	bp_phd_store_file_free(w->file);
-	if (w->news.page) /* that nobody took */
+	if (w->results.page) /* that nobody took */
 		for (unsigned i = 0; i < w->page->n; i++)
 			free(w->page->row[i].report);
 	drop_rows(&w->queue);
@@ -331,7 +332,7 @@ bool bp_phd_store_writer_put(struct bp_phd_store_writer *w, const struct bp_phd_
 	return good;
 }
 
-uint32_t bp_phd_store_writer_room(struct bp_phd_store_writer *w)
+uint32_t bp_phd_store_writer_capacity(struct bp_phd_store_writer *w)
 {
 	uint32_t room;
 
@@ -341,7 +342,7 @@ uint32_t bp_phd_store_writer_room(struct bp_phd_store_writer *w)
 	return room;
 }
 
-void bp_phd_store_writer_ask(struct bp_phd_store_writer *w, enum bp_phd_store_table table,
+void bp_phd_store_writer_request(struct bp_phd_store_writer *w, enum bp_phd_store_table table,
 	struct bp_phd_store_page *page)
 {
 	pthread_mutex_lock(&w->lock);
@@ -352,26 +353,26 @@ void bp_phd_store_writer_ask(struct bp_phd_store_writer *w, enum bp_phd_store_ta
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void copy_news(const struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+static void copy_results(const struct bp_phd_store_writer *w, struct bp_phd_store_results *out)
 {
-	*out = w->news;
+	*out = w->results;
 	out->queued = waiting(w);
 	out->octets = w->octets;
 }
 
-void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_results *out)
 {
 	pthread_mutex_lock(&w->lock);
-	copy_news(w, out);
+	copy_results(w, out);
 	pthread_mutex_unlock(&w->lock);
 }
 
-void bp_phd_store_writer_news(struct bp_phd_store_writer *w, struct bp_phd_store_news *out)
+void bp_phd_store_writer_results(struct bp_phd_store_writer *w, struct bp_phd_store_results *out)
 {
 	pthread_mutex_lock(&w->lock);
-	copy_news(w, out);
-	w->news.fresh = false;
-	w->news.page = false;
+	copy_results(w, out);
+	w->results.fresh = false;
+	w->results.page = false;
 	pthread_mutex_unlock(&w->lock);
 }
 
@@ -381,10 +382,10 @@ bool bp_phd_store_writer_flush(struct bp_phd_store_writer *w)
 	bool good;
 
 	pthread_mutex_lock(&w->lock);
-	failures = w->news.failures;
+	failures = w->results.failures;
 	w->hurry = true;
 	pthread_cond_signal(&w->wake);
-	while (waiting(w) != 0 && w->news.failures == failures)
+	while (waiting(w) != 0 && w->results.failures == failures)
 		pthread_cond_wait(&w->moved, &w->lock);
 	good = waiting(w) == 0;
 	pthread_mutex_unlock(&w->lock);

@@ -12,7 +12,7 @@
 struct bp_phd_store_writer;
 
 /* What happened, since it was last asked but for the first four. */
-struct bp_phd_store_news {
+struct bp_phd_store_results {
 	uint64_t rows, failures, queued;
 	uint64_t octets; /* of the reports that are queued */
 	bool failed;     /* an attempt failed, and none went well since */
@@ -28,14 +28,14 @@ void bp_phd_store_writer_free(struct bp_phd_store_writer *w);
 
 /* Takes the row, its report too. False: no room (the report is freed). */
 bool bp_phd_store_writer_put(struct bp_phd_store_writer *w, const struct bp_phd_store_row *row);
-uint32_t bp_phd_store_writer_room(struct bp_phd_store_writer *w);
+uint32_t bp_phd_store_writer_capacity(struct bp_phd_store_writer *w);
 /* Asks for the next rows of a table, as they are after all that was put before. *page is the
  * thread's until there is news of it. */
-void bp_phd_store_writer_ask(struct bp_phd_store_writer *w, enum bp_phd_store_table table,
+void bp_phd_store_writer_request(struct bp_phd_store_writer *w, enum bp_phd_store_table table,
 	struct bp_phd_store_page *page);
-void bp_phd_store_writer_news(struct bp_phd_store_writer *w, struct bp_phd_store_news *out);
+void bp_phd_store_writer_results(struct bp_phd_store_writer *w, struct bp_phd_store_results *out);
 /* The same, and it stays news. */
-void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_news *out);
+void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_results *out);
 /* False: an attempt failed. */
 bool bp_phd_store_writer_flush(struct bp_phd_store_writer *w);
 

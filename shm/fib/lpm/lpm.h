@@ -16,7 +16,7 @@ void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexth
  * traffic mostly needs it all the time or never. `*nodes` is the caller's, false at first: whether
  * its last burst needed it, and so which of two loops is tried first. Right whatever it says.
  */
-void bp_lpm4_lookup_again(
+void bp_lpm4_lookup_retry(
 	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n);
 /* dst[i]: 16 bytes in network byte order, at any alignment. n is at most 64. */
 void bp_lpm6_lookup(

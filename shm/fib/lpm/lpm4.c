@@ -52,7 +52,7 @@ static bool all_to_one(const uint32_t *dst, unsigned n)
 	return differ == 0;
 }
 
-void bp_lpm4_lookup_again(
+void bp_lpm4_lookup_retry(
 	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n)
 {
 	uint32_t any = 0;

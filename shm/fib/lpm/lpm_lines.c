@@ -105,8 +105,8 @@ void bp_lpm_lines_await(struct bp_lpm_lines *l)
 {
 	static const struct timespec little = {.tv_nsec = 100000};
 
-	while (bp_lpm_lines_settle(l) && l->patience > 0) {
-		l->patience--;
+	while (bp_lpm_lines_settle(l) && l->max_waits > 0) {
+		l->max_waits--;
 		nanosleep(&little, NULL);
 	}
 }
@@ -152,7 +152,7 @@ void bp_lpm_lines_retire(struct bp_lpm_lines *l)
 }
 
 /* The epoch whose low half an extent has: it is not later than the present one. */
-static uint64_t whole_epoch(const struct bp_lpm_lines *l, uint32_t low)
+static uint64_t full_epoch(const struct bp_lpm_lines *l, uint32_t low)
 {
 	uint64_t now = atomic_load_explicit(&l->epoch->control->epoch, memory_order_relaxed);
 
@@ -166,7 +166,7 @@ bool bp_lpm_lines_settle(struct bp_lpm_lines *l)
 	while ((first = l->limbo.head) != BP_LPM_NO_LINE) {
 		uint32_t n = l->at[first].length & ~WAITING;
 
-		if (!bp_epoch_passed(l->epoch, whole_epoch(l, l->at[first].prev)))
+		if (!bp_epoch_passed(l->epoch, full_epoch(l, l->at[first].prev)))
 			return true;
 		l->limbo.head = l->at[first].next;
 		l->waiting -= n;

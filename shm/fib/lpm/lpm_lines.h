@@ -32,7 +32,7 @@ struct bp_lpm_lines {
 	uint32_t list[BP_LPM_SIZES];
 	struct bp_lpm_queue unlinked; /* by the change that is under way */
 	struct bp_lpm_queue limbo;    /* oldest first */
-	unsigned patience; /* how often, at most, to wait a little for readers to leave */
+	unsigned max_waits; /* how often, at most, to wait a little for readers to leave */
 };
 
 /* All lines are taken at first. False without memory. */

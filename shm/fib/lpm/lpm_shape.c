@@ -59,7 +59,7 @@ static void paint(
 		p->run(p, last + 1, hi, above.owner, above.nexthop);
 }
 
-void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_place at)
+void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_position at)
 {
 	paint(p, lo, hi, at.node, (struct best){0, at.nexthop});
 }
@@ -98,7 +98,7 @@ static void add_below(
 }
 
 void bp_lpm_shape(
-	struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start, struct bp_rib_place at)
+	struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start, struct bp_rib_position at)
 {
 	struct bp_lpm_painter p = {.rib = rib,
 		.start = start,

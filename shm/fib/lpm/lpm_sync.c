@@ -57,7 +57,7 @@ struct job {
 static uint32_t resolve(const struct job *j, const struct bp_lpm_run *r, uint32_t old)
 {
 	const struct bp_lpm_scope all = {0, BP_LPM_SLOTS - 1, j->scope->length};
-	const struct bp_rib_place at = {r->below, r->nexthop};
+	const struct bp_rib_position at = {r->below, r->nexthop};
 
 	if (r->below == 0)
 		return r->nexthop;
@@ -120,7 +120,8 @@ static void unlink_rest(const struct job *j, const struct bp_lpm_line *node)
 }
 
 /* In lines that nobody else can reach. */
-static void make_node(const struct job *j, struct bp_lpm_line *made, const struct bp_lpm_line *node)
+static void build_node(
+	const struct job *j, struct bp_lpm_line *made, const struct bp_lpm_line *node)
 {
 	const struct bp_lpm_shape *s = j->shape;
 	unsigned before = 0;
@@ -147,7 +148,7 @@ static bool has_all_runs(const struct bp_lpm_line *node, const struct bp_lpm_sha
 }
 
 uint32_t bp_lpm_sync_node(struct bp_lpm_writer *w, struct bp_lpm_family *family, uint32_t word,
-	unsigned start, struct bp_rib_place at, const struct bp_lpm_scope *scope)
+	unsigned start, struct bp_rib_position at, const struct bp_lpm_scope *scope)
 {
 	struct bp_lpm_shape *s = &w->shape[(start - BP_LPM6_ROOT_BITS) / BP_LPM_STRIDE];
 	const struct job j = {w, family, start, s, scope};
@@ -171,7 +172,7 @@ uint32_t bp_lpm_sync_node(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 		w->full = true;
 		return BP_NH_PUNT;
 	}
-	make_node(&j, &w->fib->lines[first], node);
+	build_node(&j, &w->fib->lines[first], node);
 	if (node != NULL) {
 		unlink_rest(&j, node);
 		unlink_node(w, node);
@@ -216,11 +217,11 @@ static void root_below(
 		return;
 	put(j->w, at,
 		bp_lpm_sync_node(j->w, j->family, old, j->family->root_bits,
-			(struct bp_rib_place){below, nexthop}, &all));
+			(struct bp_rib_position){below, nexthop}, &all));
 }
 
-void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family, struct bp_rib_place at,
-	const struct bp_lpm_scope *scope)
+void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family,
+	struct bp_rib_position at, const struct bp_lpm_scope *scope)
 {
 	struct root_job j = {w, family, scope};
 	struct bp_lpm_painter p = {.rib = &family->rib,

@@ -52,8 +52,8 @@ struct bp_lpm_writer {
 	uint64_t *claimed;                        /* repair: a bit a line that a node has */
 	struct bp_lpm_shape shape[BP_LPM_LEVELS]; /* of the nodes on the way down, by depth */
 	uint64_t stores;                          /* words changed */
-	bool full;     /* the change under way found too few lines somewhere */
-	bool unmended; /* so did the repair: to be tried again */
+	bool full;           /* the change under way found too few lines somewhere */
+	bool repair_pending; /* so did the repair: to be tried again */
 	uint32_t free_then;
 };
 
@@ -79,22 +79,22 @@ struct bp_lpm_painter {
 	void *arg;
 };
 /* Says what slots lo..hi lead to. at.node: the highest node that is in them, or 0. */
-void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_place at);
+void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_position at);
 /* The node that begins at bit `start`. */
-void bp_lpm_shape(
-	struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start, struct bp_rib_place at);
+void bp_lpm_shape(struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start,
+	struct bp_rib_position at);
 
 /* ---- lpm_sync.c: from the trie to the segment ---- */
 
 /* A root's slots lo..hi, lo..hi being scope's. */
-void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family, struct bp_rib_place at,
-	const struct bp_lpm_scope *scope);
+void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family,
+	struct bp_rib_position at, const struct bp_lpm_scope *scope);
 /*
  * Makes the node that begins at bit `start`, now at `word`, what the trie says. Returns the word
  * that the caller is to store: the same, a new node's, or BP_NH_PUNT when there is no room for one.
  */
 uint32_t bp_lpm_sync_node(struct bp_lpm_writer *w, struct bp_lpm_family *family, uint32_t word,
-	unsigned start, struct bp_rib_place at, const struct bp_lpm_scope *scope);
+	unsigned start, struct bp_rib_position at, const struct bp_lpm_scope *scope);
 
 /* ---- lpm_repair.c ---- */
 

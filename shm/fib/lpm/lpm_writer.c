@@ -83,7 +83,7 @@ static _Atomic uint32_t *slot_word(const struct bp_lpm_writer *w,
 }
 
 static void sync_level(struct bp_lpm_writer *w, struct bp_lpm_family *family, const struct level *l,
-	struct bp_rib_place at, const struct bp_lpm_scope *scope)
+	struct bp_rib_position at, const struct bp_lpm_scope *scope)
 {
 	uint32_t old, word;
 
@@ -105,14 +105,14 @@ static void update(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 	const struct bp_rib_key *key, unsigned length)
 {
 	struct level l = {0, family->root_bits, NULL};
-	struct bp_rib_place at = {1, BP_NH_NONE};
+	struct bp_rib_position at = {1, BP_NH_NONE};
 	struct bp_lpm_scope scope;
 
 	w->full = false;
 	for (;;) {
 		const unsigned end = l.start + l.bits;
 		const uint32_t slot = bp_rib_bits(key, l.start, l.bits);
-		struct bp_rib_place next;
+		struct bp_rib_position next;
 		_Atomic uint32_t *word;
 
 		if (length <= end) {
@@ -253,32 +253,32 @@ static void sync_all(struct bp_lpm_writer *w)
 		const struct bp_lpm_scope all = {
 			0, (1u << family->root_bits) - 1, family->address_bits};
 
-		bp_lpm_sync_root(w, family, (struct bp_rib_place){1, BP_NH_NONE}, &all);
+		bp_lpm_sync_root(w, family, (struct bp_rib_position){1, BP_NH_NONE}, &all);
 		bp_lpm_lines_retire(&w->lines);
 	}
-	w->unmended = w->full;
+	w->repair_pending = w->full;
 	w->free_then = w->lines.free;
 }
 
 uint64_t bp_lpm_repair(struct bp_lpm_writer *w)
 {
-	uint64_t mended = bp_lpm_claim(w);
+	uint64_t repaired = bp_lpm_claim(w);
 
 	w->stores = 0;
-	w->lines.patience = PATIENCE;
+	w->lines.max_waits = PATIENCE;
 	sync_all(w);
 	bp_lpm_lines_await(&w->lines); /* the first changes are to find room */
-	w->lines.patience = 0;
-	return mended + w->stores;
+	w->lines.max_waits = 0;
+	return repaired + w->stores;
 }
 
 bool bp_lpm_settle(struct bp_lpm_writer *w)
 {
 	bool waiting = bp_lpm_lines_settle(&w->lines);
 
-	if (w->unmended && w->lines.free > w->free_then)
+	if (w->repair_pending && w->lines.free > w->free_then)
 		sync_all(w);
-	return waiting || w->unmended;
+	return waiting || w->repair_pending;
 }
 
 uint32_t bp_lpm_free_lines(const struct bp_lpm_writer *w)

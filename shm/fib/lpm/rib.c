@@ -49,7 +49,7 @@ static unsigned common(const struct bp_rib_key *a, const struct bp_rib_key *b)
 	return differ != 0 ? 64 + (unsigned)__builtin_clzll(differ) : 128;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned min_of(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -135,7 +135,7 @@ uint32_t bp_rib_insert(struct bp_rib *rib, const struct bp_rib_key *key, unsigne
 			*next = made;
 			return made;
 		}
-		bits = least(common(key, &rib->node[*next].key), length);
+		bits = min_of(common(key, &rib->node[*next].key), length);
 		if (bits < rib->node[*next].length)
 			return insert_above(rib, at, *next, bits, key, length);
 		at = *next;
@@ -196,13 +196,13 @@ bool bp_rib_remove(struct bp_rib *rib, const struct bp_rib_key *key, unsigned le
 	return true;
 }
 
-struct bp_rib_place bp_rib_down(const struct bp_rib *rib, struct bp_rib_place from,
+struct bp_rib_position bp_rib_down(const struct bp_rib *rib, struct bp_rib_position from,
 	const struct bp_rib_key *key, unsigned length)
 {
 	while (from.node != 0) {
 		const struct bp_rib_node *n = &rib->node[from.node];
 
-		if (common(key, &n->key) < least(n->length, length)) {
+		if (common(key, &n->key) < min_of(n->length, length)) {
 			from.node = 0;
 			break;
 		}

@@ -49,13 +49,13 @@ uint32_t bp_rib_find(const struct bp_rib *rib, const struct bp_rib_key *key, uns
 bool bp_rib_remove(struct bp_rib *rib, const struct bp_rib_key *key, unsigned length);
 
 /* A place in the trie: the first node below it, and what covers it. */
-struct bp_rib_place {
+struct bp_rib_position {
 	uint32_t node;    /* the highest one of at least the place's length; 0: none */
 	uint32_t nexthop; /* of the longest prefix that is not longer than the place; 0: none */
 };
 
 /* From a place above (for the whole trie {1, 0}) down to the first `length` bits of the key. */
-struct bp_rib_place bp_rib_down(const struct bp_rib *rib, struct bp_rib_place from,
+struct bp_rib_position bp_rib_down(const struct bp_rib *rib, struct bp_rib_position from,
 	const struct bp_rib_key *key, unsigned length);
 
 /* Bit i of the key, 0 is the highest. */

@@ -18,7 +18,7 @@
 #define UNIX (1700000000 * S)
 
 struct fixture {
-	struct bp_trouble_row *rows;
+	struct bp_fault_row *rows;
 	struct bp_faults faults;
 	char dir[64], log[128];
 	int stderr_fd;
@@ -31,8 +31,8 @@ static int setup(void **state)
 	int fd;
 
 	test_dir_make(f->dir, sizeof(f->dir));
-	f->rows = aligned_alloc(64, BP_TROUBLE_OF_CONTROLPLANE * sizeof(*f->rows));
-	memset(f->rows, 0, BP_TROUBLE_OF_CONTROLPLANE * sizeof(*f->rows));
+	f->rows = aligned_alloc(64, BP_FAULT_OF_CONTROLPLANE * sizeof(*f->rows));
+	memset(f->rows, 0, BP_FAULT_OF_CONTROLPLANE * sizeof(*f->rows));
 	snprintf(f->log, sizeof(f->log), "%s/log", f->dir);
 	f->stderr_fd = dup(STDERR_FILENO);
 	fd = open(f->log, O_CREAT | O_APPEND | O_RDWR, 0600);
@@ -69,11 +69,11 @@ static unsigned lines(const struct fixture *f, const char *what)
 	return n;
 }
 
-static struct bp_trouble row(const struct fixture *f, enum bp_trouble_kind kind)
+static struct bp_fault_record row(const struct fixture *f, enum bp_fault_kind kind)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
-	assert_true(bp_trouble_read(&f->rows[kind - BP_TROUBLE_CONTROLPLANE_FIRST], &t));
+	assert_true(bp_fault_read(&f->rows[kind - BP_FAULT_CONTROLPLANE_FIRST], &t));
 	assert_int_equal(t.kind, kind);
 	return t;
 }
@@ -82,7 +82,7 @@ static void edge(struct fixture *f, bool bad)
 {
 	f->now += S;
 	bp_faults_at(&f->faults, f->now, UNIX + f->now);
-	bp_fault_lasts(&f->faults, BP_TROUBLE_EDGE_UNREACHABLE, bad, 0, 0, "no connection");
+	bp_fault_lasts(&f->faults, BP_FAULT_EDGE_UNREACHABLE, bad, 0, 0, "no connection");
 }
 
 static void begins_and_ends_once(void **state)
@@ -90,16 +90,16 @@ static void begins_and_ends_once(void **state)
 	struct fixture *f = *state;
 
 	edge(f, false);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).spells, 0);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).spells, 0);
 	assert_int_equal(lines(f, ""), 0);
 	for (unsigned i = 0; i <= 30; i++)
 		edge(f, true);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).active, 1);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).total, 30 * S);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).active, 1);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).total, 30 * S);
 	assert_int_equal(lines(f, "error biplane: edge_unreachable: no connection"), 1);
 	edge(f, false);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).active, 0);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).worst, 31 * S);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).active, 0);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).worst, 31 * S);
 	assert_int_equal(lines(f, "info biplane: edge_unreachable is over after 31.0 s"), 1);
 	assert_int_equal(lines(f, ""), 2);
 	edge(f, false);
@@ -114,7 +114,7 @@ static void is_not_forgotten(void **state)
 	for (unsigned i = 0; i < 86400; i++)
 		edge(f, true);
 	assert_int_equal(lines(f, ""), 1 + 6 + 22);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).spells, 1);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).spells, 1);
 }
 
 static void flaps_in_few_lines(void **state)
@@ -123,7 +123,7 @@ static void flaps_in_few_lines(void **state)
 
 	for (unsigned i = 0; i < 10000; i++)
 		edge(f, i % 2 == 0);
-	assert_int_equal(row(f, BP_TROUBLE_EDGE_UNREACHABLE).spells, 5000);
+	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).spells, 5000);
 	assert_true(lines(f, "") <= BP_PACE_BURST + 10000 / 10 + 1);
 }
 
@@ -134,11 +134,11 @@ static void events(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		f->now += S;
 		bp_faults_at(&f->faults, f->now, UNIX + f->now);
-		bp_fault_happens(&f->faults, BP_TROUBLE_ALARMS_DROPPED, i < 50 ? 7 : 0, "too many");
+		bp_fault_happens(&f->faults, BP_FAULT_ALARMS_DROPPED, i < 50 ? 7 : 0, "too many");
 	}
-	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).active, 0);
-	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).total, 350);
-	assert_int_equal(row(f, BP_TROUBLE_ALARMS_DROPPED).spells, 1);
+	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).active, 0);
+	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).total, 350);
+	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).spells, 1);
 	assert_int_equal(
 		lines(f, "error biplane: alarms_dropped: 7, 7 since it began: too many"), 1);
 	assert_int_equal(

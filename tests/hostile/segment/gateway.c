@@ -200,9 +200,9 @@ void gateway_start(struct gateway *g)
 	memset(g, 0, sizeof(*g));
 	trackers(g);
 	x_start(&g->x, GATEWAY, false);
-	g->banks = bp_rule_banks_create(&g->x.r.shm, 1);
+	g->banks = bp_ruleset_copies_create(&g->x.r.shm, 1);
 	assert_non_null(g->banks);
-	g->x.r.worker->rule_banks = g->banks;
+	g->x.r.worker->ruleset_copies = g->banks;
 	routes(g);
 	gateway_health_start(g);
 	gateway_mqtt_start(g);
@@ -230,7 +230,7 @@ void gateway_stop(struct gateway *g)
 		free(g->table[i].hot);
 	free(g->undo);
 	x_stop(&g->x);
-	bp_rule_banks_free(g->banks);
+	bp_ruleset_copies_free(g->banks);
 }
 
 /* ---- damage ---- */
@@ -309,7 +309,7 @@ void gateway_publish(struct gateway *g, enum gateway_plan plan)
 		next_plan(&bp_sampling_tables(shm)->plan->lock.generation);
 		break;
 	case GW_PHD_PLAN:
-		next_plan(&shm->phd.control->plan_generation);
+		next_plan(&shm->phd.control->settings_generation);
 		break;
 	case GW_BANK:
 		publish_bank(g);
@@ -360,7 +360,7 @@ void gateway_walk(struct gateway *g)
 {
 	struct rig *r = &g->x.r;
 
-	bp_rule_banks_poll(g->banks);
+	bp_ruleset_copies_poll(g->banks);
 	r->worker->mono_ns += 20000;
 	r->worker->now_ns += 20000;
 	rig_walk(r);
@@ -426,12 +426,12 @@ static void aggregates(struct gateway *g)
 		struct udp u = agg_message(g->serial + i);
 
 		if (i % 3 == 2) { /* the flag header of 6 octets, then 16 */
-			static const uint8_t paper[22] = {1};
+			static const uint8_t kunze2021[22] = {1};
 
 			u.dst = "10.1.0.10";
 			u.dport = 5556;
-			u.payload = paper;
-			u.len = sizeof(paper);
+			u.payload = kunze2021;
+			u.len = sizeof(kunze2021);
 		}
 		put_udp(g, GW_A, &u);
 	}

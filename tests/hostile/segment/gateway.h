@@ -57,9 +57,9 @@ struct gateway_undo {
 
 struct gateway {
 	struct xrig x;
-	struct bp_rule_banks *banks;
+	struct bp_ruleset_copies *banks;
 	struct bp_phd_writer *phd;
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	struct gateway_table table[GW_TABLES_MAX];
 	unsigned n_tables;
 	struct gateway_undo *undo;

@@ -40,7 +40,7 @@ static struct end device(unsigned i)
 
 static void set_plan(struct gateway *g)
 {
-	struct bp_phd_plan *p = &g->plan;
+	struct bp_phd_settings *p = &g->plan;
 
 	mapped(p->cse, "10.2.0.5");
 	mapped(p->source, "10.2.0.1");
@@ -49,7 +49,7 @@ static void set_plan(struct gateway *g)
 	p->ports_first = PORTS_FIRST;
 	p->ports_last = PORTS_FIRST + 49;
 	p->max_message = 1424;
-	p->strays = 1000;
+	p->unknown_sessions = 1000;
 	p->family = 4;
 	p->release = 4;
 	p->confirm = BP_PHD_CONFIRM_STORED;
@@ -57,7 +57,7 @@ static void set_plan(struct gateway *g)
 	p->named = 1;
 	p->con = 1;
 	p->hash = bp_phd_target_hash(p, &target);
-	bp_phd_plan_set(g->phd, p);
+	bp_phd_settings_publish(g->phd, p);
 }
 
 /* Objects with SFLOATs; every second layout has a compound, a time and a status, too. */

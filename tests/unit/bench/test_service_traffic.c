@@ -26,9 +26,9 @@ static int find(void **state)
 	return service != NULL ? 0 : -1;
 }
 
-static unsigned judge(const uint8_t *p, size_t len)
+static unsigned check_reply(const uint8_t *p, size_t len)
 {
-	return service->judge(p, len, number);
+	return service->check_reply(p, len, number);
 }
 
 /* Of each octet from `from` up to `to`. */
@@ -36,11 +36,11 @@ static void refuses_any_other(uint8_t *p, size_t from, size_t to, size_t len)
 {
 	for (size_t i = from; i < to; i++) {
 		p[i] ^= 1;
-		assert_int_equal(judge(p, len), 0);
+		assert_int_equal(check_reply(p, len), 0);
 		p[i] ^= 1;
 	}
-	assert_int_not_equal(judge(p, len), 0);
-	assert_int_equal(judge(p, len - 1), 0);
+	assert_int_not_equal(check_reply(p, len), 0);
+	assert_int_equal(check_reply(p, len - 1), 0);
 }
 
 static void messages_differ(void **state)
@@ -61,21 +61,21 @@ static void messages_differ(void **state)
 
 static void aggregate(void **state)
 {
-	uint8_t out[BP_AGG_PAPER_LEN(3)], p[BENCH_SERVICE_PAYLOAD_MAX];
+	uint8_t out[BP_AGG_LIN2018_LEN(3)], p[BENCH_SERVICE_PAYLOAD_MAX];
 	struct bench_service_sender from;
 
 	(void)state;
-	bp_agg_paper_put_header(out, BP_AGG_PAPER_PACKET);
+	bp_agg_lin2018_put_header(out, BP_AGG_LIN2018_PACKET);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(service->make(NUMBER + i, &from, p), BP_AGG_PAPER_LEN(1));
-		bp_agg_paper_put(out, i, p + BP_AGG_PAPER_HEADER);
+		assert_int_equal(service->make(NUMBER + i, &from, p), BP_AGG_LIN2018_LEN(1));
+		bp_agg_lin2018_put(out, i, p + BP_AGG_LIN2018_HEADER);
 	}
-	assert_int_equal(judge(out, sizeof(out)), 3);
+	assert_int_equal(check_reply(out, sizeof(out)), 3);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(number[i], NUMBER + i);
-	refuses_any_other(out, BP_AGG_PAPER_HEADER, sizeof(out), sizeof(out));
+	refuses_any_other(out, BP_AGG_LIN2018_HEADER, sizeof(out), sizeof(out));
 	/* a message that was not aggregated */
-	assert_int_equal(judge(p, BP_AGG_PAPER_LEN(1)), 0);
+	assert_int_equal(check_reply(p, BP_AGG_LIN2018_LEN(1)), 0);
 }
 
 /* ---- coordinates ---- */
@@ -103,11 +103,11 @@ static void coordinates(void **state)
 
 	(void)state;
 	assert_int_equal(from.address, BENCH_SERVICE_TRACKER);
-	assert_int_equal(judge(p, len), 0); /* nobody has transformed it */
+	assert_int_equal(check_reply(p, len), 0); /* nobody has transformed it */
 	transform(p, 2);
-	assert_int_equal(judge(p, len), 0);
+	assert_int_equal(check_reply(p, len), 0);
 	transform(p, 0);
-	assert_int_equal(judge(p, len), 1);
+	assert_int_equal(check_reply(p, len), 1);
 	assert_int_equal(number[0], NUMBER);
 	refuses_any_other(p, 0, 12, len);
 	refuses_any_other(p, 24, len, len);
@@ -153,7 +153,7 @@ static unsigned request(const char *device, const char *container, const char *t
 	r.octets[r.len++] = 0xff;
 	r.len += (size_t)sprintf(
 		(char *)r.octets + r.len, "{\"m2m:cin\":{\"rn\":\"1\",\"con\":\"[%s]\"}}", con);
-	return judge(r.octets, r.len);
+	return check_reply(r.octets, r.len);
 }
 
 #define SPO2(v_) "{\\\"o\\\":\\\"spo2\\\",\\\"v\\\":" v_ ",\\\"u\\\":\\\"%%\\\",\\\"t\\\":null}"

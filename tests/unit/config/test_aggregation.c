@@ -87,7 +87,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(a[0].port, 1);
 	assert_true(is_prefix4(&a[0].to.address, 10, 1, 0, 0, 24));
 	assert_true(a[0].to.udp_first == 5000 && a[0].to.udp_last == 5999);
-	assert_int_equal(a[0].format, BP_AGG_FORMAT_PAPER);
+	assert_int_equal(a[0].format, BP_AGG_FORMAT_LIN2018);
 	assert_int_equal(a[0].n_senders, 2);
 	assert_true(is_prefix4(&a[0].senders[0], 10, 2, 0, 0, 16));
 	assert_true(is_prefix4(&a[0].senders[1], 10, 3, 0, 1, 32));
@@ -109,7 +109,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(d[0].n_senders, 2);
 	assert_true(d[0].senders[0].family == 6 && d[0].senders[0].length == 64);
 	assert_true(d[0].senders[1].family == 6 && d[0].senders[1].length == 128);
-	assert_int_equal(d[1].format, BP_AGG_FORMAT_PAPER);
+	assert_int_equal(d[1].format, BP_AGG_FORMAT_LIN2018);
 	assert_int_equal(d[1].n_senders, 1);
 	assert_true(is_prefix4(&d[1].senders[0], 10, 9, 9, 9, 32));
 	assert_true(bp_config_aggregation(c)->max_streams == 1048576 &&

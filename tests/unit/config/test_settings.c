@@ -409,7 +409,7 @@ static void the_schema_is_consistent(void **state)
 			assert_string_not_equal(s->path, before->path);
 		if (leaf)
 			assert_true((s->flags & BP_REQUIRED) != 0 || s->preset != NULL ||
-				    s->preset_note != NULL);
+				    s->preset_text != NULL);
 		if (s->preset != NULL &&
 			!s->type->parse(s, &c, s->preset, bp_setting_field(s, base), &fault))
 			fail_msg("%s: its default is refused: %s", s->path, fault.what);

@@ -31,7 +31,7 @@ static void defaults(void **state)
 	assert_int_equal(r->port, 0);
 	assert_int_equal(r->udp, 10000);
 	assert_int_equal(r->to.family, 0);
-	assert_memory_equal(&r->layout, &bp_transform_layout_paper, sizeof(r->layout));
+	assert_memory_equal(&r->layout, &bp_transform_layout_kunze2021, sizeof(r->layout));
 	assert_int_equal(r->method, BP_TRANSFORM_VECTOR);
 	assert_true(r->drop_unknown && !r->drop_overflow && !r->allow_singular && !r->loader);
 	assert_int_equal(r->otherwise.flags, 0);
@@ -83,7 +83,8 @@ static void entries_are_read(const struct bp_transform_rule *r)
 {
 	assert_int_equal(r[0].port, 1);
 	assert_true(is_prefix4(&r[0].to, 10, 0, 0, 0, 8));
-	assert_memory_equal(&r[0].layout, &bp_transform_layout_paper_timed, sizeof(r[0].layout));
+	assert_memory_equal(
+		&r[0].layout, &bp_transform_layout_kunze2021_timed, sizeof(r[0].layout));
 	assert_int_equal(r[0].method, BP_TRANSFORM_CHEBYSHEV);
 	assert_true(!r[0].drop_unknown && r[0].drop_overflow && r[0].allow_singular && r[0].loader);
 	assert_int_equal(
@@ -99,7 +100,7 @@ static void entries_are_read(const struct bp_transform_rule *r)
 	assert_true(
 		r[1].layout.in[2].type == BP_TRANSFORM_FLOAT32 && r[1].layout.in[2].offset == 16);
 	assert_int_equal(r[1].layout.out[2].offset, 32);
-	assert_true(r[2].layout.cartesian && !r[2].layout.paper);
+	assert_true(r[2].layout.cartesian && !r[2].layout.kunze2021);
 	assert_int_equal(r[2].layout.length, 100);
 	assert_true(r[2].layout.in[2].offset == 8 && r[2].layout.in[2].fraction == 25);
 	assert_int_equal(r[2].otherwise.flags, BP_TRANSFORM_REFLECT);

@@ -63,7 +63,8 @@ static void indices_are_those_of_the_list(void **state)
 {
 	assert_string_equal(bp_counter_info[BP_C_FLOOD_COPY].name, "flood_copy");
 	assert_int_equal(bp_counter_info[BP_C_FLOOD_COPY].group, BP_CG_ORIGINATED);
-	assert_string_equal(bp_counter_info[BP_C_DROP_DRAINED_AT_SHUTDOWN].name, "drained_at_shutdown");
+	assert_string_equal(
+		bp_counter_info[BP_C_DROP_DRAINED_AT_SHUTDOWN].name, "drained_at_shutdown");
 	assert_string_equal(bp_counter_group_info[BP_CG_DROP].name, "drop");
 	assert_string_equal(bp_counter_group_info[BP_CG_ALARM].name, "alarm");
 }

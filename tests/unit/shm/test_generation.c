@@ -153,23 +153,23 @@ static void a_bank_is_free_when_no_reader_uses_it(void **state)
 	uint64_t first;
 
 	(void)state;
-	assert_int_equal(bp_generation_behind(&off), -1);
+	assert_int_equal(bp_generation_pending(&off), -1);
 	publish(&g);
 	first = bp_generation_enter(&g, 1);
-	assert_int_equal(bp_generation_behind(&g), -1);
+	assert_int_equal(bp_generation_pending(&g), -1);
 	publish(&g);
-	assert_int_equal(bp_generation_behind(&g), 1);
+	assert_int_equal(bp_generation_pending(&g), 1);
 	assert_true(bp_generation_enter(&g, 1) != first);
-	assert_int_equal(bp_generation_behind(&g), -1);
+	assert_int_equal(bp_generation_pending(&g), -1);
 	publish(&g);
 	bp_generation_acknowledge(&g, 1, BP_GENERATION_NONE);
-	assert_int_equal(bp_generation_behind(&g), -1);
+	assert_int_equal(bp_generation_pending(&g), -1);
 	/* One that was killed holds its bank until the readers begin anew. */
 	bp_generation_enter(&g, 2);
 	publish(&g);
-	assert_int_equal(bp_generation_behind(&g), 2);
+	assert_int_equal(bp_generation_pending(&g), 2);
 	bp_generation_reset(&g);
-	assert_int_equal(bp_generation_behind(&g), -1);
+	assert_int_equal(bp_generation_pending(&g), -1);
 	munmap(s, sizeof(*s));
 }
 
@@ -261,7 +261,7 @@ static void readers_see_whole_images(void **state)
 			0);
 	}
 	for (unsigned i = 0; i < GENERATIONS; i++) {
-		while (bp_generation_behind(&g) >= 0)
+		while (bp_generation_pending(&g) >= 0)
 			sched_yield();
 		publish(&g);
 	}

@@ -118,10 +118,10 @@ static void tables_have_the_configured_sizes(void **state)
 		touch(&m.nodes[w * BP_MAX_NODES], BP_MAX_NODES * sizeof(*m.nodes));
 		touch(&m.rule_stats[w * 100], 100 * sizeof(*m.rule_stats));
 	}
-	touch(bp_shm_counters_beside(&m, BP_COUNTER_ROW_EXCEPTION), sizeof(*m.counters));
-	touch(bp_shm_counters_beside(&m, BP_COUNTER_ROW_MAIN), sizeof(*m.counters));
-	assert_int_equal(m.trouble_rows, bp_trouble_rows(2, 3));
-	touch(m.trouble, m.trouble_rows * sizeof(*m.trouble));
+	touch(bp_shm_counters_main(&m, BP_COUNTER_ROW_EXCEPTION), sizeof(*m.counters));
+	touch(bp_shm_counters_main(&m, BP_COUNTER_ROW_MAIN), sizeof(*m.counters));
+	assert_int_equal(m.fault_rows, bp_fault_rows(2, 3));
+	touch(m.faults, m.fault_rows * sizeof(*m.faults));
 	touch(m.ports, 2 * sizeof(*m.ports));
 	touch(m.rules.banks, 2 * m.rules.bank_size);
 	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));

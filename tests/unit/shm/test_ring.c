@@ -321,11 +321,11 @@ static void a_reader_that_lies_stops_the_ring_and_is_counted(void **state)
 		fill((uint8_t *)(uintptr_t)p, 8, i);
 		bp_ring_commit(r, mark);
 	}
-	assert_int_equal(bp_ring_bad_tails(r), 0);
+	assert_int_equal(bp_ring_corrupt_tails(r), 0);
 	for (unsigned i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		r->reader->tail = lies[i] < 200 ? lies[i] + mark : mark - lies[i];
 		assert_null(bp_ring_reserve(r, 60, &mark));
-		assert_int_equal(bp_ring_bad_tails(r), 1);
+		assert_int_equal(bp_ring_corrupt_tails(r), 1);
 	}
 	cursor = 0;
 	for (unsigned i = 0; i < 12; i++) {
@@ -334,7 +334,7 @@ static void a_reader_that_lies_stops_the_ring_and_is_counted(void **state)
 	}
 	bp_ring_release(r, cursor);
 	assert_non_null(bp_ring_reserve(r, 60, &mark));
-	assert_int_equal(bp_ring_bad_tails(r), 0);
+	assert_int_equal(bp_ring_corrupt_tails(r), 0);
 	free(r);
 }
 

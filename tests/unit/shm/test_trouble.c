@@ -11,15 +11,15 @@
 
 #define READS 20000u
 
-static struct bp_trouble_row row;
+static struct bp_fault_row row;
 static _Atomic bool enough;
 
 /* All figures of one writing are the same number. */
-static void fill(struct bp_trouble *t, uint64_t n)
+static void fill(struct bp_fault_record *t, uint64_t n)
 {
 	memset(t, 0, sizeof(*t));
 	snprintf(t->subject, sizeof(t->subject), "%020llu", (unsigned long long)n);
-	t->kind = (uint32_t)(n % BP_TROUBLE_KINDS);
+	t->kind = (uint32_t)(n % BP_FAULT_KINDS);
 	t->active = (uint32_t)n;
 	t->began_ns = t->ended_ns = t->spells = t->total = t->worst = n;
 }
@@ -28,10 +28,10 @@ static void *write_many(void *arg)
 {
 	(void)arg;
 	for (uint64_t n = 1; !atomic_load(&enough); n++) {
-		struct bp_trouble t;
+		struct bp_fault_record t;
 
 		fill(&t, n);
-		bp_trouble_write(&row, &t);
+		bp_fault_write(&row, &t);
 	}
 	return NULL;
 }
@@ -40,7 +40,7 @@ static void a_reader_sees_whole_rows(void **state)
 {
 	uint64_t last = 0;
 	unsigned seen = 0;
-	struct bp_trouble t, as;
+	struct bp_fault_record t, as;
 	pthread_t writer;
 
 	(void)state;
@@ -48,7 +48,7 @@ static void a_reader_sees_whole_rows(void **state)
 	atomic_store(&enough, false);
 	assert_int_equal(pthread_create(&writer, NULL, write_many, NULL), 0);
 	while (seen < READS) {
-		if (!bp_trouble_read(&row, &t))
+		if (!bp_fault_read(&row, &t))
 			continue; /* not begun, or the writer was interrupted while it wrote */
 		fill(&as, t.spells);
 		assert_memory_equal(&t, &as, sizeof(t));
@@ -62,64 +62,64 @@ static void a_reader_sees_whole_rows(void **state)
 
 static void a_row_of_nobody_is_none(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	memset(&row, 0, sizeof(row));
-	assert_false(bp_trouble_read(&row, &t));
+	assert_false(bp_fault_read(&row, &t));
 	fill(&t, 1);
-	bp_trouble_write(&row, &t);
-	assert_true(bp_trouble_read(&row, &t));
+	bp_fault_write(&row, &t);
+	assert_true(bp_fault_read(&row, &t));
 }
 
 /* Its writer was killed; the next one mends it. */
 static void a_row_that_was_left_half_written_is_none(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	memset(&row, 0, sizeof(row));
 	fill(&t, 1);
-	bp_trouble_write(&row, &t);
+	bp_fault_write(&row, &t);
 	atomic_fetch_add(&row.seq, 1);
-	assert_false(bp_trouble_read(&row, &t));
+	assert_false(bp_fault_read(&row, &t));
 	fill(&t, 2);
-	bp_trouble_write(&row, &t);
-	assert_true(bp_trouble_read(&row, &t));
+	bp_fault_write(&row, &t);
+	assert_true(bp_fault_read(&row, &t));
 	assert_int_equal(t.spells, 2);
 }
 
 static void a_count_that_begins_anew_is_not_nobodys(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	fill(&t, 1);
 	atomic_store(&row.seq, UINT32_MAX - 1);
-	bp_trouble_write(&row, &t);
-	assert_true(bp_trouble_read(&row, &t));
+	bp_fault_write(&row, &t);
+	assert_true(bp_fault_read(&row, &t));
 }
 
 static void a_kind_that_there_is_not_is_refused(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	fill(&t, 1);
-	t.kind = BP_TROUBLE_KINDS;
-	bp_trouble_write(&row, &t);
-	assert_false(bp_trouble_read(&row, &t));
+	t.kind = BP_FAULT_KINDS;
+	bp_fault_write(&row, &t);
+	assert_false(bp_fault_read(&row, &t));
 }
 
 static void every_kind_has_a_name_and_its_counter(void **state)
 {
 	(void)state;
-	for (unsigned k = 0; k < BP_TROUBLE_CONTROLPLANE_FIRST; k++) {
-		const struct bp_counter_info *c = &bp_counter_info[bp_trouble_info[k].counter];
+	for (unsigned k = 0; k < BP_FAULT_CONTROLPLANE_FIRST; k++) {
+		const struct bp_counter_info *c = &bp_counter_info[bp_fault_info[k].counter];
 
-		assert_string_equal(bp_trouble_info[k].name, c->name);
+		assert_string_equal(bp_fault_info[k].name, c->name);
 		assert_int_equal(c->group, BP_CG_HEALTH);
-		assert_non_null(bp_trouble_info[k].help);
+		assert_non_null(bp_fault_info[k].help);
 	}
 }
 
@@ -132,11 +132,11 @@ static void spans_are_written_for_people(void **state)
 		{1000000, "1 ms"}, {999999999, "999 ms"}, {1000000000, "1.0 s"},
 		{3299999999, "3.2 s"}, {119999999999, "119.9 s"}, {120000000000, "2 min"},
 		{7199000000000, "119 min"}, {7200000000000, "2 h"}, {UINT64_MAX, "5124095 h"}};
-	char text[BP_TROUBLE_SPAN];
+	char text[BP_FAULT_DURATION_LEN];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(span) / sizeof(span[0]); i++)
-		assert_string_equal(bp_trouble_span(span[i].ns, text), span[i].as);
+		assert_string_equal(bp_fault_duration(span[i].ns, text), span[i].as);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 bool bp_doctor_user(const char *root, uint64_t *uid, uint64_t *capabilities)
 {
 	size_t len;
-	char *text = bp_tree_whole(root, &len, "/proc/self/status");
+	char *text = bp_tree_read_all(root, &len, "/proc/self/status");
 	const char *u = text ? strstr(text, "\nUid:") : NULL;
 	const char *c = text ? strstr(text, "\nCapEff:") : NULL;
 	const bool found = u && c && sscanf(u, "\nUid: %*u %" SCNu64, uid) == 1 &&
@@ -42,7 +42,7 @@ static bool applies(const struct bp_doctor *d, const struct need *n)
 }
 
 /* Bit for each CAP_*. */
-static uint64_t wanted(const struct bp_doctor *d)
+static uint64_t required(const struct bp_doctor *d)
 {
 	uint64_t caps = 0;
 
@@ -76,19 +76,19 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (!bp_doctor_user(d->root, &uid, &has)) {
-		bp_report_item(r, "rights", BP_UNKNOWN, "", "/proc/self/status can't be read");
+		bp_report_item(r, "rights", BP_CHECK_SKIP, "", "/proc/self/status can't be read");
 		return;
 	}
 	snprintf(who, sizeof(who), "root");
 	if (uid != 0)
 		snprintf(who, sizeof(who), "user %" PRIu64, uid);
-	if ((wanted(d) & ~has) == 0) {
+	if ((required(d) & ~has) == 0) {
 		bp_report_item(r, "rights", BP_FINE, "",
 			"%s, with the capabilities that biplane needs", who);
 		return;
 	}
-	names(wanted(d) & ~has, text, sizeof(text));
-	item = bp_report_item(r, "rights", BP_TROUBLE,
+	names(required(d) & ~has, text, sizeof(text));
+	item = bp_report_item(r, "rights", BP_CHECK_FAIL,
 		"ports, kernel interfaces and routes want them: see biplane capabilities",
 		"%s, without %s", who, text);
 	if (uid == 0) {
@@ -96,7 +96,7 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 		return;
 	}
 	bp_report_do(item, "sudo biplane doctor  # to see the machine as root does");
-	names(wanted(d), text, sizeof(text));
+	names(required(d), text, sizeof(text));
 	bp_report_do(item,
 		"sudo setcap %s+ep \"$(command -v biplane)\"  # or run it by its units, or as root",
 		text);

@@ -48,7 +48,7 @@ static void propose(const char *root, json_t *item, const cpu_set_t *cpus)
 }
 
 /* Workers' CPUs that are missing, and those that are not isolated. */
-static void look_at_workers(const struct bp_doctor *d, struct bp_report *r, const cpu_set_t *online,
+static void check_workers(const struct bp_doctor *d, struct bp_report *r, const cpu_set_t *online,
 	const cpu_set_t *isolated)
 {
 	cpu_set_t workers, missing, shared;
@@ -66,7 +66,7 @@ static void look_at_workers(const struct bp_doctor *d, struct bp_report *r, cons
 	CPU_XOR(&shared, &shared, &workers);
 	bp_cpu_list_text(CPU_COUNT(&missing) ? &missing : &shared, list, sizeof(list));
 	if (CPU_COUNT(&missing)) {
-		item = bp_report_item(r, "CPU isolation", BP_TROUBLE, "a worker is to run there",
+		item = bp_report_item(r, "CPU isolation", BP_CHECK_FAIL, "a worker is to run there",
 			"this machine has no CPU %s", list);
 		bp_cpu_list_text(online, list, sizeof(list));
 		bp_report_do(item, "# name others in `workers:`, of %s", list);
@@ -91,12 +91,13 @@ void bp_doctor_item_cpus(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (!read_cpus(d->root, "online", &online)) {
-		bp_report_item(r, "CPU isolation", BP_UNKNOWN, why, CPUS "/online can't be read");
+		bp_report_item(
+			r, "CPU isolation", BP_CHECK_SKIP, why, CPUS "/online can't be read");
 		return;
 	}
 	read_cpus(d->root, "isolated", &isolated);
 	if (d->config && d->facts->n_workers) {
-		look_at_workers(d, r, &online, &isolated);
+		check_workers(d, r, &online, &isolated);
 		return;
 	}
 	bp_cpu_list_text(&isolated, list, sizeof(list));

@@ -16,7 +16,7 @@ void bp_doctor_item_dpdk(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "DPDK", BP_FINE, "", "%s, %zu drivers for NICs in %s", f->dpdk,
 			json_array_size(d->pmds), f->driver_dir);
 	else {
-		item = bp_report_item(r, "DPDK", BP_TROUBLE,
+		item = bp_report_item(r, "DPDK", BP_CHECK_FAIL,
 			"without its drivers DPDK finds no NIC", "%s, and no drivers in %s",
 			f->dpdk, f->driver_dir);
 		bp_report_do(item, "apt-get install librte-net-all  # or: apt-get install dpdk");

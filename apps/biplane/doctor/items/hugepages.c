@@ -30,7 +30,7 @@ static bool runs(const struct bp_doctor *d)
 }
 
 /* Whether something on this node will want its memory: a NIC of a port, or any NIC. */
-static bool is_wanted_on(const struct bp_doctor *d, int64_t node)
+static bool is_required_on(const struct bp_doctor *d, int64_t node)
 {
 	for (size_t i = 0; i < d->nics.n; i++) {
 		const struct bp_nic *nic = &d->nics.nic[i];
@@ -101,7 +101,7 @@ static void propose(const struct bp_doctor *d, json_t *item, int64_t node, uint6
 }
 
 /* What is proposed where no configuration says more, and leaves a small machine half its memory. */
-static uint64_t usual_bytes(const char *root, int64_t node)
+static uint64_t default_page_bytes(const char *root, int64_t node)
 {
 	const uint64_t bytes = (uint64_t)PAGES_WANTED * KIB_WANTED * 1024;
 	const uint64_t half = (uint64_t)bp_huge_memory_kib(root, node) * 1024 / 2;
@@ -110,21 +110,22 @@ static uint64_t usual_bytes(const char *root, int64_t node)
 }
 
 /* How many bytes should be free on this node; 0: none. */
-static uint64_t wanted_bytes(const struct bp_doctor *d, int64_t node, bool wanted)
+static uint64_t required_bytes(const struct bp_doctor *d, int64_t node, bool required)
 {
 	unsigned nodes = 0;
 
 	if (!d->config)
-		return wanted || node <= 0 ? usual_bytes(d->root, node) : 0;
+		return required || node <= 0 ? default_page_bytes(d->root, node) : 0;
 	if (d->config->hugepages == BP_HUGEPAGES_NEVER)
 		return 0;
 	for (int64_t n = -1; n < CPU_SETSIZE; n++)
-		nodes += is_wanted_on(d, n);
+		nodes += is_required_on(d, n);
 	if (nodes == 0) /* no port is on any: memory is taken where there is some */
 		return node <= 0 ? d->facts->memory : 0;
 	/* each node with a port has pools of its own; a machine with one node may not number it */
-	return wanted || (nodes == 1 && is_wanted_on(d, -1) && node == 0) ? d->facts->memory / nodes
-									  : 0;
+	return required || (nodes == 1 && is_required_on(d, -1) && node == 0)
+		       ? d->facts->memory / nodes
+		       : 0;
 }
 
 /* All that a machine without a configuration has may be a running biplane's. */
@@ -133,9 +134,9 @@ static bool is_short(const struct bp_doctor *d, uint64_t has, uint64_t want)
 	return want && !runs(d) && has < want && (d->config || has == 0);
 }
 
-int64_t bp_doctor_pages_wanted(const struct bp_doctor *d, int64_t node)
+int64_t bp_doctor_pages_required(const struct bp_doctor *d, int64_t node)
 {
-	const uint64_t want = wanted_bytes(d, node, is_wanted_on(d, node));
+	const uint64_t want = required_bytes(d, node, is_required_on(d, node));
 	const uint64_t has = free_bytes(&d->huge, &node);
 
 	if (!is_short(d, has, want) || (!d->config && all_bytes(&d->huge)))
@@ -143,9 +144,9 @@ int64_t bp_doctor_pages_wanted(const struct bp_doctor *d, int64_t node)
 	return pages_for(d, node, want);
 }
 
-static void look_at_node(const struct bp_doctor *d, struct bp_report *r, int64_t node)
+static void check_node(const struct bp_doctor *d, struct bp_report *r, int64_t node)
 {
-	const uint64_t want = wanted_bytes(d, node, is_wanted_on(d, node));
+	const uint64_t want = required_bytes(d, node, is_required_on(d, node));
 	const uint64_t has = free_bytes(&d->huge, &node);
 	enum bp_verdict verdict = BP_FINE;
 	char name[64], seen[256];
@@ -156,9 +157,9 @@ static void look_at_node(const struct bp_doctor *d, struct bp_report *r, int64_t
 		snprintf(name, sizeof(name), "hugepages node %" PRId64, node);
 	describe(&d->huge, node, seen, sizeof(seen));
 	if (d->config && is_short(d, has, want))
-		verdict = d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_TROUBLE : BP_ADVICE;
+		verdict = d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_CHECK_FAIL : BP_ADVICE;
 	else if (is_short(d, has, want))
-		verdict = all_bytes(&d->huge) ? BP_ADVICE : BP_TROUBLE;
+		verdict = all_bytes(&d->huge) ? BP_ADVICE : BP_CHECK_FAIL;
 	if (d->config && want)
 		item = bp_report_item(r, name, verdict,
 			"packet buffers and the segment want them; pages that a running biplane "
@@ -181,7 +182,7 @@ void bp_doctor_item_hugepages(const struct bp_doctor *d, struct bp_report *r)
 	if (d->huge.n == 0) {
 		bp_report_item(r, "hugepages",
 			d->config && d->config->hugepages != BP_HUGEPAGES_REQUIRE ? BP_ADVICE
-										  : BP_TROUBLE,
+										  : BP_CHECK_FAIL,
 			"packet buffers want them; without, biplane is slower",
 			"this kernel has no hugepages (CONFIG_HUGETLBFS)");
 		return;
@@ -192,6 +193,6 @@ void bp_doctor_item_hugepages(const struct bp_doctor *d, struct bp_report *r)
 		for (unsigned k = 0; k < i; k++)
 			first &= d->huge.pool[k].node != d->huge.pool[i].node;
 		if (first)
-			look_at_node(d, r, d->huge.pool[i].node);
+			check_node(d, r, d->huge.pool[i].node);
 	}
 }

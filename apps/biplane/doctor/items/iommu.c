@@ -27,7 +27,7 @@ bool bp_doctor_needs_pci(const struct bp_doctor *d)
 static bool is_guest(const char *root)
 {
 	size_t len;
-	char *text = bp_tree_whole(root, &len, "/proc/cpuinfo");
+	char *text = bp_tree_read_all(root, &len, "/proc/cpuinfo");
 	const bool guest = text && strstr(text, " hypervisor");
 
 	free(text);
@@ -53,26 +53,26 @@ bool bp_doctor_noiommu(const char *root)
 bool bp_doctor_could_noiommu(const char *root)
 {
 	return bp_tree_exists(root, NOIOMMU) ||
-	       (bp_module_look(root, "vfio") != BP_MODULE_ABSENT &&
+	       (bp_module_state(root, "vfio") != BP_MODULE_ABSENT &&
 		       !bp_tree_exists(root, "/sys/module/vfio") &&
 		       bp_kernel_option(root, "CONFIG_VFIO_NOIOMMU") != 0);
 }
 
 /* The firmware tells of one in a table of ACPI. */
-static bool firmware_tells(const char *root)
+static bool firmware_has_iommu(const char *root)
 {
 	return bp_tree_exists(root, "/sys/firmware/acpi/tables/DMAR") ||
 	       bp_tree_exists(root, "/sys/firmware/acpi/tables/IVRS") ||
 	       bp_tree_exists(root, "/sys/firmware/acpi/tables/IORT");
 }
 
-static void say_missing(const struct bp_doctor *d, struct bp_report *r)
+static void report_missing(const struct bp_doctor *d, struct bp_report *r)
 {
 	const bool guest = is_guest(d->root);
 	json_t *item;
 
-	if (firmware_tells(d->root)) {
-		item = bp_report_item(r, "IOMMU", BP_TROUBLE, why,
+	if (firmware_has_iommu(d->root)) {
+		item = bp_report_item(r, "IOMMU", BP_CHECK_FAIL, why,
 			"the machine has one, and the kernel does not use it");
 		bp_doctor_boot_option(d->root, item, "biplane-iommu",
 			bp_tree_exists(d->root, "/sys/firmware/acpi/tables/DMAR")
@@ -80,7 +80,7 @@ static void say_missing(const struct bp_doctor *d, struct bp_report *r)
 				: "iommu=pt");
 		return;
 	}
-	item = bp_report_item(r, "IOMMU", BP_TROUBLE, why, "%s",
+	item = bp_report_item(r, "IOMMU", BP_CHECK_FAIL, why, "%s",
 		guest ? "this virtual machine has none"
 		      : "the firmware tells of none, or it is turned off there");
 	bp_report_do(item,
@@ -113,6 +113,6 @@ void bp_doctor_item_iommu(const struct bp_doctor *d, struct bp_report *r)
 			"a NIC that is given away so can write to any memory of this machine",
 			"none; vfio works without (enable_unsafe_noiommu_mode)");
 	else
-		say_missing(d, r);
+		report_missing(d, r);
 	bp_tree_names_free(&groups);
 }

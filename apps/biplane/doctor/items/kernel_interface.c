@@ -5,7 +5,7 @@
 #include "apps/biplane/doctor/tree.h"
 
 /* Whether some interface of the configuration is of this kind, or, without one, might be. */
-static bool wants(const struct bp_doctor *d, enum bp_backend kind)
+static bool uses_backend(const struct bp_doctor *d, enum bp_backend kind)
 {
 	const char *name;
 
@@ -22,13 +22,13 @@ static bool wants(const struct bp_doctor *d, enum bp_backend kind)
 
 static void propose(const char *root, json_t *item, const char *module)
 {
-	if (bp_module_look(root, module) != BP_MODULE_ABSENT)
+	if (bp_module_state(root, module) != BP_MODULE_ABSENT)
 		bp_report_do(item, "modprobe %s", module);
 	else
 		bp_report_do(item, "# this kernel has no module %s", module);
 }
 
-static void look_at_vhost(const struct bp_doctor *d, struct bp_report *r)
+static void check_vhost(const struct bp_doctor *d, struct bp_report *r)
 {
 	static const char why[] = "the exception path's kernel interfaces are faster with it; taps "
 				  "serve without";
@@ -38,11 +38,11 @@ static void look_at_vhost(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "vhost-net", BP_FINE, "", "/dev/vhost-net is there");
 		return;
 	}
-	if (wants(d, BP_BACKEND_VIRTIO) && d->config)
-		item = bp_report_item(r, "vhost-net", BP_TROUBLE,
+	if (uses_backend(d, BP_BACKEND_VIRTIO) && d->config)
+		item = bp_report_item(r, "vhost-net", BP_CHECK_FAIL,
 			"an interface of this configuration has `host_interface.backend: virtio`",
 			"there is no /dev/vhost-net");
-	else if (wants(d, BP_BACKEND_AUTO))
+	else if (uses_backend(d, BP_BACKEND_AUTO))
 		item = bp_report_item(r, "vhost-net", BP_ADVICE, why, "there is no /dev/vhost-net");
 	else {
 		bp_report_item(r, "vhost-net", BP_FINE, "",
@@ -52,7 +52,7 @@ static void look_at_vhost(const struct bp_doctor *d, struct bp_report *r)
 	propose(d->root, item, "vhost-net");
 }
 
-static void look_at_tun(const struct bp_doctor *d, struct bp_report *r)
+static void check_tun(const struct bp_doctor *d, struct bp_report *r)
 {
 	json_t *item;
 
@@ -60,13 +60,13 @@ static void look_at_tun(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "tun", BP_FINE, "", "/dev/net/tun is there");
 		return;
 	}
-	if (!wants(d, BP_BACKEND_AUTO) && !wants(d, BP_BACKEND_TAP) &&
-		!wants(d, BP_BACKEND_VIRTIO)) {
+	if (!uses_backend(d, BP_BACKEND_AUTO) && !uses_backend(d, BP_BACKEND_TAP) &&
+		!uses_backend(d, BP_BACKEND_VIRTIO)) {
 		bp_report_item(r, "tun", BP_FINE, "",
 			"not there; no interface of this configuration needs it");
 		return;
 	}
-	item = bp_report_item(r, "tun", d->config ? BP_TROUBLE : BP_ADVICE,
+	item = bp_report_item(r, "tun", d->config ? BP_CHECK_FAIL : BP_ADVICE,
 		"a port that routes has an interface in the kernel, which is made through it",
 		"there is no /dev/net/tun");
 	propose(d->root, item, "tun");
@@ -74,6 +74,6 @@ static void look_at_tun(const struct bp_doctor *d, struct bp_report *r)
 
 void bp_doctor_item_kernel_interface(const struct bp_doctor *d, struct bp_report *r)
 {
-	look_at_vhost(d, r);
-	look_at_tun(d, r);
+	check_vhost(d, r);
+	check_tun(d, r);
 }

@@ -15,7 +15,7 @@ static bool read_limit(const char *root, uint64_t *bytes)
 {
 	static const char name[] = "Max locked memory";
 	size_t len;
-	char *text = bp_tree_whole(root, &len, "/proc/self/limits");
+	char *text = bp_tree_read_all(root, &len, "/proc/self/limits");
 	const char *line = text ? strstr(text, name) : NULL;
 	bool found = false;
 
@@ -37,8 +37,8 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (!read_limit(d->root, &bytes)) {
-		bp_report_item(
-			r, "memory lock limit", BP_UNKNOWN, why, "/proc/self/limits can't be read");
+		bp_report_item(r, "memory lock limit", BP_CHECK_SKIP, why,
+			"/proc/self/limits can't be read");
 		return;
 	}
 	bp_doctor_user(d->root, &uid, &capabilities);
@@ -50,7 +50,7 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 	else if (bytes >= want || !bp_doctor_needs_pci(d))
 		bp_report_item(r, "memory lock limit", BP_FINE, "", "%" PRIu64 " MiB", bytes / MIB);
 	else {
-		item = bp_report_item(r, "memory lock limit", BP_TROUBLE, why,
+		item = bp_report_item(r, "memory lock limit", BP_CHECK_FAIL, why,
 			"%" PRIu64 " MiB, and about %" PRIu64 " MiB are wanted", bytes / MIB,
 			want / MIB);
 		bp_report_do(item, "echo \"$USER - memlock unlimited\" | sudo tee "

@@ -26,7 +26,7 @@ static void add_row(struct bp_report *r, const struct bp_nic *nic)
 		json_pack("{ss ss so so ss so so so so ss so}", "address", nic->address, "id", id,
 			"driver", text_or_null(nic->driver), "interface", text_or_null(names),
 			"link", nic->link, "numa_node", number_or_null(nic->node), "iommu_group",
-			number_or_null(nic->group), "group_mates", text_or_null(nic->mates),
+			number_or_null(nic->group), "group_mates", text_or_null(nic->group_members),
 			"dpdk_driver", text_or_null(nic->pmd), "grade",
 			bp_nic_grade_name(nic->grade), "why", text_or_null(nic->why)));
 }
@@ -50,7 +50,7 @@ void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
 		n[d->nics.nic[i].grade]++;
 	}
 	if (d->network.blind[0])
-		bp_report_item(r, "ways in", BP_UNKNOWN,
+		bp_report_item(r, "ways in", BP_CHECK_SKIP,
 			"so that no NIC is taken that this machine is reached through, every "
 			"interface that is up counts as one",
 			"%s", d->network.blind);

@@ -33,17 +33,17 @@ static bool is_far(const struct bp_doctor *d, const struct bp_nic *nic, unsigned
 	return false;
 }
 
-static void say_bound(
+static void report_bound(
 	const struct bp_doctor *d, struct bp_report *r, const char *item, const struct bp_nic *nic)
 {
 	unsigned cpu;
 	json_t *o;
 
-	if (nic->mates[0] && !strcmp(nic->driver, "vfio-pci")) {
-		o = bp_report_item(r, item, BP_TROUBLE,
+	if (nic->group_members[0] && !strcmp(nic->driver, "vfio-pci")) {
+		o = bp_report_item(r, item, BP_CHECK_FAIL,
 			"vfio gives an IOMMU group away whole, or not at all",
 			"%s is in group %" PRId64 " with %s, which the kernel drives", nic->address,
-			nic->group, nic->mates);
+			nic->group, nic->group_members);
 		bp_report_do(o, "# bind these too, or put the NIC into another slot");
 	} else if (is_far(d, nic, &cpu)) {
 		bp_report_item(r, item, BP_ADVICE, "each packet crosses between the nodes",
@@ -59,7 +59,7 @@ static void say_bound(
 	}
 }
 
-static void look_at_pci(
+static void check_pci(
 	const struct bp_doctor *d, struct bp_report *r, const char *item, const char *address)
 {
 	static const char why[] = "a port of biplane has a NIC for itself";
@@ -67,27 +67,29 @@ static void look_at_pci(
 	json_t *o;
 
 	if (!nic) {
-		o = bp_report_item(r, item, BP_TROUBLE, why, "this machine has no NIC %s", address);
+		o = bp_report_item(
+			r, item, BP_CHECK_FAIL, why, "this machine has no NIC %s", address);
 		bp_report_do(o, "# name another in the configuration: the table below has them");
 		return;
 	}
 	switch (nic->grade) {
 	case BP_NIC_BOUND:
 	case BP_NIC_AS_IS:
-		say_bound(d, r, item, nic);
+		report_bound(d, r, item, nic);
 		return;
 	case BP_NIC_SAFE:
-		o = bp_report_item(r, item, BP_TROUBLE, why, "%s is %s%s's", address,
+		o = bp_report_item(r, item, BP_CHECK_FAIL, why, "%s is %s%s's", address,
 			nic->driver[0] ? "the kernel driver " : "nobody",
 			nic->driver[0] ? nic->driver : "");
 		bp_report_do(o, "biplane doctor --fix --nic %s", address);
 		return;
 	case BP_NIC_IN_USE:
-		o = bp_report_item(r, item, BP_TROUBLE, why, "%s is in use: %s", address, nic->why);
+		o = bp_report_item(
+			r, item, BP_CHECK_FAIL, why, "%s is in use: %s", address, nic->why);
 		bp_report_do(o, "# when it may go: biplane doctor --fix --force --nic %s", address);
 		return;
 	case BP_NIC_NEVER:
-		o = bp_report_item(r, item, BP_TROUBLE,
+		o = bp_report_item(r, item, BP_CHECK_FAIL,
 			"taking it from the kernel would cut this machine off", "%s: %s", address,
 			nic->why);
 		bp_report_do(o, "# name another NIC in the configuration");
@@ -95,18 +97,18 @@ static void look_at_pci(
 	}
 }
 
-static void look_at_interface(
+static void check_interface(
 	const struct bp_doctor *d, struct bp_report *r, const char *item, const char *name)
 {
 	const struct bp_doctor_interface *i = bp_doctor_interface_find(&d->network, name);
 	json_t *o;
 
 	if (!i) {
-		o = bp_report_item(r, item, BP_TROUBLE, "the port's driver sits on it",
+		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port's driver sits on it",
 			"there is no interface %s", name);
 		bp_report_do(o, "ip -brief link  # lists those that there are");
 	} else if (!i->up) {
-		o = bp_report_item(r, item, BP_TROUBLE, "the port's driver sits on it",
+		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port's driver sits on it",
 			"interface %s is down", name);
 		bp_report_do(o, "ip link set %s up", name);
 	} else {
@@ -123,8 +125,8 @@ void bp_doctor_item_ports(const struct bp_doctor *d, struct bp_report *r)
 
 		snprintf(item, sizeof(item), "port %s", d->config->port[p].name);
 		if (d->facts->port[p].pci[0])
-			look_at_pci(d, r, item, d->facts->port[p].pci);
+			check_pci(d, r, item, d->facts->port[p].pci);
 		else if (d->facts->port[p].interface[0])
-			look_at_interface(d, r, item, d->facts->port[p].interface);
+			check_interface(d, r, item, d->facts->port[p].interface);
 	}
 }

@@ -7,7 +7,7 @@ static const char why[] = "through it DPDK drives NICs";
 
 void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
 {
-	enum bp_module module = bp_module_look(d->root, "vfio-pci");
+	enum bp_module module = bp_module_state(d->root, "vfio-pci");
 	char release[128];
 	json_t *item;
 
@@ -25,14 +25,14 @@ void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
 	bp_tree_text(d->root, release, sizeof(release), "/proc/sys/kernel/osrelease");
 	if (module == BP_MODULE_ABSENT) {
 		item = bp_report_item(
-			r, "vfio-pci", BP_TROUBLE, why, "kernel %s has no such module", release);
+			r, "vfio-pci", BP_CHECK_FAIL, why, "kernel %s has no such module", release);
 		bp_report_do(item, "apt-get install linux-image-amd64  # and start that kernel");
 		bp_report_do(
 			item, "# or leave NICs to the kernel: device \"net_af_xdp0,iface=NAME\"");
 		return;
 	}
-	item = bp_report_item(r, "vfio-pci", module == BP_MODULE_ON_DISK ? BP_TROUBLE : BP_UNKNOWN,
-		why, "%s",
+	item = bp_report_item(r, "vfio-pci",
+		module == BP_MODULE_ON_DISK ? BP_CHECK_FAIL : BP_CHECK_SKIP, why, "%s",
 		module == BP_MODULE_ON_DISK ? "not loaded"
 					    : "not loaded, and there is no list of modules");
 	bp_report_do(item, "modprobe vfio-pci");

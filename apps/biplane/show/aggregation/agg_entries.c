@@ -53,7 +53,7 @@ static json_t *format_name(uint8_t format)
 {
 	if (format == BP_AGG_FORMAT_FULL)
 		return json_string("full");
-	return json_string(format == BP_AGG_FORMAT_PAPER ? "lin2018" : "unknown");
+	return json_string(format == BP_AGG_FORMAT_LIN2018 ? "lin2018" : "unknown");
 }
 
 static json_t *to_text(const struct bp_agg_to *to)

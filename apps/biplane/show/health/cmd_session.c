@@ -20,7 +20,7 @@ static int ask(const struct bp_cli_command *command, const struct bp_config_inst
 	const char *system_id)
 {
 	json_t *reply = NULL;
-	const int status = bp_ask(command, id,
+	const int status = bp_request(command, id,
 		json_pack("{s:s, s:s}", "command", "sessions-release", "id", system_id), &reply);
 
 	if (status)

@@ -186,10 +186,10 @@ static void print(const json_t *view, bool all, FILE *out)
 	(void)all;
 	for (size_t i = 0; i < json_array_size(reasons); i++) {
 		const json_t *r = json_array_get(reasons, i);
-		char span[BP_TROUBLE_SPAN];
+		char span[BP_FAULT_DURATION_LEN];
 		json_t *row = json_copy((json_t *)r);
 
-		bp_trouble_span((uint64_t)bp_show_int(r, "longest_ms") * 1000000, span);
+		bp_fault_duration((uint64_t)bp_show_int(r, "longest_ms") * 1000000, span);
 		json_object_set_new(row, "longest", json_string(span));
 		json_object_set_new(row, "clients", clients_text(r));
 		json_array_append_new(rows, row);

@@ -48,9 +48,9 @@ static json_t *to_text(const struct bp_prefix *to)
 
 static const char *layout_name(const struct bp_transform_layout *l)
 {
-	if (memcmp(l, &bp_transform_layout_paper, sizeof(*l)) == 0)
+	if (memcmp(l, &bp_transform_layout_kunze2021, sizeof(*l)) == 0)
 		return "kunze2021";
-	if (memcmp(l, &bp_transform_layout_paper_timed, sizeof(*l)) == 0)
+	if (memcmp(l, &bp_transform_layout_kunze2021_timed, sizeof(*l)) == 0)
 		return "kunze2021_timed";
 	return "own";
 }

@@ -89,8 +89,9 @@ void tell_rules(void)
 		.format = BP_AGG_FORMAT_FULL};
 	rules.disaggregate[0].senders[0] = destination("10.0.0.0/24", 0, 0).address;
 	rules.disaggregate[0].senders[1] = destination("10.2.0.0/16", 0, 0).address;
-	rules.disaggregate[1] = (struct bp_disagg_rule){
-		.to = destination("fd01::9", 5555, 5555), .port = 1, .format = BP_AGG_FORMAT_PAPER};
+	rules.disaggregate[1] = (struct bp_disagg_rule){.to = destination("fd01::9", 5555, 5555),
+		.port = 1,
+		.format = BP_AGG_FORMAT_LIN2018};
 	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 }
 

@@ -123,7 +123,7 @@ static void flows_up_to_the_limit(void **state)
 			.connection = "open",
 			.to_broker = "reading",
 			.from_broker = "opaque",
-			.opaque_reason = "not_inspected_qos",
+			.not_inspected_reason = "not_inspected_qos",
 			.suspicious = {"suspicious_flags", "suspicious_length"},
 			.publishes = 12,
 			.idle_ms = 5,
@@ -137,7 +137,7 @@ static void flows_up_to_the_limit(void **state)
 			.connection = "opening",
 			.to_broker = "unseen",
 			.from_broker = "unseen",
-			.opaque_reason = "",
+			.not_inspected_reason = "",
 		},
 	};
 

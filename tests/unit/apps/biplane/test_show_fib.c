@@ -288,9 +288,9 @@ static void network_namespaces_are_told_apart(void **state)
 		_exit(0);
 	waitpid(gone, NULL, 0);
 	assert_int_equal(bp_netns_of((uint64_t)getpid()), BP_NETNS_SAME);
-	assert_int_equal(bp_netns_of((uint64_t)gone), BP_NETNS_GONE);
-	assert_int_equal(bp_netns_of(0), BP_NETNS_GONE);
-	assert_int_equal(bp_netns_of(UINT64_MAX), BP_NETNS_GONE);
+	assert_int_equal(bp_netns_of((uint64_t)gone), BP_NETNS_REMOVED);
+	assert_int_equal(bp_netns_of(0), BP_NETNS_REMOVED);
+	assert_int_equal(bp_netns_of(UINT64_MAX), BP_NETNS_REMOVED);
 }
 
 int main(void)

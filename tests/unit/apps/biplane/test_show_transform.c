@@ -101,12 +101,12 @@ static void put_in_force(void)
 	const struct bp_transform_view none = {0};
 	const unsigned sent = BP_TRANSFORM_ADDRESS | BP_TRANSFORM_UDP;
 
-	t->rule[0] = (struct bp_transform_rule){.layout = bp_transform_layout_paper,
+	t->rule[0] = (struct bp_transform_rule){.layout = bp_transform_layout_kunze2021,
 		.udp = 10000,
 		.method = BP_TRANSFORM_EXACT,
 		.drop_unknown = true};
 	t->rule[1] = (struct bp_transform_rule){.to = prefix("fd00::/8"),
-		.layout = bp_transform_layout_paper_timed,
+		.layout = bp_transform_layout_kunze2021_timed,
 		.udp = 10001,
 		.port = 1,
 		.method = BP_TRANSFORM_CHEBYSHEV,

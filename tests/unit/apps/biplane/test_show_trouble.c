@@ -43,11 +43,11 @@ static int end(void **state)
 	return 0;
 }
 
-static void row(unsigned i, enum bp_trouble_kind kind, const char *subject, struct bp_trouble t)
+static void row(unsigned i, enum bp_fault_kind kind, const char *subject, struct bp_fault_record t)
 {
 	t.kind = kind;
 	snprintf(t.subject, sizeof(t.subject), "%s", subject);
-	bp_trouble_write(&shm.trouble[i], &t);
+	bp_fault_write(&shm.faults[i], &t);
 }
 
 static json_t *view(void)
@@ -84,21 +84,21 @@ static void says(bool all, const char *what, bool does)
 /* As the watch leaves them: all rows, most of which were never in trouble. */
 static void some_trouble(void)
 {
-	row(0, BP_TROUBLE_LINK_DOWN, "lan", (struct bp_trouble){0});
-	row(1, BP_TROUBLE_NIC_MISSED, "lan",
-		(struct bp_trouble){.began_ns = UNIX - 60 * S,
+	row(0, BP_FAULT_LINK_DOWN, "lan", (struct bp_fault_record){0});
+	row(1, BP_FAULT_NIC_MISSED, "lan",
+		(struct bp_fault_record){.began_ns = UNIX - 60 * S,
 			.ended_ns = UNIX - 50 * S,
 			.spells = 2,
 			.total = 6912});
-	row(2, BP_TROUBLE_LINK_DOWN, "wan",
-		(struct bp_trouble){.active = 1,
+	row(2, BP_FAULT_LINK_DOWN, "wan",
+		(struct bp_fault_record){.active = 1,
 			.began_ns = UNIX - 3200000000,
 			.spells = 1,
 			.total = 3200000000,
 			.worst = 3200000000});
-	row(3, BP_TROUBLE_MBUFS_LOW, "mbufs-0", (struct bp_trouble){.worst = 203});
-	row(4, BP_TROUBLE_WORKER_OVERRUN, "worker 0", (struct bp_trouble){.worst = 7000000});
-	row(5, BP_TROUBLE_NIC_ERRORS, "wan", (struct bp_trouble){.total = 1});
+	row(3, BP_FAULT_MBUFS_LOW, "mbufs-0", (struct bp_fault_record){.worst = 203});
+	row(4, BP_FAULT_WORKER_OVERRUN, "worker 0", (struct bp_fault_record){.worst = 7000000});
+	row(5, BP_FAULT_NIC_ERRORS, "wan", (struct bp_fault_record){.total = 1});
 }
 
 static void without_trouble_it_says_so(void **state)
@@ -110,7 +110,7 @@ static void without_trouble_it_says_so(void **state)
 	assert_int_equal(bp_show_int(v, "active"), 0);
 	json_decref(v);
 	says(false, "nothing was in trouble since the planes started\n", true);
-	row(0, BP_TROUBLE_LINK_DOWN, "lan", (struct bp_trouble){0});
+	row(0, BP_FAULT_LINK_DOWN, "lan", (struct bp_fault_record){0});
 	says(false, "nothing was in trouble since the planes started\n", true);
 }
 
@@ -199,8 +199,8 @@ static void rows_that_are_not_whole_are_passed_over(void **state)
 
 	(void)state;
 	some_trouble();
-	atomic_fetch_add(&shm.trouble[2].seq, 1);
-	shm.trouble[1].is.kind = BP_TROUBLE_KINDS;
+	atomic_fetch_add(&shm.faults[2].seq, 1);
+	shm.faults[1].is.kind = BP_FAULT_KINDS;
 	v = view();
 	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 4);
 	assert_int_equal(bp_show_int(v, "active"), 0);
@@ -210,7 +210,7 @@ static void rows_that_are_not_whole_are_passed_over(void **state)
 /* Other people's memory: a name without an end, times that are yet to come. */
 static void nonsense_is_shown_without_harm(void **state)
 {
-	struct bp_trouble t = {.active = 7,
+	struct bp_fault_record t = {.active = 7,
 		.began_ns = UINT64_MAX,
 		.ended_ns = 1,
 		.spells = UINT64_MAX,
@@ -220,7 +220,7 @@ static void nonsense_is_shown_without_harm(void **state)
 
 	(void)state;
 	memset(t.subject, 0xff, sizeof(t.subject));
-	bp_trouble_write(&shm.trouble[0], &t);
+	bp_fault_write(&shm.faults[0], &t);
 	v = view();
 	r = json_array_get(json_object_get(v, "trouble"), 0);
 	assert_int_equal(bp_show_int(r, "lasted_ns"), 0);

@@ -560,7 +560,7 @@ static void the_time_begins_with_the_first_heartbeat(void **state)
 	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
 	bp_heartbeat_forgive(&b, 500);
 	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
-	bp_heartbeat_came(&b, 1000);
+	bp_heartbeat_received(&b, 1000);
 	assert_false(bp_heartbeat_missed(&b, 1099));
 	assert_true(bp_heartbeat_missed(&b, 1100));
 	bp_heartbeat_forgive(&b, 2000);
@@ -568,7 +568,7 @@ static void the_time_begins_with_the_first_heartbeat(void **state)
 	assert_true(bp_heartbeat_missed(&b, 2100));
 	b = (struct bp_heartbeat){.limit_ns = 0};
 	bp_heartbeat_start(&b);
-	bp_heartbeat_came(&b, 1000);
+	bp_heartbeat_received(&b, 1000);
 	assert_false(bp_heartbeat_missed(&b, UINT64_MAX - 1));
 }
 

@@ -94,7 +94,7 @@ static void reload_tells_what_differs(void **state)
 static void refused_reload_changes_nothing(void **state)
 {
 	struct process *f = *state;
-	struct bp_agg_plan *before = malloc(sizeof(*before));
+	struct bp_agg_shared_rules *before = malloc(sizeof(*before));
 
 	assert_non_null(before);
 	process_write_bridge(f, ONE);

@@ -394,7 +394,7 @@ static void unwritable_spool(void **state)
 static void spool_comes_back(void **state)
 {
 	struct fixture *f = *state;
-	char path[128], away[128];
+	char path[128], no_reply[128];
 
 	start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
@@ -405,15 +405,15 @@ static void spool_comes_back(void **state)
 	bp_publisher_free(f->publisher);
 	f->publisher = NULL;
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
-	snprintf(away, sizeof(away), "%s/away", f->dir);
-	assert_int_equal(rename(path, away), 0);
+	snprintf(no_reply, sizeof(no_reply), "%s/away", f->dir);
+	assert_int_equal(rename(path, no_reply), 0);
 	test_write_file(path, "a file where a directory must be");
 	test_broker_start(&f->broker);
 	start_publisher(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
 	assert_int_equal(get(&f->shm.control->cp_spool_rows), 0);
 	unlink(path);
-	assert_int_equal(rename(away, path), 0);
+	assert_int_equal(rename(no_reply, path), 0);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 100));
 }
 

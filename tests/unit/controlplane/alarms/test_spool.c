@@ -538,7 +538,7 @@ static void backlog_sends_each_row_once(void **state)
 	assert_int_equal(s.n, 5);
 	assert_int_equal(s.id[0], 5);
 	assert_int_equal(s.id[1], 12);
-	assert_true(bp_backlog_delete_gone(&b, &deleted));
+	assert_true(bp_backlog_delete_done(&b, &deleted));
 	assert_int_equal(deleted, 2);
 	assert_int_equal(bp_spool_rows(f->spool), 5);
 	/* One that was in flight when it was spooled is not sent again. */

@@ -17,8 +17,8 @@ void rig_done(void *arg, const struct bp_cse_reply *r)
 	if (the->reopen)
 		peer_open(&the->peer, the->peer_base);
 	the->reopen = false;
-	for (unsigned i = 0; i < 2 && the->again > 0; i++) {
-		the->again--;
+	for (unsigned i = 0; i < 2 && the->retry > 0; i++) {
+		the->retry--;
 		assert_int_equal(rig_ask(the, (uintptr_t)arg + 100), BP_CSE_TAKEN);
 	}
 }
@@ -75,7 +75,7 @@ void rig_begin_at(struct fixture *f, const char *address, struct bp_cse_settings
 	}
 	f->client = bp_cse_client_new(f->base, &s);
 	assert_non_null(f->client);
-	WAIT_UNTIL(bp_cse_has_room(f->client)); /* a client before it may have used ids */
+	WAIT_UNTIL(bp_cse_has_capacity(f->client)); /* a client before it may have used ids */
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
 }
 

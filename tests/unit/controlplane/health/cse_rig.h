@@ -21,7 +21,7 @@ struct fixture {
 	struct bp_cse_client *client;
 	bool in_call;
 	unsigned ends, by_end[BP_CSE_REFUSED + 1];
-	unsigned again; /* to be asked from ends, two from each */
+	unsigned retry; /* to be asked from ends, two from each */
 	bool reopen;    /* the peer, from an end */
 	/* What the peer got. */
 	unsigned n;

@@ -25,7 +25,7 @@ static bool known(void *arg, const uint8_t system_id[8], uint16_t config_id,
 {
 	struct keep_rig *k = arg;
 
-	return bp_phd_store_known(bp_phd_keep_store(k->keep), system_id, config_id, out, spec);
+	return bp_phd_store_known(bp_phd_persist_store(k->keep), system_id, config_id, out, spec);
 }
 
 static void learned(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
@@ -34,7 +34,7 @@ static void learned(void *arg, const uint8_t system_id[8], const struct bp_phd_m
 	struct keep_rig *k = arg;
 
 	(void)m;
-	assert_true(bp_phd_store_learn(bp_phd_keep_store(k->keep), system_id, report));
+	assert_true(bp_phd_store_learn(bp_phd_persist_store(k->keep), system_id, report));
 }
 
 static void told(
@@ -43,14 +43,14 @@ static void told(
 	struct keep_rig *k = arg;
 
 	(void)slot;
-	bp_phd_store_spec(bp_phd_keep_store(k->keep), system_id, config_id, spec);
+	bp_phd_store_spec(bp_phd_persist_store(k->keep), system_id, config_id, spec);
 }
 
 static void opened(void *arg, uint32_t slot)
 {
 	struct keep_rig *k = arg;
 
-	bp_phd_keep_opened(k->keep, slot);
+	bp_phd_persist_opened(k->keep, slot);
 }
 
 static void closed(void *arg, uint32_t slot, enum bp_phd_closed why)
@@ -58,7 +58,7 @@ static void closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 	struct keep_rig *k = arg;
 
 	(void)why;
-	bp_phd_keep_closed(k->keep, slot);
+	bp_phd_persist_closed(k->keep, slot);
 }
 
 static bool allowed(void *arg, const uint8_t system_id[8])
@@ -71,7 +71,7 @@ static void unassociated(void *arg, const struct bp_phd_peer *device)
 {
 	struct keep_rig *k = arg;
 
-	bp_phd_keep_unassociated(k->keep, device);
+	bp_phd_persist_unassociated(k->keep, device);
 }
 
 static enum bp_phd_taken report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
@@ -134,9 +134,9 @@ void keep_start(struct keep_rig *k)
 		.allowed = allowed,
 		.unassociated = unassociated,
 		.report = report};
-	static const struct bp_phd_keep_ops kept = {.restored = restored};
+	static const struct bp_phd_persist_ops kept = {.restored = restored};
 	static const uint8_t system_id[8] = {1};
-	const struct bp_phd_plan plan = {.max_message = 1024,
+	const struct bp_phd_settings plan = {.max_message = 1024,
 		.family = 4,
 		.release = BP_PHD_RELEASE_4,
 		.named = 1,
@@ -149,12 +149,12 @@ void keep_start(struct keep_rig *k)
 		phd_open(&k->x, k->c.max_sessions, k->c.max_configurations, 1);
 	k->tables = true;
 	k->restored = k->replies = 0;
-	bp_phd_plan_set(k->x.w, &plan);
-	k->keep = bp_phd_keep_new(k->base, &k->c, k->x.t, &kept, k);
+	bp_phd_settings_publish(k->x.w, &plan);
+	k->keep = bp_phd_persist_new(k->base, &k->c, k->x.t, &kept, k);
 	assert_non_null(k->keep);
 	k->m = bp_phd_manager_new(&k->c, k->x.t, k->x.w, system_id, &k->counts, &ops, k);
 	assert_non_null(k->m);
-	bp_phd_keep_manager(k->keep, k->m);
+	bp_phd_persist_manager(k->keep, k->m);
 	bp_phd_manager_adopt(k->m, test_now_ns());
 	assert_int_equal(k->x.t->control->loading, 1);
 }
@@ -168,7 +168,7 @@ void keep_stop(struct keep_rig *k)
 {
 	if (!k->keep)
 		return;
-	bp_phd_keep_free(k->keep);
+	bp_phd_persist_free(k->keep);
 	bp_phd_manager_free(k->m);
 	k->keep = NULL;
 	k->m = NULL;

@@ -16,7 +16,7 @@ struct keep_rig {
 	struct bp_config_phd c;
 	struct bp_phd_manager_counts counts;
 	struct bp_phd_manager *m;
-	struct bp_phd_keep *keep;
+	struct bp_phd_persist *keep;
 	bool tables, denies;
 	/* since the start: */
 	unsigned restored; /* sessions of which that was told */

@@ -33,11 +33,11 @@ static void on_again(void *arg)
 	struct rig *r = arg;
 
 	assert_int_equal(r->whole, 1);
-	r->again++;
+	r->retry++;
 }
 
 static const struct bp_phd_store_ops ops = {
-	.session = on_session, .loaded = on_loaded, .again = on_again};
+	.session = on_session, .loaded = on_loaded, .retry = on_again};
 
 int rig_setup(void **state)
 {
@@ -67,7 +67,7 @@ int rig_teardown(void **state)
 
 void rig_open(struct rig *r)
 {
-	r->n = r->again = r->whole = r->not_whole = 0;
+	r->n = r->retry = r->whole = r->not_whole = 0;
 	r->store = bp_phd_store_new(r->base, r->path, r->max_known, r->max_octets, &ops, r);
 	assert_non_null(r->store);
 }

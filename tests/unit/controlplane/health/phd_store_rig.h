@@ -19,7 +19,7 @@ struct rig {
 	uint64_t max_octets;
 	/* what was told since it was opened */
 	struct bp_phd_store_session session[RIG_SESSIONS]; /* the first ones */
-	unsigned n, again, whole, not_whole;
+	unsigned n, retry, whole, not_whole;
 	bool forget; /* what is handed over */
 	/* stderr, while it is caught */
 	int stderr_was;

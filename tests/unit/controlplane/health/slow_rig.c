@@ -10,7 +10,7 @@
 struct sent *sent;
 unsigned n_sent, room;
 
-bool bp_cse_has_room(const struct bp_cse_client *c)
+bool bp_cse_has_capacity(const struct bp_cse_client *c)
 {
 	(void)c;
 	return room > 0;
@@ -18,7 +18,7 @@ bool bp_cse_has_room(const struct bp_cse_client *c)
 
 struct bp_cse_watch *watch;
 
-void bp_cse_watch_room(struct bp_cse_client *c, struct bp_cse_watch *w)
+void bp_cse_watch_capacity(struct bp_cse_client *c, struct bp_cse_watch *w)
 {
 	(void)c;
 	watch = w;
@@ -31,7 +31,7 @@ enum bp_cse_sent bp_cse_send_message(
 
 	(void)c;
 	if (room == 0)
-		return BP_CSE_NO_ROOM;
+		return BP_CSE_QUEUE_FULL;
 	room--;
 	assert_true(n_sent < SENT_MAX && len <= sizeof(s->bytes));
 	memcpy(s->bytes, message, len);
@@ -124,11 +124,11 @@ static void make_slow(struct rig *r, uint32_t pending)
 	assert_non_null(r->s);
 }
 
-void start_with(struct rig *r, uint32_t pending, const struct bp_phd_plan *plan)
+void start_with(struct rig *r, uint32_t pending, const struct bp_phd_settings *plan)
 {
 	memset(r, 0, sizeof(*r));
 	phd_open(&r->x, 64, 16, 1);
-	bp_phd_plan_set(r->x.w, plan);
+	bp_phd_settings_publish(r->x.w, plan);
 	n_sent = 0;
 	room = SENT_MAX;
 	sent = calloc(SENT_MAX, sizeof(*sent));

@@ -48,7 +48,7 @@ struct rig {
 	uint32_t slot; /* of the last answer */
 };
 
-void start_with(struct rig *r, uint32_t pending, const struct bp_phd_plan *plan);
+void start_with(struct rig *r, uint32_t pending, const struct bp_phd_settings *plan);
 void start(struct rig *r);
 /* Another control plane, at the same tables: nothing is to be on its way. */
 void start_again(struct rig *r, uint32_t pending);

@@ -71,7 +71,7 @@ static void open_client(struct fixture *f, uint64_t ack_timeout_ns)
 	to->sin_port = htons(f->port);
 	f->client = bp_cse_client_new(f->base, &settings);
 	assert_non_null(f->client);
-	WAIT_UNTIL(bp_cse_has_room(f->client)); /* a client before it may have used ids */
+	WAIT_UNTIL(bp_cse_has_capacity(f->client)); /* a client before it may have used ids */
 }
 
 static int setup(void **state)
@@ -264,7 +264,7 @@ static void a_separate_response(void **state)
 	assert_int_equal(f->ends, 1);
 	assert_int_equal(f->reply[0].m2m.rsc, 2001);
 	assert_int_equal(bp_cse_counts(f->client)->separate, 1);
-	assert_int_equal(bp_cse_counts(f->client)->strays, 1);
+	assert_int_equal(bp_cse_counts(f->client)->unmatched, 1);
 }
 
 /* Once acknowledged it is not repeated; without a response it ends all the same. */
@@ -295,7 +295,7 @@ static void a_response_overtakes_its_acknowledgement(void **state)
 	memcpy(request, f->got, f->got_len);
 	say_response(f, NON, mid, request, 0x83, 4105, NULL);
 	say_empty(f, ACK, request + 2);
-	RUN_CLIENT_UNTIL(f, f->ends == 1 && bp_cse_counts(f->client)->strays == 1);
+	RUN_CLIENT_UNTIL(f, f->ends == 1 && bp_cse_counts(f->client)->unmatched == 1);
 	assert_int_equal(f->reply[0].m2m.code, 0x83);
 	assert_int_equal(f->reply[0].m2m.rsc, 4105);
 	assert_false(turn(f)); /* a NON is not acknowledged */
@@ -334,8 +334,8 @@ static void what_is_not_the_response(void **state)
 	say_response(f, ACK, request + 2, request, 0x02, 2001, NULL);
 	say_response(f, ACK, request + 2, request, 0x21, 2001, NULL);
 	say_response(f, ACK, request + 2, request, 0xe1, 2001, NULL);
-	RUN_CLIENT_UNTIL(f,
-		bp_cse_counts(f->client)->strays == 3 && bp_cse_counts(f->client)->unreadable == 4);
+	RUN_CLIENT_UNTIL(f, bp_cse_counts(f->client)->unmatched == 3 &&
+				    bp_cse_counts(f->client)->unreadable == 4);
 	say(f, ping, sizeof(ping));
 	TAKE(f);
 	assert_int_equal(f->got_len, 4);
@@ -356,7 +356,7 @@ static void so_many_at_a_time(void **state)
 		TAKE(f);
 		memcpy(request[i], f->got, f->got_len);
 	}
-	assert_int_equal(ask(f, 9), BP_CSE_NO_ROOM);
+	assert_int_equal(ask(f, 9), BP_CSE_QUEUE_FULL);
 	/* Answered the other way round. */
 	for (unsigned i = OUTSTANDING; i-- > 0;)
 		ack_created(f, request[i]);

@@ -56,8 +56,8 @@ static void test_refused_asks_again(void **state)
 	peer_close(&f->peer);
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(rig_ask(f, i), BP_CSE_TAKEN);
-	f->again = 4;
-	RUN_UNTIL(f, f->again == 0);
+	f->retry = 4;
+	RUN_UNTIL(f, f->retry == 0);
 	assert_int_equal(f->ends, 2);
 	assert_int_equal(bp_cse_outstanding(f->client), 4);
 	RUN_UNTIL(f, f->ends == 6);
@@ -105,7 +105,7 @@ static void test_refusal_of_an_acknowledgement(void **state)
 	peer_close(&f->peer);
 	f->peer.on = rig_answer;
 	f->reopen = true;
-	f->again = 1;
+	f->retry = 1;
 	RUN_UNTIL(f, c->refusals == 1);
 	assert_int_equal(f->ends, 1);
 	assert_int_equal(bp_cse_outstanding(f->client), 1);
@@ -120,7 +120,7 @@ static void on_room(struct fixture *f, unsigned i)
 {
 	assert_false(f->in_call);
 	f->told[i]++;
-	while (f->fill > 0 && bp_cse_has_room(f->client)) {
+	while (f->fill > 0 && bp_cse_has_capacity(f->client)) {
 		f->fill--;
 		assert_int_equal(rig_ask(f, 1000), BP_CSE_TAKEN);
 	}
@@ -140,8 +140,8 @@ static void watch(struct fixture *f)
 {
 	f->watch[0] = (struct bp_cse_watch){.room = on_room_0, .arg = f};
 	f->watch[1] = (struct bp_cse_watch){.room = on_room_1, .arg = f};
-	bp_cse_watch_room(f->client, &f->watch[0]);
-	bp_cse_watch_room(f->client, &f->watch[1]);
+	bp_cse_watch_capacity(f->client, &f->watch[0]);
+	bp_cse_watch_capacity(f->client, &f->watch[1]);
 }
 
 static void test_room_of_places(void **state)
@@ -150,12 +150,12 @@ static void test_room_of_places(void **state)
 
 	(void)state;
 	watch(f);
-	assert_true(bp_cse_has_room(f->client));
+	assert_true(bp_cse_has_capacity(f->client));
 	assert_int_equal(rig_ask(f, 0), BP_CSE_TAKEN);
-	assert_true(bp_cse_has_room(f->client));
+	assert_true(bp_cse_has_capacity(f->client));
 	assert_int_equal(rig_ask(f, 1), BP_CSE_TAKEN);
-	assert_false(bp_cse_has_room(f->client));
-	assert_int_equal(rig_ask(f, 2), BP_CSE_NO_ROOM);
+	assert_false(bp_cse_has_capacity(f->client));
+	assert_int_equal(rig_ask(f, 2), BP_CSE_QUEUE_FULL);
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
 	assert_int_equal(f->told[0] + f->told[1], 0);
 	BOTH_UNTIL(f, f->n == 2);
@@ -331,7 +331,7 @@ static void test_ports(void **state)
 			.ports = PORTS,
 			.id_lifetime_ns = BP_COAP_EXCHANGE_LIFETIME_S * 1000000000ull});
 	while (asked < PORTS * BP_CSE_ID_BLOCK) {
-		if (bp_cse_has_room(f->client) && rig_ask(f, 0) == BP_CSE_TAKEN)
+		if (bp_cse_has_capacity(f->client) && rig_ask(f, 0) == BP_CSE_TAKEN)
 			asked++;
 		event_base_loop(f->peer_base, EVLOOP_NONBLOCK);
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
@@ -342,7 +342,7 @@ static void test_ports(void **state)
 	assert_int_equal(at_ports.twice, 0);
 	for (unsigned i = 0; i < PORTS; i++)
 		assert_true(at_ports.of[i] >= BP_CSE_ID_BLOCK / 2);
-	assert_int_equal(bp_cse_counts(f->client)->strays, 0);
+	assert_int_equal(bp_cse_counts(f->client)->unmatched, 0);
 	rig_finish(f);
 }
 
@@ -364,7 +364,7 @@ static void test_answers_of_ports(void **state)
 	assert_int_not_equal(from[0].sin6_port, from[1].sin6_port);
 	f->peer.from = from[0];
 	peer_put(&f->peer, PEER_ACK, 0x41, f->mid[1], &f->token[1], 2001);
-	RUN_UNTIL(f, bp_cse_counts(f->client)->strays == 1);
+	RUN_UNTIL(f, bp_cse_counts(f->client)->unmatched == 1);
 	assert_int_equal(f->ends, 0);
 	f->peer.from = from[1];
 	peer_put(&f->peer, PEER_ACK, 0x41, f->mid[1], &f->token[1], 2001);
@@ -410,12 +410,12 @@ static void test_resets(void **state)
 	BOTH_UNTIL(f, f->n == 2);
 	/* with a code it is none */
 	peer_put(&f->peer, PEER_RST, 0x80, f->mid[0], NULL, 0);
-	RUN_UNTIL(f, c->strays == 1);
+	RUN_UNTIL(f, c->unmatched == 1);
 	/* nor for what was acknowledged, which can't be doubled either */
 	peer_put(&f->peer, PEER_ACK, 0, f->mid[0], NULL, 0);
 	peer_put(&f->peer, PEER_ACK, 0, f->mid[0], NULL, 0);
 	peer_put(&f->peer, PEER_RST, 0, f->mid[0], NULL, 0);
-	RUN_UNTIL(f, c->strays == 3);
+	RUN_UNTIL(f, c->unmatched == 3);
 	assert_int_equal(f->ends, 0);
 	peer_put(&f->peer, PEER_RST, 0, f->mid[1], NULL, 0);
 	RUN_UNTIL(f, f->ends == 1);
@@ -424,7 +424,7 @@ static void test_resets(void **state)
 	peer_put(&f->peer, PEER_NON, 0x41, 0x4321, &f->token[0], 2001);
 	RUN_UNTIL(f, f->ends == 2);
 	assert_int_equal(rig_ended[0], BP_CSE_ANSWERED);
-	assert_int_equal(c->strays, 3);
+	assert_int_equal(c->unmatched, 3);
 	rig_finish(f);
 }
 

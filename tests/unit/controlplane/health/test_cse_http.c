@@ -54,14 +54,14 @@ static void on_done(void *arg, const struct bp_cse_reply *r)
 		const struct bp_m2m_request *q = f->next;
 
 		f->next = NULL;
-		assert_int_equal(bp_cse_ask(&f->cse, q, on_done, f), BP_CSE_TAKEN);
+		assert_int_equal(bp_cse_send_request(&f->cse, q, on_done, f), BP_CSE_TAKEN);
 	}
 }
 
 static enum bp_cse_sent ask(struct fixture *f, const struct bp_m2m_request *q)
 {
 	const unsigned before = f->n_ended;
-	const enum bp_cse_sent sent = bp_cse_ask(&f->cse, q, on_done, f);
+	const enum bp_cse_sent sent = bp_cse_send_request(&f->cse, q, on_done, f);
 
 	assert_int_equal(f->n_ended, before); /* never from within */
 	return sent;
@@ -346,7 +346,7 @@ static void answers(void **state)
 				row[i].text);
 		now = bp_cse_http_counts(f->http);
 		assert_int_equal(now->answered - before.answered, e->end == BP_CSE_ANSWERED);
-		assert_int_equal(now->foreign - before.foreign, e->end == BP_CSE_RESET);
+		assert_int_equal(now->not_cse - before.not_cse, e->end == BP_CSE_RESET);
 		assert_int_equal(now->refused - before.refused, e->end == BP_CSE_REFUSED);
 		assert_true(f->peer.requests == 1); /* nothing is followed */
 	}
@@ -373,7 +373,7 @@ static void answers_without_an_end(void **state)
 {
 	static char kilobyte[1025];
 	static const struct {
-		const char *begin, *again;
+		const char *begin, *retry;
 	} row[] = {
 		{"HTTP/1.1 201 x\r\nX-M2M-RSC: 2001\r\nContent-Length: 10000000000\r\n\r\n",
 			kilobyte},
@@ -391,13 +391,13 @@ static void answers_without_an_end(void **state)
 	start(f);
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		f->peer.requests = f->n_ended = 0;
-		f->peer.answers = row[i].begin[0] != '\0' ? &row[i].begin : &row[i].again;
-		f->peer.endless = row[i].again;
+		f->peer.answers = row[i].begin[0] != '\0' ? &row[i].begin : &row[i].retry;
+		f->peer.endless = row[i].retry;
 		if (end_of(f, &container)->end != BP_CSE_RESET)
 			fail_msg("row %u", i);
 	}
 	f->peer.endless = NULL;
-	assert_int_equal(bp_cse_http_counts(f->http)->foreign, sizeof(row) / sizeof(row[0]));
+	assert_int_equal(bp_cse_http_counts(f->http)->not_cse, sizeof(row) / sizeof(row[0]));
 }
 
 static void the_longest_answer(void **state)
@@ -484,10 +484,10 @@ static void so_many_at_a_time(void **state)
 	f->peer.answers = nothing;
 	start(f);
 	f->watch = (struct bp_cse_watch){.room = on_room, .arg = f};
-	f->cse.binding->watch_room(f->cse.client, &f->watch);
+	f->cse.binding->watch_capacity(f->cse.client, &f->watch);
 	assert_int_equal(ask(f, &container), BP_CSE_TAKEN);
 	assert_int_equal(ask(f, &container), BP_CSE_TAKEN);
-	assert_int_equal(ask(f, &container), BP_CSE_NO_ROOM);
+	assert_int_equal(ask(f, &container), BP_CSE_QUEUE_FULL);
 	RUN_UNTIL(f, f->n_room == 1);
 	RUN_UNTIL(f, f->n_ended == 2);
 	assert_int_equal(f->peer.connections, 2);

@@ -81,7 +81,7 @@ static uint64_t token_of(const struct rig *r, uint32_t slot, bool confirmed)
 	const struct bp_phd_token t = {
 		.slot = slot, .invoke_id = 0xabcd, .type = 1, .only = true, .confirmed = confirmed};
 
-	return bp_phd_token_make(&t, life_of(r, slot), r->x.t->hash_key);
+	return bp_phd_token_pack(&t, life_of(r, slot), r->x.t->hash_key);
 }
 
 /* False: the ring is full. */
@@ -119,10 +119,10 @@ static void an_answer(void **state)
 	start(&r, 64, 2);
 	open_session(&r, 1);
 	slot = open_session(&r, 2);
-	assert_false(bp_worker_events_turn(r.e, SECOND));
+	assert_false(bp_worker_events_poll(r.e, SECOND));
 	assert_true(
 		tell(&r, 1, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), BP_M2M_STORED));
-	assert_false(bp_worker_events_turn(r.e, SECOND));
+	assert_false(bp_worker_events_poll(r.e, SECOND));
 	assert_int_equal(r.answers, 1);
 	assert_int_equal(r.slot, slot);
 	assert_int_equal(r.life, life_of(&r, slot));
@@ -130,11 +130,11 @@ static void an_answer(void **state)
 	assert_memory_equal(r.apdu, rors, sizeof(rors));
 	assert_true(
 		tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), BP_M2M_DENIED));
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.len, sizeof(roer));
 	assert_memory_equal(r.apdu, roer, sizeof(roer));
 	/* nothing twice */
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.answers, 2);
 	assert_int_equal(bp_worker_events_counts(r.e)->answers, 2);
 	assert_int_equal(bp_ring_used(bp_phd_events(r.x.t, 0)), 0);
@@ -145,7 +145,7 @@ static void an_answer(void **state)
 static void what_is_not_believed(void **state)
 {
 	struct rig r;
-	uint32_t slot, gone, other;
+	uint32_t slot, on_disconnect, other;
 	uint64_t was;
 	unsigned n = 0;
 
@@ -153,15 +153,15 @@ static void what_is_not_believed(void **state)
 	start(&r, 64, 1);
 	slot = open_session(&r, 1);
 	other = open_session(&r, 2);
-	gone = open_session(&r, 3);
-	was = token_of(&r, gone, true);
-	bp_phd_session_close(r.x.w, gone);
+	on_disconnect = open_session(&r, 3);
+	was = token_of(&r, on_disconnect, true);
+	bp_phd_session_close(r.x.w, on_disconnect);
 	/* of a session that ended, whose slot is free, and of another one in it */
-	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, gone, was, 0);
-	bp_worker_events_turn(r.e, SECOND);
+	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, on_disconnect, was, 0);
+	bp_worker_events_poll(r.e, SECOND);
 	bp_phd_writer_settle(r.x.w);
-	assert_int_equal(open_session(&r, 3), gone);
-	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, gone, was, 0);
+	assert_int_equal(open_session(&r, 3), on_disconnect);
+	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, on_disconnect, was, 0);
 	/* another check; another slot than the token's; none at all */
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true) ^ 1, 0);
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, other, token_of(&r, slot, true), 0);
@@ -173,7 +173,7 @@ static void what_is_not_believed(void **state)
 	/* stale, but the token is untrue */
 	set_stale(&r, slot);
 	n += tell(&r, 0, BP_PHD_EVENT_STALE, slot, token_of(&r, slot, true) ^ 1, 0);
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(n, 9);
 	assert_int_equal(r.answers + r.stale, 0);
 	assert_int_equal(bp_worker_events_counts(r.e)->untrue, 9);
@@ -194,15 +194,15 @@ static void a_damaged_ring(void **state)
 	ring = bp_phd_events(r.x.t, 0);
 	memset(bp_ring_reserve(ring, 8, &mark), 0, 8);
 	bp_ring_commit(ring, mark);
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(bp_worker_events_counts(r.e)->untrue, 1);
 	memset(bp_ring_reserve(ring, 16, &mark), 0, 16);
 	bp_ring_commit(ring, mark);
 	memset(ring->data + bp_ring_tail(ring) % ring->capacity, 0xff, 8);
-	assert_false(bp_worker_events_turn(r.e, SECOND));
+	assert_false(bp_worker_events_poll(r.e, SECOND));
 	/* and it goes on */
 	assert_true(tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), 0));
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.answers, 1);
 	stop(&r);
 }
@@ -218,7 +218,7 @@ static void stale_by_an_event(void **state)
 	set_stale(&r, slot);
 	assert_true(
 		tell(&r, 0, BP_PHD_EVENT_STALE, slot, token_of(&r, slot, false), BP_M2M_NO_TARGET));
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.stale, 1);
 	assert_int_equal(r.slot, slot);
 	assert_int_equal(r.life, life_of(&r, slot));
@@ -226,7 +226,7 @@ static void stale_by_an_event(void **state)
 	bp_phd_session_flags(r.x.w, slot, 0, BP_PHD_STALE);
 	assert_true(
 		tell(&r, 0, BP_PHD_EVENT_STALE, slot, token_of(&r, slot, false), BP_M2M_NO_TARGET));
-	bp_worker_events_turn(r.e, SECOND);
+	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.stale, 1);
 	assert_int_equal(bp_worker_events_counts(r.e)->stale, 1);
 	assert_int_equal(bp_worker_events_counts(r.e)->known, 1);
@@ -247,10 +247,10 @@ static void so_many_a_turn(void **state)
 	for (unsigned w = 0; w < 3; w++)
 		while (tell(&r, w, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), 0))
 			told++;
-	assert_true(told > 3 * BP_EVENTS_TURN_MAX);
+	assert_true(told > 3 * BP_EVENTS_BATCH_MAX);
 	do {
-		more = bp_worker_events_turn(r.e, SECOND);
-		assert_true(r.answers - before <= BP_EVENTS_TURN_MAX);
+		more = bp_worker_events_poll(r.e, SECOND);
+		assert_true(r.answers - before <= BP_EVENTS_BATCH_MAX);
 		before = r.answers;
 		if (++turns == 3)
 			for (unsigned w = 0; w < 3; w++)
@@ -266,7 +266,7 @@ static void so_many_a_turn(void **state)
 static void the_sweep(void **state)
 {
 	static const uint64_t steps[] = {
-		1234567, BP_EVENTS_TURN_NS, 700000000, SECOND, 25 * SECOND};
+		1234567, BP_EVENTS_TIME_SLICE_NS, 700000000, SECOND, 25 * SECOND};
 
 	(void)state;
 	for (unsigned k = 0; k < sizeof(steps) / sizeof(steps[0]); k++) {
@@ -281,16 +281,16 @@ static void the_sweep(void **state)
 			if (i % 3 == 0)
 				set_stale(&r, slot);
 		}
-		bp_worker_events_turn(r.e, now);
+		bp_worker_events_poll(r.e, now);
 		assert_int_equal(r.stale, 0);
-		for (; now < until; bp_worker_events_turn(r.e, now))
+		for (; now < until; bp_worker_events_poll(r.e, now))
 			now += steps[k];
 		assert_int_equal(r.stale, 14);
 		assert_int_equal(bp_worker_events_counts(r.e)->swept, 14);
 		/* and one that becomes it later, by the next */
 		set_stale(&r, r.slot);
 		for (until = now + BP_EVENTS_SWEEP_NS + steps[k]; now < until;
-			bp_worker_events_turn(r.e, now))
+			bp_worker_events_poll(r.e, now))
 			now += steps[k];
 		assert_int_equal(r.stale, 15);
 		stop(&r);
@@ -311,12 +311,12 @@ static void a_late_turn_is_bounded(void **state)
 		stale++;
 	}
 	r.clears = true;
-	bp_worker_events_turn(r.e, now);
+	bp_worker_events_poll(r.e, now);
 	for (unsigned turns = 0; r.stale < stale; turns++) {
 		const unsigned before = r.stale;
 
 		now += 100 * SECOND;
-		bp_worker_events_turn(r.e, now);
+		bp_worker_events_poll(r.e, now);
 		assert_true(r.stale - before <= 16384);
 		assert_true(turns < 8);
 	}

@@ -22,15 +22,15 @@ static struct keep_rig *begin(void **state, uint32_t sessions)
 
 static const uint64_t *rows(const struct keep_rig *k)
 {
-	return bp_phd_keep_counts(k->keep)->rows;
+	return bp_phd_persist_counts(k->keep)->rows;
 }
 
 /* Until the whole table was looked at, from its first slot to its last. */
 static void settle(struct keep_rig *k)
 {
-	const uint64_t rounds = bp_phd_keep_counts(k->keep)->rounds;
+	const uint64_t rounds = bp_phd_persist_counts(k->keep)->rounds;
 
-	RUN_UNTIL(k, bp_phd_keep_counts(k->keep)->rounds >= rounds + 2);
+	RUN_UNTIL(k, bp_phd_persist_counts(k->keep)->rounds >= rounds + 2);
 }
 
 /* Devices 0..n: by a standard configuration, and each third by one of its own. */
@@ -110,7 +110,7 @@ static void with_the_segment_there(void **state)
 	settle(k);
 	assert_int_equal(rows(k)[BP_PHD_RESTORE_THERE], 30);
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 0);
-	assert_int_equal(bp_phd_keep_counts(k->keep)->put, 0); /* the rows do */
+	assert_int_equal(bp_phd_persist_counts(k->keep)->put, 0); /* the rows do */
 	for (unsigned d = 0; d < 30; d++) {
 		assert_int_equal(keep_session(k, d)->word, word[d]);
 		assert_int_equal(keep_session(k, d)->reports, 7 + d);
@@ -166,10 +166,10 @@ static void the_table_wins(void **state)
 	keep_load(k);
 	settle(k);
 	assert_int_equal(rows(k)[BP_PHD_RESTORE_THERE], 8);
-	assert_int_equal(bp_phd_keep_counts(k->keep)->tcp, 1);
+	assert_int_equal(bp_phd_persist_counts(k->keep)->tcp, 1);
 	assert_int_equal(rows(k)[BP_PHD_RESTORED], 0);
 	assert_int_equal(k->x.t->control->sessions, 10);
-	assert_int_equal(bp_phd_keep_counts(k->keep)->put, 6);
+	assert_int_equal(bp_phd_persist_counts(k->keep)->put, 6);
 	assert_int_equal(k->replies, 3); /* 2, 5 and 8 did not say yet what they are */
 	for (unsigned d = 0; d < 10; d++)
 		assert_int_equal(keep_session(k, d)->reports, 40 + d);
@@ -178,14 +178,14 @@ static void the_table_wins(void **state)
 	keep_rig_free(k);
 }
 
-static void taken_over(void **state)
+static void superseded(void **state)
 {
 	struct keep_rig *k = begin(state, 32);
 
 	keep_load(k);
 	keep_aarq(k, 1, 40000, 400);
 	keep_aarq(k, 1, 40007, 400);
-	assert_int_equal(k->counts.taken_over, 1);
+	assert_int_equal(k->counts.superseded, 1);
 	keep_stop(k);
 	keep_check_rows(k);
 	/* and where the end of the first was lost: one row more, of an earlier association */
@@ -201,7 +201,7 @@ static void taken_over(void **state)
 	settle(k);
 	assert_int_equal(k->x.t->control->sessions, 1);
 	assert_int_equal(keep_session(k, 1)->port, 40007);
-	assert_int_equal(k->counts.taken_over, 2);
+	assert_int_equal(k->counts.superseded, 2);
 	keep_stop(k);
 	keep_check_rows(k);
 	keep_rig_free(k);
@@ -245,7 +245,7 @@ static void configurations_of_open_sessions_stay(void **state)
 		keep_declare(k, d, OWN_CONFIG, (uint16_t)(1 + d));
 		keep_send(k, d, 40000, rlrq, sizeof(rlrq));
 	}
-	bp_phd_store_count(bp_phd_keep_store(k->keep), &c);
+	bp_phd_store_count(bp_phd_persist_store(k->keep), &c);
 	assert_int_equal(c.known, 32);
 	assert_int_equal(c.evicted, 212 - 32);
 	keep_stop(k);
@@ -350,7 +350,7 @@ static void devices_send_while_loading(void **state)
 	keep_send(k, 0, 40000, rlrq, sizeof(rlrq));
 	keep_send(k, 99, 40000, rlrq, sizeof(rlrq));
 	assert_int_equal(k->replies, 0); /* they ask again */
-	assert_int_equal(k->counts.strays, 2);
+	assert_int_equal(k->counts.unknown_sessions, 2);
 	keep_send(k, 1, 40000, abrt, sizeof(abrt));
 	keep_aarq(k, 3, 40000, 400); /* from where it was */
 	assert_int_equal(keep_answered(k), BP_PHD_ACCEPTED);
@@ -403,14 +403,14 @@ static void reports_are_kept_up(void **state)
 
 	keep_load(k);
 	associate(k, 3);
-	RUN_UNTIL(k, bp_phd_keep_counts(k->keep)->put == 6); /* the file is new: once more */
+	RUN_UNTIL(k, bp_phd_persist_counts(k->keep)->put == 6); /* the file is new: once more */
 	/* it measures; looked at in between, as by 26,000 a second within 30 s */
 	for (unsigned look = 0; look < 8; look++) {
-		const uint64_t put = bp_phd_keep_counts(k->keep)->put;
+		const uint64_t put = bp_phd_persist_counts(k->keep)->put;
 
 		made += 300000;
 		keep_session(k, 1)->reports = made;
-		RUN_UNTIL(k, bp_phd_keep_counts(k->keep)->put > put);
+		RUN_UNTIL(k, bp_phd_persist_counts(k->keep)->put > put);
 	}
 	made += RAISE / 4; /* which is not worth a row */
 	keep_session(k, 1)->reports = made;
@@ -446,7 +446,7 @@ static void put_again(void **state)
 		const uint64_t before = put;
 
 		event_base_loop(k->base, EVLOOP_ONCE);
-		put = bp_phd_keep_counts(k->keep)->put;
+		put = bp_phd_persist_counts(k->keep)->put;
 		assert_true(put - before <= 1024);
 	}
 	settle(k);
@@ -480,7 +480,7 @@ static void no_file_can_be_made(void **state)
 	keep_load(k);
 	assert_int_equal(k->x.t->control->sessions, 30);
 	assert_int_equal(unlink(dir), 0);
-	RUN_UNTIL(k, bp_phd_keep_counts(k->keep)->put >= 30);
+	RUN_UNTIL(k, bp_phd_persist_counts(k->keep)->put >= 30);
 	settle(k);
 	keep_stop(k);
 	keep_check_rows(k);
@@ -521,7 +521,7 @@ int main(void)
 		TEST(with_the_segment_there),
 		TEST(known_configurations),
 		TEST(the_table_wins),
-		TEST(taken_over),
+		TEST(superseded),
 		TEST(configuration_unknown),
 		TEST(configurations_of_open_sessions_stay),
 		TEST(configuration_changed),

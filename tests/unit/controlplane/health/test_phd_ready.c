@@ -109,17 +109,17 @@ static uint64_t get_made(void *arg, const uint8_t system_id[8], uint16_t config_
 	return remembered[system_id[7] % DEVICES];
 }
 
-static void set_made(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
+static void set_created(void *arg, const uint8_t system_id[8], uint16_t config_id, uint64_t made)
 {
 	(void)arg;
 	(void)config_id;
 	remembered[system_id[7] % DEVICES] = made;
 }
 
-static const struct bp_ready_memory memory = {.made = get_made, .set_made = set_made};
+static const struct bp_ready_memory memory = {.made = get_made, .set_created = set_created};
 
 /* The session ends, and the device comes again. */
-static uint32_t again(struct rig *r, uint32_t device, uint32_t slot)
+static uint32_t retry(struct rig *r, uint32_t device, uint32_t slot)
 {
 	bp_phd_session_close(r->x.w, slot);
 	return open_session(r, device);
@@ -132,7 +132,7 @@ static void restart(struct rig *r, const struct bp_config_phd *c)
 	r->ready = bp_ready_new(NULL, r->x.t, r->x.w, NULL, c, "gw");
 	assert_non_null(r->ready);
 	bp_ready_hold(r->ready, is_busy, r);
-	bp_ready_remember(r->ready, &memory, r);
+	bp_ready_set_memory(r->ready, &memory, r);
 }
 
 /* The next that is to be provisioned is done. */
@@ -160,7 +160,7 @@ static void ready_at_once(void **state)
 	start(&r);
 	slot = open_session(&r, 1);
 	assert_false(bp_ready_is(r.ready, slot));
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	provisioned();
 	assert_int_equal(r.asked, slot);
 	assert_true(bp_ready_is(r.ready, slot));
@@ -179,7 +179,7 @@ static void not_while_busy(void **state)
 	slot = open_session(&r, 1);
 	other = open_session(&r, 2);
 	r.busy = true;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	provisioned();
 	assert_false(bp_ready_is(r.ready, slot));
 	bp_ready_idle(r.ready, other); /* another's */
@@ -203,9 +203,9 @@ static void wanted_again(void **state)
 	start(&r);
 	slot = open_session(&r, 1);
 	r.busy = true;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	provisioned();
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	bp_ready_idle(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	r.busy = false;
@@ -225,7 +225,7 @@ static void held_over_a_restart(void **state)
 	start(&r);
 	slot = open_session(&r, 1);
 	r.busy = true;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	provisioned();
 	bp_ready_free(r.ready);
 	r.ready = bp_ready_new(NULL, r.x.t, r.x.w, NULL, &config, "gw");
@@ -255,7 +255,7 @@ static uint32_t remember_one(struct rig *r, const struct bp_config_phd *c)
 	start(r);
 	restart(r, c);
 	slot = open_session(r, 1);
-	bp_ready_want(r->ready, slot);
+	bp_ready_request(r->ready, slot);
 	assert_false(bp_ready_is(r->ready, slot));
 	provisioned();
 	assert_true(bp_ready_is(r->ready, slot));
@@ -272,15 +272,15 @@ static void comes_again(void **state)
 	(void)state;
 	slot = remember_one(&r, &c);
 	for (unsigned i = 1; i <= 3; i++) {
-		slot = again(&r, 1, slot);
+		slot = retry(&r, 1, slot);
 		assert_false(bp_ready_is(r.ready, slot));
-		bp_ready_want(r.ready, slot);
+		bp_ready_request(r.ready, slot);
 		assert_true(bp_ready_is(r.ready, slot));
 		assert_int_equal(bp_ready_spared(r.ready), i);
 		assert_int_equal(r.x.t->control->unready, 0);
 	}
 	other = open_session(&r, 2); /* nothing is remembered of it */
-	bp_ready_want(r.ready, other);
+	bp_ready_request(r.ready, other);
 	assert_false(bp_ready_is(r.ready, other));
 	provisioned();
 	assert_true(none_left());
@@ -300,10 +300,10 @@ static void ready_though_it_was_queued(void **state)
 	slot = remember_one(&r, &c);
 	made = remembered[1];
 	remembered[1] = 0;
-	slot = again(&r, 1, slot);
-	bp_ready_want(r.ready, slot);
+	slot = retry(&r, 1, slot);
+	bp_ready_request(r.ready, slot);
 	remembered[1] = made;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	assert_true(none_left());
 	bp_ready_lost(r.ready, slot); /* it can wait again */
@@ -324,13 +324,13 @@ static void not_what_the_cse_lost(void **state)
 	bp_ready_lost(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	assert_int_equal(bp_phd_word_flags(r.x.t->sessions[slot].word), 0);
-	slot = again(&r, 1, slot); /* before they were made again */
-	bp_ready_want(r.ready, slot);
+	slot = retry(&r, 1, slot); /* before they were made again */
+	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	provisioned();
 	assert_true(bp_ready_is(r.ready, slot));
-	slot = again(&r, 1, slot);
-	bp_ready_want(r.ready, slot);
+	slot = retry(&r, 1, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	stop(&r);
 }
@@ -343,9 +343,9 @@ static void comes_again_while_busy(void **state)
 	uint32_t slot;
 
 	(void)state;
-	slot = again(&r, 1, remember_one(&r, &c));
+	slot = retry(&r, 1, remember_one(&r, &c));
 	r.busy = true;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	assert_true(none_left());
 	bp_ready_idle(r.ready, slot);
@@ -370,14 +370,14 @@ static void another_target(void **state)
 	strcpy(other[4].cse.path, "cse-in/{type}/{object}");
 	other[5].cse.coap_address.family = 6;
 	for (unsigned i = 0; i < 6; i++) {
-		uint32_t slot = again(&r, 1, remember_one(&r, &c));
+		uint32_t slot = retry(&r, 1, remember_one(&r, &c));
 
 		restart(&r, &other[i]);
-		bp_ready_want(r.ready, slot);
+		bp_ready_request(r.ready, slot);
 		assert_false(bp_ready_is(r.ready, slot));
 		provisioned();
-		slot = again(&r, 1, slot);
-		bp_ready_want(r.ready, slot);
+		slot = retry(&r, 1, slot);
+		bp_ready_request(r.ready, slot);
 		assert_true(bp_ready_is(r.ready, slot));
 		stop(&r);
 	}
@@ -394,9 +394,9 @@ static void the_same_target(void **state)
 	other.cse.max_instances = 1000;
 	other.cse.release = BP_PHD_RELEASE_3;
 	other.cse.max_inflight = 1;
-	slot = again(&r, 1, remember_one(&r, &c));
+	slot = retry(&r, 1, remember_one(&r, &c));
 	restart(&r, &other);
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	stop(&r);
 }
@@ -412,7 +412,7 @@ static void another_device(void **state)
 	(void)state;
 	slot = remember_one(&r, &c);
 	r.x.t->sessions[slot].spec = 4100; /* the path does not say it */
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	r.x.t->control->plan.per_report = 0;
 	l = (struct bp_phd_layout *)r.x.t->layouts; /* the only one */
@@ -422,22 +422,22 @@ static void another_device(void **state)
 	l->object[0].name_len = 4;
 	l->object[1].name = 4;
 	l->object[1].name_len = 5;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	provisioned();
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
 	l->object[0].name_len = 5; /* as many octets of the same, but other names */
 	l->object[1].name = 5;
 	l->object[1].name_len = 4;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	stop(&r);
 
 	strcpy(c.cse.path, "cse-in/{type}-{system_id}/{object}");
 	slot = remember_one(&r, &c);
 	r.x.t->sessions[slot].spec = 4100;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_false(bp_ready_is(r.ready, slot));
 	stop(&r);
 }
@@ -452,13 +452,13 @@ static void another_type_meanwhile(void **state)
 
 	(void)state;
 	strcpy(c.cse.path, "cse-in/{type}-{system_id}/{object}");
-	slot = again(&r, 1, remember_one(&r, &c));
+	slot = retry(&r, 1, remember_one(&r, &c));
 	remembered[1] = 0;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(ops.next(ops_arg, &target));
 	assert_string_equal(target.type, "unknown");
 	r.x.t->sessions[slot].spec = 4100;
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	ops.done(ops_arg, target.cookie, true);
 	assert_false(bp_ready_is(r.ready, slot));
 	assert_true(ops.next(ops_arg, &target));
@@ -479,15 +479,15 @@ static void many_lives_of_a_slot(void **state)
 	(void)state;
 	start(&r);
 	first = open_session(&r, 1);
-	bp_ready_want(r.ready, first);
+	bp_ready_request(r.ready, first);
 	slot = open_session(&r, 2);
 	for (unsigned i = 0; i < 1000; i++) {
-		bp_ready_want(r.ready, slot);
+		bp_ready_request(r.ready, slot);
 		bp_phd_session_close(r.x.w, slot);
 		bp_phd_writer_settle(r.x.w);
 		slot = open_session(&r, 2);
 	}
-	bp_ready_want(r.ready, slot);
+	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_waiting(r.ready) <= r.x.t->n_slots);
 	assert_true(ops.next(ops_arg, &target));
 	assert_memory_equal(target.system_id, r.x.t->sessions[first].system_id, 8);

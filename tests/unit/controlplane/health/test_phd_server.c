@@ -24,13 +24,13 @@ static char err[256];
 
 /* What came, in order. */
 struct got {
-	unsigned n, gone, answers, written;
+	unsigned n, on_disconnect, answers, written;
 	struct bp_phd_peer peer;
 	uint8_t apdu[70000];
 	size_t len;
 	uint64_t octets;
 	uint32_t next; /* number expected in the next one's 5th to 8th octet */
-	bool numbered, foreign;
+	bool numbered, not_cse;
 	struct bp_phd_server *udp;
 	struct bp_phd_tcp *tcp;
 	bool close; /* the connection, once one came */
@@ -66,13 +66,13 @@ static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *ap
 static bool ours(void *arg, unsigned ifindex)
 {
 	assert_true(ifindex != 0);
-	return !((struct got *)arg)->foreign;
+	return !((struct got *)arg)->not_cse;
 }
 
-static void gone(void *arg, uint32_t connection)
+static void on_disconnect(void *arg, uint32_t connection)
 {
 	(void)connection;
-	((struct got *)arg)->gone++;
+	((struct got *)arg)->on_disconnect++;
 }
 
 static void written(void *arg, uint32_t connection)
@@ -204,7 +204,7 @@ static void udp_takes_many(void **state)
 	bp_phd_server_count(g.udp, &n);
 	assert_int_equal(n.received, MANY);
 	assert_int_equal(n.sent, 3 * MANY);
-	assert_int_equal(n.socket.drops + n.unsent + n.foreign + n.oversized, 0);
+	assert_int_equal(n.socket.drops + n.unsent + n.not_cse + n.oversized, 0);
 	close(fd);
 	bp_phd_server_free(g.udp);
 }
@@ -238,7 +238,7 @@ static void udp_overflow_is_counted(void **state)
 
 static void udp_only_on_our_interfaces(void **state)
 {
-	struct got g = {.foreign = true};
+	struct got g = {.not_cse = true};
 	struct bp_phd_server_counts n;
 	uint16_t port;
 	int fd;
@@ -250,7 +250,7 @@ static void udp_only_on_our_interfaces(void **state)
 	do {
 		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
 		bp_phd_server_count(g.udp, &n);
-	} while (n.foreign == 0);
+	} while (n.not_cse == 0);
 	assert_int_equal(g.n, 0);
 	close(fd);
 	bp_phd_server_free(g.udp);
@@ -305,7 +305,8 @@ static void ports_that_are_taken(void **state)
 static struct bp_phd_tcp *start_tcp(
 	struct got *g, uint32_t connections, uint32_t idle_s, uint16_t *port)
 {
-	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone, .written = written};
+	const struct bp_phd_tcp_ops ops = {
+		.receive = receive, .on_disconnect = on_disconnect, .written = written};
 	const struct bp_phd_tcp_limits limits = {.connections = connections, .idle_s = idle_s};
 	int fd = bp_phd_tcp_socket(0, err, sizeof(err));
 
@@ -373,7 +374,7 @@ static void tcp_cuts_the_stream(void **state)
 	}
 	assert_memory_equal(back, all, sizeof(all));
 	close(fd);
-	UNTIL(g.gone == 1);
+	UNTIL(g.on_disconnect == 1);
 	assert_int_equal(tcp_counts(&g).open, 0);
 	bp_phd_tcp_free(g.tcp);
 }
@@ -443,7 +444,7 @@ static void tcp_ends_what_is_no_apdu(void **state)
 		int fd = dial("127.0.0.1", port, SOCK_STREAM);
 
 		assert_true(send(fd, what[i], 4, 0) == 4);
-		UNTIL(g.gone == i + 1);
+		UNTIL(g.on_disconnect == i + 1);
 		assert_true(is_closed(fd));
 		close(fd);
 	}
@@ -466,7 +467,7 @@ static void tcp_connections_are_bounded(void **state)
 	assert_int_equal(tcp_counts(&g).open, 2);
 	UNTIL(is_closed(fd[2]));
 	close(fd[0]);
-	UNTIL(g.gone == 1);
+	UNTIL(g.on_disconnect == 1);
 	close(fd[2]);
 	fd[2] = dial("127.0.0.1", port, SOCK_STREAM);
 	UNTIL(tcp_counts(&g).accepted == 3);
@@ -474,7 +475,7 @@ static void tcp_connections_are_bounded(void **state)
 	bp_phd_tcp_free(g.tcp);
 	event_base_loop(base, EVLOOP_NONBLOCK); /* libevent closes in its own time */
 	assert_true(is_closed(fd[1]) && is_closed(fd[2]));
-	assert_int_equal(g.gone, 1);
+	assert_int_equal(g.on_disconnect, 1);
 	close(fd[1]);
 	close(fd[2]);
 }
@@ -492,7 +493,7 @@ static void tcp_does_not_write_for_ever(void **state)
 	fd = dial("127.0.0.1", port, SOCK_STREAM);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	abrt(apdu, 0);
-	while (g.gone == 0) {
+	while (g.on_disconnect == 0) {
 		(void)!send(fd, apdu, sizeof(apdu), MSG_DONTWAIT | MSG_NOSIGNAL);
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	}
@@ -516,7 +517,7 @@ static void tcp_closes_after_the_answer(void **state)
 	abrt(apdu, 1);
 	abrt(apdu + 8, 2);
 	assert_int_equal(send(fd, apdu, sizeof(apdu), 0), sizeof(apdu));
-	UNTIL(g.gone == 1);
+	UNTIL(g.on_disconnect == 1);
 	assert_int_equal(g.n, 1);
 	assert_int_equal(recv(fd, back, sizeof(back), 0), 8);
 	assert_memory_equal(back, apdu, 8);
@@ -534,7 +535,7 @@ static void tcp_silence_ends(void **state)
 	start_tcp(&g, 1, 1, &port);
 	fd = dial("127.0.0.1", port, SOCK_STREAM);
 	assert_int_equal(send(fd, "\xe6", 1, 0), 1); /* part of an APDU is none */
-	UNTIL(g.gone == 1);
+	UNTIL(g.on_disconnect == 1);
 	assert_int_equal(tcp_counts(&g).idle, 1);
 	close(fd);
 	bp_phd_tcp_free(g.tcp);

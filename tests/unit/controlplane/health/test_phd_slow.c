@@ -100,7 +100,7 @@ static void away_then_resumed(void **state)
 	answered(&r, 1, RORS_S02);
 	stop(&r);
 	assert_int_equal(r.n.resumed, 1);
-	assert_int_equal(r.n.away, 1);
+	assert_int_equal(r.n.no_reply, 1);
 }
 
 static void errors_are_answered(void **state)
@@ -192,7 +192,7 @@ static void unconfirmed_can_be_lost(void **state)
 
 static void forwarded_is_answered_at_once(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct rig r;
 	uint32_t slot;
 

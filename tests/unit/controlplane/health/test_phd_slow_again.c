@@ -35,7 +35,7 @@ static struct bp_phd_carried carried(const struct bp_phd_session *s)
 			.life = bp_phd_word_life(s->word)}};
 }
 
-static uint32_t again(struct rig *r, uint32_t slot, uint32_t device)
+static uint32_t retry(struct rig *r, uint32_t slot, uint32_t device)
 {
 	const struct bp_phd_carried c = carried(session(r, slot));
 
@@ -54,7 +54,7 @@ static void half_of_it_was_stored(void **state)
 	stored(0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_UNANSWERED);
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(session(&r, slot)->unanswered, BP_PHD_UNANSWERED);
 	assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 3);
@@ -83,7 +83,7 @@ static void all_of_it_was_stored(void **state)
 	slot = start_reported(&r);
 	stored(0);
 	stored(1);
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN_ANSWER);
 	assert_int_equal(n_sent, 2);
 	stop(&r);
@@ -97,7 +97,7 @@ static void it_is_on_its_way(void **state)
 
 	(void)state;
 	slot = start_reported(&r);
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 2 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 4);
 	assert_string_equal(target(2), target(0));
@@ -125,7 +125,7 @@ static void over_several_sessions(void **state)
 	end(0, BP_CSE_TIMED_OUT, 0, 0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
 	first = carried(session(&r, slot));
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 5 * SECOND), BP_PHD_TAKEN);
 	stored(2);
 	end(3, BP_CSE_TIMED_OUT, 0, 0);
@@ -152,7 +152,7 @@ static void something_else_comes(void **state)
 	slot = start_reported(&r);
 	end(0, BP_CSE_TIMED_OUT, 0, 0);
 	end(1, BP_CSE_TIMED_OUT, 0, 0);
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S05", 2 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(session(&r, slot)->reports, 1);
 	assert_int_equal(session(&r, slot)->origin.associated_s, 0);
@@ -179,7 +179,7 @@ static void too_late(void **state)
 	slot = start_reported(&r);
 	stored(0);
 	stored(1);
-	slot = again(&r, slot, 2);
+	slot = retry(&r, slot, 2);
 	assert_int_equal(report(&r, slot, "S02", 300 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 4);
 	stored(2);

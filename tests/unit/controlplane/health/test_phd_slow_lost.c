@@ -120,7 +120,7 @@ static void start_control_plane(void)
 	static const uint8_t system_id[8] = {1};
 	static struct rig unused;
 
-	bp_phd_plan_set(w.x.w, &rig_plan);
+	bp_phd_settings_publish(w.x.w, &rig_plan);
 	w.m = bp_phd_manager_new(&w.c, w.x.t, w.x.w, system_id, &w.counts, &ops, NULL);
 	/* fewer reports at a time than devices: some are refused */
 	w.s = bp_slow_new(w.x.t, NULL, DEVICES - 2, &slow, &unused);
@@ -241,7 +241,7 @@ static void device_acts(unsigned d)
 		v->asked = 0;
 		associate(d);
 	} else if (chance(30)) { /* its connection ends */
-		bp_phd_manager_gone(w.m, v->connection, w.now);
+		bp_phd_manager_disconnected(w.m, v->connection, w.now);
 		lose(v);
 	} else if (chance(30)) { /* and nobody notices */
 		lose(v);

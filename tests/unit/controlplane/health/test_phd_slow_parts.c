@@ -137,7 +137,7 @@ static void each_once(void **state)
 /* No more than 256 have a name, and no more than a message's octets go into one. */
 static void what_can_not_be_sent(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct rig r;
 	uint32_t slot;
 
@@ -148,7 +148,7 @@ static void what_can_not_be_sent(void **state)
 	assert_int_equal(n_sent, 0);
 	assert_int_equal(session(&r, slot)->reports, 0);
 	stop(&r);
-	assert_int_equal(r.n.unfit, 1);
+	assert_int_equal(r.n.too_large, 1);
 	assert_int_equal(r.n.unusable, 0);
 	plan.max_message = 100;
 	start_with(&r, 16, &plan);
@@ -157,7 +157,7 @@ static void what_can_not_be_sent(void **state)
 	assert_int_equal(many(&r, slot, 40, true, SECOND), BP_PHD_TAKEN_UNFIT);
 	assert_int_equal(n_sent, 0);
 	stop(&r);
-	assert_int_equal(r.n.unfit, 2);
+	assert_int_equal(r.n.too_large, 2);
 }
 
 /* Notes that the value of request i is stored: for the first time. */
@@ -170,7 +170,7 @@ static void stored_once(bool *has, unsigned i)
 
 /* What of it was stored is not sent again, names or not, also not by another control plane: all
  * that it needs is in the session. */
-static void goes_on_where_it_was(const struct bp_phd_plan *plan)
+static void goes_on_where_it_was(const struct bp_phd_settings *plan)
 {
 	bool has[PARTS_MAX] = {false};
 	struct rig r;
@@ -211,7 +211,7 @@ static void goes_on_with_names(void **state)
 
 static void goes_on_without_names(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 
 	(void)state;
 	plan.named = 0;
@@ -249,7 +249,7 @@ static void an_error_on_one(void **state)
 /* Without names nothing is sent of which it could not be noted that it is stored. */
 static void an_error_on_one_without_names(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	bool has[PARTS_MAX] = {false};
 	struct rig r;
 	uint32_t slot;
@@ -414,7 +414,7 @@ static void after_a_worker(void **state)
 /* One instance a report, and more than a message holds: several instances, each once. */
 static void lists(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	unsigned n = 0, parts = 0, lost = 0, i;
 	struct rig r;
 	uint32_t slot;
@@ -478,7 +478,7 @@ static void cse_acts(unsigned i, bool named)
 
 static void soak(bool named)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	uint64_t now = SECOND;
 	unsigned resumed = 0;
 	struct rig r;

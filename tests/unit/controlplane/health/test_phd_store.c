@@ -178,12 +178,12 @@ static void first_start_asks_for_everything(void **state)
 
 	rig_open(r);
 	rig_load(r);
-	RUN_UNTIL(r, r->again == 1);
+	RUN_UNTIL(r, r->retry == 1);
 	rig_put(r, 1, 1);
 	rig_reopen(r);
 	for (unsigned i = 0; i < 3; i++)
 		event_base_loop(r->base, EVLOOP_NONBLOCK);
-	assert_int_equal(r->again, 0); /* it has everything */
+	assert_int_equal(r->retry, 0); /* it has everything */
 	assert_int_equal(r->n, 1);
 }
 
@@ -357,7 +357,7 @@ static void a_million_sessions_in_turns(void **state)
 	rig_open(r);
 	rig_load(r);
 	for (unsigned i = 0; i < n; i++) {
-		if (bp_phd_store_room(r->store) == 0)
+		if (bp_phd_store_capacity(r->store) == 0)
 			assert_true(bp_phd_store_flush(r->store));
 		rig_put(r, i, i);
 	}

@@ -188,7 +188,7 @@ static void check_moved_aside(struct rig *r, unsigned files)
 	rig_catch_stderr(r);
 	rig_open(r);
 	rig_load(r);
-	RUN_UNTIL(r, r->again == 1);
+	RUN_UNTIL(r, r->retry == 1);
 	assert_int_equal(rig_said(r, "is not a sound store of health devices"), 1);
 	assert_int_equal(r->n, 0);
 	assert_int_equal(rig_files(r, ".damaged-"), files);
@@ -294,7 +294,7 @@ static void damage_while_open(void **state)
 		assert_int_equal(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
 	close(fd);
 	assert_true(rig_learn(r, 7, 0x4000, 77));
-	for (unsigned i = 0; r->again == 0; i++) {
+	for (unsigned i = 0; r->retry == 0; i++) {
 		assert_true(i < 10000);
 		rig_put(r, (i * 7919) % DAMAGE_SESSIONS, i);
 		event_base_loop(r->base, EVLOOP_NONBLOCK);
@@ -412,9 +412,9 @@ static void lost_rows_are_written_anew(void **state)
 	}
 	assert_int_equal(lost, 12); /* a report and a pair are queued, too */
 	assert_int_equal(rig_counts(r).lost, 12);
-	assert_int_equal(bp_phd_store_room(r->store), 0);
+	assert_int_equal(bp_phd_store_capacity(r->store), 0);
 	assert_int_equal(rmdir(r->path), 0);
-	RUN_UNTIL(r, r->again == 1);
+	RUN_UNTIL(r, r->retry == 1);
 	assert_int_equal(r->whole, 1);
 	rig_put(r, 5, 50); /* all that is open now */
 	rig_reopen(r);
@@ -443,7 +443,7 @@ static void long_reports_are_written_anew(void **state)
 	}
 	assert_true(n >= BP_PHD_STORE_QUEUE_OCTETS / (LEN + 1000));
 	assert_int_equal(mount("none", dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
-	RUN_UNTIL(r, r->again == 1);
+	RUN_UNTIL(r, r->retry == 1);
 	rig_reopen(r);
 	assert_int_equal(rig_known(r, n, 0x4000, NULL), (int)n);
 	rig_close(r);
@@ -504,7 +504,7 @@ static void one_process_at_a_time(void **state)
 /* What is known, and open, after the file is another one. */
 static void check_written_anew(struct rig *r)
 {
-	RUN_UNTIL(r, r->again == 1);
+	RUN_UNTIL(r, r->retry == 1);
 	rig_put(r, 1, 10);
 	assert_true(bp_phd_store_flush(r->store));
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
@@ -525,8 +525,8 @@ static void in_use(struct rig *r)
 	rig_learn(r, 1, 0x4000, 9);
 	rig_put(r, 1, 1);
 	assert_true(bp_phd_store_flush(r->store));
-	RUN_UNTIL(r, r->again == 1); /* as it is new */
-	r->again = 0;
+	RUN_UNTIL(r, r->retry == 1); /* as it is new */
+	r->retry = 0;
 	rig_catch_stderr(r);
 }
 

@@ -13,15 +13,15 @@ static uint64_t made(struct rig *r, unsigned device, uint16_t config_id)
 	uint8_t system_id[8];
 
 	rig_system_id(device, system_id);
-	return bp_phd_store_made(r->store, system_id, config_id);
+	return bp_phd_store_created(r->store, system_id, config_id);
 }
 
-static void set_made(struct rig *r, unsigned device, uint16_t config_id, uint64_t value)
+static void set_created(struct rig *r, unsigned device, uint16_t config_id, uint64_t value)
 {
 	uint8_t system_id[8];
 
 	rig_system_id(device, system_id);
-	bp_phd_store_set_made(r->store, system_id, config_id, value);
+	bp_phd_store_set_created(r->store, system_id, config_id, value);
 }
 
 /* Asks the closed file: an integer. */
@@ -51,9 +51,9 @@ static void over_a_restart(void **state)
 	assert_true(rig_learn(r, 1, OWN, 7));
 	assert_true(rig_learn(r, 2, OWN, 7));
 	assert_int_equal(made(r, 1, OWN), 0);
-	set_made(r, 1, OWN, UINT64_MAX);
-	set_made(r, 1, STANDARD, 5);
-	set_made(r, 3, STANDARD, 1ull << 63);
+	set_created(r, 1, OWN, UINT64_MAX);
+	set_created(r, 1, STANDARD, 5);
+	set_created(r, 3, STANDARD, 1ull << 63);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_true(made(r, 1, OWN) == UINT64_MAX);
 		assert_true(made(r, 1, STANDARD) == 5);
@@ -67,8 +67,8 @@ static void over_a_restart(void **state)
 		rig_reopen(r);
 	}
 	assert_int_equal(rig_counts(r).skipped, 0);
-	set_made(r, 1, OWN, 0);
-	set_made(r, 3, STANDARD, 0);
+	set_created(r, 1, OWN, 0);
+	set_created(r, 3, STANDARD, 0);
 	rig_reopen(r);
 	assert_true(made(r, 1, OWN) == 0);
 	assert_true(made(r, 3, STANDARD) == 0);
@@ -84,7 +84,7 @@ static void declared_later(void **state)
 
 	rig_open(r);
 	rig_load(r);
-	set_made(r, 1, OWN, 9);
+	set_created(r, 1, OWN, 9);
 	assert_int_equal(rig_known(r, 1, OWN, NULL), -1);
 	assert_true(rig_learn(r, 1, OWN, 7));
 	assert_true(rig_learn(r, 1, OWN, 8)); /* the configuration of before has no user then */
@@ -105,12 +105,12 @@ static void said_again(void **state)
 
 	rig_open(r);
 	rig_load(r);
-	set_made(r, 1, STANDARD, 9);
+	set_created(r, 1, STANDARD, 9);
 	assert_true(bp_phd_store_flush(r->store));
 	rows = rig_counts(r).rows;
 	for (unsigned i = 0; i < 100; i++)
-		set_made(r, 1, STANDARD, 9);
-	set_made(r, 2, STANDARD, 0); /* nothing is known of it, and that is what it says */
+		set_created(r, 1, STANDARD, 9);
+	set_created(r, 2, STANDARD, 0); /* nothing is known of it, and that is what it says */
 	assert_true(bp_phd_store_flush(r->store));
 	assert_int_equal(rig_counts(r).rows, rows);
 	assert_int_equal(rig_counts(r).known, 1);
@@ -124,11 +124,11 @@ static void said_while_reading(void **state)
 	rig_open(r);
 	rig_load(r);
 	assert_true(rig_learn(r, 1, OWN, 7));
-	set_made(r, 1, OWN, 3);
+	set_created(r, 1, OWN, 3);
 	rig_close(r);
 	rig_open(r);
 	assert_true(made(r, 1, OWN) == 0);
-	set_made(r, 1, OWN, 4);
+	set_created(r, 1, OWN, 4);
 	rig_load(r);
 	assert_int_equal(rig_known(r, 1, OWN, NULL), 7);
 	assert_true(made(r, 1, OWN) == 3);
@@ -146,7 +146,7 @@ static void bounded(void **state)
 	rig_load(r);
 	assert_true(rig_learn(r, 0, OWN, 7));
 	for (unsigned d = 1; d <= 120; d++) {
-		set_made(r, d, STANDARD, d);
+		set_created(r, d, STANDARD, d);
 		assert_true(made(r, 1, STANDARD) == 1); /* and that is a use */
 	}
 	for (unsigned i = 0; i < 2; i++) {
@@ -180,18 +180,18 @@ static void a_file_of_before(void **state)
 	rig_open(r);
 	rig_load(r);
 	assert_true(rig_learn(r, 1, OWN, 7));
-	set_made(r, 1, OWN, 3);
+	set_created(r, 1, OWN, 3);
 	rig_put(r, 1, 100);
 	rig_close(r);
 	rig_sql(r, before);
 	rig_open(r);
 	rig_load(r);
 	assert_int_equal(rig_files(r, "damaged"), 0);
-	assert_int_equal(r->again, 0);
+	assert_int_equal(r->retry, 0);
 	assert_int_equal(r->n, 1);
 	assert_int_equal(rig_known(r, 1, OWN, NULL), 7);
 	assert_true(made(r, 1, OWN) == 0);
-	set_made(r, 1, OWN, 4);
+	set_created(r, 1, OWN, 4);
 	rig_reopen(r);
 	assert_true(made(r, 1, OWN) == 4);
 	rig_close(r);
@@ -208,8 +208,8 @@ static void a_program_of_before(void **state)
 	rig_load(r);
 	assert_true(rig_learn(r, 1, OWN, 7));
 	assert_true(rig_learn(r, 2, OWN, 7));
-	set_made(r, 1, OWN, 3);
-	set_made(r, 2, OWN, 3);
+	set_created(r, 1, OWN, 3);
+	set_created(r, 2, OWN, 3);
 	rig_close(r);
 	assert_int_equal(asked(r, "PRAGMA user_version"), 1);
 	rig_sql(r, "INSERT OR REPLACE INTO known(system_id, config_id, content, spec)"
@@ -230,7 +230,7 @@ static void a_row_that_says_nothing(void **state)
 
 	rig_open(r);
 	rig_load(r);
-	set_made(r, 1, STANDARD, 3);
+	set_created(r, 1, STANDARD, 3);
 	rig_close(r);
 	rig_sql(r, "UPDATE known SET made = 0");
 	rig_open(r);

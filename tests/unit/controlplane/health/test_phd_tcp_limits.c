@@ -29,7 +29,7 @@ static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *ap
 	(void)len;
 }
 
-static void gone(void *arg, uint32_t connection)
+static void on_disconnect(void *arg, uint32_t connection)
 {
 	(void)arg;
 	(void)connection;
@@ -58,7 +58,7 @@ static int dial(uint16_t port)
 /* Not one attempt a turn of the loop; and nobody is lost. */
 static void no_descriptor(void **state)
 {
-	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_phd_tcp_ops ops = {.receive = receive, .on_disconnect = on_disconnect};
 	const struct bp_phd_tcp_limits limits = {.connections = 4};
 	struct event_base *base = event_base_new();
 	struct sockaddr_in6 a;
@@ -138,7 +138,7 @@ static int dial_from(uint32_t address, uint16_t port)
 /* One address takes no more than its share; who goes makes room. */
 static void one_address(void **state)
 {
-	const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	const struct bp_phd_tcp_ops ops = {.receive = receive, .on_disconnect = on_disconnect};
 	const struct bp_phd_tcp_limits limits = {.connections = 8, .per_address = 2};
 	struct event_base *base = event_base_new();
 	struct bp_phd_tcp_counts n;
@@ -184,11 +184,11 @@ static bool associated(void *arg, uint32_t connection)
 }
 
 /* Who has no association goes, who has one stays. */
-static void strangers(void **state)
+static void unassociated_closed(void **state)
 {
 	const struct bp_phd_tcp_ops ops = {
-		.receive = receive, .gone = gone, .associated = associated};
-	const struct bp_phd_tcp_limits limits = {.connections = 4, .stranger_ms = 20};
+		.receive = receive, .on_disconnect = on_disconnect, .associated = associated};
+	const struct bp_phd_tcp_limits limits = {.connections = 4, .unassociated_ms = 20};
 	struct event_base *base = event_base_new();
 	struct bp_phd_tcp_counts n;
 	struct bp_phd_tcp *t;
@@ -209,14 +209,14 @@ static void strangers(void **state)
 		event_base_loop(base, EVLOOP_ONCE);
 		bp_phd_tcp_count(t, &n);
 	} while (n.accepted < 2 || n.open == 2);
-	assert_int_equal(n.strangers, 1);
+	assert_int_equal(n.unassociated_closed, 1);
 	assert_int_equal(read(stranger, &octet, 1), 0);
 	with_association = UINT32_MAX; /* it is released, and does not come again */
 	do {
 		event_base_loop(base, EVLOOP_ONCE);
 		bp_phd_tcp_count(t, &n);
 	} while (n.open == 1);
-	assert_int_equal(n.strangers, 2);
+	assert_int_equal(n.unassociated_closed, 2);
 	bp_phd_tcp_free(t);
 	event_base_free(base);
 	close(device);
@@ -232,18 +232,18 @@ static void room(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	assert_true(was.rlim_max >= 100 + BP_PHD_TCP_RESERVE);
 	limit_to(64);
-	assert_int_equal(bp_phd_tcp_room(100), 100);
+	assert_int_equal(bp_phd_tcp_capacity(100), 100);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
 	assert_int_equal(now.rlim_cur, 100 + BP_PHD_TCP_RESERVE);
-	assert_int_equal(bp_phd_tcp_room(10), 10); /* and is never lowered */
+	assert_int_equal(bp_phd_tcp_capacity(10), 10); /* and is never lowered */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
 	assert_int_equal(now.rlim_cur, 100 + BP_PHD_TCP_RESERVE);
 	now.rlim_max = now.rlim_cur;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0); /* for good: the last test */
-	assert_int_equal(bp_phd_tcp_room(5000), 100);
+	assert_int_equal(bp_phd_tcp_capacity(5000), 100);
 	now.rlim_cur = now.rlim_max = BP_PHD_TCP_RESERVE;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
-	assert_int_equal(bp_phd_tcp_room(5000), 1);
+	assert_int_equal(bp_phd_tcp_capacity(5000), 1);
 }
 
 int main(void)
@@ -251,7 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_descriptor),
 		cmocka_unit_test(one_address),
-		cmocka_unit_test(strangers),
+		cmocka_unit_test(unassociated_closed),
 		cmocka_unit_test(room),
 	};
 

@@ -474,13 +474,13 @@ static void away_and_back(void **state)
 	RUN_UNTIL(f, f->n_ready == 2);
 	f->silent = true;
 	RUN_UNTIL(f, bp_cse_counts(f->client)->timed_out >= PARALLEL);
-	assert_true(bp_provision_counts(f->provision)->away_since_ns != 0);
+	assert_true(bp_provision_counts(f->provision)->unreachable_since_ns != 0);
 	RUN_UNTIL(f, bp_cse_counts(f->client)->timed_out >= PARALLEL + 4);
 	assert_true(bp_cse_outstanding(f->client) <= 1);
 	assert_true(f->n_refused > 0); /* each time another one asks */
 	f->silent = false;
 	RUN_UNTIL(f, f->n_ready == 8);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	assert_int_equal(f->n_there, 3 + 8 * 3);
 }
 
@@ -494,7 +494,7 @@ static void busy_is_away(void **state)
 		device(f, oximeter, 2);
 	start(f, 8, NO_REPEATS);
 	RUN_UNTIL(f, f->n_asked >= 5);
-	assert_true(bp_provision_counts(f->provision)->away_since_ns != 0);
+	assert_true(bp_provision_counts(f->provision)->unreachable_since_ns != 0);
 	f->say_instead = 0;
 	RUN_UNTIL(f, f->n_ready == 3);
 	assert_int_equal(f->n_refused, 0);

@@ -335,7 +335,7 @@ static void one_way_of_no_answer(bool silent)
 	assert_false(f->ready[0] || f->ready[1] || f->ready[3]);
 	f->n_bad = 0;
 	RUN_UNTIL(f, f->n_ready == 6);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	finish(f);
 }
 
@@ -363,7 +363,7 @@ static void test_one_is_not_answered(void **state)
 	f->ack_timeout_ns = MS_NS;
 	start(f, DEVICES, 8);
 	RUN_UNTIL(f, f->n_ready == DEVICES - 1 && f->handed_back > 0);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	f->ready[7] = false;
 	f->queue[f->tail++] = 7;
 	bp_provision_kick(f->provision);
@@ -383,14 +383,15 @@ static void test_the_probe_is_not_answered(void **state)
 	bad_devices(f, 0xa3, 5103);
 	f->n_bad = 1;
 	start(f, 1, 8);
-	RUN_UNTIL(f, f->bad_asked > 0 && bp_provision_counts(f->provision)->away_since_ns != 0);
+	RUN_UNTIL(f,
+		f->bad_asked > 0 && bp_provision_counts(f->provision)->unreachable_since_ns != 0);
 	f->bad_way = IS_SILENT;
 	asked = f->bad_asked;
 	RUN_UNTIL(f, f->bad_asked > asked);
 	f->queue[f->tail++] = 1;
 	bp_provision_kick(f->provision);
 	RUN_UNTIL(f, f->ready[1]);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	finish(f);
 }
 
@@ -430,7 +431,7 @@ static void test_busy_for_one(void **state)
 	RUN_UNTIL(f, f->bad_asked >= 4);
 	f->n_bad = 0;
 	RUN_UNTIL(f, f->n_ready == 8);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	assert_int_equal(bp_provision_counts(f->provision)->refused, 0);
 	finish(f);
 }
@@ -446,7 +447,7 @@ static void test_busy_for_all(void **state)
 	RUN_UNTIL(f, f->n_ready == 1 && f->bad_asked >= 12);
 	f->n_bad = 0;
 	RUN_UNTIL(f, f->n_ready == 4);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	finish(f);
 }
 
@@ -461,12 +462,12 @@ static void test_nobody_listens(void **state)
 	peer_close(&f->peer);
 	start(f, 8, 8);
 	RUN_UNTIL(f, bp_cse_counts(f->client)->refused >= 4);
-	assert_true(bp_provision_counts(f->provision)->away_since_ns != 0);
+	assert_true(bp_provision_counts(f->provision)->unreachable_since_ns != 0);
 	assert_int_equal(bp_cse_counts(f->client)->repeats, 0);
 	peer_open(&f->peer, f->base);
 	RUN_UNTIL(f, f->n_ready == 8);
 	assert_int_equal(f->handed_back, 0);
-	assert_int_equal(bp_provision_counts(f->provision)->away_since_ns, 0);
+	assert_int_equal(bp_provision_counts(f->provision)->unreachable_since_ns, 0);
 	finish(f);
 }
 

@@ -399,7 +399,7 @@ static void request(void **state)
 	json_decref(reply);
 	/* A command with more in it than its name. */
 	assert_int_equal(
-		bp_control_ask(f->path,
+		bp_control_call(f->path,
 			json_pack("{s:s, s:s}", "command", "sessions-release", "id", "a \"b\""),
 			&reply, err, sizeof(err)),
 		0);

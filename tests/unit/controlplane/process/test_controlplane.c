@@ -153,15 +153,16 @@ static void bad_configuration(void **state)
 static void a_missing_password_file_is_a_fault(void **state)
 {
 	struct fixture *f = *state;
-	struct bp_trouble t = {0};
+	struct bp_fault_record t = {0};
 
 	write_config(f, ", username: u, password_file: /nowhere/password", "", RULE_A);
 	attach(f);
 	process_start(&f->p);
-	WAIT_UNTIL(bp_trouble_read(&f->p.shm.cp_faults[BP_TROUBLE_EDGE_SETTINGS -
-						       BP_TROUBLE_CONTROLPLANE_FIRST],
-			   &t) &&
-		   t.active);
+	WAIT_UNTIL(
+		bp_fault_read(
+			&f->p.shm.cp_faults[BP_FAULT_EDGE_SETTINGS - BP_FAULT_CONTROLPLANE_FIRST],
+			&t) &&
+		t.active);
 	json_decref(process_ask(&f->p, "status"));
 	process_kill(&f->p);
 }

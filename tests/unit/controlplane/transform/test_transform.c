@@ -110,7 +110,7 @@ static json_t *request(struct fixture *f, json_t *what)
 	json_t *reply = NULL;
 	char err[512];
 
-	if (bp_control_ask(f->p.socket_path, what, &reply, err, sizeof(err)) != 0)
+	if (bp_control_call(f->p.socket_path, what, &reply, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	return reply;
 }

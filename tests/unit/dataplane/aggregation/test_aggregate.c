@@ -274,16 +274,16 @@ static void buffers_go_back(void **state)
 	rig_start(&r, WIRE, false, false);
 	for (unsigned i = 0; i < 8 * 8; i++) {
 		const enum strange how = i / 8 % 4;
-		const unsigned at = i % 8, strays = i / 32;
+		const unsigned at = i % 8, unknown_sessions = i / 32;
 		struct rte_mbuf *was;
 
 		agg_put(&r, A, 8 * i, 8);
 		was = exchange(&r, at, how, other);
-		if (strays != 0)
+		if (unknown_sessions != 0)
 			rig_put(&r, A, stray, sizeof(stray));
 		rig_walk(&r);
 		agg_take_of(&r, B, NULL, 8 * i, 8);
-		if (strays != 0)
+		if (unknown_sessions != 0)
 			rig_expect(&r, B, stray, sizeof(stray));
 		assert_int_equal(rte_mempool_in_use_count(other), 0);
 		if (how != PLAIN) {

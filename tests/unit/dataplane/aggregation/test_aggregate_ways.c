@@ -65,22 +65,22 @@ static void a_sender_that_moves(void **state)
 	uint8_t stray[64];
 
 	frame_make(stray, sizeof(stray), 0x51, 2, 0x88b5);
-	for (unsigned strays = 0; strays < 2; strays++) {
+	for (unsigned unknown_sessions = 0; unknown_sessions < 2; unknown_sessions++) {
 		struct udp u = agg_message(0);
 		struct rig r;
 
 		rig_start(&r, SWITCH MAKE_BACK, false, false);
 		u.src_mac = 0x40;
 		agg_put_udp(&r, A, &u);
-		if (strays != 0)
+		if (unknown_sessions != 0)
 			rig_put(&r, B, stray, sizeof(stray));
 		u.dst = "10.0.0.77";
 		agg_put_udp(&r, B, &u);
 		rig_walk(&r);
 		assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 2);
-		assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 1 + strays);
+		assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 1 + unknown_sessions);
 		assert_int_equal(rig_counter(&r, BP_C_MAC_MOVED), 1);
-		if (strays != 0) {
+		if (unknown_sessions != 0) {
 			rig_expect(&r, A, stray, sizeof(stray)); /* nobody knows where 2 is */
 			rig_expect(&r, C, stray, sizeof(stray));
 		}

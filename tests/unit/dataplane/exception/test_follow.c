@@ -167,7 +167,7 @@ static void carrier_follows(void **state)
 	assert_int_equal(rte_eth_dev_stop(0), 0); /* its link goes down */
 	assert_int_equal(rte_eth_dev_stop(3), 0);
 	bp_follow_poll(&follow);
-	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN);
+	assert_int_equal(bp_link_get(0), BP_LINK_UNCERTAIN);
 	assert_false(link_of(0).carrier);
 	assert_true(link_of(1).carrier);
 	assert_true(link_of(HOST).carrier); /* its other port is up */
@@ -184,7 +184,7 @@ static void carrier_follows(void **state)
 	assert_int_equal(rte_eth_dev_stop(1), 0);
 	ports[1].driver = bp_driver_find("net_tap");
 	bp_follow_poll(&follow);
-	assert_int_equal(bp_link_get(1), BP_LINK_MAYBE_DOWN);
+	assert_int_equal(bp_link_get(1), BP_LINK_UNCERTAIN);
 	assert_true(link_of(1).carrier);
 	ports[1].driver = bp_driver_find("net_null");
 	bp_follow_poll(&follow);
@@ -201,7 +201,7 @@ static void kernel_knows_better(void **state)
 	assert_true(link_of(0).carrier);
 	bp_link_watch(0, ifindex);
 	bp_follow_poll(&follow);
-	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN); /* it is administratively down */
+	assert_int_equal(bp_link_get(0), BP_LINK_UNCERTAIN); /* it is administratively down */
 	assert_false(link_of(0).carrier);
 	up("br-host");
 	bp_follow_poll(&follow);
@@ -235,18 +235,18 @@ static void kernel_takes_frames(void **state)
 	if (!write_sysctl("/proc/sys/net/ipv4/conf/all/rp_filter", "0"))
 		skip(); /* a container that may not */
 	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/f0/rp_filter", "0"));
-	assert_true(bp_interface_ask("f0").takes_ip4);
+	assert_true(bp_interface_query("f0").takes_ip4);
 	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/f0/rp_filter", "1"));
-	assert_false(bp_interface_ask("f0").takes_ip4);
+	assert_false(bp_interface_query("f0").takes_ip4);
 	assert_true(write_sysctl("/proc/sys/net/ipv4/conf/all/rp_filter", "2"));
-	assert_true(bp_interface_ask("f0").takes_ip4); /* loose: any way back will do */
+	assert_true(bp_interface_query("f0").takes_ip4); /* loose: any way back will do */
 	if (access("/proc/sys/net/ipv6/conf/f0", F_OK) == 0) {
 		assert_true(write_sysctl("/proc/sys/net/ipv6/conf/f0/disable_ipv6", "0"));
-		assert_true(bp_interface_ask("f0").takes_ip6);
+		assert_true(bp_interface_query("f0").takes_ip6);
 		assert_true(write_sysctl("/proc/sys/net/ipv6/conf/f0/disable_ipv6", "1"));
 	}
-	assert_false(bp_interface_ask("f0").takes_ip6);
-	assert_false(bp_interface_ask("no-such-iface").takes_ip4);
+	assert_false(bp_interface_query("f0").takes_ip6);
+	assert_false(bp_interface_query("no-such-iface").takes_ip4);
 }
 
 static void add_port(unsigned p)

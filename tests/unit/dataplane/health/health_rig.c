@@ -104,7 +104,7 @@ static const struct bp_phd_target target = {"cse-in/{system_id}/{object}", "Cbip
 
 static void plan(struct health *h)
 {
-	struct bp_phd_plan *p = &h->plan;
+	struct bp_phd_settings *p = &h->plan;
 
 	mapped(p->cse, h->o.cse6, h->cse.ip);
 	mapped(p->source, h->o.cse6, h->source.ip);
@@ -113,7 +113,7 @@ static void plan(struct health *h)
 	p->ports_first = HEALTH_PORTS_FIRST;
 	p->ports_last = (uint16_t)(HEALTH_PORTS_FIRST + 2 * h->o.ports - 1);
 	p->max_message = h->o.max;
-	p->strays = h->o.strays == NO_STRAYS ? 0 : h->o.strays;
+	p->unknown_sessions = h->o.unknown_sessions == NO_STRAYS ? 0 : h->o.unknown_sessions;
 	p->family = h->o.cse6 ? 6 : 4;
 	p->release = 4;
 	p->confirm = h->o.forwarded ? BP_PHD_CONFIRM_FORWARDED : BP_PHD_CONFIRM_STORED;
@@ -121,7 +121,7 @@ static void plan(struct health *h)
 	p->named = !h->o.unnamed;
 	p->con = !h->o.non;
 	p->hash = bp_phd_target_hash(p, &target);
-	bp_phd_plan_set(h->phd, p);
+	bp_phd_settings_publish(h->phd, p);
 }
 
 static void second_worker(struct health *h)
@@ -151,7 +151,7 @@ void health_start(struct health *h, const struct health_options *o)
 	memset(h, 0, sizeof(*h));
 	h->o = *o;
 	h->o.ports = o->ports != 0 ? o->ports : 50;
-	h->o.strays = o->strays != 0 ? o->strays : 1000;
+	h->o.unknown_sessions = o->unknown_sessions != 0 ? o->unknown_sessions : 1000;
 	h->o.max = o->max != 0 ? o->max : 1424;
 	rig_start(&h->r, o->bridged ? BRIDGED PHD_SECTION : ROUTED PHD_SECTION, false, false);
 	c = h->r.config;

@@ -18,14 +18,14 @@ enum { A, B, C, HOST = BP_MAX_PORTS };
 #define C_MTU 200
 
 struct health_options {
-	bool dev6, cse6;   /* families */
-	bool forwarded;    /* confirm: forwarded */
-	bool per_report;   /* an instance a report */
-	bool unnamed, non; /* instances without names; messages that are not confirmable */
-	unsigned ports;    /* source ports of each worker; 0: 50 */
-	unsigned strays;   /* a second; 0: 1000, NO_STRAYS: 0 */
-	unsigned max;      /* octets of a message; 0: 1424 */
-	bool bridged;      /* devices are behind a bridge with a host interface */
+	bool dev6, cse6;           /* families */
+	bool forwarded;            /* confirm: forwarded */
+	bool per_report;           /* an instance a report */
+	bool unnamed, non;         /* instances without names; messages that are not confirmable */
+	unsigned ports;            /* source ports of each worker; 0: 50 */
+	unsigned unknown_sessions; /* a second; 0: 1000, NO_STRAYS: 0 */
+	unsigned max;              /* octets of a message; 0: 1424 */
+	bool bridged;              /* devices are behind a bridge with a host interface */
 };
 #define NO_STRAYS UINT32_MAX
 
@@ -34,7 +34,7 @@ struct health {
 	struct health_options o;
 	struct bp_worker *worker[2];
 	struct bp_phd_writer *phd;
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	struct end device, gateway; /* of sessions, port 6024 */
 	struct end source, cse;     /* source: its port is 0 */
 	uint64_t seen[BP_C_COUNT];

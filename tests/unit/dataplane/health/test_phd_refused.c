@@ -44,14 +44,14 @@ static void signalling_is_the_managers(void **state)
 }
 
 /* Two at once, and ten a worker and second. */
-static void strays(void **state)
+static void unknown_sessions(void **state)
 {
 	const struct bytes apdu = one(true, 1, 1);
 	struct bytes f;
 	struct health h;
 	uint32_t slot;
 
-	health_start(&h, &(struct health_options){.strays = 20});
+	health_start(&h, &(struct health_options){.unknown_sessions = 20});
 	f = wire_frame(false, &h.device, &h.gateway, &apdu);
 	for (unsigned second = 0; second < 2; second++) {
 		health_time(&h, HEALTH_NOW_NS + second * 1000000000ull);
@@ -84,7 +84,7 @@ static void no_stray_is_answered_where_none_may(void **state)
 	const struct bytes apdu = one(true, 1, 1);
 	struct health h;
 
-	health_start(&h, &(struct health_options){.strays = NO_STRAYS});
+	health_start(&h, &(struct health_options){.unknown_sessions = NO_STRAYS});
 	health_report(&h, &apdu);
 	health_counted(&h, BP_C_PHD_DISCARDED_UNKNOWN_SESSION, 1, BP_C_DROP_PHD_UNKNOWN_SESSION, 1,
 		BP_C_COUNT);
@@ -124,7 +124,7 @@ static void no_source(void **state)
 
 	(void)state;
 	for (int cse6 = 0; cse6 < 2; cse6++) {
-		struct bp_phd_plan without;
+		struct bp_phd_settings without;
 		struct health h;
 		uint32_t slot;
 
@@ -132,9 +132,9 @@ static void no_source(void **state)
 		slot = health_session(&h, 0, 2);
 		without = h.plan;
 		memset(without.source + (cse6 ? 0 : 12), 0, cse6 ? 16 : 4);
-		bp_phd_plan_set(h.phd, &without);
+		bp_phd_settings_publish(h.phd, &without);
 		is_slow(&h);
-		bp_phd_plan_set(h.phd, &h.plan);
+		bp_phd_settings_publish(h.phd, &h.plan);
 		health_report(&h, &apdu);
 		goes(&h, slot, 0, 0, SPO2, con1);
 		health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
@@ -359,7 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signalling_is_the_managers),
-		cmocka_unit_test(strays),
+		cmocka_unit_test(unknown_sessions),
 		cmocka_unit_test(no_stray_is_answered_where_none_may),
 		cmocka_unit_test(while_sessions_are_read_back),
 		cmocka_unit_test(no_source),

@@ -224,13 +224,13 @@ static bool knows_shapes(const struct world *w)
 /* Another plan, which may have another CSE's port, source, way to confirm, or longest message. */
 static void change_plan(struct world *w)
 {
-	struct bp_phd_plan *p = &w->h.plan;
+	struct bp_phd_settings *p = &w->h.plan;
 
 	p->source[15] = w->h.o.cse6 ? p->source[15] : (uint8_t)(1 + rnd(200));
 	p->cse_port = w->h.cse.port = (uint16_t)(5683 + rnd(3));
 	p->confirm = rnd(3) != 0 ? BP_PHD_CONFIRM_STORED : BP_PHD_CONFIRM_FORWARDED;
 	p->max_message = rnd(3) != 0 ? 1424 : 150 + rnd(250);
-	bp_phd_plan_set(w->h.phd, p);
+	bp_phd_settings_publish(w->h.phd, p);
 }
 
 /* Requests may be too long for what leads to the CSE. */

@@ -3,7 +3,7 @@
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
-static void lan_is(enum bp_trouble_link link)
+static void lan_is(enum bp_fault_link link)
 {
 	readings.port[0].link = link;
 }
@@ -14,36 +14,36 @@ static void a_link_that_is_up_is_no_trouble(void **state)
 	pass(60 * S);
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
-	assert_int_equal(shown(BP_TROUBLE_LINK_DOWN, "lan").spells, 0);
+	assert_int_equal(shown(BP_FAULT_LINK_DOWN, "lan").spells, 0);
 }
 
 static void its_end_and_its_return_are_told(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	look_after(S);
-	lan_is(BP_TROUBLE_LINK_LOST);
+	lan_is(BP_FAULT_LINK_LOST);
 	look_after(S);
 	said(BP_LOG_WARNING, "port lan: link down; ");
-	t = shown(BP_TROUBLE_LINK_DOWN, "lan");
+	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 2 * S);
 	assert_int_equal(t.ended_ns, 0);
 	pass(100 * S); /* once is enough */
 	said_nothing_more();
-	assert_true(shown(BP_TROUBLE_LINK_DOWN, "lan").total == 100 * S);
-	lan_is(BP_TROUBLE_LINK_IS_UP);
+	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 100 * S);
+	lan_is(BP_FAULT_LINK_IS_UP);
 	look_after(1500 * MS);
 	said(BP_LOG_INFO, "port lan: link up again after 101.5 s");
 	said_nothing_more();
-	t = shown(BP_TROUBLE_LINK_DOWN, "lan");
+	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 0);
 	assert_true(t.ended_ns == t.began_ns + 101500 * MS);
 	assert_int_equal(t.spells, 1);
 	assert_true(t.total == 101500 * MS && t.worst == t.total);
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 1);
-	assert_int_equal(shown(BP_TROUBLE_LINK_DOWN, "wan").spells, 0);
+	assert_int_equal(shown(BP_FAULT_LINK_DOWN, "wan").spells, 0);
 }
 
 /* Down and up at each look: a few lines at once, then one in ten seconds that has the rest. */
@@ -53,7 +53,7 @@ static void one_that_flaps_does_not_fill_the_log(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 240; i++) {
-		lan_is(i % 2 ? BP_TROUBLE_LINK_IS_UP : BP_TROUBLE_LINK_LOST);
+		lan_is(i % 2 ? BP_FAULT_LINK_IS_UP : BP_FAULT_LINK_LOST);
 		look_after(250 * MS);
 	}
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 120);
@@ -76,46 +76,46 @@ static void one_that_flaps_does_not_fill_the_log(void **state)
 /* At the start a link may take its time, and a driver that never reports one is not asked. */
 static void one_that_has_not_come_up_is_told_of_late(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
-	lan_is(BP_TROUBLE_LINK_NOT_YET);
+	lan_is(BP_FAULT_LINK_NOT_YET);
 	pass(9750 * MS);
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
 	look_after(250 * MS);
 	said(BP_LOG_WARNING, "port lan: link has not come up since the start, 10.0 s ago; ");
-	t = shown(BP_TROUBLE_LINK_DOWN, "lan");
+	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS);
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 1);
-	lan_is(BP_TROUBLE_LINK_IS_UP);
+	lan_is(BP_FAULT_LINK_IS_UP);
 	look_after(S);
 	said(BP_LOG_INFO, "port lan: link up again after 11.0 s");
 	/* from now on it is as any other */
-	lan_is(BP_TROUBLE_LINK_NOT_YET);
+	lan_is(BP_FAULT_LINK_NOT_YET);
 	look_after(S);
 	said(BP_LOG_WARNING, "port lan: link down; ");
 	said_nothing_more();
-	t = shown(BP_TROUBLE_LINK_DOWN, "lan");
+	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 12 * S);
 	look_after(S);
-	t = shown(BP_TROUBLE_LINK_DOWN, "lan");
+	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.total == 12 * S); /* of both times */
 	assert_true(t.worst == 11 * S);
-	lan_is(BP_TROUBLE_LINK_IS_UP);
+	lan_is(BP_FAULT_LINK_IS_UP);
 	look_after(S);
-	lan_is(BP_TROUBLE_LINK_LOST);
+	lan_is(BP_FAULT_LINK_LOST);
 	look_after(S);
 	look_after(S);
-	assert_true(shown(BP_TROUBLE_LINK_DOWN, "lan").total == 14 * S);
+	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 14 * S);
 }
 
 static void one_that_comes_up_in_time_is_no_trouble(void **state)
 {
 	(void)state;
-	lan_is(BP_TROUBLE_LINK_NOT_YET);
+	lan_is(BP_FAULT_LINK_NOT_YET);
 	pass(9 * S);
-	lan_is(BP_TROUBLE_LINK_IS_UP);
+	lan_is(BP_FAULT_LINK_IS_UP);
 	pass(60 * S);
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);

@@ -5,7 +5,7 @@
 
 static void frames_are_counted_and_told_of(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	look_after(S);
@@ -23,7 +23,7 @@ static void frames_are_counted_and_told_of(void **state)
 			     "took them in time (imissed) in the last 10.0 s, 2234 since it "
 			     "began; ");
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 2234);
-	t = shown(BP_TROUBLE_NIC_MISSED, "wan");
+	t = shown(BP_FAULT_NIC_MISSED, "wan");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.total, 2234);
 	assert_int_equal(t.spells, 1);
@@ -33,11 +33,11 @@ static void frames_are_counted_and_told_of(void **state)
 	look_after(250 * MS);
 	said(BP_LOG_INFO, "port wan: no more frames dropped by the NIC because no worker took "
 			  "them in time (imissed): none in the last 10.0 s, 2234 before");
-	t = shown(BP_TROUBLE_NIC_MISSED, "wan");
+	t = shown(BP_FAULT_NIC_MISSED, "wan");
 	assert_int_equal(t.active, 0);
 	assert_true(t.ended_ns == BEGIN_UNIX_NS + 12 * S); /* when the last was lost */
 	said_nothing_more();
-	assert_int_equal(shown(BP_TROUBLE_NIC_MISSED, "lan").total, 0);
+	assert_int_equal(shown(BP_FAULT_NIC_MISSED, "lan").total, 0);
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 0);
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 0);
 }
@@ -61,11 +61,11 @@ static void each_reason_has_its_words_and_counter(void **state)
 /* What was lost before the workers began is no fault of theirs. */
 static void what_was_before_the_start_is_not_counted(void **state)
 {
-	const struct bp_trouble_subjects who = {.n_ports = 1, .port = {"lan"}};
+	const struct bp_fault_subjects who = {.n_ports = 1, .port = {"lan"}};
 
 	(void)state;
 	readings.port[0].missed = 500;
-	bp_trouble_watch_init(&watch, &watch.desk.settings, &who, &readings, now_ns);
+	bp_fault_monitor_init(&watch, &watch.sink.settings, &who, &readings, now_ns);
 	look_after(S);
 	said_nothing_more();
 	readings.port[0].missed = 501;

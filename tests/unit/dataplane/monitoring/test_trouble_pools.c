@@ -11,7 +11,7 @@ static void look_with(uint32_t free)
 
 static void few_free_buffers_are_told_of(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	look_with(50); /* 5 % are not less than 5 % */
@@ -23,7 +23,7 @@ static void few_free_buffers_are_told_of(void **state)
 	look_with(50);
 	look_with(62); /* not yet: a quarter more than the mark must be free */
 	said_nothing_more();
-	t = shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0");
+	t = shown(BP_FAULT_MBUFS_LOW, "mbufs-0");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.worst, 12);
 	assert_true(t.total == 3 * S);
@@ -38,8 +38,8 @@ static void few_free_buffers_are_told_of(void **state)
 	said(BP_LOG_WARNING, "pool mbufs-0: 30 of 1000 ");
 	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 900 of 1000 are "
 			  "free; they were low for 1.0 s, with 30 free at the least");
-	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").worst, 12);
-	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").spells, 2);
+	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").worst, 12);
+	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").spells, 2);
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 2);
 }
 
@@ -49,7 +49,7 @@ static void the_fewest_are_known_without_trouble(void **state)
 	look_with(700);
 	look_with(400);
 	look_with(900);
-	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").worst, 400);
+	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").worst, 400);
 	said_nothing_more();
 }
 
@@ -69,7 +69,7 @@ static void what_comes_and_goes_is_told_of_once_in_ten_seconds(void **state)
 /* The mark may be so high that a quarter more is more than there is. */
 static void high_marks_have_an_end_too(void **state)
 {
-	struct bp_config_monitoring high = watch.desk.settings;
+	struct bp_config_monitoring high = watch.sink.settings;
 
 	(void)state;
 	high.mbuf_low_percent = 90;
@@ -84,7 +84,7 @@ static void high_marks_have_an_end_too(void **state)
 
 static void with_0_nobody_looks(void **state)
 {
-	struct bp_config_monitoring off = watch.desk.settings;
+	struct bp_config_monitoring off = watch.sink.settings;
 
 	(void)state;
 	off.mbuf_low_percent = 0;

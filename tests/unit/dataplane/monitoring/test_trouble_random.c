@@ -27,42 +27,42 @@ static bool chance(unsigned in)
 }
 
 /* The next readings; a burst of trouble comes and goes. */
-static void change(unsigned trouble)
+static void change(unsigned faults)
 {
-	if (chance(trouble))
-		readings.port[0].link = readings.port[0].link == BP_TROUBLE_LINK_IS_UP
-						? BP_TROUBLE_LINK_LOST
-						: BP_TROUBLE_LINK_IS_UP;
-	if (chance(trouble)) {
+	if (chance(faults))
+		readings.port[0].link = readings.port[0].link == BP_FAULT_LINK_IS_UP
+						? BP_FAULT_LINK_LOST
+						: BP_FAULT_LINK_IS_UP;
+	if (chance(faults)) {
 		unsigned n = (unsigned)rand() % 1000;
 
 		readings.port[1].missed += n;
 		model.missed += n;
 	}
-	if (chance(2 * trouble)) {
+	if (chance(2 * faults)) {
 		readings.port[1].no_mbuf += 1;
 		model.no_mbuf += 1;
 	}
-	if (chance(3 * trouble)) {
+	if (chance(3 * faults)) {
 		readings.port[1].errors += 3;
 		model.errors += 3;
 	}
-	if (chance(trouble))
+	if (chance(faults))
 		readings.pool[0].free = (unsigned)rand() % 100;
-	if (chance(trouble)) {
+	if (chance(faults)) {
 		readings.worker[1].overruns += 2;
 		readings.worker[1].overrun_ns += 300 * MS;
 		model.overruns += 2;
 	}
-	if (chance(trouble))
+	if (chance(faults))
 		held[0] = !held[0];
 }
 
 static void note(uint64_t step)
 {
-	const bool down = readings.port[0].link == BP_TROUBLE_LINK_LOST;
+	const bool down = readings.port[0].link == BP_FAULT_LINK_LOST;
 	const unsigned free = readings.pool[0].free;
-	const uint64_t beat = readings.worker[0].beat_ns;
+	const uint64_t beat = readings.worker[0].heartbeat_ns;
 	const uint64_t away = now_ns - (beat > BEGIN_NS ? beat : BEGIN_NS);
 
 	model.link_downs += down && !model.link_down;
@@ -89,11 +89,11 @@ static void compare(void)
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], model.missed);
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], model.no_mbuf);
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], model.errors);
-	assert_int_equal(shown(BP_TROUBLE_LINK_DOWN, "lan").active, model.link_down);
-	assert_int_equal(shown(BP_TROUBLE_MBUFS_LOW, "mbufs-0").active, model.low);
-	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 0").active, model.stuck);
-	assert_int_equal(shown(BP_TROUBLE_NIC_MISSED, "wan").total, model.missed);
-	assert_int_equal(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 1").total, model.overruns);
+	assert_int_equal(shown(BP_FAULT_LINK_DOWN, "lan").active, model.link_down);
+	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").active, model.low);
+	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 0").active, model.stuck);
+	assert_int_equal(shown(BP_FAULT_NIC_MISSED, "wan").total, model.missed);
+	assert_int_equal(shown(BP_FAULT_WORKER_OVERRUN, "worker 1").total, model.overruns);
 }
 
 /* What lines are about: `with` is in all of them and in no others. */
@@ -170,7 +170,7 @@ static void check_all_lines(void)
 
 static void run(unsigned seed)
 {
-	unsigned trouble = 1u << (1 + seed % 7);
+	unsigned faults = 1u << (1 + seed % 7);
 
 	srand(seed);
 	memset(&model, 0, sizeof(model));
@@ -180,13 +180,13 @@ static void run(unsigned seed)
 		uint64_t step = chance(50) ? (uint64_t)(rand() % 30) * S + 1
 					   : 200 * MS + (uint64_t)rand() % (100 * MS);
 
-		change(trouble);
+		change(faults);
 		look_after(step);
 		note(step);
 		compare();
 	}
 	/* quiet */
-	readings.port[0].link = BP_TROUBLE_LINK_IS_UP;
+	readings.port[0].link = BP_FAULT_LINK_IS_UP;
 	readings.pool[0].free = 1000;
 	held[0] = false;
 	pass(60 * S);

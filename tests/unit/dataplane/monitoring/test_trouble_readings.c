@@ -20,8 +20,8 @@ static struct bp_port ports[BP_MAX_PORTS];
 static struct bp_pools pools;
 static struct bp_workers workers;
 static struct bp_cpus cpus;
-static struct bp_trouble_sources sources;
-static struct bp_trouble_readings now;
+static struct bp_fault_sources sources;
+static struct bp_fault_samples now;
 
 static int begin(void **state)
 {
@@ -33,7 +33,7 @@ static int begin(void **state)
 	pools = (struct bp_pools){.pool[1] = rig.pool, .mbufs[1] = RIG_MBUFS, .n = 1};
 	workers = (struct bp_workers){.n = 1, .worker[0] = rig.worker};
 	cpus = (struct bp_cpus){.worker_cpu[0] = 5};
-	sources = (struct bp_trouble_sources){rig.config, &rig.shm, ports, &pools, &workers, &cpus};
+	sources = (struct bp_fault_sources){rig.config, &rig.shm, ports, &pools, &workers, &cpus};
 	return 0;
 }
 
@@ -47,7 +47,7 @@ static int end(void **state)
 
 static void take(void)
 {
-	bp_trouble_readings_take(&sources, &now);
+	bp_fault_samples_read(&sources, &now);
 }
 
 static void figures_are_those_of_the_drivers(void **state)
@@ -70,17 +70,17 @@ static void a_link_is_believed_to_be_down_by_who_says_so(void **state)
 	(void)state;
 	rig.shm.ports[0].link_up = 1;
 	take();
-	assert_int_equal(now.port[0].link, BP_TROUBLE_LINK_IS_UP);
+	assert_int_equal(now.port[0].link, BP_FAULT_LINK_IS_UP);
 	/* a virtual device that never said that it is up may never do */
-	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_IS_UP);
+	assert_int_equal(now.port[1].link, BP_FAULT_LINK_IS_UP);
 	ports[1].pci = true;
 	take();
-	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_NOT_YET);
+	assert_int_equal(now.port[1].link, BP_FAULT_LINK_NOT_YET);
 	atomic_store(&bp_link[0], BP_LINK_DOWN);
-	atomic_store(&bp_link[1], BP_LINK_MAYBE_DOWN);
+	atomic_store(&bp_link[1], BP_LINK_UNCERTAIN);
 	take();
-	assert_int_equal(now.port[0].link, BP_TROUBLE_LINK_LOST);
-	assert_int_equal(now.port[1].link, BP_TROUBLE_LINK_LOST);
+	assert_int_equal(now.port[0].link, BP_FAULT_LINK_LOST);
+	assert_int_equal(now.port[1].link, BP_FAULT_LINK_LOST);
 }
 
 static void buffers_that_are_held_are_not_free(void **state)
@@ -114,7 +114,7 @@ static void a_worker_tells_where_it_was(void **state)
 	take();
 	assert_int_equal(now.n_workers, 1);
 	assert_true(now.worker[0].runs);
-	assert_int_equal(now.worker[0].beat_ns, 1000);
+	assert_int_equal(now.worker[0].heartbeat_ns, 1000);
 	assert_int_equal(now.worker[0].overruns, 3);
 	assert_int_equal(now.worker[0].overrun_ns, 500);
 	assert_int_equal(now.worker[0].longest_ns, 400);
@@ -127,31 +127,31 @@ static void a_worker_tells_where_it_was(void **state)
 /* From its first look on the segment says whose rows they are. */
 static void what_it_finds_is_in_the_segment(void **state)
 {
-	static struct bp_trouble_watch watch;
+	static struct bp_fault_monitor watch;
 	static const char *const subject[] = {"a", "a", "a", "a", "b", "b", "b", "b"};
-	struct bp_trouble t;
+	struct bp_fault_record t;
 	unsigned n = 0;
 
 	(void)state;
 	rig.config->monitoring.log_interval_ns = 1000000000;
-	bp_trouble_start(&watch, &sources, 5000);
+	bp_fault_monitor_start(&watch, &sources, 5000);
 	rig.worker->mono_ns = 6000;
 	rig.shm.ports[1].hw_imissed = 9;
-	bp_trouble_poll(&watch, &sources, 6000, 1700000000000000000);
-	for (; n < rig.shm.trouble_rows && bp_trouble_read(&rig.shm.trouble[n], &t); n++) {
+	bp_fault_monitor_poll(&watch, &sources, 6000, 1700000000000000000);
+	for (; n < rig.shm.fault_rows && bp_fault_read(&rig.shm.faults[n], &t); n++) {
 		if (n < 8)
 			assert_string_equal(t.subject, subject[n]);
 		else if (n == 8)
 			assert_string_equal(t.subject, rig.pool->name);
 		else
 			assert_string_equal(t.subject, "worker 0");
-		assert_int_equal(t.total, t.kind == BP_TROUBLE_NIC_MISSED && n >= 4 ? 9 : 0);
+		assert_int_equal(t.total, t.kind == BP_FAULT_NIC_MISSED && n >= 4 ? 9 : 0);
 	}
 	assert_int_equal(n, 8 + 1 + 3);
 	assert_int_equal(bp_shm_counter(&rig.shm, BP_C_NIC_MISSED), 9);
 	/* what the main thread counts is in a row of its own */
 	assert_int_equal(
-		bp_shm_counters_beside(&rig.shm, BP_COUNTER_ROW_MAIN)->v[BP_C_NIC_MISSED], 9);
+		bp_shm_counters_main(&rig.shm, BP_COUNTER_ROW_MAIN)->v[BP_C_NIC_MISSED], 9);
 }
 
 int main(void)

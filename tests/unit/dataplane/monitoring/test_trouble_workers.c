@@ -19,7 +19,7 @@ static void overran(unsigned worker, unsigned times, uint64_t ns)
 
 static void an_overrun_is_told_of(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	overran(1, 1, 153 * MS);
@@ -37,13 +37,13 @@ static void an_overrun_is_told_of(void **state)
 	said(BP_LOG_INFO, "worker 1 on CPU 7: overran 21 times, 3.1 s in all, and not in the "
 			  "last 10.0 s");
 	said_nothing_more();
-	t = shown(BP_TROUBLE_WORKER_OVERRUN, "worker 1");
+	t = shown(BP_FAULT_WORKER_OVERRUN, "worker 1");
 	assert_int_equal(t.total, 21);
 	assert_int_equal(t.spells, 1);
 	assert_true(t.worst == 300 * MS);
 	/* the worker itself counts */
 	assert_int_equal(counters.v[BP_C_POLL_GAPS], 0);
-	assert_int_equal(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 0").total, 0);
+	assert_int_equal(shown(BP_FAULT_WORKER_OVERRUN, "worker 0").total, 0);
 }
 
 static void the_longest_time_is_known_without_trouble(void **state)
@@ -52,12 +52,12 @@ static void the_longest_time_is_known_without_trouble(void **state)
 	readings.worker[0].longest_ns = 3 * MS;
 	look_after(S);
 	said_nothing_more();
-	assert_true(shown(BP_TROUBLE_WORKER_OVERRUN, "worker 0").worst == 3 * MS);
+	assert_true(shown(BP_FAULT_WORKER_OVERRUN, "worker 0").worst == 3 * MS);
 }
 
 static void one_that_hangs_is_told_of_while_it_does(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	look_after(S);
@@ -67,7 +67,7 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	look_after(250 * MS);
 	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
 			   "2.0 s; what it polls is not forwarded; ");
-	t = shown(BP_TROUBLE_WORKER_STUCK, "worker 0");
+	t = shown(BP_FAULT_WORKER_STUCK, "worker 0");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + S - 1000); /* its last sign of life */
 	pass(60 * S);
@@ -77,8 +77,8 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	said(BP_LOG_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 1);
-	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 0").active, 0);
-	assert_int_equal(shown(BP_TROUBLE_WORKER_STUCK, "worker 1").spells, 0);
+	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 0").active, 0);
+	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 1").spells, 0);
 }
 
 /* A thread that was not even begun has no sign of life at all. */
@@ -125,7 +125,7 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 
 static void with_0_nobody_looks(void **state)
 {
-	struct bp_config_monitoring off = watch.desk.settings;
+	struct bp_config_monitoring off = watch.sink.settings;
 
 	(void)state;
 	off.worker_stall_timeout_ns = 0;
@@ -137,7 +137,7 @@ static void with_0_nobody_looks(void **state)
 
 static void connections_that_pass_unread_are_a_fault(void **state)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
 	(void)state;
 	look_after(S);
@@ -145,7 +145,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	look_after(250 * MS);
 	said(BP_LOG_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
 			     "61.0 s; ");
-	t = shown(BP_TROUBLE_NOT_INSPECTED, "worker 1");
+	t = shown(BP_FAULT_NOT_INSPECTED, "worker 1");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.worst, 12);
 	readings.worker[1].unread = (struct bp_unread){.connections = 3, .longest_ns = 90 * S};
@@ -155,8 +155,8 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	look_after(250 * MS);
 	said(BP_LOG_INFO, "worker 1: no connection passes unread any more; some did for 91.2 s");
 	assert_int_equal(counters.v[BP_C_CONNECTIONS_NOT_INSPECTED], 1);
-	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 1").active, 0);
-	assert_int_equal(shown(BP_TROUBLE_NOT_INSPECTED, "worker 0").spells, 0);
+	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 1").active, 0);
+	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 0").spells, 0);
 }
 
 int main(void)

@@ -20,13 +20,13 @@
 struct told {
 	uint64_t now_ns;
 	enum bp_log_level level;
-	char text[BP_TROUBLE_LINE];
+	char text[BP_FAULT_LINE];
 };
 
-static struct bp_trouble_watch watch;
-static struct bp_trouble_readings readings;
+static struct bp_fault_monitor watch;
+static struct bp_fault_samples readings;
 static struct bp_counters counters;
-static struct bp_trouble_row rows[BP_TROUBLE_ROWS_MAX];
+static struct bp_fault_row rows[BP_FAULT_ROWS_MAX];
 static uint64_t now_ns;
 static struct told told[LINES_MAX];
 static unsigned n_told, n_read;
@@ -42,7 +42,7 @@ static inline void take_line(void *arg, enum bp_log_level level, const char *lin
 
 static inline void start_with(const struct bp_config_monitoring *settings)
 {
-	const struct bp_trouble_subjects who = {.n_ports = 2,
+	const struct bp_fault_subjects who = {.n_ports = 2,
 		.n_pools = 1,
 		.n_workers = 2,
 		.port = {"lan", "wan"},
@@ -59,11 +59,11 @@ static inline void start_with(const struct bp_config_monitoring *settings)
 	readings.worker[0].runs = readings.worker[1].runs = true;
 	now_ns = BEGIN_NS;
 	n_told = n_read = 0;
-	watch.desk.counters = &counters;
+	watch.sink.counters = &counters;
 	watch.rows = rows;
-	watch.desk.log = take_line;
-	watch.desk.arg = NULL;
-	bp_trouble_watch_init(&watch, settings, &who, &readings, now_ns);
+	watch.sink.log = take_line;
+	watch.sink.arg = NULL;
+	bp_fault_monitor_init(&watch, settings, &who, &readings, now_ns);
 }
 
 static inline int start(void **state)
@@ -86,8 +86,8 @@ static inline void look_after(uint64_t ns)
 	now_ns += ns;
 	for (unsigned i = 0; i < 2; i++)
 		if (!held[i])
-			readings.worker[i].beat_ns = now_ns - 1000;
-	bp_trouble_look(&watch, &readings, now_ns, BEGIN_UNIX_NS + now_ns - BEGIN_NS);
+			readings.worker[i].heartbeat_ns = now_ns - 1000;
+	bp_fault_monitor_check(&watch, &readings, now_ns, BEGIN_UNIX_NS + now_ns - BEGIN_NS);
 }
 
 /* The same readings, four times a second. */
@@ -115,16 +115,16 @@ static inline void said_nothing_more(void)
 }
 
 /* The row as a reader of the segment has it. */
-static inline struct bp_trouble shown(enum bp_trouble_kind kind, const char *subject)
+static inline struct bp_fault_record shown(enum bp_fault_kind kind, const char *subject)
 {
-	struct bp_trouble t;
+	struct bp_fault_record t;
 
-	for (unsigned i = 0; i < BP_TROUBLE_ROWS_MAX; i++)
-		if (bp_trouble_read(&rows[i], &t) && t.kind == kind &&
+	for (unsigned i = 0; i < BP_FAULT_ROWS_MAX; i++)
+		if (bp_fault_read(&rows[i], &t) && t.kind == kind &&
 			strcmp(t.subject, subject) == 0)
 			return t;
-	fail_msg("no row for %s of %s", bp_trouble_info[kind].name, subject);
-	return (struct bp_trouble){0};
+	fail_msg("no row for %s of %s", bp_fault_info[kind].name, subject);
+	return (struct bp_fault_record){0};
 }
 
 #endif

@@ -306,7 +306,7 @@ static void link_maybe_down_is_tried(void **state)
 
 	rig_start(&r, WIRE, false, false);
 	frame_make(f, sizeof(f), 1, 2, 0x0800);
-	atomic_store(&bp_link[1], BP_LINK_MAYBE_DOWN);
+	atomic_store(&bp_link[1], BP_LINK_UNCERTAIN);
 	for (unsigned i = 0; i < RIG_DEPTH + 1; i++) {
 		rig_put(&r, 0, f, sizeof(f));
 		if (i % 10 == 0)
@@ -334,7 +334,7 @@ static void link_follows_the_driver(void **state)
 	assert_false(bp_link_poll(0, true));
 	assert_int_equal(bp_link_get(0), BP_LINK_DOWN);
 	assert_false(bp_link_poll(0, false));
-	assert_int_equal(bp_link_get(0), BP_LINK_MAYBE_DOWN);
+	assert_int_equal(bp_link_get(0), BP_LINK_UNCERTAIN);
 	rig_stop(&r);
 }
 

@@ -69,8 +69,8 @@ static void missing_devices_are_explained(void **state)
 
 static void interfaces(void **state)
 {
-	struct bp_device_facts lo = bp_interface_ask("lo"),
-			       none = bp_interface_ask("no-such-iface");
+	struct bp_device_facts lo = bp_interface_query("lo"),
+			       none = bp_interface_query("no-such-iface");
 
 	assert_true(lo.found);
 	assert_false(lo.veth);
@@ -82,8 +82,8 @@ static void interfaces(void **state)
 static void drivers(void **state)
 {
 	assert_true(bp_driver_find("net_af_packet")->fanout);
-	assert_true(bp_driver_find("net_virtio")->tells_partial);
-	assert_false(bp_driver_find("net_tap")->tells_partial);
+	assert_true(bp_driver_find("net_virtio")->reports_partial);
+	assert_false(bp_driver_find("net_tap")->reports_partial);
 	assert_false(bp_driver_find("net_ixgbe")->all_queues);
 	assert_true(bp_driver_find("net_vmxnet3")->one_buffer);
 	assert_non_null(bp_driver_find(NULL));

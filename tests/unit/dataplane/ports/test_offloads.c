@@ -41,7 +41,7 @@ static struct bp_offloads decide(const struct row *r, char *err, size_t err_size
 	if (f.mtu == 0)
 		f.mtu = 1500;
 	f.room = f.mtu + 26;
-	f.room_most = 65343;
+	f.capacity_max = 65343;
 	word[r->offload] = (uint8_t)r->word;
 	*rc = bp_offloads_receive(&f, word, &o, err, err_size);
 	if (*rc == 0)
@@ -254,7 +254,7 @@ static void vlan_strip(void **state)
 static void partial_checksums(void **state)
 {
 	struct row r = {.offload = BP_OFFLOAD_RX_CHECKSUM,
-		.f = {.rx_capa = L4_SUMS, .reads_checksums = true, .tells_partial = true}};
+		.f = {.rx_capa = L4_SUMS, .reads_checksums = true, .reports_partial = true}};
 	char err[256];
 	int rc;
 
@@ -264,9 +264,9 @@ static void partial_checksums(void **state)
 	assert_false(decide(&r, err, sizeof(err), &rc).partials);
 	assert_true(decide(&r, err, sizeof(err), &rc).distrust);
 	r.word = AUTO;
-	r.f.tells_partial = false;
+	r.f.reports_partial = false;
 	assert_false(decide(&r, err, sizeof(err), &rc).partials);
-	r.f.tells_partial = true;
+	r.f.reports_partial = true;
 	r.f.rx_capa = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM;
 	assert_false(decide(&r, err, sizeof(err), &rc).partials);
 }

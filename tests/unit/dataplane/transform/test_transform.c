@@ -244,7 +244,7 @@ static void unknown_and_another_rule(void **state)
 	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
 	rule.udp = 10001;
 	rule.layout.cartesian = true;
-	rule.layout.paper = false;
+	rule.layout.kunze2021 = false;
 	x_add_rule(&x.file, &rule);
 	x_add_source(&x.file, "10.0.0.5/32", &to, 1);
 	x_start(&x, X_WIRE, false);

@@ -52,9 +52,10 @@ static struct bp_transform_layout random_layout(void)
 	const char *what;
 
 	if (busy)
-		return bp_transform_layout_paper;
+		return bp_transform_layout_kunze2021;
 	if (one_in(2))
-		return one_in(2) ? bp_transform_layout_paper : bp_transform_layout_paper_timed;
+		return one_in(2) ? bp_transform_layout_kunze2021
+				 : bp_transform_layout_kunze2021_timed;
 	for (unsigned i = 6; i > 1; i--) {
 		const unsigned k = any(i), t = slot[k];
 

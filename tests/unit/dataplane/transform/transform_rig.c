@@ -14,7 +14,7 @@
 
 struct bp_transform_rule x_rule(unsigned port, uint16_t udp)
 {
-	return (struct bp_transform_rule){.layout = bp_transform_layout_paper,
+	return (struct bp_transform_rule){.layout = bp_transform_layout_kunze2021,
 		.otherwise = {.flags = 0},
 		.udp = udp,
 		.port = (uint8_t)port,

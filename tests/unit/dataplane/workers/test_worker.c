@@ -23,15 +23,15 @@ static void says_which_rules_it_reads(void **state)
 	rig_start(&r, WIRE, false, false);
 	g = r.shm.global;
 	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
-	bp_worker_take_rules(r.worker);
+	bp_worker_apply_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0);
 	assert_ptr_equal(r.worker->rules, r.shm.rules.banks);
 	atomic_store(&r.shm.control->rules_active, 7 << 1 | 1);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 0); /* not before its next walk */
-	bp_worker_take_rules(r.worker);
+	bp_worker_apply_rules(r.worker);
 	assert_int_equal(atomic_load(&g->rules_seen[0]), 7 << 1 | 1);
 	assert_ptr_equal(r.worker->rules, r.shm.rules.banks + r.shm.rules.bank_size);
-	bp_worker_leave_rules(r.worker);
+	bp_worker_release_rules(r.worker);
 	assert_true(atomic_load(&g->rules_seen[0]) == UINT64_MAX);
 	rig_stop(&r);
 }
@@ -165,7 +165,7 @@ static void limit_is(struct bp_config *c, void *limit_ns)
 static void a_long_walk_is_an_overrun(void **state)
 {
 	uint64_t limit = LONG_NS / 2;
-	struct bp_away *a;
+	struct bp_poll_gap *a;
 	struct rig r;
 
 	rig_start_changed(&r, WIRE, limit_is, &limit);
@@ -183,7 +183,7 @@ static void a_long_walk_is_an_overrun(void **state)
 static void what_is_within_the_limit_is_none(void **state)
 {
 	uint64_t limit = UINT64_MAX - 1;
-	struct bp_away *a;
+	struct bp_poll_gap *a;
 	struct rig r;
 
 	rig_start_changed(&r, WIRE, limit_is, &limit);

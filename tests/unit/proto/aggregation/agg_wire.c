@@ -123,13 +123,13 @@ static void full_write(void)
 static void paper_read(void)
 {
 	const unsigned most = number();
-	struct bp_agg_paper m;
+	struct bp_agg_lin2018 m;
 	size_t len;
 	uint8_t *p = octets(&len);
-	const enum bp_agg_paper_error e = bp_agg_paper_read(p, len, most, &m);
+	const enum bp_agg_lin2018_error e = bp_agg_lin2018_read(p, len, most, &m);
 
 	printf("%s", paper_reasons[e]);
-	if (e == BP_AGG_PAPER_OK) {
+	if (e == BP_AGG_LIN2018_OK) {
 		printf(" %u %u", m.type, m.count);
 		print(m.messages, (size_t)16 * m.count);
 	}
@@ -140,12 +140,12 @@ static void paper_write(void)
 {
 	const unsigned type = number();
 	size_t len;
-	uint8_t *messages = octets(&len), *p = malloc(BP_AGG_PAPER_HEADER + len);
+	uint8_t *messages = octets(&len), *p = malloc(BP_AGG_LIN2018_HEADER + len);
 
-	bp_agg_paper_put_header(p, (uint8_t)type);
+	bp_agg_lin2018_put_header(p, (uint8_t)type);
 	for (unsigned i = 0; i < len / 16; i++)
-		bp_agg_paper_put(p, i, messages + (size_t)16 * i);
-	print(p, BP_AGG_PAPER_HEADER + len);
+		bp_agg_lin2018_put(p, i, messages + (size_t)16 * i);
+	print(p, BP_AGG_LIN2018_HEADER + len);
 	free(messages);
 	free(p);
 }

@@ -70,7 +70,7 @@ static uint8_t *frame_of(const struct bp_agg_sender *s, unsigned len)
 }
 
 /* One aggregate in both ways; how often each length of an entry was needed is added to seen[]. */
-static void aggregate(unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1])
+static void aggregate(unsigned seen[BP_AGG_FULL_SAME_TEMPLATE_ENTRY + 1])
 {
 	const unsigned most = 1 + of(40), len = of(4) == 0 ? of(50) : 16 + of(9);
 	const unsigned front = BP_AGG_FULL_FRONT4(1) + of(BP_AGG_FULL_FRONT4(most));
@@ -81,11 +81,11 @@ static void aggregate(unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1])
 
 	while (more && a.w.count < most) {
 		const unsigned n = 1 + of(most - a.w.count);
-		const bool alike = a.w.count != 0 && bp_agg_full_alike_fit(&a.w, n);
-		struct bp_agg_full_alike x;
+		const bool alike = a.w.count != 0 && bp_agg_full_same_template_fit(&a.w, n);
+		struct bp_agg_full_same_template x;
 
 		if (alike)
-			x = bp_agg_full_alike_begin(&a.w);
+			x = bp_agg_full_same_template_begin(&a.w);
 		for (unsigned i = 0; i < n && more; i++) {
 			uint8_t *f = frame_of(&from, len);
 			const unsigned before = b.w.directory;
@@ -94,7 +94,7 @@ static void aggregate(unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1])
 			if (alike) {
 				/* that there is room was not said too early */
 				assert_true(more);
-				bp_agg_full_alike_append(
+				bp_agg_full_same_template_append(
 					&x, bp_v16_load(f + FRAME_SOURCE), f + FRAME_PAYLOAD, len);
 				seen[b.w.directory - before]++;
 			} else {
@@ -106,7 +106,7 @@ static void aggregate(unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1])
 			next_sender(&from);
 		}
 		if (alike)
-			bp_agg_full_alike_end(&a.w, &x, n);
+			bp_agg_full_same_template_end(&a.w, &x, n);
 		expect_same(&a, &b);
 	}
 	free(a.block);
@@ -115,12 +115,12 @@ static void aggregate(unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1])
 
 static void both_ways_are_one(void **state)
 {
-	unsigned seen[BP_AGG_FULL_ALIKE_ENTRY + 1] = {0};
+	unsigned seen[BP_AGG_FULL_SAME_TEMPLATE_ENTRY + 1] = {0};
 
 	for (unsigned i = 0; i < TEST_TIMES(20000); i++)
 		aggregate(seen);
 	assert_int_equal(seen[0], 0);
-	for (unsigned i = 1; i <= BP_AGG_FULL_ALIKE_ENTRY; i++)
+	for (unsigned i = 1; i <= BP_AGG_FULL_SAME_TEMPLATE_ENTRY; i++)
 		assert_true(seen[i] > TEST_TIMES(1000));
 }
 
@@ -135,10 +135,10 @@ static void room_is_used(void **state)
 		unsigned n = 0;
 
 		assert_true(bp_agg_full_append(&a.w, &from, payload, sizeof(payload)));
-		while (bp_agg_full_alike_fit(&a.w, n + 1))
+		while (bp_agg_full_same_template_fit(&a.w, n + 1))
 			n++;
 		assert_int_equal(n, (size - bp_agg_full_len(&a.w)) /
-					    (BP_AGG_FULL_ALIKE_ENTRY + sizeof(payload)));
+					    (BP_AGG_FULL_SAME_TEMPLATE_ENTRY + sizeof(payload)));
 		free(a.block);
 	}
 }

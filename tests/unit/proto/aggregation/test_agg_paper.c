@@ -14,18 +14,18 @@
 #define AT_UDP_LENGTH 38
 #define AT_PAYLOAD 42
 
-static struct bp_agg_paper untouched;
+static struct bp_agg_lin2018 untouched;
 
-static enum bp_agg_paper_error judge(
-	const uint8_t *p, size_t len, unsigned most, struct bp_agg_paper *out)
+static enum bp_agg_lin2018_error judge(
+	const uint8_t *p, size_t len, unsigned most, struct bp_agg_lin2018 *out)
 {
 	uint8_t *exact = exact_copy(p, len);
-	enum bp_agg_paper_error e;
+	enum bp_agg_lin2018_error e;
 
 	memset(out, 0x5a, sizeof(*out));
 	untouched = *out;
-	e = bp_agg_paper_read(exact, len, most, out);
-	if (e == BP_AGG_PAPER_OK) {
+	e = bp_agg_lin2018_read(exact, len, most, out);
+	if (e == BP_AGG_LIN2018_OK) {
 		assert_ptr_equal(out->messages, exact + 6);
 		assert_int_equal(6 + 16 * out->count, len);
 	} else {
@@ -65,11 +65,11 @@ static void vectors_are_read_and_written(void **state)
 			json_string_value(json_object_get(v, "frame_hex")), frame, sizeof(frame));
 		const size_t n = (size_t)json_integer_value(json_object_get(v, "messages"));
 		const size_t payload = len - AT_PAYLOAD;
-		struct bp_agg_paper m;
+		struct bp_agg_lin2018 m;
 
 		assert_int_equal(len, 48 + 16 * n); /* equation 2 */
 		assert_int_equal(frame[AT_UDP_LENGTH + 1], 14 + 16 * n);
-		assert_int_equal(judge(frame + AT_PAYLOAD, payload, 8, &m), BP_AGG_PAPER_OK);
+		assert_int_equal(judge(frame + AT_PAYLOAD, payload, 8, &m), BP_AGG_LIN2018_OK);
 		assert_int_equal(m.count, n);
 		assert_int_equal(m.type,
 			strstr(json_string_value(json_object_get(v, "name")), "0xfa") ? 0xfa
@@ -77,21 +77,21 @@ static void vectors_are_read_and_written(void **state)
 
 		memset(again, 0xee, sizeof(again));
 		for (size_t k = n; k-- != 0;)
-			bp_agg_paper_put(again, (unsigned)k, frame + 48 + 16 * k);
-		bp_agg_paper_put_header(again, m.type);
+			bp_agg_lin2018_put(again, (unsigned)k, frame + 48 + 16 * k);
+		bp_agg_lin2018_put_header(again, m.type);
 		assert_memory_equal(again, frame + AT_PAYLOAD, payload);
 		assert_int_equal(again[payload], 0xee);
-		assert_int_equal(BP_AGG_PAPER_LEN(n), payload);
+		assert_int_equal(BP_AGG_LIN2018_LEN(n), payload);
 
 		for (size_t cut = 0; cut < payload; cut++) {
-			const enum bp_agg_paper_error e = judge(frame + AT_PAYLOAD, cut, 8, &m);
+			const enum bp_agg_lin2018_error e = judge(frame + AT_PAYLOAD, cut, 8, &m);
 
 			if (cut < 6)
-				assert_int_equal(e, BP_AGG_PAPER_E_SHORT);
+				assert_int_equal(e, BP_AGG_LIN2018_E_SHORT);
 			else if (cut == 6)
-				assert_int_equal(e, BP_AGG_PAPER_E_EMPTY);
+				assert_int_equal(e, BP_AGG_LIN2018_E_EMPTY);
 			else if ((cut - 6) % 16 != 0)
-				assert_int_equal(e, BP_AGG_PAPER_E_LENGTH);
+				assert_int_equal(e, BP_AGG_LIN2018_E_LENGTH);
 			else /* fewer messages: that is all that the format can tell */
 				assert_int_equal(m.count, (cut - 6) / 16);
 		}
@@ -101,59 +101,59 @@ static void vectors_are_read_and_written(void **state)
 
 static void only_two_types_mean_something(void **state)
 {
-	uint8_t p[BP_AGG_PAPER_LEN(2)] = {0};
-	struct bp_agg_paper m;
+	uint8_t p[BP_AGG_LIN2018_LEN(2)] = {0};
+	struct bp_agg_lin2018 m;
 
 	for (unsigned type = 0; type < 256; type++) {
-		enum bp_agg_paper_error one, two;
+		enum bp_agg_lin2018_error one, two;
 
 		p[0] = (uint8_t)type;
 		one = judge(p, 22, 8, &m);
 		two = judge(p, 38, 8, &m);
 		if (type == 0xfc) {
-			assert_int_equal(one, BP_AGG_PAPER_OK);
-			assert_int_equal(two, BP_AGG_PAPER_OK);
+			assert_int_equal(one, BP_AGG_LIN2018_OK);
+			assert_int_equal(two, BP_AGG_LIN2018_OK);
 		} else if (type == 0xfa) {
-			assert_int_equal(one, BP_AGG_PAPER_OK);
-			assert_int_equal(two, BP_AGG_PAPER_E_SINGLE);
+			assert_int_equal(one, BP_AGG_LIN2018_OK);
+			assert_int_equal(two, BP_AGG_LIN2018_E_SINGLE);
 		} else {
-			assert_int_equal(one, BP_AGG_PAPER_E_TYPE);
-			assert_int_equal(two, BP_AGG_PAPER_E_TYPE);
+			assert_int_equal(one, BP_AGG_LIN2018_E_TYPE);
+			assert_int_equal(two, BP_AGG_LIN2018_E_TYPE);
 		}
 	}
 }
 
 static void padding_may_be_anything(void **state)
 {
-	uint8_t p[BP_AGG_PAPER_LEN(3)] = {0xfc, 0xff, 1, 0x80, 0xfa, 0x7f};
-	struct bp_agg_paper m;
+	uint8_t p[BP_AGG_LIN2018_LEN(3)] = {0xfc, 0xff, 1, 0x80, 0xfa, 0x7f};
+	struct bp_agg_lin2018 m;
 
-	assert_int_equal(judge(p, sizeof(p), 8, &m), BP_AGG_PAPER_OK);
+	assert_int_equal(judge(p, sizeof(p), 8, &m), BP_AGG_LIN2018_OK);
 	assert_int_equal(m.count, 3);
 }
 
 static void counts_at_their_bounds(void **state)
 {
-	static uint8_t p[BP_AGG_PAPER_LEN(65537)] = {0xfc};
-	struct bp_agg_paper m;
+	static uint8_t p[BP_AGG_LIN2018_LEN(65537)] = {0xfc};
+	struct bp_agg_lin2018 m;
 
 	for (unsigned n = 1; n < 100; n++) {
-		assert_int_equal(judge(p, BP_AGG_PAPER_LEN(n), n, &m), BP_AGG_PAPER_OK);
+		assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(n), n, &m), BP_AGG_LIN2018_OK);
 		assert_int_equal(m.count, n);
-		assert_int_equal(judge(p, BP_AGG_PAPER_LEN(n), n - 1, &m), BP_AGG_PAPER_E_MANY);
+		assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(n), n - 1, &m), BP_AGG_LIN2018_E_MANY);
 	}
 	/* what no UDP payload is, and yet is judged */
-	assert_int_equal(judge(p, BP_AGG_PAPER_LEN(65535), 100000, &m), BP_AGG_PAPER_OK);
+	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65535), 100000, &m), BP_AGG_LIN2018_OK);
 	assert_int_equal(m.count, 65535);
-	assert_int_equal(judge(p, BP_AGG_PAPER_LEN(65536), 100000, &m), BP_AGG_PAPER_E_MANY);
-	assert_int_equal(judge(p, BP_AGG_PAPER_LEN(65537), 100000, &m), BP_AGG_PAPER_E_MANY);
+	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65536), 100000, &m), BP_AGG_LIN2018_E_MANY);
+	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65537), 100000, &m), BP_AGG_LIN2018_E_MANY);
 
-	assert_int_equal(bp_agg_paper_most(1500 - 28), 91);
-	assert_int_equal(bp_agg_paper_most(22), 1);
-	assert_int_equal(bp_agg_paper_most(21), 0);
-	assert_int_equal(bp_agg_paper_most(6), 0);
-	assert_int_equal(bp_agg_paper_most(5), 0);
-	assert_int_equal(bp_agg_paper_most(0), 0);
+	assert_int_equal(bp_agg_lin2018_max_messages(1500 - 28), 91);
+	assert_int_equal(bp_agg_lin2018_max_messages(22), 1);
+	assert_int_equal(bp_agg_lin2018_max_messages(21), 0);
+	assert_int_equal(bp_agg_lin2018_max_messages(6), 0);
+	assert_int_equal(bp_agg_lin2018_max_messages(5), 0);
+	assert_int_equal(bp_agg_lin2018_max_messages(0), 0);
 }
 
 int main(void)

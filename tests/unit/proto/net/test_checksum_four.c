@@ -35,7 +35,7 @@ static void words_are_summed_up_by_twos(void **state)
 {
 	for (unsigned n = 0; n < TEST_TIMES(20000); n++) {
 		const bp_v16 v = some();
-		bp_v8_asked asked;
+		bp_v8_s16 asked;
 		bp_v4 sum;
 
 		for (unsigned i = 0; i < 8; i++)
@@ -74,9 +74,9 @@ static void octets_are_picked(void **state)
 static void the_lesser_words_are_kept(void **state)
 {
 	for (unsigned n = 0; n < TEST_TIMES(20000); n++) {
-		const bp_v16 a = some(), b = some(), least = bp_v8_least(a, b);
+		const bp_v16 a = some(), b = some(), least = bp_v8_min(a, b);
 
-		assert_same(least, bp_v8_least_portable(a, b));
+		assert_same(least, bp_v8_min_portable(a, b));
 		for (unsigned i = 0; i < 8; i++)
 			assert_int_equal(word_of(least, i),
 				word_of(a, i) < word_of(b, i) ? word_of(a, i) : word_of(b, i));

@@ -163,7 +163,7 @@ static uint32_t judge(struct frame f[4], const uint64_t mac[4])
 
 	for (unsigned i = 0; i < 4; i++) {
 		bytes[i] = f[i].bytes;
-		head[i] = mac[i] == UINT64_MAX ? bp_ip4_expect_nothing() : bp_ip4_expect(mac[i]);
+		head[i] = mac[i] == UINT64_MAX ? bp_ip4_expect_none() : bp_ip4_expect(mac[i]);
 		expect[i] = &head[i];
 		len[i] = f[i].len;
 		first[i] = f[i].first;

@@ -61,7 +61,7 @@ static void arp_is_answered(void **state)
 	memcpy(f, arp_request, 42);
 	assert_true(bp_arp_is_request(f, 42, &target));
 	assert_memory_equal(target, "\x0a\x01\x00\x01", 4);
-	bp_arp_make_reply(f, our_mac);
+	bp_arp_write_reply(f, our_mac);
 	assert_memory_equal(f, arp_reply, 42);
 	/* a reply is not answered */
 	assert_false(bp_arp_is_request(f, 42, &target));
@@ -95,7 +95,7 @@ static void solicitation_is_answered(void **state)
 	solicitation_make(f);
 	assert_true(bp_nd_is_solicitation(f, 86, &target));
 	assert_ptr_equal(target, f + 62);
-	bp_nd_make_advertisement(f, our_mac);
+	bp_nd_write_advertisement(f, our_mac);
 	assert_memory_equal(f, "\x02\0\0\0\0\x02\x02\0\0\0\0\x99\x86\xdd", 14);
 	assert_int_equal(bp_be16(f + 18), 32);
 	assert_int_equal(f[21], 255);
@@ -127,7 +127,7 @@ static void solicitation_from_nobody(void **state)
 	f[56] = (uint8_t)(check >> 8);
 	f[57] = (uint8_t)check;
 	assert_true(bp_nd_is_solicitation(f, 78, &target));
-	bp_nd_make_advertisement(f, our_mac);
+	bp_nd_write_advertisement(f, our_mac);
 	assert_memory_equal(f, "\x33\x33\0\0\0\x01", 6);
 	assert_memory_equal(f + 38, "\xff\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
 	assert_int_equal(f[58], 0xa0); /* nobody asked by name */

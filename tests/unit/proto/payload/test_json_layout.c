@@ -37,10 +37,10 @@ static bool learn(const uint8_t *text, size_t len, const struct bp_json_path *pa
 		fail_msg("%.*s was read as %.17g", (int)len, (const char *)text, v);
 	if (found && len <= BP_JSON_LAYOUT_MAX && path->steps != 0) {
 		assert_int_equal(layout->len, len);
-		assert_true(bp_json_layout_fits(layout, text, len));
+		assert_true(bp_json_layout_matches(layout, text, len));
 	} else {
 		assert_int_equal(layout->len, 0);
-		assert_false(bp_json_layout_fits(layout, text, len));
+		assert_false(bp_json_layout_matches(layout, text, len));
 	}
 	return layout->len != 0;
 }
@@ -69,7 +69,7 @@ static bool fits(const char *path, const char *text, const char *other)
 	if (!learn(a, strlen(text), &p, &l))
 		fail_msg("%s: nothing learned", text);
 	assert_same_value(&l, &p, a, strlen(text));
-	r = bp_json_layout_fits(&l, b, strlen(other));
+	r = bp_json_layout_matches(&l, b, strlen(other));
 	if (r)
 		assert_same_value(&l, &p, b, strlen(other));
 	free(a);
@@ -207,7 +207,7 @@ static void assert_not_kept(const char *path, const char *text)
 	compile(path, &p);
 	if (learn(t, strlen(text), &p, &l))
 		fail_msg("%s was kept for %s", text, path);
-	assert_false(bp_json_layout_fits(&l, none, 0));
+	assert_false(bp_json_layout_matches(&l, none, 0));
 	free(t);
 	free(none);
 }
@@ -254,12 +254,12 @@ static void every_byte_is_looked_at(void **state)
 			uint8_t *bad = exact_copy(t, len);
 
 			bad[i] ^= 0x81; /* in no group of the byte that was there */
-			if (bp_json_layout_fits(&l, bad, len))
+			if (bp_json_layout_matches(&l, bad, len))
 				fail_msg("byte %zu of %zu was not looked at", i, len);
 			free(bad);
 		}
-		assert_true(bp_json_layout_fits(&l, t, len));
-		assert_false(bp_json_layout_fits(&l, t, len - 1));
+		assert_true(bp_json_layout_matches(&l, t, len));
+		assert_false(bp_json_layout_matches(&l, t, len - 1));
 		free(t);
 	}
 	padded(text, BP_JSON_LAYOUT_MAX + 1);
@@ -453,7 +453,7 @@ static void check_each_byte(struct writer *w, const struct bp_json_layout *l,
 	for (size_t i = 0; i < w->n; i++) {
 		for (unsigned c = 0; c < 256; c++) {
 			copy[i] = (uint8_t)c;
-			if (bp_json_layout_fits(l, copy, w->n) != may_be(w, i, copy[i]))
+			if (bp_json_layout_matches(l, copy, w->n) != may_be(w, i, copy[i]))
 				fail_msg("%.*s: byte %zu is %stold from 0x%02x", (int)w->n,
 					(const char *)w->text, i,
 					may_be(w, i, copy[i]) ? "" : "not ", c);
@@ -476,7 +476,7 @@ static void check_digits(struct writer *w, const struct bp_json_layout *l,
 			if (w->text[i] >= '0' && w->text[i] <= '9' && may_be(w, i, c))
 				copy[i] = c;
 		}
-		assert_true(bp_json_layout_fits(l, copy, w->n));
+		assert_true(bp_json_layout_matches(l, copy, w->n));
 		assert_same_value(l, p, copy, w->n);
 	}
 }
@@ -539,7 +539,7 @@ static unsigned check_changes(
 		for (unsigned k = below(w, 6) + 1; k > 0 && n > 1; k--)
 			n = change(w, copy, n);
 		exact = exact_copy(copy, n);
-		if (bp_json_layout_fits(l, exact, n)) {
+		if (bp_json_layout_matches(l, exact, n)) {
 			fitted++;
 			assert_same_value(l, p, exact, n);
 		}

@@ -45,17 +45,17 @@ static inline uint8_t *take_buffer(void *arg, void **buffer)
 /* Reads an aggregate that is to be perfect. */
 static inline void read_left(const struct bp_agg_output *o, struct left *l)
 {
-	const bool paper = rules.aggregate[o->rule].format == BP_AGG_FORMAT_PAPER;
+	const bool paper = rules.aggregate[o->rule].format == BP_AGG_FORMAT_LIN2018;
 	uint8_t *frame = exact_copy((uint8_t *)o->buffer + o->offset, o->len);
 
 	udp_read(frame, o->len, &l->u);
 	assert_int_equal(l->u.hops, 64);
 	if (paper) {
-		struct bp_agg_paper p;
+		struct bp_agg_lin2018 p;
 
 		assert_int_equal(
-			bp_agg_paper_read(l->u.payload, l->u.len, 255, &p), BP_AGG_PAPER_OK);
-		assert_int_equal(p.type, BP_AGG_PAPER_PACKET);
+			bp_agg_lin2018_read(l->u.payload, l->u.len, 255, &p), BP_AGG_LIN2018_OK);
+		assert_int_equal(p.type, BP_AGG_LIN2018_PACKET);
 		assert_int_equal(get(l->u.payload + 1, 4) | l->u.payload[5], 0);
 		l->n = p.count;
 		for (unsigned i = 0; i < l->n; i++)
@@ -192,7 +192,7 @@ static inline void expect_message(const struct left *l, unsigned i, const struct
 	assert_int_equal(l->u.dont_fragment, u->family == 4 && u->dont_fragment);
 	assert_int_equal(l->u.n_tags, u->n_tags);
 	assert_memory_equal(l->u.tags, u->tags, 8);
-	if (rules.aggregate[l->rule].format == BP_AGG_FORMAT_PAPER) {
+	if (rules.aggregate[l->rule].format == BP_AGG_FORMAT_LIN2018) {
 		assert_memory_equal(l->u.payload + l->message[i].offset, u->payload + 6, 16);
 		return;
 	}

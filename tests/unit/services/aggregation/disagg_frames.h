@@ -34,7 +34,7 @@ static inline void make_full(unsigned family)
 
 static inline void make_paper(unsigned family, unsigned n)
 {
-	u = carrier(BP_AGG_FORMAT_PAPER, family);
+	u = carrier(BP_AGG_FORMAT_LIN2018, family);
 	u.payload[0] = 0xfc;
 	u.len = (uint16_t)(6 + 16 * n);
 	write_it();
@@ -45,13 +45,13 @@ static inline void expect(enum bp_disagg_verdict want)
 	assert_int_equal(judge(frame, len), want);
 }
 
-static inline void expect_refused(enum bp_disagg_refusal want)
+static inline void expect_refused(enum bp_disagg_rejection want)
 {
 	const unsigned count = (unsigned)stats[0].refused + (unsigned)stats[1].refused +
 			       (unsigned)stats[2].refused + (unsigned)stats[3].refused;
 
 	why = BP_DISAGG_REFUSALS;
-	expect(BP_DISAGG_REFUSED);
+	expect(BP_DISAGG_REJECTED);
 	assert_int_equal(why, want);
 	assert_true(rule < 4);
 	assert_int_equal(stats[0].refused + stats[1].refused + stats[2].refused + stats[3].refused,

@@ -19,7 +19,7 @@ static struct bp_disaggregator *d, *twin;
 /* What the last frame became. */
 static struct bp_disagg_packet packet;
 static uint8_t rule;
-static enum bp_disagg_refusal why;
+static enum bp_disagg_rejection why;
 
 /* A prefix from an address and a length. */
 static inline struct bp_prefix prefix_from(const char *address, unsigned length)
@@ -47,8 +47,8 @@ static inline void add_default_rules(void)
 	rules = (struct bp_agg_rules){0};
 	add_rule(BP_AGG_FORMAT_FULL, "10.1.0.9", 32, "10.0.0.0", 24);
 	add_rule(BP_AGG_FORMAT_FULL, "fd00:1:0:0:0:0:0:9", 128, "fd00:0:0:0:0:0:0:0", 64);
-	add_rule(BP_AGG_FORMAT_PAPER, "10.2.0.9", 32, "10.0.0.0", 24);
-	add_rule(BP_AGG_FORMAT_PAPER, "fd00:2:0:0:0:0:0:9", 128, "fd00:0:0:0:0:0:0:0", 64);
+	add_rule(BP_AGG_FORMAT_LIN2018, "10.2.0.9", 32, "10.0.0.0", 24);
+	add_rule(BP_AGG_FORMAT_LIN2018, "fd00:2:0:0:0:0:0:9", 128, "fd00:0:0:0:0:0:0:0", 64);
 }
 
 static inline void rules_are_set(void)
@@ -94,7 +94,7 @@ static inline void twin_judges(
 	const uint8_t *frame, unsigned len, bool routed, uint64_t mac, enum bp_disagg_verdict v)
 {
 	static struct bp_disagg_packet other;
-	enum bp_disagg_refusal other_why = why;
+	enum bp_disagg_rejection other_why = why;
 	static struct ip4_buffers b;
 	uint8_t of_rule = rule;
 	unsigned n;
@@ -140,7 +140,8 @@ static inline enum bp_disagg_verdict judge_as(
 		twin_judges(last, len, routed, mac, v);
 	else
 		bp_disaggregator_read(twin, last, len, frame_len, PORT, routed, mac,
-			&(struct bp_disagg_packet){0}, &(uint8_t){0}, &(enum bp_disagg_refusal){0});
+			&(struct bp_disagg_packet){0}, &(uint8_t){0},
+			&(enum bp_disagg_rejection){0});
 	return v;
 }
 

@@ -87,12 +87,12 @@ static inline unsigned pop(unsigned s)
 static inline unsigned messages_in(const struct udp *u, unsigned rule)
 {
 	static struct bp_agg_message message[BP_AGG_FULL_MOST];
-	struct bp_agg_paper paper;
+	struct bp_agg_lin2018 paper;
 	struct bp_agg_full head;
 
-	if (rules.aggregate[rule].format == BP_AGG_FORMAT_PAPER) {
-		assert_int_equal(bp_agg_paper_read(u->payload, u->len, BP_AGG_FULL_MOST, &paper),
-			BP_AGG_PAPER_OK);
+	if (rules.aggregate[rule].format == BP_AGG_FORMAT_LIN2018) {
+		assert_int_equal(bp_agg_lin2018_read(u->payload, u->len, BP_AGG_FULL_MOST, &paper),
+			BP_AGG_LIN2018_OK);
 		return paper.count;
 	}
 	assert_int_equal(
@@ -202,7 +202,7 @@ static inline void send_burst(unsigned n)
 		m->got = 0;
 		m->stream = UINT32_MAX;
 		assert_int_not_equal(m->verdict, BP_AGG_OTHER);
-		if (m->verdict == BP_AGG_MIMIC)
+		if (m->verdict == BP_AGG_AMBIGUOUS_PAYLOAD)
 			continue;
 		m->stream = stream_of(&m->u);
 		if (m->stream == UINT32_MAX) {

@@ -283,14 +283,14 @@ static void paper(void **state)
 {
 	struct udp u[4];
 
-	rules.aggregate[0].format = BP_AGG_FORMAT_PAPER;
+	rules.aggregate[0].format = BP_AGG_FORMAT_LIN2018;
 	rules_are_set();
 	for (unsigned i = 0; i < 4; i++) {
 		u[i] = from_sender(i + 1);
 		u[i].len = 22;
 		for (unsigned j = 0; j < 22; j++)
 			u[i].payload[j] = (uint8_t)(i + 10 * j);
-		u[i].payload[0] = BP_AGG_PAPER_MESSAGE;
+		u[i].payload[0] = BP_AGG_LIN2018_MESSAGE;
 		give(&u[i]);
 	}
 	assert_int_equal(n_left, 1);
@@ -326,16 +326,16 @@ static void reload(void **state)
 	struct udp u = from_sender(1);
 
 	give(&u);
-	assert_true(bp_aggregator_wants(a, 0));
-	assert_false(bp_aggregator_wants(a, 1));
-	assert_false(bp_aggregator_wants(a, 99));
+	assert_true(bp_aggregator_uses_port(a, 0));
+	assert_false(bp_aggregator_uses_port(a, 1));
+	assert_false(bp_aggregator_uses_port(a, 99));
 	rules.aggregate[0].port = 1;
 	rules.n_aggregate = 1;
 	rules_are_set();
 	assert_int_equal(n_left, 1);
 	assert_int_equal(left[0].n, 1);
-	assert_false(bp_aggregator_wants(a, 0));
-	assert_true(bp_aggregator_wants(a, 1));
+	assert_false(bp_aggregator_uses_port(a, 0));
+	assert_true(bp_aggregator_uses_port(a, 1));
 	/* everything begins anew */
 	assert_int_equal(stats[0].aggregates, 0);
 	assert_int_equal(stats[0].streams, 0);

@@ -140,7 +140,7 @@ static void many(unsigned streams, unsigned bound, enum bp_agg_format format, bo
 	for (unsigned burst = 0; burst < TEST_TIMES(400); burst++) {
 		for (unsigned i = 0; i < BURST; i++) {
 			u[i] = to_stream(of(streams));
-			if (!mixed || format == BP_AGG_FORMAT_PAPER)
+			if (!mixed || format == BP_AGG_FORMAT_LIN2018)
 				continue;
 			u[i].len = of(4) == 0 ? (uint16_t)of(300) : 22;
 			u[i].hops = (uint8_t)(60 + (of(8) == 0));
@@ -167,8 +167,8 @@ static void full_aggregates_of_many(void **state)
 
 static void paper_of_many(void **state)
 {
-	many(2, STREAMS, BP_AGG_FORMAT_PAPER, false);
-	many(STREAMS, STREAMS, BP_AGG_FORMAT_PAPER, true);
+	many(2, STREAMS, BP_AGG_FORMAT_LIN2018, false);
+	many(STREAMS, STREAMS, BP_AGG_FORMAT_LIN2018, true);
 }
 
 /* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many goes on
@@ -206,7 +206,7 @@ static void more_than_there_is_room_for(void **state)
 	many(STREAMS, 40, BP_AGG_FORMAT_FULL, false);
 	many(STREAMS, 40, BP_AGG_FORMAT_FULL, true);
 	many(9, 3, BP_AGG_FORMAT_FULL, false);
-	many(STREAMS, 5, BP_AGG_FORMAT_PAPER, false);
+	many(STREAMS, 5, BP_AGG_FORMAT_LIN2018, false);
 }
 
 /* Nothing can be begun while there is no buffer: what fits in none passes, and all else is taken.

@@ -295,7 +295,7 @@ static void fragments(void **state)
 	}
 	/* who puts it together on the way would make an aggregate of what only looks like one */
 	put(frame + 42, 2, 0xfda6);
-	assert_int_equal(give_bytes(frame, len, len), BP_AGG_MIMIC);
+	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	put(frame + 42, 2, 0);
 	/* a damaged header is nobody's */
 	frame[24] ^= 1;
@@ -504,12 +504,12 @@ static void senders_and_formats(void **state)
 	put(u.payload, 2, 0xfda6);
 	assert_int_equal(give(&u), BP_AGG_TAKEN);
 	u.src[2] = 1;
-	assert_int_equal(give(&u), BP_AGG_MIMIC);
+	assert_int_equal(give(&u), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_SENDER);
 	assert_int_equal(n_left, 0);
 	assert_int_equal(stats[0].passed, 1);
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
-	rules.aggregate[0].format = BP_AGG_FORMAT_PAPER;
+	rules.aggregate[0].format = BP_AGG_FORMAT_LIN2018;
 	give_senders(0, of_4, length);
 	u = from_sender(1);
 	u.len = 22;
@@ -527,7 +527,7 @@ static void formats(void **state)
 {
 	struct udp u = from_sender(1);
 
-	rules.aggregate[0].format = BP_AGG_FORMAT_PAPER;
+	rules.aggregate[0].format = BP_AGG_FORMAT_LIN2018;
 	rules_are_set();
 	u.len = 22;
 	for (unsigned i = 0; i < 4; i++) {
@@ -556,17 +556,17 @@ static void mimics(void **state)
 	u.len = 2;
 	assert_int_equal(give(&u), BP_AGG_TAKEN);
 	u.len = 1025;
-	assert_int_equal(give(&u), BP_AGG_MIMIC);
+	assert_int_equal(give(&u), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_LENGTH);
 	u.len = 4;
 	u.sport = 0;
-	assert_int_equal(give(&u), BP_AGG_MIMIC);
+	assert_int_equal(give(&u), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_SENDER);
 	u.sport = 1;
 	len = udp_write(&u, frame);
-	assert_int_equal(give_bytes(frame, len, len + 1), BP_AGG_MIMIC);
+	assert_int_equal(give_bytes(frame, len, len + 1), BP_AGG_AMBIGUOUS_PAYLOAD);
 	frame[len - 1] ^= 1;
-	assert_int_equal(give_bytes(frame, len, len), BP_AGG_MIMIC);
+	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_CHECKSUM);
 	/* it reaches nobody: nothing has to be ahead of it */
 	assert_int_equal(n_left, 0);
@@ -582,7 +582,7 @@ static void mimics(void **state)
 	buffers_most = 0;
 	u.len = 4;
 	u.sport = 5;
-	assert_int_equal(give(&u), BP_AGG_MIMIC);
+	assert_int_equal(give(&u), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_NO_BUFFER);
 	u.payload[0] = 0;
 	assert_int_equal(give(&u), BP_AGG_PASS);

@@ -38,7 +38,7 @@ static unsigned of(unsigned n)
 
 static bool paper_rule(unsigned r)
 {
-	return rules.aggregate[r].format == BP_AGG_FORMAT_PAPER;
+	return rules.aggregate[r].format == BP_AGG_FORMAT_LIN2018;
 }
 
 static unsigned space(unsigned family)
@@ -401,7 +401,7 @@ static void model(void **state)
 		begin_with(STREAMS, 2048);
 		add_rule("10.1.0.0", 24);
 		add_rule("fd00:1:0:0:0:0:0:0", 64);
-		add_rule("10.3.0.0", 24)->format = BP_AGG_FORMAT_PAPER;
+		add_rule("10.3.0.0", 24)->format = BP_AGG_FORMAT_LIN2018;
 		add_rule("10.4.0.0", 24);
 		for (unsigned r = 0; r < RULES; r++) {
 			rules.aggregate[r].messages = (uint8_t)(1 + of(of(3) == 0 ? 255 : 10));

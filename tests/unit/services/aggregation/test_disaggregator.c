@@ -21,11 +21,11 @@ static void what_is_for_no_rule(void **state)
 	write_it();
 	expect(BP_DISAGG_SPLIT);
 	/* no rule of the port */
-	assert_true(bp_disaggregator_wants(d, PORT));
+	assert_true(bp_disaggregator_uses_port(d, PORT));
 	for (unsigned port = 0; port < BP_MAX_PORTS; port++) {
 		if (port == PORT)
 			continue;
-		assert_false(bp_disaggregator_wants(d, port));
+		assert_false(bp_disaggregator_uses_port(d, port));
 		assert_int_equal(bp_disaggregator_read(
 					 d, frame, len, len, port, false, 0, &packet, &rule, &why),
 			BP_DISAGG_OTHER);
@@ -85,57 +85,57 @@ static void plain_messages(void **state)
 		memset(u.payload, 0xfd, n); /* half of the magic is none */
 		u.len = (uint16_t)n;
 		write_it();
-		expect(BP_DISAGG_PLAIN);
+		expect(BP_DISAGG_BYPASS);
 		assert_int_equal(rule, 0);
 	}
 	assert_int_equal(stats[0].plain, 40);
 	/* as it came, even with a wrong checksum: whoever it is for will see */
 	frame[len - 1] ^= 1;
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	/* the magic in what fills a frame is none */
 	u.len = 0;
 	write_it();
 	put(frame + len, 2, 0xfda6);
-	assert_int_equal(judge(frame, len + 18), BP_DISAGG_PLAIN);
+	assert_int_equal(judge(frame, len + 18), BP_DISAGG_BYPASS);
 	/* one that is in several pieces, and no aggregate */
 	u.len = 30;
 	write_it();
-	assert_int_equal(judge_as(frame, 60, len, false, 0), BP_DISAGG_PLAIN);
+	assert_int_equal(judge_as(frame, 60, len, false, 0), BP_DISAGG_BYPASS);
 	/* the first fragment, even of an aggregate; with Don't Fragment, which is another thing */
 	make_full(4);
 	frame[20] = 0x20;
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	frame[20] = 0x60;
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	frame[20] = 0x40;
-	assert_int_not_equal(judge(frame, len), BP_DISAGG_PLAIN);
+	assert_int_not_equal(judge(frame, len), BP_DISAGG_BYPASS);
 	/* of format paper: all but fc */
 	make_paper(4, 2);
 	for (unsigned type = 0; type < 256; type++) {
 		u.payload[0] = (uint8_t)type;
 		write_it();
-		expect(type == 0xfc ? BP_DISAGG_SPLIT : BP_DISAGG_PLAIN);
+		expect(type == 0xfc ? BP_DISAGG_SPLIT : BP_DISAGG_BYPASS);
 		assert_int_equal(rule, 2);
 	}
 	u.len = 0;
 	write_it();
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	assert_int_equal(stats[2].plain, 256);
 	/* a plain message is not asked who sent it */
 	u.len = 22;
 	u.payload[0] = 0xfa;
 	address_of("192.0.2.1", u.src);
 	write_it();
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	/* an aggregate of one format is a plain message of the other */
 	make_full(4);
 	address_of("10.2.0.9", u.dst);
 	write_it();
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 	make_paper(4, 1);
 	address_of("10.1.0.9", u.dst);
 	write_it();
-	expect(BP_DISAGG_PLAIN);
+	expect(BP_DISAGG_BYPASS);
 }
 
 static void lengths_that_disagree(void **state)
@@ -163,13 +163,13 @@ static void lengths_that_disagree(void **state)
 		/* cut; the magic is still there */
 		make_full(family);
 		for (unsigned n = udp_len + 6; n < len; n++) {
-			assert_int_equal(judge(frame, n), BP_DISAGG_REFUSED);
+			assert_int_equal(judge(frame, n), BP_DISAGG_REJECTED);
 			assert_int_equal(why, BP_DISAGG_LENGTHS);
 		}
 		/* in several pieces */
-		assert_int_equal(judge_as(frame, len - 5, len, false, 0), BP_DISAGG_REFUSED);
+		assert_int_equal(judge_as(frame, len - 5, len, false, 0), BP_DISAGG_REJECTED);
 		assert_int_equal(why, BP_DISAGG_LENGTHS);
-		assert_int_equal(judge_as(frame, len, len + 1, false, 0), BP_DISAGG_REFUSED);
+		assert_int_equal(judge_as(frame, len, len + 1, false, 0), BP_DISAGG_REJECTED);
 		assert_int_equal(why, BP_DISAGG_LENGTHS);
 	}
 	make_paper(4, 3);
@@ -316,7 +316,7 @@ static void which_rule(void **state)
 	expect(BP_DISAGG_OTHER);
 	make_full(6);
 	expect(BP_DISAGG_OTHER);
-	assert_true(bp_disaggregator_wants(d, PORT + 1));
+	assert_true(bp_disaggregator_uses_port(d, PORT + 1));
 }
 
 static void what_is_counted(void **state)
@@ -335,7 +335,7 @@ static void what_is_counted(void **state)
 	put(u.payload + 6, 2, 0x5eed);
 	put(u.payload + 8, 4, 60);
 	seal();
-	expect_refused(BP_DISAGG_FORGED); /* nor is a forger's */
+	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED); /* nor is a forger's */
 	assert_int_equal(stats[0].aggregates, 4);
 	make_full(4);
 	assert_int_equal(stats[0].aggregate_octets, 4 * len);

@@ -94,8 +94,8 @@ static void the_first_rule_that_matches(void **state)
 			found += expected != BP_AGG_NO_RULE;
 		}
 		for (unsigned port = 0; port < BP_MAX_PORTS; port++)
-			assert_int_equal(bp_agg_match_wants(&m, port), wanted[port]);
-		assert_false(bp_agg_match_wants(&m, BP_MAX_PORTS));
+			assert_int_equal(bp_agg_match_uses_port(&m, port), wanted[port]);
+		assert_false(bp_agg_match_uses_port(&m, BP_MAX_PORTS));
 	}
 	assert_true(found > TEST_TIMES(10000));
 }
@@ -113,7 +113,7 @@ static void impossible_rules(void **state)
 	bp_agg_match_enter(&m, 1, 0, &to);
 	to = (struct bp_agg_to){{.family = 4}, 2, 1};
 	bp_agg_match_enter(&m, 2, 0, &to);
-	assert_false(bp_agg_match_wants(&m, 0));
+	assert_false(bp_agg_match_uses_port(&m, 0));
 	assert_int_equal(find(&m, 0, 4, address, 2), BP_AGG_NO_RULE);
 	/* a prefix longer than its address is the whole of it */
 	to = (struct bp_agg_to){{.family = 4, .length = 200, .bytes = {1}}, 1, 1};

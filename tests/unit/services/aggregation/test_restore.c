@@ -58,7 +58,7 @@ static void vectors_of_the_paper(void **state)
 	if (vectors == NULL)
 		fail_msg("aggregate.json: %s", error.text);
 	rules = (struct bp_agg_rules){0};
-	add_rule(BP_AGG_FORMAT_PAPER, "10.0.0.2", 32, "10.0.0.1", 32);
+	add_rule(BP_AGG_FORMAT_LIN2018, "10.0.0.2", 32, "10.0.0.1", 32);
 	rules_are_set();
 	json_array_foreach(vectors, at, v)
 	{
@@ -70,7 +70,7 @@ static void vectors_of_the_paper(void **state)
 		offsets_at = (uint8_t)json_integer_value(
 			json_object_get(json_object_get(v, "offsets"), "messages"));
 		if (at == 0) {
-			assert_int_equal(judge(frame, len), BP_DISAGG_PLAIN);
+			assert_int_equal(judge(frame, len), BP_DISAGG_BYPASS);
 			assert_int_equal(rule, 0);
 			memcpy(single, frame, len);
 			single_len = len;
@@ -212,7 +212,7 @@ static void the_paper_format(void **state)
 			static struct udp u, m[255];
 			const struct udp *list[255];
 
-			u = carrier(BP_AGG_FORMAT_PAPER, family);
+			u = carrier(BP_AGG_FORMAT_LIN2018, family);
 			u.dont_fragment = n == 3 && family == 4;
 			u.no_checksum = n == 4 && family == 4;
 			u.payload[0] = 0xfc;
@@ -281,7 +281,7 @@ static void options_go_no_further(void **state)
 	assert_int_equal(judge(with, len + 4), BP_DISAGG_SPLIT);
 	expect_restored(0, &m);
 	with[36]++; /* they are under the header's checksum */
-	assert_int_equal(judge(with, len + 4), BP_DISAGG_REFUSED);
+	assert_int_equal(judge(with, len + 4), BP_DISAGG_REJECTED);
 	assert_int_equal(why, BP_DISAGG_UDP_CHECKSUM);
 }
 

@@ -50,7 +50,7 @@ static void random_rules(void)
 		address_of(i == 1 ? "fd00:99:0:0:0:0:0:1" : "192.168.9.1", from.bytes);
 		address_of(i == 1 ? SENDERS_OF_6 : SENDERS_OF_4, senders.bytes);
 		*r = (struct bp_agg_rule){.port = LAN,
-			.format = i == 2 ? BP_AGG_FORMAT_PAPER : BP_AGG_FORMAT_FULL,
+			.format = i == 2 ? BP_AGG_FORMAT_LIN2018 : BP_AGG_FORMAT_FULL,
 			.messages = (uint8_t)(1 + below(one_in(3)     ? 255
 							  : one_in(2) ? 12
 								      : 2)),
@@ -152,7 +152,7 @@ static void expect_verdicts(unsigned first)
 		if (kept_out(u, rule)) {
 			assert_int_equal(sent[i].verdict,
 				rule != 2 && u->len >= 2 && get(u->payload, 2) == 0xfda6
-					? BP_AGG_MIMIC
+					? BP_AGG_AMBIGUOUS_PAYLOAD
 					: BP_AGG_PASS);
 			n_kept_out++;
 		} else if (rule == 2) {
@@ -162,7 +162,7 @@ static void expect_verdicts(unsigned first)
 			assert_true(u->len <= r->max_message && fits);
 		} else {
 			assert_true(u->len > r->max_message || !fits);
-			assert_int_equal(sent[i].verdict == BP_AGG_MIMIC,
+			assert_int_equal(sent[i].verdict == BP_AGG_AMBIGUOUS_PAYLOAD,
 				u->len >= 2 && get(u->payload, 2) == 0xfda6);
 		}
 	}
@@ -246,7 +246,7 @@ static uint64_t happened[HAPPENED], flushed[BP_AGG_FLUSH_COUNT];
 /* Whether the far end lets all senders be restored. */
 static bool all_allowed(const struct item *w, const struct udp *carrier)
 {
-	if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_PAPER)
+	if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_LIN2018)
 		return allowed(carrier, w->rule);
 	for (unsigned i = 0; i < w->n; i++)
 		if (!allowed(&sent[w->message[i]].u, w->rule))
@@ -266,7 +266,7 @@ static void expect_restored(const struct item *w, unsigned i, const struct udp *
 	memcpy(u.macs, carrier->macs, 12);
 	u.no_checksum = false;
 	u.id = u.dont_fragment ? 0 : id;
-	if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_PAPER) {
+	if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_LIN2018) {
 		memcpy(u.src, carrier->src, 16);
 		u.sport = carrier->sport;
 		u.hops = carrier->hops;
@@ -318,12 +318,12 @@ static bool restore_ip4(const struct item *w, const uint8_t *frame, const struct
 static void plain_arrives(const struct item *w, const uint8_t *frame)
 {
 	static struct bp_disagg_packet packet;
-	enum bp_disagg_refusal why;
+	enum bp_disagg_rejection why;
 	uint8_t rule = 0xff;
 
 	assert_int_equal(bp_disaggregator_read(
 				 d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why),
-		BP_DISAGG_PLAIN);
+		BP_DISAGG_BYPASS);
 	sent[w->message[0]].got++;
 	plain[rule]++;
 }
@@ -332,7 +332,7 @@ static void plain_arrives(const struct item *w, const uint8_t *frame)
 static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const struct udp *carrier)
 {
 	static struct bp_disagg_packet packet;
-	enum bp_disagg_refusal why = BP_DISAGG_REFUSALS;
+	enum bp_disagg_rejection why = BP_DISAGG_REFUSALS;
 	const bool ok = all_allowed(w, carrier);
 	uint8_t rule = 0xff;
 
@@ -340,7 +340,7 @@ static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const 
 		return true;
 	assert_int_equal(bp_disaggregator_read(
 				 d, frame, w->len, w->len, WAN, false, 0, &packet, &rule, &why),
-		ok ? BP_DISAGG_SPLIT : BP_DISAGG_REFUSED);
+		ok ? BP_DISAGG_SPLIT : BP_DISAGG_REJECTED);
 	assert_int_equal(rule, w->rule);
 	if (ok) {
 		restore_all(&packet, w, carrier);
@@ -348,7 +348,7 @@ static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const 
 	}
 	/* what the same senders at both ends are for */
 	assert_int_equal(rules.aggregate[rule].n_senders, 0);
-	assert_int_equal(why, BP_DISAGG_FORGED);
+	assert_int_equal(why, BP_DISAGG_SOURCE_NOT_ALLOWED);
 	refused[rule]++;
 	return false;
 }
@@ -394,7 +394,7 @@ static void note_what_happened(void)
 			flushed[k] += agg_stats[i].flushed[k];
 	}
 	for (unsigned i = 0; i < n_sent; i++)
-		happened[MIMIC] += sent[i].verdict == BP_AGG_MIMIC;
+		happened[MIMIC] += sent[i].verdict == BP_AGG_AMBIGUOUS_PAYLOAD;
 }
 
 static void expect_counts(void)
@@ -447,7 +447,7 @@ static void whole(uint64_t seed)
 	for (unsigned i = 0; i < n_sent; i++) {
 		assert_in_range(sent[i].got, 0, 1);
 		came += sent[i].got;
-		gone += sent[i].verdict == BP_AGG_MIMIC;
+		gone += sent[i].verdict == BP_AGG_AMBIGUOUS_PAYLOAD;
 	}
 	/* what has not come was a mimic, or was refused with a forged sender among it */
 	if (refused[0] + refused[1] + refused[2] == 0) {

@@ -32,7 +32,7 @@ static void forged_senders(void **state)
 				if (sender[k].allowed)
 					expect(BP_DISAGG_SPLIT);
 				else
-					expect_refused(BP_DISAGG_FORGED);
+					expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 			}
 		}
 	}
@@ -64,7 +64,7 @@ static void impossible_senders(void **state)
 	for (unsigned k = 0; k < sizeof(none) / sizeof(none[0]); k++) {
 		for (unsigned at = 0; at < 3; at++) {
 			with_sender(none[k].family, none[k].address, 1, 64, 3, at);
-			expect_refused(BP_DISAGG_FORGED);
+			expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 		}
 	}
 	for (unsigned family = 4; family <= 6; family += 2) {
@@ -73,17 +73,17 @@ static void impossible_senders(void **state)
 		with_sender(family, far, 1, 1, 3, 1);
 		expect(BP_DISAGG_SPLIT);
 		with_sender(family, far, 0, 1, 3, 1);
-		expect_refused(BP_DISAGG_FORGED);
+		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 		with_sender(family, far, 1, 0, 3, 1);
-		expect_refused(BP_DISAGG_FORGED);
+		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 		/* of the one before, in the entry: judged all the same */
 		with_sender(family, family == 4 ? "10.0.0.17" : "fd00:0:0:0:0:0:0:17", 0, 64, 3, 2);
-		expect_refused(BP_DISAGG_FORGED);
+		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 	}
 	make_paper(4, 2);
 	u.sport = 0;
 	write_it();
-	expect_refused(BP_DISAGG_FORGED);
+	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 }
 
 /* Prefixes that end within either half of an address, and senders that are alike up to there. */
@@ -117,7 +117,7 @@ static void long_prefixes(void **state)
 			if (sender[k].allowed)
 				expect(BP_DISAGG_SPLIT);
 			else
-				expect_refused(BP_DISAGG_FORGED);
+				expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 		}
 	}
 }
@@ -128,11 +128,11 @@ static void forged_senders_of_the_paper(void **state)
 	make_paper(4, 2);
 	address_of("10.0.1.7", u.src);
 	write_it();
-	expect_refused(BP_DISAGG_FORGED);
+	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 	make_paper(6, 2);
 	address_of("fd00:0:0:1:0:0:0:7", u.src);
 	write_it();
-	expect_refused(BP_DISAGG_FORGED);
+	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 }
 
 static void several_prefixes_or_none(void **state)
@@ -157,12 +157,12 @@ static void several_prefixes_or_none(void **state)
 		if (i % 2 == 0 && i != 14)
 			expect(BP_DISAGG_SPLIT);
 		else
-			expect_refused(BP_DISAGG_FORGED);
+			expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 	}
 	r->n_senders = 0;
 	rules_are_set();
 	make_full(4);
-	expect_refused(BP_DISAGG_FORGED);
+	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 }
 
 #define CASE(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)

@@ -45,7 +45,7 @@ static void come(struct bp_sequences *s, const uint32_t *number, unsigned n)
 	const struct bp_sequence_key key = stream(1);
 
 	for (unsigned i = 0; i < n; i++)
-		bp_sequences_note(s, &key, number[i]);
+		bp_sequences_record(s, &key, number[i]);
 }
 #define COME(s_, ...)                                                                              \
 	come(s_, (const uint32_t[]){__VA_ARGS__}, sizeof((uint32_t[]){__VA_ARGS__}) / 4)
@@ -170,10 +170,10 @@ static void each_part_of_the_key_makes_a_stream(void **state)
 	key[9].rest = bp_sequence_rest(40000, 5555, 1, 4, 3);
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < 10; i++)
-			bp_sequences_note(s, &key[i], 1000 * i + round);
+			bp_sequences_record(s, &key[i], 1000 * i + round);
 	expect(0, (struct counted){.lives = 9});
 	expect(3, (struct counted){.lives = 1});
-	bp_sequences_note(s, &key[9], 9000);
+	bp_sequences_record(s, &key[9], 9000);
 	expect(0, (struct counted){.lives = 9});
 	expect(3, (struct counted){.duplicate = 1, .lives = 1});
 	bp_sequences_free(s);
@@ -187,20 +187,20 @@ static void the_one_silent_for_longest_gives_way(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		key[i] = stream_of((uint16_t)i, i & 1);
 	for (unsigned i = 0; i < 3; i++)
-		bp_sequences_note(s, &key[i], 100);
-	bp_sequences_note(s, &key[0], 101);
-	bp_sequences_note(s, &key[3], 100); /* for 1, which is of rule 1 */
+		bp_sequences_record(s, &key[i], 100);
+	bp_sequences_record(s, &key[0], 101);
+	bp_sequences_record(s, &key[3], 100); /* for 1, which is of rule 1 */
 	expect(0, (struct counted){.lives = 2});
 	expect(1, (struct counted){.lives = 2, .forgotten = 1});
-	bp_sequences_note(s, &key[2], 101);
-	bp_sequences_note(s, &key[4], 100); /* for 0 */
+	bp_sequences_record(s, &key[2], 101);
+	bp_sequences_record(s, &key[4], 100); /* for 0 */
 	expect(0, (struct counted){.lives = 3, .forgotten = 1});
 	/* those that stayed are remembered; those that went begin anew */
-	bp_sequences_note(s, &key[2], 101);
-	bp_sequences_note(s, &key[3], 102);
+	bp_sequences_record(s, &key[2], 101);
+	bp_sequences_record(s, &key[3], 102);
 	expect(0, (struct counted){.duplicate = 1, .lives = 3, .forgotten = 1});
 	expect(1, (struct counted){.missing = 1, .lives = 2, .forgotten = 1});
-	bp_sequences_note(s, &key[0], 55);
+	bp_sequences_record(s, &key[0], 55);
 	expect(0, (struct counted){.duplicate = 1, .lives = 4, .forgotten = 2});
 	bp_sequences_free(s);
 }
@@ -224,7 +224,7 @@ static void nothing_is_remembered_after_clear(void **state)
 			const struct bp_sequence_key key =
 				stream((uint16_t)(i < 4 ? i : 1000 * round + i));
 
-			bp_sequences_note(s, &key, 0);
+			bp_sequences_record(s, &key, 0);
 		}
 		expect(0, (struct counted){.lives = 500, .forgotten = 496});
 		bp_sequences_clear(s);
@@ -233,7 +233,7 @@ static void nothing_is_remembered_after_clear(void **state)
 		for (unsigned i = 0; i < 4; i++) {
 			const struct bp_sequence_key key = stream((uint16_t)i);
 
-			bp_sequences_note(s, &key, 0);
+			bp_sequences_record(s, &key, 0);
 		}
 		expect(0, (struct counted){.lives = 4});
 		bp_sequences_clear(s);

@@ -33,7 +33,7 @@ static void keys_of_few_places(
 /* Another stream is guessed only where the hash's upper bits are the same. */
 static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t stream)
 {
-	const uint32_t guess = (uint32_t)(bp_agg_streams_guess(t, hash) - t->stream);
+	const uint32_t guess = (uint32_t)(bp_agg_streams_predict(t, hash) - t->stream);
 
 	assert_int_not_equal(guess, BP_AGG_NO_STREAM);
 	assert_true(guess == stream || (t->rest[guess].hash ^ hash) >> BP_AGG_SLOT_TAG == 0);
@@ -65,7 +65,7 @@ static void what_is_held_is_found(void **state)
 			if (s == BP_AGG_NO_STREAM) {
 				s = bp_agg_streams_idle(&t);
 				assert_true(s < SIZE);
-				assert_int_equal(bp_agg_streams_held(&t, s), held == SIZE);
+				assert_int_equal(bp_agg_streams_in_use(&t, s), held == SIZE);
 				for (unsigned j = 0; j < KEYS; j++)
 					if (holder[j] == s)
 						holder[j] = BP_AGG_NO_STREAM;

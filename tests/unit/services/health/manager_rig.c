@@ -117,7 +117,7 @@ static void opened(void *arg, uint32_t slot)
 
 static void closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 {
-	static const char *const words[BP_PHD_CLOSED_WAYS] = {
+	static const char *const words[BP_PHD_CLOSED_REASONS] = {
 		"released", "by_us", "aborted", "fault", "timeout", "taken_over", "idle", "gone"};
 	struct rig *r = arg;
 
@@ -159,7 +159,7 @@ void rig_id(const char *system_id, uint8_t out[8])
 
 static void manager_open(struct rig *r)
 {
-	const struct bp_phd_plan plan = {.max_message = 1024,
+	const struct bp_phd_settings plan = {.max_message = 1024,
 		.family = 4,
 		.release = BP_PHD_RELEASE_4,
 		.named = 1,
@@ -168,7 +168,7 @@ static void manager_open(struct rig *r)
 	uint8_t id[8];
 
 	rig_id(MANAGER_ID, id);
-	bp_phd_plan_set(r->x.w, &plan);
+	bp_phd_settings_publish(r->x.w, &plan);
 	r->m = bp_phd_manager_new(&r->c, r->x.t, r->x.w, id, &r->counts, &r->ops, r);
 	assert_non_null(r->m);
 	bp_phd_manager_adopt(r->m, r->now_ms * 1000000);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-const struct bp_phd_plan rig_plan = {
+const struct bp_phd_settings rig_plan = {
 	.max_message = 1024,
 	.family = 4,
 	.release = BP_M2M_R4,
@@ -64,7 +64,7 @@ struct bp_phd_layout *rig_layout_new(void)
 	return l;
 }
 
-struct bp_phd_layout *rig_compile(const struct bp_phd_model *m, const struct bp_phd_plan *plan,
+struct bp_phd_layout *rig_compile(const struct bp_phd_model *m, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type)
 {
 	struct bp_phd_layout *l = rig_layout_new();
@@ -122,7 +122,7 @@ struct bp_phd_identity rig_identity(unsigned part)
 		.token = 0xa0b1c2d3e4f50617ull + part};
 }
 
-void rig_expect(struct plain *m, const struct bp_phd_plan *plan, const struct rig_request *q,
+void rig_expect(struct plain *m, const struct bp_phd_settings *plan, const struct rig_request *q,
 	unsigned part, const char *con)
 {
 	static const char *const rvi[] = {NULL, NULL, "2a", "3", "4", "5"};
@@ -180,7 +180,7 @@ static uint16_t plain_sum(const uint8_t *p, size_t len)
 	return (uint16_t)sum;
 }
 
-void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i, const struct plain *m)
 {
 	const struct bp_phd_identity id = rig_identity(i);

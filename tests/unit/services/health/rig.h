@@ -13,7 +13,7 @@
  * them, said by encoders that share nothing with the code under test. */
 
 /* Release 4, CON, named, an instance an object, 1,024 octets. */
-extern const struct bp_phd_plan rig_plan;
+extern const struct bp_phd_settings rig_plan;
 extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cbiplane */
 
 /* Configurations: standard 400; those that vectors C01, C03, C04 and C05 report; a blood
@@ -21,7 +21,7 @@ extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cb
 extern const struct bp_phd_model rig_400, rig_c01, rig_c03, rig_c04, rig_c05, rig_700;
 
 /* A compiled layout, to be freed; fails the test when it can't be compiled. */
-struct bp_phd_layout *rig_compile(const struct bp_phd_model *m, const struct bp_phd_plan *plan,
+struct bp_phd_layout *rig_compile(const struct bp_phd_model *m, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type);
 /* Memory for one. */
 struct bp_phd_layout *rig_layout_new(void);
@@ -39,11 +39,11 @@ struct rig_request {
 	const char *originator;
 };
 /* The request for the JSON text `con`, in *m. */
-void rig_expect(struct plain *m, const struct bp_phd_plan *plan, const struct rig_request *q,
+void rig_expect(struct plain *m, const struct bp_phd_settings *plan, const struct rig_request *q,
 	unsigned part, const char *con);
 
 /* Fails unless part i of what was planned is exactly *m, written to a block of exactly its room. */
-void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i, const struct plain *m);
 
 /* The "con" of a request, parsed out of it and checked to be JSON; to be freed. NULL: it is not

@@ -69,7 +69,7 @@ static unsigned objects_of(const struct golden *g)
 
 /* Plans the vector, and checks what is said of it apart from the parts. */
 static void plan_golden(const struct golden *g, const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, size_t len,
+	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len,
 	struct bp_phd_conversion *c)
 {
 	memset(c, 0xa5, sizeof(*c));
@@ -84,7 +84,7 @@ static void plan_golden(const struct golden *g, const struct bp_phd_layout *l,
 	assert_int_equal(c->unknown_handles, 0);
 }
 
-static void assert_one_an_object(const struct golden *g, const struct bp_phd_plan *plan)
+static void assert_one_an_object(const struct golden *g, const struct bp_phd_settings *plan)
 {
 	struct bp_phd_layout *l = rig_compile(g->m, plan, &rig_target, "oximeter");
 	struct bp_phd_conversion c;
@@ -115,7 +115,7 @@ static void an_instance_an_object(void **state)
 static void in_every_release_named_or_not_con_or_non(void **state)
 {
 	for (unsigned i = 0; i < BP_M2M_RELEASES * 4; i++) {
-		struct bp_phd_plan plan = rig_plan;
+		struct bp_phd_settings plan = rig_plan;
 
 		plan.release = (uint8_t)(i / 4);
 		plan.named = i % 2;
@@ -126,7 +126,7 @@ static void in_every_release_named_or_not_con_or_non(void **state)
 
 static void an_instance_a_report(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 
 	plan.per_report = 1;
 	for (size_t i = 0; i < GOLDENS; i++) {

@@ -117,7 +117,7 @@ static size_t many(uint8_t *apdu, unsigned n, const struct bp_phd_layout *l)
 
 static void what_is_too_much_is_slow(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_layout *l = rig_compile(&rig_400, &plan, &rig_target, "");
 	struct bp_phd_conversion c;
 	uint8_t apdu[1024];
@@ -203,7 +203,7 @@ static const struct bp_phd_model *const models[] = {
 #define MODELS (sizeof(models) / sizeof(models[0]))
 
 /* Plans and writes, in blocks of exactly the sizes that are promised; true: it was converted. */
-static bool convert(const struct bp_phd_layout *l, const struct bp_phd_plan *plan,
+static bool convert(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *bytes, size_t len, bool readable)
 {
 	uint8_t *apdu = exact_copy(bytes, len);
@@ -240,7 +240,7 @@ static void damaged_reports_are_safe(void **state)
 	unsigned converted = 0;
 
 	for (size_t i = 0; i < REPORTS * MODELS * 2; i++) {
-		struct bp_phd_plan plan = rig_plan;
+		struct bp_phd_settings plan = rig_plan;
 		struct bp_phd_layout *l;
 		size_t len;
 		uint8_t *apdu = rig_apdu(reports[i % REPORTS], &len);
@@ -277,7 +277,7 @@ static void garbage_in_layouts_is_safe(void **state)
 	for (size_t i = 0; i < REPORTS; i++)
 		apdu[i] = rig_apdu(reports[i], &len[i]);
 	for (size_t i = 0; i < 20000; i++) {
-		struct bp_phd_plan plan = rig_plan;
+		struct bp_phd_settings plan = rig_plan;
 		const struct bp_phd_model *m = models[next_random(&random) % MODELS];
 		const size_t report = next_random(&random) % REPORTS;
 		struct bp_phd_layout *l;

@@ -520,7 +520,7 @@ static void any_report(struct octets *apdu, const struct configured *c, unsigned
 static struct plain plain;
 
 static void assert_expected(const struct configured *c, const struct bp_phd_layout *l,
-	const struct bp_phd_plan *plan, const uint8_t *apdu, struct bp_phd_conversion *v)
+	const struct bp_phd_settings *plan, const uint8_t *apdu, struct bp_phd_conversion *v)
 {
 	static struct text list;
 	struct rig_request q = {{"cse-in", "1122334455667788", "report"}, "Cbiplane"};
@@ -552,8 +552,8 @@ static void assert_expected(const struct configured *c, const struct bp_phd_layo
 	assert_int_equal(v->odd.bad_times, expected.bad_times);
 }
 
-static unsigned judge_report(
-	const struct configured *c, const struct bp_phd_layout *l, const struct bp_phd_plan *plan)
+static unsigned judge_report(const struct configured *c, const struct bp_phd_layout *l,
+	const struct bp_phd_settings *plan)
 {
 	static struct octets apdu;
 	const unsigned type = 3357 + any(4), number = any(65536);
@@ -588,7 +588,7 @@ static void any_report_of_any_configuration(void **state)
 	unsigned instances = 0;
 
 	for (int i = 0; i < 400; i++) {
-		struct bp_phd_plan plan = rig_plan;
+		struct bp_phd_settings plan = rig_plan;
 		struct bp_phd_layout *l;
 
 		plan.per_report = any(2) == 0;

@@ -64,7 +64,7 @@ static unsigned part_named(const uint8_t *message, size_t len)
 
 static void every_value_once(unsigned n, uint32_t max_message, unsigned at_least)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_conversion c;
 	struct bp_phd_layout *l;
 	unsigned first = 0, value = 1;
@@ -114,7 +114,7 @@ static void as_several_lists(void **state)
 /* It fits: one list, as ever. */
 static void as_one(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_conversion c;
 	struct bp_phd_layout *l;
 	size_t len;
@@ -134,7 +134,7 @@ static void as_one(void **state)
 /* One observation alone is too long; or there are too many lists for the names. */
 static void can_not_be_split(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_conversion c;
 	struct bp_phd_layout *l;
 	size_t len;

@@ -28,7 +28,7 @@ static void assert_name(const struct bp_phd_layout *l, unsigned i, const char *n
 
 static void what_the_model_says_is_kept(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_layout *l;
 	struct bp_phd_model m = rig_c03;
 
@@ -227,7 +227,7 @@ static void a_configuration_without_values_is_refused(void **state)
 static void the_text_is_bounded(void **state)
 {
 	struct bp_phd_model m = model_of(BP_PHD_OBJECTS_MAX);
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	char path[201];
 
 	free(rig_compile(&m, &rig_plan, &rig_target, ""));
@@ -292,7 +292,7 @@ static void standard_configurations(void **state)
 /* It changes with what is rendered, and with nothing else. */
 static void hash_of_what_is_rendered(void **state)
 {
-	struct bp_phd_plan plan = rig_plan;
+	struct bp_phd_settings plan = rig_plan;
 	const uint64_t h = bp_phd_target_hash(&plan, &rig_target);
 
 	plan.max_message = 5;

@@ -24,7 +24,7 @@ static struct bp_phd_model model_of(unsigned id, unsigned code)
 }
 
 static void assert_compiled(struct bp_phd_layout_cache *c, const struct bp_phd_model *m,
-	const struct bp_phd_plan *plan, const struct bp_phd_target *target, const char *type)
+	const struct bp_phd_settings *plan, const struct bp_phd_target *target, const char *type)
 {
 	struct bp_phd_layout *expected = rig_compile(m, plan, target, type);
 	const struct bp_phd_layout *got = bp_phd_layout_cached(c, m, plan, target, type);
@@ -40,7 +40,7 @@ static void as_compiled(void **state)
 {
 	struct bp_phd_layout_cache *c = bp_phd_layout_cache_new();
 	const struct bp_phd_target by_type = {"cse-in/{type}/{system_id}/{object}", "Cbiplane"};
-	struct bp_phd_plan other = rig_plan, report = rig_plan;
+	struct bp_phd_settings other = rig_plan, report = rig_plan;
 
 	(void)state;
 	assert_non_null(c);

@@ -129,7 +129,7 @@ static void standard_configurations(void **state)
 		said(r, lines);
 		if (rows[i].known) {
 			assert_int_equal(session(i + 1)->spec, rows[i].spec);
-			assert_int_equal(session(i + 1)->mds_known, BP_PHD_MDS_TOLD);
+			assert_int_equal(session(i + 1)->mds_known, BP_PHD_MDS_KNOWN);
 		}
 	}
 	rig_close(r);
@@ -242,7 +242,7 @@ static void the_newest_takes_over(void **state)
 	rig_send(r, 3, "A01");
 	said(r, "closed " OXIMETER " taken_over\n150 " ABRT("0000") "3 " AARE0 "opened " OXIMETER
 								    "\n");
-	assert_int_equal(r->counts.taken_over, 3);
+	assert_int_equal(r->counts.superseded, 3);
 	assert_int_equal(r->x.t->control->sessions, 1);
 	/* one that is refused takes nothing */
 	r->denies = true;
@@ -357,7 +357,7 @@ static void no_room(void **state)
 	said(r, "97 " AARE("0002"));
 	assert_int_equal(rig_state(r, 98), BP_PHD_OPERATING);
 	assert_int_equal(r->counts.rejected_layouts, 1);
-	assert_int_equal(r->counts.taken_over, 1);
+	assert_int_equal(r->counts.superseded, 1);
 	rig_send(r, 98, "R01");
 	forget();
 	rig_send(r, 99, "A01");
@@ -409,14 +409,14 @@ static void a_connection_ends(void **state)
 	rig_send(r, 100, "A01");
 	rig_send(r, 101, "A04");
 	forget();
-	bp_phd_manager_gone(r->m, 102, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 102, r->now_ms * 1000000);
 	said(r, "");
-	bp_phd_manager_gone(r->m, 101, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 101, r->now_ms * 1000000);
 	said(r, ""); /* it was not operating */
 	assert_int_equal(rig_state(r, 101), BP_PHD_FREE);
-	bp_phd_manager_gone(r->m, 100, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 100, r->now_ms * 1000000);
 	said(r, "closed " OXIMETER " gone\n");
-	bp_phd_manager_gone(r->m, 100, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 100, r->now_ms * 1000000);
 	said(r, "");
 	assert_int_equal(r->x.t->control->sessions, 0);
 	/* another one from the same port says so as well */
@@ -427,9 +427,9 @@ static void a_connection_ends(void **state)
 	said(r, "closed " OXIMETER " gone\n100 " ABRT("0000"));
 	rig_send(r, 100, "A01");
 	said(r, "100 " AARE0 "opened " OXIMETER "\n");
-	bp_phd_manager_gone(r->m, 100, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 100, r->now_ms * 1000000);
 	said(r, "");
-	bp_phd_manager_gone(r->m, 1100, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, 1100, r->now_ms * 1000000);
 	said(r, "closed " OXIMETER " gone\n");
 	rig_close(r);
 }

@@ -64,7 +64,7 @@ static void vectors_are_accepted(void **state)
 		assert_int_equal(rig_state(r, 1), BP_PHD_OPERATING);
 		assert_int_equal(layout(1)->n, rows[i].objects);
 		assert_int_equal(layout(1)->content, session(1)->config_content);
-		assert_int_equal(session(1)->mds_known, BP_PHD_MDS_ASKED);
+		assert_int_equal(session(1)->mds_known, BP_PHD_MDS_REQUESTED);
 		p = vector_bytes(vector_named(*state, rows[i].report), &len);
 		assert_int_equal(r->learned_len, len - 22);
 		assert_memory_equal(r->learned, p + 22, len - 22);
@@ -208,7 +208,7 @@ static void the_mds_tells_the_specialisation(void **state)
 	rig_send(r, 1, MDS("0000", "1029"));
 	said(r, "told " ACTIVITY " 4137\n");
 	assert_int_equal(session(1)->spec, 4137);
-	assert_int_equal(session(1)->mds_known, BP_PHD_MDS_TOLD);
+	assert_int_equal(session(1)->mds_known, BP_PHD_MDS_KNOWN);
 	rig_send(r, 1, MDS("0000", "1004")); /* once more: too late */
 	said(r, "");
 	assert_int_equal(session(1)->spec, 4137);
@@ -307,7 +307,7 @@ static void types_as_text(void **state)
 static void without_a_plan(void **state)
 {
 	rig_open(r, *state, 16, 16);
-	r->x.t->control->plan_generation = 1;
+	r->x.t->control->settings_generation = 1;
 	rig_send(r, 1, "A01");
 	said(r, "1 " AARE("0002"));
 	rig_send(r, 1, "A04");

@@ -180,7 +180,7 @@ static void what_ended_can_begin_again(void **state)
 		said(r, "1 " ABRT("0000"));
 	}
 	assert_int_equal(r->x.t->control->sessions, 0);
-	assert_int_equal(r->counts.strays, 5);
+	assert_int_equal(r->counts.unknown_sessions, 5);
 	rig_close(r);
 	free(r);
 }
@@ -196,7 +196,7 @@ static void no_stray_is_aborted_while_loading(void **state)
 	rig_send(r, 1, "S02");
 	rig_send(r, 1, "R01");
 	said(r, "");
-	assert_int_equal(r->counts.strays, 2);
+	assert_int_equal(r->counts.unknown_sessions, 2);
 	/* TCP's are not read back */
 	rig_send(r, 100, "S02");
 	said(r, "100 " ABRT("0000"));

@@ -5,7 +5,7 @@
 #include "services/health/last_report.h"
 
 #define SECOND_MS 1000u
-#define LAST bp_phd_last_make(16, 1, 1) /* of two parts one is stored */
+#define LAST bp_phd_last_pack(16, 1, 1) /* of two parts one is stored */
 
 static struct rig rig, *const r = &rig;
 
@@ -25,7 +25,7 @@ static void reports(unsigned device)
 	bp_phd_report_words_begin(s);
 	s->unanswered = BP_PHD_UNANSWERED;
 	bp_phd_report_words_end(
-		s, LAST, bp_phd_sent_make(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
+		s, LAST, bp_phd_sent_pack(BP_PHD_SENT_NONE, 0x1234, r->now_ms * 1000000));
 }
 
 static struct bp_phd_origin name(unsigned device)
@@ -39,7 +39,7 @@ static struct bp_phd_origin name(unsigned device)
 
 static void disconnected(unsigned device)
 {
-	bp_phd_manager_gone(r->m, device + r->reconnected, r->now_ms * 1000000);
+	bp_phd_manager_disconnected(r->m, device + r->reconnected, r->now_ms * 1000000);
 }
 
 static void associates(unsigned device, const char *system_id)
@@ -97,7 +97,7 @@ static void connection_lost_unnoticed(void **state)
 
 	associates(101, OXIMETER);
 	has(101, &n);
-	assert_int_equal(r->counts.taken_over, 1);
+	assert_int_equal(r->counts.superseded, 1);
 	assert_int_equal(rig_state(r, 100), BP_PHD_FREE);
 	rig_close(r);
 }
@@ -241,8 +241,8 @@ static void not_repeated(void **state)
 	bp_phd_report_words_begin(s);
 	s->unanswered = BP_PHD_ANSWERED; /* another report, which has its answer */
 	s->origin = (struct bp_phd_origin){0};
-	bp_phd_report_words_end(s, bp_phd_last_make(17, 2, 0),
-		bp_phd_sent_make(BP_PHD_SENT_NONE, 1, r->now_ms * 1000000));
+	bp_phd_report_words_end(s, bp_phd_last_pack(17, 2, 0),
+		bp_phd_sent_pack(BP_PHD_SENT_NONE, 1, r->now_ms * 1000000));
 	disconnected(101);
 	associates(100, OXIMETER);
 	has_none(100);

@@ -18,13 +18,13 @@
 	"ports: [{name: a, device: x, routed: {addresses: 10.1.0.1/24}}]\nhealth_devices:\n" phd   \
 	"  cse: {coap: \"coap://10.1.0.20" port "\"" cse "}\n"
 
-static struct bp_phd_plan plan_of(const char *text, const struct bp_address *source)
+static struct bp_phd_settings plan_of(const char *text, const struct bp_address *source)
 {
 	struct bp_config *c = bp_config_parse("f", text, strlen(text), stderr);
-	struct bp_phd_plan p;
+	struct bp_phd_settings p;
 
 	assert_non_null(c);
-	bp_phd_plan_make(&p, bp_config_phd(c), source);
+	bp_phd_settings_init(&p, bp_config_phd(c), source);
 	bp_config_free(c);
 	return p;
 }
@@ -35,7 +35,7 @@ static void what_the_file_says(void **state)
 {
 	static const uint8_t cse[16] = {[10] = 0xff, 0xff, 10, 1, 0, 20};
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 1, 0, 1};
-	struct bp_phd_plan p = plan_of(FILE_OF("", ""), &source);
+	struct bp_phd_settings p = plan_of(FILE_OF("", ""), &source);
 
 	assert_memory_equal(p.cse, cse, 16);
 	assert_memory_equal(p.source, own, 16);
@@ -68,7 +68,7 @@ static void ip6(void **state)
 	const struct bp_address from = {.bytes = {0xfd, [15] = 1}, .family = 6};
 	const char *text = "ports: [{name: a, device: x, routed: {addresses: \"fd00::1/64\"}}]\n"
 			   "health_devices: {cse: {coap: \"coap://[fd00::9]\"}}\n";
-	const struct bp_phd_plan p = plan_of(text, &from);
+	const struct bp_phd_settings p = plan_of(text, &from);
 
 	assert_int_equal(p.family, 6);
 	assert_memory_equal(p.cse, cse, 16);

@@ -10,14 +10,14 @@ static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 static void fields_are_where_they_should_be(void **state)
 {
 	(void)state;
-	assert_int_equal(bp_phd_last_make(0xabcd, 0x1234, 0x89abcdef), 0xabcd123489abcdefull);
+	assert_int_equal(bp_phd_last_pack(0xabcd, 0x1234, 0x89abcdef), 0xabcd123489abcdefull);
 	assert_int_equal(bp_phd_last_invoke_id(0xabcd123489abcdefull), 0xabcd);
 	assert_int_equal(bp_phd_last_report_no(0xabcd123489abcdefull), 0x1234);
 	assert_int_equal(bp_phd_last_open(0xabcd123489abcdefull), 0x89abcdef);
 	assert_int_equal(bp_phd_last_with_open(0xabcd123489abcdefull, 0x10), 0xabcd123400000010ull);
 	/* 12 s are 3 times 4 s; the time's low 16 bits alone */
-	assert_int_equal(bp_phd_sent_make(0x01020304, 0xbeef, 12 * S), 0x01020304beef0003ull);
-	assert_int_equal(bp_phd_sent_make(1, 2, 4 * 65536 * S + 8 * S), 0x0000000100020002ull);
+	assert_int_equal(bp_phd_sent_pack(0x01020304, 0xbeef, 12 * S), 0x01020304beef0003ull);
+	assert_int_equal(bp_phd_sent_pack(1, 2, 4 * 65536 * S + 8 * S), 0x0000000100020002ull);
 	assert_int_equal(bp_phd_sent_number(0x01020304beef0003ull), 0x01020304);
 	assert_int_equal(bp_phd_sent_octets(0x01020304beef0003ull), 0xbeef);
 }
@@ -29,9 +29,9 @@ static void no_pair_is_none(void **state)
 
 	(void)state;
 	assert_true(most < BP_PHD_SENT_MANY);
-	assert_true(bp_phd_sent_has_number(bp_phd_sent_make((uint32_t)most, 1, 0)));
-	assert_false(bp_phd_sent_has_number(bp_phd_sent_make(BP_PHD_SENT_NONE, 1, 0)));
-	assert_false(bp_phd_sent_has_number(bp_phd_sent_make(BP_PHD_SENT_MANY, 1, 0)));
+	assert_true(bp_phd_sent_has_number(bp_phd_sent_pack((uint32_t)most, 1, 0)));
+	assert_false(bp_phd_sent_has_number(bp_phd_sent_pack(BP_PHD_SENT_NONE, 1, 0)));
+	assert_false(bp_phd_sent_has_number(bp_phd_sent_pack(BP_PHD_SENT_MANY, 1, 0)));
 }
 
 static void after_an_error(void **state)
@@ -77,7 +77,7 @@ static void the_same_with_keys_made_before(void **state)
 	uint8_t a[BP_PHD_OCTETS_SHORT];
 
 	(void)state;
-	bp_phd_octets_keys_make(&keys, key);
+	bp_phd_octets_keys_init(&keys, key);
 	for (unsigned i = 0; i < sizeof(a); i++)
 		a[i] = (uint8_t)(i * 11 + 5);
 	for (size_t len = BP_PHD_OCTETS_SHORT_MIN; len <= sizeof(a); len++)
@@ -87,14 +87,14 @@ static void the_same_with_keys_made_before(void **state)
 
 static void what_is_a_repeat(void **state)
 {
-	const uint64_t now = 1000 * S, last = bp_phd_last_make(7, 9, 3);
-	const uint64_t sent = bp_phd_sent_make(55, 0xbeef, now);
+	const uint64_t now = 1000 * S, last = bp_phd_last_pack(7, 9, 3);
+	const uint64_t sent = bp_phd_sent_pack(55, 0xbeef, now);
 
 	(void)state;
 	assert_true(bp_phd_is_repeat(last, sent, 7, 9, 0xbeef, now));
 	assert_true(bp_phd_is_repeat(last & ~3ull, sent, 7, 9, 0xbeef, now)); /* all is stored */
 	assert_true(bp_phd_is_repeat(
-		last, bp_phd_sent_make(BP_PHD_SENT_NONE, 0xbeef, now), 7, 9, 0xbeef, now));
+		last, bp_phd_sent_pack(BP_PHD_SENT_NONE, 0xbeef, now), 7, 9, 0xbeef, now));
 	assert_false(bp_phd_is_repeat(last, sent, 8, 9, 0xbeef, now));
 	assert_false(bp_phd_is_repeat(last, sent, 7, 8, 0xbeef, now));
 	assert_false(bp_phd_is_repeat(last, sent, 7, 9, 0xbeee, now));
@@ -105,11 +105,11 @@ static void what_is_a_repeat(void **state)
 /* Never after the lifetime of a message id, whatever the clock's bits are. */
 static void a_repeat_in_time(void **state)
 {
-	const uint64_t last = bp_phd_last_make(7, 9, 3), wrap = 4ull * 65536 * S;
+	const uint64_t last = bp_phd_last_pack(7, 9, 3), wrap = 4ull * 65536 * S;
 
 	(void)state;
 	for (uint64_t at = wrap - 300 * S; at < wrap + 300 * S; at += S / 3) {
-		const uint64_t sent = bp_phd_sent_make(55, 0xbeef, at);
+		const uint64_t sent = bp_phd_sent_pack(55, 0xbeef, at);
 
 		assert_true(bp_phd_is_repeat(last, sent, 7, 9, 0xbeef, at + 240 * S));
 		assert_false(bp_phd_is_repeat(last, sent, 7, 9, 0xbeef, at + 247 * S));

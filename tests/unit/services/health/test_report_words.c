@@ -172,8 +172,8 @@ static uint32_t note_new(struct scene *x, const struct report *r, uint32_t open,
 
 	pthread_mutex_lock(&x->new_report);
 	number = bp_phd_report_words_begin(&x->s);
-	bp_phd_report_words_end(&x->s, bp_phd_last_make(r->invoke_id, r->report_no, open),
-		bp_phd_sent_make(pair, r->octets, NOW));
+	bp_phd_report_words_end(&x->s, bp_phd_last_pack(r->invoke_id, r->report_no, open),
+		bp_phd_sent_pack(pair, r->octets, NOW));
 	pthread_mutex_unlock(&x->new_report);
 	return number;
 }
@@ -219,7 +219,7 @@ static void *report_on(void *arg)
 			if (!bp_phd_sent_has_number(w.sent)) {
 				pair = atomic_fetch_add(&x->pair, PARTS);
 				bp_phd_report_words_resend(
-					&x->s, &w, bp_phd_sent_make(pair, r.octets, NOW));
+					&x->s, &w, bp_phd_sent_pack(pair, r.octets, NOW));
 			}
 		}
 		for (unsigned i = 0; i < r.parts; i++)
@@ -329,7 +329,7 @@ static void *slow_on(void *arg)
 				continue;
 			}
 			bp_phd_report_words_resend(
-				&x->s, &w, bp_phd_sent_make(BP_PHD_SENT_NONE, r.octets, NOW));
+				&x->s, &w, bp_phd_sent_pack(BP_PHD_SENT_NONE, r.octets, NOW));
 		}
 		atomic_fetch_add(&x->slow, 1);
 		for (unsigned i = 0; i < r.parts; i++) {

@@ -122,9 +122,9 @@ static void any_report(const struct bp_phd_model *m, struct report *r)
 	finish(r, m->n);
 }
 
-static struct bp_phd_plan any_plan(void)
+static struct bp_phd_settings any_plan(void)
 {
-	return (struct bp_phd_plan){.max_message = 1024,
+	return (struct bp_phd_settings){.max_message = 1024,
 		.family = 4,
 		.per_report = 1,
 		.release = (uint8_t)any(BP_M2M_RELEASES),
@@ -144,15 +144,15 @@ static struct bp_phd_target any_target(char path[64], char from[64])
 /* ---- both ways ---- */
 
 struct bench {
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 	struct bp_phd_layout *l;
 	struct bp_phd_template *q;
 	uint8_t before[62];
 	unsigned before_len;
 };
 
-static void set_up(struct bench *b, const struct bp_phd_model *m, const struct bp_phd_plan *plan,
-	const struct bp_phd_target *target)
+static void set_up(struct bench *b, const struct bp_phd_model *m,
+	const struct bp_phd_settings *plan, const struct bp_phd_target *target)
 {
 	b->plan = *plan;
 	b->l = rig_compile(m, plan, target, "oximeter");
@@ -183,7 +183,7 @@ static bool learn(struct bench *b, const struct report *r)
 	struct bp_phd_conversion c;
 
 	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
-	return bp_phd_template_make(
+	return bp_phd_template_init(
 		b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
 }
 
@@ -267,7 +267,7 @@ static void the_same_octets(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < TEST_TIMES(2000); round++) {
-		const struct bp_phd_plan plan = any_plan();
+		const struct bp_phd_settings plan = any_plan();
 		char path[64], from[64];
 		const struct bp_phd_target target = any_target(path, from);
 		struct bp_phd_model m;
@@ -296,7 +296,7 @@ static void another_octet(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < TEST_TIMES(100); round++) {
-		const struct bp_phd_plan plan = any_plan();
+		const struct bp_phd_settings plan = any_plan();
 		struct bp_phd_model m;
 		struct report r, other;
 		struct bench b;
@@ -330,7 +330,7 @@ static void another_octet(void **state)
 /* Reports of the standard's oximeter are taken, such as *r. */
 static void set_up_400(struct bench *b, struct report *r)
 {
-	const struct bp_phd_plan plan = {
+	const struct bp_phd_settings plan = {
 		.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
 
 	set_up(b, &rig_400, &plan, &rig_target);
@@ -409,7 +409,7 @@ static void other_kinds(void **state)
 			.unit = 544,
 			.n_map = 2,
 			.map = {{SFLOAT, 2}, {STATUS, 2}}}}};
-	struct bp_phd_plan plan = {.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
+	struct bp_phd_settings plan = {.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
 	struct report r;
 	struct bench b;
 
@@ -453,7 +453,7 @@ static void other_kinds(void **state)
 /* One odd report does not take away what the others have. */
 static void an_odd_one_between(void **state)
 {
-	const struct bp_phd_plan plan = {
+	const struct bp_phd_settings plan = {
 		.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
 	struct report r, odd;
 	struct bench b;
@@ -481,7 +481,7 @@ static void an_odd_one_between(void **state)
 /* A request that is longer than what is kept goes the long way. */
 static void a_long_path(void **state)
 {
-	const struct bp_phd_plan plan = {
+	const struct bp_phd_settings plan = {
 		.max_message = 2000, .per_report = 1, .release = BP_M2M_R4};
 	char path[480] = "cse-in", from[480] = "C";
 	const struct bp_phd_target target = {path, from};

@@ -24,7 +24,7 @@ static void fields_are_where_they_should_be(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(bp_phd_token_make(&cases[i].t, 7, key) >> 16 << 16, cases[i].word);
+		assert_int_equal(bp_phd_token_pack(&cases[i].t, 7, key) >> 16 << 16, cases[i].word);
 }
 
 static void what_goes_in_comes_out(void **state)
@@ -41,7 +41,7 @@ static void what_goes_in_comes_out(void **state)
 			.confirmed = next_random(&random) % 2 != 0,
 		};
 		const uint16_t life = (uint16_t)next_random(&random);
-		const uint64_t word = bp_phd_token_make(&t, life, key);
+		const uint64_t word = bp_phd_token_pack(&t, life, key);
 		struct bp_phd_token back;
 		uint8_t bytes[8];
 
@@ -66,14 +66,14 @@ static void one_that_nobody_makes_is_none(void **state)
 	const struct bp_phd_token t = {.part = 1, .only = true};
 	struct bp_phd_token back;
 
-	assert_false(bp_phd_token_open(bp_phd_token_make(&t, 7, key), &back));
+	assert_false(bp_phd_token_open(bp_phd_token_pack(&t, 7, key), &back));
 }
 
 /* Of the 65,536 checks of one token exactly one is true; with another life or key another one. */
 static void a_guess_is_one_in_65536(void **state)
 {
 	const struct bp_phd_token t = {.slot = 4711, .invoke_id = 0x1238, .confirmed = true};
-	const uint64_t word = bp_phd_token_make(&t, 9, key), above = word >> 16 << 16;
+	const uint64_t word = bp_phd_token_pack(&t, 9, key), above = word >> 16 << 16;
 	const uint64_t other[2] = {key[0], key[1] ^ 1}, another[2] = {key[0] ^ 1, key[1]};
 	unsigned good = 0;
 
@@ -96,7 +96,7 @@ static void checks_are_spread(void **state)
 
 	for (unsigned i = 0; i < 65536; i++) {
 		const struct bp_phd_token t = {.slot = 1, .invoke_id = (uint16_t)i};
-		const uint16_t check = (uint16_t)bp_phd_token_make(&t, 1, key);
+		const uint16_t check = (uint16_t)bp_phd_token_pack(&t, 1, key);
 
 		different += seen[check] == 0;
 		seen[check] = 1;

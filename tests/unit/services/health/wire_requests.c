@@ -18,7 +18,7 @@ static void print(
 }
 
 static void print_report(
-	const struct bp_phd_plan *plan, const char *id, const struct bp_phd_model *m)
+	const struct bp_phd_settings *plan, const char *id, const struct bp_phd_model *m)
 {
 	struct bp_phd_layout *l = rig_compile(m, plan, &rig_target, "");
 	struct bp_phd_conversion c;
@@ -64,7 +64,7 @@ int main(void)
 		{"S10", &rig_c03}, {"S12", &rig_c04}};
 
 	for (unsigned i = 0; i < BP_M2M_RELEASES * 2; i++) {
-		struct bp_phd_plan plan = rig_plan;
+		struct bp_phd_settings plan = rig_plan;
 
 		plan.release = (uint8_t)(i / 2);
 		plan.per_report = i % 2;

@@ -140,7 +140,7 @@ static void frames_need_places(void **state)
 	assert_int_equal(only(&p, &f).why, BP_LCL_KEPT);
 	p.queue_frames = 21;
 	a = only(&p, &f);
-	refused(&a, BP_LCL_PLACES, 1, 22, 21);
+	refused(&a, BP_LCL_QUEUE_DEPTH, 1, 22, 21);
 }
 
 static void queues_must_reach(void **state)

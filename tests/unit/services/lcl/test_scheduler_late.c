@@ -61,7 +61,7 @@ static void judge(struct run *r, const struct bp_lcl_departure *d)
 		assert_true(d->waited_ns >= r->now - f->at && d->waited_ns <= begins - f->at);
 		return;
 	}
-	r->handed += d->octets + BP_LCL_WIRE_EXTRA;
+	r->handed += d->octets + BP_LCL_LINK_OVERHEAD;
 	assert_true(r->idle_at - r->now <= wire_ns(&r->o, LONGEST) + r->gap);
 	/* however late: the wire is free for a slot that holds something */
 	assert_true(next_begin(r) == UINT64_MAX || r->idle_at + r->o.guard_ns <= next_begin(r));
@@ -87,9 +87,9 @@ static void put_best_effort(struct run *r, uint64_t since)
 	for (;;) {
 		const uint32_t octets = next_random(&r->seed) % 3 ? LONGEST : 60;
 
-		if (r->owed < (octets + BP_LCL_WIRE_EXTRA) * 1000)
+		if (r->owed < (octets + BP_LCL_LINK_OVERHEAD) * 1000)
 			return;
-		r->owed -= (octets + BP_LCL_WIRE_EXTRA) * 1000;
+		r->owed -= (octets + BP_LCL_LINK_OVERHEAD) * 1000;
 		r->refused += !bp_lcl_put_best_effort(r->s, r->now, &plain, octets);
 	}
 }

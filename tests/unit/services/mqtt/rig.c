@@ -145,7 +145,7 @@ struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, d
 
 bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total)
 {
-	return bp_plain_checksum_ok(frame, total);
+	return bp_single_checksum_ok(frame, total);
 }
 
 uint64_t rig_count(const struct rig *r, bp_counter_t c)

@@ -63,7 +63,7 @@ void rig_advance(struct rig *r, uint64_t ns);
 void rig_frame(struct rig *r, const uint8_t *frame, size_t len);
 /* Reads what was gathered so far. */
 void rig_flush(struct rig *r);
-/* bp_plain_checksum_ok() */
+/* bp_single_checksum_ok() */
 bool rig_plain_checksum_ok(const uint8_t *frame, uint32_t total);
 uint64_t rig_count(const struct rig *r, bp_counter_t c);
 

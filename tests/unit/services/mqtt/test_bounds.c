@@ -44,8 +44,8 @@ static void send_in(struct peer *c, struct bytes *b, size_t size)
 }
 
 /*
- * A packet as long as carry_per_flow allows is read, whatever its segments; a longer one is not. 16
- * bytes of it say how far the packet is checked.
+ * A packet as long as reassembly_per_flow allows is read, whatever its segments; a longer one is
+ * not. 16 bytes of it say how far the packet is checked.
  */
 static void per_flow(void **state)
 {

@@ -10,47 +10,47 @@
 static void *memory;
 
 /* All of it free. What is behind its end, ASan watches. */
-static struct bp_carry *fresh(uint64_t bytes, uint64_t largest)
+static struct bp_reassembly *fresh(uint64_t bytes, uint64_t largest)
 {
-	struct bp_carry *c;
+	struct bp_reassembly *c;
 
 	if (bytes < 128)
 		bytes = 128;
 	assert_int_equal(posix_memalign(&memory, 64, bytes), 0);
-	c = bp_carry_create(memory, bytes, largest);
+	c = bp_reassembly_create(memory, bytes, largest);
 	assert_non_null(c);
-	bp_carry_open(c);
+	bp_reassembly_open(c);
 	return c;
 }
 
-static void destroy(struct bp_carry *c)
+static void destroy(struct bp_reassembly *c)
 {
-	bp_carry_destroy(c);
+	bp_reassembly_destroy(c);
 	free(memory);
 }
 
 static void sizes(void **state)
 {
-	struct bp_carry *c = fresh(1 << 20, 64 * 1024);
+	struct bp_reassembly *c = fresh(1 << 20, 64 * 1024);
 	const uint64_t asked[] = {0, 1, 127, 128, 129, 4096, 4097, 65536};
 	const uint64_t got[] = {128, 128, 128, 128, 256, 4096, 8192, 65536};
 
 	(void)state;
-	assert_int_equal(bp_carry_capacity(c), 1 << 20);
-	assert_int_equal(bp_carry_used(c), 0);
+	assert_int_equal(bp_reassembly_capacity(c), 1 << 20);
+	assert_int_equal(bp_reassembly_used(c), 0);
 	for (unsigned i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
-		bp_carry_ref ref = bp_carry_alloc(c, asked[i]);
+		bp_reassembly_ref ref = bp_reassembly_alloc(c, asked[i]);
 
 		assert_int_not_equal(ref, 0);
-		assert_int_equal(bp_carry_size(c, ref), got[i]);
-		assert_int_equal(bp_carry_used(c), got[i]);
-		memset(bp_carry_data(c, ref), 0xa5, got[i]);
-		bp_carry_release(c, ref);
-		assert_int_equal(bp_carry_used(c), 0);
+		assert_int_equal(bp_reassembly_size(c, ref), got[i]);
+		assert_int_equal(bp_reassembly_used(c), got[i]);
+		memset(bp_reassembly_data(c, ref), 0xa5, got[i]);
+		bp_reassembly_release(c, ref);
+		assert_int_equal(bp_reassembly_used(c), 0);
 	}
-	assert_int_equal(bp_carry_alloc(c, 65537), 0);
-	assert_int_equal(bp_carry_alloc(c, UINT64_MAX), 0);
-	bp_carry_release(c, 0);
+	assert_int_equal(bp_reassembly_alloc(c, 65537), 0);
+	assert_int_equal(bp_reassembly_alloc(c, UINT64_MAX), 0);
+	bp_reassembly_release(c, 0);
 	destroy(c);
 }
 
@@ -69,19 +69,19 @@ static void odd_bounds(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct bp_carry *c = fresh(cases[i].total, cases[i].largest);
+		struct bp_reassembly *c = fresh(cases[i].total, cases[i].largest);
 		uint64_t taken = 0;
-		bp_carry_ref ref;
+		bp_reassembly_ref ref;
 
 		assert_in_range(
-			bp_carry_capacity(c), cases[i].least_capacity, cases[i].most_capacity);
-		while ((ref = bp_carry_alloc(c, cases[i].largest_block)) != 0) {
-			memset(bp_carry_data(c, ref), 0xff, cases[i].largest_block);
+			bp_reassembly_capacity(c), cases[i].least_capacity, cases[i].most_capacity);
+		while ((ref = bp_reassembly_alloc(c, cases[i].largest_block)) != 0) {
+			memset(bp_reassembly_data(c, ref), 0xff, cases[i].largest_block);
 			taken += cases[i].largest_block;
 		}
-		assert_int_equal(taken, bp_carry_capacity(c));
-		assert_int_equal(bp_carry_used(c), taken);
-		assert_int_equal(bp_carry_alloc(c, 1), 0);
+		assert_int_equal(taken, bp_reassembly_capacity(c));
+		assert_int_equal(bp_reassembly_used(c), taken);
+		assert_int_equal(bp_reassembly_alloc(c, 1), 0);
 		destroy(c);
 	}
 }
@@ -90,13 +90,13 @@ static void odd_bounds(void **state)
 
 struct block {
 	uint64_t size;
-	bp_carry_ref ref;
+	bp_reassembly_ref ref;
 	uint8_t mark;
 };
 
-static bool marked(const struct bp_carry *c, const struct block *b)
+static bool marked(const struct bp_reassembly *c, const struct block *b)
 {
-	const uint8_t *p = bp_carry_data(c, b->ref);
+	const uint8_t *p = bp_reassembly_data(c, b->ref);
 
 	for (uint64_t i = 0; i < b->size; i++) {
 		if (p[i] != b->mark)
@@ -110,7 +110,7 @@ static void random_model(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct bp_carry *c = fresh(512 * 1024, 32 * 1024);
+		struct bp_reassembly *c = fresh(512 * 1024, 32 * 1024);
 		struct block live[LIVE] = {0};
 		uint64_t s = seed * 0x9e3779b97f4a7c15ull, used = 0;
 		unsigned n = 0, refused = 0;
@@ -122,16 +122,16 @@ static void random_model(void **state)
 				uint32_t want = test_below(&s, 1u << (7 + test_below(&s, 10)));
 				struct block *b = &live[n];
 
-				b->ref = bp_carry_alloc(c, want);
+				b->ref = bp_reassembly_alloc(c, want);
 				if (b->ref == 0) {
 					refused++;
 					continue;
 				}
-				b->size = bp_carry_size(c, b->ref);
+				b->size = bp_reassembly_size(c, b->ref);
 				assert_true(b->size >= want);
 				assert_true(b->size <= 128 || b->size < 2 * (uint64_t)want);
 				b->mark = (uint8_t)test_random(&s);
-				memset(bp_carry_data(c, b->ref), b->mark, b->size);
+				memset(bp_reassembly_data(c, b->ref), b->mark, b->size);
 				used += b->size;
 				n++;
 			} else if (n != 0) {
@@ -139,21 +139,21 @@ static void random_model(void **state)
 
 				assert_true(marked(c, &live[i]));
 				used -= live[i].size;
-				bp_carry_release(c, live[i].ref);
+				bp_reassembly_release(c, live[i].ref);
 				live[i] = live[--n];
 			}
-			assert_int_equal(bp_carry_used(c), used);
+			assert_int_equal(bp_reassembly_used(c), used);
 		}
 		assert_true(refused > 0); /* the bound was met, or nothing was shown */
 		while (n != 0) {
 			assert_true(marked(c, &live[n - 1]));
-			bp_carry_release(c, live[--n].ref);
+			bp_reassembly_release(c, live[--n].ref);
 		}
-		assert_int_equal(bp_carry_used(c), 0);
+		assert_int_equal(bp_reassembly_used(c), 0);
 		/* all have joined again: the largest blocks are there, as many as at the start */
 		for (unsigned i = 0; i < 16; i++)
-			assert_int_not_equal(bp_carry_alloc(c, 32 * 1024), 0);
-		assert_int_equal(bp_carry_alloc(c, 1), 0);
+			assert_int_not_equal(bp_reassembly_alloc(c, 32 * 1024), 0);
+		assert_int_equal(bp_reassembly_alloc(c, 1), 0);
 		destroy(c);
 	}
 }
@@ -168,11 +168,11 @@ static uint64_t used_by(const struct block *b, unsigned n)
 }
 
 /* How many blocks of this size there are. */
-static unsigned drain(struct bp_carry *c, uint64_t size)
+static unsigned drain(struct bp_reassembly *c, uint64_t size)
 {
 	unsigned n = 0;
 
-	while (bp_carry_alloc(c, size) != 0)
+	while (bp_reassembly_alloc(c, size) != 0)
 		n++;
 	return n;
 }
@@ -189,44 +189,44 @@ static void rebuilt_from_references(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= 200; seed++) {
-		struct bp_carry *c = fresh(BYTES, LARGEST), *again;
+		struct bp_reassembly *c = fresh(BYTES, LARGEST), *again;
 		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
 		struct block live[LIVE] = {0};
 		unsigned n = 0;
-		bp_carry_ref ref;
+		bp_reassembly_ref ref;
 
-		while (n < LIVE && (ref = bp_carry_alloc(c, 1u << test_below(&s, 15))) != 0) {
+		while (n < LIVE && (ref = bp_reassembly_alloc(c, 1u << test_below(&s, 15))) != 0) {
 			struct block *b = &live[n++];
 
 			b->ref = ref;
-			b->size = bp_carry_size(c, ref);
+			b->size = bp_reassembly_size(c, ref);
 			b->mark = (uint8_t)test_random(&s);
 		}
 		for (unsigned left = test_below(&s, n + 1); n > left;) {
 			unsigned i = test_below(&s, n);
 
-			bp_carry_release(c, live[i].ref);
+			bp_reassembly_release(c, live[i].ref);
 			live[i] = live[--n];
 		}
 		for (unsigned i = 0; i < n; i++)
-			memset(bp_carry_data(c, live[i].ref), live[i].mark, live[i].size);
-		assert_int_equal(bp_carry_used(c), used_by(live, n));
+			memset(bp_reassembly_data(c, live[i].ref), live[i].mark, live[i].size);
+		assert_int_equal(bp_reassembly_used(c), used_by(live, n));
 		for (unsigned order = 0; order < ORDERS; order++)
 			had[order] = drain(c, LARGEST >> order);
-		again = bp_carry_create(memory, BYTES, LARGEST);
+		again = bp_reassembly_create(memory, BYTES, LARGEST);
 		assert_non_null(again);
 		for (unsigned i = 0; i < n; i++) {
-			assert_true(bp_carry_claim(again, live[i].ref));
-			assert_false(bp_carry_claim(again, live[i].ref));
+			assert_true(bp_reassembly_claim(again, live[i].ref));
+			assert_false(bp_reassembly_claim(again, live[i].ref));
 		}
-		bp_carry_open(again);
-		assert_int_equal(bp_carry_used(again), used_by(live, n));
+		bp_reassembly_open(again);
+		assert_int_equal(bp_reassembly_used(again), used_by(live, n));
 		for (unsigned order = 0; order < ORDERS; order++)
 			assert_int_equal(drain(again, LARGEST >> order), had[order]);
-		assert_int_equal(bp_carry_used(again), BYTES);
+		assert_int_equal(bp_reassembly_used(again), BYTES);
 		for (unsigned i = 0; i < n; i++)
 			assert_true(marked(again, &live[i]));
-		bp_carry_destroy(again);
+		bp_reassembly_destroy(again);
 		destroy(c);
 	}
 }
@@ -236,25 +236,25 @@ static void claims_of_anything(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 50; seed++) {
-		struct bp_carry *c;
+		struct bp_reassembly *c;
 		uint64_t s = seed * 0x9e3779b97f4a7c15ull, claimed = 0;
 		uint8_t *model = calloc(1, 32 * 1024 / 128);
 
 		assert_non_null(model);
 		assert_int_equal(posix_memalign(&memory, 64, 32 * 1024), 0);
-		c = bp_carry_create(memory, 32 * 1024, 8 * 1024);
+		c = bp_reassembly_create(memory, 32 * 1024, 8 * 1024);
 		assert_non_null(c);
 		for (unsigned k = 0; k < 400; k++) {
-			bp_carry_ref ref = (bp_carry_ref)test_random(&s);
+			bp_reassembly_ref ref = (bp_reassembly_ref)test_random(&s);
 
 			if (k % 4 != 0)
 				ref &= 1023;
-			if (!bp_carry_claim(c, ref))
+			if (!bp_reassembly_claim(c, ref))
 				continue;
-			assert_in_range(bp_carry_size(c, ref), 128, 8 * 1024);
-			for (uint64_t i = 0; i < bp_carry_size(c, ref) / 128; i++) {
+			assert_in_range(bp_reassembly_size(c, ref), 128, 8 * 1024);
+			for (uint64_t i = 0; i < bp_reassembly_size(c, ref) / 128; i++) {
 				uint64_t at =
-					(uint64_t)(bp_carry_data(c, ref) - (uint8_t *)memory) /
+					(uint64_t)(bp_reassembly_data(c, ref) - (uint8_t *)memory) /
 						128 +
 					i;
 
@@ -262,11 +262,11 @@ static void claims_of_anything(void **state)
 				assert_int_equal(model[at], 0);
 				model[at] = 1;
 			}
-			claimed += bp_carry_size(c, ref);
+			claimed += bp_reassembly_size(c, ref);
 		}
-		assert_int_equal(bp_carry_used(c), claimed);
-		bp_carry_open(c);
-		while (bp_carry_alloc(c, 1) != 0)
+		assert_int_equal(bp_reassembly_used(c), claimed);
+		bp_reassembly_open(c);
+		while (bp_reassembly_alloc(c, 1) != 0)
 			claimed += 128;
 		assert_int_equal(claimed, 32 * 1024);
 		destroy(c);

@@ -112,7 +112,8 @@ static void the_first_entry_that_matches_counts(void **state)
 	assert_false(chosen);
 	for (size_t len = 0; len < 14; len++)
 		assert_int_equal(bp_sampler_frame(s, f, len, 0, &chosen), -1);
-	assert_true(bp_sampler_wants(s, 0) && bp_sampler_wants(s, 1) && !bp_sampler_wants(s, 2));
+	assert_true(bp_sampler_uses_port(s, 0) && bp_sampler_uses_port(s, 1) &&
+		    !bp_sampler_uses_port(s, 2));
 	bp_sampler_free(s);
 }
 

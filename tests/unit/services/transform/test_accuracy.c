@@ -93,7 +93,7 @@ static void draws(void **state)
 	for (unsigned i = 0; i < READINGS; i++) {
 		double m[3], s[3], matrix_again[12];
 
-		bp_transform_draw_reading(&again, m, s);
+		bp_transform_draw_sample(&again, m, s);
 		bp_transform_draw_matrix(&again, matrix_again);
 		assert_memory_equal(m, meant[i], sizeof(m));
 		assert_memory_equal(matrix_again, matrix[i], sizeof(matrix_again));
@@ -161,7 +161,7 @@ static int up(void **state)
 	struct bp_transform_draw d = {7};
 
 	for (unsigned i = 0; i < READINGS; i++) {
-		bp_transform_draw_reading(&d, meant[i], sent[i]);
+		bp_transform_draw_sample(&d, meant[i], sent[i]);
 		bp_transform_draw_matrix(&d, matrix[i]);
 		matrices[i] = matrix[i];
 	}

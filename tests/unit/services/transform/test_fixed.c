@@ -199,7 +199,7 @@ static void userspace_rounds(void **state)
 	for (unsigned i = 0; i < DRAWS; i++) {
 		double meant[3], sent[3], m[12], rounded[12], out[3], want[3];
 
-		bp_transform_draw_reading(&d, meant, sent);
+		bp_transform_draw_sample(&d, meant, sent);
 		bp_transform_draw_matrix(&d, m);
 		for (unsigned k = 0; k < 12; k++)
 			rounded[k] = rint(m[k] * ONE) / ONE;

@@ -59,24 +59,24 @@ static void saturates(const struct bp_transform_layout *l, double v, uint64_t bi
 
 static void the_papers_packets(void **state)
 {
-	struct bp_transform_layout l = bp_transform_layout_paper;
+	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
 
 	assert_int_equal(l.length, 40);
-	assert_int_equal(bp_transform_layout_paper_timed.length, 57);
-	assert_int_equal(bp_transform_layout_paper_timed.in[0].offset, 17);
-	assert_int_equal(bp_transform_layout_paper_timed.out[2].offset, 37);
-	l.paper = false;
+	assert_int_equal(bp_transform_layout_kunze2021_timed.length, 57);
+	assert_int_equal(bp_transform_layout_kunze2021_timed.in[0].offset, 17);
+	assert_int_equal(bp_transform_layout_kunze2021_timed.out[2].offset, 37);
+	l.kunze2021 = false;
 	assert_true(bp_transform_layout_finish(&l, &what));
-	assert_true(l.paper && l.length == 40 && what == NULL);
-	l.paper = false;
+	assert_true(l.kunze2021 && l.length == 40 && what == NULL);
+	l.kunze2021 = false;
 	l.length = 0;
 	assert_true(bp_transform_layout_finish(&l, &what));
-	assert_true(l.paper && l.length == 24);
-	l = bp_transform_layout_paper_timed;
-	l.paper = false;
+	assert_true(l.kunze2021 && l.length == 24);
+	l = bp_transform_layout_kunze2021_timed;
+	l.kunze2021 = false;
 	assert_true(bp_transform_layout_finish(&l, &what));
-	assert_true(l.paper && l.length == 57);
+	assert_true(l.kunze2021 && l.length == 57);
 }
 
 /* Whatever differs from the paper's numbers is not read as they are. */
@@ -85,7 +85,7 @@ static void what_is_not_the_papers(void **state)
 	const char *what;
 
 	for (unsigned change = 0; change < 9; change++) {
-		struct bp_transform_layout l = bp_transform_layout_paper;
+		struct bp_transform_layout l = bp_transform_layout_kunze2021;
 
 		l.length = 0;
 		switch (change) {
@@ -118,7 +118,7 @@ static void what_is_not_the_papers(void **state)
 			l.out[0].type = BP_TRANSFORM_FLOAT32;
 		}
 		assert_true(bp_transform_layout_finish(&l, &what));
-		assert_false(l.paper);
+		assert_false(l.kunze2021);
 	}
 }
 
@@ -133,22 +133,22 @@ static void refused(struct bp_transform_layout l, const char *says)
 
 static void what_no_layout_is(void **state)
 {
-	struct bp_transform_layout l = bp_transform_layout_paper;
+	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
 
 	l.out[1].type = BP_TRANSFORM_TYPES;
 	refused(l, "a field has an unknown type");
-	l = bp_transform_layout_paper;
+	l = bp_transform_layout_kunze2021;
 	l.in[2].fraction = 32;
 	refused(l, "a field has more than 31 bits of fraction");
-	l = bp_transform_layout_paper;
+	l = bp_transform_layout_kunze2021;
 	l.length = 0;
 	l.out[2].offset = BP_TRANSFORM_OFFSET_MAX;
 	assert_true(bp_transform_layout_finish(&l, &what));
 	assert_int_equal(l.length, BP_TRANSFORM_OFFSET_MAX + 4);
 	l.out[2].offset++;
 	refused(l, "a field begins more than 1400 octets into the payload");
-	l = bp_transform_layout_paper;
+	l = bp_transform_layout_kunze2021;
 	l.length = 24;
 	assert_true(bp_transform_layout_finish(&l, &what));
 	l.length = 23;
@@ -157,15 +157,15 @@ static void what_no_layout_is(void **state)
 
 static void what_overlaps(void **state)
 {
-	struct bp_transform_layout l = bp_transform_layout_paper;
+	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
 
 	l.in[2].offset = 5;
 	refused(l, "two inputs overlap");
-	l = bp_transform_layout_paper;
+	l = bp_transform_layout_kunze2021;
 	l.out[0].offset = l.out[2].offset;
 	refused(l, "two outputs overlap");
-	l = bp_transform_layout_paper;
+	l = bp_transform_layout_kunze2021;
 	l.out[0].type = BP_TRANSFORM_FLOAT64;
 	refused(l, "two outputs overlap");
 	/* x, y, z where the reading was */

@@ -12,14 +12,14 @@ static uint64_t seed = 8191;
 
 static struct bp_transform_layout by_fields(unsigned at)
 {
-	struct bp_transform_layout l = bp_transform_layout_paper;
+	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 
 	for (unsigned c = 0; c < 3; c++) {
 		l.in[c].offset = (uint16_t)(l.in[c].offset + at);
 		l.out[c].offset = (uint16_t)(l.out[c].offset + at);
 	}
 	l.length = (uint16_t)(at + 24); /* as short as it can be: nothing is read behind */
-	l.paper = false;
+	l.kunze2021 = false;
 	return l;
 }
 
@@ -139,7 +139,7 @@ static void the_papers_layouts_in_a_burst(void **state)
 	static struct bp_transform_points p;
 	uint8_t octets[BP_TRANSFORM_BURST][57], bad[BP_TRANSFORM_BURST];
 	uint8_t saturated[BP_TRANSFORM_BURST], *payload[BP_TRANSFORM_BURST];
-	const struct bp_transform_layout *l = &bp_transform_layout_paper_timed;
+	const struct bp_transform_layout *l = &bp_transform_layout_kunze2021_timed;
 	const uint8_t beyond[12] = {0x7f, 0xff, 0xff, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1};
 
 	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++) {

@@ -23,7 +23,7 @@ static void in_the_papers_range(void **state)
 
 		bp_transform_draw_matrix(&d, m);
 		for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++) {
-			bp_transform_draw_reading(&d, meant[i], sent[i]);
+			bp_transform_draw_sample(&d, meant[i], sent[i]);
 			matrix[i] = m;
 		}
 		bp_transform_accuracy_measure(&a, bp_transform_ops(method), sent, sent, matrix,

@@ -133,7 +133,7 @@ static bool is_version(const struct bp_agg_rules *rules, uint64_t v)
 }
 
 struct plans {
-	struct bp_agg_plan plan;
+	struct bp_agg_shared_rules plan;
 	struct bp_agg_rules rules, taken;
 };
 
@@ -220,7 +220,7 @@ static void republished_value_is_read_again(void **state)
 /* ---- while it is written ---- */
 
 struct shared {
-	struct bp_agg_plan plan;
+	struct bp_agg_shared_rules plan;
 	_Atomic uint64_t ready, torn, backwards, taken;
 };
 

@@ -150,7 +150,7 @@ static void what_finds_no_room_waits_for_it(void **state)
 	assert_int_equal(set(0, &three, 33), BP_FIB_FULL);
 	assert_int_equal(set(0, &four, 4), BP_FIB_FULL);
 	assert_int_equal(x.f->control->neighbours_refused, 2);
-	assert_int_equal(x.f->control->refused_ever, 2);
+	assert_int_equal(x.f->control->rejected_total, 2);
 	assert_int_equal(use(0, &three, 1), unresolved(0)); /* to the kernel */
 	assert_int_equal(fib_link(x.f, "20.1.1.1", 0), unresolved(0));
 	assert_true(bp_fib_settle(x.w));

@@ -455,7 +455,7 @@ static void nothing_is_reused_before_the_workers_passed(void **state)
 					bp_link_interface(before[i].link));
 		}
 	}
-	bp_fib_leave(x.f, 1, &known);
+	bp_fib_read_end(x.f, 1, &known);
 	empty();
 	for (uint32_t i = BP_NH_FIXED; i < x.f->max_nexthops; i++)
 		assert_int_equal(x.f->nexthops[i].state & 0xff, 0);

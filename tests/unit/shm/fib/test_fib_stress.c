@@ -114,7 +114,7 @@ static void read_on(struct journal *j, unsigned reader)
 			neighbours = 0;
 		atomic_store(&j->reading[reader], 1);
 	}
-	bp_fib_leave(&shm.fib, reader, &known);
+	bp_fib_read_end(&shm.fib, reader, &known);
 }
 
 static pid_t start(const char *mode, uint64_t n)

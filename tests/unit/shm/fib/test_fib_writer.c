@@ -331,12 +331,12 @@ static void routes_beyond_the_limit_go_to_the_kernel(void **state)
 	assert_int_equal(x.f->control->routes4, 16);
 	assert_int_equal(x.f->control->routes4_refused, 4);
 	assert_int_equal(x.f->control->routes6_refused, 4);
-	assert_int_equal(x.f->control->refused_ever, 8);
+	assert_int_equal(x.f->control->rejected_total, 8);
 	assert_int_equal(number_of("20.17.0.1"), BP_NH_PUNT);
 	/* a change of one that has its place needs none */
 	assert_int_equal(route("20.3.0.0/16", 2, "10.0.0.2"), BP_FIB_DONE);
 	assert_int_equal(route("20.17.0.0/16", 1, "10.0.0.1"), BP_FIB_FULL);
-	assert_int_equal(x.f->control->refused_ever, 8);
+	assert_int_equal(x.f->control->rejected_total, 8);
 	assert_int_equal(delete ("20.16.0.0/16"), BP_FIB_DONE); /* one that waits */
 	assert_int_equal(number_of("20.16.0.1"), BP_NH_NONE);
 	assert_true(bp_fib_settle(x.w));
@@ -428,7 +428,7 @@ static void a_new_writer_has_room_when_the_workers_have_passed(void **state)
 	assert_int_equal(fib_link(x.f, "30.0.0.1", 0), unresolved(1));
 	r = fib_route("40.0.0.0/28", 1, "10.0.0.1");
 	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_DONE);
-	assert_int_equal(x.f->control->refused_ever, 1);
+	assert_int_equal(x.f->control->rejected_total, 1);
 }
 
 static void without_routing_there_is_no_writer(void **state)

@@ -170,13 +170,13 @@ static void test_bursts(void **state)
 		for (unsigned k = 0; k < n4; k++)
 			assert_int_equal(got[k], model_lookup(b.model, &v4[k]));
 		memset(got, 0xff, sizeof(got));
-		bp_lpm4_lookup_again(b.fib, &nodes, dst4, got, n4);
+		bp_lpm4_lookup_retry(b.fib, &nodes, dst4, got, n4);
 		for (unsigned k = 0; k < n4; k++)
 			assert_int_equal(got[k], model_lookup(b.model, &v4[k]));
 		/* all to one, or all but one */
 		for (unsigned k = 1; k + (i & 1) < n4; k++)
 			dst4[k] = dst4[0];
-		bp_lpm4_lookup_again(b.fib, &nodes, dst4, got, n4);
+		bp_lpm4_lookup_retry(b.fib, &nodes, dst4, got, n4);
 		for (unsigned k = 0; k < n4; k++)
 			assert_int_equal(
 				got[k], model_lookup(b.model, &v4[(i & 1) && k == n4 - 1 ? k : 0]));

@@ -71,7 +71,7 @@ static void *read_on(void *arg)
 		if (round == 0)
 			atomic_fetch_add(&s->ready, 1);
 		from = atomic_load(&s->done);
-		bp_lpm4_lookup_again(s->rig.fib, &nodes, dst4, got, n4);
+		bp_lpm4_lookup_retry(s->rig.fib, &nodes, dst4, got, n4);
 		nodes = round & 1;
 		bp_lpm6_lookup(s->rig.fib, dst6, got + n4, n6);
 		to = atomic_load(&s->begun);
@@ -81,7 +81,7 @@ static void *read_on(void *arg)
 		}
 		atomic_fetch_add(&s->lookups, ADDRESSES);
 	}
-	bp_fib_leave(s->rig.fib, r->worker, &known);
+	bp_fib_read_end(s->rig.fib, r->worker, &known);
 	return NULL;
 }
 

@@ -207,7 +207,7 @@ static void test_waits_for_workers(void **state)
 	assert_int_equal(bp_lpm_set(r.w, &other, 30), BP_FIB_DONE);
 	a = bp_address4(other.bytes);
 	assert_int_equal(fib_way(r.fib, &a), 30);
-	bp_fib_leave(r.fib, 3, &known);
+	bp_fib_read_end(r.fib, 3, &known);
 	rig_end(&r);
 }
 

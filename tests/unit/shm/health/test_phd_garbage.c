@@ -22,9 +22,9 @@ static void damage(void *table, size_t bytes, unsigned one_in)
 static void look(const struct phd_model *m)
 {
 	const struct bp_phd_tables *t = m->x.t;
-	struct bp_phd_plan plan;
+	struct bp_phd_settings plan;
 
-	bp_phd_plan_read(t, &plan);
+	bp_phd_settings_read(t, &plan);
 	for (uint32_t i = 0; i < m->devices + 200; i++) {
 		const uint32_t slot = phd_slot(&m->x, i);
 		uint64_t word;

@@ -119,7 +119,7 @@ static void *read_on(void *arg)
 		for (unsigned i = 0; i < 8; i++)
 			show(s, test_below(&seed, s->x.t->n_slots));
 	}
-	bp_fib_leave(&s->fib, r->worker, &known);
+	bp_fib_read_end(&s->fib, r->worker, &known);
 	return NULL;
 }
 

@@ -302,22 +302,22 @@ static void test_read(void **state)
 static void test_plan(void **state)
 {
 	struct phd_rig x;
-	struct bp_phd_plan plan, got;
+	struct bp_phd_settings plan, got;
 	uint64_t generation;
 
 	phd_open(&x, 16, 4, 1);
-	assert_int_equal(bp_phd_plan_read(x.t, &got), 0);
+	assert_int_equal(bp_phd_settings_read(x.t, &got), 0);
 	memset(&plan, 0x5a, sizeof(plan));
-	bp_phd_plan_set(x.w, &plan);
-	generation = bp_phd_plan_read(x.t, &got);
+	bp_phd_settings_publish(x.w, &plan);
+	generation = bp_phd_settings_read(x.t, &got);
 	assert_int_not_equal(generation, 0);
 	assert_memory_equal(&got, &plan, sizeof(plan));
 	/* a writer died while it wrote */
-	x.t->control->plan_generation++;
-	assert_int_equal(bp_phd_plan_read(x.t, &got), 0);
+	x.t->control->settings_generation++;
+	assert_int_equal(bp_phd_settings_read(x.t, &got), 0);
 	phd_take_over(&x);
-	bp_phd_plan_set(x.w, &plan);
-	assert_true(bp_phd_plan_read(x.t, &got) > generation);
+	bp_phd_settings_publish(x.w, &plan);
+	assert_true(bp_phd_settings_read(x.t, &got) > generation);
 	phd_close(&x);
 }
 

@@ -28,7 +28,7 @@ static enum bp_verdict judge(struct bp_rule_state *table, uint64_t len, const st
 {
 	enum bp_state_loss loss;
 	const enum bp_verdict v =
-		bp_rule_judge(table, len, rule, topic_hash, 7, value, now_ns, &loss);
+		bp_rule_evaluate(table, len, rule, topic_hash, 7, value, now_ns, &loss);
 
 	*evicted = loss != BP_STATE_NO_LOSS;
 	return v;

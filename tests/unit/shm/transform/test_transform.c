@@ -442,12 +442,12 @@ static void what_is_to_be_forgotten_is_the_files_again(void **state)
 	assert_int_equal(set(&x, 0, two, 0, 52, true), BP_TRANSFORM_SET_DONE);
 	assert_int_equal(set(&x, 1, two, 0, 53, true), BP_TRANSFORM_SET_DONE);
 	v = xform_view(&x);
-	assert_int_equal(bp_transform_forget(&v, 0, &one), BP_TRANSFORM_SET_DONE);
-	assert_int_equal(bp_transform_forget(&v, 0, &two), BP_TRANSFORM_SET_DONE);
-	assert_int_equal(bp_transform_forget(&v, 1, &two), BP_TRANSFORM_SET_DONE);
-	assert_int_equal(bp_transform_forget(&v, 0, &(struct bp_prefix){.family = 6}),
+	assert_int_equal(bp_transform_remove(&v, 0, &one), BP_TRANSFORM_SET_DONE);
+	assert_int_equal(bp_transform_remove(&v, 0, &two), BP_TRANSFORM_SET_DONE);
+	assert_int_equal(bp_transform_remove(&v, 1, &two), BP_TRANSFORM_SET_DONE);
+	assert_int_equal(bp_transform_remove(&v, 0, &(struct bp_prefix){.family = 6}),
 		BP_TRANSFORM_SET_NO_SOURCE);
-	assert_int_equal(bp_transform_forget(&v, 2, &two), BP_TRANSFORM_SET_NO_RULE);
+	assert_int_equal(bp_transform_remove(&v, 2, &two), BP_TRANSFORM_SET_NO_RULE);
 	xform_row(&x, 0, &one, 0, &mark); /* not yet */
 	assert_true(mark == 50);
 	/* set again meanwhile: stays */

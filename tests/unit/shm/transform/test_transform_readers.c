@@ -89,7 +89,7 @@ static void *read_on(void *arg)
 
 static void wait_seen(struct shared *s)
 {
-	while (bp_generation_behind(&s->x.t.generation) >= 0)
+	while (bp_generation_pending(&s->x.t.generation) >= 0)
 		;
 }
 

@@ -10,13 +10,13 @@
 static char err[512];
 
 /* Where the paper's packet has what. */
-static const struct bp_transform_layout paper = {
+static const struct bp_transform_layout kunze2021 = {
 	.in = {{0, BP_TRANSFORM_FIXED32, 25}, {4, BP_TRANSFORM_UFIXED32, 25},
 		{8, BP_TRANSFORM_UFIXED32, 25}},
 	.out = {{12, BP_TRANSFORM_FIXED32, 25}, {16, BP_TRANSFORM_FIXED32, 25},
 		{20, BP_TRANSFORM_FIXED32, 25}},
 	.length = 40,
-	.paper = true,
+	.kunze2021 = true,
 };
 
 static void *zeroed(size_t alignment, size_t n)
@@ -67,7 +67,7 @@ struct bp_transform_rule *xform_rule(struct transform_rig *x, unsigned port, uin
 {
 	struct bp_transform_rule *r = &x->file.rule[x->file.n_rules++];
 
-	*r = (struct bp_transform_rule){.layout = paper, .udp = udp, .port = (uint8_t)port};
+	*r = (struct bp_transform_rule){.layout = kunze2021, .udp = udp, .port = (uint8_t)port};
 	return r;
 }
 

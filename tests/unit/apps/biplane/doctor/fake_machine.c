@@ -248,7 +248,7 @@ void fake_report(const struct fake *f, struct bp_report *r)
 
 	fake_doctor(f, &d, NULL, 0);
 	assert_true(bp_report_begin(r));
-	bp_doctor_look(&d, r);
+	bp_doctor_check(&d, r);
 	bp_doctor_end(&d);
 }
 

@@ -64,7 +64,7 @@ static int end(void **state)
 	return 0;
 }
 
-static int run(struct machine *m, const struct bp_plan_request *q, const char *answer)
+static int run(struct machine *m, const struct bp_doctor_plan_request *q, const char *answer)
 {
 	const struct bp_actions actions = fake_actions(&m->kernel);
 	FILE *out = fmemopen(m->out, sizeof(m->out), "w"),
@@ -95,7 +95,7 @@ static int run(struct machine *m, const struct bp_plan_request *q, const char *a
 	return status;
 }
 
-static int fix(struct machine *m, const struct bp_plan_request *q)
+static int fix(struct machine *m, const struct bp_doctor_plan_request *q)
 {
 	return run(m, q, NULL);
 }
@@ -121,12 +121,12 @@ static void expect_driver(struct machine *m, const char *nic, const char *driver
 	assert_string_equal(now, driver);
 }
 
-static const struct bp_plan_request both = {
+static const struct bp_doctor_plan_request both = {
 	.n_nics = 2, .nic = {A, "eth1"}, .n_hugepages = 1, .hugepages = {{-1, 512}}};
 
 static void a_bare_machine_and_back(void **state)
 {
-	const struct bp_plan_request again = {.n_nics = 2, .nic = {A, B}};
+	const struct bp_doctor_plan_request again = {.n_nics = 2, .nic = {A, B}};
 	struct machine *m = *state;
 	int64_t pages;
 
@@ -193,7 +193,7 @@ static void interrupted_undo(void **state)
 		size_t len;
 
 		assert_int_equal(fix(m, &both), BP_EX_OK);
-		journal = bp_tree_whole(m->fake.root, &len, BP_JOURNAL_PATH);
+		journal = bp_tree_read_all(m->fake.root, &len, BP_JOURNAL_PATH);
 		assert_non_null(journal);
 		m->kernel.acts = 0;
 		m->kernel.dies_at = at;
@@ -229,8 +229,9 @@ static void two_fixes_one_undo(void **state)
 {
 	struct machine *m = *state;
 
-	assert_int_equal(fix(m, &(struct bp_plan_request){.n_nics = 1, .nic = {A}}), BP_EX_OK);
-	assert_int_equal(fix(m, &(struct bp_plan_request){.n_nics = 1,
+	assert_int_equal(
+		fix(m, &(struct bp_doctor_plan_request){.n_nics = 1, .nic = {A}}), BP_EX_OK);
+	assert_int_equal(fix(m, &(struct bp_doctor_plan_request){.n_nics = 1,
 					.nic = {B},
 					.n_hugepages = 1,
 					.hugepages = {{1, 2048}}}),
@@ -243,12 +244,12 @@ static void asked_first(void **state)
 {
 	struct machine *m = *state;
 
-	assert_int_equal(run(m, &both, "n\n"), BP_EX_TROUBLE);
+	assert_int_equal(run(m, &both, "n\n"), BP_EX_FAULT);
 	assert_non_null(strstr(m->out, "  1. modprobe vfio-pci\n"));
 	assert_non_null(strstr(m->out, A " (eth0): ixgbe -> vfio-pci\n"));
 	assert_non_null(strstr(m->out, "Do it? [y/N] nothing was done"));
-	assert_int_equal(run(m, &both, ""), BP_EX_TROUBLE); /* the end of input is no yes */
-	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE);  /* nobody is there */
+	assert_int_equal(run(m, &both, ""), BP_EX_FAULT);  /* the end of input is no yes */
+	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE); /* nobody is there */
 	assert_non_null(strstr(m->err, "--yes"));
 	assert_int_equal(m->kernel.acts, 0);
 	expect_as_before(m);
@@ -259,11 +260,11 @@ static void asked_first(void **state)
 static void never_the_default_route(void **state)
 {
 	struct machine *m = *state;
-	struct bp_plan_request q = both;
+	struct bp_doctor_plan_request q = both;
 
 	q.force = true;
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth0\"}]", "[]");
-	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &q), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, A " stays with the kernel: eth0 carries the default route"));
 	assert_int_equal(m->kernel.acts, 0); /* nothing else is done either */
 	expect_as_before(m);
@@ -272,12 +273,12 @@ static void never_the_default_route(void **state)
 static void in_use_when_insisted_on(void **state)
 {
 	struct machine *m = *state;
-	struct bp_plan_request q = {.n_nics = 1, .nic = {A}};
+	struct bp_doctor_plan_request q = {.n_nics = 1, .nic = {A}};
 
 	fake_ip(&m->fake,
 		"[{\"ifname\":\"eth0\",\"addr_info\":[{\"local\":\"10.1.2.3\",\"prefixlen\":24}]}]",
 		"[]", "[]");
-	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &q), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "10.1.2.3/24 (use --force"));
 	assert_int_equal(m->kernel.acts, 0);
 	q.force = true;
@@ -307,8 +308,8 @@ static void looked_at_again_before_it_is_taken(void **state)
 
 	actions.modprobe = route_comes;
 	fake_doctor(&m->fake, &d, NULL, 0);
-	assert_int_equal(
-		bp_fix(&d, &(struct bp_plan_request){.n_nics = 1, .nic = {A}}, &f), BP_EX_OSERR);
+	assert_int_equal(bp_fix(&d, &(struct bp_doctor_plan_request){.n_nics = 1, .nic = {A}}, &f),
+		BP_EX_OSERR);
 	bp_doctor_end(&d);
 	fclose(out);
 	fclose(err);
@@ -320,12 +321,13 @@ static void looked_at_again_before_it_is_taken(void **state)
 static void groups_go_whole(void **state)
 {
 	struct machine *m = *state;
-	const struct bp_plan_request one = {.n_nics = 1, .nic = {"0000:05:00.0"}};
-	const struct bp_plan_request two = {.n_nics = 2, .nic = {"0000:05:00.0", "0000:05:00.1"}};
+	const struct bp_doctor_plan_request one = {.n_nics = 1, .nic = {"0000:05:00.0"}};
+	const struct bp_doctor_plan_request two = {
+		.n_nics = 2, .nic = {"0000:05:00.0", "0000:05:00.1"}};
 
 	fake_nic(&m->fake, &(struct fake_nic){"0000:05:00.0", "ixgbe", "eth5", 7, 9, 0, false});
 	fake_nic(&m->fake, &(struct fake_nic){"0000:05:00.1", "ixgbe", "eth6", 8, 9, 0, false});
-	assert_int_equal(fix(m, &one), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &one), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "group 9 with 0000:05:00.1 (ixgbe)"));
 	assert_int_equal(fix(m, &two), BP_EX_OK);
 	expect_driver(m, "0000:05:00.1", "vfio-pci");
@@ -387,11 +389,11 @@ static void too_many_pages(void **state)
 
 	fake_file(&m->fake, "Node 0 MemTotal:       1048576 kB\n",
 		"/sys/devices/system/node/node0/meminfo");
-	assert_int_equal(fix(m, &both), BP_EX_TROUBLE); /* 1 GiB of 1 GiB */
+	assert_int_equal(fix(m, &both), BP_EX_FAULT); /* 1 GiB of 1 GiB */
 	assert_non_null(strstr(m->err, "nine tenths of the memory of NUMA node 0 (1024 MiB)"));
 	assert_int_equal(
-		fix(m, &(struct bp_plan_request){.n_hugepages = 1, .hugepages = {{7, 16}}}),
-		BP_EX_TROUBLE);
+		fix(m, &(struct bp_doctor_plan_request){.n_hugepages = 1, .hugepages = {{7, 16}}}),
+		BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "no NUMA node 7"));
 	assert_int_equal(m->kernel.acts, 0);
 }
@@ -402,7 +404,7 @@ static void pages_by_default(void **state)
 	struct machine *m = *state;
 	int64_t pages;
 
-	assert_int_equal(fix(m, &(struct bp_plan_request){0}), BP_EX_OK);
+	assert_int_equal(fix(m, &(struct bp_doctor_plan_request){0}), BP_EX_OK);
 	assert_true(bp_tree_number(m->fake.root, &pages, PAGES, 0, "nr"));
 	assert_int_equal(pages, 1024);
 	assert_true(bp_tree_number(m->fake.root, &pages, PAGES, 1, "nr"));
@@ -418,17 +420,17 @@ static void pages_by_default(void **state)
 static void without_an_iommu(void **state)
 {
 	struct machine *m = *state;
-	struct bp_plan_request q = both;
+	struct bp_doctor_plan_request q = both;
 
 	fake_remove(&m->fake, "/sys/kernel/iommu_groups");
 	fake_file(&m->fake, "kernel/drivers/vfio/vfio.ko:\nkernel/drivers/vfio/pci/vfio-pci.ko:\n",
 		"/lib/modules/6.1.0-test/modules.dep");
-	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &q), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "--noiommu does without"));
 	assert_int_equal(m->kernel.acts, 0);
 	q.noiommu = true;
 	fake_file(&m->fake, "\n# CONFIG_VFIO_NOIOMMU is not set\n", "/boot/config-6.1.0-test");
-	assert_int_equal(fix(m, &q), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &q), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "does not do without"));
 	assert_int_equal(m->kernel.acts, 0);
 	fake_remove(&m->fake, "/boot/config-6.1.0-test");
@@ -446,7 +448,7 @@ static void a_kernel_without_vfio(void **state)
 	struct machine *m = *state;
 
 	fake_file(&m->fake, "kernel/fs/ext4/ext4.ko:\n", "/lib/modules/6.1.0-test/modules.dep");
-	assert_int_equal(fix(m, &both), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &both), BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "kernel 6.1.0-test has no module vfio-pci"));
 	assert_int_equal(m->kernel.acts, 0);
 }
@@ -456,12 +458,13 @@ static void no_such_nic(void **state)
 	struct machine *m = *state;
 
 	fake_file(&m->fake, "0x1234\n", "/sys/devices/pci0000:00/" A "/device");
-	assert_int_equal(fix(m, &(struct bp_plan_request){.n_nics = 1, .nic = {A}}), BP_EX_OK);
+	assert_int_equal(
+		fix(m, &(struct bp_doctor_plan_request){.n_nics = 1, .nic = {A}}), BP_EX_OK);
 	assert_non_null(strstr(
 		m->err, "warning: no driver of DPDK that is installed knows " A " (8086:1234)"));
 
-	assert_int_equal(
-		fix(m, &(struct bp_plan_request){.n_nics = 1, .nic = {"04:00.0"}}), BP_EX_TROUBLE);
+	assert_int_equal(fix(m, &(struct bp_doctor_plan_request){.n_nics = 1, .nic = {"04:00.0"}}),
+		BP_EX_FAULT);
 	assert_non_null(strstr(m->err, "no NIC 04:00.0"));
 }
 
@@ -494,7 +497,8 @@ static void overrides_and_no_driver(void **state)
 	fake_file(&m->fake, "ixgbe\n", "/sys/devices/pci0000:00/" A "/driver_override");
 	fake_nic(&m->fake, &(struct fake_nic){"0000:06:00.0", NULL, NULL, 0, 3, 0, false});
 	m->before = fake_state(&m->fake);
-	assert_int_equal(fix(m, &(struct bp_plan_request){.n_nics = 2, .nic = {A, "0000:06:00.0"}}),
+	assert_int_equal(
+		fix(m, &(struct bp_doctor_plan_request){.n_nics = 2, .nic = {A, "0000:06:00.0"}}),
 		BP_EX_OK);
 	expect_driver(m, "0000:06:00.0", "vfio-pci");
 	assert_int_equal(undo(m), BP_EX_OK);
@@ -550,7 +554,7 @@ static void journals_that_are_damaged(void **state)
 	write_journal(m,
 		"{\"do\":\"hugepages\",\"node\":0,\"kib\":2048,\"was\":7,\"to\":9}\n{\"do\":\"mod");
 	assert_int_equal(
-		fix(m, &(struct bp_plan_request){.n_hugepages = 1, .hugepages = {{0, 64}}}),
+		fix(m, &(struct bp_doctor_plan_request){.n_hugepages = 1, .hugepages = {{0, 64}}}),
 		BP_EX_OK);
 	assert_int_equal(undo(m), BP_EX_OK);
 	assert_non_null(strstr(m->out, "hugepages of 2 MiB on NUMA node 0: 9 -> 7"));

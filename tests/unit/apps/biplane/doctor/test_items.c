@@ -259,7 +259,7 @@ static void an_empty_folder(void **state)
 	(void)state;
 	fake_begin(&f);
 	fake_report(&f, &r);
-	assert_int_equal(r.worst, BP_TROUBLE);
+	assert_int_equal(r.worst, BP_CHECK_FAIL);
 	assert_string_equal(report_verdict(&r, "rights"), "unknown");
 	assert_string_equal(report_verdict(&r, "CPU isolation"), "unknown");
 	assert_string_equal(report_verdict(&r, "ways in"), "unknown");

@@ -339,8 +339,8 @@ static void group_mates(void **state)
 	fake_doctor(*state, &d, NULL, 0);
 	assert_int_equal(d.nics.n, 2);
 	nic = bp_nics_find(&d.nics, A);
-	assert_string_equal(nic->mates, "0000:04:00.0 (ahci)");
-	assert_string_equal(bp_nics_find(&d.nics, B)->mates, "");
+	assert_string_equal(nic->group_members, "0000:04:00.0 (ahci)");
+	assert_string_equal(bp_nics_find(&d.nics, B)->group_members, "");
 	bp_doctor_end(&d);
 }
 

@@ -78,7 +78,7 @@ static void look(const struct machine *m, struct bp_doctor *d, struct bp_report 
 	*d = (struct bp_doctor){.root = m->fake.root, .config = m->config, .facts = &m->facts};
 	assert_true(bp_doctor_begin(d, NULL, 0));
 	assert_true(bp_report_begin(r));
-	bp_doctor_look(d, r);
+	bp_doctor_check(d, r);
 }
 
 static void expect(const struct machine *m, const char *item, const char *verdict, const char *says)
@@ -222,7 +222,7 @@ static void no_port_on_pci(void **state)
 /* What --fix does for a configuration. */
 static void planned(void **state)
 {
-	const struct bp_plan_request nothing = {0};
+	const struct bp_doctor_plan_request nothing = {0};
 	struct machine *m = *state;
 	struct bp_doctor d;
 	struct bp_report r;
@@ -232,7 +232,7 @@ static void planned(void **state)
 	add_b(m, "ixgbe", "eth1");
 	m->facts.memory = 5000 * MIB;
 	look(m, &d, &r);
-	steps = bp_plan_make(&d, &nothing, stderr);
+	steps = bp_doctor_plan_create(&d, &nothing, stderr);
 	assert_int_equal(json_array_size(steps), 3);
 	bp_step_describe(json_array_get(steps, 0), false, text, sizeof(text));
 	assert_string_equal(text, "hugepages of 2 MiB on NUMA node 0: 1024 -> 1250");

@@ -47,7 +47,7 @@ static void fill_and_delay(void **state)
 
 	for (unsigned i = 0; i < COUNT(ns); i++) {
 		for (unsigned k = 0; k < COUNT(delays); k++)
-			compare(k % 2 != 0 ? BP_AGG_FORMAT_PAPER : BP_AGG_FORMAT_FULL, ns[i],
+			compare(k % 2 != 0 ? BP_AGG_FORMAT_LIN2018 : BP_AGG_FORMAT_FULL, ns[i],
 				delays[k]);
 	}
 }

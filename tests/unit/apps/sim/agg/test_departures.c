@@ -5,7 +5,7 @@
 
 #define N 100000
 
-static const enum bp_agg_format formats[] = {BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_PAPER};
+static const enum bp_agg_format formats[] = {BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_LIN2018};
 
 /* Of the times between N-packets against Erlang-`against`. */
 static struct sim_ks judge(const struct sim_first_options *o, size_t count, unsigned against)
@@ -34,7 +34,7 @@ static void poisson_messages_leave_as_erlang(void **state)
 static void what_is_not_erlang_is_seen(void **state)
 {
 	for (unsigned n = 2; n <= 8; n += 3) {
-		struct sim_first_options o = poisson(BP_AGG_FORMAT_PAPER, n, n);
+		struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, n);
 
 		assert_true(judge(&o, N, n - 1).p < 1e-12);
 		assert_true(judge(&o, N, n + 1).p < 1e-12);
@@ -44,9 +44,9 @@ static void what_is_not_erlang_is_seen(void **state)
 }
 
 static struct sim_first_options with_server(
-	enum sim_place place, enum sim_service service, double mu, unsigned n)
+	enum sim_position place, enum sim_service service, double mu, unsigned n)
 {
-	struct sim_first_options o = poisson(BP_AGG_FORMAT_PAPER, n, 7);
+	struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, 7);
 
 	o.place = place;
 	o.service = service;
@@ -78,10 +78,10 @@ static void a_server_before_the_aggregator(void **state)
  * faster server, with a greater N and with fixed service times. */
 static void a_server_behind_the_aggregator(void **state)
 {
-	const struct sim_first_options a = with_server(SIM_BEHIND, SIM_EXPONENTIAL, 1.1, 5);
-	const struct sim_first_options b = with_server(SIM_BEHIND, SIM_EXPONENTIAL, 1.1, 8);
-	const struct sim_first_options c = with_server(SIM_BEHIND, SIM_EXPONENTIAL, 2.2, 5);
-	const struct sim_first_options d = with_server(SIM_BEHIND, SIM_FIXED, 1.1, 5);
+	const struct sim_first_options a = with_server(SIM_AFTER, SIM_EXPONENTIAL, 1.1, 5);
+	const struct sim_first_options b = with_server(SIM_AFTER, SIM_EXPONENTIAL, 1.1, 8);
+	const struct sim_first_options c = with_server(SIM_AFTER, SIM_EXPONENTIAL, 2.2, 5);
+	const struct sim_first_options d = with_server(SIM_AFTER, SIM_FIXED, 1.1, 5);
 	const double worst = judge(&a, N, 5).statistic;
 
 	assert_true(judge(&b, N, 8).statistic < 0.8 * worst);

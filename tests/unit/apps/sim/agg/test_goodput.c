@@ -9,7 +9,7 @@
 static void paper(void **state)
 {
 	for (unsigned n = 1; n <= 255; n++) {
-		const struct sim_first_options o = poisson(BP_AGG_FORMAT_PAPER, n, n);
+		const struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, n);
 		const struct sim_first_counts c = measure(&o, 0, 50, NULL);
 
 		assert_int_equal(c.packets, 51);

@@ -37,16 +37,16 @@ static int teardown(void **state)
 
 static void compare(unsigned n, size_t count, double share)
 {
-	const struct sim_first_options o = poisson(BP_AGG_FORMAT_PAPER, n, 40 + n);
+	const struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, 40 + n);
 
 	(void)measure(&o, 1000, count, gap);
 	for (unsigned i = 0; i < COUNT(betas); i++) {
 		const double b = betas[i];
-		const double exponential = sim_least_mu(gap, work, count, b);
-		const double fixed = sim_least_mu(gap, NULL, count, b);
+		const double exponential = sim_min_mu(gap, work, count, b);
+		const double fixed = sim_min_mu(gap, NULL, count, b);
 
-		assert_close(exponential, sim_model_least_mu(SIM_EXPONENTIAL, n, b), share);
-		assert_close(fixed, sim_model_least_mu(SIM_FIXED, n, b), share);
+		assert_close(exponential, sim_model_min_mu(SIM_EXPONENTIAL, n, b), share);
+		assert_close(fixed, sim_model_min_mu(SIM_FIXED, n, b), share);
 	}
 }
 
@@ -74,18 +74,18 @@ static void beyond_equation_16(void **state)
 /* That 0.9 % are little: one message more or less, or a time-out of 1 / lambda, is far away. */
 static void what_else_is_farther_away(void **state)
 {
-	const double due = sim_model_least_mu(SIM_FIXED, 3, 0.1);
-	struct sim_first_options o = poisson(BP_AGG_FORMAT_PAPER, 3, 43);
+	const double due = sim_model_min_mu(SIM_FIXED, 3, 0.1);
+	struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, 3, 43);
 
 	for (unsigned n = 2; n <= 4; n += 2) {
 		o.messages = (uint8_t)n;
 		(void)measure(&o, 1000, MOST / 20, gap);
-		assert_true(fabs(sim_least_mu(gap, NULL, MOST / 20, 0.1) / due - 1) > 0.1);
+		assert_true(fabs(sim_min_mu(gap, NULL, MOST / 20, 0.1) / due - 1) > 0.1);
 	}
 	o.messages = 3;
 	o.max_delay_ns = 10000;
 	(void)measure(&o, 1000, MOST / 20, gap);
-	assert_true(sim_least_mu(gap, NULL, MOST / 20, 0.1) > 1.2 * due);
+	assert_true(sim_min_mu(gap, NULL, MOST / 20, 0.1) > 1.2 * due);
 }
 
 int main(void)

@@ -46,9 +46,9 @@ static void equations_12_to_15(void **state)
 	for (unsigned i = 0; i < COUNT(betas); i++) {
 		const double b = betas[i];
 
-		assert_close(sim_model_least_mu(SIM_EXPONENTIAL, 1, b), (b + 1) / b, 1e-9);
-		assert_close(sim_model_least_mu(SIM_FIXED, 1, b), (2 * b + 1) / (2 * b), 1e-9);
-		assert_close(sim_model_least_mu(SIM_EXPONENTIAL, 2, b),
+		assert_close(sim_model_min_mu(SIM_EXPONENTIAL, 1, b), (b + 1) / b, 1e-9);
+		assert_close(sim_model_min_mu(SIM_FIXED, 1, b), (2 * b + 1) / (2 * b), 1e-9);
+		assert_close(sim_model_min_mu(SIM_EXPONENTIAL, 2, b),
 			(1 + b) / (b + sqrt(b * b + b)), 1e-9);
 	}
 	for (double mu = 1.05; mu < 20; mu *= 1.3) {
@@ -61,7 +61,7 @@ static void equations_12_to_15(void **state)
 static void equation_16_is_a_fixed_point(void **state)
 {
 	for (unsigned i = 0; i < COUNT(betas); i++) {
-		const double b = betas[i], mu = sim_model_least_mu(SIM_EXPONENTIAL, 3, b);
+		const double b = betas[i], mu = sim_model_min_mu(SIM_EXPONENTIAL, 3, b);
 		const double roots = paper_x3(mu, -1) - 2.0 / 3 - 1 / mu;
 
 		assert_close(3 * (1 + b) / (b - 2 - 3 * (1 + b) * roots), mu, 1e-9);
@@ -74,13 +74,13 @@ static void least_rate_meets_the_condition(void **state)
 	for (unsigned n = 1; n <= 8; n++) {
 		for (unsigned i = 0; i < COUNT(betas); i++) {
 			const double b = betas[i];
-			const double e = sim_model_least_mu(SIM_EXPONENTIAL, n, b);
+			const double e = sim_model_min_mu(SIM_EXPONENTIAL, n, b);
 			double f;
 
 			assert_close(sim_model_wait(SIM_EXPONENTIAL, n, e), b / e, 1e-8);
 			if (b > 1)
 				continue; /* the series would be long, and is none of the paper's */
-			f = sim_model_least_mu(SIM_FIXED, n, b);
+			f = sim_model_min_mu(SIM_FIXED, n, b);
 			assert_close(sim_model_wait(SIM_FIXED, n, f), b / f, 1e-8);
 			assert_true(f < e && f > 1.0 / n);
 		}

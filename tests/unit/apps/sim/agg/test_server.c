@@ -138,9 +138,9 @@ static void least_rate_of_few(void **state)
 	/* The third waits for what is left of two services after 4: max(0, 2 - 4 mu). With beta 0.5
 	 * (1 + 2 - 4 mu) / 3 = 0.5. */
 	assert_close(sim_mean_wait(few, NULL, 3, 1), 1.0 / 3, 1e-12);
-	mu = sim_least_mu(few, NULL, 3, 0.5);
+	mu = sim_min_mu(few, NULL, 3, 0.5);
 	assert_close(mu, 3.0 / 5, 1e-3); /* the rate of arrivals: more is not needed */
-	mu = sim_least_mu((const double[]){0.1, 0, 0.1, 0.4}, NULL, 4, 0.5);
+	mu = sim_min_mu((const double[]){0.1, 0, 0.1, 0.4}, NULL, 4, 0.5);
 	assert_close(sim_mean_wait((const double[]){0.1, 0, 0.1, 0.4}, NULL, 4, mu), 0.5, 1e-5);
 }
 

@@ -16,7 +16,7 @@
 static inline struct lsim_scenario_options scenario(enum lsim_scenario which)
 {
 	return (struct lsim_scenario_options){.scenario = which,
-		.phases = which == LSIM_PAPER ? LSIM_STAGGERED : LSIM_WANDERING,
+		.phases = which == LSIM_MA ? LSIM_STAGGERED : LSIM_WANDERING,
 		.hops = 8,
 		.nodes = 16,
 		.flows = which == LSIM_CHAIN ? 3 : 32,
@@ -61,7 +61,7 @@ static inline void run(struct lsim_network *w, struct lsim_scenario_options *o, 
 	}
 	assert_int_equal(sent, frames);
 	for (uint32_t i = 0; i < w->n_ports; i++)
-		assert_int_equal(lsim_port_held(&w->ports[i]), 0);
+		assert_int_equal(lsim_port_queued(&w->ports[i]), 0);
 }
 
 static inline uint64_t variation(const struct lsim_flow *f)

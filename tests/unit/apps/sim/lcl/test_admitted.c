@@ -37,7 +37,7 @@ static unsigned flows(const struct bp_lcl_port *p, struct bp_lcl_flow *f, struct
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t hops = (uint8_t)(1 + sim_random_next(r) % HOPS_MAX);
 		const uint32_t frames = 1 + (uint32_t)(sim_uniform(r) * 1.2 * slot / n /
-						       (OCTETS + BP_LCL_WIRE_EXTRA));
+						       (OCTETS + BP_LCL_LINK_OVERHEAD));
 
 		f[i] = (struct bp_lcl_flow){.hops = hops,
 			.budget_ns = (uint64_t)(sim_uniform(r) * 2.5 * hops * (double)p->tau_ns),
@@ -45,7 +45,7 @@ static unsigned flows(const struct bp_lcl_port *p, struct bp_lcl_flow *f, struct
 				(uint64_t)((0.01 + 0.4 * sim_uniform(r) / n) * (double)p->rate_bps),
 			.peak_bps = p->rate_bps,
 			.frame = OCTETS - BP_LCL_LABEL,
-			.burst = frames * (OCTETS + BP_LCL_WIRE_EXTRA)};
+			.burst = frames * (OCTETS + BP_LCL_LINK_OVERHEAD)};
 	}
 	return n;
 }
@@ -86,7 +86,7 @@ static void build(struct lsim_network *w, const struct bp_lcl_port *p, const str
 		ts->source = (struct lsim_source){.kind = LSIM_BURSTS,
 			.rate_bps = f[i].rate_bps,
 			.peak_bps = f[i].peak_bps,
-			.burst = f[i].burst / (OCTETS + BP_LCL_WIRE_EXTRA),
+			.burst = f[i].burst / (OCTETS + BP_LCL_LINK_OVERHEAD),
 			.octets_min = OCTETS,
 			.octets_max = OCTETS,
 			.wander = at_once ? 0 : 0.05,

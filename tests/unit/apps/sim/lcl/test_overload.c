@@ -43,7 +43,7 @@ static void slots_overflow(void **state)
 
 static void queues_run_out(void **state)
 {
-	struct lsim_scenario_options o = scenario(LSIM_PAPER);
+	struct lsim_scenario_options o = scenario(LSIM_MA);
 	struct lsim_network w;
 
 	o.phases = LSIM_WANDERING;
@@ -52,7 +52,7 @@ static void queues_run_out(void **state)
 	assert_true(lost(&w, false) > 0);
 	lsim_network_free(&w);
 
-	o = scenario(LSIM_PAPER);
+	o = scenario(LSIM_MA);
 	o.port.lcl.queue_frames = 10; /* of 168 in a burst */
 	run(&w, &o, 100000);
 	assert_true(lost(&w, false) > 0);
@@ -62,7 +62,7 @@ static void queues_run_out(void **state)
 /* 23.1 of 25 Gbps are time-sensitive at the first node; the last has 11.6. */
 static void best_effort_gets_the_rest(void **state)
 {
-	struct lsim_scenario_options o = scenario(LSIM_PAPER);
+	struct lsim_scenario_options o = scenario(LSIM_MA);
 	struct lsim_network w;
 
 	run(&w, &o, 400000);
@@ -87,7 +87,7 @@ static void without_lcl_too(void **state)
 	static const enum lsim_scheduling plain[] = {LSIM_PRIORITY, LSIM_FIFO};
 
 	for (unsigned i = 0; i < COUNT(plain); i++) {
-		struct lsim_scenario_options o = scenario(LSIM_PAPER);
+		struct lsim_scenario_options o = scenario(LSIM_MA);
 		struct lsim_network w;
 
 		o.port.scheduling = plain[i];

@@ -7,7 +7,7 @@
 
 static void table_1(void **state)
 {
-	struct lsim_scenario_options o = scenario(LSIM_PAPER);
+	struct lsim_scenario_options o = scenario(LSIM_MA);
 	static const struct {
 		uint64_t d0;
 		unsigned hops;
@@ -25,7 +25,7 @@ static void table_1(void **state)
 		assert_int_equal(f->budget_ns, due[i].d0);
 		assert_int_equal(f->hops, due[i].hops);
 		/* as many frames as fit in 8 us */
-		assert_int_equal(f->source.burst, 8000000 / lsim_wire_ps(124, 25000000000));
+		assert_int_equal(f->source.burst, 8000000 / lsim_tx_time_ps(124, 25000000000));
 		/* all but a part of a period */
 		assert_true(bps > 5.78125e9 * 0.97 && bps < 5.78125e9 * 1.03);
 	}
@@ -46,7 +46,7 @@ static void within_the_bound(void **state)
 
 	for (unsigned t = 0; t < COUNT(taus); t++) {
 		for (uint64_t seed = 1; seed <= 4; seed++) {
-			struct lsim_scenario_options o = scenario(LSIM_PAPER);
+			struct lsim_scenario_options o = scenario(LSIM_MA);
 			struct lsim_network w;
 
 			o.seed = seed;
@@ -63,7 +63,7 @@ static void within_the_bound(void **state)
  */
 static void without_lcl(void **state)
 {
-	struct lsim_scenario_options o = scenario(LSIM_PAPER), plain = o;
+	struct lsim_scenario_options o = scenario(LSIM_MA), plain = o;
 	struct lsim_network with, without;
 
 	plain.port.scheduling = LSIM_PRIORITY;
@@ -85,7 +85,7 @@ static void without_lcl(void **state)
 /* Four bursts of 8 us at once are 32 us of wire: then 10 us +- 8 us can't be kept by anyone. */
 static void bursts_at_once(void **state)
 {
-	struct lsim_scenario_options o = scenario(LSIM_PAPER);
+	struct lsim_scenario_options o = scenario(LSIM_MA);
 	struct lsim_network w;
 	uint64_t outside = 0;
 

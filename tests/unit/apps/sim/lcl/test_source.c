@@ -30,10 +30,10 @@ static void bursts_keep_to_burst_and_rate(void **state)
 			.phase_ps = 12345,
 			.wander = wander * 0.05,
 			.random = {3}};
-		const double frame = (124 + BP_LCL_WIRE_EXTRA) * 8;
+		const double frame = (124 + BP_LCL_LINK_OVERHEAD) * 8;
 
 		send(&s);
-		assert_int_equal(at[0], 12345 + lsim_wire_ps(124, s.peak_bps));
+		assert_int_equal(at[0], 12345 + lsim_tx_time_ps(124, s.peak_bps));
 		for (unsigned i = 0; i < SENT; i += 13) {
 			for (unsigned k = i + 1; k < SENT && k < i + 100; k++) {
 				const double t = (double)(at[k] - at[i]) / 1e12;
@@ -43,9 +43,9 @@ static void bursts_keep_to_burst_and_rate(void **state)
 			}
 		}
 		if (wander == 0)
-			assert_int_equal(at[700] - at[0], 700 * lsim_wire_ps(124, s.rate_bps));
+			assert_int_equal(at[700] - at[0], 700 * lsim_tx_time_ps(124, s.rate_bps));
 		else
-			assert_true(at[700] - at[0] > 700 * lsim_wire_ps(124, s.rate_bps));
+			assert_true(at[700] - at[0] > 700 * lsim_tx_time_ps(124, s.rate_bps));
 	}
 }
 
@@ -65,7 +65,7 @@ static void sizes_and_rates(void **state)
 
 		send(&s);
 		for (unsigned k = 0; k < SENT; k++) {
-			sum += octets[k] + BP_LCL_WIRE_EXTRA;
+			sum += octets[k] + BP_LCL_LINK_OVERHEAD;
 			least = octets[k] < least ? octets[k] : least;
 			most = octets[k] > most ? octets[k] : most;
 		}
