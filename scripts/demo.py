@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The traffic that scripts/quickstart shows.
+"""The traffic of scripts/quickstart.
 
 Four devices publish through biplane to the cloud broker: three mosquitto_pub (MQTT 3.1.1 and 5) and
 one paho-mqtt client (MQTT 5, topic aliases). A mosquitto_sub subscribes at the cloud broker and one at
@@ -20,7 +20,7 @@ from demo_lab import BIPLANE, PREFIX, STATE, colour, in_ns, inside
 RESULT = STATE / "demo.json"
 CLOUD = "10.99.0.2"
 THRESHOLD = 80.0
-PATIENCE = 10  # seconds that a message may take before it counts as lost
+PATIENCE = 10  # timeout of a message, s; then it counts as lost
 
 
 class Subscriber:
@@ -133,7 +133,7 @@ class Show:
 
 
 def same(ns, payload, p):
-    """Whether what arrived is what was due: the cloud gets the bytes, the edge an envelope."""
+    """Whether the expected messages arrived: the payload at the cloud broker, an envelope at the edge broker."""
     if ns == "cloud":
         return payload == p["value"]
     try:
@@ -159,7 +159,7 @@ def traffic(seconds):
             heat[d.topic] = min(95, max(60, heat[d.topic] + rng.gauss((77 - heat[d.topic]) / 8, 3)))
             show.publish(d, f"{heat[d.topic]:.1f}")
             time.sleep(0.2)
-        for d in devices:  # each ends over the threshold, so that there is an alarm to see
+        for d in devices:  # the last value of each is over the threshold, so that it raises an alarm
             show.publish(d, "85.5")
         end = time.time() + PATIENCE
         while not show.complete() and time.time() < end:

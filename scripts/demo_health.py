@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The health devices that scripts/quickstart shows.
+"""The health devices of scripts/quickstart.
 
 Without an argument: a medication dispenser, a pulse oximeter and an activity monitor associate with
-the gateway and report what they measure. With --summary, once the CSE has ended and said what it has
-(cse.json): the newest content instance of each object, and whether each measurement is there once.
+the gateway and report measurements. With --summary, after the CSE has ended and written its content
+(cse.json): prints the newest content instance of each object, and checks that each measurement is there once.
 """
 
 import collections
@@ -18,7 +18,7 @@ from demo_lab import BIPLANE, STATE, colour, in_ns
 BUILD = Path(BIPLANE).resolve().parent
 KINDS = {"dispenser": "medication dispenser", "oximeter": "pulse oximeter", "activity": "activity monitor"}
 REPORTS = 5
-PATIENCE = 30  # seconds until a device that is not done counts as failed
+PATIENCE = 30  # timeout of a device, s; then it counts as failed
 UNITS = {0: None, 544: "%", 1280: "m", 1618: "mL", 2208: "min", 2720: "bpm", 6656: "steps", 6784: "cal"}
 
 
@@ -84,7 +84,7 @@ def summary():
     print(f"  measured          {sum(map(len, expected.values())):3}")
     print(f"  content instances {sum(map(len, stored.values())):3}")
     print(colour("1;32", "  each measurement is at the CSE, once") if right
-          else colour("1;31", "  that is wrong: each measurement must be at the CSE, once"))
+          else colour("1;31", "  error: each measurement must be at the CSE exactly once"))
     return 0 if right else 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the demonstrations of scripts/quickstart share: the laboratory of scripts/lab, whose namespaces they are in."""
+"""Shared code of the demonstrations of scripts/quickstart, which run in the namespaces of scripts/lab."""
 
 import contextlib
 import ctypes
@@ -22,7 +22,7 @@ def in_ns(ns, *args):
 
 @contextlib.contextmanager
 def inside(ns):
-    """This thread is in the namespace for as long as it takes to open sockets."""
+    """Moves this thread into the namespace while the caller opens sockets."""
     libc = ctypes.CDLL(None, use_errno=True)
     with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{PREFIX}{ns}") as there:
         if libc.setns(there.fileno(), 0x40000000) != 0:
@@ -34,7 +34,7 @@ def inside(ns):
 
 
 def watch(ns, interface, file, expression, *options):
-    """tcpdump, which writes what comes in at an interface to a file; it listens already."""
+    """Starts tcpdump, which writes the frames received on an interface to a file; returns when it captures."""
     p = subprocess.Popen(in_ns(ns, "tcpdump", "-i", interface, "-Q", "in", "-U", "--immediate-mode", *options, "-w", str(file), expression),
                          stderr=subprocess.PIPE, text=True)
     for line in p.stderr:

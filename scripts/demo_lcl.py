@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What LCL scheduling does, as scripts/quickstart shows it: scripts/lab with --lcl scripts/demo_lcl.py [DRIVER]
+"""Demonstration of LCL scheduling for scripts/quickstart: scripts/lab with --lcl scripts/demo_lcl.py [DRIVER]
 
-A sender's datagrams cross two gateways and the line between them, in bursts, beside best effort that fills half of the
-line: once through gateways without section lcl, once with it. Shown are what they took, and labels as tcpdump sees them
-on the line. Exits 0 only if each datagram arrived once and in order both times, and with section lcl each had a good
-label on the line, with n = 1 and the sequence numbers 0, 1, 2 ..., and none at the server. How long they took depends on
-the machine, and is told as it is.
+A sender's datagrams cross two gateways and the line between them in bursts, while best-effort traffic loads the line to
+50 %: once through gateways without section lcl, once with it. The output shows the delays, and the labels on the line by
+tcpdump. Exits 0 only if each datagram arrived once and in order in both runs, and with section lcl each frame had a valid
+label on the line, with n = 1 and the sequence numbers 0, 1, 2 ..., and none at the server. The delays depend on the
+machine and are not checked.
 """
 
 import json
@@ -24,7 +24,7 @@ from demo_lab import BIPLANE, LAB, STATE, colour, in_ns, inside, watch
 SERVER, PORT, OTHER = "10.6.0.3", 7000, 7001
 BURSTS, EACH = 150, 6
 BUDGET, TAU = 10, 1  # ms, of the laboratory's files
-PATIENCE = 5  # seconds that a datagram may take before it counts as lost
+PATIENCE = 5  # timeout of a datagram, s; then it counts as lost
 GATEWAYS = ("near", "far")
 MESSAGE = struct.Struct("!IQ108x")  # number, time of sending
 BULK = bytes(1400)
@@ -35,8 +35,8 @@ IN_UDP = 14 + 20 + 8
 WIDE = 28  # characters of a full bar
 
 Label = namedtuple("Label", "ethertype version n d flow sequence")
-# What was sent and came: numbers in order, delays in ms; best effort in Mb/s; frames of the flow on the line; frames with a
-# label that came to the server.
+# Sent and received datagrams: sequence numbers in order, delays in ms; best effort in Mb/s; frames of the flow on the
+# line; labelled frames at the server.
 Run = namedtuple("Run", "got delays other line labelled")
 
 
@@ -46,7 +46,7 @@ def opened(ns, port=None):
         if port:
             s.bind((SERVER, port))
             s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-            s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)  # nothing is read while it comes
+            s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)  # the socket is read only after the run
         else:
             s.connect((SERVER, PORT))
     return s
@@ -72,7 +72,7 @@ def send(flow, other):
 
 
 def receive(server):
-    """(number, delay in ms) of all that came, by the kernel's time of its coming."""
+    """(number, delay in ms) of each received datagram, by the kernel's receive timestamp."""
     got, end = [], time.monotonic() + PATIENCE
     while select.select([server], [], [], 0.2 if len(got) >= BURSTS * EACH else max(0, end - time.monotonic()))[0]:
         payload, control, *_ = server.recvmsg(2048, 64)
@@ -94,7 +94,7 @@ def frames(file):
 
 
 def label(frame):
-    """A label, or None where there is another EtherType."""
+    """The label, or None if the EtherType is not LCL."""
     found = Label(*LABEL.unpack_from(frame, 12)) if len(frame) >= BEHIND + 2 else None
     return found if found and found.ethertype == 0x88b5 else None
 
@@ -133,7 +133,7 @@ def gateways(driver):
 
 
 def through(files):
-    """What comes of traffic through gateways that start with these files."""
+    """Result of the traffic through gateways that start with these files."""
     subprocess.run([LAB, "gateway", "stop"], check=True)
     for g, text in files.items():
         (STATE / f"{g}.yaml").write_text(text)
@@ -164,7 +164,7 @@ def figures(runs):
     middle = [sorted(d)[len(d) // 100:len(d) - len(d) // 100] for d in delays]
     line("P1 to P99", [f"{m[-1] - m[0]:.2f} ms" for m in middle])
     within = sum(abs(d - BUDGET) <= TAU for d in delays[1])
-    line("d0 +- tau", ["", f"{100 * within / len(delays[1]):.1f} % of them"])
+    line("d0 +- tau", ["", f"{100 * within / len(delays[1]):.1f} % of frames"])
 
 
 def labels(run):
@@ -181,7 +181,7 @@ def labels(run):
 
 
 def held():
-    """What the gateways themselves say of the time that they had."""
+    """CPU time counters of the gateways."""
     for g, port in (("near", "wan"), ("far", "server")):
         view = json.loads(subprocess.run([BIPLANE, "show", "lcl", "--json", "-c", STATE / f"{g}.yaml"], check=True,
                                          stdout=subprocess.PIPE, text=True).stdout)
@@ -191,7 +191,7 @@ def held():
 
 
 def wrong(plain, lcl):
-    """What is not as it must be, in words."""
+    """Descriptions of the failed checks."""
     numbers = list(range(BURSTS * EACH))
     found = [label(f) for f in lcl.line]
     return [what for what, is_right in (
@@ -206,20 +206,20 @@ def wrong(plain, lcl):
 
 
 def show(plain, lcl):
-    print(f"  {BURSTS * EACH} datagrams in bursts of {EACH}, beside {plain.other:.0f} and {lcl.other:.0f} Mb/s of large ones; from sending to arrival they took")
+    print(f"  {BURSTS * EACH} datagrams in bursts of {EACH}, with {plain.other:.0f} and {lcl.other:.0f} Mb/s of large datagrams at the same time; end-to-end delay:")
     print(f"      {'':12} {'without LCL'.ljust(WIDE + 8)}with LCL: d0 = {BUDGET} ms, tau = {TAU} ms")
     picture((plain, lcl))
     figures((plain, lcl))
     held()
     labels(lcl)
-    print("\n$ biplane show lcl   (gateway FAR, which takes the labels off)", flush=True)
+    print("\n$ biplane show lcl   (gateway FAR, which removes the labels)", flush=True)
     subprocess.run([BIPLANE, "show", "lcl", "-c", STATE / "far.yaml"], check=False)
     faults = wrong(plain, lcl)
     for fault in faults:
         print(f"  {fault}")
     print(colour("1;32", "  each datagram arrived once and in order; with LCL, each had its label on the line, and none at the server") if not faults
-          else colour("1;31", "  that is wrong"), flush=True)
-    if faults:  # what a person would want to see then
+          else colour("1;31", "  error"), flush=True)
+    if faults:  # diagnostics for a failed run
         for g in GATEWAYS:
             for view in ("ports", "drops", "lcl"):
                 subprocess.run([BIPLANE, "show", view, "-c", STATE / f"{g}.yaml"], check=False)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What coordinate transformation does, as scripts/quickstart shows it: scripts/demo_transform.py, in the laboratory of
+"""Demonstration of coordinate transformation for scripts/quickstart: scripts/demo_transform.py, in the laboratory of
 scripts/lab with its gateway running.
 
 A tracker in namespace dev follows a tool on a helix and sends distances and angles; a robot in namespace cloud and one
-in edge get coordinates, each in its own frame. Exits 0 only if both got every reading once, in order, and where
-Python's own arithmetic has it.
+in edge receive coordinates, each in its own frame. Exits 0 only if both received every reading once, in order, and
+with the coordinates that Python computes.
 """
 
 import csv
@@ -50,7 +50,7 @@ def rows(ns):
 
 
 def seen(row, matrix):
-    """Where the tool is in a robot's frame, from the numbers of the reading."""
+    """Position of the tool in the coordinate frame of a robot, from the numbers of the reading."""
     r, phi, theta = row["r"], row["phi"], row["theta"]
     v = (r * math.sin(theta) * math.cos(phi), r * math.sin(theta) * math.sin(phi), r * math.cos(theta), 1)
     return [sum(m * c for m, c in zip(line, v)) for line in matrix]
@@ -61,7 +61,7 @@ def off(row, matrix):
 
 
 def picture(points, title):
-    """From above and a little from the front: x to the right, z up; nearer ones (less y) are bolder."""
+    """View from above and slightly from the front: x to the right, z up; nearer points (smaller y) are bolder."""
     low = [min(p[i] for p in points) for i in range(3)]
     span = [max(max(p[i] for p in points) - low[i], 1e-9) for i in range(3)]
     grid = [[" "] * WIDE for _ in range(HIGH)]
@@ -88,10 +88,10 @@ def show(frames):
         print("      " + "   ".join(line).rstrip())
     worst = {ns: max((off(row, frames[ns]) for row in got[ns]), default=math.inf) for ns in ROBOTS}
     right = all([row["number"] for row in got[ns]] == list(range(COUNT)) and worst[ns] < OFF for ns in ROBOTS)
-    print(f"  farthest from where Python has them: {max(worst.values()):.3f} micrometres")
+    print(f"  maximum deviation from the result of Python: {max(worst.values()):.3f} micrometres")
     print(colour("1;32", "  each reading reached both robots once, in order, each in its own frame") if right
-          else colour("1;31", "  that is wrong: both robots must have all readings, each in its own frame"))
-    if not right:  # what a person would want to see then
+          else colour("1;31", "  error: both robots must have all readings, each in its own frame"))
+    if not right:  # diagnostics for a failed run
         for view in ("ports", "drops", "transform"):
             subprocess.run([BIPLANE, "show", view, "-c", STATE / "biplane.yaml"], check=False)
     return 0 if right else 1

@@ -17,7 +17,7 @@ DOCUMENTS = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LIC
 
 
 def place(path):
-    """Where a file of the repository is among the pages; None if it is not there."""
+    """Path of a file of the repository among the pages, or None."""
     path = path.relative_to(ROOT)
     if path.parts and path.parts[0] == "docs":
         place_in_docs = Path(*path.parts[1:])

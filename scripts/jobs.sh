@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# Jobs beside each other, for scripts/test, which includes this after scripts/lib.sh, and has set $logs.
+# Parallel jobs, for scripts/test, which sources this file after scripts/lib.sh and has set $logs.
 #
-#   lane NAME LIMIT                 so many jobs of it run at a time
+#   lane NAME LIMIT                 at most LIMIT jobs of the lane run at a time
 #   job LANE NAME AFTER FUNCTION ARGS...
-#                                   AFTER: jobs that it waits for, "a,b", or ""; if one of them failed or was not
-#                                   run, it is not run either. A name that ends in * is all of that beginning, and
-#                                   is waited for only.
-#   run_jobs                        all of them; how they ended is in passed, failed, skipped, failures
-#   stop_jobs                       ends those that run, and what they have started in sessions of its own
+#                                   AFTER: jobs that must end first, "a,b", or ""; if one of them failed or was not
+#                                   run, this job is not run either. A name that ends in * matches all jobs with
+#                                   that prefix, whose failure does not matter.
+#   run_jobs                        runs all jobs; sets passed, failed, skipped, failures
+#   stop_jobs                       ends the running jobs and the processes that they started in other sessions
 #
-# A job's output is in $logs/NAME.log. It says how many tests it ran by counts NAME PASSED FAILED SKIPPED;
-# else it counts as one, and as none if its name begins with build-.
+# The output of a job is in $logs/NAME.log. A job reports its number of tests by counts NAME PASSED FAILED SKIPPED;
+# without it the job counts as one test, or as none if its name begins with build-.
 
 passed=0 failed=0 skipped=0
 failures=()
@@ -23,7 +23,7 @@ declare -A name_of=() began=()
 job_grace_s=5                         # from SIGTERM to SIGKILL
 job_mark=$(mark_of BIPLANE_JOBS $$) # in the environment of all that a job starts
 
-# Each job is a process group of its own, so that an interruption ends all of it.
+# Each job is a process group, so that an interruption ends all of its processes.
 set -m
 
 clock() { printf '[%2d:%02d]' $((SECONDS / 60)) $((SECONDS % 60)); }
@@ -52,13 +52,12 @@ start_job() {
 	lane_running[$lane]=$((lane_running[$lane] + 1))
 }
 
-# The first error of a build; the tests that pytest names, each with what it says of the error; or the end of another
-# job's log.
+# The first error of a build; the failed tests that pytest lists, each with its error; or the end of another job's log.
 excerpt() {
 	if grep -q '^FAILED: ' "$1"; then
 		sed -n '/^FAILED: /,$p' "$1" | grep -v '^\[' | head -n 40
 	elif grep -q '^=* FAILURES =*$\|^=* ERRORS =*$' "$1"; then
-		# how it began, and not the gateway's state behind it, of which the log has all
+		# prints the beginning of the error, without the gateway state after it, which is in the log
 		awk '/^=+ (FAILURES|ERRORS) =+$/ {on = 1}
 			/^=+ slowest/ {on = 0}
 			/^_{3,} .* _{3,}$/ {n = 0}
@@ -101,7 +100,7 @@ reap() {
 	unset "name_of[$pid]" "began[$pid]"
 }
 
-# What a job waits for: "ready", "wait", or "never" with the reason in $why.
+# State of a job's dependencies: "ready", "wait", or "never" with the reason in $why.
 judge() {
 	local after name verdict=ready
 	local -a all
@@ -121,7 +120,7 @@ judge() {
 	judged=$verdict
 }
 
-# Starts what may start; in the order in which they were given.
+# Starts the jobs whose dependencies have ended, in the given order.
 start_ready() {
 	local name lane why judged
 	for name in "${job_order[@]}"; do
@@ -148,7 +147,7 @@ run_jobs() {
 	local name
 	for name in "${job_order[@]}"; do
 		[ "${job_state[$name]}" = waiting ] || continue
-		note "FAILED  $name waits for what never comes: ${job_after[$name]}"
+		note "FAILED  $name depends on jobs that do not run: ${job_after[$name]}"
 		failures+=("$name")
 		failed=$((failed + 1))
 	done
@@ -174,7 +173,8 @@ stop_jobs() {
 	set +m # no word about each job that ends
 	local end=$((SECONDS + job_grace_s))
 	jobs_signal TERM
-	# pytest takes its gateway and brokers down itself, scripts/bench what it measures; who doesn't end in time is ended.
+	# pytest stops its gateway and brokers itself, and scripts/bench its programs; jobs that do not end in time are
+	# killed.
 	while jobs_live && [ $SECONDS -lt $end ]; do
 		sleep 0.1
 	done

@@ -9,7 +9,7 @@ health_is_there() {
 	[ -e "$state/health" ]
 }
 
-# Two more ports of the gateway, which route whatever the others do.
+# Two more ports of the gateway, routed in every topology.
 health_networks() {
 	local ns n
 	for ns in "${health_spaces[@]}"; do
@@ -92,7 +92,7 @@ $(tail -n 5 "$state/cse.log")"
 cse() {
 	local ready root program
 	root=$(realpath "$(dirname "$self")/..")
-	health_is_there || die "there is no CSE; 'scripts/lab up --health' makes one"
+	health_is_there || die "no CSE; 'scripts/lab up --health' creates one"
 	case ${1:-} in
 	start)
 		! process_lives "$state/cse.pid" || die "the CSE runs already"
@@ -110,7 +110,7 @@ cse() {
 			set -- "$root/build-venv-cse/bin/acmecse" --config acme.ini --base-directory "$state/cse" --headless
 			program=$1
 			;;
-		*) die "cse start: '$2' is none; there are sink and acme" ;;
+		*) die "cse start: unknown CSE '$2'; expected sink or acme" ;;
 		esac
 		[ -x "$program" ] || die "no CSE at $program; build it, or install it with scripts/setup"
 		(

@@ -1,13 +1,11 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2154
-# Two gateways in a row that schedule by latency control labels, in the laboratory of scripts/lab --wan, whose WAN is then
-# a line.
+# SPDX-License-Identifier: BSD-3-Clause shellcheck shell=bash disable=SC2154 Two gateways in series that schedule by
+# latency control labels, in the laboratory of scripts/lab --wan with a single link as its WAN.
 
 lcl_is_there() {
 	[ -e "$state/lcl" ]
 }
 
-# The WAN's two wires are one, of 100 Mb/s: what comes faster waits before it.
+# The two links of the WAN are one link of 100 Mb/s; frames that exceed this rate queue before it.
 lcl_line() {
 	local end
 	ip -n "${prefix}wan" link add line type bridge mcast_snooping 0
@@ -20,7 +18,7 @@ lcl_line() {
 	ip -n "${prefix}wan" link set line up
 }
 
-# The worker of a scheduled port never sleeps: each gateway's has a core of its own, where there are two.
+# The worker of a scheduled port never sleeps: each gateway has its own core if there are two.
 lcl_core() {
 	/usr/bin/python3 -c 'import os, sys; print(sorted(os.sched_getaffinity(0))[{"near": 0, "far": -1}[sys.argv[1]]])' "$1"
 }
@@ -28,7 +26,7 @@ lcl_core() {
 # lcl_config near|far DRIVER: bridges; NEAR labels, FAR is the last node.
 lcl_config() {
 	local driver=$2 ring=
-	# what comes while the machine has other work waits in the port's ring
+	# the port's ring holds frames while the machine runs other processes
 	[ "$driver" != af_packet ] || ring=,framecnt=4096
 	cat <<-END
 		# biplane.yaml of gateway $1 in the laboratory of scripts/lab up --lcl.
@@ -47,7 +45,7 @@ lcl_config() {
 			bridges: [{name: bridge0, ports: [devices, wan]}]
 			lcl:
 			  ports:
-			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8}   # 8us on cores that do nothing else
+			    - {port: wan, link_rate: 100Mbps, slot: 1ms, queues: 8} # 8us on isolated cores
 			  flows:
 			    - {name: robot, match: {port: devices, destination: 10.6.0.3, udp_port: 7000}, latency_budget: 10ms, hops: 2,
 			       rate: 4Mbps, burst: 2400, max_frame_size: 162}

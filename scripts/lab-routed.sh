@@ -5,9 +5,9 @@
 routed_spaces=(left right edge gw)
 declare -A network=([left]=1 [right]=2 [edge]=3)
 
-# The gateway's ends carry frames for biplane, whose interfaces of the kernel have the addresses. The
-# same kernel sees the frames on these ends too, and must neither answer nor forward them a second
-# time: no ARP, no IPv6, and by strict reverse-path filtering no IPv4, as no route leads out here.
+# The gateway's ends carry frames for biplane, whose host interfaces have the addresses. The same kernel also sees the
+# frames on these ends and must neither answer nor forward them a second time: no ARP, no IPv6, and strict reverse-path
+# filtering drops IPv4, since no route leads out here.
 silent() {
 	local gw=${2:-gw}
 	in_ns "$gw" sysctl -qw "net.ipv4.conf.$1.rp_filter=1"
@@ -17,8 +17,8 @@ silent() {
 
 networks() {
 	local ns n
-	# What the kernel is handed it forwards or answers itself, and at once. The mask names the kinds of
-	# error that are limited; a limit of 0 would use up the allowance for routes that refuse instead.
+	# The kernel forwards or answers punted packets without delay. The mask names the rate-limited kinds of ICMP
+	# errors; a limit of 0 would also use the allowance for unreachable routes.
 	in_ns gw sysctl -qw net.ipv4.ip_forward=1 net.ipv4.icmp_ratemask=0
 	in_ns gw sysctl -qw net.ipv6.conf.all.forwarding=1 net.ipv6.icmp.ratelimit=0 \
 		net.ipv6.conf.default.accept_dad=0 2>/dev/null || true

@@ -4,9 +4,9 @@
 
 wan_spaces=(sensors near wan far server)
 
-# Four wires in a row. Each end has addresses for gateways that bridge (10.6.0.0/24, all one segment) and
-# for gateways that route (a network for each wire); which are used is a matter of the gateways' files. The
-# WAN routes; who wants its two wires to be one carries the frames across (tests/e2e/wan.py).
+# Four links in series. Each end has addresses for bridging gateways (10.6.0.0/24, one segment) and for routing gateways
+# (a network for each link); the configuration of the gateways selects between them. The WAN routes; tests/e2e/wan.py
+# can join its two links by forwarding the frames between them.
 wan_networks() {
 	local ns
 	link sensors eth0 p-devices 02:06:00:00:00:02 02:06:00:00:01:01 near
@@ -49,16 +49,16 @@ wan_is_there() {
 	[ -e "$state/wan" ]
 }
 
-# wan_config near|far [DRIVER]: routers; NEAR puts messages to the server together, FAR takes them apart.
+# wan_config near|far [DRIVER]: routers; NEAR aggregates messages to the server, FAR restores them.
 wan_config() {
 	local driver=${2:-af_packet}
 	case $driver in
 	af_packet | af_xdp) ;;
-	*) die "no driver '$driver' here; there are af_packet and af_xdp" ;;
+	*) die "unknown driver '$driver'; expected af_packet or af_xdp" ;;
 	esac
 	case $1 in
 	near | far) ;;
-	*) die "config: '$1' is no gateway; there are near and far" ;;
+	*) die "config: unknown gateway '$1'; expected near or far" ;;
 	esac
 	if lcl_is_there; then
 		lcl_config "$1" "$driver"
@@ -143,7 +143,7 @@ wan_gateway() {
 	for g in "${which[@]}"; do
 		! process_lives "$state/$g.pid" || die "gateway $g runs already; 'scripts/lab gateway stop $g' ends it"
 		mkdir -p "$state/$g"
-		# what was changed by hand since is kept
+		# keeps manual changes of the file
 		[ -e "$state/$g.yaml" ] && [ $# -eq 0 ] || wan_config $g "${1:-}" >"$state/$g.yaml"
 		setsid ip netns exec "$prefix$g" "$biplane" run -c "$state/$g.yaml" >"$state/$g.log" 2>&1 </dev/null &
 		process_id $! >"$state/$g.pid"

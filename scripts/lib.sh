@@ -1,9 +1,7 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2154
-# What the scripts share. Sourced, never run; the including script sets $tool (its name in
-# messages) and $self (its path).
+# SPDX-License-Identifier: BSD-3-Clause shellcheck shell=bash disable=SC2154 Shared functions of the scripts. Sourced,
+# not executed; the sourcing script sets $tool (its name in messages) and $self (its path).
 
-# Numbers are read and written with a point, and what programs say is in one language, whatever the user's is.
+# Numbers have a decimal point and messages of programs are in English in every locale of the user.
 export LC_ALL=C.UTF-8
 
 say() {
@@ -24,14 +22,14 @@ need_root() {
 	[ "$(id -u)" -eq 0 ] || die "must be root, to make network namespaces; run 'sudo $self'"
 }
 
-# "pid start-time" of a living process: the time since boot tells it from a later one with its number.
+# "pid start-time" of a living process: the start time distinguishes it from a later process with the same pid.
 process_id() {
 	local stat
 	stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
 	stat=${stat##*) }
 	# shellcheck disable=SC2086
 	set -- "$1" $stat
-	[ "$2" != Z ] || return 1 # dead, and not yet waited for
+	[ "$2" != Z ] || return 1 # a zombie: dead and not yet reaped
 	printf '%s %s\n' "$1" "${21}"
 }
 
@@ -60,20 +58,20 @@ process_end() {
 	rm -f "$1"
 }
 
-# NAME=VALUE, a mark of process $2 under NAME $1. With the time since boot it is nobody else's: a number alone may be another
-# process's by and by, or stand in somebody's environment.
+# NAME=VALUE, a mark of process $2 under NAME $1. The start time makes it unique: the pid alone may be reused, or be in
+# an unrelated environment.
 mark_of() {
 	local id
 	id=$(process_id "$2") && printf '%s=%s' "$1" "${id/ /.}"
 }
 
-# Processes that have NAME=VALUE in the environment they were started with: what somebody has started who had it
-# exported, in whatever session or group it is now.
+# Processes that were started with NAME=VALUE in their environment: all descendants of a process that exported it, in
+# any session or process group.
 marked() {
 	grep -lsxzF -e "$1" /proc/[0-9]*/environ | cut -d / -f 3
 }
 
-# marked_gone NAME=VALUE SECONDS: whether there are none any more, or won't be by then.
+# marked_gone NAME=VALUE SECONDS: waits until there are none; fails at the timeout.
 marked_gone() {
 	local i
 	for ((i = 0; i <= $2 * 20; i++)); do
@@ -97,12 +95,12 @@ marked_end() {
 	local i
 	marked_signal "$1" TERM
 	! marked_gone "$1" "$2" || return 0
-	for ((i = 0; i < 100; i++)); do # again: one of them may just have begun another
+	for ((i = 0; i < 100; i++)); do # repeated: a process may fork while this runs
 		marked_signal "$1" KILL
 		! marked_gone "$1" 0 || return 0
 		sleep 0.05
 	done
-	say "processes that don't end: $(marked "$1" | paste -sd ' ')" >&2
+	say "processes that do not end: $(marked "$1" | paste -sd ' ')" >&2
 	return 1
 }
 
@@ -113,12 +111,13 @@ exit_by_signal() {
 	trap 'exit 143' TERM
 }
 
-# attend PROGRAM ARGS...: runs it and waits, so that a signal is answered at once also if only this shell gets it: its trap
-# would wait for what is in the foreground. After exit_by_signal, with a trap of EXIT that calls attend_end.
+# attend PROGRAM ARGS...: runs it in the background and waits, so that this shell handles a signal immediately, also
+# when only it receives the signal: a trap is deferred while a foreground process runs. Call it after exit_by_signal,
+# with a trap of EXIT that calls attend_end.
 attended=
 attend() {
 	local code=0
-	# what is started so ignores a terminal's signals and reads nothing, if it is not told otherwise
+	# a background process ignores the signals of a terminal and reads nothing, unless it is reset here
 	env --default-signal=INT,QUIT "$@" <&0 &
 	attended=$!
 	wait "$attended" || code=$?
@@ -126,8 +125,8 @@ attend() {
 	return $code
 }
 
-# attend_end STATUS: ends what is attended as the shell ends with this status, by TERM and, after ten seconds, by KILL. What
-# a terminal has interrupted has three seconds to end by itself.
+# attend_end STATUS: ends the attended program when the shell ends with this status: by TERM and, after ten seconds, by
+# KILL. A program that the terminal interrupted has three seconds to end by itself.
 attend_end() {
 	[ -n "$attended" ] || return 0
 	[ "$1" -ne 130 ] || attended_gone 3 || true
@@ -137,7 +136,7 @@ attend_end() {
 	attended=
 }
 
-# attended_gone SECONDS: whether it has ended by then.
+# attended_gone SECONDS: whether it has ended within this time.
 attended_gone() {
 	local i
 	for ((i = 0; i < $1 * 20; i++)); do
@@ -153,16 +152,17 @@ wait_for() {
 	shift 2
 	until "$@"; do
 		[ $SECONDS -lt "$end" ] || {
-			printf '%s: waited in vain for %s\n' "$tool" "$what" >&2
+			printf '%s: timeout while waiting for %s\n' "$tool" "$what" >&2
 			return 1
 		}
 		sleep 0.1
 	done
 }
 
-# Sees to it that $1 hugepages of 2 MiB are free and hugetlbfs is mounted. Leaves them: another
-# program may have begun to use them; a caller that does not says so by $hugepages_until. Returns 1, having said why,
-# where the machine has none to give. Not by vm.nr_hugepages, which is of 1 GiB each where that is the default.
+# Ensures that $1 hugepages of 2 MiB are free and hugetlbfs is mounted. The pages remain reserved: another program may
+# have begun to use them; a caller that releases them says so in $hugepages_until. Prints the reason and returns 1 if
+# the machine has too little memory. It does not set vm.nr_hugepages, whose pages are of 1 GiB if that is the default
+# size.
 hugepages() {
 	local pool=/sys/kernel/mm/hugepages/hugepages-2048kB free total
 	if ! [ -r $pool/free_hugepages ]; then
@@ -180,12 +180,12 @@ hugepages() {
 			say "only $free of $1 hugepages (2 MiB) are to be had; biplane will use ordinary memory"
 			return 1
 		fi
-		say "hugepages of 2 MiB: raised from $total to $want${hugepages_until-, and left so}"
+		say "hugepages of 2 MiB: raised from $total to $want${hugepages_until-, and kept}"
 	fi
 	if ! grep -q ' hugetlbfs ' /proc/mounts; then
 		mkdir -p /dev/hugepages
 		mount -t hugetlbfs hugetlbfs /dev/hugepages ||
-			{ say "can't mount hugetlbfs on /dev/hugepages; biplane will use ordinary memory"; return 1; }
+			{ say "cannot mount hugetlbfs on /dev/hugepages; biplane will use ordinary memory"; return 1; }
 		say "hugepages: hugetlbfs mounted on /dev/hugepages"
 	fi
 }

@@ -9,7 +9,7 @@ guest_packages=(
 	python3 python3-pytest
 	mosquitto openssl frr
 	dpdk # dpdk-devbind.py
-	# what biplane is linked to, and the drivers that are tried
+	# libraries of biplane, and the tested drivers
 	librte-eal23 librte-ethdev23 librte-graph23 librte-mbuf23 librte-mempool23 librte-ring23 librte-net-ring23
 	librte-bus-pci23 librte-bus-vdev23 librte-mempool-ring23
 	librte-net-e1000-23 librte-net-vmxnet3-23 librte-net-virtio23
@@ -17,7 +17,7 @@ guest_packages=(
 	libsqlite3-0 libpcap0.8 libcurl3-gnutls
 )
 
-# Folders of the kernel's drivers that nothing here needs, most of the image's size.
+# Folders of kernel drivers that no test needs; they are most of the size of the image.
 useless_drivers=(gpu media sound infiniband scsi staging iio net/wireless)
 
 image_key() {
@@ -55,7 +55,7 @@ build() {
 
 make_root() {
 	local root=$cache/work/root sources=$cache/work/sources.list include fetch d log=$cache/build.log
-	# The guest's packages come from where the host's come from.
+	# The packages of the guest are from the mirror of the host.
 	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' | sort -u >"$sources"
 	grep -q bookworm "$sources" || broken "the apt sources of this machine name no bookworm; see /etc/apt/sources.list"
 	printf -v include '%s,' "${guest_packages[@]}"
@@ -80,7 +80,7 @@ make_root() {
 	install -m 755 "$guest/pid1" "$root/biplane-pid1"
 }
 
-# A static busybox, and the modules that it takes to mount the root disk.
+# A static busybox, and the modules that mount the root disk.
 make_initrd() {
 	local initrd=$cache/work/initrd root=$cache/work/root n=100 module
 	cp "$(command -v busybox)" "$initrd/bin/busybox"

@@ -71,7 +71,7 @@ def test_it_shows_what_arrived(demo_lab, hugepages):
     change(demo_lab, "far", "allowed_senders: [10.7.0.0/24]", "allowed_senders: [10.9.0.0/24]")
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr
-    assert "that is wrong" in p.stdout
+    assert "  error" in p.stdout
     split = show(demo_lab, "far")["disaggregate"][0]
     assert (split["senders"], split["messages"]) == (["10.9.0.0/24"], 0) and split["refused"] > 0
 

@@ -42,7 +42,7 @@ def test_it_shows_both_ways(demo_lab, hugepages):
     near.write_text(text.replace("hops: 2,", "hops: 3,"))
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr
-    for fault in ("with LCL, not each datagram arrived", "no good label with n = 1", "labelled frames came to the server", "that is wrong"):
+    for fault in ("with LCL, not each datagram arrived", "no good label with n = 1", "labelled frames came to the server", "  error"):
         assert fault in p.stdout, p.stdout
     assert "without LCL, not each" not in p.stdout
 

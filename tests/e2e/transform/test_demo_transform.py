@@ -41,4 +41,4 @@ def test_it_shows_both_robots(demo_lab):
     file.write_text(text.replace("      udp_port: 10000\n", "      udp_port: 10000\n      method: kunze2021_small\n"))
     subprocess.run([BIPLANE, "reload", "-c", file], check=True, stdout=subprocess.DEVNULL)
     p = demo()
-    assert p.returncode == 1 and "that is wrong" in p.stdout, p.stdout + p.stderr
+    assert p.returncode == 1 and "  error" in p.stdout, p.stdout + p.stderr

@@ -104,7 +104,7 @@ class FuzzSeeds(unittest.TestCase):
         (nested / "folder" / "two").write_bytes(b"2")
         self.assertIn("no seed", self.run_tool("pack", "fuzz_x", empty, code=1))
         self.assertIn("without folders", self.run_tool("pack", "fuzz_x", nested, code=1))
-        self.assertIn("no target", self.run_tool("pack", "../fuzz_x", nested, code=1))
+        self.assertIn("not a target", self.run_tool("pack", "../fuzz_x", nested, code=1))
         self.assertIn("missing", self.run_tool("unpack", "fuzz_y", empty, code=1))
         self.assertIn("unknown command", self.run_tool("purge", code=1))
         self.assertFalse(self.corpus.exists())

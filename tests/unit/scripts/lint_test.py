@@ -36,15 +36,15 @@ BAD = {  # and what is said of it
     "Agg: use one append path": "no area",
     "agg:use one append path": "no area",
     "dataplane: " + "x" * 61: "72 characters",
-    "agg: added one append path": "'added' is no imperative",
-    "agg: Adds one append path": "'adds' is no imperative",
-    "agg: adding one append path": "'adding' is no imperative",
-    "agg: made one append path": "'made' is no imperative",
-    "agg: the append path of streams": "'the' is no imperative",
-    "agg: what is appended has one path": "'what' is no imperative",
-    "Merge branch 'x'": "does not say what is merged",
-    "Merge branch 'x' of example.net:y": "does not say what is merged",
-    "Merge what was done elsewhere": "does not say what is merged",
+    "agg: added one append path": "'added' is not an imperative",
+    "agg: Adds one append path": "'adds' is not an imperative",
+    "agg: adding one append path": "'adding' is not an imperative",
+    "agg: made one append path": "'made' is not an imperative",
+    "agg: the append path of streams": "'the' is not an imperative",
+    "agg: what is appended has one path": "'what' is not an imperative",
+    "Merge branch 'x'": "the merged branch is missing",
+    "Merge branch 'x' of example.net:y": "the merged branch is missing",
+    "Merge what was done elsewhere": "the merged branch is missing",
     "fixup! agg: use one append path": "squash it",
 }
 
@@ -169,7 +169,7 @@ class Hooks(Repository):
         self.commit("agg: keep one path")
         self.git("commit", "-q", "--allow-empty", "-m", "agg: keep one path\n\nAdded.\n# a comment")
         self.commit("fixup! agg: keep one path")
-        self.assertIn("'added' is no imperative", self.commit("agg: added one path", code=1))
+        self.assertIn("'added' is not an imperative", self.commit("agg: added one path", code=1))
         self.assertIn("72", self.commit("agg: keep one\n" + "path " * 12, code=1))  # git joins the lines
         self.assertEqual(self.git("rev-list", "--count", "HEAD").strip(), "3")
 
