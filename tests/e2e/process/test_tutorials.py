@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tutorials work as they are written: docs/tutorials/.
+
+Each page runs in namespaces of its own (network, mounts, processes), block by block in one shell: `sh` blocks, and the
+lines of `console` blocks that begin with `$ `. A YAML block that begins with `version:` is written to the file that the
+text before it names. Output must have the lines of `console` and `text` blocks; numbers may differ, and `...` stands for
+anything.
+"""
+
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import BIPLANE, PATIENCE, ROOT
+
+PAGES = sorted(p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md"))
+WAIT = 30 * PATIENCE  # seconds until the output must be there
+# scripts/setup and the build have done these before the tests run.
+PREPARED = re.compile(r"^(apt |scripts/setup|meson )")
+# Commands that change nothing, and may be repeated until their output is right.
+READS = re.compile(r"^(biplane (show|status)|get |head |tail |scripts/lab run \w+ (vtysh|ip route show|ping -c|traceroute|biplane show))")
+NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
+PRELUDE = """
+ip link set lo up
+mount -t tmpfs tmpfs /run && mkdir /run/netns /run/lock
+[ ! -d /etc/frr ] || mount -t tmpfs tmpfs /etc/frr
+[ ! -d /dev/hugepages ] || mount -t hugetlbfs hugetlbfs /dev/hugepages
+unset BP_LAB
+export PATH={path}:$PATH BIPLANE={biplane}
+"""
+
+
+def blocks(page):
+    """(kind, text, the paragraph before it)"""
+    text, before = page.read_text(encoding="utf-8"), 0
+    for m in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        yield m[1], m[2], text[before:m.start()]
+        before = m.end()
+
+
+def normal(line):
+    """Without numbers, and with one blank between words."""
+    line = re.sub(r"[0-9a-f:.]*[0-9][\w:.]*|#+", "#", line)
+    return " ".join(line.split())
+
+
+def missing(expected, output):
+    """Lines that the output does not have."""
+    lines = [normal(line) for line in output.splitlines()]
+    return [line for line in expected if line.strip() and line.strip() != "..." and not any(
+        re.fullmatch(".*".join(re.escape(normal(part)) + r"\s*" for part in line.split("...")), got) for got in lines)]
+
+
+def commands(text):
+    """[(command, expected lines)] of a console block; a command goes on behind a backslash at the end of its line."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and not found[-1][1] and found[-1][0].endswith("\\"):
+            found[-1] = (found[-1][0] + "\n" + line, [])
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+class Shell:
+    def __init__(self, folder):
+        self.folder, self.n = folder, 0
+        self.log = folder / "log"
+        self.process = subprocess.Popen([*NAMESPACES, "bash"], cwd=folder, stdin=subprocess.PIPE, stdout=self.log.open("wb"),
+                                        stderr=subprocess.STDOUT, text=True)
+
+    def output(self):
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def run(self, text):
+        """Its output, and that of background programs in the meantime."""
+        self.n += 1
+        begin, end = len(self.output()), f"<end of {self.n}>"
+        (self.folder / "block").write_text(text + "\n", encoding="utf-8")
+        self.process.stdin.write(f". {self.folder}/block </dev/null; echo; echo '{end}'\n")
+        self.process.stdin.flush()
+        stop = time.monotonic() + 4 * WAIT
+        while end not in self.output()[begin:]:
+            assert self.process.poll() is None and time.monotonic() < stop, f"does not end: {text}\n{self.output()[begin:]}"
+            time.sleep(0.02)
+        return self.output()[begin:].partition(end)[0]
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def console(shell, text):
+    for command, expected in commands(text):
+        stop = time.monotonic() + WAIT
+        while left := missing(expected, shell.run(command)):
+            assert READS.match(command) and time.monotonic() < stop, f"$ {command}\nlacks {left}\n{shell.output()[-4000:]}"
+            time.sleep(0.2)
+
+
+def output_of(shell, text, block):
+    """Waits for output of background programs. Runs a block in the foreground again: its messages may have come too early."""
+    expected = text.splitlines()
+    stop, again = time.monotonic() + 2 * WAIT, time.monotonic() + WAIT / 6
+    while left := missing(expected, shell.output()):
+        assert time.monotonic() < stop, f"lacks {left}\n{shell.output()[-4000:]}"
+        if time.monotonic() > again and not re.search(r"&$", block, re.MULTILINE):
+            shell.run(block)
+            again += WAIT / 6
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tutorial(name, tmp_path, hugepages):
+    for folder in ("scripts", "docs", "build-venv-cse"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    shell, last = Shell(tmp_path), ""
+    try:
+        shell.run(PRELUDE.format(path=Path(BIPLANE).resolve().parent, biplane=Path(BIPLANE).resolve()))
+        for kind, text, before in blocks(ROOT / "docs" / "tutorials" / f"{name}.md"):
+            if kind == "yaml" and text.startswith("version:"):
+                file = re.findall(r"`([\w-]+\.yaml)`", before)[-1]
+                shell.run(f"cat >{file} <<'END-OF-YAML'\n{text}END-OF-YAML")
+            elif kind == "sh":
+                last = "\n".join(line for line in text.splitlines() if not PREPARED.match(line)).replace("$PWD/build/apps:$PATH", "$PATH")
+                shell.run(last)
+            elif kind == "console":
+                console(shell, text)
+            elif kind == "text":
+                output_of(shell, text, last)
+    finally:
+        shell.close()
+        shutil.copy(shell.log, tmp_path / "log.txt")
+    print(shell.output()[-3000:])
