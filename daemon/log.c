@@ -16,8 +16,8 @@
 
 #define TEXT_SIZE 4096
 #define VALUE_SIZE 512
-/* Of a message and all fields with each byte escaped, keys and what stands between: nothing is cut
- * in the middle of a JSON object or of a datagram. */
+/* Size of a message and all fields with each byte escaped, plus keys and separators: no JSON object
+ * and no datagram is truncated. */
 #define KEY_SIZE 64
 #define LINE_SIZE (2 * TEXT_SIZE + (BP_LOG_FIELDS_MAX + 1) * (2 * VALUE_SIZE + KEY_SIZE + 8) + 512)
 
@@ -35,10 +35,10 @@ const char *bp_log_journal_socket = "/run/systemd/journal/socket";
 
 static const char *component = "biplane";
 static bool journal;        /* standard error is a stream of the journal */
-static int journal_fd = -1; /* by which it takes events with fields */
+static int journal_fd = -1; /* the journal's native socket, which accepts fields */
 static _Atomic int min_level = BP_LOG_INFO, format = BP_LOG_TEXT;
 
-/* Whether JOURNAL_STREAM names the file that standard error is; a child may have redirected it. */
+/* Returns whether JOURNAL_STREAM refers to standard error, which may have been redirected. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -50,7 +50,7 @@ static bool stderr_is_journal(void)
 	       (uint64_t)st.st_ino == inode;
 }
 
-/* A socket that is connected to the journal's, or -1. */
+/* Returns a socket that is connected to the journal, or -1. */
 static int open_journal(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -70,7 +70,7 @@ void bp_log_begin(const char *name)
 	journal = stderr_is_journal();
 	if (journal_fd >= 0)
 		close(journal_fd);
-	/* only a unit of systemd: who sets JOURNAL_STREAM by hand wants lines */
+	/* only in a systemd unit: a user who sets JOURNAL_STREAM manually gets lines */
 	journal_fd = journal && getenv("INVOCATION_ID") != NULL ? open_journal() : -1;
 }
 
@@ -80,7 +80,7 @@ void bp_log_set(enum bp_log_level level, enum bp_log_format form)
 	format = (int)form;
 }
 
-/* ---- a line or a datagram, in a buffer that cuts ---- */
+/* ---- a line or a datagram, in a buffer that truncates ---- */
 
 struct line {
 	char text[LINE_SIZE];
@@ -102,7 +102,7 @@ static void put_text(struct line *l, const char *text)
 	put(l, text, strlen(text));
 }
 
-/* With quotes and backslashes escaped, which makes a JSON string of clean text. */
+/* Escapes quotes and backslashes, which makes a JSON string of sanitized text. */
 static void put_quoted(struct line *l, const char *text)
 {
 	put(l, "\"", 1);
@@ -114,7 +114,8 @@ static void put_quoted(struct line *l, const char *text)
 	put(l, "\"", 1);
 }
 
-/* Bytes of the UTF-8 character at `text` (RFC 3629), or 0 if there is none. */
+/* Returns the length in bytes of the UTF-8 character at `text` (RFC 3629), or 0 if it is
+ * invalid. */
 static size_t utf8_length(const unsigned char *text)
 {
 	const unsigned char c = text[0];
@@ -134,8 +135,8 @@ static size_t utf8_length(const unsigned char *text)
 	return n;
 }
 
-/* Copies text that may come from the network: control characters (C0, DEL, C1) become spaces, bytes
- * that are no UTF-8 become "?", and it is cut between two characters. */
+/* Copies text that may come from the network: control characters (C0, DEL, C1) become spaces,
+ * invalid UTF-8 bytes become "?", and the text is truncated at a character boundary. */
 static void clean(const char *text, char *out, size_t size)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -216,7 +217,7 @@ static void format_text(struct line *l, enum bp_log_level level, const struct bp
 	}
 }
 
-/* A value of NULL is the number. */
+/* The value is `number` when `value` is NULL. */
 static void put_member(struct line *l, const char *key, const char *value, uint64_t number)
 {
 	put_text(l, ", ");
@@ -242,7 +243,7 @@ static void format_json(struct line *l, enum bp_log_level level, const struct bp
 	put(l, "}", 1);
 }
 
-/* https://systemd.io/JOURNAL_NATIVE_PROTOCOL: KEY=VALUE lines, where no value has a line's end. */
+/* https://systemd.io/JOURNAL_NATIVE_PROTOCOL: KEY=VALUE lines; no value contains a newline. */
 static bool send_to_journal(
 	enum bp_log_level level, const struct bp_log_field *fields, const char *message)
 {
@@ -269,7 +270,7 @@ static bool send_to_journal(
 	return send(journal_fd, l.text, l.len, MSG_NOSIGNAL) == (ssize_t)l.len;
 }
 
-/* A line that can't be written is lost: there is no other place to report it. */
+/* A line that cannot be written is lost: there is no other place to report it. */
 static void write_line(enum bp_log_level level, const char *text, size_t len)
 {
 	char prefix[8] = ""; /* sd-daemon(3) */

@@ -13,7 +13,8 @@
 
 #define STATUS_SIZE 256
 
-/* The service manager's socket; its length, or 0 if there is none that can be spoken to. */
+/* Sets the address of the service manager's socket. Returns its length, or 0 if there is no usable
+ * socket. */
 static socklen_t manager(struct sockaddr_un *a)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -24,16 +25,16 @@ static socklen_t manager(struct sockaddr_un *a)
 	if (n < 2 || (path[0] != '/' && path[0] != '@'))
 		return 0;
 	if (path[0] == '/')
-		most--; /* a path has an end, a name of the abstract namespace has none */
+		most--; /* a path ends with a NUL byte, a name in the abstract namespace does not */
 	if (n > most)
 		return 0;
 	memcpy(a->sun_path, path, n);
-	if (path[0] == '@') /* of the abstract namespace */
+	if (path[0] == '@') /* abstract namespace */
 		a->sun_path[0] = '\0';
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 }
 
-/* As sd_notify(), which would wait for a service manager that does not read. */
+/* Like sd_notify(), but does not block when the service manager does not read. */
 static bool say(const char *text)
 {
 	struct sockaddr_un a;
@@ -79,7 +80,7 @@ bool bp_notify_alive(void)
 	return say("WATCHDOG=1");
 }
 
-/* The number that a variable holds; 0: it holds none. */
+/* Returns the number in an environment variable, or 0 if it holds no number. */
 static uint64_t number(const char *variable)
 {
 	const char *text = getenv(variable);
@@ -93,7 +94,7 @@ static uint64_t number(const char *variable)
 	return errno == 0 && *end == '\0' ? n : 0;
 }
 
-/* As sd_watchdog_enabled(3). */
+/* Like sd_watchdog_enabled(3). */
 uint64_t bp_notify_watchdog_ns(void)
 {
 	const uint64_t us = number("WATCHDOG_USEC");

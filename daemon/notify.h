@@ -6,23 +6,23 @@
 #include <stdint.h>
 
 /*
- * What a service manager wants to hear, sd_notify(3), be it systemd or `biplane run`. Each does
- * nothing where there is no service manager (NOTIFY_SOCKET is not set). Not for a worker: a
- * message is a system call. None waits: a service manager that has stopped reading must not stop
- * the alarms. Each returns whether nothing is left to be said: false when the service manager has
- * no room for the message now, which the caller then says again later.
+ * Messages to the service manager, sd_notify(3): systemd or `biplane run`. Each function does
+ * nothing without a service manager (NOTIFY_SOCKET is not set). Workers must not call them: a
+ * message is a system call. No call blocks: a service manager that does not read must not delay
+ * alarms. Each function returns true when the message was sent or none is needed; false when the
+ * socket buffer of the service manager is full, and the caller then repeats the message later.
  */
 
-/* Everything that the plane is for works. */
+/* The plane is fully operational. */
 bool bp_notify_ready(void);
-/* The end was asked for. */
+/* The plane is shutting down. */
 bool bp_notify_stopping(void);
 /* One line for `systemctl status`. */
 bool bp_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A life sign for the watchdog. */
+/* A heartbeat for the watchdog. */
 bool bp_notify_alive(void);
 
-/* Within which time the service manager wants the next life sign; 0: it wants none of us. */
+/* Watchdog timeout of the service manager, in nanoseconds; 0: no heartbeat is required. */
 uint64_t bp_notify_watchdog_ns(void);
 
 #endif

@@ -17,7 +17,7 @@ static void fill(struct bp_pace *p, uint64_t now_ns)
 
 	if (periods >= BP_PACE_BURST - p->lines) {
 		p->lines = BP_PACE_BURST;
-		/* what is full gains nothing by waiting */
+		/* a full budget does not grow */
 		p->filled_ns = now_ns > p->filled_ns ? now_ns : p->filled_ns;
 		return;
 	}

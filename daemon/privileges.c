@@ -25,14 +25,14 @@ static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_VFIO_NO_IOMMU] = {DATA, "vfio-pci without IOMMU",
 		CAPS(CAP_SYS_RAWIO, CAP_SYS_ADMIN), .memlock = true,
 		.files = "/dev/vfio/vfio, /dev/vfio/noiommu-GROUP",
-		.why = "to let the card write to any memory, by physical addresses"},
+		.why = "to allow the NIC to write to any memory by physical address"},
 	[BP_PRIV_UIO] = {DATA, "uio_pci_generic, igb_uio",
 		CAPS(CAP_SYS_RAWIO, CAP_SYS_ADMIN, CAP_DAC_OVERRIDE), .memlock = true,
 		.files = "/dev/uioN, /sys/bus/pci/devices/*/resource*",
-		.why = "to let the card write to any memory, by physical addresses"},
+		.why = "to allow the NIC to write to any memory by physical address"},
 	[BP_PRIV_BIFURCATED] = {DATA, "mlx4_core, mlx5_core, mana",
 		CAPS(CAP_NET_RAW, CAP_NET_ADMIN), .memlock = true, .files = "/dev/infiniband/*",
-		.why = "to take frames from the card beside the kernel, and set its MTU"},
+		.why = "to receive frames from a NIC that the kernel also uses, and set its MTU"},
 	[BP_PRIV_AF_PACKET] = {DATA, "net_af_packet", CAPS(CAP_NET_RAW, CAP_NET_ADMIN),
 		.memlock = true, .files = "",
 		.why = "to open packet sockets, and set promiscuous mode, MTU and MAC"},
@@ -111,7 +111,7 @@ int bp_privilege_check(enum bp_privilege p, const char *who, char *err, size_t e
 	const struct bp_privilege_row *row = &rows[p];
 
 	if (capng_get_caps_process() != 0) {
-		snprintf(err, err_size, "this process can't learn its own capabilities");
+		snprintf(err, err_size, "cannot read the capabilities of this process");
 		return -1;
 	}
 	for (unsigned i = 0; i < row->n_caps; i++) {
@@ -166,7 +166,8 @@ int bp_privileges_keep(uint32_t needed, char *err, size_t err_size)
 			keep |= 1ull << rows[p].cap[i];
 	if (capng_get_caps_process() == 0) {
 		for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++) {
-			/* locked memory grows with the traffic's memory, not with a list of rows */
+			/* the size of locked memory depends on the configured memory, not on a list
+			 * of rows */
 			if (!(keep >> cap & 1) && cap != CAP_IPC_LOCK)
 				capng_update(CAPNG_DROP,
 					CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
@@ -174,7 +175,6 @@ int bp_privileges_keep(uint32_t needed, char *err, size_t err_size)
 		if (capng_apply(CAPNG_SELECT_CAPS) == 0)
 			return 0;
 	}
-	snprintf(err, err_size, "capabilities that are not needed can't be given up: %s",
-		strerror(errno));
+	snprintf(err, err_size, "cannot drop unneeded capabilities: %s", strerror(errno));
 	return -1;
 }

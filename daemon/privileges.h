@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 /*
- * What a plane may need that an ordinary user does not have. One table says it; the checks at the
- * start, `biplane capabilities` and docs/reference/privileges.md derive from it.
+ * Privileges that a plane may need and an unprivileged user does not have. One table defines them;
+ * the checks at the start, `biplane capabilities` and docs/reference/privileges.md derive from it.
  */
 enum bp_privilege {
 	/* the data plane's ports, by driver */
@@ -41,8 +41,8 @@ struct bp_privilege_row {
 	const char *what; /* driver or section */
 	unsigned n_caps;
 	uint8_t cap[BP_PRIV_CAPS_MAX]; /* CAP_* of linux/capability.h */
-	bool memlock;                  /* locked memory beyond the usual limit */
-	const char *files;             /* that must be open to its user; "" for none */
+	bool memlock;                  /* locked memory beyond RLIMIT_MEMLOCK */
+	const char *files;             /* files that its user must be able to open; "" for none */
 	const char *why;
 };
 
@@ -51,25 +51,25 @@ const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p);
 /* "CAP_NET_RAW, CAP_NET_ADMIN", or "none". */
 void bp_privilege_caps_text(const struct bp_privilege_row *row, char *out, size_t size);
 
-/* The whole table in Markdown, as docs/reference/privileges.md has it. */
+/* Writes the whole table in Markdown, as in docs/reference/privileges.md. */
 void bp_privileges_markdown(FILE *out);
 
 /*
- * Whether this process has the capabilities of `p`. who: what needs it, "port devices
- * (net_af_packet0)". Returns 0, or -1 with a sentence that ends in the remedy.
+ * Checks that this process has the capabilities of `p`. who: the object that needs it, "port
+ * devices (net_af_packet0)". Returns 0, or -1 with a sentence in `err` that ends in the remedy.
  */
 int bp_privilege_check(enum bp_privilege p, const char *who, char *err, size_t err_size);
 
-/* Whether this process may lock so many bytes of memory. As bp_privilege_check(). */
+/* Checks that this process may lock `bytes` bytes of memory. Returns as bp_privilege_check(). */
 int bp_privilege_check_memlock(uint64_t bytes, const char *who, char *err, size_t err_size);
 
-/* Whether this process may read and write a device file. As bp_privilege_check(). */
+/* Checks that this process may read and write a device file. Returns as bp_privilege_check(). */
 int bp_privilege_check_file(const char *path, const char *who, char *err, size_t err_size);
 
 /*
- * Gives up, for good and for all threads made later, every capability that none of `needed` (bit
- * per enum bp_privilege) names. Does nothing for root, whose files are his by capability. Returns
- * 0, or -1 with a sentence.
+ * Drops every capability that no entry of `needed` (one bit per enum bp_privilege) names,
+ * permanently and for all threads that are created later. Does nothing for root, because root
+ * accesses its files by capability. Returns 0, or -1 with a sentence in `err`.
  */
 int bp_privileges_keep(uint32_t needed, char *err, size_t err_size);
 

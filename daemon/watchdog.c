@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Life signs in the time within which one must come: one may be late, and one get lost. */
+/* Heartbeats per watchdog timeout: one may be late, and one may be lost. */
 #define SIGNS 4
 
 void bp_watchdog_init(struct bp_watchdog *w, uint64_t limit_ns, unsigned n, uint64_t now_ns)
