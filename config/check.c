@@ -5,11 +5,12 @@
 #include "config/check_place.h"
 
 /*
- * What no single setting shows. A check looks only at settings that were read without error: the
- * others have their message already.
+ * Checks across several settings. A check uses only settings that were read without error: the
+ * others already have their message.
  */
 
-/* The value of the last argument `key` of a device string, its length in *len; NULL: none. */
+/* Returns the value of the last argument `key` of a device string, its length in *len; NULL:
+ * none. */
 static const char *device_argument(const char *device, const char *key, size_t *len)
 {
 	const size_t n = strlen(key);
@@ -33,15 +34,15 @@ static bool same_argument(const char *a, const char *b, const char *key)
 	return va != NULL && vb != NULL && na == nb && strncmp(va, vb, na) == 0;
 }
 
-/* Where a PCI address's bus begins: behind the domain 0000, which may be left out. */
+/* Returns the bus part of a PCI address: the domain 0000 is optional. */
 static const char *without_domain(const char *device)
 {
 	return strncmp(device, "0000:", 5) == 0 && strcspn(device + 5, ":") == 2 ? device + 5
 										 : device;
 }
 
-/* Whether two device strings take the same frames: the same PCI function, or the same interface of
- * the kernel. Two AF_XDP devices may share an interface by its queues. */
+/* Returns whether two device strings receive the same frames: the same PCI function, or the same
+ * kernel interface. Two AF_XDP devices may share an interface with different queues. */
 static bool same_device(const char *a, const char *b)
 {
 	const bool queues =
@@ -56,7 +57,7 @@ static bool same_device(const char *a, const char *b)
 	b = without_domain(b);
 	na = strcspn(a, ",");
 	nb = strcspn(b, ",");
-	/* a virtual device's name says nothing: DPDK's need not differ in the file */
+	/* the name of a virtual device is not compared: DPDK's name need not differ in the file */
 	return strncmp(a, "net_", 4) != 0 && na == nb && strncasecmp(a, b, na) == 0;
 }
 

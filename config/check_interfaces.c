@@ -4,19 +4,19 @@
 #include "config/check_place.h"
 
 /*
- * Roles of ports, and router's interfaces: checked when it is known which ports are in a bridge.
- * The defaults that depend on that, and what the interfaces must not have in common. A setting that
- * has its message already is not checked again.
+ * Roles of ports, and routed interfaces: checked after the ports of each bridge are known. Sets the
+ * defaults that depend on the roles, and checks that interfaces do not share addresses or names. A
+ * setting that already has its message is not checked again.
  */
 
 /* The interface of a routed port, or the host interface of a bridge. */
 struct place {
 	struct bp_config_interface *of;
-	const char *name;            /* of its port or bridge */
+	const char *name;            /* name of its port or bridge */
 	const struct bp_yaml *owner; /* the mapping of the port or bridge */
 	const struct bp_yaml *node;  /* the mapping with the addresses */
 	const struct bp_yaml *host;  /* the mapping with backend and name; NULL: not given */
-	char path[40];               /* of node, and of host: in messages */
+	char path[40];               /* paths of `node` and `host` for messages */
 	char host_path[48];
 };
 
@@ -88,13 +88,13 @@ static void collect_bridges(struct bp_reader *r, struct places *p)
 	}
 }
 
-/* Whether a setting is right, or is not given and has its default. */
+/* Returns whether a setting is valid, or is not given and has its default. */
 static bool is_fine(const struct bp_yaml *map, const char *key)
 {
 	return bp_yaml_find(map, key) == bp_good(map, key);
 }
 
-/* Where the file says how the kernel interface is called. */
+/* Returns the node with the name of the kernel interface. */
 static const struct bp_yaml *name_node(const struct place *p)
 {
 	const struct bp_yaml *n = bp_good(p->host, "name");
@@ -141,7 +141,7 @@ static void check_roles(struct bp_reader *r, bool sure)
 			check_role(r, e, i, sure);
 }
 
-/* Names that the kernel has for itself, as interfaces or in /proc/sys/net. */
+/* Names that the kernel reserves, as interfaces or in /proc/sys/net. */
 static bool is_reserved(const char *name)
 {
 	return strcmp(name, "lo") == 0 || strcmp(name, "all") == 0 || strcmp(name, "default") == 0;
@@ -173,8 +173,8 @@ static void settle(struct bp_reader *r, struct place *p)
 			p->host_path, i->kernel_name);
 }
 
-/* Whether an argument of the device names this interface of the kernel: "net_pcap0,rx_iface=NAME".
- */
+/* Returns whether an argument of the device names this kernel interface:
+ * "net_pcap0,rx_iface=NAME". */
 static bool device_opens(const char *device, const char *name)
 {
 	static const char *const keys[] = {"iface=", "rx_iface=", "tx_iface=", "rx_iface_in="};
@@ -229,7 +229,7 @@ static void check_kernel_names(struct bp_reader *r, const struct places *p, uint
 	}
 }
 
-/* The names of bridges, among those of ports and of each other. */
+/* Checks that names of bridges differ from each other and from names of ports. */
 static void check_bridge_names(struct bp_reader *r)
 {
 	const struct bp_config *c = r->config;
@@ -253,7 +253,7 @@ static void check_bridge_names(struct bp_reader *r)
 	}
 }
 
-/* The node of address `k` of those that were read. */
+/* Returns the node of address `k` of the valid addresses. */
 static const struct bp_yaml *address_node(const struct place *p, uint32_t k)
 {
 	const struct bp_yaml *n = bp_yaml_find(p->node, "addresses");
@@ -265,7 +265,7 @@ static const struct bp_yaml *address_node(const struct place *p, uint32_t k)
 	return n;
 }
 
-/* On each link there may be the same link-local address. */
+/* Different links may have the same link-local address. */
 static bool is_link_local(const struct bp_address *a)
 {
 	return a->family == 6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
@@ -306,7 +306,8 @@ static void check_addresses(struct bp_reader *r, const struct places *p, uint32_
 void bp_check_interfaces(struct bp_reader *r)
 {
 	const struct bp_yaml *bridges = bp_yaml_find(r->root, "bridges");
-	/* With an error in it, or under its old name, a port may only seem to be in no bridge. */
+	/* A bridge list with an error, or under its old name, makes a port appear to be in no
+	 * bridge. */
 	const bool sure =
 		(bridges == NULL || !bridges->faulty) && bp_yaml_find(r->root, "bridge") == NULL;
 	struct places p = {.n = 0};

@@ -4,10 +4,10 @@
 
 #include "config/schema.h"
 
-/* Static routes and neighbors: where a route's traffic leaves, and what its entries must not say
- * twice. */
+/* Static routes and neighbors: finds the output interface of each route, and reports duplicate
+ * entries. */
 
-/* The node of a setting of `e` that is given and right, or NULL. */
+/* Returns the node of a setting of `e` that is given and valid, or NULL. */
 static const struct bp_yaml *good(const struct bp_yaml *e, const char *key)
 {
 	const struct bp_yaml *n = bp_yaml_find(e, key);
@@ -15,7 +15,7 @@ static const struct bp_yaml *good(const struct bp_yaml *e, const char *key)
 	return n != NULL && !n->bad ? n : NULL;
 }
 
-/* Whether a setting is right, or is not given and has its default. */
+/* Returns whether a setting is valid, or is not given and has its default. */
 static bool fine(const struct bp_yaml *e, const char *key)
 {
 	return bp_yaml_find(e, key) == good(e, key);
@@ -32,7 +32,7 @@ static void fault_at(struct bp_reader *r, const struct bp_yaml *n, const char *l
 	bp_error(r->messages, n->line, n->column, "routing.%s[%u].%s: %s", list, i, key, what);
 }
 
-/* What one search for the interface of a gateway found. */
+/* The result of a search for the interface of a gateway. */
 struct found {
 	uint8_t interface, length;
 	bool several;
@@ -54,7 +54,7 @@ static void check_interface(const struct bp_config_interface *of, uint8_t interf
 	}
 }
 
-/* The interface that has the gateway in the longest prefix of its addresses. */
+/* Finds the interface whose addresses contain the gateway in the longest prefix. */
 static struct found find_interface(const struct bp_config *c, const struct bp_address *gateway)
 {
 	struct found f = {.interface = BP_NO_INTERFACE};
@@ -83,7 +83,8 @@ static bool is_own(const struct bp_config *c, const struct bp_address *a)
 	return false;
 }
 
-/* An error there leaves addresses out, so that none may be found for a gateway that has one. */
+/* An error in an interface drops its addresses, and a gateway may then appear to have no
+ * interface. */
 static bool interfaces_are_right(const struct bp_reader *r)
 {
 	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");
@@ -158,7 +159,7 @@ static void check_route(struct bp_reader *r, const struct bp_yaml *e, uint32_t i
 	}
 }
 
-/* Entries in the order of what they are about, to see which are about the same. */
+/* Entries sorted by prefix or address, to find duplicates. */
 struct entry {
 	const void *item;
 	const struct bp_yaml *node;
@@ -185,7 +186,7 @@ static int by_neighbor(const void *a, const void *b)
 	return order != 0 ? order : (x->i > y->i) - (x->i < y->i);
 }
 
-/* Collects the entries whose settings are all right; NULL when there are none. */
+/* Collects the entries whose settings are all valid; NULL when there are none. */
 static struct entry *entries(struct bp_reader *r, const struct bp_yaml *list, const void *items,
 	size_t size, uint32_t *count)
 {
@@ -211,7 +212,7 @@ static bool same_hop(const struct bp_hop *a, const struct bp_hop *b)
 	       memcmp(&a->gateway, &b->gateway, sizeof(a->gateway)) == 0;
 }
 
-/* Entries of one prefix: each a hop, and no hop twice. */
+/* Entries of one prefix: each is a next hop, and no next hop is repeated. */
 static void check_group(struct bp_reader *r, const struct entry *g, uint32_t n)
 {
 	char text[BP_ADDRESS_TEXT];

@@ -7,7 +7,7 @@
 
 #include "config/service.h"
 
-/* A configuration of zeros; NULL when there is no memory. */
+/* Returns a zeroed configuration; NULL when there is no memory. */
 static struct bp_config *alloc_config(void)
 {
 	struct bp_config *c = calloc(1, sizeof(*c));
@@ -26,7 +26,8 @@ static struct bp_config *alloc_config(void)
 	return c;
 }
 
-/* What runs for years says which format it has; a text that a program made is of its own. */
+/* A configuration file states its format version; a text that biplane generates has the current
+ * version. */
 static void check_version(struct bp_reader *r, const struct bp_yaml *root)
 {
 	if (root->kind == BP_YAML_MAP && bp_yaml_find(root, "version") == NULL)
@@ -91,7 +92,7 @@ void bp_config_free(struct bp_config *c)
 	free(c);
 }
 
-/* Reads to the end, or to one byte more than a configuration may have. */
+/* Reads to the end, or to one byte beyond the maximum size of a configuration. */
 static char *read_all(FILE *f, size_t *len)
 {
 	size_t room = 64 << 10, n = 0, got;
@@ -124,7 +125,7 @@ char *bp_config_read_file(const char *path, size_t *len, FILE *errors)
 	*len = 0;
 	if (f == NULL) {
 		fprintf(errors,
-			"%s:1:1: can't be opened: %s; expected a readable configuration file\n",
+			"%s:1:1: cannot be opened: %s; expected a readable configuration file\n",
 			path, strerror(errno));
 		return NULL;
 	}
@@ -132,8 +133,8 @@ char *bp_config_read_file(const char *path, size_t *len, FILE *errors)
 	text = read_all(f, len);
 	if (text == NULL || ferror(f)) {
 		fprintf(errors,
-			"%s:1:1: can't be read: %s; expected a readable configuration file\n", path,
-			strerror(errno));
+			"%s:1:1: cannot be read: %s; expected a readable configuration file\n",
+			path, strerror(errno));
 		free(text);
 		text = NULL;
 	}

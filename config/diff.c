@@ -14,7 +14,7 @@ struct diff {
 	void *arg;
 };
 
-/* What does not fit is cut: no path of the schema is as long. */
+/* A longer path is truncated; no path of the schema is that long. */
 __attribute__((format(printf, 3, 4))) static void set_path(
 	char *out, size_t size, const char *format, ...)
 {
@@ -39,7 +39,7 @@ static void diff_value(struct diff *d, const struct bp_setting *s, const char *p
 {
 	char *a = bp_setting_text(s, d->from, from), *b = bp_setting_text(s, d->to, to);
 
-	/* what can't be compared must not pass for equal */
+	/* values without memory to compare them must not count as equal */
 	if (a == NULL || b == NULL || strcmp(a, b) != 0)
 		report(d, s, path, a != NULL ? a : "?", b != NULL ? b : "?");
 	free(a);
@@ -52,7 +52,8 @@ static void diff_section(struct diff *d, const struct bp_setting *section, const
 /* ---- lists ---- */
 
 struct elements {
-	const struct bp_setting *list, *name; /* of the setting `name` in an element, or NULL */
+	const struct bp_setting *list,
+		*name; /* the text of the setting `name` in an element, or NULL */
 	const char *from, *to;
 	uint32_t n_from, n_to;
 };
@@ -72,8 +73,8 @@ static const char *at(const struct elements *e, const char *items, uint32_t i)
 	return items + (size_t)i * e->list->list->element;
 }
 
-/* The element of the other configuration that stands for element i of `items`: by name, or by
- * position; `n` if there is none. */
+/* Returns the index of the element in the other configuration that corresponds to element i of
+ * `items`: by name, or by position; `n` if there is none. */
 static uint32_t other(
 	const struct elements *e, const char *items, uint32_t i, const char *others, uint32_t n)
 {

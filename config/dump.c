@@ -3,7 +3,8 @@
 
 #include "config/schema.h"
 
-/* Characters that YAML does not take as they are, or takes for line breaks, and no byte less. */
+/* Returns the code point that must be escaped (YAML forbids it, or reads it as a line break), or 0.
+ * *taken: its length in bytes, at least 1. */
 static uint32_t must_escape(const unsigned char *p, uint32_t *taken)
 {
 	*taken = 1;
@@ -65,7 +66,7 @@ static bool is_unset_text(const struct bp_setting *s, const void *field)
 	return s->type == &bp_type_string && *(const char *)field == '\0';
 }
 
-/* Whether the variant's value is one of the sections below it and not a word. */
+/* Returns whether the value of the variant is one of the sections below it and not a word. */
 static bool is_nested(const struct bp_setting *s, const void *base)
 {
 	const struct bp_setting *child = NULL;
@@ -79,7 +80,8 @@ static bool is_nested(const struct bp_setting *s, const void *base)
 	return false;
 }
 
-/* Whether what is below it was dumped: it is a mapping that lies otherwise than it is written. */
+/* Returns whether the settings below were dumped: the mapping is stored in another form than it is
+ * written. */
 static bool dump_unfolded(const struct bp_setting *s, const struct bp_config *c, const void *field,
 	uint32_t indent, FILE *out)
 {
@@ -93,7 +95,7 @@ static bool dump_unfolded(const struct bp_setting *s, const struct bp_config *c,
 	return true;
 }
 
-/* In a list's item the first setting stands after the dash. */
+/* In a list item the first setting follows the dash. */
 static void dump_section(const struct bp_setting *section, const struct bp_config *c,
 	const void *base, uint32_t indent, bool in_item, FILE *out)
 {
@@ -120,7 +122,7 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 	}
 }
 
-/* The settings of a section as a flow mapping: {above: 80}. */
+/* Writes the settings of a section as a flow mapping: {above: 80}. */
 static void write_flow(
 	const struct bp_setting *section, const struct bp_config *c, const void *base, FILE *out)
 {

@@ -7,7 +7,7 @@
 
 #define MTU_DEFAULT 1500u
 
-/* One application of a configuration. */
+/* State while a configuration is applied to the FIB. */
 struct apply {
 	struct bp_fib_writer *w;
 	const struct bp_config *c;
@@ -80,7 +80,7 @@ void bp_fib_static_interface(const struct bp_config *c, unsigned i, const struct
 		return;
 	snprintf(info->name, sizeof(info->name), "%s", name);
 	info->flags = BP_IF_PRESENT;
-	/* Not before its MAC is certain: neighbours would keep a wrong one. */
+	/* Not before the MAC address is known: neighbors would cache a wrong one. */
 	if (link == NULL || link->known)
 		info->flags |= BP_IF_UP;
 	if (link == NULL || (link->known && link->up))
@@ -91,8 +91,8 @@ void bp_fib_static_interface(const struct bp_config *c, unsigned i, const struct
 		info->address[info->n_addresses++] = f->address[k];
 		has_link_local |= is_link_local(&f->address[k].address);
 	}
-	/* Neighbour discovery needs one on every interface (RFC 4291, 2.8), also where no other
-	 * IPv6 address is: a host may still ask. */
+	/* Neighbor discovery needs a link-local address on every interface (RFC 4291, 2.8), even
+	 * without another IPv6 address: a host may still send solicitations. */
 	if (!has_link_local && info->n_addresses < BP_ADDRESSES_MAX)
 		info->address[info->n_addresses++] = (struct bp_interface_address){
 			.address = bp_fib_link_local(info->mac), .length = 64};
@@ -107,7 +107,7 @@ static void refused(struct apply *a, enum bp_fib_result result, const char *what
 		return;
 	a->failed = true;
 	inet_ntop(family == 4 ? AF_INET : AF_INET6, bytes, text, sizeof(text));
-	snprintf(a->err, a->err_size, "%s %s can't be entered: %s", what, text,
+	snprintf(a->err, a->err_size, "%s %s cannot be added: %s", what, text,
 		result == BP_FIB_NO_MEMORY ? "not enough memory" : hint);
 }
 
@@ -133,7 +133,8 @@ static void local_route(struct apply *a, struct bp_address address)
 	route(a, &r, "the address has no valid form");
 }
 
-/* The last address of an IPv4 subnet (RFC 919); of IPv6 the first (RFC 4291, 2.6.1). */
+/* IPv4: the last address of the subnet is its broadcast address (RFC 919); IPv6: the first address
+ * is the subnet-router anycast address (RFC 4291, 2.6.1). */
 static void subnet_routes(struct apply *a, const struct bp_prefix *p)
 {
 	struct bp_address whole = {.family = p->family};
@@ -142,7 +143,7 @@ static void subnet_routes(struct apply *a, const struct bp_prefix *p)
 	if (p->family == 4)
 		for (unsigned bit = p->length; bit < 32; bit++)
 			whole.bytes[bit / 8] |= (uint8_t)(0x80u >> bit % 8);
-	/* a subnet of two addresses or one has neither (RFC 3021, RFC 6164) */
+	/* a subnet of one or two addresses has neither (RFC 3021, RFC 6164) */
 	if (p->length + 1u < bp_address_bits(p->family))
 		local_route(a, whole);
 }
@@ -171,7 +172,7 @@ static void interface(struct apply *a, unsigned i, const struct bp_fib_link *lin
 	bp_fib_static_interface(a->c, i, link, &info);
 	if (is_refused(bp_fib_interface_set(a->w, i, &info)) && !a->failed) {
 		a->failed = true;
-		snprintf(a->err, a->err_size, "interface '%s' can't be entered", info.name);
+		snprintf(a->err, a->err_size, "interface '%s' cannot be added", info.name);
 	}
 	for (unsigned k = 0; k < info.n_addresses; k++)
 		address_routes(a, i, &info.address[k]);
@@ -188,7 +189,7 @@ static bool covers(const struct bp_interface_address *ia, const struct bp_addres
 	return memcmp(have.bytes, want.bytes, sizeof(have.bytes)) == 0;
 }
 
-/* The interface on whose addresses' prefix the gateway is; the longest prefix decides. */
+/* Returns the interface whose address prefix contains the gateway; the longest prefix wins. */
 static uint8_t interface_of(const struct bp_config *c, const struct bp_address *gateway)
 {
 	uint8_t found = BP_NO_INTERFACE;
@@ -254,7 +255,8 @@ int bp_fib_static_apply(struct bp_fib_writer *w, const struct bp_config *c, bool
 		else if (bp_config_interface(c, i, &name) == NULL)
 			bp_fib_interface_set(w, i, &absent);
 	}
-	/* after the interfaces' own: what the file says of the same prefix stands */
+	/* after the connected routes: a static route of the file replaces the one with the same
+	 * prefix */
 	for (uint32_t i = 0; i < c->fixed.n_routes; i++)
 		file_route(&a, &c->fixed.route[i]);
 	for (uint32_t i = 0; i < c->fixed.n_neighbors; i++)

@@ -8,13 +8,13 @@
 #include "config/config.h"
 
 /*
- * Writes biplane.yaml(5): the page's prose comes from a template, the settings from the schema, the
- * examples from the files that the tests read. Lines of the template that stand for them:
+ * Writes biplane.yaml(5): the text of the page comes from a template, the settings from the schema,
+ * the examples from the files that the tests read. Placeholder lines of the template:
  *
  *     @settings@
  *     @example FILE@      FILE is relative to the template's folder
  *
- * With --markdown, writes PAGE with the settings in Markdown between its two markers.
+ * With --markdown, writes the settings in Markdown into PAGE, between its two markers.
  */
 #define BEGIN "<!-- settings: begin -->\n"
 #define END "<!-- settings: end -->\n"
@@ -27,7 +27,7 @@ static int copy_example(const char *folder, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	f = fopen(path, "r");
 	if (f == NULL) {
-		fprintf(stderr, "%s: can't be opened: %s\n", path, strerror(errno));
+		fprintf(stderr, "%s: cannot be opened: %s\n", path, strerror(errno));
 		return -1;
 	}
 	while (fgets(line, sizeof(line), f) != NULL) {
@@ -69,7 +69,7 @@ static int replace_settings(const char *name)
 	FILE *f = fopen(name, "r");
 
 	if (f == NULL) {
-		fprintf(stderr, "%s: can't be opened: %s\n", name, strerror(errno));
+		fprintf(stderr, "%s: cannot be opened: %s\n", name, strerror(errno));
 		return 1;
 	}
 	while (fgets(line, sizeof(line), f) != NULL) {
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	}
 	f = fopen(argv[1], "r");
 	if (f == NULL) {
-		fprintf(stderr, "%s: can't be opened: %s\n", argv[1], strerror(errno));
+		fprintf(stderr, "%s: cannot be opened: %s\n", argv[1], strerror(errno));
 		return 1;
 	}
 	strcpy(folder, argv[1]);

@@ -13,7 +13,7 @@ static const struct bp_setting *row(const char *path)
 	return s;
 }
 
-/* Whether a name in `map` that is no setting was probably meant to be `key`. */
+/* Returns whether an unknown name in `map` is probably a misspelling of `key`. */
 static bool misspelt(const struct bp_yaml *map, const struct bp_setting *section, const char *key)
 {
 	for (const struct bp_yaml *v = map->first; v != NULL; v = v->next) {
@@ -25,7 +25,8 @@ static bool misspelt(const struct bp_yaml *map, const struct bp_setting *section
 	return false;
 }
 
-/* Reads one setting of `map` (NULL: not in the file) into `c`; false when it can't be told. */
+/* Reads one setting of `map` (NULL: not in the file) into `c`; false when the value is
+ * ambiguous. */
 static bool take(const struct bp_yaml *map, const struct bp_setting *section,
 	const struct bp_setting *s, struct bp_config *c)
 {
@@ -44,7 +45,7 @@ static bool take(const struct bp_yaml *map, const struct bp_setting *section,
 	return s->type->parse(s, c, text, bp_setting_field(s, c), &ignored);
 }
 
-/* The mapping `runtime`: NULL in *map when the file has none. False when it can't be told. */
+/* Finds the mapping `runtime`: NULL in *map when the file has none. False when it is unknown. */
 static bool find_runtime(const struct bp_yaml *root, const struct bp_yaml **map)
 {
 	const struct bp_yaml *n = bp_yaml_find(root, "runtime");
@@ -58,9 +59,9 @@ static bool find_runtime(const struct bp_yaml *root, const struct bp_yaml **map)
 }
 
 /*
- * What follows a place at which the text is no YAML is not known (`cut`). Then the name must stand
- * before it: its default could be another instance. The directory may go by its default, since a
- * segment in hugepages is found by its name alone.
+ * The text after a YAML syntax error is unknown (`cut`). The name must then precede the error: its
+ * default could be another instance. The directory may be the default, because a segment in
+ * hugepages is found by its name alone.
  */
 static bool has_instance(const struct bp_yaml *root, bool cut, struct bp_config *c)
 {
@@ -75,7 +76,7 @@ static bool has_instance(const struct bp_yaml *root, bool cut, struct bp_config 
 		!take(map, runtime, row("runtime.directory"), c))
 		return false;
 	if (!take(map, runtime, row("runtime.hugepages"), c))
-		c->hugepages = BP_HUGEPAGES_AUTO; /* both places are looked at */
+		c->hugepages = BP_HUGEPAGES_AUTO; /* both locations are searched */
 	return true;
 }
 
@@ -86,7 +87,7 @@ static void keep(struct bp_config_instance *i, const struct bp_config *c)
 	i->no_hugepages = c->hugepages == BP_HUGEPAGES_NEVER;
 }
 
-/* The instance of a text with errors. */
+/* Finds the instance of a text with errors. */
 static bool find(const char *text, size_t len, struct bp_config_instance *i)
 {
 	struct bp_messages ignored = {0};

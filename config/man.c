@@ -3,8 +3,8 @@
 
 #include "config/schema.h"
 
-/* roff takes a backslash, and a point or an apostrophe at a line's beginning, for its own; a plain
- * hyphen would be printed as a typographic one. */
+/* roff interprets a backslash, and a period or an apostrophe at the start of a line; it prints a
+ * plain hyphen as a typographic one. */
 static void write_roff(const char *text, FILE *out)
 {
 	if (*text == '.' || *text == '\'')
@@ -33,7 +33,7 @@ static void write_expected(const struct bp_setting *s, FILE *out)
 	write_roff(text, out);
 }
 
-/* What it takes, its default, and whether a reload takes it over. */
+/* Writes the value range, the default, and whether a reload applies the setting. */
 static void write_facts(const struct bp_setting *s, FILE *out)
 {
 	fputs("Takes ", out);

@@ -3,7 +3,7 @@
 
 #include "config/schema.h"
 
-/* In a cell of a table, | separates cells, and < begins a tag of HTML. */
+/* In a table cell, | separates cells, and < begins an HTML tag. */
 static void write_cell(const char *text, FILE *out)
 {
 	for (; *text != '\0'; text++) {
@@ -25,7 +25,7 @@ static void write_expected(const struct bp_setting *s, FILE *out)
 	write_cell(text, out);
 }
 
-/* The part of the path that the heading above does not name. */
+/* Returns the part of the path that the heading above does not contain. */
 static const char *name_below(const struct bp_setting *s, const struct bp_setting *heading)
 {
 	const size_t n = heading != NULL ? strlen(heading->path) : 0;

@@ -96,7 +96,7 @@ const char *bp_shown(const char *text, size_t len, char out[BP_SHOWN])
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		/* A whole UTF-8 sequence, or an escape, and the dots must still fit. */
+		/* A whole UTF-8 sequence or an escape, and the dots, must still fit. */
 		if (n + 12 > BP_SHOWN && ((c & 0xc0) != 0x80 || n + 4 >= BP_SHOWN)) {
 			n += (size_t)snprintf(out + n, BP_SHOWN - n, "...");
 			break;

@@ -60,13 +60,13 @@ bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, 
 		return true;
 	if (n->kind != BP_YAML_SCALAR || bp_yaml_is_null(n))
 		bp_reader_error(r, s, n, "%s",
-			n->kind == BP_YAML_LIST ? "a list stands here" : "no value is given");
+			n->kind == BP_YAML_LIST ? "found a list" : "no value is given");
 	else if (!parse(s, r->config, n->text, field, &fault))
 		bp_reader_fault(r, s, n, &fault);
 	return false;
 }
 
-/* Adds a name (or "[3]") to the path; returns the length to go back to. */
+/* Appends a name (or "[3]") to the path; returns the previous length, which restores it. */
 static size_t enter(struct bp_reader *r, const char *name, int64_t index)
 {
 	size_t before = r->path_len;
@@ -88,7 +88,7 @@ static void leave(struct bp_reader *r, size_t before)
 	r->path_len = before;
 }
 
-/* The place of a section in messages: its path, or the file itself. */
+/* The name of a section in messages: its path, or the file itself. */
 static const char *section_name(const struct bp_reader *r)
 {
 	return r->path_len > 0 ? r->path : "the file";
@@ -97,7 +97,7 @@ static const char *section_name(const struct bp_reader *r)
 static void report_unknown(
 	struct bp_reader *r, const struct bp_setting *section, const struct bp_yaml *key)
 {
-	/* A guess that is not going to be printed would be wasted on a file full of them. */
+	/* A suggestion that is not printed would waste time on a file with many unknown names. */
 	bool heard = r->messages->n < BP_MESSAGES_MAX;
 	const char *meant = heard ? bp_suggest(section, key->text) : NULL;
 	const struct bp_setting *s = NULL;
@@ -125,7 +125,7 @@ static void report_unknown(
 		"unknown setting '%s' in %s; expected one of: %s", shown, section_name(r), known);
 }
 
-/* Finds the row of each pair of `n`: unknown and repeated names end here. */
+/* Finds the row of each pair of `n`; reports unknown and repeated names. */
 static void sort_pairs(struct bp_reader *r, const struct bp_setting *section,
 	const struct bp_yaml *n, struct bp_yaml *given[BP_CHILDREN_MAX])
 {
@@ -166,7 +166,7 @@ static void read_scalar(
 
 	if (n->kind != BP_YAML_SCALAR)
 		bp_reader_error(
-			r, s, n, "a %s stands here", n->kind == BP_YAML_LIST ? "list" : "mapping");
+			r, s, n, "found a %s", n->kind == BP_YAML_LIST ? "list" : "mapping");
 	else if (bp_yaml_is_null(n))
 		bp_reader_error(
 			r, s, n, "no value is given (text that begins with # needs quotes)");
@@ -183,7 +183,7 @@ static void read_setting(
 	if (s->given != 0)
 		*((bool *)base + s->given - 1) = true;
 	if (n->bad)
-		; /* reported by the YAML reader */
+		; /* the YAML reader has reported it */
 	else if (s->type == &bp_type_section)
 		bp_read_section(r, s, n, base);
 	else if (s->type->read != NULL)
@@ -216,7 +216,7 @@ void bp_read_section(
 
 	if (n != NULL && n->kind != BP_YAML_MAP && !bp_yaml_is_null(n)) {
 		bp_error(r->messages, n->line, n->column,
-			"%s: a %s stands here; expected a mapping of settings", section_name(r),
+			"%s: found a %s; expected a mapping of settings", section_name(r),
 			n->kind == BP_YAML_LIST ? "list" : "single value");
 		n->bad = true;
 		return;
@@ -240,7 +240,7 @@ void bp_read_section(
 		section->check(r, n, base);
 }
 
-/* Room for `n` elements, zeroed; NULL when there is no memory. */
+/* Allocates `n` zeroed elements; NULL when there is no memory. */
 static void *make_items(const struct bp_setting *s, struct bp_config *c, uint32_t n)
 {
 	const struct bp_list_layout *l = s->list;
@@ -269,8 +269,8 @@ static void read_element(
 bool bp_list_given(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n)
 {
 	if (n->kind != BP_YAML_LIST && !bp_yaml_is_null(n)) {
-		bp_reader_error(r, s, n, "a %s stands here",
-			n->kind == BP_YAML_MAP ? "mapping" : "single value");
+		bp_reader_error(
+			r, s, n, "found a %s", n->kind == BP_YAML_MAP ? "mapping" : "single value");
 		return false;
 	}
 	if (n->kind == BP_YAML_SCALAR ? s->min > 0 : n->n < s->min || n->n > s->max) {

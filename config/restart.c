@@ -22,7 +22,7 @@ static void compare_value(struct compare *cmp, const char *prefix, const struct 
 {
 	char *x = bp_setting_text(s, cmp->running, a), *y = bp_setting_text(s, cmp->next, b);
 
-	/* What can't be compared must not pass for equal. */
+	/* Values without memory to compare them must not count as equal. */
 	if (x == NULL || y == NULL || strcmp(x, y) != 0)
 		differs(cmp, prefix, s);
 	free(x);
@@ -79,7 +79,8 @@ static void compare_section(struct compare *cmp, const char *prefix,
 	}
 }
 
-/* Nodes and tables of some services are made at the start, and only where the file has an entry. */
+/* Nodes and tables of some services are created at the start, and only when the file has an
+ * entry. */
 static void compare_entries(struct compare *cmp, const struct bp_config_service *service)
 {
 	const char *now = service->entries(cmp->running), *then = service->entries(cmp->next);

@@ -5,8 +5,8 @@
 #include "config/service.h"
 
 /*
- * The parts in the order in which they are read: the gateway's, then the services' from the last of
- * the list to the first, since one nearer to the port may refer to those behind it.
+ * The parts in reading order: the rows of the gateway, then the services from the last of the list
+ * to the first, because a service nearer to the port may refer to the services behind it.
  */
 #define N_PARTS (1 + BP_SERVICE_COUNT)
 static const struct bp_schema_part *part(size_t i)
@@ -18,7 +18,7 @@ static const struct bp_schema_part *part(size_t i)
 	return p != NULL ? p : &none;
 }
 
-/* The service whose row it is; BP_SERVICE_COUNT: none, or one whose settings are in struct
+/* Returns the service of a row; BP_SERVICE_COUNT: none, or a service with its settings in struct
  * bp_config. */
 static unsigned service_of(const struct bp_setting *s)
 {
@@ -45,7 +45,7 @@ const void *bp_setting_base_const(const struct bp_setting *s, const struct bp_co
 	return service == BP_SERVICE_COUNT ? (const void *)c : c->service[service];
 }
 
-/* The name of `s` when it is directly below `parent`. */
+/* Returns the name of `s` when it is directly below `parent`. */
 static const char *name_below(
 	const struct bp_setting *parent, size_t parent_len, const struct bp_setting *s)
 {
@@ -63,7 +63,7 @@ static const char *name_below(
 	return strchr(rest, '.') == NULL ? rest : NULL;
 }
 
-/* The first row of part i or of one behind it, or NULL. */
+/* Returns the first row of part i or of a later part, or NULL. */
 static const struct bp_setting *first_from(size_t i)
 {
 	while (i < N_PARTS && part(i)->n == 0)

@@ -3,7 +3,7 @@
 
 #define AT(member_) IN(bp_config, member_)
 
-/* The rows of what is not of one service: workers, ports, bridges, routes. */
+/* The rows that do not belong to one service: workers, ports, bridges, routes. */
 
 static const char *const hugepages_names[] = {"auto", "require", "never", NULL};
 static const char *const log_level_names[] = {"error", "warning", "info", "debug", NULL};
@@ -12,7 +12,7 @@ static const char *const poll_names[] = {"busy", "adaptive", NULL};
 static const char *const offload_names[] = {"auto", "on", "off", NULL};
 static const char *const rp_filter_names[] = {"off", "strict", "loose", NULL};
 static const char *const backend_names[] = {"auto", "virtio", "tap", "off", NULL};
-/* local is what addresses make, and punt what the kernel's routes make. */
+/* Routes of type local come from addresses, and routes of type punt from the kernel's routes. */
 static const char *const route_names[] = {
 	"unicast", "", "blackhole", "unreachable", "prohibit", NULL};
 
@@ -83,7 +83,7 @@ static bool is_unicast(const void *route)
 			"Packets that find it full are dropped and counted."                       \
 	}
 
-/* What a port's device may be told to do. */
+/* Offloads of a port's device. */
 #define OFFLOAD(name_, offload_, help_)                                                            \
 	{                                                                                          \
 		.path = "ports[].offloads." name_, .type = &bp_type_enum,                          \
@@ -245,7 +245,7 @@ static const struct bp_setting rows[] = {
 	{.path = "log", .type = &bp_type_section,
 	 .help = "The log on standard error, or in the journal where systemd runs the planes."},
 	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .enum_names = log_level_names, .preset = "info",
-	 .help = "The least important level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
+	 .help = "The lowest level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
 	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .enum_names = log_format_names, .preset = "text",
 	 .help = "Form of a line outside the journal: text, or one JSON object."},
 };

@@ -21,7 +21,8 @@ uint64_t bp_capacity_lines(uint64_t bytes)
 	return bytes > UINT64_MAX - 63 ? bytes & ~63ull : (bytes + 63) & ~63ull;
 }
 
-/* Numbers in the tables are uint32_t, and private memory of the writer is a multiple of them. */
+/* Numbers in the tables are uint32_t, and the private memory of the writer is a multiple of
+ * them. */
 #define CAPACITY_MAX (1u << 28)
 
 static uint64_t bounded_routes(uint32_t n)
@@ -30,11 +31,12 @@ static uint64_t bounded_routes(uint32_t n)
 }
 
 /*
- * Lines for so many routes. IPv4: prefixes of up to 24 bits need none, longer ones a line each at
- * most and, the rare ones of more than 28, a second; five for four routes is more than any table
- * that is not made to exhaust it needs. IPv6: a path of nodes below the first 16 bits, of which
- * prefixes that are near each other share most; four each is what real tables of /32 to /64 need
- * at worst. What does not fit is refused route by route, counted, and forwarded by the kernel.
+ * Number of lines for the given number of routes. IPv4: prefixes of up to 24 bits need none, longer
+ * ones at most one line each, and the rare prefixes of more than 28 bits a second one; five lines
+ * per four routes exceed the need of any table that is not built to exhaust it. IPv6: a path of
+ * nodes below the first 16 bits, which nearby prefixes mostly share; four lines per route are the
+ * worst case of real tables of /32 to /64. A route that does not fit is rejected, counted, and
+ * forwarded by the kernel.
  */
 static uint64_t lines_for(uint64_t routes4, uint64_t routes6)
 {

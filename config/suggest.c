@@ -3,7 +3,7 @@
 
 #include "config/schema.h"
 
-/* Names are compared up to this length; no setting has a longer one. */
+/* Names are compared up to this length; no setting has a longer name. */
 #define NAME_MAX_LEN 32
 
 static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
@@ -13,7 +13,8 @@ static uint32_t min3(uint32_t a, uint32_t b, uint32_t c)
 	return m < c ? m : c;
 }
 
-/* Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`. */
+/* Returns the number of edits (insert, delete, replace, swap of adjacent letters) from `a` to
+ * `b`. */
 static uint32_t distance(const char *a, size_t la, const char *b, size_t lb)
 {
 	uint32_t d[3][NAME_MAX_LEN + 1];
@@ -35,7 +36,7 @@ static uint32_t distance(const char *a, size_t la, const char *b, size_t lb)
 	return d[la % 3][lb];
 }
 
-/* The first bytes of `in` in lower case, '-' as '_'; returns their number. */
+/* Copies the first bytes of `in` in lower case, with '-' as '_'; returns their number. */
 static size_t fold(const char *in, char out[NAME_MAX_LEN])
 {
 	size_t n = 0;
@@ -64,7 +65,7 @@ const char *bp_suggest(const struct bp_setting *section, const char *key)
 		size_t lb = strlen(name);
 		uint32_t d = distance(a, la, name, lb);
 
-		/* One edit in three letters is a slip; more is another word. */
+		/* One edit in three letters is a typing error; more edits make another word. */
 		if (d < least && d <= (lb > la ? lb : la) / 3) {
 			least = d;
 			best = name;

@@ -4,7 +4,7 @@
 
 #include "config/schema.h"
 
-/* Addresses of either family, alone or with the length of a prefix. */
+/* Addresses of either family, with or without a prefix length. */
 
 const char *bp_address_text(const struct bp_address *a, char out[BP_ADDRESS_TEXT])
 {
@@ -55,7 +55,7 @@ static bool read_with_length(const char *text, struct bp_address *a, uint8_t *le
 	return true;
 }
 
-/* Whether a station may have it: neither unspecified, nor loopback, nor of many. */
+/* Returns whether a host may have the address: it is not unspecified, loopback or multicast. */
 static bool is_host(const struct bp_address *a)
 {
 	static const uint8_t loopback[16] = {[15] = 1}, none[16];
@@ -84,7 +84,7 @@ static bool parse_address(const struct bp_setting *s, const struct bp_config *c,
 	return true;
 }
 
-/* IPv6 in quotes: some of it is a number or a mapping to YAML readers. */
+/* IPv6 in quotes: YAML readers parse some addresses as a number or a mapping. */
 static void format_address(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {
@@ -130,7 +130,7 @@ static void expect_loopback(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_loopback = {
 	.parse = parse_loopback, .format = format_address, .expect = expect_loopback};
 
-/* Whether no bit is set beyond the length. */
+/* Checks that no bit is set beyond the prefix length. */
 static bool check_prefix(const struct bp_prefix *p, const struct bp_address *given,
 	const char *text, struct bp_fault *fault)
 {
@@ -205,7 +205,8 @@ static void expect_prefix(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_prefix = {
 	.parse = parse_prefix, .format = format_prefix, .expect = expect_prefix};
 
-/* The first and the last address of an IPv4 prefix are of no host, but for those of two or one. */
+/* The first and the last address of an IPv4 prefix belong to no host, except in prefixes of one or
+ * two addresses. */
 static bool is_edge(const struct bp_address *a, uint8_t length)
 {
 	uint32_t bits = 0, host;

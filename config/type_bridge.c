@@ -3,7 +3,7 @@
 
 #include "config/schema.h"
 
-/* Bridges, and the ports of one. */
+/* Bridges, and the ports of a bridge. */
 
 static bool is_bridged(const struct bp_config *c, int port)
 {
@@ -74,7 +74,7 @@ static void expect_bridges(const struct bp_setting *s, FILE *out)
 		(unsigned long long)s->max);
 }
 
-/* The mapping that the list of names `n` should be. */
+/* Writes the mapping that replaces the list of names `n`. */
 static void mapping_of(const struct bp_yaml *n, unsigned number, char *out, size_t size)
 {
 	FILE *f = fmemopen(out, size, "w");
@@ -96,7 +96,7 @@ static void mapping_of(const struct bp_yaml *n, unsigned number, char *out, size
 	out[size - 1] = '\0';
 }
 
-/* A bridge was a list of ports before version 1, and a single one is easily written without the
+/* Before version 1 a bridge was a list of ports, and a single bridge is easily written without the
  * second pair of brackets. */
 static void read_bridges(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)

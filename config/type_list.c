@@ -3,7 +3,7 @@
 
 #include "config/schema.h"
 
-/* Lists of plain values, and what refers to a port by its name. */
+/* Lists of scalars, and references to a port by its name. */
 
 int bp_config_port_index(const struct bp_config *c, const char *name)
 {
@@ -42,7 +42,7 @@ static void expect_port(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_port = {
 	.parse = parse_port, .format = format_port, .expect = expect_port};
 
-/* A router's interface, by the name of its port or bridge. */
+/* A routed interface, by the name of its port or bridge. */
 static bool parse_interface(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
 {
@@ -83,7 +83,7 @@ static void expect_interface(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_interface = {
 	.parse = parse_interface, .format = format_interface, .expect = expect_interface};
 
-/* A whole number in an item of a list, by the rules and in the bounds of `number`. */
+/* Reads a whole number in a list item, with the rules and bounds of `number`. */
 static bool item_number(struct bp_reader *r, const struct bp_setting *s,
 	const struct bp_setting *number, struct bp_yaml *item, uint16_t *out)
 {
@@ -127,7 +127,7 @@ static void read_numbers(struct bp_reader *r, const struct bp_setting *s,
 	}
 }
 
-/* A scalar setting of these types, or a list that the type itself must read. */
+/* Returns the node as a scalar, or a list that the type itself must read. */
 bool bp_read_as_scalar(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field)
 {
@@ -137,7 +137,7 @@ bool bp_read_as_scalar(
 		return false;
 	if (n->kind == BP_YAML_MAP || bp_yaml_is_null(n))
 		bp_reader_error(r, s, n, "%s",
-			n->kind == BP_YAML_MAP ? "a mapping stands here" : "no value is given");
+			n->kind == BP_YAML_MAP ? "found a mapping" : "no value is given");
 	else if (!s->type->parse(s, r->config, n->text, field, &fault))
 		bp_reader_fault(r, s, n, &fault);
 	return true;
@@ -151,7 +151,7 @@ static void write_numbers(const uint16_t *v, uint32_t n, FILE *out)
 	fputc(']', out);
 }
 
-/* The field is the uint32_t that counts the ports; they follow it. */
+/* The field is the uint32_t count of the ports; the ports follow it. */
 _Static_assert(offsetof(struct bp_config, punt.health_device_ports) ==
 		       offsetof(struct bp_config, punt.n_health_device_ports) + sizeof(uint32_t),
 	"the ports follow their count");
@@ -204,7 +204,7 @@ const struct bp_type bp_type_tcp_ports = {.parse = parse_tcp_ports,
 	.format = format_tcp_ports,
 	.expect = expect_tcp_ports};
 
-#define CORE_MAX 1023 /* more than any machine that DPDK runs on has */
+#define CORE_MAX 1023 /* no machine that DPDK supports has more workers */
 
 static bool parse_workers(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)

@@ -4,8 +4,7 @@
 #include "biplane/match.h"
 #include "config/schema.h"
 
-/* How a frame is chosen by its headers, where `any` stands for what isn't looked at (struct
- * bp_match). */
+/* Matches of a frame's headers; `any` means that the field is not compared (struct bp_match). */
 
 static bool is_any(const char *text)
 {
@@ -47,7 +46,7 @@ static void expect_ethertype(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_ethertype = {
 	.parse = parse_ethertype, .format = format_ethertype, .expect = expect_ethertype};
 
-/* ---- a number, or any, which is all ones ---- */
+/* ---- a number, or any, which is stored as all ones ---- */
 
 static uint64_t all_ones(const struct bp_setting *s)
 {
@@ -81,7 +80,7 @@ static void expect_any_or(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_any_or = {
 	.parse = parse_any_or, .format = format_any_or, .expect = expect_any_or};
 
-/* ---- a VLAN, any, or none: no tag ---- */
+/* ---- a VLAN, any, or none: untagged ---- */
 
 static bool parse_vlan(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
@@ -110,7 +109,7 @@ static void expect_vlan(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_vlan = {
 	.parse = parse_vlan, .format = format_vlan, .expect = expect_vlan};
 
-/* ---- addresses, those of groups too ---- */
+/* ---- addresses, including multicast ---- */
 
 static bool parse_any_hosts(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)
@@ -133,7 +132,7 @@ static void expect_any_hosts(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_any_hosts = {
 	.parse = parse_any_hosts, .format = format_any_hosts, .expect = expect_any_hosts};
 
-/* ---- as bp_type_udp_ports, of TCP ---- */
+/* ---- like bp_type_udp_ports, for TCP ---- */
 
 static bool parse_tcp_range(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)

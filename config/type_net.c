@@ -4,8 +4,7 @@
 
 #include "config/schema.h"
 
-/* Addresses, as they stand in a frame. All are of one receiver: a mirrored frame goes to one
- * broker. */
+/* Addresses in the byte order of a frame. All are unicast: a mirrored frame has one receiver. */
 
 static int hex(char c)
 {
@@ -55,7 +54,7 @@ static void format_mac(
 
 	(void)s;
 	(void)c;
-	/* Quoted: digits and colons alone are a number in base 60 to YAML 1.1 readers. */
+	/* In quotes: YAML 1.1 readers parse digits and colons alone as a number in base 60. */
 	fprintf(out, "\"%02x:%02x:%02x:%02x:%02x:%02x\"", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 

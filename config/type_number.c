@@ -7,8 +7,8 @@
 #include "config/schema.h"
 
 /*
- * Integers, and integers with a unit. A unit is part of the text: "30s", "64KiB". A number without
- * one is a plain number, or bytes.
+ * Integers, and integers with a unit. The unit is part of the text: "30s", "64KiB". A number
+ * without a unit is a plain number, or bytes.
  */
 
 struct unit {
@@ -16,7 +16,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* The first that divides a value is the one to print it with. */
+/* The first unit that divides a value is used for printing. */
 static const struct unit durations[] = {
 	{"d", 86400000000000},
 	{"h", 3600000000000},
@@ -59,7 +59,7 @@ static void write_with_unit(const struct unit *units, uint64_t v, FILE *out)
 	fprintf(out, "%llu%s", (unsigned long long)(v / u->factor), u->name);
 }
 
-/* Digits in base 10, or 16 after 0x, or 8 after 0o, as YAML's core schema has integers. */
+/* Digits in base 10, or 16 after 0x, or 8 after 0o, as in the integers of YAML's core schema. */
 static bool read_digits(
 	const char *text, const char **end, uint64_t *v, const char *what, struct bp_fault *fault)
 {
@@ -71,7 +71,7 @@ static bool read_digits(
 		base = p[1] == 'x' ? 16 : 8;
 		p += 2;
 	}
-	/* strtoull() also takes signs and blanks, which are none here. */
+	/* strtoull() also accepts signs and blanks, which are invalid here. */
 	if (*p == '-' || *p == '+' || *p == ' ' || *p == '\t')
 		return bp_fault_set(
 			fault, 0, "'%s' is not %s", bp_shown(text, strlen(text), shown), what);
@@ -100,7 +100,7 @@ static bool in_bounds(
 	return true;
 }
 
-/* Whether the text is the setting's word for 0, which is stored then. */
+/* Returns whether the text is the setting's word for 0; 0 is stored then. */
 static bool read_zero(const struct bp_setting *s, const char *text, void *field)
 {
 	if (s->zero == NULL || strcmp(text, s->zero) != 0)
@@ -162,7 +162,7 @@ static void expect_uint(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_uint = {
 	.parse = parse_uint, .format = format_uint, .expect = expect_uint};
 
-/* A number and its unit, a blank between them allowed. */
+/* A number and its unit; a blank between them is allowed. */
 static bool read_with_unit(const struct unit *units, const char *text, const char *what,
 	uint64_t *v, struct bp_fault *fault)
 {
@@ -215,7 +215,7 @@ static uint64_t load_scaled(const struct bp_setting *s, const void *field)
 	return bp_field_load(s, field) * (s->scale > 0 ? s->scale : 1);
 }
 
-/* What a setting with a unit is: its type says it. */
+/* The quantity of a setting with a unit, by its type. */
 struct measure {
 	const struct bp_type *type;
 	const struct unit *units;
@@ -236,7 +236,7 @@ static const struct measure *measure_of(const struct bp_setting *s)
 	return m;
 }
 
-/* "0" needs no unit where 0 is a word of its own. */
+/* "0" needs no unit where the setting has a word for 0. */
 static bool zero_alone(const struct bp_setting *s)
 {
 	return (s->flags & BP_OR_ZERO) != 0 && s->type == &bp_type_duration;
@@ -312,7 +312,7 @@ static void expect_version(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_version = {
 	.parse = parse_version, .format = format_uint, .expect = expect_version};
 
-/* Routing tables of the kernel, which has names for some (RT_TABLE_* of linux/rtnetlink.h). */
+/* Routing tables of the kernel, with the names of some (RT_TABLE_* of linux/rtnetlink.h). */
 static const struct {
 	const char *name;
 	uint32_t number;
@@ -352,7 +352,7 @@ static void expect_table(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_table = {
 	.parse = parse_table, .format = format_table, .expect = expect_table};
 
-/* "3 samples" counts consecutive values, "10s" is a time. */
+/* "3 samples" is a number of consecutive values, "10s" is a time. */
 #define HOLD_NS_MIN 1000000ull           /* 1ms */
 #define HOLD_NS_MAX 31536000000000000ull /* 365d */
 

@@ -5,7 +5,7 @@
 #include "proto/mqtt/mqtt.h"
 #include "proto/payload/utf8.h"
 
-/* Words and texts. The bound of a text is the array that holds it. */
+/* Words and texts. The maximum length of a text is that of its array. */
 
 static bool fits(const struct bp_setting *s, const char *text, struct bp_fault *fault)
 {
@@ -163,7 +163,8 @@ static void expect_string(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_string = {
 	.parse = parse_string, .format = format_text, .expect = expect_string};
 
-/* The byte at which a filter goes wrong: the first wildcard that is not a level of its own. */
+/* Returns the offset of the first invalid byte of a filter: the first wildcard that does not fill a
+ * level. */
 static size_t filter_fault(const char *text)
 {
 	for (size_t i = 0; text[i] != '\0'; i++) {
@@ -203,7 +204,7 @@ static void expect_filter(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_filter = {
 	.parse = parse_filter, .format = format_text, .expect = expect_filter};
 
-/* Length of a placeholder at `p`, or 0. */
+/* Returns the length of a placeholder at `p`, or 0. */
 static size_t placeholder(const char *p)
 {
 	static const char *const known[] = {"{topic}", "{rule}", "{client}"};
@@ -237,7 +238,8 @@ static bool parse_template(const struct bp_setting *s, const struct bp_config *c
 			return bp_fault_set(
 				fault, at, "a topic that is published has no wildcard '%c'", *p);
 	}
-	/* A device may connect without an identifier, and an empty topic can't be published. */
+	/* A device may connect without a client identifier, and an empty topic cannot be
+	 * published. */
 	if (strcmp(text, "{client}") == 0)
 		return bp_fault_set(
 			fault, 0, "{client} alone would be empty for a device without one");

@@ -25,7 +25,7 @@ static bool read_scheme(const char *text, const char *const *schemes, struct bp_
 		bp_shown(text, (size_t)(end - text), shown));
 }
 
-/* The host, and where the port begins: a colon, or the end. */
+/* Reads the host; the port begins at a colon, or at the end. */
 static bool read_host(
 	const char *text, const char *at, char host[256], const char **rest, struct bp_fault *fault)
 {

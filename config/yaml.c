@@ -17,13 +17,13 @@ struct builder {
 	struct bp_yaml_tree *tree;
 	struct bp_messages *messages;
 	const char *source;
-	const char *original; /* what source was before comparisons were made readable */
+	const char *original; /* source before comparisons were quoted */
 	size_t source_len;
 	struct bp_yaml *stack[BP_YAML_DEPTH_MAX];
 	struct bp_yaml *key[BP_YAML_DEPTH_MAX]; /* key that waits for its value */
 	uint32_t depth;
 	uint32_t documents;
-	uint32_t line, column; /* of the last event that had a place */
+	uint32_t line, column; /* of the last event with a position */
 };
 
 static void *take(struct bp_yaml_tree *t, size_t size)
@@ -84,7 +84,7 @@ static struct bp_yaml *new_node(struct builder *b, enum bp_yaml_kind kind)
 	return n;
 }
 
-/* Anchors and tags would make a value mean something else than what stands there. */
+/* Anchors and tags would change the meaning of a value. */
 static void reject_tags(struct builder *b, struct fy_event *e, struct bp_yaml *n)
 {
 	struct fy_token *anchor = fy_event_get_anchor_token(e), *tag = fy_event_get_tag_token(e);
@@ -104,7 +104,7 @@ static void reject_tags(struct builder *b, struct fy_event *e, struct bp_yaml *n
 			"begins with !");
 		n->bad = true;
 	} else if (anchor != NULL && (m = fy_token_start_mark(anchor)) != NULL) {
-		/* The token is the name; the ampersand stands before it. */
+		/* The token is the name; the ampersand precedes it. */
 		bp_error(b->messages, (uint32_t)m->line + 1, (uint32_t)m->column,
 			"a YAML anchor is not supported; expected the value alone, written out in "
 			"each "
@@ -123,7 +123,7 @@ static void append(struct bp_yaml *parent, struct bp_yaml *n)
 	parent->n++;
 }
 
-/* Puts a node where the stack says: the root, a list's item, a map's key or its value. */
+/* Adds a node at the position of the stack: the root, a list item, a key or its value. */
 static bool place(struct builder *b, struct bp_yaml *n)
 {
 	struct bp_yaml *parent;
@@ -142,7 +142,7 @@ static bool place(struct builder *b, struct bp_yaml *n)
 	if (*key == NULL) {
 		if (n->kind != BP_YAML_SCALAR && !n->bad) {
 			bp_error(b->messages, n->line, n->column,
-				"a list or mapping can't be a setting's name; expected a name and "
+				"the name of a setting is a list or mapping; expected a name and "
 				"a colon");
 			n->bad = true;
 		}
@@ -176,7 +176,7 @@ static bool open_collection(struct builder *b, struct fy_event *e, enum bp_yaml_
 	return true;
 }
 
-/* Whether the text can be asked of libfyaml; else says why not. */
+/* Returns whether libfyaml can return the text; otherwise reports why not. */
 static bool check_text(struct builder *b, struct fy_token *token, struct bp_yaml *n)
 {
 	const struct fy_mark *start = fy_token_start_mark(token), *end = fy_token_end_mark(token);
@@ -187,10 +187,10 @@ static bool check_text(struct builder *b, struct fy_token *token, struct bp_yaml
 			lines, BP_YAML_LINES_MAX);
 		return false;
 	}
-	/* libfyaml 0.7.12 loses memory over doubled apostrophes, so these texts are read here. */
+	/* libfyaml 0.7.12 leaks memory on doubled apostrophes, so these texts are read here. */
 	if (lines > 0 && fy_token_scalar_style(token) == FYSS_SINGLE_QUOTED) {
 		bp_error(b->messages, n->line, n->column,
-			"a text in single quotes goes on in the next line; expected it on one "
+			"a text in single quotes continues on the next line; expected it on one "
 			"line, or in "
 			"double quotes");
 		return false;
@@ -199,8 +199,8 @@ static bool check_text(struct builder *b, struct fy_token *token, struct bp_yaml
 }
 
 /*
- * The text from `at`, after the opening quote, to the closing one; a doubled one stands for one.
- * Returns its length; with out == NULL only that.
+ * Reads the text from `at`, after the opening quote, to the closing one; a doubled quote means one
+ * quote. Returns the length; with out == NULL it writes nothing.
  */
 static size_t unquote_single(const struct builder *b, size_t at, char *out)
 {
@@ -255,7 +255,7 @@ static bool add_scalar(struct builder *b, struct fy_event *e)
 	n->block = style == FYSS_LITERAL || style == FYSS_FOLDED;
 	if (b->source[mark->input_pos] != b->original[mark->input_pos])
 		n->bad = true; /* bp_yaml_report_comparison() */
-	/* libfyaml's place of a quoted scalar is after the quote. */
+	/* libfyaml reports the position of a quoted scalar after the quote. */
 	if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && n->column > 1)
 		n->column--;
 	if (!check_text(b, token, n)) {
@@ -278,7 +278,7 @@ static bool reject_alias(struct builder *b)
 
 	if (n == NULL)
 		return false;
-	/* The token is the name; the asterisk stands before it. */
+	/* The token is the name; the asterisk precedes it. */
 	bp_error(b->messages, b->line, b->column - (b->column > 1),
 		"a YAML alias is not supported; expected the value itself, written out (or in "
 		"quotes, if "
@@ -301,7 +301,8 @@ static bool take_event(struct builder *b, struct fy_event *e)
 	const struct fy_mark *mark = fy_event_start_mark(e);
 	struct fy_token *token;
 
-	/* An empty value has no token, and then libfyaml gives no place: the key's must do. */
+	/* An empty value has no token, and libfyaml then gives no position: the position of the key
+	 * is used. */
 	token = e->type == FYET_SCALAR ? fy_event_get_token(e) : NULL;
 	if (e->type == FYET_SCALAR)
 		mark = token != NULL ? fy_token_start_mark(token) : NULL;
@@ -385,7 +386,7 @@ static int build(struct builder *b, struct fy_diag *diag)
 	return ret;
 }
 
-/* Whether libfyaml reads the text to its end. */
+/* Returns whether libfyaml reads the text to its end. */
 static bool is_readable(struct fy_diag *diag, const char *text, size_t len)
 {
 	const struct fy_parse_cfg cfg = {
@@ -406,9 +407,9 @@ static bool is_readable(struct fy_diag *diag, const char *text, size_t len)
 }
 
 /*
- * A condition without quotes ends libfyaml's reading, and with it the search for further errors.
- * So these are reported here, and what is read on is a copy (free()) in which they are plain text.
- * NULL: there is none.
+ * An unquoted condition stops libfyaml, and no further errors would be found. So unquoted
+ * conditions are reported here, and parsing continues on a copy (the caller frees it) in which they
+ * are plain text. NULL: there is none.
  */
 static char *report_comparisons(struct builder *b, struct fy_diag *diag)
 {

@@ -7,9 +7,9 @@
 #include "proto/payload/utf8.h"
 
 /*
- * What must not reach libfyaml 0.7: it takes a NUL for the end, skips over bytes that it can't read
- * and over directives that it doesn't know, and its time or memory grows beyond measure with some
- * texts of a few megabytes.
+ * Inputs that must not reach libfyaml 0.7: it treats a NUL as the end, skips bytes that it cannot
+ * read and directives that it does not know, and some texts of a few megabytes take excessive time
+ * or memory.
  */
 
 static bool is_blank(char c)
@@ -17,7 +17,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Line and column of byte `at` of valid UTF-8. */
+/* Computes line and column of byte `at` of valid UTF-8. */
 static void locate(const char *text, size_t at, uint32_t *line, uint32_t *column)
 {
 	*line = 1;
@@ -32,7 +32,7 @@ static void locate(const char *text, size_t at, uint32_t *line, uint32_t *column
 	}
 }
 
-/* The first byte of a sequence that is no UTF-8; there is one. */
+/* Returns the first byte of an invalid UTF-8 sequence; the text has one. */
 static size_t find_bad_utf8(const char *text, size_t len)
 {
 	size_t i = 0;
@@ -48,7 +48,7 @@ static size_t find_bad_utf8(const char *text, size_t len)
 	return i;
 }
 
-/* A line that begins with %, or `len`. */
+/* Returns the start of a line that begins with %, or `len`. */
 static size_t find_directive(const char *text, size_t len)
 {
 	const char *p = text;
@@ -61,7 +61,8 @@ static size_t find_directive(const char *text, size_t len)
 	return len;
 }
 
-/* A word that begins with ! and has an escape (%41), whose cost in a tag is out of proportion. */
+/* Returns a word that begins with ! and has an escape (%41), which is disproportionately expensive
+ * in a tag. */
 static size_t find_tag_escape(const char *text, size_t len)
 {
 	const char *p = text;
@@ -79,13 +80,13 @@ static size_t find_tag_escape(const char *text, size_t len)
 }
 
 /*
- * libfyaml often must read a [...] or {...} to its end before it can tell whether it is a mapping's
- * key, and takes some 350 bytes of memory for each byte of it. So the outermost ones are measured
- * first. In doubt (quotes and brackets inside plain text) they are taken for longer than they are,
- * which matters only in files larger than the bound.
+ * libfyaml often must read a [...] or {...} to its end to decide whether it is the key of a
+ * mapping, and needs about 350 bytes of memory per byte. So the outermost ones are measured first.
+ * Ambiguous text (quotes and brackets inside plain text) is measured as longer than it is, which
+ * matters only in files over the limit.
  */
 
-/* The position after the quoted text that begins at `at`. */
+/* Returns the position after the quoted text that begins at `at`. */
 static size_t skip_quoted(const char *text, size_t len, size_t at)
 {
 	char quote = text[at++];
@@ -95,7 +96,7 @@ static size_t skip_quoted(const char *text, size_t len, size_t at)
 
 		if (c == quote && (quote == '"' || next != quote))
 			return at + 1;
-		/* What \ and a doubled apostrophe escape is one more byte. */
+		/* A backslash and a doubled apostrophe each escape one more byte. */
 		at += c == quote || (c == '\\' && quote == '"') ? 2 : 1;
 	}
 	return len;
@@ -108,7 +109,7 @@ static size_t skip_line(const char *text, size_t len, size_t at)
 	return end != NULL ? (size_t)(end - text) : len;
 }
 
-/* The position after the bracket that closes the one at `at`, or `len`. */
+/* Returns the position after the bracket that closes the one at `at`, or `len`. */
 static size_t skip_flow(const char *text, size_t len, size_t at)
 {
 	uint32_t depth = 0;
@@ -134,10 +135,10 @@ static size_t skip_flow(const char *text, size_t len, size_t at)
 	return len;
 }
 
-/* Where an outermost [...] or {...} of over BP_YAML_FLOW_MAX bytes begins, or `len`. */
+/* Returns the start of an outermost [...] or {...} of over BP_YAML_FLOW_MAX bytes, or `len`. */
 static size_t find_long_flow(const char *text, size_t len)
 {
-	bool quotes = false; /* seen on this line: a # may belong to a text */
+	bool quotes = false; /* seen on this line: a # may be part of a text */
 	char first = '\0';   /* of the word: an anchor or a tag may touch the bracket */
 	size_t at = 0;
 
@@ -180,7 +181,7 @@ static bool is_space(char c)
 
 #define COMMENT_SEARCH 4096u /* bytes of a line: hostile lines are long */
 
-/* Whether a name, a colon and a blank are before byte `at`, and no comment. */
+/* Returns whether a name, a colon and a blank, and no comment, precede byte `at`. */
 static bool follows_name(const char *text, size_t at)
 {
 	size_t i = at, name;
@@ -205,7 +206,7 @@ static bool follows_name(const char *text, size_t at)
 	return true;
 }
 
-/* Whether the > at byte `at` is followed by a number, and by no indentation (>2). */
+/* Returns whether a number, and not an indentation (>2), follows the > at byte `at`. */
 static bool is_comparison(const char *text, size_t len, size_t at)
 {
 	size_t i = at + 1;

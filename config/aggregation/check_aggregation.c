@@ -7,8 +7,8 @@
 #include "proto/aggregation/agg_lin2018.h"
 
 /*
- * Section aggregation, once all settings are read: contradictions within an entry and between
- * entries. An entry with an error has its message already and is skipped.
+ * Checks section aggregation after all settings are read: contradictions within an entry and
+ * between entries. An entry with an error already has its message and is skipped.
  */
 
 #define ENCAPSULATE "aggregation.encapsulate"
@@ -17,7 +17,7 @@
 /* An entry of either list. */
 struct entry {
 	const struct bp_agg_to *to;
-	const struct bp_yaml *node; /* its mapping */
+	const struct bp_yaml *node; /* its YAML mapping */
 	const char *list;           /* its path: ENCAPSULATE or DECAPSULATE */
 	uint32_t i;
 	uint8_t port, format;
@@ -28,7 +28,7 @@ struct entries {
 	uint32_t n;
 };
 
-/* Where a message about a setting points: at it, or at the entry. */
+/* Returns the node for a message about a setting: the setting, or the entry if it has none. */
 static const struct bp_yaml *place(const struct entry *e, const char *path)
 {
 	const struct bp_yaml *n = bp_yaml_find(e->node, path);
@@ -50,7 +50,7 @@ static bool covers(const struct bp_agg_to *a, const struct bp_agg_to *b)
 	       a->udp_first <= b->udp_first && a->udp_last >= b->udp_last;
 }
 
-/* Of two prefixes that meet one is in the other. */
+/* Two prefixes overlap only when one contains the other. */
 static bool meet(const struct bp_agg_to *a, const struct bp_agg_to *b)
 {
 	const bool a_shorter = a->address.length <= b->address.length;
@@ -86,8 +86,8 @@ static void check_covered(struct bp_reader *r, const struct entries *all)
 	}
 }
 
-/* Aggregates that arrive there would be aggregated again, and messages that begin like an aggregate
- * are dropped. */
+/* Aggregates that arrive there would be aggregated a second time, and messages that begin like an
+ * aggregate are dropped. */
 static void check_both(
 	struct bp_reader *r, const struct entries *encapsulate, const struct entries *decapsulate)
 {
@@ -128,14 +128,14 @@ static void check_source(struct bp_reader *r, const struct entry *e, const struc
 			e->i, e->to->address.family, e->to->address.family);
 }
 
-/* Octets of the IP and UDP headers. */
+/* Bytes of the IP and UDP headers. */
 static uint32_t headers(const struct entry *e)
 {
 	return (e->to->address.family == 4 ? 20u : 40u) + 8u;
 }
 
-/* The least IP packet that `n` messages may make: in format full, of empty messages of one sender,
- * each behind the first with an entry of one octet. */
+/* Returns the size of the smallest IP packet with `n` messages: in format full, with empty messages
+ * of one sender, and a one-byte entry for each message after the first. */
 static uint32_t min_packet(const struct entry *e, uint32_t n)
 {
 	if (e->format == BP_AGG_FORMAT_LIN2018)
@@ -143,19 +143,20 @@ static uint32_t min_packet(const struct entry *e, uint32_t n)
 	return headers(e) + bp_agg_full_alone(e->to->address.family, 0) + n - 1;
 }
 
-/* The longest message of format full that fits alone in an IP packet of `mtu` octets; -1: none. */
+/* Returns the longest message of format full that fits alone in an IP packet of `mtu` bytes; -1:
+ * none. */
 static int longest(const struct entry *e, uint32_t mtu)
 {
 	const unsigned family = e->to->address.family;
 	int most = (int)mtu - (int)(headers(e) + bp_agg_full_alone(family, 256)) + 256;
 
-	if (most < 256) /* whose length takes one octet less */
+	if (most < 256) /* its length field is one byte shorter */
 		most = most < 255 ? most + 1 : 255;
 	return most < 0 ? -1 : most;
 }
 
-/* Whose MTU is the least of those that the file gives to ports, `but` apart; NULL: it gives none.
- */
+/* Returns the port with the smallest MTU that the file sets, excluding port `but`; NULL: the file
+ * sets none. */
 static const struct bp_config_port *min_mtu(const struct bp_config *c, uint32_t but)
 {
 	const struct bp_config_port *least = NULL;
@@ -169,7 +170,7 @@ static const struct bp_config_port *min_mtu(const struct bp_config *c, uint32_t 
 	return least;
 }
 
-/* What is to fit in an aggregate's IP packet. */
+/* Checks that the configured messages fit in the IP packet of an aggregate. */
 static void check_room(
 	struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule, uint32_t mtu)
 {
@@ -230,7 +231,7 @@ const struct bp_address *bp_config_own_address(
 	return NULL;
 }
 
-/* biplane's own manager of health devices reads no aggregates. */
+/* biplane's own manager of health devices does not decapsulate aggregates. */
 static void check_own(struct bp_reader *r, const struct entry *e)
 {
 	const struct bp_config_phd *p = bp_config_phd(r->config);
@@ -252,7 +253,8 @@ static void check_own(struct bp_reader *r, const struct entry *e)
 			e->i, what, bp_address_text(own, text));
 }
 
-/* Each of n senders can send to the destination. warn_of_all: of a prefix of length 0. */
+/* Checks that each of n senders can send to the destination. warn_of_all: warn about a prefix of
+ * length 0. */
 static void check_given_senders(struct bp_reader *r, const struct entry *e,
 	const struct bp_prefix *senders, uint32_t n, bool warn_of_all)
 {
@@ -299,7 +301,7 @@ static void check_decapsulate(
 	check_given_senders(r, e, rule->senders, rule->n_senders, true);
 }
 
-/* The elements of a list as far as they were read, right or not; NULL: none. */
+/* Returns the elements of a list as read, with or without errors; NULL: none. */
 static const struct bp_yaml *elements(const struct bp_reader *r, const char *list)
 {
 	const struct bp_yaml *n = bp_yaml_find(r->root, list);
@@ -341,7 +343,7 @@ static void read_decapsulate(struct bp_reader *r, struct entries *out)
 	}
 }
 
-/* The size of a queue is a power of two. */
+/* Queue sizes are powers of two. */
 static uint32_t rounded_up(uint32_t n)
 {
 	uint32_t size = 1;

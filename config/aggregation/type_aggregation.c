@@ -3,9 +3,7 @@
 
 #include "config/aggregation/schema.h"
 
-/*
- * Prefixes of hosts, and UDP ports. An address is the prefix of all its bits.
- */
+/* Prefixes of hosts, and UDP ports. A single address is a prefix of full length. */
 
 /* Prefixes that are never the source or destination of a unicast datagram. */
 static const struct {
@@ -22,7 +20,7 @@ static const struct {
 	{{.bytes = {0xff}, .family = 6, .length = 8}, "is multicast"},
 };
 
-/* Why no address of the prefix is unicast; NULL: some may be. */
+/* Returns the reason why no address of the prefix is unicast; NULL: some addresses may be. */
 static const char *why_not_unicast(const struct bp_prefix *p)
 {
 	struct bp_address a = {.family = p->family};
@@ -52,8 +50,8 @@ static bool parse_hosts(const struct bp_setting *s, const struct bp_config *c, c
 	return true;
 }
 
-/* A prefix of one host as its address; in quotes, since some YAML readers take IPv6 for a mapping.
- */
+/* Writes a host prefix as its address; in quotes, because some YAML readers parse IPv6 as a
+ * mapping. */
 static void write_hosts(const struct bp_prefix *p, FILE *out)
 {
 	char text[BP_ADDRESS_TEXT];
@@ -80,7 +78,7 @@ static void expect_hosts(const struct bp_setting *s, FILE *out)
 const struct bp_type bp_type_hosts = {
 	.parse = parse_hosts, .format = format_hosts, .expect = expect_hosts};
 
-/* ---- a list of prefixes: the field is their uint32_t count, and they follow it ---- */
+/* ---- a list of prefixes: the field is the uint32_t count, and the prefixes follow it ---- */
 
 _Static_assert(offsetof(struct bp_disagg_rule, senders) ==
 		       offsetof(struct bp_disagg_rule, n_senders) + sizeof(uint32_t),

@@ -5,12 +5,11 @@
 
 /* Section health_devices: contradictions between its settings. */
 
-/* Ports that the kernel gives to sockets of its own choice, unless net.ipv4.ip_local_port_range
- * says otherwise. */
+/* Ephemeral ports of the kernel, unless net.ipv4.ip_local_port_range sets another range. */
 #define KERNEL_FIRST 32768
 #define KERNEL_LAST 60999
 
-/* Whether a setting of `e` is right, or is not given and has its default. */
+/* Returns whether a setting of `e` is valid, or is not given and has its default. */
 static bool fine(const struct bp_yaml *e, const char *key)
 {
 	const struct bp_yaml *n = bp_yaml_find(e, key);
@@ -18,7 +17,7 @@ static bool fine(const struct bp_yaml *e, const char *key)
 	return n == NULL || (!n->bad && !n->faulty);
 }
 
-/* Where a message about a setting points: at it, or at the section. */
+/* Returns the node for a message about a setting: the setting, or the section if it has none. */
 static const struct bp_yaml *place(const struct bp_yaml *e, const char *key)
 {
 	const struct bp_yaml *n = bp_yaml_find(e, key);
@@ -38,7 +37,8 @@ static void check_listen(struct bp_reader *r, const struct bp_yaml *n)
 			"at least one");
 }
 
-/* The workers' requests need ports of their own, and none that devices send to. */
+/* The requests of the workers need source ports of their own, which no device uses as a
+ * destination. */
 static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
 {
 	const struct bp_config_phd *p = bp_config_phd(r->config);
@@ -83,7 +83,7 @@ static void check_provision(struct bp_reader *r, const struct bp_yaml *n)
 		"expected it, such as http://192.0.2.20:8080, or coap");
 }
 
-/* Whether the second segment of a path holds it: the AE's. */
+/* Returns whether the second segment of a path, the AE, contains the placeholder. */
 static bool ae_holds(const char *path, const char *what)
 {
 	const char *ae = strchr(path, '/') + 1, *at = strstr(ae, what);
@@ -92,9 +92,9 @@ static bool ae_holds(const char *path, const char *what)
 }
 
 /*
- * A CSE lets one originator register an AE, and no other create resources in it. Instances of two
- * devices in one container cannot be told apart: their names do not contain the device, so they may
- * be the same, and the second instance would be lost.
+ * A CSE allows one originator to register an AE, and no other originator to create resources in it.
+ * Instances of two devices in one container are indistinguishable: their names do not contain the
+ * device. If two names are equal, the second instance is lost.
  */
 static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 {
@@ -117,7 +117,7 @@ static void check_names(struct bp_reader *r, const struct bp_yaml *n)
 			"expected {system_id} in that segment, or an originator without it");
 }
 
-/* An error there may leave an interface out. */
+/* An error in an interface may drop its addresses. */
 static bool interfaces_are_right(const struct bp_reader *r)
 {
 	const struct bp_yaml *ports = bp_yaml_find(r->root, "ports");

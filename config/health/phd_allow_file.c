@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "config/health/schema.h"
 
-/* As many lines as there may be, with comments. */
+/* Maximum file size: the maximum number of lines, with comments. */
 #define FILE_MAX (4u << 20)
 
 bool bp_config_phd_restricted(const struct bp_config_phd *c)
@@ -23,7 +23,7 @@ bool bp_config_phd_allowed(const struct bp_config_phd *c, const struct bp_config
 	       bp_config_phd_listed(file, system_id);
 }
 
-/* The whole file, *len bytes, to be freed; NULL with what is wrong. */
+/* Reads the whole file, *len bytes; the caller frees it. Returns NULL with the reason in *why. */
 static char *read_file(const char *path, size_t *len, const char **why)
 {
 	FILE *f = fopen(path, "re");

@@ -36,7 +36,7 @@ static bool add(struct bp_config_phd_ids *ids, uint32_t *room, const uint8_t id[
 	return true;
 }
 
-/* What stands in a line besides blanks and a comment: from *p on, *len bytes. */
+/* Strips blanks and a comment from a line: the rest starts at *p and has *len bytes. */
 static void trim(const char **p, size_t *len)
 {
 	const char *hash = memchr(*p, '#', *len);

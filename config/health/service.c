@@ -22,7 +22,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 		capacity[t] = 1;
 	if (!p->enabled)
 		return;
-	/* four of five slots, so that hardly ever both groups of a session are full */
+	/* a load of four in five slots, so that both groups of a session are rarely full */
 	groups =
 		(bounded(p->max_sessions, BP_PHD_SESSIONS_MAX) * 5 / 4 + BP_PHD_WAYS) / BP_PHD_WAYS;
 	capacity[BP_PT_TAGS] = groups;

@@ -17,7 +17,7 @@ static int hex(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* 16 hexadecimal digits; those of 0 alone are nobody's. */
+/* 16 hexadecimal digits; the system-id 0 is not valid. */
 bool bp_system_id_read(const char *text, size_t len, uint8_t id[8])
 {
 	uint8_t any = 0;
@@ -48,7 +48,7 @@ static bool parse_system_id(const struct bp_setting *s, const struct bp_config *
 	return true;
 }
 
-/* In quotes: digits alone are a number to YAML readers. */
+/* In quotes: YAML readers parse digits alone as a number. */
 static void write_system_id(const uint8_t id[8], FILE *out)
 {
 	fputc('"', out);
@@ -110,7 +110,7 @@ static bool item_id(
 	return true;
 }
 
-/* Sorted, so that equal ones stand side by side and one is found fast. */
+/* Sorted, so that duplicates are adjacent and a binary search works. */
 static void keep_ids(struct bp_reader *r, const struct bp_setting *s, struct listed *list,
 	uint32_t n, struct bp_config_phd_ids *ids)
 {
@@ -301,7 +301,7 @@ const struct bp_type bp_type_http_url = {
 
 /* ---- templates ---- */
 
-/* Length of a placeholder at `p`, or 0. */
+/* Returns the length of a placeholder at `p`, or 0. */
 static size_t placeholder(const char *p)
 {
 	static const char *const known[] = {"{system_id}", "{type}", "{object}"};
@@ -313,14 +313,14 @@ static size_t placeholder(const char *p)
 	return 0;
 }
 
-/* What needs no escape in a URI, and is no separator to oneM2M. */
+/* Characters that need no escape in a URI and are not separators in oneM2M. */
 static bool is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       strchr("-._~", c) != NULL;
 }
 
-/* One segment from `p` to a slash or the end. *end: where it ends. */
+/* Checks one segment from `p` to a slash or the end. *end: the end of the segment. */
 static bool check_segment(const char *text, const char *p, const char **end, struct bp_fault *fault)
 {
 	const char *begin = p;
@@ -361,8 +361,8 @@ static bool has_placeholder(const char *from, const char *to, const char *which)
 }
 
 /*
- * Segment 1 is the CSE, 2 the device's AE, the rest its containers: an AE can't stand elsewhere,
- * and what it is called can't depend on the object.
+ * Segment 1 is the CSE, 2 the AE of the device, the rest are containers: the AE cannot be at
+ * another position, and its name cannot depend on the object.
  */
 static bool parse_resource_path(const struct bp_setting *s, const struct bp_config *c,
 	const char *text, void *field, struct bp_fault *fault)
@@ -423,7 +423,8 @@ static bool parse_originator(const struct bp_setting *s, const struct bp_config 
 	if (strstr(text, "{object}") != NULL || strstr(text, "{type}") != NULL)
 		return bp_fault_set(
 			fault, 0, "{type} and {object} are not allowed in an originator");
-	/* TS-0001, 7.2: by it a CSE knows the identifier of an AE; alone it asks for one. */
+	/* TS-0001, 7.2: this letter marks the identifier of an AE for a CSE; the letter alone
+	 * requests an identifier. */
 	if ((text[0] != 'C' && text[0] != 'S') || text[1] == '\0')
 		return bp_fault_set(
 			fault, 0, "the text is not an AE-ID, which begins with 'C' or 'S'");

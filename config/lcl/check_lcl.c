@@ -6,17 +6,17 @@
 #include "proto/lcl/lcl.h"
 
 /*
- * Section lcl, once all of it is read: what is not given and depends on other settings, and what an
- * entry must not contradict, in itself and in others. An entry with an error has its message
- * already and is not looked at.
+ * Checks section lcl after all of it is read: defaults that depend on other settings, and
+ * contradictions within an entry and between entries. An entry with an error already has its
+ * message and is skipped.
  */
 
 #define FRAME_DEFAULT 1518u
-#define LINK_MIN_FRAME 84u /* octets that the shortest frame takes: 64, preamble and gap */
-/* What else a frame of a flow takes of the wire, beside what it has without checksum. */
+#define LINK_MIN_FRAME 84u /* bytes of the shortest frame on the link: 64, preamble and gap */
+/* Overhead of a flow's frame on the link, in addition to its length without checksum. */
 #define LINK_OVERHEAD (BP_LCL_LABEL + BP_LCL_LINK_OVERHEAD)
 
-/* The elements of lcl.ports or lcl.flows as far as they were read, right or not; NULL: none. */
+/* Returns the elements of lcl.ports or lcl.flows as read, with or without errors; NULL: none. */
 static const struct bp_yaml *elements(const struct bp_reader *r, const char *list)
 {
 	const struct bp_yaml *n = bp_yaml_find(r->root, list);
@@ -43,7 +43,7 @@ static void check_ethertype(struct bp_reader *r)
 	}
 }
 
-/* The rings' places are powers of two. */
+/* Queue sizes are powers of two. */
 static uint32_t rounded_up(uint32_t n)
 {
 	uint32_t size = 1;
@@ -53,7 +53,7 @@ static uint32_t rounded_up(uint32_t n)
 	return size;
 }
 
-/* As many of the shortest frames as a turn can send, and the one that it ends with. */
+/* The number of shortest frames that a slot can send, plus the frame that ends it. */
 static uint32_t frames_per_slot(const struct bp_lcl_port *p)
 {
 	const uint64_t octets = p->rate_bps / 8 * p->tau_ns / 1000000000;
@@ -84,7 +84,7 @@ static void check_port(struct bp_reader *r, uint32_t i, const struct bp_yaml *no
 			i, (unsigned long long)p->tau_ns);
 }
 
-/* Whether all of lcl.ports was read without error, on which the flows' checks rest. */
+/* Returns whether all of lcl.ports was read without error; the checks of flows depend on it. */
 static bool check_ports(struct bp_reader *r)
 {
 	const struct bp_yaml *list = bp_yaml_find(r->root, "lcl.ports");
@@ -105,13 +105,13 @@ static const struct bp_config_port *port_of(const struct bp_config *c, const str
 	return &c->port[bp_config_lcl(c)->port[f->out].port];
 }
 
-/* Octets of a frame that a label fits in, too. */
+/* Largest frame that can also carry a label, in bytes. */
 static uint32_t labelled_most(const struct bp_config_port *p)
 {
 	return (p->mtu != 0 ? p->mtu : BP_LCL_MTU_DEFAULT) + BP_LCL_FRAME_OVERHEAD - BP_LCL_LABEL;
 }
 
-/* Octets of a flow's frames, where the file doesn't say: what port and burst allow. */
+/* Default frame size of a flow, in bytes: the limit of port and burst. */
 static uint32_t frame_allowed(const struct bp_config *c, const struct bp_lcl_flow *f)
 {
 	const uint32_t fits = labelled_most(port_of(c, f));
@@ -162,7 +162,7 @@ static void check_frame(struct bp_reader *r, const struct bp_lcl_entry *e)
 			e->i);
 }
 
-/* No two entries have one name or one number. */
+/* Names and numbers of entries are unique. */
 static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -182,7 +182,7 @@ static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, ui
 	}
 }
 
-/* Whether it leaves by a port that is known. */
+/* Returns whether the output port of the flow is known. */
 static bool check_out(struct bp_reader *r, const struct bp_lcl_entry *e)
 {
 	const bool given = bp_yaml_find(e->node, "output_port") != NULL;

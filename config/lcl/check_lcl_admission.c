@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/lcl/check_lcl.h"
 
-/* Whether the ports of lcl.ports keep their promise to the flows (services/lcl/admission.h). */
+/* Checks that the ports of lcl.ports keep the latency bound of each flow
+ * (services/lcl/admission.h). */
 
-/* The flows that leave by a port, and the entries that they are. */
+/* The flows of one output port, and their entries. */
 struct batch {
 	const struct bp_lcl_port *port;
 	uint32_t best_effort_max, n;
@@ -39,8 +40,8 @@ void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out)
 	}
 }
 
-/* Why it is not kept, with the numbers, and what would keep it.
- * `with`: which others it takes. */
+/* Reports why the bound is not kept, with the numbers and the remedy. `with`: the other flows
+ * involved. */
 static void explain_rejection(struct bp_reader *r, const struct bp_lcl_entry *e,
 	const struct batch *b, const struct bp_lcl_admitted *a, const char *with)
 {
@@ -84,7 +85,7 @@ static void explain_rejection(struct bp_reader *r, const struct bp_lcl_entry *e,
 	}
 }
 
-/* Each flow by itself. True: all are kept. */
+/* Checks each flow alone. Returns true when all bounds are kept. */
 static bool check_alone(struct bp_reader *r, const struct bp_lcl_entry *all, const struct batch *b)
 {
 	struct bp_lcl_admitted a;
@@ -100,7 +101,7 @@ static bool check_alone(struct bp_reader *r, const struct bp_lcl_entry *all, con
 	return kept;
 }
 
-/* The first of flows[0..n) that is not kept; n: all are. */
+/* Returns the first of flows[0..n) whose bound is not kept; n: all are kept. */
 static uint32_t first_refused(const struct batch *b, uint32_t n, struct bp_lcl_admitted *out)
 {
 	uint32_t i = 0;
@@ -111,7 +112,8 @@ static uint32_t first_refused(const struct batch *b, uint32_t n, struct bp_lcl_a
 	return i;
 }
 
-/* All together. What is added makes it no better, so there is one flow up to which all are kept. */
+/* Checks all flows together. An additional flow never improves the bounds, so a binary search finds
+ * the first flow that breaks one. */
 static void check_together(
 	struct bp_reader *r, const struct bp_lcl_entry *all, const struct batch *b)
 {
@@ -130,7 +132,7 @@ static void check_together(
 			refused = n;
 	}
 	i = first_refused(b, refused, a);
-	if (a[i].why == BP_LCL_RATE) /* which all have */
+	if (a[i].why == BP_LCL_RATE) /* all flows have this reason */
 		i = refused - 1;
 	snprintf(with, sizeof(with), "with '%s' and the flows before it, ",
 		b->flow[refused - 1].name);

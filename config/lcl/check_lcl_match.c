@@ -3,12 +3,12 @@
 
 #include "config/lcl/check_lcl.h"
 
-/* Which frames the entries of lcl.flows are for. */
+/* Matches of the entries of lcl.flows. */
 
 #define IPV4 0x0800
 #define IPV6 0x86dd
 
-/* The IP version that something in the match asks for; 0: none. */
+/* Returns the IP version that the match requires; 0: none. */
 static unsigned family_of(const struct bp_match *m)
 {
 	return m->ethertype == IPV4         ? 4
@@ -86,7 +86,7 @@ static bool ports_cover(uint16_t a_first, uint16_t a_last, uint16_t b_first, uin
 	return a_last == 0 || (b_last != 0 && a_first <= b_first && b_last <= a_last);
 }
 
-/* Whether every frame that is of b is of a. */
+/* Returns whether flow_a matches every frame that flow_b matches. */
 static bool covers(const struct bp_lcl_flow *flow_a, const struct bp_lcl_flow *flow_b)
 {
 	const struct bp_match *a = &flow_a->match, *b = &flow_b->match;
@@ -102,7 +102,7 @@ static bool covers(const struct bp_lcl_flow *flow_a, const struct bp_lcl_flow *f
 	       (a->dscp == BP_MATCH_ANY_DSCP || a->dscp == b->dscp);
 }
 
-/* The first entry of a port that a frame is of is for it, so one behind it may never be. */
+/* First match wins, so an entry behind one that covers it on the same port never matches. */
 static void check_covered(struct bp_reader *r, const struct bp_lcl_entry *all, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {

@@ -12,7 +12,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 
 	capacity[BP_LT_RULES] = 1;
 	capacity[BP_LT_PORTS] = on ? l->n_ports : 1;
-	/* at least two rows: one for the flows beyond max_flows, and a flow's */
+	/* at least two rows: one for the flows beyond max_flows, and one for a flow */
 	capacity[BP_LT_FLOWS] = on ? (uint64_t)l->n_ports * (l->max_flows + 1ull) : 1;
 }
 

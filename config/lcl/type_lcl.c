@@ -3,7 +3,7 @@
 
 #include "config/lcl/schema.h"
 
-/* ---- a port's place in lcl.ports, by its name ---- */
+/* ---- the index of a port in lcl.ports, by its name ---- */
 
 static bool parse_out(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)

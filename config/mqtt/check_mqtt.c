@@ -8,9 +8,10 @@
 #include "config/mqtt/schema.h"
 #include "proto/payload/value.h"
 
-/* Section mqtt: what no single setting shows. */
+/* Section mqtt: checks across several settings. */
 
-/* A file with a secret, `at` in the configuration, that every user can read. */
+/* Warns about a file with a secret that every user can read; `at`: offset of its path in the
+ * configuration. */
 static void warn_of_access(
 	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path)
 {
@@ -89,16 +90,16 @@ static bool both_hold(const struct bp_rule_spec *rule, double v)
 	       bp_condition_holds(&rule->clear, v);
 }
 
-/* The second number of a condition that has one, else its only one. */
+/* Returns the second number of a condition, or its only one. */
 static double end_of(const struct bp_condition *c)
 {
 	return c->op == BP_COND_INSIDE || c->op == BP_COND_OUTSIDE ? c->b : c->a;
 }
 
 /*
- * Whether some value satisfies raise and clear at once. The values of a condition are intervals
- * between its numbers, so where two conditions meet, they meet at one of their numbers or right
- * beside it. Round values are tried first, for the message.
+ * Finds a value that satisfies raise and clear together. The values of a condition are intervals
+ * between its numbers, so two overlapping conditions overlap at one of their numbers or immediately
+ * next to it. Round values are tried first, for the message.
  */
 static bool find_overlap(const struct bp_rule_spec *rule, double *v)
 {
@@ -176,7 +177,7 @@ static int by_name(const void *a, const void *b)
 						   : x->node->column > y->node->column;
 }
 
-/* Rules may be many: sorted, equal names stand side by side. */
+/* There may be thousands of rules: after sorting, equal names are adjacent. */
 static void check_rule_names(
 	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config_mqtt *m)
 {
@@ -207,7 +208,7 @@ static void check_rule_names(
 	free(list);
 }
 
-/* An action needs the place it acts on. */
+/* An action needs its target. */
 static void check_rule_targets(
 	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config_mqtt *m)
 {
@@ -226,7 +227,7 @@ static void check_rule_targets(
 			continue;
 		if (rule->name[0] != '\0')
 			snprintf(which, sizeof(which), "rule '%s'", rule->name);
-		else /* none, or a bad one, which has its own message */
+		else /* not given, or invalid: it then has its own message */
 			snprintf(which, sizeof(which), "mqtt.rules[%u]", i);
 		bp_error(r->messages, at->line, at->column,
 			"%s: action %s has no destination; expected section mqtt.%s in this file",
@@ -250,7 +251,7 @@ static void check_rules(
 	check_rule_targets(r, rules, m);
 }
 
-/* Rules with clear, hold or on_change keep a state of each topic that they match: one at least. */
+/* Rules with clear, hold or on_change keep one state per matching topic: at least one is needed. */
 static void check_states(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
 {
@@ -287,8 +288,8 @@ static void check_alarm_queue(
 	}
 }
 
-/* Whether something may pass: through a bridge, or by a route that the kernel or this file tells.
- */
+/* Returns whether any traffic can be forwarded: by a bridge, or by a route of the kernel or of this
+ * file. */
 static bool can_forward(const struct bp_config *c)
 {
 	if (c->n_bridges > 0 || c->fixed.n_routes > 0)
@@ -302,7 +303,7 @@ static bool can_forward(const struct bp_config *c)
 	return false;
 }
 
-/* What unestablished connections get where the file does not say. */
+/* Default limit of unestablished connections. */
 static void share_unestablished(struct bp_config_mqtt *m)
 {
 	if (m->max_unestablished == 0)
@@ -311,7 +312,7 @@ static void share_unestablished(struct bp_config_mqtt *m)
 		m->reassembly_unestablished = m->reassembly_total / 4;
 }
 
-/* Whether the file has the setting without error, or not at all; where it is, or else `n`. */
+/* Returns whether the setting is valid or not given. *at: its node, or `n` if it is not given. */
 static bool is_read(const struct bp_yaml *n, const char *key, const struct bp_yaml **at)
 {
 	const struct bp_yaml *found = bp_yaml_find(n, key);
@@ -321,7 +322,7 @@ static bool is_read(const struct bp_yaml *n, const char *key, const struct bp_ya
 	return found == NULL || !found->bad;
 }
 
-/* Each worker has its share of the memory, in which its connections' packets must fit. */
+/* Each worker has its share of the memory, and the packets of its connections must fit in it. */
 static void check_reassembly(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_mqtt *m)
 {
@@ -354,11 +355,11 @@ void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base)
 
 	check_reassembly(r, n, m);
 	share_unestablished(m);
-	/* one for each instance: two that share a file would take each other's alarms */
+	/* one path per instance: two instances with one file would take each other's alarms */
 	if (m->spool.path[0] == '\0')
 		snprintf(m->spool.path, sizeof(m->spool.path), "/var/lib/biplane/%s.spool.db",
 			r->config->name);
-	/* Unless the bridge is what has errors. */
+	/* No warning when the errors may be in the bridges. */
 	if (!can_forward(r->config) && r->messages->errors == 0)
 		bp_warning(r->messages, n->line, n->column,
 			"mqtt: no traffic passes that could be inspected, as there is no bridge "

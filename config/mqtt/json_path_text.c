@@ -3,7 +3,7 @@
 
 #include "config/mqtt/schema.h"
 
-/* Whether a name may stand after a point; the others stand in brackets and quotes. */
+/* Returns whether a name can follow a point; other names are written in brackets and quotes. */
 static bool is_word(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

@@ -6,7 +6,7 @@
 #include "services/mqtt/inspect.h"
 #include "shm/hash.h"
 
-/* Which worker has a connection depends on the ports and their queues. */
+/* The worker of a connection depends on the ports and their queues. */
 static uint64_t placement_of(const struct bp_config *c)
 {
 	uint64_t h = c->n_ports;

@@ -7,7 +7,7 @@
 
 /* The rows of section mqtt. */
 
-/* bp_type_tcp_ports and bp_type_host_list have their elements behind the count. */
+/* bp_type_tcp_ports and bp_type_host_list store their elements behind the count. */
 _Static_assert(offsetof(struct bp_config_mqtt, tcp_ports) ==
 		       offsetof(struct bp_config_mqtt, n_tcp_ports) + sizeof(uint32_t),
 	"the ports follow their count");
@@ -73,7 +73,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.directions", .type = &bp_type_enum, AT(directions), .enum_names = direction_names, .preset = "to_broker",
 	 .help = "Publications that the rules evaluate: those from clients to the broker (to_broker), those from the broker to clients (from_broker), or both."},
 	{.path = "mqtt.evaluate", .type = &bp_type_enum, AT(evaluate), .enum_names = evaluate_names, .preset = "published",
-	 .help = "When publications to a broker are evaluated. published: as soon as they are read; only on a connection on which the broker has refused a publication (PUBACK or PUBREC with a reason code of 0x80 or above), publications with QoS 1 and 2 wait for their acknowledgement. acknowledged: on every connection, publications with QoS 1 and 2 wait until the broker acknowledges them with success, one round trip later. Waiting publications share reorder_buffer. QoS 0 has no acknowledgement."},
+	 .help = "When publications to a broker are evaluated. published: immediately when they are read; only on a connection on which the broker has refused a publication (PUBACK or PUBREC with a reason code of 0x80 or above), publications with QoS 1 and 2 wait for their acknowledgement. acknowledged: on every connection, publications with QoS 1 and 2 wait until the broker acknowledges them with success, one round trip later. Waiting publications share reorder_buffer. QoS 0 has no acknowledgement."},
 	{.path = "mqtt.strictness", .type = &bp_type_enum, AT(strictness), .enum_names = strictness_names, .preset = "mosquitto",
 	 .help = "Handling of clients that violate the MQTT standard. mosquitto: inspection stops where mosquitto 2.0 closes the connection, and continues where it does not. standard: inspection stops at each violation for which the standard demands that the connection is closed, and at no other."},
 	{.path = "mqtt.verify_checksums", .type = &bp_type_bool, AT(verify_checksums), .preset = "true",
@@ -199,7 +199,7 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].publish", .type = &bp_type_section, .flags = BP_RELOAD,
 	 .help = "The publication that the alarm is sent as."},
 	{.path = "mqtt.rules[].publish.topic", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
-	 .help = "Topic of the alarm. {topic}, {rule} and {client} stand for the publication's topic, the rule's name and the device's client identifier."},
+	 .help = "Topic of the alarm. {topic}, {rule} and {client} are replaced by the publication's topic, the rule's name and the device's client identifier."},
 };
 /* clang-format on */
 

@@ -5,11 +5,11 @@
 #include "config/mqtt/condition.h"
 #include "config/mqtt/schema.h"
 
-/* Which numbers raise or clear an alarm: a mapping of one comparison, or its short form as text. */
+/* Conditions of an alarm: a mapping of one comparison, or its short form as text. */
 
 static const struct {
-	const char *text; /* longer ones before their beginnings */
-	uint8_t op;       /* also its place in struct bp_condition_map */
+	const char *text; /* longer operators before their prefixes */
+	uint8_t op;       /* also its index in struct bp_condition_map */
 	bool range;
 } operators[] = {
 	{">=", BP_COND_GE, false},
@@ -30,7 +30,7 @@ static const char *skip_blanks(const char *p)
 	return p;
 }
 
-/* The number that fills [p, end) but for blanks around it. `text` is the whole condition. */
+/* Reads the number in [p, end), with optional blanks around it. `text` is the whole condition. */
 static bool read_bound(
 	const char *text, const char *p, const char *end, double *v, struct bp_fault *fault)
 {
@@ -42,13 +42,13 @@ static bool read_bound(
 		end--;
 	if (end <= p)
 		return bp_fault_set(fault, (size_t)(p - text), "a number is missing");
-	*v = NAN; /* stays so when the number is too large for a double */
+	*v = NAN; /* unchanged when the number is too large for a double */
 	stop = bp_number_parse((const uint8_t *)p, (const uint8_t *)end, true, v);
 	if (stop != (const uint8_t *)end || !isfinite(*v))
 		return bp_fault_set(fault, (size_t)(p - text),
 			"'%s' is not a finite decimal number",
 			bp_shown(p, (size_t)(end - p), shown));
-	*v += 0.0; /* -0 compares like 0, and must not make two rules of one */
+	*v += 0.0; /* -0 compares like 0, and must not make two different rules */
 	return true;
 }
 

@@ -3,7 +3,7 @@
 
 #include "config/mqtt/schema.h"
 
-/* Where a rule finds the number in a payload. */
+/* The position of the number in a payload. */
 
 static bool parse_json(const struct bp_setting *s, const struct bp_config *c, const char *text,
 	void *field, struct bp_fault *fault)

@@ -29,7 +29,7 @@ static bool bridged(const struct bp_config *c, unsigned port)
 	return !bp_config_port_routes(c, port);
 }
 
-/* What an entry must not contradict, in itself and in those before it. */
+/* Checks contradictions within an entry, and with the entries before it. */
 static void check_rule(struct bp_reader *r, const struct bp_yaml *at,
 	const struct bp_sampling_rules *all, unsigned i)
 {
@@ -86,7 +86,7 @@ static const struct bp_setting rows[] = {
 	{.path = "sampling[].name", .type = &bp_type_name, ROW(name), .flags = BP_REQUIRED | BP_RELOAD, .min = 1,
 	 .help = "Name of the entry in show sampling, unique."},
 	{.path = "sampling[].match", .type = &bp_type_section, .flags = BP_REQUIRED | BP_RELOAD,
-	 .help = "Frames that are sampled: those that meet all given conditions, as they are received."},
+	 .help = "Frames that are sampled: those that meet all given conditions at reception."},
 	{.path = "sampling[].match.port", .type = &bp_type_port, ROW(match.port), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "Input port."},
 	{.path = "sampling[].match.source", .type = &bp_type_any_hosts, ROW(match.source), .flags = BP_RELOAD, .present = has_source, .preset_text = "any",

@@ -8,8 +8,8 @@
 #include "config/transform/settings.h"
 
 /*
- * Section transform, once all settings are read: contradictions within an entry and between
- * entries. An entry with an error has its message already and is skipped.
+ * Checks section transform after all settings are read: contradictions within an entry and between
+ * entries. An entry with an error already has its message and is skipped.
  */
 
 static bool covers(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
@@ -68,7 +68,7 @@ void bp_check_receiver(struct bp_reader *r, const struct bp_transform_entry *e,
 			path, port);
 }
 
-/* Datagrams to biplane's own manager of health devices are not readings. */
+/* Datagrams to biplane's own manager of health devices are not transformed. */
 static void check_own(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	static const struct bp_prefix any[2] = {{.family = 4}, {.family = 6}};
@@ -104,7 +104,7 @@ static bool overlap(const struct bp_prefix *a, const struct bp_prefix *b)
 	return a->family == b->family && bp_prefix_contains(wide, &first);
 }
 
-/* Messages that are restored from aggregates are not transformed. */
+/* Messages from decapsulated aggregates are not transformed. */
 static void check_restored(struct bp_reader *r, const struct bp_transform_entry *e)
 {
 	const struct bp_agg_rules *agg = &bp_config_aggregation(r->config)->rules;
@@ -144,7 +144,7 @@ static void check_entry(struct bp_reader *r, const struct bp_transform_entry *e)
 	bp_check_sources(r, e);
 }
 
-/* The elements as far as they were read, right or not; NULL: none. */
+/* Returns the elements as read, with or without errors; NULL: none. */
 static const struct bp_yaml *elements(const struct bp_reader *r)
 {
 	const struct bp_yaml *n = bp_yaml_find(r->root, "transform.entries");
@@ -152,7 +152,7 @@ static const struct bp_yaml *elements(const struct bp_reader *r)
 	return n != NULL && !n->bad && n->kind == BP_YAML_LIST ? n->first : NULL;
 }
 
-/* A source without receivers has one. */
+/* A source without receivers takes one row. */
 static uint32_t count_rows(const struct bp_transform_config *t)
 {
 	uint32_t n = 0;

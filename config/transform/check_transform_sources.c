@@ -12,7 +12,7 @@
 #define WHITHER (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)
 #define FIXED_RANGE 64.0 /* of the methods in fixed point */
 
-/* A source and where it stands. */
+/* A source and its position in the file. */
 struct given {
 	const struct bp_transform_source *source;
 	const struct bp_yaml *node;
@@ -28,7 +28,7 @@ static int by_prefix(const void *a, const void *b)
 	return order != 0 ? order : x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Of equal ones the first stands first. */
+/* Equal sources keep the order of the file. */
 static void check_doubles(
 	struct bp_reader *r, const struct bp_transform_entry *e, struct given *all, uint32_t n)
 {
@@ -47,7 +47,7 @@ static void check_doubles(
 	}
 }
 
-/* A reading is looked up once for every length. */
+/* The data plane looks up the source of a reading once per prefix length. */
 static void check_lengths(struct bp_reader *r, const struct bp_transform_entry *e,
 	const struct given *all, uint32_t n)
 {
@@ -94,7 +94,7 @@ static void check_matrix(struct bp_reader *r, const struct bp_transform_entry *e
 			path, bp_transform_ops(e->rule->method)->name);
 }
 
-/* Whether what goes to an address can: its IP version stays the reading's. */
+/* Checks that a receiver's address has the IP version of the reading. */
 static void check_version(struct bp_reader *r, const struct bp_transform_entry *e,
 	const struct given *s, const struct bp_transform_receiver *to, const struct bp_yaml *node,
 	const char *path)
@@ -168,7 +168,7 @@ void bp_check_sources(struct bp_reader *r, const struct bp_transform_entry *e)
 				 "sources, unknown_source: forward, or matrix_loader: true",
 			e->i);
 	if (n != 0 && all == NULL) {
-		BP_AT_ERROR(r, list, "there is no memory to look at %u sources; expected fewer", n);
+		BP_AT_ERROR(r, list, "no memory to check %u sources; expected fewer", n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++, node = node->next) {

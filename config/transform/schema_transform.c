@@ -39,7 +39,7 @@ static bool has_loader(const void *base)
 	return ((const struct bp_config_transform *)base)->matrix_loader_address.family != 0;
 }
 
-/* What a receiver says, and the one that an entry has for those that say nothing. */
+/* Whether a receiver sets the value, or inherits it from the entry. */
 #define SAYS(what_, flag_)                                                                         \
 	static bool receiver_has_##what_(const void *base)                                         \
 	{                                                                                          \
@@ -58,7 +58,7 @@ ENTRY_NAME(address)
 ENTRY_NAME(udp)
 ENTRY_NAME(mac)
 
-/* Of a number of a layout. */
+/* Only for layout numbers with a fraction. */
 #define HAS_FRACTION(what_, member_)                                                               \
 	static bool what_##_has_fraction(const void *base)                                         \
 	{                                                                                          \

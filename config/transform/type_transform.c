@@ -9,11 +9,11 @@
 #include "proto/transform/transform_matrix.h"
 
 /*
- * What section transform alone has: lists of sources in an entry and of receivers in a source, and
- * what a receiver is told by bits and not by fields of its own.
+ * Types of section transform: lists of sources in an entry and of receivers in a source, and the
+ * settings of a receiver that are stored as bits and not as fields of their own.
  */
 
-/* ---- lists: of all entries one behind the other, grown by doubling ---- */
+/* ---- lists: the elements of all entries in one array, grown by doubling ---- */
 
 static uint32_t table_size(uint32_t n)
 {
@@ -24,7 +24,7 @@ static uint32_t table_size(uint32_t n)
 	return n == 0 ? 0 : room;
 }
 
-/* Makes room for `more` zeroed elements behind n; false: there is no memory. */
+/* Grows the array by `more` zeroed elements after n; false: there is no memory. */
 static bool grow(void *list, size_t element, uint32_t n, uint32_t more)
 {
 	char *items;
@@ -40,7 +40,7 @@ static bool grow(void *list, size_t element, uint32_t n, uint32_t more)
 	return true;
 }
 
-/* Whether so many more may be, in all entries together. */
+/* Returns whether the limit over all entries allows the additional elements. */
 static bool admit(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, uint32_t have)
 {
 	if (n->n <= BP_TRANSFORM_MATRICES_MAX - have)
@@ -248,7 +248,7 @@ static bool read_number(
 		bp_reader_error(r, s, n, "this is not a number");
 		return false;
 	}
-	*v = NAN; /* stays so when the number is too large for a double */
+	*v = NAN; /* unchanged when the number is too large for a double */
 	end = text + n->n;
 	if (bp_number_parse(text, end, true, v) != end || !isfinite(*v)) {
 		bp_reader_error(r, s, n, "'%s' is not a finite decimal number",
@@ -266,8 +266,8 @@ static bool read_row(
 	if (n->bad)
 		return false;
 	if (n->kind != BP_YAML_LIST || n->n != 4) {
-		bp_reader_error(r, s, n, "a row of %u numbers stands here",
-			n->kind == BP_YAML_LIST ? n->n : 1);
+		bp_reader_error(
+			r, s, n, "found a row of %u numbers", n->kind == BP_YAML_LIST ? n->n : 1);
 		return false;
 	}
 	for (struct bp_yaml *item = n->first; item != NULL; item = item->next) {
@@ -285,8 +285,8 @@ static void read_matrix(
 	unsigned i = 0;
 
 	if (n->kind != BP_YAML_LIST) {
-		bp_reader_error(r, s, n, "a %s stands here",
-			n->kind == BP_YAML_MAP ? "mapping" : "single value");
+		bp_reader_error(
+			r, s, n, "found a %s", n->kind == BP_YAML_MAP ? "mapping" : "single value");
 		return;
 	}
 	if (n->n != 3) {
@@ -301,7 +301,7 @@ static void read_matrix(
 	to->flags |= BP_TRANSFORM_MATRIX;
 }
 
-/* So many digits that the same double comes back. */
+/* Writes enough digits to read the same double back. */
 static void format_matrix(
 	const struct bp_setting *s, const struct bp_config *c, const void *field, FILE *out)
 {

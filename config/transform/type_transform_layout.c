@@ -41,7 +41,8 @@ static bool parse_layout(const struct bp_setting *s, const struct bp_config *c, 
 		fault, 0, "'%s' is not a known layout", bp_shown(text, strlen(text), shown));
 }
 
-/* A number without a point has no digits behind it; and the layouts of two files are compared. */
+/* A number without a fraction has no fraction digits; layouts of two files are compared as
+ * bytes. */
 static void check_fraction(struct bp_reader *r, const struct bp_setting *s, const struct bp_yaml *n,
 	const char *name, struct bp_transform_field *f)
 {
@@ -56,7 +57,7 @@ static void check_fraction(struct bp_reader *r, const struct bp_setting *s, cons
 			type_name[f->type]);
 }
 
-/* All three of a point, or the error about the first that is missing. */
+/* Returns whether all three coordinates of a point are given; reports the first missing one. */
 static bool whole(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	const bool has[3], const char *const name[3])
 {

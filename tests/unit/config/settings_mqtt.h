@@ -9,7 +9,7 @@
 		.good = {{"80", "80"}, {"-.5", "-0.5"}, {"\"1e3\"", "1000"}, {"-0", "0"}},         \
 		.bad = {{"hot", "not a finite decimal number"}, {".inf", "not a finite"},          \
 			{"1e999", "not a finite"}, {"''", "a number is missing"}, {"", "no value"}, \
-			{"[1, 2]", "a list stands here"}}}
+			{"[1, 2]", "found a list"}}}
 #define BOUNDS(of_, before_, key_)                                                                 \
 	{"mqtt.rules[]." of_ "." key_, before_ of_ ":\n        ", "",                              \
 		.good = {{"[1, 5]", "[1, 5]"}, {"[-.5, 1e3]", "[-0.5, 1000]"}, {"[2, 2]", "[2, 2]"}}, \
@@ -26,7 +26,7 @@
 			{"[1,2,3,4,5,6,7,8]", "[1, 2, 3, 4, 5, 6, 7, 8]"}},
 		.bad = {{"[0]", "too small"}, {"[65536]", "too large"}, {"[]", "0 are given"},
 			{"[1,2,3,4,5,6,7,8,9]", "9 are given"}, {"[5, 5]", "5 is given twice"},
-			{"x", "not a whole number"}, {"{a: b}", "a mapping stands here"}}},
+			{"x", "not a whole number"}, {"{a: b}", "found a mapping"}}},
 	{"mqtt.brokers", MQTT, "",
 		.good = {{"10.1.0.9", "[\"10.1.0.9\"]"},
 			{"[10.1.0.0/24, \"2001:db8::1\"]", "[\"10.1.0.0/24\", \"2001:db8::1\"]"},
@@ -94,7 +94,7 @@
 			{"http://h", "scheme 'http' is not supported"}, {"mqtt://", "the host is missing"},
 			{"mqtt://" TEXT255 "x", "longer than 255 bytes"}, {"mqtt://h/t", "'/t' follows the host"},
 			{"mqtt://h:0", "not a port from 1 to 65535"}, {"mqtt://h:65536", "not a port"},
-			{"\"mqtt://a\\tb\"", "control character"}, {"[mqtt://h]", "a list stands here"}}},
+			{"\"mqtt://a\\tb\"", "control character"}, {"[mqtt://h]", "found a list"}}},
 	{"mqtt.publisher.client_id", EDGE_OPEN, "", TEXT_VALUES(TEXT127)},
 	{"mqtt.publisher.username", EDGE_OPEN, "", TEXT_VALUES(TEXT127)},
 	{"mqtt.publisher.password_file", EDGE_OPEN "username: u\n    ", "", TEXT_VALUES(TEXT511)},
@@ -165,7 +165,7 @@
 			{"#", "text that begins with # needs quotes"}}},
 	{"mqtt.rules[].value", RULE, "", .good = {{"text", "text"}},
 		.bad = {{"number", "not a source of values"}, {"{}", "the mapping is empty"},
-			{"[text]", "a list stands"}, {"", "no value is given"},
+			{"[text]", "found a list"}, {"", "no value is given"},
 			{"{json: $.a, binary: {type: int8}}", "both json and binary"}}},
 	{"mqtt.rules[].value.json", RULE "value:\n        ", "",
 		.good = {{"$.celsius", "\"$.celsius\""}, {"$.a[2].b", "\"$.a[2].b\""},
@@ -202,7 +202,7 @@
 			{"inside ..5", "a number is missing"},
 			{"inside 1..2..3", "not a finite decimal"},
 			{"=> 5", "begins with no comparison"}, {"{}", "0 comparisons are given"},
-			{"{above: 1, below: 5}", "2 comparisons are given"}, {"[80]", "a list stands here"}}},
+			{"{above: 1, below: 5}", "2 comparisons are given"}, {"[80]", "found a list"}}},
 	{"mqtt.rules[].clear", RULE, "",
 		.good = {{"<= 1", AS("at_most: 1")}, {"outside 0..1e300", AS("outside: [0, 1e300]")}},
 		.bad = {{"never", "begins with no comparison"}, {"\"> 1 2\"", "not a finite decimal number"},

@@ -56,7 +56,7 @@
 			 "theta: {offset: 8, type: ufixed32}, x: {offset: 12, type: fixed32}, "
 			 "y: {offset: 16, type: fixed32}, z: {offset: 20, type: fixed32}, "
 			 "length: 40}", "kunze2021"}},
-		.bad = {{"paper", "'paper' is not a known layout"}, {"[kunze2021]", "a list stands here"},
+		.bad = {{"paper", "'paper' is not a known layout"}, {"[kunze2021]", "found a list"},
 			{"~", "no value is given"}, {"{}", "'radius' is missing"}}},
 	{"transform.entries[].layout.length", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
 		.good = {{"auto", "24"}, {"24", "24"}, {"9000", "9000"}},
@@ -108,7 +108,7 @@
 			{"[[0.1, 0, 0, 1e-3], [0, 2147483647, 0, 0], [0, 0, +1, -1E2]]",
 				"[[0.10000000000000001, 0, 0, 0.001], [0, 2147483647, 0, 0], "
 				"[0, 0, 1, -100]]"}},
-		.bad = {{"identity", "a single value stands here"}, {"[]", "0 are given"},
+		.bad = {{"identity", "found a single value"}, {"[]", "0 are given"},
 			{"[[1, 0, 0, 0], [0, 1, 0, 0]]", "2 are given"},
 			{"[[1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]", "a row of 3 numbers"},
 			{"[1, 2, 3]", "a row of 1 numbers"},

@@ -200,7 +200,7 @@ static void what_must_be_given(void **state)
 		"f.yaml:5:5: aggregation.decapsulate[0] has no 'to'; expected a mapping of "
 		"settings\n");
 	says(BRIDGED ENC "  - {port: a, to: 10.1.0.9}\n",
-		"f.yaml:5:19: aggregation.encapsulate[0].to: a single value stands here; expected "
+		"f.yaml:5:19: aggregation.encapsulate[0].to: found a single value; expected "
 		"a mapping of settings\n");
 	says(BRIDGED ENC AGG(", max_mesages: 1"),
 		"f.yaml:5:56: unknown setting 'max_mesages'; did you mean 'max_messages'?\n");

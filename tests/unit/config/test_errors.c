@@ -141,21 +141,20 @@ static void required_settings_are_missed(void **state)
 
 static void wrong_shapes_are_named(void **state)
 {
-	says("[a, b]\n",
-		"f.yaml:1:1: the file: a list stands here; expected a mapping of settings\n");
-	says("ports\n", "f.yaml:1:1: the file: a single value stands here; expected a mapping of "
+	says("[a, b]\n", "f.yaml:1:1: the file: found a list; expected a mapping of settings\n");
+	says("ports\n", "f.yaml:1:1: the file: found a single value; expected a mapping of "
 			"settings\n");
 	says("ports: {name: a}\n",
-		"f.yaml:1:8: ports: a mapping stands here; expected a list of 1 to 32 mappings\n");
-	says("ports: [a]\n", "f.yaml:1:9: ports[0]: a single value stands here; expected a mapping "
+		"f.yaml:1:8: ports: found a mapping; expected a list of 1 to 32 mappings\n");
+	says("ports: [a]\n", "f.yaml:1:9: ports[0]: found a single value; expected a mapping "
 			     "of settings\n");
 	says(PORTS "poll_mode: [spin]\n",
-		"f.yaml:2:12: poll_mode: a list stands here; expected busy or adaptive\n");
+		"f.yaml:2:12: poll_mode: found a list; expected busy or adaptive\n");
 	says(PORTS "poll_mode:\n",
 		"f.yaml:2:1: poll_mode: no value is given (text that begins with # needs "
 		"quotes); expected "
 		"busy or adaptive\n");
-	says(PORTS "runtime: 5\n", "f.yaml:2:10: runtime: a single value stands here; expected a "
+	says(PORTS "runtime: 5\n", "f.yaml:2:10: runtime: found a single value; expected a "
 				   "mapping of settings\n");
 }
 
@@ -466,10 +465,10 @@ static void yaml_that_hides_values_is_refused(void **state)
 				      "line that begins with %\n");
 	says(PORTS "name: !<%41> b\n", "f.yaml:2:7: a YAML tag is not supported; expected no word "
 				       "that begins with ! and has a %\n");
-	says(PORTS "name: 'a\n  b'\n", "f.yaml:2:7: a text in single quotes goes on in the next "
+	says(PORTS "name: 'a\n  b'\n", "f.yaml:2:7: a text in single quotes continues on the next "
 				       "line; expected it on one line, or in "
 				       "double quotes\n");
-	says(PORTS "? [a]\n: 1\n", "f.yaml:2:3: a list or mapping can't be a setting's name; "
+	says(PORTS "? [a]\n: 1\n", "f.yaml:2:3: the name of a setting is a list or mapping; "
 				   "expected a name and a colon\n");
 	says(PORTS "---\nname: a\n",
 		"f.yaml:2:1: a second YAML document begins; expected one document in the file\n");
@@ -505,10 +504,10 @@ static void unreadable_files_are_told(void **state)
 	assert_null(bp_config_load("/", f));
 	fclose(f);
 	assert_string_equal(errors,
-		"/nonexistent/f.yaml:1:1: can't be opened: No such file or directory; expected a "
+		"/nonexistent/f.yaml:1:1: cannot be opened: No such file or directory; expected a "
 		"readable "
 		"configuration file\n"
-		"/:1:1: can't be read: Is a directory; expected a readable configuration file\n");
+		"/:1:1: cannot be read: Is a directory; expected a readable configuration file\n");
 	free(errors);
 }
 

@@ -116,7 +116,7 @@ static void of_a_file(void **state)
 	assert_int_equal(bp_config_load_instance("/nowhere/x.yaml", &i, f), -1);
 	fclose(f);
 	assert_string_equal(said,
-		"/nowhere/x.yaml:1:1: can't be opened: No such file or directory; expected a "
+		"/nowhere/x.yaml:1:1: cannot be opened: No such file or directory; expected a "
 		"readable configuration file\n");
 	free(said);
 	assert_int_equal(bp_config_load_instance(EXAMPLES "/lab-veth.yaml", &i, stderr), 0);

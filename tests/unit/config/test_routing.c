@@ -96,12 +96,12 @@ static void bridges_are_read(void **state)
 		"f.yaml:2:11: bridges[0] has no 'name'; expected a name of at most 31 letters, "
 		"digits, '_', '-' and '.', the first not '-' or '.'\n"
 		"f.yaml:2:11: bridges[0] has no 'ports'; expected " BRIDGE_PORTS
-		"f.yaml:2:14: bridges[1]: a single value stands here; expected a mapping of "
+		"f.yaml:2:14: bridges[1]: found a single value; expected a mapping of "
 		"settings\n"
 		"f.yaml:2:17: bridges[2] has no 'ports'; expected " BRIDGE_PORTS
 		"f.yaml:2:27: unknown setting 'prots'; did you mean 'ports'?\n");
 	says(ROLELESS "bridges: {ports: [a, b]}\n",
-		"f.yaml:2:10: bridges: a mapping stands here; expected " BRIDGES);
+		"f.yaml:2:10: bridges: found a mapping; expected " BRIDGES);
 	says(ROLELESS "bridges: [~,~,~,~,~,~,~,~,~,~,~,~,~,~,~,~,~]\n",
 		"f.yaml:2:10: bridges: 17 are given; expected " BRIDGES);
 }

@@ -87,22 +87,22 @@ struct row {
 	.good = {{"x", "\"x\""}, {"\"a\\\"b\\\\\"", "\"a\\\"b\\\\\""},                             \
 		{longest, "\"" longest "\""}, {"\"\\u00e4 \\u2028\"", "\"\xc3\xa4 \\u2028\""}},    \
 	.bad = {{"''", "the text is empty"}, {longest "x", " bytes long"},                         \
-		{"\"a\\tb\"", "control character"}, {"[x]", "a list stands here"},                 \
-		{"", "no value"}, {"\"a\\0b\"", "NUL character"}}
+		{"\"a\\tb\"", "control character"}, {"[x]", "found a list"}, {"", "no value"},     \
+		{"\"a\\0b\"", "NUL character"}}
 
 static const struct row rows[] = {
 	{"name", PORTS, "",
 		.good = {{"a", "\"a\""}, {"_a.b-C9", "\"_a.b-C9\""}, {NAME31, "\"" NAME31 "\""}},
 		.bad = {{"-a", "not a name"}, {".a", "not a name"}, {"a b", "not a name"},
 			{NAME31 "x", "32 bytes long"}, {"''", "the text is empty"},
-			{"\xc3\xa4", "not a name"}, {"{a: b}", "a mapping stands here"}}},
+			{"\xc3\xa4", "not a name"}, {"{a: b}", "found a mapping"}}},
 	{"workers", PORTS, "",
 		.good = {{"1", "1"}, {"64", "64"}, {"[0, 1023]", "[0, 1023]"}, {"[7]", "[7]"},
 			{"0x10", "16"}},
 		.bad = {{"0", "too small"}, {"65", "too large"}, {"[]", "0 are given"},
 			{"[1024]", "too large"}, {"[2, 2]", "2 is given twice"},
 			{"two", "not a whole number"}, {"[[1]]", "not a number"},
-			{"{a: 1}", "a mapping stands here"}, {"", "no value"}}},
+			{"{a: 1}", "found a mapping"}, {"", "no value"}}},
 	{"log.level", PORTS "log:\n  ", "",
 		.good = {{"error", "error"}, {"warning", "warning"}, {"info", "info"},
 			{"debug", "debug"}},

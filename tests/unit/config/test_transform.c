@@ -223,8 +223,9 @@ static void layouts_that_are_none(void **state)
 				      "fixed32}, z: {offset: 20, type: float32, fraction: 3}")),
 		"f.yaml:5:250: transform.entries[0].layout: z is of type float32 and has no "
 		"fraction" EXPECTED_LAYOUT);
-	says(BRIDGED XFORM(LAYOUT("x: 12")), "f.yaml:5:44: transform.entries[0].layout.x: a single "
-					     "value stands here; expected a mapping of settings\n");
+	says(BRIDGED XFORM(LAYOUT("x: 12")),
+		"f.yaml:5:44: transform.entries[0].layout.x: found a single "
+		"value; expected a mapping of settings\n");
 	says(BRIDGED XFORM(LAYOUT(FROM3 ", " OUT3)), "");
 }
 
@@ -320,7 +321,7 @@ static void matrices_that_are_none(void **state)
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 64], [0, 1, 0, 9], [0, 0, 1, 9]]}")), "");
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 9], [0, 1, 0], [0, 0, 1, 9]]}")),
 		"f.yaml:5:98: " AT_RECEIVER
-		".matrix: a row of 3 numbers stands here; expected three rows of four numbers, "
+		".matrix: found a row of 3 numbers; expected three rows of four numbers, "
 		"[[a, b, c, shift of x], [d, e, f, shift of y], [g, h, i, shift of z]]\n");
 }
 
