@@ -1,231 +1,199 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/monitoring/fault_message.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "config/config.h"
 
-static const char *times(uint64_t n)
+#define NS_PER_MS 1000000u
+
+static void add_number(struct bp_fault_event *e, const char *key, uint64_t n)
 {
-	return n == 1 ? "time" : "times";
+	e->field[e->n_fields++] = (struct bp_log_field){.key = key, .number = n};
 }
 
-static const char *frames(uint64_t n)
+static void add_text(struct bp_fault_event *e, const char *key, const char *value)
 {
-	return n == 1 ? "frame" : "frames";
+	e->field[e->n_fields++] = (struct bp_log_field){.key = key, .value = value};
 }
 
-static void link_message(const struct bp_fault_message *s, char *line)
+static void add_ms(struct bp_fault_event *e, const char *key, uint64_t ns)
 {
-	char span[BP_FAULT_DURATION_LEN];
+	add_number(e, key, ns / NS_PER_MS);
+}
 
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE, "port %s: link up again after %s", s->subject,
-			bp_fault_duration(s->lasts_ns, span));
+/* Of a fault that repeats: how often since the last line. */
+static void add_repetition(struct bp_fault_event *e, const struct bp_fault_message *s, uint64_t n)
+{
+	add_number(e, "count", n);
+	add_ms(e, "interval_ms", s->line_ns);
+}
+
+#define CHECK_LINK "check cable, transceiver and the peer device"
+
+static void link_message(const struct bp_fault_message *s, struct bp_fault_event *e)
+{
+	add_text(e, "port", s->subject);
+	switch (s->news) {
+	case BP_FAULT_CLEARED:
+		e->message = "link up";
+		add_ms(e, "down_ms", s->lasts_ns);
+		break;
+	case BP_FAULT_ONGOING:
+		e->message = "link flapping; " CHECK_LINK;
+		add_text(e, "link", s->active ? "down" : "up");
+		add_repetition(e, s, s->spells);
+		break;
+	default:
+		e->message = "link down: frames to this port are lost; " CHECK_LINK;
+		if (s->never) {
+			e->message = "link has not come up since the start: frames to this port "
+				     "are lost; " CHECK_LINK;
+			add_ms(e, "down_ms", s->lasts_ns);
+		}
+	}
+}
+
+/* Frames that never reached biplane: the counter of the NIC that rises, and the remedy. */
+static void frame_message(const struct bp_fault_message *s, const char *raised, const char *cleared,
+	struct bp_fault_event *e)
+{
+	add_text(e, "port", s->subject);
+	e->message = s->news == BP_FAULT_CLEARED ? cleared : raised;
+	if (s->news == BP_FAULT_RAISED)
+		add_number(e, "count", s->events);
 	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: link went down %" PRIu64
-			" more %s in the last %s, and is %s now; look at cable, transceiver and "
-			"the device at the other end",
-			s->subject, s->spells, times(s->spells),
-			bp_fault_duration(s->line_ns, span), s->active ? "down" : "up");
-	else if (s->never)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: link has not come up since the start, %s ago; what is to leave "
-			"by it is lost; look at cable, transceiver and the device at the other end",
-			s->subject, bp_fault_duration(s->lasts_ns, span));
-	else
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: link down; what is to leave by it is lost; look at cable, "
-			"transceiver and the device at the other end",
-			s->subject);
+		add_repetition(e, s, s->events);
+	add_number(e, "total", s->all);
 }
 
-/* Of frames that never reached biplane: what befell them, and what to do. */
-static void frame_message(
-	const struct bp_fault_message *s, const char *fate, const char *advice, char *line)
-{
-	char span[BP_FAULT_DURATION_LEN];
+#define FREE_MBUFS                                                                                 \
+	"raise mbufs, or see which service holds them in `biplane show drops`, `show lcl` and "    \
+	"`show aggregates`"
 
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: no more frames %s: none in the last %s, %" PRIu64 " before",
-			s->subject, fate, bp_fault_duration(s->settings->log_interval_ns, span),
-			s->all);
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: %" PRIu64 " more %s %s in the last %s, %" PRIu64 " since it "
-			"began; %s",
-			s->subject, s->events, frames(s->events), fate,
-			bp_fault_duration(s->line_ns, span), s->all, advice);
-	else
-		snprintf(line, BP_FAULT_LINE, "port %s: %" PRIu64 " %s %s; %s", s->subject,
-			s->events, frames(s->events), fate, advice);
+static void pool_message(const struct bp_fault_message *s, struct bp_fault_event *e)
+{
+	add_text(e, "pool", s->subject);
+	add_number(e, "free", s->free);
+	add_number(e, "size", s->size);
+	if (s->news == BP_FAULT_CLEARED) {
+		e->message = "free mbufs are above monitoring.mbuf_low_percent again";
+		add_number(e, "min_free", s->worst);
+		add_ms(e, "duration_ms", s->lasts_ns);
+		return;
+	}
+	e->message = "free mbufs are below monitoring.mbuf_low_percent; frames are lost when none "
+		     "is free; " FREE_MBUFS;
+	add_number(e, "low_percent", s->settings->mbuf_low_percent);
+	if (s->news == BP_FAULT_ONGOING) {
+		add_text(e, "low", s->active ? "yes" : "no");
+		add_repetition(e, s, s->spells);
+	}
 }
 
-static const char buffers_advice[] = "raise mbufs, or see in `biplane show drops`, `show lcl` and "
-				     "`show aggregates` who holds them";
-
-/* Drivers count attempts: a frame may be there for the next one. */
-static void no_mbuf_message(const struct bp_fault_message *s, char *line)
+/* The subject is "worker N". */
+static void add_worker(struct bp_fault_event *e, const struct bp_fault_message *s)
 {
-	char span[BP_FAULT_DURATION_LEN];
-
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: packet buffers for all frames again (rx_nombuf): none was "
-			"missing in the last %s, %" PRIu64 " %s before",
-			s->subject, bp_fault_duration(s->settings->log_interval_ns, span), s->all,
-			times(s->all));
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: no packet buffer for frames, %" PRIu64
-			" more %s in the last %s (rx_nombuf), %" PRIu64 " since it began; %s",
-			s->subject, s->events, times(s->events),
-			bp_fault_duration(s->line_ns, span), s->all, buffers_advice);
-	else
-		snprintf(line, BP_FAULT_LINE,
-			"port %s: no packet buffer for frames, %" PRIu64
-			" %s (rx_nombuf): they wait, or are lost; %s",
-			s->subject, s->events, times(s->events), buffers_advice);
+	add_number(e, "worker", strtoul(s->subject + sizeof("worker ") - 1, NULL, 10));
+	add_number(e, "cpu", s->cpu);
 }
 
-static void pool_message(const struct bp_fault_message *s, char *line)
+static void poll_gap_message(const struct bp_fault_message *s, struct bp_fault_event *e)
 {
-	const unsigned low = s->settings->mbuf_low_percent;
-	char span[BP_FAULT_DURATION_LEN];
-
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE,
-			"pool %s: packet buffers are no longer low: %u of %u are free; they were "
-			"low for %s, with %" PRIu64 " free at the least",
-			s->subject, s->free, s->size, bp_fault_duration(s->lasts_ns, span),
-			s->worst);
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"pool %s: packet buffers fell below %u %% %" PRIu64
-			" more %s in the last %s, and are %slow now: %u of %u are free; %s",
-			s->subject, low, s->spells, times(s->spells),
-			bp_fault_duration(s->line_ns, span), s->active ? "" : "not ", s->free,
-			s->size, buffers_advice);
+	add_worker(e, s);
+	if (s->news == BP_FAULT_CLEARED) {
+		e->message = "no more poll gaps";
+		add_number(e, "total", s->all);
+		add_ms(e, "gap_ms", s->all_ns);
+		return;
+	}
+	e->message = "poll gap above monitoring.poll_gap_warning: frames waited or were lost; give "
+		     "the worker a CPU of its own (workers: [CPU], isolcpus), or use more workers";
+	if (s->news == BP_FAULT_ONGOING)
+		add_repetition(e, s, s->events);
 	else
-		snprintf(line, BP_FAULT_LINE,
-			"pool %s: %u of %u packet buffers are free, less than %u %% "
-			"(monitoring.mbuf_low_percent); where none is free frames are lost; %s",
-			s->subject, s->free, s->size, low, buffers_advice);
+		add_number(e, "count", s->events);
+	add_ms(e, "gap_ms", s->events_ns);
+	add_ms(e, "limit_ms", s->settings->poll_gap_warning_ns);
 }
 
-static void poll_gap_message(const struct bp_fault_message *s, char *line)
+static void stall_message(const struct bp_fault_message *s, struct bp_fault_event *e)
 {
-	static const char advice[] = "frames waited, or were lost; give it a CPU of its own "
-				     "(workers: [CPU], isolcpus), or less to do (more workers)";
-	char limit[BP_FAULT_DURATION_LEN], span[BP_FAULT_DURATION_LEN], away[BP_FAULT_DURATION_LEN];
-
-	bp_fault_duration(s->settings->poll_gap_warning_ns, limit);
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE,
-			"%s on CPU %u: overran %" PRIu64 " %s, %s in all, and not in the last %s",
-			s->subject, s->cpu, s->all, times(s->all),
-			bp_fault_duration(s->all_ns, away),
-			bp_fault_duration(s->settings->log_interval_ns, span));
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"%s on CPU %u: away from its queues %" PRIu64
-			" more %s in the last %s, %s in all; %s",
-			s->subject, s->cpu, s->events, times(s->events),
-			bp_fault_duration(s->line_ns, span), bp_fault_duration(s->events_ns, away),
-			advice);
-	else
-		snprintf(line, BP_FAULT_LINE,
-			"%s on CPU %u: away from its queues %" PRIu64
-			" %s for more than %s (monitoring.poll_gap_warning), %s in all; %s",
-			s->subject, s->cpu, s->events, times(s->events), limit,
-			bp_fault_duration(s->events_ns, away), advice);
+	add_worker(e, s);
+	if (s->news == BP_FAULT_CLEARED) {
+		e->message = "worker polls its queues again";
+		add_ms(e, "duration_ms", s->lasts_ns);
+		return;
+	}
+	e->message = "worker does not poll its queues: its ports forward nothing; if it does not "
+		     "resume, restart biplane and report it with the output of `biplane show "
+		     "nodes`";
+	if (s->news == BP_FAULT_ONGOING) {
+		add_text(e, "stalled", s->active ? "yes" : "no");
+		add_repetition(e, s, s->spells);
+	} else {
+		add_ms(e, "duration_ms", s->lasts_ns);
+	}
 }
 
-static void stall_message(const struct bp_fault_message *s, char *line)
+static void not_inspected_message(const struct bp_fault_message *s, struct bp_fault_event *e)
 {
-	static const char advice[] = "what it polls is not forwarded; if it does not come back, "
-				     "restart biplane and report it with what `biplane show "
-				     "nodes` says";
-	char span[BP_FAULT_DURATION_LEN];
-
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE, "%s on CPU %u: back at its queues after %s",
-			s->subject, s->cpu, bp_fault_duration(s->lasts_ns, span));
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"%s on CPU %u: stuck %" PRIu64 " more %s in the last %s, and %s now; %s",
-			s->subject, s->cpu, s->spells, times(s->spells),
-			bp_fault_duration(s->line_ns, span), s->active ? "is stuck" : "runs",
-			advice);
+	add_worker(e, s);
+	if (s->news == BP_FAULT_CLEARED) {
+		e->message = "all MQTT connections are inspected";
+		add_ms(e, "duration_ms", s->lasts_ns);
+		return;
+	}
+	e->message = "MQTT connections are not inspected: their values raise no alarm; see "
+		     "`biplane show not-inspected`";
+	add_number(e, "connections", s->connections);
+	if (s->news == BP_FAULT_ONGOING)
+		add_repetition(e, s, s->spells);
 	else
-		snprintf(line, BP_FAULT_LINE,
-			"%s on CPU %u: stuck: it has not come back to its queues for %s; %s",
-			s->subject, s->cpu, bp_fault_duration(s->lasts_ns, span), advice);
+		add_ms(e, "duration_ms", s->lasts_ns);
 }
 
-static void not_inspected_message(const struct bp_fault_message *s, char *line)
+void bp_fault_message_format(const struct bp_fault_message *s, struct bp_fault_event *e)
 {
-	static const char advice[] = "their values raise no alarm; `biplane show unread` says why, "
-				     "and of which clients";
-	const char *connections = s->connections == 1 ? "connection" : "connections";
-	char span[BP_FAULT_DURATION_LEN];
-
-	if (s->news == BP_FAULT_CLEARED)
-		snprintf(line, BP_FAULT_LINE,
-			"%s: no connection passes unread any more; some did for %s", s->subject,
-			bp_fault_duration(s->lasts_ns, span));
-	else if (s->news == BP_FAULT_ONGOING)
-		snprintf(line, BP_FAULT_LINE,
-			"%s: connections passed unread %" PRIu64
-			" more %s in the last %s, and %u now; %s",
-			s->subject, s->spells, times(s->spells),
-			bp_fault_duration(s->line_ns, span), s->connections, advice);
-	else
-		snprintf(line, BP_FAULT_LINE,
-			"%s: MQTT on %u %s passes unread, the longest for %s; %s", s->subject,
-			s->connections, connections, bp_fault_duration(s->lasts_ns, span), advice);
-}
-
-enum bp_log_level bp_fault_message_format(
-	const struct bp_fault_message *s, char line[BP_FAULT_LINE])
-{
-	line[0] = '\0';
+	*e = (struct bp_fault_event){.message = ""};
 	switch (s->kind) {
 	case BP_FAULT_LINK_DOWN:
-		link_message(s, line);
+		link_message(s, e);
 		break;
 	case BP_FAULT_NIC_MISSED:
-		frame_message(s, "dropped by the NIC because no worker took them in time (imissed)",
-			"the workers have too little time or CPU (`biplane show nodes`): more "
-			"workers, or more ports[].rx_descriptors",
-			line);
+		frame_message(s,
+			"frames dropped by the NIC because no worker received them in time "
+			"(imissed); use more workers, or raise ports[].rx_descriptors",
+			"the NIC drops no more frames (imissed)", e);
 		break;
 	case BP_FAULT_NIC_NO_MBUF:
-		no_mbuf_message(s, line);
+		/* Drivers count attempts: a frame may be received by the next one. */
+		frame_message(s, "no mbuf for received frames (rx_nombuf); " FREE_MBUFS,
+			"mbufs for all received frames again (rx_nombuf)", e);
 		break;
 	case BP_FAULT_NIC_ERRORS:
-		frame_message(s, "received damaged or not at all (ierrors)",
-			"look at cable, transceiver, duplex, and the mtu of both ends", line);
+		frame_message(s,
+			"frames received with errors, or not at all (ierrors); check cable, "
+			"transceiver, duplex and the MTU of both ends",
+			"the NIC reports no more receive errors (ierrors)", e);
 		break;
 	case BP_FAULT_MBUFS_LOW:
-		pool_message(s, line);
+		pool_message(s, e);
 		break;
 	case BP_FAULT_WORKER_OVERRUN:
-		poll_gap_message(s, line);
+		poll_gap_message(s, e);
 		break;
 	case BP_FAULT_WORKER_STUCK:
-		stall_message(s, line);
+		stall_message(s, e);
 		break;
 	case BP_FAULT_NOT_INSPECTED:
-		not_inspected_message(s, line);
+		not_inspected_message(s, e);
 		break;
 	default: /* the control plane's */
 		break;
 	}
-	if (s->news == BP_FAULT_CLEARED)
-		return BP_LOG_INFO;
-	return s->kind == BP_FAULT_WORKER_STUCK ? BP_LOG_ERROR : BP_LOG_WARNING;
+	add_text(e, "fault", bp_fault_info[s->kind].name);
+	e->level = s->news == BP_FAULT_CLEARED        ? BP_LOG_INFO
+		   : s->kind == BP_FAULT_WORKER_STUCK ? BP_LOG_ERROR
+						      : BP_LOG_WARNING;
 }

@@ -13,11 +13,11 @@ struct bp_config_monitoring;
 
 enum bp_fault_change {
 	BP_FAULT_RAISED,
-	BP_FAULT_ONGOING, /* it goes on, or came and went while no line was to be written */
+	BP_FAULT_ONGOING, /* it continues, or was raised and cleared since the last line */
 	BP_FAULT_CLEARED,
 };
 
-/* What a line tells. */
+/* What an event reports. */
 struct bp_fault_message {
 	enum bp_fault_kind kind;
 	enum bp_fault_change news;
@@ -37,9 +37,15 @@ struct bp_fault_message {
 	bool never;           /* the link has not been up since the start */
 };
 
-/* The line, NUL terminated, without a line break. */
-#define BP_FAULT_LINE 512
-enum bp_log_level bp_fault_message_format(
-	const struct bp_fault_message *s, char line[BP_FAULT_LINE]);
+/* An event of the log: what happened, and fields for the subject, counts and times. */
+#define BP_FAULT_FIELDS_MAX 10
+struct bp_fault_event {
+	enum bp_log_level level;
+	const char *message; /* constant */
+	struct bp_log_field field[BP_FAULT_FIELDS_MAX + 1];
+	unsigned n_fields;
+};
+/* `e` points into *s. */
+void bp_fault_message_format(const struct bp_fault_message *s, struct bp_fault_event *e);
 
 #endif

@@ -11,10 +11,10 @@
 
 _Static_assert(BP_FAULT_POOLS == BP_NUMA_MAX, "a row for each pool");
 
-static void write_line(void *arg, enum bp_log_level level, const char *line)
+static void write_event(void *arg, const struct bp_fault_event *event)
 {
 	(void)arg;
-	bp_log(level, "%s", line);
+	bp_log_event(event->level, event->field, "%s", event->message);
 }
 
 /* The driver of a network card, and the kernel, are to be believed about a link that has not been
@@ -79,7 +79,7 @@ void bp_fault_monitor_start(
 		who.worker_cpu[i] = s->cpus->worker_cpu[i];
 	w->sink.counters = bp_shm_counters_main(s->shm, BP_COUNTER_ROW_MAIN);
 	w->rows = s->shm->faults;
-	w->sink.log = write_line;
+	w->sink.log = write_event;
 	w->sink.arg = NULL;
 	bp_fault_samples_read(s, &first);
 	memset(w->unread, 0, sizeof(w->unread));

@@ -19,8 +19,7 @@ void bp_fault_tracker_init(struct bp_fault_tracker *t, const struct bp_fault_sin
 static void say(
 	const struct bp_fault_check *l, struct bp_fault_tracker *t, struct bp_fault_message *s)
 {
-	char line[BP_FAULT_LINE];
-	enum bp_log_level level;
+	struct bp_fault_event event;
 
 	s->kind = (enum bp_fault_kind)t->is.kind;
 	s->subject = t->is.subject;
@@ -35,8 +34,8 @@ static void say(
 	s->line_ns = l->now_ns - t->pace.last_ns;
 	s->worst = t->worst_of_spell;
 	s->cpu = t->cpu;
-	level = bp_fault_message_format(s, line);
-	l->sink->log(l->sink->arg, level, line);
+	bp_fault_message_format(s, &event);
+	l->sink->log(l->sink->arg, &event);
 	bp_pace_take(&t->pace, l->now_ns);
 	/* after more of the same, events' end is still to be told */
 	if (s->news != BP_FAULT_ONGOING || bp_fault_info[t->is.kind].state)

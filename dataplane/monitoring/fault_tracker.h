@@ -17,8 +17,8 @@
  * single events (frames that were lost), and is then over when there were none for log_interval.
  */
 
-/* Writes a line, without a line break, somewhere. */
-typedef void bp_fault_log_fn(void *arg, enum bp_log_level level, const char *line);
+/* Writes an event to the log. */
+typedef void bp_fault_log_fn(void *arg, const struct bp_fault_event *event);
 
 /* Where all that is watched reports to. */
 struct bp_fault_sink {

@@ -44,8 +44,8 @@ def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
         wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["now"])
         assert g.counter("link_down") == 1
         assert not rows(g, "link_down")["devices"]["now"]
-        wait_until("a line", lambda: said(g, "warning dataplane: port cloud: link down"))
-    wait_until("a line", lambda: said(g, "info dataplane: port cloud: link up again after "))
+        wait_until("a line", lambda: said(g, "warning dataplane: link down", " port=cloud "))
+    wait_until("a line", lambda: said(g, "info dataplane: link up port=cloud down_ms="))
     row = rows(g, "link_down")["cloud"]
     assert (row["now"], row["times"], row["total"]["unit"]) == (False, 1, "ns")
     assert row["began"] < row["ended"]
@@ -80,11 +80,11 @@ def test_the_log_follows_a_reload(lab, gateway):
 def test_a_link_that_never_came_up(lab, gateway):
     with lab.link_down("cloud"):
         g = gateway(config(link_up_delay="2s"))
-        wait_until("a line", lambda: said(g, "warning dataplane: port cloud: link has not come up since the start"))
+        wait_until("a line", lambda: said(g, "warning dataplane: link has not come up since the start", " port=cloud "))
         row = rows(g, "link_down")["cloud"]
         assert row["now"] and row["times"] == 1
         assert row["lasted_ns"] >= 2_000_000_000
-    wait_until("a line", lambda: said(g, "info dataplane: port cloud: link up again"))
+    wait_until("a line", lambda: said(g, "info dataplane: link up port=cloud "))
     assert g.counter("link_down") == 1
 
 
@@ -112,7 +112,7 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
     finally:
         os.kill(pid, signal.SIGCONT)
     wait_until("the overrun to be counted", lambda: g.counter("poll_gaps"))
-    wait_until("a line", lambda: said(g, "warning dataplane: worker 0 on CPU ", "for more than 100 ms (monitoring.poll_gap_warning)"))
+    wait_until("a line", lambda: said(g, "warning dataplane: poll gap above monitoring.poll_gap_warning", " worker=0 ", " limit_ms=100 "))
     wait_until("the row to have what is counted",
                lambda: rows(g, "poll_gaps")["worker 0"]["total"]["count"] == g.counter("poll_gaps"))
     row = rows(g, "poll_gaps")["worker 0"]
@@ -123,8 +123,8 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
         port = next(p for p in g.show("ports")["ports"] if p["name"] == "devices")
         return g.counter("nic_missed") == rows(g, "nic_missed")["devices"]["total"]["count"] == port["hw_missed"]
     wait_until("counter, row and port to agree", all_agree)
-    wait_until("a line", lambda: said(g, "warning dataplane: port devices: ", " dropped by the NIC", "(imissed); "))
-    wait_until("the end of it", lambda: said(g, "info dataplane: port devices: no more frames dropped by the NIC"), 30)
+    wait_until("a line", lambda: said(g, "warning dataplane: frames dropped by the NIC", "(imissed); ", " port=devices "))
+    wait_until("the end of it", lambda: said(g, "info dataplane: the NIC drops no more frames (imissed) port=devices "), 30)
     assert not rows(g, "nic_missed")["devices"]["now"]
     g.balanced()
 
@@ -137,14 +137,14 @@ def test_packet_buffers_that_run_out(lab, gateway):
     assert g.counter("mbufs_low") == g.counter("nic_no_mbuf") == 0
     flood(lab, lambda: g.counter("mbufs_low") and g.counter("nic_no_mbuf"), 60, bytes(46))
     (pool, row), = rows(g, "mbufs_low").items()
-    wait_until("a line", lambda: said(g, f"warning dataplane: pool {pool}: ", "packet buffers are free, less than 10 %"))
-    wait_until("a line", lambda: said(g, "warning dataplane: port devices: no packet buffer for frames, "))
-    wait_until("the end of it", lambda: said(g, f"info dataplane: pool {pool}: packet buffers are no longer low: "), 60)
-    wait_until("the end of it", lambda: said(g, "info dataplane: port devices: packet buffers for all frames again"), 60)
+    wait_until("a line", lambda: said(g, "warning dataplane: free mbufs are below monitoring.mbuf_low_percent", f" pool={pool} ", " low_percent=10 "))
+    wait_until("a line", lambda: said(g, "warning dataplane: no mbuf for received frames (rx_nombuf)", " port=devices "))
+    wait_until("the end of it", lambda: said(g, f"info dataplane: free mbufs are above monitoring.mbuf_low_percent again pool={pool} "), 60)
+    wait_until("the end of it", lambda: said(g, "info dataplane: mbufs for all received frames again (rx_nombuf) port=devices "), 60)
     row = rows(g, "mbufs_low")[pool]
     assert not row["now"] and row["worst"]["unit"] == "free buffers" and row["total"]["count"] > 0
-    least = int(said(g, "are no longer low")[-1].split("with ")[1].split(" ")[0])
-    assert row["worst"]["count"] <= least
+    lowest = int(said(g, "mbuf_low_percent again")[-1].split("min_free=")[1].split(" ")[0])
+    assert row["worst"]["count"] <= lowest
     wait_until("the row to have what is counted",
                lambda: rows(g, "nic_no_mbuf")["devices"]["total"]["count"] == g.counter("nic_no_mbuf"))
     wait_until("an exact packet sum", lambda: g.show("drops")["balanced"], 60)
@@ -175,9 +175,9 @@ def test_a_worker_that_hangs(gateway):
         assert g.counter("worker_stalls") >= 1
         assert g.show("trouble")["active"] >= 1
         assert g.show("planes")["trouble"]["now"] >= 1
-        wait_until("a line", lambda: said(g, "error dataplane: worker 0 on CPU ", "stuck: it has not come back"))
+        wait_until("a line", lambda: said(g, "error dataplane: worker does not poll its queues", " worker=0 "))
         assert g.plane("data plane")["heartbeat_age_s"] <= 5  # the rest of it lives
-    wait_until("a line", lambda: said(g, "info dataplane: worker 0 on CPU ", "back at its queues after "))
+    wait_until("a line", lambda: said(g, "info dataplane: worker polls its queues again worker=0 "))
     row = rows(g, "worker_stalls")["worker 0"]
     assert not row["now"] and row["worst"]["count"] >= 500_000_000
     wait_until("the overrun to be counted", lambda: g.counter("poll_gaps"))

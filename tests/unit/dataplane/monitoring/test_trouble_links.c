@@ -25,7 +25,7 @@ static void its_end_and_its_return_are_told(void **state)
 	look_after(S);
 	lan_is(BP_FAULT_LINK_LOST);
 	look_after(S);
-	said(BP_LOG_WARNING, "port lan: link down; ");
+	said(BP_LOG_WARNING, "link down: ", "port=lan");
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 2 * S);
@@ -35,7 +35,7 @@ static void its_end_and_its_return_are_told(void **state)
 	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 100 * S);
 	lan_is(BP_FAULT_LINK_IS_UP);
 	look_after(1500 * MS);
-	said(BP_LOG_INFO, "port lan: link up again after 101.5 s");
+	said(BP_LOG_INFO, "link up ", "port=lan down_ms=101500 ");
 	said_nothing_more();
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 0);
@@ -57,18 +57,18 @@ static void one_that_flaps_does_not_fill_the_log(void **state)
 		look_after(250 * MS);
 	}
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 120);
-	said(BP_LOG_WARNING, "port lan: link down; ");
-	said(BP_LOG_INFO, "port lan: link up again after 250 ms");
-	said(BP_LOG_WARNING, "port lan: link down; ");
-	said(BP_LOG_INFO, "port lan: link up again after 250 ms");
-	said(BP_LOG_WARNING, "port lan: link went down ");
+	said(BP_LOG_WARNING, "link down: ", "port=lan");
+	said(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
+	said(BP_LOG_WARNING, "link down: ", "port=lan");
+	said(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
+	said(BP_LOG_WARNING, "link flapping; ", "port=lan");
 	lines = n_told;
 	assert_int_equal(lines, 4 + 5);
 	pass(10 * S);
 	assert_int_equal(n_told, lines + 1);
 	n_read = lines;
-	said(BP_LOG_WARNING, "port lan: link went down ");
-	assert_non_null(strstr(told[lines].text, ", and is up now; "));
+	said(BP_LOG_WARNING, "link flapping; ", "port=lan");
+	assert_non_null(strstr(told[lines].text, " link=up "));
 	pass(60 * S);
 	said_nothing_more();
 }
@@ -84,17 +84,17 @@ static void one_that_has_not_come_up_is_told_of_late(void **state)
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
 	look_after(250 * MS);
-	said(BP_LOG_WARNING, "port lan: link has not come up since the start, 10.0 s ago; ");
+	said(BP_LOG_WARNING, "link has not come up since the start: ", "port=lan down_ms=10000 ");
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS);
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 1);
 	lan_is(BP_FAULT_LINK_IS_UP);
 	look_after(S);
-	said(BP_LOG_INFO, "port lan: link up again after 11.0 s");
+	said(BP_LOG_INFO, "link up ", "port=lan down_ms=11000 ");
 	/* from now on it is as any other */
 	lan_is(BP_FAULT_LINK_NOT_YET);
 	look_after(S);
-	said(BP_LOG_WARNING, "port lan: link down; ");
+	said(BP_LOG_WARNING, "link down: ", "port=lan");
 	said_nothing_more();
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 12 * S);

@@ -11,17 +11,15 @@ static void frames_are_counted_and_told_of(void **state)
 	look_after(S);
 	readings.port[1].missed = 1234;
 	look_after(S);
-	said(BP_LOG_WARNING, "port wan: 1234 frames dropped by the NIC because no worker took "
-			     "them in time (imissed); ");
+	said(BP_LOG_WARNING, "frames dropped by the NIC ", "port=wan count=1234 ");
 	/* as long as it goes on, one line in ten seconds */
 	for (unsigned i = 0; i < 10; i++) {
 		said_nothing_more();
 		readings.port[1].missed += 100;
 		look_after(S);
 	}
-	said(BP_LOG_WARNING, "port wan: 1000 more frames dropped by the NIC because no worker "
-			     "took them in time (imissed) in the last 10.0 s, 2234 since it "
-			     "began; ");
+	said(BP_LOG_WARNING, "frames dropped by the NIC ",
+		"port=wan count=1000 interval_ms=10000 total=2234 ");
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 2234);
 	t = shown(BP_FAULT_NIC_MISSED, "wan");
 	assert_int_equal(t.active, 1);
@@ -31,8 +29,7 @@ static void frames_are_counted_and_told_of(void **state)
 	pass(9750 * MS);
 	said_nothing_more();
 	look_after(250 * MS);
-	said(BP_LOG_INFO, "port wan: no more frames dropped by the NIC because no worker took "
-			  "them in time (imissed): none in the last 10.0 s, 2234 before");
+	said(BP_LOG_INFO, "the NIC drops no more frames (imissed)", "port=wan total=2234 ");
 	t = shown(BP_FAULT_NIC_MISSED, "wan");
 	assert_int_equal(t.active, 0);
 	assert_true(t.ended_ns == BEGIN_UNIX_NS + 12 * S); /* when the last was lost */
@@ -47,12 +44,12 @@ static void each_reason_has_its_words_and_counter(void **state)
 	(void)state;
 	readings.port[0].no_mbuf = 1;
 	look_after(S);
-	said(BP_LOG_WARNING, "port lan: no packet buffer for frames, 1 time (rx_nombuf): they "
-			     "wait, or are lost; raise mbufs");
+	said(BP_LOG_WARNING, "no mbuf for received frames (rx_nombuf); raise mbufs",
+		"port=lan count=1 ");
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 1);
 	readings.port[0].errors = 2;
 	look_after(S);
-	said(BP_LOG_WARNING, "port lan: 2 frames received damaged or not at all (ierrors); ");
+	said(BP_LOG_WARNING, "frames received with errors", "port=lan count=2 ");
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 2);
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 0);
 	said_nothing_more();
@@ -70,7 +67,7 @@ static void what_was_before_the_start_is_not_counted(void **state)
 	said_nothing_more();
 	readings.port[0].missed = 501;
 	look_after(S);
-	said(BP_LOG_WARNING, "port lan: 1 frame dropped");
+	said(BP_LOG_WARNING, "frames dropped by the NIC ", "port=lan count=1 ");
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1);
 }
 

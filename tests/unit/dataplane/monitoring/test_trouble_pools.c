@@ -17,8 +17,8 @@ static void few_free_buffers_are_told_of(void **state)
 	look_with(50); /* 5 % are not less than 5 % */
 	said_nothing_more();
 	look_with(49);
-	said(BP_LOG_WARNING, "pool mbufs-0: 49 of 1000 packet buffers are free, less than 5 % "
-			     "(monitoring.mbuf_low_percent); ");
+	said(BP_LOG_WARNING, "free mbufs are below monitoring.mbuf_low_percent; ",
+		"pool=mbufs-0 free=49 size=1000");
 	look_with(12);
 	look_with(50);
 	look_with(62); /* not yet: a quarter more than the mark must be free */
@@ -28,16 +28,17 @@ static void few_free_buffers_are_told_of(void **state)
 	assert_int_equal(t.worst, 12);
 	assert_true(t.total == 3 * S);
 	look_with(63);
-	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 63 of 1000 are "
-			  "free; they were low for 4.0 s, with 12 free at the least");
+	said(BP_LOG_INFO, "free mbufs are above monitoring.mbuf_low_percent again",
+		"pool=mbufs-0 free=63 size=1000 min_free=12 duration_ms=4000 ");
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 1);
 	/* the fewest of this time, not of ever */
 	look_with(30);
 	look_with(900);
-	said(BP_LOG_WARNING, "pool mbufs-0: 30 of 1000 ");
-	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 900 of 1000 are "
-			  "free; they were low for 1.0 s, with 30 free at the least");
+	said(BP_LOG_WARNING, "free mbufs are below monitoring.mbuf_low_percent; ",
+		"pool=mbufs-0 free=30 size=1000");
+	said(BP_LOG_INFO, "free mbufs are above monitoring.mbuf_low_percent again",
+		"pool=mbufs-0 free=900 size=1000 min_free=30 duration_ms=1000 ");
 	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").worst, 12);
 	assert_int_equal(shown(BP_FAULT_MBUFS_LOW, "mbufs-0").spells, 2);
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 2);
@@ -62,7 +63,7 @@ static void what_comes_and_goes_is_told_of_once_in_ten_seconds(void **state)
 	look_with(20);
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 21);
 	n_read = 4;
-	said(BP_LOG_WARNING, "pool mbufs-0: packet buffers fell below 5 % ");
+	said(BP_LOG_WARNING, "free mbufs are below monitoring.mbuf_low_percent; ", "pool=mbufs-0");
 	assert_int_equal(n_told, 4 + 4);
 }
 
@@ -76,10 +77,12 @@ static void high_marks_have_an_end_too(void **state)
 	start_with(&high);
 	look_with(899);
 	look_with(949);
-	said(BP_LOG_WARNING, "pool mbufs-0: 899 of 1000 ");
+	said(BP_LOG_WARNING, "free mbufs are below monitoring.mbuf_low_percent; ",
+		"pool=mbufs-0 free=899 size=1000");
 	said_nothing_more();
 	look_with(950);
-	said(BP_LOG_INFO, "pool mbufs-0: packet buffers are no longer low: 950 of 1000 ");
+	said(BP_LOG_INFO, "free mbufs are above monitoring.mbuf_low_percent again",
+		"pool=mbufs-0 free=950 size=1000 ");
 }
 
 static void with_0_nobody_looks(void **state)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The words of each line: whose, how much, since when, and what to do. */
-#include "config/config.h"
-#include "tests/unit/dataplane/test.h"
-
-#include <string.h>
-
-#include "dataplane/monitoring/fault_message.h"
-
-#define MS 1000000ull
-#define S 1000000000ull
+/* The text of each event: what happened, the remedy, and the subject, counts and times as fields.
+ */
+#include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
 static const struct bp_config_monitoring settings = {.link_up_delay_ns = 10 * S,
 	.mbuf_low_percent = 5,
@@ -28,8 +21,8 @@ struct line {
 static const struct line lines[] = {
 	{{.kind = BP_FAULT_LINK_DOWN, .subject = "lan", .news = BP_FAULT_RAISED, .active = true},
 		BP_LOG_WARNING,
-		"port lan: link down; what is to leave by it is lost; look at cable, transceiver "
-		"and the device at the other end"},
+		"link down: frames to this port are lost; check cable, transceiver and the peer "
+		"device port=lan fault=link_down"},
 	{{.kind = BP_FAULT_LINK_DOWN,
 		 .subject = "lan",
 		 .news = BP_FAULT_RAISED,
@@ -37,8 +30,8 @@ static const struct line lines[] = {
 		 .never = true,
 		 .lasts_ns = 10 * S},
 		BP_LOG_WARNING,
-		"port lan: link has not come up since the start, 10.0 s ago; what is to leave by "
-		"it is lost; look at cable, transceiver and the device at the other end"},
+		"link has not come up since the start: frames to this port are lost; check cable, "
+		"transceiver and the peer device port=lan down_ms=10000 fault=link_down"},
 	{{.kind = BP_FAULT_LINK_DOWN,
 		 .subject = "lan",
 		 .news = BP_FAULT_ONGOING,
@@ -46,57 +39,55 @@ static const struct line lines[] = {
 		 .active = true,
 		 .line_ns = 10 * S},
 		BP_LOG_WARNING,
-		"port lan: link went down 12 more times in the last 10.0 s, and is down now; look "
-		"at cable, transceiver and the device at the other end"},
+		"link flapping; check cable, transceiver and the peer device port=lan link=down "
+		"count=12 interval_ms=10000 fault=link_down"},
 	{{.kind = BP_FAULT_LINK_DOWN,
 		 .subject = "lan",
 		 .news = BP_FAULT_ONGOING,
 		 .spells = 1,
 		 .line_ns = 10 * S},
 		BP_LOG_WARNING,
-		"port lan: link went down 1 more time in the last 10.0 s, and is up now; look at "
-		"cable, transceiver and the device at the other end"},
+		"link flapping; check cable, transceiver and the peer device port=lan link=up "
+		"count=1 interval_ms=10000 fault=link_down"},
 	{{.kind = BP_FAULT_LINK_DOWN,
 		 .subject = "lan",
 		 .news = BP_FAULT_CLEARED,
 		 .lasts_ns = 3260 * MS},
-		BP_LOG_INFO, "port lan: link up again after 3.2 s"},
+		BP_LOG_INFO, "link up port=lan down_ms=3260 fault=link_down"},
 	{{FRAMES(NIC_MISSED), .news = BP_FAULT_RAISED}, BP_LOG_WARNING,
-		"port wan: 5678 frames dropped by the NIC because no worker took them in time "
-		"(imissed); the workers have too little time or CPU (`biplane show nodes`): more "
-		"workers, or more ports[].rx_descriptors"},
+		"frames dropped by the NIC because no worker received them in time (imissed); use "
+		"more workers, or raise ports[].rx_descriptors port=wan count=5678 total=6912 "
+		"fault=nic_missed"},
 	{{FRAMES(NIC_MISSED), .news = BP_FAULT_ONGOING, .line_ns = 10 * S}, BP_LOG_WARNING,
-		"port wan: 5678 more frames dropped by the NIC because no worker took them in time "
-		"(imissed) in the last 10.0 s, 6912 since it began; the workers have too little "
-		"time or CPU (`biplane show nodes`): more workers, or more "
-		"ports[].rx_descriptors"},
+		"frames dropped by the NIC because no worker received them in time (imissed); use "
+		"more workers, or raise ports[].rx_descriptors port=wan count=5678 "
+		"interval_ms=10000 total=6912 fault=nic_missed"},
 	{{FRAMES(NIC_MISSED), .news = BP_FAULT_CLEARED}, BP_LOG_INFO,
-		"port wan: no more frames dropped by the NIC because no worker took them in time "
-		"(imissed): none in the last 10.0 s, 6912 before"},
+		"the NIC drops no more frames (imissed) port=wan total=6912 fault=nic_missed"},
 	{{FRAMES(NIC_NO_MBUF), .news = BP_FAULT_RAISED}, BP_LOG_WARNING,
-		"port wan: no packet buffer for frames, 5678 times (rx_nombuf): they wait, or are "
-		"lost; raise mbufs, or see in `biplane show drops`, `show lcl` and `show "
-		"aggregates` who holds them"},
+		"no mbuf for received frames (rx_nombuf); raise mbufs, or see which service holds "
+		"them in `biplane show drops`, `show lcl` and `show aggregates` port=wan "
+		"count=5678 total=6912 fault=nic_no_mbuf"},
 	{{FRAMES(NIC_NO_MBUF), .news = BP_FAULT_ONGOING, .line_ns = 10 * S}, BP_LOG_WARNING,
-		"port wan: no packet buffer for frames, 5678 more times in the last 10.0 s "
-		"(rx_nombuf), 6912 since it began; raise mbufs, or see in `biplane show drops`, "
-		"`show lcl` and `show aggregates` who holds them"},
+		"no mbuf for received frames (rx_nombuf); raise mbufs, or see which service holds "
+		"them in `biplane show drops`, `show lcl` and `show aggregates` port=wan "
+		"count=5678 interval_ms=10000 total=6912 fault=nic_no_mbuf"},
 	{{FRAMES(NIC_NO_MBUF), .news = BP_FAULT_CLEARED}, BP_LOG_INFO,
-		"port wan: packet buffers for all frames again (rx_nombuf): none was missing in "
-		"the last 10.0 s, 6912 times before"},
+		"mbufs for all received frames again (rx_nombuf) port=wan total=6912 "
+		"fault=nic_no_mbuf"},
 	{{FRAMES(NIC_ERRORS), .news = BP_FAULT_RAISED}, BP_LOG_WARNING,
-		"port wan: 5678 frames received damaged or not at all (ierrors); look at cable, "
-		"transceiver, duplex, and the mtu of both ends"},
+		"frames received with errors, or not at all (ierrors); check cable, transceiver, "
+		"duplex and the MTU of both ends port=wan count=5678 total=6912 fault=nic_errors"},
 	{{.kind = BP_FAULT_MBUFS_LOW,
 		 .subject = "p",
 		 .news = BP_FAULT_RAISED,
 		 .free = 203,
 		 .size = 4096},
 		BP_LOG_WARNING,
-		"pool p: 203 of 4096 packet buffers are free, less than 5 % "
-		"(monitoring.mbuf_low_percent); where none is free frames are lost; raise mbufs, "
-		"or see in "
-		"`biplane show drops`, `show lcl` and `show aggregates` who holds them"},
+		"free mbufs are below monitoring.mbuf_low_percent; frames are lost when none is "
+		"free; raise mbufs, or see which service holds them in `biplane show drops`, `show "
+		"lcl` and `show aggregates` pool=p free=203 size=4096 low_percent=5 "
+		"fault=mbufs_low"},
 	{{.kind = BP_FAULT_MBUFS_LOW,
 		 .subject = "p",
 		 .news = BP_FAULT_ONGOING,
@@ -105,9 +96,10 @@ static const struct line lines[] = {
 		 .spells = 3,
 		 .line_ns = 10 * S},
 		BP_LOG_WARNING,
-		"pool p: packet buffers fell below 5 % 3 more times in the last 10.0 s, and are "
-		"not low now: 203 of 4096 are free; raise mbufs, or see in `biplane show drops`, "
-		"`show lcl` and `show aggregates` who holds them"},
+		"free mbufs are below monitoring.mbuf_low_percent; frames are lost when none is "
+		"free; raise mbufs, or see which service holds them in `biplane show drops`, `show "
+		"lcl` and `show aggregates` pool=p free=203 size=4096 low_percent=5 low=no count=3 "
+		"interval_ms=10000 fault=mbufs_low"},
 	{{.kind = BP_FAULT_MBUFS_LOW,
 		 .subject = "p",
 		 .news = BP_FAULT_CLEARED,
@@ -116,33 +108,33 @@ static const struct line lines[] = {
 		 .lasts_ns = 4500 * MS,
 		 .worst = 12},
 		BP_LOG_INFO,
-		"pool p: packet buffers are no longer low: 1000 of 4096 are free; they were low "
-		"for 4.5 s, with 12 free at the least"},
+		"free mbufs are above monitoring.mbuf_low_percent again pool=p free=1000 size=4096 "
+		"min_free=12 duration_ms=4500 fault=mbufs_low"},
 	{{WORKER(OVERRUN), .news = BP_FAULT_RAISED, .events = 1, .events_ns = 153 * MS},
 		BP_LOG_WARNING,
-		"worker 2 on CPU 9: away from its queues 1 time for more than 100 ms "
-		"(monitoring.poll_gap_warning), 153 ms in all; frames waited, or were lost; give "
-		"it a "
-		"CPU of its own (workers: [CPU], isolcpus), or less to do (more workers)"},
+		"poll gap above monitoring.poll_gap_warning: frames waited or were lost; give the "
+		"worker a CPU of its own (workers: [CPU], isolcpus), or use more workers worker=2 "
+		"cpu=9 count=1 gap_ms=153 limit_ms=100 fault=poll_gaps"},
 	{{WORKER(OVERRUN), .news = BP_FAULT_ONGOING, .events = 14, .events_ns = 2100 * MS,
 		 .line_ns = 10 * S},
 		BP_LOG_WARNING,
-		"worker 2 on CPU 9: away from its queues 14 more times in the last 10.0 s, 2.1 s "
-		"in all; frames waited, or were lost; give it a CPU of its own (workers: [CPU], "
-		"isolcpus), or less to do (more workers)"},
+		"poll gap above monitoring.poll_gap_warning: frames waited or were lost; give the "
+		"worker a CPU of its own (workers: [CPU], isolcpus), or use more workers worker=2 "
+		"cpu=9 count=14 interval_ms=10000 gap_ms=2100 limit_ms=100 fault=poll_gaps"},
 	{{WORKER(OVERRUN), .news = BP_FAULT_CLEARED, .all = 15, .all_ns = 2253 * MS}, BP_LOG_INFO,
-		"worker 2 on CPU 9: overran 15 times, 2.2 s in all, and not in the last 10.0 s"},
+		"no more poll gaps worker=2 cpu=9 total=15 gap_ms=2253 fault=poll_gaps"},
 	{{WORKER(STUCK), .news = BP_FAULT_RAISED, .active = true, .lasts_ns = 2100 * MS},
 		BP_LOG_ERROR,
-		"worker 2 on CPU 9: stuck: it has not come back to its queues for 2.1 s; what it "
-		"polls is not forwarded; if it does not come back, restart biplane and report it "
-		"with what `biplane show nodes` says"},
+		"worker does not poll its queues: its ports forward nothing; if it does not "
+		"resume, restart biplane and report it with the output of `biplane show nodes` "
+		"worker=2 cpu=9 duration_ms=2100 fault=worker_stalls"},
 	{{WORKER(STUCK), .news = BP_FAULT_ONGOING, .spells = 2, .line_ns = 12 * S}, BP_LOG_ERROR,
-		"worker 2 on CPU 9: stuck 2 more times in the last 12.0 s, and runs now; what it "
-		"polls is not forwarded; if it does not come back, restart biplane and report it "
-		"with what `biplane show nodes` says"},
+		"worker does not poll its queues: its ports forward nothing; if it does not "
+		"resume, restart biplane and report it with the output of `biplane show nodes` "
+		"worker=2 cpu=9 stalled=no count=2 interval_ms=12000 fault=worker_stalls"},
 	{{WORKER(STUCK), .news = BP_FAULT_CLEARED, .lasts_ns = 5300 * MS}, BP_LOG_INFO,
-		"worker 2 on CPU 9: back at its queues after 5.3 s"},
+		"worker polls its queues again worker=2 cpu=9 duration_ms=5300 "
+		"fault=worker_stalls"},
 };
 
 static void each_line_has_its_words(void **state)
@@ -150,49 +142,40 @@ static void each_line_has_its_words(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		struct bp_fault_message said = lines[i].said;
-		char line[BP_FAULT_LINE];
+		struct bp_fault_event event;
+		char text[1024];
 
 		said.settings = &settings;
-		assert_int_equal(bp_fault_message_format(&said, line), lines[i].level);
-		assert_string_equal(line, lines[i].text);
+		bp_fault_message_format(&said, &event);
+		event_text(&event, text, sizeof(text));
+		assert_string_equal(text, lines[i].text);
+		assert_int_equal(event.level, lines[i].level);
 	}
 }
 
-/* The longest name, the greatest numbers: no line is cut. */
-static void no_line_is_cut(void **state)
+/* Of every kind and change: an event has a message and ends with the name of its fault, as in
+ * `biplane show health`. */
+static void every_event_names_its_fault(void **state)
 {
-	const struct bp_config_monitoring longest = {.link_up_delay_ns = UINT64_MAX,
-		.mbuf_low_percent = UINT32_MAX,
-		.poll_gap_warning_ns = UINT64_MAX,
-		.log_interval_ns = UINT64_MAX};
-	struct bp_fault_message said = {.subject = "abcdefghijklmnopqrstuvwxyz01234",
-		.settings = &longest,
-		.spells = UINT64_MAX,
-		.events = UINT64_MAX,
-		.events_ns = UINT64_MAX,
-		.all = UINT64_MAX,
-		.all_ns = UINT64_MAX,
-		.lasts_ns = UINT64_MAX,
-		.line_ns = UINT64_MAX,
-		.worst = UINT64_MAX,
-		.free = UINT32_MAX,
-		.size = UINT32_MAX,
-		.cpu = UINT32_MAX,
-		.connections = UINT32_MAX};
+	struct bp_fault_message said = {.subject = "worker 63", .settings = &settings};
 
 	(void)state;
 	for (unsigned kind = 0; kind < BP_FAULT_CONTROLPLANE_FIRST; kind++) {
 		for (unsigned news = BP_FAULT_RAISED; news <= BP_FAULT_CLEARED; news++) {
 			for (unsigned flags = 0; flags < 4; flags++) {
-				char line[BP_FAULT_LINE];
+				struct bp_fault_event event;
 
 				said.kind = kind;
 				said.news = news;
 				said.active = flags & 1;
 				said.never = flags & 2;
-				bp_fault_message_format(&said, line);
-				assert_in_range(strlen(line), 1, BP_FAULT_LINE - 2);
-				assert_null(strchr(line, '\n'));
+				bp_fault_message_format(&said, &event);
+				assert_in_range(strlen(event.message), 1, 511);
+				assert_in_range(event.n_fields, 2, BP_FAULT_FIELDS_MAX);
+				assert_null(event.field[event.n_fields].key);
+				assert_string_equal(event.field[event.n_fields - 1].key, "fault");
+				assert_string_equal(event.field[event.n_fields - 1].value,
+					bp_fault_info[kind].name);
 			}
 		}
 	}
@@ -202,7 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_line_has_its_words),
-		cmocka_unit_test(no_line_is_cut),
+		cmocka_unit_test(every_event_names_its_fault),
 	};
 
 	return cmocka_run_group_tests_name("trouble_words", tests, NULL, NULL);

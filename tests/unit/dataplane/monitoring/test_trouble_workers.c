@@ -24,18 +24,17 @@ static void an_overrun_is_told_of(void **state)
 	(void)state;
 	overran(1, 1, 153 * MS);
 	look_after(S);
-	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 1 time for more than 100 "
-			     "ms (monitoring.poll_gap_warning), 153 ms in all; ");
+	said(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
+		"worker=1 cpu=7 count=1 gap_ms=153 limit_ms=100 ");
 	for (unsigned i = 0; i < 10; i++) {
 		said_nothing_more();
 		overran(1, 2, 300 * MS);
 		look_after(S);
 	}
-	said(BP_LOG_WARNING, "worker 1 on CPU 7: away from its queues 20 more times in the "
-			     "last 10.0 s, 3.0 s in all; ");
+	said(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
+		"worker=1 cpu=7 count=20 interval_ms=10000 gap_ms=3000 ");
 	pass(10 * S);
-	said(BP_LOG_INFO, "worker 1 on CPU 7: overran 21 times, 3.1 s in all, and not in the "
-			  "last 10.0 s");
+	said(BP_LOG_INFO, "no more poll gaps", "worker=1 cpu=7 total=21 gap_ms=31");
 	said_nothing_more();
 	t = shown(BP_FAULT_WORKER_OVERRUN, "worker 1");
 	assert_int_equal(t.total, 21);
@@ -65,8 +64,7 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	pass(1750 * MS);
 	said_nothing_more();
 	look_after(250 * MS);
-	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
-			   "2.0 s; what it polls is not forwarded; ");
+	said(BP_LOG_ERROR, "worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=2000 ");
 	t = shown(BP_FAULT_WORKER_STUCK, "worker 0");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + S - 1000); /* its last sign of life */
@@ -74,7 +72,7 @@ static void one_that_hangs_is_told_of_while_it_does(void **state)
 	said_nothing_more();
 	held[0] = false;
 	look_after(250 * MS);
-	said(BP_LOG_INFO, "worker 0 on CPU 3: back at its queues after 62.2 s");
+	said(BP_LOG_INFO, "worker polls its queues again", "worker=0 cpu=3 duration_ms=622");
 	said_nothing_more();
 	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 1);
 	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 0").active, 0);
@@ -87,8 +85,7 @@ static void one_that_never_began_is_stuck_too(void **state)
 	(void)state;
 	held[1] = true;
 	pass(2 * S);
-	said(BP_LOG_ERROR, "worker 1 on CPU 7: stuck: it has not come back to its queues for "
-			   "2.0 s; ");
+	said(BP_LOG_ERROR, "worker does not poll its queues: ", "worker=1 cpu=7 duration_ms=2000 ");
 	said_nothing_more();
 }
 
@@ -119,8 +116,8 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 	held[0] = true;
 	look_after(30 * S);
 	look_after(250 * MS);
-	said(BP_LOG_ERROR, "worker 0 on CPU 3: stuck: it has not come back to its queues for "
-			   "30.2 s; ");
+	said(BP_LOG_ERROR,
+		"worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=30250 ");
 }
 
 static void with_0_nobody_looks(void **state)
@@ -143,8 +140,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	look_after(S);
 	readings.worker[1].unread = (struct bp_unread){.connections = 12, .longest_ns = 61 * S};
 	look_after(250 * MS);
-	said(BP_LOG_WARNING, "worker 1: MQTT on 12 connections passes unread, the longest for "
-			     "61.0 s; ");
+	said(BP_LOG_WARNING, "MQTT connections are not inspected: ", "worker=1 ");
 	t = shown(BP_FAULT_NOT_INSPECTED, "worker 1");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.worst, 12);
@@ -153,7 +149,7 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	said_nothing_more();
 	readings.worker[1].unread = (struct bp_unread){0};
 	look_after(250 * MS);
-	said(BP_LOG_INFO, "worker 1: no connection passes unread any more; some did for 91.2 s");
+	said(BP_LOG_INFO, "all MQTT connections are inspected", "worker=1 ");
 	assert_int_equal(counters.v[BP_C_CONNECTIONS_NOT_INSPECTED], 1);
 	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 1").active, 0);
 	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 0").spells, 0);

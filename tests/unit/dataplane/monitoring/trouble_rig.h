@@ -6,6 +6,7 @@
  * that it wrote. */
 #include "tests/unit/dataplane/test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +18,23 @@
 #define BEGIN_UNIX_NS (1700000000 * S)
 #define LINES_MAX 4096
 
+/* As the log has it: the message and the fields. */
+static inline void event_text(const struct bp_fault_event *e, char *out, size_t size)
+{
+	size_t len = (size_t)snprintf(out, size, "%s", e->message);
+
+	for (const struct bp_log_field *f = e->field; f->key != NULL; f++)
+		if (f->value != NULL)
+			len += (size_t)snprintf(out + len, size - len, " %s=%s", f->key, f->value);
+		else
+			len += (size_t)snprintf(
+				out + len, size - len, " %s=%" PRIu64, f->key, f->number);
+}
+
 struct told {
 	uint64_t now_ns;
 	enum bp_log_level level;
-	char text[BP_FAULT_LINE];
+	char text[1024]; /* as in the log: message and fields */
 };
 
 static struct bp_fault_monitor watch;
@@ -31,12 +45,12 @@ static uint64_t now_ns;
 static struct told told[LINES_MAX];
 static unsigned n_told, n_read;
 
-static inline void take_line(void *arg, enum bp_log_level level, const char *line)
+static inline void take_event(void *arg, const struct bp_fault_event *event)
 {
 	(void)arg;
 	assert_true(n_told < LINES_MAX);
-	told[n_told] = (struct told){.now_ns = now_ns, .level = level};
-	snprintf(told[n_told].text, sizeof(told[n_told].text), "%s", line);
+	told[n_told] = (struct told){.now_ns = now_ns, .level = event->level};
+	event_text(event, told[n_told].text, sizeof(told[n_told].text));
 	n_told++;
 }
 
@@ -61,7 +75,7 @@ static inline void start_with(const struct bp_config_monitoring *settings)
 	n_told = n_read = 0;
 	watch.sink.counters = &counters;
 	watch.rows = rows;
-	watch.sink.log = take_line;
+	watch.sink.log = take_event;
 	watch.sink.arg = NULL;
 	bp_fault_monitor_init(&watch, settings, &who, &readings, now_ns);
 }
@@ -97,13 +111,16 @@ static inline void pass(uint64_t ns)
 		look_after(250 * MS);
 }
 
-/* The next line begins so. */
-static inline void said(enum bp_log_level level, const char *text)
+/* The next event has this message, or how it begins, and then these fields. */
+static inline void said(enum bp_log_level level, const char *text, const char *fields)
 {
+	const char *t;
+
 	if (n_read == n_told)
 		fail_msg("no line; expected: %s", text);
-	if (strncmp(told[n_read].text, text, strlen(text)) != 0)
-		fail_msg("'%s'\ndoes not begin: %s", told[n_read].text, text);
+	t = told[n_read].text;
+	if (strncmp(t, text, strlen(text)) != 0 || strstr(t + strlen(text), fields) == NULL)
+		fail_msg("'%s'\nis not: %s ... %s", t, text, fields);
 	assert_int_equal(told[n_read].level, level);
 	n_read++;
 }
