@@ -18,25 +18,24 @@ const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
 		"no link: cable, transceiver, the device at the other end", BP_C_LINK_DOWN,
 		BP_FAULT_NS, BP_FAULT_NS, true},
 	[BP_FAULT_NIC_MISSED] = {"nic_missed",
-		"no worker took frames in time: more workers, more rx_descriptors", BP_C_NIC_MISSED,
+		"frames dropped by the NIC: add workers or rx_descriptors", BP_C_NIC_MISSED,
 		BP_FAULT_FRAMES, BP_FAULT_NOTHING, false},
 	[BP_FAULT_NIC_NO_MBUF] = {"nic_no_mbuf",
-		"no packet buffer for frames: raise mbufs, or find who holds them",
-		BP_C_NIC_NO_MBUF, BP_FAULT_TIMES, BP_FAULT_NOTHING, false},
+		"no mbuf for received frames: raise mbufs, or find their holder", BP_C_NIC_NO_MBUF,
+		BP_FAULT_TIMES, BP_FAULT_NOTHING, false},
 	[BP_FAULT_NIC_ERRORS] = {"nic_errors",
-		"frames came damaged or too long: cable, transceiver, duplex, mtu", BP_C_NIC_ERRORS,
-		BP_FAULT_FRAMES, BP_FAULT_NOTHING, false},
-	[BP_FAULT_MBUFS_LOW] = {"mbufs_low",
-		"packet buffers run out: raise mbufs, or find who holds them", BP_C_MBUFS_LOW,
-		BP_FAULT_NS, BP_FAULT_BUFFERS, true},
+		"damaged or too long frames: check cable, transceiver, duplex, mtu",
+		BP_C_NIC_ERRORS, BP_FAULT_FRAMES, BP_FAULT_NOTHING, false},
+	[BP_FAULT_MBUFS_LOW] = {"mbufs_low", "few free mbufs: raise mbufs, or find their holder",
+		BP_C_MBUFS_LOW, BP_FAULT_NS, BP_FAULT_BUFFERS, true},
 	[BP_FAULT_WORKER_OVERRUN] = {"poll_gaps",
-		"away from its queues for long: a CPU of its own, less to do", BP_C_POLL_GAPS,
+		"long poll gaps: isolate its CPU, or reduce its load", BP_C_POLL_GAPS,
 		BP_FAULT_TIMES, BP_FAULT_NS, false},
 	[BP_FAULT_WORKER_STUCK] = {"worker_stalls",
-		"does not come back to its queues: restart, and report it", BP_C_WORKER_STALLS,
+		"no poll for long: restart the data plane, and report it", BP_C_WORKER_STALLS,
 		BP_FAULT_NS, BP_FAULT_NS, true},
 	[BP_FAULT_NOT_INSPECTED] = {"connections_not_inspected",
-		"MQTT passes unread: `biplane show unread` says why, and of which clients",
+		"MQTT not inspected: `biplane show unread` lists reasons and clients",
 		BP_C_CONNECTIONS_NOT_INSPECTED, BP_FAULT_NS, BP_FAULT_CONNECTIONS, true},
 	[BP_FAULT_EDGE_UNREACHABLE] = {"edge_unreachable",
 		"no connection to the edge broker: alarms wait in the spool", 0, BP_FAULT_NS,
@@ -74,7 +73,7 @@ void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t)
 	atomic_store_explicit(&row->seq, seq + 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	bp_words_store(&row->is, t, sizeof(*t));
-	/* 0 is of a row that nobody has */
+	/* 0: the row is unused */
 	atomic_store_explicit(&row->seq, seq + 2 ? seq + 2 : 2, memory_order_release);
 }
 

@@ -37,7 +37,7 @@ uint64_t bp_generation_next(const struct bp_generation *g)
 		if (seen != BP_GENERATION_NONE && seen >> 1 > last)
 			last = seen >> 1;
 	}
-	/* A hostile reader may have acknowledged the last number that there is. */
+	/* A hostile reader may have acknowledged the largest number. */
 	last = (last + 1) & (UINT64_MAX >> 1);
 	return (last == 0 ? 1 : last) << 1 | ((active & 1) ^ 1);
 }
@@ -45,7 +45,7 @@ uint64_t bp_generation_next(const struct bp_generation *g)
 void bp_generation_fill(
 	const struct bp_generation *g, uint64_t next, const void *image, size_t size)
 {
-	/* A reader that still copies this bank, and gets a word of what is written now, sees that
+	/* A reader that still copies this bank, and reads a word that is written now, sees that
 	 * the other bank was published before. */
 	atomic_thread_fence(memory_order_release);
 	bp_words_store(bp_generation_bank(g, next), image, size);
@@ -62,12 +62,12 @@ uint64_t bp_generation_enter(const struct bp_generation *g, unsigned reader)
 	uint64_t active = bp_generation_active(g);
 
 	/* The writer stores the word, then reads `seen` before it writes to the other bank; the
-	 * reader stores `seen`, then reads the word again. So one of them sees what the other did.
-	 */
+	 * reader stores `seen`, then reads the word again. So one of them sees the store of the
+	 * other. */
 	for (unsigned tries = 0;; tries++) {
 		uint64_t again;
 
-		/* release: what was read of the bank before was read before this */
+		/* release: earlier reads of the bank complete before this store */
 		atomic_store_explicit(&g->seen[reader], active, memory_order_release);
 		atomic_thread_fence(memory_order_seq_cst);
 		again = bp_generation_active(g);

@@ -11,7 +11,7 @@
 
 #define LAYOUT 7u /* of every element; raise it when a field changes its place or meaning */
 
-/* A counter that is renamed, added or moved makes another table. */
+/* A renamed, added or moved counter changes the table. */
 static uint64_t counters_version(void)
 {
 	uint64_t h = LAYOUT;
@@ -32,7 +32,7 @@ enum table {
 	T_NODES,
 	T_FAULTS,
 	T_CP_FAULTS,
-	T_FIB,                              /* and what else belongs to it, in its order */
+	T_FIB,                              /* and the other FIB tables, in their order */
 	T_SERVICES = T_FIB + BP_FIB_TABLES, /* likewise, BP_TABLES_OF_SERVICE for each */
 	TABLES = T_SERVICES + BP_TABLES_OF_SERVICE * BP_SERVICE_COUNT,
 };
@@ -59,7 +59,7 @@ static const struct bp_service_tables *service_of(unsigned t, unsigned *index)
 	return *index < s->n ? s : NULL;
 }
 
-/* NULL: there is no such table. */
+/* NULL: unknown table. */
 static const struct bp_table_shape *shape(unsigned t)
 {
 	const struct bp_service_tables *s;
@@ -121,7 +121,7 @@ static int tables_find(
 			s, shape(t)->name, shape(t)->element_size, version(t), &z[t]);
 		if (!address[t]) {
 			snprintf(err, err_size,
-				"segment %s has no table %s as this version of biplane knows it; "
+				"segment %s has no table %s of this version of biplane; "
 				"run the "
 				"version that made it, or restart biplane",
 				bp_segment_path(s), shape(t)->name);
@@ -151,8 +151,7 @@ static bool sizes_agree(const uint64_t *z)
 
 static void key_fill(const struct bp_shm *m, uint64_t key[2])
 {
-	/* replay must give the same bytes every time, and nobody else's data goes into its hashes
-	 */
+	/* replay must produce the same bytes on every run, and hashes no data of other systems */
 	static const uint64_t fixed[2] = {0x9e3779b97f4a7c15ull, 0xd1b54a32d192ed03ull};
 	struct timespec now;
 	ssize_t n;
@@ -165,7 +164,7 @@ static void key_fill(const struct bp_shm *m, uint64_t key[2])
 	while (n < 0 && errno == EINTR);
 	if (n == (ssize_t)sizeof(fixed))
 		return;
-	/* a kernel without getrandom(): still nothing that a remote device knows */
+	/* a kernel without getrandom(): the fallback is still unknown to a remote device */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	key[0] = bp_mix64((uint64_t)now.tv_nsec ^ (uintptr_t)m->global);
 	key[1] = bp_mix64((uint64_t)now.tv_sec ^ key[0]);
@@ -176,7 +175,7 @@ static bool key_sound(const uint64_t key[2])
 	return (key[0] | key[1]) != 0;
 }
 
-/* Ids must go on increasing when the segment, and with it the last id, was lost. */
+/* Ids must continue to increase after the segment, and the last id with it, was lost. */
 static uint64_t first_alarm_id(const struct bp_shm *m)
 {
 	struct timespec now;
@@ -194,7 +193,7 @@ static void init_services(struct bp_shm *m, unsigned part)
 			bp_service_tables[s]->init(m, part);
 }
 
-/* The memory is zero but for what a process left that died in here. */
+/* The memory is zero, except for the remains of a process that died in this function. */
 static void init_data(void *arg)
 {
 	struct bp_shm *m = arg;
@@ -208,7 +207,7 @@ static void init_control(void *arg)
 {
 	struct bp_shm *m = arg;
 
-	/* a data plane that runs goes on with the key that it knows */
+	/* a running data plane keeps its key */
 	memcpy(m->control->hash_key, m->global->control_key, sizeof(m->control->hash_key));
 	if (!key_sound(m->control->hash_key))
 		key_fill(m, m->control->hash_key);
@@ -251,7 +250,7 @@ const char *bp_shm_unsound(const struct bp_shm *m, unsigned part)
 	if (part == BP_SEG_DATA && !key_sound(m->global->hash_key))
 		return "its hash key is zero";
 	if (part == BP_SEG_SHARED && !alarm_id_sound(atomic_load(&m->shared->next_alarm_id)))
-		return "the next alarm's number can't be";
+		return "the next alarm id is invalid";
 	if (part == BP_SEG_CONTROL && !key_sound(m->control->hash_key))
 		return "its hash key is zero";
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++) {
@@ -265,10 +264,10 @@ const char *bp_shm_unsound(const struct bp_shm *m, unsigned part)
 	return NULL;
 }
 
-/* What ends with a part; the rest of it comes from the configuration, the kernel and the store. */
+/* State that is lost with a part; the configuration, the kernel and the store restore the rest. */
 static const char *const lost_with[BP_SEG_PARTS] = {
-	[BP_SEG_DATA] = "connections, alarm states, alarms that were not read yet, and counters",
-	[BP_SEG_CONTROL] = "alarms that were not read yet, matrices that were set at run time, "
+	[BP_SEG_DATA] = "connections, alarm states, unread alarms, and counters",
+	[BP_SEG_CONTROL] = "unread alarms, matrices that were set at run time, "
 			   "and the log of alarms",
 	[BP_SEG_SHARED] = "neighbors, sessions of health devices that are not in the store, and "
 			  "the number of restarts",
@@ -284,7 +283,7 @@ bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, si
 			lost_with[part]);
 	else if (change == BP_SEG_QUARANTINED)
 		snprintf(out, size, "%s; %s%s, and a new one is made without: %s", why,
-			aside[0] ? "it is kept as " : "there was no room to keep it", aside,
+			aside[0] ? "it is kept as " : "there was no space to keep it", aside,
 			lost_with[part]);
 	return change == BP_SEG_REPLACED || change == BP_SEG_QUARANTINED;
 }

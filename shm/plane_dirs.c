@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether there is such a directory, and whose. */
+/* Whether the directory exists, and its owner. */
 static bool there_is(const char *top, const char *sub, char *dir, size_t size, struct stat *st)
 {
 	const int n = snprintf(dir, size, "%s/%s", top, sub);

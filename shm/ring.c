@@ -2,10 +2,10 @@
 #include "shm/ring.h"
 
 /*
- * In the data: records one after another, each a head of eight bytes and the payload, rounded up to
- * eight. A record lies in one piece; when it does not fit before the end, a head with the size
- * SKIP says that the rest of the buffer is empty. The skip and the record become visible together,
- * by one store of `head`, so a writer that dies before it has written nothing.
+ * Data format: consecutive records, each with a head of eight bytes and the payload, rounded up to
+ * eight bytes. A record is contiguous; if it does not fit before the end, a head with the size SKIP
+ * marks the rest of the buffer as empty. One store of `head` makes the skip and the record visible
+ * together, so a writer that dies before this store has written nothing.
  */
 struct record {
 	_Atomic uint32_t size;
@@ -36,8 +36,8 @@ uint64_t bp_ring_capacity(uint64_t bytes)
 	return c;
 }
 
-/* Rounded: a head that something damaged must not make the writer write across the end, and the
- * reader takes it for the same as the writer does. */
+/* Rounded: a damaged head must not make the writer write across the end, and both the writer and
+ * the reader round it equally. */
 static uint64_t head_of(const struct bp_ring_data *shared, memory_order order)
 {
 	return (atomic_load_explicit(&shared->head, order) + 7) & ~7ull;
@@ -64,12 +64,12 @@ uint64_t bp_ring_head(const struct bp_ring *r)
 	return r->head;
 }
 
-/* Looks at the reader's position again. False: there is no room for what would end there. */
+/* Reads the reader's position again. False: no space for a record that ends there. */
 static bool tail_look(struct bp_ring *r, uint64_t end)
 {
 	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);
 
-	if (r->head - tail > r->capacity) { /* before what is there, or beyond it */
+	if (r->head - tail > r->capacity) { /* before the contents, or beyond them */
 		r->corrupt_tails++;
 		return false;
 	}
@@ -121,7 +121,7 @@ void bp_ring_commit(struct bp_ring *r, uint64_t mark)
 	atomic_store_explicit(&r->shared->head, mark, memory_order_release);
 }
 
-/* Bytes that the record at `cursor` takes when `avail` bytes are there, or 0 when it can't be. */
+/* Size in bytes of the record at `cursor` with `avail` readable bytes, or 0 if it is invalid. */
 static uint64_t record_extent(struct bp_ring *r, uint64_t cursor, uint64_t avail, uint32_t *size)
 {
 	const uint64_t offset = cursor & (r->capacity - 1);
@@ -132,7 +132,7 @@ static uint64_t record_extent(struct bp_ring *r, uint64_t cursor, uint64_t avail
 		return 0;
 	*size = atomic_load_explicit(&record_at(r, offset)->size, memory_order_relaxed);
 	if (*size == SKIP)
-		extent = offset ? left : 0; /* nothing is ever skipped at the start */
+		extent = offset ? left : 0; /* a skip at the start is invalid */
 	else if (*size > bp_ring_record_max(r))
 		extent = 0;
 	else
@@ -152,7 +152,7 @@ const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size)
 	extent = record_extent(r, at, head - at, &n);
 	if (extent && n == SKIP) {
 		at += extent;
-		/* the record behind a skip starts at 0, where a second skip is damage */
+		/* the record after a skip starts at 0, where a second skip is damage */
 		extent = record_extent(r, at, head - at, &n);
 	}
 	if (extent == 0) {

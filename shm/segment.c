@@ -36,7 +36,7 @@ static int part_map(struct part *out, const struct bp_seg_file *f, const char *p
 		MAP_SHARED | (populate ? MAP_POPULATE : 0), f->fd, 0);
 
 	if (base == MAP_FAILED) {
-		snprintf(err, err_size, "can't map %llu bytes of segment %s: %s",
+		snprintf(err, err_size, "cannot map %llu bytes of segment %s: %s",
 			(unsigned long long)size, path, strerror(errno));
 		return -1;
 	}
@@ -48,8 +48,8 @@ static int part_map(struct part *out, const struct bp_seg_file *f, const char *p
 	return 0;
 }
 
-/* Opens one file. Returns 1, 0 when there is none, -1 with a sentence and in *verdict what it is.
- * want NULL: any tables. */
+/* Opens one file. Returns 1; 0 if it does not exist; -1 with an error message and its state in
+ * *verdict. want NULL: any tables. */
 static int open_existing(struct part *out, unsigned part, const char *path,
 	const struct header *want, bool writable, enum bp_seg_verdict *verdict, char *err,
 	size_t err_size)
@@ -70,7 +70,7 @@ static int open_existing(struct part *out, unsigned part, const char *path,
 	return *verdict == BP_SEG_FITS ? 1 : -1;
 }
 
-/* Makes the file at `path` whole under another name, then gives it its own. */
+/* Creates the complete file under a temporary name, then renames it to `path`. */
 static int create(struct part *out, const char *path, const char *lock, const struct header *want,
 	char *err, size_t err_size)
 {
@@ -94,8 +94,8 @@ static int create(struct part *out, const char *path, const char *lock, const st
 	return 0;
 }
 
-/* On hugepages if there are enough, else beside them. What was there under the name is gone then.
- */
+/* On hugepages if there are enough, otherwise in the plain directory. A former file with the name
+ * is removed. */
 static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 	const struct header *want, char *err, size_t err_size)
 {
@@ -105,7 +105,7 @@ static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 	if (huge[0]) {
 		rc = create(out, huge, p->lock, want, err, err_size);
 
-		/* an old segment that nobody maps may hold the very pages that are lacking */
+		/* an old unmapped segment may hold the missing pages */
 		if (rc != 0 && unlink(huge) == 0)
 			rc = create(out, huge, p->lock, want, err, err_size);
 		if (rc == 0) {
@@ -114,7 +114,7 @@ static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 		}
 	}
 	rc = create(out, plain, p->lock, want, err, err_size);
-	/* and so may a damaged one that was set aside */
+	/* and so may a damaged one in quarantine */
 	if (rc != 0 && out->aside[0] && unlink(out->aside) == 0) {
 		out->aside[0] = '\0';
 		rc = create(out, plain, p->lock, want, err, err_size);
@@ -122,15 +122,15 @@ static int create_somewhere(struct part *out, const struct bp_seg_place *p,
 	return rc;
 }
 
-/* How this process may treat a file that is not what it must be. */
+/* Rights of this process to a file that is not as expected. */
 struct rights {
 	bool writable; /* it writes the part */
 	bool owner;    /* may replace the file */
-	bool mend;     /* may make the part anew in the file, for another process that has it mapped
-			*/
+	bool mend; /* may initialise the part again in the file, which another process has mapped
+		    */
 };
 
-/* The part in the file that is there, all of it as it is in a new one. */
+/* Initialises the part again in the existing file, as in a new one. */
 static int make_in_place(struct part *out, const struct bp_seg_place *p, const char *path,
 	const struct header *want, char *err, size_t err_size)
 {
@@ -205,9 +205,9 @@ static bool writes(unsigned how, unsigned part)
 	       !(part == BP_SEG_CONTROL && (how & BP_SEG_READ_CONTROL));
 }
 
-/* While a data plane runs on the segment, no other process replaces a file of it. What the control
- * plane alone writes it may make anew where it is, as long as all tables are where the data plane
- * has them. */
+/* While a data plane runs on the segment, no other process replaces a file of it. The part that
+ * only the control plane writes may be initialised again in place, if all tables have the offsets
+ * that the data plane uses. */
 static struct rights rights_of(
 	const struct bp_segment *s, const struct header *want, unsigned how, bool in_use)
 {
@@ -221,7 +221,7 @@ static struct rights rights_of(
 	return r;
 }
 
-/* The data plane's part may be older than the others are, where only those have new tables. */
+/* The part of the data plane may be older than the others, if only those have new tables. */
 static void note_layout(struct part *data, const struct header *want)
 {
 	if (!data->base || !data->writable || data->header.layout == want->layout)
@@ -273,7 +273,7 @@ struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	return NULL;
 }
 
-/* Returns 1, 0 when there is none, -1 with a sentence. */
+/* Returns 1; 0 if it does not exist; -1 with an error message. */
 static int attach_part(
 	struct part *out, unsigned part, const struct bp_seg_place *p, char *err, size_t err_size)
 {
@@ -303,8 +303,7 @@ struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
 	for (unsigned i = 0; i < BP_SEG_PARTS && rc >= 0; i++) {
 		rc = attach_part(&s->part[i], i, &p, err, err_size);
 		if (rc == 0 && i == BP_SEG_DATA) {
-			snprintf(err, err_size,
-				"there is no segment %s%s%s; is biplane %s running?",
+			snprintf(err, err_size, "no segment %s%s%s; is biplane %s running?",
 				p.huge[i][0] ? p.huge[i] : p.plain[i], p.huge[i][0] ? " or " : "",
 				p.huge[i][0] ? p.plain[i] : "", name);
 			rc = -1;
@@ -320,7 +319,7 @@ static int part_anonymous(struct part *p, const struct header *want, char *err, 
 {
 	void *base;
 
-	/* whole large pages, which the kernel may then use: fewer TLB misses */
+	/* aligned to huge pages, so that the kernel can use them: fewer TLB misses */
 	p->mapped = (want->size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 	base = mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED) {
@@ -440,11 +439,11 @@ static int give_up_writing(struct part *p, char *err, size_t err_size)
 {
 	if (!p->fresh || p->writable || mprotect(p->base, p->mapped, PROT_READ) == 0)
 		return 0;
-	snprintf(err, err_size, "segment %s can't be made read-only: %s", p->path, strerror(errno));
+	snprintf(err, err_size, "cannot make segment %s read-only: %s", p->path, strerror(errno));
 	return -1;
 }
 
-/* For 3 s at most: it takes its writer some microseconds. */
+/* Waits at most 3 s: the writer needs microseconds. */
 static void wait_initialised(const struct part *p)
 {
 	const struct timespec pause = {0, 1000000};
@@ -471,13 +470,13 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 	if (p->base == NULL || is_initialised(p))
 		return p->base == NULL ? 0 : give_up_writing(p, err, err_size);
 	if (!p->writable && !p->fresh) {
-		/* Its writer is just coming, with the key of the hashes in it. One that died right
-		 * there left memory that is all zero, which is harmless to a plane. */
+		/* Its writer is about to store the hash key. If the writer died there, the memory
+		 * is all zero, which is harmless to a plane. */
 		if (!writes_none(s)) {
 			wait_initialised(p);
 			return 0;
 		}
-		snprintf(err, err_size, "segment %s is just being made; try again", p->path);
+		snprintf(err, err_size, "segment %s is being created; try again", p->path);
 		return -1;
 	}
 	if (p->path[0]) {

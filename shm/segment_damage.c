@@ -17,8 +17,8 @@
 
 /* ---- files set aside ---- */
 
-/* Half of what is free where `fd` lies: what is kept for a person to look at must not take the
- * memory that others there need. */
+/* Half of the free space of the file system of `fd`: a file that is kept for analysis must not
+ * take the memory that other users of it need. */
 static uint64_t room(int fd)
 {
 	struct statfs fs;
@@ -57,7 +57,7 @@ static bool write_at(int fd, const uint8_t *p, size_t n, uint64_t at)
 	return true;
 }
 
-/* Without what is zero, of which most tables are full. */
+/* Omits zero pages, which fill most tables. */
 static bool copy(int from, int to)
 {
 	uint8_t chunk[CHUNK];
@@ -111,7 +111,7 @@ void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *
 		snprintf(aside, PATH_MAX, "%s", p->damaged[part]);
 		return;
 	}
-	/* its hugepages are what the new one needs, and the packet buffers do */
+	/* the new segment and the packet buffers need its hugepages */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd >= 0) {
 		bp_seg_quarantine_copy(p, part, fd, aside);
@@ -159,7 +159,7 @@ bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *f
 
 	if (bp_seg_place(&place, name, hugepage_dir, fallback_dir, ignored, sizeof(ignored)) != 0)
 		return false;
-	/* so that it does not meet the one that is just taking it */
+	/* prevents a race with a process that is creating it */
 	lock = bp_seg_lock(place.lock, ignored, sizeof(ignored));
 	if (lock < 0)
 		return false;

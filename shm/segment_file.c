@@ -53,7 +53,7 @@ const char *bp_hugepage_dir(void)
 	return found;
 }
 
-/* Room is left for what stands behind the name for a time. */
+/* Reserves space for a temporary suffix. */
 static bool file_path(char *out, const char *dir, const char *name, const char *ending)
 {
 	return snprintf(out, PATH_MAX, "%s/biplane-%s.%s", dir, name, ending) < PATH_MAX - 16;
@@ -92,7 +92,7 @@ int bp_seg_place(struct bp_seg_place *p, const char *name, const char *hugepage_
 
 	if (len == 0 || len > NAME_MAX_LEN || strchr(name, '/')) {
 		snprintf(err, err_size,
-			"\"%s\" can't name a segment; use 1 to %d bytes without a slash", name,
+			"\"%s\" is not a segment name; use 1 to %d bytes without a slash", name,
 			NAME_MAX_LEN);
 		return -1;
 	}
@@ -115,8 +115,8 @@ static bool same_file(int fd, const char *path)
 static void not_shared(const char *path, int e, char *err, size_t err_size)
 {
 	snprintf(err, err_size,
-		"can't give %s to the control plane's group: %s; the data plane's user must be in "
-		"the group of the directory " BP_CONTROL_SUBDIR " beside its own",
+		"cannot give %s to the control plane's group: %s; the data plane's user must be in "
+		"the group of the directory " BP_CONTROL_SUBDIR " next to its own",
 		path, strerror(e));
 }
 
@@ -138,7 +138,7 @@ int bp_seg_lock(const char *path, char *err, size_t err_size)
 
 		if (fd < 0) {
 			snprintf(err, err_size,
-				"can't open the lock file %s: %s; its directory must exist and be "
+				"cannot open the lock file %s: %s; its directory must exist and be "
 				"writable for biplane",
 				path, strerror(errno));
 			return -1;
@@ -152,7 +152,7 @@ int bp_seg_lock(const char *path, char *err, size_t err_size)
 			rc = flock(fd, LOCK_EX);
 		while (rc != 0 && errno == EINTR);
 		if (rc != 0) {
-			snprintf(err, err_size, "can't lock %s: %s", path, strerror(errno));
+			snprintf(err, err_size, "cannot lock %s: %s", path, strerror(errno));
 			close(fd);
 			return -1;
 		}
@@ -192,7 +192,7 @@ static bool on_hugetlbfs(int fd)
 	return fstatfs(fd, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC;
 }
 
-/* Gives the file its size and every page of it. Returns 0 or an errno. */
+/* Sets the size of the file and allocates every page. Returns 0 or an errno. */
 static int allocate(const struct bp_seg_file *f)
 {
 	int e;
@@ -227,7 +227,7 @@ static int fill(struct bp_seg_file *f)
 static void no_room(
 	const struct bp_seg_file *f, const char *path, uint64_t size, int e, char *err, size_t n)
 {
-	snprintf(err, n, "no room for %llu bytes in %s: %s; %s", (unsigned long long)size, path,
+	snprintf(err, n, "no space for %llu bytes in %s: %s; %s", (unsigned long long)size, path,
 		strerror(e),
 		f->huge ? "raise vm.nr_hugepages"
 			: "free memory there, or lower mqtt.max_connections, mqtt.max_alarm_states "
@@ -262,7 +262,7 @@ int bp_seg_file_make(
 	f->fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
 	if (f->fd < 0) {
 		snprintf(err, err_size,
-			"can't create %s: %s; the directory must be writable for biplane", tmp,
+			"cannot create %s: %s; the directory must be writable for biplane", tmp,
 			strerror(errno));
 		return -1;
 	}
@@ -284,7 +284,7 @@ int bp_seg_file_publish(const char *path, char *err, size_t err_size)
 	temporary(tmp, path);
 	if (rename(tmp, path) == 0)
 		return 0;
-	snprintf(err, err_size, "can't rename %s to %s: %s", tmp, path, strerror(errno));
+	snprintf(err, err_size, "cannot rename %s to %s: %s", tmp, path, strerror(errno));
 	return -1;
 }
 
@@ -303,8 +303,7 @@ void bp_seg_file_discard(struct bp_seg_file *f, const char *path)
 }
 
 /*
- * In a directory that everybody may write to, such as /dev/shm, somebody else may have put the file
- * there before us.
+ * In a world-writable directory, such as /dev/shm, another user may have created the file first.
  */
 static bool is_not_biplane(const struct stat *file, const char *path)
 {
@@ -327,7 +326,7 @@ int bp_seg_file_open(
 	if (f->fd < 0 && errno == ENOENT)
 		return 0;
 	if (f->fd < 0) {
-		snprintf(err, err_size, "can't open the segment %s: %s", path, strerror(errno));
+		snprintf(err, err_size, "cannot open the segment %s: %s", path, strerror(errno));
 		return -1;
 	}
 	if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode)) {

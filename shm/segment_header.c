@@ -10,13 +10,13 @@
 #define TABLE_ALIGN 128u /* no element asks for more */
 #define SEGMENT_MAX (1ull << 46)
 
-/* Where the table behind one that ends there begins. */
+/* Offset of the table that follows one with this end. */
 static uint64_t table_end(uint64_t end)
 {
 	return (end + TABLE_ALIGN - 1) & ~(uint64_t)(TABLE_ALIGN - 1);
 }
 
-/* Appends a table that ends at *end then. Returns 0, or -1 with a sentence. */
+/* Appends a table that ends at *end. Returns 0, or -1 with an error message. */
 static int table_add(
 	struct header *h, const struct bp_seg_spec *spec, uint64_t *end, char *err, size_t err_size)
 {
@@ -65,7 +65,7 @@ int bp_seg_headers_fill(struct header h[BP_SEG_PARTS], const struct bp_seg_spec 
 	uint64_t end[BP_SEG_PARTS], layout = BP_SEG_ABI;
 
 	if (n > BP_SEG_TABLES_MAX) {
-		snprintf(err, err_size, "%u tables asked for, a segment takes %u", n,
+		snprintf(err, err_size, "%u tables, but a segment has at most %u", n,
 			BP_SEG_TABLES_MAX);
 		return -1;
 	}
@@ -129,7 +129,7 @@ enum bp_seg_verdict bp_seg_header_read(struct header *h, const struct bp_seg_fil
 			"segment %s is cut short: %zd bytes, its header alone has %zu", path,
 			n < 0 ? 0 : n, sizeof(*h));
 	else if (h->magic == BP_SEG_CONDEMNED)
-		snprintf(err, err_size, "segment %s has contents that can't be right", path);
+		snprintf(err, err_size, "segment %s has invalid contents", path);
 	else if (h->magic != BP_SEG_MAGIC)
 		snprintf(err, err_size, "%s is not a segment of biplane: wrong magic number", path);
 	else if (h->abi != BP_SEG_ABI) {

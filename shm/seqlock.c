@@ -7,7 +7,7 @@ void bp_seqlock_write(struct bp_seqlock *lock, const void *value, size_t n)
 {
 	const uint64_t *from = value;
 	uint64_t *to = (uint64_t *)(void *)(lock + 1);
-	/* one that was killed while it wrote has left an odd number */
+	/* a writer that was killed during a write has left an odd number */
 	const uint64_t g = atomic_load_explicit(&lock->generation, memory_order_relaxed) | 1;
 
 	atomic_store_explicit(&lock->generation, g, memory_order_relaxed);

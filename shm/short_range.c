@@ -7,7 +7,7 @@ _Static_assert(BP_SHORT_POINTS == BP_NUMBER_SHORT + 1, "one range for each place
 
 #define DIGITS_END 100000000u /* eight digits */
 
-/* The least digits whose number is >= x (with above: > x), DIGITS_END when there are none. */
+/* The smallest digits whose number is >= x (with above: > x), or DIGITS_END. */
 static uint32_t first(unsigned point, double x, bool above)
 {
 	uint32_t low = 0, high = DIGITS_END;
@@ -25,7 +25,7 @@ static uint32_t first(unsigned point, double x, bool above)
 	return low;
 }
 
-/* The interval [from, to) of digits for which the condition, or what it excludes, holds. */
+/* The interval [from, to) of digits for which the condition, or its complement, holds. */
 static bool interval(const struct bp_condition *c, unsigned point, uint32_t *from, uint32_t *to)
 {
 	*from = 0;
@@ -63,12 +63,12 @@ void bp_short_ranges_fill(struct bp_short_ranges *r, const struct bp_condition *
 		uint32_t from, to;
 		bool holds = interval(c, point, &from, &to);
 
-		if (from >= to) { /* an empty interval: one that no eight digits reach */
+		if (from >= to) { /* an empty interval: no eight digits reach it */
 			from = DIGITS_END;
 			to = DIGITS_END + 1;
 		}
-		/* all outside of [from, to) is what begins at `to` and, past 0, ends before `from`
-		 */
+		/* the complement of [from, to) begins at `to`, wraps past 0, and ends before
+		 * `from` */
 		r->at[point].low = holds ? from : to;
 		r->at[point].span = (holds ? to - from : from - to) - 1;
 	}

@@ -12,7 +12,7 @@ void bp_epoch_init(
 
 uint64_t bp_epoch_retire(struct bp_epoch *e)
 {
-	/* What was unlinked before is unlinked for whoever reads the new epoch. */
+	/* A reader of the new epoch cannot reach elements that were unlinked before it. */
 	return atomic_fetch_add_explicit(&e->control->epoch, 1, memory_order_seq_cst) + 1;
 }
 
@@ -22,8 +22,8 @@ bool bp_epoch_passed(struct bp_epoch *e, uint64_t epoch)
 
 	if (epoch <= e->passed)
 		return true;
-	/* Pairs with the fence of a worker that begins: either we see it, or it sees what we
-	 * unlinked. */
+	/* Pairs with the fence of a worker that begins: either the writer sees the worker's epoch,
+	 * or the worker sees the unlinked elements. */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
 		uint64_t seen = atomic_load_explicit(&e->readers->seen[w], memory_order_acquire);

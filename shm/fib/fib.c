@@ -8,8 +8,8 @@
 #include "shm/fib/reuse.h"
 #include "shm/words.h"
 
-/* A writer that changes one element without end does not keep a reader for ever; a copy that is
- * given up is as if the element had not been there. */
+/* A writer that changes one element continuously must not block a reader; an abandoned copy is
+ * treated as a missing element. */
 #define ATTEMPTS 1000
 
 const char *const bp_route_type_name[BP_ROUTE_TYPES] = {
@@ -66,7 +66,7 @@ static bool hop_copy(const struct bp_fib *f, uint32_t number, struct bp_hop *out
 		bp_words_load(out, &e->hop, sizeof(*out));
 		if (bp_slot(state) == BP_SLOT_LIVE && unchanged(&e->state, state))
 			return true;
-		/* left in change by a writer that died: the link word is what is known */
+		/* left in change by a writer that died: only the link word is valid */
 		memset(out, 0, sizeof(*out));
 		out->interface = bp_link_interface(link);
 		out->weight = 1;

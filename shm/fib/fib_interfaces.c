@@ -15,7 +15,7 @@ static void seq_step(struct bp_interface *e)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* Each word is true for itself: workers need no more. */
+/* Each word is valid independently of the others, which is sufficient for workers. */
 static void words_set(struct bp_interface *e, const struct bp_interface_info *info)
 {
 	atomic_store_explicit(&e->mac, bp_mac_word(info->mac), memory_order_relaxed);
@@ -30,7 +30,7 @@ static bool words_same(const struct bp_interface *e, const struct bp_interface_i
 	       atomic_load_explicit(&e->flags, memory_order_relaxed) == info->flags;
 }
 
-/* Both to the byte: what is between the members is 0 in the table. */
+/* A comparison of all bytes: padding is 0 in the table. */
 static bool info_same(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct bp_interface_info)) == 0;
@@ -72,8 +72,8 @@ uint64_t bp_interfaces_load(struct bp_fib *f)
 
 		if (atomic_load_explicit(&e->seq, memory_order_relaxed) % 2 == 0)
 			continue;
-		/* Some of it is of before and some of after: it is set whole as soon as the kernel
-		 * is asked. */
+		/* A mixture of old and new fields: the next update from the kernel rewrites all of
+		 * it. */
 		if (e->info.n_addresses > BP_ADDRESSES_MAX) {
 			const uint8_t none = 0;
 

@@ -125,7 +125,7 @@ static enum bp_link_kind kind_of(uint8_t type)
 	}
 }
 
-/* Has the element do what the object says. */
+/* Makes the next hop element match the object. */
 static enum bp_fib_result apply(
 	struct bp_objects *o, struct bp_object *b, const struct bp_hop *hop, uint32_t n_hops)
 {

@@ -64,15 +64,15 @@ static enum bp_fib_result lpm_place(struct bp_routes *t, struct bp_route_entry *
 		bp_route_wants_no_more(t, e, BP_WANTS_ROOM);
 		return BP_FIB_DONE;
 	}
-	/* what the records say must be what the tables say */
+	/* the tables must match the records */
 	bp_route_record_remove(&t->records, e->prefix.family, e->record);
 	e->record = BP_INDEX_END;
 	return refuse(t, e, r);
 }
 
 /*
- * The entry, which is in force, gets a record of its own, instead of `old` (or BP_INDEX_END), and
- * its place. The record first: it is what another writer will believe.
+ * Gives the active entry its own record, in place of `old` (or BP_INDEX_END), and its prefix in the
+ * LPM table. The record is written first: another writer trusts it.
  */
 static enum bp_fib_result install(struct bp_routes *t, struct bp_route_entry *e, uint32_t old)
 {
@@ -95,7 +95,7 @@ static enum bp_fib_result lead(struct bp_routes *t, struct bp_route_entry *e)
 	return lpm_place(t, e);
 }
 
-/* Takes the place of the other origin's entry, which is no longer in force; may be NULL. */
+/* Replaces the entry of the other origin, which is no longer active; may be NULL. */
 static enum bp_fib_result supersede(
 	struct bp_routes *t, struct bp_route_entry *e, struct bp_route_entry *other)
 {
@@ -110,7 +110,7 @@ static enum bp_fib_result supersede(
 	return install(t, e, old);
 }
 
-/* ---- what a route leads to ---- */
+/* ---- targets of routes ---- */
 
 uint32_t bp_route_fixed_nexthop(uint8_t type)
 {
@@ -137,7 +137,7 @@ struct target {
 	uint32_t n_hops;
 };
 
-/* Takes the next hop; 0: no room. */
+/* Takes a reference to the next hop; 0: the table is full. */
 static uint32_t resolve(struct bp_routes *t, const struct target *to, uint32_t like)
 {
 	if (to->type != BP_ROUTE_UNICAST)
@@ -161,7 +161,7 @@ static bool hops_valid(const struct bp_route *r)
 		const struct bp_hop *h = &r->hop[i];
 		const uint8_t family = h->gateway.family;
 
-		/* an IPv4 route may go by an IPv6 gateway (RFC 8950), not the other way round */
+		/* an IPv4 route may have an IPv6 gateway (RFC 8950), but not vice versa */
 		if (h->interface >= BP_MAX_INTERFACES ||
 			(family != 0 && family != 6 && family != r->prefix.family))
 			return false;
@@ -206,13 +206,13 @@ static bool hops_keep(struct bp_route_entry *e, const struct target *to)
 
 /* ---- changes ---- */
 
-/* Whether the entry says of itself what `r` says, whatever it leads to. */
+/* Whether the attributes of the entry equal those of `r`, apart from the target. */
 static bool words_same(const struct bp_route_entry *e, const struct bp_route *r)
 {
 	return e->type == r->type && e->protocol == r->protocol && e->metric == r->metric;
 }
 
-/* Has the tables say what the entry says now. */
+/* Updates the tables from the entry. */
 static enum bp_fib_result publish(
 	struct bp_routes *t, struct bp_route_entry *e, bool words, bool nexthop)
 {
@@ -260,7 +260,7 @@ static enum bp_fib_result change(struct bp_routes *t, struct bp_route_entry *e,
 		bp_route_wants_no_more(t, e, BP_WANTS_HOPS);
 	else
 		bp_route_wants_add(t, e, BP_WANTS_HOPS);
-	/* what it led to, when nothing leads there by it any more */
+	/* the former target, if no other route uses it */
 	bp_nexthop_unref(t->nexthops, old);
 	bp_route_object_unlink(t, old_object);
 	if (!room && (result == BP_FIB_DONE || result == BP_FIB_SAME))
@@ -342,9 +342,9 @@ uint32_t bp_routes_sweep(struct bp_routes *t, enum bp_origin origin)
 	return swept;
 }
 
-/* ---- what found no room ---- */
+/* ---- routes that did not fit ---- */
 
-/* Returns whether it wants nothing any more. */
+/* Returns whether nothing remains to be retried. */
 static bool retry_one(struct bp_routes *t, struct bp_route_entry *e)
 {
 	const struct target to = {e->type, e->object, e->hop, e->n_hops};
@@ -391,7 +391,7 @@ static void retry_queue(struct bp_routes *t, enum bp_route_queue q)
 		if (retry_one(t, e))
 			continue;
 		failures++;
-		bp_route_dequeue(t, e); /* behind the others */
+		bp_route_dequeue(t, e); /* to the end of the queue */
 		bp_route_join_queue(t, e);
 	}
 }

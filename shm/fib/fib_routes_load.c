@@ -31,7 +31,7 @@ static bool load_duplicate(struct bp_routes *t, uint8_t family, uint32_t number)
 	return true;
 }
 
-/* The next hop that a record says, or where its packets go when it says nonsense. */
+/* The next hop of a record, or the action for an invalid one. */
 static uint32_t load_nexthop(const struct bp_routes *t, const struct bp_route_record *r)
 {
 	const uint32_t number = r->nexthop;
@@ -64,7 +64,7 @@ static bool load_record(struct bp_routes *t, uint8_t family, uint32_t number)
 	return true;
 }
 
-/* When it is known which records stay: what the entry leads to is taken. */
+/* Runs when the set of valid records is known: takes a reference to the entry's target. */
 static bool load_target(struct bp_routes *t, struct bp_route_entry *e, uint64_t *repaired)
 {
 	const uint8_t family = e->prefix.family;

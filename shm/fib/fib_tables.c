@@ -9,7 +9,7 @@ const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
 	[BP_FT_CONTROL] = {"fib", sizeof(struct bp_fib_control), BP_SEG_CONTROL},
 	[BP_FT_READERS] = {"fib_readers", sizeof(struct bp_fib_readers), BP_SEG_DATA},
 	[BP_FT_INTERFACES] = {"interfaces", sizeof(struct bp_interface), BP_SEG_CONTROL},
-	/* workers mark these two as used, beside what they read anyway */
+	/* workers mark these two as used, next to the data that they read anyway */
 	[BP_FT_NEIGHBOURS] = {"neighbours", sizeof(struct bp_neighbour_line), BP_SEG_SHARED},
 	[BP_FT_NEXTHOPS] = {"nexthops", sizeof(struct bp_nexthop), BP_SEG_SHARED},
 	[BP_FT_GROUPS] = {"nh_groups", sizeof(struct bp_nexthop_group), BP_SEG_CONTROL},

@@ -42,7 +42,7 @@ static bool take_over(struct bp_fib_writer *w)
 	if (!bp_objects_load(&w->objects) || !bp_routes_load(&w->routes, &repaired))
 		return false;
 	repaired += bp_lpm_repair(w->lpm);
-	/* not before nothing leads to them any more */
+	/* only after all references to them are removed */
 	bp_nexthops_reap(&w->nexthops);
 	lines_store(w);
 	atomic_store(&c->writer_pid, (uint64_t)getpid());
@@ -57,8 +57,8 @@ struct bp_fib_writer *bp_fib_writer_new(
 
 	if (f->max_routes == 0) {
 		snprintf(err, err_size,
-			"the segment has no room for routes: it was made for a configuration in "
-			"which nothing routes; restart biplane");
+			"the segment has no route tables: it was created for a configuration "
+			"without routed ports; restart biplane");
 		return NULL;
 	}
 	w = calloc(1, sizeof(*w));
@@ -99,9 +99,8 @@ static enum bp_fib_result counted(struct bp_fib_writer *w, enum bp_fib_result r)
 	return r;
 }
 
-/* The number means another interface than it did, since the configuration was changed: what the
- * tables know of its neighbours must send nothing there any more. The routes follow when they are
- * told. */
+/* After a change of the configuration, the number belongs to another interface: packets must no
+ * longer be sent to the old neighbors. The routes follow with the next updates from the kernel. */
 static void forget_neighbours(struct bp_fib_writer *w, unsigned interface)
 {
 	struct bp_neighbour_info n;

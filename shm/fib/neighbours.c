@@ -184,7 +184,7 @@ static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 	return false;
 }
 
-/* Enters an address that is not there. False: no room. */
+/* Inserts an absent address. False: the table is full. */
 static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *one)
 {
 	struct bp_fib *f = n->f;
@@ -205,7 +205,7 @@ static bool enter(struct bp_neighbours *n, const struct bp_neighbour_waiting *on
 	atomic_store_explicit(&e->hi, k.hi, memory_order_relaxed);
 	atomic_store_explicit(&e->used_s, 0, memory_order_relaxed);
 	bp_neighbour_state_set(e, one->state);
-	/* before it can be found: a lookup must go on to its line */
+	/* before it becomes reachable: a lookup must continue to its line */
 	overflows_add(f, home, slot / BP_NEIGHBOUR_WAYS, 1);
 	atomic_store_explicit(&e->link,
 		bp_link_make(BP_LINK_RESOLVED, one->interface, bp_mac_word(one->mac)),
@@ -235,7 +235,7 @@ static enum bp_fib_result change(struct bp_neighbours *n, struct bp_neighbour_en
 	const uint64_t link = bp_link_make(BP_LINK_RESOLVED, to->interface, bp_mac_word(to->mac));
 	const uint8_t state = bp_neighbour_state(e);
 
-	/* the file's word stands before the kernel's */
+	/* the configuration has priority over the kernel */
 	if (state == BP_NEIGHBOUR_PERMANENT && to->state != BP_NEIGHBOUR_PERMANENT)
 		return BP_FIB_SAME;
 	n->generation[slot_of(n->f, e)] = to->generation;

@@ -6,9 +6,9 @@
 
 struct load {
 	struct bp_neighbours *n;
-	struct bp_index seen; /* slots by address, to find an address that is there twice */
+	struct bp_index seen; /* slots by address, to detect duplicate addresses */
 	int32_t *overflows;   /* by line: those that begin to find it full, less those that end */
-	int32_t around;       /* those that go on from the last line to the first */
+	int32_t around;       /* entries that overflow from the last line to the first */
 	uint64_t repaired;
 };
 
@@ -61,7 +61,7 @@ static void load_entries(struct load *l)
 		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
 		const uint32_t meta = atomic_load_explicit(&e->meta, memory_order_relaxed);
 
-		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* means nothing there */
+		if (slot % BP_NEIGHBOUR_WAYS != 0 && meta >> 8 != 0) { /* unused in these slots */
 			atomic_store_explicit(&e->meta, meta & 0xff, memory_order_release);
 			l->repaired++;
 		}
@@ -78,7 +78,7 @@ static void load_entries(struct load *l)
 	}
 }
 
-/* What each line must say of those that went past it. */
+/* The overflow count of each line: entries that continue past it. */
 static void load_overflows(struct load *l)
 {
 	struct bp_fib *f = l->n->f;

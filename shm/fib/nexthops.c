@@ -14,7 +14,7 @@ void bp_nh_count_add(struct bp_nexthops *n, int d)
 	atomic_store_explicit(&n->f->control->nexthops, n->count, memory_order_relaxed);
 }
 
-/* A hop without what means nothing, so that two that are the same are the same bytes. */
+/* A hop with unused bytes cleared, so that equal hops are equal byte by byte. */
 struct bp_hop bp_nh_normalize(const struct bp_hop *hop)
 {
 	struct bp_hop h;
@@ -132,7 +132,7 @@ static uint32_t new_element(
 	return number;
 }
 
-/* Out of the index, while its contents are still what it was entered by. */
+/* Removes it from the index, while its contents are those that it was inserted with. */
 static void index_out(struct bp_nexthops *n, uint32_t number)
 {
 	const struct bp_nexthop *e = bp_nh_element(n, number);
@@ -155,7 +155,7 @@ static void members_unref(struct bp_nexthops *n, const struct bp_nh_members *m)
 		bp_nexthop_unref(n, m->member[i]);
 }
 
-/* Nothing leads to this group any more. */
+/* The group has no references any more. */
 static void group_release(struct bp_nexthops *n, uint32_t group)
 {
 	struct bp_nh_members m;
@@ -216,7 +216,8 @@ uint32_t bp_nexthop_single(struct bp_nexthops *n, const struct bp_hop *hop)
 	return i;
 }
 
-/* The members of a group, each taken; false: no room, and none is. */
+/* Takes a reference to each member of a group; false: the table is full, and no reference is
+ * held. */
 static bool members_make(
 	struct bp_nexthops *n, const struct bp_hop *hop, uint32_t n_hops, struct bp_nh_members *m)
 {
@@ -289,8 +290,8 @@ uint32_t bp_nexthop_object(struct bp_nexthops *n, uint32_t object)
 }
 
 /*
- * Another link word. The members of a group that it led to are given back after nothing leads
- * there.
+ * Sets another link word. References to the members of the former group are released after the last
+ * reader has left.
  */
 static void object_link(struct bp_nexthops *n, uint32_t number, uint64_t link)
 {

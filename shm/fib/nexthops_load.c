@@ -6,8 +6,8 @@
 #include "shm/fib/nexthop_element.h"
 
 /*
- * What makes no sense. Workers may be led there until the tables are mended: to the kernel, then.
- * (What the other writer had retired stays as it is for them.)
+ * Invalid elements. Workers may reach them until the tables are repaired, so they lead to the
+ * kernel. (Elements that the other writer had retired remain unchanged for the workers.)
  */
 static void drop(struct bp_nexthops *n, uint32_t number, uint64_t *repaired)
 {

@@ -88,7 +88,8 @@ static void shares_load(const struct bp_nexthop_group *e, uint32_t *shares)
 		shares[s] = atomic_load_explicit(&e->nexthop[s], memory_order_relaxed);
 }
 
-/* What `show` may read meanwhile, and tells by the state word that it must read again. */
+/* Members that `show` may read at the same time; it detects the change by the state word and reads
+ * again. */
 static void members_store(struct bp_nexthop_group *e, const struct bp_nh_members *m)
 {
 	__atomic_store_n(&e->n, m->n, __ATOMIC_RELAXED);
@@ -192,7 +193,8 @@ static bool members_read(const struct bp_nexthop_group *e,
 	return true;
 }
 
-/* Who has shares, and how many, when a change was broken off: that is what is being used. */
+/* The members and their number of shares after an interrupted change: the shares that workers
+ * use. */
 static bool members_predict(const struct bp_nexthop_group *e,
 	bool (*single)(const void *arg, uint32_t nexthop), const void *arg, struct bp_nh_members *m)
 {

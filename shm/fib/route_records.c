@@ -46,9 +46,9 @@ static void give(struct bp_route_records *r, uint8_t family, uint32_t number)
 }
 
 /*
- * Even and not 0. It comes from the number of changes ever, which the segment keeps: a reader that
- * compares before and after its copy is not deceived by a record that was given up and taken again,
- * not even by another writer.
+ * Even and not 0. It is derived from the total number of changes, which the segment keeps: a reader
+ * that compares it before and after its copy detects a record that was freed and allocated again,
+ * also by another writer.
  */
 static uint32_t next_state(struct bp_route_records *r)
 {
@@ -76,7 +76,7 @@ uint32_t bp_route_record_put(
 	struct bp_route_records *r, const struct bp_route_record *what, uint32_t old)
 {
 	const unsigned i = index_of(what->family);
-	const uint32_t number = r->free[i][--r->n_free[i]]; /* there is one more than routes */
+	const uint32_t number = r->free[i][--r->n_free[i]]; /* one more than max. routes */
 	struct bp_route_record *e = bp_route_record(r->f, what->family, number);
 	const size_t head = offsetof(struct bp_route_record, metric);
 

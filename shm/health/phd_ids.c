@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * A row's pairs were all used before the next row was begun. So a row may be begun again when the
- * next one was begun long enough ago, whatever the worker's rate was.
+ * All pairs of a row are used before the next row begins. So a row may begin again when the next
+ * row began long enough ago, independent of the rate of the worker.
  */
 static bool row_free(const struct bp_phd_ids *i, uint64_t row, uint32_t now_s)
 {
@@ -23,7 +23,7 @@ bool bp_phd_ids_take(struct bp_phd_ids *i, uint32_t n, uint32_t now_s, uint32_t 
 
 	if (n == 0 || n > BP_PHD_MIDS || next >= all)
 		return false;
-	/* the first row is begun by its first pair; an earlier one's begin stands */
+	/* the first row begins with its first pair; an earlier begin remains valid */
 	row = (next + i->ports - 1) / i->ports;
 	last = (next + n - 1) / i->ports;
 	for (uint64_t r = row; r <= last; r++) {
@@ -38,8 +38,8 @@ bool bp_phd_ids_take(struct bp_phd_ids *i, uint32_t n, uint32_t now_s, uint32_t 
 	return true;
 }
 
-/* When each row was begun last by whoever, as the worker's own table says it: what it is in the
- * middle of counts as used now. */
+/* The last begin of each row over all workers, from the worker's own table: a row in progress
+ * counts as used now. */
 static void merge(uint32_t *time_s, const struct bp_phd_ids *i, uint32_t now_s)
 {
 	const uint64_t all = (uint64_t)i->ports * BP_PHD_MIDS, next = i->next;
@@ -94,8 +94,7 @@ bool bp_phd_ids_setup(struct bp_phd_ids *ids, unsigned workers, uint16_t first, 
 		return false;
 	for (unsigned w = 0; w < workers; w++)
 		merge(time_s, &ids[w], now_s);
-	/* the row that was begun the longest ago, so that all those behind it are older than those
-	 * before */
+	/* the row that began first, so that all rows after it are older than those before it */
 	for (uint32_t row = 0; row < BP_PHD_MIDS; row++) {
 		if (time_s[(row + 1) % BP_PHD_MIDS] < time_s[(begin + 1) % BP_PHD_MIDS])
 			begin = row;

@@ -65,7 +65,7 @@ void bp_phd_layouts_settle(struct bp_phd_writer *w)
 	}
 }
 
-/* Those that were made for a session that then did not come. */
+/* Layouts that were created for a session that was not opened. */
 static void retire_unused(struct bp_phd_writer *w)
 {
 	for (uint32_t n = 0; n < w->t->max_layouts; n++) {

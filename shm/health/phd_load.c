@@ -5,13 +5,14 @@
 #include "shm/health/phd_writer_parts.h"
 
 /*
- * What an earlier writer left, possibly in the middle of a change. The sessions' words are the
- * truth; tags, counts and figures follow from them. Workers may be reading all the while.
+ * Loads the tables of an earlier writer, which may have died in the middle of a change. The words
+ * of the sessions are authoritative; tags, counts and figures are derived from them. Workers may
+ * read at the same time.
  */
 
 struct load {
 	struct bp_phd_writer *w;
-	uint32_t *elsewhere; /* by group: what its count must say */
+	uint32_t *elsewhere; /* by group: the correct value of its count */
 	uint64_t mended;
 };
 
@@ -90,7 +91,7 @@ static bool word_possible(const struct bp_phd_tables *t, uint64_t word)
 	return layout < t->max_layouts && bp_phd_layout_slot(t, layout) == BP_SLOT_LIVE;
 }
 
-/* Makes a slot free whatever it says. */
+/* Frees a slot, whatever its contents. */
 static void drop(struct load *o, uint32_t slot)
 {
 	struct bp_phd_tables *t = o->w->t;
@@ -105,7 +106,7 @@ static void drop(struct load *o, uint32_t slot)
 		bp_phd_tag_set(t, slot, 0);
 		o->mended++;
 	}
-	/* One that never was used nobody looks at. */
+	/* No reader uses a slot that was never used. */
 	if (word != 0)
 		bp_phd_slot_retire(o->w, slot);
 }
@@ -133,8 +134,8 @@ static void load_session(struct load *o, uint32_t slot)
 	}
 }
 
-/* All tags are true now: whether a session is another's double, and where those are that found
- * their group crowded. */
+/* Runs when all tags are correct: detects duplicate sessions, and counts sessions outside their
+ * first group. */
 static void load_place(struct load *o, uint32_t slot)
 {
 	struct bp_phd_tables *t = o->w->t;
@@ -245,7 +246,7 @@ uint32_t bp_phd_writer_check(
 
 		if (bp_phd_word_state(word) == BP_PHD_FREE || !l)
 			continue;
-		/* without memory each session's is asked for itself */
+		/* without memory, the layout of each session is validated separately */
 		ok = bad ? !bad[bp_phd_word_layout(word)] : valid(l);
 		if (!ok) {
 			bp_phd_session_close(w, slot);

@@ -85,7 +85,7 @@ static int map(struct bp_shm *m, void *const *address, const uint64_t *capacity,
 	return 0;
 }
 
-/* A status that is renamed, added or moved makes another table. */
+/* A renamed, added or moved status changes the table. */
 static uint64_t version(unsigned table, uint64_t layout)
 {
 	uint64_t h = layout;
@@ -97,7 +97,7 @@ static uint64_t version(unsigned table, uint64_t layout)
 	return h;
 }
 
-/* Events that another control plane's part told of as unread are not known any more. */
+/* Unread events are unknown if they belong to another control part. */
 static void init(struct bp_shm *m, unsigned part)
 {
 	for (unsigned w = 0; part == BP_SEG_CONTROL && w < m->phd.workers; w++)

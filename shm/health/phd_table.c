@@ -8,7 +8,7 @@
 
 #include "shm/words.h"
 
-/* Bit i: tag i of the group is `tag`. *elsewhere: how many of its sessions are in another. */
+/* Bit i: tag i of the group is `tag`. *elsewhere: number of its sessions in other groups. */
 static inline uint32_t tags_equal(const struct bp_phd_group *g, uint16_t tag, uint16_t *elsewhere)
 {
 	const uint64_t w0 = atomic_load_explicit(&g->tags[0], memory_order_acquire);
@@ -18,8 +18,7 @@ static inline uint32_t tags_equal(const struct bp_phd_group *g, uint16_t tag, ui
 
 	*elsewhere = (uint16_t)(w3 >> 48);
 #ifdef __SSE2__
-	/* from registers: what was just stored as two words can't be loaded as one vector at once
-	 */
+	/* from registers: two words that were just stored cannot be forwarded to one vector load */
 	const __m128i want = _mm_set1_epi16((short)tag);
 	const __m128i lo = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w1, (long long)w0), want);
 	const __m128i hi = _mm_cmpeq_epi16(_mm_set_epi64x((long long)w3, (long long)w2), want);

@@ -8,15 +8,15 @@
 #include "shm/health/phd_writer_parts.h"
 
 /*
- * The order of stores. Opening: the entry, its word, its group's count of those elsewhere, its tag.
- * Closing: the word is FREE, the tag goes, the count. So what a tag leads to is whole or FREE, and
- * what a writer that dies leaves is a session without its tag, a tag without its session, or a
- * count that is too high: a lookup is right in all of them.
+ * Order of stores. Open: the entry, its word, the group's count of sessions elsewhere, its tag.
+ * Close: the word is set to FREE, then the tag is cleared, then the count. So a tag leads to a
+ * complete session or to FREE, and a writer that dies leaves a session without its tag, a tag
+ * without its session, or a count that is too high: a lookup is correct in all of these states.
  */
 
-/* A session goes to its second group only when the first has so many and the second has fewer. With
- * four fifths of the slots in use both are full for about one of a million; and one lookup in six
- * reads a second line of tags. */
+/* A session goes to its second group only when the first has this number and the second has fewer.
+ * With four fifths of the slots in use both are full for about one session in a million, and one
+ * lookup in six reads a second line of tags. */
 #define CROWDED 9
 
 void bp_phd_tag_set(struct bp_phd_tables *t, uint32_t slot, uint16_t tag)
@@ -77,7 +77,7 @@ static uint32_t free_ways(const struct bp_phd_writer *w, uint32_t group)
 	return ways;
 }
 
-/* One of these ways; one that says what its device may repeat only where all do. */
+/* One of these ways; a slot whose device may repeat a report is used only if all are such. */
 static uint32_t choose(const struct bp_phd_writer *w, uint32_t group, uint32_t ways)
 {
 	for (uint32_t left = ways; left != 0; left &= left - 1) {
@@ -112,7 +112,7 @@ static bool place(const struct bp_phd_writer *w, uint64_t hash, uint32_t *slot)
 	return true;
 }
 
-/* Index of one of this machine's addresses; false: there are too many. */
+/* Index of an address of this host; false: too many addresses. */
 static bool own_index(struct bp_phd_control *c, const uint8_t own[16], uint8_t *index)
 {
 	const uint32_t n = atomic_load_explicit(&c->own_n, memory_order_relaxed);
@@ -131,8 +131,8 @@ static bool own_index(struct bp_phd_control *c, const uint8_t own[16], uint8_t *
 	return true;
 }
 
-/* All of the entry but its word, which is FREE. `sent` is 0 while what it is about changes: who
- * takes over looks at it in free slots too. */
+/* Writes all of the entry except its word, which is FREE. `sent` is 0 while the related fields
+ * change: a successor of this process also reads it in free slots. */
 static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 {
 	enum { BEHIND = offsetof(struct bp_phd_session, system_id) };
@@ -166,8 +166,8 @@ static void fill(struct bp_phd_session *at, const struct bp_phd_session_spec *s)
 }
 
 /*
- * Changes with each use of the slot. The first one is another in each segment: where that was lost,
- * and the clock begins anew too, no instance is to get a name of then.
+ * Changes with each use of the slot. The first value differs between segments: after the loss of a
+ * segment, with a clock that also restarts, no instance may get a name from before.
  */
 static uint16_t next_life(const struct bp_phd_tables *t, uint32_t slot, uint64_t word)
 {
@@ -210,8 +210,8 @@ int bp_phd_session_open(
 	return 0;
 }
 
-/* Replaces the bits of `mask`, whatever workers do to the others meanwhile. Returns the new word,
- * and in *old what was there. */
+/* Replaces the bits of `mask`, also while workers change the others. Returns the new word, and the
+ * former word in *old. */
 static uint64_t word_change(struct bp_phd_session *s, uint64_t mask, uint64_t bits, uint64_t *old)
 {
 	uint64_t to;

@@ -62,7 +62,7 @@ static int map(
 	return 0;
 }
 
-/* Records that another control plane's part told of as unread are not known any more. */
+/* Unread records are unknown if they belong to another control part. */
 static void init(struct bp_shm *m, unsigned part)
 {
 	if (part == BP_SEG_DATA)
@@ -72,7 +72,7 @@ static void init(struct bp_shm *m, unsigned part)
 			bp_ring_release_all(bp_shm_ring(m, w));
 }
 
-/* Whether what is in force can be trusted. Looks until it was not a reload that it saw. */
+/* Whether the active rules are valid. Repeats the check if a reload interfered. */
 static bool rules_sound(const struct bp_shm *m)
 {
 	uint64_t active;

@@ -7,36 +7,38 @@
 #include "shm/hash.h"
 
 /*
- * How several workers share the table without a lock
- * --------------------------------------------------
- * An entry is (key, word). Every change replaces both in one 16-byte compare-and-swap that names
- * both old halves, so
+ * Sharing the table between workers without a lock
+ * ------------------------------------------------
+ * An entry is (key, word). Every change replaces both in one 16-byte compare-and-swap with both old
+ * halves, so
  *
- *  1. No state goes to a wrong pair: a worker that read (K, w) and whose entry was meanwhile given
- *     to another pair fails, whatever word the other pair has. If the entry went away and came back
- *     as (K, w), it says the same thing about K as when it was read, and the change is right.
- *  2. No judgement rests on a torn read (key of one pair, word of another): a judgement on an entry
- *     always ends in the compare-and-swap, also when the word stays as it is.
+ *  1. No state is stored for a wrong pair: a worker that read (K, w) fails if its entry was
+ *     meanwhile reassigned to another pair, whatever the word of the other pair. If the entry
+ *     was replaced and then restored to (K, w), it has the same meaning for K as when it was
+ *     read, and the change is correct.
+ *  2. No evaluation uses a torn read (key of one pair, word of another): an evaluation of an
+ *     entry always ends with the compare-and-swap, also if the word does not change.
  *
- * There remains that two workers who both find K nowhere enter it in two ways of the bucket. So an
- * entry is made in two steps: a free or given-up entry is claimed as (K, CLAIM | nonce), then the
- * bucket is read once more from the start, and only then is the claim turned into a state
- * (confirmed). While reading, claims of K in higher ways are removed, and a confirmed entry of K
- * makes every claim void.
+ * One case remains: two workers that both find no K enter it in two ways of the bucket. So an entry
+ * is created in two steps: a free or released entry is claimed as (K, CLAIM | nonce), then the
+ * bucket is read again from the start, and only then is the claim turned into a state (confirmed).
+ * During this read, claims of K in higher ways are removed, and a confirmed entry of K makes every
+ * claim void.
  *
- *  3. K has at most one confirmed entry. Take two claims x and y of K, x made first. Who confirms y
- *     reads the whole bucket after y was made, so after x was: it sees x as a claim and removes it
- *     or yields (if the removal fails, x changed: start again); or sees x confirmed, and yields; or
- *     sees it gone. In no case are both there and confirmed. The nonce, never used twice, keeps a
- *     removed claim from being taken for a later one in the same place. Claims and reads of the
- *     bucket are sequentially consistent, so "after" is the same for all.
+ *  3. K has at most one confirmed entry. Take two claims x and y of K, x made first. The worker
+ *     that confirms y reads the whole bucket after y was made, so after x was made: it sees x as
+ *     a claim and removes it or yields (if the removal fails, x changed: start again); or it sees
+ *     x confirmed, and yields; or it sees no x. In no case are both confirmed entries. The
+ *     nonce is never used twice, so a removed claim cannot be mistaken for a later one in the
+ *     same place. Claims and reads of the bucket are sequentially consistent, so "after" is the
+ *     same for all workers.
  *
- * A worker killed between the steps leaves a claim. It counts as no state: whoever needs K next may
- * confirm it (having read the whole bucket after first seeing it, which is all that 3 needs), and
- * else it ages out.
+ * A worker killed between the steps leaves a claim. It does not count as a state: the next worker
+ * that needs K may confirm it (after it has read the whole bucket after first seeing it, which is
+ * all that 3 needs); otherwise it expires.
  *
- * A change only fails because another worker's succeeded, so the workers as a whole always get on;
- * one worker gives up after ATTEMPTS, judging the value as if there were no room for its state.
+ * A change only fails because the change of another worker succeeded, so the system is lock-free;
+ * one worker gives up after ATTEMPTS and evaluates the value as if the table were full.
  */
 
 #define RAISED (1ull << 63)
@@ -44,8 +46,8 @@
 #define CLAIM (RAISED | HOLDING)
 #define LOW (HOLDING - 1)
 #define ATTEMPTS 4096u
-/* Workers take the time once a walk, so one may be a little behind another. What is further ahead
- * than this stems from another boot of the machine. */
+/* Workers read the clock once per walk, so one may be slightly behind another. A larger difference
+ * means another boot of the machine. */
 #define CLOCK_SLACK_NS 1000000000ull
 
 struct bucket_view {
@@ -62,7 +64,7 @@ uint64_t bp_rule_state_len(uint32_t n)
 	return len;
 }
 
-/* Time from `then` to `now`; UINT64_MAX when `then` can't be of this clock. */
+/* Time from `then` to `now`; UINT64_MAX if `then` cannot be of this clock. */
 static uint64_t elapsed(uint64_t then, uint64_t now)
 {
 	if (then <= now)
@@ -70,7 +72,7 @@ static uint64_t elapsed(uint64_t then, uint64_t now)
 	return then - now <= CLOCK_SLACK_NS ? 0 : UINT64_MAX;
 }
 
-/* The word of a pair that is not raised after a value for which `raise` holds. */
+/* The word of a pair that is not raised, after a value for which `raise` holds. */
 static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
 {
 	const bool holding = word & HOLDING;
@@ -90,7 +92,8 @@ static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
 	return RAISED;
 }
 
-/* What a value makes of a pair's word: the next word, and the verdict. No memory is touched. */
+/* Evaluates a value against the word of a pair: returns the next word and the verdict. Writes no
+ * memory. */
 static uint64_t evaluate_word(const struct bp_rule *r, uint64_t word, double value, uint64_t now_ns,
 	enum bp_verdict *verdict)
 {
@@ -142,8 +145,8 @@ static bool swap(
 }
 
 /*
- * Finds the entry of `key`: the confirmed one, else the claim in the lowest way, having removed the
- * claims above it. Returns false when the bucket changed underfoot.
+ * Finds the entry of `key`: the confirmed one, else the claim in the lowest way, after it has
+ * removed the claims above it. Returns false if another worker changed the bucket meanwhile.
  */
 static bool find(struct bp_rule_state *bucket, uint64_t key, struct bucket_view *v)
 {
@@ -171,13 +174,13 @@ static bool find(struct bp_rule_state *bucket, uint64_t key, struct bucket_view 
 	return true;
 }
 
-/* Where a pair's judgement stands over the attempts. */
+/* State of an evaluation over its attempts. */
 struct attempt {
 	struct bp_rule_state *table, *bucket;
 	uint64_t len; /* of the table */
 	uint64_t key;
 	uint64_t now_ns;
-	uint64_t claim; /* the claim that was seen before the bucket was last read */
+	uint64_t claim; /* the claim that was seen before the last read of the bucket */
 	uint32_t client;
 	enum bp_state_loss loss;
 	struct bp_rule_undo *undo;
@@ -189,8 +192,8 @@ static uint32_t client_of(const struct bp_rule_state *e)
 }
 
 /*
- * Entries of the client, of those in the bucket and behind it. Keys are spread evenly, so these
- * tell its share of the table; nobody has to keep count.
+ * Number of entries of the client in the bucket and the entries after it. Keys are spread evenly,
+ * so this sample estimates the client's share of the table without a counter.
  */
 #define SAMPLE 64u
 static unsigned sampled(const struct attempt *a, uint32_t client)
@@ -214,8 +217,8 @@ static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, ui
 	       sampled(a, client_of(e)) > (a->len < SAMPLE ? a->len : SAMPLE) / 2;
 }
 
-/* The entry to give up: a free one, else the least recently used that may be, claims of others
- * last. -1: none may. */
+/* The entry to replace: a free one, else the least recently used one that may be replaced, with
+ * claims of other workers last. -1: none. */
 static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 {
 	uint64_t oldest = 0;
@@ -274,8 +277,8 @@ static void use(const struct attempt *a, struct bp_rule_state *e)
 	atomic_store_explicit(&e->client, a->client, memory_order_relaxed);
 }
 
-/* Claims an entry for the pair; a failure shows at the next look at the bucket. False: no entry may
- * be given up for it. */
+/* Claims an entry for the pair; the next read of the bucket detects a failure. False: no entry may
+ * be replaced. */
 static bool claim(struct attempt *a)
 {
 	uint64_t old_key, old_word;

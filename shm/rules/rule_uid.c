@@ -5,7 +5,8 @@
 
 #include "shm/hash.h"
 
-/* Each field is hashed under what the fields before it gave: 128 bits go along, 64 come out. */
+/* Each field is hashed with the result of the fields before it as its key: 128 bits are carried,
+ * 64 are returned. */
 struct sum {
 	uint64_t h[2];
 };
@@ -31,7 +32,7 @@ static void add_number(struct sum *s, uint64_t v)
 	add_bytes(s, &le, sizeof(le));
 }
 
-/* With its length in front, so that two strings next to each other can't trade bytes. */
+/* With its length first, so that the boundary between two adjacent strings is unambiguous. */
 static void add_string(struct sum *s, const char *text, uint64_t max)
 {
 	const uint64_t len = strnlen(text, max);

@@ -7,8 +7,8 @@
 #include "shm/rules/ruleset_image.h"
 
 /*
- * The image is first gathered in ordinary memory, and written to the bank only when all of it is
- * known to be good and to fit.
+ * The image is first built in ordinary memory, and copied to the bank only when all of it is known
+ * to be valid and to fit.
  */
 
 #define FILTER_ROOM 1216u        /* of an average rule: nodes, edges and the filter's text */
@@ -19,8 +19,8 @@
 struct draft_edge {
 	uint32_t parent, child;
 	struct bp_level level; /* text points into the specs */
-	uint32_t rule;         /* in whose filter the level stands ... */
-	uint32_t at;           /* ... and where */
+	uint32_t rule;         /* the rule whose filter has the level ... */
+	uint32_t at;           /* ... and its position there */
 };
 
 /* The ends of the two chains of rules that a node may have. */
@@ -114,7 +114,8 @@ static uint32_t source_intern(struct draft *d, const struct bp_value_source *sou
 
 /* --- the trie ---------------------------------------------------------------------------- */
 
-/* Returns the new node's index, or 0 (the root, which nobody asks for) with a sentence. */
+/* Returns the index of the new node, or 0 (the root, which is never a child) with an error
+ * message. */
 static uint32_t node_add(struct draft *d)
 {
 	if (d->n_nodes * sizeof(*d->nodes) > d->bank_size) {
@@ -224,7 +225,7 @@ static void chain(struct draft *d, uint32_t *first, uint32_t *last, uint32_t i)
 {
 	if (*first == BP_RULE_NONE) {
 		*first = i;
-		d->rules[i].filter = i; /* whose text it is; an offset once the layout is known */
+		d->rules[i].filter = i; /* the rule with the text; later an offset */
 		d->text_bytes += d->rules[i].filter_len;
 	} else {
 		d->rules[*last].next = i;
@@ -236,7 +237,7 @@ static void chain(struct draft *d, uint32_t *first, uint32_t *last, uint32_t i)
 static int bad_filter(struct draft *d, uint32_t i)
 {
 	snprintf(d->err, d->err_size,
-		"rule %s: \"%s\" is no topic filter; + and # stand for whole levels, # only for "
+		"rule %s: \"%s\" is not a topic filter; + and # replace whole levels, # only "
 		"the last",
 		d->specs[i].name, d->specs[i].filter);
 	return -1;
@@ -301,7 +302,7 @@ static void slots_keep(struct draft *d, struct known_slot *known, uint64_t mask,
 	}
 }
 
-/* Gives the other rules slots whose mark in `taken` is at most `most`, lowest first. */
+/* Assigns slots whose mark in `taken` is at most `most` to the remaining rules, lowest first. */
 static void slots_take(struct draft *d, uint32_t max_rules, uint8_t *taken, uint8_t most)
 {
 	uint32_t slot = 0;
@@ -417,7 +418,7 @@ static uint64_t aligned(uint64_t offset)
 	return (offset + 63) & ~63ull;
 }
 
-/* Where everything goes. Returns 0, or -1 with a sentence when the bank is too small. */
+/* Computes all offsets. Returns 0, or -1 with an error message if the bank is too small. */
 static int layout(struct draft *d, struct bp_ruleset *h)
 {
 	/* at most half full, so that a search ends soon, and always at a free slot */
@@ -449,7 +450,7 @@ static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *ba
 	uint32_t end =
 		h->edges + (uint32_t)((h->edge_mask + 1ull) * sizeof(struct bp_ruleset_edge));
 
-	/* a chain's first rule comes before the others */
+	/* the first rule of a chain precedes the others */
 	for (uint32_t i = 0; i < d->n; i++) {
 		struct bp_rule *r = &d->rules[i];
 
@@ -562,7 +563,7 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 		h.clone = *clone;
 	if (n > max_rules) {
 		snprintf(err, err_size,
-			"%u rules, but the segment was made for %u; raise mqtt.max_rules and "
+			"%u rules, but the segment was created for %u; raise mqtt.max_rules and "
 			"restart",
 			n, max_rules);
 		return -1;

@@ -5,9 +5,9 @@
 
 /*
  * A depth-first walk over the trie. Every node is visited at most once and every level of the topic
- * is split and hashed at most once, so a hostile topic costs no more than its length and the nodes
- * that its prefix reaches. The levels that are looked at are as many as the deepest filter has, and
- * at each of them at most one branch waits; both arrays are therefore bounded by the filters.
+ * is split and hashed at most once, so the cost of a hostile topic is bounded by its length and by
+ * the nodes that its prefix reaches. The number of levels is that of the deepest filter, and at
+ * most one branch waits at each of them; the filters therefore bound both arrays.
  */
 struct branch {
 	uint32_t node, depth;
@@ -21,7 +21,7 @@ static inline const uint8_t *find_slash(const uint8_t *p, const uint8_t *end)
 	for (; p < end; p += 8) {
 		const size_t n = (size_t)(end - p);
 		const uint64_t v = (n >= 8 ? bp_load64(p) : bp_load_part(p, n)) ^ ('/' * ones);
-		/* the lowest set bit marks the first byte that is zero now */
+		/* the lowest set bit marks the first byte that is zero */
 		const uint64_t zero = (v - ones) & ~v & (ones << 7);
 
 		if (zero)
@@ -63,7 +63,7 @@ uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uin
 	struct branch waiting[BP_LEVELS_MAX];
 	const struct bp_ruleset_node *nodes = bp_ruleset_nodes(rs);
 	const uint8_t *const end = topic + len;
-	const uint8_t *next = topic; /* where the next level begins */
+	const uint8_t *next = topic; /* start of the next level */
 	bool ended = false;          /* all levels are split */
 	uint32_t n_levels = 0, n_waiting = 0, node = 0, depth = 0, looked = 0;
 	/* MQTT 5.0, 4.7.2: a filter that begins with a wildcard does not see $SYS and the like */

@@ -14,7 +14,8 @@ static bool array_valid(
 	       bytes <= rs->size - offset;
 }
 
-/* A bool of another process may be any byte, and reading such a one is undefined. */
+/* A bool from another process may be any byte, and reading an invalid one is undefined
+ * behaviour. */
 static bool is_bool(const bool *b)
 {
 	uint8_t byte;
@@ -43,7 +44,8 @@ static bool rules_valid(const struct bp_ruleset *rs, uint32_t max_rules)
 	return true;
 }
 
-/* Of a path, whose steps and names are counted on; a binary source is checked where it is read. */
+/* Checks a path, whose counts of steps and names are used unchecked; a binary source is checked
+ * where it is read. */
 static bool path_valid(const struct bp_json_path *p)
 {
 	if (p->steps > BP_JSON_STEPS_MAX)
@@ -66,8 +68,8 @@ static bool sources_valid(const struct bp_ruleset *rs)
 	return true;
 }
 
-/* What was reached already: a node or rule that two lead to would be visited more often than there
- * are nodes, as often as there are ways to it. */
+/* The reached nodes and rules: a node or rule with two parents would be visited once for each path
+ * to it, which may exceed the number of nodes. */
 struct reached {
 	uint64_t *bits;
 };

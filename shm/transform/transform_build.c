@@ -15,10 +15,10 @@ struct build {
 	const struct bp_transform_view *old;   /* bank NULL: none */
 	uint32_t into[BP_TRANSFORM_RULES_MAX]; /* rule of `old` to rule of the file, or NO_RULE */
 	_Atomic uint32_t *next_uid;
-	const char *full; /* what there was no room for */
+	const char *full; /* the table that is full */
 };
 
-/* The same readings in the same format: what was set for the one is good for the other. */
+/* The same readings in the same format: a matrix for one is valid for the other. */
 static bool same_rule(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
 {
 	return a->port == b->port && a->udp == b->udp &&
@@ -65,7 +65,7 @@ static bool build_source(struct build *b, const struct bp_transform_source *s)
 		       &b->next, s->rule, &s->address, receivers, s->n, 0, 0, &b->full) != NULL;
 }
 
-/* The matrix of an old row, if it was set and the rule that it comes under allows it. */
+/* The matrix of an old row, if it was set at run time and its new rule allows it. */
 static bool was_set(
 	const struct bp_transform_row *row, const struct bp_transform_rule *rule, double m[12])
 {
@@ -99,7 +99,7 @@ static struct bp_transform_source_row *counterpart(struct build *b,
 
 	if (at != UINT32_MAX)
 		return &b->next.source[at];
-	/* the file does not have it: it comes along for its matrix */
+	/* it is not in the configuration: it is kept for its matrix */
 	if ((s->flags & BP_TRANSFORM_ADDED) == 0 || (s->flags & BP_TRANSFORM_GONE) ||
 		!was_set(&b->old->row[s->first], &b->c->rule[rule], m))
 		return NULL;
@@ -107,7 +107,7 @@ static struct bp_transform_source_row *counterpart(struct build *b,
 		&b->next, rule, p, &bare, 1, BP_TRANSFORM_ADDED, s->uid, &b->full);
 }
 
-/* One source of the bank in force. False: no room. */
+/* Copies one source of the active bank. False: the bank is full. */
 static bool take_over(struct build *b, const struct bp_transform_source_row *s)
 {
 	const uint32_t rule = b->into[s->rule];
@@ -121,7 +121,7 @@ static bool take_over(struct build *b, const struct bp_transform_source_row *s)
 	if (b->full != NULL)
 		return false;
 	if (to != NULL)
-		to->uid = s->uid; /* of what the file has, its figures go on */
+		to->uid = s->uid; /* the counters of a configured source continue */
 	if (s->flags & BP_TRANSFORM_GONE)
 		return true;
 	for (uint32_t i = 0; to != NULL && i < s->n && i < to->n; i++) {
@@ -166,9 +166,9 @@ static int no_room(const struct build *b, uint32_t done, char *err, size_t err_s
 		b->c->n_receivers > b->c->n_sources ? b->c->n_receivers : b->c->n_sources;
 
 	snprintf(err, err_size,
-		"section transform has %u receivers%s: there is no room for %s; raise "
+		"section transform has %u receivers%s: no entry left for %s; raise "
 		"transform.max_matrices (now %u) and restart%s",
-		n, file ? "" : ", and there are matrices that were set while it ran", b->full,
+		n, file ? "" : ", and there are matrices that were set at run time", b->full,
 		b->bank->sources, file ? "" : ", or clear some of those");
 	return -1;
 }

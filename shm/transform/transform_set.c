@@ -61,14 +61,14 @@ void bp_transform_row_set(struct bp_transform_row *row, const double m[12], unsi
 	const uint64_t whence = state & (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_UDP |
 						BP_TRANSFORM_MAC | BP_TRANSFORM_REFLECT);
 
-	/* Who still copies the matrix that is now overwritten sees that `state` changed since. */
+	/* A reader that still copies the overwritten matrix sees that `state` has changed. */
 	atomic_thread_fence(memory_order_release);
 	matrix_write(row, next >> 8 & 1, m);
 	atomic_store_explicit(
 		&row->state, next | whence | BP_TRANSFORM_MATRIX | flags, memory_order_release);
 }
 
-/* Where the prefix's length is in the list, or would be put; -1: there is no room. */
+/* Index of the prefix length in the list, or its insertion point; -1: the list is full. */
 static int length_place(const struct bp_transform_rule_row *r, const struct bp_prefix *p)
 {
 	const unsigned f = p->family == 6;
@@ -82,7 +82,7 @@ static int length_place(const struct bp_transform_rule_row *r, const struct bp_p
 	return n == BP_TRANSFORM_LENGTHS_MAX ? -1 : (int)at;
 }
 
-/* Makes room in the list from its end, so that who reads it forwards misses none. */
+/* Shifts the list from its end, so that a reader in forward direction misses no element. */
 static void length_add(struct bp_transform_rule_row *r, const struct bp_prefix *p)
 {
 	const unsigned f = p->family == 6, at = (unsigned)length_place(r, p);
@@ -104,7 +104,7 @@ static void length_add(struct bp_transform_rule_row *r, const struct bp_prefix *
 		atomic_store_explicit(&r->n_lengths[f], (uint8_t)(n + 1), memory_order_release);
 }
 
-/* There is a free slot: as many sources as the bank takes fill half of them. */
+/* A free slot always exists: the maximum number of sources fills half of the slots. */
 static void slot_take(const struct bp_transform_view *v, uint64_t hash, uint32_t source)
 {
 	const uint64_t mask = (uint64_t)v->bank->buckets * BP_TRANSFORM_WAYS - 1;
@@ -116,7 +116,7 @@ static void slot_take(const struct bp_transform_view *v, uint64_t hash, uint32_t
 		&v->slot[i], (hash & 0xffffffff00000000u) | (source + 1), memory_order_release);
 }
 
-/* What there is no room for; NULL: there is room for the source with its receivers. */
+/* The name of the full table; NULL: the source and its receivers fit. */
 static const char *lacking(
 	const struct bp_transform_view *v, uint32_t rule, const struct bp_prefix *p, uint32_t n)
 {
@@ -136,7 +136,7 @@ struct bp_transform_source_row *bp_transform_append(const struct bp_transform_vi
 	const char **full)
 {
 	static const struct bp_transform_receiver bare = {.flags = 0};
-	/* the writer's own bank, of which a view gives readers no more than they need */
+	/* the writer's own bank; a view is read-only for readers */
 	struct bp_transform_bank *bank = (struct bp_transform_bank *)(uintptr_t)v->bank;
 	const struct bp_transform_receiver *of = n == 0 ? &bare : receivers;
 	const uint32_t count = n == 0 ? 1 : n;

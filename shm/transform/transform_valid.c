@@ -3,7 +3,8 @@
 
 #include "shm/transform/transform_writer.h"
 
-/* A bool of another process may be any octet, and reading such a one is undefined. */
+/* A bool from another process may be any byte, and reading an invalid one is undefined
+ * behaviour. */
 static bool is_bool(const bool *b)
 {
 	uint8_t octet;
@@ -74,8 +75,8 @@ static bool rules_valid(const struct bp_transform_bank *bank)
 	return true;
 }
 
-/* The slots before the sources, and these before the rows: what grows meanwhile has the named ones
- * first. */
+/* Checks the slots before the sources, and the sources before the rows: in a growing table, the
+ * referenced elements are written first. */
 static bool slots_valid(const struct bp_transform_view *v)
 {
 	const uint64_t n = (uint64_t)v->bank->buckets * BP_TRANSFORM_WAYS;

@@ -8,9 +8,9 @@
 #define PATIENCE 32 /* bursts without nodes until they are taken for rare */
 
 /*
- * Of a burst some addresses of which lead to nodes. The loads do not depend on each other: the
- * processor waits for all of them together. There is no branch to guess: where there is no node,
- * what is fetched ahead is memory that is at hand anyway. Returns how many met a node.
+ * For a burst with addresses that lead to nodes. The loads are independent of each other, so their
+ * cache misses overlap. There is no unpredictable branch: without a node, the prefetched memory is
+ * cached anyway. Returns the number of addresses that led to a node.
  */
 static __attribute__((noinline)) unsigned through_nodes(
 	const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n)
@@ -42,7 +42,7 @@ static __attribute__((noinline)) unsigned through_nodes(
 	return m;
 }
 
-/* Of a burst to one address, as all that is for this machine itself. */
+/* Whether a burst has a single address, such as traffic to this host. */
 static bool all_to_one(const uint32_t *dst, unsigned n)
 {
 	uint32_t differ = 0;
@@ -72,7 +72,7 @@ void bp_lpm4_lookup_retry(
 		through_nodes(f, dst, nexthop, 1);
 		for (unsigned i = 1; i < n; i++)
 			nexthop[i] = nexthop[0];
-		return; /* one address says nothing of the others' */
+		return; /* one address does not predict the others */
 	}
 	*nodes = through_nodes(f, dst, nexthop, n) != 0 ? PATIENCE
 							: (uint8_t)(*nodes - (*nodes != 0));

@@ -18,8 +18,8 @@ void bp_lpm6_lookup(
 		deeper[m] = (uint8_t)i;
 		m += nexthop[i] >> 31;
 	}
-	/* Level by level, with those that still have one. A tree ends with the address; one that
-	 * is damaged may not. */
+	/* Level by level, with the addresses that still have a node. A valid tree ends with the
+	 * address; a damaged one may not. */
 	for (unsigned byte = BP_LPM6_ROOT_BITS / 8; m > 0 && byte < 16; byte++) {
 		unsigned left = 0;
 

@@ -12,7 +12,7 @@ bool bp_lpm_lines_init(struct bp_lpm_lines *l, uint32_t total, struct bp_epoch *
 	for (unsigned s = 0; s < BP_LPM_SIZES; s++)
 		l->list[s] = BP_LPM_NO_LINE;
 	l->unlinked.head = l->limbo.head = BP_LPM_NO_LINE;
-	/* One more, so that there is a line after the last, which is never free. */
+	/* One more, so that a line follows the last one; it is never free. */
 	l->at = calloc((size_t)total + 1, sizeof(*l->at));
 	return l->at != NULL;
 }
@@ -151,7 +151,7 @@ void bp_lpm_lines_retire(struct bp_lpm_lines *l)
 	l->unlinked.head = BP_LPM_NO_LINE;
 }
 
-/* The epoch whose low half an extent has: it is not later than the present one. */
+/* The full epoch from the low half in an extent: it is not later than the current epoch. */
 static uint64_t full_epoch(const struct bp_lpm_lines *l, uint32_t low)
 {
 	uint64_t now = atomic_load_explicit(&l->epoch->control->epoch, memory_order_relaxed);

@@ -4,10 +4,9 @@
 #include "shm/fib/lpm/lpm_tree.h"
 
 /*
- * Goes through all nodes that can be reached, without the trie: each must lie in the table, be
- * consistent in itself and share no line with another. A word that leads to one that is not so
- * leads to BP_NH_PUNT from now on. What is left is a tree that can be followed without looking,
- * and the lines that are in no node.
+ * Checks all reachable nodes without the trie: each must lie in the table, be consistent and share
+ * no line with another. A word that leads to an invalid node is set to BP_NH_PUNT. The result is a
+ * tree that can be followed without checks, and the set of lines outside all nodes.
  */
 
 static bool claimed(const struct bp_lpm_writer *w, uint32_t line)
@@ -133,7 +132,7 @@ uint64_t bp_lpm_claim(struct bp_lpm_writer *w)
 	memset(w->claimed, 0, ((size_t)total / 64 + 1) * sizeof(*w->claimed));
 	for (unsigned i = 0; i < 2; i++)
 		changed += claim_family(w, &w->family[i]);
-	/* Also what the earlier writer had unlinked may still have readers. */
+	/* Nodes that the earlier writer had unlinked may still have readers. */
 	for (uint32_t first = 0, end; first < total; first = end) {
 		for (end = first; end < total && !claimed(w, end); end++)
 			;

@@ -3,7 +3,7 @@
 
 #include "shm/fib/lpm/lpm_tree.h"
 
-/* What decides where nothing longer does. */
+/* The prefix that applies where no longer one does. */
 struct best {
 	uint32_t owner, nexthop;
 };
@@ -86,7 +86,7 @@ static void add_run(
 	const struct bp_lpm_run *last = s->n > 0 ? &s->run[s->n - 1] : NULL;
 
 	(void)hi;
-	/* Where the trie only branches, the same prefix goes on. */
+	/* Where the trie only branches, the same prefix continues. */
 	if (last == NULL || last->below != 0 || last->owner != owner)
 		begin(p, lo, owner, nexthop, 0);
 }

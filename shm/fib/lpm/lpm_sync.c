@@ -2,17 +2,17 @@
 #include "shm/fib/lpm/lpm_tree.h"
 
 /*
- * What the trie says is brought into the segment
- * ----------------------------------------------
- * Always the same step: a node's shape is made from the trie and laid beside the one that is there.
- * If every run of it is one there too, words are stored in place; else the node is made anew in
- * free lines, and its parent's word is stored last. So whatever is interrupted, an address leads
- * where it led before or where it will lead; and whatever was there before (an earlier writer's
- * half done work, a prefix that found no room) is mended by the same step.
+ * Synchronisation of the segment with the trie
+ * --------------------------------------------
+ * Every change is the same step: the shape of a node is computed from the trie and compared with
+ * the existing node. If every run of it exists there, words are stored in place; otherwise the node
+ * is created again in free lines, and the word of its parent is stored last. So at any
+ * interruption, an address leads to its old or to its new target; and the same step repairs any
+ * earlier state (half-done work of an earlier writer, a prefix that did not fit).
  *
- * Without free lines the node that is there goes on in its shape: a run of it in which slots would
- * have to differ leads to BP_NH_PUNT. It belongs to one prefix as a whole, for it would end where
- * that prefix does. A shape that has runs too many costs nothing but room, so deleting never fails.
+ * Without free lines the existing node keeps its shape: a run of it whose slots would have to
+ * differ leads to BP_NH_PUNT. Such a run belongs to one prefix as a whole, since it would end with
+ * that prefix. A shape with too many runs only costs memory, so deleting never fails.
  */
 
 static void put(struct bp_lpm_writer *w, _Atomic uint32_t *at, uint32_t word)
@@ -44,7 +44,7 @@ static void unlink_tree(struct bp_lpm_writer *w, uint32_t word)
 	unlink_node(w, node);
 }
 
-/* What a node is made for, through the functions below. */
+/* The target of a node, for the functions below. */
 struct job {
 	struct bp_lpm_writer *w;
 	struct bp_lpm_family *family;
@@ -53,7 +53,7 @@ struct job {
 	const struct bp_lpm_scope *scope;
 };
 
-/* The word for a run, of which `old` is the word there, or 0. */
+/* The word for a run; `old` is the existing word, or 0. */
 static uint32_t resolve(const struct job *j, const struct bp_lpm_run *r, uint32_t old)
 {
 	const struct bp_lpm_scope all = {0, BP_LPM_SLOTS - 1, j->scope->length};
@@ -103,7 +103,7 @@ static void sync_in_place(const struct job *j, struct bp_lpm_line *node)
 	}
 }
 
-/* The nodes below one that is replaced, which have no place in the new one. */
+/* The nodes below a replaced node that have no slot in the new one. */
 static void unlink_rest(const struct job *j, const struct bp_lpm_line *node)
 {
 	const struct bp_lpm_shape *s = j->shape;
@@ -119,7 +119,7 @@ static void unlink_rest(const struct job *j, const struct bp_lpm_line *node)
 	}
 }
 
-/* In lines that nobody else can reach. */
+/* In lines that readers cannot reach. */
 static void build_node(
 	const struct job *j, struct bp_lpm_line *made, const struct bp_lpm_line *node)
 {

@@ -6,10 +6,10 @@
 #include "shm/fib/lpm/lpm_tree.h"
 
 /*
- * A repair waits up to 300 ms in all for workers to leave what an earlier writer unlinked. That can
- * be any line in no node, so until they have there is no room at all. A worker takes microseconds,
- * but on a machine where others want its core it can be away for longer; meanwhile it
- * forwards by what is there.
+ * A repair waits up to 300 ms in total until workers leave the nodes that an earlier writer
+ * unlinked. These can be any lines outside of nodes, so until then no line is free. A worker takes
+ * microseconds, but on a busy machine it may lose its core for longer; meanwhile it forwards by the
+ * existing tables.
  */
 #define PATIENCE 3000u
 
@@ -48,7 +48,7 @@ void bp_lpm_writer_free(struct bp_lpm_writer *w)
 	free(w);
 }
 
-/* NULL: no such family or length. */
+/* NULL: invalid family or length. */
 static struct bp_lpm_family *family_of(struct bp_lpm_writer *w, const struct bp_prefix *p)
 {
 	struct bp_lpm_family *f = &w->family[p->family == 6];
@@ -65,7 +65,7 @@ static bool valid_nexthop(uint32_t nexthop)
 
 /* ---- changes ---- */
 
-/* A level on the way down to a prefix: its slots are bits start..start+bits-1 of an address. */
+/* A level on the path to a prefix: its slots are bits start..start+bits-1 of an address. */
 struct level {
 	unsigned start, bits;
 	_Atomic uint32_t *word; /* that leads to the node; NULL: this is the root */
@@ -99,8 +99,8 @@ static void sync_level(struct bp_lpm_writer *w, struct bp_lpm_family *family, co
 	}
 }
 
-/* Brings what the trie says now about a prefix into the segment: at the level where its last bits
- * are, or where a node on the way there is to be made or to go. */
+/* Copies the state of a prefix from the trie into the segment: at the level of its last bits, or
+ * where a node on the path is created or removed. */
 static void update(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 	const struct bp_rib_key *key, unsigned length)
 {
@@ -138,7 +138,7 @@ static void update(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 	bp_lpm_lines_retire(&w->lines);
 }
 
-/* Whether the segment has runs of its own for the prefix. */
+/* Whether the segment has separate runs for the prefix. */
 static bool has_runs(const struct bp_lpm_writer *w, const struct bp_lpm_family *family,
 	const struct bp_rib_key *key, unsigned length)
 {
@@ -164,7 +164,7 @@ static bool has_runs(const struct bp_lpm_writer *w, const struct bp_lpm_family *
 static void refuse(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 	const struct bp_rib_key *key, unsigned length, struct bp_rib_node *n)
 {
-	/* A prefix like others, but that its next hop may be gone by now. */
+	/* A regular prefix, except that its next hop may have been removed. */
 	n->nexthop = BP_NH_PUNT;
 	n->refused = true;
 	update(w, family, key, length);
@@ -267,7 +267,7 @@ uint64_t bp_lpm_repair(struct bp_lpm_writer *w)
 	w->stores = 0;
 	w->lines.max_waits = PATIENCE;
 	sync_all(w);
-	bp_lpm_lines_await(&w->lines); /* the first changes are to find room */
+	bp_lpm_lines_await(&w->lines); /* the first changes need free lines */
 	w->lines.max_waits = 0;
 	return repaired + w->stores;
 }

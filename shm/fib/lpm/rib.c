@@ -64,7 +64,7 @@ static void cut(struct bp_rib_key *key, unsigned length)
 	}
 }
 
-/* Room for two nodes more, which is what an insertion may need. Pages move, nothing is copied. */
+/* Reserves two more nodes, the maximum of an insertion. mremap() moves pages without copying. */
 static bool reserve(struct bp_rib *rib)
 {
 	void *p;
@@ -103,8 +103,8 @@ static void free_node(struct bp_rib *rib, uint32_t i)
 	rib->free = i;
 }
 
-/* The node that takes the place of `old` below `parent`, as one that branches off it or as what is
- * above it; they have the first `bits` bits in common. */
+/* Inserts a node in place of `old` below `parent`, as a branch or as the parent of `old`; they
+ * share the first `bits` bits. */
 static uint32_t insert_above(struct bp_rib *rib, uint32_t parent, uint32_t old, unsigned bits,
 	const struct bp_rib_key *key, unsigned length)
 {
@@ -168,7 +168,7 @@ uint32_t bp_rib_find(const struct bp_rib *rib, const struct bp_rib_key *key, uns
 	return at != 0 && rib->node[at].nexthop != 0 ? at : 0;
 }
 
-/* Takes a node with one child or none out. */
+/* Removes a node that has no child or one. */
 static void splice(struct bp_rib *rib, uint32_t parent, uint32_t at)
 {
 	struct bp_rib_node *p = &rib->node[parent];

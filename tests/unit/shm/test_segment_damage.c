@@ -254,9 +254,9 @@ static void a_condemned_part_is_made_anew(void **state)
 
 	bp_segment_condemn(s, BP_SEG_DATA);
 	bp_segment_close(s);
-	refused(open_as(false), "can't be right");
+	refused(open_as(false), "invalid contents");
 	s = must(open_as(true));
-	set_aside(s, "can't be right");
+	set_aside(s, "invalid contents");
 	bp_segment_close(s);
 }
 

@@ -308,7 +308,7 @@ static void no_room_is_said(void **state)
 			mount("none", dir, "tmpfs", 0, "size=4M") != 0)
 			_exit(SKIPPED);
 		CHECK(bp_segment_open("t", NULL, dir, big, 1, true, err, sizeof(err)) == NULL);
-		CHECK(strstr(err, "no room"));
+		CHECK(strstr(err, "no space"));
 		CHECK(access(path, F_OK) != 0);
 		_exit(0);
 	}

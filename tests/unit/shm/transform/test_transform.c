@@ -490,7 +490,7 @@ static void a_file_that_leaves_no_room_for_what_was_set_is_refused(void **state)
 	assert_int_equal(set(&x, 0, xform_prefix4(2, 32), 0, 52, true), BP_TRANSFORM_SET_DONE);
 	xform_source(&x, 1, xform_prefix4(3, 32));
 	assert_int_equal(xform_load(&x), -1);
-	assert_non_null(strstr(xform_error(), "set while it ran"));
+	assert_non_null(strstr(xform_error(), "set at run time"));
 	assert_int_not_equal(uid(&x, 0, xform_prefix4(2, 32)), 0);
 	xform_close(&x);
 }
