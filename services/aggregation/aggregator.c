@@ -4,7 +4,7 @@
 #include "services/aggregation/aggregator_state.h"
 #include "proto/aggregation/agg_lin2018.h"
 
-/* An aggregator's life, and what it makes of rules. */
+/* Creation of an aggregator and its rules. */
 
 struct bp_aggregator *bp_aggregator_new(const struct bp_aggregator_options *o)
 {
@@ -36,7 +36,8 @@ void bp_aggregator_free(struct bp_aggregator *a)
 	free(a);
 }
 
-/* The longest message whose aggregate, where it is alone, has up to `size` octets; -1: none. */
+/* Maximum length of a message whose aggregate has at most `size` bytes if it holds only this
+ * message; -1: none. */
 static int32_t longest_alone(unsigned format, unsigned family, unsigned size)
 {
 	const unsigned empty = bp_agg_full_alone(family, 0);
@@ -54,8 +55,8 @@ static void prepare(
 {
 	const unsigned family = c->to.address.family, mtu = c->mtu != 0 ? c->mtu : min_mtu;
 	const unsigned head = bp_datagram_head_len(family), entry = bp_agg_full_entry_most(family);
-	/* There is room for one more of the longest entries when the aggregate has its full size:
-	 * then a directory that has outgrown the front can always move the payloads. */
+	/* Capacity remains for one more entry of the maximum size when the aggregate is full: then
+	 * the payloads can always be moved if the directory outgrows the front. */
 	const unsigned beside = BP_AGG_AHEAD + BP_AGG_FULL_HEADER + entry;
 	const unsigned usable = room > beside ? room - beside : 0;
 	unsigned size = mtu > head ? mtu - head : 0, front;

@@ -3,21 +3,21 @@
 #include "proto/aggregation/agg_full_like.h"
 
 /*
- * What becomes of a burst of several streams, in steps, so that what one message waits for is
- * filled by the others: read (fetch the slot of the stream), guess (fetch the stream), look (fetch
- * where in the aggregate it goes), and place. Each of the first three is some way ahead of the
- * next.
+ * Processing of a burst of several streams in steps, which overlap the cache misses of different
+ * messages: read (prefetch the slot of the stream), guess (prefetch the stream), look (prefetch the
+ * append position in the aggregate), and place. Each of the first three steps runs some messages
+ * ahead of the next one.
  *
- * A message of IPv4 without tags is placed here: what makes its stream is one
- * word, and all it needs of the stream is one cache line. The general path does all others, and
- * what happens seldom.
+ * This file places IPv4 messages without tags: one word identifies the stream of such a message,
+ * and placing it needs one cache line of the stream. The general path processes all other messages
+ * and rare cases.
  */
 
 /* ---- prefetch ---- */
 
-/* Messages that are looked at together, before those before them are placed. What is fetched at one
- * time must be little: a processor has room for some twenty lines on their way, and forgets what it
- * is asked for beyond them. */
+/* Messages that are read together before the preceding ones are placed. The number of prefetches
+ * must be small: a processor has about twenty outstanding cache misses and drops prefetches beyond
+ * them. */
 #define CHUNK 16u
 #define AHEAD                                                                                      \
 	4u /* messages that begin or complete aggregates: what they need is fetched before         \
@@ -30,18 +30,18 @@ struct order {
 	uint64_t unexpected; /* 0: all were of the streams that were guessed */
 };
 
-/* Fetches what may lie there. It need not: where there is no stream or no aggregate, it is an
- * address like any other, and not one to be reckoned with as a pointer. */
+/* Prefetches an address that may be invalid: without a stream or an aggregate, it is an arbitrary
+ * address, which must not be used for pointer arithmetic. */
 static inline __attribute__((always_inline)) void fetch(const void *base, size_t at)
 {
 	__builtin_prefetch((const void *)((uintptr_t)base + at), 1);
 }
 
 /*
- * Fetches where messages go, and tells them apart without a branch, which nobody could foretell:
- * those that begin an aggregate, those that complete one, and the others. gcc takes a function that
- * does nothing else for one without effect, and its calls away: hence inlined before it looks at
- * that.
+ * Prefetches the append positions of messages and sorts the messages without an unpredictable
+ * branch: those that begin an aggregate, those that complete one, and the others. gcc treats a
+ * function that only prefetches as having no effect and removes its calls: hence always_inline,
+ * which is applied earlier.
  */
 static inline __attribute__((always_inline)) void prefetch_and_sort(
 	const struct bp_aggregator_burst *k, struct order *o, unsigned from, unsigned until)
@@ -71,7 +71,7 @@ static inline __attribute__((always_inline)) void prefetch_and_sort(
 	o->n_end = end;
 }
 
-/* What the first message of an aggregate needs besides. */
+/* Additional data for the first message of an aggregate. */
 static inline __attribute__((always_inline)) void prefetch_begin(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
@@ -97,7 +97,7 @@ static inline __attribute__((always_inline)) void prefetch_end(
 	fetch(t->row, stream * sizeof(t->row[0]));
 }
 
-/* Once this is there: those beside a stream on its list, */
+/* After this prefetch: the neighbors of a stream on its list, */
 static inline __attribute__((always_inline)) void prefetch_neighbors(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {
@@ -138,7 +138,7 @@ static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_inpu
 	k->taken_octets += in->frame_len;
 }
 
-/* Hands a message that was read here to the general path. */
+/* Passes a message that was read here to the general path. */
 static __attribute__((noinline)) void place_general(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
@@ -179,7 +179,7 @@ static __attribute__((noinline)) void place_other(struct bp_aggregator_burst *k,
 	k->s[i] = &k->a->streams.stream[m->stream];
 }
 
-/* Begins an aggregate with a message. False: there is no buffer. */
+/* Begins an aggregate with a message. False: no buffer. */
 static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsigned i, bool paper)
 {
 	const uint8_t *f = k->in[i].frame;
@@ -204,7 +204,7 @@ static __attribute__((noinline)) bool begin(struct bp_aggregator_burst *k, unsig
 	return true;
 }
 
-/* Appends what differs from the message before. False: it is for the general path. */
+/* Appends a message that differs from the one before. False: the general path must process it. */
 static inline bool append_different(struct bp_aggregator_burst *k, unsigned i)
 {
 	const uint8_t *f = k->in[i].frame;
@@ -244,8 +244,7 @@ static inline __attribute__((always_inline)) bool is_target(
 	return bp_aggregator_same_target(k->s[i]->target, k->in[i].frame);
 }
 
-/* Puts a message behind the others of its stream's aggregate. False, and nothing is changed: that
- * can't be done. */
+/* Appends a message to the aggregate of its stream. False: impossible, and nothing is changed. */
 static inline __attribute__((always_inline)) bool append(struct bp_aggregator_burst *k, unsigned i)
 {
 	struct bp_agg_input *in = &k->in[i];
@@ -284,8 +283,8 @@ static inline __attribute__((always_inline)) void place(struct bp_aggregator_bur
 		leave(k, i);
 }
 
-/* Puts a message of that stream there if there is an aggregate, which it does not complete. False:
- * it is not so, and nothing is changed. */
+/* Appends a message of this stream to an existing aggregate that it does not complete. False: not
+ * the case, and nothing is changed. */
 static inline __attribute__((always_inline)) bool place_appended_one(
 	struct bp_aggregator_burst *k, unsigned i)
 {
@@ -294,8 +293,8 @@ static inline __attribute__((always_inline)) bool place_appended_one(
 	return w->count != 0 && w->count + 1u < w->most && is_target(k, i) && append(k, i);
 }
 
-/* Begins an aggregate with a message of that stream if there is none, and it is not to leave at
- * once. False: likewise. */
+/* Begins an aggregate with a message of this stream if none exists and the aggregate is not full
+ * immediately. False: not the case, and nothing is changed. */
 static inline __attribute__((always_inline)) bool place_first(
 	struct bp_aggregator_burst *k, unsigned i)
 {
@@ -303,8 +302,8 @@ static inline __attribute__((always_inline)) bool place_first(
 }
 
 /*
- * Places what is left when so many of the lists were placed, in the order in which they came:
- * whatever is done about one, all before it have their verdict.
+ * Places the remaining messages in order of arrival after the first elements of the lists were
+ * placed: when a message is processed, all messages before it have their verdict.
  */
 static __attribute__((noinline)) void place_rest(
 	struct bp_aggregator_burst *k, const struct order *o, unsigned n_append, unsigned n_begin)
@@ -320,8 +319,8 @@ static __attribute__((noinline)) void place_rest(
 			place(k, i);
 }
 
-/* Looks at messages, and places those that are appended and nothing more, as they come. False: one
- * turned out to be otherwise, and all were placed. */
+/* Reads messages, and places those that are only appended in order of arrival. False: a message
+ * was of another kind, and all messages were placed. */
 static inline __attribute__((always_inline)) bool place_appended(
 	struct bp_aggregator_burst *k, struct order *o)
 {
@@ -349,7 +348,8 @@ static inline __attribute__((always_inline)) bool place_appended(
 	return false;
 }
 
-/* Places those that begin an aggregate, and what comes behind them. False: likewise. */
+/* Places the messages that begin an aggregate, and the appends that follow them. False: as
+ * above. */
 static inline __attribute__((always_inline)) bool place_begun(
 	struct bp_aggregator_burst *k, const struct order *o)
 {
@@ -379,7 +379,7 @@ static inline __attribute__((always_inline)) void place_completing(
 	}
 }
 
-/* Places those of which a bit is set, in the order in which they came. */
+/* Places the messages with a bit set, in order of arrival. */
 static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst *k, uint64_t which)
 {
 	struct order o;
@@ -408,12 +408,12 @@ static __attribute__((noinline)) void place_in_order(struct bp_aggregator_burst 
 }
 
 /*
- * Places messages that are all of plain IPv4: those that are appended and nothing more, then those
- * that begin aggregates, then those that complete them. So what each step does is foretold, and
- * what it needs is there. This comes to the same as their own order, as long as all that happens to
- * a stream in the first step is that its aggregate grows: where an earlier message of a burst made
- * the next one of its stream another than it seemed, what is left is placed in its own order.
- * False: it was so.
+ * Places messages that are all plain IPv4: first those that are only appended, then those that
+ * begin aggregates, then those that complete them. So the branches of each step are predictable and
+ * its data is in the cache. The result equals that of processing in order of arrival, as long as
+ * the first step only extends aggregates: if an earlier message of a burst changes the kind of the
+ * next one of its stream, the remaining messages are placed in order of arrival. Returns false in
+ * this case.
  */
 static bool place_in_steps(struct bp_aggregator_burst *k)
 {
@@ -436,8 +436,8 @@ static bool place_in_steps(struct bp_aggregator_burst *k)
 	return true;
 }
 
-/* Steps are for streams of which a burst mostly has one message each: where that is not so, they
- * are tried less and less often. */
+/* Steps are for streams with mostly one message each in a burst; otherwise they are tried less and
+ * less often. */
 #define SKIP_MOST 32 /* bursts */
 
 void bp_aggregator_append_one(struct bp_aggregator_burst *k, unsigned i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "services/aggregation/aggregator_check.h"
 
-/* The general path of a frame: any that there is, one by one. */
+/* The general path: processes any frame, one by one. */
 
 static struct bp_agg_sender sender(const struct bp_aggregator_message *m, unsigned family)
 {
@@ -45,8 +45,8 @@ static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in
 			       (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
 			       d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);
 	if (!bp_aggregator_check(r, d, in->routed, &m->sum, &in->pass)) {
-		/* what is damaged reaches nobody, so nothing has to be ahead of it; nor does what
-		 * is dropped */
+		/* a damaged frame is not delivered, so it needs no flush before it; nor does a
+		 * dropped frame */
 		in->verdict = m->ambiguous_payload ? BP_AGG_AMBIGUOUS_PAYLOAD : BP_AGG_PASS;
 		m->todo = m->ambiguous_payload || in->pass == BP_AGG_PASS_CHECKSUM
 				  ? BP_AGG_TODO_NONE
@@ -62,9 +62,9 @@ static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in
 }
 
 /*
- * What is no datagram. The first fragment of one passes, behind what its sender has sent before;
- * the others, which do not say whose they are, complete nothing without it. Hosts set Don't
- * Fragment in all but what they fragment.
+ * A packet that is not a complete datagram. The first fragment of a datagram passes after the
+ * earlier messages of its sender; the other fragments do not identify the sender, and cannot be
+ * delivered without the first one. Hosts set DF in all packets except those that they fragment.
  */
 static void read_fragment(
 	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m)
@@ -91,7 +91,7 @@ void bp_aggregator_read(
 		read_fragment(a, in, m);
 }
 
-/* The rule whose aggregate has been built for longest. There is one. */
+/* The rule with the oldest aggregate. At least one aggregate exists. */
 static uint32_t oldest(const struct bp_aggregator *a)
 {
 	uint32_t stream = BP_AGG_NO_STREAM;
@@ -140,8 +140,8 @@ static uint32_t begin_stream(struct bp_aggregator *a, const struct bp_aggregator
 	return stream;
 }
 
-/* Begins an aggregate for a message, and its stream where there is none. False, and nothing is
- * changed: there is no buffer. */
+/* Begins an aggregate for a message, and its stream if there is none. False: no buffer, and
+ * nothing is changed. */
 static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	struct bp_aggregator_message *m, const uint8_t *frame, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -157,13 +157,13 @@ static bool begin_aggregate(struct bp_aggregator *a, const struct bp_aggregator_
 }
 
 /*
- * The directory has reached the payloads, and the aggregate is not full. Moves them up by as much
- * as there is room for when it will be: seldom, since the front is as long as N needs wherever the
- * buffer has that.
+ * The directory has reached the payloads, and the aggregate is not full. Moves the payloads up by
+ * the maximum distance that leaves space for a full aggregate. This is rare, since the front is
+ * sized for N messages if the buffer is large enough.
  */
 static void widen(struct bp_agg_full_writer *w, unsigned room)
 {
-	const unsigned rest = w->size - BP_AGG_FULL_HEADER - w->directory; /* octets to come */
+	const unsigned rest = w->size - BP_AGG_FULL_HEADER - w->directory; /* remaining bytes */
 	const unsigned front = room - BP_AGG_AHEAD - rest;
 
 	memmove(w->buf + front, w->buf + w->front, w->payloads);
@@ -189,7 +189,7 @@ static inline bool append_full(
 	return bp_agg_full_append(w, &from, m->payload, m->len);
 }
 
-/* Puts a message into its stream's aggregate. False: there is no buffer for a new one. */
+/* Adds a message to the aggregate of its stream. False: no buffer for a new aggregate. */
 static inline bool place(struct bp_aggregator *a, struct bp_agg_input *in,
 	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -245,7 +245,7 @@ static inline void find_stream(const struct bp_aggregator *a, struct bp_aggregat
 		m->stream = bp_agg_streams_find(&a->streams, &m->key, m->hash);
 }
 
-/* What it holds, if there is one, is in an aggregate from now on. */
+/* Moves the staged messages of a stream, if any, to an aggregate. */
 static inline void unstage(struct bp_aggregator *a, uint32_t stream)
 {
 	if (stream != BP_AGG_NO_STREAM && bp_agg_staged_count(&a->streams.staged[stream]) != 0 &&
@@ -253,7 +253,7 @@ static inline void unstage(struct bp_aggregator *a, uint32_t stream)
 		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
 }
 
-/* What a stream, if there is one, holds goes ahead of a message that passes. */
+/* Sends the held messages of a stream, if any, before a message that passes. */
 static void release_before(
 	struct bp_aggregator *a, uint32_t stream, uint64_t now_ns, uint64_t wall_ns)
 {

@@ -19,7 +19,7 @@ void bp_aggregator_settle(struct bp_aggregator *a)
 	a->taken_octets = 0;
 }
 
-/* Completes the UDP payload: where it begins, its length and its sum. */
+/* Completes the UDP payload: its begin, its length and its sum. */
 BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, const struct bp_agg_stream *s,
 	struct bp_agg_staged *g, size_t *len, uint64_t *sum)
 {
@@ -30,7 +30,7 @@ BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, const struct bp_agg_stream *
 		p = w->buf + w->front - BP_AGG_LIN2018_HEADER;
 		bp_agg_lin2018_put_header(p, BP_AGG_LIN2018_PACKET);
 		*len = BP_AGG_LIN2018_LEN((size_t)w->count);
-		/* its octets but for the first are 0 */
+		/* all of its bytes except the first are 0 */
 		*sum = bp_sum_add(s->sum, bp_head_word((uint64_t)BP_AGG_LIN2018_PACKET << 56));
 		return p;
 	}
@@ -39,7 +39,7 @@ BP_DATAGRAM_INLINE uint8_t *end_payload(bool paper, const struct bp_agg_stream *
 	return p;
 }
 
-/* Writes Ethernet header, IP and UDP before the payload; returns where they begin. */
+/* Writes Ethernet header, IP and UDP before the payload; returns the begin of the frame. */
 BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	bool paper, unsigned family, unsigned tags, const struct bp_agg_stream *s,
 	const uint8_t *src, uint16_t sport, uint8_t *payload, size_t len, uint64_t sum)
@@ -58,7 +58,7 @@ BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_a
 	};
 	uint8_t *head = payload - bp_datagram_head_len(family), *frame, macs[12];
 
-	/* they may lie where the head goes */
+	/* they may overlap the written head */
 	memcpy(macs, s->writer.buf - BP_AGG_MACS, sizeof(macs));
 	if (r->has_from) {
 		h.src = r->from;
@@ -72,8 +72,8 @@ BP_DATAGRAM_INLINE uint8_t *put_heads(struct bp_aggregator *a, const struct bp_a
 	return frame;
 }
 
-/* Completes an aggregate: where its frame begins. Inlined for IPv4 without tags, with constants.
- * `tags`: octets of them. */
+/* Completes an aggregate and returns the begin of its frame. Inlined for IPv4 without tags, with
+ * constants. `tags`: their size in bytes. */
 BP_DATAGRAM_INLINE uint8_t *finish(struct bp_aggregator *a, const struct bp_aggregator_rule *r,
 	const struct bp_agg_stream *s, struct bp_agg_staged *g, const uint8_t *src, uint16_t sport,
 	bool paper, unsigned family, unsigned tags, size_t *frame_len)
@@ -141,10 +141,10 @@ void bp_aggregator_finish(struct bp_aggregator *a, uint32_t stream, struct bp_ag
 	*out = output(a, s, rule, frame, len);
 }
 
-/* ---- from staged messages to an aggregate that is built ---- */
+/* ---- from staged messages to an aggregate under construction ---- */
 
-/* Appends all; there is room, and for what is written at once beyond an entry, as the rule's
- * `stages` has it. */
+/* Appends all messages. The buffer has capacity for them and for the write beyond an entry, as
+ * ensured by the `stages` of the rule. */
 static void append_all(struct bp_agg_stream *s, const struct bp_agg_stage *stage,
 	const uint32_t *place, unsigned n)
 {
@@ -226,18 +226,20 @@ static void flush_mixed(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
 /* ---- aggregates of staged messages, composed in groups ---- */
 
 /*
- * Aggregates of what is staged (aggregator_burst.h), whole at one go: of several streams,
- * first the messages of each, then what is in front of them. What checksums read was written some
- * time before, since a processor waits where it is to read at once what it wrote in other pieces.
+ * Aggregates of staged messages (aggregator_burst.h), written in one pass: for several streams,
+ * first the messages of each, then the headers before them. The checksum code reads data that was
+ * written some time before, since a processor stalls if it reads data that it has just written in
+ * smaller pieces.
  */
 
 #define GROUP 8u /* aggregates that are composed together */
 
-/* Where a frame begins in its buffer: directory and messages begin with a cache line. */
+/* Begin of a frame in its buffer: directory and messages begin on a cache line. */
 #define AT_DIRECTORY 64u
 #define AT_PAYLOAD (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR)
 #define AT_FRAME (AT_DIRECTORY - BP_AGG_FULL_HEADER - AT_PAYLOAD)
-_Static_assert(AT_DIRECTORY <= BP_AGG_AHEAD, "what has room in an aggregate's buffer has it here");
+_Static_assert(AT_DIRECTORY <= BP_AGG_AHEAD,
+	"a message that fits in the buffer of an aggregate fits here");
 
 typedef uint64_t v2 __attribute__((vector_size(16)));
 
@@ -255,8 +257,8 @@ struct complete {
 /* Of a record's first 16 octets: hops, length and more. */
 static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 
-/* Writes the directory. False: the messages differ in shape, and what was written is nothing.
- * `odd`: whether their length is, so that each other payload begins at an odd octet. */
+/* Writes the directory. False: the messages differ in shape, and the written data is invalid.
+ * `odd`: whether their length is odd, so that every second payload begins at an odd offset. */
 static inline __attribute__((always_inline)) bool put_entries(
 	struct complete *x, const struct bp_agg_stage *stage, bool odd)
 {
@@ -333,7 +335,8 @@ static inline void put_macs(const struct complete *x, const struct bp_agg_stage 
 	memcpy(frame + 6, bp_agg_record_at(stage, x->g->record[0])->mac, 6);
 }
 
-/* Writes all heads but the MAC addresses, which are there: how many octets the frame has. */
+/* Writes all headers except the MAC addresses, which exist already; returns the size of the frame
+ * in bytes. */
 static inline __attribute__((always_inline)) unsigned put_staged_heads(
 	struct bp_aggregator *a, const struct bp_aggregator_rule *r, const struct complete *x)
 {
@@ -374,8 +377,8 @@ static inline __attribute__((always_inline)) bool get(struct bp_aggregator *a, s
 	return x->base != NULL;
 }
 
-/* Messages of a stream, in the buffer that there is. False: they differ in shape, and wait as
- * before. */
+/* Composes the messages of a stream in the existing buffer. False: they differ in shape and remain
+ * staged. */
 static inline __attribute__((always_inline)) bool compose(
 	struct bp_aggregator *a, struct complete *x, uint32_t stream)
 {
@@ -394,7 +397,7 @@ static inline __attribute__((always_inline)) bool compose(
 	return true;
 }
 
-/* Sends what was composed. */
+/* Sends the composed aggregates. */
 static void send_all(struct bp_aggregator *a, unsigned rule, const struct complete *group,
 	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -492,7 +495,7 @@ uint64_t bp_aggregator_next(const struct bp_aggregator *a)
 	return next;
 }
 
-/* The rule whose first aggregate has been due for longest, or BP_AGG_RULES_MAX. */
+/* The rule whose first aggregate has been due longest, or BP_AGG_RULES_MAX. */
 static unsigned most_overdue(const struct bp_aggregator *a, uint64_t now_ns)
 {
 	unsigned rule = BP_AGG_RULES_MAX;

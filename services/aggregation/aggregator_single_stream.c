@@ -4,23 +4,23 @@
 #include "proto/aggregation/agg_full_like.h"
 
 /*
- * A message without tags, of IPv4, and of the stream of the one before. That is told by
- * its head, piece by piece: what it must have in common with that one's is compared at once, and no
- * rule or stream has to be looked for. Many senders of one kind make nothing else.
+ * Fast path for IPv4 messages without tags of the same stream as the preceding message. The head is
+ * compared piece by piece with that of the preceding one, so no rule or stream has to be looked up.
+ * Many senders of one kind produce only such messages.
  *
- * Mostly it is also like the last one (services/aggregation/template.h). Of such messages as many
- * as there are in a row are matched first, and then put into aggregates, so that each of both needs
- * few registers.
+ * Most messages also match the template of the last one (services/aggregation/template.h). Runs of
+ * such messages are matched first and then appended to aggregates, so that each of the two loops
+ * needs few registers.
  */
 
 #define BURST 64u
 #define FOUND 4u          /* messages that match: it was worth a try */
 #define MIN_EQUAL_MAX 16u /* messages */
 
-/* Where the pieces of a head lie in a frame. */
+/* Offsets of the pieces of a head in a frame. */
 static const uint8_t piece_at[3] = {0, 16, 26};
 
-/* What the heads of one stream have in common: destination MAC, type, version and length of the
+/* Fields that are equal in all heads of a stream: destination MAC, type, version and length of the
  * header, TOS; fragment, protocol; destination and its port. */
 static const bp_v16 common[3] = {
 	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
@@ -92,8 +92,8 @@ static inline void record_sender(struct bp_agg_full_writer *w, const uint8_t *fr
 	w->last_hops = frame[BP_ETHER_HDR + BP_IP4_TTL];
 }
 
-/* Appends `n` messages, at least one, in format paper: there is room. sum[]: of what goes into the
- * aggregate of each. */
+/* Appends `n` messages, at least one, in format lin2018; they must fit. sum[]: the part of each in
+ * the sum of the aggregate. */
 static inline void append_run_lin2018(
 	struct bp_agg_stream *s, const struct bp_agg_input *in, const uint32_t *sum, unsigned n)
 {
@@ -129,8 +129,8 @@ static inline __attribute__((always_inline)) bool append_full(
 	return true;
 }
 
-/* Appends in format full messages as long as the last one in the aggregate, and with as many hops
- * to go: there surely is room. */
+/* Appends messages of the same length and with the same number of remaining hops as the last one
+ * in the aggregate, in format full; they must fit. */
 static inline void append_full_same_template(struct bp_agg_stream *s, const struct bp_agg_input *in,
 	const uint32_t *sum, unsigned n, unsigned len)
 {
@@ -150,8 +150,8 @@ static inline void append_full_same_template(struct bp_agg_stream *s, const stru
 	s->sum = bp_sum_add(s->sum, all);
 }
 
-/* Appends of `n` messages of one template, at least one, in format full as many as there is room
- * for: how many. There is for the first of an aggregate. */
+/* Appends the messages of one template that fit, of `n`, at least one, in format full; returns
+ * their number. The first message of an aggregate always fits. */
 static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_agg_input *in,
 	const uint32_t *sum, unsigned n, unsigned len, unsigned hops)
 {
@@ -187,7 +187,7 @@ static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_
 
 /* ---- placing ---- */
 
-/* What goes on in the stream while a burst is taken, to be entered into its figures at the end. */
+/* Counts of the stream during a burst, which are added to its counters at the end. */
 struct tally {
 	uint64_t n, octets; /* messages taken, and of their frames */
 	uint64_t gone,
@@ -216,9 +216,8 @@ static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame
 
 /* ---- leaving ---- */
 
-/* Sends the stream's aggregate. Of one that was begun at this burst's time, none of whose messages
- * has waited, figures are collected; it stays on its rule's list, to be begun again or moved at the
- * end. */
+/* Sends the aggregate of the stream. If it began in this burst, so that no message has waited, the
+ * counts are collected; it stays on the list of its rule, to be begun again or moved at the end. */
 static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush reason,
 	struct tally *t, uint64_t now_ns, uint64_t wall_ns)
 {
@@ -239,7 +238,7 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 	a->hooks.send(a->hooks.arg, &out);
 }
 
-/* Enters what was collected. */
+/* Adds the collected counts to the counters. */
 static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, uint64_t wall_ns)
 {
 	struct bp_agg_stream_row *row = &a->streams.row[stream];
@@ -265,7 +264,7 @@ static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, ui
 
 /* ---- taking ---- */
 
-/* What a burst is taken with. */
+/* State during a burst. */
 struct taking {
 	struct bp_aggregator *a;
 	struct bp_agg_stream *s;
@@ -275,7 +274,8 @@ struct taking {
 	struct tally t;
 };
 
-/* `n` messages of `len` octets were put into the aggregate, each from a frame of so many. */
+/* Counts `n` messages of `len` bytes that were added to the aggregate, each from a frame of this
+ * size. */
 static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t frame_len)
 {
 	const uint32_t more = n * (frame_len - bp_agg_min_len(len));
@@ -331,7 +331,7 @@ static inline __attribute__((always_inline)) unsigned place(
 	return i;
 }
 
-/* Takes a message of the stream whatever its length. */
+/* Takes a message of the stream of any length. */
 static inline __attribute__((always_inline)) bool take_one(
 	struct taking *k, struct bp_agg_input *in, bool paper, unsigned *len)
 {
@@ -356,8 +356,8 @@ static inline __attribute__((always_inline)) bool take_one(
 	return true;
 }
 
-/* How many messages matched the template, of `n` there were. Where lengths change all the time, it
- * is tried only after more and more in a row that were equally long. */
+/* Records that `found` of `n` messages matched the template. With frequently changing lengths, the
+ * template is tried only after increasingly long runs of equal lengths. */
 static inline void record_match(struct bp_aggregator_single_stream *u, unsigned found, unsigned n)
 {
 	if (found >= FOUND || found == n) {
@@ -426,7 +426,7 @@ unsigned bp_aggregator_take_single_stream(struct bp_aggregator *a, struct bp_agg
 	if (bp_agg_staged_count(&a->streams.staged[a->single.stream]) != 0 &&
 		!bp_aggregator_unstage(a, a->single.stream))
 		bp_agg_streams_move(&a->streams, a->single.stream, BP_AGG_LIST_IDLE);
-	/* others in between may have begun one for another station */
+	/* other messages between them may have begun one for another station */
 	if (k.s->buffer != NULL &&
 		!bp_aggregator_same_target(k.s->target, (const uint8_t *)&a->single.head[0]))
 		return 0;

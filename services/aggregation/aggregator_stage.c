@@ -2,18 +2,18 @@
 #include "services/aggregation/aggregator_burst.h"
 
 /*
- * A burst of messages of several streams, staged (services/aggregation/streams.h): each is written
- * to a record, and what streams begin or complete is seen to behind that. So no message waits for
- * what another needs, and no branch asks what nobody can foretell.
+ * Staging of a burst of messages of several streams (services/aggregation/streams.h): each message
+ * is written to a record, and the begun and completed aggregates are processed later. So no message
+ * waits for the cache misses of another, and there is no unpredictable branch.
  *
- * What can't be staged is placed: behind all that was complete before it, so that what leaves does
- * so in the order in which it was completed.
+ * A message that cannot be staged is placed after all aggregates that were complete before it, so
+ * that aggregates leave in the order of completion.
  */
 
 #define CHUNK 16u  /* messages that are staged at one go */
-#define BEHIND 16u /* at least so many are looked for before the first is staged */
+#define BEHIND 16u /* minimum number of lookups ahead of the first staged message */
 
-/* What was begun and completed: streams, in the order of the messages that did so. */
+/* Begun and completed streams, in the order of their messages. */
 struct staging {
 	uint32_t done[BP_AGGREGATOR_BURST];
 	unsigned n_done;
@@ -29,7 +29,7 @@ static inline void fetch(const void *p)
 
 /* ---- looking ---- */
 
-/* Looks for the streams of messages, and fetches what is staged of them. */
+/* Looks up the streams of messages, and prefetches their staging state. */
 static inline __attribute__((always_inline)) void find_streams(
 	struct bp_aggregator_burst *k, unsigned from, unsigned until)
 {
@@ -45,7 +45,7 @@ static inline __attribute__((always_inline)) void find_streams(
 	}
 }
 
-/* Lists the streams that the last run completed, and fetches what that needs. */
+/* Lists the streams that the last run completed, and prefetches the data for their completion. */
 static inline void list_completed(struct bp_aggregator_burst *k, struct staging *x)
 {
 	const struct bp_agg_streams *t = &k->a->streams;
@@ -61,7 +61,7 @@ static inline void list_completed(struct bp_aggregator_burst *k, struct staging 
 	}
 }
 
-/* ---- what was begun and completed ---- */
+/* ---- begun and completed streams ---- */
 
 /* Streams that were begun go to the end of their list. */
 static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
@@ -98,7 +98,7 @@ static void settle(struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 	flush_all(k, x);
 }
 
-/* What is taken from here on is of that rule. */
+/* The following messages are of this rule. */
 static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 {
 	bp_aggregator_burst_settle(k);
@@ -110,8 +110,8 @@ static void count_for(struct bp_aggregator_burst *k, unsigned rule)
 
 /* ---- staging ---- */
 
-/* Writes a message that came in frame f to a record. `shape`: octets of its payload << 8, and of
- * the frame beyond the least << 16. */
+/* Writes a message from frame f to a record. `shape`: payload length in bytes << 8, and frame
+ * length in bytes beyond the minimum << 16. */
 static inline __attribute__((always_inline)) void write_record(
 	struct bp_agg_record *r, const uint8_t *f, uint32_t shape, uint32_t sum, uint64_t now_ns)
 {
@@ -156,7 +156,7 @@ static inline uint64_t mac_of(const struct bp_agg_input *in)
 	return bp_load_le64(in->frame) & (BP_AGG_STAGE_ONE - 1);
 }
 
-/* Stages messages from i on, as far as that goes: returns where it does not. */
+/* Stages messages from i on; returns the index of the first message that it cannot stage. */
 static inline __attribute__((always_inline)) unsigned stage_run(
 	struct bp_aggregator_burst *k, struct staging *x, unsigned i, unsigned until)
 {
@@ -190,8 +190,8 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 	return i;
 }
 
-/* A message that could not be staged as things were: its stream is complete, or was for another
- * MAC address when something was staged of it the last time; or else it is placed. */
+/* A message that stage_run() could not stage: its stream is complete, or had another MAC address
+ * at the last staging; otherwise the message is placed. */
 static __attribute__((noinline)) void stage_or_append(
 	struct bp_aggregator_burst *k, struct staging *x, unsigned i)
 {
@@ -212,7 +212,7 @@ static __attribute__((noinline)) void stage_or_append(
 	count_for(k, x->rule);
 }
 
-/* For who asks of which streams the last that was taken is, and the one before it. */
+/* Records the streams of the last taken message and of the one before it. */
 static void record_streams(struct bp_aggregator_burst *k)
 {
 	const struct bp_agg_streams *t = &k->a->streams;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which path a burst takes; and for one of several streams, what each message is, and of which
- * stream. */
+/* Selects the path of a burst; for a burst of several streams, also classifies each message and
+ * its stream. */
 #include "services/aggregation/aggregator_burst.h"
 
 /* ---- reading ---- */
@@ -18,8 +18,8 @@ static inline bool is_simple_udp4(const struct bp_agg_input *in)
 	return ((type & 0x00ffffffu) | (fragment & 0xff00ffbfu)) == 0;
 }
 
-/* Whether a frame that is not like that surely is for no rule of its port, which most of what goes
- * elsewhere can be told by: another protocol than UDP, or of IP, or IPv6 where no rule is. */
+/* Whether a frame of another kind cannot match a rule of its port. This check covers most of the
+ * bypassed traffic: protocols other than UDP or IP, or IPv6 without an IPv6 rule. */
 static inline bool is_for_no_rule(const struct bp_aggregator *a, const struct bp_agg_input *in)
 {
 	if (in->len < AT_PAYLOAD)
@@ -40,7 +40,7 @@ static inline bool is_for_no_rule(const struct bp_aggregator *a, const struct bp
 
 enum parse_result { SIMPLE_IP4, NO_RULE, GENERAL };
 
-/* The stream's word, of a message whose rule, TOS and Don't Fragment are known. */
+/* The key word of the stream, for a message with known rule, TOS and DF. */
 static inline __attribute__((always_inline)) void record_stream(
 	struct bp_aggregator_burst *k, unsigned i, uint64_t rest)
 {
@@ -144,8 +144,8 @@ static inline __attribute__((always_inline)) bool read_four(
 	return true;
 }
 
-/* So many messages are read before the first stream is looked for, whose slot is there then. The
- * rest is looked for while messages are placed: what is fetched at one time must be little. */
+/* Messages that are read before the first stream is looked up; its slot is in the cache by then.
+ * The others are looked up while messages are placed: the number of prefetches must be small. */
 #define BEHIND 32u
 
 static inline __attribute__((always_inline)) void read_all(
@@ -202,8 +202,9 @@ static void record_template(
 
 /* ---- taking ---- */
 
-/* Where the last two are of one stream, the next may be, too: who takes these is to try first. The
- * single stream is always that of the last one; of an earlier one the aggregate may have left. */
+/* If the last two messages are of one stream, the next may be as well: the single-stream path is
+ * tried first. The single stream is always that of the last message; the aggregate of an earlier
+ * one may have been sent. */
 static void record_single_stream(struct bp_aggregator_burst *k)
 {
 	unsigned i = k->n;
@@ -259,9 +260,9 @@ static void take_multi_stream(struct bp_aggregator *a, struct bp_agg_input *in, 
 }
 
 /*
- * Which path a burst takes: that of a single stream (aggregator_single_stream.c) as far as it goes,
- * and that of several for the rest. Where the first went some way, the burst is one of a single
- * stream with others in between: these alone take the other path.
+ * Selects the path of a burst: the single-stream path (aggregator_single_stream.c) as far as
+ * possible, then the multi-stream path for the rest. If the first processed some messages, the
+ * burst is a single stream with other messages in between: only these take the second path.
  */
 #define SOME_WAY 4u
 

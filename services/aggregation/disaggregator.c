@@ -32,8 +32,8 @@ void bp_disaggregator_free(struct bp_disaggregator *d)
 	free(d);
 }
 
-/* What the first octet decides, where the prefix has it: of IPv6, global and unique local ones
- * begin with none of these. False is always right. */
+/* Whether the first byte of the prefix shows that all its addresses are valid senders: an IPv6
+ * address is if its first byte is neither 0 nor 0xff. False is always correct. */
 static bool all_possible(unsigned family, const struct bp_agg_senders_prefix *p)
 {
 	uint8_t first, bits;
@@ -87,8 +87,8 @@ bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *fr
 	       bp_disaggregator_rule_of(d, &g, port) != BP_AGG_NO_RULE;
 }
 
-/* Whether it claims to be an aggregate. The lengths may be wrong: then what lies in the frame is
- * asked. */
+/* Whether the payload begins like an aggregate. If the lengths are wrong, the size of the frame is
+ * used. */
 static bool begins_as_one(
 	const struct bp_disaggregator_rule *r, const struct bp_datagram *g, bool lengths_ok)
 {
@@ -101,8 +101,8 @@ static bool begins_as_one(
 	return bp_agg_full_is(p, len);
 }
 
-/* Whether all are from the first prefix, where that says that they are possible: then no branch
- * depends on one of them. */
+/* Whether all senders are in the first prefix, if it implies that they are valid: then no branch
+ * depends on a single sender. */
 static bool all_from_first(const struct bp_disaggregator_rule *r, unsigned family,
 	const struct bp_agg_message *message, unsigned count)
 {
@@ -122,8 +122,8 @@ static bool all_from_first(const struct bp_disaggregator_rule *r, unsigned famil
 	return r->possible && outside == 0 && none == 0;
 }
 
-/* Whether a rule lets all these senders be restored. Mostly one is as the one before it, or at
- * least from the prefix that is named first. */
+/* Whether a rule allows the restoration of all these senders. Most senders are like the preceding
+ * one, or at least in the first prefix. */
 static bool senders_allowed(const struct bp_disaggregator_rule *r, unsigned family,
 	const struct bp_agg_message *message, unsigned count)
 {
@@ -146,7 +146,7 @@ static bool senders_allowed(const struct bp_disaggregator_rule *r, unsigned fami
 	return true;
 }
 
-/* What an aggregate is refused for, or BP_DISAGG_REFUSALS: it isn't. */
+/* The reason to refuse an aggregate, or BP_DISAGG_REFUSALS if it is valid. */
 static enum bp_disagg_rejection check_full(struct bp_disaggregator *d, unsigned rule,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
@@ -178,7 +178,7 @@ static enum bp_disagg_rejection check_full(struct bp_disaggregator *d, unsigned 
 	return BP_DISAGG_REFUSALS;
 }
 
-/* The format says nothing of senders: all messages have that of the packet. */
+/* The format has no senders: all messages have that of the packet. */
 static enum bp_disagg_rejection check_lin2018(const struct bp_disaggregator_rule *r,
 	const struct bp_datagram *g, struct bp_disagg_packet *out)
 {
@@ -256,8 +256,8 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 	*rule = (uint8_t)number;
 	stats = &d->stats[number];
 	lengths_ok = bp_datagram_lengths_ok(&g);
-	/* A fragment is no aggregate. The first may have to wait for others; what comes of it
-	 * before that completes nothing. */
+	/* A fragment is not an aggregate. The first fragment may have to wait for others; messages
+	 * from it would not complete a datagram. */
 	if (!whole || !begins_as_one(&d->rule[number], &g, lengths_ok)) {
 		bp_agg_stat_add(&stats->plain, 1);
 		return BP_DISAGG_BYPASS;
@@ -325,7 +325,7 @@ static inline __attribute__((always_inline)) void write_frames(const struct bp_d
 		const unsigned len = m[i].len;
 		uint64_t sum;
 
-		/* what these write too many, the IP header overwrites */
+		/* the IP header overwrites the excess bytes of these stores */
 		memcpy(frame, &ether, sizeof(ether));
 		memcpy(frame + ip_at - 8, &tags, sizeof(tags));
 		sum = bp_copy_and_sum(payload, p->payload + m[i].offset, len);

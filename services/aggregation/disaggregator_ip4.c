@@ -4,18 +4,18 @@
 #include "proto/net/sum_carry.h"
 
 /*
- * A plain aggregate: format full, IPv4 without tags and options. Its messages go from the
- * directory's entries straight to their frames, in one pass, and their heads are put together in
- * registers from what is the same in all of them.
+ * Path for plain aggregates: format full, IPv4 without tags and options. Its messages are copied
+ * from the directory entries to their frames in one pass, and their headers are composed in
+ * registers from the common fields.
  *
- * Nothing is refused here. What is not plain leaves no trace, and is checked again by
- * bp_disaggregator_read(), which says why.
+ * This path refuses nothing. A packet that is not a plain aggregate has no effect here;
+ * bp_disaggregator_read() checks it again and reports the reason.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
 #define HEADERS (BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR)
 
-/* Where the pieces lie in a frame: the second, of eight octets, between two of 16. */
+/* Offsets of the pieces in a frame: the second has eight bytes, between two of 16. */
 #define IP_AT 16u
 #define PIECE_AT (BP_ETHER_HDR + BP_AGG_FULL_PIECE4)
 #define CHECK_AT (HEADERS - 2)
@@ -28,13 +28,13 @@ static inline uint32_t fold_half(uint64_t sum)
 	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
-/* Of a sum that is not 0: the checksum. */
+/* The checksum from a sum that is not 0. */
 static inline uint32_t check_of(uint32_t half)
 {
 	return (half + (half << 16 | half >> 16)) >> 16 ^ 0xffff;
 }
 
-/* Notes what the aggregate's messages have of its own head; the third piece is returned. */
+/* Copies the fields of the aggregate's head for its messages; returns the third piece. */
 static inline bp_v16 begin(struct bp_disaggregator_head *h, const uint8_t *frame)
 {
 	static const bp_v16 destination = {0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255};
@@ -48,7 +48,7 @@ static inline bp_v16 begin(struct bp_disaggregator_head *h, const uint8_t *frame
 	return bp_v16_load(frame + PIECE_AT) & destination;
 }
 
-/* The messages from here on have so many octets and hops to go. */
+/* The following messages have this length in bytes and these remaining hops. */
 static inline bp_v16 go_on(struct bp_disaggregator_head *h, bp_v16 piece, bool dont_fragment,
 	unsigned len, unsigned hops)
 {
@@ -65,7 +65,7 @@ static inline bp_v16 go_on(struct bp_disaggregator_head *h, bp_v16 piece, bool d
 	return piece;
 }
 
-/* Copies a payload, and returns its bp_sum() and what else is to be summed up. */
+/* Copies a payload, and returns its bp_sum() with the other summands. */
 static inline uint64_t copy(uint8_t *to, const uint8_t *from, unsigned len, unsigned tail,
 	uint64_t d, uint64_t e, uint64_t f)
 {
@@ -84,7 +84,7 @@ static inline uint64_t copy(uint8_t *to, const uint8_t *from, unsigned len, unsi
 	return bp_sum_six(a, b, c, d, e, f);
 }
 
-/* The next message is one that may be fragmented. */
+/* The next message may be fragmented, so it has an identification. */
 static inline void set_id(struct bp_disaggregator_head *h, uint16_t id)
 {
 	h->ip = (h->ip & ~0xffff0000ull) | (uint64_t)__builtin_bswap16(id) << 16;
@@ -101,7 +101,7 @@ static inline void write_frame(const struct bp_disaggregator_head *h, uint8_t *t
 	const uint16_t ip_check = (uint16_t)check_of(ip_sum + (ip_sum < src));
 	uint32_t check = check_of(fold_half(sum));
 
-	check |= (check - 1) >> 16; /* 0 would say that there is none (RFC 768) */
+	check |= (check - 1) >> 16; /* 0 would mean no checksum (RFC 768) */
 	memcpy(to, &h->front, 16);
 	memcpy(to + IP_AT, &h->ip, 8);
 	memcpy(to + PIECE_AT, &piece, 16);
@@ -114,7 +114,7 @@ static void record_rule(struct bp_disaggregator *d, unsigned rule)
 	struct bp_disaggregator_ip4 *u = &d->ip4;
 
 	u->rule = (uint8_t)rule;
-	/* no address is as these say where each has to be looked at */
+	/* no address matches these if each must be checked */
 	u->mask = 0;
 	u->value = 1;
 	if (rule != BP_AGG_NO_RULE && d->rule[rule].possible) {
@@ -125,7 +125,7 @@ static void record_rule(struct bp_disaggregator *d, unsigned rule)
 	}
 }
 
-/* The rule for the aggregate's destination, which mostly is that of the one before. */
+/* The rule for the destination of the aggregate, which is mostly that of the preceding one. */
 static inline unsigned find_rule(
 	struct bp_disaggregator *d, const struct bp_datagram *g, unsigned port)
 {
@@ -163,8 +163,8 @@ static inline bool sender_ok(
 	return __builtin_expect((first & d->ip4.mask) == d->ip4.value, 1) || other_sender(r, first);
 }
 
-/* Whether it is a plain aggregate for a rule, whose number is then in d->ip4.rule, and whose
- * header and directory are not damaged. */
+/* Whether it is a plain aggregate for a rule, whose number is then in d->ip4.rule, with an
+ * undamaged header and directory. */
 static inline bool check(struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
 	unsigned port, bool routed, uint64_t mac, struct bp_datagram *g, struct bp_agg_full_at4 *at)
 {
@@ -182,7 +182,8 @@ static inline bool check(struct bp_disaggregator *d, const uint8_t *frame, uint3
 		       &d->ip4.entries, at, bp_datagram_payload(g), bp_datagram_payload_len(g));
 }
 
-/* Restores `count` messages, of which the first has identification `id`. False: one can't be. */
+/* Restores `count` messages; `id` is the identification of the first. False: a message is
+ * invalid. */
 static inline bool restore(struct bp_disaggregator *d, const struct bp_datagram *g,
 	struct bp_agg_full_at4 at, unsigned count, uint16_t id,
 	const struct bp_disagg_buffers *buffers)

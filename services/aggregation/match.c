@@ -6,13 +6,13 @@ void bp_agg_match_clear(struct bp_agg_match *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* Where the next entry of this list goes: behind the list, before whatever lies there. */
+/* Inserts an entry at the end of this list, before the following lists. */
 static struct bp_agg_match_entry *make_room(struct bp_agg_match *m, unsigned port, unsigned six)
 {
 	unsigned at = m->begin[port][six] + m->n[port][six], behind = 0;
 
 	if (m->n[port][six] == 0) {
-		/* a new list, behind all others */
+		/* a new list, after all others */
 		at = 0;
 		for (unsigned p = 0; p < BP_MAX_PORTS; p++)
 			at += m->n[p][0] + m->n[p][1];

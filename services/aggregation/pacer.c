@@ -35,7 +35,7 @@ static void update_waiting(const struct bp_pacer *p)
 	atomic_store_explicit(&p->stats->waiting, p->n, memory_order_relaxed);
 }
 
-/* The oldest leaves; there is one. */
+/* Sends the oldest message; at least one exists. */
 static void *release(struct bp_pacer *p, uint64_t now_ns)
 {
 	const struct bp_pacer_slot *s = &p->slot[p->head & p->mask];

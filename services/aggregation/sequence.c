@@ -11,10 +11,10 @@
 
 struct stream {
 	struct bp_sequence_key key;
-	uint64_t seen;  /* bit i: the number `last` - i has come */
-	uint64_t hash;  /* where it is found in the index */
-	uint32_t last;  /* the furthest number that has come */
-	uint32_t known; /* of the window: `last` and what is between it and the first number */
+	uint64_t seen;  /* bit i: the number `last` - i was received */
+	uint64_t hash;  /* its hash in the index */
+	uint32_t last;  /* the highest number received */
+	uint32_t known; /* valid bits of `seen`: `last` and the numbers down to the first one */
 	/* All streams in the order in which they were last heard of. */
 	uint32_t older, newer;
 };
@@ -153,7 +153,7 @@ static struct stream *find(
 	uint64_t hash;
 	uint32_t i;
 
-	/* where there is one stream, or where one sends a train, it is the one of before */
+	/* with a single stream, or in a packet train of one, it is the same as before */
 	if (s->newest != END && same(&s->stream[s->newest].key, key))
 		return &s->stream[s->newest];
 	hash = bp_hash_bytes(s->hash_key, key, sizeof(*key));
@@ -177,7 +177,7 @@ void bp_sequences_record(struct bp_sequences *s, const struct bp_sequence_key *k
 
 	if (t == NULL)
 		return;
-	/* modulo 2^32, so a number is both ahead and behind; the shorter way is what is meant */
+	/* modulo 2^32, a number is both ahead and behind; the shorter distance applies */
 	if (number - t->last <= BP_SEQUENCE_STEP && number != t->last)
 		advance(stats, t, number - t->last);
 	else if (t->last - number <= BP_SEQUENCE_STEP)

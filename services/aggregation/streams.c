@@ -5,10 +5,10 @@
 
 #include "proto/aggregation/agg_full_like.h"
 
-#define RECORDS_MOST (1u << 20) /* 64 MiB; where none is left, messages are not staged */
+#define RECORDS_MOST (1u << 20) /* 64 MiB; without a free record, messages are not staged */
 #define BEHIND 3u               /* slots that are read with the last one, and always free */
 
-/* By lines, so that a stream is two of them and a row never shares one. */
+/* Aligned to cache lines, so that a stream has two of them and a row is alone on its line. */
 static void *lines(size_t n, size_t size)
 {
 	const size_t octets = (n * size + 63) / 64 * 64;
@@ -71,7 +71,7 @@ void bp_agg_streams_free(struct bp_agg_streams *t)
 	*t = (struct bp_agg_streams){0};
 }
 
-/* Touches what was used alone: a worker does this between two bursts, and there may be a million
+/* Resets only the used part: a worker does this between two bursts, and there may be a million
  * streams. */
 void bp_agg_streams_clear(struct bp_agg_streams *t)
 {
@@ -115,8 +115,8 @@ uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t)
 	return t->used < t->size ? t->used : bp_agg_streams_first(t, BP_AGG_LIST_IDLE);
 }
 
-/* Takes a stream out of the hash table, and moves up those that lie behind it only because their
- * own place was taken: no slot is ever marked as left, and a probe ends at the first free one. */
+/* Removes a stream from the hash table, and moves up the following streams that are displaced from
+ * their own slot: there are no tombstones, and a probe ends at the first free slot. */
 static void forget(struct bp_agg_streams *t, uint32_t stream)
 {
 	const uint32_t mask = t->slot_mask;

@@ -3,8 +3,8 @@
 
 #include "services/aggregation/datagram.h"
 
-/* What is asked for in each piece of a head. Destination MAC, type, version and length of the
- * header, TOS; lengths, fragment, TTL and protocol, first octet of the source; destination and its
+/* The compared bytes of each piece of a head. Destination MAC, type, version and length of the
+ * header, TOS; lengths, fragment, TTL and protocol, first byte of the source; destination and its
  * port. */
 static const bp_v16 compared[3] = {
 	{255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255},
@@ -26,8 +26,8 @@ static uint32_t word(const uint8_t *p)
 	return w;
 }
 
-/* What each of four sums lacks: a sum that all have in common, and what so many words count too
- * little. */
+/* The missing part of each of four sums: the common sum, and the constant that each word counts
+ * too little. */
 static bp_v4 lacks(uint32_t sum, unsigned words)
 {
 	return (bp_v4){0} + (sum + words * BP_CHECKSUM_LESS);
@@ -118,12 +118,12 @@ static __attribute__((always_inline)) inline unsigned match_run(const struct bp_
 
 	while (i + 4 <= n && bp_agg_template_match4(x, in + i, kind, false, sum + i))
 		i += 4;
-	/* what is left, with some of those before */
+	/* the remaining messages, together with some before them */
 	if (i + 4 > n && i < n &&
 		(i != 0 ? bp_agg_template_match4(x, in + n - 4, kind, false, sum + n - 4)
 			: few(x, in, n, kind, sum)))
 		return n;
-	/* the next four, or so many as there are, do not all match */
+	/* the next four, or the remaining ones, do not all match */
 	while (i < n && few(x, in + i, 1, kind, sum + i))
 		i++;
 	return i;

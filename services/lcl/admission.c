@@ -6,29 +6,29 @@
 #include "services/lcl/scheduler.h"
 #include "proto/lcl/lcl.h"
 
-/* Octets that the shortest frame takes of the wire: 64, preamble and gap. */
+/* Link bytes of the shortest frame: 64, preamble and gap. */
 #define SHORTEST 84u
 #define NEVER UINT64_MAX
-/* How many turns frames may be sent without a pause, at most, to be reckoned with. */
+/* Maximum busy period of the analysis, in slots. */
 #define BUSY_TURNS 1024u
 
 __extension__ typedef unsigned __int128 u128;
 
-/* A hop: what all flows that come so far have in common. */
+/* A hop: the parameters of all flows that reach it. */
 struct hop {
 	const struct bp_lcl_port *port;
 	const struct bp_lcl_flow *flow;
 	unsigned flows, number; /* number: 1.. */
 	int64_t lo[BP_LCL_FLOWS_MAX], hi[BP_LCL_FLOWS_MAX];
 	uint64_t spread[BP_LCL_FLOWS_MAX]; /* J */
-	uint64_t wrong[BP_LCL_FLOWS_MAX];  /* ns that a frame may wait for the slot of one before it
-					    */
-	uint64_t blocked;                  /* ns that a best-effort frame has the wire */
-	uint64_t other_bytes; /* octets that a slot may have to send beside what is meant for it */
+	uint64_t wrong[BP_LCL_FLOWS_MAX]; /* ns that a frame may wait for the slot of an earlier one
+					   */
+	uint64_t blocked;                 /* ns that a best-effort frame occupies the link */
+	uint64_t other_bytes; /* additional bytes in a slot beyond the frames planned for it */
 	bool fits;
-	uint64_t root;  /* ns, at least tau; where fits is false */
-	uint64_t spilt; /* octets of earlier slots that are sent in a later one's time, at most */
-	uint64_t busy;  /* ns of slots that may be sent without a pause; NEVER: no end is known */
+	uint64_t root;  /* ns, at least tau; if fits is false */
+	uint64_t spilt; /* maximum bytes of earlier slots that are sent during a later one */
+	uint64_t busy;  /* busy period of the slots, ns; NEVER: no bound is known */
 };
 
 static uint64_t octets_in(uint64_t rate, uint64_t ns)
@@ -46,7 +46,7 @@ static uint64_t longest(const struct bp_lcl_flow *f)
 	return f->frame + BP_LCL_LABEL + BP_LCL_LINK_OVERHEAD;
 }
 
-/* A(t), in octets. */
+/* A(t), in bytes. */
 static uint64_t sent_in(const struct bp_lcl_flow *f, uint64_t ns)
 {
 	const uint64_t steady = f->burst + octets_in(f->rate_bps, ns);
@@ -60,7 +60,7 @@ static bool has_next_hop(const struct hop *h, unsigned i)
 	return h->flow[i].hops >= h->number;
 }
 
-/* Nodes ahead, this one too. */
+/* Nodes ahead, including this one. */
 static unsigned frames_ahead(const struct hop *h, unsigned i)
 {
 	return h->flow[i].hops - h->number + 1;
@@ -88,8 +88,8 @@ static uint64_t meant(const struct hop *h, uint64_t y)
 	return sum;
 }
 
-/* What may have to be sent in slots of y together before the last of it begins, less what the wire
- * sends meanwhile. */
+/* Bytes planned for all slots in y that may have to be sent before the last of them begins, minus
+ * the bytes that the link sends in y. */
 static int64_t excess(const struct hop *h, uint64_t y)
 {
 	const uint64_t wire = (uint64_t)((u128)h->port->rate_bps * y / 8000000000u);
@@ -97,8 +97,8 @@ static int64_t excess(const struct hop *h, uint64_t y)
 	return (int64_t)(meant(h, y) + h->other_bytes - SHORTEST - wire);
 }
 
-/* The least y in (from, to] beyond which the excess is at most `limit`, which it is at `to`: it
- * falls for good once it has fallen so low, for S is concave and begins above 0. */
+/* The minimum y in (from, to] above which the excess is at most `limit`, as it is at `to`: once
+ * below the limit it decreases permanently, since S is concave and begins above 0. */
 static uint64_t falls_to(const struct hop *h, int64_t limit, uint64_t from, uint64_t to)
 {
 	while (to - from > 1) {
@@ -112,7 +112,7 @@ static uint64_t falls_to(const struct hop *h, int64_t limit, uint64_t from, uint
 	return to;
 }
 
-/* The most that it is anywhere in [from, to]; it rises and falls once. */
+/* The maximum in [from, to]; the function is unimodal. */
 static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
 {
 	int64_t v;
@@ -130,8 +130,9 @@ static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
 	return (v > 0 ? (uint64_t)v : 0) + SHORTEST + h->flows;
 }
 
-/* Where a frame comes for the slot that is being sent, what keeps the wire busy just then takes of
- * that slot; a frame that waits longer than this before its slot begins loses nothing by it. */
+/* For a frame that arrives for the current slot, the frame that occupies the link at that time
+ * takes a part of the slot; a frame that waits longer than this before its slot begins is not
+ * affected. */
 static uint64_t other_bytes_used(const struct hop *h)
 {
 	uint64_t busy = h->blocked, least = NEVER, frame = 0;
@@ -149,13 +150,13 @@ static uint64_t other_bytes_used(const struct hop *h)
 	return busy > least ? octets_in(h->port->rate_bps, busy - least) : 0;
 }
 
-/* How far apart frames of a flow may be meant to leave that left their source at one time, and in
- * the wrong order, which makes the later one wait for the slot of the other. */
+/* Maximum difference of the planned times of frames of a flow that left the source at the same time
+ * (spread); and in the wrong order (wrong), where the later one waits for the slot of the other. */
 static void check_order(struct hop *h, unsigned i)
 {
 	const unsigned n = frames_ahead(h, i);
 	const uint64_t range = (uint64_t)(h->hi[i] - h->lo[i]);
-	/* a longer frame has come later from each node before this one */
+	/* a longer frame has arrived later from each node before this one */
 	const uint64_t lengths =
 		(h->number - 1) * ns_of(longest(&h->flow[i]) - SHORTEST, h->port->rate_bps);
 
@@ -182,8 +183,8 @@ static void check_slots(struct hop *h)
 	h->busy = excess(h, far) > -turn ? NEVER : falls_to(h, -turn, 0, far);
 }
 
-/* How long frames of the others that lie in slots of y can keep one of flow i waiting; `more`
- * octets besides. NEVER where there is no end to it. */
+/* Maximum time for which frames of other flows in slots of y delay a frame of flow i; `more`:
+ * additional bytes. NEVER: no bound. */
 static uint64_t other_flows_in(const struct hop *h, unsigned i, uint64_t y, uint64_t more)
 {
 	uint64_t sum = more;
@@ -200,8 +201,8 @@ static uint64_t other_flows_in(const struct hop *h, unsigned i, uint64_t y, uint
 	return any || more != 0 ? ns_of(sum, h->port->rate_bps) : 0;
 }
 
-/* The same, by the better of two reckonings: all that is sent without a pause, or what lies in its
- * slot and those that it may be moved to, and what was left of the slots before. */
+/* The same, as the smaller of two bounds: all frames in a busy period, or the frames in its slot
+ * and the slots to which it may be moved, plus the backlog of the earlier slots. */
 static uint64_t other_flows(const struct hop *h, unsigned i)
 {
 	const uint64_t tau = h->port->tau_ns;
@@ -214,15 +215,15 @@ static uint64_t other_flows(const struct hop *h, unsigned i)
 	return by_pause < by_slot ? by_pause : by_slot;
 }
 
-/* How long a flow's own frames that came with one keep it waiting at most, beyond the time that lay
- * between them; `peak`: no faster than this. */
+/* Maximum delay of a frame by earlier frames of its own flow, minus the time since their arrival;
+ * `peak`: maximum arrival rate. */
 static uint64_t own(const struct hop *h, const struct bp_lcl_flow *f, uint64_t peak)
 {
 	const uint64_t rate = h->port->rate_bps;
 	uint64_t octets = longest(f) - SHORTEST;
 
 	if (peak > rate && f->burst > longest(f) && peak > f->rate_bps) {
-		/* where the burst ends */
+		/* end of the burst */
 		const uint64_t t = ns_of(f->burst - longest(f), peak - f->rate_bps);
 
 		octets += octets_in(peak - rate, t);
@@ -230,7 +231,7 @@ static uint64_t own(const struct hop *h, const struct bp_lcl_flow *f, uint64_t p
 	return ns_of(octets, rate);
 }
 
-/* How long frames of flow i wait: at most `at_most`, and d/n + `beyond`. */
+/* Bounds of the delay of frames of flow i: `at_most`, and d/n + `beyond`. */
 struct waits {
 	uint64_t at_most, beyond;
 };
@@ -240,7 +241,8 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return a == NEVER || b == NEVER ? NEVER : a + b;
 }
 
-/* Where slots fit: after the begin of its own, a frame waits for what may be meant for it. */
+/* If slots fit: after the begin of its slot, a frame waits at most for the other frames planned
+ * for this slot. */
 static uint64_t in_its_slot(const struct hop *h)
 {
 	const uint64_t other_bytes = h->number > 1 ? 2 * h->other_bytes : h->other_bytes;
@@ -292,7 +294,7 @@ static void reject_burst(const struct hop *h, struct bp_lcl_admitted *out)
 		octets_in(h->port->rate_bps, tau));
 }
 
-/* Whether all of what may be meant for a slot has its place. */
+/* Whether all frames planned for a slot fit in its queue. */
 static bool check_queue_depth(const struct hop *h, struct bp_lcl_admitted *out)
 {
 	const uint64_t octets = meant(h, h->port->tau_ns);
@@ -308,7 +310,7 @@ static bool check_queue_depth(const struct hop *h, struct bp_lcl_admitted *out)
 	return false;
 }
 
-/* Whether its slot, and those that it may be moved to, have a queue. */
+/* Whether its slot, and those to which it may be moved, have a queue. */
 static bool check_reach(
 	const struct hop *h, unsigned i, const struct waits *w, struct bp_lcl_admitted *out)
 {
@@ -393,7 +395,7 @@ static bool check_rates(const struct bp_lcl_port *p, const struct bp_lcl_flow *f
 	return sum <= p->rate_bps;
 }
 
-/* One hop of all flows that come so far; false: some flow is not kept. */
+/* Checks one hop for all flows that reach it; false: the bound of a flow does not hold. */
 static bool check_hop(struct hop *h, struct bp_lcl_admitted *out)
 {
 	int64_t lo[BP_LCL_FLOWS_MAX] = {0}, hi[BP_LCL_FLOWS_MAX] = {0};

@@ -98,12 +98,12 @@ static uint64_t moved(uint64_t ticks, uint64_t by)
 	return ticks > by ? ticks - by : 0;
 }
 
-/* Time begins anew with the current slot, the number of which goes on: callers know slots by it.
- * Nothing is held, so that no queue knows a time that still counts. */
+/* Moves the origin of time to the current slot; the slot number continues, since callers identify
+ * slots by it. No frame is held, so no queue stores a valid time. */
 static __attribute__((noinline)) void move_origin(struct bp_lcl_scheduler *s)
 {
 	const uint64_t by = s->slot_begin_ns;
-	/* of more than 64 bits of ticks, all that was is over */
+	/* with more than 64 bits of ticks, all earlier times are in the past */
 	const uint64_t ticks = by <= UINT64_MAX >> TICK_SHIFT ? by << TICK_SHIFT : UINT64_MAX;
 
 	s->origin_ns += by;
@@ -129,7 +129,7 @@ void bp_lcl_advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
 	}
 	if (since < s->slot_begin_ns + s->tau_ns)
 		return;
-	/* all that is held is of slots that were passed by now */
+	/* all held frames are in slots that have ended */
 	slots = (since - s->slot_begin_ns) / s->tau_ns;
 	s->slot += slots;
 	s->slot_begin_ns += slots * s->tau_ns;
@@ -139,7 +139,7 @@ void bp_lcl_advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
 		move_origin(s);
 }
 
-/* The first whole nanosecond from then on, in ticks. */
+/* The first whole nanosecond from this time on, in ticks. */
 static uint64_t whole(uint64_t ticks)
 {
 	const uint64_t part = (1u << TICK_SHIFT) - 1;
@@ -179,7 +179,7 @@ void bp_lcl_on_slot(
 	s->began_arg = arg;
 }
 
-/* ---- what leaves ---- */
+/* ---- departures ---- */
 
 #define SAME_PLACE(field)                                                                          \
 	(offsetof(struct bp_lcl_departure, field) - offsetof(struct bp_lcl_departure, d) ==        \
@@ -209,7 +209,7 @@ static inline void leave(
 	s->measured.held--;
 }
 
-/* The queue that comes next, when the first one is empty and another isn't. */
+/* Finds the next non-empty queue, if the first one is empty and another is not. */
 static inline void find_first(struct bp_lcl_scheduler *s)
 {
 	do
@@ -227,9 +227,9 @@ static void slot_began(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now
 }
 
 /*
- * Time-sensitive frames leave while best effort waits: so many ticks of the wire, from `due` on. Of
- * the pause on the wire before that, best effort would have had all but the end, in which it might
- * not have ended in time.
+ * Time-sensitive frames leave while best effort waits: they take these ticks of the link from `due`
+ * on. Best effort would have used the pause on the link before that, except its end, in which a
+ * frame might not have ended in time.
  */
 static inline void yield_link(struct bp_lcl_scheduler *s, uint64_t due, uint64_t wires)
 {
@@ -240,13 +240,13 @@ static inline void yield_link(struct bp_lcl_scheduler *s, uint64_t due, uint64_t
 	s->be_next_tx = later(s->be_next_tx, turn) + wires;
 }
 
-/* What is due of the queue that is first, up to the first pause on the wire. */
+/* Takes the due frames of the first queue, up to the first pause on the link. */
 static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, uint64_t now_ns,
 	struct bp_lcl_departure *out, unsigned max)
 {
 	const uint64_t now = ticks_of(s, now_ns), first = due_of(s, q);
 	const bool behind = s->be_ends > now;
-	/* what is written might be these, for all that the compiler knows */
+	/* the compiler must assume that the stores alias these */
 	const uint64_t origin_ns = s->origin_ns, per_octet = s->per_octet;
 	const struct entry *entry = q->entry;
 	const uint32_t mask = s->mask;
@@ -263,7 +263,7 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 		const struct entry *e = &entry[head & mask];
 		const uint64_t wire = tx_time_of(per_octet, e->octets);
 
-		/* each when the one before ends, but for those that came later */
+		/* each is due when the one before ends, except frames that arrived later */
 		if (due > now)
 			break;
 		if (e->in_ns > latest_ns) { /* those that came together came at one time */
@@ -271,11 +271,11 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 				break;
 			latest_ns = e->in_ns;
 		}
-		/* what is due came before now */
+		/* a due frame arrived before now */
 		out[n].frame = e->frame;
 		out[n].waited_ns = (behind ? ns_of(s, s->be_ends + wires) : now_ns) - e->in_ns;
 		copy_label(&out[n], e);
-		__builtin_prefetch(e->frame); /* who takes it will soon read it */
+		__builtin_prefetch(e->frame); /* the caller reads it soon */
 		due += wire;
 		wires += wire;
 		head++;
@@ -318,7 +318,7 @@ static void send_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departure
 	s->measured.best_effort--;
 }
 
-/* Best effort waits for a slot: what the wire loses is counted once for each. */
+/* Best effort waits for a slot: the lost link time is counted once for each slot. */
 static void gate(struct bp_lcl_scheduler *s, uint64_t now, uint64_t need)
 {
 	const uint64_t slot = s->queue[s->first].slot, start = later(now, s->nic_free);
@@ -343,7 +343,7 @@ static unsigned take_best_effort(
 		s->be_before = s->be_polled;
 		s->be_polled = now;
 	}
-	/* what could have left at the look before, and was not taken, is not made up for */
+	/* link time before the last poll that best effort did not use is not compensated */
 	s->be_next_tx = later(s->be_next_tx, s->be_before);
 	while (n < max && s->measured.best_effort != 0) {
 		const uint64_t start = later(now, s->nic_free);
@@ -358,7 +358,8 @@ static unsigned take_best_effort(
 		wire = tx_time(s, out[n].octets);
 		s->be_next_tx = best_effort_next_tx(s, start) + wire;
 		s->nic_free = s->be_ends = start + wire;
-		/* what comes for the slot that is on waits for it, and counts that */
+		/* a frame that arrives for the current slot waits for this frame, and counts
+		 * that */
 		s->link_free = later(s->link_free, s->be_next_tx);
 		n++;
 	}

@@ -3,8 +3,9 @@
 
 /*
  * d / n is d times share_of_hops[n - 1], 2^63 / n rounded up, shifted by 63: exact as long as d
- * times what was rounded, less than n, is less than 2^63 (Granlund and Montgomery, "Division by
- * Invariant Integers using Multiplication", theorem 4.2). By 2 d it is the upper half of a product.
+ * times the rounding error, less than n, is less than 2^63 (Granlund and Montgomery, "Division by
+ * Invariant Integers using Multiplication", theorem 4.2). With 2 d it is the upper half of a
+ * product.
  */
 #define SHARE_SHIFT 63
 #define PER1(n) ((1ull << SHARE_SHIFT) + (n)-1) / (n)
@@ -12,7 +13,7 @@
 #define PER16(n) PER4(n), PER4((n) + 4), PER4((n) + 8), PER4((n) + 12)
 static const uint64_t share_of_hops[BP_LCL_HOPS_MAX] = {PER16(1), PER16(17), PER16(33), PER16(49)};
 
-/* What a hop may use of d >= 0, ns, with n = 1..BP_LCL_HOPS_MAX nodes ahead. */
+/* The share of one hop in d >= 0, ns, with n = 1..BP_LCL_HOPS_MAX nodes ahead. */
 static inline uint64_t share(int32_t d, uint8_t n)
 {
 	const uint64_t twice = 2 * (uint64_t)(uint32_t)d;
@@ -33,8 +34,8 @@ static inline int32_t meant(int32_t d, uint8_t n)
 	return (int32_t)-late;
 }
 
-/* How long after that time, in ns since the origin, the frame is meant for, at d/n from its coming;
- * d is not negative. Wraps where that is before. */
+/* The planned time of a frame relative to `after_ns`, in ns since the origin: d/n after its
+ * arrival; d is not negative. Wraps if it is earlier. */
 static inline uint64_t meant_for(
 	const struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, uint64_t after_ns)
 {
@@ -53,8 +54,8 @@ static inline uint32_t slots_of(const struct bp_lcl_scheduler *s, uint64_t ns)
 	return (uint32_t)((unsigned __int128)ns * s->per_tau >> 64);
 }
 
-/* Whether a slot takes a frame that keeps the wire for so long; the current one takes what can
- * begin in it, after all that came for it and for those before. */
+/* Whether a slot takes a frame with this link time; the current slot takes frames that can begin
+ * in it after all earlier frames. */
 static inline bool has_room(const struct bp_lcl_scheduler *s, const struct queue *q, uint64_t wire)
 {
 	if (q->closed || q->tail - q->head == s->places)
@@ -142,8 +143,8 @@ static uint32_t first_choice(
 	return last - s->slot < s->k ? (uint32_t)(last - s->slot) : s->k;
 }
 
-/* Where a frame went: the slot from which on it was tried, and the queue that took it, NULL: none.
- * Slots between are closed. */
+/* Result of a put: the first slot that was tried, and the queue that took the frame; NULL: none.
+ * Slots between them are closed. */
 struct place {
 	uint64_t from;
 	struct queue *q;
@@ -161,7 +162,7 @@ static __attribute__((noinline)) enum bp_lcl_put put_general(
 	*to = (struct place){.from = s->slot + ahead};
 	if (a->octets > BP_LCL_OCTETS_MAX)
 		return BP_LCL_PUT_FULL;
-	/* where frames were left behind for longer, as many slots fewer can be used */
+	/* with older frames still held, correspondingly fewer slots are usable */
 	if (s->measured.held != 0 && s->queue[s->first].slot + s->n_queues < end)
 		end = s->queue[s->first].slot + s->n_queues;
 	for (; s->slot + ahead < end; ahead++) {
@@ -179,7 +180,7 @@ static __attribute__((noinline)) enum bp_lcl_put put_general(
 	return BP_LCL_PUT_FULL;
 }
 
-/* After advance(). Most frames find a queue that is in use for their slot, and a place in it. */
+/* Runs after advance(). Most frames find a queue in use for their slot with free capacity. */
 static inline enum bp_lcl_put put_one(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
@@ -208,9 +209,9 @@ enum bp_lcl_put bp_lcl_put(
 }
 
 /*
- * More frames, meant for the slot from which on one was tried that just went to `to`, a slot that
- * has not begun: what lies between is closed, so there they go, too, as long as it has room. Ends
- * at the first frame that is another case; returns how many went.
+ * Puts further frames that are planned for the slot of a preceding frame, which went to `to`, a
+ * slot that has not begun: the slots between are closed, so these frames go there as well until it
+ * is full. Ends at the first frame of another kind; returns the number of frames put.
  */
 static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct place *to,
 	const struct bp_lcl_arrival *a, unsigned n, uint8_t *put)
@@ -218,7 +219,7 @@ static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct pl
 	struct queue *q = to->q;
 	const uint32_t room = s->places - (q->tail - q->head);
 	const enum bp_lcl_put verdict = q->slot == to->from ? BP_LCL_PUT_OK : BP_LCL_PUT_MOVED;
-	/* what is written might be these, for all that the compiler knows */
+	/* the compiler must assume that the stores alias these */
 	const uint64_t from_ns = s->origin_ns + s->slot_begin_ns + (to->from - s->slot) * s->tau_ns;
 	const uint64_t tau = s->tau, tau_ns = s->tau_ns, per_octet = s->per_octet;
 	const uint64_t slot = q->slot;
@@ -274,7 +275,7 @@ bool bp_lcl_put_best_effort(
 	s->last_ns = now_ns;
 	if (s->measured.best_effort == s->be_depth || octets > BP_LCL_OCTETS_MAX)
 		return false;
-	/* that the wire was idle before is nothing that best effort lost */
+	/* best effort did not lose the idle time of the link before */
 	if (s->measured.best_effort == 0)
 		s->be_next_tx = later(s->link_free, ticks_of(s, now_ns));
 	at = at < s->be_depth ? at : at - s->be_depth;

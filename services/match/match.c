@@ -10,28 +10,28 @@
 
 #define PROTO_ROUTING 43
 #define PROTO_DESTINATION 60
-/* A chain of extension headers longer than this is nobody's honest traffic. */
+/* Longer chains of extension headers do not occur in legitimate traffic. */
 #define IP6_EXT_MAX 8
 #define IP4_OFFSET 0x1fff
 #define IP6_OFFSET 0xfff8
 /* Of UDP's and TCP's headers: the ports. */
 #define PORTS 4u
 
-/* What of a frame entries ask for */
+/* Fields of a frame that entries match */
 struct key {
-	uint64_t source[2], destination[2]; /* as in the frame; IPv4: the first 4 octets, then 0 */
+	uint64_t source[2], destination[2]; /* as in the frame; IPv4: the first 4 bytes, then 0 */
 	uint16_t vlan; /* the outer tag's, BP_MATCH_UNTAGGED; BP_MATCH_ANY: beyond what can be read
 			*/
-	uint16_t ethertype; /* behind the tags; 0: beyond what can be read */
-	uint16_t port;      /* destination port, where l4 is not 0 */
-	uint8_t pcp;        /* BP_MATCH_ANY_PCP where there is no tag */
-	uint8_t dscp;       /* BP_MATCH_ANY_DSCP where it is not IP */
+	uint16_t ethertype; /* after the tags; 0: beyond the readable part */
+	uint16_t port;      /* destination port, if l4 is not 0 */
+	uint8_t pcp;        /* BP_MATCH_ANY_PCP without a tag */
+	uint8_t dscp;       /* BP_MATCH_ANY_DSCP if it is not IP */
 	uint8_t family;     /* 4 or 6; 0: not IP */
 	uint8_t l4;         /* BP_PROTO_UDP, BP_PROTO_TCP; 0: no ports */
 };
 
-/* `at`: of the transport header in the datagram, which ends at `end` by its own word, and of which
- * `len` octets can be read. */
+/* `at`: offset of the transport header in the datagram, which ends at `end` by its own length
+ * field, and of which `len` bytes are readable. */
 static inline void ports(
 	struct key *key, const uint8_t *ip, size_t at, size_t end, size_t len, uint8_t protocol)
 {
@@ -124,10 +124,10 @@ static bool read_key(const uint8_t *frame, size_t len, struct key *key)
 /* ---- entries ---- */
 
 /*
- * A frame's port of arrival, the last octet of each of its addresses and that of its destination
- * port say each which of the entries may be for it: as a set of bits, one for each entry. What is
- * in all four sets is compared as a whole, first entry first. So the usual frame is compared with
- * the entry that is for it and with no other, however many there are.
+ * The ingress port of a frame, the last byte of each of its addresses and that of its destination
+ * port each select the entries that may match, as a set of bits with one bit for each entry. The
+ * entries in all four sets are compared completely, first entry first. So most frames are compared
+ * only with the matching entry, independent of the number of entries.
  */
 #define WORDS (BP_MATCHES_MAX / 64)
 struct set {
@@ -159,7 +159,7 @@ static inline uint64_t tag(uint16_t vlan, uint16_t ethertype, uint8_t pcp, uint8
 	return (uint64_t)vlan << 32 | (uint64_t)ethertype << 16 | (uint64_t)pcp << 8 | dscp;
 }
 
-/* Of an address that is kept as it is in a frame. */
+/* Of an address in the byte order of a frame. */
 static inline uint8_t octet_of(const uint64_t address[2], unsigned i)
 {
 	return ((const uint8_t *)address)[i];
@@ -191,7 +191,7 @@ static void choose_address(struct choice *c, unsigned i, unsigned family, const 
 			add(&c->of[from + octet], i);
 }
 
-/* Entry i asks for such a port. */
+/* Entry i matches this port. */
 static void choose_l4(struct choice *c, unsigned i, const struct entry *e)
 {
 	const unsigned from = e->l4 == BP_PROTO_UDP ? 0 : OCTETS;

@@ -13,8 +13,8 @@ struct bp_sampler {
 	uint64_t random; /* state of xorshift64*; not 0 */
 	struct bp_sampling_rules rules;
 	struct {
-		uint32_t left; /* frames of this interval that are still to come */
-		uint32_t pick; /* the one that is mirrored is next when `left` is this */
+		uint32_t left; /* remaining frames of this interval */
+		uint32_t pick; /* the value of `left` at which the next frame is mirrored */
 	} interval[BP_SAMPLING_MAX];
 };
 

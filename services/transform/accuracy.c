@@ -63,7 +63,7 @@ double bp_transform_accuracy_share(const struct bp_transform_accuracy *a)
 	return a->points == 0 ? 0 : (double)a->violations / (double)a->points;
 }
 
-/* Up to BP_TRANSFORM_BURST of them. */
+/* At most BP_TRANSFORM_BURST of them. */
 static void measure_burst(struct bp_transform_accuracy *a, const struct bp_transform_ops *ops,
 	const double (*sent)[3], const double (*meant)[3], const double *const matrix[], unsigned n,
 	double limit)

@@ -7,14 +7,14 @@
 #include "services/transform/methods.h"
 
 /*
- * The paper's numbers (Kunze et al. 2021, IV-A): 32 bits, 25 of them behind the point. Products
- * are shifted back arithmetically, that is rounded down, as the authors' programs do. We keep them
- * in 64 bits, so nothing wraps: what leaves the range of 64 is a larger number, which saturates
- * where it is written.
+ * The fixed-point numbers of the paper (Kunze et al. 2021, IV-A): 32 bits, 25 of them fractional.
+ * Products are shifted right arithmetically, i.e. rounded down, as the programs of the authors do.
+ * This implementation uses 64 bits, so there is no overflow: a value outside of the range of 64
+ * saturates when it is written.
  *
- * Layouts other than the paper's can hold radii and matrices beyond that range, for which even 64
- * bits are too few. Such a reading is multiplied in double: the method is then not the paper's,
- * which could not do it at all, but the result is no lie.
+ * Layouts other than that of the paper can hold radii and matrices beyond that range, for which
+ * even 64 bits are too few. Such a reading is multiplied in double precision: this is not the
+ * method of the paper, which does not support it, but the result is correct.
  */
 #define FIXED_BITS 25
 #define FIXED_ONE 33554432.0 /* 1 */
@@ -23,7 +23,7 @@
 #define FIXED_PI 105414357
 #define FIXED_TWO_PI 210828714
 
-/* The nearest; v less than 2^37 either way. */
+/* Rounds to the nearest; |v| < 2^37. */
 static inline int64_t fixed_from(double v)
 {
 	return (int64_t)rint(v * FIXED_ONE);
@@ -34,16 +34,16 @@ static inline double fixed_to(int64_t v)
 	return (double)v * (1 / FIXED_ONE);
 }
 
-/* The product must be less than 2^63 either way. */
+/* The absolute value of the product must be less than 2^63. */
 static inline int64_t fixed_mul(int64_t a, int64_t b)
 {
 	return (a * b) >> FIXED_BITS;
 }
 
 /*
- * An angle brought into a turn, 0 <= it < FIXED_TWO_PI. With 2 pi to 42 bits of fraction: with
- * the 25 of the others an angle of 64 rad would be off by 1.3 of the last place already, and one of
- * 2^20 by as much as 0.7 mrad.
+ * Reduces an angle to 0 <= x < FIXED_TWO_PI, with 2 pi to 42 bits of fraction: with 25 bits an
+ * angle of 64 rad would already be off by 1.3 units of the last place, and one of 2^20 rad by 0.7
+ * mrad.
  */
 static inline int64_t angle_to_fixed(double angle)
 {
@@ -106,7 +106,7 @@ static void fixed_affine(struct bp_transform_points *p, const double *const matr
 			last = matrix[i];
 			in_range = round_matrix(last, m);
 		}
-		/* A point a little beyond the range may come back into it. */
+		/* A point slightly beyond the range may return into it. */
 		if (!in_range || !(fabs(p->v[0][i]) < 1.5 * FIXED_RANGE) ||
 			!(fabs(p->v[1][i]) < 1.5 * FIXED_RANGE) ||
 			!(fabs(p->v[2][i]) < 1.5 * FIXED_RANGE)) {
@@ -125,17 +125,17 @@ static void fixed_affine(struct bp_transform_points *p, const double *const matr
 /* ---- large, medium, small ---- */
 
 /*
- * The paper's table layouts (IV-B). An angle's fixed-point number is split into a high and a low
- * half, and the sines and cosines of both, rounded to 2^-25, are looked up and put together:
+ * The table layouts of the paper (IV-B). The fixed-point number of an angle is split into a high
+ * and a low half; the sines and cosines of both, rounded to 2^-25, are looked up and combined:
  *
  *     sin(h + l) = sin h cos l + cos h sin l,  cos(h + l) = cos h cos l - sin h sin l
  *
- * Large:  all of a turn, 28 bits, 2^14 entries a table.
+ * Large:  a full turn, 28 bits, 2^14 entries per table.
  * Medium: one quadrant, 26 bits, 2^13 entries.
  * Small:  as medium without the lowest 4 bits, 22 bits, 2^11 entries.
  *
- * The paper's tables end at 2 pi; its packet's angles reach 128 rad, ours BP_TRANSFORM_ANGLE_MAX.
- * They are brought into a turn first.
+ * The tables of the paper end at 2 pi; the angles of its packet reach 128 rad, those of this
+ * implementation BP_TRANSFORM_ANGLE_MAX. They are reduced to one turn first.
  */
 struct entry {
 	int32_t sin, cos;
@@ -143,7 +143,7 @@ struct entry {
 
 static struct entry large[2][1 << 14], medium[2][1 << 13], small[2][1 << 11];
 
-/* Of a table whose entries are `step` last places apart. */
+/* For a table whose entries are `step` units of the last place apart. */
 static void init_table(struct entry *table, unsigned n, unsigned step)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -179,8 +179,8 @@ static inline struct fixed_sincos sine_cosine_large(double angle)
 	return together(large[0][x >> 14], large[1][x & 0x3fff]);
 }
 
-/* Quadrants end at pi / 2, pi and 3 pi / 2, rounded to the nearest. Which one an angle is in can't
- * be predicted, so nothing branches on it: the signs are all ones or 0. */
+/* Quadrants end at pi / 2, pi and 3 pi / 2, rounded to the nearest. The quadrant of an angle is
+ * unpredictable, so there is no branch on it: the signs are all ones or 0. */
 static inline __attribute__((always_inline)) struct fixed_sincos sine_cosine_quadrant(double angle,
 	const struct entry *high, const struct entry *low, unsigned bits, unsigned cut)
 {
@@ -252,18 +252,18 @@ const struct bp_transform_ops bp_transform_small = {
 /* ---- chebyshev ---- */
 
 /*
- * The paper's polynomial, with the numbers of its authors' server: sin(x) is about
- * x (x + pi) (x - pi) P(x^2) for x between -pi and pi, P of degree 5 with coefficients scaled by
- * 2^35, everything rounded down. Identical to theirs wherever theirs does not overflow, which it
- * does from angles of 64 rad on; those are brought into a turn more exactly than it does it with
- * its 2 pi of 25 bits.
+ * The polynomial of the paper, with the coefficients of its authors' server: sin(x) is
+ * approximately x (x + pi) (x - pi) P(x^2) for x between -pi and pi, P of degree 5 with
+ * coefficients scaled by 2^35, everything rounded down. It equals the original where the original
+ * does not overflow, which occurs from 64 rad on; such angles are reduced to one turn more
+ * precisely than with the original's 2 pi of 25 bits.
  */
 static const int64_t coefficient[] = {-802, 86665, -5961589, 227491688, -3481369351};
 
 static int64_t sine_chebyshev(int64_t angle)
 {
-	/* The quotient may be wrong by one beside a multiple of pi, where x is then a little beyond
-	 * +-pi and is brought back. */
+	/* The quotient may be off by one next to a multiple of pi, where x is slightly beyond +-pi
+	 * and is corrected. */
 	int64_t x = angle - (int64_t)rint((double)angle * (1.0 / FIXED_TWO_PI)) * FIXED_TWO_PI;
 	int64_t square, p = 4;
 

@@ -151,7 +151,7 @@ static void read_column(const struct bp_transform_field *f, bool little,
 	}
 }
 
-/* What is wrong with place i, whose angles become radians. */
+/* Validates field i, whose angles become radians; returns the fault. */
 static enum bp_transform_bad check_point(
 	const struct bp_transform_layout *l, struct bp_transform_points *p, unsigned i)
 {
@@ -169,7 +169,8 @@ static enum bp_transform_bad check_point(
 	return BP_TRANSFORM_GOOD;
 }
 
-/* Whether no payload of this layout can be bad: fixed point that ends below the greatest angle. */
+/* Whether every payload of this layout is valid: fixed point with a maximum below the maximum
+ * angle. */
 static bool always_good(const struct bp_transform_layout *l)
 {
 	for (unsigned c = 0; c < 3; c++) {
@@ -230,17 +231,17 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 	return any;
 }
 
-/* The least and greatest number of a type, and where rounding leads beyond: below `under`, and from
- * `over` on. */
+/* The minimum and the maximum of a type, and the limits of rounding beyond them: below `under`,
+ * and from `over` on. */
 struct range {
 	double least, max, under, over;
 };
 
 static const struct range ranges[BP_TRANSFORM_TYPES] = {
-	/* half a step is rounded to the even neighbour: -2^31, 0, but 2^31 and 2^32 */
+	/* half a unit is rounded to the even neighbor: -2^31, 0, but 2^31 and 2^32 */
 	[BP_TRANSFORM_FIXED32] = {-0x1p31, 0x1p31 - 1, -0x1p31 - 0.5, 0x1p31 - 0.5},
 	[BP_TRANSFORM_UFIXED32] = {0, 0x1p32 - 1, -0.5, 0x1p32 - 0.5},
-	/* half a step beyond FLT_MAX is 2^128 - 2^103, of which the even neighbour is infinity */
+	/* half a unit beyond FLT_MAX is 2^128 - 2^103, whose even neighbor is infinity */
 	[BP_TRANSFORM_FLOAT32] = {-(double)FLT_MAX, (double)FLT_MAX, -0x1.fffffefffffffp127,
 		0x1.ffffffp127},
 	[BP_TRANSFORM_FLOAT64] = {-DBL_MAX, DBL_MAX, -DBL_MAX, INFINITY},
@@ -284,7 +285,7 @@ static void write_column(const struct bp_transform_field *f, bool little, uint8_
 		double s = v[i] * scale;
 
 		saturated[i] |= (uint8_t)(!(s < r.over && s >= r.under) ? bit : 0);
-		s = s < r.max ? s : r.max; /* so is what is no number */
+		s = s < r.max ? s : r.max; /* also for NaN */
 		s = s > r.least ? s : r.least;
 		put_number(f, little, payload[i] + f->offset, s);
 	}

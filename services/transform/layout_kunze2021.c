@@ -6,14 +6,14 @@
 #include "proto/net/ip4_four.h"
 
 /*
- * Eight payloads a step. The last step of a burst is filled up with one that is made here, so that
- * there is no other way for what is left over.
+ * Eight payloads per step. The last step of a burst is padded with a constant payload, so that no
+ * separate code for the remainder is needed.
  */
 #define STEP 8u
 #define READS 16u /* octets that are read at one go; the fourth word is an output */
 
 static const double scale = 0x1p25, least = -0x1p31, max = 0x1p31 - 1;
-/* What rounds to -2^31 and to 2^31 - 1, half to even, lies in [under, over). */
+/* Numbers in [under, over) round to -2^31 .. 2^31 - 1, half to even. */
 static const double under = -0x1p31 - 0.5, over = 0x1p31 - 0.5;
 
 typedef double two __attribute__((vector_size(16)));
@@ -59,7 +59,7 @@ static inline void read4(
 	put_four(&p->v[2][i], bp_v4_firsts(bp_v4_high(a, b), bp_v4_high(c, d)), 0x1p52);
 }
 
-/* Two numbers as fixed point in the lowest words; adds to *beyond what can't be held. */
+/* Two numbers as fixed point in the lowest words; adds the number of saturated ones to *beyond. */
 static inline bp_v4 fixed_two(const double *v, two_masks *beyond)
 {
 	two s;
@@ -118,7 +118,7 @@ static inline bool write8(
 	return write4(payload + 4, offset, p, i + 4) || first;
 }
 
-/* What of places i.. was saturated, which is seldom. */
+/* Handles saturated results of payloads i.., which are rare. */
 static __attribute__((noinline, cold)) uint64_t find_saturated(
 	const struct bp_transform_points *p, unsigned i, unsigned n, uint8_t saturated[])
 {
@@ -240,7 +240,7 @@ AVX512 static inline __m256i fixed_avx512(const double *v, __mmask8 *beyond)
 
 	*beyond |= _mm512_cmp_pd_mask(s, _mm512_set1_pd(over), _CMP_NLT_UQ) |
 		   _mm512_cmp_pd_mask(s, _mm512_set1_pd(under), _CMP_LT_OQ);
-	/* in this order: of two operands of which one is no number, the second is taken */
+	/* in this order: if one operand is NaN, the second one is returned */
 	s = _mm512_min_pd(s, _mm512_set1_pd(max));
 	s = _mm512_max_pd(s, _mm512_set1_pd(least));
 	return _mm512_cvt_roundpd_epi32(s, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

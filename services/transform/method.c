@@ -39,9 +39,9 @@ const struct bp_transform_ops bp_transform_exact = {
 /* ---- userspace ---- */
 
 /*
- * The paper's server as its authors build it for accuracy: readings, matrices and results have 25
- * bits of fraction, in between it is double. The bare point is rounded where it is written, not
- * before the matrix.
+ * The server of the paper as its authors build it for accuracy: readings, matrices and results have
+ * 25 fractional bits, with double precision in between. The bare point is rounded when it is
+ * written, not before the multiplication.
  */
 
 /* Doubles of 2^27 and more have no 25 bits behind the point left to round. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The vector method, WIDTH doubles at a time: 2 for any processor; 4 and 8 in libraries of their
- * own with the options of AVX2 and AVX-512. There is no reciprocal, no gather, no FMA and nothing
- * else whose result depends on the processor: the widths agree bit by bit.
+ * The vector method, WIDTH doubles at a time: 2 for every processor; 4 and 8 in separate libraries
+ * with the options of AVX2 and AVX-512. It uses no reciprocal, gather, FMA or other instruction
+ * whose result depends on the processor: the results of all widths are bit-identical.
  */
 #include "services/transform/methods.h"
 
@@ -24,15 +24,15 @@ typedef double vd __attribute__((vector_size(WIDTH * 8), may_alias));
 typedef uint64_t vi __attribute__((vector_size(WIDTH * 8), may_alias));
 
 /*
- * sin and cos of angles up to BP_TRANSFORM_ANGLE_MAX = 2^20 either way, finite.
+ * sin and cos of finite angles up to +-BP_TRANSFORM_ANGLE_MAX = 2^20.
  *
  * Reduction to -pi/4 .. pi/4 after Cody and Waite: the first part of pi/2 has 33 bits and the
  * number of quadrants at most 20, so their product and its difference to the angle are exact; the
- * rest of pi/2 has 53 bits, whose error is 2^-67 after 2^20 quadrants. The quotient's own rounding
- * is done by adding a number whose last place is 1; the quadrant is then in the lowest bits.
+ * remainder of pi/2 has 53 bits, with an error of 2^-67 after 2^20 quadrants. The quotient is
+ * rounded by adding a number whose last place is 1; the quadrant is then in the lowest bits.
  *
- * The polynomials are those of fdlibm's kernels (Sun Microsystems, 1993), good to 2^-58; Estrin's
- * order, since their steps would otherwise wait for each other.
+ * The polynomials are those of the kernels of fdlibm (Sun Microsystems, 1993), with an error of
+ * 2^-58; evaluated in Estrin's order, which shortens the dependency chain.
  */
 static inline __attribute__((always_inline)) void sine_cosine(vd a, vd *sine, vd *cosine)
 {
@@ -96,7 +96,7 @@ typedef double column __attribute__((vector_size(32), aligned(8), may_alias));
 static inline __attribute__((always_inline)) void affine_one(
 	struct bp_transform_points *p, unsigned i, const double *m)
 {
-	const column last = *(const column *)(m + 8); /* there is no m[12] */
+	const column last = *(const column *)(m + 8); /* m[12] does not exist */
 	const column r = p->v[0][i] * *(const column *)m + p->v[1][i] * *(const column *)(m + 3) +
 			 p->v[2][i] * *(const column *)(m + 6) +
 			 __builtin_shufflevector(last, last, 1, 2, 3, 3);
@@ -117,7 +117,7 @@ static void affine(struct bp_transform_points *p, const double *const matrix[], 
 
 		while (same < left && matrix[i + same] == matrix[i])
 			same++;
-		/* Of one tracker is the usual case. */
+		/* Most bursts are of one tracker. */
 		if (same == left)
 			affine_vector(p, i, matrix[i]);
 		else
