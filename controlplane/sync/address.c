@@ -17,7 +17,7 @@ static int find(const struct bp_interface_info *info, const struct bp_interface_
 	return -1;
 }
 
-/* By family, address and length: events and dumps come in different orders. */
+/* Sorts by family, address and length: events and dumps have different orders. */
 static bool before(const struct bp_interface_address *a, const struct bp_interface_address *b)
 {
 	int by_bytes = memcmp(a->address.bytes, b->address.bytes, sizeof(a->address.bytes));
@@ -56,12 +56,12 @@ static void take(
 	memmove(&info->address[k], &info->address[k + 1],
 		(size_t)(info->n_addresses - k) * sizeof(info->address[0]));
 	memset(&info->address[info->n_addresses], 0, sizeof(info->address[0]));
-	if (own->unshown > 0) /* there is room for one that was left out */
+	if (own->unshown > 0) /* an address that did not fit may fit now */
 		bp_mirror_invalidate(m, "an interface has fewer addresses");
 }
 
-/* An IPv6 address counts once duplicate address detection is through (RFC 4862 5.4): the kernel
- * tells it then; a dump has it earlier. */
+/* An IPv6 address is valid after duplicate address detection (RFC 4862, 5.4): the kernel sends an
+ * event then; a dump contains the address earlier. */
 static bool is_tentative(const struct ifaddrmsg *ifa, const struct nlattr *wide)
 {
 	uint32_t flags = wide != NULL ? nla_get_u32(wide) : ifa->ifa_flags;
@@ -78,7 +78,7 @@ static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*ifa), tb, IFA_MAX, NULL) < 0 ||
 		(ifa->ifa_family != AF_INET && ifa->ifa_family != AF_INET6))
 		return false;
-	/* of a point-to-point interface IFA_ADDRESS is the peer's */
+	/* on a point-to-point interface IFA_ADDRESS is the address of the peer */
 	own = tb[IFA_LOCAL] != NULL ? tb[IFA_LOCAL] : tb[IFA_ADDRESS];
 	if (own == NULL || nla_len(own) != len || ifa->ifa_prefixlen > 8 * len)
 		return false;
@@ -98,8 +98,8 @@ static bool has_ip4(const struct bp_mirror_own *own)
 	return false;
 }
 
-/* The kernel removes an interface's IPv4 routes with its last IPv4 address, without an event. Of
- * those that are not ours it is not known here which one is the last. */
+/* The kernel removes an interface's IPv4 routes with its last IPv4 address, without an event. For
+ * interfaces that biplane does not use, the mirror does not know which address is the last. */
 static void ip4_removed(struct bp_mirror *m, const struct bp_mirror_link *l)
 {
 	if (l->uses != 0 && (l->number == BP_NO_INTERFACE || !has_ip4(&m->own[l->number])))
@@ -114,9 +114,9 @@ void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
 
 	if (nlmsg_datalen(h) < (int)sizeof(*ifa) || !read_address(h, &a))
 		return;
-	/* Routes whose preferred source it was go with it, without an event. */
+	/* Routes with this preferred source are removed with the address, without an event. */
 	if (h->nlmsg_type == RTM_DELADDR && m->preferred > 0)
-		bp_mirror_invalidate(m, "an address went that routes may prefer as their source");
+		bp_mirror_invalidate(m, "a preferred source address of routes was removed");
 	l = bp_mirror_link_find(m, ifa->ifa_index);
 	if (l == NULL)
 		return;

@@ -10,19 +10,19 @@
 #include "controlplane/sync/sync_internal.h"
 
 /*
- * A kernel interface that the data plane alone keeps (virtio) goes when the data plane dies, and
- * the kernel takes its addresses, routes and neighbours with it. The data plane will be back in
- * less than a second and must forward at once, with the tables as they were: so nothing of this is
- * applied. When the interface is back and has its addresses again, everything is read anew; and
- * when it does not come back, after BP_HOLD_NS.
+ * A kernel interface that only the data plane keeps open (virtio) disappears when the data plane
+ * dies, and the kernel removes its addresses, routes and neighbors. The data plane restarts in less
+ * than a second and must forward immediately, with unchanged tables: so these removals are not
+ * applied. When the interface is back with its addresses, or after BP_HOLD_NS, everything is read
+ * again.
  */
 #define BP_HOLD_NS 30000000000ull
-/* An IPv6 address counts, and has its routes, when nobody else was found to have it (RFC
- * 4862, 5.4); that takes the kernel a second or two, and for ever without carrier. */
+/* An IPv6 address is valid, and has its routes, after duplicate address detection (RFC 4862, 5.4);
+ * that takes the kernel one to two seconds, and never ends without carrier. */
 #define BP_HOLD_TENTATIVE_NS 5000000000ull
 static const struct timeval check_interval = {0, 50000};
 
-/* Events that come when an interface goes; those of routes come before its own. */
+/* Events that accompany the removal of an interface; those of routes precede its own. */
 static bool may_be_a_sign(const struct nlmsghdr *h)
 {
 	switch (h->nlmsg_type) {
@@ -40,7 +40,7 @@ static bool may_be_a_sign(const struct nlmsghdr *h)
 	}
 }
 
-/* The kernel answers after what is under way: an interface that is being removed is gone then. */
+/* The kernel answers after pending operations: an interface that is being removed is then gone. */
 static bool is_gone(struct bp_sync *s, uint32_t ifindex)
 {
 	struct nl_msg *m = nlmsg_alloc_simple(RTM_GETLINK, 0);
@@ -88,8 +88,8 @@ static bool is_ours(const struct bp_sync *s, uint32_t ifindex)
 	return false;
 }
 
-/* Whether an IPv6 address of ours is still being checked: address, interface, length, scope, flags
- * and name in /proc/net/if_inet6 (numbers in hexadecimal). */
+/* Returns whether duplicate address detection is running for one of our IPv6 addresses: address,
+ * interface, length, scope, flags and name in /proc/net/if_inet6 (numbers in hexadecimal). */
 static bool any_tentative(const struct bp_sync *s)
 {
 	FILE *f = fopen("/proc/net/if_inet6", "re");
@@ -105,7 +105,8 @@ static bool any_tentative(const struct bp_sync *s)
 	return found;
 }
 
-/* Those that are back get what the file says, as what comes with it is waited for. */
+/* Configures the interfaces that are back: the hold waits for the addresses and routes that
+ * follow. */
 static bool all_back(struct bp_sync *s)
 {
 	bool all = true;
@@ -130,7 +131,7 @@ void bp_sync_hold_check(struct bp_sync *s)
 	const uint64_t now = bp_mono_ns();
 	const bool back = all_back(s);
 
-	/* from when it is back, only its addresses are waited for */
+	/* after it is back, only its addresses are awaited */
 	if (back && now + BP_HOLD_TENTATIVE_NS < s->held_until_ns && !s->back)
 		s->held_until_ns = now + BP_HOLD_TENTATIVE_NS;
 	s->back = back;

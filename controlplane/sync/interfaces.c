@@ -42,7 +42,7 @@ bool bp_interfaces_held(const struct bp_config *c, unsigned i)
 
 	if (f == NULL)
 		return false;
-	/* auto: as the data plane chooses */
+	/* auto: the choice of the data plane */
 	return f->backend == BP_BACKEND_TAP ||
 	       (f->backend == BP_BACKEND_AUTO && access("/dev/vhost-net", F_OK) != 0);
 }
@@ -95,7 +95,7 @@ void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f)
 	}
 }
 
-/* ---- setting up ---- */
+/* ---- setup ---- */
 
 static int set_link(struct bp_interfaces *s, uint32_t ifindex, uint32_t mtu, bool up)
 {
@@ -195,8 +195,8 @@ void bp_interfaces_set_up(
 
 	if (f == NULL)
 		return;
-	/* before it is up: how it takes router advertisements and keeps addresses; once in its
-	 * life, since what an operator has set after that stays */
+	/* before it is up: whether it accepts router advertisements and keeps addresses; once per
+	 * interface, so that later changes by an operator remain */
 	if (s->prepared[i] != present->ifindex) {
 		bp_sysctl_router(name, !s->sysctls_done);
 		s->sysctls_done = true;

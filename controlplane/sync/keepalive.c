@@ -5,8 +5,8 @@
 #include <netlink/attr.h>
 #include <sys/socket.h>
 
-/* The kernel waits 5 s (delay_first_probe_time) before it probes a neighbour that was used; until
- * then to ask again changes nothing. */
+/* The kernel waits 5 s (delay_first_probe_time) before it probes a neighbor that was used; a
+ * repeated request before that has no effect. */
 #define ASK_AGAIN_S 5u
 
 static bool ask(struct bp_netlink *requests, uint32_t ifindex, const struct bp_address *a)
@@ -22,8 +22,8 @@ static bool ask(struct bp_netlink *requests, uint32_t ifindex, const struct bp_a
 		nlmsg_free(msg);
 		return false;
 	}
-	/* without an answer: one that has just gone is no error, and one that failed is asked for
-	 * again */
+	/* without an answer: a neighbor that has just been deleted is no error, and a failed one is
+	 * requested again */
 	return bp_netlink_send(requests, msg) == 0;
 }
 
@@ -48,8 +48,8 @@ unsigned bp_keepalive(
 
 		if (ifindex == 0 || !is_due(nb, m->writer, now_s, keep_s))
 			continue;
-		/* those that were asked for are not due again for a while: the next call comes to
-		 * the ones behind */
+		/* refreshed neighbors are not due again for some time: the next call reaches the
+		 * following ones */
 		if (asked == BP_KEEPALIVE_BATCH || !ask(requests, ifindex, &nb->address))
 			break;
 		nb->asked_s = now_s;

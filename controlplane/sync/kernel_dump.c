@@ -11,14 +11,14 @@
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"
 
-/* An answer that takes so long will not come. */
+/* Timeout of an answer. */
 #define ANSWER_MS 10000
-/* How often a dump is repeated that changes interrupted. */
+/* Maximum number of repetitions of a dump that changes interrupted. */
 #define REPEATS 5u
 
 static int failed(char *err, size_t err_size, enum bp_netlink_dump what, int error)
 {
-	snprintf(err, err_size, "the kernel's %s can't be read: %s", bp_netlink_dump_name[what],
+	snprintf(err, err_size, "cannot read the kernel's %s: %s", bp_netlink_dump_name[what],
 		strerror(-error));
 	return -1;
 }

@@ -63,7 +63,7 @@ static uint8_t number_of(const struct bp_mirror *m, const char *name)
 	return BP_NO_INTERFACE;
 }
 
-/* Our interface i has no kernel interface any more. */
+/* Our interface i no longer has a kernel interface. */
 static void own_removed(struct bp_mirror *m, unsigned i)
 {
 	struct bp_mirror_own *own = &m->own[i];
@@ -79,7 +79,7 @@ static void own_removed(struct bp_mirror *m, unsigned i)
 	bp_mirror_interface_give(m, i);
 }
 
-/* The link has another name, or went: what was ours through it is not any more. */
+/* The link was renamed or removed: its interface is no longer ours. */
 static void leave(struct bp_mirror *m, struct bp_mirror_link *l)
 {
 	if (l->number != BP_NO_INTERFACE && m->own[l->number].ifindex == l->ifindex)
@@ -102,7 +102,7 @@ static void enter(struct bp_mirror *m, struct bp_mirror_link *l, uint8_t number,
 	l->number = number;
 	m->appeared |= 1ull << number;
 	m->revisit = true;
-	/* what it has had under its other name was not noted */
+	/* its state under the other name was not recorded */
 	if (was_known)
 		bp_mirror_invalidate(m, "an interface was renamed");
 }
@@ -123,9 +123,9 @@ static void follow(
 }
 
 /*
- * The kernel removes IPv4 routes, and marks hops as dead, without an event for it when an interface
- * goes down or loses its carrier; it revives hops as silently. IPv6 hops live again not with the
- * carrier, but with the operational state, which the kernel may set up to a second later.
+ * When an interface goes down or loses its carrier, the kernel removes IPv4 routes and marks next
+ * hops as dead, without an event; it also revives next hops without an event. IPv6 next hops revive
+ * with the operational state and not with the carrier; the kernel may set it up to a second later.
  */
 static void state_changed(struct bp_mirror *m, struct bp_mirror_link *l)
 {
@@ -195,7 +195,7 @@ void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool 
 	(void)dump;
 	if (nlmsg_parse((struct nlmsghdr *)(uintptr_t)h, sizeof(*ifi), tb, IFLA_MAX, policy) < 0)
 		return;
-	/* bridges and IPv6 speak of links in messages of their own family */
+	/* bridges and IPv6 send link messages of their own family */
 	if (ifi->ifi_family != AF_UNSPEC || ifi->ifi_index <= 0)
 		return;
 	if (h->nlmsg_type == RTM_NEWLINK)

@@ -9,7 +9,7 @@ int bp_load_begin(struct bp_load *l, struct bp_netlink *n, enum bp_netlink_dump 
 	return bp_netlink_dump(n, what);
 }
 
-/* The code that ends a dump, in NLMSG_ERROR and, since Linux 4.13, in NLMSG_DONE. */
+/* The error code at the end of a dump, in NLMSG_ERROR and, since Linux 4.13, in NLMSG_DONE. */
 static int code_of(const struct nlmsghdr *h)
 {
 	return nlmsg_datalen(h) >= (int)sizeof(int) ? *(const int *)nlmsg_data(h) : 0;
@@ -31,12 +31,13 @@ int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m)
 		return (int)got;
 	for (struct nlmsghdr *h = (struct nlmsghdr *)n->buffer; nlmsg_ok(h, left);
 		h = nlmsg_next(h, &left)) {
-		if (h->nlmsg_seq != n->seq) { /* of a dump that was given up */
+		if (h->nlmsg_seq != n->seq) { /* of an aborted dump */
 			if (l->busy && h->nlmsg_type == NLMSG_DONE)
 				return bp_load_begin(l, n, l->what);
 			continue;
 		}
-		/* it is refused while that one goes on, whose end is still to come */
+		/* the kernel rejects it while the aborted dump continues, and its end is still to
+		 * come */
 		if (h->nlmsg_type == NLMSG_ERROR && code_of(h) == -EBUSY) {
 			l->busy = true;
 			continue;

@@ -39,7 +39,7 @@ static int grow(struct bp_map *m)
 
 int bp_map_add(struct bp_map *m, struct bp_map_node *node, uint64_t hash)
 {
-	/* Without memory for more buckets the chains grow. */
+	/* Without memory for more buckets the chains become longer. */
 	if (m->n >= m->buckets && grow(m) != 0 && m->buckets == 0)
 		return -1;
 	node->hash = hash;

@@ -68,7 +68,7 @@ static struct bp_mirror_neighbour *ensure(
 	return nb;
 }
 
-/* The file's word stands before the kernel's. */
+/* A static neighbor of the file overrides the kernel's entry. */
 static bool is_static(const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
 {
 	const struct bp_config_static *s = &m->config->fixed;
@@ -89,7 +89,8 @@ bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_
 	memset(out, 0, sizeof(*out));
 	out->address = nb->address;
 	out->interface = nb->interface;
-	/* Permanent is what the file says; what the kernel holds permanently can change there. */
+	/* BP_NEIGHBOUR_PERMANENT is for entries of the file; a permanent entry of the kernel can
+	 * change there. */
 	out->state = BP_NEIGHBOUR_REACHABLE;
 	memcpy(out->mac, nb->mac, sizeof(out->mac));
 	return true;
@@ -134,7 +135,8 @@ void bp_mirror_neighbours_free(struct bp_mirror *m)
 	bp_map_free(&m->neighbours);
 }
 
-/* Group addresses have entries too; no packet for them is forwarded by a neighbour's MAC. */
+/* Group addresses have entries too; no packet to them is forwarded with a neighbor's MAC
+ * address. */
 static bool is_group(const struct bp_address *a)
 {
 	return a->family == 4 ? a->bytes[0] >= 224 : a->bytes[0] == 0xff;
@@ -191,8 +193,8 @@ void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		return;
 	has_mac = (nd->ndm_state & NUD_HAS_MAC) != 0 && tb[NDA_LLADDR] != NULL &&
 		  nla_len(tb[NDA_LLADDR]) == 6;
-	/* one that failed, or that is only being asked for, is none for the data plane: its packets
-	 * go to the kernel, which asks */
+	/* a failed or incomplete neighbor is not an entry of the data plane: its packets go to the
+	 * kernel, which resolves the address */
 	if (h->nlmsg_type == RTM_NEWNEIGH && has_mac)
 		neighbour_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
 	else

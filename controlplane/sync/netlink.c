@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* An answer that takes so long will not come. */
+/* Timeout of an answer. */
 #define ANSWER_MS 5000
 
 const char *const bp_netlink_dump_name[BP_DUMPS] = {
@@ -34,14 +34,14 @@ int bp_netlink_open(struct bp_netlink *n, char *err, size_t err_size)
 	}
 	error = nl_connect(n->sock, NETLINK_ROUTE);
 	if (error < 0) {
-		snprintf(err, err_size, "no Netlink socket: %s", nl_geterror(error));
+		snprintf(err, err_size, "cannot open a Netlink socket: %s", nl_geterror(error));
 		bp_netlink_close(n);
 		return -1;
 	}
 	nl_socket_set_nonblocking(n->sock);
 	n->fd = nl_socket_get_fd(n->sock);
-	/* Dumps then leave out what is not asked for (cached routes above all), and errors come
-	 * without a copy of the request. Older kernels without them only say more. */
+	/* Dumps then contain only the requested objects (above all no cached routes), and errors
+	 * have no copy of the request. Older kernels without these options only send more data. */
 	setsockopt(n->fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &yes, sizeof(yes));
 	setsockopt(n->fd, SOL_NETLINK, NETLINK_CAP_ACK, &yes, sizeof(yes));
 	return 0;
@@ -63,11 +63,10 @@ int bp_netlink_subscribe(struct bp_netlink *n, char *err, size_t err_size)
 	for (unsigned i = 0; i < sizeof(group) / sizeof(group[0]); i++) {
 		int error = nl_socket_add_membership(n->sock, group[i]);
 
-		/* a kernel before 5.3 has no next-hop objects, and so none to mirror */
+		/* a kernel before 5.3 has no next-hop objects, so there are none to mirror */
 		if (error < 0 && group[i] != RTNLGRP_NEXTHOP) {
-			snprintf(err, err_size,
-				"the kernel gives no events of Netlink group %d: %s", group[i],
-				nl_geterror(error));
+			snprintf(err, err_size, "cannot subscribe to Netlink group %d: %s",
+				group[i], nl_geterror(error));
 			return -1;
 		}
 	}
@@ -76,7 +75,7 @@ int bp_netlink_subscribe(struct bp_netlink *n, char *err, size_t err_size)
 
 uint32_t bp_netlink_receive_buffer(struct bp_netlink *n, uint32_t bytes)
 {
-	/* the kernel doubles what it is asked for, to count its overhead, and tells the double */
+	/* the kernel doubles the requested size for its overhead, and returns the doubled size */
 	int half = (int)(bytes / 2 > INT32_MAX / 2 ? INT32_MAX / 2 : bytes / 2), got = 0;
 	socklen_t len = sizeof(got);
 
@@ -124,7 +123,7 @@ int bp_netlink_dump(struct bp_netlink *n, enum bp_netlink_dump what)
 		nlmsg_free(m);
 		return -ENOMEM;
 	}
-	/* message_new() has given the sequence number */
+	/* message_new() has set the sequence number */
 	ssize_t sent = send(n->fd, nlmsg_hdr(m), nlmsg_hdr(m)->nlmsg_len, 0);
 
 	nlmsg_free(m);
@@ -148,7 +147,7 @@ ssize_t bp_netlink_receive(struct bp_netlink *n)
 			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
 		if (m.msg_flags & MSG_TRUNC)
 			return -EMSGSIZE;
-		/* what another process sends is not the kernel's word */
+		/* messages of other processes are not from the kernel */
 		if (got > 0 && from.nl_pid == 0)
 			return got;
 	}
@@ -169,7 +168,7 @@ static int send_message(struct bp_netlink *n, struct nl_msg *message, int flags)
 	return sent < 0 ? -errno : 0;
 }
 
-/* The answer to request n->seq among what was received; 1 when it is not there. */
+/* Returns the answer to request n->seq among the received messages; 1 when it is not there. */
 static int find_answer(const struct bp_netlink *n, ssize_t got)
 {
 	int left = (int)got;
@@ -181,7 +180,7 @@ static int find_answer(const struct bp_netlink *n, ssize_t got)
 		if (h->nlmsg_seq != n->seq)
 			continue;
 		if (h->nlmsg_type != NLMSG_ERROR)
-			return 0; /* the object that was asked for */
+			return 0; /* the requested object */
 		return nlmsg_datalen(h) >= (int)sizeof(e->error) ? e->error : -EBADMSG;
 	}
 	return 1;

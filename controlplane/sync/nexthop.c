@@ -8,8 +8,8 @@
 
 #include "controlplane/sync/mirror.h"
 
-/* Next-hop objects, RTM_NEWNEXTHOP and RTM_DELNEXTHOP: linux/nexthop.h. A resilient group is a
- * group: which of its buckets a flow has is the kernel's own affair. */
+/* Next-hop objects, RTM_NEWNEXTHOP and RTM_DELNEXTHOP: linux/nexthop.h. A resilient group is
+ * treated as a group: only the kernel knows the bucket of a flow. */
 
 static uint64_t object_hash(uint32_t id)
 {
@@ -50,7 +50,7 @@ static void group_unlist(struct bp_mirror *m, const struct bp_mirror_object *o)
 		}
 }
 
-/* Forgets what it leads to. */
+/* Removes the next hops of the object. */
 static void object_clear(struct bp_mirror *m, struct bp_mirror_object *o)
 {
 	if (o->n_members != 0)
@@ -113,7 +113,7 @@ static uint8_t group_path(
 
 		if (one == NULL || !one->there || one->n_members != 0)
 			continue;
-		if (one->blackhole) /* which is then its only member */
+		if (one->blackhole) /* a blackhole is the only member of its group */
 			return BP_ROUTE_BLACKHOLE;
 		encap |= one->encap;
 		bp_mirror_path_add(m, way, &one->hop, o->member[i].weight);
@@ -157,13 +157,13 @@ static void give(struct bp_mirror *m, struct bp_mirror_object *o)
 	type = bp_mirror_object_path(m, o, &way);
 	bp_mirror_answer(m, bp_fib_object_set(m->writer, o->id, type, way.hop, way.n));
 	o->given = true;
-	/* routes that name it stand or fall with it */
+	/* routes that use the object become usable or unusable with it */
 	if (o->usable != way.usable && o->routes != 0)
 		m->revisit = true;
 	o->usable = way.usable;
 }
 
-/* The object and the groups in which it is. */
+/* Publishes the object and the groups that contain it. */
 static void give_with_groups(struct bp_mirror *m, struct bp_mirror_object *o)
 {
 	give(m, o);
@@ -182,7 +182,7 @@ void bp_mirror_objects_give(struct bp_mirror *m)
 			give(m, (struct bp_mirror_object *)n);
 }
 
-/* No route names it and the kernel does not have it. */
+/* Frees an object that no route uses and the kernel does not have. */
 static void drop(struct bp_mirror *m, struct bp_mirror_object *o)
 {
 	if (m->writer != NULL && o->given)
@@ -210,7 +210,7 @@ static bool read_group(struct bp_mirror_object *o, const struct nlattr *a)
 	if (o->member == NULL)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		/* the byte behind, reserved before Linux 6.12, is the high byte since */
+		/* the next byte, reserved before Linux 6.12, is the high byte since */
 		const uint8_t *low = &entry[i].weight;
 		uint32_t weight = ((uint32_t)low[1] << 8 | low[0]) + 1;
 
@@ -268,15 +268,15 @@ static void object_delete(struct bp_mirror *m, uint32_t id)
 	if (o == NULL)
 		return;
 	object_clear(m, o);
-	/* The kernel removes the routes that name it, those of IPv4 without an event. Until they
-	 * are found, the kernel forwards for them. */
+	/* The kernel removes the routes that use the object, those of IPv4 without an event. Until
+	 * they are found, the kernel forwards their traffic. */
 	if (o->routes != 0) {
 		give_with_groups(m, o);
 		m->revisit = true;
-		bp_mirror_invalidate(m, "a next-hop object went that routes name");
+		bp_mirror_invalidate(m, "a next-hop object of routes was removed");
 		return;
 	}
-	o->routes = 1; /* stays while the groups are told */
+	o->routes = 1; /* kept while the groups are updated */
 	give_with_groups(m, o);
 	o->routes = 0;
 	drop(m, o);

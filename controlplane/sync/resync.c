@@ -6,18 +6,18 @@
 #include "controlplane/sync/sync_internal.h"
 
 /*
- * A load: a new mirror is filled beside the one in force, gets the events that came meanwhile, and
- * takes its place; then everything is told to the writer, and what was not told is swept. Until
- * then the tables say what they said.
+ * A load: fills a new mirror next to the active one, applies the events that arrived during the
+ * dump, and replaces the active mirror. Then it writes everything to the FIB, and deletes entries
+ * that were not written. Until then the tables are unchanged.
  */
 
-/* A dump that changes interrupt is repeated so often; what any of them showed counts, and every
- * change that came meanwhile is applied after them. */
+/* Maximum number of repetitions of a dump that changes interrupt; the results of all attempts are
+ * used, and every change during them is applied afterwards. */
 #define REPEATS 5u
-/* A resync waits for what may still change together, and leaves time between two. */
+/* A resync is delayed to cover several changes, and two resyncs have a minimum interval. */
 #define SOON_NS 20000000u
 #define PAUSE_NS 100000000u
-#define PAUSE_TIMES 4u /* of the last one's duration */
+#define PAUSE_TIMES 4u /* times the duration of the last resync */
 
 static void after_ns(struct event *e, uint64_t ns)
 {
@@ -36,7 +36,8 @@ void bp_sync_resync_soon(struct bp_sync *s, const char *why)
 		return;
 	s->wanted = true;
 	s->why = why;
-	/* One under way does not show what has changed since: given() comes back to it. */
+	/* A resync that is already running does not cover later changes: given() starts another
+	 * one. */
 	if (s->phase == SYNC_DRAINING || s->phase == SYNC_LOADING)
 		return;
 	if (s->ended_ns != 0 && now < s->ended_ns + pause)
@@ -57,7 +58,7 @@ void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!s->wanted)
 		return;
-	/* Giving what is true so far goes first; it may be what is waited for. */
+	/* Publishing the known state goes first; the caller may wait for it. */
 	if (s->phase == SYNC_GIVING && s->sweeping) {
 		after_ns(s->later, SOON_NS);
 		return;
@@ -73,7 +74,7 @@ void bp_sync_load(struct bp_sync *s)
 	s->queue.len = 0;
 	s->wanted = false;
 	s->begun++;
-	if (s->mirror != NULL) /* whatever made it doubt was before */
+	if (s->mirror != NULL) /* the reason of the resync is older */
 		s->mirror->invalid_reason = NULL;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
@@ -108,7 +109,7 @@ static void dump_begin(struct bp_sync *s, enum bp_netlink_dump what)
 		dump_failed(s, error);
 }
 
-/* The event socket is empty: whatever comes in from now on is newer than the dump's beginning. */
+/* The event socket is empty: later events are newer than the begin of the dump. */
 void bp_sync_drained(struct bp_sync *s)
 {
 	s->next = bp_mirror_new(s->config);
@@ -136,13 +137,13 @@ static void replay(struct bp_sync *s)
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
 }
 
-/* All is known: it takes the place of what was. */
+/* The load is complete: the new mirror replaces the old one. */
 static void loaded(struct bp_sync *s)
 {
 	struct bp_mirror *old = s->mirror;
 
 	replay(s);
-	/* what was an unexpected state to the old one is known now */
+	/* states that were unexpected in the old mirror are known now */
 	s->next->revisit = false;
 	s->mirror = s->next;
 	s->next = NULL;
@@ -158,8 +159,8 @@ static void dump_done(struct bp_sync *s)
 {
 	const uint64_t begun = s->begun;
 
-	/* what came in while this was dumped tells whether it can be trusted; that some was lost,
-	 * that all must begin again, and it may have: with the first part */
+	/* events that arrived during this dump show whether it is valid: events may have been lost,
+	 * the load may have to start again, and it may already have, with the first part */
 	bp_sync_read_events(s);
 	if (s->phase != SYNC_LOADING || s->begun != begun)
 		return;
@@ -187,7 +188,7 @@ void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
 		int error;
 
 		if (s->phase != SYNC_LOADING || into == NULL) {
-			/* the rest of a dump that was given up */
+			/* the rest of an aborted dump */
 			if (bp_netlink_receive(&s->dumps) <= 0)
 				return;
 			continue;
@@ -204,7 +205,7 @@ void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
 	} while (bp_mono_ns() < end);
 }
 
-/* ---- giving ---- */
+/* ---- publication ---- */
 
 void bp_sync_retry_rejected(struct bp_sync *s)
 {
@@ -250,7 +251,7 @@ static void given(struct bp_sync *s)
 			&g->cp_sync_loaded_ns, s->ended_ns - s->begun_ns, memory_order_relaxed);
 		log_load(s, swept);
 	}
-	/* what was wanted while it was loading could not be had from that */
+	/* the running load cannot cover a request that arrived during it */
 	if (s->wanted && !event_pending(s->later, EV_TIMEOUT, NULL)) {
 		s->wanted = false;
 		bp_sync_resync_soon(s, s->why);

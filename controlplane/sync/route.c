@@ -12,10 +12,10 @@
 
 /* RTM_NEWROUTE and RTM_DELROUTE: rtnetlink(7), linux/rtnetlink.h. */
 
-/* Buckets of the table that are given in one step. */
+/* Buckets of the table that one step publishes. */
 #define GIVE_BUCKETS 64u
 
-/* A route as the message has it. */
+/* A route as in the message. */
 struct draft {
 	struct bp_prefix prefix;
 	union {
@@ -51,7 +51,7 @@ static bool is_for_us(uint8_t type)
 	return type == RTN_LOCAL || type == RTN_BROADCAST || type == RTN_ANYCAST;
 }
 
-/* The bytes of an address attribute of either family. */
+/* Reads the bytes of an address attribute of either family. */
 static bool read_address(const struct nlattr *a, uint8_t bytes[16], uint8_t *family)
 {
 	const int len = nla_len(a);
@@ -134,7 +134,7 @@ static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *c
 	d->route.encap = tb[RTA_ENCAP] != NULL || tb[RTA_ENCAP_TYPE] != NULL;
 	if (tb[RTA_MULTIPATH] != NULL) {
 		read_multipath(d, tb[RTA_MULTIPATH]);
-		/* of IPv6, events begin with another hop than dumps do */
+		/* in IPv6, events begin with another hop than dumps */
 		if (d->prefix.family == 6)
 			qsort(d->route.hop, d->route.n_hops, sizeof(d->route.hop[0]), hop_order);
 		return;
@@ -148,7 +148,7 @@ static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *c
 	read_gateway(hop, tb);
 }
 
-/* For packets of one TOS or source only: which, in a number that is not 0. */
+/* Returns a nonzero number for routes that match only one TOS or source. */
 static uint32_t read_qualifier(const struct rtmsg *rtm, struct nlattr *const *tb)
 {
 	uint64_t h = bp_mix64((uint64_t)rtm->rtm_src_len << 8 | rtm->rtm_tos);
@@ -180,7 +180,7 @@ static bool read_prefix(
 	return read_address(destination, p->bytes, &family) && family == p->family;
 }
 
-/* Whether a route of this table, type and prefix is mirrored. */
+/* Returns whether a route of this table, type and prefix is mirrored. */
 static bool wanted(
 	const struct bp_mirror *m, const struct bp_prefix *p, uint32_t table, uint8_t type)
 {
@@ -223,7 +223,7 @@ static bool read_route(const struct bp_mirror *m, const struct nlmsghdr *h, stru
 	d->route.qualifier = read_qualifier(rtm, tb);
 	d->route.type = rtm->rtm_type;
 	d->route.protocol = rtm->rtm_protocol;
-	/* the kernel's own go with an event */
+	/* an event reports the removal of the kernel's own routes */
 	d->route.preferred = tb[RTA_PREFSRC] != NULL && rtm->rtm_protocol != RTPROT_KERNEL;
 	read_hops(d, rtm, tb);
 	return true;
@@ -281,11 +281,11 @@ static void take_hops(struct bp_route *out, const struct bp_mirror_path *way)
 {
 	out->n_hops = way->n;
 	memcpy(out->hop, way->hop, way->n * sizeof(way->hop[0]));
-	if (way->n == 1) /* the only one of several that lives: there is nothing to weigh */
+	if (way->n == 1) /* the only live hop of several: no weight is needed */
 		out->hop[0].weight = 1;
 }
 
-/* Type unicast. False: no hop lives. */
+/* Type unicast. False: no hop is live. */
 static bool translate_unicast(
 	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
 {
@@ -297,7 +297,7 @@ static bool translate_unicast(
 		if (o == NULL)
 			return false;
 		bp_mirror_object_path(m, o, &way);
-		out->type = BP_ROUTE_UNICAST; /* what the object is, the object says */
+		out->type = BP_ROUTE_UNICAST; /* the object defines the hops */
 		out->object = r->object;
 		take_hops(out, &way);
 		return way.usable;
@@ -316,7 +316,7 @@ static bool translate_unicast(
 	return true;
 }
 
-/* What one route of the kernel says. False: it can't be used now. */
+/* Translates one route of the kernel. False: it is unusable now. */
 static bool translate_one(
 	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
 {
@@ -331,7 +331,7 @@ static bool translate_one(
 		out->type = BP_ROUTE_LOCAL;
 		return true;
 	case RTN_BLACKHOLE:
-		/* of an object that is one the kernel says so too; the object may change */
+		/* the kernel also reports a blackhole object this way; the object may change */
 		if (r->object != 0)
 			return translate_unicast(m, r, out);
 		out->type = BP_ROUTE_BLACKHOLE;
@@ -342,7 +342,7 @@ static bool translate_one(
 	case RTN_PROHIBIT:
 		out->type = BP_ROUTE_PROHIBIT;
 		return true;
-	default: /* throw, and whatever the kernel may have besides */
+	default: /* throw, and all other types */
 		out->type = BP_ROUTE_PUNT;
 		return true;
 	}
@@ -378,7 +378,7 @@ bool bp_mirror_translate(
 	return false;
 }
 
-/* What the prefix's routes come to, told. */
+/* Publishes the result of all routes of the prefix. */
 static void give(struct bp_mirror *m, struct bp_mirror_prefix *p)
 {
 	struct bp_route r;
@@ -389,7 +389,8 @@ static void give(struct bp_mirror *m, struct bp_mirror_prefix *p)
 		return;
 	if (there) {
 		bp_mirror_answer(m, bp_fib_route_set(m->writer, &r));
-		/* one without room is remembered there, and must be deleted there */
+		/* the FIB writer remembers a route that did not fit, and it must be deleted
+		 * there */
 		p->given = true;
 	} else if (p->given) {
 		bp_mirror_answer(m, bp_fib_route_delete(m->writer, &r.prefix, BP_ORIGIN_KERNEL));
@@ -397,10 +398,10 @@ static void give(struct bp_mirror *m, struct bp_mirror_prefix *p)
 	}
 }
 
-/* Tells what the prefix has become, and forgets it when no route is left. */
+/* Publishes the new state of the prefix, and frees the prefix when it has no routes. */
 static void changed(struct bp_mirror *m, struct bp_mirror_prefix *p, bool dump)
 {
-	/* what a dump says is told when all of it is known: bp_mirror_give_routes() */
+	/* the routes of a dump are published when the dump is complete: bp_mirror_give_routes() */
 	if (!dump)
 		give(m, p);
 	if (p->first != NULL)
@@ -414,15 +415,15 @@ bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor)
 {
 	const uint32_t end = *cursor + GIVE_BUCKETS;
 
-	/* The table may grow meanwhile: what is in bucket b then goes to b or to b + the old size,
-	 * so nothing is left out. */
+	/* The table may grow meanwhile: the entries of bucket b then move to b or to b + the old
+	 * size, so none is skipped. */
 	for (; *cursor < end && *cursor < m->prefixes.buckets; ++*cursor)
 		for (struct bp_map_node *n = m->prefixes.bucket[*cursor]; n != NULL; n = n->next)
 			give(m, (struct bp_mirror_prefix *)n);
 	return *cursor < m->prefixes.buckets;
 }
 
-/* A route of its own memory; NULL without. */
+/* Returns a copy of the route on the heap; NULL without memory. */
 static struct bp_mirror_route *draft_copy(struct bp_mirror *m, const struct draft *d)
 {
 	const size_t size = sizeof(d->route) + d->route.n_hops * sizeof(d->route.hop[0]);

@@ -6,14 +6,13 @@
 #include "controlplane/sync/mirror.h"
 
 /*
- * The routes of one prefix, in the order in which the kernel prefers them, kept in that order by
- * what events say. Which of several routes of one prefix, table, TOS and metric an event means
- * follows what the kernel does: fib_table_insert() and fib_table_delete() for IPv4,
- * fib6_add_rt2node() and fib6_del_route() for IPv6. Where an event does not fit what is known here,
- * the kernel is asked anew.
+ * The routes of one prefix, in the kernel's order of preference; events update the list. The choice
+ * among several routes of one prefix, table, TOS and metric follows the kernel: fib_table_insert()
+ * and fib_table_delete() for IPv4, fib6_add_rt2node() and fib6_del_route() for IPv6. When an event
+ * contradicts the list, the mirror requests a new dump.
  */
 
-static const char unexpected[] = "an event did not fit what was known";
+static const char unexpected[] = "an event contradicts the known routes";
 
 void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r)
 {
@@ -65,7 +64,7 @@ static void insert_at(struct bp_mirror *m, struct bp_mirror_route **at, struct b
 	*at = r;
 }
 
-/* Routes that the kernel tells apart only by their order: a block of the list. */
+/* Routes that the kernel distinguishes only by their order: a block of the list. */
 static bool same_key(const struct bp_mirror_route *a, const struct bp_mirror_route *b)
 {
 	return a->from_main == b->from_main && a->metric == b->metric &&
@@ -101,7 +100,7 @@ static bool same_route(const struct bp_mirror_route *a, const struct bp_mirror_r
 	return true;
 }
 
-/* The first of the block of `like`, or the place where it would be. */
+/* Returns the first route of the block of `like`, or the position for it. */
 static struct bp_mirror_route **block_of(
 	struct bp_mirror_prefix *p, const struct bp_mirror_route *like)
 {
@@ -125,7 +124,7 @@ static struct bp_mirror_route **block_end(
 	return at;
 }
 
-/* The same route in the block; the block's end when it is not there. */
+/* Returns the same route in the block; the end of the block when it is not there. */
 static struct bp_mirror_route **same_in_block(
 	struct bp_mirror_route **at, const struct bp_mirror_route *like)
 {
@@ -146,8 +145,8 @@ static void take_same(
 /* ---- IPv4 ---- */
 
 /*
- * NLM_F_REPLACE put it in the place of the block's first; or the kernel says again what is there,
- * because the next-hop object that it names has changed.
+ * The route replaces the first route of the block (NLM_F_REPLACE), or it is an existing route that
+ * the kernel repeats because its next-hop object has changed.
  */
 static void replace4(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_mirror_route *r)
 {
@@ -155,7 +154,7 @@ static void replace4(struct bp_mirror *m, struct bp_mirror_route **block, struct
 
 	if (!in_block(at, r)) {
 		at = block;
-		/* an event of before the dump may have meant another one than this */
+		/* an event from before the dump may have been about another route */
 		if (m->replaying && in_block(at, r) && in_block(&(*at)->next, r))
 			bp_mirror_invalidate(m, unexpected);
 	}
@@ -180,7 +179,8 @@ static void add4(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_
 		take_same(m, block, r);
 		insert_at(m, block_end(block, r), r);
 	} else {
-		/* Exclusive: the first of its key, so what is known of that key is gone. */
+		/* Exclusive: the route is the first with its key, so known routes with that key are
+		 * removed. */
 		while ((flags & NLM_F_EXCL) && in_block(block, r))
 			take_at(m, block);
 		take_same(m, block, r);
@@ -201,7 +201,7 @@ static void take4(
 
 /* ---- IPv6 ---- */
 
-/* Routes that the kernel joins to one multipath route: rt6_qualify_for_ecmp(). */
+/* Routes that the kernel merges into one multipath route: rt6_qualify_for_ecmp(). */
 static bool joins(const struct bp_mirror_route *r)
 {
 	if (r->object != 0 || r->protocol == RTPROT_RA || r->n_hops == 0)
@@ -227,7 +227,7 @@ static void add6(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_
 	struct bp_mirror_route **at;
 
 	if (joins(r)) {
-		/* An event and a dump show the whole multipath route. */
+		/* An event and a dump contain the whole multipath route. */
 		at = joining_in_block(block, r);
 		if (in_block(at, r))
 			take_at(m, at);
@@ -248,7 +248,7 @@ static void add6(struct bp_mirror *m, struct bp_mirror_route **block, struct bp_
 	insert_at(m, at, r);
 }
 
-/* The event names the hops that went, one or all. */
+/* The event lists the removed hops, one or all. */
 static void take_hops(
 	struct bp_mirror *m, struct bp_mirror_route **at, const struct bp_mirror_route *like)
 {

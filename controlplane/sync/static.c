@@ -6,7 +6,7 @@
 #include "daemon/log.h"
 #include "controlplane/process/peer.h"
 
-/* A port that the data plane has described has a driver. Returns whether all are. */
+/* A port that the data plane has described has a driver. Returns whether all ports have one. */
 static bool look(struct bp_fib_link *link, const struct bp_sync_to *to, const struct bp_config *c)
 {
 	const bool alive = bp_dataplane_alive(to->global);
@@ -18,7 +18,8 @@ static bool look(struct bp_fib_link *link, const struct bp_sync_to *to, const st
 
 		if (!bp_fib_static_only(c, i, true))
 			continue;
-		/* the host interface of a bridge has no port of its own: it is up with biplane */
+		/* the host interface of a bridge has no port of its own: it is up while biplane
+		 * runs */
 		if (i >= BP_MAX_PORTS) {
 			link[i].known = link[i].up = true;
 			continue;
@@ -28,8 +29,8 @@ static bool look(struct bp_fib_link *link, const struct bp_sync_to *to, const st
 			continue;
 		}
 		link[i].known = true;
-		/* what a data plane that died has said of its links stands until the next one says
-		 * more: forwarding is back before we are asked */
+		/* the link states of a dead data plane remain valid until the next one reports its
+		 * own: forwarding resumes before this function is called */
 		link[i].up = port->link_up != 0 || !alive;
 		link[i].mtu = port->mtu;
 		memcpy(link[i].mac, port->mac, sizeof(link[i].mac));

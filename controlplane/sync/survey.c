@@ -12,9 +12,9 @@
 
 #include "controlplane/sync/netlink.h"
 
-/* An answer that takes so long will not come. */
+/* Timeout of an answer. */
 #define ANSWER_MS 10000
-/* How often a dump is repeated that changes interrupted. */
+/* Maximum number of repetitions of a dump that changes interrupted. */
 #define REPEATS 10u
 
 static bool read_address(const struct nlattr *a, struct bp_address *out)
@@ -37,7 +37,7 @@ static void take_address(const struct bp_survey *s, struct nlmsghdr *h)
 	if (nlmsg_parse(h, sizeof(*m), tb, IFA_MAX, NULL) < 0)
 		return;
 
-	/* where both are given, IFA_ADDRESS is the far end of a point-to-point link */
+	/* if both are given, IFA_ADDRESS is the remote end of a point-to-point link */
 	const struct nlattr *a = tb[IFA_LOCAL] ? tb[IFA_LOCAL] : tb[IFA_ADDRESS];
 
 	if (a && read_address(a, &address))
@@ -77,8 +77,8 @@ static void take_route(const struct bp_survey *s, struct nlmsghdr *h)
 		s->way(s->arg, &to, table, tb[RTA_OIF] ? nla_get_u32(tb[RTA_OIF]) : 0);
 }
 
-/* What one receive brought; 1 when the dump goes on, 0 at its end, or -errno. *interrupted: the
- * tables changed meanwhile, and something may be missing. */
+/* Returns 1 when the dump continues after this receive, 0 at its end, or -errno. *interrupted: the
+ * tables changed during the dump, and entries may be missing. */
 static int take(
 	const struct bp_survey *s, const struct bp_netlink *n, ssize_t got, bool *interrupted)
 {
@@ -125,7 +125,7 @@ static int dump_once(const struct bp_survey *s, struct bp_netlink *n, enum bp_ne
 	return result;
 }
 
-/* Repeated while changes interrupt it: what is told twice does no harm, what is missing would. */
+/* Repeated while changes interrupt it: a duplicate entry is harmless, a missing one is not. */
 static int dump(const struct bp_survey *s, struct bp_netlink *n, enum bp_netlink_dump what)
 {
 	for (unsigned repeats = 0; repeats < REPEATS; repeats++) {
@@ -149,9 +149,9 @@ int bp_survey_kernel(const struct bp_survey *s, char *err, size_t err_size)
 		return -1;
 	for (unsigned i = 0; i < sizeof(what) / sizeof(what[0]); i++) {
 		result = dump(s, &n, what[i]);
-		/* a kernel without IPv6 has no routes of it to tell */
+		/* a kernel without IPv6 has no IPv6 routes */
 		if (result != 0 && !(what[i] == BP_DUMP_ROUTES6 && result == -EOPNOTSUPP)) {
-			snprintf(err, err_size, "the kernel's %s can't be read: %s",
+			snprintf(err, err_size, "cannot read the kernel's %s: %s",
 				bp_netlink_dump_name[what[i]], strerror(-result));
 			bp_netlink_close(&n);
 			return -1;

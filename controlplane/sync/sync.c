@@ -15,7 +15,7 @@
 #define SETTINGS_SECONDS 10
 
 static const struct timeval settle_every = {0, 10000};
-static const struct timeval check_interval = {0, 50000}; /* for ports of a data plane that starts */
+static const struct timeval check_interval = {0, 50000}; /* for ports of a starting data plane */
 static const struct timeval one_second = {1, 0};
 static const struct timeval at_once = {0, 0};
 
@@ -36,11 +36,12 @@ void bp_sync_show(struct bp_sync *s)
 	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 }
 
-/* ---- what the mirror noted ---- */
+/* ---- changes in the mirror ---- */
 
 /*
- * A tap that we made has a MAC that the kernel chose until the data plane gives it its port's. When
- * it goes up it makes its link-local address of the one that it has: so it stays down until then.
+ * A tap of the control plane has a MAC address of the kernel's choice until the data plane sets
+ * that of its port. The kernel derives the link-local address from the MAC address when the
+ * interface goes up: so it stays down until then.
  */
 static bool awaits_mac(const struct bp_sync *s, unsigned i)
 {
@@ -50,7 +51,7 @@ static bool awaits_mac(const struct bp_sync *s, unsigned i)
 	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
 }
 
-/* What an operator has set on the interfaces, and what the data plane is to make of it. */
+/* Reads the operator's settings of the interfaces and translates them for the data plane. */
 static void read_settings(struct bp_sync *s)
 {
 	s->netconf = false;
@@ -81,13 +82,13 @@ static void set_up_new(struct bp_sync *s)
 	}
 }
 
-/* While no data plane runs, once a second is enough. */
+/* While no data plane runs, one check per second is enough. */
 static bool awaits_data_plane(const struct bp_sync *s)
 {
 	return s->mirror->appeared != 0 && bp_dataplane_alive(s->to.global);
 }
 
-/* Gone, by removal or renaming: what was held of a tap is void, and what comes is set up. */
+/* An interface was removed or renamed: closes its tap, and configures its successor. */
 static void let_go(struct bp_sync *s)
 {
 	const uint64_t vanished = s->mirror->vanished;
@@ -102,7 +103,7 @@ static void let_go(struct bp_sync *s)
 	}
 }
 
-/* What finds no room, with the setting that would give it some. */
+/* Lists the tables that are full, with the setting for their size. */
 static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
 {
 	const struct {
@@ -111,7 +112,7 @@ static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
 	} all[] = {
 		{&c->routes4_refused, "IPv4 routes (routing.max_ipv4_routes)"},
 		{&c->routes6_refused, "IPv6 routes (routing.max_ipv6_routes)"},
-		{&c->neighbours_refused, "neighbours (routing.max_neighbors)"},
+		{&c->neighbours_refused, "neighbors (routing.max_neighbors)"},
 		{&c->nexthops_refused,
 			"next hops (routing.max_nexthops, routing.max_nexthop_groups)"},
 	};
@@ -200,7 +201,7 @@ static void lost(struct bp_sync *s)
 	bp_sync_load(s);
 }
 
-/* In an IPv6 dump, routes that go make the kernel skip others. */
+/* In an IPv6 dump, the kernel skips routes when others are removed. */
 static void record_disturbance(struct bp_sync *s, size_t len)
 {
 	int left = (int)len;
@@ -251,7 +252,7 @@ static void take(struct bp_sync *s, size_t len)
 	case SYNC_FOLLOWING:
 		apply(s, len);
 		break;
-	default: /* the dump that follows will say it */
+	default: /* the next dump will contain it */
 		break;
 	}
 }
@@ -274,7 +275,7 @@ bool bp_sync_read_events(struct bp_sync *s)
 		else
 			lost(s);
 	} while (bp_mono_ns() < end);
-	/* It may have been the last one, after which no event would come to go on. */
+	/* It may have been the last event, after which no other event would continue the resync. */
 	if (s->phase == SYNC_DRAINING)
 		event_add(s->step, &at_once);
 	return false;
@@ -290,7 +291,7 @@ static void on_events(evutil_socket_t fd, short what, void *arg)
 	bp_sync_after(s);
 }
 
-/* Ports without a kernel interface are of use once the data plane has said what they are. */
+/* Ports without a kernel interface can be used after the data plane has described them. */
 void bp_sync_follow_static(struct bp_sync *s, bool again)
 {
 	bp_sync_static_follow(&s->fixed, &s->to, s->config, again);
@@ -323,13 +324,13 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 		return;
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_follow_static(s, false);
-	/* not of every setting does the kernel say that it has changed, and events get lost */
+	/* the kernel does not send an event for every setting, and events can be lost */
 	if (++s->settings_read >= SETTINGS_SECONDS)
 		s->netconf = true;
 	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->netlink.neighbor_refresh_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_probes, probes, memory_order_relaxed);
-	/* what keepalive's requests were answered with is of no interest */
+	/* the answers to requests of keepalive are ignored */
 	while (bp_netlink_receive(&s->requests) > 0)
 		;
 	bp_sync_after(s);
@@ -350,7 +351,7 @@ static int open_sockets(struct bp_sync *s, char *err, size_t err_size)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_NUM("bytes", got),
 				BP_LOG_NUM("expected", s->config->netlink.receive_buffer)),
-			"netlink: the kernel gives a smaller receive buffer; run with "
+			"netlink: the kernel allows only a smaller receive buffer; run with "
 			"CAP_NET_ADMIN, or raise net.core.rmem_max");
 	return bp_netlink_subscribe(&s->events, err, err_size);
 }
@@ -388,7 +389,7 @@ struct bp_sync *bp_sync_new(struct event_base *base, const struct bp_sync_to *to
 		bp_sync_free(s);
 		return NULL;
 	}
-	/* subscribed: what happens from here on is noticed */
+	/* subscribed: later changes produce events */
 	if (to->fib != NULL && to->fib->interfaces != NULL)
 		bp_interfaces_adopt(&s->interfaces, to->fib);
 	bp_interfaces_hold(&s->interfaces);
@@ -431,6 +432,6 @@ void bp_sync_reconfigure(struct bp_sync *s, const struct bp_config *c)
 	if (s->mirror == NULL)
 		return;
 	bp_sync_follow_static(s, true);
-	/* neighbours that the file says no longer are the kernel's again */
+	/* neighbors that were removed from the file return to the kernel's state */
 	bp_sync_resync_soon(s, "the configuration was reloaded");
 }

@@ -12,14 +12,14 @@
 #include "biplane/fib.h"
 #include "daemon/log.h"
 
-/* Interfaces of this network namespace: /proc/sys/net shows those of who reads it. */
+/* Interfaces of this network namespace: /proc/sys/net shows the namespace of the reader. */
 static void path_of(
 	char *path, size_t size, const char *family, const char *interface, const char *name)
 {
 	snprintf(path, size, "/proc/sys/net/%s/conf/%s/%s", family, interface, name);
 }
 
-/* The value, or -1 when the kernel has no such setting. */
+/* Returns the value, or -1 when the kernel has no such setting. */
 static int get(const char *family, const char *interface, const char *name)
 {
 	char path[256], text[32];
@@ -63,12 +63,12 @@ static void set(
 static void ip4(const char *interface)
 {
 	set("ipv4", interface, "forwarding", 1,
-		"the kernel forwards what the data plane hands it: first packets of new "
-		"neighbours, options, punt routes");
+		"the kernel must forward punted packets: the first packets of new "
+		"neighbors, packets with IP options, punt routes");
 }
 
-/* IPv6 forwarding of the whole namespace turns every interface into a router's, which no longer
- * heeds router advertisements unless accept_ra is 2: those that did go on doing so. */
+/* IPv6 forwarding of the whole namespace makes every interface a router's interface, which ignores
+ * router advertisements unless accept_ra is 2: interfaces that accepted them get accept_ra 2. */
 static void keep_advertisements(void)
 {
 	DIR *d = opendir("/proc/sys/net/ipv6/conf");
@@ -81,7 +81,7 @@ static void keep_advertisements(void)
 			get("ipv6", e->d_name, "forwarding") == 0 &&
 			get("ipv6", e->d_name, "accept_ra") == 1)
 			set("ipv6", e->d_name, "accept_ra", 2,
-				"it would no longer take its routes from router advertisements");
+				"the interface would ignore router advertisements");
 	closedir(d);
 }
 
@@ -91,25 +91,26 @@ static void ip6_whole(void)
 		return;
 	keep_advertisements();
 	bp_log(BP_LOG_INFO,
-		"net.ipv6.conf.all.forwarding set to 1: this kernel forwards IPv6 only so; "
+		"net.ipv6.conf.all.forwarding set to 1: this kernel has no setting per interface; "
 		"interfaces that accept router advertisements still do (accept_ra 2)");
 	set("ipv6", "all", "forwarding", 1,
-		"the kernel does not forward the first IPv6 packets of new neighbours");
+		"the kernel does not forward the first IPv6 packets of new neighbors");
 }
 
 static void ip6(const char *interface, bool whole)
 {
-	/* Linux 6.17 and later forward by interface; before, it is all of them or none. */
+	/* Linux 6.17 and later forward per interface; earlier versions forward on all interfaces or
+	 * on none. */
 	if (get("ipv6", interface, "force_forwarding") >= 0)
 		set("ipv6", interface, "force_forwarding", 1,
-			"the kernel does not forward the first IPv6 packets of new neighbours");
+			"the kernel does not forward the first IPv6 packets of new neighbors");
 	else if (whole)
 		ip6_whole();
 	set("ipv6", interface, "forwarding", 1,
 		"the kernel does not behave as a router there: no router flag in its neighbour "
 		"advertisements");
 	set("ipv6", interface, "keep_addr_on_down", 1,
-		"the kernel forgets the IPv6 addresses of an interface that is set down");
+		"the kernel removes the IPv6 addresses of an interface when it goes down");
 }
 
 void bp_sysctl_router(const char *interface, bool whole)
@@ -119,7 +120,7 @@ void bp_sysctl_router(const char *interface, bool whole)
 		ip6(interface, whole);
 }
 
-/* ---- what an operator has set ---- */
+/* ---- settings of an operator ---- */
 
 static uint32_t settings4(const char *interface)
 {
@@ -140,8 +141,8 @@ static uint32_t settings4(const char *interface)
 	return flags;
 }
 
-/* What an interface's own `forwarding` says to the kernel is only whether it is a router's there;
- * an operator who sets it to 0 means that it forwards nothing. */
+/* The kernel uses an interface's own `forwarding` only to decide whether it is a router there; an
+ * operator who sets it to 0 expects that the interface does not forward. */
 static uint32_t settings6(const char *interface)
 {
 	const bool forwards = get("ipv6", interface, "forwarding") != 0 &&

@@ -18,8 +18,8 @@ static const char *hint(int error)
 		return "; run as root or with CAP_NET_ADMIN";
 	case EINVAL:
 	case EBUSY:
-		return "; an interface of that name exists that is no tap of several queues: "
-		       "choose another with 'interface:', or remove it";
+		return "; an interface of that name exists and is not a multi-queue tap: "
+		       "set another 'host_interface.name', or remove it";
 	case ENOENT:
 	case ENODEV:
 		return "; load the kernel module tun, or set 'host_interface.backend: off'";
@@ -30,7 +30,7 @@ static const char *hint(int error)
 
 static int failed(int fd, int error, const char *name, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "kernel interface '%s' can't be held: %s%s", name, strerror(error),
+	snprintf(err, err_size, "cannot hold kernel interface '%s': %s%s", name, strerror(error),
 		hint(error));
 	if (fd >= 0)
 		close(fd);
@@ -39,7 +39,8 @@ static int failed(int fd, int error, const char *name, char *err, size_t err_siz
 
 int bp_tap_hold(const char *name, char *err, size_t err_size)
 {
-	/* The flags of the data plane's queues: the kernel takes no others beside them. */
+	/* Same flags as the queues of the data plane: the kernel rejects a queue with other
+	 * flags. */
 	struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE};
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
@@ -48,7 +49,8 @@ int bp_tap_hold(const char *name, char *err, size_t err_size)
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	if (ioctl(fd, TUNSETIFF, &request) != 0)
 		return failed(fd, errno, name, err, err_size);
-	/* From here on no frame is steered to this queue; it still holds the interface. */
+	/* From now on the kernel steers no frame to this queue; the queue still holds the
+	 * interface. */
 	request.ifr_flags = IFF_DETACH_QUEUE;
 	if (ioctl(fd, TUNSETQUEUE, &request) != 0)
 		return failed(fd, errno, name, err, err_size);
