@@ -11,7 +11,7 @@ const struct bp_controlplane_service *const bp_controlplane_services[BP_SERVICE_
 #undef X
 };
 
-/* Those of this control plane. */
+/* For each service of this control plane. */
 #define FOR_EACH(x, s, d)                                                                          \
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)                                            \
 		for (const struct bp_controlplane_service *d =                                     \

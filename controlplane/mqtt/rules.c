@@ -16,7 +16,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* The rules' identities, sorted; NULL without memory or rules. */
+/* Returns the sorted unique ids of the rules; NULL without memory or rules. */
 static uint64_t *sorted_uids(const struct bp_ruleset *rs)
 {
 	uint64_t *uid = rs->n_rules == 0 ? NULL : calloc(rs->n_rules, sizeof(*uid));
@@ -29,7 +29,7 @@ static uint64_t *sorted_uids(const struct bp_ruleset *rs)
 	return uid;
 }
 
-/* How many rules the two sets share. */
+/* Returns the number of rules that both sets contain. */
 static uint32_t count_common(const struct bp_ruleset *a, const struct bp_ruleset *b)
 {
 	uint64_t *x = sorted_uids(a), *y = sorted_uids(b);

@@ -15,11 +15,11 @@ struct mqtt {
 	struct bp_plane_context *x;
 	struct bp_rules rules;
 	struct bp_publisher *publisher; /* NULL until start() */
-	bool told;                      /* the log has the first rules */
+	bool told;                      /* the first rules are logged */
 };
 
-/* A control plane that is restarted while the data plane forwards goes on when another process has
- * the spool, which is then a fault. */
+/* A restarted control plane continues while the data plane forwards, even when another process has
+ * the spool; a fault then reports this. */
 static int check(
 	const struct bp_plane_context *x, const struct bp_config *c, char *err, size_t err_size)
 {
@@ -51,8 +51,8 @@ static int start(void *state, char *err, size_t err_size)
 	return m->publisher != NULL ? 0 : -1;
 }
 
-/* It was checked before the rules were published; only a file that changed within these
- * milliseconds can still fail, and then the link stays as it was. */
+/* The settings were checked before the rules were published; this can fail only when a file has
+ * changed since. The link then keeps its settings. */
 static void configure(void *state)
 {
 	struct mqtt *m = state;

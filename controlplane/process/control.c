@@ -20,14 +20,14 @@
 #include "daemon/log.h"
 #include "shm/plane_dirs.h"
 
-/* A client that lets more than this wait unread is closed. */
+/* A client with more unread output than this is closed. */
 #define OUTPUT_MAX (1u << 20)
 
-/* What a user still may: when the requests that it sent would all be due at the average rate. */
+/* Rate limit of a user: the times at which its requests would be due at the average rate. */
 struct user {
 	uid_t uid;
 	bool used;
-	uint64_t last_request; /* bp_control.heard of its last request */
+	uint64_t last_request; /* value of bp_control.heard at its last request */
 	uint64_t requests_due_ns, reloads_due_ns;
 };
 
@@ -35,11 +35,11 @@ struct client {
 	struct bp_control *control;
 	struct bufferevent *bev; /* NULL: free */
 	uint64_t id;
-	uint64_t last_request; /* bp_control.heard, when it said something or came */
-	uid_t uid;             /* as the kernel says */
-	bool waiting;          /* for an answer: its next line is not read before */
-	bool closing;          /* once the answer is written */
-	bool close_pending;    /* to be closed at once: it does not read, or there is no memory */
+	uint64_t last_request; /* value of bp_control.heard when it connected or last sent data */
+	uid_t uid;             /* from the kernel (SO_PEERCRED) */
+	bool waiting;          /* for an answer: its next line is not read before the answer */
+	bool closing;          /* close after the answer is written */
+	bool close_pending;    /* close immediately: it does not read, or there is no memory */
 };
 
 struct bp_control {
@@ -51,7 +51,7 @@ struct bp_control {
 	} command[BP_CONTROL_COMMANDS_MAX];
 	unsigned n_commands;
 	uint64_t next_id;
-	uint64_t last_request; /* how often anybody said something, or came */
+	uint64_t last_request; /* counts connections and received data of all clients */
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	struct user user[BP_CONTROL_CLIENTS_MAX];
 	struct bp_log_limit log_rate;
@@ -72,8 +72,7 @@ static void answer(struct client *c, json_t *object)
 	json_decref(object);
 	if (text == NULL || evbuffer_get_length(out) > OUTPUT_MAX) {
 		free(text);
-		c->close_pending =
-			true; /* closed by read_lines(), which is still to come or at work */
+		c->close_pending = true; /* read_lines(), which runs now or later, closes it */
 		return;
 	}
 	evbuffer_add(out, text, strlen(text));
@@ -86,7 +85,8 @@ json_t *bp_control_refusal(const char *sentence)
 	return json_pack("{s:b, s:[s]}", "ok", 0, "errors", sentence);
 }
 
-/* The user's budget; there are as many as clients, so that each client's user has one. */
+/* Returns the rate limit of a user; there are as many entries as clients, so each client's user has
+ * one. */
 static struct user *user_of(struct bp_control *control, uid_t uid)
 {
 	struct user *oldest = &control->user[0];
@@ -103,7 +103,7 @@ static struct user *user_of(struct bp_control *control, uid_t uid)
 	return oldest;
 }
 
-/* One more at `per_s` on average, `burst` at once. */
+/* Takes one request of a budget of `per_s` on average and `burst` in a burst. */
 static bool within(uint64_t *due_ns, uint64_t now_ns, uint64_t per_s, uint64_t burst)
 {
 	const uint64_t interval = 1000000000u / per_s;
@@ -134,7 +134,7 @@ static bool may_request(struct client *c, bool reload)
 	return false;
 }
 
-/* What a request may be, of all commands that there are. */
+/* Lists the possible requests, from all commands. */
 static json_t *no_command(const struct bp_control *control)
 {
 	json_t *refusal;
@@ -144,7 +144,7 @@ static json_t *no_command(const struct bp_control *control)
 
 	if (out == NULL)
 		return NULL;
-	fputs("not a command; expected one JSON object a line", out);
+	fputs("not a command; expected one JSON object per line", out);
 	for (unsigned i = 0; i < control->n_commands; i++) {
 		const struct bp_control_command *is = control->command[i].is;
 
@@ -157,7 +157,7 @@ static json_t *no_command(const struct bp_control *control)
 	return refusal;
 }
 
-/* One line, one command. */
+/* Executes one line with one command. */
 static void execute(struct client *c, const char *line, size_t len)
 {
 	struct bp_control *control = c->control;
@@ -187,7 +187,7 @@ static void execute(struct client *c, const char *line, size_t len)
 	json_decref(request);
 }
 
-/* Executes the lines that are there, until one must wait for its answer. */
+/* Executes the available lines, until one must wait for its answer. */
 static void read_lines(struct client *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->bev);
@@ -221,7 +221,7 @@ static void on_read(struct bufferevent *bev, void *arg)
 	read_lines(c);
 }
 
-/* All is written. */
+/* All output is written. */
 static void on_write(struct bufferevent *bev, void *arg)
 {
 	struct client *c = arg;
@@ -236,13 +236,13 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	struct client *c = arg;
 	bool unsent = c->waiting || evbuffer_get_length(bufferevent_get_output(bev)) != 0;
 
-	/* Who says no more may still listen. */
+	/* A client that has closed its sending side may still read. */
 	if ((what & BEV_EVENT_EOF) != 0 && unsent) {
 		c->closing = true;
 		bufferevent_disable(bev, EV_READ);
 		return;
 	}
-	close_client(c); /* gone, an error, or too long without a word */
+	close_client(c); /* disconnected, failed, or idle for too long */
 }
 
 static struct client *free_client(struct bp_control *control)
@@ -253,7 +253,7 @@ static struct client *free_client(struct bp_control *control)
 	return NULL;
 }
 
-/* Who was quiet for the longest time and waits for nothing; NULL: nobody. */
+/* Returns the client that was idle for the longest time and waits for no answer; NULL: none. */
 static struct client *lru_client(struct bp_control *control)
 {
 	struct client *found = NULL;
@@ -269,7 +269,8 @@ static struct client *lru_client(struct bp_control *control)
 	return found;
 }
 
-/* A place for a new client: who says nothing keeps nobody out. NULL: all wait for answers. */
+/* Returns a slot for a new client: an idle client is closed if there is no free slot. NULL: all
+ * clients wait for answers. */
 static struct client *make_room(struct bp_control *control)
 {
 	struct client *c = free_client(control);
@@ -337,8 +338,8 @@ void bp_control_reply(struct bp_control *control, uint64_t id, json_t *object)
 			continue;
 		answer(c, object);
 		c->waiting = false;
-		/* The answer may come while the line is still being executed: then the next
-		 * lines are for the caller's loop, and a second look here does no harm. */
+		/* The answer may be sent while the line is still executing: the caller's loop then
+		 * handles the next lines, and this trigger finds nothing to do. */
 		bufferevent_trigger(
 			c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 		return;
@@ -346,7 +347,7 @@ void bp_control_reply(struct bp_control *control, uint64_t id, json_t *object)
 	json_decref(object);
 }
 
-/* A socket in `path` that only owner and group may use; -1 with a sentence. */
+/* Creates a socket in `path` for owner and group only; -1 with a sentence in `err`. */
 static int make_socket(const char *path, char *err, size_t err_size)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -362,7 +363,7 @@ static int make_socket(const char *path, char *err, size_t err_size)
 		rc = listen(fd, 16);
 	if (rc == 0)
 		return fd;
-	snprintf(err, err_size, "control socket %s cannot be made: %s", path, strerror(errno));
+	snprintf(err, err_size, "control socket %s cannot be created: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;

@@ -12,7 +12,7 @@
 
 /* Longer than the control plane waits for a worker. */
 #define WAIT_S 30
-/* A configuration with as many rules as there can be. */
+/* Size of a configuration with the maximum number of rules. */
 #define REPLY_MAX (256u << 20)
 
 static int connect_to(const char *path, char *err, size_t err_size)
@@ -66,7 +66,7 @@ static int send_request(int fd, const json_t *request)
 	return rc;
 }
 
-/* The bytes up to the line end; NULL with errno. */
+/* Returns the bytes up to the end of the line; NULL with errno. */
 static char *read_line(int fd, size_t *len)
 {
 	size_t size = 4096, used = 0;

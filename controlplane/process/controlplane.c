@@ -24,7 +24,7 @@
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
 
-/* At the end the broker gets so long to acknowledge what is on its way. */
+/* Time at shutdown for the broker to acknowledge alarms in flight. */
 #define DRAIN_NS 1000000000ull
 
 static void drained(void *arg)
@@ -58,9 +58,10 @@ static void on_hup(evutil_socket_t number, short what, void *arg)
 	bp_plane_reload(arg);
 }
 
-/* ---- life signs ---- */
+/* ---- heartbeats ---- */
 
-/* A data plane that was started with another configuration makes a new segment under this name. */
+/* A data plane that was started with another configuration creates a new segment under this
+ * name. */
 static bool segment_replaced(const struct bp_plane *cp)
 {
 	for (unsigned p = 0; p < BP_SEG_PARTS; p++) {
@@ -77,7 +78,7 @@ static bool segment_replaced(const struct bp_plane *cp)
 	return false;
 }
 
-/* A new data plane has begun with the file, whatever was put in force since that was read. */
+/* A new data plane has started with the file, whatever configuration was active before. */
 static void on_dataplane_restart(struct bp_plane *cp)
 {
 	const uint64_t started =
@@ -89,7 +90,7 @@ static void on_dataplane_restart(struct bp_plane *cp)
 	bp_cp_services_republish(&cp->x);
 }
 
-/* For `biplane show` and the other plane. */
+/* Publishes the state of this plane for `biplane show` and the other plane. */
 static void announce(struct bp_plane *cp)
 {
 	struct bp_shm_control *c = cp->shm.control;
@@ -209,7 +210,7 @@ static int open_segment(struct bp_plane *cp)
 		!bp_dataplane_alive(cp->shm.global) ||
 		atomic_load_explicit(&cp->shm.control->cp_started_ns, memory_order_relaxed) <
 			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
-	/* what one that was killed said of the tables is not this one's word */
+	/* the synchronisation state of the previous control plane is not valid for this one */
 	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
 	memcpy(cp->hash_key, cp->shm.control->hash_key, sizeof(cp->hash_key));
 	cp->started_ns = bp_unix_ns();
@@ -236,7 +237,7 @@ static struct event_base *new_base(void)
 	struct event_config *ec = event_config_new();
 	struct event_base *base;
 
-	/* Timers of a millisecond are meant. */
+	/* The event loop needs timers of one millisecond. */
 	if (ec != NULL)
 		event_config_set_flag(ec, EVENT_BASE_FLAG_PRECISE_TIMER);
 	base = ec == NULL ? NULL : event_base_new_with_config(ec);
@@ -245,13 +246,14 @@ static struct event_base *new_base(void)
 	return base;
 }
 
-/* The exit status, or 0 when everything runs. */
+/* Returns the exit status, or 0 when everything runs. */
 static int start(struct bp_plane *cp)
 {
 	char err[1024];
 	int status;
 
-	/* Signals first: one that comes while the rest starts must not just kill. */
+	/* Signals first: a signal during the rest of the start must not kill the process without
+	 * cleanup. */
 	if (start_events(cp) != 0)
 		return 1;
 	status = bp_plane_start_services(cp);
@@ -296,8 +298,8 @@ static void log_libevent(int severity, const char *text)
 		"libevent: %s", text);
 }
 
-/* Sockets that `biplane run` or a service manager opened for us, and what the services are made of.
- * The exit status, or 0. */
+/* Takes the sockets that `biplane run` or a service manager has opened, and creates the services.
+ * Returns the exit status, or 0. */
 static int create_services(struct bp_plane *cp)
 {
 	char err[1024];
@@ -316,7 +318,8 @@ static int create_services(struct bp_plane *cp)
 	return BP_EXIT_CONFIG;
 }
 
-/* What it needs of the machine: rights, its directory, that no other one runs, and the segment. */
+/* Prepares the process: privileges, its directory, the lock against a second control plane, and the
+ * segment. */
 static int enter(struct bp_plane *cp)
 {
 	const struct bp_config *c = cp->reload.running;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A decimal number, and nothing else, up to `max`. */
+/* Reads a decimal number up to `max`, without any other character. */
 static bool read_number(const char *text, unsigned long max, unsigned long *out)
 {
 	char *end;
@@ -39,8 +39,8 @@ static int read_names(struct bp_listen_fds *out, const char *names, char *err, s
 			break;
 	}
 	snprintf(err, err_size,
-		"LISTEN_FDNAMES is '%s'; expected %u names of up to %u bytes with colons in "
-		"between, as LISTEN_FDS says",
+		"LISTEN_FDNAMES is '%s'; expected %u names of at most %u bytes, separated by "
+		"colons, as in LISTEN_FDS",
 		names, out->n, BP_LISTEN_FDS_NAME - 1);
 	return -1;
 }
@@ -62,8 +62,8 @@ int bp_listen_fds_parse(struct bp_listen_fds *out, const char *pid, const char *
 		return 0;
 	if (!read_number(fds, BP_LISTEN_FDS_MAX, &number)) {
 		snprintf(err, err_size,
-			"LISTEN_FDS is '%s'; expected how many descriptors there are, up to %u",
-			fds, BP_LISTEN_FDS_MAX);
+			"LISTEN_FDS is '%s'; expected the number of descriptors, at most %u", fds,
+			BP_LISTEN_FDS_MAX);
 		return -1;
 	}
 	out->n = (unsigned)number;

@@ -23,9 +23,9 @@ void bp_cp_notifier_update(
 	if (bp_watchdog_due(&l->watchdog, NULL, bp_mono_ns()))
 		bp_notify_alive();
 	if (l->ready && (!l->told || connected != l->was_connected)) {
-		l->told = bp_notify_status("rules in force%s%s",
-			sync ? ", routes as the kernel's" : "",
-			connected ? ", edge broker connected" : "");
+		l->told =
+			bp_notify_status("rules active%s%s", sync ? ", routes as the kernel's" : "",
+				connected ? ", edge broker connected" : "");
 		l->was_connected = connected;
 	}
 }

@@ -11,7 +11,7 @@
 
 #include "controlplane/process/clock.h"
 
-/* A heartbeat comes every second; one that is older than this is stale. */
+/* The heartbeat interval is one second; an older heartbeat than this is stale. */
 #define STALE_NS 10000000000ull
 
 struct process {
@@ -35,7 +35,7 @@ static bool read_process(pid_t pid, struct process *out)
 	n = fread(line, 1, sizeof(line) - 1, f);
 	fclose(f);
 	line[n] = '\0';
-	p = strrchr(line, ')'); /* the name may hold anything */
+	p = strrchr(line, ')'); /* the name may contain any character */
 	if (p == NULL ||
 		sscanf(p + 1,
 			" %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "

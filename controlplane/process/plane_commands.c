@@ -11,11 +11,11 @@
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
 
-/* Of a refused file, so many errors are logged. */
+/* Maximum number of log lines about a rejected file. */
 #define LOG_LINES_MAX 20u
 
-/* Whoever may write to the control socket may send one bad file after another: the log has the
- * first errors of one in ten seconds. */
+/* A user of the control socket may send one bad file after another: the log gets the first errors
+ * of one file per ten seconds. */
 static void log_refusal(struct bp_plane *cp, const json_t *errors)
 {
 	uint64_t left_out;
@@ -132,7 +132,7 @@ static json_t *path_to_json(const char *path)
 	return text != NULL ? text : json_string("(a path that is not valid UTF-8)");
 }
 
-/* What is in force, which the file may not say any more. */
+/* The active configuration, which may differ from the file. */
 static json_t *on_config_command(void *arg, const json_t *request)
 {
 	struct bp_plane *cp = arg;

@@ -11,7 +11,7 @@
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
 
-/* At the start so long is waited for workers that stand still. */
+/* Time at the start to wait for workers that make no progress. */
 #define AWAIT_WORKERS_MS 500u
 
 static void published_at_start(void *arg, const char *error)
@@ -31,7 +31,7 @@ int bp_plane_start_services(struct bp_plane *cp)
 	cp->x.publication = bp_publication_new(&cp->x);
 	if (cp->x.publication == NULL)
 		return 1;
-	/* The rules that are in force stay untouched when they are the file's. */
+	/* The active rules are unchanged when they equal those of the file. */
 	if (bp_cp_services_check(&cp->x, c, err, sizeof(err)) != 0 ||
 		bp_publication_start(cp->x.publication, c, true, 0, published_at_start, cp, err,
 			sizeof(err)) != 0) {
@@ -42,10 +42,10 @@ int bp_plane_start_services(struct bp_plane *cp)
 }
 
 /*
- * What the writer before had free and what it had just unlinked can't be told apart: none of it is
- * used until every worker has begun another walk. That is at once, unless workers share their
- * cores; changes before it would find no room, and their traffic would go to the kernel for a
- * while.
+ * Lines that the previous writer had free and lines that it had just unlinked are
+ * indistinguishable: none is reused until every worker has begun another pass. That takes
+ * microseconds, unless workers share their cores. Changes before that would find no free lines, and
+ * their traffic would go to the kernel for some time.
  */
 static void await_workers(struct bp_fib_writer *w)
 {
@@ -55,9 +55,11 @@ static void await_workers(struct bp_fib_writer *w)
 		nanosleep(&little, NULL);
 }
 
-/* Only what is certain counts: memory that a worker still reads must not be reused, and heartbeats
- * are old, too, after the system's clock was set. A pid that is somebody else's by now makes the
- * tables wait for the next data plane. */
+/*
+ * Returns true only when it is certain: memory that a worker still reads must not be reused, and
+ * heartbeats also appear stale after the system clock was set. If another process now has the pid,
+ * the tables wait for the next data plane.
+ */
 bool bp_plane_readers_gone(void *arg)
 {
 	const struct bp_shm_global *g = arg;

@@ -8,10 +8,10 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/process/peer.h"
 
-/* How often the workers are looked at while they are waited for. */
+/* Polling interval while waiting for workers. */
 static const struct timeval poll_every = {0, 1000};
-/* The new rules are in force at once; the answer waits so long for every worker to have taken them.
- */
+/* The new rules are active immediately; the answer waits up to this time until every worker uses
+ * them. */
 #define ACK_WAIT_NS 2000000000ull
 
 enum phase { IDLE, WAIT_FREE, WAIT_ACK };
@@ -20,20 +20,20 @@ struct bp_publication {
 	struct bp_plane_context *x;
 	struct event *timer;
 	enum phase phase;
-	const struct bp_config *config; /* the caller's, until `done` */
+	const struct bp_config *config; /* owned by the caller until `done` */
 	uint64_t deadline_ns;           /* monotonic; 0: none */
 	bp_publication_done done;
 	void *arg;
 };
 
-/* The services of this control plane that have an operation. */
+/* For each service of this control plane that has the operation. */
 #define FOR_EACH(p, s, d, operation)                                                               \
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)                                            \
 		for (const struct bp_controlplane_service *d =                                     \
 				(p)->x->state[s] != NULL ? bp_controlplane_services[s] : NULL;     \
 			d != NULL && d->operation != NULL; d = NULL)
 
-/* A worker that still walks the graph with other rules than those in force, or -1. */
+/* Returns a worker that still runs the graph with other rules than the active ones, or -1. */
 static int worker_behind(const struct bp_publication *p)
 {
 	if (!bp_dataplane_alive(p->x->shm->global))
@@ -64,7 +64,7 @@ static int stage(struct bp_publication *p, char *err, size_t err_size)
 	return 0;
 }
 
-/* What can still be refused comes first. */
+/* Steps that can fail come first. */
 static int activate(struct bp_publication *p, char *err, size_t err_size)
 {
 	if (stage(p, err, err_size) != 0)
@@ -76,7 +76,7 @@ static int activate(struct bp_publication *p, char *err, size_t err_size)
 	return 0;
 }
 
-/* Goes as far as the workers allow. */
+/* Advances the publication as far as the workers allow. */
 static void step(struct bp_publication *p)
 {
 	int behind = worker_behind(p);
@@ -97,8 +97,8 @@ static void step(struct bp_publication *p)
 	}
 	if (p->phase == WAIT_FREE && late) {
 		snprintf(err, sizeof(err),
-			"worker %d still uses the rules before those in force and does not take "
-			"new ones; look at the data plane, then reload again",
+			"worker %d still uses the rules before the active ones and does not take "
+			"new ones; check the data plane, then reload again",
 			behind);
 		finish(p, err);
 		return;
@@ -140,7 +140,8 @@ bool bp_publication_busy(const struct bp_publication *p)
 	return p->phase != IDLE;
 }
 
-/* Whether workers must leave an earlier generation first: 0 or 1; -1 with a sentence. */
+/* Returns whether workers must leave an earlier generation first: 0 or 1; -1 with a sentence in
+ * `err`. */
 static int prepare(struct bp_publication *p, bool keep_same, char *err, size_t err_size)
 {
 	int wait = 0;
@@ -162,7 +163,7 @@ int bp_publication_start(struct bp_publication *p, const struct bp_config *c, bo
 
 	if (p->phase != IDLE) {
 		snprintf(err, err_size,
-			"another set of rules is being put in force; try again in a moment");
+			"another set of rules is being activated; try again in a moment");
 		return -1;
 	}
 	p->config = c;

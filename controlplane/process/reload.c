@@ -9,10 +9,10 @@
 #include "config/config.h"
 #include "controlplane/process/publication.h"
 
-/* A worker that has not left the bank by then is stuck. */
+/* A worker that still uses the bank after this time is stuck. */
 #define WAIT_NS 10000000000ull
 
-/* A message may quote what is not UTF-8. */
+/* A message may quote bytes that are not UTF-8. */
 static json_t *line_to_json(const char *text, size_t n)
 {
 	json_t *line = json_stringn(text, n);
@@ -73,7 +73,7 @@ static void published(void *arg, const char *error)
 	r->done(r->arg, r->tag, answer);
 }
 
-/* The next configuration if it may be taken over, else NULL with the errors written. */
+/* Returns the next configuration if it can be applied, else NULL with the errors written. */
 static struct bp_config *load(struct bp_reload *r, FILE *errors)
 {
 	struct bp_config *next = bp_config_load(r->path, errors);
@@ -97,7 +97,7 @@ void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64
 	FILE *errors;
 
 	if (r->next != NULL) {
-		refuse(r, "another reload is under way; try again in a moment", done, arg, tag);
+		refuse(r, "another reload is in progress; try again in a moment", done, arg, tag);
 		return;
 	}
 	errors = open_memstream(&text, &size);

@@ -12,13 +12,13 @@
 #include "controlplane/process/peer.h"
 #include "shm/plane_dirs.h"
 
-/* A data plane that starts has made its segment within this time, or it does not start. */
+/* A starting data plane has created its segment within this time, or it does not start. */
 #define AWAIT_TRIES 300
-/* A data plane that runs looks at the headers of its files four times a second. */
+/* A running data plane checks the headers of its files four times a second. */
 #define RESTORE_TRIES 10
 static const struct timespec retry_interval = {.tv_nsec = 100000000};
 
-/* Whether a data plane runs on the segment that is there, whatever else is in it. */
+/* Returns whether a data plane runs on the existing segment, whatever its other contents. */
 static bool in_use(const struct bp_config *c, const char *huge, const struct bp_seg_spec *specs,
 	unsigned n_specs)
 {
@@ -33,7 +33,8 @@ static bool in_use(const struct bp_config *c, const char *huge, const struct bp_
 	s = bp_segment_attach(c->name, huge, c->runtime_dir, ignored, sizeof(ignored));
 	if (s == NULL)
 		return false;
-	/* A global table of another version can't be read: then nobody of ours runs on it. */
+	/* A global table of another version cannot be read: no data plane of this version runs on
+	 * it. */
 	for (unsigned i = 0; i < n_specs; i++)
 		if (strcmp(specs[i].name, "global") == 0)
 			g = bp_segment_table(s, "global", sizeof(*g), specs[i].version, &n);
@@ -42,8 +43,8 @@ static bool in_use(const struct bp_config *c, const char *huge, const struct bp_
 	return alive;
 }
 
-/* A control plane of another user than the data plane's has a directory of its own, and no right to
- * make files in the data plane's. */
+/* A control plane of another user than the data plane has a directory of its own, and no permission
+ * to create files in the data plane's directory. */
 static bool may_create(const struct bp_config *c)
 {
 	char dir[PATH_MAX];
@@ -51,7 +52,7 @@ static bool may_create(const struct bp_config *c)
 	return bp_data_dir(c->runtime_dir, dir, sizeof(dir)) && access(dir, W_OK) == 0;
 }
 
-/* What became of the files that were there. Returns how many of them were damaged. */
+/* Reports the state of the existing files. Returns how many of them were damaged. */
 static unsigned report(const struct bp_segment *s)
 {
 	char text[2 * PATH_MAX + 1024];
@@ -86,12 +87,11 @@ static struct bp_segment *open_segment(
 	}
 	if (s == NULL && in_use(c, huge, specs, n))
 		snprintf(err, err_size,
-			"%s; a data plane runs on it, so it is left alone: stop the data plane, or "
+			"%s; a data plane uses it, so it is not replaced: stop the data plane, or "
 			"give both planes the same configuration",
 			first);
 	else if (s == NULL && !may_create(c))
-		snprintf(err, err_size,
-			"%s; as this user the control plane makes none: start the data plane",
+		snprintf(err, err_size, "%s; this user cannot create it: start the data plane",
 			first);
 	else if (s == NULL)
 		s = bp_segment_open(c->name, huge, c->runtime_dir, specs, n,
@@ -99,8 +99,8 @@ static struct bp_segment *open_segment(
 	return s;
 }
 
-/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
- * many. What both planes write is the data plane's to judge while one runs. */
+/* Marks parts with invalid contents as damaged, so that the next open recreates them. Returns how
+ * many. A running data plane alone decides about the parts that both planes write. */
 static unsigned condemn_unsound(
 	const struct bp_config *c, const char *huge, struct bp_shm *shm, char *err, size_t err_size)
 {
@@ -127,7 +127,7 @@ int bp_controlplane_segment(
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
 	unsigned quarantined = 0;
 
-	/* again when contents are damaged, of which a new part has none */
+	/* twice when contents are damaged: a new part has none */
 	for (unsigned i = 0; i < 2; i++) {
 		struct bp_segment *s = open_segment(c, huge, err, err_size);
 
@@ -145,6 +145,6 @@ int bp_controlplane_segment(
 		}
 		bp_segment_close(s);
 	}
-	memset(shm, 0, sizeof(*shm)); /* nothing of it is mapped any more */
+	memset(shm, 0, sizeof(*shm)); /* no part is mapped any more */
 	return -1;
 }

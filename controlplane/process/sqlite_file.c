@@ -85,7 +85,7 @@ void bp_sqlite_make_private(const char *path)
 	}
 }
 
-/* Who has the lock wrote its process id into it. */
+/* The lock owner has written its process id into the file. */
 static void lock_owner(int fd, char *owner, size_t size)
 {
 	char text[32] = "";
@@ -149,7 +149,7 @@ int bp_sqlite_lock(const char *path, bool *in_use, char *err, size_t err_size)
 
 void bp_sqlite_remove(const char *path)
 {
-	/* The log first: without the file it would be of nothing. */
+	/* The write-ahead log first: without the database file it would be orphaned. */
 	static const char *const suffix[] = {"-wal", "-shm", ""};
 	char file[PATH_MAX];
 
@@ -175,7 +175,7 @@ void bp_sqlite_move_aside(const char *path, int rc, const char *what, const char
 				"cannot be renamed: %s", strerror(errno));
 	}
 	bp_log(BP_LOG_WARNING,
-		"%s is not a sound %s of this version (%s): it was moved to %s.damaged-%" PRIu64
+		"%s is not a valid %s of this version (%s): it was moved to %s.damaged-%" PRIu64
 		" and a fresh one is made; %s",
 		path, what, sqlite3_errstr(rc), path, now, lost);
 }

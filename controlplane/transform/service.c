@@ -12,15 +12,15 @@
 #include "controlplane/transform/transform_loader.h"
 #include "daemon/log.h"
 
-/* A worker that has not left the bank by then is stuck. */
+/* A worker that still uses the bank after this time is stuck. */
 #define CLEAR_WAIT_NS 10000000000ull
 
 struct transform {
 	struct bp_plane_context *x;
-	struct bp_loader *loader; /* NULL: nobody may load matrices */
+	struct bp_loader *loader; /* NULL: the matrix loader is disabled */
 	struct bp_transform_counts counts;
-	uint64_t clearing; /* client whose matrix-clear is under way */
-	int cleared;       /* entries that it is about */
+	uint64_t clearing; /* client with a matrix-clear in progress */
+	int cleared;       /* number of entries of that request */
 };
 
 static void *create(struct bp_plane_context *x, char *err, size_t err_size)
@@ -68,7 +68,7 @@ static void end(void *state)
 	free(t);
 }
 
-/* ---- a publication ---- */
+/* ---- publication ---- */
 
 static int prepare(void *state, const struct bp_config *c, bool same, char *err, size_t err_size)
 {
@@ -87,7 +87,8 @@ static int behind(const void *state)
 		&((const struct transform *)state)->x->shm->transform.generation);
 }
 
-/* Its bank is written now and not aside, so that no matrix that is set meanwhile is missed. */
+/* The bank is written directly and not staged, so that no matrix that is set during the publication
+ * is lost. */
 static int stage(void *state, const struct bp_config *c, char *err, size_t err_size)
 {
 	struct transform *t = state;
@@ -129,7 +130,7 @@ static void cleared(void *state, const char *error)
 			      : bp_control_refusal(error));
 }
 
-/* The next bank is without what was set: built at once, of the configuration that is in force. */
+/* Builds the next bank without the loaded matrices, from the active configuration. */
 static void matrix_clear(void *state, const json_t *request, uint64_t client)
 {
 	struct transform *t = state;
@@ -137,9 +138,9 @@ static void matrix_clear(void *state, const json_t *request, uint64_t client)
 	char err[512] = "";
 	int n = 0;
 
-	/* before anything is marked */
+	/* before any mark is set */
 	if (bp_publication_busy(t->x->publication))
-		refusal = bp_control_refusal("rules are being put in force; try again in a moment");
+		refusal = bp_control_refusal("rules are being activated; try again in a moment");
 	else
 		refusal = bp_transform_clear_command(t->x->shm, request, &n);
 	if (refusal != NULL) {

@@ -35,7 +35,7 @@ int bp_transform_put(struct bp_shm *m, const struct bp_config *c, struct bp_tran
 	return 0;
 }
 
-/* The bank in force; its member NULL, and a sentence: there is none. */
+/* Returns the active bank; with a NULL member and a sentence in `err` if there is none. */
 static struct bp_transform_view active_view(const struct bp_shm *m, char *err, size_t err_size)
 {
 	struct bp_transform_view v = {.bank = NULL};
@@ -49,12 +49,12 @@ static struct bp_transform_view active_view(const struct bp_shm *m, char *err, s
 			"transform");
 	else if (v.bank == NULL)
 		snprintf(err, err_size,
-			"the entries of transform are not in force yet; try again "
+			"the entries of transform are not active yet; try again "
 			"in a moment");
 	return v;
 }
 
-/* A bit for each entry that is meant; 0 with a sentence. */
+/* Returns a bit for each selected entry; 0 with a sentence in `err`. */
 static uint32_t entries(const struct bp_transform_view *v, const struct bp_transform_source_id *w,
 	bool add, char *err, size_t err_size)
 {
@@ -83,8 +83,7 @@ static uint32_t entries(const struct bp_transform_view *v, const struct bp_trans
 		which = 1;
 	else if (which == 0)
 		snprintf(err, err_size, "no entry of transform has a source %s%s",
-			bp_prefix_text(&w->source, text),
-			add ? "; say which of them is to get it" : "");
+			bp_prefix_text(&w->source, text), add ? "; select an entry" : "");
 	return which;
 }
 
@@ -109,7 +108,7 @@ static void explain(enum bp_transform_set why, unsigned entry, const struct bp_p
 		break;
 	case BP_TRANSFORM_SET_FULL:
 		snprintf(err, err_size,
-			"there is no room for source %s in transform.entries[%u]: raise "
+			"no free matrix for source %s in transform.entries[%u]: raise "
 			"transform.max_matrices and restart, or use no further prefix length",
 			text, entry);
 		break;
@@ -131,7 +130,7 @@ int bp_transform_set_matrix(struct bp_shm *m, const struct bp_transform_source_i
 	const uint32_t which = v.bank == NULL ? 0 : entries(&v, w, add, err, err_size);
 	int n = 0;
 
-	/* all of them first, so that a matrix that one refuses is in none */
+	/* checks all entries first, so that a matrix that one entry rejects is set in none */
 	for (unsigned doing = 0; which != 0 && doing < 2; doing++) {
 		for (unsigned i = 0; i < v.bank->n_rules; i++) {
 			enum bp_transform_set rc;

@@ -14,7 +14,8 @@ static void count(_Atomic uint64_t *counter)
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-/* A number from 0 to INT_MAX, or `otherwise` where there is none; -2: it is something else. */
+/* Returns a number from 0 to INT_MAX, or `otherwise` if there is none; -2: the value is not such a
+ * number. */
 static int number(const json_t *request, const char *key, int otherwise)
 {
 	const json_t *value = json_object_get(request, key);
@@ -27,22 +28,22 @@ static int number(const json_t *request, const char *key, int otherwise)
 	return (int)json_integer_value(value);
 }
 
-/* NULL: *w is what the request says. */
+/* Returns NULL on success: *w is the selection of the request. */
 static const char *read_source_id(const json_t *request, struct bp_transform_source_id *w)
 {
 	const char *source = json_string_value(json_object_get(request, "source"));
 	struct bp_fault fault;
 
 	if (source == NULL || !bp_prefix_read(source, &w->source, &fault))
-		return "source is no address or prefix; expected one such as 10.0.0.5 or "
+		return "source is not an address or prefix; expected one such as 10.0.0.5 or "
 		       "10.0.0.0/24";
 	w->entry = number(request, "entry", BP_TRANSFORM_EVERY);
 	return w->entry < BP_TRANSFORM_EVERY
-		       ? "entry is no number of an entry of transform; expected 0 or more"
+		       ? "entry is not the number of an entry of transform; expected 0 or more"
 		       : NULL;
 }
 
-/* Three rows of four numbers. */
+/* Reads three rows of four numbers. */
 static bool read_matrix(const json_t *rows, double m[12])
 {
 	double row[3][4];
@@ -71,9 +72,9 @@ json_t *bp_transform_set_command(struct bp_shm *m, const json_t *request)
 	int n;
 
 	if (wrong == NULL && receiver < 0)
-		wrong = "receiver is no number of a receiver; expected 0 or more";
+		wrong = "receiver is not the number of a receiver; expected 0 or more";
 	if (wrong == NULL && !read_matrix(json_object_get(request, "matrix"), matrix))
-		wrong = "matrix is none; expected three rows of four numbers";
+		wrong = "matrix is invalid; expected three rows of four numbers";
 	if (wrong != NULL)
 		return bp_control_refusal(wrong);
 	n = bp_transform_set_matrix(m, &whose, (unsigned)receiver, matrix,

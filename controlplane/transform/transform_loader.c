@@ -21,13 +21,13 @@
 #include "controlplane/transform/transform_messages.h"
 #include "proto/transform/transform_matrix.h"
 
-#define INPUT_MAX (64u * BP_TRANSFORM_LOADER_MESSAGE) /* octets that are read at one go */
-#define OUTPUT_MAX 16384u /* answers that wait unread; no message is taken beyond it */
+#define INPUT_MAX (64u * BP_TRANSFORM_LOADER_MESSAGE) /* bytes per read */
+#define OUTPUT_MAX 16384u /* unread answers; above this limit no further message is processed */
 
 struct connection {
 	struct bp_loader *loader;
 	struct bufferevent *bev; /* NULL: free */
-	bool closing;            /* once the answers are written */
+	bool closing;            /* close after the answers are written */
 };
 
 struct bp_loader {
@@ -35,7 +35,7 @@ struct bp_loader {
 	struct bp_shm *shm;
 	struct evconnlistener *listener;
 	uint16_t port;
-	uint32_t n, open; /* connections: places, and in use */
+	uint32_t n, open; /* number of connections: allocated, and open */
 	struct bp_log_limit refusals;
 	struct connection connection[];
 };
@@ -81,7 +81,7 @@ static void set(struct connection *c, const struct bp_prefix *source, const doub
 	evbuffer_add(bufferevent_get_output(c->bev), "ok", 2);
 }
 
-/* Takes one message; false: there is no whole one. */
+/* Processes one message; false: no complete message is available. */
 static bool take(struct connection *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->bev);
@@ -95,7 +95,7 @@ static bool take(struct connection *c)
 		set(c, &source, m);
 		break;
 	case BP_LOADER_NO_CLIENT:
-		refuse(c, &source, "its address is that of no host");
+		refuse(c, &source, "its address is not the address of a host");
 		break;
 	case BP_LOADER_EXIT:
 		c->closing = true;
@@ -108,7 +108,7 @@ static bool take(struct connection *c)
 	return true;
 }
 
-/* Whoever does not read its answers is not read either. */
+/* A client that does not read its answers is not served. */
 static void serve(struct connection *c)
 {
 	struct evbuffer *out = bufferevent_get_output(c->bev);
@@ -128,7 +128,7 @@ static void on_read(struct bufferevent *bev, void *arg)
 	serve(arg);
 }
 
-/* All is written: there may be messages that waited for it. */
+/* All output is written: messages may have waited for this. */
 static void on_write(struct bufferevent *bev, void *arg)
 {
 	serve(arg);
@@ -139,10 +139,10 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	struct connection *c = arg;
 
 	if ((what & BEV_EVENT_EOF) == 0) {
-		close_connection(c); /* an error, or too long without a word */
+		close_connection(c); /* an error, or idle for too long */
 		return;
 	}
-	/* Who says no more may still listen. */
+	/* A client that has closed its sending side may still read. */
 	while (take(c))
 		;
 	c->closing = true;
@@ -159,7 +159,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 
 	while (c < l->connection + l->n && c->bev != NULL)
 		c++;
-	if (c == l->connection + l->n) { /* one that was accepted before the listener was told */
+	if (c == l->connection + l->n) { /* accepted before the listener was disabled */
 		close(fd);
 		return;
 	}
@@ -168,7 +168,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		close(fd);
 		return;
 	}
-	/* A client that waits for each answer must not wait for a full segment, too. */
+	/* TCP_NODELAY: a client that waits for each answer must not wait for a full segment. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	c->loader = l;
 	c->closing = false;
@@ -244,9 +244,8 @@ struct bp_loader *bp_loader_new(struct event_base *base, struct bp_shm *shm,
 	if (start_listening(l, &a, len) == 0)
 		return l;
 	inet_ntop(address->family == 4 ? AF_INET : AF_INET6, address->bytes, text, sizeof(text));
-	snprintf(err, err_size,
-		"transform.matrix_loader: nothing can listen on %s, TCP port %u: %s", text, tcp,
-		strerror(errno));
+	snprintf(err, err_size, "transform.matrix_loader: cannot listen on %s, TCP port %u: %s",
+		text, tcp, strerror(errno));
 	free(l);
 	return NULL;
 }

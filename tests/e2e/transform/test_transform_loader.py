@@ -129,7 +129,7 @@ def test_refused(lab, fresh, robot):
         assert loader.load(message(DEVICE, ROTATED)) == b"ok"
         assert loader.load(message(DEVICE, [[0] * 4] * 3)).startswith(b"error: the matrix is singular")
         assert loader.load(message(DEVICE, [[float("nan")] * 4] * 3)).startswith(b"error: the matrix has a number that is not finite")
-        assert loader.load(message("255.255.255.255", ROTATED)) == b"error: its address is that of no host\n"
+        assert loader.load(message("255.255.255.255", ROTATED)) == b"error: its address is not the address of a host\n"
         t.send(sent)
         assert_exact(sent, robot.wait(len(sent)), ROTATED)
         loader.socket.sendall(b"exit")

@@ -189,7 +189,7 @@ static void check_moved_aside(struct rig *r, unsigned files)
 	rig_open(r);
 	rig_load(r);
 	RUN_UNTIL(r, r->retry == 1);
-	assert_int_equal(rig_said(r, "is not a sound store of health devices"), 1);
+	assert_int_equal(rig_said(r, "is not a valid store of health devices"), 1);
 	assert_int_equal(r->n, 0);
 	assert_int_equal(rig_files(r, ".damaged-"), files);
 	rig_put(r, 3, 30);

@@ -216,18 +216,18 @@ static void what_is_wrong_is_said(void **state)
 
 	begin(f, ENTRY OTHER);
 	refuses(ask_set(f, "10.0.0.6", 1, -1, 0, false), "no entry of transform has a source");
-	refuses(ask_set(f, "10.0.0.6", 1, -1, 0, true), "say which of them is to get it");
+	refuses(ask_set(f, "10.0.0.6", 1, -1, 0, true), "select an entry");
 	refuses(ask_set(f, "10.0.0.6", 1, 0, 0, false), "entry 0 of transform has no source");
 	refuses(ask_set(f, "10.0.0.5", 1, 2, 0, false), "there is no entry 2 in transform.entries");
 	refuses(ask_set(f, "10.0.0.5", 1, 0, 2, false), "has no receiver 2");
 	refuses(ask_set(f, "10.0.0.5", 0, 0, 0, false), "is singular");
-	refuses(ask_set(f, "10.0.0.5", 1, 0, -1, false), "receiver is no number");
-	refuses(ask_set(f, "10.0.0.5/8", 1, 0, 0, false), "source is no address or prefix");
+	refuses(ask_set(f, "10.0.0.5", 1, 0, -1, false), "receiver is not the number");
+	refuses(ask_set(f, "10.0.0.5/8", 1, 0, 0, false), "source is not an address or prefix");
 	refuses(ask_set(f, "10.0.0.5", 0x1p31, 0, 0, false), "2^31");
 	refuses(request(f, json_pack("{ss ss s[[iii]]}", "command", "matrix-set", "source",
 				   "10.0.0.5", "matrix", 1, 2, 3)),
 		"three rows of four numbers");
-	refuses(request(f, json_pack("{ss}", "command", "matrix-clear")), "source is no address");
+	refuses(request(f, json_pack("{ss}", "command", "matrix-clear")), "source is not an address");
 	refuses(request(f, json_pack("{ss ss}", "command", "matrix-clear", "source", "10.0.0.7")),
 		"no entry of transform has a source 10.0.0.7/32");
 	for (unsigned i = 0; i < 3; i++) {
@@ -236,7 +236,7 @@ static void what_is_wrong_is_said(void **state)
 		snprintf(source, sizeof(source), "10.0.1.%u", i);
 		takes(ask_set(f, source, 1, 0, 0, true), 1);
 	}
-	refuses(ask_set(f, "10.0.1.9", 1, 0, 0, true), "there is no room");
+	refuses(ask_set(f, "10.0.1.9", 1, 0, 0, true), "no free matrix");
 	assert_int_equal(atomic_load(&f->p.shm.transform.head->set), 3);
 	assert_true(first(f, 0, "10.0.0.5", 0) == 2);
 }
@@ -372,7 +372,7 @@ static void the_loader_refuses(void **state)
 	answers(fd, "error: the matrix has a number that is not finite");
 	rest_of_line(fd);
 	load(fd, "239.1.1.1", 1);
-	answers(fd, "error: its address is that of no host\n");
+	answers(fd, "error: its address is not the address of a host\n");
 	for (unsigned i = 0; i < 3; i++) {
 		char source[16];
 
@@ -381,7 +381,7 @@ static void the_loader_refuses(void **state)
 		answers(fd, "ok");
 	}
 	load(fd, "10.0.1.9", 1);
-	answers(fd, "error: there is no room for source 10.0.1.9/32 in transform.entries[0]");
+	answers(fd, "error: no free matrix for source 10.0.1.9/32 in transform.entries[0]");
 	rest_of_line(fd);
 	/* the connection goes on */
 	load(fd, "10.0.0.5", 12);
