@@ -11,10 +11,12 @@ void bp_alarm_log_open(struct bp_alarm_log_writer *w, struct bp_alarm_log *log)
 
 	for (unsigned i = 0; i < BP_ALARM_LOG_LEN; i++) {
 		uint64_t seq = atomic_load_explicit(&log[i].seq, memory_order_relaxed);
-		/* An odd one was being written when its writer died: its position is used up. */
+		/* An odd number means that the writer died during the write: its position is
+		 * used. */
 		uint64_t end = (seq + 1) / 2;
 
-		/* What can't lie in this slot is damage, and must not set the count. */
+		/* A number that cannot belong to this slot is damage, and must not set the
+		 * count. */
 		if (seq != 0 && (end - 1) % BP_ALARM_LOG_LEN == i && end > newest)
 			newest = end;
 	}
@@ -22,7 +24,7 @@ void bp_alarm_log_open(struct bp_alarm_log_writer *w, struct bp_alarm_log *log)
 	w->next = newest;
 }
 
-/* Cuts at a character's start, so that what is shown stays valid UTF-8. */
+/* Truncates at a character boundary, so that the text stays valid UTF-8. */
 static void copy_cut(char *to, size_t size, const char *from, size_t len)
 {
 	if (len > size - 1) {
@@ -56,7 +58,7 @@ void bp_alarm_log_add(struct bp_alarm_log_writer *w, const struct bp_alarm *a)
 	atomic_store_explicit(&e->seq, 2 * (position + 1), memory_order_release);
 }
 
-/* Copies the entry in slot i if it is whole. */
+/* Copies the entry in slot i if it is complete. */
 static bool read_one(const struct bp_alarm_log *log, unsigned i, struct bp_alarm_log *out)
 {
 	const struct bp_alarm_log *e = &log[i];

@@ -30,7 +30,7 @@ static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
 	enum bp_backlog_sent r;
 
 	if (!bp_id_set_has(&b->busy, id)) {
-		/* First the mark: without memory for it the row must not go out. */
+		/* The mark first: without memory for the mark the row must not be sent. */
 		if (!bp_id_set_add(&b->busy, id))
 			return false;
 		r = a == NULL ? BP_BACKLOG_DISCARD : o->send(o->arg, id, a);
@@ -80,7 +80,8 @@ void bp_backlog_acked(struct bp_backlog *b, uint64_t id)
 		size_t bigger = b->done_size == 0 ? 1024 : b->done_size * 2;
 		uint64_t *grown = realloc(b->done, bigger * sizeof(*grown));
 
-		/* Without memory the row is only forgotten: it will be sent once more. */
+		/* Without memory the acknowledgement is not recorded: the row will be sent
+		 * again. */
 		if (grown == NULL) {
 			bp_backlog_returned(b, id);
 			return;

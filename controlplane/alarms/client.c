@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the first errors that fit: the cause comes before what followed from it. */
+/* Keeps the first errors that fit: the first error is the cause of the later ones. */
 static void on_log(struct mosquitto *m, void *arg, int level, const char *text)
 {
 	struct bp_client *c = arg;
@@ -56,7 +56,7 @@ void bp_client_reason(
 						  : mosquitto_strerror(rc);
 	int len = (int)strlen(reason);
 
-	/* The library's are sentences, this is a part of one. */
+	/* Messages of the library are sentences, this is a part of a sentence. */
 	if (len > 0 && reason[len - 1] == '.')
 		len--;
 	snprintf(text, size, c->errors[0] != '\0' ? "%s: %.*s (%s)" : "%s: %.*s", what, len, reason,

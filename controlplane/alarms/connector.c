@@ -47,14 +47,15 @@ static void *connector_main(void *arg)
 		return NULL;
 	}
 	c->over = true;
-	/* Still under the lock: whoever abandons can't close the descriptor before. */
+	/* Under the lock, so that a thread that abandons the attempt cannot close the descriptor
+	 * before the write. */
 	while (write(c->fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
 }
 
-/* Signals are the event loop's business. */
+/* The event loop handles signals. */
 static int start_thread(struct bp_connector *c)
 {
 	sigset_t all, before;

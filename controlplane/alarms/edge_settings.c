@@ -44,7 +44,7 @@ static int read_password(const char *path, char *out, size_t size, char *err, si
 	return 0;
 }
 
-/* libmosquitto says of a file it can't read only that "arguments" are wrong. */
+/* For an unreadable file libmosquitto reports only invalid "arguments". */
 static int check_readable(const char *what, const char *path, char *err, size_t err_size)
 {
 	FILE *f;

@@ -18,9 +18,9 @@ void bp_text_free(struct bp_text *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* Escaping makes at most six bytes of one. */
+/* Escaping expands a byte to at most six bytes. */
 #define ESCAPE_MAX 6u
-/* What all the rest of the object can take. */
+/* Maximum size of the rest of the object. */
 #define FRAME_MAX 512u
 
 static bool reserve(struct bp_text *t, size_t need)
@@ -73,8 +73,8 @@ static void put_escape(struct bp_text *t, unsigned c)
 
 static void put_string(struct bp_text *t, const char *s, size_t len)
 {
-	/* The data plane hands over valid UTF-8. Should it not be, the object must still be JSON.
-	 */
+	/* The data plane provides valid UTF-8. The object must be valid JSON even if it does
+	 * not. */
 	bool valid = bp_utf8_valid((const uint8_t *)s, len);
 
 	t->data[t->len++] = '"';

@@ -7,7 +7,8 @@
 
 #include "daemon/log.h"
 
-/* A fault that lasts is logged again after a minute, two, four and so on, and every hour. */
+/* A fault that lasts is logged again after one, two and four minutes and so on, and then every
+ * hour. */
 #define REMIND_MIN_NS 60000000000ull
 #define REMIND_MAX_NS 3600000000000ull
 
@@ -43,7 +44,7 @@ void bp_faults_at(struct bp_faults *f, uint64_t now_ns, uint64_t unix_ns)
 	f->unix_ns = unix_ns;
 }
 
-/* Whether a line may be written now, which counts as written then. */
+/* Returns whether a line may be written now, and counts it as written. */
 static bool may_log(struct bp_faults *f, struct bp_fault *t)
 {
 	if (!bp_pace_may(&t->pace, true, f->now_ns))
@@ -150,7 +151,7 @@ void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, 
 		return;
 	}
 	publish(f, t);
-	/* its begin and its end at once, more of the same once in log_interval */
+	/* logs begin and end immediately, and repetitions once per log_interval */
 	if (t->raise_logged == t->is.active && (!t->raise_logged || t->untold == 0))
 		return;
 	if (t->raise_logged && t->is.active && !bp_pace_may(&t->pace, false, f->now_ns))

@@ -6,13 +6,13 @@
 
 #define FIRST_SIZE 256u
 
-/* Ids count up, so neighbours must not share a run of slots by chance: Fibonacci hashing. */
+/* Ids are consecutive, and must not collide in one run of slots: Fibonacci hashing. */
 static size_t home(const struct bp_id_set *s, uint64_t id)
 {
 	return (size_t)((id * 0x9e3779b97f4a7c15ull) >> 20) & (s->size - 1);
 }
 
-/* The slot that holds id, or the free one where it would go. */
+/* Returns the slot of id, or the free slot for it. */
 static size_t find(const struct bp_id_set *s, uint64_t id)
 {
 	size_t i = home(s, id);
@@ -69,7 +69,7 @@ void bp_id_set_remove(struct bp_id_set *s, uint64_t id)
 	hole = find(s, id);
 	if (!s->used[hole])
 		return;
-	/* Close the gap, so that a search never stops short of what lies behind it. */
+	/* Moves later entries into the gap, so that a search does not end before them. */
 	for (i = (hole + 1) & mask; s->used[i]; i = (i + 1) & mask) {
 		size_t from_home = (i - home(s, s->slot[i])) & mask;
 

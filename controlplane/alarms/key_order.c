@@ -33,7 +33,7 @@ uint64_t bp_key_order_key(const struct bp_key_order *o, const struct bp_alarm *a
 	return key == 0 ? 1 : key;
 }
 
-/* The key's slot, or the free one where it would go. */
+/* Returns the key's slot, or the free slot for it. */
 static struct bp_key_slot *find(const struct bp_key_order *o, uint64_t key)
 {
 	size_t i = (size_t)key & (o->size - 1);
@@ -55,7 +55,7 @@ static bool holds_back(const struct bp_key_order *o, const struct bp_key_slot *s
 	return s->waiting != 0 || (s->last_row != 0 && s->last_row >= o->oldest);
 }
 
-/* Leaves out the keys that hold nothing back, and makes room for one more. */
+/* Rebuilds the table without the keys that hold no alarm back, with space for one more key. */
 static bool rebuild(struct bp_key_order *o)
 {
 	struct bp_key_order next = *o;
@@ -79,7 +79,7 @@ static bool rebuild(struct bp_key_order *o)
 	return true;
 }
 
-/* The key's slot, a new one if need be; NULL: the table is full. */
+/* Returns the key's slot, a new one if necessary; NULL: the table is full. */
 static struct bp_key_slot *slot_for(struct bp_key_order *o, uint64_t key)
 {
 	struct bp_key_slot *s = lookup(o, key);
@@ -87,7 +87,7 @@ static struct bp_key_slot *slot_for(struct bp_key_order *o, uint64_t key)
 	if (s != NULL)
 		return s;
 	if (o->used >= o->max_keys || (o->used + 1) * 2 > o->size) {
-		/* A table that is full of live keys is not cleaned again for each further one. */
+		/* A table full of active keys is not rebuilt for each additional key. */
 		if (o->pause != 0) {
 			o->pause--;
 			return NULL;
@@ -138,8 +138,8 @@ void bp_key_order_rows_known(struct bp_key_order *o)
 }
 
 /*
- * Alarms of a key may begin to wait without a slot and go on waiting with one, or the other way
- * round: each sum stays at least what it must be, and both are 0 when nothing waits.
+ * An alarm of a key may begin to wait without a slot and end with one, or the reverse: no sum is
+ * ever too small, and both are 0 when no alarm waits.
  */
 void bp_key_order_wait(struct bp_key_order *o, uint64_t key)
 {

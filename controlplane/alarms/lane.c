@@ -51,8 +51,8 @@ bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_ala
 	uint32_t size = 0;
 	const struct bp_alarm *a = bp_ring_peek(l->ring, cursor, &size);
 
-	/* A damaged ring moves the cursor to its head without a record. The spool's ids are signed.
-	 */
+	/* In a damaged ring the cursor moves to the head without a record. Ids in the spool are
+	 * signed. */
 	*record = a != NULL && bp_alarm_valid(a, size) && a->id <= INT64_MAX ? a : NULL;
 	return a != NULL || *cursor != before;
 }

@@ -18,23 +18,22 @@
 
 #define BACKOFF_MIN_NS 100000000ull
 #define BACKOFF_MAX_NS 5000000000ull
-/* For one attempt: name, TCP, TLS and the broker's answer. */
+/* Timeout of one attempt: name resolution, TCP, TLS and CONNACK. */
 #define ATTEMPT_NS 15000000000ull
-/* Threads that still wait for an attempt that was given up; together they outlast TCP's own
- * timeout. */
+/* Threads that still wait for an abandoned attempt; all slots together outlast the TCP timeout. */
 #define ABANDONED_MAX 8u
 #define ABANDONED_FORGET_NS 130000000000ull
-/* A connection that lasted so long was a good one: the next attempt comes at once. */
+/* After a connection that lasted at least this long the next attempt follows immediately. */
 #define GOOD_CONNECTION_NS 5000000000ull
-#define KEEP_ALIVE_MIN_S 5u /* libmosquitto refuses less */
+#define KEEP_ALIVE_MIN_S 5u /* libmosquitto rejects a smaller value */
 #define SYSTEM_CERTIFICATES "/etc/ssl/certs"
-#define WHY_SIZE 640u /* what the library logs, and some words */
+#define WHY_SIZE 640u /* log text of the library, and a prefix */
 
 enum link_state {
 	LINK_IDLE,       /* never configured */
 	LINK_WAITING,    /* for the retry timer */
-	LINK_CONNECTING, /* a connector owns the handle */
-	LINK_CONNACK,    /* TCP is there; waiting for the broker's answer */
+	LINK_CONNECTING, /* a connector thread owns the handle */
+	LINK_CONNACK,    /* TCP is connected; waiting for CONNACK */
 	LINK_UP,
 };
 
@@ -46,14 +45,14 @@ struct bp_edge_link {
 	enum link_state state;
 	struct bp_client *client;
 	struct bp_connector *connector;
-	struct event *attempt_event; /* the connector is done */
+	struct event *attempt_event; /* the connector has finished */
 	struct event *read_event, *write_event;
 	struct event *retry_timer, *misc_timer;
 	bool write_pending;
 	uint64_t backoff_ns;
-	uint64_t since_ns;                    /* monotonic: of this state */
-	uint64_t abandoned_ns[ABANDONED_MAX]; /* when; 0: free */
-	unsigned queued;                      /* since the last flush */
+	uint64_t since_ns;                    /* begin of this state, monotonic */
+	uint64_t abandoned_ns[ABANDONED_MAX]; /* start of each abandoned attempt; 0: free */
+	unsigned queued;                      /* messages since the last flush */
 	bool accepted, acked_any;             /* set inside library callbacks */
 	int refused;                          /* CONNACK code */
 	struct bp_log_limit log_connect, log_lost;
@@ -74,7 +73,7 @@ static void arm(struct event *timer, uint64_t ns)
 	evtimer_add(timer, &tv);
 }
 
-/* Waits for the next attempt, longer each time. */
+/* Waits for the next attempt, with a growing delay. */
 static void retry_later(struct bp_edge_link *l)
 {
 	set_state(l, LINK_WAITING);
@@ -89,7 +88,7 @@ static void free_event(struct event **e)
 	*e = NULL;
 }
 
-/* Ends connection or attempt without a word to the publisher. */
+/* Ends the connection or the attempt without a callback to the publisher. */
 static void tear_down(struct bp_edge_link *l)
 {
 	free_event(&l->attempt_event);
@@ -123,7 +122,7 @@ static void lost(struct bp_edge_link *l, const char *why)
 		l->events.down(l->arg);
 }
 
-/* Asks for writability exactly while the library has something to write. */
+/* Enables the write event only while the library has data to write. */
 static void update_write_event(struct bp_edge_link *l)
 {
 	bool want = mosquitto_want_write(l->client->m);
@@ -137,13 +136,14 @@ static void update_write_event(struct bp_edge_link *l)
 		event_del(l->write_event);
 }
 
-/* After any call into the library: what its callbacks noted, and whether the connection lives. */
+/* After any call into the library: handles the results of its callbacks, and checks whether the
+ * connection is alive. */
 static bool settle(struct bp_edge_link *l, int rc)
 {
 	char why[WHY_SIZE];
 
 	if (l->refused != 0) {
-		snprintf(why, sizeof(why), "it refused the connection: %s",
+		snprintf(why, sizeof(why), "connection refused: %s",
 			mosquitto_connack_string(l->refused));
 		lost(l, why);
 		return false;
@@ -157,7 +157,7 @@ static bool settle(struct bp_edge_link *l, int rc)
 	if (l->accepted && l->state == LINK_CONNACK) {
 		set_state(l, LINK_UP);
 		l->acked_any = false;
-		/* What follows is not worth a formatted line for every packet. */
+		/* Later messages are not formatted, because there would be one per packet. */
 		bp_client_listen(l->client, false);
 		bp_log_event(BP_LOG_INFO,
 			BP_LOG_FIELDS(BP_LOG_STR("broker", l->settings.host),
@@ -174,7 +174,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	errno = 0; /* the library takes a stale EAGAIN for the end of its input */
+	errno = 0; /* the library treats a stale EAGAIN as the end of its input */
 	if (settle(l, mosquitto_loop_read(l->client->m, 1)) && l->state == LINK_UP)
 		l->events.ready(l->arg);
 }
@@ -185,7 +185,7 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* What the broker said before it closed can't be read once a write has failed. */
+	/* After a failed write, data that the broker sent before it closed cannot be read. */
 	errno = 0;
 	if (l->state == LINK_CONNACK && !settle(l, mosquitto_loop_read(l->client->m, 1)))
 		return;
@@ -213,7 +213,7 @@ static void on_puback(struct mosquitto *m, void *arg, int mid)
 		l->events.acked(l->arg, (uint16_t)mid);
 }
 
-/* The connector gave the handle back: the rest is the event loop's. */
+/* The connector has returned the handle: the event loop continues with it. */
 static void on_attempt_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_edge_link *l = arg;
@@ -248,7 +248,7 @@ static int use_tls(struct bp_client *c, const struct bp_edge_link_settings *s)
 	const bool own = s->ca_file[0] != '\0';
 	int rc = MOSQ_ERR_SUCCESS;
 
-	/* mosquitto_tls_set() wants a file or a directory, also where OpenSSL's default store is
+	/* mosquitto_tls_set() requires a file or a directory, even when OpenSSL's default store is
 	 * used. */
 	if (!own)
 		rc = mosquitto_int_option(c->m, MOSQ_OPT_TLS_USE_OS_CERTS, 1);
@@ -259,7 +259,7 @@ static int use_tls(struct bp_client *c, const struct bp_edge_link_settings *s)
 		s->key_file[0] != '\0' ? s->key_file : NULL, NULL);
 }
 
-/* A client with all settings, or NULL with a sentence. */
+/* Returns a client with all settings, or NULL with a sentence in `why`. */
 static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t why_size)
 {
 	const struct bp_edge_link_settings *s = &l->settings;
@@ -267,12 +267,13 @@ static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t wh
 	int rc = MOSQ_ERR_SUCCESS;
 
 	if (c == NULL) {
-		snprintf(why, why_size, "cannot make a client: %s", strerror(errno));
+		snprintf(why, why_size, "cannot create a client: %s", strerror(errno));
 		return NULL;
 	}
-	/* Keeps the library from writing on each publish: bp_edge_link_flush() does it by batch. */
+	/* Prevents a write by the library for each publish: bp_edge_link_flush() writes once per
+	 * batch. */
 	mosquitto_threaded_set(c->m, true);
-	mosquitto_max_inflight_messages_set(c->m, 0); /* the publisher keeps the window */
+	mosquitto_max_inflight_messages_set(c->m, 0); /* the publisher limits them */
 	mosquitto_int_option(c->m, MOSQ_OPT_TCP_NODELAY, 1);
 	mosquitto_connect_callback_set(c->m, on_connack);
 	mosquitto_publish_callback_set(c->m, on_puback);
@@ -283,8 +284,7 @@ static struct bp_client *new_client(struct bp_edge_link *l, char *why, size_t wh
 		rc = use_tls(c, s);
 	if (rc == MOSQ_ERR_SUCCESS)
 		return c;
-	bp_client_reason(
-		c, "its credentials or TLS files cannot be used", rc, errno, why, why_size);
+	bp_client_reason(c, "cannot use its credentials or TLS files", rc, errno, why, why_size);
 	bp_client_free(c);
 	return NULL;
 }
@@ -303,7 +303,7 @@ static void try_connect(struct bp_edge_link *l)
 	}
 	l->connector = bp_connector_start(client, l->settings.host, l->settings.port, keep_alive);
 	if (l->connector == NULL) {
-		lost(l, "no thread can be started to connect");
+		lost(l, "cannot start a connector thread");
 		return;
 	}
 	l->attempt_event =
@@ -323,7 +323,7 @@ static void on_retry(evutil_socket_t fd, short what, void *arg)
 	try_connect(arg);
 }
 
-/* Whether an attempt may be given up while its thread goes on; notes that one is. */
+/* Returns whether an attempt may be abandoned while its thread continues, and records it. */
 static bool may_abandon(struct bp_edge_link *l, uint64_t now)
 {
 	for (unsigned i = 0; i < ABANDONED_MAX; i++) {
@@ -346,7 +346,7 @@ static void on_misc(evutil_socket_t fd, short what, void *arg)
 	if (l->state == LINK_CONNECTING && late && may_abandon(l, now))
 		lost(l, "cannot connect: no answer");
 	else if (l->state == LINK_CONNACK && late)
-		lost(l, "it accepted the connection but never answered CONNECT");
+		lost(l, "no CONNACK");
 	else if (l->state == LINK_CONNACK || l->state == LINK_UP)
 		settle(l, mosquitto_loop_misc(l->client->m));
 }

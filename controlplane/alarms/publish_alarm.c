@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One alarm on its way to the link. */
+/* Publication of one alarm to the link. */
 #include <inttypes.h>
 #include <mosquitto.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "controlplane/alarms/publisher_internal.h"
 #include "proto/mqtt/mqtt.h"
 
-/* Whether the alarm can be published at all. Ids are signed 64-bit numbers in the spool. */
+/* Returns whether the alarm can be published at all. Ids are signed 64-bit numbers in the spool. */
 bool bp_publishable(const struct bp_alarm *a)
 {
 	return a->id <= INT64_MAX && bp_mqtt_topic_valid(bp_alarm_to(a), a->to_len) &&
@@ -26,7 +26,7 @@ void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const 
 		"alarm not published: %s", why);
 }
 
-/* 0 with *mid, > 0: can never be sent, < 0: can't now. */
+/* Returns 0 with *mid; > 0: the alarm can never be sent; < 0: it cannot be sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid)
 {
 	const void *payload = bp_alarm_payload(a);
@@ -43,7 +43,8 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 	return bp_edge_link_publish(p->link, p->topic, payload, (uint32_t)len, mid);
 }
 
-/* Counts and logs a record the first time it is read. Returns whether it is to be published. */
+/* Counts and logs a record when it is read for the first time. Returns whether it is to be
+ * published. */
 bool bp_publish_check(
 	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
 {

@@ -3,12 +3,12 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 
-/* Acknowledged rows wait so long, or for so many of them, to be deleted together; shorter while
- * alarms of their keys wait for that. */
+/* Acknowledged rows wait this long, or for this number of rows, and are deleted together; the delay
+ * is shorter while alarms of their keys wait for the deletion. */
 #define DELETE_PAUSE_NS 100000000ull
 #define DELETE_PAUSE_HELD_NS 10000000ull
 #define DELETE_BATCH 1024u
-/* Acknowledged rows that can't be deleted: beyond this no more rows are sent. */
+/* Maximum number of acknowledged rows that cannot be deleted: above it no more rows are sent. */
 #define DONE_MAX 65536u
 
 static bool lanes_hold(const struct bp_publisher *p)
@@ -19,8 +19,8 @@ static bool lanes_hold(const struct bp_publisher *p)
 	return false;
 }
 
-/* Where the disk has no space for a deletion, the file goes once all of its rows are acknowledged.
- * Returns how many they were. */
+/* If the disk has no space for a deletion, the whole file is replaced when all of its rows are
+ * acknowledged. Returns the number of rows. */
 static uint64_t start_over(struct bp_publisher *p)
 {
 	uint64_t rows = bp_spool_rows(p->spool);
@@ -65,7 +65,7 @@ static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_ala
 	}
 	rc = bp_publish_alarm(p, a, &mid);
 	if (rc > 0) {
-		bp_publish_invalid(p, a, "the client library does not take it");
+		bp_publish_invalid(p, a, "the client library rejects it");
 		return BP_BACKLOG_DISCARD;
 	}
 	if (rc < 0)
@@ -79,11 +79,11 @@ void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
 {
 	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
 
-	/* While live alarms overflow to the disk, a row sent would only put another there. */
+	/* While live alarms overflow to the disk, each sent row would only replace another one. */
 	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
 		p->backlog.n_done > DONE_MAX || bp_spool_rows(p->spool) == 0)
 		return;
-	/* A few rows at a time would cost a query each. */
+	/* A query for only a few rows costs too much. */
 	if (p->inflight.backlog > share / 2)
 		return;
 	if (bp_backlog_offer(&p->backlog, send_row, p))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The publisher's faults: what an operator must know of alarms that do not arrive. */
+/* Faults of the publisher: conditions in which alarms are not delivered. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 
-/* A disk that failed has to do without a failure for so long. */
+/* A failed disk must work without a failure for this time. */
 #define DISK_QUIET_NS 5000000000ull
 
 static uint64_t lost(const struct bp_publisher *p)
@@ -18,12 +18,12 @@ static uint64_t lost(const struct bp_publisher *p)
 
 static uint64_t not_evaluated(const struct bp_publisher *p)
 {
-	/* many that are longer than reassembly_per_connection are evaluated by their beginning */
+	/* long payloads that exceed reassembly_per_connection are evaluated by their beginning */
 	return bp_shm_counter(p->shm, BP_C_PUBLISH_VALUE_TRUNCATED) +
 	       bp_shm_counter(p->shm, BP_C_REASSEMBLY_LIMIT_TOTAL);
 }
 
-/* How much a sum grew; it begins again with the data plane. */
+/* Returns the increase of a sum; the sum restarts with the data plane. */
 static uint64_t growth(uint64_t *before, uint64_t now)
 {
 	uint64_t n = now >= *before ? now - *before : now;
@@ -64,7 +64,7 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 
 	if (limit == 0)
 		p->backlog_bad = false;
-	else if (!p->spool_broken) /* else the rows are not known */
+	else if (!p->spool_broken) /* otherwise the number of rows is unknown */
 		p->backlog_bad = rows >= limit || (p->backlog_bad && rows >= limit / 2 + 1);
 	snprintf(text, sizeof(text),
 		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_warning: %" PRIu64 ")", rows,
@@ -74,8 +74,8 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 		"%s; the directory of mqtt.spool.path must be writable and have free space: "
 		"alarms stay in memory until then",
 		bp_spool_error(p->spool));
-	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0,
-		bad ? text : "it can be written and read");
+	bp_fault_lasts(
+		&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0, bad ? text : "reads and writes work");
 }
 
 void bp_publish_faults(struct bp_publisher *p, uint64_t now)
@@ -84,7 +84,8 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	edge_faults(p, now);
 	spool_faults(p, now);
 	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_DROPPED, p->dropped,
-		"alarms over mqtt.spool.max_size or max_age, which never reached the edge broker");
+		"alarms dropped over mqtt.spool.max_size or max_age, not delivered to the edge "
+		"broker");
 	p->dropped = 0;
 	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)),
 		"alarms that did not fit in the alarm queue; raise mqtt.alarm_queue_size, and see "
@@ -97,5 +98,5 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	bp_fault_happens(&p->faults, BP_FAULT_REFUSED,
 		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
 		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "
-		"has the clients whose publications wait since (awaits_ack)");
+		"lists the clients with waiting publications (awaits_ack)");
 }

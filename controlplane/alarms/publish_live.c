@@ -3,10 +3,11 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 
-/* One turn of the event loop sends at most so much. */
+/* Maximum number of alarms per iteration of the event loop. */
 #define SEND_BATCH 512u
 
-/* Whether one more live alarm may go out: the backlog's share of the window is left to it. */
+/* Returns whether one more live alarm may be sent: a share of the window is reserved for the
+ * backlog. */
 static bool live_can_send(const struct bp_publisher *p, const struct bp_alarm *a)
 {
 	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_done && !p->spilling && !p->draining;
@@ -17,7 +18,7 @@ static bool live_can_send(const struct bp_publisher *p, const struct bp_alarm *a
 
 enum send_result { SEND_OK, SEND_NONE, SEND_FULL };
 
-/* Sends one alarm of the ring and notes it in flight. */
+/* Sends one alarm of the ring and records it as in flight. */
 static enum send_result send_live(struct bp_publisher *p, unsigned lane, const struct bp_alarm *a,
 	uint64_t number, uint16_t *mid)
 {
@@ -29,7 +30,7 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 	if (rc < 0)
 		return SEND_FULL;
 	if (rc > 0) {
-		bp_publish_invalid(p, a, "the client library does not take it");
+		bp_publish_invalid(p, a, "the client library rejects it");
 		return SEND_NONE;
 	}
 	if (!bp_inflight_add(&p->inflight, *mid, BP_INFLIGHT_LIVE, (uint8_t)lane, number,
@@ -41,8 +42,8 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 }
 
 /*
- * The lane's pending entry that may go out first; NULL: none. Of a key whose rows can't be read for
- * so long that alarms are about to be lost, the order is given up.
+ * Returns the first pending entry of the lane that may be sent; NULL: none. The order of a key is
+ * abandoned when its rows are unreadable for so long that alarms would be lost.
  */
 static struct bp_lane_entry *sendable(struct bp_publisher *p, struct bp_lane *l)
 {
@@ -54,7 +55,7 @@ static struct bp_lane_entry *sendable(struct bp_publisher *p, struct bp_lane *l)
 	return e;
 }
 
-/* Sends what waited in the ring. */
+/* Sends an alarm that waited in the ring. */
 static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_entry *e)
 {
 	struct bp_lane *l = &p->lane[lane];
@@ -78,7 +79,7 @@ static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_e
 	return true;
 }
 
-/* Takes one record that was not read before: sends it, or notes that it waits for older ones. */
+/* Reads one new record: sends it, or marks it as waiting for older ones. */
 static bool take_next(struct bp_publisher *p, unsigned lane)
 {
 	struct bp_lane *l = &p->lane[lane];
@@ -110,7 +111,8 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 	return false;
 }
 
-/* What a lane could send next: its id, or false. A record that is none comes at once. */
+/* Returns the id of the next alarm of a lane, or false. An invalid record is processed
+ * immediately. */
 static bool next_id(struct bp_publisher *p, struct bp_lane *l, uint64_t *id)
 {
 	const struct bp_lane_entry *e = sendable(p, l);
@@ -127,7 +129,7 @@ static bool next_id(struct bp_publisher *p, struct bp_lane *l, uint64_t *id)
 	return true;
 }
 
-/* The lane whose turn it is: alarms of one topic may come from several workers. */
+/* Selects the next lane by id: alarms of one topic may come from several workers. */
 static bool next_lane(struct bp_publisher *p, uint64_t *ids, const bool *has, unsigned *lane)
 {
 	bool found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What waits for what, and until when. */
+/* Order of alarms: which alarm waits for which, and until when. */
 #include "controlplane/alarms/publisher_internal.h"
 
 static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
@@ -11,7 +11,7 @@ static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
 	return true;
 }
 
-/* A file that was opened may hold rows that were never seen: all of them are read once. */
+/* A newly opened file may contain unknown rows: all of them are read once. */
 static void read_rows(struct bp_publisher *p, uint64_t now)
 {
 	const uint64_t opened = bp_spool_opened(p->spool);
@@ -28,8 +28,8 @@ static void read_rows(struct bp_publisher *p, uint64_t now)
 }
 
 /*
- * A row counts until it is deleted. While the disk would not delete, until it was sent: what is
- * known of the rows stays as it was.
+ * A row counts until it is deleted. While the spool is broken and rows cannot be deleted, a row
+ * counts until it was sent.
  */
 static uint64_t oldest_that_counts(const struct bp_publisher *p)
 {
@@ -66,9 +66,9 @@ void bp_publish_rescan(struct bp_publisher *p)
 }
 
 /*
- * A ring's tail moves over what is done only as far as no other ring holds an older alarm that is
- * not: so what a restart reads again ends with the newest alarm of each key. A ring that is crowded
- * does not wait.
+ * The tail of a ring moves over finished alarms only up to the oldest unfinished alarm of the other
+ * rings: the alarms that a restart reads again then end with the newest alarm of each key. A nearly
+ * full ring does not wait.
  */
 void bp_publish_release(struct bp_publisher *p)
 {

@@ -6,11 +6,11 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 
-/* While the link is down a transaction gathers what comes in this time. */
+/* While the link is down, one transaction collects the alarms of this interval. */
 #define SPOOL_PAUSE_NS 20000000ull
-/* After a failure of the disk it is left alone for a moment. */
+/* Delay after a failure of the disk. */
 #define SPOOL_RETRY_NS 1000000000ull
-/* One turn of the event loop spools at most so much. */
+/* Maximum number of alarms spooled per iteration of the event loop. */
 #define SPOOL_BATCH 512u
 #define SPOOL_BATCH_BYTES (4u << 20)
 
@@ -31,7 +31,7 @@ void bp_publish_count_dropped(struct bp_publisher *p)
 	p->dropped += e.dropped_size + e.dropped_age;
 }
 
-/* A copy of the alarm under an id that no other has. */
+/* Returns a copy of the alarm with a new unique id. */
 static const struct bp_alarm *renumber(struct bp_publisher *p, const struct bp_alarm *a)
 {
 	size_t size = bp_alarm_size(a);
@@ -50,12 +50,12 @@ static const struct bp_alarm *renumber(struct bp_publisher *p, const struct bp_a
 	return p->renumbered;
 }
 
-/* What a transaction takes from the rings: the first, the first two, all. */
+/* Alarms that a transaction takes from the rings: the first state, the first two, all. */
 enum spool_mode { SPOOL_PENDING, SPOOL_UNREAD, SPOOL_SENT };
 
-/* What one transaction takes; for each row what is to be noted when it is committed. */
+/* The rows of one transaction, with the updates for each row after the commit. */
 struct spool_row {
-	uint64_t id, key, number; /* of the entry that it was */
+	uint64_t id, key, number; /* number: of its lane entry, if it had one */
 	unsigned lane;
 	bool entry;
 };
@@ -63,7 +63,7 @@ struct spool_batch {
 	struct spool_row row[SPOOL_BATCH];
 	unsigned rows;
 	uint64_t bytes, added;
-	/* of each lane: the entry and the record to look at next */
+	/* per lane: the next entry and the next record */
 	uint64_t number[BP_MAX_WORKERS], cursor[BP_MAX_WORKERS];
 };
 
@@ -77,8 +77,8 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 {
 	enum bp_spool_added r = bp_spool_add(p->spool, a);
 
-	/* After the segment was lost, its ids may begin again below those of the spool; by as many
-	 * as there are rows, unless the data plane goes on setting them back. */
+	/* After a loss of the segment, its ids may restart below those of the spool: at most as
+	 * many conflicts as rows, unless the data plane keeps resetting the ids. */
 	for (uint64_t tries = 0; r == BP_SPOOL_CONFLICT; tries++) {
 		if (tries > bp_spool_rows(p->spool) + SPOOL_BATCH)
 			return false;
@@ -96,14 +96,14 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 	return true;
 }
 
-/* Whether this entry is to be taken. */
+/* Returns whether this entry is taken. */
 static bool takes(const struct bp_lane *l, const struct bp_lane_entry *e, enum spool_mode mode)
 {
 	return (e->state == BP_LANE_PENDING || (e->state == BP_LANE_SENT && mode == SPOOL_SENT)) &&
 	       bp_lane_record(l, e) != NULL;
 }
 
-/* The id of what is to be taken from the lane next, an entry or a record; false: nothing. */
+/* Returns the id of the next alarm of the lane, an entry or a record; false: none. */
 static bool next_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane,
 	enum spool_mode mode, uint64_t *id)
 {
@@ -119,14 +119,14 @@ static bool next_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 		*id = e->id;
 		return true;
 	}
-	/* Without a free entry the unread part can't be noted: its turn comes later. */
+	/* Without a free entry an unread record cannot be tracked: it is taken later. */
 	if (mode == SPOOL_PENDING || bp_lane_full(l) || !bp_lane_read(l, &end, &a))
 		return false;
 	*id = a == NULL ? 0 : a->id;
 	return true;
 }
 
-/* Takes it; false when the disk would not. */
+/* Takes the alarm; false when the disk fails. */
 static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane)
 {
 	struct bp_lane *l = &p->lane[lane];
@@ -151,7 +151,7 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 	return true;
 }
 
-/* Fills the batch, lowest ids first over all lanes. False when the disk would not. */
+/* Fills the batch, lowest ids first over all lanes. False when the disk fails. */
 static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode mode)
 {
 	for (unsigned looks = 0; !batch_full(b) && looks < 8 * SPOOL_BATCH; looks++) {
@@ -173,7 +173,7 @@ static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode 
 	return true;
 }
 
-/* The batch is on disk: what it took from the rings is safe. */
+/* The batch is on disk: its alarms can be released from the rings. */
 static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 {
 	for (unsigned i = 0; i < b->rows; i++) {
@@ -199,12 +199,12 @@ static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 }
 
 /*
- * One transaction: what waits in the rings, in the order of ids. Returns false when the disk would
- * not; then nothing changed.
+ * Spools the waiting alarms of the rings in one transaction, ordered by id. Returns false when the
+ * disk fails; the state is then unchanged.
  */
 static bool spool_lanes(struct bp_publisher *p, enum spool_mode mode, uint64_t now)
 {
-	static struct spool_batch b; /* too large for a stack; used by the event loop alone */
+	static struct spool_batch b; /* too large for the stack; only the event loop uses it */
 
 	b.rows = 0;
 	b.bytes = 0;
@@ -228,7 +228,7 @@ failed:
 	return false;
 }
 
-/* Whether anything of the lane waits while the link is down. */
+/* Returns whether any alarm of the lane waits while the link is down. */
 static bool lane_waits(const struct bp_lane *l)
 {
 	return l->pending != 0 || bp_lane_unread(l) != 0;
@@ -250,7 +250,7 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
 	spool_lanes(p, SPOOL_UNREAD, now);
 }
 
-/* What an overflowing lane needs: true with *mode. */
+/* Returns true with *mode when the lane overflows. */
 static bool lane_overflows(
 	const struct bp_publisher *p, const struct bp_lane *l, enum spool_mode *mode)
 {
@@ -264,10 +264,10 @@ static bool lane_overflows(
 }
 
 /*
- * The broker does not keep up: what is not read yet goes to the spool once a ring is half full,
- * down to an eighth; what is in flight too once that alone holds three quarters of the ring. Where
- * it keeps up, only what waits for older alarms of its key goes there, and only from a ring that
- * is half full: mostly the backlog is done before.
+ * The broker is too slow: unread records go to the spool when a ring is half full, until it is down
+ * to an eighth; alarms in flight go too when they alone hold three quarters of the ring. When the
+ * broker is fast enough, only alarms that wait for older ones of their key go to the spool, and
+ * only from a ring that is half full: in most cases the backlog is sent before.
  */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 {
@@ -304,8 +304,8 @@ static uint64_t lanes_tails(const struct bp_publisher *p)
 	return tails;
 }
 
-/* Everything that is still in the rings, in flight or not, to the spool. What workers add meanwhile
- * is their next owner's. */
+/* Spools all alarms of the rings, in flight or not. The next control plane takes the alarms that
+ * workers add meanwhile. */
 void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now)
 {
 	uint64_t left = lanes_used(p), moved;

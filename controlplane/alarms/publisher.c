@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start, end, clock, and the link's events; see publisher_internal.h for the other rooms. */
+/* Start, end, timers, and events of the link; publisher_internal.h lists the other files. */
 #include "controlplane/alarms/publisher.h"
 
 #include <event2/event.h>
@@ -17,13 +17,13 @@
 #include "controlplane/process/sqlite_file.h"
 
 /*
- * A worker makes no system call to wake anybody, so the rings are looked at this often: while
- * alarms come, and after none came for a while.
+ * Polling intervals of the rings: a worker makes no system call to wake another thread. Short while
+ * alarms arrive, long after a period without alarms.
  */
 #define TICK_BUSY_NS 250000
 #define TICK_IDLE_NS 1000000
 #define TICK_BUSY_FOR_NS 100000000ull
-/* Between two attempts to read the password and TLS files. */
+/* Delay between two attempts to read the password and TLS files. */
 #define SETTINGS_BACKOFF_MIN_NS 1000000000ull
 #define SETTINGS_BACKOFF_MAX_NS 60000000000ull
 /* Tenths of a second. */
@@ -46,11 +46,11 @@ void bp_publish_reschedule(struct bp_publisher *p)
 {
 	static const struct timeval now = {0, 0};
 
-	/* A timer of zero, not event_active(): sockets are looked at in between. */
+	/* A timer of zero and not event_active(): sockets are handled in between. */
 	evtimer_add(p->reschedule_event, &now);
 }
 
-/* ---- the link's events and the clock ---- */
+/* ---- events of the link and timers ---- */
 
 static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 {
@@ -118,7 +118,7 @@ static void on_ready(void *arg)
 	pump(arg);
 }
 
-/* Nothing is left in the rings. */
+/* The rings are empty. */
 static bool empty(const struct bp_publisher *p)
 {
 	if (p->inflight.count != 0)
@@ -150,7 +150,7 @@ static void send_all(struct bp_publisher *p, uint64_t now)
 	bp_publish_lanes(p);
 	bp_publish_backlog(p, now);
 	if (p->mid_clash)
-		bp_edge_link_reset(p->link, "an alarm was passed over by all acknowledgements");
+		bp_edge_link_reset(p->link, "a PUBACK is missing");
 	p->mid_clash = false;
 }
 
@@ -181,7 +181,7 @@ static void pump(struct bp_publisher *p)
 	}
 	bp_publish_delete_done(p, now);
 	update_gauges(p);
-	/* Last, since it may find the connection lost. */
+	/* Last, because it may detect a lost connection. */
 	bp_edge_link_flush(p->link);
 	if (p->draining)
 		drain(p, now);
@@ -195,7 +195,7 @@ static bool set_tick(struct bp_publisher *p, long ns)
 	return timerfd_settime(p->tick_fd, 0, &t, NULL) == 0;
 }
 
-/* Looks often while alarms come, and costs little while none do. */
+/* Polls often while alarms arrive, and rarely while none do. */
 static void adapt_tick(struct bp_publisher *p)
 {
 	uint64_t read_now = atomic_load_explicit(&p->g->cp_alarms_read, memory_order_relaxed);
@@ -230,7 +230,7 @@ static void on_reschedule(evutil_socket_t fd, short what, void *arg)
 	pump(arg);
 }
 
-/* After a failure the file may have been closed, or be another: look at all its rows again. */
+/* After a failure the file may have been closed or replaced: reads all its rows again. */
 static void reopen_spool(struct bp_publisher *p, uint64_t now)
 {
 	if (!bp_spool_ready(p->spool)) {
@@ -252,8 +252,8 @@ static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqt
 	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 }
 
-/* Reads the password and looks for the TLS files, and has the link use them. Where that fails, it
- * is tried again, and forwarding goes on meanwhile. */
+/* Reads the password, checks the TLS files, and applies them to the link. On failure it is repeated
+ * later; forwarding continues meanwhile. */
 static void try_settings(struct bp_publisher *p, uint64_t now)
 {
 	struct bp_edge_link_settings s;
@@ -313,7 +313,7 @@ bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, siz
 
 	if (!mqtt->enabled || !mqtt->publisher.enabled)
 		return false;
-	/* One that was killed a moment ago may still hold it. */
+	/* A control plane that was killed a moment ago may still hold the lock. */
 	for (unsigned i = 0; bp_sqlite_locked(mqtt->spool.path, why, sizeof(why)); i++) {
 		if (i == SPOOL_PATIENCE) {
 			snprintf(err, err_size, "mqtt.spool.path: %s", why);
@@ -339,8 +339,8 @@ int bp_publisher_configure(
 	return 0;
 }
 
-/* Alarms that come now must be told apart from those that wait on disk. 0 is left alone: no part
- * that is whole has it, and the data plane is to see that. */
+/* Ids of new alarms must differ from those on disk. The id 0 is unchanged: no valid part has it,
+ * and the data plane must detect that. */
 static void raise_next_id(struct bp_publisher *p)
 {
 	uint64_t want = bp_spool_max_id(p->spool) + 1;
@@ -377,7 +377,7 @@ static bool start_tick(struct bp_publisher *p)
 	       event_add(p->tick_event, NULL) == 0 && event_add(p->second_event, &second) == 0;
 }
 
-/* The spool's file, when there is reason to open it now. */
+/* Opens the spool's file if there is a reason to open it now. */
 static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
 {
 	if (!mqtt->publisher.enabled && access(mqtt->spool.path, F_OK) != 0)

@@ -15,9 +15,10 @@
 #include "daemon/log.h"
 #include "controlplane/process/sqlite_file.h"
 
-/* Rows dropped for their age in one call, so that the event loop goes on in between. */
+/* Maximum number of rows that one call deletes for their age, so that the event loop continues in
+ * between. */
 #define EXPIRE_MAX 4096
-/* Pages given back in one call. */
+/* Pages that one call returns to the file system. */
 #define SHRINK_PAGES "1024"
 
 enum stmt {
@@ -51,11 +52,11 @@ struct bp_spool {
 	sqlite3 *db;
 	sqlite3_stmt *stmt[S_COUNT];
 	uint64_t rows, bytes; /* committed */
-	uint64_t oldest;      /* id; UINT64_MAX: no rows */
+	uint64_t oldest;      /* lowest id; UINT64_MAX: no rows */
 	uint64_t opened;
-	uint64_t batch_rows, batch_bytes, batch_dropped; /* with the open batch */
+	uint64_t batch_rows, batch_bytes, batch_dropped; /* including the open batch */
 	bool in_batch;
-	int lock; /* -1: not taken yet */
+	int lock; /* -1: not read yet */
 	bool in_use;
 	bool full;
 	struct bp_spool_events events;
@@ -151,7 +152,8 @@ struct bp_spool_events bp_spool_take_events(struct bp_spool *s)
 	return e;
 }
 
-/* Notes why the disk would not. A file that can't be trusted any more is closed, to be reopened. */
+/* Records the reason of a disk failure. A file that can no longer be trusted is closed, and opened
+ * again later. */
 static bool fail(struct bp_spool *s, const char *what)
 {
 	int rc = s->db == NULL ? SQLITE_CANTOPEN : sqlite3_extended_errcode(s->db);
@@ -161,13 +163,13 @@ static bool fail(struct bp_spool *s, const char *what)
 	s->full = (rc & 0xff) == SQLITE_FULL;
 	if (s->in_batch)
 		bp_spool_rollback(s);
-	/* A full disk or a lock passes; anything else is better met with a newly opened file. */
+	/* A full disk or a lock is temporary; after any other error the file is opened again. */
 	if ((rc & 0xff) != SQLITE_FULL && (rc & 0xff) != SQLITE_BUSY)
 		close_file(s);
 	return false;
 }
 
-/* Runs a statement that gives no rows. */
+/* Runs a statement without result rows. */
 static int run(struct bp_spool *s, enum stmt i)
 {
 	int rc = sqlite3_step(s->stmt[i]);
@@ -176,8 +178,8 @@ static int run(struct bp_spool *s, enum stmt i)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Ids begin at 0, and the bytes of all rows have a sum: else what is there could neither be read to
- * the end nor be bounded. */
+/* Ids begin at 0, and the total size of all rows is valid: otherwise the rows could not be read to
+ * the end, or their size would be unlimited. */
 static int check_rows(sqlite3 *db)
 {
 	int64_t bad;
@@ -199,7 +201,7 @@ static int check_format(sqlite3 *db)
 		rc = bp_sqlite_scalar(db, "SELECT count(*) FROM sqlite_master", &tables);
 	if (rc != SQLITE_OK)
 		return rc;
-	if (version == 0 && tables == 0) /* new */
+	if (version == 0 && tables == 0) /* a new file */
 		return sqlite3_exec(db,
 			"BEGIN; CREATE TABLE alarm(id INTEGER PRIMARY KEY, time_ns INTEGER NOT "
 			"NULL,"
@@ -208,8 +210,8 @@ static int check_format(sqlite3 *db)
 			NULL, NULL, NULL);
 	if (version != BP_SPOOL_FORMAT)
 		return SQLITE_NOTADB;
-	/* That table and nothing else, no trigger either; its id is what a row is found and deleted
-	 * by, so that whatever walks the rows ends. */
+	/* Only that table, and no trigger; rows are found and deleted by `id`, so that every scan
+	 * of the rows ends. */
 	rc = bp_sqlite_scalar(db,
 		"SELECT count(*) FROM pragma_table_info('alarm')"
 		" WHERE (name = 'id' AND type = 'INTEGER' AND pk = 1)"
@@ -223,7 +225,7 @@ static int check_format(sqlite3 *db)
 	return rc == SQLITE_OK ? check_rows(db) : rc;
 }
 
-/* SQLITE_ROW with the row of the lowest id, SQLITE_DONE when there is none. */
+/* Returns SQLITE_ROW with the row of the lowest id, SQLITE_DONE when there is none. */
 static int oldest(struct bp_spool *s, uint64_t *id, uint64_t *time_ns)
 {
 	sqlite3_stmt *st = s->stmt[S_OLDEST];
@@ -237,7 +239,7 @@ static int oldest(struct bp_spool *s, uint64_t *id, uint64_t *time_ns)
 	return rc;
 }
 
-/* After any change. */
+/* Called after any change. */
 static int update_oldest(struct bp_spool *s)
 {
 	uint64_t id = UINT64_MAX, time_ns;
@@ -387,7 +389,7 @@ enum bp_spool_added bp_spool_add(struct bp_spool *s, const struct bp_alarm *a)
 	return BP_SPOOL_ADDED;
 }
 
-/* Deletes one row inside the batch; *there: whether it was there. */
+/* Deletes one row inside the batch; *there: whether it existed. */
 static int delete_row(struct bp_spool *s, uint64_t id, bool *there)
 {
 	sqlite3_stmt *st = s->stmt[S_DELETE];
@@ -422,7 +424,7 @@ static int drop_over_size(struct bp_spool *s)
 	return SQLITE_OK;
 }
 
-/* Ends the batch on disk and takes its totals over. */
+/* Ends the batch on disk and updates the totals. */
 static bool finish(struct bp_spool *s)
 {
 	if (run(s, S_COMMIT) != SQLITE_OK)
@@ -430,7 +432,7 @@ static bool finish(struct bp_spool *s)
 	s->in_batch = false;
 	s->rows = s->batch_rows;
 	s->bytes = s->batch_bytes;
-	/* It is committed all the same. What is not known is taken for the worst: 0. */
+	/* The batch is committed in any case. An unknown oldest id counts as the worst case: 0. */
 	if (update_oldest(s) != SQLITE_OK)
 		s->oldest = 0;
 	return true;
@@ -490,10 +492,11 @@ bool bp_spool_expire(struct bp_spool *s, uint64_t now_ns)
 		return true;
 	if (!bp_spool_ready(s))
 		return false;
-	/* Look before a transaction is begun: mostly nothing is too old. */
+	/* Check before a transaction begins: in most cases no row is too old. */
 	rc = oldest(s, &id, &time_ns);
 	if (rc != SQLITE_ROW || time_ns > now_ns || now_ns - time_ns <= s->max_age_ns)
-		return rc == SQLITE_ROW || rc == SQLITE_DONE ? true : fail(s, "looking for age");
+		return rc == SQLITE_ROW || rc == SQLITE_DONE ? true
+							     : fail(s, "reading the oldest alarm");
 	if (!bp_spool_begin(s))
 		return false;
 	while (dropped < EXPIRE_MAX) {
@@ -510,7 +513,7 @@ bool bp_spool_expire(struct bp_spool *s, uint64_t now_ns)
 	return true;
 }
 
-/* Copies a row's record to aligned memory; NULL when it is not a whole alarm with that id. */
+/* Copies a row's record to aligned memory; NULL when it is not a complete alarm with that id. */
 static const struct bp_alarm *row_record(struct bp_spool *s, sqlite3_stmt *st, uint64_t id)
 {
 	const void *blob = sqlite3_column_blob(st, 1);
@@ -548,7 +551,7 @@ bool bp_spool_read(struct bp_spool *s, uint64_t from, bp_spool_row row, void *ar
 	}
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
 		fail(s, "reading");
-	if (s->db != NULL) /* else the statement went with the file */
+	if (s->db != NULL) /* otherwise the statement was freed with the file */
 		sqlite3_reset(st);
 	*end = rc == SQLITE_DONE;
 	return rc == SQLITE_ROW || rc == SQLITE_DONE;
