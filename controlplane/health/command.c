@@ -7,7 +7,7 @@
 
 #include "controlplane/process/control.h"
 
-/* `id` is one: 16 digits. */
+/* `id` is a system-id: 16 hexadecimal digits. */
 static json_t *no_session(const char *id)
 {
 	char text[160];
@@ -30,7 +30,7 @@ json_t *bp_phd_release_command(struct bp_phd_service *s, bool enabled, const cha
 					  "were expected");
 	if (!s)
 		return bp_control_refusal("health devices are not served yet: the data plane has "
-					  "not told the ports' MAC addresses; try again in a "
+					  "not reported the ports' MAC addresses; try again in a "
 					  "moment");
 	switch (bp_phd_service_release(s, system_id)) {
 	case BP_PHD_DISCONNECT_REQUESTED:

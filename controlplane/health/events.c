@@ -8,8 +8,8 @@
 #include "services/health/token.h"
 #include "proto/health/phd_apdu.h"
 
-/* Sessions looked at in one turn, at most: after a pause the sweep takes longer rather than the
- * turn. 4,194,304 sessions in 10 s are some 5,600 slots a turn. */
+/* Maximum number of sessions that one iteration checks: after a pause the sweep takes longer
+ * instead of the iteration. 4,194,304 sessions in 10 s are about 5,600 slots per iteration. */
 #define SWEEP_BATCH_MAX 16384u
 
 struct bp_worker_events {
@@ -17,9 +17,9 @@ struct bp_worker_events {
 	struct bp_worker_events_ops ops;
 	void *arg;
 	struct bp_worker_events_counts counts;
-	unsigned worker;   /* whose ring is read first */
-	uint32_t slot;     /* the next to look at */
-	uint64_t swept_ns; /* those before it are what was due by then; 0: not begun */
+	unsigned worker;   /* the worker whose ring is read first */
+	uint32_t slot;     /* the next slot to check */
+	uint64_t swept_ns; /* the slots before it were due at this time; 0: not started */
 	struct event *timer;
 };
 
@@ -66,7 +66,7 @@ static void take(struct bp_worker_events *e, const struct bp_phd_event_record *r
 	}
 }
 
-/* Up to `most` events of a ring. How many. */
+/* Reads up to `most` events of a ring; returns their number. */
 static unsigned read_ring(struct bp_worker_events *e, struct bp_ring *ring, unsigned most)
 {
 	uint64_t cursor = bp_ring_tail(ring);
@@ -91,7 +91,7 @@ static unsigned read_ring(struct bp_worker_events *e, struct bp_ring *ring, unsi
 	return n;
 }
 
-/* Each turn begins with another worker, so that a busy one does not keep the others waiting. */
+/* Each iteration starts with another worker, so that a busy worker does not block the others. */
 static bool read_rings(struct bp_worker_events *e)
 {
 	unsigned left = BP_EVENTS_BATCH_MAX;
@@ -103,7 +103,7 @@ static bool read_rings(struct bp_worker_events *e)
 	return left == 0;
 }
 
-/* ---- the sweep ---- */
+/* ---- sweep ---- */
 
 static void look_at(struct bp_worker_events *e, uint32_t slot)
 {
@@ -116,7 +116,7 @@ static void look_at(struct bp_worker_events *e, uint32_t slot)
 	e->ops.stale(e->arg, slot, bp_phd_word_life(word));
 }
 
-/* As many slots as the time since the last turn is a part of the sweep's. */
+/* Checks a share of the slots: the time since the last iteration divided by the time of a sweep. */
 static void sweep(struct bp_worker_events *e, uint64_t mono_ns)
 {
 	const uint64_t slots = e->t->n_slots;
@@ -129,7 +129,7 @@ static void sweep(struct bp_worker_events *e, uint64_t mono_ns)
 	if (mono_ns - e->swept_ns > BP_EVENTS_SWEEP_NS)
 		e->swept_ns = mono_ns - BP_EVENTS_SWEEP_NS;
 	n = slots * (mono_ns - e->swept_ns) / BP_EVENTS_SWEEP_NS;
-	e->swept_ns += n * BP_EVENTS_SWEEP_NS / slots; /* the rest is the next turn's */
+	e->swept_ns += n * BP_EVENTS_SWEEP_NS / slots; /* the next iteration continues */
 	if (n > SWEEP_BATCH_MAX) {
 		n = SWEEP_BATCH_MAX;
 		e->swept_ns = mono_ns;
@@ -148,7 +148,7 @@ bool bp_worker_events_poll(struct bp_worker_events *e, uint64_t mono_ns)
 	return more;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {

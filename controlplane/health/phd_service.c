@@ -27,9 +27,9 @@
 
 #define CONNECTIONS_MAX 8192u
 #define CONNECTION_IDLE_S 86400u /* devices may measure once a day */
-#define UNASSOCIATED_MS 30000u   /* one without an association stays for a minute at most */
-/* Reports on their way at once, and the source ports that they leave from: 24 times 264 a second.
- */
+/* a connection without an association is closed after a minute at most */
+#define UNASSOCIATED_MS 30000u
+/* Reports in flight, and their source ports: 24 times 264 per second. */
 #define OUTSTANDING_MAX 256u
 #define REPORT_PORTS 24u
 #define RESOURCE_PORTS 4u
@@ -45,22 +45,22 @@ struct bp_phd_service {
 	struct bp_phd_manager_counts counts;
 	struct bp_phd_server *server;
 	struct bp_phd_tcp *tcp;
-	struct bp_cse_client *cse; /* for resources: this one, or the next */
+	struct bp_cse_client *cse; /* for resources: this client, or the HTTP client below */
 	struct bp_cse_http *cse_http;
 	struct bp_cse_client *cse_reports;
 	struct bp_ready *ready;
 	struct bp_slow *slow;
 	struct bp_worker_events *events;
 	struct bp_phd_persist *keep;
-	struct bp_phd_store *store;     /* keep's */
+	struct bp_phd_store *store;     /* owned by `persist` */
 	struct bp_config_phd_ids allow; /* of the file that allow_file names */
 	struct event *timer;
 	struct bp_phd_status_writer status;
-	uint64_t status_ns; /* when it was written last */
-	bool by_type;       /* the path says {type} */
+	uint64_t status_ns; /* time of the last write */
+	bool by_type;       /* the path contains {type} */
 };
 
-/* ---- the manager's owner ---- */
+/* ---- callbacks of the manager ---- */
 
 static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
 {
@@ -99,12 +99,12 @@ static void on_mds_attributes(
 		bp_ready_request(s->ready, slot);
 }
 
-/* A session is operating: it is to have its containers. */
+/* A session is operating: its containers are provisioned. */
 static void request_ready(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
-	if (!s->ready) /* it will look for those that are there */
+	if (!s->ready) /* it searches for existing containers */
 		return;
 	if (!s->by_type || s->t->sessions[slot].mds_known != BP_PHD_MDS_REQUESTED)
 		bp_ready_request(s->ready, slot);
@@ -125,8 +125,8 @@ static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 
 	(void)why;
 	bp_phd_persist_closed(s->keep, slot);
-	/* who met errors of the CSE has its resources looked at when it comes again: what a policy
-	 * there denies is mended by that alone */
+	/* after errors of the CSE, the resources of the device are checked at its next association:
+	 * only that repairs a policy that denies access */
 	if (atomic_load_explicit(&x->errors, memory_order_relaxed) != 0)
 		bp_phd_store_set_created(s->store, x->system_id, x->config_id, 0);
 }
@@ -149,7 +149,7 @@ static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu
 {
 	struct bp_phd_service *s = arg;
 
-	/* without its containers there is nowhere to store it yet: the device repeats it */
+	/* without its containers the report cannot be stored yet: the device repeats it */
 	if (!bp_ready_is(s->ready, slot))
 		return BP_PHD_TAKEN_FULL;
 	return bp_slow_report(s->slow, slot, apdu, len, bp_mono_ns());
@@ -278,7 +278,7 @@ static int start_tcp(struct bp_phd_service *s, int fd, char *err, size_t err_siz
 	return s->tcp ? 0 : -1;
 }
 
-/* ---- the CSE ---- */
+/* ---- CSE ---- */
 
 static void endpoint(const struct bp_address *a, uint16_t port, struct sockaddr_storage *out)
 {
@@ -294,8 +294,8 @@ static void endpoint(const struct bp_address *a, uint16_t port, struct sockaddr_
 		memcpy(out, &a6, sizeof(a6));
 }
 
-/* The address that the kernel's routes give requests to the CSE. Of no family: there is no route.
- */
+/* Returns the source address that the kernel's routes select for requests to the CSE. Family 0:
+ * there is no route. */
 static struct bp_address find_source(const struct bp_config_phd *c)
 {
 	struct bp_address source = {0};
@@ -326,7 +326,7 @@ static bool same_address(const struct bp_address *a, const struct bp_address *b)
 	return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
-/* The address that the plan in force has requests come from. Of no family: there is none. */
+/* Returns the source address of requests in the active settings. Family 0: there is none. */
 static struct bp_address settings_source(const struct bp_phd_service *s)
 {
 	const struct bp_phd_settings *p = &s->t->control->plan;
@@ -340,9 +340,9 @@ static struct bp_address settings_source(const struct bp_phd_service *s)
 }
 
 /*
- * Layouts and workers go by it. While there is no route to the CSE the last address stays: workers
- * send nothing then, but they know of a route that comes back before it is noticed here. `anew`:
- * the file is another.
+ * Layouts and workers use the settings. Without a route to the CSE the last address remains:
+ * workers then send nothing, but they detect the return of the route earlier than this process.
+ * `anew`: the configuration file has changed.
  */
 static void publish_settings(struct bp_phd_service *s, bool anew)
 {
@@ -361,7 +361,7 @@ static void publish_settings(struct bp_phd_service *s, bool anew)
 	bp_phd_settings_publish(s->w, &plan);
 }
 
-/* Who is asked for resources. False: no memory. */
+/* Selects the client for resources. False: no memory. */
 static bool start_provisioning(struct bp_phd_service *s, struct bp_cse *out)
 {
 	const struct bp_config_phd_cse *c = &bp_config_phd(s->config)->cse;
@@ -413,7 +413,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	return -1;
 }
 
-/* ---- time ---- */
+/* ---- timer ---- */
 
 static void write_status(struct bp_phd_service *s, uint64_t now)
 {
@@ -447,13 +447,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	bp_phd_writer_settle(s->w);
 	if (now - s->status_ns >= SECOND_NS)
 		write_status(s, now);
-	if (wait > SECOND_NS / 10) /* what comes meanwhile may be due sooner */
+	if (wait > SECOND_NS / 10) /* new events may be due earlier */
 		wait = SECOND_NS / 10;
 	t = (struct timeval){.tv_usec = (suseconds_t)(wait / 1000)};
 	evtimer_add(s->timer, &t);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_setup *setup,
 	char *err, size_t err_size)
@@ -511,7 +511,7 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	if (s->timer &&
 		bp_config_phd_allow_load(bp_config_phd(s->config), &s->allow, err, err_size) == 0 &&
 		start_manager(s, setup, err, err_size) == 0) {
-		/* what lies in the table is known before anything comes */
+		/* the sessions of the table are adopted before any datagram is received */
 		bp_phd_manager_adopt(s->m, bp_mono_ns());
 		if (start_cse(s, err, err_size) == 0 &&
 			start_udp(s, setup->udp, err, err_size) == 0 &&
@@ -528,7 +528,7 @@ void bp_phd_service_free(struct bp_phd_service *s)
 {
 	if (!s)
 		return;
-	if (s->status_ns != 0) /* the last second's, if it ever began */
+	if (s->status_ns != 0) /* the values of the last second, if it was started */
 		write_status(s, bp_mono_ns());
 	bp_phd_tcp_free(s->tcp);
 	bp_phd_server_free(s->server);
@@ -561,8 +561,8 @@ void bp_phd_service_configure(struct bp_phd_service *s, const struct bp_config *
 	bp_phd_manager_configure(s->m, bp_config_phd(c));
 	if (s->tcp)
 		bp_phd_tcp_limit(s->tcp, bp_config_phd(c)->limits.sessions_per_address);
-	/* it was checked before the reload was taken over: only a file that changed within these
-	 * milliseconds can still fail */
+	/* the file was checked before the reload was accepted: this can fail only if it has changed
+	 * since */
 	if (bp_config_phd_allow_load(bp_config_phd(c), &allow, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_WARNING, "%s; the previous allow-list stays active", err);
 	} else {

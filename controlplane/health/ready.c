@@ -12,16 +12,16 @@
 #define PARALLEL 4u
 #define NAME_MAX 64u
 
-/* bp_phd_session.provision: it waits in the queue, or is worked on; it has all, but a report of it
- * is still on its way. */
+/* bp_phd_session.provision: queued or being provisioned; or complete, with a report still in
+ * flight. */
 enum { NOT_REQUESTED, REQUESTED, SUSPENDED };
 
-/* A session that is worked on: the texts stay as long. */
+/* A session that is being provisioned: the texts remain valid as long. */
 struct job {
 	bool used;
 	uint32_t slot;
 	uint16_t life;
-	uint64_t needs; /* needs_of() */
+	uint64_t needs; /* result of needs_of() */
 	char type[BP_PHD_TYPE_TEXT];
 	char name[BP_PHD_OBJECTS_MAX][NAME_MAX];
 	const char *names[BP_PHD_OBJECTS_MAX];
@@ -31,18 +31,18 @@ struct bp_ready {
 	struct bp_phd_tables *t;
 	struct bp_phd_writer *w;
 	struct bp_provision *provision;
-	uint32_t *queue; /* of slots, [mask + 1]: each slot once, so that it can't overflow */
-	bool *queued;    /* by slot: its session may be another by now */
+	uint32_t *queue; /* slots, [mask + 1]: each slot once, so the queue cannot overflow */
+	bool *queued;    /* by slot: its session may be another one by now */
 	uint32_t mask, head, tail;
 	struct job job[PARALLEL];
-	bool (*busy)(void *arg, uint32_t slot); /* or NULL */
+	bool (*busy)(void *arg, uint32_t slot); /* may be NULL */
 	void *busy_arg;
-	const struct bp_ready_memory *memory; /* or NULL */
+	const struct bp_ready_memory *memory; /* may be NULL */
 	void *memory_arg;
-	uint64_t target; /* what all devices' containers depend on */
-	bool by_type;    /* and whether on {type} */
+	uint64_t target; /* hash of the settings that the containers of all devices depend on */
+	bool by_type;    /* and whether they depend on {type} */
 	uint64_t spared;
-	/* the configuration is another after a reload; these can't change without a restart */
+	/* a copy: the configuration changes at a reload, these settings only at a restart */
 	struct bp_config_phd_cse cse;
 	char name[BP_NAME_MAX + 1];
 };
@@ -52,7 +52,7 @@ static struct bp_phd_session *session_of(const struct bp_ready *r, uint32_t slot
 	return &r->t->sessions[slot];
 }
 
-/* Whether the session is one that needs resources which it does not have. */
+/* Returns whether the session needs resources that it does not have. */
 static bool lacks(const struct bp_ready *r, uint32_t slot, uint64_t *word)
 {
 	*word = atomic_load_explicit(&session_of(r, slot)->word, memory_order_relaxed);
@@ -81,7 +81,7 @@ uint64_t bp_ready_spared(const struct bp_ready *r)
 	return r->spared;
 }
 
-/* ---- what is remembered ---- */
+/* ---- remembered sessions ---- */
 
 static uint64_t add_text(uint64_t h, const void *text, size_t len)
 {
@@ -90,7 +90,7 @@ static uint64_t add_text(uint64_t h, const void *text, size_t len)
 	return bp_mix64(h ^ bp_hash_bytes(key, text, len));
 }
 
-/* Not the release, nor how many instances are kept: containers that are there stay as they are. */
+/* Without the release and the number of instances: existing containers remain unchanged. */
 static uint64_t hash_target(const struct bp_config_phd_cse *c)
 {
 	uint64_t h = (uint64_t)c->coap_port << 8 | c->coap_address.family;
@@ -100,7 +100,7 @@ static uint64_t hash_target(const struct bp_config_phd_cse *c)
 	return add_text(h, c->originator, strlen(c->originator));
 }
 
-/* What the session's containers depend on; 0: that can't be said yet. */
+/* Returns a hash of the values that the session's containers depend on; 0: it is not known yet. */
 static uint64_t needs_of(const struct bp_ready *r, uint32_t slot)
 {
 	const struct bp_phd_session *s = session_of(r, slot);
@@ -109,7 +109,7 @@ static uint64_t needs_of(const struct bp_ready *r, uint32_t slot)
 	char type[BP_PHD_TYPE_TEXT];
 	uint64_t h = r->target;
 
-	/* one of another plan is replaced before it is used (bp_phd_manager_loaded()) */
+	/* a layout of other settings is replaced before it is used (bp_phd_manager_loaded()) */
 	if (!l || l->plan != r->t->control->plan.hash)
 		return 0;
 	if (r->by_type) {
@@ -147,7 +147,7 @@ void bp_ready_set_memory(struct bp_ready *r, const struct bp_ready_memory *memor
 	r->memory_arg = arg;
 }
 
-/* ---- who waits ---- */
+/* ---- queue ---- */
 
 static void put(struct bp_ready *r, uint32_t slot)
 {
@@ -175,7 +175,7 @@ static void not_ready(struct bp_ready *r, uint32_t slot)
 		bp_phd_session_flags(r->w, slot, 0, BP_PHD_READY | BP_PHD_STALE);
 }
 
-/* It has all. */
+/* The session has all of its resources. */
 static void settle(struct bp_ready *r, uint32_t slot)
 {
 	const bool busy = r->busy && r->busy(r->busy_arg, slot);
@@ -205,7 +205,7 @@ void bp_ready_lost(struct bp_ready *r, uint32_t slot)
 	request_slot(r, slot);
 }
 
-/* The objects of a layout, by the names that stand in their containers' paths. */
+/* Names the objects of a layout as in the paths of their containers. */
 static unsigned name_objects(const struct bp_ready *r, const struct bp_phd_layout *l, struct job *j)
 {
 	if (r->t->control->plan.per_report) {
@@ -243,7 +243,7 @@ static bool next(void *arg, struct bp_provision_target *out)
 
 		r->queued[slot] = false;
 		if (s->provision != REQUESTED)
-			continue; /* it has them, or is another session, which will ask */
+			continue; /* complete, or another session has the slot */
 		s->provision = NOT_REQUESTED;
 		j->needs = needs_of(r, slot);
 		if (!lacks(r, slot, &word) || j->needs == 0)
@@ -252,7 +252,7 @@ static bool next(void *arg, struct bp_provision_target *out)
 		j->used = true;
 		j->slot = slot;
 		j->life = bp_phd_word_life(word);
-		s->provision = REQUESTED; /* and worked on: it is not put once more */
+		s->provision = REQUESTED; /* and being provisioned: it is not queued again */
 		*out = (struct bp_provision_target){.cookie = (uint64_t)(j - r->job),
 			.type = bp_phd_type_text(s->spec, j->type),
 			.objects = j->names,

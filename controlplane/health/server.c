@@ -13,18 +13,19 @@
 #include "controlplane/process/clock.h"
 
 #define BATCH 64
-#define APDU_MAX 65536u /* no datagram is longer; memory that none needs is never touched */
+#define APDU_MAX 65536u /* the maximum length of a datagram; unused memory is never touched */
 #define SOCKET_BYTES (16 << 20)
-#define TIME_SLICE_NS 2000000u /* a turn ends after so long: others use this event loop, too */
-#define OUT_BYTES (1u << 20)   /* of answers that wait for the end of the turn */
+/* an iteration ends after this time: other handlers use the same event loop */
+#define TIME_SLICE_NS 2000000u
+#define OUT_BYTES (1u << 20) /* answers that wait for the end of the iteration */
 
-/* Ancillary data of one datagram; of one over IPv4 the kernel says both. */
+/* Ancillary data of one datagram; over IPv4 the kernel sends both. */
 struct control {
 	_Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
 					       CMSG_SPACE(sizeof(struct in_pktinfo))];
 };
 
-/* One datagram's places, in or out. */
+/* Buffers of one datagram, received or sent. */
 struct slot {
 	struct sockaddr_in6 address;
 	struct control control;
@@ -53,7 +54,7 @@ int bp_phd_server_prepare(int fd)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on)) != 0 ||
 		setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) != 0)
 		return -1;
-	/* without the privilege the system's limit holds: less waits, no more */
+	/* without the privilege the system's limit applies: the queue is shorter */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	return 0;
@@ -76,7 +77,7 @@ int bp_phd_server_socket(uint16_t port, char *err, size_t err_size)
 	return -1;
 }
 
-/* ---- out ---- */
+/* ---- sending ---- */
 
 static void fill_source(struct msghdr *h, struct control *c, const uint8_t own[16])
 {
@@ -103,7 +104,8 @@ static void flush(struct bp_phd_server *s)
 			s->counts.sent += (unsigned)n;
 			i += (unsigned)n;
 		} else if (errno != EINTR) {
-			/* this one: no way to it, or no room; the others may have one */
+			/* only this one failed: no route or no buffer space; the others may
+			 * succeed */
 			s->counts.unsent++;
 			i++;
 		}
@@ -147,13 +149,13 @@ void bp_phd_server_send(
 	fill_source(h, &o->control, to->own);
 }
 
-/* ---- in ---- */
+/* ---- receiving ---- */
 
-/* What the kernel says beside a datagram. */
+/* The kernel's ancillary data about a datagram. */
 struct beside {
-	struct in6_addr to; /* where it was sent to */
-	unsigned ifindex;   /* of the interface on which it came; 0: not said */
-	bool shared;        /* that address is not ours alone: broadcast, multicast */
+	struct in6_addr to; /* its destination address */
+	unsigned ifindex;   /* the interface that received it; 0: unknown */
+	bool shared;        /* the destination is a shared address: broadcast or multicast */
 };
 
 static struct beside read_control(struct msghdr *h)
@@ -172,15 +174,15 @@ static struct beside read_control(struct msghdr *h)
 			struct in_pktinfo info;
 
 			memcpy(&info, CMSG_DATA(m), sizeof(info));
-			/* the address to answer from is another one */
+			/* the address for the answer is another one */
 			b.shared |= info.ipi_addr.s_addr != info.ipi_spec_dst.s_addr;
 		}
 	}
 	return b;
 }
 
-/* Whether an answer could go back: who can have none is not associated. Link-local addresses say
- * nothing without their interface, and a session has none. */
+/* Returns whether an answer could reach the sender: a sender without one cannot associate.
+ * Link-local addresses are ambiguous without their interface, and a session does not store it. */
 static bool answerable(const struct beside *b, const struct sockaddr_in6 *from)
 {
 	return !b->shared && from->sin6_port != 0 && !IN6_IS_ADDR_LINKLOCAL(&from->sin6_addr);
@@ -235,7 +237,7 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 
 		prepare(s);
 		n = recvmmsg(fd, s->in_head, BATCH, 0, NULL);
-		/* an error of an earlier answer (ICMP) is told here, too: nothing to do for it */
+		/* the error of an earlier answer (ICMP) is also reported here: no action */
 		for (int i = 0; i < n; i++)
 			take(s, (unsigned)i);
 		if (n < BATCH)
@@ -243,7 +245,7 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 	} while (bp_mono_ns() - began < TIME_SLICE_NS);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 struct bp_phd_server *bp_phd_server_new(struct event_base *base, int fd,
 	const struct bp_phd_server_ops *ops, void *arg, char *err, size_t err_size)

@@ -12,8 +12,8 @@
 
 struct health {
 	struct bp_plane_context *x;
-	struct bp_phd_sockets sockets; /* that were handed to us, until the manager has them */
-	/* NULL: no section health_devices, or the port's MAC is not known yet */
+	struct bp_phd_sockets sockets; /* inherited sockets, until the manager takes them */
+	/* NULL: no section health_devices, or the MAC address of the port is not known yet */
 	struct bp_phd_service *manager;
 };
 
@@ -56,7 +56,8 @@ static const char *low_port(const void *state)
 		       : NULL;
 }
 
-/* The MAC of the first port that routes; false: the data plane has not told it yet. */
+/* Returns the MAC address of the first routed port; false: the data plane has not reported it
+ * yet. */
 static bool first_mac(const struct bp_plane_context *x, uint8_t mac[6])
 {
 	static const uint8_t none[6];
@@ -70,7 +71,7 @@ static bool first_mac(const struct bp_plane_context *x, uint8_t mac[6])
 	return false;
 }
 
-/* Starts the manager as soon as there is all that it needs. */
+/* Starts the manager when everything that it needs is available. */
 static int start(void *state, char *err, size_t err_size)
 {
 	struct health *h = state;

@@ -7,7 +7,7 @@
 #include "controlplane/health/slow_internal.h"
 #include "services/health/last_report.h"
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 struct bp_slow *bp_slow_new(struct bp_phd_tables *tables, struct bp_cse_client *cse,
 	uint32_t pending, const struct bp_slow_ops *ops, void *arg)
@@ -56,15 +56,15 @@ void bp_slow_count(const struct bp_slow *s, struct bp_slow_counts *out)
 	*out = s->counts;
 }
 
-/* ---- which report it is ---- */
+/* ---- identification of a report ---- */
 
-/* What the session's words say of the report in hand. */
+/* The session's record of the current report. */
 struct known {
 	struct bp_phd_report_words words;
 	bool repeat;
 	uint16_t octets; /* bp_phd_report_octets() */
-	uint32_t open;   /* of a repeat */
-	uint32_t report; /* of a repeat: its number in the session; one below 0 where it is of an
+	uint32_t open;   /* only for a repeat */
+	uint32_t report; /* only for a repeat: its number in the session; negative if it is from an
 			    earlier session */
 };
 
@@ -83,8 +83,8 @@ static struct known find_session(const struct bp_slow *s, const struct bp_phd_se
 }
 
 /*
- * A new one becomes the session's last. Of a repeat that is open the time begins anew: while it is
- * not stored it is this report that the device repeats, however long that takes.
+ * A new report becomes the session's last one. For an open repeat the time starts again: until the
+ * report is stored, the device repeats this one, however long that takes.
  */
 static void note(
 	const struct bp_slow *s, struct bp_phd_session *p, struct known *k, uint64_t mono_ns)
@@ -106,7 +106,7 @@ static void note(
 	bp_phd_report_words_end(p, bp_phd_last_pack(c->invoke_id, c->report_no, k->open), sent);
 }
 
-/* What the instances of a report of that number are named by, which is noted. */
+/* Returns the origin in the names of the instances of this report, which is recorded. */
 static struct bp_phd_origin name_of(const struct bp_phd_session *p, uint16_t life, uint32_t report)
 {
 	if (p->origin.associated_s != 0)
@@ -115,7 +115,7 @@ static struct bp_phd_origin name_of(const struct bp_phd_session *p, uint16_t lif
 		.associated_s = p->associated_s, .report = report, .life = life};
 }
 
-/* ---- a report ---- */
+/* ---- processing of a report ---- */
 
 static enum bp_phd_taken full(struct bp_slow *s)
 {
@@ -136,9 +136,9 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 
 	s->counts.repeated += k.repeat;
 	if (k.repeat && k.open == 0)
-		return BP_PHD_TAKEN_ANSWER; /* all is stored: the answer was lost */
+		return BP_PHD_TAKEN_ANSWER; /* all parts are stored: the answer was lost */
 	if (k.repeat && bp_slow_is_pending(s, slot, bp_phd_word_life(word), k.report))
-		return taken; /* its answer will come */
+		return taken; /* its answer is pending */
 	if (s->free == BP_SLOW_NONE || !bp_cse_has_capacity(s->cse))
 		return full(s);
 	note(s, session, &k, mono_ns);
@@ -156,7 +156,7 @@ static enum bp_phd_taken convert(struct bp_slow *s, uint32_t slot, uint64_t word
 	return bp_slow_begin(s, p, apdu, len) ? taken : full(s);
 }
 
-/* Judges all parts: nothing of a report is sent that can't be sent whole. */
+/* Checks all parts: no part of a report is sent unless all of them can be sent. */
 static enum bp_phd_verdict plan_all(
 	struct bp_slow *s, const struct bp_phd_layout *l, const uint8_t *apdu, size_t len)
 {

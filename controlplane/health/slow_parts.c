@@ -11,7 +11,7 @@ static struct bp_phd_session *session_of(const struct bp_slow *s, const struct b
 	return &s->t->sessions[p->slot];
 }
 
-/* Whether the session is still the one that reported. */
+/* Returns whether the session that sent the report still exists. */
 static bool is_alive(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
 	const uint64_t word = atomic_load_explicit(&session_of(s, p)->word, memory_order_relaxed);
@@ -19,7 +19,7 @@ static bool is_alive(const struct bp_slow *s, const struct bp_slow_pending *p)
 	return bp_phd_word_life(word) == p->life && bp_phd_word_state(word) != BP_PHD_FREE;
 }
 
-/* Whether the session's words are still about this report. */
+/* Returns whether the session's record still describes this report. */
 static bool is_last(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
 	return is_alive(s, p) && atomic_load_explicit(&session_of(s, p)->reports,
@@ -32,9 +32,9 @@ static void worse(struct bp_slow_pending *p, enum bp_m2m_outcome o)
 		p->worst = (uint8_t)o;
 }
 
-/* ---- how it ended ---- */
+/* ---- result ---- */
 
-/* Whether the device is told an end; else it is told to repeat the report. */
+/* Returns whether the answer to the device is final; otherwise it asks for a repetition. */
 static bool is_settled(enum bp_m2m_outcome o)
 {
 	return o != BP_M2M_NO_TARGET && o != BP_M2M_BUSY;
@@ -51,10 +51,10 @@ static void finish(struct bp_slow *s, struct bp_slow_pending *p)
 		atomic_fetch_add_explicit(&session_of(s, p)->errors, 1, memory_order_relaxed);
 	bp_slow_give_back(s, p);
 	if (!was.confirmed) {
-		s->counts.lost += was.no_reply || !stored; /* nobody asks for it again */
+		s->counts.lost += was.no_reply || !stored; /* no device repeats it */
 		return;
 	}
-	if (was.no_reply) /* it may be stored or not: the device asks again */
+	if (was.no_reply) /* it may or may not be stored: the device repeats it */
 		return;
 	s->ops.answer(s->arg, was.slot, was.life, apdu,
 		bp_phd_answer_write(apdu, (enum bp_m2m_outcome)was.worst, was.invoke_id, was.type));
@@ -62,7 +62,7 @@ static void finish(struct bp_slow *s, struct bp_slow_pending *p)
 		session_of(s, &was)->unanswered = BP_PHD_ANSWER_WAITS;
 }
 
-/* No more of it is sent: what is left comes with the device's repeat. */
+/* No further part is sent: the device's repetition continues with the rest. */
 static void stop(struct bp_slow_pending *p)
 {
 	if (p->at == p->parts)
@@ -96,8 +96,8 @@ static void count_outcome(struct bp_slow *s, enum bp_m2m_outcome o)
 	}
 }
 
-/* The open word with all closed that are stored and can be noted: the first open one may be another
- * by that, so that more can be. */
+/* Returns the open word with all stored parts closed that it can represent: closing a part may move
+ * the first open part, so that more parts can be represented. */
 static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
 {
 	for (unsigned i = 0; i < bp_phd_open_end(open, p->parts); i++) {
@@ -107,7 +107,7 @@ static uint32_t close_stored(const struct bp_slow_pending *p, uint32_t open)
 	return open;
 }
 
-/* The part is stored: it is open no more. */
+/* The part is stored: it is no longer open. */
 static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned part)
 {
 	struct bp_phd_session *session = session_of(s, p);
@@ -125,7 +125,7 @@ static void close_part(struct bp_slow *s, struct bp_slow_pending *p, unsigned pa
 		session, &words, close_stored(p, bp_phd_last_open(words.last))));
 }
 
-/* The CSE would only say it again to the same message id. */
+/* A repetition with the same message id would return the same error. */
 static void forget_number(struct bp_slow *s, const struct bp_slow_pending *p)
 {
 	_Atomic uint64_t *sent = &session_of(s, p)->sent;
@@ -155,8 +155,11 @@ static void answered(struct bp_slow *s, struct bp_slow_pending *p, unsigned part
 
 static void ended(void *arg, const struct bp_cse_reply *reply);
 
-/* What tells this part's request from all others, also in the CSE's log. Nobody opens it: the
- * client has tokens of its own, so that parts beyond a token's may be told by its check. */
+/*
+ * Returns an id that distinguishes this part's request from all others, also in the log of the CSE.
+ * It is never decoded: the client uses its own tokens, so parts beyond the range of a token may
+ * differ in the check value.
+ */
 static uint64_t request_id(const struct bp_slow *s, const struct bp_slow_pending *p, unsigned part)
 {
 	const struct bp_phd_token t = {.slot = p->slot,
@@ -169,7 +172,8 @@ static uint64_t request_id(const struct bp_slow *s, const struct bp_slow_pending
 	return bp_phd_token_pack(&t, p->life, s->t->hash_key) ^ part / BP_PHD_TOKEN_PARTS;
 }
 
-/* The plan of parts, p->at among them, in s->conversion. False: there is none any more. */
+/* Plans a range of parts that includes p->at, into s->conversion. False: the session has no layout
+ * any more. */
 static bool plan_parts(struct bp_slow *s, const struct bp_slow_pending *p,
 	const struct bp_phd_layout *l, const uint8_t *apdu, size_t len)
 {
@@ -178,7 +182,7 @@ static bool plan_parts(struct bp_slow *s, const struct bp_slow_pending *p,
 	       s->conversion.total == p->parts;
 }
 
-/* Part p->at, which is planned. */
+/* Sends part p->at, which is planned. */
 static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
 	const struct bp_phd_layout *l, const uint8_t *apdu)
 {
@@ -206,8 +210,9 @@ static enum bp_cse_sent send_part(struct bp_slow *s, struct bp_slow_pending *p,
 }
 
 /*
- * Whether part p->at is to wait for others of its report: all places are taken, or it could not be
- * noted that it is stored, and it has no name by which the CSE would know it again.
+ * Returns whether part p->at must wait for other parts of its report: all slots are in use, or the
+ * record cannot represent it as stored and it has no name by which the CSE would recognize a
+ * duplicate.
  */
 static bool must_wait(const struct bp_slow *s, const struct bp_slow_pending *p)
 {
@@ -215,12 +220,13 @@ static bool must_wait(const struct bp_slow *s, const struct bp_slow_pending *p)
 	       (!s->t->control->plan.named && p->at >= bp_phd_open_end(p->open, p->parts));
 }
 
-/* Sends on from p->at. False: for want of room at the client it is to be called again. */
+/* Sends the parts from p->at. False: the client has no capacity, and the function must be called
+ * again. */
 static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_t *apdu, size_t len)
 {
 	const struct bp_phd_layout *l = bp_phd_layout_of(
 		s->t, atomic_load_explicit(&session_of(s, p)->word, memory_order_relaxed));
-	unsigned planned = 0; /* up to there */
+	unsigned planned = 0; /* end of the planned range */
 
 	if (p->no_reply || !is_alive(s, p) || !l)
 		stop(p);
@@ -228,7 +234,7 @@ static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_
 		if (!bp_phd_open_has(p->open, p->parts, p->at))
 			continue;
 		if (must_wait(s, p)) {
-			if (p->busy == 0) /* an error: the repeat goes on from there */
+			if (p->busy == 0) /* after an error the repetition continues from here */
 				stop(p);
 			return true;
 		}
@@ -253,7 +259,7 @@ static bool send_more(struct bp_slow *s, struct bp_slow_pending *p, const uint8_
 	return true;
 }
 
-/* After send_more(): waits for room, or does not. */
+/* Called after send_more(): queues the report for capacity, or removes it from the queue. */
 static void queue(struct bp_slow *s, struct bp_slow_pending *p, bool waits)
 {
 	if (waits == p->waits)
@@ -317,7 +323,7 @@ void bp_slow_on_capacity(void *arg)
 
 /* ---- pending reports ---- */
 
-/* Octets of reports that wait to be sent, over all devices. */
+/* Bytes of reports that wait to be sent, over all devices. */
 #define KEPT_MAX (64u << 20)
 
 struct bp_slow_pending *bp_slow_take(struct bp_slow *s, uint32_t slot)

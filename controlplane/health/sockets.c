@@ -13,7 +13,7 @@
 #include "controlplane/health/server.h"
 #include "controlplane/health/tcp.h"
 
-/* -1: not to be had, so that it is none of what is wanted. */
+/* Returns -1 if the option is unavailable: the socket is then unsuitable. */
 static int option(int fd, int level, int name)
 {
 	int value = -1;
@@ -22,7 +22,7 @@ static int option(int fd, int level, int name)
 	return getsockopt(fd, level, name, &value, &len) == 0 ? value : -1;
 }
 
-/* What it is bound to; false: it is no socket of IPv6. */
+/* Returns the bound address; false: it is not an IPv6 socket. */
 static bool bound_to(int fd, struct sockaddr_in6 *out)
 {
 	socklen_t len = sizeof(*out);
@@ -31,7 +31,7 @@ static bool bound_to(int fd, struct sockaddr_in6 *out)
 	return getsockname(fd, (struct sockaddr *)out, &len) == 0 && out->sin6_family == AF_INET6;
 }
 
-/* Which network namespace a socket is of; 0: the kernel is too old to say (before 5.14). */
+/* Returns the network namespace of a socket; 0: the kernel (before 5.14) does not provide it. */
 static uint64_t namespace_of(int fd)
 {
 	uint64_t cookie = 0;
@@ -40,7 +40,7 @@ static uint64_t namespace_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
-/* Whether no packet for our interfaces can ever come to it. */
+/* Returns whether no packet for our interfaces can ever reach the socket. */
 static bool is_other_netns(int fd)
 {
 	const int own = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -53,7 +53,7 @@ static bool is_other_netns(int fd)
 	return elsewhere;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Returns the reason why the socket is unsuitable; NULL: it is suitable. */
 static const char *fault(int fd, int type, uint16_t port)
 {
 	struct sockaddr_in6 at;
@@ -132,7 +132,7 @@ int bp_phd_sockets_take(struct bp_phd_sockets *out, const struct bp_listen_fds *
 	return status;
 }
 
-/* Whether it has this port already. */
+/* Returns whether this port is already in the list. */
 static bool has_port(int fd, uint16_t port)
 {
 	struct sockaddr_in6 at;

@@ -3,7 +3,7 @@
 
 #define NS_PER_S 1000000000ull
 
-/* The words that a part fills: v[] begins as 0, and what two parts count is added up. */
+/* The words that a part fills: v[] starts as 0, and values of two parts are added. */
 #define SET(word, value) (v[BP_PHD_S_##word] = (value))
 #define ADD(word, value) (v[BP_PHD_S_##word] += (value))
 
@@ -140,7 +140,7 @@ static void of_ready(uint64_t *v, const struct bp_ready *r, uint64_t mono_ns)
 	SET(PROVISION_REFUSED, n->refused);
 	SET(PROVISION_SPARED, bp_ready_spared(r));
 	SET(PROVISION_TO_DO, bp_ready_waiting(r));
-	/* away at all is 1 at least: 0 says that it answers */
+	/* at least 1 while unreachable: 0 means that the CSE answers */
 	if (no_reply != 0)
 		SET(CSE_AWAY_S, mono_ns > no_reply ? 1 + (mono_ns - no_reply) / NS_PER_S : 1);
 }
@@ -162,7 +162,7 @@ static void of_store(uint64_t *v, const struct bp_phd_store *s)
 	SET(STORE_QUEUED, n.queued);
 }
 
-/* What the socket dropped since it was looked at last, by whichever process. */
+/* Returns the drops of the socket since the last call, of any process. */
 static uint64_t drops(struct bp_phd_status_writer *w, unsigned which, struct bp_socket_drops now)
 {
 	struct bp_phd_status *s = w->status;

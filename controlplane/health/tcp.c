@@ -21,23 +21,23 @@
 #include "shm/index.h"
 
 #define APDU_MAX (4u + 65535u)
-#define OUTPUT_MAX (256u << 10) /* that a device leaves unread */
+#define OUTPUT_MAX (256u << 10) /* unread by a device */
 #define BACKLOG 1024
-/* APDUs of one connection in a turn; what is left over waits for the others. */
+/* APDUs of one connection per iteration; the rest waits for the other connections. */
 #define TURN 64
-/* After a connection could not be taken for want of descriptors or memory: it waits in the kernel.
- */
+/* Delay after a connection could not be accepted for lack of descriptors or memory: it waits in the
+ * kernel. */
 #define PAUSE_MS 100
 
 struct connection {
 	struct bp_phd_tcp *tcp;
 	struct bufferevent *bev; /* NULL: free */
-	struct event *again;     /* more whole APDUs wait than a turn takes */
-	struct event *look;      /* at whether it has an association; or NULL */
+	struct event *again;     /* more complete APDUs wait than one iteration reads */
+	struct event *look;      /* checks for an association; or NULL */
 	struct bp_phd_peer peer;
 	uint32_t next_free;
-	bool closing;      /* once all is written; what comes is not read any more */
-	bool unassociated; /* it had no association when that was looked at last */
+	bool closing;      /* after all output is written; input is no longer read */
+	bool unassociated; /* it had no association at the last check */
 };
 
 struct bp_phd_tcp {
@@ -47,10 +47,10 @@ struct bp_phd_tcp {
 	struct bp_phd_tcp_ops ops;
 	void *arg;
 	struct bp_phd_tcp_counts counts;
-	struct connection *connection; /* [limits.connections]; its number is its index */
+	struct connection *connection; /* [limits.connections], by number */
 	uint32_t free;                 /* the first free one; limits.connections: none */
-	struct bp_index by_address;    /* those that are open */
-	struct event *resume;          /* taking connections, after a pause */
+	struct bp_index by_address;    /* open connections */
+	struct event *resume;          /* resumes accepting after a pause */
 	struct bp_log_limit log;
 	bool ending;
 };
@@ -79,14 +79,14 @@ int bp_phd_tcp_socket(uint16_t port, char *err, size_t err_size)
 	return -1;
 }
 
-/* Who chooses his address chooses his chain: it is no longer than limits.per_address lets it be, of
- * his own connections. */
+/* A peer that chooses its address chooses its hash chain: limits.per_address limits the length of
+ * the chain for its own connections. */
 static uint64_t hash_of(const struct bp_phd_peer *p)
 {
 	return bp_mix64(bp_load64(p->address) ^ bp_mix64(bp_load64(p->address + 8)));
 }
 
-/* Connections of an address, counted up to `most`. */
+/* Counts the connections of an address, up to `most`. */
 static uint32_t count_of(const struct bp_phd_tcp *t, const struct bp_phd_peer *p, uint32_t most)
 {
 	uint32_t n = 0;
@@ -121,7 +121,8 @@ static void malformed(struct connection *c)
 	end(c);
 }
 
-/* The whole APDUs that are there, up to a turn's. The connection may be gone afterwards. */
+/* Reads the complete APDUs, up to the limit of one iteration. The connection may be closed
+ * afterwards. */
 static void read_apdus(struct connection *c)
 {
 	struct bp_phd_tcp *t = c->tcp;
@@ -139,7 +140,8 @@ static void read_apdus(struct connection *c)
 		}
 		if (evbuffer_copyout(in, head, sizeof(head)) < (ssize_t)sizeof(head))
 			return;
-		/* all choices of APDUs are e200..e700: else we are not between two of them */
+		/* all choices of APDUs are e200..e700: otherwise this is not the start of an
+		 * APDU */
 		if (head[0] < 0xe2 || head[0] > 0xe7 || head[1] != 0)
 			return malformed(c);
 		size = bp_phd_apdu_size(head, sizeof(head));
@@ -147,7 +149,7 @@ static void read_apdus(struct connection *c)
 			return;
 		apdu = evbuffer_pullup(in, size);
 		if (!apdu)
-			return malformed(c); /* no memory: as good as lost */
+			return malformed(c); /* no memory: the APDU is lost */
 		t->counts.received++;
 		t->ops.receive(t->arg, &c->peer, apdu, size);
 		if (!c->bev)
@@ -193,7 +195,7 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 		end(c);
 }
 
-/* One look is not enough: a device may be between two associations. */
+/* One check is not sufficient: a device may be between two associations. */
 static void on_check_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct connection *c = arg;
@@ -223,7 +225,7 @@ static bool look_at(struct connection *c)
 	return c->look && event_add(c->look, &each) == 0;
 }
 
-/* IPv4 comes as ::ffff:a.b.c.d from a socket of both kinds. */
+/* A dual-stack socket reports IPv4 as ::ffff:a.b.c.d. */
 static bool read_addresses(int fd, struct bp_phd_peer *p)
 {
 	struct sockaddr_in6 own, device;
@@ -240,7 +242,7 @@ static bool read_addresses(int fd, struct bp_phd_peer *p)
 	return true;
 }
 
-/* NULL without memory; then `fd` is closed. */
+/* Returns NULL without memory; `fd` is then closed. */
 static struct bufferevent *make_bufferevent(struct connection *c, int fd)
 {
 	const struct timeval idle = {.tv_sec = c->tcp->limits.idle_s};
@@ -279,10 +281,11 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	c = &t->connection[number];
 	t->free = c->next_free;
 	*c = (struct connection){.tcp = t};
-	/* an answer is one small segment: it must not wait for the device's acknowledgement */
+	/* TCP_NODELAY: an answer is one small segment and must not wait for the device's
+	 * acknowledgement */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (!read_addresses(fd, &c->peer)) {
-		close(fd); /* it is gone again already */
+		close(fd); /* the peer has already disconnected */
 	} else if (t->limits.per_address != 0 &&
 		   count_of(t, &c->peer, t->limits.per_address) == t->limits.per_address) {
 		close(fd);
@@ -308,7 +311,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	t->counts.refused++;
 }
 
-/* What waits would be told of again and again, and nothing else would get a turn. */
+/* The pending connection would be reported repeatedly, and no other event would be handled. */
 static void on_accept_failed(struct evconnlistener *listener, void *arg)
 {
 	const struct timeval pause = {.tv_usec = PAUSE_MS * 1000};
@@ -359,7 +362,7 @@ void bp_phd_tcp_send(struct bp_phd_tcp *t, uint32_t connection, const uint8_t *a
 	t->counts.sent++;
 }
 
-/* Not at once: whoever asks may be in the middle of what the connection sent. */
+/* Not immediately: the caller may be processing data of the connection. */
 void bp_phd_tcp_close(struct bp_phd_tcp *t, uint32_t connection)
 {
 	const struct timeval soon = {.tv_sec = 1};
@@ -368,7 +371,7 @@ void bp_phd_tcp_close(struct bp_phd_tcp *t, uint32_t connection)
 	if (!c || c->closing)
 		return;
 	c->closing = true;
-	/* who does not read is not waited for */
+	/* a peer that does not read is not waited for */
 	bufferevent_set_timeouts(c->bev, &soon, &soon);
 	bufferevent_trigger(
 		c->bev, EV_WRITE, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);

@@ -7,9 +7,10 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/health/cse/cse_client_internal.h"
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
-/* When there is a message id at some port: by then a place may be free or not. */
+/* Returns the time at which a port has a free message id. A request slot may be free then or
+ * not. */
 static uint64_t capacity_at(const struct bp_cse_client *c, uint64_t now)
 {
 	uint64_t first = UINT64_MAX;
@@ -39,7 +40,8 @@ static void poll_capacity_in(struct bp_cse_client *c, uint64_t ns)
 	evtimer_add(c->room, &t);
 }
 
-/* After a request was taken, or was not. Where all places are taken an end looks again. */
+/* Called after a request was accepted or rejected. If all slots are in use, the end of a request
+ * checks again. */
 static void signal_capacity(struct bp_cse_client *c)
 {
 	const uint64_t now = bp_mono_ns(), at = capacity_at(c, now);
@@ -81,9 +83,10 @@ static void transmit(struct bp_cse_outstanding *r)
 }
 
 /*
- * A request ends without an answer, and in all its time not a word came from the CSE to its port:
- * the address that the socket took when it was connected may be the wrong one by now. What else is
- * outstanding there has not been answered either, and is repeated by the new way.
+ * A request ended without an answer, and its port received no datagram from the CSE during that
+ * time: the source address that the socket got when it was connected may be invalid by now. The
+ * other outstanding requests of the port are also unanswered, and are repeated from the new
+ * address.
  */
 static void reconnect_after(const struct bp_cse_outstanding *r)
 {
@@ -138,7 +141,7 @@ static uint8_t method_of(const struct bp_m2m_request *q)
 	return q->body != NULL ? BP_COAP_PUT : BP_COAP_GET;
 }
 
-/* Writes the request; its length, or 0. */
+/* Writes the request; returns its length, or 0. */
 static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *r,
 	const struct bp_m2m_request *q, uint8_t *out)
 {
@@ -155,7 +158,7 @@ static size_t write_request(struct bp_cse_client *c, struct bp_cse_outstanding *
 	return bp_m2m_create(&w, out, c->settings.release, &named);
 }
 
-/* A free place, with a token; or NULL, and then whoever watches is told when there is one. */
+/* Returns a free slot with a token; or NULL: the watchers are called when there is one. */
 static struct bp_cse_outstanding *begin(struct bp_cse_client *c)
 {
 	struct bp_cse_outstanding *r = bp_cse_has_capacity(c) ? free_request(c) : NULL;
@@ -170,8 +173,8 @@ static struct bp_cse_outstanding *begin(struct bp_cse_client *c)
 	return r;
 }
 
-/* The next port in turn that has a message id. bp_cse_has_capacity() said so before: the clock went
- * on since, and ids don't become fewer by that. */
+/* Returns the next port in round-robin order that has a free message id. bp_cse_has_capacity() was
+ * true before: later there are never fewer free ids. */
 static struct bp_cse_lane *take_lane(struct bp_cse_client *c, uint64_t now)
 {
 	struct bp_cse_lane *lane;
@@ -183,7 +186,8 @@ static struct bp_cse_lane *take_lane(struct bp_cse_client *c, uint64_t now)
 	return lane;
 }
 
-/* The octets but for the message id, which is taken last: what can't be sent uses none up. */
+/* Stores the bytes of the request without the message id, which is assigned last: a request that
+ * cannot be sent uses no id. */
 static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *octets, size_t len,
 	bp_cse_done *done, void *arg)
 {
@@ -246,7 +250,7 @@ enum bp_cse_sent bp_cse_send_message(
 	return start(r, out, len, done, arg);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static void open_lanes(struct bp_cse_client *c)
 {
@@ -291,7 +295,7 @@ struct bp_cse_client *bp_cse_client_new(
 			return NULL;
 		}
 	}
-	signal_capacity(c); /* it comes with the first ids */
+	signal_capacity(c); /* the first message ids start the requests */
 	return c;
 }
 

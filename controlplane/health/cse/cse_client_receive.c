@@ -4,11 +4,12 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/health/cse/cse_client_internal.h"
 
-#define BATCH_MAX 64     /* datagrams in one turn of the event loop */
-#define ERRORS_MAX 1024u /* the same, of datagrams that were refused */
-#define QUOTE_MAX (BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX) /* tells a request from all others */
+#define BATCH_MAX 64     /* datagrams per iteration of the event loop */
+#define ERRORS_MAX 1024u /* errors of refused datagrams per iteration */
+/* distinguishes a request from all others */
+#define QUOTE_MAX (BP_COAP_HEADER_LEN + BP_COAP_TOKEN_MAX)
 
-/* ---- what comes ---- */
+/* ---- received datagrams ---- */
 
 static void send_empty(struct bp_cse_lane *lane, enum bp_coap_type type, uint16_t mid)
 {
@@ -44,7 +45,7 @@ static struct bp_cse_outstanding *by_token(struct bp_cse_client *c, const struct
 	return NULL;
 }
 
-/* A token that this client made, whether or not its request is still outstanding. */
+/* Returns whether the token is from this client, with or without an outstanding request. */
 static bool is_expected(const struct bp_cse_client *c, const struct bp_coap *m)
 {
 	return m->token_len == BP_COAP_TOKEN_MAX && memcmp(m->token + 4, &c->secret, 4) == 0;
@@ -78,7 +79,7 @@ static void acknowledgement(struct bp_cse_lane *lane, const struct bp_coap *m)
 	}
 }
 
-/* One that isn't empty is none (4.2): a CSE sends such, with a message id of its own. */
+/* A non-empty reset is invalid (RFC 7252, 4.2): a CSE sends them, with a message id of its own. */
 static void reset(struct bp_cse_lane *lane, const struct bp_coap *m)
 {
 	static const struct bp_cse_reply was_reset = {.end = BP_CSE_RESET};
@@ -93,7 +94,7 @@ static void reset(struct bp_cse_lane *lane, const struct bp_coap *m)
 	bp_cse_end_request(r, &was_reset);
 }
 
-/* A response of its own. That its acknowledgement got lost the CSE shows by sending it again. */
+/* A separate response. If its acknowledgement was lost, the CSE sends it again. */
 static void separate(struct bp_cse_lane *lane, const struct bp_coap *m)
 {
 	struct bp_cse_client *c = lane->client;
@@ -131,11 +132,11 @@ static void receive(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 	}
 }
 
-/* ---- nobody listens ---- */
+/* ---- ICMP errors ---- */
 
 /*
- * The request whose datagram began so. Where less than a header was quoted, which is all that IPv4
- * asks for, the one that was sent longest ago.
+ * Returns the request whose datagram begins with the quoted bytes. If less than a header is quoted,
+ * as IPv4 allows, returns the oldest request.
  */
 static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 {
@@ -157,9 +158,10 @@ static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t
 }
 
 /*
- * That a datagram was refused may be old news: the CSE has come back since, or the datagram is of
- * an exchange that ended. So it counts only for a request that is outstanding, and only where not a
- * word came from the CSE since that was sent last. A forger would have to know its token.
+ * An ICMP error may be outdated: the CSE may have returned since, or the datagram may belong to a
+ * finished exchange. So an error counts only for an outstanding request, and only if the CSE has
+ * sent no datagram since the last transmission of the request. A forger would have to know its
+ * token.
  */
 static bool is_completed(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 {
@@ -168,7 +170,7 @@ static bool is_completed(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 	return r != NULL && lane->client->last_rx_ns < r->sent_ns;
 }
 
-/* All that is outstanding, but not what they ask anew from their ends. */
+/* Ends all outstanding requests, but not those that their callbacks start. */
 static void end_refused(struct bp_cse_client *c)
 {
 	static const struct bp_cse_reply refused = {.end = BP_CSE_REFUSED};
@@ -203,7 +205,7 @@ static void take_errors(struct bp_cse_lane *lane)
 		end_refused(c);
 }
 
-/* What has come is read first: it tells which refusals are old. */
+/* Received datagrams are read first: they show which errors are outdated. */
 void bp_cse_on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_cse_lane *lane = arg;

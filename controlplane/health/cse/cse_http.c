@@ -13,17 +13,17 @@
 #include "controlplane/health/cse/cse_http_request.h"
 
 #define NS_PER_MS 1000000ull
-#define ROOM_AGAIN_S 1 /* after memory was short */
+#define ROOM_AGAIN_S 1 /* delay after a lack of memory */
 #define AUTHORITY_MAX 80
 
-/* A place for a request. */
+/* A request slot. */
 struct call {
 	struct bp_cse_http *http;
 	CURL *easy;
 	struct curl_slist *headers;
 	struct evbuffer *body;
 	size_t head_len;
-	const char *why; /* what came is not read to its end; NULL: it is */
+	const char *why; /* reason why the response is not fully read; NULL: it is */
 	bool used;
 	uint8_t operation; /* enum bp_http_operation */
 	bp_cse_done *done;
@@ -36,18 +36,18 @@ struct bp_cse_http {
 	struct bp_cse_http_counts counts;
 	char authority[AUTHORITY_MAX]; /* "http://ADDRESS:PORT" */
 	CURLM *multi;
-	struct event *timer; /* libcurl's */
-	struct event *room;  /* there may be room again */
+	struct event *timer; /* timer of libcurl */
+	struct event *room;  /* there may be capacity again */
 	struct bp_cse_watch *watch;
 	struct bp_log_limit log;
-	uint32_t serial; /* of requests */
+	uint32_t serial; /* number of requests */
 	unsigned outstanding;
 	bool closing;
-	bool full; /* there was no room */
+	bool full; /* there was no capacity */
 	struct call call[];
 };
 
-/* ---- what comes ---- */
+/* ---- received data ---- */
 
 static size_t on_head(char *p, size_t size, size_t n, void *arg)
 {
@@ -74,7 +74,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 	return 0;
 }
 
-/* ---- a request's end ---- */
+/* ---- end of a request ---- */
 
 static void count_connections(struct bp_cse_http *h, CURL *easy)
 {
@@ -95,7 +95,7 @@ static void log_not_cse(struct call *c, const char *why)
 		"health_devices.cse.http: the server does not answer as a oneM2M CSE: %s", why);
 }
 
-/* It can't be asked now, or went away while it was. */
+/* The CSE is unreachable, or the connection was lost during the request. */
 static bool is_completed(CURLcode result)
 {
 	return result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR ||
@@ -103,7 +103,7 @@ static bool is_completed(CURLcode result)
 	       result == CURLE_PARTIAL_FILE;
 }
 
-/* Which end it is, and with an answer what that says. */
+/* Determines the end of the request, and the status of an answer. */
 static void evaluate_result(struct call *c, CURLcode result, struct bp_cse_reply *out)
 {
 	struct bp_cse_http_counts *n = &c->http->counts;
@@ -121,14 +121,14 @@ static void evaluate_result(struct call *c, CURLcode result, struct bp_cse_reply
 	} else if (!bp_http_reply_read(c->easy, c->operation, &out->m2m)) {
 		n->not_cse++;
 		out->end = BP_CSE_RESET;
-		log_not_cse(c, "it has no X-M2M-RSC, or one that can't be read");
+		log_not_cse(c, "X-M2M-RSC is missing or invalid");
 	} else {
 		n->answered++;
 		out->end = BP_CSE_ANSWERED;
 	}
 }
 
-/* Its place is free before who asked is told, and may ask again. */
+/* The slot is free before the callback runs, which may start another request. */
 static void end(struct call *c, struct bp_cse_reply *reply)
 {
 	struct bp_cse_http *h = c->http;
@@ -206,7 +206,7 @@ static int on_curl_timer(CURLM *multi, long ms, void *arg)
 	return 0;
 }
 
-/* Without memory for the event the request ends by its time: -1 would end all of them, for good. */
+/* Without memory for the event the request times out: -1 would end all requests permanently. */
 static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *had)
 {
 	struct bp_cse_http *h = arg;
@@ -225,7 +225,7 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 	return 0;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static struct call *free_call(struct bp_cse_http *h)
 {
@@ -245,7 +245,7 @@ static enum bp_cse_sent queue_full(struct bp_cse_http *h, bool memory)
 	return BP_CSE_QUEUE_FULL;
 }
 
-/* What is the same for all requests. */
+/* Settings that are the same for all requests. */
 static bool set_limits(struct call *c)
 {
 	const long ms = (long)(c->http->settings.timeout_ns / NS_PER_MS);
@@ -335,7 +335,7 @@ struct bp_cse bp_cse_by_http(struct bp_cse_http *h)
 	return (struct bp_cse){&http, h};
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 static void write_authority(struct bp_cse_http *h)
 {
@@ -378,7 +378,7 @@ struct bp_cse_http *bp_cse_http_new(
 
 	if (h == NULL)
 		return NULL;
-	/* No TLS is spoken. Each of these has its curl_global_cleanup(). */
+	/* TLS is not used. Each of these calls has its curl_global_cleanup(). */
 	if (curl_global_init(CURL_GLOBAL_NOTHING) != CURLE_OK) {
 		free(h);
 		return NULL;
@@ -411,7 +411,7 @@ void bp_cse_http_free(struct bp_cse_http *h)
 			end(&h->call[i], &cancelled);
 		curl_easy_cleanup(h->call[i].easy);
 	}
-	curl_multi_cleanup(h->multi); /* may still ask for the timer */
+	curl_multi_cleanup(h->multi); /* libcurl may still request the timer */
 	if (h->timer != NULL)
 		event_free(h->timer);
 	if (h->room != NULL)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define URL_MAX 2048
-#define SEGMENT_MAX 255u /* octets, as by CoAP */
+#define SEGMENT_MAX 255u /* bytes, as with CoAP */
 #define HEADER_MAX 320
 #define OK 2000
 #define UPDATED 2004
@@ -19,14 +19,14 @@ enum bp_http_operation bp_http_operation_of(const struct bp_m2m_request *q)
 
 /* ---- request ---- */
 
-/* What a path's segment may hold as it is (RFC 3986, 2.3). */
+/* Characters that a path segment may contain unescaped (RFC 3986, 2.3). */
 static bool is_unreserved(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       (c != '\0' && strchr("-._~", c) != NULL);
 }
 
-/* Adds "/" and the segment; false: it is empty or too long. */
+/* Appends "/" and the segment; false: it is empty or too long. */
 static bool add_segment(char url[URL_MAX], size_t *used, const char *p, size_t len)
 {
 	if (len == 0 || len > SEGMENT_MAX || *used + 1 + 3 * len >= URL_MAX)
@@ -61,7 +61,8 @@ static bool write_url(char url[URL_MAX], const char *authority, const struct bp_
 	return (size_t)snprintf(url + used, URL_MAX - used, "?%s", q->query) < URL_MAX - used;
 }
 
-/* Nothing that ends a header, or that no originator has. */
+/* Returns whether the text has no character that would end a header, or that no originator
+ * contains. */
 static bool is_text(const char *p)
 {
 	size_t len = 0;
@@ -99,7 +100,7 @@ static bool add_headers(struct curl_slist **list, enum bp_m2m_release release, c
 	       add_header(list, "Accept", "application/json");
 }
 
-/* libcurl's POST with another method's name is how it sends a PUT out of memory. */
+/* libcurl sends a PUT from memory as a POST with another method name. */
 static bool set_method(CURL *e, const struct bp_m2m_request *q)
 {
 	const curl_off_t len = (curl_off_t)(q->body != NULL ? q->body_len : 0);
@@ -128,7 +129,7 @@ enum bp_http_written bp_http_request_write(CURL *easy, struct curl_slist **heade
 		return BP_HTTP_UNREPRESENTABLE;
 	if (!add_headers(headers, release, rqi, q) ||
 		curl_easy_setopt(easy, CURLOPT_URL, url) != CURLE_OK ||
-		/* a segment may be "..", which is a name like any other */
+		/* a segment may be "..", which is an ordinary name */
 		curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L) != CURLE_OK ||
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *headers) != CURLE_OK ||
 		!set_method(easy, q))
@@ -138,7 +139,7 @@ enum bp_http_written bp_http_request_write(CURL *easy, struct curl_slist **heade
 
 /* ---- response ---- */
 
-/* Four digits, and nothing else; 0: it is none. */
+/* Reads exactly four digits; returns 0 if the text is anything else. */
 static uint16_t read_rsc(const char *p)
 {
 	unsigned n = 0;
@@ -153,7 +154,7 @@ static uint16_t read_rsc(const char *p)
 	return (uint16_t)n;
 }
 
-/* What CoAP says for the same success (TS-0008). */
+/* Returns the CoAP code of the same success (TS-0008). */
 static uint8_t success_of(uint16_t rsc, enum bp_http_operation operation)
 {
 	if (rsc == BP_M2M_CREATED && operation == BP_HTTP_CREATE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the client's parts use: message ids, requests in flight, and who waits for room. */
+/* Shared parts of the client: message ids, requests in flight, and watchers for free capacity. */
 #include <stdlib.h>
 
 #include "controlplane/health/cse/cse_client_internal.h"
@@ -58,7 +58,7 @@ void bp_cse_send_octets(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 		lane->client->counts.not_sent++;
 }
 
-/* ---- who waits for room ---- */
+/* ---- watchers ---- */
 
 void bp_cse_watch_add(struct bp_cse_watch **list, struct bp_cse_watch *w)
 {

@@ -20,7 +20,8 @@ static bool connect_it(struct bp_cse_socket *s)
 	return connect(s->fd, (const struct sockaddr *)s->to, address_len(s)) == 0;
 }
 
-/* The kernel is to keep what was refused, to the octet: not only that something was. */
+/* Requests the quoted datagram with each ICMP error, to the byte, and not only the fact of an
+ * error. */
 static void keep_errors(const struct bp_cse_socket *s)
 {
 	const int on = 1;
@@ -31,7 +32,7 @@ static void keep_errors(const struct bp_cse_socket *s)
 		setsockopt(s->fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
 }
 
-/* While there is no route the socket can't be connected: tried again with each transmission. */
+/* Without a route the socket cannot be connected: each transmission tries again. */
 static bool open_socket(struct bp_cse_socket *s)
 {
 	if (s->fd >= 0)
@@ -58,18 +59,18 @@ void bp_cse_socket_reconnect(struct bp_cse_socket *s)
 
 	if (s->fd < 0)
 		return;
-	/* The address is any again, the port as it was: what the CSE has had already it knows by
-	 * port and message id, if our address is still the same. */
+	/* Any source address, but the same port: the CSE recognizes repeated requests by port and
+	 * message id, if our address is unchanged. */
 	if (getsockname(s->fd, (struct sockaddr *)&own, &len) == 0 &&
 		connect(s->fd, &none, sizeof(none)) == 0) {
 		if (own.ss_family == AF_INET)
 			((struct sockaddr_in *)&own)->sin_addr.s_addr = INADDR_ANY;
 		else
 			((struct sockaddr_in6 *)&own)->sin6_addr = in6addr_any;
-		(void)bind(s->fd, (const struct sockaddr *)&own, len); /* else any port */
+		(void)bind(s->fd, (const struct sockaddr *)&own, len); /* otherwise any port */
 	}
 	if (!connect_it(s))
-		bp_cse_socket_close(s); /* opened again with the next transmission */
+		bp_cse_socket_close(s); /* opened again at the next transmission */
 }
 
 bool bp_cse_socket_send(struct bp_cse_socket *s, const uint8_t *p, size_t len)
@@ -78,18 +79,18 @@ bool bp_cse_socket_send(struct bp_cse_socket *s, const uint8_t *p, size_t len)
 		return false;
 	if (send(s->fd, p, len, MSG_NOSIGNAL) >= 0)
 		return true;
-	/* The error of an earlier datagram is told instead of sending this one. */
+	/* send() may return the error of an earlier datagram and not send this one. */
 	if (send(s->fd, p, len, MSG_NOSIGNAL) >= 0)
 		return true;
 	if (errno == EAGAIN || errno == ENOBUFS || errno == EMSGSIZE)
 		return false;
-	bp_cse_socket_reconnect(s); /* our address is gone, or there is no way from it */
+	bp_cse_socket_reconnect(s); /* the source address was removed, or has no route */
 	return open_socket(s) && send(s->fd, p, len, MSG_NOSIGNAL) >= 0;
 }
 
 ssize_t bp_cse_socket_receive(struct bp_cse_socket *s, uint8_t *p, size_t size)
 {
-	/* an error is told here once, and then kept for bp_cse_socket_error() */
+	/* the socket reports an error once here, and keeps it for bp_cse_socket_error() */
 	for (unsigned i = 0; s->fd >= 0 && i < ERRORS_MAX; i++) {
 		ssize_t n = recv(s->fd, p, size, 0);
 

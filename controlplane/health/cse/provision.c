@@ -13,11 +13,12 @@
 #define NS_PER_S 1000000000ull
 #define ALREADY_REGISTERED 4117  /* an originator's second AE (TS-0004, 6.6.3) */
 #define UPDATED 2004             /* TS-0004, 6.6.3 */
-#define SKIP_MAX 64u             /* devices that pause, looked at in one turn */
-#define SKIP_NS (NS_PER_S / 100) /* until the next turn */
-#define REFUSED_MAX 16u          /* so many in a row without one that is taken, and chains rest */
-#define PROBE_WAITS_NS NS_PER_S  /* then another device asks too */
-#define UNREADABLE_MAX 16u       /* so many answers that can't be read, and the CSE is away */
+#define SKIP_MAX 64u             /* paused devices that are skipped in one iteration */
+#define SKIP_NS (NS_PER_S / 100) /* delay until the next iteration */
+#define REFUSED_MAX 16u          /* consecutive rejections after which a chain pauses */
+#define PROBE_WAITS_NS NS_PER_S  /* delay before another device sends requests too */
+/* consecutive unreadable answers after which the CSE counts as unreachable */
+#define UNREADABLE_MAX 16u
 
 static void go_on(struct chain *c);
 static void on_reply(void *arg, const struct bp_cse_reply *r);
@@ -31,7 +32,7 @@ static void pause_for(struct chain *c, enum step after, uint64_t ns)
 	evtimer_add(c->pause, &t);
 }
 
-/* The pause that follows `*ns`, which it doubles. */
+/* Returns the pause after `*ns`, and doubles it. */
 static uint64_t growing(const struct bp_provision *p, uint64_t *ns)
 {
 	uint64_t now = *ns != 0 ? *ns : p->settings.retry_first_ns;
@@ -42,7 +43,7 @@ static uint64_t growing(const struct bp_provision *p, uint64_t *ns)
 	return now;
 }
 
-/* ---- from step to step ---- */
+/* ---- steps of a chain ---- */
 
 static void finish(struct chain *c)
 {
@@ -55,7 +56,7 @@ static void finish(struct chain *c)
 	p->ops->done(p->arg, c->target.cookie, true);
 }
 
-/* Hands the device back: not now. */
+/* Returns the device to the queue: it is retried later. */
 static void suspend_chain(struct chain *c)
 {
 	struct bp_provision *p = c->p;
@@ -67,8 +68,9 @@ static void suspend_chain(struct chain *c)
 }
 
 /*
- * The CSE says no, and would say so again at once. Where it does not take what all devices need,
- * all wait for it; else this one waits, and the chain goes on with others, slowly if it takes none.
+ * The CSE rejects the request, and would reject an immediate repetition. If it rejects a resource
+ * that all devices need, all wait for that resource; otherwise this device waits, and the chain
+ * continues with other devices, slowly if all are rejected.
  */
 static void refuse(
 	struct chain *c, const char *what, const struct bp_m2m_reply *r, const char *hint)
@@ -93,7 +95,7 @@ static void refuse(
 		pause_for(c, IDLE, p->settings.retry_first_ns);
 }
 
-/* Whether this container was made for the object before. */
+/* Returns whether this container was already created for the previous object. */
 static bool is_created_before(const struct chain *c, const char *path)
 {
 	char before[BP_PROVISION_PATH_MAX];
@@ -103,14 +105,14 @@ static bool is_created_before(const struct chain *c, const char *path)
 	       bp_provision_prefix(before, c->depth + 1) == len && memcmp(before, path, len) == 0;
 }
 
-/* Sets object and depth to the next container that is to be made; false: all are. */
+/* Sets object and depth to the next container to be created; false: all are created. */
 static bool next_container(struct chain *c)
 {
 	char path[BP_PROVISION_PATH_MAX];
 
 	for (c->depth++; c->object < c->target.n_objects; c->object++, c->depth = 2) {
 		if (!bp_chain_render(c, c->object, path))
-			return true; /* and request_container() says so */
+			return true; /* request_container() reports it */
 		for (; c->depth < bp_provision_segments(path); c->depth++)
 			if (!is_created_before(c, path))
 				return true;
@@ -132,7 +134,7 @@ static void after_base(struct chain *c)
 	c->p->based = true;
 	c->p->basing = false;
 	c->p->base_ns = 0;
-	bp_provision_kick(c->p); /* the others waited for it */
+	bp_provision_kick(c->p); /* the other chains waited for this */
 	if (bp_chain_one_ae(c->p))
 		to_containers(c);
 	else
@@ -154,7 +156,7 @@ static bool there(const struct bp_m2m_reply *r)
 	return r->rsc == BP_M2M_CONFLICT || r->rsc == ALREADY_REGISTERED;
 }
 
-/* Whether a retrieved AE is the one that we would register. */
+/* Returns whether a retrieved AE is the one that we would register. */
 static bool is_own_resource(const struct chain *c, const struct bp_cse_reply *r)
 {
 	json_t *body = r->payload != NULL
@@ -174,10 +176,10 @@ static bool is_own_resource(const struct chain *c, const struct bp_cse_reply *r)
 	return ours && r->m2m.code == BP_COAP_CODE(2, 5);
 }
 
-/* Why an AE that should be there is not ours, for people. */
+/* Returns the reason why an existing AE is not ours, for the log. */
 static const char *creator_of(const struct chain *c, const struct bp_m2m_reply *r)
 {
-	/* its name is free, so it is the originator that has registered before */
+	/* its name is free, so the originator has registered another AE before */
 	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
 		return ": its originator has registered an AE of another name there; delete that, "
 		       "or give another health_devices.cse.originator";
@@ -206,8 +208,8 @@ static void base_reply(struct chain *c, const struct bp_cse_reply *r)
 }
 
 /*
- * An AE that is there. Where somebody deleted the policy, or took it from the AE, only its own
- * originator may do anything with it, for as long as it is under none.
+ * The AE exists. If the policy was deleted or removed from the AE, only the AE's own originator has
+ * access to it until it has a policy again.
  */
 static void check_device(struct chain *c, const struct bp_cse_reply *r)
 {
@@ -233,7 +235,8 @@ static void device_reply(struct chain *c, const struct bp_cse_reply *r)
 	} else if (is_created(&r->m2m) || (c->step == REPAIR_DEVICE && updated(&r->m2m))) {
 		to_containers(c);
 	} else {
-		c->p->based = false; /* perhaps the policy is gone: look when it is tried again */
+		/* the policy may be missing: it is checked at the next attempt */
+		c->p->based = false;
 		refuse(c, c->step == DEVICE ? "the AE" : "the access control policy", &r->m2m, "");
 	}
 }
@@ -248,7 +251,7 @@ static void container_reply(struct chain *c, const struct bp_cse_reply *r)
 	}
 }
 
-/* ---- a CSE that is away ---- */
+/* ---- unreachable CSE ---- */
 
 static void cse_unreachable(struct chain *c)
 {
@@ -258,7 +261,7 @@ static void cse_unreachable(struct chain *c)
 		p->counts.unreachable_since_ns = bp_mono_ns();
 		bp_log(BP_LOG_WARNING, "CSE does not answer, or is busy; retrying");
 	}
-	/* The first to learn of it asks again; the others wait for its answer. */
+	/* The first chain that detects it probes the CSE; the others wait for the answer. */
 	if (p->probe == NULL || p->probe == c) {
 		p->probe = c;
 		pause_for(c, c->step, growing(p, &p->retry_pause_ns));
@@ -270,8 +273,8 @@ static void cse_unreachable(struct chain *c)
 }
 
 /*
- * The CSE says that it can't now, or nothing that can be understood. Perhaps that is about this
- * device only, so another one asks next.
+ * The CSE is busy, or its answer is unreadable. The cause may be this device, so another device
+ * asks next.
  */
 static void busy(struct chain *c)
 {
@@ -286,7 +289,7 @@ static void busy(struct chain *c)
 		cse_unreachable(c);
 }
 
-/* It is about this device, as far as anybody can tell: it waits, and others go on. */
+/* The cause is probably this device: it waits, and others continue. */
 static void stumbles(struct chain *c)
 {
 	struct bp_provision *p = c->p;
@@ -301,8 +304,8 @@ static void stumbles(struct chain *c)
 }
 
 /*
- * The CSE is there where what another one asked later was answered, and where it says something,
- * though not what a CSE says, unless it does so to everybody.
+ * The CSE is reachable if it answered a later request of another chain. It is also reachable if it
+ * sends answers that are not those of a CSE, unless it sends them for all requests.
  */
 static void unanswered(struct chain *c, enum bp_cse_end end)
 {
@@ -315,7 +318,7 @@ static void unanswered(struct chain *c, enum bp_cse_end end)
 		busy(c);
 }
 
-/* Wakes those that wait, by a flag of theirs. */
+/* Wakes a waiting chain. */
 static void unpark(struct chain *c)
 {
 	event_active(c->pause, EV_TIMEOUT, 1);
@@ -371,12 +374,12 @@ static void on_reply(void *arg, const struct bp_cse_reply *r)
 		break;
 	case IDLE:
 	case PAUSE:
-		return; /* nothing was asked */
+		return; /* nothing was requested */
 	}
 	go_on(c);
 }
 
-/* ---- beginning ---- */
+/* ---- next device ---- */
 
 static void wake_in(struct bp_provision *p, uint64_t ns)
 {
@@ -386,8 +389,8 @@ static void wake_in(struct bp_provision *p, uint64_t ns)
 }
 
 /*
- * The next device whose pause is over, if it has one. Others are handed back, once each, so
- * that they don't hold up those behind them; false: there is no other, for now.
+ * Returns the next device whose pause is over. Devices with a pause are returned to the queue, once
+ * each, so that they do not block those behind them; false: no device is ready.
  */
 static bool next_device(struct bp_provision *p, struct bp_provision_target *out)
 {
@@ -412,7 +415,8 @@ static bool next_device(struct bp_provision *p, struct bp_provision_target *out)
 	return false;
 }
 
-/* The CSE is away, and who asked for it has no device to ask with: another one that has. */
+/* The CSE is unreachable, and the probing chain has no device: another chain with a device becomes
+ * the probe. */
 static void pass_probe(struct bp_provision *p)
 {
 	p->probe = NULL;
@@ -423,7 +427,7 @@ static void pass_probe(struct bp_provision *p)
 		}
 }
 
-/* Takes the next device; false: there is none, or it isn't the time. */
+/* Starts the next device; false: there is none, or it must wait. */
 static bool begin(struct chain *c)
 {
 	struct bp_provision *p = c->p;
@@ -457,7 +461,7 @@ static void go_on(struct chain *c)
 	static const struct bp_m2m_reply none;
 
 	for (;;) {
-		/* A device without objects may be ready at once. */
+		/* A device without objects may be ready immediately. */
 		while (c->step == IDLE)
 			if (!begin(c))
 				return;
@@ -486,7 +490,7 @@ static void on_capacity(void *arg)
 			unpark(&p->chain[i]);
 }
 
-/* Who asks whether the CSE is back was not answered for a while: perhaps another one would be. */
+/* The probe was not answered for some time: another device may get an answer. */
 static void free_probe(struct bp_provision *p)
 {
 	const struct chain *c = p->probe;
@@ -513,7 +517,7 @@ void bp_provision_kick(struct bp_provision *p)
 	event_active(p->kick, EV_TIMEOUT, 1);
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 struct bp_provision *bp_provision_new(struct event_base *base, const struct bp_cse *cse,
 	const struct bp_provision_settings *settings, const struct bp_provision_ops *ops, void *arg)

@@ -19,7 +19,8 @@ static bool add(char *out, size_t size, size_t *used, const char *p, size_t len)
 	return true;
 }
 
-/* What stands for the template at p ("{type}..."), and its length there; NULL: it is none. */
+/* Returns the value of the placeholder at p ("{type}..."), and the length of the placeholder; NULL:
+ * it is none. */
 static const char *value(
 	const char *p, const struct bp_provision_names *n, char hex[17], size_t *len)
 {
@@ -110,7 +111,7 @@ struct bp_provision_pause *bp_provision_pause_of(
 	return NULL;
 }
 
-/* A free one, or that whose pause ends first. */
+/* Returns a free entry, or the one whose pause ends first. */
 static struct bp_provision_pause *take(struct bp_provision_pauses *p)
 {
 	struct bp_provision_pause *first = &p->pause[0];
@@ -163,7 +164,7 @@ uint64_t bp_provision_pause_end(const struct bp_provision_pauses *p, uint64_t no
 #define BODY_MAX 1024
 #define POLICY_PATH_MAX (256 + sizeof(POLICY) + 1)
 
-/* ---- whose name ---- */
+/* ---- originators ---- */
 
 static bool holds(const char *text, const char *template_)
 {
@@ -190,7 +191,7 @@ bool bp_chain_render(const struct chain *c, unsigned object, char out[BP_PROVISI
 	return bp_provision_render(out, BP_PROVISION_PATH_MAX, c->p->settings.path, &n);
 }
 
-/* Who asks for containers and instances. */
+/* Writes the originator of requests for containers and instances. */
 static bool originator(const struct chain *c, char *out, size_t size)
 {
 	const struct bp_provision_names n = {c->target.system_id, c->target.type, ""};
@@ -202,13 +203,13 @@ bool bp_chain_registrant(const struct chain *c, const char *ae, char *out, size_
 {
 	if (bp_chain_own_originators(c->p))
 		return originator(c, out, size);
-	/* by the AE's name: devices that share one share its originator too */
+	/* from the name of the AE: devices that share an AE share its originator */
 	return (size_t)snprintf(out, size, "C%s", ae) < size;
 }
 
 /* ---- requests ---- */
 
-/* False: it can't be sent as it is. Without room it is sent later. */
+/* False: the request cannot be sent at all. Without capacity it is sent later. */
 static bool ask(struct chain *c, uint8_t ty, const char *path, const char *fr, const char *body)
 {
 	const struct bp_m2m_request q = {.ty = ty,
@@ -247,7 +248,7 @@ static void ae_body(
 		policy);
 }
 
-/* Base of the CSE, and the gateway's own AE in it. */
+/* Writes the base of the CSE, and the gateway's own AE in it. */
 static void gateway_names(const struct bp_provision *p, char base[64], char ae[128], char path[256])
 {
 	if (!bp_provision_segment(base, 64, p->settings.path, 0))

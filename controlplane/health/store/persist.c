@@ -7,20 +7,20 @@
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 
-#define KNOWN_PER_SESSION 2u /* configurations remembered for each session there may be */
+#define KNOWN_PER_SESSION 2u /* remembered configurations for each possible session */
 #define KNOWN_OCTETS (64ull << 20)
 
-/* A round over the table: unhurried, or after a start, or into a file that lacks sessions. */
+/* One pass over the table: slow, or fast after a start or for a file with missing sessions. */
 #define ROUND_TURNS 300u
 #define TIMER_MS 100
-#define TIMER_CHECKS 64u /* at least */
+#define TIMER_CHECKS 64u /* minimum */
 #define URGENT_MS 10
 #define URGENT_CHECKS 16384u
 #define TIMER_PUTS 1024u
 
 struct note {
-	uint32_t generation; /* in which its row was put; 0: it has none */
-	uint32_t reports;    /* as the row has it */
+	uint32_t generation; /* generation in which its row was written; 0: it has none */
+	uint32_t reports;    /* value in the row */
 };
 
 struct bp_phd_persist {
@@ -31,9 +31,9 @@ struct bp_phd_persist {
 	void *arg;
 	struct event *turn;
 	struct note *note;   /* by slot */
-	uint32_t generation; /* rows of an earlier one may be missing */
-	uint32_t at;         /* the slot to be looked at next */
-	uint32_t n_urgent;   /* slots to be looked at in a hurry */
+	uint32_t generation; /* rows of an earlier generation may be missing */
+	uint32_t at;         /* the next slot to check */
+	uint32_t n_urgent;   /* slots to be checked urgently */
 	struct bp_phd_persist_counts counts;
 };
 
@@ -71,13 +71,13 @@ static void put(struct bp_phd_persist *k, uint32_t slot)
 	memcpy(row.system_id, s->system_id, sizeof(row.system_id));
 	k->note[slot] = (struct note){0};
 	if (!bp_phd_store_put(k->store, &row))
-		return; /* the store counts it, and asks for all of them again */
+		return; /* the store counts it, and requests all rows again */
 	k->note[slot] = (struct note){k->generation, row.reports};
 	k->counts.put++;
 }
 
-/* Whether its row is missing, or will soon be too old to go on from. A row that was raised may be
- * ahead of the table. */
+/* Returns whether the session's row is missing, or will soon be too old for a restart. A raised row
+ * may be ahead of the table. */
 static bool is_due(const struct bp_phd_persist *k, uint32_t slot)
 {
 	const struct note *n = &k->note[slot];
@@ -102,7 +102,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* rows of a disk that would not are not put once more */
+	/* no row is written again while the disk fails */
 	if (bp_phd_store_capacity(k->store) < BP_PHD_STORE_QUEUE / 2)
 		looks = 0;
 	for (uint32_t put_now = 0; looks > 0 && put_now < TIMER_PUTS; looks--) {
@@ -161,7 +161,7 @@ static struct bp_phd_session_spec spec_of(const struct bp_phd_store_session *row
 	return s;
 }
 
-/* Whether what the table has there is what the row says. */
+/* Returns whether the table entry equals the row. */
 static bool is_same(
 	const struct bp_phd_persist *k, uint32_t slot, const struct bp_phd_store_session *row)
 {
@@ -190,7 +190,7 @@ static bool on_session(void *arg, const struct bp_phd_store_session *row)
 	if (result == BP_PHD_RESTORED)
 		k->ops->restored(k->arg, slot);
 	if (!is_same(k, slot, row))
-		return false; /* it gets another one */
+		return false; /* it gets another number */
 	k->note[slot] = (struct note){k->generation, row->reports};
 	return true;
 }
@@ -225,13 +225,13 @@ static void on_loaded(void *arg, bool whole)
 {
 	struct bp_phd_persist *k = arg;
 
-	/* A disk that can't be read is not waited for: devices may associate anew. */
+	/* An unreadable disk is not waited for: devices may associate again. */
 	set_loading(k, 0);
 	bp_phd_manager_loaded(k->m, bp_mono_ns());
 	if (!whole)
 		return;
 	log_result(k);
-	check_all(k); /* the table may have some that the file has not */
+	check_all(k); /* the table may contain sessions that the file does not */
 }
 
 static void on_again(void *arg)
@@ -252,7 +252,7 @@ static bool is_open(void *arg, const uint8_t system_id[8], uint16_t config_id)
 	       k->t->sessions[slot].config_id == config_id;
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 struct bp_phd_persist *bp_phd_persist_new(struct event_base *base, const struct bp_config_phd *c,
 	struct bp_phd_tables *tables, const struct bp_phd_persist_ops *ops, void *arg)

@@ -11,14 +11,14 @@
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 
-/* Pairs given up at once for the octets of a new configuration. */
+/* Maximum number of pairs evicted for the bytes of a new configuration. */
 #define EVICT_FOR_OCTETS 16u
-/* Pairs looked at for one that may go. There are two for each session, so that half may. */
+/* Pairs checked for eviction. There are two per session, so half of them are evictable. */
 #define EVICT_CHECKS 64u
 
-/* ---- what is known ---- */
+/* ---- known configurations ---- */
 
-/* Before all is read back, who uses it may be to come. */
+/* Before all rows are loaded, the user of a configuration may still follow. */
 static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 {
 	if (bp_phd_store_is_loaded(s) && config != BP_PHD_KNOWN_NONE &&
@@ -26,7 +26,7 @@ static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 		bp_phd_store_drop_config(s, config);
 }
 
-/* The one used least lately, but for those of open sessions. */
+/* Returns the least recently used pair, except those of open sessions. */
 static uint32_t find_oldest(struct bp_phd_store *s)
 {
 	for (unsigned looks = 0; looks < EVICT_CHECKS && s->ops->is_open != NULL; looks++) {
@@ -54,7 +54,7 @@ static void evict_oldest(struct bp_phd_store *s)
 	s->counts.evicted++;
 }
 
-/* Its place on the disk is kept up coarsely: not each use is worth a row. */
+/* The position on the disk is only approximate: a use alone does not justify a row. */
 static void use(struct bp_phd_store *s, uint32_t i)
 {
 	bp_phd_known_use(s->known, i);
@@ -63,7 +63,7 @@ static void use(struct bp_phd_store *s, uint32_t i)
 		bp_phd_store_write_pair(s, i);
 }
 
-/* Equal hashes are no proof: a device may have made them. */
+/* Equal hashes are no proof: a device may have constructed them. */
 static bool same_model(const struct bp_phd_known_config *c, struct bp_phd_bytes report,
 	const struct bp_phd_model *model)
 {
@@ -84,7 +84,8 @@ static uint32_t new_config(
 	uint32_t i;
 
 	for (unsigned n = 0; bp_phd_known_octets(s->known) + report.len > s->max_octets; n++) {
-		/* before all is read back, what nobody uses stays: nothing would be gained */
+		/* before all rows are loaded, unused configurations are kept: eviction would free
+		 * nothing */
 		if (n == EVICT_FOR_OCTETS || bp_phd_known_count(s->known) == 0 ||
 			!bp_phd_store_is_loaded(s))
 			return BP_PHD_KNOWN_NONE;
@@ -103,8 +104,8 @@ static uint32_t new_config(
 	return i;
 }
 
-/* The pair has this configuration from now on; on the disk it leaves the old one before that goes.
- */
+/* Assigns the configuration to the pair; on the disk the pair leaves the old one before that is
+ * deleted. */
 static void assign(struct bp_phd_store *s, uint32_t pair, uint32_t config)
 {
 	struct bp_phd_known_pair *p = bp_phd_known_pair(s->known, pair);
@@ -124,7 +125,7 @@ static uint32_t add_pair(
 {
 	uint32_t i;
 
-	/* The configuration is not to go with the pair that makes room. */
+	/* The configuration must not be deleted together with the evicted pair. */
 	if (config != BP_PHD_KNOWN_NONE)
 		bp_phd_known_config(s->known, config)->users++;
 	if (s->max_known != 0 && bp_phd_known_count(s->known) == s->max_known)
@@ -200,7 +201,7 @@ bool bp_phd_store_spec(
 	return true;
 }
 
-/* ---- who has containers ---- */
+/* ---- devices with containers ---- */
 
 uint64_t bp_phd_store_created(
 	struct bp_phd_store *s, const uint8_t system_id[8], uint16_t config_id)
@@ -209,7 +210,7 @@ uint64_t bp_phd_store_created(
 
 	if (i == BP_PHD_KNOWN_NONE)
 		return 0;
-	/* who declared its configuration was asked for that, which was the use */
+	/* a pair with a configuration was already looked up, which counted as its use */
 	if (bp_phd_known_pair(s->known, i)->config == BP_PHD_KNOWN_NONE)
 		use(s, i);
 	return bp_phd_known_pair(s->known, i)->made;
@@ -221,7 +222,7 @@ void bp_phd_store_set_created(
 	uint32_t i = bp_phd_known_find(s->known, system_id, config_id);
 
 	if (i == BP_PHD_KNOWN_NONE) {
-		/* a new pair would hide the configuration that the file may have for it */
+		/* a new pair would hide a configuration that the file may contain for it */
 		if (made == 0 || s->table <= BP_PHD_STORE_KNOWN)
 			return;
 		i = add_pair(s, system_id, config_id, BP_PHD_KNOWN_NONE);
@@ -236,7 +237,7 @@ void bp_phd_store_set_created(
 
 /* ---- sessions ---- */
 
-/* What the file has for it is history from now on. */
+/* The file's rows for this session are outdated from now on. */
 static void touch(struct bp_phd_store *s, const struct bp_phd_store_session *x)
 {
 	if (bp_phd_store_is_loaded(s))
@@ -269,9 +270,9 @@ bool bp_phd_store_close(
 	return bp_phd_store_write(s, &row);
 }
 
-/* ---- reading the file back: configurations, who declared them, sessions, a page at a time ---- */
+/* ---- loading the file: configurations, pairs, sessions, one page at a time ---- */
 
-/* One that is not taken; the row's report is freed. */
+/* Skips a row; its report is freed. */
 static void skip_config(struct bp_phd_store *s, struct bp_phd_store_row *row)
 {
 	free(row->report);
@@ -319,13 +320,13 @@ static void load_known(struct bp_phd_store *s, const struct bp_phd_store_row *ro
 	config = row->content != 0 ? bp_phd_known_config_find(s->known, row->content)
 				   : BP_PHD_KNOWN_NONE;
 	c = bp_phd_known_config(s->known, config);
-	/* without a content it declared none */
+	/* without a content the pair declared none */
 	if (row->content == 0 ? row->made == 0 : c == NULL || c->config_id != row->config_id) {
 		s->counts.skipped += row->content != 0;
 		bp_phd_store_write(s, &drop);
 		return;
 	}
-	/* What comes first was used last. */
+	/* Rows are ordered: the first row is the most recently used. */
 	i = bp_phd_known_add(s->known, row->system_id, row->config_id, config, false);
 	if (i == BP_PHD_KNOWN_NONE) {
 		s->counts.evicted++;
@@ -354,7 +355,7 @@ static void load_session(struct bp_phd_store *s, const struct bp_phd_store_row *
 		bp_phd_store_close(s, x->transport, x->address, x->port);
 }
 
-/* Configurations whose devices are gone. */
+/* Drops configurations whose devices were removed. */
 static void drop_unused(struct bp_phd_store *s)
 {
 	const struct bp_phd_known_config *c;
@@ -377,7 +378,7 @@ static void finish(struct bp_phd_store *s)
 	s->ops->loaded(s->arg, true);
 }
 
-/* The page that was asked for is there. */
+/* The requested page is available. */
 static void loaded_page(struct bp_phd_store *s)
 {
 	struct bp_phd_store_page *p = &s->page;
@@ -398,7 +399,7 @@ static void loaded_page(struct bp_phd_store *s)
 		bp_phd_store_writer_request(s->writer, s->table, p);
 }
 
-/* ---- the whole ---- */
+/* ---- start and end ---- */
 
 static void on_results(int fd, short what, void *arg)
 {

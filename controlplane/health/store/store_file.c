@@ -10,8 +10,8 @@
 
 #include "controlplane/process/sqlite_file.h"
 
-#define FORMAT 1     /* of the tables: what the oldest program that can use them knows */
-#define BUSY_MS 1000 /* the process before us may be ending */
+#define FORMAT 1     /* of the tables: the version of the oldest program that can use them */
+#define BUSY_MS 1000 /* the previous process may be ending */
 #define EXPLAIN_MAX 128
 
 static const char *const sql[BP_PHD_STORE_S_COUNT] = {
@@ -21,7 +21,7 @@ static const char *const sql[BP_PHD_STORE_S_COUNT] = {
 	[BP_PHD_STORE_S_PUT_CONFIG] =
 		"INSERT OR REPLACE INTO configs(content, report) VALUES(?1, ?2)",
 	[BP_PHD_STORE_S_DROP_CONFIG] = "DELETE FROM configs WHERE content = ?1",
-	/* The row of a replaced pair goes, and the new one has the highest number of all. */
+	/* Deletes the row of a replaced pair; the new row has the highest number. */
 	[BP_PHD_STORE_S_PUT_KNOWN] =
 		"INSERT OR REPLACE INTO known(system_id, config_id, content, spec, made)"
 		" VALUES(?1, ?2, ?3, ?4, ?5)",
@@ -115,7 +115,7 @@ bool bp_phd_store_file_fresh(struct bp_phd_store_file *f)
 	return fresh;
 }
 
-/* Why it can't be opened: sqlite tries again read-only, and knows of that attempt alone. */
+/* Returns the reason of a failed open: sqlite retries read-only, and reports only that attempt. */
 static int open_errno(const char *path)
 {
 	char dir[PATH_MAX];
@@ -130,7 +130,7 @@ static int open_errno(const char *path)
 	return access(end != NULL ? dir : ".", W_OK | X_OK) == 0 ? 0 : errno;
 }
 
-/* What sqlite's own words leave out, for people. */
+/* Adds details for the log that sqlite's message omits. */
 static void explain(const struct bp_phd_store_file *f, int rc, char out[EXPLAIN_MAX])
 {
 	int code = 0;
@@ -169,8 +169,8 @@ bool bp_phd_store_file_fail(struct bp_phd_store_file *f, const char *what)
 /* ---- opening ---- */
 
 /*
- * Files had known.made not from the start. Rows without it say that no containers are known of;
- * programs that do not know it write such rows, so that the format is the same.
+ * Older files have no column known.made. Rows without a value mean that no containers are known;
+ * older programs write such rows, so the format version is unchanged.
  */
 static int add_columns(sqlite3 *db)
 {
@@ -182,7 +182,7 @@ static int add_columns(sqlite3 *db)
 		rc = sqlite3_exec(db,
 			"ALTER TABLE known ADD COLUMN made INTEGER NOT NULL DEFAULT 0", NULL, NULL,
 			NULL);
-	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: the table is not there */
+	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: the table does not exist */
 }
 
 /* A file of another format is as unusable as a damaged one. */
@@ -195,14 +195,14 @@ static int check_format(struct bp_phd_store_file *f)
 		rc = bp_sqlite_scalar(f->db, "SELECT count(*) FROM sqlite_master", &n);
 	if (rc != SQLITE_OK)
 		return rc;
-	if (version == 0 && n == 0) { /* new */
+	if (version == 0 && n == 0) { /* a new file */
 		rc = sqlite3_exec(f->db, tables, NULL, NULL, NULL);
 		f->fresh = f->fresh || rc == SQLITE_OK;
 		return rc;
 	}
 	if (version != FORMAT)
 		return SQLITE_NOTADB;
-	/* Once: it reads the whole file, and a disk that would not is tried each second. */
+	/* Once: it reads the whole file, and a failed disk is retried each second. */
 	rc = f->checked ? SQLITE_OK : bp_sqlite_quick_check(f->db);
 	f->checked = f->checked || rc == SQLITE_OK;
 	return rc == SQLITE_OK ? add_columns(f->db) : rc;
@@ -214,21 +214,21 @@ static int prepare(struct bp_phd_store_file *f)
 		const int rc = sqlite3_prepare_v3(
 			f->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &f->stmt[i], NULL);
 
-		if (rc != SQLITE_OK) /* SQLITE_ERROR: a table or a column is not there */
+		if (rc != SQLITE_OK) /* SQLITE_ERROR: a table or a column does not exist */
 			return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc;
 	}
 	return SQLITE_OK;
 }
 
-/* The number of this process, on the disk before any row of it: by no power failure may it be lost,
- * since rows of the time before are told by it. */
+/* Writes the epoch of this process to the disk before any row of it: a power failure must not lose
+ * it, because it identifies the rows of earlier processes. */
 static int begin_epoch(struct bp_phd_store_file *f)
 {
 	int64_t epoch;
 	int rc = bp_sqlite_scalar(f->db, "SELECT epoch FROM store", &epoch);
 
 	if (rc == SQLITE_OK && f->epoch != 0 && (uint64_t)epoch == f->epoch)
-		return SQLITE_OK; /* the same process opens it once more */
+		return SQLITE_OK; /* the same process opens the file again */
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(f->db, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
@@ -239,10 +239,10 @@ static int begin_epoch(struct bp_phd_store_file *f)
 		rc = sqlite3_exec(f->db, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
 	if (rc == SQLITE_OK)
 		f->epoch = (uint64_t)epoch;
-	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: a table is not there */
+	return rc == SQLITE_ERROR ? SQLITE_NOTADB : rc; /* ERROR: a table does not exist */
 }
 
-/* Another file is at the path than the one that was open: what lies in it is not what is known. */
+/* The path now has another file than the one that was open: its contents are unknown. */
 static int empty_replaced(struct bp_phd_store_file *f)
 {
 	int rc = SQLITE_OK;
@@ -281,7 +281,7 @@ static int open_file(struct bp_phd_store_file *f)
 	return rc;
 }
 
-/* The write-ahead log has the commits of late, and is there from the first one on. */
+/* The write-ahead log contains the last commits, and exists after the first one. */
 static bool wal_is_removed(struct bp_phd_store_file *f)
 {
 	char path[PATH_MAX];
@@ -295,8 +295,8 @@ static bool wal_is_removed(struct bp_phd_store_file *f)
 }
 
 /*
- * Whether the path has another file than the open one by now, or none. sqlite goes on with the open
- * one as if nothing were, and all of it would be gone with the process.
+ * Returns whether the path now has another file than the open one, or none. sqlite would continue
+ * with the open file, and all data would be lost when the process ends.
  */
 static bool is_gone(struct bp_phd_store_file *f)
 {
@@ -311,7 +311,7 @@ static bool leave(struct bp_phd_store_file *f)
 {
 	snprintf(f->error, sizeof(f->error),
 		"store of health devices %s: the file, or its log FILE-wal, was removed or "
-		"replaced while it was in use; all that is known is written anew",
+		"replaced while it was in use; all data is written again",
 		f->path);
 	close_file(f);
 	f->replaced = true;

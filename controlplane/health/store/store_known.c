@@ -11,12 +11,13 @@
 #define NONE BP_PHD_KNOWN_NONE
 
 struct bp_phd_known {
-	uint32_t max, n, pairs_used, pairs_free; /* _used: begun ever; _free: chain of those left */
+	/* _used: number ever used; _free: head of the free list */
+	uint32_t max, n, pairs_used, pairs_free;
 	uint32_t configs_used, configs_free;
 	uint32_t newest, oldest, walk;
 	uint32_t mask;
 	uint64_t octets;
-	uint64_t key[2]; /* devices choose what is hashed */
+	uint64_t key[2]; /* devices choose the hashed bytes */
 	uint32_t *pair_head, *config_head;
 	struct bp_phd_known_pair *pair;
 	struct bp_phd_known_config *config;
@@ -111,7 +112,7 @@ uint32_t bp_phd_known_find(
 	return i;
 }
 
-/* ---- the order of use ---- */
+/* ---- order of use ---- */
 
 static void unlink_pair(struct bp_phd_known *k, uint32_t i)
 {
@@ -256,8 +257,7 @@ uint32_t bp_phd_known_config_add(
 
 	if (i != NONE)
 		k->configs_free = k->config[i].chain;
-	else if (k->configs_used <=
-		 k->max) /* one more: a pair changes to it, then leaves its old one */
+	else if (k->configs_used <= k->max) /* one more: for a pair that changes */
 		i = k->configs_used++;
 	else
 		return NONE;
@@ -286,7 +286,7 @@ void bp_phd_known_config_remove(struct bp_phd_known *k, uint32_t i)
 	k->configs_free = i;
 }
 
-/* ---- what was used since the start ---- */
+/* ---- sessions used since the start ---- */
 
 static uint32_t place(const struct bp_phd_touched *t, const struct bp_phd_touched_key *k)
 {
@@ -310,7 +310,7 @@ static struct bp_phd_touched_key key_of(uint8_t transport, const uint8_t address
 	return k;
 }
 
-/* Room for one more, half of the places free. */
+/* Grows the table for one more entry, with half of the slots free. */
 static bool grow(struct bp_phd_touched *t)
 {
 	const struct bp_phd_touched old = *t;

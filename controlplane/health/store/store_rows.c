@@ -6,7 +6,7 @@
 
 /* ---- writing ---- */
 
-/* Runs a statement that gives no rows. */
+/* Runs a statement without result rows. */
 static int run(struct bp_phd_store_file *f, enum bp_phd_store_stmt i)
 {
 	const int rc = sqlite3_step(f->stmt[i]);
@@ -99,7 +99,7 @@ bool bp_phd_store_file_write(
 
 /* ---- reading ---- */
 
-/* Whether column `i` is an integer of 0..max, and *out is it. */
+/* Returns whether column `i` is an integer of 0..max, in *out. */
 static bool number(sqlite3_stmt *st, int i, uint64_t max, uint64_t *out)
 {
 	*out = (uint64_t)sqlite3_column_int64(st, i);
@@ -117,7 +117,7 @@ static bool octets(sqlite3_stmt *st, int i, void *out, int n)
 	return true;
 }
 
-/* False: of the wrong shape. */
+/* False: the row is malformed. */
 static bool read_config(sqlite3_stmt *st, struct bp_phd_store_row *row)
 {
 	const void *p = sqlite3_column_blob(st, 1);
@@ -191,7 +191,7 @@ static void read_row(const struct bp_phd_store_file *f, enum bp_phd_store_table 
 		row->kind = BP_PHD_STORE_BAD;
 }
 
-/* Where the walk goes on: behind the row that `st` is at, whatever is in it. */
+/* Records where the scan continues: after the row of `st`, whatever it contains. */
 static bool record_key(struct bp_phd_store_file *f, enum bp_phd_store_table table, sqlite3_stmt *st)
 {
 	const unsigned n = table == BP_PHD_STORE_SESSIONS ? BP_PHD_STORE_KEY_COLUMNS : 1;
@@ -250,7 +250,7 @@ bool bp_phd_store_file_read(
 	for (unsigned i = 0; i < out->n; i++)
 		free(out->row[i].report);
 	bp_phd_store_file_fail(f, "reading");
-	if (f->db != NULL) /* else the statement went with the file */
+	if (f->db != NULL) /* otherwise the statement was freed with the file */
 		sqlite3_reset(st);
 	return false;
 }

@@ -77,7 +77,7 @@ void bp_phd_store_drop_config(struct bp_phd_store *s, uint32_t config)
 	bp_phd_store_write(s, &row);
 }
 
-/* ---- writing everything once more: after rows were lost, or into a new file ---- */
+/* ---- rewriting all rows: after rows were lost, or into a new file ---- */
 
 #define TIMER_MS 20
 #define TIMER_CONFIGS 32u
@@ -98,7 +98,7 @@ void bp_phd_store_lacks(struct bp_phd_store *s, bool wipe)
 		retry_later(s);
 }
 
-/* Rows that were lost before are not lost again by the attempt to write them. */
+/* Reserves queue space, so that rewriting lost rows does not lose them again. */
 static bool has_capacity(const struct bp_phd_store *s)
 {
 	struct bp_phd_store_results n;
@@ -137,7 +137,7 @@ static bool write_configs(struct bp_phd_store *s)
 	return false;
 }
 
-/* From the oldest on. Those that are used meanwhile are written by that. */
+/* From the oldest to the newest. A use meanwhile writes the pair by itself. */
 static bool write_pairs(struct bp_phd_store *s)
 {
 	uint32_t i;

@@ -13,8 +13,8 @@
 
 #define COLLECT_NS 50000000ull /* from the first row of a transaction to its commit */
 #define RETRY_NS 1000000000ull
-#define LOOK_NS 1000000000ull /* so often the file is looked after while there is nothing to do */
-#define KEEP_ROWS 16384u      /* a queue that was longer gives its memory back */
+#define LOOK_NS 1000000000ull /* interval of checks of the file while idle */
+#define KEEP_ROWS 16384u      /* a queue that was longer frees its memory */
 
 struct rows {
 	struct bp_phd_store_row *row;
@@ -24,17 +24,17 @@ struct rows {
 struct bp_phd_store_writer {
 	pthread_t thread;
 	int fd;
-	/* the thread's alone */
+	/* used only by the thread */
 	struct bp_phd_store_file *file;
-	/* under the lock */
+	/* protected by the lock */
 	pthread_mutex_t lock;
-	pthread_cond_t wake;  /* the thread: something is to be done */
+	pthread_cond_t wake;  /* for the thread: there is work */
 	pthread_cond_t moved; /* flush: an attempt was made */
-	struct rows queue;    /* put since the thread looked last */
-	struct rows taken;    /* the thread's while it works; it alone changes it */
-	uint32_t done;        /* rows of `taken` that are committed */
-	uint64_t octets;      /* of the reports of those that are not */
-	uint64_t due_ns;      /* when the queue is to be taken */
+	struct rows queue;    /* rows queued since the thread's last round */
+	struct rows taken;    /* rows that the thread writes; only the thread changes it */
+	uint32_t done;        /* committed rows of `taken` */
+	uint64_t octets;      /* bytes of the reports that are not committed */
+	uint64_t due_ns;      /* time at which the queue is due */
 	bool stop, hurry;
 	bool asked;
 	enum bp_phd_store_table table;
@@ -51,7 +51,7 @@ static void tell(const struct bp_phd_store_writer *w)
 {
 	const uint64_t one = 1;
 
-	/* A counter that is full has been told of already. */
+	/* A full counter has already signalled the event loop. */
 	if (write(w->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
 		return;
 }
@@ -68,7 +68,7 @@ static void drop_rows(struct rows *r)
 	}
 }
 
-/* ---- the thread ---- */
+/* ---- thread ---- */
 
 static void wait_until(struct bp_phd_store_writer *w, uint64_t ns)
 {
@@ -78,7 +78,7 @@ static void wait_until(struct bp_phd_store_writer *w, uint64_t ns)
 	pthread_cond_timedwait(&w->wake, &w->lock, &at);
 }
 
-/* Until there is something to be done at once, or the file is to be looked after. */
+/* Waits for urgent work, or until the file must be checked. */
 static void wait_for_work(struct bp_phd_store_writer *w)
 {
 	const uint64_t look_ns = bp_mono_ns() + LOOK_NS;
@@ -93,7 +93,7 @@ static void wait_for_work(struct bp_phd_store_writer *w)
 	}
 }
 
-/* Under the lock; waits a while, unless somebody wants to see an attempt. */
+/* Called under the lock; waits for the retry interval, unless a flush waits for an attempt. */
 static void failed(struct bp_phd_store_writer *w)
 {
 	const uint64_t until = bp_mono_ns() + RETRY_NS;
@@ -109,7 +109,7 @@ static void failed(struct bp_phd_store_writer *w)
 		wait_until(w, until);
 }
 
-/* Under the lock: the disk would. */
+/* Called under the lock: the disk works. */
 static void succeeded(struct bp_phd_store_writer *w)
 {
 	if (!w->results.failed)
@@ -118,7 +118,7 @@ static void succeeded(struct bp_phd_store_writer *w)
 	tell(w);
 }
 
-/* What was taken is committed. The memory is given back without the lock: there may be much. */
+/* The taken rows are committed. The memory is freed without the lock, because it may be large. */
 static void drop_taken(struct bp_phd_store_writer *w)
 {
 	struct rows old = w->taken;
@@ -131,7 +131,7 @@ static void drop_taken(struct bp_phd_store_writer *w)
 	w->taken = old;
 }
 
-/* Under the lock, given up meanwhile. False: an attempt failed. */
+/* Called under the lock, which is released meanwhile. False: an attempt failed. */
 static bool write_taken(struct bp_phd_store_writer *w)
 {
 	while (w->done < w->taken.n) {
@@ -170,7 +170,7 @@ static bool read_page(struct bp_phd_store_writer *w)
 	return true;
 }
 
-/* There is nothing to do but to see that the file is still there. */
+/* Idle: only checks that the file still exists. */
 static bool look(struct bp_phd_store_writer *w)
 {
 	bool good;
@@ -183,10 +183,11 @@ static bool look(struct bp_phd_store_writer *w)
 	return good;
 }
 
-/* One round, under the lock. False: an attempt failed. */
+/* Runs one round, under the lock. False: an attempt failed. */
 static bool attempt(struct bp_phd_store_writer *w)
 {
-	/* A page that was asked for before the queue is taken is read after it is written. */
+	/* A page that was requested before the queue is taken is read after the queue is
+	 * written. */
 	const bool asked = w->asked;
 
 	if (!asked && waiting(w) == 0)
@@ -197,7 +198,7 @@ static bool attempt(struct bp_phd_store_writer *w)
 		w->taken = w->queue;
 		w->queue = empty;
 	} else if (asked && w->queue.n != 0) {
-		return write_taken(w); /* what failed before first; the queue in the next round */
+		return write_taken(w); /* earlier rows first; the queue in the next round */
 	}
 	return write_taken(w) && (!asked || read_page(w));
 }
@@ -229,7 +230,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* ---- the event loop's side ---- */
+/* ---- event loop ---- */
 
 static bool make_locks(struct bp_phd_store_writer *w)
 {
@@ -245,7 +246,7 @@ static bool make_locks(struct bp_phd_store_writer *w)
 	return true;
 }
 
-/* Signals are for the event loop's thread. */
+/* The event loop's thread handles signals. */
 static bool start(struct bp_phd_store_writer *w)
 {
 	sigset_t all, before;
@@ -285,7 +286,7 @@ void bp_phd_store_writer_free(struct bp_phd_store_writer *w)
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
 	bp_phd_store_file_free(w->file);
-	if (w->results.page) /* that nobody took */
+	if (w->results.page) /* a page that was not used */
 		for (unsigned i = 0; i < w->page->n; i++)
 			free(w->page->row[i].report);
 	drop_rows(&w->queue);
