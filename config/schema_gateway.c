@@ -117,7 +117,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Time without a heartbeat after which biplane run kills and restarts a plane; off disables the watchdog. A plane sends heartbeats while all of its threads make progress; its start is not limited. Under systemd, WatchdogSec= of the unit applies instead. A change takes effect when biplane run is restarted."},
 
 	{.path = "monitoring", .type = &bp_type_section,
-	 .help = "Limits above which the data plane reports a fault. Each fault is counted, shown by biplane show trouble and logged: a link that is down, frames that a NIC dropped or received damaged, low packet buffers, poll gaps, stalled workers, and connections that are not inspected."},
+	 .help = "Limits above which the data plane reports a fault. Each fault is counted, shown by biplane show health and logged: a link that is down, frames that a NIC dropped or received damaged, low packet buffers, poll gaps, stalled workers, and connections that are not inspected."},
 	{.path = "monitoring.link_up_delay", .type = &bp_type_duration, AT(monitoring.link_up_delay_ns), .min = S, .max = HOUR, .preset = "10s",
 	 .help = "Time that a link may take to come up after the start before it counts as down."},
 	{.path = "monitoring.mbuf_low_percent", .type = &bp_type_uint, AT(monitoring.mbuf_low_percent), .zero = "off", .min = 1, .max = 90, .preset = "5",
@@ -127,7 +127,7 @@ static const struct bp_setting rows[] = {
 	{.path = "monitoring.worker_stall_timeout", .type = &bp_type_duration, AT(monitoring.worker_stall_timeout_ns), .zero = "off", .min = 500 * MS, .max = HOUR, .preset = "2s",
 	 .help = "Time without a poll after which a worker counts as stalled; off disables the check."},
 	{.path = "monitoring.not_inspected_warning", .type = &bp_type_duration, AT(monitoring.not_inspected_warning_ns), .zero = "off", .min = S, .max = DAY, .preset = "1m",
-	 .help = "Time without inspection after which a connection to an MQTT port raises a warning; off disables it. biplane show unread lists the connections with the reasons."},
+	 .help = "Time without inspection after which a connection to an MQTT port raises a warning; off disables it. biplane show not-inspected lists the connections with the reasons."},
 	{.path = "monitoring.log_interval", .type = &bp_type_duration, AT(monitoring.log_interval_ns), .min = S, .max = DAY, .preset = "10s",
 	 .help = "Average time between two log lines about the same fault of the same port, pool or worker. Lines above this rate are suppressed, except the first few, and the next line reports the events in between. A fault of single events ends after this time without an event."},
 

@@ -100,11 +100,11 @@ wan_config() {
 wan_ready() {
 	process_lives "$state/$1.pid" || die "gateway $1 ended; the end of $state/$1.log:
 $(tail -n 15 "$state/$1.log")"
-	"$biplane" show planes --json -c "$state/$1.yaml" 2>/dev/null |
+	{ "$biplane" status --json -c "$state/$1.yaml" 2>/dev/null || :; } |
 		/usr/bin/python3 -c '
 import json, sys
 p = json.load(sys.stdin)
-sys.exit(not (all(x["alive"] for x in p["planes"]) and p["ports"] == 2))' 2>/dev/null || return 1
+sys.exit(not (all(x["running"] for x in p["planes"]) and len(p["ports"]) == 2))' 2>/dev/null || return 1
 	! lcl_is_there || return 0
 	# This fails until the interfaces are up and have their addresses.
 	case $1 in

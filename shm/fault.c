@@ -35,7 +35,7 @@ const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
 		"no poll for long: restart the data plane, and report it", BP_C_WORKER_STALLS,
 		BP_FAULT_NS, BP_FAULT_NS, true},
 	[BP_FAULT_NOT_INSPECTED] = {"connections_not_inspected",
-		"MQTT not inspected: `biplane show unread` lists reasons and clients",
+		"MQTT not inspected: `biplane show not-inspected` lists reasons and clients",
 		BP_C_CONNECTIONS_NOT_INSPECTED, BP_FAULT_NS, BP_FAULT_CONNECTIONS, true},
 	[BP_FAULT_EDGE_UNREACHABLE] = {"edge_unreachable",
 		"no connection to the edge broker: alarms wait in the spool", 0, BP_FAULT_NS,

@@ -12,7 +12,7 @@ static void group(bp_counter_group_t g)
 
 	if (i->name == NULL)
 		return;
-	printf("\n## %s\n\n%s\n\n| counter | meaning |\n| --- | --- |\n", i->name, i->text);
+	printf("\n## %s\n\n%s\n\n| Counter | Description |\n| --- | --- |\n", i->name, i->text);
 	for (unsigned c = 0; c < BP_C_COUNT; c++)
 		if (bp_counter_info[c].name != NULL && bp_counter_info[c].group == g)
 			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
@@ -21,59 +21,50 @@ static void group(bp_counter_group_t g)
 /* What the control plane counts is in the segment's global block, not among the counters. */
 static void controlplane(void)
 {
-	puts("\n## What `show planes` counts\n\n"
-	     "The control plane's own numbers, by their keys in `biplane show planes --json`. They "
-	     "outlive it\n"
-	     "with the segment.\n\n"
-	     "| key | meaning |\n| --- | --- |\n"
+	puts("\n## Totals of `biplane status --json`\n\n"
+	     "Totals of the control plane, by member. They are in the segment and survive a "
+	     "restart of the control plane.\n\n"
+	     "| Member | Description |\n| --- | --- |\n"
 	     "| `planes.restarts` | restarts by `biplane run` |\n"
-	     "| `planes.restarts_hung` | of these, because the plane gave no heartbeat for "
-	     "`runtime.watchdog` |\n"
-	     "| `edge.connects` | connections that the edge broker accepted |\n"
-	     "| `edge.disconnects` | of these, lost or given up |\n"
-	     "| `alarms.read` | alarms taken from the rings |\n"
-	     "| `alarms.acknowledged` | acknowledgements of the edge broker |\n"
-	     "| `alarms.in_flight` | sent and not yet acknowledged, now |\n"
+	     "| `planes.restarts_hung` | of these, because of no heartbeat for `runtime.watchdog` "
+	     "|\n"
+	     "| `publisher.connects` | connections accepted by the broker |\n"
+	     "| `publisher.disconnects` | of these, lost or closed |\n"
+	     "| `alarms.read` | alarms read from the alarm queues |\n"
+	     "| `alarms.acknowledged` | PUBACK of the broker |\n"
+	     "| `alarms.in_flight` | published, not yet acknowledged (current) |\n"
 	     "| `alarms.spooled` | alarms written to the spool |\n"
 	     "| `alarms.unspooled` | acknowledged and deleted from the spool |\n"
-	     "| `alarms.dropped_size` | lost: the spool reached max_size |\n"
-	     "| `alarms.dropped_age` | lost: older than max_age |\n"
-	     "| `alarms.unordered` | published before older alarms of their rule and topic, which "
-	     "the "
-	     "spool did not give back |\n"
-	     "| `alarms.invalid` | not published: topic or record not valid |\n"
-	     "| `spool.rows` | alarms in the spool, now |\n"
-	     "| `spool.bytes` | what they take, now |\n"
-	     "| `spool.errors` | failures of the spool's disk; alarms wait in the rings meanwhile "
-	     "|\n"
-	     "| `reloads.done` | reloads taken over |\n"
-	     "| `reloads.refused` | reloads refused whole |\n"
-	     "| `reloads.generation` | of the rules in force |\n"
-	     "| `trouble.now` | what of the data plane is in trouble now, see `show trouble` |\n"
-	     "| `sync.events` | Netlink messages applied, those of dumps not |\n"
-	     "| `sync.resyncs` | times that the kernel's tables were read again |\n"
-	     "| `sync.overruns` | times that Netlink messages were lost, each followed by a resync "
-	     "|\n"
-	     "| `sync.load_us` | duration of the last reading, in microseconds |\n"
-	     "| `sync.unmirrored` | prefixes that the kernel forwards instead, now |\n"
-	     "| `sync.probes` | neighbours that the kernel was asked to probe |\n"
-	     "| `sync.refused` | routes and neighbours that found no room, ever |");
+	     "| `alarms.dropped_size` | dropped from the spool: max_size reached |\n"
+	     "| `alarms.dropped_age` | dropped from the spool: older than max_age |\n"
+	     "| `alarms.unordered` | published before older alarms of the same rule and topic that "
+	     "could not be read from the spool |\n"
+	     "| `alarms.invalid` | not published: invalid topic or record |\n"
+	     "| `spool.rows` | alarms in the spool (current) |\n"
+	     "| `spool.bytes` | size of these (current) |\n"
+	     "| `spool.errors` | disk errors of the spool; alarms wait in the alarm queue "
+	     "meanwhile |\n"
+	     "| `reloads.done` | successful reloads |\n"
+	     "| `reloads.refused` | rejected reloads |\n"
+	     "| `reloads.generation` | generation of the active rules |\n"
+	     "| `netlink.events` | Netlink messages applied, without those of dumps |\n"
+	     "| `netlink.resyncs` | dumps of all kernel tables |\n"
+	     "| `netlink.overruns` | overruns of the receive buffer, each followed by a dump |\n"
+	     "| `netlink.load_us` | duration of the last dump, us |\n"
+	     "| `netlink.unmirrored` | prefixes that the kernel forwards instead (current) |\n"
+	     "| `netlink.probes` | neighbor probes requested from the kernel |\n"
+	     "| `netlink.refused` | routes and neighbors not installed: table full |");
 }
 
 static void health_devices(void)
 {
-	puts("\n## What `show planes` counts of health devices\n\n"
-	     "Where there is a section health_devices: the control plane's words, by their keys, "
-	     "written once "
-	     "a "
-	     "second.\n"
-	     "They outlive it with the segment; one that is killed takes what it counted in its "
-	     "last "
-	     "second\n"
-	     "with it.\n\n"
-	     "| key | meaning |\n| --- | --- |");
+	puts("\n## Totals of health devices\n\n"
+	     "Members of `health_devices` in `biplane status --json`, updated once a second. They "
+	     "are in the segment and survive a restart of the control plane, except for the last "
+	     "second of a control plane that was killed.\n\n"
+	     "| Member | Description |\n| --- | --- |");
 	for (int i = 0; i < BP_PHD_S_COUNT; i++)
-		printf("| `phd.%s.%s` | %s |\n",
+		printf("| `health_devices.%s.%s` | %s |\n",
 			bp_phd_status_group_name[bp_phd_status_info[i].group],
 			bp_phd_status_info[i].name, bp_phd_status_info[i].help);
 }

@@ -129,7 +129,7 @@ forget() {
 
 # All associated, and to be made instances of.
 devices_are_ready() {
-	"$BIPLANE" show planes -c "$state/peers.yaml" | grep -q 'sessions .* operating 1000, without_containers 0,'
+	{ "$BIPLANE" status -c "$state/peers.yaml" || :; } | grep -q 'sessions .* operating 1000, without_containers 0,'
 }
 
 # Each device associates, and biplane makes containers for it at a CSE, which then makes room for the receiver.

@@ -97,6 +97,7 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 		"reassembly_total");
 	bp_fault_happens(&p->faults, BP_FAULT_REFUSED,
 		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
-		"publications refused by a broker (PUBACK or PUBREC); `biplane show flows --json` "
+		"publications refused by a broker (PUBACK or PUBREC); `biplane show connections "
+		"--json` "
 		"lists the clients with waiting publications (awaits_ack)");
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One connection, as `biplane show flows` prints it. Strings are static. */
+/* One connection, as `biplane show connections` prints it. Strings are static. */
 struct bp_flow_view {
 	unsigned worker;
 	bool ip6;

@@ -29,7 +29,7 @@
  *   phd_events    DP worker    byte rings (shm/ring.h) of struct bp_phd_event_record, one a worker,
  *                              of BP_PHD_EVENTS bytes of data
  *   phd_event_tails  CP        struct bp_ring_tail, one a worker
- *   phd_status    CP           struct bp_phd_status, one: what `show planes` tells
+ *   phd_status    CP           struct bp_phd_status, one: what `status` tells
  *
  * Without a section health_devices each has one element, and none is to be used:
  * bp_phd_tables.n_slots is 0.

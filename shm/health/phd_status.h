@@ -8,9 +8,9 @@
 /*
  * What the control plane tells of health devices: identifier, group, kind, name, one line of help.
  * Words of the segment, written once a second and when the control plane ends, so that `biplane
- * show planes` asks nobody. A TOTAL counts on over restarts of the control plane, but for what
+ * status` asks nobody. A TOTAL counts on over restarts of the control plane, but for what
  * happened in the last second of one that was killed; a NOW is as it was a second ago. The table's
- * words, `show planes` and docs/reference/counters.md derive from this list.
+ * words, `status` and docs/reference/counters.md derive from this list.
  */
 #define BP_PHD_STATUS(X)                                                                           \
 	/* the session table */                                                                    \

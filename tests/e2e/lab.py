@@ -22,8 +22,8 @@ EDGE_MGMT = "10.98.0.3"
 MAC = {"dev": "02:99:00:00:00:01", "cloud": "02:99:00:00:00:02", "edge": "02:99:00:00:00:03"}
 
 # What a failed test prints.
-VIEWS = ("planes", "ports", "trouble", "drops", "counters", "rules", "flows")
-ROUTING_VIEWS = ("interfaces", "neighbours")
+VIEWS = ("ports", "health", "drops", "counters", "rules", "connections")
+ROUTING_VIEWS = ("interfaces", "neighbors")
 
 CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -166,16 +166,16 @@ class Gateway:
     def wait_ready(self, seconds=60, edge=True):
         def ready():
             assert self.process.poll() is None, f"biplane run ended with {self.process.returncode}"
-            planes = self.try_show("planes")
-            if not planes or any(not p["alive"] for p in planes["planes"]):
+            planes = self.try_status()
+            if not planes or any(not p["running"] for p in planes["planes"]):
                 return False
-            if planes["ports"] != len(self.config["ports"]) or planes["workers"] < 1:
+            if len(planes["ports"]) != len(self.config["ports"]) or planes["workers"] < 1:
                 return False
             if "rules" in self.config.get("mqtt", {}) and planes["reloads"]["generation"] < 1:
                 return False
-            return not edge or "publisher" not in self.config.get("mqtt", {}) or planes["edge"]["connected"]
+            return not edge or "publisher" not in self.config.get("mqtt", {}) or planes["publisher"]["connected"]
         wait_until("both planes to be ready and the edge broker to be connected", ready, seconds, 0.05)
-        self.segment = self.show("planes")["segment"]["path"]
+        self.segment = self.status()["segment"]["path"]
 
     def command(self, *args):
         p = subprocess.run([BIPLANE, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -191,6 +191,15 @@ class Gateway:
         assert p.returncode == 0, f"show {view}: {p.returncode} {p.stderr}"
         return json.loads(p.stdout)
 
+    def try_status(self):
+        p = self.command("status", "-c", self.identity, "--json")
+        return json.loads(p.stdout) if p.returncode in (0, 2) else None  # 2: a fault is open
+
+    def status(self):
+        status = self.try_status()
+        assert status is not None, "no status"
+        return status
+
     def counter(self, name):
         for group in self.show("counters")["counters"]:
             if group["name"] == name:
@@ -202,7 +211,7 @@ class Gateway:
         return {c["name"]: c["count"] for c in self.show("counters")["counters"] if c["count"]}
 
     def plane(self, name):
-        return next(p for p in self.show("planes")["planes"] if p["plane"] == name)
+        return next(p for p in self.status()["planes"] if p["plane"] == name)
 
     def kill_plane(self, name):
         """kill -9 of "data plane" or "control plane"; returns once run has brought up another."""
@@ -210,9 +219,9 @@ class Gateway:
         os.kill(before["pid"], signal.SIGKILL)
 
         def again():
-            planes = self.try_show("planes")
+            planes = self.try_status()
             now = planes and next(p for p in planes["planes"] if p["plane"] == name)
-            return now and now["alive"] and now["pid"] != before["pid"] and now["restarts"] > before["restarts"] and now
+            return now and now["running"] and now["pid"] != before["pid"] and now["restarts"] > before["restarts"] and now
         return wait_until(f"the {name} to be restarted", again, 60)
 
     def balanced(self):
@@ -264,10 +273,11 @@ class Gateway:
         print(f"\n----- the end of {self.log}")
         if self.log.exists():
             print("\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]))
-        for view in (*VIEWS, *(ROUTING_VIEWS if any("routed" in p for p in self.config["ports"]) else ())):
+        views = (*VIEWS, *(ROUTING_VIEWS if any("routed" in p for p in self.config["ports"]) else ()))
+        for command in ("status",), *(("show", v) for v in views):
             with contextlib.suppress(Exception):
-                p = self.command("show", view, "-c", self.identity)
-                print(f"----- biplane show {view}\n{p.stdout}{p.stderr}")
+                p = self.command(*command, "-c", self.identity)
+                print(f"----- biplane {' '.join(command)}\n{p.stdout}{p.stderr}")
 
 
 class Background(threading.Thread):

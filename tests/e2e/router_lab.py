@@ -163,7 +163,7 @@ class BiplaneRouter(Gateway):
 
     def differing(self):
         """The first view whose tables are not the kernel's, or None; asked in its namespace."""
-        for view in ("interfaces", "neighbours", "routes"):
+        for view in ("interfaces", "neighbors", "routes"):
             p = self.lab.run("gw", BIPLANE, "show", view, "--diff", "-c", self.identity, check=False)
             # 69: no control plane answers, as just after one was killed.
             assert p.returncode in (0, 1, 69), f"show {view} --diff: {p.returncode} {p.stdout.decode()[-2000:]}"

@@ -164,9 +164,9 @@ class Service(Gateway):
         for plane in PLANES:
             self.spawn(plane)
             self.ready(plane)
-        self.segment = self.show("planes")["segment"]["path"]
+        self.segment = self.status()["segment"]["path"]
         if edge and "publisher" in self.config.get("mqtt", {}):
-            wait_until("the edge broker", lambda: self.show("planes")["edge"]["connected"])
+            wait_until("the edge broker", lambda: self.status()["publisher"]["connected"])
         return self
 
     def as_other(self, user, groups, *args):

@@ -82,7 +82,7 @@ class WanGateway(Gateway):
 
     def _tables_equal(self):
         return all(self.lab.run(self.ns, BIPLANE, "show", view, "--diff", "-c", self.identity, check=False).returncode == 0
-                   for view in ("routes", "neighbours"))
+                   for view in ("routes", "neighbors"))
 
     def next_hops_known(self):
         """Whether neighbours of both families are known on both ports, to the kernel and to the workers."""

@@ -94,16 +94,16 @@ def test_alarms_of_a_topic_arrive_in_order_through_an_outage(lab, gateway, tmp_p
     devices = Devices(lab)
     devices.go_on(8000)
     lab.broker("edge", "stop")
-    wait_until("biplane to see it", lambda: not g.show("planes")["edge"]["connected"])
+    wait_until("biplane to see it", lambda: not g.status()["publisher"]["connected"])
     devices.go_on(30_000)
-    assert g.show("planes")["spool"]["rows"] > 5000
+    assert g.status()["spool"]["rows"] > 5000
     lab.broker("edge", "start")
     edge.wait_subscribed()
     devices.go_on(4000)  # with the backlog on its way
     g.kill_plane("control plane")
     devices.go_on(15_000)
     devices.finish()
-    wait_until("an empty spool", lambda: g.show("planes")["spool"]["rows"] == 0, 120, 0.1)
+    wait_until("an empty spool", lambda: g.status()["spool"]["rows"] == 0, 120, 0.1)
     due = sum(devices.published)
     wait_until(f"{due} alarms at the edge",
                lambda: sum(len(set(n)) for n in arrivals(edge).values()) >= due, 60, 0.5)

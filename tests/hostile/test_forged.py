@@ -51,7 +51,7 @@ def test_both_ends_of_one_host(routed_lab, hugepages, tmp_path, client, broker, 
     mqtt = {"publisher": {"broker": "mqtt://10.3.0.2"}, "spool": {"path": str(tmp_path / "spool.db")}, "rules": [RULE]}
     with running_router(routed_lab, tmp_path, mqtt=mqtt) as router:
         probe = Probe(routed_lab, router)
-        with contextlib.closing(probe), set_to(routed_lab, router, {"rp_filter4": "strict"}, net__ipv4__conf__left__rp_filter=1):
+        with contextlib.closing(probe), set_to(routed_lab, router, {"ipv4_rp_filter": "strict"}, net__ipv4__conf__left__rp_filter=1):
             before = router.counters()
 
             def of_client(seq, ack, flags, data=b""):

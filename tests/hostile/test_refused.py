@@ -54,7 +54,7 @@ def test_refused_publications(lab, strict_broker, gateway, collect, evaluate, qo
     assert g.counter("publishes_refused") == connections * each
     assert g.counter("publishes_refused_late") == (connections if evaluate == "published" else 0)
     wait_until("a fault of the gateway",
-               lambda: any(f["trouble"] == "publications_refused" and f["total"]["count"] == connections * each
-                           for f in g.show("trouble")["trouble"]))
+               lambda: any(f["fault"] == "publications_refused" and f["total"]["count"] == connections * each
+                           for f in g.show("health")["faults"]))
     assert "publications refused by a broker" in g.log.read_text()
     g.balanced()

@@ -106,9 +106,9 @@ def kill_after(g, damage, path):
         os.kill(pid, signal.SIGKILL)
 
     def again():
-        planes = g.try_show("planes")
+        planes = g.try_status()
         now = planes and {p["plane"]: p for p in planes["planes"]}
-        return now and all(now[p]["alive"] and now[p]["pid"] != before[p] for p in PLANES)
+        return now and all(now[p]["running"] and now[p]["pid"] != before[p] for p in PLANES)
     wait_until("both planes to be started again", again, 60)
     g.wait_ready()
 
@@ -161,7 +161,7 @@ def test_a_header_is_restored_while_both_planes_run(lab, gateway, plant, tmp_pat
     path, before = segment_files(g.segment)[PARTS.index(part)], pids(g)
     for n in range(1, 8):
         header_zeroed(path)
-        wait_until("the header to be restored", lambda: g.try_show("planes"))
+        wait_until("the header to be restored", lambda: g.try_status())
         wait_until("that to be counted", lambda n=n: g.counter("segment_quarantined") >= n)
     plant.works()
     assert pids(g) == before and restarts(g) == dict.fromkeys(PLANES, 0)
@@ -178,8 +178,8 @@ def test_the_control_plane_makes_its_part_anew_beside_a_running_data_plane(lab, 
         last = g.plane("control plane")["pid"]
         zeros(path)
         wait_until("another control plane", lambda n=n, last=last: restarts(g)["control plane"] == n and (
-            planes := g.try_show("planes")) and any(
-                p["plane"] == "control plane" and p["alive"] and p["pid"] != last for p in planes["planes"]), 30)
+            planes := g.try_status()) and any(
+                p["plane"] == "control plane" and p["running"] and p["pid"] != last for p in planes["planes"]), 30)
         g.wait_ready()
         plant.works()
     assert pids(g)["data plane"] == before["data plane"], "forwarding was interrupted"
@@ -210,6 +210,6 @@ def test_routes_are_those_of_the_kernel_again(routed_lab, router, part):
     running = pids(router)
     if part == "control":
         zeros(segment_files(router.segment)[1])
-        wait_until("another control plane", lambda: router.try_show("planes") and pids(router)[PLANES[1]] != running[PLANES[1]], 30)
+        wait_until("another control plane", lambda: router.try_status() and pids(router)[PLANES[1]] != running[PLANES[1]], 30)
         routed(lab, router)
     assert pids(router)["data plane"] == running["data plane"]

@@ -108,7 +108,7 @@ def test_strict_reverse_path(routed_lab, probe, router, where):
     """Attack: a host of one network in the name of a host of another. rp_filter=1 on the interface or on all."""
     spoofed = unique()
     arrives(probe, udp4(spoofed, source="10.3.0.9"), spoofed)  # off, as the lab has it
-    with set_to(routed_lab, router, {"rp_filter4": "strict"}, **{f"net__ipv4__conf__{where}__rp_filter": 1}):
+    with set_to(routed_lab, router, {"ipv4_rp_filter": "strict"}, **{f"net__ipv4__conf__{where}__rp_filter": 1}):
         for source in ("10.3.0.9", "203.0.113.5"):
             body = unique()
             with router.counts(reverse_path=1):
@@ -121,7 +121,7 @@ def test_strict_reverse_path(routed_lab, probe, router, where):
 
 
 def test_loose_reverse_path(routed_lab, probe, router):
-    with set_to(routed_lab, router, {"rp_filter4": "loose"}, net__ipv4__conf__left__rp_filter=2):
+    with set_to(routed_lab, router, {"ipv4_rp_filter": "loose"}, net__ipv4__conf__left__rp_filter=2):
         body = unique()
         arrives(probe, udp4(body, source="10.3.0.9"), body)
         body = unique()
@@ -139,7 +139,7 @@ def silent(probe, packet, body):
 
 def test_forwarding_off(routed_lab, probe, router):
     """An operator stops forwarding; the router itself can still be reached."""
-    with set_to(routed_lab, router, {"forwarding4": False}, net__ipv4__conf__left__forwarding=0):
+    with set_to(routed_lab, router, {"ipv4_forwarding": False}, net__ipv4__conf__left__forwarding=0):
         body = unique()
         with router.counts(forwarding_disabled=1):
             silent(probe, udp4(body), body)
@@ -148,7 +148,7 @@ def test_forwarding_off(routed_lab, probe, router):
         arrives(probe, udp6(body), body)
     if router.kind != "biplane":  # whose kernel asks `all` alone
         return
-    with set_to(routed_lab, router, {"forwarding6": False}, net__ipv6__conf__left__forwarding=0):
+    with set_to(routed_lab, router, {"ipv6_forwarding": False}, net__ipv6__conf__left__forwarding=0):
         body = unique()
         with router.counts(forwarding_disabled=1):
             silent(probe, udp6(body), body)
@@ -160,7 +160,7 @@ def test_forwarding_off(routed_lab, probe, router):
 def test_ip_forward_off(routed_lab, probe, router):
     """The switch for the whole machine, as `sysctl net.ipv4.ip_forward=0` has it."""
     routed_lab.sysctl("gw", net__ipv4__ip_forward=1)
-    with set_to(routed_lab, router, {"forwarding4": False}, net__ipv4__ip_forward=0):
+    with set_to(routed_lab, router, {"ipv4_forwarding": False}, net__ipv4__ip_forward=0):
         body = unique()
         with router.counts(forwarding_disabled=1):
             silent(probe, udp4(body), body)
@@ -170,7 +170,7 @@ def test_ip_forward_off(routed_lab, probe, router):
 
 @only_biplane
 def test_a_new_control_plane_leaves_what_was_set(routed_lab, probe, router):
-    with set_to(routed_lab, router, {"forwarding4": False, "rp_filter4": "strict"},
+    with set_to(routed_lab, router, {"ipv4_forwarding": False, "ipv4_rp_filter": "strict"},
                 net__ipv4__conf__left__forwarding=0, net__ipv4__conf__left__rp_filter=1):
         router.kill_plane("control plane")
         router.settled()

@@ -55,4 +55,4 @@ def test_a_nic_that_another_gateway_has(lab, tmp_path):
     with running(lab, tmp_path / "first", config) as g:
         said = refused(lab, tmp_path / "second", bridge.nics[0].address)
         assert "does something else use it" in said, said
-        assert all(p["alive"] for p in g.show("planes")["planes"])
+        assert all(p["running"] for p in g.status()["planes"])

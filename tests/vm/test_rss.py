@@ -36,7 +36,7 @@ def test_connections_are_shared_out_and_whole(lab, gateway):
             s.publish("plant/shared/temperature", "90")
         wait_until("every alarm", lambda: gateway.counter("alarms_raised") == raised + SESSIONS)
         of_port = {s.port: s for s in sessions}
-        flows = [f for f in gateway.show("flows")["flows"] if int(f["client"].rsplit(":", 1)[1]) in of_port]
+        flows = [f for f in gateway.show("connections")["connections"] if int(f["client"].rsplit(":", 1)[1]) in of_port]
         assert len(flows) == SESSIONS, "a connection is followed by two workers, or by none"
         assert {f["worker"] for f in flows} == {0, 1}
         for f in flows:
@@ -52,7 +52,7 @@ def test_connections_are_shared_out_and_whole(lab, gateway):
 def test_other_flows_are_shared_out_too(lab, gateway):
     """Either direction of other connections, by what each worker's first node got: both have some, and no frame is lost."""
     def received():
-        return {n["worker"]: n["objects"] for n in gateway.show("nodes")["nodes"] if n["node"].startswith("bp_ethernet")}
+        return {n["worker"]: n["packets"] for n in gateway.show("nodes")["nodes"] if n["node"].startswith("bp_ethernet")}
     before = received()
     def flow(sender, n):
         """Five frames, with a number in each."""

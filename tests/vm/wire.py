@@ -77,7 +77,7 @@ def port(g, name):
 
 def offload(g, name, which):
     """By whom it is done for a port: "hardware", "software" or "unused"."""
-    return next(o["by"] for o in port(g, name)["offloads"] if o["offload"] == which)
+    return next(o["outcome"] for o in port(g, name)["offloads"] if o["offload"] == which)
 
 
 def emulated(kind, frame):

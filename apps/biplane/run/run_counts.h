@@ -7,7 +7,7 @@
 
 struct bp_config;
 
-/* What the supervisor writes into the segment, for `biplane show planes`. */
+/* What the supervisor writes into the segment, for `biplane status`. */
 struct bp_run_counts {
 	uint64_t run_pid;
 	uint32_t dp_restarts, cp_restarts;

@@ -29,25 +29,25 @@ enum {
 static const struct bp_cli_option options[] = {
 	BP_OPTION_CONFIG,
 	BP_OPTION_INSTANCE,
-	{OPT_JSON, "json", NULL, "one JSON object instead of tables"},
-	{OPT_WATCH, "watch", "SECONDS", "again and again, every so many seconds (1 to 86400)"},
+	{OPT_JSON, "json", NULL, "JSON instead of tables"},
+	{OPT_WATCH, "watch", "SECONDS", "repeat every SECONDS (1 to 86400)"},
 	{'n', "limit", "N",
-		"alarms: the newest N (20); unread: N clients of each reason (5); flows, sessions, "
-		"aggregates' streams, transform's "
-		"sources, lcl's flows: the first N "
+		"alarms: the latest N (20); not-inspected: N clients per reason (5); connections, "
+		"sessions, streams of aggregates, sources of transform, flows of lcl: the first N "
 		"(100); 0: all"},
-	{OPT_ALL, "all", NULL, "drops, trouble: also what never occurred"},
-	{'4', "ipv4", NULL, "routes, neighbours: those of IPv4"},
-	{'6', "ipv6", NULL, "routes, neighbours: those of IPv6"},
+	{OPT_ALL, "all", NULL, "drops, health: also rows with count 0"},
+	{'4', "ipv4", NULL, "routes, neighbors: only IPv4"},
+	{'6', "ipv6", NULL, "routes, neighbors: only IPv6"},
 	{OPT_DIFF, "diff", NULL,
-		"interfaces, neighbours, routes: what differs from the kernel's; exit 1 "
-		"if any"},
-	{OPT_STATE, "state", "STATE", "sessions: those configuring, operating or releasing"},
-	{OPT_TYPE, "type", "TYPE", "sessions: those of this specialisation, by name or code"},
+		"interfaces, neighbors, routes: differences from the kernel; exit status 1 "
+		"if there are any"},
+	{OPT_STATE, "state", "STATE", "sessions: only those configuring, operating or releasing"},
+	{OPT_TYPE, "type", "TYPE", "sessions: only of this specialization, by name or code"},
 	{OPT_ADDRESS, "address", "PREFIX",
-		"sessions: those from an address in PREFIX; aggregates: streams to one; transform: "
-		"sources in it"},
-	{OPT_RULE, "rule", "N", "aggregates, transform: streams or sources of this entry, from 0"},
+		"only addresses in PREFIX: devices of sessions, destinations of aggregates, "
+		"sources "
+		"of transform"},
+	{OPT_RULE, "entry", "N", "aggregates, transform: only this entry, from 0"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -90,8 +90,8 @@ static void warn_when_dead(const struct bp_shm *m, const char *name)
 {
 	if (!bp_dataplane_alive(m->global))
 		fprintf(stderr,
-			"biplane show: the data plane of '%s' is not running; this is what it "
-			"left\n",
+			"biplane show: the data plane of '%s' is not running; these are its last "
+			"values\n",
 			name);
 }
 
@@ -165,11 +165,42 @@ static int look_or_watch(
 
 #define VIEWS_MAX 64u
 
+/* Objects of releases before 1.0, and what shows the same. */
+static const char *object_renamed(const char *what)
+{
+	static const struct {
+		const char *was, *is;
+	} renamed[] = {
+		{"config", "config show"},
+		{"flows", "show connections"},
+		{"neighbours", "show neighbors"},
+		{"planes", "status"},
+		{"trouble", "show health"},
+		{"unread", "show not-inspected"},
+	};
+
+	for (unsigned i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (strcmp(what, renamed[i].was) == 0)
+			return renamed[i].is;
+	return NULL;
+}
+
+static void report_unknown_object(const struct show *o, const char *const *names, unsigned n)
+{
+	const char *is = object_renamed(o->what), *guess = bp_cli_suggest(o->what, names, n);
+
+	if (is != NULL)
+		bp_cli_usage_error(o->command, "unknown object '%s'; use '%s'", o->what, is);
+	else
+		bp_cli_usage_error(o->command, "unknown object '%s'%s%s%s", o->what,
+			guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+}
+
 /* The view that the word or an abbreviation of it selects; NULL with an error. */
 static const struct bp_show_view *find_view(const struct show *o)
 {
 	const struct bp_show_view *v, *found = NULL;
-	const char *names[VIEWS_MAX], *guess;
+	const char *names[VIEWS_MAX];
 	char candidates[512] = "";
 	unsigned n = 0, matches = 0;
 	size_t len = 0;
@@ -186,12 +217,10 @@ static const struct bp_show_view *find_view(const struct show *o)
 	}
 	if (matches == 1)
 		return found;
-	guess = bp_cli_suggest(o->what, names, n);
 	if (matches > 1)
 		bp_cli_usage_error(o->command, "'%s' is ambiguous: %s", o->what, candidates);
 	else
-		bp_cli_usage_error(o->command, "unknown object '%s'%s%s%s", o->what,
-			guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+		report_unknown_object(o, names, n);
 	return NULL;
 }
 
@@ -255,16 +284,15 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 {
 	if (o->diff && !view->diff)
 		return bp_cli_usage_error(o->command,
-			"--diff is for interfaces, neighbours and routes, not for %s", o->what);
+			"--diff is for interfaces, neighbors and routes, not for %s", o->what);
 	if (o->diff && o->watch)
-		return bp_cli_usage_error(o->command, "--diff looks once: leave --watch out");
+		return bp_cli_usage_error(o->command, "--diff and --watch exclude each other");
 	if (o->filter.family && !view->takes_family)
-		return bp_cli_usage_error(o->command,
-			"-%d is for neighbours and routes, not for %s", (int)o->filter.family,
-			o->what);
+		return bp_cli_usage_error(o->command, "-%d is for neighbors and routes, not for %s",
+			(int)o->filter.family, o->what);
 	if (o->streams.has_rule && !view->takes_streams)
 		return bp_cli_usage_error(
-			o->command, "--rule is for aggregates and transform, not for %s", o->what);
+			o->command, "--entry is for aggregates and transform, not for %s", o->what);
 	if (view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
@@ -329,7 +357,7 @@ static int take_option(struct show *o, int key, const char *value)
 			return 0;
 		}
 		return bp_cli_usage_error(o->command,
-			"--rule %s: a number from 0 to %d was expected: an entry of "
+			"--entry %s: a number from 0 to %d was expected: an entry of "
 			"aggregation.encapsulate",
 			value, BP_AGG_RULES_MAX - 1);
 	case '4':
@@ -361,15 +389,15 @@ static char synopsis[1024], text[8192];
 /* A view's line, broken before column 80. */
 static void write_view(FILE *out, const char *name, const char *summary)
 {
-	unsigned column = 14;
+	unsigned column = 16;
 
-	fprintf(out, "  %-11s", name);
+	fprintf(out, "  %-13s", name);
 	for (const char *word = summary; *word != '\0';) {
 		const unsigned len = (unsigned)strcspn(word, " ");
 
 		if (column + 1 + len > 79) {
-			fprintf(out, "\n%14s", "");
-			column = 14;
+			fprintf(out, "\n%16s", "");
+			column = 16;
 		} else {
 			fputc(' ', out);
 			column++;
@@ -460,7 +488,7 @@ const struct bp_cli_command bp_cmd_show = {
 	.example = "  biplane show drops -i plant\n"
 		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
 		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"
-		   "  biplane show routes --diff && echo as in the kernel\n"
+		   "  biplane show routes --diff && echo same\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",
 	.options = options,

@@ -57,28 +57,25 @@ extern const struct bp_show_view bp_show_ports;
 extern const struct bp_show_view bp_show_nodes;
 extern const struct bp_show_view bp_show_drops;
 extern const struct bp_show_view bp_show_alarms;
-extern const struct bp_show_view bp_show_flows;
-extern const struct bp_show_view bp_show_unread;
+extern const struct bp_show_view bp_show_connections;
+extern const struct bp_show_view bp_show_not_inspected;
 extern const struct bp_show_view bp_show_rules;
 extern const struct bp_show_view bp_show_counters;
-extern const struct bp_show_view bp_show_planes;
 extern const struct bp_show_view bp_show_interfaces;
-extern const struct bp_show_view bp_show_neighbours;
+extern const struct bp_show_view bp_show_neighbors;
 extern const struct bp_show_view bp_show_sessions;
 extern const struct bp_show_view bp_show_routes;
 extern const struct bp_show_view bp_show_aggregates;
 extern const struct bp_show_view bp_show_transform;
 extern const struct bp_show_view bp_show_lcl;
-extern const struct bp_show_view bp_show_trouble;
+extern const struct bp_show_view bp_show_health;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);
 void bp_show_lookup_print(const json_t *view, FILE *out);
 
-/* The rows of `show trouble` that are so now, as JSON: a new reference. */
-json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns);
-/* How many they are. */
-unsigned bp_show_trouble_now(const struct bp_shm *m);
+/* The open faults, as rows of `show health`: a new reference. */
+json_t *bp_show_open_faults(const struct bp_shm *m, uint64_t unix_ns);
 
 /* A warning that `n` of `what` found no room in the forwarding tables; nothing when n is 0. */
 void bp_show_refused(json_int_t n, const char *what, FILE *out);

@@ -40,9 +40,9 @@ void bp_show_refused(json_int_t n, const char *what, FILE *out)
 {
 	if (n)
 		fprintf(out,
-			"warning: there is no room for %" JSON_INTEGER_FORMAT
-			" more %s: their traffic goes through the kernel; section routing of the "
-			"configuration sets the capacities\n",
+			"warning: table full, %" JSON_INTEGER_FORMAT
+			" %s not installed: the kernel forwards their traffic; section routing of "
+			"the configuration sets the capacities\n",
 			n, what);
 }
 

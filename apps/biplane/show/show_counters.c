@@ -11,7 +11,7 @@ static void append_group(json_t *list, const struct bp_shm *m, bp_counter_group_
 			json_array_append_new(list,
 				json_pack("{ss ss sI ss}", "group",
 					bp_counter_group_info[group].name, "name", i->name, "count",
-					(json_int_t)bp_shm_counter(m, c), "help", i->help));
+					(json_int_t)bp_shm_counter(m, c), "description", i->help));
 	}
 }
 
@@ -32,7 +32,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"group", "GROUP", 0},
 		{"name", "COUNTER", 0},
 		{"count", "COUNT", 1},
-		{"help", "MEANING", 0},
+		{"description", "DESCRIPTION", 0},
 		{NULL, NULL, 0},
 	};
 
@@ -42,7 +42,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_counters = {
 	.name = "counters",
-	.summary = "every counter, with its group and meaning",
+	.summary = "all counters, with group and description",
 	.collect = collect,
 	.print = print,
 };

@@ -21,9 +21,9 @@ static json_t *reasons(const struct bp_shm *m)
 		const struct bp_counter_info *i = &bp_counter_info[c];
 
 		if (i->group == BP_CG_DROP)
-			json_array_append_new(
-				list, json_pack("{ss sI ss}", "reason", i->name, "count",
-					      (json_int_t)bp_shm_counter(m, c), "help", i->help));
+			json_array_append_new(list,
+				json_pack("{ss sI ss}", "reason", i->name, "count",
+					(json_int_t)bp_shm_counter(m, c), "description", i->help));
 	}
 	return list;
 }
@@ -60,7 +60,7 @@ static void print(const json_t *view, bool all, FILE *out)
 	static const struct bp_column columns[] = {
 		{"reason", "REASON", 0},
 		{"count", "COUNT", 1},
-		{"help", "MEANING", 0},
+		{"description", "DESCRIPTION", 0},
 		{NULL, NULL, 0},
 	};
 	const json_t *list = json_object_get(view, "reasons");
@@ -73,7 +73,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		if (all || bp_show_int(row, "count"))
 			json_array_append(rows, row);
 	}
-	bp_table_print(out, columns, rows, "no frame was dropped");
+	bp_table_print(out, columns, rows, "no frames dropped");
 	json_decref(rows);
 	fprintf(out,
 		"\nrx %" JSON_INTEGER_FORMAT " + originated %" JSON_INTEGER_FORMAT
@@ -85,15 +85,13 @@ static void print(const json_t *view, bool all, FILE *out)
 	if (difference == 0)
 		fputs("ok\n", out);
 	else
-		fprintf(out,
-			"difference %+" JSON_INTEGER_FORMAT
-			" (frames under way between two counts; 0 at rest)\n",
+		fprintf(out, "difference %+" JSON_INTEGER_FORMAT " (frames in flight; 0 at rest)\n",
 			difference);
 }
 
 const struct bp_show_view bp_show_drops = {
 	.name = "drops",
-	.summary = "frames that left nowhere, by reason, and the sum of all frames",
+	.summary = "dropped frames by reason, and the balance of all frames",
 	.collect = collect,
 	.print = print,
 };

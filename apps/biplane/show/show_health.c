@@ -36,7 +36,7 @@ static json_t *moment(uint64_t unix_ns)
 	return json_string(text);
 }
 
-/* How long the present time lasts, or the last one did. */
+/* Duration of the active fault, or of the last one. */
 static json_t *lasted(const struct bp_fault_record *t, uint64_t now_ns)
 {
 	const uint64_t end = t->active ? now_ns : t->ended_ns;
@@ -51,11 +51,12 @@ static json_t *row(const struct bp_fault_record *t, uint64_t now_ns)
 {
 	const struct bp_fault_info *i = &bp_fault_info[t->kind];
 
-	return json_pack("{ss so sb so so so sI so so ss}", "trouble", i->name, "subject",
-		bp_text_json(t->subject, sizeof(t->subject)), "now", (int)(t->active != 0), "began",
-		moment(t->began_ns), "ended", moment(t->ended_ns), "lasted_ns", lasted(t, now_ns),
-		"times", (json_int_t)t->spells, "total", figure(t->total, i->total), "worst",
-		figure(t->worst, i->worst), "help", i->help);
+	return json_pack("{ss so sb so so so sI so so ss}", "fault", i->name, "object",
+		bp_text_json(t->subject, sizeof(t->subject)), "active", (int)(t->active != 0),
+		"since", moment(t->began_ns), "until", moment(t->ended_ns), "duration_ns",
+		lasted(t, now_ns), "occurrences", (json_int_t)t->spells, "total",
+		figure(t->total, i->total), "max", figure(t->worst, i->worst), "description",
+		i->help);
 }
 
 /* All rows, first the data plane's. */
@@ -70,17 +71,7 @@ static bool read_row(const struct bp_shm *m, unsigned i, struct bp_fault_record 
 		i < m->fault_rows ? &m->faults[i] : &m->cp_faults[i - m->fault_rows], t);
 }
 
-unsigned bp_show_trouble_now(const struct bp_shm *m)
-{
-	struct bp_fault_record t;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < rows(m); i++)
-		n += read_row(m, i, &t) && t.active;
-	return n;
-}
-
-json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
+json_t *bp_show_open_faults(const struct bp_shm *m, uint64_t unix_ns)
 {
 	json_t *list = json_array();
 	struct bp_fault_record t;
@@ -91,8 +82,8 @@ json_t *bp_show_trouble_open(const struct bp_shm *m, uint64_t unix_ns)
 	return list;
 }
 
-/* What is in trouble now comes first, then what was, then what never was; of each, the rows' order
- * in the segment. */
+/* Active faults first, then those that ended, then those that never occurred; each in the order of
+ * the rows in the segment. */
 static unsigned rank(const struct bp_fault_record *t)
 {
 	return t->active ? 0 : t->spells ? 1 : 2;
@@ -115,7 +106,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 			json_array_append_new(list, row(&t, s->unix_ns));
 		}
 	}
-	view = json_pack("{sI so}", "active", active, "trouble", list);
+	view = json_pack("{sI so}", "active", active, "faults", list);
 	if (!view)
 		snprintf(err, err_size, "not enough memory");
 	return view;
@@ -140,16 +131,16 @@ static json_t *figure_text(const json_t *f)
 
 static json_t *for_people(const json_t *r)
 {
-	json_t *out = json_deep_copy(r), *ns = json_object_get(r, "lasted_ns");
+	json_t *out = json_deep_copy(r), *ns = json_object_get(r, "duration_ns");
 	char text[BP_FAULT_DURATION_LEN];
 
 	json_object_set_new(out, "total", figure_text(json_object_get(r, "total")));
-	json_object_set_new(out, "worst", figure_text(json_object_get(r, "worst")));
-	json_object_set_new(
-		out, "now", json_string(json_is_true(json_object_get(r, "now")) ? "yes" : "no"));
+	json_object_set_new(out, "max", figure_text(json_object_get(r, "max")));
+	json_object_set_new(out, "active",
+		json_string(json_is_true(json_object_get(r, "active")) ? "yes" : "no"));
 	if (json_is_integer(ns)) {
 		bp_fault_duration((uint64_t)json_integer_value(ns), text);
-		json_object_set_new(out, "lasted", json_string(text));
+		json_object_set_new(out, "duration", json_string(text));
 	}
 	return out;
 }
@@ -157,38 +148,36 @@ static json_t *for_people(const json_t *r)
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const struct bp_column columns[] = {
-		{"trouble", "TROUBLE", 0},
-		{"subject", "OF", 0},
-		{"now", "NOW", 0},
-		{"began", "BEGAN", 0},
-		{"lasted", "LASTED", 1},
-		{"times", "TIMES", 1},
+		{"fault", "FAULT", 0},
+		{"object", "OBJECT", 0},
+		{"active", "ACTIVE", 0},
+		{"since", "SINCE", 0},
+		{"duration", "DURATION", 1},
+		{"occurrences", "OCCURRENCES", 1},
 		{"total", "TOTAL", 1},
-		{"worst", "WORST", 1},
-		{"help", "MEANING", 0},
+		{"max", "MAX", 1},
+		{"description", "DESCRIPTION", 0},
 		{NULL, NULL, 0},
 	};
-	const json_t *list = json_object_get(view, "trouble");
+	const json_t *list = json_object_get(view, "faults");
 	json_t *shown = json_array();
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const json_t *r = json_array_get(list, i);
 
-		if (all || bp_show_int(r, "times"))
+		if (all || bp_show_int(r, "occurrences"))
 			json_array_append_new(shown, for_people(r));
 	}
-	bp_table_print(out, columns, shown, "nothing was in trouble since the planes started");
+	bp_table_print(out, columns, shown, "no faults since the planes started");
 	if (json_array_size(shown))
-		fprintf(out, "\n%" JSON_INTEGER_FORMAT " in trouble now\n",
-			bp_show_int(view, "active"));
+		fprintf(out, "\n%" JSON_INTEGER_FORMAT " active\n", bp_show_int(view, "active"));
 	json_decref(shown);
 }
 
-const struct bp_show_view bp_show_trouble = {
-	.name = "trouble",
-	.summary =
-		"what needs a person: links that are down, frames lost at NICs, packet buffers "
-		"that run low, workers that are away from their queues; since when and how often",
+const struct bp_show_view bp_show_health = {
+	.name = "health",
+	.summary = "faults of links, NICs, mbuf pools, workers, publisher and spool, with start, "
+		   "duration and count",
 	.collect = collect,
 	.print = print,
 };

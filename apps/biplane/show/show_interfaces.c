@@ -49,8 +49,8 @@ static json_t *interface(unsigned number, const struct bp_interface_info *info, 
 		kernel_name(info, same_netns), "ifindex", (json_int_t)info->ifindex, "mac", mac,
 		"mtu", (json_int_t)info->mtu, "up", (info->flags & BP_IF_UP) != 0, "carrier",
 		(info->flags & BP_IF_CARRIER) != 0, "kernel", (info->flags & BP_IF_KERNEL) != 0,
-		"forwarding4", !(info->flags & BP_IF_NO_FORWARD4), "forwarding6",
-		!(info->flags & BP_IF_NO_FORWARD6), "rp_filter4",
+		"ipv4_forwarding", !(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
+		!(info->flags & BP_IF_NO_FORWARD6), "ipv4_rp_filter",
 		info->flags & BP_IF_RPF_STRICT  ? "strict"
 		: info->flags & BP_IF_RPF_LOOSE ? "loose"
 						: "off",
@@ -70,12 +70,12 @@ static json_t *tables(const struct bp_fib *f)
 {
 	struct bp_fib_control *c = f->control;
 
-	return json_pack("{so so so so so so}", "routes4",
+	return json_pack("{so so so so so so}", "ipv4_routes",
 		table(&c->routes4, f->max_routes ? f->max_routes4 : 0, &c->routes4_refused),
-		"routes6", table(&c->routes6, f->max_routes6, &c->routes6_refused), "neighbours",
+		"ipv6_routes", table(&c->routes6, f->max_routes6, &c->routes6_refused), "neighbors",
 		table(&c->neighbours, f->max_neighbours, &c->neighbours_refused), "nexthops",
-		table(&c->nexthops, f->max_nexthops, &c->nexthops_refused), "groups",
-		table(&c->groups, f->max_groups, NULL), "lines",
+		table(&c->nexthops, f->max_nexthops, &c->nexthops_refused), "nexthop_groups",
+		table(&c->groups, f->max_groups, NULL), "lpm_lines",
 		table(&c->lines, f->max_lines, NULL));
 }
 
@@ -92,7 +92,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 			json_array_append_new(list, interface(i, &info, same_netns));
 	}
 	view = json_pack("{so so sI sI sI}", "interfaces", list, "tables", tables(f),
-		"refused_ever", (json_int_t)atomic_load(&f->control->rejected_total), "changes",
+		"refused_total", (json_int_t)atomic_load(&f->control->rejected_total), "changes",
 		(json_int_t)atomic_load(&f->control->changes), "repairs",
 		(json_int_t)atomic_load(&f->control->repairs));
 	if (!view)
@@ -104,7 +104,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 static json_t *for_people(const json_t *interface)
 {
 	static const char *const flags[] = {"up", "carrier", "kernel"};
-	static const char *const settings[] = {"forwarding4", "forwarding6"};
+	static const char *const settings[] = {"ipv4_forwarding", "ipv6_forwarding"};
 	json_t *row = json_copy((json_t *)interface);
 	const json_t *list = json_object_get(interface, "addresses");
 	char text[64 * (BP_ADDRESSES_MAX + 1)] = "";
@@ -116,9 +116,9 @@ static json_t *for_people(const json_t *interface)
 	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (!json_is_true(json_object_get(interface, settings[i])))
 			at += (size_t)snprintf(text + at, sizeof(text) - at, ",no-%s", settings[i]);
-	if (strcmp(json_string_value(json_object_get(interface, "rp_filter4")), "off") != 0)
+	if (strcmp(json_string_value(json_object_get(interface, "ipv4_rp_filter")), "off") != 0)
 		snprintf(text + at, sizeof(text) - at, ",rp_filter4-%s",
-			json_string_value(json_object_get(interface, "rp_filter4")));
+			json_string_value(json_object_get(interface, "ipv4_rp_filter")));
 	json_object_set_new(row, "flags", json_string(text));
 	text[at = 0] = 0;
 	for (size_t i = 0; i < json_array_size(list) && at < sizeof(text); i++)
@@ -133,12 +133,12 @@ static json_t *for_people(const json_t *interface)
 static void print_tables(const json_t *view, FILE *out)
 {
 	static const char *const label[][2] = {
-		{"routes4", "IPv4 routes"},
-		{"routes6", "IPv6 routes"},
-		{"neighbours", "neighbours"},
+		{"ipv4_routes", "IPv4 routes"},
+		{"ipv6_routes", "IPv6 routes"},
+		{"neighbors", "neighbors"},
 		{"nexthops", "next hops"},
-		{"groups", "next-hop groups"},
-		{"lines", "lookup lines"},
+		{"nexthop_groups", "next-hop groups"},
+		{"lpm_lines", "lookup lines"},
 	};
 	const json_t *all = json_object_get(view, "tables");
 
@@ -178,7 +178,7 @@ static void print(const json_t *view, bool all, FILE *out)
 	for (size_t i = 0; i < json_array_size(list); i++)
 		json_array_append_new(rows, for_people(json_array_get(list, i)));
 	routes = bp_show_int(
-		json_object_get(json_object_get(view, "tables"), "routes4"), "capacity");
+		json_object_get(json_object_get(view, "tables"), "ipv4_routes"), "capacity");
 	bp_table_print(
 		out, columns, rows, routes ? "no interfaces yet" : "no interfaces: nothing routes");
 	if (routes)

@@ -25,7 +25,7 @@ static json_t *neighbour(const struct bp_show_source *s, const struct bp_neighbo
 	bp_text_mac(n->mac, mac);
 	return json_pack("{ss ss ss ss so}", "dst", ip, "dev",
 		bp_interface_name(names, n->interface, spare), "lladdr", mac, "state",
-		bp_text_neighbour_state(n->state), "used_s_ago", used_ago(s, n->used_s));
+		bp_text_neighbour_state(n->state), "last_used_s", used_ago(s, n->used_s));
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
@@ -42,7 +42,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		complete = json_array_append_new(list, neighbour(s, &l.item[i], &names)) == 0;
 	bp_neighbour_list_free(&l);
 	if (complete)
-		return json_pack("{so sI}", "neighbours", list, "refused",
+		return json_pack("{so sI}", "neighbors", list, "refused",
 			(json_int_t)atomic_load(&s->shm->fib.control->neighbours_refused));
 	snprintf(err, err_size, "not enough memory");
 	json_decref(list);
@@ -56,17 +56,17 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"dev", "INTERFACE", 0},
 		{"lladdr", "MAC", 0},
 		{"state", "STATE", 0},
-		{"used_s_ago", "USED-S-AGO", 1},
+		{"last_used_s", "LAST-USED-S", 1},
 		{NULL, NULL, 0},
 	};
 	(void)all;
-	bp_table_print(out, columns, json_object_get(view, "neighbours"), "no neighbours");
-	bp_show_refused(bp_show_int(view, "refused"), "neighbours", out);
+	bp_table_print(out, columns, json_object_get(view, "neighbors"), "no neighbors");
+	bp_show_refused(bp_show_int(view, "refused"), "neighbors", out);
 }
 
-const struct bp_show_view bp_show_neighbours = {
-	.name = "neighbours",
-	.summary = "who is beside the interfaces, with MAC and last use",
+const struct bp_show_view bp_show_neighbors = {
+	.name = "neighbors",
+	.summary = "neighbors (ARP and ND) of the interfaces, with MAC and last use",
 	.collect = collect,
 	.print = print,
 	.diff = bp_fib_diff_neighbours,

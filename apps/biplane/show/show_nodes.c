@@ -18,8 +18,8 @@ static json_t *node_row(const struct bp_node_info *i)
 	uint64_t cycles = atomic_load_explicit(&i->cycles, memory_order_relaxed);
 
 	return json_pack("{sI so sI sI so so}", "worker", (json_int_t)i->worker, "node",
-		bp_text_json(i->name, sizeof(i->name)), "calls", (json_int_t)calls, "objects",
-		(json_int_t)objects, "objects_per_call", ratio(objects, calls), "cycles_per_object",
+		bp_text_json(i->name, sizeof(i->name)), "calls", (json_int_t)calls, "packets",
+		(json_int_t)objects, "packets_per_call", ratio(objects, calls), "cycles_per_packet",
 		ratio(cycles, objects));
 }
 
@@ -47,9 +47,9 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"worker", "WORKER", 1},
 		{"node", "NODE", 0},
 		{"calls", "CALLS", 1},
-		{"objects", "OBJECTS", 1},
-		{"objects_per_call", "OBJECTS/CALL", 1},
-		{"cycles_per_object", "CYCLES/OBJECT", 1},
+		{"packets", "PACKETS", 1},
+		{"packets_per_call", "PACKETS/CALL", 1},
+		{"cycles_per_packet", "CYCLES/PACKET", 1},
 		{NULL, NULL, 0},
 	};
 
@@ -60,7 +60,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_nodes = {
 	.name = "nodes",
-	.summary = "each worker's graph: calls, packets a call, cycles a packet",
+	.summary = "graph nodes of each worker: calls, packets/call, cycles/packet",
 	.collect = collect,
 	.print = print,
 };

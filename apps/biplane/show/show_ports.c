@@ -23,9 +23,9 @@ static json_t *offloads(const struct bp_port_info *p)
 
 	for (unsigned i = 0; i < BP_OFFLOADS; i++)
 		json_array_append_new(
-			list, json_pack("{ss ss ss so}", "offload", bp_offload_name(i), "set",
-				      bp_offload_word_name(p->offload[i].word), "by",
-				      bp_offload_outcome_name(p->offload[i].outcome), "why",
+			list, json_pack("{ss ss ss so}", "offload", bp_offload_name(i), "setting",
+				      bp_offload_word_name(p->offload[i].word), "outcome",
+				      bp_offload_outcome_name(p->offload[i].outcome), "reason",
 				      bp_text_json(p->offload[i].why, sizeof(p->offload[i].why))));
 	return list;
 }
@@ -51,7 +51,7 @@ static json_t *port(const struct bp_shm *m, unsigned i)
 		(json_int_t)sum.rx_bytes, "tx_packets", (json_int_t)sum.tx_packets, "tx_bytes",
 		(json_int_t)sum.tx_bytes, "tx_dropped", (json_int_t)sum.tx_dropped, "mac_moves",
 		(json_int_t)sum.mac_moves, "mac_moves_refused", (json_int_t)sum.mac_moves_refused,
-		"mac_table_full", (json_int_t)sum.mac_table_full, "hw_rx_bytes",
+		"fdb_full", (json_int_t)sum.mac_table_full, "hw_rx_bytes",
 		(json_int_t)p->hw_rx_bytes, "hw_tx_bytes", (json_int_t)p->hw_tx_bytes, "hw_missed",
 		(json_int_t)p->hw_imissed, "hw_rx_errors", (json_int_t)p->hw_ierrors,
 		"hw_tx_errors", (json_int_t)p->hw_oerrors, "hw_rx_no_mbuf",
@@ -140,7 +140,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"tx_dropped", "TX-DROPPED", 1},
 		{"mac_moves", "MAC-MOVES", 1},
 		{"mac_moves_refused", "MOVES-REFUSED", 1},
-		{"mac_table_full", "MAC-TABLE-FULL", 1},
+		{"fdb_full", "FDB-FULL", 1},
 		{"hw_missed", "HW-MISSED", 1},
 		{"hw_rx_errors", "HW-RX-ERRORS", 1},
 		{"hw_tx_errors", "HW-TX-ERRORS", 1},
@@ -150,9 +150,9 @@ static void print(const json_t *view, bool all, FILE *out)
 	static const struct bp_column offload_columns[] = {
 		{"name", "PORT", 0},
 		{"offload", "OFFLOAD", 0},
-		{"set", "SET", 0},
-		{"by", "BY", 0},
-		{"why", "WHY", 0},
+		{"setting", "SETTING", 0},
+		{"outcome", "OUTCOME", 0},
+		{"reason", "REASON", 0},
 		{NULL, NULL, 0},
 	};
 	const json_t *ports = json_object_get(view, "ports");

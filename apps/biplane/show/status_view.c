@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "apps/biplane/show/show.h"
+#include "apps/biplane/show/status_view.h"
+
+#include <string.h>
+
 #include "apps/biplane/show/health/show_phd.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "controlplane/process/peer.h"
 #include "controlplane/sync/sync.h"
+#include "shm/fault.h"
+
+/* Each plane writes a heartbeat every second. */
+#define HEARTBEAT_MAX_S 10
 
 #define LOAD_OF(of, field) ((json_int_t)atomic_load_explicit(&(of)->field, memory_order_relaxed))
 #define LOAD(field) LOAD_OF(g, field)
@@ -24,7 +31,7 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 
 	bp_text_time(started_ns, started);
 	return json_pack("{ss so sb so so so so so}", "plane", name, "pid",
-		pid ? json_integer(pid) : json_null(), "alive", alive, "started",
+		pid ? json_integer(pid) : json_null(), "running", alive, "started",
 		started_ns ? json_string(started) : json_null(), "uptime_s",
 		alive ? seconds_since(started_ns, now_ns) : json_null(), "heartbeat_age_s",
 		seconds_since(heartbeat_ns, now_ns), "restarts", restarts, "restarts_hung", hung);
@@ -39,14 +46,14 @@ static json_t *alarms(const struct bp_shm_control *g)
 		"unordered", LOAD(cp_alarms_unordered), "invalid", LOAD(cp_alarms_invalid));
 }
 
-/* The mirror of the kernel; null where nothing routes. */
+/* The tables that follow the kernel's; null where nothing routes. */
 static json_t *sync_manager(const struct bp_shm *m)
 {
 	static const char *const state[] = {
 		[BP_SYNC_OFF] = "off",
 		[BP_SYNC_LOADING] = "loading",
 		[BP_SYNC_SYNCED] = "synced",
-		[BP_SYNC_HELD] = "held: the kernel interfaces went with the data plane",
+		[BP_SYNC_HELD] = "held: host interfaces are gone with the data plane",
 	};
 	const struct bp_shm_control *g = m->control;
 	json_int_t now = LOAD(cp_sync_state);
@@ -62,43 +69,93 @@ static json_t *sync_manager(const struct bp_shm *m)
 			&m->fib.control->rejected_total, memory_order_relaxed));
 }
 
+static json_t *planes(const struct bp_shm *m, uint64_t unix_ns)
+{
+	const struct bp_shm_control *g = m->control;
+	const struct bp_shm_global *dp = m->global;
+	const struct bp_shm_shared *shared = m->shared;
+	json_t *list = json_array();
+
+	json_array_append_new(list, plane("data plane", LOAD_OF(dp, dp_pid), bp_dataplane_alive(dp),
+					    (uint64_t)LOAD_OF(dp, dp_started_ns),
+					    (uint64_t)LOAD_OF(dp, dp_heartbeat_ns),
+					    json_integer(LOAD_OF(shared, run_dp_restarts)),
+					    json_integer(LOAD_OF(shared, run_dp_hung)), unix_ns));
+	json_array_append_new(
+		list, plane("control plane", LOAD(cp_pid), bp_show_alive((uint64_t)LOAD(cp_pid)),
+			      (uint64_t)LOAD(cp_started_ns), (uint64_t)LOAD(cp_heartbeat_ns),
+			      json_integer(LOAD_OF(shared, run_cp_restarts)),
+			      json_integer(LOAD_OF(shared, run_cp_hung)), unix_ns));
+	json_array_append_new(list, plane("supervisor", LOAD_OF(shared, run_pid),
+					    bp_show_alive((uint64_t)LOAD_OF(shared, run_pid)), 0, 0,
+					    json_null(), json_null(), unix_ns));
+	return list;
+}
+
+static json_t *ports(const struct bp_shm *m)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < bp_show_ports_in_use(m); i++) {
+		const struct bp_port_info *p = &m->ports[i];
+
+		json_array_append_new(
+			list, json_pack("{so sb sI}", "port",
+				      bp_text_json(p->name, sizeof(p->name)), "link_up",
+				      (int)p->link_up, "speed_mbps", (json_int_t)p->speed_mbps));
+	}
+	return list;
+}
+
+/* A plane that does not run, or gives no heartbeat, can't say so itself. */
+static void add_plane_faults(json_t *faults, const json_t *planes)
+{
+	size_t i;
+	json_t *p;
+
+	json_array_foreach(planes, i, p)
+	{
+		const char *name = json_string_value(json_object_get(p, "plane"));
+		const json_int_t age = bp_show_int(p, "heartbeat_age_s");
+
+		if (strcmp(name, "supervisor") == 0)
+			continue;
+		if (!json_is_true(json_object_get(p, "running")))
+			json_array_append_new(faults,
+				json_pack("{ss ss ss}", "fault", "plane_down", "object", name,
+					"description", "the process is not running: see its log"));
+		else if (age > HEARTBEAT_MAX_S)
+			json_array_append_new(faults,
+				json_pack("{ss ss sI ss}", "fault", "heartbeat_lost", "object",
+					name, "duration_ns", age * 1000000000, "description",
+					"no heartbeat: the process hangs; restart it"));
+	}
+}
+
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
 	const struct bp_shm_control *g = s->shm->control;
-	const struct bp_shm_global *dp = s->shm->global;
-	const struct bp_shm_shared *shared = s->shm->shared;
 	uint64_t active = (uint64_t)LOAD(rules_active);
-	json_t *planes = json_array();
+	json_t *faults = bp_show_open_faults(s->shm, s->unix_ns);
+	json_t *list = planes(s->shm, s->unix_ns), *view;
 
-	(void)err;
-	(void)err_size;
-	json_array_append_new(
-		planes, plane("data plane", LOAD_OF(dp, dp_pid), bp_dataplane_alive(dp),
-				(uint64_t)LOAD_OF(dp, dp_started_ns),
-				(uint64_t)LOAD_OF(dp, dp_heartbeat_ns),
-				json_integer(LOAD_OF(shared, run_dp_restarts)),
-				json_integer(LOAD_OF(shared, run_dp_hung)), s->unix_ns));
-	json_array_append_new(
-		planes, plane("control plane", LOAD(cp_pid), bp_show_alive((uint64_t)LOAD(cp_pid)),
-				(uint64_t)LOAD(cp_started_ns), (uint64_t)LOAD(cp_heartbeat_ns),
-				json_integer(LOAD_OF(shared, run_cp_restarts)),
-				json_integer(LOAD_OF(shared, run_cp_hung)), s->unix_ns));
-	json_array_append_new(planes, plane("supervisor", LOAD_OF(shared, run_pid),
-					      bp_show_alive((uint64_t)LOAD_OF(shared, run_pid)), 0,
-					      0, json_null(), json_null(), s->unix_ns));
-	return json_pack(
-		"{so sI sI s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{sI} s{ss sI sb}}",
-		"planes", planes, "workers", LOAD_OF(dp, dp_workers), "ports",
-		LOAD_OF(dp, dp_ports), "edge", "connected", (int)LOAD(cp_edge_connected),
-		"connects", LOAD(cp_edge_connects), "disconnects", LOAD(cp_edge_disconnects),
-		"alarms", alarms(g), "spool", "rows", LOAD(cp_spool_rows), "bytes",
-		LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors), "reloads", "done",
-		LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused), "generation",
-		(json_int_t)(active >> 1), "sync", sync_manager(s->shm), "phd", bp_show_phd(s->shm),
-		"trouble", "now", (json_int_t)bp_show_trouble_now(s->shm), "segment", "path",
+	add_plane_faults(faults, list);
+	view = json_pack(
+		"{sb so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}", "ok",
+		json_array_size(faults) == 0, "faults", faults, "planes", list, "workers",
+		LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm), "publisher",
+		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
+		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
+		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
+		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
+		"generation", (json_int_t)(active >> 1), "netlink", sync_manager(s->shm),
+		"health_devices", bp_show_phd(s->shm), "segment", "path",
 		bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
+	if (view == NULL)
+		snprintf(err, err_size, "not enough memory");
+	return view;
 }
 
 /* One line "LABEL: key value, key value, ..." from an object of integers and booleans. */
@@ -107,7 +164,7 @@ static void print_line(FILE *out, const char *label, const json_t *object)
 	const char *key, *separator = "";
 	json_t *v;
 
-	fprintf(out, "%-9s ", label);
+	fprintf(out, "%-10s ", label);
 	json_object_foreach((json_t *)object, key, v)
 	{
 		fprintf(out, "%s", separator);
@@ -122,46 +179,86 @@ static void print_line(FILE *out, const char *label, const json_t *object)
 	fputc('\n', out);
 }
 
-static void print(const json_t *view, bool all, FILE *out)
+static void print_planes(const json_t *planes, FILE *out)
 {
 	static const struct bp_column columns[] = {
 		{"plane", "PLANE", 0},
 		{"pid", "PID", 1},
-		{"alive", "ALIVE", 0},
-		{"started", "STARTED", 0},
+		{"running", "RUNNING", 0},
 		{"uptime", "UPTIME", 1},
-		{"heartbeat_age_s", "BEAT-AGE-S", 1},
+		{"heartbeat_age_s", "HEARTBEAT-AGE-S", 1},
 		{"restarts", "RESTARTS", 1},
 		{"restarts_hung", "HUNG", 1},
 		{NULL, NULL, 0},
 	};
-	static const char *const lines[] = {
-		"trouble", "edge", "alarms", "spool", "reloads", "sync", "segment"};
-	json_t *rows = json_deep_copy(json_object_get(view, "planes"));
+	json_t *rows = json_deep_copy(planes), *row;
+	char text[BP_TEXT_DURATION];
+	size_t i;
 
-	(void)all;
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		json_t *row = json_array_get(rows, i), *up = json_object_get(row, "uptime_s");
-		char text[BP_TEXT_DURATION];
-
-		if (!json_is_integer(up))
+	json_array_foreach(rows, i, row)
+	{
+		if (!json_is_integer(json_object_get(row, "uptime_s")))
 			continue;
-		bp_text_duration((uint64_t)json_integer_value(up), text);
+		bp_text_duration((uint64_t)bp_show_int(row, "uptime_s"), text);
 		json_object_set_new(row, "uptime", json_string(text));
 	}
 	bp_table_print(out, columns, rows, "");
 	json_decref(rows);
+}
+
+static void print_ports(const json_t *list, FILE *out)
+{
+	static const struct bp_column columns[] = {{"port", "PORT", 0}, {"link", "LINK", 0},
+		{"speed_mbps", "MBIT/S", 1}, {NULL, NULL, 0}};
+	json_t *rows = json_deep_copy(list), *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		const bool up = json_is_true(json_object_get(row, "link_up"));
+
+		json_object_set_new(row, "link", json_string(up ? "up" : "down"));
+	}
+	fputc('\n', out);
+	bp_table_print(out, columns, rows, "no ports");
+	json_decref(rows);
+}
+
+static void print_faults(const json_t *faults, FILE *out)
+{
+	static const struct bp_column columns[] = {{"fault", "FAULT", 0}, {"object", "OBJECT", 0},
+		{"since", "SINCE", 0}, {"duration", "DURATION", 1},
+		{"description", "DESCRIPTION", 0}, {NULL, NULL, 0}};
+	json_t *rows = json_deep_copy(faults), *row;
+	char span[BP_FAULT_DURATION_LEN];
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+	{
+		if (!json_is_integer(json_object_get(row, "duration_ns")))
+			continue;
+		bp_fault_duration((uint64_t)bp_show_int(row, "duration_ns"), span);
+		json_object_set_new(row, "duration", json_string(span));
+	}
+	fputc('\n', out);
+	bp_table_print(out, columns, rows, "no open faults");
+	json_decref(rows);
+}
+
+static void print(const json_t *view, bool all, FILE *out)
+{
+	static const char *const lines[] = {
+		"publisher", "alarms", "spool", "reloads", "netlink", "segment"};
+
+	(void)all;
+	print_planes(json_object_get(view, "planes"), out);
+	print_ports(json_object_get(view, "ports"), out);
 	fputc('\n', out);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (json_is_object(json_object_get(view, lines[i])))
 			print_line(out, lines[i], json_object_get(view, lines[i]));
-	bp_show_phd_print(json_object_get(view, "phd"), out);
+	bp_show_phd_print(json_object_get(view, "health_devices"), out);
+	print_faults(json_object_get(view, "faults"), out);
 }
 
-const struct bp_show_view bp_show_planes = {
-	.name = "planes",
-	.summary = "the processes, the edge broker, the way of the alarms, and what was counted of "
-		   "health devices",
-	.collect = collect,
-	.print = print,
-};
+const struct bp_show_view bp_status_view = {.name = "status", .collect = collect, .print = print};

@@ -18,11 +18,10 @@ static const struct bp_show_view *const of_gateway[] = {
 	&bp_show_nodes,
 	&bp_show_drops,
 	&bp_show_counters,
-	&bp_show_planes,
 	&bp_show_interfaces,
-	&bp_show_neighbours,
+	&bp_show_neighbors,
 	&bp_show_routes,
-	&bp_show_trouble,
+	&bp_show_health,
 };
 #define N_GATEWAY (sizeof(of_gateway) / sizeof(of_gateway[0]))
 

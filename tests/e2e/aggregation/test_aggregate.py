@@ -135,5 +135,5 @@ def test_paced_messages_keep_their_order(wan_lab, pair, wan):
         pair.balanced()
         # One DSCP, one stream: what is received is in the order in which all of them sent.
         assert r.drain() == s.sent
-        (rule,) = pair.far.show("aggregates")["disaggregate"]
-        assert rule["paced"] > len(s.sent) // 2 and rule["waiting"] == 0 and rule["early"] == 0, rule
+        (rule,) = pair.far.show("aggregates")["decapsulate"]
+        assert rule["paced"] > len(s.sent) // 2 and rule["queued"] == 0 and rule["early_flush"] == 0, rule

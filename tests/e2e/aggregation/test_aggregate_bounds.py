@@ -26,8 +26,8 @@ def test_a_queue_that_is_full_loses_nothing(wan_lab, pair):
         r.wait(640)
         assert r.got == s.sent
         pair.balanced()
-        (rule,) = pair.far.show("aggregates")["disaggregate"]
-        assert rule["early"] > 0, rule
+        (rule,) = pair.far.show("aggregates")["decapsulate"]
+        assert rule["early_flush"] > 0, rule
 
 
 def test_several_destinations_of_one_entry(wan_lab, pair, wan):
@@ -46,8 +46,8 @@ def test_several_destinations_of_one_entry(wan_lab, pair, wan):
         assert [f for f in got if read(f).dport == p] == [f for f in sent if read(f).dport == p]
     found = aggregates(wan.sent, ports)
     assert {a.packet.dport for a in found} == set(ports)
-    streams = pair.near.show("aggregates")["aggregate"][0]
-    assert streams["streams"] <= 16 and streams["streams_evicted"] > 0 and streams["flushed"]["evicted"] > 0, streams
+    streams = pair.near.show("aggregates")["encapsulate"][0]
+    assert streams["streams"] <= 16 and streams["streams_evicted"] > 0 and streams["flush_reasons"]["evicted"] > 0, streams
 
 
 @pytest.mark.parametrize("family", (4, 6))

@@ -98,7 +98,7 @@ def test_garbage_behind_the_magic(wan_lab, pair):
     """Whatever it is counted as: nothing arrives, everything is counted, and biplane lives."""
     pair.services([aggregate()], [disaggregate(), disaggregate(family=6)])
     rng = random.Random(8)
-    restarts, before = pair.far.plane("data plane")["restarts"], pair.far.show("aggregates")["disaggregate"][0]["refused"]
+    restarts, before = pair.far.plane("data plane")["restarts"], pair.far.show("aggregates")["decapsulate"][0]["dropped"]
     with Tap(wan_lab, "wan", "far") as out, Receiver(wan_lab) as r, Tap(wan_lab, "server", "eth0") as tap:
         refused = 0
         for _ in range(10):
@@ -115,7 +115,7 @@ def test_garbage_behind_the_magic(wan_lab, pair):
         pair.balanced()
         assert r.drain() == messages_of(4) * 10
         assert len(for_server(tap)) == 40
-        assert pair.far.show("aggregates")["disaggregate"][0]["refused"] - before == refused
+        assert pair.far.show("aggregates")["decapsulate"][0]["dropped"] - before == refused
     assert pair.far.plane("data plane")["restarts"] == restarts
 
 

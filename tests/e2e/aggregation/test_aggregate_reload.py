@@ -21,15 +21,15 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
 
 def flushed(pair):
     """How many aggregates left for which reason, and how many messages wait."""
-    (rule,) = pair.near.show("aggregates")["aggregate"]
-    return {**rule["flushed"], "waiting": rule["waiting"]}
+    (rule,) = pair.near.show("aggregates")["encapsulate"]
+    return {**rule["flush_reasons"], "queued": rule["queued"]}
 
 
 def make_wait(pair, senders, n=20):
     """n messages more that wait in NEAR."""
-    before = flushed(pair)["waiting"]
+    before = flushed(pair)["queued"]
     senders.numbered(n, lambda: 16)
-    wait_until("messages to wait", lambda: flushed(pair)["waiting"] == before + n, 20)
+    wait_until("messages to wait", lambda: flushed(pair)["queued"] == before + n, 20)
 
 
 def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
@@ -41,7 +41,7 @@ def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
         assert not r.drain() and not packets(wan.sent)
         pair.near.services(encapsulate=[aggregate(max_messages=3, max_delay="unlimited")])
         r.wait(20)
-        assert len(aggregates(wan.sent)) == 2 and flushed(pair)["waiting"] == 0
+        assert len(aggregates(wan.sent)) == 2 and flushed(pair)["queued"] == 0
         # N is 3 now
         wan.clear()
         s.numbered(9, lambda: 16, senders=s.all[0::2])
@@ -67,7 +67,7 @@ def test_far_reloaded_lets_paced_messages_go(wan_lab, pair):
     pair.services([aggregate(max_messages=100)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(50, lambda: 16)
-        wait_until("messages to wait", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 40, 20)
+        wait_until("messages to wait", lambda: pair.far.show("aggregates")["decapsulate"][0]["queued"] >= 40, 20)
         assert len(r.drain()) < 50
         pair.far.services(decapsulate=[disaggregate(pacing_gap="10us")])
         r.wait(50, 5)
@@ -86,7 +86,7 @@ def test_a_bad_file_changes_nothing(wan_lab, pair):
             p = pair.near.reload({**pair.near.config, "aggregation": {"encapsulate": [{**aggregate(), **bad}]}})
             assert p.returncode == 78, (bad, p.returncode, p.stdout, p.stderr)
             assert str(pair.near.file) in p.stdout + p.stderr
-        assert pair.near.show("aggregates") == told and flushed(pair)["waiting"] == 20
+        assert pair.near.show("aggregates") == told and flushed(pair)["queued"] == 20
         make_wait(pair, s)
         assert not r.drain()
         p = pair.near.reload(pair.near.config)
@@ -120,7 +120,7 @@ def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
         wan_lab.ip("near", "link", "set", "p-devices", "down")
         try:
             r.wait(20)
-            assert flushed(pair)["link"] == 2 and flushed(pair)["waiting"] == 0
+            assert flushed(pair)["link"] == 2 and flushed(pair)["queued"] == 0
         finally:
             wan_lab.ip("near", "link", "set", "p-devices", "up")
         wait_until("the link to be up again", lambda: all(p["link_up"] for p in pair.near.show("ports")["ports"]), 20)
@@ -136,11 +136,11 @@ def test_a_link_that_goes_down_ends_the_wait_for_the_pace(wan_lab, pair):
     pair.services([aggregate()], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(64, lambda: 16)
-        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 50, 20)
+        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["decapsulate"][0]["queued"] >= 50, 20)
         wan_lab.ip("far", "link", "set", "p-wan", "down")
         try:
             r.wait(64, 10)
-            assert pair.far.show("aggregates")["disaggregate"][0]["waiting"] == 0
+            assert pair.far.show("aggregates")["decapsulate"][0]["queued"] == 0
         finally:
             wan_lab.ip("far", "link", "set", "p-wan", "up")
         wait_until("the link to be up again", lambda: all(p["link_up"] for p in pair.far.show("ports")["ports"]), 20)
@@ -160,7 +160,7 @@ def test_the_end_lets_them_go(wan_lab, pair):
         # beside it, since FAR lets a message go each second
         end = Background(pair.near.stop)
         end.start()
-        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["disaggregate"][0]["waiting"] >= 50, 20)
+        wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["decapsulate"][0]["queued"] >= 50, 20)
         assert end.finish() == 0
         assert len(r.drain()) < 60
         assert pair.far.stop() == 0

@@ -47,8 +47,8 @@ def told_by_numbers(found):
 
 
 def told(pair):
-    (rule,) = pair.far.show("aggregates")["disaggregate"]
-    return {k: rule[k] for k in ("missing", "late", "duplicate", "stale", "aggregates", "messages", "refused")}
+    (rule,) = pair.far.show("aggregates")["decapsulate"]
+    return {k: rule[k] for k in ("missing", "late", "duplicate", "stale", "aggregates", "messages", "dropped")}
 
 
 CASES = {"loss": {"loss": 0.2}, "doubled": {"double": 0.3}, "reordered": {"delay": 0.3}, "far behind": {"delay": 0.1, "most": 200},
@@ -91,7 +91,7 @@ def test_a_bad_wan(wan_lab, pair, wan, case, pace):
         # the streams go on from case to case, and so does what FAR counts
         counts = {k: n - before[k] for k, n in told(pair).items()}
         said = told_by_numbers(found)
-        assert counts == {**said, "aggregates": len(found), "messages": len(expected), "refused": 0}
+        assert counts == {**said, "aggregates": len(found), "messages": len(expected), "dropped": 0}
         if not wire.double and not said["stale"]:
             assert said["missing"] - said["late"] == len(wire.lost)
     assert said["missing"] > 5 or case == "doubled"

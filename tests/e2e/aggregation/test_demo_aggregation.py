@@ -55,25 +55,25 @@ def test_it_shows_what_arrived(demo_lab, hugepages):
     assert p.returncode == 0, p.stdout + p.stderr
     assert "each datagram arrived once, from its sender and in order" in p.stdout
     near, far = show(demo_lab, "near"), show(demo_lab, "far")
-    made, split = near["aggregate"][0], far["disaggregate"][0]
+    made, split = near["encapsulate"][0], far["decapsulate"][0]
     assert (made["port"], made["to"], made["max_messages"], made["max_delay_ns"]) == ("devices", "10.10.0.2:5555", 8, 20000000)
-    assert (made["messages"], made["waiting"], split["messages"], split["waiting"]) == (400, 0, 400, 0)
-    assert made["aggregates"] == split["aggregates"] == sum(made["flushed"].values()) == sum(b["count"] for b in made["delay"])
-    assert made["aggregate_octets"] == split["aggregate_octets"] and made["message_octets"] == split["message_octets"]
-    assert made["saved_octets"] == made["message_octets"] - made["aggregate_octets"] > 0
+    assert (made["messages"], made["queued"], split["messages"], split["queued"]) == (400, 0, 400, 0)
+    assert made["aggregates"] == split["aggregates"] == sum(made["flush_reasons"].values()) == sum(b["count"] for b in made["delay"])
+    assert made["aggregate_bytes"] == split["aggregate_bytes"] and made["message_bytes"] == split["message_bytes"]
+    assert made["saved_bytes"] == made["message_bytes"] - made["aggregate_bytes"] > 0
     # sensors with DSCP 46 and those without
     assert sorted((s["dscp"], s["messages"]) for s in near["streams"]) == [(0, 350), (46, 50)]
     assert sum(s["aggregates"] for s in near["streams"]) == made["aggregates"]
-    assert (split["lost"], split["duplicate"], split["refused"], split["streams_begun"]) == (0, 0, 0, 2)
-    assert split["paced"] + split["aggregates"] >= 400 and sum(b["count"] for b in split["pace"]) == split["paced"]
+    assert (split["lost"], split["duplicate"], split["dropped"], split["streams_created"]) == (0, 0, 0, 2)
+    assert split["paced"] + split["aggregates"] >= 400 and sum(b["count"] for b in split["pacing_delay"]) == split["paced"]
 
     # Nobody may be restored any more: the balance is wrong, and says so. The figures are those of the new entries.
     change(demo_lab, "far", "allowed_senders: [10.7.0.0/24]", "allowed_senders: [10.9.0.0/24]")
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr
     assert "  error" in p.stdout
-    split = show(demo_lab, "far")["disaggregate"][0]
-    assert (split["senders"], split["messages"]) == (["10.9.0.0/24"], 0) and split["refused"] > 0
+    split = show(demo_lab, "far")["decapsulate"][0]
+    assert (split["allowed_senders"], split["messages"]) == (["10.9.0.0/24"], 0) and split["dropped"] > 0
 
 
 def heed_interrupts():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees of health devices' sessions and does to them: show sessions, show planes, session disconnect, and who
+"""What a person sees of health devices' sessions and does to them: show sessions, status, session disconnect, and who
 may associate at all."""
 
 import contextlib
@@ -66,12 +66,12 @@ def nobody(routed_lab, router):
     sees nothing of it."""
     yield
     wait_until("all sessions to end", lambda: router.show("sessions")["total"] == 0)
-    before = router.show("planes")["phd"]["signalling"]["undecodable"]
+    before = router.status()["health_devices"]["signalling"]["undecodable"]
     with Device(routed_lab, "0" * 15 + "1") as d:
         d.say("ffff")  # once it is counted, the words are newer than all that came before it
 
     def rest():
-        phd = router.show("planes")["phd"]
+        phd = router.status()["health_devices"]
         return (phd["signalling"]["undecodable"] > before and
                 phd["sessions"]["open"] == phd["provisioning"]["to_do"] == phd["cse"]["outstanding"] == 0)
     wait_until("the words to say so", rest, 20, 0.1)
@@ -131,12 +131,12 @@ def gone(router, *system_ids):
 @contextlib.contextmanager
 def words(router, **expected):
     """words(associations={"asked": 2}): by the end of the block these words have risen by exactly so much."""
-    before = router.show("planes")["phd"]
+    before = router.status()["health_devices"]
     yield
     grown = {}
 
     def risen():
-        now = router.show("planes")["phd"]
+        now = router.status()["health_devices"]
         grown.update({g: {n: now[g][n] - before[g][n] for n in names} for g, names in expected.items()})
         return grown == expected
     try:
@@ -243,7 +243,7 @@ def test_filters(routed_lab, router):
     gone(router, four, six, new, hub)
 
 
-# ---------------------------------------------------------------- show planes
+# ---------------------------------------------------------------- status
 
 
 def test_words_rise(routed_lab, router):
@@ -310,7 +310,7 @@ def test_limit_of_a_second(routed_lab, router):
     """One a second: of many that wait together, some come too soon."""
     with reloaded(router, limits={"association_rate": 1}), contextlib.ExitStack() as stay:
         devices = [stay.enter_context(Device(routed_lab, f"00220922580600{i:02x}")) for i in range(20)]
-        before = router.show("planes")["phd"]["associations"]
+        before = router.status()["health_devices"]["associations"]
         for d in devices:
             d.ask()
         results = [d.result() for d in devices]
@@ -318,7 +318,7 @@ def test_limit_of_a_second(routed_lab, router):
         rejected = results.count(TRANSIENT)
 
         def counted():
-            now = router.show("planes")["phd"]["associations"]
+            now = router.status()["health_devices"]["associations"]
             return (now["asked"] - before["asked"] == 20 and
                     now["rejected_rate"] - before["rejected_rate"] == rejected and
                     now["rejected_transient"] - before["rejected_transient"] == rejected)
@@ -382,13 +382,13 @@ def test_cse_away(routed_lab, router):
     with words(router, provisioning={"done": 1, "to_do": 0}), Device(routed_lab, one) as d:
         assert d.associate() == ACCEPTED
         phd = wait_until("the CSE to be known as away", lambda: (
-            p := router.show("planes")["phd"])["cse"]["away_s"] > 0 and p, 60, 0.1)
+            p := router.status()["health_devices"])["cse"]["away_s"] > 0 and p, 60, 0.1)
         assert phd["provisioning"]["to_do"] == phd["sessions"]["without_containers"] == 1
         assert phd["cse"]["port_closed"] > 0
-        assert "warning: the CSE is away for" in router.command("show", "planes", "-c", router.identity).stdout
+        assert "warning: the CSE has been unreachable for" in router.command("status", "-c", router.identity).stdout
         assert router.show("sessions", one)["sessions"][0]["containers"] is False
         router.sink = Sink(routed_lab)
         phd = wait_until("the CSE to be back", lambda: (
-            p := router.show("planes")["phd"])["sessions"]["without_containers"] == 0 and p, 60, 0.1)
+            p := router.status()["health_devices"])["sessions"]["without_containers"] == 0 and p, 60, 0.1)
         assert phd["cse"]["away_s"] == 0
         assert router.show("sessions", one)["sessions"][0]["containers"] is True

@@ -58,7 +58,7 @@ def anybody(routed_lab, router):
 
 
 def words(router):
-    return router.show("planes")["phd"]
+    return router.status()["health_devices"]
 
 
 PUNTS = ("signaling", "unknown_session", "slow_path", "response")

@@ -173,7 +173,7 @@ def test_reloads_under_load(routed_lab, router, tmp_path):
         devices = [stack.enter_context(contextlib.closing(Devices(routed_lab, tmp_path, k))) for k in KINDS]
         for d in devices:
             d.measured(1)
-        before, generation = router.show("planes")["reloads"], router.show("rules")["generation"]
+        before, generation = router.status()["reloads"], router.show("rules")["generation"]
 
         def taken(config):
             p = router.reload(config)
@@ -198,7 +198,7 @@ def test_reloads_under_load(routed_lab, router, tmp_path):
             taken(config)
             reloads += 1
         taken(router.config)
-        after = router.show("planes")["reloads"]
+        after = router.status()["reloads"]
         assert after["done"] - before["done"] == reloads + 1
         assert after["refused"] - before["refused"] >= len(REFUSED)  # files that are wrong in themselves the command refuses
         assert router.show("rules")["generation"] > generation

@@ -52,7 +52,7 @@ def sink(routed_lab, router, directory):  # noqa: F811
 
 
 def provisioning(router):  # noqa: F811
-    return router.show("planes")["phd"]["provisioning"]
+    return router.status()["health_devices"]["provisioning"]
 
 
 @pytest.mark.parametrize("how", (stopped, killed))
@@ -134,7 +134,7 @@ def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F81
         return [v for line in lines if line["event"] == "report" for v in line["values"]]
     def read_back():  # who comes before that is provisioned once more
         wait_until("what is known to be read back",
-                   lambda: (now := router.try_show("planes")) and now["phd"]["store"]["known_read"] == 10, 60, 0.2)
+                   lambda: (now := router.try_status()) and now["health_devices"]["store"]["known_read"] == 10, 60, 0.2)
     measure(0)
     measure(100)
     router.kill_plane("control plane")

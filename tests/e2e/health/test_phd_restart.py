@@ -187,8 +187,8 @@ def test_planes_killed(routed_lab, router, sink, devices, planes):
         before = {p: router.plane(p)["pid"] for p in planes}
         for pid in before.values():
             os.kill(pid, signal.SIGKILL)
-        wait_until("other planes", lambda b=before: (now := router.try_show("planes")) and all(
-            p["alive"] and p["pid"] != b.get(p["plane"]) for p in now["planes"]), 60)
+        wait_until("other planes", lambda b=before: (now := router.try_status()) and all(
+            p["running"] and p["pid"] != b.get(p["plane"]) for p in now["planes"]), 60)
     for d in devices:
         d.measured(1, since=time.time())
     notice_nothing(devices)
@@ -234,8 +234,8 @@ def planes_killed(router):
 
     def others():
         assert router.process.poll() is None, f"biplane run ended with {router.process.returncode}"
-        now = router.try_show("planes")
-        return now and all(p["alive"] and p["pid"] not in planes for p in now["planes"])
+        now = router.try_status()
+        return now and all(p["running"] and p["pid"] not in planes for p in now["planes"])
     wait_until("other planes", others, 60)
     router.wait_ready()
 

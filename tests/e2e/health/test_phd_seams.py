@@ -69,7 +69,7 @@ class Oximeter:
 
 
 def phd_words(router, group):
-    return router.show("planes")["phd"][group]
+    return router.status()["health_devices"][group]
 
 
 def flushed_while_it_is_asked(lab, router, device):

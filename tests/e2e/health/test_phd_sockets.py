@@ -139,7 +139,7 @@ def test_datagrams_wait(routed_lab, router, how):
             closed.send(b"x")
             closed.recv(10)
         assert len(seen()) == 1
-    wait_until("the control plane", lambda: router.plane("control plane")["alive"], 30)
+    wait_until("the control plane", lambda: router.plane("control plane")["running"], 30)
     router.balanced()
 
 
@@ -211,7 +211,7 @@ def holders(router, kind):
     port, table = (UDP, "udp6") if kind == "udp" else (TCP, "tcp6")
     lines = [line.split() for line in Path(f"/proc/{router.process.pid}/net/{table}").read_text().splitlines()[1:]]
     (inode,) = [f[9] for f in lines if f[1].endswith(f":{port:04X}") and f[2].endswith(":0000")]
-    pids = {p["plane"]: p["pid"] for p in router.show("planes")["planes"]}
+    pids = {p["plane"]: p["pid"] for p in router.status()["planes"]}
     assert pids["supervisor"] == router.process.pid and len(pids) == 3
     return inode, {name for name, pid in pids.items()
                    if f"socket:[{inode}]" in {link(f) for f in Path(f"/proc/{pid}/fd").iterdir()}}

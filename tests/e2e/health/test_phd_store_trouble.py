@@ -58,7 +58,7 @@ class Served:
             d.measured(each, since=since)
 
     def words(self):
-        return self.router.show("planes")["phd"]["store"]
+        return self.router.status()["health_devices"]["store"]
 
     def said(self, sentence):
         wait_until(f"the log to say '{sentence}'", lambda: sentence in self.router.log.read_text(), 30, 0.1)

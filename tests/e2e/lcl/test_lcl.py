@@ -222,10 +222,10 @@ def test_it_is_shown(line, peers):
     for g, port, hop in zip(line.all, ("wan", "far", "server"), (1, 2, 3), strict=True):
         view = g.show("lcl")
         p = next(p for p in view["ports"] if p["port"] == port)
-        assert (p["owner"], p["tau_ns"], p["queues"], p["held"]) == (0, 1_000_000, 8, 0)
-        assert p["sent"] >= 100 and p["slots"] > 0 and p["lateness_max_ns"] >= p["lateness_min_ns"] >= 0
-        assert p["gap_max_ns"] > 0 and p["seconds"] >= p["seconds_not_held"]
+        assert (p["owner"], p["slot_ns"], p["queues"], p["queued"]) == (0, 1_000_000, 8, 0)
+        assert p["sent"] >= 100 and p["slots"] > 0 and p["slot_jitter_max_ns"] >= p["slot_jitter_min_ns"] >= 0
+        assert p["poll_gap_max_ns"] > 0 and p["seconds"] >= p["violations"]
         f = next(f for f in view["flows"] if f["id"] == FLOW and f["port"] == port)
-        assert (f["flow"], f["node"]) == ("arm" if hop == 1 else None, "last" if hop == 3 else "on the way")
+        assert (f["flow"], f["node"]) == ("arm" if hop == 1 else None, "last" if hop == 3 else "transit")
         assert f["frames"] >= 100 and (f["missing"], f["reordered"]) == (0, 0)
-        assert f["labelled"] == (f["frames"] if hop == 1 else 0)
+        assert f["labeled"] == (f["frames"] if hop == 1 else 0)

@@ -115,10 +115,10 @@ def test_the_report(hops):
     sent, *_, report = hops
     assert report["sum"]["exact"]
     flow, = report["lcl"]["flows"]
-    assert (flow["frames"], flow["outside"], flow["missing"], flow["reordered"]) == (len(sent), 0, 0, 0)
+    assert (flow["frames"], flow["out_of_bound"], flow["missing"], flow["reordered"]) == (len(sent), 0, 0, 0)
     out = next(p for p in report["lcl"]["ports"] if p["port"] == "out")
-    assert (out["sent"], out["full"], out["held"], out["outside"]) == (len(sent), 0, 0, 0)
-    assert out["seconds_not_held"] == 0
+    assert (out["sent"], out["queue_full"], out["queued"], out["out_of_bound"]) == (len(sent), 0, 0, 0)
+    assert out["violations"] == 0
 
 
 def test_the_report_for_people(tmp_path):
@@ -148,9 +148,9 @@ def test_best_effort_keeps_out_of_the_way(tmp_path):
     report = json.loads(text)
     assert report["sum"]["exact"]
     port, = report["lcl"]["ports"]
-    assert port["best_effort"] + port["best_effort_full"] == len(other)
+    assert port["best_effort"] + port["best_effort_queue_full"] == len(other)
     assert len(both) == len(beside) + port["best_effort"]
-    assert port["gated"] > 0 and port["gated_octets"] > 0
+    assert port["gated"] > 0 and port["gated_bytes"] > 0
 
 
 @pytest.mark.parametrize("change,said", [

@@ -94,8 +94,8 @@ def test_a_broker_that_can_not_be_trusted_gets_nothing(lab, gateway, tmp_path, p
     edge = Collector(lab, "edge", ("alarm/#",), port=1884)
     p = Publisher(lab, CLOUD)
     p.finish([p.publish("plant/oven/temperature", f"81.{i:03d}", 1) for i in range(20)])
-    wait_until("the alarms in the spool", lambda: g.show("planes")["spool"]["rows"] == 20, 30)
-    assert not g.show("planes")["edge"]["connected"] and not edge.messages
+    wait_until("the alarms in the spool", lambda: g.status()["spool"]["rows"] == 20, 30)
+    assert not g.status()["publisher"]["connected"] and not edge.messages
     why = {"ca": "certificate verify failed", "password": "not authorised"}[wrong]
     wait_until("a sentence about it in the log", lambda: why in g.log.read_text())
     assert g.reload({**g.config, "mqtt": with_tls(tmp_path, pki)["mqtt"]}).returncode == 0

@@ -31,16 +31,16 @@ def test_tls_on_an_inspected_port(lab, gateway):
     talker = threading.Thread(target=talk)
     talker.start()
     try:
-        view = wait_until("an unread connection", lambda: (v := gw.show("unread"))["unread"] == 1 and v)
+        view = wait_until("an unread connection", lambda: (v := gw.show("not-inspected"))["not_inspected"] == 1 and v)
         reason, = view["reasons"]
         assert reason["reason"] == "not_inspected_not_mqtt" and reason["connections"] == 1
         assert [c["connections"] for c in reason["clients"]] == [1]
-        fault = wait_until("a fault", lambda: next((t for t in gw.show("trouble")["trouble"] if t["now"]), None))
-        assert fault["trouble"] == "connections_not_inspected" and fault["worst"]["count"] == 1
+        fault = wait_until("a fault", lambda: next((t for t in gw.show("health")["faults"] if t["active"]), None))
+        assert fault["fault"] == "connections_not_inspected" and fault["max"]["count"] == 1
     finally:
         stop.set()
         talker.join()
         for s in (client, peer, server):
             s.close()
-    wait_until("no unread connection", lambda: gw.show("unread")["unread"] == 0)
-    wait_until("no fault", lambda: gw.show("trouble")["active"] == 0)
+    wait_until("no unread connection", lambda: gw.show("not-inspected")["not_inspected"] == 0)
+    wait_until("no fault", lambda: gw.show("health")["active"] == 0)

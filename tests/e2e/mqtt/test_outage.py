@@ -54,7 +54,7 @@ def nothing_lost(g, expected, edge, seconds=60):
     for name in ("alarms_queue_full", "alarms_too_large"):
         assert g.counter(name) == 0
     # The last acknowledgement may still be on its way when the subscriber has the alarm.
-    wait_until("an empty spool", lambda: g.show("planes")["spool"]["rows"] == 0, seconds, 0.1)
+    wait_until("an empty spool", lambda: g.status()["spool"]["rows"] == 0, seconds, 0.1)
     return got
 
 
@@ -67,11 +67,11 @@ def test_edge_broker_stopped_and_started(lab, gateway, tmp_path):
     for _ in range(2):
         load.go_on(200)
         lab.broker("edge", "stop")
-        wait_until("biplane to see it", lambda: not g.show("planes")["edge"]["connected"])
+        wait_until("biplane to see it", lambda: not g.status()["publisher"]["connected"])
         load.go_on(400)
-        assert g.show("planes")["spool"]["rows"] > 0
+        assert g.status()["spool"]["rows"] > 0
         lab.broker("edge", "start")
-        wait_until("biplane to connect again", lambda: g.show("planes")["edge"]["connected"], 30)
+        wait_until("biplane to connect again", lambda: g.status()["publisher"]["connected"], 30)
         edge.wait_subscribed()
     load.go_on(200)
     load.finish()
@@ -106,18 +106,18 @@ def test_backlog_in_order_and_live_alarms_not_behind_it(lab, gateway, tmp_path):
     expected = Expected()
     edge = Collector(lab, "edge", ("alarm/#",), qos=1, client_id="keeper2", clean=False)
     lab.broker("edge", "stop")
-    wait_until("biplane to see it", lambda: not g.show("planes")["edge"]["connected"])
+    wait_until("biplane to see it", lambda: not g.status()["publisher"]["connected"])
     flood = Load(lab, expected, "plant/flood/temperature", rate=100_000)
     flood.go_on(15_000)
     flood.finish()
-    wait_until("the spool to fill", lambda: g.show("planes")["spool"]["rows"] >= 15_000, 60)
+    wait_until("the spool to fill", lambda: g.status()["spool"]["rows"] >= 15_000, 60)
     last_of_backlog = None
     live = Load(lab, expected, "plant/live/temperature", rate=500, first=500_000)
     lab.broker("edge", "start")
-    wait_until("biplane to connect again", lambda: g.show("planes")["edge"]["connected"], 30)
+    wait_until("biplane to connect again", lambda: g.status()["publisher"]["connected"], 30)
     live.topic = "plant/later/temperature"  # the other one has alarms in the spool, which come first
     edge.wait_subscribed()
-    wait_until("the backlog to drain", lambda: g.show("planes")["spool"]["rows"] == 0, 90, 0.1)
+    wait_until("the backlog to drain", lambda: g.status()["spool"]["rows"] == 0, 90, 0.1)
     live.go_on(100)
     live.finish()
     got = list(nothing_lost(g, expected, edge).values())
@@ -136,17 +136,17 @@ def test_the_spool_is_bounded_and_says_what_it_gave_up(lab, gateway, tmp_path):
     expected = Expected()
     edge = Collector(lab, "edge", ("alarm/#",), qos=1, client_id="keeper3", clean=False)
     lab.broker("edge", "stop")
-    wait_until("biplane to see it", lambda: not g.show("planes")["edge"]["connected"])
+    wait_until("biplane to see it", lambda: not g.status()["publisher"]["connected"])
     load = Load(lab, expected, rate=100_000)
     load.go_on(3000)
     load.finish()
-    wait_until("the bound to bite", lambda: g.show("planes")["alarms"]["dropped_size"] > 0, 30)
-    wait_until("the ring to be read", lambda: g.show("planes")["alarms"]["read"] >= g.counter("alarms_queued"))
+    wait_until("the bound to bite", lambda: g.status()["alarms"]["dropped_size"] > 0, 30)
+    wait_until("the ring to be read", lambda: g.status()["alarms"]["read"] >= g.counter("alarms_queued"))
     lab.broker("edge", "start")
-    wait_until("biplane to connect again", lambda: g.show("planes")["edge"]["connected"], 30)
+    wait_until("biplane to connect again", lambda: g.status()["publisher"]["connected"], 30)
     edge.wait_subscribed()
-    wait_until("the spool to drain", lambda: g.show("planes")["spool"]["rows"] == 0, 60)
-    lost = g.show("planes")["alarms"]["dropped_size"]
+    wait_until("the spool to drain", lambda: g.status()["spool"]["rows"] == 0, 60)
+    lost = g.status()["alarms"]["dropped_size"]
     wait_until("the rest at the edge", lambda: len(values(edge)) + lost >= len(expected.published), 30)
     assert len(values(edge)) + lost == len(expected.published), "each alarm arrives, or is counted"
     edge.close()

@@ -39,7 +39,7 @@ def test_jumbo_frames(tmp_path, scatter, tx_multi_segs):
                     {"device": virtio(tmp_path, "out.sock", 1), **offloads})
         made.append(g)
         wait_until("the gateway", lambda: len(g.ports()) == 2, 60)
-        did = {o["offload"]: o["by"] for o in g.ports()["a"]["offloads"]}
+        did = {o["offload"]: o["outcome"] for o in g.ports()["a"]["offloads"]}
         assert did["rx_scatter"] == ("software" if scatter == "off" else "hardware")
         # in pieces are frames only where they are received so
         assert did["tx_multi_segs"] == ("unused" if scatter == "off" else

@@ -80,7 +80,7 @@ FRAMES = [frame(n) for n in (64, 1514, 5000, 60, 9014)]
 
 def by(port):
     assert [o["offload"] for o in port["offloads"]] == NAMES
-    return {o["offload"]: o["by"] for o in port["offloads"]}
+    return {o["offload"]: o["outcome"] for o in port["offloads"]}
 
 
 def test_frames_in_pieces_leave_whole(plane):

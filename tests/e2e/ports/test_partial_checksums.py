@@ -56,7 +56,7 @@ def test_checksums_are_there_at_the_far_end(tmp_path, offloads, by, counter):
                     mqtt={"tcp_ports": [5000], "publisher": {"broker": "mqtt://127.0.0.1"}})
         made.append(g)
         wait_until("the gateway", lambda: len(g.ports()) == 2, 60)
-        offload = {o["offload"]: o["by"] for o in g.ports()["b"]["offloads"]}
+        offload = {o["offload"]: o["outcome"] for o in g.ports()["b"]["offloads"]}
         assert offload["tx_checksum"] == by
         near = Peer(tmp_path, "near", LEAVE, f"net_pcap0,rx_pcap={tmp_path / 'in.pcap'}", virtio(tmp_path, "in.sock"))
         made.insert(1, near)

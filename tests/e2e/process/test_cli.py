@@ -12,8 +12,8 @@ from lab import BIPLANE, CLOUD, wait_until
 from peers import Collector, Publisher
 
 COMMANDS = ("run", "dataplane", "controlplane", "config check", "replay", "show", "reload")
-VIEWS = ("ports", "nodes", "drops", "alarms", "flows", "rules", "counters", "planes", "interfaces", "neighbours",
-         "routes", "trouble")
+VIEWS = ("ports", "nodes", "drops", "alarms", "connections", "rules", "counters", "interfaces", "neighbors",
+         "routes", "health", "not-inspected")
 
 
 def biplane(*args):
@@ -57,7 +57,7 @@ def module_cli(lab, module_gateway):
     p.finish([p.publish("plant/oven/temperature", v, 1) for v in ("79", "81.5", "hot")])
     cloud.wait_count(3)
     cloud.close()
-    wait_until("the alarm to be acknowledged", lambda: g.show("planes")["alarms"]["acknowledged"] >= 1)
+    wait_until("the alarm to be acknowledged", lambda: g.status()["alarms"]["acknowledged"] >= 1)
     yield g
     g.stop()
 

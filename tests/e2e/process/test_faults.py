@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Signs of trouble reach a person: a counter, a line in the log and `show trouble`, when it begins and when it ends."""
+"""Signs of trouble reach a person: a counter, a line in the log and `show health`, when it begins and when it ends."""
 
 import contextlib
 import ctypes
@@ -27,8 +27,8 @@ def config(driver="af_packet", **monitoring):
 
 def rows(g, kind):
     """By whose they are. There are some from the data plane's first moments on."""
-    wait_until("rows of trouble", lambda: g.show("trouble")["trouble"])
-    return {r["subject"]: r for r in g.show("trouble")["trouble"] if r["trouble"] == kind}
+    wait_until("rows of trouble", lambda: g.show("health")["faults"])
+    return {r["object"]: r for r in g.show("health")["faults"] if r["fault"] == kind}
 
 
 def said(g, *words):
@@ -39,19 +39,19 @@ def said(g, *words):
 def test_a_link_that_goes_down_and_comes_up_again(lab, gateway):
     g = gateway(config())
     assert g.counter("link_down") == 0
-    assert not rows(g, "link_down")["cloud"]["now"]
+    assert not rows(g, "link_down")["cloud"]["active"]
     with lab.link_down("cloud"):
-        wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["now"])
+        wait_until("cloud's link to be told of", lambda: rows(g, "link_down")["cloud"]["active"])
         assert g.counter("link_down") == 1
-        assert not rows(g, "link_down")["devices"]["now"]
+        assert not rows(g, "link_down")["devices"]["active"]
         wait_until("a line", lambda: said(g, "warning dataplane: link down", " port=cloud "))
     wait_until("a line", lambda: said(g, "info dataplane: link up port=cloud down_ms="))
     row = rows(g, "link_down")["cloud"]
-    assert (row["now"], row["times"], row["total"]["unit"]) == (False, 1, "ns")
-    assert row["began"] < row["ended"]
-    assert row["lasted_ns"] > 0 and row["total"]["count"] == row["worst"]["count"] > 0
-    text = g.command("show", "trouble", "-c", g.identity).stdout
-    assert "link_down" in text and "cloud" in text and "devices" not in text and "0 in trouble now" in text
+    assert (row["active"], row["occurrences"], row["total"]["unit"]) == (False, 1, "ns")
+    assert row["since"] < row["until"]
+    assert row["duration_ns"] > 0 and row["total"]["count"] == row["max"]["count"] > 0
+    text = g.command("show", "health", "-c", g.identity).stdout
+    assert "link_down" in text and "cloud" in text and " devices " not in text and "0 active" in text
 
 
 def test_the_log_follows_a_reload(lab, gateway):
@@ -62,8 +62,8 @@ def test_the_log_follows_a_reload(lab, gateway):
         """What the log has of it."""
         before = len(g.log.read_text())
         with lab.link_down("cloud"):
-            wait_until("the fault", lambda: rows(g, "link_down")["cloud"]["now"])
-        wait_until("the end of it", lambda: not rows(g, "link_down")["cloud"]["now"])
+            wait_until("the fault", lambda: rows(g, "link_down")["cloud"]["active"])
+        wait_until("the end of it", lambda: not rows(g, "link_down")["cloud"]["active"])
         return g.log.read_text()[before:]
 
     def events(text):
@@ -82,8 +82,8 @@ def test_a_link_that_never_came_up(lab, gateway):
         g = gateway(config(link_up_delay="2s"))
         wait_until("a line", lambda: said(g, "warning dataplane: link has not come up since the start", " port=cloud "))
         row = rows(g, "link_down")["cloud"]
-        assert row["now"] and row["times"] == 1
-        assert row["lasted_ns"] >= 2_000_000_000
+        assert row["active"] and row["occurrences"] == 1
+        assert row["duration_ns"] >= 2_000_000_000
     wait_until("a line", lambda: said(g, "info dataplane: link up port=cloud "))
     assert g.counter("link_down") == 1
 
@@ -116,7 +116,7 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
     wait_until("the row to have what is counted",
                lambda: rows(g, "poll_gaps")["worker 0"]["total"]["count"] == g.counter("poll_gaps"))
     row = rows(g, "poll_gaps")["worker 0"]
-    assert row["worst"]["unit"] == "ns" and row["worst"]["count"] > 1_000_000_000
+    assert row["max"]["unit"] == "ns" and row["max"]["count"] > 1_000_000_000
     wait_until("frames that were dropped to be counted", lambda: g.counter("nic_missed"))
 
     def all_agree():
@@ -125,7 +125,7 @@ def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
     wait_until("counter, row and port to agree", all_agree)
     wait_until("a line", lambda: said(g, "warning dataplane: frames dropped by the NIC", "(imissed); ", " port=devices "))
     wait_until("the end of it", lambda: said(g, "info dataplane: the NIC drops no more frames (imissed) port=devices "), 30)
-    assert not rows(g, "nic_missed")["devices"]["now"]
+    assert not rows(g, "nic_missed")["devices"]["active"]
     g.balanced()
 
 
@@ -142,9 +142,9 @@ def test_packet_buffers_that_run_out(lab, gateway):
     wait_until("the end of it", lambda: said(g, f"info dataplane: free mbufs are above monitoring.mbuf_low_percent again pool={pool} "), 60)
     wait_until("the end of it", lambda: said(g, "info dataplane: mbufs for all received frames again (rx_nombuf) port=devices "), 60)
     row = rows(g, "mbufs_low")[pool]
-    assert not row["now"] and row["worst"]["unit"] == "free buffers" and row["total"]["count"] > 0
+    assert not row["active"] and row["max"]["unit"] == "free buffers" and row["total"]["count"] > 0
     lowest = int(said(g, "mbuf_low_percent again")[-1].split("min_free=")[1].split(" ")[0])
-    assert row["worst"]["count"] <= lowest
+    assert row["max"]["count"] <= lowest
     wait_until("the row to have what is counted",
                lambda: rows(g, "nic_no_mbuf")["devices"]["total"]["count"] == g.counter("nic_no_mbuf"))
     wait_until("an exact packet sum", lambda: g.show("drops")["balanced"], 60)
@@ -171,14 +171,14 @@ def test_a_worker_that_hangs(gateway):
     tid = next(int(t.name) for t in Path(f"/proc/{pid}/task").iterdir()
                if (t / "comm").read_text().strip().startswith("rte-worker") or "lcore" in (t / "comm").read_text())
     with held(tid):
-        wait_until("the worker to be told of", lambda: rows(g, "worker_stalls")["worker 0"]["now"])
+        wait_until("the worker to be told of", lambda: rows(g, "worker_stalls")["worker 0"]["active"])
         assert g.counter("worker_stalls") >= 1
-        assert g.show("trouble")["active"] >= 1
-        assert g.show("planes")["trouble"]["now"] >= 1
+        assert g.show("health")["active"] >= 1
+        assert g.status()["faults"]
         wait_until("a line", lambda: said(g, "error dataplane: worker does not poll its queues", " worker=0 "))
         assert g.plane("data plane")["heartbeat_age_s"] <= 5  # the rest of it lives
     wait_until("a line", lambda: said(g, "info dataplane: worker polls its queues again worker=0 "))
     row = rows(g, "worker_stalls")["worker 0"]
-    assert not row["now"] and row["worst"]["count"] >= 500_000_000
+    assert not row["active"] and row["max"]["count"] >= 500_000_000
     wait_until("the overrun to be counted", lambda: g.counter("poll_gaps"))
     g.balanced()

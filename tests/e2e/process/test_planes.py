@@ -48,7 +48,7 @@ def test_control_plane_killed_while_the_edge_broker_is_away(lab, gateway, tmp_pa
         load.go_on(100)
     finally:
         lab.broker("edge", "start")
-    wait_until("biplane to connect again", lambda: g.show("planes")["edge"]["connected"], 30)
+    wait_until("biplane to connect again", lambda: g.status()["publisher"]["connected"], 30)
     load.go_on(100)
     load.finish()
     nothing_lost(g, expected, edge)
@@ -90,7 +90,7 @@ def test_orderly_end(lab, gateway, tmp_path, how):
     edge, expected = Collector(lab, "edge", ("alarm/#",)), Expected()
     p = Publisher(lab, CLOUD, expected)
     p.finish([p.publish("plant/oven/temperature", f"81.{i:04d}", 1) for i in range(500)])
-    pids = [p["pid"] for p in g.show("planes")["planes"]]
+    pids = [p["pid"] for p in g.status()["planes"]]
     g.process.send_signal(how)
     assert g.process.wait(30) == 0
     for pid in pids:
@@ -110,7 +110,7 @@ def test_a_second_instance_is_refused(lab, gateway):
     g = gateway(config_for())
     p = lab.run("gw", BIPLANE, "run", "-c", g.file, check=False)
     assert p.returncode != 0
-    assert g.plane("data plane")["alive"] and g.plane("control plane")["alive"]
+    assert g.plane("data plane")["running"] and g.plane("control plane")["running"]
 
 
 def test_state_of_rules_outlives_the_data_plane(lab, gateway, tmp_path):
@@ -149,7 +149,7 @@ def test_a_plane_that_hangs_is_restarted(lab, gateway, tmp_path, name):
     wait_until("its first heartbeats", lambda: g.plane(name)["uptime_s"] >= 4, 30)
     os.kill(before[name]["pid"], signal.SIGSTOP)
     wait_until("the supervisor to notice", lambda: text in g.log.read_text(errors="replace"), 30)
-    wait_until("another one", lambda: g.try_show("planes") and g.plane(name)["pid"] != before[name]["pid"], 60)
+    wait_until("another one", lambda: g.try_status() and g.plane(name)["pid"] != before[name]["pid"], 60)
     g.wait_ready()
     now = {p: g.plane(p) for p in before}
     assert (now[name]["restarts"], now[name]["restarts_hung"]) == (1, 1)

@@ -18,7 +18,7 @@ def with_rules(config, rules):
 
 
 def generation(g):
-    return g.show("planes")["reloads"]["generation"]
+    return g.status()["reloads"]["generation"]
 
 
 def test_every_publish_is_judged_by_one_set(lab, gateway, tmp_path):
@@ -45,7 +45,7 @@ def test_every_publish_is_judged_by_one_set(lab, gateway, tmp_path):
     assert got == sorted(p for _, p in expected.published)
     sides = {t.split("/")[0] for t, _ in edge.messages}
     assert sides == {"old", "new"}
-    assert g.show("planes")["reloads"]["done"] >= 20
+    assert g.status()["reloads"]["done"] >= 20
     cloud.close()
     edge.close()
 
@@ -53,7 +53,7 @@ def test_every_publish_is_judged_by_one_set(lab, gateway, tmp_path):
 def test_an_invalid_file_is_refused_whole(lab, gateway, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     edge, before = Collector(lab, "edge", ("alarm/#",)), g.show("rules")
-    refused = g.show("planes")["reloads"]["refused"]
+    refused = g.status()["reloads"]["refused"]
     bad = with_rules(g.config, [overheat(name="fine", publish={"topic": "changed/{topic}"}),
                                 overheat(name="bad", **{"raise": "above 80"}), overheat(name="worse", topic="a/#/b")])
     p = g.reload(bad)
@@ -64,7 +64,7 @@ def test_an_invalid_file_is_refused_whole(lab, gateway, tmp_path):
     assert [r["name"] for r in g.show("rules")["rules"]] == ["overheat"]
     # The same through the signal, which has nobody to answer but the log and a counter.
     g.process.send_signal(signal.SIGHUP)
-    wait_until("the refusal to be counted", lambda: g.show("planes")["reloads"]["refused"] > refused)
+    wait_until("the refusal to be counted", lambda: g.status()["reloads"]["refused"] > refused)
     assert g.show("rules")["generation"] == before["generation"]
     p = Publisher(lab, CLOUD)
     p.finish([p.publish("plant/oven/temperature", "81", 1)])

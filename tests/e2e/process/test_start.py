@@ -26,7 +26,7 @@ def test_without_hugepages(lab, gateway):
     p = Publisher(lab, CLOUD)
     p.finish([p.publish("plant/oven/temperature", "81", 1)])
     assert edge.wait_for_topic("alarm/plant/oven/temperature") == b"81"
-    assert not g.show("planes")["segment"]["hugepages"]
+    assert not g.status()["segment"]["hugepages"]
     edge.close()
 
 
@@ -47,7 +47,7 @@ def test_two_workers(lab, gateway):
     for p in config["ports"]:
         p["device"] += ",qpairs=2"
     g = gateway(config)
-    assert g.show("planes")["workers"] == 2
+    assert g.status()["workers"] == 2
     edge, expected = Collector(lab, "edge", ("alarm/#",)), Expected()
     cloud = Collector(lab, "cloud")
     for n in range(24):
@@ -58,7 +58,7 @@ def test_two_workers(lab, gateway):
     cloud.wait_count(len(expected.published))
     assert edge.counts() == due and cloud.counts() == expected.cloud()
     g.balanced()
-    busy = {n["worker"] for n in g.show("nodes")["nodes"] if n["node"].startswith("bp_mqtt") and n["objects"] > 0}
+    busy = {n["worker"] for n in g.show("nodes")["nodes"] if n["node"].startswith("bp_mqtt") and n["packets"] > 0}
     assert busy == {0, 1}, "both workers had connections"
     edge.close()
     cloud.close()

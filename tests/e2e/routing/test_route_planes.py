@@ -106,8 +106,8 @@ def test_data_plane_killed(routed_lab, router):
             killed = time.clock_gettime(time.CLOCK_BOOTTIME)
             os.kill(old, signal.SIGKILL)
             new = wait_until("the data plane to be restarted",
-                             lambda: (p := router.try_show("planes")) and (q := next(
-                                 x for x in p["planes"] if x["plane"] == "data plane"))["pid"] != old and q["alive"] and q["pid"], 30)
+                             lambda: (p := router.try_status()) and (q := next(
+                                 x for x in p["planes"] if x["plane"] == "data plane"))["pid"] != old and q["running"] and q["pid"], 30)
             back = wait_until("packets to arrive again", lambda: next(
                 (t for t in list(beats.times) if t > started(new)), None), 30)
         finally:

@@ -116,15 +116,15 @@ static json_t *aggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool told)
 {
 	if (!told)
-		return json_pack("{sI sn sn sn sn sn sn sn sn sn}", "rule", (json_int_t)i, "port",
-			"to", "from", "senders", "format", "max_messages", "max_delay_ns",
-			"max_message", "mtu");
-	return json_pack("{sI so so so so so si so si so}", "rule", (json_int_t)i, "port",
-		port_name(m, r->port), "to", to_text(&r->to), "from", from_text(r), "senders",
-		r->n_senders ? senders(r->senders, r->n_senders) : json_null(), "format",
-		format_name(r->format), "max_messages", (int)r->messages, "max_delay_ns",
+		return json_pack("{sI sn sn sn sn sn sn sn sn sn}", "entry", (json_int_t)i, "port",
+			"to", "source", "allowed_senders", "format", "max_messages", "max_delay_ns",
+			"max_message_size", "mtu");
+	return json_pack("{sI so so so so so si so si so}", "entry", (json_int_t)i, "port",
+		port_name(m, r->port), "to", to_text(&r->to), "source", from_text(r),
+		"allowed_senders", r->n_senders ? senders(r->senders, r->n_senders) : json_null(),
+		"format", format_name(r->format), "max_messages", (int)r->messages, "max_delay_ns",
 		r->max_delay_ns ? json_integer((json_int_t)r->max_delay_ns) : json_null(),
-		"max_message", (int)r->max_message, "mtu",
+		"max_message_size", (int)r->max_message, "mtu",
 		r->mtu ? json_integer(r->mtu) : json_null());
 }
 
@@ -137,21 +137,21 @@ static json_t *aggregate(const struct bp_shm *m, uint32_t i, const struct bp_agg
 	json_t *row = aggregate_rule(m, i, r, told);
 
 	put(row, "messages", s.messages);
-	put(row, "message_octets", s.message_octets);
+	put(row, "message_bytes", s.message_octets);
 	put(row, "aggregates", s.aggregates);
-	put(row, "aggregate_octets", s.aggregate_octets);
-	json_object_set_new(row, "mean_fill", bp_agg_ratio((double)left, (double)s.aggregates));
-	put(row, "saved_octets", s.message_octets - s.aggregate_octets);
+	put(row, "aggregate_bytes", s.aggregate_octets);
+	json_object_set_new(row, "avg_messages", bp_agg_ratio((double)left, (double)s.aggregates));
+	put(row, "saved_bytes", s.message_octets - s.aggregate_octets);
 	json_object_set_new(
-		row, "saved_percent", bp_agg_ratio(saved * 100.0, (double)s.message_octets));
-	put(row, "passed", s.passed);
+		row, "savings_percent", bp_agg_ratio(saved * 100.0, (double)s.message_octets));
+	put(row, "bypassed", s.passed);
 	put(row, "streams", s.streams);
-	put(row, "streams_begun", s.begun);
+	put(row, "streams_created", s.begun);
 	put(row, "streams_evicted", s.evicted);
-	put(row, "waiting", s.waiting);
-	json_object_set_new(row, "flushed", flushed(s.flushed));
+	put(row, "queued", s.waiting);
+	json_object_set_new(row, "flush_reasons", flushed(s.flushed));
 	json_object_set_new(
-		row, "mean_delay_us", bp_agg_ratio((double)s.delay_ns / 1e3, (double)left));
+		row, "avg_delay_us", bp_agg_ratio((double)s.delay_ns / 1e3, (double)left));
 	json_object_set_new(row, "delay", histogram(s.delay));
 	return row;
 }
@@ -160,11 +160,11 @@ static json_t *disaggregate_rule(
 	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool told)
 {
 	if (!told)
-		return json_pack("{sI sn sn sn sn sn}", "rule", (json_int_t)i, "port", "to",
-			"format", "senders", "gap_ns");
-	return json_pack("{sI so so so so so}", "rule", (json_int_t)i, "port",
+		return json_pack("{sI sn sn sn sn sn}", "entry", (json_int_t)i, "port", "to",
+			"format", "allowed_senders", "pacing_gap_ns");
+	return json_pack("{sI so so so so so}", "entry", (json_int_t)i, "port",
 		port_name(m, r->port), "to", to_text(&r->to), "format", format_name(r->format),
-		"senders", senders(r->senders, r->n_senders), "gap_ns",
+		"allowed_senders", senders(r->senders, r->n_senders), "pacing_gap_ns",
 		r->gap_ns != 0 ? json_integer((json_int_t)r->gap_ns) : json_null());
 }
 
@@ -175,26 +175,26 @@ static json_t *disaggregate(
 	json_t *row = disaggregate_rule(m, i, r, told);
 
 	put(row, "aggregates", s.aggregates);
-	put(row, "aggregate_octets", s.aggregate_octets);
+	put(row, "aggregate_bytes", s.aggregate_octets);
 	put(row, "messages", s.messages);
-	put(row, "message_octets", s.message_octets);
+	put(row, "message_bytes", s.message_octets);
 	json_object_set_new(
-		row, "mean_fill", bp_agg_ratio((double)s.messages, (double)s.aggregates));
-	put(row, "plain", s.plain);
-	put(row, "refused", s.refused);
+		row, "avg_messages", bp_agg_ratio((double)s.messages, (double)s.aggregates));
+	put(row, "bypassed", s.plain);
+	put(row, "dropped", s.refused);
 	put(row, "missing", s.missing);
 	put(row, "late", s.late);
 	put(row, "lost", s.missing > s.late ? s.missing - s.late : 0);
 	put(row, "duplicate", s.duplicate);
 	put(row, "stale", s.stale);
-	put(row, "streams_begun", s.lives);
-	put(row, "streams_forgotten", s.forgotten);
+	put(row, "streams_created", s.lives);
+	put(row, "streams_expired", s.forgotten);
 	put(row, "paced", s.paced);
-	put(row, "waiting", s.waiting);
-	put(row, "early", s.early);
+	put(row, "queued", s.waiting);
+	put(row, "early_flush", s.early);
 	json_object_set_new(
-		row, "mean_pace_us", bp_agg_ratio((double)s.pace_ns / 1e3, (double)s.paced));
-	json_object_set_new(row, "pace", histogram(s.pace));
+		row, "avg_pacing_delay_us", bp_agg_ratio((double)s.pace_ns / 1e3, (double)s.paced));
+	json_object_set_new(row, "pacing_delay", histogram(s.pace));
 	return row;
 }
 
@@ -209,10 +209,10 @@ static json_t *worker(const struct bp_shm *m, uint32_t w)
 		bp_disagg_sum_add(m, w, i, &d);
 	}
 	return json_pack("{sI sI sI sI sI sI sI sI sI sI}", "worker", (json_int_t)w, "messages",
-		(json_int_t)a.messages, "aggregates", (json_int_t)a.aggregates, "waiting",
+		(json_int_t)a.messages, "aggregates", (json_int_t)a.aggregates, "queued",
 		(json_int_t)a.waiting, "streams", (json_int_t)a.streams, "streams_max",
 		(json_int_t)m->agg.streams, "streams_evicted", (json_int_t)a.evicted, "restored",
-		(json_int_t)d.messages, "refused", (json_int_t)d.refused, "pace_waiting",
+		(json_int_t)d.messages, "dropped", (json_int_t)d.refused, "pacing_queued",
 		(json_int_t)d.waiting);
 }
 
@@ -223,7 +223,7 @@ json_t *bp_agg_entries(const struct bp_shm *m)
 	uint64_t generation;
 
 	if (!m->agg.plan)
-		return json_pack("{sn so so so}", "generation", "aggregate", made, "disaggregate",
+		return json_pack("{sn so so so}", "generation", "encapsulate", made, "decapsulate",
 			split, "workers", workers);
 	generation = bp_agg_rules_told(m, &rules);
 	for (uint32_t i = 0; i < rules.n_aggregate; i++)
@@ -237,7 +237,7 @@ json_t *bp_agg_entries(const struct bp_shm *m)
 		json_array_size(split) == rules.n_disaggregate &&
 		json_array_size(workers) == m->workers)
 		return json_pack("{sI so so so}", "generation", (json_int_t)(generation >> 1),
-			"aggregate", made, "disaggregate", split, "workers", workers);
+			"encapsulate", made, "decapsulate", split, "workers", workers);
 	json_decref(made);
 	json_decref(split);
 	json_decref(workers);

@@ -30,7 +30,7 @@ static void put_span(json_t *row, const char *key, const json_t *ns)
 	json_object_set_new(row, key, json_string(text));
 }
 
-/* "10.0.0.0/24,10.0.1.0/24", or what makes one look twice. */
+/* "10.0.0.0/24,10.0.1.0/24", or "none". */
 static void put_senders(json_t *row, const json_t *list)
 {
 	char text[1024] = "";
@@ -40,7 +40,7 @@ static void put_senders(json_t *row, const json_t *list)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? "," : "",
 			json_string_value(json_array_get(list, i)));
 	if (json_is_array(list))
-		json_object_set_new(row, "senders", json_string(at ? text : "none"));
+		json_object_set_new(row, "allowed_senders", json_string(at ? text : "none"));
 }
 
 /* The entries as a table's cells can hold them. */
@@ -52,9 +52,9 @@ static json_t *for_people(const json_t *entries)
 	json_array_foreach(rows, i, row)
 	{
 		put_span(row, "max_delay", json_object_get(row, "max_delay_ns"));
-		put_span(row, "gap", json_object_get(row, "gap_ns"));
-		put_senders(row, json_object_get(row, "senders"));
-		json_object_update_missing(row, json_object_get(row, "flushed"));
+		put_span(row, "pacing_gap", json_object_get(row, "pacing_gap_ns"));
+		put_senders(row, json_object_get(row, "allowed_senders"));
+		json_object_update_missing(row, json_object_get(row, "flush_reasons"));
 	}
 	return rows;
 }
@@ -99,31 +99,31 @@ static void print_histogram(const json_t *row, const char *title, const char *me
 	if (!json_is_real(mean))
 		return;
 	span(json_real_value(mean), text);
-	fprintf(out, title, bp_show_int(row, "rule"), text);
+	fprintf(out, title, bp_show_int(row, "entry"), text);
 	print_bars(json_object_get(row, histogram_key), out);
 }
 
 static void print_aggregate(const json_t *entries, FILE *out)
 {
 	static const struct bp_column what[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"port", "PORT", 0},
 		{"to", "TO", 0},
 		{"format", "FORMAT", 0},
-		{"max_messages", "N", 1},
+		{"max_messages", "MAX-MSGS", 1},
 		{"max_delay", "MAX-DELAY", 1},
 		{"messages", "MESSAGES", 1},
 		{"aggregates", "AGGREGATES", 1},
-		{"mean_fill", "FILL", 1},
-		{"saved_octets", "SAVED-OCTETS", 1},
-		{"saved_percent", "SAVED-%", 1},
-		{"passed", "PASSED", 1},
+		{"avg_messages", "AVG-MSGS", 1},
+		{"saved_bytes", "SAVED-BYTES", 1},
+		{"savings_percent", "SAVINGS-%", 1},
+		{"bypassed", "BYPASSED", 1},
 		{"streams", "STREAMS", 1},
-		{"waiting", "WAITING", 1},
+		{"queued", "QUEUED", 1},
 		{NULL, NULL, 0},
 	};
 	static const struct bp_column why[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 #define X(id, name, help) {(name), (name), 1},
 		BP_AGG_FLUSHES(X)
 #undef X
@@ -132,16 +132,17 @@ static void print_aggregate(const json_t *entries, FILE *out)
 	json_t *rows = for_people(entries), *row;
 	size_t i;
 
-	fputs("aggregate\n", out);
+	fputs("encapsulate\n", out);
 	bp_table_print(out, what, rows, "");
-	fputs("\naggregates by why they left\n", out);
+	fputs("\nflush reasons\n", out);
 	bp_table_print(out, why, rows, "");
 	json_array_foreach(rows, i, row)
 	{
 		print_histogram(row,
-			"\nrule %" JSON_INTEGER_FORMAT
-			": messages wait %s in the mean; aggregates by how long their oldest did\n",
-			"mean_delay_us", "delay", out);
+			"\nentry %" JSON_INTEGER_FORMAT
+			": average queueing delay of messages %s; aggregates by the delay of their "
+			"oldest message\n",
+			"avg_delay_us", "delay", out);
 	}
 	json_decref(rows);
 }
@@ -149,46 +150,46 @@ static void print_aggregate(const json_t *entries, FILE *out)
 static void print_disaggregate(const json_t *entries, FILE *out)
 {
 	static const struct bp_column what[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"port", "PORT", 0},
 		{"to", "TO", 0},
 		{"format", "FORMAT", 0},
-		{"senders", "SENDERS", 0},
-		{"gap", "GAP", 1},
+		{"allowed_senders", "ALLOWED-SENDERS", 0},
+		{"pacing_gap", "PACING-GAP", 1},
 		{"aggregates", "AGGREGATES", 1},
 		{"messages", "MESSAGES", 1},
-		{"mean_fill", "FILL", 1},
-		{"plain", "PLAIN", 1},
-		{"refused", "REFUSED", 1},
+		{"avg_messages", "AVG-MSGS", 1},
+		{"bypassed", "BYPASSED", 1},
+		{"dropped", "DROPPED", 1},
 		{NULL, NULL, 0},
 	};
 	static const struct bp_column numbers[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"missing", "MISSING", 1},
 		{"late", "LATE", 1},
 		{"lost", "LOST", 1},
 		{"duplicate", "DUPLICATE", 1},
 		{"stale", "STALE", 1},
-		{"streams_begun", "STREAMS-BEGUN", 1},
-		{"streams_forgotten", "FORGOTTEN", 1},
+		{"streams_created", "STREAMS-CREATED", 1},
+		{"streams_expired", "STREAMS-EXPIRED", 1},
 		{"paced", "PACED", 1},
-		{"waiting", "WAITING", 1},
-		{"early", "EARLY", 1},
+		{"queued", "QUEUED", 1},
+		{"early_flush", "EARLY-FLUSH", 1},
 		{NULL, NULL, 0},
 	};
 	json_t *rows = for_people(entries), *row;
 	size_t i;
 
-	fputs("disaggregate\n", out);
+	fputs("decapsulate\n", out);
 	bp_table_print(out, what, rows, "");
-	fputs("\naggregates by their sequence numbers, and the pace\n", out);
+	fputs("\nsequence numbers of aggregates, and pacing\n", out);
 	bp_table_print(out, numbers, rows, "");
 	json_array_foreach(rows, i, row)
 	{
 		print_histogram(row,
-			"\nrule %" JSON_INTEGER_FORMAT
-			": paced messages wait %s in the mean; by how long\n",
-			"mean_pace_us", "pace", out);
+			"\nentry %" JSON_INTEGER_FORMAT
+			": average pacing delay of messages %s; messages by pacing delay\n",
+			"avg_pacing_delay_us", "pacing_delay", out);
 	}
 	json_decref(rows);
 }
@@ -199,13 +200,13 @@ static void print_workers(const json_t *workers, FILE *out)
 		{"worker", "WORKER", 1},
 		{"messages", "MESSAGES", 1},
 		{"aggregates", "AGGREGATES", 1},
-		{"waiting", "WAITING", 1},
+		{"queued", "QUEUED", 1},
 		{"streams", "STREAMS", 1},
-		{"streams_max", "MOST", 1},
+		{"streams_max", "STREAMS-MAX", 1},
 		{"streams_evicted", "EVICTED", 1},
 		{"restored", "RESTORED", 1},
-		{"refused", "REFUSED", 1},
-		{"pace_waiting", "PACE-WAITING", 1},
+		{"dropped", "DROPPED", 1},
+		{"pacing_queued", "PACING-QUEUED", 1},
 		{NULL, NULL, 0},
 	};
 
@@ -215,40 +216,41 @@ static void print_workers(const json_t *workers, FILE *out)
 
 static void warn(const json_t *entries, FILE *out)
 {
-	const json_t *made = json_object_get(entries, "aggregate");
-	const json_t *split = json_object_get(entries, "disaggregate");
+	const json_t *made = json_object_get(entries, "encapsulate");
+	const json_t *split = json_object_get(entries, "decapsulate");
 	json_int_t evicted = 0;
 
 	for (size_t i = 0; i < json_array_size(made); i++)
-		evicted +=
-			bp_show_int(json_object_get(json_array_get(made, i), "flushed"), "evicted");
+		evicted += bp_show_int(
+			json_object_get(json_array_get(made, i), "flush_reasons"), "evicted");
 	if (bp_show_int(entries, "generation") == 0)
-		fputs("warning: the control plane has not told the rules; those in force are the "
-		      "file's\n",
+		fputs("warning: entries not published by the control plane yet; the data plane "
+		      "uses "
+		      "those of the file\n",
 			out);
 	if (evicted)
 		fprintf(out,
 			"warning: %" JSON_INTEGER_FORMAT
-			" aggregates left because their streams gave way to others: "
-			"aggregation.max_streams is too small\n",
+			" aggregates flushed because their streams were evicted: raise "
+			"aggregation.max_streams\n",
 			evicted);
 	for (size_t i = 0; i < json_array_size(split); i++) {
 		const json_t *row = json_array_get(split, i);
-		const json_t *senders = json_object_get(row, "senders");
+		const json_t *senders = json_object_get(row, "allowed_senders");
 
 		if (json_is_array(senders) && json_array_size(senders) == 0)
 			fprintf(out,
-				"warning: rule %" JSON_INTEGER_FORMAT
+				"warning: entry %" JSON_INTEGER_FORMAT
 				" of decapsulate has no allowed senders: it drops every "
 				"aggregate\n",
-				bp_show_int(row, "rule"));
+				bp_show_int(row, "entry"));
 	}
 }
 
 void bp_agg_entries_print(const json_t *entries, FILE *out)
 {
-	const json_t *made = json_object_get(entries, "aggregate");
-	const json_t *split = json_object_get(entries, "disaggregate");
+	const json_t *made = json_object_get(entries, "encapsulate");
+	const json_t *split = json_object_get(entries, "decapsulate");
 
 	if (json_array_size(made))
 		print_aggregate(made, out);

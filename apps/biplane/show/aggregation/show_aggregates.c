@@ -30,10 +30,10 @@ static json_t *stream(
 	bp_text_address(r->address, r->family == 6, r->udp, to);
 	snprintf(number, sizeof(number), "%04x", r->stream);
 	return json_pack("{ss si si sb sI sI ss sI sI so sI so}", "to", to, "dscp", r->tos >> 2,
-		"ecn", r->tos & 3, "dont_fragment", (int)r->dont_fragment, "rule",
+		"ecn", r->tos & 3, "dont_fragment", (int)r->dont_fragment, "entry",
 		(json_int_t)r->rule, "worker", (json_int_t)worker, "stream", number, "messages",
-		(json_int_t)messages, "aggregates", (json_int_t)aggregates, "mean_fill",
-		bp_agg_ratio((double)messages, (double)aggregates), "saved_octets",
+		(json_int_t)messages, "aggregates", (json_int_t)aggregates, "avg_messages",
+		bp_agg_ratio((double)messages, (double)aggregates), "saved_bytes",
 		(json_int_t)(word(&r->message_octets) - word(&r->aggregate_octets)), "idle_ms",
 		idle_ms(word(&r->last_ns), s->unix_ns));
 }
@@ -61,33 +61,32 @@ static bool write_streams(struct bp_show_rows *w, const struct bp_show_source *s
 	static const struct bp_column columns[] = {
 		{"to", "TO", 0},
 		{"dscp", "DSCP", 1},
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"worker", "WORKER", 1},
 		{"stream", "STREAM", 0},
 		{"messages", "MESSAGES", 1},
 		{"aggregates", "AGGREGATES", 1},
-		{"mean_fill", "FILL", 1},
-		{"saved_octets", "SAVED-OCTETS", 1},
+		{"avg_messages", "AVG-MSGS", 1},
+		{"saved_bytes", "SAVED-BYTES", 1},
 		{"idle_ms", "IDLE-MS", 1},
 		{NULL, NULL, 0},
 	};
 
 	fputs("\nstreams\n", w->out);
 	return bp_show_rows_text(w, s, columns,
-		bp_stream_filter_any(&s->streams) ? "no stream is as asked for"
-						  : "nothing has been aggregated yet");
+		bp_stream_filter_any(&s->streams) ? "no stream matches the filter" : "no streams");
 }
 
 static bool write_text(
 	struct bp_show_rows *w, const struct bp_show_source *s, const json_t *entries)
 {
 	if (!s->shm->agg.plan) {
-		fputs("the file has no entry in section aggregation\n", w->out);
+		fputs("no entry in section aggregation\n", w->out);
 		return true;
 	}
 	bp_agg_entries_print(entries, w->out);
 	/* a gateway that only takes apart makes no streams */
-	return json_array_size(json_object_get(entries, "aggregate")) == 0 || write_streams(w, s);
+	return json_array_size(json_object_get(entries, "encapsulate")) == 0 || write_streams(w, s);
 }
 
 static int write_aggregates(const struct bp_show_source *s, bool json, bool compact, FILE *out,
@@ -101,8 +100,9 @@ static int write_aggregates(const struct bp_show_source *s, bool json, bool comp
 
 const struct bp_show_view bp_show_aggregates = {
 	.name = "aggregates",
-	.summary = "UDP messages put into aggregates and restored from them: fill, octets saved, "
-		   "delay, why aggregates left, what was lost; and the streams",
+	.summary = "aggregation of UDP messages: messages/aggregate, bytes saved, delay, flush "
+		   "reasons, "
+		   "losses, streams",
 	.default_limit = 100,
 	.write = write_aggregates,
 	.takes_streams = true,

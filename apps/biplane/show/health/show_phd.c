@@ -55,7 +55,7 @@ void bp_show_phd_print(const json_t *phd, FILE *out)
 			out);
 	if (away > 0)
 		fprintf(out,
-			"warning: the CSE is away for %" JSON_INTEGER_FORMAT
-			" s; %" JSON_INTEGER_FORMAT " devices wait for their containers there\n",
+			"warning: the CSE has been unreachable for %" JSON_INTEGER_FORMAT
+			" s; %" JSON_INTEGER_FORMAT " devices wait for their containers\n",
 			away, wait);
 }

@@ -7,7 +7,7 @@
 
 #include "shm/layout.h"
 
-/* What the control plane counts of health devices, of `show planes`: an object of groups, each with
+/* What the control plane counts of health devices, of `status`: an object of groups, each with
  * its words (shm/health/phd_status.h), a new reference. null where there is no section
  * health_devices. */
 json_t *bp_show_phd(const struct bp_shm *m);

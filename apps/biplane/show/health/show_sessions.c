@@ -53,7 +53,7 @@ static json_t *session(const struct bp_show_source *s, const struct bp_phd_sessi
 		(json_int_t)atomic_load_explicit(&p->refused, memory_order_relaxed),
 		"refused_reason",
 		refused_reason(atomic_load_explicit(&p->refused_why, memory_order_relaxed)),
-		"open_s",
+		"age_s",
 		(json_int_t)(s->mono_ns > p->opened_ns ? (s->mono_ns - p->opened_ns) / NS_PER_S
 						       : 0));
 }
@@ -96,14 +96,13 @@ static bool write_text(struct bp_show_rows *w, const struct bp_show_source *s)
 		{"errors", "ERRORS", 1},
 		{"refused", "REFUSED", 1},
 		{"refused_reason", "REASON", 0},
-		{"open_s", "OPEN-S", 1},
+		{"age_s", "AGE-S", 1},
 		{NULL, NULL, 0},
 	};
 
 	return bp_show_rows_text(w, s, columns,
-		bp_session_filter_any(&s->sessions)
-			? "no session of a health device is as asked for"
-			: "no health device has a session");
+		bp_session_filter_any(&s->sessions) ? "no session matches the filter"
+						    : "no sessions");
 }
 
 static int write_sessions(const struct bp_show_source *s, bool json, bool compact, FILE *out,
@@ -120,7 +119,7 @@ static int write_sessions(const struct bp_show_source *s, bool json, bool compac
 
 const struct bp_show_view bp_show_sessions = {
 	.name = "sessions",
-	.summary = "the personal health devices that are associated; with a system-id that one",
+	.summary = "associated personal health devices; with a system-id only this one",
 	.default_limit = 100,
 	.write = write_sessions,
 	.takes_sessions = true,

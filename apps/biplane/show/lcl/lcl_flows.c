@@ -31,13 +31,13 @@ static void put_counts(json_t *row, const struct bp_lcl_flow_stats *f)
 		const _Atomic uint64_t *at;
 	} counts[] = {
 		{"frames", &f->frames},
-		{"octets", &f->octets},
-		{"labelled", &f->labelled},
-		{"outside", &f->outside},
+		{"bytes", &f->octets},
+		{"labeled", &f->labelled},
+		{"out_of_bound", &f->outside},
 		{"late", &f->late},
-		{"early", &f->early},
-		{"moved", &f->moved},
-		{"full", &f->full},
+		{"beyond_horizon", &f->early},
+		{"deferred", &f->moved},
+		{"queue_full", &f->full},
 		{"missing", &f->missing},
 		{"reordered", &f->reordered},
 	};
@@ -55,13 +55,13 @@ static void put_delays(json_t *row, const struct bp_lcl_flow_stats *f, const str
 
 	if (frames == 0)
 		return;
-	put(row, "waited_min_ns", (int64_t)bp_lcl_word(&f->waited_min_ns));
-	put(row, "waited_mean_ns", (int64_t)(bp_lcl_word(&f->waited_ns) / frames));
-	put(row, "waited_max_ns", (int64_t)bp_lcl_word(&f->waited_max_ns));
+	put(row, "queueing_delay_min_ns", (int64_t)bp_lcl_word(&f->waited_min_ns));
+	put(row, "queueing_delay_avg_ns", (int64_t)(bp_lcl_word(&f->waited_ns) / frames));
+	put(row, "queueing_delay_max_ns", (int64_t)bp_lcl_word(&f->waited_max_ns));
 	put(row, "deviation_min_ns", least);
 	put(row, "deviation_max_ns", most);
 	if (c)
-		put(row, "budget_ns", (int64_t)c->budget_ns);
+		put(row, "latency_budget_ns", (int64_t)c->budget_ns);
 	if (!c || !f->last)
 		return;
 	put(row, "end_to_end_min_ns", (int64_t)c->budget_ns + least);
@@ -97,8 +97,8 @@ static json_t *flow(const struct bp_shm *m, const struct bp_lcl_rules *rules, ui
 		"node",
 		row == 0  ? "beyond lcl.max_flows"
 		: f->last ? "last"
-			  : "on the way",
-		"tau_ns", (json_int_t)m->lcl.ports[port].configured.tau_ns);
+			  : "transit",
+		"slot_ns", (json_int_t)m->lcl.ports[port].configured.tau_ns);
 
 	if (!o)
 		return NULL;

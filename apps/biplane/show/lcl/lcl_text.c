@@ -65,44 +65,44 @@ static void print_ports(const json_t *ports, FILE *out)
 	static const struct bp_column what[] = {
 		{"port", "PORT", 0},
 		{"owner", "OWNER", 1},
-		{"tau", "TAU", 1},
+		{"slot", "SLOT", 1},
 		{"queues", "QUEUES", 1},
-		{"rate", "RATE", 1},
-		{"trust", "TRUST", 0},
+		{"link_rate", "LINK-RATE", 1},
+		{"trust_labels", "TRUST-LABELS", 0},
 		{"sent", "SENT", 1},
-		{"outside", "OUTSIDE", 1},
+		{"out_of_bound", "OUT-OF-BOUND", 1},
 		{"late", "LATE", 1},
-		{"early", "EARLY", 1},
-		{"moved", "MOVED", 1},
-		{"full", "FULL", 1},
-		{"held", "HELD", 1},
+		{"beyond_horizon", "BEYOND-HORIZON", 1},
+		{"deferred", "DEFERRED", 1},
+		{"queue_full", "QUEUE-FULL", 1},
+		{"queued", "QUEUED", 1},
 		{"handed_over", "HANDED-OVER", 1},
-		{"handover_full", "LOST-SO", 1},
+		{"handover_drops", "HANDOVER-DROPS", 1},
 		{NULL, NULL, 0},
 	};
 	static const struct bp_column times[] = {
 		{"port", "PORT", 0},
-		{"slots", "TURNS", 1},
-		{"lateness_min", "LATE-MIN", 1},
-		{"lateness_median", "MEDIAN", 1},
-		{"lateness_p9999", "P99.99", 1},
-		{"lateness_max", "MAX", 1},
-		{"gap_p9999", "GAP-P99.99", 1},
-		{"gap_max", "GAP-MAX", 1},
+		{"slots", "SLOTS", 1},
+		{"slot_jitter_min", "SLOT-JITTER-MIN", 1},
+		{"slot_jitter_median", "MEDIAN", 1},
+		{"slot_jitter_p9999", "P99.99", 1},
+		{"slot_jitter_max", "MAX", 1},
+		{"poll_gap_p9999", "POLL-GAP-P99.99", 1},
+		{"poll_gap_max", "POLL-GAP-MAX", 1},
 		{"seconds", "SECONDS", 1},
-		{"seconds_not_held", "NOT-HELD", 1},
+		{"violations", "VIOLATIONS", 1},
 		{NULL, NULL, 0},
 	};
 	static const struct bp_column best_effort[] = {
 		{"port", "PORT", 0},
 		{"best_effort", "FRAMES", 1},
-		{"best_effort_octets", "OCTETS", 1},
-		{"best_effort_full", "FULL", 1},
-		{"best_effort_held", "HELD", 1},
+		{"best_effort_bytes", "BYTES", 1},
+		{"best_effort_queue_full", "QUEUE-FULL", 1},
+		{"best_effort_queued", "QUEUED", 1},
 		{"gated", "GATED", 1},
-		{"gated_time", "TIME", 1},
-		{"gated_octets", "LOST-OCTETS", 1},
-		{"lost", "LOST-%", 1},
+		{"gated_time", "GATED-TIME", 1},
+		{"gated_bytes", "GATED-BYTES", 1},
+		{"lost", "GATED-%", 1},
 		{NULL, NULL, 0},
 	};
 	json_t *rows = for_people(ports), *row;
@@ -112,30 +112,31 @@ static void print_ports(const json_t *ports, FILE *out)
 	{
 		const json_t *percent = json_object_get(row, "gated_percent");
 
-		json_object_set_new(row, "rate", rate_text(bp_show_int(row, "rate_bps")));
+		json_object_set_new(row, "link_rate", rate_text(bp_show_int(row, "link_rate_bps")));
 		if (json_is_real(percent))
 			json_object_set_new(
 				row, "lost", json_sprintf("%.2f", json_real_value(percent)));
 	}
-	fputs("lcl.ports: time-sensitive frames\n", out);
-	bp_table_print(out, what, rows, "no worker has taken a port yet");
-	fputs("\nhow late turns began, and the time between two looks of the owner\n", out);
+	fputs("ports: time-sensitive frames\n", out);
+	bp_table_print(out, what, rows, "no ports yet");
+	fputs("\nports: slot jitter (delay of slot starts) and poll gap of the owning worker\n",
+		out);
 	bp_table_print(out, times, rows, "-");
-	fputs("\nbest effort, and what it could not send because a turn was near\n", out);
+	fputs("\nports: best-effort frames, and time gated before slots\n", out);
 	bp_table_print(out, best_effort, rows, "-");
 	json_decref(rows);
 }
 
-/* Of all ports, the seconds in which a frame was outside, or a turn more than tau late. */
+/* Of all ports, the seconds with a violation of the bound. */
 static void print_broken(const json_t *ports, FILE *out)
 {
 	static const struct bp_column columns[] = {
 		{"at", "SECOND", 0},
 		{"port", "PORT", 0},
 		{"frames", "FRAMES", 1},
-		{"outside", "OUTSIDE", 1},
-		{"late", "TURN-LATE", 1},
-		{"gap", "GAP", 1},
+		{"out_of_bound", "OUT-OF-BOUND", 1},
+		{"late", "SLOT-JITTER", 1},
+		{"poll_gap", "POLL-GAP", 1},
 		{NULL, NULL, 0},
 	};
 	const json_t *port;
@@ -143,7 +144,7 @@ static void print_broken(const json_t *ports, FILE *out)
 
 	json_array_foreach(ports, i, port)
 	{
-		json_t *rows = for_people(json_object_get(port, "not_held")), *row;
+		json_t *rows = for_people(json_object_get(port, "recent_violations")), *row;
 		size_t k;
 
 		json_array_foreach(rows, k, row)
@@ -155,8 +156,7 @@ static void print_broken(const json_t *ports, FILE *out)
 			json_object_set(row, "port", json_object_get(port, "port"));
 		}
 		if (json_array_size(rows) != 0) {
-			fprintf(out,
-				"\nbound not held in these of the last %d seconds of port %s\n",
+			fprintf(out, "\nviolations of the bound in the last %d seconds, port %s\n",
 				BP_LCL_INTERVALS, json_string_value(json_object_get(port, "port")));
 			bp_table_print(out, columns, rows, "");
 		}
@@ -172,12 +172,12 @@ static void print_flows(const json_t *flows, FILE *out)
 		{"port", "PORT", 0},
 		{"node", "NODE", 0},
 		{"frames", "FRAMES", 1},
-		{"labelled", "LABELLED", 1},
-		{"outside", "OUTSIDE", 1},
+		{"labeled", "LABELED", 1},
+		{"out_of_bound", "OUT-OF-BOUND", 1},
 		{"late", "LATE", 1},
-		{"early", "EARLY", 1},
-		{"moved", "MOVED", 1},
-		{"full", "FULL", 1},
+		{"beyond_horizon", "BEYOND-HORIZON", 1},
+		{"deferred", "DEFERRED", 1},
+		{"queue_full", "QUEUE-FULL", 1},
 		{"missing", "MISSING", 1},
 		{"reordered", "REORDERED", 1},
 		{NULL, NULL, 0},
@@ -185,10 +185,10 @@ static void print_flows(const json_t *flows, FILE *out)
 	static const struct bp_column times[] = {
 		{"flow", "FLOW", 0},
 		{"id", "ID", 1},
-		{"waited_min", "WAITED-MIN", 1},
-		{"waited_mean", "MEAN", 1},
-		{"waited_max", "MAX", 1},
-		{"budget", "BUDGET", 1},
+		{"queueing_delay_min", "QUEUEING-DELAY-MIN", 1},
+		{"queueing_delay_avg", "AVG", 1},
+		{"queueing_delay_max", "MAX", 1},
+		{"latency_budget", "LATENCY-BUDGET", 1},
 		{"end_to_end_min", "END-TO-END-MIN", 1},
 		{"end_to_end_max", "MAX", 1},
 		{"jitter_median", "JITTER-MEDIAN", 1},
@@ -199,9 +199,9 @@ static void print_flows(const json_t *flows, FILE *out)
 	json_t *rows = for_people(flows);
 
 	fputs("\nflows\n", out);
-	bp_table_print(out, what, rows, "no frame of a flow has come yet");
+	bp_table_print(out, what, rows, "no flows yet");
 	if (json_array_size(rows) != 0) {
-		fputs("\nwhat their frames waited here, and end to end where this is the last "
+		fputs("\nflows: queueing delay of this node, and end-to-end delay at the last "
 		      "node\n",
 			out);
 		bp_table_print(out, times, rows, "");
@@ -240,9 +240,8 @@ static void print_pictures(const json_t *flows, FILE *out)
 
 	if (json_array_size(flows) == 0)
 		return;
-	fputs("\nwaited more or less than its share, the budget where this is the last node\n",
-		out);
-	fprintf(out, "  -2 tau%9s-tau%14s0%13s+tau%7s+2 tau\n", "", "", "", "");
+	fputs("\nflows: deviation from the share of the latency budget\n", out);
+	fprintf(out, "  -2 slot%8s-slot%13s0%12s+slot%6s+2 slot\n", "", "", "", "");
 	json_array_foreach(flows, i, flow) print_picture(flow, out);
 }
 
@@ -253,7 +252,7 @@ void bp_lcl_view_print(const json_t *view, FILE *out)
 	const json_int_t total = bp_show_int(view, "total");
 
 	if (json_is_null(json_object_get(view, "generation"))) {
-		fputs("the file has no entry of lcl.ports\n", out);
+		fputs("no entry in section lcl.ports\n", out);
 		return;
 	}
 	print_ports(ports, out);

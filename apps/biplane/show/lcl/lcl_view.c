@@ -56,9 +56,9 @@ static json_t *broken(const struct bp_lcl_port_stats *p)
 			continue;
 		json_array_append_new(
 			list, json_pack("{sI sI sI sI sI}", "second", (json_int_t)s, "frames",
-				      (json_int_t)bp_lcl_word(&v->frames), "outside",
-				      (json_int_t)outside, "late_ns", (json_int_t)late, "gap_ns",
-				      (json_int_t)bp_lcl_word(&v->gap_ns)));
+				      (json_int_t)bp_lcl_word(&v->frames), "out_of_bound",
+				      (json_int_t)outside, "slot_jitter_ns", (json_int_t)late,
+				      "poll_gap_ns", (json_int_t)bp_lcl_word(&v->gap_ns)));
 	}
 	return list;
 }
@@ -75,10 +75,11 @@ static json_t *settings(const struct bp_shm *m, uint32_t i)
 		return NULL;
 	memcpy(&trust, &c->trust, sizeof(trust));
 	return json_pack("{so si sI si sI sb sI si si si}", "port", bp_lcl_port_name(m, i), "owner",
-		(int)owner - 1, "tau_ns", (json_int_t)c->tau_ns, "queues", (int)c->queues,
-		"rate_bps", (json_int_t)c->rate_bps, "trust", trust != 0, "guard_ns",
-		(json_int_t)c->guard_ns, "queue_frames", (int)c->queue_frames, "best_effort_frames",
-		(int)c->best_effort, "handover_frames", (int)c->handover);
+		(int)owner - 1, "slot_ns", (json_int_t)c->tau_ns, "queues", (int)c->queues,
+		"link_rate_bps", (json_int_t)c->rate_bps, "trust_labels", trust != 0,
+		"guard_time_ns", (json_int_t)c->guard_ns, "slot_queue_len", (int)c->queue_frames,
+		"best_effort_queue_len", (int)c->best_effort, "handover_queue_len",
+		(int)c->handover);
 }
 
 static void put_counts(json_t *row, const struct bp_lcl_port_stats *p)
@@ -89,23 +90,23 @@ static void put_counts(json_t *row, const struct bp_lcl_port_stats *p)
 	} counts[] = {
 		{"sent", &p->sent},
 		{"best_effort", &p->best_effort},
-		{"best_effort_octets", &p->best_effort_octets},
+		{"best_effort_bytes", &p->best_effort_octets},
 		{"late", &p->late},
-		{"early", &p->early},
-		{"moved", &p->moved},
-		{"full", &p->full},
-		{"best_effort_full", &p->best_effort_full},
+		{"beyond_horizon", &p->early},
+		{"deferred", &p->moved},
+		{"queue_full", &p->full},
+		{"best_effort_queue_full", &p->best_effort_full},
 		{"handed_over", &p->handed_over},
-		{"handover_full", &p->handover_full},
-		{"held", &p->held},
-		{"best_effort_held", &p->best_effort_held},
-		{"outside", &p->outside},
+		{"handover_drops", &p->handover_full},
+		{"queued", &p->held},
+		{"best_effort_queued", &p->best_effort_held},
+		{"out_of_bound", &p->outside},
 		{"slots", &p->slots},
 		{"seconds", &p->intervals},
-		{"seconds_not_held", &p->intervals_broken},
+		{"violations", &p->intervals_broken},
 		{"gated", &p->gated},
 		{"gated_time_ns", &p->gated_ns},
-		{"gap_max_ns", &p->gap_max_ns},
+		{"poll_gap_max_ns", &p->gap_max_ns},
 	};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -121,7 +122,7 @@ static void put_loss(json_t *row, const struct bp_lcl_port_stats *p)
 	const double sent = (double)bp_lcl_word(&p->best_effort_octets);
 
 	/* what lies in shared memory may be damaged, and then beyond any number of octets */
-	json_object_set_new(row, "gated_octets", json_integer((json_int_t)fmin(lost, 0x1p62)));
+	json_object_set_new(row, "gated_bytes", json_integer((json_int_t)fmin(lost, 0x1p62)));
 	json_object_set_new(row, "gated_percent",
 		lost + sent > 0 ? json_real(100 * lost / (lost + sent)) : json_null());
 }
@@ -130,13 +131,13 @@ static void put_times(json_t *row, const struct bp_lcl_port_stats *p)
 {
 	const bool any = bp_lcl_word(&p->slots) != 0;
 
-	json_object_set_new(row, "lateness_min_ns",
+	json_object_set_new(row, "slot_jitter_min_ns",
 		any ? json_integer((json_int_t)bp_lcl_word(&p->late_min_ns)) : json_null());
-	json_object_set_new(row, "lateness_median_ns", bp_lcl_quantile(p->lateness, 2));
-	json_object_set_new(row, "lateness_p9999_ns", bp_lcl_quantile(p->lateness, 10000));
-	json_object_set_new(row, "lateness_max_ns",
+	json_object_set_new(row, "slot_jitter_median_ns", bp_lcl_quantile(p->lateness, 2));
+	json_object_set_new(row, "slot_jitter_p9999_ns", bp_lcl_quantile(p->lateness, 10000));
+	json_object_set_new(row, "slot_jitter_max_ns",
 		any ? json_integer((json_int_t)bp_lcl_word(&p->late_max_ns)) : json_null());
-	json_object_set_new(row, "gap_p9999_ns", bp_lcl_quantile(p->gap, 10000));
+	json_object_set_new(row, "poll_gap_p9999_ns", bp_lcl_quantile(p->gap, 10000));
 }
 
 static json_t *ports(const struct bp_shm *m)
@@ -152,7 +153,7 @@ static json_t *ports(const struct bp_shm *m)
 		put_counts(row, p);
 		put_loss(row, p);
 		put_times(row, p);
-		json_object_set_new(row, "not_held", broken(p));
+		json_object_set_new(row, "recent_violations", broken(p));
 		json_array_append_new(rows, row);
 	}
 	return rows;

@@ -17,8 +17,9 @@ static json_t *alarm_row(const struct bp_alarm_log *a)
 		bp_text_json(a->rule, sizeof(a->rule)), "state",
 		a->state == BP_ALARM_CLEARED ? "cleared" : "raised", "value", a->value, "client",
 		client, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)), "topic",
-		bp_text_json(a->topic, sizeof(a->topic)), "to", bp_text_json(a->to, sizeof(a->to)),
-		"action", a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish");
+		bp_text_json(a->topic, sizeof(a->topic)), "publish_topic",
+		bp_text_json(a->to, sizeof(a->to)), "action",
+		a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish");
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
@@ -53,7 +54,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"client", "CLIENT", 0},
 		{"client_id", "CLIENT-ID", 0},
 		{"topic", "TOPIC", 0},
-		{"to", "TO", 0},
+		{"publish_topic", "PUBLISH-TOPIC", 0},
 		{NULL, NULL, 0},
 	};
 
@@ -63,7 +64,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_alarms = {
 	.name = "alarms",
-	.summary = "the last alarms, oldest first",
+	.summary = "the latest alarms, oldest first",
 	.default_limit = 20,
 	.collect = collect,
 	.print = print,

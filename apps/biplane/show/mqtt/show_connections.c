@@ -62,10 +62,10 @@ static int visit(const struct bp_flow_view *v, void *arg)
 
 	json_t *row = json_pack("{ss ss so so so ss ss ss ss so sb sI sI sI si}", "client", client,
 		"broker", broker, "vlan", vlan(v), "version", version(v->version), "client_id",
-		bp_text_json(v->client_id, sizeof(v->client_id)), "connection", v->connection,
-		"to_broker", v->to_broker, "from_broker", v->from_broker, "opaque_reason",
-		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack",
-		v->awaits_ack, "publishes", (json_int_t)v->publishes, "carried_bytes",
+		bp_text_json(v->client_id, sizeof(v->client_id)), "state", v->connection,
+		"to_broker", v->to_broker, "from_broker", v->from_broker, "not_inspected_reason",
+		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack", v->awaits_ack,
+		"publishes", (json_int_t)v->publishes, "reassembly_bytes",
 		(json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms, "worker",
 		(int)v->worker);
 
@@ -84,11 +84,11 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	if (rc) {
 		snprintf(err, err_size, "%s",
 			rc < 0 ? "the flow table in the segment is damaged or not set up yet"
-			       : "not enough memory; ask for fewer flows with -n");
+			       : "not enough memory; ask for fewer connections with -n");
 		json_decref(w.list);
 		return NULL;
 	}
-	return json_pack("{sI so}", "total", (json_int_t)w.total, "flows", w.list);
+	return json_pack("{sI so}", "total", (json_int_t)w.total, "connections", w.list);
 }
 
 static void print(const json_t *view, bool all, FILE *out)
@@ -99,16 +99,16 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"vlan", "VLAN", 0},
 		{"version", "MQTT", 0},
 		{"client_id", "CLIENT-ID", 0},
-		{"connection", "STATE", 0},
+		{"state", "STATE", 0},
 		{"to_broker", "TO-BROKER", 0},
 		{"from_broker", "FROM-BROKER", 0},
-		{"opaque_reason", "WHY-OPAQUE", 0},
+		{"not_inspected_reason", "REASON", 0},
 		{"publishes", "PUBLISHES", 1},
-		{"carried_bytes", "CARRIED", 1},
+		{"reassembly_bytes", "REASSEMBLY-BYTES", 1},
 		{"idle_ms", "IDLE-MS", 1},
 		{NULL, NULL, 0},
 	};
-	const json_t *flows = json_object_get(view, "flows");
+	const json_t *flows = json_object_get(view, "connections");
 	json_int_t shown = (json_int_t)json_array_size(flows), total = bp_show_int(view, "total");
 
 	(void)all;
@@ -120,9 +120,9 @@ static void print(const json_t *view, bool all, FILE *out)
 			shown, total);
 }
 
-const struct bp_show_view bp_show_flows = {
-	.name = "flows",
-	.summary = "the MQTT connections that are followed",
+const struct bp_show_view bp_show_connections = {
+	.name = "connections",
+	.summary = "the MQTT connections that are tracked",
 	.default_limit = 100,
 	.collect = collect,
 	.print = print,

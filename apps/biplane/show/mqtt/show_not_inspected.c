@@ -10,9 +10,9 @@
 #include "shm/fault.h"
 
 /*
- * The connections that pass unread, by reason, and the client addresses that have the most of them.
- * There may be a million addresses: CLIENTS of them are counted for each reason, and a new one
- * takes over the place and the number of the one with the least (Metwally et al. 2005,
+ * The connections that are not inspected, by reason, and the client addresses with the most of
+ * them. There may be a million addresses: CLIENTS of them are counted for each reason, and a new
+ * one takes over the place and the number of the one with the least (Metwally et al. 2005,
  * space-saving), so that whoever has more than one in CLIENTS is among them.
  */
 #define REASONS 32
@@ -137,15 +137,16 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	for (unsigned i = 0; i < sum->n; i++) {
 		struct reason *r = &sum->reason[i];
 
-		json_array_append_new(list,
-			json_pack("{ss sI sI sI so sb}", "reason", r->name, "connections",
-				(json_int_t)r->connections, "longest_ms", (json_int_t)r->longest_ms,
-				"publishes_before", (json_int_t)r->publishes, "clients",
-				clients(r, s->limit), "more_clients",
-				(int)(r->more_clients ||
-					(s->limit != 0 && r->n_clients > s->limit))));
+		json_array_append_new(
+			list, json_pack("{ss sI sI sI so sb}", "reason", r->name, "connections",
+				      (json_int_t)r->connections, "max_duration_ms",
+				      (json_int_t)r->longest_ms, "publishes_before",
+				      (json_int_t)r->publishes, "clients", clients(r, s->limit),
+				      "more_clients",
+				      (int)(r->more_clients ||
+					      (s->limit != 0 && r->n_clients > s->limit))));
 	}
-	view = json_pack("{sI sI so}", "connections", (json_int_t)sum->connections, "unread",
+	view = json_pack("{sI sI so}", "connections", (json_int_t)sum->connections, "not_inspected",
 		(json_int_t)sum->unread, "reasons", list);
 	free(sum);
 	return view;
@@ -176,7 +177,7 @@ static void print(const json_t *view, bool all, FILE *out)
 	static const struct bp_column columns[] = {
 		{"reason", "REASON", 0},
 		{"connections", "CONNECTIONS", 1},
-		{"longest", "FOR-UP-TO", 1},
+		{"max_duration", "MAX-DURATION", 1},
 		{"clients", "CLIENTS", 0},
 		{NULL, NULL, 0},
 	};
@@ -189,21 +190,22 @@ static void print(const json_t *view, bool all, FILE *out)
 		char span[BP_FAULT_DURATION_LEN];
 		json_t *row = json_copy((json_t *)r);
 
-		bp_fault_duration((uint64_t)bp_show_int(r, "longest_ms") * 1000000, span);
-		json_object_set_new(row, "longest", json_string(span));
+		bp_fault_duration((uint64_t)bp_show_int(r, "max_duration_ms") * 1000000, span);
+		json_object_set_new(row, "max_duration", json_string(span));
 		json_object_set_new(row, "clients", clients_text(r));
 		json_array_append_new(rows, row);
 	}
-	bp_table_print(out, columns, rows, "no connection passes unread");
+	bp_table_print(out, columns, rows, "all connections are inspected");
 	fprintf(out,
-		"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " connections pass unread\n",
-		bp_show_int(view, "unread"), bp_show_int(view, "connections"));
+		"\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		" connections are not inspected\n",
+		bp_show_int(view, "not_inspected"), bp_show_int(view, "connections"));
 	json_decref(rows);
 }
 
-const struct bp_show_view bp_show_unread = {
-	.name = "unread",
-	.summary = "MQTT connections that pass unread: why, since when, of which clients",
+const struct bp_show_view bp_show_not_inspected = {
+	.name = "not-inspected",
+	.summary = "MQTT connections that are not inspected: reason, duration, clients",
 	.default_limit = 5,
 	.collect = collect,
 	.print = print,

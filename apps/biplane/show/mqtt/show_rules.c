@@ -20,7 +20,7 @@ static void add_stats(json_t *row, const struct bp_shm *m, uint32_t slot)
 		cleared += atomic_load_explicit(&s->cleared, memory_order_relaxed);
 	}
 	json_object_set_new(row, "matched", json_integer((json_int_t)matched));
-	json_object_set_new(row, "no_value", json_integer((json_int_t)no_value));
+	json_object_set_new(row, "value_missing", json_integer((json_int_t)no_value));
 	json_object_set_new(row, "raised", json_integer((json_int_t)raised));
 	json_object_set_new(row, "cleared", json_integer((json_int_t)cleared));
 }
@@ -56,7 +56,7 @@ static json_t *rule_row(const struct bp_ruleset *rs, const struct bp_rule *r)
 		bp_text_json(source, sizeof(source)), "raise", raise, "clear",
 		r->has_clear ? json_string(clear) : json_null(), "hold", hold(r), "repeat",
 		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "action",
-		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "to",
+		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "publish_topic",
 		bp_text_json(r->to, sizeof(r->to)), "payload",
 		r->payload == BP_PAYLOAD_ENVELOPE ? "envelope" : "original");
 }
@@ -104,9 +104,9 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"hold", "HOLD", 0},
 		{"repeat", "REPEAT", 0},
 		{"action", "ACTION", 0},
-		{"to", "TO", 0},
+		{"publish_topic", "PUBLISH-TOPIC", 0},
 		{"matched", "MATCHED", 1},
-		{"no_value", "NO-VALUE", 1},
+		{"value_missing", "VALUE-MISSING", 1},
 		{"raised", "RAISED", 1},
 		{"cleared", "CLEARED", 1},
 		{NULL, NULL, 0},
@@ -124,7 +124,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_rules = {
 	.name = "rules",
-	.summary = "the rules in force and how often each matched and raised",
+	.summary = "the MQTT rules, with their matches and alarms",
 	.collect = collect,
 	.print = print,
 };

@@ -67,18 +67,17 @@ static void print_view(const json_t *view, FILE *out)
 	static const struct bp_column columns[] = {
 		{"name", "NAME", 0},
 		{"port", "PORT", 0},
-		{"one_in", "ONE IN", 1},
+		{"one_in", "ONE-IN", 1},
 		{"mirror", "MIRROR", 0},
 		{"matched", "MATCHED", 1},
 		{"mirrored", "MIRRORED", 1},
-		{"not_mirrored", "NOT MIRRORED", 1},
+		{"not_mirrored", "NOT-MIRRORED", 1},
 		{NULL, NULL, 0},
 	};
 
 	bp_table_print(out, columns, json_object_get(view, "entries"),
-		json_is_true(json_object_get(view, "configured"))
-			? "no entries"
-			: "the file has no section sampling");
+		json_is_true(json_object_get(view, "configured")) ? "no entries"
+								  : "no section sampling");
 }
 
 static void print(const json_t *view, bool all, FILE *out)
@@ -89,8 +88,9 @@ static void print(const json_t *view, bool all, FILE *out)
 
 static const struct bp_show_view sampling = {
 	.name = "sampling",
-	.summary = "frames that each entry of sampling matched, mirrored, and could not mirror, "
-		   "since its entries were changed",
+	.summary = "frames matched and mirrored by each entry of sampling since the last change of "
+		   "the "
+		   "entries",
 	.collect = collect,
 	.print = print,
 };

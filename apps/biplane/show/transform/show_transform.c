@@ -112,9 +112,9 @@ static json_t *source(const struct bp_shm *m, const struct bp_transform_view *v,
 	bp_text_prefix(&p, text);
 	if (p.length == bp_address_bits(p.family))
 		*strchr(text, '/') = '\0';
-	return json_pack("{ss si sb sI sI sI so}", "source", text, "rule", (int)s->rule, "added",
+	return json_pack("{ss si sb sI sI sI so}", "source", text, "entry", (int)s->rule, "added",
 		(s->flags & BP_TRANSFORM_ADDED) != 0, "readings", (json_int_t)c.readings,
-		"saturated", (json_int_t)c.saturated, "refused", (json_int_t)c.refused, "receivers",
+		"saturated", (json_int_t)c.saturated, "dropped", (json_int_t)c.refused, "receivers",
 		receivers(v, s));
 }
 
@@ -148,10 +148,10 @@ static json_t *for_people(json_t *row)
 		if (at < sizeof(to))
 			at += (size_t)snprintf(to + at, sizeof(to) - at, "%s%s%s", i ? ", " : "",
 				json_string_value(json_object_get(r, "to")),
-				json_is_null(json_object_get(r, "matrix")) ? " (bare)" : "");
+				json_is_null(json_object_get(r, "matrix")) ? " (no matrix)" : "");
 	}
 	json_object_set_new(row, "to", json_string(to));
-	json_object_set_new(row, "n_set", json_integer(set));
+	json_object_set_new(row, "matrices_set", json_integer(set));
 	return row;
 }
 
@@ -188,17 +188,17 @@ static bool write_text(
 {
 	static const struct bp_column columns[] = {
 		{"source", "SOURCE", 0},
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"readings", "READINGS", 1},
 		{"saturated", "SATURATED", 1},
-		{"refused", "REFUSED", 1},
-		{"n_set", "SET", 1},
+		{"dropped", "DROPPED", 1},
+		{"matrices_set", "MATRICES-SET", 1},
 		{"to", "TO", 0},
 		{NULL, NULL, 0},
 	};
 
 	if (!s->shm->transform.head) {
-		fputs("the file has no section transform\n", w->out);
+		fputs("no section transform\n", w->out);
 		return true;
 	}
 	bp_transform_entries_print(entries, w->out);

@@ -86,9 +86,9 @@ static void put_counts(json_t *row, const struct bp_shm *m, unsigned rule)
 #define COUNT(name, member) {name, offsetof(struct bp_transform_rule_stats, member)}
 		COUNT("readings", readings),
 		COUNT("sent", sent),
-		COUNT("bare", bare),
+		COUNT("no_matrix", bare),
 		COUNT("saturated", saturated),
-		COUNT("refused", refused),
+		COUNT("dropped", refused),
 		COUNT("overflow", overflow),
 		COUNT("unknown", unknown),
 		COUNT("no_mbuf", no_mbuf),
@@ -113,11 +113,11 @@ static json_t *entry(const struct bp_shm *m, const struct bp_transform_rule *r, 
 {
 	const struct bp_transform_ops *ops =
 		bp_transform_ops(r->method < BP_TRANSFORM_METHODS ? r->method : 0);
-	json_t *row = json_pack("{si so si so ss ss ss ss ss sb sI sI}", "rule", (int)i, "port",
-		port_name(m, r->port), "udp", (int)r->udp, "to", to_text(&r->to), "layout",
-		layout_name(&r->layout), "method", ops->name, "how", ops->how, "unknown_source",
-		r->drop_unknown ? "drop" : "forward", "on_overflow",
-		r->drop_overflow ? "drop" : "saturate", "loader", (int)r->loader, "sources",
+	json_t *row = json_pack("{si so si so ss ss ss ss ss sb sI sI}", "entry", (int)i, "port",
+		port_name(m, r->port), "udp_port", (int)r->udp, "to", to_text(&r->to), "layout",
+		layout_name(&r->layout), "method", ops->name, "implementation", ops->how,
+		"unknown_source", r->drop_unknown ? "drop" : "forward", "on_overflow",
+		r->drop_overflow ? "drop" : "saturate", "matrix_loader", (int)r->loader, "sources",
 		(json_int_t)s->sources[i], "receivers", (json_int_t)s->receivers[i]);
 
 	if (row)
@@ -153,27 +153,27 @@ json_t *bp_transform_entries(const struct bp_shm *m)
 void bp_transform_entries_print(const json_t *entries, FILE *out)
 {
 	static const struct bp_column settings[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"port", "PORT", 0},
-		{"udp", "UDP", 1},
+		{"udp_port", "UDP-PORT", 1},
 		{"to", "TO", 0},
 		{"layout", "LAYOUT", 0},
 		{"method", "METHOD", 0},
-		{"how", "HOW", 0},
+		{"implementation", "IMPLEMENTATION", 0},
 		{"sources", "SOURCES", 1},
 		{"receivers", "RECEIVERS", 1},
-		{"unknown_source", "UNKNOWN", 0},
+		{"unknown_source", "UNKNOWN-SOURCE", 0},
 		{"on_overflow", "OVERFLOW", 0},
 		{NULL, NULL, 0},
 	};
 	static const struct bp_column counts[] = {
-		{"rule", "RULE", 1},
+		{"entry", "ENTRY", 1},
 		{"readings", "READINGS", 1},
 		{"sent", "SENT", 1},
-		{"bare", "BARE", 1},
+		{"no_matrix", "NO-MATRIX", 1},
 		{"saturated", "SATURATED", 1},
-		{"refused", "REFUSED", 1},
-		{"unknown", "UNKNOWN", 1},
+		{"dropped", "DROPPED", 1},
+		{"unknown", "UNKNOWN-SOURCE", 1},
 		{"overflow", "OVERFLOW", 1},
 		{"no_mbuf", "NO-MBUF", 1},
 		{NULL, NULL, 0},
@@ -182,12 +182,12 @@ void bp_transform_entries_print(const json_t *entries, FILE *out)
 	const json_t *matrices = json_object_get(entries, "matrices");
 
 	if (json_array_size(rows) == 0) {
-		fputs("no rules of transform are in force yet\n", out);
+		fputs("no active entries of section transform yet\n", out);
 		return;
 	}
 	fputs("transform\n", out);
 	bp_table_print(out, settings, rows, "");
-	fputs("\nreadings, and datagrams to receivers (saturated, overflow: dropped)\n", out);
+	fputs("\nreadings, and datagrams to receivers\n", out);
 	bp_table_print(out, counts, rows, "");
 	fprintf(out, "\n%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " matrices in use\n",
 		bp_show_int(matrices, "used"), bp_show_int(matrices, "capacity"));

@@ -74,6 +74,12 @@ expect 64 "unknown command 'statsu'; did you mean 'status'" "$biplane" statsu
 expect 64 "biplane config: unknown command 'chekc'; did you mean 'check'" "$biplane" config chekc
 expect 64 "unknown command 'weather'$" "$biplane" weather
 expect 64 "unknown option '--verbose'" "$biplane" --verbose
+expect 64 "unknown object 'flows'; use 'show connections'" "$biplane" show flows
+expect 64 "unknown object 'neighbours'; use 'show neighbors'" "$biplane" show neighbours
+expect 64 "unknown object 'planes'; use 'status'" "$biplane" show planes
+expect 64 "unknown object 'trouble'; use 'show health'" "$biplane" show trouble
+expect 64 "unknown object 'unread'; use 'show not-inspected'" "$biplane" show unread
+expect 64 "unknown object 'weather'$" "$biplane" show weather
 expect 64 "unknown command 'check'; use 'config check'" "$biplane" check
 expect 64 "unknown command 'matrix'; use 'transform matrix'" "$biplane" matrix show
 # abbreviations, as long as they are unambiguous
@@ -84,7 +90,7 @@ expect 0 '^  config check ' "$biplane" help config
 expect 0 '^Usage: biplane show ports\|' "$biplane" help show
 expect 0 '^  routes ' "$biplane" help show
 expect 64 "unexpected argument 'check'" "$biplane" help status check
-expect 64 "'n' is ambiguous: nodes, neighbours$" "$biplane" show n
+expect 64 "'n' is ambiguous: nodes, neighbors, not-inspected$" "$biplane" show n
 expect 64 'Usage: biplane config COMMAND' "$biplane" config
 
 for sub in run dataplane controlplane "config check" replay reload; do
@@ -140,7 +146,7 @@ config = json.load(open(sys.argv[1]))
 assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
 print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
 
-for what in ports nodes drops alarms flows unread rules counters planes interfaces neighbours routes sessions \
+for what in ports nodes drops alarms connections not-inspected rules counters interfaces neighbors routes health sessions \
 	aggregates; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
@@ -154,13 +160,13 @@ expect 64 'missing object, one of: ports, nodes, ' "$biplane" show
 expect 69 "no instance named '$name' is running" "$biplane" sh port -i $name
 expect 64 '-c and -i exclude each other' "$biplane" show ports -i a -c b
 expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
-expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbours 10.0.0.1
+expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbors 10.0.0.1
 expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
 expect 64 "'::1' is not of IPv4" "$biplane" show routes -4 ::1
 expect 64 'exclude each other' "$biplane" show routes -4 -6
-expect 64 'for neighbours and routes, not for ports' "$biplane" show ports -6
-expect 64 'diff is for interfaces, neighbours and routes, not for ports' "$biplane" show ports --diff
-expect 64 'leave --watch out' "$biplane" show routes --diff --watch 1
+expect 64 'for neighbors and routes, not for ports' "$biplane" show ports -6
+expect 64 'diff is for interfaces, neighbors and routes, not for ports' "$biplane" show ports --diff
+expect 64 'exclude each other' "$biplane" show routes --diff --watch 1
 expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
 expect 69 "no instance named '$name' is running" "$biplane" show routes --diff -i $name
 expect 64 'state was expected: configuring, operating or releasing' \
@@ -172,18 +178,18 @@ expect 64 'an address .* or a prefix' "$biplane" show sessions --address 10.1.0.
 expect 64 "'0022' is no system-id: 16 hexadecimal digits" "$biplane" show sessions 0022
 expect 64 "unexpected argument 'b'" "$biplane" show sessions 0022092258010000 b
 for filter in '--state operating' '--type unknown' '--address ::/0'; do
-	expect 64 'are for sessions, not for flows' "$biplane" show flows $filter
+	expect 64 'are for sessions, not for connections' "$biplane" show connections $filter
 	expect 69 "no instance named '$name' is running" \
 		"$biplane" show sessions -i $name $filter 0022092258010000
 done
-for filter in '--rule 31' '--address 10.1.0.0/16' '-n 5'; do
+for filter in '--entry 31' '--address 10.1.0.0/16' '-n 5'; do
 	expect 69 "no instance named '$name' is running" "$biplane" show aggregates -i $name $filter
 done
-expect 64 '--rule is for aggregates and transform, not for sessions' "$biplane" show sessions --rule 0
+expect 64 '--entry is for aggregates and transform, not for sessions' "$biplane" show sessions --entry 0
 expect 64 'are for sessions, not for aggregates' "$biplane" show aggregates --state operating
 expect 64 "unexpected argument '10.1.0.9'" "$biplane" show aggregates 10.1.0.9
 for number in -1 32 x; do
-	expect 64 'a number from 0 to 31 was expected' "$biplane" show aggregates --rule $number
+	expect 64 'a number from 0 to 31 was expected' "$biplane" show aggregates --entry $number
 done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
@@ -261,7 +267,7 @@ cp "$dir/good.yaml" "$dir/kept.yaml"
 for damage in 's/"> 80"/"hot"/' 's/^bridges: .*/bridges: [{name: b, ports: [devices, cloud]/' '$a surplus: 1'; do
 	sed -i "$damage" "$dir/good.yaml"
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" config check -c "$dir/good.yaml"
-	expect 0 '^control plane +[0-9]+ +(yes|true)' "$biplane" show planes -c "$dir/good.yaml"
+	expect 2 '^control plane +[0-9]+ +yes' "$biplane" status -c "$dir/good.yaml"
 	expect 0 "^overheat " "$biplane" show rules -c "$dir/good.yaml"
 	expect 0 '^no difference: 0 routes' "$biplane" show routes --diff -c "$dir/good.yaml"
 	"$biplane" show rules --json -c "$dir/good.yaml" >"$dir/rules.json" 2>"$dir/err"

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "apps/biplane/show/status_view.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
 #include "biplane/counters/mqtt.h"
@@ -91,22 +92,22 @@ static void ports_tell_of_offloads(void **state)
 
 	assert_int_equal(json_array_size(of0), BP_OFFLOADS);
 	assert_text(json_array_get(of0, 0), "offload", "rx_checksum");
-	assert_text(json_array_get(of0, 0), "set", "off");
-	assert_text(json_array_get(of0, 0), "by", "software");
-	assert_text(json_array_get(of0, 0), "why", "set off");
-	assert_text(json_array_get(of0, 1), "set", "auto");
-	assert_text(json_array_get(of0, 1), "by", "unused");
+	assert_text(json_array_get(of0, 0), "setting", "off");
+	assert_text(json_array_get(of0, 0), "outcome", "software");
+	assert_text(json_array_get(of0, 0), "reason", "set off");
+	assert_text(json_array_get(of0, 1), "setting", "auto");
+	assert_text(json_array_get(of0, 1), "outcome", "unused");
 	assert_text(json_array_get(of1, 3), "offload", "rx_scatter");
-	assert_text(json_array_get(of1, 3), "set", "on");
-	assert_text(json_array_get(of1, 3), "by", "hardware");
-	assert_text(json_array_get(of1, 4), "set", "?");
-	assert_text(json_array_get(of1, 4), "by", "?");
+	assert_text(json_array_get(of1, 3), "setting", "on");
+	assert_text(json_array_get(of1, 3), "outcome", "hardware");
+	assert_text(json_array_get(of1, 4), "setting", "?");
+	assert_text(json_array_get(of1, 4), "outcome", "?");
 
 	char *text = text_of(&bp_show_ports, v, false);
 
-	assert_non_null(strstr(text, "\nPORT     OFFLOAD        SET   BY        WHY\n"
-				     "devices  rx_checksum    off   software  set off\n"));
-	assert_non_null(strstr(text, "\ncloud    rx_scatter     on    hardware  in several\n"));
+	assert_non_null(strstr(text, "\nPORT     OFFLOAD        SETTING  OUTCOME   REASON\n"
+				     "devices  rx_checksum    off      software  set off\n"));
+	assert_non_null(strstr(text, "\ncloud    rx_scatter     on       hardware  in several\n"));
 	free(text);
 }
 
@@ -225,10 +226,10 @@ static void nodes_divide_and_round(void **state)
 	assert_int_equal(json_array_size(json_object_get(v, "nodes")), 2);
 	assert_number(row(v, "nodes", 0), "worker", 1);
 	assert_true(
-		json_real_value(json_object_get(row(v, "nodes", 0), "objects_per_call")) == 3.33);
+		json_real_value(json_object_get(row(v, "nodes", 0), "packets_per_call")) == 3.33);
 	assert_true(
-		json_real_value(json_object_get(row(v, "nodes", 0), "cycles_per_object")) == 123.4);
-	assert_true(json_is_null(json_object_get(row(v, "nodes", 1), "objects_per_call")));
+		json_real_value(json_object_get(row(v, "nodes", 0), "cycles_per_packet")) == 123.4);
+	assert_true(json_is_null(json_object_get(row(v, "nodes", 1), "packets_per_call")));
 
 	char *text = text_of(&bp_show_nodes, v, false);
 
@@ -237,7 +238,7 @@ static void nodes_divide_and_round(void **state)
 	free(text);
 }
 
-static void planes_tell_who_lives(void **state)
+static void status_tells_which_planes_run(void **state)
 {
 	struct bp_shm_global *g = shm.global;
 	struct timespec now;
@@ -255,22 +256,22 @@ static void planes_tell_who_lives(void **state)
 	atomic_store(&shm.control->cp_spool_errors, 4);
 	atomic_store(&shm.control->rules_active, 5 << 1 | 1);
 
-	json_t *v = collect(&bp_show_planes);
+	json_t *v = collect(&bp_status_view);
 
-	assert_true(json_is_true(json_object_get(row(v, "planes", 0), "alive")));
+	assert_true(json_is_true(json_object_get(row(v, "planes", 0), "running")));
 	assert_number(row(v, "planes", 0), "uptime_s", 3661);
 	assert_number(row(v, "planes", 0), "heartbeat_age_s", 0);
-	assert_false(json_is_true(json_object_get(row(v, "planes", 1), "alive")));
+	assert_false(json_is_true(json_object_get(row(v, "planes", 1), "running")));
 	assert_true(json_is_null(json_object_get(row(v, "planes", 1), "uptime_s")));
 	assert_number(row(v, "planes", 1), "restarts", 3);
 	assert_number(json_object_get(v, "spool"), "rows", 17);
 	assert_number(json_object_get(v, "spool"), "errors", 4);
 	assert_number(json_object_get(v, "reloads"), "generation", 5);
 
-	char *text = text_of(&bp_show_planes, v, false);
+	char *text = text_of(&bp_status_view, v, false);
 
 	assert_non_null(strstr(text, "1:01:01"));
-	assert_non_null(strstr(text, "edge      connected, connects 0"));
+	assert_non_null(strstr(text, "publisher  connected, connects 0"));
 	assert_non_null(strstr(text, "rows 17, bytes 0, errors 4"));
 	free(text);
 }
@@ -285,7 +286,7 @@ int main(void)
 		CASE(drops_balance),
 		CASE(counters_are_all_there),
 		CASE(nodes_divide_and_round),
-		CASE(planes_tell_who_lives),
+		CASE(status_tells_which_planes_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,8 +76,8 @@ static void without_a_section_it_says_so(void **state)
 	json_t *v, *want;
 
 	(void)state;
-	says("the file has no entry in section aggregation\n");
-	want = json_pack("{sn s[] s[] s[] s[] si}", "generation", "aggregate", "disaggregate",
+	says("no entry in section aggregation\n");
+	want = json_pack("{sn s[] s[] s[] s[] si}", "generation", "encapsulate", "decapsulate",
 		"workers", "streams", "total", 0);
 	for (int compact = 0; compact < 2; compact++) {
 		v = parsed(compact);
@@ -96,17 +96,18 @@ static void what_is_made_is_summed(void **state)
 	count();
 	v = parsed(false);
 	has(v, json_pack("{si}", "generation", 1));
-	row = entry(v, "aggregate", 0);
-	has(row, json_pack("{si ss ss sn sn ss si si si sn}", "rule", 0, "port", "devices", "to",
-			 "10.1.0.9:5555", "from", "senders", "format", "full", "max_messages", 8,
-			 "max_delay_ns", 1000000, "max_message", 1024, "mtu"));
+	row = entry(v, "encapsulate", 0);
+	has(row, json_pack("{si ss ss sn sn ss si si si sn}", "entry", 0, "port", "devices", "to",
+			 "10.1.0.9:5555", "source", "allowed_senders", "format", "full",
+			 "max_messages", 8, "max_delay_ns", 1000000, "max_message_size", 1024,
+			 "mtu"));
 	/* the one that waits has not been in an aggregate yet */
-	has(row, json_pack("{si si si si sf si sf}", "messages", 801, "message_octets", 46458,
-			 "aggregates", 100, "aggregate_octets", 22300, "mean_fill", 8.0,
-			 "saved_octets", 24158, "saved_percent", 52.0));
-	has(row, json_pack("{si si si si si sf}", "passed", 6, "streams", 4, "streams_begun", 10,
-			 "streams_evicted", 0, "waiting", 1, "mean_delay_us", 100.0));
-	has(json_object_get(row, "flushed"),
+	has(row, json_pack("{si si si si sf si sf}", "messages", 801, "message_bytes", 46458,
+			 "aggregates", 100, "aggregate_bytes", 22300, "avg_messages", 8.0,
+			 "saved_bytes", 24158, "savings_percent", 52.0));
+	has(row, json_pack("{si si si si si sf}", "bypassed", 6, "streams", 4, "streams_created",
+			 10, "streams_evicted", 0, "queued", 1, "avg_delay_us", 100.0));
+	has(json_object_get(row, "flush_reasons"),
 		json_pack("{si si si si si si si si si}", "full", 97, "size", 0, "time", 3, "order",
 			0, "header", 0, "evicted", 0, "reload", 0, "link", 0, "stop", 0));
 	assert_int_equal(in_bucket(json_object_get(row, "delay"), 0, 1), 4);
@@ -124,26 +125,27 @@ static void what_is_taken_apart_is_summed(void **state)
 	tell_rules();
 	count();
 	v = parsed(true);
-	row = entry(v, "disaggregate", 0);
-	has(row, json_pack("{si ss ss ss s[ss] si}", "rule", 0, "port", "wan", "to",
-			 "10.1.0.0/24:5000-5999", "format", "full", "senders", "10.0.0.0/24",
-			 "10.2.0.0/16", "gap_ns", 10000));
-	has(row, json_pack("{si si si si sf si si}", "aggregates", 200, "aggregate_octets", 44600,
-			 "messages", 1580, "message_octets", 91640, "mean_fill", 7.9, "plain", 2,
-			 "refused", 4));
+	row = entry(v, "decapsulate", 0);
+	has(row, json_pack("{si ss ss ss s[ss] si}", "entry", 0, "port", "wan", "to",
+			 "10.1.0.0/24:5000-5999", "format", "full", "allowed_senders",
+			 "10.0.0.0/24", "10.2.0.0/16", "pacing_gap_ns", 10000));
+	has(row, json_pack("{si si si si sf si si}", "aggregates", 200, "aggregate_bytes", 44600,
+			 "messages", 1580, "message_bytes", 91640, "avg_messages", 7.9, "bypassed",
+			 2, "dropped", 4));
 	has(row, json_pack("{si si si si si si si}", "missing", 10, "late", 4, "lost", 6,
-			 "duplicate", 6, "stale", 8, "streams_begun", 12, "streams_forgotten", 7));
-	has(row, json_pack("{si si si sf}", "paced", 1400, "waiting", 16, "early", 2,
-			 "mean_pace_us", 30.0));
-	assert_int_equal(in_bucket(json_object_get(row, "pace"), 5, 32), 1400);
+			 "duplicate", 6, "stale", 8, "streams_created", 12, "streams_expired", 7));
+	has(row, json_pack("{si si si sf}", "paced", 1400, "queued", 16, "early_flush", 2,
+			 "avg_pacing_delay_us", 30.0));
+	assert_int_equal(in_bucket(json_object_get(row, "pacing_delay"), 5, 32), 1400);
 	/* without pace there is no gap; a rule of nobody has nothing to divide */
-	has(entry(v, "disaggregate", 1),
-		json_pack("{si ss ss s[] sn sn sn}", "rule", 1, "to", "[fd01::9]:5555", "format",
-			"lin2018", "senders", "gap_ns", "mean_fill", "mean_pace_us"));
+	has(entry(v, "decapsulate", 1),
+		json_pack("{si ss ss s[] sn sn sn}", "entry", 1, "to", "[fd01::9]:5555", "format",
+			"lin2018", "allowed_senders", "pacing_gap_ns", "avg_messages",
+			"avg_pacing_delay_us"));
 	has(entry(v, "workers", 1),
 		json_pack("{si si si si si si si si si si}", "worker", 1, "messages", 401,
-			"aggregates", 50, "waiting", 1, "streams", 2, "streams_max", STREAMS,
-			"streams_evicted", 0, "restored", 790, "refused", 2, "pace_waiting", 8));
+			"aggregates", 50, "queued", 1, "streams", 2, "streams_max", STREAMS,
+			"streams_evicted", 0, "restored", 790, "dropped", 2, "pacing_queued", 8));
 	json_decref(v);
 }
 
@@ -157,18 +159,18 @@ static void people_see_tables_and_bars(void **state)
 	write_row(1, 3, 7, "10.1.0.9", 0);
 	text = view_written(&bp_show_aggregates, &source, false, false);
 	assert_string_equal(text,
-		"aggregate\n"
-		"RULE  PORT     TO             FORMAT  N  MAX-DELAY  MESSAGES  AGGREGATES  FILL  "
-		"SAVED-OCTETS  SAVED-%  PASSED  STREAMS  WAITING\n"
-		"   0  devices  10.1.0.9:5555  full    8       1 ms       801         100     8  "
-		"       24158       52       6        4        1\n"
+		"encapsulate\n"
+		"ENTRY  PORT     TO             FORMAT  MAX-MSGS  MAX-DELAY  MESSAGES  AGGREGATES  "
+		"AVG-MSGS  SAVED-BYTES  SAVINGS-%  BYPASSED  STREAMS  QUEUED\n"
+		"    0  devices  10.1.0.9:5555  full           8       1 ms       801         100  "
+		"       8        24158         52         6        4       1\n"
 		"\n"
-		"aggregates by why they left\n"
-		"RULE  full  size  time  order  header  evicted  reload  link  stop\n"
-		"   0    97     0     3      0       0        0       0     0     0\n"
+		"flush reasons\n"
+		"ENTRY  full  size  time  order  header  evicted  reload  link  stop\n"
+		"    0    97     0     3      0       0        0       0     0     0\n"
 		"\n"
-		"rule 0: messages wait 100 us in the mean; aggregates by how long their oldest "
-		"did\n"
+		"entry 0: average queueing delay of messages 100 us; aggregates by the delay of "
+		"their oldest message\n"
 		"  <     1 us           4  ###\n"
 		"  <     2 us           0\n"
 		"  <     4 us           0\n"
@@ -180,44 +182,39 @@ static void people_see_tables_and_bars(void **state)
 		"  <   256 us           0\n"
 		"  <   512 us          76  ########################################\n"
 		"\n"
-		"disaggregate\n"
-		"RULE  PORT  TO                     FORMAT   SENDERS                    GAP  "
-		"AGGREGATES  MESSAGES  FILL  PLAIN  REFUSED\n"
-		"   0  wan   10.1.0.0/24:5000-5999  full     10.0.0.0/24,10.2.0.0/16  10 us  "
-		"       200      1580   7.9      2        4\n"
-		"   1  wan   [fd01::9]:5555         lin2018  none                         -  "
-		"         0         0     -      0        0\n"
+		"decapsulate\n"
+		"ENTRY  PORT  TO                     FORMAT   ALLOWED-SENDERS          PACING-GAP  "
+		"AGGREGATES  MESSAGES  AVG-MSGS  BYPASSED  DROPPED\n"
+		"    0  wan   10.1.0.0/24:5000-5999  full     10.0.0.0/24,10.2.0.0/16       10 us  "
+		"       200      1580       7.9         2        4\n"
+		"    1  wan   [fd01::9]:5555         lin2018  none                              -  "
+		"         0         0         -         0        0\n"
 		"\n"
-		"aggregates by their sequence numbers, and the pace\n"
-		"RULE  MISSING  LATE  LOST  DUPLICATE  STALE  STREAMS-BEGUN  FORGOTTEN  PACED  "
-		"WAITING  EARLY\n"
-		"   0       10     4     6          6      8             12          7   1400  "
-		"     16      2\n"
-		"   1        0     0     0          0      0              0          0      0  "
-		"      0      0\n"
+		"sequence numbers of aggregates, and pacing\n"
+		"ENTRY  MISSING  LATE  LOST  DUPLICATE  STALE  STREAMS-CREATED  STREAMS-EXPIRED  "
+		"PACED  QUEUED  EARLY-FLUSH\n"
+		"    0       10     4     6          6      8               12                7   "
+		"1400      16            2\n"
+		"    1        0     0     0          0      0                0                0    "
+		"  0       0            0\n"
 		"\n"
-		"rule 0: paced messages wait 30 us in the mean; by how long\n"
+		"entry 0: average pacing delay of messages 30 us; messages by pacing delay\n"
 		"  <    32 us        1400  ########################################\n"
 		"\n"
 		"workers\n"
-		"WORKER  MESSAGES  AGGREGATES  WAITING  STREAMS   MOST  EVICTED  RESTORED  REFUSED "
-		" "
-		"PACE-WAITING\n"
-		"     0       400          50        0        2  20000        0       790        2 "
-		" "
-		"           8\n"
-		"     1       401          50        1        2  20000        0       790        2 "
-		" "
-		"           8\n"
-		"warning: rule 1 of decapsulate has no allowed senders: it drops every aggregate\n"
+		"WORKER  MESSAGES  AGGREGATES  QUEUED  STREAMS  STREAMS-MAX  EVICTED  RESTORED  "
+		"DROPPED  PACING-QUEUED\n"
+		"     0       400          50       0        2        20000        0       790     "
+		"   2              8\n"
+		"     1       401          50       1        2        20000        0       790     "
+		"   2              8\n"
+		"warning: entry 1 of decapsulate has no allowed senders: it drops every aggregate\n"
 		"\n"
 		"streams\n"
-		"TO             DSCP  RULE  WORKER  STREAM  MESSAGES  AGGREGATES  FILL  "
-		"SAVED-OCTETS  "
-		"IDLE-MS\n"
-		"10.1.0.9:5555    46     0       1  5eed          25           4  6.25           "
-		"676  "
-		"    500\n");
+		"TO             DSCP  ENTRY  WORKER  STREAM  MESSAGES  AGGREGATES  AVG-MSGS  "
+		"SAVED-BYTES  IDLE-MS\n"
+		"10.1.0.9:5555    46      0       1  5eed          25           4      6.25        "
+		"  676      500\n");
 	free(text);
 }
 
@@ -230,7 +227,7 @@ static void the_longest_waits_have_words(void **state)
 	atomic_store(&made(0, 0)->delay_ns, 12000000000ull);
 	atomic_store(&made(0, 0)->delay[BP_AGG_DELAYS - 1], 1);
 	atomic_store(&made(0, 0)->delay[BP_AGG_DELAYS - 2], 1);
-	says("rule 0: messages wait 6 s in the mean");
+	says("entry 0: average queueing delay of messages 6 s;");
 	says("\n  <   4.19 s           1  ####");
 	says("\n  >=  4.19 s           1  ####");
 }
@@ -247,8 +244,8 @@ static void a_loss_is_no_saving(void **state)
 	atomic_store(&made(0, 0)->message_octets, 580);
 	atomic_store(&made(0, 0)->aggregate_octets, 830);
 	v = parsed(false);
-	has(entry(v, "aggregate", 0), json_pack("{si sf sf}", "saved_octets", -250, "saved_percent",
-					      -43.1, "mean_fill", 1.0));
+	has(entry(v, "encapsulate", 0), json_pack("{si sf sf}", "saved_bytes", -250,
+						"savings_percent", -43.1, "avg_messages", 1.0));
 	json_decref(v);
 }
 
@@ -260,18 +257,18 @@ static void rules_are_those_in_force(void **state)
 	/* nobody told any: what was counted is shown under its number */
 	atomic_store(&made(1, 2)->passed, 1);
 	v = parsed(false);
-	has(v, json_pack("{si s[]}", "generation", 0, "disaggregate"));
-	assert_int_equal(json_array_size(json_object_get(v, "aggregate")), 3);
-	has(entry(v, "aggregate", 2), json_pack("{si sn sn sn sn si}", "rule", 2, "port", "to",
-					      "senders", "max_messages", "passed", 1));
+	has(v, json_pack("{si s[]}", "generation", 0, "decapsulate"));
+	assert_int_equal(json_array_size(json_object_get(v, "encapsulate")), 3);
+	has(entry(v, "encapsulate", 2), json_pack("{si sn sn sn sn si}", "entry", 2, "port", "to",
+						"allowed_senders", "max_messages", "bypassed", 1));
 	json_decref(v);
 	atomic_store(&split(0, 1)->refused, 1);
 	v = parsed(false);
-	assert_int_equal(json_array_size(json_object_get(v, "disaggregate")), 2);
-	has(entry(v, "disaggregate", 1),
-		json_pack("{sn sn si}", "senders", "gap_ns", "refused", 1));
+	assert_int_equal(json_array_size(json_object_get(v, "decapsulate")), 2);
+	has(entry(v, "decapsulate", 1),
+		json_pack("{sn sn si}", "allowed_senders", "pacing_gap_ns", "dropped", 1));
 	json_decref(v);
-	says("warning: the control plane has not told the rules");
+	says("warning: entries not published by the control plane yet");
 	says_not("has no senders");
 	/* told, and then told anew */
 	tell_rules();
@@ -288,13 +285,14 @@ static void rules_are_those_in_force(void **state)
 	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
 	v = parsed(false);
 	has(v, json_pack("{si}", "generation", 2));
-	has(entry(v, "aggregate", 0),
+	has(entry(v, "encapsulate", 0),
 		json_pack("{ss sn si ss s[ss]}", "to", "192.0.2.0/24:7", "max_delay_ns", "mtu",
-			1400, "from", "10.9.0.1:5556", "senders", "10.0.0.0/24", "10.2.0.0/16"));
+			1400, "source", "10.9.0.1:5556", "allowed_senders", "10.0.0.0/24",
+			"10.2.0.0/16"));
 	json_decref(v);
 	/* a control plane that was killed while it wrote */
 	atomic_fetch_add(&shm.agg.plan->lock.generation, 1);
-	says("warning: the control plane has not told the rules");
+	says("warning: entries not published by the control plane yet");
 }
 
 static void streams_given_up_are_warned_of(void **state)
@@ -303,11 +301,11 @@ static void streams_given_up_are_warned_of(void **state)
 	tell_rules();
 	/* idle streams that give way cost nothing */
 	atomic_store(&made(0, 0)->evicted, 30);
-	says_not("gave way");
+	says_not("were evicted");
 	atomic_store(&made(0, 0)->flushed[BP_AGG_FLUSH_EVICTED], 3);
 	atomic_store(&made(1, 0)->flushed[BP_AGG_FLUSH_EVICTED], 4);
-	says("warning: 7 aggregates left because their streams gave way to others: "
-	     "aggregation.max_streams is too small\n");
+	says("warning: 7 aggregates flushed because their streams were evicted: raise "
+	     "aggregation.max_streams\n");
 }
 
 /* The segment is another process's memory: nothing in it is believed. */
@@ -327,14 +325,16 @@ static void a_damaged_segment_is_survived(void **state)
 	memset(shm.ports, 0xff, sizeof(*shm.ports) * 2);
 	atomic_store(&shm.global->dp_ports, UINT32_MAX);
 	v = parsed(false);
-	assert_int_equal(json_array_size(json_object_get(v, "aggregate")), BP_AGG_RULES_MAX);
-	assert_int_equal(json_array_size(json_object_get(v, "disaggregate")), BP_AGG_RULES_MAX);
-	has(entry(v, "aggregate", 31), json_pack("{ss sn}", "format", "unknown", "port"));
-	assert_int_equal(json_array_size(json_object_get(entry(v, "disaggregate", 3), "senders")),
+	assert_int_equal(json_array_size(json_object_get(v, "encapsulate")), BP_AGG_RULES_MAX);
+	assert_int_equal(json_array_size(json_object_get(v, "decapsulate")), BP_AGG_RULES_MAX);
+	has(entry(v, "encapsulate", 31), json_pack("{ss sn}", "format", "unknown", "port"));
+	assert_int_equal(
+		json_array_size(json_object_get(entry(v, "decapsulate", 3), "allowed_senders")),
 		BP_AGG_SENDERS_MAX);
-	assert_int_equal(json_array_size(json_object_get(entry(v, "aggregate", 3), "senders")),
+	assert_int_equal(
+		json_array_size(json_object_get(entry(v, "encapsulate", 3), "allowed_senders")),
 		BP_AGG_SENDERS_MAX);
-	has(entry(v, "streams", 0), json_pack("{si ss}", "rule", 255, "stream", "ffff"));
+	has(entry(v, "streams", 0), json_pack("{si ss}", "entry", 255, "stream", "ffff"));
 	json_decref(v);
 	text = view_written(&bp_show_aggregates, &source, false, false);
 	assert_non_null(strstr(text, "\nstreams\n"));

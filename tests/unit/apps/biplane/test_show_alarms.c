@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show alarms` and `show flows`. */
+/* `show alarms` and `show connections`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void alarms_newest_last(void **state)
 	assert_text(row(v, "alarms", 0), "client", "192.0.2.9:40000");
 	assert_text(row(v, "alarms", 0), "client_id", "cid");
 	assert_text(row(v, "alarms", 0), "topic", "a/b/c");
-	assert_text(row(v, "alarms", 0), "to", "alarm/x");
+	assert_text(row(v, "alarms", 0), "publish_topic", "alarm/x");
 	assert_number(row(v, "alarms", 1), "id", 1031);
 	assert_text(row(v, "alarms", 1), "state", "cleared");
 	assert_text(row(v, "alarms", 1), "action", "mirror");
@@ -145,31 +145,32 @@ static void flows_up_to_the_limit(void **state)
 	n_fake_flows = 2;
 	source.limit = 1;
 
-	json_t *v = collect(&bp_show_flows);
+	json_t *v = collect(&bp_show_connections);
 
 	assert_number(v, "total", 2);
-	assert_int_equal(json_array_size(json_object_get(v, "flows")), 1);
-	assert_text(row(v, "flows", 0), "client", "10.0.0.1:50000");
-	assert_text(row(v, "flows", 0), "broker", "10.0.0.2:1883");
-	assert_text(row(v, "flows", 0), "version", "3.1.1");
-	assert_text(row(v, "flows", 0), "vlan", "100");
-	assert_number(row(v, "flows", 0), "publishes", 12);
-	assert_int_equal(json_array_size(json_object_get(row(v, "flows", 0), "suspicious")), 2);
+	assert_int_equal(json_array_size(json_object_get(v, "connections")), 1);
+	assert_text(row(v, "connections", 0), "client", "10.0.0.1:50000");
+	assert_text(row(v, "connections", 0), "broker", "10.0.0.2:1883");
+	assert_text(row(v, "connections", 0), "version", "3.1.1");
+	assert_text(row(v, "connections", 0), "vlan", "100");
+	assert_number(row(v, "connections", 0), "publishes", 12);
+	assert_int_equal(
+		json_array_size(json_object_get(row(v, "connections", 0), "suspicious")), 2);
 
-	char *text = text_of(&bp_show_flows, v, false);
+	char *text = text_of(&bp_show_connections, v, false);
 
 	assert_non_null(strstr(text, "1 of 2 connections"));
 	assert_non_null(strstr(text, "not_inspected_qos"));
 	free(text);
 
 	source.limit = 0;
-	v = collect(&bp_show_flows);
-	assert_text(row(v, "flows", 1), "vlan", "100.20");
-	assert_true(json_is_null(json_object_get(row(v, "flows", 1), "version")));
+	v = collect(&bp_show_connections);
+	assert_text(row(v, "connections", 1), "vlan", "100.20");
+	assert_true(json_is_null(json_object_get(row(v, "connections", 1), "version")));
 	json_decref(v);
 
 	fake_damage = -1;
-	assert_null(bp_show_flows.collect(&source, err, sizeof(err)));
+	assert_null(bp_show_connections.collect(&source, err, sizeof(err)));
 	assert_non_null(strstr(err, "damaged"));
 }
 
@@ -199,14 +200,14 @@ static void unread_by_reason_and_client(void **state)
 	fake_damage = 0;
 	source.limit = 5;
 
-	json_t *v = collect(&bp_show_unread), *r = row(v, "reasons", 0);
+	json_t *v = collect(&bp_show_not_inspected), *r = row(v, "reasons", 0);
 
 	assert_number(v, "connections", 700);
-	assert_number(v, "unread", 601);
+	assert_number(v, "not_inspected", 601);
 	assert_int_equal(json_array_size(json_object_get(v, "reasons")), 2);
 	assert_text(r, "reason", "not_inspected_not_mqtt");
 	assert_number(r, "connections", 600);
-	assert_number(r, "longest_ms", 599000);
+	assert_number(r, "max_duration_ms", 599000);
 	assert_int_equal(json_array_size(json_object_get(r, "clients")), 5);
 	assert_text(row(r, "clients", 0), "address", "192.0.2.9");
 	assert_true(
@@ -217,20 +218,20 @@ static void unread_by_reason_and_client(void **state)
 	assert_text(row(r, "clients", 0), "address", "2001:db8::1");
 	assert_true(json_is_false(json_object_get(r, "more_clients")));
 
-	char *text = text_of(&bp_show_unread, v, false);
+	char *text = text_of(&bp_show_not_inspected, v, false);
 
 	assert_non_null(strstr(text, "not_inspected_not_mqtt"));
 	assert_non_null(strstr(text, "9 min"));
 	assert_non_null(strstr(text, "192.0.2.9 (200)"));
-	assert_non_null(strstr(text, "601 of 700 connections pass unread\n"));
+	assert_non_null(strstr(text, "601 of 700 connections are not inspected\n"));
 	free(text);
 	n_fake_flows = 1;
 	flows[0].unread = false;
-	text = text_of(&bp_show_unread, collect(&bp_show_unread), false);
-	assert_non_null(strstr(text, "no connection passes unread"));
+	text = text_of(&bp_show_not_inspected, collect(&bp_show_not_inspected), false);
+	assert_non_null(strstr(text, "all connections are inspected"));
 	free(text);
 	fake_damage = -1;
-	assert_null(bp_show_unread.collect(&source, err, sizeof(err)));
+	assert_null(bp_show_not_inspected.collect(&source, err, sizeof(err)));
 	fake_damage = 0;
 }
 

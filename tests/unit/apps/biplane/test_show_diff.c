@@ -27,7 +27,7 @@ struct rig {
 };
 
 static const struct bp_show_view *const views[] = {
-	&bp_show_interfaces, &bp_show_neighbours, &bp_show_routes};
+	&bp_show_interfaces, &bp_show_neighbors, &bp_show_routes};
 
 static void ip(const char *what)
 {
@@ -234,8 +234,8 @@ static void a_mirror_does_not_differ(void **state)
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		ip(steps[i]);
 		follow(r, steps[i]);
-		if (same(r, &bp_show_neighbours) > most_neighbours)
-			most_neighbours = same(r, &bp_show_neighbours);
+		if (same(r, &bp_show_neighbors) > most_neighbours)
+			most_neighbours = same(r, &bp_show_neighbors);
 	}
 	assert_true(same(r, &bp_show_routes) > 20);
 	assert_true(most_neighbours >= 3); /* and what the kernel learned by itself */

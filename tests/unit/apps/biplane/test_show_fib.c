@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* show interfaces, neighbours and routes, over forwarding tables that the real writer filled. */
+#include "apps/biplane/show/status_view.h"
 #include "fib_view.h"
 
 #include <sys/wait.h>
@@ -118,16 +119,16 @@ static void neighbours_are_listed_in_order(void **state)
 	put_neighbour("fe80::2", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
 	put_neighbour("10.1.0.3", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
 	put_neighbour("10.9.0.2", LAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	text = view_text(&bp_show_neighbours);
+	text = view_text(&bp_show_neighbors);
 	assert_string_equal(text,
-		"ADDRESS    INTERFACE  MAC                STATE      USED-S-AGO\n"
-		"10.9.0.2   lan        02:00:00:00:01:02  reachable           -\n"
-		"10.1.0.3   wan        02:00:00:00:01:02  reachable           -\n"
-		"10.1.0.20  wan        02:00:00:00:01:03  static              -\n"
-		"fe80::2    wan        02:00:00:00:01:02  reachable           -\n");
+		"ADDRESS    INTERFACE  MAC                STATE      LAST-USED-S\n"
+		"10.9.0.2   lan        02:00:00:00:01:02  reachable            -\n"
+		"10.1.0.3   wan        02:00:00:00:01:02  reachable            -\n"
+		"10.1.0.20  wan        02:00:00:00:01:03  static               -\n"
+		"fe80::2    wan        02:00:00:00:01:02  reachable            -\n");
 	free(text);
 	source.filter.family = 6;
-	text = view_text(&bp_show_neighbours);
+	text = view_text(&bp_show_neighbors);
 	assert_null(strstr(text, "10.1.0.3"));
 	assert_non_null(strstr(text, "fe80::2"));
 	free(text);
@@ -144,8 +145,8 @@ static void a_neighbour_was_used_by_its_next_hop(void **state)
 	put(&r);
 	source.mono_ns = 1000000000000ull;
 	atomic_store(&shm.fib.nexthops[bp_fib_lookup(&shm.fib, &dst)].used_s, 958);
-	text = view_text(&bp_show_neighbours);
-	assert_non_null(strstr(text, "reachable          42\n"));
+	text = view_text(&bp_show_neighbors);
+	assert_non_null(strstr(text, "reachable           42\n"));
 	free(text);
 }
 
@@ -173,8 +174,9 @@ static void interfaces_and_how_full_the_tables_are(void **state)
 	assert_null(strstr(text, "warning"));
 	free(text);
 	v = bp_show_interfaces.collect(&source, err, sizeof(err));
-	assert_int_equal(json_integer_value(json_object_get(
-				 json_object_get(json_object_get(v, "tables"), "routes4"), "used")),
+	assert_int_equal(
+		json_integer_value(json_object_get(
+			json_object_get(json_object_get(v, "tables"), "ipv4_routes"), "used")),
 		6);
 	json_decref(v);
 }
@@ -190,14 +192,14 @@ static void planes_tell_of_the_mirror(void **state)
 	atomic_store(&g->cp_sync_resyncs, 2);
 	atomic_store(&g->cp_sync_overruns, 1);
 	atomic_store(&g->cp_sync_loaded_ns, 1234567);
-	text = view_text(&bp_show_planes);
+	text = view_text(&bp_status_view);
 	assert_non_null(strstr(text,
-		"sync      synced, events 12, resyncs 2, overruns 1, load_us 1234, unmirrored 0, "
+		"netlink    synced, events 12, resyncs 2, overruns 1, load_us 1234, unmirrored 0, "
 		"probes 0, refused 0\n"));
 	free(text);
 	atomic_store(&g->cp_sync_state, 77);
-	text = view_text(&bp_show_planes);
-	assert_non_null(strstr(text, "sync      unknown, "));
+	text = view_text(&bp_status_view);
+	assert_non_null(strstr(text, "netlink    unknown, "));
 	free(text);
 }
 
@@ -213,10 +215,10 @@ static void what_found_no_room_is_said(void **state)
 		assert_int_equal(bp_fib_route_set(writer, &r), i < 64 ? BP_FIB_DONE : BP_FIB_FULL);
 	}
 	text = view_text(&bp_show_interfaces);
-	assert_non_null(strstr(text, "warning: there is no room for 2 more IPv4 routes"));
+	assert_non_null(strstr(text, "warning: table full, 2 IPv4 routes not installed"));
 	free(text);
 	text = routes_text(false, false);
-	assert_non_null(strstr(text, "warning: there is no room for 2 more IPv4 routes"));
+	assert_non_null(strstr(text, "warning: table full, 2 IPv4 routes not installed"));
 	free(text);
 }
 

@@ -2,6 +2,7 @@
 /* show --diff: where the tables and the kernel differ; and what nobody routes. */
 #include "fib_view.h"
 
+#include "apps/biplane/show/status_view.h"
 #include "apps/biplane/show/fib_diff.h"
 
 static char *diff_text(const struct bp_show_view *view)
@@ -108,20 +109,19 @@ static void differences_of_neighbours(void **state)
 	k[2].state = BP_NEIGHBOUR_FAILED;
 	k[3] = neighbour("10.1.0.3", WAN, mac_b); /* the file says otherwise */
 	kernel.n_neighbours = 4;
-	assert_diff(
-		&bp_show_neighbours, "no difference: 2 neighbours as in the kernel, 2 static\n");
+	assert_diff(&bp_show_neighbors, "no difference: 2 neighbors as in the kernel, 2 static\n");
 
 	memcpy(k[1].mac, mac_b, sizeof(mac_b));
 	k[2].state = BP_NEIGHBOUR_REACHABLE;
 	k++;
 	kernel.neighbour = k;
 	kernel.n_neighbours = 3;
-	assert_diff(&bp_show_neighbours,
+	assert_diff(&bp_show_neighbors,
 		"+ biplane only: 10.0.0.2 dev lan lladdr 02:00:00:00:01:02\n"
 		"~ differs: 10.0.0.3 dev lan: kernel lladdr 02:00:00:00:01:03; biplane lladdr "
 		"02:00:00:00:01:02\n"
 		"- kernel only: 10.0.0.4 dev lan lladdr 02:00:00:00:01:02\n"
-		"3 differences, 0 neighbours as in the kernel, 2 static\n");
+		"3 differences, 0 neighbors as in the kernel, 2 static\n");
 }
 
 static void differences_of_interfaces(void **state)
@@ -205,17 +205,16 @@ static void nothing_routes(void **state)
 	text = view_text(&bp_show_interfaces);
 	assert_string_equal(text, "no interfaces: nothing routes\n");
 	free(text);
-	text = view_text(&bp_show_planes);
+	text = view_text(&bp_status_view);
 	assert_null(strstr(text, "sync"));
 	free(text);
-	text = view_text(&bp_show_neighbours);
-	assert_string_equal(text, "no neighbours\n");
+	text = view_text(&bp_show_neighbors);
+	assert_string_equal(text, "no neighbors\n");
 	free(text);
 	memset(&kernel, 0, sizeof(kernel));
 	source.address.family = 0;
 	assert_diff(&bp_show_routes, "no difference: 0 routes as in the kernel, 0 static\n");
-	assert_diff(
-		&bp_show_neighbours, "no difference: 0 neighbours as in the kernel, 0 static\n");
+	assert_diff(&bp_show_neighbors, "no difference: 0 neighbors as in the kernel, 0 static\n");
 	assert_diff(
 		&bp_show_interfaces, "no difference: 0 interfaces as in the kernel, 0 static\n");
 	bp_segment_close(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show trouble`. */
+/* `show health`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/biplane/show/status_view.h"
 #include "apps/biplane/show/show.h"
 #include "shm/layout.h"
 #include "config/segment.h"
@@ -52,7 +53,7 @@ static void row(unsigned i, enum bp_fault_kind kind, const char *subject, struct
 
 static json_t *view(void)
 {
-	json_t *v = bp_show_trouble.collect(&source, err, sizeof(err));
+	json_t *v = bp_show_health.collect(&source, err, sizeof(err));
 
 	assert_non_null(v);
 	return v;
@@ -66,7 +67,7 @@ static char *text(bool all)
 	size_t size;
 	FILE *f = open_memstream(&out, &size);
 
-	bp_show_trouble.print(v, all, f);
+	bp_show_health.print(v, all, f);
 	assert_int_equal(fclose(f), 0);
 	json_decref(v);
 	return out;
@@ -106,12 +107,12 @@ static void without_trouble_it_says_so(void **state)
 	json_t *v = view();
 
 	(void)state;
-	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 0);
+	assert_int_equal(json_array_size(json_object_get(v, "faults")), 0);
 	assert_int_equal(bp_show_int(v, "active"), 0);
 	json_decref(v);
-	says(false, "nothing was in trouble since the planes started\n", true);
+	says(false, "no faults since the planes started\n", true);
 	row(0, BP_FAULT_LINK_DOWN, "lan", (struct bp_fault_record){0});
-	says(false, "nothing was in trouble since the planes started\n", true);
+	says(false, "no faults since the planes started\n", true);
 }
 
 static void what_is_in_trouble_now_comes_first(void **state)
@@ -124,14 +125,14 @@ static void what_is_in_trouble_now_comes_first(void **state)
 	(void)state;
 	some_trouble();
 	v = view();
-	list = json_object_get(v, "trouble");
+	list = json_object_get(v, "faults");
 	assert_int_equal(bp_show_int(v, "active"), 1);
 	assert_int_equal(json_array_size(list), 6);
 	for (unsigned i = 0; i < 6; i++) {
 		const json_t *r = json_array_get(list, i);
 
-		assert_string_equal(json_string_value(json_object_get(r, "trouble")), order[i][0]);
-		assert_string_equal(json_string_value(json_object_get(r, "subject")), order[i][1]);
+		assert_string_equal(json_string_value(json_object_get(r, "fault")), order[i][0]);
+		assert_string_equal(json_string_value(json_object_get(r, "object")), order[i][1]);
 	}
 	json_decref(v);
 }
@@ -143,23 +144,23 @@ static void its_figures_are_in_the_json(void **state)
 	(void)state;
 	some_trouble();
 	v = view();
-	r = json_array_get(json_object_get(v, "trouble"), 0);
-	assert_true(json_is_true(json_object_get(r, "now")));
+	r = json_array_get(json_object_get(v, "faults"), 0);
+	assert_true(json_is_true(json_object_get(r, "active")));
 	assert_string_equal(
-		json_string_value(json_object_get(r, "began")), "2023-11-14T22:13:16.800000000Z");
-	assert_true(json_is_null(json_object_get(r, "ended")));
-	assert_true(bp_show_int(r, "lasted_ns") == 3200000000);
-	assert_int_equal(bp_show_int(r, "times"), 1);
-	r = json_array_get(json_object_get(v, "trouble"), 1);
-	assert_true(json_is_false(json_object_get(r, "now")));
-	assert_true(bp_show_int(r, "lasted_ns") == (json_int_t)(10 * S));
+		json_string_value(json_object_get(r, "since")), "2023-11-14T22:13:16.800000000Z");
+	assert_true(json_is_null(json_object_get(r, "until")));
+	assert_true(bp_show_int(r, "duration_ns") == 3200000000);
+	assert_int_equal(bp_show_int(r, "occurrences"), 1);
+	r = json_array_get(json_object_get(v, "faults"), 1);
+	assert_true(json_is_false(json_object_get(r, "active")));
+	assert_true(bp_show_int(r, "duration_ns") == (json_int_t)(10 * S));
 	assert_int_equal(bp_show_int(json_object_get(r, "total"), "count"), 6912);
 	assert_string_equal(
 		json_string_value(json_object_get(json_object_get(r, "total"), "unit")), "frames");
-	assert_true(json_is_null(json_object_get(r, "worst")));
-	r = json_array_get(json_object_get(v, "trouble"), 2);
-	assert_true(json_is_null(json_object_get(r, "began")));
-	assert_true(json_is_null(json_object_get(r, "lasted_ns")));
+	assert_true(json_is_null(json_object_get(r, "max")));
+	r = json_array_get(json_object_get(v, "faults"), 2);
+	assert_true(json_is_null(json_object_get(r, "since")));
+	assert_true(json_is_null(json_object_get(r, "duration_ns")));
 	json_decref(v);
 }
 
@@ -169,10 +170,9 @@ static void planes_say_how_much_there_is(void **state)
 
 	(void)state;
 	some_trouble();
-	assert_int_equal(bp_show_trouble_now(&shm), 1);
-	v = bp_show_planes.collect(&source, err, sizeof(err));
+	v = bp_status_view.collect(&source, err, sizeof(err));
 	assert_non_null(v);
-	assert_int_equal(bp_show_int(json_object_get(v, "trouble"), "now"), 1);
+	assert_int_equal(json_array_size(json_object_get(v, "faults")), 3);
 	json_decref(v);
 }
 
@@ -180,10 +180,10 @@ static void people_see_what_was_in_trouble_and_with_all_the_rest(void **state)
 {
 	(void)state;
 	some_trouble();
-	says(false, "TROUBLE", true);
+	says(false, "FAULT", true);
 	says(false, "3.2 s", true);
 	says(false, "6912 frames", true);
-	says(false, "1 in trouble now\n", true);
+	says(false, "1 active\n", true);
 	says(false, "mbufs_low", false);
 	says(false, "worker 0", false);
 	says(true, "203 free buffers", true);
@@ -202,7 +202,7 @@ static void rows_that_are_not_whole_are_passed_over(void **state)
 	atomic_fetch_add(&shm.faults[2].seq, 1);
 	shm.faults[1].is.kind = BP_FAULT_KINDS;
 	v = view();
-	assert_int_equal(json_array_size(json_object_get(v, "trouble")), 4);
+	assert_int_equal(json_array_size(json_object_get(v, "faults")), 4);
 	assert_int_equal(bp_show_int(v, "active"), 0);
 	json_decref(v);
 }
@@ -222,9 +222,9 @@ static void nonsense_is_shown_without_harm(void **state)
 	memset(t.subject, 0xff, sizeof(t.subject));
 	bp_fault_write(&shm.faults[0], &t);
 	v = view();
-	r = json_array_get(json_object_get(v, "trouble"), 0);
-	assert_int_equal(bp_show_int(r, "lasted_ns"), 0);
-	assert_non_null(json_string_value(json_object_get(r, "subject")));
+	r = json_array_get(json_object_get(v, "faults"), 0);
+	assert_int_equal(bp_show_int(r, "duration_ns"), 0);
+	assert_non_null(json_string_value(json_object_get(r, "object")));
 	json_decref(v);
 	free(text(true));
 }

@@ -62,7 +62,7 @@ static void rules_of_the_active_bank(void **state)
 	assert_text(overheat, "clear", "< 75");
 	assert_text(overheat, "repeat", "every");
 	assert_text(overheat, "action", "publish");
-	assert_text(overheat, "to", "alarm/{topic}");
+	assert_text(overheat, "publish_topic", "alarm/{topic}");
 	assert_text(other, "name", "new");
 	assert_text(other, "value", "binary int16 at 0, big endian");
 	assert_text(other, "raise", "outside -1..1");

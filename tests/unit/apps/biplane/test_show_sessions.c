@@ -15,6 +15,7 @@
 #include "config/segment.h"
 #include "config/config.h"
 #include "config/health/settings.h"
+#include "apps/biplane/show/status_view.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "shm/health/phd_writer.h"
@@ -218,8 +219,7 @@ static void a_row_says_all(void **state)
 	want = json_pack("{ss ss ss ss ss si sb si si si si ss si}", "system_id",
 		"0022092258010004", "device", "[fd01::2]:40000", "transport", "udp", "state",
 		"operating", "type", "pulse_oximeter", "config_id", 400, "containers", 1, "reports",
-		7, "stored", 0, "errors", 0, "refused", 2, "refused_reason", "bad_map", "open_s",
-		3);
+		7, "stored", 0, "errors", 0, "refused", 2, "refused_reason", "bad_map", "age_s", 3);
 	assert_non_null(want);
 	for (int compact = 0; compact < 2; compact++) {
 		v = view_parsed(&bp_show_sessions, &source, compact);
@@ -231,9 +231,9 @@ static void a_row_says_all(void **state)
 	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_string_equal(text,
 		"SYSTEM-ID         DEVICE           TRANSPORT  STATE      TYPE            CONFIG  "
-		"CONTAINERS  REPORTS  STORED  ERRORS  REFUSED  REASON   OPEN-S\n"
+		"CONTAINERS  REPORTS  STORED  ERRORS  REFUSED  REASON   AGE-S\n"
 		"0022092258010004  [fd01::2]:40000  udp        operating  pulse_oximeter     400  "
-		"yes               7       0       0        2  bad_map       3\n");
+		"yes               7       0       0        2  bad_map      3\n");
 	free(text);
 }
 
@@ -242,13 +242,13 @@ static void nobody_is_said(void **state)
 	char *text = view_written(&bp_show_sessions, &source, false, false);
 
 	(void)state;
-	assert_string_equal(text, "no health device has a session\n");
+	assert_string_equal(text, "no sessions\n");
 	free(text);
 	shown("");
 	open_five();
 	TAKES(address, "192.0.2.1");
 	text = view_written(&bp_show_sessions, &source, false, false);
-	assert_string_equal(text, "no session of a health device is as asked for\n");
+	assert_string_equal(text, "no session matches the filter\n");
 	free(text);
 }
 
@@ -331,16 +331,17 @@ static char *planes(json_t **v)
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 
-	*v = bp_show_planes.collect(&source, err, sizeof(err));
+	*v = bp_status_view.collect(&source, err, sizeof(err));
 	assert_non_null(*v);
-	bp_show_planes.print(*v, false, out);
+	bp_status_view.print(*v, false, out);
 	fclose(out);
 	return text;
 }
 
 static json_int_t word(const json_t *v, const char *group, const char *name)
 {
-	const json_t *n = json_object_get(json_object_get(json_object_get(v, "phd"), group), name);
+	const json_t *n =
+		json_object_get(json_object_get(json_object_get(v, "health_devices"), group), name);
 
 	assert_true(json_is_integer(n));
 	return json_integer_value(n);
@@ -369,14 +370,14 @@ static void planes_tell_of_health_devices(void **state)
 	atomic_store(&shm.phd.status->v[BP_PHD_S_PROVISION_TO_DO], 4);
 	text = planes(&v);
 	assert_non_null(
-		strstr(text, "\nwarning: the CSE is away for 31 s; 4 devices wait for their "
-			     "containers there\n"));
+		strstr(text, "\nwarning: the CSE has been unreachable for 31 s; 4 devices wait for "
+			     "their containers\n"));
 	json_decref(v);
 	free(text);
 	/* without a section health_devices there is nothing to tell */
 	shm.phd.n_slots = 0;
 	text = planes(&v);
-	assert_true(json_is_null(json_object_get(v, "phd")));
+	assert_true(json_is_null(json_object_get(v, "health_devices")));
 	assert_null(strstr(text, "health"));
 	json_decref(v);
 	free(text);

@@ -71,7 +71,7 @@ static void filters_choose(void **state)
 	atomic_store(&shm.agg.rows[STREAMS].life, 0);
 	shown("2356");
 	ask_rule(7);
-	says("\nno stream is as asked for\n");
+	says("\nno stream matches the filter\n");
 }
 
 static void a_row_says_all(void **state)
@@ -80,12 +80,13 @@ static void a_row_says_all(void **state)
 
 	(void)state;
 	tell_rules();
-	says("\nnothing has been aggregated yet\n");
+	says("\nno streams\n");
 	write_row(1, 9, 1, "fd02::5", 1);
 	atomic_store(&shm.agg.rows[STREAMS + 9].last_ns, 0);
 	want = json_pack("{ss si si sb si si ss si si sf si sn}", "to", "[fd02::5]:5555", "dscp",
-		46, "ecn", 1, "dont_fragment", 1, "rule", 1, "worker", 1, "stream", "5eed",
-		"messages", 25, "aggregates", 4, "mean_fill", 6.25, "saved_octets", 676, "idle_ms");
+		46, "ecn", 1, "dont_fragment", 1, "entry", 1, "worker", 1, "stream", "5eed",
+		"messages", 25, "aggregates", 4, "avg_messages", 6.25, "saved_bytes", 676,
+		"idle_ms");
 	v = parsed(true);
 	assert_true(json_equal(entry(v, "streams", 0), want));
 	json_decref(v);
@@ -119,7 +120,7 @@ static void who_takes_apart_has_no_streams(void **state)
 	tell_rules();
 	rules.n_aggregate = 0;
 	bp_seqlock_write(&shm.agg.plan->lock, &rules, sizeof(rules));
-	says("disaggregate\nRULE");
+	says("decapsulate\nENTRY");
 	says_not("streams\n");
 	says_not("why they left");
 }

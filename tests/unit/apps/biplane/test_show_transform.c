@@ -197,7 +197,7 @@ static void without_a_section_it_says_so(void **state)
 	json_t *v;
 
 	(void)state;
-	says("the file has no section transform\n");
+	says("no section transform\n");
 	v = view_parsed(&bp_show_transform, &source, true);
 	has(v, json_pack("{sn s[] s[] si}", "generation", "transform", "sources", "total", 0));
 	json_decref(v);
@@ -208,7 +208,7 @@ static void before_rules_are_in_force_it_says_so(void **state)
 	json_t *v;
 
 	(void)state;
-	says("no rules of transform are in force yet\n");
+	says("no active entries of section transform yet\n");
 	v = view_parsed(&bp_show_transform, &source, false);
 	has(v, json_pack("{si s[] s[]}", "generation", 0, "transform", "sources"));
 	json_decref(v);
@@ -225,17 +225,18 @@ static void entries_are_summed_over_workers(void **state)
 	has(v, json_pack("{si s{si si} si}", "generation", 1, "matrices", "used", 4, "capacity",
 		       MATRICES, "total", 3));
 	has(element(v, "transform", 0),
-		json_pack("{si ss si ss ss ss ss ss sb si si}", "rule", 0, "port", "trackers",
-			"udp", 10000, "to", "any", "layout", "kunze2021", "method", "exact",
-			"unknown_source", "drop", "on_overflow", "saturate", "loader", 0, "sources",
-			2, "receivers", 3));
-	has(element(v, "transform", 0), json_pack("{si si si si si si si si}", "readings", 201,
-						"sent", 400, "bare", 180, "saturated", 6, "refused",
-						8, "overflow", 10, "unknown", 12, "no_mbuf", 14));
+		json_pack("{si ss si ss ss ss ss ss sb si si}", "entry", 0, "port", "trackers",
+			"udp_port", 10000, "to", "any", "layout", "kunze2021", "method", "exact",
+			"unknown_source", "drop", "on_overflow", "saturate", "matrix_loader", 0,
+			"sources", 2, "receivers", 3));
+	has(element(v, "transform", 0),
+		json_pack("{si si si si si si si si}", "readings", 201, "sent", 400, "no_matrix",
+			180, "saturated", 6, "dropped", 8, "overflow", 10, "unknown", 12, "no_mbuf",
+			14));
 	has(element(v, "transform", 1),
 		json_pack("{ss ss ss ss ss ss sb si}", "port", "robots", "to", "fd00::/8", "layout",
 			"kunze2021_timed", "method", "kunze2021_chebyshev", "unknown_source",
-			"forward", "on_overflow", "drop", "loader", 1, "readings", 0));
+			"forward", "on_overflow", "drop", "matrix_loader", 1, "readings", 0));
 	json_decref(v);
 }
 
@@ -248,8 +249,8 @@ static void sources_have_their_receivers(void **state)
 	count();
 	v = view_parsed(&bp_show_transform, &source, true);
 	row = element(v, "sources", number_of("10.0.0.5"));
-	has(row, json_pack("{ss si sb si si si}", "source", "10.0.0.5", "rule", 0, "added", 0,
-			 "readings", 50, "saturated", 2, "refused", 1));
+	has(row, json_pack("{ss si sb si si si}", "source", "10.0.0.5", "entry", 0, "added", 0,
+			 "readings", 50, "saturated", 2, "dropped", 1));
 	has(element(row, "receivers", 0), json_pack("{ss ss sb}", "to", "10.1.0.9:20000", "mac",
 						  "02:00:00:00:00:09", "set", 0));
 	has(element(row, "receivers", 1),
@@ -260,10 +261,10 @@ static void sources_have_their_receivers(void **state)
 		json_pack("{ss s[[ffff][ffff][ffff]]}", "to", "sender:*", "matrix", 1.0, 0.0, 0.0,
 			2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0));
 	row = element(v, "sources", number_of("fd01::5"));
-	has(row, json_pack("{ss si}", "source", "fd01::5", "rule", 1));
+	has(row, json_pack("{ss si}", "source", "fd01::5", "entry", 1));
 	has(element(row, "receivers", 0), json_pack("{ss}", "to", "[fd01::9]:20000"));
 	json_decref(v);
-	says("10.1.0.9:20000, 10.1.0.8:20001 (bare)\n");
+	says("10.1.0.9:20000, 10.1.0.8:20001 (no matrix)\n");
 	says("4 of 16 matrices in use\n");
 }
 
@@ -339,7 +340,7 @@ static void a_damaged_bank_is_survived(void **state)
 		free(text);
 	}
 	memset(bank, 0xff, shm.transform.generation.bank_size);
-	says("no rules of transform are in force yet\n");
+	says("no active entries of section transform yet\n");
 }
 
 int main(void)

@@ -300,7 +300,8 @@ static void opaque_holds_nothing(void **state)
 	assert_true(bp_mqtt_worker_carried(rig.in) > 3 * 128);
 	rig_send(&rig, &c, CLIENT, wrong, 4);
 	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_QOS), 1);
-	assert_int_equal(bp_mqtt_worker_carried(rig.in), 128); /* the name, for `show flows` */
+	assert_int_equal(
+		bp_mqtt_worker_carried(rig.in), 128); /* the name, for `show connections` */
 	c.seq[CLIENT] += 5;
 	rig_segment(&rig, &c, CLIENT, TH_ACK | TH_FIN, c.seq[CLIENT], c.seq[BROKER], NULL, 0);
 	rig_ack(&rig, &c, BROKER);
