@@ -11,7 +11,7 @@
 enum bp_exit {
 	BP_EX_OK = EX_OK,
 	BP_EX_DIFFERENT = 1,                /* 1: show --diff found a difference */
-	BP_EX_FAULT = 1,                    /* 1: doctor found something in the way */
+	BP_EX_CHECK_FAILED = 1,             /* 1: an item of doctor failed */
 	BP_EX_FAULTS = 2,                   /* 2: status found an open fault */
 	BP_EX_USAGE = EX_USAGE,             /* 64: the command line is wrong */
 	BP_EX_DATAERR = EX_DATAERR,         /* 65: points or a matrix are refused */

@@ -79,7 +79,7 @@ static int run_checks(const struct bp_doctor *d, const struct request *q)
 	bp_doctor_check(d, &r);
 	status = print_report(&r, q->json);
 	if (status == BP_EX_OK && r.worst == BP_CHECK_FAIL)
-		status = BP_EX_FAULT;
+		status = BP_EX_CHECK_FAILED;
 	bp_report_end(&r);
 	return status;
 }
@@ -242,18 +242,17 @@ static int doctor_main(const struct bp_cli_command *command, int argc, char **ar
 
 const struct bp_cli_command bp_cmd_doctor = {
 	.name = "doctor",
-	.summary = "look whether this machine is ready, and set it up",
+	.summary = "check whether this machine is ready, and set it up",
 	.synopsis = "[-c FILE] [--json | --fix [--nic NIC]... [--hugepages N]... [--yes] | --undo]",
-	.text = "Says per item whether it is fine or what to do, with the exact command: "
-		"hugepages,\n"
-		"IOMMU, vfio, vhost-net, CPUs, limits, rights, DPDK, the clock, and of each NIC "
-		"what\n"
-		"it is bound to and whether it may be taken from the kernel. Changes nothing but\n"
-		"with --fix, which loads modules, sets hugepages aside, mounts hugetlbfs and "
+	.text = "Checks hugepages, IOMMU, vfio, vhost-net, CPUs, limits, capabilities, DPDK, "
+		"clock\n"
+		"and NICs. Each item is ok, warn, fail or skip (could not be checked), with the\n"
+		"command that corrects it. Changes nothing without --fix, which loads modules, "
+		"sets hugepages aside, mounts hugetlbfs and "
 		"binds\n"
 		"NICs: those named, and the ports of FILE. It never takes the NIC of the default\n"
 		"route or of an SSH session. --undo puts back what was.\n"
-		"Exits with 0 when nothing is in the way, with 1 when something is.",
+		"Exits with 1 when an item fails, else with 0.",
 	.example = "  biplane doctor -c /etc/biplane/biplane.yaml\n"
 		   "  biplane doctor --fix --nic 0000:03:00.0 --nic 0000:03:00.1 --hugepages 1024\n"
 		   "  biplane doctor --undo",

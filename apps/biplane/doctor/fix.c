@@ -125,7 +125,7 @@ int bp_fix(
 	int status = BP_EX_OK;
 
 	if (!steps)
-		return BP_EX_FAULT;
+		return BP_EX_CHECK_FAILED;
 	if (json_array_size(steps) == 0) {
 		fputs("nothing to do\n", f->out);
 	} else {
@@ -137,7 +137,7 @@ int bp_fix(
 			status = BP_EX_USAGE;
 		} else if (!f->yes && !confirm(f)) {
 			fputs("nothing was done\n", f->out);
-			status = BP_EX_FAULT;
+			status = BP_EX_CHECK_FAILED;
 		} else {
 			status = do_it(d, q, f, steps);
 		}

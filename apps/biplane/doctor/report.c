@@ -15,28 +15,28 @@
 const char *bp_verdict_name(enum bp_verdict v)
 {
 	switch (v) {
-	case BP_FINE:
-		return "fine";
-	case BP_ADVICE:
-		return "advice";
+	case BP_CHECK_OK:
+		return "ok";
+	case BP_CHECK_WARN:
+		return "warn";
 	case BP_CHECK_SKIP:
-		return "unknown";
+		return "skip";
 	case BP_CHECK_FAIL:
-		return "trouble";
+		return "fail";
 	}
-	return "unknown";
+	return "skip";
 }
 
 static const char *verdict_colour(const char *verdict)
 {
-	if (!strcmp(verdict, "fine"))
+	if (!strcmp(verdict, "ok"))
 		return "\033[32m";
-	return strcmp(verdict, "trouble") ? "\033[33m" : "\033[31m";
+	return strcmp(verdict, "fail") ? "\033[33m" : "\033[31m";
 }
 
 bool bp_report_begin(struct bp_report *r)
 {
-	*r = (struct bp_report){.items = json_array(), .nics = json_array(), .worst = BP_FINE};
+	*r = (struct bp_report){.items = json_array(), .nics = json_array(), .worst = BP_CHECK_OK};
 	if (r->items && r->nics)
 		return true;
 	bp_report_end(r);
@@ -63,7 +63,7 @@ json_t *bp_report_item(struct bp_report *r, const char *item, enum bp_verdict ve
 	if (verdict > r->worst)
 		r->worst = verdict;
 	o = json_pack("{ss ss so ss s[]}", "item", item, "verdict", bp_verdict_name(verdict),
-		"seen", bp_text_json(text, sizeof(text)), "why", why, "commands");
+		"found", bp_text_json(text, sizeof(text)), "reason", why, "commands");
 	json_array_append_new(r->items, o);
 	return o;
 }
@@ -111,15 +111,15 @@ static const char *text_of(const json_t *o, const char *key)
 
 static void print_item(const json_t *o, FILE *out, bool colours)
 {
-	const char *verdict = text_of(o, "verdict"), *why = text_of(o, "why");
+	const char *verdict = text_of(o, "verdict"), *why = text_of(o, "reason");
 	const json_t *commands = json_object_get(o, "commands"), *command;
 	size_t i;
 
 	fprintf(out, "%s%-8s%s  %-*s", colours ? verdict_colour(verdict) : "", verdict,
 		colours ? "\033[0m" : "", ITEM_WIDTH, text_of(o, "item"));
-	print_wrapped(out, text_of(o, "seen"));
-	if (!strcmp(verdict, "fine"))
-		return; /* nothing to do, so nothing to explain */
+	print_wrapped(out, text_of(o, "found"));
+	if (!strcmp(verdict, "ok"))
+		return; /* no remedy to explain */
 	if (*why) {
 		fprintf(out, "%*s", MARGIN, "");
 		print_wrapped(out, why);
@@ -141,7 +141,7 @@ static void print_nics(const json_t *nics, FILE *out)
 		{"iommu_group", "GROUP", 1},
 		{"dpdk_driver", "DPDK", 0},
 		{"grade", "BIND?", 0},
-		{"why", "BECAUSE", 0},
+		{"reason", "REASON", 0},
 		{NULL, NULL, 0},
 	};
 
@@ -163,21 +163,15 @@ static unsigned count(const struct bp_report *r, enum bp_verdict v)
 
 void bp_report_print(const struct bp_report *r, FILE *out, bool colours)
 {
-	const unsigned faults = count(r, BP_CHECK_FAIL), advice = count(r, BP_ADVICE),
-		       unknown = count(r, BP_CHECK_SKIP);
+	static const enum bp_verdict all[] = {
+		BP_CHECK_OK, BP_CHECK_WARN, BP_CHECK_FAIL, BP_CHECK_SKIP};
 	json_t *o;
 	size_t i;
 
 	json_array_foreach(r->items, i, o) print_item(o, out, colours);
 	print_nics(r->nics, out);
-	if (faults)
-		fprintf(out, "\n%u in the way", faults);
-	else
-		fputs("\nnothing is in the way", out);
-	if (advice)
-		fprintf(out, ", advice: %u", advice);
-	if (unknown)
-		fprintf(out, ", not known: %u", unknown);
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		fprintf(out, "%s%u %s", i ? ", " : "\n", count(r, all[i]), bp_verdict_name(all[i]));
 	fputc('\n', out);
 }
 

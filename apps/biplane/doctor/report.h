@@ -7,14 +7,14 @@
 #include <stdio.h>
 
 /*
- * What the doctor has to say: {items: [{item, verdict, seen, why, commands}], nics: [...]}. As with
- * `biplane show`, what people read is set from the same objects.
+ * What the doctor has to say: {items: [{item, verdict, found, reason, commands}], nics: [...]}. As
+ * with `biplane show`, what people read is set from the same objects.
  */
 enum bp_verdict {
-	BP_FINE,
-	BP_ADVICE,     /* it works, but slower, or less surely */
-	BP_CHECK_SKIP, /* it could not be looked at */
-	BP_CHECK_FAIL, /* it is in the way of running biplane here */
+	BP_CHECK_OK,
+	BP_CHECK_WARN, /* works, but slower or less reliably */
+	BP_CHECK_SKIP, /* could not be checked */
+	BP_CHECK_FAIL, /* prevents biplane from running here */
 };
 const char *bp_verdict_name(enum bp_verdict v);
 
@@ -27,8 +27,8 @@ struct bp_report {
 bool bp_report_begin(struct bp_report *r);
 void bp_report_end(struct bp_report *r);
 
-/* Adds an item with what was seen. why: for what it matters, a sentence, or "". Returns the item,
- * for bp_report_do(); it is the report's. */
+/* Adds an item with what was seen. why: the reason why it matters, a sentence, or "". Returns the
+ * item, for bp_report_do(); it is the report's. */
 json_t *bp_report_item(struct bp_report *r, const char *item, enum bp_verdict verdict,
 	const char *why, const char *seen, ...) __attribute__((format(printf, 5, 6)));
 /* Adds a command line that mends it, or a comment ("# ...") about what no command does. */

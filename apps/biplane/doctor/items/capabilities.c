@@ -83,7 +83,7 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	if (uid != 0)
 		snprintf(who, sizeof(who), "user %" PRIu64, uid);
 	if ((required(d) & ~has) == 0) {
-		bp_report_item(r, "rights", BP_FINE, "",
+		bp_report_item(r, "rights", BP_CHECK_OK, "",
 			"%s, with the capabilities that biplane needs", who);
 		return;
 	}

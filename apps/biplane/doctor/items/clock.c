@@ -31,14 +31,15 @@ void bp_doctor_item_clock(const struct bp_doctor *d, struct bp_report *r)
 	bp_tree_text(d->root, available, sizeof(available), CLOCK "/available_clocksource");
 	/* those that a program reads without a system call */
 	if (!strcmp(now, "tsc") || !strcmp(now, "arch_sys_counter")) {
-		bp_report_item(r, "clock source", BP_FINE, "", "%s", now);
+		bp_report_item(r, "clock source", BP_CHECK_OK, "", "%s", now);
 		return;
 	}
 	if (!strcmp(now, "kvm-clock") || !strncmp(now, "hyperv", 6)) {
-		bp_report_item(r, "clock source", BP_FINE, "", "%s, this virtual machine's", now);
+		bp_report_item(
+			r, "clock source", BP_CHECK_OK, "", "%s, this virtual machine's", now);
 		return;
 	}
-	item = bp_report_item(r, "clock source", BP_ADVICE,
+	item = bp_report_item(r, "clock source", BP_CHECK_WARN,
 		"reading it takes a system call each time, a microsecond or more; DPDK counts "
 		"cycles (TSC), which the kernel does not trust here",
 		"%s", now);

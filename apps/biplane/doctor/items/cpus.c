@@ -72,10 +72,10 @@ static void check_workers(const struct bp_doctor *d, struct bp_report *r, const 
 		bp_report_do(item, "# name others in `workers:`, of %s", list);
 	} else if (CPU_COUNT(&shared) == 0) {
 		bp_cpu_list_text(&workers, list, sizeof(list));
-		bp_report_item(r, "CPU isolation", BP_FINE, "",
+		bp_report_item(r, "CPU isolation", BP_CHECK_OK, "",
 			"the workers' CPUs (%s) run nothing else", list);
 	} else {
-		item = bp_report_item(r, "CPU isolation", BP_ADVICE, why,
+		item = bp_report_item(r, "CPU isolation", BP_CHECK_WARN, why,
 			"workers' CPUs that the kernel runs other things on: %s", list);
 		if (CPU_COUNT(&workers) < CPU_COUNT(online))
 			propose(d->root, item, &workers);
@@ -102,11 +102,11 @@ void bp_doctor_item_cpus(const struct bp_doctor *d, struct bp_report *r)
 	}
 	bp_cpu_list_text(&isolated, list, sizeof(list));
 	if (CPU_COUNT(&isolated)) {
-		bp_report_item(r, "CPU isolation", BP_FINE, "",
+		bp_report_item(r, "CPU isolation", BP_CHECK_OK, "",
 			"CPUs %s are isolated: name them in `workers:`", list);
 		return;
 	}
-	item = bp_report_item(r, "CPU isolation", BP_ADVICE, why, "none of %d CPUs is isolated",
+	item = bp_report_item(r, "CPU isolation", BP_CHECK_WARN, why, "none of %d CPUs is isolated",
 		CPU_COUNT(&online));
 	propose_some(d->root, &online, &some);
 	if (CPU_COUNT(&some) && CPU_COUNT(&some) < CPU_COUNT(&online))

@@ -42,16 +42,16 @@ void bp_doctor_item_governor(const struct bp_doctor *d, struct bp_report *r)
 	}
 	bp_tree_names_free(&names);
 	if (n == 0) {
-		bp_report_item(r, "CPU frequency", BP_FINE, "",
+		bp_report_item(r, "CPU frequency", BP_CHECK_OK, "",
 			"not the kernel's to change on this machine");
 		return;
 	}
 	if (CPU_COUNT(&cpus) == 0) {
-		bp_report_item(r, "CPU frequency", BP_FINE, "", "governor performance");
+		bp_report_item(r, "CPU frequency", BP_CHECK_OK, "", "governor performance");
 		return;
 	}
 	bp_cpu_list_text(&cpus, list, sizeof(list));
-	item = bp_report_item(r, "CPU frequency", BP_ADVICE,
+	item = bp_report_item(r, "CPU frequency", BP_CHECK_WARN,
 		"clocks that rise and fall make delays uneven", "governor %s on CPUs %s", slow,
 		list);
 	bp_report_do(item,

@@ -148,7 +148,7 @@ static void check_node(const struct bp_doctor *d, struct bp_report *r, int64_t n
 {
 	const uint64_t want = required_bytes(d, node, is_required_on(d, node));
 	const uint64_t has = free_bytes(&d->huge, &node);
-	enum bp_verdict verdict = BP_FINE;
+	enum bp_verdict verdict = BP_CHECK_OK;
 	char name[64], seen[256];
 	json_t *item;
 
@@ -157,9 +157,10 @@ static void check_node(const struct bp_doctor *d, struct bp_report *r, int64_t n
 		snprintf(name, sizeof(name), "hugepages node %" PRId64, node);
 	describe(&d->huge, node, seen, sizeof(seen));
 	if (d->config && is_short(d, has, want))
-		verdict = d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_CHECK_FAIL : BP_ADVICE;
+		verdict = d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_CHECK_FAIL
+								       : BP_CHECK_WARN;
 	else if (is_short(d, has, want))
-		verdict = all_bytes(&d->huge) ? BP_ADVICE : BP_CHECK_FAIL;
+		verdict = BP_CHECK_WARN; /* hugepages: auto runs without */
 	if (d->config && want)
 		item = bp_report_item(r, name, verdict,
 			"packet buffers and the segment want them; pages that a running biplane "
@@ -171,7 +172,7 @@ static void check_node(const struct bp_doctor *d, struct bp_report *r, int64_t n
 			"packet buffers and the segment want them; without, biplane is slower, and "
 			"some NICs do not work",
 			"%s%s", seen, want ? "" : "; none are wanted here");
-	if (verdict != BP_FINE) {
+	if (verdict != BP_CHECK_OK) {
 		propose(d, item, node, want);
 		bp_report_do(item, "# or: biplane doctor --fix --hugepages N, which can be undone");
 	}
@@ -181,8 +182,8 @@ void bp_doctor_item_hugepages(const struct bp_doctor *d, struct bp_report *r)
 {
 	if (d->huge.n == 0) {
 		bp_report_item(r, "hugepages",
-			d->config && d->config->hugepages != BP_HUGEPAGES_REQUIRE ? BP_ADVICE
-										  : BP_CHECK_FAIL,
+			d->config && d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_CHECK_FAIL
+										  : BP_CHECK_WARN,
 			"packet buffers want them; without, biplane is slower",
 			"this kernel has no hugepages (CONFIG_HUGETLBFS)");
 		return;

@@ -9,14 +9,14 @@ void bp_doctor_item_hugetlbfs(const struct bp_doctor *d, struct bp_report *r)
 	if (d->huge.n == 0)
 		return; /* the item before has said it */
 	if (d->huge.dir[0]) {
-		bp_report_item(r, "hugetlbfs", BP_FINE, "", "mounted on %s", d->huge.dir);
+		bp_report_item(r, "hugetlbfs", BP_CHECK_OK, "", "mounted on %s", d->huge.dir);
 		return;
 	}
 	if (d->config && d->config->hugepages == BP_HUGEPAGES_NEVER) {
-		bp_report_item(r, "hugetlbfs", BP_FINE, "", "not mounted, and not wanted");
+		bp_report_item(r, "hugetlbfs", BP_CHECK_OK, "", "not mounted, and not wanted");
 		return;
 	}
-	item = bp_report_item(r, "hugetlbfs", BP_ADVICE,
+	item = bp_report_item(r, "hugetlbfs", BP_CHECK_WARN,
 		"without it the segment lies on ordinary pages", "not mounted");
 	bp_report_do(
 		item, "mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages");

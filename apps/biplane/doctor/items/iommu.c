@@ -103,13 +103,13 @@ void bp_doctor_item_iommu(const struct bp_doctor *d, struct bp_report *r)
 	struct bp_tree_names groups = bp_tree_list(d->root, "/sys/kernel/iommu_groups");
 
 	if (groups.n)
-		bp_report_item(r, "IOMMU", BP_FINE, "", "in use, %zu groups", groups.n);
+		bp_report_item(r, "IOMMU", BP_CHECK_OK, "", "in use, %zu groups", groups.n);
 	else if (!bp_doctor_needs_pci(d))
-		bp_report_item(r, "IOMMU", BP_FINE, "",
+		bp_report_item(r, "IOMMU", BP_CHECK_OK, "",
 			"none; no port of this configuration "
 			"needs it");
 	else if (bp_doctor_noiommu(d->root))
-		bp_report_item(r, "IOMMU", BP_ADVICE,
+		bp_report_item(r, "IOMMU", BP_CHECK_WARN,
 			"a NIC that is given away so can write to any memory of this machine",
 			"none; vfio works without (enable_unsafe_noiommu_mode)");
 	else

@@ -35,7 +35,7 @@ static void check_vhost(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (bp_tree_exists(d->root, "/dev/vhost-net")) {
-		bp_report_item(r, "vhost-net", BP_FINE, "", "/dev/vhost-net is there");
+		bp_report_item(r, "vhost-net", BP_CHECK_OK, "", "/dev/vhost-net is there");
 		return;
 	}
 	if (uses_backend(d, BP_BACKEND_VIRTIO) && d->config)
@@ -43,9 +43,10 @@ static void check_vhost(const struct bp_doctor *d, struct bp_report *r)
 			"an interface of this configuration has `host_interface.backend: virtio`",
 			"there is no /dev/vhost-net");
 	else if (uses_backend(d, BP_BACKEND_AUTO))
-		item = bp_report_item(r, "vhost-net", BP_ADVICE, why, "there is no /dev/vhost-net");
+		item = bp_report_item(
+			r, "vhost-net", BP_CHECK_WARN, why, "there is no /dev/vhost-net");
 	else {
-		bp_report_item(r, "vhost-net", BP_FINE, "",
+		bp_report_item(r, "vhost-net", BP_CHECK_OK, "",
 			"not there; no interface of this configuration needs it");
 		return;
 	}
@@ -57,16 +58,16 @@ static void check_tun(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (bp_tree_exists(d->root, "/dev/net/tun")) {
-		bp_report_item(r, "tun", BP_FINE, "", "/dev/net/tun is there");
+		bp_report_item(r, "tun", BP_CHECK_OK, "", "/dev/net/tun is there");
 		return;
 	}
 	if (!uses_backend(d, BP_BACKEND_AUTO) && !uses_backend(d, BP_BACKEND_TAP) &&
 		!uses_backend(d, BP_BACKEND_VIRTIO)) {
-		bp_report_item(r, "tun", BP_FINE, "",
+		bp_report_item(r, "tun", BP_CHECK_OK, "",
 			"not there; no interface of this configuration needs it");
 		return;
 	}
-	item = bp_report_item(r, "tun", d->config ? BP_CHECK_FAIL : BP_ADVICE,
+	item = bp_report_item(r, "tun", d->config ? BP_CHECK_FAIL : BP_CHECK_WARN,
 		"a port that routes has an interface in the kernel, which is made through it",
 		"there is no /dev/net/tun");
 	propose(d->root, item, "tun");

@@ -43,12 +43,13 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 	}
 	bp_doctor_user(d->root, &uid, &capabilities);
 	if (bytes == UINT64_MAX)
-		bp_report_item(r, "memory lock limit", BP_FINE, "", "unlimited");
+		bp_report_item(r, "memory lock limit", BP_CHECK_OK, "", "unlimited");
 	else if (capabilities & ((uint64_t)1 << CAP_IPC_LOCK))
-		bp_report_item(r, "memory lock limit", BP_FINE, "",
+		bp_report_item(r, "memory lock limit", BP_CHECK_OK, "",
 			"%" PRIu64 " MiB, of which CAP_IPC_LOCK frees this user", bytes / MIB);
 	else if (bytes >= want || !bp_doctor_needs_pci(d))
-		bp_report_item(r, "memory lock limit", BP_FINE, "", "%" PRIu64 " MiB", bytes / MIB);
+		bp_report_item(
+			r, "memory lock limit", BP_CHECK_OK, "", "%" PRIu64 " MiB", bytes / MIB);
 	else {
 		item = bp_report_item(r, "memory lock limit", BP_CHECK_FAIL, why,
 			"%" PRIu64 " MiB, and about %" PRIu64 " MiB are wanted", bytes / MIB,

@@ -28,7 +28,7 @@ static void add_row(struct bp_report *r, const struct bp_nic *nic)
 			"link", nic->link, "numa_node", number_or_null(nic->node), "iommu_group",
 			number_or_null(nic->group), "group_mates", text_or_null(nic->group_members),
 			"dpdk_driver", text_or_null(nic->pmd), "grade",
-			bp_nic_grade_name(nic->grade), "why", text_or_null(nic->why)));
+			bp_nic_grade_name(nic->grade), "reason", text_or_null(nic->why)));
 }
 
 /* What to do with those that nothing uses. */
@@ -57,14 +57,14 @@ void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
 	if (d->config)
 		return; /* the ports' own items say what they need */
 	if (n[BP_NIC_BOUND] + n[BP_NIC_AS_IS])
-		bp_report_item(r, "NICs", BP_FINE, "", "%u of %zu can be ports as they are",
+		bp_report_item(r, "NICs", BP_CHECK_OK, "", "%u of %zu can be ports as they are",
 			n[BP_NIC_BOUND] + n[BP_NIC_AS_IS], d->nics.n);
 	else if (n[BP_NIC_SAFE]) {
-		item = bp_report_item(r, "NICs", BP_ADVICE, why,
+		item = bp_report_item(r, "NICs", BP_CHECK_WARN, why,
 			"none of %zu is bound to vfio-pci; %u may be", d->nics.n, n[BP_NIC_SAFE]);
 		propose(d, item);
 	} else {
-		item = bp_report_item(r, "NICs", BP_ADVICE, why,
+		item = bp_report_item(r, "NICs", BP_CHECK_WARN, why,
 			d->nics.n ? "none of %zu may be taken from the kernel"
 				  : "there is none on PCI",
 			d->nics.n);

@@ -46,16 +46,16 @@ static void report_bound(
 			nic->group, nic->group_members);
 		bp_report_do(o, "# bind these too, or put the NIC into another slot");
 	} else if (is_far(d, nic, &cpu)) {
-		bp_report_item(r, item, BP_ADVICE, "each packet crosses between the nodes",
+		bp_report_item(r, item, BP_CHECK_WARN, "each packet crosses between the nodes",
 			"%s (%s) is on NUMA node %" PRId64 ", and a worker's CPU %u is not",
 			nic->address, nic->driver, nic->node, cpu);
 	} else if (!nic->pmd[0] && json_array_size(d->pmds)) {
-		bp_report_item(r, item, BP_ADVICE, "DPDK would not find the NIC",
+		bp_report_item(r, item, BP_CHECK_WARN, "DPDK would not find the NIC",
 			"%s: no driver of DPDK that is installed knows %04x:%04x", nic->address,
 			nic->vendor, nic->device);
 	} else {
 		bp_report_item(
-			r, item, BP_FINE, "", "%s is bound to %s", nic->address, nic->driver);
+			r, item, BP_CHECK_OK, "", "%s is bound to %s", nic->address, nic->driver);
 	}
 }
 
@@ -112,7 +112,7 @@ static void check_interface(
 			"interface %s is down", name);
 		bp_report_do(o, "ip link set %s up", name);
 	} else {
-		bp_report_item(r, item, BP_FINE, "", "interface %s is up", name);
+		bp_report_item(r, item, BP_CHECK_OK, "", "interface %s is up", name);
 	}
 }
 

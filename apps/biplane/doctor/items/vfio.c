@@ -14,11 +14,11 @@ void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
 	if (bp_tree_exists(d->root, "/sys/bus/pci/drivers/vfio-pci"))
 		module = BP_MODULE_HERE;
 	if (module == BP_MODULE_HERE) {
-		bp_report_item(r, "vfio-pci", BP_FINE, "", "loaded");
+		bp_report_item(r, "vfio-pci", BP_CHECK_OK, "", "loaded");
 		return;
 	}
 	if (!bp_doctor_needs_pci(d)) {
-		bp_report_item(r, "vfio-pci", BP_FINE, "",
+		bp_report_item(r, "vfio-pci", BP_CHECK_OK, "",
 			"not loaded; no port of this configuration needs it");
 		return;
 	}

@@ -229,17 +229,17 @@ expect 69 "no instance named '$name' is running" "$biplane" transform matrix lis
 # doctor: the machine that this runs on may be ready or not; a folder that is empty is not
 expect 0 '^Usage: biplane doctor ' "$biplane" doctor --help
 mkdir "$dir/machine"
-expect 1 '^unknown +rights +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
-expect 1 '"verdict": "trouble"' "$biplane" doctor --sysroot "$dir/machine" --json
-expect 0 '^(trouble|fine|unknown) ' sh -c '"$1" doctor; [ $? -le 1 ]' sh "$biplane"
+expect 1 '^skip +rights +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
+expect 1 '"verdict": "fail"' "$biplane" doctor --sysroot "$dir/machine" --json
+expect 0 '^(fail|ok|skip|warn) ' sh -c '"$1" doctor; [ $? -le 1 ]' sh "$biplane"
 "$biplane" doctor --json -c "$dir/good.yaml" >"$dir/doctor.json"
 expect 0 '^ok$' python3 -c '
 import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["verdict"] in ("fine", "advice", "unknown", "trouble")
+assert report["verdict"] in ("ok", "warn", "skip", "fail")
 items = {i["item"]: i for i in report["items"]}
-assert items["IOMMU"]["verdict"] == "fine" # no port of the file is on PCI
-assert items["vfio-pci"]["verdict"] == "fine"
+assert items["IOMMU"]["verdict"] == "ok" # no port of the file is on PCI
+assert items["vfio-pci"]["verdict"] == "ok"
 assert all(n["address"] and n["grade"] for n in report["nics"])
 print("ok")' "$dir/doctor.json"
 expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" doctor -c "$dir/bad.yaml"

@@ -270,7 +270,7 @@ const char *report_verdict(const struct bp_report *r, const char *item)
 
 const char *report_seen(const struct bp_report *r, const char *item)
 {
-	return json_string_value(json_object_get(find(r, item), "seen"));
+	return json_string_value(json_object_get(find(r, item), "found"));
 }
 
 bool report_says(const struct bp_report *r, const char *item, const char *text)

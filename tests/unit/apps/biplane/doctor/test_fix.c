@@ -244,12 +244,12 @@ static void asked_first(void **state)
 {
 	struct machine *m = *state;
 
-	assert_int_equal(run(m, &both, "n\n"), BP_EX_FAULT);
+	assert_int_equal(run(m, &both, "n\n"), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->out, "  1. modprobe vfio-pci\n"));
 	assert_non_null(strstr(m->out, A " (eth0): ixgbe -> vfio-pci\n"));
 	assert_non_null(strstr(m->out, "Do it? [y/N] nothing was done"));
-	assert_int_equal(run(m, &both, ""), BP_EX_FAULT);  /* the end of input is no yes */
-	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE); /* nobody is there */
+	assert_int_equal(run(m, &both, ""), BP_EX_CHECK_FAILED); /* the end of input is no yes */
+	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE);       /* nobody is there */
 	assert_non_null(strstr(m->err, "--yes"));
 	assert_int_equal(m->kernel.acts, 0);
 	expect_as_before(m);
@@ -264,7 +264,7 @@ static void never_the_default_route(void **state)
 
 	q.force = true;
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth0\"}]", "[]");
-	assert_int_equal(fix(m, &q), BP_EX_FAULT);
+	assert_int_equal(fix(m, &q), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, A " stays with the kernel: eth0 carries the default route"));
 	assert_int_equal(m->kernel.acts, 0); /* nothing else is done either */
 	expect_as_before(m);
@@ -278,7 +278,7 @@ static void in_use_when_insisted_on(void **state)
 	fake_ip(&m->fake,
 		"[{\"ifname\":\"eth0\",\"addr_info\":[{\"local\":\"10.1.2.3\",\"prefixlen\":24}]}]",
 		"[]", "[]");
-	assert_int_equal(fix(m, &q), BP_EX_FAULT);
+	assert_int_equal(fix(m, &q), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "10.1.2.3/24 (use --force"));
 	assert_int_equal(m->kernel.acts, 0);
 	q.force = true;
@@ -327,7 +327,7 @@ static void groups_go_whole(void **state)
 
 	fake_nic(&m->fake, &(struct fake_nic){"0000:05:00.0", "ixgbe", "eth5", 7, 9, 0, false});
 	fake_nic(&m->fake, &(struct fake_nic){"0000:05:00.1", "ixgbe", "eth6", 8, 9, 0, false});
-	assert_int_equal(fix(m, &one), BP_EX_FAULT);
+	assert_int_equal(fix(m, &one), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "group 9 with 0000:05:00.1 (ixgbe)"));
 	assert_int_equal(fix(m, &two), BP_EX_OK);
 	expect_driver(m, "0000:05:00.1", "vfio-pci");
@@ -389,11 +389,11 @@ static void too_many_pages(void **state)
 
 	fake_file(&m->fake, "Node 0 MemTotal:       1048576 kB\n",
 		"/sys/devices/system/node/node0/meminfo");
-	assert_int_equal(fix(m, &both), BP_EX_FAULT); /* 1 GiB of 1 GiB */
+	assert_int_equal(fix(m, &both), BP_EX_CHECK_FAILED); /* 1 GiB of 1 GiB */
 	assert_non_null(strstr(m->err, "nine tenths of the memory of NUMA node 0 (1024 MiB)"));
 	assert_int_equal(
 		fix(m, &(struct bp_doctor_plan_request){.n_hugepages = 1, .hugepages = {{7, 16}}}),
-		BP_EX_FAULT);
+		BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "no NUMA node 7"));
 	assert_int_equal(m->kernel.acts, 0);
 }
@@ -425,12 +425,12 @@ static void without_an_iommu(void **state)
 	fake_remove(&m->fake, "/sys/kernel/iommu_groups");
 	fake_file(&m->fake, "kernel/drivers/vfio/vfio.ko:\nkernel/drivers/vfio/pci/vfio-pci.ko:\n",
 		"/lib/modules/6.1.0-test/modules.dep");
-	assert_int_equal(fix(m, &q), BP_EX_FAULT);
+	assert_int_equal(fix(m, &q), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "--noiommu does without"));
 	assert_int_equal(m->kernel.acts, 0);
 	q.noiommu = true;
 	fake_file(&m->fake, "\n# CONFIG_VFIO_NOIOMMU is not set\n", "/boot/config-6.1.0-test");
-	assert_int_equal(fix(m, &q), BP_EX_FAULT);
+	assert_int_equal(fix(m, &q), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "does not do without"));
 	assert_int_equal(m->kernel.acts, 0);
 	fake_remove(&m->fake, "/boot/config-6.1.0-test");
@@ -448,7 +448,7 @@ static void a_kernel_without_vfio(void **state)
 	struct machine *m = *state;
 
 	fake_file(&m->fake, "kernel/fs/ext4/ext4.ko:\n", "/lib/modules/6.1.0-test/modules.dep");
-	assert_int_equal(fix(m, &both), BP_EX_FAULT);
+	assert_int_equal(fix(m, &both), BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "kernel 6.1.0-test has no module vfio-pci"));
 	assert_int_equal(m->kernel.acts, 0);
 }
@@ -464,7 +464,7 @@ static void no_such_nic(void **state)
 		m->err, "warning: no driver of DPDK that is installed knows " A " (8086:1234)"));
 
 	assert_int_equal(fix(m, &(struct bp_doctor_plan_request){.n_nics = 1, .nic = {"04:00.0"}}),
-		BP_EX_FAULT);
+		BP_EX_CHECK_FAILED);
 	assert_non_null(strstr(m->err, "no NIC 04:00.0"));
 }
 

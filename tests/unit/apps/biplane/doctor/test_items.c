@@ -50,9 +50,9 @@ static void a_server_that_is_ready(void **state)
 	fake_nic(f, &(struct fake_nic){"0000:03:00.0", "vfio-pci", NULL, 0, 1, 0, false});
 	fake_report(f, &r);
 	json_array_foreach(r.items, i,
-		o) if (strcmp(json_string_value(json_object_get(o, "verdict")), "fine") != 0)
+		o) if (strcmp(json_string_value(json_object_get(o, "verdict")), "ok") != 0)
 		fail_msg("%s", json_dumps(o, 0));
-	assert_int_equal(r.worst, BP_FINE);
+	assert_int_equal(r.worst, BP_CHECK_OK);
 	assert_true(json_array_size(r.items) >= 13);
 	assert_string_equal(report_seen(&r, "hugepages node 1"),
 		"1024 of 2 MiB, 1024 free; none are wanted here");
@@ -68,21 +68,21 @@ static void hugepages_by_node(void **state)
 
 	fake_file(f, "0\n", file, 1, "nr");
 	fake_file(f, "0\n", file, 1, "free");
-	expect(f, "hugepages node 1", "fine", NULL); /* nothing there wants any */
+	expect(f, "hugepages node 1", "ok", NULL); /* nothing there wants any */
 	fake_nic(f, &(struct fake_nic){"0000:83:00.0", "ixgbe", "eth3", 4, 1, 1, false});
-	expect(f, "hugepages node 1", "advice",
+	expect(f, "hugepages node 1", "warn",
 		"echo 1024 "
 		">/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages");
 	fake_file(f, "0\n", file, 0, "nr");
 	fake_file(f, "0\n", file, 0, "free");
-	expect(f, "hugepages node 0", "trouble", "node0/hugepages/hugepages-2048kB/nr_hugepages");
-	expect(f, "hugepages node 1", "trouble", NULL);
+	expect(f, "hugepages node 0", "warn", "node0/hugepages/hugepages-2048kB/nr_hugepages");
+	expect(f, "hugepages node 1", "warn", NULL);
 	/* a small machine keeps half of its memory */
 	fake_file(f, "Node 1 MemTotal:        1048576 kB\n",
 		"/sys/devices/system/node/node1/meminfo");
-	expect(f, "hugepages node 1", "trouble", "echo 256 >/sys");
+	expect(f, "hugepages node 1", "warn", "echo 256 >/sys");
 	fake_file(f, "proc /proc proc rw 0 0\n", "/proc/mounts");
-	expect(f, "hugetlbfs", "advice", "mount -t hugetlbfs hugetlbfs /dev/hugepages");
+	expect(f, "hugetlbfs", "warn", "mount -t hugetlbfs hugetlbfs /dev/hugepages");
 }
 
 static void a_kernel_without_numa_or_hugepages(void **state)
@@ -90,10 +90,10 @@ static void a_kernel_without_numa_or_hugepages(void **state)
 	const struct fake *f = *state;
 
 	fake_remove(f, "/sys/devices/system/node");
-	expect(f, "hugepages", "trouble", NULL);
+	expect(f, "hugepages", "warn", NULL);
 	fake_file(f, "512\n", "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
 	fake_file(f, "500\n", "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
-	expect(f, "hugepages", "fine", NULL);
+	expect(f, "hugepages", "ok", NULL);
 }
 
 static void iommu_off_in_the_kernel(void **state)
@@ -102,10 +102,10 @@ static void iommu_off_in_the_kernel(void **state)
 
 	fake_remove(f, "/sys/kernel/iommu_groups");
 	fake_file(f, "x", "/sys/firmware/acpi/tables/DMAR");
-	expect(f, "IOMMU", "trouble", "kernel's command line, and start anew: intel_iommu=on");
+	expect(f, "IOMMU", "fail", "kernel's command line, and start anew: intel_iommu=on");
 	fake_file(f, "GRUB_DEFAULT=0\n", "/etc/default/grub");
-	expect(f, "IOMMU", "trouble", "update-grub");
-	expect(f, "IOMMU", "trouble",
+	expect(f, "IOMMU", "fail", "update-grub");
+	expect(f, "IOMMU", "fail",
 		"echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX intel_iommu=on iommu=pt\"' "
 		">/etc/default/grub.d/biplane-iommu.cfg");
 }
@@ -115,7 +115,7 @@ static void iommu_off_in_the_firmware(void **state)
 	const struct fake *f = *state;
 
 	fake_remove(f, "/sys/kernel/iommu_groups");
-	expect(f, "IOMMU", "trouble", "firmware's setup");
+	expect(f, "IOMMU", "fail", "firmware's setup");
 }
 
 static void a_guest_without_iommu(void **state)
@@ -126,21 +126,21 @@ static void a_guest_without_iommu(void **state)
 
 	fake_remove(f, "/sys/kernel/iommu_groups");
 	fake_file(f, "flags\t\t: fpu hypervisor tsc\n", "/proc/cpuinfo");
-	expect(f, "IOMMU", "trouble", "-device intel-iommu");
+	expect(f, "IOMMU", "fail", "-device intel-iommu");
 	/* a kernel that can do without, and ones that can't */
-	expect(f, "IOMMU", "trouble", xdp); /* no module vfio */
+	expect(f, "IOMMU", "fail", xdp); /* no module vfio */
 	fake_file(f, "kernel/drivers/vfio/vfio.ko:\n", "/lib/modules/6.1.0-test/modules.dep");
-	expect(f, "IOMMU", "trouble", mode);
+	expect(f, "IOMMU", "fail", mode);
 	fake_file(f, "\n# CONFIG_VFIO_NOIOMMU is not set\n", "/boot/config-6.1.0-test");
-	expect(f, "IOMMU", "trouble", xdp);
+	expect(f, "IOMMU", "fail", xdp);
 	fake_file(f, "\nCONFIG_VFIO_NOIOMMU=y\n", "/boot/config-6.1.0-test");
-	expect(f, "IOMMU", "trouble", mode);
+	expect(f, "IOMMU", "fail", mode);
 	fake_folder(f, "/sys/module/vfio"); /* loaded, and without the parameter */
-	expect(f, "IOMMU", "trouble", xdp);
+	expect(f, "IOMMU", "fail", xdp);
 	fake_file(f, "N\n", noiommu);
-	expect(f, "IOMMU", "trouble", mode);
+	expect(f, "IOMMU", "fail", mode);
 	fake_file(f, "Y\n", noiommu);
-	expect(f, "IOMMU", "advice", NULL);
+	expect(f, "IOMMU", "warn", NULL);
 }
 
 static void vfio_not_loaded_and_not_there(void **state)
@@ -149,14 +149,14 @@ static void vfio_not_loaded_and_not_there(void **state)
 
 	fake_remove(f, "/sys/module/vfio_pci");
 	fake_remove(f, "/sys/bus/pci/drivers/vfio-pci");
-	expect(f, "vfio-pci", "trouble", "modprobe vfio-pci");
+	expect(f, "vfio-pci", "fail", "modprobe vfio-pci");
 	fake_file(f, "kernel/fs/ext4/ext4.ko:\n", "/lib/modules/6.1.0-test/modules.dep");
-	expect(f, "vfio-pci", "trouble", "linux-image-amd64");
+	expect(f, "vfio-pci", "fail", "linux-image-amd64");
 	fake_remove(f, "/lib/modules/6.1.0-test");
-	expect(f, "vfio-pci", "unknown", "modprobe vfio-pci");
+	expect(f, "vfio-pci", "skip", "modprobe vfio-pci");
 	fake_file(f, "kernel/drivers/vfio/pci/vfio-pci.ko\n",
 		"/lib/modules/6.1.0-test/modules.builtin");
-	expect(f, "vfio-pci", "fine", NULL);
+	expect(f, "vfio-pci", "ok", NULL);
 }
 
 static void kernel_interfaces(void **state)
@@ -164,9 +164,9 @@ static void kernel_interfaces(void **state)
 	const struct fake *f = *state;
 
 	fake_remove(f, "/dev/vhost-net");
-	expect(f, "vhost-net", "advice", "modprobe vhost-net"); /* vhost_net.ko on the disk */
+	expect(f, "vhost-net", "warn", "modprobe vhost-net"); /* vhost_net.ko on the disk */
 	fake_remove(f, "/dev/net/tun");
-	expect(f, "tun", "advice", "# this kernel has no module tun");
+	expect(f, "tun", "warn", "# this kernel has no module tun");
 }
 
 static void cpus(void **state)
@@ -175,11 +175,11 @@ static void cpus(void **state)
 
 	fake_file(f, "\n", "/sys/devices/system/cpu/isolated");
 	fake_file(f, "3,7\n", "/sys/devices/system/cpu/cpu7/topology/thread_siblings_list");
-	expect(f, "CPU isolation", "advice", "isolcpus=3,7 nohz_full=3,7 rcu_nocbs=3,7");
+	expect(f, "CPU isolation", "warn", "isolcpus=3,7 nohz_full=3,7 rcu_nocbs=3,7");
 	fake_file(f, "0\n", "/sys/devices/system/cpu/online");
-	expect(f, "CPU isolation", "advice", "no CPU to spare");
+	expect(f, "CPU isolation", "warn", "no CPU to spare");
 	fake_file(f, "powersave\n", "/sys/devices/system/cpu/cpu5/cpufreq/scaling_governor");
-	expect(f, "CPU frequency", "advice", "echo performance");
+	expect(f, "CPU frequency", "warn", "echo performance");
 }
 
 static void cpu_lists(void **state)
@@ -207,22 +207,22 @@ static void not_root(void **state)
 
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n",
 		"/proc/self/status");
-	expect(f, "rights", "trouble",
+	expect(f, "rights", "fail",
 		"setcap cap_net_admin,cap_net_raw+ep \"$(command -v biplane)\"");
-	expect(f, "memory lock limit", "trouble", "memlock unlimited");
+	expect(f, "memory lock limit", "fail", "memlock unlimited");
 	/* net_admin (12), net_raw (13), ipc_lock (14) */
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000007000\n",
 		"/proc/self/status");
-	expect(f, "rights", "fine", NULL);
-	expect(f, "memory lock limit", "fine", NULL);
+	expect(f, "rights", "ok", NULL);
+	expect(f, "memory lock limit", "ok", NULL);
 	fake_remove(f, "/sys/kernel/iommu_groups");
-	expect(f, "rights", "trouble", "cap_sys_rawio");
+	expect(f, "rights", "fail", "cap_sys_rawio");
 	fake_file(
 		f, "Name:\tb\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n", "/proc/self/status");
-	expect(f, "rights", "trouble", "container");
+	expect(f, "rights", "fail", "container");
 	fake_file(f, "Max locked memory         unlimited            unlimited            bytes\n",
 		"/proc/self/limits");
-	expect(f, "memory lock limit", "fine", NULL);
+	expect(f, "memory lock limit", "ok", NULL);
 }
 
 static void clocks(void **state)
@@ -232,14 +232,14 @@ static void clocks(void **state)
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 	fake_file(f, "hpet\n", now);
-	expect(f, "clock source", "advice", "echo tsc >/sys/devices/system/clocksource");
+	expect(f, "clock source", "warn", "echo tsc >/sys/devices/system/clocksource");
 	fake_file(f, "hpet acpi_pm\n",
 		"/sys/devices/system/clocksource/clocksource0/available_clocksource");
-	expect(f, "clock source", "advice", "tsc=reliable");
+	expect(f, "clock source", "warn", "tsc=reliable");
 	fake_file(f, "kvm-clock\n", now);
-	expect(f, "clock source", "fine", NULL);
+	expect(f, "clock source", "ok", NULL);
 	fake_remove(f, now);
-	expect(f, "clock source", "unknown", NULL);
+	expect(f, "clock source", "skip", NULL);
 }
 
 static void dpdk_without_drivers(void **state)
@@ -247,10 +247,10 @@ static void dpdk_without_drivers(void **state)
 	const struct fake *f = *state;
 
 	fake_remove(f, "/pmds");
-	expect(f, "DPDK", "trouble", "apt-get install");
+	expect(f, "DPDK", "fail", "apt-get install");
 }
 
-/* A machine of which nothing is known is not said to be fine. */
+/* A machine of which nothing is known is not said to be ok. */
 static void an_empty_folder(void **state)
 {
 	struct bp_report r;
@@ -260,9 +260,9 @@ static void an_empty_folder(void **state)
 	fake_begin(&f);
 	fake_report(&f, &r);
 	assert_int_equal(r.worst, BP_CHECK_FAIL);
-	assert_string_equal(report_verdict(&r, "rights"), "unknown");
-	assert_string_equal(report_verdict(&r, "CPU isolation"), "unknown");
-	assert_string_equal(report_verdict(&r, "ways in"), "unknown");
+	assert_string_equal(report_verdict(&r, "rights"), "skip");
+	assert_string_equal(report_verdict(&r, "CPU isolation"), "skip");
+	assert_string_equal(report_verdict(&r, "ways in"), "skip");
 	bp_report_end(&r);
 	fake_end(&f);
 }
@@ -281,13 +281,13 @@ static void as_text(void **state)
 	out = open_memstream(&text, &len);
 	bp_report_print(&r, out, false);
 	fclose(out);
-	assert_non_null(strstr(text, "fine      clock source      tsc\n"));
-	assert_non_null(strstr(text, "advice    vhost-net         there is no /dev/vhost-net\n"));
+	assert_non_null(strstr(text, "ok        clock source      tsc\n"));
+	assert_non_null(strstr(text, "warn      vhost-net         there is no /dev/vhost-net\n"));
 	assert_non_null(strstr(text, "\n                            modprobe vhost-net\n"));
 	assert_non_null(
 		strstr(text, "\n0000:03:00.0  8086:10fb  ixgbe   eth0       -        0      1  "
 			     "net_ixgbe  safe   -\n"));
-	assert_non_null(strstr(text, "\nnothing is in the way, advice: 2\n"));
+	assert_non_null(strstr(text, " ok, 2 warn, 0 fail, 0 skip\n"));
 	assert_null(strchr(text, '\033'));
 	free(text);
 	bp_report_end(&r);

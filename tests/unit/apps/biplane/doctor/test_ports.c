@@ -99,35 +99,35 @@ static void nics_of_ports(void **state)
 {
 	struct machine *m = *state;
 
-	expect(m, "port right", "trouble", "this machine has no NIC " B);
+	expect(m, "port right", "fail", "this machine has no NIC " B);
 	add_b(m, "ixgbe", "eth1");
-	expect(m, "port left", "fine", A " is bound to vfio-pci");
-	expect(m, "port right", "trouble", "biplane doctor --fix --nic " B);
+	expect(m, "port left", "ok", A " is bound to vfio-pci");
+	expect(m, "port right", "fail", "biplane doctor --fix --nic " B);
 	fake_ip(&m->fake,
 		"[{\"ifname\":\"eth1\",\"addr_info\":[{\"local\":\"10.1.2.3\",\"prefixlen\":24}]}]",
 		"[]", "[]");
-	expect(m, "port right", "trouble", "--force");
+	expect(m, "port right", "fail", "--force");
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth1\"}]", "[]");
-	expect(m, "port right", "trouble", "# name another NIC in the configuration");
+	expect(m, "port right", "fail", "# name another NIC in the configuration");
 	fake_ip(&m->fake, "[]", "[]", "[]");
 	add_b(m, "vfio-pci", NULL);
 	fake_remove(&m->fake, "/sys/class/net/eth1");
 	/* its worker is on node 0 */
-	expect(m, "port right", "advice", "on NUMA node 1, and a worker's CPU 2 is not");
+	expect(m, "port right", "warn", "on NUMA node 1, and a worker's CPU 2 is not");
 	m->facts.worker_cpu[0] = 6;
-	expect(m, "port right", "fine", NULL);
-	expect(m, "port left", "advice", "CPU 6 is not");
+	expect(m, "port right", "ok", NULL);
+	expect(m, "port left", "warn", "CPU 6 is not");
 }
 
 static void a_port_on_an_interface(void **state)
 {
 	struct machine *m = *state;
 
-	expect(m, "port wire", "fine", "eth9 is up");
+	expect(m, "port wire", "ok", "eth9 is up");
 	fake_interface(&m->fake, "eth9", 9, false);
-	expect(m, "port wire", "trouble", "ip link set eth9 up");
+	expect(m, "port wire", "fail", "ip link set eth9 up");
 	fake_remove(&m->fake, "/sys/class/net/eth9");
-	expect(m, "port wire", "trouble", "no interface eth9");
+	expect(m, "port wire", "fail", "no interface eth9");
 }
 
 static void a_group_that_is_not_whole(void **state)
@@ -135,7 +135,7 @@ static void a_group_that_is_not_whole(void **state)
 	struct machine *m = *state;
 
 	fake_nic(&m->fake, &(struct fake_nic){"0000:03:00.1", "ixgbe", "eth4", 4, 1, 0, false});
-	expect(m, "port left", "trouble", "group 1 with 0000:03:00.1 (ixgbe)");
+	expect(m, "port left", "fail", "group 1 with 0000:03:00.1 (ixgbe)");
 }
 
 static void hugepages_of_ports_nodes(void **state)
@@ -143,48 +143,48 @@ static void hugepages_of_ports_nodes(void **state)
 	struct machine *m = *state;
 
 	/* one port is there, on node 0, and 1024 pages are free on each */
-	expect(m, "hugepages node 0", "trouble", "wants about 3000 MiB here");
-	expect(m, "hugepages node 0", "trouble", "echo 1500 >/sys/devices/system/node/node0/");
-	expect(m, "hugepages node 1", "fine", NULL);
+	expect(m, "hugepages node 0", "fail", "wants about 3000 MiB here");
+	expect(m, "hugepages node 0", "fail", "echo 1500 >/sys/devices/system/node/node0/");
+	expect(m, "hugepages node 1", "ok", NULL);
 	add_b(m, "vfio-pci", NULL);
-	expect(m, "hugepages node 1", "fine", "wants about 1500 MiB here");
-	expect(m, "hugepages node 0", "fine", NULL);
+	expect(m, "hugepages node 1", "ok", "wants about 1500 MiB here");
+	expect(m, "hugepages node 0", "ok", NULL);
 	m->facts.memory = 5000 * MIB;
-	expect(m, "hugepages node 1", "trouble", "echo 1250 >/sys/devices/system/node/node1/");
+	expect(m, "hugepages node 1", "fail", "echo 1250 >/sys/devices/system/node/node1/");
 	/* pages that are taken stay taken */
 	fake_file(&m->fake, "1000\n",
 		"/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages");
-	expect(m, "hugepages node 1", "trouble", "echo 1274 >/sys/devices/system/node/node1/");
+	expect(m, "hugepages node 1", "fail", "echo 1274 >/sys/devices/system/node/node1/");
 	/* one that runs has what it wants */
 	fake_file(&m->fake, "321\n", "/run/biplane/t-dataplane.pid");
-	expect(m, "hugepages node 1", "trouble", NULL); /* of one that was killed */
+	expect(m, "hugepages node 1", "fail", NULL); /* of one that was killed */
 	fake_file(&m->fake, "biplane\n", "/proc/321/comm");
-	expect(m, "hugepages node 1", "fine", "and runs");
+	expect(m, "hugepages node 1", "ok", "and runs");
 	fake_remove(&m->fake, "/proc/321");
 	bp_config_free(m->config);
 	m->config = parse("auto", "auto");
-	expect(m, "hugepages node 1", "advice", NULL);
+	expect(m, "hugepages node 1", "warn", NULL);
 	bp_config_free(m->config);
 	m->config = parse("never", "auto");
-	expect(m, "hugepages node 1", "fine", NULL);
+	expect(m, "hugepages node 1", "ok", NULL);
 	fake_file(&m->fake, "", "/proc/mounts");
-	expect(m, "hugetlbfs", "fine", "not wanted");
+	expect(m, "hugetlbfs", "ok", "not wanted");
 }
 
 static void workers_cpus(void **state)
 {
 	struct machine *m = *state;
 
-	expect(m, "CPU isolation", "fine", "the workers' CPUs (2) run nothing else");
+	expect(m, "CPU isolation", "ok", "the workers' CPUs (2) run nothing else");
 	m->facts.n_workers = 2;
 	m->facts.worker_cpu[1] = 5;
-	expect(m, "CPU isolation", "advice", "isolcpus=2,5");
+	expect(m, "CPU isolation", "warn", "isolcpus=2,5");
 	m->facts.worker_cpu[1] = 12;
-	expect(m, "CPU isolation", "trouble", "this machine has no CPU 12");
+	expect(m, "CPU isolation", "fail", "this machine has no CPU 12");
 	fake_file(&m->fake, "ondemand\n", "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor");
-	expect(m, "CPU frequency", "fine", NULL); /* no worker is there */
+	expect(m, "CPU frequency", "ok", NULL); /* no worker is there */
 	fake_file(&m->fake, "ondemand\n", "/sys/devices/system/cpu/cpu2/cpufreq/scaling_governor");
-	expect(m, "CPU frequency", "advice", "governor ondemand on CPUs 2");
+	expect(m, "CPU frequency", "warn", "governor ondemand on CPUs 2");
 }
 
 static void kernel_interfaces_of_ports(void **state)
@@ -193,15 +193,15 @@ static void kernel_interfaces_of_ports(void **state)
 
 	fake_remove(&m->fake, "/dev/vhost-net");
 	fake_remove(&m->fake, "/dev/net/tun");
-	expect(m, "vhost-net", "advice", NULL); /* taps serve */
-	expect(m, "tun", "trouble", NULL);
+	expect(m, "vhost-net", "warn", NULL); /* taps serve */
+	expect(m, "tun", "fail", NULL);
 	bp_config_free(m->config);
 	m->config = parse("require", "virtio");
-	expect(m, "vhost-net", "trouble", "modprobe vhost-net");
+	expect(m, "vhost-net", "fail", "modprobe vhost-net");
 	bp_config_free(m->config);
 	m->config = parse("require", "off");
-	expect(m, "vhost-net", "fine", NULL);
-	expect(m, "tun", "fine", NULL);
+	expect(m, "vhost-net", "ok", NULL);
+	expect(m, "tun", "ok", NULL);
 }
 
 /* A configuration without NICs wants none of what they need. */
@@ -213,10 +213,10 @@ static void no_port_on_pci(void **state)
 	fake_remove(&m->fake, "/sys/kernel/iommu_groups");
 	fake_remove(&m->fake, "/sys/bus/pci/drivers/vfio-pci");
 	fake_remove(&m->fake, "/sys/module/vfio_pci");
-	expect(m, "IOMMU", "fine", "no port of this configuration needs it");
-	expect(m, "vfio-pci", "fine", NULL);
+	expect(m, "IOMMU", "ok", "no port of this configuration needs it");
+	expect(m, "vfio-pci", "ok", NULL);
 	m->facts.memory = 3000 * MIB; /* which node it is of does not matter */
-	expect(m, "hugepages node 0", "trouble", "3000 MiB");
+	expect(m, "hugepages node 0", "fail", "3000 MiB");
 }
 
 /* What --fix does for a configuration. */
