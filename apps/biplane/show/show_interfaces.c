@@ -45,11 +45,12 @@ static json_t *interface(unsigned number, const struct bp_interface_info *info, 
 
 	bp_text_mac(info->mac, mac);
 	return json_pack("{so si so sI ss sI sb sb sb sb sb ss so}", "name",
-		bp_text_json(info->name, sizeof(info->name)), "number", (int)number, "kernel_name",
-		kernel_name(info, same_netns), "ifindex", (json_int_t)info->ifindex, "mac", mac,
-		"mtu", (json_int_t)info->mtu, "up", (info->flags & BP_IF_UP) != 0, "carrier",
-		(info->flags & BP_IF_CARRIER) != 0, "kernel", (info->flags & BP_IF_KERNEL) != 0,
-		"ipv4_forwarding", !(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
+		bp_text_json(info->name, sizeof(info->name)), "number", (int)number,
+		"host_interface", kernel_name(info, same_netns), "ifindex",
+		(json_int_t)info->ifindex, "mac", mac, "mtu", (json_int_t)info->mtu, "up",
+		(info->flags & BP_IF_UP) != 0, "carrier", (info->flags & BP_IF_CARRIER) != 0,
+		"kernel", (info->flags & BP_IF_KERNEL) != 0, "ipv4_forwarding",
+		!(info->flags & BP_IF_NO_FORWARD4), "ipv6_forwarding",
 		!(info->flags & BP_IF_NO_FORWARD6), "ipv4_rp_filter",
 		info->flags & BP_IF_RPF_STRICT  ? "strict"
 		: info->flags & BP_IF_RPF_LOOSE ? "loose"
@@ -117,7 +118,7 @@ static json_t *for_people(const json_t *interface)
 		if (!json_is_true(json_object_get(interface, settings[i])))
 			at += (size_t)snprintf(text + at, sizeof(text) - at, ",no-%s", settings[i]);
 	if (strcmp(json_string_value(json_object_get(interface, "ipv4_rp_filter")), "off") != 0)
-		snprintf(text + at, sizeof(text) - at, ",rp_filter4-%s",
+		snprintf(text + at, sizeof(text) - at, ",ipv4_rp_filter-%s",
 			json_string_value(json_object_get(interface, "ipv4_rp_filter")));
 	json_object_set_new(row, "flags", json_string(text));
 	text[at = 0] = 0;
@@ -151,7 +152,7 @@ static void print_tables(const json_t *view, FILE *out)
 	}
 	fprintf(out,
 		"; %" JSON_INTEGER_FORMAT " changes, %" JSON_INTEGER_FORMAT
-		" entries mended by a new writer\n",
+		" entries repaired by a new writer\n",
 		bp_show_int(view, "changes"), bp_show_int(view, "repairs"));
 	for (unsigned i = 0; i < sizeof(label) / sizeof(label[0]); i++)
 		bp_show_refused(bp_show_int(json_object_get(all, label[i][0]), "refused"),
@@ -162,7 +163,7 @@ static void print(const json_t *view, bool all, FILE *out)
 {
 	static const struct bp_column columns[] = {
 		{"name", "INTERFACE", 0},
-		{"kernel_name", "KERNEL", 0},
+		{"host_interface", "HOST-INTERFACE", 0},
 		{"ifindex", "IFINDEX", 1},
 		{"mac", "MAC", 0},
 		{"mtu", "MTU", 1},
@@ -179,8 +180,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		json_array_append_new(rows, for_people(json_array_get(list, i)));
 	routes = bp_show_int(
 		json_object_get(json_object_get(view, "tables"), "ipv4_routes"), "capacity");
-	bp_table_print(
-		out, columns, rows, routes ? "no interfaces yet" : "no interfaces: nothing routes");
+	bp_table_print(out, columns, rows, routes ? "no interfaces yet" : "no routed interfaces");
 	if (routes)
 		print_tables(view, out);
 	json_decref(rows);
@@ -188,7 +188,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_interfaces = {
 	.name = "interfaces",
-	.summary = "the router's interfaces, and how full the forwarding tables are",
+	.summary = "routed interfaces, and the use of the forwarding tables",
 	.collect = collect,
 	.print = print,
 	.diff = bp_fib_diff_interfaces,

@@ -47,8 +47,7 @@ static void write_text(const struct bp_route_list *l, const struct bp_interface_
 		fputc('\n', out);
 	}
 	if (!l->n)
-		fputs(f->max_routes ? "no routes\n" : "nothing routes: all ports are in bridges\n",
-			out);
+		fputs(f->max_routes ? "no routes\n" : "no routes: all ports are in bridges\n", out);
 	bp_show_refused(get(&f->control->routes4_refused), "IPv4 routes", out);
 	bp_show_refused(get(&f->control->routes6_refused), "IPv6 routes", out);
 	bp_show_refused(get(&f->control->nexthops_refused), "next hops", out);

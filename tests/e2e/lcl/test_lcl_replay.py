@@ -124,7 +124,7 @@ def test_the_report(hops):
 def test_the_report_for_people(tmp_path):
     _, text = replay(tmp_path, EXAMPLES / EDGE, "devices", commands(50), "wan", "1.pcap")
     assert "arm-3" in text
-    assert "waited more or less than its share" in text
+    assert "deviation from the share of the latency budget" in text
 
 
 def test_best_effort_keeps_out_of_the_way(tmp_path):

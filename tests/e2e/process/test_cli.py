@@ -65,10 +65,10 @@ def module_cli(lab, module_gateway):
 def test_what_show_says_is_what_happened(module_cli):
     g = module_cli
     rule, = g.show("rules")["rules"]
-    assert (rule["name"], rule["filter"], rule["matched"], rule["no_value"], rule["raised"]) == (
+    assert (rule["name"], rule["filter"], rule["matched"], rule["value_missing"], rule["raised"]) == (
         "overheat", "plant/+/temperature", 3, 1, 1)
     alarm, = g.show("alarms")["alarms"]
-    assert (alarm["rule"], alarm["state"], alarm["value"], alarm["client_id"], alarm["topic"], alarm["to"]) == (
+    assert (alarm["rule"], alarm["state"], alarm["value"], alarm["client_id"], alarm["topic"], alarm["publish_topic"]) == (
         "overheat", "raised", 81.5, "oven-7", "plant/oven/temperature", "alarm/plant/oven/temperature")
     assert alarm["client"].startswith("10.99.0.1:")
     assert [p["name"] for p in g.show("ports")["ports"]] == ["devices", "cloud", "edge"]

@@ -164,12 +164,12 @@ static void interfaces_and_how_full_the_tables_are(void **state)
 	assert_int_equal(bp_fib_interface_set(writer, WAN, &info), BP_FIB_DONE);
 	put_some_routes();
 	text = view_text(&bp_show_interfaces);
-	assert_non_null(strstr(text,
-		"lan        -             7  02:00:00:00:00:07  1500  up,carrier,kernel           "
-		"10.0.0.1/24\n"));
-	assert_non_null(strstr(text,
-		"wan        -             -  02:00:00:00:00:08  1500  no-up,no-carrier,no-kernel  "
-		"10.1.0.1/24 fd00::1/64\n"));
+	assert_non_null(strstr(text, "lan        -                     7  02:00:00:00:00:07  1500  "
+				     "up,carrier,kernel           "
+				     "10.0.0.1/24\n"));
+	assert_non_null(strstr(text, "wan        -                     -  02:00:00:00:00:08  1500  "
+				     "no-up,no-carrier,no-kernel  "
+				     "10.1.0.1/24 fd00::1/64\n"));
 	assert_non_null(strstr(text, "\ntables: 6 of 64 IPv4 routes, 1 of 64 IPv6 routes, "));
 	assert_null(strstr(text, "warning"));
 	free(text);

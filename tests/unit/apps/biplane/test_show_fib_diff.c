@@ -199,11 +199,11 @@ static void nothing_routes(void **state)
 	assert_non_null(s);
 	assert_int_equal(bp_shm_map(&bridged, s, err, sizeof(err)), 0);
 	source.shm = &bridged;
-	assert_routes("nothing routes: all ports are in bridges\n");
+	assert_routes("no routes: all ports are in bridges\n");
 	source.address = address("10.0.0.1");
 	assert_routes("10.0.0.1: no route\n");
 	text = view_text(&bp_show_interfaces);
-	assert_string_equal(text, "no interfaces: nothing routes\n");
+	assert_string_equal(text, "no routed interfaces\n");
 	free(text);
 	text = view_text(&bp_status_view);
 	assert_null(strstr(text, "sync"));
