@@ -14,7 +14,7 @@ static enum bp_phd_verdict verdict_of(enum bp_phd_error e)
 	return e == BP_PHD_E_LENGTH || e == BP_PHD_E_COUNT ? BP_PHD_BAD_LENGTH : BP_PHD_BAD_APDU;
 }
 
-/* The report's head, strictly: where its entries are and what they are. */
+/* Strict check of the head of a report: offset and kind of its entries. */
 static enum bp_phd_verdict read_head(const uint8_t *apdu, size_t len, struct bp_phd_conversion *c)
 {
 	struct bp_phd_apdu a;
@@ -54,7 +54,7 @@ static enum bp_phd_verdict read_head(const uint8_t *apdu, size_t len, struct bp_
 	return BP_PHD_CONVERT;
 }
 
-/* What a loop over the observations adds up. */
+/* Totals of a loop over the observations. */
 struct tally {
 	unsigned known, unknown;
 	uint32_t list; /* octets of all, as one list */
@@ -81,7 +81,7 @@ static inline uint32_t bound_of(const struct bp_phd_conversion *c, const struct 
 	return bound + (fixed_single || !c->mp ? 0 : BP_PHD_PERSON_MAX);
 }
 
-/* Octets of a list besides its members, and of one member whose value becomes so long. */
+/* Bytes of a list without its members, and of one member with a value of this length. */
 static uint32_t list_frame(const struct bp_phd_layout *l)
 {
 	return BP_PHD_BEFORE_HEAD + l->object[0].head_len + sizeof(BP_PHD_LIST_END) - 1;
@@ -91,8 +91,8 @@ static inline uint32_t list_member(const struct bp_phd_object *o, uint32_t bound
 	return bound + o->name_len + sizeof(BP_PHD_MEMBER_BEGIN BP_PHD_MEMBER_MIDDLE ",") - 1;
 }
 
-/* Walks the report: each observation of a known object is added to *t, and to part[] where it is
- * one by itself. `fixed_single` is a constant: a fixed report of one person. */
+/* Walks over the report: each observation of a known object is added to *t, and to part[] if it
+ * becomes a separate instance. `fixed_single` is a constant: a fixed report of one person. */
 static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
 	const struct bp_phd_layout *l, const struct bp_phd_settings *plan, const uint8_t *entries,
 	struct bp_phd_conversion *c, struct tally *t, bool fixed_single)
@@ -145,7 +145,8 @@ static void put_list_part(struct bp_phd_conversion *c, unsigned n, const struct 
 	c->part[at].len += BP_PHD_RENDER_SLACK;
 }
 
-/* A report that is one list, and longer than a message: as several. It was walked before. */
+/* Splits a report that is one list and longer than a message into several lists. It was validated
+ * before. */
 static enum bp_phd_verdict split_list(const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const uint8_t *entries, struct bp_phd_conversion *c)
 {
@@ -230,7 +231,7 @@ static inline enum bp_phd_verdict plan_from(const struct bp_phd_layout *l,
 	struct bp_phd_fast f;
 	enum bp_phd_verdict v;
 
-	/* part[] and copy[] are written as they are used */
+	/* part[] and copy[] are written before they are read */
 	memset(c, 0, offsetof(struct bp_phd_conversion, part));
 	c->first_part = (uint16_t)first;
 	if (__builtin_expect(bp_phd_fast_read(apdu, len, &f), 1)) {
@@ -266,7 +267,7 @@ enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,
 
 /* ---- writing the requests ---- */
 
-/* Sixteen hex digits at head[at], which come to the head's sum. */
+/* Writes sixteen hex digits at head[at] and adds them to the sum of the head. */
 static inline uint64_t put_hex16(uint8_t *head, uint16_t at, const uint64_t digits[2], uint64_t sum)
 {
 	memcpy(head + at, digits, 16);
@@ -283,7 +284,7 @@ static inline uint64_t put_name(
 		(uint64_t)id->associated_s << 32 | (uint64_t)id->life << 16 | id->report >> 16,
 		first);
 	bp_hex16_words((uint64_t)id->life << 40 | (uint64_t)id->report << 8 | part, last);
-	/* the first sixteen go over what the last have too much */
+	/* the first sixteen overwrite the excess of the last */
 	memcpy(head + at + BP_PHD_RN_TEXT - 16, last, 16);
 	sum = put_hex16(head, at, first, sum);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -294,8 +295,8 @@ static inline uint64_t put_name(
 	return bp_sum_add(sum, bp_sum_moved(last[1], at));
 }
 
-/* Header, token and the head of the object's request, patched, and the sum of all that. Returns
- * where the value goes. */
+/* Writes header, token and the head of the object's request, patched, and their sum. Returns the
+ * position of the value. */
 static inline uint8_t *put_head(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const struct bp_phd_object *o, unsigned part,
 	const struct bp_phd_identity *id, struct bp_phd_conversion *c)
@@ -326,7 +327,7 @@ static inline uint8_t *put_head(uint8_t *p, const struct bp_phd_layout *l,
 	return head + o->head_len;
 }
 
-/* All but the first with the comma before them. */
+/* All except the first have a leading comma. */
 static inline uint8_t *put_member_begin(
 	uint8_t *p, const struct bp_phd_layout *l, const struct bp_phd_object *o, bool first)
 {
@@ -356,7 +357,7 @@ static uint8_t *put_list(uint8_t *p, const struct bp_phd_layout *l, struct bp_ph
 		o = &l->object[i];
 		guess = (unsigned)i + 1;
 		if (!bp_phd_source_read(&r, c, o, &ob))
-			continue; /* it was read before: can't be */
+			continue; /* cannot happen: it was validated before */
 		p = put_member_begin(p, l, o, first);
 		first = false;
 		p = bp_phd_render_decoded(p, l, o, &r, &c->odd);

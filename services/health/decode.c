@@ -184,7 +184,7 @@ static __attribute__((noinline)) uint8_t *put_other(uint8_t *p, const struct bp_
 	}
 }
 
-/* An SFLOAT that is a number, from the table of texts. NULL: the value is of another kind. */
+/* A numeric SFLOAT, from the table of texts. NULL: a special value. */
 static inline uint8_t *put_sfloat_text(uint8_t *p, const struct bp_phd_decoded *r)
 {
 	const struct bp_phd_sfloat *text = bp_phd_sfloats;
@@ -192,7 +192,7 @@ static inline uint8_t *put_sfloat_text(uint8_t *p, const struct bp_phd_decoded *
 	if (r->value != BP_PHD_VALUE_SFLOAT || text == NULL)
 		return NULL;
 	text += bp_phd_be16(r->number);
-	memcpy(p, text, sizeof(*text)); /* what is behind the text is written over */
+	memcpy(p, text, sizeof(*text)); /* the bytes after the text are overwritten */
 	return text->len != 0 ? p + text->len : NULL;
 }
 
@@ -311,7 +311,7 @@ static __attribute__((noinline)) uint8_t *put_rest(uint8_t *p, const struct bp_p
 	return p;
 }
 
-/* ---- all of it ---- */
+/* ---- complete observations ---- */
 
 uint8_t *bp_phd_render_decoded(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd)

@@ -19,15 +19,15 @@
 struct bp_phd_request {
 	uint8_t head[1536];
 	uint16_t len;
-	uint16_t patch[BP_PHD_PATCHES]; /* octets of head where the system-id goes, */
-	uint8_t patches;                /* so many of them, */
+	uint16_t patch[BP_PHD_PATCHES]; /* offsets of the system-id in head, in bytes */
+	uint8_t patches;                /* their number */
 	uint16_t rqi, rn;               /* the request id, and the name; 0: it has none */
 };
 
 /*
- * What is patched later is rendered as a run of one of these, is found again by it, and so is where
- * the CoAP writer put it. No text of the file can hold one, and no header of an option is that
- * long.
+ * A field that is patched later is rendered as a run of one of these characters, which also locates
+ * it in the output of the CoAP writer. No text of the configuration can contain them, and no option
+ * header is that long.
  */
 #define MARK_SYSTEM_ID '\1'
 #define MARK_RQI '\2'
@@ -67,7 +67,8 @@ static int render_template(char out[RENDERED_MAX], const char *template,
 				i++;
 			if (i == PLACEHOLDERS) {
 				snprintf(err, err_size,
-					"a brace that is none of {system_id}, {type}, {object}: "
+					"unknown placeholder, expected {system_id}, {type} or "
+					"{object}: "
 					"'%.64s'",
 					template);
 				return -1;
@@ -89,7 +90,7 @@ static int render_template(char out[RENDERED_MAX], const char *template,
 	return 0;
 }
 
-/* The body up to the value; services/health/decode.c knows how it goes on. */
+/* Writes the body up to the value; services/health/decode.c writes the rest. */
 static size_t render_body(char *out, size_t size, const struct bp_phd_settings *plan)
 {
 	char mark[BP_PHD_RN_TEXT + 1] = "", rn[sizeof("\"rn\":\"\",") + BP_PHD_RN_TEXT] = "";
@@ -102,8 +103,8 @@ static size_t render_body(char *out, size_t size, const struct bp_phd_settings *
 		plan->per_report != 0 ? "[" : "{\\\"v\\\":");
 }
 
-/* The places in head[0..len) of `run` octets that are `mark`: at most `max` go to at[]. Returns how
- * many there are. */
+/* Finds the runs of `run` bytes `mark` in head[0..len) and writes at most `max` offsets to at[].
+ * Returns their number. */
 static unsigned find_marks(
 	const uint8_t *head, size_t len, char mark, size_t run, uint16_t *at, unsigned max)
 {
@@ -122,7 +123,7 @@ static unsigned find_marks(
 	return found;
 }
 
-/* Writes the request's options and body to out->head. False: the path can't be one. */
+/* Writes the options and the body of the request to out->head. False: the path is invalid. */
 static bool render_message(
 	struct bp_phd_request *out, enum bp_m2m_release release, const struct bp_m2m_request *q)
 {
@@ -142,7 +143,8 @@ static bool render_message(
 	return true;
 }
 
-/* `object` stands for {object}, `type` for {type}. Returns 0, or -1 with a sentence in err. */
+/* `object` replaces {object}, `type` replaces {type}. Returns 0, or -1 with an error message in
+ * err. */
 static int bp_phd_request_render(struct bp_phd_request *out, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type, const char *object, char *err,
 	size_t err_size)
@@ -225,13 +227,13 @@ uint64_t bp_phd_target_hash(const struct bp_phd_settings *plan, const struct bp_
 		bp_hash_bytes(key, t->originator, strlen(t->originator)) ^ key[0]);
 }
 
-/* Adds n octets to text[]. Returns where they are, or -1 with the sentence. */
+/* Adds n bytes to text[]. Returns their offset, or -1 with an error message. */
 static int add_text(struct compiler *c, const void *bytes, size_t n)
 {
 	const size_t at = c->text;
 
 	if (n > BP_PHD_TEXT_MAX - at)
-		return fault(c, "its requests take more than %zu octets", (size_t)BP_PHD_TEXT_MAX);
+		return fault(c, "its requests exceed %zu bytes", (size_t)BP_PHD_TEXT_MAX);
 	memcpy(c->out->text + at, bytes, n);
 	c->text += n;
 	return (int)at;
@@ -290,7 +292,7 @@ static void name_objects(struct compiler *c)
 
 /* ---- one object ---- */
 
-/* Takes in one attribute of the map, which lies at octet `at`. */
+/* Evaluates one attribute of the map, which is at offset `at`. */
 static int map_attribute(
 	struct compiler *c, const struct bp_phd_attr_map *m, size_t at, struct bp_phd_object *o)
 {
@@ -302,7 +304,7 @@ static int map_attribute(
 	if (bp_phd_is_compound(k->value) && m->len >= BP_PHD_COMPOUND_HEAD)
 		n = (m->len - BP_PHD_COMPOUND_HEAD) / k->len;
 	if (m->len != (bp_phd_is_compound(k->value) ? BP_PHD_COMPOUND_HEAD + n * k->len : k->len))
-		return fault(c, "handle %u: attribute %u can't have %u octets", o->handle, m->attr,
+		return fault(c, "handle %u: attribute %u cannot have %u bytes", o->handle, m->attr,
 			m->len);
 	if (at + m->len >= BP_PHD_NOT_THERE)
 		return fault(c, "handle %u: its reports are too long", o->handle);
@@ -339,8 +341,8 @@ static int compile_map(
 	return 0;
 }
 
-/* What follows the value: ,"u":"%","t": as it stands in a JSON string, and what follows that where
- * there is no time. */
+/* The text after the value: ,"u":"%","t": escaped for a JSON string, and the text that follows
+ * without a time. */
 static int compile_unit(struct compiler *c, uint16_t unit, struct bp_phd_object *o)
 {
 	char text[BP_PHD_UNIT_TEXT_MAX + sizeof(BP_PHD_NO_TIME)];
@@ -352,7 +354,7 @@ static int compile_unit(struct compiler *c, uint16_t unit, struct bp_phd_object 
 	return 0;
 }
 
-/* The name of the object, as it stands between what begins a member of a list and its value. */
+/* The name of the object, as between the begin of a list member and its value. */
 static int compile_name(struct compiler *c, const char *name, struct bp_phd_object *o)
 {
 	char text[BP_PHD_BEFORE_NAME + NAME_SIZE + BP_PHD_BEHIND_NAME];
@@ -365,7 +367,8 @@ static int compile_name(struct compiler *c, const char *name, struct bp_phd_obje
 	return 0;
 }
 
-/* ,"n":["sys","dia","mean"] likewise; nothing where the names are not as many as the numbers. */
+/* ,"n":["sys","dia","mean"] likewise; empty if the number of names differs from the number of
+ * values. */
 static int compile_ids(
 	struct compiler *c, const struct bp_phd_object_model *m, struct bp_phd_object *o)
 {
@@ -383,7 +386,7 @@ static int compile_ids(
 	return add_piece(c, &o->ids, &o->ids_len, text);
 }
 
-/* What a checksum needs of it; what is patched is not known yet. */
+/* Its part of the checksum, without the fields that are patched later. */
 static uint16_t head_sum(const struct bp_phd_request *r)
 {
 	uint8_t head[sizeof(r->head)];
@@ -472,7 +475,7 @@ int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *
 			return -1;
 	}
 	if (!has_value(out))
-		return fault(&c, "no object of it has a value that is known");
+		return fault(&c, "none of its objects has a known value");
 	out->size = (uint16_t)(sizeof(*out) + c.text);
 	return 0;
 }
@@ -482,7 +485,7 @@ static bool inside(size_t at, size_t len, size_t size)
 	return at <= size && len <= size - at;
 }
 
-/* Octets of a value in a fixed report; of a kind that is none: more than there can be. */
+/* Size of a value in a fixed report, in bytes; for a kind without one: more than the maximum. */
 static size_t value_octets(const struct bp_phd_object *o)
 {
 	switch (o->value) {
@@ -519,7 +522,7 @@ static size_t time_octets(const struct bp_phd_object *o)
 	}
 }
 
-/* What is read of an observation lies in it. */
+/* All fields that are read are inside the observation. */
 static bool map_valid(const struct bp_phd_object *o)
 {
 	return inside(o->value_at, value_octets(o), o->fixed_len) &&
@@ -527,7 +530,7 @@ static bool map_valid(const struct bp_phd_object *o)
 	       (o->status_at == BP_PHD_NOT_THERE || inside(o->status_at, 2, o->fixed_len));
 }
 
-/* What is copied lies in the text, what is patched in the request. */
+/* All copied fields are inside the text, all patched fields inside the request. */
 static bool text_valid(const struct bp_phd_object *o, size_t text)
 {
 	if (!inside(o->head, o->head_len, text) ||

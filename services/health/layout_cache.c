@@ -7,7 +7,7 @@
 
 #include "shm/hash.h"
 
-#define ENTRIES 64u /* of some 20 kB each, where one is used */
+#define ENTRIES 64u /* about 20 kB for each used one */
 #define TYPE_MAX 32
 
 struct entry {

@@ -7,15 +7,15 @@
 #include "services/health/manager_internal.h"
 
 /*
- * How an APDU is handled, by the state of its sender's session, and what is due by time. The
- * numbers of rules are those by which the standard's table of a manager's states is cited.
+ * Handling of an APDU by the state of its sender's session, and of expired timers. The rule numbers
+ * are those of the manager state table in the standard.
  */
 
 /* ---- presented APDUs ---- */
 
-/* What comes in a PRST: event reports of the device, and its answers to our GET. */
+/* Contents of a PRST: event reports of the device, and its responses to our GET. */
 
-/* What a PRST's invocation is answered with; nothing where it is not confirmed. */
+/* The response to the invocation of a PRST; none if it is unconfirmed. */
 struct call {
 	const struct bp_phd_peer *from;
 	uint16_t invoke_id;
@@ -46,7 +46,7 @@ static void accept(struct bp_phd_manager *m, const struct call *c, uint16_t type
 	bp_phd_reply(m, c->from, out, sizeof(out));
 }
 
-/* A measurement that did not take the workers' way. */
+/* A measurement that the workers did not convert. */
 static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
 	uint16_t type, const uint8_t *p, size_t len)
 {
@@ -76,8 +76,8 @@ static void scan_report(struct bp_phd_manager *m, uint32_t slot, const struct ca
 	}
 }
 
-/* A configuration report while operating: the same once more, whose answer was lost, or another,
- * which there is no rule for; the session stays. */
+/* A configuration report while operating: a repetition after a lost response, or a different one,
+ * for which the standard has no rule; the session continues. */
 static void config_repeat(
 	struct bp_phd_manager *m, uint32_t slot, const struct call *c, uint64_t hash)
 {
@@ -144,7 +144,7 @@ static void answered(struct bp_phd_manager *m, uint32_t slot, const struct bp_ph
 {
 	struct bp_phd_get_reply reply;
 
-	/* Too late, or to nothing: it changes nothing. */
+	/* Late or unsolicited: ignored. */
 	if (m->note[slot].waits != BP_PHD_WAIT_SERVICE ||
 		a->prst.invoke_id != m->note[slot].invoke_id)
 		return;
@@ -183,9 +183,9 @@ static void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot,
 	}
 }
 
-/* ---- what comes ---- */
+/* ---- received APDUs ---- */
 
-/* It does not know that it has no association. Rules 2.12, 2.16, 2.19. */
+/* The device does not know that it has no association. Rules 2.12, 2.16, 2.19. */
 static void on_unknown_session(struct bp_phd_manager *m, const struct bp_phd_peer *from)
 {
 	bp_phd_count(&m->counts->unknown_sessions);
@@ -194,7 +194,8 @@ static void on_unknown_session(struct bp_phd_manager *m, const struct bp_phd_pee
 		bp_phd_reply_simple(m, from, BP_PHD_ABRT, BP_PHD_ABORT_UNDEFINED);
 }
 
-/* Octets that are no APDU: who can be told by his own invoke-id is, else it is the end. */
+/* Bytes that are not an APDU: an invocation with a known invoke-id is rejected, otherwise the
+ * association is aborted. */
 static void undecodable(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
 	const struct bp_phd_apdu *a, enum bp_phd_error e)
 {
@@ -265,7 +266,7 @@ static uint32_t slot_of(struct bp_phd_manager *m, const struct bp_phd_peer *from
 		return BP_PHD_NONE;
 	if (from->transport == BP_PHD_TRANSPORT_TCP &&
 		m->note[slot].connection != from->connection) {
-		/* of a connection that ended, though nobody said so yet */
+		/* of a connection that has ended without a notification */
 		bp_phd_close(m, slot, BP_PHD_CLOSED_DISCONNECTED);
 		return BP_PHD_NONE;
 	}
@@ -312,12 +313,12 @@ int bp_phd_manager_find(const struct bp_phd_manager *m, const uint8_t system_id[
 	return *slot != BP_PHD_NONE ? 0 : -1;
 }
 
-/* ---- what is due ---- */
+/* ---- timers ---- */
 
 /* Of one call, so that the caller's other work is not kept waiting. */
 #define TICK_MOST 4096
-/* Asking workers whether they have passed costs each of them a cache miss: not with every call. The
- * writer asks by itself where it finds no room. */
+/* Checking that workers have passed a quiescent state costs each of them a cache miss, so it is
+ * not done in each call. The writer checks if it finds no free slot. */
 #define SETTLE_NS 100000000u
 
 static void idle_due(struct bp_phd_manager *m, uint32_t slot)
@@ -383,7 +384,7 @@ uint64_t bp_phd_manager_tick(struct bp_phd_manager *m, uint64_t mono_ns)
 	settle(m);
 	return next;
 }
-/* ---- the manager itself ---- */
+/* ---- the manager ---- */
 
 bool bp_phd_manager_send(
 	struct bp_phd_manager *m, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)

@@ -4,9 +4,9 @@
 #include "services/health/layout.h"
 #include "services/health/manager_internal.h"
 
-/* After a restart: sessions go on as the table, or the store, has them. */
+/* After a restart, sessions continue from the table or the store. */
 
-/* A plan that renders otherwise needs other layouts. False: it can't be made. */
+/* Settings with another output format need other layouts. False: the layout cannot be created. */
 static bool layout_fits(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -51,7 +51,7 @@ static void drop_older(struct bp_phd_manager *m, uint32_t slot)
 	if (other == BP_PHD_NONE)
 		return;
 	if (bp_phd_session_at(m, other)->opened_ns > bp_phd_session_at(m, slot)->opened_ns) {
-		/* this one is not in the indexes yet: it becomes the one to drop */
+		/* this one is not in the indexes yet: add it to drop it */
 		bp_phd_index_add(m, slot, 0);
 		bp_phd_abort(m, slot, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
 		return;
@@ -61,7 +61,7 @@ static void drop_older(struct bp_phd_manager *m, uint32_t slot)
 
 static void adopt(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 {
-	/* one that is released and never was operating has no layout */
+	/* a session in release that never was operating has no layout */
 	m->note[slot].opened = bp_phd_word_layout(bp_phd_word_at(m, slot)) != BP_PHD_NO_LAYOUT;
 	drop_older(m, slot);
 	if (bp_phd_state_at(m, slot) == BP_PHD_FREE)
@@ -91,7 +91,7 @@ void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns)
 	m->now_ns = mono_ns;
 	bp_phd_writer_check(m->w, bp_phd_layout_valid);
 	for (uint32_t slot = 0; slot < m->t->n_slots; slot++) {
-		/* also of those that ended: a slot keeps what it had until it is used again */
+		/* also of closed sessions: a slot keeps its contents until it is used again */
 		bp_phd_association_confirmed(m, bp_phd_session_at(m, slot));
 		if (bp_phd_state_at(m, slot) == BP_PHD_FREE)
 			bp_phd_unanswered_end(m, slot, true);
@@ -100,7 +100,7 @@ void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns)
 	}
 }
 
-/* ---- what waited for the store ---- */
+/* ---- sessions that wait for the store ---- */
 
 static void refit(struct bp_phd_manager *m, uint32_t slot, uint64_t plan)
 {
@@ -132,8 +132,8 @@ static bool is_older(const struct bp_phd_manager *m, uint32_t slot, uint32_t ass
 	return m->note[slot].restored && bp_phd_session_at(m, slot)->associated_s < associated_s;
 }
 
-/* What it measures by, as it is known now. A standard one may be known better than when it was
- * stored; what the device declared must be what it declared then. */
+/* Finds the model of the session. A standard configuration may be known in more detail than when
+ * it was stored; the declaration of a device must be unchanged. */
 static bool model_for(struct bp_phd_manager *m, const struct bp_phd_session_spec *s,
 	struct bp_phd_model *model, uint16_t *spec)
 {
@@ -175,7 +175,7 @@ static void resume_restored(struct bp_phd_manager *m, uint32_t slot)
 	m->note[slot].restored = true;
 	bp_phd_count(&m->counts->adopted);
 	bp_phd_idle_begin(m, slot);
-	/* the store can't say whether it had been asked */
+	/* the store does not record whether it was requested */
 	if (bp_phd_session_at(m, slot)->spec == 0 && bp_phd_type_needed(m))
 		bp_phd_request_mds(m, slot);
 }
@@ -199,7 +199,7 @@ enum bp_phd_restored bp_phd_manager_restore(
 	if (elsewhere != BP_PHD_NONE) {
 		bp_phd_count(&m->counts->superseded);
 		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
-		/* what it used alone is given back: once more */
+		/* resources that only it used are free: retry */
 		result = prepare(m, &now);
 		if (result != BP_PHD_RESTORED)
 			return result;

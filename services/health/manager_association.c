@@ -8,7 +8,7 @@
 
 /* ---- configurations ---- */
 
-/* What devices declare: configuration reports, the MDS, and the layouts that are made of them. */
+/* Declarations of devices: configuration reports, the MDS, and their layouts. */
 
 #define EXTENDED 0x4000u /* configuration ids from here on are the device's own */
 
@@ -72,7 +72,7 @@ static void config_answer(struct bp_phd_manager *m, const struct bp_phd_peer *to
 	bp_phd_reply(m, to, out, len);
 }
 
-/* It stays in the state of waiting, which begins anew. */
+/* The session remains in the waiting state, whose timer restarts. */
 static void config_refuse(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *to,
 	uint16_t invoke_id, uint16_t config_id, enum bp_phd_config_result result)
 {
@@ -87,7 +87,7 @@ static void config_accept(struct bp_phd_manager *m, uint32_t slot, const struct 
 {
 	struct bp_phd_session *s = bp_phd_session_at(m, slot);
 
-	if (s->config_content != model->content) /* the octets of then mean something else */
+	if (s->config_content != model->content) /* the former bytes have another meaning */
 		bp_phd_unanswered_end(m, slot, false);
 	s->config_content = model->content;
 	s->config_hash = hash;
@@ -99,7 +99,7 @@ static void config_accept(struct bp_phd_manager *m, uint32_t slot, const struct 
 	bp_phd_operating(m, slot);
 }
 
-/* What is wrong with a report that could be read; ACCEPTED: nothing. */
+/* The fault of a decoded report; ACCEPTED: none. */
 static enum bp_phd_config_result config_check(
 	const struct bp_phd_session *s, const struct bp_phd_model *model)
 {
@@ -120,7 +120,7 @@ void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_
 	enum bp_phd_config_result result;
 	int layout;
 
-	if (e == BP_PHD_E_FIELD) { /* more than there is room for, or senseless: not ours */
+	if (e == BP_PHD_E_FIELD) { /* more than the limits, or meaningless: unsupported */
 		config_refuse(m, slot, from, invoke_id, s->config_id, BP_PHD_CONFIG_UNSUPPORTED);
 		return;
 	}
@@ -193,7 +193,7 @@ static uint16_t spec_in(const struct bp_phd_get_reply *reply)
 	return 0;
 }
 
-/* Where the specialisation is in the instances' names, the layout is another with it. */
+/* If the instance names contain the specialisation, the layout depends on it. */
 static void layout_renew(struct bp_phd_manager *m, uint32_t slot, uint16_t spec)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -253,7 +253,7 @@ static void answer(struct bp_phd_manager *m, const struct bp_phd_peer *to,
 	bp_phd_reply(m, to, out, len);
 }
 
-/* What the AARQ says, apart from who is there already. */
+/* Checks the AARQ, independent of existing sessions. */
 static enum bp_phd_result check(const struct bp_phd_apdu *a)
 {
 	const struct bp_phd_association *i = &a->aarq.info;
@@ -271,7 +271,7 @@ static enum bp_phd_result check(const struct bp_phd_apdu *a)
 	return BP_PHD_ACCEPTED;
 }
 
-/* One more is within limits.associations: a tenth of a second's may come at once. */
+/* Whether one more association is within limits.associations; the burst is that of 100 ms. */
 static bool within_rate(struct bp_phd_manager *m)
 {
 	const uint64_t rate = m->c->limits.association_rate > 0 ? m->c->limits.association_rate : 1;
@@ -293,7 +293,7 @@ static bool within_limits(
 
 	if (elsewhere != BP_PHD_NONE &&
 		memcmp(bp_phd_session_at(m, elsewhere)->address, from->address, 16) == 0)
-		n--; /* it goes when this one comes */
+		n--; /* the old session is closed when this one opens */
 	if (n >= m->c->limits.sessions_per_address) {
 		bp_phd_count(&m->counts->rejected_address);
 		return false;
@@ -305,7 +305,7 @@ static bool within_limits(
 	return true;
 }
 
-/* What is to be opened, as far as the AARQ and its sender say it. */
+/* The session to open, from the AARQ and its sender. */
 static struct bp_phd_session_spec spec_of(const struct bp_phd_manager *m,
 	const struct bp_phd_peer *from, const struct bp_phd_association *i, uint64_t hash,
 	uint64_t unix_ns)
@@ -328,8 +328,8 @@ static struct bp_phd_session_spec spec_of(const struct bp_phd_manager *m,
 	return s;
 }
 
-/* Whether there is room for it: its layout is chosen, where its configuration is known.
- * `gives_way`: a session goes when it comes. */
+/* Whether the tables can hold it: selects its layout if its configuration is known. `gives_way`:
+ * an existing session is closed when it opens. */
 static bool has_room(struct bp_phd_manager *m, struct bp_phd_session_spec *s, bool gives_way)
 {
 	struct bp_phd_model model;
@@ -353,7 +353,7 @@ static bool has_room(struct bp_phd_manager *m, struct bp_phd_session_spec *s, bo
 	return true;
 }
 
-/* Opens it: the result, and the slot where that is an acceptance. */
+/* Opens the session: returns the result, and the slot if it is accepted. */
 static enum bp_phd_result open_session(struct bp_phd_manager *m, struct bp_phd_session_spec *s,
 	uint32_t connection, uint32_t *slot)
 {
@@ -382,11 +382,11 @@ static enum bp_phd_result admit(struct bp_phd_manager *m, const struct bp_phd_pe
 		return BP_PHD_REJECTED_TRANSIENT;
 	if (!has_room(m, s, elsewhere != BP_PHD_NONE))
 		return BP_PHD_REJECTED_TRANSIENT;
-	if (elsewhere != BP_PHD_NONE) /* nobody said so, but it may have lost its connection */
+	if (elsewhere != BP_PHD_NONE) /* it may have lost its connection without a notification */
 		bp_phd_unanswered_keep(m, elsewhere);
 	result = open_session(m, s, from->connection, slot);
-	/* the newest wins: it may have another address now. Only once it is there, so that nobody
-	 * goes for one who can't come. */
+	/* the newest session replaces the other: the device may have another address. The other is
+	 * closed only after the new one is open, so that a failure closes none. */
 	if (*slot != BP_PHD_NONE && elsewhere != BP_PHD_NONE) {
 		bp_phd_count(&m->counts->superseded);
 		bp_phd_abort(m, elsewhere, BP_PHD_ABORT_UNDEFINED, BP_PHD_CLOSED_SUPERSEDED);
@@ -415,7 +415,8 @@ static void associate_new(struct bp_phd_manager *m, const struct bp_phd_peer *fr
 		bp_phd_wait(m, slot, BP_PHD_WAIT_CONFIG);
 }
 
-/* Over UDP answers are lost: the same octets from the same address, and nothing measured since. */
+/* Responses over UDP may be lost: the same bytes from the same address, and no measurement
+ * since. */
 static bool is_repeat(const struct bp_phd_manager *m, uint32_t slot, uint64_t hash)
 {
 	const struct bp_phd_session *s = bp_phd_session_at(m, slot);
@@ -452,7 +453,8 @@ void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, 
 
 /* ---- endings ---- */
 
-/* Who releases has what it wants, and who was taken over has told the one that follows. */
+/* A device that releases has its responses, and a superseded session has passed its report to its
+ * successor. */
 static bool may_repeat(enum bp_phd_closed why)
 {
 	return why != BP_PHD_CLOSED_RELEASED && why != BP_PHD_CLOSED_BY_US &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all parts of the manager use: indexes of sessions, what they wait for, and answers. */
+/* Shared parts of the manager: indexes of sessions, their timers, and responses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 /* ---- indexes ---- */
 
-/* Sessions by what the table is not ordered by: system-id, TCP connection, IP address. */
+/* Indexes of sessions by keys other than that of the table: system-id, TCP connection, IP
+ * address. */
 
 uint64_t bp_phd_system_hash(const struct bp_phd_manager *m, const uint8_t system_id[8])
 {
@@ -85,7 +86,7 @@ static void row_give(struct bp_phd_manager *m, uint32_t i)
 
 /* ---- times of association ---- */
 
-/* Devices may share one: then a time is later than it need be. */
+/* Devices may share an entry: then a time is later than necessary. */
 static uint32_t *associated_of(const struct bp_phd_manager *m, const uint8_t system_id[8])
 {
 	return &m->associated[bp_phd_system_hash(m, system_id) & m->associated_mask];
@@ -164,12 +165,12 @@ uint32_t bp_phd_of_address(const struct bp_phd_manager *m, const uint8_t address
 	return i != BP_PHD_NONE ? m->address[i].sessions : 0;
 }
 
-/* ---- what sessions wait for ---- */
+/* ---- timers of sessions ---- */
 
 /*
- * What a session waits for, as queues in order of time: beginning and ending to wait costs the same
- * for one session and for a million. How long each waits is asked when it is looked at, so that a
- * reload changes it at once.
+ * Timers of sessions, as queues in order of start time: starting and stopping one has a constant
+ * cost, independent of the number of sessions. The timeout is read when a queue is checked, so that
+ * a reload applies immediately.
  */
 
 /* An idle session is looked at four times before it ends: it ends at most a quarter too late. */

@@ -7,15 +7,17 @@
 
 /*
  * A device on TCP loses its association with its connection, also when this process ends, and may
- * repeat in the next one what it was not answered. Perhaps the CSE has that. So the report is kept
- * by system-id until the device associates, and its words go into the new session: the slow path
- * knows the repeat by them, as within one association, and its instances have the names of then.
+ * repeat an unanswered report in the next association. The CSE may already have that report. So the
+ * report is kept by system-id until the device associates, and its words are copied to the new
+ * session: the slow path detects the repetition by them, as within one association, and its
+ * instances get the earlier names.
  *
- * Only what has no answer: a device that has one does not repeat, and equal octets in the next
- * association are a measurement of their own.
+ * Only unanswered reports are kept: a device does not repeat an answered one, and equal bytes in
+ * the next association are a new measurement.
  *
- * The table says the same (bp_phd_session.unanswered), also in a slot that is free, until it is
- * used again: so the next process finds what this one knew. What is given up here goes there too.
+ * The table stores the same (bp_phd_session.unanswered), also in a free slot until it is used
+ * again: so the next process has the same information. Entries that are dropped here are stored
+ * there, too.
  */
 
 bool bp_phd_unanswered_init(struct bp_phd_manager *m)
@@ -60,7 +62,7 @@ static void give_up(struct bp_phd_manager *m, struct bp_phd_unanswered *u)
 	u->slot = BP_PHD_NONE;
 }
 
-/* What a session says; false: nothing that its device may repeat. */
+/* Reads the report of a session; false: the device repeats none. */
 static bool read_report(
 	const struct bp_phd_manager *m, uint32_t slot, struct bp_phd_unanswered *out)
 {
@@ -118,7 +120,7 @@ void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_sessi
 	if (!u || s->transport != BP_PHD_TRANSPORT_TCP || s->config_id != u->config_id ||
 		m->now_ns - u->since_ns >= BP_PHD_ID_LIFETIME_S * 1000000000ull)
 		return;
-	/* one that is to be declared yet is compared then */
+	/* a session without a declared configuration is compared later */
 	if (s->layout != BP_PHD_NO_LAYOUT && s->config_content != u->config_content)
 		return;
 	s->config_content = u->config_content;

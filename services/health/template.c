@@ -5,7 +5,7 @@
 
 #include "services/health/source.h"
 
-/* Text is added, as far as there is room for it. */
+/* Collects text until the template is full. */
 struct maker {
 	struct bp_phd_template *q;
 	size_t n;
@@ -22,7 +22,7 @@ static void add(struct maker *m, const void *text, size_t len)
 	m->n += len;
 }
 
-/* The frame up to the list's first member, with zeroes where it is patched. */
+/* The frame up to the first list member, with zeroes in the patched fields. */
 static void add_head(struct maker *m, const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const uint8_t *before, size_t before_len)
 {
@@ -83,7 +83,7 @@ static void add_member(
 	memcpy((uint8_t *)q->mask + at, differs, 2);
 }
 
-/* What differs between two reports of the shape, besides the values. */
+/* The fields that differ between two reports of the shape, besides the values. */
 static void set_mask(struct bp_phd_template *q, const uint8_t *apdu, size_t len)
 {
 	uint8_t *mask = (uint8_t *)q->mask;
@@ -111,7 +111,7 @@ static void apply_mask(struct bp_phd_template *q)
 	q->expected_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
 }
 
-/* Whether the whole report is of the kind: then nothing but a lack of room speaks against it. */
+/* Whether the whole report is of this kind: then only a full template prevents its use. */
 static bool is_of_the_kind(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const struct bp_phd_conversion *c, const uint8_t *apdu, size_t len)
 {
@@ -147,7 +147,7 @@ static void add_members(struct maker *m, const struct bp_phd_layout *l,
 		const int i = bp_phd_layout_find(l, ob.handle, guess);
 
 		if (i < 0 || m->q->values == BP_PHD_TEMPLATE_VALUES)
-			return; /* it was looked at before: can't be */
+			return; /* cannot happen: it was validated before */
 		add_member(m, l, &l->object[i], (size_t)(ob.data.p - apdu) + l->object[i].value_at);
 		guess = (unsigned)i + 1;
 	}
@@ -161,7 +161,7 @@ static void sum_up(struct bp_phd_template *q)
 			bp_sum_fold(bp_sum(q->text + q->behind[i].at, q->behind[i].len, 0));
 }
 
-/* Room that the long way asks for is asked for here too. */
+/* Reserves at least the space that the general path reserves. */
 static uint16_t bound_of(const struct bp_phd_template *q, const struct maker *m,
 	const struct bp_phd_conversion *c, size_t before_len)
 {

@@ -19,7 +19,7 @@ bool bp_phd_token_true(uint64_t word, uint16_t life, const uint64_t key[2])
 	return (uint16_t)word == bp_phd_token_check(word, life, key);
 }
 
-_Static_assert(BP_PHD_RORS_EVENT_LEN <= BP_PHD_ANSWER_MAX, "there is room for every answer");
+_Static_assert(BP_PHD_RORS_EVENT_LEN <= BP_PHD_ANSWER_MAX, "every response fits");
 
 size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
 	uint16_t invoke_id, uint16_t type)

@@ -192,7 +192,7 @@ static void maps_that_contradict_themselves_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		m = rig_400;
 		m.object[1].map[0] = bad[i];
-		assert_refused(&m, &rig_target, "", "can't have");
+		assert_refused(&m, &rig_target, "", "cannot have");
 	}
 	/* what is read must be within the first 254 octets; what is not may be anywhere */
 	m = model_of(1);
