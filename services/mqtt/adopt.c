@@ -8,20 +8,20 @@
 #include "shm/hash.h"
 
 /*
- * After a restart of the data plane the connections that were known before are read on where they
- * were. What another process left is believed only as far as it was checked: a flow must lie where
- * its key belongs, its fields must be possible together, and a block of the arena belongs to the
- * first flow that claims it. A flow that is impossible is dropped and picked up mid-stream when its
- * next segment comes; one whose cut packet is damaged is searched for a boundary. The lists and the
- * allocator are rebuilt from the flows that were adopted.
+ * After a restart of the data plane, inspection of the existing connections continues at their
+ * positions. State of another process is used only after checks: a flow must be in the bucket of
+ * its key, its fields must be consistent, and a block of the arena belongs to the first flow that
+ * claims it. An invalid flow is dropped and picked up mid-stream with its next segment; a flow with
+ * a damaged cut packet is resynchronised. The lists and the allocator are rebuilt from the adopted
+ * flows.
  */
 
-/* Raise it when a field of a flow, or what lies in the arena, changes its place or meaning. */
+/* Increment it if a field of a flow, or the data in the arena, changes its position or meaning. */
 #define LAYOUT 8u
 /* The longest packet: five octets of fixed header (MQTT 5.0, 2.1.4). */
 #define PACKET_MAX (268435455u + 5)
 
-/* What must be the same for the flows of before to be of use. */
+/* The parameters that must be unchanged to adopt flows. */
 static uint64_t shape_of(
 	const struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker)
 {
@@ -31,7 +31,7 @@ static uint64_t shape_of(
 		in->reassembly_per_flow, worker, o->workers, o->placement};
 	uint64_t shape = bp_hash_bytes(key, h, sizeof(h));
 
-	/* proven by a broker that is one no more */
+	/* flows proven by a former broker must not be adopted */
 	for (uint32_t i = 0; i < in->n_brokers; i++) {
 		const uint64_t of_broker[2] = {shape, i};
 
@@ -74,7 +74,7 @@ void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_r
 	bp_reassembly_unclaim(in->reassembly, ref);
 }
 
-/* The key must be that of the addresses, and the flow must lie where it is looked for. */
+/* The key must match the addresses, and the flow must be in the bucket of its key. */
 static bool key_sound(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint32_t g, uint16_t tag)
 {
@@ -102,7 +102,7 @@ static bool version_sound(const struct bp_flow *f)
 {
 	if (f->version != 0)
 		return f->version >= BP_MQTT_V31 && f->version <= BP_MQTT_V5;
-	/* without a version nothing but a CONNECT can be read */
+	/* without a version only a CONNECT can be read */
 	return !(f->flags & (BP_FLOW_CONNECT | BP_FLOW_CONNACK)) &&
 	       f->stream[BP_FROM_BROKER] != BP_STREAM_SKIP &&
 	       f->stream[BP_FROM_BROKER] != BP_STREAM_REASSEMBLE &&
@@ -150,7 +150,7 @@ static bool is_double(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 	return false;
 }
 
-/* What of the flow lies in the arena. Returns false when the position in `dir` is lost with it. */
+/* Data of the flow in the arena. Returns false if the position in `dir` is lost with it. */
 static bool adopt_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	const bp_reassembly_ref ref = f->reassembly[dir];
@@ -175,8 +175,8 @@ static void adopt_client_id(struct bp_mqtt_worker *in, struct bp_flow *f)
 	f->client_id_len = 0;
 }
 
-/* Until the arena is open, and the search may release something, a position that is lost is that of
- * a packet of which nothing is carried. */
+/* Until the arena is open, when the search may release blocks, a lost position is represented by a
+ * packet without carried data. */
 static void lose_position(struct bp_flow *f, unsigned dir)
 {
 	f->stream[dir] = BP_STREAM_REASSEMBLE;
@@ -206,7 +206,7 @@ static void search_lost(struct bp_mqtt_worker *in)
 	}
 }
 
-/* Numbers that are used without a check must be possible; nothing else depends on them. */
+/* Numbers that are used without a check must be valid; nothing else depends on them. */
 static void sanitize(struct bp_flow *f)
 {
 	for (unsigned dir = 0; dir < 2; dir++)
@@ -231,14 +231,14 @@ static void adopt_memory(struct bp_mqtt_worker *in, struct bp_flow *f)
 		bp_tally(in, BP_C_ACK_NOT_ADOPTED);
 	f->unacked = 0;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		/* what waited for a proof is gone, and the position that was read with it */
+		/* the data that waited for a proof is lost, and the read position with it */
 		const bool known = adopt_reassembly(in, f, dir) && f->waiting[dir] == 0;
 
 		/* segments ahead of the stream are sent again, or their loss shows as a gap */
 		f->out_of_order[dir] = 0;
 		f->out_of_order_bytes[dir] = 0;
 		f->waiting[dir] = 0;
-		/* one that was noted may not have been evaluated: better twice than never */
+		/* a recorded one may not have been evaluated: a duplicate is preferred to a loss */
 		f->qos2[dir] = 0;
 		f->pending &= (uint8_t)~BP_FLOW_HELD(dir);
 		if (!known || !bp_alias_adopt(in, f, dir)) {
@@ -292,7 +292,8 @@ static void clear(struct bp_flow *f)
 	__atomic_store_n(&f->life, life, __ATOMIC_RELEASE);
 }
 
-/* The positions before the burst of which no alarm was told, and the first of each flow last. */
+/* Restores the positions before the burst if none of its alarms was published; the first of each
+ * flow is restored last. */
 static void restore_burst(struct bp_mqtt_worker *in)
 {
 	const uint64_t lines =
@@ -310,7 +311,7 @@ static void restore_burst(struct bp_mqtt_worker *in)
 	bp_journal_burst(j, in->ring, 0, BP_JOURNAL_NOTES);
 }
 
-/* The flow that was in work, as it was before: its segment comes again. */
+/* Restores the flow in progress to its state before the segment, which is processed again. */
 static void restore(struct bp_mqtt_worker *in)
 {
 	struct bp_journal *j = in->journal;
@@ -328,7 +329,7 @@ static void restore(struct bp_mqtt_worker *in)
 		f = &in->table.flow[slot];
 		if (j->lines == 0)
 			in->table.group[slot / BP_FLOW_WAYS].tag[slot % BP_FLOW_WAYS] = 0;
-		/* it may have been given up, and the slot be another's */
+		/* it may have been closed, and the slot reused */
 		else if (f->k0 == j->before.k0 && f->k1 == j->before.k1 &&
 			 f->life == j->before.life)
 			memcpy(f, &j->before, (size_t)j->lines * 64);

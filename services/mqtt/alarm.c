@@ -20,9 +20,9 @@ static bool is_placeholder(const char *at, const char *end, const char *name, ui
 }
 
 /*
- * Expands the rule's `to` into out[0..BP_TOPIC_MAX). Returns its length, or more than BP_TOPIC_MAX
- * when it is longer. The template was checked when the configuration was read, so what is no
- * placeholder is text.
+ * Expands the publish topic of the rule into out[0..BP_TOPIC_MAX). Returns its length, or more than
+ * BP_TOPIC_MAX if it is longer. The template was checked when the configuration was read, so
+ * everything except placeholders is text.
  */
 static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 	const struct piece *client, char *out)
@@ -58,8 +58,8 @@ static uint32_t expand(const struct bp_rule *rule, const struct piece *topic,
 	return n;
 }
 
-/* "10.0.0.5:40312" or "[fd00::5]:40312", not terminated; returns its length, 0 when it won't fit.
- */
+/* "10.0.0.5:40312" or "[fd00::5]:40312", not terminated; returns its length, or 0 if it does not
+ * fit. */
 static uint32_t client_address(const struct bp_flow *f, char *out, uint32_t size)
 {
 	bool ip6 = f->flags & BP_FLOW_IP6;
@@ -77,8 +77,8 @@ static uint32_t client_address(const struct bp_flow *f, char *out, uint32_t size
 }
 
 /*
- * The client in a topic: its identifier, or its address where that is unknown. What a topic name
- * can't hold becomes '_'.
+ * The client in a topic: its identifier, or its address if that is unknown. Characters that are
+ * invalid in a topic name become '_'.
  */
 static struct piece client_in_topic(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, char *buf, uint32_t size)
@@ -126,7 +126,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 		return;
 	}
 	memset(a, 0, sizeof(*a));
-	/* taken only once there is room: a lost alarm leaves no hole in the numbers */
+	/* allocated only with a free record: a lost alarm leaves no gap in the ids */
 	a->id = atomic_fetch_add_explicit(in->next_alarm_id, 1, memory_order_relaxed);
 	a->time_ns = in->now_ns;
 	a->value = j->value;
@@ -178,7 +178,7 @@ static void to_mirror(struct bp_mqtt_worker *in, const struct bp_rule *rule,
 	else if (in->mirror == NULL)
 		bp_tally(in, BP_C_MIRROR_NO_TARGET);
 	else
-		(void)in->mirror(in->mirror_arg, &r); /* counts for itself */
+		(void)in->mirror(in->mirror_arg, &r); /* has its own counters */
 }
 
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,

@@ -4,9 +4,9 @@
 
 /*
  * Topic aliases of one direction of a connection (MQTT 5.0, 3.3.2.3.4): a table of references,
- * indexed by the alias, and a block for each topic. A lookup costs the same however many there are.
- * The table grows up to the lower one of what the receiver allows and mqtt.max_topic_aliases; a
- * mapping beyond that, or that finds no memory, is not kept, and its use is never guessed.
+ * indexed by the alias, and a block for each topic. The cost of a lookup is constant. The table
+ * grows up to the smaller one of the receiver's limit and mqtt.max_topic_aliases; a mapping beyond
+ * that limit, or without memory, is not kept, and its use is not inspected.
  */
 struct topic {
 	uint64_t hash; /* so that a use does not read the text, which may be 64 KiB */
@@ -25,7 +25,7 @@ static struct topic *topic_at(const struct bp_mqtt_worker *in, bp_reassembly_ref
 	return (struct topic *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
-/* What the alias stands for; 0: nothing. */
+/* The topic of the alias; 0: none. */
 static bp_reassembly_ref find(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
 {
@@ -57,7 +57,7 @@ static void discard_one(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 	bp_flow_release(in, f, ref);
 }
 
-/* A mapping that can't be kept replaces the one before it all the same. */
+/* A mapping that cannot be kept also deletes the former one. */
 static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
 	const uint8_t *text, uint16_t len, uint64_t hash)
 {
@@ -84,8 +84,8 @@ static void keep(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 }
 
 /*
- * Whether a mapping may be kept at all. What the receiver allows is unknown before the CONNACK: who
- * sends aliases then has not asked. It stays unknown where the CONNACK was missed.
+ * Whether a mapping may be kept. The limit of the receiver is unknown before the CONNACK: a client
+ * that sends aliases earlier violates it. It remains unknown if the CONNACK was missed.
  */
 static bool may_keep(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint16_t alias)
@@ -118,7 +118,8 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 		return BP_ALIAS_OK;
 	}
 	ref = find(in, f, dir, p->alias);
-	/* one that was never mapped is a fault, unless the mapping may have been missed (3.3.4) */
+	/* an alias without a mapping is a protocol error, unless the mapping may have been missed
+	 * (3.3.4) */
 	if (ref == 0)
 		return dir == BP_TO_BROKER && (f->flags & BP_FLOW_CONNECT) &&
 				       !(f->session & BP_SESSION_ALIASES_LOST)
@@ -141,7 +142,7 @@ void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 	f->n_aliases[dir] = 0;
 }
 
-/* The text has its hash with it: what a killed process left half written is not believed. */
+/* The text is stored with its hash, which detects an incomplete write of a killed process. */
 static bool topic_sound(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 {
 	const struct topic *t = topic_at(in, ref);

@@ -6,12 +6,12 @@
 #include "proto/payload/number.h"
 
 /*
- * A burst goes through stages, each a loop over its frames and a function of its own, as together
- * they are too much for the compiler's registers: hash, probe, parse, verify, decide. Of frames of
- * the same template parse and verify are one stage, four frames at a time (same_template.h). All
- * stages but the last change nothing, so that the processor works on several frames at once. The
- * last one goes frame by frame, in order, and takes the flow that was probed for no more than a
- * guess: a frame takes the general path or is evaluated here, and only then its flow is written.
+ * A burst passes several stages, each a loop over its frames in a separate function, since one loop
+ * would need too many registers: hash, probe, parse, verify, decide. For frames of the same
+ * template, parse and verify are one stage for four frames at a time (same_template.h). Only the
+ * last stage changes state, so that the processor overlaps several frames. It processes frame by
+ * frame in order and treats the probed flow as a hint: a frame takes the general path or is
+ * evaluated here, and only then its flow is written.
  */
 #define NOINLINE __attribute__((noinline))
 
@@ -57,7 +57,7 @@ static NOINLINE void parse(const struct bp_mqtt_worker *in, struct bp_mqtt_burst
 	}
 }
 
-/* Of those that take the general path anyway, the checksums are verified there. */
+/* Frames that take the general path are not verified here: that path verifies their checksums. */
 static NOINLINE void verify(struct bp_mqtt_burst *b)
 {
 	const uint64_t parsed = b->same_template;
@@ -71,11 +71,11 @@ static NOINLINE void verify(struct bp_mqtt_burst *b)
 
 /* ---- counters ---- */
 
-/* What stands for the rule's slot where no rule matches. */
+/* The slot of a rule if no rule matches. */
 #define NO_SLOT UINT32_MAX
 
-/* What a burst adds to the counters, in one step; to those of a rule, when another rule follows:
- * most frames in a row have the same one. */
+/* Counts of a burst, added to the counters in one step; counts of a rule are added when another
+ * rule follows: most consecutive frames match the same rule. */
 struct tally {
 	uint32_t slot;      /* of the rule that the last frame matched, or NO_SLOT */
 	uint32_t in_a_row;  /* frames with that slot */
@@ -125,23 +125,23 @@ static inline void count_publishes(
 
 /* ---- one frame ---- */
 
-/* What is to be done with a frame. */
+/* The action for a frame. */
 enum verdict {
-	GENERAL, /* it takes the general path */
+	GENERAL, /* takes the general path */
 	QUIET,   /* it is evaluated: no alarm */
 	RAISES,
 };
 
-/* What is the same for all frames of a burst. */
+/* Values that are constant for all frames of a burst. */
 struct burst_constants {
 	const struct bp_rule *rules;
 	uintptr_t flows;
 	uint64_t *note;  /* of the journal, by frame */
-	bp_v16 memo_gen; /* the generation of the rules, where a flow has it behind its memo */
+	bp_v16 memo_gen; /* the generation of the rules, at the offset after the memo of a flow */
 	uint32_t ticks;
 };
 
-/* The JSON number at the rule's path where its place is known without parsing; else NULL. */
+/* The JSON number at the rule's path if its position is known without parsing; else NULL. */
 static const uint8_t *json_number(
 	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t *n)
 {
@@ -156,7 +156,7 @@ static const uint8_t *json_number(
 	return payload + layout->at;
 }
 
-/* evaluate() of a value that is no short number as text. */
+/* evaluate() for a value that is not a short number as text. */
 static NOINLINE enum verdict evaluate_other(
 	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
 {
@@ -175,7 +175,7 @@ static NOINLINE enum verdict evaluate_other(
 	return QUIET + bp_condition_holds(&rule->raise, value);
 }
 
-/* GENERAL: there is no value, or the rule keeps state. */
+/* GENERAL: no value, or the rule has state. */
 static inline enum verdict evaluate(
 	struct bp_mqtt_worker *in, const struct bp_rule *rule, const uint8_t *payload, uint32_t len)
 {
@@ -188,7 +188,7 @@ static inline enum verdict evaluate(
 	return QUIET + bp_short_ranges_hold(&rule->short_raise, digits, point);
 }
 
-/* Whether it is the flow that was looked for, with whatever rule and MQTT version. */
+/* Whether it is the expected flow, with any rule and MQTT version. */
 static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup *l,
 	const struct bp_single_publish *p, bp_v16 memo_gen)
 {
@@ -200,9 +200,9 @@ static inline bool flow_matches(const struct bp_flow *f, const struct bp_lookup 
 }
 
 /*
- * Evaluates a frame that was parsed, without changing anything; *slot is that of the rule in the
- * statistics. `l` as the lookup left it: the candidate may be another flow by now, or none. The
- * topic is compared by its hash, which covers its length.
+ * Evaluates a parsed frame without changing state; *slot is that of the rule in the statistics. `l`
+ * is the result of the lookup: the candidate may be another flow by now, or none. The topic is
+ * compared by its hash, which covers its length.
  */
 static inline enum verdict evaluate_frame(struct bp_mqtt_worker *in,
 	const struct burst_constants *now, const uint8_t *frame, const struct bp_lookup *l,
@@ -285,9 +285,9 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 /* ---- decide ---- */
 
 /*
- * Not frame by frame, but before any frame takes the general path and at the end of the burst: a
- * branch on every value that one in twenty takes is often mispredicted, and each time the work on
- * several frames is thrown away.
+ * Runs before any frame takes the general path and at the end of the burst, not for each frame: a
+ * branch that one value in twenty takes is often mispredicted, and each misprediction discards the
+ * overlapped work on several frames.
  */
 static NOINLINE void raise_alarms(
 	struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint64_t raised)
@@ -299,7 +299,7 @@ static NOINLINE void raise_alarms(
 	}
 }
 
-/* A frame that was parsed on its own; where it takes the general path, nothing was done. */
+/* A frame that was parsed individually; if it takes the general path, nothing was changed. */
 static inline enum verdict decide_single(struct bp_mqtt_worker *in, const struct bp_mqtt_burst *b,
 	const struct burst_constants *now, struct tally *tally, uint32_t i)
 {
@@ -339,8 +339,8 @@ static inline enum verdict decide_own_rule(struct bp_mqtt_worker *in, const stru
 enum by { BY_NONE, BY_ONE_RULE, BY_OWN_RULES };
 
 /*
- * Returns one more than the last frame that took the general path, 0 where none did. `by` is a
- * constant: each has a loop of its own, which keeps what it needs in registers.
+ * Returns one more than the index of the last frame that took the general path, or 0. `by` is a
+ * constant: each variant has a separate loop with its values in registers.
  */
 static inline __attribute__((always_inline)) uint32_t decide_by(struct bp_mqtt_worker *in,
 	struct bp_mqtt_burst *b, enum by by, void (*general)(void *arg, uint32_t i), void *arg)

@@ -3,11 +3,11 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * Packets that a segment cuts. Only what a rule may want is carried to the next segment; the rest
- * is skipped by its length.
+ * Packets that cross a segment boundary. Only packets that a rule may need are carried to the next
+ * segment; the others are skipped by their length.
  */
 
-/* A carried packet. Its head is checked once, however small the pieces are that it comes in. */
+/* A carried packet. Its head is checked only once, independent of the number of segments. */
 struct carried {
 	struct bp_mqtt_head head;
 	uint8_t packet[];
@@ -35,11 +35,11 @@ static void skip(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	f->stream[dir] = bytes == 0 ? BP_STREAM_BOUNDARY : BP_STREAM_SKIP;
 }
 
-/* A packet can't be read whole: what that means for the packets after it. */
+/* Handles the loss of a packet that cannot be read completely, for the packets after it. */
 static void lose(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type, bool head_known)
 {
-	/* accepted or not: what the client sends now is searched for a proof */
+	/* accepted or not: the following data of the client is searched for a proof */
 	if (type == BP_MQTT_CONNACK) {
 		f->flags |= BP_FLOW_CONNACK;
 		if (!(f->proof & BP_FLOW_PROVEN))
@@ -52,12 +52,12 @@ static void lose(
 	if (type != BP_MQTT_PUBLISH)
 		return;
 	bp_tally(in, BP_C_MQTT_PUBLISH_INCOMPLETE);
-	/* it may have mapped an alias anew: what was known of aliases would be a guess */
+	/* it may have changed an alias: the known mappings are unreliable */
 	if (!head_known && f->version == BP_MQTT_V5)
 		bp_alias_discard(in, f, dir);
 }
 
-/* Makes the carry hold at least `bytes` of a packet, better `room`. */
+/* Ensures that the carry buffer holds at least `bytes` of a packet, preferably `room`. */
 static bool reserve(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t bytes, uint64_t room)
 {
@@ -70,7 +70,7 @@ static bool reserve(
 		before + bytes, before + room);
 }
 
-/* Begins to carry p[0..n) of a packet whose head is checked as far as `head` says. */
+/* Starts carrying p[0..n) of a packet; `head` is the checked part of its head. */
 static bool reassemble_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_head *head, const uint8_t *p, uint32_t n)
 {
@@ -85,15 +85,15 @@ static bool reassemble_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 }
 
 /*
- * A fixed header that is not complete waits in the flow itself: it takes no room that may lack, and
- * without it the position would be lost.
+ * An incomplete fixed header is stored in the flow: this needs no memory that might be unavailable,
+ * and without it the position would be lost.
  */
 static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 {
 	return (uint8_t *)&f->skip[dir]; /* at most four octets, or it would be complete */
 }
 
-/* All of a PUBLISH went by of which the beginning was kept. `seq`: behind it. */
+/* A PUBLISH has ended of which only the beginning was kept. `seq`: the end of it. */
 static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	uint32_t need = f->reassembly_need[dir], have = f->reassembly_len[dir];
@@ -108,7 +108,7 @@ static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 	bp_cut_drop(in, f, dir);
 }
 
-/* The packet of which `have` bytes of `total` went by finds no room. */
+/* No memory for the packet, of which `have` of `total` bytes were received. */
 static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {
@@ -128,9 +128,9 @@ static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, 
 }
 
 /*
- * Decides about the packet whose beginning [p, p + have) is at hand and whose length `fixed` tells:
- * true when it is to be carried. Otherwise what is left of it is skipped, or the stream is opaque.
- * `head`: how far the head of a PUBLISH is checked.
+ * Decides on the packet whose beginning [p, p + have) is available and whose length is in `fixed`:
+ * true if it is carried. Otherwise the rest of it is skipped, or inspection of the stream stops.
+ * `head`: the checked part of the head of a PUBLISH.
  */
 static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *p, uint32_t have,
@@ -140,7 +140,7 @@ static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 	enum bp_publish_decision wanted = BP_PUBLISH_EVALUATE;
 	bp_counter_t why;
 
-	/* what a second CONNECT does to the will shows when it is whole */
+	/* the effect of a second CONNECT on the will depends on the complete packet */
 	if (!bp_packet_in_order(in, f, dir, fixed->type, &why) &&
 		!(fixed->type == BP_MQTT_CONNECT && f->will != 0)) {
 		bp_packet_out_of_order(in, f, dir, fixed->type, why);
@@ -159,7 +159,7 @@ static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 		skip(in, f, dir, total - have);
 		return false;
 	}
-	/* of a PUBLISH that is too long the beginning is worth having */
+	/* the beginning of a PUBLISH that is too long is still useful */
 	if (wanted == BP_PUBLISH_EVALUATE && fixed->type != BP_MQTT_PUBLISH &&
 		total + sizeof(struct carried) > in->reassembly_per_flow) {
 		bp_tally(in, BP_C_REASSEMBLY_LIMIT_CONNECTION);
@@ -169,7 +169,7 @@ static bool worth_reassembly(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 	return true;
 }
 
-/* Begins to carry a packet of which [p, p + n) is all that the segment has. */
+/* Starts carrying a packet with [p, p + n) as its first part. */
 void bp_cut_begin(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n)
 {
@@ -198,7 +198,8 @@ void bp_cut_begin(
 	f->stream[dir] = BP_STREAM_REASSEMBLE;
 }
 
-/* The fixed header byte by byte, until it tells the packet's length. Returns bytes taken. */
+/* Reads the fixed header byte by byte until the packet length is known. Returns the number of
+ * bytes read. */
 static uint32_t reassemble_header(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
@@ -238,7 +239,7 @@ static uint32_t reassemble_header(struct bp_mqtt_worker *in, struct bp_flow *f, 
 	return taken;
 }
 
-/* More of a packet whose length is known. Returns bytes taken. */
+/* Reads more of a packet of known length. Returns the number of bytes read. */
 static uint32_t reassemble_body(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq)
 {
@@ -268,7 +269,7 @@ static uint32_t reassemble_body(struct bp_mqtt_worker *in, struct bp_flow *f, un
 	have += take;
 	f->reassembly_len[dir] = have;
 	if (bp_packet_fixed(in, f, dir, c->packet, have, &fixed) != BP_MQTT_OK)
-		return take; /* can't be: it was right when it was read first */
+		return take; /* cannot happen: it was valid when it was first read */
 	if (have == need) {
 		f->stream[dir] = BP_STREAM_BOUNDARY;
 		bp_work_allow(
@@ -311,7 +312,7 @@ bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 		return false;
 	if (have >= need || !bp_adopt_block(in, f, f->reassembly[dir], sizeof(*c) + (uint64_t)have))
 		return false;
-	/* the head may be checked beyond what is there: it begins from the start */
+	/* the checked part of the head may exceed the data: the check restarts */
 	c = carried(in, f, dir);
 	c->head = (struct bp_mqtt_head){0};
 	if (bp_packet_fixed(in, f, dir, c->packet, have, &fixed) == BP_MQTT_OK &&

@@ -9,10 +9,10 @@
 
 /* A closed connection is kept so long: late retransmissions must not look like a new one. */
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
-/* Flows that a new one looks at, at most, for the one that it evicts: each may be a cache miss. */
+/* Maximum number of flows that a new flow checks to evict one: each may be a cache miss. */
 #define LOOK_MAX 64u
-/* Flows that it looks at by chance, for one of a client that has far more than others: where one
- * client has half of the table, 32 miss it once in 2^32 times. */
+/* Number of random flows that it checks for one of a client with far more flows than others: if
+ * one client has half of the table, 32 samples miss it with a probability of 2^-32. */
 #define SAMPLES 32u
 /* Connections that are no reason to evict those of a client first. */
 #define CLIENT_FEW 16u
@@ -35,7 +35,7 @@ void bp_flow_lists_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t open
 	t->idle_ticks = ticks_up(idle_ns);
 	t->opening_ticks = ticks_up(opening_ns);
 	t->closed_ticks = ticks_up(CLOSED_NS);
-	/* the wheel must turn slower than a flow may idle: half of it covers the timeout */
+	/* one rotation of the wheel must exceed the idle timeout: half of it covers the timeout */
 	t->wheel_shift = 0;
 	while (((uint64_t)(BP_WHEEL / 2) << t->wheel_shift) < t->idle_ticks)
 		t->wheel_shift++;
@@ -157,9 +157,9 @@ void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 /* ---- unproven connections ---- */
 
 /*
- * Connections that have proven nothing yet. Anybody can make them, with any source address, so they
- * share one bound, and at the bound the client that has the most gives up its oldest one: a client
- * that floods takes slots from itself (longest queue drop, as in stochastic fair queueing).
+ * Unproven connections. Any host can create them, with any source address, so they share one limit;
+ * at the limit the client with the most such connections loses its oldest one: a client that floods
+ * takes slots from itself (longest queue drop, as in stochastic fair queueing).
  */
 
 /* An IPv4 key holds the address; of IPv6, a /64 is one client, for it has all addresses in it. */
@@ -182,7 +182,7 @@ static uint16_t file_of(uint32_t client, enum bp_unproven class)
 	return (uint16_t)(BP_FILE_UNPROVEN + client * BP_UNPROVEN_CLASSES + class);
 }
 
-/* Where an unproven flow belongs by what is known of it. */
+/* The list of an unproven flow, by its state. */
 static uint16_t unproven_at(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	enum bp_unproven class = BP_UNPROVEN_OPENING;
@@ -216,8 +216,8 @@ static uint32_t idle_of(const struct bp_flow_table *t, const struct bp_flow *f)
 	return t->now - f->seen;
 }
 
-/* A flow is filed when it comes and only stamped when it is seen: whoever was seen later than the
- * one behind it was seen since. */
+/* A flow is filed when it is created and only gets a timestamp with each segment: a flow with a
+ * later timestamp than the next one in the list was seen since. */
 static bool out_of_order(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	const struct bp_flow *behind = flow_at(t, f->lru_next);
@@ -225,7 +225,7 @@ static bool out_of_order(const struct bp_flow_table *t, const struct bp_flow *f)
 	return behind != NULL && idle_of(t, behind) > idle_of(t, f);
 }
 
-/* The longest idle of a list, as good as its order tells. */
+/* The longest idle flow of a list, as far as its order is exact. */
 static struct bp_flow *oldest_in(struct bp_flow_table *t, uint32_t client, enum bp_unproven class)
 {
 	const struct bp_flow_list *l = &t->of_client[client][class];
@@ -252,7 +252,7 @@ static struct bp_flow *oldest_of(struct bp_flow_table *t, uint32_t client)
 	return oldest != NULL ? oldest : oldest_in(t, client, BP_UNPROVEN_ANSWERED);
 }
 
-/* The oldest of the client with the most; NULL: there is no unproven flow. */
+/* The oldest flow of the client with the most flows; NULL: there is no unproven flow. */
 static struct bp_flow *unproven_victim(struct bp_flow_table *t)
 {
 	uint32_t most = 0;
@@ -282,7 +282,7 @@ bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep)
 	return true;
 }
 
-/* What becomes of the head of a list. */
+/* The action for the head of a list. */
 enum fate { KEEP, MOVES, EXPIRES };
 
 static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
@@ -302,8 +302,8 @@ static enum fate fate_of(const struct bp_flow_table *t, const struct bp_flow *f,
 	if (idle < t->opening_ticks)
 		return out_of_order(t, f) ? MOVES : KEEP;
 	/*
-	 * One that is picked up mid-stream may be a true one that seldom sends: what is known of
-	 * its position is kept, but no memory that others need.
+	 * A flow that was picked up mid-stream may be a legitimate one that rarely sends: its
+	 * position is kept, but no memory that others need.
 	 */
 	if (class != BP_UNPROVEN_MIDSTREAM || f->carried != 0)
 		return EXPIRES;
@@ -336,7 +336,7 @@ static unsigned expire_list(
 	return expired;
 }
 
-/* A share of the clients. What is left of the budget in *budget; returns how many expired. */
+/* Checks a part of the clients. *budget is decremented; returns the number of expired flows. */
 static unsigned expire_unproven(struct bp_flow_table *t, unsigned *budget)
 {
 	unsigned expired = 0;
@@ -376,18 +376,20 @@ void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list)
 
 /*
  * The head of the oldest list whose flows were not seen since they were filed. A flow that was seen
- * moves to the list of that time: each move is paid for by the traffic since. List numbers count up
- * to `mask` and begin again, as the ticks do; all are compared by how long before now they are.
+ * moves to the list of its timestamp: the traffic since then pays for each move. List numbers count
+ * up to `mask` and wrap, as the ticks do; all are compared by their distance before the current
+ * time.
  *
- * NULL when there is none, or after `budget` moves; *least_seen is then the flow among those moved
- * that was not seen for the longest time.
+ * NULL if there is none, or after `budget` moves; *least_seen is then the moved flow with the
+ * oldest timestamp.
  */
 static struct bp_flow *oldest_idle(
 	struct bp_flow_table *t, unsigned *budget, struct bp_flow **least_seen)
 {
 	uint32_t now = t->now >> t->wheel_shift, mask = UINT32_MAX >> t->wheel_shift;
 
-	/* nobody looked for more than a turn: all lists are behind, the oldest is the next one */
+	/* no check for more than one rotation: all lists are in the past, the oldest is the next
+	 * one */
 	if (((now - t->wheel_at) & mask) >= BP_WHEEL)
 		t->wheel_at = (now - (BP_WHEEL - 1)) & mask;
 	for (;;) {
@@ -412,16 +414,15 @@ static struct bp_flow *oldest_idle(
 		if (least_seen != NULL &&
 			(*least_seen == NULL || t->now - f->seen > t->now - (*least_seen)->seen))
 			*least_seen = f;
-		/* filed more than a turn ago, and seen since, but before the list being looked at
-		 */
+		/* filed more than one rotation ago, and seen since, but before the current list */
 		if (ago > ((now - t->wheel_at) & mask))
 			t->wheel_at = slot;
 	}
 }
 
 /*
- * The longest idle of some proven flows, chosen by chance under the table's key, whose client has
- * the most of them; NULL: it does not have far more than the client of `idle`.
+ * The longest idle of some proven flows, chosen at random with the key of the table, whose client
+ * has the most of them; NULL: it does not have far more than the client of `idle`.
  */
 static struct bp_flow *of_largest_client(struct bp_flow_table *t, const struct bp_flow *idle)
 {
@@ -471,7 +472,7 @@ static bool expire_closed(struct bp_flow_table *t)
 		return false;
 	f = &t->flow[t->closed_list.head];
 	if ((uint32_t)(t->now - f->seen) < t->closed_ticks) {
-		/* adopted flows are in no order: behind the others, or the list would stop at it */
+		/* adopted flows are unordered: move it to the end, since it would block the list */
 		if (f->lru_next != BP_NO_FLOW)
 			bp_flow_file_at(t, f, BP_FILE_CLOSED);
 		return false;

@@ -6,9 +6,9 @@
 #define EVICTIONS_MAX 8
 
 /*
- * What the client's other connections hold already. A client may always have what one connection
- * may; beyond that, no more than half of what is left to all others (dynamic thresholds, Choudhury
- * and Hahne 1998): one alone gets a third of the arena, two a quarter each.
+ * Bytes that the other connections of the client hold. A client may always hold the maximum of one
+ * connection; beyond that, at most half of the remaining free memory (dynamic thresholds, Choudhury
+ * and Hahne 1998): a single client gets a third of the arena, two get a quarter each.
  */
 static bool within_client_share(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t bytes)
@@ -21,7 +21,7 @@ static bool within_client_share(
 					       2;
 }
 
-/* Unproven connections have a bound together, and whoever has the most gives way. */
+/* Unproven connections share a limit, and the one that holds the most is evicted. */
 static bool within_unproven_share(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, uint64_t bytes)
 {
@@ -36,7 +36,7 @@ static bool within_unproven_share(
 	return true;
 }
 
-/* Whether the flow may hold `bytes` in place of the `old` ones that it gives back; counted. */
+/* Whether the flow may hold `bytes` instead of `old`, which it releases; counted. */
 static bool may_hold(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes, uint64_t old)
 {
 	const uint64_t more = bytes > old ? bytes - old : 0;
@@ -58,8 +58,9 @@ static int64_t size_of(const struct bp_mqtt_worker *in, bp_reassembly_ref ref)
 }
 
 /*
- * What a segment releases is free once it was read: until then it may have to be taken back. Where
- * memory lacks it is free at once, and a process that is killed then leaves this flow as it is.
+ * Blocks that a segment releases become free after it was read: until then the release may be
+ * undone. If memory is short, they become free immediately, and a killed process then leaves this
+ * flow in its current state.
  */
 static bp_reassembly_ref take(struct bp_mqtt_worker *in, uint64_t bytes)
 {

@@ -102,7 +102,7 @@ static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint
 	uint64_t n;
 
 	if (len < sizeof(*h) || __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != BP_FLOW_MAGIC)
-		return 0; /* no data plane has laid it out yet */
+		return 0; /* the data plane has not initialised it yet */
 	n = (uint64_t)h->groups * BP_FLOW_WAYS;
 	if (h->flows_offset > len || n > (len - h->flows_offset) / sizeof(*flows))
 		return -1;
@@ -144,7 +144,7 @@ int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mo
 
 #define TICK_NS (1u << 20)
 
-/* 0 where the worker is ahead of `now`. */
+/* 0 if the worker is ahead of `now`. */
 static uint64_t ns_since(const uint32_t *ticks, uint32_t now)
 {
 	const int32_t ago = (int32_t)(now - __atomic_load_n(ticks, __ATOMIC_RELAXED));

@@ -6,7 +6,7 @@
 
 #include "services/mqtt/inspect.h"
 
-/* Four fifths full at the configured bounds: then a full pair of groups is a rarity. */
+/* Four fifths full at the configured limits: then a full pair of groups is rare. */
 static uint32_t groups_for(struct bp_flow_bounds bounds)
 {
 	uint64_t slots = ((uint64_t)bounds.proven + bounds.unproven) * 5 / 4;
@@ -161,8 +161,8 @@ static struct bp_flow *of_pair(const struct bp_flow_table *t, uint32_t g1, uint3
 }
 
 /*
- * The longest idle of the flows in both groups, in the order of bp_flow_add(). NULL: all are
- * proven, and one that is not must not take their slot.
+ * The longest idle flow in both groups, in the order of bp_flow_add(). NULL: all are proven, and an
+ * unproven one must not replace them.
  */
 static struct bp_flow *pair_victim(
 	const struct bp_flow_table *t, uint32_t g1, uint32_t g2, unsigned list)
@@ -220,7 +220,7 @@ static void move(struct bp_flow_table *t, struct bp_flow *from, uint32_t g, int 
 
 /*
  * Moves one flow of two full groups to its other group: without this, one flow in a hundred would
- * be given up for a neighbour before the table holds what is configured.
+ * be evicted because of its neighbors before the table holds the configured number.
  */
 static void make_room(struct bp_flow_table *t, uint32_t g1, uint32_t g2)
 {
@@ -275,7 +275,7 @@ struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n
 	if (t->proven == 0) /* every list is empty: the oldest is now's */
 		t->wheel_at = t->now >> t->wheel_shift;
 	bp_flow_evict_at_bound(t, n->list);
-	/* proven and unproven flows are within their bounds: the others are closed */
+	/* proven and unproven flows are within their limits: the others are closed */
 	if (t->count >= t->capacity + t->max_unproven)
 		bp_flow_evict(t, &t->flow[t->closed_list.head]);
 	way = free_way_of(t, g1, g2, &g);

@@ -3,12 +3,12 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * How a connection begins, as a bystander sees it (RFC 9293 3.5): SYN, SYN-ACK and the client's
- * acknowledgement, a connection that follows on the same addresses, and one that is picked up
+ * Passive tracking of connection establishment (RFC 9293 3.5): SYN, SYN-ACK and the client's
+ * acknowledgement, a new connection on the same addresses, and a connection that is picked up
  * mid-stream.
  */
 
-/* Of repeated_syn_data: 255 of them are more than a segment. */
+/* Unit of repeated_syn_data: 255 units are more than a segment. */
 #define REPEATED_SYN_DATA_UNIT 32u
 /* Of repeated_syn_options. */
 #define REPEATED_SYN_MSS_UNIT 128u
@@ -29,14 +29,14 @@ static uint16_t announced_mss(const struct bp_frame *frame)
 	return BP_MSS_UNSEEN;
 }
 
-/* What one of the ends announced. */
+/* Options that an end announced. */
 void bp_flow_record_mss(struct bp_flow *f, uint16_t mss)
 {
 	if (f->mss == 0 || mss < f->mss)
 		f->mss = mss;
 }
 
-/* The window scale of a SYN (RFC 7323 2.2); BP_SCALE_UNSEEN where it has none. */
+/* The window scale of a SYN (RFC 7323 2.2); BP_SCALE_UNSEEN without one. */
 static uint8_t window_scale(const struct bp_frame *frame)
 {
 	const uint8_t *p = frame->data + frame->l4 + 20, *end = frame->data + frame->payload;
@@ -57,7 +57,7 @@ static void set_syn(struct bp_flow *f, unsigned dir, uint32_t seq)
 	f->stream[dir] = BP_STREAM_BOUNDARY;
 }
 
-/* What was read, or waits, of both directions is forgotten; so is what was proven. */
+/* Discards the read and waiting data of both directions, and all proofs. */
 static void forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	bp_flow_release_all(in, f);
@@ -96,7 +96,7 @@ static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client
 	bp_flow_file(&in->table, f, BP_LIST_UNPROVEN);
 }
 
-/* What a SYN that waits for its SYN-ACK says: the scale, and the MSS rounded down. */
+/* Data of a SYN without its SYN-ACK: the window scale, and the MSS rounded down. */
 static void keep_options(struct bp_flow *f, const struct bp_frame *frame)
 {
 	const uint8_t scale = window_scale(frame);
@@ -123,9 +123,9 @@ static uint16_t kept_mss(const struct bp_flow *f)
 }
 
 /*
- * A SYN on a connection that lives, or waits for its SYN-ACK, may be anybody's: it counts only when
- * the broker's SYN-ACK agrees. On one that is closed it is the next connection. False: not believed
- * yet.
+ * A SYN on a connection that is open, or that waits for its SYN-ACK, may be forged: it is accepted
+ * only when the SYN-ACK of the broker matches. On a closed connection it starts the next one.
+ * False: not accepted yet.
  */
 static bool syn(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
@@ -172,9 +172,9 @@ static bool confirms(const struct bp_flow *f, const struct bp_frame *frame)
 }
 
 /*
- * A SYN-ACK that acknowledges the client's SYN begins the connection; until the handshake is
- * complete it does so again, whatever a stranger sent meanwhile. Of data that came with the SYN
- * (RFC 7413) it says how much was taken. False: it is not this connection's.
+ * A SYN-ACK that acknowledges the client's SYN starts the connection, and restarts it until the
+ * handshake is complete, regardless of forged segments in between. Its acknowledgement number
+ * covers the accepted data of the SYN (RFC 7413). False: it does not belong to this connection.
  */
 static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
 {
@@ -223,9 +223,9 @@ static bool syn_ack(struct bp_mqtt_worker *in, struct bp_flow *f, const struct b
 }
 
 /*
- * A segment before the handshake is complete. It is complete when the client acknowledges the
- * broker's initial number, which only who received the SYN-ACK knows. False: nothing is to be done
- * with it.
+ * A segment before the handshake is complete. The handshake is complete when the client
+ * acknowledges the initial number of the broker, which only the receiver of the SYN-ACK knows.
+ * False: the segment is not processed.
  */
 bool bp_handshake_segment(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
@@ -259,7 +259,7 @@ void bp_handshake_syn(
 	f->seen = in->now_ticks;
 	if (!ack && (f->proof & BP_FLOW_SYN_ACKED))
 		return;
-	/* the SYN takes a number; data may come with it (RFC 7413) */
+	/* the SYN consumes a number; it may carry data (RFC 7413) */
 	if (frame->payload_len != 0)
 		bp_stream_payload(in, f, dir, frame, frame->seq + 1);
 	f->top[dir] = f->next[dir];
@@ -267,8 +267,8 @@ void bp_handshake_syn(
 }
 
 /*
- * Whether the segment begins the next connection on the addresses of one that is closed: a SYN, or
- * a SYN-ACK, other than the last one's, whose SYN was not seen.
+ * Whether the segment starts the next connection on the addresses of a closed one: a SYN, or a
+ * SYN-ACK, other than the last one's, whose SYN was not seen.
  */
 bool bp_handshake_begins(const struct bp_flow *f, const struct bp_frame *frame)
 {

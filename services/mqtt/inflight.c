@@ -7,11 +7,11 @@
 
 /*
  * Publications of QoS 1 and 2 that are evaluated when the broker acknowledges them: PUBACK or
- * PUBREC with success (MQTT 5.0, 4.3). Until then a copy waits in reassembly memory. It is found by
- * QoS and packet identifier in a digital search tree: at depth n all keys of a subtree share their
- * first n bits, so that no choice of identifiers makes a path longer than a key has bits. A client
- * that uses an identifier again before the acknowledgement adds to its node: a broker acknowledges
- * each, in the order in which they came.
+ * PUBREC with success (MQTT 5.0, 4.3). Until then a copy waits in reassembly memory, in a digital
+ * search tree by QoS and packet identifier: at depth n all keys of a subtree share their first n
+ * bits, so a path is at most as long as a key has bits, for any choice of identifiers. If a client
+ * reuses an identifier before the acknowledgement, the copy is appended to the existing node: a
+ * broker acknowledges each in order of arrival.
  */
 #define KEY_BITS 17
 
@@ -34,7 +34,7 @@ static struct unacked *at(const struct bp_mqtt_worker *in, bp_reassembly_ref ref
 	return (struct unacked *)(void *)bp_reassembly_data(in->reassembly, ref);
 }
 
-/* Where the node with the key is linked, or would be. */
+/* The link to the node with the key, or its insertion point. */
 static bp_reassembly_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t key)
 {
 	bp_reassembly_ref *link = &f->unacked;
@@ -44,7 +44,7 @@ static bp_reassembly_ref *find(const struct bp_mqtt_worker *in, struct bp_flow *
 	return link;
 }
 
-/* Takes the oldest entry of the node out of the tree. */
+/* Removes the oldest entry of the node from the tree. */
 static bp_reassembly_ref take(const struct bp_mqtt_worker *in, bp_reassembly_ref *link)
 {
 	const bp_reassembly_ref ref = *link;
@@ -186,9 +186,9 @@ void bp_on_ack(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16
 }
 
 /*
- * The packet identifiers of QoS 2 publications whose PUBREL has not come: the receiver takes each
- * once (MQTT 5.0, 4.3.3), whether it is sent again with DUP or without. A few are a list, more a
- * map of all that there can be: 8 KiB a direction at most.
+ * The packet identifiers of QoS 2 publications without a PUBREL yet: the receiver accepts each once
+ * (MQTT 5.0, 4.3.3), whether it is sent again with DUP or without. A few are stored as a list, more
+ * as a bitmap of all identifiers: at most 8 KiB per direction.
  */
 struct list {
 	uint16_t n;
@@ -227,7 +227,7 @@ static bool has(const struct bp_mqtt_worker *in, bp_reassembly_ref ref, uint16_t
 	return place(list_at(in, ref), id) < list_at(in, ref)->n;
 }
 
-/* A list that is full becomes a map. */
+/* Converts a full list to a bitmap. */
 static bool to_map(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref)
 {
 	bp_reassembly_ref map = bp_flow_alloc(in, f, MAP_BYTES);

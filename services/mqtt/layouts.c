@@ -6,8 +6,8 @@
 #include "proto/payload/json_layout.h"
 
 /*
- * To learn a shape costs three times what it costs to parse. Where shapes are replaced before they
- * served once, the payloads are all different: learning then pauses, longer each time.
+ * Learning a shape costs three times as much as parsing. If shapes are replaced before their first
+ * use, the payloads all differ: learning then pauses, with increasing duration.
  */
 #define PAUSE_MAX 255u
 
@@ -25,7 +25,7 @@ struct set {
 	struct way way[WAYS];
 	uint8_t victim; /* the way to replace next */
 	uint8_t pause;  /* how many payloads the next pause of learning lasts */
-	uint8_t left;   /* of the one that lasts */
+	uint8_t left;   /* remaining parses of the current pause */
 };
 
 struct bp_layouts {
@@ -57,7 +57,7 @@ static __attribute__((noinline)) bool learn(struct set *s, uint32_t gen, uint32_
 		return bp_value_json(payload, len, &source->json, value);
 	}
 	if (!bp_json_layout_learn(payload, len, &source->json, &w->layout, value))
-		return false; /* what was kept stays */
+		return false; /* the existing layout is kept */
 	if (w->gen == gen && w->index == index && !w->served)
 		s->pause = s->pause > PAUSE_MAX / 2 ? PAUSE_MAX : (uint8_t)(2 * s->pause + 1);
 	else

@@ -29,10 +29,10 @@ uint32_t bp_mirror_frame_size(const struct bp_mirror_request *r, const struct bp
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
 /*
- * Headers are put together in registers and summed up from there: a processor that reads at once
- * and together what it wrote apart waits until all of it is in its cache.
+ * Headers are composed in registers and summed there: a processor stalls if it reads data with one
+ * load that it has just written with several stores.
  *
- * Both return the sum of the pseudo-header that is the segment's, of `l4_len` octets.
+ * Both functions return the sum of the pseudo-header of the segment, of `l4_len` bytes.
  */
 static uint64_t write_ip4(
 	const struct bp_frame *f, const struct bp_mirror_target *to, uint8_t *ip, uint32_t l4_len)
@@ -49,7 +49,7 @@ static uint64_t write_ip4(
 	memcpy(&dst, to->ip4, 4);
 	first |= 0x45 | (uint64_t)__builtin_bswap16((uint16_t)(IP4_HDR + l4_len)) << 16;
 	second &= 0xffff;
-	addresses = (uint64_t)src + dst; /* in halves there is room for all */
+	addresses = (uint64_t)src + dst; /* in halves, all carries fit */
 	sum = (first & 0xffffffff) + (first >> 32) + second + addresses;
 	second |= (uint32_t)(uint16_t)~bp_sum_fold(sum) << 16;
 	memcpy(ip, &first, 8);
@@ -109,8 +109,8 @@ void bp_mirror_frame_build(const struct bp_mirror_request *r, const struct bp_mi
 	bp_copy(out, f->data, f->l2); /* Ethernet and VLAN tags; no tunnel */
 	bp_put_be16(out + f->l2 - 2, f->ip6 ? BP_ETHER_IP6 : BP_ETHER_IP4);
 	/*
-	 * It comes from the client, also when a frame of the broker set it off: one that was
-	 * evaluated itself, or an acknowledgement that let go what was held.
+	 * It has the client as its source, also if a frame of the broker triggered it: a frame that
+	 * was evaluated itself, or an acknowledgement that released a held publication.
 	 */
 	if (!f->to_broker)
 		memcpy(out + 6, f->data, 6);

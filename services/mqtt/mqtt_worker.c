@@ -8,7 +8,7 @@
 
 /* ---- life cycle ---- */
 
-/* What generation 0 stands for: no rules at all. */
+/* Generation 0: no rules. */
 static const struct bp_ruleset no_rules;
 
 static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o)
@@ -20,7 +20,8 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	memcpy(in->evaluates, o->evaluates, sizeof(in->evaluates));
 	in->mosquitto = o->mosquitto;
 	in->acknowledged = o->acknowledged;
-	/* not: QoS 2, or DUP, which is counted; nor QoS 1 that waits */
+	/* excluded: QoS 2, or DUP, which is counted; and QoS 1 that waits for its
+	 * acknowledgement */
 	in->single_mask = in->acknowledged ? 0xfe : 0xfc;
 	in->reassembly_per_flow = o->reassembly_per_flow;
 	in->reassembly_unproven = o->reassembly_unproven / o->workers;
@@ -31,7 +32,7 @@ static void set_options(struct bp_mqtt_worker *in, const struct bp_mqtt_options 
 	in->min_ttl = o->min_ttl;
 }
 
-/* This worker's part of the segment but the flow table. */
+/* The segment memory of this worker, without the flow table. */
 static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned worker)
 {
 	in->worker = worker;
@@ -46,7 +47,7 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->topic_key[1] = shm->global->hash_key[1];
 }
 
-/* False: no memory, or an arena that is too large. */
+/* False: no memory, or the arena is too large. */
 static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_proven)
 {
 	in->reassembly = bp_reassembly_create(
@@ -197,8 +198,8 @@ uint64_t bp_mqtt_worker_carried(const struct bp_mqtt_worker *in)
 /* ---- work: work.h ---- */
 
 /* Time in which a full account drains at its rate, 2^10 ns: 8 ms for a connection, 4 ms for the
- * worker. It bounds what the frames of others wait for, and leaves room for a document of 1 MiB now
- * and then, which no publication behind it is to miss. */
+ * worker. It bounds the delay of other traffic, and permits an occasional document of 1 MiB
+ * without a loss of the publications after it. */
 #define CONNECTION_DEPTH 8192u
 #define WORKER_DEPTH 4096u
 
@@ -211,7 +212,7 @@ void bp_work_init(struct bp_work *w, uint32_t connection_percent, uint32_t worke
 	w->worker_limit = w->worker_rate * WORKER_DEPTH;
 }
 
-/* Returns what is used, now. */
+/* Returns the current use. */
 static uint32_t take(struct bp_work_account *a, uint32_t now, uint32_t rate, uint64_t units)
 {
 	uint64_t drained = (uint64_t)(now - a->at) * rate;

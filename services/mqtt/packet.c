@@ -3,11 +3,11 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * MQTT control packets of a byte stream, and what each means for the connection. Whole packets are
- * read where they lie; one that the segment cuts is for cut_packet.c.
+ * MQTT control packets of a byte stream, and their effect on the connection. Complete packets are
+ * read in place; packets that cross a segment boundary are handled by cut_packet.c.
  */
 
-/* What is ahead is not read any more, and its end is the position. */
+/* The following data is not inspected; the position moves to its end. */
 static void skip_to_end(struct bp_flow *f, unsigned dir)
 {
 	const uint32_t end = f->pending & BP_FLOW_FINWAIT(dir) ? f->fin_seq[dir] : f->top[dir];
@@ -20,7 +20,7 @@ void bp_mqtt_stop_inspection(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason)
 {
 	bp_journal_deepen(in->journal, f);
-	/* it was not in step: the search goes on */
+	/* it was not synchronised: the search continues */
 	if (f->pending & BP_FLOW_PUSHED(dir)) {
 		bp_tally(in, BP_C_RESYNC_REVERTED);
 		bp_resync_enter(in, f, dir, f->next[dir]);
@@ -64,7 +64,7 @@ void bp_mqtt_stop_on_error(
 		[BP_MQTT_E_LEVELS] = BP_C_NOT_INSPECTED_TOPIC_LEVELS,
 	};
 
-	/* a stream that is wrong before its CONNECT is another protocol's (TLS, say) */
+	/* a stream with an error before its CONNECT has another protocol, such as TLS */
 	if (!(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY)) && e != BP_MQTT_E_CONNECT)
 		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_NOT_MQTT);
 	else
@@ -90,7 +90,7 @@ void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t v
 		bp_tally(in, bp_mqtt_suspicious_counter[__builtin_ctz(violations)]);
 }
 
-/* A client identifier that finds no room stays unknown: it only names, it decides nothing. */
+/* A client identifier without memory remains unknown: it is only informative. */
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n)
 {
@@ -121,7 +121,7 @@ static void read_connect(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		return;
 	}
 	if (e != BP_MQTT_OK) {
-		/* whatever is wrong with the first packet's protocol name: not MQTT at all */
+		/* any error in the protocol name of the first packet: not MQTT */
 		bp_mqtt_stop_inspection(in, f, dir, BP_C_NOT_INSPECTED_CONNECT);
 		return;
 	}
@@ -207,8 +207,8 @@ static const uint16_t sendable[2] = {
 			   1 << BP_MQTT_DISCONNECT | 1 << BP_MQTT_AUTH,
 };
 
-/* Answers of a broker: mosquitto, which is a client of other brokers too, takes them from clients.
- */
+/* Responses of a broker: mosquitto, which may be a client of other brokers, accepts them from
+ * clients. */
 static bool is_ignored(const struct bp_mqtt_worker *in, unsigned dir, uint8_t type)
 {
 	return in->mosquitto && dir == BP_TO_BROKER &&
@@ -216,15 +216,15 @@ static bool is_ignored(const struct bp_mqtt_worker *in, unsigned dir, uint8_t ty
 }
 
 /*
- * Whether a packet of this type may come now: a client begins with CONNECT and sends it once; a
- * broker answers it with CONNACK first (AUTH may come before, in version 5).
+ * Whether a packet of this type is valid now: a client begins with CONNECT and sends it once; a
+ * broker answers it with CONNACK first (in version 5, AUTH may precede it).
  */
 bool bp_packet_in_order(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir,
 	uint8_t type, bp_counter_t *why)
 {
 	bool midway = f->flags & BP_FLOW_MIDWAY;
 
-	/* there is nothing to authenticate by (4.12) */
+	/* without an authentication method (4.12) */
 	if (type == BP_MQTT_AUTH && f->version == BP_MQTT_V5 && (f->flags & BP_FLOW_CONNECT) &&
 		!(f->session & BP_SESSION_AUTH)) {
 		*why = BP_C_NOT_INSPECTED_PROTOCOL;
@@ -255,7 +255,7 @@ bool bp_packet_in_order(const struct bp_mqtt_worker *in, const struct bp_flow *f
 	return type == BP_MQTT_CONNACK || type == BP_MQTT_AUTH;
 }
 
-/* A broker reads nothing behind the client's DISCONNECT, nor once it has sent its own. */
+/* A broker reads nothing after the client's DISCONNECT, or after it has sent its own. */
 static void end_inspection(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->stream[dir] = BP_STREAM_ENDED;
@@ -289,7 +289,7 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 		bp_on_ack(in, f, pubrec, id, refused, sent);
 }
 
-/* A packet that may come now, but PUBLISH, CONNECT and CONNACK. */
+/* A valid packet, except PUBLISH, CONNECT and CONNACK. */
 static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body)
 {
@@ -316,7 +316,7 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		acknowledged(in, f, dir, fixed, body, id);
 	else if (fixed->type == BP_MQTT_DISCONNECT)
 		end_inspection(in, f, dir);
-	/* what was held and is read because of the other direction's frame has no ACK at hand */
+	/* held data that is read because of a frame of the other direction has no related ACK */
 	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&
 		in->frame->to_broker == (dir == BP_TO_BROKER))
 		bp_resync_response(in, f, dir, fixed->type, id, in->frame->ack);
@@ -335,11 +335,11 @@ static void packet(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 		bp_resync_request(in, f, dir, fixed, body, seq);
 	} else if (__builtin_expect(f->stream[!dir] == BP_STREAM_RESYNC, 0) &&
 		   bp_ack_awaited(in, f, dir)) {
-		/* an acknowledgement tells where the broker's stream is */
+		/* an acknowledgement determines the position of the broker's stream */
 		bp_journal_deepen(in->journal, f);
 		bp_resync_request(in, f, dir, fixed, body, seq);
 	}
-	/* a connected client's PUBLISH is nearly every packet there is */
+	/* most packets are PUBLISH packets of a connected client */
 	if (fixed->type == BP_MQTT_PUBLISH && dir == BP_TO_BROKER &&
 		(f->flags & (BP_FLOW_CONNECT | BP_FLOW_MIDWAY))) {
 		bp_publish(in, f, dir, fixed->flags, body, fixed->remaining, seq, head);

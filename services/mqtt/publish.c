@@ -35,7 +35,7 @@ static const bp_counter_t loss_counter[] = {
 	[BP_STATE_NOT_KEPT] = BP_C_STATE_NOT_STORED,
 };
 
-/* Whose states these are. */
+/* The client that owns the states. */
 static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
@@ -88,7 +88,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		bp_alarm_emit(in, rule, verdict, &j->of);
 }
 
-/* What a topic matches, gathered; when there are more than fit, that is all that is known. */
+/* Collected matches of a topic; if there are more than the capacity, only this fact is stored. */
 struct matched {
 	const struct bp_ruleset *rules;
 	uint32_t n;
@@ -148,8 +148,9 @@ static void evaluate_matching(struct evaluation *j)
 }
 
 /*
- * On a stream that only pushes brought back, only topics count that were published while it was
- * proven. On the other one all do; but what is new there makes nothing known meanwhile.
+ * On a stream that was resynchronised only by pushes, only topics are valid that were published
+ * while it was proven. On the other stream all topics are valid, but new ones do not become known
+ * in this state.
  */
 static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint64_t hash)
 {
@@ -164,8 +165,8 @@ static bool topic_counts(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	return true;
 }
 
-/* Which rules the topic matches, to the flow's memo. Both directions have the same one: what counts
- * in one of them alone is not remembered. */
+/* Writes the rules that the topic matches to the flow's memo. Both directions share the memo, so a
+ * topic that is valid in only one of them is not stored. */
 static void look_up(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *topic, uint16_t len, uint64_t hash)
 {
@@ -186,8 +187,8 @@ static bool memo_matches(const struct bp_mqtt_worker *in, const struct bp_flow *
 }
 
 /*
- * The usual PUBLISH: a topic that this flow published before, checked then, and no version 5
- * properties. Nothing but lengths is left to check.
+ * Fast path for a PUBLISH on a topic that this flow published before, which was checked then,
+ * without version 5 properties. Only lengths remain to be checked.
  */
 static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t flags,
 	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *p, uint64_t *hash)
@@ -231,9 +232,8 @@ static bool parse_known(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t fl
 	return true;
 }
 
-/* The topic and its hash, an alias resolved. False: there is nothing to evaluate, and that is
- * counted.
- */
+/* The topic and its hash, with the alias resolved. False: there is nothing to evaluate, which is
+ * counted. */
 static bool resolve(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash)
 {
@@ -264,8 +264,8 @@ static void count_publish(
 }
 
 /*
- * Reads a complete PUBLISH: its fields, and the hash of its topic, of which the flow's memo says
- * afterwards what it matches. False: it is not evaluated, and that is counted.
+ * Reads a complete PUBLISH: its fields, and the hash of its topic, whose matches are then in the
+ * memo of the flow. False: it is not evaluated, which is counted.
  */
 static bool read_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, struct bp_mqtt_head *head, struct bp_mqtt_publish *p,
@@ -351,7 +351,7 @@ void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 
 	bp_journal_deepen(in->journal, f);
 	if (bp_mqtt_resume(&view, f->version, flags, body, have, len, head, &p) != BP_MQTT_OK)
-		return; /* can't be: it was right when it was kept */
+		return; /* cannot happen: it was valid when it was kept */
 	if (view.violations != 0 && dir == BP_TO_BROKER)
 		bp_mqtt_suspicious(in, f, view.violations);
 	count_publish(in, f, &p);

@@ -8,14 +8,14 @@
 #define ORDERS 32
 #define NIL UINT32_MAX
 
-/* Per smallest block: whether a free block begins here, and of which order. Before the arena is
- * open: whether it is claimed. */
+/* Per smallest block: whether a free block begins here, and its order. Before the arena is open:
+ * whether it is claimed. */
 #define META_FREE 0x80
 #define META_CLAIMED 0x7f
 #define META_NONE 0
 
 struct links {
-	uint32_t prev, next; /* smallest-block indices; they lie in the free block itself */
+	uint32_t prev, next; /* smallest-block indices; stored in the free block itself */
 };
 
 struct bp_reassembly {
@@ -26,8 +26,7 @@ struct bp_reassembly {
 	uint32_t blocks;
 	unsigned top; /* order of the largest block */
 	uint32_t free_head[ORDERS];
-	/* released, and not free yet: room for as many as there can be, of which few are ever used
-	 */
+	/* released but not free yet: an array of the maximum number, of which few are used */
 	bp_reassembly_ref *kept;
 	uint32_t n_kept;
 	bool defers_release;
@@ -74,7 +73,7 @@ static unsigned order_of(uint64_t bytes)
 
 /*
  * A reference is twice the index of the block's first smallest block, plus 2^order: as the index is
- * a multiple of 2^order, its lowest bit that is set is the order's.
+ * a multiple of 2^order, the lowest set bit is that of the order.
  */
 static bp_reassembly_ref ref_of(uint32_t i, unsigned order)
 {
@@ -157,8 +156,8 @@ void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref)
 	c->used -= (uint64_t)n << MIN_SHIFT;
 }
 
-/* The largest aligned blocks of [begin, end): no two of them could join. Lowest last: it is taken
- * first. */
+/* The largest aligned blocks of [begin, end): no two of them can be merged. Lowest last: it is
+ * allocated first. */
 static void free_run(struct bp_reassembly *c, uint32_t begin, uint32_t end)
 {
 	while (end > begin) {

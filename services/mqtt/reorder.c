@@ -5,18 +5,18 @@
 /* ---- segments ahead of the stream ---- */
 
 /*
- * Segments that arrived ahead of the stream. The frame itself is long gone to its receiver; a copy
- * of its payload waits in the arena until the bytes before it come, or can never come.
+ * Segments that arrived ahead of the stream. The frame itself was forwarded; a copy of its payload
+ * waits in the arena until the missing bytes arrive, or can no longer arrive.
  *
  * Blocks are nodes of a treap, a binary tree in the order of their sequence numbers that is a heap
- * by a random priority: the place of a segment is found in O(log n) steps, however many holes there
- * are. Nobody without the segment's secret key can predict priorities, so nobody can unbalance it.
- * A segment that begins where a block ends is added to it, so that there are few blocks but where
- * there are holes. A block counts against reorder_bytes with the memory that it takes.
+ * by a random priority: the position of a segment is found in O(log n) steps, for any number of
+ * gaps. Priorities depend on the secret key of the segment, so an attacker cannot unbalance the
+ * tree. A segment that begins at the end of a block is appended to it, so that the number of blocks
+ * is that of the gaps. A block is charged to reorder_buffer with its allocated memory.
  *
- * Bytes that come twice are taken as Linux takes them (tcp_data_queue_ofo): a segment that lies in
- * a block is dropped, blocks that lie in a segment are replaced by it, and where two overlap that
- * which begins first counts.
+ * Duplicate bytes are handled as in Linux (tcp_data_queue_ofo): a segment inside a block is
+ * dropped, blocks inside a segment are replaced by it, and if two overlap, the one that begins
+ * first has priority.
  */
 struct out_of_order {
 	bp_reassembly_ref left, right;
@@ -52,7 +52,7 @@ static const struct out_of_order *first_out_of_order(
 	return h;
 }
 
-/* Takes the first block out of the tree. The caller gives it back, by release(). */
+/* Removes the first block from the tree. The caller releases it by release(). */
 static bp_reassembly_ref take_first_out_of_order(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
@@ -93,7 +93,7 @@ static bp_reassembly_ref find_before(
 	return before;
 }
 
-/* The subtree `at` in two: what begins by `seq`, and what begins later. */
+/* Splits the subtree `at` in two: blocks that begin at or before `seq`, and later ones. */
 static void split(const struct bp_mqtt_worker *in, bp_reassembly_ref at, uint32_t seq,
 	bp_reassembly_ref *by, bp_reassembly_ref *later)
 {
@@ -132,7 +132,8 @@ static void insert(
 	f->pending |= BP_FLOW_HELD(dir);
 }
 
-/* Adds what of p[0..n) finds room to a block that ends where it begins; returns how much. */
+/* Appends the part of p[0..n) that fits to a block that ends where it begins; returns its
+ * length. */
 static uint32_t append(
 	const struct bp_mqtt_worker *in, bp_reassembly_ref ref, const uint8_t *p, uint32_t n)
 {
@@ -144,7 +145,7 @@ static uint32_t append(
 	return more;
 }
 
-/* Where the first block that begins behind `seq` hangs; NULL: there is none. */
+/* The link to the first block that begins after `seq`; NULL: there is none. */
 static bp_reassembly_ref *first_after(
 	const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
@@ -163,7 +164,7 @@ static bp_reassembly_ref *first_after(
 	return found;
 }
 
-/* Two subtrees, of which all blocks of `a` come first. */
+/* Joins two subtrees; all blocks of `a` are first. */
 static bp_reassembly_ref join(
 	const struct bp_mqtt_worker *in, bp_reassembly_ref a, bp_reassembly_ref b)
 {
@@ -187,7 +188,8 @@ static bp_reassembly_ref join(
 	return root;
 }
 
-/* Blocks behind `seq` that end by `end` go: a segment that covers them comes in their place. */
+/* Removes blocks after `seq` that end at or before `end`: a segment that covers them replaces
+ * them. */
 static void drop_covered(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq, uint32_t end)
 {
@@ -206,8 +208,8 @@ static void drop_covered(
 }
 
 /*
- * A new block. One that continues `before` (0: none) is taken larger than what is at hand, for what
- * will follow, as long as it is a small part of what there may be.
+ * A new block. A block that continues `before` (0: none) is allocated larger than the data, for
+ * following segments, as long as it is a small part of the limit.
  */
 static bool add_out_of_order(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_reassembly_ref before, uint32_t seq, const uint8_t *p, uint32_t n)
@@ -250,8 +252,7 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	uint32_t have = 0;
 	bool continues = false;
 
-	/* of the true stream hardly anything comes so far ahead: a stranger's would wait for ever
-	 */
+	/* legitimate data hardly ever arrives so far ahead: forged data would wait forever */
 	if (seq + n - f->next[dir] > in->reorder_bytes) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
 		return;
@@ -273,7 +274,7 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 		bp_tally(in, BP_C_SEG_OUT_OF_ORDER);
 		return;
 	}
-	/* cut packets of those in step need room too, and lose more for want of it */
+	/* cut packets of in-sequence streams also need memory, and a failure costs them more */
 	if (bp_reassembly_used(in->reassembly) > bp_reassembly_capacity(in->reassembly) / 2) {
 		bp_tally(in, BP_C_SEG_REORDER_TOTAL);
 		return;
@@ -296,7 +297,8 @@ void bp_hold_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 		}
 		if ((int32_t)old < 0)
 			return;
-		/* reading may give up the connection and all that it holds: not this one, then */
+		/* reading may close the connection and release all of its blocks, but not this
+		 * one */
 		ref = take_first_out_of_order(in, f, dir);
 		if (old < out_of_order_at(in, ref)->len) {
 			const struct out_of_order *h = out_of_order_at(in, ref);
@@ -319,7 +321,7 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		if (f->out_of_order[dir] != 0 &&
 			(int32_t)(end - first_out_of_order(in, f, dir)->seq) > 0)
 			end = first_out_of_order(in, f, dir)->seq;
-		/* a FIN that was acknowledged is no lost byte */
+		/* an acknowledged FIN is not a lost byte */
 		if (f->out_of_order[dir] == 0 && (f->pending & BP_FLOW_FINWAIT(dir)) &&
 			end == f->fin_seq[dir] + 1)
 			end--;
@@ -327,15 +329,14 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 		if (gap == 0)
 			return;
 		in->counters->v[BP_C_GAP_LOST] += gap;
-		/* what waits is before the gap, and unread: nothing is known of the position then
-		 */
+		/* the waiting data is before the gap, and unread: then the position is unknown */
 		known = f->waiting[dir] == 0 && bp_cut_gap(in, f, dir, gap);
 		if (known) {
 			f->next[dir] = end;
 			bp_tally(in, BP_C_GAP_IN_PACKET);
 			bp_hold_drain(in, f, dir);
 		} else {
-			/* the receiver has all before `ack`: what is new begins there */
+			/* the receiver has all data before `ack`: new data begins there */
 			bp_hold_release(in, f, dir);
 			bp_resync_enter(in, f, dir, ack);
 		}
@@ -345,9 +346,9 @@ void bp_hold_gap_lost(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 /* ---- bytes in sequence that wait for a proof ---- */
 
 /*
- * Bytes in sequence that may not be read yet, in their order: a ring of blocks of which the flow
- * knows the last. They are read when the proof comes that they wait for, or thrown away with the
- * connection. They share reorder_bytes with the segments ahead of the stream.
+ * Bytes in sequence that may not be read yet, in their order: a ring of blocks; the flow refers to
+ * the last one. They are read when the awaited proof arrives, or discarded with the connection.
+ * They share reorder_buffer with the segments ahead of the stream.
  */
 struct waiting {
 	bp_reassembly_ref next;
@@ -425,7 +426,7 @@ void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	}
 }
 
-/* Continues the last block as far as it has room; returns how much it took. */
+/* Extends the last block up to its capacity; returns the number of bytes appended. */
 static uint32_t append_waiting(
 	const struct bp_mqtt_worker *in, bp_reassembly_ref ref, const uint8_t *p, uint32_t n)
 {

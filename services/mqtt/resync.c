@@ -3,31 +3,32 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * Finding a packet boundary in a stream that was met in the middle, or that lost bytes.
+ * Search for a packet boundary in a stream that was picked up mid-stream, or that lost bytes.
  *
- * A guess: a segment begins with a packet. It is checked strictly (types that this side may send,
- * flags, lengths, identifiers, strings, properties), under version 3.1.1 and 5.0 side by side, and
- * carried on over the following segments; the first contradiction discards it. Nothing is evaluated
- * from a guess.
+ * A hypothesis: a segment begins with a packet. It is checked strictly (types that this side may
+ * send, flags, lengths, identifiers, strings, properties), for version 3.1.1 and 5.0 in parallel,
+ * and continued over the following segments; the first contradiction discards it. Nothing is
+ * evaluated from a hypothesis.
  *
- * The proof is the peer's: when the guess contained a packet that must be answered (PINGREQ,
- * PUBLISH with QoS 1 or 2, SUBSCRIBE, ...) and the other direction brings that very answer, with
- * the same packet identifier, in a segment whose TCP acknowledgement covers the question, then the
- * peer, who has read the stream from its first byte, has read that packet at that place. If the
- * other direction was a guess as well, it is proven by the same exchange. The MQTT version must
- * have become unambiguous too, or the stream stays unread: a PUBLISH of 5.0 read as 3.1.1 would
- * give wrong payloads.
+ * The peer provides the proof: if the hypothesis contained a packet that requires a response
+ * (PINGREQ, PUBLISH with QoS 1 or 2, SUBSCRIBE, ...) and the other direction carries this response,
+ * with the same packet identifier, in a segment whose TCP acknowledgement covers the request, then
+ * the peer, which has read the stream from its first byte, has read that packet at that position.
+ * If the other direction was a hypothesis as well, the same exchange proves it. The MQTT version
+ * must also be unambiguous, otherwise the stream is not inspected: a PUBLISH of 5.0 read as 3.1.1
+ * would produce wrong payloads.
  *
- * Where nothing is answered (QoS 0) there is no such proof. What a payload can't do is decide where
- * its sender pushes: TCP marks the end of what the application wrote at once (PSH, RFC 9293 3.9.1),
- * and a client writes packets. A push counts when it is one short segment of whole packets and at
- * least one of them is a PUBLISH on a topic that this connection published while it was proven;
- * what is on another topic, any other push, a segment out of order or repeated begin the count
- * anew. `resync_pushes` in a row are enough once the peer has acknowledged the last of them, in a
- * segment that is in sequence itself: whoever injects segments without seeing the connection gets
- * no such acknowledgement, for the true sender's segments would come between. Even then only topics
- * of before are evaluated (publish.c) until an answer proves the stream, and a contradiction sends
- * it back to the search. A connection met in the middle has no topics of before.
+ * Streams without responses (QoS 0) have no such proof. A payload cannot control the push
+ * boundaries of its sender: TCP marks the end of a write of the application (PSH, RFC 9293 3.9.1),
+ * and a client writes packets. A push counts if it is one short segment of complete packets and at
+ * least one of them is a PUBLISH on a topic that this connection published while it was proven; a
+ * packet on another topic, any other push, or a segment out of order or repeated restarts the
+ * count. `resync_pushes` consecutive pushes are sufficient once the peer has acknowledged the last
+ * of them, in a segment that is itself in sequence: an attacker who injects segments without seeing
+ * the connection gets no such acknowledgement, since segments of the real sender would arrive in
+ * between. Even then only known topics are evaluated (publish.c) until a response proves the
+ * stream, and a contradiction restarts the search. A connection that was picked up mid-stream has
+ * no known topics.
  */
 
 #define V4 1
@@ -58,7 +59,7 @@ void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	bp_alias_discard(in, f, dir);
 	bp_qos2_discard(in, f, dir);
 	if (dir == BP_FROM_BROKER)
-		bp_ack_release(in, f); /* by what was lost, maybe */
+		bp_ack_release(in, f); /* the acknowledgement may be in the lost bytes */
 	bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
 	f->flags |= BP_FLOW_MIDWAY;
 	f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
@@ -68,8 +69,8 @@ void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	f->stream[dir] = BP_STREAM_RESYNC;
 	f->next[dir] = seq;
 	memset(&f->resync[dir], 0, sizeof(f->resync[dir]));
-	/* without a version the other direction can't be read on either; nor can what waits for a
-	 * CONNACK that may be among what was lost */
+	/* without a version the other direction cannot be read either; nor can data that waits for
+	 * a CONNACK, which may be lost */
 	if ((f->version == 0 || (dir == BP_FROM_BROKER && !(f->proof & BP_FLOW_PROVEN))) &&
 		f->stream[!dir] >= BP_STREAM_BOUNDARY && f->stream[!dir] <= BP_STREAM_REASSEMBLE)
 		bp_wait_search(in, f, !dir);
@@ -111,7 +112,8 @@ static bool sendable_midway(const struct bp_flow *f, unsigned dir, uint8_t type)
 	return type != BP_MQTT_SUBSCRIBE && type != BP_MQTT_UNSUBSCRIBE && type != BP_MQTT_PINGREQ;
 }
 
-/* Which versions the packet, `have` of whose `fixed->remaining` bytes are at hand, may be of. */
+/* The possible versions of the packet, of which `have` of `fixed->remaining` bytes are
+ * available. */
 static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, const uint8_t *body,
 	uint32_t have, uint16_t *id)
 {
@@ -147,7 +149,7 @@ static uint8_t possible(uint8_t versions, const struct bp_mqtt_fixed *fixed, con
 	return left;
 }
 
-/* The stream is read from where the guess has come to. */
+/* Inspection continues from the end of the hypothesis. */
 static void read_on(struct bp_flow *f, unsigned dir)
 {
 	f->skip[dir] = f->resync[dir].skip;
@@ -187,8 +189,8 @@ static bool settle_version(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t
 }
 
 /*
- * Whether what was asked in direction `dir` is answered so. Who has more of the stream than was
- * seen here may answer what was not seen: the question may be a stranger's, somewhere behind.
+ * Whether this response matches the request in direction `dir`. A peer that has received more than
+ * was seen here may respond to unseen data: the request may be forged and outdated.
  */
 static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_t id, uint32_t ack)
 {
@@ -199,8 +201,8 @@ static bool answers(const struct bp_flow *f, unsigned dir, uint8_t type, uint16_
 }
 
 /*
- * One question at a time, the first: a client that does not wait for answers asks the next one
- * before the last is answered. An answer that does not come was missed.
+ * One request at a time, the first one: a client that does not wait for responses sends the next
+ * request before the response to the last one. A missing response was lost.
  */
 static void ask(const struct bp_mqtt_worker *in, struct bp_resync *s, uint8_t want, uint16_t id,
 	uint32_t end)
@@ -216,9 +218,9 @@ static void ask(const struct bp_mqtt_worker *in, struct bp_resync *s, uint8_t wa
 }
 
 /*
- * The beginning of a connection of which the handshake was not seen, whole and in one segment:
- * CONNECT asks, CONNACK with success answers, and both tell the version. Returns it; 0 contradicts
- * the guess.
+ * The beginning of a connection without its handshake, complete and in one segment: CONNECT is the
+ * request, CONNACK with success is the response, and both contain the version. Returns it; 0
+ * contradicts the hypothesis.
  */
 static uint8_t connect_version(struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *body,
 	uint32_t len, uint32_t end)
@@ -254,7 +256,7 @@ static uint8_t connack_version(struct bp_mqtt_worker *in, struct bp_flow *f, con
 	return version;
 }
 
-/* Whether the push under way has a known topic, and no other: as far as heads are at hand. */
+/* Whether the current push has a known topic, and no other, as far as heads are available. */
 static void record_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t have)
 {
@@ -264,7 +266,7 @@ static void record_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	if (bp_mqtt_publish_head(NULL, f->version, fixed->flags, body, have, fixed->remaining,
 		    &p) != BP_MQTT_OK ||
 		p.topic_len == 0)
-		return; /* cut, or an alias, of which nothing is known after a gap */
+		return; /* cut, or an alias, whose mapping is unknown after a gap */
 	if (bp_topic_known(f, bp_topic_hash(in, p.topic, p.topic_len)))
 		s->topic = 1;
 	else
@@ -272,9 +274,10 @@ static void record_topic(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 }
 
 /*
- * Whether a segment is short enough to be what the application wrote at once. A long write is cut
- * into segments as long as the path takes, less than the ends announced by options and tunnels; and
- * there are senders that push each of them, or some, with the window in mind (RFC 9293 3.8.6.2.1).
+ * Whether a segment is short enough to be a complete write of the application. A long write is
+ * split into segments of the path's maximum size, which options and tunnels reduce below the
+ * announced MSS; and some senders set PSH on each of them, or on some, depending on the window (RFC
+ * 9293 3.8.6.2.1).
  */
 static bool is_short(const struct bp_flow *f, uint32_t len)
 {
@@ -283,7 +286,7 @@ static bool is_short(const struct bp_flow *f, uint32_t len)
 	return len <= mss - mss / 4;
 }
 
-/* A segment of `len` bytes, all of them in the guess, ended a push, at `end`. */
+/* A segment of `len` bytes, all of them in the hypothesis, completed a push, at `end`. */
 static void count_push(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t len, uint32_t end)
 {
@@ -301,7 +304,7 @@ static void count_push(
 	s->more = 0;
 }
 
-/* The bytes of the segment under way up to `end` are in the guess. */
+/* The bytes of the current segment up to `end` are in the hypothesis. */
 static void record_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t end)
 {
 	const struct bp_frame *frame = in->frame;
@@ -388,17 +391,17 @@ void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 	struct bp_resync *s = &f->resync[dir];
 	bool answered = false;
 
-	/* before the position at which the search began, too: what was evaluated must not be again
-	 */
+	/* also before the start of the search: evaluated data must not be evaluated again */
 	if ((int32_t)(seq + n - f->next[dir]) <= 0) {
 		bp_tally(in, BP_C_SEG_DUPLICATE);
 		s->pushes = BP_PUSHES_CUT;
 		s->behind = seq + n != f->next[dir];
 		s->run_end = seq + n;
 		/*
-		 * It may be the true sender's, and the guess a stranger's, made where the true
-		 * stream will come to: its question would be taken for answered then. Who sends
-		 * again what was lost further on asks again, too.
+		 * It may be of the real sender, and the hypothesis of an attacker, at a position
+		 * that the real stream will reach: then a response would be attributed to the
+		 * attacker's request. A sender that retransmits later data also repeats its
+		 * request.
 		 */
 		if (s->behind)
 			s->expect_type = 0;
@@ -420,7 +423,7 @@ void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		record_segment(in, f, dir, seq + n);
 	if (!answered)
 		return;
-	/* two guesses that need different versions can't both be true */
+	/* two hypotheses with different versions exclude each other */
 	if ((s->versions & f->resync[!dir].versions) == 0) {
 		s->valid = f->resync[!dir].valid = 0;
 		return;
@@ -440,18 +443,18 @@ void bp_resync_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 
 	if ((int32_t)(ack - *back_to(f, dir)) > 0)
 		*back_to(f, dir) = ack;
-	/* bytes that were never seen have gone by: they may have been anything */
+	/* unseen bytes were acknowledged: their content is unknown */
 	if ((int32_t)(ack - f->next[dir]) > 0) {
 		s->valid = 0;
 		f->next[dir] = ack;
 		return;
 	}
 	/*
-	 * A segment seemed repeated, and the peer has no more than that: a stranger's segment, or
-	 * an acknowledgement of what was never sent, has led the search ahead of the stream. It
-	 * goes back no further than the peer has come, or a stranger could lead it back, to where
-	 * the peer's next answer seems to prove what the peer never read; nor behind what was
-	 * evaluated, which the peer may not have yet.
+	 * A segment seemed to be a repetition, and the peer has received no more: a forged segment,
+	 * or an acknowledgement of unsent data, has moved the search ahead of the stream. It moves
+	 * back only to the position that the peer has reached, since an attacker could otherwise
+	 * move it to data that a response of the peer seems to prove although the peer never read
+	 * it; and not before evaluated data, which the peer may not have received yet.
 	 */
 	if (s->behind && s->run_end - ack <= NEAR) {
 		s->valid = s->behind = 0;

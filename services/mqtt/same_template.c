@@ -10,7 +10,7 @@ enum template_kind {
 	TEMPLATE_RULE,    /* and the rule that evaluates them */
 };
 
-/* Where the sums' pieces of 16 octets lie: IP header, then TCP header, then the rest. */
+/* Offsets of the 16-byte pieces of the sums: IP header, then TCP header, then the rest. */
 #define AT_IP 14u
 #define AT_PORTS 30u
 #define AT_TCP 46u
@@ -43,7 +43,7 @@ static __attribute__((noinline)) bool rest_matches(
 	return true;
 }
 
-/* The four numbers, without the point, from their characters, of which '0' was taken off. */
+/* The four numbers without the decimal point, from their characters minus '0'. */
 static inline bp_v4 numbers_of(const struct bp_template *x, bp_v16 first_two, bp_v16 last_two)
 {
 	const __m128i tens = _mm_set1_epi16(1 << 8 | 10), hundreds = _mm_set1_epi32(1 << 16 | 100);
@@ -55,7 +55,7 @@ static inline bp_v4 numbers_of(const struct bp_template *x, bp_v16 first_two, bp
 	return (bp_v4)_mm_madd_epi16(n, _mm_set1_epi32(1 << 16 | 10000));
 }
 
-/* Which of the four numbers raise by the one rule: bit i of the answer is that of
+/* The numbers among the four that satisfy `raise` of the rule: bit i of the result is that of
  * frame i. */
 static inline uint32_t raises_of(const struct bp_template *x, bp_v4 numbers)
 {
@@ -65,8 +65,8 @@ static inline uint32_t raises_of(const struct bp_template *x, bp_v4 numbers)
 	return (uint32_t)_mm_movemask_ps(_mm_castsi128_ps(n));
 }
 
-/* The topics' hashes, and the offsets. Of a length from 8 to 16, known as such, a hash is a few
- * instructions. */
+/* The hashes of the topics, and the offsets. For a constant length from 8 to 16, a hash takes a
+ * few instructions. */
 static inline void hash_topics(const struct bp_template *x, const struct bp_mqtt_worker *in,
 	const uint8_t *const *frame, struct bp_single_publish *p)
 {
@@ -87,9 +87,9 @@ static inline void hash_topics(const struct bp_template *x, const struct bp_mqtt
 }
 
 /*
- * Reads frame[0..4), plain ones. True: all four are of the template, with right checksums; then
- * p[0..4) is filled in, and, where numbers are read, number[0..4) and *raises, as raises_of() has
- * it. `sums`, a constant: whether the checksums are verified.
+ * Reads frame[0..4), plain ones. True: all four are of the template and have correct checksums;
+ * then p[0..4) is valid, and, with numbers, number[0..4) and *raises as in raises_of(). `sums`, a
+ * constant: whether the checksums are verified.
  */
 static inline __attribute__((always_inline)) bool template_read_x4(const struct bp_template *x,
 	const struct bp_mqtt_worker *in, const uint8_t *const *frame, bool sums,
@@ -173,7 +173,7 @@ static void set_sums(struct bp_template *x)
 		     __builtin_bswap16((uint16_t)tcp) + (6u << 8);
 }
 
-/* The `n` characters that end with the payload, `point` of them from the point on. */
+/* The last `n` characters of the payload, `point` of them from the decimal point on. */
 static void set_text(struct bp_template *x, uint32_t n, unsigned point)
 {
 	const unsigned at = BP_NUMBER_SHORT - point; /* of the point; or none */
@@ -203,7 +203,7 @@ static void set_head(struct bp_template *x, const uint8_t *frame)
 	}
 }
 
-/* What bp_template_flow_matches() and raises_of() compare. False: there is no number. */
+/* The values that bp_template_flow_matches() and raises_of() compare. False: there is no number. */
 static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, const uint8_t *frame, bool own_rules)
 {
@@ -230,12 +230,12 @@ static bool set_numbers(struct bp_template *x, const struct bp_mqtt_worker *in,
 	return true;
 }
 
-/* Neither rules nor senders stay as they are: after so many bursts the template is taken again. */
+/* Rules and senders change: after this number of bursts the template is learned again. */
 #define BURSTS 1024
 
 /*
- * Takes the template from a frame of flow `f` that was read on its own. False, and x is off, where
- * there is none: the frame is too short, or, where numbers are wanted, it has none.
+ * Learns the template from a frame of flow `f` that was parsed individually. False, and x is off,
+ * if the frame is too short, or has no number although one is required.
  */
 static bool template_set(struct bp_template *x, const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, const uint8_t *frame, const struct bp_single_publish *p,
@@ -296,10 +296,10 @@ void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 	}
 }
 
-/* After so many of one template, more are expected. */
+/* After this number of frames of one template, more are expected. */
 #define IN_A_ROW 8
 
-/* What the last frames of a burst have in common, which were parsed one by one. */
+/* Learns the common template of the last frames of a burst, which were parsed individually. */
 static void learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 {
 	const uint32_t last = b->n - 1, begin = b->n - IN_A_ROW;
@@ -312,7 +312,7 @@ static void learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 			return;
 		one_rule &= b->l[i].flow->memo_rule == b->l[last].flow->memo_rule;
 	}
-	/* with numbers, if all of them have them */
+	/* with numbers, if all of them have one */
 	if (template_set(x, in, b->l[last].flow, b->frame[last], &b->p[last],
 		    one_rule ? TEMPLATE_RULE : TEMPLATE_NUMBERS) &&
 		read_x4(x, in, b, begin, &raises) && read_x4(x, in, b, begin + 4, &raises))
@@ -326,7 +326,7 @@ void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint3
 
 	if (b->n < IN_A_ROW)
 		return;
-	/* where few frames are of the template, it costs more to compare them than it gains */
+	/* with few frames of the template, the comparison costs more than it saves */
 	if (x->on &&
 		((unsigned)__builtin_popcountll(b->same_template) * 2 < b->n || x->bursts-- == 0))
 		x->on = false;
@@ -338,7 +338,7 @@ void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint3
 
 void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b)
 {
-	(void)in, (void)b; /* never: there is no template */
+	(void)in, (void)b; /* cannot happen: there is no template */
 }
 
 void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint32_t behind_general)

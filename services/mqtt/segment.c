@@ -3,12 +3,12 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * A segment, from its frame to bytes in sequence. TCP as a bystander sees it (RFC 9293): each
- * direction's position, what is new in a segment, how the connection ends. Nothing here touches the
- * frame; whatever is decided, it is forwarded.
+ * Processing of a segment, from its frame to bytes in sequence. Passive TCP tracking (RFC 9293):
+ * the position of each direction, the new part of a segment, the end of the connection. This code
+ * does not modify the frame, which is forwarded in any case.
  */
 
-/* Nothing fitted for so long, about 10 s: the connection is not read. */
+/* After this time without a valid segment, about 10 s, the connection is shown as not inspected. */
 #define INVALID_TICKS (10u << 10)
 
 static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
@@ -19,19 +19,20 @@ static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_
 	f->pending = 0;
 	bp_flow_unmark(f, UINT8_MAX);
 	f->flags |= BP_FLOW_CLOSED;
-	f->seen = in->now_ticks; /* for the last time: what comes late does not keep it */
+	f->seen = in->now_ticks; /* last update: later segments do not extend its life */
 	bp_flow_file(&in->table, f, BP_LIST_CLOSED);
 }
 
-/* The FIN of this direction was seen, and its number is exact: nothing follows it. */
+/* The FIN of this direction was seen, and its number is exact: no data follows it. */
 static bool is_after_fin(const struct bp_flow *f, unsigned dir)
 {
 	return (f->flags & BP_FLOW_FIN(dir)) && bp_stream_numbered(f, dir);
 }
 
 /*
- * The broker sent its FIN. TCP lets a client go on (RFC 9293 3.6), but a broker that closes the
- * network connection (MQTT 3.1.1, 4.8) has closed its socket, which answers data with RST.
+ * The broker sent its FIN. TCP permits a client to continue (RFC 9293 3.6), but a broker that
+ * closes the network connection (MQTT 3.1.1, 4.8) has closed its socket, which answers data with
+ * RST.
  */
 static void broker_closed(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
@@ -160,11 +161,11 @@ static void rst(
 		fits = (frame->tcp_flags & BP_TCP_ACK) && frame->ack == f->next[!dir];
 	else
 		/*
-		 * Exactly the next number, as the receiver wants it (RFC 5961, 3.2): who is in line
-		 * has seen all that the receiver has. One that is believed here and not there would
-		 * end the reading of a connection that goes on; the other way about, a dead flow
-		 * only waits for its timeout. The sender's FIN has a number of its own; behind it
-		 * there is nothing to read, and some RSTs answer what was sent before it.
+		 * Exactly the next number, as the receiver requires (RFC 5961, 3.2): an on-path
+		 * device has seen all data that the receiver has. An RST that only this code
+		 * accepts would end the inspection of a live connection; in the opposite case, a
+		 * dead flow only waits for its timeout. The FIN of the sender has its own number;
+		 * no data follows it, and some RSTs respond to data that was sent before it.
 		 */
 		fits = frame->seq == f->next[dir] ||
 		       (is_after_fin(f, dir) && frame->seq == f->next[dir] + 1);
@@ -188,7 +189,7 @@ static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	if (f->stream[dir] == BP_STREAM_RESYNC && !fin_valid(f, dir, end))
 		return;
 	if (bp_stream_numbered(f, dir) && end != f->next[dir]) {
-		/* one that lies behind the stream is not its end */
+		/* a FIN after the end of the stream is not its end */
 		if (end - f->next[dir] > BP_SEQ_OUTSIDE)
 			return;
 		f->pending |= BP_FLOW_FINWAIT(dir);
@@ -199,7 +200,7 @@ static void fin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 	fin_in_sequence(in, f, dir);
 }
 
-/* What waits for a proof that may have come with this segment. */
+/* Reads the data that waits for a proof, which this segment may contain. */
 static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	for (unsigned d = 0; d < 2; d++)
@@ -208,9 +209,9 @@ static void read_waiting(struct bp_mqtt_worker *in, struct bp_flow *f)
 }
 
 /*
- * A segment with payload that does not fit. Where nothing else comes the flow is of an earlier
- * connection, or its position is lost: what goes by is not read, and that is shown until the flow
- * expires, for such segments do not keep it.
+ * A segment with payload that fails validation. If no other segments arrive, the flow is of an
+ * earlier connection, or its position is lost: the traffic is not inspected, which is shown until
+ * the flow expires, since such segments do not keep it alive.
  */
 static void count_rejected(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame)
@@ -250,7 +251,7 @@ static void segment_general(
 		bp_flow_unmark(f, BP_MARK_INVALID);
 	bp_segment_record(in, f, dir, frame);
 	read_waiting(in, f);
-	/* only the true peer knows its own position: an acknowledgement may be anybody's */
+	/* only the real peer knows its position: an acknowledgement may be forged */
 	if ((f->pending & BP_FLOW_PUSHES(!dir)) && bp_stream_tracked(f, dir) &&
 		frame->seq == f->next[dir])
 		bp_resync_acked(in, f, !dir, frame->ack);
@@ -265,7 +266,7 @@ static void segment_general(
 		return;
 	if (frame->tcp_flags & BP_TCP_FIN)
 		fin(in, f, dir, frame->seq + frame->payload_len);
-	/* an answer may have proven where the other one's stream is */
+	/* a response may have proven the position of the other stream */
 	for (unsigned d = 0; d < 2; d++) {
 		if ((f->pending & BP_FLOW_FINWAIT(d)) && fin_valid(f, d, f->fin_seq[d])) {
 			f->pending &= (uint8_t)~BP_FLOW_FINWAIT(d);
@@ -278,8 +279,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 {
 	unsigned dir = frame->to_broker ? BP_TO_BROKER : BP_FROM_BROKER;
 
-	/* The usual segment: in sequence, on a packet boundary, nothing held, all of it in one
-	 * piece. */
+	/* Fast path: in sequence, on a packet boundary, no held data, and complete packets only. */
 	if (frame->seq == f->next[dir] && f->stream[dir] == BP_STREAM_BOUNDARY && f->pending == 0 &&
 		(f->proof & (BP_FLOW_PROVEN | BP_FLOW_MARKED)) == BP_FLOW_PROVEN &&
 		(frame->tcp_flags & (BP_TCP_SYN | BP_TCP_FIN | BP_TCP_RST | BP_TCP_ACK |
@@ -310,7 +310,7 @@ void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struc
 
 /*
  * Client first, broker second, in both directions. The second word holds the ports and both VLAN
- * identifiers; bit 63..56 tell IPv6 from IPv4.
+ * identifiers; bits 63..56 distinguish IPv6 from IPv4.
  */
 void bp_inspect_hash(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_lookup *l)
 {
@@ -351,7 +351,8 @@ static struct bp_flow *find(
 			    : bp_flow_find(&in->table, l->hash, l->k0, l->k1, src + 16, src);
 }
 
-/* Whether nothing of a direction that is evaluated is read: given up, or searched. */
+/* Whether a direction that is evaluated is not inspected: inspection has stopped, or is
+ * resynchronising. */
 static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return !(f->flags & BP_FLOW_CLOSED) &&
@@ -359,8 +360,8 @@ static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 		       (in->evaluates[1] && bp_stream_unread(f, 1)));
 }
 
-/* After a segment: the flow is filed by what it has proven, and it is noted when it ceases to be
- * read, or is read again. */
+/* After a segment: files the flow by its proofs, and records the begin and the end of a period
+ * without inspection. */
 static void settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
 {
 	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
@@ -390,8 +391,8 @@ static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_frame *f)
 /*
  * Whether a segment may prove its connection. Its peer never receives a segment that the gateway
  * does not forward, or that arrives on the port of the peer itself. Without this check a single
- * host could send both ends' segments and prove a connection that does not exist. `flow`: NULL
- * before the connection's first segment.
+ * host could send the segments of both ends and prove a connection that does not exist. `flow`:
+ * NULL before the first segment of the connection.
  */
 static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struct bp_flow *flow)
 {
@@ -410,7 +411,7 @@ static bool may_prove(struct bp_mqtt_worker *in, const struct bp_frame *f, struc
 	if (flow == NULL)
 		return true;
 	if (f->to_broker) {
-		/* the latest port: an earlier forged segment blocks nothing */
+		/* the latest port: an earlier forged segment has no lasting effect */
 		flow->client_port = f->port;
 	} else if (flow->client_port == f->port) {
 		bp_tally(in, BP_C_SEG_SAME_PORT);
@@ -431,7 +432,7 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 	}
 	in->frame = f;
 	bp_work_begin(&in->work, l->hash, f->payload + f->payload_len);
-	/* the candidate may be another flow with the same tag, or gone since it was probed */
+	/* the candidate may be another flow with the same tag, or removed since the probe */
 	if (flow->k0 != l->k0 || flow->k1 != l->k1 || f->ip6 || flow->proof == 0)
 		flow = find(in, f, l);
 	if (__builtin_expect(flow == NULL || !(flow->proof & BP_FLOW_PROVEN), 0) &&

@@ -3,20 +3,21 @@
 #include "services/mqtt/mqtt_worker.h"
 
 /*
- * Whether a segment is one that its receiver takes (RFC 9293 3.10.7.4, RFC 5961 5.2): it has the
- * ACK flag, begins inside the receiver's window, and acknowledges neither what was never sent nor
- * what was acknowledged long ago. Whoever does not see the connection has to guess both numbers.
+ * Whether a segment is acceptable to its receiver (RFC 9293 3.10.7.4, RFC 5961 5.2): it has the ACK
+ * flag, begins inside the receive window, and acknowledges neither unsent data nor data that was
+ * acknowledged long ago. An off-path attacker has to guess both numbers.
  *
- * A bystander knows less than the receiver: an acknowledgement beyond what was seen is either of
- * bytes that went by another way, or anybody's. Up to a window beyond it is possible. It becomes a
- * claim, and what it claims is believed when the other side goes on from there: when a segment of
- * the sender begins exactly where the receiver claims to be. One side's word alone loses nothing.
+ * A passive observer has less information than the receiver: an acknowledgement of unseen data
+ * covers bytes that took another path, or is forged. Up to one window beyond is possible. It is
+ * recorded as a claim, which is accepted when the other side continues from there: when a segment
+ * of the sender begins exactly at the claimed position. The segments of one side alone cannot cause
+ * a loss.
  */
 
-/* The window where the scale was not seen: more than hosts have by default. */
+/* The window if the scale was not seen: larger than the default of hosts. */
 #define WINDOW_UNSEEN (8u << 20)
 
-/* A window is scaled only where both ends announced a scale. */
+/* A window is scaled only if both ends announced a scale. */
 static uint32_t announced_window(
 	const struct bp_flow *f, unsigned dir, const struct bp_frame *frame)
 {
@@ -59,7 +60,7 @@ void bp_segment_record_syn(struct bp_flow *f, unsigned dir, const struct bp_fram
 	record_small_segment(f);
 }
 
-/* How far ahead of the stream the receiver may take something. */
+/* Maximum distance ahead of the stream that the receiver may accept. */
 static uint32_t window_of(const struct bp_flow *f, unsigned dir)
 {
 	if (f->window[dir] == 0 || f->window[dir] > BP_SEQ_OUTSIDE)
@@ -68,9 +69,9 @@ static uint32_t window_of(const struct bp_flow *f, unsigned dir)
 }
 
 /*
- * How far behind the end of what was seen an acknowledgement may be: what is under way, and a
- * window that it may be late (RFC 5961 5.2). Both are no more than the largest window that was
- * announced.
+ * Maximum distance of an acknowledgement behind the end of the seen data: the data in flight, plus
+ * a window for delayed acknowledgements (RFC 5961 5.2). Both are at most the largest announced
+ * window.
  */
 static uint32_t behind_of(const struct bp_flow *f, unsigned dir)
 {
@@ -79,7 +80,7 @@ static uint32_t behind_of(const struct bp_flow *f, unsigned dir)
 	return 2 * f->window[dir];
 }
 
-/* The end of what was seen of a direction. */
+/* The end of the seen data of a direction. */
 static uint32_t top_of(const struct bp_flow *f, unsigned dir)
 {
 	uint32_t ahead = f->top[dir] - f->next[dir];
@@ -87,7 +88,7 @@ static uint32_t top_of(const struct bp_flow *f, unsigned dir)
 	return ahead <= BP_SEQ_OUTSIDE ? f->top[dir] : f->next[dir];
 }
 
-/* Sequence numbers that the segment takes. */
+/* Sequence numbers that the segment consumes. */
 static uint32_t length_of(const struct bp_frame *frame)
 {
 	return frame->payload_len + (frame->tcp_flags & BP_TCP_FIN ? 1 : 0);
@@ -136,10 +137,10 @@ bool bp_segment_valid(
 	return !bp_stream_numbered(f, !dir) || ack_valid(in, f, dir, frame);
 }
 
-/* The receiver of direction `of` has `ack`, and all of that was seen or is believed to be lost. */
+/* The receiver of direction `of` has `ack`, and all of that was seen or is considered lost. */
 static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned of, uint32_t ack)
 {
-	/* a FIN takes a number too, and no byte of the stream */
+	/* a FIN also consumes a number, but no byte of the stream */
 	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
 
 	if (!of_fin)
@@ -175,8 +176,9 @@ static void record_ack(
 }
 
 /*
- * The byte that MSG_OOB sent: a receiver without SO_OOBINLINE takes it out of the stream. The
- * pointer is one behind it, as senders have it (RFC 6093), and counts only where it moves on.
+ * The byte that MSG_OOB sent: a receiver without SO_OOBINLINE removes it from the stream. The
+ * pointer refers to the byte after it, as senders implement it (RFC 6093), and is valid only if it
+ * advances.
  */
 static void record_urgent(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame)

@@ -6,9 +6,9 @@
 #include "proto/net/copy.h"
 
 /*
- * The will message of a connection (MQTT 5.0, 3.1.2.5): it comes with the CONNECT, and the broker
- * publishes it when the connection ends without a DISCONNECT that says otherwise. So it is kept, in
- * reassembly memory, and evaluated like a PUBLISH of the client when the end is seen.
+ * The will message of a connection (MQTT 5.0, 3.1.2.5): it is part of the CONNECT, and the broker
+ * publishes it when the connection ends without a DISCONNECT that discards it. So it is kept in
+ * reassembly memory, and evaluated like a PUBLISH of the client at the end of the connection.
  */
 struct will {
 	uint64_t accepted;              /* when the broker accepted the connection */
@@ -92,7 +92,7 @@ static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f)
 		.retain = w->retain != 0,
 	};
 
-	/* of its own connection's account, whoever's segment makes this one end */
+	/* charged to its own connection, independent of the segment that ends it */
 	const struct bp_work_paused paused = bp_work_pause(&in->work);
 
 	bp_tally(in, BP_C_WILL_EVALUATED);
@@ -106,15 +106,16 @@ static void evaluate(struct bp_mqtt_worker *in, struct bp_flow *f)
 /* ---- delayed wills ---- */
 
 /*
- * Will messages with a will delay interval (MQTT 5.0, 3.1.3.2.2): a broker publishes them that long
- * after the connection has ended, unless the client is back with its session by then. They wait in
- * a heap by the time at which they are due, as many as there may be proven connections, and of one
- * client address no more than half of what is left to all others.
+ * Will messages with a will delay interval (MQTT 5.0, 3.1.3.2.2): a broker publishes them after
+ * this interval from the end of the connection, unless the client has resumed its session by then.
+ * They wait in a heap by due time, at most the maximum number of proven connections, and for one
+ * client address at most half of the remaining capacity.
  *
- * The client comes back from another TCP port, so that another worker may have its connection.
- * Therefore each worker notes in a table in the segment when a broker last accepted a connection of
- * a session, by a keyed hash of client identifier and broker; who has a will that is due reads the
- * tables of all workers. A session may lie in one of two places, of which the older gives way.
+ * The client reconnects from another TCP port, so another worker may process its connection.
+ * Therefore each worker records in a table in the segment when a broker last accepted a connection
+ * of a session, by a keyed hash of client identifier and broker; the worker with a due will reads
+ * the tables of all workers. A session may be in one of two slots, of which the older one is
+ * replaced.
  */
 #define SESSION_WAYS 2
 #define LOOKS 2 /* in one call */
@@ -160,7 +161,7 @@ static uint64_t session_time(const struct bp_mqtt_worker *in)
 	return (in->mono_ns >> 20) & TIME_MASK;
 }
 
-/* The session that the connection is of; 0: none that a client can come back to. */
+/* The session of the connection; 0: none that a client can resume. */
 static uint64_t session_key(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	const uint64_t tcp_port = (uint64_t)0xffff << 16; /* the client's */
@@ -175,7 +176,7 @@ static uint64_t session_key(const struct bp_mqtt_worker *in, const struct bp_flo
 	return h | 1;
 }
 
-/* The first of its places, in the table of a worker. */
+/* The first of its slots, in the table of a worker. */
 static uint64_t *places(const struct bp_mqtt_worker *in, unsigned worker, uint64_t key)
 {
 	uint8_t *mine = (uint8_t *)in->table.session;
@@ -229,7 +230,8 @@ static uint64_t session_accepted(struct bp_mqtt_worker *in, const struct bp_flow
 {
 	const uint64_t key = session_key(in, f);
 
-	/* by the standard, a new session is no way back: the will is published (3.1.3.2.2) */
+	/* by the standard, a new session does not resume the old one: the will is published
+	 * (3.1.3.2.2) */
 	if (key != 0 && (in->mosquitto || !(f->session & BP_SESSION_CLEAN)))
 		record_session(in, key);
 	return session_time(in);
@@ -260,7 +262,7 @@ static void sift_down(struct bp_delayed *d, uint32_t i)
 	d->heap[i] = e;
 }
 
-/* What an alarm says of the connection, which is gone; it holds what the will holds. */
+/* Data of the closed connection for an alarm; it stores the will. */
 static struct bp_flow holder(const struct bp_mqtt_worker *in, const struct delayed *e)
 {
 	struct bp_flow f = {.k0 = e->k0,
@@ -279,8 +281,9 @@ static struct bp_flow holder(const struct bp_mqtt_worker *in, const struct delay
 	return f;
 }
 
-/* Takes the flow's will, which is due in so many seconds unless the client is back; `accepted`:
- * when the broker accepted this connection. False, counted: it can't be kept. */
+/* Queues the will of the flow, which is due after this number of seconds unless the client resumes
+ * the session; `accepted`: when the broker accepted this connection. False, counted: it cannot be
+ * kept. */
 static bool add_delayed(
 	struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds, uint64_t accepted)
 {
@@ -335,7 +338,7 @@ static bool is_back(const struct bp_mqtt_worker *in, const struct delayed *e)
 	return e->session != 0 && last_accepted(in, e->session) > e->accepted;
 }
 
-/* Takes one out of the heap, and evaluates it or not. */
+/* Removes one from the heap, and evaluates it or not. */
 static void settle(struct bp_mqtt_worker *in, uint32_t i, bool back)
 {
 	struct bp_delayed *d = in->delayed;
@@ -357,8 +360,8 @@ static void settle(struct bp_mqtt_worker *in, uint32_t i, bool back)
 	bp_flow_release(in, &f, f.client_id);
 }
 
-/* One that will not be evaluated need not wait: a client that comes and goes has one of each time.
- */
+/* A will that is not going to be evaluated is removed early: a client that reconnects often queues
+ * one each time. */
 static void check_returned(struct bp_mqtt_worker *in)
 {
 	struct bp_delayed *d = in->delayed;
@@ -393,8 +396,8 @@ void bp_will_accepted(struct bp_mqtt_worker *in, struct bp_flow *f)
 }
 
 /*
- * How long the broker waits: no longer than the session lasts (MQTT 5.0, 3.1.3.2.2). One that ends
- * with the connection does not wait, but in mosquitto, which waits for the whole delay then.
+ * The delay of the broker: at most the session expiry (MQTT 5.0, 3.1.3.2.2). For a session that
+ * ends with the connection there is no delay, except in mosquitto, which then uses the whole delay.
  */
 static uint32_t seconds_to_wait(const struct bp_mqtt_worker *in, const struct will *w)
 {
@@ -403,7 +406,7 @@ static uint32_t seconds_to_wait(const struct bp_mqtt_worker *in, const struct wi
 	return w->session_expiry;
 }
 
-/* False: it is dropped, and that is counted. */
+/* False: it is dropped, which is counted. */
 static bool delay(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds)
 {
 	if (!(f->session & BP_SESSION_NO_ID))
@@ -413,8 +416,8 @@ static bool delay(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t seconds
 }
 
 /*
- * Whether a DISCONNECT may have been among bytes that were not read. Where a client's fault is one
- * for mosquitto too, it reads nothing behind it.
+ * Whether a DISCONNECT may have been in the uninspected bytes. After a protocol error of the client
+ * that mosquitto also detects, mosquitto reads nothing.
  */
 static bool end_is_unclear(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
@@ -459,7 +462,7 @@ void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 		f->will = ref;
 }
 
-/* ticks in 1.5 s: what the broker waits for, as a multiple of the keep alive (3.1.2.10) */
+/* ticks in 1.5 s: the timeout of the broker, as a multiple of the keep alive (3.1.2.10) */
 #define GRACE(keep_alive) ((uint64_t)(keep_alive)*1500000000ull >> 20)
 
 void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
