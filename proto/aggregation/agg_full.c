@@ -11,7 +11,8 @@ static uint32_t checksum(const uint8_t *p, size_t directory)
 	return ~bp_crc32c(crc, p + BP_AGG_FULL_HEADER, directory);
 }
 
-/* memmove() upwards of what is mostly short: all is read before anything is written. */
+/* memmove() to a higher address for mostly short lengths: all bytes are read before any is
+ * written. */
 static void move_up(uint8_t *to, const uint8_t *from, size_t n)
 {
 	uint8_t a[32], b[32];
@@ -54,7 +55,7 @@ uint8_t *bp_agg_full_end(
 	return bp_agg_full_end_summed(w, stream, sequence, len, &sum);
 }
 
-/* All that is judged before the directory is looked into, and its length. */
+/* Checks that precede the directory, and its length. */
 static enum bp_agg_full_error check_header(
 	const uint8_t *p, size_t len, unsigned family, unsigned *directory)
 {
@@ -73,8 +74,8 @@ static enum bp_agg_full_error check_header(
 }
 
 /*
- * What an entry's flags say, by table: the loop over the directory waits for nothing but the length
- * of one entry to find the next.
+ * Meaning of the flags of an entry, as a table: the loop over the directory depends only on the
+ * length of an entry to find the next one.
  */
 #define LEN(l_, h_, p_, address_)                                                                  \
 	((l_) == 3 || (p_) == 3 ? 0 : (uint8_t)(1 + (l_) + (h_) + (p_) + (address_)))
@@ -88,7 +89,7 @@ static enum bp_agg_full_error check_header(
 	lens_(l_, h_, 0), lens_(l_, h_, 1), lens_(l_, h_, 2), lens_(l_, h_, 3)
 #define OF_HOPS(lens_, l_) OF_PORTS(lens_, l_, 0), OF_PORTS(lens_, l_, 1)
 #define OF_ALL(lens_) OF_HOPS(lens_, 0), OF_HOPS(lens_, 1), OF_HOPS(lens_, 2), OF_HOPS(lens_, 3)
-/* Octets of an entry by its flags; 0: they mean nothing. */
+/* Size of an entry in bytes, by its flags; 0: invalid flags. */
 const uint8_t bp_agg_full_entry_len4[256] = {OF_ALL(LENS4)};
 static const uint8_t entry_len6[256] = {OF_ALL(LENS6)};
 
@@ -119,8 +120,8 @@ static bool is_first(unsigned family, unsigned flags)
 	       (flags & BP_AGG_FULL_ADDRESS) == (family == 4 ? 4 : 7);
 }
 
-/* A message's sender and length as the entries so far have left them. Addresses are numbers, so
- * that nothing is read back that was just written octet by octet, which costs a store's way. */
+/* Sender and length of a message after the entries so far. Addresses are numbers, so that no value
+ * is loaded directly after stores of its single bytes, which would stall. */
 struct entry {
 	uint64_t high, low; /* of an IPv6 address; of IPv4: 0, and the address */
 	uint16_t port, len;
@@ -132,8 +133,8 @@ static inline uint64_t be64(const uint8_t *p)
 	return __builtin_bswap64(bp_sum_word(p));
 }
 
-/* Reads the entry p[0..len) on top of *e. The address's octets are its last ones, and in front of
- * it lie the header and other entries: 16 octets and more can be read that end where it does. */
+/* Reads the entry p[0..len) into *e, which holds the preceding one. The address is at its end,
+ * preceded by the header and other entries: a load of 16 bytes that ends there is in bounds. */
 static inline void read_entry(const uint8_t *p, unsigned len, unsigned family, struct entry *e)
 {
 	const unsigned flags = *p, address = flags & BP_AGG_FULL_ADDRESS;
@@ -170,7 +171,7 @@ static inline void write_message(
 	m->len = e->len;
 }
 
-/* Reads the directory, of which nothing but the length was judged. Inlined for each family. */
+/* Reads the directory, of which only the length was checked. Inlined for each family. */
 static inline __attribute__((always_inline)) enum bp_agg_full_error read_directory(const uint8_t *p,
 	size_t len, unsigned family, unsigned directory, unsigned count,
 	struct bp_agg_message *messages)

@@ -12,10 +12,10 @@
 
 /*
  * Aggregation format `full`, version 1: UDP messages of any length and of several senders in one
- * UDP payload. docs/reference/aggregation-format.md shows it octet by octet and says why it is so.
+ * UDP payload. docs/reference/aggregation-format.md specifies it byte by byte with reasons.
  *
- *	header, 16 octets | directory: an entry a message | the messages' payloads, one after
- *	the other
+ * 	header, 16 bytes | directory: an entry for each message | the payloads of the messages,
+ * 	one after the other
  *
  * Destination address and port, IP version, DSCP and ECN of all messages are those of the packet
  * that carries them. Numbers are in network byte order.
@@ -35,11 +35,11 @@
 #define BP_AGG_FULL_MOST 255u /* messages */
 
 /*
- * An entry: one octet of flags, and in this order what is not as in the entry before: length, hops,
- * port, and the last octets of the address. The first entry has all of them.
+ * An entry: one byte of flags, and in this order the fields that differ from the entry before:
+ * length, hops, port, and the last bytes of the address. The first entry has all of them.
  */
-#define BP_AGG_FULL_LENGTH_SHIFT 6u /* 0: as before; 1, 2: so many octets follow; 3: no entry */
-#define BP_AGG_FULL_HOPS 0x20u      /* an octet follows */
+#define BP_AGG_FULL_LENGTH_SHIFT 6u /* 0: as before; 1, 2: number of bytes; 3: invalid */
+#define BP_AGG_FULL_HOPS 0x20u      /* a byte follows */
 #define BP_AGG_FULL_PORT_SHIFT                                                                     \
 	3u                        /* 0: as before; 1: its low octet follows; 2: both; 3: no entry  \
 				   */
@@ -67,7 +67,7 @@ struct bp_agg_sender {
 
 struct bp_agg_message {
 	struct bp_agg_sender from;
-	uint16_t offset; /* of its payload, from the aggregate's first octet */
+	uint16_t offset; /* of its payload, from the first byte of the aggregate */
 	uint16_t len;    /* may be 0 */
 };
 
@@ -80,14 +80,14 @@ struct bp_agg_full {
 enum bp_agg_full_error {
 	BP_AGG_FULL_OK,
 	BP_AGG_FULL_E_MAGIC,    /* no aggregate at all: does not begin as one */
-	BP_AGG_FULL_E_VERSION,  /* an aggregate of another version: nothing else of it was read */
+	BP_AGG_FULL_E_VERSION,  /* an aggregate of another version: nothing else was read */
 	BP_AGG_FULL_E_SHORT,    /* ends within the header or the directory */
 	BP_AGG_FULL_E_CHECKSUM, /* header or directory are damaged */
 	BP_AGG_FULL_E_FAMILY,   /* not of the IP version of the packet that carries it */
-	BP_AGG_FULL_E_MANY,     /* more messages than the caller has room for */
+	BP_AGG_FULL_E_MANY,     /* more messages than the caller's array holds */
 	BP_AGG_FULL_E_COUNT,    /* the directory has more or fewer entries than the header says */
-	BP_AGG_FULL_E_ENTRY, /* flags that mean nothing, or something missing in the first entry */
-	BP_AGG_FULL_E_LENGTH /* the payloads are longer or shorter than the entries say */
+	BP_AGG_FULL_E_ENTRY,    /* invalid flags, or a missing field in the first entry */
+	BP_AGG_FULL_E_LENGTH    /* the payloads are longer or shorter than the entries say */
 };
 
 /* Whether a UDP payload begins as an aggregate does; if not, it is a plain message. */
@@ -97,41 +97,42 @@ static inline bool bp_agg_full_is(const uint8_t *p, size_t len)
 }
 
 /*
- * Judges the UDP payload p[0..len) that an IP packet of `family` (4 or 6) carried, and writes where
- * each message lies to messages[0..out->count), at most `most`. With OK, the payloads lie one after
- * the other up to p + len. With another result, neither *out nor messages[] may be looked at.
- * Payload octets are not read. The order of judgement is that of the errors above, but that COUNT,
- * ENTRY and LENGTH are told of the first entry that has such a fault.
+ * Checks the UDP payload p[0..len) that an IP packet of `family` (4 or 6) carried, and writes the
+ * position of each message to messages[0..out->count), at most `most`. With OK, the payloads follow
+ * each other up to p + len. With another result, *out and messages[] are undefined. Payload bytes
+ * are not read. The checks are in the order of the errors above, but COUNT, ENTRY and LENGTH are
+ * reported for the first entry with such a fault.
  *
- * The checksum guards against damage and not against forgers: whether the senders are allowed ones
- * is the caller's to judge, and so is the UDP checksum, which guards the payloads.
+ * The checksum protects against damage, not against forgery: the caller checks whether the senders
+ * are allowed, and the UDP checksum, which protects the payloads.
  */
 enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned family,
 	struct bp_agg_full *out, struct bp_agg_message *messages, unsigned most);
 
-/* An aggregate that is being built; to be read only by the functions below, but for `count`. */
+/* An aggregate under construction; its members are private to the functions below, except
+ * `count`. */
 struct bp_agg_full_writer {
 	uint8_t *buf;
-	/* what changes with each message: in eight octets */
+	/* fields that change with each message: in eight bytes */
 	uint16_t directory; /* octets, at buf + BP_AGG_FULL_HEADER until the end */
 	uint16_t payloads;  /* octets */
 	uint16_t last_len;  /* of the message before */
 	uint8_t count;
 	uint8_t last_hops;
 	uint16_t front; /* the payloads begin at buf + front */
-	uint16_t size;  /* the whole aggregate may have so many octets */
+	uint16_t size;  /* maximum size of the aggregate in bytes */
 	uint8_t most;
 	uint8_t family;
-	/* Sender of the message before. Its address comes last, so that what IPv4 needs lies
-	 * together. */
+	/* Sender of the message before. Its address is last, so that the fields for IPv4 are
+	 * contiguous. */
 	uint16_t last_port;
 	uint8_t last_addr[16];
 };
 
 /*
- * Begins an aggregate of at most `most` (1..255) messages and `size` octets (the MTU without IP and
- * UDP headers, at most 65,535). `buf` has room for front + size octets and stays the caller's.
- * Header and directory are built in its first `front` octets and moved up to the payloads at the
+ * Begins an aggregate of at most `most` (1..255) messages and `size` bytes (the MTU without IP and
+ * UDP headers, at most 65,535). `buf` has front + size bytes and remains owned by the caller.
+ * Header and directory are built in its first `front` bytes and moved up to the payloads at the
  * end: with BP_AGG_FULL_FRONT4(most) or BP_AGG_FULL_FRONT6(most) they always fit; with less, the
  * aggregate is full earlier.
  */
@@ -175,7 +176,7 @@ static inline unsigned bp_agg_full_differ6(const uint8_t *a, const uint8_t *b)
 	return low != 0 ? (71 - (unsigned)__builtin_clzll(low)) >> 3 : 0;
 }
 
-/* How many octets of the address follow by the code in the flags; 0xff where it means nothing. */
+/* Number of address bytes by the code in the flags; 0xff if it is invalid. */
 static inline unsigned bp_agg_full_suffix(unsigned family, unsigned code)
 {
 	const uint64_t octets = family == 4 ? 0xffffff0403020100 : 0x100c0a0803020100;
@@ -191,7 +192,7 @@ static inline unsigned bp_agg_full_code(unsigned family, unsigned octets)
 	return family == 4 ? octets : of[octets];
 }
 
-/* The octets of an entry with such flags, which must mean something. */
+/* Size of an entry with these flags, which must be valid. */
 static inline unsigned bp_agg_full_entry_len(unsigned family, unsigned flags)
 {
 	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
@@ -228,8 +229,8 @@ static inline unsigned bp_agg_full_cost(
 	return bp_agg_full_entry_len(w->family, bp_agg_full_flags_of(w->family, w, s, len)) + len;
 }
 
-/* Octets of an aggregate that holds nothing but one message of `len` octets: what is over `size`
- * fits into none. */
+/* Size of an aggregate with a single message of `len` bytes: a message for which it exceeds `size`
+ * fits into no aggregate. */
 static inline unsigned bp_agg_full_alone(unsigned family, unsigned len)
 {
 	return BP_AGG_FULL_HEADER + bp_agg_full_entry_most(family) - (len < 256) + len;
@@ -289,11 +290,10 @@ static inline void bp_agg_full_put_entry(
 }
 
 /*
- * Appends a message: its payload is copied. False, and nothing is changed, when the aggregate has
- * `most` messages, or has no room for it. A message may be of any length, also 0.
+ * Appends a message: its payload is copied. False, and nothing is changed, if the aggregate has
+ * `most` messages, or the message does not fit. A message may have any length, also 0.
  *
- * `family`: what the aggregate was begun with; where the caller knows it as a constant, half of the
- * work falls away.
+ * `family`: that of the aggregate; as a compile-time constant it halves the work.
  */
 static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned family,
 	struct bp_agg_full_writer *w, const struct bp_agg_sender *s, const uint8_t *payload,
@@ -316,8 +316,8 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_of(unsigned
 }
 
 /*
- * The same of IPv4, from a source address, port and TTL that need not lie in a struct; for an
- * aggregate that is known to hold fewer messages than it may.
+ * The same for IPv4, with source address, port and TTL as separate arguments, for an aggregate that
+ * is known to hold fewer messages than the maximum.
  */
 static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_agg_full_writer *w,
 	const uint8_t *addr, uint16_t port, uint8_t hops, const uint8_t *payload, unsigned len)
@@ -366,12 +366,12 @@ static inline bool bp_agg_full_append(struct bp_agg_full_writer *w, const struct
 }
 
 /*
- * Ends the aggregate: returns where in the buffer it begins, with its length in *len, or NULL when
- * it holds no message. It must be begun again before anything is appended.
+ * Ends the aggregate: returns its begin in the buffer, with its length in *len, or NULL if it holds
+ * no message. It must be begun again before the next append.
  */
 uint8_t *bp_agg_full_end(
 	const struct bp_agg_full_writer *w, uint16_t stream, uint32_t sequence, size_t *len);
-/* The same, and the bp_sum() of what precedes the payloads, for who knows theirs. */
+/* The same, with the bp_sum() of the data before the payloads, for a caller that has their sum. */
 uint8_t *bp_agg_full_end_summed(const struct bp_agg_full_writer *w, uint16_t stream,
 	uint32_t sequence, size_t *len, uint64_t *sum);
 

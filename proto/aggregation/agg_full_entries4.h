@@ -7,28 +7,29 @@
 #include "proto/net/vec16.h"
 
 /*
- * Reads the directory of an aggregate of IPv4 entry by entry, for who does something with each
- * message at once. Judged is what bp_agg_full_read() judges, which alone says what is wrong.
+ * Reads the directory of an aggregate of IPv4 entry by entry, for a caller that processes each
+ * message immediately. It checks the same as bp_agg_full_read(), which also reports the error.
  *
- * Most entries have the flags of the one before, and nothing but port and address. Such an entry is
- * taken from one load; and where the next one begins is then known by a branch that is foreseen,
- * instead of by way of the flags and a table.
+ * Most entries have the flags of the one before, and only port and address. Such an entry is read
+ * with one load; the start of the next one is then known from a predicted branch, instead of the
+ * flags and a table lookup.
  */
 struct bp_agg_full_entries4 {
 	const uint8_t *end;           /* of the directory */
 	uint32_t same_template_flags; /* flags of such an entry; BP_AGG_FULL_NO_SAME_TEMPLATE: none
 					 is */
 	uint32_t octets;              /* of the entry */
-	bp_v16 pick;                  /* where in its last octets what of the piece is in it */
-	bp_v16 keep;                  /* all ones where it has nothing */
-	uint32_t len;                 /* of the message, and of those alike */
+	bp_v16 pick;  /* index of each byte of the piece in the last bytes of the entry */
+	bp_v16 keep;  /* all ones where the entry has no byte */
+	uint32_t len; /* of the message, and of the following ones with the same length */
 	uint8_t hops;
 };
 
 /*
- * What is another for each message, apart for registers. `piece` is what of the message's head the
- * entries change: octets 10 to 25 from the IPv4 header on, which are its checksum, source,
- * destination, both ports, UDP length. What is not source or source port is the caller's.
+ * Fields that change for each message, separate so that they stay in registers. `piece` is the part
+ * of the head that entries change: bytes 10 to 25 from the IPv4 header on, which are its checksum,
+ * source, destination, both ports and UDP length. The caller sets all of it except source and
+ * source port.
  */
 struct bp_agg_full_at4 {
 	const uint8_t *p; /* in the directory */
@@ -45,16 +46,16 @@ enum bp_agg_full_entry {
 	BP_AGG_FULL_ALL,
 };
 
-/* Octets of an entry by its flags; 0: they mean nothing. */
+/* Size of an entry in bytes, by its flags; 0: invalid flags. */
 extern const uint8_t bp_agg_full_entry_len4[256];
 /* By octets of the port and of the address that are in an entry: bp_agg_full_entries4.pick, for the
  * entry's last eight octets. */
 extern const bp_v16 bp_agg_full_pick4[3][5];
 
 /*
- * Begins with the UDP payload p[0..len). False: it is damaged or no such aggregate; or its messages
- * have no payload, which is not read here. bp_agg_full_entries4_next() may be called until it says
- * BAD; after as many as p[BP_AGG_FULL_AT_COUNT] says, at least 1, `at` must be at the end.
+ * Begins with the UDP payload p[0..len). False: it is damaged or not such an aggregate; or its
+ * messages have no payload, which is not supported here. bp_agg_full_entries4_next() may be called
+ * until it returns BAD; after p[BP_AGG_FULL_AT_COUNT] calls, at least 1, `at` must be at the end.
  */
 static inline bool bp_agg_full_entries4_begin(
 	struct bp_agg_full_entries4 *x, struct bp_agg_full_at4 *at, const uint8_t *p, unsigned len)
@@ -66,7 +67,7 @@ static inline bool bp_agg_full_entries4_begin(
 		bp_be32(p) >> 8 != (BP_AGG_FULL_MAGIC << 8 | BP_AGG_FULL_VERSION << 4 | 4))
 		return false;
 	directory = bp_be16(p + BP_AGG_FULL_AT_DIRECTORY);
-	/* one octet behind the directory can be read, for what would be another entry's flags */
+	/* one byte after the directory is readable, as the flags of a further entry */
 	if (directory >= len - BP_AGG_FULL_HEADER)
 		return false;
 	crc = bp_crc32c(BP_CRC32C_INIT, p, BP_AGG_FULL_AT_CHECKSUM);
@@ -81,7 +82,7 @@ static inline bool bp_agg_full_entries4_begin(
 	return true;
 }
 
-/* Looks at what an entry that is not like the one before has. */
+/* Reads the fields of an entry that differs in kind from the one before. */
 static inline enum bp_agg_full_entry bp_agg_full_entries4_check(
 	struct bp_agg_full_entries4 *x, const uint8_t *p)
 {

@@ -6,16 +6,16 @@
 #include "proto/net/crc32c.h"
 
 /*
- * The header of format full, as words that lie in memory so: they are written at last, since what
- * was just written in pieces could not be read at once.
+ * The header of format full, as words in memory order: they are written last, since a load directly
+ * after several smaller stores stalls.
  */
 struct bp_agg_full_head {
 	uint64_t first; /* magic, version and family, count; directory, stream */
 	uint32_t sequence, check;
 };
 
-/* Of `count` messages, with the directory at directory[0..len), which need not lie behind it yet.
- * *sum: bp_sum() of both. */
+/* The header of `count` messages, with the directory at directory[0..len), which need not follow
+ * it yet. *sum: bp_sum() of both. */
 static inline __attribute__((always_inline)) struct bp_agg_full_head bp_agg_full_head_of(
 	unsigned family, unsigned count, const uint8_t *directory, unsigned len, uint16_t stream,
 	uint32_t sequence, uint64_t *sum)

@@ -5,9 +5,8 @@
 #include "proto/aggregation/agg_full_same_template.h"
 
 /*
- * Appends one message of IPv4 that is as long and has as many hops to go as the one before, to an
- * aggregate that was not touched for long: its state is read and written in as few pieces as can
- * be.
+ * Appends one IPv4 message with the length and the remaining hops of the one before to an aggregate
+ * that is not in the cache: its state is read and written with as few accesses as possible.
  */
 _Static_assert(offsetof(struct bp_agg_full_writer, payloads) ==
 			       offsetof(struct bp_agg_full_writer, directory) + 2 &&
@@ -19,14 +18,14 @@ _Static_assert(offsetof(struct bp_agg_full_writer, payloads) ==
 			       offsetof(struct bp_agg_full_writer, directory) + 7,
 	"one word");
 
-/* The length that no message has: where it is last_len, none is like the one before. */
+/* A length that no message has: as last_len, it makes the next message different. */
 #define BP_AGG_FULL_UNLIKE UINT16_MAX
 
 /*
- * `from`: the message's source address and 12 more octets, of which two at 8 are its port. `sum` is
- * the payload's, which is added to *all. False, and nothing is changed: it is not like that, there
- * may be no room, or there was none before, as last_len says. The aggregate must hold fewer
- * messages than it may.
+ * `from`: the source address of the message and 12 more bytes, of which two at offset 8 are its
+ * port. `sum` is that of the payload, which is added to *all. False, and nothing is changed: length
+ * or hops differ, it may not fit, or there was no message before, as last_len shows. The aggregate
+ * must hold fewer messages than the maximum.
  */
 static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	struct bp_agg_full_writer *w, const uint8_t *from, uint32_t hops, const uint8_t *payload,
@@ -42,7 +41,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 		return false;
 	directory = (uint32_t)state & 0xffff;
 	payloads = (uint32_t)state >> 16;
-	/* what is written at once may be longer than an entry */
+	/* the store may be longer than the entry */
 	if (BP_AGG_FULL_HEADER + BP_AGG_FULL_SAME_TEMPLATE_ENTRY + directory + payloads + len >
 			w->size ||
 		BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4 + directory > w->front)
@@ -52,7 +51,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	state += bp_agg_full_same_template_put(w->buf + BP_AGG_FULL_HEADER + directory, sender,
 		(bp_v16)(bp_v4){before, 0, __builtin_bswap16(w->last_port), 0});
 	bp_copy(w->buf + w->front + payloads, payload, len);
-	/* others add sums that were not folded: this may carry */
+	/* other callers add unfolded sums: this may carry */
 	*all = bp_sum_add(*all, (uint64_t)sum << 8 * (payloads & 1));
 	memcpy(&w->directory, &state, sizeof(state));
 	memcpy(&addr, from, 4);
@@ -78,7 +77,7 @@ static inline unsigned bp_agg_full_put_first4(
 	return 1 + how_long + 1 + 2 + 4;
 }
 
-/* Appends the first message of IPv4 to an aggregate that was begun, and has room for it. */
+/* Appends the first IPv4 message to a new aggregate, in which it must fit. */
 static inline void bp_agg_full_first4(struct bp_agg_full_writer *w, const uint8_t *addr,
 	uint32_t port, uint32_t hops, const uint8_t *payload, uint32_t len)
 {

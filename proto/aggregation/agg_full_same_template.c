@@ -5,8 +5,8 @@
 #define ADDRESS(i_) ((i_)&1 ? (i_)&2 ? (i_)&4 ? (i_)&8 ? 0 : 1 : 2 : 3 : 4)
 #define PORT(i_) ((i_)&16 ? (i_)&32 ? 0 : 1 : 2)
 
-/* Where octet `k_` behind the flags comes from: the last octets of the port, which ends at 10, and
- * then of the address, which ends at 4. */
+/* Source of byte `k_` after the flags: the last bytes of the port, which ends at 10, and then of
+ * the address, which ends at 4. */
 #define AT(i_, k_)                                                                                 \
 	((k_) < PORT(i_)                      ? 10 - PORT(i_) + (k_)                               \
 		: (k_)-PORT(i_) < ADDRESS(i_) ? 4 - ADDRESS(i_) + (k_)-PORT(i_)                    \

@@ -6,17 +6,17 @@
 #include "proto/net/vec16.h"
 
 /*
- * Appends messages of IPv4 that are as long and have as many hops to go as the one before. Their
- * entries have port and address alone, six octets at most, and each is put together by one shuffle
- * of its frame's octets, which a table tells. The writer's state is in registers, between begin and
- * end.
+ * Appends IPv4 messages with the length and the remaining hops of the one before. Their entries
+ * have only port and address, at most six bytes, and each is composed by one shuffle of the bytes
+ * of its frame, selected by a table. The writer's state is in registers between begin and end.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
 #define BP_AGG_FULL_SAME_TEMPLATE_ENTRY 7u
 
-/* The entry's octets by where they lie in 16 octets that begin with the source address and have the
- * source port at 8, and what is not taken from there: flags, and the entry's length in the last. */
+/* The bytes of the entry by their index in 16 bytes that begin with the source address and have
+ * the source port at offset 8, and the constant bytes: flags, and the length of the entry in the
+ * last one. */
 struct bp_agg_full_same_template_entry {
 	uint8_t at[8], rest[8];
 };
@@ -25,16 +25,16 @@ struct bp_agg_full_same_template_entry {
 extern const struct bp_agg_full_same_template_entry bp_agg_full_same_template_entry[64];
 
 struct bp_agg_full_same_template {
-	uint8_t *entries, *payloads; /* where the next ones go */
+	uint8_t *entries, *payloads; /* position of the next ones */
 	bp_v16 before;               /* address and port of the message before, as above */
 };
 
-/* Whether there surely is room for `n` more, at least 1, in an aggregate that holds a message. */
+/* Whether at least `n` more messages, at least 1, fit in an aggregate that holds a message. */
 static inline bool bp_agg_full_same_template_fit(const struct bp_agg_full_writer *w, unsigned n)
 {
 	const unsigned entries = BP_AGG_FULL_SAME_TEMPLATE_ENTRY * n;
 
-	/* what is written at once may be longer than an entry */
+	/* the store may be longer than the entry */
 	return BP_AGG_FULL_HEADER + w->directory + entries + BP_AGG_FULL_ENTRY4 -
 			       BP_AGG_FULL_SAME_TEMPLATE_ENTRY <=
 		       w->front &&
@@ -54,8 +54,8 @@ static inline struct bp_agg_full_same_template bp_agg_full_same_template_begin(
 		.before = (bp_v16)(bp_v4){addr, 0, __builtin_bswap16(w->last_port), 0}};
 }
 
-/* Writes the entry of a message that comes from `from`, behind one from `before`: eight octets.
- * Returns how many of them it has. */
+/* Writes the entry of a message from `from`, after one from `before`: stores eight bytes. Returns
+ * the size of the entry. */
 static inline unsigned bp_agg_full_same_template_put(uint8_t *to, bp_v16 from, bp_v16 before)
 {
 	const uint32_t same = bp_v16_mask((bp_v16)(from == before));
@@ -67,7 +67,8 @@ static inline unsigned bp_agg_full_same_template_put(uint8_t *to, bp_v16 from, b
 	return e->rest[7];
 }
 
-/* `from`: the message's source address, and 12 more octets, of which two at 8 are its port. */
+/* `from`: the source address of the message, and 12 more bytes, of which two at offset 8 are its
+ * port. */
 static inline void bp_agg_full_same_template_append(
 	struct bp_agg_full_same_template *x, bp_v16 from, const uint8_t *payload, unsigned len)
 {

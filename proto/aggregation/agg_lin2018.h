@@ -7,11 +7,11 @@
 
 /*
  * The aggregation format of Lin et al., "The SDN Approach for the Aggregation/Disaggregation of
- * Sensor Data" (2018), section 3 and Figure 6, as a UDP payload: a flag header of six octets, of
- * which the first is the type, and messages of 16 octets each. How many there are is not written
- * down: the UDP length says it. docs/reference/aggregation-format.md shows it octet by octet.
+ * Sensor Data" (2018), section 3 and Figure 6, as a UDP payload: a flag header of six bytes, of
+ * which the first is the type, and messages of 16 bytes each. It has no message count: the UDP
+ * length determines it. docs/reference/aggregation-format.md specifies it byte by byte.
  *
- * That the UDP length agrees with the IP header's is for whoever finds the payload to judge.
+ * The caller that finds the payload checks that the UDP length matches the IP header.
  */
 #define BP_AGG_LIN2018_MESSAGE 0xfa /* type: one message, as a sensor sends it */
 #define BP_AGG_LIN2018_PACKET 0xfc  /* type: an N-packet */
@@ -31,20 +31,20 @@ enum bp_agg_lin2018_error {
 	BP_AGG_LIN2018_OK,
 	BP_AGG_LIN2018_E_SHORT,  /* ends within the flag header */
 	BP_AGG_LIN2018_E_TYPE,   /* neither 0xfa nor 0xfc */
-	BP_AGG_LIN2018_E_EMPTY,  /* a flag header and nothing behind it */
+	BP_AGG_LIN2018_E_EMPTY,  /* a flag header without messages */
 	BP_AGG_LIN2018_E_LENGTH, /* the last message is cut, or octets follow it */
 	BP_AGG_LIN2018_E_SINGLE, /* type 0xfa with more than one message */
 	BP_AGG_LIN2018_E_MANY    /* more messages than the caller allows */
 };
 
 /*
- * Judges the UDP payload p[0..len), of at most `most` messages (N). The padding may hold anything:
- * the paper does not say what is in it. *out is written with OK only.
+ * Checks the UDP payload p[0..len), of at most `most` messages (N). The padding may have any
+ * content: the paper does not specify it. *out is written with OK only.
  */
 enum bp_agg_lin2018_error bp_agg_lin2018_read(
 	const uint8_t *p, size_t len, unsigned most, struct bp_agg_lin2018 *out);
 
-/* How many messages a UDP payload of `room` octets holds: 91 for IPv4 and an MTU of 1500. */
+/* Number of messages in a UDP payload of `room` bytes: 91 for IPv4 and an MTU of 1500. */
 static inline unsigned bp_agg_lin2018_max_messages(unsigned room)
 {
 	return room < BP_AGG_LIN2018_HEADER
@@ -61,8 +61,8 @@ static inline void bp_agg_lin2018_put_header(uint8_t *p, uint8_t type)
 }
 
 /*
- * Writes message `i` (from 0) of a payload that begins at p and has room for BP_AGG_LIN2018_LEN(i +
- * 1) octets. Only the messages are written: header and messages in any order.
+ * Writes message `i` (from 0) of a payload at p, which has at least BP_AGG_LIN2018_LEN(i + 1)
+ * bytes. Only the messages are written: header and messages in any order.
  */
 static inline void bp_agg_lin2018_put(
 	uint8_t *p, unsigned i, const uint8_t message[BP_AGG_LIN2018_MESSAGE_LEN])

@@ -6,13 +6,13 @@
 #define MARKER 0xffu
 #define NUMBER_MAX 65535u
 
-/* Nibbles of an option's first octet, and what the longer forms start at (3.1). */
+/* Nibbles of the first byte of an option, and the offsets of the longer forms (3.1). */
 #define EXT8 13u
 #define EXT16 14u
 #define EXT8_BASE 13u
 #define EXT16_BASE 269u
 
-/* The number that a nibble and the octets after it stand for; NULL when it is none. */
+/* The number from a nibble and the bytes after it; NULL if it is invalid. */
 static const uint8_t *read_number(
 	const uint8_t *p, const uint8_t *end, unsigned nibble, uint32_t *value)
 {
@@ -31,7 +31,8 @@ static const uint8_t *read_number(
 	return NULL;
 }
 
-/* Reads the option at p < end on top of o->number. Returns what follows it, or NULL. */
+/* Reads the option at p < end, with o->number as the preceding number. Returns the end of it, or
+ * NULL. */
 static const uint8_t *read_option(const uint8_t *p, const uint8_t *end, struct bp_coap_option *o)
 {
 	const unsigned first = *p++;
@@ -120,7 +121,7 @@ bool bp_coap_uint(const struct bp_coap_option *o, uint32_t *value)
 
 /* ---- writing ---- */
 
-/* Room for `n` more octets, or NULL from then on. */
+/* Reserves `n` more bytes; returns NULL after the first failure. */
 static uint8_t *take(struct bp_coap_writer *w, size_t n)
 {
 	uint8_t *p = w->p;

@@ -41,7 +41,7 @@ struct bp_coap {
 	uint16_t mid;
 	uint8_t token[BP_COAP_TOKEN_MAX];
 	const uint8_t *options; /* after the token; bp_coap_next() walks them */
-	const uint8_t *payload; /* after the marker; NULL where there is none */
+	const uint8_t *payload; /* after the marker; NULL without a payload */
 	uint32_t options_len;
 	uint32_t payload_len;
 };
@@ -53,14 +53,13 @@ enum bp_coap_error {
 	BP_COAP_E_TOKEN,   /* token length 9..15 (3) */
 	BP_COAP_E_OPTION,  /* reserved nibble, runs past the end, or a number over 65535 (3.1) */
 	BP_COAP_E_MARKER,  /* a payload marker and no payload (3) */
-	BP_COAP_E_EMPTY    /* code 0.00 and yet octets after the message id (4.1) */
+	BP_COAP_E_EMPTY    /* code 0.00 with bytes after the message id (4.1) */
 };
 
 /*
- * Reads the message p[0..len), a whole datagram. All options are walked, so that bp_coap_next() can
- * trust their lengths. A Reset that is not empty passes, since CSEs send such: the type says
- * enough. Code classes and critical options are the caller's to judge. *out is written with OK
- * only.
+ * Reads the message p[0..len), a whole datagram. All options are checked, so that bp_coap_next()
+ * can trust their lengths. A Reset that is not empty is accepted, since some CSEs send it: the type
+ * is sufficient. The caller checks code classes and critical options. *out is written with OK only.
  */
 enum bp_coap_error bp_coap_read(const uint8_t *p, size_t len, struct bp_coap *out);
 
@@ -77,30 +76,30 @@ struct bp_coap_option {
  */
 bool bp_coap_next(const struct bp_coap *m, const uint8_t **cursor, struct bp_coap_option *o);
 
-/* An option's value as an unsigned integer (3.2). False where it has over four octets. */
+/* An option's value as an unsigned integer (3.2). False if it has more than four bytes. */
 bool bp_coap_uint(const struct bp_coap_option *o, uint32_t *value);
 
 /* One message is written at a time: begin, options in ascending order, end. */
 struct bp_coap_writer {
 	uint8_t *p, *end;
 	uint32_t last; /* number of the last option */
-	bool full;     /* something did not fit, or was not allowed: nothing is written any more */
+	bool full;     /* an option did not fit, or was invalid: nothing more is written */
 };
 
 /* `n` is the token's length, at most 8. Writes to out[0..size). */
 void bp_coap_begin(struct bp_coap_writer *w, uint8_t *out, size_t size, enum bp_coap_type type,
 	uint8_t code, uint16_t mid, const uint8_t *token, uint8_t n);
 
-/* `value` may be NULL where `len` is 0. A number below the last one's, or over 65535, makes it
- * full. */
+/* `value` may be NULL if `len` is 0. A number below the preceding one, or above 65535, sets
+ * `full`. */
 void bp_coap_option(struct bp_coap_writer *w, uint32_t number, const void *value, uint32_t len);
 
 /* An option of format uint, in as few octets as it needs. */
 void bp_coap_option_uint(struct bp_coap_writer *w, uint32_t number, uint32_t value);
 
 /*
- * Ends the message that was begun at `out`, with `payload` where `len` is not 0. Returns its
- * length, or 0 when something was not allowed or did not fit.
+ * Ends the message that was begun at `out`, with `payload` if `len` is not 0. Returns its length,
+ * or 0 if an option was invalid or did not fit.
  */
 size_t bp_coap_end(struct bp_coap_writer *w, const uint8_t *out, const void *payload, uint32_t len);
 

@@ -15,21 +15,22 @@ enum { BP_M2M_ACP = 1, BP_M2M_AE, BP_M2M_CNT, BP_M2M_CIN };
 enum bp_m2m_release { BP_M2M_R1, BP_M2M_R2, BP_M2M_R2A, BP_M2M_R3, BP_M2M_R4, BP_M2M_R5 };
 #define BP_M2M_RELEASES 6
 
-/* CoAP option numbers. Release 3 gave the oneM2M options new ones; "2a" is read as having those. */
+/* CoAP option numbers. Release 3 renumbered the oneM2M options; "2a" is assumed to use the new
+ * numbers. */
 struct bp_m2m_options {
 	uint16_t fr, rqi, ty, rsc;
 	uint16_t rvi;         /* 0: the release has no such option */
-	const char *rvi_text; /* its value: "4"; NULL where there is none */
+	const char *rvi_text; /* its value: "4"; NULL without the option */
 };
 extern const struct bp_m2m_options bp_m2m_options[BP_M2M_RELEASES];
 
-/* Content-Format of what is sent, application/json (a CSE answers in the format of the request). */
+/* Content-Format of requests, application/json (a CSE responds in the format of the request). */
 #define BP_M2M_FORMAT_JSON 50
 
 /* Response status codes that more is done with than to count them. */
 #define BP_M2M_CREATED 2001
 #define BP_M2M_CONFLICT 4105      /* a resource of that name is there */
-#define BP_M2M_NOT_REACHABLE 5103 /* the CSE answers it with code 4.04, but the target exists */
+#define BP_M2M_NOT_REACHABLE 5103 /* the CSE responds with code 4.04, but the target exists */
 #define BP_M2M_UNREADABLE                                                                          \
 	UINT16_MAX /* of no CSE: its option has no number of 1..65534, or is twice */
 
@@ -38,7 +39,7 @@ struct bp_m2m_reply {
 	uint16_t rsc; /* response status code; 0: no such option */
 };
 
-/* Reads what `m`, a response of a CSE of that release, says of the request. */
+/* Reads the result of the request from `m`, a response of a CSE of that release. */
 void bp_m2m_reply_read(const struct bp_coap *m, enum bp_m2m_release r, struct bp_m2m_reply *out);
 
 enum bp_m2m_outcome {
@@ -46,12 +47,12 @@ enum bp_m2m_outcome {
 	BP_M2M_DENIED,    /* 4.01, 4.03: the originator may not */
 	BP_M2M_NO_TARGET, /* 4.04: the resource to create it in is not there */
 	BP_M2M_BUSY,      /* 4.29, 5.03, 5.04, 5103: later it may work */
-	BP_M2M_REFUSED    /* all else, also what contradicts itself */
+	BP_M2M_REFUSED    /* all other responses, including contradictory ones */
 };
 
 /*
- * What a response to a create means. `named`: the request gave the resource's name, so that a
- * conflict says that the very same create was done before.
+ * The meaning of a response to a create. `named`: the request contained the name of the resource,
+ * so that a conflict means that the same create succeeded before.
  */
 enum bp_m2m_outcome bp_m2m_outcome(const struct bp_m2m_reply *r, bool named);
 

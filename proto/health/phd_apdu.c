@@ -138,8 +138,8 @@ static bool is_data_choice(uint16_t choice)
 }
 
 /*
- * What an answer needs of the octets after the header of a PRST, of which `b` holds what is both
- * there and within its length: they are looked for before anything is proven.
+ * Reads the fields for a response from the bytes after the header of a PRST; `b` holds the
+ * available bytes within its length: this runs before the validation.
  */
 static void peek_data(struct bp_phd_bytes b, struct bp_phd_apdu *out)
 {
@@ -214,7 +214,7 @@ uint32_t bp_phd_apdu_size(const uint8_t *p, size_t len)
 	return len < HEADER ? 0 : HEADER + bp_be16(p + 2);
 }
 
-/* ---- what a PRST carries ---- */
+/* ---- contents of a PRST ---- */
 
 enum bp_phd_error bp_phd_event_read(struct bp_phd_bytes body, struct bp_phd_event_report *out)
 {
@@ -248,19 +248,19 @@ const char *bp_phd_error_text(enum bp_phd_error e)
 {
 	switch (e) {
 	case BP_PHD_OK:
-		return "nothing is wrong";
+		return "no error";
 	case BP_PHD_E_SHORT:
-		return "there are fewer than the four octets of an APDU's header";
+		return "shorter than the header of an APDU (4 bytes)";
 	case BP_PHD_E_CHOICE:
-		return "the first two octets are of no APDU";
+		return "the first two bytes are not an APDU type";
 	case BP_PHD_E_LENGTH:
-		return "a length runs past what holds it, or octets are left over";
+		return "a length exceeds its container, or bytes are left over";
 	case BP_PHD_E_COUNT:
-		return "a list has not as many entries as it says";
+		return "the count of a list differs from its entries";
 	case BP_PHD_E_DATA_CHOICE:
-		return "the PRST asks for an operation that does not exist";
+		return "the PRST has an unknown operation";
 	case BP_PHD_E_FIELD:
-		return "a field has a value that is not allowed there";
+		return "a field has an invalid value";
 	}
-	return "this is no error of the 20601 codec";
+	return "unknown error of the 20601 codec";
 }

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * ISO/IEEE 11073-20601 APDUs in MDER, as bytes: what a manager reads and what it answers. Clauses
- * are those of 20601:2010; annex A has the structures, annex F the encoding. MDER is big-endian and
- * unpadded. An APDU is always whole, a datagram or what bp_phd_apdu_size() cut off a stream. Pure
- * functions; every pointer in a result points into the input.
+ * ISO/IEEE 11073-20601 APDUs in MDER, as bytes: APDUs that a manager reads, and its responses.
+ * Clauses are those of 20601:2010; annex A has the structures, annex F the encoding. MDER is
+ * big-endian and unpadded. An APDU is always complete, a datagram or a part of a stream found by
+ * bp_phd_apdu_size(). Pure functions; every pointer in a result points into the input.
  */
 
 /* The first 16 bits of an APDU (A.8). */
@@ -23,7 +23,7 @@ enum bp_phd_choice {
 	BP_PHD_PRST = 0xe700, /* presentation: everything while associated */
 };
 
-/* What a PRST carries (A.10.1). */
+/* Contents of a PRST (A.10.1). */
 enum bp_phd_data {
 	BP_PHD_EVENT = 0x0100,
 	BP_PHD_EVENT_CONFIRMED = 0x0101,
@@ -89,7 +89,7 @@ enum bp_phd_rorj {
 	BP_PHD_UNEXPECTED_ERROR = 303,
 };
 
-/* What is wrong with an APDU or a part of one. */
+/* Errors of an APDU or a part of one. */
 enum bp_phd_error {
 	BP_PHD_OK = 0,
 	BP_PHD_E_SHORT,       /* under the four octets that every APDU begins with */
@@ -97,7 +97,7 @@ enum bp_phd_error {
 	BP_PHD_E_LENGTH,      /* a length that lies, or octets left over */
 	BP_PHD_E_COUNT,       /* a count and the length of its list disagree */
 	BP_PHD_E_DATA_CHOICE, /* a PRST with none of enum bp_phd_data */
-	BP_PHD_E_FIELD, /* the octets are right, what they say is not; said where it is used */
+	BP_PHD_E_FIELD,       /* the encoding is valid, the value is not; described at each use */
 };
 
 /* One static sentence. */
@@ -126,7 +126,7 @@ struct bp_phd_association {
 };
 
 struct bp_phd_apdu {
-	uint16_t choice; /* enum bp_phd_choice, or what stands in its place with E_CHOICE */
+	uint16_t choice; /* enum bp_phd_choice, or the value in its place with E_CHOICE */
 	union {
 		struct {
 			uint32_t version;     /* of the association protocol: 80000000 */
@@ -137,7 +137,7 @@ struct bp_phd_apdu {
 		struct {
 			uint16_t result; /* enum bp_phd_result */
 			uint16_t protocol;
-			bool has_info; /* protocol is 0x5079 and more than nothing follows */
+			bool has_info; /* protocol is 0x5079 and information follows */
 			struct bp_phd_association info;
 		} aare;
 		uint16_t reason; /* RLRQ, RLRE, ABRT */
@@ -147,16 +147,16 @@ struct bp_phd_apdu {
 			struct bp_phd_bytes body;
 		} prst;
 	};
-	/* A PRST whose invoke-id is there, though it may be wrong further in: it can be answered.
-	 * Then prst.invoke_id is set, and prst.choice too: 0 where the APDU ends before it. */
+	/* A PRST with a readable invoke-id, also if the rest is invalid: a response is possible.
+	 * Then prst.invoke_id is set, and also prst.choice: 0 if the APDU ends before it. */
 	bool invoke_id_known;
 };
 
 /*
- * Reads one whole APDU p[0..len), strictly: every length and count must agree, down to the body of
- * a PRST, which has its readers below. *out is complete with OK only; with an error, choice (0 with
- * E_SHORT) and invoke_id_known are set. Of several data-proto entries the first with id 0x5079 is
- * read; those with other ids are passed over, further ones with 0x5079 must be right too.
+ * Reads one complete APDU p[0..len), strictly: every length and count must agree, including the
+ * body of a PRST, which has its readers below. *out is complete with OK only; with an error, choice
+ * (0 with E_SHORT) and invoke_id_known are set. Of several data-proto entries the first with id
+ * 0x5079 is read; those with other ids are skipped, further ones with 0x5079 must also be valid.
  */
 enum bp_phd_error bp_phd_apdu_read(const uint8_t *p, size_t len, struct bp_phd_apdu *out);
 
@@ -190,27 +190,27 @@ enum bp_phd_error bp_phd_get_read(struct bp_phd_bytes body, struct bp_phd_get_re
 enum bp_phd_error bp_phd_refusal_read(uint16_t choice, struct bp_phd_bytes body, uint16_t *code);
 
 /*
- * Takes the next {id, value} off *list. False at its end (list->len is 0 then) and where it lies
- * (list is as it was); lists that a reader has proven never lie.
+ * Takes the next {id, value} from *list. False at its end (list->len is then 0) and if it is
+ * invalid (list is unchanged); a list that a reader has validated is valid.
  */
 bool bp_phd_attribute_next(struct bp_phd_bytes *list, uint16_t *id, struct bp_phd_bytes *value);
 
 /*
  * An AttributeList or another SEQUENCE OF {u16, ANY}: u16 count, u16 length, entries, and nothing
- * after them. Proves all entries; *n and *entries are set with OK only.
+ * after them. Validates all entries; *n and *entries are set with OK only.
  */
 enum bp_phd_error bp_phd_attributes_read(
 	struct bp_phd_bytes list, uint16_t *n, struct bp_phd_bytes *entries);
 
 /*
- * Writers, of a manager's APDUs only. They return the length, 0 when it exceeds `size`: then
+ * Writers, for the APDUs of a manager only. They return the length, or 0 if it exceeds `size`: then
  * nothing is written.
  */
 
 /*
- * Accepted (0 and 3): 48 octets; `protocol_version` is the one bit chosen, `system_id` the
- * manager's. Else 10 octets, with data-proto-id 0 and no information, and the two are not looked
- * at.
+ * Accepted (0 and 3): 48 bytes; `protocol_version` is the single chosen bit, `system_id` that of
+ * the manager. Otherwise 10 bytes, with data-proto-id 0 and no information, and the two arguments
+ * are ignored.
  */
 #define BP_PHD_AARE_LEN 48u
 size_t bp_phd_write_aare(uint8_t *out, size_t size, enum bp_phd_result r, uint32_t protocol_version,

@@ -5,7 +5,7 @@
 
 #include "proto/net/frame.h"
 
-/* What a manager says; the octets that never change are written as the standard has them. */
+/* APDUs of a manager; constant bytes are copied from the standard. */
 
 #define NO_TIME 0xffffffffu
 #define PROTOCOL_INFO                                                                              \
@@ -27,7 +27,7 @@ static uint8_t *put32(uint8_t *p, uint32_t v)
 	return p + 4;
 }
 
-/* A PRST of `len` octets in all, up to the body of its DATA. */
+/* A PRST of `len` bytes in total, up to the body of its DATA. */
 static uint8_t *put_prst(uint8_t *p, uint32_t len, uint16_t invoke, enum bp_phd_data choice)
 {
 	p = put16(p, BP_PHD_PRST);

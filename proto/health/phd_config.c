@@ -21,7 +21,7 @@ static enum bp_phd_error read_type(struct bp_phd_bytes value, struct bp_phd_obje
 		       : BP_PHD_E_LENGTH;
 }
 
-/* A SEQUENCE OF with entries of `size` octets, and nothing after it. */
+/* A SEQUENCE OF with entries of `size` bytes, and nothing after it. */
 static enum bp_phd_error open_list(
 	struct bp_phd_bytes value, uint16_t size, uint16_t *n, struct bp_phd_bytes *entries)
 {
@@ -75,7 +75,7 @@ static enum bp_phd_error read_map(struct bp_phd_bytes value, struct bp_phd_objec
 	return BP_PHD_OK;
 }
 
-/* One bit for each attribute that is read; 0: passed over. */
+/* One bit for each attribute that is read; 0: skipped. */
 static unsigned attribute_bit(uint16_t id)
 {
 	switch (id) {
@@ -159,8 +159,7 @@ static bool handle_is_new(const struct bp_phd_model *m, uint16_t handle)
 }
 
 /*
- * Objects beyond those that fit are read all the same, so that a wrong report is told from a large
- * one.
+ * Objects beyond the capacity are read as well, to distinguish an invalid report from a large one.
  */
 static enum bp_phd_error read_objects(
 	struct bp_phd_bytes list, uint16_t count, struct bp_phd_model *out)
@@ -205,7 +204,8 @@ enum bp_phd_error bp_phd_config_read(struct bp_phd_bytes info, struct bp_phd_mod
 
 /* ---- content ---- */
 
-/* SipHash-2-4 of 16-bit numbers, with the key 0: not secret, but nobody finds a second input. */
+/* SipHash-2-4 of 16-bit numbers, with the key 0: not secret, but a second preimage is
+ * infeasible. */
 struct hash {
 	uint64_t v0, v1, v2, v3;
 	uint64_t block; /* numbers that wait for the next compression */

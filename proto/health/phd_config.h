@@ -5,11 +5,11 @@
 #include "proto/health/phd_apdu.h"
 
 /*
- * What a device measures and how its fixed reports are laid out: read from its ConfigReport
+ * The measurements of a device and the layout of its fixed reports: read from its ConfigReport
  * (ISO/IEEE 11073-20601 A.11.5), or known for a standard configuration of a device specialisation.
  */
 
-/* Attributes that somebody here or a converter of values knows, MDC_ATTR_*. */
+/* Attributes that this code or a value converter knows, MDC_ATTR_*. */
 enum bp_phd_attribute {
 	BP_PHD_ATTR_ID_TYPE = 2351,      /* u16 partition, u16 code */
 	BP_PHD_ATTR_STATUS = 2375,       /* measurement status: u16 of bits */
@@ -33,28 +33,28 @@ enum bp_phd_attribute {
 };
 
 #define BP_PHD_OBJECTS_MAX 48 /* a configuration with more is answered unsupported-config */
-#define BP_PHD_MAP_MAX 8      /* and so is one whose maps have more */
+#define BP_PHD_MAP_MAX 8      /* and of the maps of an object */
 #define BP_PHD_IDS_MAX 4
 #define BP_PHD_SUPPLEMENTAL_MAX 2
 
 struct bp_phd_attr_map {
 	uint16_t attr; /* enum bp_phd_attribute, or another */
-	uint16_t len;  /* octets of its value in a fixed report */
+	uint16_t len;  /* bytes of its value in a fixed report */
 };
 
-/* What an object does not declare is 0. */
+/* Undeclared members of an object are 0. */
 struct bp_phd_object_model {
 	uint16_t class; /* 5: enumeration; 6: numeric; 9: RT-SA */
 	uint16_t handle;
-	uint16_t partition, code; /* its type, what it measures */
+	uint16_t partition, code; /* its type: the measured quantity */
 	uint16_t unit;
 	uint16_t metric_spec;
 	uint16_t ids[BP_PHD_IDS_MAX]; /* of the parts of a compound value, in their order */
 	uint16_t n_ids;               /* more than fit: 0 */
-	uint16_t supplemental[BP_PHD_SUPPLEMENTAL_MAX]; /* codes; the first ones */
+	uint16_t supplemental[BP_PHD_SUPPLEMENTAL_MAX]; /* codes; the first ones only */
 	uint16_t n_supplemental;
 	uint16_t n_map;
-	struct bp_phd_attr_map map[BP_PHD_MAP_MAX]; /* of its fixed reports, in their order */
+	struct bp_phd_attr_map map[BP_PHD_MAP_MAX]; /* of its fixed reports, in order */
 };
 
 struct bp_phd_model {
@@ -72,25 +72,25 @@ uint64_t bp_phd_model_content(const struct bp_phd_model *m);
 
 /*
  * Reads the information of an event report of type BP_PHD_CONFIG: of each object the attributes
- * 2351, 2454, 2630, 2645, 2657 and 2678; others are passed over. *out is complete with OK only.
- * E_LENGTH also where an attribute that is read does not have the length of its type; E_FIELD: a
- * handle is 0 or there twice, an attribute that is read is there twice in an object, more objects
- * or map entries than fit. Which classes and values make sense is not judged.
+ * 2351, 2454, 2630, 2645, 2657 and 2678; others are skipped. *out is complete with OK only.
+ * E_LENGTH also if a read attribute does not have the length of its type; E_FIELD: a handle is 0 or
+ * duplicate, a read attribute is duplicate in an object, or there are more objects or map entries
+ * than fit. The plausibility of classes and values is not checked.
  */
 enum bp_phd_error bp_phd_config_read(struct bp_phd_bytes info, struct bp_phd_model *out);
 
 /*
  * The standard configuration with that id, or NULL. *certain: its layout is the normative one. If
- * not, the id is recognised by its number, but no text of the standard was at hand: the model has
- * no objects then, since a wrong map makes wrong measurements, and such a device has to declare
- * itself.
+ * not, the id is recognised by its number, but no text of the standard was available: then the
+ * model has no objects, since a wrong map produces wrong measurements, and such a device has to
+ * declare its configuration.
  */
 const struct bp_phd_model *bp_phd_standard(uint16_t config_id, bool *certain);
 
 /*
- * The device specialisation that a standard configuration belongs to, MDC_DEV_SPEC_PROFILE_*: the
- * ids zz00..zz99 are of part 11073-104zz, whose code is 4096 + zz. 0: an id of no part, or extended
- * (from 0x4000 on).
+ * The device specialisation of a standard configuration, MDC_DEV_SPEC_PROFILE_*: the ids zz00..zz99
+ * are of part 11073-104zz, whose code is 4096 + zz. 0: an id of no part, or extended (from 0x4000
+ * on).
  */
 uint16_t bp_phd_spec_of_standard(uint16_t config_id);
 

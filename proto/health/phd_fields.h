@@ -48,7 +48,7 @@ static inline bool bp_phd_take_list(
 	return bp_phd_take_u16(b, count) && bp_phd_take_octets(b, entries);
 }
 
-/* Proves `n` entries of {u16, ANY}: they are all there and nothing else is. */
+/* Validates `n` entries of {u16, ANY}: all are complete and nothing follows. */
 enum bp_phd_error bp_phd_attributes_prove(struct bp_phd_bytes entries, uint16_t n);
 
 #endif

@@ -178,7 +178,7 @@ static const struct name units[] = {
 	{6816, "rpm"},
 };
 
-/* MDC_DEV_SPEC_PROFILE_*, and the kinds within some of them. */
+/* MDC_DEV_SPEC_PROFILE_*, and the subtypes of some of them. */
 static const struct name types[] = {
 	{4100, "pulse_oximeter"},
 	{4102, "ecg"},
@@ -212,7 +212,7 @@ static const struct name types[] = {
 	{4226, "temperature_sensor"},
 };
 
-/* The last entry whose code is not above; tables are never empty. */
+/* The last entry with a code of at most this one; tables are never empty. */
 static const char *find(const struct name *table, size_t n, uint16_t code)
 {
 	while (n > 1) {

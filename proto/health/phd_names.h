@@ -6,8 +6,8 @@
 
 /*
  * Codes of the ISO/IEEE 11073-10101 nomenclature as names for people, containers and JSON. Static
- * strings, lower case where they name objects and types, [a-z0-9_] only; NULL for a code that is
- * not in the tables, which is never an error.
+ * strings, in lower case for objects and types, [a-z0-9_] only; NULL for a code that is not in the
+ * tables, which is not an error.
  */
 
 /* 2:19384 "spo2", 2:18458 "pulse_rate", 129:103 "distance". */

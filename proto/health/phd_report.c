@@ -68,7 +68,7 @@ static enum bp_phd_error take_observation(struct bp_phd_scan_walk *w, struct bp_
 
 int bp_phd_scan_next(struct bp_phd_scan_walk *w, struct bp_phd_observation *o)
 {
-	struct bp_phd_scan_walk at = *w; /* put back only where nothing is wrong */
+	struct bp_phd_scan_walk at = *w; /* stored back only without an error */
 	enum bp_phd_error e;
 
 	while (at.left == 0) {

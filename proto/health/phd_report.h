@@ -6,11 +6,11 @@
 
 /*
  * Scan reports: ScanReportInfoFixed, -Var, -MPFixed and -MPVar of ISO/IEEE 11073-20601 (A.11.5).
- * Nothing is copied; a walk is bounded by the octets that are there, whatever the counts say.
+ * Nothing is copied; a walk is bounded by the available bytes, independent of the counts.
  */
 
 enum bp_phd_scan {
-	BP_PHD_FIXED, /* an octet string whose layout the configuration declares */
+	BP_PHD_FIXED, /* an octet string; the configuration declares its layout */
 	BP_PHD_VAR,   /* a list of attributes */
 };
 
@@ -18,15 +18,15 @@ struct bp_phd_scan_head {
 	uint16_t data_req_id; /* f000: the device began it */
 	uint16_t report_no;
 	uint16_t n; /* observations, with `mp` persons */
-	/* bytes of the event-info behind the list: agents append them, and the list's own length
-	 * says where it ends */
+	/* bytes of the event-info after the list: some agents append them, and the list's own
+	 * length determines its end */
 	uint16_t trailing;
 	bool mp;
 	enum bp_phd_scan scan;
 	struct bp_phd_bytes list; /* the entries, for bp_phd_scan_begin() */
 };
 
-/* The information of an event report of `type` 3357..3360 (another: E_FIELD); all but the list. */
+/* The information of an event report of `type` 3357..3360 (another: E_FIELD), except the list. */
 enum bp_phd_error bp_phd_scan_read(
 	uint16_t type, struct bp_phd_bytes info, struct bp_phd_scan_head *out);
 
@@ -37,9 +37,9 @@ struct bp_phd_observation {
 	struct bp_phd_bytes data; /* FIXED: the octets; VAR: for bp_phd_attribute_next(), proven */
 };
 
-/* Where a walk is. A copy of it goes on from there by itself. */
+/* The position of a walk. A copy of it continues independently. */
 struct bp_phd_scan_walk {
-	struct bp_phd_bytes outer, inner; /* what is left: of the persons, of the observations */
+	struct bp_phd_bytes outer, inner; /* remaining bytes: of the persons, of the observations */
 	uint16_t persons, left;           /* and how many the counts promise */
 	uint16_t person;
 	enum bp_phd_scan scan;
@@ -50,17 +50,17 @@ void bp_phd_scan_begin(struct bp_phd_scan_walk *w, const struct bp_phd_scan_head
 
 /*
  * BP_PHD_OK with the next observation in *o; BP_PHD_SCAN_END when all have been read and nothing is
- * left over; else what is wrong, an enum bp_phd_error: then nothing of the report counts, what was
- * read before it included, and the walk stays where it is.
+ * left over; otherwise an enum bp_phd_error: then the whole report is invalid, including the
+ * observations read before, and the position of the walk does not change.
  */
 #define BP_PHD_SCAN_END (-1)
 int bp_phd_scan_next(struct bp_phd_scan_walk *w, struct bp_phd_observation *o);
 
 /*
- * The usual fixed report straight ahead: p[0..len), a whole UDP payload, is a PRST with an event
+ * Fast path for a common fixed report: p[0..len), a whole UDP payload, is a PRST with an event
  * report, confirmed or not, of object 0 and type 3357, all of whose lengths agree down to the list.
- * False says nothing about its validity. The entries [at, end) and their number are not looked at:
- * the reader of each {u16 handle, u16 length, octets} has to prove that they fill the list.
+ * False does not imply that it is invalid. The entries [at, end) and their number are not checked:
+ * the reader of each {u16 handle, u16 length, octets} has to validate that they fill the list.
  */
 struct bp_phd_fast {
 	uint16_t invoke_id;
@@ -98,8 +98,8 @@ static inline bool bp_phd_fast_read(const uint8_t *p, size_t len, struct bp_phd_
 	if (len < BP_PHD_AT_ENTRIES || len > UINT16_MAX)
 		return false;
 	/*
-	 * All five lengths follow from `len` and all fields but the numbers are fixed, so the
-	 * header is compared in words; nothing is decided before the one branch at the end.
+	 * All five lengths follow from `len` and all fields except the numbers are constant, so the
+	 * header is compared in words, with a single branch at the end.
 	 */
 	head = bp_phd_load_be64(p);                         /* choice, length, length, invoke-id */
 	data = bp_phd_load_be64(p + BP_PHD_AT_DATA);        /* choice, length, handle, time */

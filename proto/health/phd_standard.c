@@ -3,9 +3,9 @@
 
 /*
  * Standard configurations of the device specialisations, ISO/IEEE 11073-104zz. A device that claims
- * one of these sends no report of it, so what stands here decides how its measurements are read.
- * `content` is bp_phd_model_content(): a unit test holds the two together, and says the number when
- * a row has been changed.
+ * one of these sends no report of it, so this table determines how its measurements are read.
+ * `content` is bp_phd_model_content(): a unit test compares both, and prints the number after a
+ * change of a row.
  */
 
 #define NUMERIC 6
@@ -21,7 +21,7 @@
 #define KILOGRAM 1731
 #define MG_PER_DL 2130
 
-/* One object: a number with that attribute of `octets`, then nothing or a time stamp. */
+/* One object: a number with that attribute of `octets` bytes, then nothing or a time stamp. */
 #define OBJECT(handle_, code_, unit_, spec, ...)                                                   \
 	.class = NUMERIC, .handle = (handle_), .partition = SCADA, .code = (code_),                \
 	.unit = (unit_), .metric_spec = (spec), __VA_ARGS__
@@ -60,7 +60,7 @@ static const struct bp_phd_model certain_models[] = {
 
 /*
  * Known by number: an activity monitor, a hub, a medication monitor. No text of their parts of the
- * standard was at hand; a row above, when there is one, makes them certain.
+ * standard was available; a row above, once it exists, makes them certain.
  */
 static const struct bp_phd_model uncertain_models[] = {
 	{.config_id = 4100, .content = 0x7eec3ff0e42e9710u},

@@ -21,9 +21,10 @@ const char *const bp_phd_special_text[] = {
 /* ---- numbers ---- */
 
 /*
- * The characters of a number are moved from sixteen source octets to their places at once, without
- * a branch on how many digits there are or where the point is, which no predictor could guess:
- * measurements differ in both. Source: eight digits with zeros in front, then these three.
+ * The characters of a number are moved from sixteen source bytes to their positions with one
+ * shuffle, without a branch on the number of digits or the position of the point, which is
+ * unpredictable: measurements differ in both. Source: eight digits with leading zeros, then these
+ * three.
  */
 #define AT_ZERO 8
 #define AT_POINT 9
@@ -35,8 +36,9 @@ const char *const bp_phd_special_text[] = {
 #define PLAIN_MAX 7
 
 /*
- * Where the octet at place j of a number comes from: its magnitude has n digits (none for zero),
- * its exponent is e, and s is 1 where it is negative. POSITIVE and FRACTION are without the sign.
+ * The source index of the byte at position j of a number: its magnitude has n digits (none for
+ * zero), its exponent is e, and s is 1 if it is negative. POSITIVE and FRACTION are without the
+ * sign.
  */
 #define POSITIVE(n, e, k)                                                                          \
 	((k) < (n) ? 8 - (n) + (k) : (k) == 0 || ((n) != 0 && (k) < (n) + (e)) ? AT_ZERO : NOTHING)
@@ -53,7 +55,7 @@ const char *const bp_phd_special_text[] = {
 #define UNSIGNED(n, e, k)                                                                          \
 	((e) >= 0 ? POSITIVE(n, e, k) : (n) > -(e) ? MIXED(n, -(e), k) : BELOW_ONE(n, -(e), k))
 #define MOVE(s, n, e, j) ((s) == 1 && (j) == 0 ? AT_MINUS : UNSIGNED(n, e, (j) - (s)))
-/* The length stands where no number has a character. */
+/* The length is stored at an index where no number has a character. */
 #define LENGTH(s, n, e)                                                                            \
 	((s) + ((e) >= 0 ? ((n) != 0 ? (n) + (e) : 1) : (n) > -(e) ? (n) + 1 : 2 - (e)))
 #define BY_PLACE(s, n, e)                                                                          \
@@ -79,7 +81,7 @@ const char *const bp_phd_special_text[] = {
 static const _Alignas(64) uint8_t moves[2][8][PLAIN_MAX - PLAIN_MIN + 1][16] = {
 	BY_DIGITS(0), BY_DIGITS(1)};
 
-/* Each of out[0..16) is the octet of the source that `from` names; NOTHING: any. */
+/* Each of out[0..16) is the source byte that `from` selects; NOTHING: any. */
 static inline void move16(char *out, uint64_t digits, const uint8_t from[16])
 {
 #if defined(__SSSE3__)
@@ -206,7 +208,7 @@ unsigned bp_phd_abs_time_text(const uint8_t p[8], char out[BP_PHD_TIME_MAX])
 	uint64_t v = (uint64_t)bp_be32(p) << 32 | bp_be32(p + 4);
 	uint64_t tens = v >> 4 & EACH(0x0f), ones = v & EACH(0x0f), time = tens * 10 + ones;
 
-	/* a digit above 9 carries; the top bit is left of what is not too small, nor too large */
+	/* a digit above 9 carries; the top bit remains if it is neither too small nor too large */
 	if ((((tens + EACH(0x06)) | (ones + EACH(0x06))) & EACH(0x10)) != 0 ||
 		(((time | TOPS) - SMALLEST) & ((LARGEST | TOPS) - time) & TOPS) != TOPS ||
 		!day_exists(time))

@@ -6,7 +6,7 @@
 
 /* SFLOAT-Type, FLOAT-Type and times of ISO/IEEE 11073-20601 (annex F.7 to F.9) as text. */
 
-/* What is no number; of a float with exponent 0 only. */
+/* Special values; of a float with exponent 0 only. */
 enum bp_phd_special {
 	BP_PHD_FINITE = 0,
 	BP_PHD_PLUS_INF,  /* 07fe, 007ffffe */
@@ -21,21 +21,21 @@ extern const char *const bp_phd_special_text[];
 
 /*
  * The exact decimal, without rounding, as a JSON number of at most BP_PHD_NUMBER_MAX characters;
- * returns how many. No NUL follows, and all of `out` may be written. Plain digits while the
- * exponent is -8..7 ("97.5", "-100.0": zeros at the end are precision and stay; zero itself with an
- * exponent above 0 is "0"), else mantissa and exponent: "1e127". *special is FINITE then. Returns 0
- * with another *special.
+ * returns their number. No NUL follows, and all of `out` may be written. Plain digits for exponents
+ * -8..7 ("97.5", "-100.0": trailing zeros are precision and remain; zero with an exponent above 0
+ * is "0"), otherwise mantissa and exponent: "1e127". *special is then FINITE. Returns 0 with
+ * another *special.
  */
 #define BP_PHD_NUMBER_MAX 16
 unsigned bp_phd_sfloat_text(uint16_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_special *special);
 unsigned bp_phd_float_text(uint32_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_special *special);
 
-/* Times take at most this many characters, without a NUL; all of `out` may be written. */
+/* Maximum length of a time, without a NUL; all of `out` may be written. */
 #define BP_PHD_TIME_MAX 32
 
 /*
- * AbsoluteTime, 8 octets of BCD, CC YY MM DD hh mm ss ff, as "2026-01-01T12:00:00.00": the device's
- * local time, without zone. Returns the length, 22, or 0: not BCD, or no such day or time.
+ * AbsoluteTime, 8 bytes of BCD, CC YY MM DD hh mm ss ff, as "2026-01-01T12:00:00.00": the device's
+ * local time, without zone. Returns the length, 22, or 0: not BCD, or an invalid date or time.
  */
 unsigned bp_phd_abs_time_text(const uint8_t p[8], char out[BP_PHD_TIME_MAX]);
 
