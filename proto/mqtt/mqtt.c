@@ -7,7 +7,7 @@
 #include "proto/mqtt/mqtt_fields.h"
 #include "proto/net/vec16.h"
 
-/* The flags of each type are fixed but for PUBLISH, whose QoS is not 3 (2.1.3, 3.3.1). */
+/* The flags of each type are fixed except for PUBLISH, whose QoS is not 3 (2.1.3, 3.3.1). */
 #define SIXTEEN(e) e, e, e, e, e, e, e, e, e, e, e, e, e, e, e, e
 #define ONLY_0 BP_MQTT_OK, F, F, F, F, F, F, F, F, F, F, F, F, F, F, F
 #define ONLY_2 F, F, BP_MQTT_OK, F, F, F, F, F, F, F, F, F, F, F, F, F
@@ -69,8 +69,8 @@ static uint32_t complete_characters(const uint8_t *s, uint32_t len)
 }
 
 /*
- * What is new of a topic of which [s, s + have) is at hand, after *checked bytes: OK, MORE when a
- * character is cut, or the fault.
+ * Checks the new part of a topic of which [s, s + have) is available, after *checked bytes: OK,
+ * MORE if a character is cut, or the error.
  */
 static enum bp_mqtt_error check_topic(
 	struct bp_mqtt_view *view, const uint8_t *s, uint32_t have, uint32_t len, uint16_t *checked)
@@ -90,9 +90,9 @@ static enum bp_mqtt_error check_topic(
 }
 
 /*
- * The parser of whole and of begun packets; with have == len, or without `head`, the compiler
- * leaves out what is for the others. Faults are found in the order of the bytes, so that a part
- * shows none that the whole does not.
+ * The parser of complete and of partial packets; with have == len, or without `head`, the compiler
+ * removes the unused parts. Errors are found in the order of the bytes, so that a partial packet
+ * has no error that the complete one does not have.
  */
 static inline __attribute__((always_inline)) enum bp_mqtt_error publish(struct bp_mqtt_view *view,
 	uint8_t version, uint8_t flags, const uint8_t *body, uint32_t have, uint32_t len,
@@ -230,8 +230,8 @@ static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t n)
 #define ALIAS_LENGTH 3 /* identifier and two octets */
 
 /*
- * Writes the properties but for Topic Alias, which has a meaning on the original connection only.
- * False when they do not come to `size` bytes: then they are not what bp_mqtt_publish() left.
+ * Writes the properties except Topic Alias, which is valid on the original connection only. False
+ * if they do not amount to `size` bytes: then they are not those that bp_mqtt_publish() checked.
  */
 static bool put_properties(uint8_t *out, size_t size, const uint8_t *p, uint32_t len)
 {
@@ -293,11 +293,11 @@ const char *bp_mqtt_error_text(enum bp_mqtt_error e)
 {
 	switch (e) {
 	case BP_MQTT_OK:
-		return "nothing is wrong";
+		return "no error";
 	case BP_MQTT_MORE:
-		return "the packet goes on after the bytes at hand";
+		return "the packet is incomplete";
 	case BP_MQTT_E_LENGTH:
-		return "the remaining length has more than four octets";
+		return "the remaining length has more than four bytes";
 	case BP_MQTT_E_FLAGS:
 		return "flags are set that this packet type does not allow";
 	case BP_MQTT_E_TYPE:
@@ -309,9 +309,9 @@ const char *bp_mqtt_error_text(enum bp_mqtt_error e)
 	case BP_MQTT_E_UTF8:
 		return "a string is not valid UTF-8, or contains U+0000";
 	case BP_MQTT_E_WILDCARD:
-		return "a topic name contains + or #, or a filter has one where it may not stand";
+		return "a topic name contains + or #, or a filter has one at an invalid position";
 	case BP_MQTT_E_TOPIC_EMPTY:
-		return "there is no topic and no topic alias";
+		return "neither a topic nor a topic alias";
 	case BP_MQTT_E_TRUNCATED:
 		return "a field runs past the end of the packet, or the packet has bytes left over";
 	case BP_MQTT_E_PROPERTY:

@@ -33,7 +33,7 @@ enum bp_mqtt_type {
 /* The version octet of CONNECT. */
 enum bp_mqtt_version { BP_MQTT_V31 = 3, BP_MQTT_V311 = 4, BP_MQTT_V5 = 5 };
 
-/* What is wrong with a packet. OK is 0. MORE: the input ends before the packet does. */
+/* Errors of a packet. OK is 0. MORE: the input ends before the packet. */
 enum bp_mqtt_error {
 	BP_MQTT_OK = 0,
 	BP_MQTT_MORE,
@@ -49,14 +49,15 @@ enum bp_mqtt_error {
 	BP_MQTT_E_PROPERTY,    /* unknown, repeated, misplaced or lying property (2.2.2) */
 	BP_MQTT_E_ALIAS,       /* topic alias 0 (3.3.2.3.4) */
 	BP_MQTT_E_CONNECT,     /* protocol name, version or connect flags wrong (3.1.2) */
-	BP_MQTT_E_LEVELS,      /* a topic of more levels than the broker takes */
+	BP_MQTT_E_LEVELS,      /* a topic with more levels than the broker accepts */
 };
 
 /*
- * Whose view is taken where brokers and the standard differ. As mosquitto 2.0: what it reads on
- * after is OK and noted as odd, what it closes the connection for is an error even where the
- * standard leaves that open (control characters in a string, a topic of over 200 levels). A NULL
- * view is the standard's: a fault is what a broker must close the connection for.
+ * The interpretation where brokers and the standard differ. As mosquitto 2.0: input after which it
+ * continues is OK and recorded as a violation; input for which it closes the connection is an
+ * error, even if the standard leaves that open (control characters in a string, a topic of more
+ * than 200 levels). A NULL view is that of the standard: an error is input for which a broker must
+ * close the connection.
  */
 struct bp_mqtt_view {
 	bool mosquitto;
@@ -107,17 +108,17 @@ enum bp_mqtt_error bp_mqtt_publish(struct bp_mqtt_view *view, uint8_t version, u
 	const uint8_t *body, uint32_t len, struct bp_mqtt_publish *out);
 
 /*
- * As bp_mqtt_publish(), when only body[0..have) of `len` is at hand: OK as soon as topic, packet id
- * and properties are complete (payload then points at what is there of it and payload_len is the
- * whole payload's length), MORE before that, or the error that the part at hand already shows: the
- * one that bp_mqtt_publish() reports for the whole. *out is written when OK only, in both.
+ * As bp_mqtt_publish(), with only body[0..have) of `len` available: OK as soon as topic, packet id
+ * and properties are complete (payload then points at its available part and payload_len is the
+ * length of the whole payload), MORE before that, or the error in the available part: the same that
+ * bp_mqtt_publish() reports for the whole. *out is written with OK only, in both.
  */
 enum bp_mqtt_error bp_mqtt_publish_head(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, struct bp_mqtt_publish *out);
 
-/* What the broker publishes when the connection dies (3.1.2.5). */
+/* The message that the broker publishes when the connection is lost (3.1.2.5). */
 struct bp_mqtt_will {
-	const uint8_t *topic; /* NULL: there is none */
+	const uint8_t *topic; /* NULL: none */
 	const uint8_t *payload;
 	uint16_t topic_len, payload_len;
 	uint8_t qos;
@@ -126,14 +127,14 @@ struct bp_mqtt_will {
 };
 
 /*
- * How far the head of a begun PUBLISH has been checked; all zero at its beginning. bp_mqtt_resume()
- * is bp_mqtt_publish_head() that starts there and notes where it stops, so that a packet of any
- * number of pieces is checked once.
+ * The checked part of the head of a partial PUBLISH; all zero at its beginning. bp_mqtt_resume() is
+ * bp_mqtt_publish_head() that starts there and records its end, so that a packet is checked only
+ * once for any number of parts.
  */
 struct bp_mqtt_head {
 	uint64_t seen : 48;       /* properties: bit n is identifier n */
 	uint64_t violations : 16; /* of the view */
-	uint32_t properties;      /* bytes of the properties that are checked: whole ones */
+	uint32_t properties;      /* bytes of complete properties that are checked */
 	uint16_t topic;           /* bytes of the topic that are checked: whole characters */
 	uint16_t alias;
 };
@@ -146,17 +147,17 @@ struct bp_mqtt_connect {
 	const uint8_t *client_id;
 	uint16_t client_id_len;  /* 0: the broker assigns one */
 	uint16_t keep_alive;     /* seconds */
-	uint16_t alias_max;      /* version 5: Topic Alias Maximum; what the broker may use */
+	uint16_t alias_max;      /* version 5: Topic Alias Maximum; the limit for the broker */
 	bool clean;              /* clean session, clean start */
 	bool auth_method;        /* version 5: AUTH packets may follow */
 	uint32_t session_expiry; /* version 5: seconds */
 	struct bp_mqtt_will will;
 };
 /*
- * Strict (reserved flag 0, will flags consistent, all strings there, nothing left over). The bridge
- * flag that mosquitto sets in the version octet (0x80) is accepted and removed. Version 3.1 lets
- * user name and password be missing although their flags are set; an empty client identifier that
- * the broker will refuse is no fault of the packet.
+ * Strict (reserved flag 0, will flags consistent, all strings present, nothing left over). The
+ * bridge flag that mosquitto sets in the version byte (0x80) is accepted and removed. Version 3.1
+ * permits missing user name and password although their flags are set; an empty client identifier
+ * that the broker will refuse is not an error of the packet.
  */
 enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t flags, const uint8_t *body,
 	uint32_t len, struct bp_mqtt_connect *out);
@@ -164,22 +165,22 @@ enum bp_mqtt_error bp_mqtt_connect(struct bp_mqtt_view *view, uint8_t flags, con
 struct bp_mqtt_connack {
 	uint8_t code; /* 0: accepted */
 	bool session_present;
-	uint16_t alias_max;         /* version 5: what the client may use; 0 when absent */
+	uint16_t alias_max;         /* version 5: the limit for the client; 0 if absent */
 	const uint8_t *assigned_id; /* version 5: Assigned Client Identifier, or NULL */
 	uint16_t assigned_id_len;
 };
 /*
- * A refusal of two octets is accepted in version 5 too: so answers a broker that knows 3.1.1 only.
- * Values of return and reason codes are not judged, here and in bp_mqtt_other().
+ * A refusal of two bytes is accepted in version 5 too: a broker that supports only 3.1.1 responds
+ * so. Values of return and reason codes are not checked, here and in bp_mqtt_other().
  */
 enum bp_mqtt_error bp_mqtt_connack(
 	uint8_t version, const uint8_t *body, uint32_t len, struct bp_mqtt_connack *out);
 
 /*
- * Checks the body of any packet but PUBLISH, CONNECT and CONNACK as strictly as the standard allows
- * without knowing the session (packet identifiers, lengths, properties, subscription options,
- * reason codes present, strings valid). *packet_id is set to the identifier, or 0 where the type
- * has none.
+ * Checks the body of any packet except PUBLISH, CONNECT and CONNACK as strictly as the standard
+ * permits without knowledge of the session (packet identifiers, lengths, properties, subscription
+ * options, reason codes present, strings valid). *packet_id is set to the identifier, or 0 if the
+ * type has none.
  */
 enum bp_mqtt_error bp_mqtt_other(struct bp_mqtt_view *view, uint8_t version, uint8_t type,
 	uint8_t flags, const uint8_t *body, uint32_t len, uint16_t *packet_id);
@@ -190,7 +191,7 @@ struct bp_mqtt_disconnect {
 	uint8_t reason;          /* version 5; 0 otherwise */
 	uint32_t session_expiry; /* version 5: seconds; 0 when absent */
 };
-/* The same for a DISCONNECT, with what it says. */
+/* The same for a DISCONNECT, with its contents. */
 enum bp_mqtt_error bp_mqtt_disconnect(struct bp_mqtt_view *view, uint8_t version, uint8_t flags,
 	const uint8_t *body, uint32_t len, struct bp_mqtt_disconnect *out);
 
@@ -204,8 +205,8 @@ static inline uint8_t bp_mqtt_flags(uint8_t type)
 
 /*
  * Writes a PUBLISH with another topic: fixed header, `topic`, packet id, properties without a Topic
- * Alias, payload (all of it must be at hand). Returns its length, or 0 when it exceeds `size` or
- * the protocol's maximum. With out == NULL only the length is computed.
+ * Alias, payload (all of it must be available). Returns its length, or 0 if it exceeds `size` or
+ * the maximum of the protocol. With out == NULL only the length is computed.
  */
 size_t bp_mqtt_publish_rewrite(uint8_t version, const struct bp_mqtt_publish *p, const char *topic,
 	size_t topic_len, uint8_t *out, size_t size);

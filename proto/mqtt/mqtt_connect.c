@@ -23,7 +23,7 @@ static bool is_protocol(const uint8_t *name, uint16_t len, uint8_t version)
 	       memcmp(name, "MQTT", 4) == 0;
 }
 
-/* What version 3.1 leaves open, mosquitto does not ask of it either. */
+/* mosquitto does not check requirements that version 3.1 leaves open. */
 static enum bp_mqtt_error flags_fault(struct bp_mqtt_view *view, uint8_t version, uint8_t flags)
 {
 	bool stray = (flags & F_RESERVED) != 0 ||
@@ -72,8 +72,8 @@ static enum bp_mqtt_error take_will(struct bp_mqtt_reader *r, struct bp_mqtt_vie
 
 /*
  * MQTT 3.1, CONNECT, user name flag: the length decides, the strings may be missing. mosquitto
- * takes one that is not valid, or that runs past the end, for missing, and reads on behind what it
- * read.
+ * treats an invalid string, or one that exceeds the end, as missing, and continues after the bytes
+ * that it has read.
  */
 static enum bp_mqtt_error take_credential(
 	struct bp_mqtt_reader *r, struct bp_mqtt_view *view, uint8_t version, bool string)

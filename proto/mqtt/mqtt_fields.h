@@ -96,7 +96,7 @@ static inline enum bp_mqtt_error bp_mqtt_take_packet_id(struct bp_mqtt_reader *r
 	return *id != 0 ? BP_MQTT_OK : BP_MQTT_E_PACKET_ID;
 }
 
-/* Where a property stands; one bit each. */
+/* Packets in which a property is valid; one bit each. */
 enum bp_mqtt_place {
 	BP_MQTT_IN_CONNECT = 1 << 0,
 	BP_MQTT_IN_CONNACK = 1 << 1,
@@ -132,18 +132,18 @@ struct bp_mqtt_properties {
 };
 
 /*
- * Reads a property length and the properties (2.2.2) at r->p and moves it past them. `have` is how
- * far the bytes are at hand, r->end where the packet ends: MORE when have < r->end and what is at
- * hand is right as far as it goes. A missing length is E_TRUNCATED.
+ * Reads a property length and the properties (2.2.2) at r->p and moves it past them. `have` is the
+ * end of the available bytes, r->end the end of the packet: MORE if have < r->end and the available
+ * bytes are valid. A missing length is E_TRUNCATED.
  */
 enum bp_mqtt_error bp_mqtt_take_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
 	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out);
 
-/* The same from where it stopped before: out->seen, checked and alias tell. */
+/* Continues a former call from out->seen, checked and alias. */
 enum bp_mqtt_error bp_mqtt_resume_properties(struct bp_mqtt_reader *r, struct bp_mqtt_view *view,
 	const uint8_t *have, enum bp_mqtt_place place, struct bp_mqtt_properties *out);
 
-/* bp_mqtt_take_properties() for a packet that is all there. */
+/* bp_mqtt_take_properties() for a complete packet. */
 static inline enum bp_mqtt_error bp_mqtt_take_all_properties(struct bp_mqtt_reader *r,
 	struct bp_mqtt_view *view, enum bp_mqtt_place place, struct bp_mqtt_properties *out)
 {
@@ -155,13 +155,13 @@ static inline enum bp_mqtt_error bp_mqtt_take_all_properties(struct bp_mqtt_read
 uint32_t bp_mqtt_property_length(const uint8_t *p, uint32_t len);
 
 /*
- * The first fault of a topic name of which [s, s + len) is at hand, in the order of its bytes: OK,
- * E_UTF8, E_WILDCARD, or MORE when only the last character is cut and !whole.
+ * The first error of a topic name of which [s, s + len) is available, in the order of its bytes:
+ * OK, E_UTF8, E_WILDCARD, or MORE if only the last character is cut and !whole.
  */
 enum bp_mqtt_error bp_mqtt_topic_fault(
 	struct bp_mqtt_view *view, const uint8_t *s, size_t len, bool whole);
 
-/* Whether a whole topic has more levels than mosquitto takes. */
+/* Whether a complete topic has more levels than mosquitto accepts. */
 enum bp_mqtt_error bp_mqtt_levels_fault(struct bp_mqtt_view *view, const uint8_t *s, size_t len);
 
 /* The same as an error, for filters: E_TOPIC_EMPTY, E_UTF8, E_WILDCARD. */

@@ -31,7 +31,7 @@ static enum bp_mqtt_error skip_properties(struct packet *k, enum bp_mqtt_place p
 	return bp_mqtt_take_all_properties(&k->r, k->view, place, &properties);
 }
 
-/* Which flags mosquitto asks for, and of which version. */
+/* Flags that mosquitto checks, by version. */
 static enum bp_mqtt_error flags_fault(const struct packet *k)
 {
 	if (k->flags == bp_mqtt_flags(k->type))

@@ -52,7 +52,7 @@ static const struct {
 	[0x1f] = {STRING, A | D | H | K}, /* reason string */
 	[0x21] = {TWO_NOT_0, C | A},      /* receive maximum */
 	[0x22] = {TWO, C | A},            /* topic alias maximum */
-	[0x23] = {TWO, P},                /* topic alias: 0 has an error of its own */
+	[0x23] = {TWO, P},                /* topic alias: 0 has a separate error */
 	[0x24] = {SWITCH, A},             /* maximum QoS */
 	[0x25] = {SWITCH, A},             /* retain available */
 	[0x26] = {PAIR, C | A | P | W | S | U | D | H | K}, /* user property */
@@ -73,8 +73,8 @@ static const struct {
 #undef K
 
 /*
- * One property section of which [p, have) is at hand and that ends at `end`. What is missing at
- * hand is MORE; what is missing altogether makes the property a lie.
+ * One property section of which [p, have) is available and that ends at `end`. A missing available
+ * byte results in MORE; a property beyond `end` is invalid.
  */
 struct cursor {
 	const uint8_t *p, *have, *end;
@@ -141,7 +141,7 @@ static enum bp_mqtt_error fixed(struct cursor *c, unsigned width, uint32_t *v)
 struct property {
 	uint8_t id;
 	uint32_t number;     /* of the integer types */
-	const uint8_t *data; /* of the others; of a pair, the value */
+	const uint8_t *data; /* of other types; of a pair, the value */
 	uint16_t len;
 };
 
@@ -155,7 +155,7 @@ static enum bp_mqtt_error not_zero(enum bp_mqtt_error e, const struct property *
 	return e == BP_MQTT_OK && p->number == 0 ? BP_MQTT_E_PROPERTY : e;
 }
 
-/* Both strings are checked when both are there: one that waits for the other is not read again. */
+/* Both strings are checked when both are available, so that none is read twice. */
 static enum bp_mqtt_error pair(struct cursor *c, struct property *p)
 {
 	const uint8_t *name;
@@ -262,7 +262,7 @@ static enum bp_mqtt_error one_property(struct cursor *c, struct bp_mqtt_properti
 	return BP_MQTT_OK;
 }
 
-/* The properties at c->p, one after the other; notes what is checked. */
+/* The properties at c->p, in order; records the checked part. */
 static enum bp_mqtt_error properties(struct cursor *c, struct bp_mqtt_properties *out)
 {
 	while (c->p < c->end) {

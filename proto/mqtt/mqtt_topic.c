@@ -3,7 +3,7 @@
 
 #include "proto/mqtt/mqtt_fields.h"
 
-#define STRING_MAX 65535 /* what two octets of length can say (1.5.4) */
+#define STRING_MAX 65535 /* maximum of the two-byte length (1.5.4) */
 
 enum bp_mqtt_error bp_mqtt_topic_fault(
 	struct bp_mqtt_view *view, const uint8_t *s, size_t len, bool whole)
@@ -55,7 +55,7 @@ enum bp_mqtt_error bp_mqtt_filter_fault(struct bp_mqtt_view *view, const uint8_t
 	e = bp_mqtt_string_fault(view, s, len);
 	if (e != BP_MQTT_OK)
 		return e;
-	/* "$share" begins a shared subscription (4.8.2), here of nothing */
+	/* "$share" begins a shared subscription (4.8.2), here of an empty filter */
 	if (bp_mqtt_as_mosquitto(view) && len == 6 && memcmp(s, "$share", 6) == 0)
 		return BP_MQTT_E_WILDCARD;
 	for (size_t i = 0; i < len; i++) {
@@ -103,7 +103,7 @@ bool bp_mqtt_filter_matches(
 		if (!(f == 1 && filter[0] == '+') && !(f == t && memcmp(filter, topic, f) == 0))
 			return false;
 		if (t == topic_len) {
-			/* "a/#" is also about "a" itself (4.7.1.2) */
+			/* "a/#" also matches "a" itself (4.7.1.2) */
 			return f == filter_len ||
 			       (filter_len - f == 2 && memcmp(filter + f, "/#", 2) == 0);
 		}

@@ -30,7 +30,7 @@ void bp_arp_write_reply(uint8_t *frame, const uint8_t mac[6])
 	uint8_t asked[4];
 
 	memcpy(asked, frame + AT_TARGET_IP, 4);
-	/* who asked becomes who is told: MAC and address lie side by side */
+	/* the requester becomes the target: MAC and address are adjacent */
 	memcpy(frame + AT_TARGET_MAC, frame + AT_SENDER_MAC, 10);
 	memcpy(frame + AT_SENDER_MAC, mac, 6);
 	memcpy(frame + AT_SENDER_IP, asked, 4);

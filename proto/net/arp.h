@@ -9,8 +9,8 @@
 
 #define BP_ARP_FRAME 42u /* bytes, Ethernet header included */
 
-/* Whether `frame` is a request; then `target` is the address that is asked for (4 bytes, network
- * byte order, inside the frame). */
+/* Whether `frame` is a request; then `target` is the requested address (4 bytes, network byte
+ * order, inside the frame). */
 bool bp_arp_is_request(const uint8_t *frame, uint32_t len, const uint8_t **target);
 
 /* Makes the request the reply to it, in place: the address asked for is at `mac`. */

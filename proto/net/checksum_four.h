@@ -8,11 +8,11 @@
 #endif
 
 /*
- * Internet checksums (RFC 1071) of four frames together: sixteen octets of a frame at a time become
- * four sums, and at the end the sums of four frames one vector, so that they are judged by one
- * comparison.
+ * Internet checksums (RFC 1071) of four frames in parallel: sixteen bytes of a frame at a time are
+ * added to four sums, and at the end the sums of four frames form one vector, so that one
+ * comparison checks them.
  *
- * The words are summed up as signed numbers, since there is one instruction for those: each counts
+ * The words are added as signed numbers, since there is an instruction for those: each counts
  * BP_CHECKSUM_LESS too little, which is added for all at the end.
  */
 #define BP_CHECKSUM_LESS 32768u
@@ -20,9 +20,8 @@
 /* For bp_v4_words(): which of the eight words count. */
 typedef int16_t bp_v8_s16 __attribute__((vector_size(16)));
 
-/* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of those that are asked for (1, else 0),
- * each BP_CHECKSUM_LESS less. The portable ones are what other machines do; tests hold both
- * together. */
+/* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of the selected ones (1, else 0), each
+ * BP_CHECKSUM_LESS less. The portable versions are for other processors; tests compare both. */
 static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_s16 asked)
 {
 	const bp_v8_s16 word = (bp_v8_s16)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
@@ -76,11 +75,11 @@ static inline bp_v4 bp_v4_sum_four(bp_v4 first_two, bp_v4 last_two)
 	return bp_v4_firsts(first_two, last_two) + bp_v4_lasts(first_two, last_two);
 }
 
-/* All ones where a sum of words, which is not 0, is a multiple of 65,535, as that over a right
- * checksum is. */
+/* All ones if a sum of words, which is not 0, is a multiple of 65,535, as it is over a correct
+ * checksum. */
 static inline bp_v4 bp_v4_sums_ok(bp_v4 sum)
 {
-	/* A sum that is k times 65,535 has k - 1 above and 65,536 - k below. */
+	/* A sum of k times 65,535 has k - 1 in the upper and 65,536 - k in the lower half. */
 	return (bp_v4)((sum & 0xffff) + (sum >> 16) == 0xffff);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /*
- * memcpy() for what is mostly short and of any length, as topics and values are: moves that overlap
+ * memcpy() for mostly short data of any length, such as topics and values: overlapping moves
  * instead of a call.
  */
 static inline void bp_copy(void *to, const void *from, size_t n)

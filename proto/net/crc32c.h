@@ -10,10 +10,10 @@
 #endif
 
 /*
- * CRC-32C (Castagnoli; RFC 3385, RFC 3720 12.1): polynomial 0x1edc6f41, bits reflected, begins with
- * all ones, inverted at the end. x86-64-v2 has an instruction for it: 3 cycles for 8 octets.
+ * CRC-32C (Castagnoli; RFC 3385, RFC 3720 12.1): polynomial 0x1edc6f41, reflected, initial value
+ * all ones, inverted at the end. x86-64-v2 has an instruction for it: 3 cycles for 8 bytes.
  *
- *	crc = ~bp_crc32c(bp_crc32c(BP_CRC32C_INIT, a, a_len), b, b_len);
+ * 	crc = ~bp_crc32c(bp_crc32c(BP_CRC32C_INIT, a, a_len), b, b_len);
  */
 #define BP_CRC32C_INIT UINT32_MAX
 

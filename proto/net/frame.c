@@ -11,7 +11,7 @@
 #define IP_PROTO_ESP 50
 #define IP_PROTO_AH 51
 #define IP_PROTO_DSTOPTS 60
-/* A chain of extension headers longer than this is nobody's honest traffic. */
+/* Longer chains of extension headers do not occur in legitimate traffic. */
 #define IP6_EXT_MAX 8
 
 #define VLAN_TAGS_MAX 3
@@ -40,7 +40,7 @@ static enum bp_frame_kind other(struct bp_frame *f, uint8_t protocol)
 	return BP_FRAME_OTHER;
 }
 
-/* What follows the authentication header at l3 + *at, which is passed over. */
+/* The header after the authentication header at l3 + *at, which is skipped. */
 static bool pass_ah(const struct bp_frame *f, uint32_t total, uint32_t *at, uint8_t *next)
 {
 	const uint8_t *ah = f->data + f->l3 + *at;
@@ -135,7 +135,7 @@ static enum bp_frame_kind ip_at(struct bp_frame *f, uint32_t at, bool ip6)
 	return BP_FRAME_TCP;
 }
 
-/* At `at`: LLC, and SNAP if that is what it says. */
+/* At `at`: LLC, and SNAP if LLC selects it. */
 static enum bp_frame_kind link_llc(struct bp_frame *f, uint32_t at)
 {
 	const uint8_t *p = f->data + at;
@@ -173,8 +173,8 @@ static enum bp_frame_kind link_pppoe(struct bp_frame *f, uint32_t at)
 	return protocol < PPP_CONTROL ? unread(f, BP_UNREAD_PPPOE) : BP_FRAME_OTHER;
 }
 
-/* What is behind the labels says itself what it is, if it is IP. Labels differ by direction: they
- * tell no connections apart. */
+/* The data after the labels identifies itself, if it is IP. Labels differ by direction: they do
+ * not distinguish connections. */
 static enum bp_frame_kind link_mpls(struct bp_frame *f, uint32_t at)
 {
 	for (unsigned i = 0; i < MPLS_LABELS_MAX && at + 5 <= f->contiguous; i++) {
@@ -244,7 +244,7 @@ enum bp_frame_kind bp_frame_parse(
 	if (kind != BP_FRAME_TCP)
 		return kind;
 	ip6 = f->ip6;
-	f->ip6 = false; /* until all of it is there */
+	f->ip6 = false; /* until the whole header is present */
 	return ip6 ? parse_ip6(f, frame_len - f->l3) : parse_ip4(f, frame_len - f->l3);
 }
 

@@ -36,7 +36,7 @@ enum bp_frame_kind {
 	BP_FRAME_TCP,
 	BP_FRAME_FRAGMENT, /* a piece of an IP datagram that carries TCP */
 	BP_FRAME_BAD,      /* lengths that contradict the frame */
-	BP_FRAME_UNREAD,   /* may carry TCP, in what is not read: `unread` */
+	BP_FRAME_UNREAD,   /* may carry TCP, in an unread part: `unread` */
 };
 
 /* In the order of the counters not_inspected_*. */
@@ -61,8 +61,8 @@ struct bp_frame {
 	uint16_t l2;         /* bytes of Ethernet header and VLAN tags */
 	uint16_t l3, l4, payload;        /* offsets from data */
 	uint16_t vlan_outer, vlan_inner; /* VLAN identifiers (12 bits), 0 without a tag */
-	uint32_t tunnel; /* what else tells connections apart: the third VLAN identifier in the
-			  * upper half, the PPPoE session in the lower */
+	uint32_t tunnel; /* further key of a connection: the third VLAN identifier in the upper
+			  * half, the PPPoE session in the lower */
 	uint16_t sport, dport; /* host byte order */
 	uint32_t payload_len; /* of the TCP segment, by the IP header; may exceed what is contiguous
 			       */
@@ -107,9 +107,9 @@ static inline void bp_put_be32(uint8_t *p, uint32_t v)
 }
 
 /*
- * Parses the headers of a frame of `frame_len` bytes of which `contiguous` can be read at `data`.
- * Fills everything but to_broker and the further pieces. What follows the IP datagram (Ethernet
- * padding) is no payload.
+ * Parses the headers of a frame of `frame_len` bytes of which `contiguous` are readable at `data`.
+ * Fills all members except to_broker and the further pieces. Data after the IP datagram (Ethernet
+ * padding) is not payload.
  */
 enum bp_frame_kind bp_frame_parse(
 	const uint8_t *data, uint32_t contiguous, uint32_t frame_len, struct bp_frame *f);
@@ -117,8 +117,8 @@ enum bp_frame_kind bp_frame_parse(
  * follows. */
 enum bp_frame_kind bp_frame_link(const uint8_t *data, uint32_t contiguous, struct bp_frame *f);
 
-/* Fills the TCP part of a frame whose l3, l4 and ip length are known; used by the parser and by the
- * fast path. `l4_len`: bytes from l4 to the end of the IP datagram, at least 20. */
+/* Fills the TCP part of a frame whose l3, l4 and IP length are known; used by the parser and by
+ * the fast path. `l4_len`: bytes from l4 to the end of the IP datagram, at least 20. */
 static inline enum bp_frame_kind bp_frame_tcp(struct bp_frame *f, uint32_t l4_len)
 {
 	const uint8_t *t = f->data + f->l4;
@@ -136,7 +136,7 @@ static inline enum bp_frame_kind bp_frame_tcp(struct bp_frame *f, uint32_t l4_le
 	return BP_FRAME_TCP;
 }
 
-/* Eight bytes in the machine's order: what a sum of 16-bit words adds at a time. */
+/* Eight bytes in host byte order: the unit of a sum of 16-bit words. */
 static inline uint64_t bp_sum_word(const uint8_t *p)
 {
 	uint64_t w;
@@ -145,7 +145,7 @@ static inline uint64_t bp_sum_word(const uint8_t *p)
 	return w;
 }
 
-/* The last 1..7 bytes, which lie where they would in a whole word that is zero behind them. */
+/* The last 1..7 bytes, at their positions in a word whose other bytes are zero. */
 static inline uint64_t bp_sum_tail(const uint8_t *p, size_t len)
 {
 	uint64_t w = 0;
@@ -165,7 +165,7 @@ static inline uint64_t bp_sum_tail(const uint8_t *p, size_t len)
  */
 static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
 {
-	uint64_t other = 0, w, v; /* two sums, so that no addition waits for the one before */
+	uint64_t other = 0, w, v; /* two sums, to shorten the dependency chain */
 	size_t left = len;
 
 	for (; left >= 16; left -= 16, p += 16) {
@@ -185,7 +185,7 @@ static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
 	}
 	if (left != 0) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-		/* one load that ends where the range ends, instead of one a byte */
+		/* one load that ends at the end of the range, instead of one per byte */
 		w = len >= 8 ? bp_sum_word(p + left - 8) >> (64 - 8 * left) : bp_sum_tail(p, left);
 #else
 		w = bp_sum_tail(p, left);
@@ -203,7 +203,7 @@ static inline uint64_t bp_sum_add(uint64_t a, uint64_t b)
 	return a + (a < b);
 }
 
-/* The sum of data that begin at octet `at` of what is summed up, from their sum by themselves. */
+/* The sum of data at offset `at` of the summed range, from their separate sum. */
 static inline uint64_t bp_sum_moved(uint64_t sum, size_t at)
 {
 	const unsigned by = (at & 1) * 8;
@@ -212,9 +212,9 @@ static inline uint64_t bp_sum_moved(uint64_t sum, size_t at)
 }
 
 /*
- * Whether such a sum folds to 0xffff, which is what data with a right checksum sum up to: whether
- * it is a multiple of 65,535 and not 0. For an odd divisor that is one multiplication with its
- * inverse (Warren, Hacker's Delight, 10-17).
+ * Whether such a sum folds to 0xffff, the sum of data with a correct checksum: whether it is a
+ * multiple of 65,535 and not 0. For an odd divisor this is one multiplication by its inverse
+ * (Warren, Hacker's Delight, 10-17).
  */
 static inline bool bp_sum_ok(uint64_t sum)
 {
@@ -222,8 +222,8 @@ static inline bool bp_sum_ok(uint64_t sum)
 	       UINT64_MAX / 0xffff; /* of 0 it is 0, less 1 the most */
 }
 
-/* Halves are added by adding the number to itself with its halves exchanged: the carry of the lower
- * ones is the upper ones' end-around carry. */
+/* Adds the halves by adding the number to itself with its halves exchanged: the carry of the lower
+ * half is the end-around carry of the upper one. */
 static inline uint16_t bp_sum_fold(uint64_t sum)
 {
 	uint32_t half = (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
@@ -247,7 +247,7 @@ static inline uint64_t bp_tcp_pseudo_sum(const struct bp_frame *f)
 }
 
 /*
- * Whether the IPv4 header's and the TCP checksum are right. A frame whose payload lies in further
+ * Whether the IPv4 header checksum and the TCP checksum are correct. A frame with further payload
  * pieces is summed over them.
  */
 bool bp_frame_checksum_ok(const struct bp_frame *f);

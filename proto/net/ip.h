@@ -41,10 +41,10 @@
 #define BP_PROTO_PIM 103
 #define BP_PROTO_VRRP 112
 
-/* What an address's first octet says of it (RFC 1812 5.3.7, RFC 6890). */
+/* The class of an address by its first byte (RFC 1812 5.3.7, RFC 6890). */
 enum bp_ip4_kind {
 	BP_IP4_UNICAST,
-	BP_IP4_MARTIAN,   /* 0/8, 127/8, 240/4: forwarded by nobody */
+	BP_IP4_MARTIAN,   /* 0/8, 127/8, 240/4: must not be forwarded */
 	BP_IP4_MULTICAST, /* 224/4 */
 };
 
@@ -103,7 +103,7 @@ static inline bool bp_ip6_is_link_local(const uint8_t *a)
 	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
-/* :: or ::1, also where IPv4 is written into them (::ffff:0:0/96 and ::/96): RFC 4291 2.5. */
+/* :: or ::1, also with an embedded IPv4 address (::ffff:0:0/96 and ::/96): RFC 4291 2.5. */
 static inline bool bp_ip6_is_martian(const uint8_t *a)
 {
 	uint64_t high;

@@ -6,22 +6,22 @@
 #include "proto/net/vec16.h"
 
 /*
- * Four frames judged together by a forwarder of IPv4: the same word of each header in one vector,
- * so that each step of the judgement is one instruction for all of them, and the answer is a bit of
- * a mask instead of a chain of comparisons.
+ * Validation of four frames in parallel for IPv4 forwarding: the same word of each header is in one
+ * vector, so that each check is one instruction for all of them, and the result is a bit of a mask
+ * instead of a chain of comparisons.
  */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
 typedef int32_t bp_v4s __attribute__((vector_size(16)));
 typedef int16_t bp_v8s __attribute__((vector_size(16)));
 
-/* Bytes of each frame that are read, whatever its length says. */
+/* Bytes of each frame that are read, independent of its length. */
 #define BP_IP4_FOUR_READS (BP_ETHER_HDR + BP_IP4_HDR)
 
 /*
- * What the first 16 octets of a frame must be, as bp_ip4_four() compares them: this destination MAC
- * (its first octet is the lowest of the number), EtherType IPv4 and a header without options; the
- * others are not asked for.
+ * Expected first 16 bytes of a frame, as bp_ip4_four() compares them: this destination MAC (its
+ * first byte is the lowest of the number), EtherType IPv4 and a header without options; the other
+ * bytes are ignored.
  */
 static inline bp_v16 bp_ip4_expect(uint64_t mac)
 {
@@ -32,7 +32,7 @@ static inline bp_v16 bp_ip4_expect(uint64_t mac)
 	return v;
 }
 
-/* What no frame is: one of the octets that are not asked for differs. */
+/* A value that no frame matches: one of the ignored bytes differs. */
 static inline bp_v16 bp_ip4_expect_none(void)
 {
 	return (bp_v16){0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
@@ -80,7 +80,7 @@ static inline uint32_t bp_v4_mask(bp_v4 v)
 #endif
 }
 
-/* For each, all ones when the first 16 octets are what is expected. */
+/* For each frame, all ones if the first 16 bytes are as expected. */
 static inline bp_v4 bp_ip4_four_heads(const uint8_t *const frame[4], const bp_v16 *const expect[4])
 {
 	const bp_v16 asked = {255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 255, 255, 255, 0};
@@ -88,7 +88,7 @@ static inline bp_v4 bp_ip4_four_heads(const uint8_t *const frame[4], const bp_v1
 
 	for (unsigned i = 0; i < 4; i++)
 		x[i] = (bp_v4)((bp_v16_load(frame[i]) & asked) ^ *expect[i]);
-	/* what differs anywhere in a frame's 16 octets, into one number of it */
+	/* reduces the differences in the 16 bytes of a frame to one number */
 	a = bp_v4_low(x[0], x[1]) | bp_v4_high(x[0], x[1]);
 	b = bp_v4_low(x[2], x[3]) | bp_v4_high(x[2], x[3]);
 	a = bp_v4_firsts(a, b) | bp_v4_lasts(a, b);
@@ -99,7 +99,7 @@ static inline bp_v4 bp_ip4_four_heads(const uint8_t *const frame[4], const bp_v1
 static inline bp_v4 bp_v4_halves(bp_v4 v)
 {
 #if defined(__SSE2__)
-	/* one instruction that takes them for signed: they are moved to that range and back */
+	/* one instruction for signed numbers: values are moved to that range and back */
 	return (bp_v4)_mm_madd_epi16((__m128i)(v ^ 0x80008000), _mm_set1_epi16(1));
 #else
 	return (v & 0xffff) + (v >> 16) - 0x10000;
@@ -112,12 +112,13 @@ static inline bp_v4 bp_ip4_four_sums(bp_v4 a, bp_v4 b, bp_v4 c, bp_v4 d, bp_v4 e
 	bp_v4 sum = bp_v4_halves(a) + bp_v4_halves(b) + bp_v4_halves(c) + bp_v4_halves(d) +
 		    bp_v4_halves(e) + 5 * 0x10000;
 
-	/* Ten words: a sum that is k times 0xffff has k - 1 above and 0x10000 - k below. */
+	/* Ten words: a sum of k times 0xffff has k - 1 in the upper and 0x10000 - k in the lower
+	 * half. */
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* All ones where both addresses may be forwarded: their first octet is 1..223 without 127, and
- * neither is link-local (169.254/16). */
+/* All ones if both addresses may be forwarded: their first byte is 1..223 except 127, and neither
+ * is link-local (169.254/16). */
 static inline bp_v4 bp_ip4_four_unicast(bp_v4 src, bp_v4 dst)
 {
 	const bp_v8s first = (bp_v8s)((src & 0xff) | (dst & 0xff) << 16);
@@ -135,16 +136,15 @@ static inline bp_v4 bp_ip4_four_hop(bp_v4 ttl)
 }
 
 /*
- * Which of four frames a router forwards without a further thought: bit i is set when frame i is
- * for the MAC of expect[i], IPv4 without options, whole, with a right checksum, more than one hop
- * to go and unicast addresses, and with nothing behind the packet but what fills a short frame.
+ * Selects the frames among four that a router forwards on the fast path: bit i is set if frame i is
+ * for the MAC of expect[i], IPv4 without options, complete, with a correct checksum, a TTL above 1
+ * and unicast addresses, and with no data after the packet except the padding of a short frame.
  *
- * `len`: bytes of each frame; `first`: how many of them lie at frame[i]; `shortest`: up to so many
- * bytes a frame may be filled. Of each frame the first BP_IP4_FOUR_READS bytes must be readable
- * even if it has fewer. Out, four of each, that mean something for frames whose bit is set: `src`,
- * the source as it lies in memory; `dst`, the destination in host byte order; `total`, the Total
- * Length; `hop`, the octets TTL, Protocol and Header Checksum as they lie in memory once the packet
- * has gone a hop (RFC 1624).
+ * `len`: bytes of each frame; `first`: the number of them at frame[i]; `shortest`: a frame may be
+ * padded up to this length. Of each frame the first BP_IP4_FOUR_READS bytes must be readable even
+ * if it is shorter. Output, four of each, valid for frames whose bit is set: `src`, the source as
+ * in memory; `dst`, the destination in host byte order; `total`, the Total Length; `hop`, the bytes
+ * TTL, Protocol and Header Checksum as in memory after one hop (RFC 1624).
  */
 static inline uint32_t bp_ip4_four(const uint8_t *const frame[4], const bp_v16 *const expect[4],
 	bp_v4 len, bp_v4 first, uint32_t shortest, uint32_t *src, uint32_t *dst, uint32_t *total,

@@ -14,7 +14,7 @@
 
 #define SOLICITATION 135
 #define ADVERTISEMENT 136
-#define HOPS 255 /* tells that no router forwarded it */
+#define HOPS 255 /* shows that no router forwarded it */
 #define FLAG_ROUTER 0x80
 #define FLAG_SOLICITED 0x40
 #define FLAG_OVERRIDE 0x20
@@ -37,8 +37,7 @@ static uint64_t message_sum(const uint8_t *frame, uint32_t icmp_len)
 	return bp_sum(frame + AT_ICMP, icmp_len, sum);
 }
 
-/* Options must have a length; one that gives the sender's MAC is forbidden when it has no address.
- */
+/* Options must have a length; a source link-layer address is invalid with an unspecified source. */
 static bool options_ok(const uint8_t *o, uint32_t len, bool from_nobody)
 {
 	while (len >= 8) {
@@ -94,7 +93,7 @@ void bp_nd_write_advertisement(uint8_t *frame, const uint8_t mac[6])
 	uint8_t *ip = frame + AT_IP;
 	uint16_t check;
 
-	if (is_zero(ip + BP_IP6_SRC)) { /* who has no address yet is told with everybody */
+	if (is_zero(ip + BP_IP6_SRC)) { /* a node without an address gets a multicast response */
 		memcpy(ip + BP_IP6_DST, all_nodes, 16);
 		memcpy(frame, all_nodes_mac, 6);
 		frame[AT_FLAGS] = FLAG_ROUTER | FLAG_OVERRIDE;

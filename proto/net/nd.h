@@ -13,15 +13,15 @@
 #define BP_ND_LAST 137  /* .. redirect */
 
 /*
- * Whether `frame` is a neighbour solicitation that a node must not discard (RFC 4861 7.1.1, its
- * checksum included); then `target` is the address asked for: 16 bytes inside the frame.
+ * Whether `frame` is a neighbor solicitation that a node must not discard (RFC 4861 7.1.1,
+ * including its checksum); then `target` is the requested address: 16 bytes inside the frame.
  */
 bool bp_nd_is_solicitation(const uint8_t *frame, uint32_t len, const uint8_t **target);
 
 /*
- * The advertisement that answers it (RFC 4861 7.2.4), made of the solicitation in place. `frame`
- * has room for BP_ND_ADVERTISEMENT_FRAME bytes, which it then holds. The address asked for is at
- * `mac`, and we are a router.
+ * Converts a solicitation in place to the advertisement that answers it (RFC 4861 7.2.4). `frame`
+ * has at least BP_ND_ADVERTISEMENT_FRAME bytes, which it then holds. The requested address is at
+ * `mac`, and the sender is a router.
  */
 void bp_nd_write_advertisement(uint8_t *frame, const uint8_t mac[6]);
 

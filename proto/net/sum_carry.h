@@ -9,8 +9,8 @@
 
 #include "proto/net/frame.h"
 
-/* The bp_sum() of six words, each of which takes the carry of the one before: the compilers do not
- * find that where sums are compared with what was added. */
+/* The bp_sum() of six words as a chain of add-with-carry: compilers do not generate it from
+ * comparisons of sums. */
 static inline uint64_t bp_sum_six(
 	uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {

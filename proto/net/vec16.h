@@ -75,7 +75,7 @@ static inline uint64_t bp_load_short(const uint8_t *p, size_t n)
 	       (uint64_t)p[n - 1] << (8 * (n - 1));
 }
 
-/* The first 16 of p[0..n), zero where there are fewer. */
+/* The first 16 of p[0..n), with zeros after the end. */
 static inline bp_v16 bp_v16_load_upto(const uint8_t *p, size_t n)
 {
 	uint64_t half[2];

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Escapes in strings, of JSON texts (RFC 8259, section 7) and of paths alike. */
+/* Escapes in strings, both of JSON texts (RFC 8259, section 7) and of paths. */
 
 static inline int bp_hex_digit(uint8_t c)
 {
@@ -34,9 +34,9 @@ static inline int32_t bp_json_u_escape(const uint8_t *p, const uint8_t *end)
 }
 
 /*
- * One escape at p (p < end, *p is the backslash). Returns its length and sets *c to the character
- * that it stands for, or 0 for one that is none. A surrogate that is not half of a pair stands for
- * itself (RFC 8259, 8.2): it is no character, and equal to none.
+ * Reads one escape at p (p < end, *p is the backslash). Returns its length and sets *c to its
+ * character, or returns 0 if it is invalid. An unpaired surrogate is returned unchanged (RFC 8259,
+ * 8.2): it is not a character, and equal to none.
  */
 static inline unsigned bp_json_escape(const uint8_t *p, const uint8_t *end, uint32_t *c)
 {
@@ -106,8 +106,7 @@ static inline unsigned bp_utf8_put(uint32_t c, uint8_t out[4])
 	return 4;
 }
 
-/* Whether the text of a member's name, escapes included, stands for these bytes. In value_json.c.
- */
+/* Whether the text of a member name, with escapes, denotes these bytes. In value_json.c. */
 bool bp_json_same_name(
 	const uint8_t *text, const uint8_t *text_end, const uint8_t *want, size_t want_len);
 

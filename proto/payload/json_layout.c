@@ -2,22 +2,24 @@
 #include "proto/payload/json_layout.h"
 
 /*
- * Why a text that fits has the value that bp_value_json() finds. The text learned is valid JSON,
- * and a byte is free only so far as every choice leaves its token what and where it is:
+ * Proof that a matching text has the value that bp_value_json() finds. The learned text is valid
+ * JSON, and a byte is free only if every choice keeps the kind and the position of its token:
  *
  * (a) A digit of a number, anywhere, may be any digit, but the first of several before the point
- *     not 0 ("01" is no number). Signs, points and 'e' stay. JSON bounds no number, so that one not
- *     looked at may become anything; the one looked at may become infinite, which is no value, and
- *     its reader says so. An earlier member of the same name does not count, finite or not.
- * (b) A character of a string that is a value may be any of its group: 0x20..0x21, 0x23..0x5b or
- *     0x5d..0x7f (DEL is no control character to RFC 8259). No group has a quote, a backslash, a
- *     control character or a byte of a character above 0x7f, so none of these comes or goes: the
- *     string ends where it did, its escapes are the same and so is whether it is UTF-8. An escape
- *     stays whole, so that a surrogate stays half of its pair.
- * (c) All else stays: brackets and thereby depth, commas and thereby indexes, blanks, literals.
- *     Member names too, so that the path leads the same way and the same names occur twice.
+ *     must not be 0 ("01" is invalid). Signs, points and 'e' are fixed. JSON does not bound
+ *     numbers, so that a number that is not read may have any value; the one that is read may
+ *     become infinite, which is not a value, and its reader reports that. An earlier member of the
+ *     same name is ignored, finite or not.
+ * (b) A character of a string value may be any of its group: 0x20..0x21, 0x23..0x5b or 0x5d..0x7f
+ *     (DEL is not a control character in RFC 8259). No group has a quote, a backslash, a control
+ *     character or a byte of a character above 0x7f, so none of these is added or removed: the
+ *     string has the same end and the same escapes, and its UTF-8 validity does not change. An
+ *     escape is fixed, so that half of a surrogate pair remains one.
+ * (c) All other bytes are fixed: brackets and thereby depth, commas and thereby indexes, blanks,
+ *     literals. Member names are fixed too, so that the path leads to the same member and the
+ *     same names are duplicate.
  *
- * Hence the grammar's walk takes the same turns over both texts and ends at the same number.
+ * Hence the parser takes the same branches for both texts and ends at the same number.
  */
 
 _Static_assert(BP_JSON_LAYOUT_MAX <= UINT16_MAX && BP_JSON_LAYOUT_MAX % 16 == 0,
@@ -29,8 +31,8 @@ static inline bool is_digit(uint8_t c)
 }
 
 /*
- * The scans below know that the text is valid: they end at what must come, and look at most one
- * byte past a token, where there is at least the bracket that ends the text.
+ * The scans below rely on a valid text: they end at the character that must follow, and read at
+ * most one byte past a token, where at least the final bracket is.
  */
 
 /* The bytes of the number at `p`. */
@@ -79,7 +81,7 @@ static void allow_number(struct bp_json_layout *l, const uint8_t *text, size_t i
 	}
 }
 
-/* What is between the quotes of a string, text[i .. end). */
+/* The contents of a string between its quotes, text[i .. end). */
 static void allow_string(struct bp_json_layout *l, const uint8_t *text, size_t i, size_t end)
 {
 	while (i < end) {
@@ -99,7 +101,7 @@ static void allow_string(struct bp_json_layout *l, const uint8_t *text, size_t i
 	}
 }
 
-/* Fills low and range from a text that is valid and an object or an array. */
+/* Fills low and range from a valid text that is an object or an array. */
 static void allow_text(struct bp_json_layout *l, const uint8_t *text, size_t len)
 {
 	size_t i = 0;

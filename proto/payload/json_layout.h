@@ -11,18 +11,18 @@
 #include "proto/net/vec16.h"
 
 /*
- * A device sends the same JSON text again and again with other digits in it. A layout remembers
- * one text whose number was found, and what may differ without a word of the answer changing
- * but the number: a text that fits is valid and has its number at the same place, and is neither
- * walked nor checked again. Exact: for a text that fits, bp_json_layout_value() says what
- * bp_value_json() says (why: json_layout.c). A text that does not fit may be valid all the same.
+ * A device sends the same JSON text repeatedly with other digits in it. A layout stores one text
+ * whose number was found, and the bytes that may differ without changing the result except for the
+ * number: a matching text is valid and has its number at the same position, and is neither parsed
+ * nor checked again. Exact: for a matching text, bp_json_layout_value() returns the result of
+ * bp_value_json() (proof: json_layout.c). A text that does not match may still be valid.
  */
 
 #define BP_JSON_LAYOUT_MAX 256u /* longer texts are not kept */
 
 struct bp_json_layout {
-	uint16_t len;   /* of the text; 0: nothing is kept */
-	uint16_t at, n; /* where the value's number lies in it */
+	uint16_t len;   /* of the text; 0: empty */
+	uint16_t at, n; /* position of the number in it */
 	uint16_t pad;
 	/* Byte i may be low[i] .. low[i] + range[i]; beyond len both are 0 or not looked at. */
 	uint8_t low[BP_JSON_LAYOUT_MAX] __attribute__((aligned(16)));
@@ -37,7 +37,7 @@ struct bp_json_layout {
 bool bp_json_layout_learn(const uint8_t *text, size_t len, const struct bp_json_path *path,
 	struct bp_json_layout *layout, double *value);
 
-/* Other than zero where one of the 16 bytes from the i-th on is not one that it may be. */
+/* Not zero if one of the 16 bytes from the i-th on has a value that is not permitted. */
 static inline bp_v16 bp_json_layout_mismatch(
 	const struct bp_json_layout *l, const uint8_t *text, size_t i)
 {
@@ -54,7 +54,7 @@ static inline bp_v16 bp_json_layout_misfit64(
 }
 
 /*
- * Whether the text is of that layout. The last block overlaps the one before it, so that lengths
+ * Whether the text matches the layout. The last block overlaps the one before it, so that lengths
  * in the same 64 take the same branches. No read outside [text, text + len).
  */
 static inline bool bp_json_layout_matches(
@@ -82,7 +82,7 @@ static inline bool bp_json_layout_matches(
 	return bp_v16_mask(bp_v16_eq(misfit, 0)) == 0xffff;
 }
 
-/* What bp_value_json() says of a text that fits. False, and *value untouched: not finite. */
+/* The result of bp_value_json() for a matching text. False, and *value unchanged: not finite. */
 static inline bool bp_json_layout_value(
 	const struct bp_json_layout *l, const uint8_t *text, double *value)
 {

@@ -28,7 +28,7 @@ static bool name_byte(struct compiler *c, const uint8_t *at, uint8_t b)
 	return true;
 }
 
-/* What a name after a point may consist of; any other name is written ['name']. */
+/* Valid characters of a name after a point; any other name is written ['name']. */
 static bool is_plain(uint8_t b)
 {
 	return b > ' ' && b != 0x7f && strchr(".[]'\"*?(),\\", b) == NULL;

@@ -36,14 +36,14 @@ const uint8_t bp_number_last[2 * BP_NUMBER_SHORT] = {
 	0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 #endif
 
-#define MANTISSA_DIGITS 19 /* what always fits in 64 bits */
+#define MANTISSA_DIGITS 19 /* maximum that always fits in 64 bits */
 #define INT_POW10_MAX 19   /* and the largest power of ten that does */
 /*
- * No decimal longer than 767 digits lies exactly between two doubles, so beyond these only "is
- * there anything but zeros" matters.
+ * No decimal longer than 767 digits is exactly between two doubles, so beyond these it only matters
+ * whether a digit is not zero.
  */
 #define KEPT_DIGITS 780
-#define EXPONENT_MAX 1000000000000000 /* saturates; far beyond what digits can make up for */
+#define EXPONENT_MAX 1000000000000000 /* saturates; far beyond the effect of the digits */
 
 struct decimal {
 	const uint8_t *digits, *digits_end; /* digits with at most one point among them */
@@ -58,7 +58,7 @@ static inline bool is_digit(const uint8_t *p, const uint8_t *end)
 	return p != end && (uint8_t)(*p - '0') < 10;
 }
 
-/* Adds the digits at [p, end) to `d`; each takes the decimal exponent down by `fraction`. */
+/* Adds the digits at [p, end) to `d`; each decrements the decimal exponent by `fraction`. */
 static inline const uint8_t *read_digits(const uint8_t *p, const uint8_t *end, int fraction,
 	unsigned *significant, struct decimal *d)
 {
@@ -170,8 +170,8 @@ static bool convert_u128(const struct decimal *d, double *v)
 #endif
 
 /*
- * Anything else: the digits without point, which no locale changes, to strtod. The buffer is
- * bounded whatever the length of the text.
+ * All other numbers: strtod() converts the digits without a point, independent of the locale. The
+ * buffer is bounded for any length of the text.
  */
 static double convert_any(const struct decimal *d)
 {
@@ -255,7 +255,7 @@ static void to_digits(double v, int count, struct digits *out)
 
 	snprintf(text, sizeof(text), "%.*e", count - 1, fabs(v));
 	out->count = 0;
-	for (; *p != 'e'; p++) { /* what is no digit is the locale's decimal point */
+	for (; *p != 'e'; p++) { /* others: the locale's decimal point */
 		if (*p >= '0' && *p <= '9')
 			out->d[out->count++] = *p;
 	}
@@ -275,8 +275,8 @@ static bool reads_back(const struct digits *g, double v)
 }
 
 /*
- * Below a power of two doubles lie twice as close as above, so the nearest decimal of some length
- * may be too low where the next one up still reads back.
+ * Below a power of two doubles are twice as dense as above, so the nearest decimal of some length
+ * may be too low, while the next higher one is converted back exactly.
  */
 static bool next_up_reads_back(struct digits *g, int count, double v)
 {
@@ -295,8 +295,8 @@ static bool next_up_reads_back(struct digits *g, int count, double v)
 static void shortest(double v, struct digits *g)
 {
 	/*
-	 * Any decimal of up to 15 digits survives the way through a normal double, so fewer need
-	 * not be tried; a subnormal double has less precision.
+	 * Any decimal of up to 15 digits is preserved by the conversion to a normal double and
+	 * back, so shorter ones need not be tried; a subnormal double has less precision.
 	 */
 	for (int n = fabs(v) < DBL_MIN ? 1 : DBL_DIG; n < DIGITS_MAX; n++) {
 		to_digits(v, n, g);
@@ -306,7 +306,7 @@ static void shortest(double v, struct digits *g)
 	to_digits(v, DIGITS_MAX, g);
 }
 
-/* d.ddd: the point after digit exponent + 1, zeros where the digits do not reach. */
+/* d.ddd: the point after digit exponent + 1, with zeros after the last digit. */
 static int put_positional(const struct digits *g, char *out)
 {
 	int n = 0, at = g->exponent + 1;

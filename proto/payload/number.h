@@ -19,20 +19,20 @@ extern const double bp_pow10[BP_POW10_EXACT + 1];
 
 #define BP_NUMBER_SHORT 8
 
-/* By the characters from the point on, itself included; 0 where there is none. */
+/* Indexed by the number of characters from the point on, including it; 0 without a point. */
 extern const double bp_number_scale[BP_NUMBER_SHORT + 1];
 
 /*
  * bp_number_digits(): `n` characters (1..8; the first in the lowest byte of `chunk`, zero above the
- * last) that are digits and at most one point, with at least one digit: what nearly every sensor
- * sends. Their number is *digits / bp_number_scale[*point], correctly rounded by that one division.
- * False for anything else, which says nothing about its validity. All characters are worked on at
- * once and without a branch on their number, which a predictor would miss.
+ * last) that are digits and at most one point, with at least one digit: the format of nearly every
+ * sensor. Their number is *digits / bp_number_scale[*point], correctly rounded by that one
+ * division. False for all other texts, valid or not. All characters are processed in parallel,
+ * without a branch on their number, which would be mispredicted.
  */
 
 #if defined(__SSE4_1__)
 
-/* [n][k]: moves n characters to the end of eight, leaving out the k-th where k < n. */
+/* [n][k]: moves n characters to the end of eight, without the k-th if k < n. */
 extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8];
 
 /* Of the eight bytes from [n] on the last n are all ones, the others 0. */
@@ -73,7 +73,7 @@ static inline bool bp_number_digits(uint64_t chunk, unsigned n, uint32_t *digits
 	const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
 	uint64_t t = chunk ^ (ones * '.');
 	uint64_t dot = ~(((t & ~tops) + ~tops) | t) & tops;
-	uint64_t below = ((dot & -dot) >> 7) - 1; /* all ones when there is no point */
+	uint64_t below = ((dot & -dot) >> 7) - 1; /* all ones without a point */
 	uint64_t d = (chunk & below) | ((chunk >> 8) & ~below);
 	unsigned count = n - (dot != 0);
 
@@ -106,7 +106,7 @@ static inline bool bp_number_digits_before(
 
 	if (n - 1 >= BP_NUMBER_SHORT)
 		return false;
-	/* what is before them becomes zeros, so that there always are eight */
+	/* the bytes before them become zeros, so that there are always eight */
 	x = _mm_xor_si128(
 		_mm_loadl_epi64((const __m128i *)(const void *)(end - 8)), _mm_set1_epi8('0'));
 	x = _mm_and_si128(x, _mm_loadl_epi64((const __m128i *)(const void *)(bp_number_last + n)));
@@ -152,7 +152,7 @@ static inline double bp_number_in_range(double v, bool negative)
 	return isfinite(v) ? v : negative ? -DBL_MAX : DBL_MAX;
 }
 
-/* The value of [p, number_end), which is a JSON number; the text goes on to `end`. */
+/* The value of [p, number_end), which is a JSON number; the text continues to `end`. */
 static inline double bp_number_value(
 	const uint8_t *p, const uint8_t *number_end, const uint8_t *end)
 {

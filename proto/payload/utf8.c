@@ -4,8 +4,8 @@
 #include "proto/net/vec16.h"
 
 /*
- * The second byte decides what the first leaves open: overlong forms (E0, F0), surrogates (ED) and
- * what is above U+10FFFF (F4). RFC 3629, section 4.
+ * The second byte excludes invalid sequences that the first one permits: overlong forms (E0, F0),
+ * surrogates (ED) and code points above U+10FFFF (F4). RFC 3629, section 4.
  */
 static bool second_byte_valid(uint8_t first, uint8_t second)
 {
@@ -53,7 +53,7 @@ static inline size_t ascii_run(const uint8_t *s, size_t len, bool no_nul)
 	uint32_t m = bp_v16_mask(no_nul ? v | bp_v16_eq(v, 0) : v);
 	size_t n = len < 16 ? len : 16;
 
-	m |= 1u << n; /* stops the search; also where zero padding begins */
+	m |= 1u << n; /* ends the search; also at the begin of zero padding */
 	return (size_t)__builtin_ctz(m);
 }
 
@@ -90,7 +90,7 @@ bool bp_utf8_is_control(const uint8_t *s)
 	return s[0] >= 0xf0 && (s[1] & 0x0f) == 0x0f && s[2] == 0xbf && s[3] >= 0xbe;
 }
 
-/* Control characters of ASCII, and all that is not ASCII. */
+/* Control characters of ASCII, and all non-ASCII bytes. */
 static inline bp_v16 control_suspects(bp_v16 v)
 {
 	return v | bp_v16_eq(v & bp_v16_of(0xe0), 0) | bp_v16_eq(v, 0x7f);

@@ -8,7 +8,7 @@
 
 /*
  * Whether [s, s + len) is well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms, nothing
- * above U+10FFFF) without U+0000, as MQTT demands of its strings (MQTT 5.0, section 1.5.4). ASCII
+ * above U+10FFFF) without U+0000, as MQTT requires for its strings (MQTT 5.0, section 1.5.4). ASCII
  * is checked 16 bytes at a time.
  */
 bool bp_utf8_valid_mqtt(const uint8_t *s, size_t len);
@@ -16,8 +16,8 @@ bool bp_utf8_valid_mqtt(const uint8_t *s, size_t len);
 bool bp_utf8_valid(const uint8_t *s, size_t len);
 
 /*
- * The one character at s[0..len), len >= 1: its length (1..4), 0 when it is not well-formed, or -1
- * when it is well-formed as far as it goes and goes on past `len`.
+ * The character at s[0..len), len >= 1: its length (1..4), 0 if it is malformed, or -1 if it is
+ * well-formed so far and continues past `len`.
  */
 int bp_utf8_char(const uint8_t *s, size_t len);
 

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * The number that a rule looks at in a PUBLISH payload. Three sources, one result: a finite double,
+ * The number that a rule reads from a PUBLISH payload. Three sources, one result: a finite double,
  * or nothing. A decimal number beyond its range is the largest double of that sign, so that it
- * compares as it should. Nothing is guessed: a payload that is not exactly what the source
- * describes has no value. Pure functions: no allocation, no state, no read outside [payload,
+ * compares correctly. There are no heuristics: a payload that does not exactly match its source
+ * description has no value. Pure functions: no allocation, no state, no read outside [payload,
  * payload + len).
  */
 
@@ -35,11 +35,11 @@ enum bp_binary_type {
 
 #define BP_JSON_STEPS_MAX 16
 #define BP_JSON_NAMES_MAX 240
-#define BP_JSON_DEPTH_MAX 64 /* what is nested deeper is passed by its brackets */
+#define BP_JSON_DEPTH_MAX 64 /* deeper nesting is skipped by counting brackets */
 
 /*
  * A compiled path: `$` then `.name`, `['name']`, `["name"]` or `[index]`. Position independent and
- * free of padding noise (always memset first), so that equal paths are equal bytes.
+ * without indeterminate padding (always memset first), so that equal paths are equal bytes.
  */
 struct bp_json_path {
 	uint8_t steps;
@@ -73,7 +73,7 @@ struct bp_value_source {
 int bp_json_path_compile(
 	const char *path, struct bp_json_path *out, const char **error, size_t *error_at);
 
-/* As bp_value_json(), and returns where in the payload the number begins, or NULL. */
+/* As bp_value_json(), and returns the begin of the number in the payload, or NULL. */
 const uint8_t *bp_value_json_at(
 	const uint8_t *payload, size_t len, const struct bp_json_path *path, double *value);
 
@@ -91,12 +91,12 @@ bool bp_value_binary(
 bool bp_value_extract(
 	const uint8_t *payload, size_t len, const struct bp_value_source *source, double *value);
 
-/* Where the JSON number at `p` ends, or NULL: its form alone, which costs less than its value. */
+/* The end of the JSON number at `p`, or NULL: only its syntax, which costs less than its value. */
 const uint8_t *bp_number_end(const uint8_t *p, const uint8_t *end);
 
 /*
- * The same for a payload that goes on after its first `have` bytes: a binary number among them, or
- * the last number at the path of a JSON text among them, whatever the rest of the text is.
+ * The same for a payload that continues after its first `have` bytes: a binary number in them, or
+ * the last number at the path in this part of a JSON text, for any rest of the text.
  */
 bool bp_value_beginning(
 	const uint8_t *payload, size_t have, const struct bp_value_source *source, double *value);

@@ -6,9 +6,9 @@
 #include "proto/payload/value.h"
 
 /*
- * The number at a path in the beginning of a JSON text that goes on. The grammar is followed as far
- * as the bytes go; the last number found before the cut counts, whatever follows it. Each byte is
- * looked at once, and there is no recursion.
+ * The number at a path in the beginning of a longer JSON text. The syntax is checked as far as the
+ * bytes are available; the result is the last number found before the cut, for any continuation.
+ * Each byte is read once, and there is no recursion.
  */
 
 #define NO_ELEMENT UINT64_MAX
@@ -20,9 +20,9 @@ struct scan {
 	const struct bp_json_path *path;
 	uint64_t kinds;   /* of the open containers: bit 0 the innermost, 1 object */
 	uint32_t depth;   /* open containers */
-	uint32_t matched; /* those of them that are on the path: the outermost ones */
+	uint32_t matched; /* the number of outer ones on the path */
 	uint64_t element; /* of the innermost container on the path, an array */
-	bool hit;         /* the value under way is the path's next step */
+	bool hit;         /* the current value is the next step of the path */
 	const uint8_t *found, *found_end; /* the number, or NULL */
 };
 
@@ -113,7 +113,7 @@ static bool close_container(struct scan *s, bool object)
 		s->element = NO_ELEMENT; /* the parent's element was this one */
 	}
 	s->depth--;
-	return s->depth != 0; /* a text that is whole is no beginning */
+	return s->depth != 0; /* a complete text is not a beginning */
 }
 
 /* The position after a number or a literal, or NULL: it is cut, or none. */
@@ -186,7 +186,7 @@ static void count_element(struct scan *s)
 	s->element++;
 }
 
-/* One token; false at the cut, or where the text is none. */
+/* Reads one token; false at the cut, or at a syntax error. */
 static bool step(struct scan *s, enum state *state)
 {
 	uint8_t c = *s->p;

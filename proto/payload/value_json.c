@@ -12,18 +12,18 @@
 #endif
 
 /*
- * The number at a path, in one pass that also decides whether the whole text is JSON.
+ * The number at a path, in one pass that also validates the whole JSON text.
  *
- * Speed comes from three things. (1) Quotes are found 64 bytes at a time, as a bit mask from which
- * each string's end is one bit scan away; escapes, control characters and UTF-8 are looked at only
- * in blocks that have any. (2) Positions are taken from that mask, not from where the previous
- * token ended, so the processor works on several members at once. (3) The text is cut so that its
- * last byte is '}' or ']', which stops every loop that skips blanks or digits and stands for the
- * bounds check of every single byte that is looked at: all others come before it.
+ * Three techniques make it fast. (1) Quotes are found 64 bytes at a time, as a bit mask in which
+ * one bit scan finds the end of each string; escapes, control characters and UTF-8 are checked only
+ * in blocks that contain some. (2) Positions are taken from that mask, not from the end of the
+ * previous token, so the processor overlaps several members. (3) The text is cut so that its last
+ * byte is '}' or ']', which ends every loop over blanks or digits and replaces the bounds check of
+ * every single byte: all other bytes precede it.
  *
- * The kinds of the open containers are the bits of a word: no recursion. What is nested deeper than
- * BP_JSON_DEPTH_MAX, 64, can't be on a path; its strings are read and its brackets are counted,
- * whatever is between them.
+ * The kinds of the open containers are the bits of a word: no recursion. Values nested deeper than
+ * BP_JSON_DEPTH_MAX, 64, cannot be on a path; their strings are read and their brackets are
+ * counted, with any contents in between.
  */
 
 #define BLOCK 64
@@ -62,8 +62,8 @@ static inline signed_v16 lesser(signed_v16 a, signed_v16 b)
 }
 
 /*
- * Not plain ASCII text: the backslash, control characters and, negative in a signed byte, what is
- * above 0x7f.
+ * Special bytes: the backslash, control characters and, negative in a signed byte, bytes above
+ * 0x7f.
  */
 static inline bp_v16 special_bytes(bp_v16 v)
 {
@@ -122,7 +122,7 @@ static uint64_t special_bits(const uint8_t *b, const uint8_t *end)
 	return end - b < BLOCK ? m & (((uint64_t)1 << (end - b)) - 1) : m; /* padding is NUL */
 }
 
-/* A block that may have special bytes: returns its quotes, notes what is wrong in t->bad. */
+/* A block that may have special bytes: returns its quotes, records errors in t->bad. */
 static __attribute__((noinline)) uint64_t special_block(
 	struct text *t, const uint8_t *b, uint64_t quotes, bool in_string)
 {
@@ -192,7 +192,7 @@ static ALWAYS_INLINE uint64_t block_quotes(struct text *t, const uint8_t *b, boo
 	return quotes;
 }
 
-/* The quotes that are found and not yet passed: bit i of `mask` is block[i]. */
+/* The quotes that are found and not yet consumed: bit i of `mask` is block[i]. */
 struct quotes {
 	const uint8_t *block;
 	uint64_t mask;
@@ -236,9 +236,9 @@ static ALWAYS_INLINE bool take_string(struct text *t, struct quotes *q, const ui
 /* ---- numbers ---- */
 
 /*
- * Where the JSON number ends whose digits begin at `d` (*d is one), as far as the next 16 bytes
- * tell, all looked at together. NULL when they do not tell; a digit, 'e' or 'E' at the end that is
- * returned means that the number goes on.
+ * The end of the JSON number whose digits begin at `d` (*d is one), as far as the next 16 bytes
+ * determine it, all processed in parallel. NULL if they do not; a digit, 'e' or 'E' at the returned
+ * end means that the number continues.
  */
 static ALWAYS_INLINE const uint8_t *digits_end(const uint8_t *d, const uint8_t *end)
 {
@@ -305,14 +305,14 @@ struct walk {
 	uint64_t kinds;   /* of the open containers, innermost in bit 0: 1 object, 0 array */
 	uint32_t depth;   /* open containers */
 	uint32_t matched; /* steps that led to the innermost open container on the path */
-	/* What the innermost container looks for, when it is the one on the path. */
+	/* The step that the innermost container searches, if it is on the path. */
 	size_t name_len; /* NO_NAME: for no member */
 	unsigned name_off;
 	bool by_index;
 	uint64_t elements_left; /* before the element that by_index looks for */
 };
 
-/* Whether the member name at [p, close) is the one looked for. */
+/* Whether the member name at [p, close) is the searched one. */
 static inline bool is_name(
 	const struct walk *w, const struct text *t, const uint8_t *p, const uint8_t *close)
 {
@@ -557,7 +557,7 @@ const uint8_t *bp_value_json_at(
 		return NULL;
 	end = p + len;
 	while (end[-1] == ' ' || end[-1] == '\n' || end[-1] == '\r' || end[-1] == '\t')
-		end--;          /* stops: *p is none of them */
+		end--;          /* ends: *p is none of them */
 	if (path->steps == 0) { /* "$": the text is the number */
 		if (bp_number_parse(p, end, false, &v) != end)
 			return NULL;

@@ -25,8 +25,8 @@ void bp_transform_matrix_to_rows(const double m[12], double row[3][4])
 			row[r][c] = m[3 * c + r];
 }
 
-/* A column divided by its largest entry's size, so that squares neither overflow nor vanish; false:
- * all of it is 0. */
+/* A column divided by the absolute value of its largest entry, so that squares neither overflow
+ * nor underflow; false: all of it is 0. */
 static bool scale_column(const double column[3], double scaled[3])
 {
 	const double size = fmax(fabs(column[0]), fmax(fabs(column[1]), fabs(column[2])));
@@ -78,7 +78,7 @@ static void write_double(uint8_t *p, double v)
 	bp_put_be32(p + 4, (uint32_t)word);
 }
 
-/* Where the message has what m[i] holds: nine row by row, then the translation. */
+/* Index of m[i] in the message: nine row by row, then the translation. */
 static unsigned place(unsigned i)
 {
 	return 4 + 8 * (i < 9 ? 3 * (i % 3) + i / 3 : i);

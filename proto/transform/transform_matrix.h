@@ -24,8 +24,8 @@ enum bp_transform_matrix_fault {
 enum bp_transform_matrix_fault bp_transform_matrix_check(const double m[12]);
 
 /*
- * The message of the paper's authors' loader: 100 octets, an IPv4 address and twelve doubles, big
- * endian, the nine of the matrix row by row and then the translation.
+ * The message of the loader of the paper's authors: 100 bytes, an IPv4 address and twelve doubles,
+ * big endian, the nine of the matrix row by row and then the translation.
  */
 #define BP_TRANSFORM_LOADER_MESSAGE 100u
 void bp_transform_loader_read(
