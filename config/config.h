@@ -14,20 +14,21 @@
 #include "biplane/services.h"
 
 /*
- * The configuration file, as a structure. One table (schema_*.c) has a row per setting; the
- * parser, `biplane config check`, `biplane config show` and biplane.yaml(5) derive from it. Knows
- * no DPDK and no segment; both planes and the tools link it.
+ * The configuration file as a structure. One table (schema_*.c) has a row per setting; the parser,
+ * `biplane config check`, `biplane config show` and biplane.yaml(5) derive from it. Independent of
+ * DPDK and the segment; both planes and the tools link it.
  */
 
-/* How the kernel sees a routed port or a bridge. */
+/* The kernel interface of a routed port or a bridge. */
 enum bp_backend { BP_BACKEND_AUTO, BP_BACKEND_VIRTIO, BP_BACKEND_TAP, BP_BACKEND_OFF };
 
-#define BP_INTERFACE_NAME_MAX 15 /* bytes of a kernel interface's name */
+#define BP_INTERFACE_NAME_MAX 15 /* maximum length of a kernel interface's name, bytes */
 
-/* A router's interface: that of a routed port, or the host interface of a bridge. */
+/* A routed interface: that of a routed port, or the host interface of a bridge. */
 struct bp_config_interface {
 	uint8_t backend; /* enum bp_backend; off for a bridged port */
-	/* Of its kernel interface; default: the name. May be "" where it has none (off). */
+	/* Name of its kernel interface; default: the name of the port or bridge. May be "" without
+	 * a kernel interface (off). */
 	char kernel_name[BP_INTERFACE_NAME_MAX + 1];
 	uint32_t n_addresses;
 	struct bp_interface_address address[BP_ADDRESSES_MAX];
@@ -35,15 +36,15 @@ struct bp_config_interface {
 
 struct bp_config_port {
 	char name[BP_NAME_MAX + 1];
-	char device[512];   /* PCI address or vdev string, as DPDK's -a and --vdev take it */
+	char device[512];   /* PCI address or vdev string, as for DPDK's -a and --vdev */
 	uint32_t rx_queues; /* 0 (auto): one per worker, if the driver supports it */
 	uint32_t rx_descriptors, tx_descriptors; /* 0 (auto): the default of the driver */
 	uint32_t mtu;                            /* 0 (auto): the setting of the driver */
-	bool promiscuous;                        /* default: whether it is bridged */
+	bool promiscuous;                        /* default: true for a bridged port */
 	bool has_mac;
-	uint8_t mac[6];  /* set on the device; without it the device's own */
-	bool has_routed; /* the file gives it the role; see bp_config_port_routes() */
-	struct bp_config_interface interface; /* of a routed port */
+	uint8_t mac[6];  /* set on the device; false: the device's own address */
+	bool has_routed; /* the file makes the port routed; see bp_config_port_routes() */
+	struct bp_config_interface interface; /* only for a routed port */
 	uint8_t offload[BP_OFFLOADS];         /* enum bp_offload_word of each */
 };
 
@@ -63,7 +64,7 @@ struct bp_config_routing {
 };
 
 struct bp_config_netlink {
-	uint32_t route_table;         /* routing table of the kernel that is mirrored */
+	uint32_t route_table;         /* the kernel's routing table that is mirrored */
 	uint32_t receive_buffer;      /* bytes */
 	uint64_t neighbor_refresh_ns; /* a neighbor that was used within this time is refreshed */
 };
@@ -72,7 +73,7 @@ struct bp_config_netlink {
 struct bp_config_static_route {
 	struct bp_prefix prefix;
 	uint8_t type;       /* enum bp_route_type: unicast, blackhole, unreachable or prohibit */
-	bool has_interface; /* else the interface on whose addresses' prefix the gateway is */
+	bool has_interface; /* false: the interface whose address prefix contains the gateway */
 	struct bp_hop hop;
 };
 
@@ -96,7 +97,7 @@ struct bp_config_punt {
 	} policer[BP_EX_CLASSES];
 	uint32_t n_health_device_ports;
 	uint16_t health_device_ports[BP_MAX_MQTT_PORTS];
-	/* On which biplane itself listens for health devices; 0: none. */
+	/* Ports on which biplane itself listens for health devices; 0: none. */
 	uint16_t listen_udp, listen_tcp;
 };
 
@@ -105,32 +106,32 @@ enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER 
 
 /* Limits above which a fault is reported; 0: never. */
 struct bp_config_monitoring {
-	uint64_t link_up_delay_ns;         /* from the start */
-	uint32_t mbuf_low_percent;         /* free buffers of a pool */
+	uint64_t link_up_delay_ns;         /* since the start */
+	uint32_t mbuf_low_percent;         /* free mbufs of a pool */
 	uint64_t poll_gap_warning_ns;      /* between two polls of a worker */
-	uint64_t worker_stall_timeout_ns;  /* without a poll */
+	uint64_t worker_stall_timeout_ns;  /* time without a poll */
 	uint64_t not_inspected_warning_ns; /* of a connection */
-	uint64_t log_interval_ns;          /* between two lines about one fault, average; not 0 */
+	uint64_t log_interval_ns;          /* average interval of lines about one fault; not 0 */
 };
 
-/* Section log:, whose values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
+/* Section log; the values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
 struct bp_config_log {
 	uint8_t level, format;
 };
 
 struct bp_config {
-	uint8_t version; /* of the file's format: 1 */
-	char name[BP_NAME_MAX +
-		  1];          /* instance: names the segment, the socket, DPDK's file prefix */
-	char runtime_dir[256]; /* segment fallback, control socket, pid files */
-	uint64_t watchdog_ns;  /* of `biplane run`; 0: none */
-	uint8_t hugepages;     /* enum bp_hugepages */
-	uint8_t poll_mode;     /* enum bp_poll_mode */
+	uint8_t version;            /* version of the file's format: 1 */
+	char name[BP_NAME_MAX + 1]; /* instance: part of the names of the segment, the socket and
+				       DPDK's file prefix */
+	char runtime_dir[256];      /* segment without hugepages, control socket, pid files */
+	uint64_t watchdog_ns;       /* of `biplane run`; 0: none */
+	uint8_t hugepages;          /* enum bp_hugepages */
+	uint8_t poll_mode;          /* enum bp_poll_mode */
 	uint32_t n_workers;
-	bool workers_listed;                  /* the file gives cores, not a number */
+	bool workers_listed;                  /* the file lists cores instead of a number */
 	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */
 	uint32_t mbufs;     /* per port and worker; 0 (auto): computed from the descriptors */
-	uint32_t memory_mb; /* given to DPDK when there are no hugepages */
+	uint32_t memory_mb; /* DPDK's memory without hugepages */
 	struct bp_config_monitoring monitoring;
 	uint32_t n_ports;
 	struct bp_config_port port[BP_MAX_PORTS];
@@ -142,16 +143,16 @@ struct bp_config {
 	struct bp_config_static fixed; /* routing.static_* */
 	struct bp_config_punt punt;
 	struct bp_config_log log;
-	/* Each service's settings, owned by the configuration: config/NAME/settings.h. */
+	/* The settings of each service, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };
 
-/* Bytes that a service's settings may have, and as many zeros. */
+/* Maximum size of the settings of a service, in bytes, and the size of the array of zeros. */
 #define BP_CONFIG_SERVICE_MAX 65536
 extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 
 /*
- * Defines how struct bp_config_name_ of service BP_SERVICE_id_ is reached: bp_config_name_(c) to
+ * Defines the accessors of struct bp_config_name_ of service BP_SERVICE_id_: bp_config_name_(c) to
  * read, bp_config_name_set(c) to write. A configuration that was not read may have no settings of a
  * service; they read as zeros.
  */
@@ -168,29 +169,31 @@ extern const unsigned char bp_config_zeros[BP_CONFIG_SERVICE_MAX];
 		return c->service[BP_SERVICE_##id_];                                               \
 	}
 
-/* Whether a port routes: it is in no bridge. */
+/* Returns whether a port is routed: it is in no bridge. */
 bool bp_config_port_routes(const struct bp_config *c, unsigned port);
-/* Whether anything routes: some port does, or some bridge has a host interface. */
+/* Returns whether any interface is routed: a routed port, or a bridge with a host interface. */
 bool bp_config_routes(const struct bp_config *c);
-/* The interface of that number (see include/biplane/fib.h) and its name, or NULL when the file has
- * none such: a bridged port, or a bridge without host_interface. */
+/* Returns the interface with that number (see include/biplane/fib.h) and its name, or NULL when the
+ * file does not have it: a bridged port, or a bridge without host_interface. */
 const struct bp_config_interface *bp_config_interface(
 	const struct bp_config *c, unsigned interface, const char **name);
 
 /*
- * Reads and validates `path` whole. On success returns the configuration (bp_config_free()). On any
- * error returns NULL and has written every error found, not only the first, to `errors` as
- * "FILE:LINE:COLUMN: what is wrong; what was expected\n". Warnings go there too, after "warning: ".
+ * Reads and validates the whole file `path`. On success returns the configuration; the caller frees
+ * it with bp_config_free(). On any error returns NULL and writes all errors to `errors` as
+ * "FILE:LINE:COLUMN: value found; value expected
+ * ". Warnings are written there too, after "warning: ".
  */
 struct bp_config *bp_config_load(const char *path, FILE *errors);
-/* The same of a file's bytes. */
+/* Like bp_config_load(), for the bytes of a file. */
 struct bp_config *bp_config_parse_file(
 	const char *name, const char *text, size_t len, FILE *errors);
-/* The same from memory, where `version` may be missing; `name` stands for the file in messages. */
+/* Like bp_config_load(), from memory; `version` may be missing; `name` is the file name in
+ * messages. */
 struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors);
 void bp_config_free(struct bp_config *c);
 
-/* Which instance a file means. */
+/* The instance of a configuration file. */
 struct bp_config_instance {
 	char name[BP_NAME_MAX + 1];
 	char runtime_dir[256];
@@ -198,29 +201,29 @@ struct bp_config_instance {
 };
 
 /*
- * Only that, also from a file that has errors elsewhere, so that an operator who has just broken it
- * can still look at what runs. Returns 0 when the file has no errors, 1 when it has some that leave
- * this known, -1 when it can't be told; then every error is written to `errors`, as by
- * bp_config_load(). Warnings are not written.
+ * Reads only the instance, even from a file with errors in other settings, so that an operator can
+ * still inspect a running instance after an edit with errors. Returns 0 when the file has no
+ * errors, 1 when it has errors and the instance is known, -1 when the instance is unknown; all
+ * errors are then written to `errors` as by bp_config_load(). Warnings are not written.
  */
 int bp_config_load_instance(const char *path, struct bp_config_instance *i, FILE *errors);
 int bp_config_parse_instance(
 	const char *name, const char *text, size_t len, struct bp_config_instance *i, FILE *errors);
 
 /*
- * Compares what can't change while biplane runs. Returns how many such settings differ, each
- * written as one line to `out` ("ports[0].device: changing it needs a restart").
+ * Compares the settings that cannot change at run time. Returns the number of settings that differ,
+ * and writes each as one line to `out` ("ports[0].device: changing it needs a restart").
  */
 int bp_config_restart_needed(
 	const struct bp_config *running, const struct bp_config *next, FILE *out);
 
-/* The effective configuration as YAML, every setting with its value, defaults included. */
+/* Writes the effective configuration as YAML: every setting with its value, including defaults. */
 void bp_config_dump(const struct bp_config *c, FILE *out);
 
-/* The settings section of biplane.yaml(5) in roff (man) form, from the schema. */
+/* Writes the settings section of biplane.yaml(5) in roff (man) format, from the schema. */
 void bp_config_man(FILE *out);
 
-/* The same settings in Markdown: a heading and a table for each section. */
+/* Writes the same settings in Markdown: a heading and a table for each section. */
 void bp_config_markdown(FILE *out);
 
 #endif

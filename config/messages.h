@@ -8,11 +8,11 @@
 #include <stdio.h>
 
 /*
- * What is wrong with a file, collected while it is read and printed in the order of the file: the
- * settings are read in the schema's order, so that references resolve, not in the file's.
+ * Errors and warnings about a file, collected while it is read and printed in the order of the
+ * file: the settings are read in the order of the schema, so that references resolve.
  */
 
-/* More than this is not a file with mistakes but no configuration; the rest is only counted. */
+/* Maximum number of messages that are kept; further ones are only counted. */
 #define BP_MESSAGES_MAX 10000
 
 struct bp_message {
@@ -26,7 +26,7 @@ struct bp_messages {
 	struct bp_message *list;
 	uint32_t n, room;
 	uint32_t errors;  /* all of them, kept or not */
-	uint32_t dropped; /* not kept: over BP_MESSAGES_MAX, or no memory */
+	uint32_t dropped; /* over BP_MESSAGES_MAX, or no memory */
 };
 
 __attribute__((format(printf, 4, 5))) void bp_error(
@@ -34,13 +34,13 @@ __attribute__((format(printf, 4, 5))) void bp_error(
 __attribute__((format(printf, 4, 5))) void bp_warning(
 	struct bp_messages *m, uint32_t line, uint32_t column, const char *format, ...);
 
-/* Writes "name:LINE:COLUMN: text\n" for each and frees all. */
+/* Writes "name:LINE:COLUMN: text " for each message and frees all. */
 void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out);
 void bp_messages_free(struct bp_messages *m);
 
 /*
- * `text` as it may stand in a message: control characters as \xNN, cut where a reader has seen
- * enough. Returns `out`.
+ * Formats `text` for a message: control characters as \xNN, truncated to a readable length. Returns
+ * `out`.
  */
 #define BP_SHOWN 96
 const char *bp_shown(const char *text, size_t len, char out[BP_SHOWN]);

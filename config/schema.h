@@ -12,42 +12,42 @@
 #include "config/yaml.h"
 
 /*
- * The one table of settings, whose rows are in schema_*.c. Reading, checking, dumping, comparing
- * and documenting walk it; nothing else knows a setting's name, bounds or default.
+ * The table of settings; its rows are in schema_*.c. Reading, checking, dumping, comparing and
+ * documentation use it; no other code contains a setting's name, bounds or default.
  */
 
 struct bp_setting;
 
-/* What the reader is doing. */
+/* State of the reader. */
 struct bp_reader {
 	struct bp_config *config;
 	struct bp_messages *messages;
-	const struct bp_yaml *root; /* the file's mapping */
-	char path[160]; /* of the setting in hand, as messages name it: mqtt.rules[3].raise */
+	const struct bp_yaml *root; /* mapping of the file */
+	char path[160]; /* path of the current setting in messages: mqtt.rules[3].raise */
 	size_t path_len;
 };
 
-/* Why a text is no value of its setting. */
+/* Reason why a text is not a valid value of its setting. */
 struct bp_fault {
 	char what[224];
-	size_t at; /* byte of the text at which it shows */
+	size_t at; /* offset of the first invalid byte */
 };
 
 /*
- * A kind of value. `field` is where the setting's value lives: the setting's offset into the
- * settings of the gateway or of a service, or into the list's element.
+ * A type of value. `field` is the setting's value: the setting's offset into the settings of the
+ * gateway or of a service, or into the list element.
  */
 struct bp_type {
-	/* From text. False: *fault says why. */
+	/* Parses a text. False: *fault has the reason. */
 	bool (*parse)(const struct bp_setting *s, const struct bp_config *c, const char *text,
 		void *field, struct bp_fault *fault);
-	/* From a node, for what is not, or not always, a scalar. Reports its errors itself. */
+	/* Reads a node, for values that are not always scalars. Reports its errors itself. */
 	void (*read)(
 		struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
-	/* As the file would have it. */
+	/* Writes the value as YAML text. */
 	void (*format)(const struct bp_setting *s, const struct bp_config *c, const void *field,
 		FILE *out);
-	/* "a duration from 1s to 30d" */
+	/* Writes the expected values, such as "a duration from 1s to 30d". */
 	void (*expect)(const struct bp_setting *s, FILE *out);
 };
 
@@ -67,83 +67,89 @@ extern const struct bp_type bp_type_rate;
 extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
 	bp_type_tcp_range;
 
-/* Where the elements of a list of mappings live. */
+/* Location of the elements of a list of mappings. */
 struct bp_list_layout {
 	size_t element; /* bytes */
-	size_t items;   /* offset of the array, or of the pointer to it, into the settings */
-	size_t count;   /* offset of the uint32_t that counts them, likewise */
-	bool allocated; /* items is a pointer, and the reader allocates */
-	/* Of a list in an element of another, `base`: where its elements are, and how many. Such
-	 * lists are read by a type of their own. */
+	size_t items;   /* offset of the array, or of the pointer to it, in the settings */
+	size_t count;   /* offset of the uint32_t count in the settings */
+	bool allocated; /* items is a pointer, and the reader allocates the array */
+	/* For a list within an element of another list, `base`: returns the elements and their
+	 * number. A type of its own reads such lists. */
 	const void *(*of)(const struct bp_config *c, const void *base, uint32_t *n);
 };
 
 enum bp_setting_flags {
-	BP_REQUIRED = 1, /* must be given where its section is */
+	BP_REQUIRED = 1, /* required if its section is given */
 	BP_RELOAD = 2,   /* takes effect on reload */
-	BP_OR_ZERO = 4,  /* 0 is allowed besides min..max */
+	BP_OR_ZERO = 4,  /* 0 is allowed in addition to min..max */
 };
 
 struct bp_setting {
 	const char *path; /* dotted; [] after the name of a list of mappings */
 	const struct bp_type *type;
 	uint32_t flags;
-	uint32_t offset, size; /* of the field, in bytes */
-	uint64_t min, max;     /* in the file's unit: bytes, nanoseconds, plain, bytes of text */
-	uint64_t scale;        /* the field counts this many of them; 0 is 1 */
-	/* The word for the value 0, such as "auto" or "off": 0 itself is then no value of the file.
-	 */
+	uint32_t offset, size; /* size of the field, bytes */
+	uint64_t min, max; /* in the unit of the file: bytes, nanoseconds, plain, bytes of text */
+	uint64_t scale;    /* the field counts units of this size; 0 means 1 */
+	/* The word for the value 0, such as "auto" or "off": 0 itself is then invalid in the
+	 * file. */
 	const char *zero;
-	/* Of an enum, in the order of its numbers; NULL ends them, "" is a number without a word.
-	 */
+	/* Words of an enum, in the order of its numbers; NULL ends the list, "" is a number without
+	 * a word. */
 	const char *const *enum_names;
-	const char *preset;      /* the default as the file would have it; NULL: none */
-	const char *preset_text; /* a default that is no constant, in words */
+	const char *preset;      /* the default as YAML text; NULL: none */
+	const char *preset_text; /* description of a default that is not a constant */
 	const char *help;
 	const struct bp_list_layout *list;
-	uint32_t given; /* 1 + offset of the bool that says the file has it; 0: none */
-	/* Whether it is there, where no bool says so (dump and compare). */
+	uint32_t given; /* 1 + offset of the bool that is true if the file has the setting; 0: none
+			 */
+	/* Returns whether the setting is present, if no bool says so (dump and compare). */
 	bool (*present)(const void *base);
-	/* Of a setting that is a word or a mapping: fills `base`, BP_UNFOLDED octets, in which the
-	 * settings below it are, from its field. False: it is a word. */
+	/* For a setting that is a word or a mapping: fills `base` (BP_UNFOLDED bytes), which holds
+	 * the settings below it, from its field. False: it is a word. */
 	bool (*unfold)(const void *field, void *base);
-	/* What concerns several settings of a section; `n` is the section's mapping. */
+	/* Checks several settings of a section together; `n` is the mapping of the section. */
 	void (*check)(struct bp_reader *r, const struct bp_yaml *n, void *base);
-	/* What concerns it and settings before it in the file's mapping: called, given or not, once
-	 * it and they are read and before those that follow. */
+	/* Checks the setting and earlier settings of the mapping together: called after they are
+	 * read and before later settings are, whether the setting is given or not. */
 	void (*done)(struct bp_reader *r);
 };
 
-/* Rows of some sections that belong together: a file schema_*.c each. Those of a service are
- * offsets into its settings, all others into struct bp_config. */
+/* Rows of related sections: one file schema_*.c each. Rows of a service are offsets into its
+ * settings, all others into struct bp_config. */
 struct bp_schema_part {
 	const struct bp_setting *row;
 	uint32_t n;
 };
 
-/* The row after `after` (NULL: the first), or NULL: all rows, parents before their children, in the
- * order in which they are read. */
+/* Returns the row after `after` (NULL: the first), or NULL at the end: all rows, parents before
+ * their children, in reading order. */
 const struct bp_setting *bp_schema_next(const struct bp_setting *after);
 
-/* Whether the documentation gives the row a heading: a section down to the second level, and each
- * row at the top after the first section. A section in a list's element has none, as settings of
- * the element follow. */
+/*
+ * Returns whether the documentation has a heading for the row: a section down to the second level,
+ * and each top-level row after the first section. A section in a list element has none, because
+ * settings of the element follow.
+ */
 bool bp_setting_has_heading(const struct bp_setting *s, bool after_section);
 
 #define BP_UNFOLDED 128
-#define BP_CHILDREN_MAX 32 /* settings in one section */
+#define BP_CHILDREN_MAX 32 /* maximum number of settings in one section */
 
-/* The row after `after` (NULL: the first) directly below `parent` (NULL: the file), or NULL. */
+/* Returns the row after `after` (NULL: the first) directly below `parent` (NULL: the file), or
+ * NULL. */
 const struct bp_setting *bp_schema_child(
 	const struct bp_setting *parent, const struct bp_setting *after);
-/* The last name in a row's path. */
+/* Returns the last name of a row's path. */
 const char *bp_setting_key(const struct bp_setting *s);
-/* Whether the configuration has it: always, but for optional sections and addresses. */
+/* Returns whether the configuration has the setting: always, except optional sections and
+ * addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);
-/* Where the settings of a row that is in no list are: the configuration, or a service's. */
+/* Returns the settings that contain a row outside lists: the configuration, or those of a
+ * service. */
 void *bp_setting_base(const struct bp_setting *s, struct bp_config *c);
 const void *bp_setting_base_const(const struct bp_setting *s, const struct bp_config *c);
-/* The elements of a list of mappings, and how many. */
+/* Returns the elements of a list of mappings, and their number. */
 const void *bp_list_items(
 	const struct bp_setting *s, const struct bp_config *c, const void *base, uint32_t *n);
 
@@ -160,37 +166,37 @@ static inline const void *bp_setting_field_const(const struct bp_setting *s, con
 	return (const char *)base + s->offset;
 }
 
-/* Integers of any width. */
+/* Access to integers of any width. */
 void bp_field_store(const struct bp_setting *s, void *field, uint64_t v);
 uint64_t bp_field_load(const struct bp_setting *s, const void *field);
 
-/* config.c: a file's bytes (free()), at most one more than it may have; NULL with the error
- * written.
- */
+/* config.c: returns the bytes of a file, at most one more than the maximum size; the caller frees
+ * them. NULL with the error written. */
 char *bp_config_read_file(const char *path, size_t *len, FILE *errors);
 
-/* reader.c: reads a mapping's settings into `base`; NULL `n` sets the defaults only. NULL `section`
- * is the file, whose settings are where bp_setting_base() says. */
+/* reader.c: reads the settings of a mapping into `base`; a NULL `n` sets only the defaults. A NULL
+ * `section` is the file, with settings at bp_setting_base(). */
 void bp_read_section(
 	struct bp_reader *r, const struct bp_setting *section, struct bp_yaml *n, void *base);
-/* The read of bp_type_list, for types that only expect something else. */
+/* The read function of bp_type_list, for types that differ only in the expected value. */
 void bp_read_list(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
-/* The two halves of that, for lists that lie elsewhere. Whether the node has elements to be read,
- * of which there are as many as there may be; and their reading, one behind the other. */
+/* The two parts of bp_read_list(), for lists stored elsewhere. The first returns whether the node
+ * has elements, within the allowed number; the second reads them into an array. */
 bool bp_list_given(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n);
 void bp_read_elements(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *items);
-/* The read of a type that also takes a list, where it is none: true, and its errors reported. */
+/* Reads a value that is not a list, for types that also accept a list. Returns true, with errors
+ * reported, if the node is not a list. */
 bool bp_read_as_scalar(
 	struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, void *field);
-/* An error about the setting in hand at byte `at` of `n`, with what was expected. */
+/* Reports an error about the current setting at byte `at` of `n`, with the expected value. */
 void bp_reader_fault(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	const struct bp_fault *fault);
-/* The same at the node, in printf form. */
+/* Like bp_reader_fault(), at the node, in printf form. */
 __attribute__((format(printf, 4, 5))) void bp_reader_error(struct bp_reader *r,
 	const struct bp_setting *s, struct bp_yaml *n, const char *format, ...);
-/* Of a setting that is text or a section: whether it is a section. Text is read by parse(), and
- * anything else is an error. */
+/* For a setting that is text or a section: returns whether it is a section. parse() reads text; any
+ * other node is an error. */
 bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n,
 	bool (*parse)(const struct bp_setting *s, const struct bp_config *c, const char *text,
 		void *field, struct bp_fault *fault),
@@ -200,47 +206,47 @@ bool bp_reader_section_or_text(struct bp_reader *r, const struct bp_setting *s, 
 __attribute__((format(printf, 3, 4))) bool bp_fault_set(
 	struct bp_fault *fault, size_t at, const char *format, ...);
 
-/* check.c: what concerns several settings. */
+/* check.c: checks across several settings. */
 void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_punt(struct bp_reader *r);
-/* check_interfaces.c: once ports and bridges are known. */
+/* check_interfaces.c: called after ports and bridges are read. */
 void bp_check_interfaces(struct bp_reader *r);
 /* check_static.c */
 void bp_check_static(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
-/* The address of biplane's own that is in the prefix, or NULL. In check_aggregation.c. */
+/* Returns the address of biplane itself that the prefix contains, or NULL. In
+ * check_aggregation.c. */
 const struct bp_address *bp_config_own_address(
 	const struct bp_config *c, const struct bp_prefix *prefix);
 
-/* A setting of a file without a version, by its path in such a file and in one of version 1. `is`
- * may add a remark after a blank. */
+/* A setting of a file without a version: its path in such a file, and in version 1. `is` may have a
+ * remark after a blank. */
 struct bp_renamed {
 	const char *was, *is;
 };
-extern const struct bp_renamed bp_renamed[]; /* ends with was NULL */
-/* What setting `key` of `section` is called since version 1, or NULL. */
+extern const struct bp_renamed bp_renamed[]; /* the last element has a NULL `was` */
+/* Returns the name of setting `key` of `section` since version 1, or NULL. */
 const char *bp_renamed_to(const struct bp_setting *section, const char *key);
 
-/* The known name in `section` that `key` was meant to be, or NULL. */
+/* Returns the known name in `section` that is most similar to `key`, or NULL. */
 const char *bp_suggest(const struct bp_setting *section, const char *key);
 
-/* The value of a setting that is no section and no list, as the file would have it. NULL: no
- * memory. free(). */
+/* Returns the value of a setting, except sections and lists, as YAML text; the caller frees it.
+ * NULL: no memory. */
 char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, const void *base);
 
-/* The double-quoted YAML form of a text. */
+/* Writes a text as double-quoted YAML. */
 void bp_write_quoted(const char *text, FILE *out);
 
-/* Index of the port of that name, or -1. */
+/* Returns the index of the port with that name, or -1. */
 int bp_config_port_index(const struct bp_config *c, const char *name);
 
-/* An address, or a prefix with its length, as text: at most BP_ADDRESS_TEXT bytes. Returns `out`.
- */
+/* Formats an address, or a prefix with its length: at most BP_ADDRESS_TEXT bytes. Returns `out`. */
 #define BP_ADDRESS_TEXT 64
 const char *bp_address_text(const struct bp_address *a, char out[BP_ADDRESS_TEXT]);
 const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT]);
-/* From "ADDRESS/LENGTH", or an address, which is the prefix of all its bits. False: *fault says why
- * it is neither. */
+/* Reads "ADDRESS/LENGTH", or an address as a prefix of full length. False: *fault has the
+ * reason. */
 bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault);
 
 #endif

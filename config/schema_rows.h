@@ -4,7 +4,7 @@
 
 #include "config/schema.h"
 
-/* For the files of rows, schema_*.c, alone: units, and how a row says where its setting is. */
+/* For the files of rows, schema_*.c, only: units, and the location of a row's setting. */
 
 #define KIB ((uint64_t)1 << 10)
 #define MIB ((uint64_t)1 << 20)
@@ -22,7 +22,7 @@
 
 extern const struct bp_schema_part bp_schema_gateway;
 
-/* A file's rows, by the name that config/schema.c knows them by. */
+/* The rows of a file, by the name that config/schema.c uses. */
 #define BP_SCHEMA_PART(name_, rows_)                                                               \
 	const struct bp_schema_part name_ = {rows_, sizeof(rows_) / sizeof((rows_)[0])}
 

@@ -7,21 +7,22 @@
 #include "config/config.h"
 #include "shm/layout.h"
 
-/* What a configuration makes of the segment. */
+/* The segment of a configuration. */
 
 /*
- * Fills the specs of all tables for this configuration; returns how many. The tables of a service
- * without a section in the file are minimal, and so are the forwarding tables where nothing routes.
+ * Fills the specs of all tables for this configuration; returns their number. The tables of a
+ * service without a section in the file have the minimum size, and so do the forwarding tables
+ * without any routed interface.
  */
 unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs);
 
-/* a * b, or UINT64_MAX, which no segment can hold: bp_segment_open() then says so. */
+/* Returns a * b, or UINT64_MAX, which exceeds any segment: bp_segment_open() then reports it. */
 uint64_t bp_capacity_times(uint64_t a, uint64_t b);
-/* Rounded up to whole cache lines. */
+/* Rounds up to whole cache lines. */
 uint64_t bp_capacity_lines(uint64_t bytes);
 
-/* A hash of the ports' names: numbers of ports in the segment mean the same ports only where it is
- * the same. */
+/* Returns a hash of the ports' names: port numbers in the segment are valid only with the same
+ * hash. */
 uint64_t bp_config_ports_key(const struct bp_config *c);
 
 #endif

@@ -10,16 +10,16 @@
 
 /* A service's part of the configuration. */
 struct bp_config_service {
-	/* Rows of the table of settings, with their checks. NULL: it has none. */
+	/* Rows of the table of settings, with their checks. NULL: none. */
 	const struct bp_schema_part *settings;
-	size_t size; /* of its settings, a structure that begins as zeros */
-	/* Frees what its settings own, not them. May be NULL. */
+	size_t size; /* size of its settings, a structure that is initialised to zeros */
+	/* Frees the memory that the settings own, not the settings. May be NULL. */
 	void (*release)(void *settings);
-	/* Of a service whose nodes and tables are made at the start, and only where the file has an
-	 * entry for them: a section that has one, or NULL. May be NULL. */
+	/* For a service whose nodes and tables are created at the start, only if the file has an
+	 * entry for them: returns a section with an entry, or NULL. May be NULL. */
 	const char *(*entries)(const struct bp_config *c);
-	/* Elements of the service's tables in the segment (shm/service.h), in their order. NULL: it
-	 * has none. */
+	/* Sets the number of elements of the service's tables in the segment (shm/service.h), in
+	 * their order. NULL: no tables. */
 	void (*capacities)(const struct bp_config *c, uint64_t *capacity);
 };
 

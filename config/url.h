@@ -7,18 +7,18 @@
 
 #include "config/schema.h"
 
-/* A peer as the file has it: SCHEME://HOST[:PORT], RFC 3986 section 3, without path and user. */
+/* A peer as a URL: SCHEME://HOST[:PORT], RFC 3986 section 3, without path and user. */
 struct bp_url {
-	unsigned scheme; /* index into the schemes that were allowed */
+	unsigned scheme; /* index into the allowed schemes */
 	char host[256];  /* an IPv6 address without its brackets */
 	uint16_t port;   /* 0: not given */
 };
 
-/* Reads a URL whose scheme is one of `schemes` (NULL ends them). False: *fault says why. */
+/* Reads a URL with one of `schemes` (NULL ends the list). False: *fault has the reason. */
 bool bp_url_read(
 	const char *text, const char *const *schemes, struct bp_url *out, struct bp_fault *fault);
 
-/* Writes it, with the brackets of an IPv6 address; `port` 0 is left out. */
+/* Writes the URL, with brackets around an IPv6 address; a `port` of 0 is omitted. */
 void bp_url_write(const char *scheme, const char *host, uint16_t port, FILE *out);
 
 #endif

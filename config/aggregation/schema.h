@@ -7,7 +7,7 @@
 
 extern const struct bp_schema_part bp_schema_aggregation;
 
-/* check_aggregation.c: section aggregation, once all are read */
+/* check_aggregation.c: checks section aggregation after all of it is read */
 void bp_check_aggregation(struct bp_reader *r);
 
 #endif

@@ -8,12 +8,12 @@
 struct bp_config_aggregation {
 	struct bp_agg_rules rules; /* aggregation.encapsulate and .decapsulate */
 	/* limits of each worker */
-	uint32_t max_streams;      /* that it sends, and as many that it receives */
-	uint32_t pacing_queue_len; /* frames, of each entry with a pacing gap */
+	uint32_t max_streams;      /* streams sent; the same number of received streams */
+	uint32_t pacing_queue_len; /* frames, for each entry with a pacing gap */
 };
 BP_CONFIG_SERVICE(aggregation, AGGREGATION)
 
-/* Whether the file has an entry of encapsulate or decapsulate. */
+/* Returns whether the file has an entry of encapsulate or decapsulate. */
 static inline bool bp_config_aggregates(const struct bp_config *c)
 {
 	const struct bp_agg_rules *r = &bp_config_aggregation(c)->rules;

@@ -8,7 +8,7 @@
 extern const struct bp_schema_part bp_schema_lcl;
 extern const struct bp_type bp_type_lcl_out;
 
-/* check_lcl.c: section lcl, once it is read */
+/* check_lcl.c: checks section lcl after it is read */
 void bp_check_lcl(struct bp_reader *r);
 
 #endif

@@ -10,19 +10,20 @@
 struct bp_config_lcl {
 	uint16_t ethertype;
 	uint32_t n_ports;
-	uint32_t max_flows; /* with statistics of their own on each port; the rest shares one */
+	uint32_t max_flows; /* flows with statistics of their own on each port; the rest shares one
+			       row */
 	struct bp_lcl_port port[BP_MAX_PORTS];
 	struct bp_lcl_rules rules;
 };
 BP_CONFIG_SERVICE(lcl, LCL)
 
-/* Whether the file has an entry of lcl.ports. */
+/* Returns whether the file has an entry of lcl.ports. */
 static inline bool bp_config_has_lcl(const struct bp_config *c)
 {
 	return bp_config_lcl(c)->n_ports != 0;
 }
 
-/* Whether a port has an entry of lcl.ports. */
+/* Returns whether a port has an entry of lcl.ports. */
 static inline bool bp_config_lcl_port(const struct bp_config *c, unsigned port)
 {
 	const struct bp_config_lcl *l = bp_config_lcl(c);
@@ -33,7 +34,7 @@ static inline bool bp_config_lcl_port(const struct bp_config *c, unsigned port)
 	return false;
 }
 
-/* What the ports promise to each of lcl.flows: out[0..rules.n_flows). All are kept in a
+/* Computes the admission of each of lcl.flows: out[0..rules.n_flows). All are admitted in a
  * configuration that was read. */
 void bp_config_lcl_admit(const struct bp_config *c, struct bp_lcl_admitted *out);
 

@@ -12,17 +12,17 @@
 #define BP_CONDITIONS (BP_COND_OUTSIDE + 1)
 
 struct bp_bounds {
-	double a, b; /* b: of a range */
+	double a, b; /* b: second number of a range */
 };
 
-/* A condition as a mapping has it: the comparisons that are given, by enum bp_cond_op, and the
- * numbers of the last one, since there must be one only. */
+/* A condition in mapping form: the given comparisons, by enum bp_cond_op, and the numbers of the
+ * last one; only one comparison is allowed. */
 struct bp_condition_map {
 	bool has[BP_CONDITIONS];
 	struct bp_bounds bounds;
 };
 
-/* Of struct bp_bounds: `a` alone, and both. */
+/* Types of struct bp_bounds: `a` alone, and both numbers. */
 extern const struct bp_type bp_type_bound, bp_type_bounds;
 
 bool bp_condition_unfold(const void *field, void *base);

@@ -8,14 +8,14 @@
 extern const struct bp_schema_part bp_schema_mqtt;
 extern const struct bp_type bp_type_broker, bp_type_condition, bp_type_json_path;
 
-/* check_mqtt.c: what concerns several settings. */
+/* check_mqtt.c: checks across several settings. */
 void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_rule(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_mqtt(struct bp_reader *r, const struct bp_yaml *n, void *base);
 
 /*
- * A compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` holds
+ * Writes a compiled path as text ($.a['b c'][2]) that compiles to the same path. `out` has
  * BP_JSON_PATH_TEXT bytes: each byte of a name may become six, and a step has its brackets.
  */
 #define BP_JSON_PATH_TEXT (BP_JSON_NAMES_MAX * 6 + BP_JSON_STEPS_MAX * 16 + 2)

@@ -21,11 +21,11 @@ struct bp_config_publisher {
 	struct bp_config_broker broker;
 	char client_id[128];
 	char username[128];
-	char password_file[512]; /* "" : none; its first line is the password */
+	char password_file[512]; /* "": none; the first line of the file is the password */
 	char ca_file[512];       /* "": the system's certificates */
 	char cert_file[512], key_file[512];
 	uint32_t keep_alive_s;
-	uint32_t max_inflight; /* alarms without PUBACK at a time */
+	uint32_t max_inflight; /* maximum number of alarms without PUBACK */
 	uint64_t puback_timeout_ns;
 	uint64_t unreachable_after_ns; /* 0: off */
 };
@@ -34,7 +34,7 @@ struct bp_config_spool {
 	char path[512];
 	uint64_t max_bytes;
 	uint64_t max_age_ns;
-	uint32_t max_keys;        /* pairs of rule and topic whose order is kept separately */
+	uint32_t max_keys;        /* pairs of rule and topic with separate ordering */
 	uint32_t backlog_warning; /* alarms in the spool; 0: off */
 };
 
@@ -69,11 +69,11 @@ struct bp_config_mqtt {
 };
 BP_CONFIG_SERVICE(mqtt, MQTT)
 
-/* What inspection needs of it: services/mqtt/inspect.h. */
+/* Options of inspection: services/mqtt/inspect.h. */
 struct bp_mqtt_options;
 void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o);
-/* Bytes of one worker's flow table in the segment. Both planes size the segment by it; only the
- * data plane reads what is inside. */
+/* Returns the size of one worker's flow table in the segment, in bytes. Both planes compute the
+ * size of the segment; only the data plane reads the table. */
 uint64_t bp_flow_table_size(const struct bp_config *c);
 
 #endif

@@ -6,7 +6,7 @@
 
 extern const struct bp_schema_part bp_schema_sampling;
 
-/* The entries, once they are read. */
+/* Checks the entries after they are read. */
 void bp_check_sampling(struct bp_reader *r);
 
 #endif

@@ -10,7 +10,7 @@ extern const struct bp_type bp_type_transform_layout, bp_type_transform_sources;
 extern const struct bp_type bp_type_receivers, bp_type_receiver_address, bp_type_receiver_udp;
 extern const struct bp_type bp_type_receiver_mac, bp_type_receiver_reflect, bp_type_matrix;
 
-/* check_transform.c: section transform, once all are read */
+/* check_transform.c: checks section transform after all of it is read */
 void bp_check_transform(struct bp_reader *r);
 
 #endif

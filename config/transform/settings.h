@@ -14,7 +14,7 @@ struct bp_config_transform {
 };
 BP_CONFIG_SERVICE(transform, TRANSFORM)
 
-/* Whether the file has an entry of transform. */
+/* Returns whether the file has an entry of transform. */
 static inline bool bp_config_transforms(const struct bp_config *c)
 {
 	return bp_config_transform(c)->entries.n_rules != 0;

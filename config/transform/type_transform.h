@@ -4,8 +4,8 @@
 
 #include "config/transform/schema.h"
 
-/* For config/transform/schema_transform.c: what a layout's mapping is read into before it becomes
- * one, and where the lists of section transform are. */
+/* For config/transform/schema_transform.c: the intermediate form of a layout's mapping, and the
+ * locations of the lists of section transform. */
 
 struct bp_layout_draft {
 	struct bp_transform_field in[3], from[3], out[3];
@@ -14,7 +14,7 @@ struct bp_layout_draft {
 	uint8_t order, angles;
 };
 
-/* Of bp_type_transform_layout. */
+/* The `unfold` function of bp_type_transform_layout. */
 bool bp_transform_layout_unfold(const void *field, void *draft);
 
 const void *bp_transform_sources_of(const struct bp_config *c, const void *rule, uint32_t *n);
