@@ -55,7 +55,7 @@ const char *bp_suggest(const struct bp_setting *section, const char *key)
 	const char *best = NULL;
 	char a[NAME_MAX_LEN];
 	size_t len = strlen(key), la;
-	uint32_t least = UINT32_MAX;
+	uint32_t smallest = UINT32_MAX;
 
 	if (len > NAME_MAX_LEN)
 		return NULL;
@@ -66,8 +66,8 @@ const char *bp_suggest(const struct bp_setting *section, const char *key)
 		uint32_t d = distance(a, la, name, lb);
 
 		/* One edit in three letters is a typing error; more edits make another word. */
-		if (d < least && d <= (lb > la ? lb : la) / 3) {
-			least = d;
+		if (d < smallest && d <= (lb > la ? lb : la) / 3) {
+			smallest = d;
 			best = name;
 		}
 	}

@@ -159,15 +159,15 @@ static int longest(const struct entry *e, uint32_t mtu)
  * sets none. */
 static const struct bp_config_port *min_mtu(const struct bp_config *c, uint32_t but)
 {
-	const struct bp_config_port *least = NULL;
+	const struct bp_config_port *smallest = NULL;
 
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		const struct bp_config_port *p = &c->port[i];
 
-		if (i != but && p->mtu != 0 && (least == NULL || p->mtu < least->mtu))
-			least = p;
+		if (i != but && p->mtu != 0 && (smallest == NULL || p->mtu < smallest->mtu))
+			smallest = p;
 	}
-	return least;
+	return smallest;
 }
 
 /* Checks that the configured messages fit in the IP packet of an aggregate. */
@@ -198,7 +198,7 @@ static void check_room(
 static void check_sizes(struct bp_reader *r, const struct entry *e, const struct bp_agg_rule *rule)
 {
 	const struct bp_config_port *other = min_mtu(r->config, e->port);
-	const struct bp_config_port *least = min_mtu(r->config, BP_MAX_PORTS);
+	const struct bp_config_port *smallest = min_mtu(r->config, BP_MAX_PORTS);
 
 	if (e->format == BP_AGG_FORMAT_LIN2018 && rule->max_message < BP_AGG_LIN2018_LEN(1))
 		ERROR(r, e, "max_message_size",
@@ -212,8 +212,8 @@ static void check_sizes(struct bp_reader *r, const struct entry *e, const struct
 			e->i, other->name, other->mtu, other->mtu);
 	if (rule->mtu != 0)
 		check_room(r, e, rule, rule->mtu);
-	else if (least != NULL)
-		check_room(r, e, rule, least->mtu);
+	else if (smallest != NULL)
+		check_room(r, e, rule, smallest->mtu);
 }
 
 const struct bp_address *bp_config_own_address(

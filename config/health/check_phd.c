@@ -56,8 +56,8 @@ static void check_source_ports(struct bp_reader *r, const struct bp_yaml *n)
 			p->listen_udp_port);
 	if (last - first + 1 < r->config->n_workers)
 		bp_error(r->messages, at->line, at->column,
-			"health_devices.cse.source_ports: %u workers share %u ports; expected at "
-			"least one port for each worker",
+			"health_devices.cse.source_ports: %u workers share %u ports; expected "
+			"at least one port for each worker",
 			r->config->n_workers, last - first + 1);
 	if (first <= KERNEL_LAST && last >= KERNEL_FIRST)
 		bp_warning(r->messages, at->line, at->column,

@@ -157,8 +157,8 @@ static void check_frame(struct bp_reader *r, const struct bp_lcl_entry *e)
 			e->i, port->name, BP_LCL_MTU_DEFAULT, most);
 	if (f->rate_bps > f->peak_bps)
 		BP_AT_ERROR(r, bp_place(e->node, "peak_rate"),
-			"lcl.flows[%u].peak_rate: it is below the flow's average rate; expected at "
-			"least rate",
+			"lcl.flows[%u].peak_rate: it is below the flow's average rate; expected "
+			"at least rate",
 			e->i);
 }
 

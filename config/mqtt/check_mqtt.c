@@ -114,11 +114,11 @@ static bool find_overlap(const struct bp_rule_spec *rule, double *v)
 		}
 	}
 	for (uint32_t i = 0; i < 4; i++) {
-		const double beside[] = {at[i] + 1, at[i] - 1, nextafter(at[i], INFINITY),
+		const double adjacent[] = {at[i] + 1, at[i] - 1, nextafter(at[i], INFINITY),
 			nextafter(at[i], -INFINITY)};
 
 		for (uint32_t k = 0; k < 4; k++) {
-			*v = beside[k];
+			*v = adjacent[k];
 			if (both_hold(rule, *v))
 				return true;
 		}
@@ -281,8 +281,8 @@ static void check_alarm_queue(
 			continue;
 		bp_warning(r->messages, n->line, n->column,
 			"mqtt: reassembly_per_connection exceeds a quarter of alarm_queue_size, so "
-			"alarms with larger payloads are dropped; expected alarm_queue_size of at "
-			"least %llu bytes",
+			"alarms with larger payloads are dropped; expected alarm_queue_size of "
+			"at least %llu bytes",
 			4 * (unsigned long long)m->reassembly_per_connection);
 		return;
 	}

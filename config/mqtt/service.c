@@ -9,9 +9,9 @@
 
 #define MAX_RULES_MIN 1u
 
-static uint64_t min_value(uint64_t v, uint64_t least)
+static uint64_t min_value(uint64_t v, uint64_t minimum)
 {
-	return v > least ? v : least;
+	return v > minimum ? v : minimum;
 }
 
 static void capacities(const struct bp_config *c, uint64_t *capacity)

@@ -342,9 +342,9 @@ static struct bp_address settings_source(const struct bp_phd_service *s)
 /*
  * Layouts and workers use the settings. Without a route to the CSE the last address remains:
  * workers then send nothing, but they detect the return of the route earlier than this process.
- * `anew`: the configuration file has changed.
+ * file_changed: the configuration file is another one.
  */
-static void publish_settings(struct bp_phd_service *s, bool anew)
+static void publish_settings(struct bp_phd_service *s, bool file_changed)
 {
 	const struct bp_config_phd *c = bp_config_phd(s->config);
 	const struct bp_address before = settings_source(s);
@@ -353,7 +353,7 @@ static void publish_settings(struct bp_phd_service *s, bool anew)
 
 	if (source.family == 0)
 		source = before;
-	if (!anew && same_address(&source, &before))
+	if (!file_changed && same_address(&source, &before))
 		return;
 	if (source.family == 0)
 		source.family = c->cse.coap_address.family;
@@ -390,7 +390,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 		.answer = on_answer, .no_target = on_no_target, .idle = on_idle};
 	static const struct bp_ready_memory memory = {
 		.made = get_created, .set_created = set_created};
-	const struct bp_worker_events_ops told = {.answer = on_answer, .stale = on_no_target};
+	const struct bp_worker_events_ops event_ops = {.answer = on_answer, .stale = on_no_target};
 	struct bp_cse_settings settings = {.release = (enum bp_m2m_release)c->cse.release,
 		.outstanding = OUTSTANDING_MAX,
 		.ports = REPORT_PORTS};
@@ -405,7 +405,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	if (s->ready && s->slow) {
 		bp_ready_hold(s->ready, on_busy, s);
 		bp_ready_set_memory(s->ready, &memory, s);
-		s->events = bp_worker_events_new(s->base, s->t, &told, s);
+		s->events = bp_worker_events_new(s->base, s->t, &event_ops, s);
 	}
 	if (s->events)
 		return 0;

@@ -152,15 +152,15 @@ void bp_phd_server_send(
 /* ---- receiving ---- */
 
 /* The kernel's ancillary data about a datagram. */
-struct beside {
+struct ancillary {
 	struct in6_addr to; /* its destination address */
 	unsigned ifindex;   /* the interface that received it; 0: unknown */
 	bool shared;        /* the destination is a shared address: broadcast or multicast */
 };
 
-static struct beside read_control(struct msghdr *h)
+static struct ancillary read_control(struct msghdr *h)
 {
-	struct beside b = {0};
+	struct ancillary b = {0};
 
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(h); m; m = CMSG_NXTHDR(h, m)) {
 		if (m->cmsg_level == IPPROTO_IPV6 && m->cmsg_type == IPV6_PKTINFO) {
@@ -183,7 +183,7 @@ static struct beside read_control(struct msghdr *h)
 
 /* Returns whether an answer could reach the sender: a sender without one cannot associate.
  * Link-local addresses are ambiguous without their interface, and a session does not store it. */
-static bool answerable(const struct beside *b, const struct sockaddr_in6 *from)
+static bool answerable(const struct ancillary *b, const struct sockaddr_in6 *from)
 {
 	return !b->shared && from->sin6_port != 0 && !IN6_IS_ADDR_LINKLOCAL(&from->sin6_addr);
 }
@@ -192,7 +192,7 @@ static void take(struct bp_phd_server *s, unsigned i)
 {
 	struct msghdr *h = &s->in_head[i].msg_hdr;
 	struct bp_phd_peer peer = {.transport = BP_PHD_TRANSPORT_UDP};
-	const struct beside b = read_control(h);
+	const struct ancillary b = read_control(h);
 
 	if (b.ifindex == 0 || (s->ops.ours && !s->ops.ours(s->arg, b.ifindex))) {
 		s->counts.not_cse++;

@@ -15,7 +15,7 @@ struct mqtt {
 	struct bp_plane_context *x;
 	struct bp_rules rules;
 	struct bp_publisher *publisher; /* NULL until start() */
-	bool told;                      /* the first rules are logged */
+	bool rules_logged;              /* the first rules are logged */
 };
 
 /* A restarted control plane continues while the data plane forwards, even when another process has
@@ -108,12 +108,12 @@ static void published(void *state, bool ok)
 	struct mqtt *m = state;
 
 	bp_rules_discard(&m->rules);
-	if (ok && !m->told)
+	if (ok && !m->rules_logged)
 		bp_log_event(BP_LOG_INFO,
 			BP_LOG_FIELDS(BP_LOG_NUM("rules", m->rules.rules),
 				BP_LOG_NUM("generation", m->rules.generation)),
 			"rules active");
-	m->told = true;
+	m->rules_logged = true;
 }
 
 static void report(const void *state, json_t *answer)

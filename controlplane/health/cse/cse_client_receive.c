@@ -163,7 +163,7 @@ static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t
  * sent no datagram since the last transmission of the request. A forger would have to know its
  * token.
  */
-static bool is_completed(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+static bool is_unreachable(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 {
 	const struct bp_cse_outstanding *r = quoted(lane, p, len);
 
@@ -198,7 +198,7 @@ static void take_errors(struct bp_cse_lane *lane)
 		if (!bp_cse_socket_error(&lane->socket, p, sizeof(p), &len, &refused))
 			break;
 		c->counts.refusals += refused;
-		if (refused && is_completed(lane, p, len))
+		if (refused && is_unreachable(lane, p, len))
 			gone = true;
 	}
 	if (gone)

@@ -96,7 +96,7 @@ static void log_not_cse(struct call *c, const char *why)
 }
 
 /* The CSE is unreachable, or the connection was lost during the request. */
-static bool is_completed(CURLcode result)
+static bool is_unreachable(CURLcode result)
 {
 	return result == CURLE_COULDNT_CONNECT || result == CURLE_SEND_ERROR ||
 	       result == CURLE_RECV_ERROR || result == CURLE_GOT_NOTHING ||
@@ -111,7 +111,7 @@ static void evaluate_result(struct call *c, CURLcode result, struct bp_cse_reply
 	if (result == CURLE_OPERATION_TIMEDOUT) {
 		n->timed_out++;
 		out->end = BP_CSE_TIMED_OUT;
-	} else if (is_completed(result)) {
+	} else if (is_unreachable(result)) {
 		n->refused++;
 		out->end = BP_CSE_REFUSED;
 	} else if (result != CURLE_OK) {

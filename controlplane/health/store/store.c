@@ -26,7 +26,7 @@ static void drop_if_unused(struct bp_phd_store *s, uint32_t config)
 		bp_phd_store_drop_config(s, config);
 }
 
-/* Returns the least recently used pair, except those of open sessions. */
+/* Returns the pair that was unused for the longest time, except those of open sessions. */
 static uint32_t find_oldest(struct bp_phd_store *s)
 {
 	for (unsigned looks = 0; looks < EVICT_CHECKS && s->ops->is_open != NULL; looks++) {
@@ -372,7 +372,7 @@ static void finish(struct bp_phd_store *s)
 	if (s->counts.skipped != 0)
 		bp_log_event(BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("rows", s->counts.skipped)),
 			"store of health devices: rows skipped: unreadable, or beyond the limits");
-	s->told = true;
+	s->loaded_called = true;
 	if (s->lacks)
 		bp_phd_store_lacks(s, s->wipe);
 	s->ops->loaded(s->arg, true);
@@ -421,8 +421,8 @@ static void on_results(int fd, short what, void *arg)
 	}
 	if (n.fresh)
 		bp_phd_store_lacks(s, false);
-	if (n.failed && !s->told) {
-		s->told = true;
+	if (n.failed && !s->loaded_called) {
+		s->loaded_called = true;
 		s->ops->loaded(s->arg, false);
 	}
 	if (n.page)

@@ -24,7 +24,7 @@ struct bp_phd_store {
 	/* reading back */
 	struct bp_phd_store_page page;
 	enum bp_phd_store_table table; /* BP_PHD_STORE_TABLES: done */
-	bool told;                     /* ops->loaded was called */
+	bool loaded_called;            /* ops->loaded was called */
 	struct bp_phd_touched touched; /* until it is done */
 	/* writing anew */
 	bool lacks; /* the file lacks rows */

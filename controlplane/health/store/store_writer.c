@@ -47,7 +47,7 @@ static uint32_t waiting(const struct bp_phd_store_writer *w)
 	return w->queue.n + w->taken.n - w->done;
 }
 
-static void tell(const struct bp_phd_store_writer *w)
+static void signal_owner(const struct bp_phd_store_writer *w)
 {
 	const uint64_t one = 1;
 
@@ -102,7 +102,7 @@ static void failed(struct bp_phd_store_writer *w)
 	w->results.failed = true;
 	snprintf(
 		w->results.error, sizeof(w->results.error), "%s", bp_phd_store_file_error(w->file));
-	tell(w);
+	signal_owner(w);
 	w->hurry = false;
 	pthread_cond_broadcast(&w->moved);
 	while (!w->stop && !w->hurry && bp_mono_ns() < until)
@@ -115,7 +115,7 @@ static void succeeded(struct bp_phd_store_writer *w)
 	if (!w->results.failed)
 		return;
 	w->results.failed = false;
-	tell(w);
+	signal_owner(w);
 }
 
 /* The taken rows are committed. The memory is freed without the lock, because it may be large. */
@@ -166,7 +166,7 @@ static bool read_page(struct bp_phd_store_writer *w)
 	w->asked = false;
 	w->results.page = true;
 	succeeded(w);
-	tell(w);
+	signal_owner(w);
 	return true;
 }
 
@@ -217,7 +217,7 @@ static void *work(void *arg)
 		good = attempt(w);
 		if (bp_phd_store_file_fresh(w->file)) {
 			w->results.fresh = true;
-			tell(w);
+			signal_owner(w);
 		}
 		if (!good) {
 			failed(w);
