@@ -10,44 +10,45 @@
 #include "controlplane/alarms/spool.h"
 
 /*
- * Which rows of the spool are on their way to the broker. Rows go out in id order; a row is deleted
- * some time after its acknowledgement, many in one transaction, and until then stays in `busy`, so
- * that it is not sent twice.
+ * The rows of the spool that are in flight. Rows are sent in the order of their ids; a row is
+ * deleted some time after its acknowledgement, many in one transaction, and until then is in
+ * `busy`, so that it is not sent twice.
  */
 struct bp_backlog {
 	struct bp_spool *spool;
 	uint64_t from; /* rows below are busy */
-	bool end;      /* nothing at or above `from` but busy rows */
+	bool end;      /* only busy rows at or above `from` */
 	struct bp_id_set busy;
 	uint64_t *done; /* acknowledged or unsendable, to be deleted */
 	size_t n_done, done_size;
 };
 
-/* What became of a row that was offered. */
+/* The result of an offered row. */
 enum bp_backlog_sent { BP_BACKLOG_SENT, BP_BACKLOG_DISCARD, BP_BACKLOG_STOP };
 typedef enum bp_backlog_sent (*bp_backlog_send)(void *arg, uint64_t id, const struct bp_alarm *a);
 
 void bp_backlog_init(struct bp_backlog *b, struct bp_spool *spool);
 void bp_backlog_free(struct bp_backlog *b);
 
-/* Offers rows in id order until `send` says STOP or none is left. False: the disk would not. */
+/* Offers rows in the order of their ids until `send` returns STOP or none is left. False: the disk
+ * failed. */
 bool bp_backlog_offer(struct bp_backlog *b, bp_backlog_send send, void *arg);
 
-/* A row was committed. in_flight: it was sent before it was spooled, and may yet be acknowledged.
- */
+/* A row was committed. in_flight: it was sent before it was spooled, and may still be
+ * acknowledged. */
 bool bp_backlog_added(struct bp_backlog *b, uint64_t id, bool in_flight);
 /* The broker acknowledged the row. */
 void bp_backlog_acked(struct bp_backlog *b, uint64_t id);
-/* The link was lost before the broker acknowledged it: it goes out again. */
+/* The link was lost before the broker acknowledged the row: it is sent again. */
 void bp_backlog_returned(struct bp_backlog *b, uint64_t id);
 
-/* All rows are to be looked at again: the spool's file was closed in between. */
+/* Checks all rows again: the spool's file was closed in between. */
 void bp_backlog_rescan(struct bp_backlog *b);
 
-/* Nothing is in the spool any more. */
+/* The spool is empty. */
 void bp_backlog_clear(struct bp_backlog *b);
 
-/* Deletes what is gone; *deleted as bp_spool_delete(). */
+/* Deletes the finished rows; *deleted as in bp_spool_delete(). */
 bool bp_backlog_delete_done(struct bp_backlog *b, uint64_t *deleted);
 
 #endif

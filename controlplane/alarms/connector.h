@@ -8,19 +8,20 @@
 struct bp_client;
 
 /*
- * One attempt to connect, in a thread: mosquitto_connect() looks a name up and waits for TCP, which
- * may take minutes. The attempt owns the client until bp_connector_finish() gives it back.
+ * One connection attempt, in a thread: mosquitto_connect() resolves a name and waits for TCP, which
+ * may take minutes. The attempt owns the client until bp_connector_finish() returns it.
  */
 struct bp_connector;
 
-/* Takes the client over. NULL (the client freed) when no thread can be had. */
+/* Takes ownership of the client. NULL (the client is freed) when no thread can be created. */
 struct bp_connector *bp_connector_start(
 	struct bp_client *client, const char *host, uint16_t port, uint32_t keep_alive_s);
-/* Becomes readable when the attempt is over. */
+/* Becomes readable when the attempt has ended. */
 int bp_connector_fd(const struct bp_connector *c);
-/* After fd became readable: returns the client; *rc is libmosquitto's result, *err the errno. */
+/* Call it after fd became readable: returns the client; *rc is libmosquitto's result, *err the
+ * errno. */
 struct bp_client *bp_connector_finish(struct bp_connector *c, int *rc, int *err);
-/* Without waiting: the thread cleans up whenever its calls return. */
+/* Does not wait: the thread frees its resources when its calls return. */
 void bp_connector_abandon(struct bp_connector *c);
 
 #endif

@@ -8,8 +8,9 @@
 #include "controlplane/alarms/mosquitto_link.h"
 
 /*
- * The link's settings from the configuration, with the password read from its file (first line,
- * without the line end). Returns 0, or -1 with a sentence when that or a TLS file can't be read.
+ * Fills the link's settings from the configuration, with the password from its file (first line,
+ * without the line end). Returns 0, or -1 with a sentence in `err` when that file or a TLS file
+ * cannot be read.
  */
 int bp_edge_settings(const struct bp_config_publisher *edge, struct bp_edge_link_settings *out,
 	char *err, size_t err_size);

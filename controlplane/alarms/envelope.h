@@ -7,7 +7,7 @@
 
 #include "biplane/alarm.h"
 
-/* A text that grows; zero-initialise, bp_text_free() at the end. */
+/* A growing text; zero-initialise it, and call bp_text_free() at the end. */
 struct bp_text {
 	char *data;
 	size_t len, size;
@@ -18,8 +18,8 @@ void bp_text_free(struct bp_text *t);
  * Writes the alarm as one JSON object without white space:
  *   {"id":..,"rule":..,"state":"raised"|"cleared","value":..,"topic":..,"client":"10.0.0.5:40312",
  *    "client_id":.. or null,"time":"2026-11-21T03:04:05.123456789Z","qos":..}
- * `time` is RFC 3339 in UTC; an IPv6 client stands in brackets; the value is the shortest decimal
- * that reads back as the same double. The alarm has passed bp_alarm_valid(). Replaces what t holds;
+ * `time` is RFC 3339 in UTC; an IPv6 client is in brackets; the value is the shortest decimal that
+ * reads back as the same double. The alarm has passed bp_alarm_valid(). Replaces the contents of t;
  * returns false when there is no memory.
  */
 bool bp_envelope(const struct bp_alarm *a, struct bp_text *t);

@@ -9,18 +9,18 @@
 #include "shm/layout.h"
 
 /*
- * The control plane's faults: when each begins and ends, its row in the segment and its lines in
- * the log. A fault lasts (the edge broker is unreachable), or consists of single events (alarms
- * that were dropped), and is then over when there were none for log_interval.
+ * The control plane's faults: begin and end of each, its row in the segment and its lines in the
+ * log. A fault is a lasting condition (the edge broker is unreachable), or consists of single
+ * events (dropped alarms) and ends when there were none for log_interval.
  */
 struct bp_fault {
-	struct bp_fault_record is;     /* as the segment has it */
-	uint64_t began_ns, last_ns;    /* monotonic: of this time; of its last event */
-	uint64_t done_ns;              /* of the times that are over */
-	uint64_t of_spell;             /* events of this time; the largest number of this time */
-	uint64_t untold;               /* events since the last line */
-	uint64_t remind_ns, remind_at; /* between two lines while it lasts, doubling */
-	bool raise_logged;             /* that it began */
+	struct bp_fault_record is;  /* as in the segment */
+	uint64_t began_ns, last_ns; /* monotonic: begin of the current occurrence; its last event */
+	uint64_t done_ns;           /* total duration of earlier occurrences */
+	uint64_t of_spell;          /* events of the current occurrence; the largest number of it */
+	uint64_t untold;            /* events since the last line */
+	uint64_t remind_ns, remind_at; /* interval of lines while it lasts, doubling */
+	bool raise_logged;             /* the begin was logged */
 	struct bp_pace pace;
 };
 
@@ -33,16 +33,17 @@ struct bp_faults {
 
 void bp_faults_init(struct bp_faults *f, struct bp_fault_row *rows, const char *subject,
 	uint64_t log_interval_ns, uint64_t now_ns);
-/* The moment of the calls that follow. */
+/* Sets the time of the following calls. */
 void bp_faults_at(struct bp_faults *f, uint64_t now_ns, uint64_t unix_ns);
 
 /*
- * What lasts: `bad` now, and since ago_ns; number: how many alarms wait, 0 where the kind has no
- * number. `what` is the line's middle, without a full stop: it may name the reason.
+ * Reports a lasting condition: `bad`: active now, and since ago_ns; number: waiting alarms, 0 if
+ * the kind has no number. `what` is the middle part of the line, without a full stop: it may
+ * contain the reason.
  */
 void bp_fault_lasts(struct bp_faults *f, enum bp_fault_kind kind, bool bad, uint64_t ago_ns,
 	uint64_t number, const char *what);
-/* What happens: n times since the last call. */
+/* Reports n events since the last call. */
 void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, const char *what);
 
 #endif

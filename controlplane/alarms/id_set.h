@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * A set of alarm ids: those of the spool that are on their way, or acknowledged and not yet
- * deleted, and must not be sent again meanwhile. Zero-initialise; id 0 is allowed.
+ * A set of alarm ids: ids of the spool that are in flight, or acknowledged and not yet deleted, and
+ * must not be sent again meanwhile. Zero-initialise it; id 0 is allowed.
  */
 struct bp_id_set {
 	uint64_t *slot;
@@ -17,7 +17,7 @@ struct bp_id_set {
 	size_t count;
 };
 
-/* Adds; false when there is no memory (then nothing changed). */
+/* Adds an id; false when there is no memory (then nothing changed). */
 bool bp_id_set_add(struct bp_id_set *s, uint64_t id);
 bool bp_id_set_has(const struct bp_id_set *s, uint64_t id);
 void bp_id_set_remove(struct bp_id_set *s, uint64_t id);

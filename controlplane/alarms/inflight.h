@@ -6,19 +6,19 @@
 #include <stdint.h>
 
 /*
- * What was sent to the edge broker and is not acknowledged yet, by MQTT message id, in the order of
- * sending. An alarm is either live (it stands in a worker's ring) or of the backlog (a row of the
+ * Alarms that were sent to the edge broker and are not acknowledged yet, by MQTT message id, in the
+ * order of sending. An alarm is either live (in a worker's ring) or from the backlog (a row of the
  * spool).
  */
 enum bp_inflight_kind { BP_INFLIGHT_FREE, BP_INFLIGHT_LIVE, BP_INFLIGHT_BACKLOG };
 
 struct bp_inflight_slot {
 	uint64_t sent_ns;      /* monotonic */
-	uint64_t ref;          /* live: entry number in its lane; backlog: the row's id */
-	uint32_t bytes;        /* of payload and topic */
-	uint16_t older, newer; /* neighbours in the order of sending; 0: none */
+	uint64_t ref;          /* live: entry number in its lane; backlog: id of the row */
+	uint32_t bytes;        /* payload and topic */
+	uint16_t older, newer; /* adjacent slots in the order of sending; 0: none */
 	uint8_t kind;          /* enum bp_inflight_kind */
-	uint8_t lane;          /* live */
+	uint8_t lane;          /* only if live */
 };
 
 #define BP_INFLIGHT_MIDS 65536u
@@ -27,17 +27,17 @@ struct bp_inflight {
 	struct bp_inflight_slot slot[BP_INFLIGHT_MIDS]; /* by message id, 1..65535 */
 	uint16_t oldest, newest;                        /* 0: none */
 	uint32_t count;
-	uint32_t backlog; /* of these, of the backlog */
+	uint32_t backlog; /* of these, from the backlog */
 	uint64_t bytes;
 };
 
 void bp_inflight_init(struct bp_inflight *f);
-/* False when the message id is in use, which then stays as it is. */
+/* False when the message id is in use; that slot is unchanged. */
 bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind kind, uint8_t lane,
 	uint64_t ref, uint32_t bytes, uint64_t now_ns);
-/* Takes it out; a slot of kind FREE when that message id is not in flight. */
+/* Removes the slot; returns a slot of kind FREE when the message id is not in flight. */
 struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid);
-/* A live one became a row of the spool. */
+/* A live alarm was spooled and is now a row of the spool. */
 void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id);
 
 #endif

@@ -19,18 +19,18 @@
 #include "controlplane/alarms/publisher.h"
 
 /*
- * The publisher's rooms: publisher.c (start, end, clock, the link's events), publish_alarm.c (one
- * alarm), publish_live.c (rings to link), publish_spool.c (rings to spool), publish_backlog.c
- * (spool to link), publish_order.c (what waits for what). Nobody else includes this.
+ * Files of the publisher: publisher.c (start, end, timers, events of the link), publish_alarm.c
+ * (one alarm), publish_live.c (rings to link), publish_spool.c (rings to spool), publish_backlog.c
+ * (spool to link), publish_order.c (order of alarms). Only these files include this header.
  */
 
-/* A link that comes back within this time costs no disk write, unless a ring fills. */
+/* A link that returns within this time causes no disk write, unless a ring fills. */
 #define BP_PUBLISH_DOWN_GRACE_NS 250000000ull
-/* Copies of alarms that libmosquitto may hold. */
+/* Maximum size of the copies of alarms in libmosquitto. */
 #define BP_PUBLISH_INFLIGHT_BYTES_MAX (16ull << 20)
-/* Rows that can't be read for so long hold back no alarm any more, whatever the order. */
+/* Rows that are unreadable for this time no longer block alarms, whatever the order. */
 #define BP_PUBLISH_ORDER_GRACE_NS 10000000000ull
-/* Of the window, what rows of the spool may take while live alarms flow. */
+/* Divisor: the share of the window for rows of the spool while live alarms are sent. */
 #define BP_PUBLISH_BACKLOG_SHARE 4u
 
 struct bp_publisher {
@@ -48,24 +48,22 @@ struct bp_publisher {
 	uint32_t window;
 	uint64_t ack_timeout_ns;
 	int tick_fd;
-	long tick_ns;                     /* its period */
-	uint64_t tick_read, tick_read_ns; /* alarms read, and when that last changed */
+	long tick_ns;                     /* period of the timer */
+	uint64_t tick_read, tick_read_ns; /* alarms read, and the time of the last change */
 	struct event *tick_event, *reschedule_event, *second_event;
 	bool window_full;
-	/* The library came round to a message id that is still in flight: the broker left one alarm
-	 * unacknowledged for 65,535 others. What it says of that id can't be told apart any more.
-	 */
+	/* The library reused a message id that is still in flight: the broker left one alarm
+	 * unacknowledged during 65,535 others. An acknowledgement of that id is ambiguous. */
 	bool mid_clash;
-	uint64_t now_ns;         /* monotonic, of this turn */
+	uint64_t now_ns;         /* monotonic, of this iteration */
 	uint64_t down_since_ns;  /* monotonic; while the link is down */
 	uint64_t spooled_ns;     /* the last transaction that was not urgent */
 	uint64_t spool_retry_ns; /* not before */
 	bool spool_broken;       /* since the last success of reopen_spool() */
-	uint64_t unreadable_ns;  /* monotonic: since when its rows can't be read; 0: they can */
+	uint64_t unreadable_ns;  /* monotonic: rows are unreadable since; 0: readable */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
-	bool spilling;           /* a ring overflowed: its unread part goes to the spool */
-	/* mqtt.publisher, while its password or TLS files can't be used: tried again with backoff
-	 */
+	bool spilling;           /* a ring overflowed: its unread part is spooled */
+	/* mqtt.publisher, while its password or TLS files cannot be used: retried with backoff */
 	struct bp_config_publisher edge;
 	bool settings_bad;
 	uint64_t settings_retry_ns, settings_backoff_ns;
@@ -95,7 +93,7 @@ static inline void bp_count(_Atomic uint64_t *counter, uint64_t n)
 	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-/* What the alarm takes of BP_PUBLISH_INFLIGHT_BYTES_MAX. */
+/* Returns the share of an alarm in BP_PUBLISH_INFLIGHT_BYTES_MAX. */
 static inline uint32_t bp_publish_weight(const struct bp_alarm *a)
 {
 	uint64_t n = bp_alarm_size(a);
@@ -103,7 +101,7 @@ static inline uint32_t bp_publish_weight(const struct bp_alarm *a)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Whether one more alarm fits in the window and in the memory bound. */
+/* Returns whether one more alarm fits in the window and in the memory limit. */
 static inline bool bp_publish_fits(const struct bp_publisher *p, const struct bp_alarm *a)
 {
 	return p->inflight.count < p->window &&
@@ -111,7 +109,7 @@ static inline bool bp_publish_fits(const struct bp_publisher *p, const struct bp
 		       p->inflight.bytes + bp_publish_weight(a) <= BP_PUBLISH_INFLIGHT_BYTES_MAX);
 }
 
-/* Whether alarms go out before older ones of their key, which the disk does not give back. */
+/* Returns whether alarms are sent before older ones of their key that the disk does not return. */
 static inline bool bp_publish_order_given_up(const struct bp_publisher *p, const struct bp_lane *l)
 {
 	return p->unreadable_ns != 0 &&
@@ -124,56 +122,60 @@ static inline void bp_publish_record(struct bp_lane *l, uint64_t number, uint64_
 	bp_lane_entry(l, number)->key = key;
 }
 
-/* After a failure the disk is left alone for a moment. */
+/* Returns whether the disk is in the delay after a failure. */
 static inline bool bp_publish_disk_rests(const struct bp_publisher *p, uint64_t now)
 {
 	return now < p->spool_retry_ns;
 }
 
-/* publisher.c: comes back without waiting for the tick, after other events had their turn. */
+/* publisher.c: runs again without waiting for the tick, after other events were handled. */
 void bp_publish_reschedule(struct bp_publisher *p);
 
-/* publish_alarm.c: whether the alarm can be published at all. */
+/* publish_alarm.c: returns whether the alarm can be published at all. */
 bool bp_publishable(const struct bp_alarm *a);
-/* Counts and logs that it is not. NULL: a damaged record. */
+/* Counts and logs an alarm that cannot be published. NULL: a damaged record. */
 void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why);
-/* Counts and logs a record, which ends at `end`, the first time. Whether it is to be published. */
+/* Counts and logs a record, which ends at `end`, the first time. Returns whether it is to be
+ * published. */
 bool bp_publish_check(
 	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a);
-/* To the link. 0 with *mid, > 0: can never be sent, < 0: can't now. */
+/* Sends an alarm to the link. Returns 0 with *mid; > 0: it can never be sent; < 0: it cannot be
+ * sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);
 
-/* publish_live.c: sends what is in the rings, as far as window and budget go; sets window_full. */
+/* publish_live.c: sends the alarms of the rings, up to the window and the budget; sets
+ * window_full. */
 void bp_publish_lanes(struct bp_publisher *p);
 
-/* publish_faults.c: what was counted before is nobody's news; then once a second. */
+/* publish_faults.c: takes the initial counts, which are not reported; then once per second. */
 void bp_publish_faults_begin(struct bp_publisher *p);
 void bp_publish_faults(struct bp_publisher *p, uint64_t now);
 
-/* publish_order.c: brings `order` up to date with the spool. */
+/* publish_order.c: updates `order` from the spool. */
 void bp_publish_update_order(struct bp_publisher *p, uint64_t now);
-/* Everything that waits is looked at again. */
+/* Checks all waiting alarms again. */
 void bp_publish_rescan(struct bp_publisher *p);
-/* Moves the rings' tails over what is done. */
+/* Moves the rings' tails over finished alarms. */
 void bp_publish_release(struct bp_publisher *p);
 
 /*
  * publish_spool.c. `now`: monotonic nanoseconds. Failures of the disk are counted and logged here,
- * and change nothing else.
+ * and have no other effect.
  */
 void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now);
-/* The same, where it would not give back what it has; and that it does. */
+/* The same when rows cannot be read; and when they can be read again. */
 void bp_publish_unreadable(struct bp_publisher *p, uint64_t now);
 void bp_publish_readable(struct bp_publisher *p);
-/* Counts and logs what the spool's bounds have cost since the last call. */
+/* Counts and logs the alarms that the spool's limits have dropped since the last call. */
 void bp_publish_count_dropped(struct bp_publisher *p);
-/* While the link is down: what waits goes to the spool, in few transactions. */
+/* While the link is down: spools the waiting alarms, in few transactions. */
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
-/* While it is up, but the broker does not keep up, or alarms wait for the backlog of their keys. */
+/* While the link is up, but the broker is too slow, or alarms wait for the backlog of their
+ * keys. */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);
-/* Everything that is still in the rings, in flight or not. */
+/* Spools all alarms of the rings, in flight or not. */
 void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now);
-/* Rows to the link, beside the live alarms. */
+/* Sends rows to the link, at the same time as live alarms. */
 void bp_publish_backlog(struct bp_publisher *p, uint64_t now);
 /* Deletes acknowledged rows, many at a time. */
 void bp_publish_delete_done(struct bp_publisher *p, uint64_t now);
