@@ -11,27 +11,27 @@
 struct bp_config_mqtt;
 
 /*
- * The rules of inspection, handed over as images (shm/generation.h): each PUBLISH is evaluated by
- * exactly the old or the new set. A publication (controlplane/process/publication.h) calls these in
- * turn.
+ * The rules of inspection, published as images (shm/generation.h): each PUBLISH is evaluated by
+ * exactly the old or the new set. A publication (controlplane/process/publication.h) calls these
+ * functions in order.
  */
 struct bp_rules {
 	struct bp_shm *shm;
-	/* built aside; not yet in the segment. NULL: that in force says the same */
+	/* built, not yet in the segment. NULL: the active rules are the same */
 	struct bp_ruleset *image;
-	uint64_t next;       /* the image's generation */
-	uint64_t generation; /* in force now */
-	uint32_t rules;      /* of the last that was prepared */
-	uint32_t unchanged;  /* of these, those that were in force before and keep their state */
+	uint64_t next;       /* generation of the image */
+	uint64_t generation; /* active generation */
+	uint32_t rules;      /* number of rules in the last prepared set */
+	uint32_t unchanged;  /* of these, rules that were active before and keep their state */
 };
 
-/* keep_same: nothing where the same rules with the same clone target are in force already. 0, or -1
- * with a sentence. */
+/* keep_same: prepares nothing when the same rules with the same mirror target are already active.
+ * Returns 0, or -1 with a sentence in `err`. */
 int bp_rules_prepare(struct bp_rules *r, const struct bp_config_mqtt *mqtt, bool keep_same,
 	char *err, size_t err_size);
-/* No worker uses the other bank: the image is in force, if there is one. */
+/* Called when no worker uses the other bank: activates the image, if there is one. */
 void bp_rules_publish(struct bp_rules *r);
-/* Forgets what was prepared. */
+/* Frees the prepared image. */
 void bp_rules_discard(struct bp_rules *r);
 
 #endif

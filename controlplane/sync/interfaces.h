@@ -7,38 +7,38 @@
 #include "controlplane/sync/netlink.h"
 
 /*
- * The kernel's side of our interfaces: that taps are there and stay, and that an interface that has
- * come gets what the file says. Nothing that an operator has set is taken away.
+ * The kernel interfaces of our ports and bridges: creates and holds taps, and configures a new
+ * interface from the file. Settings of an operator are never removed.
  */
 struct bp_interfaces {
 	const struct bp_config *config;
 	struct bp_netlink *requests;
 	int tap[BP_MAX_INTERFACES];                      /* -1: not held */
-	struct bp_log_limit log_hold[BP_MAX_INTERFACES]; /* it is tried every second */
-	bool sysctls_done;                               /* those of the whole namespace */
-	uint32_t prepared[BP_MAX_INTERFACES]; /* ifindex that has what a router needs (sysctl) */
-	uint32_t settings[BP_MAX_INTERFACES]; /* BP_IF_*: what is set there now */
+	struct bp_log_limit log_hold[BP_MAX_INTERFACES]; /* it is retried every second */
+	bool sysctls_done;                               /* the sysctls of the whole namespace */
+	uint32_t prepared[BP_MAX_INTERFACES];            /* ifindex with the sysctls of a router */
+	uint32_t settings[BP_MAX_INTERFACES];            /* BP_IF_*: its current settings */
 };
 
 void bp_interfaces_init(
 	struct bp_interfaces *s, const struct bp_config *c, struct bp_netlink *requests);
-/* Lets the taps go: they vanish unless the data plane has them. */
+/* Closes the taps: an interface disappears unless the data plane has it open. */
 void bp_interfaces_end(struct bp_interfaces *s);
 
-/* Whether interface i is kept by this process (a tap), not by the data plane alone. */
+/* Returns whether this process holds interface i (a tap), and not only the data plane. */
 bool bp_interfaces_held(const struct bp_config *c, unsigned i);
-/* Makes or joins the taps that are not held yet. */
+/* Creates or joins the taps that are not held yet. */
 void bp_interfaces_hold(struct bp_interfaces *s);
 
-/* Its kernel interface is new: MTU, addresses, forwarding, and up. What fails is logged, with what
- * to do. */
+/* Configures a new kernel interface: MTU, addresses, forwarding, and up. Errors are logged with the
+ * remedy. */
 void bp_interfaces_set_up(
 	struct bp_interfaces *s, unsigned i, const struct bp_interface_info *present);
-/* Reads what an operator has set there; whether it has changed. */
+/* Reads the operator's settings of an interface; returns whether they have changed. */
 bool bp_interfaces_settings(struct bp_interfaces *s, unsigned i, uint32_t ifindex);
-/* Interfaces that an earlier control plane has set up keep what an operator has set since. */
+/* Interfaces that an earlier control plane has configured keep later changes of an operator. */
 void bp_interfaces_adopt(struct bp_interfaces *s, const struct bp_fib *f);
-/* Its kernel interface is gone, and what this process held of it. */
+/* The kernel interface was removed: closes its tap. */
 void bp_interfaces_removed(struct bp_interfaces *s, unsigned i);
 
 #endif

@@ -6,11 +6,12 @@
 #include "controlplane/sync/netlink.h"
 
 /*
- * The kernel sees no packet of what the data plane forwards, so its neighbours would go stale, be
- * forgotten, and not be noticed when they move. Those that workers used within `keep_s` seconds and
- * that the kernel holds stale are given to it as used: it confirms them by a probe. Call it once a
- * second, with the present second of CLOCK_MONOTONIC; each call asks for at most
- * BP_KEEPALIVE_BATCH, the next goes on from there. Returns how many were asked for.
+ * The kernel does not see forwarded packets, so its neighbors would become stale and be deleted,
+ * and a changed MAC address would not be detected. Neighbors that workers used within `keep_s`
+ * seconds and that are stale in the kernel are reported to it as used: it confirms them with a
+ * probe. Call it once per second with the current second of CLOCK_MONOTONIC; each call requests at
+ * most BP_KEEPALIVE_BATCH neighbors, and the next call continues from there. Returns the number of
+ * requests.
  */
 #define BP_KEEPALIVE_BATCH 1024u
 unsigned bp_keepalive(

@@ -5,17 +5,17 @@
 #include "controlplane/sync/mirror.h"
 #include "controlplane/sync/netlink.h"
 
-/* One dump under way, from the kernel into a mirror. */
+/* One running dump, from the kernel into a mirror. */
 struct bp_load {
 	enum bp_netlink_dump what;
 	bool done;
-	bool interrupted; /* NLM_F_DUMP_INTR: changes came between; it must be repeated */
-	bool busy;        /* one that was given up is not over: the kernel does one at a time */
+	bool interrupted; /* NLM_F_DUMP_INTR: changes interrupted it; it must be repeated */
+	bool busy;        /* an aborted dump has not ended: the kernel runs one dump per socket */
 };
 
-/* Asks for it. Returns 0 or -errno. */
+/* Sends the dump request. Returns 0 or -errno. */
 int bp_load_begin(struct bp_load *l, struct bp_netlink *n, enum bp_netlink_dump what);
-/* Takes one datagram, if one is there. Returns 0 or -errno; l->done at the end. */
+/* Processes one datagram, if one is available. Returns 0 or -errno; l->done at the end. */
 int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m);
 
 #endif

@@ -15,42 +15,45 @@
 struct bp_config;
 
 /*
- * The kernel's links, addresses, neighbours, next-hop objects and routes as the control plane knows
- * them, in its own memory, and their translation into what the forwarding tables say. Fed with
+ * The kernel's links, addresses, neighbors, next-hop objects and routes in the memory of the
+ * control plane, and their translation into entries of the forwarding tables. Its input are
  * rtnetlink messages, in the order of the dumps (bp_netlink_dump) and then of the events. With a
- * writer, it tells every change at once; without one, it only gathers, and bp_mirror_give() or the
- * functions at the end tell what it gathered.
+ * writer, it writes every change immediately; without one, it only collects, and bp_mirror_give()
+ * or the functions at the end publish the result.
  *
- * What of the kernel the tables can't say, and what they say instead:
- *   - a route through an interface that is not ours, wholly or in part, one with encapsulation or
- *     more than BP_HOPS_MAX hops, and type throw: punt, so that the kernel forwards;
- *   - a prefix that has a route for one TOS or for a source prefix: punt, since longest prefix
- *     match can't tell those packets from others;
- *   - several routes of a prefix: the one that the kernel would take, by table (local first), then
- *     metric, then order. One without a usable hop is passed over, as the kernel does;
- *   - hops that are dead are left out; hops without carrier count, unless the kernel says that it
- *     ignores them (sysctl ignore_routes_with_linkdown), by calling them dead;
- *   - loopback and multicast prefixes, and the link-local unicast prefix fe80::/10: left out, as no
- *     router forwards to them. Link-local addresses of this machine are there, as local routes.
- * Not followed: policy rules beyond the order local table, configured table; a route's own MTU.
+ * Kernel state that the tables cannot represent, and its replacement:
+ *   - a route through an interface that is not ours, in whole or in part, a route with
+ *     encapsulation or with more than BP_HOPS_MAX hops, and type throw: punt, so that the kernel
+ *     forwards;
+ *   - a prefix that has a route for one TOS or for a source prefix: punt, because longest prefix
+ *     match cannot distinguish those packets;
+ *   - several routes of a prefix: the route that the kernel selects, by table (local first), then
+ *     metric, then order. A route without a usable hop is skipped, as in the kernel;
+ *   - dead hops are omitted; hops without carrier are used, unless the kernel marks them as dead
+ *     because it ignores them (sysctl ignore_routes_with_linkdown);
+ *   - loopback and multicast prefixes, and the link-local unicast prefix fe80::/10: omitted,
+ *     because no router forwards to them. Link-local addresses of this machine are present as
+ *     local routes.
+ *
+ * Not mirrored: policy rules beyond the order local table, configured table; the MTU of a route.
  */
 
 /* One network interface of the kernel. */
 struct bp_mirror_link {
 	struct bp_map_node node;
 	uint32_t ifindex;
-	uint32_t uses; /* hops through it */
-	bool known;    /* the kernel has said that it is there */
+	uint32_t uses; /* number of hops through it */
+	bool known;    /* the kernel has reported it */
 	bool up;       /* administratively */
 	bool carrier;
-	bool running;   /* operationally (RFC 2863): what the kernel takes for usable */
-	uint8_t number; /* of our interface; BP_NO_INTERFACE: not ours */
+	bool running;   /* operationally (RFC 2863): the kernel considers it usable */
+	uint8_t number; /* number of our interface; BP_NO_INTERFACE: not ours */
 };
 
 /* One interface of ours that has a kernel interface. */
 struct bp_mirror_own {
-	char kernel_name[IFNAMSIZ]; /* "": none such */
-	uint32_t ifindex;           /* 0: not there now */
+	char kernel_name[IFNAMSIZ]; /* "": none */
+	uint32_t ifindex;           /* 0: missing now */
 	uint32_t unshown;           /* addresses beyond BP_ADDRESSES_MAX */
 	struct bp_interface_info info;
 };
@@ -61,15 +64,15 @@ struct bp_mirror_neighbour {
 	uint8_t interface;
 	uint8_t mac[6];
 	uint16_t nud;     /* NUD_* */
-	uint32_t asked_s; /* CLOCK_MONOTONIC second at which the kernel was asked to probe it */
-	struct bp_mirror_neighbour *older, *newer; /* list of all, for keepalive */
+	uint32_t asked_s; /* CLOCK_MONOTONIC second of the last probe request to the kernel */
+	struct bp_mirror_neighbour *older, *newer; /* list of all neighbors, for keepalive */
 };
 
-/* One way of the kernel's. */
+/* One next hop of the kernel. */
 struct bp_mirror_hop {
 	uint32_t ifindex;
 	uint16_t weight;
-	uint8_t family; /* of the gateway: 4, 6, or 0 */
+	uint8_t family; /* family of the gateway: 4, 6, or 0 */
 	bool dead;
 	uint8_t gateway[16];
 };
@@ -77,10 +80,10 @@ struct bp_mirror_hop {
 struct bp_mirror_object {
 	struct bp_map_node node;
 	uint32_t id;
-	uint32_t routes; /* that name it */
-	bool there;      /* false: deleted, but routes still name it */
+	uint32_t routes; /* number of routes that use it */
+	bool there;      /* false: deleted, but routes still use it */
 	bool given;      /* the writer has it */
-	bool usable;     /* some hop lived when it was told */
+	bool usable;     /* some hop was live at the last publication */
 	bool blackhole, encap;
 	struct bp_mirror_hop hop; /* single: n_members is 0 */
 	uint32_t n_members;
@@ -93,16 +96,16 @@ struct bp_mirror_object {
 
 /* One route of the kernel. */
 struct bp_mirror_route {
-	struct bp_mirror_route *next; /* the same prefix's, in the order of preference */
+	struct bp_mirror_route *next; /* same prefix, in the order of preference */
 	uint32_t metric;
 	uint32_t object;
-	uint32_t qualifier; /* not 0: for one TOS or source prefix only; says which */
+	uint32_t qualifier; /* nonzero: only for one TOS or source prefix, which it identifies */
 	uint8_t type;       /* RTN_* */
 	uint8_t protocol;   /* RTPROT_* */
-	bool from_main;     /* of the configured table; else of the kernel's local table */
+	bool from_main;     /* from the configured table; false: from the kernel's local table */
 	bool encap;
-	bool too_many;  /* hops: not all are here */
-	bool preferred; /* has a preferred source address, with which the kernel deletes it */
+	bool too_many;  /* the kernel has more hops than these */
+	bool preferred; /* has a preferred source address, and is deleted with it */
 	uint8_t n_hops;
 	struct bp_mirror_hop hop[];
 };
@@ -113,47 +116,47 @@ struct bp_mirror_prefix {
 	uint8_t bytes[16];
 	uint8_t family, length;
 	bool given;      /* the writer has it */
-	bool unmirrored; /* stands as punt because the tables can't say it */
+	bool unmirrored; /* type punt because the tables cannot represent it */
 };
 
 struct bp_mirror {
 	const struct bp_config *config;
-	struct bp_fib_writer *writer; /* NULL: gathers only */
-	const uint32_t *settings; /* BP_IF_* of each interface beside its own flags; may be NULL */
+	struct bp_fib_writer *writer; /* NULL: only collects */
+	const uint32_t *settings;     /* BP_IF_* beyond an interface's flags; may be NULL */
 	struct bp_mirror_own own[BP_MAX_INTERFACES];
 	struct bp_map links, neighbours, objects, prefixes;
 	struct bp_mirror_object *groups;
 	struct bp_mirror_neighbour *oldest, *newest;
 	uint32_t preferred;  /* routes with a preferred source address */
-	uint64_t unmirrored; /* prefixes, see there */
-	uint64_t refused;    /* changes that the writer called invalid, ever */
-	bool replaying;      /* events from before the end of the dump: may tell old things */
-	bool no_memory;      /* something could not be kept */
+	uint64_t unmirrored; /* number of prefixes with `unmirrored` */
+	uint64_t refused;    /* changes that the writer rejected as invalid, in total */
+	bool replaying;      /* events from before the end of the dump: they may be outdated */
+	bool no_memory;      /* something could not be stored */
 
-	/* What the owner looks at, and resets. */
+	/* For the owner, who resets them. */
 	uint64_t appeared; /* bit per interface of ours: its kernel interface is new */
-	uint64_t vanished; /* bit per interface of ours: its kernel interface went */
-	bool revisit;      /* all must be given again: what hops lead to has changed */
-	const char
-		*invalid_reason; /* why the kernel must be asked anew: it changes things silently */
-	uint64_t full;           /* changes that found no room */
+	uint64_t vanished; /* bit per interface of ours: its kernel interface was removed */
+	bool revisit; /* everything must be published again: the results of hops have changed */
+	const char *invalid_reason; /* reason for a new dump: changes without an event */
+	uint64_t full;              /* changes that did not fit into the tables */
 };
 
 struct bp_mirror *bp_mirror_new(const struct bp_config *c);
 void bp_mirror_free(struct bp_mirror *m);
 
-/* A message of a dump or an event, of any type; what is not mirrored is ignored. */
+/* A message of a dump or an event, of any type; types that are not mirrored are ignored. */
 void bp_mirror_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
 
-/* Tells the writer, which is m->writer from now on: interfaces and objects, then neighbours ... */
+/* Writes everything to `writer`, which becomes m->writer: interfaces and objects, then neighbors
+ * ... */
 void bp_mirror_give(struct bp_mirror *m, struct bp_fib_writer *writer);
-/* ... then the routes, a few at a time: from *cursor (0 at first) on. False when all are told. */
+/* ... then the routes, some per call: from *cursor (initially 0). False when all are written. */
 bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor);
 
-/* A prefix as the tables must say it. False: not at all. */
+/* Translates a prefix for the tables. False: it has no entry. */
 bool bp_mirror_translate(
 	struct bp_mirror *m, const struct bp_mirror_prefix *p, struct bp_route *out);
-/* A neighbour as the tables must say it. False: not at all. */
+/* Translates a neighbor for the tables. False: it has no entry. */
 bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_neighbour *n,
 	struct bp_neighbour_info *out);
 
@@ -165,55 +168,56 @@ void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h);
 void bp_mirror_object_message(struct bp_mirror *m, const struct nlmsghdr *h);
 void bp_mirror_route_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
 
-/* The link's entry, made when there is none; NULL without memory. */
+/* Returns the link's entry, and creates it if necessary; NULL without memory. */
 struct bp_mirror_link *bp_mirror_link(struct bp_mirror *m, uint32_t ifindex);
-/* Only looks; NULL: none. */
+/* Returns the link's entry; NULL: none. */
 struct bp_mirror_link *bp_mirror_link_find(const struct bp_mirror *m, uint32_t ifindex);
-/* A hop is kept (+1) or forgotten (-1). */
+/* A hop through the link was added (+1) or removed (-1). */
 void bp_mirror_link_use(struct bp_mirror *m, uint32_t ifindex, int change);
 void bp_mirror_interface_give(struct bp_mirror *m, unsigned interface);
-/* A bridge's host or port left: its neighbours go. */
+/* The host interface of a bridge, or a port, was removed: deletes its neighbors. */
 void bp_mirror_neighbours_forget(struct bp_mirror *m, unsigned interface);
 void bp_mirror_neighbours_free(struct bp_mirror *m);
 void bp_mirror_neighbours_give(struct bp_mirror *m);
 void bp_mirror_objects_free(struct bp_mirror *m);
 void bp_mirror_objects_give(struct bp_mirror *m);
 struct bp_mirror_object *bp_mirror_object_find(const struct bp_mirror *m, uint32_t id);
-/* A route names it (+1) or no longer does (-1). */
+/* A route uses the object (+1) or no longer does (-1). */
 void bp_mirror_object_use(struct bp_mirror *m, uint32_t id, int change);
 
-/* What hops come to. */
+/* The usable result of a set of hops. */
 struct bp_mirror_path {
 	uint32_t n;
 	uint32_t foreign; /* hops through interfaces that are not ours */
 	bool too_many;
-	bool usable; /* of an object: some hop lives, or it is a blackhole */
+	bool usable; /* for an object: some hop is live, or it is a blackhole */
 	struct bp_hop hop[BP_HOPS_MAX];
 };
 /* Adds a hop with weight `weight`, unless it is dead. */
 void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
 	const struct bp_mirror_hop *hop, uint16_t weight);
-/* The object's type for the writer (unicast, blackhole or punt) and, of unicast, its hops. */
+/* Returns the object's type for the writer (unicast, blackhole or punt) and, for unicast, its
+ * hops. */
 uint8_t bp_mirror_object_path(
 	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way);
 
-/* route_list.c: the order of a prefix's routes, as the kernel keeps it. `r` is owned by the list
- * afterwards. */
+/* route_list.c: the order of a prefix's routes, as in the kernel. The list takes ownership of
+ * `r`. */
 void bp_mirror_route_add(struct bp_mirror *m, struct bp_mirror_prefix *p, struct bp_mirror_route *r,
 	uint16_t nlmsg_flags, bool dump);
-/* Takes away what `like` describes; `like` stays the caller's. */
+/* Removes the route that `like` describes; the caller keeps `like`. */
 void bp_mirror_route_take(
 	struct bp_mirror *m, struct bp_mirror_prefix *p, const struct bp_mirror_route *like);
 void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r);
 void bp_mirror_routes_free(struct bp_mirror *m);
 
-/* The kernel must be asked anew, because of `why` (a static text, "after ..."). */
+/* Requests a new dump because of `why` (a static text, "after ..."). */
 static inline void bp_mirror_invalidate(struct bp_mirror *m, const char *why)
 {
 	if (m->invalid_reason == NULL)
 		m->invalid_reason = why;
 }
-/* What the writer answered. */
+/* Handles the result of the writer. */
 void bp_mirror_answer(struct bp_mirror *m, enum bp_fib_result result);
 
 #endif

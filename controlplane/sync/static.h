@@ -5,7 +5,7 @@
 #include "controlplane/sync/sync.h"
 #include "config/fib_static.h"
 
-/* What the file says, and the data plane's ports that have no kernel interface
+/* Entries of the file, and the data plane's ports without a kernel interface
  * (host_interface.backend: off). */
 struct bp_sync_static {
 	bool applied;
@@ -13,7 +13,7 @@ struct bp_sync_static {
 	struct bp_fib_link link[BP_MAX_INTERFACES]; /* as last applied */
 };
 
-/* Applies it when it was not yet, when `again`, or when a port has changed. */
+/* Applies the entries the first time, with `again`, or when a port has changed. */
 void bp_sync_static_follow(struct bp_sync_static *s, const struct bp_sync_to *to,
 	const struct bp_config *c, bool again);
 

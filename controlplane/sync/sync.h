@@ -10,11 +10,11 @@
 struct bp_config;
 
 /*
- * The sync manager: the forwarding tables follow the kernel. It subscribes to rtnetlink's events
- * first, then dumps everything, then applies the events that came meanwhile and every later one, in
- * order. What the kernel changes without an event, and events that were lost (ENOBUFS), make it
- * dump again beside what is in force: the tables are never emptied, what is no longer true is swept
- * at the end, in one go with what is new.
+ * The sync manager: the forwarding tables follow the kernel. It subscribes to rtnetlink events
+ * first, then dumps everything, then applies the events that arrived meanwhile and every later one,
+ * in order. Changes of the kernel without an event, and lost events (ENOBUFS), cause a new dump
+ * next to the active state: the tables are never emptied; outdated entries are deleted at the end,
+ * together with the update.
  *
  * Everything runs in the event loop of `base`, at most BP_SYNC_TIME_SLICE_NS at a time.
  */
@@ -24,29 +24,31 @@ struct event_base;
 struct bp_sync;
 
 enum bp_sync_state {
-	BP_SYNC_OFF,     /* nothing routes, or no control plane has run yet */
-	BP_SYNC_LOADING, /* dumping, or telling what was dumped */
-	BP_SYNC_SYNCED,  /* the tables say what the kernel said last */
-	BP_SYNC_HELD,    /* a kernel interface went with the data plane: the tables are kept */
+	BP_SYNC_OFF,     /* no interface is routed, or no control plane has run yet */
+	BP_SYNC_LOADING, /* dumping, or writing the result of the dump */
+	BP_SYNC_SYNCED,  /* the tables match the last state of the kernel */
+	BP_SYNC_HELD, /* a kernel interface disappeared with the data plane: the tables are kept */
 };
 
-/* Where the mirror goes; all of it stays the caller's. */
+/* The destinations of the mirror; the caller owns all of them. */
 struct bp_sync_to {
 	struct bp_fib_writer *writer;
-	const struct bp_fib *fib;           /* the writer's, to read its figures */
-	const struct bp_shm_global *global; /* whether there is a data plane */
+	const struct bp_fib *fib;           /* of the writer, for its counters */
+	const struct bp_shm_global *global; /* shows whether a data plane runs */
 	struct bp_shm_control *control;     /* its cp_sync_* fields are written */
-	const struct bp_port_info *ports;   /* what the data plane says of its ports */
-	uint32_t n_ports;                   /* of those */
+	const struct bp_port_info *ports;   /* the ports as described by the data plane */
+	uint32_t n_ports;                   /* number of ports */
 };
 
-/* Starts it; the loading goes on in the event loop. NULL with a sentence. */
+/* Starts the sync manager; it loads in the event loop. Returns NULL with a sentence in `err` on
+ * failure. */
 struct bp_sync *bp_sync_new(struct event_base *base, const struct bp_sync_to *to,
 	const struct bp_config *c, char *err, size_t err_size);
-/* The tables stay as they are; the kernel interfaces go unless the data plane has them. */
+/* The tables remain unchanged; the kernel interfaces disappear unless the data plane has them
+ * open. */
 void bp_sync_free(struct bp_sync *s);
 
-/* Another configuration is in force, which differs in what can be reloaded only; the one before may
+/* Activates another configuration, which differs only in reloadable settings; the previous one may
  * be freed afterwards. */
 void bp_sync_reconfigure(struct bp_sync *s, const struct bp_config *c);
 

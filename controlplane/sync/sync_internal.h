@@ -13,13 +13,12 @@
 #include "controlplane/sync/static.h"
 #include "controlplane/sync/sync.h"
 
-/* What the files of the sync manager share: sync.c (events and timers), resync.c (dumps), hold.c.
- */
+/* Shared by the files of the sync manager: sync.c (events and timers), resync.c (dumps), hold.c. */
 
 enum bp_sync_phase {
-	SYNC_DRAINING, /* what the event socket holds is thrown away: the dump will say it */
-	SYNC_LOADING,  /* a dump goes into `next`; events wait in `queue` */
-	SYNC_GIVING,   /* the routes of `mirror` are told, some at a time; events are applied */
+	SYNC_DRAINING, /* queued events are discarded: the dump will contain them */
+	SYNC_LOADING,  /* a dump is loaded into `next`; events wait in `queue` */
+	SYNC_GIVING,   /* the routes of `mirror` are written, some at a time; events are applied */
 	SYNC_FOLLOWING,
 	SYNC_HOLDING, /* nothing is applied, see hold.c */
 };
@@ -30,35 +29,35 @@ struct bp_sync {
 	struct bp_netlink events, dumps, requests;
 	struct event *on_events, *on_dumps, *step, *settle, *second, *later;
 	struct bp_interfaces interfaces;
-	uint32_t set_up[BP_MAX_INTERFACES]; /* ifindex that got what the file says */
+	uint32_t set_up[BP_MAX_INTERFACES]; /* ifindex configured from the file */
 	struct bp_sync_static fixed;
 	bool netconf;           /* settings of an interface (sysctl) may have changed */
 	unsigned settings_read; /* seconds since they were read */
 	enum bp_sync_phase phase;
-	struct bp_mirror *mirror; /* what is in force; NULL before the first dump is complete */
+	struct bp_mirror *mirror; /* the active mirror; NULL before the first dump is complete */
 	struct bp_mirror *next;
 	struct bp_load load;
-	unsigned repeats; /* of the dump under way */
-	bool disturbed;   /* IPv6 routes went while they were dumped */
+	unsigned repeats; /* of the running dump */
+	bool disturbed;   /* IPv6 routes were removed during their dump */
 	struct bp_sync_queue queue;
-	uint32_t cursor;   /* of giving */
-	bool sweeping;     /* what is not given is to be swept afterwards */
-	uint64_t begun_ns; /* monotonic: the load under way, or the last */
+	uint32_t cursor;   /* position of the publication */
+	bool sweeping;     /* entries that are not published are deleted afterwards */
+	uint64_t begun_ns; /* monotonic: the running load, or the last one */
 	uint64_t ended_ns; /* 0: none yet */
-	uint64_t begun;    /* loads, also those that were given up */
+	uint64_t begun;    /* loads, including aborted ones */
 	uint64_t loads;    /* completed */
-	bool wanted;       /* a resync is to come */
-	const char *why;   /* it is */
-	bool full;         /* the tables have no room: has been said */
+	bool wanted;       /* a resync is requested */
+	const char *why;   /* reason of the resync */
+	bool full;         /* a full table was already logged */
 	uint64_t held_until_ns;
-	bool back;    /* all kernel interfaces are, while holding */
-	bool checked; /* whether interfaces are still there, since the last receive */
+	bool back;    /* all kernel interfaces are back, while holding */
+	bool checked; /* the interfaces were checked since the last receive */
 	struct bp_log_limit log_overrun, log_resync, log_refused, log_memory;
 };
 
 /* resync.c */
 void bp_sync_resync_soon(struct bp_sync *s, const char *why);
-void bp_sync_load(struct bp_sync *s); /* begins at once, whatever is under way */
+void bp_sync_load(struct bp_sync *s); /* starts immediately, and aborts a running load */
 void bp_sync_drained(struct bp_sync *s);
 void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg);
 void bp_sync_on_step(evutil_socket_t fd, short what, void *arg);
@@ -68,16 +67,16 @@ void bp_sync_retry_rejected(struct bp_sync *s);
 /* sync.c */
 void bp_sync_show(struct bp_sync *s);
 void bp_sync_follow_static(struct bp_sync *s, bool again);
-/* What the mirror has noted for its owner. */
+/* Handles the flags that the mirror has set for its owner. */
 void bp_sync_after(struct bp_sync *s);
-/* Reads what events wait, for at most a turn. False: some are left. */
+/* Reads the waiting events, for at most one time slice. False: some are left. */
 bool bp_sync_read_events(struct bp_sync *s);
 
 /* hold.c */
-/* Whether the event may be a sign that a kernel interface goes with the data plane, and one has
- * gone: then everything is held. */
+/* Returns whether the event may accompany the removal of a kernel interface with the data plane,
+ * and one was removed: then everything is held. */
 bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h);
-/* While holding, now and then: whether it can end. */
+/* Called periodically while holding: checks whether the hold can end. */
 void bp_sync_hold_check(struct bp_sync *s);
 
 #endif

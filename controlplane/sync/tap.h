@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 /*
- * Holds a tap interface of several queues by a queue of its own that takes no frames, so that it,
- * its addresses and its routes outlive the data plane, whose queues carry the frames. Creates the
- * interface when it is not there. Returns a file descriptor, to be closed at the end, or -1 with a
- * sentence.
+ * Holds a multi-queue tap interface with a queue of its own that receives no frames, so that the
+ * interface, its addresses and its routes outlive the data plane, whose queues carry the frames.
+ * Creates the interface if it does not exist. Returns a file descriptor, which the caller closes,
+ * or -1 with a sentence in `err`.
  */
 int bp_tap_hold(const char *name, char *err, size_t err_size);
 

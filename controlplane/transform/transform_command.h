@@ -7,14 +7,16 @@
 #include "shm/layout.h"
 
 /*
- * The answer to the control socket's command matrix-set, a new reference: {"ok":true,"entries":N},
- * or {"ok":false,"errors":[...]} with what is wrong. `request` as the client wrote it.
+ * Returns the answer to the command matrix-set of the control socket, a new reference:
+ * {"ok":true,"entries":N}, or {"ok":false,"errors":[...]} with the reason. `request`: as received
+ * from the client.
  */
 json_t *bp_transform_set_command(struct bp_shm *m, const json_t *request);
 
 /*
- * The first half of matrix-clear: NULL, and the source is marked to be the file's again when the
- * rules are put in force next; *entries says of how many. Or the refusal, a new reference.
+ * First half of the command matrix-clear. Returns NULL when the source is marked, so that the next
+ * publication restores it from the file; *entries is the number of entries. Otherwise returns the
+ * error answer, a new reference.
  */
 json_t *bp_transform_clear_command(struct bp_shm *m, const json_t *request, int *entries);
 

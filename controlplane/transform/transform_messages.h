@@ -8,19 +8,19 @@
 #include "biplane/fib.h"
 
 /*
- * What a client of the loader has sent: messages of BP_TRANSFORM_LOADER_MESSAGE octets, one behind
- * the other, and the text "exit". Pure.
+ * Parser of the data of a loader client: messages of BP_TRANSFORM_LOADER_MESSAGE bytes, one after
+ * another, and the text "exit". Without side effects.
  */
 enum bp_loader_next {
-	BP_LOADER_MORE,      /* what is there is not a whole one */
-	BP_LOADER_MATRIX,    /* the first octets are one: *source and m */
-	BP_LOADER_NO_CLIENT, /* they are one for an address that no host has: *source */
-	BP_LOADER_EXIT,      /* the client wants to end */
+	BP_LOADER_MORE,      /* the message is incomplete */
+	BP_LOADER_MATRIX,    /* the first bytes are a message: *source and m */
+	BP_LOADER_NO_CLIENT, /* a message for an address that no host has: *source */
+	BP_LOADER_EXIT,      /* the client ends the connection */
 };
 
 /*
- * octets[0..n): all that has come and was not taken. An address of 101.120.105.116 begins like
- * "exit": that is the text where nothing but the end of a line stands behind it.
+ * octets[0..n): all received and unprocessed bytes. A message for the address 101.120.105.116
+ * begins like "exit": it is the text only if nothing but a line end follows.
  */
 enum bp_loader_next bp_loader_next(
 	const uint8_t *octets, size_t n, struct bp_prefix *source, double m[12]);
