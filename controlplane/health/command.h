@@ -8,9 +8,10 @@
 #include "controlplane/health/phd_service.h"
 
 /*
- * The answer to the control socket's command sessions-release, a new reference: {"ok":true}, or
- * {"ok":false,"errors":[...]} with what is wrong. `enabled`: the file has a section health_devices;
- * `s` NULL: its service does not run (yet); `id`: as the client wrote it, or NULL.
+ * Returns the answer to the command sessions-release of the control socket, a new reference:
+ * {"ok":true}, or {"ok":false,"errors":[...]} with the reason. `enabled`: the file has a section
+ * health_devices; `s` NULL: its service does not run (yet); `id`: as received from the client, or
+ * NULL.
  */
 json_t *bp_phd_release_command(struct bp_phd_service *s, bool enabled, const char *id);
 

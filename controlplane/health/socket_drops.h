@@ -6,11 +6,11 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* What the kernel says of a socket: it may live longer than the process that asks. */
+/* The kernel's drop counter of a socket, which may live longer than this process. */
 struct bp_socket_drops {
-	uint64_t cookie; /* which socket it is (SO_COOKIE); 0: the kernel does not say */
-	uint32_t drops;  /* what it had to drop, ever, modulo 2^32 (SO_MEMINFO): of a listening
-			    socket connections, else datagrams */
+	uint64_t cookie; /* identifies the socket (SO_COOKIE); 0: not provided by the kernel */
+	uint32_t drops; /* total drops, modulo 2^32 (SO_MEMINFO): connections of a listening socket,
+			   otherwise datagrams */
 };
 static inline struct bp_socket_drops bp_socket_drops(int fd)
 {

@@ -16,7 +16,8 @@
 #include "services/health/manager.h"
 #include "shm/health/phd.h"
 
-/* Who counts. NULL: there is none. All but the tables begin at 0 with the process. */
+/* The sources of the counters. NULL: not present. All except the tables start at 0 with the
+ * process. */
 struct bp_phd_status_from {
 	const struct bp_phd_tables *tables;
 	const struct bp_phd_manager_counts *manager;
@@ -31,14 +32,14 @@ struct bp_phd_status_from {
 	const struct bp_phd_tcp *tcp;
 };
 
-/* Writes what they count into the segment's words (shm/health/phd_status.h). */
+/* Writes the counters into the segment (shm/health/phd_status.h). */
 struct bp_phd_status_writer {
 	struct bp_phd_status *status;
 	uint64_t before[BP_PHD_S_COUNT]; /* TOTALs of earlier processes */
-	uint64_t drops[BP_PHD_SOCKETS];  /* that this one saw */
+	uint64_t drops[BP_PHD_SOCKETS];  /* counted by this process */
 };
 
-/* Of a process that begins: TOTALs go on from what the words say. */
+/* Call it at the start of a process: TOTALs continue from the segment's values. */
 void bp_phd_status_begin(struct bp_phd_status_writer *w, struct bp_phd_status *status);
 /* mono_ns: CLOCK_MONOTONIC. */
 void bp_phd_status_write(

@@ -8,18 +8,20 @@
 #include "proto/health/onem2m.h"
 
 /*
- * A CSE that is asked by CoAP (cse_client.h) or by HTTP (cse_http.h): what both have in common, so
- * that who asks need not know which it is.
+ * A CSE that is reached by CoAP (cse_client.h) or by HTTP (cse_http.h): the common interface, so
+ * that callers are independent of the binding.
  */
 
 enum bp_cse_end {
 	BP_CSE_ANSWERED,
-	BP_CSE_TIMED_OUT, /* not answered, however often it was sent */
-	BP_CSE_RESET,     /* the other end has no idea of oneM2M requests */
+	BP_CSE_TIMED_OUT, /* no answer after all retransmissions */
+	BP_CSE_RESET,     /* the peer does not implement oneM2M */
 	BP_CSE_CANCELLED, /* the client was freed */
-	/* Nobody listens at the CSE's port, as its host says; at once, so who asks again should
-	 * wait first. By CoAP all that is outstanding ends so: what the CSE had is forgotten with
-	 * it. */
+	/*
+	 * The CSE's host reports that its port is closed; this comes immediately, so the caller
+	 * should wait before it repeats the request. With CoAP all outstanding requests end this
+	 * way: the CSE's state about them is lost too.
+	 */
 	BP_CSE_REFUSED,
 };
 
@@ -30,31 +32,31 @@ struct bp_cse_reply {
 	uint32_t payload_len;
 };
 
-/* Called once for each request taken, never from within its sending. It may send the next. */
+/* Called once for each accepted request, never during its sending. May send the next request. */
 typedef void bp_cse_done(void *arg, const struct bp_cse_reply *r);
 
 enum bp_cse_sent {
 	BP_CSE_TAKEN,
-	BP_CSE_QUEUE_FULL, /* as many as may are outstanding, or the client can't take one now */
-	BP_CSE_TOO_LONG,   /* or a path or a name that can't be written */
+	BP_CSE_QUEUE_FULL, /* too many outstanding requests, or no memory */
+	BP_CSE_TOO_LONG,   /* or a path or a name that cannot be encoded */
 };
 
-/* Who wants to know when there is room again. Owned by who watches; it must stay until the client
- * is freed. */
+/* A watcher that is called when there is capacity again. Owned by the caller; it must remain valid
+ * until the client is freed. */
 struct bp_cse_watch {
 	/*
-	 * There was no room, and now there is. From the event loop; it may send. Those that watch
-	 * are called in turns, and who comes later may find that it is taken already: it is called
-	 * again then.
+	 * There was no capacity, and now there is. Called from the event loop; may send. Watchers
+	 * are called in round-robin order; if the capacity is already used up, a later watcher is
+	 * called again afterwards.
 	 */
 	void (*room)(void *arg);
 	void *arg;
-	struct bp_cse_watch *next; /* the client's */
+	struct bp_cse_watch *next; /* owned by the client */
 };
 
-/* For the clients: a list of those that watch, which begins with the first to be told. */
+/* For the clients: a list of watchers, in calling order. */
 void bp_cse_watch_add(struct bp_cse_watch **list, struct bp_cse_watch *w);
-/* Tells all; who was the first is the last next time. */
+/* Calls all watchers; the first one is the last next time. */
 void bp_cse_watch_notify(struct bp_cse_watch **list);
 
 struct bp_cse_binding {
@@ -63,15 +65,15 @@ struct bp_cse_binding {
 	void (*watch_capacity)(void *client, struct bp_cse_watch *w);
 };
 
-/* A client of either kind; bp_cse_by_coap() and bp_cse_by_http() make one. */
+/* A client of either kind; created by bp_cse_by_coap() and bp_cse_by_http(). */
 struct bp_cse {
 	const struct bp_cse_binding *binding;
-	void *client; /* stays its owner's */
+	void *client; /* the creator keeps ownership */
 };
 
 /*
- * A create where q->ty is given; else an update where there is a body, and a retrieve where there
- * is none. q->rqi NULL: the client makes one. Nothing of q is needed after the call.
+ * Sends a create if q->ty is set; otherwise an update if there is a body, and a retrieve without
+ * one. q->rqi NULL: the client generates one. q is not used after the call.
  */
 static inline enum bp_cse_sent bp_cse_send_request(
 	const struct bp_cse *c, const struct bp_m2m_request *q, bp_cse_done *done, void *arg)

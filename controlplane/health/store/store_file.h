@@ -5,9 +5,9 @@
 #include "controlplane/health/store/store.h"
 
 /*
- * The file of controlplane/health/store/store.h: rows in, pages of rows out. For one thread, which
- * waits for the disk. Functions that return bool return false when the disk would not;
- * bp_phd_store_file_error() says why.
+ * The file of controlplane/health/store/store.h: writes rows, and reads pages of rows. For one
+ * thread, which waits for the disk. Functions that return bool return false when the disk fails;
+ * bp_phd_store_file_error() has the reason.
  */
 struct bp_phd_store_file;
 
@@ -19,15 +19,15 @@ enum bp_phd_store_kind {
 	BP_PHD_STORE_PUT_SESSION,
 	BP_PHD_STORE_DROP_SESSION,
 	BP_PHD_STORE_WIPE, /* all rows of all tables */
-	BP_PHD_STORE_BAD,  /* read only: a row of the wrong shape */
+	BP_PHD_STORE_BAD,  /* only when reading: a malformed row */
 };
 
-/* One row, to be written or as it was read. */
+/* One row, to be written or as read. */
 struct bp_phd_store_row {
 	uint8_t kind; /* enum bp_phd_store_kind */
 	uint16_t config_id, spec;
 	uint16_t report_len;
-	uint8_t *report; /* PUT_CONFIG: malloc()ed, the row's own */
+	uint8_t *report; /* PUT_CONFIG: malloc()ed, owned by the row */
 	uint8_t system_id[8];
 	uint64_t content;
 	uint64_t made;                       /* PUT_KNOWN: bp_phd_store_created() */
@@ -41,12 +41,12 @@ enum bp_phd_store_table {
 	BP_PHD_STORE_TABLES,
 };
 
-#define BP_PHD_STORE_PAGE 128        /* a session takes some 10 us to be opened again */
-#define BP_PHD_STORE_PAGE_CONFIGS 16 /* they are read as models, and may be long */
+#define BP_PHD_STORE_PAGE 128        /* restoring a session takes about 10 µs */
+#define BP_PHD_STORE_PAGE_CONFIGS 16 /* they are parsed as models, and may be long */
 struct bp_phd_store_page {
 	enum bp_phd_store_table table;
 	unsigned n;
-	bool end; /* of the table */
+	bool end; /* last page of the table */
 	struct bp_phd_store_row row[BP_PHD_STORE_PAGE];
 };
 
@@ -55,14 +55,14 @@ void bp_phd_store_file_free(struct bp_phd_store_file *f);
 
 /* Opens the file if it is not open. */
 bool bp_phd_store_file_ready(struct bp_phd_store_file *f);
-/* Whether the tables were made since this was last asked. */
+/* Returns whether the tables were created since the last call. */
 bool bp_phd_store_file_fresh(struct bp_phd_store_file *f);
 const char *bp_phd_store_file_error(const struct bp_phd_store_file *f);
 
 /* Writes rows in one transaction, in their order; all or none. */
 bool bp_phd_store_file_write(
 	struct bp_phd_store_file *f, const struct bp_phd_store_row *row, size_t n);
-/* The next rows of a table: each one that is there during all of the walk is met once. */
+/* Reads the next rows of a table: each row that exists during the whole scan is read once. */
 bool bp_phd_store_file_read(
 	struct bp_phd_store_file *f, enum bp_phd_store_table table, struct bp_phd_store_page *out);
 

@@ -6,8 +6,8 @@
 
 #include "controlplane/health/store/store_file.h"
 
-/* Between store_file.c, which opens the file, and store_rows.c, which writes and reads rows. */
-#define BP_PHD_STORE_KEY_COLUMNS 3u /* at most, of a table's key */
+/* Shared by store_file.c, which opens the file, and store_rows.c, which writes and reads rows. */
+#define BP_PHD_STORE_KEY_COLUMNS 3u /* maximum number of key columns of a table */
 #define BP_PHD_STORE_WIPE_SQL "DELETE FROM sessions; DELETE FROM known; DELETE FROM configs"
 
 enum bp_phd_store_stmt {
@@ -30,21 +30,21 @@ struct bp_phd_store_file {
 	char *path;
 	sqlite3 *db;
 	sqlite3_stmt *stmt[BP_PHD_STORE_S_COUNT];
-	uint64_t epoch; /* processes that opened this file, this one included; 0: not yet */
+	uint64_t epoch; /* processes that opened this file, with this one; 0: none yet */
 	bool fresh;
-	bool checked;  /* this file was found sound */
-	bool suspect;  /* was found damaged while it was open */
-	bool logs;     /* its write-ahead log was seen */
-	bool replaced; /* somebody removed it, or put another one in its place, while it was open */
-	/* where the walk of each table is; key[0] NULL: at its begin */
+	bool checked;  /* this file was checked as valid */
+	bool suspect;  /* damage was found while it was open */
+	bool logs;     /* its write-ahead log has existed */
+	bool replaced; /* it was removed or replaced while it was open */
+	/* position of the scan of each table; key[0] NULL: at its begin */
 	sqlite3_value *key[BP_PHD_STORE_TABLES][BP_PHD_STORE_KEY_COLUMNS];
 	char error[512];
 };
 
-/* Notes why the disk would not. A full disk or a lock passes; anything else is better met with a
- * newly opened file. */
+/* Records the reason of a disk failure. A full disk or a lock is temporary; after any other error
+ * the file is opened again. */
 bool bp_phd_store_file_fail(struct bp_phd_store_file *f, const char *what);
-/* The walk of that table begins anew. */
+/* Restarts the scan of that table. */
 void bp_phd_store_file_forget_key(struct bp_phd_store_file *f, enum bp_phd_store_table table);
 
 #endif

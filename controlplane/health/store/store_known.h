@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * What is known of devices, in memory: pairs (system-id, config-id) in the order of their last use,
- * each with one of the configurations, which are counted by their users, or with none. Bounded by
- * its owner; indexes stay true until the element is removed.
+ * Known devices, in memory: pairs (system-id, config-id) in the order of their last use, each with
+ * one of the configurations, which have a count of users, or with none. The owner limits the size;
+ * indexes remain valid until the element is removed.
  */
 struct bp_phd_known;
 
@@ -18,15 +18,15 @@ struct bp_phd_known;
 struct bp_phd_known_pair {
 	uint8_t system_id[8];
 	uint16_t config_id, spec;
-	uint32_t config; /* index, or NONE: it declared none (a standard's) */
-	uint32_t stamp;  /* the owner's: uses that were when its place was last written */
+	uint32_t config; /* index, or NONE: it declared none (a standard configuration) */
+	uint32_t stamp;  /* owner's data: number of uses when its position was last written */
 	uint32_t newer, older, chain;
 	uint64_t made; /* bp_phd_store_created() */
 };
 
 struct bp_phd_known_config {
 	uint64_t content;
-	uint8_t *report; /* its own; NULL: no configuration */
+	uint8_t *report; /* owned; NULL: no configuration */
 	uint32_t len, users;
 	uint32_t chain;
 	uint16_t config_id;
@@ -37,40 +37,41 @@ struct bp_phd_known *bp_phd_known_new(uint32_t max);
 void bp_phd_known_free(struct bp_phd_known *k);
 
 uint32_t bp_phd_known_count(const struct bp_phd_known *k);
-/* Octets of all reports. */
+/* Returns the bytes of all reports. */
 uint64_t bp_phd_known_octets(const struct bp_phd_known *k);
 
 struct bp_phd_known_pair *bp_phd_known_pair(struct bp_phd_known *k, uint32_t i);
 uint32_t bp_phd_known_find(
 	const struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id);
-/* A new pair, which must not be there, as the newest or the oldest; its configuration, unless NONE,
+/* Adds a pair, which must not exist, as the newest or the oldest; its configuration, unless NONE,
  * gets a user. NONE: full. */
 uint32_t bp_phd_known_add(struct bp_phd_known *k, const uint8_t system_id[8], uint16_t config_id,
 	uint32_t config, bool newest);
 void bp_phd_known_remove(struct bp_phd_known *k, uint32_t i);
-/* It becomes the newest. */
+/* Makes the pair the newest. */
 void bp_phd_known_use(struct bp_phd_known *k, uint32_t i);
-/* Gives a pair another configuration. */
+/* Assigns another configuration to a pair. */
 void bp_phd_known_assign(struct bp_phd_known *k, uint32_t i, uint32_t config);
 uint32_t bp_phd_known_oldest(const struct bp_phd_known *k);
 
-/* Walks from the oldest to the newest; pairs may be used and removed in between. One walk. */
+/* Scans from the oldest to the newest; pairs may be used and removed meanwhile. One scan at a
+ * time. */
 void bp_phd_known_walk(struct bp_phd_known *k);
 uint32_t bp_phd_known_step(struct bp_phd_known *k);
 
-/* NULL from where no configuration was ever. */
+/* Returns NULL for an index that never had a configuration. */
 struct bp_phd_known_config *bp_phd_known_config(struct bp_phd_known *k, uint32_t i);
 uint32_t bp_phd_known_config_find(const struct bp_phd_known *k, uint64_t content);
-/* A new one without users; takes the report (malloc()) unless it is full (NONE). */
+/* Adds a configuration without users; takes the report (malloc()) unless it is full (NONE). */
 uint32_t bp_phd_known_config_add(struct bp_phd_known *k, uint64_t content, uint16_t config_id,
 	uint8_t *report, uint32_t len);
 /* It must have no user. */
 void bp_phd_known_config_remove(struct bp_phd_known *k, uint32_t i);
 
-/* ---- what was used since the start ---- */
+/* ---- sessions used since the start ---- */
 
-/* The keys of sessions that were written while the file was read back: what the file had for them
- * is history. Grows as needed, up to a bound. */
+/* The keys of sessions that were written while the file was loaded: the file's rows for them are
+ * outdated. Grows as needed, up to a limit. */
 struct bp_phd_touched {
 	struct bp_phd_touched_key {
 		uint8_t address[16];
@@ -83,7 +84,7 @@ struct bp_phd_touched {
 
 #define BP_PHD_TOUCHED_MAX 1048576u
 
-/* transport is not 0. False: no room. */
+/* transport is not 0. False: full. */
 bool bp_phd_touched_add(
 	struct bp_phd_touched *t, uint8_t transport, const uint8_t address[16], uint16_t port);
 bool bp_phd_touched_has(const struct bp_phd_touched *t, uint8_t transport,
