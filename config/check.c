@@ -70,13 +70,12 @@ void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base)
 	for (const struct bp_config_port *q = c->port; q < p; q++) {
 		if (name != NULL && strcmp(q->name, p->name) == 0)
 			bp_error(r->messages, name->line, name->column,
-				"%s.name: port '%s' is named twice; expected a name of its own for "
-				"each port",
+				"%s.name: port '%s' is named twice; expected a unique name",
 				r->path, p->name);
 		if (device != NULL && same_device(q->device, p->device))
 			bp_error(r->messages, device->line, device->column,
-				"%s.device: this is the device of port '%s' too; expected a device "
-				"of its own for each port",
+				"%s.device: port '%s' has the same device; expected a different "
+				"device",
 				r->path, q->name);
 	}
 }

@@ -46,7 +46,7 @@ static void write_facts(const struct bp_setting *s, FILE *out)
 		write_roff(s->preset_text != NULL ? s->preset_text : s->preset, out);
 		fputs(".\n", out);
 	}
-	fputs((s->flags & BP_RELOAD) != 0 ? "A reload takes it over.\n"
+	fputs((s->flags & BP_RELOAD) != 0 ? "A reload applies it.\n"
 					  : "Changing it needs a restart.\n",
 		out);
 }

@@ -50,7 +50,7 @@ static bool read_with_length(const char *text, struct bp_address *a, uint8_t *le
 		return bp_fault_set(fault, 0, "'%s' has no length", shown);
 	if (!bp_type_uint.parse(&number, NULL, slash + 1, length, fault) ||
 		*length > bp_address_bits(a->family))
-		return bp_fault_set(fault, n + 1, "'%s' is no length from 0 to %u",
+		return bp_fault_set(fault, n + 1, "'%s' is not a length from 0 to %u",
 			bp_shown(slash + 1, strlen(slash + 1), shown), bp_address_bits(a->family));
 	return true;
 }
@@ -138,8 +138,7 @@ static bool check_prefix(const struct bp_prefix *p, const struct bp_address *giv
 
 	if (memcmp(p->bytes, given->bytes, sizeof(p->bytes)) == 0)
 		return true;
-	return bp_fault_set(fault, 0,
-		"%s has bits set beyond its length, the prefix it is in is %s",
+	return bp_fault_set(fault, 0, "%s has bits set beyond its length; its prefix is %s",
 		bp_shown(text, strlen(text), shown), bp_prefix_text(p, right));
 }
 
@@ -232,7 +231,7 @@ static bool read_interface_address(
 	if (!is_host(&a.address))
 		return bp_fault_set(fault, 0, "%s is not the address of one host", shown);
 	if (a.length == 0)
-		return bp_fault_set(fault, 0, "%s has all addresses in its prefix", shown);
+		return bp_fault_set(fault, 0, "%s has a prefix with all addresses", shown);
 	if (is_edge(&a.address, a.length))
 		return bp_fault_set(fault, 0,
 			"%s is the network's or the broadcast address of its prefix", shown);

@@ -186,7 +186,7 @@ static bool read_with_unit(const struct unit *units, const char *text, const cha
 	if (*end == '.')
 		return bp_fault_set(fault, 0, "'%s' is not a whole number with a unit",
 			bp_shown(text, strlen(text), shown));
-	return bp_fault_set(fault, (size_t)(end - text), "'%s' is no known unit",
+	return bp_fault_set(fault, (size_t)(end - text), "'%s' is not a known unit",
 		bp_shown(end, strlen(end), shown));
 }
 

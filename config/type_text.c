@@ -77,7 +77,8 @@ static bool parse_enum(const struct bp_setting *s, const struct bp_config *c, co
 			return true;
 		}
 	}
-	return bp_fault_set(fault, 0, "'%s' is no choice", bp_shown(text, strlen(text), shown));
+	return bp_fault_set(
+		fault, 0, "'%s' is not a valid choice", bp_shown(text, strlen(text), shown));
 }
 
 static void format_enum(

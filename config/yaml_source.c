@@ -289,6 +289,6 @@ bool bp_yaml_check_source(const char *text, size_t len, struct bp_messages *m)
 	       !refuse(m, text, find_long_flow(text, len), len,
 		       "the brackets that open here enclose too much; expected at most %u MiB, or "
 		       "the block "
-		       "style of one setting a line",
+		       "style of one setting per line",
 		       BP_YAML_FLOW_MAX >> 20);
 }

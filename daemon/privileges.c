@@ -20,8 +20,7 @@
 static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_VFIO] = {DATA, "vfio-pci", .memlock = true,
 		.files = "/dev/vfio/vfio, /dev/vfio/GROUP",
-		.why = "to map the card's registers and give it memory; addresses are virtual "
-		       "ones"},
+		.why = "to map the NIC's registers and DMA memory, by virtual addresses"},
 	[BP_PRIV_VFIO_NO_IOMMU] = {DATA, "vfio-pci without IOMMU",
 		CAPS(CAP_SYS_RAWIO, CAP_SYS_ADMIN), .memlock = true,
 		.files = "/dev/vfio/vfio, /dev/vfio/noiommu-GROUP",
@@ -151,7 +150,7 @@ int bp_privilege_check_file(const char *path, const char *who, char *err, size_t
 	snprintf(err, err_size, "%s needs to read and write %s: %s; %s", who, path, strerror(errno),
 		errno == EACCES ? "a udev rule (70-biplane.rules) gives it to a group that this "
 				  "user must be in"
-				: "load the kernel module that makes it");
+				: "load the kernel module that creates it");
 	return -1;
 }
 

@@ -200,8 +200,7 @@ static void check_rule_names(
 	for (i = 1; i < n; i++) {
 		if (strcmp(list[i].name, list[i - 1].name) == 0)
 			bp_error(r->messages, list[i].node->line, list[i].node->column,
-				"rule '%s' is named twice; expected a name of its own for each "
-				"rule (the "
+				"rule '%s' is named twice; expected a unique name (the "
 				"other is on line %u)",
 				list[i].name, list[i - 1].node->line);
 	}

@@ -67,7 +67,8 @@ static bool parse_condition(const struct bp_setting *s, const struct bp_config *
 	while (i < N_OPERATORS && strncmp(p, operators[i].text, strlen(operators[i].text)) != 0)
 		i++;
 	if (i == N_OPERATORS)
-		return bp_fault_set(fault, (size_t)(p - text), "'%s' begins with no comparison",
+		return bp_fault_set(fault, (size_t)(p - text),
+			"'%s' does not begin with a comparison",
 			bp_shown(text, strlen(text), shown));
 	cond.op = operators[i].op;
 	p += strlen(operators[i].text);

@@ -64,8 +64,8 @@ static void check_lengths(struct bp_reader *r, const struct bp_transform_entry *
 		if (++count[f] != BP_TRANSFORM_LENGTHS_MAX + 1)
 			continue;
 		BP_AT_ERROR(r, bp_place(all[i].node, "address"),
-			BP_ENTRY ".sources[%u].address: those before have %u different prefix "
-				 "lengths of IPv%u already; expected no more than that",
+			BP_ENTRY ".sources[%u].address: earlier sources have %u different prefix "
+				 "lengths of IPv%u; expected no more than that",
 			e->i, all[i].i, BP_TRANSFORM_LENGTHS_MAX, p->family);
 	}
 }

@@ -30,7 +30,7 @@ def test_two_ports_on_one_interface_are_refused(tmp_path, first, second):
     file.write_text(json.dumps({"version": 1, "ports": [{"name": "a", "device": first}, {"name": "b", "device": second}],
                                 "bridges": [{"name": "bridge0", "ports": ["a", "b"]}]}))
     p = command("config", "check", "-c", file)
-    assert p.returncode == 78 and "device of port 'a' too" in p.stderr, p.stderr
+    assert p.returncode == 78 and "port 'a' has the same device" in p.stderr, p.stderr
 
 
 def test_queues_of_one_interface_may_be_ports(tmp_path):

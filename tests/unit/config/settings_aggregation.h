@@ -12,8 +12,8 @@
 #define DISAGG_OPEN DISAGG "port: b\n    " AGG_TO
 #define HOSTS_BAD                                                                                  \
 	{"host.example", "neither an address nor a prefix"}, {"''", "neither an address"},         \
-		{"10.1.0.9/24", "the prefix it is in is 10.1.0.0/24"},                             \
-		{"10.1.0.9/33", "'33' is no length"}, {"224.0.0.9", "is multicast"},               \
+		{"10.1.0.9/24", "its prefix is 10.1.0.0/24"},                             \
+		{"10.1.0.9/33", "'33' is not a length"}, {"224.0.0.9", "is multicast"},               \
 		{"127.0.0.1", "is loopback"}, {"0.0.0.0", "is unspecified"}
 #define UDP_PORTS                                                                                  \
 	.good = {{"1", "1"}, {"65535", "65535"}, {"5000-5999", "5000-5999"}, {"7-7", "7"}},        \
@@ -35,7 +35,7 @@
 		 "1.0.1.7]", "17 are given"},                                                      \
 		{"[10.0.0.0/24, 10.0.0.0/24]", "10.0.0.0/24 is given twice"},                      \
 		{"[10.0.0.1, 10.0.0.1/32]", "10.0.0.1/32 is given twice"},                         \
-		{"[10.0.0.1/24]", "the prefix it is in is 10.0.0.0/24"},                           \
+		{"[10.0.0.1/24]", "its prefix is 10.0.0.0/24"},                           \
 		{"[239.0.0.0/8]", "is multicast"}, {"127.0.0.0/8", "is loopback"},                 \
 		{"[127.1.0.0/16]", "is loopback"}, {"[\"::1\"]", "is loopback"},                   \
 		{"[\"::ffff:10.0.0.0/104\"]", "is IPv4-mapped"},                          \
@@ -54,7 +54,7 @@
 	{"aggregation.encapsulate[].to.udp_port", AGG "port: a\n    to:\n      address: 10.1.0.9\n      ", "",
 		UDP_PORTS},
 	{"aggregation.encapsulate[].format", AGG_OPEN, "", .good = {{"full", "full"}, {"lin2018", "lin2018"}},
-		.bad = {{"short", "no choice"}}},
+		.bad = {{"short", "not a valid choice"}}},
 	{"aggregation.encapsulate[].allowed_senders", ENC "port: a\n    " AGG_TO, "", SENDER_LISTS},
 	{"aggregation.encapsulate[].max_messages", AGG_OPEN, "", .good = {{"1", "1"}, {"255", "255"}},
 		.bad = {{"0", "too small"}, {"256", "too large"}}},
@@ -82,7 +82,7 @@
 	{"aggregation.decapsulate[].to.udp_port", DISAGG "port: a\n    to:\n      address: 10.1.0.9\n      ", "",
 		UDP_PORTS},
 	{"aggregation.decapsulate[].format", DISAGG_OPEN, "", .good = {{"full", "full"}, {"lin2018", "lin2018"}},
-		.bad = {{"Full", "no choice"}}},
+		.bad = {{"Full", "not a valid choice"}}},
 	{"aggregation.decapsulate[].allowed_senders", DEC "port: b\n    " AGG_TO, "",
 		SENDER_LISTS},
 	{"aggregation.decapsulate[].pacing_gap", DISAGG_OPEN, "",

@@ -18,7 +18,7 @@
 		{"10.0.0.0/8", "\"10.0.0.0/8\""}, {"239.1.0.0/16", "\"239.1.0.0/16\""},            \
 		{"\"FF02::1\"", "\"ff02::1\""}, {"0.0.0.0/0", "\"0.0.0.0/0\""}},                   \
 	.bad = {{"arm.example", "neither an address nor a prefix"},                                \
-		{"10.1.0.9/24", "the prefix it is in is 10.1.0.0/24"}, {"[10.1.0.9]", "a list"}}
+		{"10.1.0.9/24", "its prefix is 10.1.0.0/24"}, {"[10.1.0.9]", "a list"}}
 
 	{"lcl.ethertype", LCL, "",
 		.good = {{"0x88b5", "0x88b5"}, {"0x88b6", "0x88b6"}, {"1536", "0x0600"},
@@ -41,7 +41,7 @@
 		.good = {{"25Gbps", "25Gbps"}, {"1Mbps", "1Mbps"}, {"1000 kbps", "1Mbps"},
 			{"1Tbps", "1Tbps"}, {"2500000000bps", "2500Mbps"}, {"1000001bps", "1000001bps"}},
 		.bad = {{"999999bps", "too small"}, {"1001Gbps", "too large"}, {"25", "no unit"},
-			{"25G", "'G' is no known unit"}, {"25GBps", "'GBps' is no known unit"},
+			{"25G", "'G' is not a known unit"}, {"25GBps", "'GBps' is not a known unit"},
 			{"2.5Gbps", "not a whole number with a unit"}, {"-1Gbps", "not a rate"},
 			{"99999999Tbps", "too large"}}},
 	{"lcl.ports[].trust_labels", LCL_PORT_OPEN, "", .good = {{"true", "true"}, {"false", "false"}},

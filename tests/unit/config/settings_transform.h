@@ -26,7 +26,7 @@
 	{"transform.entries[].layout." name ".type", LAYOUT rest "      " name ":\n        offset: 100\n        ", "", \
 		.good = {{"fixed32", "fixed32"}, {"ufixed32", "ufixed32"}, {"float32", "float32"}, \
 			{"float64", "float64"}},                                                   \
-		.bad = {{"int32", "no choice"}}},                                                  \
+		.bad = {{"int32", "not a valid choice"}}},                                                  \
 	{"transform.entries[].layout." name ".fraction", LAYOUT rest "      " name ":\n        offset: 100\n        type: ufixed32\n        ", "", \
 		.good = {{"0", "0"}, {"31", "31"}}, .bad = {{"32", "too large"}}}
 #define RECEIVER_ADDRESS                                                                           \
@@ -63,10 +63,10 @@
 		.bad = {{"0", "too small"}, {"7", "too small"}, {"9001", "too large"},
 			{"23", "a field reaches beyond the length"}}},
 	{"transform.entries[].layout.byte_order", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
-		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"network", "no choice"}}},
+		.good = {{"big", "big"}, {"little", "little"}}, .bad = {{"network", "not a valid choice"}}},
 	{"transform.entries[].layout.angle_unit", LAYOUT IN_1 IN_2 IN_3 OUT_1 OUT_2 OUT_3 "      ", "",
 		.good = {{"radians", "radians"}, {"degrees", "degrees"}},
-		.bad = {{"gon", "no choice"}}},
+		.bad = {{"gon", "not a valid choice"}}},
 	NUMBER_OF("radius", IN_2 IN_3 OUT_1 OUT_2 OUT_3),
 	NUMBER_OF("phi", IN_1 IN_3 OUT_1 OUT_2 OUT_3),
 	NUMBER_OF("theta", IN_1 IN_2 OUT_1 OUT_2 OUT_3),
@@ -80,11 +80,11 @@
 		.good = {{"vector", "vector"}, {"exact", "exact"}, {"kunze2021_large", "kunze2021_large"},
 			{"kunze2021_medium", "kunze2021_medium"}, {"kunze2021_small", "kunze2021_small"}, {"kunze2021_chebyshev", "kunze2021_chebyshev"},
 			{"kunze2021_userspace", "kunze2021_userspace"}},
-		.bad = {{"fast", "no choice"}, {"large", "no choice"}}},
+		.bad = {{"fast", "not a valid choice"}, {"large", "not a valid choice"}}},
 	{"transform.entries[].unknown_source", BRIDGED "transform:\n  entries:\n  - port: a\n    udp_port: 1\n    ", "    sources: [{address: 10.0.0.5}]\n",
-		.good = {{"drop", "drop"}, {"forward", "forward"}}, .bad = {{"bare", "no choice"}}},
+		.good = {{"drop", "drop"}, {"forward", "forward"}}, .bad = {{"bare", "not a valid choice"}}},
 	{"transform.entries[].overflow", XFORM_OPEN, "", .good = {{"saturate", "saturate"}, {"drop", "drop"}},
-		.bad = {{"wrap", "no choice"}}},
+		.bad = {{"wrap", "not a valid choice"}}},
 	{"transform.entries[].allow_singular", XFORM_OPEN, "",
 		.good = {{"true", "true"}, {"false", "false"}},
 		.bad = {{"allow", "neither true nor false"}}},

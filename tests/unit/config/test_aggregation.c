@@ -237,7 +237,7 @@ static void values_that_are_none(void **state)
 		"multicast; " SENDERS
 		"f.yaml:7:76: aggregation.decapsulate[0].allowed_senders: ::1 is loopback; " SENDERS
 		"f.yaml:7:83: aggregation.decapsulate[0].allowed_senders: 10.0.0.9/24 has bits set "
-		"beyond its length, the prefix it is in is 10.0.0.0/24; " SENDERS);
+		"beyond its length; its prefix is 10.0.0.0/24; " SENDERS);
 	says(BRIDGED ENC
 		"  - port: a\n    to: {address: 10.1.0.9, udp_port: 5555}\n"
 		"    allowed_senders: [10.0.0.0/24, 127.0.0.0/8, 10.0.0.0/24, 239.1.0.0/16]\n",
@@ -328,7 +328,8 @@ static void names_before_version_1(void **state)
 		"duration from 10us to 1h, or unlimited\n"
 		"f.yaml:5:75: aggregation.encapsulate[0].mtu: 0 is too small; expected a whole "
 		"number from 128 to 65535, or auto\n"
-		"f.yaml:5:86: aggregation.encapsulate[0].format: 'paper' is no choice; expected "
+		"f.yaml:5:86: aggregation.encapsulate[0].format: 'paper' is not a valid choice; "
+		"expected "
 		"full or lin2018\n");
 	says(BRIDGED DEC DISAGG(", senders: [], pace: true, gap: 1us"),
 		"f.yaml:5:88: unknown setting 'senders' in aggregation.decapsulate[0]; expected "

@@ -164,17 +164,20 @@ static void values_are_explained(void **state)
 				    "workers from 1 to 64, or a "
 				    "list of as many different cores from 0 to 1023\n");
 	says(ROLELESS "bridges: [{name: h, ports: [a, b], fdb_aging_time: 5 fortnights}]\n",
-		"f.yaml:2:54: bridges[0].fdb_aging_time: 'fortnights' is no known unit; expected a "
+		"f.yaml:2:54: bridges[0].fdb_aging_time: 'fortnights' is not a known unit; "
+		"expected a "
 		"duration "
 		"from 1s "
 		"to 1000000s\n");
 	says(ROLELESS "bridges: [{name: h, ports: [a, b], fdb_aging_time: \"5 \xc3\xa4\"}]\n",
-		"f.yaml:2:55: bridges[0].fdb_aging_time: '\xc3\xa4' is no known unit; expected a "
+		"f.yaml:2:55: bridges[0].fdb_aging_time: '\xc3\xa4' is not a known unit; expected "
+		"a "
 		"duration "
 		"from 1s to "
 		"1000000s\n");
-	says(PORTS "runtime: {hugepages: maybe}\n", "f.yaml:2:22: runtime.hugepages: 'maybe' is no "
-						    "choice; expected auto, require or never\n");
+	says(PORTS "runtime: {hugepages: maybe}\n",
+		"f.yaml:2:22: runtime.hugepages: 'maybe' is not a valid choice; expected auto, "
+		"require or never\n");
 	says(ROLELESS "bridges: [{name: bridge0, ports: [a, cloud]}]\n",
 		"f.yaml:2:38: bridges[0].ports: there is no port 'cloud'; expected a list of two "
 		"or more "
@@ -266,12 +269,9 @@ static void every_error_is_told_in_the_order_of_the_file(void **state)
 static void settings_must_agree(void **state)
 {
 	says("ports: [{name: a, device: x, routed: {}}, {name: a, device: x, routed: {}}]\n",
-		"f.yaml:1:50: ports[1].name: port 'a' is named twice; expected a name of its own "
-		"for each "
-		"port\n"
-		"f.yaml:1:61: ports[1].device: this is the device of port 'a' too; expected a "
-		"device of its "
-		"own for each port\n");
+		"f.yaml:1:50: ports[1].name: port 'a' is named twice; expected a unique name\n"
+		"f.yaml:1:61: ports[1].device: port 'a' has the same device; expected a different "
+		"device\n");
 	says(BRIDGED "mqtt:\n  reassembly_total: 128KiB\n",
 		"f.yaml:4:21: mqtt.reassembly_per_connection: 262144 bytes exceed what each worker "
 		"has; expected at most mqtt.reassembly_total / workers, 131072 bytes\n");
@@ -344,7 +344,7 @@ static void rules_must_agree(void **state)
 	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"
 		  "    - {name: wet, topic: t, raise: \"> 1\"}\n    - {name: hot, topic: t, raise: "
 		  "\"> 1\"}\n",
-		"f.yaml:8:14: rule 'hot' is named twice; expected a name of its own for each rule "
+		"f.yaml:8:14: rule 'hot' is named twice; expected a unique name "
 		"(the other "
 		"is on line 6)\n");
 	says(EDGE "  max_rules: 1\n  rules:\n    - {name: hot, topic: t, raise: \"> 1\"}\n"

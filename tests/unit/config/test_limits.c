@@ -203,7 +203,7 @@ static void depth_is_bounded(void **state)
 #define TOO_LONG                                                                                   \
 	"the brackets that open here enclose too much; expected at most 1 MiB, or the block "      \
 	"style of "                                                                                \
-	"one setting a line\n"
+	"one setting per line\n"
 
 /* libfyaml would take gigabytes for these. */
 static void brackets_are_bounded(void **state)

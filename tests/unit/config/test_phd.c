@@ -304,10 +304,12 @@ static void what_contradicts_is_refused(void **state)
 		"f.yaml:3:46: health_devices.cse.provision: http needs health_devices.cse.http, "
 		"which is missing; expected it, such as http://192.0.2.20:8080, or coap\n");
 	says(PHD "  cse: {coap: \"coap://10.1.0.20\", provision: mqtt}\n",
-		"f.yaml:3:46: health_devices.cse.provision: 'mqtt' is no choice; expected coap or "
+		"f.yaml:3:46: health_devices.cse.provision: 'mqtt' is not a valid choice; expected "
+		"coap or "
 		"http\n");
 	says(PHD "  cse: {coap: \"coap://10.1.0.20\", release: 6}\n",
-		"f.yaml:3:44: health_devices.cse.release: '6' is no choice; expected 1, 2, 2a, 3, "
+		"f.yaml:3:44: health_devices.cse.release: '6' is not a valid choice; expected 1, "
+		"2, 2a, 3, "
 		"4 or 5\n");
 	says(PHD "  idle_timeout: 59s\n" CSE,
 		"f.yaml:3:17: health_devices.idle_timeout: 59s is too small; expected a duration "

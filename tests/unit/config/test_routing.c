@@ -349,7 +349,7 @@ static void static_routes_must_lead_somewhere(void **state)
 		"expected interface\n"
 		"f.yaml:13:16: routing.static_routes[7].prefix: 10.8.0.1/16 has bits set beyond "
 		"its "
-		"length, the prefix it is in is 10.8.0.0/16; expected an IPv4 or IPv6 prefix with "
+		"length; its prefix is 10.8.0.0/16; expected an IPv4 or IPv6 prefix with "
 		"its length, such as 10.2.0.0/16 or 2001:db8::/32\n"
 		"f.yaml:13:34: routing.static_routes[7].via: this is an address of this gateway; "
 		"expected "

@@ -32,7 +32,8 @@ struct row {
 #define OFFLOADS PORT "offloads:\n      "
 #define OFFLOAD_WORDS                                                                              \
 	.good = {{"auto", "auto"}, {"on", "on"}, {"off", "off"}},                                  \
-	.bad = {{"true", "no choice"}, {"AUTO", "no choice"}, {"1", "no choice"}}
+	.bad = {{"true", "not a valid choice"}, {"AUTO", "not a valid choice"},                    \
+		{"1", "not a valid choice"}}
 
 #define BRIDGES ROLELESS "bridges:\n  - "
 #define HOST BRIDGES "name: h\n    ports: [a, b]\n    host_interface:\n      "
@@ -49,8 +50,8 @@ struct row {
 		{"[10.0.1.0/23, \"fe80::1/10\"]", "[\"10.0.1.0/23\", \"fe80::1/10\"]"},            \
 		{"[fd00::1/128, 1.0.0.1/1]", "[\"fd00::1/128\", \"1.0.0.1/1\"]"}},                 \
 	.bad = {{"10.0.0.1", "'10.0.0.1' has no length"},                                          \
-		{"10.0.0.1/33", "'33' is no length from 0 to 32"},                                 \
-		{"\"fd00::1/129\"", "'129' is no length from 0 to 128"},                           \
+		{"10.0.0.1/33", "'33' is not a length from 0 to 32"},                              \
+		{"\"fd00::1/129\"", "'129' is not a length from 0 to 128"},                        \
 		{"[10.0.0.0/24]", "the network's or the broadcast address"},                       \
 		{"[10.0.0.255/24]", "the network's or the broadcast address"},                     \
 		{"[10.0.0.3/30]", "the network's or the broadcast address"},                       \
@@ -62,7 +63,7 @@ struct row {
 		{"[\"::1/128\"]", "not the address of one host"}}
 #define BACKEND                                                                                    \
 	.good = {{"auto", "auto"}, {"virtio", "virtio"}, {"tap", "tap"}, {"off", "off"}},          \
-	.bad = {{"on", "no choice"}, {"false", "no choice"}}
+	.bad = {{"on", "not a valid choice"}, {"false", "not a valid choice"}}
 #define KERNEL_NAME                                                                                \
 	.good = {{"w", "\"w\""}, {"eth0.10_a-b", "\"eth0.10_a-b\""},                               \
 		{"abcdefghij01234", "\"abcdefghij01234\""}},                                       \
@@ -106,13 +107,13 @@ static const struct row rows[] = {
 	{"log.level", PORTS "log:\n  ", "",
 		.good = {{"error", "error"}, {"warning", "warning"}, {"info", "info"},
 			{"debug", "debug"}},
-		.bad = {{"notice", "no choice"}, {"3", "no choice"}}},
+		.bad = {{"notice", "not a valid choice"}, {"3", "not a valid choice"}}},
 	{"log.format", PORTS "log:\n  ", "", .good = {{"text", "text"}, {"json", "json"}},
-		.bad = {{"xml", "no choice"}}},
+		.bad = {{"xml", "not a valid choice"}}},
 	{"version", PORTS, "", .good = {{"1", "1"}, {"\"1\"", "1"}},
 		.bad = {{"2", "version '2' is unknown"}, {"1.0", "version '1.0' is unknown"}}},
 	{"poll_mode", PORTS, "", .good = {{"busy", "busy"}, {"adaptive", "adaptive"}},
-		.bad = {{"Busy", "no choice"}, {"\"busy \"", "no choice"}}},
+		.bad = {{"Busy", "not a valid choice"}, {"\"busy \"", "not a valid choice"}}},
 	{"mbufs", PORTS, "", .good = {{"auto", "auto"}, {"512", "512"}, {"16777216", "16777216"}},
 		.bad = {{"0", "too small"}, {"off", "not a whole number"}, {"511", "too small"},
 			{"16777217", "too large"}, {"-1", "not a whole number"},
@@ -120,13 +121,13 @@ static const struct row rows[] = {
 	{"runtime.directory", PORTS "runtime:\n  ", "", TEXT_VALUES(TEXT255)},
 	{"runtime.hugepages", PORTS "runtime:\n  ", "",
 		.good = {{"auto", "auto"}, {"require", "require"}, {"never", "never"}},
-		.bad = {{"true", "no choice"}}},
+		.bad = {{"true", "not a valid choice"}}},
 	{"runtime.memory", PORTS "runtime:\n  ", "",
 		.good = {{"64MiB", "64MiB"}, {"1TiB", "1TiB"}, {"65536 KiB", "64MiB"},
 			{"67108864", "64MiB"}, {"131072kB", "125MiB"}},
 		.bad = {{"63MiB", "too small"}, {"1025GiB", "too large"},
-			{"65537KiB", "not a multiple of 1MiB"}, {"64mib", "no known unit"},
-			{"1e9", "no known unit"}, {"99999999TiB", "too large"}}},
+			{"65537KiB", "not a multiple of 1MiB"}, {"64mib", "not a known unit"},
+			{"1e9", "not a known unit"}, {"99999999TiB", "too large"}}},
 	{"runtime.watchdog", PORTS "runtime:\n  ", "",
 		.good = {{"off", "off"}, {"2s", "2s"}, {"1h", "1h"}},
 		.bad = {{"1s", "too small"}, {"61m", "too large"}, {"10", "has no unit"},
@@ -208,10 +209,10 @@ static const struct row rows[] = {
 			{"1500ms", "1500ms"}},
 		.bad = {{"999ms", "too small"}, {"1000001s", "too large"}, {"300", "has no unit"},
 			{"1.5m", "not a whole number with a unit"},
-			{"5 min", "'min' is no known unit"}}},
+			{"5 min", "'min' is not a known unit"}}},
 	{"routing.ipv6_rp_filter", PORTS "routing:\n  ", "",
 		.good = {{"off", "off"}, {"strict", "strict"}, {"loose", "loose"}},
-		.bad = {{"on", "is no choice"}, {"1", "is no choice"}}},
+		.bad = {{"on", "is not a valid choice"}, {"1", "is not a valid choice"}}},
 	{"routing.max_ipv4_routes", PORTS "routing:\n  ", "",
 		.good = {{"16", "16"}, {"16777216", "16777216"}},
 		.bad = {{"15", "too small"}, {"16777217", "too large"}}},
@@ -241,12 +242,12 @@ static const struct row rows[] = {
 		.good = {{"10.2.0.0/16", "\"10.2.0.0/16\""}, {"0.0.0.0/0", "\"0.0.0.0/0\""},
 			{"\"2001:DB8::/32\"", "\"2001:db8::/32\""}, {"\"::/0\"", "\"::/0\""},
 			{"10.2.3.4/32", "\"10.2.3.4/32\""}, {"240.0.0.0/4", "\"240.0.0.0/4\""}},
-		.bad = {{"10.2.3.0/16", "10.2.3.0/16 has bits set beyond its length, the prefix it "
-					"is in is 10.2.0.0/16"},
-			{"\"2001:db8::1/64\"", "the prefix it is in is 2001:db8::/64"},
+		.bad = {{"10.2.3.0/16", "10.2.3.0/16 has bits set beyond its length; its prefix is "
+					"10.2.0.0/16"},
+			{"\"2001:db8::1/64\"", "its prefix is 2001:db8::/64"},
 			{"10.2.0.0", "'10.2.0.0' has no length"},
-			{"10.2.0.0/33", "no length from 0 to 32"},
-			{"10.2.0.0/-1", "no length from 0 to 32"}, {"10.2/16", "not a prefix"},
+			{"10.2.0.0/33", "not a length from 0 to 32"},
+			{"10.2.0.0/-1", "not a length from 0 to 32"}, {"10.2/16", "not a prefix"},
 			{"default", "not a prefix"}, {"224.0.0.0/4", "is multicast"},
 			{"\"ff00::/8\"", "is multicast"}}},
 	{"routing.static_routes[].via", ROUTE "prefix: 10.2.0.0/16\n      ", "",
@@ -264,8 +265,9 @@ static const struct row rows[] = {
 	{"routing.static_routes[].type", ROUTE "prefix: 10.2.0.0/16\n      ", "",
 		.good = {{"blackhole", "blackhole"}, {"unreachable", "unreachable"},
 			{"prohibit", "prohibit"}},
-		.bad = {{"unicast", "has neither 'via' nor 'interface'"}, {"local", "no choice"},
-			{"punt", "no choice"}, {"''", "no choice"}}},
+		.bad = {{"unicast", "has neither 'via' nor 'interface'"},
+			{"local", "not a valid choice"}, {"punt", "not a valid choice"},
+			{"''", "not a valid choice"}}},
 	{"routing.static_routes[].weight", ROUTE "prefix: 10.2.0.0/16\n      interface: a\n      ",
 		"", .good = {{"1", "1"}, {"256", "256"}},
 		.bad = {{"0", "too small"}, {"257", "too large"}}},

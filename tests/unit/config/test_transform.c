@@ -253,9 +253,10 @@ static void sixteen_prefix_lengths_are_enough(void **state)
 		"      - {address: \"fd00::/16\"}\n      - {address: 10.1.0.0/17}\n");
 	says(text, "");
 	snprintf(text + n, sizeof(text) - n, "      - {address: 10.0.0.0/16}\n");
-	says(text, "f.yaml:26:19: transform.entries[0].sources[18].address: those before have 16 "
-		   "different "
-		   "prefix lengths of IPv4 already; expected no more than that\n");
+	says(text,
+		"f.yaml:26:19: transform.entries[0].sources[18].address: earlier sources have 16 "
+		"different "
+		"prefix lengths of IPv4; expected no more than that\n");
 }
 
 #define RECEIVERS(list) SOURCES("{address: 10.0.0.5, receivers: [" list "]}")
@@ -465,7 +466,8 @@ static void names_before_version_1(void **state)
 		"f.yaml:5:72: transform.entries[0].layout: 'paper' is not a known layout; expected "
 		"kunze2021, kunze2021_timed, or a mapping with x, y, z and either radius, phi, "
 		"theta or from_x, from_y, from_z\n"
-		"f.yaml:5:87: transform.entries[0].method: 'large' is no choice; expected vector, "
+		"f.yaml:5:87: transform.entries[0].method: 'large' is not a valid choice; expected "
+		"vector, "
 		"exact, kunze2021_large, kunze2021_medium, kunze2021_small, kunze2021_chebyshev or "
 		"kunze2021_userspace\n");
 }
