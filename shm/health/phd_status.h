@@ -6,166 +6,181 @@
 #include <stdint.h>
 
 /*
- * What the control plane tells of health devices: identifier, group, kind, name, one line of help.
- * Words of the segment, written once a second and when the control plane ends, so that `biplane
- * status` asks nobody. A TOTAL counts on over restarts of the control plane, but for what
- * happened in the last second of one that was killed; a NOW is as it was a second ago. The table's
- * words, `status` and docs/reference/counters.md derive from this list.
+ * Counters and gauges of health devices that the control plane exports: identifier, group, kind,
+ * name, help. They are in the shared segment, written once a second and when the control plane
+ * exits, so `biplane status` reads them without a request. A TOTAL continues over restarts of the
+ * control plane; what happened in the last second of a killed one is missing. A NOW is a gauge.
+ * `status` and docs/reference/counters.md are generated from this list.
  */
 #define BP_PHD_STATUS(X)                                                                           \
 	/* the session table */                                                                    \
-	X(OPEN, SESSIONS, NOW, "open", "sessions, now")                                            \
-	X(OPERATING, SESSIONS, NOW, "operating", "of these, in state operating")                   \
+	X(OPEN, SESSIONS, NOW, "open", "sessions")                                                 \
+	X(OPERATING, SESSIONS, NOW, "operating", "sessions in state Operating")                    \
 	X(UNREADY, SESSIONS, NOW, "without_containers",                                            \
-		"of those operating, without their containers: the device is told to repeat")      \
-	X(LAYOUTS, SESSIONS, NOW, "layouts", "different configurations of them, now")              \
-	X(REPAIRS, SESSIONS, NOW, "repairs",                                                       \
-		"what a new control plane found half done in the table, and mended")               \
-	X(ADOPTED, SESSIONS, TOTAL, "adopted", "sessions that a new control plane took over")      \
-	X(TAKEN_OVER, SESSIONS, TOTAL, "taken_over",                                               \
-		"sessions ended because their system-id associated from elsewhere")                \
+		"sessions in state Operating without containers; the device must repeat its "      \
+		"reports")                                                                         \
+	X(LAYOUTS, SESSIONS, NOW, "configurations", "different configurations of the sessions")    \
+	X(REPAIRS, SESSIONS, NOW, "repaired",                                                      \
+		"incomplete entries of the session table that a new control plane repaired")       \
+	X(ADOPTED, SESSIONS, TOTAL, "adopted", "sessions that a new control plane adopted")        \
+	X(TAKEN_OVER, SESSIONS, TOTAL, "superseded",                                               \
+		"sessions closed because their system ID associated from another address")         \
 	/* AARQ and AARE */                                                                        \
-	X(AARQ, ASSOCIATIONS, TOTAL, "asked", "association requests that could be read")           \
+	X(AARQ, ASSOCIATIONS, TOTAL, "requested", "association requests (AARQ)")                   \
 	X(AARE_REPEATED, ASSOCIATIONS, TOTAL, "repeated",                                          \
-		"requests and configuration reports that were answered once more")                 \
+		"association requests and configuration reports answered again")                   \
 	X(ACCEPTED, ASSOCIATIONS, TOTAL, "accepted", "accepted, configuration known")              \
 	X(ACCEPTED_UNKNOWN, ASSOCIATIONS, TOTAL, "accepted_unknown",                               \
-		"accepted, and the configuration asked for")                                       \
+		"accepted, configuration requested")                                               \
 	X(REJECTED_PERMANENT, ASSOCIATIONS, TOTAL, "rejected_permanent",                           \
 		"rejected: not an agent (result 1)")                                               \
 	X(REJECTED_TRANSIENT, ASSOCIATIONS, TOTAL, "rejected_transient",                           \
-		"rejected for now (result 2), for one of the next four reasons")                   \
-	X(REJECTED_ADDRESS, ASSOCIATIONS, TOTAL, "rejected_address", "over limits.per_address")    \
-	X(REJECTED_RATE, ASSOCIATIONS, TOTAL, "rejected_rate", "over limits.associations")         \
+		"rejected temporarily (result 2), for one of the next four reasons")               \
+	X(REJECTED_ADDRESS, ASSOCIATIONS, TOTAL, "rejected_address",                               \
+		"more sessions of one address than limits.sessions_per_address")                   \
+	X(REJECTED_RATE, ASSOCIATIONS, TOTAL, "rejected_rate",                                     \
+		"more requests than limits.association_rate")                                      \
 	X(REJECTED_FULL, ASSOCIATIONS, TOTAL, "rejected_full",                                     \
-		"no room for another session, or those that ended just now are not free yet")      \
-	X(REJECTED_LAYOUTS, ASSOCIATIONS, TOTAL, "rejected_layouts",                               \
-		"no room for another configuration, or the CSE's address is not known yet")        \
+		"max_sessions reached, or closed sessions not released yet")                       \
+	X(REJECTED_LAYOUTS, ASSOCIATIONS, TOTAL, "rejected_configurations",                        \
+		"max_configurations reached, or the address of the CSE is not known yet")          \
 	X(REJECTED_PROTOCOL, ASSOCIATIONS, TOTAL, "rejected_protocol",                             \
 		"rejected: no common protocol (result 4)")                                         \
 	X(REJECTED_PARAMETER, ASSOCIATIONS, TOTAL, "rejected_parameter",                           \
 		"rejected: no common parameter (result 5)")                                        \
 	X(REJECTED_UNKNOWN, ASSOCIATIONS, TOTAL, "rejected_unknown",                               \
-		"rejected for an unknown reason (result 6)")                                       \
+		"rejected: unknown reason (result 6)")                                             \
 	X(REJECTED_UNAUTHORIZED, ASSOCIATIONS, TOTAL, "rejected_unauthorized",                     \
-		"rejected: neither in allow nor in allow_file (result 7)")                         \
+		"rejected: not in allow or allow_file (result 7)")                                 \
 	X(REJECTED_VERSION, ASSOCIATIONS, TOTAL, "rejected_version",                               \
 		"rejected: association version (result 8)")                                        \
-	/* what else the state machine saw */                                                      \
+	/* other events of the state machine */                                                    \
 	X(CONFIGS_ACCEPTED, SIGNALLING, TOTAL, "configs_accepted",                                 \
 		"configuration reports accepted")                                                  \
-	X(CONFIGS_REFUSED, SIGNALLING, TOTAL, "configs_refused", "configuration reports refused")  \
+	X(CONFIGS_REFUSED, SIGNALLING, TOTAL, "configs_rejected",                                  \
+		"configuration reports rejected")                                                  \
 	X(ABORTS_SENT, SIGNALLING, TOTAL, "aborts_sent", "ABRT sent")                              \
 	X(ABORTS_RECEIVED, SIGNALLING, TOTAL, "aborts_received", "ABRT received")                  \
-	X(RELEASES_SENT, SIGNALLING, TOTAL, "releases_sent", "devices asked to release (RLRQ)")    \
-	X(RELEASES_RECEIVED, SIGNALLING, TOTAL, "releases_received",                               \
-		"devices that asked to release (RLRQ)")                                            \
+	X(RELEASES_SENT, SIGNALLING, TOTAL, "releases_sent", "RLRQ sent")                          \
+	X(RELEASES_RECEIVED, SIGNALLING, TOTAL, "releases_received", "RLRQ received")              \
 	X(TIMEOUT_CONFIG, SIGNALLING, TOTAL, "timeout_config",                                     \
-		"sessions ended: no configuration within timeouts.config")                         \
+		"sessions closed: no configuration within timeouts.config")                        \
 	X(TIMEOUT_SERVICE, SIGNALLING, TOTAL, "timeout_service",                                   \
-		"requests to a device not answered within timeouts.service")                       \
+		"requests to a device without an answer within timeouts.service")                  \
 	X(TIMEOUT_RELEASE, SIGNALLING, TOTAL, "timeout_release",                                   \
-		"sessions ended: release not answered within timeouts.release")                    \
-	X(TIMEOUT_IDLE, SIGNALLING, TOTAL, "timeout_idle", "sessions ended: no report for idle")   \
-	X(STRAYS, SIGNALLING, TOTAL, "strays", "APDUs of a device without a session")              \
-	X(UNDECODABLE, SIGNALLING, TOTAL, "undecodable", "APDUs that could not be read")           \
-	X(ERRORS_ANSWERED, SIGNALLING, TOTAL, "errors_answered", "roer and rorj sent")             \
+		"sessions closed: no RLRE within timeouts.release")                                \
+	X(TIMEOUT_IDLE, SIGNALLING, TOTAL, "timeout_idle",                                         \
+		"sessions closed: no report within idle_timeout")                                  \
+	X(STRAYS, SIGNALLING, TOTAL, "unknown_session", "APDUs of devices without a session")      \
+	X(UNDECODABLE, SIGNALLING, TOTAL, "malformed", "APDUs that cannot be decoded")             \
+	X(ERRORS_ANSWERED, SIGNALLING, TOTAL, "errors_sent", "roer and rorj sent")                 \
 	/* reports on the slow path */                                                             \
-	X(REPORTS_TAKEN, REPORTS, TOTAL, "taken", "taken by the control plane, repeats included")  \
-	X(REPORTS_REFUSED, REPORTS, TOTAL, "refused",                                              \
-		"that the device is to repeat: no containers yet, or over limits.pending")         \
-	X(REPORTS_SENT, REPORTS, TOTAL, "sent", "of those taken, sent to the CSE")                 \
-	X(REPORTS_REPEATED, REPORTS, TOTAL, "repeated", "repeated by the device, known already")   \
+	X(REPORTS_TAKEN, REPORTS, TOTAL, "accepted",                                               \
+		"reports accepted by the control plane, repetitions included")                     \
+	X(REPORTS_REFUSED, REPORTS, TOTAL, "deferred",                                             \
+		"reports that the device must repeat: no containers yet, or "                      \
+		"limits.max_pending_reports reached")                                              \
+	X(REPORTS_SENT, REPORTS, TOTAL, "sent", "accepted reports sent to the CSE")                \
+	X(REPORTS_REPEATED, REPORTS, TOTAL, "repeated", "reports repeated by the device")          \
 	X(REPORTS_RESUMED, REPORTS, TOTAL, "resumed",                                              \
-		"of these, sent again: it was not known how they ended")                           \
-	X(REPORTS_EMPTY, REPORTS, TOTAL, "empty", "without an observation")                        \
-	X(REPORTS_UNUSABLE, REPORTS, TOTAL, "unusable", "that can't be converted")                 \
+		"repeated reports sent to the CSE again, because their result was unknown")        \
+	X(REPORTS_EMPTY, REPORTS, TOTAL, "empty", "reports without an observation")                \
+	X(REPORTS_UNUSABLE, REPORTS, TOTAL, "not_convertible", "reports that cannot be converted") \
 	X(REPORTS_TRAILING, REPORTS, TOTAL, "trailing_bytes",                                      \
-		"with bytes behind the scan list or a time stamp behind a value, ignored")         \
-	X(REPORTS_UNFIT, REPORTS, TOTAL, "unfit",                                                  \
-		"an observation of which is longer than cse.max_body allows")                      \
-	X(REPORTS_FULL, REPORTS, TOTAL, "full", "not taken because of limits.pending")             \
+		"reports with bytes after the scan list, or a time stamp after a value; the "      \
+		"bytes are ignored")                                                               \
+	X(REPORTS_UNFIT, REPORTS, TOTAL, "too_large",                                              \
+		"reports with an observation larger than cse.max_body_size")                       \
+	X(REPORTS_FULL, REPORTS, TOTAL, "pending_full",                                            \
+		"reports not accepted because of limits.max_pending_reports")                      \
 	X(REPORTS_LOST, REPORTS, TOTAL, "lost",                                                    \
-		"not stored, and their device does not know: they were unconfirmed, or it is "     \
+		"reports neither stored nor repeated: they were unconfirmed, or the device is "    \
 		"gone")                                                                            \
-	X(REPORTS_PENDING, REPORTS, NOW, "pending", "on their way, now")                           \
-	/* what became of their instances */                                                       \
-	X(INSTANCES, INSTANCES, TOTAL, "sent", "content instances that the CSE was to create")     \
-	X(INSTANCES_STORED, INSTANCES, TOTAL, "stored", "of these, stored")                        \
-	X(INSTANCES_DENIED, INSTANCES, TOTAL, "denied", "denied (4.01, 4.03)")                     \
-	X(INSTANCES_NO_TARGET, INSTANCES, TOTAL, "no_target", "the container is not there (4.04)") \
-	X(INSTANCES_BUSY, INSTANCES, TOTAL, "busy", "the CSE was busy (4.29, 5.03, 5.04)")         \
-	X(INSTANCES_REFUSED, INSTANCES, TOTAL, "refused", "refused otherwise")                     \
-	X(INSTANCES_UNANSWERED, INSTANCES, TOTAL, "unanswered", "not answered")                    \
-	/* what workers handed over */                                                             \
+	X(REPORTS_PENDING, REPORTS, NOW, "pending", "reports in progress")                         \
+	/* results of content instances */                                                         \
+	X(INSTANCES, INSTANCES, TOTAL, "sent", "requests to create a content instance")            \
+	X(INSTANCES_STORED, INSTANCES, TOTAL, "stored", "content instances created")               \
+	X(INSTANCES_DENIED, INSTANCES, TOTAL, "denied", "access denied (4.01, 4.03)")              \
+	X(INSTANCES_NO_TARGET, INSTANCES, TOTAL, "no_target", "container does not exist (4.04)")   \
+	X(INSTANCES_BUSY, INSTANCES, TOTAL, "busy", "CSE busy (4.29, 5.03, 5.04)")                 \
+	X(INSTANCES_REFUSED, INSTANCES, TOTAL, "rejected", "rejected for another reason")          \
+	X(INSTANCES_UNANSWERED, INSTANCES, TOTAL, "unanswered", "no response")                     \
+	/* events from workers */                                                                  \
 	X(EVENTS_ANSWERS, EVENTS, TOTAL, "answers", "answers sent to devices for workers")         \
-	X(EVENTS_STALE, EVENTS, TOTAL, "stale", "sessions told to lack their containers")          \
-	X(EVENTS_SWEPT, EVENTS, TOTAL, "swept", "the same, found by looking at all sessions")      \
-	X(EVENTS_KNOWN, EVENTS, TOTAL, "known", "told of what was mended meanwhile")               \
-	X(EVENTS_UNTRUE, EVENTS, TOTAL, "untrue", "told of no session that is open")               \
-	/* the control plane's clients of the CSE, by CoAP and HTTP, together */                   \
+	X(EVENTS_STALE, EVENTS, TOTAL, "containers_missing",                                       \
+		"sessions reported to have no containers")                                         \
+	X(EVENTS_SWEPT, EVENTS, TOTAL, "containers_missing_found",                                 \
+		"the same, found by the periodic check of all sessions")                           \
+	X(EVENTS_KNOWN, EVENTS, TOTAL, "already_repaired",                                         \
+		"events of sessions that were repaired before")                                    \
+	X(EVENTS_UNTRUE, EVENTS, TOTAL, "no_session", "events of sessions that are not open")      \
+	/* the clients of the CSE in the control plane, CoAP and HTTP together */                  \
 	X(CSE_REQUESTS, CSE, TOTAL, "requests", "requests to the CSE")                             \
-	X(CSE_ANSWERED, CSE, TOTAL, "answered", "of these, answered")                              \
-	X(CSE_REPEATS, CSE, TOTAL, "repeats", "transmissions again, for want of an answer")        \
-	X(CSE_TIMED_OUT, CSE, TOTAL, "timed_out", "requests given up: not answered")               \
-	X(CSE_RESETS, CSE, TOTAL, "resets", "requests that were reset")                            \
-	X(CSE_REFUSED, CSE, TOTAL, "port_closed", "requests given up: nobody listens there")       \
-	X(CSE_NOT_SENT, CSE, TOTAL, "not_sent",                                                    \
-		"transmissions for which the kernel had no way to the CSE")                        \
-	X(CSE_SEPARATE, CSE, TOTAL, "separate", "responses behind an empty acknowledgement")       \
-	X(CSE_STRAYS, CSE, TOTAL, "strays", "messages that nothing waits for")                     \
-	X(CSE_UNREADABLE, CSE, TOTAL, "unreadable", "what came and is no answer of a CSE")         \
+	X(CSE_ANSWERED, CSE, TOTAL, "answered", "requests with a response")                        \
+	X(CSE_REPEATS, CSE, TOTAL, "retransmissions", "retransmissions of requests")               \
+	X(CSE_TIMED_OUT, CSE, TOTAL, "timed_out", "requests without a response")                   \
+	X(CSE_RESETS, CSE, TOTAL, "resets", "requests answered by a reset")                        \
+	X(CSE_REFUSED, CSE, TOTAL, "port_closed", "requests to a closed port")                     \
+	X(CSE_NOT_SENT, CSE, TOTAL, "not_sent", "transmissions without a route to the CSE")        \
+	X(CSE_SEPARATE, CSE, TOTAL, "separate",                                                    \
+		"separate responses, after an empty acknowledgement")                              \
+	X(CSE_STRAYS, CSE, TOTAL, "unmatched", "messages that match no request")                   \
+	X(CSE_UNREADABLE, CSE, TOTAL, "malformed", "messages that are no response of a CSE")       \
 	X(CSE_RECONNECTS, CSE, TOTAL, "reconnects",                                                \
-		"new sockets after silence, and HTTP connections")                                 \
-	X(CSE_OUTSTANDING, CSE, NOW, "outstanding", "requests without an answer, now")             \
-	X(CSE_AWAY_S, CSE, NOW, "away_s",                                                          \
-		"seconds for which provisioning has found the CSE away; 0: it answers")            \
+		"new sockets after a timeout, and HTTP connections")                               \
+	X(CSE_OUTSTANDING, CSE, NOW, "in_flight", "requests waiting for a response")               \
+	X(CSE_AWAY_S, CSE, NOW, "unreachable_s",                                                   \
+		"seconds since provisioning found the CSE unreachable; 0: reachable")              \
 	/* AEs and containers */                                                                   \
-	X(PROVISIONED, PROVISIONING, TOTAL, "done", "devices whose AE and containers are there")   \
-	X(PROVISION_REFUSED, PROVISIONING, TOTAL, "refused", "times that the CSE said no")         \
-	X(PROVISION_SPARED, PROVISIONING, TOTAL, "spared",                                         \
-		"sessions that were ready at once: what the device needs was made before")         \
-	X(PROVISION_TO_DO, PROVISIONING, NOW, "to_do", "devices that wait for theirs, now")        \
-	/* the file of what outlives the segment */                                                \
+	X(PROVISIONED, PROVISIONING, TOTAL, "completed",                                           \
+		"devices provisioned with AE and containers")                                      \
+	X(PROVISION_REFUSED, PROVISIONING, TOTAL, "rejected", "requests that the CSE rejected")    \
+	X(PROVISION_SPARED, PROVISIONING, TOTAL, "already_provisioned",                            \
+		"sessions whose AE and containers existed before")                                 \
+	X(PROVISION_TO_DO, PROVISIONING, NOW, "pending",                                           \
+		"devices waiting for their AE or containers")                                      \
+	/* the store, which outlives the segment */                                                \
 	X(STORE_ROWS, STORE, TOTAL, "rows", "rows committed")                                      \
-	X(STORE_FAILURES, STORE, TOTAL, "failures", "attempts at the disk that failed")            \
-	X(STORE_LOST, STORE, TOTAL, "lost", "rows that there was no room for meanwhile")           \
-	X(STORE_SKIPPED, STORE, TOTAL, "skipped", "rows of the file that make no sense")           \
-	X(STORE_EVICTED, STORE, TOTAL, "evicted",                                                  \
-		"devices' configurations given up for newer ones")                                 \
-	X(STORE_REFUSED, STORE, TOTAL, "refused", "configurations that could not be kept")         \
-	X(STORE_SESSIONS_READ, STORE, TOTAL, "sessions_read", "sessions read back")                \
-	X(STORE_RESTORED, STORE, TOTAL, "restored", "of these, opened again")                      \
+	X(STORE_FAILURES, STORE, TOTAL, "failures", "failed disk operations")                      \
+	X(STORE_LOST, STORE, TOTAL, "lost", "rows lost because the queue was full")                \
+	X(STORE_SKIPPED, STORE, TOTAL, "skipped", "invalid rows of the file")                      \
+	X(STORE_EVICTED, STORE, TOTAL, "evicted", "configurations replaced by newer ones")         \
+	X(STORE_REFUSED, STORE, TOTAL, "rejected", "configurations that could not be stored")      \
+	X(STORE_SESSIONS_READ, STORE, TOTAL, "sessions_read", "sessions read from the file")       \
+	X(STORE_RESTORED, STORE, TOTAL, "restored", "sessions restored")                           \
 	X(STORE_NOT_RESTORED, STORE, TOTAL, "not_restored",                                        \
-		"of these, given up: configuration unknown, not allowed, no room")                 \
-	X(STORE_KNOWN_READ, STORE, TOTAL, "known_read", "configurations read back")                \
-	X(STORE_KNOWN, STORE, NOW, "known", "configurations of devices that are known, now")       \
-	X(STORE_QUEUED, STORE, NOW, "queued", "rows that wait for the disk, now")                  \
-	/* the devices' sockets */                                                                 \
-	X(UDP_RECEIVED, UDP, TOTAL, "received", "datagrams handed to the manager")                 \
+		"sessions not restored: configuration unknown, not allowed, or limit reached")     \
+	X(STORE_KNOWN_READ, STORE, TOTAL, "configurations_read",                                   \
+		"configurations read from the file")                                               \
+	X(STORE_KNOWN, STORE, NOW, "configurations", "known configurations of devices")            \
+	X(STORE_QUEUED, STORE, NOW, "queued", "rows waiting for the disk")                         \
+	/* sockets of the devices */                                                               \
+	X(UDP_RECEIVED, UDP, TOTAL, "received", "datagrams received")                              \
 	X(UDP_SENT, UDP, TOTAL, "sent", "datagrams sent")                                          \
-	X(UDP_UNSENT, UDP, TOTAL, "unsent", "datagrams that the kernel did not take")              \
-	X(UDP_OVERSIZED, UDP, TOTAL, "oversized", "datagrams longer than an APDU can be")          \
-	X(UDP_FOREIGN, UDP, TOTAL, "foreign", "datagrams that came in on another's interface")     \
-	X(UDP_UNANSWERABLE, UDP, TOTAL, "unanswerable",                                            \
-		"datagrams from port 0 or a link-local address, or to broadcast or multicast")     \
+	X(UDP_UNSENT, UDP, TOTAL, "unsent", "datagrams that the kernel did not accept")            \
+	X(UDP_OVERSIZED, UDP, TOTAL, "oversized", "datagrams longer than the maximum APDU")        \
+	X(UDP_FOREIGN, UDP, TOTAL, "wrong_interface",                                              \
+		"datagrams received on an interface that does not belong to this instance")        \
+	X(UDP_UNANSWERABLE, UDP, TOTAL, "invalid_source",                                          \
+		"datagrams from port 0 or a link-local address, or to a broadcast or multicast "   \
+		"address")                                                                         \
 	X(UDP_DROPPED, UDP, TOTAL, "dropped",                                                      \
-		"datagrams that the kernel dropped: the socket was full, or a checksum wrong")     \
-	X(TCP_OPEN, TCP, NOW, "open", "connections, now")                                          \
+		"datagrams dropped by the kernel: receive buffer full, or wrong checksum")         \
+	X(TCP_OPEN, TCP, NOW, "open", "connections")                                               \
 	X(TCP_ACCEPTED, TCP, TOTAL, "accepted", "connections accepted")                            \
-	X(TCP_REFUSED, TCP, TOTAL, "refused",                                                      \
-		"connections closed at once: too many, or over limits.per_address")                \
-	X(TCP_STRANGERS, TCP, TOTAL, "strangers", "connections closed for want of an association") \
-	X(TCP_POSTPONED, TCP, TOTAL, "postponed",                                                  \
-		"times that connections had to wait for want of files or memory")                  \
+	X(TCP_REFUSED, TCP, TOTAL, "rejected",                                                     \
+		"connections closed: limit of connections, or of sessions per address, reached")   \
+	X(TCP_STRANGERS, TCP, TOTAL, "unassociated", "connections closed without an association")  \
+	X(TCP_POSTPONED, TCP, TOTAL, "accept_paused",                                              \
+		"pauses of accepting connections: no files or memory")                             \
 	X(TCP_DROPPED, TCP, TOTAL, "dropped",                                                      \
-		"connections that the kernel dropped before they were accepted")                   \
+		"connections dropped by the kernel before they were accepted")                     \
 	X(TCP_RECEIVED, TCP, TOTAL, "received", "APDUs received")                                  \
 	X(TCP_SENT, TCP, TOTAL, "sent", "APDUs sent")                                              \
-	X(TCP_UNSENT, TCP, TOTAL, "unsent", "APDUs for a connection that is gone")                 \
-	X(TCP_MALFORMED, TCP, TOTAL, "malformed", "connections closed for what is no APDU")        \
-	X(TCP_UNREAD, TCP, TOTAL, "unread", "connections closed because the device does not read") \
-	X(TCP_IDLE, TCP, TOTAL, "idle", "connections closed as idle")
+	X(TCP_UNSENT, TCP, TOTAL, "unsent", "APDUs for a closed connection")                       \
+	X(TCP_MALFORMED, TCP, TOTAL, "malformed", "connections closed: no valid APDU")             \
+	X(TCP_UNREAD, TCP, TOTAL, "not_reading", "connections closed: the device does not read")   \
+	X(TCP_IDLE, TCP, TOTAL, "idle", "connections closed: idle")
 
 enum bp_phd_status_group {
 	BP_PHD_SG_SESSIONS,

@@ -66,14 +66,14 @@ def nobody(routed_lab, router):
     sees nothing of it."""
     yield
     wait_until("all sessions to end", lambda: router.show("sessions")["total"] == 0)
-    before = router.status()["health_devices"]["signalling"]["undecodable"]
+    before = router.status()["health_devices"]["signalling"]["malformed"]
     with Device(routed_lab, "0" * 15 + "1") as d:
         d.say("ffff")  # once it is counted, the words are newer than all that came before it
 
     def rest():
         phd = router.status()["health_devices"]
-        return (phd["signalling"]["undecodable"] > before and
-                phd["sessions"]["open"] == phd["provisioning"]["to_do"] == phd["cse"]["outstanding"] == 0)
+        return (phd["signalling"]["malformed"] > before and
+                phd["sessions"]["open"] == phd["provisioning"]["pending"] == phd["cse"]["in_flight"] == 0)
     wait_until("the words to say so", rest, 20, 0.1)
 
 
@@ -130,7 +130,7 @@ def gone(router, *system_ids):
 
 @contextlib.contextmanager
 def words(router, **expected):
-    """words(associations={"asked": 2}): by the end of the block these words have risen by exactly so much."""
+    """words(associations={"requested": 2}): by the end of the block these words have risen by exactly so much."""
     before = router.status()["health_devices"]
     yield
     grown = {}
@@ -249,9 +249,9 @@ def test_filters(routed_lab, router):
 def test_words_rise(routed_lab, router):
     """What the simulator counts itself: associations, reports, and an instance for each of an oximeter's two values. Over
     TCP, so that the control plane converts them all."""
-    with words(router, sessions={"open": 0, "operating": 0}, associations={"asked": 3, "accepted": 3, "rejected_rate": 0},
-               signalling={"releases_received": 3, "strays": 0}, reports={"sent": 12, "lost": 0, "pending": 0},
-               instances={"sent": 24, "stored": 24}, provisioning={"done": 3, "to_do": 0}, udp={"dropped": 0}):
+    with words(router, sessions={"open": 0, "operating": 0}, associations={"requested": 3, "accepted": 3, "rejected_rate": 0},
+               signalling={"releases_received": 3, "unknown_session": 0}, reports={"sent": 12, "lost": 0, "pending": 0},
+               instances={"sent": 24, "stored": 24}, provisioning={"completed": 3, "pending": 0}, udp={"dropped": 0}):
         p = routed_lab.run("left", SIM, "--to", f"{own('left')}:6024", "--device", "oximeter", "--count", 3, "--confirmed",
                            "--transport", "tcp", "--reports", 4, "--rate", 0, "--retries", 0, "--timeout", "1s", "--association-timeout", "30s",
                            "--system-id", "0022092258030000")
@@ -261,8 +261,8 @@ def test_words_rise(routed_lab, router):
 
 
 def test_words_outlive_the_control_plane(routed_lab, router):
-    with words(router, associations={"asked": 2, "accepted": 2}, sessions={"open": 0, "adopted": 1}):
-        with words(router, associations={"asked": 1, "accepted": 1}, sessions={"open": 1, "adopted": 0}), \
+    with words(router, associations={"requested": 2, "accepted": 2}, sessions={"open": 0, "adopted": 1}):
+        with words(router, associations={"requested": 1, "accepted": 1}, sessions={"open": 1, "adopted": 0}), \
                 contextlib.ExitStack() as stay:
             one = stay.enter_context(Device(routed_lab, "0022092258040001"))
             assert one.associate() == ACCEPTED
@@ -379,16 +379,16 @@ def test_cse_away(routed_lab, router):
     """Nobody listens there: said, with who waits; gone when it is back."""
     one = "0022092258090001"
     assert router.sink.end()["violations"] == 0
-    with words(router, provisioning={"done": 1, "to_do": 0}), Device(routed_lab, one) as d:
+    with words(router, provisioning={"completed": 1, "pending": 0}), Device(routed_lab, one) as d:
         assert d.associate() == ACCEPTED
         phd = wait_until("the CSE to be known as away", lambda: (
-            p := router.status()["health_devices"])["cse"]["away_s"] > 0 and p, 60, 0.1)
-        assert phd["provisioning"]["to_do"] == phd["sessions"]["without_containers"] == 1
+            p := router.status()["health_devices"])["cse"]["unreachable_s"] > 0 and p, 60, 0.1)
+        assert phd["provisioning"]["pending"] == phd["sessions"]["without_containers"] == 1
         assert phd["cse"]["port_closed"] > 0
         assert "warning: the CSE has been unreachable for" in router.command("status", "-c", router.identity).stdout
         assert router.show("sessions", one)["sessions"][0]["containers"] is False
         router.sink = Sink(routed_lab)
         phd = wait_until("the CSE to be back", lambda: (
             p := router.status()["health_devices"])["sessions"]["without_containers"] == 0 and p, 60, 0.1)
-        assert phd["cse"]["away_s"] == 0
+        assert phd["cse"]["unreachable_s"] == 0
         assert router.show("sessions", one)["sessions"][0]["containers"] is True

@@ -62,7 +62,7 @@ def words(router):
 
 
 PUNTS = ("signaling", "unknown_session", "slow_path", "response")
-SOCKET = ("received", "dropped", "oversized", "foreign", "unanswerable")
+SOCKET = ("received", "dropped", "oversized", "wrong_interface", "invalid_source")
 # What was sent to all: datagrams for the manager that came to the kernel in another class, and not by node phd.
 elsewhere = {"class": 0, "way": 0}
 
@@ -100,12 +100,12 @@ def undisturbed(router, victim, number):
 
 def test_strangers_end_nothing(routed_lab, router, victim, anybody):
     """APDUs without a system-id are their sender's: from another address, or another port, they are of nobody."""
-    taken_over = settled(router)["sessions"]["taken_over"]
+    superseded = settled(router)["sessions"]["superseded"]
     for n, octets in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
         for address, port in ((LEFT, victim.port ^ 1), ("10.64.0.9", victim.port)):
             anybody.send(address, port, octets)
         undisturbed(router, victim, n)
-    assert settled(router)["sessions"]["taken_over"] == taken_over
+    assert settled(router)["sessions"]["superseded"] == superseded
 
 
 def test_rejected_requests_take_nothing(routed_lab, router, victim, anybody):
@@ -180,12 +180,12 @@ def test_who_can_not_be_answered(routed_lab, router, victim, anybody):
         six.sendto(octets, ("ff02::1", 6024, 0, index))
         six.sendto(octets, (link_local, 6024, 0, index))
         after = wait_until("them to be counted", lambda: (
-            (w := words(router))["udp"]["unanswerable"] >= before["udp"]["unanswerable"] + 5 and w))
+            (w := words(router))["udp"]["invalid_source"] >= before["udp"]["invalid_source"] + 5 and w))
     c = router.counters()
     elsewhere["class"] = sum(after["udp"][w] for w in SOCKET) - c["punted_health_devices"]
     elsewhere["way"] = c["punted_health_devices"] - sum(c[f"punt_phd_{p}"] for p in PUNTS)
     assert 0 <= elsewhere["class"] <= 5 and 0 <= elsewhere["way"] <= 5
-    assert after["udp"]["unanswerable"] == before["udp"]["unanswerable"] + 5
+    assert after["udp"]["invalid_source"] == before["udp"]["invalid_source"] + 5
     for group in ("sessions", "associations"):
         assert after[group] == before[group]
     assert after["udp"]["unsent"] == before["udp"]["unsent"]
@@ -245,7 +245,7 @@ def flood(router, anybody, kind, seed=1):
 
 
 def test_reports_of_nobody(router, victim, anybody):
-    """Of those without an association so many are answered as limits.strays says; each is counted, and none stored."""
+    """Of those without an association so many are answered as limits.unknown_report_rate says; each is counted, and none stored."""
     before, aborts = router.counters(), settled(router)["signalling"]["aborts_sent"]
     frames = [anybody.frame(f"10.64.{n >> 8}.{n & 255}", 6024, fixed(n, n, [n])) for n in range(FLOOD)]
     for begin in range(0, FLOOD, BURST):
@@ -285,7 +285,7 @@ def test_floods(routed_lab, router, sink, anybody, tmp_path):
         # broken octets open a session only where they are those of a good request
         grown, shed = flood(router, anybody, of_many_broken)
         assert grown["rejected_version"] > 0 and grown["rejected_parameter"] > 0 and grown["rejected_protocol"] > 0
-        assert settled(router)["signalling"]["undecodable"] > FLOOD // 20
+        assert settled(router)["signalling"]["malformed"] > FLOOD // 20
         devices.measured(1, since=time.time())
 
         # those who never declare what they announced go again

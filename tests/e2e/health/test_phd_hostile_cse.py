@@ -308,7 +308,7 @@ def test_control_plane_is_lied_to(routed_lab, router, cse):
         wait_until("the CSE to be asked", lambda: len(cse.lied_to) >= 33)
         cse.lie = None
         assert asked(device.socket, values) == accepted(device.invoke)
-        wait_until("the words to say so", lambda: all(phd_words(router, "cse")[w] > words[w] for w in ("unreadable", "strays")))
+        wait_until("the words to say so", lambda: all(phd_words(router, "cse")[w] > words[w] for w in ("malformed", "unmatched")))
     assert sorted(cse.stored.values()) == sorted(device.sent)
     assert router.plane("control plane")["restarts"] == 0
     router.balanced()

@@ -161,7 +161,7 @@ def test_wronged_devices_hold_up_nobody(routed_lab, router, cse):
         assert router.show("sessions")["total"] == len(WRONGS)  # the others have gone
         for sentence in ("does not answer as a oneM2M CSE", "CSE does not answer for this path; retrying later, other paths continue path=cse-in/00220922580fbb"):
             wait_until("the log to say so", lambda t=sentence: t in router.log.read_text(), 30, 0.1)
-        wait_until("the words to say so", lambda: router.status()["health_devices"]["cse"]["unreadable"] > 0, 30, 0.1)
+        wait_until("the words to say so", lambda: router.status()["health_devices"]["cse"]["malformed"] > 0, 30, 0.1)
         assert resident(router) - before < 32 << 10  # of the gigabytes that were poured out
         cse.repair()
         status, _, summary = ended(wronged)

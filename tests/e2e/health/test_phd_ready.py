@@ -65,8 +65,8 @@ def test_restored_sessions_are_ready(routed_lab, router, sink, devices, how):  #
     for d in devices:
         d.measured(3, since=back_at)
     count = sum(d.count for d in devices)
-    wait_until("all of them to be counted", lambda: provisioning(router)["spared"] == count, 30, 0.2)
-    assert provisioning(router) == {"done": 0, "refused": 0, "spared": count, "to_do": 0}
+    wait_until("all of them to be counted", lambda: provisioning(router)["already_provisioned"] == count, 30, 0.2)
+    assert provisioning(router) == {"completed": 0, "rejected": 0, "already_provisioned": count, "pending": 0}
     notice_nothing(devices)
     check_stored(devices, sink, lost_at, back_at)
     sink.made_once(count)
@@ -88,9 +88,9 @@ def test_cse_emptied_meanwhile(routed_lab, router, sink, devices, directory):  #
         for d in devices:
             d.measured(3, since=back_at)
         count = sum(d.count for d in devices)
-        wait_until("all of them to be provisioned", lambda: provisioning(router)["done"] >= count, 60, 0.2)
+        wait_until("all of them to be provisioned", lambda: provisioning(router)["completed"] >= count, 60, 0.2)
         now = provisioning(router)
-        assert now["spared"] == count and now["to_do"] == 0, now
+        assert now["already_provisioned"] == count and now["pending"] == 0, now
         notice_nothing(devices)
         second.found = second.values()
         check_stored(devices, Sinks(sink, second), lost_at, back_at)
@@ -114,8 +114,8 @@ def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noq
         d.measured(2, since=back_at)
     # figures are written once a second
     now = wait_until("all to be told as done",
-                     lambda: (n := provisioning(router))["done"] >= sum(d.count for d in devices) and n)
-    assert now["spared"] == 0, now
+                     lambda: (n := provisioning(router))["completed"] >= sum(d.count for d in devices) and n)
+    assert now["already_provisioned"] == 0, now
     notice_nothing(devices)
     check_stored(devices, sink, lost_at, back_at)
     assert sink.moved >= 2 * sum(d.count for d in devices)
@@ -134,7 +134,7 @@ def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F81
         return [v for line in lines if line["event"] == "report" for v in line["values"]]
     def read_back():  # who comes before that is provisioned once more
         wait_until("what is known to be read back",
-                   lambda: (now := router.try_status()) and now["health_devices"]["store"]["known_read"] == 10, 60, 0.2)
+                   lambda: (now := router.try_status()) and now["health_devices"]["store"]["configurations_read"] == 10, 60, 0.2)
     measure(0)
     measure(100)
     router.kill_plane("control plane")
@@ -144,8 +144,8 @@ def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F81
     stopped(router)
     read_back()
     measure(300)
-    wait_until("all of them to be counted", lambda: provisioning(router)["spared"] == 10, 30, 0.2)
-    assert provisioning(router)["done"] == 0
+    wait_until("all of them to be counted", lambda: provisioning(router)["already_provisioned"] == 10, 30, 0.2)
+    assert provisioning(router)["completed"] == 0
     found = sink.values()
     assert len(found) == 10
     sink.made_once(10)

@@ -111,13 +111,13 @@ def test_neighbour_gone_meanwhile(routed_lab, router):
 def test_both_ways_in_turn(routed_lab, router):
     """Reports of one session go by the worker, and those of over 32 parts by the control plane."""
     with Sink(routed_lab) as sink, Oximeter(routed_lab, router) as device:
-        before, slow = router.counters(), phd_words(router, "reports")["taken"]
+        before, slow = router.counters(), phd_words(router, "reports")["accepted"]
         for n in range(20):
             device.measure(1 if n % 2 else 33 + n)
         after = router.counters()
         assert after["phd_reports"] >= before["phd_reports"] + 20
         assert after["cse_stored"] == before["cse_stored"] + 10
-        wait_until("the words to say so", lambda: phd_words(router, "reports")["taken"] >= slow + 10)
+        wait_until("the words to say so", lambda: phd_words(router, "reports")["accepted"] >= slow + 10)
         said = sink.report()
     assert sorted(stored(said)[device.name]) == sorted(device.sent)
     router.balanced()
@@ -147,7 +147,7 @@ def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
             after = router.counters()
             assert after["cse_no_target"] >= before["cse_no_target"] + 3
             wait_until("the words to say so", lambda: sum(phd_words(router, "events")[w] - stale[w]
-                                                          for w in ("stale", "swept")) >= 3)
+                                                          for w in ("containers_missing", "containers_missing_found")) >= 3)
         router.balanced()
     finally:
         cse.end()

@@ -43,8 +43,8 @@ static void print_group(const char *name, const json_t *group, bool zeros, FILE 
 
 void bp_show_phd_print(const json_t *phd, FILE *out)
 {
-	const json_int_t away = bp_show_int(json_object_get(phd, "cse"), "away_s");
-	const json_int_t wait = bp_show_int(json_object_get(phd, "provisioning"), "to_do");
+	const json_int_t away = bp_show_int(json_object_get(phd, "cse"), "unreachable_s");
+	const json_int_t wait = bp_show_int(json_object_get(phd, "provisioning"), "pending");
 
 	if (!json_is_object(phd))
 		return;

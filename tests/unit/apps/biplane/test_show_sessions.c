@@ -356,12 +356,12 @@ static void planes_tell_of_health_devices(void **state)
 	atomic_store(&shm.phd.status->v[BP_PHD_S_AARQ], 12);
 	atomic_store(&shm.phd.status->v[BP_PHD_S_REJECTED_UNAUTHORIZED], 2);
 	text = planes(&v);
-	assert_int_equal(word(v, "associations", "asked"), 12);
+	assert_int_equal(word(v, "associations", "requested"), 12);
 	assert_int_equal(word(v, "associations", "rejected_unauthorized"), 2);
 	assert_int_equal(word(v, "associations", "rejected_rate"), 0);
 	assert_int_equal(word(v, "tcp", "idle"), 0);
 	assert_non_null(strstr(text, "\nhealth devices\n  sessions      open 0, operating 0, "));
-	assert_non_null(strstr(text, "\n  associations  asked 12, rejected_unauthorized 2\n"));
+	assert_non_null(strstr(text, "\n  associations  requested 12, rejected_unauthorized 2\n"));
 	assert_non_null(strstr(text, "\n  tcp           -\n"));
 	assert_null(strstr(text, "warning"));
 	json_decref(v);
