@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /*
- * Replaces the 16 bytes at p (aligned to 16) by (lo, hi) if they are (old_lo, old_hi), in one step
- * that is ordered before and after everything else.
+ * Replaces the 16 bytes at p (aligned to 16) by (lo, hi) if they equal (old_lo, old_hi), atomically
+ * and sequentially consistent.
  *
- * x86-64: the instruction itself, since compilers call libatomic for it unless told that the
- * machine has it; every x86-64 that DPDK runs on has. Elsewhere libatomic's.
+ * x86-64: the instruction itself, because compilers call libatomic for it without -mcx16; every
+ * x86-64 machine that DPDK supports has it. Other architectures: libatomic.
  */
 static inline bool bp_cas128(
 	_Atomic uint64_t *p, uint64_t old_lo, uint64_t old_hi, uint64_t lo, uint64_t hi)

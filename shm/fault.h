@@ -10,10 +10,10 @@
 #include "biplane/limits.h"
 
 /*
- * What is in trouble, since when, how often and how badly: one row for each kind of trouble and
- * port, pool or worker, which the data plane's main thread writes a few times a second; and one for
- * each kind of fault of the control plane, in a table of its own that it writes. `biplane show
- * trouble` reads them.
+ * Faults: since when, how often and how severe. One row for each kind of fault and port, pool or
+ * worker; the data plane's main thread writes it a few times a second. The faults of the control
+ * plane have a table of their own, which the control plane writes. `biplane show health` reads
+ * both.
  */
 enum bp_fault_kind {
 	BP_FAULT_LINK_DOWN,
@@ -38,7 +38,7 @@ enum bp_fault_kind {
 #define BP_FAULT_CONTROLPLANE_FIRST BP_FAULT_EDGE_UNREACHABLE
 #define BP_FAULT_OF_CONTROLPLANE ((unsigned)BP_FAULT_KINDS - (unsigned)BP_FAULT_CONTROLPLANE_FIRST)
 
-/* What the figures `total` and `worst` of a kind are. */
+/* Units of `total` and `worst` of a kind. */
 enum bp_fault_unit {
 	BP_FAULT_NOTHING,
 	BP_FAULT_TIMES,
@@ -52,7 +52,7 @@ enum bp_fault_unit {
 
 struct bp_fault_info {
 	const char *name;     /* its counter's */
-	const char *help;     /* what it means and what to do */
+	const char *help;     /* meaning and remedy */
 	bp_counter_t counter; /* of the data plane's kinds */
 	enum bp_fault_unit total, worst;
 	bool state; /* lasts; else it is single events, over when there were none for some time */
@@ -71,7 +71,7 @@ struct bp_fault_record {
 };
 
 struct bp_fault_row {
-	_Atomic uint32_t seq; /* odd while it changes; 0: nobody's */
+	_Atomic uint32_t seq; /* odd while it changes; 0: unused */
 	uint32_t pad;
 	struct bp_fault_record is;
 } __attribute__((aligned(64)));
@@ -88,7 +88,7 @@ static inline uint32_t bp_fault_rows(uint32_t ports, uint32_t workers)
 
 /* By the one writer. */
 void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t);
-/* False: the row is nobody's, of a kind that there is not, or its writer died while it wrote. */
+/* False: the row is unused, has an unknown kind, or its writer died while it wrote. */
 bool bp_fault_read(const struct bp_fault_row *row, struct bp_fault_record *t);
 
 /* A time as log and `show` write it, in steps that a person cares about: "153 ms", "3.2 s",

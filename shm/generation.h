@@ -8,16 +8,16 @@
 #include <stdint.h>
 
 /*
- * Hands images of variable size from one writer to readers that never wait: two banks, and a word
- * that says which of them is in force. The writer fills the other bank and stores the word. One
- * that is killed in between leaves the generation before it in force.
+ * Passes images of variable size from one writer to readers that never wait: two banks, and a word
+ * that holds the active one. The writer fills the other bank and then stores the word. If the
+ * writer is killed in between, the previous generation stays active.
  *
- * Readers either copy the bank (bp_generation_copy()) and use the copy once it is validated, or use
- * the bank where it lies (bp_generation_enter()): then the writer waits until
- * bp_generation_pending() says that the other bank is free. The words and banks may be in a
- * segment, where either side may be hostile: nothing here trusts a value that it reads there.
+ * Readers either copy the bank (bp_generation_copy()) and use the copy after validation, or use the
+ * bank in place (bp_generation_enter()): then the writer waits until bp_generation_pending()
+ * reports that the other bank is free. Words and banks may be in a segment, where either side may
+ * be hostile: no value that is read there is trusted.
  *
- * This structure is of one process.
+ * This structure belongs to one process.
  */
 struct bp_generation {
 	/* Writer: generation << 1 | bank; 0: none was published. */
@@ -34,7 +34,8 @@ struct bp_generation {
 
 /* How each image begins. */
 struct bp_image {
-	uint64_t generation; /* 0: empty: only the fixed part is there, whatever the size says */
+	uint64_t generation; /* 0: empty: only the fixed part is valid, whatever the size field
+				holds */
 	uint64_t size;       /* bytes, this included; a multiple of 4 */
 };
 
@@ -51,19 +52,19 @@ static inline void *bp_generation_bank(const struct bp_generation *g, uint64_t a
 
 /* ---- writer ---- */
 
-/* A reader that runs and uses another bank than the one in force, or -1: the other bank is free. */
+/* A running reader that uses another bank than the active one, or -1: the other bank is free. */
 int bp_generation_pending(const struct bp_generation *g);
 
 /* The word of the next generation, which is in the other bank. No reader uses that number: readers
  * may outlive the writer's part of the segment. */
 uint64_t bp_generation_next(const struct bp_generation *g);
 
-/* Copies an image, whose size is within the bank's, to the bank of `next`. Bank that was filled in
- * place: not needed. */
+/* Copies an image, whose size is within the bank's, to the bank of `next`. Not needed for a bank
+ * that was filled in place. */
 void bp_generation_fill(
 	const struct bp_generation *g, uint64_t next, const void *image, size_t size);
 
-/* Puts the bank of `next` in force. */
+/* Activates the bank of `next`. */
 static inline void bp_generation_publish(const struct bp_generation *g, uint64_t next)
 {
 	atomic_store_explicit(g->active, next, memory_order_release);
@@ -74,11 +75,11 @@ static inline void bp_generation_publish(const struct bp_generation *g, uint64_t
 /* Before the first of them runs: none does. */
 void bp_generation_reset(const struct bp_generation *g);
 
-/* Acknowledges the generation in force, and returns its word: its bank stays as it is until this
- * reader acknowledges another one. Costs nothing to ask again; not needed while *active stays. */
+/* Acknowledges the active generation and returns its word: its bank does not change until this
+ * reader acknowledges another one. Repeating it is cheap; not needed while *active is unchanged. */
 uint64_t bp_generation_enter(const struct bp_generation *g, unsigned reader);
 
-/* What a reader uses from now on: a word that it copied, or BP_GENERATION_NONE. */
+/* Sets what a reader uses from now on: a word that it copied, or BP_GENERATION_NONE. */
 static inline void bp_generation_acknowledge(
 	const struct bp_generation *g, unsigned reader, uint64_t active)
 {
@@ -90,8 +91,8 @@ enum bp_generation_copied {
 	BP_GENERATION_CHANGED, /* another one was published meanwhile: try again later */
 	BP_GENERATION_DAMAGED, /* it is not the image of that generation, or has no possible size */
 };
-/* Copies the image of `active` to `to`, which takes bank_size bytes. `fixed`: bytes that each image
- * has at least. What it contains is still to be validated. */
+/* Copies the image of `active` to `to`, which has bank_size bytes. `fixed`: minimum size of an
+ * image, bytes. The caller must validate the contents. */
 enum bp_generation_copied bp_generation_copy(
 	const struct bp_generation *g, uint64_t active, void *to, size_t fixed);
 

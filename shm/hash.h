@@ -40,7 +40,7 @@ static inline uint64_t bp_fold(uint64_t a, uint64_t b)
 	return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
-/* A bijection whose every output bit depends on every input bit (finaliser of MurmurHash3). */
+/* A bijection in which every output bit depends on every input bit (finaliser of MurmurHash3). */
 static inline uint64_t bp_mix64(uint64_t x)
 {
 	x ^= x >> 33;
@@ -51,7 +51,7 @@ static inline uint64_t bp_mix64(uint64_t x)
 	return x;
 }
 
-/* Keyed hash of p[0..len): who does not know the key can't choose inputs that collide. */
+/* Keyed hash of p[0..len): without the key, inputs that collide cannot be chosen. */
 static inline uint64_t bp_hash_bytes(const uint64_t key[2], const void *p, size_t len)
 {
 	const uint8_t *b = p;

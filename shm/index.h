@@ -22,7 +22,8 @@ struct bp_index {
 /* Returns false without memory. */
 bool bp_index_init(struct bp_index *ix, uint32_t capacity);
 void bp_index_free(struct bp_index *ix);
-/* Makes room for numbers below `capacity`, with as many buckets; hash_of() tells what is in it. */
+/* Grows the index to numbers below `capacity`, with as many buckets; hash_of() returns the hash of
+ * an entry. */
 bool bp_index_grow(struct bp_index *ix, uint32_t capacity,
 	uint64_t (*hash_of)(const void *arg, uint32_t i), const void *arg);
 

@@ -54,7 +54,7 @@
  *   lcl ...      see there     LCL scheduling: shm/lcl/lcl.h
  */
 
-/* In front of a worker's reassembly memory: what it was changing when its process ended. */
+/* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
 #define BP_JOURNAL_BYTES 8192u
 
 /* Heartbeats and one-word facts of the data plane. */
@@ -64,8 +64,8 @@ struct bp_shm_global {
 	_Atomic uint32_t dp_workers, dp_ports;
 	/* Whoever creates it: key of the hashes of the data plane's tables */
 	uint64_t hash_key[2];
-	/* DP: the control plane's key as the data plane uses it, for a part of the control plane's
-	 * that is made anew beside it; zero: none */
+	/* DP: the control plane's key as the data plane uses it, for a part of the control plane
+	 * that is recreated while the data plane runs; zero: none */
 	uint64_t control_key[2];
 	/* DP worker w: the last value of rules_active with which it began a graph walk
 	 * (shm/generation.h). */
@@ -91,13 +91,13 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_sync_probes;     /* neighbours that the kernel was asked to probe */
 	/* Whoever creates it: key of the hashes of the control plane's tables */
 	uint64_t hash_key[2];
-	/* The rules in force (shm/generation.h). */
+	/* The active rules (shm/generation.h). */
 	_Atomic uint64_t rules_active;
 	/* Parts that the control plane found damaged, and set aside or restored; part of the
 	 * counter segment_quarantined. */
 	_Atomic uint64_t cp_segment_quarantined;
-	/* What the data plane is to log since the last reload: 1 + level + 16 * format (section log
-	 * of the configuration); 0: as its own file says. */
+	/* Log settings of the data plane since the last reload: 1 + level + 16 * format (section
+	 * log of the configuration); 0: as in its own file. */
 	_Atomic uint32_t cp_log;
 };
 
@@ -113,8 +113,8 @@ struct bp_shm_shared {
 
 struct bp_port_stats {
 	_Atomic uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
-	/* bridges: addresses that came to this port from another, that were not let, and that found
-	 * no entry left for this port */
+	/* bridges: addresses that moved to this port, moves that were rejected, and addresses
+	 * without a free entry for this port */
 	_Atomic uint64_t mac_moves, mac_moves_refused, mac_table_full;
 } __attribute__((aligned(64)));
 
@@ -131,7 +131,7 @@ struct bp_port_info {
 	int32_t numa;
 	uint16_t rx_queues, tx_queues;
 	uint64_t workers; /* bit per worker that polls it */
-	/* as the driver tells: bytes and what it lost before biplane saw it */
+	/* as the driver reports: bytes, and frames lost before biplane received them */
 	uint64_t hw_rx_bytes, hw_tx_bytes, hw_imissed, hw_ierrors, hw_oerrors, hw_rx_nombuf;
 	struct bp_port_offload offload[BP_OFFLOADS];
 };
@@ -163,7 +163,7 @@ struct bp_alarm_log {
 
 /* How many elements the tables have; from the configuration: config/segment.h. */
 struct bp_shm_capacities {
-	uint64_t workers, ports; /* at least 1 */
+	uint64_t workers, ports; /* minimum 1 */
 	uint64_t fib[BP_FIB_TABLES];
 	uint64_t service[BP_SERVICE_COUNT][BP_TABLES_OF_SERVICE];
 };
@@ -203,21 +203,21 @@ struct bp_shm {
 	struct bp_agg_tables agg;
 	struct bp_transform_tables transform;
 	struct bp_lcl_tables lcl;
-	/* Of a service that is not named above: what its map() made with bp_segment_private(). */
+	/* Private data of the other services, from their map() with bp_segment_private(). */
 	void *service[BP_SERVICE_COUNT];
 };
 /*
- * Returns 0, or -1 with a sentence. The tables of a segment that nobody has mapped yet are
- * initialised here, by whoever comes first; the others wait for it.
+ * Returns 0, or -1 with a sentence. The first process that maps a new segment initialises its
+ * tables; other processes wait for it.
  */
 int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_size);
 
-/* Why the contents of a part can't be what its writer wrote, or NULL: for the writer, before it
- * goes on with them. Whoever only reads a part bounds what it takes from it. */
+/* Returns why the contents of a part cannot be its writer's, or NULL. For the writer, before it
+ * continues with them. A process that only reads a part bounds each value that it reads. */
 const char *bp_shm_unsound(const struct bp_shm *m, unsigned part);
 
-/* What opening the segment did to a part that was there, what is lost by it, and where a damaged
- * file is kept. False: nothing. */
+/* What opening the segment did to an existing part, what was lost, and where a damaged file is
+ * kept. False: nothing. */
 bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, size_t size);
 
 /* The rows of counters behind the workers'. */

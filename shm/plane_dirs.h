@@ -7,11 +7,11 @@
 #include <sys/types.h>
 
 /*
- * Planes that run as two users: where the runtime directory has a directory `data`, what the data
- * plane makes lies there, and where it has a directory `control`, what the control plane makes (its
- * socket, lock and number) lies there. Each belongs to that plane's user; the runtime directory
- * itself says who may enter at all. Hugepages are taken in the directory `biplane` of a mounted
- * hugetlbfs then, where there is one, which is the data plane's, too.
+ * Planes that run as two users. If the runtime directory has a directory `data`, the data plane
+ * creates its files there; if it has a directory `control`, the control plane creates its socket,
+ * lock and pid file there. Each belongs to that plane's user; the mode of the runtime directory
+ * decides who has access. Hugepages are then allocated in the directory `biplane` of a mounted
+ * hugetlbfs, if it exists; it belongs to the data plane's user, too.
  */
 #define BP_DATA_SUBDIR "data"
 #define BP_CONTROL_SUBDIR "control"

@@ -8,25 +8,24 @@
 #include <stdint.h>
 
 /*
- * A ring of records of any length for one writer and one reader in different processes. The writer
- * never waits: no room is an answer. Either side may be killed at any instruction: a record becomes
- * visible, or its room free, by one store.
+ * A ring of records of variable length for one writer and one reader in different processes. The
+ * writer never waits: a full ring is reported. Either side may be killed at any instruction: one
+ * store makes a record visible, or frees its space.
  *
- * The reader may read ahead of the tail with its own cursor and move the tail later, when what it
- * read is safe elsewhere: until then a restarted reader sees it again.
+ * The reader may read ahead of the tail with its own cursor and move the tail after it has stored
+ * what it read: until then a restarted reader reads it again.
  *
- * What the writer writes and what the reader writes lie in different parts of the segment. The
- * writer goes by a position of its own, which no other process can change, and takes the reader's
- * for no more than a hint: one that cannot be leaves the ring full until the reader stores a right
- * one, and is counted.
+ * What the writer writes and what the reader writes are in different parts of the segment. The
+ * writer uses a private position, which no other process can change, and treats the reader's as a
+ * hint: an impossible one leaves the ring full until the reader stores a valid one, and is counted.
  */
 struct bp_ring_data {
-	_Atomic uint64_t head; /* writer: end of what is complete; counts bytes, never wraps */
+	_Atomic uint64_t head; /* writer: end of the complete records; counts bytes, never wraps */
 	uint8_t pad[56];
 	uint8_t data[];
 };
 struct bp_ring_tail {
-	_Atomic uint64_t tail; /* reader: start of what it still needs */
+	_Atomic uint64_t tail; /* reader: start of the records that it still needs */
 	uint8_t pad[56];
 };
 
@@ -37,23 +36,23 @@ struct bp_ring {
 	struct bp_ring_tail *reader;
 	uint8_t *data;
 	/* the writer's own */
-	uint64_t head;          /* end of what is complete */
-	uint64_t seen_tail;     /* its last look at tail, to load the shared one rarely */
+	uint64_t head;          /* end of the complete records */
+	uint64_t seen_tail;     /* cached tail, to load the shared one rarely */
 	uint64_t corrupt_tails; /* tails that could not be, since they were asked for */
 	uint64_t pad;
 } __attribute__((aligned(64)));
 
 #define BP_RING_OVERHEAD sizeof(struct bp_ring_data)
 
-/* The view of a ring that lies there; the writer goes on where the one before it ended. */
+/* The view of an existing ring; the writer continues where its predecessor ended. */
 void bp_ring_attach(struct bp_ring *r, struct bp_ring_data *shared, struct bp_ring_tail *reader,
 	uint64_t capacity);
-/* Bytes to set aside for a ring of at least `bytes` data: rounded up to a power of two. */
+/* Bytes to reserve for a ring of at least `bytes` data: rounded up to a power of two. */
 uint64_t bp_ring_capacity(uint64_t bytes);
 
 /*
- * Writer: room for a record of `size` bytes, contiguous, 8-byte aligned, or NULL when full or when
- * size exceeds capacity/4. *mark goes to bp_ring_commit(), which makes the record visible.
+ * Writer: reserves `size` contiguous bytes, 8-byte aligned. NULL: the ring is full, or size exceeds
+ * capacity/4. *mark is passed to bp_ring_commit(), which makes the record visible.
  */
 void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark);
 void bp_ring_commit(struct bp_ring *r, uint64_t mark);
@@ -73,7 +72,7 @@ uint32_t bp_ring_record_max(const struct bp_ring *r);
  */
 const void *bp_ring_peek(struct bp_ring *r, uint64_t *cursor, uint32_t *size);
 void bp_ring_release(struct bp_ring *r, uint64_t cursor); /* tail = cursor */
-/* What is in it is done with. */
+/* Frees all records. */
 void bp_ring_release_all(struct bp_ring *r);
 uint64_t bp_ring_tail(const struct bp_ring *r);
 uint64_t bp_ring_used(const struct bp_ring *r);

@@ -8,12 +8,11 @@
 #include <stdatomic.h>
 
 /*
- * The segment in which the planes meet: three files in hugetlbfs (plain shared-memory files where
- * there are no hugepages), mapped at any address by any number of processes. Each file holds a
- * header, a directory of named tables and the tables; offsets only, no pointers. It outlives the
- * processes.
+ * The segment that the planes share: three files in hugetlbfs (shared-memory files without
+ * hugepages), mapped at any address by any number of processes. Each file holds a header, a
+ * directory of named tables and the tables; offsets only, no pointers. It outlives the processes.
  *
- * A file is what one plane writes, so that neither plane can damage what the other one relies on: a
+ * Each file is written by one plane, so neither plane can damage what the other relies on: a
  * process maps the parts that it does not write read-only. What both planes write is a part of its
  * own, and neither plane follows an index or a length in it without a bound.
  */
@@ -26,7 +25,7 @@
 #define BP_SEG_TABLES_MAX 64
 #define BP_SEG_TABLE_NAME 32
 
-/* Parts: whose tables they are. */
+/* Parts: by owner of their tables. */
 enum { BP_SEG_DATA, BP_SEG_CONTROL, BP_SEG_SHARED, BP_SEG_PARTS };
 
 struct bp_seg_table {
@@ -37,7 +36,7 @@ struct bp_seg_table {
 	uint64_t version;  /* of the element's layout */
 };
 
-/* What a table shall be; given by whoever creates the segment. */
+/* Specification of a table; given by the process that creates the segment. */
 struct bp_seg_spec {
 	const char *name;
 	uint64_t element_size, capacity, version;
@@ -45,48 +44,47 @@ struct bp_seg_spec {
 };
 
 /* How a process opens a segment. */
-#define BP_SEG_OWNER 1u        /* replaces parts that are not what they must be */
+#define BP_SEG_OWNER 1u        /* replaces parts that do not match */
 #define BP_SEG_READ_DATA 2u    /* does not write the data plane's part */
 #define BP_SEG_READ_CONTROL 4u /* does not write the control plane's part */
 #define BP_SEG_HOLD 8u         /* runs on it until it is closed: see bp_segment_in_use() */
 
 struct bp_segment; /* a process's mapping */
 
-/* What bp_segment_open() did to a part's file. */
+/* Result of bp_segment_open() for a part's file. */
 enum bp_seg_change {
 	BP_SEG_KEPT,
 	BP_SEG_MADE,        /* there was none */
 	BP_SEG_REPLACED,    /* by one with the tables of this configuration and program */
-	BP_SEG_QUARANTINED, /* it was damaged, was set aside, and was made anew */
+	BP_SEG_QUARANTINED, /* it was damaged, was quarantined, and was recreated */
 };
 
 /*
- * Opens the segment `name`, creating the parts that do not exist. `specs` says what must be in it:
- * an existing part with other magic, ABI version or any different spec is replaced by a fresh one
- * when `how` has BP_SEG_OWNER (old mappings stay valid for who has them), else refused. Creation is
- * atomic: nobody ever sees half a header. hugepage_dir NULL or not usable, or without enough free
- * pages: the file is made in fallback_dir (NULL: /dev/shm). All its memory is there when this
- * returns, so that no later access can fail for want of a page. Returns NULL with a sentence in
- * err. A part without tables has no file.
+ * Opens the segment `name` and creates the parts that do not exist. `specs`: its tables. An
+ * existing part with another magic, ABI version or any different spec is replaced by a new one when
+ * `how` has BP_SEG_OWNER (old mappings stay valid for their processes), else rejected. Creation is
+ * atomic: no process sees an incomplete header. If hugepage_dir is NULL, not usable or has too few
+ * free pages, the file is created in fallback_dir (NULL: /dev/shm). All its memory is allocated on
+ * return, so no later access can fail. Returns NULL with a sentence in err. A part without tables
+ * has no file.
  *
- * The files are DIR/biplane-NAME.seg, .seg-control and .seg-shared, found in hugepage_dir first.
- * Creating, replacing and removing are serialised by a lock on fallback_dir/biplane-NAME.lock.
+ * The files are DIR/biplane-NAME.seg, .seg-control and .seg-shared, searched in hugepage_dir first.
+ * A lock on fallback_dir/biplane-NAME.lock serialises creation, replacement and removal.
  *
- * A part that was created by this call can be written until bp_segment_initialise(), whatever `how`
- * says.
+ * A part that this call created is writable until bp_segment_initialise(), whatever `how` is.
  *
- * A damaged file (no header of a segment, cut short, tables that can't be) is set aside before it
- * is replaced: renamed to fallback_dir/FILE.damaged, where the one before it goes, or copied there
- * from hugepages, which are then free again; not kept where there is no room for it. While a data
- * plane runs on the segment (BP_SEG_HOLD), no process that does not write the data plane's part
- * replaces any file. Of a control plane, its own damaged part is then made anew within the file
- * that the data plane has mapped, and a copy is set aside; that needs no BP_SEG_OWNER.
+ * A damaged file (no header of a segment, truncated, impossible tables) is quarantined before it is
+ * replaced: renamed to fallback_dir/FILE.damaged, which replaces the previous one, or copied there
+ * from hugepages, which are then free again; it is not kept without enough space there. While a
+ * data plane runs on the segment (BP_SEG_HOLD), only a process that writes the data plane's part
+ * replaces files. The damaged part of a control plane is then recreated within the file that the
+ * data plane has mapped, and a copy is quarantined; that does not need BP_SEG_OWNER.
  */
 struct bp_segment *bp_segment_open(const char *name, const char *hugepage_dir,
 	const char *fallback_dir, const struct bp_seg_spec *specs, unsigned n_specs, unsigned how,
 	char *err, size_t err_size);
-/* What that did to a part, in *why the sentence about the file that was there ("" for BP_SEG_KEPT
- * and BP_SEG_MADE) and in *aside where a damaged one is now ("": it was not kept). */
+/* Returns the result for a part; *why: the sentence about the previous file ("" for BP_SEG_KEPT and
+ * BP_SEG_MADE); *aside: where a damaged one is now ("": it was not kept). */
 enum bp_seg_change bp_segment_change(
 	const struct bp_segment *s, unsigned part, const char **why, const char **aside);
 /* How many parts are BP_SEG_QUARANTINED. */
@@ -115,11 +113,10 @@ void *bp_segment_private(struct bp_segment *s, size_t size);
 int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fallback_dir);
 
 /*
- * Runs init(arg) once in a part's life: whoever comes first of those who may write it runs it,
- * under the segment's lock, and no call of theirs returns before it has run to its end. (A process
- * that dies in init has not run it.) Returns 0, or -1 with a sentence, also when `s` writes no part
- * at all and nobody has run it yet. A part that the process does not write is read-only from then
- * on.
+ * Runs init(arg) once in a part's life: the first process that may write the part runs it, under
+ * the segment's lock, and no call of the others returns before it has completed. (A process that
+ * dies in init has not completed it.) Returns 0, or -1 with a sentence, also when `s` writes no
+ * part and init has not run yet. A part that the process does not write is read-only afterwards.
  */
 int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void *arg), void *arg,
 	char *err, size_t err_size);
@@ -127,8 +124,8 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 /* NULL when there is no such table or its element size or version differ. */
 void *bp_segment_table(struct bp_segment *s, const char *name, uint64_t element_size,
 	uint64_t version, uint64_t *capacity);
-/* Whether the opener created a part of it afresh, and whether all of it lies on hugepages; the path
- * of its data plane's part, and the size of all. */
+/* Whether the opener created a part of it, and whether all of it is on hugepages; the path of its
+ * data plane's part, and the total size in bytes. */
 bool bp_segment_fresh(const struct bp_segment *s);
 bool bp_segment_huge(const struct bp_segment *s);
 const char *bp_segment_path(const struct bp_segment *s);

@@ -6,12 +6,12 @@
 
 #include "shm/segment_file.h"
 
-/* What becomes of a segment's damaged files. For shm/segment*.c alone, under the segment's lock. */
+/* Handling of a segment's damaged files. For shm/segment*.c only, under the segment's lock. */
 
 /* Takes the file away from its name. In `aside` (PATH_MAX bytes) where it is now; "": it is gone.
  */
 void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *path, char *aside);
-/* Copies what it holds. "": there is no copy. */
+/* Copies the contents. "": there is no copy. */
 void bp_seg_quarantine_copy(const struct bp_seg_place *p, unsigned part, int fd, char *aside);
 
 /* Locks the file that a data plane runs on, which bp_seg_in_use() sees. Returns a descriptor that

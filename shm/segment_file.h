@@ -9,11 +9,11 @@
 
 #include "shm/segment.h"
 
-/* Where a segment's file lies, its lock, and the making of it. For shm/segment.c alone. */
+/* Location of a segment's file, its lock, and its creation. For shm/segment.c only. */
 
 #define BP_SEG_FALLBACK_DIR "/dev/shm"
 
-/* The two places that each part of a segment may be in. */
+/* The two directories in which each part of a segment may be. */
 struct bp_seg_place {
 	char huge[BP_SEG_PARTS][PATH_MAX]; /* "" when there is no usable hugetlbfs */
 	char plain[BP_SEG_PARTS][PATH_MAX];
@@ -30,8 +30,8 @@ int bp_seg_lock(const char *path, char *err, size_t err_size);
 void bp_seg_unlock(int fd);
 
 /*
- * Makes path.tmp with at least `size` bytes of memory that are really there, and maps it. The file
- * becomes visible by bp_seg_file_publish(). Returns 0; -1 with a sentence.
+ * Creates path.tmp with at least `size` bytes of allocated memory, and maps it.
+ * bp_seg_file_publish() makes the file visible. Returns 0; -1 with a sentence.
  */
 struct bp_seg_file {
 	int fd;

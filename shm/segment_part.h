@@ -33,14 +33,14 @@ _Static_assert(sizeof(struct header) == 64 + 64 * BP_SEG_TABLES_MAX, "header has
 int bp_seg_headers_fill(struct header h[BP_SEG_PARTS], const struct bp_seg_spec *specs, unsigned n,
 	char *err, size_t err_size);
 
-/* What a file is that has a part's name. */
+/* Verdict on a file that has a part's name. */
 enum bp_seg_verdict {
 	BP_SEG_FITS,
 	BP_SEG_DIFFERS,     /* whole, but another configuration's or program's */
-	BP_SEG_DAMAGED,     /* nobody's */
-	BP_SEG_NOT_BIPLANE, /* can't be opened or mapped: not ours to replace */
+	BP_SEG_DAMAGED,     /* no segment */
+	BP_SEG_NOT_BIPLANE, /* cannot be opened or mapped: not replaced */
 };
-/* Reads the file's header and checks all of it. With a sentence unless it fits. */
+/* Reads and checks the file's header. With a sentence unless it matches. */
 enum bp_seg_verdict bp_seg_header_read(struct header *h, const struct bp_seg_file *f, unsigned part,
 	const char *path, char *err, size_t err_size);
 /* Returns 0 when the tables are those that `want` has, or -1 with a sentence that names the first
@@ -54,7 +54,7 @@ struct part {
 	bool fresh, huge;
 	bool writable; /* may this process write it; a fresh one it may until it is initialised */
 	char path[PATH_MAX];
-	/* a copy that was checked: what others do to the file's can't mislead us */
+	/* a checked copy: later changes in the file have no effect */
 	struct header header;
 	/* what opening it did */
 	enum bp_seg_change change;

@@ -8,15 +8,15 @@
 #include <stdint.h>
 
 /*
- * A value of fixed size in the segment that one process writes whole and others copy while it may
- * be rewritten. The value follows this word without padding. `n`, of all functions: its size in
+ * A value of fixed size in the segment that one process writes as a whole and others copy while it
+ * may be rewritten. The value follows this word without padding. `n`, of all functions: its size in
  * bytes, a multiple of 8; both sides are 8-byte aligned.
  */
 struct bp_seqlock {
 	_Atomic uint64_t generation; /* odd while the value is written; 0: it never was */
 };
 
-/* One writer. A predecessor that was killed while it wrote does not matter. */
+/* One writer. A predecessor that was killed during a write has no effect. */
 void bp_seqlock_write(struct bp_seqlock *lock, const void *value, size_t n);
 /* The writer: lets those that have read the value read it once more. Nothing when there is none. */
 void bp_seqlock_republish(struct bp_seqlock *lock);

@@ -28,18 +28,18 @@ struct bp_service_tables {
 	unsigned n;
 	/* Of the elements of a table, where that depends on more than the layout's version. */
 	uint64_t (*version)(unsigned table, uint64_t layout);
-	/* Of a segment that another process made, for so many workers: whether these numbers of
-	 * elements are possible together. */
+	/* For a segment that another process created, for that number of workers: whether these
+	 * numbers of elements are consistent. */
 	bool (*sizes_agree)(const uint64_t *capacity, uint64_t workers);
 	/* Fills what struct bp_shm has of the service; m->workers and m->segment are set. 0, or -1
 	 * with a sentence. */
 	int (*map)(struct bp_shm *m, void *const *address, const uint64_t *capacity, char *err,
 		size_t err_size);
-	/* A part that nobody has used yet, all zero; by the process that may write it. */
+	/* Initialises a new part, all zero; by the process that may write it. */
 	void (*init)(struct bp_shm *m, unsigned part);
 	/* All parts are initialised, the hash keys too. */
 	void (*ready)(struct bp_shm *m);
-	/* Why the contents of a part can't be what its writer wrote; NULL: they can. */
+	/* Returns why the contents of a part cannot be its writer's; NULL: they can. */
 	const char *(*unsound)(const struct bp_shm *m, unsigned part);
 };
 

@@ -10,14 +10,14 @@
 #define BP_SHORT_POINTS 9 /* BP_NUMBER_SHORT + 1 */
 
 /*
- * A condition, worked out beforehand for the numbers that bp_number_digits() reads: for each place
- * of the point, the digits (as an integer) for which it holds are one interval of the 32-bit
- * numbers, in which 0 follows the greatest: "outside" is one too. So a worker judges such a number
- * without dividing, and says exactly what bp_condition_holds() says of its double.
+ * A condition, precomputed for the numbers that bp_number_digits() reads: for each position of the
+ * decimal point, the digits (as an integer) for which it holds are one interval of the 32-bit
+ * numbers, modulo 2^32: "outside" is one, too. So a worker evaluates such a number without a
+ * division, with the result of bp_condition_holds() for its double.
  */
 struct bp_short_ranges {
 	struct {
-		uint32_t low, span; /* low .. low + span, past the greatest number on from 0 */
+		uint32_t low, span; /* low .. low + span, modulo 2^32 */
 	} at[BP_SHORT_POINTS];      /* by *point of bp_number_digits() */
 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Copies of what `show` reads while the writer may be changing it; a state word beside it tells
- * whether the copy is whole. Word by word and atomic, as C asks of memory that two threads use. The
- * side in the segment is 4-byte aligned; n is in bytes, a multiple of 4.
+ * Copies of data that the writer may be changing while `show` reads it; a state word in the same
+ * structure shows whether the copy is consistent. Word by word and atomic, as C requires of memory
+ * that two threads use. The side in the segment is 4-byte aligned; n is in bytes, a multiple of 4.
  */
 static inline void bp_words_store(void *segment, const void *from, size_t n)
 {

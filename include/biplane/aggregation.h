@@ -8,8 +8,8 @@
 #include "biplane/fib.h"
 
 /*
- * What the configuration says of aggregation and disaggregation, in the form in which the control
- * plane hands it to the workers (shm/aggregation/agg.h). The formats:
+ * The configuration of aggregation and disaggregation, in the form in which the control plane
+ * hands it to the workers (shm/aggregation/agg.h). The formats:
  * docs/reference/aggregation-format.md.
  */
 
@@ -32,16 +32,17 @@ struct bp_agg_rule {
 		from;         /* source of aggregates; family 0: the first message's of a stream */
 	uint16_t from_udp;    /* its port, where `from` is given */
 	uint16_t max_message; /* octets of payload; a longer message passes as it is */
-	uint16_t mtu;       /* octets of an aggregate's IP packet; 0: the least MTU of all ports */
-	uint8_t messages;   /* N, 1..255 */
-	uint8_t port;       /* index of the port that the messages come in on */
-	uint8_t format;     /* enum bp_agg_format */
-	uint32_t n_senders; /* 0: messages of all; else of others they go on as they came */
+	uint16_t mtu;     /* bytes of an aggregate's IP packet; 0: the smallest MTU of all ports */
+	uint8_t messages; /* N, 1..255 */
+	uint8_t port;     /* index of the port that the messages come in on */
+	uint8_t format;   /* enum bp_agg_format */
+	uint32_t n_senders; /* 0: messages of all senders; else messages of other senders are
+			       forwarded unchanged */
 	struct bp_prefix senders[BP_AGG_SENDERS_MAX];
 };
 
 struct bp_disagg_rule {
-	uint64_t gap_ns; /* at least, between two messages; 0: no pacing */
+	uint64_t gap_ns; /* minimum time between two messages; 0: no pacing */
 	struct bp_agg_to to;
 	uint32_t n_senders; /* 0: every aggregate is refused */
 	struct bp_prefix senders[BP_AGG_SENDERS_MAX];
@@ -49,7 +50,7 @@ struct bp_disagg_rule {
 	uint8_t format;
 };
 
-/* All of it: what one bank of the configuration's file says. */
+/* The configuration of both, as one value. */
 struct bp_agg_rules {
 	uint32_t n_aggregate, n_disaggregate;
 	struct bp_agg_rule aggregate[BP_AGG_RULES_MAX];

@@ -5,10 +5,9 @@
 #include <stdint.h>
 
 /*
- * One alarm as a worker hands it to the control plane: a fixed head, then the strings one after
- * another without terminators, in the order of the length fields. `to` is the topic to publish on,
- * its template already expanded by the worker, so that a reload between the two planes can't change
- * what an alarm means.
+ * One alarm as a worker hands it to the control plane: a fixed header, then the strings without
+ * terminators, in the order of the length fields. `to` is the topic to publish on. The worker has
+ * already expanded its template, so a reload cannot change an alarm that is in the queue.
  */
 enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 
@@ -67,7 +66,7 @@ static inline uint64_t bp_alarm_size(const struct bp_alarm *a)
 	       a->payload_len;
 }
 
-/* Whether a record of `size` bytes is what its length fields say. */
+/* Whether a record of `size` bytes agrees with its length fields. */
 static inline int bp_alarm_valid(const struct bp_alarm *a, uint64_t size)
 {
 	return size >= BP_ALARM_HEAD && bp_alarm_size(a) <= size &&

@@ -7,7 +7,7 @@ enum bp_exception_class {
 	BP_EX_ROUTING, /* routing protocols, ARP and neighbour discovery */
 	BP_EX_PHD,     /* signalling of personal health devices */
 	BP_EX_LOCAL,   /* what else is for this machine's addresses */
-	BP_EX_OTHER,   /* what the kernel must answer or forward */
+	BP_EX_OTHER,   /* addressed to the kernel or forwarded by it */
 	BP_EX_CLASSES,
 };
 

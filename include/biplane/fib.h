@@ -9,13 +9,13 @@
 #include "biplane/limits.h"
 
 /*
- * What forwarding is told: interfaces, neighbours, routes and next hops, as the control plane says
- * them and as `biplane show` prints them. How they lie in the segment: shm/fib/fib.h.
+ * Input of forwarding: interfaces, neighbours, routes and next hops, as the control plane sets them
+ * and `biplane show` prints them. Their layout in the segment: shm/fib/fib.h.
  */
 
 /*
- * Interfaces are biplane's own: number p < BP_MAX_PORTS is port p, number BP_MAX_PORTS + b is the
- * host interface of bridge b. In the kernel each is one network interface with a number of its own.
+ * Interface numbers are biplane's own: p < BP_MAX_PORTS is port p, BP_MAX_PORTS + b is the host
+ * interface of bridge b. Each is one network interface of the kernel, with a number of its own.
  */
 #define BP_MAX_INTERFACES (BP_MAX_PORTS + BP_MAX_BRIDGES)
 #define BP_NO_INTERFACE 0xff
@@ -47,10 +47,10 @@ enum bp_route_type {
 /* "unicast", ...; indexed by enum bp_route_type. In shm/fib/fib.c. */
 extern const char *const bp_route_type_name[BP_ROUTE_TYPES];
 
-/* Who said it. A static route stands before the kernel's of the same prefix. */
+/* Origin of a route. A static route is preferred to the kernel's route of the same prefix. */
 enum bp_origin { BP_ORIGIN_KERNEL, BP_ORIGIN_STATIC };
 
-/* One way: out of `interface` to `gateway`, or, without one, to the destination itself. */
+/* One next hop: out of `interface` to `gateway`, or, without one, to the destination itself. */
 struct bp_hop {
 	struct bp_address gateway; /* family 0: the destination is a neighbour */
 	uint8_t interface;
@@ -95,11 +95,11 @@ struct bp_neighbour_info {
 #define BP_IF_RPF_LOOSE 0x80u  /* IPv4 */
 #define BP_IF_REDIRECTS4 0x100u
 #define BP_IF_REDIRECTS6 0x200u
-#define BP_IF_SYSCTLS 0x400u /* a control plane has set what a router needs */
+#define BP_IF_SYSCTLS 0x400u /* the control plane has set what a router needs */
 
 struct bp_interface_address {
 	struct bp_address address;
-	uint8_t length; /* of its prefix */
+	uint8_t length; /* prefix length */
 };
 
 struct bp_interface_info {
@@ -147,7 +147,7 @@ static inline struct bp_prefix bp_prefix_of(struct bp_address a, unsigned length
 	return p;
 }
 
-/* Whether the address is in the prefix: of its family and with its first bits. */
+/* Whether the prefix contains the address: same family, same first bits. */
 static inline bool bp_prefix_contains(const struct bp_prefix *p, const struct bp_address *a)
 {
 	const struct bp_prefix of = bp_prefix_of(*a, p->length);

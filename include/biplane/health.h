@@ -7,8 +7,8 @@
 
 #include "biplane/fib.h"
 
-/* What the configuration says of personal health devices (ISO/IEEE 11073-20601) and of the CSE that
- * their measurements go to: section health_devices. */
+/* The configuration of personal health devices (ISO/IEEE 11073-20601) and of the CSE that receives
+ * their measurements: section health_devices. */
 enum bp_phd_confirm { BP_PHD_CONFIRM_STORED, BP_PHD_CONFIRM_FORWARDED };
 enum bp_phd_instances { BP_PHD_INSTANCES_OBJECT, BP_PHD_INSTANCES_REPORT };
 enum bp_phd_binding { BP_PHD_BINDING_AUTO, BP_PHD_BINDING_COAP, BP_PHD_BINDING_HTTP };

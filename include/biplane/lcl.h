@@ -9,23 +9,23 @@
 #include "proto/lcl/lcl.h"
 
 /*
- * What the configuration says of LCL scheduling (section lcl), in the form in which the planes
- * share it. The label: proto/lcl/lcl.h and docs/reference/lcl-format.md. The scheduler:
+ * The configuration of LCL scheduling (section lcl), in the form in which the planes share it. The
+ * label: proto/lcl/lcl.h and docs/reference/lcl-format.md. The scheduler:
  * services/lcl/scheduler.h.
  */
 
 #define BP_LCL_FLOWS_MAX 256 /* entries of lcl.flows */
 #define BP_LCL_QUEUES_MAX 64 /* cyclic queues of a port */
 
-/* An entry of lcl.ports. What is 0 in `settings` was completed by validation. */
+/* An entry of lcl.ports. Validation has replaced each 0 in `settings` by a value. */
 struct bp_lcl_port {
-	uint64_t tau_ns;   /* each queue's turn: 1 us to 10 ms */
-	uint64_t rate_bps; /* of the wire */
-	uint64_t
-		guard_ns; /* kept free before a slot that needs the wire, beside what is computed */
-	uint32_t queue_frames; /* a cyclic queue's places */
-	uint32_t best_effort;  /* the best-effort queue's places */
-	uint32_t handover;     /* frames on their way from other workers */
+	uint64_t tau_ns;   /* slot duration, ns: 1 us to 10 ms */
+	uint64_t rate_bps; /* link rate, bit/s */
+	uint64_t guard_ns; /* guard time before a slot that needs the link, ns, in addition to the
+			      computed one */
+	uint32_t queue_frames; /* depth of each slot queue, frames */
+	uint32_t best_effort;  /* depth of the best-effort queue, frames */
+	uint32_t handover;     /* depth of the ring for frames of other workers */
 	uint16_t queues;       /* K, 2..BP_LCL_QUEUES_MAX */
 	uint8_t port;          /* index of the port that it is for */
 	bool trust;            /* labels of frames that come in on it */
@@ -36,16 +36,16 @@ struct bp_lcl_flow {
 	char name[32];
 	struct bp_match match;
 	uint64_t budget_ns; /* d0 */
-	uint64_t rate_bps;  /* on the wire, with label, preamble and gap; so are the next two */
+	uint64_t rate_bps;  /* on the link, with label, preamble and gap; so are the next two */
 	uint64_t peak_bps;  /* the source's link */
 	uint32_t burst;     /* octets */
 	uint32_t frame;     /* octets of the longest frame, without label and checksum */
 	uint16_t id;        /* in the label; unique */
-	uint8_t hops;       /* n0: LCL nodes on its way, this one too; 1..BP_LCL_HOPS_MAX */
+	uint8_t hops;       /* n0: LCL nodes on its path, including this one; 1..BP_LCL_HOPS_MAX */
 	uint8_t out;        /* index in lcl.ports[] of the port that it leaves by */
 };
 
-/* What may change with a reload. */
+/* The part that a reload may change. */
 struct bp_lcl_rules {
 	uint32_t n_flows;
 	struct bp_lcl_flow flow[BP_LCL_FLOWS_MAX];

@@ -2,7 +2,7 @@
 #ifndef BIPLANE_LIMITS_H
 #define BIPLANE_LIMITS_H
 
-/* What is fixed when biplane is compiled. Everything else that is bounded is configured. */
+/* Limits that are fixed when biplane is compiled. All other limits are configured. */
 #define BP_MAX_PORTS 32
 #define BP_MAX_WORKERS 64
 #define BP_MAX_BRIDGES 16

@@ -6,7 +6,7 @@
 
 #include "biplane/fib.h"
 
-/* Which frames an entry of a list of matches is for. What isn't given matches all. */
+/* Selects frames for an entry. A field that is not given matches all frames. */
 struct bp_match {
 	struct bp_prefix source, destination; /* family 0: any */
 	uint16_t udp_first, udp_last;         /* destination ports, host byte order; both 0: any */
@@ -15,7 +15,7 @@ struct bp_match {
 	uint16_t vlan;      /* the outer tag's; BP_MATCH_ANY: any, BP_MATCH_UNTAGGED: none */
 	uint8_t pcp;        /* the outer tag's; BP_MATCH_ANY_PCP: any */
 	uint8_t dscp;       /* BP_MATCH_ANY_DSCP: any */
-	uint8_t port;       /* index of the port that it came in on */
+	uint8_t port;       /* index of the input port */
 };
 #define BP_MATCH_ANY 0xffff
 #define BP_MATCH_UNTAGGED 0xfffe

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * What a network card can do in the place of a processor, as far as biplane has a use for it: what
- * the configuration says of each, port by port, and what was decided at start.
+ * Offloads of network cards that biplane can use: the setting of each in the configuration, port by
+ * port, and the decision made at start.
  */
 enum bp_offload {
 	BP_OFFLOAD_RX_CHECKSUM,
@@ -22,11 +22,11 @@ enum bp_offload {
 enum bp_offload_word {
 	BP_OFFLOAD_AUTO, /* used where the device has it and there is a use for it */
 	BP_OFFLOAD_ON,
-	BP_OFFLOAD_OFF, /* done without, whatever the device says */
+	BP_OFFLOAD_OFF, /* not used, even if the device advertises it */
 };
 
 enum bp_offload_outcome {
-	BP_OFFLOAD_UNUSED,   /* nobody does it: there is no use for it, or nothing can */
+	BP_OFFLOAD_UNUSED,   /* not used: not needed, or not supported */
 	BP_OFFLOAD_HARDWARE, /* the device does it */
 	BP_OFFLOAD_SOFTWARE, /* biplane does it */
 	BP_OFFLOAD_OUTCOMES,
@@ -40,7 +40,7 @@ struct bp_port_offload {
 	char why[BP_OFFLOAD_WHY]; /* no sentence: "the device does not offer it" */
 };
 
-/* Names as the configuration has them, and words for the other two; "?" for what is none. */
+/* Names as in the configuration, and text for the other two; "?" for an invalid value. */
 static inline const char *bp_offload_name(unsigned offload)
 {
 	static const char *const names[BP_OFFLOADS] = {

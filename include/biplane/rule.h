@@ -8,7 +8,7 @@
 #include "proto/payload/value.h"
 
 /*
- * A rule as both planes know it. `struct bp_rule_spec` is what the configuration says; shm/ruleset
+ * A rule as both planes use it. `struct bp_rule_spec` is the rule of the configuration; shm/rules
  * compiles a list of them into an image in the segment that the workers read.
  */
 
@@ -78,7 +78,7 @@ struct bp_rule_spec {
 	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
 };
 
-/* Where action mirror sends its frames. All in network byte order as it stands in the frame. */
+/* Destination of mirrored frames. All fields in network byte order, as in the frame. */
 struct bp_mirror_target {
 	bool enabled;
 	bool has_ip4, has_ip6;

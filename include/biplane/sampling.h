@@ -7,8 +7,7 @@
 #include "biplane/limits.h"
 #include "biplane/match.h"
 
-/* What the configuration says of sampling (section sampling), in the form in which the planes share
- * it. */
+/* The configuration of sampling (section sampling), in the form in which the planes share it. */
 
 #define BP_SAMPLING_MAX 16              /* entries */
 #define BP_SAMPLING_ONE_IN_MAX 16777216 /* frames */

@@ -8,11 +8,11 @@
 #include "biplane/fib.h"
 
 /*
- * What the configuration says of coordinate transformation, in the form in which the control plane
- * hands it to the workers (shm/transform/transform.h).
+ * The configuration of coordinate transformation, in the form in which the control plane hands it
+ * to the workers (shm/transform/transform.h).
  *
- * A reading is a UDP datagram that holds a point: spherical (radius, phi the azimuth, theta the
- * angle from +z; radians, or degrees where the layout says so) or already Cartesian. It becomes
+ * A sample is a UDP datagram that holds a point: spherical (radius, phi the azimuth, theta the
+ * angle from +z; radians, or degrees if the layout says so) or already Cartesian. It becomes
  *
  *     x = r sin(theta) cos(phi),  y = r sin(theta) sin(phi),  z = r cos(theta)
  *
@@ -28,7 +28,7 @@
 
 /* How a point is computed. */
 enum bp_transform_method {
-	BP_TRANSFORM_VECTOR,    /* double, several readings at once; the default */
+	BP_TRANSFORM_VECTOR,    /* double, several samples at a time; the default */
 	BP_TRANSFORM_EXACT,     /* double, the C library's sin() and cos() */
 	BP_TRANSFORM_LARGE,     /* the paper's Layout L: fixed point, two tables of 2^14 */
 	BP_TRANSFORM_MEDIUM,    /* Layout M: 2^13, one quadrant */
@@ -61,7 +61,7 @@ struct bp_transform_layout {
 	bool kunze2021; /* fields as in the paper's packet, from in[0].offset on: read at one go */
 };
 
-/* What becomes of a reading's frame for one receiver. */
+/* How the frame of a sample is sent to one receiver. */
 #define BP_TRANSFORM_ADDRESS 0x01u /* its destination address becomes `address` */
 #define BP_TRANSFORM_UDP 0x02u     /* its destination port becomes `udp` */
 #define BP_TRANSFORM_MAC 0x04u     /* its destination MAC address becomes `mac` */
@@ -91,18 +91,19 @@ struct bp_transform_source {
 struct bp_transform_rule {
 	struct bp_prefix to; /* destinations of readings; family 0: any, of both IP versions */
 	struct bp_transform_layout layout;
-	struct bp_transform_receiver otherwise; /* where a receiver says nothing, and for readings
-						 * of unknown sources; without a matrix */
+	struct bp_transform_receiver otherwise; /* default of the receivers, and used for samples of
+						   unknown sources; without a matrix */
 	uint16_t udp;                           /* destination port of readings, host byte order */
 	uint8_t port;                           /* index of the port that they come in on */
 	uint8_t method;                         /* enum bp_transform_method */
 	bool drop_unknown;   /* readings of a source that has no entry; else the bare point */
-	bool drop_overflow;  /* results that the output can't hold; else saturated */
+	bool drop_overflow;  /* drops results that the output cannot represent; else they are
+				saturated */
 	bool allow_singular; /* matrices that flatten space */
 	bool loader;         /* the loader may set matrices */
 };
 
-/* All of it: what the file says. */
+/* The whole configuration of the service. */
 struct bp_transform_config {
 	uint32_t n_rules;
 	struct bp_transform_rule rule[BP_TRANSFORM_RULES_MAX];
