@@ -350,7 +350,7 @@ static void killed_at_every_instruction_of_batches(void **state)
 
 /* Bits of the flow table and of the journal are flipped while no process runs: the next one neither
  * crashes nor loses memory, and reads new connections. */
-static void damaged_entries_harm_nothing(void **state)
+static void damaged_entries_are_harmless(void **state)
 {
 	(void)state;
 	open_all(0);
@@ -382,7 +382,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connections_are_read_on),
-		cmocka_unit_test(damaged_entries_harm_nothing),
+		cmocka_unit_test(damaged_entries_are_harmless),
 		cmocka_unit_test(killed_at_every_instruction),
 		cmocka_unit_test(killed_at_every_instruction_of_batches),
 	};

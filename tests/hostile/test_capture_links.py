@@ -78,7 +78,7 @@ def test_ip6_on_a_loopback(tmp_path, family):
     assert found(json.loads(replay(tmp_path, inputs=[("devices", tmp_path / "in.pcap")]))) == truth("ipv6")
 
 
-def test_what_is_no_frame_is_left_out(tmp_path):
+def test_non_frames_are_skipped(tmp_path):
     """Of other families, cut within the header, empty: counted, and nothing else suffers."""
     frames = [(t, cooked(f)) for t, f in fixture()]
     bad = [(frames[0][0], b"\0" * n) for n in (0, 1, 15)] + [(frames[0][0], struct.pack("!HHH8xH", 0, 280, 0, 12) + bytes(16))]
@@ -113,7 +113,7 @@ def offloaded(frame):
     return frame[:at + 16] + struct.pack("!H", checksum(pseudo) ^ 0xFFFF) + frame[at + 18:]
 
 
-def test_offloaded_checksums_are_said(tmp_path):
+def test_offloaded_checksums_are_reported(tmp_path):
     frames = fixture()
     captures.write(tmp_path / "in.pcap", [(t, offloaded(f)) for t, f in frames])
     p = run(tmp_path, tmp_path / "in.pcap")

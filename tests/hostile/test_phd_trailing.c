@@ -108,7 +108,7 @@ static void values_before_appended_bytes_are_stored(void **state)
 	free(l);
 }
 
-static void lengths_that_lie_are_refused(void **state)
+static void inconsistent_lengths_are_rejected(void **state)
 {
 	struct bp_phd_layout *l = rig_compile(&rig_400, &rig_plan, &rig_target, "");
 	struct bp_phd_conversion c;
@@ -139,7 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_before_appended_bytes_are_stored),
-		cmocka_unit_test(lengths_that_lie_are_refused),
+		cmocka_unit_test(inconsistent_lengths_are_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

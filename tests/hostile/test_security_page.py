@@ -24,6 +24,6 @@ def test_every_promise_has_a_test():
     assert not bare, f"promises without a test: {bare}"
 
 
-def test_every_scenario_stands_behind_a_promise():
+def test_every_scenario_covers_a_claim():
     here = {f"hostile/{p.name}" for p in (TESTS / "hostile").glob("test_*.[cp]*")} - {f"hostile/{Path(__file__).name}"}
     assert not here - NAMED, f"docs/explanation/security.md does not say what these show: {sorted(here - NAMED)}"

@@ -148,7 +148,7 @@ static unsigned layouts_table(const struct gateway *g)
 }
 
 /* What a report becomes is written by a layout's offsets and lengths. */
-static void a_layout_is_what_was_validated(void **arg)
+static void layout_is_the_validated_one(void **arg)
 {
 	static struct gateway g;
 	const uint16_t far = 60000;
@@ -191,7 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traffic_reaches_every_service),
 		cmocka_unit_test(rules_of_one_generation_are_not_mixed_up),
-		cmocka_unit_test(a_layout_is_what_was_validated),
+		cmocka_unit_test(layout_is_the_validated_one),
 		cmocka_unit_test(any_bit_may_flip_under_traffic),
 	};
 

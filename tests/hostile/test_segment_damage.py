@@ -115,7 +115,7 @@ def kill_after(g, damage, path):
 
 @pytest.mark.parametrize("damage", (zeros, noise, cut))
 @pytest.mark.parametrize("part", PARTS)
-def test_a_damaged_part_is_set_aside_and_made_anew(lab, gateway, plant, tmp_path, part, damage):
+def test_damaged_part_is_quarantined_and_recreated(lab, gateway, plant, tmp_path, part, damage):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     plant.works()
     path = segment_files(g.segment)[PARTS.index(part)]
@@ -170,7 +170,7 @@ def test_a_header_is_restored_while_both_planes_run(lab, gateway, plant, tmp_pat
     assert g.log.read_text(errors="replace").count("is restored") <= 4, "not every time is worth a line"
 
 
-def test_the_control_plane_makes_its_part_anew_beside_a_running_data_plane(lab, gateway, plant, tmp_path):
+def test_control_plane_recreates_its_part_while_the_data_plane_runs(lab, gateway, plant, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     plant.works()
     path, before = segment_files(g.segment)[1], pids(g)

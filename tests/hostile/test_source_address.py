@@ -37,7 +37,7 @@ FORGED = {
 
 @only_biplane
 @pytest.mark.parametrize("case", FORGED)
-def test_sources_that_are_nobodys(probe, router, case):
+def test_invalid_sources(probe, router, case):
     """Attack: frames that seem to come from the gateway itself, from a whole network, or from nowhere."""
     counter, source = FORGED[case]
     body = unique()
@@ -50,7 +50,7 @@ def test_sources_that_are_nobodys(probe, router, case):
 @only_biplane
 @pytest.mark.parametrize("source,counter", [("fd01::1", "source_local"), ("fd03::1", "source_local"),
                                             ("::", "martian"), ("::1", "martian"), ("ff05::9", "martian")])
-def test_ip6_sources_that_are_nobodys(probe, router, source, counter):
+def test_invalid_ip6_sources(probe, router, source, counter):
     body = unique()
     with router.counts(**{counter: 1}):
         probe.send(udp6(body, source=source))
@@ -64,7 +64,7 @@ def link_local(lab):
     return address
 
 
-def test_a_link_local_source_is_told_its_scope(routed_lab, probe, router):
+def test_link_local_source_keeps_its_scope(routed_lab, probe, router):
     """RFC 4443, 3.1: destination unreachable, beyond scope of source address."""
     source = link_local(routed_lab)
     body = unique()

@@ -118,7 +118,7 @@ def test_a_stop_amid_a_start(tmp_path):
     assert not list((tmp_path / "run").rglob("*.seg*"))
 
 
-def test_clean_removes_what_a_stop_leaves(gateway):
+def test_clean_removes_leftovers_of_a_stop(gateway):
     g = gateway(config_for())
     p = command("clean", "-c", g.file)
     assert p.returncode == 69, "it is not to take memory away from a gateway that runs"

@@ -142,7 +142,7 @@ static void made_up_topics_evict_their_own(void **state)
 
 /* Attackers: fifty client addresses, and a table that they fill. They evict no state of others;
  * what finds no entry is counted. */
-static void many_attackers_evict_nothing(void **state)
+static void many_attackers_evict_no_entry(void **state)
 {
 	static struct peer c[TRUE_CLIENTS], a[50];
 
@@ -170,7 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbered_topics_share_no_state),
 		cmocka_unit_test(made_up_topics_evict_their_own),
-		cmocka_unit_test(many_attackers_evict_nothing),
+		cmocka_unit_test(many_attackers_evict_no_entry),
 	};
 
 	return cmocka_run_group_tests_name("states", tests, NULL, NULL);

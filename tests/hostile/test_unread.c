@@ -62,7 +62,7 @@ static void open_rig(void)
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
 }
 
-static void tls_is_told(void **state)
+static void tls_is_reported(void **state)
 {
 	struct peer c, good;
 	struct bp_unread u;
@@ -97,7 +97,7 @@ static void tls_is_told(void **state)
 	rig_close(&rig);
 }
 
-static void midstream_is_told_until_proven(void **state)
+static void midstream_is_reported_until_proven(void **state)
 {
 	struct bytes b = {0};
 	struct peer c;
@@ -147,8 +147,8 @@ static void any_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tls_is_told),
-		cmocka_unit_test(midstream_is_told_until_proven),
+		cmocka_unit_test(tls_is_reported),
+		cmocka_unit_test(midstream_is_reported_until_proven),
 		cmocka_unit_test(any_table),
 	};
 

@@ -220,7 +220,7 @@ static void ordinary_traffic_is_free(void **state)
 }
 
 /* A client that is over its budget just before others' wills are due takes nothing of theirs. */
-static void wills_have_their_own_accounts(void **state)
+static void wills_have_separate_limits(void **state)
 {
 	enum { WILLS = 10 };
 	/* "MQTT", 3.1.1, clean session and will, 10 s of keep alive, client x, will t: 99 */
@@ -270,7 +270,7 @@ int main(void)
 		cmocka_unit_test(many_rules_on_one_topic),
 		cmocka_unit_test(many_connections),
 		cmocka_unit_test(ordinary_traffic_is_free),
-		cmocka_unit_test(wills_have_their_own_accounts),
+		cmocka_unit_test(wills_have_separate_limits),
 	};
 
 	return cmocka_run_group_tests_name("work", tests, NULL, NULL);

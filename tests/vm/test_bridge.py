@@ -53,7 +53,7 @@ def test_bursts_stay_in_order(lab, gateway, bridge):
                           for i in range(100)], sender, receiver, addresses)
 
 
-def test_alarms_of_what_passes(lab, gateway, bridge):
+def test_alarms_of_forwarded_publishes(lab, gateway, bridge):
     """Publications, also of a connection with a VLAN tag: each arrives at the cloud, and those over the threshold as alarms."""
     raised = gateway.counter("alarms_raised")
     cloud, edge = Collector(lab, bridge.spaces[1]), Collector(lab, "gw", ("alarm/#",))

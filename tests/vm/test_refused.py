@@ -28,7 +28,7 @@ def test_a_nic_that_the_kernel_drives(lab, tmp_path):
     assert f"biplane doctor --fix --nic {address}" in said
 
 
-def test_a_nic_that_nobody_drives(lab, tmp_path):
+def test_nic_without_driver(lab, tmp_path):
     address = lab.of_kind("e1000e")[0].address
     driver = Path("/sys/bus/pci/drivers/vfio-pci")
     override = Path("/sys/bus/pci/devices", address, "driver_override")

@@ -183,7 +183,7 @@ def looked_up(g):
     return p.stdout + p.stderr
 
 
-def test_ospf_says_what_is_forwarded(lab, router, frrs):
+def test_ospf_routes_are_forwarded(lab, router, frrs):
     wait_until("OSPF with the left side", lambda: adjacent(frrs), 60, 0.2)
     wait_until("the route", lambda: learnt(lab), 30, 0.2)
     wait_until("the forwarding tables to be the kernel's", lambda: tables_equal(lab, router))

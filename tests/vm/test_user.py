@@ -30,7 +30,7 @@ def groups_of_the_data_plane(lab):
         n.chmod(st.st_mode & 0o7777)
 
 
-def test_a_wire_without_any_capability(lab, groups_of_the_data_plane):
+def test_veth_without_any_capability(lab, groups_of_the_data_plane):
     bridge = bridge_of(lab, "e1000e", joined=False)
     service = Service(lab, {"ports": [{"name": name, "device": nic.address}
                                       for name, nic in zip(bridge.names, bridge.nics, strict=True)],

@@ -144,7 +144,7 @@ def times(seconds):
     return f"{ms[0]:.1f} to {ms[-1]:.1f} ms, median {statistics.median(ms):.1f} ms"
 
 
-def test_a_cloned_frame_is_at_the_edge_before_the_original_is_in_the_cloud(lab, gateway, figure):
+def test_mirrored_frame_reaches_the_edge_before_the_cloud(lab, gateway, figure):
     """The data plane alone, as in the paper: what leaves for the edge needs no broker and no control plane."""
     device = Publisher(lab, CLOUD)
     ahead = []

@@ -97,7 +97,7 @@ def test_frames_are_restored_to_the_octet(wan_lab, pair, wan):
     assert len(found) * 3 < len(sent)
 
 
-def test_what_is_for_others_goes_on_as_it_came(wan_lab, pair, wan):
+def test_other_traffic_is_forwarded_unchanged(wan_lab, pair, wan):
     """Another port, another host, broadcast, TCP and ping beside aggregated traffic; and an answer of the server."""
     pair.services([aggregate()], [disaggregate()])
     wan.clear()

@@ -18,7 +18,7 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
         p.balanced()
 
 
-def test_a_queue_that_is_full_loses_nothing(wan_lab, pair):
+def test_full_queue_loses_no_report(wan_lab, pair):
     """Fewer places than messages wait: the oldest leave early, in order."""
     pair.services([aggregate(max_messages=64)], [disaggregate(pacing_gap="2ms")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:

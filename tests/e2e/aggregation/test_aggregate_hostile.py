@@ -129,7 +129,7 @@ def test_allowed_senders_must_be_given(pair, senders):
 
 
 @pytest.mark.parametrize("family", [4, 6])
-def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
+def test_spoofed_sensor_address(wan_lab, pair, wan, family):
     """FAR refuses all that is in one aggregate with it; NEAR with the same `allowed_senders` keeps it out, and all arrive, in order."""
     there, lies = SERVER["bridged"][family], {4: "192.0.2.66", 6: "2001:db8::66"}[family]
     frames = [frame_of(sensor(i, family=family), there, b"message %d" % i) for i in range(8)]
@@ -155,7 +155,7 @@ def test_a_sensor_that_lies_about_its_address(wan_lab, pair, wan, family):
                      far={"decap_source_not_allowed": 1 - passed, "decap_bypass": passed, "decap_message": 13 if passed else 0})
 
 
-def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
+def test_ambiguous_payloads(wan_lab, pair, wan):
     """What begins with the magic is aggregated, and arrives; where it can't be it is dropped, so that FAR never judges it."""
     pair.services([aggregate(max_message_size=200)], [disaggregate()])
     wan.clear()
@@ -181,7 +181,7 @@ def test_sensors_that_mimic_an_aggregate(wan_lab, pair, wan):
         pair.counted(before, near={"encap_message": 75, "encap_ambiguous_payload": 25}, far={"decap_message": 75})
 
 
-def test_what_can_not_be_aggregated_passes_in_order(wan_lab, pair, wan):
+def test_bypassed_messages_stay_in_order(wan_lab, pair, wan):
     """Long ones, options, lengths that lie, a wrong checksum, senders that can't be: as they came, behind what was before."""
     pair.services([aggregate(max_message_size=100)], [disaggregate()])
     wan.clear()

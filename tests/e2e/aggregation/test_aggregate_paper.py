@@ -43,7 +43,7 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
 
 
 @pytest.mark.parametrize("n", (1, 2, 3, 5, 8, 91))
-def test_what_near_makes(wan_lab, pair, wan, tmp_path, n):
+def test_outputs_of_near(wan_lab, pair, wan, tmp_path, n):
     """N-packets as the paper has them: N messages in the order in which they came, of the first one's source."""
     pair.services([near(max_messages=n)], [far()])
     wan.clear()
@@ -71,7 +71,7 @@ def test_what_near_makes(wan_lab, pair, wan, tmp_path, n):
         tshark_finds_no_fault(tmp_path / "wan.pcap", [f for f in wan.sent if read(f)])
 
 
-def test_what_python_makes_far_restores(wan_lab, pair):
+def test_far_restores_python_aggregates(wan_lab, pair):
     """Every N, with padding of zeros and of anything."""
     pair.services([near()], [far()])
     rng = random.Random(4)

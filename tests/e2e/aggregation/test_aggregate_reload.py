@@ -75,7 +75,7 @@ def test_far_reloaded_lets_paced_messages_go(wan_lab, pair):
         assert r.drain() == s.sent
 
 
-def test_a_bad_file_changes_nothing(wan_lab, pair):
+def test_invalid_file_has_no_effect(wan_lab, pair):
     """Neither the rules nor what waits."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate()])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
@@ -97,7 +97,7 @@ def test_a_bad_file_changes_nothing(wan_lab, pair):
         assert_restored(s.sent, r.drain())
 
 
-def test_what_can_not_be_reloaded_is_refused_or_named(wan_lab, pair):
+def test_unreloadable_settings_are_rejected_or_named(wan_lab, pair):
     """The bounds, and the first or the last entry: they need a restart, and it is said."""
     pair.services([aggregate()], [disaggregate()])
     for change in ({"max_streams": 77}, {"pacing_queue_len": 128}, {"encapsulate": []}):
@@ -112,7 +112,7 @@ def test_what_can_not_be_reloaded_is_refused_or_named(wan_lab, pair):
         assert_restored(s.sent, r.drain())
 
 
-def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
+def test_link_down_flushes_aggregates(wan_lab, pair):
     """The sensors' cable is pulled: what they have said is not kept back."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate()])
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
@@ -131,7 +131,7 @@ def test_a_link_that_goes_down_lets_them_go(wan_lab, pair):
         assert_restored(s.sent, r.drain())
 
 
-def test_a_link_that_goes_down_ends_the_wait_for_the_pace(wan_lab, pair):
+def test_link_down_ends_the_pacing_delay(wan_lab, pair):
     """FAR's cable to the WAN is pulled: what it has restored goes to the server without its gap."""
     pair.services([aggregate()], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:

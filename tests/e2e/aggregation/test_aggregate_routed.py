@@ -57,7 +57,7 @@ def test_a_source_of_their_own(wan_lab, pair, family):
         assert len(found) < len(s.sent) // 4
 
 
-def test_long_messages_are_routed_as_they_came(wan_lab, pair):
+def test_long_messages_are_routed_unchanged(wan_lab, pair):
     """Longer than max_message: through three routers, in order with the others of its sender."""
     pair.services([aggregate(KIND, max_message_size=500)], [disaggregate(KIND)])
     with Senders(wan_lab, KIND, n=20) as s, Receiver(wan_lab) as r:
@@ -69,7 +69,7 @@ def test_long_messages_are_routed_as_they_came(wan_lab, pair):
         assert got == s.sent
 
 
-def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
+def test_frames_for_another_station_are_not_inspected(wan_lab, pair):
     """What a switch floods: the messages of others are not this router's to aggregate, nor their aggregates to take apart."""
     pair.services([aggregate(KIND)], [disaggregate(KIND)])
     with Tap(wan_lab, "sensors", "eth0") as out, Senders(wan_lab, KIND, n=10) as s, Receiver(wan_lab) as r:
@@ -85,7 +85,7 @@ def test_frames_for_another_station_are_not_looked_at(wan_lab, pair):
         pair.counted(before, near={"encap_message": len(s.sent), "dst_mac_mismatch": 1}, far={"decap_message": len(s.sent)})
 
 
-def test_the_least_mtu_of_the_ports_is_followed(wan_lab, pair):
+def test_min_mtu_of_the_ports_is_followed(wan_lab, pair):
     """Set in the kernel while biplane runs: aggregates are as long as the new one allows."""
     pair.services([aggregate(KIND, max_messages=255)], [disaggregate(KIND)])
     with Senders(wan_lab, KIND) as s, Receiver(wan_lab) as r:

@@ -49,7 +49,7 @@ def leftovers():
             for p in Path("/").glob(pattern.format(ENV["BP_LAB"])[1:])]
 
 
-def test_it_shows_what_arrived(demo_lab, hugepages):
+def test_arrivals_are_shown(demo_lab, hugepages):
     demo_lab.up("--wan")
     p = demo()
     assert p.returncode == 0, p.stdout + p.stderr
@@ -81,7 +81,7 @@ def heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_an_interrupted_one_leaves_nothing(demo_lab, hugepages):
+def test_interrupted_run_leaves_no_files(demo_lab, hugepages):
     # It goes on when the demonstration is over, which on a busy machine may be before this one looks.
     p = subprocess.Popen([ROOT / "scripts" / "lab", "with", "--wan", "bash", "-c", '"$0" "$1" && sleep 600', sys.executable, DEMO],
                          env=ENV, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,

@@ -69,7 +69,7 @@ def ping(address, count=20, *options):
     return [float(t) for t in re.findall(r"time=([0-9.]+) ms", out)]
 
 
-def test_there_and_back_take_twice_the_delay(hosts):
+def test_round_trip_takes_twice_the_delay(hosts):
     with Wan("--delay", "25ms") as wan:
         ping("10.20.0.2", 2)  # ARP takes a round trip of its own
         times = ping("10.20.0.2")
@@ -178,7 +178,7 @@ def test_a_narrow_link_limits_the_rate(hosts):
     (["lo", "lo", "--loss", "101"], "--loss"),
     (["lo", "lo", "--delay", "1"], "--delay"),
 ])
-def test_what_is_wrong_is_said(words, says):
+def test_errors_are_reported(words, says):
     p = subprocess.run([WAN_SIM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     assert p.returncode == 64
     assert says in p.stderr

@@ -136,7 +136,7 @@ def test_instances_are_kept_and_repeats_are_not_taken_twice():
     (coap.request(coap.PUT, "cse-in/gwAE/spo2", "CgwAE", None, {"m2m:cnt": {}}), "a method other than GET and POST"),
     (coap.request(coap.POST, "cse-in/gwAE/spo2", "CgwAE", coap.CIN, {"m2m:cin": {}}, rvi="3"), "an RVI that is not the release's"),
 ])
-def test_what_is_wrong_is_noticed(message, what):
+def test_errors_are_detected(message, what):
     with Sink() as s:
         s.provision()
         assert s.ask(message).code == 0x80
@@ -147,7 +147,7 @@ def test_what_is_wrong_is_noticed(message, what):
 @pytest.mark.parametrize("con", [CON, '{"v":null,"why":"NaN","u":"%","t":null}', '{"v":-100.0,"t":null,"s":"questionable","p":2}',
                                  '{"v":[120,80,93.3],"n":["sys","dia","mean"],"u":"mmHg","t":"2026-01-01T12:00:00.00+05:00"}',
                                  '{"v":"80000000","t":null}', '[{"o":"spo2","v":1,"t":null},{"o":"pulse_rate","v":2,"t":null}]'])
-def test_what_measurements_look_like(con):
+def test_encoding_of_measurements(con):
     with Sink() as s:
         s.provision()
         assert s.ask(instance(1, con=con)).rsc == 2001
@@ -183,7 +183,7 @@ def test_old_releases():
         s.report()
 
 
-def test_what_gets_lost():
+def test_losses():
     with Sink("--any", "--drop", "50", "--seed", "3") as s:
         got = [s.ask(instance(n, rn=f"n{n}")) for n in range(30)]
         said = s.report()

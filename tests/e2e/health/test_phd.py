@@ -163,7 +163,7 @@ def test_show_sessions(routed_lab, router, cse):
         load.communicate(timeout=30)
 
 
-def test_cse_stands_still(routed_lab, router, cse):
+def test_cse_stalls(routed_lab, router, cse):
     """What is measured while the CSE does not answer is there once it does."""
     load = devices(routed_lab, "--device", "oximeter", "--count", 10, "--confirmed", "--reports", 10, "--rate", 20,
                    "--retries", 0, "--timeout", "1s")

@@ -107,7 +107,7 @@ def done(p, devices=DEVICES):
     return said, json.loads(counts), err
 
 
-def test_made_and_made_again(cse):
+def test_created_and_recreated(cse):
     said, counts, _ = done(provision(cse, keep=100))
     assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"]
     assert counts["requests"] == 2 + 2 + 4 and counts["repeats"] == 0
@@ -188,7 +188,7 @@ def test_somebody_else_has_the_name(own_cse):
     p.stderr.close()
 
 
-def test_what_was_deleted_is_made_again(cse):
+def test_deleted_resources_are_recreated(cse):
     done(provision(cse))
     for path, fr in ((f"cse-in/{OXIMETER}", "Cbiplane"), ("cse-in/biplane/phd", "Cbiplane")):
         assert cse.client.ask(coap.DELETE, path, fr).rsc == 2002

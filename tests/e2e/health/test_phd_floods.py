@@ -98,7 +98,7 @@ def undisturbed(router, victim, number):
     assert s["state"] == "operating" and s["device"] == f"{victim.address}:{victim.port}"
 
 
-def test_strangers_end_nothing(routed_lab, router, victim, anybody):
+def test_spoofed_resets_close_no_connection(routed_lab, router, victim, anybody):
     """APDUs without a system-id are their sender's: from another address, or another port, they are of nobody."""
     superseded = settled(router)["sessions"]["superseded"]
     for n, octets in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
@@ -108,7 +108,7 @@ def test_strangers_end_nothing(routed_lab, router, victim, anybody):
     assert settled(router)["sessions"]["superseded"] == superseded
 
 
-def test_rejected_requests_take_nothing(routed_lab, router, victim, anybody):
+def test_rejected_requests_use_no_memory(routed_lab, router, victim, anybody):
     """Who says to be the device, and is rejected for whatever reason, has not ended its association."""
     good = aarq(victim.system_id)
     refused = {"version": good[:4] + b"\x40" + good[5:], "protocol": good[:12] + b"\x50\x7a" + good[14:],
@@ -162,7 +162,7 @@ def test_its_very_address_and_port(router, victim, anybody, octets, answer):
 # ---------------------------------------------------------------- who can't be answered
 
 
-def test_who_can_not_be_answered(routed_lab, router, victim, anybody):
+def test_unanswerable_senders(routed_lab, router, victim, anybody):
     """From port 0, from a link-local address, to a broadcast or multicast address: no answer could ever arrive, so
     nobody is associated, and nobody's session taken over."""
     before = settled(router)

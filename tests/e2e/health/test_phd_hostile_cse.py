@@ -221,7 +221,7 @@ SAYS_NO = {
 }
 
 
-def test_says_no(routed_lab, router, cse):
+def test_answers_no(routed_lab, router, cse):
     """Each report is refused, said so to the device, and stored when it is repeated."""
     with Device(routed_lab, router) as device:
         for name, ((code, options), problem) in SAYS_NO.items():

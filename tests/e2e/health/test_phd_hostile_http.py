@@ -150,7 +150,7 @@ def resident(router):
 MEASURE = ("--device", "oximeter", "--confirmed", "--retries", 0, "--timeout", "500ms", "--rate", 0, "--reports", 2)
 
 
-def test_wronged_devices_hold_up_nobody(routed_lab, router, cse):
+def test_failed_devices_block_no_other(routed_lab, router, cse):
     with Sink(routed_lab, "--any") as sink:
         before = resident(router)
         wronged = devices(routed_lab, FIRST, "--count", len(WRONGS), *MEASURE)

@@ -70,7 +70,7 @@ def ended(p, devices):
     return err
 
 
-def test_made_and_made_again(cse):
+def test_created_and_recreated(cse):
     said, counts, _ = done(provision(cse, keep=100))
     assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"]
     assert counts["requests"] == counts["answered"] == 2 + 2 + 4

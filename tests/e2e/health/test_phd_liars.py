@@ -95,7 +95,7 @@ def answers_to_get():
 
 
 @TRANSPORTS
-def test_attributes_that_lie(routed_lab, router, sink, tcp):
+def test_inconsistent_attributes(routed_lab, router, sink, tcp):
     """All of them at once; each goes on to measure, and its type is what was said well, or not known."""
     with contextlib.ExitStack() as stay:
         devices = {}
@@ -151,7 +151,7 @@ CONFIGURATIONS = {
 
 
 @TRANSPORTS
-def test_configurations_that_lie(routed_lab, router, sink, tcp):
+def test_inconsistent_configurations(routed_lab, router, sink, tcp):
     """Each is answered by what it is; after a refusal a true one is taken, and the device measures. In this laboratory a
     datagram is a frame."""
     measured = {}

@@ -100,7 +100,7 @@ def test_words_without_sense(router):
     assert router.plane("control plane")["restarts"] == 0
 
 
-def test_a_thousand_that_say_nothing(router):
+def test_thousand_silent_connections(router):
     """And some that begin to say something: who has a command is answered all the same."""
     with contextlib.ExitStack() as stack:
         for n in range(1000):

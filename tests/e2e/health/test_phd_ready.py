@@ -122,7 +122,7 @@ def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noq
 
 
 @pytest.mark.parametrize("kind", ("oximeter", "activity"))
-def test_a_device_that_comes_again(routed_lab, router, sink, kind):  # noqa: F811
+def test_device_reconnects(routed_lab, router, sink, kind):  # noqa: F811
     """Each time by an association of its own, with another control plane, and with another segment."""
     def measure(first):
         sim = routed_lab.popen("left", SIM, "--to", f"{own('left')}:6024", "--report-file", "-", "--system-id",

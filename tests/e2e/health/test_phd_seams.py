@@ -87,7 +87,7 @@ def flushed_while_it_is_asked(lab, router, device):
     return handed
 
 
-def test_neighbour_gone_meanwhile(routed_lab, router):
+def test_neighbour_removed_during_the_outage(routed_lab, router):
     """The CSE acknowledges a report, and the gateway does not know the device's MAC address any more: the worker has the
     control plane answer by the kernel, which asks for it."""
     with Sink(routed_lab, "--delay", "700", "--instances-only") as sink, Oximeter(routed_lab, router) as device:
@@ -108,7 +108,7 @@ def test_neighbour_gone_meanwhile(routed_lab, router):
     router.balanced()
 
 
-def test_both_ways_in_turn(routed_lab, router):
+def test_both_directions_alternate(routed_lab, router):
     """Reports of one session go by the worker, and those of over 32 parts by the control plane."""
     with Sink(routed_lab) as sink, Oximeter(routed_lab, router) as device:
         before, slow = router.counters(), phd_words(router, "reports")["accepted"]

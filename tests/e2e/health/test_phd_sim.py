@@ -207,7 +207,7 @@ def decimal(raw):
 
 
 @pytest.mark.parametrize("device", CONFIGS)
-def test_values_are_what_the_octets_say(device, tmp_path):
+def test_values_match_the_encoding(device, tmp_path):
     log = tmp_path / "log"
     with phd.Manager(known=(0x4000, 0x4001, 0x4002)) as m:
         summary(run(m, "--config", "own", "--reports", 200, "--rate", 0, "--confirmed", "--specials", 7, device=device, log=log))
@@ -301,7 +301,7 @@ def test_errors(tmp_path):
     assert [(r["kind"], r["code"]) for r in lines(log, "answer")] == [("roer", 2), ("rorj", 303), ("rorj", 103), ("rors", 0), ("rors", 0)]
 
 
-def test_losses_and_duplicates_are_made_good():
+def test_losses_and_duplicates_are_repaired():
     with phd.Manager() as m:
         said = summary(run(m, "--count", 20, "--confirmed", "--reports", 10, "--rate", 0, "--timeout", "30ms",
                            "--association-timeout", "30ms", "--loss", 30, "--duplicate", 10, "--retries", 0, "--seed", 7))
@@ -361,7 +361,7 @@ def test_rejections():
         assert said["rejected"] == 3 and said["associations"] == 0 and not results
 
 
-def test_released_by_the_manager_it_comes_again(tmp_path):
+def test_device_reconnects_after_manager_release(tmp_path):
     log = tmp_path / "log"
     with phd.Manager(answer=lambda a, _: [m.usual(a), bytes.fromhex("e40000020000")]
                      if a.is_report and a.report_no == 1 else None) as m:
@@ -370,7 +370,7 @@ def test_released_by_the_manager_it_comes_again(tmp_path):
         m.wait(lambda a: a.octets.hex() == "e50000020000")
 
 
-def test_stays_until_told(tmp_path):
+def test_stays_until_stopped(tmp_path):
     log = tmp_path / "log"
     with phd.Manager() as m:
         p = start(m, "--count", 3, "--reports", 2, "--rate", 0, "--confirmed", "--stay", log=log)
@@ -427,6 +427,6 @@ def test_ten_thousand_devices_of_a_prefix():
     (["--report", "other"], "--report is 'other', which is none of its values"),
     (["more"], "'more' is no option"),
 ])
-def test_wrong_options_are_told(args, sentence):
+def test_wrong_options_are_reported(args, sentence):
     p = subprocess.run([SIM, "--device", "oximeter", "--to", "127.0.0.1:6024", *args], capture_output=True, text=True, check=False)
     assert p.returncode == 64 and sentence in p.stderr and "see --help" in p.stderr

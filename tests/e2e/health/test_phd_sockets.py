@@ -143,7 +143,7 @@ def test_datagrams_wait(routed_lab, router, how):
     router.balanced()
 
 
-def test_connections_end_and_come_again(routed_lab, router):
+def test_connections_reconnect(routed_lab, router):
     """TCP: the device is told the end of its connection at once; a new one is taken, and waits for the control plane."""
     def connect():
         with routed_lab.inside("left"):

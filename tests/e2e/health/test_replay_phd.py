@@ -361,7 +361,7 @@ def test_repeats(tmp_path):
     assert len(r.out["cloud"]) == 2 and r.answers(d)[1:] == 2 * [phd.report_answer(16, phd.FIXED)]
 
 
-def test_what_is_discarded(tmp_path):
+def test_discarded_frames(tmp_path):
     known, stranger, waiting = Device(2), Device(3), Device(4)
     r = Replay(tmp_path, config(), every([
         known.says(V["A01"]), stranger.says(V["S02"]), waiting.says(V["A04"]), waiting.says(V["S10"]),
@@ -417,7 +417,7 @@ def test_specialisation_that_another_manager_asked_for(tmp_path):
     assert type_ not in ("", "unknown", "{type}")
 
 
-def test_no_way_to_the_cse(tmp_path, session):
+def test_no_route_to_the_cse(tmp_path, session):
     """Nothing is silent: such reports are counted, and those that are confirmed are to come again."""
     _, oximeter, timed = session
     r = Replay(tmp_path, config(reached=False), timed, "--assume-stored")
@@ -495,7 +495,7 @@ def stored(node, path=()):
 
 @only_biplane
 @pytest.mark.parametrize("device", ("oximeter", "activity"))
-def test_what_a_gateway_stored(routed_lab, hugepages, tmp_path, device):
+def test_stored_content_of_a_gateway(routed_lab, hugepages, tmp_path, device):
     """Simulated devices and a gateway are captured at the devices' side: replayed, the same measurements come out."""
     pcap, log = tmp_path / "live.pcap", tmp_path / "tcpdump.log"
     settings = {"store": {"path": str(tmp_path / "phd.db")}, "cse": {"coap": f"coap://{RIGHT}", "path": "cse-in/{system_id}/{object}"}}

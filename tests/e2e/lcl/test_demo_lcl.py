@@ -28,7 +28,7 @@ def demo(script="demo_lcl.py"):
                           check=False, timeout=180)
 
 
-def test_it_shows_both_ways(demo_lab, hugepages):
+def test_both_directions_are_shown(demo_lab, hugepages):
     p = demo()
     assert p.returncode == 0, p.stdout + p.stderr
     assert "each datagram arrived once and in order; with LCL, each had its label on the line, and none at the server" in p.stdout

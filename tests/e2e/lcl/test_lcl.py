@@ -167,7 +167,7 @@ def test_an_untrusted_label(wan_lab, line, wires):
     assert (near["lcl_untrusted"], near["lcl_bad_nested"]) == (3, 1)
 
 
-def test_bad_labels_on_a_trusted_wire(wan_lab, line, wires):
+def test_invalid_labels_on_a_trusted_link(wan_lab, line, wires):
     """Counted, and best effort."""
     frame = frame_of("10.6.0.11", SERVER["bridged"][4], b"not so", sport=40000, dport=PLAIN)
     bad = {"lcl_bad_hops": (1, 0, 5), "lcl_bad_delay": (1, 3, 1_000_000_001), "lcl_bad_version": (2, 3, 5)}

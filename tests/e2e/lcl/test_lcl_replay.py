@@ -121,13 +121,13 @@ def test_the_report(hops):
     assert out["violations"] == 0
 
 
-def test_the_report_for_people(tmp_path):
+def test_text_report(tmp_path):
     _, text = replay(tmp_path, EXAMPLES / EDGE, "devices", commands(50), "wan", "1.pcap")
     assert "arm-3" in text
     assert "deviation from the share of the latency budget" in text
 
 
-def test_best_effort_keeps_out_of_the_way(tmp_path):
+def test_best_effort_does_not_delay_slots(tmp_path):
     """As much of it as the wire holds: commands leave as without, or up to one longest frame later, and none of it is lost that
     has a place in its queue."""
     rng, sent = random.Random(2), commands(1000, seed=3)
@@ -161,7 +161,7 @@ def test_best_effort_keeps_out_of_the_way(tmp_path):
     (("hops: 3", "hops: 65"), "hops"),
     (("25Gbps", "fast"), "rate"),
 ])
-def test_check_refuses_what_cant_be_kept(tmp_path, change, said):
+def test_check_rejects_unsatisfiable_bounds(tmp_path, change, said):
     text = (EXAMPLES / EDGE).read_text()
     assert change[0] in text
     (tmp_path / "c.yaml").write_text(text.replace(*change))

@@ -17,7 +17,7 @@ FIELDS = ("eth.dst", "ip.dst", "ipv6.dst", "tcp.dstport", "ip.checksum.status", 
 @pytest.mark.parametrize("host", (CLOUD, CLOUD6), ids=("ip4", "ip6"))
 @pytest.mark.parametrize("version", ("3.1", "3.1.1", "5"))
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
-def test_clones(lab, gateway, tmp_path, driver, version, host):
+def test_mirrored_frames(lab, gateway, tmp_path, driver, version, host):
     config = config_for(driver, [overheat(action="mirror", publish={"topic": "alarm/{rule}/{topic}"})],
                         mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE, "ipv6_address": "fd99::3"})
     del config["mqtt"]["publisher"]
@@ -71,7 +71,7 @@ def judge(pcap, version):
     return [dict(zip(FIELDS, line.split("|"), strict=True)) for line in out.splitlines()]
 
 
-def test_a_clone_over_the_mtu_is_counted_and_not_sent(lab, gateway):
+def test_mirrored_frame_over_the_mtu_is_counted_and_not_sent(lab, gateway):
     config = config_for(rules=[overheat(topic="kiln/+/state", value={"json": "$.celsius"}, action="mirror")],
                         mirror={"port": "edge", "mac": MAC["edge"], "ipv4_address": EDGE})
     g = gateway(config)

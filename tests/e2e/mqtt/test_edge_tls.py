@@ -85,7 +85,7 @@ def test_alarms_over_tls(lab, gateway, tmp_path, pki, tls_broker):
 
 
 @pytest.mark.parametrize("wrong", ("ca", "password"))
-def test_a_broker_that_can_not_be_trusted_gets_nothing(lab, gateway, tmp_path, pki, tls_broker, wrong):
+def test_untrusted_broker_receives_nothing(lab, gateway, tmp_path, pki, tls_broker, wrong):
     """A certificate by the wrong authority, or a refused password: a sentence in the log, the alarms in the
     spool; once it is put right and reloaded they arrive."""
     bad = with_tls(tmp_path, pki, **({"ca": "other"} if wrong == "ca" else {"password": "guess"}))

@@ -129,7 +129,7 @@ def test_backlog_in_order_and_live_alarms_not_behind_it(lab, gateway, tmp_path):
     edge.close()
 
 
-def test_the_spool_is_bounded_and_says_what_it_gave_up(lab, gateway, tmp_path):
+def test_spool_is_bounded_and_reports_drops(lab, gateway, tmp_path):
     config = config_for(rules=ENVELOPE, spool=tmp_path / "spool.db")
     config["mqtt"]["spool"]["max_size"] = "64KiB"
     g = gateway(config)

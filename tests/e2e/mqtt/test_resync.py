@@ -180,7 +180,7 @@ def values(edge):
     return [float(p) for _, p in edge.messages]
 
 
-def test_what_waits_is_not_lost(lab, wire, gateway):
+def test_pending_reports_are_not_lost(lab, wire, gateway):
     with device_on(lab, wire, gateway) as (g, d, edge):
         for _ in range(5):
             one_lost(wire, d)
@@ -190,7 +190,7 @@ def test_what_waits_is_not_lost(lab, wire, gateway):
         assert g.counter("gaps_lost") == 0 and g.counter("resync_started") == 0
 
 
-def test_comes_back(lab, wire, gateway):
+def test_recovers(lab, wire, gateway):
     """No room for what is ahead: the second is never read. Six measurements later the device is read again."""
     with device_on(lab, wire, gateway, reorder_buffer=0) as (g, d, edge):
         due = [81.0]
@@ -221,7 +221,7 @@ def test_comes_back(lab, wire, gateway):
         assert g.counter("resync_reverted") == 0 and g.counter("segments_reorder_full") >= 3
 
 
-def test_stays_unread_where_that_is_wanted(lab, wire, gateway):
+def test_stays_unread_on_request(lab, wire, gateway):
     """resync_packets: off. Only an answer brings it back."""
     with device_on(lab, wire, gateway, reorder_buffer=0, resync_packets="off") as (g, d, edge):
         one_lost(wire, d)

@@ -137,7 +137,7 @@ def test_arp_is_answered_once_and_with_the_hosts_mac(lab, gw):
         assert len(answers) == 3 and {a.lower() for a in answers} == {mac}, p.stdout.decode()
 
 
-def test_what_is_not_for_the_host_is_bridged_as_without(lab, gw):
+def test_frames_for_others_are_bridged_normally(lab, gw):
     for ns, address in (("dev", CLOUD), ("cloud", EDGE), ("edge", DEVICE), ("dev", CLOUD6)):
         ping(lab, ns, address)
     a, b = MAC["dev"], MAC["cloud"]

@@ -41,7 +41,7 @@ def build(tmp_path_factory):
     return copy
 
 
-def test_the_other_cases_go_on(build, tmp_path):
+def test_other_cases_continue(build, tmp_path):
     out = tmp_path / "run.json"
     done = subprocess.run([ROOT / "scripts" / "bench", "--quick", "--rounds", "1", "--build", build, "--json", out, "bridge",
                            "publish", "transform-times", "transform-accuracy"], stdin=subprocess.DEVNULL, capture_output=True,

@@ -182,7 +182,7 @@ def test_a_run_whose_reader_has_left_leaves_nothing(build):
 
 
 @pytest.mark.parametrize("case,program", KILLED, ids=lambda v: v)
-def test_what_a_killed_run_leaves_the_next_one_removes(build, case, program):
+def test_next_run_removes_leftovers_of_a_killed_run(build, case, program):
     alone((build, case, program), signal.SIGKILL)
 
 

@@ -28,7 +28,7 @@ def test_help(command):
     assert p.stdout.count("\n") > 5
 
 
-def test_an_unknown_word_is_answered_with_a_guess():
+def test_unknown_word_gets_a_suggestion():
     p = biplane("config", "chek")
     assert p.returncode == 64 and "did you mean 'check'" in p.stderr
 
@@ -62,7 +62,7 @@ def module_cli(lab, module_gateway):
     g.stop()
 
 
-def test_what_show_says_is_what_happened(module_cli):
+def test_show_matches_the_traffic(module_cli):
     g = module_cli
     rule, = g.show("rules")["rules"]
     assert (rule["name"], rule["filter"], rule["matched"], rule["value_missing"], rule["raised"]) == (
@@ -101,7 +101,7 @@ surplus: 1
         assert any(place.startswith(f"{bad}:{number}:") for place in places), f"line {number} is wrong too: {lines}"
 
 
-def test_run_says_what_it_will_do(module_cli):
+def test_run_prints_its_plan(module_cli):
     text = module_cli.log.read_text()
     for word in ("devices", "net_af_packet", "rxq", "worker", "hugepage", "NUMA", "learning switch"):
         assert word.lower() in text.lower(), f"'{word}' is not in what run prints at start"

@@ -101,7 +101,7 @@ def flood(lab, stop, seconds=20, payload=bytes(1400)):
         wire.close()
 
 
-def test_a_data_plane_that_is_held_up_tells_what_it_cost(lab, gateway):
+def test_delayed_data_plane_reports_poll_gaps(lab, gateway):
     """Stopped and continued: its worker was away, and the interface's ring, which nobody emptied, ran over."""
     g = gateway(config("af_xdp"))  # which knows what it lost
     pid = g.plane("data plane")["pid"]

@@ -21,7 +21,7 @@ def generation(g):
     return g.status()["reloads"]["generation"]
 
 
-def test_every_publish_is_judged_by_one_set(lab, gateway, tmp_path):
+def test_every_publish_is_evaluated_by_one_ruleset(lab, gateway, tmp_path):
     old = [overheat(publish={"topic": "old/{topic}"})]
     new = [overheat(name="hotter", publish={"topic": "new/{topic}"}, **{"raise": "> 80.5"}), overheat(name="other", topic="x/y")]
     g = gateway(config_for(rules=old, spool=tmp_path / "spool.db"))
@@ -84,7 +84,7 @@ def test_sighup_reloads(lab, gateway, tmp_path):
     edge.close()
 
 
-def test_what_needs_a_restart_is_refused_or_named(lab, gateway, tmp_path):
+def test_settings_that_need_a_restart_are_rejected_or_named(lab, gateway, tmp_path):
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     before = generation(g)
     changed = copy.deepcopy(g.config)

@@ -72,7 +72,7 @@ def test_both_pass_traffic_and_raise_alarms(lab, service, collect):
     s.balanced()
 
 
-def test_who_may_look(service):
+def test_access_control(service):
     s = service(config())
     seen = s.as_other(VIEWER, [LOOK], s.biplane, "status", "-c", s.identity, "--json")
     assert seen.returncode in (0, 2), seen.stdout
@@ -104,7 +104,7 @@ def writable(s, *tops):
     return set(p.stdout.split())
 
 
-def test_what_the_control_plane_can_write(service):
+def test_memory_writable_by_the_control_plane(service):
     s = service(config())
     name = s.config["name"]
     tops = [s.top, *(["/dev/hugepages"] if os.path.ismount("/dev/hugepages") else [])]
@@ -147,7 +147,7 @@ def test_what_the_control_plane_can_write(service):
     assert p.stdout.strip() == "all denied"
 
 
-def test_each_plane_comes_back_alone(lab, service):
+def test_each_plane_restarts_alone(lab, service):
     """The control plane finds the segment of a data plane that is another user, and that of the next one."""
     s = service(config())
     s.planes["controlplane"].kill()
@@ -226,7 +226,7 @@ def sounds_again(s, plane):
 
 
 @pytest.mark.parametrize("plane", ("dataplane", "controlplane"))
-def test_a_plane_that_stands_still_gives_no_sign(service, plane):
+def test_stalled_plane_sends_no_heartbeat(service, plane):
     s = service(config(), watchdog_s=2)
     pid = s.planes[plane].pid
     sounds_again(s, plane)

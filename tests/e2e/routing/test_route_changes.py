@@ -58,7 +58,7 @@ def test_the_ports_carrier_is_the_interfaces(routed_lab, router):
     router.settled()
 
 
-def test_addresses_that_come_and_go(routed_lab, router):
+def test_addresses_are_added_and_removed(routed_lab, router):
     lab = routed_lab
     for address, length in (("10.77.0.1", 24), ("fd77::1", 64)):
         nodad = ("nodad",) if ":" in address else ()
@@ -286,7 +286,7 @@ def test_next_hop_objects(two_ways, router, family):
     assert t.together() == {}
 
 
-def test_a_route_changes_its_way_without_loss(two_ways, router):
+def test_route_changes_its_next_hop_without_loss(two_ways, router):
     """`ip route replace` to and fro under traffic: each packet goes one way or the other, none is lost."""
     lab = two_ways
     takes(lab, "right", "51.0.0.0/8")
@@ -309,7 +309,7 @@ def lab_route(lab, prefix, via):
         lab.ip("gw", "route", "del", prefix, check=False)
 
 
-def test_a_longer_prefix_comes_and_goes(two_ways, router):
+def test_longer_prefix_is_added_and_removed(two_ways, router):
     lab = two_ways
     with lab_route(lab, "50.0.0.0/8", RIGHT):
         router.settled()

@@ -129,7 +129,7 @@ def unique():
     return b"probe%08d" % next(_serial)
 
 
-def test_what_is_forwarded_is_as_it_should_be(probe, router):
+def test_forwarded_packets_are_correct(probe, router):
     """TTL one less, the checksum right, MACs of the next link, everything else as it was."""
     for make, address in ((udp4, RIGHT), (udp6, RIGHT6)):
         body = unique() + bytes(range(100))
@@ -203,14 +203,14 @@ def test_link_local_addresses_stay_on_their_link(probe, router):
         probe.not_forwarded(body)
 
 
-def test_a_frame_for_another_station_is_not_ours(probe, router):
+def test_frame_for_another_station_is_dropped(probe, router):
     body = unique()
     with router.counts(dst_mac_mismatch=1):
         probe.send(udp4(body), to="02:10:01:00:00:77")
         probe.not_forwarded(body)
 
 
-def test_what_was_sent_to_all_stations_is_not_forwarded(probe, router):
+def test_link_broadcasts_are_not_forwarded(probe, router):
     """RFC 1812, 5.3.4: not as a link-layer broadcast; and the limited and directed broadcasts stay here."""
     for destination, to in ((RIGHT, BROADCAST), ("255.255.255.255", BROADCAST), ("10.1.0.255", BROADCAST),
                             ("10.2.0.255", None), ("224.0.0.251", "01:00:5e:00:00:fb")):
@@ -284,7 +284,7 @@ def test_options_go_to_the_kernel(routed_lab, probe, router):
             probe.not_forwarded(body)
 
 
-def test_unknown_ethertypes_are_the_kernels(probe, router):
+def test_unknown_ethertypes_are_punted(probe, router):
     with router.counts(punt_ethertype=3):
         for _ in range(3):
             probe.wires["left"].send(ethernet(router_mac("left"), host_mac("left"), 0x88B5, bytes(46)))

@@ -89,13 +89,13 @@ def gateway_routes(lab, protocol="bgp", family=4):
     return int(p.stdout)
 
 
-def test_sessions_come_up(routed_lab, router, frrs):
+def test_sessions_are_established(routed_lab, router, frrs):
     wait_until("OSPF and BGP with both sides", lambda: sessions(frrs), 60, 0.2)
     wait_until("BGP over IPv6", lambda: (p := frrs["gw"].bgp_peer("fd02::2", "ipv6Unicast")) and p["state"] == "Established", 30, 0.2)
     assert frrs["gw"].ospf_full(LEFT) and frrs["right"].ospf_full(own("right"))
 
 
-def test_what_ospf_says_is_forwarded(routed_lab, router, frrs):
+def test_ospf_route_changes_are_forwarded(routed_lab, router, frrs):
     """Left and right learn each other's loopback networks through the gateway."""
     wait_until("the left side's route to the right's loopback",
                lambda: any(r.get("gateway") == own("left") for r in routed_lab.ip_json("left", "route", "show", RIGHT_LO)), 30, 0.1)
@@ -244,7 +244,7 @@ def none_down(frrs, *ends):
 
 
 @only_biplane
-def test_a_flood_of_arp_costs_the_other_port_nothing(routed_lab, router, frrs):
+def test_arp_flood_does_not_affect_the_other_port(routed_lab, router, frrs):
     """ARP is of the class of OSPF and BGP. It can cost the flooded port its sessions, not the other port."""
     wait_until("sessions", lambda: sessions(frrs), 60, 0.2)
     before, first = dropped(frrs, (RIGHT,)), router.counters()

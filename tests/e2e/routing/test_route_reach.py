@@ -162,7 +162,7 @@ def test_udp_is_counted_exactly(routed_lab, router):
     router.balanced()
 
 
-def test_neighbours_are_discovered_anew(routed_lab, router):
+def test_neighbours_are_rediscovered(routed_lab, router):
     """From nothing in any cache: ARP and neighbour discovery both ways, and no first packet is lost."""
     for ns, device in (("left", "eth0"), ("right", "eth0"), ("gw", "left"), ("gw", "right")):
         for f in FAMILIES:

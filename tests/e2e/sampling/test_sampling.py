@@ -70,7 +70,7 @@ def test_mirrors_one_in_ten_and_reloads(lab, gateway):
     assert view()[0]["mirror"] == "edge"
 
 
-def test_goes_on_when_either_plane_is_killed(lab, gateway):
+def test_continues_when_either_plane_is_killed(lab, gateway):
     g = gateway(config(entry(2)))
     ends = Ends(lab)
     ends.pass_through(20)

@@ -97,7 +97,7 @@ def test_what_the_papers_server_answered(tmp_path, method, name):
 
 @pytest.mark.parametrize("method,most_um", [(None, 0.026), ("vector", 0.026), ("exact", 0.026), ("kunze2021_userspace", 2), ("kunze2021_large", 5),
                                             ("kunze2021_medium", 5), ("kunze2021_small", 25), ("kunze2021_chebyshev", 250)])
-def test_what_leaves_is_near_what_should(matrix, method, most_um):
+def test_output_is_close_to_the_exact_result(matrix, method, most_um):
     """0.026 um: half a step along three axes, which no packet of this layout can avoid."""
     points = random_points(700, 1)
     args = ["--method", method] if method else []
@@ -293,7 +293,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("text,line,says", REFUSED)
-def test_what_is_no_point(text, line, says):
+def test_invalid_points(text, line, says):
     p = transform("--in", "-", stdin=text)
     assert p.returncode == 65 and p.stderr.startswith(f"standard input:{line}: ") and says in p.stderr
     assert p.stderr.count("\n") == 1
@@ -305,7 +305,7 @@ def test_angles_beyond_the_bound():
     assert p.stderr == "standard input:3: theta is 1048577 radians; expected at most 1048576 either way\n"
 
 
-def test_every_fault_is_told_up_to_twenty(tmp_path):
+def test_every_error_is_reported_up_to_twenty(tmp_path):
     points = tmp_path / "points.csv"
     points.write_text("r,phi,theta\n" + "1,1,1\nbad,1,1\n" * 5)
     p = transform("--in", points)
@@ -345,7 +345,7 @@ def test_the_ways_to_write_a_matrix(tmp_path):
     ("matrix: [[1, 0, 0], [0, 1, 0], [0, 0, 1]]\ntranslation: [1, 2, x]", "2:21: 'x'; expected a number"),
     ("[[1, 0", "expected"),
 ])
-def test_what_is_no_matrix(tmp_path, text, says):
+def test_invalid_matrices(tmp_path, text, says):
     (tmp_path / "m.yaml").write_text(text)
     p = transform("--in", "-", "--matrix", tmp_path / "m.yaml", stdin="x,y,z\n1,2,3\n")
     assert p.returncode == 65 and not p.stdout
@@ -391,7 +391,7 @@ def test_files(tmp_path):
     (["--in", "-", "--report", "--limit", "10um"], "--limit is '10um'; expected micrometres"),
     (["--in", "-", "--report", "--out", "-"], "--report and --out - are both for standard output"),
 ])
-def test_what_the_command_line_can_not_say(args, says):
+def test_invalid_command_lines(args, says):
     p = transform(*args, stdin="x,y,z\n1,2,3\n")
     assert p.returncode == 64 and says in p.stderr and not p.stdout
 

@@ -232,7 +232,7 @@ static void order_through_everything(void **state)
 }
 
 /* More keys than there is a place for: all alarms wait in order. */
-static void order_with_few_places_for_keys(void **state)
+static void order_with_few_key_slots(void **state)
 {
 	struct fixture *f = *state;
 
@@ -284,7 +284,7 @@ static void only_its_own_key_waits(void **state)
 }
 
 /* A restart knows from the spool which keys must wait. */
-static void a_restart_knows_what_waits(void **state)
+static void restart_restores_pending_reports(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t behind;
@@ -307,7 +307,7 @@ static void a_restart_knows_what_waits(void **state)
 
 /* A row of the spool that the broker has acknowledged and that is not deleted when the control
  * plane is killed comes once more: not after a newer alarm of its key. */
-static void no_old_row_comes_last(void **state)
+static void stale_row_is_not_last(void **state)
 {
 	struct fixture *f = *state;
 
@@ -331,7 +331,7 @@ static void no_old_row_comes_last(void **state)
 
 /* Nor does an alarm that is acknowledged while another before it in the ring waits, when a newer
  * one of its key came through another worker. */
-static void no_old_record_comes_last(void **state)
+static void stale_record_is_not_last(void **state)
 {
 	struct fixture *f = *state;
 
@@ -356,12 +356,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(order_through_everything, setup, teardown),
-		cmocka_unit_test_setup_teardown(order_with_few_places_for_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(order_with_few_key_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_with_one_worker, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_its_own_key_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_restart_knows_what_waits, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_old_row_comes_last, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_old_record_comes_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart_restores_pending_reports, setup, teardown),
+		cmocka_unit_test_setup_teardown(stale_row_is_not_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(stale_record_is_not_last, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

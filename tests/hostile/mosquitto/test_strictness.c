@@ -205,7 +205,7 @@ static void connect_flags(void **state)
 
 /* A publisher, whose broker lets pass what the standard does not: what it delivers blinds nobody to
  * the subscriber's own publications, or to what follows. */
-static void what_a_broker_delivers(void **state)
+static void broker_deliveries(void **state)
 {
 	static const struct {
 		const char *properties;
@@ -247,7 +247,7 @@ int main(void)
 		cmocka_unit_test(each),
 		cmocka_unit_test(levels),
 		cmocka_unit_test(connect_flags),
-		cmocka_unit_test(what_a_broker_delivers),
+		cmocka_unit_test(broker_deliveries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,7 @@ static void both_ends_of_a_bridge_on_one_port(void **state)
 }
 
 /* The attacker's SYN comes between the true one and its answer. */
-static void forged_syn_of_another_port(void **state)
+static void spoofed_syn_of_another_port(void **state)
 {
 	struct peer c = between(1);
 	struct bytes b = {0};
@@ -166,7 +166,7 @@ static void forged_syn_of_another_port(void **state)
 	rig_stop(&r);
 }
 
-static void what_routing_drops_proves_nothing(void **state)
+static void dropped_segments_prove_no_connection(void **state)
 {
 	struct line l;
 	struct rig r;
@@ -228,8 +228,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_of_a_bridge_on_one_port),
-		cmocka_unit_test(forged_syn_of_another_port),
-		cmocka_unit_test(what_routing_drops_proves_nothing),
+		cmocka_unit_test(spoofed_syn_of_another_port),
+		cmocka_unit_test(dropped_segments_prove_no_connection),
 		cmocka_unit_test(other_servers_are_no_brokers),
 	};
 

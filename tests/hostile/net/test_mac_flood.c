@@ -48,7 +48,7 @@ static void chosen_addresses_do_not_evict_the_broker(void **state)
 }
 
 /* The same, by somebody who knows the key and even so may not: every address is in one bucket. */
-static void a_full_bucket_keeps_what_others_have_in_it(void **state)
+static void full_bucket_keeps_entries_of_other_ports(void **state)
 {
 	struct bp_mac_table *t = make(8192);
 	enum bp_mac_change c;
@@ -222,7 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chosen_addresses_do_not_evict_the_broker),
-		cmocka_unit_test(a_full_bucket_keeps_what_others_have_in_it),
+		cmocka_unit_test(full_bucket_keeps_entries_of_other_ports),
 		cmocka_unit_test(a_flood_leaves_other_ports_their_entries),
 		cmocka_unit_test(figures_stay_right),
 		cmocka_unit_test(a_spoofed_source_does_not_keep_the_traffic),

@@ -67,7 +67,7 @@ static struct packet with_options(struct packet p)
 	return p;
 }
 
-static void our_own_addresses_are_no_source(void **state)
+static void local_addresses_are_invalid_sources(void **state)
 {
 	static const char *const own[] = {
 		"10.1.0.1", "10.2.0.1", "10.3.0.1", "10.1.0.255", "10.2.0.255"};
@@ -93,7 +93,7 @@ static void our_own_addresses_are_no_source(void **state)
 }
 
 /* Among others in one burst, of which none suffers. */
-static void a_burst_loses_only_the_forged(void **state)
+static void burst_drops_only_disallowed_sources(void **state)
 {
 	struct packet p, want;
 	struct rig r;
@@ -237,8 +237,8 @@ static void redirects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(our_own_addresses_are_no_source),
-		cmocka_unit_test(a_burst_loses_only_the_forged),
+		cmocka_unit_test(local_addresses_are_invalid_sources),
+		cmocka_unit_test(burst_drops_only_disallowed_sources),
 		cmocka_unit_test(link_local_addresses_stay_on_their_link),
 		cmocka_unit_test(strict_reverse_path),
 		cmocka_unit_test(loose_reverse_path),

@@ -101,7 +101,7 @@ static void one_refusal_ends_it(void **state)
 	}
 }
 
-static void only_what_is_acknowledged(void **state)
+static void only_acknowledged_messages(void **state)
 {
 	(void)state;
 	for (unsigned k = 0; k < 8; k++) {
@@ -145,7 +145,7 @@ static void batches_wait_too(void **state)
 }
 
 /* What is refused neither clears an alarm nor ends a hold. */
-static void state_is_left_alone(void **state)
+static void state_is_unchanged(void **state)
 {
 	struct bp_rule_spec rule = rig_rule("r", "plant/+/temperature", BP_COND_GT, 80);
 	struct peer c;
@@ -175,7 +175,7 @@ static void state_is_left_alone(void **state)
 }
 
 /* Topic by alias, properties, a publication in pieces, and one of which the beginning is kept. */
-static void kept_as_it_was(void **state)
+static void kept_unchanged(void **state)
 {
 	static const uint8_t property[] = {0x01, 1}; /* payload format indicator */
 	static char payload[100000];
@@ -490,10 +490,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_refusal_ends_it),
-		cmocka_unit_test(only_what_is_acknowledged),
+		cmocka_unit_test(only_acknowledged_messages),
 		cmocka_unit_test(batches_wait_too),
-		cmocka_unit_test(state_is_left_alone),
-		cmocka_unit_test(kept_as_it_was),
+		cmocka_unit_test(state_is_unchanged),
+		cmocka_unit_test(kept_unchanged),
 		cmocka_unit_test(not_a_refusal),
 		cmocka_unit_test(other_direction),
 		cmocka_unit_test(identifier_in_use),

@@ -241,7 +241,7 @@ static void unread_is_a_fault(void **state)
 }
 
 /* A stranger's frames with any numbers do not keep a connection that is dead. */
-static void strangers_keep_nothing(void **state)
+static void unproven_connections_hold_no_memory(void **state)
 {
 	static const uint8_t flags[] = {
 		0, TH_ACK, TH_SYN, TH_RST, TH_ACK | TH_FIN, TH_SYN | TH_ACK};
@@ -327,7 +327,7 @@ int main(void)
 		cmocka_unit_test(same_initial_number),
 		cmocka_unit_test(held_connection),
 		cmocka_unit_test(unread_is_a_fault),
-		cmocka_unit_test(strangers_keep_nothing),
+		cmocka_unit_test(unproven_connections_hold_no_memory),
 		cmocka_unit_test(windows_stay),
 	};
 

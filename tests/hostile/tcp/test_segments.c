@@ -84,7 +84,7 @@ static void blind_spray(void **state)
 }
 
 /* One forged acknowledgement of bytes that were never sent, exact in its sequence number or not. */
-static void forged_acknowledgement(void **state)
+static void spoofed_acknowledgement(void **state)
 {
 	(void)state;
 	for (uint32_t ahead = 1; ahead < 0x80000000; ahead = ahead * 3 + 1) {
@@ -107,7 +107,7 @@ static void forged_acknowledgement(void **state)
 }
 
 /* One forged segment ahead of the stream: without the receiver's numbers it does not even wait. */
-static void forged_ahead(void **state)
+static void spoofed_segment_ahead(void **state)
 {
 	static const uint8_t junk[600] = {0xff};
 	struct peer c;
@@ -236,7 +236,7 @@ static void low_ttl(void **state)
 
 /* Bytes did go by another way, in both directions at once: both ends agree, and that is believed.
  */
-static void lost_both_ways(void **state)
+static void loss_in_both_directions(void **state)
 {
 	struct bytes b = {0};
 	struct peer c;
@@ -381,13 +381,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blind_spray),
-		cmocka_unit_test(forged_acknowledgement),
-		cmocka_unit_test(forged_ahead),
+		cmocka_unit_test(spoofed_acknowledgement),
+		cmocka_unit_test(spoofed_segment_ahead),
 		cmocka_unit_test(not_taken),
 		cmocka_unit_test(overlaps_as_linux),
 		cmocka_unit_test(urgent_byte),
 		cmocka_unit_test(low_ttl),
-		cmocka_unit_test(lost_both_ways),
+		cmocka_unit_test(loss_in_both_directions),
 		cmocka_unit_test(old_acknowledgement),
 	};
 

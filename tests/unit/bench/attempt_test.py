@@ -44,7 +44,7 @@ class Attempt(unittest.TestCase):
         self.assertEqual(out, '"one"\n[]\n')
         self.assertEqual(files["one"], "1\n2\n")
 
-    def test_the_others_go_on_and_it_is_said_why(self):
+    def test_other_cases_continue_and_the_reason_is_reported(self):
         failed, err, files = self.failed('attempt two made two said; echo "<$made>"; wants two && exit 9; attempt one made one')
         self.assertEqual(failed, [{"case": "two", "why": "it says why"}])
         self.assertIn("bench: case two failed: it says why", err)

@@ -29,14 +29,14 @@ class Compare(unittest.TestCase):
     def test_nothing_moved(self):
         self.assertEqual(self.changed(lambda n: None), [])
 
-    def test_a_ratio_that_moved_is_told_by_its_case(self):
+    def test_changed_ratio_is_reported_with_its_case(self):
         def change(n):
             n["rates"][1]["ratio"] = 0.40
         (percent, path, was, now), = self.changed(change)
         self.assertEqual((path, was, now), ("rates[case=text]/ratio", 0.45, 0.40))
         self.assertAlmostEqual(percent, -11.11, 1)
 
-    def test_less_than_the_limit_is_not_told(self):
+    def test_changes_below_the_limit_are_not_reported(self):
         def change(n):
             n["rates"][1]["ratio"] = 0.46
         self.assertEqual(self.changed(change), [])

@@ -62,7 +62,7 @@ class Mix(unittest.TestCase):
 
 
 class Nodes(unittest.TestCase):
-    def test_clones_of_a_node_are_one(self):
+    def test_node_clones_are_summed(self):
         self.assertEqual(nodes_result.cycles_of(NODES_RUN), {"port_rx": 20, "port_tx": 12.5})
 
     def test_the_round_in_the_middle_is_taken_whole(self):
@@ -127,7 +127,7 @@ class Bars(unittest.TestCase):
         self.assertIn(">80.0</text>", text)
         self.assertIn("&lt;title&gt;", text)
 
-    def test_a_part_below_nothing_is_refused(self):
+    def test_negative_part_is_rejected(self):
         with self.assertRaisesRegex(ValueError, "one: a part below 0"):
             self.bars().bar("one", [("a", -1)])
 

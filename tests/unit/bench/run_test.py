@@ -70,13 +70,13 @@ class Hugepages(unittest.TestCase):
             bash(f". scripts/lib.sh\n. bench/harness/run.sh\nrun_pool={d}/pool\nrun_hugepages_back {d}/record")
             return int((there / "pool").read_text(encoding="utf-8"))
 
-    def test_what_was_raised_is_put_back(self):
+    def test_raised_settings_are_restored(self):
         self.assertEqual(self.back("100 1024", 1024), 100)
 
-    def test_what_was_not_raised_is_left(self):
+    def test_unraised_settings_are_kept(self):
         self.assertEqual(self.back("1024 1024", 1024), 1024)
 
-    def test_what_somebody_has_changed_since_is_left(self):
+    def test_settings_changed_by_others_are_kept(self):
         self.assertEqual(self.back("100 1024", 3000), 3000)
 
     def test_interrupted_while_it_was_raised_is_put_back(self):

@@ -26,7 +26,7 @@ static void adds_processes_by_name(void **state)
 	assert_int_equal(c.of[1].pid[2], 333);
 }
 
-static void refuses_what_is_no_list_of_processes(void **state)
+static void rejects_invalid_process_list(void **state)
 {
 	static const char *const bad[] = {"", "broker", "=12", "broker=", "broker=x", "broker=1,",
 		"broker=1,,2", "broker=1 2", "broker=-1", "broker=0", "broker=1x",
@@ -73,7 +73,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adds_processes_by_name),
-		cmocka_unit_test(refuses_what_is_no_list_of_processes),
+		cmocka_unit_test(rejects_invalid_process_list),
 		cmocka_unit_test(has_bounds),
 		cmocka_unit_test(begins_with_this_process),
 	};

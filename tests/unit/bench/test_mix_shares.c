@@ -53,7 +53,7 @@ static void test_parts_are_read(void **state)
 	assert_int_equal(bench_mix_length(&s), BENCH_MIX_PATTERN);
 }
 
-static void test_what_makes_no_sense_is_refused(void **state)
+static void test_contradictory_options_are_rejected(void **state)
 {
 	(void)state;
 	refuse("", "expected all, or of mqtt");
@@ -119,7 +119,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_has_every_part),
 		cmocka_unit_test(test_parts_are_read),
-		cmocka_unit_test(test_what_makes_no_sense_is_refused),
+		cmocka_unit_test(test_contradictory_options_are_rejected),
 		cmocka_unit_test(test_patterns_are_even),
 		cmocka_unit_test(test_no_burst_is_of_one_part),
 	};

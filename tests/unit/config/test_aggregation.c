@@ -179,7 +179,7 @@ static void as_it_is_dumped(void **state)
 	"expected a list of at most 16 different unicast IPv4 or IPv6 addresses or prefixes, "     \
 	"such as [10.0.0.0/24, 10.0.9.1]\n"
 
-static void what_must_be_given(void **state)
+static void required_settings(void **state)
 {
 	says(BRIDGED ENC "  - {format: full}\n", "f.yaml:5:5: aggregation.encapsulate[0] has no "
 						 "'port'; expected the name of one of the ports\n"
@@ -281,7 +281,7 @@ static void families_agree(void **state)
 }
 
 /* Decapsulation is closed unless the file says from whom messages may be. */
-static void senders_must_be_said(void **state)
+static void senders_must_be_configured(void **state)
 {
 	says(BRIDGED DEC
 		"  - {port: b, to: {address: 10.1.0.9, udp_port: 5555}, allowed_senders: []}\n",
@@ -444,7 +444,7 @@ static void sizes_are_warned_of(void **state)
 		"lin2018 has 22 bytes; expected at least 22\n");
 }
 
-static void other_ports_take_less(void **state)
+static void other_ports_are_limited(void **state)
 {
 	says(SIZED("", ", mtu: 1500") ENC AGG(", mtu: 1501"),
 		"f.yaml:5:61: warning: aggregation.encapsulate[0].mtu: port 'b' has an MTU of 1500 "
@@ -460,7 +460,7 @@ static void other_ports_take_less(void **state)
 	"device: y, routed: {}}]\nhealth_devices: {cse: {coap: \"coap://10.1.0.20\"}}\n"
 
 /* The manager of health devices reads no aggregates. */
-static void own_ports_are_left_alone(void **state)
+static void own_ports_are_unchanged(void **state)
 {
 	says(ROUTED ENC TO("10.0.0.1", "6024"),
 		"f.yaml:5:19: aggregation.encapsulate[0].to: it contains "
@@ -524,7 +524,7 @@ static void lists_are_bounded(void **state)
 	end(&o);
 }
 
-static void what_a_reload_takes_over(void **state)
+static void settings_applied_by_reload(void **state)
 {
 	static const char one[] = BRIDGED ENC AGG("");
 	static const char other[] = BRIDGED DEC DISAGG("");
@@ -551,18 +551,18 @@ int main(void)
 		cmocka_unit_test(everything_is_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(as_it_is_dumped),
-		cmocka_unit_test(what_must_be_given),
+		cmocka_unit_test(required_settings),
 		cmocka_unit_test(values_that_are_none),
 		cmocka_unit_test(families_agree),
-		cmocka_unit_test(senders_must_be_said),
+		cmocka_unit_test(senders_must_be_configured),
 		cmocka_unit_test(names_before_version_1),
 		cmocka_unit_test(entries_that_are_never_reached),
 		cmocka_unit_test(a_port_does_not_do_both),
 		cmocka_unit_test(sizes_are_warned_of),
-		cmocka_unit_test(other_ports_take_less),
-		cmocka_unit_test(own_ports_are_left_alone),
+		cmocka_unit_test(other_ports_are_limited),
+		cmocka_unit_test(own_ports_are_unchanged),
 		cmocka_unit_test(lists_are_bounded),
-		cmocka_unit_test(what_a_reload_takes_over),
+		cmocka_unit_test(settings_applied_by_reload),
 	};
 
 	return cmocka_run_group_tests_name("config aggregation", tests, NULL, NULL);

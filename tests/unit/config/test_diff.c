@@ -30,7 +30,7 @@ static void differs(const char *from, const char *to, const char *lines)
 #define RULE(name, limit) "    - {name: " name ", topic: t, raise: {above: " limit "}}\n"
 #define RULES EDGE "  rules:\n"
 
-static void nothing_differs_from_itself(void **state)
+static void equal_configurations_have_no_difference(void **state)
 {
 	differs(RULES RULE("a", "1"), RULES RULE("a", "1"), "");
 	/* a default that is written out is the same */
@@ -64,7 +64,7 @@ static void sections_come_and_go_as_a_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_differs_from_itself),
+		cmocka_unit_test(equal_configurations_have_no_difference),
 		cmocka_unit_test(values_are_shown_as_the_file_has_them),
 		cmocka_unit_test(elements_are_compared_by_name),
 		cmocka_unit_test(sections_come_and_go_as_a_whole),

@@ -455,7 +455,7 @@ static void changes_of_routing_need_a_restart(void **state)
 					RESTART("punt.policers.other.burst"));
 }
 
-static void reload_takes_over_the_rest(void **state)
+static void reload_applies_the_rest(void **state)
 {
 	needs(EDGE, EDGE "  spool: {max_size: 1MiB, max_age: 1d}\n", "");
 	needs(EDGE, EDGE "  rules: [{name: r, topic: t, raise: \"> 1\"}]\n", "");
@@ -525,7 +525,7 @@ int main(void)
 		cmocka_unit_test(examples_are_right),
 		cmocka_unit_test(restart_is_needed_where_the_schema_says),
 		cmocka_unit_test(changes_of_routing_need_a_restart),
-		cmocka_unit_test(reload_takes_over_the_rest),
+		cmocka_unit_test(reload_applies_the_rest),
 		cmocka_unit_test(each_flag_is_obeyed),
 		cmocka_unit_test(the_page_names_every_setting),
 	};

@@ -29,7 +29,7 @@ static void says_unknown(const char *line, const char *shown)
 	"short form in quotes: >, >=, <, <=, == or != and a number, inside A..B or outside "       \
 	"A..B\n"
 
-static void unknown_names_get_a_guess(void **state)
+static void unknown_names_get_a_suggestion(void **state)
 {
 	says(PORTS "workrs: 1\n",
 		"f.yaml:2:1: unknown setting 'workrs'; did you mean 'workers'?\n");
@@ -242,7 +242,7 @@ static void conditions_without_quotes_are_named(void **state)
 		"");
 }
 
-static void every_error_is_told_in_the_order_of_the_file(void **state)
+static void every_error_is_reported_in_file_order(void **state)
 {
 	says("mqtt: {max_connections: 0, publisher: {broker: \"mqtt://h\"}, rules: [{name: r}, "
 	     "{topic: t, raise: \"> "
@@ -435,7 +435,7 @@ static void mqtt_without_traffic_is_warned_of(void **state)
 #define HINT                                                                                       \
 	"; expected YAML 1.2 (text with { } [ ] , # & * ! | > or ': ' in it belongs in quotes)\n"
 
-static void yaml_errors_have_a_place(void **state)
+static void yaml_errors_have_a_position(void **state)
 {
 	says(PORTS "name: [a\n",
 		"f.yaml:3:1: not valid YAML: flow sequence without a closing bracket" HINT);
@@ -494,7 +494,7 @@ static void bytes_that_are_no_text_are_refused(void **state)
 	bp_config_free(accepted("\xef\xbb\xbf" PORTS));
 }
 
-static void unreadable_files_are_told(void **state)
+static void unreadable_files_are_reported(void **state)
 {
 	char *errors = NULL;
 	size_t size;
@@ -536,7 +536,7 @@ static void files_are_read_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_names_get_a_guess),
+		cmocka_unit_test(unknown_names_get_a_suggestion),
 		cmocka_unit_test(files_have_a_version),
 		cmocka_unit_test(old_names_get_the_new_one),
 		cmocka_unit_test(new_names_exist),
@@ -546,16 +546,16 @@ int main(void)
 		cmocka_unit_test(values_are_explained),
 		cmocka_unit_test(columns_lead_into_texts),
 		cmocka_unit_test(conditions_without_quotes_are_named),
-		cmocka_unit_test(every_error_is_told_in_the_order_of_the_file),
+		cmocka_unit_test(every_error_is_reported_in_file_order),
 		cmocka_unit_test(settings_must_agree),
 		cmocka_unit_test(readable_secrets_are_warned_of),
 		cmocka_unit_test(rules_must_agree),
 		cmocka_unit_test(overlap_is_warned_of),
 		cmocka_unit_test(mqtt_without_traffic_is_warned_of),
-		cmocka_unit_test(yaml_errors_have_a_place),
+		cmocka_unit_test(yaml_errors_have_a_position),
 		cmocka_unit_test(yaml_that_hides_values_is_refused),
 		cmocka_unit_test(bytes_that_are_no_text_are_refused),
-		cmocka_unit_test(unreadable_files_are_told),
+		cmocka_unit_test(unreadable_files_are_reported),
 		cmocka_unit_test(files_are_read_whole),
 	};
 

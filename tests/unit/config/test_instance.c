@@ -60,7 +60,7 @@ static void of_a_right_file(void **state)
 	is(NAMED PORTS "mqtt:\n  publisher: {broker: \"mqtt://h\"}\n", 0, "plant", "/d", true);
 }
 
-static void errors_elsewhere_do_not_matter(void **state)
+static void errors_in_other_sections_are_ignored(void **state)
 {
 	is("workers: none\n", 1, "biplane", RUN, false);
 	is(NAMED, 1, "plant", "/d", true); /* no ports */
@@ -76,7 +76,7 @@ static void errors_elsewhere_do_not_matter(void **state)
 	is("name: plant\nruntime: {hugepages: sometimes}\n", 1, "plant", RUN, false);
 }
 
-static void what_is_no_yaml_does_not_matter_behind_the_name(void **state)
+static void invalid_yaml_after_the_name_is_ignored(void **state)
 {
 	is(NAMED PORTS "bridges: [{name: b, ports: [a, b]\nmqtt: {}\n", 1, "plant", "/d", true);
 	is(NAMED "mqtt:\n\t- tab\n", 1, "plant", "/d", true);
@@ -87,7 +87,7 @@ static void what_is_no_yaml_does_not_matter_behind_the_name(void **state)
 	is_refused("name: \"plant\n");
 }
 
-static void what_can_not_be_told_is_refused(void **state)
+static void ambiguous_layout_is_rejected(void **state)
 {
 	is_refused("");
 	is_refused("[a, b]\n");
@@ -126,9 +126,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_a_right_file),
-		cmocka_unit_test(errors_elsewhere_do_not_matter),
-		cmocka_unit_test(what_is_no_yaml_does_not_matter_behind_the_name),
-		cmocka_unit_test(what_can_not_be_told_is_refused),
+		cmocka_unit_test(errors_in_other_sections_are_ignored),
+		cmocka_unit_test(invalid_yaml_after_the_name_is_ignored),
+		cmocka_unit_test(ambiguous_layout_is_rejected),
 		cmocka_unit_test(of_a_file),
 	};
 

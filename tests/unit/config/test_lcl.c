@@ -76,7 +76,7 @@ static void frames_are_as_long_as_port_and_burst_allow(void **state)
 		"and are sent as best effort\n");
 }
 
-static void contradictions_are_told(void **state)
+static void contradictions_are_reported(void **state)
 {
 	says(AT_WAN FLOW("x", "}" USUAL) FLOW("x", ", udp_port: 1}" USUAL),
 		"f.yaml:7:14: lcl.flows[1].name: flow 'x' is named twice; expected a unique name "
@@ -124,7 +124,7 @@ static void ports_are_to_be_known(void **state)
 #define BIG(name, udp, rest)                                                                       \
 	"    - {name: " name ", match: {port: a, udp_port: " udp "}, " rest "}\n"
 
-static void what_cannot_be_kept_is_told_with_its_number(void **state)
+static void unsatisfiable_bound_is_reported_with_its_value(void **state)
 {
 	says(AT_WAN BIG("x", "1", "latency_budget: 15us, hops: 1, rate: 20Gbps, burst: 200")
 			BIG("y", "2", "latency_budget: 15us, hops: 1, rate: 6Gbps, burst: 200"),
@@ -167,9 +167,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_example_is_kept),
 		cmocka_unit_test(frames_are_as_long_as_port_and_burst_allow),
-		cmocka_unit_test(contradictions_are_told),
+		cmocka_unit_test(contradictions_are_reported),
 		cmocka_unit_test(ports_are_to_be_known),
-		cmocka_unit_test(what_cannot_be_kept_is_told_with_its_number),
+		cmocka_unit_test(unsatisfiable_bound_is_reported_with_its_value),
 		cmocka_unit_test(flows_are_reloaded_and_ports_are_not),
 	};
 

@@ -289,7 +289,7 @@ static void source_ports(void **state)
 		"sockets; expected a range outside, or a different net.ipv4.ip_local_port_range\n");
 }
 
-static void what_contradicts_is_refused(void **state)
+static void contradictions_are_rejected(void **state)
 {
 	says(ROUTED "health_devices: {max_sessions: 16}\n",
 		"f.yaml:2:17: health_devices has no 'cse'; expected a mapping of settings\n");
@@ -388,7 +388,7 @@ static void names_before_version_1(void **state)
 		"health_devices.cse.max_retry_interval, its name in version 1\n");
 }
 
-static void a_reload_takes_over_what_can_change(void **state)
+static void reload_applies_reloadable_settings(void **state)
 {
 	needs(ROUTED, PHD CSE, "health_devices: changing it needs a restart\n");
 	needs(PHD CSE,
@@ -473,10 +473,10 @@ int main(void)
 		cmocka_unit_test(paths),
 		cmocka_unit_test(names_that_can_not_work),
 		cmocka_unit_test(source_ports),
-		cmocka_unit_test(what_contradicts_is_refused),
+		cmocka_unit_test(contradictions_are_rejected),
 		cmocka_unit_test(something_must_route),
 		cmocka_unit_test(names_before_version_1),
-		cmocka_unit_test(a_reload_takes_over_what_can_change),
+		cmocka_unit_test(reload_applies_reloadable_settings),
 		cmocka_unit_test(ids_in_a_file),
 	};
 

@@ -173,7 +173,7 @@ static void dumps_come_back(void **state)
 	}
 }
 
-static void what_must_be_given(void **state)
+static void required_settings(void **state)
 {
 	says(BRIDGED XF "  - {method: exact}\n",
 		"f.yaml:5:5: transform.entries[0] has no 'port'; expected the name of one of the "
@@ -347,7 +347,7 @@ static void entries_that_are_never_reached(void **state)
 		"");
 }
 
-static void there_is_room(void **state)
+static void capacity_is_available(void **state)
 {
 	says(BRIDGED XFORM(SOURCES(
 		     "{address: 10.0.0.5, receivers: [{udp_port: 1}, {udp_port: 2}]}, {address: "
@@ -360,7 +360,7 @@ static void there_is_room(void **state)
 		"");
 }
 
-static void what_does_nothing_is_warned_of(void **state)
+static void ineffective_settings_cause_warnings(void **state)
 {
 	says(BRIDGED XFORM(""),
 		"f.yaml:5:5: warning: transform.entries[0]: there are no sources, so every reading "
@@ -380,7 +380,7 @@ static void what_does_nothing_is_warned_of(void **state)
 	"{name: b, "                                                                               \
 	"device: y, routed: {}}]\nhealth_devices: {cse: {coap: \"coap://10.1.0.20\"}}\n"
 
-static void own_ports_are_left_alone(void **state)
+static void own_ports_are_unchanged(void **state)
 {
 	says(ROUTED XF ANY("6024"),
 		"f.yaml:5:25: transform.entries[0].udp_port: it is health_devices.listen.udp_port "
@@ -487,7 +487,7 @@ static void compare(const char *from, const char *to, const char *said)
 	bp_config_free(b);
 }
 
-static void what_needs_a_restart(void **state)
+static void settings_that_need_a_restart(void **state)
 {
 	compare(BRIDGED, BRIDGED XFORM(ONE),
 		"transform.entries: adding the first entry needs a restart\n");
@@ -509,7 +509,7 @@ int main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(everything_is_read),
 		cmocka_unit_test(dumps_come_back),
-		cmocka_unit_test(what_must_be_given),
+		cmocka_unit_test(required_settings),
 		cmocka_unit_test(layouts_that_are_none),
 		cmocka_unit_test(sources_that_are_given_twice),
 		cmocka_unit_test(sixteen_prefix_lengths_are_enough),
@@ -517,12 +517,12 @@ int main(void)
 		cmocka_unit_test(versions_stay_as_they_are),
 		cmocka_unit_test(matrices_that_are_none),
 		cmocka_unit_test(entries_that_are_never_reached),
-		cmocka_unit_test(there_is_room),
-		cmocka_unit_test(what_does_nothing_is_warned_of),
-		cmocka_unit_test(own_ports_are_left_alone),
+		cmocka_unit_test(capacity_is_available),
+		cmocka_unit_test(ineffective_settings_cause_warnings),
+		cmocka_unit_test(own_ports_are_unchanged),
 		cmocka_unit_test(readings_are_not_restored_here),
 		cmocka_unit_test(names_before_version_1),
-		cmocka_unit_test(what_needs_a_restart),
+		cmocka_unit_test(settings_that_need_a_restart),
 	};
 
 	return cmocka_run_group_tests_name("config transform", tests, NULL, NULL);

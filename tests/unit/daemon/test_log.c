@@ -167,7 +167,7 @@ static void log_at_levels(void)
 	bp_log(BP_LOG_DEBUG, "written");
 }
 
-static void less_important_events_are_left_out(void **state)
+static void events_below_the_level_are_suppressed(void **state)
 {
 	(void)state;
 	write_as(log_at_levels, JOURNAL);
@@ -258,7 +258,7 @@ static void log_no_utf8(void)
 }
 
 /* A peer's bytes make no invalid JSON, and no terminal sequence by C1. */
-static void bytes_that_are_no_utf8_are_replaced(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 	(void)state;
 	write_as(log_no_utf8, JOURNAL);
@@ -312,11 +312,11 @@ int main(void)
 		cmocka_unit_test(an_event_is_one_line),
 		cmocka_unit_test(fields_follow_the_message),
 		cmocka_unit_test(an_event_is_a_json_object),
-		cmocka_unit_test(less_important_events_are_left_out),
+		cmocka_unit_test(events_below_the_level_are_suppressed),
 		cmocka_unit_test(the_journal_gets_fields),
 		cmocka_unit_test(long_events_are_cut),
 		cmocka_unit_test(long_objects_are_whole),
-		cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
+		cmocka_unit_test(invalid_utf8_is_replaced),
 		cmocka_unit_test(lines_of_a_stream_are_events),
 		cmocka_unit_test(repetitions_are_counted),
 	};

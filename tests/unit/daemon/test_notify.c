@@ -123,7 +123,7 @@ static void test_a_manager_that_does_not_read(void **state)
 }
 
 /* Nothing to be said again: nobody will ever hear it. */
-static void test_a_manager_that_is_gone(void **state)
+static void test_manager_disconnects(void **state)
 {
 	(void)state;
 	setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
@@ -168,7 +168,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_long_status, open_socket, close_socket),
 		cmocka_unit_test_setup_teardown(
 			test_a_manager_that_does_not_read, open_socket, close_socket),
-		cmocka_unit_test(test_a_manager_that_is_gone),
+		cmocka_unit_test(test_manager_disconnects),
 		cmocka_unit_test(test_watchdog),
 		cmocka_unit_test(test_without_a_manager),
 	};

@@ -46,7 +46,7 @@ static void test_a_thread_that_hangs_ends_it(void **state)
 	assert_in_range(signs, 49, 50);
 }
 
-static void test_nobody_asks(void **state)
+static void test_without_requests(void **state)
 {
 	struct bp_watchdog w;
 	uint64_t count[1] = {0};
@@ -85,7 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_due_when_all_moved),
 		cmocka_unit_test(test_a_thread_that_hangs_ends_it),
-		cmocka_unit_test(test_nobody_asks),
+		cmocka_unit_test(test_without_requests),
 		cmocka_unit_test(test_ready_once_all_have_moved),
 		cmocka_unit_test(test_no_threads),
 	};

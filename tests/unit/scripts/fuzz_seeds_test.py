@@ -98,7 +98,7 @@ class FuzzSeeds(unittest.TestCase):
         self.assertIn("failed on a seed", self.run_tool("minimize", "fuzz_x", program, self.folder("bad", bad=b"crash"), code=1))
         self.assertEqual(self.archive(), archive)
 
-    def test_what_is_refused(self):
+    def test_rejected_input(self):
         empty, nested = self.folder("empty"), self.folder("nested", one=b"1")
         (nested / "folder").mkdir()
         (nested / "folder" / "two").write_bytes(b"2")

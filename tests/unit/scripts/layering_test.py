@@ -268,13 +268,13 @@ class Rules(unittest.TestCase):
         for part in parts:
             self.assertIn(part, findings[0])
 
-    def test_what_the_table_allows(self):
+    def test_allowed_by_the_table(self):
         for key, (allowed, _) in ALLOWED.items():
             for other in (key, *allowed):
                 with self.subTest(key, other=other):
                     self.assertEqual(self.check({f"{key}/x.c": [f"{other}/y.h", "<stdio.h>"]}), [])
 
-    def test_what_the_table_refuses(self):
+    def test_rejected_by_the_table(self):
         for key, (allowed, reason) in ALLOWED.items():
             for other in set(ALLOWED) - {key, *allowed}:
                 with self.subTest(key, other=other):

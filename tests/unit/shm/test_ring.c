@@ -75,7 +75,7 @@ static void a_record_over_a_quarter_is_refused(void **state)
 	free(r);
 }
 
-static void what_is_not_committed_is_not_there(void **state)
+static void uncommitted_records_are_invisible(void **state)
 {
 	struct bp_ring *r = ring_new(256);
 	uint64_t mark, cursor = bp_ring_tail(r);
@@ -97,7 +97,7 @@ static void what_is_not_committed_is_not_there(void **state)
 	free(r);
 }
 
-static void what_is_not_released_is_seen_again(void **state)
+static void unreleased_records_are_read_again(void **state)
 {
 	struct bp_ring *r = ring_new(256);
 	uint64_t mark, cursor;
@@ -132,7 +132,7 @@ static void advance(struct bp_ring *r, uint64_t offset)
 	}
 }
 
-static void every_size_wraps_at_every_place(void **state)
+static void every_size_wraps_at_every_offset(void **state)
 {
 	struct bp_ring *r = ring_new(512);
 	uint64_t mark, cursor;
@@ -307,7 +307,7 @@ static void damage_never_leads_outside(void **state)
 
 /* Of what the control plane writes nothing makes the data plane write elsewhere, or over a record
  * that was not read: the writer goes by its own position. */
-static void a_reader_that_lies_stops_the_ring_and_is_counted(void **state)
+static void invalid_tail_stops_the_ring_and_is_counted(void **state)
 {
 	const uint64_t lies[] = {1, 8, UINT64_MAX, 1ull << 63, 4096, 264};
 	struct bp_ring *r = ring_new(256);
@@ -605,12 +605,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(capacity_is_the_next_power_of_two),
 		cmocka_unit_test(a_record_over_a_quarter_is_refused),
-		cmocka_unit_test(what_is_not_committed_is_not_there),
-		cmocka_unit_test(what_is_not_released_is_seen_again),
-		cmocka_unit_test(every_size_wraps_at_every_place),
+		cmocka_unit_test(uncommitted_records_are_invisible),
+		cmocka_unit_test(unreleased_records_are_read_again),
+		cmocka_unit_test(every_size_wraps_at_every_offset),
 		cmocka_unit_test(it_behaves_as_a_queue),
 		cmocka_unit_test(damage_never_leads_outside),
-		cmocka_unit_test(a_reader_that_lies_stops_the_ring_and_is_counted),
+		cmocka_unit_test(invalid_tail_stops_the_ring_and_is_counted),
 		cmocka_unit_test(the_writer_does_not_read_its_head_back),
 		cmocka_unit_test(a_damaged_head_costs_no_later_record),
 		cmocka_unit_test(a_second_skip_is_damage),

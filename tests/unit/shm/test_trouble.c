@@ -60,7 +60,7 @@ static void a_reader_sees_whole_rows(void **state)
 	pthread_join(writer, NULL);
 }
 
-static void a_row_of_nobody_is_none(void **state)
+static void unused_row_is_rejected(void **state)
 {
 	struct bp_fault_record t;
 
@@ -73,7 +73,7 @@ static void a_row_of_nobody_is_none(void **state)
 }
 
 /* Its writer was killed; the next one mends it. */
-static void a_row_that_was_left_half_written_is_none(void **state)
+static void incomplete_row_is_rejected(void **state)
 {
 	struct bp_fault_record t;
 
@@ -89,7 +89,7 @@ static void a_row_that_was_left_half_written_is_none(void **state)
 	assert_int_equal(t.spells, 2);
 }
 
-static void a_count_that_begins_anew_is_not_nobodys(void **state)
+static void restarted_count_is_valid(void **state)
 {
 	struct bp_fault_record t;
 
@@ -123,7 +123,7 @@ static void every_kind_has_a_name_and_its_counter(void **state)
 	}
 }
 
-static void spans_are_written_for_people(void **state)
+static void durations_are_formatted(void **state)
 {
 	static const struct {
 		uint64_t ns;
@@ -143,12 +143,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reader_sees_whole_rows),
-		cmocka_unit_test(a_row_of_nobody_is_none),
-		cmocka_unit_test(a_row_that_was_left_half_written_is_none),
-		cmocka_unit_test(a_count_that_begins_anew_is_not_nobodys),
+		cmocka_unit_test(unused_row_is_rejected),
+		cmocka_unit_test(incomplete_row_is_rejected),
+		cmocka_unit_test(restarted_count_is_valid),
 		cmocka_unit_test(a_kind_that_there_is_not_is_refused),
 		cmocka_unit_test(every_kind_has_a_name_and_its_counter),
-		cmocka_unit_test(spans_are_written_for_people),
+		cmocka_unit_test(durations_are_formatted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

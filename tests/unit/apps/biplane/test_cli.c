@@ -67,7 +67,7 @@ static void options_and_operands_in_any_order(void **state)
 	assert_null(c.rest);
 }
 
-static void the_rest_is_left_alone(void **state)
+static void the_rest_is_unchanged(void **state)
 {
 	ARGV("rest", "-c", "x.yaml", "--", "-l", "0", "--", "--slow");
 	struct bp_cli c;
@@ -180,7 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_and_operands_in_any_order),
-		cmocka_unit_test(the_rest_is_left_alone),
+		cmocka_unit_test(the_rest_is_unchanged),
 		cmocka_unit_test(a_word_before_the_rest_is_an_error),
 		cmocka_unit_test(wrong_options_stop),
 		cmocka_unit_test(help_lists_what_is_for_people),

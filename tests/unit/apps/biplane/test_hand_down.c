@@ -92,7 +92,7 @@ static void they_are_three_and_four(void **state)
 }
 
 /* A plane that is given none must not take a service manager's for its own. */
-static void none_are_told(void **state)
+static void none_are_reported(void **state)
 {
 	const struct bp_hand_down h = {0};
 	char said[256], expected[64];
@@ -116,7 +116,7 @@ static void none_are_told(void **state)
 }
 
 /* The lock that a plane is to hold (bp_instance_lock() with `inherit`) may have number 3. */
-static void what_else_is_inherited_stays(void **state)
+static void other_inherited_descriptors_stay_open(void **state)
 {
 	struct bp_hand_down h = {0};
 	char path[] = "/tmp/bp-hand-down-lock-XXXXXX", script[512], said[256];
@@ -144,8 +144,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(they_are_three_and_four),
-		cmocka_unit_test(none_are_told),
-		cmocka_unit_test(what_else_is_inherited_stays),
+		cmocka_unit_test(none_are_reported),
+		cmocka_unit_test(other_inherited_descriptors_stay_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

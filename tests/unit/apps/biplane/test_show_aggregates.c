@@ -71,7 +71,7 @@ static json_int_t in_bucket(const json_t *histogram, size_t i, json_int_t below_
 	return json_integer_value(json_object_get(b, "count"));
 }
 
-static void without_a_section_it_says_so(void **state)
+static void missing_section_is_reported(void **state)
 {
 	json_t *v, *want;
 
@@ -347,7 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			without_a_section_it_says_so, agg_tables_begin_without, agg_tables_end),
+			missing_section_is_reported, agg_tables_begin_without, agg_tables_end),
 		CASE(what_is_made_is_summed),
 		CASE(what_is_taken_apart_is_summed),
 		CASE(people_see_tables_and_bars),

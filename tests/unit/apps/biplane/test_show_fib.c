@@ -281,7 +281,7 @@ static void names_from_the_segment_are_made_plain(void **state)
 	assert_routes("10.9.0.0/16 via 10.1.0.2 dev a?[2Jb? proto bgp metric 20\n");
 }
 
-static void network_namespaces_are_told_apart(void **state)
+static void network_namespaces_are_distinguished(void **state)
 {
 	pid_t gone = fork();
 
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(prefixes_are_read_and_written),
 		cmocka_unit_test(the_longest_route_fits),
 		CASE(names_from_the_segment_are_made_plain),
-		cmocka_unit_test(network_namespaces_are_told_apart),
+		cmocka_unit_test(network_namespaces_are_distinguished),
 	};
 
 	return cmocka_run_group_tests_name("show_fib", tests, NULL, NULL);

@@ -102,7 +102,7 @@ static void some_trouble(void)
 	row(5, BP_FAULT_NIC_ERRORS, "wan", (struct bp_fault_record){.total = 1});
 }
 
-static void without_trouble_it_says_so(void **state)
+static void no_faults_are_reported(void **state)
 {
 	json_t *v = view();
 
@@ -115,7 +115,7 @@ static void without_trouble_it_says_so(void **state)
 	says(false, "no faults since the planes started\n", true);
 }
 
-static void what_is_in_trouble_now_comes_first(void **state)
+static void active_faults_come_first(void **state)
 {
 	static const char *const order[][2] = {{"link_down", "wan"}, {"nic_missed", "lan"},
 		{"link_down", "lan"}, {"mbufs_low", "mbufs-0"}, {"poll_gaps", "worker 0"},
@@ -176,7 +176,7 @@ static void planes_say_how_much_there_is(void **state)
 	json_decref(v);
 }
 
-static void people_see_what_was_in_trouble_and_with_all_the_rest(void **state)
+static void text_shows_past_faults_and_all_with_option(void **state)
 {
 	(void)state;
 	some_trouble();
@@ -232,12 +232,12 @@ static void nonsense_is_shown_without_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(without_trouble_it_says_so, begin, end),
-		cmocka_unit_test_setup_teardown(what_is_in_trouble_now_comes_first, begin, end),
+		cmocka_unit_test_setup_teardown(no_faults_are_reported, begin, end),
+		cmocka_unit_test_setup_teardown(active_faults_come_first, begin, end),
 		cmocka_unit_test_setup_teardown(its_figures_are_in_the_json, begin, end),
 		cmocka_unit_test_setup_teardown(planes_say_how_much_there_is, begin, end),
 		cmocka_unit_test_setup_teardown(
-			people_see_what_was_in_trouble_and_with_all_the_rest, begin, end),
+			text_shows_past_faults_and_all_with_option, begin, end),
 		cmocka_unit_test_setup_teardown(
 			rows_that_are_not_whole_are_passed_over, begin, end),
 		cmocka_unit_test_setup_teardown(nonsense_is_shown_without_harm, begin, end),

@@ -123,7 +123,7 @@ static struct bp_lcl_flow_stats *flow_row(unsigned row, uint16_t id, bool last)
 	return f;
 }
 
-static void without_a_section_it_says_so(void **state)
+static void missing_section_is_reported(void **state)
 {
 	json_t *v = view();
 
@@ -133,7 +133,7 @@ static void without_a_section_it_says_so(void **state)
 	says("no entry in section lcl.ports\n");
 }
 
-static void a_port_that_nobody_has_is_not_shown(void **state)
+static void port_without_owner_is_not_shown(void **state)
 {
 	json_t *v = view();
 
@@ -177,7 +177,7 @@ static void ports_have_their_figures(void **state)
 	says("25.00\n");
 }
 
-static void seconds_not_held_are_told(void **state)
+static void missing_seconds_are_reported(void **state)
 {
 	struct bp_lcl_port_stats *p = port_runs();
 	const uint64_t now = 1800000000;
@@ -267,10 +267,10 @@ static void damaged_tables_are_survived(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(without_a_section_it_says_so, begin_without, end),
-		cmocka_unit_test_setup_teardown(a_port_that_nobody_has_is_not_shown, begin, end),
+		cmocka_unit_test_setup_teardown(missing_section_is_reported, begin_without, end),
+		cmocka_unit_test_setup_teardown(port_without_owner_is_not_shown, begin, end),
 		cmocka_unit_test_setup_teardown(ports_have_their_figures, begin, end),
-		cmocka_unit_test_setup_teardown(seconds_not_held_are_told, begin, end),
+		cmocka_unit_test_setup_teardown(missing_seconds_are_reported, begin, end),
 		cmocka_unit_test_setup_teardown(flows_have_their_figures, begin, end),
 		cmocka_unit_test_setup_teardown(damaged_tables_are_survived, begin, end),
 	};

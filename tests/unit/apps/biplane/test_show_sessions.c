@@ -300,7 +300,7 @@ static void rows_are_not_held(void **state)
 }
 
 /* A cell that is wider than the columns were made moves the rest of its row, and is not cut. */
-static void what_is_wider_later_is_whole(void **state)
+static void wider_later_row_is_complete(void **state)
 {
 	static const struct bp_column columns[] = {
 		{"a", "A", 0}, {"b", "B", 1}, {"c", "C", 0}, {NULL, NULL, 0}};
@@ -396,7 +396,7 @@ int main(void)
 		CASE(the_limit_is_said),
 		CASE(rows_are_not_held),
 		CASE(planes_tell_of_health_devices),
-		cmocka_unit_test(what_is_wider_later_is_whole),
+		cmocka_unit_test(wider_later_row_is_complete),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

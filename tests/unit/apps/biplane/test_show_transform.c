@@ -192,7 +192,7 @@ static json_t *element(const json_t *v, const char *list, size_t i)
 	return json_array_get(json_object_get(v, list), i);
 }
 
-static void without_a_section_it_says_so(void **state)
+static void missing_section_is_reported(void **state)
 {
 	json_t *v;
 
@@ -203,7 +203,7 @@ static void without_a_section_it_says_so(void **state)
 	json_decref(v);
 }
 
-static void before_rules_are_in_force_it_says_so(void **state)
+static void reports_missing_active_rules(void **state)
 {
 	json_t *v;
 
@@ -301,7 +301,7 @@ static void some_can_be_asked_for(void **state)
 	says("no source is as asked for\n");
 }
 
-static void what_was_set_is_said_to_be(void **state)
+static void set_matrices_are_reported(void **state)
 {
 	struct bp_transform_view now;
 	const struct bp_prefix p = prefix("10.0.0.5"), q = prefix("10.0.0.99");
@@ -346,12 +346,12 @@ static void a_damaged_bank_is_survived(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(without_a_section_it_says_so, begin_without, end),
-		cmocka_unit_test_setup_teardown(before_rules_are_in_force_it_says_so, begin, end),
+		cmocka_unit_test_setup_teardown(missing_section_is_reported, begin_without, end),
+		cmocka_unit_test_setup_teardown(reports_missing_active_rules, begin, end),
 		cmocka_unit_test_setup_teardown(entries_are_summed_over_workers, begin, end),
 		cmocka_unit_test_setup_teardown(sources_have_their_receivers, begin, end),
 		cmocka_unit_test_setup_teardown(some_can_be_asked_for, begin, end),
-		cmocka_unit_test_setup_teardown(what_was_set_is_said_to_be, begin, end),
+		cmocka_unit_test_setup_teardown(set_matrices_are_reported, begin, end),
 		cmocka_unit_test_setup_teardown(a_damaged_bank_is_survived, begin, end),
 	};
 

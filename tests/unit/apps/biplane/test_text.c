@@ -186,7 +186,7 @@ static void terminals_are_protected(void **state)
 	json_decref(rows);
 }
 
-static void an_empty_table_says_so(void **state)
+static void empty_table_is_reported(void **state)
 {
 	json_t *rows = json_array();
 	char *text = printed(rows, columns);
@@ -208,7 +208,7 @@ int main(void)
 		cmocka_unit_test(strings_of_others),
 		cmocka_unit_test(tables_are_aligned),
 		cmocka_unit_test(terminals_are_protected),
-		cmocka_unit_test(an_empty_table_says_so),
+		cmocka_unit_test(empty_table_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void refused(struct process *f, const char *why)
 	json_decref(reply);
 }
 
-static void reload_tells_what_differs(void **state)
+static void reload_reports_differences(void **state)
 {
 	struct process *f = *state;
 
@@ -91,7 +91,7 @@ static void reload_tells_what_differs(void **state)
 	plan_is_the_files(f);
 }
 
-static void refused_reload_changes_nothing(void **state)
+static void rejected_reload_has_no_effect(void **state)
 {
 	struct process *f = *state;
 	struct bp_agg_shared_rules *before = malloc(sizeof(*before));
@@ -147,7 +147,7 @@ static void restart_writes_the_plan(void **state)
 }
 
 /* A data plane that comes later has read the file, which nobody has put in force. */
-static void a_new_dataplane_is_told(void **state)
+static void new_dataplane_is_notified(void **state)
 {
 	struct process *f = *state;
 	struct bp_agg_rules before, after;
@@ -186,13 +186,13 @@ int main(int argc, char **argv)
 	int status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			reload_tells_what_differs, process_setup, process_teardown),
+			reload_reports_differences, process_setup, process_teardown),
 		cmocka_unit_test_setup_teardown(
-			refused_reload_changes_nothing, process_setup, process_teardown),
+			rejected_reload_has_no_effect, process_setup, process_teardown),
 		cmocka_unit_test_setup_teardown(
 			restart_writes_the_plan, process_setup, process_teardown),
 		cmocka_unit_test_setup_teardown(
-			a_new_dataplane_is_told, process_setup, process_teardown),
+			new_dataplane_is_notified, process_setup, process_teardown),
 		cmocka_unit_test_setup_teardown(
 			the_first_entry_needs_a_restart, process_setup, process_teardown),
 	};

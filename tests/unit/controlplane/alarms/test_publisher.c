@@ -391,7 +391,7 @@ static void unwritable_spool(void **state)
 }
 
 /* A spool that can't be opened at the start is looked at again, though no new alarm needs it. */
-static void spool_comes_back(void **state)
+static void spool_recovers(void **state)
 {
 	struct fixture *f = *state;
 	char path[128], no_reply[128];
@@ -604,7 +604,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(overflow_goes_to_the_spool, setup, teardown),
 		cmocka_unit_test_setup_teardown(drain_saves_the_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwritable_spool, setup, teardown),
-		cmocka_unit_test_setup_teardown(spool_comes_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(spool_recovers, setup, teardown),
 		cmocka_unit_test_setup_teardown(backlog_has_its_share, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_lost_with_backlog_in_flight, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_id_twice, setup, teardown),

@@ -147,7 +147,7 @@ static void same_and_conflicting_ids(void **state)
 	free(other);
 }
 
-static void rollback_changes_nothing(void **state)
+static void rollback_restores_the_state(void **state)
 {
 	struct fixture *f = *state;
 
@@ -267,7 +267,7 @@ static off_t file_size(const struct fixture *f)
 	return st.st_size;
 }
 
-static void no_database_is_moved_aside(void **state)
+static void non_database_is_quarantined(void **state)
 {
 	struct fixture *f = *state;
 
@@ -348,7 +348,7 @@ static void change(const struct fixture *f, const char *sql)
 
 /* A spool of another version, and databases that are none of ours: whose rows can't be found or
  * deleted by their ids, come again when they are deleted, or have no sum of bytes. */
-static void other_formats_are_moved_aside(void **state)
+static void other_formats_are_quarantined(void **state)
 {
 	struct fixture *f = *state;
 	static const char *const commands[] = {
@@ -374,7 +374,7 @@ static void other_formats_are_moved_aside(void **state)
 	}
 }
 
-static void damaged_record_is_told(void **state)
+static void damaged_record_is_reported(void **state)
 {
 	struct fixture *f = *state;
 	struct read r;
@@ -556,15 +556,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(id_order_and_reopen, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_and_conflicting_ids, setup, teardown),
-		cmocka_unit_test_setup_teardown(rollback_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(rollback_restores_the_state, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded_by_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded_by_age, setup, teardown),
 		cmocka_unit_test_setup_teardown(deleting, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_database_is_moved_aside, setup, teardown),
+		cmocka_unit_test_setup_teardown(non_database_is_quarantined, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_pages_are_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_while_open, setup, teardown),
-		cmocka_unit_test_setup_teardown(other_formats_are_moved_aside, setup, teardown),
-		cmocka_unit_test_setup_teardown(damaged_record_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_formats_are_quarantined, setup, teardown),
+		cmocka_unit_test_setup_teardown(damaged_record_is_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_process_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_while_writing, setup, teardown),
 		cmocka_unit_test_setup_teardown(full_disk, setup, teardown),

@@ -144,7 +144,7 @@ static void watch(struct fixture *f)
 	bp_cse_watch_capacity(f->client, &f->watch[1]);
 }
 
-static void test_room_of_places(void **state)
+static void test_queue_capacity(void **state)
 {
 	struct fixture *f = rig_begin(rig_note, 2, NEVER_NS);
 
@@ -173,7 +173,7 @@ static void test_room_of_places(void **state)
 }
 
 /* Who is told may take it, and is told again when that ends. */
-static void test_room_is_taken(void **state)
+static void test_capacity_is_exhausted(void **state)
 {
 	struct fixture *f = rig_begin(rig_answer, 1, NEVER_NS);
 
@@ -189,7 +189,7 @@ static void test_room_is_taken(void **state)
 
 /* Ids are used up while places are free: who watches is told when there are more, though nothing
  * ends then. */
-static void test_room_of_ids(void **state)
+static void test_id_capacity(void **state)
 {
 	struct fixture *f = rig_make(rig_answer);
 	unsigned asked = 0, before;
@@ -462,9 +462,9 @@ int main(void)
 		cmocka_unit_test(test_refused_asks_again),
 		cmocka_unit_test(test_old_refusal),
 		cmocka_unit_test(test_refusal_of_an_acknowledgement),
-		cmocka_unit_test(test_room_of_places),
-		cmocka_unit_test(test_room_is_taken),
-		cmocka_unit_test(test_room_of_ids),
+		cmocka_unit_test(test_queue_capacity),
+		cmocka_unit_test(test_capacity_is_exhausted),
+		cmocka_unit_test(test_id_capacity),
 		cmocka_unit_test(test_ids),
 		cmocka_unit_test(test_ids_of_the_next_process),
 		cmocka_unit_test(test_ports),

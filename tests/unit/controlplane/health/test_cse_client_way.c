@@ -67,7 +67,7 @@ static void skip_without_namespace(void)
 }
 
 /* Nothing waits for silence: the kernel says at once that it can't send from there. */
-static void test_address_gone(void **state)
+static void test_address_removed(void **state)
 {
 	struct fixture *f;
 	in_port_t port;
@@ -173,7 +173,7 @@ static void test_silence_about_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_address_gone),
+		cmocka_unit_test(test_address_removed),
 		cmocka_unit_test(test_route_changes),
 		cmocka_unit_test(test_silence_about_one),
 	};

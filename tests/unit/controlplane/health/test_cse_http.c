@@ -218,7 +218,7 @@ static void names_that_are_no_urls(void **state)
 		http_peer_has_line(&f->peer, 0, "POST /~/id-in/a%20b%3Fc%23d/../%252f HTTP/1.1"));
 }
 
-static void what_can_not_be_written(void **state)
+static void unwritable_values(void **state)
 {
 	struct fixture *f = *state;
 	char long_[300];
@@ -529,7 +529,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(releases, setup, teardown),
 		cmocka_unit_test_setup_teardown(ipv6, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_that_are_no_urls, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_can_not_be_written, setup, teardown),
+		cmocka_unit_test_setup_teardown(unwritable_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_proxy, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_in_pieces, setup, teardown),

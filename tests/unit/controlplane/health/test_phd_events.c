@@ -142,7 +142,7 @@ static void an_answer(void **state)
 	stop(&r);
 }
 
-static void what_is_not_believed(void **state)
+static void rejected_acknowledgements(void **state)
 {
 	struct rig r;
 	uint32_t slot, on_disconnect, other;
@@ -234,7 +234,7 @@ static void stale_by_an_event(void **state)
 }
 
 /* All rings full: so many a turn, no worker's last, and nothing is lost of what is in them. */
-static void so_many_a_turn(void **state)
+static void bounded_number_per_iteration(void **state)
 {
 	unsigned told = 0, turns = 0, before = 0;
 	struct rig r;
@@ -298,7 +298,7 @@ static void the_sweep(void **state)
 }
 
 /* Of many sessions no turn looks at all, however late it comes. */
-static void a_late_turn_is_bounded(void **state)
+static void late_slot_is_bounded(void **state)
 {
 	uint64_t now = SECOND;
 	unsigned stale = 0;
@@ -327,12 +327,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_answer),
-		cmocka_unit_test(what_is_not_believed),
+		cmocka_unit_test(rejected_acknowledgements),
 		cmocka_unit_test(a_damaged_ring),
 		cmocka_unit_test(stale_by_an_event),
-		cmocka_unit_test(so_many_a_turn),
+		cmocka_unit_test(bounded_number_per_iteration),
 		cmocka_unit_test(the_sweep),
-		cmocka_unit_test(a_late_turn_is_bounded),
+		cmocka_unit_test(late_slot_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,7 +279,7 @@ static void configuration_changed(void **state)
 	keep_rig_free(k);
 }
 
-static void no_room(void **state)
+static void no_capacity(void **state)
 {
 	struct keep_rig *k = begin(state, 64);
 
@@ -525,7 +525,7 @@ int main(void)
 		TEST(configuration_unknown),
 		TEST(configurations_of_open_sessions_stay),
 		TEST(configuration_changed),
-		TEST(no_room),
+		TEST(no_capacity),
 		TEST(no_room_for_layouts),
 		TEST(not_allowed_any_more),
 		TEST(devices_send_while_loading),

@@ -312,7 +312,7 @@ static void ready_though_it_was_queued(void **state)
 	stop(&r);
 }
 
-static void not_what_the_cse_lost(void **state)
+static void reports_lost_by_the_cse_are_excluded(void **state)
 {
 	const struct bp_config_phd c = usual();
 	struct rig r;
@@ -508,7 +508,7 @@ int main(void)
 		cmocka_unit_test(held_over_a_restart),
 		cmocka_unit_test(comes_again),
 		cmocka_unit_test(ready_though_it_was_queued),
-		cmocka_unit_test(not_what_the_cse_lost),
+		cmocka_unit_test(reports_lost_by_the_cse_are_excluded),
 		cmocka_unit_test(comes_again_while_busy),
 		cmocka_unit_test(another_target),
 		cmocka_unit_test(the_same_target),

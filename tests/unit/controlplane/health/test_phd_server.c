@@ -257,7 +257,7 @@ static void udp_only_on_our_interfaces(void **state)
 }
 
 /* What is sent to all has no address that an answer could come from. */
-static void udp_only_what_can_be_answered(void **state)
+static void udp_accepts_only_answerable(void **state)
 {
 	const int on = 1;
 	struct sockaddr_in all = {.sin_family = AF_INET};
@@ -380,7 +380,7 @@ static void tcp_cuts_the_stream(void **state)
 }
 
 /* Who sent answers is told when the kernel has them: they arrive, though this process end there. */
-static void tcp_says_what_is_written(void **state)
+static void tcp_reports_written_data(void **state)
 {
 	struct got g = {0};
 	uint8_t apdu[8], back[64];
@@ -431,7 +431,7 @@ static void tcp_takes_the_longest(void **state)
 	bp_phd_tcp_free(g.tcp);
 }
 
-static void tcp_ends_what_is_no_apdu(void **state)
+static void tcp_closes_on_invalid_apdu(void **state)
 {
 	static const char *const what[] = {"GET / HTTP/1.1\r\n", "\xe1\x00\x00\x02..", "\xe8\x00..",
 		"\xe2\x01\x00\x00", "\xff\xff\xff\xff"};
@@ -549,12 +549,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(udp_takes_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_overflow_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_only_on_our_interfaces, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(udp_only_what_can_be_answered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(udp_accepts_only_answerable, set_up, tear_down),
 		cmocka_unit_test(ports_that_are_taken),
 		cmocka_unit_test_setup_teardown(tcp_cuts_the_stream, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tcp_says_what_is_written, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tcp_reports_written_data, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_takes_the_longest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tcp_ends_what_is_no_apdu, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tcp_closes_on_invalid_apdu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_connections_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_does_not_write_for_ever, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_closes_after_the_answer, set_up, tear_down),

@@ -54,7 +54,7 @@ static void conflict_is_stored(void **state)
 	stop(&r);
 }
 
-static void repeats_make_nothing(void **state)
+static void repeats_create_no_resource(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -209,7 +209,7 @@ static void forwarded_is_answered_at_once(void **state)
 }
 
 /* The session ended meanwhile, and its slot is another's. */
-static void session_gone(void **state)
+static void session_closed(void **state)
 {
 	struct rig r;
 	uint32_t slot, other;
@@ -351,13 +351,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stored_then_answered),
 		cmocka_unit_test(conflict_is_stored),
-		cmocka_unit_test(repeats_make_nothing),
+		cmocka_unit_test(repeats_create_no_resource),
 		cmocka_unit_test(away_then_resumed),
 		cmocka_unit_test(errors_are_answered),
 		cmocka_unit_test(full),
 		cmocka_unit_test(unconfirmed_can_be_lost),
 		cmocka_unit_test(forwarded_is_answered_at_once),
-		cmocka_unit_test(session_gone),
+		cmocka_unit_test(session_closed),
 		cmocka_unit_test(unusable),
 		cmocka_unit_test(all_is_there_once),
 	};

@@ -142,7 +142,7 @@ static void over_several_sessions(void **state)
 }
 
 /* Another report has a name of its own session, and what was carried is over. */
-static void something_else_comes(void **state)
+static void unrelated_message_is_ignored(void **state)
 {
 	struct rig r;
 	char name[23];
@@ -189,7 +189,7 @@ static void too_late(void **state)
 
 /* Which reports a device may repeat elsewhere: those without an answer, or to which the answer is
  * that it shall repeat them. */
-static void what_is_unanswered(void **state)
+static void unanswered_reports(void **state)
 {
 	static const struct {
 		enum bp_cse_end end;
@@ -271,9 +271,9 @@ int main(void)
 		cmocka_unit_test(all_of_it_was_stored),
 		cmocka_unit_test(it_is_on_its_way),
 		cmocka_unit_test(over_several_sessions),
-		cmocka_unit_test(something_else_comes),
+		cmocka_unit_test(unrelated_message_is_ignored),
 		cmocka_unit_test(too_late),
-		cmocka_unit_test(what_is_unanswered),
+		cmocka_unit_test(unanswered_reports),
 		cmocka_unit_test(the_last_one_counts),
 		cmocka_unit_test(unconfirmed_is_not_repeated),
 	};

@@ -135,7 +135,7 @@ static void each_once(void **state)
 }
 
 /* No more than 256 have a name, and no more than a message's octets go into one. */
-static void what_can_not_be_sent(void **state)
+static void unsendable_reports(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 	struct rig r;
@@ -203,13 +203,13 @@ static void goes_on_where_it_was(const struct bp_phd_settings *plan)
 	assert_int_equal(r.n.resumed, 1);
 }
 
-static void goes_on_with_names(void **state)
+static void continues_with_names(void **state)
 {
 	(void)state;
 	goes_on_where_it_was(&rig_plan);
 }
 
-static void goes_on_without_names(void **state)
+static void continues_without_names(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 
@@ -280,7 +280,7 @@ static void an_error_on_one_without_names(void **state)
 }
 
 /* Others take the client's places: who waits has its turn when there is room. */
-static void room_for_a_few(void **state)
+static void capacity_for_a_few(void **state)
 {
 	struct rig r;
 	uint32_t a, b;
@@ -537,12 +537,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_once),
-		cmocka_unit_test(what_can_not_be_sent),
-		cmocka_unit_test(goes_on_with_names),
-		cmocka_unit_test(goes_on_without_names),
+		cmocka_unit_test(unsendable_reports),
+		cmocka_unit_test(continues_with_names),
+		cmocka_unit_test(continues_without_names),
 		cmocka_unit_test(an_error_on_one),
 		cmocka_unit_test(an_error_on_one_without_names),
-		cmocka_unit_test(room_for_a_few),
+		cmocka_unit_test(capacity_for_a_few),
 		cmocka_unit_test(gone_in_the_middle),
 		cmocka_unit_test(same_numbers_other_octets),
 		cmocka_unit_test(repeated_for_an_hour),

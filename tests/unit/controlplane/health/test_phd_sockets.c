@@ -48,7 +48,7 @@ static void environment_is_read(void **state)
 }
 
 /* Another process's are not ours, whatever they are. */
-static void others_are_left(void **state)
+static void other_entries_are_unchanged(void **state)
 {
 	struct bp_listen_fds l = {.n = 7};
 
@@ -370,7 +370,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(environment_is_read),
-		cmocka_unit_test(others_are_left),
+		cmocka_unit_test(other_entries_are_unchanged),
 		cmocka_unit_test(nonsense_is_refused),
 		cmocka_unit_test(environment_is_emptied),
 		cmocka_unit_test(wanted_ones_are_taken),

@@ -201,7 +201,7 @@ static void check_moved_aside(struct rig *r, unsigned files)
 	rig_close(r);
 }
 
-static void no_database_is_moved_aside(void **state)
+static void non_database_is_quarantined(void **state)
 {
 	struct rig *r = *state;
 	uint64_t seed = 5, junk[512];
@@ -225,7 +225,7 @@ static void a_truncated_file_is_moved_aside(void **state)
 	check_moved_aside(r, 1);
 }
 
-static void other_formats_are_moved_aside(void **state)
+static void other_formats_are_quarantined(void **state)
 {
 	struct rig *r = *state;
 	static const char *const commands[] = {
@@ -582,9 +582,9 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 		TEST(killed_while_writing),
-		TEST(no_database_is_moved_aside),
+		TEST(non_database_is_quarantined),
 		TEST(a_truncated_file_is_moved_aside),
-		TEST(other_formats_are_moved_aside),
+		TEST(other_formats_are_quarantined),
 		TEST(random_damage),
 		TEST(damage_while_open),
 		TEST(rows_that_make_no_sense_are_skipped),

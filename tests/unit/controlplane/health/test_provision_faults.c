@@ -288,7 +288,7 @@ static void bad_devices(struct fixture *f, unsigned code, unsigned rsc)
 
 /* With a single chain, and pauses that don't end: nothing is left for others but that it goes on.
  */
-static void test_refused_hold_up_nobody(void **state)
+static void test_rejected_requests_block_no_other(void **state)
 {
 	struct fixture *f = make(1, HOUR_NS, HOUR_NS);
 
@@ -339,13 +339,13 @@ static void one_way_of_no_answer(bool silent)
 	finish(f);
 }
 
-static void test_not_understood_hold_up_nobody(void **state)
+static void test_unreadable_responses_block_no_other(void **state)
 {
 	(void)state;
 	one_way_of_no_answer(false);
 }
 
-static void test_unanswered_hold_up_nobody(void **state)
+static void test_unanswered_requests_block_no_other(void **state)
 {
 	(void)state;
 	one_way_of_no_answer(true);
@@ -454,7 +454,7 @@ static void test_busy_for_all(void **state)
 /* ---- not there ---- */
 
 /* That nobody listens is known at once: the pauses begin without a repetition, and end. */
-static void test_nobody_listens(void **state)
+static void test_without_a_listener(void **state)
 {
 	struct fixture *f = make(4, MS_NS, 4 * MS_NS);
 
@@ -472,7 +472,7 @@ static void test_nobody_listens(void **state)
 }
 
 /* All chains get on with a client that takes one request. */
-static void test_little_room(void **state)
+static void test_little_space(void **state)
 {
 	struct fixture *f = make(4, HOUR_NS, HOUR_NS);
 
@@ -531,17 +531,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ae_of_a_type),
 		cmocka_unit_test(test_ae_of_all),
-		cmocka_unit_test(test_refused_hold_up_nobody),
+		cmocka_unit_test(test_rejected_requests_block_no_other),
 		cmocka_unit_test(test_refused_are_tried_again),
-		cmocka_unit_test(test_not_understood_hold_up_nobody),
-		cmocka_unit_test(test_unanswered_hold_up_nobody),
+		cmocka_unit_test(test_unreadable_responses_block_no_other),
+		cmocka_unit_test(test_unanswered_requests_block_no_other),
 		cmocka_unit_test(test_one_is_not_answered),
 		cmocka_unit_test(test_the_probe_is_not_answered),
 		cmocka_unit_test(test_refused_base),
 		cmocka_unit_test(test_busy_for_one),
 		cmocka_unit_test(test_busy_for_all),
-		cmocka_unit_test(test_nobody_listens),
-		cmocka_unit_test(test_little_room),
+		cmocka_unit_test(test_without_a_listener),
+		cmocka_unit_test(test_little_space),
 		cmocka_unit_test(test_pauses),
 	};
 

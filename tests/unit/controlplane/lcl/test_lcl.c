@@ -87,7 +87,7 @@ static void flows_change_with_a_reload(void **state)
 }
 
 /* A data plane that comes later has read the file, which nobody has put in force. */
-static void a_new_dataplane_is_told(void **state)
+static void new_dataplane_is_notified(void **state)
 {
 	struct process *f = *state;
 	struct bp_lcl_rules *before = malloc(2 * sizeof(*before));
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(
 			flows_change_with_a_reload, process_setup, process_teardown),
 		cmocka_unit_test_setup_teardown(
-			a_new_dataplane_is_told, process_setup, process_teardown),
+			new_dataplane_is_notified, process_setup, process_teardown),
 	};
 
 	if (process_is_controlplane(argc, argv, &status))

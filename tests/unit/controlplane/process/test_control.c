@@ -286,7 +286,7 @@ static void clients_are_bounded(void **state)
 }
 
 /* Those that nothing is ever heard of don't keep anybody out. */
-static void who_says_nothing_keeps_nobody_out(void **state)
+static void silent_client_blocks_no_other(void **state)
 {
 	struct fixture *f = *state;
 	int fd[200];
@@ -453,7 +453,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_line_is_cut_off, setup, teardown),
 		cmocka_unit_test_setup_teardown(clients_are_bounded, setup, teardown),
-		cmocka_unit_test_setup_teardown(who_says_nothing_keeps_nobody_out, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent_client_blocks_no_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_wait_for_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(client_that_never_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(request, setup, teardown),

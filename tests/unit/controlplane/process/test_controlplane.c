@@ -188,7 +188,7 @@ static void only_one_at_a_time(void **state)
 	json_decref(process_ask(&f->p, "status"));
 }
 
-static void reload_takes_rules_over(void **state)
+static void reload_applies_rules(void **state)
 {
 	struct fixture *f = *state;
 	json_t *reply;
@@ -220,7 +220,7 @@ static void reload_takes_rules_over(void **state)
 	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 2);
 }
 
-static void config_is_what_is_in_force(void **state)
+static void config_is_the_active_one(void **state)
 {
 	struct fixture *f = *state;
 	char *before = NULL, err[512], *path = realpath(f->p.config_path, NULL);
@@ -265,7 +265,7 @@ static uint8_t *banks(const struct fixture *f)
 	return copy;
 }
 
-static void refused_reload_changes_nothing(void **state)
+static void rejected_reload_has_no_effect(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t before_active;
@@ -536,9 +536,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(
 			a_missing_password_file_is_a_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_one_at_a_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(reload_takes_rules_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(config_is_what_is_in_force, setup, teardown),
-		cmocka_unit_test_setup_teardown(refused_reload_changes_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(reload_applies_rules, setup, teardown),
+		cmocka_unit_test_setup_teardown(config_is_the_active_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(rejected_reload_has_no_effect, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart_leaves_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_of_another_shape, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_replaced, setup, teardown),

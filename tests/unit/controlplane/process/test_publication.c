@@ -202,7 +202,7 @@ static void waits_for_every_worker(void **state)
 	free(before);
 }
 
-static void stuck_worker_is_told(void **state)
+static void stalled_worker_is_logged(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t first;
@@ -448,7 +448,7 @@ static void waits_for_workers_that_transform(void **state)
 }
 
 /* What there is no room for changes nothing, not the rules of inspection either. */
-static void refused_transformation_changes_nothing(void **state)
+static void rejected_transformation_has_no_effect(void **state)
 {
 	struct fixture *f = *state;
 	struct bp_transform_source sources[5];
@@ -484,7 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(without_data_plane, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_for_every_worker, setup, teardown),
-		cmocka_unit_test_setup_teardown(stuck_worker_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(stalled_worker_is_logged, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_rules_stay_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(unchanged_rules_keep_their_slot, setup, teardown),
 		cmocka_unit_test_setup_teardown(filters_of_any_length_are_whole, setup, teardown),
@@ -495,7 +495,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			waits_for_workers_that_transform, setup_transform, teardown),
 		cmocka_unit_test_setup_teardown(
-			refused_transformation_changes_nothing, setup_transform, teardown),
+			rejected_transformation_has_no_effect, setup_transform, teardown),
 	};
 
 	return cmocka_run_group_tests_name("publication", tests, NULL, NULL);

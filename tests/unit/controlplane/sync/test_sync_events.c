@@ -193,7 +193,7 @@ static void started_again(void **state)
 }
 
 /* No room: said, counted, and what is deleted makes room. */
-static void no_room(void **state)
+static void no_capacity(void **state)
 {
 	struct sync_rig *r = *state;
 
@@ -357,7 +357,7 @@ int main(void)
 		RIG_TEST(a_preferred_source_goes),
 		RIG_TEST(lost_events),
 		RIG_TEST(started_again),
-		RIG_TEST(no_room),
+		RIG_TEST(no_capacity),
 		RIG_TEST(a_tap_is_held),
 		RIG_TEST(a_tap_is_removed),
 		RIG_TEST(held_without_the_data_plane),

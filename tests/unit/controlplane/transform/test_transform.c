@@ -181,7 +181,7 @@ static void the_file_is_in_force(void **state)
 	assert_int_equal(view(f).bank->n_rules, 2);
 }
 
-static void what_is_set_stays(void **state)
+static void set_values_persist(void **state)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +210,7 @@ static void what_is_set_stays(void **state)
 	reload(f, 1, 1);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void errors_are_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -241,7 +241,7 @@ static void what_is_wrong_is_said(void **state)
 	assert_true(first(f, 0, "10.0.0.5", 0) == 2);
 }
 
-static void without_entries_there_is_nothing_to_set(void **state)
+static void missing_entries_are_reported(void **state)
 {
 	struct fixture *f = *state;
 
@@ -478,10 +478,9 @@ int main(int argc, char **argv)
 	int status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_file_is_in_force, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_set_stays, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_wrong_is_said, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			without_entries_there_is_nothing_to_set, setup, teardown),
+		cmocka_unit_test_setup_teardown(set_values_persist, setup, teardown),
+		cmocka_unit_test_setup_teardown(errors_are_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_entries_are_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_loader_sets_and_adds, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_loader_refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(connections_are_bounded, setup, teardown),

@@ -67,7 +67,7 @@ static void leaves_in_time(void **state)
 }
 
 /* Whatever no rule is for: as if there were none, in its order. */
-static void others_go_on(void **state)
+static void other_sessions_continue(void **state)
 {
 	uint8_t f[1518];
 	struct udp u = agg_message(0);
@@ -98,7 +98,7 @@ static void others_go_on(void **state)
 }
 
 /* To a group of stations, too: everybody there would have to take it apart. */
-static void groups_go_on(void **state)
+static void groups_continue(void **state)
 {
 	struct udp u = agg_message(0);
 	uint8_t f[UDP_FRAME_MAX];
@@ -175,7 +175,7 @@ static void each_reason_is_counted(void **state)
 }
 
 /* It would be taken apart at the far end. */
-static void mimics_are_dropped(void **state)
+static void ambiguous_payloads_are_dropped(void **state)
 {
 	static uint8_t payload[1200] = {0xfd, 0xa6};
 	struct udp u = agg_message(0);
@@ -218,7 +218,7 @@ static void no_buffers(void **state)
 }
 
 /* A message in several buffers is too long for any aggregate here, and goes on. */
-static void chains_go_on(void **state)
+static void chains_continue(void **state)
 {
 	static uint8_t payload[1900];
 	struct udp u = agg_message(0);
@@ -297,7 +297,7 @@ static void buffers_go_back(void **state)
 }
 
 /* The next message would make it longer than the MTU of a port. */
-static void least_mtu_bounds(void **state)
+static void min_mtu_bounds(void **state)
 {
 	static const char yaml[] = "ports:\n"
 				   "  - {name: a, device: net_null0}\n"
@@ -345,15 +345,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_when_full),
 		cmocka_unit_test(leaves_in_time),
-		cmocka_unit_test(others_go_on),
-		cmocka_unit_test(groups_go_on),
+		cmocka_unit_test(other_sessions_continue),
+		cmocka_unit_test(groups_continue),
 		cmocka_unit_test(none_overtakes),
 		cmocka_unit_test(each_reason_is_counted),
-		cmocka_unit_test(mimics_are_dropped),
+		cmocka_unit_test(ambiguous_payloads_are_dropped),
 		cmocka_unit_test(no_buffers),
-		cmocka_unit_test(chains_go_on),
+		cmocka_unit_test(chains_continue),
 		cmocka_unit_test(buffers_go_back),
-		cmocka_unit_test(least_mtu_bounds),
+		cmocka_unit_test(min_mtu_bounds),
 		cmocka_unit_test(streams_are_bounded),
 	};
 

@@ -107,7 +107,7 @@ static void entries_come_and_go(void **state)
 }
 
 /* A control plane that starts again writes the rules that are in force: nobody is disturbed. */
-static void same_rules_change_nothing(void **state)
+static void same_rules_have_no_effect(void **state)
 {
 	struct bp_agg_rules rules;
 	struct rig r;
@@ -165,7 +165,7 @@ static void only_whole_plans_count(void **state)
 	rig_stop(&r);
 }
 
-static void least_mtu_changes(void **state)
+static void min_mtu_changes(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -262,9 +262,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_change),
 		cmocka_unit_test(entries_come_and_go),
-		cmocka_unit_test(same_rules_change_nothing),
+		cmocka_unit_test(same_rules_have_no_effect),
 		cmocka_unit_test(only_whole_plans_count),
-		cmocka_unit_test(least_mtu_changes),
+		cmocka_unit_test(min_mtu_changes),
 		cmocka_unit_test(link_loss_flushes),
 		cmocka_unit_test(stop_flushes),
 		cmocka_unit_test(begins_with_its_own_file),

@@ -174,7 +174,7 @@ static void routed(void **state)
 }
 
 /* A port that is down takes nothing, not even what is for everybody. */
-static void nothing_while_down(void **state)
+static void link_down_sends_no_frame(void **state)
 {
 	struct udp u = agg_message(0);
 	uint8_t f[UDP_FRAME_MAX];
@@ -464,7 +464,7 @@ int main(void)
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(restored_over_a_bridge),
 		cmocka_unit_test(routed),
-		cmocka_unit_test(nothing_while_down),
+		cmocka_unit_test(link_down_sends_no_frame),
 		cmocka_unit_test(routed_ip6_and_restored),
 		cmocka_unit_test(inspected),
 		cmocka_unit_test(order_is_kept),

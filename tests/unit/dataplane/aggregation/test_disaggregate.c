@@ -167,7 +167,7 @@ static void longer_than_a_buffer(void **state)
 }
 
 /* Messages that came alone go on in their place. */
-static void plain_go_on(void **state)
+static void unlabelled_frames_are_forwarded(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -489,7 +489,7 @@ int main(void)
 		cmocka_unit_test(restores),
 		cmocka_unit_test(each_has_its_length),
 		cmocka_unit_test(longer_than_a_buffer),
-		cmocka_unit_test(plain_go_on),
+		cmocka_unit_test(unlabelled_frames_are_forwarded),
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(bursts_follow),
 		cmocka_unit_test(no_buffers),

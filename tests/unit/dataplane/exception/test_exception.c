@@ -331,7 +331,7 @@ static void batch_is_shared_out(void **state)
 	destroy(x);
 }
 
-static void interfaces_are_told_apart(void **state)
+static void interfaces_are_distinguished(void **state)
 {
 	struct bp_exception *x = create(NULL);
 	struct bp_serve s;
@@ -522,7 +522,7 @@ int main(void)
 		cmocka_unit_test_setup(flood_is_bounded, set_up),
 		cmocka_unit_test_setup(flood_leaves_other_ports, set_up),
 		cmocka_unit_test_setup(batch_is_shared_out, set_up),
-		cmocka_unit_test_setup(interfaces_are_told_apart, set_up),
+		cmocka_unit_test_setup(interfaces_are_distinguished, set_up),
 		cmocka_unit_test_setup(from_kernel, set_up),
 		cmocka_unit_test_setup(from_kernel_lost, set_up),
 		cmocka_unit_test_setup(finish_ignores_buckets, set_up),

@@ -55,7 +55,7 @@ static void routing_protocols(void **state)
 }
 
 /* What looks like it, but is not: the class would be filled with it from anywhere. */
-static void what_looks_like_them(void **state)
+static void similar_packets(void **state)
 {
 	assert_int_equal(class4(17, 64, 40000, 179), BP_EX_LOCAL); /* BGP is TCP */
 	assert_int_equal(class4(6, 64, 40000, 520), BP_EX_LOCAL);  /* RIP is UDP */
@@ -121,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(routing_protocols),
-		cmocka_unit_test(what_looks_like_them),
+		cmocka_unit_test(similar_packets),
 		cmocka_unit_test(health_devices),
 	};
 

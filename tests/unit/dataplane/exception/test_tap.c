@@ -164,7 +164,7 @@ static void expect_bytes(struct rte_mbuf *m, uint32_t len, uint8_t seed)
 	rte_pktmbuf_free(m);
 }
 
-static void frames_both_ways(void **state)
+static void frames_in_both_directions(void **state)
 {
 	static const uint32_t lens[] = {
 		60, 14, 300, ROOM - RTE_PKTMBUF_HEADROOM, ROOM - RTE_PKTMBUF_HEADROOM + 1, 1414};
@@ -448,7 +448,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_both_ways),
+		cmocka_unit_test(frames_in_both_directions),
 		cmocka_unit_test(frames_refused),
 		cmocka_unit_test(frames_lost),
 		cmocka_unit_test(attributes),

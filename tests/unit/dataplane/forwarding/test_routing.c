@@ -65,7 +65,7 @@ static void a_burst_keeps_its_order(void **state)
 }
 
 /* What fills a short frame goes along; what hangs behind a longer packet does not. */
-static void what_follows_the_packet(void **state)
+static void bytes_after_the_packet(void **state)
 {
 	struct packet p = ip4("10.9.1.1", 64, 28), want;
 	struct rig r;
@@ -87,7 +87,7 @@ static void what_follows_the_packet(void **state)
 	rig_stop(&r);
 }
 
-static void the_kernel_gets_what_it_must_answer(void **state)
+static void packets_for_the_kernel_are_punted(void **state)
 {
 	struct packet p;
 	struct rig r;
@@ -116,7 +116,7 @@ static void the_kernel_gets_what_it_must_answer(void **state)
 	rig_stop(&r);
 }
 
-static void what_is_for_us(void **state)
+static void local_packets(void **state)
 {
 	struct packet p;
 	struct rig r;
@@ -168,7 +168,7 @@ static void what_is_for_us(void **state)
 	rig_stop(&r);
 }
 
-static void what_no_router_forwards(void **state)
+static void packets_that_are_not_forwarded(void **state)
 {
 	static const char *const sources[] = {
 		"0.0.0.0", "127.0.0.1", "224.0.0.1", "255.255.255.255", "240.0.0.1", "0.1.2.3"};
@@ -207,7 +207,7 @@ static void what_no_router_forwards(void **state)
 	rig_stop(&r);
 }
 
-static void headers_that_lie(void **state)
+static void inconsistent_headers_are_rejected(void **state)
 {
 	struct packet good = ip4("10.9.1.1", 64, 46), p;
 	struct rig r;
@@ -302,7 +302,7 @@ static void a_full_queue_is_counted(void **state)
 	rig_stop(&r);
 }
 
-static void what_the_kernel_sends_leaves_unchanged(void **state)
+static void originated_packets_are_sent_unchanged(void **state)
 {
 	struct packet p = ip4("10.2.0.2", 1, 46);
 	struct rte_mbuf *m;
@@ -325,14 +325,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_are_forwarded),
 		cmocka_unit_test(a_burst_keeps_its_order),
-		cmocka_unit_test(what_follows_the_packet),
-		cmocka_unit_test(the_kernel_gets_what_it_must_answer),
-		cmocka_unit_test(what_is_for_us),
-		cmocka_unit_test(what_no_router_forwards),
-		cmocka_unit_test(headers_that_lie),
+		cmocka_unit_test(bytes_after_the_packet),
+		cmocka_unit_test(packets_for_the_kernel_are_punted),
+		cmocka_unit_test(local_packets),
+		cmocka_unit_test(packets_that_are_not_forwarded),
+		cmocka_unit_test(inconsistent_headers_are_rejected),
 		cmocka_unit_test(an_interface_without_kernel_answers),
 		cmocka_unit_test(a_full_queue_is_counted),
-		cmocka_unit_test(what_the_kernel_sends_leaves_unchanged),
+		cmocka_unit_test(originated_packets_are_sent_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -571,7 +571,7 @@ static void check(struct rig *r, const struct frame *f, uint64_t counters[BP_C_C
 	}
 }
 
-static void every_frame_goes_where_the_model_says(void **unused)
+static void every_frame_is_forwarded_as_in_the_model(void **unused)
 {
 	static struct frame frames[BATCH_MAX];
 	uint64_t counters[BP_C_COUNT] = {0};
@@ -615,7 +615,7 @@ int main(void)
 {
 	const char *seed = getenv("BP_SEED");
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_frame_goes_where_the_model_says),
+		cmocka_unit_test(every_frame_is_forwarded_as_in_the_model),
 	};
 
 	if (seed)

@@ -6,7 +6,7 @@
 /* ---- tables that were damaged ---- */
 
 /* A link word of an interface or a group that can't be leads nowhere. */
-static void link_words_that_lie(void **state)
+static void invalid_link_words_are_rejected(void **state)
 {
 	struct bp_address to4 = address("10.9.1.1"), to6 = address("fd09::1");
 	_Atomic uint64_t *link;
@@ -120,7 +120,7 @@ static void use_is_marked(void **state)
 
 /* ---- several ways ---- */
 
-static void flows_keep_their_way(void **state)
+static void flows_keep_their_path(void **state)
 {
 	struct bp_route route = {.prefix = bp_prefix_of(address("10.50.0.0"), 16), .n_hops = 2};
 	unsigned seen[3] = {0};
@@ -193,12 +193,12 @@ static void fragments_keep_together(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(link_words_that_lie),
+		cmocka_unit_test(invalid_link_words_are_rejected),
 		cmocka_unit_test(an_interface_that_is_down),
 		cmocka_unit_test(a_number_that_was_another_ports),
 		cmocka_unit_test(a_neighbour_that_changes),
 		cmocka_unit_test(use_is_marked),
-		cmocka_unit_test(flows_keep_their_way),
+		cmocka_unit_test(flows_keep_their_path),
 		cmocka_unit_test(fragments_keep_together),
 	};
 

@@ -263,7 +263,7 @@ static void a_conflict_without_a_name(void **state)
 	health_stop(&h);
 }
 
-static void a_target_that_is_gone_is_told_once(void **state)
+static void removed_target_is_logged_once(void **state)
 {
 	const struct bytes answer = response_other(0x0400, 5, 103);
 	struct bp_phd_event_record e;
@@ -610,7 +610,7 @@ int main(void)
 		cmocka_unit_test(at_the_other_worker),
 		cmocka_unit_test(each_error),
 		cmocka_unit_test(a_conflict_without_a_name),
-		cmocka_unit_test(a_target_that_is_gone_is_told_once),
+		cmocka_unit_test(removed_target_is_logged_once),
 		cmocka_unit_test(after_an_error_a_new_pair),
 		cmocka_unit_test(of_an_earlier_report_with_the_same_id),
 		cmocka_unit_test(of_an_earlier_report_with_another_id),

@@ -141,7 +141,7 @@ static void up_to_32_parts(void **state)
 }
 
 /* Over 256 octets of entries they are not copied: all requests are in frames of their own. */
-static void what_is_not_written_in_place(void **state)
+static void not_written_in_place(void **state)
 {
 	struct bytes apdu;
 	struct health h;
@@ -192,7 +192,7 @@ static void unknown_handles_and_special_values(void **state)
 	health_stop(&h);
 }
 
-static void with_forwarded_the_answer_goes_beside(void **state)
+static void forwarded_ack_is_sent_after_the_report(void **state)
 {
 	struct bytes apdu = one(true, 5, 1), answer = response_stored(5, FIXED);
 	struct health h;
@@ -351,7 +351,7 @@ static void the_same_numbers_are_another_report(void **state)
 
 /* After a restart the ports may be others: nobody would hear the answers to the old ones, and parts
  * would share a pair. */
-static void a_pair_of_nobody_is_not_used_again(void **state)
+static void unowned_pair_is_not_reused(void **state)
 {
 	const struct bytes apdu = two(true, 9, 1);
 	static const uint32_t pairs[] = {0, 19999u << 16 | 7, 20100u << 16, UINT32_MAX};
@@ -386,13 +386,13 @@ int main(void)
 		cmocka_unit_test(every_type_of_report),
 		cmocka_unit_test(an_instance_a_report_and_without_names),
 		cmocka_unit_test(up_to_32_parts),
-		cmocka_unit_test(what_is_not_written_in_place),
+		cmocka_unit_test(not_written_in_place),
 		cmocka_unit_test(unknown_handles_and_special_values),
-		cmocka_unit_test(with_forwarded_the_answer_goes_beside),
+		cmocka_unit_test(forwarded_ack_is_sent_after_the_report),
 		cmocka_unit_test(a_repeat_is_the_same_request),
 		cmocka_unit_test(unconfirmed_repeats),
 		cmocka_unit_test(the_same_numbers_are_another_report),
-		cmocka_unit_test(a_pair_of_nobody_is_not_used_again),
+		cmocka_unit_test(unowned_pair_is_not_reused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static void lengths_and_checksums_of_udp(void **state)
 }
 
 /* The same of those that are nearly all reports: they have a way of their own. */
-static void checksums_of_usual_reports(void **state)
+static void checksums_of_common_reports(void **state)
 {
 	for (unsigned dev6 = 0; dev6 < 2; dev6++) {
 		struct bytes f;
@@ -135,7 +135,7 @@ static void checksums_of_usual_reports(void **state)
 }
 
 /* A datagram shorter than its packet, and a packet shorter than its frame. */
-static void what_hangs_behind(void **state)
+static void dependent_resources(void **state)
 {
 	for (unsigned dev6 = 0; dev6 < 2; dev6++) {
 		struct bytes f;
@@ -199,11 +199,11 @@ static void what_a_driver_says(bool per_report)
 	health_stop(&h);
 }
 
-static void what_a_driver_says_of_any_report(void **state)
+static void rx_checksum_flags_of_any_report(void **state)
 {
 	what_a_driver_says(false);
 }
-static void what_a_driver_says_of_usual_ones(void **state)
+static void rx_checksum_flags_of_common_reports(void **state)
 {
 	what_a_driver_says(true);
 }
@@ -244,7 +244,7 @@ static void is_kernels(
 	health_counted(h, why, 1, BP_C_COUNT);
 }
 
-static void what_the_kernel_has(void **state)
+static void kernel_state(void **state)
 {
 	struct bytes f, g;
 	struct health h;
@@ -567,12 +567,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths_and_checksums_of_udp),
-		cmocka_unit_test(checksums_of_usual_reports),
-		cmocka_unit_test(what_hangs_behind),
-		cmocka_unit_test(what_a_driver_says_of_any_report),
-		cmocka_unit_test(what_a_driver_says_of_usual_ones),
+		cmocka_unit_test(checksums_of_common_reports),
+		cmocka_unit_test(dependent_resources),
+		cmocka_unit_test(rx_checksum_flags_of_any_report),
+		cmocka_unit_test(rx_checksum_flags_of_common_reports),
 		cmocka_unit_test(the_last_hop),
-		cmocka_unit_test(what_the_kernel_has),
+		cmocka_unit_test(kernel_state),
 		cmocka_unit_test(headers_between),
 		cmocka_unit_test(in_several_buffers),
 		cmocka_unit_test(a_burst_of_everything),

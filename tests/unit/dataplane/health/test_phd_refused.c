@@ -79,7 +79,7 @@ static void unknown_sessions(void **state)
 	health_stop(&h);
 }
 
-static void no_stray_is_answered_where_none_may(void **state)
+static void no_unknown_session_is_answered_at_rate_0(void **state)
 {
 	const struct bytes apdu = one(true, 1, 1);
 	struct health h;
@@ -206,7 +206,7 @@ static void too_long_for_a_message(void **state)
 }
 
 /* Reports of which nothing is stored, confirmed and not. */
-static void what_is_discarded(void **state)
+static void discarded_frames(void **state)
 {
 	static const struct {
 		uint32_t at;
@@ -360,12 +360,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signalling_is_the_managers),
 		cmocka_unit_test(unknown_sessions),
-		cmocka_unit_test(no_stray_is_answered_where_none_may),
+		cmocka_unit_test(no_unknown_session_is_answered_at_rate_0),
 		cmocka_unit_test(while_sessions_are_read_back),
 		cmocka_unit_test(no_source),
 		cmocka_unit_test(the_slow_path),
 		cmocka_unit_test(too_long_for_a_message),
-		cmocka_unit_test(what_is_discarded),
+		cmocka_unit_test(discarded_frames),
 		cmocka_unit_test(a_report_without_observations),
 		cmocka_unit_test(no_message_ids_left),
 		cmocka_unit_test(no_buffers_left),

@@ -296,7 +296,7 @@ static void same(const struct health_options *o, uint64_t seed)
 	free(slow.out.p);
 }
 
-static void both_ways_are_one(void **st)
+static void both_paths_are_equal(void **st)
 {
 	static const struct health_options options[] = {
 		{.per_report = true},
@@ -315,7 +315,7 @@ static void both_ways_are_one(void **st)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways_are_one)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(both_paths_are_equal)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,7 +115,7 @@ static void others_than_messages_keep_labels(void **state)
 	rig_stop(&r);
 }
 
-static void a_labelled_aggregate_is_taken_apart(void **state)
+static void labelled_aggregate_is_decapsulated(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -339,7 +339,7 @@ static void neighbours_are_answered_plain(void **state)
 enum { D = 3 };
 
 /* Of a flooded frame, only what leaves by an LCL port has a label, whoever gave it. */
-static void a_flooded_frame_is_plain_elsewhere(void **state)
+static void flooded_copy_is_unlabelled_on_other_ports(void **state)
 {
 	uint8_t f[UDP_FRAME_MAX];
 	const uint32_t len = lcl_datagram(f);
@@ -417,7 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labelled_messages_are_aggregated),
 		cmocka_unit_test(others_than_messages_keep_labels),
-		cmocka_unit_test(a_labelled_aggregate_is_taken_apart),
+		cmocka_unit_test(labelled_aggregate_is_decapsulated),
 		cmocka_unit_test(a_result_keeps_its_readings_label),
 		cmocka_unit_test(an_answer_has_no_label),
 		cmocka_unit_test(labelled_segments_are_inspected),
@@ -425,7 +425,7 @@ int main(void)
 		cmocka_unit_test(a_routed_flow_gets_its_label),
 		cmocka_unit_test(the_kernel_knows_no_labels),
 		cmocka_unit_test(neighbours_are_answered_plain),
-		cmocka_unit_test(a_flooded_frame_is_plain_elsewhere),
+		cmocka_unit_test(flooded_copy_is_unlabelled_on_other_ports),
 		cmocka_unit_test(flows_that_cannot_be),
 	};
 

@@ -169,7 +169,7 @@ static void run(struct record *rec, uint64_t seed, bool general)
 	rig_stop(&r);
 }
 
-static void both_ways_give_the_same(void **state)
+static void both_paths_give_the_same_result(void **state)
 {
 	static struct record in_place, general;
 	unsigned moved = 0, late = 0;
@@ -195,7 +195,7 @@ static void both_ways_give_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ways_give_the_same),
+		cmocka_unit_test(both_paths_give_the_same_result),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@ static void lan_is(enum bp_fault_link link)
 	readings.port[0].link = link;
 }
 
-static void a_link_that_is_up_is_no_trouble(void **state)
+static void link_up_is_no_fault(void **state)
 {
 	(void)state;
 	pass(60 * S);
@@ -17,7 +17,7 @@ static void a_link_that_is_up_is_no_trouble(void **state)
 	assert_int_equal(shown(BP_FAULT_LINK_DOWN, "lan").spells, 0);
 }
 
-static void its_end_and_its_return_are_told(void **state)
+static void exit_and_restart_are_logged(void **state)
 {
 	struct bp_fault_record t;
 
@@ -74,7 +74,7 @@ static void one_that_flaps_does_not_fill_the_log(void **state)
 }
 
 /* At the start a link may take its time, and a driver that never reports one is not asked. */
-static void one_that_has_not_come_up_is_told_of_late(void **state)
+static void missing_link_is_logged_after_the_delay(void **state)
 {
 	struct bp_fault_record t;
 
@@ -110,7 +110,7 @@ static void one_that_has_not_come_up_is_told_of_late(void **state)
 	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 14 * S);
 }
 
-static void one_that_comes_up_in_time_is_no_trouble(void **state)
+static void link_up_in_time_is_no_fault(void **state)
 {
 	(void)state;
 	lan_is(BP_FAULT_LINK_NOT_YET);
@@ -124,11 +124,11 @@ static void one_that_comes_up_in_time_is_no_trouble(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_link_that_is_up_is_no_trouble, start),
-		cmocka_unit_test_setup(its_end_and_its_return_are_told, start),
+		cmocka_unit_test_setup(link_up_is_no_fault, start),
+		cmocka_unit_test_setup(exit_and_restart_are_logged, start),
 		cmocka_unit_test_setup(one_that_flaps_does_not_fill_the_log, start),
-		cmocka_unit_test_setup(one_that_has_not_come_up_is_told_of_late, start),
-		cmocka_unit_test_setup(one_that_comes_up_in_time_is_no_trouble, start),
+		cmocka_unit_test_setup(missing_link_is_logged_after_the_delay, start),
+		cmocka_unit_test_setup(link_up_in_time_is_no_fault, start),
 	};
 
 	return cmocka_run_group_tests_name("trouble_links", tests, NULL, NULL);

@@ -3,7 +3,7 @@
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/trouble_rig.h"
 
-static void frames_are_counted_and_told_of(void **state)
+static void frames_are_counted_and_logged(void **state)
 {
 	struct bp_fault_record t;
 
@@ -39,7 +39,7 @@ static void frames_are_counted_and_told_of(void **state)
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 0);
 }
 
-static void each_reason_has_its_words_and_counter(void **state)
+static void each_reason_has_a_message_and_a_counter(void **state)
 {
 	(void)state;
 	readings.port[0].no_mbuf = 1;
@@ -56,7 +56,7 @@ static void each_reason_has_its_words_and_counter(void **state)
 }
 
 /* What was lost before the workers began is no fault of theirs. */
-static void what_was_before_the_start_is_not_counted(void **state)
+static void counts_before_the_start_are_ignored(void **state)
 {
 	const struct bp_fault_subjects who = {.n_ports = 1, .port = {"lan"}};
 
@@ -88,9 +88,9 @@ static void a_driver_that_counts_from_0_again_has_lost_that_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(frames_are_counted_and_told_of, start),
-		cmocka_unit_test_setup(each_reason_has_its_words_and_counter, start),
-		cmocka_unit_test_setup(what_was_before_the_start_is_not_counted, start),
+		cmocka_unit_test_setup(frames_are_counted_and_logged, start),
+		cmocka_unit_test_setup(each_reason_has_a_message_and_a_counter, start),
+		cmocka_unit_test_setup(counts_before_the_start_are_ignored, start),
 		cmocka_unit_test_setup(a_driver_that_counts_from_0_again_has_lost_that_many, start),
 	};
 

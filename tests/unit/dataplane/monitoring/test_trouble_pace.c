@@ -55,7 +55,7 @@ static void quiet_gives_no_more_than_the_few(void **state)
 	assert_true(try(true, 1001 * P));
 }
 
-static void asking_costs_nothing(void **state)
+static void query_has_no_side_effect(void **state)
 {
 	(void)state;
 	bp_pace_init(&pace, P, 0);
@@ -105,7 +105,7 @@ int main(void)
 		cmocka_unit_test(a_few_at_once_then_one_a_period),
 		cmocka_unit_test(more_of_the_same_waits_for_a_period),
 		cmocka_unit_test(quiet_gives_no_more_than_the_few),
-		cmocka_unit_test(asking_costs_nothing),
+		cmocka_unit_test(query_has_no_side_effect),
 		cmocka_unit_test(a_period_of_0_is_one_of_1),
 		cmocka_unit_test(the_bound_holds_between_any_two_lines),
 	};

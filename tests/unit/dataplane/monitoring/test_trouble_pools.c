@@ -9,7 +9,7 @@ static void look_with(uint32_t free)
 	look_after(S);
 }
 
-static void few_free_buffers_are_told_of(void **state)
+static void low_mbufs_are_logged(void **state)
 {
 	struct bp_fault_record t;
 
@@ -44,7 +44,7 @@ static void few_free_buffers_are_told_of(void **state)
 	assert_int_equal(counters.v[BP_C_MBUFS_LOW], 2);
 }
 
-static void the_fewest_are_known_without_trouble(void **state)
+static void fewest_free_buffers_are_recorded_without_fault(void **state)
 {
 	(void)state;
 	look_with(700);
@@ -55,7 +55,7 @@ static void the_fewest_are_known_without_trouble(void **state)
 }
 
 /* Within a second, again and again. */
-static void what_comes_and_goes_is_told_of_once_in_ten_seconds(void **state)
+static void flapping_fault_is_logged_every_ten_seconds(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 40; i++)
@@ -85,7 +85,7 @@ static void high_marks_have_an_end_too(void **state)
 		"pool=mbufs-0 free=950 size=1000 ");
 }
 
-static void with_0_nobody_looks(void **state)
+static void off_disables_the_check(void **state)
 {
 	struct bp_config_monitoring off = watch.sink.settings;
 
@@ -100,11 +100,11 @@ static void with_0_nobody_looks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(few_free_buffers_are_told_of, start),
-		cmocka_unit_test_setup(the_fewest_are_known_without_trouble, start),
-		cmocka_unit_test_setup(what_comes_and_goes_is_told_of_once_in_ten_seconds, start),
+		cmocka_unit_test_setup(low_mbufs_are_logged, start),
+		cmocka_unit_test_setup(fewest_free_buffers_are_recorded_without_fault, start),
+		cmocka_unit_test_setup(flapping_fault_is_logged_every_ten_seconds, start),
 		cmocka_unit_test_setup(high_marks_have_an_end_too, start),
-		cmocka_unit_test_setup(with_0_nobody_looks, start),
+		cmocka_unit_test_setup(off_disables_the_check, start),
 	};
 
 	return cmocka_run_group_tests_name("trouble_pools", tests, NULL, NULL);

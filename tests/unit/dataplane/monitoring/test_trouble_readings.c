@@ -65,7 +65,7 @@ static void figures_are_those_of_the_drivers(void **state)
 	assert_int_equal(now.port[0].missed + now.port[0].no_mbuf + now.port[0].errors, 0);
 }
 
-static void a_link_is_believed_to_be_down_by_who_says_so(void **state)
+static void link_down_is_trusted_by_driver(void **state)
 {
 	(void)state;
 	rig.shm.ports[0].link_up = 1;
@@ -83,7 +83,7 @@ static void a_link_is_believed_to_be_down_by_who_says_so(void **state)
 	assert_int_equal(now.port[1].link, BP_FAULT_LINK_LOST);
 }
 
-static void buffers_that_are_held_are_not_free(void **state)
+static void queued_buffers_are_not_free(void **state)
 {
 	struct rte_mbuf *m[10];
 	uint32_t before;
@@ -102,7 +102,7 @@ static void buffers_that_are_held_are_not_free(void **state)
 	assert_int_equal(now.pool[0].free, before);
 }
 
-static void a_worker_tells_where_it_was(void **state)
+static void worker_reports_its_poll_gap(void **state)
 {
 	struct rte_graph *graph = rig.worker->graph;
 
@@ -125,7 +125,7 @@ static void a_worker_tells_where_it_was(void **state)
 }
 
 /* From its first look on the segment says whose rows they are. */
-static void what_it_finds_is_in_the_segment(void **state)
+static void faults_are_in_the_segment(void **state)
 {
 	static struct bp_fault_monitor watch;
 	static const char *const subject[] = {"a", "a", "a", "a", "b", "b", "b", "b"};
@@ -158,11 +158,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(figures_are_those_of_the_drivers, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_link_is_believed_to_be_down_by_who_says_so, begin, end),
-		cmocka_unit_test_setup_teardown(buffers_that_are_held_are_not_free, begin, end),
-		cmocka_unit_test_setup_teardown(a_worker_tells_where_it_was, begin, end),
-		cmocka_unit_test_setup_teardown(what_it_finds_is_in_the_segment, begin, end),
+		cmocka_unit_test_setup_teardown(link_down_is_trusted_by_driver, begin, end),
+		cmocka_unit_test_setup_teardown(queued_buffers_are_not_free, begin, end),
+		cmocka_unit_test_setup_teardown(worker_reports_its_poll_gap, begin, end),
+		cmocka_unit_test_setup_teardown(faults_are_in_the_segment, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("trouble_readings", tests, NULL, NULL);

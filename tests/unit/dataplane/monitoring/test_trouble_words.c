@@ -137,7 +137,7 @@ static const struct line lines[] = {
 		"fault=worker_stalls"},
 };
 
-static void each_line_has_its_words(void **state)
+static void each_line_has_its_message(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

@@ -17,7 +17,7 @@ static void overran(unsigned worker, unsigned times, uint64_t ns)
 		readings.worker[worker].longest_ns = ns;
 }
 
-static void an_overrun_is_told_of(void **state)
+static void poll_gap_is_logged(void **state)
 {
 	struct bp_fault_record t;
 
@@ -45,7 +45,7 @@ static void an_overrun_is_told_of(void **state)
 	assert_int_equal(shown(BP_FAULT_WORKER_OVERRUN, "worker 0").total, 0);
 }
 
-static void the_longest_time_is_known_without_trouble(void **state)
+static void longest_poll_gap_is_recorded_without_fault(void **state)
 {
 	(void)state;
 	readings.worker[0].longest_ns = 3 * MS;
@@ -54,7 +54,7 @@ static void the_longest_time_is_known_without_trouble(void **state)
 	assert_true(shown(BP_FAULT_WORKER_OVERRUN, "worker 0").worst == 3 * MS);
 }
 
-static void one_that_hangs_is_told_of_while_it_does(void **state)
+static void stalled_worker_is_logged_while_stalled(void **state)
 {
 	struct bp_fault_record t;
 
@@ -101,7 +101,7 @@ static void one_without_queues_is_not_waited_for(void **state)
 
 /* The machine stood still, or the process was stopped: nobody is to be blamed before he had the
  * time to come back. */
-static void a_watch_that_was_away_itself_blames_nobody(void **state)
+static void delayed_monitor_reports_no_poll_gap(void **state)
 {
 	(void)state;
 	look_after(S);
@@ -120,7 +120,7 @@ static void a_watch_that_was_away_itself_blames_nobody(void **state)
 		"worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=30250 ");
 }
 
-static void with_0_nobody_looks(void **state)
+static void off_disables_the_check(void **state)
 {
 	struct bp_config_monitoring off = watch.sink.settings;
 
@@ -159,13 +159,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(connections_that_pass_unread_are_a_fault, begin),
-		cmocka_unit_test_setup(an_overrun_is_told_of, begin),
-		cmocka_unit_test_setup(the_longest_time_is_known_without_trouble, begin),
-		cmocka_unit_test_setup(one_that_hangs_is_told_of_while_it_does, begin),
+		cmocka_unit_test_setup(poll_gap_is_logged, begin),
+		cmocka_unit_test_setup(longest_poll_gap_is_recorded_without_fault, begin),
+		cmocka_unit_test_setup(stalled_worker_is_logged_while_stalled, begin),
 		cmocka_unit_test_setup(one_that_never_began_is_stuck_too, begin),
 		cmocka_unit_test_setup(one_without_queues_is_not_waited_for, begin),
-		cmocka_unit_test_setup(a_watch_that_was_away_itself_blames_nobody, begin),
-		cmocka_unit_test_setup(with_0_nobody_looks, begin),
+		cmocka_unit_test_setup(delayed_monitor_reports_no_poll_gap, begin),
+		cmocka_unit_test_setup(off_disables_the_check, begin),
 	};
 
 	return cmocka_run_group_tests_name("trouble_workers", tests, NULL, NULL);

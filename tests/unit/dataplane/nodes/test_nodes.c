@@ -299,7 +299,7 @@ static void link_down_is_counted(void **state)
 }
 
 /* A driver whose word is not taken is offered the frames all the same. */
-static void link_maybe_down_is_tried(void **state)
+static void uncertain_link_is_tried(void **state)
 {
 	uint8_t f[64];
 	struct rig r;
@@ -479,7 +479,7 @@ int main(void)
 		cmocka_unit_test(two_bridges_are_separate),
 		cmocka_unit_test(full_output_is_counted),
 		cmocka_unit_test(link_down_is_counted),
-		cmocka_unit_test(link_maybe_down_is_tried),
+		cmocka_unit_test(uncertain_link_is_tried),
 		cmocka_unit_test(link_follows_the_driver),
 		cmocka_unit_test(flood_without_buffers),
 		cmocka_unit_test(jumbo_is_flooded_whole),

@@ -311,7 +311,7 @@ static void leaves_it_to_a_device(void **state)
 }
 
 /* What devices may not know is completed here, and what is not partial left alone. */
-static void leaves_only_what_is_usual(void **state)
+static void only_valid_fast_packets_take_the_fast_path(void **state)
 {
 	struct built b = make6(1, 6, 10);
 	uint8_t f[FRAME_MAX], want[FRAME_MAX];
@@ -348,7 +348,7 @@ int main(void)
 		cmocka_unit_test(survives_damage),
 		cmocka_unit_test(completes_wherever_it_is_cut),
 		cmocka_unit_test(leaves_it_to_a_device),
-		cmocka_unit_test(leaves_only_what_is_usual),
+		cmocka_unit_test(only_valid_fast_packets_take_the_fast_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,7 +228,7 @@ static void stripped_tags_are_put_back(void **state)
 }
 
 /* Without room before the frame it can't be; those beside it stay what they are. */
-static void tag_without_room(void **state)
+static void tag_without_headroom(void **state)
 {
 	static const uint16_t len[] = {64};
 	struct rte_mbuf *m;
@@ -354,7 +354,7 @@ static void distrusted_partial_is_completed(void **state)
 
 /* Left to the device of port b: the frame is as it came, is read all the same, and says what to
  * do. */
-static void partial_is_left_to_a_device(void **state)
+static void partial_checksum_is_left_to_the_device(void **state)
 {
 	uint8_t right[sizeof(partial_frame)];
 	struct rte_mbuf *m;
@@ -433,10 +433,10 @@ int main(void)
 		cmocka_unit_test(pieces_that_do_not_fit),
 		cmocka_unit_test(flooded_pieces),
 		cmocka_unit_test(stripped_tags_are_put_back),
-		cmocka_unit_test(tag_without_room),
+		cmocka_unit_test(tag_without_headroom),
 		cmocka_unit_test(word_of_a_device),
 		cmocka_unit_test(distrusted_partial_is_completed),
-		cmocka_unit_test(partial_is_left_to_a_device),
+		cmocka_unit_test(partial_checksum_is_left_to_the_device),
 		cmocka_unit_test(driver_refuses),
 	};
 

@@ -83,7 +83,7 @@ static const struct bp_port_offload *of(
 }
 
 /* One worker, no jumbo frames: there is a use for nothing. */
-static void nothing_is_needed(void **state)
+static void no_action_is_needed(void **state)
 {
 	struct devices d;
 
@@ -331,7 +331,7 @@ static void device_that_is_trusted(void **state)
 	end(&d);
 }
 
-static void device_that_is_told_not_to(void **state)
+static void device_without_offload_permission(void **state)
 {
 	struct devices d;
 
@@ -379,7 +379,7 @@ static void rss_is_checked(void **state)
 }
 
 /* Partial checksums are left to a device only where nothing else can get the frame. */
-static void checksums_are_left(void **state)
+static void checksums_are_not_touched(void **state)
 {
 #define MQTT "mqtt:\n  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 	static const struct {
@@ -423,7 +423,7 @@ static void checksums_are_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_needed),
+		cmocka_unit_test(no_action_is_needed),
 		cmocka_unit_test(refusals_say_why),
 		cmocka_unit_test(jumbo_without_scatter),
 		cmocka_unit_test(pieces_of_another_port),
@@ -432,9 +432,9 @@ int main(void)
 		cmocka_unit_test(device_that_ignores_the_key),
 		cmocka_unit_test(second_device_that_ignores_the_key),
 		cmocka_unit_test(device_that_is_trusted),
-		cmocka_unit_test(device_that_is_told_not_to),
+		cmocka_unit_test(device_without_offload_permission),
 		cmocka_unit_test(rss_is_checked),
-		cmocka_unit_test(checksums_are_left),
+		cmocka_unit_test(checksums_are_not_touched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

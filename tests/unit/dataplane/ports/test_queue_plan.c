@@ -198,7 +198,7 @@ static void wanted_queues(void **state)
 	assert_int_equal(plan.port[0].rx_worker[5], 1);
 }
 
-static void bridges_take_turns(void **state)
+static void bridges_alternate(void **state)
 {
 	struct bp_config c = {.n_workers = 2, .n_ports = 7, .n_bridges = 3};
 	struct bp_port_caps caps[7] = {{0}};
@@ -224,7 +224,7 @@ static void bridges_take_turns(void **state)
 }
 
 /* The edge port is in no bridge: every worker that may clone needs a queue there. */
-static void clones_need_queues(void **state)
+static void mirroring_needs_queues(void **state)
 {
 	struct bp_config c = two_ports(3);
 	struct bp_port_caps caps[] = {nic, nic, {.max_rx = 1, .max_tx = 3}};
@@ -444,8 +444,8 @@ int main(void)
 		cmocka_unit_test(fanout_spreads),
 		cmocka_unit_test(served_whole_when_it_must),
 		cmocka_unit_test(wanted_queues),
-		cmocka_unit_test(bridges_take_turns),
-		cmocka_unit_test(clones_need_queues),
+		cmocka_unit_test(bridges_alternate),
+		cmocka_unit_test(mirroring_needs_queues),
 		cmocka_unit_test(an_lcl_port_has_an_owner),
 		cmocka_unit_test(sixty_four_workers),
 		cmocka_unit_test(cpus_are_chosen),

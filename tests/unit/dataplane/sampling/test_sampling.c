@@ -42,7 +42,7 @@ static struct bp_sampling *sampling_of(const struct rig *r)
 	return r->worker->service[BP_SERVICE_SAMPLING];
 }
 
-static void all_are_mirrored_as_they_came(void **state)
+static void all_frames_are_mirrored_unchanged(void **state)
 {
 	uint8_t f[1514];
 	struct rig r;
@@ -125,7 +125,7 @@ static void a_routed_frame_is_mirrored_unchanged(void **state)
 	rig_stop(&r);
 }
 
-static void what_cannot_be_mirrored_is_counted(void **state)
+static void unmirrored_packets_are_counted(void **state)
 {
 	uint8_t *f = malloc(4000);
 	struct rte_mbuf *all[RIG_MBUFS];
@@ -206,10 +206,10 @@ static void entries_change(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_are_mirrored_as_they_came),
+		cmocka_unit_test(all_frames_are_mirrored_unchanged),
 		cmocka_unit_test(one_in_ten),
 		cmocka_unit_test(a_routed_frame_is_mirrored_unchanged),
-		cmocka_unit_test(what_cannot_be_mirrored_is_counted),
+		cmocka_unit_test(unmirrored_packets_are_counted),
 		cmocka_unit_test(entries_change),
 	};
 

@@ -189,7 +189,7 @@ static void answers_to_answers_end(void **state)
 }
 
 /* What is no reading keeps its place among them. */
-static void others_go_on(void **state)
+static void other_sessions_continue(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
 	uint8_t f[200], group[UDP_FRAME_MAX];
@@ -439,7 +439,7 @@ int main(void)
 		cmocka_unit_test(reflected),
 		cmocka_unit_test(not_answered),
 		cmocka_unit_test(answers_to_answers_end),
-		cmocka_unit_test(others_go_on),
+		cmocka_unit_test(other_sessions_continue),
 		cmocka_unit_test(unknown_and_another_rule),
 		cmocka_unit_test(matrix_is_set),
 		cmocka_unit_test(bank_changes),

@@ -142,7 +142,7 @@ static void routed_ip6(void **state)
 }
 
 /* A port that routes and is down takes nothing. */
-static void nothing_while_down(void **state)
+static void link_down_sends_no_frame(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
 	struct udp u = x_reading(0);
@@ -344,7 +344,7 @@ int main(void)
 		cmocka_unit_test(routed),
 		cmocka_unit_test(routed_and_reflected),
 		cmocka_unit_test(routed_ip6),
-		cmocka_unit_test(nothing_while_down),
+		cmocka_unit_test(link_down_sends_no_frame),
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(in_pieces),
 		cmocka_unit_test(then_aggregated),

@@ -73,7 +73,7 @@ static void schedulers_need_buffers(void **state)
 }
 
 /* An aggregate as long as its MTU is built behind a gap for the longest directory. */
-static void long_aggregates_need_room(void **state)
+static void long_aggregates_need_headroom(void **state)
 {
 	const uint64_t few = estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 8"));
 	const uint64_t many = estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 255"));
@@ -89,7 +89,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregation_needs_buffers),
 		cmocka_unit_test(schedulers_need_buffers),
-		cmocka_unit_test(long_aggregates_need_room),
+		cmocka_unit_test(long_aggregates_need_headroom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

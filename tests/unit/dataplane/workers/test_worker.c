@@ -180,7 +180,7 @@ static void a_long_walk_is_an_overrun(void **state)
 }
 
 /* Nor is the time before its first walk one. */
-static void what_is_within_the_limit_is_none(void **state)
+static void values_within_the_limit_are_no_fault(void **state)
 {
 	uint64_t limit = UINT64_MAX - 1;
 	struct bp_poll_gap *a;
@@ -197,7 +197,7 @@ static void what_is_within_the_limit_is_none(void **state)
 	rig_stop(&r);
 }
 
-static void with_0_nothing_is_an_overrun(void **state)
+static void off_reports_no_poll_gap(void **state)
 {
 	uint64_t limit = 0;
 	struct rig r;
@@ -216,8 +216,8 @@ int main(void)
 		cmocka_unit_test(nodes_are_published),
 		cmocka_unit_test(totals_are_summed),
 		cmocka_unit_test(a_long_walk_is_an_overrun),
-		cmocka_unit_test(what_is_within_the_limit_is_none),
-		cmocka_unit_test(with_0_nothing_is_an_overrun),
+		cmocka_unit_test(values_within_the_limit_are_no_fault),
+		cmocka_unit_test(off_reports_no_poll_gap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static void two_and_three_bits_changed(void **state)
  * A directory length that lies is refused by the entries even if the checksum were right for it:
  * which is why one changed bit there is never accepted either.
  */
-static void directory_length_lies_under_a_right_checksum(void **state)
+static void wrong_directory_length_with_valid_checksum_is_rejected(void **state)
 {
 	struct packet k;
 
@@ -197,7 +197,7 @@ static void every_truncation_and_more_octets(void **state)
 	}
 }
 
-static void versions_are_told_apart(void **state)
+static void versions_are_distinguished(void **state)
 {
 	struct packet k;
 
@@ -217,7 +217,7 @@ static void versions_are_told_apart(void **state)
 	}
 }
 
-static void counts_that_lie(void **state)
+static void inconsistent_counts_are_rejected(void **state)
 {
 	struct packet k;
 
@@ -365,10 +365,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_octet_changed),
 		cmocka_unit_test(two_and_three_bits_changed),
-		cmocka_unit_test(directory_length_lies_under_a_right_checksum),
+		cmocka_unit_test(wrong_directory_length_with_valid_checksum_is_rejected),
 		cmocka_unit_test(every_truncation_and_more_octets),
-		cmocka_unit_test(versions_are_told_apart),
-		cmocka_unit_test(counts_that_lie),
+		cmocka_unit_test(versions_are_distinguished),
+		cmocka_unit_test(inconsistent_counts_are_rejected),
 		cmocka_unit_test(the_smallest_packets),
 		cmocka_unit_test(longer_than_a_udp_payload),
 		cmocka_unit_test(reserved_codes_in_a_long_directory),

@@ -83,7 +83,7 @@ static void the_example_of_the_document(void **state)
  * What is appended is read again, as long as it fits; what it costs is known before; what does not
  * fit changes nothing.
  */
-static void random_messages_come_back(void **state)
+static void random_messages_are_restored(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;
 	static struct sent sent[MOST];
@@ -263,7 +263,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_example_of_the_document),
-		cmocka_unit_test(random_messages_come_back),
+		cmocka_unit_test(random_messages_are_restored),
 		cmocka_unit_test(bounds_of_the_writer),
 		cmocka_unit_test(costs_of_entries),
 	};

@@ -113,7 +113,7 @@ static void aggregate(unsigned seen[BP_AGG_FULL_SAME_TEMPLATE_ENTRY + 1])
 	free(b.block);
 }
 
-static void both_ways_are_one(void **state)
+static void both_paths_are_equal(void **state)
 {
 	unsigned seen[BP_AGG_FULL_SAME_TEMPLATE_ENTRY + 1] = {0};
 
@@ -126,7 +126,7 @@ static void both_ways_are_one(void **state)
 
 /* An aggregate that is filled as far as that is surely possible is as full as it can be, but for
  * what longer entries would have needed. */
-static void room_is_used(void **state)
+static void capacity_is_used(void **state)
 {
 	for (unsigned size = 100; size < 1472; size++) {
 		struct built a = begin(BP_AGG_FULL_FRONT4(255), size, 255);
@@ -146,8 +146,8 @@ static void room_is_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ways_are_one),
-		cmocka_unit_test(room_is_used),
+		cmocka_unit_test(both_paths_are_equal),
+		cmocka_unit_test(capacity_is_used),
 	};
 
 	return cmocka_run_group_tests_name("agg_full_alike", tests, NULL, NULL);

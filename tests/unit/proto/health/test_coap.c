@@ -194,7 +194,7 @@ static size_t write_sample(uint8_t *out, size_t size)
 	return bp_coap_end(&w, out, "payload", 7);
 }
 
-static void what_does_not_fit_is_not_written(void **state)
+static void oversized_value_is_not_written(void **state)
 {
 	uint8_t whole[256];
 	const size_t len = write_sample(whole, sizeof(whole));
@@ -211,7 +211,7 @@ static void what_does_not_fit_is_not_written(void **state)
 	}
 }
 
-static void what_is_not_allowed_is_not_written(void **state)
+static void disallowed_fields_are_not_written(void **state)
 {
 	static uint8_t out[70000], value[70000];
 	struct bp_coap_writer w;
@@ -353,8 +353,8 @@ int main(void)
 		cmocka_unit_test(borders_of_what_is_allowed),
 		cmocka_unit_test(option_deltas_and_lengths_at_their_edges),
 		cmocka_unit_test(uint_options),
-		cmocka_unit_test(what_does_not_fit_is_not_written),
-		cmocka_unit_test(what_is_not_allowed_is_not_written),
+		cmocka_unit_test(oversized_value_is_not_written),
+		cmocka_unit_test(disallowed_fields_are_not_written),
 		cmocka_unit_test(any_message_is_read_and_written),
 		cmocka_unit_test(any_octets_are_safe),
 	};

@@ -95,7 +95,7 @@ static void paths_and_queries_become_options(void **state)
 	assert_memory_equal(out, plain.bytes, plain.len);
 }
 
-static void what_is_no_path_is_refused(void **state)
+static void invalid_path_is_rejected(void **state)
 {
 	char exactly[256] = {0}, longer[257] = {0};
 	const char *bad[] = {"", "/", "cse-in/", "/cse-in", "cse-in//spo2", longer};
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(a_create_is_the_captured_one),
 		cmocka_unit_test(releases_have_their_option_numbers),
 		cmocka_unit_test(paths_and_queries_become_options),
-		cmocka_unit_test(what_is_no_path_is_refused),
+		cmocka_unit_test(invalid_path_is_rejected),
 		cmocka_unit_test(a_create_that_does_not_fit_is_refused),
 		cmocka_unit_test(outcomes),
 		cmocka_unit_test(a_status_that_is_none_is_not_read),

@@ -10,7 +10,7 @@
 
 /* ---- the vectors, damaged ---- */
 
-static void vectors_are_judged_alike(void **state)
+static void vectors_are_classified_identically(void **state)
 {
 	json_t *item;
 	size_t i;
@@ -107,7 +107,7 @@ static void several_octets_changed_by_one(void **state)
 	}
 }
 
-static void garbage_is_judged_alike(void **state)
+static void garbage_is_classified_identically(void **state)
 {
 	static const uint16_t choices[] = {0xe200, 0xe300, 0xe400, 0xe500, 0xe600, 0xe700, 0xe800};
 	uint64_t random = 0xe700;
@@ -433,11 +433,11 @@ static int teardown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vectors_are_judged_alike),
+		cmocka_unit_test(vectors_are_classified_identically),
 		cmocka_unit_test(vectors_are_wrong_when_cut_or_longer),
 		cmocka_unit_test(every_octet_of_every_vector_may_be_any),
 		cmocka_unit_test(several_octets_changed_by_one),
-		cmocka_unit_test(garbage_is_judged_alike),
+		cmocka_unit_test(garbage_is_classified_identically),
 		cmocka_unit_test(associations_are_read_back),
 		cmocka_unit_test(responses_are_read_back),
 		cmocka_unit_test(get_replies_are_read_back),

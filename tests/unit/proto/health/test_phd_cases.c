@@ -296,7 +296,7 @@ static void pick_protocol(json_t *meaning)
 	json_object_del(meaning, "data-proto-list");
 }
 
-static void valid_vectors_mean_what_they_say(void **state)
+static void valid_vectors_decode_as_described(void **state)
 {
 	static struct phd_walk w;
 	json_t *item;
@@ -448,7 +448,7 @@ static void invalid_vectors_fail_as_they_should(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(valid_vectors_mean_what_they_say),
+		cmocka_unit_test(valid_vectors_decode_as_described),
 		cmocka_unit_test(invalid_vectors_fail_as_they_should),
 	};
 

@@ -175,7 +175,7 @@ static void specialisations_follow_from_the_id(void **state)
 
 /* ---- extended configurations ---- */
 
-static void an_object_may_declare_nothing(void **state)
+static void object_without_attributes_is_accepted(void **state)
 {
 	static struct bp_phd_model m;
 
@@ -443,7 +443,7 @@ int main(void)
 		cmocka_unit_test(uncertain_standards_have_no_objects),
 		cmocka_unit_test(other_ids_are_unknown),
 		cmocka_unit_test(specialisations_follow_from_the_id),
-		cmocka_unit_test(an_object_may_declare_nothing),
+		cmocka_unit_test(object_without_attributes_is_accepted),
 		cmocka_unit_test(handles_are_there_once),
 		cmocka_unit_test(as_many_objects_fit_as_are_promised),
 		cmocka_unit_test(lists_keep_what_fits),

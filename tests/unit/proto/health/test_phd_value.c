@@ -321,7 +321,7 @@ static void days_of_all_years_are_known(void **state)
 	}
 }
 
-static void every_octet_of_a_time_is_judged(void **state)
+static void every_byte_of_a_time_is_checked(void **state)
 {
 	static const uint8_t times[][8] = {{0x20, 0x26, 0x01, 0x01, 0x12, 0, 0, 0},
 		{0x20, 0x24, 0x02, 0x29, 0x23, 0x59, 0x59, 0x99}, {0, 0, 0, 0, 0, 0, 0, 0},
@@ -414,7 +414,7 @@ int main(void)
 		cmocka_unit_test(collected_floats_have_their_values),
 		cmocka_unit_test(texts_are_json_numbers),
 		cmocka_unit_test(days_of_all_years_are_known),
-		cmocka_unit_test(every_octet_of_a_time_is_judged),
+		cmocka_unit_test(every_byte_of_a_time_is_checked),
 		cmocka_unit_test(base_offset_times_agree_with_the_library),
 	};
 

@@ -95,7 +95,7 @@ static enum bp_mqtt_error judge_hex(uint8_t version, const char *hex)
 	return e;
 }
 
-static void each_case_is_judged_as_it_says(void **state)
+static void each_case_is_evaluated_as_described(void **state)
 {
 	json_t *item;
 	size_t i, judged = 0, excepted = 0;
@@ -239,7 +239,7 @@ static void remaining_lengths_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_case_is_judged_as_it_says),
+		cmocka_unit_test(each_case_is_evaluated_as_described),
 		cmocka_unit_test(connections_and_answers_are_valid),
 		cmocka_unit_test(valid_packets_are_not_when_cut),
 		cmocka_unit_test(remaining_lengths_are_read),

@@ -41,7 +41,7 @@ static void publish_fields_are_found(void **state)
 }
 
 /* Every suspicious byte at every place of topics of every length around the vector's. */
-static void every_byte_of_a_topic_is_looked_at(void **state)
+static void every_byte_of_a_topic_is_checked(void **state)
 {
 	for (unsigned len = 1; len < 70; len++) {
 		uint8_t *body = malloc(2 + len);
@@ -196,7 +196,7 @@ static void a_head_of_many_pieces_is_checked_once(void **state)
 	free(body);
 }
 
-static void more_bytes_than_the_packet_are_not_looked_at(void **state)
+static void bytes_after_the_packet_are_ignored(void **state)
 {
 	static const uint8_t body[] = "\0\1a+#";
 	struct bp_mqtt_publish p;
@@ -347,7 +347,7 @@ static void rewriting_refuses_what_does_not_add_up(void **state)
 }
 
 /* Random bytes after a right first octet: never out of bounds, never MORE when all is there. */
-static void random_bodies_are_judged(void **state)
+static void random_bodies_are_evaluated(void **state)
 {
 	uint64_t seed = 0x2545f4914f6cdd1d;
 
@@ -376,17 +376,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(publish_fields_are_found),
-		cmocka_unit_test(every_byte_of_a_topic_is_looked_at),
+		cmocka_unit_test(every_byte_of_a_topic_is_checked),
 		cmocka_unit_test(the_head_of_a_publish_agrees_with_the_whole),
 		cmocka_unit_test(a_head_of_many_pieces_is_checked_once),
-		cmocka_unit_test(more_bytes_than_the_packet_are_not_looked_at),
+		cmocka_unit_test(bytes_after_the_packet_are_ignored),
 		cmocka_unit_test(connect_fields_are_found),
 		cmocka_unit_test(connack_fields_are_found),
 		cmocka_unit_test(a_rewritten_publish_differs_in_its_topic_alone),
 		cmocka_unit_test(rewriting_writes_these_bytes),
 		cmocka_unit_test(rewriting_knows_its_limits),
 		cmocka_unit_test(rewriting_refuses_what_does_not_add_up),
-		cmocka_unit_test(random_bodies_are_judged),
+		cmocka_unit_test(random_bodies_are_evaluated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

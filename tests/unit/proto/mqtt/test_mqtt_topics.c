@@ -31,7 +31,7 @@ static void variable_byte_integers_of_all_sizes(void **state)
 
 /* ---- topics and filters ---- */
 
-static void filters_are_judged(void **state)
+static void filters_are_evaluated(void **state)
 {
 	static const char *const good[] = {"a", "/", "//", "#", "+", "a/#", "a/+", "+/+", "+/a/#",
 		"/#", "/+", "a/+/b", "$SYS/#", "$share/g/a/#", "a b", "\xc3\xa9/+"};
@@ -52,7 +52,7 @@ static void filters_are_judged(void **state)
 	free(longest);
 }
 
-static void topics_are_judged(void **state)
+static void topics_are_evaluated(void **state)
 {
 	assert_true(bp_mqtt_topic_valid("a", 1));
 	assert_true(bp_mqtt_topic_valid("/", 1));
@@ -138,8 +138,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variable_byte_integers_of_all_sizes),
-		cmocka_unit_test(filters_are_judged),
-		cmocka_unit_test(topics_are_judged),
+		cmocka_unit_test(filters_are_evaluated),
+		cmocka_unit_test(topics_are_evaluated),
 		cmocka_unit_test(filters_match_topics),
 	};
 

@@ -71,7 +71,7 @@ static void octets_are_picked(void **state)
 	}
 }
 
-static void the_lesser_words_are_kept(void **state)
+static void lower_values_are_kept(void **state)
 {
 	for (unsigned n = 0; n < TEST_TIMES(20000); n++) {
 		const bp_v16 a = some(), b = some(), least = bp_v8_min(a, b);
@@ -118,7 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_summed_up_by_twos),
 		cmocka_unit_test(octets_are_picked),
-		cmocka_unit_test(the_lesser_words_are_kept),
+		cmocka_unit_test(lower_values_are_kept),
 		cmocka_unit_test(four_sums_become_one_vector),
 		cmocka_unit_test(multiples_are_right),
 	};

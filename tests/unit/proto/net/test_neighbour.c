@@ -109,7 +109,7 @@ static void solicitation_is_answered(void **state)
 }
 
 /* Duplicate address detection: no source address, no option. */
-static void solicitation_from_nobody(void **state)
+static void solicitation_from_unspecified(void **state)
 {
 	uint8_t f[86];
 	const uint8_t *target;
@@ -213,7 +213,7 @@ int main(void)
 		cmocka_unit_test(arp_is_answered),
 		cmocka_unit_test(arp_that_is_no_request_for_ip4),
 		cmocka_unit_test(solicitation_is_answered),
-		cmocka_unit_test(solicitation_from_nobody),
+		cmocka_unit_test(solicitation_from_unspecified),
 		cmocka_unit_test(solicitation_that_must_be_discarded),
 		cmocka_unit_test(ttl_and_checksum_go_together),
 		cmocka_unit_test(kinds_of_addresses),

@@ -140,7 +140,7 @@ static void the_last_of_equal_names_counts(void **state)
 	assert_value("$.a", "{\"\\u0061\":1,\"a\":2}", 2);
 }
 
-static void names_compare_by_what_their_escapes_mean(void **state)
+static void names_compare_after_unescaping(void **state)
 {
 	assert_value("$.a", "{\"\\u0061\":1}", 1);
 	assert_value("$['a\"b']", "{\"a\\\"b\":1}", 1);
@@ -277,7 +277,7 @@ static void every_byte_of_a_string_is_checked(void **state)
 	}
 }
 
-static void nothing_is_valid_when_cut(void **state)
+static void truncated_input_is_invalid(void **state)
 {
 	static const char text[] = "{\"a\":1,\"b\":[true,false,null,{\"c\\u00e9\\\"\":"
 				   "\"d\xc3\xa9\"},-1.5e-3,[]],\"e\":"
@@ -404,12 +404,12 @@ int main(void)
 		cmocka_unit_test(other_kinds_are_no_value),
 		cmocka_unit_test(paths_that_lead_nowhere_have_none),
 		cmocka_unit_test(the_last_of_equal_names_counts),
-		cmocka_unit_test(names_compare_by_what_their_escapes_mean),
+		cmocka_unit_test(names_compare_after_unescaping),
 		cmocka_unit_test(valid_texts_are_accepted),
 		cmocka_unit_test(invalid_texts_have_no_value),
 		cmocka_unit_test(invalid_whole_texts_have_no_value),
 		cmocka_unit_test(every_byte_of_a_string_is_checked),
-		cmocka_unit_test(nothing_is_valid_when_cut),
+		cmocka_unit_test(truncated_input_is_invalid),
 		cmocka_unit_test(depth_hides_nothing),
 		cmocka_unit_test(a_hundred_thousand_brackets_are_just_no_value),
 		cmocka_unit_test(sixteen_steps_are_followed),

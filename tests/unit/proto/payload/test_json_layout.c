@@ -120,7 +120,7 @@ static void a_first_digit_of_several_is_not_0(void **state)
 	assert_fits("{\"a\":1e-10}", "{\"a\":1e-00}");
 }
 
-static void what_is_no_digit_of_a_number_may_not(void **state)
+static void non_digits_are_rejected(void **state)
 {
 	assert_misfit("{\"a\":12}", "{\"a\":1.}");
 	assert_misfit("{\"a\":1.5}", "{\"a\":105}");
@@ -212,7 +212,7 @@ static void assert_not_kept(const char *path, const char *text)
 	free(none);
 }
 
-static void what_has_no_value_or_no_steps_is_not_kept(void **state)
+static void entries_without_value_or_steps_are_not_stored(void **state)
 {
 	assert_not_kept("$.a", "");
 	assert_not_kept("$.a", "{}");
@@ -233,7 +233,7 @@ static void padded(char *out, size_t len)
 }
 
 /* Every byte of texts of every length that is kept, and the first that is not. */
-static void every_byte_is_looked_at(void **state)
+static void every_byte_is_checked(void **state)
 {
 	struct bp_json_layout l;
 	struct bp_json_path p;
@@ -595,14 +595,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(digits_of_numbers_may_differ),
 		cmocka_unit_test(a_first_digit_of_several_is_not_0),
-		cmocka_unit_test(what_is_no_digit_of_a_number_may_not),
+		cmocka_unit_test(non_digits_are_rejected),
 		cmocka_unit_test(a_number_may_become_infinite),
 		cmocka_unit_test(characters_of_values_may_differ),
 		cmocka_unit_test(escapes_and_utf8_may_not),
 		cmocka_unit_test(names_may_not),
 		cmocka_unit_test(all_else_may_not),
-		cmocka_unit_test(what_has_no_value_or_no_steps_is_not_kept),
-		cmocka_unit_test(every_byte_is_looked_at),
+		cmocka_unit_test(entries_without_value_or_steps_are_not_stored),
+		cmocka_unit_test(every_byte_is_checked),
 		cmocka_unit_test(numbers_are_read_at_the_end),
 		cmocka_unit_test(random_texts_fit_exactly_when_the_value_is_told_right),
 	};

@@ -251,7 +251,7 @@ static void assert_format(double v, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void numbers_look_as_people_write_them(void **state)
+static void numbers_are_formatted_for_display(void **state)
 {
 	char text[40];
 
@@ -322,7 +322,7 @@ int main(void)
 		cmocka_unit_test(json_form_is_strict),
 		cmocka_unit_test(position_after_the_number_is_returned),
 		cmocka_unit_test(infinite_numbers_leave_the_value_alone),
-		cmocka_unit_test(numbers_look_as_people_write_them),
+		cmocka_unit_test(numbers_are_formatted_for_display),
 		cmocka_unit_test(formatted_numbers_read_back),
 		cmocka_unit_test(formatted_numbers_are_shortest),
 	};

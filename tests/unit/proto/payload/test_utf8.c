@@ -72,7 +72,7 @@ static void nul_is_for_json_only(void **state)
 }
 
 /* One bad byte or one good character, at every place of texts of every length. */
-static void every_position_is_looked_at(void **state)
+static void every_position_is_checked(void **state)
 {
 	char text[70];
 
@@ -136,7 +136,7 @@ static void agrees_with_the_definition(void **state)
 	}
 }
 
-static void a_character_that_is_cut_is_told_from_a_wrong_one(void **state)
+static void truncated_character_differs_from_invalid(void **state)
 {
 	assert_int_equal(bp_utf8_char((const uint8_t *)"a", 1), 1);
 	assert_int_equal(bp_utf8_char((const uint8_t *)"\xe2\x82\xac", 3), 3);
@@ -153,9 +153,9 @@ int main(void)
 		cmocka_unit_test(well_formed_text_is_valid),
 		cmocka_unit_test(ill_formed_text_is_not),
 		cmocka_unit_test(nul_is_for_json_only),
-		cmocka_unit_test(every_position_is_looked_at),
+		cmocka_unit_test(every_position_is_checked),
 		cmocka_unit_test(agrees_with_the_definition),
-		cmocka_unit_test(a_character_that_is_cut_is_told_from_a_wrong_one),
+		cmocka_unit_test(truncated_character_differs_from_invalid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,7 +155,7 @@ static void another_target_is_another_aggregate(void **state)
 }
 
 /* All that makes a stream, one after the other, and both families. */
-static void what_makes_a_stream(void **state)
+static void stream_key_fields(void **state)
 {
 	struct udp u[10];
 
@@ -393,7 +393,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(delays_of_each_rule, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			another_target_is_another_aggregate, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_makes_a_stream, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stream_key_fields, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(source_and_numbers_of_a_life, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(configured_source, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ports, set_up, tear_down),

@@ -29,7 +29,7 @@ static void give_times(unsigned host, unsigned times)
 
 /* The idle one that left longest ago gives way, and an empty one before any that holds something.
  */
-static void idle_streams_give_way(void **state)
+static void idle_streams_are_evicted(void **state)
 {
 	uint16_t numbers[5];
 
@@ -253,7 +253,7 @@ static void as_full_as_can_be(void **state)
 }
 
 /* A buffer that holds no aggregate, and an MTU that does not: nothing is taken, nothing breaks. */
-static void no_room_at_all(void **state)
+static void no_capacity_at_all(void **state)
 {
 	for (unsigned with_room = 0; with_room < 160; with_room++) {
 		struct udp u = from_sender(1);
@@ -283,7 +283,7 @@ static void no_room_at_all(void **state)
 	}
 }
 
-static void the_least_mtu_of_all_ports(void **state)
+static void min_mtu_of_all_ports(void **state)
 {
 	struct udp u = from_sender(1);
 
@@ -301,13 +301,13 @@ static void the_least_mtu_of_all_ports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(idle_streams_give_way, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(idle_streams_are_evicted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_oldest_leaves_at_the_bound, set_up, tear_down),
 		cmocka_unit_test_teardown(many_leave_in_portions, tear_down),
 		cmocka_unit_test_setup_teardown(no_buffer, set_up, tear_down),
 		cmocka_unit_test(as_full_as_can_be),
-		cmocka_unit_test(no_room_at_all),
-		cmocka_unit_test_setup_teardown(the_least_mtu_of_all_ports, set_up, tear_down),
+		cmocka_unit_test(no_capacity_at_all),
+		cmocka_unit_test_setup_teardown(min_mtu_of_all_ports, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_bounds", tests, NULL, NULL);

@@ -173,7 +173,7 @@ static void paper_of_many(void **state)
 
 /* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many goes on
  * with it, and no carry may be lost. */
-static void sums_of_both_ways(void **state)
+static void sums_of_both_paths(void **state)
 {
 	static struct udp u[BURST];
 
@@ -201,7 +201,7 @@ static void sums_of_both_ways(void **state)
 }
 
 /* Streams that begin give away those that are just being filled, within one burst, too. */
-static void more_than_there_is_room_for(void **state)
+static void more_entries_than_capacity(void **state)
 {
 	many(STREAMS, 40, BP_AGG_FORMAT_FULL, false);
 	many(STREAMS, 40, BP_AGG_FORMAT_FULL, true);
@@ -455,13 +455,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(full_aggregates_of_many),
 		cmocka_unit_test(paper_of_many),
-		cmocka_unit_test(more_than_there_is_room_for),
+		cmocka_unit_test(more_entries_than_capacity),
 		cmocka_unit_test(without_buffers),
 		cmocka_unit_test(one_is_another),
 		cmocka_unit_test(damage_is_found),
 		cmocka_unit_test(services_are_streams),
 		cmocka_unit_test(first_rule_of_several),
-		cmocka_unit_test(sums_of_both_ways),
+		cmocka_unit_test(sums_of_both_paths),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_multi_stream", tests, NULL, NULL);

@@ -545,7 +545,7 @@ static void formats(void **state)
 }
 
 /* What begins like an aggregate is aggregated or dropped, and never goes on. */
-static void mimics(void **state)
+static void ambiguous_payloads(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 	struct udp u = from_sender(1);
@@ -603,7 +603,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(senders_to_the_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders_and_formats, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(formats, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(mimics, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ambiguous_payloads, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_pass", tests, NULL, NULL);

@@ -217,7 +217,7 @@ static void long_ones_have_buffers(void **state)
 
 /* Streams that one burst completes leave in that order, also those whose messages have little in
  * common: other lengths, hops to go, octets that fill their frames. */
-static void unlike_keep_their_place(void **state)
+static void mixed_packets_keep_their_order(void **state)
 {
 	struct udp u[3][STREAMS];
 
@@ -446,7 +446,7 @@ int main(void)
 		cmocka_unit_test_teardown(leaves_in_time, tear_down),
 		cmocka_unit_test_teardown(another_station, tear_down),
 		cmocka_unit_test_teardown(long_ones_have_buffers, tear_down),
-		cmocka_unit_test_teardown(unlike_keep_their_place, tear_down),
+		cmocka_unit_test_teardown(mixed_packets_keep_their_order, tear_down),
 		cmocka_unit_test_teardown(lost_without_buffer, tear_down),
 		cmocka_unit_test_teardown(some_buffers, tear_down),
 		cmocka_unit_test_teardown(one_buffer, tear_down),

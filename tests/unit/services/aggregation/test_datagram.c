@@ -36,7 +36,7 @@ static struct udp random_datagram(uint64_t *seed)
 	return u;
 }
 
-static void what_was_written_is_read(void **state)
+static void written_values_are_read(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;
 	uint8_t frame[FRAME_MOST];
@@ -185,7 +185,7 @@ static void sums(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_written_is_read),
+		cmocka_unit_test(written_values_are_read),
 		cmocka_unit_test(heads),
 		cmocka_unit_test(sums),
 		cmocka_unit_test(damaged_and_cut),

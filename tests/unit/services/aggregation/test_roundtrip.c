@@ -527,12 +527,12 @@ static void cases(void (*run)(uint64_t seed))
 	one_failed = false;
 }
 
-static void everything_comes_back(void **none)
+static void all_messages_are_restored(void **none)
 {
 	cases(whole);
 }
 
-static void what_the_wire_does_shows(void **none)
+static void link_impairments_are_measured(void **none)
 {
 	cases(impaired);
 	if (getenv("ROUNDTRIP_SEED") != NULL)
@@ -558,8 +558,8 @@ static int say_which(void **none)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(everything_comes_back, say_which),
-		cmocka_unit_test_teardown(what_the_wire_does_shows, say_which),
+		cmocka_unit_test_teardown(all_messages_are_restored, say_which),
+		cmocka_unit_test_teardown(link_impairments_are_measured, say_which),
 	};
 
 	return cmocka_run_group_tests_name("roundtrip", tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void each_part_of_the_key_makes_a_stream(void **state)
 	bp_sequences_free(s);
 }
 
-static void the_one_silent_for_longest_gives_way(void **state)
+static void longest_idle_is_evicted(void **state)
 {
 	struct bp_sequences *s = fresh(3);
 	struct bp_sequence_key key[5];
@@ -205,7 +205,7 @@ static void the_one_silent_for_longest_gives_way(void **state)
 	bp_sequences_free(s);
 }
 
-static void one_stream_at_least(void **state)
+static void at_least_one_stream(void **state)
 {
 	struct bp_sequences *s = fresh(0);
 
@@ -214,7 +214,7 @@ static void one_stream_at_least(void **state)
 	bp_sequences_free(s);
 }
 
-static void nothing_is_remembered_after_clear(void **state)
+static void clear_removes_all_state(void **state)
 {
 	struct bp_sequences *s = fresh(4);
 
@@ -301,9 +301,9 @@ int main(void)
 		cmocka_unit_test(late_at_the_very_beginning),
 		cmocka_unit_test(a_long_step_is_another_life),
 		cmocka_unit_test(each_part_of_the_key_makes_a_stream),
-		cmocka_unit_test(the_one_silent_for_longest_gives_way),
-		cmocka_unit_test(one_stream_at_least),
-		cmocka_unit_test(nothing_is_remembered_after_clear),
+		cmocka_unit_test(longest_idle_is_evicted),
+		cmocka_unit_test(at_least_one_stream),
+		cmocka_unit_test(clear_removes_all_state),
 		cmocka_unit_test(random_orders),
 	};
 

@@ -40,7 +40,7 @@ static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t
 }
 
 /* Random beginnings, in slots that have fallen idle: what was begun is found until it gives way. */
-static void what_is_held_is_found(void **state)
+static void queued_segments_are_found(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;
 	static struct bp_agg_key key[KEYS];
@@ -172,7 +172,7 @@ static void keys_say_what_was_put_in(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_held_is_found),
+		cmocka_unit_test(queued_segments_are_found),
 		cmocka_unit_test(lists_keep_order),
 		cmocka_unit_test(keys_say_what_was_put_in),
 	};

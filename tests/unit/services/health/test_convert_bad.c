@@ -115,7 +115,7 @@ static size_t many(uint8_t *apdu, unsigned n, const struct bp_phd_layout *l)
 	return len;
 }
 
-static void what_is_too_much_is_slow(void **state)
+static void excess_is_rate_limited(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_layout *l = rig_compile(&rig_400, &plan, &rig_target, "");
@@ -333,7 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_vector_has_its_verdict),
 		cmocka_unit_test(values_that_contradict_themselves),
-		cmocka_unit_test(what_is_too_much_is_slow),
+		cmocka_unit_test(excess_is_rate_limited),
 		cmocka_unit_test(more_than_workers_take),
 		cmocka_unit_test(damaged_reports_are_safe),
 		cmocka_unit_test(garbage_in_layouts_is_safe),

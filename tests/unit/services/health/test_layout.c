@@ -26,7 +26,7 @@ static void assert_name(const struct bp_phd_layout *l, unsigned i, const char *n
 		fail_msg("object %u is %.*s, not %s", i, o->name_len, l->text + o->name, name);
 }
 
-static void what_the_model_says_is_kept(void **state)
+static void bounds_of_the_model_are_met(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_layout *l;
@@ -322,7 +322,7 @@ static void hash_of_what_is_rendered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_model_says_is_kept),
+		cmocka_unit_test(bounds_of_the_model_are_met),
 		cmocka_unit_test(the_same_is_compiled_to_the_same),
 		cmocka_unit_test(names),
 		cmocka_unit_test(templates),

@@ -226,7 +226,7 @@ static void a_lost_request_for_the_configuration_is_sent_again(void **state)
 
 /* ---- one device, two addresses ---- */
 
-static void the_newest_takes_over(void **state)
+static void newest_owner_takes_over(void **state)
 {
 	begin(state);
 	rig_send(r, 1, "A01");
@@ -254,7 +254,7 @@ static void the_newest_takes_over(void **state)
 
 /* ---- limits ---- */
 
-static void who_is_not_allowed(void **state)
+static void disallowed_senders(void **state)
 {
 	begin(state);
 	r->denies = true;
@@ -329,7 +329,7 @@ static void associations_a_second(void **state)
 	rig_close(r);
 }
 
-static void no_room(void **state)
+static void no_capacity(void **state)
 {
 	unsigned n = 0;
 
@@ -498,11 +498,11 @@ int main(void)
 		cmocka_unit_test(the_table_is_filled),
 		cmocka_unit_test(a_lost_answer_is_sent_again),
 		cmocka_unit_test(a_lost_request_for_the_configuration_is_sent_again),
-		cmocka_unit_test(the_newest_takes_over),
-		cmocka_unit_test(who_is_not_allowed),
+		cmocka_unit_test(newest_owner_takes_over),
+		cmocka_unit_test(disallowed_senders),
 		cmocka_unit_test(sessions_of_one_address),
 		cmocka_unit_test(associations_a_second),
-		cmocka_unit_test(no_room),
+		cmocka_unit_test(no_capacity),
 		cmocka_unit_test(we_release),
 		cmocka_unit_test(a_connection_ends),
 		cmocka_unit_test(answers_go_to_their_session),

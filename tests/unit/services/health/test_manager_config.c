@@ -79,7 +79,7 @@ static void vectors_are_accepted(void **state)
 }
 
 /* Each stays waiting, and may declare another one. */
-static void what_is_refused(void **state)
+static void rejected_input(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	rig_send(r, 1, rig_aarq(OXIMETER, 0x4001));
@@ -128,7 +128,7 @@ static void refusals_of_the_facts(void **state)
 	rig_close(r);
 }
 
-static void no_room_for_a_layout(void **state)
+static void no_capacity_for_a_layout(void **state)
 {
 	rig_open(r, *state, 16, 1);
 	rig_send(r, 1, "A01");
@@ -166,7 +166,7 @@ static void layouts_are_shared(void **state)
 
 /* ---- known ones ---- */
 
-static void a_known_configuration_is_accepted_at_once(void **state)
+static void known_configuration_is_accepted_immediately(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	rig_send(r, 1, "A04");
@@ -200,7 +200,7 @@ static void waits_for_mds(void **state)
 	forget();
 }
 
-static void the_mds_tells_the_specialisation(void **state)
+static void mds_has_the_specialisation(void **state)
 {
 	waits_for_mds(state);
 	rig_send(r, 1, MDS("0001", "1029")); /* to another question */
@@ -218,7 +218,7 @@ static void the_mds_tells_the_specialisation(void **state)
 }
 
 /* What does not tell it leaves the device as it is. */
-static void an_mds_that_tells_nothing(void **state)
+static void empty_mds_is_accepted(void **state)
 {
 	static const char *const answers[] = {
 		"e700000e000c0000020300060000000000000", /* no attributes */
@@ -252,7 +252,7 @@ static void an_mds_that_tells_nothing(void **state)
 }
 
 /* Where the path has no {type}, nobody suffers from a device that does not answer. */
-static void an_mds_that_never_comes(void **state)
+static void missing_mds_response_times_out(void **state)
 {
 	waits_for_mds(state);
 	rig_wait(r, 2999);
@@ -321,14 +321,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors_are_accepted),
-		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(rejected_input),
 		cmocka_unit_test(refusals_of_the_facts),
-		cmocka_unit_test(no_room_for_a_layout),
+		cmocka_unit_test(no_capacity_for_a_layout),
 		cmocka_unit_test(layouts_are_shared),
-		cmocka_unit_test(a_known_configuration_is_accepted_at_once),
-		cmocka_unit_test(the_mds_tells_the_specialisation),
-		cmocka_unit_test(an_mds_that_tells_nothing),
-		cmocka_unit_test(an_mds_that_never_comes),
+		cmocka_unit_test(known_configuration_is_accepted_immediately),
+		cmocka_unit_test(mds_has_the_specialisation),
+		cmocka_unit_test(empty_mds_is_accepted),
+		cmocka_unit_test(missing_mds_response_times_out),
 		cmocka_unit_test(a_type_that_is_needed),
 		cmocka_unit_test(types_as_text),
 		cmocka_unit_test(without_a_plan),

@@ -113,7 +113,7 @@ static void the_states_are_those_of_a_plain_table(void **state)
 }
 
 /* Vectors with some octets changed, and cut. */
-static void octets_that_mean_nothing(void **state)
+static void reserved_bytes_are_ignored(void **state)
 {
 	bool any = false;
 
@@ -151,7 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_states_are_those_of_a_plain_table),
-		cmocka_unit_test(octets_that_mean_nothing),
+		cmocka_unit_test(reserved_bytes_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

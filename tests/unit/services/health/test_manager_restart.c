@@ -137,7 +137,7 @@ static void tcp_sessions_end(void **state)
 }
 
 /* The limits know who was there. */
-static void limits_go_on(void **state)
+static void limits_continue(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	r->c.limits.sessions_per_address = 2;
@@ -305,7 +305,7 @@ static void without_the_table(void **state)
 }
 
 /* A device measures by what it declared then, or associates anew: never by another map. */
-static void restored_by_what_it_declared(void **state)
+static void restored_from_declared_configuration(void **state)
 {
 	struct bp_phd_session_spec s;
 
@@ -337,7 +337,7 @@ static void restored_by_what_it_declared(void **state)
 }
 
 /* Where {type} is in the path and not known, the device is asked, as after its association. */
-static void restored_and_asked_what_it_is(void **state)
+static void restored_session_is_queried(void **state)
 {
 	struct bp_phd_session_spec s;
 
@@ -422,13 +422,13 @@ int main(void)
 		cmocka_unit_test(while_asked_for_its_mds),
 		cmocka_unit_test(while_releasing),
 		cmocka_unit_test(tcp_sessions_end),
-		cmocka_unit_test(limits_go_on),
+		cmocka_unit_test(limits_continue),
 		cmocka_unit_test(another_plan),
 		cmocka_unit_test(a_damaged_layout),
 		cmocka_unit_test(the_later_of_two_stays),
 		cmocka_unit_test(without_the_table),
-		cmocka_unit_test(restored_by_what_it_declared),
-		cmocka_unit_test(restored_and_asked_what_it_is),
+		cmocka_unit_test(restored_from_declared_configuration),
+		cmocka_unit_test(restored_session_is_queried),
 		cmocka_unit_test(the_later_of_two_stored_stays),
 		cmocka_unit_test(another_plan_before_all_is_read),
 	};

@@ -162,7 +162,7 @@ static void every_state_by_every_apdu(void **state)
 }
 
 /* A session that ended is as good as none, and can be made again. */
-static void what_ended_can_begin_again(void **state)
+static void ended_association_can_restart(void **state)
 {
 	static const char *const ends[] = {"R01", "R03", "M30", "R02", "M02"};
 	struct rig *r = malloc(sizeof(*r));
@@ -186,7 +186,7 @@ static void what_ended_can_begin_again(void **state)
 }
 
 /* While sessions are read back, who is unknown may be known. */
-static void no_stray_is_aborted_while_loading(void **state)
+static void no_unknown_session_is_aborted_while_loading(void **state)
 {
 	struct rig *r = malloc(sizeof(*r));
 
@@ -241,8 +241,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_state_by_every_apdu),
-		cmocka_unit_test(what_ended_can_begin_again),
-		cmocka_unit_test(no_stray_is_aborted_while_loading),
+		cmocka_unit_test(ended_association_can_restart),
+		cmocka_unit_test(no_unknown_session_is_aborted_while_loading),
 		cmocka_unit_test(others_are_not_concerned),
 	};
 

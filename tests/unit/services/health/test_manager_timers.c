@@ -108,7 +108,7 @@ static void idle_sessions(void **state)
 	rig_close(r);
 }
 
-static void a_reload_changes_what_runs(void **state)
+static void reload_changes_running_entries(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	rig_send(r, 1, "A04");
@@ -162,7 +162,7 @@ int main(void)
 		cmocka_unit_test(the_configuration),
 		cmocka_unit_test(the_release),
 		cmocka_unit_test(idle_sessions),
-		cmocka_unit_test(a_reload_changes_what_runs),
+		cmocka_unit_test(reload_changes_running_entries),
 		cmocka_unit_test(many),
 	};
 

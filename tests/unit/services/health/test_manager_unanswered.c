@@ -132,7 +132,7 @@ static void over_restarts(void **state)
 }
 
 /* A place that says what may be repeated is used last, so that another process finds it. */
-static void its_slot_is_left_alone(void **state)
+static void owned_slot_is_unchanged(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
 	struct bp_phd_session *s = session(100);
@@ -406,7 +406,7 @@ int main(void)
 		cmocka_unit_test(connection_lost_unnoticed),
 		cmocka_unit_test(aborted),
 		cmocka_unit_test(over_restarts),
-		cmocka_unit_test(its_slot_is_left_alone),
+		cmocka_unit_test(owned_slot_is_unchanged),
 		cmocka_unit_test(its_slot_is_used_again),
 		cmocka_unit_test(answered),
 		cmocka_unit_test(answered_at_once),

@@ -31,7 +31,7 @@ static struct bp_phd_settings plan_of(const char *text, const struct bp_address 
 
 static const struct bp_address source = {.bytes = {10, 1, 0, 1}, .family = 4};
 
-static void what_the_file_says(void **state)
+static void values_of_the_file(void **state)
 {
 	static const uint8_t cse[16] = {[10] = 0xff, 0xff, 10, 1, 0, 20};
 	static const uint8_t own[16] = {[10] = 0xff, 0xff, 10, 1, 0, 1};
@@ -109,7 +109,7 @@ static void own_system_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_file_says),
+		cmocka_unit_test(values_of_the_file),
 		cmocka_unit_test(ip6),
 		cmocka_unit_test(the_hash),
 		cmocka_unit_test(own_system_id),

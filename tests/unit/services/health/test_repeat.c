@@ -45,7 +45,7 @@ static void after_an_error(void **state)
 
 /* Two values of which one is up by one and one is down by one have one Internet checksum, and are
  * two reports all the same; and so has each single octet that is another. */
-static void octets_tell_reports_apart(void **state)
+static void content_distinguishes_reports(void **state)
 {
 	uint8_t a[42], b[42];
 	unsigned same = 0;
@@ -71,7 +71,7 @@ static void octets_tell_reports_apart(void **state)
 		bp_phd_report_octets(key, a, sizeof(a) - 1));
 }
 
-static void the_same_with_keys_made_before(void **state)
+static void same_with_precomputed_keys(void **state)
 {
 	struct bp_phd_octets_keys keys;
 	uint8_t a[BP_PHD_OCTETS_SHORT];
@@ -85,7 +85,7 @@ static void the_same_with_keys_made_before(void **state)
 			bp_phd_report_octets(key, a, len));
 }
 
-static void what_is_a_repeat(void **state)
+static void repeated_reports(void **state)
 {
 	const uint64_t now = 1000 * S, last = bp_phd_last_pack(7, 9, 3);
 	const uint64_t sent = bp_phd_sent_pack(55, 0xbeef, now);
@@ -175,7 +175,7 @@ static void too_far_behind(void **state)
 }
 
 /* A word that no such report has: nothing is read or shifted beside it. */
-static void words_that_are_none(void **state)
+static void invalid_words(void **state)
 {
 	(void)state;
 	srand(6);
@@ -198,13 +198,13 @@ int main(void)
 		cmocka_unit_test(fields_are_where_they_should_be),
 		cmocka_unit_test(no_pair_is_none),
 		cmocka_unit_test(after_an_error),
-		cmocka_unit_test(octets_tell_reports_apart),
-		cmocka_unit_test(the_same_with_keys_made_before),
-		cmocka_unit_test(what_is_a_repeat),
+		cmocka_unit_test(content_distinguishes_reports),
+		cmocka_unit_test(same_with_precomputed_keys),
+		cmocka_unit_test(repeated_reports),
 		cmocka_unit_test(a_repeat_in_time),
 		cmocka_unit_test(open_parts_in_any_order),
 		cmocka_unit_test(too_far_behind),
-		cmocka_unit_test(words_that_are_none),
+		cmocka_unit_test(invalid_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

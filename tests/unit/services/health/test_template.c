@@ -357,7 +357,7 @@ static void another_length(void **state)
 	tear_down(&b);
 }
 
-static void another_layout_in_its_place(void **state)
+static void layout_is_replaced(void **state)
 {
 	struct report r;
 	struct bench b;
@@ -517,7 +517,7 @@ int main(void)
 		cmocka_unit_test(the_same_octets),
 		cmocka_unit_test(another_octet),
 		cmocka_unit_test(another_length),
-		cmocka_unit_test(another_layout_in_its_place),
+		cmocka_unit_test(layout_is_replaced),
 		cmocka_unit_test(other_kinds),
 		cmocka_unit_test(an_odd_one_between),
 		cmocka_unit_test(a_long_path),

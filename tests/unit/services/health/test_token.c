@@ -27,7 +27,7 @@ static void fields_are_where_they_should_be(void **state)
 		assert_int_equal(bp_phd_token_pack(&cases[i].t, 7, key) >> 16 << 16, cases[i].word);
 }
 
-static void what_goes_in_comes_out(void **state)
+static void records_are_read_as_written(void **state)
 {
 	uint64_t random = 0x70cede;
 
@@ -61,7 +61,7 @@ static void what_goes_in_comes_out(void **state)
 }
 
 /* The only part of a report is its part 0. */
-static void one_that_nobody_makes_is_none(void **state)
+static void missing_segment_is_reported(void **state)
 {
 	const struct bp_phd_token t = {.part = 1, .only = true};
 	struct bp_phd_token back;
@@ -109,8 +109,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_are_where_they_should_be),
-		cmocka_unit_test(what_goes_in_comes_out),
-		cmocka_unit_test(one_that_nobody_makes_is_none),
+		cmocka_unit_test(records_are_read_as_written),
+		cmocka_unit_test(missing_segment_is_reported),
 		cmocka_unit_test(a_guess_is_one_in_65536),
 		cmocka_unit_test(checks_are_spread),
 	};

@@ -107,7 +107,7 @@ static void bursts_of_two_must_fit(void **state)
 }
 
 /* Best effort that is on the wire when a frame comes for the turn that runs takes of that turn. */
-static void best_effort_takes_of_a_turn(void **state)
+static void best_effort_uses_slot_time(void **state)
 {
 	const struct bp_lcl_port p = port(100000, GBPS, 4);
 	struct bp_lcl_flow f[2] = {flow(1000, 1, 100000000, 4000), flow(1000, 1, 100000000, 5000)};
@@ -130,7 +130,7 @@ static void best_effort_takes_of_a_turn(void **state)
 	assert_int_equal(a[0].why, BP_LCL_KEPT);
 }
 
-static void frames_need_places(void **state)
+static void frames_need_queue_depth(void **state)
 {
 	struct bp_lcl_port p = port(8000, 25 * GBPS, 4);
 	const struct bp_lcl_flow f = flow(16000, 1, GBPS, 840);
@@ -336,8 +336,8 @@ int main(void)
 		cmocka_unit_test(a_flow_alone_is_kept),
 		cmocka_unit_test(rates_are_summed),
 		cmocka_unit_test(bursts_of_two_must_fit),
-		cmocka_unit_test(best_effort_takes_of_a_turn),
-		cmocka_unit_test(frames_need_places),
+		cmocka_unit_test(best_effort_uses_slot_time),
+		cmocka_unit_test(frames_need_queue_depth),
 		cmocka_unit_test(queues_must_reach),
 		cmocka_unit_test(queues_must_reach_at_the_last_hop),
 		cmocka_unit_test(the_budget_must_last),

@@ -105,7 +105,7 @@ static void frames_of_a_slot_follow_each_other(void **state)
 	bp_lcl_scheduler_free(s);
 }
 
-static void best_effort_gives_way(void **state)
+static void best_effort_yields(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 
@@ -132,7 +132,7 @@ static void best_effort_gives_way(void **state)
 
 /* A frame for the slot that is on waits until best effort is off the wire; its label counts that,
  * or a delay would grow at each node without one being able to make up for it. */
-static void best_effort_on_the_wire_is_waited_for(void **state)
+static void slot_waits_for_best_effort_in_transmission(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 
@@ -198,7 +198,7 @@ static void late_and_early_frames(void **state)
 	bp_lcl_scheduler_free(s);
 }
 
-static void each_queue_has_its_places(void **state)
+static void each_queue_has_its_depth(void **state)
 {
 	struct bp_lcl_scheduler_options o = paper();
 	struct bp_lcl_scheduler *s;
@@ -227,7 +227,7 @@ static void each_queue_has_its_places(void **state)
 
 /* A frame that began in the last moment of its slot is not in the way of the slot that uses the
  * same of K queues next. */
-static void an_overrun_takes_no_queue(void **state)
+static void poll_gap_without_queue(void **state)
 {
 	struct bp_lcl_scheduler_options o = paper();
 	struct bp_lcl_scheduler *s;
@@ -438,12 +438,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(examples_of_the_paper),
 		cmocka_unit_test(frames_of_a_slot_follow_each_other),
-		cmocka_unit_test(best_effort_gives_way),
-		cmocka_unit_test(best_effort_on_the_wire_is_waited_for),
+		cmocka_unit_test(best_effort_yields),
+		cmocka_unit_test(slot_waits_for_best_effort_in_transmission),
 		cmocka_unit_test(a_full_slot_passes_frames_on),
 		cmocka_unit_test(late_and_early_frames),
-		cmocka_unit_test(each_queue_has_its_places),
-		cmocka_unit_test(an_overrun_takes_no_queue),
+		cmocka_unit_test(each_queue_has_its_depth),
+		cmocka_unit_test(poll_gap_without_queue),
 		cmocka_unit_test(a_frame_longer_than_a_slot),
 		cmocka_unit_test(best_effort_that_ends_in_time_by_less_than_a_nanosecond),
 		cmocka_unit_test(how_late_a_slot_begins),

@@ -183,7 +183,7 @@ static void it_delays_others_by_one_frame_at_most(void **state)
 }
 
 /* The wire is its own, and it is lost in no nanosecond. */
-static void alone_it_has_the_wire(void **state)
+static void single_flow_has_the_link(void **state)
 {
 	uint64_t seed = 0xa10e;
 
@@ -210,7 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_delays_others_by_one_frame_at_most),
-		cmocka_unit_test(alone_it_has_the_wire),
+		cmocka_unit_test(single_flow_has_the_link),
 	};
 
 	return cmocka_run_group_tests_name("scheduler best effort", tests, NULL, NULL);

@@ -159,7 +159,7 @@ static void whatever_finds_its_slot_keeps_the_bound(void **state)
 
 /* Frames that are meant for slots that have not begun, no more for each than the wire carries in
  * tau: all of them find their slot. */
-static void what_fits_is_admitted(void **state)
+static void schedulable_flows_are_admitted(void **state)
 {
 	uint64_t seed = 0xadd, octets = 0, most = 0;
 
@@ -322,7 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_finds_its_slot_keeps_the_bound),
-		cmocka_unit_test(what_fits_is_admitted),
+		cmocka_unit_test(schedulable_flows_are_admitted),
 		cmocka_unit_test(from_end_to_end),
 	};
 

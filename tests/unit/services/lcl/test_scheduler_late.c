@@ -179,7 +179,7 @@ static void begins_in_time(const struct run *with, uint64_t gap, uint64_t *worst
 	}
 }
 
-static void best_effort_has_what_is_left(void **state)
+static void best_effort_uses_the_remaining_rate(void **state)
 {
 	uint64_t seed = 0x1a7e, worst = 0, counted = 0;
 
@@ -212,7 +212,7 @@ static void best_effort_has_what_is_left(void **state)
 }
 
 /* However much of it comes, and however little of that is taken at a look. */
-static void best_effort_a_few_at_a_look(void **state)
+static void best_effort_batch_per_poll_is_bounded(void **state)
 {
 	uint64_t seed = 0xfe3, worst = 0;
 
@@ -274,7 +274,7 @@ static unsigned take_at(struct bp_lcl_scheduler *s, uint64_t now, uint64_t *wait
 	return n;
 }
 
-static void what_was_lost_between_looks_is_made_up_for(void **state)
+static void missed_slots_are_caught_up(void **state)
 {
 	struct bp_lcl_scheduler *s = port_of_200(100000);
 	uint64_t waited;
@@ -302,7 +302,7 @@ static void what_was_lost_between_looks_is_made_up_for(void **state)
  * with. It is made up for since the look before, not since all those before that: else, once there
  * are many looks in a row, a turn of it would stand on the wire.
  */
-static void what_was_left_at_a_look_is_lost(void **state)
+static void remaining_slot_time_is_lost(void **state)
 {
 	struct bp_lcl_scheduler *s = port_of_200(100000);
 	uint64_t now = 100000, idle_at = now;
@@ -319,7 +319,7 @@ static void what_was_left_at_a_look_is_lost(void **state)
 }
 
 /* Of 20 us, a frame in the middle takes one, and what is kept free before it 1.2. */
-static void time_sensitive_frames_take_no_more_than_their_time(void **state)
+static void time_sensitive_frames_stay_within_their_slot(void **state)
 {
 	struct bp_lcl_scheduler *s = port_of_200(150000);
 	uint64_t waited;
@@ -352,11 +352,11 @@ static void time_behind_it_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(best_effort_has_what_is_left),
-		cmocka_unit_test(best_effort_a_few_at_a_look),
-		cmocka_unit_test(what_was_lost_between_looks_is_made_up_for),
-		cmocka_unit_test(what_was_left_at_a_look_is_lost),
-		cmocka_unit_test(time_sensitive_frames_take_no_more_than_their_time),
+		cmocka_unit_test(best_effort_uses_the_remaining_rate),
+		cmocka_unit_test(best_effort_batch_per_poll_is_bounded),
+		cmocka_unit_test(missed_slots_are_caught_up),
+		cmocka_unit_test(remaining_slot_time_is_lost),
+		cmocka_unit_test(time_sensitive_frames_stay_within_their_slot),
 		cmocka_unit_test(time_behind_it_is_counted),
 	};
 

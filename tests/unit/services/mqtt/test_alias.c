@@ -271,7 +271,7 @@ static void limit_not_over_connections(void **state)
 }
 
 /* No room: the mapping is not kept, and its use is not guessed. */
-static void no_room(void **state)
+static void no_capacity(void **state)
 {
 	char topic[900];
 	struct peer c;
@@ -334,7 +334,7 @@ int main(void)
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(not_over_connections),
 		cmocka_unit_test(limit_not_over_connections),
-		cmocka_unit_test(no_room),
+		cmocka_unit_test(no_capacity),
 		cmocka_unit_test(over_the_configured_maximum),
 	};
 

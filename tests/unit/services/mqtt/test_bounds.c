@@ -179,7 +179,7 @@ static void header_cut_when_full(void **state)
 }
 
 /* CONNECT and CONNACK that find no room. */
-static void connect_without_room(void **state)
+static void connect_without_capacity(void **state)
 {
 	char name[3000];
 	struct bytes b = {0};
@@ -494,7 +494,7 @@ int main(void)
 		cmocka_unit_test(long_and_unwanted),
 		cmocka_unit_test(total),
 		cmocka_unit_test(header_cut_when_full),
-		cmocka_unit_test(connect_without_room),
+		cmocka_unit_test(connect_without_capacity),
 		cmocka_unit_test(oldest_goes),
 		cmocka_unit_test(syn_flood),
 		cmocka_unit_test(timeouts),

@@ -361,7 +361,7 @@ static void fills_to_the_bound(void **state)
 
 /* A full table of connections that were all seen since they were filed: a new one moves a bounded
  * number of them, and of these evicts the one that was not seen for the longest time. */
-static void looks_at_few(void **state)
+static void checks_few_entries(void **state)
 {
 	enum { FLOWS = 1000, FEW = 64 };
 	struct table *t = table_open(FLOWS, 3600 * SECOND, 30 * SECOND);
@@ -413,7 +413,7 @@ static void looks_at_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(looks_at_few),
+		cmocka_unit_test(checks_few_entries),
 		cmocka_unit_test(ip6_collision),
 		cmocka_unit_test(one_hash),
 		cmocka_unit_test(unproven_flood),

@@ -145,7 +145,7 @@ static void learning_pauses(void **state)
 }
 
 /* A payload that teaches nothing takes no shape away, however often it comes. */
-static void nothing_learnt_nothing_lost(void **state)
+static void unlearned_addresses_are_flooded(void **state)
 {
 	static const char *const useless[] = {"{\"t\":null,\"u\":7}", "{\"t\":21.5,\"u\":7]",
 		"aaaaaaaaaaaaaaaaa", "{\"x\":21.5,\"u\":7}"};
@@ -172,7 +172,7 @@ int main(void)
 		cmocka_unit_test(random_texts),
 		cmocka_unit_test(found_again),
 		cmocka_unit_test(learning_pauses),
-		cmocka_unit_test(nothing_learnt_nothing_lost),
+		cmocka_unit_test(unlearned_addresses_are_flooded),
 	};
 
 	return cmocka_run_group_tests_name("layouts", tests, compile, NULL);

@@ -279,7 +279,7 @@ static void before_connack(void **state)
 }
 
 /* A connection that was given up holds nothing, and its end is still noticed. */
-static void opaque_holds_nothing(void **state)
+static void not_inspected_flow_holds_no_memory(void **state)
 {
 	static const uint8_t wrong[] = {0x36, 2, 0, 0};
 	struct bytes b = {0};
@@ -354,7 +354,7 @@ int main(void)
 		cmocka_unit_test(bad_connects),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(before_connack),
-		cmocka_unit_test(opaque_holds_nothing),
+		cmocka_unit_test(not_inspected_flow_holds_no_memory),
 		cmocka_unit_test(damaged),
 	};
 

@@ -132,7 +132,7 @@ static void cut_afterwards(void **state)
 }
 
 /* A contradiction found in what waited, and in what was carried, gives all of it back. */
-static void refuted_while_held(void **state)
+static void refuted_while_queued(void **state)
 {
 	struct peer c;
 	struct bytes b = {0};
@@ -170,7 +170,7 @@ int main(void)
 		cmocka_unit_test(other_direction),
 		cmocka_unit_test(reloaded),
 		cmocka_unit_test(cut_afterwards),
-		cmocka_unit_test(refuted_while_held),
+		cmocka_unit_test(refuted_while_queued),
 	};
 
 	return cmocka_run_group_tests_name("resync after", tests, NULL, NULL);

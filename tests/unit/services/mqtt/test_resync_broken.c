@@ -147,7 +147,7 @@ static void acknowledgements(void **state)
 }
 
 /* A connection met in the middle has no topics of before; nor has one that published nothing. */
-static void nothing_known(void **state)
+static void empty_tables(void **state)
 {
 	struct peer c;
 
@@ -201,7 +201,7 @@ int main(void)
 		cmocka_unit_test(broken_by_contradiction),
 		cmocka_unit_test(others_in_between),
 		cmocka_unit_test(acknowledgements),
-		cmocka_unit_test(nothing_known),
+		cmocka_unit_test(empty_tables),
 		cmocka_unit_test(forgotten_with_the_connection),
 	};
 

@@ -186,7 +186,7 @@ static void gap_in_connect(void **state)
 }
 
 /* What was judged before a loss is sent again after it: it must not be judged again. */
-static void retransmission_while_seeking(void **state)
+static void retransmission_while_resyncing(void **state)
 {
 	struct peer c;
 	uint32_t first, second;
@@ -323,7 +323,7 @@ int main(void)
 		cmocka_unit_test(gap_inside),
 		cmocka_unit_test(gap_over_boundary),
 		cmocka_unit_test(gap_in_connect),
-		cmocka_unit_test(retransmission_while_seeking),
+		cmocka_unit_test(retransmission_while_resyncing),
 		cmocka_unit_test(aliases_after_a_gap),
 		cmocka_unit_test(held_and_gap_in_both),
 	};

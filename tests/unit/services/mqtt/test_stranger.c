@@ -58,7 +58,7 @@ static const uint32_t far[] = {
 	0x20000, 0x100000, 0x3fffff00, 0x40000000, 0x7ffff000, 0x80001000, 0xc0000000, 0xfff00000};
 
 /* A segment of the client's, far from where the stream is. */
-static void segment_elsewhere(void **state)
+static void segment_on_another_worker(void **state)
 {
 	struct peer c;
 
@@ -211,7 +211,7 @@ static void window(struct peer *c, bool ping, struct peer *broker)
  * An acknowledgement of what was never sent does not lead a stream in step ahead, and what is sent
  * again, as the receiver has not got it, raises no second alarm.
  */
-static void judged_once(void **state)
+static void evaluated_once(void **state)
 {
 	struct peer c, again;
 
@@ -240,7 +240,7 @@ static void judged_once(void **state)
 
 /* An acknowledgement of bytes that there never were costs nothing, wherever it lies, and however
  * near: the client does not go on from there. */
-static void acknowledgement_of_nothing(void **state)
+static void unexpected_acknowledgement_is_ignored(void **state)
 {
 	struct peer c;
 
@@ -265,7 +265,7 @@ static void acknowledgement_of_nothing(void **state)
 }
 
 /* While it is searched, a stream ends near where it is, or not at all. */
-static void end_elsewhere(void **state)
+static void end_on_another_worker(void **state)
 {
 	struct peer c;
 
@@ -293,7 +293,7 @@ static void fin(struct peer *c, unsigned from, uint32_t at)
 }
 
 /* The same of a FIN, whether it comes before the search or while that lasts. */
-static void fin_elsewhere(void **state)
+static void fin_on_another_worker(void **state)
 {
 	struct peer c;
 
@@ -351,14 +351,14 @@ static void far_ahead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(segment_elsewhere),
+		cmocka_unit_test(segment_on_another_worker),
 		cmocka_unit_test(not_led_back),
 		cmocka_unit_test(begun_behind),
 		cmocka_unit_test(begun_ahead),
-		cmocka_unit_test(judged_once),
-		cmocka_unit_test(acknowledgement_of_nothing),
-		cmocka_unit_test(end_elsewhere),
-		cmocka_unit_test(fin_elsewhere),
+		cmocka_unit_test(evaluated_once),
+		cmocka_unit_test(unexpected_acknowledgement_is_ignored),
+		cmocka_unit_test(end_on_another_worker),
+		cmocka_unit_test(fin_on_another_worker),
 		cmocka_unit_test(far_ahead),
 	};
 

@@ -90,7 +90,7 @@ static void fin(void **state)
 }
 
 /* A FIN from far behind or far ahead changes nothing for the stream. */
-static void stray_fin(void **state)
+static void unexpected_fin(void **state)
 {
 	struct peer c;
 	struct bytes b;
@@ -251,7 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_in_syn),
 		cmocka_unit_test(fin),
-		cmocka_unit_test(stray_fin),
+		cmocka_unit_test(unexpected_fin),
 		cmocka_unit_test(rst),
 		cmocka_unit_test(syn_again),
 		cmocka_unit_test(keys),

@@ -154,7 +154,7 @@ static void reorder_holes(void **state)
 }
 
 /* Holes take at most half of what all have: the cut packets of others find room. */
-static void reorder_leaves_room(void **state)
+static void reorder_leaves_memory(void **state)
 {
 	static char filler[1400];
 	struct peer c;
@@ -194,7 +194,7 @@ int main(void)
 		cmocka_unit_test(reorder_small),
 		cmocka_unit_test(reorder_odd),
 		cmocka_unit_test(reorder_holes),
-		cmocka_unit_test(reorder_leaves_room),
+		cmocka_unit_test(reorder_leaves_memory),
 	};
 
 	return cmocka_run_group_tests_name("stream reorder", tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void the_papers_packets(void **state)
 }
 
 /* Whatever differs from the paper's numbers is not read as they are. */
-static void what_is_not_the_papers(void **state)
+static void non_lin2018_aggregates_are_rejected(void **state)
 {
 	const char *what;
 
@@ -131,7 +131,7 @@ static void refused(struct bp_transform_layout l, const char *says)
 	assert_string_equal(what, says);
 }
 
-static void what_no_layout_is(void **state)
+static void invalid_layouts(void **state)
 {
 	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
@@ -155,7 +155,7 @@ static void what_no_layout_is(void **state)
 	refused(l, "a field reaches beyond the length");
 }
 
-static void what_overlaps(void **state)
+static void overlapping_fields(void **state)
 {
 	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
@@ -339,7 +339,7 @@ static enum bp_transform_bad read_three(struct bp_transform_layout l, double a, 
 	return bad;
 }
 
-static void what_is_no_reading(void **state)
+static void invalid_samples(void **state)
 {
 	struct bp_transform_layout l = of_type(BP_TRANSFORM_FLOAT64, 0, true);
 	const double most = BP_TRANSFORM_ANGLE_MAX, more = nextafter(most, INFINITY);
@@ -380,9 +380,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_papers_packets),
-		cmocka_unit_test(what_is_not_the_papers),
-		cmocka_unit_test(what_no_layout_is),
-		cmocka_unit_test(what_overlaps),
+		cmocka_unit_test(non_lin2018_aggregates_are_rejected),
+		cmocka_unit_test(invalid_layouts),
+		cmocka_unit_test(overlapping_fields),
 		cmocka_unit_test(outputs_in_place_of_inputs),
 		cmocka_unit_test(the_ends_of_fixed_point),
 		cmocka_unit_test(half_goes_to_the_even_number),
@@ -391,7 +391,7 @@ int main(void)
 		cmocka_unit_test(each_coordinate_has_its_bit),
 		cmocka_unit_test(either_order_of_octets),
 		cmocka_unit_test(numbers_of_each_type),
-		cmocka_unit_test(what_is_no_reading),
+		cmocka_unit_test(invalid_samples),
 		cmocka_unit_test(degrees),
 	};
 

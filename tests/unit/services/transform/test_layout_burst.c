@@ -82,7 +82,7 @@ static bool writes_the_same(const struct bp_transform_kunze2021_ops *way, unsign
 	return any != 0;
 }
 
-static void all_ways_are_the_same(void **state)
+static void all_variants_agree(void **state)
 {
 	unsigned ways = 0, with_any = 0, rounds = 0;
 
@@ -170,7 +170,7 @@ static void the_papers_layouts_in_a_burst(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_ways_are_the_same),
+		cmocka_unit_test(all_variants_agree),
 		cmocka_unit_test(one_of_many_is_beyond),
 		cmocka_unit_test(the_papers_layouts_in_a_burst),
 	};

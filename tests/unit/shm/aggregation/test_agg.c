@@ -48,7 +48,7 @@ static void touch(void *p, uint64_t bytes)
 	*((volatile uint8_t *)p + bytes - 1) = 0;
 }
 
-static void tables_are_there_for_who_aggregates(void **state)
+static void tables_exist_with_aggregation(void **state)
 {
 	struct bp_config_aggregation a;
 	struct bp_config c;
@@ -137,7 +137,7 @@ struct plans {
 	struct bp_agg_rules rules, taken;
 };
 
-static void what_was_written_is_taken_once(void **state)
+static void written_rows_are_read_once(void **state)
 {
 	struct plans *p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63);
 	uint64_t seen = 0, other = 0;
@@ -282,9 +282,9 @@ static void no_reader_takes_parts_of_two(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_are_there_for_who_aggregates),
+		cmocka_unit_test(tables_exist_with_aggregation),
 		cmocka_unit_test(impossible_sizes_are_refused),
-		cmocka_unit_test(what_was_written_is_taken_once),
+		cmocka_unit_test(written_rows_are_read_once),
 		cmocka_unit_test(half_a_plan_is_not_taken),
 		cmocka_unit_test(republished_value_is_read_again),
 		cmocka_unit_test(no_reader_takes_parts_of_two),

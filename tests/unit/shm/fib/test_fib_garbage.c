@@ -107,7 +107,7 @@ static void check_links(void)
 	}
 }
 
-static void nonsense_is_mended(void **state)
+static void invalid_state_is_repaired(void **state)
 {
 	static const unsigned one_in[] = {1, 3, 20, 200, 3000, 100000};
 
@@ -142,7 +142,7 @@ static void nonsense_is_mended(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nonsense_is_mended),
+		cmocka_unit_test(invalid_state_is_repaired),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

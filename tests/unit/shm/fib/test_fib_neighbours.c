@@ -135,7 +135,7 @@ static void the_configured_number_fits(void **state)
 	fib_close(&x);
 }
 
-static void what_finds_no_room_waits_for_it(void **state)
+static void requests_wait_for_capacity(void **state)
 {
 	const struct bp_address one = numbered(1, false), two = numbered(2, false),
 				three = numbered(3, true), four = numbered(4, true);
@@ -164,7 +164,7 @@ static void what_finds_no_room_waits_for_it(void **state)
 	fib_close(&x);
 }
 
-static void the_file_stands_before_the_kernel(void **state)
+static void static_route_precedes_kernel_route(void **state)
 {
 	const struct bp_address a = numbered(1, false);
 
@@ -248,7 +248,7 @@ static void random_changes(void **state)
 }
 
 /* Whatever the memory holds: a lookup ends, and the next writer makes sense of it. */
-static void garbage_is_mended(void **state)
+static void garbage_is_repaired(void **state)
 {
 	uint64_t rnd = 6;
 
@@ -292,11 +292,11 @@ int main(void)
 		cmocka_unit_test(found_by_interface_and_address),
 		cmocka_unit_test(all_fit_whatever_the_hash_does),
 		cmocka_unit_test(the_configured_number_fits),
-		cmocka_unit_test(what_finds_no_room_waits_for_it),
-		cmocka_unit_test(the_file_stands_before_the_kernel),
+		cmocka_unit_test(requests_wait_for_capacity),
+		cmocka_unit_test(static_route_precedes_kernel_route),
 		cmocka_unit_test(a_deleted_entry_is_not_reused_before_the_workers_passed),
 		cmocka_unit_test(random_changes),
-		cmocka_unit_test(garbage_is_mended),
+		cmocka_unit_test(garbage_is_repaired),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,7 +222,7 @@ static bool leaves_late(void *arg)
 
 /* All that is in no node may still be looked at when a writer takes over: it is not at once full.
  */
-static void test_waits_for_room(void **state)
+static void test_waits_for_capacity(void **state)
 {
 	const struct bp_prefix host = {.family = 4, .length = 32, .bytes = {10, 0, 0, 1}};
 	unsigned asked = 0;
@@ -246,7 +246,7 @@ int main(void)
 		cmocka_unit_test(test_shared_nodes),
 		cmocka_unit_test(test_overlap),
 		cmocka_unit_test(test_waits_for_workers),
-		cmocka_unit_test(test_waits_for_room),
+		cmocka_unit_test(test_waits_for_capacity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

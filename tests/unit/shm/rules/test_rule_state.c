@@ -107,7 +107,7 @@ static void every_value_over_the_threshold(void **state)
 	free(t);
 }
 
-static void on_change_tells_both_edges(void **state)
+static void on_change_reports_both_edges(void **state)
 {
 	struct bp_rule r = rule_new();
 
@@ -221,7 +221,7 @@ static void a_start_from_another_boot_is_forgotten(void **state)
 
 /* --- the table --------------------------------------------------------------------------- */
 
-static void the_length_is_a_power_of_two_with_room(void **state)
+static void length_is_a_power_of_two_with_headroom(void **state)
 {
 	const uint32_t n[] = {0, 1, 2, 3, 1000, 65536, UINT32_MAX};
 
@@ -234,7 +234,7 @@ static void the_length_is_a_power_of_two_with_room(void **state)
 	}
 }
 
-static void quiet_pairs_take_no_room(void **state)
+static void idle_pairs_use_no_capacity(void **state)
 {
 	struct bp_rule r = rule_new();
 	struct bp_rule_state *t = table_new(64);
@@ -273,7 +273,7 @@ static void pairs_are_kept_apart(void **state)
 	free(t);
 }
 
-static void a_full_bucket_gives_up_the_least_recently_used(void **state)
+static void full_bucket_evicts_lru(void **state)
 {
 	struct bp_rule r = rule_new();
 	struct bp_rule_state *t = table_new(4);
@@ -523,7 +523,7 @@ static void many_threads_in_one_bucket(void **state)
 	turns_are_kept(THREADS, 4, 4);
 }
 
-static void many_threads_fight_for_room(void **state)
+static void concurrent_threads_allocate(void **state)
 {
 	turns_are_kept(1, 12, 4);
 	turns_are_kept(THREADS, 12, 4);
@@ -615,7 +615,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_value_over_the_threshold),
-		cmocka_unit_test(on_change_tells_both_edges),
+		cmocka_unit_test(on_change_reports_both_edges),
 		cmocka_unit_test(hysteresis_with_every),
 		cmocka_unit_test(hysteresis_with_on_change),
 		cmocka_unit_test(a_value_that_is_both_counts_as_raise),
@@ -624,16 +624,16 @@ int main(void)
 		cmocka_unit_test(for_a_time),
 		cmocka_unit_test(a_clock_a_little_behind_does_not_raise),
 		cmocka_unit_test(a_start_from_another_boot_is_forgotten),
-		cmocka_unit_test(the_length_is_a_power_of_two_with_room),
-		cmocka_unit_test(quiet_pairs_take_no_room),
+		cmocka_unit_test(length_is_a_power_of_two_with_headroom),
+		cmocka_unit_test(idle_pairs_use_no_capacity),
 		cmocka_unit_test(pairs_are_kept_apart),
-		cmocka_unit_test(a_full_bucket_gives_up_the_least_recently_used),
+		cmocka_unit_test(full_bucket_evicts_lru),
 		cmocka_unit_test(an_entry_from_another_boot_goes_first),
 		cmocka_unit_test(a_dead_workers_claim_counts_as_no_state),
 		cmocka_unit_test(random_values_against_the_model),
 		cmocka_unit_test(many_threads_on_one_pair),
 		cmocka_unit_test(many_threads_in_one_bucket),
-		cmocka_unit_test(many_threads_fight_for_room),
+		cmocka_unit_test(concurrent_threads_allocate),
 		cmocka_unit_test(no_count_is_lost),
 		cmocka_unit_test(a_state_never_goes_to_a_wrong_pair),
 	};

@@ -99,7 +99,7 @@ static void the_standards_examples(void **state)
 	}
 }
 
-static void nothing_matches_an_empty_image(void **state)
+static void empty_image_matches_no_topic(void **state)
 {
 	struct bp_ruleset *rs = calloc(1, sizeof(*rs));
 	uint32_t n = 0;
@@ -340,7 +340,7 @@ static void the_deepest_filters_and_hostile_topics(void **state)
 }
 
 /* Two children at every node of 12 levels: 4096 filters, all of which the topic meets. */
-static void a_topic_that_meets_every_node(void **state)
+static void topic_visits_every_node(void **state)
 {
 	const uint32_t n = 4096;
 	struct bp_rule_spec *s = calloc(n, sizeof(*s));
@@ -375,14 +375,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_standards_examples),
-		cmocka_unit_test(nothing_matches_an_empty_image),
+		cmocka_unit_test(empty_image_matches_no_topic),
 		cmocka_unit_test(rules_on_one_filter_are_one_chain_in_order),
 		cmocka_unit_test(equal_hashes_are_not_equal_levels),
 		cmocka_unit_test(it_agrees_with_a_plain_matcher),
 		cmocka_unit_test(it_agrees_with_ten_thousand_rules),
 		cmocka_unit_test(ten_thousand_different_filters),
 		cmocka_unit_test(the_deepest_filters_and_hostile_topics),
-		cmocka_unit_test(a_topic_that_meets_every_node),
+		cmocka_unit_test(topic_visits_every_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 /* --- building ---------------------------------------------------------------------------- */
 
-static void what_the_rules_say_is_in_the_image(void **state)
+static void rules_are_in_the_image(void **state)
 {
 	const struct bp_mirror_target clone = {.enabled = true, .port = 7, .tcp_port = 1883};
 	const uint64_t size = bp_ruleset_bank_size(4);
@@ -61,7 +61,7 @@ static void what_the_rules_say_is_in_the_image(void **state)
 	free(bank);
 }
 
-static void only_what_needs_state_is_stateful(void **state)
+static void only_stateful_rules_have_state(void **state)
 {
 	struct bp_rule_spec s[5];
 	struct bp_ruleset *rs;
@@ -151,7 +151,7 @@ static void too_many_rules_are_refused(void **state)
 	free(s);
 }
 
-static void what_does_not_fit_the_bank_is_refused(void **state)
+static void oversized_image_is_rejected(void **state)
 {
 	const uint32_t n = 64;
 	struct bp_rule_spec *s = calloc(n, sizeof(*s));
@@ -452,13 +452,13 @@ static void slots_and_paths_stay_inside(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_the_rules_say_is_in_the_image),
-		cmocka_unit_test(only_what_needs_state_is_stateful),
+		cmocka_unit_test(rules_are_in_the_image),
+		cmocka_unit_test(only_stateful_rules_have_state),
 		cmocka_unit_test(equal_sources_are_one),
 		cmocka_unit_test(bad_filters_are_refused),
 		cmocka_unit_test(strings_without_an_end_are_refused),
 		cmocka_unit_test(too_many_rules_are_refused),
-		cmocka_unit_test(what_does_not_fit_the_bank_is_refused),
+		cmocka_unit_test(oversized_image_is_rejected),
 		cmocka_unit_test(ordinary_rules_fit_their_bank),
 		cmocka_unit_test(any_change_of_a_rule_makes_another),
 		cmocka_unit_test(a_reload_keeps_the_slots_of_unchanged_rules),

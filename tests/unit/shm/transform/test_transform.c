@@ -33,7 +33,7 @@ static void map(struct bp_shm *m, const struct bp_config *c)
 		fail_msg("%s", err);
 }
 
-static void tables_are_there_for_who_transforms(void **state)
+static void tables_exist_with_transformation(void **state)
 {
 	struct bp_config *c = calloc(1, sizeof(*c));
 	struct bp_config_transform transform = {.max_matrices = 100};
@@ -142,7 +142,7 @@ static const struct bp_transform_row *row_at(
 }
 
 /* A place is taken as a whole: the entry's MAC address is that of the entry's address. */
-static void a_receiver_that_says_nothing_is_the_entrys(void **state)
+static void receiver_inherits_from_the_entry(void **state)
 {
 	const struct bp_prefix p = xform_prefix4(0x0a000001, 32);
 	const struct bp_transform_row *row;
@@ -205,7 +205,7 @@ static void a_source_without_receivers_is_bare(void **state)
 	xform_close(&x);
 }
 
-static void there_is_room_for_so_many_and_no_more(void **state)
+static void capacity_is_exact(void **state)
 {
 	struct transform_rig x;
 
@@ -239,7 +239,7 @@ static enum bp_transform_set set(struct transform_rig *x, unsigned rule, struct 
 	return bp_transform_set(&v, rule, &p, receiver, m, add, &x->head.next_uid);
 }
 
-static void what_is_set_is_seen(void **state)
+static void set_values_are_read(void **state)
 {
 	const struct bp_prefix a = xform_prefix4(0x0a000001, 32), b = xform_prefix4(2, 32);
 	struct transform_rig x;
@@ -371,7 +371,7 @@ static void a_file(struct transform_rig *x, bool second)
 	xform_receiver(x, 3);
 }
 
-static void what_was_set_outlives_a_reload(void **state)
+static void set_matrices_survive_a_reload(void **state)
 {
 	const struct bp_prefix one = xform_prefix4(1, 32), two = xform_prefix4(2, 32);
 	struct transform_rig x;
@@ -425,7 +425,7 @@ static void what_was_set_outlives_a_reload(void **state)
 	xform_close(&x);
 }
 
-static void what_is_to_be_forgotten_is_the_files_again(void **state)
+static void cleared_value_reverts_to_the_file(void **state)
 {
 	const struct bp_prefix one = xform_prefix4(1, 32), two = xform_prefix4(2, 32);
 	struct transform_rig x;
@@ -465,7 +465,7 @@ static void what_is_to_be_forgotten_is_the_files_again(void **state)
 }
 
 /* Numbers of ports say nothing when the ports are others. */
-static void other_ports_take_nothing_over(void **state)
+static void other_ports_evict_no_entry(void **state)
 {
 	struct transform_rig x;
 
@@ -480,7 +480,7 @@ static void other_ports_take_nothing_over(void **state)
 }
 
 /* What was set has a right to its place: a file that leaves none is refused. */
-static void a_file_that_leaves_no_room_for_what_was_set_is_refused(void **state)
+static void file_without_capacity_for_set_entries_is_rejected(void **state)
 {
 	struct transform_rig x;
 
@@ -498,19 +498,19 @@ static void a_file_that_leaves_no_room_for_what_was_set_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables_are_there_for_who_transforms),
+		cmocka_unit_test(tables_exist_with_transformation),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(ports_are_known_by_name_and_order),
-		cmocka_unit_test(a_receiver_that_says_nothing_is_the_entrys),
+		cmocka_unit_test(receiver_inherits_from_the_entry),
 		cmocka_unit_test(a_source_without_receivers_is_bare),
-		cmocka_unit_test(there_is_room_for_so_many_and_no_more),
-		cmocka_unit_test(what_is_set_is_seen),
+		cmocka_unit_test(capacity_is_exact),
+		cmocka_unit_test(set_values_are_read),
 		cmocka_unit_test(a_matrix_that_is_none_is_refused),
 		cmocka_unit_test(only_so_many_prefix_lengths_are_taken),
-		cmocka_unit_test(what_was_set_outlives_a_reload),
-		cmocka_unit_test(what_is_to_be_forgotten_is_the_files_again),
-		cmocka_unit_test(other_ports_take_nothing_over),
-		cmocka_unit_test(a_file_that_leaves_no_room_for_what_was_set_is_refused),
+		cmocka_unit_test(set_matrices_survive_a_reload),
+		cmocka_unit_test(cleared_value_reverts_to_the_file),
+		cmocka_unit_test(other_ports_evict_no_entry),
+		cmocka_unit_test(file_without_capacity_for_set_entries_is_rejected),
 	};
 
 	return cmocka_run_group_tests_name("shm transform", tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void expect(const struct bp_doctor_network *net, const char *name, const 
 		fail_msg("%s: '%s', and '%s' was expected", name, i->never, never);
 }
 
-static void nothing_leads_out(void **state)
+static void no_route_leads_out(void **state)
 {
 	struct bp_doctor_network net = look(NULL, NULL);
 
@@ -135,7 +135,7 @@ static void several_hops_and_objects(void **state)
 	sync_rig_ip("nexthop del id 5");
 }
 
-static void ssh_by_address_and_by_way(void **state)
+static void ssh_by_address_and_by_route(void **state)
 {
 	struct bp_doctor_network net = look("10.2.0.1", "10.2.0.9");
 
@@ -231,10 +231,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sysfs_of_another_namespace, begin, end),
 	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_leads_out, begin, end),
+		cmocka_unit_test_setup_teardown(no_route_leads_out, begin, end),
 		cmocka_unit_test_setup_teardown(default_routes, begin, end),
 		cmocka_unit_test_setup_teardown(several_hops_and_objects, begin, end),
-		cmocka_unit_test_setup_teardown(ssh_by_address_and_by_way, begin, end),
+		cmocka_unit_test_setup_teardown(ssh_by_address_and_by_route, begin, end),
 		cmocka_unit_test_setup_teardown(actions_here, begin, end),
 		cmocka_unit_test(mounts_here),
 	};

@@ -31,7 +31,7 @@ static void poisson_messages_leave_as_erlang(void **state)
 }
 
 /* What the test would see if the aggregator counted wrongly or left early. */
-static void what_is_not_erlang_is_seen(void **state)
+static void non_erlang_is_detected(void **state)
 {
 	for (unsigned n = 2; n <= 8; n += 3) {
 		struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, n);
@@ -104,7 +104,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(poisson_messages_leave_as_erlang),
-		cmocka_unit_test(what_is_not_erlang_is_seen),
+		cmocka_unit_test(non_erlang_is_detected),
 		cmocka_unit_test(a_server_before_the_aggregator),
 		cmocka_unit_test(a_server_behind_the_aggregator),
 		cmocka_unit_test(periodic_devices),

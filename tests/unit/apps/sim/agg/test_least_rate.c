@@ -72,7 +72,7 @@ static void beyond_equation_16(void **state)
 }
 
 /* That 0.9 % are little: one message more or less, or a time-out of 1 / lambda, is far away. */
-static void what_else_is_farther_away(void **state)
+static void other_names_have_larger_distance(void **state)
 {
 	const double due = sim_model_min_mu(SIM_FIXED, 3, 0.1);
 	struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, 3, 43);
@@ -95,7 +95,7 @@ int main(void)
 		cmocka_unit_test(equation_15),
 		cmocka_unit_test(equation_16),
 		cmocka_unit_test(beyond_equation_16),
-		cmocka_unit_test(what_else_is_farther_away),
+		cmocka_unit_test(other_names_have_larger_distance),
 	};
 
 	return cmocka_run_group_tests_name("agg_sim least_rate", tests, setup, teardown);

@@ -69,7 +69,7 @@ static void equation_16_is_a_fixed_point(void **state)
 }
 
 /* What is least is the root of Equation 7 also where the paper has only numbers. */
-static void least_rate_meets_the_condition(void **state)
+static void min_rate_meets_the_condition(void **state)
 {
 	for (unsigned n = 1; n <= 8; n++) {
 		for (unsigned i = 0; i < COUNT(betas); i++) {
@@ -145,7 +145,7 @@ int main(void)
 		cmocka_unit_test(root_of_equation_7),
 		cmocka_unit_test(equations_12_to_15),
 		cmocka_unit_test(equation_16_is_a_fixed_point),
-		cmocka_unit_test(least_rate_meets_the_condition),
+		cmocka_unit_test(min_rate_meets_the_condition),
 		cmocka_unit_test(two_servers_with_fixed_services),
 		cmocka_unit_test(fill_of_an_aggregate),
 	};

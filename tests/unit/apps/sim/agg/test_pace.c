@@ -101,7 +101,7 @@ static void leaves_as_from_a_server(void **state)
  * In the mean: what an N-packet waits in E_N/D/1 with services of N gaps, and behind that its
  * messages for each other.
  */
-static void waits_as_the_model_says(void **state)
+static void waiting_times_match_the_model(void **state)
 {
 	for (unsigned n = 1; n <= 8; n++) {
 		const double load = 0.6;
@@ -171,7 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_as_from_a_server),
-		cmocka_unit_test(waits_as_the_model_says),
+		cmocka_unit_test(waiting_times_match_the_model),
 		cmocka_unit_test(many_streams),
 		cmocka_unit_test(a_short_queue_leaves_early),
 	};

@@ -128,7 +128,7 @@ static void loses_as_the_models_say(void **state)
 	}
 }
 
-static void least_rate_of_few(void **state)
+static void min_rate_of_small_counts(void **state)
 {
 	/* Two come at once and then nobody: with fixed service the second waits one service time of
 	 * the first, so that the mean is 1 / 3 of it while the third comes in time. */
@@ -150,7 +150,7 @@ int main(void)
 		cmocka_unit_test(one_by_one),
 		cmocka_unit_test(waits_as_the_models_say),
 		cmocka_unit_test(loses_as_the_models_say),
-		cmocka_unit_test(least_rate_of_few),
+		cmocka_unit_test(min_rate_of_small_counts),
 	};
 
 	return cmocka_run_group_tests_name("agg_sim server", tests, setup, teardown);

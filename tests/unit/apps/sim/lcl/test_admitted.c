@@ -95,7 +95,7 @@ static void build(struct lsim_network *w, const struct bp_lcl_port *p, const str
 	}
 }
 
-static void what_is_admitted_is_kept(void **state)
+static void admitted_flows_meet_their_bound(void **state)
 {
 	struct sim_random r = {21};
 	unsigned kept = 0, hops = 0;
@@ -131,7 +131,7 @@ static void what_is_admitted_is_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_admitted_is_kept)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(admitted_flows_meet_their_bound)};
 
 	return cmocka_run_group_tests_name("admitted", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void any_number_of_hops(void **state)
 	}
 }
 
-static void any_turn_and_rate(void **state)
+static void any_slot_and_rate(void **state)
 {
 	static const struct {
 		uint64_t tau_ns, rate_bps;
@@ -78,7 +78,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_number_of_hops),
-		cmocka_unit_test(any_turn_and_rate),
+		cmocka_unit_test(any_slot_and_rate),
 		cmocka_unit_test(without_lcl_it_grows),
 	};
 

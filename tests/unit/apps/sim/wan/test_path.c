@@ -42,7 +42,7 @@ static int64_t take(struct wan_path *p, uint64_t now)
 	return value;
 }
 
-static void a_frame_comes_out_as_it_went_in_and_not_before_its_time(void **state)
+static void frame_is_unchanged_and_not_early(void **state)
 {
 	uint8_t data[1514];
 	struct wan_path p;
@@ -136,7 +136,7 @@ static void no_delay_is_negative(void **state)
 	wan_path_free(&p);
 }
 
-static void what_is_lost_is_counted(void **state)
+static void losses_are_counted(void **state)
 {
 	struct wan_path p;
 
@@ -187,11 +187,11 @@ static void more_than_the_limit_is_dropped_and_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_comes_out_as_it_went_in_and_not_before_its_time),
+		cmocka_unit_test(frame_is_unchanged_and_not_early),
 		cmocka_unit_test(jitter_is_distributed_as_it_says),
 		cmocka_unit_test(without_reorder_none_overtakes),
 		cmocka_unit_test(no_delay_is_negative),
-		cmocka_unit_test(what_is_lost_is_counted),
+		cmocka_unit_test(losses_are_counted),
 		cmocka_unit_test(a_narrow_link_sends_one_after_another),
 		cmocka_unit_test(more_than_the_limit_is_dropped_and_counted),
 	};
