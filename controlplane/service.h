@@ -22,30 +22,28 @@ struct event_base;
  *
  * Its life:
  *
- *   check        of a configuration: what its validation does not look at, such as files that it
- *                names. At the start, and before each reload
- *   create       the configuration is read; neither privileges nor the segment are looked at yet
- *   publication  its rules come into force: prepare, stage, publish, published (below)
- *   start        the first publication is under way
- *   tick         every second
- *   configure    another configuration is in force, after its publication
- *   drain        the control plane ends: finishes what is under way
+ *   check        checks of a configuration beyond its validation, such as files that it names. At
+ * the start, and before each reload create       the configuration is loaded; neither privileges
+ * nor the segment are available yet publication  its rules are activated: prepare, stage, publish,
+ * published (below) start        the first publication is pending tick         every second
+ *   configure    another configuration is active, after its publication
+ *   drain        the control plane ends: completes pending work
  *   free         NULL is never passed
  *
- * Members that are NULL are not needed by the service. `state` is what create() returned.
+ * Members that are NULL are not needed by the service. `state` is the result of create().
  */
 
 #define BP_LOW_PORTS 1024 /* to open one below is a privilege */
 
-/* What the control plane has for all of them; it outlives their states. */
+/* State of the control plane for all services; it outlives their states. */
 struct bp_plane_context {
 	struct event_base *base;
 	struct bp_shm *shm;             /* mapped before the first publication */
-	const struct bp_config *config; /* in force */
+	const struct bp_config *config; /* active */
 	const struct bp_listen_fds *fds;
 	struct bp_publication *publication;
 	struct bp_control *control; /* NULL until all have started */
-	bool first_start;           /* no control plane has run beside this data plane before */
+	bool first_start;           /* the first control plane of this data plane */
 	/* Whether no worker of a data plane can still read the segment; arg: shm->global. */
 	bool (*readers_gone)(void *arg);
 	void *state[BP_SERVICE_COUNT];
@@ -71,22 +69,22 @@ struct bp_controlplane_service {
 	int (*start)(void *state, char *err, size_t err_size);
 	int (*tick)(void *state, char *err, size_t err_size);
 	void (*configure)(void *state);
-	/* Calls done(arg) once, now or within so many nanoseconds and a moment. */
+	/* Calls done(arg) once, immediately or within this number of nanoseconds and a moment. */
 	void (*drain)(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 	void (*free)(void *state);
 
 	/* ---- a publication (controlplane/process/publication.h) ---- */
 
-	/* Builds aside what `c` says. same: only what is in force already needs no other
-	 * generation. 1: workers must leave an earlier generation before stage(); 0: they need not;
-	 * -1 with a sentence. */
+	/* Builds the rules of `c` in private memory. same: an unchanged active generation is kept.
+	 * 1: workers must release an earlier generation before stage(); 0: they need not; -1 with a
+	 * sentence. */
 	int (*prepare)(
 		void *state, const struct bp_config *c, bool same, char *err, size_t err_size);
-	/* A worker that does not use the generation in force yet, or -1. */
+	/* A worker that does not use the active generation yet, or -1. */
 	int (*behind)(const void *state);
-	/* Writes what can still be refused, when no worker is behind. 0, or -1 with a sentence: the
-	 * generation in force stays. Only one service may have this: a refusal leaves all others as
-	 * they were. */
+	/* Writes what can still be rejected, once no worker uses an older generation. 0, or -1 with
+	 * a sentence: the active generation stays. Only one service may have this: a rejection
+	 * leaves all others unchanged. */
 	int (*stage)(void *state, const struct bp_config *c, char *err, size_t err_size);
 	/* In force from now on. */
 	void (*publish)(void *state, const struct bp_config *c);
@@ -99,7 +97,7 @@ struct bp_controlplane_service {
 
 	/* Adds to the answer of the command reload, after a publication. */
 	void (*report)(const void *state, json_t *answer);
-	/* What of it the log should say beside; NULL: nothing. */
+	/* Additional text for the log; NULL: none. */
 	const char *(*changed)(const void *state);
 	/* Adds to the answer of the command status. */
 	void (*status)(const void *state, json_t *answer);

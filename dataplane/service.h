@@ -19,25 +19,25 @@ struct bp_queue_plan;
 
 /*
  * A service's half in the data plane. Everything that is done for each service walks the array of
- * these; nothing per packet goes through it: nodes reach their worker's state directly, and what a
+ * these; nothing per packet goes through it: nodes access their worker's state directly, and what a
  * worker does in every walk is resolved when its graph is built (struct bp_pending).
  *
  * The life of a service in a worker:
  *
- *   create         memory and tables; the worker has its bridges, router and counters
+ *   create         allocates memory; the worker has its bridges, router and counters
  *   begin          the worker's graph is built: nodes, MTUs and the buffer pool are known
  *   start          the worker runs, with this clock
  *   apply_pending  the control plane has published another generation; between two walks
- *   tick           every few walks: ageing, refresh
- *   drain          the worker takes its last frames: nothing is held any longer than needed
+ *   tick           every few walks: aging, refresh
+ *   drain          the worker receives its last frames: queued frames are sent early
  *   holds          whether frames would be lost if the worker ended now
- *   end            after the last walk: nothing shared is used any more
+ *   end            after the last walk: nothing shared is used afterwards
  *   free           NULL is never passed
  *
- * Members that are NULL are not needed by the service. `state` is what create() returned.
+ * Members that are NULL are not needed by the service. `state` is the result of create().
  */
 
-/* What create() gets. */
+/* Arguments of create(). */
 struct bp_service_setup {
 	const struct bp_config *config;
 	struct bp_shm *shm;
@@ -47,7 +47,7 @@ struct bp_service_setup {
 	bool record_mirrored;
 };
 
-/* What the workers of a process share for a service. */
+/* State that the workers of a process share for a service. */
 struct bp_service_shared_ops {
 	/* *shared stays NULL where one worker needs none. 0, or -1 with a sentence. */
 	int (*create)(void **shared, const struct bp_config *c, const struct bp_queue_plan *plan,
@@ -69,8 +69,8 @@ struct bp_dataplane_service {
 	uint64_t (*mbufs)(const struct bp_config *c);
 	/* Bytes of the longest frame that it builds in one buffer; min_mtu: of all ports. */
 	uint32_t (*frame_size)(const struct bp_config *c, uint32_t min_mtu);
-	/* Puts what the configuration says into a segment that has no control plane: replay, the
-	 * benchmark. 0, or -1 with a sentence. */
+	/* Publishes the configuration in a segment without a control plane: replay, the benchmark.
+	 * 0, or -1 with a sentence. */
 	int (*publish)(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size);
 	/* Prepares tables that the workers share. 0, or -1 with a sentence. */
 	int (*setup)(const struct bp_config *c, struct bp_shm *shm, uint64_t mono_ns, char *err,
@@ -105,7 +105,7 @@ struct bp_dataplane_service {
 
 	/* The nodes behind its edges, BP_EDGE_OF(NAME, 0) and so on. */
 	struct rte_node_register *entry[BP_EDGES_OF_SERVICE];
-	/* enter() leads to one of the first so many of them, in the order of the frames' path. */
+	/* enter() leads to one of this number of first nodes, in the order of the packet path. */
 	unsigned n_entered;
 	/* A node that begins walks; NULL: none. */
 	struct rte_node_register *source;
@@ -113,11 +113,10 @@ struct bp_dataplane_service {
 	struct rte_node_register *(*port_node)(const void *state, unsigned port);
 	/* All nodes that port_node() may return; ends with NULL. */
 	struct rte_node_register *const *port_nodes;
-	/* The edge by which the frames of a port enter, where `next` is the one that they would
-	 * take without this service. */
-	rte_edge_t (*enter)(void *state, struct bp_worker *w, unsigned port, rte_edge_t next);
-	/* enter() is asked for frames as they come from the driver, whose checksums may be partial.
+	/* The edge by which the frames of a port enter; `next` is their edge without this service.
 	 */
+	rte_edge_t (*enter)(void *state, struct bp_worker *w, unsigned port, rte_edge_t next);
+	/* enter() applies to frames as the driver delivers them, whose checksums may be partial. */
 	bool before_checksum;
 };
 

@@ -36,8 +36,8 @@ struct event_base;
 #define BP_CONTROL_LINE_MAX 4096u
 #define BP_CONTROL_CLIENTS_MAX 16u
 #define BP_CONTROL_IDLE_S 60
-/* Requests of one user: a second on average, and at once; of these, reloads. What is over is
- * refused, and logged once in a while. */
+/* Request rate of one user: per second on average, and burst; of these, reloads. Requests above it
+ * are rejected, and logged at a limited rate. */
 #define BP_CONTROL_REQUESTS_S 200u
 #define BP_CONTROL_REQUESTS_BURST 400u
 #define BP_CONTROL_RELOADS_S 5u
@@ -51,7 +51,7 @@ struct bp_control_command {
 	json_t *(*answer)(void *arg, const json_t *request);
 	/* Answers with bp_control_reply(), now or later. */
 	void (*begin)(void *arg, const json_t *request, uint64_t client);
-	bool reload; /* it costs a user one of its reloads */
+	bool reload; /* it counts as one of the user's reloads */
 };
 
 struct bp_control;
@@ -76,8 +76,8 @@ int bp_control_path(const char *runtime_dir, const char *name, char *path, size_
 json_t *bp_control_refusal(const char *sentence);
 
 /*
- * The other side, for commands: sends one command and waits for its answer. Returns 0 with *reply
- * (a new reference, whatever "ok" says), or -1 with a sentence.
+ * Client side, for commands: sends one command and waits for its answer. Returns 0 with *reply (a
+ * new reference, whatever its "ok" is), or -1 with a sentence.
  */
 int bp_control_request(
 	const char *socket_path, const char *command, json_t **reply, char *err, size_t err_size);

@@ -7,11 +7,11 @@
 	78 /* EX_CONFIG: the file, or one it names, is wrong; restarting won't help */
 
 /*
- * The control plane: loads the configuration, opens the segment, puts the rules in force, publishes
- * alarms and answers on the control socket, in one event loop, until SIGTERM or SIGINT. SIGHUP
- * reloads. Sockets for health devices that LISTEN_FDS names (controlplane/health/sockets.h) are
- * taken over. Returns the exit status: 0 after a signal, BP_EXIT_CONFIG for configuration errors
- * and for sockets that are none of what it wants, 1 else. Messages go to stderr.
+ * The control plane: loads the configuration, opens the segment, activates the rules, publishes
+ * alarms and serves the control socket, in one event loop, until SIGTERM or SIGINT. SIGHUP reloads.
+ * Sockets for health devices that LISTEN_FDS names (controlplane/health/sockets.h) are used.
+ * Returns the exit status: 0 after a signal, BP_EXIT_CONFIG for configuration errors and for
+ * unexpected sockets, otherwise 1. Messages go to stderr.
  */
 int bp_controlplane_run(const char *config_path);
 

@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 /*
- * Descriptors that whoever started this process opened for it, as sd_listen_fds(3) has it: they are
- * 3, 4 and so on, LISTEN_FDS says how many, LISTEN_PID for whom, and LISTEN_FDNAMES what they are
- * called, with colons in between.
+ * Descriptors that the parent opened for this process, as in sd_listen_fds(3): they are 3, 4 and so
+ * on; LISTEN_FDS is their number, LISTEN_PID the process, and LISTEN_FDNAMES their names, separated
+ * by colons.
  */
 #define BP_LISTEN_FDS_FIRST 3
 #define BP_LISTEN_FDS_MAX 16
@@ -24,8 +24,8 @@ struct bp_listen_fds {
 int bp_listen_fds_parse(struct bp_listen_fds *out, const char *pid, const char *fds,
 	const char *names, pid_t own, char *err, size_t err_size);
 
-/* The same from the environment, which has them no more afterwards: they are for nobody else. The
- * descriptors will not stay open over an exec. */
+/* The same from the environment, which is cleared afterwards so that no child uses them. The
+ * descriptors are closed on exec. */
 int bp_listen_fds_take(struct bp_listen_fds *out, char *err, size_t err_size);
 
 #endif

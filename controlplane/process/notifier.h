@@ -9,18 +9,18 @@
 
 struct bp_sync;
 
-/* What the event loop tells the service manager. That it goes round is its life sign. */
+/* Notifications of the event loop to the service manager. Each iteration is a heartbeat. */
 struct bp_cp_notifier {
 	struct bp_watchdog watchdog;
-	bool rules; /* are in force */
+	bool rules; /* are active */
 	bool ready, was_connected, told;
 };
 
 /* `rules` stays as it is. */
 void bp_cp_notifier_init(struct bp_cp_notifier *l);
 
-/* Once a second: ready once the rules are in force and the tables are the kernel's (sync NULL:
- * nothing routes), life signs, and a line of status when the edge broker came or went. */
+/* Once a second: ready once the rules are active and the tables match the kernel's (sync NULL:
+ * without routing), heartbeats, and a status line when the connection to the broker changes. */
 void bp_cp_notifier_update(
 	struct bp_cp_notifier *l, const struct bp_sync *sync, const struct bp_shm_control *g);
 

@@ -31,9 +31,9 @@ struct bp_plane {
 	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
 	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;
-	uint64_t dataplane_started_ns; /* of the data plane that rules were told to */
+	uint64_t dataplane_started_ns; /* of the data plane that has received the rules */
 	bool stopping;
-	bool first_start; /* no control plane ran beside this data plane before */
+	bool first_start; /* the first control plane of this data plane */
 	int status;
 	int lock;
 	char control_path[512];
@@ -41,7 +41,7 @@ struct bp_plane {
 
 /* Each returns the exit status, or 0; why is logged. */
 
-/* The services: their first publication, and what they do beside it. */
+/* The services: their first publication, and their other work. */
 int bp_plane_start_services(struct bp_plane *cp);
 /* The forwarding tables and who fills them. */
 int bp_plane_start_sync(struct bp_plane *cp);
@@ -53,6 +53,7 @@ bool bp_plane_readers_gone(void *arg);
 
 /* The file is read again, as by SIGHUP; how that ends is logged. */
 void bp_plane_reload(struct bp_plane *cp);
-/* Both planes log as the running configuration says; the data plane reads it from the segment. */
+/* Both planes log as in the running configuration; the data plane reads the settings from the
+ * segment. */
 void bp_plane_apply_log(struct bp_plane *cp);
 #endif

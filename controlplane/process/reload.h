@@ -20,7 +20,7 @@ struct bp_reload {
 	const char *path;          /* of the file */
 	struct bp_config *running; /* owned by the control plane; replaced on success */
 	struct bp_plane_context *x;
-	/* while one is under way */
+	/* while one is pending */
 	struct bp_config *next;
 	bp_reload_done done;
 	void *arg;
@@ -29,7 +29,7 @@ struct bp_reload {
 
 /*
  * Calls `done` once, now or later, with the answer for the control socket:
- * {"ok":true, and what the services report} or {"ok":false,"errors":[...]}. Counts.
+ * {"ok":true, and the reports of the services} or {"ok":false,"errors":[...]}. Counts.
  */
 void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag);
 

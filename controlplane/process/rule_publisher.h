@@ -6,8 +6,8 @@
 #include "shm/seqlock.h"
 
 /*
- * For services whose rules are one value of fixed size that workers copy (shm/seqlock.h): what
- * their descriptors have in common. This is their state.
+ * Common code and state of services whose rules are one value of fixed size that workers copy
+ * (shm/seqlock.h).
  */
 struct bp_rule_publisher {
 	const struct bp_shm *shm;
@@ -19,8 +19,8 @@ struct bp_rule_publisher {
 void *bp_rule_publisher_create(struct bp_plane_context *x, char *err, size_t err_size);
 void bp_rule_publisher_republish(void *state);
 
-/* Publishes them, also where they are the same: a worker that was restarted began with the file as
- * it was then, which may say something else. The others compare. */
+/* Publishes the rules, even if they are unchanged: a restarted worker started with the rules of the
+ * file at that time, which may differ. The other workers compare. */
 void bp_rule_publisher_publish(
 	struct bp_rule_publisher *p, struct bp_seqlock *lock, const void *rules, size_t n);
 

@@ -14,19 +14,18 @@
 struct bp_config_monitoring;
 
 /*
- * The watch of the data plane's main thread over ports, pools and workers. It is given readings a
- * few times a second, and makes of them counters, rows in the segment and lines in the log, at most
- * so many (see pace.h). It reads nothing itself and knows no clock, so that tests give it any
- * reading at any time.
+ * Monitors ports, pools and workers for the data plane's main thread. It receives samples a few
+ * times a second and updates counters, rows in the segment and the log, whose rate is limited
+ * (daemon/pace.h). It reads neither devices nor a clock, so tests can supply any sample and time.
  */
 
 enum bp_fault_link {
 	BP_FAULT_LINK_IS_UP,
 	BP_FAULT_LINK_LOST,   /* it was up, and is not */
-	BP_FAULT_LINK_NOT_YET /* it has not been up, and who says so is to be believed */
+	BP_FAULT_LINK_NOT_YET /* it has not been up, and the driver's link status is reliable */
 };
 
-/* Cumulative, as drivers and workers tell them. */
+/* Cumulative, as drivers and workers count them. */
 struct bp_fault_samples {
 	unsigned n_ports, n_pools, n_workers;
 	struct {
@@ -62,8 +61,8 @@ struct bp_fault_monitor {
 	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_fault_monitor_poll() */
 };
 
-/* The caller has set `rows`, and of `desk` counters, log and arg. `first` is what the cumulative
- * figures begin from. */
+/* The caller has set `rows`, and counters, log and arg of the sink. `first` holds the initial
+ * values of the cumulative counts. */
 void bp_fault_monitor_init(struct bp_fault_monitor *w, const struct bp_config_monitoring *settings,
 	const struct bp_fault_subjects *subjects, const struct bp_fault_samples *first,
 	uint64_t now_ns);

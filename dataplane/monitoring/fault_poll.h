@@ -11,8 +11,8 @@
 
 struct bp_config;
 
-/* What a data plane's watch reads: what drivers said is taken from the segment's ports, where
- * bp_publish_links() has just written it. */
+/* Sources of the data plane's samples. Driver statistics are read from the segment's ports, where
+ * bp_publish_links() has just written them. */
 struct bp_fault_sources {
 	const struct bp_config *config;
 	struct bp_shm *shm;

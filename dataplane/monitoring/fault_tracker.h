@@ -12,9 +12,9 @@
 #include "shm/fault.h"
 
 /*
- * One kind of trouble of one port, pool or worker: when it begins and ends, what is counted, and
- * which lines are written about it. Trouble either lasts (a link that is down), or consists of
- * single events (frames that were lost), and is then over when there were none for log_interval.
+ * One kind of fault of one port, pool or worker: when it is raised and cleared, its counter, and
+ * its log lines. A fault is either a state (a link that is down) or a series of events (lost
+ * frames); a series is cleared after log_interval without an event.
  */
 
 /* Writes an event to the log. */
@@ -35,7 +35,7 @@ struct bp_fault_tracker {
 	uint64_t done;             /* nanoseconds of the times that are over */
 	uint64_t before;           /* the last reading of a cumulative figure */
 	uint64_t before_ns;        /* overruns: likewise */
-	/* what the log was told */
+	/* state of the log */
 	struct bp_pace pace;
 	bool told;                      /* that it is in trouble */
 	uint64_t unlogged_spells;       /* times that it began since the last line */
@@ -45,7 +45,7 @@ struct bp_fault_tracker {
 	unsigned cpu; /* of a worker */
 };
 
-/* When it is looked at, and where to it is told. */
+/* Time of a check, and where it reports. */
 struct bp_fault_check {
 	const struct bp_fault_sink *sink;
 	uint64_t now_ns, unix_ns; /* monotonic; for people */
@@ -54,17 +54,17 @@ struct bp_fault_check {
 
 void bp_fault_tracker_init(struct bp_fault_tracker *t, const struct bp_fault_sink *sink,
 	enum bp_fault_kind kind, const char *subject, uint64_t now_ns);
-/* What lasts: `bad` now; since `ago_ns` ago, where it begins with this look. */
+/* A state: `bad` is its value now; if this check raises it, it began `ago_ns` ago. */
 void bp_fault_tracker_state(
 	const struct bp_fault_check *l, struct bp_fault_tracker *t, bool bad, uint64_t ago_ns);
-/* What happens: `n` times since the last look, and it took `ns`. */
+/* Events: `n` since the last check, with a total duration of `ns`. */
 void bp_fault_tracker_event(
 	const struct bp_fault_check *l, struct bp_fault_tracker *t, uint64_t n, uint64_t ns);
 /* Adds to the counter of its kind. */
 void bp_fault_tracker_count(
 	const struct bp_fault_check *l, const struct bp_fault_tracker *t, uint64_t n);
-/* Writes a line, when there is something to tell and it may be written now. `s`: what only the
- * caller knows: free, size, never. */
+/* Writes a log line if there is a change and the rate limit permits it. `s`: fields that the caller
+ * sets: free, size, never. */
 void bp_fault_tracker_log(
 	const struct bp_fault_check *l, struct bp_fault_tracker *t, struct bp_fault_message *s);
 

@@ -6,13 +6,12 @@
 
 #include "proto/net/frame.h"
 
-/* What a driver says of a frame's checksums, of TCP or UDP and with IPv4 of its header too. */
+/* Verdict of a driver on a frame's TCP or UDP checksum and, for IPv4, on the header checksum. */
 enum bp_sum_verdict { BP_SUM_GOOD, BP_SUM_BAD, BP_SUM_UNKNOWN };
 
 /*
- * `ip4`: the IPv4 header, of `len` octets; NULL for IPv6, which has no sum of its own. What the
- * driver leaves out of the two is computed here where it is but that header: many devices (virtio)
- * know nothing of it.
+ * `ip4`: the IPv4 header, of `len` bytes; NULL for IPv6, which has no header checksum. A missing
+ * verdict on the header is computed here: many devices (virtio) do not check it.
  */
 static inline enum bp_sum_verdict bp_driver_sum(
 	const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
@@ -27,7 +26,7 @@ static inline enum bp_sum_verdict bp_driver_sum(
 			return BP_SUM_GOOD;
 		return bp_sum_ok(bp_sum(ip4, len, 0)) ? BP_SUM_GOOD : BP_SUM_BAD;
 	}
-	/* NONE: a local sender's data that never was on a wire */
+	/* NONE: data of a local sender that was never on a link */
 	return l4 == RTE_MBUF_F_RX_L4_CKSUM_NONE ? BP_SUM_GOOD : BP_SUM_UNKNOWN;
 }
 

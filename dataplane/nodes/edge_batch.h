@@ -11,9 +11,9 @@
 
 /*
  * The frames that leave a node, in order. Consecutive frames with the same edge are enqueued
- * together. They are collected in the node's own array of objects, in which frames that leave
- * otherwise are overwritten, or in an array of the owner, where a node emits more frames than it
- * was given or other ones. A node whose frames all take one edge hands its array on without a copy.
+ * together. They are collected in the node's own array of objects, where they overwrite frames that
+ * were enqueued otherwise, or in an array of the owner, if a node emits other or more frames than
+ * it received. A node whose frames all take one edge passes its array on without a copy.
  */
 struct bp_edge_batch {
 	struct bp_worker *worker;
@@ -26,8 +26,8 @@ struct bp_edge_batch {
 	rte_edge_t edge;   /* of those */
 };
 
-/* `frames`: the array that the node was given, of `size` frames, or one of the owner, which must
- * outlive the batch. `edge`: the one that most frames are expected to take. */
+/* `frames`: the node's input array, of `size` frames, or an array of the owner, which must outlive
+ * the batch. `edge`: the edge that most frames are expected to take. */
 static inline void bp_edge_batch_begin(struct bp_edge_batch *b, struct bp_worker *worker,
 	struct rte_graph *graph, struct rte_node *node, void **frames, uint32_t size,
 	rte_edge_t edge)
@@ -58,7 +58,7 @@ static inline void bp_edge_batch_sum(
 	b->worker->tx_precounted[edge - BP_EDGE_PORT].bytes += bytes;
 }
 
-/* Enqueues what was collected; more can be collected afterwards. */
+/* Enqueues the collected frames; collecting can continue afterwards. */
 static inline void bp_edge_batch_flush(struct bp_edge_batch *b)
 {
 	const uint32_t n = b->n - b->begin;
@@ -100,8 +100,8 @@ static inline void bp_edge_batch_add_all(struct bp_edge_batch *b, rte_edge_t edg
 	b->bytes += bytes;
 }
 
-/* The same; where these are all frames that the node was given, and nothing is waiting, their array
- * goes on as it is. */
+/* The same; if these are all frames of the node's input and none is collected, their array is
+ * passed on without a copy. */
 static inline void bp_edge_batch_add_node_frames(struct bp_edge_batch *b, rte_edge_t edge,
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
@@ -113,7 +113,7 @@ static inline void bp_edge_batch_add_node_frames(struct bp_edge_batch *b, rte_ed
 	rte_node_next_stream_move(b->graph, b->node, edge);
 }
 
-/* Enqueues what was collected, before the node returns. */
+/* Enqueues the collected frames, before the node returns. */
 static inline void bp_edge_batch_end(struct bp_edge_batch *b)
 {
 	if (likely(b->begin == 0 && b->n != 0 && bp_edge_batch_in_place(b))) {

@@ -7,9 +7,9 @@
 #include "shm/fib/fib.h"
 
 /*
- * What chooses among several next hops: the same for every packet of a flow. Addresses, protocol
- * and ports; without ports where some packets of the flow are fragments; for IPv6 the flow label
- * (RFC 6438) instead of the ports, where a host sets one. The packets' headers were checked.
+ * Hash that selects among several next hops, equal for all packets of a flow: addresses, protocol
+ * and ports; no ports if packets of the flow may be fragments; for IPv6 the flow label (RFC 6438)
+ * instead of the ports, if it is set. The packets' headers have been validated.
  */
 uint32_t bp_flow_hash4(const struct bp_fib *f, const struct rte_mbuf *m);
 uint32_t bp_flow_hash6(const struct bp_fib *f, const struct rte_mbuf *m);

@@ -8,9 +8,9 @@
 #include "dataplane/workers/worker.h"
 
 /*
- * What a node of routing says of a frame to the next one, in the 8 bytes of the mbuf's hash, which
- * lie in its first cache line and which nobody needs any more: the link word of its next hop for
- * node forward, or the class and the interface for node exception.
+ * Data that a routing node passes with a frame to the next node, in the 8 bytes of the mbuf's hash,
+ * which are in its first cache line and unused afterwards: the link word of its next hop for node
+ * forward, or the class and the interface for node exception.
  */
 static inline void bp_mark_link(struct rte_mbuf *m, uint64_t link)
 {
@@ -33,9 +33,9 @@ static inline void bp_mark_exception(
 }
 
 /*
- * A frame that biplane itself originated, from an address of its own: an aggregate, or a result
- * that is sent back. Nobody's source is to be validated then. Drivers write the field of each mbuf
- * that they fill, and allocation clears it.
+ * A frame that biplane originated, from one of its own addresses: an aggregate, or a result that is
+ * sent back. Its source must not be validated. Drivers write this field of each mbuf that they
+ * fill, and allocation clears it.
  */
 #define BP_ORIGINATED 0xb1b1b1b1u
 
@@ -49,7 +49,7 @@ static inline bool bp_is_originated(const struct rte_mbuf *m)
 	return m->packet_type == BP_ORIGINATED;
 }
 
-/* To the kernel interface of the interface it came in on, for this reason (group PUNT). */
+/* Punts to the kernel interface of the input interface, for this reason (group PUNT). */
 static inline rte_edge_t bp_punt(
 	struct bp_worker *w, struct rte_mbuf *m, bp_counter_t reason, enum bp_exception_class class)
 {

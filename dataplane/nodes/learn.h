@@ -39,8 +39,7 @@ static __rte_noinline void bp_bridge_learned(
 	}
 }
 
-/* A frame from the station `src`, as bp_mac_load() has it, came in on this port of a learning
- * bridge. Counts. */
+/* Learns the station `src` (as from bp_mac_load()) on this port of a learning bridge. Counts. */
 static inline void bp_bridge_learn(struct bp_worker *w, uint64_t src, uint16_t port)
 {
 	enum bp_mac_change change;

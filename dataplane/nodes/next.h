@@ -49,12 +49,12 @@ void bp_node_next_add(struct bp_node_next *next);
 		bp_node_next_add(&node_##_next);                                                   \
 	}
 
-/* All tables: the first one, whose `other` is the next. */
+/* List of all tables. */
 const struct bp_node_next *bp_node_next_all(void);
 /* NULL: the node has no table. */
 const struct bp_node_next *bp_node_next_of(const struct rte_node_register *node);
 
-/* What a table means: a bit for each edge, that of BP_EDGE_PORT for all ports. */
+/* A table as bits: one for each edge; that of BP_EDGE_PORT stands for all ports. */
 uint32_t bp_node_next_edges(const struct bp_node_next *next);
 
 /* The node that an edge below BP_EDGE_PORT leads to, in a worker that has it; NULL: none. */

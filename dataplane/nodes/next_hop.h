@@ -5,9 +5,9 @@
 #include "dataplane/nodes/frame_mark.h"
 #include "shm/fib/fib.h"
 
-/* What IPv4 and IPv6 have in common once the next hop's number is known. */
+/* Common code of IPv4 and IPv6 once the next hop's number is known. */
 
-/* Shorter frames are filled up on the wire; what follows the packet is filling. */
+/* Minimum frame length without FCS (IEEE 802.3); bytes after the packet are padding. */
 #define ETHER_MIN 60u
 
 static inline const struct bp_nexthop *bp_next_hop(const struct bp_router *r, uint32_t number)
@@ -28,8 +28,8 @@ static inline uint64_t bp_next_hop_use(const struct bp_router *r, uint32_t numbe
 	return bp_nexthop_use(&r->fib->nexthops[number], r->now_s);
 }
 
-/* The member of a group for a flow with this hash; 0 (no route) when a damaged word names what is
- * not there. */
+/* The member of a group for a flow with this hash; 0 (no route) if a damaged word has an invalid
+ * index. */
 static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t link, uint32_t hash)
 {
 	const struct bp_nexthop_group *g = &r->fib->groups[(uint32_t)link];
@@ -42,9 +42,9 @@ static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t 
 }
 
 /*
- * Where a packet goes whose link word does not simply say "out of that interface to that MAC", or
- * that does not fit there. `bytes`: its length from the IP header on. Changes nothing in the
- * packet; BP_EDGE_FORWARD says that it is to be forwarded, and that its mark is set.
+ * Edge of a packet whose link word is not a resolved neighbour, or that exceeds the interface's
+ * MTU. `bytes`: its length from the IP header on. Changes nothing in the packet; BP_EDGE_FORWARD:
+ * it is to be forwarded, and its mark is set.
  */
 rte_edge_t bp_next_hop_other(
 	struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes);

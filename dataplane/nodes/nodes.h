@@ -21,14 +21,15 @@ extern struct rte_node_register bp_node_ip4;       /* first for every frame of a
 extern struct rte_node_register bp_node_ip6;       /* from ip4 */
 extern struct rte_node_register bp_node_forward;   /* from both: needs bp_mark_link() */
 extern struct rte_node_register bp_node_exception; /* from both: needs bp_mark_exception() */
-extern struct rte_node_register bp_node_answer;    /* from exception, for what has no kernel side */
-extern struct rte_node_register bp_node_phd;       /* UDP of health devices, from ip4 and ip6 */
-extern struct rte_node_register bp_node_cse;       /* the CSE's responses, from the same */
-extern struct rte_node_register bp_node_aggregate; /* of ports with such entries: UDP messages */
+extern struct rte_node_register
+	bp_node_answer; /* from exception, for ports without a kernel interface */
+extern struct rte_node_register bp_node_phd;          /* UDP of health devices, from ip4 and ip6 */
+extern struct rte_node_register bp_node_cse;          /* the CSE's responses, from the same */
+extern struct rte_node_register bp_node_aggregate;    /* of ports with such entries: UDP messages */
 extern struct rte_node_register bp_node_disaggregate; /* likewise, of aggregates */
 extern struct rte_node_register bp_node_agg_timer;    /* source: what both have held back */
 extern struct rte_node_register bp_node_transform;    /* likewise, of readings */
-extern struct rte_node_register bp_node_lcl_in;       /* where LCL is: labels of what comes in */
+extern struct rte_node_register bp_node_lcl_in;       /* with LCL: labels of received frames */
 extern struct rte_node_register bp_node_lcl;          /* likewise, for an LCL port's port_tx */
 extern struct rte_node_register bp_node_lcl_plain;    /* likewise, for another's */
 extern struct rte_node_register bp_node_lcl_timer;    /* likewise, source: new flows */
@@ -39,8 +40,8 @@ extern struct rte_node_register bp_node_kernel_rx;    /* source, where there is 
 #define BP_RX_F_QINQ 0x2        /* the driver gives service tags back as 0x8100 */
 #define BP_RX_F_SET_PORT 0x4    /* the driver does not write the port on its mbufs */
 #define BP_RX_F_SMALL_BURST 0x8 /* of worker.small_burst */
-#define BP_RX_F_CHECKSUM 0x10   /* the driver tells partial checksums: node checksum first */
+#define BP_RX_F_CHECKSUM 0x10   /* the driver marks partial checksums: node checksum first */
 #define BP_RX_F_TAGS 0x20       /* the device takes VLAN tags off: they are put back */
-#define BP_RX_F_DISTRUST 0x40   /* what the device says of checksums does not count */
+#define BP_RX_F_DISTRUST 0x40   /* the device's checksum verdict is ignored */
 
 #endif

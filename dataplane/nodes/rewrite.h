@@ -6,8 +6,8 @@
 
 #include "shm/fib/fib.h"
 
-/* The Ethernet addresses of a frame: their first 8 octets and the other 4, as numbers whose lowest
- * octet comes first. */
+/* The Ethernet addresses of a frame: their first 8 bytes and the other 4, as little-endian numbers.
+ */
 static inline void bp_ethernet_write(uint8_t *frame, uint64_t first, uint32_t rest)
 {
 	first = rte_cpu_to_le_64(first);

@@ -10,9 +10,9 @@
 #include <rte_mempool.h>
 
 /*
- * Whether the frames of a burst are plain: each of one piece that nobody else holds, with its data
- * in itself, all of one pool and from one port. Drivers make no others, unless they scatter or are
- * told to share. It is told from what is read of each mbuf anyway, without a jump.
+ * Whether all frames of a burst can be freed fast: each a direct mbuf of one segment with a
+ * reference count of 1, all of one pool and from one port. Drivers deliver no others, unless they
+ * scatter or share mbufs. Computed without a branch from fields that are read in any case.
  */
 struct bp_mbuf_fast_free {
 	struct rte_mempool *pool;

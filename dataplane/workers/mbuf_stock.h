@@ -11,17 +11,17 @@
 #include "proto/net/vec16.h"
 
 /*
- * Buffers for frames of one piece that a node makes many of. rte_pktmbuf_alloc_bulk() reads of each
- * mbuf where its data lies and writes its second cache line, and waits for both. A buffer that lies
- * in a pool has no next one, one holder, and its data where the pool has it (rte_mbuf_raw_alloc()):
- * so these are written only, and fetched while others are.
+ * A cache of mbufs for a node that allocates many single-segment frames. rte_pktmbuf_alloc_bulk()
+ * reads the data offset of each mbuf and writes its second cache line, and waits for both. A free
+ * mbuf of a pool has no next segment, a reference count of 1, and its data where the pool puts it
+ * (rte_mbuf_raw_alloc()): so these are written only, and prefetched during other work.
  */
 #define BP_STOCK_MOST 255u /* that are taken at one time */
 #define BP_STOCK_REFILL 64u
 #define BP_STOCK_AHEAD 8u
 
 struct bp_mbuf_stock {
-	struct rte_mempool *pool; /* made by rte_pktmbuf_pool_create() */
+	struct rte_mempool *pool; /* created by rte_pktmbuf_pool_create() */
 	uint32_t data_at;         /* octets from an mbuf to its data */
 	uint32_t room;            /* octets of data */
 	uint32_t next, n;         /* m[next..n) are left */
@@ -48,8 +48,8 @@ static inline void bp_mbuf_stock_fetch(const struct bp_mbuf_stock *s, uint32_t i
 	__builtin_prefetch(bp_mbuf_stock_data(s, s->m[i]), 1, 3);
 }
 
-/* False: the pool has not so many as are missing. `need`: up to BP_STOCK_MOST. `refill`: where any
- * are, so many are taken, if there are; up to BP_STOCK_REFILL. */
+/* False: the pool has too few. `need`: up to BP_STOCK_MOST. `refill`: number to allocate when the
+ * cache must be refilled, if available; up to BP_STOCK_REFILL. */
 static inline bool bp_mbuf_stock_fill_by(struct bp_mbuf_stock *s, uint32_t need, uint32_t refill)
 {
 	uint32_t left = s->n - s->next, more;
@@ -77,7 +77,7 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 	return bp_mbuf_stock_fill_by(s, need, BP_STOCK_REFILL);
 }
 
-/* What bp_mbuf_stock_begin() writes as two times 16 octets. */
+/* What bp_mbuf_stock_begin() writes, as two 16-byte stores. */
 #define BP_STOCK_AT(field_, at_)                                                                   \
 	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
 			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
@@ -94,7 +94,7 @@ BP_STOCK_AT(vlan_tci, 26);
 BP_STOCK_AT(hash.rss, 28);
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-/* *m, `n` of them: frames of `len` octets that came in on `port`. */
+/* Takes `n` mbufs as frames of `len` bytes with input port `port`. */
 static inline void bp_mbuf_stock_begin(
 	struct rte_mbuf *const *m, uint32_t n, uint16_t port, uint16_t len)
 {
@@ -112,7 +112,8 @@ static inline void bp_mbuf_stock_begin(
 	}
 }
 
-/* The next one, as a frame of `len` octets that came in on `port`; there is one, and room. */
+/* Takes one as a frame of `len` bytes with input port `port`; the cache is not empty, and `len`
+ * fits. */
 static inline struct rte_mbuf *bp_mbuf_stock_take(
 	struct bp_mbuf_stock *s, uint16_t port, uint16_t len)
 {
@@ -137,7 +138,7 @@ static inline void bp_mbuf_stock_take_bulk(
 	s->next += n;
 }
 
-/* Gives back what is left. */
+/* Frees the remaining mbufs. */
 static inline void bp_mbuf_stock_return(struct bp_mbuf_stock *s)
 {
 	if (s->n != s->next)
@@ -146,8 +147,8 @@ static inline void bp_mbuf_stock_return(struct bp_mbuf_stock *s)
 }
 
 /*
- * Frees frames. Of those of one piece that nobody else holds, which most are, the first cache line
- * alone is read; m[] is rearranged.
+ * Frees frames. Of direct single-segment mbufs with a reference count of 1 (nearly all), only the
+ * first cache line is read; m[] is reordered.
  */
 static inline void bp_mbuf_free_frames(struct rte_mbuf **m, unsigned n)
 {

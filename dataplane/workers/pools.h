@@ -39,7 +39,7 @@ int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size);
 void bp_pools_free(struct bp_pools *pools);
 
-/* Whether a frame of that MTU fits one buffer, as a driver that can't scatter it needs. */
+/* Whether a frame of that MTU fits one buffer, as needed without scatter. */
 bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu);
 
 /* The pool nearest to a NUMA node. */

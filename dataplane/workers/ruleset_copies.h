@@ -10,18 +10,18 @@
 #include "shm/layout.h"
 
 /*
- * The data plane's own copy of the rules in force. The main thread copies a new generation from the
- * segment, validates the copy, and only then lets the workers have it: what the control plane
- * writes later, by whatever fault, no worker sees.
+ * The data plane's copies of the active rules. The main thread copies a new generation from the
+ * segment, validates the copy, and then passes it to the workers: later writes of a faulty control
+ * plane do not reach them.
  *
- * Handed over to the workers as in the segment: the next generation goes where none reads any more.
+ * The copies are generations, as in the segment: the next one is written where no worker reads.
  */
 struct bp_ruleset_copies {
 	struct bp_shm *shm;
-	/* The copies. Their generations count them: what a connection or a topic remembers is a
-	 * rule's index in one of them, and the control plane may give two images one number. */
+	/* The copies. Their generations number them: a connection or a topic remembers a rule by
+	 * its index in one of them, and the control plane may give two images the same number. */
 	struct bp_generation copies;
-	_Atomic uint64_t seen_active; /* rules_active, as it was copied or refused last */
+	_Atomic uint64_t seen_active; /* rules_active, as it was last copied or rejected */
 	/* How a worker that sees a new generation wakes the main thread: 0: not at all. */
 	int wake_signal;
 	pthread_t main;
@@ -38,18 +38,18 @@ enum bp_ruleset_copies_result {
 	BP_RULESET_COPIES_UNCHANGED, /* nothing new, or workers still use the bank that it would go
 					to */
 	BP_RULESET_COPIES_APPLIED,
-	BP_RULESET_COPIES_REJECTED, /* it is damaged: the rules before it stay in force */
+	BP_RULESET_COPIES_REJECTED, /* it is damaged: the previous rules stay active */
 };
 /*
- * Main thread, a few times a second: takes a new generation, and says in the segment what workers
- * no longer read. Statistics of rules that are new begin at zero.
+ * Main thread, a few times a second: copies a new generation, and publishes in the segment which
+ * one the workers have released. Statistics of new rules start at zero.
  */
 enum bp_ruleset_copies_result bp_ruleset_copies_poll(struct bp_ruleset_copies *b);
 
 /* Worker: wakes the main thread for a new generation, a hundred times a second at most. */
 void bp_ruleset_copies_wake(struct bp_ruleset_copies *b, uint64_t mono_ns);
 
-/* Worker: whether there is one that was not looked at yet. */
+/* Worker: whether a new one is pending. */
 static inline bool bp_ruleset_copies_pending(const struct bp_ruleset_copies *b)
 {
 	return atomic_load_explicit(&b->shm->control->rules_active, memory_order_relaxed) !=

@@ -10,10 +10,10 @@
 
 #include "dataplane/workers/worker.h"
 
-/* One walk in so many is timed; its cycles stand for all of them. */
+/* One walk of this number is timed; its cycles represent all of them. */
 #define BP_WALKS_TIMED 16
 
-/* What a service does after a node; when it ended, where walks are timed. */
+/* What a service does after a node; the time of its end, where walks are timed. */
 static inline uint64_t bp_walk_after_node(
 	const struct bp_after_node *after, bool timed, uint64_t start)
 {
@@ -29,9 +29,9 @@ static inline uint64_t bp_walk_after_node(
 
 /*
  * As rte_graph_walk(): source nodes first (the entries before cir_start, at negative indices), then
- * what they made pending, in a circular buffer. The difference: rte_graph_walk() reads the
- * time-stamp counter twice a node and walk, which costs a bare bridge one frame in twenty-five;
- * here only one walk in BP_WALKS_TIMED is timed. Calls and objects are exact.
+ * the pending nodes, in a circular buffer. The difference: rte_graph_walk() reads the time-stamp
+ * counter twice per node and walk, which costs a bare bridge 4 % of its rate; here only one walk in
+ * BP_WALKS_TIMED is timed. Calls and objects are exact.
  */
 static inline __attribute__((always_inline)) void bp_walk_graph(
 	struct rte_graph *graph, bool timed, const struct bp_after_node *after)

@@ -18,14 +18,14 @@
 #include "shm/layout.h"
 
 /*
- * What one worker lcore has. Nothing here is shared with another worker but the MAC table (single
+ * State of one worker lcore. Nothing here is shared with other workers except the MAC table (single
  * 64-bit atomics) and the state of rules.
  *
- * docs/developer/graph.md has a picture of its graph. Where section lcl is, the place of port_tx-P
- * is taken by lcl-P, for a port with a scheduler, or lcl_plain-P.
+ * docs/developer/graph.md shows its graph. With section lcl, lcl-P (a port with a scheduler) or
+ * lcl_plain-P replaces port_tx-P.
  *
- * An edge has the same number in every node, and leads to a node where it is in the table of the
- * node that takes it (dataplane/nodes/next.h). The edges to port_tx-P follow at BP_EDGE_PORT + P.
+ * An edge has the same number in every node, and leads to a node if it is in the table of the node
+ * that takes it (dataplane/nodes/next.h). The edges to port_tx-P follow at BP_EDGE_PORT + P.
  */
 #define BP_EDGES_OF_SERVICE 2
 enum bp_edge {
@@ -37,7 +37,7 @@ enum bp_edge {
 	BP_EDGE_FORWARD,
 	BP_EDGE_EXCEPTION,
 	BP_EDGE_ANSWER,
-	BP_EDGE_SERVICE, /* the nodes by which services are entered; their descriptors say which */
+	BP_EDGE_SERVICE, /* entry nodes of the services, as in their descriptors */
 	BP_EDGE_PORT = BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_COUNT, /* + port index */
 #define BP_EDGE_OF(service, n) (BP_EDGE_SERVICE + BP_EDGES_OF_SERVICE * BP_SERVICE_##service + (n))
 	BP_EDGE_LCL_IN = BP_EDGE_OF(LCL, 0),
@@ -57,18 +57,18 @@ enum bp_edge {
 struct bp_exception;
 
 /*
- * For how long a worker was away from its queues: from one reading of the clock, which is done
- * before a walk, to the next, which is one to 16 walks later. Written by the worker, where that was
- * long; the main thread reads it, and mono_ns as its sign of life.
+ * Poll gaps of a worker: the time between two readings of the clock before a walk, which are 1 to
+ * 16 walks apart. The worker writes long ones; the main thread reads them, and mono_ns as the
+ * worker's heartbeat.
  */
 struct bp_poll_gap {
-	uint64_t notable_ns; /* less need not be looked at: the one comparison in the loop */
+	uint64_t notable_ns; /* shorter gaps are ignored: the one comparison in the loop */
 	uint64_t limit_ns;   /* more is an overrun */
 	uint64_t longest_ns; /* ever */
 	uint64_t overrun_ns; /* of all overruns together; counter poll_gaps counts them */
 };
 
-/* What a service of a worker takes over between two walks: when *word is another than *seen,
+/* A change that a service of a worker applies between two walks: when *word differs from *seen,
  * apply(state) is called, which makes them equal. */
 struct bp_pending {
 	const _Atomic uint64_t *word; /* in shared memory or the main thread's */
@@ -81,7 +81,7 @@ struct bp_pending {
 struct bp_after_node {
 	unsigned (*run)(void *state); /* how many frames it sent; NULL: there is no such service */
 	void *state;
-	struct rte_node *node; /* as whose frames and cycles they are counted */
+	struct rte_node *node; /* node to which its frames and cycles are counted */
 };
 
 struct bp_worker {
@@ -90,7 +90,7 @@ struct bp_worker {
 	struct bp_port_stats *port_stats; /* this worker's row: [BP_MAX_PORTS] */
 	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
 	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
-	const struct bp_ruleset *rules;   /* in force for this walk */
+	const struct bp_ruleset *rules;   /* active during this walk */
 	uint16_t mqtt_port;               /* the first of mqtt.tcp_ports */
 	struct bp_exception *exception;   /* NULL: nothing routes */
 	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. The
@@ -107,16 +107,16 @@ struct bp_worker {
 	struct bp_after_node after_node; /* set by a service's begin() */
 	bool needs_time;                 /* a service does, in every walk */
 	/* by DPDK port id, which is the index in the configuration */
-	uint8_t onward[BP_MAX_PORTS]; /* edge of its frames once they were read */
-	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames once checksums are complete */
+	uint8_t onward[BP_MAX_PORTS]; /* edge of its received frames */
+	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames after checksum completion */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
 	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
-	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and how
-	 * many are received from such a port in one burst. */
+	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and the
+	 * burst size of such a port. */
 	uint32_t small_burst;
 	uint16_t small_burst_size;
-	/* Bit per port: partial checksums of its frames are left to the device that sends them; its
-	 * device completes such. */
+	/* Bit per port: partial checksums of its frames are left to the output device; its device
+	 * completes them. */
 	uint32_t leaves_checksums, sends_checksums;
 	uint8_t tx_segments[BP_MAX_PORTS];    /* buffers of a frame that leaves; 0: any number */
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
@@ -140,13 +140,13 @@ struct bp_worker {
 	struct bp_shm *shm;
 	struct bp_ruleset_copies *ruleset_copies; /* NULL: the segment's rules are its own */
 	uint64_t rules_active;
-	uint64_t rx_frames; /* taken from all ports; tells an empty walk */
+	uint64_t rx_frames; /* frames received from all ports; shows an empty walk */
 	struct bp_poll_gap away;
 	uint64_t seed; /* of what must not be guessed, or be the same after a restart */
 	_Atomic bool stop;
 } __rte_cache_aligned;
 
-/* The 16 bytes that a node has of its own. */
+/* The 16 bytes of private data of a node. */
 struct bp_node_ctx {
 	struct bp_worker *worker;
 	uint16_t port;  /* port_rx, port_tx */
@@ -167,20 +167,20 @@ static inline void bp_count(struct bp_worker *w, bp_counter_t c, uint64_t n)
 	w->counters->v[c] += n;
 }
 
-/* For a service's begin(): what it takes over between walks. */
+/* For a service's begin(): a change that it applies between walks. */
 static inline void bp_worker_pending(struct bp_worker *w, const _Atomic uint64_t *word,
 	const uint64_t *seen, void (*apply)(void *state), void *state)
 {
 	w->pending[w->n_pending++] = (struct bp_pending){word, seen, apply, state};
 }
 
-/* Edge of nodes ethernet, mqtt and checksum for a frame that came in on `port`. */
+/* Edge of nodes ethernet, mqtt and checksum for a frame received on `port`. */
 static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t port)
 {
 	return w->onward[port];
 }
 
-/* Where a frame that leaves nowhere says why: a bp_counter_t of group DROP. */
+/* Where a dropped frame stores its reason: a bp_counter_t of group DROP. */
 static inline void bp_drop_reason_set(struct rte_mbuf *m, bp_counter_t reason)
 {
 	m->hash.fdir.hi = reason;

@@ -7,13 +7,12 @@
 #include "dataplane/process/clock.h"
 #include "dataplane/workers/worker.h"
 
-/* Takes the rules in force for this worker's next walk, and says so in the segment. */
+/* Applies the active rules for this worker's next walk, and acknowledges them in the segment. */
 void bp_worker_apply_rules(struct bp_worker *w);
 /* Says that this worker reads no rules any more. */
 void bp_worker_release_rules(struct bp_worker *w);
 
-/* What must be done before a walk when the time is already set: rules, ageing. Used by replay too.
- */
+/* Work before a walk when the time is already set: rules, aging. Used by replay, too. */
 void bp_worker_before_walk(struct bp_worker *w);
 
 struct bp_worker_args {
@@ -23,8 +22,8 @@ struct bp_worker_args {
 };
 
 /*
- * Runs a worker until its `stop` is set; then goes on until its queues are empty, for at most 200
- * ms, so that what was received leaves. For rte_eal_remote_launch().
+ * Runs a worker until its `stop` is set; then drains its queues, for at most 200 ms, so that
+ * received frames are sent. For rte_eal_remote_launch().
  */
 int bp_worker_run(void *args);
 
