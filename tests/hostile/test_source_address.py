@@ -169,7 +169,7 @@ def test_ip_forward_off(routed_lab, probe, router):
 
 
 @only_biplane
-def test_a_new_control_plane_leaves_what_was_set(routed_lab, probe, router):
+def test_new_control_plane_keeps_set_matrices(routed_lab, probe, router):
     with set_to(routed_lab, router, {"ipv4_forwarding": False, "ipv4_rp_filter": "strict"},
                 net__ipv4__conf__left__forwarding=0, net__ipv4__conf__left__rp_filter=1):
         router.kill_plane("control plane")

@@ -184,7 +184,7 @@ static void every_event_names_its_fault(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_line_has_its_words),
+		cmocka_unit_test(each_line_has_its_message),
 		cmocka_unit_test(every_event_names_its_fault),
 	};
 
