@@ -244,7 +244,7 @@ def flood(router, anybody, kind, seed=1):
     return grown, router.counters()["punt_queue_full_health_devices"] - counted["punt_queue_full_health_devices"]
 
 
-def test_reports_of_nobody(router, victim, anybody):
+def test_reports_without_session(router, victim, anybody):
     """Of those without an association so many are answered as limits.unknown_report_rate says; each is counted, and none stored."""
     before, aborts = router.counters(), settled(router)["signalling"]["aborts_sent"]
     frames = [anybody.frame(f"10.64.{n >> 8}.{n & 255}", 6024, fixed(n, n, [n])) for n in range(FLOOD)]
