@@ -64,8 +64,8 @@ static int visit(const struct bp_flow_view *v, void *arg)
 		"broker", broker, "vlan", vlan(v), "version", version(v->version), "client_id",
 		bp_text_json(v->client_id, sizeof(v->client_id)), "state", v->connection,
 		"to_broker", v->to_broker, "from_broker", v->from_broker, "not_inspected_reason",
-		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack", v->awaits_ack,
-		"publishes", (json_int_t)v->publishes, "reassembly_bytes",
+		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack",
+		v->awaits_ack, "publishes", (json_int_t)v->publishes, "reassembly_bytes",
 		(json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms, "worker",
 		(int)v->worker);
 

@@ -227,7 +227,8 @@ static void errors_are_reported(void **state)
 	refuses(request(f, json_pack("{ss ss s[[iii]]}", "command", "matrix-set", "source",
 				   "10.0.0.5", "matrix", 1, 2, 3)),
 		"three rows of four numbers");
-	refuses(request(f, json_pack("{ss}", "command", "matrix-clear")), "source is not an address");
+	refuses(request(f, json_pack("{ss}", "command", "matrix-clear")),
+		"source is not an address");
 	refuses(request(f, json_pack("{ss ss}", "command", "matrix-clear", "source", "10.0.0.7")),
 		"no entry of transform has a source 10.0.0.7/32");
 	for (unsigned i = 0; i < 3; i++) {
