@@ -91,7 +91,7 @@ const struct bp_cli_command bp_cmd_completion = {
 	.summary = "print the completion script of a shell",
 	.synopsis = "bash|zsh|fish",
 	.text = "Prints a script that completes commands, options, instances and files. The\n"
-		"package installs those of all three shells.",
+		"package installs the scripts of all three shells.",
 	.example = "  source <(biplane completion bash)",
 	.options = no_options,
 	.main = completion_main,

@@ -54,7 +54,8 @@ const struct bp_cli_command bp_cmd_help = {
 	.name = "help",
 	.summary = "explain a command",
 	.synopsis = "[COMMAND]",
-	.text = "Prints the same as COMMAND --help; without COMMAND the list of commands.",
+	.text = "Prints the output of COMMAND --help. Without COMMAND, it prints the list of\n"
+		"commands.",
 	.example = "  biplane help config check",
 	.options = no_options,
 	.main = help_main,

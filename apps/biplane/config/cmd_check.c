@@ -262,12 +262,12 @@ const struct bp_cli_command bp_cmd_config_check = {
 	.name = "config check",
 	.summary = "validate a configuration file",
 	.synopsis = "-c FILE [--json]",
-	.text = "Reads FILE, and the files that it names (allow list, passwords, TLS), and prints\n"
-		"every error, one a line: FILE:LINE:COLUMN, what was found, what was expected.\n"
-		"Of a valid file it prints the role of each port, and the delay bounds of the\n"
-		"flows in lcl.flows; it rejects flows whose bounds the ports can't guarantee.\n"
-		"Does not contact a running instance.\n"
-		"Exits with 0 if the file is valid, with 78 if not.",
+	.text = "Validates FILE and the files that it names (allow list, passwords, TLS), and\n"
+		"prints each error on one line: FILE:LINE:COLUMN, value found, value expected.\n"
+		"For a valid file, the command prints the role of each port, and the delay\n"
+		"bounds of the flows in lcl.flows. It rejects a flow if the ports cannot\n"
+		"guarantee its bounds. The command does not contact a running instance. Exits\n"
+		"with 0 if the file is valid, with 78 if not.",
 	.example = "  biplane config check -c /etc/biplane/plant.yaml",
 	.options = options,
 	.main = check_main,

@@ -91,9 +91,9 @@ const struct bp_cli_command bp_cmd_config_diff = {
 	.name = "config diff",
 	.summary = "compare a file with the running configuration",
 	.synopsis = "-c FILE [-i NAME] [--json] | FILE FILE [--json]",
-	.text = "Lists the settings in which FILE differs from the running configuration of its\n"
-		"instance, or two files from each other, and whether each change takes effect on\n"
-		"'biplane reload' or with a restart.\n"
+	.text = "Compares FILE with the running configuration of its instance, or two files with\n"
+		"each other. Lists each setting that differs, and whether the change takes\n"
+		"effect with 'biplane reload' or needs a restart.\n"
 		"Exits with 0 if there is no difference, with 1 if there is one.",
 	.example = "  biplane config diff -c /etc/biplane/plant.yaml\n"
 		   "  biplane config diff old.yaml new.yaml --json",

@@ -17,7 +17,7 @@ enum { OPT_DRY_RUN = BP_CLI_LONG, OPT_JSON };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file of the instance"},
-	{OPT_DRY_RUN, "dry-run", NULL, "list what would change, and change nothing"},
+	{OPT_DRY_RUN, "dry-run", NULL, "list the changes, and do not apply them"},
 	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
@@ -145,11 +145,11 @@ const struct bp_cli_command bp_cmd_reload = {
 	.name = "reload",
 	.summary = "apply a changed configuration without a restart",
 	.synopsis = "-c FILE [--dry-run] [--json]",
-	.text = "Validates FILE and has the control plane of its instance read it again. The new\n"
-		"rules replace the old ones as a whole: each message is evaluated by either set,\n"
-		"and unchanged rules keep their state. Settings that biplane.yaml(5) marks as\n"
-		"reloadable take effect with them. A file with an error, or with a change that\n"
-		"needs a restart, is rejected as a whole.",
+	.text = "Validates FILE and makes the control plane of its instance read it again. The\n"
+		"new rules replace the old rules as a whole: each message is evaluated with\n"
+		"either the old or the new rules. Unchanged rules keep their state. The settings\n"
+		"that biplane.yaml(5) marks as reloadable take effect at the same time. A file\n"
+		"with an error, or with a change that needs a restart, is rejected as a whole.",
 	.example = "  biplane reload -c /etc/biplane/plant.yaml --dry-run",
 	.options = options,
 	.main = reload_main,

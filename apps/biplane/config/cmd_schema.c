@@ -148,10 +148,11 @@ const struct bp_cli_command bp_cmd_config_schema = {
 	.name = "config schema",
 	.summary = "print the JSON Schema of the configuration file",
 	.synopsis = "",
-	.text = "Prints a JSON Schema of the configuration file. Editors use it through a first\n"
-		"line such as\n"
+	.text = "Prints the JSON Schema of the configuration file. An editor uses it if the\n"
+		"first line of the file is\n"
 		"  # yaml-language-server: $schema=/usr/share/biplane/schema.json\n"
-		"It covers names, types and bounds; 'biplane config check' covers everything.",
+		"The schema covers the names, types and bounds of the settings. 'biplane config\n"
+		"check' validates the complete file.",
 	.example = "  biplane config schema > schema.json",
 	.options = no_options,
 	.main = schema_main,

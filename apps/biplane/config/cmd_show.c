@@ -126,8 +126,9 @@ const struct bp_cli_command bp_cmd_config_show = {
 	.name = "config show",
 	.summary = "print the effective configuration",
 	.synopsis = "[-c FILE | -i NAME] [--json]",
-	.text = "Prints every setting with its value, defaults included: of the running instance,\n"
-		"as its control plane reports it, or with -c of FILE.",
+	.text = "Prints every setting with its value, including the defaults. The settings are\n"
+		"those of the running instance, as its control plane reports them, or with -c\n"
+		"those of FILE.",
 	.example = "  biplane config show -i plant --json",
 	.options = options,
 	.main = show_main,

@@ -25,18 +25,18 @@ enum {
 };
 
 static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "look whether this configuration can run here; set up for it"},
+	{'c', "config", "FILE", "check or set up the machine for this configuration"},
 	{OPT_JSON, "json", NULL, "one JSON object instead of text"},
-	{OPT_FIX, "fix", NULL, "set this machine up, asking first"},
+	{OPT_FIX, "fix", NULL, "set up this machine, after confirmation"},
 	{OPT_NIC, "nic", "NIC",
 		"bind this NIC to vfio-pci: a PCI address or an interface; repeatable"},
 	{OPT_HUGEPAGES, "hugepages", "[NODE=]N",
-		"so many hugepages of 2 MiB on each NUMA node, or on NODE; repeatable"},
+		"reserve N hugepages of 2 MiB on each NUMA node, or on NODE; repeatable"},
 	{OPT_FORCE, "force", NULL,
-		"bind NICs that are in use too, but never that of the default route or SSH"},
-	{OPT_NOIOMMU, "noiommu", NULL, "vfio may do without an IOMMU: NICs reach all memory"},
-	{OPT_YES, "yes", NULL, "don't ask"},
-	{OPT_UNDO, "undo", NULL, "put back what was before --fix, also one that was interrupted"},
+		"also bind NICs that are in use, except those of a default route or SSH"},
+	{OPT_NOIOMMU, "noiommu", NULL, "enable vfio without an IOMMU: NICs can access all memory"},
+	{OPT_YES, "yes", NULL, "do not ask for confirmation"},
+	{OPT_UNDO, "undo", NULL, "restore the state before --fix, also after an interruption"},
 	{OPT_SYSROOT, "sysroot", "DIR",
 		NULL}, /* a machine that is a folder: apps/biplane/doctor/tree.h */
 	{0, NULL, NULL, NULL},
@@ -242,17 +242,16 @@ static int doctor_main(const struct bp_cli_command *command, int argc, char **ar
 
 const struct bp_cli_command bp_cmd_doctor = {
 	.name = "doctor",
-	.summary = "check whether this machine is ready, and set it up",
+	.summary = "check and set up this machine",
 	.synopsis = "[-c FILE] [--json | --fix [--nic NIC]... [--hugepages N]... [--yes] | --undo]",
-	.text = "Checks hugepages, IOMMU, vfio, vhost-net, CPUs, limits, capabilities, DPDK, "
-		"clock\n"
-		"and NICs. Each item is ok, warn, fail or skip (could not be checked), with the\n"
-		"command that corrects it. Changes nothing without --fix, which loads modules, "
-		"sets hugepages aside, mounts hugetlbfs and "
-		"binds\n"
-		"NICs: those named, and the ports of FILE. It never takes the NIC of the default\n"
-		"route or of an SSH session. --undo puts back what was.\n"
-		"Exits with 1 when an item fails, else with 0.",
+	.text = "Checks hugepages, IOMMU, vfio, vhost-net, CPUs, limits, capabilities, DPDK,\n"
+		"clock and NICs. Each item is ok, warn, fail or skip (cannot be checked), with\n"
+		"the commands that correct it. Exits with 1 if an item fails, otherwise with 0.\n"
+		"\n"
+		"Without --fix, the command changes nothing. --fix loads modules, reserves\n"
+		"hugepages, mounts hugetlbfs and binds the NICs of --nic and of the ports of\n"
+		"FILE. It never binds a NIC that a default route or an SSH session uses. --undo\n"
+		"restores the previous state.",
 	.example = "  biplane doctor -c /etc/biplane/biplane.yaml\n"
 		   "  biplane doctor --fix --nic 0000:03:00.0 --nic 0000:03:00.1 --hugepages 1024\n"
 		   "  biplane doctor --undo",

@@ -12,9 +12,10 @@ enum { OPT_JSON = BP_CLI_LONG, OPT_IN, OPT_OUT, OPT_ASSUME_STORED };
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file"},
 	{OPT_IN, "in", "PORT=FILE", "frames that arrive on PORT: pcap or pcapng; may be repeated"},
-	{OPT_OUT, "out", "PORT=FILE", "write what leaves on PORT as pcap; may be repeated"},
+	{OPT_OUT, "out", "PORT=FILE",
+		"write the frames that leave on PORT to a pcap file; may be repeated"},
 	{OPT_ASSUME_STORED, "assume-stored", NULL,
-		"health devices: answer each request to the CSE at once, as stored"},
+		"health devices: acknowledge each request to the CSE immediately as stored"},
 	{OPT_JSON, "json", NULL, "one JSON object instead of a summary"},
 	{0, NULL, NULL, NULL},
 };
@@ -129,17 +130,15 @@ const struct bp_cli_command bp_cmd_replay = {
 	.summary = "try a configuration on captured traffic",
 	.synopsis = "-c FILE --in PORT=FILE [--in ...] [--out PORT=FILE ...] [--assume-stored]\n"
 		    "                      [--json]",
-	.text = "Sends captures through the very graph that runs on the network, in the captures' "
-		"own\n"
-		"time, without root, hugepages or devices, and prints what would have been "
-		"forwarded,\n"
-		"dropped and alarmed. The same input gives the same output, byte for byte.\n"
-		"Health devices that are captured from their association on, over UDP, come out "
-		"as requests\n"
-		"to the CSE and as answers to them; the CSE's containers count as there. A "
-		"capture's own\n"
-		"acknowledgements belong to the gateway of then: --assume-stored stands for "
-		"them.",
+	.text = "Processes captured frames with the packet graph of the data plane, with the\n"
+		"timestamps of the captures as the clock. Prints which frames would have been\n"
+		"forwarded or dropped, and which alarms would have been raised. Needs no root,\n"
+		"hugepages or devices. The same input gives the same output, byte for byte.\n"
+		"\n"
+		"Health devices: the capture must contain the association request of a device,\n"
+		"over UDP. The output contains the requests to the CSE and the answers to the\n"
+		"device. The containers at the CSE are assumed to exist. Acknowledgements of the\n"
+		"CSE that were captured at a gateway are dropped; --assume-stored replaces them.",
 	.example = "  biplane replay -c plant.yaml --in devices=yesterday.pcap --json | jq .alarms",
 	.options = options,
 	.main = replay_main,

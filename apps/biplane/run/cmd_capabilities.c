@@ -70,10 +70,10 @@ const struct bp_cli_command bp_cmd_capabilities = {
 	.name = "capabilities",
 	.summary = "capabilities, devices and memory that each plane needs",
 	.synopsis = "[--json]",
-	.text = "Prints the capabilities, device files and locked memory that each driver and "
-		"each\n"
-		"task of the control plane needs to run unprivileged. The systemd units of the\n"
-		"package grant them; a plane that lacks one reports it and exits.",
+	.text = "Prints the capabilities, device files and locked memory that each driver of the\n"
+		"data plane and each task of the control plane needs to run without root. The\n"
+		"systemd units of the package grant them. A plane that lacks one of them reports\n"
+		"it and exits.",
 	.example = "  biplane capabilities --json",
 	.options = options,
 	.main = capabilities_main,

@@ -149,15 +149,13 @@ static int clean_main(const struct bp_cli_command *command, int argc, char **arg
 
 const struct bp_cli_command bp_cmd_clean = {
 	.name = "clean",
-	.summary = "remove what a stopped instance keeps in memory",
+	.summary = "remove the data of a stopped instance from memory",
 	.synopsis = "-c FILE",
-	.text = "Removes the shared segment of a stopped instance, with its hugepages, its lock, "
-		"its\n"
-		"damaged files that were quarantined, and DPDK's files. The segment outlives a "
-		"stop so that the next start finds sessions,\n"
-		"alarm states and tables in it; without it, a start begins anew. What lies on "
-		"disk\n"
-		"(spool, store) stays. Refuses while a part of the instance runs.",
+	.text = "Removes the data that a stopped instance keeps in memory: the shared segment\n"
+		"with its hugepages, its lock, its damaged files in quarantine, and the runtime\n"
+		"files of DPDK. Normally, the segment remains after a stop, and the next start\n"
+		"finds the sessions, alarm states and tables in it. Files on disk (spool, health\n"
+		"store) remain. The command fails while a process of the instance runs.",
 	.example = "  biplane clean -c /etc/biplane/plant.yaml",
 	.options = options,
 	.main = clean_main,

@@ -19,8 +19,7 @@ enum { OPT_STATS_PERIOD = BP_CLI_LONG };
 
 static const struct bp_cli_option dataplane_options[] = {
 	{'c', "config", "FILE", "the configuration file"},
-	{OPT_STATS_PERIOD, "stats-period", "SECONDS",
-		"print rates every so many seconds (0: never)"},
+	{OPT_STATS_PERIOD, "stats-period", "SECONDS", "print rates every SECONDS; default: 0, off"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -132,11 +131,12 @@ static int controlplane_main(const struct bp_cli_command *command, int argc, cha
 
 const struct bp_cli_command bp_cmd_dataplane = {
 	.name = "dataplane",
-	.summary = "run the data plane alone",
+	.summary = "run only the data plane",
 	.synopsis = "-c FILE [--stats-period SECONDS] [-- EAL-OPTION...]",
-	.text = "Runs the data plane alone, in the foreground, as a service manager starts it. It\n"
-		"forwards with or without a control plane. What follows -- goes to DPDK's EAL\n"
-		"behind what the file asks for. SIGTERM drains and ends it.",
+	.text = "Runs only the data plane, in the foreground, for a service manager. It forwards\n"
+		"with or without a control plane. Each EAL-OPTION goes to the EAL of DPDK, after\n"
+		"the options that follow from FILE. On SIGTERM, the data plane transmits its\n"
+		"queued frames and exits.",
 	.example = "  biplane dataplane -c /etc/biplane/plant.yaml -- --log-level=lib.eal:debug",
 	.options = dataplane_options,
 	.takes_rest = true,
@@ -145,13 +145,12 @@ const struct bp_cli_command bp_cmd_dataplane = {
 
 const struct bp_cli_command bp_cmd_controlplane = {
 	.name = "controlplane",
-	.summary = "run the control plane alone",
+	.summary = "run only the control plane",
 	.synopsis = "-c FILE",
-	.text = "Runs the control plane alone, in the foreground, as a service manager starts it:\n"
-		"it loads the rules, publishes the alarms and keeps the spool, mirrors the "
-		"kernel's\n"
-		"routes, and is the manager of health devices. SIGHUP reloads the configuration,\n"
-		"SIGTERM ends it.",
+	.text = "Runs only the control plane, in the foreground, for a service manager. The\n"
+		"control plane loads the rules, publishes the alarms, stores alarms in the\n"
+		"spool, reads the routes of the kernel, and manages the health devices. SIGHUP\n"
+		"reloads the configuration, SIGTERM stops the control plane.",
 	.example = "  biplane controlplane -c /etc/biplane/plant.yaml",
 	.options = controlplane_options,
 	.main = controlplane_main,

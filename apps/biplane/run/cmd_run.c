@@ -26,8 +26,7 @@ enum { OPT_STATS_PERIOD = BP_CLI_LONG };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file"},
-	{OPT_STATS_PERIOD, "stats-period", "SECONDS",
-		"print rates every so many seconds (0: never)"},
+	{OPT_STATS_PERIOD, "stats-period", "SECONDS", "print rates every SECONDS; default: 0, off"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -241,18 +240,17 @@ static int run_main(const struct bp_cli_command *command, int argc, char **argv)
 
 const struct bp_cli_command bp_cmd_run = {
 	.name = "run",
-	.summary = "run both planes, and restart the one that dies",
+	.summary = "run both planes, and restart a plane that dies",
 	.synopsis = "-c FILE [--stats-period SECONDS] [-- EAL-OPTION...]",
-	.text = "Validates FILE, then runs the data plane and the control plane, in the "
-		"foreground.\n"
-		"A plane that dies, or gives no heartbeat for runtime.watchdog, is reported, "
-		"counted\n"
-		"and started again; the other one does not notice. What follows -- goes to DPDK's "
-		"EAL behind what FILE asks for.\n"
+	.text = "Validates FILE, then runs the data plane and the control plane in the\n"
+		"foreground. When a plane dies, or its heartbeats stop for runtime.watchdog, the\n"
+		"command reports it, counts it and restarts the plane. The other plane\n"
+		"continues. Each EAL-OPTION goes to the EAL of DPDK, after the options that\n"
+		"follow from FILE.\n"
 		"\n"
-		"SIGTERM and SIGINT end the data plane first, which drains, and then the control\n"
-		"plane; sent again half a second later or more, they kill both. SIGHUP reloads the "
-		"configuration.",
+		"SIGTERM and SIGINT stop the data plane, which transmits its queued frames, then\n"
+		"the control plane. A second signal, at least half a second later, kills both.\n"
+		"SIGHUP reloads the configuration.",
 	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
 	.options = options,
 	.takes_rest = true,

@@ -33,20 +33,20 @@ static const struct bp_cli_option options[] = {
 	{OPT_WATCH, "watch", "SECONDS", "repeat every SECONDS (1 to 86400)"},
 	{'n', "limit", "N",
 		"alarms: the latest N (20); not-inspected: N clients per reason (5); connections, "
-		"sessions, streams of aggregates, sources of transform, flows of lcl: the first N "
+		"sessions, aggregates (streams), transform (sources), lcl (flows): the first N "
 		"(100); 0: all"},
-	{OPT_ALL, "all", NULL, "drops, health: also rows with count 0"},
+	{OPT_ALL, "all", NULL, "drops, health: also print rows with count 0"},
 	{'4', "ipv4", NULL, "routes, neighbors: only IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbors: only IPv6"},
 	{OPT_DIFF, "diff", NULL,
 		"interfaces, neighbors, routes: differences from the kernel; exit status 1 "
 		"if there are any"},
-	{OPT_STATE, "state", "STATE", "sessions: only those configuring, operating or releasing"},
-	{OPT_TYPE, "type", "TYPE", "sessions: only of this specialization, by name or code"},
+	{OPT_STATE, "state", "STATE",
+		"sessions: only in this state: configuring, operating or releasing"},
+	{OPT_TYPE, "type", "TYPE", "sessions: only with this specialization, a name or a code"},
 	{OPT_ADDRESS, "address", "PREFIX",
-		"only addresses in PREFIX: devices of sessions, destinations of aggregates, "
-		"sources "
-		"of transform"},
+		"only addresses in PREFIX: sessions (devices), aggregates (destinations), "
+		"transform (sources)"},
 	{OPT_RULE, "entry", "N", "aggregates, transform: only this entry, from 0"},
 	{0, NULL, NULL, NULL},
 };
@@ -416,16 +416,16 @@ static void write_help(void)
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
 	if (names && out) {
-		fputs("Prints the state of a running instance, from its shared memory and without\n"
-		      "slowing it down. Objects:\n",
+		fputs("Prints the state of a running instance from its shared memory; this does "
+		      "not\n"
+		      "slow the instance down. Objects:\n",
 			out);
 		for (unsigned at = 0; (v = bp_show_next(&at)) != NULL;) {
 			fprintf(names, "%s%s", at > 1 ? "|" : "", v->name);
 			write_view(out, v->name, v->summary);
 		}
 		fputs(" [OPTION]...", names);
-		fputs("-c FILE selects the instance also when FILE has errors, as long as its "
-		      "name\nand runtime settings can be read.",
+		fputs("With -c FILE, only the settings name and runtime of FILE must be valid.",
 			out);
 	}
 	if (names)

@@ -101,11 +101,11 @@ const struct bp_cli_command bp_cmd_status = {
 	.name = "status",
 	.summary = "planes, ports, publisher, totals and open faults on one screen",
 	.synopsis = "[-c FILE | -i NAME] [--json]",
-	.text = "Shows on one screen whether the planes of an instance run, which ports have a\n"
-		"link, whether the publisher is connected, the totals of alarms, spool, reloads,\n"
-		"netlink and health devices, and every open fault with its duration.\n"
-		"Exits with 0 when there is no open fault, with 2 when there is one, and with 69\n"
-		"when no such instance runs.",
+	.text = "Prints the state of an instance on one screen: the planes, the links of the\n"
+		"ports, the connection of the publisher, the totals of alarms, spool, reloads,\n"
+		"netlink and health devices, and every open fault with its duration. Exits with\n"
+		"0 if no fault is open, with 2 if a fault is open, and with 69 if the instance\n"
+		"does not run.",
 	.example = "  biplane status -i plant || alert",
 	.options = options,
 	.main = status_main,

@@ -93,8 +93,8 @@ static int write_routes(const struct bp_show_source *s, bool json, bool compact,
 
 const struct bp_show_view bp_show_routes = {
 	.name = "routes",
-	.summary = "the routes in force; with a prefix (10.0.0.0/8) those within it, with an "
-		   "address (10.1.2.3) what a worker does with it",
+	.summary = "the active routes; with a prefix (10.0.0.0/8), the routes within it; with an "
+		   "address (10.1.2.3), the next hop and the route to it",
 	.write = write_routes,
 	.diff = bp_fib_diff_routes,
 	.takes_family = true,

@@ -224,11 +224,12 @@ const struct bp_cli_command bp_cmd_matrix_set = {
 	.name = "transform matrix set",
 	.summary = "set the matrix of a source",
 	.synopsis = "SOURCE FILE|- [OPTION]...",
-	.text = "Sets the matrix of SOURCE, an address or prefix of the configuration, in a\n"
-		"running instance. Each datagram is transformed with either the old or the new\n"
-		"matrix. FILE has three rows of four numbers; the fourth column is the\n"
-		"translation. The matrix stays in effect across reloads and restarts of either\n"
-		"plane. Without --entry it is set in every entry that has this source.",
+	.text = "Sets the matrix of SOURCE in a running instance. SOURCE is an address or a\n"
+		"prefix of the configuration. FILE contains three rows of four numbers; the\n"
+		"fourth column is the translation. Each datagram is transformed with either the\n"
+		"old or the new matrix. The matrix stays in effect across reloads and restarts\n"
+		"of either plane. Without --entry, the command sets it in every entry that\n"
+		"contains the source.",
 	.example = "  biplane transform matrix set 10.0.0.5 frame.yaml -i plant\n"
 		   "  biplane transform matrix set 10.0.0.77 - --entry 0 --add < frame.yaml",
 	.options = set_options,
@@ -239,8 +240,8 @@ const struct bp_cli_command bp_cmd_matrix_clear = {
 	.name = "transform matrix clear",
 	.summary = "restore the configured matrix of a source",
 	.synopsis = "SOURCE [OPTION]...",
-	.text = "Restores the matrix that the configuration has for SOURCE, and removes a source\n"
-		"that 'transform matrix set --add' added.",
+	.text = "Restores the configured matrix of SOURCE, and removes a source that 'transform\n"
+		"matrix set --add' added.",
 	.example = "  biplane transform matrix clear 10.0.0.5",
 	.options = clear_options,
 	.main = clear_main,

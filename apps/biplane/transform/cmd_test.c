@@ -29,19 +29,19 @@ enum {
 };
 
 static const struct bp_cli_option options[] = {
-	{'c', "config", "FILE", "take layout and method from an entry of this configuration"},
-	{OPT_ENTRY, "entry", "N", "which entry: transform.entries[N], from 0, the default"},
-	{OPT_IN, "in", "FILE", "the points, comma-separated; - for standard input"},
-	{OPT_OUT, "out", "FILE", "where the results go; - for standard output, the default"},
-	{OPT_MATRIX, "matrix", "FILE", "YAML file with the matrix; without: the bare point"},
-	{OPT_SINGULAR, "singular", NULL, "take a matrix that flattens space, too"},
-	{OPT_METHOD, "method", "NAME", "as in the configuration; default: vector"},
+	{'c', "config", "FILE", "use layout and method of an entry of this configuration"},
+	{OPT_ENTRY, "entry", "N", "the entry transform.entries[N]; default: 0"},
+	{OPT_IN, "in", "FILE", "the points, comma-separated; -: standard input"},
+	{OPT_OUT, "out", "FILE", "the output file; default: -, standard output"},
+	{OPT_MATRIX, "matrix", "FILE", "YAML file with the matrix; default: no matrix"},
+	{OPT_SINGULAR, "singular", NULL, "accept a singular matrix"},
+	{OPT_METHOD, "method", "NAME", "method, as in the configuration; default: vector"},
 	{OPT_LAYOUT, "layout", "NAME", "kunze2021 (default), fixed32:FRACTION, float32, float64"},
 	{OPT_DOUBLE, "double", NULL,
-		"the same as --layout float64: nothing is rounded for packets"},
-	{OPT_DEGREES, "degrees", NULL, "angles in the file of points are degrees"},
+		"the same as --layout float64: unrounded numbers in the packets"},
+	{OPT_DEGREES, "degrees", NULL, "the angles in the file of points are in degrees"},
 	{OPT_REPORT, "report", NULL, "compare the errors of all methods on these points"},
-	{OPT_LIMIT, "limit", "UM", "micrometres that --report counts as too far; default: 10"},
+	{OPT_LIMIT, "limit", "UM", "error limit of --report in micrometres; default: 10"},
 	{OPT_JSON, "json", NULL, "--report as one JSON object"},
 	{0, NULL, NULL, NULL},
 };
@@ -300,23 +300,24 @@ static int transform_main(const struct bp_cli_command *command, int argc, char *
 
 const struct bp_cli_command bp_cmd_transform_test = {
 	.name = "transform test",
-	.summary = "transform the points of a file as the gateway would",
+	.summary = "transform the points of a file",
 	.synopsis = "--in FILE [--out FILE] [--matrix FILE [--singular]]\n"
 		    "                              [--method NAME] [-c FILE [--entry N] |\n"
 		    "                              --layout NAME | --double] [--degrees]\n"
 		    "                              [--report [--limit UM] [--json]]",
-	.text = "Puts each point into a packet as a tracker would, transforms it with the very\n"
-		"code that runs on the network, and writes what the receiver gets, so that\n"
-		"frames can be checked before a robot moves. Needs no gateway and no root.\n"
+	.text = "Transforms the points of a file with the same code as the data plane, and\n"
+		"writes the points that the receiver would get. Use it to verify a matrix before\n"
+		"a robot moves. Needs no running instance and no root.\n"
 		"\n"
-		"The first row of the points names the columns: r, phi and theta (radius,\n"
-		"azimuth, angle from +z; radians), or from_x, from_y and from_z, or x, y and z.\n"
-		"Other columns are kept; x, y, z and saturated follow. The matrix is three rows\n"
-		"of four numbers, as in the configuration, or a mapping: matrix, three rows of\n"
-		"three, and translation.\n"
+		"The first row of the points contains the names of the columns: r, phi and theta\n"
+		"(radius, azimuth, angle from the z axis; radians), or from_x, from_y and\n"
+		"from_z, or x, y and z. The output keeps the other columns, and appends x, y, z\n"
+		"and saturated. The matrix has three rows of four numbers, as in the\n"
+		"configuration, or is a mapping with matrix (three rows of three numbers) and\n"
+		"translation.\n"
 		"\n"
-		"With --report the errors of all methods are compared instead; the points are\n"
-		"written only with --out. Lengths are in metres there.",
+		"With --report, the command compares the errors of all methods. It then writes\n"
+		"the points only with --out. Lengths in the report are metres.",
 	.example = "  biplane transform test --in points.csv --matrix robot.yaml --out placed.csv\n"
 		   "  biplane transform test --in points.csv --matrix robot.yaml --report",
 	.options = options,

@@ -67,12 +67,11 @@ const struct bp_cli_command bp_cmd_session_disconnect = {
 	.name = "session disconnect",
 	.summary = "end the association of a health device",
 	.synopsis = "ID [-c FILE | -i NAME]",
-	.text = "Asks the health device with system-id ID (16 hexadecimal digits, as printed by\n"
-		"'biplane show sessions') to release its association. Returns without waiting for\n"
-		"the answer: the session ends when the device has answered, or after\n"
-		"health_devices.timeouts.release. The device may associate again; to prevent "
-		"that,\n"
-		"use health_devices.allow.",
+	.text = "Requests the health device with the system-id ID to release its association. ID\n"
+		"has 16 hexadecimal digits; 'biplane show sessions' prints it. The command does\n"
+		"not wait for the answer: the session ends when the device has answered, or\n"
+		"after health_devices.timeouts.release. The device can associate again; use\n"
+		"health_devices.allow to prevent this.",
 	.example = "  biplane session disconnect 002209225801a3ff -i plant",
 	.options = options,
 	.main = disconnect_main,

@@ -119,7 +119,7 @@ static int write_sessions(const struct bp_show_source *s, bool json, bool compac
 
 const struct bp_show_view bp_show_sessions = {
 	.name = "sessions",
-	.summary = "associated personal health devices; with a system-id only this one",
+	.summary = "associated personal health devices; with a system-id, only this device",
 	.default_limit = 100,
 	.write = write_sessions,
 	.takes_sessions = true,

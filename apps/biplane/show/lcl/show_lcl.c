@@ -19,8 +19,9 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_lcl = {
 	.name = "lcl",
-	.summary = "LCL scheduling: each port's turns, how late they began and when the bound was "
-		   "not held; what frames of each flow waited, and their jitter",
+	.summary =
+		"LCL scheduling: slots, slot jitter and violations of each port; delay and jitter "
+		"of each flow",
 	.default_limit = 100,
 	.collect = collect,
 	.print = print,

@@ -122,7 +122,7 @@ static void print(const json_t *view, bool all, FILE *out)
 
 const struct bp_show_view bp_show_connections = {
 	.name = "connections",
-	.summary = "the MQTT connections that are tracked",
+	.summary = "the tracked MQTT connections",
 	.default_limit = 100,
 	.collect = collect,
 	.print = print,

@@ -88,9 +88,9 @@ static void print(const json_t *view, bool all, FILE *out)
 
 static const struct bp_show_view sampling = {
 	.name = "sampling",
-	.summary = "frames matched and mirrored by each entry of sampling since the last change of "
-		   "the "
-		   "entries",
+	.summary =
+		"frames matched and mirrored by each entry of sampling, since the last change of "
+		"the entries",
 	.collect = collect,
 	.print = print,
 };

@@ -220,8 +220,8 @@ static int write_transform(const struct bp_show_source *s, bool json, bool compa
 
 const struct bp_show_view bp_show_transform = {
 	.name = "transform",
-	.summary = "readings that become coordinates, by entry and by source: transformed, "
-		   "saturated, refused; where they go, and with which matrix",
+	.summary = "coordinate transformation: readings by entry and by source; receivers and "
+		   "matrices",
 	.default_limit = 100,
 	.write = write_transform,
 	.takes_streams = true,
