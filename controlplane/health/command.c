@@ -26,8 +26,8 @@ json_t *bp_phd_release_command(struct bp_phd_service *s, bool enabled, const cha
 		return bp_control_refusal("this instance serves no health devices: its file has no "
 					  "section health_devices");
 	if (!id || !bp_system_id_read(id, strlen(id), system_id))
-		return bp_control_refusal("id is no system-id: 16 hexadecimal digits, not all 0, "
-					  "were expected");
+		return bp_control_refusal(
+			"id is not a system-id; expected 16 hexadecimal digits, not all 0");
 	if (!s)
 		return bp_control_refusal("health devices are not served yet: the data plane has "
 					  "not reported the ports' MAC addresses; try again in a "

@@ -59,15 +59,16 @@ static const char *fault(int fd, int type, uint16_t port)
 	struct sockaddr_in6 at;
 
 	if (option(fd, SOL_SOCKET, SO_TYPE) != type)
-		return type == SOCK_DGRAM ? "it is no datagram socket" : "it is no stream socket";
+		return type == SOCK_DGRAM ? "it is not a datagram socket"
+					  : "it is not a stream socket";
 	if (!bound_to(fd, &at))
-		return "it is not of IPv6";
+		return "it is not an IPv6 socket";
 	if (is_other_netns(fd))
-		return "it is of another network namespace";
+		return "it is in another network namespace";
 	if (!IN6_IS_ADDR_UNSPECIFIED(&at.sin6_addr))
 		return "it is bound to one address";
 	if (option(fd, IPPROTO_IPV6, IPV6_V6ONLY) != 0)
-		return "it takes no IPv4";
+		return "it does not accept IPv4";
 	if (ntohs(at.sin6_port) != port)
 		return "it has another port";
 	if (type == SOCK_STREAM && option(fd, SOL_SOCKET, SO_ACCEPTCONN) != 1)
@@ -79,7 +80,7 @@ static int take_one(
 	int *out, int fd, const char *name, int type, uint16_t port, char *err, size_t err_size)
 {
 	const char *why = port == 0   ? "health_devices.listen does not have it"
-			  : *out >= 0 ? "there is one of that name already"
+			  : *out >= 0 ? "another descriptor has this name"
 				      : fault(fd, type, port);
 
 	if (why == NULL &&
@@ -91,12 +92,12 @@ static int take_one(
 	}
 	if (port == 0)
 		snprintf(err, err_size,
-			"LISTEN_FDS: descriptor %d (%s) was handed over, and %s; "
+			"LISTEN_FDS: descriptor %d (%s) is inherited, and %s; "
 			"expected no such descriptor, or its port in health_devices.listen",
 			fd, name, why);
 	else
 		snprintf(err, err_size,
-			"LISTEN_FDS: descriptor %d (%s): %s; expected a %s socket of IPv6 and "
+			"LISTEN_FDS: descriptor %d (%s): %s; expected a %s socket for IPv6 and "
 			"IPv4, bound to [::]:%u%s, as health_devices.listen has it",
 			fd, name, why, type == SOCK_DGRAM ? "UDP" : "TCP", port,
 			type == SOCK_DGRAM ? "" : ", that listens");

@@ -181,12 +181,12 @@ static const char *creator_of(const struct chain *c, const struct bp_m2m_reply *
 {
 	/* its name is free, so the originator has registered another AE before */
 	if (bp_m2m_outcome(r, true) == BP_M2M_NO_TARGET)
-		return ": its originator has registered an AE of another name there; delete that, "
-		       "or give another health_devices.cse.originator";
+		return ": its originator has registered an AE with another name; delete it, or set "
+		       "another health_devices.cse.originator";
 	if (c->step == CHECK_GATEWAY && !bp_chain_one_ae(c->p))
-		return ": an AE of our name is there, of another originator; delete it, or give "
+		return ": an AE with this name exists, of another originator; delete it, or set "
 		       "another name";
-	return ": an AE of that name is there, of another originator; delete it, or give another "
+	return ": an AE with this name exists, of another originator; delete it, or set another "
 	       "health_devices.cse.path";
 }
 
@@ -467,7 +467,7 @@ static void go_on(struct chain *c)
 				return;
 		if (c->step == PAUSE || bp_chain_request(c))
 			return;
-		refuse(c, "the too long path", &none, "");
+		refuse(c, "a path that is too long", &none, "");
 	}
 }
 

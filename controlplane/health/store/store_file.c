@@ -142,7 +142,7 @@ static void explain(const struct bp_phd_store_file *f, int rc, char out[EXPLAIN_
 		code = sqlite3_system_errno(f->db);
 	if ((rc & 0xff) == SQLITE_BUSY)
 		snprintf(out, EXPLAIN_MAX,
-			", by another process; it is tried again until that lets go of it");
+			", by another process; retrying until it releases the file");
 	else if (code != 0)
 		snprintf(out, EXPLAIN_MAX, ": %s", strerror(code));
 }
@@ -331,8 +331,7 @@ bool bp_phd_store_file_ready(struct bp_phd_store_file *f)
 	if (bp_sqlite_damaged(rc)) {
 		close_file(f);
 		bp_sqlite_move_aside(f->path, rc, "store of health devices",
-			"devices that were known by it have to associate, or to declare "
-			"themselves, once more");
+			"devices in it must associate, or declare their configuration, again");
 		f->suspect = false;
 		f->checked = false;
 		rc = open_file(f);

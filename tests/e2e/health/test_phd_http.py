@@ -121,7 +121,7 @@ def test_one_ae_has_one_originator(cse, by):
         said[sid] = word
     p.kill()
     assert "ready" not in p.stdout.read()
-    assert "an AE of that name is there, of another originator" in p.stderr.read()
+    assert "an AE with this name exists, of another originator" in p.stderr.read()
     p.wait()
     p.stdout.close()
     p.stderr.close()
@@ -144,7 +144,7 @@ def test_an_originator_that_has_another_ae(cse):
     assert cse.client.create("cse-in", coap.AE, "Cbiplane", rn="another", api="Nx", rr=False, srv=["4"]).rsc == 2001
     p = provision(cse)
     give(p, DEVICES)
-    assert "has registered an AE of another name there" in p.stderr.readline()
+    assert "has registered an AE with another name" in p.stderr.readline()
     # It is tried again, and works once that is gone.
     assert cse.client.ask(coap.DELETE, "cse-in/another", "Cbiplane").rsc == 2002
     ended(p, DEVICES)

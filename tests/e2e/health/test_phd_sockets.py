@@ -283,7 +283,7 @@ def test_another_file(routed_lab, router):
 
 @pytest.mark.parametrize("command", ["run", "controlplane"])
 @pytest.mark.parametrize("kind,names,says", (
-    (socket.SOCK_STREAM, "phd-udp", f"descriptor 3 (phd-udp): it is no datagram socket; expected a UDP socket of IPv6 and "
+    (socket.SOCK_STREAM, "phd-udp", f"descriptor 3 (phd-udp): it is not a datagram socket; expected a UDP socket for IPv6 and "
                                     f"IPv4, bound to [::]:{UDP}"),
     (socket.SOCK_DGRAM, "phd-udp", "descriptor 3 (phd-udp): it has another port"),
     (socket.SOCK_DGRAM, "biplane.socket", "descriptor 3 is called 'biplane.socket'; expected phd-udp or phd-tcp"),

@@ -215,12 +215,13 @@ static void others_are_refused(void **state)
 		const char *name, *says;
 	} cases[] = {
 		{AF_INET6, SOCK_STREAM, "::", false, "phd-udp",
-			"descriptor 3 (phd-udp): it is no datagram socket; expected a UDP socket"},
+			"descriptor 3 (phd-udp): it is not a datagram socket; expected a UDP "
+			"socket"},
 		{AF_INET6, SOCK_DGRAM, "::", false, "phd-tcp",
-			"descriptor 3 (phd-tcp): it is no stream socket; expected a TCP socket"},
-		{AF_INET, SOCK_DGRAM, "0.0.0.0", false, "phd-udp", "it is not of IPv6"},
-		{AF_INET, SOCK_STREAM, "127.0.0.1", false, "phd-tcp", "it is not of IPv6"},
-		{AF_INET6, SOCK_DGRAM, "::", true, "phd-udp", "it takes no IPv4"},
+			"descriptor 3 (phd-tcp): it is not a stream socket; expected a TCP socket"},
+		{AF_INET, SOCK_DGRAM, "0.0.0.0", false, "phd-udp", "it is not an IPv6 socket"},
+		{AF_INET, SOCK_STREAM, "127.0.0.1", false, "phd-tcp", "it is not an IPv6 socket"},
+		{AF_INET6, SOCK_DGRAM, "::", true, "phd-udp", "it does not accept IPv4"},
 		{AF_INET6, SOCK_DGRAM, "::1", false, "phd-udp", "it is bound to one address"},
 		{AF_INET6, SOCK_DGRAM, "::", false, "biplane.socket",
 			"is called 'biplane.socket'; expected phd-udp or phd-tcp"},
@@ -244,19 +245,20 @@ static void others_are_refused(void **state)
 	give(&l, make(AF_INET6, SOCK_DGRAM, "::", false), "phd-udp");
 	port = port_of(3);
 	assert_int_equal(take(&s, &l, (uint16_t)(port ^ 1), 0), -1);
-	assert_non_null(strstr(err, "it has another port; expected a UDP socket of IPv6 and IPv4"));
+	assert_non_null(
+		strstr(err, "it has another port; expected a UDP socket for IPv6 and IPv4"));
 	assert_int_equal(take(&s, &l, 0, port), -1);
 	assert_non_null(strstr(err, "health_devices.listen does not have it"));
 	/* two of one name */
 	give(&l, dup(3), "phd-udp");
 	assert_int_equal(take(&s, &l, port, 0), -1);
-	assert_non_null(strstr(err, "descriptor 4 (phd-udp): there is one of that name already"));
+	assert_non_null(strstr(err, "descriptor 4 (phd-udp): another descriptor has this name"));
 	close(4);
 	/* a file, and one that does not listen */
 	l.n = 0;
 	give(&l, open("/dev/null", O_RDONLY), "phd-udp");
 	assert_int_equal(take(&s, &l, port, 0), -1);
-	assert_non_null(strstr(err, "it is no datagram socket"));
+	assert_non_null(strstr(err, "it is not a datagram socket"));
 	l.n = 0;
 	give(&l, socket(AF_INET6, SOCK_STREAM, 0), "phd-tcp");
 	{
@@ -284,7 +286,7 @@ static void another_namespace_is_refused(void **state)
 	close(home);
 	give(&l, fd, "phd-udp");
 	assert_int_equal(take(&s, &l, port_of(3), 0), -1);
-	assert_non_null(strstr(err, "it is of another network namespace; expected a UDP socket"));
+	assert_non_null(strstr(err, "it is in another network namespace; expected a UDP socket"));
 	close(3);
 }
 
