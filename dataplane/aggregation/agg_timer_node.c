@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Source node: aggregates whose oldest message has waited long enough, and restored messages whose
- * pace lets them go. It is also where new rules come into force and a lost link is noticed, since
- * what is held leaves then.
+ * A source node. It sends the aggregates whose oldest message has reached its maximum delay, and
+ * the restored messages whose pacing gap has passed. It also applies new rules and detects a lost
+ * link, since held messages leave then.
  */
 #include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
@@ -28,7 +28,7 @@ static uint16_t agg_timer_process(
 	if (unlikely(g->draining))
 		bp_agg_worker_drain(g, BP_AGG_FLUSH_STOP);
 	aggregates = w->counters->v[BP_C_ENCAP_AGGREGATE] - before;
-	/* those that were staged got their buffers now, which are taken several at a time */
+	/* staged aggregates take their buffers now, several at a time */
 	if (unlikely(aggregates != 0))
 		bp_mbuf_stock_return(&g->buffers);
 	bp_edge_batch_end(&g->out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Puts UDP messages into aggregates (services/aggregation/aggregator.h). First, or behind checksum,
- * for frames of a port with entries of `encapsulate`; an aggregate goes on from where its messages
- * came in, past what reads TCP. Frames that are not taken go on as they came, and none overtakes
- * another of its stream.
+ * Encapsulates UDP messages into aggregates (services/aggregation/aggregator.h). It is the first
+ * node, or follows checksum, for frames of a port with entries of `encapsulate`. An aggregate
+ * continues at the node after the input of its messages, past the nodes that inspect TCP. Frames
+ * that match no entry continue unchanged, and no frame overtakes another of its stream.
  */
 #include <rte_ether.h>
 
@@ -27,7 +27,7 @@ static struct bp_agg_input from_port(const struct bp_worker *w, uint16_t port)
 		.mac = w->router.rx_mac[port]};
 }
 
-/* Frames of several ports, or one that is down. */
+/* For a burst with frames of several ports, or of a port that is down. */
 static __rte_noinline void describe_each(
 	struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n)
 {
@@ -41,7 +41,7 @@ static __rte_noinline void describe_each(
 	}
 }
 
-/* Mostly all are of one port, of which is asked once. */
+/* Usually all frames are from one port, which is read once. */
 static void describe(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n)
 {
 	const uint16_t port = m[0]->port;
@@ -65,7 +65,9 @@ static void describe(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigne
 
 /* ---- what leaves ---- */
 
-/* A burst of messages makes so many aggregates, or a few more, or far fewer. */
+/*
+ * Buffers taken at a time. A burst of messages makes about this number of aggregates, or far fewer.
+ */
 #define BUFFERS 8u
 
 uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer)
@@ -81,7 +83,9 @@ uint8_t *bp_agg_worker_get_buffer(void *arg, void **buffer)
 	return bp_mbuf_stock_data(s, m);
 }
 
-/* One frame of the burst whose verdict is written, on its way or among the taken. */
+/*
+ * Handles one frame of the burst whose verdict is written: sends it, or adds it to the taken ones.
+ */
 static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, struct rte_mbuf *m)
 {
 	switch (in->verdict) {
@@ -93,8 +97,10 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 		bp_edge_batch_add(&g->out, BP_EDGE_DROP, m);
 		break;
 	case BP_AGG_PASS:
-		/* No TCP, and for none of the port's entries of `decapsulate`. The way of the
-		 * aggregates: over other nodes those behind it would overtake. */
+		/*
+		 * This is not TCP, and matches no entry of `decapsulate` of the port. It follows
+		 * the path of the aggregates: over other nodes, later frames would overtake it.
+		 */
 		bp_count(g->worker, BP_C_ENCAP_BYPASS_LENGTH + in->pass, 1);
 		bp_edge_batch_add(&g->out, g->worker->onward[in->port], m);
 		break;
@@ -103,7 +109,7 @@ static void send_one(struct bp_agg_worker *g, const struct bp_agg_input *in, str
 	}
 }
 
-/* The first n, which were all taken, are listed from now on. */
+/* Starts the list with the first n frames, which were all taken. */
 static void list(struct bp_agg_burst *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -112,7 +118,10 @@ static void list(struct bp_agg_burst *b, unsigned n)
 	b->listed = true;
 }
 
-/* Frames of the burst whose verdict is written, up to `until`: on their way, or among the taken. */
+/*
+ * Handles the frames of the burst whose verdict is written, up to `until`: sends them, or adds them
+ * to the taken ones.
+ */
 static void send_settled(struct bp_agg_worker *g, unsigned until)
 {
 	struct bp_agg_burst *b = &g->burst;
@@ -150,11 +159,11 @@ void bp_agg_worker_count_lost(void *arg, unsigned messages)
 	bp_count(g->worker, BP_C_ENCAP_LOST_NO_MBUF, messages);
 }
 
-/* A switch sees one sender of an aggregate alone: of the others it hears here. */
+/* A bridge sees only one sender of an aggregate. The other senders are learned here. */
 static void learn(const struct bp_agg_worker *g, unsigned n)
 {
 	struct bp_worker *w = g->worker;
-	uint64_t before = 0; /* nobody's */
+	uint64_t before = 0; /* no address yet */
 	uint8_t port = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -190,7 +199,9 @@ static void free_taken(struct bp_worker *w, struct bp_agg_burst *b, unsigned n)
 	bp_mbuf_free_frames(b->taken, b->n_taken);
 }
 
-/* Whether none of the burst's frames, all from one port, is for any rule: *bytes, what they have.
+/*
+ * Whether none of the frames of the burst, all from one port, matches a rule. `*bytes`: their total
+ * length.
  */
 static bool is_empty(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
 {
@@ -205,8 +216,10 @@ static bool is_empty(const struct bp_agg_burst *b, unsigned n, uint32_t *bytes)
 	return b->plain;
 }
 
-/* Takes the frames that burst.in[0..n) tells of, at most BP_RX_BURST: those that are taken are
- * freed, the others and the aggregates are sent, each in its place. */
+/*
+ * Processes the frames described by burst.in[0..n), at most BP_RX_BURST. Taken frames are freed;
+ * the other frames and the aggregates are sent in order.
+ */
 static void take_burst(struct bp_agg_worker *g, struct rte_mbuf *const *m, unsigned n)
 {
 	struct bp_agg_burst *b = &g->burst;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decapsulates aggregates (services/aggregation/disaggregator.h). First, or behind checksum and
- * aggregate, for frames of a port with entries of `decapsulate`; a restored message goes on from
- * where its aggregate came in, past what reads TCP. All of an aggregate are restored or none.
+ * Decapsulates aggregates (services/aggregation/disaggregator.h). It is the first node, or follows
+ * checksum and aggregate, for frames of a port with entries of `decapsulate`. A restored message
+ * continues at the node after the input of its aggregate, past the nodes that inspect TCP. Either
+ * all messages of an aggregate are restored or none.
  */
 #include "biplane/counters/aggregation.h"
 #include "dataplane/aggregation/worker.h"
@@ -20,7 +21,9 @@ static const uint16_t counter_of[BP_DISAGG_REFUSALS] = {
 	[BP_DISAGG_SOURCE_NOT_ALLOWED] = BP_C_DROP_DECAP_SOURCE_NOT_ALLOWED,
 };
 
-/* An aggregate is some lines long, and all of it is read: its checksum is verified. */
+/*
+ * Prefetched cache lines. An aggregate has several lines, and all are read to verify its checksum.
+ */
 #define LINES_AHEAD 4u
 
 static inline void fetch(const struct rte_mbuf *m)
@@ -31,11 +34,13 @@ static inline void fetch(const struct rte_mbuf *m)
 		rte_prefetch0(data + (size_t)i * RTE_CACHE_LINE_SIZE);
 }
 
-/* Messages restored at one go, from bursts of all queues: a stream between nodes holds 65,535
- * frames, and no port's queue takes so many. */
+/*
+ * Maximum number of messages restored in one walk, from the bursts of all queues: a stream between
+ * nodes holds 65,535 frames, and the queue of a port holds fewer.
+ */
 #define RESTORED_MOST 16384u
 
-/* Whether each restored frame fits in a buffer. Of an aggregate that does, all do. */
+/* Whether each restored frame fits in a buffer. If the aggregate fits, all of its messages do. */
 static bool all_fit_headroom(const struct bp_disagg_packet *p, uint32_t room)
 {
 	for (unsigned i = 0; i < p->count; i++)
@@ -44,7 +49,7 @@ static bool all_fit_headroom(const struct bp_disagg_packet *p, uint32_t room)
 	return true;
 }
 
-/* Messages that were restored from one aggregate, of `bytes` in all. */
+/* Sends the messages restored from one aggregate, `bytes` in total. */
 static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigned rule,
 	struct rte_mbuf *const *m, unsigned n, uint32_t bytes)
 {
@@ -57,8 +62,9 @@ static inline void send_restored(struct bp_agg_worker *g, uint16_t port, unsigne
 	bp_count(g->worker, BP_C_DECAP_MESSAGE, n);
 }
 
-/* False: there are no buffers for all, or too many were restored just now, and nothing was
- * restored.
+/*
+ * False: there were no buffers for all messages, or the limit of the walk was reached, and no
+ * message was restored.
  */
 static bool restore(struct bp_agg_worker *g, const struct rte_mbuf *aggregate, unsigned rule)
 {
@@ -85,7 +91,7 @@ static bool restore(struct bp_agg_worker *g, const struct rte_mbuf *aggregate, u
 	return true;
 }
 
-/* The same of a plain aggregate, in one pass over its frame. False: nothing happened. */
+/* The same for a plain aggregate, in one pass over its frame. False: no effect. */
 static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregate)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
@@ -121,9 +127,11 @@ static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregat
 	return true;
 }
 
-/* A frame of which *len octets can be read, and which lies in several buffers: drivers that scatter
- * do so to what is longer than a buffer, and others as they like. Where it may be an aggregate, all
- * of it in one piece. */
+/*
+ * Handles a frame in several buffers of which *len bytes are contiguous; drivers that scatter split
+ * a frame that is longer than a buffer, and some split others too. If it may be an aggregate, the
+ * whole frame is made contiguous.
+ */
 static __rte_noinline const uint8_t *linearize(
 	struct bp_agg_worker *g, const struct rte_mbuf *m, uint32_t *len)
 {
@@ -136,7 +144,7 @@ static __rte_noinline const uint8_t *linearize(
 	return rte_pktmbuf_read(m, 0, m->pkt_len, g->whole);
 }
 
-/* True: it was decapsulated, and is to be freed. Else it is on its way. */
+/* True: the frame was decapsulated, and the caller frees it. False: the frame was sent. */
 static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 {
 	struct bp_worker *w = g->worker;
@@ -163,7 +171,10 @@ static bool disaggregate(struct bp_agg_worker *g, struct rte_mbuf *m)
 		return false;
 	case BP_DISAGG_BYPASS:
 		bp_count(w, BP_C_DECAP_BYPASS, 1);
-		/* no TCP; and the way of those that are restored, or they would overtake it */
+		/*
+		 * This is not TCP, and follows the path of the restored messages, or they would
+		 * overtake it.
+		 */
 		if (g->pacer[rule].n != 0)
 			bp_agg_worker_pace(g, rule, m);
 		else
@@ -184,8 +195,8 @@ static void free_done(struct bp_worker *w, struct rte_mbuf **m, unsigned n)
 }
 
 /*
- * What becomes of a burst should still be in the caches, of mbufs and of the processor, when the
- * port takes it: beyond that each message costs half as much again.
+ * Restored messages of a burst that stay in the caches, of mbufs and of the CPU, until the port
+ * takes them. Above this number each message costs about 50 % more.
  */
 #define RESTORED_GOOD 256u
 #define BURST_LEAST 4u

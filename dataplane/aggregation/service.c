@@ -8,12 +8,14 @@
 #include "dataplane/nodes/nodes.h"
 #include "proto/aggregation/agg_full.h"
 
-#define HEADERS 64u /* Ethernet, tags and what rounding costs */
-/* Restored from a burst of aggregates, until they have left; more than that is dropped. */
+#define HEADERS 64u /* Ethernet header, tags and rounding */
+/* Messages restored from a burst of aggregates that are not sent yet; more are dropped. */
 #define RESTORED 64u
 
-/* An aggregate of each stream, and what waits for its pace. A reload may add entries of either kind
- * where there are some. */
+/*
+ * One aggregate of each stream, and the frames that wait for their pacing gap. A reload may add
+ * entries of a kind that already exists.
+ */
 static uint64_t mbufs(const struct bp_config *c)
 {
 	uint64_t one = (uint64_t)bp_config_aggregation(c)->max_streams +
@@ -22,7 +24,7 @@ static uint64_t mbufs(const struct bp_config *c)
 	return bp_config_aggregates(c) ? one * c->n_workers : 0;
 }
 
-/* An aggregate as long as its MTU: with a shorter buffer it is full earlier. */
+/* An aggregate as long as its MTU. With a shorter buffer it is full earlier. */
 static uint32_t frame_size(const struct bp_config *c, uint32_t min_mtu)
 {
 	const struct bp_agg_rules *rules = &bp_config_aggregation(c)->rules;

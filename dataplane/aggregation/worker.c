@@ -56,7 +56,7 @@ unsigned bp_agg_worker_send_due(struct bp_agg_worker *g)
 	return sent;
 }
 
-/* What waits leaves, due or not; true: it was all. */
+/* Sends all paced frames, due or not. True: none is left. */
 static bool release(struct bp_agg_worker *g)
 {
 	unsigned n = 0;
@@ -148,7 +148,7 @@ static bool disaggregate_valid(const struct bp_disagg_rule *r)
 	       senders_valid(r->senders, r->n_senders);
 }
 
-/* What lies in shared memory may be damaged: it must not lead out of an array. */
+/* Shared memory may be damaged: an index from it must not exceed an array. */
 static bool is_valid(const struct bp_agg_rules *r)
 {
 	if (r->n_aggregate > BP_AGG_RULES_MAX || r->n_disaggregate > BP_AGG_RULES_MAX)
@@ -162,7 +162,7 @@ static bool is_valid(const struct bp_agg_rules *r)
 	return true;
 }
 
-/* Nothing waits for its pace. */
+/* Called when no frame waits for its pacing gap. */
 static void set_paces(struct bp_agg_worker *g)
 {
 	g->n_paced = 0;
@@ -174,7 +174,7 @@ static void set_paces(struct bp_agg_worker *g)
 	}
 }
 
-/* Nothing is held. */
+/* Called when no frame is held. */
 static void set_rules(struct bp_agg_worker *g)
 {
 	struct bp_worker *w = g->worker;
@@ -217,11 +217,11 @@ void bp_agg_worker_apply_pending(struct bp_agg_worker *g)
 	uint64_t generation = g->generation;
 	bool others;
 
-	/* What is left is sent in the next walks, which look at all news again. */
+	/* Remaining frames are sent in the next walks, which check all pending changes again. */
 	if (losses != g->link_losses && !bp_agg_worker_drain(g, BP_AGG_FLUSH_LINK))
 		return;
 	g->link_losses = losses;
-	/* A control plane that was restarted writes what is in force already. */
+	/* A control plane that restarts publishes rules that are already active. */
 	others = bp_seqlock_read(&g->plan->lock, &generation, &g->next, sizeof(g->next));
 	if (others && !is_valid(&g->next)) {
 		bp_count(g->worker, BP_C_SEGMENT_INVALID, 1);
@@ -265,7 +265,7 @@ struct bp_agg_worker *bp_agg_worker_create(
 	memset(g, 0, sizeof(*g));
 	g->rules = bp_config_aggregation(c)->rules;
 	g->plan = tables->plan;
-	/* A plan that is there already may be that of an earlier file, whose ports were others. */
+	/* An existing plan may belong to an earlier configuration file with other ports. */
 	g->generation = atomic_load_explicit(&g->plan->lock.generation, memory_order_relaxed);
 	g->link_losses = atomic_load_explicit(&bp_link_losses, memory_order_relaxed);
 	g->waiting_most = bp_agg_worker_max_paced(c);
