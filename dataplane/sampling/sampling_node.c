@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of ports that an entry of sampling names: those that an entry chooses are copied to its
- * port. All go on unchanged.
+ * Copies frames. The node receives the frames of ports that an entry of sampling names, and copies
+ * the selected ones to the port of the entry. All frames continue unchanged.
  */
 #include <rte_mbuf.h>
 
@@ -12,9 +12,9 @@
 #include "proto/net/frame.h"
 #include "shm/words.h"
 
-/* So many frames further on, the headers are asked for. */
+/* Prefetch distance of the headers, frames. */
 #define AHEAD 4u
-/* What a frame may have beside the MTU: Ethernet header and two VLAN tags. */
+/* Bytes of a frame in addition to the MTU: Ethernet header and two VLAN tags. */
 #define HEADERS (BP_ETHER_HDR + 8u)
 
 static inline void add(_Atomic uint64_t *n)
@@ -23,7 +23,7 @@ static inline void add(_Atomic uint64_t *n)
 		n, atomic_load_explicit(n, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-/* Later nodes change frames in place, so the copy is a whole one. */
+/* Later nodes modify frames in place, so the copy is a deep copy. */
 static __rte_noinline void mirror(struct bp_sampling *s, struct rte_graph *graph,
 	struct rte_node *node, const struct rte_mbuf *m, unsigned entry)
 {
@@ -57,7 +57,7 @@ static uint16_t sampling_process(
 	struct bp_edge_batch out;
 	uint64_t matched = 0;
 
-	/* before the batch: it may hand the array on as it is */
+	/* before the batch, which may pass the array on unchanged */
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		bool chosen;
 		int entry;

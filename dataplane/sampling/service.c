@@ -11,7 +11,7 @@
 #include "dataplane/workers/graph.h"
 #include "shm/words.h"
 
-/* Those of a burst in which every frame is mirrored, until they have left. */
+/* The copies of a burst in which every frame is mirrored, until they are sent. */
 static uint64_t mbufs(const struct bp_config *c)
 {
 	const uint64_t workers = c->n_workers != 0 ? c->n_workers : 1;
@@ -63,7 +63,7 @@ static void *create(const struct bp_service_setup *setup, char *err, size_t err_
 		return NULL;
 	s->worker = setup->worker;
 	s->plan = t->plan;
-	/* A plan that is there already may be that of an earlier file, whose ports were others. */
+	/* An existing plan may belong to an earlier configuration file with other ports. */
 	s->generation = atomic_load_explicit(&s->plan->lock.generation, memory_order_relaxed);
 	s->rules = bp_config_sampling(setup->config)->rules;
 	s->sampler = bp_sampler_create(setup->worker->seed);
@@ -87,7 +87,7 @@ static void apply_pending(void *state)
 		bp_count(s->worker, BP_C_SEGMENT_INVALID, 1);
 		return;
 	}
-	/* A control plane that was restarted publishes what is in force already. */
+	/* A control plane that restarts publishes rules that are already active. */
 	if (bp_words_same(&s->rules, &s->next, sizeof(s->rules)))
 		return;
 	bp_sampler_set(s->sampler, &s->next);
