@@ -14,31 +14,37 @@
 struct bp_config;
 
 /*
- * What workers share of LCL ports: which worker owns each, and the rings in which the others hand
- * it their frames. One writer after creation: none; rings and flags are made for several.
+ * The state of LCL ports that workers share: the owner of each port, and the rings in which other
+ * workers hand frames over to the owner. It is not modified after creation, except for the rings
+ * and flags, which are safe for several writers.
  */
 struct bp_lcl_handover {
 	struct rte_ring *ring; /* of mbufs; many producers, the owner takes */
-	_Atomic uint64_t full; /* frames that it had no room for */
+	_Atomic uint64_t full; /* frames dropped because the ring was full */
 	uint8_t owner;         /* index of the worker */
 };
 
 struct bp_lcl_shared {
 	unsigned n; /* as in the configuration's lcl.ports */
 	struct bp_lcl_handover port[BP_MAX_PORTS];
-	/* Workers that may still hand over frames: an owner that stops waits for them. */
+	/* Workers that may still hand over frames. An owner that stops waits for them. */
 	_Atomic bool producing[BP_MAX_WORKERS];
 };
 
-/* `owner[i]`: of entry i of lcl.ports. NULL with a sentence. */
+/*
+ * `owner[i]` is the worker that owns entry i of lcl.ports. The caller frees the result with
+ * bp_lcl_shared_free(). NULL on error, with a message in `err`.
+ */
 struct bp_lcl_shared *bp_lcl_shared_create(
 	const struct bp_config *c, const uint8_t *owner, char *err, size_t err_size);
-/* Frees what is left in the rings, too; NULL is allowed. */
+/* Frees `s` and the frames that are left in its rings. NULL is allowed. */
 void bp_lcl_shared_free(struct bp_lcl_shared *s);
 
-/* Before a worker is started, and when it has handed over its last frame. */
+/*
+ * Called with true before a worker starts, and with false after it has handed over its last frame.
+ */
 void bp_lcl_shared_producing(struct bp_lcl_shared *s, unsigned worker, bool on);
-/* Whether some worker may still hand over frames. */
+/* Whether any worker may still hand over frames. */
 bool bp_lcl_shared_busy(const struct bp_lcl_shared *s);
 
 #endif

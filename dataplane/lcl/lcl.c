@@ -46,8 +46,10 @@ uint64_t bp_lcl_max_queued(const struct bp_config *c)
 
 /* ---- rules ---- */
 
-/* What lies in shared memory may be damaged, or a control plane's that still knows other LCL ports:
- * nothing impossible may reach a scheduler. */
+/*
+ * Shared memory may be damaged, or written by a control plane that has another set of LCL ports. No
+ * impossible value may reach a scheduler.
+ */
 static bool is_consistent(const struct bp_lcl *l, const struct bp_lcl_rules *r)
 {
 	if (r->n_flows > BP_LCL_FLOWS_MAX)
@@ -68,7 +70,7 @@ static bool any_egresses_on(const struct bp_lcl_rules *r, unsigned out)
 	return false;
 }
 
-/* The tables by which l->next is found, one for each port that has entries. False: no memory. */
+/* Builds the tables that look l->next up, one for each port that has entries. False: no memory. */
 static bool make_matchers(struct bp_lcl *l, struct bp_matcher *matcher[BP_MAX_PORTS])
 {
 	for (unsigned i = 0; i < l->n_out; i++) {
@@ -84,7 +86,7 @@ static bool make_matchers(struct bp_lcl *l, struct bp_matcher *matcher[BP_MAX_PO
 	return true;
 }
 
-/* l->next is in force; false: no memory, and what was in force is. */
+/* Activates l->next. False: no memory, and the former rules remain active. */
 static bool set_rules(struct bp_lcl *l)
 {
 	struct bp_matcher *matcher[BP_MAX_PORTS] = {NULL};
@@ -100,8 +102,8 @@ static bool set_rules(struct bp_lcl *l)
 }
 
 /*
- * The one time that a worker asks for memory: a few tables, when flows were reloaded. How long that
- * keeps the scheduler waiting is seen in its gaps.
+ * The only allocation in a running worker: a few tables after a reload of the flows. The delay that
+ * it causes is visible in the poll gap of the scheduler.
  */
 void bp_lcl_apply_pending(struct bp_lcl *l)
 {
@@ -114,7 +116,7 @@ void bp_lcl_apply_pending(struct bp_lcl *l)
 		bp_count(l->worker, BP_C_SEGMENT_INVALID, 1);
 		return;
 	}
-	/* A control plane that was restarted writes what is in force already. */
+	/* A control plane that restarts publishes rules that are already active. */
 	if (!bp_words_same(&l->rules, &l->next, sizeof(l->rules)))
 		set_rules(l);
 }
@@ -152,7 +154,7 @@ struct bp_lcl *bp_lcl_create(const struct bp_config *c, const struct bp_lcl_tabl
 		return NULL;
 	l->ethertype = bp_config_lcl(c)->ethertype;
 	l->plan = tables->plan;
-	/* A plan that is there already may be that of an earlier file, whose ports were others. */
+	/* An existing plan may belong to an earlier configuration file with other ports. */
 	l->generation = atomic_load_explicit(&l->plan->lock.generation, memory_order_relaxed);
 	l->n_out = bp_config_lcl(c)->n_ports;
 	for (unsigned i = 0; i < bp_config_lcl(c)->n_ports; i++)
@@ -203,7 +205,7 @@ static int make_scheduler(struct bp_lcl_out *o, const struct bp_lcl_tables *tabl
 {
 	const struct bp_lcl_port *p = &o->configured;
 	const struct bp_lcl_scheduler_options options = {
-		.origin_ns = o->lcl->worker->mono_ns, /* not after the first frame */
+		.origin_ns = o->lcl->worker->mono_ns, /* not at the time of the first frame */
 		.tau_ns = p->tau_ns,
 		.rate_bps = p->rate_bps,
 		.guard_ns = p->guard_ns,
@@ -253,7 +255,10 @@ int bp_lcl_begin(struct bp_lcl *l, struct bp_worker *w, char *err, size_t err_si
 	return 0;
 }
 
-/* Whether its schedulers, or rings to them, hold frames, or may get some. */
+/*
+ * Whether the schedulers of this worker, or the rings to them, hold frames or may still receive
+ * some.
+ */
 static bool holds(const struct bp_lcl *l)
 {
 	for (unsigned i = 0; i < l->n_own; i++) {
@@ -276,7 +281,7 @@ void bp_lcl_drain(struct bp_lcl *l)
 		return;
 	l->draining = true;
 	do {
-		/* before the rings: afterwards nobody adds to them */
+		/* read before the rings: no worker adds to them after this flag is clear */
 		more = l->shared && bp_lcl_shared_busy(l->shared);
 		bp_lcl_tick(l);
 	} while (more || holds(l));
@@ -353,9 +358,9 @@ bool bp_lcl_shared_busy(const struct bp_lcl_shared *s)
 /* ---- node lcl_timer ---- */
 
 /*
- * A source node: new flows of lcl come into force here, between two nodes that look them up. The
- * schedulers run after it as after every other node (dataplane/workers/walk.h), and the time that
- * they take is counted as of this node.
+ * A source node. It activates new flows of lcl between two nodes that look them up. The schedulers
+ * run after this node as after every other (dataplane/workers/walk.h), and their processing time is
+ * counted for it.
  */
 static uint16_t lcl_timer_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First for every frame where section lcl is: takes labels off, so that whatever follows sees the
- * frame as it was sent at first. A label of a port that is trusted stays with the frame, beside it
- * (struct bp_lcl_mark); any other makes it best effort, and is counted.
+ * The first node for every frame if section lcl is configured. It removes labels, so that the
+ * following nodes see the original frame. A label from a trusted port is kept in the mbuf (struct
+ * bp_lcl_mark). A frame with any other label becomes best effort and is counted.
  */
 #include "biplane/counters/lcl.h"
 #include "dataplane/lcl/lcl.h"
@@ -17,22 +17,25 @@
 
 #define BATCH 64u
 _Static_assert(BATCH % 8 == 0 && BP_LCL_PUT_OK == 0, "verdicts are looked at eight at a time");
-/* So many frames further on, what will be read is asked for: drivers copy, and a burst is as large
- * as the first-level cache. */
+/*
+ * Prefetch distance, frames. Drivers copy frames, and a burst is as large as the first-level cache.
+ */
 #define AHEAD 4u
 
-/* Frames that are put together. */
+/* Frames that are put into the scheduler together. */
 struct batch {
 	struct bp_lcl_out *out; /* NULL: frames of this port take the general path */
 	uint64_t in_ns;
-	uint32_t most;  /* octets that the port takes */
-	uint64_t begin; /* of a good label: EtherType and version */
+	uint32_t most;  /* maximum frame length of the port, bytes */
+	uint64_t begin; /* first bytes of a valid label: EtherType and version */
 	unsigned n;
 	struct bp_lcl_arrival arrival[BATCH];
 };
 
-/* The LCL port that a port's frames go to without another node between; NULL: there is none, or it
- * is another worker's. */
+/*
+ * The LCL port to which the frames of a port go without another node in between; NULL: there is
+ * none, or another worker owns it.
+ */
 static struct bp_lcl_out *direct_output(const struct bp_lcl *l, uint16_t port)
 {
 	const unsigned edge = l->after[port];
@@ -57,7 +60,7 @@ static void put_batch(struct batch *b)
 		struct rte_mbuf *m = b->arrival[i].frame;
 		uint64_t eight;
 
-		if (i % 8 == 0) { /* mostly there is nothing to tell of any of them */
+		if (i % 8 == 0) { /* often no frame has anything to count */
 			memcpy(&eight, put + i, sizeof(eight));
 			if (eight == 0) {
 				i += 7;
@@ -82,8 +85,10 @@ static void switch_port(struct batch *b, struct bp_lcl *l, uint16_t port)
 		b->most = bp_lcl_frame_most(b->out);
 }
 
-/* A label, and what is behind it, as two numbers: EtherType, version, n, d; flow, sequence number,
- * EtherType behind it. */
+/*
+ * A label and the following EtherType as two integers: EtherType, version, n, d; then flow,
+ * sequence number, following EtherType.
+ */
 struct words {
 	uint64_t a, b;
 };
@@ -98,7 +103,7 @@ static inline struct words read_words(const struct rte_mbuf *m)
 	return (struct words){rte_be_to_cpu_64(v.a), rte_be_to_cpu_64(v.b)};
 }
 
-/* Or may be in pieces. */
+/* True also for a frame whose headers are in several buffers. */
 static inline bool may_be_labelled(const struct rte_mbuf *m, uint16_t ethertype)
 {
 	if (unlikely(m->data_len < BP_LCL_FRAME_MIN && m->nb_segs > 1))
@@ -107,7 +112,9 @@ static inline bool may_be_labelled(const struct rte_mbuf *m, uint16_t ethertype)
 	       bp_be16(rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_LCL_AT)) == ethertype;
 }
 
-/* Whether a frame has a good label that it keeps, with no other behind it, and may be changed. */
+/*
+ * Whether a frame has a valid label that it keeps, no second label behind it, and may be modified.
+ */
 static inline bool has_kept_label(const struct batch *b, const struct rte_mbuf *m, struct words *v)
 {
 	uint8_t n;
@@ -131,7 +138,7 @@ static inline void add(
 	struct bp_lcl_row *r = bp_lcl_row_of(o, flow);
 	struct bp_lcl_followed *f = &o->followed[flow];
 
-	if (likely(f->row != 0)) /* not those of many flows together */
+	if (likely(f->row != 0)) /* not for the row that several flows share */
 		bp_lcl_measure_sequence(r, (uint32_t)(v->b >> 16));
 	bp_lcl_measure_last(r, false);
 	m->hash.fdir.lo = f->row;
@@ -147,21 +154,20 @@ static inline void add(
 }
 
 /*
- * A short path for frames with a good label from a port whose labels are trusted to an LCL port of
- * the same worker, as in a two-port bridge where no other node reads them: they keep their label in
- * place, with n one less, and are put into the scheduler together. The result is that of the
- * general path, on which the label is stripped, kept in the mbuf, and inserted again.
- *
- * Takes such frames out of m[0..n), which came to node lcl_in, and returns how many are left there
- * for the general path, in their order. Once a labelled frame needs the general path, all behind it
- * take it, so that none overtakes another of its flow.
+ * The fast path for frames with a valid label that go from a port with trusted labels to an LCL
+ * port of the same worker, as in a two-port bridge with no other node in between. They keep their
+ * label in place, with n decremented, and are put into the scheduler together. The result is the
+ * same as on the general path, which strips the label, keeps it in the mbuf and inserts it again.
+ * The function removes such frames from m[0..n), which node lcl_in received, and returns the number
+ * of frames that remain for the general path, in order. After the first labelled frame that needs
+ * the general path, all frames take it, so that no frame overtakes another of its flow.
  */
 static unsigned forward_labelled(struct bp_lcl *l, struct rte_mbuf **m, unsigned n)
 {
-	struct batch b;                /* its arrays are large: they are not cleared */
-	struct bp_lcl_out *out = NULL; /* as in b, until one needs the general path */
+	struct batch b;                /* its arrays are large and are not cleared */
+	struct bp_lcl_out *out = NULL; /* as in b, until a frame needs the general path */
 	uint32_t port = UINT32_MAX;
-	bool behind = false; /* such a one */
+	bool behind = false; /* a frame before this one needs the general path */
 	unsigned left = 0;
 
 	b.in_ns = RTE_MIN(l->worker->mono_ns, l->now_ns);
@@ -213,7 +219,7 @@ static void note(const struct bp_lcl *l, struct rte_mbuf *m, const struct bp_lcl
 	m->ol_flags |= l->field.flag;
 }
 
-/* Puts the copy in the frame's place. False: there was no mbuf for one. */
+/* Replaces the frame by the copy. False: there was no mbuf for a copy. */
 static bool replace(struct rte_mbuf **m, struct rte_mbuf *copy)
 {
 	if (unlikely(!copy))
@@ -228,14 +234,13 @@ static __rte_noinline bool gather(struct bp_worker *w, struct rte_mbuf **m)
 	return (*m)->nb_segs == 1 || replace(m, rte_pktmbuf_copy(*m, w->pool, 0, UINT32_MAX));
 }
 
-/* Sees to it that a label, as far as there is one, lies in the frame's first buffer. False: there
- * was no mbuf for that. */
+/* Ensures that the label, if any, is in the first buffer of the frame. False: no mbuf. */
 static inline bool collect_labelled(struct bp_worker *w, struct rte_mbuf **m)
 {
 	return likely((*m)->data_len >= BP_LCL_FRAME_MIN) || gather(w, m);
 }
 
-/* Takes off what hides behind a label: then none of them is believed. False: there was no mbuf. */
+/* Removes nested labels. None of them is trusted then. False: no mbuf. */
 static __rte_noinline bool strip_nested(struct bp_worker *w, struct rte_mbuf **m)
 {
 	const struct bp_lcl *l = bp_lcl_of(w);
@@ -251,7 +256,10 @@ static __rte_noinline bool strip_nested(struct bp_worker *w, struct rte_mbuf **m
 	return true;
 }
 
-/* A frame with our EtherType. False: it could not be changed for want of an mbuf. */
+/*
+ * Handles a frame with the EtherType of LCL. False: the frame could not be modified because there
+ * was no mbuf.
+ */
 static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 {
 	const struct bp_lcl *l = bp_lcl_of(w);
@@ -260,7 +268,7 @@ static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 
 	verdict = bp_lcl_read(
 		rte_pktmbuf_mtod(*m, const uint8_t *), (*m)->data_len, l->ethertype, &label);
-	if (unlikely(verdict == BP_LCL_TRUNCATED)) { /* there is no frame behind it */
+	if (unlikely(verdict == BP_LCL_TRUNCATED)) { /* no frame follows the label */
 		bp_count(w, BP_C_LCL_BAD_TRUNCATED, 1);
 		return true;
 	}
@@ -279,12 +287,12 @@ static bool strip_one(struct bp_worker *w, struct rte_mbuf **m)
 	return likely(!has_label(*m, rte_cpu_to_be_16(l->ethertype))) || strip_nested(w, m);
 }
 
-/* Takes a frame's label off, if it has one. False: that takes an mbuf, and there is none. */
+/* Removes the label of a frame, if it has one. False: no mbuf. */
 static inline bool strip_label(struct bp_worker *w, struct rte_mbuf **m, uint16_t type)
 {
 	const uint64_t flag = bp_lcl_of(w)->field.flag;
 
-	/* some drivers leave flags as they were when the mbuf was another frame's */
+	/* some drivers do not clear the flags of a recycled mbuf */
 	if (unlikely((*m)->ol_flags & flag))
 		(*m)->ol_flags &= ~flag;
 	if (unlikely(!collect_labelled(w, m)))

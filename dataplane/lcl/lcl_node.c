@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What leaves. Node lcl replaces port_tx for an LCL port: it puts frames into the port's scheduler
- * or, where another worker owns that, into the ring to that worker; what is due is sent from
- * bp_lcl_tick(). Node lcl_plain replaces port_tx for a port without LCL, where others have it: it
- * sends, and counts time-sensitive frames that lose their label so. One clone a port.
+ * The output nodes. Node lcl replaces port_tx for an LCL port: it puts frames into the scheduler of
+ * the port or, if another worker owns the port, into the ring to that worker. bp_lcl_tick() sends
+ * the frames that are due. Node lcl_plain replaces port_tx for a port without LCL if other ports
+ * have it: it sends frames, and counts the time-sensitive frames that lose their label this way.
+ * Each port has its own clone.
  */
 #include <rte_cycles.h>
 #include <rte_ether.h>
@@ -16,10 +17,13 @@
 
 /* ---- into the scheduler ---- */
 
-/* Beside the MTU: a frame of it has these, and two VLAN tags at most. */
+/* Bytes of a frame in addition to the MTU: Ethernet header and two VLAN tags at most. */
 #define FRAME_HEADERS (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)
 
-/* The label of a frame that came with one, or is of an entry of lcl.flows; false: best effort. */
+/*
+ * Finds the label that a frame arrived with, or the label of its entry of lcl.flows. False: best
+ * effort.
+ */
 static inline bool find_label(
 	const struct bp_lcl_out *o, struct rte_mbuf *m, struct bp_lcl_mark *label)
 {
@@ -29,7 +33,7 @@ static inline bool find_label(
 
 	if (bp_lcl_is_marked(&l->field, m)) {
 		*label = *bp_lcl_mark_of(&l->field, m);
-		m->ol_flags &= ~l->field.flag; /* who gets the mbuf next need not know */
+		m->ol_flags &= ~l->field.flag; /* the next user of the mbuf must not see the flag */
 		return true;
 	}
 	if (!o->matcher)
@@ -51,7 +55,7 @@ uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o)
 	return RTE_MIN(most, BP_LCL_OCTETS_MAX);
 }
 
-/* Why a frame can't have a label in it. */
+/* The reason why a label cannot be inserted into a frame. */
 static bp_counter_t drop_reason(const struct bp_lcl_out *o, const struct rte_mbuf *m)
 {
 	if (m->pkt_len + BP_LCL_LABEL > bp_lcl_frame_most(o))
@@ -61,8 +65,10 @@ static bp_counter_t drop_reason(const struct bp_lcl_out *o, const struct rte_mbu
 	return BP_C_COUNT;
 }
 
-/* A frame that can be changed and has room for a label. NULL: it goes on without, and was counted
- * so. */
+/*
+ * Returns a frame that may be modified and has headroom for a label. NULL: the frame is sent
+ * without a label, and is counted.
+ */
 static inline struct rte_mbuf *make_room(const struct bp_lcl_out *o, struct rte_mbuf *m)
 {
 	struct bp_worker *w = o->lcl->worker;
@@ -115,12 +121,12 @@ void bp_lcl_count_put(struct bp_lcl_out *o, struct bp_lcl_row *r, enum bp_lcl_pu
 	}
 }
 
-/* The number that a frame has in its flow, as it came or as it gets it. */
+/* The sequence number that a frame arrived with, or the next one of its flow. */
 static inline uint32_t sequence_of(
 	struct bp_lcl_out *o, struct bp_lcl_row *r, const struct bp_lcl_mark *label)
 {
 	if (!label->fresh) {
-		if (likely(r != o->row)) /* not those of many flows together */
+		if (likely(r != o->row)) /* not for the row that several flows share */
 			bp_lcl_measure_sequence(r, label->sequence);
 		return label->sequence;
 	}
@@ -129,7 +135,7 @@ static inline uint32_t sequence_of(
 	return o->followed[label->flow].sequence++;
 }
 
-/* Writes the label that it leaves with; what d will be is known when it does. */
+/* Writes the label of an output frame. Field d is written at departure, when it is known. */
 static inline void finish(struct bp_lcl_out *o, struct bp_lcl_row *r, struct rte_mbuf *m,
 	const struct bp_lcl_mark *label, uint32_t sequence)
 {
@@ -192,10 +198,11 @@ void bp_lcl_put_frames(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned
 
 /* ---- between workers ---- */
 
-/* When a frame came in, while it is on its way to the owner. */
+/* Stores the receive time of a frame while the frame is in the ring to the owner. */
 static inline void store_rx_time(struct rte_mbuf *m, uint64_t in_ns)
 {
-	_Static_assert(sizeof(m->hash) >= sizeof(in_ns), "nobody else needs it there");
+	_Static_assert(sizeof(m->hash) >= sizeof(in_ns),
+		"the hash is free while the frame is in the ring");
 	memcpy(&m->hash, &in_ns, sizeof(in_ns));
 }
 
@@ -246,7 +253,7 @@ void bp_lcl_take_over(struct bp_lcl_out *o)
 
 /* ---- out of the scheduler ---- */
 
-/* So many are taken out and sent together. */
+/* Number of frames that are dequeued and sent together. */
 #define BURST 64u
 
 static void read_time(struct bp_lcl *l)
@@ -262,7 +269,7 @@ static void read_time(struct bp_lcl *l)
 	l->now_ns = RTE_MAX(l->now_ns, now);
 }
 
-/* What is left of d, as far as a label can say it. */
+/* The remaining delay d, within the range of a label. */
 static inline int32_t left(const struct bp_lcl_departure *d)
 {
 	const int64_t v = (int64_t)d->d - (int64_t)d->waited_ns;
@@ -270,8 +277,7 @@ static inline int32_t left(const struct bp_lcl_departure *d)
 	return (int32_t)RTE_MAX(v, (int64_t)-BP_LCL_DELAY_MAX_NS);
 }
 
-/* What leaves: how many octets and time-sensitive frames it is, and how many outside their bound.
- */
+/* Sums of the frames that leave: bytes, time-sensitive frames, and frames outside their bound. */
 struct leaving {
 	uint64_t octets, best_effort_octets;
 	unsigned sensitive, outside;
@@ -299,7 +305,7 @@ static struct leaving prepare(
 	return v;
 }
 
-/* Those of the first `sent` that are best effort. */
+/* Counts the best-effort frames among the first `sent`. */
 static void count_sent(struct bp_lcl_out *o, const struct bp_lcl_departure *d, unsigned sent,
 	unsigned n, struct leaving *v)
 {
@@ -334,7 +340,10 @@ static void depart(struct bp_lcl_out *o, const struct bp_lcl_departure *d, unsig
 	struct leaving v;
 	unsigned sent;
 
-	/* their first lines were asked for by take(); the driver frees by what is in the second */
+	/*
+	 * take() prefetched the first cache line of each mbuf; the driver reads the second to free
+	 * it
+	 */
 	for (unsigned i = 0; i < n; i++) {
 		rte_prefetch0(rte_pktmbuf_mtod((const struct rte_mbuf *)d[i].frame, void *));
 		rte_mbuf_prefetch_part2(d[i].frame);
@@ -345,8 +354,10 @@ static void depart(struct bp_lcl_out *o, const struct bp_lcl_departure *d, unsig
 	count_sent(o, d, sent, n, &v);
 }
 
-/* Takes out and sends what is due, or everything; of best effort, which comes last, no more than
- * BURST frames: the worker has more to do than to drain a queue. */
+/*
+ * Dequeues and sends the frames that are due, or all frames. Best effort is last and limited to
+ * BURST frames, since the worker has other work than to drain a queue.
+ */
 static unsigned serve(struct bp_lcl_out *o)
 {
 	struct bp_lcl_departure d[BURST];
@@ -376,7 +387,7 @@ unsigned bp_lcl_tick(void *lcl)
 		struct bp_lcl_out *o = l->own[i];
 
 		bp_lcl_measure_time(o);
-		/* under the captures' time there is nobody who could be late */
+		/* with the time of a capture there is no real lateness to measure */
 		if (likely(l->clock && before != 0))
 			bp_lcl_measure_gap(o, l->polled_ns - before);
 		sent += serve(o);
@@ -398,17 +409,19 @@ static uint16_t lcl_process(
 	struct rte_mbuf *const *m = (struct rte_mbuf *const *)objs;
 
 	RTE_SET_USED(graph);
-	/* summed when they leave */
+	/* summed at departure */
 	w->tx_precounted[ctx->port].frames = 0;
 	w->tx_precounted[ctx->port].bytes = 0;
 	if (unlikely(!o->scheduler)) {
 		bp_lcl_hand_over(o, m, nb_objs, w->mono_ns);
 		return nb_objs;
 	}
-	/* A frame counts from when the walk that polled it began: what it waited for that in the
-	 * NIC's queue is not known here, and one that came between that and the poll counts as so
-	 * much older. It is put at the time of the look that came before this node, for which all
-	 * that was due was taken out. */
+	/*
+	 * The delay of a frame starts with the walk that polled it: its time in the NIC queue is
+	 * not known here, and a frame that arrived between the start of the walk and the poll
+	 * counts as that much older. The frame is enqueued at the time of the scheduler poll before
+	 * this node, at which all due frames were dequeued.
+	 */
 	bp_lcl_put_frames(o, m, nb_objs, w->mono_ns);
 	return nb_objs;
 }

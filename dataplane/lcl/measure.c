@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/lcl/measure.h"
 
-/* Sequence numbers that lie so far apart are of another life of the sender. */
+/* A larger difference between two sequence numbers means that the sender restarted. */
 #define SEQUENCE_JUMP 65536
 
 static void begin_row(struct bp_lcl_row *r, uint16_t flow)
@@ -129,7 +129,10 @@ void bp_lcl_measure_second(struct bp_lcl_out *o)
 	const uint64_t second = o->lcl->real_ns / NS_PER_S;
 	struct bp_lcl_interval *row = &o->stats->interval[second % BP_LCL_INTERVALS];
 
-	/* a reader that sees the second sees what is below of it, and not of the one before */
+	/*
+	 * a reader that sees the new second sees the fields written after this line, and none of
+	 * the former second
+	 */
 	atomic_store_explicit(&row->second, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&row->late_ns, 0, memory_order_relaxed);

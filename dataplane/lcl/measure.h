@@ -8,9 +8,9 @@
 #include "dataplane/ports/port_count.h"
 #include "dataplane/workers/worker.h"
 
-/* What the owner of a port writes into the tables of shm/lcl/lcl.h. */
+/* The owner of a port writes these values into the tables of shm/lcl/lcl.h. */
 
-/* The row of a flow whose first frame came: its own, as long as there are any. */
+/* Assigns a row to a flow at its first frame: a row of its own while there are free ones. */
 struct bp_lcl_row *bp_lcl_row_begin(struct bp_lcl_out *o, uint16_t flow);
 
 static inline struct bp_lcl_row *bp_lcl_row_of(struct bp_lcl_out *o, uint16_t flow)
@@ -20,29 +20,29 @@ static inline struct bp_lcl_row *bp_lcl_row_of(struct bp_lcl_out *o, uint16_t fl
 	return likely(f->known) ? &o->row[f->row] : bp_lcl_row_begin(o, flow);
 }
 
-/* The time between two looks at the scheduler. */
+/* Records the time between two polls of the scheduler, ns. */
 void bp_lcl_measure_gap(struct bp_lcl_out *o, uint64_t gap_ns);
-/* A slot began so late: see bp_lcl_on_slot(). */
+/* Records that a slot began `late_ns` late: see bp_lcl_on_slot(). */
 void bp_lcl_measure_slot(void *out, uint64_t late_ns);
-/* What the scheduler measured itself. */
+/* Copies the values that the scheduler measured. */
 void bp_lcl_measure_scheduler(struct bp_lcl_out *o);
-/* Another second has begun. */
+/* Starts the next second. */
 void bp_lcl_measure_second(struct bp_lcl_out *o);
-/* A frame came with another sequence number than the one expected, or is the first. */
+/* Records a sequence number that differs from the expected one, or is the first. */
 void bp_lcl_measure_leap(struct bp_lcl_row *r, uint32_t sequence);
 
-/* A frame waited for less or for longer than all before it, or deviated so. */
+/* Records a new minimum or maximum of the delay or of the deviation, ns. */
 void bp_lcl_measure_waited(struct bp_lcl_row *r, uint64_t waited_ns);
 void bp_lcl_measure_deviation(struct bp_lcl_row *r, int64_t deviation);
 
-/* Whether this is the last node of a flow, as its frame that came says. */
+/* Records whether this is the last node of a flow, as the received frame indicates. */
 static inline void bp_lcl_measure_last(struct bp_lcl_row *r, bool last)
 {
 	if (unlikely(r->last != last))
 		r->stats->last = r->last = last;
 }
 
-/* A frame came with a label: what its sequence number says. */
+/* Evaluates the sequence number of a received labelled frame. */
 static inline void bp_lcl_measure_sequence(struct bp_lcl_row *r, uint32_t sequence)
 {
 	if (likely(r->in_known && sequence == r->expected))
@@ -50,14 +50,14 @@ static inline void bp_lcl_measure_sequence(struct bp_lcl_row *r, uint32_t sequen
 	else
 		bp_lcl_measure_leap(r, sequence);
 }
-/* There is something of this second to count, or its bound was not held. */
+/* Marks the second as one with frames to count, or as one in which a bound was exceeded. */
 void bp_lcl_measure_counted(struct bp_lcl_out *o);
 void bp_lcl_measure_broken(struct bp_lcl_out *o);
 
-/* To be called with each look, before all else. */
+/* Called first in each poll. */
 static inline void bp_lcl_measure_time(struct bp_lcl_out *o)
 {
-	/* Unix time may go back; then this is huge */
+	/* Unix time may go backwards; then the difference is very large */
 	if (unlikely(o->lcl->real_ns - o->second.begin_ns >= NS_PER_S || !o->second.row))
 		bp_lcl_measure_second(o);
 }
@@ -74,17 +74,21 @@ static inline void bp_lcl_stat_max(_Atomic uint64_t *s, uint64_t v)
 		atomic_store_explicit(s, v, memory_order_relaxed);
 }
 
-/* Where a deviation is counted: see BP_LCL_DEVIATIONS. */
+/* The bucket in which a deviation is counted: see BP_LCL_DEVIATIONS. */
 static inline unsigned bp_lcl_deviation_bucket(const struct bp_lcl_out *o, int64_t deviation)
 {
-	const uint64_t from = (uint64_t)deviation + 2 * o->tau_ns; /* wraps below */
+	const uint64_t from =
+		(uint64_t)deviation + 2 * o->tau_ns; /* unsigned: wraps for smaller values */
 
 	if (unlikely(from >= 4 * o->tau_ns))
 		return deviation < 0 ? 0 : BP_LCL_DEVIATIONS - 1;
 	return 1 + (unsigned)((__extension__(unsigned __int128) from * o->per_sixteenth) >> 64);
 }
 
-/* A frame is handed to the driver; whether it waited within its bound, +- tau. */
+/*
+ * Records a frame that is handed to the driver. True: its delay was within its bound, plus or minus
+ * tau.
+ */
 static inline bool bp_lcl_measure_departure(
 	struct bp_lcl_out *o, struct bp_lcl_row *r, const struct bp_lcl_departure *d)
 {
@@ -106,7 +110,7 @@ static inline bool bp_lcl_measure_departure(
 		bp_stat_add(
 			&s->jitter[bp_lcl_bucket((uint64_t)(change < 0 ? -change : change))], 1);
 	} else {
-		r->left = r != o->row; /* not those of many flows together */
+		r->left = r != o->row; /* not for the row that several flows share */
 	}
 	r->deviation = deviation;
 	if (unlikely(outside))

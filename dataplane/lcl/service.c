@@ -86,7 +86,7 @@ static void start(void *state, const struct bp_clock *clock)
 	l->clock = clock;
 }
 
-/* Slots of queues are finer than a nap. */
+/* Slots are shorter than an idle sleep. */
 static bool needs_polling(const void *state)
 {
 	const struct bp_lcl *l = state;
@@ -99,7 +99,7 @@ static uint64_t due(const void *state)
 	return bp_lcl_due(state);
 }
 
-/* Other workers may still hand over frames: what is held leaves now, not while draining. */
+/* Other workers may still hand over frames: held frames leave now and not while draining. */
 static void end(void *state)
 {
 	bp_lcl_drain(state);
