@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The one command that users run: its tree of commands. */
+/* The command tree of biplane, the user's command. */
 #include <stdio.h>
 
 #include "apps/biplane/commands.h"

@@ -28,7 +28,7 @@ void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int ar
 		break;
 	}
 	snprintf(c->title, sizeof(c->title), "biplane %s", command->name);
-	/* getopt puts argv[0] in front of its messages; 0 resets it */
+	/* getopt prefixes its messages with argv[0]; 0 resets it */
 	argv[0] = c->title;
 	optind = 0;
 }
@@ -168,7 +168,7 @@ bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value
 {
 	char *end;
 
-	/* strtoull takes blanks and a minus sign, which turns -1 into a huge number */
+	/* strtoull accepts blanks and a minus sign, which converts -1 to a huge number */
 	if (!isdigit((unsigned char)text[0]))
 		return false;
 	errno = 0;

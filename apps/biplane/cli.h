@@ -13,7 +13,7 @@
 struct bp_cli_option {
 	int key; /* the short letter, or a number from BP_CLI_LONG for a long-only option */
 	const char *name; /* long name; NULL ends the table */
-	const char *arg;  /* what its argument is called, or NULL when it takes none */
+	const char *arg;  /* name of its argument, or NULL without one */
 	const char *help; /* NULL: not shown (options for the build, not for people) */
 };
 #define BP_CLI_LONG 256
@@ -22,11 +22,11 @@ struct bp_cli_option {
 struct bp_cli_command {
 	const char *name;                    /* all its words: "config check"; "" is the root */
 	const char *summary;                 /* one line, for the list of commands; NULL: hidden */
-	const char *synopsis;                /* what follows the name */
+	const char *synopsis;                /* arguments after the name */
 	const char *text;                    /* a paragraph or two; lines are broken already */
 	const char *example;                 /* one or more lines */
 	const struct bp_cli_option *options; /* --help is added to them */
-	bool takes_rest;                     /* what follows "--" is for somebody else: EAL */
+	bool takes_rest;                     /* the arguments after "--" are for EAL */
 	int (*main)(const struct bp_cli_command *command, int argc, char **argv);
 	const struct bp_cli_command *const *children; /* of a group, NULL ends them; else NULL */
 	/* Writes the words that may follow `n` operands, a line each. NULL: file names. */
@@ -36,7 +36,7 @@ struct bp_cli_command {
 /* The walk over one command line. */
 struct bp_cli {
 	const struct bp_cli_command *command;
-	int argc; /* up to "--" when the command takes a rest */
+	int argc; /* up to "--" if the command takes a rest */
 	char **argv;
 	int rest_argc;
 	char **rest;
@@ -53,7 +53,7 @@ void bp_cli_begin(struct bp_cli *c, const struct bp_cli_command *command, int ar
 int bp_cli_next(struct bp_cli *c);
 /* The words that are no options, after BP_CLI_END. */
 int bp_cli_operands(const struct bp_cli *c, char ***operands);
-/* Prints "biplane NAME: ..." and the way to --help; returns BP_EX_USAGE. */
+/* Prints "biplane NAME: ..." and a reference to --help; returns BP_EX_USAGE. */
 int bp_cli_usage_error(const struct bp_cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void bp_cli_help(const struct bp_cli_command *command, FILE *out);

@@ -98,11 +98,11 @@ const struct bp_cli_command bp_cmd_completion = {
 	.complete = shells,
 };
 
-/* ---- what may follow the words of a command line ---- */
+/* ---- candidates after the words of a command line ---- */
 
 struct line {
 	const struct bp_cli_command *command;
-	const char *word; /* the last, that is completed */
+	const char *word; /* the last word, which is completed */
 	FILE *out;
 };
 

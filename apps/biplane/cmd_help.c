@@ -29,7 +29,7 @@ static int help_main(const struct bp_cli_command *command, int argc, char **argv
 	}
 	bp_pager_begin();
 	if (c->children == NULL) {
-		/* the command itself: some make their help when they begin */
+		/* calls the command itself: some generate their help at run time */
 		char *help[] = {"", "--help", NULL};
 
 		return c->main(c, 2, help);

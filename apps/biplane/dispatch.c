@@ -7,7 +7,7 @@
 
 #define CHILDREN_MAX 32u
 
-/* Commands and options of releases before 1.0, and what does the same. */
+/* Commands and options of releases before 1.0, and their replacements. */
 static const struct {
 	const char *was, *is;
 } renamed[] = {

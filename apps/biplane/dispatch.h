@@ -4,7 +4,7 @@
 
 #include "apps/biplane/cli.h"
 
-/* The command tree: a group's children are found by their last word, or by an unambiguous
+/* The command tree: the children of a group are found by their last word, or by an unambiguous
  * abbreviation of it. */
 
 /* The word that selects the command in its group: "check" of "config check". */
@@ -17,7 +17,7 @@ const struct bp_cli_command *bp_cli_child(const struct bp_cli_command *group, co
  * they select. Returns its exit status. */
 int bp_cli_dispatch(const struct bp_cli_command *root, int argc, char **argv);
 
-/* Calls visit() for each command of the tree that is no group, in the order of the tables. */
+/* Calls visit() for each command of the tree that is not a group, in the order of the tables. */
 void bp_cli_each(const struct bp_cli_command *group,
 	void (*visit)(const struct bp_cli_command *command, void *arg), void *arg);
 

@@ -5,8 +5,8 @@
 #include <sysexits.h>
 
 /*
- * What the command exits with, as sysexits(3) numbers them and biplane(1) documents them. Scripts
- * and service managers tell by these whether trying again can help.
+ * Exit statuses of the command, as in sysexits(3) and biplane(1). They show scripts and service
+ * managers whether a retry can help.
  */
 enum bp_exit {
 	BP_EX_OK = EX_OK,
@@ -15,12 +15,12 @@ enum bp_exit {
 	BP_EX_FAULTS = 2,                   /* 2: status found an open fault */
 	BP_EX_USAGE = EX_USAGE,             /* 64: the command line is wrong */
 	BP_EX_DATAERR = EX_DATAERR,         /* 65: points or a matrix are refused */
-	BP_EX_NOINPUT = EX_NOINPUT,         /* 66: a capture or other input can't be read */
-	BP_EX_UNAVAILABLE = EX_UNAVAILABLE, /* 69: nothing runs, or a resource is missing */
+	BP_EX_NOINPUT = EX_NOINPUT,         /* 66: a capture or other input is not readable */
+	BP_EX_UNAVAILABLE = EX_UNAVAILABLE, /* 69: no running instance, or a missing resource */
 	BP_EX_SOFTWARE = EX_SOFTWARE,       /* 70: a plane did not end as it should */
 	BP_EX_OSERR = EX_OSERR,             /* 71: the system refused something basic */
-	BP_EX_CANTCREAT = EX_CANTCREAT,     /* 73: a directory or file can't be made */
-	BP_EX_IOERR = EX_IOERR,             /* 74: the output can't be written */
+	BP_EX_CANTCREAT = EX_CANTCREAT,     /* 73: a directory or file cannot be created */
+	BP_EX_IOERR = EX_IOERR,             /* 74: the output cannot be written */
 	BP_EX_CONFIG = EX_CONFIG,           /* 78: the configuration is refused */
 };
 

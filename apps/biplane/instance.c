@@ -31,7 +31,7 @@ int bp_runtime_dir_make(const char *dir, char *err, size_t err_size)
 		*p = 0;
 		if (mkdir(path, 0755) && errno != EEXIST) {
 			snprintf(err, err_size,
-				"the runtime directory %s can't be made: %s; make it, or set "
+				"cannot create the runtime directory %s: %s; create it, or set "
 				"runtime.directory to a directory that this user may write",
 				path, strerror(errno));
 			return -1;
@@ -47,7 +47,7 @@ int bp_runtime_dir_make(const char *dir, char *err, size_t err_size)
 	return 0;
 }
 
-/* The number in the file, or 0 when there is none that could be one. */
+/* The process number in the file, or 0 if there is no valid one. */
 static pid_t holder(int fd)
 {
 	char text[32] = "";
@@ -62,8 +62,7 @@ static bool is_running(pid_t pid)
 	return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-/* Whether the file that we locked is still the one of that name: its holder removes it at its end.
- */
+/* Whether the locked file still has this name: its holder removes it at exit. */
 static bool still_there(int fd, const char *path)
 {
 	struct stat mine, there;
@@ -72,15 +71,15 @@ static bool still_there(int fd, const char *path)
 	       mine.st_dev == there.st_dev;
 }
 
-/* 0 locked, 1 held by somebody, -1 error with a sentence. */
+/* 0 locked, 1 held by another process, -1 error with a message. */
 static int try_lock(struct bp_instance_lock *l, int inherit, pid_t *other, char *err, size_t size)
 {
 	for (;;) {
 		int fd = open(l->path, O_RDWR | O_CREAT | (inherit ? 0 : O_CLOEXEC), 0644);
 
 		if (fd < 0) {
-			snprintf(err, size, "the file %s can't be opened: %s", l->path,
-				strerror(errno));
+			snprintf(
+				err, size, "cannot open the file %s: %s", l->path, strerror(errno));
 			return -1;
 		}
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -88,7 +87,7 @@ static int try_lock(struct bp_instance_lock *l, int inherit, pid_t *other, char 
 
 			*other = holder(fd);
 			if (!held)
-				snprintf(err, size, "the file %s can't be locked: %s", l->path,
+				snprintf(err, size, "cannot lock the file %s: %s", l->path,
 					strerror(errno));
 			close(fd);
 			return held ? 1 : -1;
@@ -108,7 +107,7 @@ static int write_pid(struct bp_instance_lock *l, char *err, size_t size)
 
 	if (ftruncate(l->fd, 0) == 0 && pwrite(l->fd, text, (size_t)n, 0) == n)
 		return 0;
-	snprintf(err, size, "the file %s can't be written: %s", l->path, strerror(errno));
+	snprintf(err, size, "cannot write the file %s: %s", l->path, strerror(errno));
 	close(l->fd);
 	l->fd = -1;
 	return -1;

@@ -7,27 +7,27 @@
 #include <stdint.h>
 
 /*
- * One process a role: a file with the process's number in the runtime directory, locked with
- * flock() while the process lives. The kernel drops the lock with the last holder, so a file that a
- * kill -9 left behind stops nobody.
+ * One process per role: a file in the runtime directory with the number of the process, locked with
+ * flock() while the process lives. The kernel releases the lock with the last holder, so a file
+ * that remains after kill -9 does not prevent a start.
  */
 struct bp_instance_lock {
 	int fd; /* -1: not held */
 	char path[PATH_MAX];
 };
 
-/* Makes `dir` and what is missing above it, mode 0755. 0, or -1 with a sentence in err. */
+/* Creates `dir` and its missing parents, mode 0755. 0, or -1 with an error message in err. */
 int bp_runtime_dir_make(const char *dir, char *err, size_t err_size);
 
 /*
- * Locks DIR/NAME.pid (suffix "") or DIR/NAME-SUFFIX.pid and writes our number into it. With
- * `inherit`, child processes hold the lock too. When another process holds it and lives, refuses at
- * once. When only children of a holder that died hold it, which are ending by then, waits for them
- * up to patience_ms. Returns 0, or -1 with a sentence in err.
+ * Locks DIR/NAME.pid (suffix "") or DIR/NAME-SUFFIX.pid and writes our process number into it. With
+ * `inherit`, child processes hold the lock too. Refuses immediately if another process holds it and
+ * lives. If only children of a dead holder hold it, which are about to end, waits for them up to
+ * patience_ms. Returns 0, or -1 with an error message in err.
  */
 int bp_instance_lock(struct bp_instance_lock *l, const char *dir, const char *name,
 	const char *suffix, int inherit, unsigned patience_ms, char *err, size_t err_size);
-/* Removes the file and unlocks; nothing when the lock isn't held. */
+/* Removes the file and unlocks; no effect if the lock is not held. */
 void bp_instance_unlock(struct bp_instance_lock *l);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Whether a process is in this process's network namespace: its kernel is then ours. */
+/* Whether a process is in the network namespace of this process, and so has the same interfaces. */
 enum bp_netns {
 	BP_NETNS_SAME,
 	BP_NETNS_OTHER,

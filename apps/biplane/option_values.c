@@ -150,6 +150,6 @@ void option_endpoint(
 		host++;
 	}
 	if (!option_address(host, out))
-		option_wrong("--%s is '%s', whose first part is no address", name, text);
+		option_wrong("--%s is '%s', whose first part is not an address", name, text);
 	option_set_port(out, (uint16_t)option_integer(name, colon + 1, least_port, UINT16_MAX));
 }

@@ -50,7 +50,7 @@ void bp_pager_end(void)
 {
 	if (pager <= 0)
 		return;
-	/* the pager sees the end of its input when the last writer has closed it */
+	/* the pager reads the end of its input when the last writer has closed it */
 	fflush(stdout);
 	close(STDOUT_FILENO);
 	while (waitpid(pager, NULL, 0) < 0 && errno == EINTR)

@@ -3,12 +3,13 @@
 #define BP_APPS_BIPLANE_PAGER_H
 
 /*
- * Sends what follows on standard output to the pager, if that is a terminal: $PAGER, or less, which
- * ends by itself where the text fits on the screen. An empty PAGER, or "cat", switches it off, and
- * so does a pager that can't be run. Once in a process; nothing may be printed before.
+ * Sends the following standard output to the pager, if it is a terminal: $PAGER, or less, which
+ * exits by itself if the text fits on the screen. An empty PAGER, or "cat", disables it, and so
+ * does a pager that cannot be executed. At most once per process, before any output.
  */
 void bp_pager_begin(void);
-/* Waits until the user has left the pager; nothing without one. Standard output is closed then. */
+/* Waits until the user has left the pager; no effect without one. Then standard output is
+ * closed. */
 void bp_pager_end(void);
 
 #endif

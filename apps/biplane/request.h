@@ -9,8 +9,8 @@
 
 /* For commands that the control plane of a running instance answers. */
 
-/* Asks (takes the reference to `request`). 0, and *reply, a new reference, says "ok"; else an exit
- * status, and why is written. */
+/* Sends a request (takes the reference to `request`). 0, and *reply, a new reference, has status
+ * "ok"; otherwise an exit status, with an error on stderr. */
 int bp_request(const struct bp_cli_command *command, const struct bp_config_instance *id,
 	json_t *request, json_t **reply);
 

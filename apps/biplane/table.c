@@ -10,7 +10,8 @@
 #define COLUMNS_MAX 24
 #define GAP 2
 
-/* Columns that a terminal gives the text: one a character, near enough for what is shown here. */
+/* Width of the text on a terminal: one column per character, which is sufficient for this
+ * output. */
 static int text_width(const char *text)
 {
 	int width = 0;
@@ -135,7 +136,7 @@ static void print_row(struct bp_table *t, const json_t *row)
 		t->whole = false;
 }
 
-/* What is held; from now on rows are printed as they come. */
+/* Prints the held rows; later rows are printed immediately. */
 static void print_held_rows(struct bp_table *t)
 {
 	const size_t n = json_array_size(t->held_rows);

@@ -78,7 +78,7 @@ static void json_source(const struct bp_json_path *p, char out[BP_TEXT_SOURCE])
 	size_t at = (size_t)snprintf(out, BP_TEXT_SOURCE, "json $");
 	unsigned steps = p->steps < BP_JSON_STEPS_MAX ? p->steps : BP_JSON_STEPS_MAX;
 
-	/* at most 16 steps and 240 bytes of names: fits, but a damaged path need not */
+	/* at most 16 steps and 240 bytes of names fit, but a damaged path may exceed them */
 	for (unsigned i = 0; i < steps && at < BP_TEXT_SOURCE - 1; i++) {
 		size_t off = p->step[i].name_off, len = p->step[i].name_len, n;
 

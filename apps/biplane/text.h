@@ -36,8 +36,8 @@ void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE]);
 void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION]);
 
 /*
- * A JSON string of the up to `max` bytes before a NUL. The segment is another process's memory, and
- * topics are other people's text: what is not UTF-8 becomes U+FFFD.
+ * A JSON string of the up to `max` bytes before a NUL. Another process writes the segment, and
+ * topics are external input: bytes that are not UTF-8 become U+FFFD.
  */
 json_t *bp_text_json(const char *text, size_t max);
 

@@ -18,9 +18,9 @@
 #include "shm/plane_dirs.h"
 
 /*
- * Whether a live process holds the lock of this file (apps/biplane/instance.h). The directory is
- * another user's, so the file may be anything. A file whose process is gone is not locked here,
- * even for a moment: a plane that starts just now would find it held.
+ * Whether a live process holds the lock of this file (apps/biplane/instance.h). The directory
+ * belongs to another user, so the file may have any content. A file of a dead process is not locked
+ * here, even temporarily: a plane that is starting would find it locked.
  */
 static bool is_locked(int dir, const char *file)
 {
@@ -95,7 +95,7 @@ unsigned bp_instances_running(char names[BP_INSTANCES_MAX][BP_NAME_MAX + 1])
 	return n;
 }
 
-/* The instance that runs; BP_EX_USAGE where there are several. */
+/* The running instance; BP_EX_USAGE if there are several. */
 static int only_one(const struct bp_cli_command *command, char name[BP_NAME_MAX + 1])
 {
 	char names[BP_INSTANCES_MAX][BP_NAME_MAX + 1], list[512] = "";

@@ -9,7 +9,7 @@
 
 #define BP_INSTANCES_MAX 64u
 
-/* The options of every command that is about an instance. */
+/* The options of every command with an instance. */
 #define BP_OPTION_CONFIG                                                                           \
 	{                                                                                          \
 		'c', "config", "FILE", "the instance of this configuration file"                   \
@@ -17,19 +17,19 @@
 #define BP_OPTION_INSTANCE                                                                         \
 	{                                                                                          \
 		'i', "instance", "NAME",                                                           \
-			"the instance of this name; default: the only one that runs"               \
+			"the instance of this name; default: the only running one"                 \
 	}
 
 /*
- * From -c FILE or -i NAME, either or both NULL. With neither it is the only instance that runs in
- * the default runtime directory, or "biplane" where none does. 0, or an exit status with an error
- * on stderr.
+ * From -c FILE or -i NAME, either or both NULL. With neither it is the only running instance in the
+ * default runtime directory, or "biplane" if there is none. 0, or an exit status with an error on
+ * stderr.
  */
 int bp_which_instance(const struct bp_cli_command *command, const char *path, const char *name,
 	struct bp_config_instance *id);
 
-/* Names of the instances that run in the default runtime directory: those of whose processes one
- * holds its lock. Returns their number, at most BP_INSTANCES_MAX. */
+/* Names of the running instances in the default runtime directory: those with a process that holds
+ * the lock. Returns their number, at most BP_INSTANCES_MAX. */
 unsigned bp_instances_running(char names[BP_INSTANCES_MAX][BP_NAME_MAX + 1]);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes docs/reference/counters.md to stdout. A test compares what it writes with what is there.
- */
+/* Writes docs/reference/counters.md to stdout. A test compares the output with the file. */
 #include <stdio.h>
 
 #include "biplane/counters.h"
@@ -18,7 +17,8 @@ static void group(bp_counter_group_t g)
 			printf("| `%s` | %s |\n", bp_counter_info[c].name, bp_counter_info[c].help);
 }
 
-/* What the control plane counts is in the segment's global block, not among the counters. */
+/* The counts of the control plane are in the global block of the segment, not among the
+ * counters. */
 static void controlplane(void)
 {
 	puts("\n## Totals of `biplane status --json`\n\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes docs/developer/graph.md to stdout: the page that is given, with the picture between its
- * markers drawn from the tables of next nodes. A test compares what it writes with what is there.
+ * Writes docs/developer/graph.md to stdout: the given page, with the figure between its markers
+ * drawn from the tables of next nodes. A test compares the output with the file.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define BEGIN "<!-- picture: begin -->\n"
 #define END "<!-- picture: end -->\n"
 
-/* Boxes that stand for several edges. */
+/* Boxes that represent several edges. */
 #define PORTS "ports"
 #define INTERFACE "interface"
 #define ONWARD "onward"
@@ -60,7 +60,7 @@ static bool is_source(const struct rte_node_register *node)
 	return node->flags & RTE_NODE_SOURCE_F;
 }
 
-/* Whether frames leave by it: the box of ports stands for all of these. */
+/* Whether frames leave by it: the box of ports represents all of these. */
 static bool is_port_node(const struct rte_node_register *node)
 {
 	if (node == &bp_node_port_tx)
@@ -109,7 +109,7 @@ static void boxes(void)
 	     "{{\"by the output interface\"}}");
 }
 
-/* The node that comes next on the path of a port's frames, if all services are configured. */
+/* The next node on the path of a port's frames, if all services are configured. */
 static const char *behind(const struct rte_node_register *node)
 {
 	rte_edge_t edge[BP_EDGE_PORT];
@@ -121,7 +121,7 @@ static const char *behind(const struct rte_node_register *node)
 	return i < n ? name_of(bp_edge_node(edge[i])) : ONWARD;
 }
 
-/* What an entry of a table is drawn as; NULL: not at all, or, on the path, in another way. */
+/* The box of a table entry; NULL: not drawn, or, on the path, drawn in another way. */
 static const char *target(uint8_t edge)
 {
 	switch (edge) {
@@ -182,7 +182,7 @@ static void picture(void)
 	droppers();
 }
 
-/* The page's text but for its picture. */
+/* The text of the page without its figure. */
 static int page(FILE *f)
 {
 	char line[512];

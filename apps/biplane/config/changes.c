@@ -35,7 +35,7 @@ static void add(const struct bp_config_change *c, void *arg)
 	all->restart += !c->reload;
 }
 
-/* Reasons for a restart that no setting alone tells, such as the first entry of a service. */
+/* Reasons for a restart other than single settings, such as the first entry of a service. */
 static void add_reasons(
 	const struct bp_config *from, const struct bp_config *to, struct changes *all)
 {

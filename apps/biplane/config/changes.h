@@ -6,8 +6,8 @@
 
 #include "config/config.h"
 
-/* What a change of the configuration comes to, as a table or a JSON object. Returns the number of
- * settings that differ; *restart: how many of them need a restart. */
+/* Prints the effect of a change of the configuration as a table or a JSON object. Returns the
+ * number of settings that differ; *restart: the number of those that need a restart. */
 unsigned bp_config_print_changes(
 	const struct bp_config *from, const struct bp_config *to, bool json, unsigned *restart);
 

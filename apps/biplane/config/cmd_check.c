@@ -125,7 +125,7 @@ static json_t *addresses_of(const struct bp_config_interface *i)
 	return list;
 }
 
-/* The kernel interface of what routes, or null. */
+/* The host interface of a routed port or bridge, or null. */
 static json_t *host_interface_of(const struct bp_config_interface *i)
 {
 	return i->backend != BP_BACKEND_OFF ? json_string(i->kernel_name) : json_null();
@@ -176,7 +176,7 @@ static void print_ports(const json_t *ports)
 
 /* ---- the check ---- */
 
-/* What is wrong with the file goes to `errors`; NULL then. */
+/* Errors of the file are printed to `errors`; then NULL is returned. */
 static struct bp_config *load(const char *path, FILE *errors)
 {
 	struct bp_config *c = bp_config_load(path, errors);

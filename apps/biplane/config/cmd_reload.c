@@ -83,7 +83,7 @@ static int request(const struct bp_config *c, bool json)
 	return status;
 }
 
-/* What a reload would change, and whether it would be refused. */
+/* Lists the changes of a reload, and whether it would be refused. */
 static int dry_run(const struct bp_cli_command *command, const struct bp_config *next, bool json)
 {
 	struct bp_config_instance id = {0};

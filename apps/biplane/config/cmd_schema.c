@@ -13,7 +13,7 @@ static const struct bp_cli_option no_options[] = {{0, NULL, NULL, NULL}};
 
 static json_t *properties_of(const struct bp_setting *section);
 
-/* Either of two schemas; takes the references. */
+/* A schema that accepts either of two; takes the references. */
 static json_t *either(json_t *a, json_t *b)
 {
 	return json_pack("{s[oo]}", "anyOf", a, b);
@@ -82,7 +82,7 @@ static json_t *value_of(const struct bp_setting *s)
 		return json_pack("{ss}", "type", "boolean");
 	if (s->type == &bp_type_enum)
 		return words_of(s);
-	/* a form of its own, which the description explains */
+	/* a special form, which the description explains */
 	return json_object();
 }
 

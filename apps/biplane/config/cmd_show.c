@@ -44,7 +44,7 @@ static int print_json(const char *text)
 	if (json)
 		fputs(json, stdout);
 	else
-		status = fail("the configuration can't be written as JSON", BP_EX_SOFTWARE);
+		status = fail("cannot write the configuration as JSON", BP_EX_SOFTWARE);
 	free(json);
 	fy_document_destroy(doc);
 	return status;

@@ -7,8 +7,8 @@
 #include "config/config.h"
 
 /*
- * bp_config_load() that prints to `errors` only when the file is refused: whoever runs the file
- * after us says its warnings, once. errors may be NULL.
+ * bp_config_load() that prints to `errors` only when the file is refused: the caller executes
+ * another program, which prints the warnings. errors may be NULL.
  */
 struct bp_config *bp_config_load_quietly(const char *path, FILE *errors);
 

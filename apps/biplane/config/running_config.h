@@ -7,7 +7,7 @@
 
 /*
  * The configuration of a running instance, as its control plane reports it. *text: as YAML, *file:
- * the path of its file; both are to be freed. 0, or an exit status with an error on stderr.
+ * the path of its file; the caller frees both. 0, or an exit status with an error on stderr.
  */
 int bp_running_config(const struct bp_cli_command *command, const struct bp_config_instance *id,
 	char **text, char **file);

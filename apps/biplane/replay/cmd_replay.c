@@ -26,7 +26,7 @@ struct replay {
 	struct bp_replay_file *in, *out;
 };
 
-/* Splits PORT=FILE in place; false when it is no such thing. */
+/* Splits PORT=FILE in place; false if it has another form. */
 static bool split(const char *value, struct bp_replay_file *f)
 {
 	char *equals = strchr(value, '=');
@@ -93,13 +93,13 @@ static int parse_and_run(
 	if (bp_cli_just_config(&cli, r->options.config_path))
 		return BP_EX_USAGE;
 	if (r->options.n_in == 0)
-		return bp_cli_usage_error(command, "--in PORT=FILE is missing: replay what?");
+		return bp_cli_usage_error(command, "--in PORT=FILE is missing");
 	r->options.in = r->in;
 	r->options.out = r->out;
 	return bp_replay_run(&r->options);
 }
 
-/* What services say in the report. */
+/* Reports of the services. */
 static unsigned list_parts(const struct bp_replay_part *parts[BP_SERVICE_COUNT])
 {
 	unsigned n = 0;

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * How long to wait before a plane is started again: 100 ms at first, twice as long each time it
- * dies again soon. A plane that gave up by itself (a broker's file gone, a port taken) will not be
- * helped by haste, so its waits grow to 5 s; one that was killed lost nothing but its process, and
- * every moment counts for what it guards, so its waits stay below half a second.
+ * Delay before a plane is restarted: 100 ms at first, doubled after each further early exit. An
+ * immediate retry does not help a plane that exited by itself (a missing file, a port in use), so
+ * its delay grows to 5 s; a plane that was killed has no such cause, and its downtime matters, so
+ * its delay is less than half a second.
  */
 #define BP_BACKOFF_FIRST_NS 100000000ull
 #define BP_BACKOFF_MAX_EXIT_NS 5000000000ull

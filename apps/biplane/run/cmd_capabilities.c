@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `biplane capabilities`: what the planes need that an ordinary user does not have. */
+/* `biplane capabilities`: privileges of the planes beyond those of an ordinary user. */
 #include <stdio.h>
 #include <string.h>
 

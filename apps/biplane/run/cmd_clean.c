@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `biplane clean`: what a stopped instance leaves so that the next start finds it. */
+/* `biplane clean`: removes the state that a stopped instance keeps for its next start. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void let_go(struct bp_instance_lock lock[N_ROLES], unsigned n)
 		bp_instance_unlock(&lock[n]);
 }
 
-/* So that nothing of the instance runs, or starts meanwhile. */
+/* Ensures that no process of the instance runs or starts. */
 static int take_all(const struct bp_config *c, struct bp_instance_lock lock[N_ROLES])
 {
 	static const char *const suffix[N_ROLES] = {"", "dataplane", "controlplane"};
@@ -53,7 +53,7 @@ static int take_all(const struct bp_config *c, struct bp_instance_lock lock[N_RO
 	return BP_EX_OK;
 }
 
-/* DPDK's own files of this instance; it makes them anew at every start. */
+/* DPDK's own files of this instance; every start creates them again. */
 static void remove_eal_files(const struct bp_config *c)
 {
 	char data[PATH_MAX], dir[PATH_MAX], path[2 * PATH_MAX];
@@ -104,7 +104,7 @@ static int remove_segment(const struct bp_config *c)
 		printf("%s has no segment\n", c->name);
 		return BP_EX_OK;
 	}
-	fprintf(stderr, "biplane clean: the segment of %s can't be removed: %s\n", c->name,
+	fprintf(stderr, "biplane clean: cannot remove the segment of %s: %s\n", c->name,
 		strerror(errno));
 	return BP_EX_CANTCREAT;
 }

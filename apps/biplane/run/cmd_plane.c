@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 #include "shm/plane_dirs.h"
 
-/* A process that is being killed needs a moment until the kernel drops its lock. */
+/* The kernel releases the lock of a killed process with a short delay. */
 #define PATIENCE_MS 2000
 
 enum { OPT_STATS_PERIOD = BP_CLI_LONG };
@@ -60,7 +60,7 @@ static int parse(const struct bp_cli_command *command, int argc, char **argv, st
 	return BP_CLI_END;
 }
 
-/* Each where it may write, as whatever user it runs. */
+/* Each in the directory that its user may write to. */
 static bool role_dir(const struct bp_config *c, const char *role, char *dir, size_t size)
 {
 	if (strcmp(role, bp_cmd_controlplane.name) == 0)
@@ -90,7 +90,7 @@ static int take_role(const char *path, const char *role, struct bp_instance_lock
 	return status;
 }
 
-/* BP_CLI_END when this process is the instance's only plane of its kind, or the exit status. */
+/* BP_CLI_END if this process is the only such plane of the instance, or the exit status. */
 static int begin(const struct bp_cli_command *command, int argc, char **argv, struct plane_args *a,
 	struct bp_instance_lock *lock)
 {

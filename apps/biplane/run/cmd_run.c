@@ -17,9 +17,10 @@
 #include "daemon/log.h"
 
 #define STOP_TIMEOUT_NS 10000000000ull
-/* What a person does who wants it to end now takes longer; what a program sends twice does not. */
+/* A second signal from a user who wants an immediate end takes longer; a duplicate signal from a
+ * program does not. */
 #define SAME_SIGNAL_NS 500000000ull
-/* Planes that a killed supervisor left behind end within this time, or are killed by nobody. */
+/* Planes of a killed supervisor end within this time; otherwise the start fails. */
 #define PATIENCE_MS 15000
 
 enum { OPT_STATS_PERIOD = BP_CLI_LONG };
@@ -39,7 +40,7 @@ struct run {
 	char **eal_argv;
 	struct bp_config *config;
 	struct bp_instance_lock lock;
-	/* What devices send waits in them while there is no control plane. */
+	/* They queue the data of devices while there is no control plane. */
 	struct bp_phd_sockets sockets;
 };
 
@@ -57,7 +58,7 @@ static bool store_counts(const struct bp_supervisor *s, void *arg)
 	return bp_run_counts_store(r->path, r->config, &counts);
 }
 
-/* What comes to have our number later is no supervisor. */
+/* A later process with our number is not a supervisor. */
 static void clear_pid(const struct run *r, const struct bp_supervisor *s)
 {
 	struct bp_run_counts counts = {
@@ -70,8 +71,8 @@ static void clear_pid(const struct run *r, const struct bp_supervisor *s)
 	bp_run_counts_store(r->path, r->config, &counts);
 }
 
-/* Before each start of the control plane: it goes by the file as it is then. One that can't be read
- * changes nothing here; the control plane says what is wrong with it. */
+/* Runs before each start of the control plane: it uses the current file. An unreadable file
+ * changes nothing here; the control plane reports its errors. */
 static void prepare_sockets(struct bp_sup_plane *p, void *arg)
 {
 	struct run *r = arg;
@@ -100,7 +101,7 @@ static int take_sockets(struct run *r)
 	return BP_EX_CONFIG;
 }
 
-/* Before anything is started: two instances on one spool would take each other's alarms. */
+/* Runs before any start: two instances on one spool would take each other's alarms. */
 static int check_spool(const struct run *r)
 {
 	char err[1024];
@@ -145,7 +146,7 @@ static int supervise(struct run *r, char **dp_argv)
 	return status;
 }
 
-/* The data plane's command line, with what followed "--". Ownership to the caller. */
+/* The command line of the data plane, with the arguments after "--". The caller frees it. */
 static char **dataplane_argv(struct run *r)
 {
 	char **argv = calloc((size_t)r->eal_argc + 8, sizeof(*argv));

@@ -35,7 +35,7 @@ static int move_one(const struct bp_hand_down *h)
 	const int above = FIRST + (int)h->n;
 	int copy[BP_HAND_DOWN_MAX];
 
-	/* all out of the way first: one may have another's number */
+	/* first moves all of them: one may have the target number of another */
 	for (unsigned i = 0; i < h->n; i++) {
 		copy[i] = fcntl(h->fd[i], F_DUPFD_CLOEXEC, above);
 		if (copy[i] < 0)

@@ -11,14 +11,14 @@ struct bp_hand_down {
 	char names[128];          /* with colons in between */
 };
 
-/* Adds one; `fd` < 0: nothing. */
+/* Adds one; no effect if `fd` < 0. */
 void bp_hand_down_add(struct bp_hand_down *h, int fd, const char *name);
 
 /*
- * Between fork and exec, in a process without threads: the descriptors are 3, 4 and so on, and
- * LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID say so; with none of them these are unset. What else
- * the new program is to inherit keeps open, under another number where it has to. 0, or -1 with
- * errno.
+ * Runs between fork and exec, in a process without threads: the descriptors become 3, 4 and so on,
+ * and LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID describe them; without descriptors these are unset.
+ * Other descriptors that the new program inherits remain open, with another number if necessary. 0,
+ * or -1 with errno.
  */
 int bp_hand_down(const struct bp_hand_down *h);
 

@@ -28,7 +28,7 @@ int bp_heartbeat_open(struct bp_heartbeat_socket *h, const char *path)
 	h->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (h->fd < 0)
 		return -1;
-	unlink(path); /* of a supervisor that was killed */
+	unlink(path); /* of a killed supervisor */
 	mask = umask(0177);
 	bound = bind(h->fd, (struct sockaddr *)&a, sizeof(a)) == 0;
 	umask(mask);

@@ -27,7 +27,7 @@ static bool store(const struct bp_config *c, const struct bp_run_counts *counts)
 	char ignored[512];
 	struct bp_shm shm;
 
-	/* opening creates what is missing, which is for the planes to do */
+	/* opening creates missing files, which only the planes may do */
 	if (!exists(c))
 		return false;
 

@@ -7,7 +7,7 @@
 
 struct bp_config;
 
-/* What the supervisor writes into the segment, for `biplane status`. */
+/* Counts that the supervisor writes into the segment, for `biplane status`. */
 struct bp_run_counts {
 	uint64_t run_pid;
 	uint32_t dp_restarts, cp_restarts;
@@ -15,10 +15,10 @@ struct bp_run_counts {
 };
 
 /*
- * Stores them in the instance's segment as it is now: the data plane may have replaced the file
- * since the last time, so it is opened anew and not kept. False when there is none yet: the data
- * plane makes it, and takes its hugepages first. `path` is read again for the tables' sizes, since
- * that is what the data plane did; `config` stands in when it can't be read.
+ * Stores them in the current segment of the instance: the data plane may have replaced the file
+ * since the last call, so it is opened each time. False if there is none yet: the data plane
+ * creates it, and allocates its hugepages first. `path` is read again for the sizes of the tables,
+ * as the data plane did; `config` is used if it cannot be read.
  */
 bool bp_run_counts_store(
 	const char *path, const struct bp_config *config, const struct bp_run_counts *counts);

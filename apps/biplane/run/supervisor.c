@@ -20,7 +20,7 @@
 #define TELL_AGAIN_NS 1000000000ull
 #define LOOK_NS 1000000000ull /* how long it sleeps at most while heartbeats are watched */
 #define LATE_NS 500000000ull
-#define HEARTBEATS_MAX 64u /* read at a time: signals have their turn */
+#define HEARTBEATS_MAX 64u /* per read, so that signals are handled in between */
 
 static uint64_t monotonic_ns(void)
 {
@@ -37,8 +37,8 @@ static void notify_status(struct bp_supervisor *s)
 	s->notify_at_ns = done ? NEVER : s->now_ns + TELL_AGAIN_NS;
 }
 
-/* In the child. What it says of itself goes to this supervisor: heartbeats of two processes would
- * be taken for one by the service manager that `biplane run` may have, to which it gives none. */
+/* Runs in the child. Its notifications go to this supervisor: the service manager of `biplane
+ * run`, if any, could not distinguish the heartbeats of two processes, so it gets none. */
 static void set_notify(const struct bp_supervisor *s)
 {
 	char us[24];
@@ -61,12 +61,12 @@ become(const struct bp_supervisor *s, const struct bp_sup_plane *p, const sigset
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != s->own_pid)
-		_exit(0); /* it died before the line above: nobody is left to tell */
+		_exit(0); /* the supervisor died before prctl(): no process supervises this one */
 	setpgid(0, 0);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGCHLD, &act, NULL);
-	/* until a plane has its handler, and in the one that has none: not deadly */
+	/* not fatal before a plane has its handler, nor in the plane without one */
 	act.sa_handler = SIG_IGN;
 	sigaction(SIGHUP, &act, NULL);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -295,8 +295,8 @@ static void watch(struct bp_supervisor *s)
 	}
 }
 
-/* The supervisor was not run for longer than it wanted to sleep: nor may the planes have been,
- * whose heartbeats it has not missed by that. */
+/* The supervisor slept longer than planned: the planes may not have run either, so missing
+ * heartbeats of this time do not count. */
 static void forgive(struct bp_supervisor *s, uint64_t expected_ns)
 {
 	if (s->now_ns <= expected_ns + LATE_NS)
@@ -305,7 +305,7 @@ static void forgive(struct bp_supervisor *s, uint64_t expected_ns)
 		bp_heartbeat_forgive(&s->planes[i].heartbeat, s->now_ns);
 }
 
-/* The first plane that still runs is the one that is to end now. */
+/* The first running plane is the next one to stop. */
 static struct bp_sup_plane *to_stop(struct bp_supervisor *s)
 {
 	for (unsigned i = 0; i < s->n; i++)

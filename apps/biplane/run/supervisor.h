@@ -12,33 +12,33 @@
 #include "apps/biplane/run/heartbeat.h"
 
 /*
- * Keeps processes alive. Knows nothing of planes but their command lines: `biplane run` gives it
- * two, the tests give it shells.
+ * Supervises processes. It knows only their command lines: `biplane run` starts two planes, the
+ * tests start shells.
  *
- * - A plane that ends unasked is reported with how, counted and started again (backoff.h); the
- *   others are not touched.
- * - A plane whose very first process exits with 64, 69, 71 or 78 (usage, missing resource, system,
- *   configuration) can't be helped by another try: all planes are stopped, and that is the status.
- * - SIGTERM or SIGINT: the planes are told to end (SIGTERM) one after the other in their order, the
- *   next one only when the one before it has gone. A second such signal, or a plane that takes
- *   longer than stop_timeout_ns: SIGKILL. Those that come within same_signal_ns of the first are
- * the same wish: timeout(1) and service managers signal a process and its group too.
- * - A plane that has given heartbeats (heartbeat.h) and then none for heartbeat_limit_ns hangs: it
- *   gets SIGABRT, which leaves a core dump where those are kept, and BP_SUP_ABORT_NS later SIGKILL,
- *   which also ends one that is stopped. Until its first heartbeat it starts, however long that
- *   takes. One that was told to end is not watched.
- * - SIGHUP goes on to the planes that want it; the others ignore it.
- * - Should the supervisor itself die in whatever way, the kernel sends every plane SIGTERM
- *   (PR_SET_PDEATHSIG): planes that nobody watches would be planes that nobody restarts.
+ * - A plane that ends unexpectedly is reported with its status, counted and restarted (backoff.h);
+ *   the others are not affected.
+ * - If the first process of a plane exits with 64, 69, 71 or 78 (usage, missing resource, system,
+ *   configuration), a retry cannot help: all planes are stopped, and this is the exit status.
+ * - SIGTERM or SIGINT: the planes are stopped (SIGTERM) one after the other in their order, the
+ *   next one only after the one before it has exited. A second such signal, or a plane that takes
+ *   longer than stop_timeout_ns: SIGKILL. Signals within same_signal_ns of the first count as one:
+ *   timeout(1) and service managers signal a process and its group too.
+ * - A plane that has sent heartbeats (heartbeat.h) and then none for heartbeat_limit_ns hangs: it
+ *   gets SIGABRT, which leaves a core dump if enabled, and BP_SUP_ABORT_NS later SIGKILL, which
+ *   also ends a stopped process. Until its first heartbeat it is starting, without a limit. A plane
+ *   that is being stopped is not watched.
+ * - SIGHUP is forwarded to the planes that use it; the others ignore it.
+ * - If the supervisor itself dies, the kernel sends SIGTERM to every plane (PR_SET_PDEATHSIG): an
+ *   unsupervised plane would not be restarted.
  *
- * Each plane is the leader of its own process group, so that a terminal's Ctrl-C reaches the
- * supervisor alone, and the order is kept.
+ * Each plane is the leader of its own process group, so that Ctrl-C of a terminal only reaches the
+ * supervisor, which keeps the order.
  */
 #define BP_SUP_ABORT_NS 2000000000ull
 
 struct bp_sup_plane {
 	const char *name;  /* "data plane": for the messages */
-	const char *path;  /* what to execute */
+	const char *path;  /* the executable */
 	char *const *argv; /* NULL terminated */
 	bool gets_hup;
 	struct bp_hand_down fds; /* that it starts with; other planes do not get them */
@@ -76,10 +76,10 @@ struct bp_supervisor {
 };
 
 /*
- * Returns when all planes have ended: 0 after an orderly stop, BP_EX_SOFTWARE when a plane had to
- * be killed or crashed while it stopped, BP_EX_OSERR when it can't work at all, else the status of
- * the plane that could not start. Blocks and restores the signals it uses; needs to be the only
- * user of waitpid() on its planes.
+ * Returns when all planes have ended: 0 after an orderly stop, BP_EX_SOFTWARE if a plane was killed
+ * or crashed during the stop, BP_EX_OSERR if the supervisor cannot work, otherwise the status of
+ * the plane that could not start. Blocks and restores the signals it uses; no other code may call
+ * waitpid() on its planes.
  */
 int bp_supervisor_run(struct bp_supervisor *s);
 

@@ -137,7 +137,7 @@ static int check_options(struct transform *t, const struct bp_cli_command *comma
 			bp_transform_ops(i)->name);
 	if (method < 0)
 		return bp_cli_usage_error(
-			command, "there is no method '%s'; expected one of %s", t->method, names);
+			command, "unknown method '%s'; expected one of %s", t->method, names);
 	t->stream.ops = bp_transform_ops(method);
 	if (t->report && t->out != NULL && strcmp(t->out, "-") == 0)
 		return bp_cli_usage_error(
@@ -147,12 +147,12 @@ static int check_options(struct transform *t, const struct bp_cli_command *comma
 	if (t->has_entry && t->config == NULL)
 		return bp_cli_usage_error(command, "--entry is for -c FILE");
 	if (t->config != NULL && t->layout != NULL)
-		return bp_cli_usage_error(command,
-			"-c FILE has a layout; expected no --layout or --double beside it");
+		return bp_cli_usage_error(
+			command, "-c FILE has a layout; remove --layout or --double");
 	return 0;
 }
 
-/* Whether the output would be written over what is still to be read. */
+/* Whether the output would overwrite an input. */
 static bool same_file(const char *path, FILE *in)
 {
 	struct stat a, b;
@@ -173,7 +173,7 @@ static int open_out(struct transform *t, const struct bp_cli_command *command)
 	} else {
 		t->stream.results = fopen(t->out, "we");
 		if (t->stream.results == NULL) {
-			fprintf(stderr, "%s: can't be written: %s\n", t->out, strerror(errno));
+			fprintf(stderr, "%s: cannot be written: %s\n", t->out, strerror(errno));
 			return BP_EX_CANTCREAT;
 		}
 	}
@@ -190,7 +190,7 @@ static bool close_out(struct transform *t)
 	good = ferror(t->stream.results) == 0;
 	good = fclose(t->stream.results) == 0 && good;
 	if (!good)
-		fprintf(stderr, "%s: can't be written: %s\n", t->out, strerror(errno));
+		fprintf(stderr, "%s: cannot be written: %s\n", t->out, strerror(errno));
 	return good;
 }
 
@@ -206,7 +206,7 @@ static int take_entry(struct transform *t)
 	snprintf(t->entry_name, sizeof(t->entry_name), "transform.entries[%" PRIu64 "]", t->entry);
 	rule = &bp_config_transform(c)->entries.rule[t->entry];
 	if (t->entry >= bp_config_transform(c)->entries.n_rules) {
-		fprintf(stderr, "%s: there is no %s; expected %s\n", t->config, t->entry_name,
+		fprintf(stderr, "%s: unknown entry %s; expected %s\n", t->config, t->entry_name,
 			bp_config_transform(c)->entries.n_rules == 0 ? "an entry of transform"
 								     : "a smaller --entry");
 		status = BP_EX_CONFIG;
@@ -234,7 +234,7 @@ static int take_layout(struct transform *t, const struct bp_cli_command *command
 		    t->stream.points.cartesian))
 		return 0;
 	return bp_cli_usage_error(
-		command, "there is no layout '%s'; expected %s", t->layout, BP_PACKETS_LAYOUTS);
+		command, "unknown layout '%s'; expected %s", t->layout, BP_PACKETS_LAYOUTS);
 }
 
 static int run(struct transform *t, const struct bp_cli_command *command)

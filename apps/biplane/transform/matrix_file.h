@@ -6,9 +6,9 @@
 
 /*
  * A matrix from a YAML file: three rows of four numbers, of which the fourth is the translation, as
- * the configuration has them; alone, or as `matrix`. Or three rows of three as `matrix`, with the
- * three numbers of `translation`, or none. Column by column into m. `flat`: one that flattens space
- * is taken, too. 0, or an exit status after lines on standard error.
+ * in the configuration; alone, or as `matrix`. Or three rows of three as `matrix`, with the three
+ * numbers of `translation`, or none. Column by column into m. `flat`: a singular matrix is
+ * accepted. 0, or an exit status after lines on standard error.
  */
 int bp_matrix_file_read(const char *path, bool flat, double m[12]);
 

@@ -43,10 +43,11 @@ void bp_packets_use(struct bp_packets *k, const struct bp_transform_layout *l, c
 
 	k->name = name;
 	k->gateway = *l;
-	/* as short as the fields allow, whatever follows them in the gateway's */
+	/* as short as the fields permit, independent of the bytes that follow them in the
+	 * gateway's layout */
 	k->gateway.length = 0;
 	if (!bp_transform_layout_finish(&k->gateway, &what))
-		abort(); /* whoever made it saw to that */
+		abort(); /* cannot happen: it was validated when it was created */
 	k->tracker = k->receiver = k->gateway;
 	memcpy(k->tracker.out, l->in, sizeof(l->in));
 	memcpy(k->receiver.in, l->out, sizeof(l->out));
@@ -70,7 +71,7 @@ bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)
 	return true;
 }
 
-/* What an input of the points is multiplied with on its way into the packet. */
+/* The factor from an input of the points to its value in the packet. */
 static double unit(const struct bp_packets *k, unsigned input)
 {
 	if (k->gateway.cartesian || input == 0 || k->degrees == k->gateway.degrees)
@@ -133,7 +134,7 @@ void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_op
 
 void bp_packets_range(const struct bp_packets *k, unsigned input, double *least, double *greatest)
 {
-	struct bp_transform_layout l = k->tracker; /* reads what it writes */
+	struct bp_transform_layout l = k->tracker; /* reads its own output */
 	double *const ends[] = {least, greatest};
 
 	l.cartesian = true;

@@ -36,8 +36,8 @@ void bp_points_error(const struct bp_points *p, uint64_t line, const char *forma
 	fputc('\n', stderr);
 }
 
-/* Takes the next cell; *at becomes what follows it, NULL after the last. False: its quotes do not
- * close, or something follows them. */
+/* Takes the next cell; *at becomes the text after it, or NULL after the last. False: its quotes do
+ * not close, or are followed by text. */
 static bool next_cell(const char **at, struct cell *c)
 {
 	const char *p = *at;
@@ -76,7 +76,7 @@ static struct cell bare(struct cell c)
 	return c;
 }
 
-/* 1: p->row is the next row; 0: there is none; -1: it can't be read. */
+/* 1: p->row is the next row; 0: end of file; -1: read error. */
 static int next_row(struct bp_points *p)
 {
 	ssize_t len;
@@ -88,7 +88,7 @@ static int next_row(struct bp_points *p)
 			return 0;
 		p->line++;
 		if (len < 0) {
-			bp_points_error(p, p->line, "can't be read: %s", strerror(errno));
+			bp_points_error(p, p->line, "cannot be read: %s", strerror(errno));
 			return -1;
 		}
 		if (len > 0 && p->row[len - 1] == '\n')
@@ -112,7 +112,7 @@ static bool is_named(struct cell c, const char *name)
 	return (size_t)(c.end - c.begin) == n && strncasecmp(c.begin, name, n) == 0;
 }
 
-/* The column of each name; false: one is missing, or there twice, which *twice then says. */
+/* The column of each name; false: one is missing, or duplicate, which is then in *twice. */
 static bool find_three(
 	struct bp_points *p, const struct cell *cell, const char *const name[3], const char **twice)
 {
@@ -184,12 +184,12 @@ int bp_points_open(struct bp_points *p, const char *path)
 	p->name = strcmp(path, "-") != 0 ? path : "standard input";
 	p->file = strcmp(path, "-") != 0 ? fopen(path, "re") : stdin;
 	if (p->file == NULL) {
-		fprintf(stderr, "%s: can't be opened: %s\n", path, strerror(errno));
+		fprintf(stderr, "%s: cannot be opened: %s\n", path, strerror(errno));
 		return BP_EX_NOINPUT;
 	}
 	row = next_row(p);
 	if (row == 0)
-		bp_points_error(p, 1, "nothing in it; " EXPECTED);
+		bp_points_error(p, 1, "empty file; " EXPECTED);
 	if (row != 1)
 		return BP_EX_DATAERR;
 	if (strncmp(p->row, "\xef\xbb\xbf", 3) == 0) /* the mark that some programs put first */

@@ -8,11 +8,10 @@
 #include <stdio.h>
 
 /*
- * Points in a file of comma-separated values (RFC 4180, each row on one line), for
- * `biplane transform`. The first row names the columns: r (or radius), phi and theta; or from_x,
- * from_y and from_z; or else x, y and z. Capitals count as small letters. All other columns are
- * kept as they are written, but for x, y, z and saturated of an earlier result, which give way to
- * those of this one.
+ * Points in a file of comma-separated values (RFC 4180, each row on one line), for `biplane
+ * transform`. The first row names the columns: r (or radius), phi and theta; or from_x, from_y and
+ * from_z; or else x, y and z. Names are not case-sensitive. All other columns are copied unchanged,
+ * except x, y, z and saturated of an earlier result, which are replaced by those of this one.
  */
 #define BP_POINTS_COLUMNS_MAX 1024u
 
@@ -26,7 +25,7 @@ struct bp_points {
 	size_t capacity;
 	bool cartesian;
 	bool renamed;       /* x, y, z are the inputs: from_x, from_y, from_z in the output */
-	const char *in[3];  /* what the inputs are called, for messages */
+	const char *in[3];  /* names of the inputs, for messages */
 	unsigned column[3]; /* of the inputs */
 	unsigned columns;
 	uint8_t role[BP_POINTS_COLUMNS_MAX]; /* enum bp_points_role */
@@ -34,8 +33,8 @@ struct bp_points {
 
 /* "-" is standard input. 0, or an exit status after a line on standard error. */
 int bp_points_open(struct bp_points *p, const char *path);
-/* 1: the next row's numbers are in v and the row in p->row; 0: there is none; -1: it is no row, as
- * a line on standard error says. Empty rows are left out. */
+/* 1: the numbers of the next row are in v and the row in p->row; 0: end of file; -1: an invalid
+ * row, reported on standard error. Empty rows are skipped. */
 int bp_points_next(struct bp_points *p, double v[3]);
 void bp_points_close(struct bp_points *p);
 
@@ -44,7 +43,7 @@ void bp_points_error(const struct bp_points *p, uint64_t line, const char *forma
 	__attribute__((format(printf, 3, 4)));
 
 /* The header (while it is p->row), and a row with its result: x, y and z as the shortest decimals
- * that read back as those, and which of them were saturated ("xz", bits 1, 2 and 4), or nothing. */
+ * that convert back exactly, and the saturated ones ("xz", bits 1, 2 and 4), or an empty cell. */
 void bp_points_write_header(const struct bp_points *p, FILE *out);
 void bp_points_write(const struct bp_points *p, const char *row, const double result[3],
 	unsigned saturated, FILE *out);

@@ -119,8 +119,8 @@ static void print_table(
 	fprintf(out,
 		"Euclidean distances; beyond: points that are off by more than %g um along an "
 		"axis.\nFirst against the points of the file, then against those that are in the "
-		"packets:\nthe method's own part. Points whose result is saturated are counted "
-		"apart.\n",
+		"packets:\nthe method's own part. Points with a saturated result are counted "
+		"separately.\n",
 		r->limit * UM);
 }
 

@@ -12,7 +12,7 @@ struct bp_transform_report {
 	double limit; /* metres */
 	uint64_t points;
 	struct {
-		uint64_t saturated; /* points with a result that was: not in the others */
+		uint64_t saturated; /* points with a saturated result: not included in the others */
 		struct bp_transform_accuracy whole; /* against the points as the file has them */
 		struct bp_transform_accuracy alone; /* against those that are in the packets */
 	} of[BP_TRANSFORM_METHODS];

@@ -19,14 +19,14 @@ static void report_rejected(struct bp_stream *t, unsigned i, unsigned why)
 
 		if ((why & 8) != 0 && c != 0 && !(fabs(radians[c]) <= BP_TRANSFORM_ANGLE_MAX))
 			bp_points_error(&t->points, t->points.line,
-				"%s is %.9g radians; expected at most %.0f either way",
-				t->points.in[c], radians[c], BP_TRANSFORM_ANGLE_MAX);
+				"%s is %.9g radians; expected at most +-%.0f", t->points.in[c],
+				radians[c], BP_TRANSFORM_ANGLE_MAX);
 		if ((why & 1u << c) == 0)
 			continue;
 		bp_packets_range(&t->packets, c, &least, &greatest);
 		bp_points_error(&t->points, t->points.line,
-			"%s is %.9g; expected %.11g to %.11g, which is what a packet can hold "
-			"(layout %s; --double takes any)",
+			"%s is %.9g; expected %.11g to %.11g, the range of the packet "
+			"(layout %s; --double has none)",
 			t->points.in[c], v[c], least, greatest, t->packets.name);
 	}
 }
@@ -88,7 +88,8 @@ int bp_stream_run(struct bp_stream *t)
 	}
 	end_burst(t);
 	if (t->faults == FAULTS_MAX)
-		fprintf(stderr, "%s: so many faults that the rest is not read\n", t->points.name);
+		fprintf(stderr, "%s: too many errors; the remaining rows are not read\n",
+			t->points.name);
 	return status != 0 ? status : t->faults != 0 ? BP_EX_DATAERR : 0;
 }
 
@@ -97,7 +98,7 @@ void bp_stream_report_saturated(const struct bp_stream *t)
 	if (t->saturated != 0)
 		fprintf(stderr,
 			"%s: of %" PRIu64 " points %" PRIu64
-			" have a result that the packet can't hold: they are saturated (layout "
+			" have a result out of the packet's range, which is saturated (layout "
 			"%s)\n",
 			t->points.name, t->written, t->saturated, t->packets.name);
 }

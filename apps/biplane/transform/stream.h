@@ -6,7 +6,7 @@
 #include "apps/biplane/transform/points.h"
 #include "apps/biplane/transform/report.h"
 
-/* A file of points on its way, a burst at a time: into results, a report, or both. */
+/* Processes a file of points, a burst at a time: to results, a report, or both. */
 struct bp_stream {
 	struct bp_points
 		points; /* opened by the caller, as all before `burst` is filled in by it */
@@ -15,7 +15,7 @@ struct bp_stream {
 	struct bp_transform_report *errors; /* NULL: no report */
 	FILE *results;                      /* NULL: no results */
 	struct bp_burst burst;
-	char *row[BP_TRANSFORM_BURST]; /* of the burst, where there are results */
+	char *row[BP_TRANSFORM_BURST]; /* of the burst, if results are written */
 	unsigned faults;
 	uint64_t written, saturated;
 };
@@ -23,7 +23,7 @@ struct bp_stream {
 /* All points. 0, or an exit status after lines on standard error. */
 int bp_stream_run(struct bp_stream *t);
 
-/* Of how many results, on standard error; nothing where there are none. */
+/* Prints the number of results on standard error; nothing without results. */
 void bp_stream_report_saturated(const struct bp_stream *t);
 
 #endif

@@ -193,10 +193,10 @@ def test_a_layout_of_the_configuration(matrix, config):
     assert float(exact["z"]) == pytest.approx(math.sqrt(0.5), abs=1e-15)
     p = transform("--in", "-", "-c", config, "--degrees", stdin="r,phi,theta\n1,40000,-1\n")
     assert p.returncode == 65 and p.stderr == (
-        "standard input:2: phi is 40000; expected -32768 to 32767.999985, which is what a packet can hold (layout transform.entries[0]; "
-        "--double takes any)\n"
-        "standard input:2: theta is -1; expected 0 to 268435455.94, which is what a packet can hold (layout transform.entries[0]; "
-        "--double takes any)\n")
+        "standard input:2: phi is 40000; expected -32768 to 32767.999985, the range of the packet (layout transform.entries[0]; "
+        "--double has none)\n"
+        "standard input:2: theta is -1; expected 0 to 268435455.94, the range of the packet (layout transform.entries[0]; "
+        "--double has none)\n")
 
 
 def test_a_long_packet(config):
@@ -215,7 +215,7 @@ def test_entries_of_the_configuration(tmp_path, config):
     assert results(points, "-c", config, "--entry", 2) == results(points, "--method", "kunze2021_chebyshev")
     assert results(points, "-c", config, "--entry", 2, "--method", "exact") == results(points, "--method", "exact")
     for args, status, says in (
-            (["--entry", 3], 78, "there is no transform.entries[3]; expected a smaller --entry"),
+            (["--entry", 3], 78, "unknown entry transform.entries[3]; expected a smaller --entry"),
             (["--entry", 1], 65, f"standard input:1: transform.entries[1] of {config} reads Cartesian points; expected columns from_x"),
             (["--double"], 64, "-c FILE has a layout"), (["--entry", "x"], 64, "--entry is 'x'")):
         p = transform("--in", "-", "-c", config, *args, stdin=table(points))
@@ -261,12 +261,12 @@ def test_what_is_beyond_the_range_is_marked(tmp_path):
     assert first["saturated"] == "" and xyz(first)[1] == -64
     assert second["saturated"] == "xy" and xyz(second) == [64 - STEP, -64, 1]
     assert third["saturated"] == "y" and xyz(third) == [0, -64, 0]
-    assert p.stderr == ("standard input: of 3 points 2 have a result that the packet can't hold: they are saturated "
+    assert p.stderr == ("standard input: of 3 points 2 have a result out of the packet's range, which is saturated "
                         "(layout kunze2021)\n")
 
 
 REFUSED = [
-    ("", 1, "nothing in it; expected a first row that names the columns"),
+    ("", 1, "empty file; expected a first row that names the columns"),
     ("1,2,3\n", 1, "the columns of a point are missing; expected"),
     ("r;phi;theta\n1;2;3\n", 1, "expected a first row that names the columns: r, phi and theta, or from_x, from_y and from_z, or "
      "x, y and z, with commas between them"),
@@ -285,8 +285,8 @@ REFUSED = [
     ('r,phi,theta,a\n1,2,3,"b\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ('r,phi,theta,a\n1,2,3,"b"c\n', 2, "quotes that do not close; expected them around a whole column, on one line"),
     ("r,phi,theta\n1,\0,3\n", 2, "a byte of 0; expected text"),
-    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, which is what a packet can hold (layout kunze2021; --double"),
-    ("r,phi,theta\n1,-1e-9,1\n", 2, "phi is -1e-09; expected 0 to 127.99999997, which is what a packet can hold"),
+    ("r,phi,theta\n64,1,1\n", 2, "r is 64; expected -64 to 63.99999997, the range of the packet (layout kunze2021; --double"),
+    ("r,phi,theta\n1,-1e-9,1\n", 2, "phi is -1e-09; expected 0 to 127.99999997, the range of the packet"),
     ("r,phi,theta\n1,1,128\n", 2, "theta is 128; expected 0 to 127.99999997"),
     ("x,y,z\n1,1,64\n", 2, "z is 64; expected -64 to 63.99999997"),
 ]
@@ -302,7 +302,7 @@ def test_invalid_points(text, line, says):
 def test_angles_beyond_the_bound():
     p = transform("--in", "-", "--double", stdin="r,phi,theta\n1,1048576,-1048576\n1,1,1048577\n")
     assert p.returncode == 65 and len(rows(p.stdout)) == 1
-    assert p.stderr == "standard input:3: theta is 1048577 radians; expected at most 1048576 either way\n"
+    assert p.stderr == "standard input:3: theta is 1048577 radians; expected at most +-1048576\n"
 
 
 def test_every_error_is_reported_up_to_twenty(tmp_path):
@@ -313,7 +313,7 @@ def test_every_error_is_reported_up_to_twenty(tmp_path):
     assert len(rows(p.stdout)) == 5
     points.write_text("r,phi,theta\n" + "bad,1,1\n" * 1000)
     p = transform("--in", points)
-    assert p.returncode == 65 and len(p.stderr.splitlines()) == 21 and "the rest is not read" in p.stderr
+    assert p.returncode == 65 and len(p.stderr.splitlines()) == 21 and "the remaining rows are not read" in p.stderr
 
 
 def test_the_ways_to_write_a_matrix(tmp_path):
@@ -368,13 +368,13 @@ def test_files(tmp_path):
     p = transform("--in", points, "--out", points)
     assert p.returncode == 64 and "are the same file" in p.stderr and points.read_text() == "x,y,z\n1,2,3\n"
     p = transform("--in", tmp_path / "none.csv")
-    assert p.returncode == 66 and p.stderr == f"{tmp_path}/none.csv: can't be opened: No such file or directory\n"
+    assert p.returncode == 66 and p.stderr == f"{tmp_path}/none.csv: cannot be opened: No such file or directory\n"
     p = transform("--in", points, "--matrix", tmp_path / "none.yaml")
     assert p.returncode == 66 and f"{tmp_path}/none.yaml" in p.stderr
     p = transform("--in", points, "--out", tmp_path / "no" / "folder.csv")
-    assert p.returncode == 73 and "can't be written" in p.stderr
+    assert p.returncode == 73 and "cannot be written" in p.stderr
     p = transform("--in", points, "--out", "/dev/full")
-    assert p.returncode == 74 and "can't be written" in p.stderr
+    assert p.returncode == 74 and "cannot be written" in p.stderr
     p = transform("--in", tmp_path)
     assert p.returncode != 0 and p.stderr
 
@@ -382,9 +382,9 @@ def test_files(tmp_path):
 @pytest.mark.parametrize("args,says", [
     ([], "--in FILE is missing"),
     (["--in", "-", "more"], "unexpected argument 'more'"),
-    (["--in", "-", "--method", "fast"], "there is no method 'fast'; expected one of vector, exact, kunze2021_large,"
+    (["--in", "-", "--method", "fast"], "unknown method 'fast'; expected one of vector, exact, kunze2021_large,"
      " kunze2021_medium, kunze2021_small, kunze2021_chebyshev, kunze2021_userspace"),
-    (["--in", "-", "--layout", "fixed32:32"], "there is no layout 'fixed32:32'; expected kunze2021, fixed32:FRACTION, float32 or"),
+    (["--in", "-", "--layout", "fixed32:32"], "unknown layout 'fixed32:32'; expected kunze2021, fixed32:FRACTION, float32 or"),
     (["--in", "-", "--layout", "kunze2021", "--double"], "--layout or --double is given twice"),
     (["--in", "-", "--json"], "--json and --limit are for --report"),
     (["--in", "-", "--report", "--limit", "-1"], "--limit is '-1'; expected micrometres"),
