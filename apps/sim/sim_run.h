@@ -5,14 +5,14 @@
 #include <signal.h>
 #include <stdint.h>
 
-/* The clock of simulators and stand-ins, and how they are told to end. */
+/* The clock of simulators, and their termination by signals. */
 
 uint64_t sim_mono_ns(void);
 
 /* How often SIGINT or SIGTERM came since sim_take_signals(). */
 extern volatile sig_atomic_t sim_signals;
-/* From now on they come only while the program waits with the mask that this makes (ppoll(),
- * epoll_pwait2()), so that none falls between a look at sim_signals and the wait. */
+/* From now on they arrive only while the program waits with the mask of this function (ppoll(),
+ * epoll_pwait2()), so that none is missed between a check of sim_signals and the wait. */
 void sim_take_signals(sigset_t *while_waiting);
 
 #endif

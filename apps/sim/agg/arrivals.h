@@ -6,7 +6,7 @@
 
 #include "apps/sim/sim_random.h"
 
-/* When messages come: a Poisson process, or what `devices` send that report periodically. */
+/* Arrival times of messages: a Poisson process, or `devices` that report periodically. */
 struct sim_arrivals {
 	struct sim_random random;
 	double mean; /* ns between two messages */
@@ -16,13 +16,13 @@ struct sim_arrivals {
 };
 
 /*
- * devices: 0, or so many, each with a period of its own, all within a tenth of each other, and with
- * a random beginning: what the paper takes for a Poisson process. Messages come `mean_ns` apart on
- * average. 0, or -1: no memory.
+ * devices: 0, or a number of them, each with its own period, all within a tenth of each other, and
+ * with a random phase: the paper assumes a Poisson process for these. Messages arrive `mean_ns`
+ * apart on average. 0, or -1: no memory.
  */
 int sim_arrivals_init(struct sim_arrivals *a, double mean_ns, uint32_t devices, uint64_t seed);
 void sim_arrivals_free(struct sim_arrivals *a);
-/* When the next message comes, in ns. */
+/* Arrival time of the next message, ns. */
 double sim_arrivals_next(struct sim_arrivals *a);
 
 #endif

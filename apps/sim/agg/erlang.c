@@ -23,7 +23,7 @@ double sim_ks_p(double statistic, size_t count)
 	const double x = (root + 0.12 + 0.11 / root) * statistic;
 	double sum = 0, sign = 1;
 
-	/* The alternating series needs many terms below 0.2, where the answer is 1 anyway. */
+	/* The alternating series needs many terms below 0.2, where the result is 1 anyway. */
 	if (x < 0.2)
 		return 1;
 	for (unsigned k = 1; k <= 100; k++, sign = -sign) {

@@ -5,12 +5,12 @@
 #include <stddef.h>
 
 /* P(X <= t) for X the sum of n (1 or more) exponentially distributed times with mean 1: the
- * distribution of Equation 1, of which the density is given there. */
+ * distribution of Equation 1, which gives its density. */
 double sim_erlang_cdf(unsigned n, double t);
 
 /* The Kolmogorov-Smirnov test of a sample against a distribution that is known beforehand. */
 struct sim_ks {
-	double statistic; /* the greatest distance between the two distribution functions */
+	double statistic; /* the maximum distance between the two distribution functions */
 	double p;         /* how often a true sample of this size is as far away, or farther */
 };
 

@@ -27,7 +27,7 @@ struct sim_first {
 	struct sim_message message[1 + SIM_SENDERS_MAX];
 	uint8_t buffer[STREAMS][ROOM];
 	bool used[STREAMS];
-	/* What has come and not left: numbers `due` to `number` - 1, and when. */
+	/* Messages in the switch: numbers `due` to `number` - 1, with their arrival times. */
 	uint32_t number, due;
 	uint64_t arrived_ns[WAITING_MAX];
 	uint64_t now_ns;
@@ -67,8 +67,7 @@ static void add_wait(struct sim_first *f, uint64_t ns)
 		f->counts.longest_ns = ns;
 }
 
-/* What left may be more than what was wanted by the packets of one instant: those are counted, and
- * not told. */
+/* More packets than requested may leave at one instant: those are counted, but not reported. */
 static void send_packet(void *arg, const struct bp_agg_output *out)
 {
 	struct sim_first *f = arg;

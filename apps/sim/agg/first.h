@@ -10,13 +10,13 @@
 #include "shm/aggregation/agg.h"
 
 /*
- * The paper's first switch under virtual time: messages come, the gateway's own aggregator
- * (services/aggregation/aggregator.h) makes N-packets of their frames, and when each leaves is what
- * this is for.
+ * The first switch of the paper in virtual time: messages arrive, the gateway's own aggregator
+ * (services/aggregation/aggregator.h) builds N-packets from their frames, and the result is the
+ * departure time of each.
  */
 
-/* Where a server of the first switch stands (Figure 7): it serves messages before the aggregator,
- * or N-packets behind it. */
+/* Position of the server of the first switch (Figure 7): it serves messages before the aggregator,
+ * or N-packets after it. */
 enum sim_position { SIM_NOWHERE, SIM_BEFORE, SIM_AFTER };
 
 struct sim_first_options {
@@ -25,7 +25,7 @@ struct sim_first_options {
 	uint64_t max_delay_ns; /* 0: none */
 	double rate;           /* messages per second; with 1e5, a nanosecond is a ten-thousandth */
 	uint32_t devices;      /* 0: Poisson; see arrivals.h */
-	uint32_t senders;      /* addresses that messages come from in turn, 1..255 */
+	uint32_t senders;      /* source addresses of the messages in turn, 1..255 */
 	uint64_t seed;
 	enum sim_position place;
 	enum sim_service service;
@@ -37,7 +37,7 @@ struct sim_first_counts {
 	uint64_t payload_octets;         /* of the messages: 16 each */
 	uint64_t message_octets, octets; /* frames: of messages before, of N-packets */
 	uint64_t wait_ns;    /* that the messages waited in the aggregator, all together */
-	uint64_t longest_ns; /* that one of them did */
+	uint64_t longest_ns; /* the maximum of these */
 	uint64_t wrong;      /* N-packets that do not hold the messages that are due, and messages
 				that the aggregator did not take */
 };

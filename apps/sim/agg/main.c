@@ -15,7 +15,7 @@
 #include "apps/sim/sim_random.h"
 #include "apps/sim/agg/server.h"
 
-/* What a run has measured: N-packets 0..count, and the times between them in units of the mean time
+/* Results of a run: N-packets 0..count, and the times between them in units of the mean time
  * between two messages. */
 struct run {
 	const struct sim_options *o;

@@ -4,7 +4,7 @@
 
 #include "apps/sim/agg/first.h"
 
-/* What has left a first switch of one or more streams. */
+/* Departures from a first switch of one or more streams. */
 struct sim_merged {
 	struct sim_first_counts counts;
 	uint64_t flushed[BP_AGG_FLUSH_COUNT]; /* of all that left, from the beginning */
@@ -13,11 +13,10 @@ struct sim_merged {
 };
 
 /*
- * Lets `count` N-packets leave, after `warm_up` others, of `streams` (1 or more) together: the rate
- * of *o is shared by the streams. Each is an aggregator of its own, which is how a gateway's
- * streams fill: a Poisson process of which each message goes to one of several destinations at
- * random is a Poisson process at each. With several, somewhat more N-packets are counted than there
- * are times. 0, or -1: no memory.
+ * Sends `count` N-packets, after `warm_up` others, of `streams` (1 or more) together: the streams
+ * share the rate of *o. Each has its own aggregator, as in a gateway: if each message of a Poisson
+ * process goes to one of several destinations at random, each destination has a Poisson process.
+ * With several, slightly more N-packets are counted than there are times. 0, or -1: no memory.
  */
 int sim_merged_run(struct sim_merged *m, const struct sim_first_options *o, unsigned streams,
 	size_t warm_up, size_t count);

@@ -19,17 +19,17 @@
 struct sim_message {
 	uint8_t frame[SIM_MESSAGE_MAX];
 	uint16_t len, number_at;
-	uint32_t sum; /* of what the UDP checksum covers, without the number */
+	uint32_t sum; /* of the data of the UDP checksum, without the number */
 };
 
 /* Of sender 10.0.0.`sender`, UDP port 40000 + sender. */
 void sim_message_init(struct sim_message *m, bool paper, uint8_t sender);
-/* Writes a number, and the checksum that is then right. */
+/* Writes a number, and the resulting checksum. */
 void sim_message_number(struct sim_message *m, uint32_t number);
 
 /*
- * Whether a frame is an N-packet, in the format, of the messages with the numbers `first`, first +
- * 1 and so on in this order and of no others, with lengths that agree. Returns N; 0: it is not.
+ * Whether a frame is an N-packet in the format, of the messages with the numbers `first`, first + 1
+ * and so on in this order and of no others, with consistent lengths. Returns N; 0: it is not.
  */
 unsigned sim_packet_read(const uint8_t *frame, uint32_t len, bool paper, uint32_t first);
 

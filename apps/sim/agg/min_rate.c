@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Lindley's recursion, multiplied by mu: what waits in front of a customer, in service times, is
- * what waited in front of the one before, plus that one's own service, less what was served since.
+ * Lindley's recursion, multiplied by mu: the waiting time of a customer in service times is that of
+ * the customer before, plus that one's service, minus the service since.
  */
 double sim_mean_wait(const double *gap, const double *work, size_t count, double mu)
 {
@@ -20,7 +20,8 @@ double sim_mean_wait(const double *gap, const double *work, size_t count, double
 	return sum / (double)count;
 }
 
-/* Above 0: mu is too small. The logarithm bends least of what falls through 0 there. */
+/* Above 0: mu is too small. The logarithm has the smallest curvature of the functions with this
+ * root. */
 static double excess(const double *gap, const double *work, size_t count, double mu, double beta)
 {
 	const double mean = sim_mean_wait(gap, work, count, mu);

@@ -9,9 +9,9 @@ double sim_model_x(unsigned n, double mu)
 	double low = 0, high = 1;
 
 	/*
-	 * x = 1 is a root of Equation 7 too, and not the one. With y = x^(1/n) it becomes theta (1
-	 * - y) = y (1 - y^n), and without the root y = 1: theta = y (1 + y + ... + y^(n-1)), whose
-	 * right side rises from 0 to n. So there is one root below 1, if theta < n.
+	 * x = 1 is also a root of Equation 7, but not the relevant one. With y = x^(1/n) it becomes
+	 * theta (1 - y) = y (1 - y^n), and without the root y = 1: theta = y (1 + y + ... +
+	 * y^(n-1)), whose right side rises from 0 to n. So there is one root below 1, if theta < n.
 	 */
 	for (unsigned i = 0; i < 200; i++) {
 		const double y = (low + high) / 2;
@@ -46,10 +46,9 @@ static double poisson_above(double a, double k)
 }
 
 /*
- * Spitzer: E[W] is the sum over i of E[max(0, S_i)] / i, where S_i is what i services take less
- * what i times between N-packets take. With fixed services of D and i times that are together
- * Erlang-(i n), E[max(0, S_i)] / i = D (P(K >= i n) - n / D P(K > i n)), K a Poisson number with
- * mean i D.
+ * Spitzer: E[W] is the sum over i of E[max(0, S_i)] / i, where S_i is the duration of i services
+ * minus i times between N-packets. With fixed services of D and i times whose sum is Erlang-(i n),
+ * E[max(0, S_i)] / i = D (P(K >= i n) - n / D P(K > i n)), K a Poisson number with mean i D.
  */
 static double wait_fixed(unsigned n, double mu)
 {
@@ -81,9 +80,8 @@ double sim_model_min_mu(enum sim_service service, unsigned n, double beta)
 	double low = 1.0 / n, high;
 
 	/*
-	 * Exponential: E[tW] = beta / mu means x = beta / (1 + beta), which makes of Equation 7,
-	 * that is hard to solve for x, one that is easy to solve for mu, whatever n. The fixed one
-	 * needs less.
+	 * Exponential: E[tW] = beta / mu means x = beta / (1 + beta), so that Equation 7, which is
+	 * hard to solve for x, is easy to solve for mu, for any n. The fixed one needs less.
 	 */
 	high = (1 + beta) * expm1(log1p(1 / beta) / n);
 	if (service == SIM_EXPONENTIAL)
@@ -91,7 +89,7 @@ double sim_model_min_mu(enum sim_service service, unsigned n, double beta)
 	while (high - low > 1e-10 * high) {
 		const double mu = (low + high) / 2;
 
-		/* Close to 1 / n the series converges slowly, and nothing is that close. */
+		/* Close to 1 / n the series converges slowly, and no result is that close. */
 		if (n * mu < 1.001 || wait_fixed(n, mu) * mu > beta)
 			low = mu;
 		else
@@ -108,10 +106,10 @@ struct sim_model_fill sim_model_fill(unsigned n, double max_delay)
 	if (max_delay <= 0)
 		return (struct sim_model_fill){n, (n - 1) / 2.0, 1};
 	/*
-	 * While it is filled, an aggregate holds k + 1 messages at time t after its first with
-	 * Poisson's probability of k, as long as k + 1 < n. The mean of what its messages wait
-	 * together is the integral of what it holds, and the integral of Poisson's probability of k
-	 * from 0 to T is the probability of more than k by T.
+	 * While it is filled, an aggregate holds k + 1 messages at time t after its first with the
+	 * Poisson probability of k, as long as k + 1 < n. The mean total waiting time of its
+	 * messages is the integral of their number, and the integral of the Poisson probability of
+	 * k from 0 to T is the probability of more than k by T.
 	 */
 	term = exp(-max_delay);
 	for (unsigned k = 1; k < n; k++) {

@@ -12,49 +12,45 @@
 static const char help[] =
 	"usage: biplane-agg-sim [OPTION]...\n"
 	"\n"
-	"Runs the gateway's aggregator under virtual time: messages arrive at random, and the "
-	"times at\n"
-	"which N-packets leave are fed to a queue with one server, the switch that takes them "
-	"apart in\n"
-	"the models of Lin et al. (2018). Prints one JSON object; "
-	"docs/performance/aggregation-models.md tells "
-	"what\n"
-	"is in it. The same options give the same numbers again.\n"
+	"Runs the gateway's aggregator in virtual time: messages arrive at random, and the "
+	"departure\n"
+	"times of N-packets are the input of a queue with one server, which models the switch "
+	"that\n"
+	"disaggregates them in Lin et al. (2018). Prints one JSON object, described in\n"
+	"docs/performance/aggregation-models.md. The same options give the same results.\n"
 	"\n"
 	"Rates (--mu, --first-mu) are multiples of the messages' rate: the paper's mu / lambda.\n"
 	"\n"
 	" the messages\n"
-	"  --rate R                 a second, of all streams together (100000)\n"
-	"  --devices N              each stream is of N devices that report periodically, with\n"
-	"                           periods within a tenth of each other; 0: Poisson processes "
-	"(0)\n"
-	"  --senders N              addresses that they come from in turn, 1 to 255 (1)\n"
-	"  --streams N              to so many destinations, each as often; not with --first (1)\n"
-	"  --seed N                 of all that is random (1)\n"
+	"  --rate R                 messages per second, sum of all streams (100000)\n"
+	"  --devices N              devices of each stream, which report periodically, with "
+	"periods\n"
+	"                           within a tenth of each other; 0: Poisson processes (0)\n"
+	"  --senders N              source addresses, used in turn, 1 to 255 (1)\n"
+	"  --streams N              number of destinations, with equal rates; not with --first "
+	"(1)\n"
+	"  --seed N                 seed of the random numbers (1)\n"
 	" the first switch\n"
 	"  --messages N             in an N-packet, 1 to 255 (8)\n"
 	"  --format full|paper      (full)\n"
-	"  --max-delay T            longest wait of a message, e.g. 1ms; 0: until there are N (0)\n"
-	"  --first exponential|fixed  it has a server too, with service times of this kind\n"
+	"  --max-delay T            maximum delay of a message, e.g. 1ms; 0: unlimited (0)\n"
+	"  --first exponential|fixed  it has a server with service times of this kind\n"
 	"  --first-mu M             rate of that server (2.2)\n"
-	"  --first-serves messages|packets  messages before they are aggregated, or N-packets "
-	"after\n"
-	"                           that (messages)\n"
+	"  --first-serves messages|packets  messages before aggregation, or N-packets after it\n"
+	"                           (messages)\n"
 	" the second switch\n"
 	"  --service exponential|fixed  kind of its service times (fixed)\n"
-	"  --mu M                   its rate of N-packets; without it there is no second switch\n"
-	"  --buffer N               N-packets that may wait; those beyond are lost (no bound)\n"
-	"  --minimum-mu BETA[,BETA...]  the least rate at which the mean waiting time is BETA "
-	"service\n"
-	"                           times, with no bound on the buffer\n"
+	"  --mu M                   service rate, N-packets; default: no second switch\n"
+	"  --buffer N               N-packets that may wait; more are lost (unlimited)\n"
+	"  --minimum-mu BETA[,BETA...]  find the minimum rate with a mean waiting time of BETA\n"
+	"                           service times, with an unlimited buffer\n"
 	" the run\n"
-	"  --packets N              N-packets that are measured (1000000)\n"
+	"  --packets N              measured N-packets (1000000)\n"
 	"  --warm-up N              N-packets before these (10000)\n"
-	"  --samples FILE           times between N-packets in ns, one a line\n"
+	"  --samples FILE           times between N-packets in ns, one per line\n"
 	"  --help\n"
 	"\n"
-	"Exit status: 0; 1 an N-packet did not hold the messages that were due; 64 usage; 71 "
-	"system.\n";
+	"Exit status: 0; 1 an N-packet had wrong messages; 64 usage; 71 system.\n";
 
 /* Which of two words; false: the second. */
 static bool is_first(const char *name, const char *text, const char *first, const char *second)
@@ -216,8 +212,8 @@ void sim_options_read(struct sim_options *o, int argc, char **argv)
 	option_each(argc, argv, options, set, o);
 	if (o->first.service == SIM_NO_SERVICE)
 		o->first.place = SIM_NOWHERE;
-	/* A queue whose load is 1 or more has no mean: its numbers would say how long the run was.
-	 */
+	/* A queue with a load of 1 or more has no mean: its results would depend on the duration
+	 * of the run. */
 	else if (o->first.mu * (o->first.place == SIM_AFTER ? o->first.messages : 1) <= 1)
 		option_wrong("--first-mu is %g: that server could not keep up", o->first.mu);
 	if (o->first.place != SIM_NOWHERE && o->streams > 1)

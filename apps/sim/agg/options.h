@@ -11,14 +11,14 @@ struct sim_options {
 	unsigned streams;          /* that share the rate */
 	uint64_t packets, warm_up; /* N-packets that are measured, and before them */
 	enum sim_service service;  /* of the second switch */
-	double mu;       /* of it, a multiple of the messages' rate; 0: no second switch */
+	double mu;       /* its rate, a multiple of that of the messages; 0: no second switch */
 	uint32_t buffer; /* N-packets that may wait; SIM_ENDLESS */
 	double beta[SIM_BETAS_MAX];
 	unsigned n_betas;
 	const char *samples; /* file */
 };
 
-/* Ends the program on --help and on what it can't make sense of. */
+/* Ends the program on --help and on invalid arguments. */
 void sim_options_read(struct sim_options *o, int argc, char **argv);
 
 #endif

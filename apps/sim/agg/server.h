@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /*
- * A queue with one server, first come first served, driven by its arrivals: G/G/1, or with a buffer
- * G/G/1/(1 + buffer). Times in any unit.
+ * A queue with one server, FIFO, driven by its arrivals: G/G/1, or with a buffer G/G/1/(1 +
+ * buffer). Times in any unit.
  */
 struct sim_server {
-	double free;     /* when what is accepted has been served */
-	double *start;   /* when the last `buffer` accepted ones began, or will; a ring */
+	double free;     /* when all accepted customers have been served */
+	double *start;   /* begin of service of the last `buffer` accepted customers; a ring */
 	uint32_t buffer; /* that may wait; SIM_ENDLESS: any number */
 	uint32_t at;
 	uint64_t accepted, refused;
@@ -24,8 +24,8 @@ struct sim_server {
 int sim_server_init(struct sim_server *s, uint32_t buffer);
 void sim_server_free(struct sim_server *s);
 
-/* A customer who comes at `now`, not before the one before, and needs `work`. Returns its waiting
- * time before service; negative: there was no room and it is lost. */
+/* A customer who arrives at `now`, not before the one before, and needs `work`. Returns the
+ * waiting time before service; negative: the buffer is full and the customer is lost. */
 static inline double sim_server_arrive(struct sim_server *s, double now, double work)
 {
 	double start = s->free > now ? s->free : now;
@@ -38,8 +38,8 @@ static inline double sim_server_arrive(struct sim_server *s, double now, double 
 		return -1;
 	}
 	if (s->start != 0) {
-		/* As many wait as have yet to begin: if the oldest of the last `buffer` is among
-		 * them, all are. */
+		/* All customers wait whose service has not begun: if the oldest of the last
+		 * `buffer` is among them, the buffer is full. */
 		if (s->start[s->at] > now) {
 			s->refused++;
 			return -1;

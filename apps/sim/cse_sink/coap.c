@@ -10,7 +10,7 @@ struct reader {
 	const uint8_t *p, *end;
 };
 
-/* The rest of an option's delta or length whose first four bits are `half`; -1: there is none. */
+/* The rest of an option's delta or length whose first four bits are `half`; -1: invalid. */
 static int32_t extended(struct reader *r, unsigned half)
 {
 	if (half < 13)
@@ -91,7 +91,7 @@ static const char *option(
 		return text_option(&m->rqi, t);
 	if (number == n->rvi && n->rvi != 0)
 		return text_option(&m->rvi, t);
-	return "an option that is not expected";
+	return "an unexpected option";
 }
 
 static const char *options(struct sink_message *m, const struct sink_numbers *n, struct reader r)
@@ -112,7 +112,7 @@ static const char *options(struct sink_message *m, const struct sink_numbers *n,
 		delta = extended(&r, first >> 4);
 		len = delta < 0 ? -1 : extended(&r, first & 15);
 		if (len < 0 || len > r.end - r.p)
-			return "an option that is longer than the message";
+			return "an option longer than the message";
 		number += (uint32_t)delta;
 		wrong = option(m, n, number, (struct sink_text){(const char *)r.p, (size_t)len});
 		if (wrong != NULL)
@@ -133,10 +133,10 @@ const char *sink_read(
 	m->mid = (uint16_t)(p[2] << 8 | p[3]);
 	m->token_len = p[0] & 15;
 	if (m->token_len > 8 || len < 4 + m->token_len)
-		return "a token that is longer than 8 octets or the message";
+		return "a token longer than 8 bytes or the message";
 	memcpy(m->token, p + 4, m->token_len);
 	if (m->code == 0)
-		return len == 4 ? NULL : "an empty message that is not empty";
+		return len == 4 ? NULL : "an empty message with contents";
 	return options(m, n, (struct reader){p + 4 + m->token_len, p + len});
 }
 

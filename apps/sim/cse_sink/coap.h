@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* CoAP (RFC 7252) as the sink reads and writes it; nothing of the gateway's codec. */
+/* CoAP (RFC 7252) reader and writer of the sink, independent of the gateway's codec. */
 
 enum { SINK_CON, SINK_NON, SINK_ACK, SINK_RST };
 enum { SINK_GET = 1, SINK_POST = 2 };
@@ -18,7 +18,7 @@ struct sink_text {
 	size_t len;
 };
 
-/* A message; texts point into it. What is absent has p == NULL. */
+/* A message; texts point into it. An absent field has p == NULL. */
 struct sink_message {
 	uint8_t type;
 	uint8_t code;
@@ -35,12 +35,12 @@ struct sink_message {
 
 /* Numbers of the oneM2M options (TS-0008): two generations. */
 struct sink_numbers {
-	uint32_t fr, rqi, rvi, rsc; /* rvi 0: there is none */
+	uint32_t fr, rqi, rvi, rsc; /* rvi 0: absent */
 };
 extern const struct sink_numbers sink_numbers_old; /* releases 1 and 2 */
 extern const struct sink_numbers sink_numbers_new;
 
-/* NULL, or what is wrong with it, as a sentence's part. */
+/* NULL, or a description of its error. */
 const char *sink_read(
 	struct sink_message *m, const struct sink_numbers *n, const uint8_t *p, size_t len);
 

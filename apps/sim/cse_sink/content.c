@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a measurement looks like in an instance. */
+/* Format of a measurement in an instance. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "apps/sim/cse_sink/sink.h"
 
-/* "2026-01-01T12:00:00.00", with an offset such as "+05:00" behind it where the device knows its
+/* "2026-01-01T12:00:00.00", with an offset such as "+05:00" after it if the device knows its
  * zone. */
 static bool is_time(const char *t)
 {
@@ -28,7 +28,7 @@ static const char *check_values(const json_t *v)
 		const json_t *one = json_array_get(v, i);
 
 		if (!json_is_number(one) && !json_is_null(one))
-			return "a compound value with something that is no number";
+			return "a compound value with a member that is not a number";
 	}
 	return json_array_size(v) > 0 ? NULL : "a compound value without values";
 }
@@ -39,7 +39,7 @@ static const char *check_value(const json_t *o)
 	const json_t *u = json_object_get(o, "u");
 
 	if (!json_is_object(o))
-		return "a measurement that is no object";
+		return "a measurement that is not an object";
 	if (v == NULL)
 		return "a measurement without a value";
 	if (json_is_null(v) && !json_is_string(json_object_get(o, "why")))
@@ -47,13 +47,13 @@ static const char *check_value(const json_t *o)
 	if (json_is_array(v) && check_values(v) != NULL)
 		return check_values(v);
 	if (!json_is_null(v) && !json_is_array(v) && !json_is_number(v) && !json_is_string(v))
-		return "a value of a kind that is not expected";
+		return "a value of an unexpected kind";
 	if (u != NULL && !json_is_string(u) && !json_is_null(u))
-		return "a unit that is no text";
+		return "a unit that is not a string";
 	if (t == NULL)
 		return "a measurement without a time, which may be null";
 	if (!json_is_null(t) && (!json_is_string(t) || !is_time(json_string_value(t))))
-		return "a time of a form that is not expected";
+		return "a time in an unexpected format";
 	return NULL;
 }
 

@@ -51,7 +51,7 @@ static struct sink_exchange *place(const struct sink_exchanges *e, uint64_t peer
 	return &e->slot[at];
 }
 
-/* A table for what is young, twice as large if that needs it. */
+/* A new table for the recent entries, twice as large if necessary. */
 static bool renew(struct sink_exchanges *e, uint32_t now_s)
 {
 	struct sink_exchanges n = {.size = e->size, .unchecked = e->unchecked};

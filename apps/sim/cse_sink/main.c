@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * biplane-cse-sink: a fast CoAP server that stands for an infrastructure CSE and checks what it is
- * sent. Nothing of the gateway is linked, least of all its codec. See --help.
+ * biplane-cse-sink: a fast CoAP server that replaces an infrastructure CSE and checks the received
+ * requests. It does not link gateway code, in particular not its codec. See --help.
  */
 #include <errno.h>
 #include <poll.h>
@@ -86,7 +86,7 @@ static void send_delayed(struct sink *s, int fd, const struct delayed_answer *h)
 		s->counts.not_sent++;
 }
 
-/* Sends an answer, at once or when its time comes. */
+/* Sends a response, immediately or after its delay. */
 static void answer(struct sink *s, int fd, const struct msghdr *from, const struct sink_message *m,
 	uint8_t type, uint16_t mid, const struct sink_answer *a, uint64_t delay_ns)
 {
@@ -132,7 +132,7 @@ static void respond(struct sink *s, int fd, const struct msghdr *from, const str
 	}
 }
 
-/* What has no code is no request. */
+/* A message without a code is not a request. */
 static void empty_message(
 	struct sink *s, int fd, const struct msghdr *from, const struct sink_message *m)
 {
@@ -195,7 +195,7 @@ static void message(struct sink *s, int fd, const struct msghdr *from, const uin
 		return;
 	}
 	if (wrong == NULL && (m.code >= 32 || m.type > SINK_NON))
-		wrong = "a message that is no request";
+		wrong = "a message that is not a request";
 	if (wrong == NULL) {
 		request(s, fd, from, &m, p, len);
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What requests ask for, as TS-0001 and TS-0004 have it, checked field by field. */
+/* Processing of requests by TS-0001 and TS-0004, checked field by field. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static const char *check_instance(const struct sink *s, const json_t *o)
 	static const char *const keys[] = {"rn", "con", "cnf", "lbl", NULL};
 
 	if (!only(o, keys))
-		return "a contentInstance with an attribute that is not expected";
+		return "a contentInstance with an unexpected attribute";
 	if (!s->o.unnamed && !has(o, "rn", JSON_STRING))
 		return "a contentInstance without a name";
 	if (!has(o, "con", JSON_STRING))
@@ -81,11 +81,11 @@ static const char *check_ae(const struct sink *s, const json_t *o)
 	const char *api = json_string_value(json_object_get(o, "api"));
 
 	if (!only(o, keys))
-		return "an AE with an attribute that is not expected";
+		return "an AE with an unexpected attribute";
 	if (api == NULL || (api[0] != 'N' && api[0] != 'R'))
 		return "an AE whose api begins neither with N nor with R";
 	if (json_object_get(o, "rr") == NULL || !json_is_boolean(json_object_get(o, "rr")))
-		return "an AE whose rr is no boolean";
+		return "an AE whose rr is not a boolean";
 	if (s->numbers->rvi != 0 && !has(o, "srv", JSON_ARRAY))
 		return "an AE without its releases (srv)";
 	return NULL;
@@ -98,7 +98,7 @@ static const char *check_attributes(const struct sink *s, int32_t ty, const json
 	const char *rn = json_string_value(json_object_get(o, "rn"));
 
 	if (json_object_get(o, "rn") != NULL && (rn == NULL || !name_ok(rn)))
-		return "a resource name that is none";
+		return "an invalid resource name";
 	if (ty != SINK_CIN && rn == NULL)
 		return "a resource without a name";
 	switch (ty) {
@@ -108,10 +108,10 @@ static const char *check_attributes(const struct sink *s, int32_t ty, const json
 		return check_ae(s, o);
 	case SINK_CNT:
 		if (!only(o, container))
-			return "a container with an attribute that is not expected";
+			return "a container with an unexpected attribute";
 		return mni == NULL || json_integer_value(mni) > 0
 			       ? NULL
-			       : "a container whose mni is no number";
+			       : "a container whose mni is not a number";
 	default:
 		return has(o, "pv", JSON_OBJECT) && has(o, "pvs", JSON_OBJECT)
 			       ? NULL
@@ -130,11 +130,11 @@ static const char *check_options(const struct sink *s, const struct sink_message
 		return "no FR";
 	snprintf(fr, sizeof(fr), "%.*s", (int)m->fr.len, m->fr.p);
 	if (!name_ok(fr))
-		return "an FR that is no identifier";
+		return "an FR that is not an identifier";
 	if (m->rqi.p == NULL || m->rqi.len == 0)
 		return "no RQI";
 	if (s->numbers->rvi != 0 && !text_is(m->rvi, s->o.rvi))
-		return "an RVI that is not the release's";
+		return "an RVI of another release";
 	if (m->query.p != NULL && !text_is(m->query, "rcn=0"))
 		return "a Uri-Query other than rcn=0";
 	if (m->code == SINK_GET)
@@ -144,13 +144,13 @@ static const char *check_options(const struct sink *s, const struct sink_message
 	if (m->code != SINK_POST)
 		return "a method other than GET and POST";
 	if (m->ty < SINK_ACP || m->ty > SINK_CIN)
-		return "a TY that is none of 1 to 4";
+		return "a TY other than 1 to 4";
 	if (m->format != 50 && m->format != 10001)
 		return "a Content-Format that is not JSON";
 	return m->payload.p != NULL ? NULL : "no payload";
 }
 
-/* The parent of what is created, which --any makes on demand. */
+/* The parent of the created resource, which --any creates on demand. */
 static struct sink_resource *target(struct sink *s, const char *path, const char *fr)
 {
 	struct sink_resource *r = sink_tree_find(s->tree, path), *parent = NULL;

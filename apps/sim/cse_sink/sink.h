@@ -15,7 +15,7 @@
 struct sink_options {
 	struct sockaddr_storage listen;
 	char cse[64];            /* name of the CSE's base */
-	char rvi[4];             /* release 3 or later: what RVI must be; "" for 1 and 2 */
+	char rvi[4];             /* release 3 or later: the required RVI; "" for 1 and 2 */
 	const char *report_file; /* NULL: standard output */
 	uint64_t keep;           /* instances with their contents */
 	uint64_t seed;
@@ -26,8 +26,8 @@ struct sink_options {
 	uint8_t error_code;
 	uint16_t error_rsc;
 	uint64_t delay_ns;   /* of every answer */
-	bool any;            /* what instances are for need not be there */
-	bool unnamed;        /* instances may come without a name */
+	bool any;            /* parents of instances need not exist */
+	bool unnamed;        /* instances may be unnamed */
 	bool instances_only; /* drop, error and so on are for instances */
 };
 
@@ -49,7 +49,7 @@ struct sink {
 	char *violation[SINK_VIOLATIONS_KEPT]; /* JSON objects */
 };
 
-/* What a request came to. */
+/* Result of a request. */
 struct sink_answer {
 	uint8_t code; /* 0: none */
 	uint16_t rsc;
@@ -58,12 +58,12 @@ struct sink_answer {
 
 void sink_options_read(struct sink_options *o, int argc, char **argv);
 double sink_random(struct sink *s); /* 0 <= . < 1 */
-/* Notes what is wrong with a message. */
+/* Records the error of a message. */
 void sink_violation(struct sink *s, const char *what, const uint8_t *p, size_t len);
-/* Does what a request asks for. */
+/* Executes a request. */
 void sink_do(struct sink *s, const struct sink_message *m, const uint8_t *p, size_t len,
 	struct sink_answer *a);
-/* NULL, or what is wrong with the content ("con") of an instance. */
+/* NULL, or the error in the content ("con") of an instance. */
 const char *sink_check_content(const char *con);
 void sink_report(const struct sink *s, FILE *out);
 

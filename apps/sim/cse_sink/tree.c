@@ -12,7 +12,7 @@ struct sink_tree {
 	uint32_t buckets, n;
 };
 
-/* FNV-1a over the path, so that a child's goes on from its parent's. */
+/* FNV-1a over the path, so that the hash of a child continues that of its parent. */
 static uint64_t hash_more(uint64_t h, const char *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)

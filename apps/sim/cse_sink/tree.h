@@ -13,10 +13,10 @@ struct sink_resource {
 	struct sink_resource *next_of_hash, *parent, *children, *last_child, *next;
 	uint64_t hash;
 	uint64_t instances; /* below a container */
-	uint32_t number;    /* of its creation */
+	uint32_t number;    /* sequence number of its creation */
 	uint8_t ty;
 	char *fr;         /* who made it */
-	char *attributes; /* JSON object of what was asked for; NULL: not kept */
+	char *attributes; /* JSON object of the requested attributes; NULL: not kept */
 	char rn[];
 };
 
@@ -27,7 +27,7 @@ void sink_tree_free(struct sink_tree *t);
 struct sink_resource *sink_tree_find(const struct sink_tree *t, const char *path);
 /* The AE that `fr` registered, or NULL. */
 struct sink_resource *sink_tree_ae(const struct sink_tree *t, const char *fr);
-/* A child that isn't there yet; texts are copied. NULL when memory is short. */
+/* Adds a child that does not exist yet; texts are copied. NULL without memory. */
 struct sink_resource *sink_tree_add(struct sink_tree *t, struct sink_resource *parent, uint8_t ty,
 	const char *rn, const char *fr, const char *attributes);
 struct sink_resource *sink_tree_child(

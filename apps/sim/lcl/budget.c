@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* d of a label that comes to a node, at least and at most. */
+/* Minimum and maximum of d in a label that arrives at a node. */
 struct interval {
 	double lo, hi;
 };

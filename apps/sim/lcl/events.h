@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 /*
- * When each of a fixed number of things happens next: a heap in which each has one place. Of those
- * at the same time the one with the least number comes first, so that a run is the same again.
+ * Time of the next event of each of a fixed number of objects: a heap with one entry per object. At
+ * equal times the object with the smallest number is first, so that runs are reproducible.
  */
 #define LSIM_NEVER UINT64_MAX
 
 struct lsim_events {
-	uint64_t *at;    /* of each thing, in ps */
+	uint64_t *at;    /* of each object, ps */
 	uint32_t *heap;  /* things */
-	uint32_t *place; /* in heap[], of each thing */
+	uint32_t *place; /* index of each object in heap[] */
 	uint32_t count;
 };
 

@@ -8,9 +8,9 @@
 #define LSIM_PS 1000u              /* in a nanosecond */
 #define LSIM_SECOND 1000000000000u /* in ps */
 
-/* A frame on its way: what its label says, and what the simulator knows of it. */
+/* A frame in transit: its label, and the state of the simulator. */
 struct lsim_frame {
-	struct lsim_frame *next; /* in whatever list it is */
+	struct lsim_frame *next; /* in its current list */
 	uint64_t in_ps;          /* when its last bit came to the node, or will */
 	uint64_t delay_ps;       /* queueing so far: from in_ps to its first bit on the wire */
 	uint64_t waited_ns;      /* the same as schedulers said it */

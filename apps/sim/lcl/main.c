@@ -10,7 +10,7 @@
 #include "apps/sim/lcl/options.h"
 #include "apps/sim/lcl/report.h"
 
-/* Every frame has come or was counted as lost, and every label was right. */
+/* Every frame has arrived or was counted as lost, and every label was correct. */
 static bool accounts(const struct lsim_network *w)
 {
 	for (uint32_t i = 0; i < w->n_flows; i++) {

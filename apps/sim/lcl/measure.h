@@ -8,7 +8,7 @@
 #include "biplane/lcl.h"
 #include "services/lcl/scheduler.h"
 
-/* Least, mean and most of some delay. */
+/* Minimum, mean and maximum of a delay. */
 struct lsim_spread {
 	uint64_t count, min_ps, max_ps, sum_ps;
 };
@@ -36,12 +36,12 @@ struct lsim_measured {
 	uint64_t early, late;     /* delay below d0 - tau, above d0 + tau */
 	uint64_t reordered;       /* came after one with a higher sequence number */
 	uint64_t unseen_ps;       /* the most of a delay that its label had not counted */
-	uint64_t wrong;           /* d0 - d was not the sum of what it waited */
+	uint64_t wrong;           /* d0 - d was not the sum of its waiting times */
 	struct lsim_hop hop[BP_LCL_HOPS_MAX];
 	/* Delay by the time of arrival, a window each. */
 	struct lsim_spread *series;
 	uint32_t windows;
-	uint32_t next_sequence; /* lowest that is not behind one received */
+	uint32_t next_sequence; /* lowest number after the received ones */
 };
 
 /* Adds to the window that a time falls into. False: no memory. */

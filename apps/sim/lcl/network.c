@@ -181,7 +181,7 @@ static void on_departure(void *arg, const struct lsim_departure *d)
 	flow->measured.wrong += !d->accounts;
 }
 
-/* False: the scheduler said that it had something for now, and had nothing. */
+/* False: the scheduler announced a departure for now, and had none. */
 static bool port_due(struct lsim_network *w, uint32_t port)
 {
 	const unsigned n = lsim_port_take(&w->ports[port], w->now_ps, on_departure, w);
@@ -223,7 +223,7 @@ const char *lsim_network_run(struct lsim_network *w, uint64_t frames)
 		else if (thing >= w->n_flows + w->n_ports)
 			link_due(w, thing - w->n_flows - w->n_ports);
 		else if (!port_due(w, thing - w->n_flows))
-			return "a scheduler said that it had something to send, and had nothing";
+			return "a scheduler announced a departure and had none";
 	}
 	return "no memory";
 }

@@ -16,19 +16,18 @@
 struct lsim_flow {
 	char name[24];
 	struct lsim_source source;
-	uint64_t budget_ns;              /* d0 */
-	uint8_t hops;                    /* n0, nodes on its way */
-	bool best_effort;                /* no label: d0 is nothing, and it has one hop */
-	uint16_t route[BP_LCL_HOPS_MAX]; /* ports, in this order */
-	uint64_t
-		last_slot[BP_LCL_HOPS_MAX]; /* what services/lcl/scheduler.h keeps of it, at each */
+	uint64_t budget_ns;                  /* d0 */
+	uint8_t hops;                        /* n0, nodes on its path */
+	bool best_effort;                    /* no label: d0 is unused, and it has one hop */
+	uint16_t route[BP_LCL_HOPS_MAX];     /* ports, in this order */
+	uint64_t last_slot[BP_LCL_HOPS_MAX]; /* state for services/lcl/scheduler.h, at each */
 	struct lsim_measured measured;
 	struct lsim_next next; /* frame that it sends */
 };
 
 /*
- * Output ports, flows over them, and what happens between: each source, port and wire has one next
- * event. Store and forward: a frame is at the next node when its last bit is.
+ * Output ports, flows over them, and the simulation between them: each source, port and link has
+ * one next event. Store and forward: a frame arrives at the next node with its last bit.
  */
 struct lsim_network {
 	struct lsim_port *ports;
@@ -37,23 +36,23 @@ struct lsim_network {
 	uint64_t tau_ns;
 	uint64_t series_ps; /* length of a window; 0: none */
 
-	struct lsim_events events; /* flows, then ports, then the wires behind them */
+	struct lsim_events events; /* flows, then ports, then the links after them */
 	struct lsim_frame *spare;  /* that are not in use */
 	void **blocks;             /* of memory that frames are in */
 	uint32_t n_blocks;
-	uint64_t frames;         /* time-sensitive ones that may be sent yet */
-	uint64_t in_use;         /* frames on their way, best effort too */
+	uint64_t frames;         /* remaining time-sensitive frames to send */
+	uint64_t in_use;         /* frames in transit, including best effort */
 	uint64_t now_ps, end_ps; /* end: the last frame was sent */
 	uint64_t departures;     /* frames by hops */
 	bool no_memory;
 };
 
-/* Room for so many; ports and flows are the caller's to fill in. 0, or -1: no memory. */
+/* Allocates these numbers; the caller fills in ports and flows. 0, or -1: no memory. */
 int lsim_network_init(struct lsim_network *w, uint32_t ports, uint32_t flows);
 void lsim_network_free(struct lsim_network *w);
 
-/* Lets sources send until there were `frames` time-sensitive ones, and the network run empty.
- * NULL, or what is wrong with a scheduler, or that there is no memory. */
+/* Runs the sources until `frames` time-sensitive frames were sent, and the network until it is
+ * empty. NULL, or an error of a scheduler, or no memory. */
 const char *lsim_network_run(struct lsim_network *w, uint64_t frames);
 
 #endif

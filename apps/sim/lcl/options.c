@@ -9,57 +9,55 @@
 static const char help[] =
 	"usage: biplane-lcl-sim [OPTION]...\n"
 	"\n"
-	"Nodes whose output ports are scheduled by latency control labels, with the gateway's own\n"
-	"scheduler under virtual time. Time-sensitive flows cross some of them, best effort joins "
-	"at\n"
-	"each and leaves behind it. Prints what frames waited, in the whole and at each node;\n"
-	"docs/performance/lcl-simulation.md tells more. The same options give the same numbers "
-	"again.\n"
+	"Simulates nodes whose output ports are scheduled by latency control labels, with the "
+	"gateway's\n"
+	"scheduler in virtual time. Time-sensitive flows cross some of them, best-effort traffic "
+	"crosses\n"
+	"each single node. Prints the delays of frames, end to end and at each node; see\n"
+	"docs/performance/lcl-simulation.md. The same options give the same results.\n"
 	"\n"
-	"Rates are on the wire: with checksum, preamble and gap.\n"
+	"Rates are link rates: with checksum, preamble and gap.\n"
 	"\n"
 	" the network\n"
 	"  --scenario paper|chain|random  three nodes and four flows as in Ma et al., Table 1; a "
 	"line\n"
-	"                           of nodes; ways at random between ports (paper)\n"
-	"  --hops N                 chain: nodes; random: the longest way; 1 to 64 (8)\n"
+	"                           of nodes; random paths between ports (paper)\n"
+	"  --hops N                 chain: nodes; random: the longest path; 1 to 64 (8)\n"
 	"  --nodes N                random: output ports, 1 to 1000 (16)\n"
-	"  --flows N                chain: that join at each node and leave up to three nodes on;\n"
-	"                           random: in all (3, 32)\n"
-	"  --load F                 chain, random: the part of a slot that may be needed in the "
-	"worst\n"
-	"                           case; above 1 nothing is promised (1)\n"
-	"  --propagation T          from node to node (500ns)\n"
+	"  --flows N                chain: flows that join at each node, for up to three nodes;\n"
+	"                           random: total (3, 32)\n"
+	"  --load F                 chain, random: used part of a slot in the worst case; above 1\n"
+	"                           there is no bound (1)\n"
+	"  --propagation T          propagation delay of a link (500ns)\n"
 	" ports\n"
 	"  --scheduler lcl|priority|fifo  priority: without LCL, time-sensitive frames first, and "
 	"no\n"
-	"                           preemption; fifo: all frames alike (lcl)\n"
-	"  --tau T                  each queue's turn, 1us to 10ms (8us)\n"
-	"  --queues N               2 to 64 (paper: 4; otherwise as many as labels need)\n"
-	"  --queue-frames N         places of a queue (as many as a turn can send)\n"
-	"  --rate R                 of the wire, in bps (25e9)\n"
-	"  --guard T                (0)\n"
-	" what is sent\n"
-	"  --phases staggered|wandering  paper: bursts come one after the other; or sources begin "
-	"at\n"
-	"                           random, and go on at a pace of their own (staggered; chain "
-	"and\n"
+	"                           preemption; fifo: one queue (lcl)\n"
+	"  --tau T                  slot duration, 1us to 10ms (8us)\n"
+	"  --queues N               2 to 64 (paper: 4; otherwise as needed by the labels)\n"
+	"  --queue-frames N         depth of a queue, frames (the maximum of a slot)\n"
+	"  --rate R                 link rate, bit/s (25e9)\n"
+	"  --guard T                guard time (0)\n"
+	" traffic\n"
+	"  --phases staggered|wandering  paper: bursts are sent in turn; or sources have random\n"
+	"                           phases and slightly different rates (staggered; chain and\n"
 	"                           random: wandering)\n"
-	"  --source bursts|constant|poisson  of time-sensitive flows (bursts)\n"
-	"  --frame N                octets of a time-sensitive frame with checksum, 64 to 1518 "
+	"  --source bursts|constant|poisson  kind of time-sensitive flows (bursts)\n"
+	"  --frame N                bytes of a time-sensitive frame with checksum, 64 to 1518 "
 	"(128)\n"
-	"  --budget T               d0 of all flows (paper: Table 1; otherwise what is sure)\n"
-	"  --best-effort R          bps at each node, frames of 64 to 1518 octets; 0: none (5e9)\n"
-	"  --frames N               time-sensitive frames in all (1000000)\n"
-	"  --seed N                 of all that is random (1)\n"
+	"  --budget T               d0 of all flows (paper: Table 1; otherwise the guaranteed "
+	"one)\n"
+	"  --best-effort R          bit/s at each node, frames of 64 to 1518 bytes; 0: none (5e9)\n"
+	"  --frames N               total time-sensitive frames (1000000)\n"
+	"  --seed N                 seed of the random numbers (1)\n"
 	" the output\n"
-	"  --series T               of each flow also the delays by the time, in windows of T\n"
-	"  --json                   one object instead of tables\n"
+	"  --series T               also print the delays of each flow in time windows of T\n"
+	"  --json                   print one object instead of tables\n"
 	"  --help\n"
 	"\n"
-	"Exit status: 0; 1 a frame is missing, or a label's account was wrong, or a scheduler got "
-	"stuck;\n"
-	"64 usage; 71 system.\n";
+	"Exit status: 0; 1 a frame is missing, a label was wrong, or a scheduler stalled; 64 "
+	"usage;\n"
+	"71 system.\n";
 
 enum which {
 	SCENARIO,
@@ -117,7 +115,7 @@ static const char *const scheduler_names[] = {"lcl", "priority", "fifo", NULL};
 static const char *const phase_names[] = {"staggered", "wandering", NULL};
 static const char *const source_names[] = {"bursts", "constant", "poisson", NULL};
 
-/* What was given; the rest has defaults that depend on the scenario. */
+/* The given options; the defaults of the others depend on the scenario. */
 struct reading {
 	struct lsim_options *o;
 	bool given[HELP];
@@ -253,7 +251,7 @@ static void complete(const struct reading *r)
 	if (!r->given[FLOWS])
 		s->flows = s->scenario == LSIM_CHAIN ? 3 : 32;
 	if (s->scenario == LSIM_RANDOM && s->flows == 0)
-		option_wrong("--flows is 0: there would be nothing to measure");
+		option_wrong("--flows is 0; expected at least 1");
 	if (s->scenario == LSIM_RANDOM && s->hops > s->nodes)
 		option_wrong("--hops is %u, and --nodes only %u", s->hops, s->nodes);
 	if (s->best_effort_bps > 0 && s->best_effort_bps < 1000)

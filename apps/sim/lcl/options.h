@@ -13,7 +13,7 @@ struct lsim_options {
 	bool json;
 };
 
-/* Ends the program on --help and on what it can't make sense of. */
+/* Ends the program on --help and on invalid arguments. */
 void lsim_options_read(struct lsim_options *o, int argc, char **argv);
 
 #endif

@@ -5,7 +5,7 @@
 #include "apps/sim/lcl/source.h"
 
 #define BURST 32u
-#define GAP 12u /* octets of wire that a frame takes after its last bit */
+#define GAP 12u /* link bytes of a frame after its last bit */
 
 int lsim_port_init(struct lsim_port *p, const struct lsim_port_options *o)
 {
@@ -63,7 +63,7 @@ enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_
 								     : BP_LCL_PUT_FULL;
 }
 
-/* Onto the wire, as soon as that is free. Returns how long the frame has waited. */
+/* Sends a frame as soon as the link is free. Returns the waiting time of the frame. */
 static uint64_t transmit(struct lsim_port *p, struct lsim_frame *f, uint64_t now_ps)
 {
 	const uint64_t start = now_ps > p->link_free_ps ? now_ps : p->link_free_ps;
@@ -93,7 +93,7 @@ static void leave(struct lsim_port *p, struct lsim_departure *d, uint64_t now_ps
 	}
 	f->waited_ns += d->waited_ns;
 	f->hop++;
-	if (f->n != 0) { /* what the data plane does */
+	if (f->n != 0) { /* as the data plane does */
 		f->d -= (int32_t)d->waited_ns;
 		f->n--;
 	}

@@ -8,7 +8,7 @@
 #include "apps/sim/lcl/frame.h"
 #include "services/lcl/scheduler.h"
 
-/* How a node's output port decides what leaves next. */
+/* Scheduling at the output port of a node. */
 enum lsim_scheduling {
 	LSIM_LCL,      /* services/lcl/scheduler.c, which the gateway has too */
 	LSIM_PRIORITY, /* time-sensitive frames before best effort, no preemption */
@@ -36,20 +36,20 @@ struct lsim_port {
 int lsim_port_init(struct lsim_port *p, const struct lsim_port_options *o);
 void lsim_port_free(struct lsim_port *p);
 
-/* The frame is here, at f->in_ps; its clock's f->in_ns is written. PUT_FULL: it remains the
- * caller's. last_slot: of its flow at this port. */
+/* Puts a frame that arrived at f->in_ps; f->in_ns is set to the time of the node's clock.
+ * PUT_FULL: the caller keeps it. last_slot: of its flow at this port. */
 enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_t *last_slot);
 
-/* What leaves at now_ps is put on the wire: f->delay_ps, f->waited_ns and the label count it, and
- * f->in_ps is when it comes to the next node. Each is shown to `left` with what it waited. Returns
- * how many did. */
+/* Sends the frames that leave at now_ps: f->delay_ps, f->waited_ns and the label are updated, and
+ * f->in_ps is the arrival time at the next node. Calls `left` for each with its waiting time.
+ * Returns their number. */
 struct lsim_departure {
 	struct lsim_frame *frame;
 	uint64_t wait_ps;   /* until its first bit was on the wire */
 	uint64_t waited_ns; /* as the scheduler has it; without LCL: wait_ps */
 	int32_t d;          /* as it came */
 	enum bp_lcl_put put;
-	bool accounts; /* the scheduler's waited_ns is what the node's clock says */
+	bool accounts; /* the scheduler's waited_ns matches the node's clock */
 };
 unsigned lsim_port_take(struct lsim_port *p, uint64_t now_ps,
 	void (*left)(void *arg, const struct lsim_departure *d), void *arg);

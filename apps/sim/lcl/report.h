@@ -6,8 +6,8 @@
 
 #include "apps/sim/lcl/scenario.h"
 
-/* What a run has measured, as a JSON object, or as tables for people: of it all, of flows, of their
- * nodes. False: no memory. */
+/* Results of a run, as a JSON object, or as tables for people: in total, per flow, per node of
+ * each flow. False: no memory. */
 bool lsim_report(const struct lsim_network *w, const struct lsim_scenario_options *o, bool as_json);
 
 #endif

@@ -18,7 +18,7 @@
 /* Of a wandering source, how much longer than it need be a gap between bursts may be. */
 #define WANDER 0.05
 
-/* A flow as a scenario plans it, before it is known what it may send. */
+/* A flow of a scenario, before its rate is known. */
 struct plan {
 	uint16_t first_port, hops; /* chain: the ports follow each other */
 	uint16_t route[BP_LCL_HOPS_MAX];
@@ -92,7 +92,7 @@ static void ma_network(struct lsim_network *w, const struct lsim_scenario_option
 	}
 }
 
-/* How many flows share the port of a flow's way that most do. */
+/* Number of flows at the busiest port on the path of a flow. */
 static unsigned crowd(const struct plan *p, const unsigned *users)
 {
 	unsigned most = 0;
@@ -103,8 +103,8 @@ static unsigned crowd(const struct plan *p, const unsigned *users)
 }
 
 /*
- * Each flow gets an equal share of the slots on its way: what it may send in its window is half
- * burst, half rate, so that slots are filled up to `load` in the worst case and no further.
+ * Each flow gets an equal share of the slots on its path: its data in a window is half burst, half
+ * rate, so that slots are filled up to `load` in the worst case and no further.
  */
 static void share(struct lsim_network *w, const struct lsim_scenario_options *o,
 	const struct plan *plan, uint32_t n, const unsigned *users, struct sim_random *r)
@@ -172,7 +172,7 @@ static uint32_t plan_chain(
 	return n;
 }
 
-/* Every node can reach every other; a way has no node twice. */
+/* Every node can reach every other; a path has no node twice. */
 static uint32_t plan_random(
 	const struct lsim_scenario_options *o, struct plan *p, struct sim_random *r)
 {

@@ -8,13 +8,14 @@
 
 enum lsim_scenario {
 	LSIM_MA,     /* Table 1 and Figure 4(b): three nodes in a line, flows of 1, 2, 3, 3 hops */
-	LSIM_CHAIN,  /* a flow over all nodes of a line, and at each others that join for a while */
+	LSIM_CHAIN,  /* a flow over all nodes of a line, and cross traffic that joins at each for
+			some hops */
 	LSIM_RANDOM, /* ports, and flows over random ways through them */
 };
 
 enum lsim_phases {
-	LSIM_STAGGERED, /* paper: bursts come in turn, and never together */
-	LSIM_WANDERING, /* each source begins anywhere, and at a pace of its own */
+	LSIM_STAGGERED, /* paper: bursts in turn, never at the same time */
+	LSIM_WANDERING, /* each source has a random phase and its own rate */
 };
 
 struct lsim_scenario_options {
@@ -23,8 +24,9 @@ struct lsim_scenario_options {
 	enum lsim_kind source; /* of time-sensitive flows */
 	struct lsim_port_options port;
 	uint64_t seed;
-	uint64_t budget_ns; /* d0; 0: the paper's, or what is sure for so many hops */
-	unsigned hops;      /* chain: nodes; random: of the longest way */
+	uint64_t budget_ns; /* d0; 0: that of the paper, or the guaranteed one for this number of
+			       hops */
+	unsigned hops;      /* chain: nodes; random: of the longest path */
 	unsigned nodes;     /* random: output ports */
 	unsigned flows;     /* chain: that join at each node; random: in all */
 	unsigned octets;    /* time-sensitive frames, without checksum */
@@ -33,8 +35,8 @@ struct lsim_scenario_options {
 };
 
 /*
- * Makes the network. port.lcl.queues 0: as many as the labels need; port.lcl.queue_frames 0: as
- * many places as a slot may need. Both are written back. NULL, or what is wrong.
+ * Creates the network. port.lcl.queues 0: the number that the labels need; port.lcl.queue_frames 0:
+ * the maximum frames of a slot. Both are written back. NULL, or an error message.
  */
 const char *lsim_scenario_make(struct lsim_network *w, struct lsim_scenario_options *o);
 

@@ -6,9 +6,9 @@
 
 #include "apps/sim/sim_random.h"
 
-/* What a flow sends, and when its frames have come to the first node whole. */
+/* Frames of a flow, and their complete arrival at the first node. */
 enum lsim_kind {
-	LSIM_BURSTS,   /* `burst` frames back to back at `peak_bps`, then nothing for a while */
+	LSIM_BURSTS,   /* `burst` frames back to back at `peak_bps`, then a pause */
 	LSIM_CONSTANT, /* gaps as long as the frames' sizes ask for */
 	LSIM_POISSON,  /* frames at random */
 };
@@ -33,7 +33,7 @@ struct lsim_next {
 /* The next frame; times do not go back. */
 struct lsim_next lsim_source_next(struct lsim_source *s);
 
-/* How long so many octets keep a wire, with checksum, preamble and gap. */
+/* Link time of this number of bytes, with checksum, preamble and gap. */
 uint64_t lsim_tx_time_ps(uint32_t octets, uint64_t rate_bps);
 
 #endif

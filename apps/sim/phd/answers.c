@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the manager sends, and what the agent does about it. */
+/* Messages of the manager, and the reactions of the agent. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -33,7 +33,7 @@ static void aare(struct sim *s, struct sim_device *d, struct sim_in *body)
 {
 	uint16_t result = sim_take_u16(body);
 
-	/* An answer to a repeated request comes twice. */
+	/* A repeated request gets two responses. */
 	if (d->state != SIM_ASSOCIATING) {
 		sim_log(s, d, "late-aare", ",\"result\":%u", result);
 		s->counts.late_answers++;
@@ -135,7 +135,7 @@ static void event_answer(struct sim *s, struct sim_device *d, uint16_t invoke, s
 	sim_settled(s, d);
 }
 
-/* An error (ROER) or a rejection (RORJ). One that is for now only lets the report wait on. */
+/* An error (ROER) or a rejection (RORJ). After a temporary one the report remains pending. */
 static void refusal(
 	struct sim *s, struct sim_device *d, uint16_t choice, uint16_t invoke, struct sim_in *body)
 {
@@ -283,7 +283,7 @@ static void receive_datagrams(struct sim *s, struct sim_device *d)
 	}
 }
 
-/* The whole APDUs that have come; false when one can't be. */
+/* Processes the complete received APDUs; false if one is invalid. */
 static bool take_apdus(struct sim *s, struct sim_device *d)
 {
 	size_t at = 0;

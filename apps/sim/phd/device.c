@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent's state machine (20601, 8.4): what it does of itself. What it answers is in answers.c.
- */
+/* The agent's state machine (20601, 8.4): its own actions. Its responses are in answers.c. */
 #include <inttypes.h>
 #include <time.h>
 
@@ -10,7 +9,7 @@
 
 #define NS UINT64_C(1000000000)
 
-/* ---- what is sent ---- */
+/* ---- sent messages ---- */
 
 void sim_send_reason(struct sim *s, struct sim_device *d, uint16_t apdu, uint16_t reason)
 {
@@ -33,7 +32,7 @@ static struct sim_out apdu_begin(struct sim_device *d)
 	return (struct sim_out){d->signal, sizeof(d->signal), 0, false};
 }
 
-/* Sends what is to be repeated until it is answered. */
+/* Sends a message that is repeated until it is answered. */
 static void send_signal(struct sim *s, struct sim_device *d, size_t len, uint64_t timeout_ns)
 {
 	d->signal_len = len;
@@ -145,7 +144,7 @@ static void report_repeat(struct sim *s, struct sim_device *d)
 	sim_heap_moved(s, d);
 }
 
-/* The manager doesn't answer a report: the standard ends the association. */
+/* The manager does not answer a report: the standard ends the association. */
 static void report_give_up(struct sim *s, struct sim_device *d)
 {
 	s->counts.given_up++;
@@ -216,7 +215,7 @@ void sim_operate(struct sim *s, struct sim_device *d)
 	d->refusals = 0;
 	d->state = SIM_OPERATING;
 	d->due_ns = SIM_NEVER;
-	/* The devices take turns. */
+	/* The devices send in turn. */
 	d->report_ns = s->now_ns + (uint64_t)(period * d->index / s->o.count);
 	if (d->pending) {
 		sim_log(s, d, "again", ",\"invoke\":%u,\"report\":%u", d->report_invoke,
@@ -313,7 +312,7 @@ void sim_settled(struct sim *s, struct sim_device *d)
 	d->pending = false;
 	d->due_ns = SIM_NEVER;
 	if (d->report_ns < s->now_ns)
-		d->report_ns = s->now_ns; /* late: what was missed is not made up for */
+		d->report_ns = s->now_ns; /* late: missed reports are not caught up */
 	sim_heap_moved(s, d);
 	sim_device_go_on(s, d);
 }

@@ -43,7 +43,7 @@ void sim_put_aarq(struct sim_out *out, const struct sim_options *o, uint64_t sys
 	sim_close(out, apdu);
 }
 
-/* What opens an APDU of data, from PRST to the event's information. */
+/* The head of a data APDU, from PRST to the information of the event. */
 struct event {
 	size_t apdu, prst, data, info;
 };

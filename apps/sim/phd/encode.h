@@ -5,7 +5,7 @@
 #include "apps/sim/phd/mder.h"
 #include "apps/sim/phd/measure.h"
 
-/* The APDUs of an agent. Each is put behind what the output holds; see its `full`. */
+/* The APDUs of an agent. Each is appended to the output; see its `full`. */
 
 void sim_put_aarq(struct sim_out *out, const struct sim_options *o, uint64_t system_id);
 void sim_put_system_id(struct sim_out *out, uint64_t system_id); /* as an octet string */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an agent answers. */
+/* Responses of an agent. */
 #include <string.h>
 
 #include "apps/sim/phd/codes.h"
@@ -54,7 +54,7 @@ void sim_put_mds(
 	sim_close(out, apdu);
 }
 
-/* An answer that consists of a code, and of an empty parameter where there is one. */
+/* A response with a code, and an empty parameter if there is one. */
 static void put_refusal(
 	struct sim_out *out, uint16_t invoke, uint16_t choice, uint16_t code, bool parameter)
 {

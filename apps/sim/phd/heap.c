@@ -50,7 +50,7 @@ void sim_heap_make(struct sim *s)
 
 void sim_heap_moved(struct sim *s, struct sim_device *d)
 {
-	/* Who waits for an answer reports nothing new. */
+	/* A device that waits for a response sends no new report. */
 	d->timer_ns = d->pending || d->due_ns < d->report_ns ? d->due_ns : d->report_ns;
 	up(s, d);
 	down(s, d);

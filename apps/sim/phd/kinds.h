@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * What the simulated devices measure, as tables: the objects of each configuration, and the
- * sequence of values that each object goes through. Codes of ISO/IEEE 11073-10101.
+ * Measurements of the simulated devices, as tables: the objects of each configuration, and the
+ * sequence of values of each object. Codes of ISO/IEEE 11073-10101.
  */
 
 enum sim_value {
@@ -32,7 +32,7 @@ struct sim_object {
 struct sim_config {
 	uint16_t id;          /* dev-config-id */
 	bool stamp;           /* an absolute time, attribute 2448, behind each value */
-	bool one;             /* a report holds one object, in turn; else all of them */
+	bool one;             /* a report holds one object, in turn; otherwise all of them */
 	uint16_t metric_spec; /* attribute 2630 of all its objects */
 	unsigned n;
 	const struct sim_object *object;
@@ -41,7 +41,7 @@ struct sim_config {
 struct sim_kind {
 	const char *name;
 	uint16_t spec;              /* of the system-type-spec-list */
-	uint64_t ids;               /* system-id of the first such device, unless told otherwise */
+	uint64_t ids;               /* default system-id of the first such device */
 	struct sim_config standard; /* a number that the standard gives */
 	struct sim_config extended; /* the device's own */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * biplane-phd-sim: simulated personal health devices, written from the standard's side. Nothing of
- * the gateway is linked, least of all its codec. See --help.
+ * biplane-phd-sim: simulated personal health devices, implemented from the standard. It does not
+ * link gateway code, in particular not its codec. See --help.
  */
 #include <errno.h>
 #include <signal.h>
@@ -67,7 +67,8 @@ static void begin(struct sim *s)
 
 static void run_due_timers(struct sim *s)
 {
-	/* Each at most once a turn: who reports without pause must let the others' answers in. */
+	/* Each at most once per iteration: devices that report continuously must not block the
+	 * responses of others. */
 	for (unsigned i = 0; i < s->o.count && s->heap[0]->timer_ns <= s->now_ns; i++)
 		sim_device_on_timer(s, s->heap[0]);
 }
@@ -124,7 +125,7 @@ int main(int argc, char **argv)
 			stop(&s);
 		run_due_timers(&s);
 		if (s.log != NULL)
-			fflush(s.log); /* whoever waits for an event reads it at once */
+			fflush(s.log); /* a reader that waits for an event gets it immediately */
 		if (s.done < s.o.count)
 			wait_for_events(&s);
 	}

@@ -30,7 +30,7 @@ static uint32_t float_raw(enum sim_value value, int32_t mantissa, int8_t exponen
 	return ((uint32_t)exponent & 0xff) << 24 | ((uint32_t)mantissa & 0xffffff);
 }
 
-/* As written on a display: the digits of the mantissa, and a point where the exponent puts it. */
+/* As on a display: the digits of the mantissa, with a point by the exponent. */
 static void decimal(char out[16], int32_t mantissa, int8_t exponent)
 {
 	int point = -exponent;

@@ -4,11 +4,11 @@
 
 #include "apps/sim/phd/options.h"
 
-/* What a device measured: numbers as they go onto the wire, and as text for whoever compares. */
+/* Measurements of a device: numbers as transmitted, and as text for a comparison. */
 
 struct sim_observation {
 	const struct sim_object *object;
-	uint16_t person;     /* 0: nobody in particular */
+	uint16_t person;     /* 0: no person */
 	uint32_t raw;        /* SFLOAT or FLOAT */
 	const char *special; /* "NaN" ..., or NULL: then text is the value */
 	char text[16];

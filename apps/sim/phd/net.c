@@ -78,7 +78,7 @@ void sim_net_open(struct sim *s, struct sim_device *d)
 	if (connect(d->fd, (const struct sockaddr *)to, length(to)) != 0 && errno != EINPROGRESS &&
 		!s->o.tcp)
 		fatal("cannot reach the manager's address");
-	/* A refused connection is told by epoll too. */
+	/* epoll also reports a refused connection. */
 	watch(s, d, EPOLL_CTL_ADD, s->o.tcp ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
@@ -125,7 +125,7 @@ static void send_datagram(struct sim *s, struct sim_device *d, const uint8_t *p,
 		times = 2;
 	}
 	while (times-- > 0) {
-		/* An earlier port-unreachable is told with the next send, which it prevents. */
+		/* The next send fails with an earlier port-unreachable. */
 		if (send(d->fd, p, len, 0) < 0 &&
 			(errno != ECONNREFUSED || send(d->fd, p, len, 0) < 0))
 			s->counts.not_sent++;

@@ -15,57 +15,54 @@ static const char help[] =
 	"\n"
 	"Simulates personal health devices (ISO/IEEE 11073-20601 agents): each associates, sends "
 	"its\n"
-	"configuration when it is asked for, answers for its attributes, and reports "
-	"measurements.\n"
-	"Ends when every device has reported all and has released its association, or by SIGINT "
-	"or\n"
-	"SIGTERM, which let what waits for an answer have it first; a second one ends it at once.\n"
+	"configuration on request, answers requests for its attributes, and reports measurements.\n"
+	"Ends when every device has sent all reports and has released its association, or on "
+	"SIGINT or\n"
+	"SIGTERM after pending reports are answered; a second signal ends it immediately.\n"
 	"\n"
 	"  --device KIND            dispenser, oximeter or activity\n"
 	"  --to ADDRESS:PORT        the manager, e.g. 10.1.0.1:6024 or [fd01::1]:6024\n"
 	"  --count N                devices, 1 to 10000 (1)\n"
-	"  --transport udp|tcp      UDP: one APDU a datagram (udp)\n"
+	"  --transport udp|tcp      UDP: one APDU per datagram (udp)\n"
 	"  --config own|standard    the device's own configuration, or the standard's: oximeter "
 	"400,\n"
 	"                           activity 4100, dispenser 7200 (oximeter: standard, else own)\n"
-	"  --brief-config           report a standard configuration without its objects at first\n"
-	"  --20601a                 offer that version of the protocol too\n"
+	"  --brief-config           first report a standard configuration without its objects\n"
+	"  --20601a                 also offer that version of the protocol\n"
 	"  --report KIND            fixed, var, mp-fixed, mp-var, or mixed: each in turn (fixed)\n"
-	"  --confirmed              reports want an answer, and are repeated until it comes\n"
-	"  --rate R                 reports a second, all devices together; 0: as fast as answers\n"
-	"                           come, with --confirmed only (1)\n"
+	"  --confirmed              send confirmed reports, and repeat them until they are "
+	"answered\n"
+	"  --rate R                 reports per second, sum of all devices; 0: as fast as "
+	"responses\n"
+	"                           arrive, with --confirmed only (1)\n"
 	"  --reports N              reports of each device; 0: until a signal (10)\n"
 	"  --first N                number of the first measurement, which decides the values (0)\n"
-	"  --specials N             each Nth measurement is no number: NaN, NRes, +INF... (0: "
-	"none)\n"
-	"  --doubtful N             each Nth variable report says questionable (0: none)\n"
-	"  --associations R         associations begun a second, all devices together (1000)\n"
+	"  --specials N             each Nth measurement is a special value: NaN, NRes, +INF... "
+	"(0: none)\n"
+	"  --doubtful N             each Nth variable report is questionable (0: none)\n"
+	"  --associations R         association requests per second, sum of all devices (1000)\n"
 	"  --stay                   stay associated after the last report, until a signal\n"
-	"  --no-release             end without releasing the association, as a device that is "
-	"off\n"
-	"  --retries N              repetitions before a device gives up and aborts; 0: no end "
-	"(3)\n"
+	"  --no-release             end without releasing the association, as without power\n"
+	"  --retries N              repetitions before a device aborts; 0: unlimited (3)\n"
 	"  --timeout T              from a report or configuration to its repetition (3s)\n"
 	"  --association-timeout T  the same for association requests (10s)\n"
 	"  --again T                from the end of an association to the next request (1s)\n"
-	"  --loss P                 percent of the datagrams that are lost, either way (0)\n"
-	"  --duplicate P            percent of the datagrams that are sent twice (0)\n"
-	"  --seed N                 of what is lost (1)\n"
-	"  --sources PREFIX         addresses that the devices speak from, e.g. 10.1.2.0/24: "
-	"spread\n"
-	"                           over them. They need not be the machine's, if routed to it\n"
+	"  --loss P                 percentage of lost datagrams, in each direction (0)\n"
+	"  --duplicate P            percentage of duplicated datagrams (0)\n"
+	"  --seed N                 seed of the random numbers (1)\n"
+	"  --sources PREFIX         source addresses of the devices, e.g. 10.1.2.0/24, used "
+	"evenly;\n"
+	"                           they need not be local if they are routed to this machine\n"
 	"  --source-port N          port of the first device at each address (0: the kernel's "
 	"choice)\n"
 	"  --system-id HEX          16 digits, of the first device; each further one has one more\n"
-	"  --report-file F          what was sent and answered, one JSON object a line; - is "
+	"  --report-file F          sent reports and responses, one JSON object per line; - is "
 	"standard\n"
-	"                           output, where the summary comes last\n"
+	"                           output, where the summary is the last line\n"
 	"  --help\n"
 	"\n"
-	"Times are a number with ns, us, ms, s or m. The summary is one JSON object. Exit status: "
-	"0 all "
-	"was\n"
-	"reported and, if confirmed, answered well; 1 something was not; 64 usage; 71 system.\n";
+	"Times are a number with ns, us, ms, s or m. The summary is one JSON object. Exit status:\n"
+	"0 all reports were sent and, if confirmed, accepted; 1 otherwise; 64 usage; 71 system.\n";
 
 enum which {
 	DEVICE,
@@ -132,7 +129,7 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* What --config said; the kind may come behind it. */
+/* The value of --config; the kind may follow it. */
 enum config_option { CONFIG_DEFAULT, CONFIG_EXTENDED, CONFIG_STANDARD };
 
 static uint64_t system_id(const char *text)
@@ -280,9 +277,9 @@ static void agree(struct sim_options *o, enum config_option config_option)
 	if (o->source.ss_family != 0 && o->source.ss_family != o->to.ss_family)
 		option_wrong("--sources and --to are not of the same family");
 	if (o->rate == 0 && !o->confirmed)
-		option_wrong("--rate 0 needs --confirmed: nothing else holds the devices back");
+		option_wrong("--rate 0 needs --confirmed, which limits the rate");
 	if (o->tcp && (o->loss > 0 || o->duplicate > 0))
-		option_wrong("--loss and --duplicate are for UDP: TCP repairs what is lost");
+		option_wrong("--loss and --duplicate need UDP: TCP repairs losses");
 	last = o->source_port + (o->count - 1) / (o->sources > 0 ? o->sources : 1);
 	if (o->source_port != 0 && last > 65535)
 		option_wrong("--source-port %u leaves no ports for %u devices", o->source_port,

@@ -26,11 +26,11 @@ struct sim_device {
 	uint64_t system_id;
 	enum sim_state state;
 	int fd;
-	uint64_t due_ns;    /* when what waits for an answer is repeated, or the state ends */
+	uint64_t due_ns;    /* time of the next repetition, or end of the state */
 	uint64_t report_ns; /* when the next report is due */
 	uint64_t timer_ns;  /* the earlier of both; place in the heap */
 	unsigned place;
-	unsigned tries;               /* of what waits for its answer */
+	unsigned tries;               /* of the message that waits for its response */
 	unsigned refusals;            /* transient rejections in a row */
 	uint16_t invoke;              /* used last */
 	uint64_t measured;            /* reports made */
@@ -38,7 +38,7 @@ struct sim_device {
 	uint8_t signal[SIM_APDU_MAX]; /* sent last, to be repeated: association, configuration,
 					 release */
 	size_t signal_len;
-	/* The report made last; pending: it wants an answer, and outlives the association. */
+	/* The last report; pending: it needs a response, and survives the association. */
 	bool pending;
 	enum sim_report report_type;
 	uint16_t report_invoke;
@@ -49,7 +49,7 @@ struct sim_device {
 	/* TCP */
 	uint8_t *input; /* SIM_INPUT_MAX */
 	size_t input_len;
-	uint8_t rest[SIM_APDU_MAX]; /* of what was sent last, that the kernel didn't take */
+	uint8_t rest[SIM_APDU_MAX]; /* unsent bytes of the last message */
 	size_t rest_len;
 };
 
@@ -84,7 +84,7 @@ void sim_heap_moved(struct sim *s, struct sim_device *d);
 void sim_net_open(struct sim *s, struct sim_device *d);
 void sim_net_close(struct sim *s, struct sim_device *d);
 void sim_net_send(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len);
-/* TCP: its socket takes octets again, or is connected: what was left over is sent. */
+/* TCP: its socket is writable or connected: sends the remaining bytes. */
 void sim_net_flush(struct sim *s, struct sim_device *d);
 double sim_random(struct sim *s); /* 0 <= . < 1 */
 
@@ -93,14 +93,14 @@ void sim_device_begin(struct sim *s, struct sim_device *d, unsigned index);
 void sim_device_on_timer(struct sim *s, struct sim_device *d);
 void sim_device_connected(struct sim *s, struct sim_device *d);
 void sim_device_disconnected(struct sim *s, struct sim_device *d); /* its connection */
-/* Nothing new is to be begun. */
+/* No new action is started. */
 void sim_device_stop(struct sim *s, struct sim_device *d);
 
-/* Reports, or releases the association, when that is due. */
+/* Reports, or releases the association, if due. */
 void sim_device_go_on(struct sim *s, struct sim_device *d);
 void sim_send_reason(struct sim *s, struct sim_device *d, uint16_t apdu, uint16_t reason);
 void sim_abort(struct sim *s, struct sim_device *d, uint16_t reason);
-/* No association any more; another is tried after `wait_ns`, unless there is nothing left to do. */
+/* The association has ended; another is tried after `wait_ns`, unless the device has finished. */
 void sim_unassociated(struct sim *s, struct sim_device *d, uint64_t wait_ns);
 void sim_operate(struct sim *s, struct sim_device *d);
 /* Sends the configuration. */
@@ -108,15 +108,15 @@ void sim_configure(struct sim *s, struct sim_device *d);
 void sim_done(struct sim *s, struct sim_device *d);
 bool sim_may_repeat(const struct sim *s, const struct sim_device *d);
 
-/* The pending report is answered; goes on with the next. */
+/* The pending report is answered; continues with the next. */
 void sim_settled(struct sim *s, struct sim_device *d);
 
-/* ---- answers.c: what the manager sends ---- */
-/* What epoll says of a device's socket. */
+/* ---- answers.c: messages of the manager ---- */
+/* Handles an epoll event of a device's socket. */
 void sim_net_event(struct sim *s, struct sim_device *d, uint32_t events);
 
 /* ---- log.c ---- */
-/* One JSON object a line: when, which device, what, and further members, each behind a comma. */
+/* One JSON object per line: time, device, event, and further members, each with a leading comma. */
 void sim_log(struct sim *s, const struct sim_device *d, const char *event, const char *more, ...)
 	__attribute__((format(printf, 4, 5)));
 /* The same without its end. */

@@ -4,7 +4,7 @@
 
 #include "apps/sim/phd/options.h"
 
-/* The value of --sources: a prefix. What is wrong ends the program with a sentence. */
+/* The value of --sources: a prefix. An error ends the program with a message. */
 void sim_sources(struct sim_options *o, const char *text);
 
 #endif

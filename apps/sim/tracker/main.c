@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * biplane-tracker-sim: trackers that send spherical readings, and a robot that gets coordinates.
- * Nothing of the gateway is linked, least of all its arithmetic. See --help.
+ * biplane-tracker-sim: trackers that send spherical readings, and a robot that receives
+ * coordinates. It does not link gateway code, in particular not its arithmetic. See --help.
  */
 #include <errno.h>
 #include <netinet/in.h>

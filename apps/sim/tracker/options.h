@@ -18,12 +18,12 @@ struct tracker_options {
 	enum tracker_path path;
 	double rate;      /* readings a second of each tracker; 0: as fast as it goes */
 	uint64_t count;   /* readings of each tracker; when receiving: of all, 0 for no end */
-	uint64_t idle_ns; /* receiving ends when nothing came for so long */
+	uint64_t idle_ns; /* receiving ends after this time without a packet */
 	uint64_t seed;
 	const char *log; /* file for a line a reading, or NULL */
 };
 
-/* Ends the program with status 64 where they are wrong, with 0 after --help. */
+/* Ends the program with status 64 on invalid arguments, with 0 after --help. */
 void tracker_options_read(struct tracker_options *o, int argc, char **argv);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * The packet of Kunze et al. (2021): 40 octets, big-endian, numbers with 25 bits of fraction;
- * `timed`: behind a header of 17 octets for time stamps of the hops. Written anew here, since
- * nothing of the gateway may be linked to what judges it.
+ * The packet of Kunze et al. (2021): 40 bytes, big-endian, numbers with 25 fractional bits;
+ * `timed`: after a header of 17 bytes for time stamps of the hops. Implemented independently, since
+ * the verifier must not link gateway code.
  */
 #define TRACKER_PACKET 40u
 #define TRACKER_HEADER 17u

@@ -6,7 +6,7 @@
 
 #include "apps/sim/tracker/packet.h"
 
-/* Where the tracked tool is. */
+/* Position of the tracked tool. */
 enum tracker_path {
 	TRACKER_CIRCLE, /* radius 2 m, level, about a point 6 m before the tracker */
 	TRACKER_HELIX,  /* the same, rising from -1 m to 1 m */

@@ -10,7 +10,7 @@
 
 #define LOOK_MS 50
 
-/* What came, for the object at the end. */
+/* Counts of the received packets, for the object at the end. */
 struct got {
 	uint64_t readings, too_short, begun_ns, last_ns;
 	uint64_t since_last_ns; /* since something came, while this program ran: not while it could
@@ -84,7 +84,7 @@ static void print(struct got *g)
 {
 	qsort(g->delay_ns, g->readings, sizeof(*g->delay_ns), by_value);
 	printf("{\"received\": %llu, \"too_short\": %llu, \"seconds\": %.6f, "
-	       "\"delay_us\": {\"least\": %.1f, \"median\": %.1f, \"p99\": %.1f, \"most\": "
+	       "\"delay_us\": {\"min\": %.1f, \"median\": %.1f, \"p99\": %.1f, \"max\": "
 	       "%.1f}}\n",
 		(unsigned long long)g->readings, (unsigned long long)g->too_short,
 		(double)(g->last_ns - g->begun_ns) / 1e9, quantile_us(g, 0), quantile_us(g, 0.5),

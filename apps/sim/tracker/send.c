@@ -60,7 +60,7 @@ static void send_all(int fd, struct batch *b, unsigned n)
 	for (unsigned sent = 0; sent < n;) {
 		const int rc = sendmmsg(fd, b->header + sent, n - sent, 0);
 
-		/* a receiver that is not there yet, or not any more, is no reason to stop */
+		/* a receiver that does not run is not a reason to stop */
 		if (rc < 0 && errno != ECONNREFUSED && errno != EINTR && errno != ENOBUFS)
 			tracker_fatal("sendmmsg");
 		sent += rc > 0 ? (unsigned)rc : 0;

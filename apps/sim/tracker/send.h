@@ -7,13 +7,14 @@
 
 #include "apps/sim/tracker/options.h"
 
-/* Sends all readings, each tracker's at its rate; `log`: or NULL. Ends the program with status 71
- * where the system refuses. */
+/* Sends all readings, at the rate of each tracker; `log`: or NULL. Ends the program with status 71
+ * on a system error. */
 void tracker_send(const struct tracker_options *o, FILE *log);
-/* Takes readings until there are enough, none came for long enough, or *stop. Prints what came. */
+/* Receives readings until the count is reached, no packet arrived for idle_ns, or *stop. Prints
+ * the result. */
 void tracker_receive(const struct tracker_options *o, FILE *log, const volatile sig_atomic_t *stop);
 
-/* "what: why" on standard error, and status 71. */
+/* "WHAT: ERROR" on standard error, and status 71. */
 void tracker_fatal(const char *what) __attribute__((noreturn));
 /* A UDP socket bound there. */
 int tracker_socket(const struct sockaddr_storage *at);

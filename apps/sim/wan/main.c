@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * biplane-wan-sim: delay, jitter, loss and a narrow link between two interfaces, for experiments
- * where the kernel has no netem. See --help.
+ * biplane-wan-sim: delay, jitter, loss and a bottleneck between two interfaces, for experiments
+ * without netem in the kernel. See --help.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "apps/sim/wan/options.h"
 #include "apps/sim/wan/socket.h"
 
-/* Frames of one direction between two looks at the other. */
+/* Frames of one direction before the other is polled. */
 #define TURN 64
 
 struct direction {

@@ -11,24 +11,23 @@
 static const char help[] =
 	"usage: biplane-wan-sim INTERFACE INTERFACE [OPTION]...\n"
 	"\n"
-	"A WAN between two Ethernet interfaces of this machine (or of this network namespace): "
-	"what\n"
-	"arrives at one leaves by the other, later. For experiments where the kernel has no "
-	"netem.\n"
+	"Simulates a WAN between two Ethernet interfaces of this network namespace: frames that "
+	"arrive\n"
+	"on one leave by the other with a delay. For experiments without netem in the kernel.\n"
 	"\n"
-	"  --delay T               in either direction (12500us)\n"
-	"  --jitter T              so much more or less (0)\n"
+	"  --delay T               one-way delay (12500us)\n"
+	"  --jitter T              plus or minus T (0)\n"
 	"  --distribution uniform|normal   of the jitter; T is normal's deviation (uniform)\n"
-	"  --reorder               jitter lets frames overtake others\n"
-	"  --loss P                of each frame, in percent (0)\n"
-	"  --rate R                bit/s of its narrowest link; 0: none is (0)\n"
-	"  --limit N               frames under way in a direction at most (10000)\n"
-	"  --seed N                (1)\n"
+	"  --reorder               jitter may reorder frames\n"
+	"  --loss P                loss probability of each frame, percent (0)\n"
+	"  --rate R                rate of the bottleneck, bit/s; 0: unlimited (0)\n"
+	"  --limit N               maximum frames in transit per direction (10000)\n"
+	"  --seed N                seed of the random numbers (1)\n"
 	"  --help\n"
 	"\n"
-	"Prints `ready` when it carries frames, and when it is ended (SIGINT, SIGTERM) a JSON "
-	"object: what\n"
-	"came, left, was lost and why, and how exactly the delay was kept.\n"
+	"Prints `ready` when it forwards frames, and at its end (SIGINT, SIGTERM) a JSON object: "
+	"counts\n"
+	"of received, sent and lost frames by reason, and the error of the delay.\n"
 	"\n"
 	"Exit status: 0; 64 usage; 71 system.\n";
 
@@ -98,7 +97,7 @@ void wan_options_read(struct wan_options *o, int argc, char **argv)
 	for (int i = 0; i < 2; i++) {
 		o->interface[i] = argv[first + i];
 		if (if_nametoindex(o->interface[i]) == 0)
-			option_wrong("there is no interface %s here", o->interface[i]);
+			option_wrong("no interface %s in this network namespace", o->interface[i]);
 	}
 	if (strcmp(o->interface[0], o->interface[1]) == 0)
 		option_wrong("a WAN is between two different interfaces");

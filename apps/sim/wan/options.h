@@ -12,7 +12,7 @@ struct wan_options {
 	uint64_t seed;
 };
 
-/* Ends the program with status 64 where they are wrong, with 0 after --help. */
+/* Ends the program with status 64 on invalid arguments, with 0 after --help. */
 void wan_options_read(struct wan_options *o, int argc, char **argv);
 
 #endif

@@ -61,7 +61,7 @@ static double normal(struct sim_random *r)
 	return sqrt(2 * sim_exponential(r)) * cos(2 * M_PI * sim_uniform(r));
 }
 
-/* Less than nothing is nothing. */
+/* A negative delay is 0. */
 static uint64_t delay(struct wan_path *p)
 {
 	const struct wan_path_options *o = &p->options;

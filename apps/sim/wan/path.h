@@ -9,8 +9,8 @@
 #include "apps/sim/sim_random.h"
 
 /*
- * One direction of a WAN: what a frame that comes in now meets, and when it leaves. It knows
- * neither sockets nor clocks: time is a parameter, in ns from any origin, and never goes back.
+ * One direction of a WAN: the fate of an arriving frame and its departure time. It uses neither
+ * sockets nor clocks: time is a parameter, in ns from any origin, and never decreases.
  */
 
 enum wan_distribution { WAN_UNIFORM, WAN_NORMAL };
@@ -20,9 +20,9 @@ struct wan_path_options {
 	uint64_t jitter_ns; /* uniform: so much more or less; normal: the standard deviation */
 	enum wan_distribution distribution;
 	double loss;       /* 0 to 1 */
-	uint64_t rate_bps; /* of the narrowest link, bit/s; 0: there is none */
-	bool reorder;      /* a frame may leave before one that came before it */
-	uint32_t limit;    /* frames that are under way at most; from 1 */
+	uint64_t rate_bps; /* of the bottleneck, bit/s; 0: none */
+	bool reorder;      /* a frame may leave before an earlier one */
+	uint32_t limit;    /* maximum frames in transit; from 1 */
 };
 
 struct wan_frame {
@@ -35,7 +35,7 @@ struct wan_frame {
 struct wan_counts {
 	uint64_t received;
 	uint64_t lost;   /* by --loss */
-	uint64_t full;   /* more than limit were under way */
+	uint64_t full;   /* lost because of limit */
 	uint64_t taken;  /* handed out by wan_path_take() */
 	uint64_t waited; /* ns, the sum over those */
 	uint64_t late;   /* ns after the time that they were due, the sum */
@@ -45,7 +45,7 @@ struct wan_counts {
 struct wan_path {
 	struct wan_path_options options;
 	struct sim_random random;
-	uint64_t link_free_ns; /* when the narrowest link has sent what was put on it */
+	uint64_t link_free_ns; /* time at which the bottleneck is free again */
 	uint64_t last_due_ns;
 	struct wan_frame **heap; /* the first to leave at its root; allocated for options.limit */
 	uint32_t n;
@@ -54,15 +54,15 @@ struct wan_path {
 
 /* 0, or -1 without memory. */
 int wan_path_init(struct wan_path *p, const struct wan_path_options *o, uint64_t seed);
-/* Frees what is under way, too. */
+/* Also frees the frames in transit. */
 void wan_path_free(struct wan_path *p);
 
-/* A copy of these octets is under way from now on, or was lost, and counted as such. -1: no memory.
- */
+/* A copy of these bytes is in transit from now on, or was lost, and counted as such. -1: no
+ * memory. */
 int wan_path_put(struct wan_path *p, uint64_t now_ns, const void *data, size_t len);
-/* When the next one leaves; UINT64_MAX: none is under way. */
+/* Departure time of the next frame; UINT64_MAX: none is in transit. */
 uint64_t wan_path_due_ns(const struct wan_path *p);
-/* The next one that is due, which is the caller's to free(); or NULL. */
+/* The next due frame, which the caller passes to free(); or NULL. */
 struct wan_frame *wan_path_take(struct wan_path *p, uint64_t now_ns);
 
 #endif

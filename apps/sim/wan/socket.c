@@ -38,8 +38,9 @@ int wan_socket_open(const char *interface)
 	int fd;
 
 	if (index == 0)
-		fatal(interface, "there is no such interface");
-	/* of no protocol until it is bound, so that nothing of other interfaces is in it */
+		fatal(interface, "no such interface");
+	/* without a protocol until it is bound, so that it receives no frames of other
+	 * interfaces */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		fatal(interface, "no packet socket (root, or CAP_NET_RAW, can have one)");
@@ -51,11 +52,11 @@ int wan_socket_open(const char *interface)
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0)
 		fatal(interface, "cannot bind to it");
 	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) != 0)
-		fatal(interface, "cannot receive what is for others");
+		fatal(interface, "cannot enable promiscuous mode");
 	return fd;
 }
 
-/* The kernel takes the outer tag out of a frame and says beside it what it was. */
+/* The kernel removes the outer tag of a frame and reports it in the control message. */
 static size_t put_tag_back(uint8_t *frame, size_t len, uint16_t tpid, uint16_t tci)
 {
 	struct virtio_net_hdr h;

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 /*
- * An end of the WAN: a packet socket on an interface (packet(7)). Frames have the kernel's
- * virtio_net_hdr in front, so that what it left for a NIC to do (a checksum, segments) is passed on
- * as it is.
+ * An end of the WAN: a packet socket on an interface (packet(7)). Frames are preceded by the
+ * kernel's virtio_net_hdr, so that pending offloads (a checksum, segmentation) are passed on
+ * unchanged.
  */
 
 /* The largest frame with its header: of a segment of 64 KiB, with tags. */
@@ -18,8 +18,8 @@
 /* The socket, non-blocking; or the program ends with status 71 and a sentence. */
 int wan_socket_open(const char *interface);
 
-/* A frame into `frame`, of WAN_FRAME_MAX octets. Its length; 0: there is none; -1: the interface is
- * down. */
+/* Receives a frame into `frame`, of WAN_FRAME_MAX bytes. Returns its length; 0: none; -1: the
+ * interface is down. */
 ssize_t wan_socket_receive(int wire, uint8_t *frame);
 
 /* Whether the kernel took it. */

@@ -174,7 +174,7 @@ def test_a_narrow_link_limits_the_rate(hosts):
 @pytest.mark.parametrize("words, says", [
     (["lo"], "two interfaces are expected"),
     (["lo", "lo"], "two different interfaces"),
-    (["lo", "nowhere"], "there is no interface nowhere"),
+    (["lo", "nowhere"], "no interface nowhere"),
     (["lo", "lo", "--loss", "101"], "--loss"),
     (["lo", "lo", "--delay", "1"], "--delay"),
 ])

@@ -82,7 +82,7 @@ def test_captured_requests(title):
         elif title in ("ERR no privilege", "ERR target not found"):  # their contents are not of that form either
             assert code == "4.00"
         elif title == "ERR missing RVI":
-            assert code == "4.00" and said["what_was_wrong"][0]["what"] == "an RVI that is not the release's"
+            assert code == "4.00" and said["what_was_wrong"][0]["what"] == "an RVI of another release"
         else:
             assert (code, got.rsc) == (c["response"]["code"], next(
                 o["value"] for o in c["response"]["opts"] if o["num"] == coap.RSC))
@@ -119,22 +119,22 @@ def test_instances_are_kept_and_repeats_are_not_taken_twice():
 
 @pytest.mark.parametrize("message,what", [
     (instance(1, con="98"), "a content that is not JSON"),
-    (instance(1, con="[98]"), "a measurement that is no object"),
+    (instance(1, con="[98]"), "a measurement that is not an object"),
     (instance(1, con='{"v":NaN,"t":null}'), "a content that is not JSON"),
     (instance(1, con='{"v":null,"t":null}'), "a measurement without a number and without a reason"),
-    (instance(1, con='{"v":1,"t":"2026-01-01 12:00:00"}'), "a time of a form that is not expected"),
+    (instance(1, con='{"v":1,"t":"2026-01-01 12:00:00"}'), "a time in an unexpected format"),
     (instance(1, con='{"v":1}'), "a measurement without a time, which may be null"),
     (instance(1, con='[{"v":1,"t":null}]'), "one of several measurements without its object's name"),
-    (instance(1, con='{"v":[1,"x"],"t":null}'), "a compound value with something that is no number"),
-    (instance(1, more=1), "a contentInstance with an attribute that is not expected"),
-    (instance(1, rn="a b"), "a resource name that is none"),
+    (instance(1, con='{"v":[1,"x"],"t":null}'), "a compound value with a member that is not a number"),
+    (instance(1, more=1), "a contentInstance with an unexpected attribute"),
+    (instance(1, rn="a b"), "an invalid resource name"),
     (instance(1, query=("rcn=1",)), "a Uri-Query other than rcn=0"),
     (coap.request(coap.POST, "cse-in/gwAE/spo2", "CgwAE", coap.CIN, {"m2m:cin": {"con": CON, "cnf": "application/json:0"}}),
      "a contentInstance without a name"),
     (coap.request(coap.POST, "cse-in/gwAE/spo2", "CgwAE", coap.CIN, {"m2m:cnt": {"rn": "x"}}),
      "a payload that is not the JSON of its TY"),
     (coap.request(coap.PUT, "cse-in/gwAE/spo2", "CgwAE", None, {"m2m:cnt": {}}), "a method other than GET and POST"),
-    (coap.request(coap.POST, "cse-in/gwAE/spo2", "CgwAE", coap.CIN, {"m2m:cin": {}}, rvi="3"), "an RVI that is not the release's"),
+    (coap.request(coap.POST, "cse-in/gwAE/spo2", "CgwAE", coap.CIN, {"m2m:cin": {}}, rvi="3"), "an RVI of another release"),
 ])
 def test_errors_are_detected(message, what):
     with Sink() as s:

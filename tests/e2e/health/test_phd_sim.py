@@ -422,7 +422,7 @@ def test_ten_thousand_devices_of_a_prefix():
     (["--count", "0"], "--count is '0'; expected a whole number from 1 to 10000"),
     (["--timeout", "3"], "--timeout is '3'; expected a time such as 500ms, 3s or 2m"),
     (["--rate", "0"], "--rate 0 needs --confirmed"),
-    (["--transport", "tcp", "--loss", "5"], "--loss and --duplicate are for UDP"),
+    (["--transport", "tcp", "--loss", "5"], "--loss and --duplicate need UDP"),
     (["--sources", "fd00::/64"], "--sources and --to are not of the same family"),
     (["--report", "other"], "--report is 'other', which is none of its values"),
     (["more"], "'more' is no option"),
