@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What aggregation does, as scripts/quickstart shows it: scripts/lab with --wan scripts/demo_aggregation.py [DRIVER]
+"""Demonstration of aggregation for scripts/quickstart: scripts/lab with --wan scripts/demo_aggregation.py [DRIVER]
 
-Sensors send small UDP messages to one server. Gateway NEAR puts them together, eight in a packet; tcpdump
-looks at the WAN; gateway FAR takes them apart. Exits 0 only if the server got what was sent: each datagram
-once, from its sender, in order, with its TTL and DSCP, and over the WAN in aggregates.
+Sensors send small UDP messages to one server. Gateway NEAR aggregates them, eight in a packet; tcpdump captures
+on the WAN; gateway FAR restores them. Exits 0 only if the server received each datagram once, from its sender,
+in order, with its TTL and DSCP, and if the datagrams crossed the WAN in aggregates.
 """
 
 import collections
@@ -22,7 +22,7 @@ from demo_lab import BIPLANE, LAB, STATE, colour, in_ns, inside, watch
 SERVER = ("10.10.0.2", 5555)
 SENDERS = 40
 EACH = 10
-PATIENCE = 10  # seconds that the messages may take before they count as lost
+PATIENCE = 10  # timeout of the messages, s; then they count as lost
 FRAME = 42  # octets of Ethernet, IP and UDP before a message
 IP_RECVTTL = 12  # of linux/in.h; Python has no name for it
 
@@ -56,16 +56,16 @@ def open_server():
 
 
 def receive(server, timeout):
-    """(source, TTL, TOS, payload), or None when nothing came."""
+    """(source, TTL, TOS, payload), or None on timeout."""
     if not select.select([server], [], [], timeout)[0]:
         return None
     payload, control, _, source = server.recvmsg(2048, 256)
-    told = {kind: data[0] for level, kind, data in control if level == socket.IPPROTO_IP}
-    return source, told[socket.IP_TTL], told[socket.IP_TOS], payload
+    fields = {kind: data[0] for level, kind, data in control if level == socket.IPPROTO_IP}
+    return source, fields[socket.IP_TTL], fields[socket.IP_TOS], payload
 
 
 def send(senders):
-    """What was sent, as the server should see it: FAR counts the TTL down, as the last router."""
+    """The sent datagrams as the server must receive them: FAR is the last router and decrements the TTL."""
     rng, sent = random.Random(), []
     for i in range(EACH):
         for n, s in enumerate(senders):
@@ -99,7 +99,7 @@ def traffic(file):
         while len(got) < len(sent) and time.monotonic() < end:
             datagram = receive(server, 0.2)
             got += [datagram] if datagram else []
-        while datagram := receive(server, 0.1):  # and nothing else
+        while datagram := receive(server, 0.1):  # any further datagram is an error
             got.append(datagram)
     finally:
         tcpdump.terminate()
@@ -128,7 +128,7 @@ def show(sent, got, file):
           "flush reasons: " + ", ".join(f"{n} {why}" for why, n in near["flush_reasons"].items() if n))
     right = by_sender(got) == by_sender(sent) and 2 * len(lines) <= len(sent)
     print(colour("1;32", "  each datagram arrived once, from its sender and in order") if right
-          else colour("1;31", "  that is wrong: what was sent and what arrived must be equal"))
+          else colour("1;31", "  error: the sent and the received datagrams must be equal"))
     return 0 if right else 1
 
 

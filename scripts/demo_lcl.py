@@ -186,8 +186,8 @@ def held():
         view = json.loads(subprocess.run([BIPLANE, "show", "lcl", "--json", "-c", STATE / f"{g}.yaml"], check=True,
                                          stdout=subprocess.PIPE, text=True).stdout)
         for p in (p for p in view["ports"] if p["port"] == port):
-            print(f"  gateway {g.upper()}: this machine left its worker without time for up to {p['poll_gap_max_ns'] / 1e6:.1f} ms; "
-                  f"the bound was not held in {p['violations']} of {p['seconds']} seconds")
+            print(f"  gateway {g.upper()}: longest poll gap of its worker {p['poll_gap_max_ns'] / 1e6:.1f} ms; "
+                  f"bound violated in {p['violations']} of {p['seconds']} seconds")
 
 
 def wrong(plain, lcl):
