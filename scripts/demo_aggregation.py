@@ -23,7 +23,7 @@ SERVER = ("10.10.0.2", 5555)
 SENDERS = 40
 EACH = 10
 PATIENCE = 10  # timeout of the messages, s; then they count as lost
-FRAME = 42  # octets of Ethernet, IP and UDP before a message
+FRAME = 42  # bytes of Ethernet, IP and UDP before a message
 IP_RECVTTL = 12  # of linux/in.h; Python has no name for it
 
 

@@ -30,7 +30,7 @@ MESSAGE = struct.Struct("!IQ108x")  # number, time of sending
 BULK = bytes(1400)
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33  # of linux/socket.h; Python has no names for them
 LABEL = struct.Struct("!HBBiHI")  # docs/reference/lcl-format.md
-BEHIND = 12 + LABEL.size  # the original EtherType's place
+BEHIND = 12 + LABEL.size  # offset of the original EtherType
 IN_UDP = 14 + 20 + 8
 WIDE = 28  # characters of a full bar
 

@@ -1,7 +1,5 @@
-# SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC2154
-# How scripts/vm, which includes this file, makes the guest's kernel, initrd and root image in $cache. The
-# guest's own two scripts are in $guest.
+# SPDX-License-Identifier: BSD-3-Clause shellcheck shell=bash disable=SC2154 Builds the guest's kernel, initrd and root
+# image in $cache for scripts/vm, which sources this file. The two scripts of the guest are in $guest.
 
 guest_packages=(
 	kmod procps busybox-static pciutils iproute2 ethtool tcpdump
@@ -31,7 +29,7 @@ image_is_there() {
 	[ "$(cat "$cache/ready" 2>/dev/null)" = "$(image_key)" ]
 }
 
-# One at a time; who waited finds it made.
+# One build at a time; a process that waited finds the finished image.
 build() {
 	image_is_there && return
 	mkdir -p "$cache"
