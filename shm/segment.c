@@ -413,7 +413,7 @@ int bp_segment_unlink(const char *name, const char *hugepage_dir, const char *fa
 	for (unsigned i = 0; i < BP_SEG_PARTS; i++) {
 		int huge, plain;
 
-		/* half made by one who was killed */
+		/* partially initialised by a killed process */
 		if (p.huge[i][0])
 			bp_seg_file_discard(&none, p.huge[i]);
 		bp_seg_file_discard(&none, p.plain[i]);
@@ -434,7 +434,7 @@ static bool is_initialised(const struct part *p)
 	return atomic_load_explicit(&p->base->initialised, memory_order_acquire) != 0;
 }
 
-/* A part that this process made and is not to write. */
+/* A part that this process initialised and must not write. */
 static int give_up_writing(struct part *p, char *err, size_t err_size)
 {
 	if (!p->fresh || p->writable || mprotect(p->base, p->mapped, PROT_READ) == 0)

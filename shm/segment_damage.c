@@ -120,7 +120,7 @@ void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *
 	unlink(path);
 }
 
-/* ---- who runs on it ---- */
+/* ---- users of the segment ---- */
 
 int bp_seg_hold(const char *path)
 {

@@ -19,7 +19,8 @@
 
 #define NAME_MAX_LEN 64
 #define MODE 0660 /* planes may run as two users of one group */
-/* Between two users with directories of their own: who may enter the segment's may read it. */
+/* Between two users with their own directories: a user with access to the directory may read the
+ * segment. */
 #define DATA_MODE 0644
 #define SHARED_MODE 0664
 
@@ -258,7 +259,7 @@ int bp_seg_file_make(
 
 	memset(f, 0, sizeof(*f));
 	temporary(tmp, path);
-	unlink(tmp); /* left by one who died here; we hold the lock */
+	unlink(tmp); /* remains of a process that died here; this process holds the lock */
 	f->fd = open(tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, MODE);
 	if (f->fd < 0) {
 		snprintf(err, err_size,

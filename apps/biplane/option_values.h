@@ -30,7 +30,7 @@ unsigned option_one_of(const char *name, const char *text, const char *const *li
 void option_endpoint(
 	const char *name, const char *text, uint16_t least_port, struct sockaddr_storage *out);
 
-/* An address of either family, port 0; false: it is none. */
+/* An address of either family, port 0; false: it is invalid. */
 bool option_address(const char *text, struct sockaddr_storage *out);
 /* `port`: in host byte order. */
 void option_set_port(struct sockaddr_storage *a, uint16_t port);

@@ -94,7 +94,7 @@ const uint8_t bp_agg_full_entry_len4[256] = {OF_ALL(LENS4)};
 static const uint8_t entry_len6[256] = {OF_ALL(LENS6)};
 
 #define N 0x80
-/* The sender's octets in the piece, by their places among the last eight of an entry. */
+/* The bytes of the sender in the piece, by their index in the last eight bytes of an entry. */
 #define PICK(p_, a_)                                                                               \
 	{                                                                                          \
 		N, N, (a_) > 3 ? 4 : N, (a_) > 2 ? 5 : N, (a_) > 1 ? 6 : N, (a_) > 0 ? 7 : N, N,   \

@@ -27,10 +27,10 @@
 #define BP_AGG_FULL_HEADER 16u
 #define BP_AGG_FULL_AT_VERSION 2u   /* version in the upper four bits, 4 or 6 (IP) in the lower */
 #define BP_AGG_FULL_AT_COUNT 3u     /* messages, 1..255 */
-#define BP_AGG_FULL_AT_DIRECTORY 4u /* u16: octets of the directory */
+#define BP_AGG_FULL_AT_DIRECTORY 4u /* u16: size of the directory, bytes */
 #define BP_AGG_FULL_AT_STREAM 6u    /* u16 */
 #define BP_AGG_FULL_AT_SEQUENCE 8u  /* u32 */
-#define BP_AGG_FULL_AT_CHECKSUM 12u /* u32: CRC-32C of octets 0..11 and of the directory */
+#define BP_AGG_FULL_AT_CHECKSUM 12u /* u32: CRC-32C of bytes 0..11 and of the directory */
 
 #define BP_AGG_FULL_MOST 255u /* messages */
 
@@ -43,7 +43,7 @@
 #define BP_AGG_FULL_PORT_SHIFT                                                                     \
 	3u                        /* 0: as before; 1: its low octet follows; 2: both; 3: no entry  \
 				   */
-#define BP_AGG_FULL_ADDRESS 0x07u /* code of how many of the address's last octets follow */
+#define BP_AGG_FULL_ADDRESS 0x07u /* code of the number of following address bytes */
 
 /* The longest entries. */
 #define BP_AGG_FULL_ENTRY4 10u
@@ -54,7 +54,7 @@ static inline unsigned bp_agg_full_entry_most(unsigned family)
 	return family == 4 ? BP_AGG_FULL_ENTRY4 : BP_AGG_FULL_ENTRY6;
 }
 
-/* Octets before the payloads that no aggregate of `n_` messages ever exceeds. */
+/* Bytes before the payloads that no aggregate of `n_` messages ever exceeds. */
 #define BP_AGG_FULL_FRONT4(n_) (BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY4 * (n_))
 #define BP_AGG_FULL_FRONT6(n_) (BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY6 * (n_))
 
@@ -114,8 +114,8 @@ enum bp_agg_full_error bp_agg_full_read(const uint8_t *p, size_t len, unsigned f
 struct bp_agg_full_writer {
 	uint8_t *buf;
 	/* fields that change with each message: in eight bytes */
-	uint16_t directory; /* octets, at buf + BP_AGG_FULL_HEADER until the end */
-	uint16_t payloads;  /* octets */
+	uint16_t directory; /* bytes, at buf + BP_AGG_FULL_HEADER until the end */
+	uint16_t payloads;  /* bytes */
 	uint16_t last_len;  /* of the message before */
 	uint8_t count;
 	uint8_t last_hops;
@@ -158,7 +158,7 @@ static inline void bp_agg_full_set_sender(
 	w->last_hops = s->hops;
 }
 
-/* How many of the last octets two addresses differ in, up to the first octet that differs. */
+/* Number of last bytes in which two addresses differ, from the first different byte on. */
 static inline unsigned bp_agg_full_differ4(const uint8_t *a, const uint8_t *b)
 {
 	const uint32_t x = bp_be32(a) ^ bp_be32(b);
@@ -184,7 +184,7 @@ static inline unsigned bp_agg_full_suffix(unsigned family, unsigned code)
 	return octets >> 8 * code & 0xff;
 }
 
-/* The shortest code for that many octets. */
+/* The shortest code for this number of bytes. */
 static inline unsigned bp_agg_full_code(unsigned family, unsigned octets)
 {
 	static const uint8_t of[17] = {0, 1, 2, 3, 4, 4, 4, 4, 4, 5, 5, 6, 6, 7, 7, 7, 7};
@@ -221,8 +221,8 @@ static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg
 	       bp_agg_full_code(family, octets);
 }
 
-/* By how many octets a message of `len` octets of `s` would make the aggregate longer, its payload
- * included. The header is not counted: it is there from the beginning. */
+/* Size by which a message of `len` bytes of `s` extends the aggregate, with its payload. The
+ * header is not included: it exists from the beginning. */
 static inline unsigned bp_agg_full_cost(
 	const struct bp_agg_full_writer *w, const struct bp_agg_sender *s, unsigned len)
 {
@@ -236,13 +236,13 @@ static inline unsigned bp_agg_full_alone(unsigned family, unsigned len)
 	return BP_AGG_FULL_HEADER + bp_agg_full_entry_most(family) - (len < 256) + len;
 }
 
-/* Octets of the aggregate as it is. */
+/* Current size of the aggregate, bytes. */
 static inline unsigned bp_agg_full_len(const struct bp_agg_full_writer *w)
 {
 	return BP_AGG_FULL_HEADER + w->directory + w->payloads;
 }
 
-/* Copies the `n` octets, up to 16, of an address that an entry has. */
+/* Copies the `n` bytes, up to 16, of an address that an entry has. */
 static inline void bp_agg_full_copy_address(uint8_t *to, const uint8_t *from, unsigned n)
 {
 	uint64_t a, b;
@@ -266,7 +266,7 @@ static inline void bp_agg_full_copy_address(uint8_t *to, const uint8_t *from, un
 	}
 }
 
-/* Writes an entry; octets up to the longest entry's may be written behind it. */
+/* Writes an entry; the bytes after it may be overwritten, up to the size of the longest entry. */
 static inline void bp_agg_full_put_entry(
 	uint8_t *p, unsigned family, unsigned flags, const struct bp_agg_sender *s, unsigned len)
 {
@@ -275,7 +275,8 @@ static inline void bp_agg_full_put_entry(
 	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
 	const unsigned octets = family == 4 ? code : bp_agg_full_suffix(family, code);
 
-	/* Each field is stored whole, the octet wanted first, and the next overwrites the rest. */
+	/* Each field is stored as a whole word, with the used byte first, and the next field
+	 * overwrites the rest. */
 	*p++ = (uint8_t)flags;
 	bp_put_be16(p, (uint16_t)(length == 1 ? len << 8 : len));
 	p += length;

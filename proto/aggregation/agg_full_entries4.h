@@ -48,8 +48,8 @@ enum bp_agg_full_entry {
 
 /* Size of an entry in bytes, by its flags; 0: invalid flags. */
 extern const uint8_t bp_agg_full_entry_len4[256];
-/* By octets of the port and of the address that are in an entry: bp_agg_full_entries4.pick, for the
- * entry's last eight octets. */
+/* By the number of port and address bytes in an entry: bp_agg_full_entries4.pick, for the last
+ * eight bytes of the entry. */
 extern const bp_v16 bp_agg_full_pick4[3][5];
 
 /*

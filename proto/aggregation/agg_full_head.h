@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) struct bp_agg_full_head bp_agg_full
 	return h;
 }
 
-/* Writes BP_AGG_FULL_HEADER octets. */
+/* Writes BP_AGG_FULL_HEADER bytes. */
 static inline void bp_agg_full_put_head(uint8_t *to, const struct bp_agg_full_head *h)
 {
 	memcpy(to, &h->first, 8);

@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append_like(
 	return true;
 }
 
-/* Writes the entry of an aggregate's first message, of IPv4: how many octets it has. */
+/* Writes the entry of the first message of an aggregate, of IPv4; returns its size in bytes. */
 static inline unsigned bp_agg_full_put_first4(
 	uint8_t *p, const uint8_t *addr, uint32_t port, uint32_t hops, uint32_t len)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "proto/aggregation/agg_full_same_template.h"
 
-/* How many octets of address and port follow, for each of the 64. */
+/* Number of following address and port bytes, for each of the 64. */
 #define ADDRESS(i_) ((i_)&1 ? (i_)&2 ? (i_)&4 ? (i_)&8 ? 0 : 1 : 2 : 3 : 4)
 #define PORT(i_) ((i_)&16 ? (i_)&32 ? 0 : 1 : 2)
 

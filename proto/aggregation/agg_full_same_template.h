@@ -20,8 +20,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-en
 struct bp_agg_full_same_template_entry {
 	uint8_t at[8], rest[8];
 };
-/* By which octets are as before: a bit for each of the address, from the first on; two of the port.
- */
+/* By the unchanged bytes: a bit for each byte of the address, from the first on; two bits for the
+ * port. */
 extern const struct bp_agg_full_same_template_entry bp_agg_full_same_template_entry[64];
 
 struct bp_agg_full_same_template {

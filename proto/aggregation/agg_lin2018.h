@@ -18,11 +18,11 @@
 
 #define BP_AGG_LIN2018_HEADER 6u
 #define BP_AGG_LIN2018_MESSAGE_LEN 16u
-/* Octets of a UDP payload that holds `n_` messages. */
+/* Bytes of a UDP payload that holds `n_` messages. */
 #define BP_AGG_LIN2018_LEN(n_) (BP_AGG_LIN2018_HEADER + BP_AGG_LIN2018_MESSAGE_LEN * (n_))
 
 struct bp_agg_lin2018 {
-	const uint8_t *messages; /* count times BP_AGG_LIN2018_MESSAGE_LEN octets, in the input */
+	const uint8_t *messages; /* count times BP_AGG_LIN2018_MESSAGE_LEN bytes, in the input */
 	uint16_t count;          /* at least 1 */
 	uint8_t type;            /* BP_AGG_LIN2018_MESSAGE (count is 1) or BP_AGG_LIN2018_PACKET */
 };
@@ -32,7 +32,7 @@ enum bp_agg_lin2018_error {
 	BP_AGG_LIN2018_E_SHORT,  /* ends within the flag header */
 	BP_AGG_LIN2018_E_TYPE,   /* neither 0xfa nor 0xfc */
 	BP_AGG_LIN2018_E_EMPTY,  /* a flag header without messages */
-	BP_AGG_LIN2018_E_LENGTH, /* the last message is cut, or octets follow it */
+	BP_AGG_LIN2018_E_LENGTH, /* the last message is cut, or bytes follow it */
 	BP_AGG_LIN2018_E_SINGLE, /* type 0xfa with more than one message */
 	BP_AGG_LIN2018_E_MANY    /* more messages than the caller allows */
 };

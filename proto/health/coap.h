@@ -8,7 +8,7 @@
 
 /*
  * CoAP messages over UDP (RFC 7252, section 3; section numbers below are its). Pure functions over
- * bytes; every pointer in what is read points into the input.
+ * bytes; every pointer in a result points into the input.
  */
 
 enum bp_coap_type { BP_COAP_CON, BP_COAP_NON, BP_COAP_ACK, BP_COAP_RST };
@@ -16,8 +16,8 @@ enum bp_coap_type { BP_COAP_CON, BP_COAP_NON, BP_COAP_ACK, BP_COAP_RST };
 /* Codes are written class.detail in texts (12.1): BP_COAP_CODE(2, 1) is 2.01 Created. */
 #define BP_COAP_CODE(class_, detail_) ((class_) << 5 | (detail_))
 #define BP_COAP_EMPTY 0
-/* Whether a code is a response's. Classes 1, 6 and 7 are reserved, and a message with one is none
- * (3, 4.2); 3 is reserved within the range of responses (12.1.2). */
+/* Whether a code is that of a response. Classes 1, 6 and 7 are reserved, and a message with one is
+ * invalid (3, 4.2); 3 is reserved within the range of responses (12.1.2). */
 #define BP_COAP_IS_RESPONSE(code_) ((code_) >> 5 >= 2 && (code_) >> 5 <= 5)
 #define BP_COAP_GET BP_COAP_CODE(0, 1)
 #define BP_COAP_POST BP_COAP_CODE(0, 2)
@@ -94,7 +94,7 @@ void bp_coap_begin(struct bp_coap_writer *w, uint8_t *out, size_t size, enum bp_
  * `full`. */
 void bp_coap_option(struct bp_coap_writer *w, uint32_t number, const void *value, uint32_t len);
 
-/* An option of format uint, in as few octets as it needs. */
+/* An option of format uint, in the minimum number of bytes. */
 void bp_coap_option_uint(struct bp_coap_writer *w, uint32_t number, uint32_t value);
 
 /*

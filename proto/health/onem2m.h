@@ -67,8 +67,8 @@ struct bp_m2m_request {
 };
 
 /*
- * Writes options and payload of `q` behind bp_coap_begin(w, out, ...) and ends the message. Returns
- * its length, or 0 when it does not fit or a segment or argument is empty or over 255 octets.
+ * Writes options and payload of `q` after bp_coap_begin(w, out, ...) and ends the message. Returns
+ * its length, or 0 if it does not fit or a segment or argument is empty or longer than 255 bytes.
  */
 size_t bp_m2m_create(struct bp_coap_writer *w, const uint8_t *out, enum bp_m2m_release r,
 	const struct bp_m2m_request *q);

@@ -92,15 +92,15 @@ enum bp_phd_rorj {
 /* Errors of an APDU or a part of one. */
 enum bp_phd_error {
 	BP_PHD_OK = 0,
-	BP_PHD_E_SHORT,       /* under the four octets that every APDU begins with */
-	BP_PHD_E_CHOICE,      /* its first 16 bits are none of enum bp_phd_choice */
-	BP_PHD_E_LENGTH,      /* a length that lies, or octets left over */
+	BP_PHD_E_SHORT,       /* shorter than the header of every APDU (4 bytes) */
+	BP_PHD_E_CHOICE,      /* its first 16 bits are not in enum bp_phd_choice */
+	BP_PHD_E_LENGTH,      /* an invalid length, or bytes left over */
 	BP_PHD_E_COUNT,       /* a count and the length of its list disagree */
 	BP_PHD_E_DATA_CHOICE, /* a PRST with none of enum bp_phd_data */
 	BP_PHD_E_FIELD,       /* the encoding is valid, the value is not; described at each use */
 };
 
-/* One static sentence. */
+/* A static string. */
 const char *bp_phd_error_text(enum bp_phd_error e);
 
 /* An OCTET STRING or ANY, or the entries of a list; valid as long as the input. */
@@ -161,8 +161,8 @@ struct bp_phd_apdu {
 enum bp_phd_error bp_phd_apdu_read(const uint8_t *p, size_t len, struct bp_phd_apdu *out);
 
 /*
- * Octets of the APDU that begins at p[0..len), its own four included: 4..65539, or 0 while len is
- * under four. For TCP; whether it is an APDU at all bp_phd_apdu_read() says.
+ * Size in bytes of the APDU at p[0..len), including its header of four bytes: 4..65539, or 0 if len
+ * is less than four. For TCP; bp_phd_apdu_read() checks whether it is an APDU.
  */
 uint32_t bp_phd_apdu_size(const uint8_t *p, size_t len);
 
@@ -216,7 +216,7 @@ enum bp_phd_error bp_phd_attributes_read(
 size_t bp_phd_write_aare(uint8_t *out, size_t size, enum bp_phd_result r, uint32_t protocol_version,
 	const uint8_t system_id[8]);
 
-/* RLRQ, RLRE, ABRT: 6 octets. 0 for another choice. */
+/* RLRQ, RLRE, ABRT: 6 bytes. 0 for another choice. */
 #define BP_PHD_SIMPLE_LEN 6u
 size_t bp_phd_write_simple(uint8_t *out, size_t size, enum bp_phd_choice c, uint16_t reason);
 
@@ -225,7 +225,7 @@ size_t bp_phd_write_simple(uint8_t *out, size_t size, enum bp_phd_choice c, uint
 void bp_phd_write_rors_event(
 	uint8_t out[BP_PHD_RORS_EVENT_LEN], uint16_t invoke, uint16_t handle, uint16_t type);
 
-/* ConfigReportRsp: 26 octets. `result` 0: accepted; 1: unsupported; 2: standard-config-unknown. */
+/* ConfigReportRsp: 26 bytes. `result` 0: accepted; 1: unsupported; 2: standard-config-unknown. */
 #define BP_PHD_CONFIG_RSP_LEN 26u
 enum bp_phd_config_result {
 	BP_PHD_CONFIG_ACCEPTED = 0,
@@ -241,7 +241,7 @@ size_t bp_phd_write_roer(uint8_t *out, size_t size, uint16_t invoke, uint16_t er
 #define BP_PHD_RORJ_LEN 14u
 size_t bp_phd_write_rorj(uint8_t *out, size_t size, uint16_t invoke, uint16_t problem);
 
-/* A GET of all attributes of the MDS: 18 octets. */
+/* A GET of all attributes of the MDS: 18 bytes. */
 #define BP_PHD_GET_MDS_LEN 18u
 size_t bp_phd_write_get_mds(uint8_t *out, size_t size, uint16_t invoke);
 

@@ -251,7 +251,7 @@ static void add(struct hash *h, uint16_t v)
 
 static uint64_t finish(struct hash *h)
 {
-	compress(h, h->block | (uint64_t)(2 * h->n) << 56); /* octets */
+	compress(h, h->block | (uint64_t)(2 * h->n) << 56); /* bytes */
 	h->v2 ^= 0xff;
 	rounds(h, 4);
 	return h->v0 ^ h->v1 ^ h->v2 ^ h->v3;

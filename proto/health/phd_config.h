@@ -13,7 +13,7 @@
 enum bp_phd_attribute {
 	BP_PHD_ATTR_ID_TYPE = 2351,      /* u16 partition, u16 code */
 	BP_PHD_ATTR_STATUS = 2375,       /* measurement status: u16 of bits */
-	BP_PHD_ATTR_TIME_ABS = 2448,     /* AbsoluteTime, 8 octets */
+	BP_PHD_ATTR_TIME_ABS = 2448,     /* AbsoluteTime, 8 bytes */
 	BP_PHD_ATTR_TIME_REL = 2449,     /* RelativeTime: u32, 1/8 ms */
 	BP_PHD_ATTR_UNIT = 2454,         /* u16 code of the dimension partition */
 	BP_PHD_ATTR_METRIC_SPEC = 2630,  /* u16 of bits */
@@ -29,7 +29,7 @@ enum bp_phd_attribute {
 	BP_PHD_ATTR_COMPOUND_FLOAT = 2676,  /* list of FLOATs */
 	BP_PHD_ATTR_COMPOUND_SFLOAT = 2677, /* list of SFLOATs */
 	BP_PHD_ATTR_IDS = 2678,             /* list of u16 codes, in the type's partition */
-	BP_PHD_ATTR_TIME_BO = 2690,         /* BaseOffsetTime, 8 octets */
+	BP_PHD_ATTR_TIME_BO = 2690,         /* BaseOffsetTime, 8 bytes */
 };
 
 #define BP_PHD_OBJECTS_MAX 48 /* a configuration with more is answered unsupported-config */

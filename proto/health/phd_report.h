@@ -34,7 +34,7 @@ struct bp_phd_observation {
 	uint16_t person; /* 0: not a report of several persons */
 	uint16_t handle;
 	uint16_t n_attributes;    /* VAR: entries of `data`; FIXED: 0 */
-	struct bp_phd_bytes data; /* FIXED: the octets; VAR: for bp_phd_attribute_next(), proven */
+	struct bp_phd_bytes data; /* FIXED: the bytes; VAR: for bp_phd_attribute_next(), proven */
 };
 
 /* The position of a walk. A copy of it continues independently. */

@@ -97,7 +97,7 @@ static inline void move16(char *out, uint64_t digits, const uint8_t from[16])
 #endif
 }
 
-/* Four digits of x < 10000 as characters, the first in the lowest octet. */
+/* Four digits of x < 10000 as characters, the first in the lowest byte. */
 static inline uint32_t four_digits(uint32_t x)
 {
 	uint32_t pairs = x / 100 | (x % 100) << 16;
@@ -170,7 +170,7 @@ unsigned bp_phd_float_text(uint32_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_
 
 #define EACH(octet) ((octet)*0x0101010101010101u)
 #define TOPS EACH(0x80)
-/* The octets of AbsoluteTime from the century on, the first highest. */
+/* The bytes of AbsoluteTime from the century on, the first highest. */
 #define EIGHT(cc, yy, mm, dd, h, m, s, f)                                                          \
 	((uint64_t)(cc) << 56 | (uint64_t)(yy) << 48 | (uint64_t)(mm) << 40 |                      \
 		(uint64_t)(dd) << 32 | (uint64_t)(h) << 24 | (uint64_t)(m) << 16 |                 \

@@ -40,7 +40,7 @@ unsigned bp_phd_float_text(uint32_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_
 unsigned bp_phd_abs_time_text(const uint8_t p[8], char out[BP_PHD_TIME_MAX]);
 
 /*
- * BaseOffsetTime (20601a), 8 octets: u32 seconds since 1900-01-01 UTC, u16 1/65536 s, i16 minutes
+ * BaseOffsetTime (20601a), 8 bytes: u32 seconds since 1900-01-01 UTC, u16 1/65536 s, i16 minutes
  * from UTC to the device's local time. As that local time with the offset, hundredths cut:
  * "2026-01-01T17:00:00.00+05:00". Returns the length, 28, or 0: an offset of a day or more.
  */

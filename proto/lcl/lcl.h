@@ -50,7 +50,7 @@ enum bp_lcl_verdict {
  * GOOD only. */
 enum bp_lcl_verdict bp_lcl_read(
 	const uint8_t *frame, size_t len, uint16_t ethertype, struct bp_lcl_label *out);
-/* Writes one at `at`, BP_LCL_LABEL octets. */
+/* Writes one at `at`, BP_LCL_LABEL bytes. */
 void bp_lcl_write(uint8_t *at, uint16_t ethertype, const struct bp_lcl_label *label);
 
 /* Replaces d in a labelled frame. */

@@ -227,7 +227,7 @@ static uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t n)
 	return out + n;
 }
 
-#define ALIAS_LENGTH 3 /* identifier and two octets */
+#define ALIAS_LENGTH 3 /* identifier and two bytes */
 
 /*
  * Writes the properties except Topic Alias, which is valid on the original connection only. False

@@ -30,14 +30,14 @@ enum bp_mqtt_type {
 	BP_MQTT_AUTH,
 };
 
-/* The version octet of CONNECT. */
+/* The version byte of CONNECT. */
 enum bp_mqtt_version { BP_MQTT_V31 = 3, BP_MQTT_V311 = 4, BP_MQTT_V5 = 5 };
 
 /* Errors of a packet. OK is 0. MORE: the input ends before the packet. */
 enum bp_mqtt_error {
 	BP_MQTT_OK = 0,
 	BP_MQTT_MORE,
-	BP_MQTT_E_LENGTH,      /* remaining length of over four octets (2.1.4) */
+	BP_MQTT_E_LENGTH,      /* remaining length of more than four bytes (2.1.4) */
 	BP_MQTT_E_FLAGS,       /* flags that the type does not allow (2.1.3), reserved bits not 0 */
 	BP_MQTT_E_TYPE,        /* reserved type, or not allowed in that version */
 	BP_MQTT_E_QOS,         /* QoS 3 (3.3.1.2) */
@@ -71,15 +71,15 @@ struct bp_mqtt_view {
 
 struct bp_mqtt_fixed {
 	uint8_t type;       /* enum bp_mqtt_type */
-	uint8_t flags;      /* low four bits of the first octet */
+	uint8_t flags;      /* low four bits of the first byte */
 	uint8_t header_len; /* 2..5 */
 	uint32_t remaining; /* bytes after the fixed header */
 };
 
 /*
- * Reads a fixed header at p[0..len). MORE when the input is too short to say; a wrong type or wrong
- * flags are reported as soon as the first octet is there. PUBLISH flags: QoS 3 is E_QOS; DUP with
- * QoS 0 passes, as brokers let it pass.
+ * Reads a fixed header at p[0..len). MORE if the input is too short; a wrong type or wrong flags
+ * are reported from the first byte on. PUBLISH flags: QoS 3 is E_QOS; DUP with QoS 0 is accepted,
+ * as brokers accept it.
  */
 static inline enum bp_mqtt_error bp_mqtt_fixed(
 	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out);
@@ -219,13 +219,13 @@ bool bp_mqtt_topic_valid(const char *topic, size_t len);
 bool bp_mqtt_filter_matches(
 	const char *filter, size_t filter_len, const char *topic, size_t topic_len);
 
-/* One static sentence. */
+/* A static string. */
 const char *bp_mqtt_error_text(enum bp_mqtt_error e);
 
 /*
- * A variable byte integer (1.5.5) at p[0..len): OK, MORE or E_LENGTH. *used: octets taken. A form
- * longer than needed passes, which 3.1.1 allows and brokers let pass in the fixed header of version
- * 5 too; in properties the codec refuses it.
+ * A variable byte integer (1.5.5) at p[0..len): OK, MORE or E_LENGTH. *used: bytes read. A form
+ * longer than necessary is accepted: 3.1.1 permits it, and brokers also accept it in the fixed
+ * header of version 5; in properties the codec refuses it.
  */
 static inline enum bp_mqtt_error bp_mqtt_varint(
 	const uint8_t *p, size_t len, uint32_t *value, uint8_t *used)
@@ -245,7 +245,8 @@ static inline enum bp_mqtt_error bp_mqtt_varint(
 	return BP_MQTT_E_LENGTH;
 }
 
-/* First octet -> 0 fine, else an enum bp_mqtt_error: one load instead of a ladder of tests. */
+/* First byte -> 0 if valid, else an enum bp_mqtt_error: one load instead of a chain of
+ * comparisons. */
 extern const uint8_t bp_mqtt_first_octet[256];
 
 static inline enum bp_mqtt_error bp_mqtt_fixed(

@@ -5,7 +5,7 @@
 
 /* CONNECT and CONNACK (3.1, 3.2). */
 
-#define BRIDGE 0x80 /* mosquitto marks a bridge so in the version octet */
+#define BRIDGE 0x80 /* mosquitto marks a bridge so in the version byte */
 
 #define F_RESERVED 0x01
 #define F_CLEAN 0x02
@@ -178,10 +178,10 @@ enum bp_mqtt_error bp_mqtt_connack(
 
 	if (!bp_mqtt_take_u8(&r, &flags) || !bp_mqtt_take_u8(&r, &c.code))
 		return BP_MQTT_E_TRUNCATED;
-	if (version != BP_MQTT_V31) { /* there the octet is unused */
+	if (version != BP_MQTT_V31) { /* there the byte is unused */
 		if ((flags & 0xfe) != 0)
 			return BP_MQTT_E_FLAGS;
-		if (flags != 0 && c.code != 0) /* no session with who is refused (3.2.2.1.1) */
+		if (flags != 0 && c.code != 0) /* a refused connection has no session (3.2.2.1.1) */
 			return BP_MQTT_E_CONNECT;
 		c.session_present = flags != 0;
 	}

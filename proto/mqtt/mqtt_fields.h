@@ -38,7 +38,7 @@ static inline bool bp_mqtt_take_u16(struct bp_mqtt_reader *r, uint16_t *v)
 	return true;
 }
 
-/* Two octets of length and that many bytes (1.5.6). */
+/* Two bytes of length and that many bytes (1.5.6). */
 static inline bool bp_mqtt_take_binary(
 	struct bp_mqtt_reader *r, const uint8_t **data, uint16_t *len)
 {

@@ -86,7 +86,7 @@ static enum bp_mqtt_error options_fault(
 		return (options & 0xfc) == 0 ? BP_MQTT_OK : BP_MQTT_E_FLAGS;
 	if ((options & 0xc0) != 0 || (options & 0x30) == 0x30) /* reserved, retain handling 3 */
 		return BP_MQTT_E_FLAGS;
-	/* No Local makes no sense for a shared subscription (3.8.3.1). */
+	/* No Local is invalid for a shared subscription (3.8.3.1). */
 	return shared && (options & 4) != 0 ? bp_mqtt_violation(k->view, BP_MQTT_E_FLAGS)
 					    : BP_MQTT_OK;
 }

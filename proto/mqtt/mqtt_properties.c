@@ -7,7 +7,7 @@
 
 enum property_type {
 	NONE = 0,
-	SWITCH, /* an octet, 0 or 1 */
+	SWITCH, /* a byte, 0 or 1 */
 	TWO,
 	TWO_NOT_0,
 	FOUR,
@@ -125,7 +125,7 @@ static enum bp_mqtt_error string(struct cursor *c, const uint8_t **s, uint16_t *
 	return e == BP_MQTT_OK ? bp_mqtt_string_fault(c->view, *s, *len) : e;
 }
 
-/* An integer of `width` octets, most significant first. */
+/* An integer of `width` bytes, most significant first. */
 static enum bp_mqtt_error fixed(struct cursor *c, unsigned width, uint32_t *v)
 {
 	enum bp_mqtt_error e = need(c, width);

@@ -13,7 +13,7 @@
  * order, inside the frame). */
 bool bp_arp_is_request(const uint8_t *frame, uint32_t len, const uint8_t **target);
 
-/* Makes the request the reply to it, in place: the address asked for is at `mac`. */
+/* Converts the request to its reply in place: the requested address is at `mac`. */
 void bp_arp_write_reply(uint8_t *frame, const uint8_t mac[6]);
 
 #endif

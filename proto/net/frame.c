@@ -16,7 +16,7 @@
 
 #define VLAN_TAGS_MAX 3
 #define MPLS_LABELS_MAX 8
-#define MPLS_BOTTOM 0x01 /* in the third octet of a label */
+#define MPLS_BOTTOM 0x01 /* in the third byte of a label */
 #define PPPOE_HDR 6
 #define PPP_IP4 0x0021
 #define PPP_IP6 0x0057
@@ -154,7 +154,7 @@ static enum bp_frame_kind link_llc(struct bp_frame *f, uint32_t at)
 	return ip_at(f, at + SNAP_HDR, type == BP_ETHER_IP6);
 }
 
-/* The protocol field may lack its first octet (RFC 1661, 6.5). */
+/* The protocol field may lack its first byte (RFC 1661, 6.5). */
 static enum bp_frame_kind link_pppoe(struct bp_frame *f, uint32_t at)
 {
 	const uint8_t *p = f->data + at;

@@ -160,8 +160,8 @@ static inline uint64_t bp_sum_tail(const uint8_t *p, size_t len)
 }
 
 /*
- * Sum of 16-bit words as RFC 1071 has it, over any length, in the machine's byte order; fold with
- * bp_sum_fold(). Adds 8 bytes at a time with an end-around carry.
+ * Sum of 16-bit words by RFC 1071, over any length, in host byte order; fold with bp_sum_fold().
+ * Adds 8 bytes at a time with an end-around carry.
  */
 static inline uint64_t bp_sum(const uint8_t *p, size_t len, uint64_t sum)
 {

@@ -76,8 +76,8 @@ static inline bool bp_ip4_checksum_ok20(const uint8_t *h)
 }
 
 /*
- * One hop less, and the checksum that goes with it (RFC 1624): both lie in the four octets from the
- * TTL on.
+ * Decrements the TTL and updates the checksum (RFC 1624): both are in the four bytes from the TTL
+ * on.
  */
 static inline void bp_ip4_decrement_ttl(uint8_t *h)
 {

@@ -106,7 +106,7 @@ static inline bp_v4 bp_v4_halves(bp_v4 v)
 #endif
 }
 
-/* The sum of a header's 16-bit words, folded: 0xffff when the checksum is right (RFC 1071). */
+/* The folded sum of a header's 16-bit words: 0xffff if the checksum is correct (RFC 1071). */
 static inline bp_v4 bp_ip4_four_sums(bp_v4 a, bp_v4 b, bp_v4 c, bp_v4 d, bp_v4 e)
 {
 	bp_v4 sum = bp_v4_halves(a) + bp_v4_halves(b) + bp_v4_halves(c) + bp_v4_halves(d) +
@@ -128,7 +128,7 @@ static inline bp_v4 bp_ip4_four_unicast(bp_v4 src, bp_v4 dst)
 				(two != (int16_t)BP_IP4_LINK_LOCAL_LE)) == -1);
 }
 
-/* One hop less, and the checksum that goes with it (RFC 1624). */
+/* Decrements the TTL and updates the checksum (RFC 1624). */
 static inline bp_v4 bp_ip4_four_hop(bp_v4 ttl)
 {
 	/* the checksum is the upper half: one more there, and one for the carry around the end */

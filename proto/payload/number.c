@@ -16,7 +16,7 @@ const double bp_pow10[BP_POW10_EXACT + 1] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 
 const double bp_number_scale[BP_NUMBER_SHORT + 1] = {1e0, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7};
 
 #if defined(__SSE4_1__)
-/* Which of n characters without the k-th goes to place j of eight; 0x80: none, zero. */
+/* Index of n characters without the k-th that moves to position j of eight; 0x80: none, zero. */
 #define AHEAD(n, k, j) ((j) - (8 - ((n) - ((k) < (n)))))
 #define MOVE(n, k, j) (AHEAD(n, k, j) < 0 ? 0x80 : AHEAD(n, k, j) + (AHEAD(n, k, j) >= (k)))
 #define ROW(n, k)                                                                                  \

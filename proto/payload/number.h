@@ -38,7 +38,7 @@ extern const uint8_t bp_number_moves[BP_NUMBER_SHORT + 1][BP_NUMBER_SHORT + 1][8
 /* Of the eight bytes from [n] on the last n are all ones, the others 0. */
 extern const uint8_t bp_number_last[2 * BP_NUMBER_SHORT];
 
-/* The number of the eight digits that `moves` makes of the first eight bytes of x. */
+/* The number of the eight digits that `moves` selects from the first eight bytes of x. */
 static inline uint32_t bp_number_joined(__m128i x, const uint8_t moves[8])
 {
 	x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const __m128i *)(const void *)moves));

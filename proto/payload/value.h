@@ -68,7 +68,7 @@ struct bp_value_source {
 
 /*
  * Compiles `path` (NUL terminated UTF-8). Returns 0, or a negative number with *error set to a
- * static sentence and *error_at to the byte offset of the fault.
+ * static string and *error_at to the byte offset of the error.
  */
 int bp_json_path_compile(
 	const char *path, struct bp_json_path *out, const char **error, size_t *error_at);

@@ -83,7 +83,7 @@ static inline uint64_t prefix_parity(uint64_t v)
 	return v;
 }
 
-/* Checks the escapes that begin in the block; returns the quotes that are none of theirs. */
+/* Checks the escapes that begin in the block; returns the quotes that are not escaped. */
 static uint64_t unescape_block(struct text *t, const uint8_t *b, uint64_t quotes, uint64_t special,
 	const uint8_t *block_end)
 {
@@ -487,7 +487,7 @@ after_value:
 	}
 	if (*p == ((w.kinds & 1) != 0 ? '}' : ']'))
 		goto close_container;
-	if (is_digit(p[-1]) && p > number) { /* a number longer than digits_end() looks */
+	if (is_digit(p[-1]) && p > number) { /* a number longer than the range of digits_end() */
 		const uint8_t *so_far = p;
 
 		p = bp_number_end(number, end);

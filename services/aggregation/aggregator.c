@@ -46,7 +46,7 @@ static int32_t longest_alone(unsigned format, unsigned family, unsigned size)
 		return size < BP_AGG_LIN2018_LEN(1) ? -1 : (int32_t)BP_AGG_LIN2018_LEN(1);
 	if (size < empty)
 		return -1;
-	/* from 256 octets on the length is an octet longer */
+	/* from 256 bytes on the length is a byte longer */
 	return (int32_t)(size - empty - (size - empty > 255));
 }
 

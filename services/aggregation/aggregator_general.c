@@ -40,7 +40,7 @@ static void read_datagram(const struct bp_aggregator *a, struct bp_agg_input *in
 	m->hash = bp_agg_streams_hash(&a->streams, &m->key);
 	bp_agg_streams_prefetch_slot(&a->streams, m->hash);
 	m->payload = bp_datagram_payload(d);
-	/* 0: of a fragment, which may be put together again before it is checked */
+	/* 0: of a fragment, which may be reassembled before it is checked */
 	m->ambiguous_payload = r->format == BP_AGG_FORMAT_FULL &&
 			       (d->l4_len >= BP_UDP_HDR + 2u || d->l4_len == 0) &&
 			       d->l4 + BP_UDP_HDR + 2u <= d->len && bp_agg_full_is(m->payload, 2);

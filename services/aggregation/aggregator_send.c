@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How aggregates are completed and leave: those that are built, and those of staged messages. */
+/* Completion and transmission of aggregates: those under construction, and those of staged
+ * messages. */
 #include "services/aggregation/aggregator_state.h"
 #include "proto/aggregation/agg_full_head.h"
 #include "proto/aggregation/agg_lin2018.h"
@@ -254,7 +255,7 @@ struct complete {
 	unsigned n, directory, payloads;
 };
 
-/* Of a record's first 16 octets: hops, length and more. */
+/* For the first 16 bytes of a record: hops, length and more. */
 static const bp_v4 only_shape = {0, 0, UINT32_MAX, 0};
 
 /* Writes the directory. False: the messages differ in shape, and the written data is invalid.
@@ -346,7 +347,7 @@ static inline __attribute__((always_inline)) unsigned put_staged_heads(
 	const unsigned len = BP_AGG_FULL_HEADER + x->directory + x->payloads;
 	struct bp_datagram_head h = {
 		.src = x->g->src,
-		.dst = (const uint8_t *)&key4, /* its first octets are the address */
+		.dst = (const uint8_t *)&key4, /* its first bytes are the address */
 		.sport = x->g->sport,
 		.dport = bp_agg_key4_udp(key4),
 		.id = fixed ? 0 : a->id++,

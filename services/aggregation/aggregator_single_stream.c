@@ -84,7 +84,7 @@ static inline const uint8_t *udp_of(const uint8_t *frame)
 	return frame + BP_ETHER_HDR + BP_IP4_HDR;
 }
 
-/* The first message of an aggregate in format paper, which says who sent all. */
+/* The first message of an aggregate in format lin2018; its sender becomes that of the packet. */
 static inline void record_sender(struct bp_agg_full_writer *w, const uint8_t *frame)
 {
 	memcpy(w->last_addr, source_of(frame), 4);

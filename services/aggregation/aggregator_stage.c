@@ -81,7 +81,7 @@ static inline void begin_all(struct bp_aggregator_burst *k, struct staging *x)
 	x->begun = 0;
 }
 
-/* Those that are complete leave. */
+/* Sends the complete ones. */
 static inline void flush_all(struct bp_aggregator_burst *k, struct staging *x)
 {
 	bp_aggregator_flush_staged(
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void write_record(
 	uint16_t sport;
 
 	memcpy(&sport, f + AT_UDP, sizeof(sport));
-	/* its last six octets are the source MAC address */
+	/* its last six bytes are the source MAC address */
 	sender = (bp_load_le64(f + 4) & ~0xffffull) | sport;
 	r->arrived_ns = now_ns;
 	memcpy(&r->hops, &first, sizeof(first));
@@ -226,7 +226,7 @@ static void record_streams(struct bp_aggregator_burst *k)
 	}
 }
 
-/* How far messages from i on can be staged at one go; i: it is none of a stream. */
+/* End of the messages from i on that can be staged in one run; i: message i is not of a stream. */
 static inline unsigned chunk(const struct bp_aggregator_burst *k, unsigned i)
 {
 	if (__builtin_expect(k->others == 0, 1))

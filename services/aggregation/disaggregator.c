@@ -228,7 +228,7 @@ static enum bp_disagg_rejection check(struct bp_disaggregator *d, unsigned rule,
 						  : check_full(d, rule, g, out);
 }
 
-/* Octets of all restored frames. */
+/* Bytes of all restored frames. */
 static uint64_t octets_of(const struct bp_disagg_packet *p)
 {
 	const struct bp_agg_message *last = &p->message[p->count - 1];

@@ -19,7 +19,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-en
 #define IP_AT 16u
 #define PIECE_AT (BP_ETHER_HDR + BP_AGG_FULL_PIECE4)
 #define CHECK_AT (HEADERS - 2)
-/* Octets of the third one. */
+/* Bytes of the third one. */
 #define PIECE_SRC 2u
 #define PIECE_LEN 14u
 

@@ -127,7 +127,7 @@ static void forget(struct bp_agg_streams *t, uint32_t stream)
 	for (i = (hole + 1) & mask; t->slot[i] != 0; i = (i + 1) & mask) {
 		const uint32_t home = t->rest[bp_agg_slot_stream(t->slot[i])].hash & mask;
 
-		/* it may not go before its own place */
+		/* it must not move before its own slot */
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		t->slot[hole] = t->slot[i];

@@ -15,8 +15,7 @@ static const bp_v16 compared[3] = {
 #define AT_DST (BP_ETHER_HDR + BP_IP4_DST)
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
-#define IN_HEAD                                                                                    \
-	(BP_AGG_TEMPLATE_READS - AT_PAYLOAD) /* octets of a payload that a head's pieces have */
+#define IN_HEAD (BP_AGG_TEMPLATE_READS - AT_PAYLOAD) /* payload bytes in the pieces of a head */
 
 static uint32_t word(const uint8_t *p)
 {
@@ -95,7 +94,7 @@ bool bp_agg_template_set_streams(struct bp_agg_template *x, const struct bp_agg_
 	return true;
 }
 
-/* Compares one to three messages, in four places, the last one in all that are left. */
+/* Compares one to three messages in four lanes; the last one fills the rest. */
 static inline __attribute__((always_inline)) bool few(const struct bp_agg_template *x,
 	const struct bp_agg_input *in, unsigned n, enum bp_agg_template_kind kind, uint32_t *sum)
 {

@@ -57,10 +57,10 @@ static enum bp_phd_verdict read_head(const uint8_t *apdu, size_t len, struct bp_
 /* Totals of a loop over the observations. */
 struct tally {
 	unsigned known, unknown;
-	uint32_t list; /* octets of all, as one list */
+	uint32_t list; /* bytes of all, as one list */
 };
 
-/* How many octets an observation may become; 0: it is none. */
+/* Maximum size in bytes of the text of an observation; 0: none. */
 static inline uint32_t bound_of(const struct bp_phd_conversion *c, const struct bp_phd_object *o,
 	const struct bp_phd_observation *ob, bool fixed_single)
 {
@@ -134,7 +134,7 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
 	return e == BP_PHD_SCAN_END ? BP_PHD_CONVERT : verdict_of((enum bp_phd_error)e);
 }
 
-/* List number `n` is planned, if it is one of those that are asked for. */
+/* Plans list number `n`, if it is a requested one. */
 static void put_list_part(struct bp_phd_conversion *c, unsigned n, const struct bp_phd_part *list)
 {
 	const unsigned at = n - c->first_part;

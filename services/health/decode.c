@@ -35,7 +35,7 @@ const struct bp_phd_known *bp_phd_known(uint16_t attr)
 	return NULL;
 }
 
-/* Whether `value` is count, length and that many numbers of `each` octets. */
+/* Whether `value` has a count, a length and that many numbers of `each` bytes. */
 static bool compound_valid(struct bp_phd_bytes value, unsigned each)
 {
 	return value.len >= BP_PHD_COMPOUND_HEAD &&

@@ -49,7 +49,7 @@ struct placeholder {
 };
 #define PLACEHOLDERS 3
 
-/* Replaces the placeholders of `template`. Returns 0, or -1 with a sentence in err. */
+/* Replaces the placeholders of `template`. Returns 0, or -1 with an error message in err. */
 static int render_template(char out[RENDERED_MAX], const char *template,
 	const struct placeholder known[PLACEHOLDERS], char *err, size_t err_size)
 {
@@ -200,7 +200,7 @@ struct compiler {
 	const struct bp_phd_settings *plan;
 	const struct bp_phd_target *target;
 	const char *type;
-	size_t text; /* octets of text[] that are in use */
+	size_t text; /* bytes of text[] that are in use */
 	char *err;
 	size_t err_size;
 	struct bp_phd_request request;

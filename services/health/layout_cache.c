@@ -19,7 +19,7 @@ struct entry {
 };
 
 struct bp_phd_layout_cache {
-	struct entry entry[ENTRIES]; /* each model has one place */
+	struct entry entry[ENTRIES]; /* each model has one slot */
 	uint8_t *layouts;            /* of BP_PHD_LAYOUT_SIZE, by entry */
 };
 

@@ -102,7 +102,7 @@ static bool is_scan(uint16_t type)
 static void event_operating(struct bp_phd_manager *m, uint32_t slot, const struct call *c,
 	const struct bp_phd_event_report *e, const uint8_t *p, size_t len)
 {
-	if (e->handle != 0) /* scanners and stores: we made none */
+	if (e->handle != 0) /* scanners and stores: this manager creates none */
 		refuse(m, c, BP_PHD_NO_SUCH_OBJECT);
 	else if (is_scan(e->type))
 		scan_report(m, slot, c, e->type, p, len);

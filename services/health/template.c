@@ -62,7 +62,7 @@ static bool is_plain(const struct bp_phd_object *o, const struct bp_phd_observat
 	       (o->status_at == BP_PHD_NOT_THERE || bp_phd_be16(ob->data.p + o->status_at) == 0);
 }
 
-/* A member of the list: its value goes to octet `at` of the report. */
+/* A member of the list: its value is at offset `at` of the report. */
 static void add_member(
 	struct maker *m, const struct bp_phd_layout *l, const struct bp_phd_object *o, size_t at)
 {
@@ -106,7 +106,7 @@ static void apply_mask(struct bp_phd_template *q)
 	for (unsigned i = 0; i < BP_PHD_TEMPLATE_APDU / 16; i++)
 		q->expected[i] &= q->mask[i];
 	memcpy(fixed, q->expected, sizeof(fixed));
-	/* bp_phd_template_read() adds these two octets whole */
+	/* bp_phd_template_read() adds these two bytes whole */
 	memset(fixed + BP_PHD_AT_DATA, 0, 2);
 	q->expected_sum = bp_sum_fold(bp_sum(fixed, sizeof(fixed), 0));
 }

@@ -126,7 +126,7 @@ static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
 			to -= third;
 	}
 	v = excess(h, from + (to - from) / 2);
-	/* each flow's octets are rounded up */
+	/* each flow's bytes are rounded up */
 	return (v > 0 ? (uint64_t)v : 0) + SHORTEST + h->flows;
 }
 

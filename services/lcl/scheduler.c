@@ -266,7 +266,7 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 		/* each is due when the one before ends, except frames that arrived later */
 		if (due > now)
 			break;
-		if (e->in_ns > latest_ns) { /* those that came together came at one time */
+		if (e->in_ns > latest_ns) { /* frames of one burst have the same arrival time */
 			if (e->in_ns > origin_ns + (due >> TICK_SHIFT))
 				break;
 			latest_ns = e->in_ns;
@@ -323,7 +323,7 @@ static void gate(struct bp_lcl_scheduler *s, uint64_t now, uint64_t need)
 {
 	const uint64_t slot = s->queue[s->first].slot, start = later(now, s->nic_free);
 
-	/* which is not made up for */
+	/* the lost time is not compensated */
 	s->be_next_tx = later(s->be_next_tx, now);
 	if (slot == s->gated_slot || start >= need)
 		return;

@@ -101,7 +101,7 @@ static inline struct queue *queue_at(struct bp_lcl_scheduler *s, uint32_t ahead)
 	return &s->queue[at < s->n_queues ? at : at - s->n_queues];
 }
 
-/* The queue of a slot, made ready for it. No frame of another slot is in it. */
+/* The queue of a slot, initialised for it. It holds no frame of another slot. */
 static struct queue *queue_of(struct bp_lcl_scheduler *s, uint32_t ahead)
 {
 	struct queue *q = queue_at(s, ahead);

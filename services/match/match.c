@@ -137,7 +137,7 @@ struct set {
 #define OCTETS 256u
 #define NEITHER (2 * OCTETS) /* neither of two families, or protocols */
 struct choice {
-	struct set of[2 * OCTETS + 1]; /* by kind * OCTETS + octet, or NEITHER */
+	struct set of[2 * OCTETS + 1]; /* by kind * OCTETS + byte, or NEITHER */
 };
 
 struct entry {

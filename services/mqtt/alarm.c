@@ -103,7 +103,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 {
 	const struct bp_flow *f = j->flow;
 	const struct bp_mqtt_publish *p = j->publish;
-	/* an envelope is made of the fields: the payload need not cross */
+	/* the fields are copied to an envelope: the payload is not needed */
 	bool envelope = rule->payload == BP_PAYLOAD_ENVELOPE || j->beginning;
 	uint32_t payload_len = envelope ? 0 : p->payload_len;
 	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +

@@ -32,7 +32,7 @@ static bp_reassembly_ref find(
 	return alias <= f->n_aliases[dir] ? table(in, f, dir)[alias - 1] : 0;
 }
 
-/* Makes the table reach as far as the alias. */
+/* Extends the table up to the alias. */
 static bool reach(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias)
 {
 	uint32_t have = f->n_aliases[dir], size = sizeof(bp_reassembly_ref), fit;

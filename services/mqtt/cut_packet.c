@@ -90,7 +90,7 @@ static bool reassemble_first(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
  */
 static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 {
-	return (uint8_t *)&f->skip[dir]; /* at most four octets, or it would be complete */
+	return (uint8_t *)&f->skip[dir]; /* at most four bytes, or it would be complete */
 }
 
 /* A PUBLISH has ended of which only the beginning was kept. `seq`: the end of it. */

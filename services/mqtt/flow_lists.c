@@ -7,7 +7,8 @@
  * the oldest is looked for, so that traffic writes no list. All times in ticks of 2^20 ns.
  */
 
-/* A closed connection is kept so long: late retransmissions must not look like a new one. */
+/* A closed connection is kept for this time: late retransmissions must not be mistaken for a new
+ * one. */
 #define CLOSED_NS (10ull * 1000 * 1000 * 1000)
 /* Maximum number of flows that a new flow checks to evict one: each may be a cache miss. */
 #define LOOK_MAX 64u
@@ -463,7 +464,7 @@ void bp_flow_evict_at_bound(struct bp_flow_table *t, unsigned list)
 	}
 }
 
-/* The oldest of those that are closed, once it is over its time. */
+/* The oldest closed flow, if its time has expired. */
 static bool expire_closed(struct bp_flow_table *t)
 {
 	struct bp_flow *f;

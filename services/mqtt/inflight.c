@@ -3,7 +3,7 @@
 #include "services/mqtt/mqtt_worker.h"
 #include "proto/net/copy.h"
 
-/* Publications in flight: those that wait for their acknowledgement, and identifiers of QoS 2. */
+/* Publications in flight that wait for their acknowledgement, and packet identifiers of QoS 2. */
 
 /*
  * Publications of QoS 1 and 2 that are evaluated when the broker acknowledges them: PUBACK or
@@ -54,7 +54,7 @@ static bp_reassembly_ref take(const struct bp_mqtt_worker *in, bp_reassembly_ref
 	if (heir != 0) {
 		at(in, heir)->last = u->last;
 	} else {
-		/* any leaf below it fits in its place */
+		/* any leaf below it can replace it */
 		while (at(in, *leaf)->child[0] != 0 || at(in, *leaf)->child[1] != 0)
 			leaf = &at(in, *leaf)->child[at(in, *leaf)->child[0] == 0];
 		if (leaf != link)

@@ -233,7 +233,7 @@ bool bp_work_settle(struct bp_work *w, uint32_t ahead)
 	uint32_t worker = take(&w->worker, w->now, w->worker_rate, units);
 	uint32_t limit = w->limit;
 
-	/* when the worker's account gets short, those who took the most wait first */
+	/* if the account of the worker is low, the connections with the highest use wait first */
 	if (worker > w->worker_limit / 2)
 		limit /= 8;
 	w->worker_over = worker > w->worker_limit;

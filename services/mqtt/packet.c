@@ -195,7 +195,7 @@ enum bp_mqtt_error bp_packet_fixed(const struct bp_mqtt_worker *in, const struct
 	return fixed_header(in, f, dir, p, len, out);
 }
 
-/* Types by who may send them; bit = type. AUTH goes both ways, in version 5 only. */
+/* Types by sender; bit = type. Both sides may send AUTH, in version 5 only. */
 static const uint16_t sendable[2] = {
 	[BP_TO_BROKER] = 1 << BP_MQTT_CONNECT | 1 << BP_MQTT_PUBLISH | 1 << BP_MQTT_PUBACK |
 			 1 << BP_MQTT_PUBREC | 1 << BP_MQTT_PUBREL | 1 << BP_MQTT_PUBCOMP |

@@ -42,7 +42,8 @@ bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq)
 	return seq - f->next[dir] + NEAR <= 2 * NEAR;
 }
 
-/* No search goes back behind this: it was read before, or its receiver has it. */
+/* The search does not go back beyond this position: the data was read before, or its receiver has
+ * it. */
 static uint32_t *back_to(struct bp_flow *f, unsigned dir)
 {
 	return &f->skip[dir];

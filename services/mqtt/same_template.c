@@ -15,7 +15,7 @@ enum template_kind {
 #define AT_PORTS 30u
 #define AT_TCP 46u
 #define AT_REST 62u
-/* Octets of the PUBLISH that are compared, or at least read. */
+/* Bytes of the PUBLISH that are compared, or at least read. */
 #define HEAD_OCTETS 8u
 
 static inline uint16_t total_of(const uint8_t *frame)
@@ -162,12 +162,12 @@ static void set_sums(struct bp_template *x)
 {
 	const uint32_t tcp = x->end - BP_SINGLE_L4;
 	const uint32_t pieces = (x->end - AT_REST + 15) / 16;
-	/* octets of the last 16 that pieces before it have already */
+	/* bytes of the last 16 that are also in the pieces before it */
 	const uint32_t seen = AT_REST + 16 * pieces - x->end;
 
 	for (uint32_t i = 0; i < 16; i++)
 		x->last[i] = (uint8_t)(seen + i < 16 ? seen + i : 0x80);
-	/* words that are summed up: with the IP header its ten, with TCP both addresses too */
+	/* words of the sum: ten of the IP header, and with TCP both addresses */
 	x->ip_sum = (bp_v4){0} + 10 * BP_CHECKSUM_LESS;
 	x->tcp_sum = (bp_v4){0} + (2 + 8 + 8 + 8 * pieces) * BP_CHECKSUM_LESS +
 		     __builtin_bswap16((uint16_t)tcp) + (6u << 8);

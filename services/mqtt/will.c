@@ -294,7 +294,7 @@ static bool add_delayed(
 	struct bp_flow gone;
 	int64_t out_of_order;
 
-	/* alone a client gets a third of the places, two get a quarter each, as with memory */
+	/* a single client gets a third of the entries, two get a quarter each, as with memory */
 	if (d->n == d->max || (*of_client != 0 && *of_client >= (d->max - d->n) / 2)) {
 		bp_tally(in, BP_C_WILL_DELAYED_FULL);
 		return false;

@@ -10,7 +10,7 @@
  * separate code for the remainder is needed.
  */
 #define STEP 8u
-#define READS 16u /* octets that are read at one go; the fourth word is an output */
+#define READS 16u /* bytes of one load; the fourth word is an output */
 
 static const double scale = 0x1p25, least = -0x1p31, max = 0x1p31 - 1;
 /* Numbers in [under, over) round to -2^31 .. 2^31 - 1, half to even. */

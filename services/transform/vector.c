@@ -78,7 +78,7 @@ static void to_cartesian(struct bp_transform_points *p, unsigned n)
 	}
 }
 
-/* Places i .. i + WIDTH - 1 with the same matrix. */
+/* Points i .. i + WIDTH - 1 with the same matrix. */
 static inline __attribute__((always_inline)) void affine_vector(
 	struct bp_transform_points *p, unsigned i, const double *m)
 {
@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void affine_vector(
 /* Four numbers anywhere. */
 typedef double column __attribute__((vector_size(32), aligned(8), may_alias));
 
-/* One place, the three rows side by side. */
+/* One point, with the three rows in parallel. */
 static inline __attribute__((always_inline)) void affine_one(
 	struct bp_transform_points *p, unsigned i, const double *m)
 {

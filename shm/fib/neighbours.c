@@ -61,7 +61,7 @@ void bp_neighbours_figures(struct bp_neighbours *n)
 		&n->f->control->neighbours_refused, n->n_waiting, memory_order_relaxed);
 }
 
-/* ---- those that wait ---- */
+/* ---- waiting entries ---- */
 
 uint64_t bp_neighbour_hash(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k)
 {
@@ -164,7 +164,7 @@ uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const str
 	return bp_link_make(BP_LINK_UNRESOLVED, interface, 0);
 }
 
-/* No further from home than a lookup goes. */
+/* At most the probe distance of a lookup from the home line. */
 static bool place(const struct bp_fib *f, uint32_t home, uint32_t *slot)
 {
 	const uint32_t lines =
@@ -314,7 +314,7 @@ bool bp_neighbours_old(struct bp_neighbours *n, enum bp_origin origin, uint32_t 
 			return true;
 		}
 	}
-	/* deleting one puts another in its place: from the start every time */
+	/* deleting one moves another into its slot: restart each time */
 	for (uint32_t i = 0; i < n->n_waiting; i++) {
 		const struct bp_neighbour_waiting *w = &n->waiting[i];
 

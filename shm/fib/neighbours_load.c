@@ -7,7 +7,8 @@
 struct load {
 	struct bp_neighbours *n;
 	struct bp_index seen; /* slots by address, to detect duplicate addresses */
-	int32_t *overflows;   /* by line: those that begin to find it full, less those that end */
+	int32_t *overflows;   /* by line: entries whose probe begins in the full line, minus those
+				 whose probe ends */
 	int32_t around;       /* entries that overflow from the last line to the first */
 	uint64_t repaired;
 };
@@ -39,7 +40,7 @@ static bool keep(struct load *l, uint32_t slot, uint64_t link)
 		l->n->count == f->max_neighbours || is_duplicate(l, hash, interface, k))
 		return false;
 	home = bp_neighbour_home(f, interface, k);
-	/* no lookup goes that far */
+	/* beyond the probe distance of a lookup */
 	if ((line >= home ? 0 : f->neighbour_lines) + line - home >= BP_NEIGHBOUR_PROBES)
 		return false;
 	bp_index_add(&l->seen, hash, slot);

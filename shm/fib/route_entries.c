@@ -88,7 +88,7 @@ struct bp_route_entry *bp_route_entry_new(
 	return e;
 }
 
-/* ---- those that wait ---- */
+/* ---- waiting entries ---- */
 
 static enum bp_route_queue queue_of(const struct bp_route_entry *e, uint8_t wants)
 {

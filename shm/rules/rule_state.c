@@ -239,7 +239,7 @@ static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 		}
 		if (best >= 0 && age <= oldest)
 			continue;
-		/* a claim is just being made, unless its maker died */
+		/* a claim is in progress, unless its owner died */
 		if (is_claim(w) ? age < CLOCK_SLACK_NS : !may_evict(a, e, age))
 			continue;
 		best = i;

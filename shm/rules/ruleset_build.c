@@ -15,7 +15,7 @@
 #define BANK_FLAT (256u * 1024u) /* so that a few rules may have the longest filters */
 #define IMAGE_MAX ((uint64_t)UINT32_MAX) /* offsets have 32 bits */
 
-/* An edge before its place in the table is known. */
+/* An edge before its position in the table is known. */
 struct draft_edge {
 	uint32_t parent, child;
 	struct bp_level level; /* text points into the specs */
@@ -189,7 +189,7 @@ static uint32_t edge_find(const struct draft *d, uint32_t parent, const struct b
 	}
 }
 
-/* The child of `parent` along a literal level, made if need be; 0 with a sentence. */
+/* The child of `parent` along a literal level, created if necessary; 0 with an error message. */
 static uint32_t literal_child(
 	struct draft *d, uint32_t parent, struct bp_level *l, uint32_t rule, uint32_t at)
 {
@@ -444,7 +444,7 @@ static int layout(struct draft *d, struct bp_ruleset *h)
 	return 0;
 }
 
-/* Turns bp_rule.filter from the number of a rule into the offset of that rule's text. */
+/* Replaces the rule number in bp_rule.filter with the offset of that rule's text. */
 static void write_texts(struct draft *d, const struct bp_ruleset *h, uint8_t *bank)
 {
 	uint32_t end =

@@ -26,7 +26,7 @@ static bool layout_valid(const struct bp_transform_layout *l)
 		if (!field_valid(&l->in[i], l->length) || !field_valid(&l->out[i], l->length))
 			return false;
 	}
-	/* read at one go: six numbers of four octets, side by side, in that order */
+	/* one load: six adjacent numbers of four bytes, in this order */
 	for (unsigned i = 0; is_bool(&l->kunze2021) && l->kunze2021 && i < 3; i++) {
 		if (l->in[i].offset != l->in[0].offset + 4 * i ||
 			l->out[i].offset != l->in[0].offset + 12 + 4 * i)

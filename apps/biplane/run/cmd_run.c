@@ -87,7 +87,7 @@ static void prepare_sockets(struct bp_sup_plane *p, void *arg)
 	bp_hand_down_add(&p->fds, r->sockets.tcp, BP_PHD_TCP_NAME);
 }
 
-/* Those that a service manager opened for us. */
+/* Sockets that a service manager opened for us. */
 static int take_sockets(struct run *r)
 {
 	struct bp_listen_fds fds;

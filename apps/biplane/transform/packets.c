@@ -62,7 +62,7 @@ bool bp_packets_layout(struct bp_packets *k, const char *name, bool cartesian)
 
 	if (!named(name, &l))
 		return false;
-	/* The paper's packet holds angles without a sign; a place has one. */
+	/* The packet of the paper holds angles without a sign; a coordinate has one. */
 	for (unsigned i = 0; cartesian && i < 3; i++)
 		if (l.in[i].type == BP_TRANSFORM_UFIXED32)
 			l.in[i].type = BP_TRANSFORM_FIXED32;

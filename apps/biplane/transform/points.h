@@ -38,7 +38,7 @@ int bp_points_open(struct bp_points *p, const char *path);
 int bp_points_next(struct bp_points *p, double v[3]);
 void bp_points_close(struct bp_points *p);
 
-/* FILE:LINE: and a sentence on standard error. */
+/* FILE:LINE: and a message on standard error. */
 void bp_points_error(const struct bp_points *p, uint64_t line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -14,7 +14,7 @@ struct bp_transform_report {
 	struct {
 		uint64_t saturated; /* points with a saturated result: not included in the others */
 		struct bp_transform_accuracy whole; /* against the points as the file has them */
-		struct bp_transform_accuracy alone; /* against those that are in the packets */
+		struct bp_transform_accuracy alone; /* relative to the points in the packets */
 	} of[BP_TRANSFORM_METHODS];
 };
 

@@ -13,7 +13,7 @@
 #include "proto/net/frame.h"
 
 #define STREAMS 4
-#define ROOM 20480 /* octets of a buffer: 255 messages of 16 octets in either format, and more */
+#define ROOM 20480      /* bytes of a buffer: 255 messages of 16 bytes in either format, and more */
 #define WAITING_MAX 256 /* messages in an aggregate: at most 255 */
 
 struct sim_first {

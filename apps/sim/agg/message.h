@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * The paper's messages (Figure 6): Ethernet, IPv4, UDP to 10.1.0.9:5555, and 16 octets that begin
+ * The paper's messages (Figure 6): Ethernet, IPv4, UDP to 10.1.0.9:5555, and 16 bytes that begin
  * with the number of the message; in format paper with the flag header, type 0xfa, before them.
  */
-#define SIM_MESSAGE_MAX 64u /* octets of a frame */
+#define SIM_MESSAGE_MAX 64u /* bytes of a frame */
 #define SIM_PAYLOAD 16u
 #define SIM_SENDERS_MAX 255u
 #define SIM_DESTINATION 0x0a010009u

@@ -10,7 +10,7 @@
 /* Responses by (source address, source port, message id) of the last 247 s. */
 struct sink_exchange {
 	uint64_t peer;    /* hash of address and port, and the message id; 0: free */
-	uint64_t content; /* hash of the request's octets */
+	uint64_t content; /* hash of the request's bytes */
 	uint32_t time_s;
 	uint16_t rsc;
 	uint8_t code;

@@ -15,7 +15,7 @@ struct sink_resource {
 	uint64_t instances; /* below a container */
 	uint32_t number;    /* sequence number of its creation */
 	uint8_t ty;
-	char *fr;         /* who made it */
+	char *fr;         /* its creator */
 	char *attributes; /* JSON object of the requested attributes; NULL: not kept */
 	char rn[];
 };

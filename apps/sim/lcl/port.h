@@ -17,19 +17,19 @@ enum lsim_scheduling {
 
 struct lsim_port_options {
 	enum lsim_scheduling scheduling;
-	struct bp_lcl_scheduler_options lcl; /* places count without LCL too */
+	struct bp_lcl_scheduler_options lcl; /* the queue depth also applies without LCL */
 	uint64_t clock_ns;                   /* that this node's clock is ahead */
 	uint64_t propagation_ps;
 };
 
-/* A port, the wire behind it, and the frames on that. */
+/* A port, the link after it, and the frames on that link. */
 struct lsim_port {
 	struct lsim_port_options o;
 	struct bp_lcl_scheduler *lcl;
 	struct lsim_list waiting[2]; /* without LCL: time-sensitive, best effort; FIFO: [0] */
 	struct lsim_list flying;
 	uint64_t link_free_ps;
-	uint64_t backlog_ps; /* the most that the wire was busy when a frame was handed to it */
+	uint64_t backlog_ps; /* maximum remaining busy time of the link when a frame was queued */
 };
 
 /* 0, or -1: no memory, or options that the scheduler refuses. */
@@ -53,7 +53,7 @@ struct lsim_departure {
 };
 unsigned lsim_port_take(struct lsim_port *p, uint64_t now_ps,
 	void (*left)(void *arg, const struct lsim_departure *d), void *arg);
-/* When it has to be asked again, not before now_ps; LSIM_NEVER. */
+/* Time of the next poll, not before now_ps; LSIM_NEVER. */
 uint64_t lsim_port_next(const struct lsim_port *p, uint64_t now_ps);
 /* Frames that wait. */
 uint32_t lsim_port_queued(const struct lsim_port *p);

@@ -110,8 +110,8 @@ static void share(struct lsim_network *w, const struct lsim_scenario_options *o,
 	const struct plan *plan, uint32_t n, const unsigned *users, struct sim_random *r)
 {
 	const struct bp_lcl_scheduler_options *l = &o->port.lcl;
-	/* a frame of best effort may be on the wire as the slot begins, or one of the slot before
-	 */
+	/* a best-effort frame may occupy the link at the begin of the slot, or one of the slot
+	 * before */
 	const double slot = (double)l->tau_ns * (double)l->rate_bps / 8e9 -
 			    (o->best_effort_bps != 0 ? BE_OCTETS_MAX + BP_LCL_LINK_OVERHEAD : 0) -
 			    (o->octets + BP_LCL_LINK_OVERHEAD);

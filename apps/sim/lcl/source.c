@@ -16,7 +16,7 @@ static uint32_t size(struct lsim_source *s)
 	return s->octets_min + (room > 1 ? (uint32_t)(sim_random_next(&s->random) % room) : 0);
 }
 
-/* The first frame of the burst after this one begins as much later as its octets ask for. */
+/* The first frame of the burst after this one begins later by the link time of its bytes. */
 static void next_burst(struct lsim_source *s, uint32_t octets)
 {
 	const double period = (double)s->burst * (double)lsim_tx_time_ps(octets, s->rate_bps);

@@ -47,7 +47,7 @@ bool sim_may_repeat(const struct sim *s, const struct sim_device *d)
 	return s->o.retries == 0 || d->tries <= s->o.retries;
 }
 
-/* ---- reports: made, sent, repeated, answered or given up ---- */
+/* ---- reports: created, sent, repeated, answered or abandoned ---- */
 
 static void log_values(struct sim *s, const struct sim_measurement *m)
 {

@@ -133,7 +133,7 @@ static void put_number(struct sim_out *out, const struct sim_observation *v)
 		sim_put_u32(out, v->raw);
 }
 
-/* The octets that the object's attribute-value-map announced. */
+/* The bytes that the object's attribute-value-map announced. */
 static void put_fixed(struct sim_out *out, const struct sim_config *c,
 	const struct sim_measurement *m, const struct sim_observation *v)
 {

@@ -11,8 +11,8 @@
  */
 
 enum sim_value {
-	SIM_SFLOAT, /* basic-nu-observed-value, attribute 2636, 2 octets */
-	SIM_FLOAT,  /* simple-nu-observed-value, attribute 2646, 4 octets */
+	SIM_SFLOAT, /* basic-nu-observed-value, attribute 2636, 2 bytes */
+	SIM_FLOAT,  /* simple-nu-observed-value, attribute 2646, 4 bytes */
 };
 
 struct sim_object {

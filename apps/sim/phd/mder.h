@@ -39,7 +39,7 @@ struct sim_in {
 
 uint16_t sim_take_u16(struct sim_in *i);
 uint32_t sim_take_u32(struct sim_in *i);
-/* The next `len` octets as an input of their own. */
+/* The next `len` bytes as an input of their own. */
 struct sim_in sim_take(struct sim_in *i, size_t len);
 
 #endif

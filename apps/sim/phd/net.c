@@ -89,7 +89,7 @@ void sim_net_close(struct sim *s, struct sim_device *d)
 	d->fd = -1;
 }
 
-/* The kernel took only a part: the rest goes before anything else. */
+/* The kernel accepted only a part: the rest is sent before any other data. */
 static void send_stream(struct sim *s, struct sim_device *d, const uint8_t *p, size_t len)
 {
 	ssize_t n;

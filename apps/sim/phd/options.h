@@ -42,7 +42,7 @@ struct sim_options {
 	const char *report_file;        /* NULL: none; "-": standard output */
 };
 
-/* Exits with a sentence when they are wrong, and after --help. */
+/* Exits with a message on invalid arguments, and after --help. */
 void sim_options_read(struct sim_options *o, int argc, char **argv);
 
 /* Source address of device `number`; family 0: any. */

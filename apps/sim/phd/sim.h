@@ -28,12 +28,12 @@ struct sim_device {
 	int fd;
 	uint64_t due_ns;    /* time of the next repetition, or end of the state */
 	uint64_t report_ns; /* when the next report is due */
-	uint64_t timer_ns;  /* the earlier of both; place in the heap */
+	uint64_t timer_ns;  /* the earlier of both; index in the heap */
 	unsigned place;
 	unsigned tries;               /* of the message that waits for its response */
 	unsigned refusals;            /* transient rejections in a row */
 	uint16_t invoke;              /* used last */
-	uint64_t measured;            /* reports made */
+	uint64_t measured;            /* reports created */
 	bool full_config;             /* the objects are wanted too */
 	uint8_t signal[SIM_APDU_MAX]; /* sent last, to be repeated: association, configuration,
 					 release */
@@ -69,12 +69,13 @@ struct sim {
 	uint64_t now_ns, started_ns; /* monotonic */
 	uint64_t random;
 	int epoll;
-	sigset_t signals; /* blocked while epoll waits: without those that end the program */
+	sigset_t signals; /* blocked except in epoll: signals other than those that end the program
+			   */
 	FILE *log;        /* NULL: none */
 	struct sim_counts counts;
 };
 
-/* ---- heap.c: who is woken next ---- */
+/* ---- heap.c: order of wake-ups ---- */
 void sim_heap_make(struct sim *s);
 /* After due_ns or report_ns of the device changed. */
 void sim_heap_moved(struct sim *s, struct sim_device *d);

@@ -16,7 +16,7 @@ struct tracker_options {
 	uint32_t n_from;            /* trackers */
 	struct sockaddr_storage from[TRACKERS_MAX];
 	enum tracker_path path;
-	double rate;      /* readings a second of each tracker; 0: as fast as it goes */
+	double rate;      /* readings per second of each tracker; 0: unlimited */
 	uint64_t count;   /* readings of each tracker; when receiving: of all, 0 for no end */
 	uint64_t idle_ns; /* receiving ends after this time without a packet */
 	uint64_t seed;

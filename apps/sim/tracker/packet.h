@@ -17,11 +17,11 @@
 struct tracker_sample {
 	double radius, phi, theta; /* metres, radians */
 	double x, y, z;            /* as received; 0 when sent */
-	uint64_t sent_ns;          /* in the place of the start's time stamp */
-	uint64_t number; /* of the tracker's readings, from 0: in the place of the end's */
+	uint64_t sent_ns;          /* in the field of the start time stamp */
+	uint64_t number; /* of the tracker's readings, from 0: in the field of the end time stamp */
 };
 
-/* Rounds down, as the paper's senders do. Returns the octets written. */
+/* Rounds down, as the paper's senders do. Returns the bytes written. */
 unsigned tracker_packet_write(const struct tracker_sample *r, bool timed, uint8_t *to);
 /* False: it is shorter. */
 bool tracker_packet_read(const uint8_t *from, unsigned len, bool timed, struct tracker_sample *r);

@@ -15,7 +15,7 @@
 /* The largest frame with its header: of a segment of 64 KiB, with tags. */
 #define WAN_FRAME_MAX (10u + 18u + 65536u)
 
-/* The socket, non-blocking; or the program ends with status 71 and a sentence. */
+/* The socket, non-blocking; on an error the program ends with status 71 and a message. */
 int wan_socket_open(const char *interface);
 
 /* Receives a frame into `frame`, of WAN_FRAME_MAX bytes. Returns its length; 0: none; -1: the

@@ -79,7 +79,7 @@ static bool reserve(struct bp_rib *rib)
 		return false;
 	rib->node = p;
 	rib->capacity *= 2;
-	/* Walks touch nodes at random. A kernel that cannot do it only makes them slower. */
+	/* Walks access nodes at random. Without support in the kernel they are only slower. */
 	(void)madvise(rib->node, rib->capacity * sizeof(*rib->node), MADV_HUGEPAGE);
 	return true;
 }
