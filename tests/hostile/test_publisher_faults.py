@@ -65,7 +65,7 @@ def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
     assert rows["edge_unreachable"]["active"] and len(g.status()["faults"]) >= 2
     assert len(said(g, "error controlplane: edge_unreachable: no connection to the edge broker")) == 1
     text = g.command("status", "-c", g.identity)
-    assert text.returncode == 2 and "edge_unreachable" in text.stdout and "200 in the spool" in text.stdout
+    assert text.returncode == 2 and "edge_unreachable" in text.stdout and "rows 200, " in text.stdout
     lab.broker("edge", "start")
     wait_until("no fault", lambda: not faults(g), 30)
     assert g.command("status", "-c", g.identity).returncode == 0

@@ -87,7 +87,7 @@ def set_to(lab, router, shown, **values):
         yield
     finally:
         lab.sysctl("gw", **before)
-        left(router, forwarding4=True, forwarding6=True, rp_filter4="off")
+        left(router, ipv4_forwarding=True, ipv6_forwarding=True, ipv4_rp_filter="off")
 
 
 def left(router, **shown):
@@ -178,7 +178,7 @@ def test_new_control_plane_keeps_set_matrices(routed_lab, probe, router):
         with router.counts(forwarding_disabled=1):
             silent(probe, udp4(body), body)
         assert routed_lab.run("gw", "cat", "/proc/sys/net/ipv4/conf/left/forwarding").stdout == b"0\n"
-        left(router, forwarding4=False, rp_filter4="strict")
+        left(router, ipv4_forwarding=False, ipv4_rp_filter="strict")
 
 
 def test_redirects(routed_lab, probe, router):
