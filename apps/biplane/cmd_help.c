@@ -2,6 +2,7 @@
 /* `biplane help [COMMAND]` and `biplane version`. */
 #include <stddef.h>
 
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/dispatch.h"
 #include "apps/biplane/exit_status.h"
@@ -84,7 +85,7 @@ static int version_main(const struct bp_cli_command *command, int argc, char **a
 	if (bp_cli_no_operands(&cli))
 		return BP_EX_USAGE;
 	if (json)
-		puts("{\"version\": \"" BP_VERSION "\"}");
+		bp_print_json_new(json_pack("{ss}", "version", BP_VERSION), false, stdout);
 	else
 		puts("biplane " BP_VERSION);
 	return BP_EX_OK;

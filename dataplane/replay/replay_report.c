@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "biplane/json_schema.h"
 #include "biplane/counters/general.h"
 #include "dataplane/ports/port_count.h"
 #include "dataplane/process/stats.h"
@@ -176,6 +177,7 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	int rc;
 
 	bp_totals_read(shm, c->n_ports, &t);
+	json_object_set_new(all, "schema_version", json_integer(BP_JSON_SCHEMA_VERSION));
 	json_object_set_new(all, "inputs", inputs_json(o, inputs));
 	json_object_set_new(all, "ports", ports_json(c, &t));
 	json_object_set_new(all, "sum", sum_json(&t));
@@ -188,7 +190,8 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	for (unsigned i = 0; i < o->n_parts; i++)
 		if (o->parts[i]->present(shm))
 			json_object_set_new(all, o->parts[i]->name, o->parts[i]->collect(shm));
-	rc = json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+	rc = json_dumpf(
+		all, out, JSON_PRESERVE_ORDER | JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
 	json_decref(all);
 	return rc == 0 && fputc('\n', out) != EOF && fflush(out) == 0 ? 0 : -1;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/config/changes.h"
 
 #include <jansson.h>
@@ -76,12 +77,9 @@ unsigned bp_config_print_changes(
 	add_reasons(from, to, &all);
 	n = (unsigned)json_array_size(all.rows);
 	if (json) {
-		json_t *view =
-			json_pack("{sO sb}", "changes", all.rows, "restart", all.restart != 0);
-
-		json_dumpf(view, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-		putchar('\n');
-		json_decref(view);
+		bp_print_json_new(
+			json_pack("{sO sb}", "changes", all.rows, "restart", all.restart != 0),
+			false, stdout);
 	} else {
 		bp_table_print(stdout, columns, all.rows, "no difference");
 	}

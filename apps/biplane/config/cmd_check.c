@@ -6,6 +6,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
 #include "config/aggregation/settings.h"
@@ -230,9 +231,7 @@ static int check_json(const char *path)
 	view = json_pack("{ss sb so so so}", "file", path, "ok", c != NULL, "messages", messages,
 		"ports", c != NULL ? ports_of(c) : json_array(), "lcl_flows",
 		c != NULL ? promises(c) : json_array());
-	json_dumpf(view, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
-	json_decref(view);
+	bp_print_json_new(view, false, stdout);
 	bp_config_free(c);
 	return c != NULL ? BP_EX_OK : BP_EX_CONFIG;
 }

@@ -10,6 +10,7 @@
 #include "apps/biplane/config/changes.h"
 #include "apps/biplane/config/running_config.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "config/config.h"
 #include "controlplane/process/control.h"
 
@@ -44,8 +45,7 @@ static json_int_t number(const json_t *reply, const char *key)
 static int report(const json_t *reply, bool json)
 {
 	if (json) {
-		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-		putchar('\n');
+		bp_print_json(reply, false, stdout);
 		return json_is_true(json_object_get(reply, "ok")) ? BP_EX_OK : BP_EX_CONFIG;
 	}
 	if (!json_is_true(json_object_get(reply, "ok"))) {

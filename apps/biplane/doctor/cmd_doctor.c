@@ -9,6 +9,7 @@
 #include "apps/biplane/doctor/fix.h"
 #include "apps/biplane/doctor/plan.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "config/config.h"
 #include "dataplane/process/facts.h"
 
@@ -51,20 +52,11 @@ struct request {
 
 static int print_report(const struct bp_report *r, bool json)
 {
-	json_t *o;
-
 	if (!json) {
 		bp_report_print(r, stdout, isatty(STDOUT_FILENO) && !getenv("NO_COLOR"));
 		return BP_EX_OK;
 	}
-	o = bp_report_json(r);
-	if (!o || json_dumpf(o, stdout, JSON_INDENT(2)) != 0) {
-		json_decref(o);
-		return BP_EX_IOERR;
-	}
-	putchar('\n');
-	json_decref(o);
-	return BP_EX_OK;
+	return bp_print_json_new(bp_report_json(r), false, stdout) == 0 ? BP_EX_OK : BP_EX_IOERR;
 }
 
 static int run_checks(const struct bp_doctor *d, const struct request *q)

@@ -7,6 +7,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "daemon/privileges.h"
 
 enum { OPT_JSON = BP_CLI_LONG };
@@ -38,12 +39,7 @@ static int print_json(void)
 	for (unsigned p = 0; p < BP_PRIVILEGES; p++)
 		json_array_append_new(rows, row_to_json(bp_privilege_row(p)));
 	all = json_pack("{s:o}", "privileges", rows);
-	if (!all)
-		return BP_EX_OSERR;
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	fputc('\n', stdout);
-	json_decref(all);
-	return BP_EX_OK;
+	return bp_print_json_new(all, false, stdout) == 0 ? BP_EX_OK : BP_EX_OSERR;
 }
 
 static int capabilities_main(const struct bp_cli_command *command, int argc, char **argv)

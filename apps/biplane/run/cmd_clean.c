@@ -9,14 +9,18 @@
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/instance.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/config/quiet_config.h"
 #include "shm/plane_dirs.h"
 #include "shm/segment.h"
 
 enum { RUN, DATA_PLANE, CONTROL_PLANE, N_ROLES };
 
+enum { OPT_JSON = BP_CLI_LONG };
+
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "the configuration file of the instance"},
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -92,16 +96,29 @@ static void remove_lock(const struct bp_config *c)
 	unlink(path);
 }
 
-static int remove_segment(const struct bp_config *c)
+/* missing: what the instance does not have, if nothing was removed. */
+static void report(const struct bp_config *c, const char *missing, bool json)
+{
+	if (json)
+		bp_print_json_new(json_pack("{ss sb}", "instance", c->name, "segment_removed",
+					  (int)(missing == NULL)),
+			false, stdout);
+	else if (missing == NULL)
+		printf("the segment of %s is removed\n", c->name);
+	else
+		printf("%s has no %s\n", c->name, missing);
+}
+
+static int remove_segment(const struct bp_config *c, bool json)
 {
 	const char *huge = c->hugepages == BP_HUGEPAGES_NEVER ? NULL : bp_hugepage_dir();
 
 	if (bp_segment_unlink(c->name, huge, c->runtime_dir) == 0) {
-		printf("the segment of %s is removed\n", c->name);
+		report(c, NULL, json);
 		return BP_EX_OK;
 	}
 	if (errno == ENOENT) {
-		printf("%s has no segment\n", c->name);
+		report(c, "segment", json);
 		return BP_EX_OK;
 	}
 	fprintf(stderr, "biplane clean: cannot remove the segment of %s: %s\n", c->name,
@@ -109,7 +126,7 @@ static int remove_segment(const struct bp_config *c)
 	return BP_EX_CANTCREAT;
 }
 
-static int clean(const char *path)
+static int clean(const char *path, bool json)
 {
 	struct bp_config *c = bp_config_load_quietly(path, stderr);
 	struct bp_instance_lock lock[N_ROLES];
@@ -119,9 +136,9 @@ static int clean(const char *path)
 		return BP_EX_CONFIG;
 	status = access(c->runtime_dir, F_OK) == 0 ? take_all(c, lock) : BP_EX_OK;
 	if (status == BP_EX_OK && access(c->runtime_dir, F_OK) != 0) {
-		printf("%s has no runtime directory\n", c->name);
+		report(c, "runtime directory", json);
 	} else if (status == BP_EX_OK) {
-		status = remove_segment(c);
+		status = remove_segment(c, json);
 		remove_eal_files(c);
 		remove_lock(c);
 		let_go(lock, N_ROLES);
@@ -133,6 +150,7 @@ static int clean(const char *path)
 static int clean_main(const struct bp_cli_command *command, int argc, char **argv)
 {
 	const char *path = NULL;
+	bool json = false;
 	struct bp_cli cli;
 	int key;
 
@@ -140,17 +158,20 @@ static int clean_main(const struct bp_cli_command *command, int argc, char **arg
 	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
 		if (key == BP_CLI_STOP)
 			return cli.status;
-		path = cli.value;
+		if (key == OPT_JSON)
+			json = true;
+		else
+			path = cli.value;
 	}
 	if (bp_cli_just_config(&cli, path))
 		return BP_EX_USAGE;
-	return clean(path);
+	return clean(path, json);
 }
 
 const struct bp_cli_command bp_cmd_clean = {
 	.name = "clean",
 	.summary = "remove the data of a stopped instance from memory",
-	.synopsis = "-c FILE",
+	.synopsis = "-c FILE [--json]",
 	.text = "Removes the data that a stopped instance keeps in memory: the shared segment\n"
 		"with its hugepages, its lock, its damaged files in quarantine, and the runtime\n"
 		"files of DPDK. Normally, the segment remains after a stop, and the next start\n"

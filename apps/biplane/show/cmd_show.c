@@ -12,6 +12,7 @@
 #include "apps/biplane/show/service.h"
 #include "apps/biplane/show/show_diff.h"
 #include "apps/biplane/pager.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/which.h"
 #include "controlplane/process/peer.h"
 
@@ -80,10 +81,7 @@ static int fail(const char *what, int status)
  * line by line. */
 static void print_json(const struct show *o, const json_t *view)
 {
-	json_dumpf(view, stdout,
-		o->watch ? JSON_COMPACT | JSON_PRESERVE_ORDER
-			 : JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-	putchar('\n');
+	bp_print_json(view, o->watch > 0, stdout);
 }
 
 static void warn_when_dead(const struct bp_shm *m, const char *name)

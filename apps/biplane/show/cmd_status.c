@@ -5,6 +5,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/which.h"
 #include "apps/biplane/show/instance_view.h"
 #include "apps/biplane/show/status_view.h"
@@ -60,8 +61,7 @@ static int status(const struct bp_config_instance *id, bool json)
 		rc = BP_EX_SOFTWARE;
 	} else {
 		if (json) {
-			json_dumpf(view, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-			putchar('\n');
+			bp_print_json(view, false, stdout);
 		} else {
 			bp_status_view.print(view, false, stdout);
 		}

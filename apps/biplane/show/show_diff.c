@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/fib_diff.h"
 #include "apps/biplane/netns.h"
 #include "controlplane/process/control.h"
@@ -144,9 +145,7 @@ static int print(const struct bp_fib_diff *d, const char *what, bool json)
 	all = bp_fib_diff_json(d);
 	if (!all)
 		return fail("not enough memory", BP_EX_OSERR);
-	json_dumpf(all, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(all);
+	bp_print_json_new(all, false, stdout);
 	return BP_EX_OK;
 }
 

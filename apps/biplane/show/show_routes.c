@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/fib_diff.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/show.h"
@@ -17,9 +18,10 @@ static void write_json(const struct bp_route_list *l, const struct bp_interface_
 {
 	const char *line = compact ? "" : "\n    ", *end = compact ? "" : "\n  ";
 
+	bp_print_json_begin(compact, out);
 	fprintf(out,
-		compact ? "{\"total\":%" PRIu32 ",\"routes\":["
-			: "{\n  \"total\": %" PRIu32 ",\n  \"routes\": [",
+		compact ? "\"total\":%" PRIu32 ",\"routes\":["
+			: "\n  \"total\": %" PRIu32 ",\n  \"routes\": [",
 		l->n);
 	for (uint32_t i = 0; i < l->n && *complete; i++) {
 		struct bp_route r;
@@ -61,8 +63,7 @@ static int write_lookup(const struct bp_show_source *s, bool json, bool compact,
 	if (!view)
 		return -1;
 	if (json) {
-		json_dumpf(view, out, compact ? JSON_COMPACT : JSON_INDENT(2));
-		fputc('\n', out);
+		bp_print_json(view, compact, out);
 	} else {
 		bp_show_lookup_print(view, out);
 	}

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/biplane/print_json.h"
+
 #define LOOK_ROWS 1000u /* by which the columns are made as wide as they need to be */
 
 bool bp_show_rows_next(struct bp_show_rows *w, const struct bp_show_source *s)
@@ -47,11 +49,14 @@ static bool write_json(struct bp_show_rows *w, const struct bp_show_source *s, c
 {
 	const size_t flags = JSON_PRESERVE_ORDER | (w->compact ? JSON_COMPACT : JSON_INDENT(2));
 	char *text = json_dumps(head, flags);
+	size_t len;
 
 	if (!text)
 		return false;
-	/* without the brace at its end, and the line break before it */
-	fprintf(w->out, "%.*s,", (int)strlen(text) - (w->compact ? 1 : 2), text);
+	bp_print_json_begin(w->compact, w->out);
+	/* without its braces, and the line break before the last one */
+	len = strlen(text) - (w->compact ? 2 : 3);
+	fprintf(w->out, "%.*s,", (int)len, text + 1);
 	free(text);
 	return bp_show_rows_json(w, s);
 }

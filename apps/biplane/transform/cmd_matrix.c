@@ -6,6 +6,7 @@
 #include "apps/biplane/request.h"
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/transform/matrix_list.h"
 #include "apps/biplane/show/instance_view.h"
@@ -26,12 +27,14 @@ static const struct bp_cli_option set_options[] = {
 	OPTION_ENTRY,
 	{OPT_RECEIVER, "receiver", "N", "this receiver of the source, from 0; default: 0"},
 	{OPT_ADD, "add", NULL, "add the source to the entry if it is missing"},
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 static const struct bp_cli_option clear_options[] = {
 	BP_OPTION_CONFIG,
 	BP_OPTION_INSTANCE,
 	OPTION_ENTRY,
+	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 static const struct bp_cli_option list_options[] = {
@@ -78,8 +81,12 @@ static int set(const struct bp_cli_command *command, const struct bp_config_inst
 	if (status)
 		return status;
 	n = json_integer_value(json_object_get(reply, "entries"));
-	printf("%s: matrix set in %" JSON_INTEGER_FORMAT " entr%s of transform\n", w->source_text,
-		n, n == 1 ? "y" : "ies");
+	if (w->json)
+		bp_print_json_new(json_pack("{ss sI}", "source", w->source_text, "entries", n),
+			false, stdout);
+	else
+		printf("%s: matrix set in %" JSON_INTEGER_FORMAT " entr%s of transform\n",
+			w->source_text, n, n == 1 ? "y" : "ies");
 	json_decref(reply);
 	return BP_EX_OK;
 }
@@ -95,7 +102,10 @@ static int clear(const struct bp_cli_command *command, const struct bp_config_in
 
 	if (status)
 		return status;
-	printf("%s: matrix of the configuration restored\n", w->source_text);
+	if (w->json)
+		bp_print_json_new(json_pack("{ss}", "source", w->source_text), false, stdout);
+	else
+		printf("%s: matrix of the configuration restored\n", w->source_text);
 	json_decref(reply);
 	return BP_EX_OK;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/json_schema.h"
 #include "apps/biplane/transform/report.h"
 
 #include <inttypes.h>
@@ -64,15 +65,16 @@ static json_t *to_json(const struct bp_transform_report *r, const struct bp_pack
 	for (unsigned i = 0; i < BP_TRANSFORM_METHODS; i++) {
 		const struct bp_transform_ops *ops = bp_transform_ops(i);
 
-		json_array_append_new(
-			methods, json_pack("{s:s,s:s,s:I,s:o,s:o}", "method", ops->name, "how",
-					 ops->how, "saturated", (json_int_t)r->of[i].saturated,
-					 "error", errors(&r->of[i].whole), "error_of_method",
-					 errors(&r->of[i].alone)));
+		json_array_append_new(methods,
+			json_pack("{s:s,s:s,s:I,s:o,s:o}", "method", ops->name, "implementation",
+				ops->how, "saturated", (json_int_t)r->of[i].saturated, "error",
+				errors(&r->of[i].whole), "error_of_method",
+				errors(&r->of[i].alone)));
 	}
-	return json_pack("{s:I,s:s,s:b,s:b,s:f,s:o}", "points", (json_int_t)r->points, "layout",
-		k->name, "cartesian", k->gateway.cartesian, "matrix", k->with_matrix, "limit_um",
-		r->limit * UM, "methods", methods);
+	return json_pack("{s:i,s:I,s:s,s:b,s:b,s:f,s:o}", "schema_version", BP_JSON_SCHEMA_VERSION,
+		"points", (json_int_t)r->points, "layout", k->name, "cartesian",
+		k->gateway.cartesian, "matrix", k->with_matrix, "limit_um", r->limit * UM,
+		"methods", methods);
 }
 
 /* Four digits that count, so that 0.03 um and 90 m both can be read. */

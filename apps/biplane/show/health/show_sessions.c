@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdatomic.h>
 
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/show_rows.h"
 #include "apps/biplane/text.h"
 #include "services/health/convert.h"
@@ -77,7 +78,7 @@ static bool write_all(struct bp_show_rows *w, const struct bp_show_source *s)
 
 static bool write_json(struct bp_show_rows *w, const struct bp_show_source *s)
 {
-	fputc('{', w->out);
+	bp_print_json_begin(w->compact, w->out);
 	return bp_show_rows_json(w, s);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/print_json.h"
 #include "apps/biplane/show/transform/transform_entries.h"
 #include "proto/transform/transform_matrix.h"
 
@@ -89,8 +90,10 @@ int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool 
 		return -1;
 	}
 	n = atomic_load_explicit(&v.bank->n_sources, memory_order_acquire);
-	if (json)
-		fputs("{\"matrices\":[", out);
+	if (json) {
+		bp_print_json_begin(true, out);
+		fputs("\"matrices\":[", out);
+	}
 	for (uint32_t i = 0; i < n && i < v.bank->sources && !ferror(out); i++) {
 		if (asked_for(&v.source[i], source) &&
 			!list_source(&v, &v.source[i], json, out, &shown)) {

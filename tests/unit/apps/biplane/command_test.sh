@@ -219,7 +219,6 @@ expect 64 "'tracker' is neither an address nor a prefix" "$biplane" transform ma
 expect 64 "'32' is not a number from 0 to 31" "$biplane" transform matrix set 10.0.0.5 - --entry 32
 expect 64 "'64' is not a number from 0 to 63" "$biplane" transform matrix set 10.0.0.5 - --receiver 64
 expect 64 "unrecognized option '--add'" "$biplane" transform matrix clear 10.0.0.5 --add
-expect 64 "unrecognized option '--json'" "$biplane" transform matrix clear 10.0.0.5 --json
 expect 64 "unrecognized option '--entry'" "$biplane" transform matrix list --entry 1
 expect 64 '-c and -i exclude each other' "$biplane" transform matrix list -i a -c b
 printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"

@@ -77,8 +77,8 @@ static void missing_section_is_reported(void **state)
 
 	(void)state;
 	says("no entry in section aggregation\n");
-	want = json_pack("{sn s[] s[] s[] s[] si}", "generation", "encapsulate", "decapsulate",
-		"workers", "streams", "total", 0);
+	want = json_pack("{si sn s[] s[] s[] s[] si}", "schema_version", 1, "generation",
+		"encapsulate", "decapsulate", "workers", "streams", "total", 0);
 	for (int compact = 0; compact < 2; compact++) {
 		v = parsed(compact);
 		assert_true(json_equal(v, want));
