@@ -21,13 +21,14 @@
  */
 struct bp_aggregator;
 
-/* What becomes of a frame. */
+/* The result for one frame. */
 enum bp_agg_verdict {
-	BP_AGG_OTHER,             /* not for a rule of the port it came in on: goes on */
-	BP_AGG_TAKEN,             /* its message is in an aggregate: the frame is done with */
-	BP_AGG_PASS,              /* for a rule, and can't be aggregated: goes on as it came */
-	BP_AGG_AMBIGUOUS_PAYLOAD, /* likewise, but begins like an aggregate: must be dropped, or the
-			 far end would take it for one */
+	BP_AGG_OTHER, /* no rule of the input port matches: the frame is forwarded normally */
+	BP_AGG_TAKEN, /* its message is in an aggregate: the frame is no longer needed */
+	BP_AGG_PASS,  /* a rule matches, but it cannot be aggregated: forwarded unchanged
+		       */
+	BP_AGG_AMBIGUOUS_PAYLOAD, /* as PASS, but the payload begins like an aggregate: the caller
+				     must drop the frame, because the far end would split it */
 };
 /* Why a frame passes, or is dropped as a mimic: counters agg_passed_... */
 enum bp_agg_pass {
@@ -61,9 +62,9 @@ struct bp_agg_output {
 	uint16_t len;
 	uint8_t port; /* that its messages came in on: it goes the way they would have gone */
 	uint8_t rule;
-	/* Within bp_aggregator_take(): so many frames of the burst came before it, and their
-	 * verdicts are written. Whoever sends those of them that go on first keeps the order also
-	 * where a frame that passes is followed by a whole aggregate. Else 0. */
+	/* Within bp_aggregator_take(): the number of frames of the burst before this one; their
+	 * verdicts are written. A caller that first sends those of them that are forwarded keeps
+	 * the order even where a whole aggregate follows a bypassed frame. Else 0. */
 	uint8_t at;
 };
 
@@ -74,8 +75,8 @@ struct bp_aggregator_hooks {
 	/* The buffer is the caller's again. Must not call the aggregator. */
 	void (*send)(void *arg, const struct bp_agg_output *out);
 	void *arg;
-	/* So many messages were taken and are lost: they wait without a buffer while their stream
-	 * is one of many, and there was none when they were to leave. NULL: nobody asks. */
+	/* `messages` accepted messages are lost: while several streams are active they wait without
+	 * a buffer, and no buffer was free when they were to be sent. NULL: no notification. */
 	void (*lost)(void *arg, unsigned messages);
 };
 
@@ -109,8 +110,8 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
 	uint64_t now_ns, uint64_t wall_ns);
 
 /*
- * Aggregates that leave at one call at most where nothing came in: what is behind the hooks takes a
- * bounded number at once, and a burst of all streams would be lost there.
+ * Maximum number of aggregates that one call sends where no frame was received: the receiver behind
+ * the hooks accepts a bounded number at a time and would drop the rest of a burst of all streams.
  */
 #define BP_AGG_AT_ONCE 256u
 

@@ -39,8 +39,8 @@ struct bp_aggregator_burst {
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)
 
-/* Of a message: octets of its payload << 8, and of its frame beyond the least << 16. A hop limit
- * fits below. UNSTAGED: it is too long to be staged. */
+/* The shape of a message: payload length in bytes << 8, and frame length in bytes beyond the
+ * minimum << 16. A hop limit fits below. UNSTAGED: the message is too long for the staging area. */
 #define BP_AGGREGATOR_UNSTAGED UINT32_MAX
 
 static inline uint32_t bp_aggregator_shape(uint32_t frame_len, unsigned len)

@@ -11,9 +11,10 @@
 #include "proto/aggregation/agg_lin2018.h"
 
 /*
- * The state of an aggregator, which its files share; nobody else includes this. A message goes from
+ * The internal state of an aggregator, private to the files aggregator_*.c. A message goes from
  * aggregator_take.c to aggregator_single_stream.c, aggregator_stage.c, aggregator_append.c or
- * aggregator_general.c, and its aggregate to aggregator_send.c; each calls those behind it alone.
+ * aggregator_general.c, and its aggregate goes to aggregator_send.c. Each file calls only later
+ * ones in this order.
  */
 
 /*
@@ -24,8 +25,8 @@
  */
 #define BP_AGG_AHEAD 80u
 _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the aggregate");
-/* Until then both MAC addresses of the first message's frame lie so many octets before the front.
- */
+/* Before that, both MAC addresses of the first message's frame are stored this many bytes before
+ * the front. */
 #define BP_AGG_MACS 16u
 /* Format paper needs no directory; this is where its first message lies, after the flag header. */
 #define BP_AGG_LIN2018_FRONT 16u
@@ -59,7 +60,8 @@ struct bp_aggregator_single_stream {
 	uint16_t len;    /* of its payload */
 	uint8_t rule, port;
 	bool routed;
-	/* so many before had its length; that must be so many before the template is tried */
+	/* number of preceding messages of this length; minimum number before the template is
+	 * tried */
 	uint8_t equal, min_equal;
 };
 
@@ -71,7 +73,7 @@ struct bp_aggregator_multi_stream {
 	uint8_t rule;
 	bool known;    /* there was one: `rule` is its */
 	bool one_rule; /* whatever matches is for that rule; else ask */
-	/* so many bursts are placed in order before steps are tried again; and the last time */
+	/* number of bursts placed in order before steps are tried again; its previous value */
 	uint8_t skip, skipped;
 };
 
@@ -231,8 +233,9 @@ struct bp_aggregator_tally {
 void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
 	const struct bp_aggregator_tally *t);
 
-/* Counts one: of `n` messages that came in so many octets, at times that add up to `arrived_ns`,
- * the first at `began_ns`; it has `octets`. */
+/* Counts one aggregate of `n` messages. `came`: bytes received for them; `arrived_ns`: the sum of
+ * their arrival times; `began_ns`: the arrival time of the first; `octets`: length of the
+ * aggregate, bytes. */
 static inline __attribute__((always_inline)) void bp_aggregator_count(struct bp_aggregator_tally *t,
 	struct bp_agg_stats *st, struct bp_agg_stream_row *row, unsigned n, uint64_t came,
 	unsigned octets, uint64_t arrived_ns, uint64_t began_ns, uint64_t now_ns, uint64_t wall_ns)
@@ -291,7 +294,7 @@ static inline bool bp_aggregator_same_target(const uint8_t *a, const uint8_t *b)
 	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;
 }
 
-/* A message was taken, by that rule, in a frame of so many octets. */
+/* Counts one accepted message of that rule. `octets`: length of its frame, bytes. */
 static inline void bp_aggregator_taken(struct bp_aggregator *a, unsigned rule, uint32_t octets)
 {
 	if (__builtin_expect(rule != a->taken_rule, 0)) {

@@ -160,8 +160,8 @@ static inline bool bp_datagram_has_checksum(const struct bp_datagram *d)
 	return (d->frame[d->l4 + BP_UDP_CHECKSUM] | d->frame[d->l4 + BP_UDP_CHECKSUM + 1]) != 0;
 }
 
-/* The sum of the payload, for bp_datagram_udp_ok() and whoever writes a checksum that covers it.
- * The lengths must be right. */
+/* The sum of the payload, for bp_datagram_udp_ok() and for callers that write a checksum over it.
+ * The lengths must be valid. */
 BP_DATAGRAM_INLINE uint64_t bp_datagram_payload_sum(const struct bp_datagram *d)
 {
 	return bp_sum(bp_datagram_payload(d), bp_datagram_payload_len(d), 0);

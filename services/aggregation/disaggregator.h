@@ -24,16 +24,17 @@ struct bp_disagg_packet {
 	uint8_t count;    /* messages, at least 1 */
 	uint8_t ip_at;    /* where in a restored frame the IP header begins */
 	uint8_t head_len; /* octets of a restored frame up to what message[] names */
-	bool flagged;     /* `flag` stands in each UDP payload before what message[] names */
+	bool flagged;     /* `flag` precedes message[] in each UDP payload */
 	uint8_t flag[BP_AGG_LIN2018_HEADER];
 	/* Where each payload lies in `payload`, and who sent it. */
 	struct bp_agg_message message[BP_AGG_FULL_MOST];
 };
 
 /*
- * Notes what is the same in all messages of the aggregate in datagram `d`: Ethernet header with
- * tags, destination, TOS octet and Don't Fragment are its own. `flag`: BP_AGG_LIN2018_HEADER octets
- * that stand in each message's UDP payload before what p->message[] names; NULL: none.
+ * Stores the fields that all messages of the aggregate in datagram `d` share: the Ethernet header
+ * with its tags, the destination, the TOS byte and the Don't Fragment flag of the aggregate.
+ * `flag`: BP_AGG_LIN2018_HEADER bytes that precede p->message[] in each message's UDP payload;
+ * NULL: none.
  */
 void bp_disagg_prepare(
 	struct bp_disagg_packet *p, const struct bp_datagram *d, const uint8_t *flag);
@@ -59,9 +60,9 @@ void bp_disagg_write(const struct bp_disagg_packet *p, unsigned first, unsigned 
 struct bp_disaggregator;
 
 enum bp_disagg_verdict {
-	BP_DISAGG_OTHER,  /* not for a rule of the port: goes on */
-	BP_DISAGG_BYPASS, /* for a rule, and no aggregate: goes on, behind what waits for its pace
-			   */
+	BP_DISAGG_OTHER,  /* no rule of the port matches: the frame is forwarded normally */
+	BP_DISAGG_BYPASS, /* a rule matches but the frame is no aggregate: it is forwarded after the
+			     frames that the pacer holds */
 	BP_DISAGG_SPLIT,  /* an aggregate: its messages are in `bp_disagg_packet` */
 	BP_DISAGG_REJECTED,
 };
@@ -102,21 +103,23 @@ bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *fr
 	uint32_t frame_len, unsigned port);
 
 /*
- * Checks a frame: frame[0..len) can be read; a frame_len of more than len says that the rest lies
- * elsewhere. `routed`: the port routes, so that frames for another MAC address than `mac` (the
- * first 6 octets of a little-endian word) are for none of its rules; else, frames for a group are.
+ * Checks a frame: frame[0..len) can be read; where frame_len is greater than len, the rest is in
+ * another buffer. `routed`: the port routes, so frames with a destination MAC address other than
+ * `mac` (the first 6 bytes of a little-endian word) match no rule; without it, multicast frames
+ * match no rule.
  *
- * With SPLIT, *out is written, and stays true as long as `frame` does; with REFUSED, *why; with all
- * but OTHER, *rule. Counts in the statistics and in the stream's sequence numbers.
+ * With SPLIT, *out is written and is valid as long as `frame` is; with REJECTED, *why is written;
+ * with every verdict but OTHER, *rule is written. Updates the statistics and the stream's sequence
+ * numbers.
  *
- * A fragment is OTHER: what it is a piece of can't be told. IPv4 options are those of the packet
- * that carried the aggregate, and go no further.
+ * A fragment is OTHER, because its datagram is unknown. IPv4 options belong to the packet that
+ * carried the aggregate and are removed.
  */
 enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const uint8_t *frame,
 	uint32_t len, uint32_t frame_len, unsigned port, bool routed, uint64_t mac,
 	struct bp_disagg_packet *out, uint8_t *rule, enum bp_disagg_rejection *why);
 
-/* So many restored frames, one after the other, are as long. */
+/* `n` consecutive restored frames have the length `len`. */
 struct bp_disagg_length {
 	uint16_t len; /* octets */
 	uint8_t n;
@@ -153,8 +156,8 @@ static inline unsigned bp_disaggregator_ip4_count(const uint8_t *frame, uint32_t
 	return p[BP_AGG_FULL_AT_COUNT];
 }
 
-/* The messages of *p can't be sent, for want of buffers: the statistics count the aggregate as
- * refused instead. That its number has come remains. */
+/* Gives up the messages of *p: no buffers are free to send them. The statistics count the aggregate
+ * as rejected instead; its sequence number remains recorded as received. */
 void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg_packet *p);
 
 #endif

@@ -8,7 +8,7 @@
 #include "services/aggregation/sequence.h"
 #include "proto/aggregation/agg_full_entries4.h"
 
-/* The state of a disaggregator, which its two files share; nobody else includes this. */
+/* The internal state of a disaggregator, private to its two source files. */
 
 struct bp_disaggregator_rule {
 	uint8_t format;                /* enum bp_agg_format */

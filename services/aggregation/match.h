@@ -48,8 +48,8 @@ static inline void bp_agg_match_words(unsigned family, const uint8_t *address, u
 
 /* Empties *m. */
 void bp_agg_match_clear(struct bp_agg_match *m);
-/* Enters rule number `rule`, behind those entered before. At most BP_AGG_MATCH_MAX times. A rule
- * with a port, family or range that can't be is entered nowhere. */
+/* Adds rule number `rule` after the rules added before; at most BP_AGG_MATCH_MAX calls. A rule with
+ * an invalid port, family or range is added nowhere. */
 void bp_agg_match_enter(
 	struct bp_agg_match *m, unsigned rule, unsigned port, const struct bp_agg_to *to);
 
@@ -84,14 +84,14 @@ struct bp_agg_senders_prefix {
 
 struct bp_agg_senders {
 	struct bp_agg_senders_prefix prefix[BP_AGG_SENDERS_MAX];
-	uint8_t n; /* at least 1: where there is none, one that holds nobody */
+	uint8_t n; /* at least 1: an empty list is one prefix that matches no address */
 };
 
-/* *s: the senders of these n prefixes; those of another family than `family` and those behind the
- * first BP_AGG_SENDERS_MAX are none of them. Of 0 prefixes: nobody. */
+/* Sets *s to the senders of these n prefixes. Prefixes of a family other than `family` and those
+ * after the first BP_AGG_SENDERS_MAX are ignored. With 0 prefixes *s matches no sender. */
 void bp_agg_senders_set(
 	struct bp_agg_senders *s, unsigned family, const struct bp_prefix *prefix, uint32_t n);
-/* *s: everybody. */
+/* Sets *s to match every sender. */
 void bp_agg_senders_set_all(struct bp_agg_senders *s);
 
 static inline bool bp_agg_senders_prefix_has(

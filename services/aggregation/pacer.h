@@ -7,10 +7,10 @@
 #include "shm/aggregation/agg.h"
 
 /*
- * Spreads frames over time: a queue of one rule, first in first out, from which two frames leave at
- * least `gap` apart. A frame that finds the queue empty and the gap over does not enter. What a
- * full queue has no room for makes its oldest leave early: order is kept and nothing is lost.
- * Nanoseconds of a clock that never goes back; what a frame is, only the caller knows. One thread.
+ * Spreads frames over time: the FIFO queue of one rule, which sends two frames with a minimum
+ * distance of `gap`. A frame that arrives when the queue is empty and the gap is over is not
+ * queued. When the queue is full, the oldest frame is sent early: order is kept and no frame is
+ * lost. Times are nanoseconds of a monotonic clock; frames are opaque pointers. Single-threaded.
  */
 struct bp_pacer_slot {
 	void *frame;
@@ -19,7 +19,7 @@ struct bp_pacer_slot {
 
 struct bp_pacer {
 	struct bp_pacer_slot *slot; /* mask + 1 of them; n from `head` on wait */
-	uint32_t size;              /* at most so many wait */
+	uint32_t size;              /* maximum number of queued frames */
 	uint32_t mask, head, n;
 	uint64_t gap_ns, free_ns; /* when the next may leave */
 	struct bp_disagg_stats *stats;

@@ -35,13 +35,13 @@ static inline unsigned bp_sequence_rule(const struct bp_sequence_key *key)
 	return key->rest & 0xff;
 }
 
-/* Numbers behind the latest that are told apart one by one. */
+/* Width of the window of sequence numbers before the latest in which each number is tracked. */
 #define BP_SEQUENCE_WINDOW 64u
-/* A step further than this, in either direction, is another life of the stream. */
+/* A larger step, in either direction, means that the stream restarted. */
 #define BP_SEQUENCE_STEP (1u << 24)
 
-/* `stats`: BP_AGG_RULES_MAX of them; counted is in those of the stream's rule. `seed`: so that who
- * does not know it can't choose streams that collide. NULL: no memory. */
+/* `stats`: BP_AGG_RULES_MAX entries; the entry of the stream's rule is updated. `seed`: secret hash
+ * seed, so that a sender cannot choose streams that collide. NULL: no memory. */
 struct bp_sequences *bp_sequences_new(
 	uint32_t streams, struct bp_disagg_stats *stats, uint64_t seed);
 void bp_sequences_free(struct bp_sequences *s);

@@ -159,13 +159,13 @@ _Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all 
 /* ---- staged messages ---- */
 
 /*
- * Messages that wait for their aggregate without one: of many streams, each of which gets a message
- * now and then, nothing stays in the caches, and a message that is put into an aggregate waits for
- * some four lines of it. Here it touches two: what the stream's messages are told by, in an array
- * that is small, and a record that was freed last, which the caches still have. All of an aggregate
- * are put into it when it leaves, in a buffer that was sent last.
+ * A staging area for messages whose stream has no aggregate buffer yet. With many streams that each
+ * receive a message now and then, no stream stays in the CPU caches, and adding a message to an
+ * aggregate waits for about four of its cache lines. Staging touches two: the stream's entry in a
+ * small array, and the record that was freed last, which is still cached. All staged messages are
+ * written to an aggregate when it is sent, into the buffer that was sent last.
  *
- * Of IPv4 without tags alone, in format full, and short. One thread.
+ * Only for short IPv4 messages without VLAN tags, in the full format. Single-threaded.
  */
 
 #define BP_AGG_STAGE_MOST 8u     /* messages of a stream */
@@ -237,7 +237,7 @@ struct bp_agg_stream_rest {
 	uint32_t hash;   /* of the key */
 };
 
-/* Octets of the shortest frame that has so many octets of UDP payload. */
+/* Minimum length of a frame with `payload` bytes of UDP payload, bytes. */
 static inline uint32_t bp_agg_min_len(uint32_t payload)
 {
 	return BP_ETHER_HDR + BP_IP4_HDR + 8u + payload;
@@ -247,8 +247,8 @@ struct bp_agg_link {
 	uint32_t before, behind;
 };
 
-/* So many bits of a slot are the stream; the others are bits of the hash that say nothing of the
- * slot's place. */
+/* Number of bits of a slot that hold the stream; the others are hash bits that do not depend on the
+ * slot's position. */
 #define BP_AGG_SLOT_TAG 21u
 _Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fits");
 
@@ -328,9 +328,9 @@ struct bp_agg_stream *bp_agg_streams_predict_from(
 	const struct bp_agg_streams *t, uint32_t hash, uint32_t i);
 
 /*
- * A stream that may have that hash, which is seldom another than the one that is looked for; or
- * stream[-1], which is none. Reads no stream. Where a stream lies behind its own slot, nobody can
- * foretell: the first four are looked at together.
+ * Predicts the stream of that hash without reading a stream. The result is rarely another stream
+ * than the one searched for; no stream: stream[-1]. The offset of a stream from its own slot is
+ * unpredictable, so the first four slots are compared together.
  */
 static inline struct bp_agg_stream *bp_agg_streams_predict(
 	const struct bp_agg_streams *t, uint32_t hash)
@@ -345,8 +345,8 @@ static inline struct bp_agg_stream *bp_agg_streams_predict(
 	       bp_agg_slot_row(t->slot[i + (uint32_t)__builtin_ctz(may) / sizeof(*t->slot)]);
 }
 
-/* The same, told by what is staged of it. `at`: the first of four slots; `may`: so many bits for
- * each of them, ones where it may be of the stream. */
+/* As above, for staged messages. `at`: the first of four slots; `may`: `bits` bits for each of
+ * them, all ones where the slot may be that of the stream. */
 static inline struct bp_agg_staged *bp_agg_streams_predict_staged(
 	const struct bp_agg_streams *t, uint32_t hash, uint32_t at, uint32_t may, unsigned bits)
 {
@@ -387,8 +387,7 @@ static inline uint32_t bp_agg_streams_first(const struct bp_agg_streams *t, unsi
 	return i < t->size ? i : BP_AGG_NO_STREAM;
 }
 
-#define BP_AGG_MOVE_AHEAD                                                                          \
-	4u /* streams that are moved: so many before, their neighbours are fetched */
+#define BP_AGG_MOVE_AHEAD 4u /* prefetch distance while streams are moved, streams */
 
 /* Moves streams, each of which is on another list, to the end of this one, in that order. */
 static inline void bp_agg_streams_move_all(

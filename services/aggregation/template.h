@@ -37,9 +37,10 @@ struct bp_agg_template {
 };
 
 /*
- * Makes *x the template of the message in `in`, which was taken by a rule of these senders: plain
- * as bp_datagram_is_simple_ip4() has it, its payload of `len` octets. `paper`: the rule's format.
- * False: that can't be said, since too little of its frame can be read, or it has up to 6 octets.
+ * Sets *x to the template of the message in `in`, which a rule with these senders accepted. The
+ * message is simple as in bp_datagram_is_simple_ip4() and has a payload of `len` bytes. `paper`:
+ * the rule's format is lin2018. False: no template is possible, because too few bytes of the frame
+ * are readable or the payload has up to 6 bytes.
  */
 bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *in, unsigned len,
 	bool paper, const struct bp_agg_senders *senders);
