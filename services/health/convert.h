@@ -33,20 +33,20 @@ struct bp_phd_part {
 };
 
 struct bp_phd_conversion {
-	uint16_t invoke_id, report_no; /* both 0 where they can't be read */
+	uint16_t invoke_id, report_no; /* both 0 where they cannot be read */
 	uint16_t type;                 /* of the event report: 3357..3360; 0 as long as unknown */
 	bool answerable;               /* invoke_id could be read */
-	bool confirmed; /* and the device waits for a response, whatever the verdict */
+	bool confirmed; /* the device waits for a response, whatever the verdict is */
 	/* The APDU's memory may be written to, even before all parts are written: what is needed of
 	 * it was copied. */
 	bool in_place;
 	bool mp;             /* several persons */
 	bool variable;       /* else fixed */
 	uint16_t parts;      /* requests; with SLOW there may be more than part[] has room for */
-	uint16_t first_part; /* how many come before them: bp_phd_convert_plan_from() */
+	uint16_t first_part; /* number of parts before them: bp_phd_convert_plan_from() */
 	uint16_t total;      /* requests of the whole report */
-	uint16_t at, octets; /* the entries in the APDU, */
-	uint16_t n;          /* and so many the count says, of observations or persons */
+	uint16_t at, octets; /* offset and length of the entries in the APDU, bytes */
+	uint16_t n;          /* the number of observations or persons that the count field says */
 
 	/* for the counters: observations of known objects, and those of others */
 	uint16_t observations, unknown_handles;

@@ -16,11 +16,12 @@ struct bp_phd_decoded {
 	uint8_t time;    /* enum bp_phd_time_kind */
 	uint16_t n;      /* numbers of a compound */
 	uint16_t status; /* bits; 0: none */
-	bool has_unit;   /* a variable report may say it anew */
+	bool has_unit;   /* a variable report may contain it again */
 	bool has_person;
 	uint16_t unit, person;
-	const uint8_t *number; /* the value's octets; of a compound the first number's */
-	const uint8_t *stamp;  /* the time's octets */
+	const uint8_t
+		*number; /* the bytes of the value; for a compound, those of the first number */
+	const uint8_t *stamp; /* the time's octets */
 };
 
 /* An attribute of an observation that is read. */
@@ -118,19 +119,19 @@ extern const struct bp_phd_sfloat *bp_phd_sfloats;
 void bp_phd_sfloat_prepare(void);
 
 /*
- * Writes a reading as JSON that stands in a JSON string (the instance's content), so that each
- * quotation mark has a backslash:
+ * Writes a reading as JSON inside a JSON string (the content of the instance), so each quotation
+ * mark has a backslash:
  *
  *   {"v":97.5,"u":"%","t":"2026-01-01T12:00:00.00"}
  *
- * v: the number as the device sent it, digit by digit; of a compound a list; bits in hexadecimal as
- * a text, the code of an enumeration as a number; null for what is none, and "why" says NaN, NRes,
- * +INF, -INF, reserved, or absent. n: the names of a compound's numbers. u, t: null where there is
- * none, or the time is none. r: seconds since the device's own beginning, where it has no time of
- * day. s: bits of the measurement's status. p: the person.
+ * v: the number with the digits that the device sent; a list for a compound; hexadecimal text for
+ * bits; a number for an enumeration code; null for a special value, and "why" is then NaN, NRes,
+ * +INF, -INF, reserved, or absent. n: the names of the numbers of a compound. u, t: null where
+ * there is none or the time is invalid. r: seconds since the device's own epoch, where the device
+ * has no time of day. s: status bits of the measurement. p: the person.
  */
 
-/* Room that copies in whole vectors may write to beyond what they are asked for. */
+/* Headroom, bytes: copies of whole vectors may write this far past the requested length. */
 #define BP_PHD_RENDER_SLACK 32u
 
 /* ,"u":"%","t": of that unit; returns its length. */
@@ -145,7 +146,7 @@ struct bp_phd_oddities {
 /* ,"key": in a JSON string */
 #define BP_PHD_KEY(name) "," BP_PHD_QUOTE name BP_PHD_QUOTE ":"
 
-/* What ends an observation without a time; in a layout's text it stands behind the unit. */
+/* The end of an observation without a time; in the text of a layout it follows the unit. */
 #define BP_PHD_NO_TIME "null}"
 #define BP_PHD_NO_TIME_LEN (sizeof(BP_PHD_NO_TIME) - 1)
 
@@ -161,7 +162,7 @@ _Static_assert(
 /* Of a status that is not 0, all of ,"s":"..." */
 uint32_t bp_phd_status_bound(uint16_t status);
 
-/* At most so many octets come of bp_phd_render_decoded(), beside the slack. */
+/* Maximum length of the output of bp_phd_render_decoded(), bytes, without the slack. */
 static inline uint32_t bp_phd_render_bound(
 	const struct bp_phd_object *o, const struct bp_phd_decoded *r)
 {

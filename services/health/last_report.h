@@ -12,25 +12,25 @@
 #include "shm/health/phd.h"
 
 /*
- * How a report that comes again is known, and what of it is stored: the words bp_phd_session.last
- * and .sent. One definition for workers and the slow path, so that a report that goes one way and
- * is repeated on the other is still the same report. All of it is arithmetic: who loads and stores
- * the words says with which order.
+ * Detection of repeated reports, and the record of which parts of a report are stored: the words
+ * bp_phd_session.last and .sent. Workers and the slow path share this one definition, so that a
+ * report on one path and its repetition on the other are recognised as the same report. This header
+ * contains only arithmetic; the callers that load and store the words define the memory order.
  *
  *   last   invoke-id 16 | report number 16 | open 32
  *   sent   number 32 | octets 16 | time 16
  *
- * number: of the report's first (port, MID), bp_phd_pair() of shm/health/phd_ids.h, or one of the
- * two below, which stand for none. octets: bp_phd_report_octets(). time: CLOCK_MONOTONIC / 4 s.
- * `sent` 0: there is no report.
+ * number: the number of the report's first (port, MID), bp_phd_pair() of shm/health/phd_ids.h, or
+ * one of the two values below, which mean that there is none. octets: bp_phd_report_octets(). time:
+ * CLOCK_MONOTONIC / 4 s. `sent` 0: there is no report.
  */
 
-/* There is no (port, MID) that could be sent again: the parts that are open are to be sent anew,
- * with new ids. So after an error of the CSE, which would only repeat its answer to an old id, and
- * for what the slow path sent. */
+/* No (port, MID) can be reused: the open parts are sent again with new ids. This is so after an
+ * error response of the CSE, which would only repeat its response to an old id, and for reports
+ * that the slow path sent. */
 #define BP_PHD_SENT_NONE 0xffffffffu
-/* The same, of a report of over 32 parts: the open word is another, and a worker has no bit to
- * clear in it. */
+/* As above, for a report of more than 32 parts: its open word has another format, and a worker has
+ * no bit to clear in it. */
 #define BP_PHD_SENT_MANY 0xfffffffeu
 
 #define BP_PHD_REPEAT_UNIT_S 4u
@@ -38,10 +38,10 @@
 #define BP_PHD_OCTETS_END UINT32_MAX /* number of the last piece */
 
 /*
- * Sixteen bits of all octets of an APDU. Not the UDP checksum: a value that is up by one and one
- * that is down by one leave that as it was. Nor bp_hash_bytes() for what may be a report, where
- * each step waits for the one before: here the products are independent, and each place has its own
- * keys.
+ * A 16-bit digest of all bytes of an APDU. The UDP checksum is unsuitable: it does not change where
+ * one value increases by one and another decreases by one. bp_hash_bytes() is unsuitable for
+ * reports, because each of its steps depends on the previous one; here the products are
+ * independent, and each position has its own keys.
  */
 struct bp_phd_octets_key {
 	uint64_t k[2];
@@ -83,8 +83,8 @@ static inline uint16_t bp_phd_report_octets(const uint64_t key[2], const uint8_t
 	return bp_phd_octets_end(h, bp_phd_octets_last_key(key));
 }
 
-/* The same for who does it again and again, of so many octets: with the keys of all places made
- * before. */
+/* As above, for a caller that computes many digests of APDUs with these lengths, bytes: the keys of
+ * all positions are computed in advance. */
 #define BP_PHD_OCTETS_SHORT_MIN 32u
 #define BP_PHD_OCTETS_SHORT 64u
 struct bp_phd_octets_keys {
@@ -171,7 +171,7 @@ static inline uint64_t bp_phd_sent_after_error(uint64_t sent)
 	return bp_phd_sent_has_number(sent) && sent != 0 ? sent | none : sent;
 }
 
-/* Units of BP_PHD_REPEAT_UNIT_S since the time in `sent`; up to three days of them can be told. */
+/* Time since the time in `sent`, in units of BP_PHD_REPEAT_UNIT_S; valid up to three days. */
 static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
 {
 	return (uint16_t)(bp_phd_sent_time(mono_ns) - (uint16_t)sent);
@@ -179,8 +179,8 @@ static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
 #define BP_PHD_REPEAT_AGE (BP_PHD_ID_LIFETIME_S / BP_PHD_REPEAT_UNIT_S)
 
 /*
- * Whether a report is the one that the words say: numbers and octets, and no more than 247 s
- * (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to what the words can tell.
+ * Whether a report is the one that the words describe: the same numbers and digest, and at most 247
+ * s (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to the resolution of the words.
  */
 static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
 	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
@@ -193,10 +193,11 @@ static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invok
 /* ---- the open word ---- */
 
 /*
- * Up to 32 parts: a bit for each that is not stored. Over 32: in bits 0..8 how many there are from
- * the first open one to the end, and above, for each of the 23 behind that one, whether it is
- * stored. So what is more than 23 behind the first open part can't be noted as stored: who can't
- * rely on names waits with sending it. Either way 0 says that all is stored.
+ * Up to 32 parts: one bit for each part that is not stored. More than 32 parts: bits 0..8 hold the
+ * number of parts from the first open one to the end, and each bit above says for one of the 23
+ * parts after it whether it is stored. A part more than 23 after the first open part cannot be
+ * recorded as stored; a caller that cannot rely on names delays sending it. In both formats 0 means
+ * that all parts are stored.
  */
 #define BP_PHD_OPEN_PARTS 32u
 #define BP_PHD_OPEN_LEFT_BITS 9u
@@ -219,7 +220,7 @@ static inline unsigned bp_phd_open_first(uint32_t open, unsigned parts)
 	return left <= parts ? parts - left : parts;
 }
 
-/* The first part that can't be noted yet. */
+/* The first part that cannot be recorded yet. */
 static inline unsigned bp_phd_open_end(uint32_t open, unsigned parts)
 {
 	const unsigned first = bp_phd_open_first(open, parts);
@@ -242,7 +243,8 @@ static inline bool bp_phd_open_has(uint32_t open, unsigned parts, unsigned part)
 	return (open >> (BP_PHD_OPEN_LEFT_BITS + part - first - 1) & 1) == 0;
 }
 
-/* `part` is stored. The same word where that was known, or can't be noted. */
+/* Records `part` as stored. Returns the same word where that was recorded before, or cannot be
+ * recorded. */
 static inline uint32_t bp_phd_open_close(uint32_t open, unsigned parts, unsigned part)
 {
 	const unsigned first = bp_phd_open_first(open, parts);
@@ -265,13 +267,13 @@ static inline uint32_t bp_phd_open_close(uint32_t open, unsigned parts, unsigned
 /* ---- the words of a session ---- */
 
 /*
- * How workers and the slow path change what a session says of its last report, at the same time and
- * without waiting for each other. `sent` is 0 from before a new report has its number, by which
- * `reports` grows, until the rest is there. So who finds `reports` as it was, and no 0, has words
- * of one report.
+ * How workers and the slow path concurrently change a session's record of its last report without a
+ * lock. `sent` is set to 0 before a new report gets its number, which increments `reports`, and
+ * stays 0 until the other words are written. A reader that finds `reports` unchanged and `sent` not
+ * 0 therefore has the words of one report.
  */
 #ifndef BP_PHD_REPORT_WORDS_STEP
-#define BP_PHD_REPORT_WORDS_STEP() /* a test lets the others go on here */
+#define BP_PHD_REPORT_WORDS_STEP() /* a test lets the other threads run here */
 #endif
 
 struct bp_phd_report_words {

@@ -45,11 +45,11 @@ struct bp_phd_target {
 uint64_t bp_phd_target_hash(const struct bp_phd_settings *plan, const struct bp_phd_target *t);
 
 /*
- * Compiles `m` to *out, which is BP_PHD_LAYOUT_SIZE bytes, zeroed. `type` is what {type} stands
- * for. An object's name is bp_phd_object_name(), else "PARTITION-CODE"; where two would have the
- * same one, "-HANDLE" is added to each. out->spec is that of a standard configuration, else 0.
- * Returns 0, or -1 with a sentence in err: a template that is none, a map that contradicts itself,
- * no object that has a value, or more text than there is room for.
+ * Compiles `m` to *out, which is BP_PHD_LAYOUT_SIZE zeroed bytes. `type`: the value of the
+ * placeholder {type}. An object's name is bp_phd_object_name(), else "PARTITION-CODE"; where two
+ * objects would have the same name, "-HANDLE" is added to each. out->spec is the specialisation of
+ * a standard configuration, else 0. Returns 0, or -1 with a sentence in err: an invalid template, a
+ * contradictory map, no object with a value, or more text than fits.
  */
 int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *m,
 	const struct bp_phd_settings *plan, const struct bp_phd_target *target, const char *type,
@@ -77,18 +77,20 @@ static inline int bp_phd_layout_find(const struct bp_phd_layout *l, uint16_t han
 /* ---- layout_cache.c ---- */
 
 /*
- * The layouts that were compiled last: devices of one kind have one, and to compile it takes longer
- * than all else of an association. It is found by all that the compiler is told: by the whole model
- * and not by its hash, since a device may have made a configuration whose hash is another's.
+ * A cache of the layouts compiled last: devices of one kind share one layout, and compiling it
+ * takes longer than the rest of an association. The lookup key is the complete input of the
+ * compiler: the whole model and not its hash, because a device may construct a configuration with
+ * the hash of another one.
  */
 struct bp_phd_layout_cache;
 
-/* NULL without memory. */
+/* Returns NULL where no memory is available. */
 struct bp_phd_layout_cache *bp_phd_layout_cache_new(void);
 void bp_phd_layout_cache_free(struct bp_phd_layout_cache *c);
 
 /*
- * As bp_phd_layout_compile() makes it; NULL: it can't be made. Stays until the next call.
+ * The layout that bp_phd_layout_compile() makes of this input; NULL: it fails. Owned by the cache
+ * and valid until the next call.
  */
 const struct bp_phd_layout *bp_phd_layout_cached(struct bp_phd_layout_cache *c,
 	const struct bp_phd_model *m, const struct bp_phd_settings *plan,

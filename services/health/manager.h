@@ -12,13 +12,13 @@
 #include "shm/health/phd_writer.h"
 
 /*
- * The manager of ISO/IEEE 11073-20601: its state machine over the session table. One thread. Knows
- * no socket, no disk and no CSE: they are the owner's, who is asked and told by struct
- * bp_phd_manager_ops. What must outlive this process is in the table (shm/health/phd.h); the rest
- * is rebuilt by bp_phd_manager_adopt().
+ * The manager of ISO/IEEE 11073-20601: its state machine over the session table. Single-threaded.
+ * It uses no socket, no disk and no CSE directly: the owner provides them as struct
+ * bp_phd_manager_ops. State that must survive a restart of this process is in the table
+ * (shm/health/phd.h); bp_phd_manager_adopt() rebuilds the rest.
  *
- * Times are CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds, given by the caller; mono_ns never
- * goes back.
+ * Times are CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds, passed by the caller; mono_ns never
+ * decreases.
  */
 struct bp_phd_manager;
 
@@ -66,16 +66,17 @@ enum bp_phd_mds {
 struct bp_phd_manager_ops {
 	/* Sends an APDU: over UDP a datagram. May be lost. */
 	void (*reply)(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len);
-	/* Whether this device declared this configuration before: then *out is it, and *spec the
-	 * specialisation that its MDS told, or 0. Asked for what no standard says. */
+	/* Whether this device declared this configuration before: then *out is set to it, and *spec
+	 * to the specialisation that its MDS reported, or 0. Called for configurations that no
+	 * standard defines. */
 	bool (*known)(void *arg, const uint8_t system_id[8], uint16_t config_id,
 		struct bp_phd_model *out, uint16_t *spec);
-	/* It declared one that can be used: `report` is the ConfigReport's octets. */
+	/* The device declared a valid configuration: `report` is the bytes of the ConfigReport. */
 	void (*learned)(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
 		struct bp_phd_bytes report);
-	/* Its MDS told its specialisation, or (spec 0) that it has none. The session's layout may
-	 * be another from now on. Where {type} is in the path, what is made at the CSE waits for
-	 * it: the session's spec, or BP_PHD_MDS_UNKNOWN. */
+	/* The MDS reported its specialisation, or (spec 0) that it has none. The session's layout
+	 * may be another one from now on. Where {type} is in the path, the resources are not
+	 * created at the CSE before this: the session's spec, or BP_PHD_MDS_UNKNOWN. */
 	void (*told)(void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id,
 		uint16_t spec);
 	/* A session is operating: to be stored, and provisioned (BP_PHD_READY then). */
@@ -109,7 +110,8 @@ struct bp_phd_manager_counts {
 	_Atomic uint64_t errors_answered;                     /* roer and rorj */
 };
 
-/* What {type} stands for: a name, else the specialisation's number, "unknown" for 0. */
+/* The value of the placeholder {type}: a name, else the number of the specialisation; "unknown" for
+ * 0. */
 #define BP_PHD_TYPE_TEXT 32
 const char *bp_phd_type_text(uint16_t spec, char out[BP_PHD_TYPE_TEXT]);
 
@@ -165,10 +167,11 @@ enum bp_phd_restored {
 	BP_PHD_RESTORE_RESULTS,
 };
 /*
- * After a restart without the table: a session over UDP as the store had it. Of *s all but state,
- * flags, layout, spec, mds_known and what is of this clock count. Of two that the store had of one
- * device the one associated later stays. It is operating without BP_PHD_READY; opened() is not
- * called. Where {type} is in the path and not known, the device is asked, and told() comes.
+ * Restores a session over UDP from the store after a restart without the table. All of *s counts
+ * but state, flags, layout, spec, mds_known and the times of this clock. Where the store had two
+ * sessions of one device, the one associated later remains. The session is operating without
+ * BP_PHD_READY; opened() is not called. Where {type} is in the path and its value is unknown, the
+ * manager requests the MDS, and reports its answer by the callback with the specialisation.
  */
 enum bp_phd_restored bp_phd_manager_restore(
 	struct bp_phd_manager *m, const struct bp_phd_session_spec *s, uint64_t mono_ns);

@@ -130,9 +130,10 @@ void bp_phd_reply_roer(struct bp_phd_manager *m, const struct bp_phd_peer *to, u
 	enum bp_phd_roer error);
 void bp_phd_reply_rorj(struct bp_phd_manager *m, const struct bp_phd_peer *to, uint16_t invoke_id,
 	enum bp_phd_rorj problem);
-/* By what it sent it has no session: while they are read back, the owner is told. */
+/* Handles an APDU of a peer that has no session: while sessions are restored, notifies the
+ * owner. */
 void bp_phd_unassociated(struct bp_phd_manager *m, const struct bp_phd_peer *from);
-/* Whom a session's answers go to. */
+/* The peer that the responses of a session are sent to. */
 struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot);
 
 /* ---- manager_association.c ---- */
@@ -140,28 +141,28 @@ struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot)
 /* An AARQ, whatever `slot` (or BP_PHD_NONE) is: `hash` of its octets. */
 void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, uint32_t slot,
 	const struct bp_phd_apdu *a, uint64_t hash, uint64_t unix_ns);
-/* Ends a session: tells the owner, and the slot is free. */
+/* Ends a session: notifies the owner and frees the slot. */
 void bp_phd_close(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_closed why);
-/* The same with an ABRT. */
+/* As above, and sends an ABRT. */
 void bp_phd_abort(
 	struct bp_phd_manager *m, uint32_t slot, enum bp_phd_abort reason, enum bp_phd_closed why);
 
 /* A configuration that is known: standard, or declared before. */
 bool bp_phd_model_of(struct bp_phd_manager *m, const uint8_t system_id[8], uint16_t config_id,
 	struct bp_phd_model *out, uint16_t *spec);
-/* Its layout's number: -1: it can't be used; -2: there is no room. */
+/* The number of its layout; -1: the layout is unusable; -2: no space for another layout. */
 int bp_phd_layout_for(struct bp_phd_manager *m, const struct bp_phd_model *model, uint16_t spec);
 /* A confirmed configuration report of a session that waits for one. */
 void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_peer *from,
 	uint16_t invoke_id, struct bp_phd_bytes info, uint64_t hash);
-/* The session is operating: tells the owner, and asks the device what it is. */
+/* The session is operating: notifies the owner and requests the MDS from the device. */
 void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot);
-/* Asks for the MDS, where its specialisation is not known. */
+/* Requests the MDS where the device's specialisation is unknown. */
 void bp_phd_request_mds(struct bp_phd_manager *m, uint32_t slot);
 /* What came to our GET: the attributes, or NULL: none. */
 void bp_phd_mds_received(
 	struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply);
-/* Whether instances can't be named without the specialisation. */
+/* Whether instances have no name without the specialisation. */
 bool bp_phd_type_needed(const struct bp_phd_manager *m);
 
 /* ---- manager_unanswered.c ---- */
@@ -175,7 +176,7 @@ bool bp_phd_unanswered_keep(struct bp_phd_manager *m, uint32_t slot);
 void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_session_spec *s);
 /* The device associated: what it does not repeat now it never will. */
 void bp_phd_unanswered_drop(struct bp_phd_manager *m, const uint8_t system_id[8]);
-/* A session ends: what the next one can't be asked about is not looked for. */
+/* A session ends: the search for reports that the next session cannot request again stops. */
 void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_repeat);
 
 /* ---- manager_sessions.c: what sessions wait for ---- */

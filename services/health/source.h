@@ -10,10 +10,10 @@
 
 #define BP_PHD_BEFORE_HEAD (BP_COAP_HEADER_LEN + BP_PHD_TOKEN_LEN)
 
-/* What stands in "con" before the value of each observation of a list, and what ends the body. */
+/* Texts in "con" before the value of each observation of a list, and at the end of the body. */
 #define BP_PHD_MEMBER_BEGIN "{\\\"o\\\":\\\""
 #define BP_PHD_MEMBER_MIDDLE "\\\",\\\"v\\\":"
-/* In a layout's text these, and a comma, stand around the name. */
+/* In the text of a layout, these and a comma surround the name. */
 #define BP_PHD_BEFORE_NAME (sizeof("," BP_PHD_MEMBER_BEGIN) - 1)
 #define BP_PHD_BEHIND_NAME (sizeof(BP_PHD_MEMBER_MIDDLE) - 1)
 #define BP_PHD_BODY_END "\"}}"

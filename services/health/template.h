@@ -41,7 +41,7 @@ struct bp_phd_template_place {
 	uint8_t by; /* what its sum is moved by: 0, or 8 where the octet is odd */
 };
 
-/* What stands behind a value, up to the next one or the end. */
+/* The text after a value, up to the next value or the end. */
 struct bp_phd_template_piece {
 	uint16_t at, len;
 	uint16_t sum; /* folded, as if it began at an even octet */
@@ -69,10 +69,10 @@ struct bp_phd_template {
 } __attribute__((aligned(64)));
 
 /*
- * Of a report apdu[0..len) that bp_phd_convert_plan() found to be CONVERT just now, with the result
- * *c, and that is not written over yet. `before`: what stands before the UDP payload in a frame, an
- * even number of octets. False: it is of another kind, and *q as it was, if of this layout; or the
- * request is too long, and there is none.
+ * Sets *q from a report apdu[0..len) for which bp_phd_convert_plan() just returned CONVERT with the
+ * result *c, and which is not overwritten yet. `before`: the bytes before the UDP payload in the
+ * frame; before_len is even. False: the report is of another kind, and *q is unchanged where it
+ * belongs to this layout; or the request is too long, and *q is empty.
  */
 bool bp_phd_template_init(struct bp_phd_template *q, const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const struct bp_phd_conversion *c, const uint8_t *apdu,
@@ -106,8 +106,8 @@ static inline bool bp_phd_template_confirmed(const uint8_t *apdu)
 }
 
 /*
- * Its values, of which value[] has room for BP_PHD_TEMPLATE_VALUES. False: one is no number, and
- * the report can't be written. *sum: bp_sum() of all its octets.
+ * Reads the values of a report; value[] has BP_PHD_TEMPLATE_VALUES elements. False: one value is no
+ * number, and the report cannot be written. *sum: bp_sum() of all bytes of the report.
  */
 static inline bool bp_phd_template_read(const struct bp_phd_template *q, const uint8_t *apdu,
 	const struct bp_phd_sfloat *value[], uint64_t *sum)
@@ -197,9 +197,10 @@ static inline uint64_t bp_phd_template_patch(
 }
 
 /*
- * Writes the frame, whose memory may be the report's; q->bound octets of it may be touched. What
- * stands before the UDP payload is as it was when *q was made. `id` is part 0's, value[] what
- * bp_phd_template_read() says. Returns the frame's length. *sum: bp_sum() of the UDP payload.
+ * Writes the frame, which may overlay the report; up to q->bound bytes are modified. The bytes
+ * before the UDP payload are those of bp_phd_template_init(). `id` is the identity of part 0,
+ * value[] the result of bp_phd_template_read(). Returns the length of the frame, bytes. *sum:
+ * bp_sum() of the UDP payload.
  */
 static inline uint32_t bp_phd_template_write(const struct bp_phd_template *q,
 	const struct bp_phd_identity *id, const struct bp_phd_sfloat *const value[], uint8_t *frame,

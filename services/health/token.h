@@ -63,11 +63,11 @@ static inline uint64_t bp_phd_token_pack(
 }
 
 /*
- * What a token says. Without the check, since the slot must be known first to have the session's
- * life. False where nobody makes such a token, whatever the key.
+ * Decodes a token without verifying it: the verification needs the life of the session, and so the
+ * slot. False: no token has this form, whatever the key is.
  */
 bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t);
-/* The check: whether it was made with that life and that key. */
+/* Verifies a token: whether it was generated with that life and that key. */
 bool bp_phd_token_true(uint64_t word, uint16_t life, const uint64_t key[2]);
 
 /* Eight octets of a message as the number, and back. */
