@@ -7,50 +7,53 @@
 #include <stdint.h>
 
 /*
- * One output port's scheduler: K cyclic queues for time-sensitive frames, each of which has its
- * turn of tau in every K, and one for best effort. Ma et al., "Demonstration of Latency Control
- * Label-Based Bounded-Jitter Scheduling", section "LCL-based Traffic Scheduling".
+ * The scheduler of one output port: K cyclic queues for time-sensitive frames, each served for tau
+ * in every cycle of K tau, and one queue for best effort. Ma et al., "Demonstration of Latency
+ * Control Label-Based Bounded-Jitter Scheduling", section "LCL-based Traffic Scheduling".
  *
- * Slot s is [origin + s tau, origin + (s + 1) tau): one queue is sent in it, and it and the K - 1
- * after it take frames. A frame with label (d, n) that comes at t goes into the slot that t + d/n
- * falls in: that is the paper's comparison of d/n with what is left of the slot. So it waits
- * between d/n - tau and d/n + tau, as long as its slot is not full:
- *   - a slot that has not begun, when it holds something and can't send that and the frame in tau;
- *   - the current slot, when the frame can't begin in it. It may so keep the wire for less than a
- *     frame's time of the next slot, which is what d/n + tau can be exceeded by; no more builds up;
- *   - any slot, when its places are taken.
- * From then on it takes no more, and frames for it go to the next that is not full: a slot that
- * took a shorter frame afterwards would let it overtake. What of the wire's time is used is
- * reckoned from what came alone: which slot a frame goes to depends neither on best effort nor on
- * when the worker looked.
+ * Slot s is [origin + s tau, origin + (s + 1) tau): one queue is sent in it, and slot s and the K -
+ * 1 slots after it accept frames. A frame with label (d, n) that arrives at t is assigned to the
+ * slot that contains t + d/n: this is the paper's comparison of d/n with the remainder of the slot.
+ * The frame therefore waits between d/n - tau and d/n + tau, unless its slot is full. Full is:
+ *   - a slot that has not begun, when it holds a frame and cannot send its frames and the new one
+ * in tau;
+ *   - the current slot, when the frame cannot begin in it. The frame may occupy the link for less
+ *     than one frame time of the next slot; d/n + tau can be exceeded by this time, which does not
+ *     accumulate;
+ *   - any slot whose queue has reached its maximum length.
+ * A full slot accepts no more frames, and frames for it go to the next slot that is not full: a
+ * shorter frame accepted afterwards would overtake the others. The link time in use is computed
+ * from the arrivals alone: the slot of a frame depends neither on best effort nor on the poll times
+ * of the worker.
  *
- * Time is an argument, in nanoseconds, and must not go back. It may go on for as long as 64 bits
- * last: frames are held within nine years of an origin that moves on, after half of that, with the
- * first pause of K + 1 slots in which nothing is held. take() is called before put() for one `now`:
- * what a slot that is over left behind is in the way of new frames, never lost. What the scheduler
- * holds are pointers that it does not follow. No allocation after creation, no system call, no
- * clock; one caller.
+ * Time is an argument, in nanoseconds, and must not decrease. It may run for the full range of 64
+ * bits: frames are held within nine years of an origin, which is moved after half of that, in the
+ * first pause of K + 1 slots without a frame. take() is called before put() for one `now`: the
+ * remaining frames of a slot that is over delay new frames and are never lost. The scheduler holds
+ * pointers and does not dereference them. It makes no allocation after creation and no system call,
+ * and reads no clock; one caller.
  *
- * The wire is modelled: a frame takes (octets + BP_LCL_LINK_OVERHEAD) * 8 / rate, and
- * time-sensitive frames are due one after the other from their slot's begin. One that was handed
- * out late does not delay those behind it. A frame is handed out when it is due or later, never
- * before. What "waited" says is from its coming to `now` of its leaving, or to when the best effort
- * ends that is on the wire before it.
+ * The link is modelled: a frame takes (octets + BP_LCL_LINK_OVERHEAD) * 8 / rate, and
+ * time-sensitive frames are due one after the other from the begin of their slot. A frame that was
+ * dequeued late does not delay those behind it. A frame is dequeued when it is due or later, never
+ * before. The waiting time is from the arrival of a frame to `now` of its departure, or to the end
+ * of a best-effort frame that is on the link before it.
  *
- * Best effort is handed out only where no time-sensitive frame is due, where it ends (with the
- * guard) before the next slot that holds something begins, and where no more than one longest
- * frame's time is on the wire with it. So it delays time-sensitive frames by no more than that in
- * all: each leaves when it would without best effort, or by at most one longest frame's time later,
- * and has waited so much longer.
+ * Best effort is dequeued only where no time-sensitive frame is due, where its transmission ends
+ * (with the guard) before the next slot that holds a frame begins, and where the link has at most
+ * one maximum frame time queued with it. Best effort therefore delays time-sensitive frames by no
+ * more than that in total: each leaves when it would without best effort, or at most one maximum
+ * frame time later, and its waiting time increases by that.
  *
- * That is with a take() whenever next() says so. With one only now and then, best effort gets what
- * it would have had in the meantime, but for more than tau of it: as many frames then leave
- * together as the wire could have sent since the last take(); what `max` left behind then is not
- * made up for. No frame begins on the wire later for it than by the longest time between two of
- * them and one longest frame (docs/explanation/lcl-bounds.md).
+ * This holds where take() is called whenever next() says so. Where take() is called less often,
+ * best effort gets the link time that it would have had since the last call, except for more than
+ * tau of it: as many frames then leave together as the link could have sent since the last take();
+ * frames that `max` left queued are not compensated. The begin of a frame on the link is delayed by
+ * at most the longest time between two calls plus one maximum frame time
+ * (docs/explanation/lcl-bounds.md).
  */
 #define BP_LCL_LINK_OVERHEAD 24u /* preamble 8, frame checksum 4, gap 12 */
-#define BP_LCL_OCTETS_MAX 65535u /* of a frame; a longer one is not taken */
+#define BP_LCL_OCTETS_MAX 65535u /* bytes of a frame; a longer one is rejected */
 
 struct bp_lcl_scheduler;
 
@@ -61,10 +64,11 @@ struct bp_lcl_scheduler_options {
 	uint32_t best_effort_max; /* octets of the longest best-effort frame there may be */
 };
 
-/* NULL: no memory, or options that can't be: tau under 16 ns or above 100 ms, less than 64 kbps,
- * not 2..BP_LCL_QUEUES_MAX queues, no places in them, a guard above 100 ms. */
+/* NULL: no memory, or invalid options: tau under 16 ns or above 100 ms, a rate under 64 kbit/s, a
+ * number of queues outside 2..BP_LCL_QUEUES_MAX, a queue length of 0, a guard above 100 ms. */
 struct bp_lcl_scheduler *bp_lcl_scheduler_create(const struct bp_lcl_scheduler_options *o);
-void bp_lcl_scheduler_free(struct bp_lcl_scheduler *s); /* forgets what it holds */
+void bp_lcl_scheduler_free(
+	struct bp_lcl_scheduler *s); /* frees the scheduler, not the frames that it holds */
 
 enum bp_lcl_put {
 	BP_LCL_PUT_OK,
@@ -129,8 +133,8 @@ struct bp_lcl_measured {
 };
 const struct bp_lcl_measured *bp_lcl_measured(const struct bp_lcl_scheduler *s);
 
-/* Called by take() with the first frame of every slot that held frames when it began: how long
- * after it was due. NULL: nobody. */
+/* Sets a callback that take() calls with the first frame of every slot that held frames when it
+ * began. late_ns: time since the frame was due, ns. NULL: no callback. */
 void bp_lcl_on_slot(
 	struct bp_lcl_scheduler *s, void (*began)(void *arg, uint64_t late_ns), void *arg);
 

@@ -21,7 +21,8 @@
  */
 #define TICK_SHIFT 6
 #define SLOT_NONE UINT64_MAX
-/* So late is nobody: it is what whole nanoseconds make of this look, and of what is on the wire. */
+/* A lateness up to this is not counted: it comes from rounding `now` and the link time to whole
+ * nanoseconds. */
 #define IN_TIME (2u << TICK_SHIFT)
 
 struct entry {

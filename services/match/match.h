@@ -9,8 +9,8 @@
 #include "biplane/match.h"
 
 /*
- * Which of several entries a frame is for, by its headers: the first that matches. A table that is
- * made once for the rules in force.
+ * Matches the headers of a frame against several entries: the first match wins. The table is built
+ * once for the active rules.
  */
 #define BP_MATCHES_MAX 256
 

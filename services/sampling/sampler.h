@@ -19,9 +19,9 @@ struct bp_sampler;
 struct bp_sampler *bp_sampler_create(uint64_t seed);
 void bp_sampler_free(struct bp_sampler *s);
 
-/* Whether these rules can be in force, between ports of these MTUs (0: no such port). */
+/* Whether these rules are valid between ports of these MTUs, bytes (0: no such port). */
 bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_MAX_PORTS]);
-/* Valid rules; each entry begins a new interval. */
+/* Sets the rules, which must be valid; each entry begins a new interval. */
 void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
 /* Whether an entry is about frames that come in on the port. */
 bool bp_sampler_uses_port(const struct bp_sampler *s, unsigned port);
