@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Kernel drivers through which DPDK reaches a PCI device. */
+/* Kernel drivers that give DPDK access to a PCI device. */
 static const char *const usable[] = {"vfio-pci", "uio_pci_generic", "igb_uio", "mlx4_core",
 	"mlx5_core", "mana", "virtio-pci-uio"};
 
@@ -88,14 +88,14 @@ static int check_pci(const char *bdf, char *err, size_t err_size)
 		if (strcmp(usable[i], driver) == 0)
 			return 0;
 	snprintf(err, err_size,
-		"PCI device %s is bound to the kernel's driver %s, which DPDK can't use; bind it "
+		"PCI device %s is bound to the kernel's driver %s, which DPDK cannot use; bind it "
 		"to vfio-pci: biplane doctor --fix --nic %s (its network interface disappears from "
 		"the kernel)",
 		bdf, driver, bdf);
 	return -1;
 }
 
-/* Devices that make what their iface= names: an interface, or the socket of net_vhost. */
+/* Devices that create the object that iface= names: an interface, or the socket of net_vhost. */
 static bool creates_device(const char *device)
 {
 	static const char *const makers[] = {
@@ -130,7 +130,7 @@ static int check_capture(const char *device, char *err, size_t err_size)
 
 	if (!bp_device_arg(device, "rx_pcap", path, sizeof(path)) || access(path, R_OK) == 0)
 		return 0;
-	snprintf(err, err_size, "can't read the capture file %s: %s", path, strerror(errno));
+	snprintf(err, err_size, "cannot read the capture file %s: %s", path, strerror(errno));
 	return -1;
 }
 

@@ -8,18 +8,23 @@
 
 /* The device strings of the configuration: "0000:03:00.0,args" or "net_af_packet0,iface=x,...". */
 
-/* Whether it begins with a PCI address; writes it with its domain ("0000:03:00.0") to bdf. */
+/*
+ * Whether the string begins with a PCI address. Writes the address with its domain ("0000:03:00.0")
+ * to `bdf`.
+ */
 bool bp_device_is_pci(const char *device, char *bdf, size_t size);
-/* Name before the first comma. */
+/* Writes the name before the first comma. */
 void bp_device_name(const char *device, char *name, size_t size);
-/* Value of an argument; false when it isn't there. The last of several counts. */
+/* Writes the value of an argument. False: the argument is absent. The last of several is used. */
 bool bp_device_arg(const char *device, const char *key, char *value, size_t size);
-/* An argument with a number above 0, or `otherwise`. */
+/* Returns an argument with a number above 0, or `otherwise`. */
 uint32_t bp_device_arg_u32(const char *device, const char *key, uint32_t otherwise);
 
-/* Whether the device can be there at all, from what the system says: the PCI device exists and is
- * bound to a driver that DPDK can use, the interface exists, the capture file can be read. Returns
- * 0, or -1 with a sentence that ends in the remedy. */
+/*
+ * Checks whether the device can exist on this system: the PCI device exists and is bound to a
+ * driver that DPDK can use, the interface exists, the capture file is readable. Returns 0, or -1
+ * with a message that ends with the remedy.
+ */
 int bp_device_check(const char *device, char *err, size_t err_size);
 
 #endif

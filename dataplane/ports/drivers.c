@@ -15,7 +15,10 @@ static const struct bp_driver drivers[] = {
 	{.name = "net_ring", .all_queues = true, .set_port = true, .chains = true},
 	{.name = "net_tap", .no_rss = true, .software_checksum = true, .link_unreliable = true},
 	{.name = "net_null", .no_rss = true, .sends_chains = true},
-	/* it leaves out of how many buffers a frame may be, which QEMU's device takes for one */
+	/*
+	 * it does not report the maximum number of buffers of a frame, which is one for the device
+	 * of QEMU
+	 */
 	{.name = "net_vmxnet3", .one_buffer = true},
 	{.name = "net_virtio", .reports_partial = true},
 	{.name = "net_virtio_user", .reports_partial = true},

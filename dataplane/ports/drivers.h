@@ -6,24 +6,27 @@
 
 #include "dataplane/ports/queue_plan.h"
 
-/* What biplane must know of a DPDK driver and rte_eth_dev_info does not say. */
+/* Properties of a DPDK driver that rte_eth_dev_info does not report. */
 struct bp_driver {
-	const char *name;       /* as rte_eth_dev_info.driver_name has it */
-	bool fanout;            /* its queues are a PACKET_FANOUT_HASH group */
-	bool all_queues;        /* frames go to all queues that the device was made with */
-	bool reports_partial;   /* RX_L4_CKSUM_NONE means: partial checksum */
-	bool qinq_fix;          /* gives a service tag back as 0x8100 */
-	bool set_port;          /* does not write mbuf.port */
-	bool kernel_interface;  /* sits on an interface that the kernel has, too (iface=) */
-	bool chains;            /* may give a frame in several buffers without being asked to */
-	bool sends_chains;      /* sends such frames whole without saying that it can */
-	bool no_rss;            /* says that it has RSS, but hashes by no key of ours */
-	bool link_unreliable;   /* looks down when its interface is in another network namespace */
-	bool one_buffer;        /* not all its devices scatter as it says: one buffer a frame */
-	bool software_checksum; /* would verify checksums on the CPU: we do that, where needed */
+	const char *name;      /* as in rte_eth_dev_info.driver_name */
+	bool fanout;           /* its queues are a PACKET_FANOUT_HASH group */
+	bool all_queues;       /* frames go to all queues that the device was created with */
+	bool reports_partial;  /* RX_L4_CKSUM_NONE means: partial checksum */
+	bool qinq_fix;         /* restores a service tag as 0x8100 */
+	bool set_port;         /* does not write mbuf.port */
+	bool kernel_interface; /* uses an interface that the kernel also has (iface=) */
+	/* may deliver a frame in several buffers although scatter is not enabled */
+	bool chains;
+	bool sends_chains; /* sends such frames correctly without reporting the capability */
+	bool no_rss;       /* reports RSS, but does not use the configured key */
+	/* reports link down when its interface is in another network namespace */
+	bool link_unreliable;
+	bool one_buffer; /* not all its devices scatter as reported: one buffer per frame */
+	/* would verify checksums on the CPU: biplane does that where needed */
+	bool software_checksum;
 };
 
-/* Never NULL: a driver without peculiarities for names that are not known. */
+/* Never NULL: unknown names get a driver without special properties. */
 const struct bp_driver *bp_driver_find(const char *name);
 
 #endif

@@ -32,8 +32,10 @@ static int sysctl(const char *family, const char *name, const char *what)
 	return v;
 }
 
-/* No route leads back over an interface that has no address, so strict reverse path filtering drops
- * all that comes in. The kernel takes the larger of the two settings. */
+/*
+ * No route leads to an interface without an address, so strict reverse path filtering drops all
+ * received packets. The kernel applies the larger of the two settings.
+ */
 static bool takes_ip4(const char *name)
 {
 	int all = sysctl("ipv4", "all", "rp_filter"), own = sysctl("ipv4", name, "rp_filter");

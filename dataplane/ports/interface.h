@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the kernel says of a network interface on which a port sits. */
+/* Properties that the kernel reports of a network interface on which a port is opened. */
 struct bp_device_facts {
 	bool found, up;
 	bool veth;
-	bool gro; /* generic receive offload: frames that were never on the wire */
-	/* the kernel's own IPv4 or IPv6 takes what comes in there, too */
+	bool gro; /* generic receive offload: received frames may be merged ones */
+	/* the IPv4 or IPv6 stack of the kernel also processes the received packets */
 	bool takes_ip4, takes_ip6;
 	uint32_t mtu;
 };

@@ -11,7 +11,7 @@
 _Atomic uint8_t bp_link[BP_MAX_PORTS];
 _Atomic uint32_t bp_link_losses;
 static bool was_up[BP_MAX_PORTS];
-static unsigned watched[BP_MAX_PORTS];    /* number in the kernel; 0: none */
+static unsigned watched[BP_MAX_PORTS];    /* ifindex in the kernel; 0: none */
 static bool kernel_link_up[BP_MAX_PORTS]; /* at the last poll */
 
 void bp_link_reset(void)
@@ -28,7 +28,7 @@ void bp_link_watch(uint16_t port, unsigned ifindex)
 	watched[port] = ifindex;
 }
 
-/* False when it can't be told. */
+/* False: the kernel does not report the link. */
 static bool ask(uint16_t port, bool *up)
 {
 	struct rte_eth_link link = {0};

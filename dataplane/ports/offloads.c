@@ -26,8 +26,7 @@ __attribute__((format(printf, 4, 5))) static void set(struct bp_offloads *o,
 static int refuse(enum bp_offload offload, const char *why, char *err, size_t err_size)
 {
 	snprintf(err, err_size,
-		"is told `offloads: {%s: on}`, but %s; auto uses it where it can be used, off does "
-		"without",
+		"has `offloads: {%s: on}`, but %s; set auto to use it where possible, or off",
 		bp_offload_name(offload), why);
 	return -1;
 }
@@ -64,7 +63,10 @@ static int decide_rx_checksum(const struct bp_offload_facts *f, enum bp_offload_
 				offered & RTE_ETH_RX_OFFLOAD_TCP_CKSUM ? "TCP " : "",
 				offered & RTE_ETH_RX_OFFLOAD_UDP_CKSUM ? "UDP" : "");
 	}
-	/* where it was not asked for, whoever feeds such a driver completes them */
+	/*
+	 * a driver may report partial checksums without this offload; then the sender of the frame
+	 * completes them
+	 */
 	o->partials = f->reports_partial && o->rx & RTE_ETH_RX_OFFLOAD_TCP_CKSUM;
 	return 0;
 }
@@ -149,9 +151,9 @@ static void decide_vlan_strip(enum bp_offload_word word, struct bp_offloads *o)
 	o->restore_tags = word == BP_OFFLOAD_ON;
 	if (word == BP_OFFLOAD_ON)
 		set(o, n, BP_OFFLOAD_SOFTWARE,
-			"set on: tags that the device took off are put back");
+			"set on: tags that the device stripped are restored");
 	else
-		set(o, n, BP_OFFLOAD_UNUSED, "the device is told to leave tags in frames");
+		set(o, n, BP_OFFLOAD_UNUSED, "the device is configured to leave tags in frames");
 }
 
 int bp_offloads_receive(const struct bp_offload_facts *f, const uint8_t *word,
@@ -254,5 +256,5 @@ void bp_offloads_strips(struct bp_offloads *o)
 		return;
 	o->restore_tags = true;
 	set(o, BP_OFFLOAD_VLAN_STRIP, BP_OFFLOAD_SOFTWARE,
-		"the device takes tags off whatever it is told; they are put back");
+		"the device strips tags in any configuration; they are restored");
 }

@@ -14,7 +14,7 @@
 #define VLAN_TAGS_MAX 2
 #define EXT_HEADERS_MAX 8
 
-/* Where the segment is and the sum of its pseudo-header, folded, in network byte order. */
+/* Position of the segment and the folded sum of its pseudo-header, in network byte order. */
 struct l4 {
 	uint32_t l3, offset, len;
 	uint8_t proto;
@@ -110,7 +110,7 @@ static bool parse_ip6(const struct rte_mbuf *m, uint32_t offset, struct l4 *l4)
 	return true;
 }
 
-/* Where an octet of the frame is, in whichever of its buffers; NULL behind its end. */
+/* Returns a pointer to a byte of the frame, in any of its buffers; NULL after the end. */
 static uint8_t *octet(struct rte_mbuf *m, uint32_t at)
 {
 	for (; m != NULL; m = m->next) {
@@ -132,7 +132,7 @@ static uint32_t field_at(const struct l4 *l4)
 						      : offsetof(struct rte_udp_hdr, dgram_cksum));
 }
 
-/* The TCP or UDP segment of a frame. */
+/* Finds the TCP or UDP segment of a frame. */
 static bool find(const struct rte_mbuf *m, struct l4 *l4)
 {
 	rte_be16_t type;
@@ -149,7 +149,7 @@ static bool find(const struct rte_mbuf *m, struct l4 *l4)
 	return (l4->proto == IPPROTO_TCP || l4->proto == IPPROTO_UDP) && l4->len >= header_len(l4);
 }
 
-/* Whether the sum of the pseudo-header is where the checksum belongs. */
+/* Whether the checksum field holds the sum of the pseudo-header. */
 static bool is_partial(struct rte_mbuf *m, const struct l4 *l4, uint8_t *field[2])
 {
 	uint16_t sum;
@@ -162,8 +162,10 @@ static bool is_partial(struct rte_mbuf *m, const struct l4 *l4, uint8_t *field[2
 	return sum == l4->pseudo;
 }
 
-/* Sum of a part of the frame, folded; false: it has not so many octets. rte_raw_cksum_mbuf() of
- * DPDK 22.11 loses carries where a buffer ends at an odd octet. */
+/*
+ * Computes the folded sum of a part of the frame. False: the frame is shorter. rte_raw_cksum_mbuf()
+ * of DPDK 22.11 loses carries where a buffer ends at an odd byte.
+ */
 static bool sum_of(const struct rte_mbuf *m, uint32_t offset, uint32_t len, uint16_t *out)
 {
 	uint32_t done = 0, sum = 0;
@@ -193,7 +195,7 @@ static bool complete(struct rte_mbuf *m, const struct l4 *l4, uint8_t *const fie
 	uint8_t octets[2];
 	uint16_t sum;
 
-	/* The pseudo-header's sum lies in the field, so the sum over the segment has all in it. */
+	/* The field holds the sum of the pseudo-header, so the sum over the segment includes it. */
 	if (!sum_of(m, l4->offset, l4->len, &sum))
 		return false;
 	sum = (uint16_t)~sum;
@@ -213,7 +215,7 @@ bool bp_partial_checksum_complete(struct rte_mbuf *m)
 	return find(m, &l4) && is_partial(m, &l4, field) && complete(m, &l4, field);
 }
 
-/* Headers as every device knows them, in the first buffer. */
+/* Whether the headers are in the first buffer, and of a form that all devices support. */
 static bool is_usual(const struct rte_mbuf *m, const struct l4 *l4)
 {
 	const uint32_t l3 = l4->offset - l4->l3;

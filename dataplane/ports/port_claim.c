@@ -23,14 +23,16 @@ static socklen_t address_of(struct sockaddr_un *a, const char *interface)
 
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
-	/* sun_path[0] is 0: a name, not a file */
+	/* sun_path[0] is 0: an abstract name, not a file */
 	n = snprintf(
 		a->sun_path + 1, sizeof(a->sun_path) - 1, "biplane/interface/%.64s", interface);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Who has it: a process of ours or of root. Others can make a socket of that name, too, and are not
- * to stop a gateway by it. 0: none such. */
+/*
+ * The process that holds the claim, if it runs as this user or as root. Other users can create a
+ * socket of that name too, and must not be able to stop a gateway with it. 0: none.
+ */
 static pid_t holder(const struct sockaddr_un *a, socklen_t len)
 {
 	struct ucred who = {0};
@@ -44,7 +46,7 @@ static pid_t holder(const struct sockaddr_un *a, socklen_t len)
 		rc = connect(fd, (const struct sockaddr *)a, len);
 		if (rc == 0 || errno != EAGAIN)
 			break;
-		nanosleep(&pause, NULL); /* a data plane that runs makes room again soon */
+		nanosleep(&pause, NULL); /* a running data plane accepts pending connections soon */
 	}
 	if (rc != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
 		who.pid = 0;
@@ -68,7 +70,7 @@ int bp_port_claim(const char *port, const char *interface, char *err, size_t err
 	if (fd >= 0)
 		close(fd);
 	pid = e == EADDRINUSE ? holder(&a, len) : 0;
-	/* AF_XDP: the same process may take several queues of an interface */
+	/* AF_XDP: one process may use several queues of an interface */
 	if (pid == 0 || pid == getpid())
 		return 0;
 	snprintf(err, err_size,

@@ -5,16 +5,16 @@
 #include <stddef.h>
 
 /*
- * One data plane an interface of the kernel: two that read it would each forward every frame. A
- * claim is a socket with a name in the network namespace of the interfaces, which the kernel takes
- * away with the process.
+ * Only one data plane uses a kernel interface: two would each forward every frame. A claim is an
+ * abstract socket in the network namespace of the interfaces, which the kernel removes with the
+ * process.
  */
 
-/* Claims `interface` for port `port`. 0, or -1 with a sentence: a data plane that runs has it. */
+/* Claims `interface` for port `port`. 0, or -1 with a message: a running data plane has it. */
 int bp_port_claim(const char *port, const char *interface, char *err, size_t err_size);
-/* Now and then: lets go of those who asked whose they are. */
+/* Called periodically: closes the connections of processes that queried a claim. */
 void bp_port_claims_serve(void);
-/* Gives up all. */
+/* Releases all claims. */
 void bp_port_claims_release(void);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Adds to a statistic that this thread alone writes and others read. A read-modify-write
- * instruction with a lock would be wasted on it: an atomic store is enough.
+ * Adds to a statistic that only this thread writes and others read. An atomic store is enough, and
+ * costs less than a locked read-modify-write instruction.
  */
 static inline void bp_stat_add(_Atomic uint64_t *s, uint64_t n)
 {

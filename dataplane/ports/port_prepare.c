@@ -13,12 +13,12 @@ static void lose(
 	bp_port_drop(w, port, why, &m, 1);
 }
 
-/* The frame in one buffer, or NULL: it is longer than one, or there is none. */
+/* Returns the frame in one buffer. NULL: it is longer than a buffer, or there is no mbuf. */
 static struct rte_mbuf *one_buffer(struct bp_worker *w, struct rte_mbuf *m)
 {
 	struct rte_mbuf *copy;
 
-	/* the rest behind the first piece, where nobody else has that */
+	/* appends the other segments to the first, if no other mbuf shares its buffer */
 	if (RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 && rte_pktmbuf_linearize(m) == 0)
 		return m;
 	if (m->pkt_len > (uint32_t)rte_pktmbuf_data_room_size(w->pool) - RTE_PKTMBUF_HEADROOM)
@@ -51,8 +51,10 @@ static uint16_t put_together(
 	return kept;
 }
 
-/* Some drivers want the frame otherwise than as it is, or refuse it: without this, one of those
- * could stop a queue. */
+/*
+ * Calls the prepare function of the driver. Some drivers modify or reject frames there; without
+ * this call, a rejected frame could stop a queue.
+ */
 static uint16_t query_driver(struct bp_worker *w, uint16_t port, uint16_t queue,
 	struct rte_mbuf **m, uint16_t n, uint64_t *bytes)
 {

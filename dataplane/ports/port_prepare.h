@@ -5,13 +5,12 @@
 #include "dataplane/workers/worker.h"
 
 /*
- * What a port needs before its driver gets frames: those that lie in more buffers than it can send
- * (worker.tx_segments) are put together in one, and its driver looks at partial checksums
- * (worker.sends_checksums). For ports of worker.prepare alone.
- *
- * Returns how many of the n > 0 frames are left, the first of `m`; *bytes grows less by the others,
- * which were dropped: too long for one buffer, or there was none (tx_too_many_segments), or their
- * checksum is none that the driver knows (tx_checksum_unsupported). No allocation but of mbufs.
+ * Prepares frames for the driver of a port in worker.prepare; no other port needs it. Frames with
+ * more segments than the port can send (worker.tx_segments) are linearized, and the driver checks
+ * partial checksums (worker.sends_checksums). Returns how many of the n > 0 frames remain, as the
+ * first of `m`. *bytes is reduced by the bytes of the dropped frames: too long for one buffer, or
+ * no mbuf (tx_too_many_segments), or a checksum that the driver does not support
+ * (tx_checksum_unsupported). Allocates only mbufs.
  */
 uint16_t bp_port_prepare(struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m,
 	uint16_t n, uint64_t *bytes);

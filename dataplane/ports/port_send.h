@@ -12,12 +12,12 @@
 #include "dataplane/ports/port_prepare.h"
 #include "dataplane/workers/worker.h"
 
-/* How frames leave by a port, and what becomes of those that can't. */
+/* Sends frames by a port, and drops those that the driver does not accept. */
 
-/* A driver that takes nothing is asked so many times more before the rest is dropped. */
+/* Number of retries when the driver accepts no frame; then the rest is dropped. */
 #define BP_TX_RETRIES 4
 
-/* Bytes in a burst. Where nothing but what port_rx moved here is in it, the sum is known. */
+/* Bytes in a burst. The sum is known if port_rx counted all of the frames. */
 static inline uint64_t bp_port_bytes(
 	struct bp_worker *w, uint16_t port, struct rte_mbuf *const *m, uint16_t n)
 {
@@ -28,7 +28,7 @@ static inline uint64_t bp_port_bytes(
 	return likely(frames == n) ? bytes : bp_mbuf_bytes(m, n);
 }
 
-/* Frees frames that were to leave by a port, under a reason of group DROP. */
+/* Frees frames that were to leave by a port, with a drop reason of group DROP. */
 static inline void bp_port_drop(
 	struct bp_worker *w, uint16_t port, bp_counter_t reason, struct rte_mbuf **m, uint16_t n)
 {
@@ -37,8 +37,10 @@ static inline void bp_port_drop(
 	rte_pktmbuf_free_bulk(m, n);
 }
 
-/* Sends frames of `bytes` in all on this worker's queue of a port; how many left. The others were
- * dropped. */
+/*
+ * Sends frames of `bytes` in total on the queue of this worker on a port. Returns the number of
+ * sent frames; the others were dropped.
+ */
 static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t queue,
 	struct rte_mbuf **m, uint16_t n, uint64_t bytes)
 {

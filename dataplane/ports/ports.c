@@ -11,13 +11,16 @@
 
 static int fail(const struct bp_port *p, const char *what, int rc, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "port %s (%s, driver %s): can't %s: %s", p->config->name,
+	snprintf(err, err_size, "port %s (%s, driver %s): cannot %s: %s", p->config->name,
 		p->config->device, p->driver_name, what, rte_strerror(rc < 0 ? -rc : rc));
 	return -1;
 }
 
-/* What the kernel's interface has may be beyond what the driver admits to: then it isn't told. An
- * MTU that was configured is asked for, whatever the driver says. */
+/*
+ * The MTU to configure. An MTU of the kernel interface may exceed the maximum that the driver
+ * reports; then none is configured. An MTU of the configuration is always requested from the
+ * driver.
+ */
 static uint32_t mtu_to_request(const struct bp_port *p)
 {
 	uint32_t frame = p->mtu + RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
@@ -43,7 +46,10 @@ static int configure(const struct bp_port *p, uint16_t id, const struct bp_port_
 	}
 	rc = rte_eth_dev_configure(id, q->n_rx, q->n_tx, &conf);
 	if (rc != 0 && p->config->mtu == 0) {
-		/* not our choice: what the kernel's interface has may be beyond the driver */
+		/*
+		 * the MTU of the kernel interface applies, which may exceed the maximum of the
+		 * driver
+		 */
 		conf.rxmode.mtu = 0;
 		rc = rte_eth_dev_configure(id, q->n_rx, q->n_tx, &conf);
 	}
@@ -80,7 +86,7 @@ static int set_up_queues(const struct bp_port *p, uint16_t id, const struct bp_p
 	return 0;
 }
 
-/* That VLAN tags are taken off is not asked for; a device may do it all the same. */
+/* VLAN stripping is not enabled; a device may strip tags nevertheless. */
 static void leave_tags(struct bp_port *p, uint16_t id)
 {
 	int mask = rte_eth_dev_get_vlan_offload(id);
@@ -105,8 +111,10 @@ static int set_mac(const struct bp_port *p, uint16_t id, char *err, size_t err_s
 	return rc == 0 ? 0 : fail(p, "give it the configured MAC", rc, err, err_size);
 }
 
-/* Frames of the port are shared out no more, unless the configuration insists. False: it does, or
- * they were not to be. */
+/*
+ * Disables RSS on the port unless the configuration requires it. False: the configuration requires
+ * it, or RSS is not used.
+ */
 static bool give_up_rss(struct bp_port *p, const struct bp_port_queues *q, const char *why)
 {
 	if (q->rss == 0 || p->config->offload[BP_OFFLOAD_RSS] == BP_OFFLOAD_ON)
@@ -118,7 +126,7 @@ static bool give_up_rss(struct bp_port *p, const struct bp_port_queues *q, const
 	return true;
 }
 
-/* As bp_ports_start(). */
+/* The same results as bp_ports_start(). */
 static int start_one(struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
 	struct rte_mempool *pool, char *err, size_t err_size)
 {
@@ -159,7 +167,7 @@ int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 		struct rte_mempool *pool = bp_pools_near(pools, ports[i].socket);
 		int rc;
 
-		/* freeing the short way also needs that all frames come from one pool */
+		/* fast free also requires that all frames are from one pool */
 		if (pools->n > 1)
 			ports[i].tx_offloads &= ~(uint64_t)RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 		if (ports[i].started)
@@ -174,7 +182,7 @@ int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 	return 0;
 }
 
-/* To the device: which worker polls a queue is none of its business. */
+/* Compares queues of the device. The workers that poll the queues are not part of it. */
 static bool same_queues(const struct bp_port_queues *a, const struct bp_port_queues *b)
 {
 	return a->n_rx == b->n_rx && a->n_tx == b->n_tx && a->rss == b->rss &&

@@ -16,63 +16,80 @@
 struct bp_config;
 struct bp_config_port;
 
-/* A port of the configuration as DPDK has it. Its index there is its port id here. */
+/* A port of the configuration in DPDK. Its index in the configuration is its DPDK port id. */
 struct bp_port {
 	const struct bp_config_port *config;
 	const struct bp_driver *driver;
 	char driver_name[32];
 	struct rte_eth_dev_info info;
-	bool pci;                    /* a network card: what it says of its link is so */
+	bool pci;                    /* a network card: its link state is reliable */
 	int socket;                  /* NUMA node of the device, or 0 */
-	uint32_t mtu, mtu_requested; /* as it is; as it would be if buffers were long enough */
+	uint32_t mtu, mtu_requested; /* effective MTU; MTU if buffers were long enough */
 	uint16_t rx_desc, tx_desc;
 	struct bp_offloads offloads;
-	uint64_t rx_offloads, tx_offloads; /* what the device is asked for */
+	uint64_t rx_offloads, tx_offloads; /* configured offload flags */
 	bool pieces;                       /* frames in several buffers may leave by it */
-	bool leaves_checksums; /* partial checksums of its frames are left to who sends them */
+	bool leaves_checksums; /* partial checksums of its frames are left to the output device */
 	bool started;
-	bool rss_refused;    /* it was to share out, and does not do it as told */
-	uint8_t tx_segments; /* buffers that a frame may lie in when it leaves; 0: any number */
+	bool rss_refused;    /* RSS is configured, but the device does not apply it */
+	uint8_t tx_segments; /* maximum number of buffers of an output frame; 0: unlimited */
 	struct bp_port_caps caps;
 };
 
-/* Refuses interfaces that another data plane has: see dataplane/ports/port_claim.h. 0, or -1 with a
- * sentence. */
+/*
+ * Rejects interfaces that another data plane has: see dataplane/ports/port_claim.h. 0, or -1 with a
+ * message in `err`.
+ */
 int bp_ports_claim(const struct bp_config *c, char *err, size_t err_size);
-/* Attaches the devices in the configuration's order. Returns 0, or -1 with a sentence. */
+/*
+ * Attaches the devices in the order of the configuration. Returns 0, or -1 with a message in `err`.
+ */
 int bp_ports_attach(const struct bp_config *c, struct bp_port *ports, char *err, size_t err_size);
 
-/* Chooses descriptors, MTU and offloads of each, from what the driver and the configuration say.
- * Touches no device. Returns 0, or -1 with a sentence. In ports_choose.c. */
+/*
+ * Chooses the descriptors, MTU and offloads of each port from the driver and the configuration.
+ * Does not modify any device. Returns 0, or -1 with a message in `err`. In ports_choose.c.
+ */
 int bp_ports_choose(const struct bp_config *c, struct bp_port *ports, char *err, size_t err_size);
-/* Once queues are planned: notes which ports share out after all. */
+/* Called after the queues are planned: records which ports use RSS. */
 void bp_ports_planned(
 	const struct bp_config *c, struct bp_port *ports, const struct bp_queue_plan *plan);
-/* Once buffers are there: how many of them a frame may lie in that leaves by each. */
+/*
+ * Called after the pools are created: sets the maximum number of buffers of an output frame of each
+ * port.
+ */
 void bp_ports_limit(const struct bp_config *c, struct bp_port *ports, const struct bp_pools *pools);
 
-/* Configures and starts those that are not started. Returns 0, or -1 with a sentence, or 1: a
- * device does not share out its frames as it said that it can, and with what is known now queues
- * must be planned again. */
+/*
+ * Configures and starts the ports that are not started. Returns 0; -1 with a message in `err`; or 1
+ * if a device does not distribute its frames as its driver reported: then the queues must be
+ * planned again with the new facts.
+ */
 int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools, char *err, size_t err_size);
-/* Stops those that were started with other queues than they are to have now. Some virtual devices
- * can't be started twice, so the others go on. */
+/*
+ * Stops the ports that were started with queues other than those of the new plan. Some virtual
+ * devices cannot be started twice, so the other ports continue.
+ */
 void bp_ports_replanned(const struct bp_config *c, struct bp_port *ports,
 	const struct bp_queue_plan *before, const struct bp_queue_plan *now);
 void bp_ports_stop(const struct bp_config *c);
 
-/* Names of the offloads that the device is asked for, as "rx-tcp-checksum tx-multi-segs". */
+/* Writes the names of the configured offloads, as "rx-tcp-checksum tx-multi-segs". */
 void bp_port_offload_names(const struct bp_port *p, char *out, size_t size);
 
-/* ports_rss.c: what a device must be told to share out frames so that both directions of a
- * connection meet, and whether it does. */
+/*
+ * ports_rss.c: the RSS configuration of a device such that both directions of a connection have the
+ * same hash, and the check of the result.
+ */
 #define BP_RSS_KEY_MAX 128
-/* The key is `key`, BP_RSS_KEY_MAX octets. */
+/* `key` is the RSS key, BP_RSS_KEY_MAX bytes. */
 void bp_ports_rss_conf(
 	const struct bp_port *p, uint64_t types, uint8_t *key, struct rte_eth_rss_conf *conf);
-/* Sets the redirection table of a started device, and asks what it has. NULL, or why its frames are
- * not shared out as they must be. */
+/*
+ * Sets the redirection table of a started device and reads it back. NULL, or the reason why its
+ * frames are not distributed as required.
+ */
 const char *bp_ports_rss_check(
 	const struct bp_port *p, uint16_t id, const struct bp_port_queues *q);
 

@@ -28,7 +28,7 @@ static bool name_taken(const struct bp_config *c, unsigned until, const char *na
 	return false;
 }
 
-/* Two virtual devices may have been given the same name; DPDK wants them different. */
+/* Two virtual devices may have the same name in the configuration; DPDK requires unique names. */
 static void unique_devargs(const struct bp_config *c, unsigned port, char *out, size_t size)
 {
 	const char *device = c->port[port].device;
@@ -48,23 +48,24 @@ static void explain(const char *name, const char *device, int rc, char *err, siz
 
 	if (bp_device_is_pci(device, bdf, sizeof(bdf)))
 		snprintf(err, err_size,
-			"port %s: DPDK can't open PCI device %s: %s; does something else use it "
-			"(another biplane, a virtual machine), or is the package of its driver not "
-			"installed (librte-net-...)? DPDK's own words, if it had any, are above%s",
+			"port %s: DPDK cannot open PCI device %s: %s; is it used by another "
+			"process (another biplane, a virtual machine), or is the package of its "
+			"driver not "
+			"installed (librte-net-...)? DPDK messages, if any, are above%s",
 			name, bdf, rte_strerror(-rc), rights);
 	else if (rc == -EINVAL || rc == -ENODEV || rc == -ENOENT || rc == -EFAULT)
 		snprintf(err, err_size,
-			"port %s: DPDK can't make a port of \"%s\": no driver takes it, or an "
-			"argument is "
-			"wrong. Virtual devices are called after their driver (net_af_packet0, "
+			"port %s: DPDK cannot create a port from \"%s\": no driver accepts it, or "
+			"an argument is invalid. Virtual devices are named after their driver "
+			"(net_af_packet0, "
 			"net_af_xdp0, "
 			"net_tap0, net_pcap0, net_memif0, net_null0); drivers are plugins of the "
 			"distribution's DPDK packages%s",
 			name, device, rights);
 	else
 		snprintf(err, err_size,
-			"port %s: DPDK can't open \"%s\": %s; is one of its arguments wrong, or "
-			"does something else use it? DPDK's own words, if it had any, are above%s",
+			"port %s: DPDK cannot open \"%s\": %s; is one of its arguments invalid, or "
+			"is it used by another process? DPDK messages, if any, are above%s",
 			name, device, rte_strerror(-rc), rights);
 }
 
@@ -87,7 +88,7 @@ static int attach_one(const struct bp_config *c, unsigned port, char *err, size_
 		explain(p->name, p->device, rc, err, err_size);
 		return -1;
 	}
-	/* Ids are given in the order of attaching, so this one's is its index. */
+	/* Ids are assigned in the order of attaching, so the id must be the index of this port. */
 	if (rte_eth_dev_count_total() != port + 1 || !rte_eth_dev_is_valid_port((uint16_t)port)) {
 		snprintf(err, err_size,
 			"port %s: \"%s\" became %d ports of DPDK; biplane needs one port a device "

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is asked of each port's device: from what its driver says, and what the configuration does.
+/*
+ * Chooses the settings of the device of each port from the capabilities of its driver and the
+ * configuration.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,9 +42,10 @@ static void choose_mtu(struct bp_port *p)
 	p->mtu = RTE_MIN(p->mtu, (uint32_t)UINT16_MAX);
 }
 
-/* Whether a service asks if the checksums of what comes in are right. Aggregation and
- * transformation sum up what they read in any case, and IPv4 headers are verified where they are
- * routed. */
+/*
+ * Whether a service verifies the checksums of received frames. Aggregation and transformation sum
+ * the bytes that they read in any case, and IPv4 headers are verified where they are routed.
+ */
 static bool reads_checksums(const struct bp_config *c)
 {
 	return (bp_config_mqtt(c)->enabled && bp_config_mqtt(c)->verify_checksums) ||
@@ -93,9 +96,10 @@ static const struct bp_config_bridge *bridge_of(const struct bp_config *c, unsig
 }
 
 /*
- * Whether the partial checksums of a port's frames can be left to whoever sends them: where they
- * leave by nothing but ports of one bridge whose devices complete them, and nobody in between takes
- * a frame apart, or gives it a header that the device does not know. Inspection only reads.
+ * Whether the partial checksums of the frames of a port can be left to the output device. That is
+ * the case if the frames leave only by ports of one bridge whose devices complete them, and no
+ * service in between splits a frame or gives it a header that the device does not support.
+ * Inspection only reads.
  */
 static bool leaves_checksums(const struct bp_config *c, const struct bp_port *ports, unsigned port)
 {
@@ -114,7 +118,7 @@ static bool leaves_checksums(const struct bp_config *c, const struct bp_port *po
 	return true;
 }
 
-/* Whether a port of the same bridge leaves checksums to it. */
+/* Whether a port of the same bridge leaves partial checksums to this port. */
 static bool gets_partials(const struct bp_config *c, const struct bp_port *ports, unsigned port)
 {
 	const struct bp_config_bridge *b = bridge_of(c, port);
@@ -125,8 +129,11 @@ static bool gets_partials(const struct bp_config *c, const struct bp_port *ports
 	return false;
 }
 
-/* A frame may leave by any port: where one gives frames in pieces, all must send pieces. Where none
- * does, a frame is one buffer that nobody else holds, and drivers may free it the short way. */
+/*
+ * A frame may leave by any port: if one port delivers frames in several buffers, all ports must be
+ * able to send them. If none does, each frame is one buffer with one reference, and drivers may use
+ * fast free.
+ */
 static int choose_send(const struct bp_config *c, struct bp_port *ports, unsigned port, bool pieces,
 	char *why, size_t why_size)
 {
@@ -179,7 +186,7 @@ static int refused(const struct bp_port *p, const char *why, char *err, size_t e
 	return -1;
 }
 
-/* As ethdev reckons it, which would say no more than "Invalid argument". */
+/* The same check as in ethdev, which would only report "Invalid argument". */
 static int check_mtu(const struct bp_port *p, char *why, size_t why_size)
 {
 	const uint32_t longest = p->info.max_rx_pktlen, mtu = p->config->mtu;
@@ -238,8 +245,9 @@ void bp_ports_planned(
 	}
 }
 
-/* Buffers that a frame lies in at most, with any MTU that a port may be given while it runs; 0: any
- * number. */
+/*
+ * Maximum number of buffers of a frame, with any MTU that a port may get at run time; 0: unlimited.
+ */
 static uint32_t most_pieces(
 	const struct bp_config *c, const struct bp_port *ports, const struct bp_pools *pools)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive side scaling, by which a device shares its frames out among workers: by the same hash for
- * both directions of a connection, and on all ports of a bridge.
+ * Receive side scaling. A device distributes its frames among workers by a hash that is the same
+ * for both directions of a connection and on all ports of a bridge.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define RETA_MAX 4096
 
-/* 0x6d5a repeated makes the Toeplitz hash the same for (a, b) and (b, a). */
+/* A repeated 0x6d5a makes the Toeplitz hash the same for (a, b) and (b, a). */
 static void symmetric_key(uint8_t *key, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -34,7 +34,10 @@ static uint16_t entry(const struct bp_port_queues *q, unsigned i)
 	return (uint16_t)(i % q->reta_base % q->n_rx);
 }
 
-/* So that the same hash leads to the same worker on all ports of a bridge. */
+/*
+ * Sets the redirection table such that the same hash selects the same worker on all ports of a
+ * bridge.
+ */
 static const char *set_redirection(
 	const struct bp_port *p, uint16_t id, const struct bp_port_queues *q)
 {
@@ -57,13 +60,13 @@ static const char *set_redirection(
 		return NULL;
 	if (rc != -ENOTSUP)
 		return "it refuses the redirection table";
-	/* perhaps it is what it has anyway */
+	/* the default table may be the required one */
 	if (rte_eth_dev_rss_reta_query(id, table, (uint16_t)size) != 0)
 		return NULL;
 	for (unsigned i = 0; i < size; i++)
 		if (table[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] !=
 			entry(q, i))
-			return "its redirection table is another, and can't be set";
+			return "its redirection table differs, and cannot be set";
 	return NULL;
 }
 
@@ -75,7 +78,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* A driver that does not tell is believed. */
+/* Reads the hash configuration back. A driver that does not report it is trusted. */
 static const char *request_rss_hash(uint16_t id, const struct bp_port_queues *q)
 {
 	uint8_t key[BP_RSS_KEY_MAX] = {0}, want[BP_RSS_KEY_MAX];
@@ -85,10 +88,10 @@ static const char *request_rss_hash(uint16_t id, const struct bp_port_queues *q)
 	if (rte_eth_dev_rss_hash_conf_get(id, &conf) != 0)
 		return NULL;
 	if ((conf.rss_hf & q->rss) == 0)
-		return "it hashes over nothing that it was told to";
+		return "it does not use any of the configured hash types";
 	len = RTE_MIN((size_t)conf.rss_key_len, sizeof(key));
 	symmetric_key(want, sizeof(want));
-	/* of a length that it gave back unchanged, only what it filled in is told */
+	/* if the driver returned the length unchanged, it reports only the bytes that it wrote */
 	if (len == sizeof(key))
 		while (len > 0 && key[len - 1] == 0)
 			len--;

@@ -12,7 +12,7 @@ static unsigned min_u(unsigned a, unsigned b)
 	return a < b ? a : b;
 }
 
-/* Queues that the port would have if its frames were shared out among n workers. */
+/* Number of queues of the port if its frames are distributed over n workers. */
 static unsigned spread_queues(const struct bp_port_caps *caps, unsigned n)
 {
 	if (caps->all_queues)
@@ -20,7 +20,7 @@ static unsigned spread_queues(const struct bp_port_caps *caps, unsigned n)
 	return caps->wanted ? min_u(caps->wanted, caps->max_rx) : min_u(n, caps->max_rx);
 }
 
-/* Queues of a port that one worker polls whole. */
+/* Number of queues of a port that one worker polls. */
 static unsigned whole_queues(const struct bp_port_caps *caps)
 {
 	if (caps->all_queues)
@@ -28,7 +28,7 @@ static unsigned whole_queues(const struct bp_port_caps *caps)
 	return caps->wanted ? min_u(caps->wanted, caps->max_rx) : 1;
 }
 
-/* Whether a bridge can be spread over n workers; says why not. */
+/* Whether a bridge can be distributed over n workers. If not, writes the reason to `why`. */
 static bool can_spread(const struct bp_config *c, const struct bp_port_caps *caps,
 	const struct bp_config_bridge *b, unsigned n, char *why, size_t size)
 {
@@ -42,8 +42,8 @@ static bool can_spread(const struct bp_config *c, const struct bp_port_caps *cap
 
 		if (p->spread == BP_SPREAD_NONE) {
 			snprintf(why, size,
-				"the driver of port %s can't share out connections by a symmetric "
-				"hash",
+				"the driver of port %s cannot distribute connections by a "
+				"symmetric hash",
 				name);
 			return false;
 		}
@@ -80,8 +80,10 @@ static void take_queues(struct bp_port_queues *q, unsigned n_rx, unsigned n_work
 		q->rx_worker[i] = (uint8_t)(worker < 0 ? i % n_workers : (unsigned)worker);
 }
 
-/* The same hash must lead to the same queue on every port of the bridge, whatever the size of its
- * table: so all tables repeat the pattern of the smallest. */
+/*
+ * The same hash must select the same queue on every port of the bridge, for any size of the table:
+ * so all tables repeat the pattern of the smallest.
+ */
 static void spread_bridge(struct bp_queue_plan *plan, const struct bp_port_caps *caps,
 	const struct bp_config_bridge *b)
 {
@@ -120,11 +122,13 @@ static void whole_bridge(struct bp_queue_plan *plan, const struct bp_port_caps *
 	}
 }
 
-/* Ports among which frames pass: a bridge's, or all those that route, in one group behind the last
- * bridge's. */
+/*
+ * Ports that exchange frames: those of a bridge, or all routed ports, as one group after those of
+ * the bridges.
+ */
 struct groups {
 	unsigned n;
-	bool routes; /* the last one */
+	bool routes; /* the last group */
 	struct bp_config_bridge ports[BP_MAX_BRIDGES + 1];
 };
 
@@ -156,7 +160,7 @@ static uint64_t worker_set(const struct bp_queue_plan *plan, const struct bp_bri
 	return plan->n_workers == 64 ? UINT64_MAX : (1ull << plan->n_workers) - 1;
 }
 
-/* Chooses the workers of each group; takes them in turn. */
+/* Assigns workers to each group, round-robin. */
 static void choose_workers(const struct bp_config *c, const struct bp_port_caps *caps,
 	struct bp_queue_plan *plan, const struct groups *g)
 {
@@ -178,7 +182,7 @@ static const struct bp_mirror_target *mirror_target(const struct bp_config *c)
 		       : NULL;
 }
 
-/* Whether a group's frames can leave by the group's own ports alone. */
+/* Whether the frames of a group can leave by its own ports only. */
 static bool crosses(const struct groups *g, unsigned i)
 {
 	return (g->routes && i == g->n - 1) || g->ports[i].has_host_interface;
@@ -190,9 +194,11 @@ static unsigned owner_of(const struct bp_bridge_workers *w)
 	return w->spread ? 0 : w->worker;
 }
 
-/* Which workers send on which port. Routed packets cross from one group to another, where the
- * groups route at all; clones leave by one port, whoever makes them; by an LCL port frames leave
- * through its owner alone. */
+/*
+ * Lists which workers send on which port. Routed packets go from one group to another if the groups
+ * have routed ports. Mirrored frames leave by one port, from any worker. Frames leave by an LCL
+ * port only through its owner.
+ */
 static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 	const struct groups *g, uint64_t senders[BP_MAX_PORTS])
 {
@@ -218,8 +224,10 @@ static void list_senders(const struct bp_config *c, struct bp_queue_plan *plan,
 							       << owner_of(workers_of(plan, g, i));
 }
 
-/* Each worker needs a queue of its own on every port that it sends on: where one has too few, one
- * worker does all. */
+/*
+ * Each worker needs its own queue on every port that it sends on. If a port has too few, one worker
+ * serves all ports.
+ */
 static void assign_senders(const struct bp_config *c, const struct bp_port_caps *caps,
 	struct bp_queue_plan *plan, const struct groups *g)
 {
@@ -252,7 +260,7 @@ static void assign_tx(const struct bp_config *c, struct bp_queue_plan *plan, con
 
 		for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 			q->tx_queue[w] = senders[p] >> w & 1 ? q->n_tx++ : (uint16_t)UINT16_MAX;
-		if (q->n_tx == 0) /* a driver wants one, used or not */
+		if (q->n_tx == 0) /* a driver requires one, even if unused */
 			q->n_tx = 1;
 	}
 }

@@ -17,7 +17,7 @@
 
 #define MEMORY_MB 160u
 
-/* lcore 0 on all the CPUs that we may use: there is no reason to be bound to one. */
+/* lcore 0 on all CPUs that the process may use: it need not be bound to one. */
 static void name_lcores(char *out, size_t size)
 {
 	cpu_set_t allowed;
@@ -60,7 +60,7 @@ int bp_ring_eal_more(unsigned more, char *err, size_t err_size)
 
 static int fail(const char *what, const char *port, int error, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "port %s: can't %s: %s", port, what, rte_strerror(error));
+	snprintf(err, err_size, "port %s: cannot %s: %s", port, what, rte_strerror(error));
 	return -1;
 }
 

@@ -8,9 +8,9 @@
 #include "dataplane/ports/port_count.h"
 
 /*
- * net_af_packet puts a VLAN tag that the kernel took off back as 0x8100 whatever it was. With a
- * second tag inside, the outer one was a service tag. The flag that the driver leaves on such
- * frames tells them from frames that it did not touch.
+ * net_af_packet restores every VLAN tag that the kernel stripped as 0x8100. If a second tag
+ * follows, the outer one was a service tag. The flag that the driver sets on such frames
+ * distinguishes them from frames that it did not modify.
  */
 static void restore_service_tag(struct rte_mbuf *m)
 {
@@ -32,8 +32,10 @@ static bool put_tag(struct rte_mbuf *m, uint16_t tci)
 	return rte_vlan_insert(&m) == 0;
 }
 
-/* Puts back what the device took off: one tag, or both of two. Which kind the outer one of two was
- * it does not say: a service tag, as IEEE 802.1Q has it. */
+/*
+ * Restores the tags that the device stripped: one tag, or both of two. The device does not report
+ * the type of the outer one of two: it becomes a service tag, as in IEEE 802.1Q.
+ */
 static bool restore_tags(struct rte_mbuf *m)
 {
 	const bool both = (m->ol_flags & RTE_MBUF_F_RX_QINQ_STRIPPED) != 0;
@@ -77,8 +79,10 @@ static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf 
 	return kept;
 }
 
-/* Right and wrong are what the device says; that a local sender's checksum is partial is not, where
- * frames can have such. */
+/*
+ * The device reports whether a checksum is right or wrong. It does not report that the checksum of
+ * a local sender is partial, if frames can have such.
+ */
 static void distrust(struct rte_mbuf *m, bool partial)
 {
 	const uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;

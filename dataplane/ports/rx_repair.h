@@ -5,14 +5,16 @@
 #include "dataplane/nodes/nodes.h"
 
 /*
- * What is put right on frames as they come in, of ports whose driver gives them otherwise than the
- * graph expects them. All of it is decided at start, in the flags of a receive queue; ports without
- * any of these flags pay nothing.
+ * Repairs received frames of ports whose drivers deliver them in a form that the graph does not
+ * expect. The repairs are selected at start, by the flags of a receive queue; ports without these
+ * flags have no cost.
  */
 #define BP_RX_F_REPAIR (BP_RX_F_SET_PORT | BP_RX_F_QINQ | BP_RX_F_TAGS | BP_RX_F_DISTRUST)
 
-/* Repairs the n > 0 frames of a burst; how many are left, which are the first of `m`. The others
- * were received, counted as such, and dropped. */
+/*
+ * Repairs the n > 0 frames of a burst. Returns how many remain, as the first of `m`. The others
+ * were counted as received, and dropped.
+ */
 uint16_t bp_rx_repair(const struct bp_node_ctx *ctx, struct rte_mbuf **m, uint16_t n);
 
 #endif

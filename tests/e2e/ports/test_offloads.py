@@ -120,7 +120,7 @@ def test_on_for_what_the_driver_does_not_offer(plane, offload):
     d = plane(FRAMES, offloads={offload: "on"})
     d.process.wait(60)
     assert d.process.returncode == 69
-    assert f"port b (net_pcap1,tx_pcap={d.out}, driver net_pcap) is told `offloads: {{{offload}: on}}`, but its " \
+    assert f"port b (net_pcap1,tx_pcap={d.out}, driver net_pcap) has `offloads: {{{offload}: on}}`, but its " \
            "driver does not offer it" in d.words()
 
 

@@ -110,12 +110,12 @@ static void refusals_say_why(void **state)
 
 	assert_int_equal(begin(&d, NULLS("", OFFLOADS("rx_scatter: on"))), 0);
 	assert_int_equal(choose(&d), -1);
-	assert_non_null(strstr(d.err, "port b (net_null1, driver net_null) is told `offloads: "
+	assert_non_null(strstr(d.err, "port b (net_null1, driver net_null) has `offloads: "
 				      "{rx_scatter: on}`, but its driver does not offer it"));
 	end(&d);
 	assert_int_equal(begin(&d, NULLS(OFFLOADS("tx_checksum: on"), "")), 0);
 	assert_int_equal(choose(&d), -1);
-	assert_non_null(strstr(d.err, "port a (net_null0, driver net_null) is told `offloads: "
+	assert_non_null(strstr(d.err, "port a (net_null0, driver net_null) has `offloads: "
 				      "{tx_checksum: on}`"));
 	end(&d);
 }

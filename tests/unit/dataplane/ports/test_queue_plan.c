@@ -173,7 +173,7 @@ static void served_whole_when_it_must(void **state)
 	narrow.max_rx = 1;
 	few_tx.max_tx = 1;
 	other.rss = 0x8;
-	expect_whole(&c, (struct bp_port_caps[]){nic, none}, "b can't share out");
+	expect_whole(&c, (struct bp_port_caps[]){nic, none}, "b cannot distribute");
 	expect_whole(&c, (struct bp_port_caps[]){narrow, nic}, "a has 1 receive queue");
 	expect_whole(&c, (struct bp_port_caps[]){nic, few_tx}, "b has 1 transmit queue");
 	expect_whole(&c, (struct bp_port_caps[]){nic, fanout(2)}, "different ways");
