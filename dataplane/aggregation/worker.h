@@ -83,7 +83,7 @@ struct bp_agg_worker {
  */
 struct bp_agg_worker *bp_agg_worker_create(
 	const struct bp_config *c, const struct bp_agg_tables *tables, unsigned worker);
-/* NULL is allowed; frees the held frames, which are lost. */
+/* NULL is allowed. Frames that are still held are lost. */
 void bp_agg_worker_free(struct bp_agg_worker *g);
 
 /*

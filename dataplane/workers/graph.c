@@ -14,11 +14,15 @@
 #include "dataplane/service.h"
 
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
-#define SOURCES (1 + BP_SERVICE_COUNT) /* beside queues: kernel_rx, and those of services */
+/* Source nodes in addition to those of queues: kernel_rx, and the nodes of services. */
+#define SOURCES (1 + BP_SERVICE_COUNT)
+services * /
 
-/* Names of the nodes that the edges lead to in this worker, for nodes that may take them; see enum
- * bp_edge. */
-struct edges {
+	/*
+	 * Names of the nodes that the edges lead to in this worker, for nodes that may use them;
+	 * see enum bp_edge.
+	 */
+	struct edges {
 	char name[EDGES_MAX][RTE_NODE_NAMESIZE];
 	unsigned n;
 };
@@ -29,7 +33,7 @@ static int fail(char *err, size_t err_size, const char *what, const char *node)
 	return -1;
 }
 
-/* A clone of a node, or the one that an earlier graph of this process made. */
+/* Creates a clone of a node, or finds the clone of an earlier graph of this process. */
 static rte_node_t clone_of(const struct rte_node_register *parent, const char *suffix)
 {
 	char name[RTE_NODE_NAMESIZE * 2];
@@ -40,7 +44,7 @@ static rte_node_t clone_of(const struct rte_node_register *parent, const char *s
 	return rte_node_is_invalid(id) ? rte_node_clone(parent->id, suffix) : id;
 }
 
-/* Of the node, or its clone, of this name: the edges of its table lead where they should. */
+/* Sets the edges of the node or clone of this name to the nodes of its table. */
 static int set_edges(const char *name, const struct bp_node_next *table, const struct edges *e,
 	char *err, size_t err_size)
 {
@@ -53,15 +57,15 @@ static int set_edges(const char *name, const struct bp_node_next *table, const s
 	for (unsigned i = 0; i < e->n; i++)
 		next[i] = may >> RTE_MIN(i, (unsigned)BP_EDGE_PORT) & 1 ? e->name[i]
 									: bp_node_unconnected.name;
-	/* A shorter list than an earlier graph's would leave edges behind. */
+	/* A list shorter than that of an earlier graph would leave old edges. */
 	if (rte_node_edge_count(id) > e->n && rte_node_edge_shrink(id, (rte_edge_t)e->n) != e->n)
-		return fail(err, err_size, "can't shorten the edges of node", name);
+		return fail(err, err_size, "cannot shorten the edges of node", name);
 	if (rte_node_edge_update(id, 0, next, (uint16_t)e->n) != e->n)
-		return fail(err, err_size, "can't set the edges of node", name);
+		return fail(err, err_size, "cannot set the edges of node", name);
 	return 0;
 }
 
-/* The node by which frames leave by a port. */
+/* The node that sends the frames of a port. */
 static const struct rte_node_register *port_node(const struct bp_worker *w, unsigned port)
 {
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
@@ -86,7 +90,7 @@ static bool has_node(const struct bp_worker *w, rte_edge_t edge, bool checksum)
 	}
 }
 
-/* Where each edge leads in this worker. */
+/* Names the node behind each edge in this worker. */
 static int name_edges(struct edges *e, const struct bp_worker *w, unsigned n_ports, bool checksum,
 	char *err, size_t err_size)
 {
@@ -114,10 +118,12 @@ static int make_inner_nodes(const struct bp_worker *w, const struct edges *e, un
 	for (unsigned i = 0; i < n_ports; i++) {
 		snprintf(suffix, sizeof(suffix), "%u", i);
 		if (rte_node_is_invalid(clone_of(port_node(w, i), suffix)))
-			return fail(err, err_size, "can't clone node", port_node(w, i)->name);
+			return fail(err, err_size, "cannot clone node", port_node(w, i)->name);
 	}
-	/* Those that this worker does not have, too: no edge leads to them. DPDK takes no source
-	 * without an edge. */
+	/*
+	 * Includes nodes that this worker does not have: no edge leads to them. DPDK accepts no
+	 * source without an edge.
+	 */
 	for (const struct bp_node_next *t = bp_node_next_all(); t; t = t->other)
 		if ((bp_node_next_edges(t) != 0 || (t->node->flags & RTE_NODE_SOURCE_F)) &&
 			set_edges(t->node->name, t, e, err, err_size) != 0)
@@ -130,7 +136,7 @@ static void set_flag(struct bp_node_ctx *ctx, uint16_t flag, bool on)
 	ctx->flags = (uint16_t)(on ? ctx->flags | flag : ctx->flags & ~flag);
 }
 
-/* Where the frames of a queue go first. */
+/* Sets the first node for the frames of a queue. */
 static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edge_t next)
 {
 	ctx->next = next;
@@ -138,8 +144,10 @@ static void set_next(struct bp_node_ctx *ctx, const struct bp_worker *w, rte_edg
 	set_flag(ctx, BP_RX_F_SMALL_BURST, w->small_burst >> ctx->port & 1);
 }
 
-/* What each service makes of the edge by which the frames of a port enter: the last of the list is
- * asked first, since its node comes last. */
+/*
+ * Lets each service replace the edge by which the frames of a port enter. The last service of the
+ * list is called first, since its node comes last.
+ */
 static rte_edge_t enter_services(
 	struct bp_worker *w, unsigned port, rte_edge_t next, bool before_checksum)
 {
@@ -152,7 +160,7 @@ static rte_edge_t enter_services(
 	return next;
 }
 
-/* The same, by what the worker does with frames of that port. */
+/* The same, depending on how the worker processes the frames of that port. */
 static void set_first(struct bp_node_ctx *ctx, struct bp_worker *w)
 {
 	const rte_edge_t first =
@@ -209,7 +217,7 @@ static bool is_port_process(rte_node_process_t process)
 	return false;
 }
 
-/* Whether it is a clone by which frames leave, and of which port. */
+/* Whether the node is a clone that sends frames, and of which port. */
 static bool is_port_node(const struct rte_node *node, unsigned *port)
 {
 	return is_port_process(node->process) &&
@@ -263,7 +271,8 @@ void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c)
 			w->bridge_of[br->port[i]] = (uint8_t)b;
 			w->onward[br->port[i]] = BP_EDGE_BRIDGE;
 		}
-		if (br->n == 2 && !br->has_host_interface) { /* a wire */
+		/* a two-port bridge that does not learn */
+		if (br->n == 2 && !br->has_host_interface) {
 			w->onward[br->port[0]] = (uint8_t)(BP_EDGE_PORT + br->port[1]);
 			w->onward[br->port[1]] = (uint8_t)(BP_EDGE_PORT + br->port[0]);
 		}
@@ -314,7 +323,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 
 		snprintf(suffix, sizeof(suffix), "%u-%u", queues[i].port, queues[i].queue);
 		if (rte_node_is_invalid(clone_of(&bp_node_port_rx, suffix))) {
-			fail(err, err_size, "can't clone node", bp_node_port_rx.name);
+			fail(err, err_size, "cannot clone node", bp_node_port_rx.name);
 			goto out;
 		}
 		snprintf(names[i], sizeof(names[i]), "bp_port_rx-%s", suffix);
@@ -331,16 +340,16 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 		if (w->service[s] && bp_dataplane_services[s]->source)
 			patterns[param.nb_node_patterns++] = bp_dataplane_services[s]->source->name;
 	if (rte_graph_is_invalid(rte_graph_create(name, &param))) {
-		fail(err, err_size, "can't create graph", name);
+		fail(err, err_size, "cannot create graph", name);
 		goto out;
 	}
 	w->graph = rte_graph_lookup(name);
 	if (!w->graph) {
-		fail(err, err_size, "can't find graph", name);
+		fail(err, err_size, "cannot find graph", name);
 		goto out;
 	}
 	set_contexts(w, queues, n_queues);
-	/* Nobody changes it while the graph runs: asking for it is a call for each clone. */
+	/* Constant while the graph runs. Reading it costs a call for each clone. */
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;

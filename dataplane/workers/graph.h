@@ -17,7 +17,7 @@ struct bp_rx_queue {
 	bool qinq_fix, set_port, restore_tags, distrust; /* see BP_RX_F_* */
 };
 
-/* Sets a worker's data about ports and bridges; all tx_queue become 0. */
+/* Sets the data of a worker about ports and bridges. All tx_queue become 0. */
 void bp_worker_bridges(struct bp_worker *w, const struct bp_config *c);
 
 /* Applies the offload decisions of a port; see struct bp_worker. */
@@ -26,16 +26,18 @@ void bp_worker_offloads(struct bp_worker *w, unsigned port, bool leaves_checksum
 
 /*
  * Builds the graph `name` of a worker whose other fields are complete, with one source node per
- * queue. A worker without queues gets no graph (w->graph is NULL). DPDK keeps nodes for the life of
- * the process: a graph can be rebuilt after bp_graph_free(), with the same number of ports.
- * Returns 0, or -1 with a sentence.
+ * queue. A worker without queues gets no graph (w->graph is NULL). DPDK keeps nodes until the
+ * process ends: a graph can be rebuilt after bp_graph_free(), with the same number of ports.
+ * Returns 0, or -1 with a message in `err`.
  */
 int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	const struct bp_rx_queue *queues, unsigned n_queues, char *err, size_t err_size);
 void bp_graph_free(struct bp_worker *w);
 
-/* Connects each port's source to the node w->enter, with the burst size of w->small_burst; between
- * two walks of this worker. */
+/*
+ * Connects the source of each port to the node w->enter, with the burst size of w->small_burst.
+ * Called between two walks of this worker.
+ */
 void bp_graph_enter(struct bp_worker *w);
 
 #endif

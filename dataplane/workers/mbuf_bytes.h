@@ -6,7 +6,7 @@
 
 #include <rte_mbuf.h>
 
-/* Bytes in a burst. Four sums at a time, so that no addition waits for the one before. */
+/* Bytes in a burst. Four independent sums, so that an addition does not wait for the one before. */
 static inline uint64_t bp_mbuf_bytes(struct rte_mbuf *const *m, uint16_t n)
 {
 	uint64_t a = 0, b = 0, c = 0, d = 0;

@@ -16,14 +16,14 @@
  */
 struct bp_mbuf_fast_free {
 	struct rte_mempool *pool;
-	uint64_t first;  /* rearm_data of the first: data offset, holders, pieces, port */
-	uint64_t differ; /* what any has otherwise, but for the offset; flags; pools */
+	uint64_t first;  /* rearm_data of the first mbuf: data offset, references, segments, port */
+	uint64_t differ; /* differences of the others, except in the offset; flags; pools */
 };
 
 #define BP_MBUF_ONE_HOLDER_ONE_PIECE 0x10001u
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-endian machines");
 
-/* data_off, refcnt, nb_segs and port, from the lowest bit on. */
+/* data_off, refcnt, nb_segs and port, from the lowest bit. */
 #define BP_MBUF_REARM_PORT 48
 static inline uint64_t bp_mbuf_rearm(const struct rte_mbuf *m)
 {
@@ -33,7 +33,7 @@ static inline uint64_t bp_mbuf_rearm(const struct rte_mbuf *m)
 	return v;
 }
 
-/* Before the first frame. */
+/* Called before the first frame. */
 static inline struct bp_mbuf_fast_free bp_mbuf_fast_free_begin(const struct rte_mbuf *m)
 {
 	const uint64_t first = bp_mbuf_rearm(m);

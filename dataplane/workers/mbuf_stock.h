@@ -16,15 +16,15 @@
  * mbuf of a pool has no next segment, a reference count of 1, and its data where the pool puts it
  * (rte_mbuf_raw_alloc()): so these are written only, and prefetched during other work.
  */
-#define BP_STOCK_MOST 255u /* that are taken at one time */
+#define BP_STOCK_MOST 255u /* maximum number taken at one time */
 #define BP_STOCK_REFILL 64u
 #define BP_STOCK_AHEAD 8u
 
 struct bp_mbuf_stock {
 	struct rte_mempool *pool; /* created by rte_pktmbuf_pool_create() */
-	uint32_t data_at;         /* octets from an mbuf to its data */
-	uint32_t room;            /* octets of data */
-	uint32_t next, n;         /* m[next..n) are left */
+	uint32_t data_at;         /* bytes from an mbuf to its data */
+	uint32_t room;            /* bytes of data */
+	uint32_t next, n;         /* m[next..n) are available */
 	struct rte_mbuf *m[BP_STOCK_MOST + BP_STOCK_REFILL];
 };
 
@@ -77,7 +77,7 @@ static inline bool bp_mbuf_stock_fill(struct bp_mbuf_stock *s, uint32_t need)
 	return bp_mbuf_stock_fill_by(s, need, BP_STOCK_REFILL);
 }
 
-/* What bp_mbuf_stock_begin() writes, as two 16-byte stores. */
+/* The values that bp_mbuf_stock_begin() writes, as two 16-byte stores. */
 #define BP_STOCK_AT(field_, at_)                                                                   \
 	_Static_assert(offsetof(struct rte_mbuf, field_) ==                                        \
 			       offsetof(struct rte_mbuf, rearm_data) + (at_),                      \
@@ -98,10 +98,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "written for little-en
 static inline void bp_mbuf_stock_begin(
 	struct rte_mbuf *const *m, uint32_t n, uint16_t port, uint16_t len)
 {
-	/* data_off, refcnt of 1, nb_segs of 1, port; and no flags */
+	/* data_off, refcnt 1, nb_segs 1, port; and no flags */
 	const bp_v16 rearm = bp_v16_of64(
 		RTE_PKTMBUF_HEADROOM | 1ull << 16 | 1ull << 32 | (uint64_t)port << 48, 0);
-	/* no type, both lengths, nothing more */
+	/* no packet type, both lengths, nothing else */
 	const bp_v16 lens = bp_v16_of64((uint64_t)len << 32, len);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -127,8 +127,8 @@ static inline struct rte_mbuf *bp_mbuf_stock_take(
 }
 
 /*
- * The next `n` at s->m[s->next], likewise; what lies there has been written to already. Where
- * buffers lie in the caches, as those of a burst mostly do, to fetch each ahead costs more than it
+ * Takes the next `n` at s->m[s->next] likewise; the caller has written their data already. If the
+ * buffers are in the caches, as those of a burst usually are, a prefetch of each costs more than it
  * gains.
  */
 static inline void bp_mbuf_stock_take_bulk(

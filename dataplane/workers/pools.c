@@ -17,7 +17,10 @@
 #define CACHE RTE_MEMPOOL_CACHE_MAX_SIZE
 #define DESCRIPTORS                                                                                \
 	1024u /* what a driver has at most when the configuration leaves it to the driver */
-/* What a worker holds beside the queues: its cache, and bursts between nodes, with their copies. */
+/*
+ * Buffers that a worker holds in addition to the queues: its cache, and the bursts between nodes,
+ * with their copies.
+ */
 #define PER_WORKER (CACHE * 3 / 2 + 2 * RTE_GRAPH_BURST_SIZE)
 #define MBUFS_MIN 4096u
 #define PER_MBUF_OVERHEAD (sizeof(struct rte_mbuf) + 64 + 64)
@@ -55,7 +58,7 @@ uint64_t bp_pools_estimate(const struct bp_config *c)
 	largest = RTE_MAX(largest, bp_services_frame_size(c, min_mtu));
 	mbufs += (uint64_t)PER_WORKER * c->n_workers + bp_exception_mbufs(c) + bp_services_mbufs(c);
 	mbufs = RTE_MAX(mbufs, (uint64_t)MBUFS_MIN);
-	/* and what DPDK itself takes: rings, queues, graphs, page rounding */
+	/* and the memory of DPDK itself: rings, queues, graphs, page rounding */
 	return mbufs * (data_room_of(largest) + PER_MBUF_OVERHEAD) + (32ull << 20);
 }
 
@@ -67,7 +70,7 @@ static uint64_t mbufs_of_port(
 	return (uint64_t)q->n_rx * p->rx_desc + (uint64_t)q->n_tx * p->tx_desc;
 }
 
-/* Largest frame that must fit one buffer: to be received in one, or to be sent from one. */
+/* The largest frame that must fit one buffer: to be received in one, or to be sent from one. */
 static uint16_t choose_data_room(const struct bp_config *c, const struct bp_port *ports)
 {
 	uint32_t largest = 2048, min_mtu = UINT16_MAX;
@@ -92,16 +95,16 @@ static bool has_ops(const char *name)
 }
 
 /*
- * The exception thread uses the pools too, without a cache and on a CPU that it shares. Where it is
- * interrupted inside DPDK's ordinary ring, workers wait until it runs again; not so in these. A
- * stack gives back first what was used last, which is still in a cache.
+ * The exception thread uses the pools too, without a cache and on a shared CPU. If it is preempted
+ * inside the default ring of DPDK, workers wait until it runs again; these kinds do not have that
+ * wait. A stack returns the buffer that was used last, which is still in a cache.
  */
 const char *bp_pools_ops(bool exception)
 {
 	const char *best = rte_mbuf_best_mempool_ops();
 
 	if (!exception || strcmp(best, "ring_mp_mc") != 0)
-		return best; /* what the options after -- ask for, too */
+		return best; /* also if the options after -- request it */
 	return has_ops("lf_stack") ? "lf_stack" : "ring_mt_rts";
 }
 

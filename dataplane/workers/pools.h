@@ -24,25 +24,25 @@ struct bp_pools {
 	unsigned n;
 };
 
-/* Bytes that the pools of this configuration take, about; before any device is known. */
+/* Approximate bytes of the pools of this configuration, before any device is known. */
 uint64_t bp_pools_estimate(const struct bp_config *c);
 
-/* Octets of data that a frame of that MTU needs where it must lie in one buffer. */
+/* Bytes that a frame of that MTU needs if it must be in one buffer. */
 uint32_t bp_pools_frame_capacity(const char *device, uint32_t mtu);
 #define BP_FRAME_CAPACITY_MAX (BP_DATA_ROOM_MAX - RTE_PKTMBUF_HEADROOM)
 
-/* DPDK's kind of pool; `exception`: the exception thread takes and gives back buffers, too. */
+/* The kind of pool for DPDK. `exception`: the exception thread allocates and frees buffers, too. */
 const char *bp_pools_ops(bool exception);
 
-/* Returns 0, or -1 with a sentence. */
+/* Returns 0, or -1 with a message in `err`. */
 int bp_pools_create(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, struct bp_pools *pools, char *err, size_t err_size);
 void bp_pools_free(struct bp_pools *pools);
 
-/* Whether a frame of that MTU fits one buffer, as needed without scatter. */
+/* Whether a frame of that MTU fits one buffer, which is required without scatter. */
 bool bp_pools_fit(const struct bp_pools *pools, const char *device, uint32_t mtu);
 
-/* The pool nearest to a NUMA node. */
+/* The pool closest to a NUMA node. */
 struct rte_mempool *bp_pools_near(const struct bp_pools *pools, int socket);
 
 #endif

@@ -39,13 +39,13 @@ void bp_ruleset_copies_free(struct bp_ruleset_copies *b)
 	free(b);
 }
 
-/* Whether every worker that runs uses the copy in force. */
+/* Whether every running worker uses the active copy. */
 static bool settled(const struct bp_ruleset_copies *b)
 {
 	return bp_generation_pending(&b->copies) < 0;
 }
 
-/* No worker needs any other bank of the segment. */
+/* Publishes that no worker needs another bank of the segment. */
 static void announce(struct bp_ruleset_copies *b)
 {
 	for (unsigned w = 0; w < b->copies.readers; w++) {
@@ -58,8 +58,8 @@ static void announce(struct bp_ruleset_copies *b)
 }
 
 /*
- * A slot that a rule before it used begins at zero again. No worker writes it now: all of them use
- * the rules in force, and those do not use it.
+ * Zeroes the statistics slots that former rules used. No worker writes them now: all workers use
+ * the active rules, which do not use these slots.
  */
 static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset *next,
 	const struct bp_ruleset *in_force)
@@ -68,7 +68,7 @@ static void clear_new_slots(struct bp_ruleset_copies *b, const struct bp_ruleset
 	bool *used = calloc(max, sizeof(*used));
 
 	if (!used)
-		return; /* old figures on a new rule: no reason to refuse the rules */
+		return; /* the new rule keeps old statistics: no reason to reject the rules */
 	for (uint32_t i = 0; i < in_force->n_rules; i++)
 		used[bp_ruleset_rule(in_force, i)->slot] = true;
 	for (uint32_t i = 0; i < next->n_rules; i++) {
@@ -94,8 +94,10 @@ void bp_ruleset_copies_wake(struct bp_ruleset_copies *b, uint64_t mono_ns)
 		pthread_kill(b->main, b->wake_signal);
 }
 
-/* The control plane's part is new, and rules come; those that the workers have are in force until
- * then. */
+/*
+ * The part of the control plane in the segment is new and has no rules yet. The rules of the
+ * workers stay active until rules arrive.
+ */
 static bool is_between(const struct bp_ruleset_copies *b, uint64_t active)
 {
 	return active >> 1 == 0 && bp_generation_active(&b->copies) != 0;

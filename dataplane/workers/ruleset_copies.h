@@ -18,15 +18,17 @@
  */
 struct bp_ruleset_copies {
 	struct bp_shm *shm;
-	/* The copies. Their generations number them: a connection or a topic remembers a rule by
-	 * its index in one of them, and the control plane may give two images the same number. */
+	/*
+	 * The copies. Their generations number them: a connection or a topic remembers a rule by
+	 * its index in one of them, and the control plane may give two images the same number.
+	 */
 	struct bp_generation copies;
-	_Atomic uint64_t seen_active; /* rules_active, as it was last copied or rejected */
-	/* How a worker that sees a new generation wakes the main thread: 0: not at all. */
+	_Atomic uint64_t seen_active; /* value of rules_active that was last copied or rejected */
+	/* Signal by which a worker that sees a new generation wakes the main thread; 0: none. */
 	int wake_signal;
 	pthread_t main;
-	_Atomic uint64_t woken_ns; /* when it did so last */
-	_Atomic uint64_t active;   /* the words of `copies` */
+	_Atomic uint64_t woken_ns; /* time of the last wake-up */
+	_Atomic uint64_t active;   /* atomic words of `copies` */
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64)));
 };
 
@@ -35,10 +37,11 @@ struct bp_ruleset_copies *bp_ruleset_copies_create(struct bp_shm *shm, unsigned 
 void bp_ruleset_copies_free(struct bp_ruleset_copies *b); /* NULL is allowed */
 
 enum bp_ruleset_copies_result {
-	BP_RULESET_COPIES_UNCHANGED, /* nothing new, or workers still use the bank that it would go
-					to */
+	/* no change, or workers still use the bank that would be written */
+	BP_RULESET_COPIES_UNCHANGED,
 	BP_RULESET_COPIES_APPLIED,
-	BP_RULESET_COPIES_REJECTED, /* it is damaged: the previous rules stay active */
+	/* the new generation is damaged: the previous rules stay active */
+	BP_RULESET_COPIES_REJECTED,
 };
 /*
  * Main thread, a few times a second: copies a new generation, and publishes in the segment which
@@ -46,10 +49,10 @@ enum bp_ruleset_copies_result {
  */
 enum bp_ruleset_copies_result bp_ruleset_copies_poll(struct bp_ruleset_copies *b);
 
-/* Worker: wakes the main thread for a new generation, a hundred times a second at most. */
+/* Worker: wakes the main thread for a new generation, at most a hundred times a second. */
 void bp_ruleset_copies_wake(struct bp_ruleset_copies *b, uint64_t mono_ns);
 
-/* Worker: whether a new one is pending. */
+/* Worker: whether a new generation is pending. */
 static inline bool bp_ruleset_copies_pending(const struct bp_ruleset_copies *b)
 {
 	return atomic_load_explicit(&b->shm->control->rules_active, memory_order_relaxed) !=

@@ -10,10 +10,10 @@
 
 #include "dataplane/workers/worker.h"
 
-/* One walk of this number is timed; its cycles represent all of them. */
+/* One in this number of walks is timed; its cycles represent all of them. */
 #define BP_WALKS_TIMED 16
 
-/* What a service does after a node; the time of its end, where walks are timed. */
+/* Runs the function of a service after a node. Returns the time of its end if the walk is timed. */
 static inline uint64_t bp_walk_after_node(
 	const struct bp_after_node *after, bool timed, uint64_t start)
 {

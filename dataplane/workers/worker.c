@@ -7,9 +7,9 @@
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
-#define TICK_WALKS 64   /* housekeeping once in so many walks */
-#define TIME_WALKS 16   /* the clock is read so often where nobody asks for the time of a packet */
-#define IDLE_WALKS 1024 /* empty walks before a nap */
+#define TICK_WALKS 64   /* interval of housekeeping, walks */
+#define TIME_WALKS 16   /* interval of clock readings if no service needs the time, walks */
+#define IDLE_WALKS 1024 /* empty walks before a sleep */
 #define SLEEP_US 30
 #define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
 #define DRAIN_NS 200000000ull
@@ -57,7 +57,7 @@ static void housekeeping(struct bp_worker *w)
 		bp_fdb_tick(&w->fdb, w->n_bridges, w->mono_ns);
 }
 
-/* Between two walks a worker holds nothing of the forwarding tables. */
+/* Between two walks a worker has no reference to the forwarding tables. */
 static inline void pass_quiescent_point(struct bp_worker *w)
 {
 	if (w->router.enabled)
@@ -96,7 +96,7 @@ static void update_time(struct bp_worker *w, const struct bp_clock *clock)
 	}
 }
 
-/* Before this it was nowhere, and not away. */
+/* Starts the time of the worker. Time before this is not a poll gap. */
 static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
 {
 	w->away.notable_ns = UINT64_MAX;
@@ -104,7 +104,7 @@ static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
 	w->away.notable_ns = 0;
 }
 
-/* Walks until `stop`, or, when draining, until the queues are empty. */
+/* Walks until `stop` is set or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
 	struct bp_worker *w = a->worker;
@@ -135,7 +135,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 			return;
 		if (a->sleep && !draining && idle >= IDLE_WALKS && !bp_services_need_polling(w)) {
 			rte_delay_us_sleep(SLEEP_US);
-			/* after a nap: look at `stop` and the clocks at once */
+			/* after a sleep: check `stop` and the clocks immediately */
 			walks |= TICK_WALKS - 1;
 		}
 	}
@@ -146,7 +146,7 @@ int bp_worker_run(void *args)
 	const struct bp_worker_args *a = args;
 	struct bp_worker *w = a->worker;
 
-	if (!w->graph) /* more workers than queues: nothing to do */
+	if (!w->graph) /* more workers than queues: no work */
 		return 0;
 	begin_time(w, a->clock);
 	housekeeping(w);

@@ -62,42 +62,48 @@ struct bp_exception;
  * worker's heartbeat.
  */
 struct bp_poll_gap {
-	uint64_t notable_ns; /* shorter gaps are ignored: the one comparison in the loop */
-	uint64_t limit_ns;   /* more is an overrun */
-	uint64_t longest_ns; /* ever */
-	uint64_t overrun_ns; /* of all overruns together; counter poll_gaps counts them */
+	uint64_t notable_ns; /* shorter gaps are ignored: the only comparison in the loop */
+	uint64_t limit_ns;   /* a longer gap is an overrun */
+	uint64_t longest_ns; /* since the start */
+	uint64_t overrun_ns; /* total of all overruns; counter poll_gaps counts them */
 };
 
 /* A change that a service of a worker applies between two walks: when *word differs from *seen,
  * apply(state) is called, which makes them equal. */
 struct bp_pending {
-	const _Atomic uint64_t *word; /* in shared memory or the main thread's */
-	const uint64_t *seen;         /* the worker's */
+	const _Atomic uint64_t *word; /* in shared memory, or written by the main thread */
+	const uint64_t *seen;         /* owned by the worker */
 	void (*apply)(void *state);
 	void *state;
 };
 
-/* What a service of a worker does after every node of its walks. */
+/* A function that a service of a worker runs after every node of its walks. */
 struct bp_after_node {
-	unsigned (*run)(void *state); /* how many frames it sent; NULL: there is no such service */
+	unsigned (*run)(void *state); /* returns the number of sent frames; NULL: no such service */
 	void *state;
-	struct rte_node *node; /* node to which its frames and cycles are counted */
+	struct rte_node *node; /* node for which its frames and cycles are counted */
 };
 
 struct bp_worker {
-	/* read every burst */
+	/* read for every burst */
 	struct bp_counters *counters;     /* this worker's, in the segment */
 	struct bp_port_stats *port_stats; /* this worker's row: [BP_MAX_PORTS] */
-	uint64_t now_ns;                  /* Unix time of this walk; the captures' time in replay */
-	uint64_t mono_ns;                 /* a clock that never goes back; the same in replay */
-	const struct bp_ruleset *rules;   /* active during this walk */
-	uint16_t mqtt_port;               /* the first of mqtt.tcp_ports */
-	struct bp_exception *exception;   /* NULL: nothing routes */
-	/* Of each service of dataplane/service.h: its state, NULL: the worker does not have it. The
-	 * services' headers have functions that give it its type: bp_lcl_of() and so on. */
+	/* Unix time of this walk; the time of the captures in a replay */
+	uint64_t now_ns;
+	uint64_t mono_ns;               /* never decreases; the time of the captures in a replay */
+	const struct bp_ruleset *rules; /* active during this walk */
+	uint16_t mqtt_port;             /* the first of mqtt.tcp_ports */
+	struct bp_exception *exception; /* NULL: no port is routed */
+	/*
+	 * The state of each service of dataplane/service.h; NULL: the worker does not have the
+	 * service. The headers of the services have functions that return the typed pointer:
+	 * bp_lcl_of() and so on.
+	 */
 	void *service[BP_SERVICE_COUNT];
-	/* Frames, and their bytes, that were enqueued for port_tx-P in this walk by a node that
-	 * counted them: they need not be counted again. */
+	/*
+	 * Frames, and their bytes, that were enqueued for port_tx-P in this walk by a node that
+	 * counted them: they must not be counted again.
+	 */
 	struct {
 		uint32_t frames, bytes;
 	} tx_precounted[BP_MAX_PORTS];
@@ -105,44 +111,50 @@ struct bp_worker {
 	struct bp_pending pending[BP_SERVICE_COUNT];
 	unsigned n_pending;
 	struct bp_after_node after_node; /* set by a service's begin() */
-	bool needs_time;                 /* a service does, in every walk */
+	bool needs_time;                 /* a service needs the time in every walk */
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its received frames */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames after checksum completion */
-	uint8_t inner[BP_MAX_PORTS];  /* the same, of what node transform did not take */
+	uint8_t inner[BP_MAX_PORTS];  /* the same, of the frames that node transform did not take */
 	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and the
 	 * burst size of such a port. */
 	uint32_t small_burst;
 	uint16_t small_burst_size;
-	/* Bit per port: partial checksums of its frames are left to the output device; its device
-	 * completes them. */
+	/*
+	 * Bit per port: partial checksums of its frames are left to the output device; its device
+	 * completes them.
+	 */
 	uint32_t leaves_checksums, sends_checksums;
-	uint8_t tx_segments[BP_MAX_PORTS];    /* buffers of a frame that leaves; 0: any number */
+	/* maximum number of buffers of an output frame; 0: unlimited */
+	uint8_t tx_segments[BP_MAX_PORTS];
 	uint8_t bridge_of[BP_MAX_INTERFACES]; /* index of its bridge, or BP_NO_PORT */
 	uint16_t mtu[BP_MAX_PORTS];           /* 0: no such port */
-	uint16_t tx_queue[BP_MAX_PORTS]; /* this worker's queue on each port, UINT16_MAX: none */
+	uint16_t tx_queue[BP_MAX_PORTS]; /* queue of this worker on each port; UINT16_MAX: none */
 	/* bridges: members as port ids */
 	bool trust_checksum; /* mqtt.verify_checksums: false */
-	/* Inspection checks ingress ports; not in replay, where one port has both directions. */
+	/*
+	 * Inspection checks ingress ports; false in a replay, where one port has both directions.
+	 */
 	bool checks_ingress;
 	uint8_t n_bridges;
 	struct bp_fdb fdb; /* by bridge */
 	uint8_t bridge_n[BP_MAX_BRIDGES];
 	uint8_t bridge_port[BP_MAX_BRIDGES][BP_MAX_PORTS];
 	uint8_t bridge_host[BP_MAX_BRIDGES]; /* number of its host interface, or BP_NO_PORT */
-	struct rte_mempool *pool;            /* for copies and clones */
-	struct rte_node *mqtt_node;          /* where clones leave from; set by that node */
+	struct rte_mempool *pool;            /* for copies and mirrored frames */
+	struct rte_node *mqtt_node;          /* source of mirrored frames; set by that node */
 	/* start and stop */
 	unsigned index; /* 0.. */
 	unsigned lcore;
 	struct rte_graph *graph;
 	struct bp_shm *shm;
-	struct bp_ruleset_copies *ruleset_copies; /* NULL: the segment's rules are its own */
+	/* NULL: the worker uses the rules of the segment itself */
+	struct bp_ruleset_copies *ruleset_copies;
 	uint64_t rules_active;
 	uint64_t rx_frames; /* frames received from all ports; shows an empty walk */
 	struct bp_poll_gap away;
-	uint64_t seed; /* of what must not be guessed, or be the same after a restart */
+	uint64_t seed; /* for values that must be unpredictable, and differ after a restart */
 	_Atomic bool stop;
 } __rte_cache_aligned;
 
@@ -151,7 +163,7 @@ struct bp_node_ctx {
 	struct bp_worker *worker;
 	uint16_t port;  /* port_rx, port_tx */
 	uint16_t queue; /* port_rx, port_tx */
-	uint16_t next;  /* port_rx: the edge that its frames take */
+	uint16_t next;  /* port_rx: the edge of its frames */
 	uint16_t flags;
 };
 _Static_assert(sizeof(struct bp_node_ctx) <= RTE_NODE_CTX_SZ, "node context");
@@ -167,7 +179,7 @@ static inline void bp_count(struct bp_worker *w, bp_counter_t c, uint64_t n)
 	w->counters->v[c] += n;
 }
 
-/* For a service's begin(): a change that it applies between walks. */
+/* For begin() of a service: registers a change that the worker applies between walks. */
 static inline void bp_worker_pending(struct bp_worker *w, const _Atomic uint64_t *word,
 	const uint64_t *seen, void (*apply)(void *state), void *state)
 {
@@ -180,7 +192,7 @@ static inline rte_edge_t bp_forward_edge(const struct bp_worker *w, uint16_t por
 	return w->onward[port];
 }
 
-/* Where a dropped frame stores its reason: a bp_counter_t of group DROP. */
+/* Stores the reason in a dropped frame: a bp_counter_t of group DROP. */
 static inline void bp_drop_reason_set(struct rte_mbuf *m, bp_counter_t reason)
 {
 	m->hash.fdir.hi = reason;

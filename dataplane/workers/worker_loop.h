@@ -7,18 +7,20 @@
 #include "dataplane/process/clock.h"
 #include "dataplane/workers/worker.h"
 
-/* Applies the active rules for this worker's next walk, and acknowledges them in the segment. */
+/*
+ * Applies the active rules for the next walk of this worker, and acknowledges them in the segment.
+ */
 void bp_worker_apply_rules(struct bp_worker *w);
-/* Says that this worker reads no rules any more. */
+/* Records that this worker reads no rules any more. */
 void bp_worker_release_rules(struct bp_worker *w);
 
-/* Work before a walk when the time is already set: rules, aging. Used by replay, too. */
+/* Work before a walk when the time is already set: rules, aging. Also used by replay. */
 void bp_worker_before_walk(struct bp_worker *w);
 
 struct bp_worker_args {
 	struct bp_worker *worker;
 	const struct bp_clock *clock;
-	bool sleep; /* nap when nothing comes */
+	bool sleep; /* sleep when no frames arrive */
 };
 
 /*

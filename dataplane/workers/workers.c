@@ -53,7 +53,7 @@ void bp_worker_free(struct bp_worker *w)
 	free(w);
 }
 
-/* The queues that a worker polls. */
+/* Lists the queues that a worker polls. */
 static unsigned list_queues(const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, unsigned worker, struct bp_rx_queue *out)
 {
@@ -169,7 +169,7 @@ static void set_running(struct bp_workers *ws, unsigned i, bool runs)
 
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
 {
-	/* all, before the first of them can stop */
+	/* set for all workers before the first of them can stop */
 	for (unsigned i = 0; i < ws->n; i++)
 		set_running(ws, i, ws->worker[i]->graph != NULL);
 	for (unsigned i = 0; i < ws->n; i++) {
@@ -178,7 +178,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 			continue;
 		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_NUM("worker", i)),
 			"worker cannot be started: its thread is busy");
-		/* it hands over nothing: the others must not wait for it */
+		/* it hands no frames over: the other workers must not wait for it */
 		set_running(ws, i, false);
 	}
 }

@@ -21,20 +21,25 @@ struct bp_workers {
 	struct bp_worker_args args[BP_MAX_WORKERS];
 	struct bp_fdb fdb;
 	struct bp_ruleset_copies *ruleset_copies;
-	void *shared[BP_SERVICE_COUNT]; /* NULL: the service shares nothing */
+	void *shared[BP_SERVICE_COUNT]; /* NULL: the service has no shared state */
 };
 
-/* Makes the workers with their graphs and services; `exception` NULL: nothing routes. Returns 0,
- * or -1 with a sentence. */
+/*
+ * Creates the workers with their graphs and services. `exception` NULL: no port is routed. Returns
+ * 0, or -1 with a message in `err`.
+ */
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size);
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep);
-/* Lets them drain, and waits for them. */
+/* Drains the workers, and waits until they have stopped. */
 void bp_workers_stop(struct bp_workers *ws);
 void bp_workers_free(struct bp_workers *ws);
 
-/* One worker without graph: what bridges, tables and rules it sees. NULL with a sentence. */
+/*
+ * Creates one worker without a graph: the bridges, tables and rules that it uses. NULL on error,
+ * with a message in `err`.
+ */
 struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm, unsigned index,
 	const struct bp_fdb *fdb, bool record_mirrored, char *err, size_t err_size);
 void bp_worker_free(struct bp_worker *w);
