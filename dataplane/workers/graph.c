@@ -16,13 +16,12 @@
 #define EDGES_MAX (BP_EDGE_PORT + BP_MAX_PORTS)
 /* Source nodes in addition to those of queues: kernel_rx, and the nodes of services. */
 #define SOURCES (1 + BP_SERVICE_COUNT)
-services * /
 
-	/*
-	 * Names of the nodes that the edges lead to in this worker, for nodes that may use them;
-	 * see enum bp_edge.
-	 */
-	struct edges {
+/*
+ * Names of the nodes that the edges lead to in this worker, for nodes that may use them;
+ * see enum bp_edge.
+ */
+struct edges {
 	char name[EDGES_MAX][RTE_NODE_NAMESIZE];
 	unsigned n;
 };
