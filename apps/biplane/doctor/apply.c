@@ -30,7 +30,8 @@ static int load(const struct bp_apply *a, const struct bp_step *s, char *why, si
 	return -1;
 }
 
-/* Somebody else may have begun to use it: then it stays, which harms nobody. */
+/* Another program can use the module by now: then it remains loaded, which has no effect on
+ * biplane. */
 static int unload(const struct bp_apply *a, const struct bp_step *s)
 {
 	if (bp_module_state(a->root, s->name) == BP_MODULE_HERE &&
@@ -150,7 +151,7 @@ static void take_back(const struct bp_apply *a, struct bp_journal *j, const json
 	char why[768];
 
 	if (bp_undo_step(a, step, why, sizeof(why)) != 0) {
-		fprintf(a->err, "biplane doctor: and it can't be taken back: %s\n", why);
+		fprintf(a->err, "biplane doctor: the step cannot be undone: %s\n", why);
 		return; /* it stays in the journal */
 	}
 	steps = bp_journal_steps(j, why, sizeof(why));

@@ -9,32 +9,32 @@
 #include "apps/biplane/doctor/journal.h"
 #include "apps/biplane/doctor/step.h"
 
-/* How steps are done and undone, and who is told. */
+/* How steps are applied and undone, and where the messages go. */
 struct bp_apply {
 	const char *root;
 	const struct bp_actions *actions;
 	FILE *out, *err;
 	/*
-	 * Asked just before a NIC is taken, since what was planned may be some time ago: false with
-	 * a sentence when it may not be.
+	 * Called immediately before a NIC is bound, because the plan can be old. False with a
+	 * sentence in `why` if the NIC must not be bound.
 	 */
 	bool (*may_bind)(void *arg, const char *address, char *why, size_t size);
 	void *arg;
 };
 
-/* Does the steps in their order, each in the journal first. Ends with the first that fails, and
- * says so; what that one had begun is taken back. Returns 0 or -1. */
+/* Applies the steps in order, and writes each one to the journal before. The first step that fails
+ * ends the call with a message on `err`, and is undone. Returns 0 or -1. */
 int bp_apply(const struct bp_apply *a, struct bp_journal *j, const json_t *steps);
-/* Undoes what is in the journal, newest first, also a step that was interrupted, and removes from
- * it what is undone. Ends with the first step that can't be undone, and says so: that and what is
- * older stays in the journal for another try. Returns 0 or -1. */
+/* Undoes the steps in the journal, newest first, including an interrupted step, and removes them
+ * from the journal. The first step that cannot be undone ends the call with a message on `err`; it
+ * and all older steps remain in the journal for a later attempt. Returns 0 or -1. */
 int bp_undo(const struct bp_apply *a, struct bp_journal *j);
 
-/* One step each: 0, or -1 with a sentence. */
+/* For one step. 0, or -1 with a sentence in `why`. */
 int bp_apply_step(const struct bp_apply *a, const json_t *step, char *why, size_t size);
 int bp_undo_step(const struct bp_apply *a, const json_t *step, char *why, size_t size);
 
-/* Those of a NIC: apps/biplane/doctor/bind.c. */
+/* The steps of a NIC: apps/biplane/doctor/bind.c. */
 int bp_bind(const struct bp_apply *a, const struct bp_step *s, char *why, size_t size);
 int bp_unbind(const struct bp_apply *a, const struct bp_step *s, char *why, size_t size);
 

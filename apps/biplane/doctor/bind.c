@@ -88,7 +88,7 @@ static uint64_t holder(const char *root, const char *nic, char name[DRIVER_MAX])
 	return found;
 }
 
-/* Gives the NIC to the driver that it had; its override is as it was already. */
+/* Binds the NIC to its previous driver; its driver_override is already restored. */
 static int give_back(const struct bp_apply *a, const struct bp_step *s)
 {
 	char driver[DRIVER_MAX];
@@ -174,7 +174,7 @@ static void restore_interface(const struct bp_apply *a, const struct bp_step *s,
 	if (json_is_true(json_object_get(i, "up")))
 		error = a->actions->set_up(a->actions->arg, name);
 	if (error)
-		fprintf(a->err, "warning: interface %s can't be set up: %s\n", name,
+		fprintf(a->err, "warning: interface %s cannot be set up: %s\n", name,
 			strerror(-error));
 	if (address && *address)
 		fprintf(a->err,

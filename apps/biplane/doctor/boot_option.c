@@ -7,7 +7,7 @@
 void bp_doctor_boot_option(const char *root, json_t *item, const char *file, const char *words)
 {
 	if (!bp_tree_exists(root, "/etc/default/grub")) {
-		bp_report_do(item, "# add to the kernel's command line, and start anew: %s", words);
+		bp_report_do(item, "# add to the kernel command line, and reboot: %s", words);
 		return;
 	}
 	bp_report_do(item, "mkdir -p /etc/default/grub.d");

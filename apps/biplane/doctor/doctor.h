@@ -33,7 +33,7 @@ struct bp_doctor {
 bool bp_doctor_begin(struct bp_doctor *d, const char *connection, uint64_t pid);
 void bp_doctor_end(struct bp_doctor *d);
 
-/* Looks at everything, item by item. */
+/* Checks all items and adds them to the report. */
 void bp_doctor_check(const struct bp_doctor *d, struct bp_report *r);
 
 /* The items, one a file, each of which adds to the report. */

@@ -9,7 +9,7 @@
 #include "apps/biplane/doctor/step.h"
 #include "apps/biplane/exit_status.h"
 
-/* What may_bind() looks at again. */
+/* Data for the repeated check in may_bind(). */
 struct rollback {
 	const struct bp_doctor *before;
 	const struct bp_fix *fix;

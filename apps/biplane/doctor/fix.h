@@ -12,7 +12,7 @@
 struct bp_fix {
 	const struct bp_actions *actions;
 	FILE *in, *out, *err;
-	bool yes;      /* don't ask */
+	bool yes;      /* no confirmation */
 	bool terminal; /* somebody at `in` can answer */
 	const char *connection;
 	uint64_t pid; /* as for bp_doctor_begin() */

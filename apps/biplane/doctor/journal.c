@@ -21,7 +21,7 @@ static int fail(const struct bp_journal *j, const char *what, char *err, size_t 
 	return -1;
 }
 
-/* Root's alone: whoever else could write to it would be root soon. */
+/* Only root may write to the journal: any other writer could gain root privileges. */
 static int check_owner(const struct bp_journal *j, char *err, size_t err_size)
 {
 	struct stat s;
@@ -32,8 +32,8 @@ static int check_owner(const struct bp_journal *j, char *err, size_t err_size)
 		s.st_size <= BYTES_MAX)
 		return 0;
 	snprintf(err, err_size,
-		"%s is not a journal that 'biplane doctor' made (somebody else may write to it); "
-		"look at it, and remove it",
+		"%s is not a journal of 'biplane doctor' (another user can write to it); "
+		"check it, and remove it",
 		j->path);
 	return -1;
 }
@@ -98,7 +98,7 @@ static int write_line(const struct bp_journal *j, int fd, const json_t *o, char 
 	}
 	free(text);
 	if (n < 0 || (size_t)n != len + 1 || fsync(fd) != 0)
-		return fail(j, "it can't be written", err, size);
+		return fail(j, "it cannot be written", err, size);
 	return 0;
 }
 
@@ -200,12 +200,12 @@ int bp_journal_keep(struct bp_journal *j, const json_t *steps, char *err, size_t
 	int fd, result;
 
 	if (json_array_size(steps) == 0)
-		return unlink(j->path) == 0 ? 0 : fail(j, "it can't be removed", err, err_size);
+		return unlink(j->path) == 0 ? 0 : fail(j, "it cannot be removed", err, err_size);
 	snprintf(next, sizeof(next), "%s.next", j->path);
-	unlink(next); /* of one that was interrupted */
+	unlink(next); /* from an interrupted call */
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return fail(j, "its next version can't be made", err, err_size);
+		return fail(j, "its next version cannot be created", err, err_size);
 	text = read_all(j);
 	head = text ? json_loads(text, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 	result = write_line(j, fd, head, err, err_size);
@@ -214,7 +214,7 @@ int bp_journal_keep(struct bp_journal *j, const json_t *steps, char *err, size_t
 	json_decref(head);
 	free(text);
 	if (result == 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(next, j->path) != 0))
-		result = fail(j, "its next version can't take its place", err, err_size);
+		result = fail(j, "its next version cannot replace it", err, err_size);
 	if (result != 0) {
 		close(fd);
 		return result;

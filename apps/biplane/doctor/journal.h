@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /*
- * What `doctor --fix` has done since this machine started, one step a line, each written before the
- * step is begun: whatever interrupts it, `--undo` knows how things were. It lies beside biplane's
- * own folder, in one where root alone may write, since root acts by it; and where it goes with the
- * next start of the machine, as what it tells of does.
+ * The steps of `doctor --fix` since boot, one on each line. A step is written before it is applied,
+ * so `--undo` can restore the previous state after any interruption. The journal is in /run: only
+ * root can write there, which is necessary because root executes the steps; and a reboot deletes
+ * the journal together with the changes that it lists.
  */
 #define BP_JOURNAL_PATH "/run/biplane-doctor.journal"
 
@@ -19,18 +19,19 @@ struct bp_journal {
 	char path[1088];
 };
 
-/* Opens and locks it, and makes it when `make`. A journal of before the machine's last start is
- * emptied: nothing of it is in force. 1: there is none; 0; or -1 with a sentence. */
+/* Opens and locks the journal; creates it if `make`. A journal from before the last boot is
+ * truncated, because its changes no longer exist. Returns 0; 1 if there is no journal; -1 with a
+ * sentence. */
 int bp_journal_open(struct bp_journal *j, const char *root, bool make, char *err, size_t err_size);
 void bp_journal_close(struct bp_journal *j);
 
-/* Adds a step, and returns when it will outlive this process and a crash of the kernel as far as
- * the file system does. 0, or -1 with a sentence. */
+/* Appends a step and synchronises it to the file system. 0, or -1 with a sentence. */
 int bp_journal_add(struct bp_journal *j, const json_t *step, char *err, size_t err_size);
-/* All steps, oldest first. A last line that is cut was never begun, and is left out. NULL with a
- * sentence when there is anything else in it that is no step. The caller's. */
+/* All steps, oldest first. A truncated last line is omitted: its step was not applied. NULL with a
+ * sentence if any other line is not a step. The caller owns the result. */
 json_t *bp_journal_steps(struct bp_journal *j, char *err, size_t err_size);
-/* Keeps only these, all at once; the file goes when there are none. 0, or -1 with a sentence. */
+/* Atomically replaces the content with these steps; removes the file if there are none. 0, or -1
+ * with a sentence. */
 int bp_journal_keep(struct bp_journal *j, const json_t *steps, char *err, size_t err_size);
 
 #endif

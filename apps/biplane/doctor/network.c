@@ -57,21 +57,21 @@ static void be_blind(struct bp_doctor_network *net, const char *what, const char
 {
 	if (!net->blind[0])
 		snprintf(net->blind, sizeof(net->blind),
-			"something %.200s %s, and it can't be seen which NIC that uses", what,
+			"something %.200s %s, and it cannot be seen which NIC that uses", what,
 			through);
 }
 
 /*
- * Marks an interface and all that it stands on: a VLAN's parent, the members of a bond or a bridge.
- * One that stands on nothing (a tunnel, a veth, PPP) may use any.
+ * Marks an interface and all interfaces below it: the parent of a VLAN, the members of a bond or a
+ * bridge. An interface with none below it (a tunnel, a veth, PPP) can use any NIC.
  */
 static void mark(struct survey *s, struct bp_doctor_interface *i, const char *what)
 {
 	struct bp_tree_names names;
-	bool stands = i->hardware;
+	bool has_lower = i->hardware;
 
 	if (i->never[0])
-		return; /* it and what is below are marked */
+		return; /* it and the interfaces below are marked */
 	snprintf(i->never, sizeof(i->never), "%s", what);
 	names = bp_tree_list(s->root, "/sys/class/net/%s", i->name);
 	for (size_t k = 0; k < names.n; k++) {
@@ -82,11 +82,11 @@ static void mark(struct survey *s, struct bp_doctor_interface *i, const char *wh
 		below = bp_doctor_interface_find(s->net, names.name[k] + 6);
 		if (!below)
 			continue; /* in another network namespace */
-		stands = true;
+		has_lower = true;
 		mark(s, below, what);
 	}
 	bp_tree_names_free(&names);
-	if (!stands && strcmp(i->name, "lo") != 0)
+	if (!has_lower && strcmp(i->name, "lo") != 0)
 		be_blind(s->net, what, i->name);
 }
 
@@ -156,7 +156,7 @@ static void add_route(void *arg, const struct bp_prefix *to, uint32_t table, uin
 			continue;
 		more = realloc(s->route, (s->n_routes + 1) * sizeof(*more));
 		if (!more) {
-			be_blind(s->net, "is not known for want of memory:", "the routes");
+			be_blind(s->net, "is unknown (out of memory):", "the routes");
 			return;
 		}
 		s->route = more;

@@ -9,25 +9,26 @@
 
 #include "apps/biplane/doctor/sessions.h"
 
-/* The kernel's interfaces, and which of them somebody may be looking at this machine through. */
+/* The kernel's interfaces, and the traffic on them that must not be interrupted: default routes and
+ * SSH. */
 struct bp_doctor_interface {
 	char name[IFNAMSIZ];
 	uint32_t index;
-	bool up, hardware;     /* hardware: some device is behind it */
-	char pci[16];          /* that device, or "" */
+	bool up, hardware;     /* hardware: it has a device */
+	char pci[16];          /* PCI address of the device, or "" */
 	char master[IFNAMSIZ]; /* bridge or bond that it belongs to, or "" */
-	char above[IFNAMSIZ];  /* an interface that is on top of this one, such as a VLAN, or "" */
-	unsigned n_addresses;  /* without those of IPv6 that every interface gives itself */
-	char address[64];      /* the first of them, with its length */
-	char never[256];       /* what it carries that must not be lost, or "" */
+	char above[IFNAMSIZ];  /* an interface above this one, such as a VLAN, or "" */
+	unsigned n_addresses;  /* without IPv6 link-local addresses */
+	char address[64];      /* the first address, with prefix length */
+	char never[256];       /* its traffic that must not be interrupted, or "" */
 };
 
 struct bp_doctor_network {
 	size_t n;
 	struct bp_doctor_interface *interface;
 	/*
-	 * A sentence when it can't be told which interface carries such a thing; then every one
-	 * that is up may. Else "".
+	 * A sentence if the interface of a default route or an SSH session is unknown: then any
+	 * interface that is up can be it. Otherwise "".
 	 */
 	char blind[384];
 };
@@ -41,7 +42,7 @@ void bp_doctor_network_read(
 	const char *root, const struct bp_doctor_sessions *sessions, struct bp_doctor_network *out);
 void bp_doctor_network_free(struct bp_doctor_network *n);
 
-/* NULL: there is none. */
+/* NULL: not found. */
 struct bp_doctor_interface *bp_doctor_interface_find(
 	const struct bp_doctor_network *n, const char *name);
 

@@ -5,9 +5,10 @@
 #include "apps/biplane/doctor/network.h"
 
 /*
- * Whether these interfaces, read from sysfs, are those of this process's network namespace: sysfs
- * shows those of whoever mounted it (`nsenter -n` leaves it as it was). What Netlink says would
- * else be held against somebody else's interfaces.
+ * Whether these interfaces, read from sysfs, are those of the network namespace of this process.
+ * sysfs shows the namespace of the process that mounted it, and `nsenter -n` does not mount it
+ * again. Without this check, the data of Netlink would be compared with interfaces of another
+ * namespace.
  */
 bool bp_doctor_network_is_here(const struct bp_doctor_network *n);
 

@@ -7,8 +7,8 @@
 #include "controlplane/sync/survey.h"
 
 /*
- * The survey of a machine that is a folder: what `ip -j` printed there. index(arg, name) tells an
- * interface's number. 0, or -1 with a sentence.
+ * The survey of a machine from the files of a folder: the output of `ip -j`. index(arg, name)
+ * returns the index of an interface. 0, or -1 with a sentence.
  */
 int bp_doctor_survey_folder(const char *root, const struct bp_survey *s,
 	uint32_t (*index)(void *arg, const char *name), char *err, size_t err_size);

@@ -25,7 +25,7 @@ bool bp_nic_driver_is_dpdks(const char *driver)
 	return among(drivers, sizeof(drivers) / sizeof(drivers[0]), driver);
 }
 
-/* DPDK drives these beside the kernel, whose driver must stay. */
+/* DPDK uses these NICs together with the kernel driver, which must remain bound. */
 static bool is_shared_driver(const char *driver)
 {
 	static const char *const drivers[] = {"mlx4_core", "mlx5_core", "mana"};

@@ -10,7 +10,7 @@
 #include "apps/biplane/doctor/tree.h"
 
 #define CLASS_ETHERNET 0x0200u
-#define CLASS_BRIDGE 0x06u /* base class: host and PCI bridges don't keep a group from vfio */
+#define CLASS_BRIDGE 0x06u /* base class: vfio accepts host and PCI bridges in a group */
 #define DEVICES "/sys/bus/pci/devices"
 
 static unsigned read_hex(const char *root, const char *address, const char *file)
@@ -69,7 +69,7 @@ static void read_interfaces(
 			nic->n_interfaces == BP_NIC_INTERFACES_MAX)
 			continue;
 		snprintf(nic->interface[nic->n_interfaces++], IFNAMSIZ, "%s", name);
-		/* can't be read of an interface that is down */
+		/* it cannot be read if the interface is down */
 		if (bp_tree_text(root, text, sizeof(text), "/sys/class/net/%s/carrier", name) &&
 			text[0])
 			nic->link = text[0] == '1' ? "up" : "down";

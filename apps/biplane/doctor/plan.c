@@ -243,7 +243,7 @@ json_t *bp_doctor_plan_create(
 	require_nics(&p);
 	if (p.n)
 		require_vfio(&p);
-	require_device(&p, "/dev/net/tun", "tun"); /* vhost-net stands on it */
+	require_device(&p, "/dev/net/tun", "tun"); /* vhost-net needs it */
 	require_device(&p, "/dev/vhost-net", "vhost-net");
 	require_hugepages(&p);
 	for (unsigned i = 0; i < p.n; i++)

@@ -228,5 +228,6 @@ void bp_doctor_sessions_read(
 	search_file(&s, "/proc/net/tcp6", take_socket_line);
 	if (s.below_sshd && out->n == 0)
 		snprintf(out->unknown, sizeof(out->unknown),
-			"this runs below sshd, and its connection can't be found; run it as root");
+			"this process runs under sshd, and its connection cannot be found; run it "
+			"as root");
 }

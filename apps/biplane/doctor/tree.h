@@ -7,35 +7,35 @@
 #include <stdint.h>
 
 /*
- * Files of a machine below a root: "" is this machine, and any other folder holds a copy of what
- * is asked of one (proc/, sys/, dev/, etc/). Each path is made as by printf and begins with "/".
+ * Files of a machine below a root directory. "" is this machine; any other root contains copies of
+ * the files (proc/, sys/, dev/, etc/). Each path is formatted as by printf and begins with "/".
  */
 #define BP_TREE_PATH 1024
 
-/* Text of a file without blanks at its end, cut to what fits. False: it can't be read; out is "".
+/* Text of a file without trailing blanks, truncated to `size`. False: it cannot be read; out is "".
  */
 bool bp_tree_text(const char *root, char *out, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
-/* The same whole, NUL terminated, up to 16 MiB; ownership to the caller. NULL: it can't be read. */
+/* The complete file, NUL terminated, up to 16 MiB. The caller frees it. NULL: it cannot be read. */
 char *bp_tree_read_all(const char *root, size_t *len, const char *path, ...)
 	__attribute__((format(printf, 3, 4)));
-/* A decimal number, which may have a sign. False: it can't be read, or is none. */
+/* A decimal number, optionally with a sign. False: it cannot be read, or is not a number. */
 bool bp_tree_number(const char *root, int64_t *out, const char *path, ...)
 	__attribute__((format(printf, 3, 4)));
-/* The last component of what a symbolic link leads to. False: there is no such link; out is "". */
+/* The last component of the target of a symbolic link. False: there is no such link; out is "". */
 bool bp_tree_link(const char *root, char *out, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
-/* All of what it leads to. */
+/* The complete target of a symbolic link. */
 bool bp_tree_target(const char *root, char *out, size_t size, const char *path, ...)
 	__attribute__((format(printf, 4, 5)));
 bool bp_tree_exists(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
-/* Names in a folder, sorted, without those that begin with a dot. */
+/* Names in a directory, sorted, without names that begin with a dot. */
 struct bp_tree_names {
 	size_t n;
 	char **name;
 };
-/* Empty when the folder can't be read. */
+/* Empty if the directory cannot be read. */
 struct bp_tree_names bp_tree_list(const char *root, const char *path, ...)
 	__attribute__((format(printf, 2, 3)));
 void bp_tree_names_free(struct bp_tree_names *names);

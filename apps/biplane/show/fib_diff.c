@@ -49,7 +49,7 @@ void bp_fib_diff_keep_common(struct bp_fib_diff *d, const struct bp_fib_diff *be
 		return;
 	sorted = malloc((before->n ? before->n : 1) * sizeof(*sorted));
 	if (!sorted)
-		return; /* more is told than need be */
+		return; /* then the report has differences that existed only once */
 	if (before->n)
 		memcpy(sorted, before->difference, before->n * sizeof(*sorted));
 	qsort(sorted, before->n, sizeof(*sorted), compare);

@@ -12,9 +12,8 @@
 #include "controlplane/sync/kernel_dump.h"
 
 /*
- * How the forwarding tables differ from what they must say when they mirror the kernel. What the
- * configuration file says (origin static) is not the kernel's and no difference; nor is a route of
- * the kernel in whose place a static one stands.
+ * Differences between the forwarding tables and the kernel. An entry of the configuration file
+ * (origin static) is not a difference, and neither is a kernel route that a static route replaces.
  */
 enum bp_fib_side { BP_DIFF_KERNEL_ONLY, BP_DIFF_BIPLANE_ONLY, BP_DIFF_BOTH };
 
@@ -38,9 +37,9 @@ bool bp_fib_diff_neighbours(
 bool bp_fib_diff_routes(
 	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
 
-/* Takes `text` (which may be NULL for want of memory); false without memory. */
+/* Takes ownership of `text`; NULL means out of memory. False: out of memory. */
 bool bp_fib_diff_add(struct bp_fib_diff *d, enum bp_fib_side side, char *text);
-/* Leaves in `d` what is in `before` too: what came up between two looks is under way. */
+/* Keeps in `d` only the differences that are also in `before`: the others can be in transit. */
 void bp_fib_diff_keep_common(struct bp_fib_diff *d, const struct bp_fib_diff *before);
 void bp_fib_diff_free(struct bp_fib_diff *d);
 

@@ -32,7 +32,7 @@ struct bp_interface_names {
 	char name[BP_MAX_INTERFACES][BP_NAME_MAX + 1];
 };
 void bp_interface_names_read(const struct bp_fib *f, struct bp_interface_names *names);
-/* Never NULL: "if7" stands for one that has no name. */
+/* Never NULL: the text of an interface without a name is such as "if7". */
 const char *bp_interface_name(
 	const struct bp_interface_names *names, unsigned interface, char spare[8]);
 

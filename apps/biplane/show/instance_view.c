@@ -13,8 +13,9 @@ int bp_instance_of_name(struct bp_config_instance *id, const char *name, char *e
 	memset(id, 0, sizeof(*id));
 	if (strlen(name) > BP_NAME_MAX || !name[0] || strchr(name, '/') || name[0] == '.') {
 		snprintf(err, err_size,
-			"'%s' can't be an instance's name: 1 to %d characters without a slash were "
-			"expected",
+			"'%s' is not a valid name of an instance; expected 1 to %d characters "
+			"without a "
+			"slash",
 			name, BP_NAME_MAX);
 		return -1;
 	}
@@ -28,7 +29,7 @@ static const char *hugepage_dir(const struct bp_config_instance *id)
 	return id->no_hugepages ? NULL : bp_hugepage_dir();
 }
 
-/* Whether any file has the segment's name: tells "not running" from "damaged". */
+/* Whether a file has the name of the segment: distinguishes "not running" from "damaged". */
 static bool exists(const struct bp_config_instance *id)
 {
 	struct bp_seg_place place;

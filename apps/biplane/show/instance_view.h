@@ -8,7 +8,8 @@
 #define BP_DEFAULT_NAME "biplane"
 #define BP_DEFAULT_RUNTIME_DIR "/run/biplane"
 
-/* The instance of that name and the defaults. 0, or -1 with a sentence when `name` can't be one. */
+/* The instance with this name and default settings. 0, or -1 with a sentence if `name` is invalid.
+ */
 int bp_instance_of_name(
 	struct bp_config_instance *id, const char *name, char *err, size_t err_size);
 

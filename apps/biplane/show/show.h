@@ -39,8 +39,8 @@ struct bp_show_view {
 	json_t *(*collect)(const struct bp_show_source *s, char *err, size_t err_size);
 	void (*print)(const json_t *view, bool all, FILE *out);
 	/*
-	 * Instead of both, for what may be a million entries: writes them one by one as they are
-	 * read. `json`: an object, without line breaks when `compact`. 0, or -1 with a sentence.
+	 * Instead of both, for up to a million entries: writes each entry when it is read. `json`:
+	 * an object, without line breaks when `compact`. 0, or -1 with a sentence.
 	 */
 	int (*write)(const struct bp_show_source *s, bool json, bool compact, FILE *out, char *err,
 		size_t err_size);

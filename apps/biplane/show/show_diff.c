@@ -34,8 +34,8 @@ static int check_netns(uint64_t cp_pid)
 	case BP_NETNS_OTHER:
 		snprintf(text, sizeof(text),
 			"the control plane (process %" PRIu64
-			") is in another network namespace, so its kernel can't be asked from "
-			"here; run this as 'nsenter -t %" PRIu64 " -n biplane show ...'",
+			") is in another network namespace; run this as 'nsenter -t %" PRIu64
+			" -n biplane show ...'",
 			cp_pid, cp_pid);
 		return fail(text, BP_EX_UNAVAILABLE);
 	case BP_NETNS_REMOVED:
@@ -44,14 +44,14 @@ static int check_netns(uint64_t cp_pid)
 			BP_EX_UNAVAILABLE);
 	default:
 		snprintf(text, sizeof(text),
-			"can't tell whether the control plane (process %" PRIu64
+			"cannot determine whether the control plane (process %" PRIu64
 			") is in this network namespace: %s; run this as the same user or as root",
 			cp_pid, strerror(errno));
 		return fail(text, BP_EX_UNAVAILABLE);
 	}
 }
 
-/* The settings in force, which say what is to be mirrored; NULL after a message. */
+/* The active settings, which define the mirrored tables; NULL after a message. */
 static struct bp_config *settings(const struct bp_config_instance *id, int *status)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
@@ -70,10 +70,9 @@ static struct bp_config *settings(const struct bp_config_instance *id, int *stat
 	}
 	text = json_string_value(json_object_get(reply, "config"));
 	if (text)
-		c = bp_config_parse("the settings in force", text, strlen(text), stderr);
+		c = bp_config_parse("the active settings", text, strlen(text), stderr);
 	if (!c)
-		fail("the control plane does not tell its configuration as this version knows it; "
-		     "restart it",
+		fail("the control plane returned a configuration of another version; restart it",
 			0);
 	json_decref(reply);
 	return c;

@@ -7,9 +7,9 @@
 #include "shm/fib/neighbours.h"
 
 /*
- * What a worker does with one address: the next hop that its longest-prefix match finds, and beside
- * it, from the route records, the route that this should be. The two are read apart, so that a
- * disagreement can be seen.
+ * The lookup of one address: the next hop that the longest-prefix match of a worker finds, and the
+ * expected route from the route records. The two are read independently, to reveal an
+ * inconsistency.
  */
 struct lookup {
 	const struct bp_fib *f;
@@ -123,7 +123,7 @@ static bool longest_route(const struct lookup *l, struct bp_route *best)
 		if (found && r.prefix.length < best->prefix.length)
 			continue;
 		if (found && r.prefix.length == best->prefix.length && r.origin < best->origin)
-			continue; /* the static one stands before the kernel's */
+			continue; /* a static route precedes a kernel route */
 		*best = r;
 		found = true;
 	}

@@ -107,7 +107,7 @@ static json_t *ports(const struct bp_shm *m)
 	return list;
 }
 
-/* A plane that does not run, or gives no heartbeat, can't say so itself. */
+/* A plane that does not run, or sends no heartbeat, cannot report this itself. */
 static void add_plane_faults(json_t *faults, const json_t *planes)
 {
 	size_t i;

@@ -76,7 +76,7 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (!bp_doctor_user(d->root, &uid, &has)) {
-		bp_report_item(r, "rights", BP_CHECK_SKIP, "", "/proc/self/status can't be read");
+		bp_report_item(r, "rights", BP_CHECK_SKIP, "", "/proc/self/status cannot be read");
 		return;
 	}
 	snprintf(who, sizeof(who), "root");

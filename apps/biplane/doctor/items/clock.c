@@ -25,7 +25,7 @@ void bp_doctor_item_clock(const struct bp_doctor *d, struct bp_report *r)
 
 	if (!bp_tree_text(d->root, now, sizeof(now), CLOCK "/current_clocksource")) {
 		bp_report_item(r, "clock source", BP_CHECK_SKIP, "",
-			CLOCK "/current_clocksource can't be read");
+			CLOCK "/current_clocksource cannot be read");
 		return;
 	}
 	bp_tree_text(d->root, available, sizeof(available), CLOCK "/available_clocksource");

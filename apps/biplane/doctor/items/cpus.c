@@ -92,7 +92,7 @@ void bp_doctor_item_cpus(const struct bp_doctor *d, struct bp_report *r)
 
 	if (!read_cpus(d->root, "online", &online)) {
 		bp_report_item(
-			r, "CPU isolation", BP_CHECK_SKIP, why, CPUS "/online can't be read");
+			r, "CPU isolation", BP_CHECK_SKIP, why, CPUS "/online cannot be read");
 		return;
 	}
 	read_cpus(d->root, "isolated", &isolated);

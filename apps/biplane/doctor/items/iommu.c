@@ -58,7 +58,7 @@ bool bp_doctor_could_noiommu(const char *root)
 		       bp_kernel_option(root, "CONFIG_VFIO_NOIOMMU") != 0);
 }
 
-/* The firmware tells of one in a table of ACPI. */
+/* The firmware reports an IOMMU in an ACPI table. */
 static bool firmware_has_iommu(const char *root)
 {
 	return bp_tree_exists(root, "/sys/firmware/acpi/tables/DMAR") ||
@@ -82,7 +82,7 @@ static void report_missing(const struct bp_doctor *d, struct bp_report *r)
 	}
 	item = bp_report_item(r, "IOMMU", BP_CHECK_FAIL, why, "%s",
 		guest ? "this virtual machine has none"
-		      : "the firmware tells of none, or it is turned off there");
+		      : "the firmware reports none, or it is disabled in the firmware");
 	bp_report_do(item,
 		guest ? "# give it one (QEMU: -device intel-iommu,intremap=on,caching-mode=on with "
 			"-M "

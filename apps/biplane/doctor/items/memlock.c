@@ -10,7 +10,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* The soft limit of what this process may lock. False: it can't be read. */
+/* The soft limit of locked memory of this process, bytes. False: it cannot be read. */
 static bool read_limit(const char *root, uint64_t *bytes)
 {
 	static const char name[] = "Max locked memory";
@@ -38,7 +38,7 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 
 	if (!read_limit(d->root, &bytes)) {
 		bp_report_item(r, "memory lock limit", BP_CHECK_SKIP, why,
-			"/proc/self/limits can't be read");
+			"/proc/self/limits cannot be read");
 		return;
 	}
 	bp_doctor_user(d->root, &uid, &capabilities);
@@ -55,7 +55,7 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 			"%" PRIu64 " MiB, and about %" PRIu64 " MiB are wanted", bytes / MIB,
 			want / MIB);
 		bp_report_do(item, "echo \"$USER - memlock unlimited\" | sudo tee "
-				   "/etc/security/limits.d/biplane.conf  # and log in anew");
+				   "/etc/security/limits.d/biplane.conf  # and log in again");
 		bp_report_do(item, "# in a systemd unit: LimitMEMLOCK=infinity");
 	}
 }

@@ -57,7 +57,7 @@ void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
 	if (d->config)
 		return; /* the ports' own items say what they need */
 	if (n[BP_NIC_BOUND] + n[BP_NIC_AS_IS])
-		bp_report_item(r, "NICs", BP_CHECK_OK, "", "%u of %zu can be ports as they are",
+		bp_report_item(r, "NICs", BP_CHECK_OK, "", "%u of %zu are ready to be ports",
 			n[BP_NIC_BOUND] + n[BP_NIC_AS_IS], d->nics.n);
 	else if (n[BP_NIC_SAFE]) {
 		item = bp_report_item(r, "NICs", BP_CHECK_WARN, why,

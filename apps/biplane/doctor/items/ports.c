@@ -78,9 +78,9 @@ static void check_pci(
 		report_bound(d, r, item, nic);
 		return;
 	case BP_NIC_SAFE:
-		o = bp_report_item(r, item, BP_CHECK_FAIL, why, "%s is %s%s's", address,
-			nic->driver[0] ? "the kernel driver " : "nobody",
-			nic->driver[0] ? nic->driver : "");
+		o = bp_report_item(r, item, BP_CHECK_FAIL, why, "%s %s%s", address,
+			nic->driver[0] ? "is bound to the kernel driver " : "has no driver",
+			nic->driver);
 		bp_report_do(o, "biplane doctor --fix --nic %s", address);
 		return;
 	case BP_NIC_IN_USE:

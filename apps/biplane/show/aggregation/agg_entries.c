@@ -111,11 +111,11 @@ static json_t *senders(const struct bp_prefix *prefix, uint32_t n)
 	return list;
 }
 
-/* What the file says of an entry; nulls where that is not known. */
+/* The settings of an entry; null if they are unknown. */
 static json_t *aggregate_rule(
-	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool told)
+	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool known)
 {
-	if (!told)
+	if (!known)
 		return json_pack("{sI sn sn sn sn sn sn sn sn sn}", "entry", (json_int_t)i, "port",
 			"to", "source", "allowed_senders", "format", "max_messages", "max_delay_ns",
 			"max_message_size", "mtu");
@@ -128,13 +128,14 @@ static json_t *aggregate_rule(
 		r->mtu ? json_integer(r->mtu) : json_null());
 }
 
-static json_t *aggregate(const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool told)
+static json_t *aggregate(
+	const struct bp_shm *m, uint32_t i, const struct bp_agg_rule *r, bool known)
 {
 	const struct bp_agg_sum s = bp_agg_sum_of(m, i);
-	/* those that wait have not been in an aggregate's figures yet */
+	/* queued messages are not yet counted in an aggregate */
 	const uint64_t left = s.messages > s.waiting ? s.messages - s.waiting : 0;
 	const double saved = (double)s.message_octets - (double)s.aggregate_octets;
-	json_t *row = aggregate_rule(m, i, r, told);
+	json_t *row = aggregate_rule(m, i, r, known);
 
 	put(row, "messages", s.messages);
 	put(row, "message_bytes", s.message_octets);
@@ -157,9 +158,9 @@ static json_t *aggregate(const struct bp_shm *m, uint32_t i, const struct bp_agg
 }
 
 static json_t *disaggregate_rule(
-	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool told)
+	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool known)
 {
-	if (!told)
+	if (!known)
 		return json_pack("{sI sn sn sn sn sn}", "entry", (json_int_t)i, "port", "to",
 			"format", "allowed_senders", "pacing_gap_ns");
 	return json_pack("{sI so so so so so}", "entry", (json_int_t)i, "port",
@@ -169,10 +170,10 @@ static json_t *disaggregate_rule(
 }
 
 static json_t *disaggregate(
-	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool told)
+	const struct bp_shm *m, uint32_t i, const struct bp_disagg_rule *r, bool known)
 {
 	const struct bp_disagg_sum s = bp_disagg_sum_of(m, i);
-	json_t *row = disaggregate_rule(m, i, r, told);
+	json_t *row = disaggregate_rule(m, i, r, known);
 
 	put(row, "aggregates", s.aggregates);
 	put(row, "aggregate_bytes", s.aggregate_octets);
@@ -225,7 +226,7 @@ json_t *bp_agg_entries(const struct bp_shm *m)
 	if (!m->agg.plan)
 		return json_pack("{sn so so so}", "generation", "encapsulate", made, "decapsulate",
 			split, "workers", workers);
-	generation = bp_agg_rules_told(m, &rules);
+	generation = bp_agg_rules_read(m, &rules);
 	for (uint32_t i = 0; i < rules.n_aggregate; i++)
 		json_array_append_new(made, aggregate(m, i, &rules.aggregate[i], generation != 0));
 	for (uint32_t i = 0; i < rules.n_disaggregate; i++)

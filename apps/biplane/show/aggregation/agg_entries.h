@@ -8,16 +8,16 @@
 #include "shm/layout.h"
 
 /*
- * `show aggregates` but for the streams, as JSON:
- *   generation   of the rules in force; null: no entry in section aggregation; 0: the control
- *                plane has not published them yet
- *   aggregate, disaggregate   an object an entry, what the file says of it and what was counted
- *   workers      an object a worker
- * NULL without memory.
+ * `show aggregates` without the streams, as JSON:
+ *   generation   of the active rules; null: no entry in section aggregation; 0: the control plane
+ *                has not published them yet
+ *   aggregate, disaggregate   one object for each entry: its settings and counters
+ *   workers      one object for each worker
+ * NULL: out of memory.
  */
 json_t *bp_agg_entries(const struct bp_shm *m);
 
-/* a/b to two decimals, more would be noise; null when b is 0. */
+/* a/b with two decimals; null if b is 0. */
 json_t *bp_agg_ratio(double a, double b);
 /* "10.1.0.9:5555", "10.1.0.0/24:5000-5999", "[fd00::9]:5555" */
 #define BP_TEXT_AGG_TO 80

@@ -92,14 +92,14 @@ static void count_entries(const struct bp_shm *m, struct bp_agg_rules *rules)
 	}
 }
 
-uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules)
+uint64_t bp_agg_rules_read(const struct bp_shm *m, struct bp_agg_rules *rules)
 {
 	uint64_t generation = 0;
-	bool told = false;
+	bool known = false;
 
-	for (unsigned i = 0; i < TRIES && !told; i++)
-		told = bp_seqlock_read(&m->agg.plan->lock, &generation, rules, sizeof(*rules));
-	if (!told) {
+	for (unsigned i = 0; i < TRIES && !known; i++)
+		known = bp_seqlock_read(&m->agg.plan->lock, &generation, rules, sizeof(*rules));
+	if (!known) {
 		memset(rules, 0, sizeof(*rules));
 		count_entries(m, rules);
 		return 0;

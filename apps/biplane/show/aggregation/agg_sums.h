@@ -33,10 +33,10 @@ struct bp_agg_sum bp_agg_sum_of(const struct bp_shm *m, uint32_t rule);
 struct bp_disagg_sum bp_disagg_sum_of(const struct bp_shm *m, uint32_t rule);
 
 /*
- * The rules in force, as the control plane told them last; every number of entries is at most what
- * the arrays hold. Returns their generation, 0 when it has not told any: then there are as many
- * entries as anything was counted of, and nothing in them.
+ * Reads the rules that the control plane published last; each number of entries is at most the size
+ * of its array. Returns their generation. 0: no rules are published; then the entries are empty,
+ * and their number is that of the entries with counters.
  */
-uint64_t bp_agg_rules_told(const struct bp_shm *m, struct bp_agg_rules *rules);
+uint64_t bp_agg_rules_read(const struct bp_shm *m, struct bp_agg_rules *rules);
 
 #endif

@@ -46,26 +46,26 @@ static void put_counts(json_t *row, const struct bp_lcl_flow_stats *f)
 		put(row, counts[i].name, (int64_t)bp_lcl_word(counts[i].at));
 }
 
-/* What frames waited, here and, where this is known, in all nodes. */
+/* The queueing delay at this node and, on the last node, the end-to-end delay. */
 static void put_delays(json_t *row, const struct bp_lcl_flow_stats *f, const struct bp_lcl_flow *c)
 {
 	const uint64_t frames = bp_lcl_word(&f->frames);
-	const int64_t least = signed_word(&f->deviation_min_ns),
-		      most = signed_word(&f->deviation_max_ns);
+	const int64_t min = signed_word(&f->deviation_min_ns),
+		      max = signed_word(&f->deviation_max_ns);
 
 	if (frames == 0)
 		return;
 	put(row, "queueing_delay_min_ns", (int64_t)bp_lcl_word(&f->waited_min_ns));
 	put(row, "queueing_delay_avg_ns", (int64_t)(bp_lcl_word(&f->waited_ns) / frames));
 	put(row, "queueing_delay_max_ns", (int64_t)bp_lcl_word(&f->waited_max_ns));
-	put(row, "deviation_min_ns", least);
-	put(row, "deviation_max_ns", most);
+	put(row, "deviation_min_ns", min);
+	put(row, "deviation_max_ns", max);
 	if (c)
 		put(row, "latency_budget_ns", (int64_t)c->budget_ns);
 	if (!c || !f->last)
 		return;
-	put(row, "end_to_end_min_ns", (int64_t)c->budget_ns + least);
-	put(row, "end_to_end_max_ns", (int64_t)c->budget_ns + most);
+	put(row, "end_to_end_min_ns", (int64_t)c->budget_ns + min);
+	put(row, "end_to_end_max_ns", (int64_t)c->budget_ns + max);
 }
 
 static void put_jitter(json_t *row, const struct bp_lcl_flow_stats *f)

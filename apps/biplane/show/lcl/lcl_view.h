@@ -7,9 +7,9 @@
 
 #include "apps/biplane/show/show.h"
 
-/* What `show lcl` tells, as JSON. New references; NULL without memory. */
+/* The content of `show lcl` as JSON. New references; NULL: out of memory. */
 
-/* {"generation", "ports": [...], "flows": [...], "total"}: of the flows no more than s->limit. */
+/* {"generation", "ports": [...], "flows": [...], "total"}: at most s->limit flows. */
 json_t *bp_lcl_view(const struct bp_show_source *s);
 
 /* For lcl_view.c and lcl_flows.c. The flows that are there, and in *total how many. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A swap takes longer than a copy; so many swaps during copies in a row are no swaps. */
+/* A swap takes longer than a copy, so this many attempts fail only if swaps never pause. */
 #define TRIES 100
 
 struct bp_ruleset *bp_rules_copy(const struct bp_shm *m, char *err, size_t err_size)

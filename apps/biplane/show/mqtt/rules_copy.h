@@ -7,9 +7,9 @@
 #include "shm/layout.h"
 
 /*
- * A copy of the rules in force, whole and checked: every rule and its filter lie inside it. The
- * control plane may swap banks during the copy; then it is made again. Release with free(). NULL
- * with a sentence in err when the segment is damaged or reloads never pause.
+ * A consistent copy of the active rules. All offsets of the rules and filters are validated. If the
+ * control plane swaps banks during the copy, the copy is repeated. Release it with free(). NULL
+ * with a sentence in err if the segment is damaged or the rules change too often.
  */
 struct bp_ruleset *bp_rules_copy(const struct bp_shm *m, char *err, size_t err_size);
 

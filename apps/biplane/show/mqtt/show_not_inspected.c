@@ -10,10 +10,11 @@
 #include "shm/fault.h"
 
 /*
- * The connections that are not inspected, by reason, and the client addresses with the most of
- * them. There may be a million addresses: CLIENTS of them are counted for each reason, and a new
- * one takes over the place and the number of the one with the least (Metwally et al. 2005,
- * space-saving), so that whoever has more than one in CLIENTS is among them.
+ * The connections that are not inspected, by reason, and the client addresses with the largest
+ * numbers of them. There can be a million addresses, so CLIENTS addresses are counted for each
+ * reason. A new address replaces the address with the smallest count and inherits this count
+ * (space-saving, Metwally et al. 2005). An address with more than 1/CLIENTS of the connections is
+ * always included.
  */
 #define REASONS 32
 #define CLIENTS 256
@@ -53,23 +54,23 @@ static struct reason *reason_of(struct sum *s, const char *name)
 static struct client *client_of(struct reason *r, const struct bp_flow_view *v)
 {
 	const size_t width = v->ip6 ? 16 : 4;
-	struct client *least = &r->client[0];
+	struct client *smallest = &r->client[0];
 
 	for (unsigned i = 0; i < r->n_clients; i++) {
 		struct client *c = &r->client[i];
 
 		if (c->ip6 == v->ip6 && memcmp(c->ip, v->client_ip, width) == 0)
 			return c;
-		if (c->connections < least->connections)
-			least = c;
+		if (c->connections < smallest->connections)
+			smallest = c;
 	}
 	if (r->n_clients < CLIENTS)
-		least = &r->client[r->n_clients++];
+		smallest = &r->client[r->n_clients++];
 	else
 		r->more_clients = true;
-	memcpy(least->ip, v->client_ip, width);
-	least->ip6 = v->ip6;
-	return least;
+	memcpy(smallest->ip, v->client_ip, width);
+	smallest->ip6 = v->ip6;
+	return smallest;
 }
 
 static int visit(const struct bp_flow_view *v, void *arg)

@@ -46,7 +46,7 @@ static bool asked_for(const struct bp_transform_source_row *s, const struct bp_p
 					      memcmp(s->address, source->bytes, 16) == 0);
 }
 
-/* Of one source; `shown`: how many before. False: it can't be written. */
+/* The matrices of one source. `shown`: matrices printed so far. False: write error. */
 static bool list_source(const struct bp_transform_view *v, const struct bp_transform_source_row *s,
 	bool json, FILE *out, int *shown)
 {
@@ -86,7 +86,7 @@ int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool 
 	int shown = 0;
 
 	if (v.bank == NULL) {
-		snprintf(err, err_size, "no entries of transform are in force in this instance");
+		snprintf(err, err_size, "this instance has no active entries of transform");
 		return -1;
 	}
 	n = atomic_load_explicit(&v.bank->n_sources, memory_order_acquire);

@@ -8,10 +8,10 @@
 #include "shm/layout.h"
 
 /*
- * The matrices in force, of one source (family 0: of all), each as it is at one moment, to `out`:
- * as text, or as an object whose array `matrices` has an object each with entry, source, receiver,
- * from ("file", "set", "added", or "none" where the bare point is sent) and matrix, three rows of
- * four numbers. Returns how many, or -1 with a sentence.
+ * Writes the active matrices of one source (family 0: of all) to `out`. Each matrix is consistent.
+ * The format is text, or an object with the array `matrices`: objects with entry, source, receiver,
+ * from ("file", "set", "added", or "none": the point is sent without a matrix) and matrix, three
+ * rows of four numbers. Returns the number of matrices, or -1 with a sentence.
  */
 int bp_matrix_list(const struct bp_shm *m, const struct bp_prefix *source, bool json, FILE *out,
 	char *err, size_t err_size);

@@ -37,7 +37,7 @@ static struct counts counts_of(const struct bp_shm *m, uint32_t source, uint32_t
 	return c;
 }
 
-/* "10.1.0.9:20000", with what stays as it was as *. */
+/* "10.1.0.9:20000"; * for a field that is not rewritten. */
 static json_t *to_text(const struct bp_transform_row *r, unsigned flags)
 {
 	char address[BP_TEXT_IP] = "*", text[BP_TEXT_IP + 24], udp[8] = "*";

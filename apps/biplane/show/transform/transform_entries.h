@@ -8,18 +8,18 @@
 #include "shm/layout.h"
 
 /*
- * `show transform` but for the sources, as JSON:
- *   generation   of the rules in force; null: no section transform; 0: none are in force yet
- *   matrices     how many there are, and how many there may be
- *   transform    an object an entry, what the file says of it and what was counted
- * NULL without memory.
+ * `show transform` without the sources, as JSON:
+ *   generation   of the active rules; null: no section transform; 0: no rules are active yet
+ *   matrices     their number and the maximum
+ *   transform    one object for each entry: its settings and counters
+ * NULL: out of memory.
  */
 json_t *bp_transform_entries(const struct bp_shm *m);
-/* Sets that as tables. */
+/* Prints the same as tables. */
 void bp_transform_entries_print(const json_t *entries, FILE *out);
 
-/* The bank that is in force now; its numbers of entries are at most what the arrays hold. The bank
- * member is NULL where none is in force or it is not sound. */
+/* The active bank; each number of entries is at most the size of its array. The member `bank` is
+ * NULL if no bank is active or the bank is damaged. */
 struct bp_transform_view bp_transform_view_now(const struct bp_shm *m, uint64_t *active);
 
 #endif

@@ -193,7 +193,7 @@ for number in -1 32 x; do
 done
 expect 64 'seconds from 1' "$biplane" show ports --watch 0
 expect 64 'from 0' "$biplane" show alarms -n many
-expect 64 "can't be an instance's name" "$biplane" show ports -i ../../etc
+expect 64 'is not a valid name of an instance' "$biplane" show ports -i ../../etc
 expect 69 "no control plane answers at /run/biplane/$name.sock" "$biplane" config show -i $name
 expect 69 'no control plane answers' "$biplane" reload -c "$dir/good.yaml"
 
@@ -205,7 +205,7 @@ for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
 done
 expect 64 "unexpected argument 'now'" "$biplane" session disconnect 0022092258010000 now
 expect 64 '-c and -i exclude each other' "$biplane" session disconnect 0022092258010000 -i a -c b
-expect 64 "can't be an instance's name" "$biplane" session disconnect 0022092258010000 -i a/b
+expect 64 'is not a valid name of an instance' "$biplane" session disconnect 0022092258010000 -i a/b
 expect 69 'no control plane answers.* is this instance running' \
 	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
 

@@ -570,7 +570,7 @@ static void a_journal_of_somebody_else(void **state)
 	snprintf(path, sizeof(path), "%s" BP_JOURNAL_PATH, m->fake.root);
 	chmod(path, 0666);
 	assert_int_equal(undo(m), BP_EX_UNAVAILABLE);
-	assert_non_null(strstr(m->err, "somebody else may write to it"));
+	assert_non_null(strstr(m->err, "another user can write to it"));
 	unlink(path);
 	assert_int_equal(symlink("/dev/null", path), 0);
 	assert_int_equal(undo(m), BP_EX_UNAVAILABLE);

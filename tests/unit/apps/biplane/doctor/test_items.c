@@ -56,7 +56,7 @@ static void a_server_that_is_ready(void **state)
 	assert_true(json_array_size(r.items) >= 13);
 	assert_string_equal(report_seen(&r, "hugepages node 1"),
 		"1024 of 2 MiB, 1024 free; none are wanted here");
-	assert_string_equal(report_seen(&r, "NICs"), "1 of 1 can be ports as they are");
+	assert_string_equal(report_seen(&r, "NICs"), "1 of 1 are ready to be ports");
 	bp_report_end(&r);
 }
 
@@ -102,7 +102,7 @@ static void iommu_off_in_the_kernel(void **state)
 
 	fake_remove(f, "/sys/kernel/iommu_groups");
 	fake_file(f, "x", "/sys/firmware/acpi/tables/DMAR");
-	expect(f, "IOMMU", "fail", "kernel's command line, and start anew: intel_iommu=on");
+	expect(f, "IOMMU", "fail", "kernel command line, and reboot: intel_iommu=on");
 	fake_file(f, "GRUB_DEFAULT=0\n", "/etc/default/grub");
 	expect(f, "IOMMU", "fail", "update-grub");
 	expect(f, "IOMMU", "fail",
