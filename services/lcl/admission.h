@@ -23,11 +23,12 @@
  * A frame waits at least max(0, d/n - tau), since its slot began no earlier. It waits at most the
  * minimum of:
  *   - d/n + S(tau) / rate, where a slot fits: this is at most d/n + tau. Where a slot does not fit,
- *     frames are moved into later slots, behind the frames there; these slots are full no longer
- * than up to the root y of S(y) = rate y, and a frame waits at most d/n + S(root + tau) / rate.
+ *     frames are moved into later slots, behind the frames there; these slots are full no
+ *     longer than up to the root y of S(y) = rate y, and a frame waits at most
+ *     d/n + S(root + tau) / rate.
  *   - max(hi, 0)/n plus the transmission time of frames of other flows that can be sent with it
- *     without a pause: frames of its own flow arrive no faster than they leave, so they do not
- * delay it.
+ *     without a pause: frames of its own flow arrive no faster than they leave, so they do
+ *     not delay it.
  *   - d/n + J plus the same time, because the frames left their source no faster, either.
  *
  * A best-effort frame on the link, and a longer frame before a shorter one, add their transmission
@@ -58,7 +59,7 @@ struct bp_lcl_admitted {
 
 /*
  * Checks flows[0..n), n at most BP_LCL_FLOWS_MAX, all of port `p`, and sets out[i] for each. Where
- * one flow is rejected, the flows that share the next hop with it get its reason. best_effort_max:
+ * one flow is rejected, the flows that share the hop with it get its reason. best_effort_max:
  * maximum length of a best-effort frame, bytes, without checksum; 0: no best-effort traffic.
  */
 void bp_lcl_admit(const struct bp_lcl_port *p, uint32_t best_effort_max,

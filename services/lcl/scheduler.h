@@ -11,12 +11,13 @@
  * in every cycle of K tau, and one queue for best effort. Ma et al., "Demonstration of Latency
  * Control Label-Based Bounded-Jitter Scheduling", section "LCL-based Traffic Scheduling".
  *
- * Slot s is [origin + s tau, origin + (s + 1) tau): one queue is sent in it, and slot s and the K -
- * 1 slots after it accept frames. A frame with label (d, n) that arrives at t is assigned to the
- * slot that contains t + d/n: this is the paper's comparison of d/n with the remainder of the slot.
- * The frame therefore waits between d/n - tau and d/n + tau, unless its slot is full. Full is:
- *   - a slot that has not begun, when it holds a frame and cannot send its frames and the new one
- * in tau;
+ * Slot s is [origin + s tau, origin + (s + 1) tau): one queue is sent in it, and slot s and the
+ * K - 1 slots after it accept frames. A frame with label (d, n) that arrives at t is assigned to
+ * the slot that contains t + d/n: this is the paper's comparison of d/n with the remainder of the
+ * slot. The frame therefore waits between d/n - tau and d/n + tau, unless its slot is full. Full
+ * is:
+ *   - a slot that has not begun, when it holds a frame and cannot send its frames and the
+ *     new one in tau;
  *   - the current slot, when the frame cannot begin in it. The frame may occupy the link for less
  *     than one frame time of the next slot; d/n + tau can be exceeded by this time, which does not
  *     accumulate;
@@ -46,8 +47,8 @@
  * frame time later, and its waiting time increases by that.
  *
  * This holds where take() is called whenever next() says so. Where take() is called less often,
- * best effort gets the link time that it would have had since the last call, except for more than
- * tau of it: as many frames then leave together as the link could have sent since the last take();
+ * best effort gets the link time that it would have had since the last call, but at most tau
+ * of it: as many frames then leave together as the link could have sent since the last take();
  * frames that `max` left queued are not compensated. The begin of a frame on the link is delayed by
  * at most the longest time between two calls plus one maximum frame time
  * (docs/explanation/lcl-bounds.md).
@@ -67,8 +68,7 @@ struct bp_lcl_scheduler_options {
 /* NULL: no memory, or invalid options: tau under 16 ns or above 100 ms, a rate under 64 kbit/s, a
  * number of queues outside 2..BP_LCL_QUEUES_MAX, a queue length of 0, a guard above 100 ms. */
 struct bp_lcl_scheduler *bp_lcl_scheduler_create(const struct bp_lcl_scheduler_options *o);
-void bp_lcl_scheduler_free(
-	struct bp_lcl_scheduler *s); /* frees the scheduler, not the frames that it holds */
+void bp_lcl_scheduler_free(struct bp_lcl_scheduler *s); /* not the frames it holds */
 
 enum bp_lcl_put {
 	BP_LCL_PUT_OK,

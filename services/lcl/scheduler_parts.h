@@ -21,8 +21,8 @@
  */
 #define TICK_SHIFT 6
 #define SLOT_NONE UINT64_MAX
-/* A lateness up to this is not counted: it comes from rounding `now` and the link time to whole
- * nanoseconds. */
+/* Rounding margin, ticks: `now` and the link time are whole nanoseconds, so a frame that is late by
+ * no more than this is on time. */
 #define IN_TIME (2u << TICK_SHIFT)
 
 struct entry {
