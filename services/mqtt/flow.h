@@ -22,7 +22,7 @@ enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
 enum bp_stream {
 	BP_STREAM_UNSEEN,     /* nothing seen in this direction yet */
 	BP_STREAM_BOUNDARY,   /* the next byte begins a packet */
-	BP_STREAM_SKIP,       /* inside a packet that nobody needs: `skip` bytes to go */
+	BP_STREAM_SKIP,       /* inside a packet that is not inspected: `skip` bytes remain */
 	BP_STREAM_REASSEMBLE, /* inside a packet whose beginning is carried */
 	BP_STREAM_ENDED,      /* after a DISCONNECT or the broker's FIN: the broker reads no more */
 	BP_STREAM_RESYNC,     /* searching for a provable boundary */
@@ -37,7 +37,7 @@ enum bp_stream {
 #define BP_FLOW_MIDWAY 0x40       /* met in the middle: no CONNECT expected */
 #define BP_FLOW_SYN_REPEATED 0x80 /* a SYN on a live connection waits for its SYN-ACK */
 
-/* What of the second lines a direction uses: the fast path goes on only when 0. */
+/* Uses of the second cache line by a direction: the fast path continues only when this is 0. */
 #define BP_FLOW_HELD(dir) (uint8_t)(0x01 << (dir))    /* segments ahead of the stream */
 #define BP_FLOW_FINWAIT(dir) (uint8_t)(0x04 << (dir)) /* a FIN ahead of the stream */
 #define BP_FLOW_PUSHES(dir) (uint8_t)(0x10 << (dir))  /* a search that counts pushes */
@@ -71,7 +71,7 @@ enum bp_stream {
 #define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
 #define BP_SESSION_CLEAN 0x08        /* it begins a new session */
 #define BP_SESSION_NO_ID 0x10        /* its client identifier found no memory */
-#define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may stand for what was not seen or kept */
+#define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may refer to an unknown topic */
 
 /* By bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
@@ -335,7 +335,7 @@ static inline uint32_t bp_flow_group2(const struct bp_flow_table *t, uint64_t ha
 }
 static inline uint16_t bp_flow_tag(uint64_t hash)
 {
-	return (uint16_t)(hash | 1); /* 15 bits that the groups don't use; never 0 */
+	return (uint16_t)(hash | 1); /* 15 bits that do not select the group; never 0 */
 }
 
 /* Bit i: tag i of the group equals `tag`. */

@@ -47,8 +47,9 @@ struct bp_unread {
 };
 
 /*
- * Counts them in one worker's table, a part of it in each call, beside the worker: it takes no part
- * in this, and a flow that changes meanwhile is counted as it is met.
+ * Counts the connections that are not inspected in one worker's table, a part of the table in each
+ * call, while the worker runs: it is not synchronised with the worker, and a flow that changes
+ * meanwhile is counted in the state that the scan finds.
  */
 struct bp_unread_scan {
 	uint64_t at;           /* the next flow */

@@ -19,7 +19,7 @@
  */
 struct bp_mqtt_worker;
 
-/* What action mirror needs from whoever owns the frames. */
+/* The input of action mirror, for the owner of the frames. */
 struct bp_mirror_request {
 	const struct bp_rule *rule;
 	const struct bp_frame *frame; /* the frame that completed the PUBLISH */
@@ -59,12 +59,14 @@ uint64_t bp_mqtt_flow_table_bytes(const struct bp_mqtt_options *o);
 
 /*
  * `worker` is the index of its row in the tables of `shm`. Connections that an earlier process left
- * there are adopted, as far as they are sound, and read on. `record_mirrored`: alarms of action
- * clone go to the ring too (replay). Returns NULL with a sentence.
+ * there are adopted where they are consistent, and their inspection continues. `record_mirrored`:
+ * alarms of action mirror are also written to the ring (replay). Returns NULL with a sentence in
+ * err.
  */
 struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, struct bp_shm *shm,
 	unsigned worker, bool record_mirrored, char *err, size_t err_size);
-/* Why no connection of before could be adopted, in a few words; NULL: there was no such reason. */
+/* The reason why no connection of an earlier process could be adopted, as a short phrase; NULL:
+ * there was no such reason. */
 const char *bp_mqtt_worker_not_adopted(const struct bp_mqtt_worker *in);
 void bp_mqtt_worker_free(struct bp_mqtt_worker *in);
 void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void *arg);
@@ -73,8 +75,8 @@ typedef bool (*bp_is_forwarded_fn)(void *arg, const struct bp_frame *f);
 void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg);
 
 /*
- * Before each burst: the rules in force, the Unix time that its alarms carry, and a clock that does
- * not go back, both in ns.
+ * Called before each burst. rules: the active rules; now_ns: the Unix time of its alarms; mono_ns:
+ * a monotonic clock; both in ns.
  */
 void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
 	uint64_t now_ns, uint64_t mono_ns);

@@ -14,12 +14,12 @@
 enum bp_mirror_result { BP_MIRROR_OK, BP_MIRROR_E_FAMILY, BP_MIRROR_E_SIZE };
 
 /*
- * Bytes that the frame takes, 65,535 at most, as a packet buffer's length has 16 bits; or 0 when it
- * can't be built (*result says why).
+ * Length of the frame, bytes; at most 65,535, because a packet buffer's length has 16 bits. 0: the
+ * frame cannot be built (*result is the reason).
  */
 uint32_t bp_mirror_frame_size(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
 	uint32_t mtu, enum bp_mirror_result *result);
-/* Writes exactly that many bytes. */
+/* Writes exactly that number of bytes. */
 void bp_mirror_frame_build(const struct bp_mirror_request *r, const struct bp_mirror_target *to,
 	uint8_t *out, uint32_t size);
 

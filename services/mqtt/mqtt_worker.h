@@ -15,22 +15,23 @@
 /* Inspection of one worker, for the files of this folder only. */
 
 /*
- * What a worker's process was changing when it was killed. A segment is forwarded only after it was
- * read, so the sender of a segment that was being read sends it again: a flow that the next process
- * finds as it was before that segment is read on as if nothing had happened.
+ * The undo journal: the state that a worker was changing when its process was killed. A segment is
+ * forwarded only after it was inspected, so the sender retransmits a segment whose inspection was
+ * interrupted: the next process restores a flow to its state before that segment and continues
+ * inspection there.
  *
- * Alarms become visible together, by one store, once the segment was read: if that store was made,
- * all that comes of the segment is there, and nothing is taken back. Otherwise no alarm was told,
- * and what rules keep of topics is taken back, too.
+ * Alarms become visible together, by one store, after the segment was inspected: if that store was
+ * made, all results of the segment are complete and nothing is undone. Otherwise no alarm was
+ * published, and the per-topic state of rules is undone as well.
  *
- * Of frames that burst.c reads without the general path, positions alone are noted.
+ * For frames that burst.c reads without the general path, only positions are recorded.
  *
- * One flow is in work at a time. Its first line is copied before any change, the others before the
- * first change there: nearly every segment needs the first one only. Lies in the segment, in front
- * of the arena. A process is killed between two instructions, and all stores before that one are
- * seen by whoever comes next: their order in the program is all that counts.
+ * One flow is processed at a time. Its first cache line is copied before any change, the other
+ * lines before the first change there: nearly every segment needs only the first. The journal is in
+ * the segment, before the arena. A process is killed between two instructions, and the next process
+ * sees all stores before that point: only their program order matters.
  */
-#define BP_JOURNAL_UNDO 128 /* of one segment; what is beyond stays as it is */
+#define BP_JOURNAL_UNDO 128 /* for one segment; further changes are not undone */
 #define BP_JOURNAL_NOTES 64
 
 struct bp_journal {
@@ -216,7 +217,7 @@ static inline struct bp_mqtt_view bp_publish_view(
 /* packet.c: notes and counts what was odd in a packet that was let pass. */
 void bp_mqtt_suspicious(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t violations);
 
-/* The value of a payload at a source of the rules in force. */
+/* Reads the value of a payload at a source of the active rules. */
 static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const uint8_t *payload,
 	uint32_t len, double *value)
 {
@@ -228,9 +229,9 @@ static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const
 }
 
 /*
- * 64 bits of a topic name under the segment's secret key. What it stands for (which rules match,
- * which state) is trusted without comparing the text: two topics of one flow that collide have
- * probability 2^-64, and nobody without the key can make them.
+ * A 64-bit hash of a topic name under the segment's secret key. Results stored under the hash (the
+ * rules that match, the state) are used without comparing the text: two topics of one flow collide
+ * with probability 2^-64, and a sender without the key cannot construct a collision.
  */
 static inline uint64_t bp_topic_hash(const struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n)
 {
@@ -372,12 +373,13 @@ bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, u
 bool bp_qos2_end(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id);
 void bp_qos2_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
-/* Publications to the broker that wait for its acknowledgement. `beginning`: no more of the
- * payload is at hand. What can't be kept is counted. */
+/* Holds a publication to the broker until the broker acknowledges it. `beginning`: `p` has only the
+ * beginning of the payload. A publication that cannot be held is counted. */
 void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_mqtt_publish *p,
 	uint32_t seq, bool beginning);
-/* PUBACK or PUBREC of the broker: evaluates what waited for it, or, `refused`, does not. `sent`:
- * there may be such a publication that did not wait. */
+/* PUBACK or PUBREC of the broker: evaluates the publication that waited for it, or discards it
+ * where `refused`. `sent`: a publication with this identifier may have been sent without
+ * waiting. */
 void bp_on_ack(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
 	bool sent);
 /* Nothing that waits will be acknowledged as far as is seen; counted. */
@@ -459,7 +461,7 @@ uint32_t bp_mqtt_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 	uint32_t n, uint32_t seq);
 void bp_mqtt_keep_client_id(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const uint8_t *id, uint16_t n);
-/* Gives the connection up for this reason; its bytes go on being forwarded. */
+/* Stops the inspection of the connection for this reason; its bytes are still forwarded. */
 void bp_mqtt_stop_inspection(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, bp_counter_t reason);
 void bp_mqtt_stop_on_error(
@@ -490,7 +492,8 @@ bool bp_cut_gap(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 /* Type of the packet of which a part is carried (BP_STREAM_REASSEMBLE). */
 uint8_t bp_cut_type(const struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
-/* Of an earlier process, in BP_STREAM_REASSEMBLE; false: it can't be, and nothing is claimed. */
+/* Adopts the state BP_STREAM_REASSEMBLE of an earlier process; false: it is invalid, and nothing is
+ * claimed. */
 bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* publish.c: evaluates a complete PUBLISH. `body`: after the fixed header; `head`: how far that was
@@ -575,8 +578,9 @@ void bp_resync_response(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 /* flow_memory.c: arena blocks of one flow, within its bound; 0 when over it or full (counted). */
 bp_reassembly_ref bp_flow_alloc(struct bp_mqtt_worker *in, struct bp_flow *f, uint64_t bytes);
 /*
- * Makes *ref (0: none yet) a block of at least `bytes`, better `room`, with its first `keep` bytes
- * kept. Only the larger block counts against the flow's bound. False: counted, *ref is as it was.
+ * Grows *ref (0: none yet) to a block of at least `bytes`, preferably `room`, and keeps its first
+ * `keep` bytes. Only the larger block counts against the flow's limit. False: counted, and *ref is
+ * unchanged.
  */
 bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref *ref,
 	uint32_t keep, uint64_t bytes, uint64_t room);
@@ -593,10 +597,11 @@ void bp_flow_release_all(void *worker, struct bp_flow *f);
  */
 const char *bp_adopt(struct bp_mqtt_worker *in, const struct bp_mqtt_options *o, unsigned worker);
 
-/* Claims the block for the flow; false: `bytes` can't lie in it, or it is another's. */
+/* Claims the block for the flow; false: the block is shorter than `bytes`, or another flow owns
+ * it. */
 bool bp_adopt_block(
 	struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref, uint64_t bytes);
-/* Gives it back, before the arena is open. */
+/* Releases the block, before the arena is open. */
 void bp_adopt_undo(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref);
 
 #endif

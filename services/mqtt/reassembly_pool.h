@@ -27,11 +27,11 @@ typedef uint32_t bp_reassembly_ref; /* 0: none; position independent */
  */
 struct bp_reassembly *bp_reassembly_create(void *memory, uint64_t bytes, uint64_t largest_block);
 void bp_reassembly_destroy(struct bp_reassembly *c);
-/* Claims the block of a reference that may be anything. False: there can't be such a block, or a
- * part of it is claimed already. */
+/* Claims the block of an untrusted reference. False: the reference is invalid, or a part of the
+ * block is claimed already. */
 bool bp_reassembly_claim(struct bp_reassembly *c, bp_reassembly_ref ref);
 void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref);
-/* What was not claimed is free from now on. */
+/* Frees all blocks that were not claimed. */
 void bp_reassembly_open(struct bp_reassembly *c);
 
 /* A block of at least `bytes`, or 0: no room, or larger than the largest block. */

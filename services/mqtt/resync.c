@@ -20,11 +20,11 @@
  *
  * Streams without responses (QoS 0) have no such proof. A payload cannot control the push
  * boundaries of its sender: TCP marks the end of a write of the application (PSH, RFC 9293 3.9.1),
- * and a client writes packets. A push counts if it is one short segment of complete packets and at
- * least one of them is a PUBLISH on a topic that this connection published while it was proven; a
- * packet on another topic, any other push, or a segment out of order or repeated restarts the
- * count. `resync_pushes` consecutive pushes are sufficient once the peer has acknowledged the last
- * of them, in a segment that is itself in sequence: an attacker who injects segments without seeing
+ * and a client writes packets. A push counts if it is one short segment of complete packets and
+ * contains a PUBLISH on a topic that this connection published while it was proven; a packet on
+ * another topic, any other push, or a segment out of order or repeated restarts the count.
+ * `resync_pushes` consecutive pushes are sufficient once the peer has acknowledged the last of
+ * them, in a segment that is itself in sequence: an attacker who injects segments without seeing
  * the connection gets no such acknowledgement, since segments of the real sender would arrive in
  * between. Even then only known topics are evaluated (publish.c) until a response proves the
  * stream, and a contradiction restarts the search. A connection that was picked up mid-stream has

@@ -36,7 +36,7 @@ struct bp_template {
 	uint32_t topic, topic_len, at;
 	uint16_t total;          /* of the IPv4 header, as it lies in memory */
 	uint16_t body, end, len; /* as in struct bp_single_publish */
-	uint16_t bursts;         /* for so many more it is used */
+	uint16_t bursts;         /* number of further bursts that use the template */
 	bool identifier;         /* there is one before `body`, which must not be 0 */
 	bool numbers;            /* they are read too; only then also the following: */
 	bool own_rules;          /* each flow has a rule of its own */

@@ -151,11 +151,11 @@ static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_
 #define BP_SINGLE_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, SINGLE_PROOF})
 
 /*
- * Whether this is the flow that was looked for, in the state in which a PUBLISH of the client can
- * be read at once, and the topic is the one that it published last, under the current rules. All
- * of it is compared at once: only all of it together is of interest, and nearly always it is true.
- * `memo` stands for memo_rule and memo_gen, of which `memo_mask` leaves what counts; likewise
- * `state` and `version_asked`. All but the first three are constants of a loop.
+ * Whether this is the flow of the lookup, in a state in which a PUBLISH of the client can be read
+ * immediately, and the topic is the one that it published last, under the current rules.
+ * All conditions are compared in one step: only their conjunction matters, and it is nearly always
+ * true. `memo` is memo_rule and memo_gen, masked by `memo_mask`; likewise `state` and
+ * `version_asked`. All but the first three arguments are constants of a loop.
  */
 static inline bool bp_single_flow_is(const struct bp_flow *f, const struct bp_lookup *l,
 	const struct bp_single_publish *p, bp_v16 memo, bp_v16 memo_mask, bp_v16 state,

@@ -27,8 +27,9 @@ enum {
 	BP_WORK_FRAMING = 24,          /* bytes of each frame on a link that are in no buffer */
 	BP_WORK_COMPLETED_MAX = 32768, /* bytes of a completed packet that count */
 	BP_WORK_ACCOUNTS = 1024,
-	BP_WORK_AHEAD = 1000, /* taken at a time, so that a small step does not look at accounts */
-	/* what things cost */
+	BP_WORK_AHEAD = 1000, /* taken in one step, so that a small amount of work does not read the
+				 accounts */
+	/* cost of each operation */
 	BP_WORK_PACKET = 12,
 	BP_WORK_GUESS = 40, /* a packet under two versions */
 	BP_WORK_TRIE_STEP = 40,
@@ -44,11 +45,11 @@ struct bp_work_account {
 };
 
 struct bp_work {
-	uint64_t done;    /* of the segment under way */
-	uint64_t allowed; /* of it, without a look at the accounts */
+	uint64_t done;    /* of the current segment */
+	uint64_t allowed; /* for the current segment, without reading the accounts */
 	uint64_t hash;    /* of the connection under the table's key */
-	bool over;        /* nothing more is evaluated in this segment */
-	bool worker_over; /* and that because of the worker's account */
+	bool over;        /* evaluation has stopped for this segment */
+	bool worker_over; /* it stopped because of the worker's account */
 	/* colder */
 	uint32_t now;                       /* 2^10 ns */
 	uint32_t rate, limit;               /* units a 2^10 ns, and units: of a connection */
