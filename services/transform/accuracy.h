@@ -16,9 +16,9 @@
 
 struct bp_transform_accuracy {
 	uint64_t points;
-	uint64_t violations; /* points that are off by more than the limit along an axis */
+	uint64_t violations; /* points whose error exceeds the limit along an axis */
 	long double sum;     /* of Euclidean distances, in the unit of the radii */
-	double worst;        /* the greatest Euclidean distance */
+	double worst;        /* the maximum Euclidean distance */
 };
 
 /* A point's place in long double. reading: radius, phi, theta. m: column by column, or NULL for the

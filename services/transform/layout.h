@@ -29,34 +29,34 @@ bool bp_transform_layout_finish(struct bp_transform_layout *l, const char **what
 /* Octets of a number of that type: 4 or 8. */
 unsigned bp_transform_type_size(unsigned type);
 
-/* Why a reading can't be taken. */
+/* The reason why a reading is rejected. */
 enum bp_transform_bad {
 	BP_TRANSFORM_GOOD,
-	BP_TRANSFORM_NOT_FINITE, /* a number that is infinite or none */
+	BP_TRANSFORM_NOT_FINITE, /* a number that is infinite or NaN */
 	BP_TRANSFORM_ANGLE,      /* an angle beyond BP_TRANSFORM_ANGLE_MAX, once it is radians */
 };
 
-/* Reads the point of a payload of at least l->length octets into p's place i. Degrees have become
- * radians. What can't be taken leaves zeros there. */
+/* Reads the point of a payload of at least l->length bytes into element i of p and converts degrees
+ * to radians. A rejected reading sets zeros there. */
 enum bp_transform_bad bp_transform_layout_read(const struct bp_transform_layout *l,
 	const uint8_t *payload, struct bp_transform_points *p, unsigned i);
 
 /*
- * The same of n payloads of one layout, at most BP_TRANSFORM_BURST, into p's places from 0 on; up
- * to the next multiple of 8 there are zeros behind. bad[i] says of each what
- * bp_transform_layout_read() does; returns a bit for each (1 << i) that can't be taken. Quick for
- * the paper's layouts, of which every reading can be taken.
+ * As above, for n payloads of one layout, at most BP_TRANSFORM_BURST, into the elements of p from 0
+ * on; the elements after them are zeros up to the next multiple of 8. bad[i] is the result of
+ * bp_transform_layout_read() for payload i; returns a bit for each (1 << i) that is rejected. Fast
+ * for the layouts of kunze2021, for which no reading is rejected.
  */
 uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 	const uint8_t *const payload[], unsigned n, struct bp_transform_points *p, uint8_t bad[]);
 
 /*
- * Writes place i of p to the payload's outputs, rounded to the nearest (half to even). A number of
- * which the output's type has no nearest becomes the one at its end: for 25 bits of fraction that
- * is below -64 and from 64 on, for ufixed32 below 0, for floats beyond their greatest. What is no
- * number at all (which can be but by overflow: infinity less infinity) becomes the greatest: like
- * any number at the end of the range, no receiver takes it for a place in the room. Returns a bit
- * for each coordinate that was saturated so: 1 x, 2 y, 4 z.
+ * Writes element i of p to the payload's outputs, rounded to the nearest number of the output's
+ * type (half to even). A number outside the range of the type is saturated: for 25 bits of
+ * fraction, numbers below -64 and from 64 on; for ufixed32, numbers below 0; for floats, numbers
+ * beyond their maximum. NaN (which is possible only after an overflow: infinity minus infinity)
+ * becomes the maximum: no receiver accepts a number at the end of the range as a position.
+ * Returns a bit for each saturated coordinate: 1 x, 2 y, 4 z.
  */
 unsigned bp_transform_layout_write(const struct bp_transform_layout *l, uint8_t *payload,
 	const struct bp_transform_points *p, unsigned i);
@@ -83,8 +83,9 @@ void bp_transform_kunze2021_read(
 uint64_t bp_transform_kunze2021_write(uint8_t *const payload[], unsigned offset, unsigned n,
 	const struct bp_transform_points *p, uint8_t saturated[]);
 
-/* For tests and measurements: how that is done with so many readings at a time (8: AVX-512, 4:
- * any); NULL where this processor can't. All give the same, bit by bit. */
+/* For tests and measurements: the implementation that processes `readings` readings at a time (8:
+ * AVX-512, 4: any processor); NULL where this processor does not support it. All implementations
+ * return bit-identical results. */
 struct bp_transform_kunze2021_ops {
 	void (*read)(const uint8_t *const payload[], unsigned offset, unsigned n,
 		struct bp_transform_points *p);

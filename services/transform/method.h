@@ -9,20 +9,21 @@
 #include "biplane/transform.h"
 
 /*
- * The arithmetic, over several points at once. All methods take and give doubles: a fixed-point
- * number of 32 bits is one exactly, so the methods in fixed point lose nothing by it. Pure, but for
- * tables that bp_transform_methods_init() makes.
+ * The arithmetic, for several points at a time. All methods take and return doubles: a fixed-point
+ * number of 32 bits is exact as a double, so the fixed-point methods lose nothing by this. Pure,
+ * except for tables that bp_transform_methods_init() computes.
  *
- * `large`, `medium`, `small` and `chebyshev` work as the paper's do, with 25 bits behind the point
- * and everything rounded down, on radii, points and matrices up to 64. What can't be in the paper's
- * packet they do so that it is no lie: radii and matrices beyond are multiplied in double, results
- * beyond are given as they are (they saturate where they are written), angles that are not on a
- * place are rounded to the nearest, and angles beyond a turn (for `chebyshev`, whose authors'
- * server reduces up to 64 rad itself, beyond that) are brought into one exactly. `userspace` rounds
- * matrix and result to 2^-25, nothing in between: a bare point is rounded where it is written.
+ * `large`, `medium`, `small` and `chebyshev` compute as in the paper (kunze2021): 25 fraction bits
+ * and rounding down throughout, for radii, points and matrices up to 64. Inputs that the paper's
+ * packet cannot encode are computed as follows: larger radii and matrices are multiplied in double;
+ * larger results are returned unchanged (they saturate when they are written); angles between two
+ * table entries are rounded to the nearest entry; and angles beyond a full turn (for `chebyshev`,
+ * beyond 64 rad, up to which the authors' server reduces angles itself) are reduced exactly.
+ * `userspace` rounds the matrix and the result to 2^-25 and no intermediate value: a point without
+ * a matrix is rounded when it is written.
  */
 
-#define BP_TRANSFORM_BURST 64u /* points at one go; a multiple of every vector's width */
+#define BP_TRANSFORM_BURST 64u /* points in one call; a multiple of every vector width */
 
 /* One array a coordinate, so that a vector holds the same coordinate of several points. */
 struct bp_transform_points {
@@ -39,12 +40,12 @@ struct bp_transform_ops {
 	 */
 	void (*to_cartesian)(struct bp_transform_points *p, unsigned n);
 	/*
-	 * M v + t, in place; matrix[i] is the i-th point's, column by column
-	 * (struct bp_transform_receiver), in plain memory that nobody writes meanwhile. The methods
-	 * in fixed point round the matrix to 2^-25 first.
+	 * M v + t, in place; matrix[i] is that of the i-th point, in column-major order (struct
+	 * bp_transform_receiver), in memory that is not written during the call. The fixed-point
+	 * methods round the matrix to 2^-25 first.
 	 */
 	void (*affine)(struct bp_transform_points *p, const double *const matrix[], unsigned n);
-	bool fixed_point; /* the paper's five: made for 25 bits of fraction, a range of 64 */
+	bool fixed_point; /* the five methods of kunze2021: 25 fraction bits, a range of 64 */
 };
 
 /* Makes the tables and chooses for this processor. To be called once before the others, by one
@@ -54,8 +55,9 @@ const struct bp_transform_ops *bp_transform_ops(enum bp_transform_method method)
 /* By its name in the configuration; -1: there is none such. */
 int bp_transform_method_find(const char *name);
 
-/* For tests and measurements: the vector method as it is done with that many doubles at a time (8:
- * AVX-512, 4: AVX2, 2: any); NULL where this processor can't. All give the same, bit by bit. */
+/* For tests and measurements: the vector method for `width` doubles at a time (8: AVX-512, 4: AVX2,
+ * 2: any processor); NULL where this processor does not support it. All return bit-identical
+ * results. */
 const struct bp_transform_ops *bp_transform_vector_ops(unsigned width);
 
 #endif

@@ -15,8 +15,8 @@ extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp
 /* Of `large`, `medium` and `small`. */
 void bp_transform_tables_init(void);
 
-/* M v + t in double, for whoever can't do better; the order of additions is that of all methods in
- * double. */
+/* M v + t in double, for methods without a faster implementation; the order of additions is that of
+ * all methods in double. */
 static inline void bp_transform_affine_one(
 	struct bp_transform_points *p, unsigned i, const double m[12])
 {
