@@ -14,24 +14,24 @@
  * Aggregation in the segment.
  *
  *   table           writer       element
- *   agg_plan        CP           struct bp_agg_shared_rules, one: the rules in force
+ *   agg_plan        CP           struct bp_agg_shared_rules, one: the active rules
  *   agg_stats       DP worker    struct bp_agg_stats, [worker * BP_AGG_RULES_MAX + rule]
  *   disagg_stats    DP worker    struct bp_disagg_stats, likewise
  *   agg_streams     DP worker    struct bp_agg_stream_row, [worker * streams + i]
  *
- * A worker begins with the rules of its own copy of the file: a plan that it finds may be that of
- * an earlier file, whose ports were others. It takes each plan that is written from then on, and
- * where that says something else than it has, sends what waits and begins its streams anew. When
- * any port's link goes down it sends what waits, too: aggregates that are being built, and restored
- * messages before their pace lets them go.
- * Statistics belong to (worker, rule) and begin anew when the rules change.
+ * A worker starts with the rules of its own copy of the configuration: the shared rules that it
+ * finds may belong to an earlier configuration with other ports. It applies all shared rules
+ * written from then on; where they differ from its own, it sends what is queued and restarts its
+ * streams. When the link of any port goes down, it also sends what is queued: aggregates that are
+ * being built, and restored messages before their pacing time. Statistics belong to (worker, rule)
+ * and restart from 0 when the rules change.
  */
 
 /*
- * With a reload the CP writes it before it stores rules_active, so that a worker which looks here
- * after it has read that sees both, and the answer to the reload, which waits for rules_seen, is
- * true of both: but for a worker that holds so much that it takes some walks to send it, and takes
- * these rules then.
+ * In a reload the CP writes this before it stores rules_active. A worker that reads this after
+ * rules_active therefore sees both, and the reply to the reload, which waits for rules_seen, holds
+ * for both. Exception: a worker that needs several walks to send its queued frames applies these
+ * rules after that.
  */
 struct bp_agg_shared_rules {
 	struct bp_seqlock lock;
@@ -41,14 +41,14 @@ _Static_assert(sizeof(struct bp_agg_shared_rules) == 8 + sizeof(struct bp_agg_ru
 		       sizeof(struct bp_agg_rules) % 8 == 0,
 	"the seqlock copies words behind it");
 
-/* Why an aggregate left. */
+/* The reason why an aggregate was sent. */
 #define BP_AGG_FLUSHES(X)                                                                          \
 	X(FULL, "full", "it held as many messages as configured")                                  \
 	X(SIZE, "size", "the next message would have exceeded the MTU")                            \
 	X(TIME, "time", "its oldest message had waited max_delay")                                 \
-	X(ORDER, "order", "a message of the stream that can't be aggregated came behind it")       \
+	X(ORDER, "order", "a message of the stream that cannot be aggregated follows")             \
 	X(HEADER, "header", "the next message is for another MAC address")                         \
-	X(EVICTED, "evicted", "its stream gave way to a new one at the bound")                     \
+	X(EVICTED, "evicted", "its stream was evicted for a new one at the limit")                 \
 	X(RELOAD, "reload", "the rules changed")                                                   \
 	X(LINK, "link", "a link went down")                                                        \
 	X(STOP, "stop", "the worker was stopped")
@@ -81,16 +81,16 @@ struct bp_agg_stats {
 /* Of one worker and one entry of `decapsulate`. */
 struct bp_disagg_stats {
 	_Atomic uint64_t aggregates, aggregate_octets;
-	_Atomic uint64_t messages, message_octets; /* restored */
-	_Atomic uint64_t plain;                    /* not aggregated: passed on as they came */
+	_Atomic uint64_t messages, message_octets; /* restored messages */
+	_Atomic uint64_t plain;                    /* not aggregated: forwarded unchanged */
 	_Atomic uint64_t refused;
-	/* by sequence numbers; format full alone has some */
-	_Atomic uint64_t missing;   /* aggregates that had not come when a later one did */
-	_Atomic uint64_t late;      /* of these, came afterwards: reordering */
-	_Atomic uint64_t duplicate; /* came before */
-	_Atomic uint64_t stale;     /* too far behind to tell late from duplicate */
-	_Atomic uint64_t lives;     /* streams begun */
-	_Atomic uint64_t forgotten; /* streams given up at the bound */
+	/* from sequence numbers, which only the full format has */
+	_Atomic uint64_t missing;   /* aggregates missing when a later one arrived */
+	_Atomic uint64_t late;      /* missing aggregates that arrived later: reordering */
+	_Atomic uint64_t duplicate; /* received before */
+	_Atomic uint64_t stale;     /* too old to distinguish late from duplicate */
+	_Atomic uint64_t lives;     /* streams started */
+	_Atomic uint64_t forgotten; /* streams evicted at the limit */
 	/* pace */
 	_Atomic uint64_t paced, pace_ns;      /* messages that waited, and how long in all */
 	_Atomic uint64_t pace[BP_AGG_DELAYS]; /* messages, by how long */

@@ -14,14 +14,14 @@
  * LCL scheduling in the segment.
  *
  *   table        writer             element
- *   lcl_plan     CP                 struct bp_lcl_shared_rules, one: the flows in force
+ *   lcl_plan     CP                 struct bp_lcl_shared_rules, one: the active flows
  *   lcl_ports    DP owner           struct bp_lcl_port_stats, one per entry of lcl.ports
  *   lcl_flows    DP owner           struct bp_lcl_flow_stats, [entry of lcl.ports * limit + row]
  *
- * The owner of a port is the worker that its scheduler runs on. Plans are taken as those of
- * aggregation are (shm/aggregation/agg.h). Row 0 of a port is for flows beyond the limit, together:
- * it has no jitter, and nothing missing or reordered. The others belong to a flow number each from
- * the first frame of it, until the data plane starts anew.
+ * The owner of a port is the worker that runs its scheduler. Shared rules are applied as those of
+ * aggregation are (shm/aggregation/agg.h). Row 0 of a port is for all flows beyond the limit
+ * together: it has no jitter, and no missing or reordered frames. Each other row belongs to one
+ * flow number from its first frame until the data plane restarts.
  */
 struct bp_lcl_shared_rules {
 	struct bp_seqlock lock;
@@ -46,8 +46,8 @@ struct bp_lcl_interval {
 };
 
 struct bp_lcl_port_stats {
-	struct bp_lcl_port configured; /* as the owner took it */
-	_Atomic uint32_t owner;        /* worker + 1, stored after that; 0: nobody has it yet */
+	struct bp_lcl_port configured; /* as the owner applied it */
+	_Atomic uint32_t owner;        /* worker + 1, stored after `configured`; 0: no owner yet */
 	uint32_t pad;
 	_Atomic uint64_t sent, best_effort; /* frames handed to the driver */
 	_Atomic uint64_t best_effort_octets;
@@ -107,7 +107,7 @@ static inline unsigned bp_lcl_bucket(uint64_t ns)
 		return BP_LCL_BUCKETS - 1;
 	return (top - 2) * 8 + (unsigned)(ns >> (top - 3) & 7);
 }
-/* The least that falls in a bucket. */
+/* The minimum value of a bucket. */
 static inline uint64_t bp_lcl_bucket_from(unsigned b)
 {
 	return b < 8 ? b : (uint64_t)(8 + b % 8) << (b / 8 - 1);

@@ -217,7 +217,7 @@ static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, ui
 	       sampled(a, client_of(e)) > (a->len < SAMPLE ? a->len : SAMPLE) / 2;
 }
 
-/* The entry to replace: a free one, else the least recently used one that may be replaced, with
+/* The entry to replace: a free one, else the LRU entry among those that may be replaced, with
  * claims of other workers last. -1: none. */
 static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 {

@@ -9,16 +9,15 @@
 #include "shm/rules/ruleset.h"
 
 /*
- * The state that hysteresis, hold and on_change need, per (rule, topic). In the segment, so that it
- * survives a restart of the data plane, and shared by the workers, since a device that reconnects
- * may meet another worker: changed by compare-and-swap, no lock.
+ * The state for hysteresis, hold and on_change, per (rule, topic). It is in the segment, so that it
+ * survives a restart of the data plane, and is shared by the workers, because a device that
+ * reconnects may be assigned to another worker: changed by compare-and-swap, no lock.
  *
- * Only pairs that are raised or holding have an entry: the others are as if never seen, so a quiet
- * plant needs no entries. Buckets of BP_RULE_STATE_WAYS entries. What a full bucket gives up for a
- * new state is the least recently used entry among these: those of the same client; those that were
- * not used for BP_RULE_STATE_IDLE_NS; those of a client that has over half of the table. Where
- * there is none the new state is not kept, so that a client that makes up topics evicts its own
- * states.
+ * Only pairs that are raised or holding have an entry: other pairs are equivalent to unseen ones,
+ * so a plant without alarms needs no entries. Buckets of BP_RULE_STATE_WAYS entries. A full bucket
+ * replaces the LRU entry among these: those of the same client; those that were not used for
+ * BP_RULE_STATE_IDLE_NS; those of a client that has over half of the table. Where there is none,
+ * the new state is not stored, so that a client that invents topics evicts only its own states.
  */
 #define BP_RULE_STATE_WAYS 4
 #define BP_RULE_STATE_IDLE_NS (3600 * 1000000000ull)

@@ -89,11 +89,11 @@ uint64_t bp_ruleset_bank_size(uint32_t max_rules);
 
 /*
  * Control plane: builds the image of `specs` in bank[0..bank_size). `old` (may be NULL) is the
- * image in force: rules with the same uid keep their slot; new rules take free ones below
- * max_rules, first those that `old` does not use, so that a slot means two rules at once only when
- * there is no other. `old` may lie in the same bank. Rule i of the image is specs[i]. Returns 0, or
- * -1 with a sentence (too many rules, names or filters that do not fit, a filter that is none); the
- * bank is unchanged then.
+ * active image: rules with the same uid keep their slot; new rules get free slots below max_rules,
+ * first those that `old` does not use, so that a slot has two rules during the change only when
+ * there is no other. `old` may be in the same bank. Rule i of the image is specs[i]. Returns 0, or
+ * -1 with a sentence in err (too many rules, names or filters that do not fit, an invalid filter);
+ * the bank is then unchanged.
  */
 int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *specs, uint32_t n,
 	uint32_t max_rules, const struct bp_mirror_target *clone, const struct bp_ruleset *old,

@@ -13,7 +13,7 @@
 /* Node 0 is the root; a child's index is above its parent's. */
 struct bp_ruleset_node {
 	uint32_t rule;      /* first rule whose filter ends here, or BP_RULE_NONE */
-	uint32_t hash_rule; /* first rule whose filter goes on with # and ends, or BP_RULE_NONE */
+	uint32_t hash_rule; /* first rule whose filter continues with # and ends, or BP_RULE_NONE */
 	uint32_t plus;      /* child for +, 0: none */
 	uint32_t literals;  /* children for other levels */
 };

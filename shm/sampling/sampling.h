@@ -13,7 +13,7 @@
  * Sampling in the segment.
  *
  *   table           writer      element
- *   sampling_plan   CP          struct bp_sampling_shared_rules, one: the rules in force
+ *   sampling_plan   CP          struct bp_sampling_shared_rules, one: the active rules
  *   sampling_stats  DP worker   struct bp_sampling_stats, [worker * BP_SAMPLING_MAX + entry]
  */
 struct bp_sampling_shared_rules {
@@ -23,7 +23,7 @@ struct bp_sampling_shared_rules {
 _Static_assert(sizeof(struct bp_sampling_shared_rules) == 8 + sizeof(struct bp_sampling_rules),
 	"the seqlock copies words behind it");
 
-/* Since the rules were put in force. */
+/* Since the rules became active. */
 struct bp_sampling_stats {
 	_Atomic uint64_t matched, mirrored, not_mirrored; /* frames */
 } __attribute__((aligned(64)));
