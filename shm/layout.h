@@ -62,7 +62,8 @@ struct bp_shm_global {
 	/* DP main */
 	_Atomic uint64_t dp_pid, dp_started_ns, dp_heartbeat_ns;
 	_Atomic uint32_t dp_workers, dp_ports;
-	/* Whoever creates it: key of the hashes of the data plane's tables */
+	/* Written by the process that creates the segment: key of the hashes of the data plane's
+	 * tables */
 	uint64_t hash_key[2];
 	/* DP: the control plane's key as the data plane uses it, for a part of the control plane
 	 * that is recreated while the data plane runs; zero: none */
@@ -83,13 +84,15 @@ struct bp_shm_control {
 	_Atomic uint32_t cp_edge_connected;
 	/* CP's sync manager (controlplane/sync) */
 	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2 when the tables are true */
-	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that stand as punt, see sync/mirror.h */
-	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, those of dumps not */
+	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that are punted instead of mirrored, see
+						sync/mirror.h */
+	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, except those of dumps */
 	_Atomic uint64_t cp_sync_resyncs;    /* whole dumps after the first */
-	_Atomic uint64_t cp_sync_overruns;   /* times that events were lost (ENOBUFS) */
+	_Atomic uint64_t cp_sync_overruns;   /* number of times that events were lost (ENOBUFS) */
 	_Atomic uint64_t cp_sync_loaded_ns;  /* duration of the last load, from the request on */
 	_Atomic uint64_t cp_sync_probes;     /* neighbours that the kernel was asked to probe */
-	/* Whoever creates it: key of the hashes of the control plane's tables */
+	/* Written by the process that creates the segment: key of the hashes of the control plane's
+	 * tables */
 	uint64_t hash_key[2];
 	/* The active rules (shm/generation.h). */
 	_Atomic uint64_t rules_active;

@@ -5,8 +5,8 @@
 #include "shm/fib/fib.h"
 
 /*
- * When memory that readers may still look at can be reused. The writer unlinks it, asks for the
- * epoch at which it was retired, and reuses it once every running worker has begun a walk in that
+ * Decides when memory that readers may still use can be reused. The writer unlinks it, requests the
+ * epoch in which it was retired, and reuses it once every running worker has begun a walk in that
  * epoch or a later one (struct bp_fib_control: epoch; struct bp_fib_readers).
  */
 struct bp_epoch {

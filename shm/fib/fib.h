@@ -11,32 +11,32 @@
 
 /*
  * The forwarding tables in the segment. One writer (the control plane; replay for itself), any
- * number of readers. A reader takes no lock and never waits; whatever it reads was true before or
- * after a change, never a mixture:
+ * number of readers. A reader takes no lock and never waits; each value that it reads is the one
+ * before or after a change, never a mixture:
  *
- *   - what decides a packet's way is one word: an LPM entry (uint32_t, the next hop's number), a
- *     next hop's or neighbour's link word (uint64_t: MAC, interface and what to do);
- *   - memory that a reader may still look at is reused only after every worker has passed a
- *     quiescent point (the beginning of a graph walk): shm/fib/epoch.h;
- *   - the route records are the truth, and are committed by one word each; LPM nodes are derived
+ *   - one word decides the forwarding of a packet: an LPM entry (uint32_t, the next hop's
+ *     number), or the link word of a next hop or neighbour (uint64_t: MAC, interface and action);
+ *   - memory that a reader may still use is reused only after every worker has passed a quiescent
+ *     point (the beginning of a graph walk): shm/fib/epoch.h;
+ *   - the route records are authoritative, and each is committed by one word; LPM nodes are derived
  *     from them. A writer that dies leaves, at every instruction, tables that readers can use; the
- *     next writer derives again and mends what differs (bp_fib_writer_new).
+ *     next writer derives the nodes again and repairs differences (bp_fib_writer_new).
  *
  *   table        element                    lookup
  *   fib          struct bp_fib_control      epochs, figures
- *   fib_readers  struct bp_fib_readers      which epochs workers have seen
+ *   fib_readers  struct bp_fib_readers      the epochs that workers have seen
  *   interfaces   struct bp_interface        by number
  *   neighbours   struct bp_neighbour_line   hash of (interface, address): shm/fib/neighbours.h
  *   nexthops     struct bp_nexthop          by number
  *   nh_groups    struct bp_nexthop_group    by number
- *   routes4      struct bp_route_record     by nobody but the writer and `show`
- *   routes6      struct bp_route_record     by nobody but the writer and `show`
+ *   routes4      struct bp_route_record     only by the writer and `show`
+ *   routes6      struct bp_route_record     only by the writer and `show`
  *   lpm4_root    uint32_t[1 << 24]          by the address's first 24 bits: shm/fib/lpm/lpm.h
  *   lpm6_root    uint32_t[1 << 16]          by the address's first 16 bits: shm/fib/lpm/lpm.h
  *   lpm_lines    64-byte lines              nodes of both: shm/fib/lpm/lpm_node.h
  */
 
-/* What a link word says to do: its highest 8 bits. */
+/* The action of a link word: its highest 8 bits. */
 enum bp_link_kind {
 	BP_LINK_NONE,       /* no route */
 	BP_LINK_RESOLVED,   /* out of the interface to the MAC */

@@ -55,7 +55,7 @@ static inline bool bp_neighbours_waiting(const struct bp_neighbours *n)
 /* Enters one that waited, if there is room now: next hops are to follow. */
 bool bp_neighbours_retry(struct bp_neighbours *n, uint8_t *interface, struct bp_address *a);
 
-/* The address that an entry's words stand for. */
+/* The address that the words of an entry encode. */
 struct bp_address bp_neighbour_address(struct bp_neighbour_key k);
 
 /* ---- between shm/fib/neighbours.c and shm/fib/neighbours_load.c ---- */

@@ -7,9 +7,9 @@
 #include "shm/fib/route_records.h"
 
 /*
- * All routes that the writer was told of, in its own memory: of two with the same prefix the static
- * one is in force, which has the record and the place in the longest-prefix match; and those that
- * found no room wait here. Called by shm/fib/fib_writer.c alone.
+ * All routes that the writer received, in its own memory. Of two routes with the same prefix the
+ * static one is active: it has the record and the entry in the longest-prefix match. Routes that
+ * did not fit wait here. Called only by shm/fib/fib_writer.c.
  */
 struct bp_route_entry {
 	struct bp_prefix prefix;

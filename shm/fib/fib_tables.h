@@ -29,8 +29,8 @@ bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES]);
 /* Everything but hash_key. */
 void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 	const uint64_t capacity[BP_FIB_TABLES]);
-/* Of zeroed memory, each part by whoever may write it: what workers may rely on from the first
- * moment. */
+/* Each initialises one part of zeroed memory, by the process that may write that part: the values
+ * that workers rely on from their start. */
 void bp_fib_init_readers(struct bp_fib *f);
 void bp_fib_init_control(struct bp_fib *f);
 void bp_fib_init_nexthops(struct bp_fib *f);

@@ -58,8 +58,9 @@ enum bp_fib_result bp_fib_object_delete(struct bp_fib_writer *w, uint32_t object
 
 /*
  * Adds the route, or replaces the one of the same prefix and origin. There is at most one per
- * prefix and origin: whoever has several of different metrics gives the best. With r->object set,
- * the hops are those of the object, which must have been set before, and r->hop is ignored.
+ * prefix and origin: a caller that has several with different metrics passes the best. With
+ * r->object set, the hops are those of the object, which must have been set before, and r->hop is
+ * ignored.
  */
 enum bp_fib_result bp_fib_route_set(struct bp_fib_writer *w, const struct bp_route *r);
 enum bp_fib_result bp_fib_route_delete(

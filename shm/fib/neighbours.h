@@ -7,17 +7,17 @@
 
 /*
  * The neighbour table: a hash of (interface, address) in lines of 64 bytes that hold two entries
- * each. A lookup reads one line unless that line overflowed. Entries never move; one that was
- * deleted is reused after all workers have passed, so an address that is found belongs to the link
- * word beside it.
+ * each. A lookup reads one line unless that line overflowed. Entries never move; a deleted entry is
+ * reused after all workers have passed, so an address that is found belongs to the link word in the
+ * same entry.
  */
 struct bp_neighbour_entry {
 	_Atomic uint64_t link; /* BP_LINK_RESOLVED with MAC and interface; 0: free. Written last. */
 	_Atomic uint64_t lo, hi; /* the address, as struct bp_neighbour_key */
 	_Atomic uint32_t used_s; /* workers: CLOCK_MONOTONIC second of the last use */
 	/* bits 0..7, the writer's: enum bp_neighbour_state or BP_NEIGHBOUR_RETIRED. Above, in the
-	 * line's first entry: how many entries found this line full on their way to a later one. A
-	 * lookup goes on from a line only where that is not 0. */
+	 * line's first entry: the number of entries that found this line full and are in a later
+	 * one. A lookup continues after a line only where that number is not 0. */
 	_Atomic uint32_t meta;
 };
 #define BP_NEIGHBOUR_RETIRED 0xff
@@ -37,7 +37,7 @@ struct bp_neighbour_key {
 	uint64_t lo, hi;
 };
 
-/* `dst` in network byte order, as it stands in the packet. */
+/* `dst` in network byte order, as in the packet. */
 static inline struct bp_neighbour_key bp_neighbour_key4(uint32_t dst)
 {
 	return (struct bp_neighbour_key){0, 0xffff0000u | (uint64_t)le32toh(dst) << 32};
@@ -64,8 +64,8 @@ static inline uint32_t bp_neighbour_overflows(const struct bp_neighbour_line *l)
 	return atomic_load_explicit(&l->entry[0].meta, memory_order_acquire) >> 8;
 }
 
-/* 0 when it is this neighbour's entry. Without a branch: which of a line's two it is can't be
- * foreseen. */
+/* 0 when it is this neighbour's entry. Without a branch, because the position in the line (one of
+ * two entries) is unpredictable. */
 static inline uint64_t bp_neighbour_differs(const struct bp_neighbour_entry *e, uint64_t link,
 	uint8_t interface, struct bp_neighbour_key k)
 {

@@ -47,19 +47,20 @@ static inline uint32_t bp_nh_group_of(const struct bp_nexthops *n, uint32_t numb
 	return (uint32_t)bp_nh_link(n, number);
 }
 
-/* A hop without what means nothing, so that two that are the same are the same bytes. */
+/* A hop with all unused fields cleared, so that two equal hops are the same bytes. */
 struct bp_hop bp_nh_normalize(const struct bp_hop *hop);
-/* What it does now, as its neighbour is. */
+/* The link word of a hop in the current state of its neighbour. */
 uint64_t bp_nh_hop_link(const struct bp_nexthops *n, const struct bp_hop *hop);
-/* Under which the index has them. */
+/* The hashes that are the keys of the index. */
 uint64_t bp_nh_hop_hash(
 	const struct bp_nexthops *n, uint8_t interface, const struct bp_address *gateway);
 uint64_t bp_nh_members_hash(const struct bp_nexthops *n, const struct bp_nh_members *m);
 
 void bp_nh_count_add(struct bp_nexthops *n, int d);
-/* Nothing leads there any more. */
+/* Retires an unlinked element: it is reused after all workers have passed. */
 void bp_nh_retire(struct bp_nexthops *n, uint32_t number);
-/* And it is taken by nobody: with what it had taken itself. */
+/* Retires an element without references, removes it from the index, and drops its own references.
+ */
 void bp_nh_release(struct bp_nexthops *n, uint32_t number);
 
 extern const enum bp_link_kind bp_nh_fixed_kind[BP_NH_FIXED];

@@ -8,11 +8,11 @@
 
 /*
  * The writer of the next hops. Next hops that are the same (gateway and interface; members and
- * weights) are one element, counted by who leads there; an object of the kernel is an element of
- * its own, so that it can change without those that lead there. Called by shm/fib_*.c alone.
+ * weights) are one element with a reference count; an object of the kernel is an element of its
+ * own, so that it can change without the routes that refer to it. Called only by shm/fib_*.c.
  *
- * An element is a single hop, a group, or something fixed (an object of type blackhole, say); the
- * kind of its link word tells which.
+ * An element is a single hop, a group, or a fixed one (an object of type blackhole, for example),
+ * which the kind of its link word says.
  */
 struct bp_nexthops {
 	struct bp_fib *f;
@@ -25,20 +25,21 @@ struct bp_nexthops {
 	uint32_t count; /* beyond the fixed ones */
 };
 
-/* Everything that is not there yet; 0 (never a number of one) stands for "no room" below. */
+/* Allocates the writer's memory and sets *n; false: no memory. In the functions below 0, which is
+ * never the number of an element, means that the table is full. */
 bool bp_nexthops_init(struct bp_nexthops *n, struct bp_fib *f, struct bp_epoch *e);
 void bp_nexthops_free(struct bp_nexthops *n);
-/* A fixed one, in zeroed memory. */
+/* Writes a fixed element in zeroed memory. */
 void bp_nexthop_init_fixed(struct bp_fib *f, uint32_t number);
 
 /*
- * Takes over what is there, after the neighbours; returns how much it mended. Nothing is counted as
- * used but members of groups: whoever leads to one takes it (bp_nexthop_ref), then
- * bp_nexthops_reap() gives back what nobody took.
+ * Adopts the existing next hops, after the neighbours; returns the number of repairs. Only members
+ * of groups count as referenced: each user of an element references it (bp_nexthop_ref), then
+ * bp_nexthops_reap() frees the elements without references.
  */
 uint64_t bp_nexthops_load(struct bp_nexthops *n);
 void bp_nexthops_reap(struct bp_nexthops *n);
-/* Whether `number` is one that a route may lead to. */
+/* Whether a route may refer to `number`. */
 bool bp_nexthop_valid(const struct bp_nexthops *n, uint32_t number);
 
 /* The one with that content, made when there is none; taken for the caller. */

@@ -41,9 +41,9 @@ void bp_nh_group_members(const struct bp_nh_groups *g, uint32_t number, struct b
 bool bp_nh_groups_settle(struct bp_nh_groups *g, struct bp_epoch *e);
 
 /*
- * Takes over a group that a next hop of another writer leads to; false: it is none, or taken
- * already. `single` tells whether a number can be a member. *mended: as it is the group did not
- * agree with itself. When all are taken over, bp_nh_groups_reap() gives the others back.
+ * Adopts a group of an earlier writer that a next hop refers to; false: it is no group, or it is
+ * adopted already. `single`: whether a number can be a member. *repaired: the group was
+ * inconsistent. When all are adopted, bp_nh_groups_reap() frees the others.
  */
 bool bp_nh_group_load(struct bp_nh_groups *g, uint32_t number,
 	bool (*single)(const void *arg, uint32_t nexthop), const void *arg, struct bp_nh_members *m,

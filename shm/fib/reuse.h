@@ -24,8 +24,9 @@ enum bp_slot {
 	BP_SLOT_FREE,
 	BP_SLOT_WRITING, /* no worker has seen it */
 	BP_SLOT_LIVE,
-	BP_SLOT_CHANGING, /* what workers read is true; what only the writer reads is in flux */
-	BP_SLOT_RETIRED,  /* a worker may still look at it */
+	BP_SLOT_CHANGING, /* the words that workers read are valid; those that only the writer reads
+			     are being changed */
+	BP_SLOT_RETIRED,  /* a worker may still use it */
 };
 
 static inline enum bp_slot bp_slot(uint32_t state)
@@ -42,13 +43,13 @@ static inline void bp_slot_set(_Atomic uint32_t *state, enum bp_slot slot)
 	atomic_thread_fence(memory_order_release);
 }
 
-/* Elements that are on neither list belong to whoever holds them. Returns false without memory. */
+/* An element on neither list is owned by its current user. Returns false without memory. */
 bool bp_reuse_init(struct bp_reuse *r, uint32_t capacity);
 void bp_reuse_free(struct bp_reuse *r);
 
-/* Nobody looks at it: may be taken at once. */
+/* Frees an element that no reader uses: it can be allocated immediately. */
 void bp_reuse_give(struct bp_reuse *r, uint32_t element);
-/* Unlinked just now. */
+/* Retires an element that was just unlinked. */
 void bp_reuse_retire(struct bp_reuse *r, uint32_t element);
 /* The next element that was retired and that all workers have left; false: none. */
 bool bp_reuse_passed(struct bp_reuse *r, struct bp_epoch *e, uint32_t *element);

@@ -15,9 +15,9 @@
 
 /*
  * The sessions of personal health devices in the segment. One writer (the control plane; replay for
- * itself), any number of readers, who take no lock and never wait: what a tag leads to is a session
- * that is whole, and stays so until the reader's walk ends (shm/fib/epoch.h). A writer that dies
- * leaves at every store tables that readers can use; the next one mends what it left half done
+ * itself), any number of readers, who take no lock and never wait: a tag refers to a complete
+ * session, which stays complete until the reader's walk ends (shm/fib/epoch.h). A writer that dies
+ * leaves at every store tables that readers can use; the next writer repairs incomplete changes
  * (bp_phd_writer_new).
  *
  *   table         writer       element
@@ -29,18 +29,18 @@
  *   phd_events    DP worker    byte rings (shm/ring.h) of struct bp_phd_event_record, one a worker,
  *                              of BP_PHD_EVENTS bytes of data
  *   phd_event_tails  CP        struct bp_ring_tail, one a worker
- *   phd_status    CP           struct bp_phd_status, one: what `status` tells
+ *   phd_status    CP           struct bp_phd_status, one: the source of `status`
  *
- * Without a section health_devices each has one element, and none is to be used:
+ * Without a section health_devices each table has one element, which must not be used:
  * bp_phd_tables.n_slots is 0.
  */
 
 enum bp_phd_state { BP_PHD_FREE, BP_PHD_WAITING, BP_PHD_OPERATING, BP_PHD_RELEASING };
 
-/* Whether a device on TCP waits for the answer to its last report. */
+/* Whether a device on TCP waits for the response to its last report. */
 enum bp_phd_unanswered_state {
-	BP_PHD_ANSWERED,     /* the kernel has it, or there is no such report */
-	BP_PHD_UNANSWERED,   /* there is none, or it is told to repeat the report */
+	BP_PHD_ANSWERED,     /* the kernel has the response, or there is no such report */
+	BP_PHD_UNANSWERED,   /* there is no response, or the device is asked to repeat the report */
 	BP_PHD_ANSWER_WAITS, /* to be written to its connection */
 };
 
@@ -92,9 +92,10 @@ struct bp_phd_session {
 	uint16_t port;               /* the device's, in this machine's order */
 	uint8_t transport;           /* BP_PHD_TRANSPORT_* */
 	_Atomic uint8_t refused_why; /* as `refused`: enum bp_phd_verdict of the last of these */
-	/* second line: nobody's hot path. CP alone, but for `errors`. */
-	_Atomic uint32_t errors; /* workers: CSE's errors that were answered to the device */
-	uint32_t deadline_s;     /* CLOCK_MONOTONIC second at which the state ends; 0: never */
+	/* second line: outside the hot path. Written by the CP alone, except `errors`. */
+	_Atomic uint32_t
+		errors; /* workers: error responses of the CSE that were returned to the device */
+	uint32_t deadline_s; /* CLOCK_MONOTONIC, seconds: end of the state; 0: no end */
 	uint16_t config_id;
 	uint16_t spec;     /* the specialisation's code, 4100 for 10404; 0: unknown */
 	uint8_t protocol;  /* 1: 20601, 2: 20601a */
@@ -300,8 +301,8 @@ static inline const struct bp_phd_layout *bp_phd_layout_of(
 	return (const struct bp_phd_layout *)(t->layouts + (size_t)n * BP_PHD_LAYOUT_SIZE);
 }
 
-/* For `show`: a session as it was at one instant, but for what workers and the CP count meanwhile.
- * False: the slot is free, or is being used anew right now. */
+/* For `show`: a consistent snapshot of a session, except for the counters that workers and the CP
+ * update meanwhile. False: the slot is free, or is being reused. */
 bool bp_phd_session_read(const struct bp_phd_tables *t, uint32_t slot, struct bp_phd_session *out);
 
 /* A report of the session could not be converted, for the reason `verdict`. */

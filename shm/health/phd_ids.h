@@ -52,7 +52,7 @@ static inline uint32_t bp_phd_pair(uint16_t port, uint16_t mid)
 {
 	return (uint32_t)port << 16 | mid;
 }
-/* The share that a port belongs to; NULL: nobody's. */
+/* The share that owns a port; NULL: none. */
 static inline const struct bp_phd_ids *bp_phd_ids_of(
 	const struct bp_phd_ids *ids, unsigned workers, uint16_t port)
 {

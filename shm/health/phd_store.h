@@ -30,7 +30,7 @@ static inline void bp_phd_store32(_Atomic uint32_t *at, uint32_t v)
 	atomic_store_explicit(at, v, memory_order_release);
 }
 
-/* n: a multiple of 4. Nobody reads it as a whole before another store says so. */
+/* n: a multiple of 4. No reader uses the bytes as a whole until a later store publishes them. */
 static inline void bp_phd_store_bytes(void *at, const void *from, size_t n)
 {
 	uint32_t *to = at, word;

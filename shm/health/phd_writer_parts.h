@@ -8,10 +8,10 @@
 #include "shm/health/phd_writer.h"
 #include "shm/fib/reuse.h"
 
-/* What the parts of the session tables' writer share; for shm/phd_*.c alone. */
+/* Declarations that the parts of the session tables' writer share; only for shm/phd_*.c. */
 
-/* What the writer knows of a slot. */
-#define BP_PHD_NOTE_RETIRED 0x1 /* a worker may still look at it */
+/* The writer's notes on a slot. */
+#define BP_PHD_NOTE_RETIRED 0x1 /* a worker may still use it */
 #define BP_PHD_NOTE_SESSION 0x2 /* counted in the figures as such, */
 #define BP_PHD_NOTE_OPERATING 0x4
 #define BP_PHD_NOTE_UNREADY 0x8

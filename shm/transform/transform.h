@@ -19,18 +19,18 @@
  *   table             writer       element
  *   transform_head    CP           struct bp_transform_head, one
  *   transform_readers DP worker    struct bp_transform_readers, one
- *   transform_banks   CP           two banks, each laid out as struct bp_transform_bank says
- *   transform_rules   DP worker    struct bp_transform_rule_stats, [worker * BP_TRANSFORM_RULES_MAX
- * + rule] transform_stats   DP worker    struct bp_transform_source_stats, [worker * sources +
- * source]
+ *   transform_banks   CP           two banks, each with the layout of struct bp_transform_bank
+ *   transform_rules   DP worker    struct bp_transform_rule_stats,
+ *                                  [worker * BP_TRANSFORM_RULES_MAX + rule]
+ *   transform_stats   DP worker    struct bp_transform_source_stats, [worker * sources + source]
  *
- * Rules and matrices change in two ways. All at once (reload, and where sources come or go): as a
- * new generation (shm/generation.h), whose bank workers use where it lies. One matrix (a
- * command, the loader): in the bank in force, in the row's other place. Either way a reading is
- * transformed with the whole old or the whole new matrix.
+ * Rules and matrices change in two ways. All together (reload, and where sources are added or
+ * removed): as a new generation (shm/generation.h), whose bank workers use in place. One matrix (a
+ * command, the loader): in the active bank, in the row's other copy. In both cases a reading is
+ * transformed with the complete old or the complete new matrix.
  *
- * What was set by command or loader is marked (BP_TRANSFORM_SET, _ADDED) and taken over into the
- * next bank, so it outlives a reload and the control plane's restart.
+ * Matrices set by a command or the loader are marked (BP_TRANSFORM_SET, _ADDED) and copied to the
+ * next bank, so they persist across a reload and a restart of the control plane.
  */
 
 struct bp_transform_head {
@@ -75,14 +75,14 @@ struct bp_transform_rule_row {
 	/* the row that readings of unknown sources get: without a matrix, its place the identity */
 	uint32_t otherwise;
 	/* Different prefix lengths among its sources, longest first; [0] of IPv4, [1] of IPv6. May
-	 * grow in force, from the end: whoever reads the number anew for each of them misses none
-	 * that was there before, and at worst tries one twice. */
+	 * grow while the bank is active, from the end: a reader that reloads the number for each
+	 * length misses none that existed before, and in the worst case tries one twice. */
 	_Atomic uint8_t n_lengths[2];
 	_Atomic uint8_t length[2][BP_TRANSFORM_LENGTHS_MAX];
 };
 
-/* 0: free; else hash (upper 32 bits) and source number + 1. Never moved while the bank is in force,
- * and put there after what it names. */
+/* 0: free; else hash (upper 32 bits) and source number + 1. Never moved while the bank is active,
+ * and stored after the entry that it refers to. */
 typedef _Atomic uint64_t bp_transform_slot;
 #define BP_TRANSFORM_WAYS                                                                          \
 	8u /* slots of a bucket: a cache line; a full one overflows into the next */
@@ -95,9 +95,10 @@ struct bp_transform_bank {
 	uint64_t generation; /* 0: empty */
 	uint64_t ports;      /* bp_config_ports_key(): a worker with other ports does not use it */
 	uint64_t loaded_ns;  /* Unix time */
-	uint32_t n_rules, sources, rows;    /* rows: those of `otherwise` included */
-	_Atomic uint32_t n_sources, n_rows; /* may grow in force; never beyond the two before */
-	uint32_t buckets;                   /* a power of two */
+	uint32_t n_rules, sources, rows; /* rows: those of `otherwise` included */
+	_Atomic uint32_t n_sources,
+		n_rows;   /* may grow while the bank is active; never beyond the two before */
+	uint32_t buckets; /* a power of two */
 	uint32_t pad;
 	uint64_t key;           /* of the hash */
 	uint32_t taken, missed; /* matrices and sources that were set: taken over from the bank
@@ -117,9 +118,10 @@ struct bp_transform_rule_stats {
 } __attribute__((aligned(64)));
 
 struct bp_transform_source_stats {
-	_Atomic uint64_t uid; /* that of the source it tells of; another's: nothing yet */
+	_Atomic uint64_t uid; /* uid of the source that these statistics belong to; another uid: no
+				 statistics yet */
 	_Atomic uint64_t readings, saturated,
-		refused; /* refused: by what the numbers were, and overflow */
+		refused; /* refused: because of the input numbers, or overflow */
 } __attribute__((aligned(32)));
 
 struct bp_transform_tables {
@@ -143,14 +145,14 @@ struct bp_transform_places {
 };
 struct bp_transform_places bp_transform_places(uint32_t matrices);
 
-/* One pointer each, for whoever looks up often. */
+/* One pointer each, for frequent lookups. */
 struct bp_transform_view {
-	const struct bp_transform_bank *bank; /* NULL: none in force */
+	const struct bp_transform_bank *bank; /* NULL: no active bank */
 	struct bp_transform_row *row;
 	struct bp_transform_source_row *source;
 	bp_transform_slot *slot;
-	/* What bounds a lookup, by the capacity and not by what the bank says; and the hash's key,
-	 * as it was. */
+	/* Limits of a lookup, from the capacity and not from the bank's own fields; and a copy of
+	 * the hash key. */
 	uint32_t bucket_mask, sources, rows;
 	uint64_t key;
 };

@@ -4,21 +4,22 @@
 
 #include "shm/transform/transform.h"
 
-/* What building a bank and changing one in force share (shm/transform/transform_set.c). */
+/* Functions shared by building a bank and changing the active one
+ * (shm/transform/transform_set.c). */
 
-/* The sources' numbers go round after 2^32 of them; 0 is none. */
+/* Source numbers wrap around after 2^32; 0 is no number. */
 uint32_t bp_transform_new_uid(_Atomic uint32_t *next_uid);
 
 /*
- * A row that nobody reads yet, from what the file says. `otherwise` (NULL: none) says what r does
- * not: where it goes as a whole (address with MAC, or back), unless r says an address or `reflect`
- * itself, and the port.
+ * Fills a row without readers from the configuration. `otherwise` (NULL: none) supplies the fields
+ * that r lacks: the destination as a whole (address with MAC, or back), unless r itself has an
+ * address or `reply_to_sender`, and the port.
  */
 void bp_transform_row_fill(struct bp_transform_row *row, const struct bp_transform_receiver *r,
 	const struct bp_transform_receiver *otherwise);
 
-/* Gives a row that may be read meanwhile another matrix, and the flags beside BP_TRANSFORM_MATRIX.
- */
+/* Sets another matrix in a row that may be read concurrently, and the flags in addition to
+ * BP_TRANSFORM_MATRIX. */
 void bp_transform_row_set(struct bp_transform_row *row, const double m[12], unsigned flags);
 
 /*

@@ -13,31 +13,32 @@
  */
 
 /*
- * Builds in `bank` (bank_size octets, aligned to 128, which nobody reads) what the file says, and
- * takes over from `old` (a view of the bank in force; its bank NULL: none) what was set or added
- * there and still has a rule: the one with the same port, destination, UDP port and layout. A
- * source that the file has now is the file's, but a SET matrix of a receiver that the file still
- * has stays set, unless it is singular and the rule does not allow that any more. Where the ports
- * are others, nothing is. uids of the same sources stay. generation: not 0. `ports`:
- * bp_config_ports_key(). 0, or -1 with a sentence: more receivers than `matrices`; the bank is of
- * no use then.
+ * Builds a bank in `bank` (bank_size bytes, aligned to 128, without readers) from the
+ * configuration, and copies from `old` (a view of the active bank; its bank NULL: none) the
+ * matrices that were set or added there and still have a rule: the one with the same port,
+ * destination, UDP port and layout. A source in the new configuration is taken from it, but a SET
+ * matrix of a receiver that the configuration still has stays set, unless it is singular and the
+ * rule no longer allows that. Where the ports differ, nothing is copied. The uids of unchanged
+ * sources stay. generation: not 0. `ports`: bp_config_ports_key(). Returns 0, or -1 with a sentence
+ * in err: more receivers than `matrices`; the bank is then invalid.
  */
 int bp_transform_build(struct bp_transform_bank *bank, uint32_t matrices,
 	const struct bp_transform_config *c, uint64_t ports, const struct bp_transform_view *old,
 	uint64_t generation, uint64_t key, _Atomic uint32_t *next_uid, uint64_t unix_ns, char *err,
 	size_t err_size);
 
-/* Octets of a bank for so many matrices. */
+/* Length of a bank for `matrices` matrices, bytes. */
 static inline uint64_t bp_transform_bank_size(uint32_t matrices)
 {
 	return bp_transform_places(matrices).size;
 }
 
-/* Whether a bank (of another process, maybe of an earlier run) can be read without going astray:
- * numbers and offsets within the capacity. An empty one can't. */
+/* Whether a bank (of another process, possibly of an earlier run) is safe to read: all numbers and
+ * offsets are within the capacity. An empty bank is not valid. */
 bool bp_transform_valid(const struct bp_transform_bank *bank, uint32_t matrices);
-/* Of that what takes no time that grows with the bank, for a worker between two walks: the numbers
- * and the rules. It asks of each source that it uses whether its rows are there. */
+/* The part of this check whose time does not grow with the bank, for a worker between two walks:
+ * the numbers and the rules. The worker checks for each source that it uses whether its rows
+ * exist. */
 bool bp_transform_rules_valid(const struct bp_transform_bank *bank, uint32_t matrices);
 
 enum bp_transform_set {
@@ -51,8 +52,8 @@ enum bp_transform_set {
 	BP_TRANSFORM_SET_LARGE,
 };
 /*
- * Sets a matrix in the bank in force, while workers read it. `m`: column by column. add: a source
- * that the rule does not have comes with one receiver, the rule's `otherwise`.
+ * Sets a matrix in the active bank, while workers read it. `m`: in column-major order. add: a
+ * source that the rule does not have is added with one receiver, the rule's `otherwise`.
  */
 enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsigned rule,
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
@@ -63,8 +64,8 @@ enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, 
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add);
 
 /*
- * Marks a source whose matrices, and which itself if it was added, are not to be taken over into
- * the next bank; until that is in force nothing changes. DONE, NO_RULE or NO_SOURCE.
+ * Marks a source whose matrices, and which itself if it was added, are not to be copied to the next
+ * bank. Nothing changes until that bank is active. Returns DONE, NO_RULE or NO_SOURCE.
  */
 enum bp_transform_set bp_transform_remove(
 	const struct bp_transform_view *v, unsigned rule, const struct bp_prefix *source);

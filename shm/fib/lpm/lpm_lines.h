@@ -6,10 +6,10 @@
 #include "shm/fib/lpm/lpm_node.h"
 
 /*
- * Which of the lines in the segment are free: the writer's own memory, found out again by each
- * writer. Nodes are extents of 1..BP_LPM_LINES_MAX lines. Free neighbours are one extent at once,
- * and the smallest extent that is large enough is taken. What readers may still look at waits
- * until they have left.
+ * The free lines in the segment: the writer's own memory, which each new writer rebuilds. Nodes are
+ * extents of 1..BP_LPM_LINES_MAX lines. Adjacent free extents are merged immediately, and the
+ * smallest extent that is large enough is allocated. Lines that readers may still use are held back
+ * until all readers have passed.
  */
 #define BP_LPM_NO_LINE UINT32_MAX
 #define BP_LPM_SIZES BP_LPM_LINES_MAX /* the last: this large or larger */

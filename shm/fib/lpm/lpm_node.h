@@ -39,10 +39,10 @@
 #define BP_LPM_SLACK 33u
 _Static_assert(36 + (BP_LPM_RUN_MASK + 1) * 4 <= BP_LPM_SLACK * 64, "every run's word is there");
 
-/* A node's first line; the words go on in the lines that follow. */
+/* A node's first line; the words continue in the lines that follow. */
 struct bp_lpm_line {
 	uint64_t runs[4];  /* slot s: bit s % 64 of runs[s / 64]; slot 0 always begins one */
-	uint8_t before[4]; /* how many bits are set in the words of `runs` before this one */
+	uint8_t before[4]; /* number of bits set in the words of `runs` before this one */
 	_Atomic uint32_t word[BP_LPM_FIRST];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_lpm_line) == 64, "one line");
