@@ -78,7 +78,7 @@ static int render_template(char out[RENDERED_MAX], const char *template,
 		}
 		len = strlen(value);
 		if (len >= RENDERED_MAX - n) {
-			snprintf(err, err_size, "longer than %d octets when rendered: '%.64s'",
+			snprintf(err, err_size, "longer than %d bytes when rendered: '%.64s'",
 				RENDERED_MAX - 1, template);
 			return -1;
 		}

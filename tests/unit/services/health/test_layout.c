@@ -57,7 +57,7 @@ static void bounds_of_the_model_are_met(void **state)
 	free(l);
 }
 
-/* Two compilations of the same are the same octets, so that one layout serves all. */
+/* Two compilations of one model give the same bytes, so that devices can share one layout. */
 static void the_same_is_compiled_to_the_same(void **state)
 {
 	struct bp_phd_layout *a = rig_compile(&rig_c03, &rig_plan, &rig_target, "type");
@@ -157,10 +157,10 @@ static void bad_templates_are_refused(void **state)
 		struct bp_phd_target t;
 		const char *what;
 	} cases[] = {
-		{{"cse-in/{objekt}", "C"}, "brace"},
-		{{"cse-in/{object", "C"}, "brace"},
-		{{"cse-in/object}", "C"}, "brace"},
-		{{"cse-in/{object}", "{}"}, "brace"},
+		{{"cse-in/{objekt}", "C"}, "unknown placeholder"},
+		{{"cse-in/{object", "C"}, "unknown placeholder"},
+		{{"cse-in/object}", "C"}, "unknown placeholder"},
+		{{"cse-in/{object}", "{}"}, "unknown placeholder"},
 		{{"cse-in//{object}", "C"}, "no request"},
 		{{"/cse-in", "C"}, "no request"},
 		{{"", "C"}, "no request"},
@@ -194,7 +194,7 @@ static void maps_that_contradict_themselves_are_refused(void **state)
 		m.object[1].map[0] = bad[i];
 		assert_refused(&m, &rig_target, "", "cannot have");
 	}
-	/* what is read must be within the first 254 octets; what is not may be anywhere */
+	/* attributes that are read must be within the first 254 bytes; others may be anywhere */
 	m = model_of(1);
 	m.object[0].n_map = 3;
 	m.object[0].map[0] = (struct bp_phd_attr_map){9999, 252};
@@ -214,16 +214,16 @@ static void a_configuration_without_values_is_refused(void **state)
 
 	m.object[0].map[0] = (struct bp_phd_attr_map){9999, 4};
 	m.object[1].map[0] = (struct bp_phd_attr_map){2448, 8};
-	assert_refused(&m, &rig_target, "", "no object");
+	assert_refused(&m, &rig_target, "", "none of its objects has a known value");
 	m.object[1].n_map = 0; /* in variable reports there may be one */
 	free(rig_compile(&m, &rig_plan, &rig_target, ""));
 	m.n = 0;
-	assert_refused(&m, &rig_target, "", "no object");
+	assert_refused(&m, &rig_target, "", "none of its objects has a known value");
 	m.n = BP_PHD_OBJECTS_MAX + 1;
 	assert_refused(&m, &rig_target, "", "49 objects");
 }
 
-/* As many objects as may be, with a usual path; and a path with which they take too much. */
+/* The maximum number of objects fits with a short path, and exceeds the limit with a long one. */
 static void the_text_is_bounded(void **state)
 {
 	struct bp_phd_model m = model_of(BP_PHD_OBJECTS_MAX);
@@ -233,12 +233,12 @@ static void the_text_is_bounded(void **state)
 	free(rig_compile(&m, &rig_plan, &rig_target, ""));
 	memset(path, 'p', sizeof(path));
 	path[200] = '\0';
-	assert_refused(&m, &(struct bp_phd_target){path, "C"}, "", "octets");
+	assert_refused(&m, &(struct bp_phd_target){path, "C"}, "", "its requests exceed");
 	plan.per_report = 1; /* one request for all */
 	free(rig_compile(&m, &plan, &(struct bp_phd_target){path, "C"}, ""));
 }
 
-/* What the codec reads of a ConfigReport is what was read of it by eye. */
+/* The codec decodes a ConfigReport to the values that were read from it by hand. */
 static void reported_configurations(void **state)
 {
 	static const struct {
