@@ -43,7 +43,8 @@ enum bp_agg_pass {
 
 struct bp_agg_input {
 	const uint8_t *frame; /* from the Ethernet header on */
-	uint32_t len;         /* octets of it at `frame`; less than frame_len: it passes */
+	uint32_t len; /* bytes readable at `frame`; where less than frame_len, the frame is bypassed
+		       */
 	uint32_t frame_len;
 	uint64_t mac; /* where routed: the port's, as the first 6 octets of a little-endian word */
 	uint8_t port;

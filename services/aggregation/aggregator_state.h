@@ -18,10 +18,11 @@
  */
 
 /*
- * An aggregate in its buffer: BP_AGG_AHEAD octets, the writer's front (header and directory), the
- * payloads. The head is written at the end, right before the header, which then has moved up to the
- * payloads. Where nothing moves up it still fits in BP_AGG_AHEAD; 80 of it and 16 of the header put
- * directory and payloads of a full aggregate of short messages into few cache lines.
+ * Layout of an aggregate in its buffer: BP_AGG_AHEAD bytes, the writer's front (header and
+ * directory), the payloads. The packet headers are written last, directly before the aggregate
+ * header, which is then moved up to the payloads. Where nothing is moved they still fit in
+ * BP_AGG_AHEAD. 80 bytes of headroom and 16 of the header put the directory and the payloads of a
+ * full aggregate of short messages into few cache lines.
  */
 #define BP_AGG_AHEAD 80u
 _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the aggregate");
@@ -42,7 +43,7 @@ struct bp_aggregator_rule {
 	uint8_t from[16];
 	uint8_t family, format, port;
 	uint8_t messages; /* N as configured */
-	uint8_t most;     /* what of it fits; less only with format paper */
+	uint8_t most;     /* maximum of these that fit; less than N only in format lin2018 */
 	bool has_from;
 	bool stages; /* messages may be staged: all that an aggregate holds surely fit in it */
 	struct bp_agg_senders senders; /* of others it takes no message */
@@ -54,7 +55,7 @@ struct bp_aggregator_rule {
  */
 struct bp_aggregator_single_stream {
 	bp_v16 head[3];
-	struct bp_agg_template template; /* what is like that one */
+	struct bp_agg_template template; /* matches messages like this one */
 	uint64_t mac;
 	uint32_t stream; /* BP_AGG_NO_STREAM: none */
 	uint16_t len;    /* of its payload */
@@ -65,7 +66,8 @@ struct bp_aggregator_single_stream {
 	uint8_t equal, min_equal;
 };
 
-/* What messages of all streams of a rule are like, by the last one that was read without it. */
+/* The common properties of the messages of all streams of a rule, from the last message that was
+ * processed without the template. */
 struct bp_aggregator_multi_stream {
 	struct bp_agg_template template; /* kind BP_AGG_TEMPLATE_NONE: there is none */
 	uint64_t rest;                   /* bp_agg_key4_rest() of all */
@@ -95,8 +97,8 @@ struct bp_aggregator {
 	uint16_t room;
 	uint16_t id; /* of IPv4, of the next aggregate that may be fragmented */
 	uint8_t at;  /* for bp_agg_output */
-	/* What waited was lost, and since then there was no buffer: nothing is staged, so that
-	 * messages pass. */
+	/* Staged messages were lost, and no buffer has been free since: nothing is staged, so that
+	 * messages are bypassed. */
 	bool starved;
 	/* messages that were like the one before (aggregator_single_stream.c), for
 	 * tests */
@@ -199,10 +201,10 @@ unsigned bp_aggregator_take_single_stream(struct bp_aggregator *a, struct bp_agg
 	unsigned n, unsigned at, uint64_t now_ns, uint64_t wall_ns);
 /* Whether it is of the single stream, and not tagged. */
 bool bp_aggregator_is_single_stream(const struct bp_aggregator *a, const struct bp_agg_input *in);
-/* Puts what is staged of a stream into an aggregate of it. False: there is no buffer, and it is
- * lost. */
+/* Moves the staged messages of a stream into an aggregate. False: no buffer is free, and the
+ * messages are lost. */
 bool bp_aggregator_unstage(struct bp_aggregator *a, uint32_t stream);
-/* What is staged of a stream is no more; its records may be read until the next is written. */
+/* Frees the staged messages of a stream; its records can be read until the next one is written. */
 static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_staged *g)
 {
 	struct bp_agg_stage *stage = &a->streams.stage;
@@ -212,7 +214,7 @@ static inline void bp_aggregator_release(struct bp_aggregator *a, struct bp_agg_
 	g->state &= BP_AGG_STAGE_ONE - 1;
 }
 
-/* What is staged of streams, of a rule, leaves as an aggregate of each. */
+/* Sends the staged messages of `n` streams of a rule, as one aggregate for each stream. */
 void bp_aggregator_flush_staged(struct bp_aggregator *a, unsigned rule, const uint32_t *stream,
 	unsigned n, enum bp_agg_flush reason, uint64_t now_ns, uint64_t wall_ns);
 /* When what a stream holds began. */
@@ -261,8 +263,8 @@ void bp_aggregator_flush_stream(struct bp_aggregator *a, uint32_t stream, enum b
 	uint64_t now_ns, uint64_t wall_ns);
 
 /*
- * A frame that is read, and what becomes of it: for the general path, which takes all there is, and
- * which others leave to it what they do not take themselves.
+ * A parsed frame and the action for it, for the general path: it accepts all frames, and the other
+ * paths pass it the frames that they do not handle.
  */
 struct bp_aggregator_message {
 	struct bp_agg_key key;
@@ -270,8 +272,8 @@ struct bp_aggregator_message {
 	const uint8_t *payload;
 	uint32_t hash, stream; /* stream: a guess */
 	uint16_t len;          /* of the payload */
-	/* What is to be done about it; PASS: send what its stream holds, PASS_BOTH: also what the
-	 * one holds that differs in Don't Fragment. */
+	/* The action; PASS: also flush the stream, PASS_BOTH: also flush the stream that differs in
+	 * Don't Fragment. */
 	enum { BP_AGG_TODO_NONE, BP_AGG_TODO_TAKE, BP_AGG_TODO_PASS, BP_AGG_TODO_PASS_BOTH } todo;
 	bool ambiguous_payload; /* begins like an aggregate */
 	uint8_t hops;

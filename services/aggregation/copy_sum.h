@@ -5,8 +5,7 @@
 #include "proto/net/copy.h"
 #include "proto/net/frame.h"
 
-/* What is left of the last word of 8 octets when all but its last n (1..7) are gone: they lie as
- * bp_sum_tail() has them. */
+/* The last n (1..7) bytes of the last word of 8 bytes, in the layout of bp_sum_tail(). */
 static inline uint64_t bp_sum_last(uint64_t w, unsigned n)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -16,7 +15,7 @@ static inline uint64_t bp_sum_last(uint64_t w, unsigned n)
 #endif
 }
 
-/* Copies what does not overlap, and returns the bp_sum() of it. */
+/* Copies `len` bytes between regions that do not overlap, and returns their bp_sum(). */
 static inline uint64_t bp_copy_and_sum(uint8_t *to, const uint8_t *from, unsigned len)
 {
 	const uint8_t *const end = from + (len & ~15u);

@@ -26,7 +26,7 @@ struct bp_disagg_packet {
 	uint8_t head_len; /* octets of a restored frame up to what message[] names */
 	bool flagged;     /* `flag` precedes message[] in each UDP payload */
 	uint8_t flag[BP_AGG_LIN2018_HEADER];
-	/* Where each payload lies in `payload`, and who sent it. */
+	/* The offset of each payload in `payload`, and its sender. */
 	struct bp_agg_message message[BP_AGG_FULL_MOST];
 };
 

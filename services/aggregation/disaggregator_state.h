@@ -17,19 +17,19 @@ struct bp_disaggregator_rule {
 	bool possible; /* whether all addresses in the first of them can be a sender's */
 };
 
-/* What of a message's head is the same in all of an aggregate, or in all since length or hops was
- * another. Its third piece is bp_agg_full_at4.piece. */
+/* The part of a message's headers that is the same in all messages of an aggregate, or in all since
+ * the length or the hop limit changed. Its third piece is bp_agg_full_at4.piece. */
 struct bp_disaggregator_head {
 	bp_v16 front;     /* octets 0..15: Ethernet, version, TOS */
 	uint64_t ip;      /* 16..23: length, fragment, TTL, protocol */
 	uint32_t ip_sum;  /* of what IPv4's checksum covers, but the source */
 	uint64_t udp_sum; /* of what UDP's covers besides that piece and the payload */
-	uint64_t fixed;   /* of ip_sum, what is the aggregate's */
+	uint64_t fixed;   /* the part of ip_sum that is common to the aggregate */
 	uint32_t tail;    /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
 };
 
-/* What services/aggregation/disaggregator_ip4.c works with. It is here for what the compilers
- * make of that: what stays the same is used where it lies, and registers are left for the rest. */
+/* The working state of services/aggregation/disaggregator_ip4.c. A struct in memory gives better
+ * code: the compilers use constant fields in place and keep registers for the rest. */
 struct bp_disaggregator_ip4 {
 	uint64_t to;          /* where the aggregate of before came in, and whom it was for */
 	uint8_t rule;         /* of that */

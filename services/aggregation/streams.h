@@ -16,13 +16,13 @@
 
 /*
  * The streams of one worker: a bounded number of slots, a hash table that finds a stream by its
- * key, and lists. A stream is on one list: that of its rule while an aggregate of it is being built
- * (in the order in which these began, which with one delay a rule is that of their deadlines), else
- * the idle ones in the order in which they fell idle; slots that never held one come first.
+ * key, and lists. A stream is on one list: the list of its rule while an aggregate of it is being
+ * built (in the order in which the aggregates began, which is the order of their deadlines, since a
+ * rule has one delay), else the list of idle streams in the order in which they became idle; slots
+ * that never held a stream come first.
  *
- * What a message needs of a stream is a cache line or two; slots and links lie apart, in arrays
- * that stay in the cache, so that looking for a stream touches no other's lines, nor does moving
- * one.
+ * A message needs one or two cache lines of a stream. Slots and links are in separate arrays that
+ * stay in the cache, so that neither finding nor moving a stream touches the lines of another one.
  */
 
 #define BP_AGG_NO_STREAM UINT32_MAX
@@ -94,7 +94,7 @@ static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_a
  * address as it lies in memory; 15 bits by bp_agg_key4_rest(); its port, network byte order,
  * in the upper 16. In a frame, address and port lie in one word like this.
  */
-#define BP_AGG_KEY4_FRAME 0xffff0000ffffffffu /* what of it is in the frame's word */
+#define BP_AGG_KEY4_FRAME 0xffff0000ffffffffu /* the part of the key in the frame's word */
 _Static_assert(BP_AGG_RULES_MAX <= 32, "five bits");
 
 static inline uint64_t bp_agg_key4_rest(unsigned rule, unsigned tos, bool dont_fragment)
@@ -201,7 +201,7 @@ struct bp_agg_staged {
 	/* what all its aggregates have, of any stream: format full's numbers */
 	uint32_t sequence;
 	uint16_t number;
-	/* and of IPv4, who sent its first message */
+	/* for IPv4, the sender of its first message */
 	uint16_t sport; /* host byte order */
 	uint8_t src[4];
 } __attribute__((aligned(64)));
@@ -230,7 +230,7 @@ static inline struct bp_agg_record *bp_agg_record_at(const struct bp_agg_stage *
 
 /* ---- all streams ---- */
 
-/* What is needed when an aggregate leaves. */
+/* Fields that are needed only when an aggregate is sent. */
 struct bp_agg_stream_rest {
 	uint8_t src[16]; /* of the stream's first message */
 	uint16_t sport;  /* host byte order */
@@ -362,7 +362,7 @@ uint32_t bp_agg_streams_find(
 /* A slot that has never held a stream, or else the idle one that left longest ago; or
  * BP_AGG_NO_STREAM: none is idle. */
 uint32_t bp_agg_streams_idle(const struct bp_agg_streams *t);
-/* Whether a slot holds a stream, which bp_agg_streams_begin() would give up. */
+/* Whether a slot holds a stream, which bp_agg_streams_begin() would evict. */
 static inline bool bp_agg_streams_in_use(const struct bp_agg_streams *t, uint32_t stream)
 {
 	return stream < t->used;

@@ -8,17 +8,18 @@
 #include "proto/net/checksum_four.h"
 
 /*
- * A template of messages: of one stream, as long and with as many hops to go, from one port and
- * one /8, and in frames of one length. What they have in common was checked with one of them; with
- * the others it is compared, and what is left are the checksums, the source port, and whether it is
- * one of the rule's senders, which is a comparison, too. Four are checked together.
+ * A template of messages: of one stream, with the same payload length and hop limit, from one port
+ * and one /8, and in frames of one length. The common fields were validated with one message; the
+ * others are compared with it. The remaining checks are the checksums, the source port, and whether
+ * the source is one of the rule's senders, which is a comparison, too. Four messages are checked at
+ * a time.
  */
 
 /* How payloads lie. */
 enum bp_agg_template_kind {
 	BP_AGG_TEMPLATE_NONE,
 	BP_AGG_TEMPLATE_LIN2018, /* format paper: flag header, and the message behind octet 48 */
-	BP_AGG_TEMPLATE_FULL,    /* octet 48 and those behind are more of it */
+	BP_AGG_TEMPLATE_FULL,    /* the bytes from 48 on are more of it */
 };
 
 /* Octets of each frame that are read, however short its message is. */
