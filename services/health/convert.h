@@ -85,10 +85,10 @@ enum bp_phd_verdict bp_phd_convert_plan(const struct bp_phd_layout *l,
 	struct bp_phd_conversion *c);
 
 /*
- * The same for one who has no workers' limit of 32 requests a report: plans those from number
- * `first` on, of c->total; the next call is with first + c->parts. A list that is longer than a
- * message becomes several. SLOW: one is over plan->max_message, there are none from `first` on, or
- * over BP_PHD_PARTS_MAX in all, for which the name has no room.
+ * As above, for a caller without the workers' limit of 32 requests per report: plans the requests
+ * from number `first` on, of c->total; the next call is with first + c->parts. A list that is
+ * longer than a message is split. SLOW: one request is over plan->max_message, there are none from
+ * `first` on, or there are more than BP_PHD_PARTS_MAX in total, for which the name has no space.
  */
 #define BP_PHD_PARTS_MAX 256u
 enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,

@@ -106,7 +106,7 @@ bool bp_phd_decode_variable(struct bp_phd_decoded *r, const struct bp_phd_observ
  */
 struct bp_phd_sfloat {
 	char text[12]; /* the longest is -20480000000 */
-	uint16_t sum;  /* folded bp_sum() of it, as if it began at an even octet */
+	uint16_t sum;  /* folded bp_sum() of the text, as if it began at an even offset */
 	uint8_t len;   /* 0: it is none of the numbers */
 	uint8_t pad;
 };

@@ -125,7 +125,7 @@ static inline uint16_t bp_phd_last_report_no(uint64_t last)
 {
 	return (uint16_t)(last >> 32);
 }
-/* What is not stored yet; 0: all of it is. */
+/* The parts that are not stored yet; 0: all are stored. */
 static inline uint32_t bp_phd_last_open(uint64_t last)
 {
 	return (uint32_t)last;
@@ -204,7 +204,7 @@ static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invok
 #define BP_PHD_OPEN_BEHIND (32u - BP_PHD_OPEN_LEFT_BITS)
 #define BP_PHD_OPEN_LEFT ((1u << BP_PHD_OPEN_LEFT_BITS) - 1)
 
-/* Nothing of it is stored. parts: 1 to 256. */
+/* No part is stored. parts: 1 to 256. */
 static inline uint32_t bp_phd_open_begin(unsigned parts)
 {
 	if (parts > BP_PHD_OPEN_PARTS)

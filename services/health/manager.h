@@ -28,8 +28,8 @@ struct bp_phd_peer {
 	uint8_t own[16];     /* the address of ours that it talks to */
 	uint16_t port;       /* the device's, in this machine's order */
 	uint8_t transport;   /* BP_PHD_TRANSPORT_UDP or _TCP */
-	uint32_t connection; /* TCP: the owner's number of it; the same one is not used for another
-				while it has a session */
+	uint32_t connection; /* TCP: the owner's number of the connection; it is not reused for
+				another connection while a session has it */
 };
 
 /* Why a session ended. */
@@ -45,17 +45,17 @@ enum bp_phd_closed {
 	BP_PHD_CLOSED_REASONS,
 };
 
-/* What the owner did with a report that did not take the workers' way. */
+/* The owner's result for a report on the slow path. */
 enum bp_phd_taken {
-	BP_PHD_TAKEN,           /* it will be stored; who must be answered is answered then */
+	BP_PHD_TAKEN,           /* it will be stored; a confirmed report is answered then */
 	BP_PHD_TAKEN_ANSWER,    /* to be answered now: nothing in it, or stored already */
-	BP_PHD_TAKEN_FULL,      /* no room: the device shall repeat */
+	BP_PHD_TAKEN_FULL,      /* no capacity: the device shall repeat the report */
 	BP_PHD_TAKEN_BAD,       /* badly structured, or contradicts the configuration */
 	BP_PHD_TAKEN_NO_OBJECT, /* no object in it is known */
 	BP_PHD_TAKEN_UNFIT      /* well-formed, but no request can carry it: repeating is no use */
 };
 
-/* What is known of a device besides its configuration: bp_phd_session.mds_known. */
+/* The knowledge of a device besides its configuration: bp_phd_session.mds_known. */
 enum bp_phd_mds {
 	BP_PHD_MDS_REQUESTED, /* spec is to come; also before it was asked */
 	BP_PHD_MDS_KNOWN,     /* spec is true */
@@ -92,7 +92,7 @@ struct bp_phd_manager_ops {
 	enum bp_phd_taken (*report)(void *arg, uint32_t slot, const uint8_t *apdu, size_t len);
 };
 
-/* What happened, ever; written here alone. The owner's word in the segment may be its place. */
+/* Total event counts; written only here. The owner may place them in the segment. */
 struct bp_phd_manager_counts {
 	_Atomic uint64_t aarq;                                 /* that could be read */
 	_Atomic uint64_t aare[BP_PHD_UNSUPPORTED_VERSION + 1]; /* by enum bp_phd_result */
@@ -130,14 +130,13 @@ void bp_phd_manager_configure(struct bp_phd_manager *m, const struct bp_config_p
 /* One whole APDU from a device: a datagram, or as bp_phd_apdu_size() cuts a stream. */
 void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *from,
 	const uint8_t *p, size_t len, uint64_t mono_ns, uint64_t unix_ns);
-/* What was replied on a TCP connection is the kernel's now: the device has its answer. */
+/* The reply on a TCP connection was passed to the kernel: the device has its answer. */
 void bp_phd_manager_written(struct bp_phd_manager *m, uint32_t connection);
 /* A TCP connection ended. */
 void bp_phd_manager_disconnected(struct bp_phd_manager *m, uint32_t connection, uint64_t mono_ns);
 /* Whether a TCP connection has a session. */
 bool bp_phd_manager_connected(const struct bp_phd_manager *m, uint32_t connection);
-/* What is due by now; returns when it is to be called next, UINT64_MAX: not before something else
- * happens. */
+/* Runs all due timers; returns the time of the next call, UINT64_MAX: none before another event. */
 uint64_t bp_phd_manager_tick(struct bp_phd_manager *m, uint64_t mono_ns);
 
 /* Asks a device to release its association. 0, or -1: it has none. */
@@ -154,8 +153,8 @@ bool bp_phd_manager_send(
  * of configurations that may not be known before all is read back: while control->loading such a
  * session stays without BP_PHD_READY, until bp_phd_manager_loaded(). */
 void bp_phd_manager_adopt(struct bp_phd_manager *m, uint64_t mono_ns);
-/* What can be known is known: sessions that waited for it are opened() with a layout of the plan,
- * or end. */
+/* All configurations are loaded: sessions that waited for this are opened() with a layout of the
+ * plan, or end. */
 void bp_phd_manager_loaded(struct bp_phd_manager *m, uint64_t mono_ns);
 
 enum bp_phd_restored {
@@ -163,7 +162,7 @@ enum bp_phd_restored {
 	BP_PHD_RESTORE_THERE,       /* it, or its address, has a session, which stays */
 	BP_PHD_RESTORE_UNKNOWN,     /* its configuration is not known, or is another by now */
 	BP_PHD_RESTORE_NOT_ALLOWED, /* not on the allow-list any more */
-	BP_PHD_RESTORE_FULL,        /* no room in the table, or for its layout */
+	BP_PHD_RESTORE_FULL,        /* no space in the table, or for its layout */
 	BP_PHD_RESTORE_RESULTS,
 };
 /*

@@ -6,7 +6,7 @@
 #include "services/health/manager.h"
 #include "shm/index.h"
 
-/* What the parts of the manager share: services/health/manager*.c alone. */
+/* Declarations that the parts of the manager share; only for services/health/manager*.c. */
 
 #define BP_PHD_NONE UINT32_MAX
 
@@ -27,7 +27,7 @@ struct bp_phd_timer {
 	uint64_t since_ns;
 };
 
-/* What the manager keeps of a session besides the table; zeroed where there is none. */
+/* The manager's private state of a session, besides the table; zeroed where there is none. */
 struct bp_phd_note {
 	struct bp_phd_timer state, idle;
 	uint8_t waits;      /* enum bp_phd_wait, of `state` */
@@ -112,7 +112,7 @@ static inline void bp_phd_count(_Atomic uint64_t *counter)
 {
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
-/* Sessions are being read back: who has none yet may have one. */
+/* Sessions are being restored: a peer without a session may still get one. */
 static inline bool bp_phd_loading(const struct bp_phd_manager *m)
 {
 	return atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) != 0;
@@ -159,7 +159,7 @@ void bp_phd_configured(struct bp_phd_manager *m, uint32_t slot, const struct bp_
 void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot);
 /* Requests the MDS where the device's specialisation is unknown. */
 void bp_phd_request_mds(struct bp_phd_manager *m, uint32_t slot);
-/* What came to our GET: the attributes, or NULL: none. */
+/* The response to our GET: the attributes, or NULL: none. */
 void bp_phd_mds_received(
 	struct bp_phd_manager *m, uint32_t slot, const struct bp_phd_get_reply *reply);
 /* Whether instances have no name without the specialisation. */

@@ -5,7 +5,7 @@
 #include "biplane/health.h"
 #include "shm/health/phd.h"
 
-/* What section health_devices says, as workers, layouts and devices need it. */
+/* Section health_devices in the form that workers, layouts and devices need. */
 
 /* Octets of a request besides an instance's representation: header, token, options and marker. A
  * path that is longer takes them from the representation. */

@@ -6,7 +6,7 @@
 #include "services/health/token.h"
 #include "proto/health/coap.h"
 
-/* What judging a report and writing its requests share: part of convert.c. */
+/* Declarations shared by evaluating a report and writing its requests: part of convert.c. */
 
 #define BP_PHD_BEFORE_HEAD (BP_COAP_HEADER_LEN + BP_PHD_TOKEN_LEN)
 

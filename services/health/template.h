@@ -15,16 +15,15 @@
 #include "proto/net/vec16.h"
 
 /*
- * The template of a request. A device reports the same objects each time, and of all octets only
- * numbers, times and values differ. So the request that one such report became is kept, as a frame
- * with gaps for what differs. The next report of the same shape is neither parsed, nor is its
- * request composed: the frame is copied and the gaps are filled, and the sum over the copied octets
- * is known. What is written is octet by octet what services/health/convert.h writes for that
- * report.
+ * The template of a request. A device reports the same objects each time, and only numbers, times
+ * and values differ. The request for one such report is therefore stored as a frame with gaps for
+ * the differing bytes. The next report of the same form is not parsed, and its request is not
+ * composed: the frame is copied, the gaps are filled, and the sum over the copied bytes is known.
+ * The result is byte for byte the output of services/health/convert.h for that report.
  *
- * Of this kind are fixed reports of one person, of known objects with SFLOATs, without time and
- * status, as one instance. All others, and those with a value that is no number, are for
- * services/health/convert.h.
+ * Templates exist for fixed reports of one person, of known objects with SFLOATs, without time and
+ * status, as one instance. services/health/convert.h processes all other reports, and those with a
+ * value that is no number.
  */
 #define BP_PHD_TEMPLATE_APDU 64u     /* octets of a report at most */
 #define BP_PHD_TEMPLATE_APDU_MIN 36u /* with one observation */
@@ -52,10 +51,10 @@ struct bp_phd_template {
 	/* of a frame, those octets that writing it may touch, its report's that are read among them
 	 */
 	uint16_t bound;
-	uint32_t life;  /* bp_phd_layout.life of the layout that it was made of */
+	uint32_t life;  /* bp_phd_layout.life of the layout of this template */
 	uint8_t values; /* 0: there is none */
 	uint8_t patches;
-	uint8_t wait; /* for who makes it */
+	uint8_t wait; /* for the code that creates the template */
 	struct bp_phd_template_place value[BP_PHD_TEMPLATE_VALUES];
 	/* octets of the frame: CoAP's header, request id, name (0: none), system-ids, first value
 	 */

@@ -10,15 +10,15 @@
 #include "shm/hash.h"
 
 /*
- * The 8 octets of a CoAP token carry all that the answer to the device needs, so that nothing has
- * to be kept until the CSE has acknowledged. As a number, in network order on the wire, from the
- * top bit:
+ * The 8 bytes of a CoAP token contain all data that the answer to the device needs, so that no
+ * state is kept until the CSE has acknowledged. As a number, in network byte order in the packet,
+ * from the most significant bit:
  *
  *   slot 23 | invoke-id 16 | type - 3357 2 | part 5 | only part 1 | confirmed 1 | check 16
  *
- * The check is a keyed hash of what is before it and of the life of the session in that slot: a
- * token of a session that has ended is untrue, and one who does not know the segment's key guesses
- * one in 65,536.
+ * The check is a keyed hash of the fields before it and of the life of the session in that slot: a
+ * token of a session that has ended is invalid, and a guess without the segment's key is valid with
+ * probability 1 in 65,536.
  */
 #define BP_PHD_TOKEN_LEN 8u
 #define BP_PHD_TOKEN_SLOTS (1u << 23)
@@ -95,15 +95,16 @@ static inline void bp_phd_token_store(uint8_t p[BP_PHD_TOKEN_LEN], uint64_t word
 #define BP_PHD_ANSWER_MAX 32u
 
 /*
- * The answer to a confirmed report, by what the CSE made of it: an APDU. The same for workers, the
- * slow path and TCP. `type`: of the event report, 3357..3360; `invoke_id` its own.
+ * The answer to a confirmed report, from the result at the CSE: an APDU. The same for workers, the
+ * slow path and TCP. `type`: that of the event report, 3357..3360; `invoke_id`: that of the event
+ * report.
  *
  *   stored              rors, for the event report
  *   denied              roer 2 (access-denied)
  *   no target, busy     rorj 103 (resource-limitation): the device tries again
  *   refused             rorj 303 (unexpected-error)
  *
- * Returns its length, at most BP_PHD_ANSWER_MAX.
+ * Returns its length, bytes, at most BP_PHD_ANSWER_MAX.
  */
 size_t bp_phd_answer_write(uint8_t out[BP_PHD_ANSWER_MAX], enum bp_m2m_outcome outcome,
 	uint16_t invoke_id, uint16_t type);
