@@ -81,7 +81,7 @@ enum bp_lcl_put {
 	BP_LCL_PUT_FULL, /* all were: not taken */
 };
 
-/* A time-sensitive frame. What it is remembered with comes back from take(). */
+/* Enqueues a time-sensitive frame. take() returns the values stored with it. */
 struct bp_lcl_arrival {
 	void *frame;
 	uint64_t in_ns;  /* when it came, at most `now`: from then on d/n counts */
@@ -111,8 +111,8 @@ struct bp_lcl_departure {
 	uint8_t put; /* enum bp_lcl_put */
 };
 /*
- * What is to be handed to the driver now, in this order; at most `max`. Fewer than max: that is
- * all. Frames whose slot has passed come first.
+ * The frames to pass to the driver now, in this order; at most `max`. A result below max means that
+ * there are no more. Frames whose slot has passed come first.
  */
 unsigned bp_lcl_take(
 	struct bp_lcl_scheduler *s, uint64_t now_ns, struct bp_lcl_departure *out, unsigned max);
@@ -122,13 +122,13 @@ uint64_t bp_lcl_next(const struct bp_lcl_scheduler *s, uint64_t now_ns);
 /* Takes whatever it still holds, due or not, time-sensitive frames first; for a shutdown. */
 unsigned bp_lcl_flush(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out, unsigned max);
 
-/* What it measured since its creation; a reader on another core gets them by way of shm/lcl/lcl.h.
- */
+/* The measurements since creation; a reader on another core gets them from shm/lcl/lcl.h. */
 struct bp_lcl_measured {
-	uint64_t slots;    /* that held frames when they began */
-	uint64_t gated;    /* times that best effort waited for a slot though the wire was free */
-	uint64_t gated_ns; /* the wire's time that it lost so */
-	uint32_t held;     /* time-sensitive frames, now */
+	uint64_t slots; /* that held frames when they began */
+	uint64_t gated; /* number of times that best effort waited for a slot although the link was
+			   idle */
+	uint64_t gated_ns;    /* link time lost by this */
+	uint32_t held;        /* time-sensitive frames, now */
 	uint32_t best_effort; /* now */
 };
 const struct bp_lcl_measured *bp_lcl_measured(const struct bp_lcl_scheduler *s);

@@ -36,7 +36,7 @@ struct entry {
 struct queue {
 	uint64_t slot;  /* whose frames it holds or held last; SLOT_NONE: none yet */
 	uint64_t begin; /* of that slot, ticks */
-	uint64_t held;  /* ticks of the wire that the frames in it take */
+	uint64_t held;  /* transmission time of the frames in it, ticks */
 	struct entry *entry;
 	uint32_t head, tail; /* count on; their places are what `mask` leaves of them */
 	bool closed;         /* it refused a frame */
@@ -62,7 +62,7 @@ struct bp_lcl_scheduler {
 	uint64_t slot_begin_ns; /* since the origin */
 	uint32_t at;            /* its queue */
 
-	/* the wire */
+	/* the link */
 	uint64_t link_free; /* when the frames that left end, had each left when it was due */
 	uint64_t nic_free;  /* when they do */
 	/* When all that was put for slots that have begun ends, had there been no best effort and
@@ -148,9 +148,9 @@ static inline void advance(struct bp_lcl_scheduler *s, uint64_t now_ns)
 }
 
 /*
- * When the best-effort frame at the head would begin, had the scheduler been looked at in time, if
- * it begins on the wire at `start`, at least be_next_tx: what best effort lost since the last look
- * is made up for, but for what is longer ago than tau.
+ * The time at which the best-effort frame at the head would begin if the scheduler had been polled
+ * in time, when it begins on the link at `start`, at least be_next_tx: time that best effort lost
+ * since the last poll is compensated, except for time longer ago than tau.
  */
 static inline uint64_t best_effort_next_tx(const struct bp_lcl_scheduler *s, uint64_t start)
 {
@@ -159,15 +159,16 @@ static inline uint64_t best_effort_next_tx(const struct bp_lcl_scheduler *s, uin
 	return later(s->be_next_tx, start > s->tau ? start - s->tau : 0);
 }
 
-/* Whether the best-effort frame at the head may leave at `now` (ticks), when `need` is when the
- * wire is needed next; if not, *at says when it may, UINT64_MAX: not before that. */
+/* Whether the best-effort frame at the head may leave at `now` (ticks). `need`: the time at which
+ * the link is needed next. If not, *at is the earliest time for it; UINT64_MAX: not before
+ * `need`. */
 static inline bool best_effort_may(
 	const struct bp_lcl_scheduler *s, uint64_t now, uint64_t need, uint64_t *at)
 {
 	const uint64_t wire = tx_time(s, s->be[s->be_head].octets);
 	const uint64_t start = later(now, s->nic_free);
 	const uint64_t turn = best_effort_next_tx(s, start);
-	/* so much may be on the wire already when it joins, were all in time */
+	/* maximum transmission time on the link when it is added, if all polls were in time */
 	const uint64_t ahead = wire < s->be_most ? s->be_most - wire : 0;
 
 	*at = UINT64_MAX;

@@ -15,7 +15,7 @@
  */
 struct bp_sampler;
 
-/* `seed`: not to be guessed by who sends. NULL: no memory. */
+/* `seed`: secret, so that senders cannot predict the samples. NULL: no memory. */
 struct bp_sampler *bp_sampler_create(uint64_t seed);
 void bp_sampler_free(struct bp_sampler *s);
 
