@@ -13,8 +13,8 @@
 
 enum bp_burst_kind {
 	BP_BURST_PARSED, /* frame[i] is not read, parsed[i] is */
-	/* Untagged IPv4 without options, TCP to the broker, all of it at frame[i], lengths checked:
-	 */
+	/* Untagged IPv4 without options, TCP to the broker, completely at frame[i], lengths
+	 * checked: */
 	BP_BURST_VERIFIED,   /* with right checksums */
 	BP_BURST_UNVERIFIED, /* with checksums to be verified */
 };

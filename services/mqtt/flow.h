@@ -26,7 +26,7 @@ enum bp_stream {
 	BP_STREAM_REASSEMBLE, /* inside a packet whose beginning is carried */
 	BP_STREAM_ENDED,      /* after a DISCONNECT or the broker's FIN: the broker reads no more */
 	BP_STREAM_RESYNC,     /* searching for a provable boundary */
-	BP_STREAM_NOT_INSPECTED, /* given up; `opaque` says why */
+	BP_STREAM_NOT_INSPECTED, /* inspection stopped; `opaque` is the reason */
 };
 
 #define BP_FLOW_IP6 0x01
@@ -44,7 +44,7 @@ enum bp_stream {
 #define BP_FLOW_PUSHED(dir) (uint8_t)(0x40 << (dir))  /* read on after one, no answer yet */
 #define BP_FLOW_PUSHED_EITHER (uint8_t)(BP_FLOW_PUSHED(0) | BP_FLOW_PUSHED(1))
 
-/* What a connection has proven. 0 is a free slot of the table. */
+/* The state of proof of a connection. 0 is a free slot of the table. */
 #define BP_FLOW_IN_TABLE 0x01
 #define BP_FLOW_SYN_ACKED 0x02 /* the broker acknowledged the client's initial sequence number */
 #define BP_FLOW_HANDSHAKE                                                                          \
@@ -55,7 +55,7 @@ enum bp_stream {
 #define BP_FLOW_UNREAD 0x80 /* no proof: what it publishes is not read */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
 
-/* What of line 4 is in use. */
+/* The parts of line 4 that are in use. */
 #define BP_MARK_URGENT(dir) (uint8_t)(0x01 << (dir)) /* an urgent byte is ahead */
 #define BP_MARK_CLAIM(dir) (uint8_t)(0x04 << (dir))  /* unseen bytes were acknowledged */
 /* The broker refused a publication: later ones of QoS 1 and 2 wait for their acknowledgement. */
@@ -177,8 +177,8 @@ _Static_assert(offsetof(struct bp_flow, client_ip) == 64, "what is hot is one li
 
 #define BP_SCALE_UNSEEN UINT8_MAX
 #define BP_SCALE_MAX 14 /* RFC 7323 2.3 */
-/* A carried packet that a rule wants: whole, or, where that finds no memory, its beginning; `skip`
- * is then what is still to come of it. */
+/* A packet that is reassembled because a rule needs it: complete, or, where no memory is free, its
+ * beginning; `skip` is then the number of remaining bytes. */
 enum { BP_REASSEMBLY_UNDECIDED, BP_REASSEMBLY_WHOLE, BP_REASSEMBLY_BEGINNING };
 
 #define BP_MEMO_MULTIPLE (UINT32_MAX - 1)
@@ -385,15 +385,15 @@ struct bp_flow_new {
 	const uint8_t *client_ip6, *broker_ip6; /* with BP_FLOW_IP6 */
 };
 /*
- * Adds it, zeroed but for what is given. At a bound the flow that is given up is, in this order:
- * a closed one; the oldest unproven one of the client that has the most; for a proven one, one
- * of a client that has far more than others, else the longest idle proven one. NULL, counted: both
- * groups are full of proven flows, and this is none.
+ * Adds a flow, zeroed except for the arguments. At a limit a flow is evicted, in this order: a
+ * closed one; the oldest unproven one of the client that has the most; for a proven one, one of a
+ * client that has far more than others, else the longest idle proven one. NULL, counted: both
+ * groups are full of proven flows, and this one is unproven.
  */
 struct bp_flow *bp_flow_add(struct bp_flow_table *t, const struct bp_flow_new *n);
 void bp_flow_remove(struct bp_flow_table *t, struct bp_flow *f);
-/* Files the flow under another list, by the time it was last seen; at that list's bound another
- * flow is given up. */
+/* Moves the flow to another list, in the order of the last packet; at the limit of that list
+ * another flow is evicted. */
 void bp_flow_file(struct bp_flow_table *t, struct bp_flow *f, unsigned list);
 /* Expires what is over its time, looking at `budget` flows at most. Returns how many expired. */
 unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budget);

@@ -32,7 +32,7 @@ struct bp_mirror_request {
 /* Returns true when the clone was sent; otherwise it has counted why not. */
 typedef bool (*bp_mirror_fn)(void *arg, const struct bp_mirror_request *r);
 
-/* What the configuration says of inspection. Bounds are those of all workers together. */
+/* The configuration of inspection. Limits are the totals of all workers. */
 struct bp_mqtt_options {
 	uint32_t workers;
 	uint64_t placement; /* differs where connections may be other workers' than before */

@@ -116,7 +116,7 @@ static inline void bp_journal_end(struct bp_journal *j)
 	bp_journal_order();
 }
 
-/* A topic name on the wire has a 16-bit length. */
+/* A topic name in a packet has a 16-bit length. */
 #define BP_TOPIC_MAX 65535u
 
 /*
@@ -280,7 +280,8 @@ static inline bool bp_topic_known(const struct bp_flow *f, uint64_t hash)
 	return (bp_topic_bits(hash) & ~f->known) == 0;
 }
 
-/* Whether nothing of this direction is read: given up, searched, or none of its segments fits. */
+/* Whether this direction is not inspected: stopped, in resynchronisation, or none of its segments
+ * fits. */
 static inline bool bp_stream_unread(const struct bp_flow *f, unsigned dir)
 {
 	return f->stream[dir] >= BP_STREAM_RESYNC ||
@@ -329,7 +330,7 @@ bool bp_handshake_segment(
 bool bp_handshake_begins(const struct bp_flow *f, const struct bp_frame *frame);
 /* The MSS of an end that announced none, or was not heard (RFC 9293 3.7.1). */
 #define BP_MSS_UNSEEN 536
-/* What one of the ends announced. */
+/* The announcement of one end. */
 void bp_flow_record_mss(struct bp_flow *f, uint16_t mss);
 
 /* reorder.c: segments ahead of the stream. */
@@ -416,7 +417,7 @@ static inline bool bp_stream_tracked(const struct bp_flow *f, unsigned dir)
 	return f->stream[dir] >= BP_STREAM_BOUNDARY && f->stream[dir] <= BP_STREAM_ENDED;
 }
 
-/* Whether its numbers are known: those of a stream that is given up are followed, too. */
+/* Whether its sequence numbers are known: those of a stream without inspection are tracked, too. */
 static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
 {
 	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_NOT_INSPECTED;
@@ -484,7 +485,7 @@ void bp_packet_read(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 /* cut_packet.c: a packet of which [p, p + n) is all that the segment has. */
 void bp_cut_begin(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p, uint32_t n);
-/* More of it (BP_STREAM_REASSEMBLE). Returns bytes taken. */
+/* Adds more bytes of it (BP_STREAM_REASSEMBLE). Returns the number of bytes consumed. */
 uint32_t bp_cut_continue(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const uint8_t *p, uint32_t n, uint32_t seq);
 /* `gap` bytes at the stream's position are lost; true when the position is still known after it. */
@@ -526,9 +527,9 @@ void bp_will_disconnect(
 void bp_will_discard(struct bp_mqtt_worker *in, struct bp_flow *f);
 /* The connection ends: the broker publishes what was not discarded. */
 void bp_will_end(struct bp_mqtt_worker *in, struct bp_flow *f);
-/* After a restart of the process: keeps what lies in the arena, when it is sound. */
+/* After a restart of the process: keeps the state in the arena, if it is consistent. */
 void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f);
-/* The flow is given up, without the end of the connection having been seen. */
+/* The flow is evicted before the end of the connection was seen. */
 void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* Will messages with a will delay interval. `max`: that wait at one time. NULL: no
@@ -544,7 +545,8 @@ enum bp_alias { BP_ALIAS_OK, BP_ALIAS_UNMAPPED, BP_ALIAS_BAD };
 enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	struct bp_mqtt_publish *p, uint64_t *hash);
 void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
-/* Adopts those of an earlier process that are sound; false: none, and nothing is claimed. */
+/* Adopts the aliases of an earlier process that are consistent; false: none, and nothing is
+ * claimed. */
 bool bp_alias_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 
 /* alarm.c: one verdict of one rule, to the ring or out as a mirrored frame. */
@@ -567,8 +569,8 @@ void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
 /* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
 void bp_resync_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);
-/* A packet of a stream in BP_FLOW_PUSHED: its answer, if it must have one, will prove the stream.
- * `body`: all of it; `seq` is that of the fixed header. */
+/* A packet of a stream in BP_FLOW_PUSHED: its response, if it requires one, will prove the stream.
+ * `body`: the complete body; `seq` is that of the fixed header. */
 void bp_resync_request(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_fixed *fixed, const uint8_t *body, uint32_t seq);
 /* A packet of the readable direction `dir` may be the answer that the other one waits for. */

@@ -7,23 +7,23 @@
 #include <stdint.h>
 
 /*
- * The bytes that inspection must carry from one segment to the next: packets cut by a segment's
- * end, segments ahead of the stream, topic aliases, client identifiers. One bounded arena a worker,
- * with a buddy allocator over it, so that blocks join again and a large packet finds contiguous
- * memory. One user, no locks.
+ * The bytes that inspection stores from one segment to the next: packets cut by the end of a
+ * segment, segments ahead of the stream, topic aliases, client identifiers. One bounded arena per
+ * worker, with a buddy allocator, so that free blocks are merged and a large packet finds
+ * contiguous memory. One user, no locks.
  *
- * The arena outlives the process; what the allocator notes of it does not. A reference holds the
- * block's place and size, so that the references which survive say all that is allocated, and the
- * rest is free: nothing that a killed process left half changed has to be believed.
+ * The arena outlives the process; the allocator's own state does not. A reference contains the
+ * offset and the size of the block, so the references that survive define all allocations, and the
+ * rest is free: no state that a killed process left incomplete has to be trusted.
  */
 struct bp_reassembly;
 typedef uint32_t bp_reassembly_ref; /* 0: none; position independent */
 
 /*
- * Over memory[0..bytes), at least 128 bytes and aligned to 64, in blocks of up to `largest_block`
- * rounded up to a power of two. Nothing in it is read. All of it is taken until
- * bp_reassembly_open(): before, bp_reassembly_claim() says which blocks are in use. NULL: no memory
- * for what is noted, or the arena is too large.
+ * Creates the pool over memory[0..bytes), at least 128 bytes and aligned to 64, with blocks of up
+ * to `largest_block` rounded up to a power of two. The memory is not read. All of it counts as
+ * allocated until bp_reassembly_open(); before that, bp_reassembly_claim() marks the blocks in use.
+ * NULL: no memory for the allocator's state, or the arena is too large.
  */
 struct bp_reassembly *bp_reassembly_create(void *memory, uint64_t bytes, uint64_t largest_block);
 void bp_reassembly_destroy(struct bp_reassembly *c);
@@ -34,7 +34,8 @@ void bp_reassembly_unclaim(struct bp_reassembly *c, bp_reassembly_ref ref);
 /* Frees all blocks that were not claimed. */
 void bp_reassembly_open(struct bp_reassembly *c);
 
-/* A block of at least `bytes`, or 0: no room, or larger than the largest block. */
+/* Allocates a block of at least `bytes`, or returns 0: no space, or larger than the largest
+ * block. */
 bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes);
 void bp_reassembly_release(struct bp_reassembly *c, bp_reassembly_ref ref); /* 0 is fine */
 /* From here on what is released stays as it is, and taken, until bp_reassembly_end_deferred(). */

@@ -6,15 +6,15 @@
 
 /*
  * Frames of one template: of one length, with headers and a topic of one length. Sensors of one
- * make send such frames, one after the other. The template is taken from one of them; the others
- * are compared with it. What is left are checksums and the topic's hash, which are computed for
- * four frames at a time.
+ * type send such frames in sequence. The template is built from one of them; the others are
+ * compared with it. The remaining work is the checksums and the topic's hash, which are computed
+ * for four frames at a time.
  *
- * Where they also have numbers as text, of as many digits and with the point at the same place, the
- * numbers are read four at a time, too, and compared with the limits of the rule if one rule
- * evaluates them all.
+ * Where the frames also have numbers as text, with the same number of digits and the decimal point
+ * at the same position, four numbers are parsed at a time, too, and compared with the limits of the
+ * rule if one rule evaluates them all.
  *
- * As in single_publish.h no flow is written, and "no" only costs time.
+ * As in single_publish.h no flow is written, and a mismatch only costs time.
  */
 
 struct bp_template {
