@@ -8,9 +8,9 @@
 #include "services/transform/method.h"
 
 /*
- * How far a method's results are from what they should be, after Table I of the paper (Kunze et
- * al. 2021): the mean Euclidean distance, and the share of points that are off by more than a limit
- * along any axis (10 um, what drilling asks for). What they should be is computed in long double.
+ * The error of a method's results, as in Table I of the paper (Kunze et al. 2021): the mean
+ * Euclidean distance from the reference, and the share of points whose error exceeds a limit along
+ * any axis (10 um, the requirement of drilling). The reference is computed in long double.
  */
 #define BP_TRANSFORM_LIMIT 1e-5 /* metres; the paper's */
 
@@ -34,19 +34,19 @@ double bp_transform_accuracy_mean(const struct bp_transform_accuracy *a);  /* 0 
 double bp_transform_accuracy_share(const struct bp_transform_accuracy *a); /* of violations, 0..1 */
 
 /*
- * Runs a method over n readings and counts its results, rounded to the paper's 25 bits of fraction.
- * `sent` goes to the method, `meant` to the reference: the same for the error of the method alone;
- * what was measured before it was rounded for sending, for all of it. matrix: one for each reading,
- * or NULL for bare points.
+ * Runs a method over n readings and counts its results, rounded to the paper's 25 fraction bits.
+ * `sent` is the input of the method, `meant` that of the reference: equal for the error of the
+ * method alone; the measured values before rounding for the total error. matrix: one for each
+ * reading, or NULL for points without a matrix.
  */
 void bp_transform_accuracy_measure(struct bp_transform_accuracy *a,
 	const struct bp_transform_ops *ops, const double (*sent)[3], const double (*meant)[3],
 	const double *const matrix[], size_t n, double limit);
 
 /*
- * Readings and matrices as the paper's senders draw them, always the same from the same state:
- * radii 0..20, angles 0..2 pi, both with nine decimals; `sent` is what of it goes into the packet:
- * rounded down to 2^-25. Matrices of entries -1..1 and translations 0..10, nine decimals.
+ * Readings and matrices as the paper's senders generate them, always the same from the same state:
+ * radii 0..20, angles 0..2 pi, both with nine decimals; `sent` is the value in the packet, rounded
+ * down to 2^-25. Matrices have entries -1..1 and translations 0..10, nine decimals.
  */
 struct bp_transform_draw {
 	uint64_t state; /* any */

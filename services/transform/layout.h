@@ -19,10 +19,10 @@ extern const struct bp_transform_layout bp_transform_layout_kunze2021;
 extern const struct bp_transform_layout bp_transform_layout_kunze2021_timed;
 
 /*
- * Sets what follows from the fields: `length` where it is 0, and `paper`. False: a field is beyond
- * BP_TRANSFORM_OFFSET_MAX or `length`, its type or fraction is none, or inputs overlap each other,
- * or outputs do; *what says which, a static sentence. Outputs may lie over inputs, as where x, y, z
- * replace the reading: a point is read whole before any of it is written.
+ * Derives `length` where it is 0, and `paper`, from the fields. False: a field is beyond
+ * BP_TRANSFORM_OFFSET_MAX or `length`, its type or fraction is invalid, or inputs overlap each
+ * other, or outputs do; *what is the reason, a static sentence. Outputs may overlap inputs, as
+ * where x, y, z replace the reading: a point is read completely before any of it is written.
  */
 bool bp_transform_layout_finish(struct bp_transform_layout *l, const char **what);
 
