@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/exception/bucket.h"
 
-#define FRAME 1000000000ull /* a frame a second is one unit a nanosecond */
+#define FRAME 1000000000ull /* one frame per second is one unit per nanosecond */
 
 void bp_bucket_init(struct bp_bucket *b, uint32_t rate, uint32_t burst, uint64_t now_ns)
 {
@@ -17,7 +17,7 @@ static void refill(struct bp_bucket *b, uint64_t now_ns)
 	uint64_t passed = now_ns > b->last_ns ? now_ns - b->last_ns : 0;
 
 	b->last_ns += passed;
-	/* so the product below is no more than `full`, by about a frame */
+	/* so the product below exceeds `full` by at most about one frame */
 	if (passed >= b->fill_ns || passed * b->rate >= b->full - b->fill)
 		b->fill = b->full;
 	else

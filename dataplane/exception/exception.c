@@ -12,7 +12,7 @@
 
 static struct rte_ring *make_ring(const char *what, unsigned i, unsigned count, unsigned flags)
 {
-	static unsigned made; /* names are unique in a process; only the main thread makes any */
+	static unsigned made; /* makes names unique in a process; written by the main thread only */
 	char name[RTE_RING_NAMESIZE];
 
 	snprintf(name, sizeof(name), "bp-%s%u-%u", what, i, made++);
@@ -27,8 +27,7 @@ static bool needs_kernel_interface(const struct bp_config *c, unsigned interface
 	return k && k->backend != BP_BACKEND_OFF;
 }
 
-/* The first worker that may send on the port; of these, one that polls something, so that it walks.
- */
+/* The first worker that may send on the port and polls a queue, so that it walks. */
 static unsigned worker_of_port(
 	const struct bp_config *c, const struct bp_queue_plan *p, unsigned port)
 {
@@ -71,7 +70,7 @@ struct bp_exception *bp_exception_create(
 	}
 	x->n_workers = plan ? plan->n_workers : 1;
 	x->originated_counter = BP_C_FROM_KERNEL;
-	/* a worker that is interrupted while it puts does not hold up the others */
+	/* a worker that is preempted during an enqueue does not delay the others */
 	producers = x->n_workers == 1 ? RING_F_SP_ENQ : RING_F_MP_RTS_ENQ;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		if (!needs_kernel_interface(c, i))
@@ -137,7 +136,7 @@ uint32_t bp_exception_mbufs(const struct bp_config *c)
 		return 0;
 	for (unsigned e = 0; e < BP_EX_CLASSES; e++)
 		mbufs += interfaces * c->punt.policer[e].queue_len;
-	/* what its backend holds of an interface, and the queues to the workers */
+	/* frames that the backend of an interface holds, and the queues to the workers */
 	mbufs += interfaces * BP_EXCEPTION_FROM_QUEUE;
 	mbufs += (uint64_t)c->n_workers * BP_EXCEPTION_FROM_QUEUE;
 	return (uint32_t)RTE_MIN(mbufs, (uint64_t)INT32_MAX);

@@ -18,52 +18,58 @@
 struct bp_config;
 
 /*
- * The exception path, as workers see it: bounded queues between them and the exception thread,
- * which alone talks to the kernel (dataplane/exception/thread.h). A worker puts what is not user
- * data into the queue of its class, and takes what the kernel sent out of its own queue. No call
- * here waits, allocates or enters the kernel.
+ * The exception path as seen by workers: bounded queues between the workers and the exception
+ * thread, which alone communicates with the kernel (dataplane/exception/thread.h). A worker
+ * enqueues frames that are not user data by their class, and dequeues the frames of the kernel from
+ * its own queue. No call here waits, allocates or enters the kernel.
  *
- * Which interface (include/biplane/fib.h) a frame is for, or came from, travels in its mbuf; that
- * is not always its port's: a frame for a bridge's host interface came in on a port. It shares its
- * place with the reason of a drop, so a frame that finds no room gets the reason afterwards.
+ * The mbuf of a frame holds its interface (include/biplane/fib.h), which may differ from its port:
+ * a frame for the host interface of a bridge arrived on a port. The field is shared with the drop
+ * reason, so a frame that does not fit a queue gets the reason afterwards.
  */
 struct bp_exception {
-	/* Fixed while workers run, but for has[]: a kernel interface can be removed. */
+	/* Constant while workers run, except has[]: a kernel interface can be removed. */
 	_Atomic bool has[BP_MAX_INTERFACES]; /* has a kernel interface */
-	/* Many workers in, the thread out: a queue of its own for each class and interface, so that
-	 * a flood on one leaves the others theirs. NULL where the configuration has no kernel
-	 * interface. */
+	/*
+	 * From all workers to the thread. Each class and interface has its own queue, so that a
+	 * flood on one interface leaves the queues of others free. NULL if the configuration has no
+	 * kernel interface.
+	 */
 	struct rte_ring *to_kernel[BP_EX_CLASSES][BP_MAX_INTERFACES];
-	struct rte_ring *from_kernel[BP_MAX_WORKERS]; /* the thread in, the worker out; by index */
+	/* from the thread to a worker; by worker index */
+	struct rte_ring *from_kernel[BP_MAX_WORKERS];
 	unsigned n_workers;
-	/* Which worker sends what an interface's kernel side sent. */
+	/* The worker that sends the frames from the kernel side of an interface. */
 	uint8_t worker_of[BP_MAX_INTERFACES];
-	/* Replay, see bp_exception_stand_in(); else NULL, and FROM_KERNEL. */
+	/*
+	 * Replay only, see bp_exception_stand_in(); otherwise NULL, and originated_counter is
+	 * FROM_KERNEL.
+	 */
 	struct rte_ring *stand_in;
-	bp_counter_t originated_counter; /* what the frames of from_kernel are counted as */
+	bp_counter_t originated_counter; /* counter of the frames of from_kernel */
 };
 
-#define BP_EXCEPTION_FROM_QUEUE 1024u /* frames from the kernel that wait for one worker */
+#define BP_EXCEPTION_FROM_QUEUE 1024u /* frames from the kernel that are queued for one worker */
 
 /*
- * Makes the queues, without any kernel interface: every has[] is false until
- * bp_kernel_ifs_open(). `plan` NULL (replay, tests): worker 0 serves all. Returns NULL with a
- * sentence. Ring memory is EAL's.
+ * Creates the queues without a kernel interface: every has[] is false until bp_kernel_ifs_open().
+ * `plan` NULL (replay, tests): worker 0 serves all interfaces. Returns NULL on error, with a
+ * message in `err`. EAL owns the memory of the rings.
  */
 struct bp_exception *bp_exception_create(
 	const struct bp_config *c, const struct bp_queue_plan *plan, char *err, size_t err_size);
-/* Frees what is still in the queues, too. NULL is allowed. */
+/* Frees the queues and their frames. NULL is allowed. */
 void bp_exception_free(struct bp_exception *x);
 
 /*
- * Replay: somebody in the worker's own thread stands in for the kernel. Frames of classes phd and
- * local of an interface that has no kernel side go to the ring x->stand_in, with their interface,
- * instead of being dropped; who takes them counts them. What he puts into from_kernel[0] is counted
- * as `originated_counter`. False: no memory.
+ * Replay: a substitute for the kernel runs in the thread of the worker. Frames of classes phd and
+ * local of an interface without a kernel side are enqueued in x->stand_in, with their interface,
+ * instead of being dropped; the consumer of the ring counts them. Frames that it puts into
+ * from_kernel[0] are counted as `originated_counter`. False: no memory.
  */
 bool bp_exception_stand_in(struct bp_exception *x, bp_counter_t originated_counter);
 
-/* mbufs that the queues, and reading from the kernel, can hold at most; 0 when nothing routes. */
+/* Maximum number of mbufs in the queues and in reads from the kernel; 0 if no port is routed. */
 uint32_t bp_exception_mbufs(const struct bp_config *c);
 
 static inline void bp_exception_interface_set(struct rte_mbuf *m, unsigned interface)
@@ -82,10 +88,10 @@ static inline bool bp_exception_has(const struct bp_exception *x, unsigned inter
 }
 
 /*
- * Workers: hands over the first frames of `m`, all for one interface, that there is room for; each
- * was given its interface, which must have a queue. Returns how many: of the others the caller
- * stays the owner, counts them as DROP_QUEUE_<class> and frees them. What was taken is counted by
- * the exception thread: KERNEL_<class> or DROP_KERNEL_TX.
+ * Workers: enqueues as many of the first frames of `m` as fit; all are for one interface, which is
+ * set in each and must have a queue. Returns their number. The caller still owns the other frames,
+ * counts them as DROP_QUEUE_<class> and frees them. The exception thread counts the enqueued
+ * frames: KERNEL_<class> or DROP_KERNEL_TX.
  */
 static inline unsigned bp_exception_put(struct bp_exception *x, enum bp_exception_class class,
 	unsigned interface, struct rte_mbuf **m, unsigned n)
@@ -94,10 +100,10 @@ static inline unsigned bp_exception_put(struct bp_exception *x, enum bp_exceptio
 }
 
 /*
- * Workers: takes at most `n` frames that the kernel sent, whole Ethernet frames in the order in
- * which it sent them. m->port is the port to leave by; where the interface
- * (bp_exception_interface()) is a bridge's host interface, m->port is BP_NO_PORT and the bridge
- * decides. The worker counts them as FROM_KERNEL.
+ * Workers: dequeues at most `n` frames from the kernel, complete Ethernet frames in their original
+ * order. m->port is the output port; if the interface (bp_exception_interface()) is the host
+ * interface of a bridge, m->port is BP_NO_PORT and the bridge selects the port. The worker counts
+ * the frames as FROM_KERNEL.
  */
 static inline unsigned bp_exception_take(
 	struct bp_exception *x, unsigned worker, struct rte_mbuf **m, unsigned n)

@@ -5,12 +5,12 @@
 #include "proto/net/ip.h"
 #include "proto/net/nd.h"
 
-/* Fields that decide, of either family. */
+/* Header fields for the classification, for both IP versions. */
 struct packet {
 	uint8_t protocol;
 	uint8_t hops; /* TTL or hop limit */
 	bool ip6;
-	bool has_ports; /* it is no later fragment, and they can be read */
+	bool has_ports; /* not a later fragment, and the ports are in the readable bytes */
 	uint16_t sport, dport;
 	uint8_t icmp_type;
 };
@@ -24,7 +24,7 @@ struct packet {
 #define BFD_MULTIHOP 4784
 #define LLC_ISIS 0xfefe /* DSAP and SSAP of IS-IS, in an 802.3 frame */
 #define MAX_8023_LENGTH 1500
-#define HOPS_MAX 255 /* tells that no router forwarded it */
+#define HOPS_MAX 255 /* no router has forwarded the packet */
 
 static void read_upper(struct packet *p, const uint8_t *l4, uint32_t len)
 {
@@ -51,7 +51,7 @@ static bool read_ip4(struct packet *p, const uint8_t *h, uint32_t len)
 	return true;
 }
 
-/* Multicast listener reports stand behind a hop-by-hop header; no other one is looked behind. */
+/* Multicast listener reports have a hop-by-hop header; no other extension header is skipped. */
 static bool read_ip6(struct packet *p, const uint8_t *h, uint32_t len)
 {
 	uint32_t at = BP_IP6_HDR;
@@ -82,7 +82,7 @@ static bool is_routing_port(const struct packet *p)
 		return true;
 	case BFD: /* RFC 5881 5 */
 		return p->hops == HOPS_MAX;
-	case BFD_ECHO: /* comes back from the neighbour, which may have forwarded it */
+	case BFD_ECHO: /* returned by the neighbour, which may have forwarded it */
 		return p->hops >= HOPS_MAX - 1;
 	default:
 		return false;
@@ -90,8 +90,9 @@ static bool is_routing_port(const struct packet *p)
 }
 
 /*
- * What a protocol sends only to its own link, and says so in the TTL, is of this class only then:
- * so nobody from further away can fill its queue with it. The kernel gets the others all the same.
+ * A protocol that only uses its own link marks its packets by the TTL. Only packets with that TTL
+ * are in this class, so that no remote sender can fill its queue. The kernel also receives the
+ * others, in another class.
  */
 static bool is_routing(const struct packet *p)
 {

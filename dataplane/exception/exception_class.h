@@ -8,9 +8,9 @@
 struct bp_config_punt;
 
 /*
- * Which class of the exception path a frame belongs to (section exception of the configuration). A
- * pure function of its first bytes: `len` of them can be read. `local`: it is for an address of
- * this machine, or for a multicast group.
+ * Returns the class of a frame on the exception path (section exception of the configuration). A
+ * pure function of the first `len` bytes of the frame, which are readable. `local`: the destination
+ * is an address of this machine or a multicast group.
  */
 enum bp_exception_class bp_exception_classify(
 	const struct bp_config_punt *c, const uint8_t *frame, uint32_t len, bool local);

@@ -31,7 +31,7 @@ unsigned bp_follow_decide(struct bp_followed *f, const struct bp_interface *tabl
 
 	if (!(atomic_load_explicit(&table->flags, memory_order_acquire) & BP_IF_KERNEL))
 		return 0;
-	/* the first octet is the lowest; its lowest bit says multicast */
+	/* the first byte is the lowest; its lowest bit is the group bit */
 	if (mac != f->mac && mac != port_mac && mac != 0 && !(mac & 1))
 		what |= BP_FOLLOW_MAC;
 	if (mtu != f->mtu && mtu != port_mtu && mtu >= MTU_MIN && mtu <= UINT16_MAX)
@@ -61,8 +61,10 @@ void bp_follow_init(struct bp_follow *f, const struct bp_config *c, struct bp_po
 	}
 }
 
-/* A driver that can be wrong about its link must not take the kernel's interface down: only where
- * the kernel itself knows the port. */
+/*
+ * A driver with an unreliable link state must not take the interface of the kernel down: its state
+ * is used only if the kernel itself reports the port.
+ */
 static bool link_is_up(const struct bp_follow *f, unsigned p)
 {
 	enum bp_link l = bp_link_get((uint16_t)p);
@@ -71,7 +73,7 @@ static bool link_is_up(const struct bp_follow *f, unsigned p)
 					  !bp_link_is_certain((uint16_t)p));
 }
 
-/* A bridge has carrier while any of its ports has. */
+/* A bridge has carrier while any of its ports has carrier. */
 static bool has_carrier(const struct bp_follow *f, unsigned i)
 {
 	const struct bp_config_bridge *b;
@@ -152,8 +154,11 @@ static bool set_mtu(struct bp_follow *f, unsigned p, uint32_t mtu)
 	return false;
 }
 
-/* Whether the table tells of the kernel interface that we serve: one that was removed is made anew
- * by the control plane, with a MAC of the kernel's choice, which is not to become the port's. */
+/*
+ * Whether the table describes the kernel interface that this process serves. The control plane
+ * recreates a removed interface with a MAC address of the kernel, which must not become that of the
+ * port.
+ */
 static bool is_served(const struct bp_follow *f, unsigned i)
 {
 	return __atomic_load_n(&f->table[i].info.ifindex, __ATOMIC_RELAXED) ==

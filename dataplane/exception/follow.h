@@ -13,16 +13,15 @@
 struct bp_config;
 
 /*
- * Kernel interfaces and their ports are one interface to the operator, so what changes on one side
- * is brought to the other: a port's link becomes the kernel interface's carrier, and MAC and MTU
- * that are set in the kernel (`ip link set lan mtu 9000`), which the control plane writes to the
- * interface table, become the port's. At start the port is right, and the kernel interface gets its
- * values; so what the table holds from before counts only when it changes.
- *
- * For the main thread; it asks drivers and the kernel, which may take a while.
+ * Synchronises kernel interfaces and their ports, which are one interface to the operator: the link
+ * of a port becomes the carrier of the kernel interface, and a MAC or MTU that is set in the kernel
+ * (`ip link set lan mtu 9000`), which the control plane writes to the interface table, becomes that
+ * of the port. At the start the values of the port apply, and the kernel interface gets them; older
+ * values in the table apply only after they change. Called by the main thread; it calls drivers and
+ * the kernel, which may take some time.
  */
 
-/* What of the kernel's side has been seen. */
+/* The last values read from the kernel side. */
 struct bp_followed {
 	uint64_t mac; /* bp_mac_word() */
 	uint32_t mtu;
@@ -32,8 +31,9 @@ struct bp_followed {
 #define BP_FOLLOW_MAC 1u
 #define BP_FOLLOW_MTU 2u
 /*
- * Which of both the port must be given, now that the table says so: what has changed there, is
- * other than the port's, and can be (a unicast MAC, an MTU of at least 68, RFC 791). Remembers it.
+ * Returns which of MAC and MTU the port must be given according to the table: a value that has
+ * changed there, differs from that of the port, and is valid (a unicast MAC, an MTU of at least 68,
+ * RFC 791). Records the values.
  */
 unsigned bp_follow_decide(struct bp_followed *f, const struct bp_interface *table,
 	uint64_t port_mac, uint32_t port_mtu);
@@ -47,13 +47,15 @@ struct bp_follow {
 	struct bp_followed of[BP_MAX_INTERFACES];
 };
 
-/* After the kernel interfaces were opened. All stay the caller's. */
+/* Called after the kernel interfaces are opened. The caller keeps ownership of all arguments. */
 void bp_follow_init(struct bp_follow *f, const struct bp_config *c, struct bp_port *ports,
 	const struct bp_pools *pools, const struct bp_kernel_ifs *ifs,
 	const struct bp_interface *table);
-/* A few times a second; asks the links itself (bp_link_poll()). Returns the ports whose MAC or MTU
- * is another now, a bit each; ports[].mtu is kept up to date. What a driver refuses is said on
- * stderr, once. */
+/*
+ * Called a few times a second; polls the links itself (bp_link_poll()). Returns a bit for each port
+ * whose MAC or MTU has changed; ports[].mtu is updated. A value that a driver rejects is logged
+ * once.
+ */
 uint32_t bp_follow_poll(struct bp_follow *f);
 
 #endif

@@ -18,16 +18,16 @@ struct bp_kernel_ifs {
 };
 
 /*
- * Opens what the configuration asks for, with MAC and MTU of the ports, which have been started; a
- * bridge's host interface has the MAC of its first port, and the smallest MTU. `x->has` says
- * afterwards which there are. `host_interface.backend: auto` that vhost-net fails falls back to a
- * tap, with a warning. Returns 0, or -1 with a sentence: then none is open.
+ * Opens the configured kernel interfaces with the MAC and MTU of the ports, which are started. The
+ * host interface of a bridge has the MAC of its first port and the minimum MTU. Sets `x->has` for
+ * each open interface. If vhost-net fails for `host_interface.backend: auto`, a tap is used and a
+ * warning is logged. Returns 0, or -1 with a message in `err`: then none is open.
  */
 int bp_kernel_ifs_open(struct bp_kernel_ifs *k, struct bp_exception *x, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_pools *pools, char *err, size_t err_size);
 void bp_kernel_ifs_close(struct bp_kernel_ifs *k, struct bp_exception *x);
 
-/* One line: "  kernel interfaces: lan (tap), wan (tap)". Nothing when there are none. */
+/* Prints one line: " kernel interfaces: lan (tap), wan (tap)". Prints nothing if there are none. */
 void bp_kernel_ifs_print(const struct bp_kernel_ifs *k, FILE *out);
 
 #endif

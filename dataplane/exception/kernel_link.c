@@ -12,16 +12,19 @@
 struct request {
 	struct nlmsghdr head;
 	struct ifinfomsg link;
-	struct rtattr attribute; /* one at most, of at most 8 bytes */
+	struct rtattr attribute; /* at most one attribute, of at most 8 bytes */
 	uint8_t value[8];
 };
 
 union answer {
 	struct nlmsghdr head;
-	uint8_t bytes[32768]; /* as long as the kernel makes one */
+	uint8_t bytes[32768]; /* maximum length of a kernel answer */
 };
 
-/* Sends it and waits for the answer: the kernel gives it at once. Returns 0 or an errno. */
+/*
+ * Sends the request and waits for the answer, which the kernel sends immediately. Returns 0 or an
+ * errno.
+ */
 static int ask(struct request *q, union answer *a)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);

@@ -24,7 +24,7 @@ void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
 			s->queued[s->n_queued++] = (uint8_t)i;
 }
 
-/* Frames of one class for one interface. */
+/* Writes frames of one class to one interface. */
 static void deliver(
 	struct bp_serve *s, unsigned class, unsigned interface, struct rte_mbuf **m, unsigned n)
 {
@@ -53,7 +53,9 @@ static unsigned serve_queue(struct bp_serve *s, unsigned class, unsigned interfa
 	return n;
 }
 
-/* Once around from the one whose turn it is, each at most `part` and all together at most `most`.
+/*
+ * Serves the interfaces once, round-robin: at most `part` frames of each and at most `most` in
+ * total.
  */
 static unsigned go_around(
 	struct bp_serve *s, unsigned class, unsigned first, unsigned part, unsigned most)

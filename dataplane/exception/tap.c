@@ -14,18 +14,18 @@
 #include "dataplane/exception/kernel_link.h"
 
 /*
- * A tap. It is made with IFF_MULTI_QUEUE, so that the control plane can hold a second, disabled
- * queue: then the interface, its addresses and its routes outlive this process. Ours is the one
- * queue that is enabled.
+ * A tap interface. It is created with IFF_MULTI_QUEUE, so that the control plane can hold a second,
+ * disabled queue: then the interface, its addresses and its routes persist after this process ends.
+ * The queue of this process is the only enabled one.
  */
 #define TUN_DEVICE "/dev/net/tun"
 #define FLAGS (IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE)
-#define REST_MAX 65536u /* a tap's largest frame is smaller */
-#define PIECES_MAX 64   /* mbufs of a frame that is written */
+#define REST_MAX 65536u /* larger than the maximum frame of a tap */
+#define PIECES_MAX 64   /* maximum number of mbufs of a frame to write */
 
 struct tap {
 	struct bp_kernel_if k;
-	/* where the part of a frame goes that is beyond its first mbuf */
+	/* buffer for the part of a frame beyond its first mbuf */
 	uint8_t rest[REST_MAX];
 };
 
@@ -54,8 +54,10 @@ static bool append_rest(struct tap *t, struct rte_mbuf *head, uint32_t len)
 	return true;
 }
 
-/* Reads one frame into `m`, or, without one, nowhere. Returns false when there was none; *kept says
- * whether `m` has it. */
+/*
+ * Reads one frame into `m`, or discards it if `m` is NULL. Returns false if there was none. *kept:
+ * `m` holds the frame.
+ */
 static bool read_one(struct tap *t, struct rte_mbuf *m, bool *kept)
 {
 	uint32_t room = m ? rte_pktmbuf_tailroom(m) : 0, first;
@@ -69,7 +71,8 @@ static bool read_one(struct tap *t, struct rte_mbuf *m, bool *kept)
 		n = readv(t->k.fd, m ? v : v + 1, m ? 2 : 1);
 	while (n < 0 && errno == EINTR);
 	*kept = false;
-	if (n <= 0) /* none, or the interface is gone: then poll says so for ever, see thread.c */
+	if (n <= 0) /* none, or the interface was removed: then poll always returns an event, see
+		       thread.c */
 		return false;
 	if (!m)
 		return true;
@@ -108,7 +111,7 @@ static bool write_one(int fd, const struct rte_mbuf *m)
 
 	for (; m && pieces < PIECES_MAX; m = m->next)
 		v[pieces++] = (struct iovec){rte_pktmbuf_mtod(m, void *), m->data_len};
-	if (m) /* in more pieces than any driver makes */
+	if (m) /* more segments than any driver delivers */
 		return false;
 	do
 		n = writev(fd, v, pieces);
@@ -154,13 +157,15 @@ static int explain(const struct bp_kernel_if_spec *s, int error, char *err, size
 			"tun), or set `host_interface.backend: off`",
 			s->name, TUN_DEVICE);
 	else
-		snprintf(err, err_size, "%s: can't make the kernel interface %s: %s", s->name,
+		snprintf(err, err_size, "%s: cannot create the kernel interface %s: %s", s->name,
 			s->kernel, strerror(error));
 	return -1;
 }
 
-/* One of an earlier `host_interface.backend: virtio` keeps its frame header as long as somebody
- * holds it; and two who read one interface would each get a part of its frames. */
+/*
+ * An interface of a former `host_interface.backend: virtio` keeps its frame header as long as a
+ * process holds it; and two readers of one interface would each receive a part of its frames.
+ */
 static int check_ours(int fd, const struct bp_kernel_if *k, const struct bp_kernel_if_spec *s,
 	char *err, size_t err_size)
 {
@@ -200,7 +205,7 @@ static int attach(int fd, struct bp_kernel_if *k, const struct bp_kernel_if_spec
 		return explain(s, errno, err, err_size);
 	if (check_ours(fd, k, s, err, err_size) != 0)
 		return -1;
-	/* the kernel gives complete checksums and no frames that are still to be cut */
+	/* the kernel completes checksums and segments large frames itself */
 	if (ioctl(fd, TUNSETOFFLOAD, 0) != 0)
 		return explain(s, errno, err, err_size);
 	return bp_kernel_if_address(k, s, err, err_size);

@@ -19,14 +19,15 @@
 
 #define WAIT_MIN_NS 50000u
 #define WAIT_MAX_NS 500000u
-#define SLACK_NS 1000ul /* of the timers; the kernel's default is as long as our wait */
+#define SLACK_NS 1000ul /* timer slack; the default of the kernel is as long as the poll interval  \
+			 */
 #define NS_PER_SECOND 1000000000ull
 
 struct bp_exception_thread {
 	struct bp_serve serve;
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES];
 	int epoll;
-	bool no_pwait2; /* a kernel before 5.11, or a container that forbids it */
+	bool no_pwait2; /* a kernel before 5.11, or a container that forbids the call */
 	_Atomic bool stop;
 	_Atomic uint64_t rounds;
 	pthread_t id;
@@ -54,7 +55,7 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 	return n;
 }
 
-/* Somebody removed it (`ip link del`): it would be readable for ever. */
+/* The interface was removed (`ip link del`): its descriptor would stay readable. */
 static void give_up(struct bp_exception_thread *t, unsigned i)
 {
 	bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("interface", t->interface[i]->name)),
@@ -65,7 +66,7 @@ static void give_up(struct bp_exception_thread *t, unsigned i)
 	t->interface[i] = NULL;
 }
 
-/* Returns how many frames the kernel gave. */
+/* Returns the number of frames read from the kernel. */
 static unsigned read_ready(struct bp_exception_thread *t, const struct epoll_event *events, int n)
 {
 	unsigned all = 0;
@@ -146,7 +147,7 @@ struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 			close(t->epoll);
 		free(t);
 	}
-	snprintf(err, err_size, "can't start the exception thread: %s", strerror(rc));
+	snprintf(err, err_size, "cannot start the exception thread: %s", strerror(rc));
 	return NULL;
 }
 

@@ -11,25 +11,27 @@
 struct bp_config_punt;
 
 /*
- * The exception thread: the one that talks to the kernel, so that no worker does. It is no lcore:
- * DPDK runs it on the CPUs that no lcore has, or, where there is none, on the main thread's, which
- * sleeps nearly always. It sleeps until the kernel sends something, and looks at the workers'
- * queues every 50 us after activity, every 500 us when idle.
+ * The exception thread communicates with the kernel, so that no worker has to. It is not an lcore:
+ * DPDK runs it on the CPUs without an lcore or, if there is none, on the CPU of the main thread,
+ * which is almost always idle. It sleeps until the kernel sends a frame, and polls the queues of
+ * the workers every 50 us after activity, every 500 us when idle.
  */
 struct bp_exception_thread;
 
 /*
- * `interface` [BP_MAX_INTERFACES] by number, NULL: none; they stay the caller's and open until the
- * thread was stopped. `counters`: a row that this thread alone writes. Returns NULL with a
- * sentence.
+ * `interface` [BP_MAX_INTERFACES] by number, NULL: none; the caller keeps ownership, and they must
+ * stay open until the thread is stopped. `counters`: a row that only this thread writes. Returns
+ * NULL on error, with a message in `err`.
  */
 struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 	struct bp_kernel_if *const *interface, const struct bp_config_punt *config,
 	struct bp_counters *counters, char *err, size_t err_size);
-/* Grows while it goes round: its life sign for the main thread. */
+/* Number of rounds: the heartbeat for the main thread. */
 uint64_t bp_exception_thread_rounds(const struct bp_exception_thread *t);
-/* After the workers have ended: delivers what waits for the kernel, counts what waits for workers,
- * and frees. NULL is allowed. */
+/*
+ * Called after the workers have ended: writes the frames queued for the kernel, counts the frames
+ * queued for workers, and frees the thread. NULL is allowed.
+ */
 void bp_exception_thread_stop(struct bp_exception_thread *t);
 
 #endif

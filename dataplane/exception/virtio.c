@@ -12,11 +12,12 @@
 #include "dataplane/exception/kernel_if.h"
 
 /*
- * virtio-user with vhost-net: DPDK's successor of KNI. The kernel's vhost thread copies the frames,
- * so that the exception thread makes no system call for each. DPDK makes a port of its own for it,
- * behind those of the configuration; nobody but this file knows its number. The interface is a tap
- * with a header before each frame. This process alone has it: it goes with it, and the control
- * plane keeps the tables meanwhile (controlplane/sync/hold.c).
+ * virtio-user with vhost-net, the successor of KNI in DPDK. The vhost thread of the kernel copies
+ * the frames, so that the exception thread makes no system call per frame. DPDK creates an
+ * additional port for it, after those of the configuration; only this file uses its id. The
+ * interface is a tap with a header before each frame. Only this process holds it, and it is removed
+ * when the process ends; until it is created again, the control plane keeps the tables
+ * (controlplane/sync/hold.c).
  */
 #define VHOST_DEVICE "/dev/vhost-net"
 #define QUEUE_SIZE 1024u
@@ -43,7 +44,7 @@ static unsigned virtio_read(struct bp_kernel_if *k, struct rte_mbuf **m, unsigne
 			++*lost;
 			continue;
 		}
-		m[i]->ol_flags = 0; /* they tell of the way to here */
+		m[i]->ol_flags = 0; /* they describe the receive side */
 		m[kept++] = m[i];
 	}
 	return kept;
@@ -77,9 +78,9 @@ static int fail(
 	const struct bp_kernel_if_spec *s, const char *what, int rc, char *err, size_t err_size)
 {
 	snprintf(err, err_size,
-		"%s: can't %s the kernel interface %s through vhost-net: %s; "
-		"`host_interface.backend: tap` does "
-		"without it",
+		"%s: cannot %s the kernel interface %s through vhost-net: %s; "
+		"set `host_interface.backend: tap` to "
+		"avoid vhost-net",
 		s->name, what, s->kernel, rte_strerror(rc < 0 ? -rc : rc));
 	return -1;
 }
@@ -116,7 +117,7 @@ static int plug(struct virtio *v, const struct bp_kernel_if_spec *s, char *err, 
 	char args[256];
 	int rc;
 
-	/* a name that no port of the configuration has, of the driver net_virtio_user */
+	/* a name of driver net_virtio_user that no configured port has */
 	snprintf(v->device, sizeof(v->device), "net_virtio_user_kernel%u", s->number);
 	snprintf(args, sizeof(args),
 		"path=" VHOST_DEVICE ",iface=%s,queues=1,queue_size=%u,"
