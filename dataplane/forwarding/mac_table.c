@@ -12,7 +12,10 @@
 #define SWEEP_BUCKETS 64
 #define MIN_WORDS 512u
 #define MIN_SHARE 8u
-/* The oldest of so many entries of a port goes, and of those among so many words. */
+/*
+ * Eviction removes the oldest of this number of entries of a port, found among the number of words
+ * below.
+ */
 #define LOOK_OWN 4u
 #define LOOK_WORDS 1024u
 
@@ -43,8 +46,8 @@ static uint64_t bucket_of(const struct bp_mac_table *t, uint64_t mac, uint8_t br
 }
 
 /*
- * Words of the table: twice as many as entries that all ports together may have, so that a bucket
- * is rarely full of what must stay.
+ * Number of words of the table: twice the maximum number of entries of all ports, so that a bucket
+ * is rarely full of entries that must not be evicted.
  */
 static uint64_t count_buckets(uint32_t entries)
 {
@@ -77,7 +80,7 @@ struct bp_mac_table *bp_mac_table_create(uint32_t entries, uint64_t ageing_ns)
 	t->key[1] |= 1;
 	t->mask = words / BP_MAC_WAYS - 1;
 	t->entries = t->share = entries;
-	/* 32 to 64 steps a lifetime: far from the 256 at which steps repeat */
+	/* 32 to 64 steps per lifetime, well below the 256 after which steps repeat */
 	while (ageing_ns >> t->shift > 64)
 		t->shift++;
 	t->lifetime = (uint8_t)((ageing_ns + (1ull << t->shift) - 1) >> t->shift);
@@ -126,7 +129,7 @@ static bool may_learn(const struct bp_mac_table *t, uint8_t port)
 	       atomic_load_explicit(&t->borrowed, memory_order_relaxed) < t->entries - t->share;
 }
 
-/* Word i is `is` no more, but `now` (0: free). False: another worker has changed it meanwhile. */
+/* Replaces word i, which is `is`, by `now` (0: free). False: another worker has changed it. */
 static bool replace(struct bp_mac_table *t, uint64_t i, uint64_t is, uint64_t now)
 {
 	if (!atomic_compare_exchange_strong_explicit(
@@ -159,7 +162,10 @@ uint8_t bp_mac_lookup(const struct bp_mac_table *t, uint64_t mac, uint8_t bridge
 	return BP_MAC_UNKNOWN;
 }
 
-/* A port at its bound gives up an entry: the oldest of a few of its own, wherever they are. */
+/*
+ * Evicts an entry of a port that has reached its limit: the oldest of a few of its own entries, in
+ * any bucket.
+ */
 static bool give_up_own(struct bp_mac_table *t, uint8_t port, uint64_t mono_ns)
 {
 	const uint64_t words = (t->mask + 1) * BP_MAC_WAYS;
@@ -185,9 +191,10 @@ static bool give_up_own(struct bp_mac_table *t, uint8_t port, uint64_t mono_ns)
 /* ---- moves ---- */
 
 /*
- * Beside each entry, written only when the address moves: where its home is while it is elsewhere
- * (port + 1; 0: where it is), the step at which it was last seen there, and, when two ports have
- * claimed it, the step of that. Workers may overwrite each other's: each says something true.
+ * Additional state of each entry, written only when the address moves: its home port while it is on
+ * another one (port + 1; 0: it is at home), the step at which it was last seen there, and, if two
+ * ports have claimed it, the step of the claim. Workers may overwrite the state of each other: each
+ * value is valid.
  */
 #define HOME_DISPUTED 1u
 
@@ -213,7 +220,7 @@ static void home_set(struct bp_mac_table *t, uint64_t i, struct home h)
 		memory_order_relaxed);
 }
 
-/* What has been silent for the ageing time is forgotten. */
+/* The state is discarded after the aging time without a frame. */
 static struct home home_now(const struct bp_mac_table *t, uint64_t i, uint8_t step)
 {
 	struct home h = home_get(t, i);
@@ -233,11 +240,14 @@ static enum bp_mac_change move(
 	struct home h = home_now(t, i, step);
 
 	if (h.port == port + 1) {
-		/* its station is alive where it has been: whoever took it over is another */
+		/*
+		 * its station is still active at its former port: a different station claims the
+		 * address
+		 */
 		h = (struct home){.disputed_at = step, .flags = HOME_DISPUTED};
 	} else {
 		if (h.flags & HOME_DISPUTED && age_of(t, is, mono_ns) < BP_MAC_QUIET) {
-			if (h.disputed_at != step) { /* the dispute goes on */
+			if (h.disputed_at != step) { /* the dispute continues */
 				h.disputed_at = step;
 				home_set(t, i, h);
 			}
@@ -258,8 +268,9 @@ static enum bp_mac_change move(
 /* ---- new addresses ---- */
 
 /*
- * The word of a full bucket that a port may have: of its own entries the oldest, or, while it has
- * less than its share, the oldest of those that ports have beyond theirs. -1: none.
+ * Selects the word of a full bucket that a port may replace: the oldest of its own entries or,
+ * while it has fewer entries than its share, the oldest of the entries that ports have beyond their
+ * share. -1: none.
  */
 static int victim(const struct bp_mac_table *t, const uint64_t *e, uint8_t port, uint64_t mono_ns)
 {
@@ -275,7 +286,7 @@ static int victim(const struct bp_mac_table *t, const uint64_t *e, uint8_t port,
 	return found;
 }
 
-/* bucket: the number of its first word; e: what its words were. */
+/* bucket: the index of its first word; e: the former values of its words. */
 static enum bp_mac_change enter(
 	struct bp_mac_table *t, uint64_t bucket, const uint64_t *e, uint64_t now, uint64_t mono_ns)
 {
@@ -296,7 +307,7 @@ static enum bp_mac_change enter(
 		change = BP_MAC_EVICTED;
 	}
 	if (!replace(t, bucket + (uint64_t)v, e[v], now))
-		return BP_MAC_SAME; /* lost a race for the word: learned with its next frame */
+		return BP_MAC_SAME; /* lost a race for the word: learned with the next frame */
 	home_set(t, bucket + (uint64_t)v, (struct home){0});
 	return change;
 }
@@ -317,7 +328,9 @@ enum bp_mac_change bp_mac_learn(
 			continue;
 		if (alive(t, e[i], mono_ns) && port_of(e[i]) != port)
 			return move(t, bucket + i, e[i], now, mono_ns);
-		/* Another worker may have changed it meanwhile: its word is as good as ours. */
+		/*
+		 * Another worker may have changed the word meanwhile: its value is equally valid.
+		 */
 		if (alive(t, e[i], mono_ns)) {
 			replace(t, bucket + i, e[i], now);
 			return BP_MAC_SAME;
@@ -355,7 +368,9 @@ void bp_mac_table_tick(struct bp_mac_table *t, uint64_t mono_ns)
 {
 	uint64_t step = mono_ns >> t->shift, buckets = t->mask + 1, end;
 
-	/* Time has leapt (a capture with a long pause): by age modulo 256 the old would look young.
+	/*
+	 * After a jump of the time (a capture with a long pause), old entries would appear young,
+	 * as ages are modulo 256.
 	 */
 	if (step - t->swept > 128) {
 		if (t->swept != 0)

@@ -7,7 +7,7 @@
 #include "dataplane/workers/worker.h"
 
 #define NS_PER_SECOND 1000000000ull
-#define FEW_NEXTHOPS 128 /* their lines stay in the first cache */
+#define FEW_NEXTHOPS 128 /* their cache lines stay in the L1 cache */
 #define FORWARDS (BP_IF_PRESENT | BP_IF_UP)
 #define REDIRECT_EVERY_NS (NS_PER_SECOND / 10)
 
@@ -29,7 +29,7 @@ void bp_router_init(struct bp_worker *w, const struct bp_config *c)
 	}
 }
 
-/* Names don't change while a data plane runs: one comparison that succeeds is enough. */
+/* Names do not change while a data plane runs: one successful comparison is enough. */
 static bool is_confirmed(struct bp_router *r, unsigned i)
 {
 	const uint64_t bit = 1ull << i;
@@ -40,7 +40,7 @@ static bool is_confirmed(struct bp_router *r, unsigned i)
 	return r->confirmed & bit;
 }
 
-/* What the operator's settings of interface i make of it. */
+/* Applies the settings of the operator to interface i. */
 static void follow_settings(struct bp_router *r, unsigned i, uint32_t flags)
 {
 	const uint64_t bit = 1ull << i;
@@ -85,7 +85,7 @@ void bp_router_refresh(struct bp_worker *w)
 		bool up = (flags & FORWARDS) == FORWARDS && is_confirmed(r, i);
 
 		r->rx_mac[i] = up ? mac : BP_RX_MAC_DOWN;
-		/* what is not to be forwarded is not usual: it is looked at one by one */
+		/* frames that must not be forwarded take the slow path */
 		r->rx_head[i] = up && !(flags & BP_IF_NO_FORWARD4) ? bp_ip4_expect(mac)
 								   : bp_ip4_expect_none();
 		follow_settings(r, i, flags);

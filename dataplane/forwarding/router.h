@@ -14,50 +14,63 @@ struct bp_config;
 struct bp_config_punt;
 
 /*
- * What a worker knows for routing, in the form in which it needs it per packet. The tables are the
- * segment's; of the interfaces it keeps a copy that is renewed every few walks, so that a packet
- * costs one comparison to see that it came to us, and one to see that it fits where it leaves.
+ * The routing state of a worker, in the form needed per packet. The tables are in the segment; the
+ * interfaces are a copy that is refreshed every few walks, so that one comparison checks whether a
+ * packet is addressed to this router, and one checks the MTU of its output interface.
  */
 #define BP_RX_MAC_DOWN UINT64_MAX /* no MAC: its upper 16 bits are not 0 */
 
 struct bp_router {
 	bool enabled;
-	/* Bit per interface of which the tables are known to mean what the configuration means: the
-	 * tables outlive a restart, after which a number may be another port's. Until the control
-	 * plane has said so, such an interface is down. */
+	/*
+	 * Bit per interface for which the tables are known to describe the configuration: the
+	 * tables persist over a restart, after which a number may belong to another port. Until the
+	 * control plane confirms an interface, it is down.
+	 */
 	uint64_t confirmed;
-	const char *name[BP_MAX_INTERFACES]; /* in the configuration; NULL: it has none such */
+	const char *name[BP_MAX_INTERFACES]; /* in the configuration; NULL: no such interface */
 	const struct bp_fib *fib;
 	const struct bp_config_punt *classes;
 	uint64_t epoch;         /* see bp_fib_quiesce() */
 	uint8_t nodes4;         /* of bp_lpm4_lookup_retry() */
-	bool prefetch_nexthops; /* so that they must be fetched ahead */
+	bool prefetch_nexthops; /* there are many, so they are prefetched */
 	uint32_t now_s;         /* CLOCK_MONOTONIC second, for the tables' marks of use */
 	uint64_t rx_mac[BP_MAX_INTERFACES]; /* bp_mac_word() of the interface, or BP_RX_MAC_DOWN */
 	uint64_t tx_mac[BP_MAX_INTERFACES]; /* the same, also while it is down */
-	/* what an IPv4 frame for us begins with; nothing does where rx_mac is BP_RX_MAC_DOWN */
+	/*
+	 * first bytes of an IPv4 frame for this router; no frame matches if rx_mac is
+	 * BP_RX_MAC_DOWN
+	 */
 	bp_v16 rx_head[BP_MAX_INTERFACES];
-	/* bytes of an IP packet; 0: down, or no interface. Of every number that a link word can
-	 * name, so that a damaged one leads nowhere: who asks here first may use the other arrays.
+	/*
+	 * Maximum IP packet, bytes; 0: down, or no interface. The array covers every number that a
+	 * link word can hold, so that a damaged number has no effect: a caller that checks this
+	 * array first may index the others.
 	 */
 	uint32_t tx_mtu[UINT8_MAX + 1];
-	uint8_t edge[BP_MAX_INTERFACES]; /* where node forward sends what leaves by it */
-	/* Bit per interface: what came in on it is not forwarded, as its sysctl says; and a packet
-	 * that leaves by it again is of use to the kernel, which sends a redirect. */
+	uint8_t edge[BP_MAX_INTERFACES]; /* edge of node forward for frames that leave by it */
+	/*
+	 * Bit per interface: packets received on it are not forwarded, according to its sysctl; and
+	 * packets that leave by their input interface are also sent to the kernel, which sends a
+	 * redirect.
+	 */
 	uint64_t no_forward4, no_forward6, redirects4, redirects6;
-	uint64_t redirect_ns[BP_MAX_INTERFACES]; /* when the kernel was given one last */
+	/* time of the last packet sent to the kernel for a redirect */
+	uint64_t redirect_ns[BP_MAX_INTERFACES];
 	struct bp_source_filter source;
 };
 
 struct bp_worker;
 
-/* Once, before the first walk. `shm` and `index` of the worker are set. */
+/* Called once, before the first walk. `shm` and `index` of the worker are set. */
 void bp_router_init(struct bp_worker *w, const struct bp_config *c);
-/* Whether a packet that leaves by the interface it came in on goes to the kernel, which forwards it
- * and may send a redirect: now and then, since the traffic is not to take that way. `redirects`:
- * those of its family. */
+/*
+ * Whether a packet that leaves by its input interface is sent to the kernel, which forwards it and
+ * may send a redirect: at a limited rate, since the traffic must not use the slow path.
+ * `redirects`: the bits of its IP version.
+ */
 bool bp_router_redirects(struct bp_worker *w, uint64_t redirects, unsigned interface);
-/* Every few walks: interfaces and time. */
+/* Called every few walks: refreshes interfaces and time. */
 void bp_router_refresh(struct bp_worker *w);
 
 #endif

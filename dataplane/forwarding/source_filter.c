@@ -32,7 +32,7 @@ static void add_address(struct bp_source_filter *s, const struct bp_interface_ad
 	add(s, bp_local_hash4(htobe32(be32toh(address) & ~host)));
 }
 
-/* Changes with every change of an interface. */
+/* A value that changes with every change of an interface. */
 static uint64_t version(const struct bp_fib *f)
 {
 	uint64_t v = 1;
@@ -111,10 +111,10 @@ bp_counter_t bp_source_verdict(
 	case BP_LINK_GROUP:
 		ok = rpf == BP_RPF_LOOSE || member_egresses_on(f, link, in);
 		break;
-	case BP_LINK_PUNT: /* through an interface that is not ours */
+	case BP_LINK_PUNT: /* by an interface that is not ours */
 		ok = rpf == BP_RPF_LOOSE;
 		break;
-	default: /* no route, or one that leads nowhere */
+	default: /* no route, or an invalid one */
 		ok = false;
 	}
 	return ok || rpf == BP_RPF_OFF ? BP_C_COUNT : BP_C_DROP_REVERSE_PATH;
@@ -140,7 +140,7 @@ bp_counter_t bp_source6(const struct bp_source_filter *s, const struct bp_fib *f
 
 	if (s->rpf6[in] == BP_RPF_OFF && !bp_local_maybe(s, bp_local_hash6(source)))
 		return BP_C_COUNT;
-	/* on its link it is never wrong, and no route says where it is */
+	/* always valid on its link, and no route contains it */
 	if (bp_ip6_is_link_local(source))
 		return BP_C_COUNT;
 	bp_lpm6_lookup(f, &source, &nexthop, 1);
