@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the CSE says of the requests that node phd made: the part is stored, or not, and with the
- * last part the device gets its answer, in the CSE's own mbuf. All that it takes is in the token
- * that the CSE returns, and in the session that the token names.
+ * Processes the responses of the CSE to requests of node phd: a part is stored, or not, and after
+ * the last part the device gets its response, in the mbuf of the CSE. The node needs only the token
+ * that the CSE returns, and the session that the token names.
  */
 #include "biplane/counters/health.h"
 #include "dataplane/lcl/lcl.h"
@@ -14,10 +14,12 @@
 #include "proto/health/coap.h"
 #include "proto/health/onem2m.h"
 
-#define STEP 64u        /* datagrams worked on together */
-#define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
-/* Steps at a word that others change meanwhile. As many changes in so short a time come of no
- * worker and no report. */
+#define STEP 64u        /* datagrams processed together */
+#define GONE UINT16_MAX /* no edge: no frame is left to send */
+/*
+ * Maximum number of attempts on a word that other threads also change. Workers and reports do not
+ * cause this many changes in such a short time.
+ */
 #define TRIES 64u
 
 struct turn {
@@ -28,15 +30,15 @@ struct turn {
 	struct bp_answers answers;
 };
 
-/* A datagram that was read. */
+/* Datagrams whose headers were read. */
 struct heads {
 	struct rte_mbuf *m[STEP];
 	struct bp_coap coap[STEP];
 	uint64_t token[STEP];
-	uint16_t port[STEP]; /* ours, that it came to */
+	uint16_t port[STEP]; /* destination port, one of ours */
 };
 
-/* It ends here, as it should. */
+/* Terminates a datagram, and counts the reason. */
 static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, bp_counter_t why)
 {
 	bp_count(t->w, why, 1);
@@ -44,16 +46,17 @@ static rte_edge_t consume(const struct turn *t, struct rte_mbuf *m, bp_counter_t
 	return GONE;
 }
 
-/* Which report of its session a response is of. */
+/* The report of the session to which a response belongs. */
 enum report_of {
 	OF_LAST,
-	OF_EARLIER, /* with the same invoke-id */
+	OF_EARLIER, /* an earlier one with the same invoke-id */
 	OF_OTHER
 };
 
 /*
- * Of the session's last report, and not of an earlier one with the same invoke-id, is what came to
- * the port that the part was sent from, and in an acknowledgement has the part's message id.
+ * A response belongs to the last report of the session, and not to an earlier one with the same
+ * invoke-id, if it arrived on the port that the part was sent from and, in an acknowledgement, has
+ * the message id of the part.
  */
 static enum report_of report_of(const struct bp_phd_worker *h, const struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c,
@@ -80,13 +83,15 @@ static enum report_of report_of(const struct bp_phd_worker *h, const struct bp_p
 }
 
 enum closed {
-	CLOSED_LAST, /* it was the last open part */
-	CLOSED_PART, /* others are open yet */
+	CLOSED_LAST, /* this was the last open part */
+	CLOSED_PART, /* other parts are still open */
 	CLOSED_BEFORE,
-	CLOSED_OTHER /* the session is at another report by now */
+	CLOSED_OTHER /* the session has started another report */
 };
 
-/* A part is stored. Another worker may be told of another one meanwhile, or have the next report.
+/*
+ * Closes a part that is stored. Another worker may close another part at the same time, or receive
+ * the next report.
  */
 static enum closed close_part(const struct bp_phd_worker *h, struct bp_phd_session *s,
 	const struct bp_phd_token *t, uint16_t port, const struct bp_coap *c)
@@ -107,7 +112,7 @@ static enum closed close_part(const struct bp_phd_worker *h, struct bp_phd_sessi
 	return CLOSED_BEFORE;
 }
 
-/* The device is told, in the CSE's mbuf, if it waits for it. */
+/* Sends the response to the device, in the mbuf of the CSE, if the device waits for it. */
 static rte_edge_t answer(struct turn *t, struct rte_mbuf *m, const struct bp_phd_token *token,
 	uint64_t word, enum bp_m2m_outcome o)
 {
@@ -132,7 +137,7 @@ static rte_edge_t stored(struct turn *t, const struct heads *heads, uint32_t i,
 	case CLOSED_PART:
 		return consume(t, heads->m[i], BP_C_CSE_ACKED);
 	case CLOSED_OTHER:
-		/* the bits are gone, but of one part the token alone says enough */
+		/* the bits are cleared, but for a report of one part the token is sufficient */
 		if (!token->only)
 			return consume(t, heads->m[i], BP_C_CSE_ACKED);
 		break;
@@ -142,7 +147,7 @@ static rte_edge_t stored(struct turn *t, const struct heads *heads, uint32_t i,
 	return answer(t, heads->m[i], token, heads->token[i], BP_M2M_STORED);
 }
 
-/* The containers are not there any more: the control plane is to make them again. */
+/* Marks containers that do not exist any more, so that the control plane creates them again. */
 static void set_stale(struct turn *t, struct bp_phd_session *s, uint64_t token)
 {
 	uint64_t word = atomic_load_explicit(&s->word, memory_order_relaxed);
@@ -177,16 +182,16 @@ static rte_edge_t refused(struct turn *t, const struct heads *heads, uint32_t i,
 	atomic_fetch_add_explicit(&s->errors, 1, memory_order_relaxed);
 	if (o == BP_M2M_NO_TARGET)
 		set_stale(t, s, heads->token[i]);
-	/* the device would take it for the answer to what it reported since */
+	/* the device would take it for the response to a later report */
 	if (of == OF_EARLIER || (of == OF_LAST && !(was.last >> token->part & 1)))
 		return consume(t, heads->m[i], BP_C_CSE_ACK_DUPLICATE);
-	/* the repeat is to have another message id, or the CSE would repeat its error */
+	/* the repetition needs another message id, or the CSE would repeat its error */
 	if (of == OF_LAST)
 		bp_phd_report_words_resend(s, &was, bp_phd_sent_after_error(was.sent));
 	return answer(t, heads->m[i], token, heads->token[i], o);
 }
 
-/* An empty acknowledgement of a response that is confirmable (RFC 7252 4.2, 5.2.2). */
+/* Sends an empty acknowledgement of a confirmable response (RFC 7252 4.2, 5.2.2). */
 static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 {
 	struct bp_phd_worker *h = t->h;
@@ -198,7 +203,7 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 	out = bp_egress_lookup(&t->w->router, h->plan.cse, h->cse_is_ip6, &way)
 		      ? rte_pktmbuf_alloc(t->w->pool)
 		      : NULL;
-	if (out == NULL) { /* the CSE will send it again */
+	if (out == NULL) { /* the CSE retransmits the response */
 		bp_count(t->w, BP_C_CSE_ACK_UNSENT, 1);
 		return;
 	}
@@ -217,7 +222,7 @@ static void acknowledge(struct turn *t, uint16_t port, uint16_t mid)
 	rte_node_enqueue_x1(t->graph, t->node, way.edge, out);
 }
 
-/* A response with a token of eight octets. */
+/* Processes a response with a token of eight bytes. */
 static rte_edge_t take(struct turn *t, const struct heads *heads, uint32_t i)
 {
 	const struct bp_phd_tables *tables = t->h->t;
@@ -243,8 +248,10 @@ static rte_edge_t take(struct turn *t, const struct heads *heads, uint32_t i)
 				  : refused(t, heads, i, s, &token, o);
 }
 
-/* Reads a datagram: true when it is a response, which is then heads' next. Else it goes elsewhere:
- * *edge, or GONE. */
+/*
+ * Reads a datagram. True: it is a response, and is added to `heads`. False: *edge is its edge, or
+ * GONE.
+ */
 static bool read_one(
 	struct turn *t, struct rte_mbuf *m, struct heads *heads, uint32_t at, rte_edge_t *edge)
 {

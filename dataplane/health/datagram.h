@@ -13,16 +13,18 @@
 
 /*
  * UDP datagrams (RFC 768) in frames of one mbuf, without VLAN tags, IP options or extension
- * headers: what nodes phd and cse read and write. Addresses are 16 octets in network order, IPv4 as
- * ::ffff:a.b.c.d.
+ * headers, as nodes phd and cse read and write them. Addresses are 16 bytes in network byte order,
+ * IPv4 as ::ffff:a.b.c.d.
  */
 #define BP_UDP_HDR 8u
 #define BP_UDP_LENGTH 4u
 #define BP_UDP_CHECKSUM 6u
-#define BP_IP4_DF 0x4000u /* "don't fragment", in the field of the offset */
+#define BP_IP4_DF 0x4000u /* "don't fragment", in the fragment field */
 
-/* RFC 1071 sum of the addresses and the protocol: of a pseudo header but for the length (RFC 768;
- * RFC 8200 8.1). */
+/*
+ * RFC 1071 sum of the addresses and the protocol: the pseudo-header without the length (RFC 768;
+ * RFC 8200 8.1).
+ */
 static inline uint64_t bp_datagram_peers_sum(const uint8_t *ip, bool ip6)
 {
 	const uint64_t protocol = (uint64_t)BP_PROTO_UDP << 8;
@@ -34,7 +36,7 @@ struct bp_datagram {
 	const uint8_t *ip;  /* the IP header */
 	const uint8_t *udp; /* the UDP header */
 	const uint8_t *payload;
-	uint32_t len; /* of the payload */
+	uint32_t len; /* length of the payload, bytes */
 	bool ip6;
 };
 
@@ -54,8 +56,8 @@ static inline uint16_t bp_datagram_dport(const struct bp_datagram *d)
 }
 
 /*
- * Reads a frame that node ip4 or ip6 chose: the headers are there, and the IP packet is in it.
- * False: the UDP length can't be. The checksum is not looked at.
+ * Reads a frame that node ip4 or ip6 selected: the headers are complete, and the frame contains the
+ * whole IP packet. False: invalid UDP length. Does not verify the checksum.
  */
 static inline bool bp_datagram_lengths(const struct rte_mbuf *m, struct bp_datagram *d)
 {
@@ -79,7 +81,7 @@ static inline bool bp_datagram_lengths(const struct rte_mbuf *m, struct bp_datag
 	return true;
 }
 
-/* Whether its checksum is right; over IPv4 there may be none. */
+/* Whether the checksum is right; over IPv4 it may be absent. */
 static inline bool bp_datagram_is_complete(const struct rte_mbuf *m, const struct bp_datagram *d)
 {
 	const uint32_t udp_len = d->len + BP_UDP_HDR;
@@ -94,23 +96,26 @@ static inline bool bp_datagram_is_complete(const struct rte_mbuf *m, const struc
 		break;
 	}
 	if (unlikely((d->udp[BP_UDP_CHECKSUM] | d->udp[BP_UDP_CHECKSUM + 1]) == 0))
-		return !d->ip6; /* none was made */
-	/* addresses and UDP header lie side by side */
+		return !d->ip6; /* no checksum */
+	/* addresses and UDP header are adjacent */
 	sum = (uint64_t)__builtin_bswap32(udp_len) + ((uint64_t)BP_PROTO_UDP << 8);
 	sum = d->ip6 ? bp_sum(d->ip + BP_IP6_SRC, 32 + udp_len, sum)
 		     : bp_sum(d->ip + BP_IP4_SRC, 8 + udp_len, sum);
 	return bp_sum_ok(sum);
 }
 
-/* Both. False: the length can't be, or the checksum is wrong, or, over IPv6, missing. */
+/*
+ * Reads the frame and verifies the checksum. False: invalid length or wrong checksum, or no
+ * checksum over IPv6.
+ */
 static inline bool bp_datagram_read(const struct rte_mbuf *m, struct bp_datagram *d)
 {
 	return bp_datagram_lengths(m, d) && bp_datagram_is_complete(m, d);
 }
 
 /*
- * The same as bp_datagram_is_complete() for who knows the sum of the payload (bp_sum()) without
- * reading all of it.
+ * The same as bp_datagram_is_complete() for a caller that knows the sum of the payload (bp_sum())
+ * without reading all of it.
  */
 static inline bool bp_datagram_is_complete_to(
 	const struct rte_mbuf *m, const struct bp_datagram *d, uint64_t payload)
@@ -126,8 +131,10 @@ static inline bool bp_datagram_is_complete_to(
 	return likely(bp_sum_ok(sum)) || bp_datagram_is_complete(m, d);
 }
 
-/* Where it came from, as two words of bp_load64(): in registers, since what was just stored in
- * other pieces can't be loaded at once. */
+/*
+ * Returns the source address as two words of bp_load64(), in registers: a load that overlaps
+ * several recent smaller stores would stall.
+ */
 static inline void bp_datagram_source(const struct bp_datagram *d, uint64_t out[2])
 {
 	uint32_t v4;
@@ -143,8 +150,8 @@ static inline void bp_datagram_source(const struct bp_datagram *d, uint64_t out[
 }
 
 /*
- * Writes EtherType, IP and UDP header of a frame, without the Ethernet addresses, lengths and
- * checksums, which are 0. Ports in this machine's order. Returns the length of all.
+ * Writes EtherType, IP and UDP header of a frame, without the Ethernet addresses; lengths and
+ * checksums are 0. Ports are in host byte order. Returns the length of all headers in bytes.
  */
 static inline uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t from[16],
 	const uint8_t to[16], uint16_t sport, uint16_t dport)
@@ -161,7 +168,7 @@ static inline uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t 
 		memcpy(ip + BP_IP6_DST, to, 16);
 	} else {
 		ip[0] = 0x45;
-		/* never cut: the identification need not differ (RFC 6864 4.1) */
+		/* never fragmented: the identification need not be unique (RFC 6864 4.1) */
 		bp_put_be16(ip + BP_IP4_FRAGMENT, BP_IP4_DF);
 		ip[BP_IP4_TTL] = 64;
 		ip[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
@@ -174,9 +181,9 @@ static inline uint32_t bp_datagram_head(uint8_t *frame, bool ip6, const uint8_t 
 }
 
 /*
- * Fills in lengths and checksums of a frame whose head is `head` octets long, with `len` octets of
- * payload behind it. ip_sum and udp_sum: of the IPv4 header, folded, and of pseudo header, UDP
- * header and the payload's first `summed` octets, all of them without the lengths.
+ * Writes the lengths and checksums of a frame with headers of `head` bytes and a payload of `len`
+ * bytes. ip_sum: the folded sum of the IPv4 header; udp_sum: the sum of the pseudo-header, UDP
+ * header and the first `summed` bytes of the payload; both without the lengths.
  */
 static inline void bp_datagram_seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len,
 	uint32_t summed, uint64_t ip_sum, uint64_t udp_sum)
@@ -196,12 +203,12 @@ static inline void bp_datagram_seal(uint8_t *frame, uint32_t head, bool ip6, uin
 		memcpy(ip + 10, &sum, 2);
 	}
 	memcpy(udp + BP_UDP_LENGTH, &udp_len, 2);
-	/* once in the pseudo header, once in the UDP header */
+	/* once in the pseudo-header, once in the UDP header */
 	udp_sum = bp_sum_add(
 		udp_sum, bp_sum_moved(bp_sum(udp + BP_UDP_HDR + summed, len - summed, 0), summed));
 	udp_sum = (udp_sum & UINT32_MAX) + (udp_sum >> 32) + udp_len + udp_len;
 	sum = (uint16_t)~bp_sum_fold(udp_sum);
-	if (unlikely(sum == 0)) /* which would say that there is none */
+	if (unlikely(sum == 0)) /* 0 would mean that there is no checksum */
 		sum = UINT16_MAX;
 	memcpy(udp + BP_UDP_CHECKSUM, &sum, 2);
 }

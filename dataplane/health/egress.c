@@ -12,7 +12,7 @@
 #include "shm/fib/neighbours.h"
 #include "shm/hash.h"
 
-/* Which member of a group an address gets: the same one always. */
+/* Selects the member of a group for an address, always the same. */
 static uint32_t hash_of(const uint8_t address[16])
 {
 	return (uint32_t)(bp_mix64(bp_load64(address) ^ bp_load64(address + 8)) >> 32);
@@ -115,7 +115,7 @@ bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_
 	return true;
 }
 
-/* The kernel is to find the way. */
+/* Hands a response to the control plane, since the kernel must resolve the address. */
 static void hand_over(
 	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct bp_answer *a)
 {
@@ -128,7 +128,7 @@ static void hand_over(
 	}
 }
 
-/* Next hops of all, of either family; those over IPv4 together. */
+/* Looks up the next hops of all responses, those over IPv4 together. */
 static void look_up(const struct bp_worker *w, const struct bp_answers *a, uint32_t *nexthop)
 {
 	const struct bp_fib *fib = w->router.fib;
@@ -151,7 +151,7 @@ static void look_up(const struct bp_worker *w, const struct bp_answers *a, uint3
 			nexthop[i] = hop[n++];
 }
 
-/* The lines of neighbours on the link, so that one waits for all. */
+/* Prefetches the cache lines of neighbours on the link, so that one wait covers all. */
 static void fetch_neighbours(
 	const struct bp_worker *w, const struct bp_answers *a, const uint32_t *nexthop)
 {

@@ -11,34 +11,38 @@
 #include "dataplane/workers/worker.h"
 #include "services/health/token.h"
 
-/* How what biplane itself sends leaves: by the forwarding tables, as if a host here had sent it. */
+/*
+ * The path of a frame that biplane originates: by the forwarding tables, as if a host had sent it.
+ */
 struct bp_egress {
-	uint64_t link; /* BP_LINK_RESOLVED, or why not */
-	uint32_t mtu;  /* bytes of an IP packet */
+	uint64_t link; /* BP_LINK_RESOLVED, or the reason why not */
+	uint32_t mtu;  /* maximum IP packet, bytes */
 	rte_edge_t edge;
 	uint8_t interface;
 };
 
-/* The way of a next hop's number, to an address (IPv4 as ::ffff:a.b.c.d) of that family. False: the
- * kernel must help; then only `link` is set. */
+/*
+ * Returns the path by next hop `nexthop` to an address (IPv4 as ::ffff:a.b.c.d) of that IP version.
+ * False: the kernel must resolve it; then only `link` is set.
+ */
 bool bp_egress_of(const struct bp_router *r, uint32_t nexthop, const uint8_t address[16], bool ip6,
 	struct bp_egress *out);
-/* The same for one whose next hop is not known yet. */
+/* The same, with a lookup of the next hop. */
 bool bp_egress_lookup(
 	const struct bp_router *r, const uint8_t address[16], bool ip6, struct bp_egress *out);
 
-/* The frame gets its Ethernet addresses, and the mark of where it leaves. */
+/* Writes the Ethernet addresses and the output interface of a frame. */
 static inline void bp_egress_apply(
 	const struct bp_router *r, const struct bp_egress *way, struct rte_mbuf *m)
 {
 	bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), way->link, r->tx_mac[way->interface]);
-	/* a bridge must know that it does not come from one of its ports */
+	/* the bridge must not take it for a frame from one of its ports */
 	m->port = way->interface;
 }
 
 /*
- * What devices are told of their reports: frames that are collected over a burst, and leave
- * together by the forwarding tables.
+ * Responses to devices, which are collected over a burst and sent together by the forwarding
+ * tables.
  */
 #define BP_ANSWERS_MAX 64u
 
@@ -55,27 +59,28 @@ struct bp_answers {
 	struct bp_answer of[BP_ANSWERS_MAX];
 };
 
-/* There is room for one more. */
+/* Whether another response fits. */
 static inline bool bp_answers_has_capacity(const struct bp_answers *a)
 {
 	return a->n < BP_ANSWERS_MAX;
 }
 
 /*
- * `m`, whose content is lost, becomes the answer that a token (services/health/token.h) and an
- * outcome mean, to the device of the session in the token's slot. There is room.
+ * Converts `m`, whose content is lost, into the response given by a token (services/health/token.h)
+ * and an outcome, to the device of the session in the slot of the token. The caller has checked the
+ * capacity.
  */
 void bp_answers_add(struct bp_answers *a, const struct bp_phd_worker *h, struct rte_mbuf *m,
 	uint64_t token, enum bp_m2m_outcome outcome);
 
 /*
- * Sends all. Those whose way the tables do not know are handed to the control plane, as an event,
- * so that the kernel finds it out.
+ * Sends all responses. Those without a path in the tables are handed to the control plane, as an
+ * event, so that the kernel resolves it.
  */
 void bp_answers_send(
 	struct rte_graph *graph, struct rte_node *node, struct bp_worker *w, struct bp_answers *a);
 
-/* An event for the control plane. False: the ring is full; counted. */
+/* Sends an event to the control plane. False: the ring is full, which is counted. */
 bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_t token,
 	enum bp_m2m_outcome outcome);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Turns reports of personal health devices into requests for the CSE. What node ip4 or ip6 sends
- * here is UDP to the port that devices send to. A report of a session that is operating, and whose
- * containers the CSE has, leaves as CoAP by the forwarding tables; what the manager must see goes
- * to the kernel, as signalling does; the rest is dropped and counted by reason.
+ * Converts reports of personal health devices into requests to the CSE. Nodes ip4 and ip6 send UDP
+ * datagrams for the port of the devices here. A report of a session that is operating, and whose
+ * containers exist in the CSE, leaves as CoAP by the forwarding tables; datagrams for the manager
+ * are sent to the kernel, as signalling is; the rest is dropped and counted by reason.
  */
 #include "biplane/counters/health.h"
 #include "biplane/health.h"
@@ -14,9 +14,9 @@
 #include "services/health/last_report.h"
 #include "proto/health/phd_apdu.h"
 
-#define GONE UINT16_MAX /* instead of an edge: nothing is left to be sent */
+#define GONE UINT16_MAX /* no edge: no frame is left to send */
 
-/* A report at hand. */
+/* The current report. */
 struct report {
 	struct rte_mbuf *m;
 	const struct bp_datagram *d;
@@ -24,12 +24,12 @@ struct report {
 	const struct bp_phd_layout *l;
 	uint64_t word;
 	uint32_t slot;
-	uint32_t open;   /* a bit for each part that is to be sent */
-	uint32_t number; /* of the report in its session */
+	uint32_t open;   /* a bit for each part to send */
+	uint32_t number; /* number of the report in its session */
 	uint32_t pair;   /* of its first part */
 };
 
-/* Whether it looks like an event report of scanned data: nobody else's is ever converted. */
+/* Whether the APDU is an event report of scanned data. No other APDU is converted. */
 static inline bool is_report(const uint8_t *apdu, uint32_t len)
 {
 	uint16_t type;
@@ -41,7 +41,7 @@ static inline bool is_report(const uint8_t *apdu, uint32_t len)
 	       type <= BP_PHD_SCAN_MP_VAR;
 }
 
-/* A report of nobody that we know, or of one who is not to send any. */
+/* Handles a report without a session, or of a session that must not send reports. */
 static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, bp_counter_t why)
 {
 	struct bp_phd_worker *h = t->h;
@@ -50,7 +50,7 @@ static rte_edge_t unknown_session(struct bp_phd_burst *t, struct rte_mbuf *m, bp
 	if (why == BP_C_PHD_DISCARDED_UNKNOWN_SESSION &&
 		atomic_load_explicit(&h->t->control->loading, memory_order_relaxed) != 0)
 		return bp_drop(m, BP_C_DROP_PHD_SESSIONS_LOADING);
-	/* a bucket of nothing lets one through */
+	/* a bucket with rate 0 would pass one frame */
 	if (h->plan.unknown_sessions == 0 ||
 		bp_bucket_tokens(&h->unknown_sessions, t->w->mono_ns, 1) == 0)
 		return bp_drop(m, BP_C_DROP_PHD_UNKNOWN_SESSION);
@@ -74,7 +74,10 @@ static bp_counter_t reason_of(enum bp_phd_verdict v)
 	}
 }
 
-/* Nothing of it is stored: the manager counts it, too, and says so, to who waits for an answer. */
+/*
+ * Discards a report: no part of it is stored. The manager counts it too, and informs a device that
+ * waits for a response.
+ */
 static rte_edge_t discard(
 	struct bp_phd_burst *t, struct rte_mbuf *m, struct bp_phd_session *s, enum bp_phd_verdict v)
 {
@@ -101,7 +104,10 @@ static uint64_t token_of(
 	return bp_phd_token_pack(&token, bp_phd_word_life(r->word), t->h->t->hash_key);
 }
 
-/* All of it is stored, or there was nothing to store: the device is told so in its own mbuf. */
+/*
+ * All parts are stored, or there was none to store: sends the response to the device in the mbuf of
+ * the report.
+ */
 static rte_edge_t answer_now(
 	struct bp_phd_burst *t, const struct report *r, bp_counter_t unconfirmed)
 {
@@ -113,7 +119,7 @@ static rte_edge_t answer_now(
 	return GONE;
 }
 
-/* The largest request fits out of the CSE's interface and into an mbuf. */
+/* Whether the largest request fits the output interface of the CSE and an mbuf. */
 static bool fits(const struct bp_phd_burst *t, const struct rte_mbuf *m)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
@@ -125,7 +131,7 @@ static bool fits(const struct bp_phd_burst *t, const struct rte_mbuf *m)
 	return true;
 }
 
-/* Which report it is, and which of its parts are to be sent. */
+/* Determines the number of the report and the parts to send. */
 static bool register_report(struct bp_phd_burst *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
@@ -142,7 +148,10 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 		r->open = bp_phd_last_open(last) & bp_phd_open_begin(c->parts);
 		r->pair = bp_phd_sent_number(sent);
 		bp_count(t->w, BP_C_PHD_DUPLICATES, 1);
-		/* a pair of no worker's share, also of none at all, is not to be used again */
+		/*
+		 * a pair outside the share of any worker, also one that is not set, must not be
+		 * used again
+		 */
 		if (r->open == 0 || (bp_phd_sent_has_number(sent) &&
 					    bp_phd_ids_of(t->h->t->ids, t->h->workers,
 						    (uint16_t)(r->pair >> 16)) != NULL))
@@ -170,7 +179,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	return true;
 }
 
-/* The request of part `i` leaves, in this mbuf. */
+/* Writes the request of part `i` to this mbuf. */
 static inline void write_part(struct bp_phd_burst *t, const struct report *r, unsigned i,
 	struct rte_mbuf *m, const uint8_t *apdu, bool confirmed)
 {
@@ -183,7 +192,7 @@ static inline void write_part(struct bp_phd_burst *t, const struct report *r, un
 	uint32_t pair = r->pair;
 
 	if (unlikely(i != 0)) {
-		/* a repeat's pair may be another worker's */
+		/* the pair of a repetition may belong to another worker */
 		if ((pair >> 16) - share->first >= share->ports)
 			share = bp_phd_ids_of(t->h->t->ids, t->h->workers, (uint16_t)(pair >> 16));
 		if (share != NULL)
@@ -194,7 +203,7 @@ static inline void write_part(struct bp_phd_burst *t, const struct report *r, un
 	bp_egress_apply(&t->w->router, &t->cse, m);
 }
 
-/* Those that do not leave in the device's own mbuf, one by one. */
+/* Sends the parts that do not use the mbuf of the device, one by one. */
 static void send_more(struct bp_phd_burst *t, const struct report *r, struct rte_mbuf **more,
 	uint32_t open, bool confirmed)
 {
@@ -204,7 +213,7 @@ static void send_more(struct bp_phd_burst *t, const struct report *r, struct rte
 	}
 }
 
-/* A report of several parts, or one that can't be written over what it is made of. */
+/* Sends a report of several parts, or one that cannot be converted in place. */
 static __rte_noinline rte_edge_t send_parts(struct bp_phd_burst *t, struct report *r, bool stored)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
@@ -222,7 +231,7 @@ static __rte_noinline rte_edge_t send_parts(struct bp_phd_burst *t, struct repor
 			&t->answers, t->h, more[n - 1], token_of(t, r, 0, true), BP_M2M_STORED);
 		bp_count(t->w, BP_C_PHD_RESPONSE_FRAME, 1);
 	}
-	/* the device's frame is the first of them, or is what became it */
+	/* the frame of the device is the first of them, or became it */
 	bp_count(t->w, BP_C_CSE_REQUEST_FRAME, parts - 1);
 	bp_count(t->w, BP_C_CSE_REQUESTS, parts);
 	if (!c->in_place) {
@@ -236,7 +245,10 @@ static __rte_noinline rte_edge_t send_parts(struct bp_phd_burst *t, struct repor
 	return t->cse.edge;
 }
 
-/* A report that can be stored: the edge of its first request, or where it goes instead. */
+/*
+ * Converts a report that can be stored. Returns the edge of its first request, or of the report if
+ * it is not converted.
+ */
 static rte_edge_t convert(struct bp_phd_burst *t, struct report *r)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
@@ -255,7 +267,7 @@ static rte_edge_t convert(struct bp_phd_burst *t, struct report *r)
 	return t->cse.edge;
 }
 
-/* Values that are none, and times that can't be, as they were written. */
+/* Counts values that are not numbers and times that are invalid, which were stored unchanged. */
 static inline void count_oddities(const struct bp_phd_burst *t)
 {
 	const struct bp_phd_conversion *c = &t->h->conversion;
@@ -268,7 +280,7 @@ static inline void count_oddities(const struct bp_phd_burst *t)
 	bp_count(t->w, BP_C_PHD_INVALID_TIMESTAMPS, odd->bad_times);
 }
 
-/* The same, where another session has the same tag. */
+/* The same, if another session has the same tag. */
 static __rte_noinline bool find_other_worker(const struct bp_phd_tables *tables,
 	const struct bp_phd_heads *heads, uint32_t i, uint16_t port, struct report *r)
 {
@@ -282,7 +294,7 @@ static __rte_noinline bool find_other_worker(const struct bp_phd_tables *tables,
 	return true;
 }
 
-/* The sender's session, its slot and its word. */
+/* Finds the session of the sender, with its slot and its state word. */
 static inline bool find_session(const struct bp_phd_tables *tables,
 	const struct bp_phd_heads *heads, uint32_t i, struct report *r)
 {
@@ -298,7 +310,7 @@ static inline bool find_session(const struct bp_phd_tables *tables,
 	return find_other_worker(tables, heads, i, port, r);
 }
 
-/* Where a datagram goes; or GONE. */
+/* Returns the edge of a datagram, or GONE. */
 static rte_edge_t take(
 	struct bp_phd_burst *t, struct bp_phd_heads *heads, uint32_t i, struct rte_mbuf *m)
 {
@@ -337,8 +349,10 @@ static rte_edge_t take(
 	}
 }
 
-/* Lengths and senders; what has a wrong length is gone, the others close up. Checksums are for who
- * reads the octets anyway. */
+/*
+ * Reads lengths and senders. Datagrams with an invalid length are removed, and the others move up.
+ * Checksums are verified where the payload is read.
+ */
 static uint32_t read_heads(
 	struct bp_phd_burst *t, struct rte_mbuf **m, uint32_t n, struct bp_phd_heads *heads)
 {

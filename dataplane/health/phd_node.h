@@ -7,78 +7,81 @@
 #include "dataplane/health/worker.h"
 #include "dataplane/nodes/edge_batch.h"
 
-/* What the steps of node phd share. */
+/* State that the steps of node phd share. */
 
-#define BP_PHD_STEP 64u /* datagrams worked on together */
+#define BP_PHD_STEP 64u /* datagrams processed together */
 
-/* Sums of a burst's reports that matched a template. */
+/* Sums over the reports of a burst that matched a template. */
 struct bp_phd_template_sums {
 	uint64_t reports, confirmed, observations, unacknowledged;
 };
 
-/* A burst on its way through the node. */
+/* A burst that the node processes. */
 struct bp_phd_burst {
 	struct rte_graph *graph;
 	struct rte_node *node;
 	struct bp_worker *w;
 	struct bp_phd_worker *h;
-	struct bp_edge_batch out; /* the requests that are written into the devices' own mbufs */
-	struct bp_egress cse;     /* where they leave */
-	bool cse_known;           /* and whether that is known */
-	uint32_t room;            /* octets of a frame that fit there, and into a fresh mbuf */
+	struct bp_edge_batch out; /* requests that are written into the mbufs of the devices */
+	struct bp_egress cse;     /* path to the CSE */
+	bool cse_known;           /* whether `cse` is valid */
+	uint32_t room;            /* maximum bytes of a frame for that path and for a new mbuf */
 	struct bp_answers answers;
 
-	/* of reports that match a template */
+	/* over reports that match a template */
 	struct bp_phd_template_sums sums;
 	uint64_t ether_first; /* bp_ethernet_write() */
 	uint32_t ether_rest;
-	uint16_t sent_time; /* bp_phd_sent_time() of now */
+	uint16_t sent_time; /* bp_phd_sent_time() of the current time */
 	bool stored;        /* `confirm: stored` */
 };
 
 /* The datagrams of a step. */
 struct bp_phd_heads {
 	struct bp_datagram d[BP_PHD_STEP];
-	uint64_t from[BP_PHD_STEP][2]; /* words of the sender's address */
+	uint64_t from[BP_PHD_STEP][2]; /* words of the source address */
 	uint64_t hash[BP_PHD_STEP];
-	uint32_t candidate[BP_PHD_STEP]; /* the slot that is his, most likely */
+	uint32_t candidate[BP_PHD_STEP]; /* the most likely slot of the sender */
 };
 
 /* ---- same_template.c ---- */
 
 /*
- * The fast path of node phd, which nearly all reports take: those of a session that is operating
- * and READY, with the shape of the layout's template (services/health/template.h), that are no
- * repeats, and with room for the request in their own mbuf. A worker learns the template from what
- * the general path converts. The result and the counters of both paths are the same.
+ * The fast path of node phd, for almost all reports: those of a session that is operating and
+ * READY, with the shape of the template of the layout (services/health/template.h), that are not
+ * repetitions, and with space for the request in their own mbuf. A worker learns the template from
+ * reports of the general path. The result and the counters of both paths are the same.
  */
 
-/* Before the steps of a burst, and behind them. */
+/* Called before and after the steps of a burst. */
 void bp_phd_same_template_begin(struct bp_phd_burst *t);
 void bp_phd_same_template_end(struct bp_phd_burst *t);
 
 /*
- * Of the step's datagrams i to n - 1, those up to the first that does not match its template: their
- * requests are written into their mbufs m[], and are collected in t->way. Returns how many.
+ * Processes the datagrams i to n - 1 of the step, up to the first that does not match its template:
+ * writes their requests into their mbufs m[], and collects them in the batch of `t`. Returns their
+ * number.
  */
 uint32_t bp_phd_same_template_take(struct bp_phd_burst *t, const struct bp_phd_heads *heads,
 	struct rte_mbuf **m, uint32_t i, uint32_t n);
 
-/* A report of a session with layout number n, `l` as this worker has it, was converted on the
- * general path to h->conversion: its shape may become the template. */
+/*
+ * Called after a report of a session with layout number n, `l` in the copy of this worker, was
+ * converted on the general path to h->conversion: its shape may become the template.
+ */
 void bp_phd_same_template_learn(struct bp_phd_worker *h, uint16_t n, const struct bp_phd_layout *l,
 	const uint8_t *apdu, uint32_t len);
 
-/* Octets that a frame may have in this mbuf, from where its data begins now. */
+/* Maximum bytes of a frame in this mbuf, from its current data offset. */
 static inline uint32_t bp_frame_tailroom(const struct rte_mbuf *m)
 {
 	return (uint32_t)m->buf_len - m->data_off;
 }
 
 /*
- * Writes part i of the report that h->conversion is of as a frame to `m`, but for the Ethernet
- * addresses. `apdu`: the report; its memory may be the mbuf's own where h->conversion.in_place says
- * so. There is room for the head and part[i].len octets.
+ * Writes part i of the report in h->conversion as a frame to `m`, without the Ethernet addresses.
+ * `apdu`: the report, which may be in the memory of the mbuf if h->conversion.in_place is set. The
+ * caller has checked that the headers and part[i].len bytes fit.
  */
 static inline void bp_request_frame(struct bp_phd_worker *h, struct rte_mbuf *m,
 	const struct bp_phd_layout *l, const uint8_t *apdu, unsigned i,

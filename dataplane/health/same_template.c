@@ -11,11 +11,13 @@ _Static_assert(BP_PHD_TEMPLATE_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
 		       BP_PHD_TEMPLATE_APDU <= BP_PHD_OCTETS_SHORT,
 	"one hash is for all of them");
 
-/* Reports on the general path before another shape becomes the template, so that two shapes that
- * alternate do not replace each other with every report. */
+/*
+ * Reports on the general path before another shape becomes the template, so that two alternating
+ * shapes do not replace each other with every report.
+ */
 #define LEARN_EVERY 64u
 
-/* A report that matched, and what its request needs. */
+/* A report that matched, and the data for its request. */
 struct request {
 	struct rte_mbuf *m;
 	const struct bp_phd_template *q;
@@ -48,7 +50,7 @@ void bp_phd_same_template_end(struct bp_phd_burst *t)
 	bp_count(t->w, BP_C_CSE_UNACKNOWLEDGED, t->sums.unacknowledged);
 }
 
-/* The kept frame that a report can be made of, if it has the shape. */
+/* Returns the template that matches the shape of a report, if any. */
 static inline const struct bp_phd_template *find_shape(const struct bp_phd_burst *t, uint64_t word,
 	const struct bp_datagram *d, const struct rte_mbuf *m)
 {
@@ -66,7 +68,8 @@ static inline const struct bp_phd_template *find_shape(const struct bp_phd_burst
 	return q;
 }
 
-/* The report is a new one. False: it may be another, or can't be sent now. Nothing was done then.
+/*
+ * Registers a new report. False: it may be another one, or cannot be sent now; no state is changed.
  */
 static inline bool begin_report(struct bp_phd_burst *t, struct bp_phd_session *s,
 	const struct rte_mbuf *m, const struct bp_datagram *d, const struct bp_phd_template *q,
@@ -120,7 +123,7 @@ static inline bool match_report(struct bp_phd_burst *t, const struct bp_phd_head
 	return begin_report(t, s, m, d, r->q, r);
 }
 
-/* The report's mbuf becomes its request. */
+/* Converts the mbuf of the report into its request. */
 static inline void write_request(const struct bp_phd_burst *t, const struct request *r)
 {
 	const struct bp_phd_worker *h = t->h;
@@ -143,11 +146,11 @@ static inline void write_request(const struct bp_phd_burst *t, const struct requ
 	r->m->data_len = (uint16_t)len;
 	r->m->pkt_len = len;
 	r->m->ol_flags = 0;
-	/* a bridge must know that it does not come from one of its ports */
+	/* the bridge must not take it for a frame from one of its ports */
 	r->m->port = t->cse.interface;
 }
 
-/* By itself, so that the loop has all registers. */
+/* A separate function, so that the loop has all registers. */
 static __rte_noinline void write_requests(
 	struct bp_phd_burst *t, const struct request *run, uint32_t n)
 {
@@ -171,7 +174,7 @@ uint32_t bp_phd_same_template_take(struct bp_phd_burst *t, const struct bp_phd_h
 
 	if (unlikely(!t->cse_known))
 		return 0;
-	/* all are matched before the first is written: an atomic step waits for all stores */
+	/* all are matched before the first is written: an atomic operation waits for all stores */
 	while (i + taken < n &&
 		likely(match_report(t, heads, i + taken, m[i + taken], &run[taken])))
 		taken++;

@@ -23,8 +23,10 @@ int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsi
 
 	if (!bp_config_phd(c)->enabled || t->n_slots == 0)
 		return 0;
-	/* where the tables are new, an earlier segment's ids may be remembered at the CSE: the
-	 * beginning is taken from the clock, which is elsewhere by then */
+	/*
+	 * after new tables, the CSE may remember ids of an earlier segment: the start is derived
+	 * from the clock, which has advanced
+	 */
 	if (bp_phd_ids_setup(t->ids, workers, ports[0], ports[1],
 		    (uint16_t)(mono_ns / NS_PER_SECOND * 257), (uint32_t)(mono_ns / NS_PER_SECOND)))
 		return 0;
@@ -71,7 +73,7 @@ void bp_phd_worker_free(struct bp_phd_worker *h)
 	free(h);
 }
 
-/* What a request begins with, as far as it is always the same. */
+/* Prepares the constant part of the headers of a request. */
 static void make_head(struct bp_phd_worker *h)
 {
 	const struct bp_phd_settings *p = &h->plan;
@@ -104,7 +106,7 @@ static void apply_settings(struct bp_phd_worker *h, uint64_t mono_ns)
 		h->template[n].life = h->template[n].values = 0;
 }
 
-/* What lies in shared memory may be damaged: no number of a plan may lead out of an array. */
+/* Shared memory may be damaged: an index from a plan must not exceed an array. */
 static bool settings_valid(const struct bp_phd_settings *p)
 {
 	return (p->family == 4 || p->family == 6) && p->release < BP_M2M_RELEASES &&
@@ -121,7 +123,7 @@ void bp_phd_worker_apply_pending(struct bp_phd_worker *h, uint64_t mono_ns)
 	if (there == h->generation)
 		return;
 	generation = bp_phd_settings_read(h->t, &plan);
-	if (generation == 0) /* it is being written: the next time */
+	if (generation == 0) /* it is being written: retry at the next call */
 		return;
 	h->generation = generation;
 	if (!settings_valid(&plan)) {
@@ -148,7 +150,7 @@ bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n)
 	size = to->size;
 	h->layout[n].valid = size >= sizeof(*to) && size <= sizeof(*to) + BP_PHD_TEXT_MAX;
 	if (h->layout[n].valid) {
-		/* what is behind the text is read in whole vectors, too, and is not used */
+		/* bytes after the text are read in whole vectors, too, and are not used */
 		size = (size + BP_PHD_TEXT_SLACK) / 4 * 4;
 		bp_words_load(to + 1, from + 1, size - sizeof(*to));
 		h->layout[n].valid = bp_phd_layout_valid(to);
@@ -156,18 +158,18 @@ bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n)
 	atomic_thread_fence(memory_order_acquire);
 	whole = whole && life == atomic_load_explicit(&from->life, memory_order_relaxed) &&
 		bp_slot(atomic_load_explicit(&from->state, memory_order_relaxed)) == BP_SLOT_LIVE;
-	if (!whole) { /* its session ends, or it was written meanwhile: the next time */
+	if (!whole) { /* its session ended, or it was being written: retry at the next call */
 		h->layout[n].valid = false;
 		return false;
 	}
 	h->layout[n].life = life;
 	h->layout[n].taken = true;
-	to->life = life; /* what a kept frame remembers (services/health/template.h) */
+	to->life = life; /* recorded in templates (services/health/template.h) */
 	h->refused += !h->layout[n].valid;
 	return h->layout[n].valid;
 }
 
-/* A new run of pairs. */
+/* Takes a new run of pairs. */
 static bool take_run(struct bp_phd_worker *h, uint32_t n, uint32_t now_s)
 {
 	struct bp_phd_worker_ids *r = &h->run;

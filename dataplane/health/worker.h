@@ -16,86 +16,91 @@
 struct bp_config;
 
 /*
- * What a worker has for personal health devices: the segment's tables, and its own copy of what the
- * control plane says of the CSE, in the form in which nodes ip4, phd and cse need it per packet.
+ * The per-worker state of personal health devices: the tables of the segment, and a copy of the
+ * plan of the control plane for the CSE, in the form that nodes ip4, phd and cse need per packet.
  */
 
-/* Ethernet, IPv6 and UDP: the most that stands before a CoAP message. */
+/* Ethernet, IPv6 and UDP: the maximum length of the headers before a CoAP message, bytes. */
 #define BP_PHD_FRAME_HEAD_MAX 62u
 
-/* (port, MID) pairs that were taken from the segment's and not used yet. */
+/* (port, MID) pairs that were taken from the segment and are not used yet. */
 struct bp_phd_worker_ids {
-	uint32_t pair; /* the next */
+	uint32_t pair; /* the next pair */
 	uint32_t left;
-	uint32_t taken_s; /* what is left at the end of this second is given up */
+	uint32_t taken_s; /* remaining pairs are discarded at the end of this second */
 };
 
 /*
- * A layout as it was validated. Workers write by its offsets and lengths, and the control plane may
- * write anything into the segment's at any time: so what was validated is what is used, a copy. The
- * life tells whether the segment's is still the same.
+ * A validated layout. Workers write by its offsets and lengths, and the control plane may overwrite
+ * the layout in the segment at any time: so the worker uses a copy that it validated. `life` shows
+ * whether the layout in the segment is still the same.
  */
 struct bp_phd_worker_layout {
 	uint32_t life; /* of the layout that was copied */
-	bool taken;    /* one was */
+	bool taken;    /* a layout was copied */
 	bool valid;
 };
 
 struct bp_worker;
 
 struct bp_phd_worker {
-	/* what node ip4 compares, in network order; nothing matches while there is no plan */
-	bool takes;      /* datagrams for node phd, and for node cse */
-	bool cse_is_ip6; /* the CSE's family */
-	uint16_t listen; /* 0: devices come by TCP only */
+	/*
+	 * values that node ip4 compares, in network byte order; no packet matches while there is no
+	 * plan
+	 */
+	bool takes;      /* there are datagrams for nodes phd and cse */
+	bool cse_is_ip6; /* IP version of the CSE */
+	uint16_t listen; /* 0: devices use TCP only */
 	uint16_t cse_port;
-	uint8_t cse[16]; /* IPv4 in the last four octets */
-	/* in this machine's order: source ports of all workers */
+	uint8_t cse[16]; /* IPv4 in the last four bytes */
+	/* host byte order: source ports of all workers */
 	uint16_t ports_first, ports_last;
 
 	struct bp_worker *worker;
 	const struct bp_phd_tables *t;
-	struct bp_phd_ids *ids; /* this worker's */
-	struct bp_ring *events; /* this worker's */
+	struct bp_phd_ids *ids; /* of this worker */
+	struct bp_ring *events; /* of this worker */
 	struct bp_phd_worker_ids run;
-	struct bp_bucket unknown_sessions; /* reports without a session that may be answered */
+	struct bp_bucket unknown_sessions; /* limits the responses to reports without a session */
 	uint64_t generation;               /* of the plan that was copied; 0: none */
 	struct bp_phd_settings plan;
 	unsigned workers;
 	/*
-	 * The head of a request but for lengths, checksums, source port and Ethernet addresses, and
-	 * the sums over it: of the IPv4 header, and of the pseudo header with the CSE's port.
+	 * The headers of a request without lengths, checksums, source port and Ethernet addresses,
+	 * and their sums: of the IPv4 header, and of the pseudo-header with the port of the CSE.
 	 */
 	uint8_t head[BP_PHD_FRAME_HEAD_MAX];
 	uint16_t head_len;
 	uint64_t ip_sum, udp_sum;
-	struct bp_phd_conversion conversion; /* of the report at hand */
-	struct bp_phd_template *template;    /* of each layout, or none */
-	struct bp_phd_worker_layout *layout; /* of each layout */
-	uint8_t *copies; /* of each layout BP_PHD_LAYOUT_SIZE bytes; memory only where one was taken
-			  */
-	uint32_t refused; /* plans and layouts that were not valid, since that was counted last */
+	struct bp_phd_conversion conversion; /* of the current report */
+	struct bp_phd_template *template;    /* one for each layout, or not set */
+	struct bp_phd_worker_layout *layout; /* one for each layout */
+	/* BP_PHD_LAYOUT_SIZE bytes for each layout; pages are allocated when a layout is copied */
+	uint8_t *copies;
+	uint32_t refused;                 /* invalid plans and layouts that are not counted yet */
 	struct bp_phd_octets_keys octets; /* for what they take */
 };
 
 /*
- * Sets up the source ports and message ids of all workers: once, before the first of them runs.
- * 0, or -1 with a sentence. Nothing is to be done without a section health_devices.
+ * Sets up the source ports and message ids of all workers. Called once, before the first worker
+ * runs. 0, or -1 with a message in `err`. No effect without section health_devices.
  */
 int bp_phd_worker_setup(const struct bp_config *c, struct bp_phd_tables *t, unsigned workers,
 	uint64_t mono_ns, char *err, size_t err_size);
-/* Of one worker; NULL without memory. */
+/* Creates the state of one worker; the caller frees it. NULL: no memory. */
 struct bp_phd_worker *bp_phd_worker_create(
 	const struct bp_phd_tables *t, unsigned workers, unsigned index);
 void bp_phd_worker_free(struct bp_phd_worker *h);
-/* Every few walks: takes another plan over. */
+/* Called every few walks: applies a new plan. */
 void bp_phd_worker_apply_pending(struct bp_phd_worker *h, uint64_t mono_ns);
 
-/* Copies layout n and validates the copy. False: there is none, it is being written right now, or
- * it is not valid. */
+/*
+ * Copies layout n and validates the copy. False: there is none, it is being written, or it is
+ * invalid.
+ */
 bool bp_phd_worker_layout_copy(struct bp_phd_worker *h, uint32_t n);
 
-/* The worker's own copy of the layout that a word names; NULL: there is none that can be used. */
+/* Returns the copy of the layout that a state word names; NULL: there is no valid one. */
 static inline const struct bp_phd_layout *bp_phd_worker_layout_of(
 	struct bp_phd_worker *h, uint64_t word)
 {
@@ -115,20 +120,22 @@ static inline const struct bp_phd_layout *bp_phd_worker_layout_of(
 		       : NULL;
 }
 
-/* A new run of at least n pairs. */
+/* Takes a new run of at least n pairs. */
 bool bp_phd_worker_ids_refill(struct bp_phd_worker *h, uint32_t n, uint32_t now_s);
 
 /*
- * n pairs in a row, at most as many as a report has parts: *pair is the first, bp_phd_pair_at() are
- * the others. False: none is free (RFC 7252 4.8.2).
+ * Takes n consecutive pairs, at most the maximum number of parts of a report: *pair is the first,
+ * bp_phd_pair_at() returns the others. False: none is free (RFC 7252 4.8.2).
  */
 static inline bool bp_phd_worker_ids_take(
 	struct bp_phd_worker *h, uint32_t n, uint32_t now_s, uint32_t *pair)
 {
 	struct bp_phd_worker_ids *r = &h->run;
 
-	/* a row that was begun says when the one before it was over, so that what is left may be
-	 * used in the same second only */
+	/*
+	 * the start of a run also confirms when the one before it ended, so remaining pairs may
+	 * only be used in the same second
+	 */
 	if (__builtin_expect(r->left < n || r->taken_s != now_s, 0) &&
 		!bp_phd_worker_ids_refill(h, n, now_s))
 		return false;
@@ -138,15 +145,16 @@ static inline bool bp_phd_worker_ids_take(
 	return true;
 }
 
-/* What a worker has for it; NULL: it has none. */
+/* The state of a worker for health devices; NULL: not configured. */
 static inline struct bp_phd_worker *bp_phd_worker_of(const struct bp_worker *w)
 {
 	return w->service[BP_SERVICE_HEALTH];
 }
 
 /*
- * Which packets for our own addresses nodes phd and cse take from the kernel: UDP in one mbuf,
- * without IP options, extension headers or fragments. BP_EDGE_EXCEPTION: none of theirs.
+ * Selects the packets for addresses of this machine that nodes phd and cse process in place of the
+ * kernel: UDP in one mbuf, without IP options, extension headers or fragments. BP_EDGE_EXCEPTION:
+ * neither node processes it.
  */
 
 #define BP_NO_FRAGMENT_MASK 0x3fffu /* offset and "more fragments" */
@@ -169,7 +177,7 @@ static inline rte_edge_t bp_phd_edge_udp(
 	return BP_EDGE_EXCEPTION;
 }
 
-/* Of a frame with an IPv4 header that is right in every field and has no options. */
+/* For a frame with a valid IPv4 header without options. */
 static inline rte_edge_t bp_phd_edge_ip4(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
@@ -181,7 +189,7 @@ static inline rte_edge_t bp_phd_edge_ip4(const struct bp_phd_worker *h, const st
 	return bp_phd_edge_udp(h, ip + BP_IP4_HDR, ip + BP_IP4_SRC, false);
 }
 
-/* Of a frame with an IPv6 header whose packet is whole. */
+/* For a frame with an IPv6 header whose packet is complete. */
 static inline rte_edge_t bp_phd_edge_ip6(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR);
@@ -192,7 +200,7 @@ static inline rte_edge_t bp_phd_edge_ip6(const struct bp_phd_worker *h, const st
 	return bp_phd_edge_udp(h, ip + BP_IP6_HDR, ip + BP_IP6_SRC, true);
 }
 
-/* Of any IP packet for one of our addresses. */
+/* For any IP packet to an address of this machine. */
 static inline rte_edge_t bp_phd_edge_ip(const struct bp_phd_worker *h, const struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
