@@ -22,7 +22,7 @@ static void add_ms(struct bp_fault_event *e, const char *key, uint64_t ns)
 	add_number(e, key, ns / NS_PER_MS);
 }
 
-/* Of a fault that repeats: how often since the last line. */
+/* Appends the number of repetitions since the last line. */
 static void add_repetition(struct bp_fault_event *e, const struct bp_fault_message *s, uint64_t n)
 {
 	add_number(e, "count", n);
@@ -54,7 +54,9 @@ static void link_message(const struct bp_fault_message *s, struct bp_fault_event
 	}
 }
 
-/* Frames that never reached biplane: the counter of the NIC that rises, and the remedy. */
+/*
+ * Message for frames that were lost before biplane: the NIC counter that increases, and the remedy.
+ */
 static void frame_message(const struct bp_fault_message *s, const char *raised, const char *cleared,
 	struct bp_fault_event *e)
 {
@@ -91,7 +93,7 @@ static void pool_message(const struct bp_fault_message *s, struct bp_fault_event
 	}
 }
 
-/* The subject is "worker N". */
+/* Appends the subject "worker N". */
 static void add_worker(struct bp_fault_event *e, const struct bp_fault_message *s)
 {
 	add_number(e, "worker", strtoul(s->subject + sizeof("worker ") - 1, NULL, 10));
@@ -167,7 +169,7 @@ void bp_fault_message_format(const struct bp_fault_message *s, struct bp_fault_e
 			"the NIC drops no more frames (imissed)", e);
 		break;
 	case BP_FAULT_NIC_NO_MBUF:
-		/* Drivers count attempts: a frame may be received by the next one. */
+		/* Drivers count attempts: the next attempt may receive the frame. */
 		frame_message(s, "no mbuf for received frames (rx_nombuf); " FREE_MBUFS,
 			"mbufs for all received frames again (rx_nombuf)", e);
 		break;
@@ -189,7 +191,7 @@ void bp_fault_message_format(const struct bp_fault_message *s, struct bp_fault_e
 	case BP_FAULT_NOT_INSPECTED:
 		not_inspected_message(s, e);
 		break;
-	default: /* the control plane's */
+	default: /* faults of the control plane */
 		break;
 	}
 	add_text(e, "fault", bp_fault_info[s->kind].name);

@@ -17,23 +17,24 @@ enum bp_fault_change {
 	BP_FAULT_CLEARED,
 };
 
-/* What an event reports. */
+/* The fields of an event. */
 struct bp_fault_message {
 	enum bp_fault_kind kind;
 	enum bp_fault_change news;
 	const char *subject;
 	const struct bp_config_monitoring *settings;
-	bool active;     /* now */
-	uint64_t spells; /* times that it began since the last line */
+	bool active;     /* current state */
+	uint64_t spells; /* number of times that it was raised since the last line */
 	uint64_t events,
-		events_ns;    /* since the last line: frames, or times away and for how long */
-	uint64_t all, all_ns; /* of this time: the same */
-	uint64_t lasts_ns;    /* this time, so far or in all */
-	uint64_t line_ns;     /* since the last line */
-	uint64_t worst;       /* of this time */
-	uint32_t free, size;  /* buffers of the pool */
-	unsigned cpu;         /* the worker's */
-	uint32_t connections; /* that pass unread */
+		/* since the last line: frames, or poll gaps and their total duration */
+		events_ns;
+	uint64_t all, all_ns; /* the same, since the fault was raised */
+	uint64_t lasts_ns;    /* duration of the fault so far, or total */
+	uint64_t line_ns;     /* time since the last line */
+	uint64_t worst;       /* worst value since the fault was raised */
+	uint32_t free, size;  /* mbufs of the pool */
+	unsigned cpu;         /* CPU of the worker */
+	uint32_t connections; /* connections that are forwarded without inspection */
 	bool never;           /* the link has not been up since the start */
 };
 
@@ -41,11 +42,11 @@ struct bp_fault_message {
 #define BP_FAULT_FIELDS_MAX 10
 struct bp_fault_event {
 	enum bp_log_level level;
-	const char *message; /* constant */
+	const char *message; /* a constant */
 	struct bp_log_field field[BP_FAULT_FIELDS_MAX + 1];
 	unsigned n_fields;
 };
-/* `e` points into *s. */
+/* Formats the event. `e` points into *s. */
 void bp_fault_message_format(const struct bp_fault_message *s, struct bp_fault_event *e);
 
 #endif

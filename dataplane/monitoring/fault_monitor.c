@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One look. */
+/* The state of one check. */
 struct check {
 	struct bp_fault_monitor *w;
 	struct bp_fault_check at;
@@ -12,7 +12,7 @@ struct check {
 
 /* ---------------------------------------------------------------- who is watched */
 
-/* The rows lie in this order: ports, pools, workers; of each its kinds. */
+/* The rows have this order: ports, pools, workers; for each, its kinds of faults. */
 static const enum bp_fault_kind of_port[] = {
 	BP_FAULT_LINK_DOWN, BP_FAULT_NIC_MISSED, BP_FAULT_NIC_NO_MBUF, BP_FAULT_NIC_ERRORS};
 static const enum bp_fault_kind of_pool[] = {BP_FAULT_MBUFS_LOW};
@@ -49,7 +49,10 @@ static struct bp_fault_tracker *worker_row(struct bp_fault_monitor *w, unsigned 
 			   worker * N(of_worker) + i];
 }
 
-/* How much a cumulative figure grew. A driver that began to count anew has counted so many. */
+/*
+ * Returns the increase of a cumulative value. If the driver has reset its counter, the new value is
+ * the increase.
+ */
 static uint64_t growth(uint64_t *before, uint64_t now)
 {
 	uint64_t n = now >= *before ? now - *before : now;
@@ -73,7 +76,7 @@ static void check_link(struct check *l, unsigned port, enum bp_fault_link link)
 		w->link_was_up[port] = true;
 	if (bad)
 		s.never = false;
-	/* one that was up is lost when it is down, whatever its driver calls that */
+	/* an established link that is down is lost, whatever state its driver reports */
 	if (link == BP_FAULT_LINK_NOT_YET) {
 		bad = w->link_was_up[port] || running >= w->sink.settings.link_up_delay_ns;
 		ago = w->link_was_up[port] ? 0 : running;
@@ -92,8 +95,11 @@ static void check_frames(struct check *l, struct bp_fault_tracker *t, uint64_t n
 	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-/* In hundredths of a per cent: they are low below the mark, and until a quarter more than that is
- * free, or half of the rest, lest each buffer begins it anew. */
+/*
+ * Values are in hundredths of a per cent. The mbufs are low below the threshold, until 25 % more
+ * than the threshold is free, or half of the rest, so that the state does not alternate with each
+ * mbuf.
+ */
 static bool is_low(uint32_t free, uint32_t size, uint32_t percent, bool was)
 {
 	const uint64_t low = 100ull * percent, rest = 10000 - low;
@@ -123,14 +129,17 @@ static void check_overruns(struct check *l, unsigned worker, uint64_t overruns, 
 	struct bp_fault_message s = {0};
 	uint64_t n = growth(&t->before, overruns), ns = growth(&t->before_ns, overrun_ns);
 
-	/* the worker counts them itself */
+	/* the worker counts the overruns itself */
 	t->is.worst = longest_ns;
 	bp_fault_tracker_event(&l->at, t, n, ns);
 	bp_fault_tracker_log(&l->at, t, &s);
 }
 
-/* `here`: this thread was at work itself since the last look. Where it was not, the machine stood
- * still, or others have the CPUs, and that is no worker's fault: it overruns when it returns. */
+/*
+ * `here`: this thread has run since the last check. If it has not, the machine was suspended or
+ * other processes used the CPUs, which is not a fault of the worker: the gap is counted as an
+ * overrun when the worker continues.
+ */
 static void check_heartbeat(struct check *l, unsigned worker, uint64_t heartbeat_ns, bool here)
 {
 	const uint64_t limit = l->w->sink.settings.worker_stall_timeout_ns;

@@ -21,11 +21,11 @@ struct bp_config_monitoring;
 
 enum bp_fault_link {
 	BP_FAULT_LINK_IS_UP,
-	BP_FAULT_LINK_LOST,   /* it was up, and is not */
-	BP_FAULT_LINK_NOT_YET /* it has not been up, and the driver's link status is reliable */
+	BP_FAULT_LINK_LOST,   /* it was up, and is down */
+	BP_FAULT_LINK_NOT_YET /* it has not been up, and the link state of the driver is reliable */
 };
 
-/* Cumulative, as drivers and workers count them. */
+/* Cumulative values, as counted by drivers and workers. */
 struct bp_fault_samples {
 	unsigned n_ports, n_pools, n_workers;
 	struct {
@@ -36,15 +36,15 @@ struct bp_fault_samples {
 		uint32_t free, size;
 	} pool[BP_FAULT_POOLS];
 	struct {
-		bool runs;             /* else it has no queues and its thread has ended */
-		uint64_t heartbeat_ns; /* when it was at its queues, as now_ns; 0: not yet */
-		uint64_t overruns, overrun_ns; /* how often it was away for long, how long in all */
-		uint64_t longest_ns;           /* it was ever away */
+		bool runs;             /* otherwise it has no queues, or its thread has ended */
+		uint64_t heartbeat_ns; /* time of its last poll, same clock as now_ns; 0: not yet */
+		uint64_t overruns, overrun_ns; /* number of overruns, and their total duration */
+		uint64_t longest_ns;           /* longest poll gap since the start */
 		struct bp_unread unread;
 	} worker[BP_MAX_WORKERS];
 };
 
-/* Who the readings are of. */
+/* The objects that the samples describe. */
 struct bp_fault_subjects {
 	unsigned n_ports, n_pools, n_workers;
 	const char *port[BP_MAX_PORTS], *pool[BP_FAULT_POOLS];
@@ -53,12 +53,12 @@ struct bp_fault_subjects {
 
 struct bp_fault_monitor {
 	struct bp_fault_sink sink;
-	struct bp_fault_row *rows; /* in the segment: bp_fault_rows() of them */
+	struct bp_fault_row *rows; /* in the segment: bp_fault_rows() rows */
 	uint64_t started_ns, looked_ns;
 	bool link_was_up[BP_MAX_PORTS];
 	unsigned n_ports, n_pools, n_workers, n;
 	struct bp_fault_tracker watched[BP_FAULT_ROWS_MAX];
-	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* of bp_fault_monitor_poll() */
+	struct bp_unread_scan unread[BP_MAX_WORKERS]; /* state of bp_fault_monitor_poll() */
 };
 
 /* The caller has set `rows`, and counters, log and arg of the sink. `first` holds the initial
@@ -66,7 +66,7 @@ struct bp_fault_monitor {
 void bp_fault_monitor_init(struct bp_fault_monitor *w, const struct bp_config_monitoring *settings,
 	const struct bp_fault_subjects *subjects, const struct bp_fault_samples *first,
 	uint64_t now_ns);
-/* One look. now_ns: monotonic; unix_ns: the same moment, for people. */
+/* Runs one check. now_ns: monotonic; unix_ns: Unix time of the same moment, for display. */
 void bp_fault_monitor_check(struct bp_fault_monitor *w, const struct bp_fault_samples *r,
 	uint64_t now_ns, uint64_t unix_ns);
 

@@ -17,8 +17,10 @@ static void write_event(void *arg, const struct bp_fault_event *event)
 	bp_log_event(event->level, event->field, "%s", event->message);
 }
 
-/* The driver of a network card, and the kernel, are to be believed about a link that has not been
- * up yet; some virtual devices never report one. */
+/*
+ * The state of a link that has not been up yet is reliable if the driver of a network card or the
+ * kernel reports it; some virtual devices never report a link.
+ */
 static enum bp_fault_link link_of(const struct bp_fault_sources *s, unsigned port)
 {
 	if (bp_link_get((uint16_t)port) != BP_LINK_UP)
@@ -86,7 +88,7 @@ void bp_fault_monitor_start(
 	bp_fault_monitor_init(w, &s->config->monitoring, &who, &first, now_ns);
 }
 
-/* Flows of each worker's table that one look takes in. */
+/* Number of connections of the table of a worker that one check reads. */
 #define FLOWS_A_LOOK 65536
 
 static void scan_unread(struct bp_fault_monitor *w, const struct bp_fault_sources *s,

@@ -22,14 +22,14 @@ struct bp_fault_sources {
 	const struct bp_cpus *cpus;
 };
 
-/* Main thread, before the workers run. Lines go to stderr. */
+/* Main thread, before the workers run. Log lines are written to stderr. */
 void bp_fault_monitor_start(
 	struct bp_fault_monitor *w, const struct bp_fault_sources *s, uint64_t now_ns);
 /* Main thread, a few times a second, after bp_publish_links(). now_ns: CLOCK_MONOTONIC. */
 void bp_fault_monitor_poll(struct bp_fault_monitor *w, const struct bp_fault_sources *s,
 	uint64_t now_ns, uint64_t unix_ns);
 
-/* The readings alone. */
+/* Reads the samples only. */
 void bp_fault_samples_read(const struct bp_fault_sources *s, struct bp_fault_samples *out);
 
 #endif

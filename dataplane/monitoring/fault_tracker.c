@@ -10,7 +10,7 @@ void bp_fault_tracker_init(struct bp_fault_tracker *t, const struct bp_fault_sin
 	memset(t, 0, sizeof(*t));
 	snprintf(t->is.subject, sizeof(t->is.subject), "%s", subject);
 	t->is.kind = kind;
-	/* the fewest buffers that were free */
+	/* the minimum number of free mbufs */
 	if (bp_fault_info[kind].worst == BP_FAULT_BUFFERS)
 		t->is.worst = UINT64_MAX;
 	bp_pace_init(&t->pace, sink->settings.log_interval_ns, now_ns);
@@ -37,13 +37,13 @@ static void say(
 	bp_fault_message_format(s, &event);
 	l->sink->log(l->sink->arg, &event);
 	bp_pace_take(&t->pace, l->now_ns);
-	/* after more of the same, events' end is still to be told */
+	/* after a line about ongoing events, the line about their end is still to be logged */
 	if (s->news != BP_FAULT_ONGOING || bp_fault_info[t->is.kind].state)
 		t->told = t->is.active;
 	t->unlogged_spells = t->unlogged = t->unlogged_ns = 0;
 }
 
-/* Of what lasts: what became known since the last line. False: nothing. */
+/* For states: the changes since the last line. False: none. */
 static bool state_change(const struct bp_fault_tracker *t, enum bp_fault_change *news)
 {
 	const bool active = t->is.active;
@@ -56,7 +56,7 @@ static bool state_change(const struct bp_fault_tracker *t, enum bp_fault_change 
 	return true;
 }
 
-/* Of events: each is told of once, and their end when all are. */
+/* For events: each series is logged once, and its end when all are logged. */
 static bool events_change(const struct bp_fault_tracker *t, enum bp_fault_change *news)
 {
 	const bool active = t->is.active;
@@ -76,7 +76,7 @@ void bp_fault_tracker_log(
 
 	if (!(state ? state_change(t, &s->news) : events_change(t, &s->news)))
 		return;
-	/* of events, more of the same is no reason to hurry */
+	/* more events of the same series are not urgent */
 	if (bp_pace_may(&t->pace, state || s->news != BP_FAULT_ONGOING, l->now_ns))
 		say(l, t, s);
 }

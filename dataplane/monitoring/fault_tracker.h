@@ -20,36 +20,37 @@
 /* Writes an event to the log. */
 typedef void bp_fault_log_fn(void *arg, const struct bp_fault_event *event);
 
-/* Where all that is watched reports to. */
+/* The destinations of the reports. */
 struct bp_fault_sink {
 	struct bp_config_monitoring settings;
-	struct bp_counters *counters; /* the main thread's */
+	struct bp_counters *counters; /* of the main thread */
 	bp_fault_log_fn *log;
 	void *arg;
 };
 
 struct bp_fault_tracker {
-	struct bp_fault_record is; /* as the segment has it */
-	uint64_t began_ns;         /* monotonic, of the time that is on or was last */
-	uint64_t ended_ns;         /* the same */
-	uint64_t done;             /* nanoseconds of the times that are over */
-	uint64_t before;           /* the last reading of a cumulative figure */
-	uint64_t before_ns;        /* overruns: likewise */
+	struct bp_fault_record is; /* as in the segment */
+	uint64_t began_ns;         /* monotonic, start of the current or last fault */
+	uint64_t ended_ns;         /* end of the last fault, monotonic */
+	uint64_t done;             /* total duration of the faults that ended, ns */
+	uint64_t before;           /* the last sample of a cumulative value */
+	uint64_t before_ns;        /* overruns: the last sample of their duration */
 	/* state of the log */
 	struct bp_pace pace;
-	bool told;                      /* that it is in trouble */
-	uint64_t unlogged_spells;       /* times that it began since the last line */
-	uint64_t unlogged, unlogged_ns; /* events since then, and how long they took */
-	uint64_t of_spell, of_spell_ns; /* events of the time that is on or was last */
+	bool told;                      /* the active state was logged */
+	uint64_t unlogged_spells;       /* times raised since the last line */
+	uint64_t unlogged, unlogged_ns; /* events since the last line, and their duration */
+	/* events of the current or last fault, and their duration */
+	uint64_t of_spell, of_spell_ns;
 	uint64_t worst_of_spell;
-	unsigned cpu; /* of a worker */
+	unsigned cpu; /* of the worker */
 };
 
-/* Time of a check, and where it reports. */
+/* The time of a check, and the destination of its reports. */
 struct bp_fault_check {
 	const struct bp_fault_sink *sink;
-	uint64_t now_ns, unix_ns; /* monotonic; for people */
-	uint64_t before_ns;       /* the look before, monotonic */
+	uint64_t now_ns, unix_ns; /* monotonic; Unix time for display */
+	uint64_t before_ns;       /* time of the check before, monotonic */
 };
 
 void bp_fault_tracker_init(struct bp_fault_tracker *t, const struct bp_fault_sink *sink,
