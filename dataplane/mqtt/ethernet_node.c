@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Decides which frames are read: TCP segments to or from an inspected port, under VLAN tags, and in
- * LLC, PPPoE and MPLS. Others are forwarded at once. Nothing is dropped here: what can't be
- * understood is forwarded unread.
+ * Selects the frames to inspect: TCP segments to or from an inspected port, under VLAN tags, and in
+ * LLC, PPPoE and MPLS. Other frames are forwarded immediately. No frame is dropped here: a frame
+ * that cannot be parsed is forwarded without inspection.
  */
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/inspect.h"
@@ -18,8 +18,8 @@
 #define AT_DATA_OFFSET 46u
 
 /*
- * Untagged IPv4 without options, no fragment, carrying TCP, as nearly every sensor sends it: these
- * bytes of the frame from its EtherType on, of those that the mask leaves.
+ * Matches untagged IPv4 without options, not fragmented, with TCP, which almost all sensors send:
+ * the masked bytes of the frame from its EtherType.
  */
 #define AT_TYPE 12u
 static const bp_v16 template_mask = {
@@ -40,7 +40,7 @@ static bool wanted(struct bp_worker *w, struct rte_mbuf *m, const struct bp_fram
 	return true;
 }
 
-/* Tags, options, IPv6, all that isn't TCP, and lengths that contradict the frame. */
+/* For tags, options, IPv6, protocols other than TCP, and lengths that contradict the frame. */
 static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 {
 	struct bp_frame f;
@@ -64,8 +64,9 @@ static __rte_noinline bool classify_any(struct bp_worker *w, struct rte_mbuf *m)
 }
 
 /*
- * Whether the lengths of a plain frame agree, of which at least both headers are there. What is
- * beyond the shortest headers is compared, without a sign, so that what is less than them is most.
+ * Whether the lengths of a plain frame agree; at least both headers are in the buffer. The
+ * comparison is unsigned, relative to the shortest headers, so that a smaller value becomes a very
+ * large one.
  */
 static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
 {
@@ -75,7 +76,7 @@ static inline bool lengths_agree(const uint8_t *p, uint32_t data_len)
 	return options <= more && more <= data_len - ETHER_IP4_HDRS;
 }
 
-/* Plain, but from the broker, or of another port than the first. */
+/* For plain frames from the broker, or with a port other than the first one. */
 static __rte_noinline bool classify_ports(struct bp_worker *w, struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);

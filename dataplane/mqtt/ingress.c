@@ -5,7 +5,7 @@
 #include "proto/net/ip.h"
 #include "shm/fib/lpm/lpm.h"
 
-/* Whether the next hop forwards; *local: it is the host itself. */
+/* Whether the next hop forwards. *local: it is the host itself. */
 static bool has_route(const struct bp_router *r, uint32_t nexthop, bool *local)
 {
 	const uint64_t link =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the segments that node ethernet chose and forwards every one of them unchanged. What the
- * reading leads to leaves by other ways: alarms through the ring, clones through the edge port.
+ * Inspects the segments that node ethernet selected, and forwards every one unchanged. The results
+ * take other paths: alarms the ring, mirrored frames the edge port.
  */
 #include <rte_ethdev.h>
 
@@ -62,8 +62,8 @@ static bool is_forwarded(void *arg, const struct bp_frame *f)
 }
 
 /*
- * Whether the checksums are right. A segment that its receiver will throw away must not be read: it
- * will be sent again, and perhaps with other bytes.
+ * Whether the checksums are right. A segment that its receiver discards must not be inspected: it
+ * is retransmitted, possibly with other bytes.
  */
 static inline enum bp_sum_verdict rx_checksum_verdict(
 	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *ip4, uint32_t len)
@@ -73,7 +73,7 @@ static inline enum bp_sum_verdict rx_checksum_verdict(
 	return v == BP_SUM_UNKNOWN && w->trust_checksum ? BP_SUM_GOOD : v;
 }
 
-/* A jumbo frame lies in several mbufs: its payload is read piece by piece. */
+/* A jumbo frame is in several mbufs: its payload is read segment by segment. */
 static __rte_noinline bool gather(
 	const struct rte_mbuf *m, struct bp_frame *f, struct bp_piece *piece)
 {
@@ -92,14 +92,14 @@ static __rte_noinline bool gather(
 	return left == 0;
 }
 
-/* What a callback of bp_mqtt_burst_read() needs. */
+/* Context of the callbacks of bp_mqtt_burst_read(). */
 struct reading {
 	struct bp_worker *w;
 	struct rte_mbuf **m;
 	struct bp_mqtt_burst b;
 };
 
-/* A frame that takes the general path. */
+/* Reads a frame on the general path. */
 static void read_any(void *arg, uint32_t i)
 {
 	struct reading *r = arg;
@@ -127,7 +127,7 @@ static void read_any(void *arg, uint32_t i)
 	bp_inspect_segment(bp_mqtt_worker_of(w), f, &r->b.l[i]);
 }
 
-/* The kind of a plain frame of which the driver says something. */
+/* The kind of a plain frame with a checksum verdict of the driver. */
 static __rte_noinline uint8_t kind_of(
 	const struct bp_worker *w, const struct rte_mbuf *m, const uint8_t *frame)
 {
@@ -153,10 +153,10 @@ static __rte_noinline void add_other(struct reading *r, uint32_t i)
 		bp_hint_get(m, &r->b.parsed[i]);
 }
 
-/* What drivers say of checksums, if anything. */
+/* Flags of the checksum verdict of a driver, if any. */
 #define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
-/* Returns in its upper 16 bits in what their ports differ. */
+/* Returns the differences between the input ports in its upper 16 bits. */
 static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 {
 	const uint64_t first = bp_mbuf_rearm(m[0]);
@@ -166,11 +166,11 @@ static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 	r.w = w;
 	r.m = m;
 	r.b.n = n;
-	/* of nearly all; the few others are written again */
+	/* the value of almost all frames; the others are overwritten */
 	memset(r.b.kind, w->trust_checksum ? BP_BURST_VERIFIED : BP_BURST_UNVERIFIED,
 		sizeof(r.b.kind));
 	for (uint32_t i = 0; i < n; i++) {
-		/* data offset and port in one */
+		/* data offset and port in one word */
 		const uint64_t rearm = bp_mbuf_rearm(m[i]);
 
 		differ |= rearm ^ first;
@@ -221,7 +221,7 @@ static uint16_t mqtt_process(
 		differ |= read_burst(
 			w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_MQTT_BURST));
 	}
-	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all came in on one port */
+	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all arrived on one port */
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
 	else
 		forward_runs(graph, node, w, objs, nb_objs);

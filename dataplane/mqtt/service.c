@@ -75,7 +75,7 @@ static rte_edge_t enter(void *state, struct bp_worker *w, unsigned port, rte_edg
 	(void)w;
 	(void)state;
 	(void)port;
-	(void)next; /* node mqtt knows where frames of a port go */
+	(void)next; /* node mqtt determines the edge of the frames of a port */
 	return BP_EDGE_ETHERNET;
 }
 

@@ -8,17 +8,20 @@
 #include "proto/net/frame.h"
 
 /*
- * What node ethernet found out about a frame, for node mqtt: offsets and direction, in the half of
- * the mbuf's hash that RSS leaves alone. First cache line, no dynamic field.
+ * Results of node ethernet for a frame, used by node mqtt: offsets and direction, in the half of
+ * the hash of the mbuf that RSS does not write. In the first cache line, no dynamic field.
  */
 #define BP_HINT_L3_BITS 6
 #define BP_HINT_L4_BITS 10
 #define BP_HINT_IP6 (1u << 16)
 #define BP_HINT_TO_BROKER (1u << 17)
-/* Untagged IPv4 without options to the broker, all of it in one mbuf: what mqtt/fast.h takes. */
+/*
+ * Untagged IPv4 without options to the broker, in one mbuf: the frames of the fast path of
+ * inspection.
+ */
 #define BP_HINT_DEFAULT (1u << 18)
 
-/* Whether the offsets fit: headers further in are nobody's honest traffic. */
+/* Whether the offsets fit: legitimate traffic has no deeper headers. */
 static inline bool bp_hint_encodable(uint32_t l3, uint32_t l4)
 {
 	return l3 < 1u << BP_HINT_L3_BITS && l4 < 1u << BP_HINT_L4_BITS;
@@ -37,7 +40,7 @@ static inline void bp_hint_set_default(struct rte_mbuf *m)
 			  BP_HINT_TO_BROKER | BP_HINT_DEFAULT;
 }
 
-/* The frame again. Its lengths were checked when the hint was set. */
+/* Restores the frame. Its lengths were checked when the hint was set. */
 static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
 {
 	uint32_t hint = m->hash.fdir.hi;
@@ -56,14 +59,14 @@ static inline void bp_hint_get(const struct rte_mbuf *m, struct bp_frame *f)
 	f->more = NULL;
 	f->port = 0;
 	if (unlikely(l3 > BP_ETHER_HDR))
-		(void)bp_frame_link(data, m->data_len, f); /* tags and tunnels, once more */
+		(void)bp_frame_link(data, m->data_len, f); /* parses tags and tunnels again */
 	f->ip6 = hint & BP_HINT_IP6;
 	f->to_broker = hint & BP_HINT_TO_BROKER;
 	end = f->ip6 ? l3 + 40u + bp_be16(data + l3 + 4) : l3 + bp_be16(data + l3 + 2);
 	(void)bp_frame_tcp(f, end - l4);
 }
 
-/* What a worker has for inspection; NULL: it has none. */
+/* The inspection state of a worker; NULL: inspection is not configured. */
 static inline struct bp_mqtt_worker *bp_mqtt_worker_of(const struct bp_worker *w)
 {
 	return w->service[BP_SERVICE_MQTT];
