@@ -96,7 +96,7 @@ static int start_port(
 	int rc = rte_eth_dev_info_get(v->port, &info);
 
 	if (rc != 0)
-		return fail(s, "ask about", rc, err, err_size);
+		return fail(s, "query", rc, err, err_size);
 	conf.rxmode.mtu = info.max_mtu ? RTE_MIN(s->mtu, (uint32_t)info.max_mtu) : s->mtu;
 	conf.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
@@ -127,7 +127,7 @@ static int plug(struct virtio *v, const struct bp_kernel_if_spec *s, char *err, 
 	rc = rte_eal_hotplug_add("vdev", v->device, args);
 	if (rc == 0)
 		rc = rte_eth_dev_get_port_by_name(v->device, &v->port);
-	return rc == 0 ? 0 : fail(s, "make", rc, err, err_size);
+	return rc == 0 ? 0 : fail(s, "create", rc, err, err_size);
 }
 
 bool bp_virtio_possible(void)

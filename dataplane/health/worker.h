@@ -48,7 +48,7 @@ struct bp_phd_worker {
 	 * values that node ip4 compares, in network byte order; no packet matches while there is no
 	 * plan
 	 */
-	bool takes;      /* there are datagrams for nodes phd and cse */
+	bool takes;      /* nodes phd and cse receive datagrams */
 	bool cse_is_ip6; /* IP version of the CSE */
 	uint16_t listen; /* 0: devices use TCP only */
 	uint16_t cse_port;
