@@ -38,7 +38,7 @@ static int unload(const struct bp_apply *a, const struct bp_step *s)
 		a->actions->modprobe(a->actions->arg, s->name, true) != 0 &&
 		/* it may say so after it went with one that stood on it */
 		bp_module_state(a->root, s->name) == BP_MODULE_HERE)
-		fprintf(a->err, "warning: module %s is in use, and stays loaded\n", s->name);
+		fprintf(a->err, "warning: module %s is in use and remains loaded\n", s->name);
 	return 0;
 }
 
@@ -69,8 +69,8 @@ static int set_pages(const struct bp_apply *a, const struct bp_step *s, int64_t 
 	if (!check && got > pages)
 		fprintf(a->err,
 			"warning: %" PRId64
-			" hugepages more are in use (a segment that an instance "
-			"left in hugetlbfs, say), and go when they are not\n",
+			" hugepages are still in use, for example by the segment of a "
+			"stopped instance; the kernel removes them when they are free\n",
 			got - pages);
 	if (!check || got >= pages)
 		return 0;

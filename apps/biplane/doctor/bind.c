@@ -157,15 +157,14 @@ static void restore_interface(const struct bp_apply *a, const struct bp_step *s,
 	int error = 0;
 
 	if (!wait_for_interface(a, s->name, wanted, name)) {
-		fprintf(a->err, "warning: %s: its interface %s has not come back\n", s->name,
-			wanted);
+		fprintf(a->err, "warning: %s: its interface %s does not exist\n", s->name, wanted);
 		return;
 	}
 	/* the kernel gives names in the order in which NICs come */
 	if (strcmp(name, wanted) != 0) {
 		error = a->actions->rename(a->actions->arg, name, wanted);
 		if (error)
-			fprintf(a->err, "warning: interface %s is called %s now: %s\n", wanted,
+			fprintf(a->err, "warning: interface %s has the name %s now: %s\n", wanted,
 				name, strerror(-error));
 		else
 			snprintf(name, sizeof(name), "%s", wanted);
@@ -178,7 +177,7 @@ static void restore_interface(const struct bp_apply *a, const struct bp_step *s,
 			strerror(-error));
 	if (address && *address)
 		fprintf(a->err,
-			"warning: interface %s had address %s; if nothing sets it, do: ip address "
+			"warning: interface %s had address %s; to set it again: ip address "
 			"add "
 			"%s dev %s\n",
 			name, address, address, name);
@@ -193,7 +192,7 @@ int bp_unbind(const struct bp_apply *a, const struct bp_step *s, char *why, size
 	size_t k;
 
 	if (!bp_tree_exists(a->root, DEVICES "/%s", s->name)) {
-		fprintf(a->err, "warning: %s is not in this machine any more\n", s->name);
+		fprintf(a->err, "warning: this machine no longer has %s\n", s->name);
 		return 0;
 	}
 	driver_now(a->root, s->name, driver);

@@ -181,14 +181,13 @@ static int check_options(const struct request *q)
 		return bp_cli_usage_error(q->command, "--fix and --undo exclude each other");
 	if (of_fix && !q->fix)
 		return bp_cli_usage_error(q->command, "--nic, --hugepages, --force, "
-						      "--noiommu and --yes say what --fix is to "
-						      "do: give that, too");
+						      "--noiommu and --yes need --fix");
 	if (q->undo && q->path)
 		return bp_cli_usage_error(
-			q->command, "--undo puts back all that --fix did: leave -c out");
+			q->command, "--undo reverts all changes of --fix; expected no -c");
 	if ((q->fix || q->undo) && (q->json || *q->root))
-		return bp_cli_usage_error(q->command,
-			"--json and --sysroot are for looking, not for --fix or --undo");
+		return bp_cli_usage_error(
+			q->command, "--json and --sysroot cannot be used with --fix or --undo");
 	return 0;
 }
 
@@ -201,8 +200,8 @@ static int doctor(const struct request *q)
 	if (status)
 		return status;
 	if ((q->fix || q->undo) && geteuid() != 0) {
-		fprintf(stderr, "biplane doctor: root alone may change the machine; run it with "
-				"sudo\n");
+		fprintf(stderr, "biplane doctor: --fix and --undo need root; run the command "
+				"with sudo\n");
 		return BP_EX_UNAVAILABLE;
 	}
 	if (q->undo)

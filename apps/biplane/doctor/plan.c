@@ -69,9 +69,8 @@ static void require_nic(struct plan *p, const char *word)
 
 	if (!nic) {
 		refuse(p,
-			"this machine has no NIC %s on PCI; 'biplane doctor' lists those it has "
-			"(an "
-			"interface is gone once its NIC is bound)",
+			"this machine has no PCI NIC %s; 'biplane doctor' lists its NICs "
+			"(a NIC that is bound to vfio-pci has no interface)",
 			word);
 		return;
 	}
@@ -85,8 +84,7 @@ static void require_nic(struct plan *p, const char *word)
 	else if (p->n < NICS_MAX)
 		p->nic[p->n++] = nic;
 	if (!nic->pmd[0] && json_array_size(p->d->pmds))
-		fprintf(p->err,
-			"warning: no driver of DPDK that is installed knows %s (%04x:%04x)\n",
+		fprintf(p->err, "warning: no installed driver of DPDK supports %s (%04x:%04x)\n",
 			nic->address, nic->vendor, nic->device);
 }
 
@@ -101,8 +99,8 @@ static void check_group_members(struct plan *p, const struct bp_nic *nic)
 		if (!with) {
 			refuse(p,
 				"%s is in IOMMU group %" PRId64
-				" with %s, and vfio takes a group whole, or not at all; take all "
-				"of it, or put the NIC into another slot",
+				" with %s, and vfio needs the complete group; bind all devices of "
+				"the group, or move the NIC to another slot",
 				nic->address, nic->group, nic->group_members);
 			return;
 		}
@@ -151,16 +149,13 @@ static void require_vfio(struct plan *p)
 
 	if (!bp_doctor_has_iommu(root) && !bp_doctor_noiommu(root)) {
 		if (!bp_doctor_could_noiommu(root)) {
-			refuse(p,
-				"there is no IOMMU that keeps a NIC to biplane's memory, and this "
-				"kernel's vfio does not do without; 'biplane doctor' says how to "
-				"turn it on");
+			refuse(p, "this machine has no active IOMMU, and vfio of this kernel "
+				  "needs one; 'biplane doctor' shows how to enable it");
 			return;
 		}
 		if (!p->q->noiommu) {
-			refuse(p,
-				"there is no IOMMU that keeps a NIC to biplane's memory; 'biplane "
-				"doctor' says how to turn it on, and --noiommu does without");
+			refuse(p, "this machine has no active IOMMU; 'biplane doctor' shows how to "
+				  "enable it, and --noiommu binds without it");
 			return;
 		}
 		require_module(p, "vfio", "hands NICs to programs");

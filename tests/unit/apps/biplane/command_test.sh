@@ -242,11 +242,11 @@ assert items["vfio-pci"]["verdict"] == "ok"
 assert all(n["address"] and n["grade"] for n in report["nics"])
 print("ok")' "$dir/doctor.json"
 expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" doctor -c "$dir/bad.yaml"
-expect 64 'say what --fix is to do' "$biplane" doctor --nic 0000:03:00.0
-expect 64 'say what --fix is to do' "$biplane" doctor --yes
+expect 64 'need --fix' "$biplane" doctor --nic 0000:03:00.0
+expect 64 'need --fix' "$biplane" doctor --yes
 expect 64 'exclude each other' "$biplane" doctor --fix --undo
-expect 64 'leave -c out' "$biplane" doctor --undo -c "$dir/good.yaml"
-expect 64 'are for looking' "$biplane" doctor --fix --json
+expect 64 'expected no -c' "$biplane" doctor --undo -c "$dir/good.yaml"
+expect 64 'cannot be used with --fix' "$biplane" doctor --fix --json
 for pages in 0 -1 x 1=x x=1 1024=1 =4; do
 	expect 64 'NODE=PAGES, was expected' "$biplane" doctor --fix --hugepages $pages
 done
