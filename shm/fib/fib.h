@@ -87,7 +87,7 @@ enum {
 	BP_NH_FIXED,
 };
 
-/* What a worker reads of a next hop is its first 16 bytes. */
+/* A worker reads only the first 16 bytes of a next hop. */
 struct bp_nexthop {
 	_Atomic uint64_t link;   /* the writer's */
 	_Atomic uint32_t used_s; /* workers: CLOCK_MONOTONIC second of the last use, stored when it
@@ -112,7 +112,7 @@ struct bp_nexthop_group {
 	uint16_t weight[BP_HOPS_MAX];
 } __attribute__((aligned(64)));
 
-/* What a worker reads of an interface is the first 16 bytes. */
+/* A worker reads only the first 16 bytes of an interface. */
 struct bp_interface {
 	_Atomic uint64_t mac;   /* bp_mac_word() */
 	_Atomic uint32_t flags; /* BP_IF_* */
@@ -126,15 +126,15 @@ struct bp_fib_control {
 	/* the writer's: the present epoch, from 1 */
 	_Atomic uint64_t epoch;
 	_Atomic uint64_t writer_pid;
-	/* how many there are */
+	/* current numbers of elements */
 	_Atomic uint32_t routes4, routes6, neighbours, nexthops, groups, lines;
-	/* routes and neighbours that found no room (their traffic goes to the kernel): now, and
-	 * ever
-	 */
+	/* routes and neighbours that did not fit (their traffic is punted to the kernel): current
+	 * numbers, and the total of all times */
 	_Atomic uint32_t routes4_refused, routes6_refused, neighbours_refused, nexthops_refused;
 	_Atomic uint64_t rejected_total;
-	_Atomic uint64_t changes; /* of any kind, ever */
-	_Atomic uint64_t repairs; /* entries that a new writer found different and mended */
+	_Atomic uint64_t changes; /* changes of any kind, total */
+	_Atomic uint64_t
+		repairs; /* entries that a new writer found inconsistent and repaired, total */
 } __attribute__((aligned(64)));
 
 /* The workers' own. */
@@ -226,9 +226,11 @@ static inline void bp_fib_read_end(const struct bp_fib *f, unsigned worker, uint
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
 /* The next one from *cursor (0 at first) on; false: no more. */
 bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
-/* Its used_s is of its own entry: where it is a gateway, bp_fib_next_hop() knows more. */
+/* used_s is that of its own entry: where the neighbour is a gateway, bp_fib_next_hop() has the
+ * later use. */
 bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out);
-/* A way that routes lead to, and when a worker last used it (as struct bp_neighbour_info). */
+/* A hop that routes refer to, and the time of its last use by a worker (as in struct
+ * bp_neighbour_info). */
 bool bp_fib_next_hop(
 	const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s);
 /* Number of the next hop for an address, as a worker finds it. */

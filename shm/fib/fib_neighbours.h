@@ -7,9 +7,9 @@
 #include "shm/fib/neighbours.h"
 #include "shm/fib/reuse.h"
 
-/* The neighbour table's writer. Called by shm/fib/fib_writer.c alone. */
+/* The writer of the neighbour table. Called only by shm/fib/fib_writer.c. */
 
-/* One that found no room; in private memory, since the kernel still knows it. */
+/* A neighbour that did not fit; in private memory, since the kernel still has it. */
 struct bp_neighbour_waiting {
 	struct bp_address address;
 	uint8_t interface, state, mac[6];
@@ -30,15 +30,16 @@ struct bp_neighbours {
 
 bool bp_neighbours_init(struct bp_neighbours *n, struct bp_fib *f, struct bp_epoch *e);
 void bp_neighbours_free(struct bp_neighbours *n);
-/* Takes over what is there; returns how many entries it mended. */
+/* Adopts the existing entries; returns the number of repairs. */
 uint64_t bp_neighbours_load(struct bp_neighbours *n);
 
-/* As bp_fib_neighbour_set() and bp_fib_neighbour_delete(). Next hops are to follow after DONE. */
+/* As bp_fib_neighbour_set() and bp_fib_neighbour_delete(). After DONE the caller updates the next
+ * hops. */
 enum bp_fib_result bp_neighbours_set(struct bp_neighbours *n, uint8_t interface,
 	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);
 enum bp_fib_result bp_neighbours_delete(
 	struct bp_neighbours *n, uint8_t interface, const struct bp_address *a);
-/* What next hops towards it shall do. */
+/* The link word for next hops with this gateway. */
 uint64_t bp_neighbours_link(const struct bp_fib *f, uint8_t interface, const struct bp_address *a);
 
 /* Finds one of `origin` that is still old, from *cursor (0 at first) on. */

@@ -10,14 +10,14 @@
 
 struct bp_object {
 	uint32_t id;
-	uint32_t nexthop; /* its element, taken; 0: there was no room for one */
+	uint32_t nexthop; /* its element, with a reference; 0: the table was full */
 	uint32_t generation;
-	uint32_t n_hops; /* kept while it waits for room */
+	uint32_t n_hops; /* kept while it waits for space */
 	struct bp_hop *hop;
 	uint8_t type;
-	bool live;       /* set, and not deleted since: else routes still name it */
-	bool waiting;    /* found no room for what it shall do */
-	uint32_t routes; /* that name it */
+	bool live;       /* set, and not deleted since: otherwise routes still refer to it */
+	bool waiting;    /* its next hop did not fit */
+	uint32_t routes; /* number of routes that refer to it */
 	uint32_t next_free;
 };
 
@@ -46,7 +46,7 @@ void bp_object_unlink(struct bp_objects *o, uint32_t number);
 
 /* Deletes what is still old. */
 uint32_t bp_objects_sweep(struct bp_objects *o);
-/* Tries again what found no room; returns whether any got some. */
+/* Retries the objects that did not fit; returns whether any of them fits now. */
 bool bp_objects_retry(struct bp_objects *o);
 
 #endif

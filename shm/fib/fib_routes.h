@@ -15,7 +15,7 @@ struct bp_route_entry {
 	struct bp_prefix prefix;
 	uint8_t type, origin, protocol;
 	uint8_t wants; /* BP_WANTS_* */
-	bool placed;   /* the longest-prefix match leads to `nexthop` by it */
+	bool placed;   /* the longest-prefix match maps the prefix to `nexthop` */
 	uint32_t metric;
 	uint32_t object;  /* number in bp_objects, joined; BP_INDEX_END: none */
 	uint32_t nexthop; /* taken */
@@ -28,7 +28,7 @@ struct bp_route_entry {
 #define BP_WANTS_ROOM 0x1u /* a record, or lines */
 #define BP_WANTS_HOPS 0x2u
 
-/* What may be waited for. */
+/* The queues of routes that wait. */
 enum bp_route_queue { BP_WAIT_ROOM4, BP_WAIT_ROOM6, BP_WAIT_HOPS, BP_WAIT_QUEUES };
 
 struct bp_routes {
@@ -82,7 +82,7 @@ void bp_route_dequeue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_route_join_queue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_routes_figures(struct bp_routes *t);
 
-/* Where a type leads that has no hops; 0: it has. */
+/* The fixed next hop of a route type without hops; 0: the type has hops. */
 uint32_t bp_route_fixed_nexthop(uint8_t type);
 
 #endif

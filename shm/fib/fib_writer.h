@@ -5,26 +5,27 @@
 #include "shm/fib/fib.h"
 
 /*
- * The one writer of the forwarding tables. Everything here is for one thread of one process at a
- * time; what it needs besides the segment (a trie of all routes, who uses which next hop, free
- * lists) is its own memory.
+ * The only writer of the forwarding tables. All functions are for one thread of one process at a
+ * time; the writer's other state (a trie of all routes, the users of each next hop, free lists) is
+ * in its own memory.
  */
 struct bp_fib_writer;
 
 enum bp_fib_result {
 	BP_FIB_DONE,    /* the tables changed */
 	BP_FIB_SAME,    /* they said so already */
-	BP_FIB_FULL,    /* no room: counted in the control table; its traffic goes to the kernel */
+	BP_FIB_FULL,    /* table full: counted in the control table; its traffic is punted to the
+			   kernel */
 	BP_FIB_ABSENT,  /* there is none to delete */
 	BP_FIB_INVALID, /* no such interface, prefix length, family, type or hop */
 	BP_FIB_NO_MEMORY,
 };
 
 /*
- * Takes the tables over: initialises fresh ones, else reads what is there and mends what an earlier
- * writer left half done (counted in control->repairs). `readers_gone`: whether no worker can be
- * running (the data plane is dead), so that its epochs need not be waited for; may be NULL.
- * Returns NULL with a sentence.
+ * Adopts the tables: initialises new ones, or reads existing ones and repairs changes that an
+ * earlier writer left incomplete (counted in control->repairs). `readers_gone`: whether no worker
+ * can be running (the data plane is dead), so that the writer need not wait for its epochs; may be
+ * NULL. Returns NULL with a sentence in err.
  */
 struct bp_fib_writer *bp_fib_writer_new(
 	struct bp_fib *f, bool (*readers_gone)(void *arg), void *arg, char *err, size_t err_size);
@@ -76,9 +77,9 @@ void bp_fib_mark(struct bp_fib_writer *w, enum bp_origin origin);
 uint32_t bp_fib_sweep(struct bp_fib_writer *w, enum bp_origin origin);
 
 /*
- * What is left to do outside of changes: gives memory back that all workers have left, and tries
- * again what found no room. Call it now and then (every 10 ms is enough) and after a batch of
- * changes. Returns whether something is still waiting.
+ * Periodic work outside of changes: frees memory that all workers have left, and retries routes and
+ * neighbours that did not fit. To be called periodically (every 10 ms is enough) and after a batch
+ * of changes. Returns whether work remains.
  */
 bool bp_fib_settle(struct bp_fib_writer *w);
 

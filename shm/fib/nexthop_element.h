@@ -4,7 +4,8 @@
 
 #include "shm/fib/nexthops.h"
 
-/* What shm/fib/nexthops.c and shm/fib/nexthops_load.c share: one element of the table. */
+/* Declarations that shm/fib/nexthops.c and shm/fib/nexthops_load.c share: one element of the
+ * table. */
 
 static inline struct bp_nexthop *bp_nh_element(const struct bp_nexthops *n, uint32_t number)
 {

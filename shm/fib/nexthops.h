@@ -51,10 +51,10 @@ uint32_t bp_nexthop_group(
 void bp_nexthop_ref(struct bp_nexthops *n, uint32_t number);
 void bp_nexthop_unref(struct bp_nexthops *n, uint32_t number);
 
-/* An element for an object: blackhole at first; taken for the caller. */
+/* Allocates an element for an object: blackhole at first; the caller gets a reference. */
 uint32_t bp_nexthop_object(struct bp_nexthops *n, uint32_t object);
-/* Gives it other contents in one store each. False: no room for the group or its members, and it
- * leads to the kernel. *changed: whether it did not say so before. */
+/* Each replaces its content with one store. False: no space for the group or its members, and the
+ * element punts to the kernel. *changed: whether the content is different from before. */
 bool bp_nexthop_object_hops(struct bp_nexthops *n, uint32_t number, const struct bp_hop *hop,
 	uint32_t n_hops, bool *changed);
 void bp_nexthop_object_fixed(

@@ -30,12 +30,13 @@ void bp_nh_groups_free(struct bp_nh_groups *g);
  */
 void bp_nh_shares(const struct bp_nh_members *m, const uint32_t *old, uint32_t *shares);
 
-/* Makes one; like: as bp_nh_shares() `old`, a group's number or UINT32_MAX. False: no room. */
+/* Creates a group; like: `old` of bp_nh_shares(), a group's number or UINT32_MAX. False: table
+ * full. */
 bool bp_nh_group_new(
 	struct bp_nh_groups *g, const struct bp_nh_members *m, uint32_t like, uint32_t *number);
-/* Other members in place: every share is the old or the new one at any moment. */
+/* Replaces the members in place: every share is the old or the new one at any moment. */
 void bp_nh_group_change(struct bp_nh_groups *g, uint32_t number, const struct bp_nh_members *m);
-/* Nothing leads to it any more. */
+/* Retires a group without references. */
 void bp_nh_group_retire(struct bp_nh_groups *g, uint32_t number);
 void bp_nh_group_members(const struct bp_nh_groups *g, uint32_t number, struct bp_nh_members *m);
 bool bp_nh_groups_settle(struct bp_nh_groups *g, struct bp_epoch *e);

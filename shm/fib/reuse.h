@@ -18,8 +18,8 @@ struct bp_reuse {
 	uint32_t capacity, first, n_waiting, n_stamped;
 };
 
-/* What an element's state word says in its low 8 bits; what is above grows with every change. The
- * next writer reads it. */
+/* The state of an element: the low 8 bits of its state word; the upper bits increase with every
+ * change. The next writer reads it. */
 enum bp_slot {
 	BP_SLOT_FREE,
 	BP_SLOT_WRITING, /* no worker has seen it */
@@ -37,7 +37,8 @@ static inline void bp_slot_set(_Atomic uint32_t *state, enum bp_slot slot)
 {
 	uint32_t old = atomic_load_explicit(state, memory_order_relaxed);
 
-	/* release: who sees LIVE sees what was written; and CHANGING goes before what follows */
+	/* release: a reader that sees LIVE sees the content; and CHANGING is stored before the
+	 * change */
 	atomic_store_explicit(
 		state, ((old & ~0xffu) + 0x100) | (uint32_t)slot, memory_order_release);
 	atomic_thread_fence(memory_order_release);

@@ -40,8 +40,8 @@ void bp_route_record_nexthop(
 void bp_route_record_remove(struct bp_route_records *r, uint8_t family, uint32_t number);
 
 /*
- * After another writer: record `number` is there (use), or nothing that can be kept (mended: it
- * said something, but nothing sensible). To be called for each, from the highest down.
+ * Called for each record of an earlier writer, from the highest number down: whether record
+ * `number` is valid and is kept. *repaired: it was not empty, and its content was invalid.
  */
 bool bp_route_record_load(
 	struct bp_route_records *r, uint8_t family, uint32_t number, bool *repaired);

@@ -12,9 +12,10 @@
 /* `dst` in host byte order. n is at most 64. */
 void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n);
 /*
- * The same for who does it again and again. Prefixes of more than 24 bits take a second step;
- * traffic mostly needs it all the time or never. `*nodes` is the caller's, false at first: whether
- * its last burst needed it, and so which of two loops is tried first. Right whatever it says.
+ * As above, for a caller that looks up burst after burst. Prefixes of more than 24 bits take a
+ * second step; most traffic needs it always or never. `*nodes` is the caller's, false at first:
+ * whether its last burst needed the second step, which decides which of two loops is tried first.
+ * The result does not depend on it.
  */
 void bp_lpm4_lookup_retry(
 	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n);

@@ -5,20 +5,20 @@
 #include "shm/fib/fib.h"
 
 /*
- * Nodes of the longest-prefix-match trees, and the words that lead to them.
+ * Nodes of the longest-prefix-match trees, and the words that refer to them.
  *
- * A word (an entry of a root, a value of a node) is what an address that comes there leads to: the
- * number of a next hop, the longest match among all prefixes, or, with bit 31, the line at which
- * the node begins that knows more. Words are complete: a reader never has to remember what it read
- * further up, so the last word it reads is its answer, and was true at the instant at which it was
- * read, whatever else changes meanwhile.
+ * A word (an entry of a root, a value of a node) is the result for an address at this point of the
+ * tree: the number of a next hop, which is the longest match among all prefixes, or, with bit 31,
+ * the line at which a more specific node begins. Words are complete: a reader never has to keep the
+ * words that it read higher in the tree. The last word it reads is the result, and was valid at the
+ * instant at which it was read, regardless of concurrent changes.
  *
- * A node says this for the 256 slots of the next 8 bits, as runs of slots with the same word: a
- * bitmap in which a run begins where a bit is set, and one word a run. A run ends where a prefix or
- * a deeper node begins or ends, also when the words are equal, so that a change of next hops never
+ * A node holds the words of the 256 slots of the next 8 bits, as runs of slots with the same word:
+ * a bitmap in which a set bit begins a run, and one word per run. A run ends where a prefix or a
+ * deeper node begins or ends, also when the words are equal, so that a change of next hops never
  * changes the shape. A node of up to BP_LPM_FIRST runs is one line; a full one is BP_LPM_LINES_MAX.
  *
- * What readers can reach never changes but for single words; another shape is another node.
+ * In a node that readers can reach only single words change; another shape is another node.
  */
 #define BP_LPM_LINK 0x80000000u /* the other bits are the number of a line */
 #define BP_LPM_SLOTS 256u
@@ -66,7 +66,7 @@ static inline unsigned bp_lpm_run(const struct bp_lpm_line *node, unsigned slot)
 	       BP_LPM_RUN_MASK;
 }
 
-/* The node that a word leads to; the first one where there is no such line. */
+/* The node that a word refers to; the first node where the line is out of range. */
 static inline const struct bp_lpm_line *bp_lpm_bounded_node(const struct bp_fib *f, uint32_t word)
 {
 	const uint32_t line = word & ~BP_LPM_LINK;

@@ -6,7 +6,7 @@
 #include "shm/fib/lpm/lpm_writer.h"
 #include "shm/fib/lpm/rib.h"
 
-/* What the parts of the LPM's writer share; for shm/lpm_*.c and their tests. */
+/* Declarations that the parts of the LPM writer share; for shm/lpm_*.c and their tests. */
 
 /*
  * Every store to memory that readers may see goes through here, so that a test can stop the writer
@@ -23,16 +23,16 @@ static inline void bp_lpm_store(_Atomic uint32_t *at, uint32_t word)
 
 #define BP_LPM_LEVELS (1 + (128 - BP_LPM6_ROOT_BITS) / BP_LPM_STRIDE)
 
-/* What one or several neighbouring slots of a node are to lead to. */
+/* The result for one or several neighbouring slots of a node. */
 struct bp_lpm_run {
-	uint16_t slot;        /* the first; it ends where the next one begins */
-	uint8_t owner_length; /* of the prefix that decides; 0: it is not longer than the node's */
+	uint16_t slot;        /* the first; the run ends where the next one begins */
+	uint8_t owner_length; /* length of the deciding prefix; 0: not longer than the node's */
 	uint32_t owner;       /* its node in the trie; 0: as above */
 	uint32_t nexthop;
 	uint32_t below; /* one slot: the trie's node from which a deeper node is made; 0: none */
 };
 
-/* What a node is to be, by the trie. */
+/* The intended content of a node, from the trie. */
 struct bp_lpm_shape {
 	uint64_t runs[4];
 	unsigned n;
@@ -70,15 +70,17 @@ struct bp_lpm_painter {
 	unsigned start, bits; /* slots are these bits of an address */
 	unsigned settled; /* where a prefix longer than this decides, and for what is in it, all is
 			   * said already: it is passed over */
-	/* slots lo..hi lead to a next hop; in order, without a gap but for what is passed over */
+	/* slots lo..hi have one next hop; called in order, without gaps except for skipped
+	 * ranges */
 	void (*run)(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t owner,
 		uint32_t nexthop);
-	/* slot `slot` needs a deeper node, in which `nexthop` is what is inherited */
+	/* slot `slot` needs a deeper node, which inherits `nexthop` */
 	void (*below)(struct bp_lpm_painter *p, uint32_t slot, uint32_t owner, uint32_t nexthop,
 		uint32_t below);
 	void *arg;
 };
-/* Says what slots lo..hi lead to. at.node: the highest node that is in them, or 0. */
+/* Reports the next hops of slots lo..hi to the callbacks. at.node: the highest node in them, or
+ * 0. */
 void bp_lpm_paint(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, struct bp_rib_position at);
 /* The node that begins at bit `start`. */
 void bp_lpm_shape(struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned start,
@@ -90,8 +92,9 @@ void bp_lpm_shape(struct bp_lpm_shape *s, const struct bp_rib *rib, unsigned sta
 void bp_lpm_sync_root(struct bp_lpm_writer *w, struct bp_lpm_family *family,
 	struct bp_rib_position at, const struct bp_lpm_scope *scope);
 /*
- * Makes the node that begins at bit `start`, now at `word`, what the trie says. Returns the word
- * that the caller is to store: the same, a new node's, or BP_NH_PUNT when there is no room for one.
+ * Makes the node that begins at bit `start`, now at `word`, agree with the trie. Returns the word
+ * that the caller must store: the same word, that of a new node, or BP_NH_PUNT when no lines are
+ * free for one.
  */
 uint32_t bp_lpm_sync_node(struct bp_lpm_writer *w, struct bp_lpm_family *family, uint32_t word,
 	unsigned start, struct bp_rib_position at, const struct bp_lpm_scope *scope);

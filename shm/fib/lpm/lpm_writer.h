@@ -20,24 +20,24 @@ void bp_lpm_writer_free(struct bp_lpm_writer *w);
 enum bp_fib_result bp_lpm_load(
 	struct bp_lpm_writer *w, const struct bp_prefix *p, uint32_t nexthop);
 /*
- * Makes the segment say what was loaded, whatever an earlier writer left there (also garbage: every
- * index is checked before it is followed); finds out which lines are free. Returns how many entries
- * it had to mend.
+ * Makes the segment agree with the loaded routes, whatever an earlier writer left there (also
+ * garbage: every index is checked before it is used), and determines the free lines. Returns the
+ * number of repaired entries.
  */
 uint64_t bp_lpm_repair(struct bp_lpm_writer *w);
 
 /*
- * The prefix leads to next hop `nexthop` (not 0) from now on. BP_FIB_FULL: there was no room for
- * its nodes; it is remembered as refused, see below.
+ * Sets the next hop of the prefix to `nexthop` (not 0). BP_FIB_FULL: no lines were free for its
+ * nodes; it is recorded as refused, see below.
  */
 enum bp_fib_result bp_lpm_set(struct bp_lpm_writer *w, const struct bp_prefix *p, uint32_t nexthop);
 enum bp_fib_result bp_lpm_delete(struct bp_lpm_writer *w, const struct bp_prefix *p);
 
 /*
- * A prefix that the tables have no room for: what it covers, but for longer prefixes that are
- * there, leads to BP_NH_PUNT until it is set or deleted, so that the kernel, which knows it,
- * forwards. Coarser is allowed: the whole of the longest prefix that covers it may lead there (and,
- * where none does, the whole family's default).
+ * Sets a prefix that does not fit in the tables: the addresses that it covers, except those of
+ * existing longer prefixes, get BP_NH_PUNT until it is set or deleted, so that the kernel, which
+ * has the route, forwards them. The result may be coarser: the complete longest prefix that covers
+ * it may get BP_NH_PUNT (and, where none does, the default of the family).
  */
 enum bp_fib_result bp_lpm_refuse(struct bp_lpm_writer *w, const struct bp_prefix *p);
 
