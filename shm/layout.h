@@ -83,7 +83,7 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
 	_Atomic uint32_t cp_edge_connected;
 	/* CP's sync manager (controlplane/sync) */
-	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2 when the tables are true */
+	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2: in sync with the kernel */
 	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that are punted instead of mirrored, see
 						sync/mirror.h */
 	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, except those of dumps */
@@ -219,8 +219,8 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
  * continues with them. A process that only reads a part bounds each value that it reads. */
 const char *bp_shm_unsound(const struct bp_shm *m, unsigned part);
 
-/* What opening the segment did to an existing part, what was lost, and where a damaged file is
- * kept. False: nothing. */
+/* Describes how opening the segment changed an existing part, which data was lost, and the path of
+ * the copy of a damaged file. False: no change. */
 bool bp_shm_change_text(const struct bp_segment *s, unsigned part, char *out, size_t size);
 
 /* The rows of counters behind the workers'. */
@@ -230,8 +230,8 @@ static inline struct bp_counters *bp_shm_counters_main(const struct bp_shm *m, u
 	return &m->counters[m->workers + which];
 }
 
-/* A counter's sum over all who count. The rows grow meanwhile: sums of different counters are not
- * of one instant. */
+/* The sum of a counter over all rows. The rows grow meanwhile: sums of different counters are not
+ * from one instant. */
 uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c);
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {

@@ -124,8 +124,8 @@ int bp_segment_initialise(struct bp_segment *s, unsigned part, void (*init)(void
 /* NULL when there is no such table or its element size or version differ. */
 void *bp_segment_table(struct bp_segment *s, const char *name, uint64_t element_size,
 	uint64_t version, uint64_t *capacity);
-/* Whether the opener created a part of it, and whether all of it is on hugepages; the path of its
- * data plane's part, and the total size in bytes. */
+/* Whether the opener created a part of it; whether all of it is on hugepages; the path of its data
+ * plane's part; the total size, bytes. */
 bool bp_segment_fresh(const struct bp_segment *s);
 bool bp_segment_huge(const struct bp_segment *s);
 const char *bp_segment_path(const struct bp_segment *s);

@@ -14,7 +14,7 @@ struct bp_shm;
 struct bp_table_shape {
 	const char *name;
 	uint64_t element_size;
-	unsigned part; /* BP_SEG_DATA ...: who writes it */
+	unsigned part; /* BP_SEG_DATA ...: the writer */
 };
 
 #define BP_TABLES_OF_SERVICE 8

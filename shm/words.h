@@ -33,8 +33,8 @@ static inline void bp_words_load(void *to, const void *segment, size_t n)
 	}
 }
 
-/* For the one who writes `segment`: whether it holds these bytes. Padding counts, so that both
- * sides are to be zeroed before their members are set. */
+/* For the writer of `segment`: whether it holds these bytes. Padding counts, so both sides must be
+ * zeroed before their members are set. */
 static inline bool bp_words_same(const void *segment, const void *with, size_t n)
 {
 	return memcmp(segment, with, n) == 0;

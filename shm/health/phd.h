@@ -54,8 +54,7 @@ enum bp_phd_unanswered_state {
 #define BP_PHD_TRANSPORT_TCP 6 /* the IP protocols' numbers */
 #define BP_PHD_TRANSPORT_UDP 17
 
-/* What the instances of a report are named by (services/health/decode.h), where another session
- * took it. */
+/* Names the instances of a report (services/health/decode.h) whose session was superseded. */
 struct bp_phd_origin {
 	uint32_t associated_s; /* of that session; 0: there was none */
 	uint32_t report;       /* its number in it */
@@ -74,8 +73,8 @@ struct bp_phd_session {
 	/* fixed while the word is not FREE, and until all workers have passed after that; network
 	 * order, IPv4 as ::ffff:a.b.c.d */
 	uint8_t address[16];
-	/* What decides: see bp_phd_word(). CP; workers change READY and STALE in it, by
-	 * compare-and-swap. */
+	/* The state word that readers decide by: see bp_phd_word(). CP; workers change READY and
+	 * STALE in it, by compare-and-swap. */
 	_Atomic uint64_t word;
 	uint8_t system_id[8];
 	/* workers, and the CP's slow path: the last report, invoke-id << 48 | report-no << 32 | a
@@ -162,7 +161,8 @@ struct bp_phd_group {
 
 /* ---- one of each ---- */
 
-/* What the file and the kernel's routes say of the CSE. Whole only by bp_phd_settings_read(). */
+/* The CSE's settings from the configuration and the kernel's routes. Consistent only when read by
+ * bp_phd_settings_read(). */
 struct bp_phd_settings {
 	uint8_t cse[16], source[16]; /* network order, IPv4 as ::ffff:a.b.c.d */
 	uint16_t cse_port, listen_udp;
@@ -199,7 +199,7 @@ struct bp_phd_control {
 	_Atomic uint32_t unready;             /* CP: operating, but without BP_PHD_READY */
 	_Atomic uint32_t layouts;             /* CP */
 	_Atomic uint32_t refused;             /* CP: found the table, or both its groups, full */
-	_Atomic uint64_t repairs; /* CP: what a new writer found half done or untrue, and mended */
+	_Atomic uint64_t repairs; /* CP: incomplete or invalid entries that a new writer repaired */
 	_Atomic uint32_t own_n;   /* CP: addresses in own[]; they stay */
 	uint32_t pad;
 	uint8_t own[BP_PHD_OWN_MAX][16]; /* this machine's addresses that devices talk to */
@@ -289,8 +289,8 @@ static inline bool bp_phd_is_of(
 int bp_phd_find(const struct bp_phd_tables *t, uint64_t hash, const uint8_t address[16],
 	uint16_t port, uint8_t transport, uint32_t *slot);
 
-/* The layout that a word names, or NULL when it names none that there is. What is in it is to be
- * trusted as far as bp_phd_layout_valid() said. */
+/* The layout that a word refers to, or NULL when there is none. Its content is trusted only as far
+ * as bp_phd_layout_valid() has checked it. */
 static inline const struct bp_phd_layout *bp_phd_layout_of(
 	const struct bp_phd_tables *t, uint64_t word)
 {

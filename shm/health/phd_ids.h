@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 /*
- * (port, MID) pairs of one worker, by one number: port = first + number % ports, MID = number /
- * ports. A row is the pairs of one MID. One is taken again only when the last use of it is over
- * BP_PHD_ID_LIFETIME_S old (RFC 7252 4.8.2, EXCHANGE_LIFETIME).
+ * The (port, MID) pairs of one worker, as one number: port = first + number % ports, MID = number /
+ * ports. A row is the pairs of one MID. A pair is reused only when its last use is more than
+ * BP_PHD_ID_LIFETIME_S ago (RFC 7252 4.8.2, EXCHANGE_LIFETIME).
  */
 #define BP_PHD_ID_LIFETIME_S 247u
 #define BP_PHD_MIDS 65536u
@@ -23,10 +23,10 @@ struct bp_phd_ids {
 } __attribute__((aligned(64)));
 
 /*
- * Shares source ports first..last among the workers, with none of them running. What is there stays
- * true where the shares are the same; else a pair counts as used when any of them last used its
- * row. At least one port a worker, or false; also without memory. `start`: the row at which fresh
- * tables begin, which after the loss of older ones is better not the same each time.
+ * Divides source ports first..last among the workers, while none of them runs. The existing state
+ * stays valid where the division is unchanged; otherwise a pair counts as used when any worker last
+ * used its row. At least one port per worker, or false; also false without memory. `start`: the
+ * first row of new tables, which should differ each time, because older tables may have been lost.
  */
 bool bp_phd_ids_setup(struct bp_phd_ids *ids, unsigned workers, uint16_t first, uint16_t last,
 	uint16_t start, uint32_t now_s);

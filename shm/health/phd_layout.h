@@ -62,8 +62,8 @@ struct bp_phd_layout {
 	_Atomic uint32_t users; /* sessions that name it; the writer's */
 	_Atomic uint32_t life;  /* the writer's: another for each use of the place */
 	uint32_t pad;
-	/* from here on two that are equal are the same bytes: padding and what is beyond `size` is
-	 * not part of it */
+	/* from here on two equal layouts are the same bytes: padding and the bytes beyond `size` do
+	 * not count */
 	uint64_t content; /* bp_phd_model.content */
 	uint64_t plan;    /* bp_phd_settings.hash */
 	uint16_t config_id, spec;

@@ -21,7 +21,7 @@ enum {
 #define BP_PHD_SESSIONS_MAX (1u << 22)
 #define BP_PHD_LAYOUTS_MAX 4096u
 
-/* What is large is counted in lines, so that one element of it is next to nothing. */
+/* Tables with large elements count in lines, so that their minimum of one element is small. */
 #define BP_PHD_LINE 64
 #define BP_PHD_LAYOUT_LINES (BP_PHD_LAYOUT_SIZE / BP_PHD_LINE)
 #define BP_PHD_IDS_LINES (sizeof(struct bp_phd_ids) / BP_PHD_LINE)

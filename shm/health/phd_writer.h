@@ -10,10 +10,10 @@
 struct bp_phd_writer;
 
 /*
- * Takes the tables over: what lies there stays, and what an earlier writer left half done is mended
- * (counted in control->repairs). Slots and layouts are reused after all workers have passed
- * (shm/fib/epoch.h): `epochs`, `readers_gone` and `arg` as for bp_epoch_init(). NULL with a
- * sentence.
+ * Adopts the tables: existing content stays, and changes that an earlier writer left incomplete are
+ * repaired (counted in control->repairs). Slots and layouts are reused after all workers have
+ * passed (shm/fib/epoch.h): `epochs`, `readers_gone` and `arg` as for bp_epoch_init(). Returns NULL
+ * with a sentence in err.
  */
 struct bp_phd_writer *bp_phd_writer_new(struct bp_phd_tables *t, const struct bp_fib *epochs,
 	bool (*readers_gone)(void *arg), void *arg, char *err, size_t err_size);

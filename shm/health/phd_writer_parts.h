@@ -50,7 +50,7 @@ static inline uint64_t bp_phd_hash_of(const struct bp_phd_tables *t, const struc
 
 /* Brings the figures up to what the slot's word says now. */
 void bp_phd_figures(struct bp_phd_writer *w, uint32_t slot, uint64_t word);
-/* Nothing leads there any more. */
+/* Retires a slot without references. */
 void bp_phd_slot_retire(struct bp_phd_writer *w, uint32_t slot);
 
 /* ---- layouts: shm/health/phd_layouts.c ---- */
@@ -74,7 +74,8 @@ void bp_phd_layouts_settle(struct bp_phd_writer *w);
 
 /* ---- what an earlier writer left: shm/health/phd_load.c ---- */
 
-/* Takes over what is there, and mends it; how much. UINT64_MAX: no memory. */
+/* Adopts the existing entries and repairs them; returns the number of repairs. UINT64_MAX: no
+ * memory. */
 uint64_t bp_phd_load(struct bp_phd_writer *w);
 
 #endif

@@ -66,12 +66,13 @@ struct bp_lcl_port_stats {
 } __attribute__((aligned(64)));
 
 /*
- * A flow at this node. Frames are counted when they leave the scheduler, as in `frames` and
- * `outside` of an interval: also those that the driver then has no room for, or whose link is down,
- * which are in the counters of drops and not in `sent` of the port.
+ * The statistics of a flow at this node. Frames are counted when they leave the scheduler, as in
+ * `frames` and `outside` of an interval. This includes frames that the driver then does not accept,
+ * or whose link is down; these are in the drop counters and not in `sent` of the port.
  *
- * A frame's deviation is what it waited here less d/n as it came. At the flow's last node that is
- * its end-to-end queueing delay less d0, since all that came before is in d.
+ * A frame's deviation is its waiting time here minus d/n on arrival. At the flow's last node this
+ * is its end-to-end queueing delay minus d0, because d contains the deviations of all earlier
+ * nodes.
  */
 #define BP_LCL_DEVIATIONS 66 /* 64 of tau/16 over [-2 tau, 2 tau); the first and last: beyond */
 struct bp_lcl_flow_stats {

@@ -31,15 +31,15 @@ struct bp_rule_state {
 	uint32_t pad;
 } __attribute__((aligned(16))); /* key and word are swapped together */
 
-/* What a judged value leads to. */
+/* The result of an evaluated value. */
 enum bp_verdict { BP_VERDICT_NOTHING, BP_VERDICT_RAISED, BP_VERDICT_CLEARED };
 
-/* What became of states. */
+/* The states that were lost. */
 enum bp_state_loss {
 	BP_STATE_NO_LOSS,
 	BP_STATE_HOLD_EVICTED,
 	BP_STATE_RAISED_EVICTED,
-	BP_STATE_NOT_KEPT, /* this one: the value was judged as the first of its pair */
+	BP_STATE_NOT_KEPT, /* the new state: the value was evaluated as the first of its pair */
 };
 
 /*
@@ -49,19 +49,21 @@ enum bp_state_loss {
 uint64_t bp_rule_state_len(uint32_t n);
 
 /*
- * Judges `value` for the rule. topic_hash: 64 bits of the topic under the segment's key. client:
- * who published it, any number but 0. now_ns: any clock that does not go back, the same for all
- * workers to within a second. *loss: whether a state was given up for this one, or this one was not
- * kept (also when 4096 attempts met others' every time). A stateless rule never touches the table.
+ * Evaluates `value` for the rule. topic_hash: 64 bits of the topic under the segment's key. client:
+ * the publishing client, any number but 0. now_ns: any monotonic clock, the same for all workers to
+ * within a second. *loss: whether a state was evicted for this one, or this one was not stored
+ * (also when 4096 attempts each collided with other workers). A stateless rule never uses the
+ * table.
  *
  * - raise holds (for hold_count values in a row, or on every value for hold_ns): the pair becomes
  *   raised and the verdict is RAISED; while it stays so, RAISED again with repeat every, NOTHING
  *   with on_change.
- * - raised and `clear` holds: CLEARED. Without `clear`, the pair ends being raised as soon as raise
- *   does not hold; with on_change that is CLEARED, with every it is NOTHING.
- * - with `clear`, a value that satisfies neither leaves a raised pair as it is; one that satisfies
+ * - raised and `clear` holds: CLEARED. Without `clear`, the pair is no longer raised as soon
+ *   as raise does not hold; with on_change this is CLEARED, with every it is NOTHING.
+ * - with `clear`, a value that satisfies neither leaves a raised pair unchanged; one that satisfies
  *   both counts as raise.
- * - a value for which raise does not hold ends the row or the time that a pair not yet raised had.
+ * - a value for which raise does not hold restarts the count or the time of a pair that is not yet
+ *   raised.
  */
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,

@@ -72,10 +72,10 @@ static inline const struct bp_value_source *bp_ruleset_source(
 }
 
 /*
- * Calls `found` with the index of the first rule of every filter that matches (follow bp_rule.next
- * for the others on that filter). `topic` is a valid topic name. Filters that begin with a wildcard
- * do not match topics that begin with $ (MQTT 5.0, 4.7.2). Works on an image with generation 0.
- * Returns how many nodes it looked at, for who accounts for the work.
+ * Calls `found` with the index of the first rule of every filter that matches (bp_rule.next has the
+ * other rules of that filter). `topic` is a valid topic name. Filters that begin with a wildcard do
+ * not match topics that begin with $ (MQTT 5.0, 4.7.2). Works on an image with generation 0.
+ * Returns the number of visited nodes, for work accounting.
  */
 typedef void (*bp_rule_found)(uint32_t first_rule, void *arg);
 uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uint32_t len,
@@ -101,8 +101,8 @@ int bp_ruleset_build(void *bank, uint64_t bank_size, const struct bp_rule_spec *
 
 /*
  * Whether every offset and index of an image in bank[0..bank_size) stays inside it, and every slot
- * below max_rules, so that bp_ruleset_match(), the accessors and who reads values by its sources
- * can trust it. Generation 0 is valid. For who opens a segment that others have written.
+ * is below max_rules, so that bp_ruleset_match(), the accessors and the readers of values can trust
+ * it. Generation 0 is valid. For processes that open a segment written by others.
  */
 bool bp_ruleset_valid(const struct bp_ruleset *rs, uint64_t bank_size, uint32_t max_rules);
 

@@ -197,8 +197,9 @@ static inline const bp_transform_slot *bp_transform_bucket(
 }
 
 /*
- * The source of that exact prefix, or UINT32_MAX. `hash`: of it. For every length that the rule
- * has, longest first, until one is found, is bp_transform_lookup().
+ * The source of that exact prefix, or UINT32_MAX. `hash`: the hash of the prefix.
+ * bp_transform_lookup() calls this for every prefix length of the rule, longest first, until a
+ * source is found.
  */
 static inline uint32_t bp_transform_lookup_one(const struct bp_transform_view *v, uint64_t hash,
 	unsigned rule, unsigned family, unsigned length, const uint64_t word[2])

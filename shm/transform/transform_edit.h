@@ -23,8 +23,8 @@ void bp_transform_row_fill(struct bp_transform_row *row, const struct bp_transfo
 void bp_transform_row_set(struct bp_transform_row *row, const double m[12], unsigned flags);
 
 /*
- * Appends a source with its receivers; n 0: one, which says nothing. A reader sees it whole or not
- * at all. NULL: no room, and *full says for what.
+ * Appends a source with its receivers; n 0: one receiver without fields. A reader sees the complete
+ * source or none. NULL: no space, and *full is the table that is full.
  */
 struct bp_transform_source_row *bp_transform_append(const struct bp_transform_view *v,
 	uint32_t rule, const struct bp_prefix *address,

@@ -46,7 +46,7 @@ enum bp_transform_set {
 	BP_TRANSFORM_SET_NO_RULE,     /* there is no such rule */
 	BP_TRANSFORM_SET_NO_SOURCE,   /* the rule has no such source, and `add` was not asked */
 	BP_TRANSFORM_SET_NO_RECEIVER, /* the source has fewer */
-	BP_TRANSFORM_SET_FULL,        /* no room for a new source */
+	BP_TRANSFORM_SET_FULL,        /* no space for a new source */
 	BP_TRANSFORM_SET_SINGULAR,    /* the rule does not allow it */
 	BP_TRANSFORM_SET_NOT_FINITE,
 	BP_TRANSFORM_SET_LARGE,
@@ -59,7 +59,7 @@ enum bp_transform_set bp_transform_set(const struct bp_transform_view *v, unsign
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add,
 	_Atomic uint32_t *next_uid);
 
-/* What bp_transform_set() would return, without setting anything. */
+/* The result that bp_transform_set() would return; sets nothing. */
 enum bp_transform_set bp_transform_set_check(const struct bp_transform_view *v, unsigned rule,
 	const struct bp_prefix *source, unsigned receiver, const double m[12], bool add);
 
