@@ -74,7 +74,7 @@ class Command(unittest.TestCase):
                 (["--scenario", "random", "--phases", "staggered"], "not for scenario random"),
                 (["--load", 1], "not for scenario paper"), (["--flows", 1], "not for scenario paper"),
                 (["--scenario", "chain", "--hops", 65], "1 to 64"), (["--scenario", "chain", "--hops", 0], "1 to 64"),
-                (["--scenario", "random", "--nodes", 3], "only 3"), (["--scenario", "random", "--flows", 0], "nothing"),
+                (["--scenario", "random", "--nodes", 3], "only 3"), (["--scenario", "random", "--flows", 0], "at least 1"),
                 (["--tau", "999ns"], "1000 ns"), (["--tau", "11ms"], "10000000 ns"), (["--tau", 8], "a time such as"),
                 (["--queues", 1], "2 to 64"), (["--rate", 0], "number"), (["--frame", 63], "64 to 1518"),
                 (["--frames", 0], "whole"), (["--frames", "1e6"], "whole"), (["--best-effort", 1], "1000 bps"),
