@@ -5,7 +5,7 @@
 
 #include <rte_cycles.h>
 
-/* Before so long a baseline, the frequency that EAL found is better than one measured here. */
+/* With a shorter baseline, the frequency from EAL is more accurate than one measured here. */
 #define BASELINE_NS 2000000000ull
 #define TRIES 5
 
@@ -26,7 +26,10 @@ struct moment {
 	uint64_t tsc, real_ns, mono_ns;
 };
 
-/* The counter and both clocks at one moment: the quickest of a few readings was least disturbed. */
+/*
+ * Reads the counter and both clocks at one moment: the fastest of a few attempts is the most
+ * accurate.
+ */
 static struct moment sample(void)
 {
 	struct moment best = {0};
@@ -92,7 +95,7 @@ void bp_clock_read(const struct bp_clock *c, uint64_t tsc, uint64_t *real_ns, ui
 		mult = atomic_load_explicit(&c->mult, memory_order_relaxed);
 		atomic_thread_fence(memory_order_acquire);
 	} while (seq & 1 || seq != atomic_load_explicit(&c->seq, memory_order_relaxed));
-	/* The moment may lie a little ahead of a counter that was read before it was taken. */
+	/* The sample may be slightly later than a counter that was read before it. */
 	if (tsc < base) {
 		uint64_t back = scale(base - tsc, mult);
 

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* CPUs, or NUMA nodes, as the kernel lists them: "0-3,8". An empty list, or none ("(null)"), is
- * empty. False: it is no list; out is empty. */
+/*
+ * Reads CPUs, or NUMA nodes, in the format of the kernel: "0-3,8". An empty list, or "(null)", is
+ * empty. False: invalid list; `out` is empty.
+ */
 bool bp_cpu_list_read(const char *text, cpu_set_t *out);
-/* The same way back. */
+/* Writes a list in the same format. */
 void bp_cpu_list_text(const cpu_set_t *set, char *out, size_t size);
 
 #endif

@@ -33,11 +33,9 @@ static int take_listed(const struct bp_config *c, const cpu_set_t *allowed, cons
 
 		if (core >= CPU_SETSIZE || !CPU_ISSET(core, allowed)) {
 			snprintf(err, err_size,
-				"workers: core %u can't be used here (this process may run on %u "
-				"cores, the "
-				"first is %u, the last %u); name others, or widen the affinity of "
-				"the "
-				"process",
+				"workers: core %u cannot be used here (this process may run on %u "
+				"cores, the first is %u, the last %u); use other cores, or extend "
+				"the affinity of the process",
 				core, n, cpu[0], cpu[n - 1]);
 			return -1;
 		}

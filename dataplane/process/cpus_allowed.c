@@ -32,11 +32,11 @@ int bp_cpus_allowed(bool isolated, cpu_set_t *out)
 		return 0;
 	read_isolated(&wanted);
 	CPU_OR(&wanted, &wanted, &before);
-	/* the kernel takes those that the cpuset has, which only trying tells */
+	/* the kernel applies those that the cpuset contains, which only an attempt shows */
 	if (sched_setaffinity(0, sizeof(wanted), &wanted) != 0)
 		return 0;
 	if (sched_getaffinity(0, sizeof(*out), out) != 0)
 		*out = before;
-	/* EAL gives threads of its own what is left of this: none of the isolated ones */
+	/* EAL runs its own threads on the rest of this set: on no isolated CPU */
 	return sched_setaffinity(0, sizeof(before), &before);
 }

@@ -35,15 +35,15 @@
 #include "daemon/notify.h"
 #include "daemon/pace.h"
 
-#define PERIOD_NS 250000000L /* between two looks at links, clocks and statistics */
-#define FOLLOW_NS 20000000L  /* between two looks at what kernel interfaces and ports say */
-#define TAKE_NS 50000000L    /* between two looks at the rules, where there are none of these */
-#define WAKE_SIGNAL SIGUSR1  /* of a worker that sees new rules */
+#define PERIOD_NS 250000000L /* poll interval of links, clocks and statistics, ns */
+#define FOLLOW_NS 20000000L  /* poll interval of kernel interfaces and ports, ns */
+#define TAKE_NS 50000000L    /* poll interval of the rules without kernel interfaces, ns */
+#define WAKE_SIGNAL SIGUSR1  /* from a worker that sees new rules */
 #define NS_PER_SECOND 1000000000ull
-/* On average so often it is said that the segment was overwritten. */
+/* Average interval of log lines about an overwritten segment, ns. */
 #define RESTORED_LOG_NS 60000000000ull
 
-/* All of a running data plane; one a process. */
+/* The state of a data plane; one per process. */
 struct dataplane {
 	struct bp_config *config;
 	struct bp_shm shm;
@@ -52,7 +52,7 @@ struct dataplane {
 	struct bp_port ports[BP_MAX_PORTS];
 	struct bp_queue_plan plan;
 	struct bp_pools pools;
-	struct bp_exception *exception; /* NULL: nothing routes */
+	struct bp_exception *exception; /* NULL: no port is routed */
 	struct bp_kernel_ifs kernel_ifs;
 	struct bp_exception_thread *exception_thread; /* NULL: no kernel interface */
 	struct bp_follow follow;
@@ -62,11 +62,13 @@ struct dataplane {
 	struct bp_dp_notifier notifier;
 	unsigned stats_period;
 	bool eal_started;
-	/* of the segment: parts that were damaged when it was opened, and what is written again
-	 * when something has overwritten it */
+	/*
+	 * Of the segment: parts that were damaged when it was opened, and the data that is restored
+	 * after it was overwritten.
+	 */
 	unsigned quarantined;
 	uint64_t hash_key[2], started_ns;
-	struct bp_pace pace; /* of what is said about that */
+	struct bp_pace pace; /* rate limit of the log lines about that */
 };
 
 static uint64_t unix_ns(void)
@@ -90,7 +92,7 @@ static double mono_seconds(void)
 	return (double)mono_ns() / 1e9;
 }
 
-/* What became of the files that were there. */
+/* Logs the state of the files that existed. */
 static void report_segment(const struct bp_segment *s)
 {
 	char text[2 * PATH_MAX + 1024];
@@ -100,8 +102,10 @@ static void report_segment(const struct bp_segment *s)
 			bp_log(BP_LOG_WARNING, "%s", text);
 }
 
-/* Makes the next open find parts damaged whose contents this plane can't begin with. Returns how
- * many; the control plane looks after its own. */
+/*
+ * Marks parts whose contents this plane cannot use as damaged for the next open. Returns their
+ * number. The control plane checks its own parts.
+ */
 static unsigned condemn_unsound(struct bp_shm *shm)
 {
 	static const unsigned parts[] = {BP_SEG_DATA, BP_SEG_SHARED};
@@ -122,7 +126,10 @@ static unsigned condemn_unsound(struct bp_shm *shm)
 	return n;
 }
 
-/* Opens and maps it. Returns 0; 1 when it is to be opened again; -1 with a sentence. */
+/*
+ * Opens and maps the segment. Returns 0; 1 if the caller must open it again; -1 with a message in
+ * `err`.
+ */
 static int try_segment(struct dataplane *d, const struct bp_seg_spec *specs, unsigned n, char *err,
 	size_t err_size)
 {
@@ -172,14 +179,14 @@ static int open_segment(struct dataplane *d, char *err, size_t err_size)
 	return 0;
 }
 
-/* Counters tell of this run: a data plane that was killed had frames in hand that no sum knows. */
+/* The counters cover this run: a data plane that was killed held frames that are in no sum. */
 static void reset_segment(struct bp_shm *shm)
 {
 	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
 	memset(shm->faults, 0, shm->fault_rows * sizeof(*shm->faults));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
-	/* one that was killed did not say that it reads no routes any more */
+	/* a data plane that was killed did not release its routes */
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 		atomic_store(&shm->fib.readers->seen[w], UINT64_MAX);
 	bp_services_reset(shm);
@@ -215,8 +222,10 @@ static void plan_queues(struct dataplane *d)
 	bp_ports_planned(d->config, d->ports, &d->plan);
 }
 
-/* A port that does not share out as it said it can makes fewer queues needed, never more: so there
- * are buffers enough, and an end. */
+/*
+ * A port that does not distribute its frames as reported needs fewer queues, never more: so there
+ * are enough buffers, and the loop ends.
+ */
 static int start_ports(struct dataplane *d, char *err, size_t err_size)
 {
 	struct bp_queue_plan before;
@@ -239,7 +248,7 @@ static int start_ports(struct dataplane *d, char *err, size_t err_size)
 	return rc;
 }
 
-/* Queues and kernel interfaces, when anything routes. */
+/* Creates the queues and kernel interfaces if any port is routed. */
 static int open_exception(struct dataplane *d, char *err, size_t err_size)
 {
 	const struct bp_config *c = d->config;
@@ -265,8 +274,9 @@ static int start_exception_thread(struct dataplane *d, char *err, size_t err_siz
 }
 
 /*
- * While tables of many gigabytes are made, a stop is obeyed at once: nothing is forwarded yet, and
- * whatever is half done here the next start must be able to find, since kill -9 leaves the same.
+ * A stop signal ends the process immediately while tables of many gigabytes are created: no frame
+ * is forwarded yet, and the next start must handle a partial state in any case, since kill -9
+ * leaves the same.
  */
 static void stop_immediately(int signal)
 {
@@ -274,7 +284,7 @@ static void stop_immediately(int signal)
 	_exit(EX_OK);
 }
 
-/* Threads inherit what is set here: none may be started while it is true. */
+/* Threads inherit this setting: no thread may be started while it is true. */
 static void interruptible(bool yes)
 {
 	sigset_t set;
@@ -356,7 +366,7 @@ static struct bp_fault_sources fault_sources(struct dataplane *d)
 		d->config, &d->shm, d->ports, &d->pools, &d->workers, &d->eal.cpus};
 }
 
-/* The control plane reloads for both planes. */
+/* Applies a new log level. The control plane reloads for both planes. */
 static void follow_log(const struct dataplane *d)
 {
 	const uint32_t log = atomic_load_explicit(&d->shm.control->cp_log, memory_order_relaxed);
@@ -366,7 +376,7 @@ static void follow_log(const struct dataplane *d)
 		bp_log_set((enum bp_log_level)level, (enum bp_log_format)format);
 }
 
-/* After publish(), which asked the drivers. */
+/* Called after publish(), which reads the drivers. */
 static void watch(struct dataplane *d)
 {
 	const struct bp_fault_sources s = fault_sources(d);
@@ -374,7 +384,7 @@ static void watch(struct dataplane *d)
 	bp_fault_monitor_poll(&d->faults, &s, mono_ns(), unix_ns());
 }
 
-/* What changed on one side of a kernel interface, to the other. */
+/* Applies changes of one side of a kernel interface to the other. */
 static void follow(struct dataplane *d)
 {
 	uint32_t changed = d->kernel_ifs.n ? bp_follow_poll(&d->follow) : 0;
@@ -402,8 +412,8 @@ static void announce(struct dataplane *d)
 }
 
 /*
- * Another process, a defect or an operator may overwrite the files. This plane goes by copies that
- * it has checked, and writes again what others need to find its tables.
+ * Another process, a defect or an operator may overwrite the files. This plane uses copies that it
+ * has validated, and restores the data by which other processes find its tables.
  */
 static void restore_segment(struct dataplane *d)
 {
@@ -431,7 +441,7 @@ static void restore_segment(struct dataplane *d)
 	announce(d);
 }
 
-/* New rules of the control plane's. */
+/* Applies new rules of the control plane. */
 static void apply_rules(struct dataplane *d)
 {
 	if (bp_ruleset_copies_poll(d->workers.ruleset_copies) != BP_RULESET_COPIES_REJECTED)
@@ -441,7 +451,7 @@ static void apply_rules(struct dataplane *d)
 			     "previous rules stay active; restart the control plane");
 }
 
-/* Until a signal asks to stop. The signals are blocked in all threads and taken here. */
+/* Runs until a stop signal. The signals are blocked in all threads and received here. */
 static void supervise(struct dataplane *d, const sigset_t *signals)
 {
 	const long step = d->kernel_ifs.n ? FOLLOW_NS : TAKE_NS;
@@ -458,7 +468,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
 		apply_rules(d);
-		follow(d); /* SIGHUP: the control plane reloads, nothing to do here */
+		follow(d); /* SIGHUP: the control plane reloads, no action here */
 		passed += step;
 		if (passed < PERIOD_NS)
 			continue;
@@ -512,7 +522,7 @@ static void close_all(struct dataplane *d)
 	bp_workers_free(&d->workers);
 	bp_kernel_ifs_close(&d->kernel_ifs, d->exception);
 	bp_exception_free(d->exception);
-	if (d->ports[0].config) /* EAL runs and some are attached */
+	if (d->ports[0].config) /* EAL runs and some ports are attached */
 		bp_ports_stop(d->config);
 	bp_port_claims_release();
 	bp_pools_free(&d->pools);
@@ -553,7 +563,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, WAKE_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN); /* whoever read our statistics may go; traffic stays */
+	signal(SIGPIPE, SIG_IGN); /* a closed output must not stop the traffic */
 	if (start(d, eal_argc, eal_argv, err, sizeof(err)) == 0) {
 		run(d, &signals);
 	} else {

@@ -22,7 +22,10 @@
 
 #define MIB ((uint64_t)1 << 20)
 #define HUGEPAGES_DIR "/sys/kernel/mm/hugepages"
-/* No such device can carry traffic: it makes EAL leave alone all PCI devices that no port names. */
+/*
+ * This device carries no traffic: as the only allowed one, it makes EAL ignore all PCI devices that
+ * no port names.
+ */
 #define PCI_NOTHING "0000:00:00.0"
 
 static uint64_t read_number(const char *path)
@@ -59,7 +62,7 @@ uint64_t bp_eal_huge_free(void)
 	return bytes;
 }
 
-/* Bytes that the kernel could give out now; 0: unknown. */
+/* Bytes of available memory; 0: unknown. */
 static uint64_t memory_available(void)
 {
 	FILE *f = fopen("/proc/meminfo", "re");
@@ -74,13 +77,13 @@ static uint64_t memory_available(void)
 	return kib * 1024;
 }
 
-/* 2 MiB pages that would do. */
+/* Number of 2 MiB pages that are sufficient. */
 static uint64_t pages_for(uint64_t bytes)
 {
 	return (bytes + 2 * MIB - 1) / (2 * MIB);
 }
 
-/* Why there is no use of hugepages, and the remedy; "" when they can be used. */
+/* Writes the reason why hugepages cannot be used, and the remedy; "" if they can. */
 static void hugepages_missing(const struct bp_eal *e, const char *dir, char *why, size_t size)
 {
 	why[0] = '\0';
@@ -91,13 +94,14 @@ static void hugepages_missing(const struct bp_eal *e, const char *dir, char *why
 			e->huge_free / MIB, e->needed / MIB, pages_for(e->needed));
 	else if (dir && access(dir, W_OK) != 0)
 		snprintf(why, size,
-			"this user can't make files in %.255s (%s); run biplane as root, or make "
-			"the "
-			"folder writable",
+			"this user cannot create files in %.255s (%s); run biplane as root, or "
+			"make the directory writable",
 			dir, strerror(errno));
 }
 
-/* EAL fills its ordinary pages at once: asking for more than there is would end in the OOM killer.
+/*
+ * EAL allocates ordinary pages immediately: a request for more than the available memory would end
+ * in the OOM killer.
  */
 static int check_ordinary_memory(const struct bp_config *c, char *err, size_t err_size)
 {
@@ -112,7 +116,7 @@ static int check_ordinary_memory(const struct bp_config *c, char *err, size_t er
 	return -1;
 }
 
-/* Where files of hugepages go; NULL: no hugetlbfs is mounted. */
+/* Returns the directory for files of hugepages; NULL: no hugetlbfs is mounted. */
 static const char *huge_dir(const struct bp_config *c, char *dir, size_t size)
 {
 	const char *mount = bp_hugepage_dir();
@@ -151,7 +155,7 @@ int bp_eal_choose(
 	memset(e, 0, sizeof(*e));
 	e->needed = needed;
 	if (bp_cpus_allowed(c->workers_listed, &allowed) != 0) {
-		snprintf(err, err_size, "can't learn which CPUs may be used: %s", strerror(errno));
+		snprintf(err, err_size, "cannot determine the allowed CPUs: %s", strerror(errno));
 		return -1;
 	}
 	if (bp_cpus_choose(c, &allowed, &e->cpus, err, err_size) != 0)
@@ -171,7 +175,7 @@ __attribute__((format(printf, 2, 3))) static void add(
 	va_start(args, format);
 	n = vsnprintf(a->text + a->used, room, format, args);
 	va_end(args);
-	/* Our own arguments are few and short, see the sizes; a cut one would be seen by EAL. */
+	/* Our own arguments are few and short, see the sizes; EAL would read a truncated one. */
 	if (a->argc == BP_EAL_ARGS_MAX || n < 0 || (size_t)n >= room)
 		return;
 	a->argv[a->argc++] = a->text + a->used;
@@ -202,14 +206,13 @@ int bp_eal_build_args(const struct bp_config *c, const struct bp_eal *e, int ext
 		add(a, "--in-memory");
 	else
 		add(a, "--file-prefix=biplane-%s", c->name);
-	/* EAL looks for mounted file systems by itself, but not for a directory in one */
+	/* EAL finds mounted file systems itself, but not a directory in one */
 	if (e->huge && !e->in_memory && huge_dir(c, dir, sizeof(dir)) == dir &&
 		strcmp(dir, bp_hugepage_dir()) != 0 && !among(extra_argc, extra_argv, "--no-huge"))
 		add(a, "--huge-dir=%s", dir);
 	/*
-	 * Pages without a name come back to the kernel when this process dies, however it dies.
-	 * Named ones would lie there until EAL starts again, and count as taken when that is being
-	 * decided.
+	 * The kernel frees unnamed pages when this process ends for any reason. Named ones would
+	 * persist until EAL starts again, and count as used when that start checks the memory.
 	 */
 	if (e->huge && !e->in_memory && !among(extra_argc, extra_argv, "--no-huge"))
 		add(a, "--huge-unlink=always");
@@ -240,7 +243,9 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 	char words[560], dir[PATH_MAX];
 	int rc;
 
-	/* as EAL does for root; the default of others is a folder that everybody may write to */
+	/*
+	 * as EAL does for root; the default of other users is a directory that is writable by all
+	 */
 	if (geteuid() != 0 && bp_data_dir(c->runtime_dir, dir, sizeof(dir)))
 		setenv("RUNTIME_DIRECTORY", dir, 0);
 	bp_eal_log_begin();
@@ -254,7 +259,7 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 			"DPDK may not do what it needs: run biplane as its units do, or as root; "
 			"`biplane capabilities` prints what each driver needs");
 		break;
-	case EAGAIN: /* also when it can't learn whether there is vfio */
+	case EAGAIN: /* also if it cannot determine whether vfio is available */
 		bp_eal_log_errors(words, sizeof(words));
 		snprintf(err, err_size,
 			"another process holds DPDK's files of instance %s, or one of its parts "
@@ -272,7 +277,7 @@ int bp_eal_start(const struct bp_config *c, struct bp_eal_args *args, char *err,
 		break;
 	default:
 		bp_eal_log_errors(words, sizeof(words));
-		/* Some of its parts fail without a number. */
+		/* Some functions of EAL fail without an error number. */
 		snprintf(err, err_size,
 			"DPDK did not start%s%s%s%s%s. Is another instance %s running, or is an "
 			"option after -- wrong?",

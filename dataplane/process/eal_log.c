@@ -9,17 +9,22 @@
 
 #include "daemon/log.h"
 
-/* EAL's last error often only says which part did not start; the one before says why. */
+/*
+ * The last error of EAL often only names the part that did not start; the one before gives the
+ * reason.
+ */
 #define KEPT 2
 #define LINE_SIZE 256
 
-/* One a process, as EAL's log is. It is never closed: a thread of EAL may be writing to it. */
+/*
+ * One per process, as is the log of EAL. It is never closed: a thread of EAL may be writing to it.
+ */
 static FILE *stream;
 static char line[KEPT][LINE_SIZE];
 static unsigned n_lines;
 static bool keep;
 
-/* DPDK flushes after each message, so this is one. */
+/* DPDK flushes after each message, so each call is one message. */
 static ssize_t write_message(void *cookie, const char *text, size_t len)
 {
 	const int level = rte_log_cur_msg_loglevel();
@@ -45,7 +50,7 @@ void bp_eal_log_begin(void)
 	keep = true;
 	if (stream == NULL)
 		stream = fopencookie(NULL, "w", functions);
-	/* Without any stream, EAL writes everything to syslog as well. */
+	/* Without a stream, EAL writes all messages to syslog as well. */
 	rte_openlog_stream(stream != NULL ? stream : stderr);
 }
 

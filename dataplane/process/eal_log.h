@@ -5,13 +5,13 @@
 #include <stddef.h>
 
 /*
- * DPDK's log goes to this process's, with its levels; while EAL starts, its last errors are kept as
- * well, since a function that fails may give no number.
+ * Redirects the log of DPDK to that of this process, with its levels. While EAL starts, the last
+ * errors are also kept, since a function that fails may give no error number.
  */
 void bp_eal_log_begin(void);
-/* From now on they are not kept. */
+/* Stops keeping errors. */
 void bp_eal_log_end(void);
-/* The last errors since _begin() on one line, oldest first; "" when there were none. */
+/* Writes the last errors since _begin() on one line, oldest first; "" if there were none. */
 void bp_eal_log_errors(char *text, size_t size);
 
 #endif

@@ -24,7 +24,7 @@ static uint64_t segment_bytes(const struct bp_config *c)
 	return bytes;
 }
 
-/* As bp_cpus_choose() would on a machine where every CPU may be used. */
+/* The result of bp_cpus_choose() on a machine where every CPU is allowed. */
 static void choose_cpus(const struct bp_config *c, struct bp_dataplane_facts *out)
 {
 	struct bp_cpus cpus;

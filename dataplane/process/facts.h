@@ -10,22 +10,22 @@
 struct bp_config;
 
 /*
- * What the data plane would want of a machine, for `biplane doctor`, which looks whether that is
- * there. No EAL is started.
+ * The requirements of the data plane on a machine, for `biplane doctor`, which checks them. No EAL
+ * is started.
  */
 struct bp_dataplane_facts {
 	char dpdk[64];        /* "DPDK 22.11.5" */
-	char driver_dir[256]; /* where DPDK looks for its drivers, or "" */
-	uint64_t memory;      /* bytes in hugepages, about: packet buffers and the segment */
+	char driver_dir[256]; /* directory in which DPDK finds its drivers, or "" */
+	uint64_t memory;      /* approximate bytes in hugepages: packet buffers and the segment */
 	unsigned n_workers;
 	unsigned worker_cpu[BP_MAX_WORKERS];
 	struct {
-		char pci[32];       /* its address with domain, or "" */
-		char interface[32]; /* of the kernel, that its driver sits on, or "" */
+		char pci[32];       /* PCI address with domain, or "" */
+		char interface[32]; /* kernel interface that its driver uses, or "" */
 	} port[BP_MAX_PORTS];
 };
 
-/* c: NULL when there is no configuration, and then only DPDK's are known. */
+/* c: NULL if there is no configuration; then only the facts about DPDK are set. */
 void bp_dataplane_facts(const struct bp_config *c, struct bp_dataplane_facts *out);
 
 #endif

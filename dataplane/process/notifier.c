@@ -7,7 +7,7 @@
 
 _Static_assert(BP_MAX_WORKERS + 1 <= BP_WATCHDOG_THREADS_MAX, "a count for each thread");
 
-/* What each thread has counted by now; returns how many threads there are. */
+/* Reads the round counter of each thread. Returns the number of threads. */
 static unsigned counts(const struct bp_dp_notifier *l, uint64_t *count)
 {
 	unsigned n = 0;
@@ -15,7 +15,7 @@ static unsigned counts(const struct bp_dp_notifier *l, uint64_t *count)
 	for (unsigned w = 0; w < l->workers->n; w++) {
 		const struct bp_worker *worker = l->workers->worker[w];
 
-		if (worker->graph) /* one without queues has nothing to do */
+		if (worker->graph) /* a worker without queues does not run */
 			count[n++] = __atomic_load_n(&worker->mono_ns, __ATOMIC_RELAXED);
 	}
 	if (l->exception)

@@ -11,11 +11,11 @@
 
 #define VHOST_DEVICE "/dev/vhost-net"
 #define TUN_DEVICE "/dev/net/tun"
-/* The driver's defaults, in bytes: two rings a queue. */
+/* The defaults of the driver, in bytes: two rings per queue. */
 #define PACKET_FRAMES 512
 #define PACKET_FRAME_SIZE 2048
 
-/* The name that a link in a PCI device's folder leads to; "" when there is none. */
+/* Reads the name that a link in the directory of a PCI device points to; "" if there is none. */
 static void pci_link(const char *bdf, const char *what, char *name, size_t size)
 {
 	char path[96], target[PATH_MAX];
@@ -32,7 +32,7 @@ static void pci_link(const char *bdf, const char *what, char *name, size_t size)
 	snprintf(name, size, "%.*s", (int)size - 1, slash ? slash + 1 : target);
 }
 
-/* /dev/vfio/GROUP, or "" where the device is in none. */
+/* /dev/vfio/GROUP, or "" if the device is in no group. */
 static void vfio_group(const char *bdf, bool iommu, char *path, size_t size)
 {
 	char group[32];
@@ -43,8 +43,7 @@ static void vfio_group(const char *bdf, bool iommu, char *path, size_t size)
 		snprintf(path, size, "/dev/vfio/%s%s", iommu ? "" : "noiommu-", group);
 }
 
-/* Of a device that no driver of DPDK can use, or that is not there, others say what is to be done.
- */
+/* For a device that is missing, or that no DPDK driver can use, other checks report the remedy. */
 static enum bp_privilege of_pci(const char *bdf)
 {
 	char driver[32], path[64];
@@ -93,7 +92,7 @@ enum bp_privilege bp_port_privilege(const char *device)
 	return BP_PRIV_MEMORY;
 }
 
-/* What the kernel counts as locked for this port beside DPDK's memory. */
+/* Bytes that the kernel counts as locked for this port, in addition to the memory of DPDK. */
 static uint64_t rings(const struct bp_config *c, const struct bp_config_port *port)
 {
 	const uint64_t queues = port->rx_queues ? port->rx_queues : c->n_workers;
@@ -135,7 +134,7 @@ static int check_port(
 	return check_files(p, port->device, who, err, err_size);
 }
 
-/* Whether there is a kernel interface; `auto` takes virtio only where it may. */
+/* Whether there is a kernel interface; `auto` uses virtio only where it is permitted. */
 static int check_interfaces(const struct bp_config *c, uint32_t *needed, char *err, size_t err_size)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
@@ -161,7 +160,7 @@ int bp_dataplane_privileges(const struct bp_config *c, uint64_t memory, char *er
 {
 	uint32_t needed = 0;
 	uint64_t locked = 0;
-	bool pinned = false; /* DPDK's memory must stay where it is */
+	bool pinned = false; /* the memory of DPDK must not be moved */
 
 	for (unsigned i = 0; i < c->n_ports; i++) {
 		enum bp_privilege p = bp_port_privilege(c->port[i].device);

@@ -9,14 +9,17 @@
 
 struct bp_config;
 
-/* What a port's device needs of daemon/privileges.h; by its name and, on the PCI bus, by the
- * kernel's driver that it is bound to. */
+/*
+ * The privileges (daemon/privileges.h) that the device of a port needs, by its name and, on the PCI
+ * bus, by the kernel driver that it is bound to.
+ */
 enum bp_privilege bp_port_privilege(const char *device);
 
 /*
- * Before EAL: whether this process may open the ports and kernel interfaces of the configuration;
- * memory: what DPDK will take of it. Returns 0, or -1 with a sentence that names the port, what it
- * lacks and the remedy. Rights that nothing here needs are given up.
+ * Called before EAL starts: checks whether this process may open the ports and kernel interfaces of
+ * the configuration. `memory`: bytes that DPDK will allocate. Returns 0, or -1 with a message in
+ * `err` that names the port, the missing privilege and the remedy. Privileges that are not needed
+ * are dropped.
  */
 int bp_dataplane_privileges(const struct bp_config *c, uint64_t memory, char *err, size_t err_size);
 

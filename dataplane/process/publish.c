@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the main thread writes to the segment for `biplane show`. */
+/* The data that the main thread writes to the segment for `biplane show`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +49,10 @@ void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struc
 		o.tx_queues = plan->port[i].n_tx;
 		o.workers = bp_queue_plan_workers(plan, i);
 		memcpy(o.offload, ports[i].offloads.of, sizeof(o.offload));
-		/* The driver last: that there is one tells the control plane that the rest is
-		 * right, as it was before a restart in any case. */
+		/*
+		 * The driver is written last: a control plane that sees it can rely on the other
+		 * fields, which are unchanged since before a restart in any case.
+		 */
 		memcpy(o.driver, shm->ports[i].driver, sizeof(o.driver));
 		shm->ports[i] = o;
 		atomic_thread_fence(memory_order_release);
@@ -84,7 +86,7 @@ void bp_publish_links(struct bp_shm *shm, const struct bp_port *ports, unsigned 
 
 static void publish_node(struct bp_node_info *o, const struct rte_node *n, unsigned worker)
 {
-	/* the name does not change: written before the first numbers */
+	/* the name is constant: written before the first values */
 	if (o->name[0] == '\0')
 		snprintf(o->name, sizeof(o->name), "%.*s", (int)sizeof(o->name) - 1, n->name);
 	o->worker = worker;

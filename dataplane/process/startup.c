@@ -129,7 +129,10 @@ void bp_startup_print(const struct bp_startup *s, FILE *out)
 	fflush(out);
 }
 
-/* Ports on an interface that the kernel has too: what it did to frames can't be seen in them. */
+/*
+ * For ports on an interface that the kernel also has: changes by the kernel are not visible in the
+ * frames.
+ */
 static void warn_interface(const struct bp_port *p)
 {
 	uint32_t room = bp_device_arg_u32(p->config->device, "framesz", 2048);
@@ -147,8 +150,8 @@ static void warn_interface(const struct bp_port *p)
 	if (i.veth)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
-			"veth: the driver cannot tell a partial checksum from a wrong one; disable "
-			"the sender's offloads (`ethtool -K IF tx off` on the other end)");
+			"veth: the driver cannot distinguish a partial checksum from a wrong one; "
+			"disable the sender's offloads (`ethtool -K IF tx off` on the other end)");
 	if (i.gro)
 		bp_log_event(BP_LOG_WARNING,
 			BP_LOG_FIELDS(BP_LOG_STR("port", name), BP_LOG_STR("interface", iface)),
@@ -163,8 +166,10 @@ static void warn_interface(const struct bp_port *p)
 			"device framesz=16384,blocksz=16384");
 }
 
-/* af_packet gives us copies: the kernel goes on to do with the frame what it always does. Where the
- * kernel has this router's addresses, it would answer and forward it a second time. */
+/*
+ * af_packet delivers copies: the kernel also processes the frame. If the kernel has the addresses
+ * of this router, it would answer the frame and forward it a second time.
+ */
 static void warn_twice(const struct bp_startup *s, unsigned port)
 {
 	const struct bp_port *p = &s->ports[port];
@@ -187,7 +192,7 @@ static void warn_twice(const struct bp_startup *s, unsigned port)
 			iface, iface);
 }
 
-/* What a user who relies on the device would want to know. */
+/* Warnings for a user who relies on an offload of the device. */
 static void warn_offloads(const struct bp_port *p)
 {
 	const struct bp_port_offload *strip = &p->offloads.of[BP_OFFLOAD_VLAN_STRIP];

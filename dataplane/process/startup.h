@@ -12,7 +12,7 @@
 
 struct bp_config;
 
-/* All that was decided before the first frame. */
+/* The decisions of the start, before the first frame. */
 struct bp_startup {
 	const struct bp_config *config;
 	const struct bp_eal *eal;
@@ -24,7 +24,7 @@ struct bp_startup {
 
 /* Prints it as tables. */
 void bp_startup_print(const struct bp_startup *s, FILE *out);
-/* Logs warnings, a sentence each. */
+/* Logs warnings, one sentence each. */
 void bp_startup_warn(const struct bp_startup *s);
 
 #endif
