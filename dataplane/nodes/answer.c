@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers ARP requests and neighbour solicitations for our own addresses on interfaces that have no
- * kernel interface: in replay, and with `host_interface.backend: off`. For any of our addresses,
- * whichever interface it is configured on, as Linux does.
+ * Answers ARP requests and neighbour solicitations for our own addresses on interfaces without a
+ * kernel interface: in a replay, and with `host_interface.backend: off`. It answers for any address
+ * of the gateway on any interface, as Linux does.
  */
 #include "biplane/counters/general.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -34,7 +34,10 @@ static bool is_ours6(const struct bp_worker *w, const uint8_t *address)
 	return nexthop == BP_NH_LOCAL;
 }
 
-/* The frame becomes exactly `len` bytes long; its content then is what it was or anything. */
+/*
+ * Sets the length of the frame to exactly `len` bytes; their content is undefined beyond the former
+ * length.
+ */
 static bool set_length(struct rte_mbuf *m, uint16_t len)
 {
 	if (m->nb_segs != 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A learning switch: each bridge is a segment of its own. Known unicast goes to one port; unknown
- * unicast, multicast and broadcast go to every other port of the bridge. Frames are never changed.
+ * A learning bridge: each bridge is a segment of its own. Known unicast goes to one port; unknown
+ * unicast, multicast and broadcast go to every other port of the bridge. Frames are never modified.
  */
 #include <rte_mbuf.h>
 #include <rte_ether.h>
@@ -11,8 +11,9 @@
 #include "dataplane/nodes/learn.h"
 #include "dataplane/nodes/nodes.h"
 
-/* What everybody on the segment gets, the kernel behind the host interface gets too. What is
- * flooded only because its destination isn't known yet is not for it: its own MAC is always known.
+/*
+ * Multicast and broadcast frames are also copied to the kernel behind the host interface. Unknown
+ * unicast is not: the MAC address of the host interface is always known.
  */
 static void copy_to_host(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
 	struct rte_mbuf *m, uint8_t host)
@@ -33,8 +34,10 @@ static void copy_to_host(struct rte_graph *graph, struct rte_node *node, struct 
 	rte_node_enqueue_x1(graph, node, BP_EDGE_IP4, copy);
 }
 
-/* Sends copies to all ports but the first that qualifies; returns the edge to that for the
- * original. */
+/*
+ * Sends copies to all ports but the first eligible one; returns the edge to that port for the
+ * original.
+ */
 static rte_edge_t flood(struct rte_graph *graph, struct rte_node *node, struct bp_worker *w,
 	struct rte_mbuf *m, uint8_t bridge)
 {
@@ -77,7 +80,8 @@ static rte_edge_t bridge_one(
 	if (unlikely(m->data_len < sizeof(struct rte_ether_hdr)))
 		return bp_drop(m, BP_C_DROP_RUNT);
 	head = rte_pktmbuf_mtod(m, const uint8_t *);
-	if (likely(m->port < BP_MAX_PORTS)) /* the host interface's own MAC need not be learned */
+	if (likely(m->port <
+		    BP_MAX_PORTS)) /* the MAC address of the host interface need not be learned */
 		bp_bridge_learn(w, bp_mac_load(head + RTE_ETHER_ADDR_LEN), m->port);
 	dst = bp_mac_load(head);
 	if (dst & MAC_GROUP_BIT)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For ports whose driver tells which frames come with a partial checksum (virtio, vhost): completes
- * those, so that they leave as a network card would have sent them; or leaves that to the card that
- * sends them, where there is one.
+ * For ports whose driver reports partial checksums (virtio, vhost): completes them, so that the
+ * frames leave as a network card would have sent them, or leaves that to the output device if it
+ * can complete them.
  */
 #include <rte_mbuf.h>
 
@@ -10,7 +10,7 @@
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/partial_checksum.h"
 
-/* The rest of the graph need not verify what was computed here. */
+/* Records that the rest of the graph need not verify the computed checksum. */
 static void completed(struct bp_worker *w, struct rte_mbuf *m)
 {
 	bp_count(w, BP_C_CHECKSUM_COMPLETED, 1);
@@ -26,7 +26,7 @@ static void treat(struct bp_worker *w, struct rte_mbuf *m)
 		return;
 	}
 	switch (bp_partial_checksum_leave(m)) {
-	case BP_PARTIAL_LEFT: /* what reads it on the way still finds that the driver vouches */
+	case BP_PARTIAL_LEFT: /* nodes on the path still find the verdict of the driver */
 		bp_count(w, BP_C_CHECKSUM_OFFLOADED, 1);
 		break;
 	case BP_PARTIAL_COMPLETED:

@@ -6,7 +6,10 @@
 
 #include "proto/net/frame.h"
 
-/* Verdict of a driver on a frame's TCP or UDP checksum and, for IPv4, on the header checksum. */
+/*
+ * The verdict of a driver on the TCP or UDP checksum of a frame and, for IPv4, on the header
+ * checksum.
+ */
 enum bp_sum_verdict { BP_SUM_GOOD, BP_SUM_BAD, BP_SUM_UNKNOWN };
 
 /*

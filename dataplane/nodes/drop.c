@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts each frame under the reason that the node before wrote on it, and frees it. */
+/* Counts each frame under the drop reason that the previous node stored in it, and frees it. */
 #include <rte_mbuf.h>
 
 #include "biplane/counters/general.h"
@@ -15,7 +15,7 @@ static uint16_t drop_process(
 	for (uint16_t i = 0; i < nb_objs; i++) {
 		uint32_t reason = m[i]->hash.fdir.hi;
 
-		/* A node that forgot the reason must not cost us the sum. */
+		/* A node that stored no reason must not make the sum wrong. */
 		if (unlikely(reason >= BP_C_COUNT || bp_counter_info[reason].group != BP_CG_DROP))
 			reason = BP_C_DROP_DRAINED_AT_SHUTDOWN;
 		bp_count(w, reason, 1);

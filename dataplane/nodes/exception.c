@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Hands frames to the exception thread, which writes them to the kernel interface: in the queue of
- * their class and interface, or nowhere when that is full. An interface without one answers for
- * itself what a neighbour must know (node answer); in replay, the manager of health devices stands
- * in for the kernel.
+ * their class and interface; if that is full, they are dropped. For an interface without a kernel
+ * side, node answer answers the requests of neighbours; in a replay, the manager of health devices
+ * replaces the kernel.
  */
 #include "dataplane/exception/exception.h"
 #include "biplane/counters/general.h"
@@ -15,7 +15,7 @@
 _Static_assert(
 	BP_C_DROP_PUNT_QUEUE_OTHER == BP_C_DROP_PUNT_QUEUE_ROUTING + BP_EX_OTHER, "one per class");
 
-/* Frames of one class and interface. */
+/* Enqueues frames of one class and interface. */
 static void put(struct bp_worker *w, enum bp_exception_class class, unsigned interface,
 	struct rte_mbuf **m, unsigned n)
 {
@@ -27,7 +27,7 @@ static void put(struct bp_worker *w, enum bp_exception_class class, unsigned int
 	rte_pktmbuf_free_bulk(m + taken, n - taken);
 }
 
-/* In replay: it is for one who stands in for the kernel. */
+/* Whether a frame in a replay is for the substitute of the kernel. */
 static bool stands_in(const struct bp_exception *x, struct rte_mbuf *m)
 {
 	return x->stand_in != NULL &&

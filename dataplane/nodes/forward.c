@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gives each packet the Ethernet header for its next hop, whose link word node ip4 or ip6 wrote on
- * it, and sends it out of the interface.
+ * Writes the Ethernet header for the next hop of each packet, whose link word node ip4 or ip6
+ * stored in it, and sends it by the output interface.
  */
 #include "dataplane/nodes/edge_batch.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -23,7 +23,7 @@ static uint16_t forward_process(
 		rte_edge_t edge = r->edge[interface];
 
 		bp_ethernet_rewrite(rte_pktmbuf_mtod(m, uint8_t *), link, r->tx_mac[interface]);
-		/* a bridge must know that it does not come from one of its ports */
+		/* the bridge must not take it for a frame from one of its ports */
 		if (unlikely(edge == BP_EDGE_BRIDGE))
 			m->port = interface;
 		bp_edge_batch_add(&out, edge, m);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Routes IPv4 (RFC 1812). Frames of routed ports come here first, whatever they carry: what is
- * usual (IPv4 for us without options, right in every field) goes through in steps over the whole
- * burst, so that what one packet waits for is filled by the others; the rest one by one. Nothing is
- * changed in a packet before it is certain that it is forwarded: the kernel gets it as it came.
+ * Routes IPv4 (RFC 1812). All frames of routed ports arrive here first, with any protocol. The fast
+ * path handles IPv4 packets to this router without options and with valid headers, in steps over
+ * the whole burst, so that the memory latency of one packet is hidden by the others; the slow path
+ * handles the other frames one by one. A packet is not modified before it is certain that it is
+ * forwarded: the kernel gets the original.
  */
 #include "biplane/counters/general.h"
 #include "dataplane/exception/exception_class.h"
@@ -18,10 +19,13 @@
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/neighbours.h"
 
-#define STEP 64u /* packets worked on together, as many as a lookup takes */
+#define STEP 64u /* packets processed together, the maximum of a lookup */
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR)
 
-/* The link word that a packet really follows: a flow's member of a group, a neighbour's MAC. */
+/*
+ * Resolves the link word that a packet follows: the member of a group for its flow, the MAC of a
+ * neighbour.
+ */
 static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf *m, uint64_t link)
 {
 	const struct bp_router *r = &w->router;
@@ -38,15 +42,17 @@ static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf
 	return link;
 }
 
-/* ---- what is not usual ---- */
+/* ---- slow path ---- */
 
-/* A header of any length. */
+/* Verifies a header of any length. */
 static bool checksum_ok(const uint8_t *h, uint32_t header)
 {
 	return bp_sum_ok(bp_sum(h, header, 0));
 }
 
-/* What is wrong with the addresses of a packet that is not for this machine; BP_C_COUNT: nothing.
+/*
+ * Checks the addresses of a packet that is not for this machine. Returns the drop reason;
+ * BP_C_COUNT: valid.
  */
 static bp_counter_t forbidden(const struct bp_worker *w, const struct rte_mbuf *m)
 {
@@ -57,7 +63,7 @@ static bp_counter_t forbidden(const struct bp_worker *w, const struct rte_mbuf *
 	return w->router.no_forward4 >> m->port & 1 ? BP_C_DROP_FORWARDING_OFF : BP_C_COUNT;
 }
 
-/* Lengths, checksum and addresses of an IPv4 packet; BP_EDGE_IP4 when it may be routed. */
+/* Checks the lengths, checksum and addresses of an IPv4 packet. BP_EDGE_IP4: it may be routed. */
 static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool unicast)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *), *h = frame + BP_ETHER_HDR;
@@ -76,7 +82,7 @@ static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool uni
 	src = bp_ip4_kind(h[BP_IP4_SRC]);
 	dst = bp_ip4_kind(h[BP_IP4_DST]);
 	if (dst == BP_IP4_MULTICAST || bp_be32(h + BP_IP4_DST) == UINT32_MAX) {
-		/* 0.0.0.0 is how a host asks for its address */
+		/* a host without an address sends from 0.0.0.0 */
 		if (src != BP_IP4_UNICAST && bp_be32(h + BP_IP4_SRC) != 0)
 			return bp_drop(m, BP_C_DROP_MARTIAN);
 		return bp_punt(w, m, BP_C_PUNT_MULTICAST,
@@ -84,7 +90,7 @@ static rte_edge_t validate_one(struct bp_worker *w, struct rte_mbuf *m, bool uni
 	}
 	if (src != BP_IP4_UNICAST || dst != BP_IP4_UNICAST)
 		return bp_drop(m, BP_C_DROP_MARTIAN);
-	/* RFC 1812 5.3.4: what came to everybody on the link is not forwarded */
+	/* RFC 1812 5.3.4: a frame sent to all hosts of a link is not forwarded */
 	if (!unicast) {
 		uint32_t address = bp_be32(h + BP_IP4_DST), nexthop;
 
@@ -125,7 +131,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m)
 	return edge;
 }
 
-/* Any frame that came in on a routed interface. */
+/* For any frame received on a routed interface. */
 static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -153,20 +159,21 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 	}
 }
 
-/* ---- the usual ---- */
+/* ---- fast path ---- */
 
-/* Of the packets of a step, in their order. */
+/* Header fields of the packets of a step, in order. */
 struct heads {
-	uint32_t src[STEP];   /* as it lies in the packet */
+	uint32_t src[STEP];   /* byte order of the packet */
 	uint32_t dst[STEP];   /* host byte order */
-	uint32_t total[STEP]; /* bytes from the IP header on */
-	uint32_t hop[STEP];   /* TTL, protocol and checksum as they leave */
+	uint32_t total[STEP]; /* bytes from the IP header */
+	uint32_t hop[STEP];   /* TTL, protocol and checksum of the output packet */
 	uint32_t nexthop[STEP];
 };
 
 /*
- * Four frames: bit i is set when m[i] is IPv4 without options for us, more hops to go, addresses
- * that may be forwarded, nothing behind it, and a right checksum. No branches: nearly all are.
+ * Validates four frames. Bit i is set if m[i] is IPv4 without options to this router, with a TTL
+ * above 1, addresses that may be forwarded, no trailing bytes, and a right checksum. There are no
+ * branches, since almost all frames are valid.
  */
 static __rte_always_inline uint64_t validate_x4(
 	const struct bp_router *r, struct rte_mbuf *const m[4], struct heads *h, uint32_t at)
@@ -183,7 +190,7 @@ static __rte_always_inline uint64_t validate_x4(
 		&h->total[at], &h->hop[at]);
 }
 
-/* The bits of all: those that are usual. */
+/* Returns a bit for each packet of the fast path. */
 static __rte_noinline uint64_t validate_burst(
 	const struct bp_router *r, struct rte_mbuf **m, struct heads *h, uint32_t n)
 {
@@ -201,7 +208,7 @@ static __rte_noinline uint64_t validate_burst(
 	return valid & UINT64_MAX >> (STEP - n);
 }
 
-/* The bits of usual packets whose source may be an address that is ours. */
+/* Returns a bit for each fast-path packet whose source may be an address of this machine. */
 static __rte_noinline uint64_t local_source_candidates(
 	const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
@@ -212,7 +219,7 @@ static __rte_noinline uint64_t local_source_candidates(
 	return maybe;
 }
 
-/* The same; nearly always there is none. */
+/* The same; almost always there is none. */
 static inline uint64_t maybe_local_source(
 	const struct bp_source_filter *s, const uint32_t *src, uint32_t n)
 {
@@ -223,8 +230,10 @@ static inline uint64_t maybe_local_source(
 	return likely(any == 0) ? 0 : local_source_candidates(s, src, n);
 }
 
-/* Drops the packets whose source is not believed, of those in `maybe` and those that came in on an
- * interface with a reverse path filter; the others close up. */
+/*
+ * Drops the packets with an invalid source address, among those in `maybe` and those received on an
+ * interface with a reverse path filter; the others move up.
+ */
 static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rte_node *node,
 	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t maybe)
 {
@@ -253,7 +262,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	return left;
 }
 
-/* IPv6 for us: node ip6 looks at the rest. */
+/* Whether it is IPv6 to this router: node ip6 checks the rest. */
 static inline bool is_ip6(const struct bp_worker *w, const struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -272,7 +281,9 @@ static bool all_ip6(const struct bp_worker *w, struct rte_mbuf **m, uint32_t n)
 	return all;
 }
 
-/* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
+/*
+ * Routes the packets that are not on the fast path (their bit is 0) one by one; the others move up.
+ */
 static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_node *node,
 	struct bp_worker *w, struct rte_mbuf **m, struct heads *h, uint32_t n, uint64_t valid)
 {
@@ -303,15 +314,15 @@ static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_
 	return left;
 }
 
-/* What the packets that leave one behind the other have in common. */
+/* Common properties of consecutive packets with the same output. */
 struct run {
-	uint32_t kind;     /* the upper 16 bits of their link words: kind and interface */
+	uint32_t kind;     /* upper 16 bits of their link words: kind and interface */
 	uint32_t mtu;      /* of the interface */
-	uint64_t mac;      /* its, in the upper 16 bits of the first 8 octets of a frame */
-	uint32_t mac_rest; /* and in the 4 octets behind */
+	uint64_t mac;      /* its MAC, in the upper 16 bits of the first 8 bytes of a frame */
+	uint32_t mac_rest; /* and in the following 4 bytes */
 	uint16_t out;
-	bool bridged;   /* the interface is a bridge's */
-	uint32_t local; /* packets so far for our own nodes, which are not forwarded */
+	bool bridged;   /* the interface belongs to a bridge */
+	uint32_t local; /* number of packets so far for our own nodes, which are not forwarded */
 };
 
 static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, struct run run)
@@ -320,15 +331,16 @@ static inline void *rewrite(struct rte_mbuf *m, uint64_t link, uint32_t hop, str
 
 	memcpy(p + BP_ETHER_HDR + BP_IP4_TTL, &hop, sizeof(hop));
 	bp_ethernet_write(p, (link & BP_LINK_MAC_MASK) | run.mac, run.mac_rest);
-	/* a bridge must know that it does not come from one of its ports; others where it did */
+	/* the bridge must not take it for a frame from one of its ports */
 	if (unlikely(run.bridged))
 		m->port = run.out;
 	return m;
 }
 
 /*
- * A packet with this link word that does not leave as the one before it did: returns its true link
- * word, and `run` is for it; or 0 when it leaves otherwise, and is gone.
+ * Handles a packet with this link word whose output differs from that of the packet before it.
+ * Returns its resolved link word, and sets `run` for it; or 0 if the packet is not forwarded, and
+ * was added to the batch.
  */
 static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, struct rte_mbuf *m,
 	uint32_t total, uint64_t link, struct run *run)
@@ -366,8 +378,8 @@ static __rte_noinline uint64_t switch_adjacency(struct bp_edge_batch *batch, str
 }
 
 /*
- * Packets [i, n) up to the first that does not leave as the one before it, whose number it returns.
- * A function of its own, so that all of it stays in registers.
+ * Rewrites the packets [i, n) up to the first whose output differs from that of the one before it;
+ * returns its index. A separate function, so that all state stays in registers.
  */
 static __rte_noinline uint32_t rewrite_same_adjacency(const struct bp_router *r,
 	struct rte_mbuf **m, const struct heads *h, uint32_t i, uint32_t n, const struct run *last,
@@ -393,8 +405,8 @@ static __rte_noinline uint32_t rewrite_same_adjacency(const struct bp_router *r,
 }
 
 /*
- * Packets [i, n) up to the first that is not for node phd or cse, whose number it returns: they
- * stay as they came.
+ * Collects the packets [i, n) up to the first that is not for node phd or cse; returns its index.
+ * The packets are not modified.
  */
 static __rte_noinline uint32_t collect_local(struct bp_edge_batch *batch, struct rte_mbuf **m,
 	const struct heads *h, uint32_t i, uint32_t n, struct run *run)
@@ -406,7 +418,7 @@ static __rte_noinline uint32_t collect_local(struct bp_edge_batch *batch, struct
 			break;
 		if (unlikely(edge != batch->edge)) {
 			bp_edge_batch_set_edge(batch, edge);
-			/* the next one that leaves is none like the last one that did */
+			/* the next forwarded packet starts a new run */
 			run->kind = UINT32_MAX;
 		}
 		run->local++;
@@ -415,7 +427,7 @@ static __rte_noinline uint32_t collect_local(struct bp_edge_batch *batch, struct
 	return i;
 }
 
-/* Up to STEP frames: those that leave are added to the batch. */
+/* Processes up to STEP frames: those that leave are added to the batch. */
 static void route_step(
 	struct bp_edge_batch *batch, struct rte_mbuf **m, uint32_t n, struct run *run)
 {

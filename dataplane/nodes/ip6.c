@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Routes IPv6 (RFC 8200). Gets from node ip4 every frame with its EtherType; else as there: the
- * usual in steps over the burst, the rest one by one, nothing changed before it is certain to be
- * forwarded.
+ * Routes IPv6 (RFC 8200). Node ip4 sends every frame with its EtherType here. Otherwise as in node
+ * ip4: a fast path in steps over the burst, a slow path for single packets, and no modification
+ * before it is certain that a packet is forwarded.
  */
 #include "biplane/counters/general.h"
 #include "dataplane/exception/exception_class.h"
@@ -18,7 +18,7 @@
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/neighbours.h"
 
-#define STEP 64u /* packets worked on together, as many as a lookup takes */
+#define STEP 64u /* packets processed together, the maximum of a lookup */
 #define HEAD (BP_ETHER_HDR + BP_IP6_HDR)
 
 static inline const uint8_t *destination(const struct rte_mbuf *m)
@@ -47,9 +47,9 @@ static inline bool may_be_source(const uint8_t *a)
 	return !bp_ip6_is_multicast(a) && !bp_ip6_is_martian(a);
 }
 
-/* ---- what is not usual ---- */
+/* ---- slow path ---- */
 
-/* For a group, or for everybody on the link. */
+/* For a group, or for all hosts of the link. */
 static rte_edge_t to_group(struct bp_worker *w, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
@@ -83,7 +83,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 			return bp_drop(m, BP_C_DROP_MARTIAN);
 		if (w->router.no_forward6 >> m->port & 1)
 			return bp_drop(m, BP_C_DROP_FORWARDING_OFF);
-		/* the kernel says that it is beyond the scope of its source (RFC 4443 3.1) */
+		/* the kernel reports that it is beyond the scope of its source (RFC 4443 3.1) */
 		if (bp_ip6_is_link_local(h + BP_IP6_SRC))
 			return bp_punt(w, m, BP_C_PUNT_SCOPE, BP_EX_OTHER);
 	}
@@ -101,7 +101,7 @@ static rte_edge_t route_one(struct bp_worker *w, struct rte_mbuf *m, bool unicas
 	return edge;
 }
 
-/* Node ip4 has looked at the Ethernet header. */
+/* Node ip4 has checked the Ethernet header. */
 static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf *m)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *), *h = frame + BP_ETHER_HDR;
@@ -117,20 +117,22 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
 	return route_one(w, m, !(frame[0] & 1));
 }
 
-/* ---- the usual ---- */
+/* ---- fast path ---- */
 
 /*
- * The 16 octets from the EtherType on, each with its bounds: IPv6, a next header that is not
- * hop-by-hop options (0), a hop limit of 2 or more, and a source whose first octet is neither that
- * of fe80::/10 and ff00::/8 nor 0, which may be a martian's.
+ * The 16 bytes from the EtherType, each with a lower and an upper bound: IPv6, a next header that
+ * is not hop-by-hop options (0), a hop limit of at least 2, and a source whose first byte is
+ * neither that of fe80::/10 and ff00::/8 nor 0, which may be a martian.
  */
 #define AT_BOUNDED 12u
 static const bp_v16 least = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, BP_PROTO_HOP_BY_HOP + 1, 2, 1};
 static const bp_v16 most = {0x86, 0xdd, 0x6f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd, 0xff,
 	0xff, 0xff, 0xff, 0xff};
 
-/* No hop-by-hop options, more hops to go, addresses of wide scope, nothing behind it. No branches:
- * nearly all are. */
+/*
+ * Whether the packet has no hop-by-hop options, a hop limit above 1, addresses of global scope, and
+ * no trailing bytes. There are no branches, since almost all packets are valid.
+ */
 static inline bool is_valid_fast(const struct rte_mbuf *m)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
@@ -144,7 +146,9 @@ static inline bool is_valid_fast(const struct rte_mbuf *m)
 	return ok & ((uint8_t)(h[BP_IP6_DST] - 1) < 0xfd);
 }
 
-/* The packets that are not usual (their bit is 0) are routed one by one; the others close up. */
+/*
+ * Routes the packets that are not on the fast path (their bit is 0) one by one; the others move up.
+ */
 static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_node *node,
 	struct bp_worker *w, struct rte_mbuf **m, uint32_t n, uint64_t valid)
 {
@@ -164,7 +168,7 @@ static __rte_noinline uint32_t to_slow_path(struct rte_graph *graph, struct rte_
 	return left;
 }
 
-/* A packet for node phd or cse: it stays as it came, and is added to the batch. */
+/* Adds a packet for node phd or cse to the batch, unmodified. */
 static bool keep(struct bp_edge_batch *batch, struct rte_mbuf *m, uint32_t *local)
 {
 	const rte_edge_t edge = bp_phd_edge_ip6(bp_phd_worker_of(batch->worker), m);
@@ -183,7 +187,7 @@ static inline const uint8_t *source_of(const struct rte_mbuf *m)
 	return rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR + BP_IP6_SRC);
 }
 
-/* The bits of usual packets whose source may be an address that is ours. */
+/* Returns a bit for each fast-path packet whose source may be an address of this machine. */
 static __rte_noinline uint64_t local_source_candidates(
 	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
 {
@@ -194,7 +198,7 @@ static __rte_noinline uint64_t local_source_candidates(
 	return maybe;
 }
 
-/* The same; nearly always there is none. */
+/* The same; almost always there is none. */
 static inline uint64_t maybe_local_source(
 	const struct bp_source_filter *s, struct rte_mbuf *const *m, uint32_t n)
 {
@@ -230,7 +234,7 @@ static __rte_noinline uint32_t filter_sources(struct rte_graph *graph, struct rt
 	return left;
 }
 
-/* Those that came in on interfaces that forward. */
+/* Returns a bit for each packet received on an interface that forwards. */
 static __rte_noinline uint64_t may_forward(
 	const struct bp_router *r, struct rte_mbuf *const *m, uint32_t n)
 {
@@ -241,8 +245,10 @@ static __rte_noinline uint64_t may_forward(
 	return may;
 }
 
-/* Up to STEP frames: those that leave are added to the batch. *local counts those for our own
- * nodes, which are not forwarded. */
+/*
+ * Processes up to STEP frames: those that leave are added to the batch. *local counts those for our
+ * own nodes, which are not forwarded.
+ */
 static void route_step(
 	struct bp_edge_batch *batch, struct rte_mbuf **m, uint32_t n, uint32_t *local)
 {
@@ -302,7 +308,7 @@ static void route_step(
 		}
 		p[BP_ETHER_HDR + BP_IP6_HOPS]--;
 		bp_ethernet_rewrite(p, link, r->tx_mac[out]);
-		/* a bridge must know that it does not come from one of its ports */
+		/* the bridge must not take it for a frame from one of its ports */
 		if (unlikely(batch->edge == BP_EDGE_BRIDGE))
 			one->port = out;
 		bytes += one->pkt_len;

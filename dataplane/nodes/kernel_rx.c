@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Source node: what the kernel sent through its interfaces, as the exception thread handed it over.
- * Leaves unchanged, by the port of that interface or into its bridge.
+ * A source node for frames that the kernel sent through its interfaces, received from the exception
+ * thread. They leave unmodified, by the port of the interface or into its bridge.
  */
 #include "dataplane/exception/exception.h"
 #include "dataplane/nodes/nodes.h"
@@ -23,7 +23,7 @@ static uint16_t kernel_rx_process(
 	for (unsigned i = 0; i < n; i++) {
 		unsigned interface = bp_exception_interface(m[i]);
 
-		m[i]->port = (uint16_t)interface; /* a bridge asks where a frame comes from */
+		m[i]->port = (uint16_t)interface; /* the bridge reads the input port of a frame */
 		rte_node_enqueue_x1(graph, node, w->router.edge[interface], m[i]);
 	}
 	return (uint16_t)n;

@@ -7,7 +7,7 @@
 #include "dataplane/ports/port_count.h"
 #include "dataplane/workers/worker.h"
 
-#define MAC_GROUP_BIT 0x1ull /* of the first octet, which is the lowest of the word */
+#define MAC_GROUP_BIT 0x1ull /* of the first byte, which is the lowest of the word */
 
 static __rte_noinline void bp_bridge_learned(
 	struct bp_worker *w, uint16_t port, enum bp_mac_change change)
@@ -39,7 +39,10 @@ static __rte_noinline void bp_bridge_learned(
 	}
 }
 
-/* Learns the station `src` (as from bp_mac_load()) on this port of a learning bridge. Counts. */
+/*
+ * Learns the station `src` (as from bp_mac_load()) on this port of a learning bridge, and counts
+ * the change.
+ */
 static inline void bp_bridge_learn(struct bp_worker *w, uint64_t src, uint16_t port)
 {
 	enum bp_mac_change change;

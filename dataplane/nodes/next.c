@@ -67,7 +67,7 @@ unsigned bp_path_edges(rte_edge_t edge[BP_EDGE_PORT])
 	return n;
 }
 
-/* The edges behind a node on the path of a port's frames. */
+/* Returns the edges after a node on the path of the frames of a port. */
 static uint32_t path_after(const struct rte_node_register *node)
 {
 	rte_edge_t edge[BP_EDGE_PORT];

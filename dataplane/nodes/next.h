@@ -23,8 +23,10 @@ enum bp_next {
 	BP_NEXT_PORTS,       /* any port_tx: BP_EDGE_PORT + n */
 	BP_NEXT_INTERFACE,   /* bp_router.edge[]: a port, or the bridge of a host interface */
 	BP_NEXT_ONWARD,      /* bp_worker.onward[]: a port, bridge, or ip4 */
-	/* bp_worker.enter[], or the `next` that a service's enter() has stored: a service behind
-	 * this node on the path of a port's frames, or the same as BP_NEXT_ONWARD */
+	/*
+	 * bp_worker.enter[], or the `next` that enter() of a service has stored: a service after
+	 * this node on the path of the frames of a port, or the same as BP_NEXT_ONWARD
+	 */
 	BP_NEXT_PATH,
 };
 
@@ -32,13 +34,13 @@ struct bp_node_next {
 	const struct rte_node_register *node;
 	const uint8_t *edge;
 	unsigned n;
-	struct bp_node_next *other; /* of another node */
+	struct bp_node_next *other; /* the table of another node */
 };
 
 /* For constructors. */
 void bp_node_next_add(struct bp_node_next *next);
 
-/* As RTE_NODE_REGISTER(), and with the table. */
+/* Like RTE_NODE_REGISTER(), with the table. */
 #define BP_NODE_REGISTER(node_, ...)                                                               \
 	RTE_NODE_REGISTER(node_)                                                                   \
 	static const uint8_t node_##_edge[] = {__VA_ARGS__};                                       \
@@ -54,14 +56,16 @@ const struct bp_node_next *bp_node_next_all(void);
 /* NULL: the node has no table. */
 const struct bp_node_next *bp_node_next_of(const struct rte_node_register *node);
 
-/* A table as bits: one for each edge; that of BP_EDGE_PORT stands for all ports. */
+/* Returns a table as bits, one for each edge; the bit of BP_EDGE_PORT represents all ports. */
 uint32_t bp_node_next_edges(const struct bp_node_next *next);
 
-/* The node that an edge below BP_EDGE_PORT leads to, in a worker that has it; NULL: none. */
+/* Returns the node of an edge below BP_EDGE_PORT, in a worker that has it; NULL: none. */
 const struct rte_node_register *bp_edge_node(rte_edge_t edge);
 
-/* The edges by which frames of a port may enter, in the order of their path, which begins at
- * port_rx: nodes that a service enters, and checksum. How many. */
+/*
+ * Writes the edges by which frames of a port may enter, in the order of their path, which begins at
+ * port_rx: the entry nodes of services, and checksum. Returns their number.
+ */
 unsigned bp_path_edges(rte_edge_t edge[BP_EDGE_PORT]);
 
 #endif

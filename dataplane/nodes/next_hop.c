@@ -47,7 +47,7 @@ rte_edge_t bp_next_hop_other(struct bp_worker *w, struct rte_mbuf *m, uint64_t l
 	case BP_LINK_PUNT:
 		return bp_punt(w, m, BP_C_PUNT_FOREIGN_INTERFACE, BP_EX_OTHER);
 	case BP_LINK_NONE:
-	default: /* a group in a group: the writer makes none */
+	default: /* a group in a group: the writer creates none */
 		return bp_punt(w, m, BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	}
 }

@@ -5,7 +5,7 @@
 #include "dataplane/nodes/frame_mark.h"
 #include "shm/fib/fib.h"
 
-/* Common code of IPv4 and IPv6 once the next hop's number is known. */
+/* Code that IPv4 and IPv6 share once the number of the next hop is known. */
 
 /* Minimum frame length without FCS (IEEE 802.3); bytes after the packet are padding. */
 #define ETHER_MIN 60u
@@ -42,16 +42,17 @@ static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t 
 }
 
 /*
- * Edge of a packet whose link word is not a resolved neighbour, or that exceeds the interface's
- * MTU. `bytes`: its length from the IP header on. Changes nothing in the packet; BP_EDGE_FORWARD:
- * it is to be forwarded, and its mark is set.
+ * Returns the edge of a packet whose link word is not a resolved neighbour, or that exceeds the MTU
+ * of the interface. `bytes`: its length from the IP header. The packet is not modified.
+ * BP_EDGE_FORWARD: forward it; its mark is set.
  */
 rte_edge_t bp_next_hop_other(
 	struct bp_worker *w, struct rte_mbuf *m, uint64_t link, uint32_t bytes);
 
 /*
- * Cuts what follows an IP packet of `bytes` in a frame that needed no filling, of one buffer or
- * several: it is no part of the packet, and no MTU counts it. The frame holds the packet.
+ * Removes the bytes after an IP packet of `bytes` in a frame of one buffer or several that needed
+ * no padding: they are not part of the packet, and no MTU counts them. The frame contains the whole
+ * packet.
  */
 void bp_trim_payload_end(struct rte_mbuf *m, uint32_t bytes);
 

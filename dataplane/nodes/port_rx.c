@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Source node: takes frames from one receive queue and hands the whole burst to one next node.
- * There is one clone of it per (port, queue); what differs is in its context.
+ * A source node that receives frames from one receive queue and passes the whole burst to one next
+ * node. There is one clone per (port, queue), with its own context.
  */
 #include <rte_ethdev.h>
 
@@ -10,7 +10,7 @@
 #include "dataplane/ports/port_count.h"
 #include "dataplane/ports/rx_repair.h"
 
-/* Fetches the headers ahead; the bytes in the burst. */
+/* Prefetches the headers. Returns the bytes in the burst. */
 static uint64_t fetch(struct rte_mbuf *const *m, uint16_t n)
 {
 	uint64_t a = 0, b = 0;

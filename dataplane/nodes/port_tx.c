@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends what reaches it on this worker's queue of one port. One clone per port; the queue differs
- * by worker, so it is in the context.
+ * Sends its frames on the queue of this worker on one port. There is one clone per port; the queue
+ * differs by worker, so it is in the context.
  */
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/port_send.h"
@@ -14,7 +14,7 @@ static uint16_t port_tx_process(
 	uint64_t bytes;
 
 	RTE_SET_USED(graph);
-	/* Before sending: afterwards the frames are the driver's. */
+	/* Computed before sending: afterwards the driver owns the frames. */
 	bytes = bp_port_bytes(ctx->worker, ctx->port, m, nb_objs);
 	bp_port_send(ctx->worker, ctx->port, ctx->queue, m, nb_objs, bytes);
 	return nb_objs;

@@ -6,7 +6,9 @@
 
 #include "shm/fib/fib.h"
 
-/* The Ethernet addresses of a frame: their first 8 bytes and the other 4, as little-endian numbers.
+/*
+ * Writes the Ethernet addresses of a frame: their first 8 bytes and the other 4, as little-endian
+ * numbers.
  */
 static inline void bp_ethernet_write(uint8_t *frame, uint64_t first, uint32_t rest)
 {
@@ -16,8 +18,7 @@ static inline void bp_ethernet_write(uint8_t *frame, uint64_t first, uint32_t re
 	memcpy(frame + 8, &rest, sizeof(rest));
 }
 
-/* Both numbers, from a link word and the MAC (bp_mac_word()) of the interface by which a frame
- * leaves. */
+/* Both numbers, from a link word and the MAC (bp_mac_word()) of the output interface. */
 static inline uint64_t bp_ethernet_first(uint64_t link, uint64_t src)
 {
 	return (link & BP_LINK_MAC_MASK) | src << 48;
@@ -27,8 +28,10 @@ static inline uint32_t bp_ethernet_rest(uint64_t src)
 	return (uint32_t)(src >> 16);
 }
 
-/* The Ethernet addresses of a frame, from the same. They lie side by side: 12 bytes, in two
- * stores. */
+/*
+ * Writes the Ethernet addresses of a frame from the same values. They are adjacent: 12 bytes, in
+ * two stores.
+ */
 static inline void bp_ethernet_rewrite(uint8_t *frame, uint64_t link, uint64_t src)
 {
 	bp_ethernet_write(frame, bp_ethernet_first(link, src), bp_ethernet_rest(src));

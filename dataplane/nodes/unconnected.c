@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Behind every edge that leads nowhere: one that is not in the table of the node that took it, or
- * whose node this worker does not have. No frame should come here; one that does is dropped, and
- * counted whatever the node before wrote on it.
+ * The node behind every edge that leads to no other: one that is not in the table of the node that
+ * used it, or whose node this worker does not have. No frame should arrive here; one that does is
+ * dropped, and counted regardless of its drop reason.
  */
 #include <rte_mbuf.h>
 
