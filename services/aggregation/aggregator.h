@@ -9,15 +9,16 @@
 #include "shm/aggregation/agg.h"
 
 /*
- * Makes aggregates of UDP messages: what one worker has. No DPDK, no system call, no allocation
- * after bp_aggregator_new(); time is an argument (nanoseconds, a clock that never goes back), so
- * that it runs the same on a worker, in replay and in a simulation. One thread.
+ * Aggregates UDP messages: the state of one worker. No DPDK, no system call, no allocation after
+ * bp_aggregator_new(); time is an argument (nanoseconds of a monotonic clock), so that it behaves
+ * the same on a worker, in replay and in a simulation. Single-threaded.
  *
- * A stream is what goes to one destination (address, port) by one rule, with one TOS octet (DSCP
- * and ECN), with IPv4 one Don't Fragment, and with one set of VLAN tags. At most one aggregate of
- * it is being built; it lies, headers and all, in a buffer that the caller gives. Its Ethernet
- * header is that of its first message; a message for another MAC address makes it leave (HEADER),
- * one from another MAC address does not: the devices of a LAN are to share aggregates.
+ * A stream is the messages to one destination (address, port) that match one rule, with one TOS
+ * byte (DSCP and ECN), with one Don't Fragment flag (IPv4), and with one set of VLAN tags. At most
+ * one aggregate of a stream is being built, with its headers, in a buffer that the caller provides.
+ * Its Ethernet header is that of its first message. A message with another destination MAC address
+ * flushes it (HEADER); one with another source MAC address does not, so that the devices of a LAN
+ * share aggregates.
  */
 struct bp_aggregator;
 
@@ -35,7 +36,7 @@ enum bp_agg_pass {
 	BP_AGG_PASS_LENGTH,    /* longer than max_message, or than fits in an aggregate */
 	BP_AGG_PASS_CHECKSUM,  /* IP header's or UDP's is wrong; IPv6 without one */
 	BP_AGG_PASS_SHAPE,     /* IPv4 options, lengths that do not agree, or fragmented */
-	BP_AGG_PASS_FORMAT,    /* format paper: no message of 22 octets with type 0xfa */
+	BP_AGG_PASS_FORMAT,    /* format lin2018: no message of 22 bytes with type 0xfa */
 	BP_AGG_PASS_SENDER,    /* none of the rule's `senders`; source address or port that no
 				  datagram can be answered to, TTL 0 */
 	BP_AGG_PASS_NO_BUFFER, /* none for a new aggregate */
@@ -46,7 +47,8 @@ struct bp_agg_input {
 	uint32_t len; /* bytes readable at `frame`; where less than frame_len, the frame is bypassed
 		       */
 	uint32_t frame_len;
-	uint64_t mac; /* where routed: the port's, as the first 6 octets of a little-endian word */
+	uint64_t mac; /* where routed: the port's MAC address, as the first 6 bytes of a
+			 little-endian word */
 	uint8_t port;
 	/* A port that routes: frames for another MAC address are not for the rules. */
 	bool routed;
@@ -61,7 +63,7 @@ struct bp_agg_output {
 	void *buffer;    /* from `get` */
 	uint16_t offset; /* of the frame, from what `get` returned */
 	uint16_t len;
-	uint8_t port; /* that its messages came in on: it goes the way they would have gone */
+	uint8_t port; /* the input port of its messages: it is forwarded as they would have been */
 	uint8_t rule;
 	/* Within bp_aggregator_take(): the number of frames of the burst before this one; their
 	 * verdicts are written. A caller that first sends those of them that are forwarded keeps
@@ -70,8 +72,8 @@ struct bp_agg_output {
 };
 
 struct bp_aggregator_hooks {
-	/* A buffer: returns its first octet, and what `send` is to get in *buffer. NULL: none. Some
-	 * may be asked for before the first of them is sent. */
+	/* Returns the first byte of a buffer, and in *buffer the handle for `send`. NULL: none is
+	 * free. Several buffers may be requested before the first of them is sent. */
 	uint8_t *(*get)(void *arg, void **buffer);
 	/* The buffer is the caller's again. Must not call the aggregator. */
 	void (*send)(void *arg, const struct bp_agg_output *out);
@@ -83,7 +85,7 @@ struct bp_aggregator_hooks {
 
 struct bp_aggregator_options {
 	uint32_t streams;               /* most at one time */
-	uint16_t room;                  /* octets of a buffer */
+	uint16_t room;                  /* length of a buffer, bytes */
 	struct bp_agg_stats *stats;     /* BP_AGG_RULES_MAX of them */
 	struct bp_agg_stream_row *rows; /* `streams` of them */
 	uint64_t seed;                  /* for stream and sequence numbers, and the hash's key */
@@ -103,9 +105,9 @@ void bp_aggregator_set_rules(struct bp_aggregator *a, const struct bp_agg_rules 
 	uint16_t min_mtu, uint64_t now_ns);
 
 /*
- * Takes a burst of up to 64 frames in the order in which they came. Aggregates that are complete
- * are sent within the call, in order, but not all verdicts need be written then: a frame that
- * passes is behind all that came before it in its stream. wall_ns: Unix time, for `rows`.
+ * Processes a burst of up to 64 frames in the order of their arrival. Complete aggregates are sent
+ * within the call, in order, possibly before all verdicts are written: a bypassed frame follows all
+ * earlier messages of its stream. wall_ns: Unix time, for `rows`.
  */
 void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsigned n,
 	uint64_t now_ns, uint64_t wall_ns);
@@ -116,8 +118,8 @@ void bp_aggregator_take(struct bp_aggregator *a, struct bp_agg_input *in, unsign
  */
 #define BP_AGG_AT_ONCE 256u
 
-/* Sends what has waited its time, up to BP_AGG_AT_ONCE; what is left is still due. Cheap when
- * nothing has: one comparison. */
+/* Sends the aggregates whose delay is over, up to BP_AGG_AT_ONCE; the rest remains due. Cheap when
+ * none is due: one comparison. */
 void bp_aggregator_poll(struct bp_aggregator *a, uint64_t now_ns, uint64_t wall_ns);
 /* When bp_aggregator_poll() would next send something, or UINT64_MAX. */
 uint64_t bp_aggregator_next(const struct bp_aggregator *a);

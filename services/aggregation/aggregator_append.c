@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void prefetch_begin(
 	fetch(t->link, stream * sizeof(t->link[0]));
 }
 
-/* And the last one. */
+/* Also for the last one. */
 static inline __attribute__((always_inline)) void prefetch_end(
 	const struct bp_aggregator_burst *k, const struct bp_agg_stream *s)
 {

@@ -9,7 +9,7 @@
 
 #define BP_AGGREGATOR_BURST 64u
 
-/* Of each plain IPv4 message that waits to be placed: */
+/* For each simple IPv4 message that waits to be placed: */
 struct bp_aggregator_burst {
 	uint64_t key4[BP_AGGREGATOR_BURST]; /* bp_agg_key4() */
 	uint32_t sum[BP_AGGREGATOR_BURST];  /* of the payload; format paper: unless it is asked for
@@ -34,7 +34,7 @@ struct bp_aggregator_burst {
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
 
-/* Of a frame of IPv4 without tags and options. */
+/* For an IPv4 frame without tags and options. */
 #define AT_IP BP_ETHER_HDR
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 #define AT_PAYLOAD (AT_UDP + BP_UDP_HDR)

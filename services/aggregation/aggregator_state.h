@@ -29,7 +29,8 @@ _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the 
 /* Before that, both MAC addresses of the first message's frame are stored this many bytes before
  * the front. */
 #define BP_AGG_MACS 16u
-/* Format paper needs no directory; this is where its first message lies, after the flag header. */
+/* Format lin2018 needs no directory; this is the offset of its first message, after the flag
+ * header. */
 #define BP_AGG_LIN2018_FRONT 16u
 
 #define BP_AGG_HOPS 64 /* TTL or hop limit of aggregates (RFC 1700) */
@@ -45,13 +46,13 @@ struct bp_aggregator_rule {
 	uint8_t messages; /* N as configured */
 	uint8_t most;     /* maximum of these that fit; less than N only in format lin2018 */
 	bool has_from;
-	bool stages; /* messages may be staged: all that an aggregate holds surely fit in it */
+	bool stages; /* messages may be staged: all messages of one aggregate are certain to fit */
 	struct bp_agg_senders senders; /* of others it takes no message */
 };
 
 /*
- * The stream of the message before, where it is IPv4 without tags: that one's head, 42 octets in
- * three pieces that overlap, and what its input had.
+ * The stream of the previous message, where it is IPv4 without tags: its headers, 42 bytes in three
+ * overlapping pieces, and the fields of its input.
  */
 struct bp_aggregator_single_stream {
 	bp_v16 head[3];
@@ -120,8 +121,8 @@ static inline uint64_t bp_aggregator_random(struct bp_aggregator *a)
 	return bp_mix64(a->random += 0x9e3779b97f4a7c15);
 }
 
-/* Begins an aggregate of a stream that has none, in a buffer from `get`. The caller sees to its
- * list, and to when it is due. `macs`: of its first message, as they lie in a frame. */
+/* Begins an aggregate of a stream that has none, in a buffer from `get`. The caller maintains its
+ * list and its deadline. `macs`: those of its first message, in the layout of a frame. */
 static inline void bp_aggregator_begin_in(struct bp_agg_stream *s,
 	const struct bp_aggregator_rule *r, uint8_t *base, void *buffer, const uint8_t *macs,
 	uint64_t now_ns)
@@ -136,7 +137,7 @@ static inline void bp_aggregator_begin_in(struct bp_agg_stream *s,
 	s->began_ns = now_ns;
 }
 
-/* Something of that rule came now, and waits. */
+/* Records that a message of that rule arrived now and waits. */
 static inline void bp_aggregator_waits(struct bp_aggregator *a, unsigned rule, uint64_t now_ns)
 {
 	const uint64_t due = bp_aggregator_due(&a->rule[rule], now_ns);
@@ -145,7 +146,7 @@ static inline void bp_aggregator_waits(struct bp_aggregator *a, unsigned rule, u
 		a->soonest_ns = due;
 }
 
-/* Both, for a message that came in such a frame. */
+/* Both, for a message in such a frame. */
 static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream, uint8_t *base,
 	void *buffer, const uint8_t *frame, uint64_t now_ns)
 {
@@ -191,8 +192,8 @@ static inline void bp_aggregator_append_lin2018(
 	*sum = bp_sum(message, BP_AGG_LIN2018_MESSAGE_LEN, *sum);
 }
 
-/* From now on the single stream is this one, with heads as that in `in`, which was the
- * last that was taken; where that has another form, there is no single stream. */
+/* Makes this the single stream, with the headers of `in`, which was the last accepted message;
+ * where `in` has another form, there is no single stream. */
 void bp_aggregator_single_stream_set(
 	struct bp_aggregator *a, const struct bp_agg_input *in, uint32_t stream);
 /* Takes messages of the single stream from in[at] of a burst on, as far as they go, of n: returns
@@ -281,16 +282,16 @@ struct bp_aggregator_message {
 	const uint8_t *src; /* address */
 };
 
-/* Reads a frame: writes its verdict, but for what is to be taken, and all of *m but `stream`, or
- * only that there is nothing to be done. Fetches the slot of its stream. */
+/* Parses a frame: writes its verdict, except for an accepted message, and all of *m but `stream`,
+ * or only that there is no action. Prefetches the slot of its stream. */
 void bp_aggregator_read(
 	const struct bp_aggregator *a, struct bp_agg_input *in, struct bp_aggregator_message *m);
 /* Does about it what is to be done, which is something; its stream is then in m->stream. */
 void bp_aggregator_do(struct bp_aggregator *a, struct bp_agg_input *in,
 	struct bp_aggregator_message *m, uint64_t now_ns, uint64_t wall_ns);
 
-/* Whether two frames go to one station. Who sent them does not matter: many devices of a LAN make
- * one aggregate. Both have eight octets. */
+/* Whether two frames have the same destination MAC address. The source does not matter: devices of
+ * a LAN share an aggregate. Both have 8 readable bytes. */
 static inline bool bp_aggregator_same_target(const uint8_t *a, const uint8_t *b)
 {
 	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;

@@ -36,7 +36,7 @@ static inline uint64_t bp_copy_and_sum(uint8_t *to, const uint8_t *from, unsigne
 		to += 8;
 	}
 	if (left != 0 && len >= 8) {
-		/* once more some of what was just copied, instead of one octet after another */
+		/* copies some bytes a second time instead of copying byte by byte */
 		memcpy(&w, from + left - 8, 8);
 		memcpy(to + left - 8, &w, 8);
 		other = bp_sum_add(other, bp_sum_last(w, left));

@@ -29,16 +29,17 @@
 #define BP_IP4_MF 0x2000u
 #define BP_IP4_MF_OFFSET 0x3fffu
 
-/* Of the longest heads: Ethernet with two tags, IPv6, UDP. */
+/* Length of the longest headers: Ethernet with two tags, IPv6, UDP. */
 #define BP_DATAGRAM_HEAD_MOST (BP_ETHER_HDR + 8u + BP_IP6_HDR + BP_UDP_HDR)
 
-/* The compilers leave some of these as calls, and with them what they know of a plain frame. */
+/* Forced inline: otherwise the compilers leave some of these as calls, and lose the constant
+ * offsets of a simple frame. */
 #define BP_DATAGRAM_INLINE static inline __attribute__((always_inline))
 
 struct bp_datagram {
 	const uint8_t *frame;  /* Ethernet header; its first `len` octets */
 	uint32_t len;          /* octets readable at `frame` */
-	uint32_t frame_len;    /* more than len: the frame lies in several pieces */
+	uint32_t frame_len;    /* more than len: the frame is in several segments */
 	uint16_t l3, l4;       /* offsets of the IP and the UDP header; tags: 12 .. l3 - 2 */
 	uint16_t l4_len;       /* of UDP header and payload, by the IP header; 0: that is wrong */
 	uint16_t sport, dport; /* host byte order */
@@ -55,8 +56,8 @@ static inline bool bp_datagram_is_simple_ip4(const uint8_t *frame, uint32_t len)
 	       bp_be16(frame + 12) == BP_ETHER_IP4 && frame[BP_ETHER_HDR] == 0x45;
 }
 
-/* bp_datagram_parse() of a plain frame; for a caller whose own code is to know the offsets too.
- */
+/* bp_datagram_parse() of a simple frame, for a caller whose code is compiled with the constant
+ * offsets. */
 static inline bool bp_datagram_parse_simple_ip4(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
 {
@@ -99,14 +100,14 @@ static inline bool bp_datagram_parse(
 }
 
 /*
- * bp_datagram_parse() of what it refuses: the first fragment of a UDP datagram, the one that has
- * the UDP header, so that it can be known to whom the datagram goes. With IPv6 the fragment header
- * must be the only one. *d says that the lengths are wrong, which for a fragment they are.
+ * bp_datagram_parse() for a frame that it rejects: the first fragment of a UDP datagram, which has
+ * the UDP header, to determine the destination of the datagram. With IPv6 the fragment header must
+ * be the only extension header. *d says that the lengths are wrong, as they are for a fragment.
  */
 bool bp_datagram_parse_fragment(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
 
-/* The source, 4 or 16 octets, and behind it the destination. */
+/* The source, 4 or 16 bytes, followed by the destination. */
 static inline const uint8_t *bp_datagram_src(const struct bp_datagram *d)
 {
 	return d->frame + d->l3 + (d->family == 4 ? BP_IP4_SRC : BP_IP6_SRC);
@@ -127,8 +128,8 @@ static inline bool bp_datagram_has_options(const struct bp_datagram *d)
 	return d->family == 4 && d->l4 - d->l3 != BP_IP4_HDR;
 }
 
-/* Whether the frame lies in one piece, holds the IP packet, and UDP says the length that IP says.
- * What follows the packet fills a short frame. */
+/* Whether the frame is in one segment and contains the whole IP packet, and the UDP length agrees
+ * with the IP length. Bytes after the packet are padding of a short frame. */
 BP_DATAGRAM_INLINE bool bp_datagram_lengths_ok(const struct bp_datagram *d)
 {
 	return d->l4_len >= BP_UDP_HDR && d->l4_len == bp_be16(d->frame + d->l4 + BP_UDP_LEN) &&
@@ -141,8 +142,8 @@ static inline unsigned bp_datagram_payload_len(const struct bp_datagram *d)
 	return d->l4_len - BP_UDP_HDR;
 }
 
-/* Whether the IPv4 header's checksum is right; its options must lie within `len`, which they do
- * where bp_datagram_parse() found a datagram. IPv6 has none. */
+/* Whether the IPv4 header checksum is correct; the options must be within `len`, as they are where
+ * bp_datagram_parse() found a datagram. IPv6 has no header checksum. */
 BP_DATAGRAM_INLINE bool bp_datagram_ip_ok(const struct bp_datagram *d)
 {
 	const uint8_t *ip = d->frame + d->l3;
@@ -167,7 +168,8 @@ BP_DATAGRAM_INLINE uint64_t bp_datagram_payload_sum(const struct bp_datagram *d)
 	return bp_sum(bp_datagram_payload(d), bp_datagram_payload_len(d), 0);
 }
 
-/* Source and destination, `protocol` UDP and a length: what a UDP checksum covers besides UDP. */
+/* The pseudo-header of the UDP checksum: source and destination, `protocol` UDP and a length (RFC
+ * 768). */
 static inline uint64_t bp_datagram_pseudo_sum(
 	unsigned family, const uint8_t *src_dst, unsigned l4_len)
 {
@@ -190,8 +192,9 @@ BP_DATAGRAM_INLINE bool bp_datagram_udp_ok(const struct bp_datagram *d, uint64_t
 }
 
 /*
- * Whether a datagram can come from there: a unicast address that is no loopback and none of "this
- * network", a port and a TTL other than 0. Both ends ask this, so what one takes the other accepts.
+ * Whether a datagram can have this source: a unicast address that is neither loopback nor of "this
+ * network", a port and a TTL other than 0. Both ends check this, so the far end accepts every
+ * message that is aggregated.
  */
 BP_DATAGRAM_INLINE bool bp_datagram_sender_possible(
 	unsigned family, const uint8_t *address, unsigned port, unsigned hops)
@@ -219,7 +222,7 @@ static inline unsigned bp_datagram_head_len(unsigned family)
 	return (family == 4 ? BP_IP4_HDR : BP_IP6_HDR) + BP_UDP_HDR;
 }
 
-/* Eight octets of a header from their number: as they lie in memory. */
+/* Eight bytes of a header as a number, in memory order. */
 static inline uint64_t bp_head_word(uint64_t number)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -230,17 +233,17 @@ static inline uint64_t bp_head_word(uint64_t number)
 }
 
 /*
- * Writes IP and UDP header, bp_datagram_head_len() octets, with right checksums, for a payload of
- * `len` octets. `payload_sum`: its bp_sum(); it need not lie behind the headers yet. The IP packet
- * must not exceed 65,535 octets.
+ * Writes IP and UDP headers, bp_datagram_head_len() bytes, with correct checksums, for a payload of
+ * `len` bytes. `payload_sum`: its bp_sum(); the payload need not follow the headers yet. The IP
+ * packet must not exceed 65,535 bytes.
  */
 static inline void bp_datagram_put_head(
 	uint8_t *to, const struct bp_datagram_head *h, unsigned len, uint64_t payload_sum)
 {
 	const unsigned l4_len = BP_UDP_HDR + len, total = BP_IP4_HDR + l4_len;
 	uint8_t *udp = to + (h->family == 4 ? BP_IP4_HDR : BP_IP6_HDR);
-	/* Words that are stored and summed up: to read again what was just stored in another size
-	 * is to wait for it. */
+	/* The words are stored and summed from registers: a load of a different size right after
+	 * the store would stall. */
 	uint64_t ip, ports, sum;
 	uint32_t src, dst, rest;
 	uint16_t check;

@@ -23,7 +23,7 @@ struct bp_disagg_packet {
 	uint8_t rule;
 	uint8_t count;    /* messages, at least 1 */
 	uint8_t ip_at;    /* where in a restored frame the IP header begins */
-	uint8_t head_len; /* octets of a restored frame up to what message[] names */
+	uint8_t head_len; /* bytes of a restored frame before those of message[] */
 	bool flagged;     /* `flag` precedes message[] in each UDP payload */
 	uint8_t flag[BP_AGG_LIN2018_HEADER];
 	/* The offset of each payload in `payload`, and its sender. */
@@ -46,16 +46,16 @@ static inline uint32_t bp_disagg_frame_len(const struct bp_disagg_packet *p, uns
 }
 
 /*
- * Writes the frames of messages first .. first + n - 1, each of bp_disagg_frame_len() octets, with
- * right checksums, to to[0..n). `id`: IPv4 identification of the first one, the next one's is one
- * more; used without Don't Fragment (RFC 6864).
+ * Writes the frames of messages first .. first + n - 1, each of bp_disagg_frame_len() bytes, with
+ * correct checksums, to to[0..n). `id`: IPv4 identification of the first one, incremented for each
+ * next one; used without Don't Fragment (RFC 6864).
  */
 void bp_disagg_write(const struct bp_disagg_packet *p, unsigned first, unsigned n, uint16_t id,
 	uint8_t *const to[]);
 
 /*
- * Takes aggregates apart: what one worker has. As services/aggregation/aggregator.h: no DPDK, no
- * system call, no allocation after bp_disaggregator_new(); one thread.
+ * Disaggregates: the state of one worker. As services/aggregation/aggregator.h: no DPDK, no system
+ * call, no allocation after bp_disaggregator_new(); single-threaded.
  */
 struct bp_disaggregator;
 
@@ -69,7 +69,7 @@ enum bp_disagg_verdict {
 /* Why an aggregate is refused whole: counters disagg_... of group drop. In the order of the checks.
  */
 enum bp_disagg_rejection {
-	/* of Ethernet, IP and UDP do not agree, or the frame lies in several pieces */
+	/* those of Ethernet, IP and UDP differ, or the frame is in several segments */
 	BP_DISAGG_LENGTHS,
 	/* of UDP: wrong, or none where the format needs it; or the IPv4 header's is wrong */
 	BP_DISAGG_UDP_CHECKSUM,
@@ -97,8 +97,8 @@ void bp_disaggregator_set_rules(struct bp_disaggregator *d, const struct bp_agg_
 /* Whether any rule is for this port. */
 bool bp_disaggregator_uses_port(const struct bp_disaggregator *d, unsigned port);
 
-/* Whether a frame, of which the first `len` octets can be read, is a datagram to a rule's
- * destination: one that lies in several pieces is then worth putting together. Counts nothing. */
+/* Whether a frame, whose first `len` bytes are readable, is a datagram to a rule's destination: if
+ * it is in several segments, the caller linearizes it. Counts nothing. */
 bool bp_disaggregator_is_for(const struct bp_disaggregator *d, const uint8_t *frame, uint32_t len,
 	uint32_t frame_len, unsigned port);
 
@@ -125,8 +125,7 @@ struct bp_disagg_length {
 	uint8_t n;
 };
 
-/* Where restored frames are written: to base[i] + data_at, each as long as the aggregate's frame.
- */
+/* The destination of restored frames: base[i] + data_at, each as long as the aggregate's frame. */
 struct bp_disagg_buffers {
 	uint8_t *const *base;
 	size_t data_at;
@@ -145,7 +144,8 @@ unsigned bp_disaggregator_restore_ip4(struct bp_disaggregator *d, const uint8_t 
 	uint32_t len, unsigned port, bool routed, uint64_t mac, uint16_t id,
 	const struct bp_disagg_buffers *buffers, uint8_t *rule);
 
-/* How many buffers it is to have: what a plain aggregate says that it holds. 0: it is none. */
+/* The number of buffers that a simple aggregate needs: the number of messages that it declares. 0:
+ * it is none. */
 static inline unsigned bp_disaggregator_ip4_count(const uint8_t *frame, uint32_t len)
 {
 	const uint8_t *p = frame + BP_ETHER_HDR + BP_IP4_HDR + BP_UDP_HDR;

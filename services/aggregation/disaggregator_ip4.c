@@ -129,8 +129,7 @@ static void record_rule(struct bp_disaggregator *d, unsigned rule)
 static inline unsigned find_rule(
 	struct bp_disaggregator *d, const struct bp_datagram *g, unsigned port)
 {
-	/* destination, source port, destination port: the port it came in on instead of the second
-	 */
+	/* destination, source port, destination port: the input port instead of the second */
 	const uint64_t to = (bp_sum_word(bp_datagram_dst(g)) & 0xffff0000ffffffff) |
 			    (uint64_t)(uint16_t)port << 32;
 

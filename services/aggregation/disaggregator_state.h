@@ -22,8 +22,9 @@ struct bp_disaggregator_rule {
 struct bp_disaggregator_head {
 	bp_v16 front;     /* octets 0..15: Ethernet, version, TOS */
 	uint64_t ip;      /* 16..23: length, fragment, TTL, protocol */
-	uint32_t ip_sum;  /* of what IPv4's checksum covers, but the source */
-	uint64_t udp_sum; /* of what UDP's covers besides that piece and the payload */
+	uint32_t ip_sum;  /* sum of the fields that the IPv4 checksum covers, except the source */
+	uint64_t udp_sum; /* sum of the fields that the UDP checksum covers, except that piece and
+			     the payload */
 	uint64_t fixed;   /* the part of ip_sum that is common to the aggregate */
 	uint32_t tail;    /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
 };
@@ -31,7 +32,7 @@ struct bp_disaggregator_head {
 /* The working state of services/aggregation/disaggregator_ip4.c. A struct in memory gives better
  * code: the compilers use constant fields in place and keep registers for the rest. */
 struct bp_disaggregator_ip4 {
-	uint64_t to;          /* where the aggregate of before came in, and whom it was for */
+	uint64_t to;          /* input port and destination of the previous aggregate */
 	uint8_t rule;         /* of that */
 	uint64_t mask, value; /* of the piece: senders that it allows without another look */
 	struct bp_agg_full_entries4 entries;

@@ -11,10 +11,10 @@
 #include "proto/net/frame.h"
 
 /*
- * Which rule a datagram is for, by the port it came in on and its destination: of the rules of that
- * port the first in the order of the file. The rules of a port lie side by side, by family, with
- * prefixes as two words and a mask, so that a single rule, as most ports have, costs three
- * comparisons.
+ * Finds the rule of a datagram by its input port and its destination: the first match among the
+ * rules of that port, in the order of the configuration. The rules of a port are adjacent, by
+ * family, with prefixes as two words and a mask, so that a single rule, as most ports have, costs
+ * three comparisons.
  */
 #define BP_AGG_MATCH_MAX (2 * BP_AGG_RULES_MAX) /* a rule may be for both IP versions */
 
@@ -111,7 +111,7 @@ static inline bool bp_agg_senders_has(const struct bp_agg_senders *s, const uint
 	       bp_agg_senders_further(s, address);
 }
 
-/* The same of an IPv4 address in network byte order. */
+/* As above, for an IPv4 address in network byte order. */
 static inline bool bp_agg_senders_has4(const struct bp_agg_senders *s, const uint8_t *address)
 {
 	uint64_t word[2];

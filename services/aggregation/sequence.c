@@ -133,7 +133,7 @@ static void reordered(struct bp_disagg_stats *stats, struct stream *t, uint32_t 
 	t->seen |= bit;
 	bp_agg_stat_add(&stats->late, 1);
 	if (by >= t->known) {
-		/* the stream had begun before the first that came: at this one at the latest */
+		/* the stream began before the first received number, at this one at the latest */
 		bp_agg_stat_add(&stats->missing, by - t->known + 1);
 		t->known = by + 1;
 	}

@@ -7,15 +7,14 @@
 #include "shm/aggregation/agg.h"
 
 /*
- * The streams that aggregates of format full come in, and what their sequence numbers say: which
- * are missing, late or here again. As many streams as configured; a new one takes the place of the
- * one that was heard of longest ago. No allocation after bp_sequences_new(); one thread.
+ * The streams of received aggregates of the full format, and the evaluation of their sequence
+ * numbers: missing, late or duplicate. The number of streams is configured; a new stream replaces
+ * the one whose last aggregate is oldest. No allocation after bp_sequences_new(); single-threaded.
  */
 struct bp_sequences;
 
-/* A stream: what one sender of aggregates says is one. In words, of which it is hashed and
- * compared.
- */
+/* The key of a stream, as the sender of the aggregates defines it. In words, by which it is hashed
+ * and compared. */
 struct bp_sequence_key {
 	uint64_t source[2], destination[2]; /* of the aggregates, as they lie in memory; IPv4: 0
 					       behind the first four octets */
@@ -49,10 +48,11 @@ void bp_sequences_free(struct bp_sequences *s);
 void bp_sequences_clear(struct bp_sequences *s);
 
 /*
- * An aggregate with this number has come. A stream begins at the first number that came, or, where
- * one from before that comes late, at that one: so `missing` less `late` is at any time what has
- * not come of what lies between the stream's ends, whatever the order, and duplicates or not. Only
- * what comes later than the window reaches stays missing for ever; it is counted as stale.
+ * Records an aggregate with this number. A stream begins at the first received number, or, where an
+ * earlier one arrives late, at that one: `missing` minus `late` is therefore always the number of
+ * missing aggregates between the ends of the stream, whatever the order, and with or without
+ * duplicates. Only an aggregate that arrives later than the window stays missing; it is counted as
+ * stale.
  */
 void bp_sequences_record(
 	struct bp_sequences *s, const struct bp_sequence_key *key, uint32_t number);

@@ -29,8 +29,8 @@
 #define BP_AGG_STREAMS_MOST (1u << 20)
 
 /*
- * What makes a stream: [0], [1] destination address as bp_agg_match_words() has it; [2] VLAN tags
- * as they lie in the frame; [3] by bp_agg_key_last().
+ * The key of a stream: [0], [1] destination address as in bp_agg_match_words(); [2] VLAN tags in
+ * frame order; [3] by bp_agg_key_last().
  */
 struct bp_agg_key {
 	uint64_t word[4];
@@ -63,7 +63,7 @@ static inline bool bp_agg_key_dont_fragment(const struct bp_agg_key *k)
 	return (k->word[3] >> 36 & 1) != 0;
 }
 
-/* The key of what differs in Don't Fragment alone. */
+/* The key of the stream that differs only in Don't Fragment. */
 static inline struct bp_agg_key bp_agg_key_twin(const struct bp_agg_key *k)
 {
 	struct bp_agg_key twin = *k;
@@ -90,9 +90,9 @@ static inline bool bp_agg_key_same(const struct bp_agg_key *a, const struct bp_a
 }
 
 /*
- * The key of a stream of IPv4 without tags in one word, and 0 of any other: the destination's
- * address as it lies in memory; 15 bits by bp_agg_key4_rest(); its port, network byte order,
- * in the upper 16. In a frame, address and port lie in one word like this.
+ * The key of an IPv4 stream without tags in one word, and 0 of any other: the destination address
+ * in memory order; 15 bits by bp_agg_key4_rest(); its port, network byte order, in the upper 16. In
+ * a frame, address and port are in one word in this layout.
  */
 #define BP_AGG_KEY4_FRAME 0xffff0000ffffffffu /* the part of the key in the frame's word */
 _Static_assert(BP_AGG_RULES_MAX <= 32, "five bits");
@@ -143,14 +143,14 @@ static inline struct bp_agg_key bp_agg_key4_expand(uint64_t key4)
 struct bp_agg_stream {
 	uint64_t key4;       /* bp_agg_key4() of the key */
 	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even octet */
-	uint64_t arrived_ns; /* sum over its messages: when each came */
+	uint64_t arrived_ns; /* sum of the arrival times of its messages, ns */
 	uint8_t target[6];   /* destination MAC address of the aggregate */
 	/* the aggregate; count 0: there is none. Format paper uses its buf, front, count, most
 	 * and the last message's sender. */
 	struct bp_agg_full_writer writer;
 	void *buffer;      /* NULL: there is no aggregate */
-	uint64_t began_ns; /* when its first message came */
-	uint32_t more;     /* octets of its messages' frames beyond bp_agg_min_len() */
+	uint64_t began_ns; /* arrival time of its first message */
+	uint32_t more; /* sum of the frame lengths of its messages beyond bp_agg_min_len(), bytes */
 	struct bp_agg_key key;
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bp_agg_stream) == 128, "two cache lines");
@@ -171,13 +171,13 @@ _Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all 
 #define BP_AGG_STAGE_MOST 8u     /* messages of a stream */
 #define BP_AGG_STAGE_PAYLOAD 36u /* octets of a message */
 
-/* A message: 64 octets of its frame from the IP header on, where TTL, source, port and payload stay
- * where they are, and what is needed besides is in the place of what all messages of a stream have
- * in common. */
+/* A message: 64 bytes of its frame from the IP header on. TTL, source, port and payload stay in
+ * place, and the additional fields replace the fields that all messages of a stream have in
+ * common. */
 struct bp_agg_record {
 	uint64_t arrived_ns;
 	uint8_t hops, len; /* len: of the payload */
-	uint16_t more;     /* octets of its frame beyond bp_agg_min_len() */
+	uint16_t more;     /* frame length beyond bp_agg_min_len(), bytes */
 	uint8_t src[4]; /* from here on as proto/aggregation/agg_full_same_template.h wants it: the
 			   port is at 8 */
 	uint32_t sum;   /* of the payload, as bp_sum(): 18 words at most */
@@ -191,13 +191,13 @@ _Static_assert(offsetof(struct bp_agg_record, hops) == BP_IP4_TTL &&
 		       offsetof(struct bp_agg_record, payload) == BP_IP4_HDR + 8u,
 	"as in the frame");
 
-/* Of a stream: all that changes while it has no aggregate. */
+/* The part of a stream that changes while it has no aggregate. */
 struct bp_agg_staged {
 	uint64_t key4; /* bp_agg_key4() of its key */
 	/* Destination MAC address of all, messages << 48, and BP_AGG_STAGE_NONE where it has an
 	 * aggregate, and nothing can be staged. */
 	uint64_t state;
-	uint32_t record[BP_AGG_STAGE_MOST]; /* places, in the order in which they came */
+	uint32_t record[BP_AGG_STAGE_MOST]; /* positions, in order of arrival */
 	/* what all its aggregates have, of any stream: format full's numbers */
 	uint32_t sequence;
 	uint16_t number;
@@ -217,8 +217,8 @@ static inline unsigned bp_agg_staged_count(const struct bp_agg_staged *g)
 
 struct bp_agg_stage {
 	struct bp_agg_record *record;
-	/* [0..n): places of free records, octets from the first record; the last one was freed
-	 * last. Behind it there is room for BP_AGG_STAGE_MOST */
+	/* [0..n): positions of free records, byte offsets from the first record; the last one was
+	 * freed last. BP_AGG_STAGE_MOST more entries follow */
 	uint32_t *unused;
 	uint32_t n, size;
 };
@@ -254,7 +254,7 @@ _Static_assert(BP_AGG_STREAMS_MOST < 1u << BP_AGG_SLOT_TAG, "every stream + 1 fi
 
 struct bp_agg_streams {
 	/* upper bits of the hash << BP_AGG_SLOT_TAG | stream + 1; 0: free. Linear probing, at most
-	 * half full. Behind the last lie three free ones, so that four can be read at once */
+	 * half full. Three free slots follow the last one, so that four can be read at a time */
 	uint32_t *slot;
 	/* stream[-1] is none: it has no key and no aggregate, and is never written */
 	struct bp_agg_stream *stream;
@@ -279,8 +279,8 @@ void bp_agg_streams_clear(struct bp_agg_streams *t);
 
 #define BP_AGG_HASH_FACTOR 0x9e3779b97f4a7c15u
 
-/* The hash of a key that has bp_agg_key4(). Addresses in a row need the second round: after
- * one, they lie side by side. */
+/* The hash of a key that has bp_agg_key4(). Consecutive addresses need the second round: after one,
+ * their hashes are adjacent. */
 static inline uint32_t bp_agg_streams_hash4(const struct bp_agg_streams *t, uint64_t key4)
 {
 	uint64_t h = (key4 ^ t->hash_key[0]) * BP_AGG_HASH_FACTOR;

@@ -15,7 +15,7 @@
  * a time.
  */
 
-/* How payloads lie. */
+/* Layouts of the payload. */
 enum bp_agg_template_kind {
 	BP_AGG_TEMPLATE_NONE,
 	BP_AGG_TEMPLATE_LIN2018, /* format paper: flag header, and the message behind octet 48 */
@@ -47,9 +47,9 @@ bool bp_agg_template_set(struct bp_agg_template *x, const struct bp_agg_input *i
 	bool paper, const struct bp_agg_senders *senders);
 
 /*
- * The same of messages to several destinations: those that have all bits of `to` (network byte
- * order) as this one's has, and their port too, if `port` is true. They may have any hops to go,
- * but for 0.
+ * As above, for messages to several destinations: those that have all bits of `to` (network byte
+ * order) as this message's destination has, and the same port, if `port` is true. Any hop limit but
+ * 0 is accepted.
  */
 bool bp_agg_template_set_streams(struct bp_agg_template *x, const struct bp_agg_input *in,
 	unsigned len, bool paper, const struct bp_agg_senders *senders, uint32_t to, bool port);
@@ -76,7 +76,7 @@ _Static_assert(
 		offsetof(struct bp_agg_input, frame_len) == offsetof(struct bp_agg_input, len) + 4,
 	"each two are compared as one number");
 
-/* Where the pieces of a head lie in a frame. */
+/* Offsets of the pieces of the headers in a frame. */
 static inline bp_v16 bp_agg_template_piece(const uint8_t *frame, unsigned i)
 {
 	return bp_v16_load(frame + (size_t)i * 16);
