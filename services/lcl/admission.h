@@ -44,8 +44,8 @@ enum bp_lcl_why {
 			 that may occupy the link already: `need` bytes, `have` bytes */
 	BP_LCL_QUEUE_DEPTH, /* likewise for its frames: `need` frames, `have` frames
 			       (slot_queue_len) */
-	BP_LCL_QUEUES, /* a frame's slot may lie further ahead than the queues reach: `need` queues,
-			  `have` */
+	BP_LCL_QUEUES, /* a frame's slot may be beyond the last queue: `need` queues, `have` queues
+			*/
 	BP_LCL_BUDGET, /* the budget may be used up before the last hop: `need` ns, `have` ns */
 };
 

@@ -7,8 +7,8 @@
 
 _Static_assert(BP_LCL_FLOWS_MAX <= BP_MATCHES_MAX, "an entry for each flow");
 
-/* Of the flows whose `out` is this; what it finds is the index in rules->flow[]. NULL: no memory.
- */
+/* Matches the flows whose `out` is this port; the result is the index in rules->flow[]. NULL: no
+ * memory. */
 static inline struct bp_matcher *bp_lcl_matcher_create(
 	const struct bp_lcl_rules *rules, uint8_t out)
 {

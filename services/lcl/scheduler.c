@@ -13,7 +13,7 @@
 #define TAU_MAX_NS 100000000
 #define PLACES_MAX (1u << 24)
 #define RATE_MIN_BPS 64000
-/* So long after the origin that moves, with the next pause: half of the nine years. */
+/* Minimum time after the origin at which the next pause moves it: half of the nine years. */
 #define ORIGIN_MOVES_NS (1ull << 57)
 
 static bool can_be(const struct bp_lcl_scheduler_options *o)

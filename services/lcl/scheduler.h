@@ -62,7 +62,7 @@ struct bp_lcl_scheduler_options {
 	uint64_t origin_ns; /* when slot 0 begins; not after the first `now` */
 	uint64_t tau_ns, rate_bps, guard_ns;
 	uint32_t queues, queue_frames, best_effort_frames;
-	uint32_t best_effort_max; /* octets of the longest best-effort frame there may be */
+	uint32_t best_effort_max; /* maximum length of a best-effort frame, bytes */
 };
 
 /* NULL: no memory, or invalid options: tau under 16 ns or above 100 ms, a rate under 64 kbit/s, a
@@ -84,7 +84,7 @@ enum bp_lcl_put {
 /* Enqueues a time-sensitive frame. take() returns the values stored with it. */
 struct bp_lcl_arrival {
 	void *frame;
-	uint64_t in_ns;  /* when it came, at most `now`: from then on d/n counts */
+	uint64_t in_ns;  /* its arrival, at most `now`: d/n counts from this time */
 	int32_t d;       /* ns */
 	uint32_t octets; /* of the frame as it will leave, without checksum */
 	uint8_t n;       /* 1..BP_LCL_HOPS_MAX */
@@ -94,7 +94,7 @@ struct bp_lcl_arrival {
 };
 enum bp_lcl_put bp_lcl_put(
 	struct bp_lcl_scheduler *s, uint64_t now_ns, const struct bp_lcl_arrival *a);
-/* The same of n frames, one after the other; put[i]: what became of each, enum bp_lcl_put. */
+/* As above, for n frames in order; put[i]: the result for each, enum bp_lcl_put. */
 void bp_lcl_put_burst(struct bp_lcl_scheduler *s, uint64_t now_ns, const struct bp_lcl_arrival *a,
 	unsigned n, uint8_t *put);
 /* False: the queue is full, and the frame is the caller's. */

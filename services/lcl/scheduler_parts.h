@@ -7,17 +7,17 @@
 #include "biplane/lcl.h"
 
 /*
- * How a scheduler lies in memory; for scheduler.c and scheduler_put.c only.
+ * The memory layout of a scheduler; only for scheduler.c and scheduler_put.c.
  *
- * Time is in ticks of 1/64 ns since the origin, so that at 100 Gbps an octet is 5 of them and a
- * slot of short frames is off by a nanosecond or two; 64 bits of them last for nine years, and the
- * origin is moved (move_origin()) when it is that long ago. What callers see are whole nanoseconds:
- * a frame is handed out at the first one at which it is due.
+ * Time is in ticks of 1/64 ns since the origin, so that at 100 Gbit/s a byte is 5 ticks and the
+ * error of a slot of short frames is one or two nanoseconds; 64 bits of them last for nine years,
+ * and the origin is moved (move_origin()) before this time is over. Callers see whole nanoseconds:
+ * a frame is dequeued at the first one at which it is due.
  *
- * There is one queue more than the K that take frames: the slot before the current one may leave
- * its last frames behind when its time is over, and they must not be in the way of the slot that
- * lies K - 1 ahead. Frames that are held are never of slots further apart than there are queues, so
- * a queue holds frames of one slot only, and the order of slots is the order of queues.
+ * There is one more queue than the K that accept frames: the slot before the current one may still
+ * have frames when its time is over, and they must not block the slot that is K - 1 ahead. The
+ * queued frames never belong to slots further apart than there are queues, so a queue holds frames
+ * of one slot only, and the order of slots is the order of queues.
  */
 #define TICK_SHIFT 6
 #define SLOT_NONE UINT64_MAX
@@ -40,7 +40,7 @@ struct queue {
 	struct entry *entry;
 	uint32_t head, tail; /* count on; their places are what `mask` leaves of them */
 	bool closed;         /* it refused a frame */
-	bool planned;        /* frames came before it began, and none of its frames has left yet */
+	bool planned; /* frames arrived before it began, and none of its frames has left yet */
 } __attribute__((aligned(64)));
 
 struct best_effort {
@@ -65,8 +65,8 @@ struct bp_lcl_scheduler {
 	/* the link */
 	uint64_t link_free; /* when the frames that left end, had each left when it was due */
 	uint64_t nic_free;  /* when they do */
-	/* When all that was put for slots that have begun ends, had there been no best effort and
-	 * no delay: what the current slot takes depends on neither. */
+	/* End of all frames of the slots that have begun, without best effort and without delay:
+	 * the acceptance of the current slot depends on neither. */
 	uint64_t ideal_free;
 
 	/* time-sensitive frames; how many is in `measured`, as of best effort */
@@ -80,7 +80,7 @@ struct bp_lcl_scheduler {
 	uint64_t be_next_tx;     /* when its next frame could begin, had each left when it might;
 				  * counts while one waits */
 	uint64_t be_ends;        /* when those that left do, and what left behind them meanwhile */
-	uint64_t be_polled, be_before; /* when it was its turn to be taken last; and before that */
+	uint64_t be_polled, be_before; /* the times of its last two polls */
 	uint64_t gated_slot;           /* for which it was counted that best effort waits */
 
 	uint64_t last_ns;
@@ -107,7 +107,7 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* In ticks since the origin; what was before it is at it. */
+/* In ticks since the origin; an earlier time is the origin. */
 static inline uint64_t ticks_of(const struct bp_lcl_scheduler *s, uint64_t ns)
 {
 	return ns > s->origin_ns ? (ns - s->origin_ns) << TICK_SHIFT : 0;

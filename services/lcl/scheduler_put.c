@@ -23,7 +23,7 @@ static inline uint64_t share(int32_t d, uint8_t n)
 			  (SHARE_SHIFT + 1));
 }
 
-/* The same of any d: below 0 it is as much too late. */
+/* As above, for any d: a negative d is a delay. */
 static inline int32_t meant(int32_t d, uint8_t n)
 {
 	int64_t late;
@@ -150,7 +150,7 @@ struct place {
 	struct queue *q;
 };
 
-/* By all the rules. */
+/* With all rules. */
 static __attribute__((noinline)) enum bp_lcl_put put_general(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {

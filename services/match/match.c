@@ -14,7 +14,7 @@
 #define IP6_EXT_MAX 8
 #define IP4_OFFSET 0x1fff
 #define IP6_OFFSET 0xfff8
-/* Of UDP's and TCP's headers: the ports. */
+/* The first bytes of the UDP and TCP headers: the ports. */
 #define PORTS 4u
 
 /* Fields of a frame that entries match */
@@ -176,7 +176,7 @@ static void add_all(struct choice *c, unsigned i)
 		add(&c->of[at], i);
 }
 
-/* Entry i asks for an address of that family, 0: any. */
+/* Entry i requires an address of that family, 0: any. */
 static void choose_address(struct choice *c, unsigned i, unsigned family, const uint64_t value[2],
 	const uint64_t mask[2])
 {
@@ -223,7 +223,7 @@ static void set_tag(const struct bp_match *m, uint64_t *value, uint64_t *mask)
 	*value = tag(m->vlan, m->ethertype, m->pcp, m->dscp) & *mask;
 }
 
-/* False: no frame is like that. */
+/* False: no frame can match. */
 static bool fill(struct entry *e, const struct bp_match *m)
 {
 	const bool udp = m->udp_last != 0;

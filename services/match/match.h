@@ -27,8 +27,8 @@ void bp_matcher_clear(struct bp_matcher *m);
  * BP_MATCHES_MAX. */
 bool bp_matcher_add(struct bp_matcher *m, const struct bp_match *match, uint16_t value);
 
-/* The frame, of which `len` octets lie at `frame`; `port`: it came in on. The value of its entry,
- * or -1. Reads no octet beyond len; fragments but the first have no ports. */
+/* Matches a frame, of which `len` bytes are at `frame`; `port`: its input port. Returns the value
+ * of its entry, or -1. Reads no byte beyond len; fragments other than the first have no ports. */
 int bp_matcher_find(const struct bp_matcher *m, const uint8_t *frame, size_t len, uint16_t port);
 
 #endif

@@ -23,11 +23,11 @@ void bp_sampler_free(struct bp_sampler *s);
 bool bp_sampling_valid(const struct bp_sampling_rules *r, const uint16_t mtu[BP_MAX_PORTS]);
 /* Sets the rules, which must be valid; each entry begins a new interval. */
 void bp_sampler_set(struct bp_sampler *s, const struct bp_sampling_rules *r);
-/* Whether an entry is about frames that come in on the port. */
+/* Whether an entry applies to frames received on the port. */
 bool bp_sampler_uses_port(const struct bp_sampler *s, unsigned port);
 
-/* The entry that a frame matches, of which `len` octets lie at `frame`, or -1; *chosen: it is to be
- * mirrored. */
+/* The entry that a frame matches, of which `len` bytes are at `frame`, or -1; *chosen: the caller
+ * must mirror it. */
 int bp_sampler_frame(
 	struct bp_sampler *s, const uint8_t *frame, size_t len, uint16_t port, bool *chosen);
 

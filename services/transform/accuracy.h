@@ -24,7 +24,7 @@ struct bp_transform_accuracy {
 /* A point's place in long double. reading: radius, phi, theta. m: column by column, or NULL for the
  * bare point. */
 void bp_transform_reference(const double reading[3], const double *m, long double place[3]);
-/* The same of a Cartesian reading. */
+/* As above, for a Cartesian reading. */
 void bp_transform_reference_cartesian(const double from[3], const double *m, long double place[3]);
 
 /* Counts one result; one that is no number or infinite is a violation of infinite distance. */

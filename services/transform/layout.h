@@ -9,11 +9,11 @@
 #include "services/transform/method.h"
 
 /*
- * Numbers of a payload: read into points, written from them.
+ * The numbers of a payload: read into points, and written from them.
  *
- * The paper's packet, 40 octets, big-endian: i32 radius, u32 phi, u32 theta, i32 x, y, z, all with
- * 25 bits of fraction, two time stamps of 64 bits; and the same behind a timing header of 17
- * octets.
+ * The packet of kunze2021, 40 bytes, big-endian: i32 radius, u32 phi, u32 theta, i32 x, y, z, all
+ * with 25 fraction bits, two time stamps of 64 bits; and the same after a timing header of 17
+ * bytes.
  */
 extern const struct bp_transform_layout bp_transform_layout_kunze2021;
 extern const struct bp_transform_layout bp_transform_layout_kunze2021_timed;
@@ -61,9 +61,9 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 unsigned bp_transform_layout_write(const struct bp_transform_layout *l, uint8_t *payload,
 	const struct bp_transform_points *p, unsigned i);
 
-/* The same of p's places from 0 on to n payloads of one layout, at most BP_TRANSFORM_BURST, none
- * twice. saturated[i] says of each what bp_transform_layout_write() does; returns a bit for each
- * (1 << i) of which anything was saturated. */
+/* As above, for the elements of p from 0 on and n payloads of one layout, at most
+ * BP_TRANSFORM_BURST, none twice. saturated[i] is the result of bp_transform_layout_write() for
+ * payload i; returns a bit for each (1 << i) with a saturated coordinate. */
 uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 	uint8_t *const payload[], unsigned n, const struct bp_transform_points *p,
 	uint8_t saturated[]);
@@ -71,11 +71,11 @@ uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 /* ---- layout_kunze2021.c ---- */
 
 /*
- * The same for the paper's layouts, several payloads at a time: 12 octets of input at `offset` of
- * each payload, or of output.
+ * As above, for the layouts of kunze2021, several payloads at a time: 12 bytes of input, or of
+ * output, at `offset` of each payload.
  */
 
-/* Reads 16 octets of each. Places up to the next multiple of 8 become zeros. */
+/* Reads 16 bytes of each. The elements up to the next multiple of 8 become zeros. */
 void bp_transform_kunze2021_read(
 	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p);
 

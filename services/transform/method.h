@@ -52,7 +52,7 @@ struct bp_transform_ops {
  * thread; later calls do nothing. */
 void bp_transform_methods_init(void);
 const struct bp_transform_ops *bp_transform_ops(enum bp_transform_method method);
-/* By its name in the configuration; -1: there is none such. */
+/* The method with this name in the configuration; -1: none. */
 int bp_transform_method_find(const char *name);
 
 /* For tests and measurements: the vector method for `width` doubles at a time (8: AVX-512, 4: AVX2,

@@ -12,7 +12,7 @@ extern const struct bp_transform_ops bp_transform_exact, bp_transform_userspace,
 	bp_transform_chebyshev;
 extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp_transform_small;
 
-/* Of `large`, `medium` and `small`. */
+/* For `large`, `medium` and `small`. */
 void bp_transform_tables_init(void);
 
 /* M v + t in double, for methods without a faster implementation; the order of additions is that of
