@@ -9,20 +9,20 @@
 #include "shm/health/phd.h"
 
 /*
- * One scan report to the CoAP requests that store it: bp_phd_convert_plan() validates it and
- * says how many there are and how long they may become, bp_phd_convert_write() writes each. The
- * same for workers, the slow path, TCP and replay. Nothing is allocated.
+ * Converts one scan report to the CoAP requests that store it: bp_phd_convert_plan() validates the
+ * report and returns the number and the maximum length of the requests, bp_phd_convert_write()
+ * writes each. Workers, the slow path, TCP and replay share this code. No allocation.
  *
- * The request: CoAP header, 8 octets of token, the layout's head with system-id, request id (the
+ * A request is: CoAP header, 8 bytes of token, the layout's head with system-id, request id (the
  * token in hexadecimal) and name patched in, and the content of services/health/decode.h. With one
- * instance a report that is a list, each of whose members says its object as "o", even when it has
- * but one.
+ * instance per report the content is a list, each of whose members names its object as "o", even
+ * where it has only one.
  */
 
 /* One request. */
 struct bp_phd_part {
 	uint32_t n;   /* observations in it */
-	uint32_t len; /* octets that writing it may take: at least those of the CoAP message */
+	uint32_t len; /* maximum length of the request, bytes: at least that of the CoAP message */
 	/* of an observation by itself, its data, from the beginning of the report's entries; of a
 	 * list, how many observations of known objects are in those before it */
 	uint32_t first;
@@ -37,8 +37,8 @@ struct bp_phd_conversion {
 	uint16_t type;                 /* of the event report: 3357..3360; 0 as long as unknown */
 	bool answerable;               /* invoke_id could be read */
 	bool confirmed; /* the device waits for a response, whatever the verdict is */
-	/* The APDU's memory may be written to, even before all parts are written: what is needed of
-	 * it was copied. */
+	/* The APDU's memory may be overwritten even before all parts are written: the needed bytes
+	 * were copied. */
 	bool in_place;
 	bool mp;             /* several persons */
 	bool variable;       /* else fixed */
@@ -53,8 +53,8 @@ struct bp_phd_conversion {
 	bool trailing; /* bytes behind the scan list or behind a value were ignored */
 	/* added up by bp_phd_convert_write() */
 	struct bp_phd_oddities odd;
-	/* set by it: the sum, as bp_sum() of proto/net/frame.h, of the first `summed` octets that
-	 * it wrote. Most of them are known before they are written. */
+	/* output: the sum, as bp_sum() of proto/net/frame.h, of the first `summed` bytes written.
+	 * Most of them are known in advance. */
 	uint64_t sum;
 	uint32_t summed;
 
@@ -64,13 +64,13 @@ struct bp_phd_conversion {
 
 enum bp_phd_verdict {
 	BP_PHD_CONVERT,
-	BP_PHD_EMPTY,      /* no observation in it: nothing to store, but to be answered */
+	BP_PHD_EMPTY,      /* no observation in it: nothing to store, but an answer is due */
 	BP_PHD_SLOW,       /* over 32 parts, or one that may become more than plan->max_message */
 	BP_PHD_NOT_REPORT, /* no PRST with an event report of type 3357..3360: signalling */
 	BP_PHD_BAD_APDU,   /* a PRST whose fields make no sense */
 	BP_PHD_BAD_LENGTH, /* one in which lengths or counts contradict each other */
 	BP_PHD_BAD_HANDLE, /* an event report of another object than the MDS */
-	BP_PHD_NO_HANDLE,  /* no object in it is known */
+	BP_PHD_NO_HANDLE,  /* no known object in it */
 	BP_PHD_BAD_MAP     /* data of a fixed report contradict the object's map */
 };
 

@@ -11,7 +11,7 @@
 
 #include "proto/net/vec16.h"
 
-/* Small writers, each of which returns the end of what it wrote. */
+/* Small writers, each of which returns the end of its output. */
 
 #define bp_put(p, literal)                                                                         \
 	((uint8_t *)memcpy(p, literal, sizeof(literal) - 1) + sizeof(literal) - 1)
@@ -23,8 +23,8 @@ static inline uint8_t *bp_put_bytes(uint8_t *p, const void *from, size_t n)
 }
 
 /*
- * As bp_put_bytes(), in whole vectors: 32 octets may be read and written whatever n is, and 15
- * behind it, which text of a layout and room for a request allow.
+ * As bp_put_bytes(), in whole vectors: 32 bytes may be read and written for any n, and 15 after it;
+ * the text of a layout and the buffer of a request have this headroom.
  */
 static inline uint8_t *bp_put_text(uint8_t *p, const uint8_t *from, size_t n)
 {
@@ -61,7 +61,7 @@ static inline void bp_hex16(uint8_t *p, uint64_t v)
 }
 #endif
 
-/* The same as two words in the machine's order: what bp_sum_word() would read of them. */
+/* As above, as two words in host byte order: the values that bp_sum_word() would read. */
 static inline void bp_hex16_words(uint64_t v, uint64_t out[2])
 {
 	bp_hex16((uint8_t *)out, v);

@@ -271,7 +271,7 @@ static const char *const status_names[16] = {
 	"msmt-ongoing",
 };
 
-/* Of a bit that has no name, "bit-" and its number. */
+/* The name of a bit without a name: "bit-" and its number. */
 static uint8_t *put_status(uint8_t *p, uint16_t status)
 {
 	const char *separator = "";

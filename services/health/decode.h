@@ -9,7 +9,7 @@
 #include "proto/health/phd_value.h"
 #include "shm/health/phd_layout.h"
 
-/* One observation with its parts found: what services/health/convert.c has between reading and
+/* One parsed observation: the intermediate form of services/health/convert.c between reading and
  * writing. */
 struct bp_phd_decoded {
 	uint8_t value;   /* enum bp_phd_value_kind */
@@ -21,13 +21,13 @@ struct bp_phd_decoded {
 	uint16_t unit, person;
 	const uint8_t
 		*number; /* the bytes of the value; for a compound, those of the first number */
-	const uint8_t *stamp; /* the time's octets */
+	const uint8_t *stamp; /* the bytes of the time */
 };
 
 /* An attribute of an observation that is read. */
 struct bp_phd_known {
 	uint16_t attr; /* enum bp_phd_attribute */
-	uint8_t len;   /* its octets; of a compound those of each number */
+	uint8_t len;   /* its length, bytes; for a compound that of each number */
 	uint8_t value; /* enum bp_phd_value_kind, or NONE */
 	uint8_t time;  /* enum bp_phd_time_kind, or NONE */
 };
@@ -102,7 +102,8 @@ bool bp_phd_decode_variable(struct bp_phd_decoded *r, const struct bp_phd_observ
 
 /*
  * The text of each of the 65,536 SFLOATs, as bp_phd_sfloat_text() writes it: one megabyte, of which
- * a ward's readings use a few lines. A third of the time of a report went into making it each time.
+ * a ward's readings use a few cache lines. Generating the text each time took a third of the time
+ * of a report.
  */
 struct bp_phd_sfloat {
 	char text[12]; /* the longest is -20480000000 */
@@ -159,7 +160,7 @@ struct bp_phd_oddities {
 _Static_assert(
 	BP_PHD_SCALAR_MAX >= BP_PHD_NUMBER_MAX && BP_PHD_SCALAR_MAX >= 8 + 4, "a value fits");
 
-/* Of a status that is not 0, all of ,"s":"..." */
+/* The complete ,"s":"..." of a status that is not 0. */
 uint32_t bp_phd_status_bound(uint16_t status);
 
 /* Maximum length of the output of bp_phd_render_decoded(), bytes, without the slack. */
@@ -190,8 +191,8 @@ static inline uint32_t bp_phd_render_bound_fixed(const struct bp_phd_object *o)
 	return bp_phd_render_bound(o, &r);
 }
 
-/* Everything from the value to the closing brace; what is before it is text of the layout `l`.
- * Returns the end. */
+/* Writes the part from the value to the closing brace; the part before it is text of the layout
+ * `l`. Returns the end. */
 uint8_t *bp_phd_render_decoded(uint8_t *p, const struct bp_phd_layout *l,
 	const struct bp_phd_object *o, const struct bp_phd_decoded *r, struct bp_phd_oddities *odd);
 

@@ -318,8 +318,8 @@ static inline bool bp_phd_report_words_number(
 	       atomic_load_explicit(&s->reports, memory_order_relaxed) == w->reports;
 }
 
-/* A new report: its number in the session. From here on the session knows of none, until
- * bp_phd_report_words_end(). Who dies in between has sent nothing. */
+/* Begins a new report and returns its number in the session. Until bp_phd_report_words_end() the
+ * session has no report. A process that dies in between has sent nothing. */
 static inline uint32_t bp_phd_report_words_begin(struct bp_phd_session *s)
 {
 	atomic_store_explicit(&s->sent, 0, memory_order_relaxed);

@@ -9,18 +9,18 @@
 #include "shm/health/phd.h"
 
 /*
- * Compiles what a device declares into the element of table phd_layouts: for each object the create
- * request of its instance, rendered up to the value, and the places in it that differ from session
- * to session. What services/health/convert.h then does with a report is to copy and to patch.
+ * Compiles the configuration of a device into the element of table phd_layouts: for each object the
+ * create request of its instance, rendered up to the value, and the positions in it that differ
+ * between sessions. services/health/convert.h then only copies and patches.
  *
- * A layout lies in BP_PHD_LAYOUT_SIZE bytes, all of which may be read: text[] ends
- * BP_PHD_TEXT_SLACK bytes before them.
+ * A layout is BP_PHD_LAYOUT_SIZE bytes long, all of which are readable: text[] ends
+ * BP_PHD_TEXT_SLACK bytes before their end.
  */
 #define BP_PHD_TEXT_SLACK 32u
 #define BP_PHD_TEXT_MAX (BP_PHD_LAYOUT_SIZE - sizeof(struct bp_phd_layout) - BP_PHD_TEXT_SLACK)
 
-/* Octets of what is patched: hex digits of the system-id, of the token, of the instance's number.
- */
+/* Lengths of the patched fields, bytes: hex digits of the system-id, of the token, of the
+ * instance's number. */
 #define BP_PHD_SYSTEM_ID_TEXT 16u
 #define BP_PHD_RQI_TEXT 16u
 #define BP_PHD_RN_TEXT 22u
@@ -56,9 +56,9 @@ int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *
 	char *err, size_t err_size);
 
 /*
- * Whether a layout in a segment that others wrote is one that services/health/convert.h can work
- * with: every offset is inside, every kind known. To be asked before it is used for the first time;
- * what its text says is not judged.
+ * Whether a layout in a segment written by others is safe for services/health/convert.h: every
+ * offset is inside, every kind is known. To be called before the first use; the content of its text
+ * is not validated.
  */
 bool bp_phd_layout_valid(const struct bp_phd_layout *l);
 

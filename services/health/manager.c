@@ -185,7 +185,7 @@ static void bp_phd_presented(struct bp_phd_manager *m, uint32_t slot,
 
 /* ---- received APDUs ---- */
 
-/* The device does not know that it has no association. Rules 2.12, 2.16, 2.19. */
+/* The device has no association here and assumes one. Rules 2.12, 2.16, 2.19. */
 static void on_unknown_session(struct bp_phd_manager *m, const struct bp_phd_peer *from)
 {
 	bp_phd_count(&m->counts->unknown_sessions);
@@ -315,7 +315,7 @@ int bp_phd_manager_find(const struct bp_phd_manager *m, const uint8_t system_id[
 
 /* ---- timers ---- */
 
-/* Of one call, so that the caller's other work is not kept waiting. */
+/* Maximum of one call, so that the caller's other work is not delayed. */
 #define TICK_MOST 4096
 /* Checking that workers have passed a quiescent state costs each of them a cache miss, so it is
  * not done in each call. The writer checks if it finds no free slot. */

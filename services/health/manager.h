@@ -34,10 +34,10 @@ struct bp_phd_peer {
 
 /* Why a session ended. */
 enum bp_phd_closed {
-	BP_PHD_CLOSED_RELEASED,     /* the device asked */
-	BP_PHD_CLOSED_BY_US,        /* we asked, and it agreed */
-	BP_PHD_CLOSED_ABORTED,      /* the device aborted */
-	BP_PHD_CLOSED_FAULT,        /* we aborted: what it sent is not allowed in its state */
+	BP_PHD_CLOSED_RELEASED, /* the device requested it */
+	BP_PHD_CLOSED_BY_US,    /* we requested it, and the device agreed */
+	BP_PHD_CLOSED_ABORTED,  /* the device aborted */
+	BP_PHD_CLOSED_FAULT, /* we aborted: the device sent an APDU that its state does not allow */
 	BP_PHD_CLOSED_TIMEOUT,      /* we aborted: it did not answer in time */
 	BP_PHD_CLOSED_SUPERSEDED,   /* the same system-id associated from elsewhere */
 	BP_PHD_CLOSED_IDLE,         /* we aborted: no report for idle_timeout */
@@ -48,17 +48,17 @@ enum bp_phd_closed {
 /* The owner's result for a report on the slow path. */
 enum bp_phd_taken {
 	BP_PHD_TAKEN,           /* it will be stored; a confirmed report is answered then */
-	BP_PHD_TAKEN_ANSWER,    /* to be answered now: nothing in it, or stored already */
+	BP_PHD_TAKEN_ANSWER,    /* to be answered now: no content, or stored already */
 	BP_PHD_TAKEN_FULL,      /* no capacity: the device shall repeat the report */
 	BP_PHD_TAKEN_BAD,       /* badly structured, or contradicts the configuration */
-	BP_PHD_TAKEN_NO_OBJECT, /* no object in it is known */
+	BP_PHD_TAKEN_NO_OBJECT, /* it has no known object */
 	BP_PHD_TAKEN_UNFIT      /* well-formed, but no request can carry it: repeating is no use */
 };
 
 /* The knowledge of a device besides its configuration: bp_phd_session.mds_known. */
 enum bp_phd_mds {
-	BP_PHD_MDS_REQUESTED, /* spec is to come; also before it was asked */
-	BP_PHD_MDS_KNOWN,     /* spec is true */
+	BP_PHD_MDS_REQUESTED, /* spec will follow; also before the request was sent */
+	BP_PHD_MDS_KNOWN,     /* spec is valid */
 	BP_PHD_MDS_UNKNOWN,   /* it does not say */
 };
 
@@ -85,8 +85,8 @@ struct bp_phd_manager_ops {
 	void (*closed)(void *arg, uint32_t slot, enum bp_phd_closed why);
 	/* Whether it is on the allow-list, or there is none. */
 	bool (*allowed)(void *arg, const uint8_t system_id[8]);
-	/* While control->loading, over UDP: this device has no session, by what it sent itself,
-	 * whatever the store will say of its address. */
+	/* While control->loading, over UDP: the device's own APDU shows that it has no session,
+	 * whatever the store will have for its address. */
 	void (*unassociated)(void *arg, const struct bp_phd_peer *device);
 	/* A scan report of an operating session: a whole PRST. */
 	enum bp_phd_taken (*report)(void *arg, uint32_t slot, const uint8_t *apdu, size_t len);

@@ -170,7 +170,8 @@ void bp_phd_operating(struct bp_phd_manager *m, uint32_t slot)
 		bp_phd_request_mds(m, slot);
 }
 
-/* The first specialisation of a list {count, length, {type, version}...}; 0: none, or it lies. */
+/* The first specialisation of a list {count, length, {type, version}...}; 0: none, or the list is
+ * invalid. */
 static uint16_t first_type(struct bp_phd_bytes list)
 {
 	const uint8_t *p = list.p;
@@ -235,7 +236,7 @@ void bp_phd_mds_received(
 #define AGENT 0x00800000u
 #define CONFIG_RESERVED 0x8000u
 
-/* A device that gets no answer asks three times, 10 s apart. */
+/* A device without an answer repeats its request three times, 10 s apart. */
 #define REPEAT_NS 30000000000ull
 
 static uint32_t protocol_chosen(const struct bp_phd_association *i)

@@ -117,7 +117,7 @@ static inline bool bp_phd_loading(const struct bp_phd_manager *m)
 {
 	return atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) != 0;
 }
-/* Of a whole APDU, to know it again; never 0. */
+/* A hash of a whole APDU, to detect a repetition; never 0. */
 uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
 
 /* ---- manager_sessions.c: answers ---- */
@@ -138,7 +138,7 @@ struct bp_phd_peer bp_phd_peer_of(const struct bp_phd_manager *m, uint32_t slot)
 
 /* ---- manager_association.c ---- */
 
-/* An AARQ, whatever `slot` (or BP_PHD_NONE) is: `hash` of its octets. */
+/* Handles an AARQ, for any `slot` (or BP_PHD_NONE): `hash` is that of its bytes. */
 void bp_phd_associate(struct bp_phd_manager *m, const struct bp_phd_peer *from, uint32_t slot,
 	const struct bp_phd_apdu *a, uint64_t hash, uint64_t unix_ns);
 /* Ends a session: notifies the owner and frees the slot. */
@@ -174,7 +174,7 @@ void bp_phd_unanswered_free(struct bp_phd_manager *m);
 bool bp_phd_unanswered_keep(struct bp_phd_manager *m, uint32_t slot);
 /* A session that is to be opened begins with it, if the device may repeat it there. */
 void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_session_spec *s);
-/* The device associated: what it does not repeat now it never will. */
+/* The device associated: it will not repeat the reports that it does not repeat now. */
 void bp_phd_unanswered_drop(struct bp_phd_manager *m, const uint8_t system_id[8]);
 /* A session ends: the search for reports that the next session cannot request again stops. */
 void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_repeat);
@@ -182,13 +182,13 @@ void bp_phd_unanswered_end(struct bp_phd_manager *m, uint32_t slot, bool may_rep
 /* ---- manager_sessions.c: what sessions wait for ---- */
 
 void bp_phd_timers_init(struct bp_phd_manager *m);
-/* From now on it waits for this, and for nothing else but IDLE. */
+/* Sets the event that the session waits for, in addition to IDLE. */
 void bp_phd_wait(struct bp_phd_manager *m, uint32_t slot, enum bp_phd_wait wait);
 void bp_phd_idle_begin(struct bp_phd_manager *m, uint32_t slot);
-/* A report came by the manager's way. */
+/* A report arrived on the slow path. */
 void bp_phd_idle_ends(struct bp_phd_manager *m, uint32_t slot);
-/* Of a session in the IDLE queue: looks for reports since the last look, and moves it to the end.
- * True: there was none for as long as the configuration allows. */
+/* For a session in the IDLE queue: checks for reports since the last check, and moves it to the
+ * end. True: there was none for the configured time. */
 bool bp_phd_idle_expired(struct bp_phd_manager *m, uint32_t slot);
 /* When the head of a queue is due; UINT64_MAX: never. */
 uint64_t bp_phd_wait_due(struct bp_phd_manager *m, enum bp_phd_wait q);
@@ -204,8 +204,9 @@ void bp_phd_index_add(struct bp_phd_manager *m, uint32_t slot, uint32_t connecti
 void bp_phd_index_remove(struct bp_phd_manager *m, uint32_t slot);
 uint32_t bp_phd_of_system(const struct bp_phd_manager *m, const uint8_t system_id[8]);
 uint32_t bp_phd_of_connection(const struct bp_phd_manager *m, uint32_t connection);
-/* The Unix time of a new association, `now_s` or later: no other of this device has it, however
- * fast they follow each other and whatever the clock does. Instances are named by it. */
+/* The Unix time of a new association, `now_s` or later: unique among the associations of this
+ * device, however fast they follow each other and whatever the clock does. It is part of the names
+ * of instances. */
 uint32_t bp_phd_association_time(
 	const struct bp_phd_manager *m, const uint8_t system_id[8], uint32_t now_s);
 /* A session has, or had, this time. */

@@ -11,7 +11,7 @@
  * path that is longer takes them from the representation. */
 #define BP_PHD_REQUEST_HEAD 400u
 
-/* `source`: the address of ours that requests come from, of the CSE's family. */
+/* `source`: our source address for requests, of the CSE's family. */
 void bp_phd_settings_init(struct bp_phd_settings *out, const struct bp_config_phd *c,
 	const struct bp_address *source);
 

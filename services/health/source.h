@@ -21,7 +21,7 @@
 
 /* The observations of a report. */
 struct bp_phd_source {
-	const uint8_t *p, *end; /* fixed_single: what is left of the entries */
+	const uint8_t *p, *end; /* fixed_single: the remaining entries */
 	unsigned left;
 	bool fixed_single;            /* a fixed report of one person */
 	struct bp_phd_scan_walk walk; /* else */

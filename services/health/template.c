@@ -98,7 +98,7 @@ static void set_mask(struct bp_phd_template *q, const uint8_t *apdu, size_t len)
 	memset(mask + BP_PHD_AT_REPORT_NO, 0, 2);
 }
 
-/* With all of the mask known. */
+/* With the complete mask. */
 static void apply_mask(struct bp_phd_template *q)
 {
 	uint8_t fixed[BP_PHD_TEMPLATE_APDU];

@@ -25,16 +25,16 @@
  * status, as one instance. services/health/convert.h processes all other reports, and those with a
  * value that is no number.
  */
-#define BP_PHD_TEMPLATE_APDU 64u     /* octets of a report at most */
+#define BP_PHD_TEMPLATE_APDU 64u     /* maximum length of a report, bytes */
 #define BP_PHD_TEMPLATE_APDU_MIN 36u /* with one observation */
 #define BP_PHD_TEMPLATE_VALUES 6u    /* more do not fit into them */
-#define BP_PHD_TEMPLATE_TEXT 768u    /* octets of a frame at most, without the values */
+#define BP_PHD_TEMPLATE_TEXT 768u    /* maximum length of a frame without the values, bytes */
 #define BP_PHD_TEMPLATE_READ 128u    /* of a frame with a report, those that validation may read */
 #define BP_PHD_TEMPLATE_STEP                                                                       \
 	64u /* octets that are copied at a time, also where fewer are meant                        \
 	     */
 
-/* Where the report has a value. */
+/* The position of a value in the report. */
 struct bp_phd_template_place {
 	uint8_t at; /* octet of the report */
 	uint8_t by; /* what its sum is moved by: 0, or 8 where the octet is odd */
@@ -48,8 +48,8 @@ struct bp_phd_template_piece {
 
 struct bp_phd_template {
 	uint16_t len; /* of the report */
-	/* of a frame, those octets that writing it may touch, its report's that are read among them
-	 */
+	/* length of the frame's memory that writing may modify, bytes, including the bytes of the
+	 * report that are read */
 	uint16_t bound;
 	uint32_t life;  /* bp_phd_layout.life of the layout of this template */
 	uint8_t values; /* 0: there is none */
@@ -60,9 +60,9 @@ struct bp_phd_template {
 	 */
 	uint16_t coap, rqi, rn, patch[BP_PHD_PATCHES], first;
 	uint32_t sum;          /* of the UDP payload before the first value */
-	uint32_t expected_sum; /* of those octets of a report that are always the same */
+	uint32_t expected_sum; /* sum of the constant bytes of a report */
 	struct bp_phd_template_piece behind[BP_PHD_TEMPLATE_VALUES];
-	/* a report's octets under the mask, and the mask */
+	/* the bytes of a report under the mask, and the mask */
 	bp_v16 expected[BP_PHD_TEMPLATE_APDU / 16], mask[BP_PHD_TEMPLATE_APDU / 16];
 	uint8_t text[BP_PHD_TEMPLATE_TEXT + BP_PHD_TEMPLATE_STEP] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
@@ -84,7 +84,7 @@ static inline bool bp_phd_template_is_of(
 	return q->life == atomic_load_explicit(&l->life, memory_order_relaxed);
 }
 
-/* Whether a report of the layout has the shape. BP_PHD_TEMPLATE_APDU octets can be read. */
+/* Whether a report of the layout has this form. BP_PHD_TEMPLATE_APDU bytes are readable. */
 static inline bool bp_phd_template_is(const struct bp_phd_template *q,
 	const struct bp_phd_layout *l, const uint8_t *apdu, uint32_t len)
 {

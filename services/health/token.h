@@ -70,7 +70,7 @@ bool bp_phd_token_open(uint64_t word, struct bp_phd_token *t);
 /* Verifies a token: whether it was generated with that life and that key. */
 bool bp_phd_token_true(uint64_t word, uint16_t life, const uint64_t key[2]);
 
-/* Eight octets of a message as the number, and back. */
+/* Converts eight bytes of a message to the number, and back. */
 static inline uint64_t bp_phd_token_load(const uint8_t p[BP_PHD_TOKEN_LEN])
 {
 	uint64_t v;
@@ -91,7 +91,7 @@ static inline void bp_phd_token_store(uint8_t p[BP_PHD_TOKEN_LEN], uint64_t word
 
 /* ---- the answer to the device ---- */
 
-/* The longest answer, in octets. */
+/* Maximum length of an answer, bytes. */
 #define BP_PHD_ANSWER_MAX 32u
 
 /*
