@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The hashes of what lies in the segment. The same result on every machine and in every process. */
+/* The hashes of tables in the segment. The same result on every machine and in every process. */
 
 static inline uint64_t bp_load64(const uint8_t *p)
 {
@@ -71,7 +71,7 @@ static inline uint64_t bp_hash_bytes(const uint64_t key[2], const void *p, size_
 	return bp_fold(h ^ 0xa0761d6478bd642full, key[0] ^ 0xe7037ed1a0b428dbull);
 }
 
-/* `h` with the i-th of a list of names in it: two lists that differ give different hashes. */
+/* Adds the i-th name of a list to `h`: two lists that differ give different hashes. */
 static inline uint64_t bp_hash_name(uint64_t h, unsigned i, const char *name)
 {
 	const uint64_t key[2] = {h, i};

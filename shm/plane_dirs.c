@@ -49,7 +49,7 @@ bool bp_huge_dir(const char *mount, const char *runtime_dir, char *dir, size_t s
 	return n >= 0 && (size_t)n < size;
 }
 
-/* The runtime directory, when `path` lies in its `data`; else NULL. Changes the text. */
+/* The runtime directory, when `path` is in its `data`; else NULL. Changes the text. */
 static const char *runtime_of(char *path)
 {
 	char *slash = strrchr(path, '/');

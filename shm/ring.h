@@ -13,11 +13,11 @@
  * store makes a record visible, or frees its space.
  *
  * The reader may read ahead of the tail with its own cursor and move the tail after it has stored
- * what it read: until then a restarted reader reads it again.
+ * the records: until then a restarted reader reads them again.
  *
- * What the writer writes and what the reader writes are in different parts of the segment. The
- * writer uses a private position, which no other process can change, and treats the reader's as a
- * hint: an impossible one leaves the ring full until the reader stores a valid one, and is counted.
+ * The writer's and the reader's words are in different parts of the segment. The writer uses a
+ * private position, which no other process can change, and treats the reader's position as a hint:
+ * an invalid one leaves the ring full until the reader stores a valid one, and is counted.
  */
 struct bp_ring_data {
 	_Atomic uint64_t head; /* writer: end of the complete records; counts bytes, never wraps */
@@ -38,7 +38,7 @@ struct bp_ring {
 	/* the writer's own */
 	uint64_t head;          /* end of the complete records */
 	uint64_t seen_tail;     /* cached tail, to load the shared one rarely */
-	uint64_t corrupt_tails; /* tails that could not be, since they were asked for */
+	uint64_t corrupt_tails; /* number of invalid tails since the last query */
 	uint64_t pad;
 } __attribute__((aligned(64)));
 
@@ -56,11 +56,11 @@ uint64_t bp_ring_capacity(uint64_t bytes);
  */
 void *bp_ring_reserve(struct bp_ring *r, uint32_t size, uint64_t *mark);
 void bp_ring_commit(struct bp_ring *r, uint64_t mark);
-/* Likewise, behind a record that is not committed yet, or bp_ring_head(): to commit several at
- * once. */
+/* As above, after a record that is not committed yet, or bp_ring_head(): to commit several records
+ * together. */
 void *bp_ring_reserve_behind(struct bp_ring *r, uint64_t end, uint32_t size, uint64_t *mark);
 uint64_t bp_ring_head(const struct bp_ring *r);
-/* How often the reader's position could not be, since this was asked last. */
+/* Number of invalid positions of the reader since the last call. */
 uint64_t bp_ring_corrupt_tails(struct bp_ring *r);
 /* The largest record it takes. */
 uint32_t bp_ring_record_max(const struct bp_ring *r);

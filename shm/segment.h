@@ -9,12 +9,12 @@
 
 /*
  * The segment that the planes share: three files in hugetlbfs (shared-memory files without
- * hugepages), mapped at any address by any number of processes. Each file holds a header, a
- * directory of named tables and the tables; offsets only, no pointers. It outlives the processes.
+ * hugepages), mapped at any address by any number of processes. Each file has a header, a directory
+ * of named tables and the tables; offsets only, no pointers. It outlives the processes.
  *
- * Each file is written by one plane, so neither plane can damage what the other relies on: a
- * process maps the parts that it does not write read-only. What both planes write is a part of its
- * own, and neither plane follows an index or a length in it without a bound.
+ * Each file is written by one plane, so neither plane can damage the other's data: a process maps
+ * the parts that it does not write read-only. The data that both planes write is in a part of its
+ * own, and neither plane uses an index or a length in it without a bound.
  */
 
 #define BP_SEG_MAGIC 0x3130454e414c5042ull /* "BPLANE01", little endian */
@@ -96,7 +96,7 @@ bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *f
  * something has overwritten it. Returns whether it had to. Reads 4 KiB.
  */
 bool bp_segment_restore(struct bp_segment *s, unsigned part);
-/* Of a part that this process writes: the next process that opens it finds it damaged. */
+/* Marks a part that this process writes as damaged, for the next process that opens it. */
 void bp_segment_condemn(struct bp_segment *s, unsigned part);
 /* Opens what exists, whatever its tables; for `biplane show`. Read only. */
 struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,

@@ -8,8 +8,7 @@
 
 /* Handling of a segment's damaged files. For shm/segment*.c only, under the segment's lock. */
 
-/* Takes the file away from its name. In `aside` (PATH_MAX bytes) where it is now; "": it is gone.
- */
+/* Renames the file. `aside` (PATH_MAX bytes): its new path; "": it was removed. */
 void bp_seg_quarantine(const struct bp_seg_place *p, unsigned part, const char *path, char *aside);
 /* Copies the contents. "": there is no copy. */
 void bp_seg_quarantine_copy(const struct bp_seg_place *p, unsigned part, int fd, char *aside);

@@ -7,7 +7,7 @@
 #include "shm/hash.h"
 #include "shm/segment_part.h"
 
-#define TABLE_ALIGN 128u /* no element asks for more */
+#define TABLE_ALIGN 128u /* no element requires more */
 #define SEGMENT_MAX (1ull << 46)
 
 /* Offset of the table that follows one with this end. */
@@ -94,7 +94,7 @@ int bp_seg_headers_fill(struct header h[BP_SEG_PARTS], const struct bp_seg_spec 
 	return 0;
 }
 
-/* Whether every table lies in the segment, one behind the other. */
+/* Whether every table is inside the segment, one after the other. */
 static bool directory_valid(const struct header *h)
 {
 	uint64_t end = sizeof(*h);

@@ -43,8 +43,8 @@ enum bp_seg_verdict {
 /* Reads and checks the file's header. With a sentence unless it matches. */
 enum bp_seg_verdict bp_seg_header_read(struct header *h, const struct bp_seg_file *f, unsigned part,
 	const char *path, char *err, size_t err_size);
-/* Returns 0 when the tables are those that `want` has, or -1 with a sentence that names the first
- * that is not. */
+/* Returns 0 when the tables agree with `want`, or -1 with a sentence that names the first
+ * difference. */
 int bp_seg_tables_compare(const struct header *have, const struct header *want, const char *path,
 	char *err, size_t err_size);
 

@@ -20,13 +20,14 @@ struct bp_table_shape {
 #define BP_TABLES_OF_SERVICE 8
 
 /*
- * A service's tables in the segment. shm/layout.c walks the array of these; how many elements each
- * table has comes from the configuration (config/segment.h). Members that are NULL are not needed.
+ * A service's tables in the segment. shm/layout.c walks the array of these; the number of elements
+ * of each table comes from the configuration (config/segment.h). Optional members are NULL.
  */
 struct bp_service_tables {
 	const struct bp_table_shape *shape; /* at most BP_TABLES_OF_SERVICE */
 	unsigned n;
-	/* Of the elements of a table, where that depends on more than the layout's version. */
+	/* The version of a table's elements, where it depends on more than the version of the
+	 * layout. */
 	uint64_t (*version)(unsigned table, uint64_t layout);
 	/* For a segment that another process created, for that number of workers: whether these
 	 * numbers of elements are consistent. */
@@ -43,7 +44,7 @@ struct bp_service_tables {
 	const char *(*unsound)(const struct bp_shm *m, unsigned part);
 };
 
-/* By enum bp_service_id. */
+/* Indexed by enum bp_service_id. */
 extern const struct bp_service_tables *const bp_service_tables[BP_SERVICE_COUNT];
 
 #endif

@@ -63,22 +63,22 @@ enum bp_agg_flush {
  * what took longer. */
 #define BP_AGG_DELAYS 24
 
-/* Of one worker and one entry of `encapsulate`. Octets are those of Ethernet frames without
- * checksum.
- */
+/* The statistics of one worker and one entry of `encapsulate`. Byte counts are those of Ethernet
+ * frames without checksum. */
 struct bp_agg_stats {
 	_Atomic uint64_t messages, message_octets;
 	_Atomic uint64_t aggregates, aggregate_octets;
 	_Atomic uint64_t flushed[BP_AGG_FLUSH_COUNT];
-	_Atomic uint64_t delay_ns;             /* sum over messages: what they waited */
-	_Atomic uint64_t delay[BP_AGG_DELAYS]; /* aggregates, by what their oldest waited */
-	_Atomic uint64_t passed;               /* for the rule's destinations, not aggregated */
-	_Atomic uint64_t begun, evicted;       /* streams */
-	_Atomic uint64_t streams;              /* now */
-	_Atomic uint64_t waiting;              /* messages, now */
+	_Atomic uint64_t delay_ns; /* sum of the waiting times of all messages */
+	_Atomic uint64_t
+		delay[BP_AGG_DELAYS]; /* aggregates, by the waiting time of their oldest message */
+	_Atomic uint64_t passed;      /* for the rule's destinations, not aggregated */
+	_Atomic uint64_t begun, evicted; /* streams */
+	_Atomic uint64_t streams;        /* now */
+	_Atomic uint64_t waiting;        /* messages, now */
 } __attribute__((aligned(64)));
 
-/* Of one worker and one entry of `decapsulate`. */
+/* The statistics of one worker and one entry of `decapsulate`. */
 struct bp_disagg_stats {
 	_Atomic uint64_t aggregates, aggregate_octets;
 	_Atomic uint64_t messages, message_octets; /* restored messages */

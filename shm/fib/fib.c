@@ -164,7 +164,7 @@ bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route
 	return false;
 }
 
-/* Next hops in use are nearest to the table's beginning, as many as the control table says. */
+/* Used next hops are nearest to the beginning of the table; the control table has their number. */
 static uint32_t nexthops_used(
 	const struct bp_fib *f, unsigned interface, const struct bp_address *a)
 {

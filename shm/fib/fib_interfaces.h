@@ -7,7 +7,7 @@
 /* The writer of table interfaces. Called by shm/fib/fib_writer.c alone. */
 enum bp_fib_result bp_interface_set(
 	struct bp_fib *f, unsigned i, const struct bp_interface_info *info);
-/* After another writer: what it left half written is made whole; returns how many. */
+/* Repairs the entries that an earlier writer left incomplete; returns their number. */
 uint64_t bp_interfaces_load(struct bp_fib *f);
 
 #endif

@@ -89,7 +89,7 @@ static inline void bp_neighbour_state_set(struct bp_neighbour_entry *e, uint8_t 
 	atomic_store_explicit(&e->meta, (meta & ~0xffu) | state, memory_order_release);
 }
 
-/* Under which private indexes have an address. */
+/* The hash of an address in the private indexes. */
 uint64_t bp_neighbour_hash(const struct bp_fib *f, uint8_t interface, struct bp_neighbour_key k);
 void bp_neighbours_figures(struct bp_neighbours *n);
 

@@ -22,7 +22,7 @@ struct bp_route_entry {
 	uint32_t record;  /* BP_INDEX_END: none */
 	uint32_t generation;
 	uint32_t before, after; /* in the list of those that wait, or `after` in the free list */
-	uint32_t n_hops;        /* its hops, kept while it wants next hops */
+	uint32_t n_hops;        /* its hops, kept while it waits for next hops */
 	struct bp_hop *hop;
 };
 #define BP_WANTS_ROOM 0x1u /* a record, or lines */
@@ -64,20 +64,20 @@ bool bp_routes_waiting(const struct bp_routes *t);
 
 struct bp_route_entry *bp_route_find(
 	const struct bp_routes *t, const struct bp_prefix *p, uint8_t origin);
-/* Of the same prefix; NULL: there is none. */
+/* The next route of the same prefix; NULL: there is none. */
 struct bp_route_entry *bp_route_other_origin(
 	const struct bp_routes *t, const struct bp_route_entry *e);
 bool bp_route_is_active(const struct bp_routes *t, const struct bp_route_entry *e);
 /* Empty; NULL without memory. Other entries may have moved. */
 struct bp_route_entry *bp_route_entry_new(
 	struct bp_routes *t, const struct bp_prefix *p, uint8_t origin);
-/* With what it had taken. */
+/* Also drops its references. */
 void bp_route_entry_discard(struct bp_routes *t, struct bp_route_entry *e);
 void bp_route_object_unlink(struct bp_routes *t, uint32_t object);
 
 void bp_route_wants_add(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
 void bp_route_wants_no_more(struct bp_routes *t, struct bp_route_entry *e, uint8_t want);
-/* In the queue of what it wants. */
+/* Remove it from, and add it to, the queue of the resource that it waits for. */
 void bp_route_dequeue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_route_join_queue(struct bp_routes *t, struct bp_route_entry *e);
 void bp_routes_figures(struct bp_routes *t);

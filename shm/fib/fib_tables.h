@@ -24,7 +24,7 @@ enum {
 };
 extern const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES];
 
-/* Of a segment that somebody else made: whether its capacities are possible. */
+/* For a segment of another process: whether its capacities are possible. */
 bool bp_fib_sizes_agree(const uint64_t capacity[BP_FIB_TABLES]);
 /* Everything but hash_key. */
 void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],

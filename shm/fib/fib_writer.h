@@ -36,9 +36,9 @@ enum bp_fib_result bp_fib_interface_set(
 	struct bp_fib_writer *w, unsigned i, const struct bp_interface_info *info);
 
 /*
- * Next hops towards it follow at once. `state`: REACHABLE, PERMANENT or FAILED (mac is ignored; the
- * neighbour is then absent). A permanent one stays as it is until it is set again as permanent or
- * deleted: the others are the kernel's word, and SAME.
+ * The next hops with this gateway change immediately. `state`: REACHABLE, PERMANENT or FAILED (mac
+ * is ignored; the neighbour is then absent). A permanent neighbour is unchanged until it is set
+ * again as permanent or deleted: the other states come from the kernel, and return SAME.
  */
 enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
 	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);

@@ -54,7 +54,7 @@ static inline uint32_t bp_neighbour_home(
 {
 	uint64_t h = bp_fold(k.lo ^ f->hash_key[0], k.hi ^ f->hash_key[1]);
 
-	/* the key comes in again, so that the sum of two unlucky factors is not all there is */
+	/* the key is mixed in again, since the factors of a single product may be weak */
 	h = bp_fold(h ^ interface ^ 0xa0761d6478bd642full, f->hash_key[0] ^ 0xe7037ed1a0b428dbull);
 	return (uint32_t)((h >> 32) * f->neighbour_lines >> 32);
 }

@@ -25,8 +25,8 @@ bool bp_nh_groups_init(struct bp_nh_groups *g, struct bp_fib *f);
 void bp_nh_groups_free(struct bp_nh_groups *g);
 
 /*
- * Divides the shares by weight: each member has as many as its part of 256, rounded by largest
- * remainder. A share whose member in `old` (NULL: none) is to have some still stays with it.
+ * Divides the shares by weight: each member has its part of 256, rounded by the largest remainder
+ * method. A share keeps its member in `old` (NULL: none) where this member still has shares to get.
  */
 void bp_nh_shares(const struct bp_nh_members *m, const uint32_t *old, uint32_t *shares);
 

@@ -5,7 +5,7 @@
 #include "shm/fib/epoch.h"
 
 /*
- * Which elements of a table in the segment its writer may take, and which still wait for the
+ * The elements of a table in the segment that its writer can allocate, and those that wait for the
  * workers to pass. In private memory. An element is in it at most once.
  */
 struct bp_reuse {

@@ -5,9 +5,9 @@
 #include "shm/fib/fib.h"
 
 /*
- * The writer of tables routes4 and routes6. A record is committed by its state word; it is never
- * changed but in the next hop's word: a route that changes otherwise gets another record, and of
- * two records of one prefix the one with the later state is true.
+ * The writer of tables routes4 and routes6. A record is committed by its state word, and only its
+ * next hop's word ever changes: a route with another change gets another record, and of two records
+ * of one prefix the one with the later state is valid.
  */
 struct bp_route_records {
 	struct bp_fib *f;
@@ -45,7 +45,7 @@ void bp_route_record_remove(struct bp_route_records *r, uint8_t family, uint32_t
  */
 bool bp_route_record_load(
 	struct bp_route_records *r, uint8_t family, uint32_t number, bool *repaired);
-/* Of two records, whether a was committed after b. */
+/* Whether record a was committed after record b. */
 static inline bool bp_route_record_later(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;

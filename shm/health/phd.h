@@ -46,8 +46,8 @@ enum bp_phd_unanswered_state {
 
 /* The CSE has its containers: workers convert. Without it its reports go to the CP. */
 #define BP_PHD_READY 0x01
-/* A worker sets it, by compare-and-swap, when the CSE did not know the target: the CP provisions
- * again. */
+/* A worker sets it, by compare-and-swap, when the CSE reports that the target does not exist: the
+ * CP provisions again. */
 #define BP_PHD_STALE 0x02
 
 #define BP_PHD_NO_LAYOUT 0xffff
@@ -57,13 +57,13 @@ enum bp_phd_unanswered_state {
 /* Names the instances of a report (services/health/decode.h) whose session was superseded. */
 struct bp_phd_origin {
 	uint32_t associated_s; /* of that session; 0: there was none */
-	uint32_t report;       /* its number in it */
+	uint32_t report;       /* its number in that session */
 	uint16_t life;
 	uint16_t pad;
 };
 
-/* A report that a device waited for the answer to when its association ended: what an association
- * that follows begins with, so that its repeat is known. sent 0: there is none. */
+/* The report whose answer a device was waiting for when its association ended: the next association
+ * starts with it, so that its repetition is detected. sent 0: there is none. */
 struct bp_phd_carried {
 	uint64_t last, sent; /* as bp_phd_session has them */
 	struct bp_phd_origin origin;
@@ -104,10 +104,10 @@ struct bp_phd_session {
 	/* TCP: enum bp_phd_unanswered_state, of the report of `last` and `sent`. While it is not
 	 * ANSWERED the device may repeat that in its next association. */
 	uint8_t unanswered;
-	uint64_t config_content;     /* bp_phd_model.content */
-	uint64_t aarq_hash;          /* of the AARQ's octets: what a repeat is */
-	uint64_t config_hash;        /* of the accepted configuration report's octets, 0: none */
-	uint64_t opened_ns;          /* CLOCK_MONOTONIC */
+	uint64_t config_content; /* bp_phd_model.content */
+	uint64_t aarq_hash;      /* hash of the bytes of the AARQ, to detect a repetition */
+	uint64_t config_hash; /* hash of the bytes of the accepted configuration report, 0: none */
+	uint64_t opened_ns;   /* CLOCK_MONOTONIC */
 	struct bp_phd_origin origin; /* of the report of `last`; TCP, until it has another one */
 	/* workers, and the CP's slow path: reports of which nothing could be stored, as their APDU
 	 * is malformed or contradicts the configuration */
@@ -152,8 +152,8 @@ static inline uint8_t bp_phd_word_own(uint64_t word)
 	return (uint8_t)(word >> 48);
 }
 
-/* 15 tags of 16 bits (0: free), and how many sessions whose first group this is lie in their
- * second: four words of four, tag i in bits 16 * (i % 4).. of word i / 4. */
+/* 15 tags of 16 bits (0: free), and the number of sessions whose first group this is and that are
+ * in their second group: four words of four, tag i in bits 16 * (i % 4).. of word i / 4. */
 #define BP_PHD_WAYS 15
 struct bp_phd_group {
 	_Atomic uint64_t tags[4];
@@ -180,7 +180,7 @@ struct bp_phd_settings {
 	uint64_t hash; /* of all that layouts render */
 };
 
-/* Whether there is an address that requests come from. */
+/* Whether there is a source address for requests. */
 static inline bool bp_phd_settings_has_source(const struct bp_phd_settings *p)
 {
 	const uint64_t low = bp_load64(p->source + 8);
@@ -193,7 +193,8 @@ struct bp_phd_control {
 	/* CP: grows with each change of the plan; 0: there is none, odd: it is being written */
 	_Atomic uint64_t settings_generation;
 	struct bp_phd_settings plan;
-	/* CP: it reads sessions back, so that an unknown sender is no stray yet */
+	/* CP: sessions are being restored, so an APDU of an unknown sender does not count as
+	 * unknown yet */
 	_Atomic uint32_t loading;
 	_Atomic uint32_t sessions, operating; /* CP */
 	_Atomic uint32_t unready;             /* CP: operating, but without BP_PHD_READY */
@@ -241,7 +242,7 @@ static inline uint64_t bp_phd_hash_words(
 {
 	const uint64_t h = bp_fold(a0 ^ key[0], a1 ^ key[1]);
 
-	/* the key comes in again, so that the sum of two unlucky factors is not all there is */
+	/* the key is mixed in again, since the factors of a single product may be weak */
 	return bp_fold(h ^ port ^ (uint64_t)transport << 16 ^ 0xa0761d6478bd642full,
 		key[0] ^ 0xe7037ed1a0b428dbull);
 }

@@ -8,8 +8,8 @@
 #include "proto/health/phd_config.h"
 
 /*
- * What the reports of a configuration become: the element of table phd_layouts (shm/health/phd.h),
- * made by services/health/layout.h and read by services/health/convert.h.
+ * The compiled form of a configuration's reports: the element of table phd_layouts
+ * (shm/health/phd.h), written by services/health/layout.h and read by services/health/convert.h.
  */
 
 enum bp_phd_value_kind {
@@ -33,7 +33,7 @@ enum bp_phd_time_kind {
 /* 64 bytes. Offsets are into the layout's text[] where nothing else is said. */
 struct bp_phd_object {
 	uint16_t handle;
-	uint16_t fixed_len; /* octets of obs-val-data by its map; 0: variable reports only */
+	uint16_t fixed_len; /* length of obs-val-data by its map, bytes; 0: variable reports only */
 	uint8_t value;      /* enum bp_phd_value_kind */
 	uint8_t value_at;   /* octet of obs-val-data; 0 with NONE */
 	uint8_t value_n;    /* numbers of a compound; without one in the map, names in ids */
@@ -48,7 +48,7 @@ struct bp_phd_object {
 	uint16_t unit, unit_len;
 	uint16_t name, name_len;
 	uint16_t ids, ids_len; /* of a compound's parts, as JSON */
-	uint16_t bound;        /* octets that a fixed observation without status may become */
+	uint16_t bound;        /* maximum length of a fixed observation without status, bytes */
 	/* folded sum (bp_sum() of proto/net/frame.h) of the head from octet 0, with 0 where it is
 	 * patched */
 	uint16_t head_sum;

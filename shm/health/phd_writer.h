@@ -42,8 +42,8 @@ struct bp_phd_session_spec {
 	uint64_t config_content, aarq_hash, config_hash, opened_ns;
 	struct bp_phd_carried carried; /* TCP only: a worker would name it by this session */
 };
-/* The address, port and transport must have no session yet. 0 and *slot, or -1: the table, or what
- * is there for this address in it, is full (counted in control->refused). */
+/* The address, port and transport must have no session yet. Returns 0 and *slot, or -1: the table,
+ * or both groups of this address, are full (counted in control->refused). */
 int bp_phd_session_open(
 	struct bp_phd_writer *w, const struct bp_phd_session_spec *s, uint32_t *slot);
 /* State (not FREE), flags and layout of a session. The layout may be another: users follow. */
@@ -51,7 +51,8 @@ void bp_phd_session_word(struct bp_phd_writer *w, uint32_t slot, enum bp_phd_sta
 	uint8_t flags, uint16_t layout);
 /* The layout alone. */
 void bp_phd_session_layout(struct bp_phd_writer *w, uint32_t slot, uint16_t layout);
-/* Flags alone; those in neither stay as a worker may be setting them. */
+/* Changes only flags; flags in neither argument are unchanged, since a worker may be setting
+ * them. */
 void bp_phd_session_flags(struct bp_phd_writer *w, uint32_t slot, uint8_t set, uint8_t clear);
 void bp_phd_session_close(struct bp_phd_writer *w, uint32_t slot);
 

@@ -48,7 +48,7 @@ static inline uint64_t bp_phd_hash_of(const struct bp_phd_tables *t, const struc
 	return bp_phd_hash(t->hash_key, s->address, s->port, s->transport);
 }
 
-/* Brings the figures up to what the slot's word says now. */
+/* Updates the figures to the present word of the slot. */
 void bp_phd_figures(struct bp_phd_writer *w, uint32_t slot, uint64_t word);
 /* Retires a slot without references. */
 void bp_phd_slot_retire(struct bp_phd_writer *w, uint32_t slot);
@@ -64,7 +64,7 @@ static inline enum bp_slot bp_phd_layout_slot(const struct bp_phd_tables *t, uin
 	return bp_slot(atomic_load_explicit(&bp_phd_layout_at(t, n)->state, memory_order_relaxed));
 }
 void bp_phd_layout_slot_set(struct bp_phd_tables *t, uint32_t n, enum bp_slot slot);
-/* Under which the index has it. */
+/* The hash of the layout in the index. */
 uint64_t bp_phd_layout_hash(const struct bp_phd_layout *l);
 /* One session more or less names it. The last one's going retires it. */
 void bp_phd_layout_use(struct bp_phd_writer *w, uint16_t n);

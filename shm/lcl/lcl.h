@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct bp_lcl_shared_rules) == 8 + sizeof(struct bp_lcl_ru
 #define BP_LCL_INTERVALS 64
 struct bp_lcl_interval {
 	_Atomic uint64_t second;  /* Unix time; 0: none yet */
-	_Atomic uint64_t late_ns; /* the worst begin of a slot in it */
+	_Atomic uint64_t late_ns; /* the maximum delay of the begin of a slot in it */
 	_Atomic uint64_t gap_ns;  /* the longest time between two looks of the worker */
 	_Atomic uint64_t outside; /* frames outside their bound */
 	_Atomic uint64_t frames;  /* time-sensitive, that left the scheduler */
@@ -81,7 +81,7 @@ struct bp_lcl_flow_stats {
 	uint8_t last, pad; /* this is its last node */
 	_Atomic uint64_t frames, octets, outside, late, early, moved, full;
 	_Atomic uint64_t labelled;           /* of these, got their label here */
-	_Atomic uint64_t missing, reordered; /* by sequence numbers, as they came */
+	_Atomic uint64_t missing, reordered; /* by sequence numbers, in the order of arrival */
 	_Atomic uint64_t waited_ns;          /* sum */
 	_Atomic uint64_t waited_min_ns, waited_max_ns;
 	_Atomic int64_t deviation_min_ns, deviation_max_ns;

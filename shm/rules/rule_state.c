@@ -210,7 +210,7 @@ static unsigned sampled(const struct attempt *a, uint32_t client)
 	return n;
 }
 
-/* Whether an entry may be given up for one of this client. */
+/* Whether an entry may be evicted for one of this client. */
 static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, uint64_t age)
 {
 	return age >= BP_RULE_STATE_IDLE_NS || client_of(e) == a->client ||
@@ -298,7 +298,7 @@ static bool claim(struct attempt *a)
 	return true;
 }
 
-/* One attempt at finding, judging and changing. Returns whether it came to its end. */
+/* One attempt to find, evaluate and change an entry. Returns whether it completed. */
 static bool evaluate_once(
 	struct attempt *a, const struct bp_rule *rule, double value, enum bp_verdict *verdict)
 {
@@ -328,7 +328,7 @@ static bool evaluate_once(
 	return true;
 }
 
-/* Of (rule, topic); never 0. One rule's keys differ for every two topic hashes. */
+/* The key of (rule, topic); never 0. The keys of one rule differ for any two topic hashes. */
 static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
 {
 	const uint64_t key = bp_mix64(uid + bp_mix64(topic_hash));

@@ -69,7 +69,7 @@ enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, enum bp_state_loss *loss);
 
-/* How a judgement changes an entry, said before it does. */
+/* Describes the change of an entry before it is made. */
 struct bp_rule_undo {
 	uint64_t entry; /* UINT64_MAX: nothing is changed */
 	uint64_t old_key, old_word, new_key, new_word;
@@ -77,7 +77,7 @@ struct bp_rule_undo {
 /* Takes such a change back, if it was made and nothing else since. `u` may be anything. */
 void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
 
-/* Likewise. `undo`: NULL, or where to note it. */
+/* As above. `undo`: NULL, or the record for undoing it. */
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo);

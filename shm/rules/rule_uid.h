@@ -7,9 +7,8 @@
 #include "biplane/rule.h"
 
 /*
- * What makes a rule the rule it is, as 64 bits that are never 0; for shm/rules/ruleset_build.c.
- * Fields that the definition does not use (the clear condition without has_clear, say) do not
- * count.
+ * The identity of a rule, as 64 bits that are never 0; for shm/rules/ruleset_build.c. Fields that
+ * the definition does not use (the clear condition without has_clear, for example) do not count.
  */
 uint64_t bp_rule_uid(const struct bp_rule_spec *s);
 

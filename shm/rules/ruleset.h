@@ -18,7 +18,7 @@
 
 #define BP_RULE_NONE UINT32_MAX
 
-/* Whether a worker can judge a value by this rule at once, and how it finds the value. */
+/* Whether a worker can evaluate a value by this rule immediately, and how it finds the value. */
 enum bp_rule_fast {
 	BP_RULE_FAST_NO, /* it keeps state */
 	BP_RULE_FAST_TEXT,
@@ -82,8 +82,8 @@ uint32_t bp_ruleset_match(const struct bp_ruleset *rs, const uint8_t *topic, uin
 	bp_rule_found found, void *arg);
 
 /*
- * The bank's size in the segment: what max_rules rules take, each with about 1 KiB for its topic
- * filter (some ten levels that no other filter shares). The bank must be aligned to 64 bytes.
+ * The size of a bank in the segment: the memory of max_rules rules, each with about 1 KiB for its
+ * topic filter (some ten levels that no other filter shares). The bank must be aligned to 64 bytes.
  */
 uint64_t bp_ruleset_bank_size(uint32_t max_rules);
 

@@ -4,7 +4,7 @@
 
 #include "shm/rules/ruleset_image.h"
 
-/* Whether n elements of `size` bytes at `offset` lie in the image, as aligned as they must be. */
+/* Whether n elements of `size` bytes at `offset` are in the image, with the required alignment. */
 static bool array_valid(
 	const struct bp_ruleset *rs, uint32_t offset, uint64_t n, uint64_t size, uint32_t align)
 {
@@ -24,7 +24,7 @@ static bool is_bool(const bool *b)
 	return byte <= 1;
 }
 
-/* A chain only leads onwards, so that following it ends. */
+/* A chain has only increasing indexes, so following it ends. */
 static bool chain_valid(const struct bp_ruleset *rs, uint32_t first, int64_t after)
 {
 	return first == BP_RULE_NONE || (first < rs->n_rules && (int64_t)first > after);

@@ -46,9 +46,9 @@ struct bp_transform_readers {
 };
 
 /*
- * A receiver of a source. There are two matrices, of which the writer fills the one that is not in
- * use and then says so with one store: a reader never waits, even if the writer dies in between.
- * They are doubles, since floats would cost the micrometres that this is for.
+ * A receiver of a source. There are two matrices. The writer fills the one that is not in use and
+ * then publishes it with one store: a reader never waits, even if the writer dies in between. They
+ * are doubles, because the precision of floats is not sufficient for micrometres.
  */
 struct bp_transform_row {
 	_Atomic uint64_t state; /* times set << 8 | flags (BP_TRANSFORM_*, the rule's `otherwise`
@@ -157,11 +157,11 @@ struct bp_transform_view {
 	uint64_t key;
 };
 struct bp_transform_view bp_transform_view_of(const struct bp_transform_tables *t, uint64_t active);
-/* Of a bank of that capacity wherever it lies. */
+/* For a bank of that capacity at any address. */
 struct bp_transform_view bp_transform_view_at(
 	const struct bp_transform_bank *bank, uint32_t matrices);
 
-/* Of the names of the ports, in their order. */
+/* A hash of the names of the ports, in their order. */
 /* An address, or prefix, as two words: bytes beyond an IPv4 address and bits beyond the length 0.
  */
 static inline uint64_t bp_transform_hash(
@@ -244,7 +244,7 @@ static inline uint64_t bp_transform_row_read(const struct bp_transform_row *r, d
 {
 	uint64_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 
-	/* bounded: what only changes is no matrix that anybody set */
+	/* bounded: a matrix that changes at every attempt was set by no writer */
 	for (unsigned tries = 0;; tries++) {
 		const uint64_t before = state;
 

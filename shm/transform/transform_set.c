@@ -182,7 +182,7 @@ static enum bp_transform_set check(const struct bp_transform_rule *rule, const d
 	return BP_TRANSFORM_SET_DONE;
 }
 
-/* With its matrix from the first moment on that a worker can see it. */
+/* Its matrix is complete before a worker can see it. */
 static enum bp_transform_set add_with(const struct bp_transform_view *v, unsigned rule,
 	const struct bp_prefix *source, const double m[12], _Atomic uint32_t *next_uid)
 {

@@ -44,7 +44,7 @@ bool bp_transform_rules_valid(const struct bp_transform_bank *bank, uint32_t mat
 enum bp_transform_set {
 	BP_TRANSFORM_SET_DONE,
 	BP_TRANSFORM_SET_NO_RULE,     /* there is no such rule */
-	BP_TRANSFORM_SET_NO_SOURCE,   /* the rule has no such source, and `add` was not asked */
+	BP_TRANSFORM_SET_NO_SOURCE,   /* the rule has no such source, and `add` is false */
 	BP_TRANSFORM_SET_NO_RECEIVER, /* the source has fewer */
 	BP_TRANSFORM_SET_FULL,        /* no space for a new source */
 	BP_TRANSFORM_SET_SINGULAR,    /* the rule does not allow it */

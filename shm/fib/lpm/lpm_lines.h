@@ -14,7 +14,7 @@
 #define BP_LPM_NO_LINE UINT32_MAX
 #define BP_LPM_SIZES BP_LPM_LINES_MAX /* the last: this large or larger */
 
-struct bp_lpm_extent {       /* of each line; what it says counts at an extent's first line */
+struct bp_lpm_extent {       /* state of each line; valid at the first line of an extent */
 	uint32_t next, prev; /* free: in the list of its size. waiting: prev is the low half of the
 			      * epoch it waits for */
 	uint32_t length;     /* also at the last line of a free extent; 0: taken */

@@ -31,9 +31,9 @@
 #define BP_LPM_STRIDE 8u
 
 /*
- * Lines behind the last one that there is: wherever a node begins and whatever is in it, a reader
- * stays in the table. What a reader follows in it is bounded when it is read, since the control
- * plane may write anything at any time.
+ * Additional lines after the last one: wherever a node begins and whatever it contains, a reader
+ * stays in the table. A reader bounds each index when it reads it, since the control plane may
+ * write anything at any time.
  */
 #define BP_LPM_RUN_MASK 511u
 #define BP_LPM_SLACK 33u

@@ -57,7 +57,7 @@ struct bp_lpm_writer {
 	uint32_t free_then;
 };
 
-/* Where a change matters: at slots lo..hi, as far as no prefix longer than `length` decides. */
+/* The scope of a change: slots lo..hi, except where a prefix longer than `length` decides. */
 struct bp_lpm_scope {
 	uint32_t lo, hi;
 	unsigned length;
@@ -68,8 +68,8 @@ struct bp_lpm_scope {
 struct bp_lpm_painter {
 	const struct bp_rib *rib;
 	unsigned start, bits; /* slots are these bits of an address */
-	unsigned settled; /* where a prefix longer than this decides, and for what is in it, all is
-			   * said already: it is passed over */
+	unsigned settled;     /* ranges of prefixes longer than this are already complete and are
+				 skipped */
 	/* slots lo..hi have one next hop; called in order, without gaps except for skipped
 	 * ranges */
 	void (*run)(struct bp_lpm_painter *p, uint32_t lo, uint32_t hi, uint32_t owner,

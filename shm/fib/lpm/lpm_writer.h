@@ -6,9 +6,9 @@
 #include "shm/fib/fib_writer.h"
 
 /*
- * The longest-prefix-match structures of both families, as their writer sees them: a trie of all
- * prefixes in its own memory (shm/fib/lpm/rib.h), from which what lies in the segment is derived.
- * Called by shm/fib/fib_writer.c alone.
+ * The longest-prefix-match structures of both families, for the writer: a trie of all prefixes in
+ * its own memory (shm/fib/lpm/rib.h), from which the content of the segment is derived. Called only
+ * by shm/fib/fib_writer.c.
  */
 struct bp_lpm_writer;
 

@@ -54,7 +54,8 @@ struct bp_rib_position {
 	uint32_t nexthop; /* of the longest prefix that is not longer than the place; 0: none */
 };
 
-/* From a place above (for the whole trie {1, 0}) down to the first `length` bits of the key. */
+/* Descends from a higher position (for the whole trie {1, 0}) to the first `length` bits of the
+ * key. */
 struct bp_rib_position bp_rib_down(const struct bp_rib *rib, struct bp_rib_position from,
 	const struct bp_rib_key *key, unsigned length);
 
