@@ -27,7 +27,7 @@ void bp_cut_drop(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 	f->reassembly_decided[dir] = 0;
 }
 
-/* From here on the packet's bytes are counted off, not read. */
+/* From here on the packet's bytes are counted and not inspected. */
 static void skip(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t bytes)
 {
 	bp_cut_drop(in, f, dir);
@@ -93,7 +93,7 @@ static uint8_t *header_at(struct bp_flow *f, unsigned dir)
 	return (uint8_t *)&f->skip[dir]; /* at most four bytes, or it would be complete */
 }
 
-/* A PUBLISH has ended of which only the beginning was kept. `seq`: the end of it. */
+/* The end of a PUBLISH whose beginning alone was kept. `seq`: its end. */
 static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	uint32_t need = f->reassembly_need[dir], have = f->reassembly_len[dir];
@@ -108,7 +108,7 @@ static void beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir
 	bp_cut_drop(in, f, dir);
 }
 
-/* No memory for the packet, of which `have` of `total` bytes were received. */
+/* No memory for the packet; `have` of `total` bytes were received. */
 static void no_room(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t type,
 	uint32_t total, uint32_t have)
 {

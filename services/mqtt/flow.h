@@ -14,8 +14,9 @@
 #include "services/mqtt/reassembly_pool.h"
 
 /*
- * One TCP connection between a client and a broker. Both directions are one entry: dir 0 goes to
- * the broker, dir 1 comes from it. 320 bytes; a segment in sequence touches the first line only.
+ * One TCP connection between a client and a broker. Both directions are one entry: dir 0 is from
+ * the client to the broker, dir 1 from the broker to the client. 320 bytes; a segment in sequence
+ * touches the first line only.
  */
 enum { BP_TO_BROKER = 0, BP_FROM_BROKER = 1 };
 
@@ -52,7 +53,7 @@ enum bp_stream {
 /* Both ends speak MQTT here: CONNACK with success, or, mid-stream, an exact request and answer. */
 #define BP_FLOW_PROVEN 0x08
 #define BP_FLOW_PROOFS (BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE | BP_FLOW_PROVEN)
-#define BP_FLOW_UNREAD 0x80 /* no proof: what it publishes is not read */
+#define BP_FLOW_UNREAD 0x80 /* no proof: its publications are not evaluated */
 #define BP_FLOW_MARKED 0x10 /* there are `marks`: not for the burst path */
 
 /* The parts of line 4 that are in use. */
@@ -70,10 +71,10 @@ enum bp_stream {
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
 #define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
 #define BP_SESSION_CLEAN 0x08        /* it begins a new session */
-#define BP_SESSION_NO_ID 0x10        /* its client identifier found no memory */
+#define BP_SESSION_NO_ID 0x10        /* no memory for its client identifier */
 #define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may refer to an unknown topic */
 
-/* By bit of `suspicious`; packet.c. */
+/* Indexed by the bit of `suspicious`; packet.c. */
 extern const uint16_t bp_mqtt_suspicious_counter[16];
 
 #define BP_NO_FLOW UINT32_MAX
@@ -81,7 +82,8 @@ extern const uint16_t bp_mqtt_suspicious_counter[16];
 /* A guess that waits for its proof; see resync.c. It has been checked up to the flow's `next`. */
 struct bp_resync {
 	uint32_t skip;    /* bytes of the packet under way beyond that */
-	uint32_t run_end; /* end of the push that made `pushes` enough, or of what was `behind` */
+	uint32_t run_end; /* end of the push that reached the required `pushes`, or of the bytes in
+			     `behind` */
 	uint32_t expect_seq; /* what the peer must have acknowledged */
 	uint16_t expect_id;
 	uint8_t expect_type; /* packet type that proves the guess; 0: none yet */
@@ -97,11 +99,11 @@ struct bp_resync {
 
 struct bp_flow {
 	/* line 0: hot */
-	uint64_t k0, k1;    /* key; for IPv6 k0 is a hash of the addresses, which lie below */
-	uint32_t next[2];   /* sequence number expected next */
-	uint32_t skip[2];   /* or, carried: the octets of a fixed header not yet complete; or,
-			     * searched: what a search does not go back behind; or, opaque: whether
-			     * the fault was in this direction */
+	uint64_t k0, k1;  /* key; for IPv6 k0 is a hash of the addresses, which are stored below */
+	uint32_t next[2]; /* sequence number expected next */
+	uint32_t skip[2]; /* or, in reassembly: the bytes of an incomplete fixed header; or, in
+			     resynchronisation: the lower limit of the search; or, not inspected:
+			     whether the fault was in this direction */
 	uint64_t memo_hash; /* topic that the client published last */
 	uint32_t memo_rule; /* what it matched: a rule, BP_RULE_NONE, or BP_MEMO_MULTIPLE */
 	uint32_t memo_gen;  /* of the rules; 0 never */
@@ -140,16 +142,16 @@ struct bp_flow {
 	uint8_t scale[2]; /* of windows that the receiver of a direction announces; BP_SCALE_UNSEEN
 			   */
 	uint8_t marks;    /* BP_MARK_* */
-	uint8_t repeated_syn_data; /* bytes that came with the SYN of BP_FLOW_SYN_REPEATED, in units
-				      of 32 */
+	uint8_t repeated_syn_data; /* payload bytes of the SYN of BP_FLOW_SYN_REPEATED, in units of
+				      32 */
 	uint32_t repeated_syn_seq; /* initial sequence number of the SYN of BP_FLOW_SYN_REPEATED */
 	/* line 3 */
 	struct bp_resync resync[2];
 	uint32_t tunnel;       /* struct bp_frame */
 	uint32_t unread_since; /* ticks, with BP_FLOW_UNREAD */
 	uint64_t known; /* topics published while the stream was proven: two bits of 64 each */
-	/* line 4: what a receiver knows, and what waits for a proof */
-	uint32_t top[2]; /* end of what was seen, or `next` where that is further */
+	/* line 4: the state of the receivers, and the publications that wait for a proof */
+	uint32_t top[2]; /* end of the seen bytes, or `next` where that is further */
 	uint32_t
 		window[2]; /* the largest that the receiver of a direction announced; 0: none yet */
 	uint32_t claim[2]; /* BP_MARK_CLAIM: up to where */
@@ -159,7 +161,8 @@ struct bp_flow {
 	bp_reassembly_ref qos2[2];    /* identifiers of QoS 2 publications in flight */
 	uint32_t broker_isn;          /* BP_FLOW_SYN_ACKED */
 	bp_reassembly_ref will;       /* see will.c */
-	uint16_t suspicious; /* 1 << enum bp_mqtt_error: what the client sent, and was let pass */
+	uint16_t suspicious; /* 1 << enum bp_mqtt_error: violations of the client that were accepted
+			      */
 	uint8_t session;     /* BP_SESSION_* */
 	uint8_t client_port; /* struct bp_frame: ingress port of the client's segments */
 	bp_reassembly_ref
@@ -186,10 +189,10 @@ enum { BP_REASSEMBLY_UNDECIDED, BP_REASSEMBLY_WHOLE, BP_REASSEMBLY_BEGINNING };
 #define BP_PUSHES_CUT UINT8_MAX
 
 /*
- * The table: groups of 15 flows, found by 16-bit tags that lie together (32 bytes a group), so that
- * a lookup costs one small hot line and the one cold line of the flow. A flow lies in its first
- * group or, when that is full, in its second; the 16th tag counts how many of a group's flows had
- * to go elsewhere. Lies in the segment; written by one worker.
+ * The table: groups of 15 flows, found by 16-bit tags that are adjacent (32 bytes per group), so
+ * that a lookup costs one small hot line and the one cold line of the flow. A flow is in its first
+ * group or, when that is full, in its second; the 16th tag counts the flows of a group that are in
+ * their second group. The table is in the segment and is written by one worker.
  */
 #define BP_FLOW_WAYS 15
 
@@ -298,7 +301,7 @@ static inline uint64_t bp_flow_hash(const struct bp_flow_table *t, uint64_t k0, 
 	return bp_mix(k0 ^ t->key[0], k1 ^ t->key[1]);
 }
 
-/* The first word of a key. Addresses as they lie in a frame. */
+/* The first word of a key. Addresses are in frame order. */
 static inline uint64_t bp_flow_k0_ip4(const uint8_t *client_ip, const uint8_t *broker_ip)
 {
 	uint32_t client, broker;
@@ -319,7 +322,7 @@ static inline uint64_t bp_flow_k0_ip6(
 	       bp_mix(b[0] ^ t->key[1], b[1] + t->key[0]);
 }
 
-/* Two tunnels may use the same addresses: what is added to k0 for one, but 0. */
+/* Two tunnels may use the same addresses: the value that is added to k0 for a tunnel, except 0. */
 static inline uint64_t bp_flow_k0_tunnel(const struct bp_flow_table *t, uint32_t tunnel)
 {
 	return bp_mix(tunnel ^ t->key[0], t->key[1]);
@@ -401,7 +404,7 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 bool bp_flow_is_unproven(const struct bp_flow *f);
 /* The flow's client as 64 bits under the table's key: an IPv4 address, or an IPv6 /64. */
 uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f);
-/* Where it counts: client_bytes[] and so on. */
+/* The index of its counts: client_bytes[] and so on. */
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
 /* The flow holds `bytes` of arena blocks more, or less. */
 void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
@@ -416,7 +419,7 @@ void bp_flow_lists_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t open
 void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f);
 bool bp_flow_is_answered(const struct bp_flow *f);
 void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f);
-/* Gives a flow up, counted by what it was. */
+/* Evicts a flow; the counter depends on its state. */
 void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f);
 /* Before a flow is filed under `list` that was in another: gives one up where a bound is reached.
  */

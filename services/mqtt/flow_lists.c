@@ -163,7 +163,8 @@ void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
  * takes slots from itself (longest queue drop, as in stochastic fair queueing).
  */
 
-/* An IPv4 key holds the address; of IPv6, a /64 is one client, for it has all addresses in it. */
+/* An IPv4 key holds the address; for IPv6, a /64 is one client, since a client may use all its
+ * addresses. */
 uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow *f)
 {
 	uint64_t client = f->k0 >> 32;

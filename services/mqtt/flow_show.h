@@ -54,7 +54,7 @@ struct bp_unread {
 struct bp_unread_scan {
 	uint64_t at;           /* the next flow */
 	struct bp_unread turn; /* so far */
-	struct bp_unread last; /* the last whole turn */
+	struct bp_unread last; /* the last complete scan */
 };
 void bp_unread_scan(struct bp_unread_scan *s, const void *table, uint64_t len, uint64_t mono_ns,
 	uint64_t limit_ns, uint32_t budget);

@@ -88,7 +88,7 @@ static inline void bp_journal_deepen(struct bp_journal *j, const struct bp_flow 
 	bp_journal_order();
 }
 
-/* Where the next evaluation of a rule notes its change; NULL: there is no space. */
+/* The record for the change of the next evaluation; NULL: there is no space. */
 static inline struct bp_rule_undo *bp_journal_undo(struct bp_journal *j)
 {
 	if (j->undos >= BP_JOURNAL_UNDO)
@@ -138,7 +138,8 @@ struct bp_mqtt_worker {
 	struct bp_rule_stats *rule_stats; /* this worker's row */
 	uint64_t now_ns, mono_ns;
 	uint32_t now_ticks;
-	uint32_t gen; /* of the rules, never 0: what was worked out under another counts no more */
+	uint32_t gen; /* generation of the rules, never 0: results of another generation are invalid
+		       */
 	uint16_t port[BP_MAX_MQTT_PORTS];
 	uint32_t n_ports;
 	bool evaluates[2]; /* by direction */
@@ -146,7 +147,8 @@ struct bp_mqtt_worker {
 	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
 	uint8_t single_mask; /* bits of a PUBLISH's first octet that are fixed on the burst path */
 	bool record_mirrored;
-	bool mosquitto; /* mqtt.strictness: whose view is taken of what clients send */
+	bool mosquitto; /* mqtt.strictness: the implementation whose behaviour is assumed for
+			   clients */
 	uint64_t topic_key[2];
 	const struct bp_frame *frame; /* whose segment is being read */
 	struct bp_flow_table table;
@@ -196,8 +198,8 @@ static inline bool bp_within_budget(struct bp_mqtt_worker *in)
 }
 
 /*
- * Whose view is taken of what is sent in this direction: of brokers, and of a stream that nothing
- * has proven yet, the standard's.
+ * The implementation whose behaviour is assumed for this direction: for brokers, and for an
+ * unproven stream, the standard.
  */
 static inline struct bp_mqtt_view bp_view(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
@@ -313,7 +315,7 @@ static inline void bp_change_end(struct bp_mqtt_worker *in)
 
 /* segment.c: one segment of a known flow. */
 void bp_stream_segment(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame);
-/* The payload of a segment, of which the first byte has this number. */
+/* The payload of a segment and the sequence number of its first byte. */
 void bp_stream_payload(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_frame *frame, uint32_t seq);
 
@@ -362,7 +364,7 @@ bool bp_segment_valid(
 /* Notes what a segment that fits says of both directions, and what was lost of them. */
 void bp_segment_record(
 	struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
-/* Of a segment without payload on a stream in sequence: the window alone. */
+/* For a segment without payload on a stream in sequence: updates only the window. */
 void bp_segment_record_window(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
 /* The window that a SYN or SYN-ACK announces, which is never scaled. */
 void bp_segment_record_syn(struct bp_flow *f, unsigned dir, const struct bp_frame *frame);
@@ -407,7 +409,7 @@ static inline bool bp_stream_may_read(const struct bp_flow *f, unsigned dir)
 		return false;
 	if (dir == BP_TO_BROKER)
 		return !(f->flags & BP_FLOW_CONNECT);
-	/* a broker that speaks before the CONNECT was read, of which bytes may be lost */
+	/* a broker that sends before the CONNECT was inspected; bytes of it may be lost */
 	return (f->flags & BP_FLOW_CONNECT) || !(f->marks & BP_MARK_CLAIM(BP_TO_BROKER));
 }
 
@@ -501,14 +503,14 @@ bool bp_cut_adopt(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
  * checked before, or NULL. */
 void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
-/* The same for a PUBLISH of which no more than body[0..have) was kept. */
+/* As above, for a PUBLISH with only body[0..have) stored. */
 void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
 /* Evaluates what the client has the broker publish, by its topic, where no packet is at hand.
  * `beginning`: no more of the payload is. */
 void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
-/* Whether any rule wants the PUBLISH whose head this is; a topic alias is resolved and kept. */
+/* Whether a rule matches the PUBLISH with this head; a topic alias is resolved and stored. */
 enum bp_publish_decision {
 	BP_PUBLISH_SKIP,
 	BP_PUBLISH_EVALUATE,
@@ -565,7 +567,7 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 void bp_resync_enter(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq);
 void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, const uint8_t *p,
 	uint32_t n, uint32_t seq, uint32_t ack);
-/* Whether `seq` is about where the search has come to. */
+/* Whether `seq` is near the current position of the search. */
 bool bp_resync_is_near(const struct bp_flow *f, unsigned dir, uint32_t seq);
 /* The receiver of `dir`, in BP_FLOW_PUSHES, has `ack`, by a segment that is in its own sequence. */
 void bp_resync_acked(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t ack);

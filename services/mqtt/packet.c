@@ -174,7 +174,7 @@ static enum bp_mqtt_error read_disconnect(struct bp_mqtt_worker *in, struct bp_f
 	return e;
 }
 
-/* Flags that do not fit, mosquitto asks for later, by the type, or not at all. */
+/* Invalid flags; mosquitto checks them later, depending on the type, or not at all. */
 static inline enum bp_mqtt_error fixed_header(const struct bp_mqtt_worker *in,
 	const struct bp_flow *f, unsigned dir, const uint8_t *p, size_t len,
 	struct bp_mqtt_fixed *out)

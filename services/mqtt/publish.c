@@ -12,7 +12,7 @@ struct evaluation {
 	/* the value at the source looked at last: rules on one topic mostly share it */
 	uint32_t source;
 	bool has_value;
-	bool missed; /* a rule found no value */
+	bool missed; /* no value for a rule */
 	bool cut;    /* over the budget: the rest of the rules are not evaluated */
 };
 

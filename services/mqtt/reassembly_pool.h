@@ -38,7 +38,8 @@ void bp_reassembly_open(struct bp_reassembly *c);
  * block. */
 bp_reassembly_ref bp_reassembly_alloc(struct bp_reassembly *c, uint64_t bytes);
 void bp_reassembly_release(struct bp_reassembly *c, bp_reassembly_ref ref); /* 0 is fine */
-/* From here on what is released stays as it is, and taken, until bp_reassembly_end_deferred(). */
+/* Defers the release of blocks: they stay allocated and unchanged until
+ * bp_reassembly_end_deferred(). */
 void bp_reassembly_defer_release(struct bp_reassembly *c);
 /* Returns whether there is more free memory now. */
 bool bp_reassembly_end_deferred(struct bp_reassembly *c);

@@ -311,7 +311,7 @@ static void record_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	const struct bp_frame *frame = in->frame;
 
 	if (end != frame->seq + frame->payload_len)
-		return; /* it lies in several pieces */
+		return; /* it is in several segments */
 	if (frame->tcp_flags & BP_TCP_PSH)
 		count_push(in, f, dir, frame->payload_len, end);
 	else
@@ -429,7 +429,7 @@ void bp_resync_segment(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		s->valid = f->resync[!dir].valid = 0;
 		return;
 	}
-	/* the other direction asked and this one answered: both guesses are true */
+	/* a request and its response in opposite directions: both hypotheses are proven */
 	if (!settle_version(in, f, s->versions & f->resync[!dir].versions)) {
 		f->resync[!dir].expect_type = 0;
 		return;

@@ -20,11 +20,11 @@
 struct bp_template {
 	bp_v16 tcp, tcp_mask;   /* header length and flags: octets from 46 on, and which count */
 	bp_v16 head, head_mask; /* of the PUBLISH, up to the topic's length, from `at` on */
-	/* eight characters that end with the payload, twice: what they are, which count, and what
-	 * they may be above it */
+	/* the last eight characters of the payload, twice: their values, the mask of the compared
+	 * bits, and the maximum above them */
 	bp_v16 text, text_mask, text_above;
 	bp_v16 joins;          /* moves the digits together */
-	bp_v16 last;           /* those of the last 16 octets that were not summed before */
+	bp_v16 last;           /* the part of the last 16 bytes that was not summed before */
 	bp_v4 ip_sum, tcp_sum; /* to be added to the sums: of IP header, and of TCP */
 	bp_v4 low, span; /* numbers that raise: low .. low + span, as bp_short_ranges has it */
 	/* Rule and generation, where a flow has them behind the topic's hash, and what of them

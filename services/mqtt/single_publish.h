@@ -11,14 +11,14 @@
 #endif
 
 /*
- * A frame that burst.c reads without the general path: untagged IPv4 without options, to the
- * broker, a TCP segment that continues its stream, in it exactly one PUBLISH on the topic that this
- * client published last, evaluated by at most one rule, which keeps no state. Nearly every frame of
- * a sensor is such.
+ * A frame that burst.c processes without the general path: untagged IPv4 without options, to the
+ * broker, a TCP segment that continues its stream and contains exactly one PUBLISH, on the topic
+ * that this client published last, evaluated by at most one rule without state. Nearly all frames
+ * of a sensor have this form.
  *
- * Nothing here writes to a flow. A frame that differs in anything takes the general path
- * (segment.c), which starts from the beginning: so the burst path can only lose time, and never
- * differs in what is seen.
+ * No function here writes to a flow. A frame with any difference takes the general path
+ * (segment.c), which starts from the beginning: the burst path can only cost time, and its results
+ * never differ.
  */
 
 #define BP_SINGLE_L3 14u
@@ -95,7 +95,7 @@ static inline bool bp_single_checksum_ok(const uint8_t *frame, uint32_t total)
 	       bp_sum_ok(bp_single_sum(frame + BP_SINGLE_L4, total - 20) + (pseudo + addresses));
 }
 
-/* Where the payload of the TCP segment begins. */
+/* The offset of the payload of the TCP segment. */
 static inline uint32_t bp_single_payload(const uint8_t *frame)
 {
 	return BP_SINGLE_L4 + (uint32_t)(frame[BP_SINGLE_L4 + 12] >> 4) * 4;
@@ -145,7 +145,8 @@ static inline void bp_single_parse(const struct bp_mqtt_worker *in, const uint8_
 
 /* ---- the frame and its flow ---- */
 
-/* A flow's `stream` of this direction, `version` and so on, as bp_single_flow_is() wants them. */
+/* A flow's `stream` of this direction, `version` and so on, in the form that bp_single_flow_is()
+ * compares. */
 #define SINGLE_PROOF (BP_FLOW_IN_TABLE | BP_FLOW_PROVEN)
 #define SINGLE_PROOF_ASKED (SINGLE_PROOF | BP_FLOW_MARKED)
 #define BP_SINGLE_STATE(version) ((bp_v16){BP_STREAM_BOUNDARY, 0, (version), 0, 0, SINGLE_PROOF})

@@ -154,7 +154,7 @@ static void settle_claim(
 	uint32_t claim = f->claim[dir];
 
 	if ((int32_t)(claim - top_of(f, dir)) <= 0) {
-		bp_flow_unmark(f, BP_MARK_CLAIM(dir)); /* it came after all */
+		bp_flow_unmark(f, BP_MARK_CLAIM(dir)); /* it arrived after all */
 	} else if (frame->seq == claim) {
 		bp_flow_unmark(f, BP_MARK_CLAIM(dir));
 		acknowledged(in, f, dir, claim);

@@ -6,21 +6,21 @@
 #include <stdint.h>
 
 /*
- * How much work inspection does for a connection. A unit is about a nanosecond of one core, by the
- * table below and not by a clock: what a segment costs is then the same in a test, in a replay and
- * on a worker that the system descheduled meanwhile.
+ * The accounting of inspection work per connection. A unit is about a nanosecond of one core, from
+ * the table below and not from a clock: the cost of a segment is therefore the same in a test, in a
+ * replay and on a worker that was descheduled meanwhile.
  *
- * Work that is in proportion to the bytes is free: BP_WORK_PER_BYTE for each byte of the frame, and
- * of what it completes. What a segment costs beyond it (many rules on a topic, large documents read
- * for many rules, topics of 64 KiB behind an alias of two bytes, alarms) is taken from two
- * accounts, the connection's and the worker's. Both drain with time, at mqtt.connection_cpu_percent
- * and mqtt.worker_cpu_percent of a core. While one of them is over its limit, publications of the
- * connection that are not free are forwarded and counted, but not evaluated. The stream is followed
- * all the same, so that its position and its aliases stay known.
+ * Work in proportion to the bytes is free: BP_WORK_PER_BYTE for each byte of the frame, and of the
+ * packets that it completes. The additional cost of a segment (many rules on a topic, large
+ * documents read for many rules, topics of 64 KiB behind an alias of two bytes, alarms) is taken
+ * from two accounts, the connection's and the worker's. Both drain with time, at
+ * mqtt.connection_cpu_percent and mqtt.worker_cpu_percent of a core. While one of them is over its
+ * limit, publications of the connection that are not free are forwarded and counted, but not
+ * evaluated. The stream is still tracked, so that its position and its aliases stay valid.
  *
- * Accounts are cells of a small table, two for each connection, of which the lower one counts: no
- * state in the flow, none that an attacker can fill, and a connection is mistaken for another one
- * only where both cells are shared.
+ * Accounts are cells of a small table, two for each connection, and the lower one is used: there is
+ * no state in the flow, none that an attacker can fill, and two connections are confused only where
+ * they share both cells.
  */
 enum {
 	BP_WORK_PER_BYTE = 8,
@@ -61,8 +61,8 @@ struct bp_work {
 
 /* Shares in percent of a core. */
 void bp_work_init(struct bp_work *w, uint32_t connection_percent, uint32_t worker_percent);
-/* Takes what was done beyond what is allowed from the accounts, and `ahead` for what comes next;
- * true when both are within their limits. */
+/* Charges the accounts with the work beyond the allowance, and with `ahead` for the next work; true
+ * when both are within their limits. */
 bool bp_work_settle(struct bp_work *w, uint32_t ahead);
 
 /* For what follows, until it is called again. */
@@ -86,7 +86,7 @@ static inline void bp_work_end(struct bp_work *w)
 		(void)bp_work_settle(w, 0);
 }
 
-/* The segment under way, while something else has its turn. */
+/* The current segment, while other work is done in between. */
 struct bp_work_paused {
 	uint64_t done, allowed, hash;
 	bool over, worker_over;
