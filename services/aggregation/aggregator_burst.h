@@ -12,8 +12,8 @@
 /* For each simple IPv4 message that waits to be placed: */
 struct bp_aggregator_burst {
 	uint64_t key4[BP_AGGREGATOR_BURST]; /* bp_agg_key4() */
-	uint32_t sum[BP_AGGREGATOR_BURST];  /* of the payload; format paper: unless it is asked for
-					       again */
+	uint32_t sum[BP_AGGREGATOR_BURST]; /* of the payload; format lin2018: unless it is asked for
+					      again */
 	uint32_t hash[BP_AGGREGATOR_BURST];
 	uint16_t len[BP_AGGREGATOR_BURST];   /* of the payload */
 	uint32_t shape[BP_AGGREGATOR_BURST]; /* bp_aggregator_shape() */

@@ -57,7 +57,7 @@ BP_DATAGRAM_INLINE bool bp_aggregator_check(const struct bp_aggregator_rule *r,
 	return true;
 }
 
-/* bp_sum() of a payload; most have 16 to 24 octets. */
+/* bp_sum() of a payload; most have 16 to 24 bytes. */
 static inline uint64_t bp_aggregator_sum(const uint8_t *p, unsigned len)
 {
 	uint64_t sum, tail;

@@ -38,7 +38,7 @@ _Static_assert(BP_AGG_AHEAD >= BP_DATAGRAM_HEAD_MOST, "the head fits before the 
 struct bp_aggregator_rule {
 	uint64_t max_delay_ns;
 	int32_t longest; /* payload of a message; -1: none is taken */
-	uint16_t size;   /* octets of an aggregate's UDP payload */
+	uint16_t size;   /* bytes of an aggregate's UDP payload */
 	uint16_t front;  /* of the writer, as it begins */
 	uint16_t from_udp;
 	uint8_t from[16];
@@ -160,7 +160,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 	bp_aggregator_waits(a, rule, now_ns);
 }
 
-/* Octets of the frames of the messages in a stream's aggregate. */
+/* Bytes of the frames of the messages in a stream's aggregate. */
 static inline uint32_t bp_aggregator_octets(
 	const struct bp_aggregator *a, const struct bp_agg_stream *s)
 {
@@ -180,7 +180,7 @@ static inline void bp_aggregator_end(struct bp_aggregator *a, struct bp_agg_stre
 	s->writer.last_len = BP_AGG_FULL_UNLIKE;
 }
 
-/* Appends in format paper, whose aggregates leave when they are full: there is room. `payload` is
+/* Appends in format lin2018, whose aggregates leave when they are full: there is room. `payload` is
  * the message's, with its flag header. Who sent the first is the caller's to note. */
 static inline void bp_aggregator_append_lin2018(
 	struct bp_agg_full_writer *w, const uint8_t *payload, uint64_t *sum)

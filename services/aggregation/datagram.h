@@ -37,14 +37,14 @@
 #define BP_DATAGRAM_INLINE static inline __attribute__((always_inline))
 
 struct bp_datagram {
-	const uint8_t *frame;  /* Ethernet header; its first `len` octets */
-	uint32_t len;          /* octets readable at `frame` */
+	const uint8_t *frame;  /* Ethernet header; its first `len` bytes */
+	uint32_t len;          /* bytes readable at `frame` */
 	uint32_t frame_len;    /* more than len: the frame is in several segments */
 	uint16_t l3, l4;       /* offsets of the IP and the UDP header; tags: 12 .. l3 - 2 */
 	uint16_t l4_len;       /* of UDP header and payload, by the IP header; 0: that is wrong */
 	uint16_t sport, dport; /* host byte order */
 	uint8_t family;        /* 4 or 6 */
-	uint8_t tos;           /* DSCP and ECN: TOS octet, traffic class */
+	uint8_t tos;           /* DSCP and ECN: TOS byte, traffic class */
 	uint8_t hops;          /* TTL, hop limit */
 	bool dont_fragment;    /* of IPv4 */
 };
@@ -136,7 +136,7 @@ BP_DATAGRAM_INLINE bool bp_datagram_lengths_ok(const struct bp_datagram *d)
 	       d->l4 + (uint32_t)d->l4_len <= d->len && d->len >= d->frame_len;
 }
 
-/* Octets of payload, where the lengths are right. */
+/* Bytes of payload, where the lengths are right. */
 static inline unsigned bp_datagram_payload_len(const struct bp_datagram *d)
 {
 	return d->l4_len - BP_UDP_HDR;
@@ -208,7 +208,7 @@ BP_DATAGRAM_INLINE bool bp_datagram_sender_possible(
 
 /* Headers to be written. */
 struct bp_datagram_head {
-	const uint8_t *src, *dst; /* 4 or 16 octets */
+	const uint8_t *src, *dst; /* 4 or 16 bytes */
 	/* Numbers in host byte order of at most 16 bits; the compilers read them with 32, and a
 	 * processor waits where what it reads was just written by a shorter move. */
 	uint32_t sport, dport;

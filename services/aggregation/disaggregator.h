@@ -39,7 +39,7 @@ struct bp_disagg_packet {
 void bp_disagg_prepare(
 	struct bp_disagg_packet *p, const struct bp_datagram *d, const uint8_t *flag);
 
-/* Octets of the frame of message i. */
+/* Bytes of the frame of message i. */
 static inline uint32_t bp_disagg_frame_len(const struct bp_disagg_packet *p, unsigned i)
 {
 	return p->head_len + (uint32_t)p->message[i].len;
@@ -121,7 +121,7 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 
 /* `n` consecutive restored frames have the length `len`. */
 struct bp_disagg_length {
-	uint16_t len; /* octets */
+	uint16_t len; /* bytes */
 	uint8_t n;
 };
 

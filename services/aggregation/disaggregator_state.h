@@ -20,13 +20,13 @@ struct bp_disaggregator_rule {
 /* The part of a message's headers that is the same in all messages of an aggregate, or in all since
  * the length or the hop limit changed. Its third piece is bp_agg_full_at4.piece. */
 struct bp_disaggregator_head {
-	bp_v16 front;     /* octets 0..15: Ethernet, version, TOS */
+	bp_v16 front;     /* bytes 0..15: Ethernet, version, TOS */
 	uint64_t ip;      /* 16..23: length, fragment, TTL, protocol */
 	uint32_t ip_sum;  /* sum of the fields that the IPv4 checksum covers, except the source */
 	uint64_t udp_sum; /* sum of the fields that the UDP checksum covers, except that piece and
 			     the payload */
 	uint64_t fixed;   /* the part of ip_sum that is common to the aggregate */
-	uint32_t tail;    /* bits that a payload of 17 to 24 octets lacks of 24; 64: others */
+	uint32_t tail;    /* bits that a payload of 17 to 24 bytes lacks of 24; 64: others */
 };
 
 /* The working state of services/aggregation/disaggregator_ip4.c. A struct in memory gives better
@@ -52,7 +52,7 @@ struct bp_disaggregator {
 static inline bool bp_disaggregator_for_this_machine(
 	const uint8_t *frame, bool routed, uint64_t mac)
 {
-	/* two octets more than the address has; a datagram's frame has them */
+	/* two bytes more than the address has; a datagram's frame has them */
 	return routed ? (bp_sum_word(frame) ^ mac) << 16 == 0 : (frame[0] & 1) == 0;
 }
 

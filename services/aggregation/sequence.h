@@ -17,7 +17,7 @@ struct bp_sequences;
  * and compared. */
 struct bp_sequence_key {
 	uint64_t source[2], destination[2]; /* of the aggregates, as they lie in memory; IPv4: 0
-					       behind the first four octets */
+					       behind the first four bytes */
 	uint64_t rest;                      /* bp_sequence_rest() */
 };
 

@@ -77,7 +77,7 @@ static inline unsigned bp_agg_key_family(const struct bp_agg_key *k)
 	return k->word[3] >> 32 & 0xf;
 }
 
-/* VLAN tags, 4 octets each. */
+/* VLAN tags, 4 bytes each. */
 static inline unsigned bp_agg_key_tags(const struct bp_agg_key *k)
 {
 	return (unsigned)(k->word[3] >> 37);
@@ -142,10 +142,10 @@ static inline struct bp_agg_key bp_agg_key4_expand(uint64_t key4)
 /* A message of IPv4 without tags that goes into an aggregate touches the first line alone. */
 struct bp_agg_stream {
 	uint64_t key4;       /* bp_agg_key4() of the key */
-	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even octet */
+	uint64_t sum;        /* bp_sum() of its payloads, as if they began at an even byte */
 	uint64_t arrived_ns; /* sum of the arrival times of its messages, ns */
 	uint8_t target[6];   /* destination MAC address of the aggregate */
-	/* the aggregate; count 0: there is none. Format paper uses its buf, front, count, most
+	/* the aggregate; count 0: there is none. Format lin2018 uses its buf, front, count, most
 	 * and the last message's sender. */
 	struct bp_agg_full_writer writer;
 	void *buffer;      /* NULL: there is no aggregate */
@@ -169,7 +169,7 @@ _Static_assert(offsetof(struct bp_agg_stream, writer.last_addr) + 4 <= 64, "all 
  */
 
 #define BP_AGG_STAGE_MOST 8u     /* messages of a stream */
-#define BP_AGG_STAGE_PAYLOAD 36u /* octets of a message */
+#define BP_AGG_STAGE_PAYLOAD 36u /* bytes of a message */
 
 /* A message: 64 bytes of its frame from the IP header on. TTL, source, port and payload stay in
  * place, and the additional fields replace the fields that all messages of a stream have in

@@ -18,20 +18,19 @@
 /* Layouts of the payload. */
 enum bp_agg_template_kind {
 	BP_AGG_TEMPLATE_NONE,
-	BP_AGG_TEMPLATE_LIN2018, /* format paper: flag header, and the message behind octet 48 */
+	BP_AGG_TEMPLATE_LIN2018, /* format lin2018: flag header, and the message behind byte 48 */
 	BP_AGG_TEMPLATE_FULL,    /* the bytes from 48 on are more of it */
 };
 
-/* Octets of each frame that are read, however short its message is. */
+/* Bytes of each frame that are read, however short its message is. */
 #define BP_AGG_TEMPLATE_READS 48u
 
 struct bp_agg_template {
-	bp_v16 head[3],
-		compared[3]; /* octets 0, 16 and 32 on of the one, and which of them count */
-	bp_v16 last;         /* those of the last 16 octets that were not read before */
-	bp_v4 ip, udp, sum;  /* to be added to the sums: of IP header, UDP, and payload */
-	uint64_t lens, mac;  /* of the input */
-	uint32_t end;        /* of the UDP payload, from the frame's first octet */
+	bp_v16 head[3], compared[3]; /* bytes 0, 16 and 32 on of the one, and which of them count */
+	bp_v16 last;                 /* those of the last 16 bytes that were not read before */
+	bp_v4 ip, udp, sum;          /* to be added to the sums: of IP header, UDP, and payload */
+	uint64_t lens, mac;          /* of the input */
+	uint32_t end;                /* of the UDP payload, from the frame's first byte */
 	uint16_t from;
 	uint8_t kind; /* enum bp_agg_template_kind */
 	uint8_t hops;
@@ -84,7 +83,7 @@ static inline bp_v16 bp_agg_template_piece(const uint8_t *frame, unsigned i)
 
 /*
  * Compares in[0..4). True: all four match; then sum[0..4) are the bp_sum() of their payloads;
- * with format paper, of their messages without the flag header. Constants: `kind`, x->kind;
+ * with format lin2018, of their messages without the flag header. Constants: `kind`, x->kind;
  * `streams`, whether *x is by bp_agg_template_set_streams().
  */
 static inline __attribute__((always_inline)) bool bp_agg_template_match4(
@@ -92,7 +91,7 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 	enum bp_agg_template_kind kind, bool streams, uint32_t *sum)
 {
 	static const bp_v8_s16 all = {1, 1, 1, 1, 1, 1, 1, 1};
-	/* the source; from the destination to the checksum; the payload's first octets */
+	/* the source; from the destination to the checksum; the payload's first bytes */
 	static const bp_v8_s16 source = {0, 0, 0, 0, 0, 1, 1, 0};
 	static const bp_v8_s16 addresses = {0, 0, 0, 0, 0, 1, 1, 1}, to = {1, 0, 0, 0, 0, 0, 0, 0};
 	static const bp_v8_s16 header = {1, 1, 1, 1, 1, 0, 0, 0};
@@ -164,8 +163,8 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 }
 
 /* Compares in[0..n): returns how many match, from the first on. sum[0..n) may all be written; of
- * those that are so it is the bp_sum() of the payload, with format paper of the message without the
- * flag header. */
+ * those that are so it is the bp_sum() of the payload, with format lin2018 of the message without
+ * the flag header. */
 unsigned bp_agg_template_match_run(
 	const struct bp_agg_template *x, const struct bp_agg_input *in, unsigned n, uint32_t *sum);
 

@@ -97,7 +97,7 @@ enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,
 
 /* Whose report it is, and what makes this part's request its own. */
 struct bp_phd_identity {
-	const uint8_t *system_id; /* 8 octets */
+	const uint8_t *system_id; /* 8 bytes */
 	uint32_t associated_s;    /* with `life`, `report` and the part the instance's name: */
 	uint32_t report;          /* bp_phd_session.reports before this report */
 	uint16_t life;            /* bp_phd_word_life() */
@@ -108,7 +108,7 @@ struct bp_phd_identity {
 /*
  * Writes part i to out[0..size). `apdu` is the one of bp_phd_convert_plan(), and `out` may overlap
  * it with c->in_place only. Returns the length, which is at most part[i].len, or 0 when size is
- * below part[i].len. Octets of `out` beyond the length may have been written to.
+ * below part[i].len. Bytes of `out` beyond the length may have been written to.
  */
 size_t bp_phd_convert_write(const struct bp_phd_layout *l, const struct bp_phd_settings *plan,
 	const uint8_t *apdu, struct bp_phd_conversion *c, unsigned i,

@@ -7,7 +7,7 @@
 
 /* Section health_devices in the form that workers, layouts and devices need. */
 
-/* Octets of a request besides an instance's representation: header, token, options and marker. A
+/* Bytes of a request besides an instance's representation: header, token, options and marker. A
  * path that is longer takes them from the representation. */
 #define BP_PHD_REQUEST_HEAD 400u
 

@@ -31,19 +31,19 @@
 #define BP_PHD_TEMPLATE_TEXT 768u    /* maximum length of a frame without the values, bytes */
 #define BP_PHD_TEMPLATE_READ 128u    /* of a frame with a report, those that validation may read */
 #define BP_PHD_TEMPLATE_STEP                                                                       \
-	64u /* octets that are copied at a time, also where fewer are meant                        \
+	64u /* bytes that are copied at a time, also where fewer are meant                         \
 	     */
 
 /* The position of a value in the report. */
 struct bp_phd_template_place {
-	uint8_t at; /* octet of the report */
-	uint8_t by; /* what its sum is moved by: 0, or 8 where the octet is odd */
+	uint8_t at; /* byte of the report */
+	uint8_t by; /* what its sum is moved by: 0, or 8 where the byte is odd */
 };
 
 /* The text after a value, up to the next value or the end. */
 struct bp_phd_template_piece {
 	uint16_t at, len;
-	uint16_t sum; /* folded, as if it began at an even octet */
+	uint16_t sum; /* folded, as if it began at an even byte */
 };
 
 struct bp_phd_template {
@@ -56,7 +56,7 @@ struct bp_phd_template {
 	uint8_t patches;
 	uint8_t wait; /* for the code that creates the template */
 	struct bp_phd_template_place value[BP_PHD_TEMPLATE_VALUES];
-	/* octets of the frame: CoAP's header, request id, name (0: none), system-ids, first value
+	/* bytes of the frame: CoAP's header, request id, name (0: none), system-ids, first value
 	 */
 	uint16_t coap, rqi, rn, patch[BP_PHD_PATCHES], first;
 	uint32_t sum;          /* of the UDP payload before the first value */
@@ -117,7 +117,7 @@ static inline bool bp_phd_template_read(const struct bp_phd_template *q, const u
 	uint32_t begin, time;
 	uint16_t number;
 
-	/* what the mask leaves out, each at an even octet */
+	/* what the mask leaves out, each at an even byte */
 	memcpy(&begin, apdu + BP_PHD_AT_INVOKE, sizeof(begin));
 	memcpy(&time, apdu + BP_PHD_AT_HANDLE + 2, sizeof(time));
 	memcpy(&number, apdu + BP_PHD_AT_REPORT_NO, sizeof(number));
@@ -144,7 +144,7 @@ static inline void bp_phd_template_copy(uint8_t *p, const uint8_t *from, size_t 
 	} while (i < n);
 }
 
-/* Sixteen hex digits at an octet of the frame; their sum there. No octet of a digit has its top
+/* Sixteen hex digits at a byte of the frame; their sum there. No byte of a digit has its top
  * bit, so that two words of them add up without a carry. */
 static inline uint64_t bp_phd_template_digits(uint8_t *frame, unsigned at, const uint64_t digits[2])
 {

@@ -145,7 +145,7 @@ struct bp_mqtt_worker {
 	bool evaluates[2]; /* by direction */
 	uint8_t min_ttl;
 	bool acknowledged;   /* mqtt.evaluate: QoS 1 and 2 wait for their acknowledgement */
-	uint8_t single_mask; /* bits of a PUBLISH's first octet that are fixed on the burst path */
+	uint8_t single_mask; /* bits of a PUBLISH's first byte that are fixed on the burst path */
 	bool record_mirrored;
 	bool mosquitto; /* mqtt.strictness: the implementation whose behaviour is assumed for
 			   clients */

@@ -18,7 +18,7 @@
  */
 
 struct bp_template {
-	bp_v16 tcp, tcp_mask;   /* header length and flags: octets from 46 on, and which count */
+	bp_v16 tcp, tcp_mask;   /* header length and flags: bytes from 46 on, and which count */
 	bp_v16 head, head_mask; /* of the PUBLISH, up to the topic's length, from `at` on */
 	/* the last eight characters of the payload, twice: their values, the mask of the compared
 	 * bits, and the maximum above them */

@@ -26,7 +26,7 @@ extern const struct bp_transform_layout bp_transform_layout_kunze2021_timed;
  */
 bool bp_transform_layout_finish(struct bp_transform_layout *l, const char **what);
 
-/* Octets of a number of that type: 4 or 8. */
+/* Bytes of a number of that type: 4 or 8. */
 unsigned bp_transform_type_size(unsigned type);
 
 /* The reason why a reading is rejected. */
@@ -79,7 +79,7 @@ uint64_t bp_transform_layout_write_all(const struct bp_transform_layout *l,
 void bp_transform_kunze2021_read(
 	const uint8_t *const payload[], unsigned offset, unsigned n, struct bp_transform_points *p);
 
-/* Writes 12 octets of each. */
+/* Writes 12 bytes of each. */
 uint64_t bp_transform_kunze2021_write(uint8_t *const payload[], unsigned offset, unsigned n,
 	const struct bp_transform_points *p, uint8_t saturated[]);
 
