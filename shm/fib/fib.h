@@ -53,7 +53,7 @@ enum bp_link_kind {
 
 #define BP_LINK_MAC_MASK 0xffffffffffffull
 
-/* Link word: MAC in the low 48 bits (first octet lowest), interface in bits 48..55, kind above. */
+/* Link word: MAC in the low 48 bits (first byte lowest), interface in bits 48..55, kind above. */
 static inline uint64_t bp_link_make(enum bp_link_kind kind, uint8_t interface, uint64_t low)
 {
 	return (uint64_t)kind << 56 | (uint64_t)interface << 48 | low;

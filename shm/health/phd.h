@@ -81,7 +81,7 @@ struct bp_phd_session {
 	 * bit for each part that is not stored yet; services/health/last_report.h */
 	_Atomic uint64_t last;
 	/* the same: of that report, its first (port, MID), or one that is none, << 32
-	 * | 16 bits of its octets << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
+	 * | 16 bits of its bytes << 16 | the low 16 bits of CLOCK_MONOTONIC / 4 s; 0: there is
 	 * none; services/health/last_report.h */
 	_Atomic uint64_t sent;
 	uint32_t associated_s; /* Unix time, another for each association of a device; together with

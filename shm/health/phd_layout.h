@@ -24,7 +24,7 @@ enum bp_phd_value_kind {
 };
 enum bp_phd_time_kind {
 	BP_PHD_TIME_NONE,
-	BP_PHD_TIME_ABSOLUTE,    /* 8 BCD octets */
+	BP_PHD_TIME_ABSOLUTE,    /* 8 BCD bytes */
 	BP_PHD_TIME_BASE_OFFSET, /* 2690 */
 	BP_PHD_TIME_RELATIVE,    /* 1/8 ms since the device's own beginning: no time of day */
 };
@@ -35,21 +35,21 @@ struct bp_phd_object {
 	uint16_t handle;
 	uint16_t fixed_len; /* length of obs-val-data by its map, bytes; 0: variable reports only */
 	uint8_t value;      /* enum bp_phd_value_kind */
-	uint8_t value_at;   /* octet of obs-val-data; 0 with NONE */
+	uint8_t value_at;   /* byte of obs-val-data; 0 with NONE */
 	uint8_t value_n;    /* numbers of a compound; without one in the map, names in ids */
 	uint8_t time;       /* enum bp_phd_time_kind */
 	uint8_t time_at;    /* as value_at */
 	uint8_t status_at;  /* or BP_PHD_NOT_THERE */
 	uint8_t patches;    /* how many of patch[] */
 	uint8_t pad;
-	uint16_t head, head_len; /* from the CoAP options to the first octet of the value */
-	uint16_t patch[3];       /* octets of head: where the system-id's 16 hex digits go, */
+	uint16_t head, head_len; /* from the CoAP options to the first byte of the value */
+	uint16_t patch[3];       /* bytes of head: where the system-id's 16 hex digits go, */
 	uint16_t rqi, rn;        /* the request id's 16, and the name's 22; rn 0: no name */
 	uint16_t unit, unit_len;
 	uint16_t name, name_len;
 	uint16_t ids, ids_len; /* of a compound's parts, as JSON */
 	uint16_t bound;        /* maximum length of a fixed observation without status, bytes */
-	/* folded sum (bp_sum() of proto/net/frame.h) of the head from octet 0, with 0 where it is
+	/* folded sum (bp_sum() of proto/net/frame.h) of the head from byte 0, with 0 where it is
 	 * patched */
 	uint16_t head_sum;
 	uint16_t pad2[11];
