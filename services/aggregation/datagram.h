@@ -102,7 +102,7 @@ static inline bool bp_datagram_parse(
 /*
  * bp_datagram_parse() for a frame that it rejects: the first fragment of a UDP datagram, which has
  * the UDP header, to determine the destination of the datagram. With IPv6 the fragment header must
- * be the only extension header. *d says that the lengths are wrong, as they are for a fragment.
+ * be the only extension header. *d has wrong lengths, as every fragment has.
  */
 bool bp_datagram_parse_fragment(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
@@ -142,8 +142,8 @@ static inline unsigned bp_datagram_payload_len(const struct bp_datagram *d)
 	return d->l4_len - BP_UDP_HDR;
 }
 
-/* Whether the IPv4 header checksum is correct; the options must be within `len`, as they are where
- * bp_datagram_parse() found a datagram. IPv6 has no header checksum. */
+/* Whether the IPv4 header checksum is correct; the options must be within `len`, which
+ * bp_datagram_parse() ensures. IPv6 has no header checksum. */
 BP_DATAGRAM_INLINE bool bp_datagram_ip_ok(const struct bp_datagram *d)
 {
 	const uint8_t *ip = d->frame + d->l3;
