@@ -98,15 +98,15 @@ bool bp_segment_in_use(const char *name, const char *hugepage_dir, const char *f
 bool bp_segment_restore(struct bp_segment *s, unsigned part);
 /* Marks a part that this process writes as damaged, for the next process that opens it. */
 void bp_segment_condemn(struct bp_segment *s, unsigned part);
-/* Opens what exists, whatever its tables; for `biplane show`. Read only. */
+/* Opens an existing segment with any tables; for `biplane show`. Read-only. */
 struct bp_segment *bp_segment_attach(const char *name, const char *hugepage_dir,
 	const char *fallback_dir, char *err, size_t err_size);
 /* Private anonymous memory with the same layout: replay, tests, benchmarks. Its path is "". */
 struct bp_segment *bp_segment_anonymous(
 	const struct bp_seg_spec *specs, unsigned n_specs, char *err, size_t err_size);
 void bp_segment_close(struct bp_segment *s); /* unmaps; the file stays */
-/* Zeroed memory of this process alone, aligned to cache lines, until the segment is closed. NULL:
- * there is none. */
+/* Zeroed memory of this process, aligned to cache lines, valid until the segment is closed. NULL:
+ * no memory. */
 void *bp_segment_private(struct bp_segment *s, size_t size);
 /* Removes the files, and damaged ones that were set aside. Returns 0, or -1 with errno (ENOENT:
  * there was none). */

@@ -12,8 +12,8 @@
 
 /* A segment's files and a process's mapping of them. For shm/segment*.c alone. */
 
-/* At each file's start. Fixed once the file has its name, but for `initialised`, and but for
- * `layout` of the data plane's part. */
+/* The header at the beginning of each file. Constant once the file has its name, except
+ * `initialised`, and `layout` of the data plane's part. */
 struct header {
 	uint64_t magic;
 	uint32_t abi;

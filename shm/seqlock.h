@@ -18,14 +18,14 @@ struct bp_seqlock {
 
 /* One writer. A predecessor that was killed during a write has no effect. */
 void bp_seqlock_write(struct bp_seqlock *lock, const void *value, size_t n);
-/* The writer: lets those that have read the value read it once more. Nothing when there is none. */
+/* Writer: makes the readers of the value read it again. No effect when there is no value. */
 void bp_seqlock_republish(struct bp_seqlock *lock);
 /* The writer: whether it is this value, byte by byte. False, too, when it was never written, or not
  * to the end. */
 bool bp_seqlock_equals(const struct bp_seqlock *lock, const void *value, size_t n);
-/* Anybody: copies the value to *out when its generation is none of 0 and *seen, which it sets.
- * False: nothing new, or just being written (ask again), and then *out may hold parts of both. The
- * copy is as trustworthy as the writer: validate it. */
+/* Any process: copies the value to *out when its generation is neither 0 nor *seen, and sets *seen.
+ * False: no new value, or it is being written (try again), and then *out may be inconsistent. The
+ * copy is only as trustworthy as the writer: validate it. */
 bool bp_seqlock_read(const struct bp_seqlock *lock, uint64_t *seen, void *out, size_t n);
 
 #endif

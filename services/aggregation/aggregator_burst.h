@@ -30,7 +30,7 @@ struct bp_aggregator_burst {
 	bool stages;                  /* it may be staged, and there are records for all */
 	unsigned n, at;               /* at: of in[0] in the whole burst */
 	unsigned predicted;           /* s[0..guessed) are written */
-	unsigned sample;              /* the last that was read one by one; n: none */
+	unsigned sample;              /* the last message that was parsed individually; n: none */
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
 
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) void bp_aggregator_burst_find_strea
 void bp_aggregator_stage_burst(struct bp_aggregator_burst *k);
 /* Puts all into aggregates, or those for a rule alone where others are among them. */
 void bp_aggregator_append_burst(struct bp_aggregator_burst *k);
-/* Places a message, whatever it is. */
+/* Places a message of any kind. */
 void bp_aggregator_append_one(struct bp_aggregator_burst *k, unsigned i);
 /* Enters what was taken, before anything else does so. */
 void bp_aggregator_burst_settle(struct bp_aggregator_burst *k);

@@ -75,7 +75,8 @@ struct bp_aggregator_multi_stream {
 	uint32_t shape;                  /* bp_aggregator_shape() */
 	uint8_t rule;
 	bool known;    /* there was one: `rule` is its */
-	bool one_rule; /* whatever matches is for that rule; else ask */
+	bool one_rule; /* all matching messages belong to that rule; otherwise the rule is searched
+			*/
 	/* number of bursts placed in order before steps are tried again; its previous value */
 	uint8_t skip, skipped;
 };

@@ -87,9 +87,9 @@ bool bp_datagram_parse_general(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d);
 
 /*
- * Looks for a UDP datagram in a frame of which frame[0..len) can be read. False: there is none, or
- * its UDP header is not all there; then *d says nothing. Nothing but that is checked: lengths may
- * contradict the frame and each other, and IPv4 may have options.
+ * Finds a UDP datagram in a frame of which frame[0..len) is readable. False: there is none, or its
+ * UDP header is incomplete; *d is then invalid. Nothing else is checked: lengths may contradict the
+ * frame and each other, and IPv4 may have options.
  */
 static inline bool bp_datagram_parse(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
@@ -275,7 +275,7 @@ static inline void bp_datagram_put_head(
 	sum = bp_sum_add(sum, bp_head_word((uint64_t)l4_len << 32 | BP_PROTO_UDP));
 	sum = bp_sum_add(sum, ports);
 	check = (uint16_t)~bp_sum_fold(bp_sum_add(sum, payload_sum));
-	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	/* 0 means that there is no checksum (RFC 768, RFC 8200 8.1) */
 	check = check != 0 ? check : 0xffff;
 	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
 }

@@ -34,7 +34,7 @@ struct bp_disaggregator_head {
 struct bp_disaggregator_ip4 {
 	uint64_t to;          /* input port and destination of the previous aggregate */
 	uint8_t rule;         /* of that */
-	uint64_t mask, value; /* of the piece: senders that it allows without another look */
+	uint64_t mask, value; /* for that piece: senders that need no further check */
 	struct bp_agg_full_entries4 entries;
 	struct bp_disaggregator_head head;
 };

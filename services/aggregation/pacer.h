@@ -29,7 +29,8 @@ struct bp_pacer {
  * paced, pace_ns, pace[], early and waiting. */
 int bp_pacer_init(
 	struct bp_pacer *p, uint32_t size, uint64_t gap_ns, struct bp_disagg_stats *stats);
-/* Frames that wait are lost: take them first. Also of one that is all zeros. */
+/* Frees the queue and loses the waiting frames: the caller dequeues them first. A zeroed queue is
+ * allowed. */
 void bp_pacer_free(struct bp_pacer *p);
 
 /*

@@ -369,8 +369,8 @@ static inline bool bp_agg_streams_in_use(const struct bp_agg_streams *t, uint32_
 }
 
 /*
- * Begins a stream in slot `stream`, an idle one, whose old stream is forgotten. Key, numbers and
- * row are written, and nothing else.
+ * Begins a stream in slot `stream`, which must be idle; its old stream is discarded. Writes only
+ * the key, the numbers and the row.
  */
 void bp_agg_streams_begin(struct bp_agg_streams *t, uint32_t stream, const struct bp_agg_key *k,
 	uint32_t hash, uint16_t number, uint32_t sequence);

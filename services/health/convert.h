@@ -95,7 +95,7 @@ enum bp_phd_verdict bp_phd_convert_plan_from(const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len, unsigned first,
 	struct bp_phd_conversion *c);
 
-/* Whose report it is, and what makes this part's request its own. */
+/* The identity of the report, and the fields that are specific to the request of this part. */
 struct bp_phd_identity {
 	const uint8_t *system_id; /* 8 bytes */
 	uint32_t associated_s;    /* with `life`, `report` and the part the instance's name: */

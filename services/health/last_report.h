@@ -212,7 +212,8 @@ static inline uint32_t bp_phd_open_begin(unsigned parts)
 	return parts == 32 ? UINT32_MAX : (1u << parts) - 1;
 }
 
-/* The first open part of over 32; `parts` when all are stored, or the word is none of `parts`. */
+/* The first open part of more than 32; `parts` when all are stored, or the word is invalid for
+ * `parts`. */
 static inline unsigned bp_phd_open_first(uint32_t open, unsigned parts)
 {
 	const unsigned left = open & BP_PHD_OPEN_LEFT;
@@ -345,8 +346,8 @@ static inline void bp_phd_report_words_resend(
 		&s->sent, &was, sent, memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Another open word for the report that the words were read of. False: they are not so any more.
- * Both are compared: a device whose numbers are always the same has the same `last` again. */
+/* Stores another open word for the report of the words that were read. False: the words have
+ * changed. Both words are compared: a device with constant numbers has the same `last` again. */
 static inline bool bp_phd_report_words_close(
 	struct bp_phd_session *s, const struct bp_phd_report_words *w, uint32_t open)
 {

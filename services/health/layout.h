@@ -39,8 +39,8 @@ struct bp_phd_target {
 };
 
 /*
- * bp_phd_settings.hash: the same for all that layouts render alike, whatever the rest of the plan
- * says. Not keyed.
+ * bp_phd_settings.hash: equal for all plans that layouts render in the same way, regardless of the
+ * other fields of the plan. Not keyed.
  */
 uint64_t bp_phd_target_hash(const struct bp_phd_settings *plan, const struct bp_phd_target *t);
 
@@ -62,7 +62,7 @@ int bp_phd_layout_compile(struct bp_phd_layout *out, const struct bp_phd_model *
  */
 bool bp_phd_layout_valid(const struct bp_phd_layout *l);
 
-/* The number of the object with that handle, or -1. `guess` is looked at first. */
+/* The number of the object with that handle, or -1. `guess` is tried first. */
 static inline int bp_phd_layout_find(const struct bp_phd_layout *l, uint16_t handle, unsigned guess)
 {
 	if (__builtin_expect(guess < l->n && l->handle[guess] == handle, 1))

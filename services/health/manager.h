@@ -81,9 +81,9 @@ struct bp_phd_manager_ops {
 		uint16_t spec);
 	/* A session is operating: to be stored, and provisioned (BP_PHD_READY then). */
 	void (*opened)(void *arg, uint32_t slot);
-	/* It was operating and ends now; its slot still says whose it was. */
+	/* The session was operating and ends now; its slot still has its identity. */
 	void (*closed)(void *arg, uint32_t slot, enum bp_phd_closed why);
-	/* Whether it is on the allow-list, or there is none. */
+	/* Whether the device is on the allow-list, or there is no allow-list. */
 	bool (*allowed)(void *arg, const uint8_t system_id[8]);
 	/* While control->loading, over UDP: the device's own APDU shows that it has no session,
 	 * whatever the store will have for its address. */

@@ -39,7 +39,7 @@ struct bp_phd_note {
 	uint16_t invoke_id; /* of our GET */
 	uint32_t connection;
 	uint32_t address;      /* row of addresses */
-	uint32_t idle_reports; /* how many there were when last looked, */
+	uint32_t idle_reports; /* number of reports at the last check, */
 	uint64_t idle_ns;      /* and when there was another one last */
 };
 
@@ -88,7 +88,7 @@ struct bp_phd_manager {
 	struct bp_phd_address_row *address;
 	uint32_t free_address;         /* a list of those that were used, */
 	uint32_t first_unused_address; /* and the first that never was */
-	uint64_t settled_ns;           /* when what was retired was looked at last */
+	uint64_t settled_ns;           /* time of the last check of the retired elements */
 	uint64_t next_association_ns;  /* when the rate would be kept to, were it used evenly */
 	uint16_t next_invoke_id;
 	struct bp_phd_layout_cache *layouts;
@@ -169,8 +169,8 @@ bool bp_phd_type_needed(const struct bp_phd_manager *m);
 
 bool bp_phd_unanswered_init(struct bp_phd_manager *m);
 void bp_phd_unanswered_free(struct bp_phd_manager *m);
-/* Keeps the report that the device of a session waits for the answer to, before the session ends
- * or after it. False: there is none that it may repeat. */
+/* Stores the report whose answer the device of a session waits for, before or after the end of the
+ * session. False: there is no report that it may repeat. */
 bool bp_phd_unanswered_keep(struct bp_phd_manager *m, uint32_t slot);
 /* A session that is to be opened begins with it, if the device may repeat it there. */
 void bp_phd_unanswered_carry(const struct bp_phd_manager *m, struct bp_phd_session_spec *s);

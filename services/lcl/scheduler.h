@@ -119,7 +119,7 @@ unsigned bp_lcl_take(
 /* When take() next has something, were nothing to come: at least now_ns; UINT64_MAX: it holds
  * nothing. */
 uint64_t bp_lcl_next(const struct bp_lcl_scheduler *s, uint64_t now_ns);
-/* Takes whatever it still holds, due or not, time-sensitive frames first; for a shutdown. */
+/* Dequeues the remaining frames, due or not, time-sensitive frames first; for a shutdown. */
 unsigned bp_lcl_flush(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out, unsigned max);
 
 /* The measurements since creation; a reader on another core gets them from shm/lcl/lcl.h. */

@@ -6,8 +6,8 @@
 #include "proto/net/frame.h"
 
 /*
- * Frames that are read together in stages, so that the memory that each needs is prefetched while
- * the others are worked on. The result is the same as reading them one by one and in order.
+ * Frames that are inspected together in stages, so that the memory that each needs is prefetched
+ * while the others are processed. The result is the same as for one frame after the other.
  */
 #define BP_MQTT_BURST 64 /* enough to cover a miss, few enough for the first-level cache */
 
@@ -19,7 +19,7 @@ enum bp_burst_kind {
 	BP_BURST_UNVERIFIED, /* with checksums to be verified */
 };
 
-/* The single PUBLISH of which a plain frame's payload consists, whatever connection it is of. */
+/* The single PUBLISH in the payload of a simple frame, of any connection. */
 struct bp_single_publish {
 	uint64_t topic_hash;
 	uint16_t body; /* offset behind topic and packet identifier; 0: it is no single PUBLISH */

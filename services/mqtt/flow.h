@@ -63,7 +63,8 @@ enum bp_stream {
 #define BP_MARK_REJECTED 0x10
 /* Segments with payload come, and none has fitted for 10 s. */
 #define BP_MARK_INVALID 0x20
-/* The client announced no window of BP_ACK_WINDOW yet: its acknowledgements are looked at. */
+/* The client has not announced a window of BP_ACK_WINDOW yet: its acknowledgements are
+ * inspected. */
 #define BP_MARK_SMALL 0x40
 #define BP_MARKS 0x7f
 
@@ -126,7 +127,7 @@ struct bp_flow {
 	uint32_t reassembly_len[2]; /* bytes of the packet so far */
 	/* line 2 */
 	uint32_t reassembly_need[2];   /* length of the whole packet; 0: fixed header incomplete */
-	uint8_t reassembly_decided[2]; /* BP_CARRY_*: its head was looked at */
+	uint8_t reassembly_decided[2]; /* BP_CARRY_*: its head was parsed */
 	uint8_t not_inspected[2];      /* BP_C_... - BP_C_NOT_INSPECTED_NOT_MQTT */
 	bp_reassembly_ref out_of_order[2]; /* list of segments ahead, by sequence number */
 	uint32_t out_of_order_bytes[2];
@@ -261,7 +262,7 @@ struct bp_flow_table {
 	uint64_t client_bytes[BP_CLIENTS];          /* arena blocks of all flows of the client */
 	uint64_t unproven_bytes;
 	uint32_t expire_client; /* whose turn it is */
-	uint64_t sampled;       /* flows looked at by chance */
+	uint64_t sampled;       /* flows checked at random */
 	struct bp_counters *counters;
 	/* gives back what the flow holds elsewhere; called before its slot is free */
 	void (*release)(void *arg, struct bp_flow *f);
@@ -408,7 +409,7 @@ uint64_t bp_flow_client_hash(const struct bp_flow_table *t, const struct bp_flow
 uint32_t bp_flow_client(const struct bp_flow_table *t, const struct bp_flow *f);
 /* The flow holds `bytes` of arena blocks more, or less. */
 void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
-/* Gives up an unproven flow, but `keep`, of the client whose unproven flows hold the most arena
+/* Evicts an unproven flow, except `keep`, of the client whose unproven flows hold the most arena
  * blocks. False: there is none. */
 bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
 

@@ -385,7 +385,7 @@ void bp_ack_wait(struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_m
  * waiting. */
 void bp_on_ack(struct bp_mqtt_worker *in, struct bp_flow *f, bool pubrec, uint16_t id, bool refused,
 	bool sent);
-/* Nothing that waits will be acknowledged as far as is seen; counted. */
+/* Stops waiting: no acknowledgement for the held publications will be seen; counted. */
 void bp_ack_release(struct bp_mqtt_worker *in, struct bp_flow *f);
 
 /* Whether publications of QoS 1 and 2 in this direction wait. */
@@ -506,8 +506,8 @@ void bp_publish(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint
 /* As above, for a PUBLISH with only body[0..have) stored. */
 void bp_publish_beginning(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint8_t flags,
 	const uint8_t *body, uint32_t have, uint32_t len, uint32_t seq, struct bp_mqtt_head *head);
-/* Evaluates what the client has the broker publish, by its topic, where no packet is at hand.
- * `beginning`: no more of the payload is. */
+/* Evaluates a publication that the client causes at the broker, by its topic, where there is no
+ * packet. `beginning`: only the beginning of the payload is available. */
 void bp_publish_evaluate(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
 	const struct bp_mqtt_publish *p, uint32_t seq, bool beginning);
 /* Whether a rule matches the PUBLISH with this head; a topic alias is resolved and stored. */
@@ -558,7 +558,7 @@ struct bp_evaluated {
 	const struct bp_mqtt_publish *publish; /* with the topic resolved */
 	double value;
 	uint32_t seq;
-	bool beginning; /* no more than the payload's first bytes is at hand */
+	bool beginning; /* only the first bytes of the payload are available */
 };
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);

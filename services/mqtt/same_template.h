@@ -48,8 +48,9 @@ struct bp_template {
 /* Reads p[], and number[] where the template has them, of all frames of the template. */
 void bp_template_read(const struct bp_mqtt_worker *in, struct bp_mqtt_burst *b);
 /*
- * After a burst of which frames from `behind_general` on were read without the general path: gives
- * up a template that few frames are of, and looks for one in the last frames where there is none.
+ * After a burst whose frames from `behind_general` on were processed without the general path:
+ * discards a template that matches few frames, and searches for one in the last frames where there
+ * is none.
  */
 void bp_template_learn(struct bp_mqtt_worker *in, struct bp_mqtt_burst *b, uint32_t behind_general);
 
@@ -64,8 +65,8 @@ static inline bool bp_template_flow_matches(const struct bp_template *x, const u
 	       bp_single_in_sequence(l->flow, frame + BP_SINGLE_L4);
 }
 
-/* The rule that evaluates as text what a flow publishes, whose memo is of the current rules; NULL:
- * there is none. */
+/* The rule that evaluates the publications of a flow as text, if the flow's memo belongs to the
+ * current rules; NULL: there is none. */
 static inline const struct bp_rule *bp_template_rule(
 	const struct bp_rule *rules, const struct bp_flow *f)
 {

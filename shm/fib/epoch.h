@@ -15,7 +15,7 @@ struct bp_epoch {
 	bool (*readers_gone)(
 		void *arg); /* no worker can be running: nothing to wait for; or NULL */
 	void *arg;
-	uint64_t passed; /* every worker had passed this one when last looked */
+	uint64_t passed; /* at the last check every worker had passed this epoch */
 };
 
 /* fib: its control and readers alone are used. */

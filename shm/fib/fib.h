@@ -199,7 +199,8 @@ static inline void bp_fib_quiesce(const struct bp_fib *f, unsigned worker, uint6
 		return;
 	if (*known == 0) { /* begins: until this is seen, the writer does not wait for us */
 		uint64_t again = now;
-		unsigned tries = 64; /* a writer that never rests is none that waits for us */
+		unsigned tries =
+			64; /* bounded: a writer that never stops does not wait for readers */
 
 		do {
 			now = again;
@@ -224,7 +225,7 @@ static inline void bp_fib_read_end(const struct bp_fib *f, unsigned worker, uint
 
 /* False: no such interface. */
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
-/* The next one from *cursor (0 at first) on; false: no more. */
+/* The next element from *cursor (0 at first) on; false: no more. */
 bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
 /* used_s is that of its own entry: where the neighbour is a gateway, bp_fib_next_hop() has the
  * later use. */

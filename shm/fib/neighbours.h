@@ -24,8 +24,8 @@ struct bp_neighbour_entry {
 #define BP_NEIGHBOURS_MAX (1u << 24)
 
 #define BP_NEIGHBOUR_WAYS 2
-/* Lines that a lookup reads at most, whatever they say. Of a table that is a quarter full, fewer
- * than ten overflow into each other. */
+/* Maximum number of lines that a lookup reads, whatever their content. In a table that is a quarter
+ * full, fewer than ten consecutive lines overflow. */
 #define BP_NEIGHBOUR_PROBES 256u
 struct bp_neighbour_line {
 	struct bp_neighbour_entry entry[BP_NEIGHBOUR_WAYS];

@@ -42,7 +42,7 @@ void bp_nexthops_reap(struct bp_nexthops *n);
 /* Whether a route may refer to `number`. */
 bool bp_nexthop_valid(const struct bp_nexthops *n, uint32_t number);
 
-/* The one with that content, made when there is none; taken for the caller. */
+/* The element with that content, created when there is none; the caller gets a reference. */
 uint32_t bp_nexthop_single(struct bp_nexthops *n, const struct bp_hop *hop);
 /* Flows that `like` (a number, or 0) has on one of these hops stay there as far as the weights
  * allow. n_hops is 2..BP_HOPS_MAX. */

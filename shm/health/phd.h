@@ -285,8 +285,8 @@ static inline bool bp_phd_is_of(
 		       (uint64_t)(s->port ^ port) | (uint64_t)(s->transport ^ transport)) == 0;
 }
 
-/* The session of a device's address, whatever its state but FREE: 0 and *slot, or -1. hash: as
- * bp_phd_hash() says. */
+/* Finds the session of a device's address, in any state but FREE: returns 0 and *slot, or -1. hash:
+ * the result of bp_phd_hash(). */
 int bp_phd_find(const struct bp_phd_tables *t, uint64_t hash, const uint8_t address[16],
 	uint16_t port, uint8_t transport, uint32_t *slot);
 
@@ -313,7 +313,7 @@ static inline void bp_phd_session_refuse(struct bp_phd_session *s, uint8_t verdi
 	atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
 }
 
-/* A copy of the plan: its generation, or 0 when there is none or it is being written right now. */
+/* Copies the plan. Returns its generation, or 0 when there is none or it is being written. */
 uint64_t bp_phd_settings_read(const struct bp_phd_tables *t, struct bp_phd_settings *out);
 
 static inline struct bp_ring *bp_phd_events(const struct bp_phd_tables *t, unsigned worker)

@@ -30,7 +30,7 @@ enum bp_phd_time_kind {
 };
 #define BP_PHD_NOT_THERE 255
 
-/* 64 bytes. Offsets are into the layout's text[] where nothing else is said. */
+/* 64 bytes. Offsets are into the layout's text[] unless noted. */
 struct bp_phd_object {
 	uint16_t handle;
 	uint16_t fixed_len; /* length of obs-val-data by its map, bytes; 0: variable reports only */

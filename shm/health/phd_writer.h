@@ -24,7 +24,7 @@ void bp_phd_writer_free(struct bp_phd_writer *w); /* the tables stay */
 uint32_t bp_phd_writer_check(
 	struct bp_phd_writer *w, bool (*valid)(const struct bp_phd_layout *layout));
 
-/* A new session. In this machine's order but for the addresses. */
+/* A new session. In host byte order, except the addresses. */
 struct bp_phd_session_spec {
 	uint8_t address[16]; /* the device's; IPv4 as ::ffff:a.b.c.d */
 	uint8_t own[16];     /* the one that it talks to */
@@ -65,7 +65,8 @@ int bp_phd_layout_get(struct bp_phd_writer *w, const struct bp_phd_layout *made)
 /* Makes another plan known. */
 void bp_phd_settings_publish(struct bp_phd_writer *w, const struct bp_phd_settings *plan);
 
-/* Gives back what all workers have left; from time to time, where nothing else is called. */
+/* Frees the memory that all workers have left; to be called periodically while no other function is
+ * called. */
 void bp_phd_writer_settle(struct bp_phd_writer *w);
 
 #endif

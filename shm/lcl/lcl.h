@@ -40,7 +40,7 @@ _Static_assert(sizeof(struct bp_lcl_shared_rules) == 8 + sizeof(struct bp_lcl_ru
 struct bp_lcl_interval {
 	_Atomic uint64_t second;  /* Unix time; 0: none yet */
 	_Atomic uint64_t late_ns; /* the maximum delay of the begin of a slot in it */
-	_Atomic uint64_t gap_ns;  /* the longest time between two looks of the worker */
+	_Atomic uint64_t gap_ns;  /* the maximum time between two polls of the worker */
 	_Atomic uint64_t outside; /* frames outside their bound */
 	_Atomic uint64_t frames;  /* time-sensitive, that left the scheduler */
 };
@@ -61,7 +61,7 @@ struct bp_lcl_port_stats {
 		intervals_broken; /* seconds with frames; of these, bound not held */
 	_Atomic uint64_t late_min_ns, late_max_ns, gap_max_ns;
 	_Atomic uint64_t lateness[BP_LCL_BUCKETS]; /* of slots: how long after its time one began */
-	_Atomic uint64_t gap[BP_LCL_BUCKETS];      /* of the worker: time between two looks */
+	_Atomic uint64_t gap[BP_LCL_BUCKETS];      /* for the worker: time between two polls */
 	struct bp_lcl_interval interval[BP_LCL_INTERVALS];
 } __attribute__((aligned(64)));
 

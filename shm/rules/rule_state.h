@@ -74,7 +74,7 @@ struct bp_rule_undo {
 	uint64_t entry; /* UINT64_MAX: nothing is changed */
 	uint64_t old_key, old_word, new_key, new_word;
 };
-/* Takes such a change back, if it was made and nothing else since. `u` may be anything. */
+/* Undoes such a change, if it was made and the entry is unchanged since. `u` is untrusted. */
 void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rule_undo *u);
 
 /* As above. `undo`: NULL, or the record for undoing it. */

@@ -87,7 +87,7 @@ typedef _Atomic uint64_t bp_transform_slot;
 #define BP_TRANSFORM_WAYS                                                                          \
 	8u /* slots of a bucket: a cache line; a full one overflows into the next */
 
-/* Buckets that a lookup reads at most: as many full ones in a row are in no bank that was built. */
+/* Maximum number of buckets that a lookup reads: no valid bank has more consecutive full ones. */
 #define BP_TRANSFORM_PROBES 64u
 
 /* A bank begins with this; the arrays follow at offsets that depend on the capacity alone. */

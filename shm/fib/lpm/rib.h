@@ -9,7 +9,8 @@
 
 /*
  * All prefixes of one family and their next hops, in the writer's own memory: a binary trie without
- * the nodes at which nothing is decided (Patricia). Nodes have numbers, from 1; 0 is none.
+ * nodes that have only one child and no prefix (Patricia trie). Nodes have numbers, from 1; 0 is no
+ * node.
  */
 struct bp_rib_key {
 	uint64_t word[2]; /* the address's bits from the highest on; IPv4 uses the first 32 */
