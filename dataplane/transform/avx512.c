@@ -6,34 +6,34 @@
 #include <immintrin.h>
 
 /*
- * A frame's first 64 octets are compared with the head. The 64 that end with its last one are all
- * that both checksums cover but for the first four of the IPv4 header, which are in common: they
- * are loaded in four quarters, whose words of four frames are turned to lie in one vector. So what
- * is added up is added up for four frames, and what becomes a coordinate need not be gathered
- * again.
+ * The first 64 bytes of a frame are compared with the head. The last 64 bytes contain all data of
+ * both checksums except the first four bytes of the IPv4 header, which are the same in all frames.
+ * They are loaded in four quarters, and the words of four frames are transposed into one vector. So
+ * the sums are computed for four frames at a time, and the words of the coordinates are already
+ * gathered.
  */
 #define AT_QUARTERS (BP_TEMPLATE_AT_IP + 4)
 #define LAST (BP_TEMPLATE_PAYLOAD + 40)
 _Static_assert(AT_QUARTERS + 64 == LAST, "the quarters reach to the end");
 
-/* The quarters, and which of their four words is what. */
+/* The quarters, and the positions of their four words. */
 enum { Q_IP, Q_UDP, Q_POINT, Q_TIMES };
 #define W_IP_CHECK 1  /* of Q_IP: its upper half */
 #define W_SRC 2       /* of Q_IP */
 #define W_UDP_CHECK 1 /* of Q_UDP: its upper half; the lower is the UDP length */
 #define WORDS(w) (0x1111 << (w))
-#define IP_OF_UDP (WORDS(W_SRC) | WORDS(W_SRC + 1)) /* of Q_IP: what the UDP checksum covers */
+#define IP_OF_UDP (WORDS(W_SRC) | WORDS(W_SRC + 1)) /* of Q_IP: covered by the UDP checksum */
 #define OUTPUTS (WORDS(1) | WORDS(2) | WORDS(3))    /* of Q_POINT */
 
-/* Sums are of halves of words less 2^15, so that they can be multiplied as signed ones. */
+/* Sums are of halves of words minus 2^15, so that signed multiplication can be used. */
 #define BIAS 0x8000
 #define BIASES(halves) ((halves)*BIAS)
 
 struct eight {
-	__m256i before, ip; /* as struct bp_transform_avx512_burst has them */
+	__m256i before, ip; /* as in struct bp_transform_avx512_burst */
 	__m256i src;
-	__m512i near;  /* radii and then phi, as they lie there */
-	__m256i theta; /* likewise */
+	__m512i near;  /* radii and then phi, in frame order */
+	__m256i theta; /* in frame order */
 };
 
 static inline __m512i sum_halves(__m512i v)
@@ -42,7 +42,7 @@ static inline __m512i sum_halves(__m512i v)
 		_mm512_xor_si512(v, _mm512_set1_epi16((short)BIAS)), _mm512_set1_epi16(1));
 }
 
-/* Of each four lanes: of a the first and the second two added, and of b. */
+/* For each four lanes: the sums of the first and the second two lanes of a, and those of b. */
 static inline __m512i add_pairs(__m512i a, __m512i b)
 {
 	const __m512 x = _mm512_castsi512_ps(a), y = _mm512_castsi512_ps(b);
@@ -51,7 +51,7 @@ static inline __m512i add_pairs(__m512i a, __m512i b)
 		_mm512_castps_si512(_mm512_shuffle_ps(x, y, 0xdd)));
 }
 
-/* Sums of 32 bits in one's complement, whose upper halves are small: to 16 bits. */
+/* Folds one's complement sums of 32 bits with small upper halves to 16 bits. */
 static inline __m512i fold(__m512i v)
 {
 	for (unsigned i = 0; i < 2; i++)
@@ -60,7 +60,7 @@ static inline __m512i fold(__m512i v)
 	return v;
 }
 
-/* Word `at` of each frame, of a quarter of the first four and of the others. */
+/* Gathers word `at` of each frame, from a quarter of the first four frames and of the others. */
 static inline __m512i word_of(__m512i a, __m512i b, unsigned at)
 {
 	return _mm512_permutex2var_epi32(a,
@@ -85,7 +85,7 @@ static inline void transpose(uint8_t *const f[4], __m512i q[4])
 	q[3] = _mm512_shuffle_i64x2(AB, CD, 0xdd);
 }
 
-/* Of four frames: sums of each, in four lanes. */
+/* Sums of four frames, each in four lanes. */
 struct four_sums {
 	__m512i ip, udp, before;
 };
@@ -104,14 +104,19 @@ static inline struct four_sums sum_up(const __m512i q[4])
 	};
 }
 
-/* Whether both checksums of eight frames are right, with a UDP checksum; then *e. `like`: a frame
- * like them. */
+/*
+ * Whether both checksums of eight frames are right, with a UDP checksum; then sets *e. `like`: a
+ * frame with the same head.
+ */
 static inline __attribute__((always_inline)) bool checksums_valid(
 	const uint8_t *like, uint8_t *const f[8], struct eight *e)
 {
 	const uint32_t begin = (uint32_t)bp_transform_sample_half(like + BP_TEMPLATE_AT_IP);
 	const uint16_t udp_len = __builtin_bswap16(BP_UDP_HDR + 40);
-	/* what the sums lack: the bias, and what is not in the quarters or twice in the sum */
+	/*
+	 * corrections of the sums: the bias, and data that is not in the quarters or that is
+	 * counted twice
+	 */
 	const int ip = (int)((begin & 0xffff) + (begin >> 16)) + BIASES(8);
 	const int udp = udp_len + (BP_PROTO_UDP << 8) + BIASES(28);
 	const __m512i check = _mm512_set1_epi32((int)0xffff0000);
@@ -131,7 +136,7 @@ static inline __attribute__((always_inline)) bool checksums_valid(
 						fold(sums), _mm512_set1_epi32(0xffff))) != 0,
 		    0))
 		return false;
-	before = add_pairs(a.before, b.before); /* of a frame still in two lanes */
+	before = add_pairs(a.before, b.before); /* the sum of a frame is still in two lanes */
 	before = _mm512_add_epi32(before, _mm512_shuffle_epi32(before, 0xb1));
 	e->before = _mm256_add_epi32(
 		_mm512_castsi512_si256(_mm512_permutexvar_epi32(
@@ -146,7 +151,7 @@ static inline __attribute__((always_inline)) bool checksums_valid(
 	return true;
 }
 
-/* Bits that frames' first octets differ in from `head`. */
+/* Bits in which the first bytes of frames differ from `head`. */
 static inline __m512i differences(uint8_t *const f[8], __m512i head)
 {
 	__m512i other = _mm512_setzero_si512();
@@ -162,7 +167,7 @@ static inline void fetch(struct rte_mbuf *const *m)
 		rte_prefetch0(rte_pktmbuf_mtod_offset(m[k], uint8_t *, RTE_CACHE_LINE_SIZE));
 }
 
-/* Where the frames are; false: one is of another port, in pieces, or too short. */
+/* Finds the frames. False: one has another port, several segments, or is too short. */
 static inline bool find(const struct bp_template *u, struct rte_mbuf *const *m, uint8_t *f[8])
 {
 	const uint64_t like = (uint64_t)u->port << 16 | 1;
@@ -217,8 +222,10 @@ unsigned bp_transform_avx512_validate(const struct bp_template *u, struct rte_mb
 
 /* ---- a burst of one tracker ---- */
 
-/* What mbufs of equal frames have in common, of the 32 octets from data_off on: nb_segs, port,
- * pkt_len and data_len. */
+/*
+ * The bytes from data_off, 32 in number, that are the same in the mbufs of equal frames: nb_segs,
+ * port, pkt_len and data_len.
+ */
 #define MBUF_AT offsetof(struct rte_mbuf, data_off)
 _Static_assert(offsetof(struct rte_mbuf, nb_segs) == MBUF_AT + 4 &&
 		       offsetof(struct rte_mbuf, port) == MBUF_AT + 6 &&
@@ -231,14 +238,14 @@ static inline __m256i mbuf_words(const struct rte_mbuf *m)
 	return _mm256_loadu_si256((const __m256i *)((const uint8_t *)m + MBUF_AT));
 }
 
-/* Big-endian words as the machine has them, and back. */
+/* Converts big-endian words to host byte order, and back. */
 static inline __m512i swapped(__m512i v)
 {
 	return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(3, 2, 1, 0, 7, 6, 5, 4,
 					      11, 10, 9, 8, 15, 14, 13, 12)));
 }
 
-/* Of the frames in `which`; others get zeros. */
+/* Writes the points of the frames in `which`, and zeros for the others. */
 static inline void put_points(
 	const struct eight *e, __mmask8 which, struct bp_transform_points *p, unsigned i)
 {
@@ -258,7 +265,7 @@ static inline void put_points(
 bool bp_transform_avx512_read(const struct bp_template *u, struct rte_mbuf *const *m, unsigned n,
 	struct bp_transform_avx512_burst *b, struct bp_transform_points *p)
 {
-	/* the source, too */
+	/* including the source */
 	const __m512i common = _mm512_or_si512(_mm512_loadu_si512(bp_template_first_mask),
 		_mm512_maskz_set1_epi16(3u << BP_TEMPLATE_AT_SRC / 2, -1));
 	const __m256i same = _mm256_setr_epi32(0, -1, 0, 0, 0, -1, 0xffff, 0);
@@ -298,25 +305,27 @@ bool bp_transform_avx512_read(const struct bp_template *u, struct rte_mbuf *cons
 		_mm256_store_si256((__m256i *)(b->ip + i), e.ip);
 		put_points(&e, which, p, i);
 	}
-	/* their results are nobody's */
+	/* their results are discarded */
 	for (unsigned j = n; j % 8 != 0; j++)
 		b->frame[j] = b->nowhere;
 	return true;
 }
 
-/* Results as fixed point, in the machine's order; what is beyond its range becomes INT32_MIN, which
- * a result may be, too. */
+/*
+ * Converts results to fixed point, in host byte order. A value outside the range becomes INT32_MIN,
+ * which is also a valid result.
+ */
 static inline __m256i fixed(const double *v)
 {
 	return _mm512_cvt_roundpd_epi32(_mm512_mul_pd(_mm512_loadu_pd(v), _mm512_set1_pd(0x1p25)),
 		_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* Both checksums of eight frames in the lower halves of words: IPv4's, then UDP's. */
+/* Both checksums of eight frames in the lower halves of words: first IPv4, then UDP. */
 static inline __m512i checksums(const struct bp_transform_avx512_burst *b, unsigned i,
 	__m256i outputs, const struct bp_template_receiver *to)
 {
-	/* so much that no sum is negative, and is the same in one's complement */
+	/* an addend that keeps sums positive and does not change them in one's complement */
 	const int udp = bp_sum_fold(to->udp) + 8 * 0xffff;
 	const __m512i ones = _mm512_set1_epi32(0xffff);
 	const __m256i ip =
@@ -328,12 +337,12 @@ static inline __m512i checksums(const struct bp_transform_avx512_burst *b, unsig
 		_mm256_set1_epi32(udp));
 	const __m512i sums = fold(_mm512_inserti64x4(_mm512_castsi256_si512(ip), covered, 1));
 
-	/* of UDP 0 would say that there is none: it stays 0xffff */
+	/* a UDP checksum of 0 would mean that there is none: it stays 0xffff */
 	return _mm512_mask_xor_epi32(
 		sums, (__mmask16)(_mm512_cmpneq_epi32_mask(sums, ones) | 0xff), sums, ones);
 }
 
-/* What headers become, and in which of their first 32 halves of words. */
+/* New header values, and their positions among the first 32 halves of words. */
 struct heads {
 	__m512i octets;
 	__mmask32 written;
@@ -369,10 +378,10 @@ unsigned bp_transform_avx512_write(const struct bp_transform_avx512_burst *b, un
 {
 	const struct heads h = heads_of(to);
 	const __m512i beyond = _mm512_set1_epi32(INT32_MIN);
-	/* x, y, z and what is not written, of each of the first four */
+	/* x, y, z and the bytes that are not written, of each of the first four frames */
 	const __m512i point =
 		_mm512_setr_epi32(0, 8, 16, 16, 1, 9, 17, 17, 2, 10, 18, 18, 3, 11, 19, 19);
-	/* halves of words of `checks`; the next frame's are two further */
+	/* halves of words of `checks`; those of the next frame are two positions further */
 	const __m512i sums = _mm512_mask_set1_epi16(_mm512_setzero_si512(), 1u << H_UDP_CHECK, 16);
 
 	for (unsigned i = 0; i < n; i += 8) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which frames of a burst are readings, what they say, and who gets them. */
+/* Determines which frames of a burst are readings, their values, and their receivers. */
 #include "biplane/counters/transform.h"
 #include "dataplane/aggregation/worker.h"
 #include "dataplane/nodes/frame_mark.h"
@@ -21,10 +21,13 @@ static const uint16_t counter_of[BP_TRANSFORM_SAMPLE_VERDICTS] = {
 #define IP6_FRAGMENT 44
 #define IP6_DESTINATION 60
 #define IP6_FRAGMENT_OFFSET 0xfff8u
-/* A chain longer than this is nobody's honest traffic, and no host's that we would keep from it. */
+/*
+ * No legitimate traffic has a longer chain of extension headers, and no host that accepts longer
+ * ones needs protection.
+ */
 #define IP6_CHAIN_MAX 8u
 
-/* Finds UDP behind extension headers of an IPv6 header whose place is known. */
+/* Finds UDP after the extension headers of an IPv6 header with a known offset. */
 static bool skip_ip6_extensions(struct bp_datagram *d)
 {
 	const uint8_t *ip = d->frame + d->l3;
@@ -56,9 +59,9 @@ static bool skip_ip6_extensions(struct bp_datagram *d)
 }
 
 /*
- * Looks for a datagram that the parser refuses but that reaches a host as a reading all the same: a
- * first fragment of IPv4 or IPv6, or one behind extension headers. False: there is none, or its UDP
- * header is not in this frame. The length in *d is not set.
+ * Finds a datagram that the parser rejects but a host would accept as a reading: a first fragment
+ * of IPv4 or IPv6, or one with extension headers. False: there is none, or its UDP header is not in
+ * this frame. The length in *d is not set.
  */
 static bool parse_hidden(
 	const uint8_t *frame, uint32_t len, uint32_t frame_len, struct bp_datagram *d)
@@ -82,16 +85,19 @@ static bool parse_hidden(
 	return skip_ip6_extensions(d);
 }
 
-/* Where neither receivers nor who answers them can be led astray. Its port may be 0, which says
- * that nobody answers (RFC 768). */
+/*
+ * Whether the source address is valid, so that neither receivers nor a host that answers them are
+ * misled. The source port may be 0, which means that no answer is expected (RFC 768).
+ */
 static bool sender_possible(const struct bp_datagram *d)
 {
 	return (d->frame[6] & 1) == 0 &&
 	       bp_datagram_sender_possible(d->family, bp_datagram_src(d), 1, 1);
 }
 
-/* Of a datagram, which is contiguous or refused. BP_TRANSFORM_SAMPLE_TAKEN: *r has everything but
- * the rule.
+/*
+ * Validates a datagram, which is contiguous or rejected. BP_TRANSFORM_SAMPLE_TAKEN: *r is set
+ * except for the rule.
  */
 static enum bp_transform_sample_verdict validate(const struct bp_datagram *d,
 	const struct bp_transform_layout *l, struct bp_transform_sample *r)
@@ -137,11 +143,11 @@ bool bp_transform_sample_answerable(const struct bp_transform_sample *r)
 
 /* ---- frames ---- */
 
-/* What a port's frames have in common; mostly all of a burst are of one. */
+/* Common properties of the frames of a port; usually all frames of a burst are from one port. */
 struct port {
 	uint16_t number;
 	bool routed, down;
-	uint8_t behind; /* the edge of what is no reading */
+	uint8_t behind; /* the edge of frames that are not readings */
 	uint64_t mac;
 };
 
@@ -154,7 +160,10 @@ static void describe(const struct bp_worker *w, uint16_t number, struct port *p)
 	p->mac = w->router.rx_mac[number];
 }
 
-/* On a port that routes, for its MAC address; else for any single station. */
+/*
+ * Whether the frame is addressed to the MAC address of a routed port; on another port, to any
+ * single station.
+ */
 static inline bool for_us(const struct port *p, const uint8_t *frame)
 {
 	const uint64_t to = bp_load_le64(frame);
@@ -182,7 +191,7 @@ static uint8_t refuse(
 	return (uint8_t)bp_drop(m, why);
 }
 
-/* The frame's edge, or BP_EDGE_TAKEN and *r. */
+/* Returns the edge of the frame, or BP_EDGE_TAKEN and sets *r. */
 static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const struct port *p,
 	struct rte_mbuf *m, struct bp_transform_sample *r)
 {
@@ -192,7 +201,7 @@ static __rte_noinline uint8_t classify(struct bp_transform_worker *t, const stru
 	unsigned rule;
 
 	if (unlikely(m->nb_segs != 1))
-		(void)rte_pktmbuf_linearize(m); /* if one of its buffers has room */
+		(void)rte_pktmbuf_linearize(m); /* if one of its buffers has enough tailroom */
 	frame = rte_pktmbuf_mtod(m, const uint8_t *);
 	if (m->data_len < BP_ETHER_HDR || p->down || !for_us(p, frame))
 		return p->behind;
@@ -220,8 +229,10 @@ static inline bool begins_like_template(
 	return bp_template_begins(&t->template, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len);
 }
 
-/* Frames [i, n) up to the first that is not like the template, which is returned. Its own function,
- * so that what is in common stays in registers. */
+/*
+ * Validates the frames [i, n) up to the first that does not match the template; returns its index.
+ * A separate function, so that common values stay in registers.
+ */
 static __rte_noinline unsigned validate_same_template(
 	struct bp_transform_worker *t, unsigned i, unsigned n)
 {
@@ -232,7 +243,7 @@ static __rte_noinline unsigned validate_same_template(
 	struct bp_transform_sample *r = &b->sample[b->n];
 	uint64_t others = 0;
 
-	/* eight at once only where they probably are */
+	/* eight at a time only if they probably match */
 	if (t->avx512_supported && n - i >= 8 && bp_template_is_kunze2021(&u) &&
 		begins_like_template(t, b->m[i + 7])) {
 		const unsigned done = bp_transform_avx512_validate(
@@ -284,7 +295,7 @@ static void classify_burst(struct bp_transform_worker *t, unsigned n)
 		if (b->edge[i] == BP_EDGE_TAKEN) {
 			b->at[b->n] = (uint8_t)i;
 			b->payload[b->n] = bp_transform_sample_payload(&b->sample[b->n]);
-			/* those before it had another head */
+			/* readings before it had another head */
 			b->n_same_template += t->template.valid && b->n == 0;
 			b->n++;
 		}
@@ -294,9 +305,9 @@ static void classify_burst(struct bp_transform_worker *t, unsigned n)
 /* ---- sources ---- */
 
 /*
- * Steps over all readings of a burst, so that the memory latency of one lookup is hidden by the
- * others, and without branches on the way of a bucket in which a source happens to lie, which a
- * processor would mispredict half of the time.
+ * Each step covers all readings of a burst, so that the memory latency of one lookup is hidden by
+ * the others. The position of a source in its bucket causes no branch, since the CPU would
+ * mispredict half of them.
  */
 static inline bool same_source(
 	const struct bp_transform_sample *a, const struct bp_transform_sample *b)
@@ -321,7 +332,7 @@ static inline unsigned longest(
 		memory_order_acquire);
 }
 
-/* Hashes with the longest prefix, which is mostly the one that holds it, and fetches its bucket. */
+/* Hashes with the longest prefix, which is usually the matching one, and prefetches the bucket. */
 static void fetch_buckets(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -335,7 +346,7 @@ static void fetch_buckets(struct bp_transform_worker *t)
 	}
 }
 
-/* A source in the hash's first bucket that may be the one, or UINT32_MAX. */
+/* Returns a source in the first bucket of the hash that may match, or UINT32_MAX. */
 static inline uint32_t candidate_of(const struct bp_transform_worker *t, uint64_t hash)
 {
 	const bp_transform_slot *s = bp_transform_bucket(&t->view, hash);
@@ -347,7 +358,7 @@ static inline uint32_t candidate_of(const struct bp_transform_worker *t, uint64_
 		hits |= (unsigned)(atomic_load_explicit(&s[i], memory_order_relaxed) >> 32 ==
 				   hash >> 32)
 			<< i;
-	/* without a hit the first: who looks sees that it is another */
+	/* without a match the first entry: the caller compares it */
 	source = (uint32_t)atomic_load_explicit(
 			 &s[__builtin_ctz(hits | 1u << BP_TRANSFORM_WAYS) % BP_TRANSFORM_WAYS],
 			 memory_order_acquire) -
@@ -366,7 +377,10 @@ static void fetch_sources(struct bp_transform_worker *t)
 	}
 }
 
-/* The source with the longest prefix that holds the reading's, or UINT32_MAX. */
+/*
+ * Returns the source with the longest prefix that contains the source of the reading, or
+ * UINT32_MAX.
+ */
 static __rte_noinline uint32_t find(
 	const struct bp_transform_worker *t, const struct bp_transform_sample *r)
 {
@@ -388,7 +402,10 @@ static __rte_noinline uint32_t find(
 	return UINT32_MAX;
 }
 
-/* Whether the source is the reading's with the rule's longest prefix, so that none is longer. */
+/*
+ * Whether the source matches the reading with the longest prefix of the rule, so that no longer one
+ * exists.
+ */
 static inline bool is_longest(
 	const struct bp_transform_worker *t, const struct bp_transform_sample *r, uint32_t source)
 {
@@ -414,7 +431,7 @@ static inline void fetch_rows(const struct bp_transform_worker *t, uint32_t sour
 	rte_prefetch0(&t->source_stats[source]);
 }
 
-/* Enters the source of reading j: who gets it. */
+/* Stores the source of reading j and its receivers. */
 static inline void enter(struct bp_transform_worker *t, unsigned j, uint32_t source)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -423,7 +440,7 @@ static inline void enter(struct bp_transform_worker *t, unsigned j, uint32_t sou
 	if (likely(source != UINT32_MAX)) {
 		const struct bp_transform_source_row *s = &t->view.source[source];
 
-		/* each read once; a damaged one leads nowhere */
+		/* each is read once; a damaged one has no receivers */
 		const uint32_t first = __atomic_load_n(&s->first, __ATOMIC_RELAXED);
 		const uint32_t n = __atomic_load_n(&s->n, __ATOMIC_RELAXED);
 		const bool there = n <= BP_TRANSFORM_RECEIVERS_MAX && first <= t->view.rows - n;
@@ -455,7 +472,7 @@ static void find_each(struct bp_transform_worker *t)
 	}
 }
 
-/* Readings of nobody that is known leave the list. */
+/* Removes the readings of unknown sources from the list. */
 static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -478,7 +495,7 @@ static __rte_noinline void drop_unknown(struct bp_transform_worker *t)
 		b->n_rows[kept++] = b->n_rows[j];
 	}
 	b->n = kept;
-	/* which of them left is not known, and the number must be that of no others */
+	/* the sources of removed readings are unknown, and the number must not include others */
 	b->n_same_template = template ? kept : 0;
 }
 
@@ -539,7 +556,7 @@ static void reject_numbers(struct bp_transform_worker *t, unsigned j)
 		bp_transform_stat_add(&bp_transform_source_stats_of(t, b->source[j])->refused, 1);
 }
 
-/* Reading by reading, of whatever rule. */
+/* Reads the points of readings of any rules, one by one. */
 static void read_each(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -553,7 +570,7 @@ static void read_each(struct bp_transform_worker *t)
 	}
 }
 
-/* All of one rule. */
+/* Reads the points if all readings are of one rule. */
 static void read_same_rule(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -568,7 +585,7 @@ static void read_same_rule(struct bp_transform_worker *t)
 
 static bool is_same_rule(const struct bp_transform_burst *b)
 {
-	if (likely(b->n_same_template == b->n)) /* all have one head */
+	if (likely(b->n_same_template == b->n)) /* all have the same head */
 		return true;
 	for (unsigned j = 1; j < b->n; j++)
 		if (b->sample[j].kind.rule != b->sample[0].kind.rule)

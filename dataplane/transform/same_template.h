@@ -5,47 +5,51 @@
 #include "dataplane/transform/sample.h"
 
 /*
- * A template of readings: without tags, IPv4 without options, with a UDP checksum. It is the head
- * of the last reading that was validated in full. A reading like it has in common with it what one
- * masked comparison covers, and that is valid because it was valid there; so are the sums over it.
- * Only both checksums are left to validate. The result is that of the full validation
+ * A template of readings without tags, with IPv4 without options and a UDP checksum. It is the head
+ * of the last reading that was validated in full. For a reading that matches it, one masked
+ * comparison covers the common bytes, which were validated before, and their sums are known. Only
+ * the two checksums remain to be verified. The result is the same as with the full validation
  * (dataplane/transform/collect.c).
  */
 
-/* Where the pieces of a head lie in a frame. */
+/* Offsets of the parts of a head in a frame. */
 #define BP_TEMPLATE_AT_MAC 0
 #define BP_TEMPLATE_AT_IP 14
 #define BP_TEMPLATE_AT_SRC 26
 #define BP_TEMPLATE_PORTS (BP_ETHER_HDR + BP_IP4_HDR)
 #define BP_TEMPLATE_PAYLOAD (BP_TEMPLATE_PORTS + BP_UDP_HDR)
 
-/* What the heads have in common: destination MAC address, that the source's is no group's, type;
- * version, length of the header, TOS, total length, fragment, protocol; first octet of the source,
- * destination and its port, UDP length. */
+/*
+ * The common bytes of matching heads: destination MAC address, the group bit of the source MAC,
+ * EtherType; version, header length, TOS, total length, fragment, protocol; first byte of the
+ * source address, destination address and port, UDP length.
+ */
 static const bp_v16 bp_template_mask[3] = {
 	{255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 255, 255, 255, 255},
 	{255, 255, 255, 255, 0, 0, 255, 255, 0, 255, 0, 0, 255, 0, 0, 0},
 	{255, 0, 0, 0, 255, 255, 255, 255, 0, 0, 255, 255, 255, 255, 0, 0},
 };
 
-/* The same of the first octets in one piece. */
+/* The same mask for the first bytes, in one piece. */
 static const uint8_t bp_template_first_mask[64] = {255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 0,
 	255, 255, 255, 255, 255, 255, 0, 0, 255, 255, 0, 255, 0, 0, 255, 0, 0, 0, 255, 255, 255,
 	255, 0, 0, 255, 255, 255, 255};
 
 struct bp_template {
 	bp_v16 head[3];
-	uint8_t first[64];        /* of the frame, as far as they are its head's */
-	uint64_t ip_sum, udp_sum; /* of what is in common, as both checksums cover it */
-	uint32_t end;             /* of the datagram */
-	uint64_t mac;             /* rx_mac of that port then */
-	uint16_t port;            /* that it came in on */
-	uint16_t outputs; /* where those of layout paper begin in the frame; 0: another layout */
+	/* the first bytes of the frame that belong to the head, unmodified */
+	uint8_t first[64];
+	uint64_t ip_sum, udp_sum; /* sums of the common bytes that each checksum covers */
+	uint32_t end;             /* end of the datagram */
+	uint64_t mac;             /* rx_mac of that port when the template was learned */
+	uint16_t port;            /* the input port */
+	/* offset of the outputs in the frame, for layout kunze2021; 0: another layout */
+	uint16_t outputs;
 	struct bp_transform_sample_kind kind;
 	bool valid;
 };
 
-/* A reading of the port was validated in full, and accepted. */
+/* Called after a reading of the port was validated in full, and accepted. */
 static inline void bp_template_learn(struct bp_template *u, const struct bp_transform_sample *r,
 	const struct bp_transform_layout *l, uint16_t port, uint64_t mac)
 {
@@ -73,8 +77,10 @@ static inline void bp_template_learn(struct bp_template *u, const struct bp_tran
 		     (BP_PROTO_UDP << 8);
 }
 
-/* Whether the frame, of which `len` octets can be read, has the destination and its port that the
- * template has: rejects frames of others early. True: it is still to be validated. */
+/*
+ * Whether the frame, of which `len` bytes are readable, has the destination address and port of the
+ * template: excludes other frames early. True: the frame must still be validated.
+ */
 BP_DATAGRAM_INLINE bool bp_template_begins(
 	const struct bp_template *u, const uint8_t *f, uint32_t len)
 {
@@ -87,7 +93,7 @@ BP_DATAGRAM_INLINE bool bp_template_begins(
 	return (other & bp_sum_word(bp_template_first_mask + at)) == 0;
 }
 
-/* bp_transform_sample_outputs() of a frame like the template. */
+/* bp_transform_sample_outputs() of a frame that matches the template. */
 BP_DATAGRAM_INLINE uint64_t bp_template_outputs(
 	const struct bp_template *u, const struct bp_transform_layout *l, const uint8_t *f)
 {
@@ -97,8 +103,9 @@ BP_DATAGRAM_INLINE uint64_t bp_template_outputs(
 	return bp_transform_sample_outputs(l, f + BP_TEMPLATE_PAYLOAD);
 }
 
-/* Whether the frame, of which `len` octets can be read, is a reading like the template: *r is set
- * then.
+/*
+ * Whether the frame, of which `len` bytes are readable, is a reading that matches the template:
+ * then sets *r.
  */
 BP_DATAGRAM_INLINE bool bp_template_validate(const struct bp_template *u,
 	const struct bp_transform_layout *l, uint8_t *f, uint32_t len,
@@ -140,17 +147,17 @@ BP_DATAGRAM_INLINE bool bp_template_validate(const struct bp_template *u,
 	return true;
 }
 
-/* How the headers of the template become those for a receiver that has an address. */
+/* The changes of the template headers for a receiver with an address. */
 struct bp_template_receiver {
-	uint64_t udp; /* what the sums grow by */
-	uint32_t ip;  /* folded: never 0, and so is what it becomes */
-	uint64_t mac; /* the lower 6 octets */
+	uint64_t udp; /* increment of the sum */
+	uint32_t ip;  /* folded: never 0, nor is the result */
+	uint64_t mac; /* in the lower 6 bytes */
 	uint32_t dst;
 	uint16_t port;
 	bool has_mac;
 };
 
-/* Whether bp_template_deliver() can write the receiver's datagrams; then *to is set. */
+/* Whether bp_template_deliver() can write the datagrams of the receiver; then sets *to. */
 static inline bool bp_template_receiver_of(const struct bp_template *u,
 	const struct bp_transform_row *row, unsigned flags, bool routed,
 	struct bp_template_receiver *to)
@@ -172,7 +179,7 @@ static inline bool bp_template_receiver_of(const struct bp_template *u,
 	return !(flags & BP_TRANSFORM_ADDRESS) || row->family == 4;
 }
 
-/* bp_deliver() of a reading like the template for such a receiver. */
+/* bp_deliver() of a reading that matches the template, for such a receiver. */
 static inline void bp_template_deliver(const struct bp_transform_sample *r,
 	const struct bp_template_receiver *to, uint64_t outputs)
 {

@@ -10,22 +10,22 @@
 #include "shm/transform/transform.h"
 
 /*
- * Readings in frames: whether a datagram can be taken, and what its receivers' headers need of it.
- * No mbufs here.
+ * Readings in frames: validates a datagram, and computes the headers for its receivers. No mbufs
+ * are used here.
  */
 
-/* What is told of a datagram that a rule is for. */
+/* The verdict on a datagram that matches a rule. */
 enum bp_transform_sample_verdict {
 	BP_TRANSFORM_SAMPLE_TAKEN,
-	BP_TRANSFORM_SAMPLE_LENGTH, /* lengths contradict each other, or are less than the layout's
-				     */
-	BP_TRANSFORM_SAMPLE_CHECKSUM, /* of the IPv4 header or of UDP; none, with IPv6 */
-	BP_TRANSFORM_SAMPLE_SHAPE,    /* a first fragment, or behind extension headers */
-	BP_TRANSFORM_SAMPLE_SOURCE,   /* an address, IP or MAC, that no sender can have */
+	/* lengths contradict each other, or are below the minimum of the layout */
+	BP_TRANSFORM_SAMPLE_LENGTH,
+	BP_TRANSFORM_SAMPLE_CHECKSUM, /* of the IPv4 header or of UDP; no UDP checksum with IPv6 */
+	BP_TRANSFORM_SAMPLE_SHAPE,    /* a first fragment, or with extension headers */
+	BP_TRANSFORM_SAMPLE_SOURCE,   /* an invalid source address, IP or MAC */
 	BP_TRANSFORM_SAMPLE_VERDICTS,
 };
 
-/* Written at one go. */
+/* Written as one word. */
 struct bp_transform_sample_kind {
 	uint16_t l3, l4; /* offsets of the IP and the UDP header */
 	uint8_t family;
@@ -34,10 +34,12 @@ struct bp_transform_sample_kind {
 };
 
 struct bp_transform_sample {
-	uint8_t *frame;   /* Ethernet header */
-	uint64_t from[2]; /* the source, as bp_transform_words() has it */
-	/* Sum, in the machine's byte order, of all that the UDP checksum covers but the layout's
-	 * outputs and the checksum itself. */
+	uint8_t *frame;   /* the Ethernet header */
+	uint64_t from[2]; /* the source, in the form of bp_transform_words() */
+	/*
+	 * Sum, in host byte order, of the data that the UDP checksum covers, without the outputs of
+	 * the layout and the checksum itself.
+	 */
 	uint64_t rest;
 	struct bp_transform_sample_kind kind;
 };
@@ -47,7 +49,7 @@ static inline uint8_t *bp_transform_sample_payload(const struct bp_transform_sam
 	return r->frame + r->kind.l4 + BP_UDP_HDR;
 }
 
-/* Four octets as a part of a sum (bp_sum()). */
+/* Four bytes as a part of a sum (bp_sum()). */
 static inline uint64_t bp_transform_sample_half(const uint8_t *p)
 {
 	uint32_t w;
@@ -56,7 +58,7 @@ static inline uint64_t bp_transform_sample_half(const uint8_t *p)
 	return w;
 }
 
-/* The sum of the outputs of a payload as they lie there. */
+/* The sum of the outputs in a payload. */
 static inline uint64_t bp_transform_sample_outputs(
 	const struct bp_transform_layout *l, const uint8_t *payload)
 {
@@ -80,20 +82,23 @@ static inline uint64_t bp_transform_sample_outputs(
 	return sum;
 }
 
-/* Whether a reading's datagram can go back to its sender: it was sent to an address that can send,
- * and its TTL or hop limit is not used up. */
+/*
+ * Whether the datagram of a reading can be sent back to its sender: its destination is a valid
+ * source address, and its TTL or hop limit has not expired.
+ */
 bool bp_transform_sample_answerable(const struct bp_transform_sample *r);
 
 /*
- * A reading's datagram for a receiver: its headers and checksums, when its outputs are written. All
- * else stays as it came. Checksums are updated by what changes (RFC 1624), which is right because
- * they were verified; the UDP checksum that a sender left out is written.
+ * Writes the headers and checksums of the datagram of a reading for a receiver, after its outputs
+ * are written. Other bytes are unmodified. Checksums are updated by the changes (RFC 1624), which
+ * is valid because they were verified; if the sender omitted the UDP checksum, a new one is
+ * written.
  */
 
 /*
- * Of a datagram that goes back to its sender: as one that begins here, but less than the reading
- * had. Where two gateways answer each other, or one itself, that comes to an end. A router takes
- * one off.
+ * TTL or hop limit of a datagram that is sent back to its sender: that of a new datagram, but lower
+ * than that of the reading. So a loop between two gateways, or of one with itself, ends. A router
+ * decrements it.
  */
 #define BP_REFLECTED_HOPS 64u
 
@@ -104,7 +109,7 @@ static inline uint8_t bp_deliver_hops(unsigned came_with, bool routed)
 	return (uint8_t)((left < BP_REFLECTED_HOPS ? left : BP_REFLECTED_HOPS) + routed);
 }
 
-/* What changes in the sums. */
+/* Changes of the sums. */
 struct bp_deliver_sums {
 	uint64_t ip;  /* of the IPv4 header */
 	uint64_t udp; /* of what the UDP checksum covers */
@@ -119,15 +124,17 @@ static inline void bp_deliver_swap(uint8_t *a, uint8_t *b, size_t n)
 	memcpy(b, t, n);
 }
 
-/* Back to who sent it, which bp_transform_sample_answerable() allows. Addresses and ports that
- * change places change no sum. */
+/*
+ * Sends the datagram back to its sender, which bp_transform_sample_answerable() permits. Swapping
+ * addresses and ports does not change a sum.
+ */
 static inline void bp_deliver_back(
 	const struct bp_transform_sample *r, uint8_t *f, bool routed, struct bp_deliver_sums *s)
 {
 	uint8_t *ip = f + r->kind.l3, *udp = f + r->kind.l4;
 	uint16_t before, after, port;
 
-	if (!routed) /* a router's own MAC address is what node ip4 looks for */
+	if (!routed) /* node ip4 compares the destination MAC with that of the router */
 		bp_deliver_swap(f, f + 6, 6);
 	if (r->kind.family == 4) {
 		memcpy(&before, ip + BP_IP4_TTL, 2);
@@ -139,7 +146,7 @@ static inline void bp_deliver_back(
 		ip[BP_IP6_HOPS] = bp_deliver_hops(ip[BP_IP6_HOPS], routed);
 		bp_deliver_swap(ip + BP_IP6_SRC, ip + BP_IP6_DST, 16);
 	}
-	/* from the port that it came to, and to the same number of the sender's */
+	/* from its destination port, and to the same port number of the sender */
 	memcpy(&before, udp, 2);
 	memcpy(&port, udp + 2, 2);
 	memcpy(udp, &port, 2);
@@ -164,9 +171,9 @@ static inline void bp_deliver_address(const struct bp_transform_sample *r, uint8
 }
 
 /*
- * Writes the headers of the datagram in frame f, which is the reading's or a copy, for a receiver
- * of the same IP version. `outputs`: bp_transform_sample_outputs() of f now. routed: f goes to a
- * router.
+ * Writes the headers of the datagram in frame f, the frame of the reading or a copy, for a receiver
+ * of the same IP version. `outputs`: the current bp_transform_sample_outputs() of f. routed: f is
+ * sent to a router.
  */
 static inline void bp_deliver(const struct bp_transform_sample *r, uint8_t *f,
 	const struct bp_transform_row *to, unsigned flags, bool routed, uint64_t outputs)
@@ -197,7 +204,7 @@ static inline void bp_deliver(const struct bp_transform_sample *r, uint8_t *f,
 		memcpy(ip + BP_IP4_CHECKSUM, &check, 2);
 	}
 	check = (uint16_t)~bp_sum_fold(bp_sum_add(bp_sum_add(s.udp, outputs), r->rest));
-	/* 0 would say that there is none (RFC 768, RFC 8200 8.1) */
+	/* 0 would mean that there is no checksum (RFC 768, RFC 8200 8.1) */
 	check = check != 0 ? check : 0xffff;
 	memcpy(udp + BP_UDP_CHECKSUM, &check, 2);
 }

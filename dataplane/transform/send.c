@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a burst's readings: points moved by matrices, written, and sent to receivers. */
+/*
+ * Transforms the points of the readings of a burst by matrices, writes the results, and sends them
+ * to receivers.
+ */
 #include "dataplane/transform/send.h"
 
 #include <rte_memcpy.h>
@@ -14,7 +17,8 @@
 #define NO_METHOD UINT8_MAX
 
 /*
- * Where methods are mixed: the points of each by themselves. matrix NULL: to Cartesian, else moved.
+ * For readings with several methods: computes the points of each method. matrix NULL: converts to
+ * Cartesian; otherwise transforms.
  */
 static __rte_noinline void compute_mixed(struct bp_transform_worker *t,
 	struct bp_transform_points *p, const uint8_t method[], const double *const matrix[],
@@ -83,7 +87,7 @@ static void move(struct bp_transform_worker *t)
 	compute_mixed(t, &b->results, method, b->matrix, n);
 }
 
-/* saturated[]: of each datagram, as bp_transform_layout_write() says. */
+/* saturated[]: for each datagram, the result of bp_transform_layout_write(). */
 static void write_outputs(struct bp_transform_worker *t, uint8_t saturated[])
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -161,7 +165,7 @@ static void deliver(struct bp_transform_worker *t, const uint8_t saturated[])
 	bp_transform_settle(t, rule, &n);
 }
 
-/* All that was collected leaves, in its order. */
+/* Sends all collected frames, in order. */
 static void flush(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -180,7 +184,7 @@ static void flush(struct bp_transform_worker *t)
 
 /* ---- receivers ---- */
 
-/* A frame for a further receiver, or NULL. */
+/* Returns a frame for another receiver, or NULL. */
 static struct rte_mbuf *copy_of(
 	struct bp_transform_worker *t, const struct rte_mbuf *m, unsigned rule)
 {
@@ -200,7 +204,7 @@ static struct rte_mbuf *copy_of(
 	return copy;
 }
 
-/* Why the receiver can't have the reading; BP_C_COUNT: it can. */
+/* Returns the reason why the reading cannot be sent to the receiver; BP_C_COUNT: it can. */
 static inline bp_counter_t unfit(
 	const struct bp_transform_row *row, unsigned flags, const struct bp_transform_sample *r)
 {
@@ -211,14 +215,14 @@ static inline bp_counter_t unfit(
 		       : BP_C_COUNT;
 }
 
-/* Frames are copied before the reading's own is changed, which flush() does. */
+/* Frames are copied before flush() modifies the frame of the reading itself. */
 static void add_receivers(struct bp_transform_worker *t, unsigned j)
 {
 	struct bp_transform_burst *b = &t->burst;
 	const struct bp_transform_sample *r = &b->sample[j];
 	struct rte_mbuf *own = b->m[b->at[j]];
 
-	/* one frame leaves for each receiver, and n_pairs is at most n_tx */
+	/* one frame is sent to each receiver, and n_pairs is at most n_tx */
 	if (unlikely(b->n_tx + b->n_rows[j] > BP_TRANSFORM_BURST))
 		flush(t);
 	for (unsigned k = 0; k < b->n_rows[j]; k++) {
@@ -273,18 +277,18 @@ static void count_readings(struct bp_transform_worker *t)
 /* ---- readings of one template ---- */
 
 /*
- * Each frame of the burst is a reading like the template for one receiver, to whom it is forwarded:
- * the results are written in place, and the frames leave as the array in which they came.
+ * Each frame of the burst is a reading that matches the template, for one receiver at another
+ * address: the results are written in place, and the array of frames is passed on unchanged.
  */
 
-/* The headers for the receivers of a burst of readings like the template. */
+/* The headers for the receivers of a burst of readings that match the template. */
 struct template_receivers {
 	struct bp_template_receiver to[BP_RX_BURST];
-	uint8_t which[BP_RX_BURST]; /* of each reading */
+	uint8_t which[BP_RX_BURST]; /* index of each reading */
 	bool bare[BP_RX_BURST];
 };
 
-/* Reads the matrices and sets the headers; false: a receiver needs the general path. */
+/* Reads the matrices and sets the headers. False: a receiver needs the general path. */
 static bool find_receivers(struct bp_transform_worker *t, struct template_receivers *h,
 	struct bp_transform_tally *tally)
 {
@@ -306,7 +310,7 @@ static bool find_receivers(struct bp_transform_worker *t, struct template_receiv
 	for (unsigned j = 0; j < b->n; j++) {
 		const struct bp_transform_row *row = &t->view.row[b->row[j]];
 
-		b->n_pairs = j; /* where its matrix is copied to */
+		b->n_pairs = j; /* index of the copy of its matrix */
 		b->matrix[j] = bp_transform_take_matrix(t, row, &flags);
 		h->bare[j] = !(flags & BP_TRANSFORM_MATRIX);
 		tally->bare += h->bare[j];
@@ -329,7 +333,7 @@ static inline void deliver_template(
 			&t->template, &t->rule[t->template.kind.rule].layout, b->sample[j].frame));
 }
 
-/* Their octets. */
+/* Writes the headers of all readings. Returns their bytes. */
 static uint32_t deliver_all_templates(
 	const struct bp_transform_worker *t, const struct template_receivers *h)
 {
@@ -357,7 +361,7 @@ static uint32_t deliver_all_templates(
 	return bytes;
 }
 
-/* Where some are saturated. */
+/* For bursts with saturated results. */
 static __rte_noinline void send_each_template(struct bp_transform_worker *t,
 	const struct template_receivers *h, const uint8_t saturated[], rte_edge_t edge,
 	struct bp_transform_tally *tally)
@@ -378,7 +382,7 @@ static __rte_noinline void send_each_template(struct bp_transform_worker *t,
 	}
 }
 
-/* False: a receiver needs the general path, and nothing was done. */
+/* False: a receiver needs the general path, and no state was changed. */
 static bool send_same_template(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;

@@ -7,9 +7,9 @@
 #include "dataplane/nodes/learn.h"
 #include "dataplane/transform/worker.h"
 
-/* What the paths that send results share: send.c and single_stream.c. */
+/* Functions that the paths that send results share: send.c and single_stream.c. */
 
-/* Where a result goes; the switch learns of a tracker that is answered here, too. */
+/* Returns the edge of a result. The bridge also learns a tracker that is answered here. */
 static inline uint8_t bp_transform_edge(
 	struct bp_worker *w, struct rte_mbuf *m, unsigned flags, const uint8_t *frame)
 {
@@ -26,7 +26,7 @@ static inline uint8_t bp_transform_edge(
 	return (uint8_t)(BP_EDGE_PORT + m->port);
 }
 
-/* What was done for readings of one rule, to be added to its statistics at once. */
+/* Statistics of readings of one rule, added together at the end. */
 struct bp_transform_tally {
 	uint32_t sent, bare, saturated;
 };
@@ -48,7 +48,7 @@ static inline void bp_transform_settle(
 	*n = (struct bp_transform_tally){0};
 }
 
-/* n readings of a source, UINT32_MAX: unknown, were taken. */
+/* Counts n readings of a source; UINT32_MAX: unknown source. */
 static inline void bp_transform_count_single_source(
 	struct bp_transform_worker *t, unsigned rule, uint32_t source, unsigned n)
 {
@@ -58,7 +58,10 @@ static inline void bp_transform_count_single_source(
 	bp_count(t->worker, BP_C_TRANSFORM_READING, n);
 }
 
-/* The row's matrix as it is now, as a copy that stays until flush(); *flags: the row's then. */
+/*
+ * Copies the current matrix of the row; the copy stays valid until flush(). *flags: the flags of
+ * the row at that time.
+ */
 static inline const double *bp_transform_take_matrix(
 	struct bp_transform_worker *t, const struct bp_transform_row *row, unsigned *flags)
 {
@@ -77,7 +80,7 @@ static inline const double *bp_transform_take_matrix(
 	return b->last != NULL ? b->last : t->last;
 }
 
-/* The matrix read last outlives the copies, over which the next ones will lie. */
+/* Keeps the matrix that was read last beyond the copies, which the next ones overwrite. */
 static inline void bp_transform_keep_last(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
@@ -88,7 +91,7 @@ static inline void bp_transform_keep_last(struct bp_transform_worker *t)
 	b->last = NULL;
 }
 
-/* The result of reading j is saturated, which is counted; true: it is dropped. */
+/* Counts the saturated result of reading j. True: it is dropped. */
 bool bp_transform_reject_result(struct bp_transform_worker *t, unsigned j);
 
 #endif

@@ -9,8 +9,10 @@
 #include "shm/transform/transform_writer.h"
 #include "config/segment.h"
 
-/* Copies of a burst of readings for further receivers, until they have left; a reload may add
- * receivers where there are entries. */
+/*
+ * Copies of the readings of a burst for more receivers, until they are sent; a reload may add
+ * receivers to existing entries.
+ */
 static uint64_t mbufs(const struct bp_config *c)
 {
 	return bp_config_transforms(c)

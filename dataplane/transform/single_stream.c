@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A burst of readings of one tracker, like the template, for one receiver: what a busy tracker
- * sends. They are validated, read and written eight at a time (avx512.h), and what all have in
- * common is kept once. Any other burst is left unchanged for bp_transform_collect() and
+ * The fast path for a burst of readings of one tracker, matching the template, for one receiver, as
+ * a busy tracker sends them. They are validated, read and written eight at a time (avx512.h), and
+ * common values are kept once. Any other burst is left unmodified for bp_transform_collect() and
  * bp_transform_send().
  */
 #include "biplane/counters/transform.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/transform/send.h"
 
-/* Who gets the burst. */
+/* The receiver of the burst. */
 struct receiver {
 	const double *matrix;
 	unsigned flags;
@@ -21,7 +21,7 @@ static inline const uint8_t *head_of(const struct rte_mbuf *m)
 	return rte_pktmbuf_mtod(m, const uint8_t *);
 }
 
-/* Whether it may be such a burst: by its first and its last frame, without judging them. */
+/* Whether the burst may be of this kind, by its first and its last frame, without validation. */
 static inline bool may_be(const struct bp_transform_worker *t, const struct rte_mbuf *first,
 	const struct rte_mbuf *last)
 {
@@ -31,7 +31,9 @@ static inline bool may_be(const struct bp_transform_worker *t, const struct rte_
 		       bp_transform_sample_half(head_of(last) + BP_TEMPLATE_AT_SRC);
 }
 
-/* The one receiver of the source of m, if the template covers what is forwarded to it; else false.
+/*
+ * Finds the one receiver of the source of m, if the template covers the forwarding to it; otherwise
+ * false.
  */
 static bool find_receiver(
 	struct bp_transform_worker *t, const struct rte_mbuf *m, struct receiver *receiver)
@@ -63,7 +65,7 @@ static void compute(struct bp_transform_worker *t, const double *matrix, unsigne
 	rule->ops->affine(&b->points, b->matrix, n);
 }
 
-/* Readings from `done` on are yet to be written, since some of them are saturated. */
+/* Writes and sends the readings from `done`, since some of them are saturated. */
 static __rte_noinline void send_each(struct bp_transform_worker *t, struct rte_mbuf *const *m,
 	unsigned n, unsigned done, rte_edge_t edge, const struct receiver *receiver,
 	struct bp_transform_tally *tally)
@@ -109,7 +111,7 @@ static void tx_frames(struct bp_transform_worker *t, struct rte_mbuf *const *m, 
 	const unsigned done = bp_transform_avx512_write(&b->avx512, n, &receiver->to, &b->points);
 
 	bp_transform_count_single_source(t, rule, b->source[0], n);
-	if (likely(done == n)) /* all are as long as the first */
+	if (likely(done == n)) /* all have the length of the first */
 		bp_edge_batch_add_node_frames(&t->out, edge, m, n, n * m[0]->pkt_len);
 	else
 		send_each(t, m, n, done, edge, receiver, &tally);

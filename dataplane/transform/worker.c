@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Node transform: first, or behind checksum, for frames of a port with entries of `transform`.
- * Results go on to node aggregate, if the port has such entries, or past what reads TCP; those that
- * are reflected leave by the port that they came in on or, on one that routes, by node ip4. Frames
- * that are no readings go on unchanged, each in its place.
+ * Node transform: the first node, or after checksum, for frames of a port with entries of
+ * `transform`. Results continue at node aggregate, if the port has such entries, or past the nodes
+ * that inspect TCP; results that are sent back leave by their input port or, on a routed port, by
+ * node ip4. Frames that are not readings continue unmodified, in order.
  */
 #include "dataplane/transform/worker.h"
 
@@ -20,7 +20,7 @@
 
 /* ---- rules ---- */
 
-/* Of all ports, for any destination that the rule says; the first that matches is the one. */
+/* Enters a rule for all ports and all of its destinations; the first rule that matches applies. */
 static void enter(struct bp_transform_worker *t, unsigned number, const struct bp_transform_rule *r)
 {
 	struct bp_agg_to to = {.address = r->to, .udp_first = r->udp, .udp_last = r->udp};
@@ -61,13 +61,15 @@ static void copy(
 		.drop_overflow = r->drop_overflow};
 }
 
-/* Whether two rules tell of the same readings: what was counted of the one goes on. */
+/* Whether two rules match the same readings: then the statistics of the first continue. */
 static bool same_readings(const struct bp_transform_rule *a, const struct bp_transform_rule *b)
 {
 	return a->port == b->port && a->udp == b->udp && memcmp(&a->to, &b->to, sizeof(a->to)) == 0;
 }
 
-/* Those of the bank that was taken, or, for dropping, the worker's own. */
+/*
+ * Sets the rules of the active bank or, to drop readings, those of the configuration of the worker.
+ */
 static void set_rules(struct bp_transform_worker *t)
 {
 	const struct bp_transform_bank *bank = t->view.bank != NULL ? t->taken : NULL;
@@ -100,7 +102,7 @@ void bp_transform_worker_apply_generation(struct bp_transform_worker *t)
 
 	t->active = active;
 	view = bp_transform_view_of(t->tables, active);
-	/* what was validated is what is used: a copy */
+	/* the worker uses a copy that it validated */
 	if (view.bank != NULL) {
 		bp_words_load(t->taken, view.bank, sizeof(*t->taken));
 		view.key = t->taken->key;
@@ -168,7 +170,7 @@ void bp_transform_worker_begin(struct bp_transform_worker *t, struct bp_worker *
 void bp_transform_worker_end(struct bp_transform_worker *t)
 {
 	t->view.bank = NULL;
-	t->template.valid = false; /* it names a rule of that bank */
+	t->template.valid = false; /* it refers to a rule of that bank */
 	t->active = 0;
 	bp_generation_acknowledge(&t->tables->generation, t->worker->index, BP_GENERATION_NONE);
 }
@@ -196,7 +198,7 @@ static uint16_t transform_process(
 	bp_edge_batch_begin(&t->out, t->worker, graph, node, t->out_frames, RTE_DIM(t->out_frames),
 		BP_EDGE_DROP);
 	t->copies = 0;
-	/* who frames must be for, on a port that routes, may change between two walks */
+	/* the MAC address of a routed port may change between two walks */
 	t->template.valid &= w->router.rx_mac[t->template.port] == t->template.mac;
 	for (unsigned i = 0; i < nb_objs; i += n) {
 		n = RTE_MIN((unsigned)BP_RX_BURST, nb_objs - i);
