@@ -11,12 +11,12 @@
 
 struct file {
 	pcap_t *pcap;
-	bool has; /* a frame is at hand */
+	bool has; /* a frame was read and is not consumed yet */
 	const struct pcap_pkthdr *head;
 	const u_char *data;
 	uint64_t time_ns;
 	int link;           /* DLT_* */
-	uint8_t *rewritten; /* of another link type than Ethernet: the frame as Ethernet's */
+	uint8_t *rewritten; /* for link types other than Ethernet: the frame as Ethernet */
 	size_t room;
 	uint64_t skipped;
 	bool has_to;
@@ -46,7 +46,7 @@ void bp_captures_free(struct bp_captures *c)
 	free(c);
 }
 
-/* libpcap keeps the frame until it reads the next of that file. */
+/* libpcap keeps the frame until it reads the next one of that file. */
 static void advance(struct file *f)
 {
 	struct pcap_pkthdr *head;
@@ -58,7 +58,7 @@ static void advance(struct file *f)
 	if (!f->has)
 		return;
 	f->head = head;
-	/* opened with nanoseconds: that is what tv_usec holds */
+	/* opened with nanosecond precision: tv_usec holds nanoseconds */
 	f->time_ns = head->ts.tv_sec < 0
 			     ? 0
 			     : (uint64_t)head->ts.tv_sec * 1000000000u + (uint64_t)head->ts.tv_usec;
@@ -78,11 +78,11 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 	more[c->n].pcap =
 		pcap_open_offline_with_tstamp_precision(path, PCAP_TSTAMP_PRECISION_NANO, why);
 	if (!more[c->n].pcap) {
-		/* libpcap names the file in some of its messages */
+		/* some messages of libpcap begin with the file name */
 		if (strncmp(why, path, strlen(path)) == 0)
-			snprintf(err, err_size, "can't read the capture %s", why);
+			snprintf(err, err_size, "cannot read the capture %s", why);
 		else
-			snprintf(err, err_size, "can't read the capture %s: %s", path, why);
+			snprintf(err, err_size, "cannot read the capture %s: %s", path, why);
 		return -1;
 	}
 	more[c->n].link = pcap_datalink(more[c->n].pcap);
@@ -90,7 +90,8 @@ int bp_captures_add(struct bp_captures *c, const char *path, char *err, size_t e
 		const char *name = pcap_datalink_val_to_name(more[c->n].link);
 
 		snprintf(err, err_size,
-			"the capture %s has link type %s (%d), which can't be replayed; can be: %s",
+			"the capture %s has link type %s (%d), which is not supported; use "
+			"one of: %s",
 			path, name ? name : "unknown", more[c->n].link, bp_capture_link_names);
 		pcap_close(more[c->n].pcap);
 		return -1;
@@ -104,7 +105,10 @@ static struct file *earliest(struct bp_captures *c)
 {
 	struct file *first = NULL;
 
-	/* The frame that was given out last is not needed any more: only now its file moves on. */
+	/*
+	 * Advances the file of the last returned frame only now, since the caller does not need the
+	 * frame any more.
+	 */
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->file[i].has && c->file[i].data == NULL)
 			advance(&c->file[i]);
@@ -114,7 +118,7 @@ static struct file *earliest(struct bp_captures *c)
 	return first;
 }
 
-/* False: the frame has no counterpart in Ethernet, or there is no memory for it. */
+/* False: the frame has no equivalent in Ethernet, or there is no memory for it. */
 static bool rewrite(struct file *f, struct bp_capture_frame *frame)
 {
 	const size_t need = frame->len + BP_CAPTURE_LINK_MORE;

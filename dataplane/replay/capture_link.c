@@ -33,7 +33,7 @@ bool bp_capture_link_known(int dlt)
 	}
 }
 
-/* What a frame's own header says. */
+/* The contents of the original link header of a frame. */
 struct reported {
 	size_t header;
 	uint16_t type;         /* EtherType, or a length up to LENGTH_MAX; 0: none */
@@ -47,7 +47,7 @@ static uint16_t ip_type(const uint8_t *p, size_t len)
 	return p[0] >> 4 == 4 ? BP_ETHER_IP4 : p[0] >> 4 == 6 ? BP_ETHER_IP6 : 0;
 }
 
-/* Address families as the BSDs number them: AF_INET is 2 everywhere, AF_INET6 differs. */
+/* Address families in the numbering of the BSDs: AF_INET is 2 on all, AF_INET6 differs. */
 static uint16_t family_type(uint32_t family)
 {
 	switch (family) {
@@ -67,13 +67,13 @@ static struct reported loopback(int dlt, const uint8_t *p)
 {
 	uint32_t family = bp_be32(p);
 
-	/* DLT_NULL: in the byte order of the machine that captured */
+	/* DLT_NULL: in the byte order of the capturing machine */
 	if (dlt == DLT_NULL && family > UINT16_MAX)
 		family = __builtin_bswap32(family);
 	return (struct reported){.header = LOOP_HDR, .type = family_type(family)};
 }
 
-/* A protocol below 1536 is Linux's own number for what is no EtherType. */
+/* A protocol below 1536 is a number of Linux for frames without an EtherType. */
 static uint16_t cooked_type(uint16_t protocol, size_t payload)
 {
 	if (protocol >= 0x600)
@@ -113,7 +113,7 @@ static struct reported read_header(int dlt, const uint8_t *p, size_t len)
 	}
 }
 
-/* The MAC of a group, as RFC 1112 and RFC 2464 make it, or a locally administered one. */
+/* The multicast MAC of a group address (RFC 1112, RFC 2464), or a locally administered one. */
 static void mac_of_ip(uint8_t mac[6], const uint8_t *address, bool ip6)
 {
 	const uint8_t *last4 = ip6 ? address + 12 : address;
@@ -140,13 +140,13 @@ static void make_addresses(uint8_t *out, uint16_t type, const uint8_t *ip, size_
 	const size_t source = ip6 ? BP_IP6_SRC : BP_IP4_SRC;
 	const size_t target = ip6 ? BP_IP6_DST : BP_IP4_DST;
 
-	memset(out, 0xff, 6); /* of unknown destination: for everybody */
+	memset(out, 0xff, 6); /* unknown destination: broadcast */
 	memcpy(out + 6, "\x02\x00\x00\x00\x00\x01", 6);
 	if ((type != BP_ETHER_IP4 && !ip6) || len < (ip6 ? BP_IP6_HDR : BP_IP4_HDR))
 		return;
 	mac_of_ip(out, ip + target, ip6);
 	mac_of_ip(out + 6, ip + source, ip6);
-	out[6] &= 0xfe; /* no station has the address of a group, whatever its IP address */
+	out[6] &= 0xfe; /* a station never has a group address, regardless of its IP address */
 }
 
 size_t bp_capture_link_frame(

@@ -7,23 +7,24 @@
 #include <stdint.h>
 
 /*
- * Link types of captures that are not Ethernet (https://www.tcpdump.org/linktypes.html): Linux
- * cooked, BSD loopback and raw IP, whose frames get an Ethernet header in the place of their own.
+ * Link types of captures other than Ethernet (https://www.tcpdump.org/linktypes.html): Linux
+ * cooked, BSD loopback and raw IP. Their link headers are replaced by an Ethernet header.
  */
 
-/* What an Ethernet header needs more than any of theirs. */
+/* Maximum number of bytes by which the frame grows. */
 #define BP_CAPTURE_LINK_MORE 14u
 
 /* Whether frames of this link type (DLT_*) can be replayed. */
 bool bp_capture_link_known(int dlt);
-/* All of them, for a sentence. */
+/* The names of all, for a message. */
 extern const char bp_capture_link_names[];
 
 /*
- * Writes frame p[0..len) as an Ethernet frame to `out`, which has room for len +
- * BP_CAPTURE_LINK_MORE bytes. Addresses that it does not have are made of its IP addresses, so that
- * a bridge learns them; `to`: the destination's, or NULL. *skipped: bytes of its own header.
- * Returns the bytes written, or 0: it has no counterpart in Ethernet, or not even a whole header.
+ * Writes frame p[0..len) as an Ethernet frame to `out`, which has space for len +
+ * BP_CAPTURE_LINK_MORE bytes. Missing MAC addresses are derived from the IP addresses, so that a
+ * bridge learns them; `to`: that of the destination, or NULL. *skipped: length of the original link
+ * header in bytes. Returns the bytes written, or 0: no equivalent in Ethernet, or an incomplete
+ * header.
  */
 size_t bp_capture_link_frame(
 	int dlt, const uint8_t *p, size_t len, const uint8_t *to, uint8_t *out, size_t *skipped);

@@ -18,7 +18,7 @@
 
 #define SNAP_LEN 262144
 
-/* Index of the port, or -1 with a sentence that lists those there are. */
+/* Returns the index of the port, or -1 with a message that lists the ports. */
 static int find_port(struct bp_replay *r, const char *name)
 {
 	const struct bp_config *c = r->config;
@@ -80,7 +80,7 @@ static int open_outputs(struct bp_replay *r)
 		}
 		r->dumper[port] = pcap_dump_open(r->format, o->out[i].path);
 		if (!r->dumper[port]) {
-			snprintf(r->err, sizeof(r->err), "can't write the capture: %s",
+			snprintf(r->err, sizeof(r->err), "cannot write the capture: %s",
 				pcap_geterr(r->format));
 			return EX_CANTCREAT;
 		}
@@ -91,7 +91,7 @@ static int open_outputs(struct bp_replay *r)
 static void set_time(struct bp_replay *r, uint64_t time_ns)
 {
 	r->worker->now_ns = time_ns;
-	if (time_ns > r->worker->mono_ns) /* captures may go back in time; clocks for age don't */
+	if (time_ns > r->worker->mono_ns) /* captures may go back in time; aging clocks do not */
 		r->worker->mono_ns = time_ns;
 }
 
@@ -114,12 +114,15 @@ static void write_frame(struct bp_replay *r, unsigned port, const struct rte_mbu
 	const uint8_t *data = rte_pktmbuf_read(m, 0, len, r->scratch);
 
 	head.ts.tv_sec = (time_t)(r->worker->now_ns / 1000000000u);
-	head.ts.tv_usec = (suseconds_t)(r->worker->now_ns % 1000000000u); /* nanoseconds here */
+	head.ts.tv_usec = (suseconds_t)(r->worker->now_ns % 1000000000u); /* nanoseconds */
 	if (data)
 		pcap_dump((u_char *)r->dumper[port], &head, data);
 }
 
-/* The CSE's word for a request, in at the port where the request left. False: no room. */
+/*
+ * Injects the response of the CSE to a request at the port where the request left. False: the ring
+ * is full.
+ */
 static bool acknowledge(struct bp_replay *r, unsigned port, const struct rte_mbuf *m, bool *more)
 {
 	uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)SNAP_LEN), n;
@@ -134,8 +137,8 @@ static bool acknowledge(struct bp_replay *r, unsigned port, const struct rte_mbu
 }
 
 /*
- * Takes what left. *more: something came in for it. A CSE is at one port: where a bridge floods a
- * request, the first one answers.
+ * Dequeues the output frames. *more: a response was injected. A CSE is at one port: if a bridge
+ * floods a request, the first copy is answered.
  */
 static bool take_out(struct bp_replay *r, bool *more)
 {
@@ -168,7 +171,7 @@ static void take_alarms(struct bp_replay *r)
 	bp_ring_release(ring, r->alarm_cursor);
 }
 
-/* All that follows from what came in, or from the time. */
+/* Processes all frames and events that result from the input or the time. */
 static bool settle(struct bp_replay *r)
 {
 	bool ok = true, more;
@@ -186,8 +189,10 @@ static bool settle(struct bp_replay *r)
 	return ok && !(r->phd && bp_replay_phd_failed(r->phd));
 }
 
-/* What devices are to be told because nothing came from them in time, messages that have waited
- * long enough, and what schedulers send; each at its own time, if that is before `until_ns`. */
+/*
+ * Advances the time to `until_ns` and processes timeouts of devices, aggregates that reach their
+ * maximum delay, and frames of schedulers, each at its own time.
+ */
 static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 {
 	for (;;) {
@@ -207,7 +212,7 @@ static bool pass_time(struct bp_replay *r, uint64_t until_ns)
 	return true;
 }
 
-/* What is held leaves at its own time; what would wait for ever, at last. */
+/* Sends all held frames at their own time, and finally those without one. */
 static bool end_time(struct bp_replay *r)
 {
 	uint64_t next;
@@ -219,7 +224,7 @@ static bool end_time(struct bp_replay *r)
 	bp_services_drain(r->worker);
 	if (!settle(r))
 		return false;
-	/* and what that gave the schedulers */
+	/* and the frames that this enqueued in the schedulers */
 	while ((next = bp_services_due(r->worker)) != UINT64_MAX)
 		if (!pass_time(r, next + 1))
 			return false;
@@ -227,8 +232,8 @@ static bool end_time(struct bp_replay *r)
 }
 
 /*
- * Where a capture was made on the sending host itself, its network card had still to complete the
- * checksums: they hold the sum of the pseudo-header. Called when inspection refused a segment.
+ * A capture on the sending host contains incomplete checksums, with the sum of the pseudo-header,
+ * which the network card completes later. Called when inspection rejected a segment.
  */
 static void check_checksum(
 	struct bp_replay_input *in, const struct bp_capture_frame *frame, uint64_t refused)
@@ -301,7 +306,7 @@ static int play(struct bp_replay *r)
 	return EX_OK;
 }
 
-/* Whatever was buffered must be on its file before we say that all is well. */
+/* All buffered data must be written to the files before success is reported. */
 static int close_outputs(struct bp_replay *r)
 {
 	int status = EX_OK;
@@ -310,7 +315,7 @@ static int close_outputs(struct bp_replay *r)
 		if (!r->dumper[p])
 			continue;
 		if (pcap_dump_flush(r->dumper[p]) != 0 || ferror(pcap_dump_file(r->dumper[p]))) {
-			snprintf(r->err, sizeof(r->err), "can't write the capture of port %s: %s",
+			snprintf(r->err, sizeof(r->err), "cannot write the capture of port %s: %s",
 				r->config->port[p].name, strerror(errno));
 			status = EX_IOERR;
 		}
@@ -333,7 +338,7 @@ static int report(struct bp_replay *r)
 				  r->config, &r->shm, r->o, r->inputs, r->phd, alarms, out);
 	if (rc == 0)
 		return EX_OK;
-	snprintf(r->err, sizeof(r->err), "can't write the report: %s", strerror(errno));
+	snprintf(r->err, sizeof(r->err), "cannot write the report: %s", strerror(errno));
 	return EX_IOERR;
 }
 
@@ -359,7 +364,7 @@ static void close_all(struct bp_replay *r)
 	bp_config_free(r->config);
 }
 
-/* Frames without a destination MAC of their own are for the router, where the port is one's. */
+/* Sets the destination MAC of frames without one to that of the router, if the port is routed. */
 static void deliver_to_routers(struct bp_replay *r)
 {
 	for (unsigned i = 0; r->writer && i < r->o->n_in; i++) {

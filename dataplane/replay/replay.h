@@ -15,36 +15,38 @@ struct bp_replay_file {
 	const char *path;
 };
 
-/* A part of the report, read from the segment's tables. */
+/* A part of the report, built from the tables of the segment. */
 struct bp_replay_part {
-	const char *name;                             /* its member of the JSON object */
-	json_t *(*collect)(const struct bp_shm *shm); /* a new reference; NULL: nothing to say */
+	const char *name; /* name of its member of the JSON object */
+	/* returns a new reference; NULL: no content */
+	json_t *(*collect)(const struct bp_shm *shm);
 	void (*print)(const json_t *part, FILE *out);
-	bool (*present)(const struct bp_shm *shm); /* whether the segment has its tables */
+	bool (*present)(const struct bp_shm *shm); /* whether the segment has the tables */
 };
 
 struct bp_replay_options {
 	const char *config_path;
 	const struct bp_replay_file *in; /* at least one; a port may have several */
 	unsigned n_in;
-	const struct bp_replay_file *out; /* none, or one a port; written as nanosecond pcap */
+	/* may be empty; at most one per port; written as nanosecond pcap */
+	const struct bp_replay_file *out;
 	unsigned n_out;
 	bool json;
-	/* each request to the CSE that leaves is acknowledged at once, as if it had stored it */
+	/* each request to the CSE is acknowledged immediately as stored */
 	bool assume_stored;
-	/* Parts of the report, at most one a service: `biplane show` shows the same tables. */
+	/* Parts of the report, at most one per service: `biplane show` shows the same tables. */
 	const struct bp_replay_part *const *parts; /* n_parts */
 	unsigned n_parts;
-	FILE *report; /* where the summary or the JSON object goes; NULL: stdout */
+	FILE *report; /* output of the summary or the JSON object; NULL: stdout */
 };
 
 /*
- * Sends captures (pcap, pcapng) through the graph of a configuration, in their own time. Needs no
- * privilege, no hugepages, no device. The same input gives the same output, byte for byte. To be
- * called from a process that has not started DPDK's EAL otherwise; may be called again there.
- * Errors go to stderr as sentences. Returns an exit status: 0, EX_CONFIG (78), EX_NOINPUT (66) for
- * a capture that can't be read, EX_USAGE (64) for a port that does not exist, EX_CANTCREAT (73) or
- * EX_IOERR (74) for an output that can't be written, EX_UNAVAILABLE (69) when DPDK can't start.
+ * Sends captures (pcap, pcapng) through the graph of a configuration, with the time of the
+ * captures. It needs no privileges, hugepages or devices. The same input gives the same output,
+ * byte for byte. The calling process must not have started EAL otherwise; it may call the function
+ * again. Errors are written to stderr as sentences. Returns an exit status: 0, EX_CONFIG (78),
+ * EX_NOINPUT (66) for an unreadable capture, EX_USAGE (64) for an unknown port, EX_CANTCREAT (73)
+ * or EX_IOERR (74) for an output that cannot be written, EX_UNAVAILABLE (69) if DPDK cannot start.
  */
 int bp_replay_run(const struct bp_replay_options *o);
 

@@ -14,7 +14,7 @@
 #include "dataplane/ports/ring_ports.h"
 #include "dataplane/workers/worker.h"
 
-/* What the files of replay share; for nobody else. */
+/* State that the files of replay share; internal. */
 
 struct bp_replay {
 	const struct bp_replay_options *o;
@@ -24,9 +24,10 @@ struct bp_replay {
 	struct bp_ring_ports ports;
 	struct bp_fdb fdb;
 	struct bp_worker *worker;
-	bool draining;                  /* nothing more comes in */
-	struct bp_fib_writer *writer;   /* of the forwarding tables, as the file has them */
-	struct bp_exception *exception; /* without any kernel interface */
+	bool draining; /* no more input */
+	/* of the forwarding tables, filled from the configuration file */
+	struct bp_fib_writer *writer;
+	struct bp_exception *exception; /* without a kernel interface */
 	struct bp_replay_phd *phd;      /* NULL: no section health_devices */
 	struct bp_captures *captures;
 	struct bp_replay_input *inputs;
@@ -39,8 +40,10 @@ struct bp_replay {
 	char err[1024];
 };
 
-/* DPDK, the segment as both planes would have filled it, the ports in memory and the worker. 0, or
- * -1 and r->err. What was made is freed by whoever called. */
+/*
+ * Creates EAL, a segment filled as by both planes, the ports in memory, and the worker. 0, or -1
+ * and r->err. The caller frees the partial state.
+ */
 int bp_replay_start(struct bp_replay *r);
 
 #endif

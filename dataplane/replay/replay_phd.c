@@ -17,14 +17,14 @@
 #include "services/health/convert.h"
 
 #define KNOWN_PER_SESSION 2u /* as in the control plane */
-/* Frames that wait: those of one tick of the manager, and some more. */
+/* Queue length of output frames: those of one tick of the manager, with some reserve. */
 #define SAID 8192u
 
 _Static_assert(BP_REPLAY_ACK_MAX >= BP_REPLAY_STORED_MAX, "room for the answer");
 
 /* ---- the manager's owner ---- */
 
-/* Notes the number of a GET, by which the answer is known. */
+/* Records the number of a GET, by which the response is matched. */
 static void record_get(struct bp_replay_phd *p, const struct bp_phd_peer *to, const uint8_t *apdu)
 {
 	uint32_t slot;
@@ -46,7 +46,7 @@ static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apd
 	if (m && rte_ring_enqueue(p->said, m) == 0)
 		return;
 	rte_pktmbuf_free(m);
-	if (no_way) { /* one that was made, and left nowhere */
+	if (no_way) { /* a frame that was created, but has no path */
 		bp_count(p->w, BP_C_PHD_MANAGER_FRAME, 1);
 		bp_count(p->w, BP_C_DROP_PHD_RESPONSE_UNSENT, 1);
 	} else {
@@ -106,7 +106,10 @@ static bool on_allowed(void *arg, const uint8_t system_id[8])
 	return bp_config_phd_allowed(bp_config_phd(p->c), &p->allow, system_id);
 }
 
-/* There is no slow path here: who could be stored by it is told to come again. */
+/*
+ * A replay has no slow path: a device that only the slow path could serve is asked to repeat the
+ * report.
+ */
 static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
 {
 	const struct bp_replay_phd *p = arg;
@@ -130,9 +133,9 @@ static enum bp_phd_taken on_report(void *arg, uint32_t slot, const uint8_t *apdu
 	}
 }
 
-/* ---- what workers tell ---- */
+/* ---- events of workers ---- */
 
-/* The answer to a device whose MAC the forwarding tables do not know. */
+/* Sends the response to a device whose MAC the forwarding tables do not contain. */
 static void answer(struct bp_replay_phd *p, const struct bp_phd_event_record *e)
 {
 	const uint64_t word =
@@ -143,7 +146,7 @@ static void answer(struct bp_replay_phd *p, const struct bp_phd_event_record *e)
 
 	if (!bp_phd_token_open(e->token, &t) ||
 		!bp_phd_token_true(e->token, bp_phd_word_life(word), p->t->hash_key))
-		return; /* its session ended */
+		return; /* its session has ended */
 	len = bp_phd_answer_write(apdu, (enum bp_m2m_outcome)e->outcome, t.invoke_id,
 		(uint16_t)(BP_PHD_SCAN_FIXED + t.type));
 	bp_phd_manager_send(p->m, e->slot, bp_phd_word_life(word), apdu, len);
@@ -160,7 +163,7 @@ static void take_events(struct bp_replay_phd *p)
 			continue;
 		if (e->kind == BP_PHD_EVENT_ANSWER)
 			answer(p, e);
-		else /* the containers count as there: they are there again */
+		else /* the containers are always considered present: they are recreated */
 			bp_phd_session_flags(p->writer, e->slot, 0, BP_PHD_STALE);
 	}
 	bp_ring_release(ring, p->events);
@@ -224,7 +227,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	struct bp_phd_settings plan;
 	uint8_t system_id[8];
 
-	/* from 0 on: message ids begin the same each time */
+	/* starts at 0: message ids are the same in each run */
 	if (bp_phd_worker_setup(p->c, p->t, p->c->n_workers, 0, err, err_size) != 0 ||
 		bp_config_phd_allow_load(c, &p->allow, err, err_size) != 0)
 		return -1;

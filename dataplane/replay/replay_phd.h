@@ -16,45 +16,48 @@
 struct bp_config;
 
 /*
- * Personal health devices in replay: the manager (services/health/manager.h) in the worker's own
- * thread, in the place of the kernel, its sockets and the control plane. What node exception would
- * give the kernel for it comes here; what it says leaves as frames. The CSE's containers count as
- * there, so that a session is ready as soon as it is operating. Time is the worker's, which is the
- * captures'.
- *
- * Devices on TCP are not served: that takes the kernel. Their segments are counted.
+ * Personal health devices in a replay: the manager (services/health/manager.h) runs in the thread
+ * of the worker, and replaces the kernel, its sockets and the control plane. Frames that node
+ * exception would give to the kernel for it arrive here; its messages leave as frames. The
+ * containers of the CSE are considered present, so that a session is ready as soon as it is
+ * operating. The time is that of the worker, which is the time of the captures. Devices over TCP
+ * are not supported, since that needs the kernel. Their segments are counted.
  */
 struct bp_replay_phd;
 
 /*
- * `w` has its mbufs, its exception path and routes, and has not walked yet; it and the others stay.
- * NULL with a sentence.
+ * `w` has its mbufs, its exception path and routes, and has not walked yet. The caller keeps
+ * ownership of all arguments, and frees the result with bp_replay_phd_free(). NULL on error, with a
+ * message in `err`.
  */
 struct bp_replay_phd *bp_replay_phd_new(const struct bp_config *c, struct bp_shm *shm,
 	struct bp_worker *w, char *err, size_t err_size);
 void bp_replay_phd_free(struct bp_replay_phd *p); /* NULL is allowed */
 
-/* What is due by the worker's time; when to be called next, UINT64_MAX: never. */
+/*
+ * Runs the timers that are due at the time of the worker. Returns the time of the next call,
+ * UINT64_MAX: never.
+ */
 uint64_t bp_replay_phd_tick(struct bp_replay_phd *p);
 
 /*
- * After a walk: takes what came for the manager, and what workers tell of sessions, and hands over
- * what there is to say. True: there is something to walk for.
+ * Called after a walk: processes the frames for the manager and the events of workers, and enqueues
+ * output frames. True: another walk is needed.
  */
 bool bp_replay_phd_serve(struct bp_replay_phd *p);
 
 /*
- * The acknowledgement that a CSE would send for a frame that left
- * (dataplane/replay/replay_phd_frames.h), counted; 0: it is no request to the CSE.
+ * Writes the acknowledgement of a CSE for an output frame (dataplane/replay/replay_phd_frames.h),
+ * and counts it. 0: the frame is not a request to the CSE.
  */
 #define BP_REPLAY_ACK_MAX 128u
 uint32_t bp_replay_phd_acknowledge(struct bp_replay_phd *p, const uint8_t *frame, uint32_t len,
 	uint8_t out[BP_REPLAY_ACK_MAX]);
 
-/* There is something to say that bp_replay_phd_serve() has not handed over yet. */
+/* Whether there are output frames that bp_replay_phd_serve() has not enqueued yet. */
 bool bp_replay_phd_waiting(const struct bp_replay_phd *p);
 
-/* An mbuf was missing, so that not all was said that should have been. */
+/* Whether a message was not sent because there was no mbuf. */
 bool bp_replay_phd_failed(const struct bp_replay_phd *p);
 
 /* ---- replay_phd_report.c: what was done, for the report ---- */

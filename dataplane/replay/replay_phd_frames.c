@@ -15,7 +15,7 @@ static bool is_ip6(const uint8_t address[16])
 	return memcmp(address, prefix, sizeof(prefix)) != 0;
 }
 
-/* Lengths and checksums, of a frame whose head bp_datagram_head() wrote. */
+/* Writes lengths and checksums of a frame with headers of bp_datagram_head(). */
 static void seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR;
@@ -27,7 +27,7 @@ static void seal(uint8_t *frame, uint32_t head, bool ip6, uint32_t len)
 
 /* ---- to devices ---- */
 
-/* Ethernet addresses, and the interface to leave by. False: nobody knows them. */
+/* Writes the Ethernet addresses and the output interface. False: they are unknown. */
 static bool address_frame(struct bp_worker *w, const struct bp_replay_peers *peers,
 	const struct bp_phd_peer *to, bool ip6, struct rte_mbuf *m)
 {
@@ -77,7 +77,10 @@ struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay
 
 /* ---- in the CSE's name ---- */
 
-/* Whether a frame is from us to the CSE, by the plan: then where its UDP header begins. */
+/*
+ * Whether a frame is from this gateway to the CSE of the plan: then returns the offset of its UDP
+ * header.
+ */
 static bool to_cse(
 	const struct bp_phd_settings *p, const uint8_t *frame, uint32_t len, const uint8_t **udp)
 {

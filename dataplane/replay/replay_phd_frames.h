@@ -7,10 +7,10 @@
 #include "services/health/manager.h"
 
 /*
- * A frame of an APDU from us to a device, from the UDP port `listen`, in a fresh mbuf that has its
- * interface (bp_exception_interface_set()). Its way is that of the forwarding tables; where they do
- * not know it, back to where the device was heard. NULL with *no_way: neither is known; without:
- * there is no mbuf.
+ * Creates a frame with an APDU to a device, from the UDP port `listen`, in a new mbuf with its
+ * interface set (bp_exception_interface_set()). The path is that of the forwarding tables; if they
+ * have none, it is the interface and MAC on which the device was received. NULL with *no_way:
+ * neither is known; without: there is no mbuf.
  */
 struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay_peers *peers,
 	const struct bp_phd_peer *to, uint16_t listen, const uint8_t *apdu, size_t len,
@@ -18,9 +18,10 @@ struct rte_mbuf *bp_replay_phd_frame(struct bp_worker *w, const struct bp_replay
 
 #define BP_REPLAY_STORED_MAX 128u
 /*
- * The frame in which a CSE says that it stored what is asked for in frame[0..len): 2.01 Created
+ * Writes the frame by which a CSE acknowledges the request in frame[0..len) as stored: 2.01 Created
  * with response status code 2001, piggybacked on the acknowledgement of a CON (RFC 7252 5.2.1),
- * else a NON. Returns its length, or 0: `frame` is no request of ours to the CSE.
+ * otherwise a NON. Returns its length in bytes, or 0: `frame` is not a request of this gateway to
+ * the CSE.
  */
 uint32_t bp_replay_stored_frame(const struct bp_phd_settings *plan, const uint8_t *frame,
 	uint32_t len, uint8_t out[BP_REPLAY_STORED_MAX]);

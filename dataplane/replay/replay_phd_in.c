@@ -7,13 +7,15 @@
 #include "dataplane/health/worker.h"
 #include "dataplane/replay/replay_phd_internal.h"
 
-/* Frames for this machine, in the kernel's place: datagrams of devices go to the manager. */
+/* Handles frames to this machine in place of the kernel: datagrams of devices go to the manager. */
 
 #define TCP_FLAGS 13u
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 
-/* The upper header of a first fragment, if `protocol` is its protocol and `need` octets are there.
+/*
+ * Returns the upper header of a first fragment, if `protocol` is its protocol and `need` bytes are
+ * present.
  */
 static const uint8_t *upper(const struct rte_mbuf *m, uint8_t protocol, uint32_t need)
 {
@@ -36,7 +38,7 @@ static const uint8_t *upper(const struct rte_mbuf *m, uint8_t protocol, uint32_t
 	return at + need <= m->data_len ? frame + at : NULL;
 }
 
-/* What nobody serves here. */
+/* Counts a packet that no service processes in a replay. */
 static void skip_packet(struct bp_replay_phd *p, struct rte_mbuf *m)
 {
 	const struct bp_config_phd *c = bp_config_phd(p->c);
@@ -52,7 +54,7 @@ static void skip_packet(struct bp_replay_phd *p, struct rte_mbuf *m)
 	bp_count(p->w, BP_C_DROP_NO_HOST_INTERFACE, 1);
 }
 
-/* An address of a packet, as sessions have it. */
+/* Copies an address of a packet in the form used in sessions. */
 static void copy_address(const struct bp_datagram *d, uint32_t at4, uint32_t at6, uint8_t out[16])
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -70,8 +72,8 @@ static bool is_unicast(const uint8_t *address, bool ip6)
 }
 
 /*
- * A device answers the GET of the manager that it talked to when it was captured. That one's
- * invoke-ids were others, so the answer gets the number that ours asked with.
+ * A captured device answers the GET of the manager of that time, which used other invoke-ids. So
+ * the number of the response is replaced by that of our GET.
  */
 static void answer_local(
 	const struct bp_replay_phd *p, const struct bp_phd_peer *from, uint8_t *apdu, uint32_t len)

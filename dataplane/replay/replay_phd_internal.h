@@ -7,9 +7,9 @@
 #include "dataplane/replay/replay_phd_peers.h"
 #include "services/health/manager.h"
 
-/* What the rooms of the manager in replay share: dataplane/replay_phd*.c alone. */
+/* State that the files of the manager in replay share: dataplane/replay/replay_phd*.c only. */
 
-/* What no counter of the worker says. */
+/* Values that no counter of the worker covers. */
 struct bp_replay_phd_counts {
 	uint64_t tcp_connections; /* to health_devices.listen.tcp_port: SYNs */
 	uint64_t tcp_segments;
@@ -29,15 +29,15 @@ struct bp_replay_phd {
 	struct bp_replay_phd_counts counts;
 	struct bp_replay_known *known;
 	struct bp_replay_peers *peers;
-	struct bp_config_phd_ids allow; /* of the file that allow_file names */
+	struct bp_config_phd_ids allow; /* contents of the file in allow_file */
 	uint16_t *asked;                /* by slot: invoke-id of our GET */
 	uint64_t events;                /* cursor in the worker's ring */
-	struct rte_ring *said;          /* frames that are to leave */
-	bool by_type;                   /* the path says {type} */
+	struct rte_ring *said;          /* output frames */
+	bool by_type;                   /* the path contains {type} */
 	bool failed;
 };
 
-/* Where in a PRST invoke-id and choice are (ISO/IEEE 11073-20601, A.10.1). */
+/* Offsets of invoke-id and choice in a PRST (ISO/IEEE 11073-20601, A.10.1). */
 #define BP_PHD_INVOKE_AT 6u
 #define BP_PHD_DATA_AT 8u
 
@@ -53,12 +53,12 @@ static inline bool bp_replay_phd_slot(
 
 void bp_replay_phd_settings(
 	struct bp_phd_settings *out, const struct bp_config *c, const struct bp_fib *fib);
-/* The manager's. */
+/* The system-id of the manager. */
 void bp_replay_phd_system_id(uint8_t out[8], const struct bp_config *c, const struct bp_fib *fib);
 
 /* ---- replay_phd_in.c: what came ---- */
 
-/* A frame that node exception handed over; it is taken. */
+/* Takes ownership of a frame that node exception handed over. */
 void bp_replay_phd_take(struct bp_replay_phd *p, struct rte_mbuf *m);
 
 #endif

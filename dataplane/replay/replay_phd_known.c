@@ -9,12 +9,12 @@
 
 struct known {
 	uint8_t system_id[8];
-	uint8_t *report; /* its own */
+	uint8_t *report; /* owned */
 	uint32_t len;
 	uint16_t config_id, spec;
 };
 
-#define FIRST 64u /* places to begin with */
+#define FIRST 64u /* initial number of entries */
 
 struct bp_replay_known {
 	struct known *known;
@@ -90,7 +90,7 @@ static bool grow(struct bp_replay_known *k)
 	return true;
 }
 
-/* A new one, without a report. */
+/* Adds an entry without a report. */
 static struct known *add(struct bp_replay_known *k, const uint8_t system_id[8], uint16_t config_id)
 {
 	struct known *one;

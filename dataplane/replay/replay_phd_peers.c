@@ -7,7 +7,7 @@
 #include "shm/hash.h"
 #include "shm/index.h"
 
-#define FIRST 64u /* places to begin with */
+#define FIRST 64u /* initial number of entries */
 
 struct bp_replay_peers {
 	struct bp_replay_peer *peer;

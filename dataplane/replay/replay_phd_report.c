@@ -6,9 +6,9 @@
 #include "biplane/counters/health.h"
 #include "dataplane/replay/replay_phd_internal.h"
 
-/* The part of replay's report that is about health devices. */
+/* The part of the replay report about health devices. */
 
-/* Why reports, or parts of them, were discarded. */
+/* Reasons for which reports, or parts of them, were discarded. */
 static const bp_counter_t reasons[] = {BP_C_PHD_DISCARDED_UNKNOWN_SESSION, BP_C_PHD_DISCARDED_STATE,
 	BP_C_PHD_DISCARDED_APDU, BP_C_PHD_DISCARDED_LENGTH, BP_C_PHD_DISCARDED_HANDLE,
 	BP_C_PHD_UNKNOWN_HANDLE, BP_C_PHD_DISCARDED_MAP};
@@ -39,7 +39,7 @@ static uint64_t timeouts(const struct bp_phd_manager_counts *m)
 	       get(&m->timeout_idle);
 }
 
-/* Those that the manager sends instead of a worker count too. */
+/* Includes the responses that the manager sends instead of a worker. */
 static uint64_t answers(const struct bp_totals *t)
 {
 	return t->counter[BP_C_PHD_RESPONSES] + t->counter[BP_C_PHD_RESPONSE_HANDED_OVER];
@@ -100,7 +100,7 @@ json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals
 	return o;
 }
 
-/* What did not come out, and why. */
+/* Prints the data that was not sent, and the reasons. */
 static void print_missing(const struct bp_replay_phd *p, const struct bp_totals *t, FILE *out)
 {
 	const struct bp_address *address = &bp_config_phd(p->c)->cse.coap_address;

@@ -6,9 +6,12 @@
 #include "services/health/settings.h"
 #include "shm/fib/lpm/lpm.h"
 
-/* What workers and devices are told of us and the CSE, by the configuration alone. */
+/*
+ * The plan for workers, and the description of this gateway for devices, from the configuration
+ * only.
+ */
 
-/* The interface that requests to the CSE leave by, or BP_NO_INTERFACE. */
+/* The output interface of requests to the CSE, or BP_NO_INTERFACE. */
 static unsigned interface_to(const struct bp_fib *f, const struct bp_address *cse)
 {
 	const uint8_t *to6 = cse->bytes;
@@ -36,8 +39,10 @@ static bool same_subnet(const struct bp_interface_address *own, const struct bp_
 	return memcmp(a.bytes, b.bytes, sizeof(a.bytes)) == 0;
 }
 
-/* Our address there, as a kernel would choose it: in the CSE's subnet, else the first of its
- * family. Of family 0: there is none. */
+/*
+ * Returns the address of this gateway on that interface, as a kernel would select it: in the subnet
+ * of the CSE, otherwise the first of its family. Family 0: there is none.
+ */
 static struct bp_address find_source(const struct bp_fib *f, const struct bp_address *cse)
 {
 	const unsigned interface = interface_to(f, cse);
@@ -63,12 +68,12 @@ void bp_replay_phd_settings(
 {
 	struct bp_address source = find_source(fib, &bp_config_phd(c)->cse.coap_address);
 
-	if (source.family == 0) /* no route: nothing can be sent, and that is counted */
+	if (source.family == 0) /* no route: no request can be sent, which is counted */
 		source.family = bp_config_phd(c)->cse.coap_address.family;
 	bp_phd_settings_init(out, bp_config_phd(c), &source);
 }
 
-/* Its MAC is that of the first interface that routes. */
+/* The MAC in it is that of the first routed interface. */
 void bp_replay_phd_system_id(uint8_t out[8], const struct bp_config *c, const struct bp_fib *fib)
 {
 	const char *name;

@@ -18,7 +18,7 @@ static json_t *number(uint64_t n)
 	return json_integer((json_int_t)n);
 }
 
-/* A client may call itself anything; JSON may not. */
+/* Client identifiers may contain any bytes; JSON strings may not. */
 static json_t *text(const char *s, size_t len)
 {
 	json_t *j = json_stringn(s, len);
@@ -93,7 +93,7 @@ static json_t *inputs_json(const struct bp_replay_options *o, const struct bp_re
 		json_object_set_new(j, "port", json_string(o->in[i].port));
 		json_object_set_new(j, "file", text(o->in[i].path, strlen(o->in[i].path)));
 		json_object_set_new(j, "frames", number(in[i].frames));
-		/* of these, the capture holds only the beginning: the rest was never seen */
+		/* of these, the capture contains only the beginning */
 		json_object_set_new(j, "cut_by_snap_length", number(in[i].cut));
 		json_object_set_new(j, "skipped", number(in[i].skipped));
 		json_object_set_new(j, "bad_tcp_checksums", number(in[i].bad_checksums));
@@ -149,7 +149,10 @@ static json_t *sum_json(const struct bp_totals *t)
 	return o;
 }
 
-/* The fewest digits that give every value back exactly: 0.1 rather than 0.10000000000000001. */
+/*
+ * The minimum number of digits that represents every value exactly: 0.1 rather than
+ * 0.10000000000000001.
+ */
 static size_t digits_needed(const json_t *alarms)
 {
 	const json_t *a;

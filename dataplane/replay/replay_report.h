@@ -15,21 +15,23 @@
 
 struct bp_config;
 
-/* What is known of an input file at the end. */
+/* The final data of an input file. */
 struct bp_replay_input {
 	uint64_t frames;
-	uint64_t cut;     /* of these, captured only in part (snap length) */
-	uint64_t skipped; /* beside these: left out, with no counterpart in Ethernet */
-	/* TCP segments with a wrong checksum; of these, those that carry the sum of their
-	 * pseudo-header, as a sender leaves them to its network card */
+	uint64_t cut;     /* of these, truncated by the snap length */
+	uint64_t skipped; /* not in the above: skipped, without an equivalent in Ethernet */
+	/*
+	 * TCP segments with a wrong checksum; of these, those with the sum of their pseudo-header,
+	 * which the sender leaves to its network card
+	 */
 	uint64_t bad_checksums, offloaded;
-	const char *error; /* why it ended early, or NULL */
+	const char *error; /* the reason why it ended early, or NULL */
 };
 
-/* One alarm as an object of the array `alarms`. Strings that aren't UTF-8 are made so. */
+/* One alarm as an object of the array `alarms`. Strings that are not valid UTF-8 are converted. */
 json_t *bp_replay_alarm(const struct bp_alarm *a);
 
-/* Takes `alarms`. `phd` may be NULL. Returns 0, or -1 when `out` can't be written. */
+/* Takes ownership of `alarms`. `phd` may be NULL. Returns 0, or -1 if `out` cannot be written. */
 int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	const struct bp_replay_options *o, const struct bp_replay_input *inputs,
 	const struct bp_replay_phd *phd, json_t *alarms, FILE *out);

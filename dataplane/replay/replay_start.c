@@ -16,16 +16,18 @@
 #include "shm/layout.h"
 #include "config/segment.h"
 
-/* One jumbo frame can hold thousands of publications, each of them a clone. */
+/* One jumbo frame can contain thousands of publications, each of which may be mirrored. */
 #define DEPTH 8192
 #define MBUFS 8191
 #define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
 #define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
-/* Buffers for what services hold. Beyond that aggregation sends early, and schedulers end the
- * replay. */
+/*
+ * Buffers for frames that services hold. At this limit aggregation flushes early, and schedulers
+ * end the replay.
+ */
 #define MAX_QUEUED 32768ull
 
-/* There is no kernel here: the file is all there is to know of routes and neighbours. */
+/* There is no kernel in a replay: routes and neighbours are those of the configuration file. */
 static int load_routes(struct bp_replay *r)
 {
 	if (!bp_config_routes(r->config))
@@ -36,7 +38,7 @@ static int load_routes(struct bp_replay *r)
 	return bp_fib_static_apply(r->writer, r->config, false, NULL, r->err, sizeof(r->err));
 }
 
-/* What the planes of a live gateway say in the segment, for whoever shows its tables. */
+/* Fills the segment as the planes of a live gateway would, for commands that show its tables. */
 static void name_ports(struct bp_replay *r)
 {
 	for (unsigned p = 0; p < r->config->n_ports; p++)
@@ -104,7 +106,7 @@ int bp_replay_start(struct bp_replay *r)
 {
 	unsigned more;
 
-	/* one worker, whatever the live gateway has: the order of frames must be one order */
+	/* one worker, regardless of the live gateway: the order of frames must be unique */
 	r->config->n_workers = 1;
 	more = (unsigned)RTE_MIN(bp_services_mbufs(r->config), MAX_QUEUED);
 	if (bp_ring_eal_more(
