@@ -56,7 +56,7 @@
 #define BP_COUNTER_ENUMERATOR(id_, group_, name_, help_) BP_C_##id_,
 #define BP_COUNTER_GROUP_ENUMERATOR(id_, name_, text_) BP_CG_##id_,
 
-typedef unsigned bp_counter_t;       /* BP_C_...; BP_C_COUNT stands for none */
+typedef unsigned bp_counter_t;       /* BP_C_...; BP_C_COUNT means none */
 typedef unsigned bp_counter_group_t; /* BP_CG_... */
 
 struct bp_counter_info {

@@ -12,8 +12,10 @@
 enum bp_phd_confirm { BP_PHD_CONFIRM_STORED, BP_PHD_CONFIRM_FORWARDED };
 enum bp_phd_instances { BP_PHD_INSTANCES_OBJECT, BP_PHD_INSTANCES_REPORT };
 enum bp_phd_binding { BP_PHD_BINDING_AUTO, BP_PHD_BINDING_COAP, BP_PHD_BINDING_HTTP };
-/* How the words of health_devices.cse.release stand in the schema; proto/health/onem2m.h numbers
- * them the same. */
+/*
+ * Values of health_devices.cse.release, in the order of the words in the schema;
+ * proto/health/onem2m.h has the same numbers.
+ */
 enum bp_phd_release {
 	BP_PHD_RELEASE_1,
 	BP_PHD_RELEASE_2,
@@ -32,7 +34,8 @@ struct bp_config_phd_cse {
 	bool confirmable;    /* CoAP requests are of type CON, not NON */
 	bool name_instances; /* so that a second create is a conflict */
 	char originator[65]; /* a template, as path */
-	char path[201];      /* {system_id}, {type} and {object} stand for the session's */
+	/* {system_id}, {type} and {object} are replaced by those of the session */
+	char path[201];
 	uint16_t source_ports[2];       /* the first and the last */
 	uint32_t max_body_size;         /* bytes of one instance's payload */
 	uint32_t max_instances;         /* in a container; 0: the CSE's own limit */
