@@ -90,7 +90,8 @@ def lines(run):
     if not rows:
         return []
     return ["## Comparison with alternatives", "",
-            "Over veth, the kernel's cost of the links is included for all systems. Ports in memory show the cost of the biplane worker alone.",
+            "Over veth, the CPU time that the kernel spends on the links is included for all systems. "
+            "Ports in memory show the CPU time of the biplane worker alone.",
             "",
             "| " + " | ".join(HEADER) + " |", "|" + " --- |" * len(HEADER)] + \
         ["| " + " | ".join([*row[:-1], f"`scripts/bench {row[-1]}`"]) + " |" for row in rows] + [""]

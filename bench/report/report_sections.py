@@ -33,8 +33,9 @@ SECTIONS = [
             "figures are from Section 6. It gives no figures for Figure 11a.",
             paper.alarm, Picture("plot_alarm", ["alarm-paper"], needs=["alarm_paper"])),
     Section("Aggregation (Lin et al., Figures 9 and 12)", "aggregate-figure9",
-            "Both ends run on one core. Goodput is the share of an N-packet that is messages. The text of the paper has no values of "
-            "the curves. Its Equations 3 to 5 give the final goodput relative to N = 1; for servers it is lower than 1.",
+            "Both ends run on one core. Goodput is the share of message bytes in an aggregate of N messages (N-packet). The text of the "
+            "paper has no values of the curves. Its Equations 3 to 5 give the final goodput relative to N = 1; for servers it is lower "
+            "than 1.",
             paper.goodput, Picture("plot_goodput", ["aggregation-goodput"], needs=["aggregate_figure9"])),
     Section("Aggregation, models (Lin et al., Figures 7 and 10)", "aggregate-models",
             "Simulation in virtual time with the gateway's aggregation code. [Aggregation models](aggregation-models.md) explains the "
@@ -67,17 +68,17 @@ SECTIONS = [
             "[LCL speed](lcl.md).",
             paper.lcl, Picture("plot_lcl", ["lcl-real"], needs=["lcl_hops"])),
     Section("Alternatives", "peers",
-            "All systems use the same veth pairs, whose cost is the kernel's: [method](peers.md).",
+            "All systems use the same veth pairs, which the kernel drives: [method](peers.md).",
             more.peers, Picture("plot_peers", ["peers"], needs=["peers"])),
     Section("Forwarding rates", "bridge text json ...",
-            "One worker, ports in memory, alternating with the reference: a mode of `dpdk-testpmd` or another case of biplane. The target "
-            "ratio is the goal of the project for the case.",
+            "One worker, ports in memory. Each case and its reference (a mode of `dpdk-testpmd` or another case of biplane) run in turn. "
+            "The target ratio is the ratio that the project aims at for this case.",
             more.rates, Picture("plot_rates", ["rates"], before=["rates"], needs=["rates"])),
     Section("All services together", "mix", "One gateway with all services and one worker: [method](mix.md).",
             more.mix, Picture("plot_mix", ["mix"], needs=["mix"])),
     Section("Cycles per graph node", "nodes", "Cycles of the time-stamp counter.",
             more.nodes, Picture("plot_nodes", ["nodes"], needs=["nodes"])),
-    Section("Scaling", "growth", "Each step alternates with the first step of its series: [method](growth.md).",
+    Section("Scaling", "growth", "Each step and the first step of its series run in turn: [method](growth.md).",
             more.growth, Picture("plot_growth", ["growth"], needs=["growth"])),
     Section("Forwarding tables", "lookup", "Random lookups, compared with the tables of DPDK.",
             more.lookup, Picture("plot_rates", ["lookup"], before=["lookup"], needs=["lookup"])),
