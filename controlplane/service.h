@@ -86,7 +86,7 @@ struct bp_controlplane_service {
 	 * a sentence: the active generation stays. Only one service may have this: a rejection
 	 * leaves all others unchanged. */
 	int (*stage)(void *state, const struct bp_config *c, char *err, size_t err_size);
-	/* In force from now on. */
+	/* Active from now on. */
 	void (*publish)(void *state, const struct bp_config *c);
 	/* All workers have it, or were waited for long enough; or it was refused. */
 	void (*published)(void *state, bool ok);

@@ -245,7 +245,7 @@ static void open_manager(struct gateway *g, struct bp_shm *shm, const struct bp_
 	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
 		.known = on_known,
 		.learned = on_learned,
-		.told = on_told,
+		.mds_attributes = on_told,
 		.opened = on_opened,
 		.closed = on_closed,
 		.allowed = on_allowed,

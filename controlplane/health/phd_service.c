@@ -461,7 +461,7 @@ static int start_manager(struct bp_phd_service *s, const struct bp_phd_service_s
 	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
 		.known = on_known,
 		.learned = on_learned,
-		.told = on_mds_attributes,
+		.mds_attributes = on_mds_attributes,
 		.opened = on_opened,
 		.closed = on_closed,
 		.allowed = on_allowed,

@@ -16,22 +16,23 @@ struct event_base;
  *   {"command":"status"} -> {"ok":true,...}
  *   {"command":"reload"} -> {"ok":true,"generation":N,"rules":N,"unchanged":N}
  *                        or {"ok":false,"errors":["sentence",...]}
- *   {"command":"config"} -> {"ok":true,"file":"its path","config":"the settings in force as YAML"}
+ *   {"command":"config"} -> {"ok":true,"file":"its path","config":"the active settings as YAML"}
  *   {"command":"sessions-release","id":"a health device's system-id, 16 hexadecimal digits"}
- *                     -> {"ok":true,"again":false}: the device was asked (again: it was before,
- *                        and has not answered yet); or {"ok":false,"errors":["sentence"]}
+ *                     -> {"ok":true,"again":false}: the device was asked to release (again:
+ *                        it was asked before and has not answered yet); or
+ * {"ok":false,"errors":["sentence"]}
  *
  *   {"command":"matrix-set","source":"10.0.0.5","matrix":[[..],[..],[..]],"entry":0,"receiver":0,
- *    "add":false}     -> {"ok":true,"entries":N}: in so many entries of transform; without entry,
- *                        in all that have the source
+ *    "add":false}     -> {"ok":true,"entries":N}: the number of changed entries of transform;
+ *                        without "entry", all entries with this source change
  *   {"command":"matrix-clear","source":"10.0.0.5","entry":0}
- *                     -> {"ok":true,"entries":N}: in so many it is as the file says again
+ *                     -> {"ok":true,"entries":N}: the number of entries that have the matrix of
+ *                        the file again
  *
- * Lines, clients and waiting answers are bounded; a client that does not read or write delays
- * nobody but itself, and is closed after a while, or for a new one when there are too many: the
- * one that said nothing for the longest time, and waits for no answer. Where all wait, the new one
- * is told so. Access is by the socket file's permissions
- * (0660).
+ * Lines, clients and pending answers are bounded. A client that does not read or write delays only
+ * itself. It is closed after BP_CONTROL_IDLE_S. When there are too many clients, a new one replaces
+ * the client that was silent for the longest time and waits for no answer; if all wait, the new
+ * client is rejected with an error. Access is by the permissions of the socket file (0660).
  */
 #define BP_CONTROL_LINE_MAX 4096u
 #define BP_CONTROL_CLIENTS_MAX 16u

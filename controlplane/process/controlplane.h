@@ -4,7 +4,7 @@
 
 /* Exit statuses of the planes. */
 #define BP_EXIT_CONFIG                                                                             \
-	78 /* EX_CONFIG: the file, or one it names, is wrong; restarting won't help */
+	78 /* EX_CONFIG: the file, or one it names, is wrong; a restart does not help */
 
 /*
  * The control plane: loads the configuration, opens the segment, activates the rules, publishes

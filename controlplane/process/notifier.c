@@ -22,8 +22,8 @@ void bp_cp_notifier_update(
 		l->ready = bp_notify_ready();
 	if (bp_watchdog_due(&l->watchdog, NULL, bp_mono_ns()))
 		bp_notify_alive();
-	if (l->ready && (!l->told || connected != l->was_connected)) {
-		l->told =
+	if (l->ready && (!l->status_sent || connected != l->was_connected)) {
+		l->status_sent =
 			bp_notify_status("rules active%s%s", sync ? ", routes as the kernel's" : "",
 				connected ? ", edge broker connected" : "");
 		l->was_connected = connected;

@@ -13,7 +13,7 @@ struct bp_sync;
 struct bp_cp_notifier {
 	struct bp_watchdog watchdog;
 	bool rules; /* are active */
-	bool ready, was_connected, told;
+	bool ready, was_connected, status_sent;
 };
 
 /* `rules` stays as it is. */

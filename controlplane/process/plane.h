@@ -28,7 +28,7 @@ struct bp_plane {
 	struct bp_sync *sync;
 	struct event *signals[3], *second;
 	struct bp_cp_notifier notifier;
-	struct stat segment_file[BP_SEG_PARTS]; /* as it was when it was opened */
+	struct stat segment_file[BP_SEG_PARTS]; /* at the time it was opened */
 	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;
 	uint64_t dataplane_started_ns; /* of the data plane that has received the rules */

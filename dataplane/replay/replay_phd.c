@@ -218,7 +218,7 @@ static int start_manager(struct bp_replay_phd *p, char *err, size_t err_size)
 	static const struct bp_phd_manager_ops ops = {.reply = on_reply,
 		.known = on_known,
 		.learned = on_learned,
-		.told = on_told,
+		.mds_attributes = on_told,
 		.opened = on_opened,
 		.closed = on_closed,
 		.allowed = on_allowed,

@@ -167,7 +167,7 @@ static ALWAYS_INLINE uint64_t block_quotes(struct text *t, const uint8_t *b, boo
 {
 	const uint8_t *from = b;
 	bp_v16 v0, v1, v2, v3, backslash, special;
-	signed_v16 least;
+	signed_v16 lowest;
 	uint64_t quotes;
 
 	if (t->end - b < BLOCK) {
@@ -179,11 +179,11 @@ static ALWAYS_INLINE uint64_t block_quotes(struct text *t, const uint8_t *b, boo
 	v1 = bp_v16_load(from + 16);
 	v2 = bp_v16_load(from + 32);
 	v3 = bp_v16_load(from + 48);
-	least = lesser(
+	lowest = lesser(
 		lesser((signed_v16)v0, (signed_v16)v1), lesser((signed_v16)v2, (signed_v16)v3));
 	backslash = (bp_v16_eq(v0, '\\') | bp_v16_eq(v1, '\\')) |
 		    (bp_v16_eq(v2, '\\') | bp_v16_eq(v3, '\\'));
-	special = backslash | (bp_v16)(least < (signed_v16)bp_v16_of(0x20));
+	special = backslash | (bp_v16)(lowest < (signed_v16)bp_v16_of(0x20));
 	quotes =
 		quote_bits(v0) | quote_bits(v1) << 16 | quote_bits(v2) << 32 | quote_bits(v3) << 48;
 	quotes >>= b - from;

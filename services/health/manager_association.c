@@ -223,7 +223,7 @@ void bp_phd_mds_received(
 		layout_renew(m, slot, spec);
 		s->spec = spec;
 	}
-	m->ops->told(m->arg, slot, s->system_id, s->config_id, spec);
+	m->ops->mds_attributes(m->arg, slot, s->system_id, s->config_id, spec);
 }
 
 /* Associations begin and end here: ISO/IEEE 11073-20601 clause 8.7, annex A.8. */

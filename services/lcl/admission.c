@@ -135,19 +135,19 @@ static uint64_t most(const struct hop *h, uint64_t from, uint64_t to)
  * affected. */
 static uint64_t other_bytes_used(const struct hop *h)
 {
-	uint64_t busy = h->blocked, least = NEVER, frame = 0;
+	uint64_t busy = h->blocked, lowest = NEVER, frame = 0;
 
 	for (unsigned i = 0; i < h->flows; i++) {
 		if (!has_next_hop(h, i))
 			continue;
-		if (share(h->lo[i], frames_ahead(h, i)) < least)
-			least = share(h->lo[i], frames_ahead(h, i));
+		if (share(h->lo[i], frames_ahead(h, i)) < lowest)
+			lowest = share(h->lo[i], frames_ahead(h, i));
 		if (longest(&h->flow[i]) > frame)
 			frame = longest(&h->flow[i]);
 	}
 	if (h->number > 1)
 		busy += ns_of(frame, h->port->rate_bps);
-	return busy > least ? octets_in(h->port->rate_bps, busy - least) : 0;
+	return busy > lowest ? octets_in(h->port->rate_bps, busy - lowest) : 0;
 }
 
 /* Maximum difference of the planned times of frames of a flow that left the source at the same time
@@ -259,8 +259,8 @@ static struct waits waits_of(const struct hop *h, unsigned i)
 	const unsigned n = frames_ahead(h, i);
 	const uint64_t from_others = other_flows(h, i);
 	const uint64_t arrival = h->number == 1 || f->peak_bps < rate ? f->peak_bps : rate;
-	const uint64_t least = share(h->lo[i], n), most_ahead = share_up(h->hi[i], n);
-	const uint64_t blocked = h->blocked > least ? h->blocked - least : 0;
+	const uint64_t lowest = share(h->lo[i], n), most_ahead = share_up(h->hi[i], n);
+	const uint64_t blocked = h->blocked > lowest ? h->blocked - lowest : 0;
 	uint64_t by_slot, by_source;
 	struct waits w;
 
@@ -315,11 +315,11 @@ static bool check_reach(
 	const struct hop *h, unsigned i, const struct waits *w, struct bp_lcl_admitted *out)
 {
 	const uint64_t tau = h->port->tau_ns, first = share_up(h->hi[i], frames_ahead(h, i));
-	const uint64_t least = share(h->lo[i], frames_ahead(h, i));
+	const uint64_t lowest = share(h->lo[i], frames_ahead(h, i));
 	uint64_t late = w->beyond, moved = 0, need;
 
-	if (w->at_most != NEVER && w->at_most - least < late)
-		late = w->at_most - least;
+	if (w->at_most != NEVER && w->at_most - lowest < late)
+		late = w->at_most - lowest;
 	if (!h->fits) {
 		if (late == NEVER) {
 			reject_burst(h, out);
@@ -369,7 +369,7 @@ static bool check_flow(
 	const unsigned n = frames_ahead(h, i);
 	const int64_t tau = (int64_t)h->port->tau_ns, lo = h->lo[i], hi = h->hi[i];
 	uint64_t longest_wait = plus(share_up(lo, n), w.beyond);
-	int64_t least;
+	int64_t lowest;
 
 	if (!check_queue_depth(h, out) || !check_reach(h, i, &w, out))
 		return false;
@@ -377,9 +377,9 @@ static bool check_flow(
 		return check_end(h, i, &w, out);
 	if (w.at_most < longest_wait)
 		longest_wait = w.at_most;
-	least = (int64_t)share(hi, n) - tau;
+	lowest = (int64_t)share(hi, n) - tau;
 	*next_lo = lo - (int64_t)longest_wait;
-	*next_hi = hi - (least > 0 ? least : 0);
+	*next_hi = hi - (lowest > 0 ? lowest : 0);
 	return true;
 }
 

@@ -185,14 +185,14 @@ void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum b
 	const struct bp_evaluated *j)
 {
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
-	_Atomic uint64_t *told = verdict == BP_VERDICT_RAISED ? &stats->raised : &stats->cleared;
+	_Atomic uint64_t *count = verdict == BP_VERDICT_RAISED ? &stats->raised : &stats->cleared;
 	struct piece topic = {(const char *)j->publish->topic, j->publish->topic_len};
 	struct piece client = {"", 0}, to = {in->to, 0};
 	char name[1024];
 
 	bp_tally(in, verdict == BP_VERDICT_RAISED ? BP_C_ALARM_RAISED : BP_C_ALARM_CLEARED);
 	atomic_store_explicit(
-		told, atomic_load_explicit(told, memory_order_relaxed) + 1, memory_order_relaxed);
+		count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
 	if (rule->to_client)
 		client = client_in_topic(in, j->flow, name, sizeof(name));
 	to.len = expand(rule, &topic, &client, in->to);

@@ -234,7 +234,7 @@ uint64_t bp_transform_layout_read_all(const struct bp_transform_layout *l,
 /* The minimum and the maximum of a type, and the limits of rounding beyond them: below `under`,
  * and from `over` on. */
 struct range {
-	double least, max, under, over;
+	double min, max, under, over;
 };
 
 static const struct range ranges[BP_TRANSFORM_TYPES] = {
@@ -286,7 +286,7 @@ static void write_column(const struct bp_transform_field *f, bool little, uint8_
 
 		saturated[i] |= (uint8_t)(!(s < r.over && s >= r.under) ? bit : 0);
 		s = s < r.max ? s : r.max; /* also for NaN */
-		s = s > r.least ? s : r.least;
+		s = s > r.min ? s : r.min;
 		put_number(f, little, payload[i] + f->offset, s);
 	}
 }

@@ -12,7 +12,7 @@
 #define STEP 8u
 #define READS 16u /* bytes of one load; the fourth word is an output */
 
-static const double scale = 0x1p25, least = -0x1p31, max = 0x1p31 - 1;
+static const double scale = 0x1p25, min = -0x1p31, max = 0x1p31 - 1;
 /* Numbers in [under, over) round to -2^31 .. 2^31 - 1, half to even. */
 static const double under = -0x1p31 - 0.5, over = 0x1p31 - 0.5;
 
@@ -71,8 +71,8 @@ static inline bp_v4 fixed_two(const double *v, two_masks *beyond)
 	*beyond |= ~within;
 	within = s < max;
 	s = (two)(((two_masks)s & within) | ((two_masks)(two){max, max} & ~within));
-	within = s > least;
-	s = (two)(((two_masks)s & within) | ((two_masks)(two){least, least} & ~within));
+	within = s > min;
+	s = (two)(((two_masks)s & within) | ((two_masks)(two){min, min} & ~within));
 	/* The sum has steps of 1: it is rounded, and its lowest 32 bits are the number. */
 	return (bp_v4)(s + 0x1.8p52);
 }
@@ -242,7 +242,7 @@ AVX512 static inline __m256i fixed_avx512(const double *v, __mmask8 *beyond)
 		   _mm512_cmp_pd_mask(s, _mm512_set1_pd(under), _CMP_LT_OQ);
 	/* in this order: if one operand is NaN, the second one is returned */
 	s = _mm512_min_pd(s, _mm512_set1_pd(max));
-	s = _mm512_max_pd(s, _mm512_set1_pd(least));
+	s = _mm512_max_pd(s, _mm512_set1_pd(min));
 	return _mm512_cvt_roundpd_epi32(s, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 

@@ -18,7 +18,7 @@ uint64_t bp_epoch_retire(struct bp_epoch *e)
 
 bool bp_epoch_passed(struct bp_epoch *e, uint64_t epoch)
 {
-	uint64_t least = UINT64_MAX;
+	uint64_t lowest = UINT64_MAX;
 
 	if (epoch <= e->passed)
 		return true;
@@ -28,14 +28,14 @@ bool bp_epoch_passed(struct bp_epoch *e, uint64_t epoch)
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
 		uint64_t seen = atomic_load_explicit(&e->readers->seen[w], memory_order_acquire);
 
-		if (seen < least)
-			least = seen;
+		if (seen < lowest)
+			lowest = seen;
 	}
-	if (least < epoch && e->readers_gone && e->readers_gone(e->arg))
-		least = UINT64_MAX;
-	if (least == UINT64_MAX)
-		least = atomic_load_explicit(&e->control->epoch, memory_order_relaxed);
-	if (least > e->passed)
-		e->passed = least;
+	if (lowest < epoch && e->readers_gone && e->readers_gone(e->arg))
+		lowest = UINT64_MAX;
+	if (lowest == UINT64_MAX)
+		lowest = atomic_load_explicit(&e->control->epoch, memory_order_relaxed);
+	if (lowest > e->passed)
+		e->passed = lowest;
 	return epoch <= e->passed;
 }

@@ -132,10 +132,10 @@ void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_op
 			results->v[i][c] = p.v[c][i];
 }
 
-void bp_packets_range(const struct bp_packets *k, unsigned input, double *least, double *greatest)
+void bp_packets_range(const struct bp_packets *k, unsigned input, double *min, double *max)
 {
 	struct bp_transform_layout l = k->tracker; /* reads its own output */
-	double *const ends[] = {least, greatest};
+	double *const ends[] = {min, max};
 
 	l.cartesian = true;
 	l.degrees = false;

@@ -58,6 +58,6 @@ void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_op
 	const struct bp_burst *burst, struct bp_results *results);
 
 /* The minimum and the maximum number that an input can hold, in the unit of the points. */
-void bp_packets_range(const struct bp_packets *k, unsigned input, double *least, double *greatest);
+void bp_packets_range(const struct bp_packets *k, unsigned input, double *min, double *max);
 
 #endif

@@ -15,7 +15,7 @@ static void report_rejected(struct bp_stream *t, unsigned i, unsigned why)
 	const double *v = t->burst.given[i], *radians = t->burst.meant[i];
 
 	for (unsigned c = 0; c < 3; c++) {
-		double least, greatest;
+		double min, max;
 
 		if ((why & 8) != 0 && c != 0 && !(fabs(radians[c]) <= BP_TRANSFORM_ANGLE_MAX))
 			bp_points_error(&t->points, t->points.line,
@@ -23,11 +23,11 @@ static void report_rejected(struct bp_stream *t, unsigned i, unsigned why)
 				radians[c], BP_TRANSFORM_ANGLE_MAX);
 		if ((why & 1u << c) == 0)
 			continue;
-		bp_packets_range(&t->packets, c, &least, &greatest);
+		bp_packets_range(&t->packets, c, &min, &max);
 		bp_points_error(&t->points, t->points.line,
 			"%s is %.9g; expected %.11g to %.11g, the range of the packet "
 			"(layout %s; --double has none)",
-			t->points.in[c], v[c], least, greatest, t->packets.name);
+			t->points.in[c], v[c], min, max, t->packets.name);
 	}
 }
 

@@ -128,7 +128,7 @@ void keep_start(struct keep_rig *k)
 	static const struct bp_phd_manager_ops ops = {.reply = reply,
 		.known = known,
 		.learned = learned,
-		.told = told,
+		.mds_attributes = told,
 		.opened = opened,
 		.closed = closed,
 		.allowed = allowed,
