@@ -82,7 +82,7 @@ static void use(struct bp_phd_store *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct bp_phd_store_ops ops = {
-		.session = session, .loaded = on_loaded, .again = again};
+		.session = session, .loaded = on_loaded, .retry = again};
 	static struct event_base *base;
 	struct rows_input in = {data, data + size};
 	struct bp_phd_store *s;

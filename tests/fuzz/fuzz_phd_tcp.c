@@ -42,7 +42,7 @@ static void gone(void *arg, uint32_t connection)
 
 static void start(void)
 {
-	static const struct bp_phd_tcp_ops ops = {.receive = receive, .gone = gone};
+	static const struct bp_phd_tcp_ops ops = {.receive = receive, .on_disconnect = gone};
 	static const struct bp_phd_tcp_limits limits = {.connections = 8, .idle_s = 1};
 	socklen_t len = sizeof(at);
 	char err[256];
