@@ -104,15 +104,15 @@ uint64_t bp_agg_worker_next_due(const struct bp_agg_worker *g)
 
 static uint16_t min_mtu(const struct bp_worker *w)
 {
-	uint16_t least = UINT16_MAX;
+	uint16_t smallest = UINT16_MAX;
 
 	for (unsigned p = 0; p < BP_MAX_PORTS; p++) {
 		const uint16_t mtu = __atomic_load_n(&w->mtu[p], __ATOMIC_RELAXED);
 
 		if (mtu != 0)
-			least = RTE_MIN(least, mtu);
+			smallest = RTE_MIN(smallest, mtu);
 	}
-	return least;
+	return smallest;
 }
 
 static bool prefix_valid(const struct bp_prefix *p)

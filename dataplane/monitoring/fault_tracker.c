@@ -39,7 +39,7 @@ static void say(
 	bp_pace_take(&t->pace, l->now_ns);
 	/* after a line about ongoing events, the line about their end is still to be logged */
 	if (s->news != BP_FAULT_ONGOING || bp_fault_info[t->is.kind].state)
-		t->told = t->is.active;
+		t->logged = t->is.active;
 	t->unlogged_spells = t->unlogged = t->unlogged_ns = 0;
 }
 
@@ -48,11 +48,11 @@ static bool state_change(const struct bp_fault_tracker *t, enum bp_fault_change 
 {
 	const bool active = t->is.active;
 
-	if (t->told == active && t->unlogged_spells == 0)
+	if (t->logged == active && t->unlogged_spells == 0)
 		return false;
-	*news = active && !t->told && t->unlogged_spells == 1 ? BP_FAULT_RAISED
-		: t->told && t->unlogged_spells == 0          ? BP_FAULT_CLEARED
-							      : BP_FAULT_ONGOING;
+	*news = active && !t->logged && t->unlogged_spells == 1 ? BP_FAULT_RAISED
+		: t->logged && t->unlogged_spells == 0          ? BP_FAULT_CLEARED
+								: BP_FAULT_ONGOING;
 	return true;
 }
 
@@ -61,11 +61,11 @@ static bool events_change(const struct bp_fault_tracker *t, enum bp_fault_change
 {
 	const bool active = t->is.active;
 
-	if (t->told == active && t->unlogged == 0)
+	if (t->logged == active && t->unlogged == 0)
 		return false;
-	*news = active && !t->told ? BP_FAULT_RAISED
-		: t->unlogged == 0 ? BP_FAULT_CLEARED
-				   : BP_FAULT_ONGOING;
+	*news = active && !t->logged ? BP_FAULT_RAISED
+		: t->unlogged == 0   ? BP_FAULT_CLEARED
+				     : BP_FAULT_ONGOING;
 	return true;
 }
 

@@ -37,7 +37,7 @@ struct bp_fault_tracker {
 	uint64_t before_ns;        /* overruns: the last sample of their duration */
 	/* state of the log */
 	struct bp_pace pace;
-	bool told;                      /* the active state was logged */
+	bool logged;                    /* the active state was logged */
 	uint64_t unlogged_spells;       /* times raised since the last line */
 	uint64_t unlogged, unlogged_ns; /* events since the last line, and their duration */
 	/* events of the current or last fault, and their duration */

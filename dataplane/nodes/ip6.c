@@ -125,7 +125,7 @@ static __rte_noinline rte_edge_t route_any(struct bp_worker *w, struct rte_mbuf 
  * neither that of fe80::/10 and ff00::/8 nor 0, which may be a martian.
  */
 #define AT_BOUNDED 12u
-static const bp_v16 least = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, BP_PROTO_HOP_BY_HOP + 1, 2, 1};
+static const bp_v16 lowest = {0x86, 0xdd, 0x60, 0, 0, 0, 0, 0, BP_PROTO_HOP_BY_HOP + 1, 2, 1};
 static const bp_v16 most = {0x86, 0xdd, 0x6f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd, 0xff,
 	0xff, 0xff, 0xff, 0xff};
 
@@ -138,7 +138,7 @@ static inline bool is_valid_fast(const struct rte_mbuf *m)
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *), *h = p + BP_ETHER_HDR;
 	const bp_v16 v = bp_v16_load(p + AT_BOUNDED);
 	uint32_t end = BP_ETHER_HDR + total_length(h), len = m->pkt_len;
-	bool ok = bp_v16_all((bp_v16)((v >= least) & (v <= most)));
+	bool ok = bp_v16_all((bp_v16)((v >= lowest) & (v <= most)));
 
 	ok &= !(p[0] & 1);
 	ok &= m->data_len >= HEAD;

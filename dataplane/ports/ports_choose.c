@@ -190,16 +190,16 @@ static int refused(const struct bp_port *p, const char *why, char *err, size_t e
 static int check_mtu(const struct bp_port *p, char *why, size_t why_size)
 {
 	const uint32_t longest = p->info.max_rx_pktlen, mtu = p->config->mtu;
-	const bool told = p->info.max_mtu != UINT16_MAX && longest > p->info.max_mtu;
-	const uint32_t beside =
-		told ? longest - p->info.max_mtu : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+	const bool reported = p->info.max_mtu != UINT16_MAX && longest > p->info.max_mtu;
+	const uint32_t overhead =
+		reported ? longest - p->info.max_mtu : RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
 
-	if (mtu == 0 || longest <= beside || mtu <= longest - beside)
+	if (mtu == 0 || longest <= overhead || mtu <= longest - overhead)
 		return 0;
 	snprintf(why, why_size,
 		"has mtu %" PRIu32 ", but its device takes at most %" PRIu32
 		": set mtu to that or less",
-		mtu, longest - beside);
+		mtu, longest - overhead);
 	return -1;
 }
 

@@ -57,8 +57,8 @@ static void prepare(
 	const unsigned head = bp_datagram_head_len(family), entry = bp_agg_full_entry_most(family);
 	/* Capacity remains for one more entry of the maximum size when the aggregate is full: then
 	 * the payloads can always be moved if the directory outgrows the front. */
-	const unsigned beside = BP_AGG_AHEAD + BP_AGG_FULL_HEADER + entry;
-	const unsigned usable = room > beside ? room - beside : 0;
+	const unsigned overhead = BP_AGG_AHEAD + BP_AGG_FULL_HEADER + entry;
+	const unsigned usable = room > overhead ? room - overhead : 0;
 	unsigned size = mtu > head ? mtu - head : 0, front;
 
 	size = size < usable ? size : usable;

@@ -96,8 +96,8 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 	static const bp_v8_s16 addresses = {0, 0, 0, 0, 0, 1, 1, 1}, to = {1, 0, 0, 0, 0, 0, 0, 0};
 	static const bp_v8_s16 header = {1, 1, 1, 1, 1, 0, 0, 0};
 	static const bp_v8_s16 first = {0, 0, 0, 0, 0, 1, 1, 1};
-	bp_v16 differ[3] = {bp_v16_of(0), bp_v16_of(0), bp_v16_of(0)}, least = bp_v16_of(255);
-	bp_v16 hops = least;
+	bp_v16 differ[3] = {bp_v16_of(0), bp_v16_of(0), bp_v16_of(0)}, lowest = bp_v16_of(255);
+	bp_v16 hops = lowest;
 	bp_v4 ip[2], udp[2], payload[2], ok;
 	/* TTL */
 	static const bp_v16 only_hops = {0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 			differ[0] |= a ^ x->head[0];
 			differ[1] |= b ^ x->head[1];
 			differ[2] |= c ^ x->head[2];
-			least = bp_v8_min(least, c);
+			lowest = bp_v8_min(lowest, c);
 			i4[i] = bp_v4_words(b, all);
 			u4[i] = bp_v4_words(b, streams ? addresses : source);
 			if (streams) {
@@ -154,11 +154,11 @@ static inline __attribute__((always_inline)) bool bp_agg_template_match4(
 	differ[1] &= x->compared[1];
 	differ[2] &= x->compared[2];
 	/* no source port is 0 */
-	least = (bp_v16)((bp_v8_s16)least == 0) & (bp_v16)(bp_v8_s16){0, -1, 0, 0, 0, 0, 0, 0};
+	lowest = (bp_v16)((bp_v8_s16)lowest == 0) & (bp_v16)(bp_v8_s16){0, -1, 0, 0, 0, 0, 0, 0};
 	if (streams)
-		least |= (bp_v16)(hops == 0) & only_hops;
+		lowest |= (bp_v16)(hops == 0) & only_hops;
 	ok = bp_v4_sums_ok(ip[0]) & bp_v4_sums_ok(udp[0]) &
-	     (bp_v4)((bp_v16)(differ[0] | differ[1] | differ[2] | least) == 0);
+	     (bp_v4)((bp_v16)(differ[0] | differ[1] | differ[2] | lowest) == 0);
 	return bp_v16_all((bp_v16)ok);
 }
 
