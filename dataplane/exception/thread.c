@@ -19,8 +19,9 @@
 
 #define WAIT_MIN_NS 50000u
 #define WAIT_MAX_NS 500000u
-#define SLACK_NS 1000ul /* timer slack; the default of the kernel is as long as the poll interval  \
-			 */
+#define SLACK_NS                                                                                   \
+	1000ul /* timer slack; the default of the kernel is as long as the poll interval           \
+		*/
 #define NS_PER_SECOND 1000000000ull
 
 struct bp_exception_thread {

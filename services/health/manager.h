@@ -77,8 +77,8 @@ struct bp_phd_manager_ops {
 	/* The MDS reported its specialisation, or (spec 0) that it has none. The session's layout
 	 * may be another one from now on. Where {type} is in the path, the resources are not
 	 * created at the CSE before this: the session's spec, or BP_PHD_MDS_UNKNOWN. */
-	void (*mds_attributes)(void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id,
-		uint16_t spec);
+	void (*mds_attributes)(void *arg, uint32_t slot, const uint8_t system_id[8],
+		uint16_t config_id, uint16_t spec);
 	/* A session is operating: to be stored, and provisioned (BP_PHD_READY then). */
 	void (*opened)(void *arg, uint32_t slot);
 	/* The session was operating and ends now; its slot still has its identity. */
