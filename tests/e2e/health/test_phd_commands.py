@@ -319,7 +319,7 @@ def test_limit_of_a_second(routed_lab, router):
 
         def counted():
             now = router.status()["health_devices"]["associations"]
-            return (now["asked"] - before["asked"] == 20 and
+            return (now["requested"] - before["requested"] == 20 and
                     now["rejected_rate"] - before["rejected_rate"] == rejected and
                     now["rejected_transient"] - before["rejected_transient"] == rejected)
         wait_until("each to be counted", counted)

@@ -239,7 +239,7 @@ def flood(router, anybody, kind, seed=1):
     after = settled(router)["associations"]
     grown = {k: after[k] - before[k] for k in after}
     # each was answered in one way; nobody of a flood is associated already
-    assert grown["asked"] == sum(grown[k] for k in RESULTS)
+    assert grown["requested"] == sum(grown[k] for k in RESULTS)
     assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "layouts"))
     return grown, router.counters()["punt_queue_full_health_devices"] - counted["punt_queue_full_health_devices"]
 
@@ -271,14 +271,14 @@ def test_floods(routed_lab, router, sink, anybody, tmp_path):
         # not on the list
         with reloaded(router, allow=[d.lower() for d in {line["device"] for line in devices.lines()}]):
             grown, shed = flood(router, anybody, of_one_address)
-            assert grown["rejected_unauthorized"] == grown["asked"] > 0 and grown["asked"] + shed == FLOOD
+            assert grown["rejected_unauthorized"] == grown["requested"] > 0 and grown["requested"] + shed == FLOOD
             assert router.show("sessions")["total"] == HONEST
         devices.measured(1, since=time.time())
 
         # one address has its share and no more
         grown, shed = flood(router, anybody, of_one_address)
-        assert grown["accepted"] == PER_ADDRESS and grown["rejected_address"] == grown["asked"] - PER_ADDRESS > 0
-        assert grown["asked"] + shed == FLOOD
+        assert grown["accepted"] == PER_ADDRESS and grown["rejected_address"] == grown["requested"] - PER_ADDRESS > 0
+        assert grown["requested"] + shed == FLOOD
         assert router.show("sessions", "--address", "10.64.0.1")["total"] == PER_ADDRESS
         devices.measured(1, since=time.time())
 
