@@ -9,6 +9,13 @@ void bp_log(enum bp_log_level level, const char *fmt, ...)
 	(void)fmt;
 }
 
+void bp_log_event(enum bp_log_level level, const struct bp_log_field *fields, const char *fmt, ...)
+{
+	(void)level;
+	(void)fields;
+	(void)fmt;
+}
+
 bool bp_log_may(struct bp_log_limit *limit, uint64_t *left_out)
 {
 	(void)limit;
