@@ -240,7 +240,7 @@ def flood(router, anybody, kind, seed=1):
     grown = {k: after[k] - before[k] for k in after}
     # each was answered in one way; nobody of a flood is associated already
     assert grown["requested"] == sum(grown[k] for k in RESULTS)
-    assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "layouts"))
+    assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "configurations"))
     return grown, router.counters()["punt_queue_full_health_devices"] - counted["punt_queue_full_health_devices"]
 
 
