@@ -137,12 +137,24 @@ static void replay(struct bp_sync *s)
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
 }
 
+/* Interfaces of ours that were removed or replaced since the last load: no event reports this if it
+ * was read before the dump, or lost. */
+static void compare_own(const struct bp_mirror *old, struct bp_mirror *new)
+{
+	new->vanished |= old->vanished;
+	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
+		if (old->own[i].ifindex != 0 && old->own[i].ifindex != new->own[i].ifindex)
+			new->vanished |= 1ull << i;
+}
+
 /* The load is complete: the new mirror replaces the old one. */
 static void loaded(struct bp_sync *s)
 {
 	struct bp_mirror *old = s->mirror;
 
 	replay(s);
+	if (old != NULL)
+		compare_own(old, s->next);
 	/* states that were unexpected in the old mirror are known now */
 	s->next->revisit = false;
 	s->mirror = s->next;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "controlplane/sync/sync_internal.h"
 #include "controlplane/sync/tap.h"
 #include "tests/unit/controlplane/sync/sync_rig.h"
 
@@ -263,6 +264,26 @@ static void a_tap_is_removed(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
+/* A resync begins before the event is read, and the dump replaces it. */
+static void a_tap_is_removed_while_a_resync_begins(void **state)
+{
+	struct sync_rig *r = *state;
+
+	snprintf(r->config.port[RIG_WAN].name, sizeof(r->config.port[RIG_WAN].name), "tapw");
+	r->config.port[RIG_WAN].interface.backend = BP_BACKEND_TAP;
+	r->no_ports = true; /* otherwise it would wait for the MAC address of its port */
+	sync_rig_ip("link delete wan");
+	sync_rig_start(r);
+	uint32_t ifindex = fib_fake_interface(r->writer, RIG_WAN)->ifindex;
+
+	sync_rig_ip("link delete tapw");
+	bp_sync_load(r->sync);
+	RUN_UNTIL(r, fib_fake_interface(r->writer, RIG_WAN)->ifindex != ifindex &&
+			     fib_fake_interface(r->writer, RIG_WAN)->n_addresses >= 2 &&
+			     rig_type(r, "10.1.0.0/24") == BP_ROUTE_UNICAST);
+	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
+}
+
 /* One that only the data plane keeps goes with it: the tables stay until it is back. */
 static void held_without_the_data_plane(void **state)
 {
@@ -360,6 +381,7 @@ int main(void)
 		RIG_TEST(no_capacity),
 		RIG_TEST(a_tap_is_held),
 		RIG_TEST(a_tap_is_removed),
+		RIG_TEST(a_tap_is_removed_while_a_resync_begins),
 		RIG_TEST(held_without_the_data_plane),
 		RIG_TEST(neighbours_in_use_are_probed),
 		RIG_TEST(the_configuration_is_reloaded),
