@@ -232,8 +232,8 @@ static void file_route(struct apply *a, const struct bp_config_static_route *f)
 
 static void file_neighbor(struct apply *a, const struct bp_config_static_neighbor *n)
 {
-	enum bp_fib_result result = bp_fib_neighbour_set(
-		a->w, n->interface, &n->address, n->mac, BP_NEIGHBOUR_PERMANENT);
+	enum bp_fib_result result =
+		bp_fib_neighbor_set(a->w, n->interface, &n->address, n->mac, BP_NEIGHBOR_PERMANENT);
 
 	if (is_refused(result))
 		refused(a, result, "static neighbor", n->address.bytes, n->address.family,

@@ -5,7 +5,7 @@
 
 #include "config/service.h"
 #include "shm/fib/lpm/lpm_node.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 #include "shm/fib/nexthops.h"
 #include "shm/hash.h"
 
@@ -55,9 +55,9 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED;
 	if (!bp_config_routes(c))
 		return;
-	capacity[BP_FT_NEIGHBOURS] = 2 * (bounded_routes(r->max_neighbors) < BP_NEIGHBOURS_MAX
-							 ? bounded_routes(r->max_neighbors)
-							 : BP_NEIGHBOURS_MAX);
+	capacity[BP_FT_NEIGHBORS] = 2 * (bounded_routes(r->max_neighbors) < BP_NEIGHBORS_MAX
+							? bounded_routes(r->max_neighbors)
+							: BP_NEIGHBORS_MAX);
 	capacity[BP_FT_NEXTHOPS] = BP_NH_FIXED + bounded_routes(r->max_nexthops);
 	capacity[BP_FT_GROUPS] = bounded_routes(r->max_nexthop_groups);
 	capacity[BP_FT_ROUTES4] = routes4 + 1;

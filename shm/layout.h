@@ -90,8 +90,7 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_sync_resyncs;    /* whole dumps after the first */
 	_Atomic uint64_t cp_sync_overruns;   /* number of times that events were lost (ENOBUFS) */
 	_Atomic uint64_t cp_sync_loaded_ns;  /* duration of the last load, from the request on */
-	_Atomic uint64_t
-		cp_sync_probes; /* neighbours for which the kernel was requested to probe */
+	_Atomic uint64_t cp_sync_probes; /* neighbors for which the kernel was requested to probe */
 	/* Written by the process that creates the segment: key of the hashes of the control plane's
 	 * tables */
 	uint64_t hash_key[2];

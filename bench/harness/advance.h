@@ -12,7 +12,7 @@
  * every connection's SYN, pass 1 the broker's SYN-ACK, pass 2 CONNECT, pass 3 CONNACK, from then on
  * its PUBLISH with the sequence number where the one before ended. With more connections than the
  * capture has frames it also writes the client's address, in an order that visits all of them once
- * a pass and never two neighbours; these connect one after another. Checksums are kept right (RFC
+ * a pass and never two neighbors; these connect one after another. Checksums are kept right (RFC
  * 1624).
  */
 #define BENCH_PRIMING 4u /* passes before the first PUBLISH */

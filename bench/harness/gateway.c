@@ -167,7 +167,7 @@ static void set_up_attack(struct bench *b, struct rte_mempool *pool)
 {
 	const struct bp_prefix net = {.family = 4,
 		.length = 16,
-		.bytes = {BENCH_ATTACK_NEIGHBOURS >> 24, BENCH_ATTACK_NEIGHBOURS >> 16 & 255}};
+		.bytes = {BENCH_ATTACK_NEIGHBORS >> 24, BENCH_ATTACK_NEIGHBORS >> 16 & 255}};
 
 	if (b->mix.on && bench_route_connect(b->routes.writer, &net) != BP_FIB_DONE)
 		die("connected subnet", "refused");

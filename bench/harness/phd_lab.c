@@ -85,7 +85,7 @@ void bench_phd_lab_card(struct bench_kernel *kernel)
 	i = (int)if_nametoindex(CARD);
 	bench_kernel_link_up(kernel, i);
 	bench_kernel_address(kernel, i, &own, 24);
-	bench_kernel_neighbour(kernel, i, &gateway);
+	bench_kernel_neighbor(kernel, i, &gateway);
 	bp_put_be32(cse.bytes, CSE_ADDRESS);
 	bench_kernel_route(kernel, RTM_NEWROUTE, &cse, i, &gateway);
 	bench_kernel_flush(kernel);

@@ -14,14 +14,14 @@ double bench_cpu_ns(pthread_t thread);
 struct bench_slices {
 	double none_mpps; /* data frames while no control messages come */
 	double data_mpps; /* data frames while they come */
-	double ratio;     /* of neighbouring slices, with to without */
+	double ratio;     /* of neighboring slices, with to without */
 	double control;   /* messages per second while they come */
 };
 
 /*
  * Measures for so many seconds of which the worker has its processor, in short slices in turn
  * without control messages and with `rate` of them a second: whatever else the machine does
- * meanwhile befalls neighbouring slices alike, so a difference of a hundredth can be seen. `frames`
+ * meanwhile befalls neighboring slices alike, so a difference of a hundredth can be seen. `frames`
  * counts all that the worker received.
  */
 void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint32_t rate,

@@ -111,11 +111,11 @@ static void make_routes(struct bench_control *c, int devices, int cloud)
 	must(inet_pton(AF_INET, BENCH_PHD_SOURCE, &source) == 1 &&
 			inet_pton(AF_INET, BENCH_CSE, &cse) == 1,
 		"addresses", "none");
-	bench_kernel_neighbour(&c->kernel, devices, &router);
+	bench_kernel_neighbor(&c->kernel, devices, &router);
 	bp_put_be32(to.bytes, BENCH_PHD_FIRST);
 	bench_kernel_route(&c->kernel, RTM_NEWROUTE, &to, devices, &router);
 	gateway = address4(ntohl(source.s_addr) + 1);
-	bench_kernel_neighbour(&c->kernel, cloud, &gateway);
+	bench_kernel_neighbor(&c->kernel, cloud, &gateway);
 	to.length = 32;
 	memcpy(to.bytes, &cse, 4);
 	bench_kernel_route(&c->kernel, RTM_NEWROUTE, &to, cloud, &gateway);

@@ -10,7 +10,7 @@
  * A report that comes again is answered from the session and stored no more. This receive callback,
  * which only the benchmark installs, makes each pass over the devices new: invoke-id, report number
  * and values go up. With more devices than the capture has it also writes the source address, in an
- * order that visits all of them once a pass and never two neighbours. Checksums are kept right.
+ * order that visits all of them once a pass and never two neighbors. Checksums are kept right.
  */
 struct bench_phd_input {
 	uint32_t devices; /* BENCH_PHD_DEVICES, or a power of ten above it */

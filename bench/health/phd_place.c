@@ -68,9 +68,9 @@ void bench_phd_routes(struct bp_fib_writer *w)
 
 	own_address(w, BENCH_PHD_OWN);
 	own_address(w, host4(BENCH_PHD_SOURCE));
-	must(bp_fib_neighbour_set(w, DEVICES_PORT, &router, mac, BP_NEIGHBOUR_REACHABLE) ==
+	must(bp_fib_neighbor_set(w, DEVICES_PORT, &router, mac, BP_NEIGHBOR_REACHABLE) ==
 			BP_FIB_DONE,
-		"neighbour", "refused");
+		"neighbor", "refused");
 	must(bp_fib_route_set(w, &devices) == BP_FIB_DONE, "route to the devices", "refused");
 	must(bench_route_change(w, &cse, 0) == BP_FIB_DONE, "route to the CSE", "refused");
 }

@@ -83,9 +83,9 @@ static uint32_t macs(uint64_t *seed, uint8_t *frame)
 	return FRAME_MIN;
 }
 
-static uint32_t neighbours(uint64_t *seed, uint8_t *frame)
+static uint32_t neighbors(uint64_t *seed, uint8_t *frame)
 {
-	return udp(frame, CLIENT, 1, BENCH_ATTACK_NEIGHBOURS + (uint16_t)draw(seed), 1, 1);
+	return udp(frame, CLIENT, 1, BENCH_ATTACK_NEIGHBORS + (uint16_t)draw(seed), 1, 1);
 }
 
 static uint32_t destinations(uint64_t *seed, uint8_t *frame)
@@ -310,7 +310,7 @@ static uint32_t labels(uint64_t *seed, uint8_t *frame)
 const struct bench_attack bench_attacks[] = {
 	{"no-frames", "no attack", nothing, BP_C_COUNT, BENCH_ATTACK_SERVICES},
 	{"macs", "made-up MAC addresses", macs, BP_C_MAC_EVICTED, BENCH_ATTACK_BRIDGE},
-	{"neighbours", "hosts of a connected subnet that are not there", neighbours,
+	{"neighbors", "hosts of a connected subnet that are not there", neighbors,
 		BP_C_PUNT_NO_NEIGHBOR, BENCH_ATTACK_SERVICES},
 	{"destinations", "any addresses", destinations, BP_C_FORWARDED_IP4, BENCH_ATTACK_SERVICES},
 	{"options", "40 octets of IPv4 options", options, BP_C_PUNT_IP_OPTIONS,

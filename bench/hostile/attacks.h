@@ -20,7 +20,7 @@
  */
 #define BENCH_ATTACK_OCTETS 12500u /* of the line in a burst */
 #define BENCH_ATTACK_BURSTS 65536u
-#define BENCH_ATTACK_NEIGHBOURS 0x0a090000u /* 10.9.0.0/16, connected to port cloud */
+#define BENCH_ATTACK_NEIGHBORS 0x0a090000u /* 10.9.0.0/16, connected to port cloud */
 
 struct bench_attack {
 	const char *name, *what;

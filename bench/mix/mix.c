@@ -72,8 +72,8 @@ static void lead_to_edge(struct bp_fib_writer *w)
 
 	must(inet_pton(AF_INET, BENCH_CSE, cse.prefix.bytes) == 1, BENCH_CSE, "no address");
 	must(bp_fib_interface_set(w, EDGE, &edge) == BP_FIB_DONE, "interface", "refused");
-	must(bp_fib_neighbour_set(w, EDGE, &gateway, router, BP_NEIGHBOUR_REACHABLE) == BP_FIB_DONE,
-		"neighbour", "refused");
+	must(bp_fib_neighbor_set(w, EDGE, &gateway, router, BP_NEIGHBOR_REACHABLE) == BP_FIB_DONE,
+		"neighbor", "refused");
 	must(bp_fib_route_set(w, &cse) == BP_FIB_DONE, "route to the CSE", "refused");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What changes of the forwarding tables cost their writer: routes loaded, their next hops changed,
- * routes flapped, a neighbour's MAC changed, the default route changed, taken over by another
+ * routes flapped, a neighbor's MAC changed, the default route changed, taken over by another
  * writer, deleted.
  *
  *	fib_churn [ROUTES (100000) [IPV6 ROUTES (20000)]]
@@ -140,7 +140,7 @@ static void flap(uint32_t n4, uint32_t n)
 	tell("deleted and set again", n, since);
 }
 
-static void neighbours(void)
+static void neighbors(void)
 {
 	const double since = seconds();
 	const uint32_t n = 100000;
@@ -149,9 +149,9 @@ static void neighbours(void)
 		const struct bp_address a = gateway(i % GATEWAYS);
 		const uint8_t mac[6] = {2, 0, 0, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i};
 
-		must(bp_fib_neighbour_set(w, 1, &a, mac, BP_NEIGHBOUR_REACHABLE));
+		must(bp_fib_neighbor_set(w, 1, &a, mac, BP_NEIGHBOR_REACHABLE));
 	}
-	tell("neighbour's MAC", n, since);
+	tell("neighbor's MAC", n, since);
 }
 
 /* It decides everywhere between the others. */
@@ -183,7 +183,7 @@ int main(int argc, char **argv)
 	set_all("another next hop", n4, n, 1);
 	set_all("the same again", n4, n, 1);
 	flap(n4, n);
-	neighbours();
+	neighbors();
 	default_route();
 	bp_fib_writer_free(w);
 	since = seconds();

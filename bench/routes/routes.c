@@ -45,7 +45,7 @@ static void set_gateways(struct bp_fib_writer *w, uint8_t family)
 		const uint8_t mac[6] = {2, 0, 0, 0, 7, (uint8_t)i};
 		struct bp_address a = gateway(family, i);
 
-		must(bp_fib_neighbour_set(w, TO, &a, mac, BP_NEIGHBOUR_REACHABLE), "neighbour");
+		must(bp_fib_neighbor_set(w, TO, &a, mac, BP_NEIGHBOR_REACHABLE), "neighbor");
 	}
 }
 

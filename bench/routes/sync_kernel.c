@@ -127,7 +127,7 @@ void bench_kernel_address(
 	bench_kernel_flush(k);
 }
 
-void bench_kernel_neighbour(struct bench_kernel *k, int ifindex, const struct bp_address *a)
+void bench_kernel_neighbor(struct bench_kernel *k, int ifindex, const struct bp_address *a)
 {
 	static const uint8_t mac[6] = {2, 0, 0, 0, 3, 1};
 	struct nlmsghdr *h =

@@ -23,8 +23,8 @@ void bench_kernel_open(struct bench_kernel *k);
 void bench_kernel_link_up(struct bench_kernel *k, int ifindex);
 void bench_kernel_address(
 	struct bench_kernel *k, int ifindex, const struct bp_address *a, uint8_t length);
-/* A permanent neighbour. */
-void bench_kernel_neighbour(struct bench_kernel *k, int ifindex, const struct bp_address *a);
+/* A permanent neighbor. */
+void bench_kernel_neighbor(struct bench_kernel *k, int ifindex, const struct bp_address *a);
 
 /* Adds a request to the batch, which is sent when it is full; `type` RTM_NEWROUTE also replaces. */
 void bench_kernel_route(struct bench_kernel *k, uint16_t type, const struct bp_prefix *p,

@@ -113,9 +113,9 @@ static void set_up_interfaces(struct bench *b)
 	}
 	for (unsigned g = 0; g < BENCH_GATEWAYS; g++) {
 		a = bench_gateway(4, g);
-		bench_kernel_neighbour(&b->kernel, b->wan, &a);
+		bench_kernel_neighbor(&b->kernel, b->wan, &a);
 		a = bench_gateway(6, g);
-		bench_kernel_neighbour(&b->kernel, b->wan, &a);
+		bench_kernel_neighbor(&b->kernel, b->wan, &a);
 	}
 }
 

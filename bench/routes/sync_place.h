@@ -8,7 +8,7 @@
 /*
  * Where bench/routes/sync_rate.c measures: a router with two ports, through the first of which the
  * driver replays a capture as fast as it is taken; its kernel interfaces lan and wan, and routes of
- * the kernel's through BENCH_GATEWAYS neighbours on the second. Every function ends the process,
+ * the kernel's through BENCH_GATEWAYS neighbors on the second. Every function ends the process,
  * with a sentence, when something does not come about.
  */
 #define BENCH_GATEWAYS 16u

@@ -27,14 +27,14 @@ static bool ask(struct bp_netlink *requests, uint32_t ifindex, const struct bp_a
 	return bp_netlink_send(requests, msg) == 0;
 }
 
-static bool is_due(const struct bp_mirror_neighbour *nb, const struct bp_fib_writer *writer,
+static bool is_due(const struct bp_mirror_neighbor *nb, const struct bp_fib_writer *writer,
 	uint32_t now_s, uint32_t keep_s)
 {
 	uint32_t used;
 
 	if (!(nb->nud & NUD_STALE) || (nb->asked_s != 0 && now_s - nb->asked_s < ASK_AGAIN_S))
 		return false;
-	used = bp_fib_writer_neighbour_used(writer, nb->interface, &nb->address);
+	used = bp_fib_writer_neighbor_used(writer, nb->interface, &nb->address);
 	return used != 0 && (int32_t)(now_s - used) <= (int32_t)keep_s;
 }
 
@@ -43,7 +43,7 @@ unsigned bp_keepalive(
 {
 	unsigned asked = 0;
 
-	for (struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer) {
+	for (struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer) {
 		uint32_t ifindex = m->own[nb->interface].ifindex;
 
 		if (ifindex == 0 || !is_due(nb, m->writer, now_s, keep_s))

@@ -63,14 +63,14 @@ static int collect_routes(struct bp_mirror *m, struct bp_kernel_state *out)
 	return 0;
 }
 
-static int collect_neighbours(struct bp_mirror *m, struct bp_kernel_state *out)
+static int collect_neighbors(struct bp_mirror *m, struct bp_kernel_state *out)
 {
-	out->neighbour = calloc(m->neighbours.n + 1u, sizeof(*out->neighbour));
-	if (out->neighbour == NULL)
+	out->neighbor = calloc(m->neighbors.n + 1u, sizeof(*out->neighbor));
+	if (out->neighbor == NULL)
 		return -1;
-	for (const struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer)
-		if (bp_mirror_neighbour_info(m, nb, &out->neighbour[out->n_neighbours]))
-			out->n_neighbours++;
+	for (const struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer)
+		if (bp_mirror_neighbor_info(m, nb, &out->neighbor[out->n_neighbors]))
+			out->n_neighbors++;
 	return 0;
 }
 
@@ -86,7 +86,7 @@ int bp_kernel_route_order(const struct bp_route *a, const struct bp_route *b)
 	return (int)a->prefix.length - (int)b->prefix.length;
 }
 
-int bp_kernel_neighbour_order(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b)
+int bp_kernel_neighbor_order(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b)
 {
 	if (a->interface != b->interface)
 		return a->interface < b->interface ? -1 : 1;
@@ -100,9 +100,9 @@ static int route_order(const void *a, const void *b)
 	return bp_kernel_route_order(a, b);
 }
 
-static int neighbour_order(const void *a, const void *b)
+static int neighbor_order(const void *a, const void *b)
 {
-	return bp_kernel_neighbour_order(a, b);
+	return bp_kernel_neighbor_order(a, b);
 }
 
 static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
@@ -110,10 +110,10 @@ static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		if (m->own[i].ifindex != 0)
 			out->interface[i] = m->own[i].info;
-	if (collect_routes(m, out) != 0 || collect_neighbours(m, out) != 0)
+	if (collect_routes(m, out) != 0 || collect_neighbors(m, out) != 0)
 		return -1;
 	qsort(out->route, out->n_routes, sizeof(*out->route), route_order);
-	qsort(out->neighbour, out->n_neighbours, sizeof(*out->neighbour), neighbour_order);
+	qsort(out->neighbor, out->n_neighbors, sizeof(*out->neighbor), neighbor_order);
 	return 0;
 }
 
@@ -141,6 +141,6 @@ int bp_kernel_dump(
 void bp_kernel_state_free(struct bp_kernel_state *s)
 {
 	free(s->route);
-	free(s->neighbour);
+	free(s->neighbor);
 	memset(s, 0, sizeof(*s));
 }

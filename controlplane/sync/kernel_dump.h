@@ -20,8 +20,8 @@ struct bp_kernel_state {
 	uint32_t n_routes;
 	struct bp_route *route;
 	/* Sorted by interface, family and address; used_s is 0. */
-	uint32_t n_neighbours;
-	struct bp_neighbour_info *neighbour;
+	uint32_t n_neighbors;
+	struct bp_neighbor_info *neighbor;
 	/* Prefixes with type punt because the tables cannot represent them:
 	 * controlplane/sync/mirror.h. */
 	uint32_t not_mirrored;
@@ -39,6 +39,6 @@ void bp_kernel_state_free(struct bp_kernel_state *s);
 
 /* The order of the arrays above: returns like memcmp(). */
 int bp_kernel_route_order(const struct bp_route *a, const struct bp_route *b);
-int bp_kernel_neighbour_order(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b);
+int bp_kernel_neighbor_order(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b);
 
 #endif

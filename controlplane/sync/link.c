@@ -75,7 +75,7 @@ static void own_removed(struct bp_mirror *m, unsigned i)
 	own->info.n_addresses = 0;
 	memset(own->info.address, 0, sizeof(own->info.address));
 	m->vanished |= 1ull << i;
-	bp_mirror_neighbours_forget(m, i);
+	bp_mirror_neighbors_forget(m, i);
 	bp_mirror_interface_give(m, i);
 }
 

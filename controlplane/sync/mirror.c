@@ -47,7 +47,7 @@ void bp_mirror_free(struct bp_mirror *m)
 		return;
 	bp_mirror_routes_free(m);
 	bp_mirror_objects_free(m);
-	bp_mirror_neighbours_free(m);
+	bp_mirror_neighbors_free(m);
 	links_free(m);
 	free(m);
 }
@@ -75,7 +75,7 @@ void bp_mirror_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
 		break;
 	case RTM_NEWNEIGH:
 	case RTM_DELNEIGH:
-		bp_mirror_neighbour_message(m, h);
+		bp_mirror_neighbor_message(m, h);
 		break;
 	case RTM_NEWNEXTHOP:
 	case RTM_DELNEXTHOP:
@@ -107,6 +107,6 @@ void bp_mirror_give(struct bp_mirror *m, struct bp_fib_writer *writer)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		if (m->own[i].kernel_name[0] != '\0')
 			bp_mirror_interface_give(m, i);
-	bp_mirror_neighbours_give(m);
+	bp_mirror_neighbors_give(m);
 	bp_mirror_objects_give(m);
 }

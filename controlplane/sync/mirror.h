@@ -58,14 +58,14 @@ struct bp_mirror_own {
 	struct bp_interface_info info;
 };
 
-struct bp_mirror_neighbour {
+struct bp_mirror_neighbor {
 	struct bp_map_node node;
 	struct bp_address address;
 	uint8_t interface;
 	uint8_t mac[6];
 	uint16_t nud;     /* NUD_* */
 	uint32_t asked_s; /* CLOCK_MONOTONIC second of the last probe request to the kernel */
-	struct bp_mirror_neighbour *older, *newer; /* list of all neighbors, for keepalive */
+	struct bp_mirror_neighbor *older, *newer; /* list of all neighbors, for keepalive */
 };
 
 /* One next hop of the kernel. */
@@ -124,9 +124,9 @@ struct bp_mirror {
 	struct bp_fib_writer *writer; /* NULL: only collects */
 	const uint32_t *settings;     /* BP_IF_* beyond an interface's flags; may be NULL */
 	struct bp_mirror_own own[BP_MAX_INTERFACES];
-	struct bp_map links, neighbours, objects, prefixes;
+	struct bp_map links, neighbors, objects, prefixes;
 	struct bp_mirror_object *groups;
-	struct bp_mirror_neighbour *oldest, *newest;
+	struct bp_mirror_neighbor *oldest, *newest;
 	uint32_t preferred;  /* routes with a preferred source address */
 	uint64_t unmirrored; /* number of prefixes with `unmirrored` */
 	uint64_t refused;    /* changes that the writer rejected as invalid, in total */
@@ -157,14 +157,14 @@ bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor);
 bool bp_mirror_translate(
 	struct bp_mirror *m, const struct bp_mirror_prefix *p, struct bp_route *out);
 /* Translates a neighbor for the tables. False: it has no entry. */
-bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_neighbour *n,
-	struct bp_neighbour_info *out);
+bool bp_mirror_neighbor_info(const struct bp_mirror *m, const struct bp_mirror_neighbor *n,
+	struct bp_neighbor_info *out);
 
 /* ---- between the parts of the mirror ---- */
 
 void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
 void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h);
-void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h);
+void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h);
 void bp_mirror_object_message(struct bp_mirror *m, const struct nlmsghdr *h);
 void bp_mirror_route_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
 
@@ -176,9 +176,9 @@ struct bp_mirror_link *bp_mirror_link_find(const struct bp_mirror *m, uint32_t i
 void bp_mirror_link_use(struct bp_mirror *m, uint32_t ifindex, int change);
 void bp_mirror_interface_give(struct bp_mirror *m, unsigned interface);
 /* The host interface of a bridge, or a port, was removed: deletes its neighbors. */
-void bp_mirror_neighbours_forget(struct bp_mirror *m, unsigned interface);
-void bp_mirror_neighbours_free(struct bp_mirror *m);
-void bp_mirror_neighbours_give(struct bp_mirror *m);
+void bp_mirror_neighbors_forget(struct bp_mirror *m, unsigned interface);
+void bp_mirror_neighbors_free(struct bp_mirror *m);
+void bp_mirror_neighbors_give(struct bp_mirror *m);
 void bp_mirror_objects_free(struct bp_mirror *m);
 void bp_mirror_objects_give(struct bp_mirror *m);
 struct bp_mirror_object *bp_mirror_object_find(const struct bp_mirror *m, uint32_t id);

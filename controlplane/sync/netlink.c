@@ -17,7 +17,7 @@
 #define ANSWER_MS 5000
 
 const char *const bp_netlink_dump_name[BP_DUMPS] = {
-	"links", "addresses", "next-hop objects", "neighbours", "IPv4 routes", "IPv6 routes"};
+	"links", "addresses", "next-hop objects", "neighbors", "IPv4 routes", "IPv6 routes"};
 
 int bp_netlink_open(struct bp_netlink *n, char *err, size_t err_size)
 {
@@ -103,15 +103,15 @@ int bp_netlink_dump(struct bp_netlink *n, enum bp_netlink_dump what)
 	static const struct ifinfomsg link;
 	static const struct ifaddrmsg address;
 	static const struct nhmsg object;
-	static const struct ndmsg neighbour;
+	static const struct ndmsg neighbor;
 	static const struct rtmsg route4 = {.rtm_family = AF_INET};
 	static const struct rtmsg route6 = {.rtm_family = AF_INET6};
 	static const struct {
 		const void *p;
 		int len;
 	} header[BP_DUMPS] = {{&link, sizeof(link)}, {&address, sizeof(address)},
-		{&object, sizeof(object)}, {&neighbour, sizeof(neighbour)},
-		{&route4, sizeof(route4)}, {&route6, sizeof(route6)}};
+		{&object, sizeof(object)}, {&neighbor, sizeof(neighbor)}, {&route4, sizeof(route4)},
+		{&route6, sizeof(route6)}};
 	struct nl_msg *m = message_new(n, type[what], NLM_F_REQUEST | NLM_F_DUMP);
 
 	if (m == NULL)

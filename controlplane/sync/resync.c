@@ -237,7 +237,7 @@ static void log_load(struct bp_sync *s, uint32_t swept)
 	if (s->loads == 1)
 		bp_log_event(BP_LOG_INFO,
 			BP_LOG_FIELDS(BP_LOG_NUM("prefixes", s->mirror->prefixes.n),
-				BP_LOG_NUM("neighbors", s->mirror->neighbours.n),
+				BP_LOG_NUM("neighbors", s->mirror->neighbors.n),
 				BP_LOG_NUM("nexthops", s->mirror->objects.n),
 				BP_LOG_NUM("duration_ms", ms), BP_LOG_NUM("removed", swept)),
 			"netlink: forwarding tables synchronised");

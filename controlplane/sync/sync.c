@@ -112,7 +112,7 @@ static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
 	} all[] = {
 		{&c->routes4_refused, "IPv4 routes (routing.max_ipv4_routes)"},
 		{&c->routes6_refused, "IPv6 routes (routing.max_ipv6_routes)"},
-		{&c->neighbours_refused, "neighbors (routing.max_neighbors)"},
+		{&c->neighbors_refused, "neighbors (routing.max_neighbors)"},
 		{&c->nexthops_refused,
 			"next hops (routing.max_nexthops, routing.max_nexthop_groups)"},
 	};
@@ -127,7 +127,7 @@ static void list_refused(const struct bp_fib_control *c, char *out, size_t size)
 
 static bool any_refused(const struct bp_fib_control *c)
 {
-	return c->routes4_refused != 0 || c->routes6_refused != 0 || c->neighbours_refused != 0 ||
+	return c->routes4_refused != 0 || c->routes6_refused != 0 || c->neighbors_refused != 0 ||
 	       c->nexthops_refused != 0;
 }
 

@@ -107,7 +107,7 @@ static void ip6(const char *interface, bool whole)
 	else if (whole)
 		ip6_whole();
 	set("ipv6", interface, "forwarding", 1,
-		"the kernel does not behave as a router there: no router flag in its neighbour "
+		"the kernel does not behave as a router there: no router flag in its neighbor "
 		"advertisements");
 	set("ipv6", interface, "keep_addr_on_down", 1,
 		"the kernel removes the IPv6 addresses of an interface when it goes down");

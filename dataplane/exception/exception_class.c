@@ -82,7 +82,7 @@ static bool is_routing_port(const struct packet *p)
 		return true;
 	case BFD: /* RFC 5881 5 */
 		return p->hops == HOPS_MAX;
-	case BFD_ECHO: /* returned by the neighbour, which may have forwarded it */
+	case BFD_ECHO: /* returned by the neighbor, which may have forwarded it */
 		return p->hops >= HOPS_MAX - 1;
 	default:
 		return false;

@@ -15,7 +15,7 @@ struct bp_config_punt;
 enum bp_exception_class bp_exception_classify(
 	const struct bp_config_punt *c, const uint8_t *frame, uint32_t len, bool local);
 
-/* Whether it is neighbour or router discovery: ICMPv6 133 to 137 (RFC 4861). */
+/* Whether it is neighbor or router discovery: ICMPv6 133 to 137 (RFC 4861). */
 bool bp_exception_is_nd(const uint8_t *frame, uint32_t len);
 
 #endif

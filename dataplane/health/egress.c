@@ -9,7 +9,7 @@
 #include "proto/net/ip.h"
 #include "proto/health/phd_apdu.h"
 #include "shm/fib/lpm/lpm.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 #include "shm/hash.h"
 
 /* Selects the member of a group for an address, always the same. */
@@ -29,8 +29,8 @@ bool bp_egress_of(const struct bp_router *r, uint32_t nexthop, const uint8_t add
 		uint32_t dst;
 
 		memcpy(&dst, address + 12, sizeof(dst));
-		link = ip6 ? bp_neighbour6_use(r->fib, bp_link_interface(link), address, r->now_s)
-			   : bp_neighbour4_use(r->fib, bp_link_interface(link), dst, r->now_s);
+		link = ip6 ? bp_neighbor6_use(r->fib, bp_link_interface(link), address, r->now_s)
+			   : bp_neighbor4_use(r->fib, bp_link_interface(link), dst, r->now_s);
 	}
 	out->link = link;
 	out->interface = bp_link_interface(link);
@@ -151,8 +151,8 @@ static void look_up(const struct bp_worker *w, const struct bp_answers *a, uint3
 			nexthop[i] = hop[n++];
 }
 
-/* Prefetches the cache lines of neighbours on the link, so that one wait covers all. */
-static void fetch_neighbours(
+/* Prefetches the cache lines of neighbors on the link, so that one wait covers all. */
+static void fetch_neighbors(
 	const struct bp_worker *w, const struct bp_answers *a, const uint32_t *nexthop)
 {
 	const struct bp_fib *fib = w->router.fib;
@@ -167,9 +167,9 @@ static void fetch_neighbours(
 			continue;
 		memcpy(&dst, to + 12, sizeof(dst));
 		if (a->of[i].ip6)
-			bp_neighbour6_prefetch(fib, bp_link_interface(link), to);
+			bp_neighbor6_prefetch(fib, bp_link_interface(link), to);
 		else
-			bp_neighbour4_prefetch(fib, bp_link_interface(link), dst);
+			bp_neighbor4_prefetch(fib, bp_link_interface(link), dst);
 	}
 }
 
@@ -184,7 +184,7 @@ void bp_answers_send(
 	if (a->n == 0)
 		return;
 	look_up(w, a, nexthop);
-	fetch_neighbours(w, a, nexthop);
+	fetch_neighbors(w, a, nexthop);
 	for (uint32_t i = 0; i < a->n; i++) {
 		struct bp_answer *one = &a->of[i];
 		struct bp_egress way;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Answers ARP requests and neighbour solicitations for our own addresses on interfaces without a
+ * Answers ARP requests and neighbor solicitations for our own addresses on interfaces without a
  * kernel interface: in a replay, and with `host_interface.backend: off`. It answers for any address
  * of the gateway on any interface, as Linux does.
  */

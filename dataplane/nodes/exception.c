@@ -2,7 +2,7 @@
 /*
  * Hands frames to the exception thread, which writes them to the kernel interface: in the queue of
  * their class and interface; if that is full, they are dropped. For an interface without a kernel
- * side, node answer answers the requests of neighbours; in a replay, the manager of health devices
+ * side, node answer answers the requests of neighbors; in a replay, the manager of health devices
  * replaces the kernel.
  */
 #include "dataplane/exception/exception.h"

@@ -17,14 +17,14 @@
 #include "proto/net/ip.h"
 #include "proto/net/vec16.h"
 #include "shm/fib/lpm/lpm.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 #define STEP 64u /* packets processed together, the maximum of a lookup */
 #define HEAD (BP_ETHER_HDR + BP_IP4_HDR)
 
 /*
  * Resolves the link word that a packet follows: the member of a group for its flow, the MAC of a
- * neighbour.
+ * neighbor.
  */
 static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf *m, uint64_t link)
 {
@@ -37,7 +37,7 @@ static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf
 
 		memcpy(&dst, rte_pktmbuf_mtod_offset(m, const uint8_t *, BP_ETHER_HDR + BP_IP4_DST),
 			4);
-		link = bp_neighbour4_use(r->fib, bp_link_interface(link), dst, r->now_s);
+		link = bp_neighbor4_use(r->fib, bp_link_interface(link), dst, r->now_s);
 	}
 	return link;
 }

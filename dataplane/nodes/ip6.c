@@ -16,7 +16,7 @@
 #include "proto/net/nd.h"
 #include "proto/net/vec16.h"
 #include "shm/fib/lpm/lpm.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 #define STEP 64u /* packets processed together, the maximum of a lookup */
 #define HEAD (BP_ETHER_HDR + BP_IP6_HDR)
@@ -38,7 +38,7 @@ static __rte_noinline uint64_t follow(struct bp_worker *w, const struct rte_mbuf
 	if (bp_link_kind(link) == BP_LINK_GROUP)
 		link = bp_next_hop_of_group(r, link, bp_flow_hash6(r->fib, m));
 	if (bp_link_kind(link) == BP_LINK_CONNECTED)
-		link = bp_neighbour6_use(r->fib, bp_link_interface(link), destination(m), r->now_s);
+		link = bp_neighbor6_use(r->fib, bp_link_interface(link), destination(m), r->now_s);
 	return link;
 }
 

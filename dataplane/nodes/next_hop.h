@@ -42,7 +42,7 @@ static inline uint64_t bp_next_hop_of_group(const struct bp_router *r, uint64_t 
 }
 
 /*
- * Returns the edge of a packet whose link word is not a resolved neighbour, or that exceeds the MTU
+ * Returns the edge of a packet whose link word is not a resolved neighbor, or that exceeds the MTU
  * of the interface. `bytes`: its length from the IP header. The packet is not modified.
  * BP_EDGE_FORWARD: forward it; its mark is set.
  */

@@ -27,7 +27,7 @@
  */
 #define MAX_QUEUED 32768ull
 
-/* There is no kernel in a replay: routes and neighbours are those of the configuration file. */
+/* There is no kernel in a replay: routes and neighbors are those of the configuration file. */
 static int load_routes(struct bp_replay *r)
 {
 	if (!bp_config_routes(r->config))

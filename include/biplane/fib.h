@@ -9,7 +9,7 @@
 #include "biplane/limits.h"
 
 /*
- * Input of forwarding: interfaces, neighbours, routes and next hops, as the control plane sets them
+ * Input of forwarding: interfaces, neighbors, routes and next hops, as the control plane sets them
  * and `biplane show` prints them. Their layout in the segment: shm/fib/fib.h.
  */
 
@@ -52,7 +52,7 @@ enum bp_origin { BP_ORIGIN_KERNEL, BP_ORIGIN_STATIC };
 
 /* One next hop: out of `interface` to `gateway`, or, without one, to the destination itself. */
 struct bp_hop {
-	struct bp_address gateway; /* family 0: the destination is a neighbour */
+	struct bp_address gateway; /* family 0: the destination is a neighbor */
 	uint8_t interface;
 	uint16_t weight; /* 1..256; among the hops of a route */
 };
@@ -69,17 +69,17 @@ struct bp_route {
 	struct bp_hop hop[BP_HOPS_MAX];
 };
 
-enum bp_neighbour_state {
-	BP_NEIGHBOUR_ABSENT,
-	BP_NEIGHBOUR_REACHABLE, /* has a MAC that is in use: reachable, stale, delay, probe */
-	BP_NEIGHBOUR_PERMANENT, /* static */
-	BP_NEIGHBOUR_FAILED,    /* the kernel asked in vain */
+enum bp_neighbor_state {
+	BP_NEIGHBOR_ABSENT,
+	BP_NEIGHBOR_REACHABLE, /* has a MAC that is in use: reachable, stale, delay, probe */
+	BP_NEIGHBOR_PERMANENT, /* static */
+	BP_NEIGHBOR_FAILED,    /* the kernel asked in vain */
 };
 
-struct bp_neighbour_info {
+struct bp_neighbor_info {
 	struct bp_address address;
 	uint8_t interface;
-	uint8_t state; /* enum bp_neighbour_state */
+	uint8_t state; /* enum bp_neighbor_state */
 	uint8_t mac[6];
 	uint32_t used_s; /* CLOCK_MONOTONIC second at which a worker last used it; 0: never */
 };

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Neighbour discovery for IPv6 over Ethernet (RFC 4861), in an untagged frame. */
+/* Neighbor discovery for IPv6 over Ethernet (RFC 4861), in an untagged frame. */
 
 #define BP_ND_ADVERTISEMENT_FRAME 86u /* bytes: Ethernet, IPv6, advertisement, one option */
 
-#define BP_ND_FIRST 133 /* ICMPv6 types of neighbour discovery: router solicitation .. */
+#define BP_ND_FIRST 133 /* ICMPv6 types of neighbor discovery: router solicitation .. */
 #define BP_ND_LAST 137  /* .. redirect */
 
 /*

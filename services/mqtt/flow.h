@@ -416,7 +416,7 @@ bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
 /* ---- flow_lists.c, for the table and for adoption ---- */
 
 void bp_flow_lists_init(struct bp_flow_table *t, uint64_t idle_ns, uint64_t opening_ns);
-/* `f` is the copy of a flow that lay elsewhere: its neighbours in the list learn where it is. */
+/* `f` is the copy of a flow that lay elsewhere: its neighbors in the list learn where it is. */
 void bp_flow_moved(struct bp_flow_table *t, const struct bp_flow *f);
 bool bp_flow_is_answered(const struct bp_flow *f);
 void bp_flow_unfile(struct bp_flow_table *t, struct bp_flow *f);

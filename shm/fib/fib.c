@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "shm/fib/fib_neighbours.h"
+#include "shm/fib/fib_neighbors.h"
 #include "shm/fib/lpm/lpm.h"
 #include "shm/fib/reuse.h"
 #include "shm/words.h"
@@ -187,35 +187,35 @@ static uint32_t nexthops_used(
 	return latest;
 }
 
-uint32_t bp_fib_neighbour_used(
+uint32_t bp_fib_neighbor_used(
 	const struct bp_fib *f, unsigned interface, const struct bp_address *a)
 {
-	const struct bp_neighbour_entry *e;
+	const struct bp_neighbor_entry *e;
 	uint32_t used = 0, by_nexthop;
 	uint64_t link;
 
 	if (interface >= BP_MAX_INTERFACES || (a->family != 4 && a->family != 6))
 		return 0;
-	e = bp_neighbour_find(f, (uint8_t)interface, bp_neighbour_key(a), &link);
+	e = bp_neighbor_find(f, (uint8_t)interface, bp_neighbor_key(a), &link);
 	if (e)
 		used = atomic_load_explicit(&e->used_s, memory_order_relaxed);
 	by_nexthop = nexthops_used(f, interface, a);
 	return used > by_nexthop ? used : by_nexthop;
 }
 
-static bool neighbour_copy(
-	const struct bp_fib *f, struct bp_neighbour_entry *e, struct bp_neighbour_info *out)
+static bool neighbor_copy(
+	const struct bp_fib *f, struct bp_neighbor_entry *e, struct bp_neighbor_info *out)
 {
 	for (unsigned i = 0; i < ATTEMPTS; i++) {
 		const uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
-		struct bp_neighbour_key k;
+		struct bp_neighbor_key k;
 
 		if (link == 0)
 			return false;
 		memset(out, 0, sizeof(*out));
 		k.lo = atomic_load_explicit(&e->lo, memory_order_relaxed);
 		k.hi = atomic_load_explicit(&e->hi, memory_order_relaxed);
-		out->address = bp_neighbour_address(k);
+		out->address = bp_neighbor_address(k);
 		out->interface = bp_link_interface(link);
 		out->state = (uint8_t)atomic_load_explicit(&e->meta, memory_order_relaxed);
 		out->used_s = atomic_load_explicit(&e->used_s, memory_order_relaxed);
@@ -228,14 +228,13 @@ static bool neighbour_copy(
 	return false;
 }
 
-bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out)
+bool bp_fib_next_neighbor(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbor_info *out)
 {
-	while (*cursor < f->neighbour_lines * BP_NEIGHBOUR_WAYS) {
+	while (*cursor < f->neighbor_lines * BP_NEIGHBOR_WAYS) {
 		const uint32_t i = (*cursor)++;
 
-		if (neighbour_copy(f,
-			    &f->neighbours[i / BP_NEIGHBOUR_WAYS].entry[i % BP_NEIGHBOUR_WAYS],
-			    out))
+		if (neighbor_copy(f,
+			    &f->neighbors[i / BP_NEIGHBOR_WAYS].entry[i % BP_NEIGHBOR_WAYS], out))
 			return true;
 	}
 	return false;

@@ -15,7 +15,7 @@
  * before or after a change, never a mixture:
  *
  *   - one word decides the forwarding of a packet: an LPM entry (uint32_t, the next hop's
- *     number), or the link word of a next hop or neighbour (uint64_t: MAC, interface and action);
+ *     number), or the link word of a next hop or neighbor (uint64_t: MAC, interface and action);
  *   - memory that a reader may still use is reused only after every worker has passed a quiescent
  *     point (the beginning of a graph walk): shm/fib/epoch.h;
  *   - the route records are authoritative, and each is committed by one word; LPM nodes are derived
@@ -26,7 +26,7 @@
  *   fib          struct bp_fib_control      epochs, figures
  *   fib_readers  struct bp_fib_readers      the epochs that workers have seen
  *   interfaces   struct bp_interface        by number
- *   neighbours   struct bp_neighbour_line   hash of (interface, address): shm/fib/neighbours.h
+ *   neighbors   struct bp_neighbor_line   hash of (interface, address): shm/fib/neighbors.h
  *   nexthops     struct bp_nexthop          by number
  *   nh_groups    struct bp_nexthop_group    by number
  *   routes4      struct bp_route_record     only by the writer and `show`
@@ -40,7 +40,7 @@
 enum bp_link_kind {
 	BP_LINK_NONE,       /* no route */
 	BP_LINK_RESOLVED,   /* out of the interface to the MAC */
-	BP_LINK_CONNECTED,  /* the destination is a neighbour on the interface: look it up */
+	BP_LINK_CONNECTED,  /* the destination is a neighbor on the interface: look it up */
 	BP_LINK_UNRESOLVED, /* the gateway's MAC is not known: the kernel finds it */
 	BP_LINK_LOCAL,
 	BP_LINK_BLACKHOLE,
@@ -127,10 +127,10 @@ struct bp_fib_control {
 	_Atomic uint64_t epoch;
 	_Atomic uint64_t writer_pid;
 	/* current numbers of elements */
-	_Atomic uint32_t routes4, routes6, neighbours, nexthops, groups, lines;
-	/* routes and neighbours that did not fit (their traffic is punted to the kernel): current
+	_Atomic uint32_t routes4, routes6, neighbors, nexthops, groups, lines;
+	/* routes and neighbors that did not fit (their traffic is punted to the kernel): current
 	 * numbers, and the total of all times */
-	_Atomic uint32_t routes4_refused, routes6_refused, neighbours_refused, nexthops_refused;
+	_Atomic uint32_t routes4_refused, routes6_refused, neighbors_refused, nexthops_refused;
 	_Atomic uint64_t rejected_total;
 	_Atomic uint64_t changes; /* changes of any kind, total */
 	_Atomic uint64_t
@@ -160,7 +160,7 @@ _Static_assert(sizeof(struct bp_route_record) == 48, "route record");
 #define BP_LPM6_ROOT (1u << 16)
 #define BP_LPM_LINE_SIZE 64
 
-struct bp_neighbour_line;
+struct bp_neighbor_line;
 struct bp_lpm_line;
 
 /* Every table at its address; part of struct bp_shm. */
@@ -168,10 +168,10 @@ struct bp_fib {
 	struct bp_fib_control *control;
 	struct bp_fib_readers *readers;
 	struct bp_interface *interfaces; /* BP_MAX_INTERFACES */
-	struct bp_neighbour_line *neighbours;
-	uint32_t neighbour_lines; /* two for each neighbour, of two entries: a quarter full at most
-				   */
-	uint32_t max_neighbours;
+	struct bp_neighbor_line *neighbors;
+	uint32_t neighbor_lines; /* two for each neighbor, of two entries: a quarter full at most
+				  */
+	uint32_t max_neighbors;
 	struct bp_nexthop *nexthops;
 	uint32_t max_nexthops;
 	struct bp_nexthop_group *groups;
@@ -227,18 +227,18 @@ static inline void bp_fib_read_end(const struct bp_fib *f, unsigned worker, uint
 bool bp_fib_interface(const struct bp_fib *f, unsigned interface, struct bp_interface_info *out);
 /* The next element from *cursor (0 at first) on; false: no more. */
 bool bp_fib_next_route(const struct bp_fib *f, uint32_t *cursor, struct bp_route *out);
-/* used_s is that of its own entry: where the neighbour is a gateway, bp_fib_next_hop() has the
+/* used_s is that of its own entry: where the neighbor is a gateway, bp_fib_next_hop() has the
  * later use. */
-bool bp_fib_next_neighbour(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbour_info *out);
+bool bp_fib_next_neighbor(const struct bp_fib *f, uint32_t *cursor, struct bp_neighbor_info *out);
 /* A hop that routes refer to, and the time of its last use by a worker (as in struct
- * bp_neighbour_info). */
+ * bp_neighbor_info). */
 bool bp_fib_next_hop(
 	const struct bp_fib *f, uint32_t *cursor, struct bp_hop *out, uint32_t *used_s);
 /* Number of the next hop for an address, as a worker finds it. */
 uint32_t bp_fib_lookup(const struct bp_fib *f, const struct bp_address *a);
-/* When a worker last used a next hop towards this gateway or the neighbour itself: second of
+/* When a worker last used a next hop towards this gateway or the neighbor itself: second of
  * CLOCK_MONOTONIC, 0: never. */
-uint32_t bp_fib_neighbour_used(
+uint32_t bp_fib_neighbor_used(
 	const struct bp_fib *f, unsigned interface, const struct bp_address *a);
 
 #endif

@@ -2,7 +2,7 @@
 #include "shm/fib/fib_tables.h"
 
 #include "shm/fib/lpm/lpm_node.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 #include "shm/fib/nexthops.h"
 
 const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
@@ -10,7 +10,7 @@ const struct bp_table_shape bp_fib_shape[BP_FIB_TABLES] = {
 	[BP_FT_READERS] = {"fib_readers", sizeof(struct bp_fib_readers), BP_SEG_DATA},
 	[BP_FT_INTERFACES] = {"interfaces", sizeof(struct bp_interface), BP_SEG_CONTROL},
 	/* workers mark these two as used, next to the data that they read anyway */
-	[BP_FT_NEIGHBOURS] = {"neighbours", sizeof(struct bp_neighbour_line), BP_SEG_SHARED},
+	[BP_FT_NEIGHBORS] = {"neighbors", sizeof(struct bp_neighbor_line), BP_SEG_SHARED},
 	[BP_FT_NEXTHOPS] = {"nexthops", sizeof(struct bp_nexthop), BP_SEG_SHARED},
 	[BP_FT_GROUPS] = {"nh_groups", sizeof(struct bp_nexthop_group), BP_SEG_CONTROL},
 	[BP_FT_ROUTES4] = {"routes4", sizeof(struct bp_route_record), BP_SEG_CONTROL},
@@ -45,9 +45,9 @@ void bp_fib_map(struct bp_fib *f, void *const address[BP_FIB_TABLES],
 		.control = address[BP_FT_CONTROL],
 		.readers = address[BP_FT_READERS],
 		.interfaces = address[BP_FT_INTERFACES],
-		.neighbours = address[BP_FT_NEIGHBOURS],
-		.neighbour_lines = (uint32_t)capacity[BP_FT_NEIGHBOURS],
-		.max_neighbours = (uint32_t)capacity[BP_FT_NEIGHBOURS] / 2,
+		.neighbors = address[BP_FT_NEIGHBORS],
+		.neighbor_lines = (uint32_t)capacity[BP_FT_NEIGHBORS],
+		.max_neighbors = (uint32_t)capacity[BP_FT_NEIGHBORS] / 2,
 		.nexthops = address[BP_FT_NEXTHOPS],
 		.max_nexthops = (uint32_t)capacity[BP_FT_NEXTHOPS],
 		.groups = address[BP_FT_GROUPS],

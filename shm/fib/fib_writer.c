@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "shm/fib/fib_interfaces.h"
-#include "shm/fib/fib_neighbours.h"
+#include "shm/fib/fib_neighbors.h"
 #include "shm/fib/fib_objects.h"
 #include "shm/fib/fib_routes.h"
 #include "shm/fib/lpm/lpm_writer.h"
@@ -16,7 +16,7 @@ struct bp_fib_writer {
 	struct bp_fib *f;
 	struct bp_epoch epoch;
 	struct bp_lpm_writer *lpm;
-	struct bp_neighbours neighbours;
+	struct bp_neighbors neighbors;
 	struct bp_nexthops nexthops;
 	struct bp_objects objects;
 	struct bp_routes routes;
@@ -31,14 +31,14 @@ static void lines_store(struct bp_fib_writer *w)
 static bool take_over(struct bp_fib_writer *w)
 {
 	struct bp_fib_control *c = w->f->control;
-	uint64_t repaired = bp_interfaces_load(w->f), neighbours;
+	uint64_t repaired = bp_interfaces_load(w->f), neighbors;
 
 	if (atomic_load(&c->epoch) == 0)
 		atomic_store(&c->epoch, 1);
-	neighbours = bp_neighbours_load(&w->neighbours);
-	if (neighbours == UINT64_MAX)
+	neighbors = bp_neighbors_load(&w->neighbors);
+	if (neighbors == UINT64_MAX)
 		return false;
-	repaired += neighbours + bp_nexthops_load(&w->nexthops);
+	repaired += neighbors + bp_nexthops_load(&w->nexthops);
 	if (!bp_objects_load(&w->objects) || !bp_routes_load(&w->routes, &repaired))
 		return false;
 	repaired += bp_lpm_repair(w->lpm);
@@ -67,7 +67,7 @@ struct bp_fib_writer *bp_fib_writer_new(
 	w->f = f;
 	bp_epoch_init(&w->epoch, f, readers_gone, arg);
 	w->lpm = bp_lpm_writer_new(f, &w->epoch);
-	if (w->lpm && bp_neighbours_init(&w->neighbours, f, &w->epoch) &&
+	if (w->lpm && bp_neighbors_init(&w->neighbors, f, &w->epoch) &&
 		bp_nexthops_init(&w->nexthops, f, &w->epoch) &&
 		bp_objects_init(&w->objects, &w->nexthops) &&
 		bp_routes_init(&w->routes, f, w->lpm, &w->nexthops, &w->objects) && take_over(w))
@@ -85,7 +85,7 @@ void bp_fib_writer_free(struct bp_fib_writer *w)
 	bp_routes_free(&w->routes);
 	bp_objects_free(&w->objects);
 	bp_nexthops_free(&w->nexthops);
-	bp_neighbours_free(&w->neighbours);
+	bp_neighbors_free(&w->neighbors);
 	if (w->lpm)
 		bp_lpm_writer_free(w->lpm);
 	free(w);
@@ -101,14 +101,14 @@ static enum bp_fib_result counted(struct bp_fib_writer *w, enum bp_fib_result r)
 
 /* After a change of the configuration, the number belongs to another interface: packets must no
  * longer be sent to the old neighbors. The routes follow with the next updates from the kernel. */
-static void forget_neighbours(struct bp_fib_writer *w, unsigned interface)
+static void forget_neighbors(struct bp_fib_writer *w, unsigned interface)
 {
-	struct bp_neighbour_info n;
+	struct bp_neighbor_info n;
 	uint32_t cursor = 0;
 
-	while (bp_fib_next_neighbour(w->f, &cursor, &n))
+	while (bp_fib_next_neighbor(w->f, &cursor, &n))
 		if (n.interface == interface)
-			bp_fib_neighbour_delete(w, interface, &n.address);
+			bp_fib_neighbor_delete(w, interface, &n.address);
 }
 
 static bool is_another(const struct bp_interface_info *before, const struct bp_interface_info *info)
@@ -123,53 +123,53 @@ enum bp_fib_result bp_fib_interface_set(
 	if (i >= BP_MAX_INTERFACES)
 		return BP_FIB_INVALID;
 	if (is_another(&w->f->interfaces[i].info, info))
-		forget_neighbours(w, i);
+		forget_neighbors(w, i);
 	return counted(w, bp_interface_set(w->f, i, info));
 }
 
-static bool neighbour_valid(unsigned interface, const struct bp_address *a)
+static bool neighbor_valid(unsigned interface, const struct bp_address *a)
 {
 	return interface < BP_MAX_INTERFACES && (a->family == 4 || a->family == 6);
 }
 
-enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
-	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state)
+enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interface,
+	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbor_state state)
 {
 	enum bp_fib_result r;
 
-	if (!neighbour_valid(interface, a) ||
-		(state != BP_NEIGHBOUR_REACHABLE && state != BP_NEIGHBOUR_PERMANENT &&
-			state != BP_NEIGHBOUR_FAILED))
+	if (!neighbor_valid(interface, a) ||
+		(state != BP_NEIGHBOR_REACHABLE && state != BP_NEIGHBOR_PERMANENT &&
+			state != BP_NEIGHBOR_FAILED))
 		return BP_FIB_INVALID;
-	r = bp_neighbours_set(&w->neighbours, (uint8_t)interface, a, mac, state);
+	r = bp_neighbors_set(&w->neighbors, (uint8_t)interface, a, mac, state);
 	if (r == BP_FIB_DONE)
 		bp_nexthops_follow(&w->nexthops, (uint8_t)interface, a);
 	return counted(w, r);
 }
 
-enum bp_fib_result bp_fib_neighbour_delete(
+enum bp_fib_result bp_fib_neighbor_delete(
 	struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
 	enum bp_fib_result r;
 
-	if (!neighbour_valid(interface, a))
+	if (!neighbor_valid(interface, a))
 		return BP_FIB_INVALID;
-	r = bp_neighbours_delete(&w->neighbours, (uint8_t)interface, a);
+	r = bp_neighbors_delete(&w->neighbors, (uint8_t)interface, a);
 	if (r == BP_FIB_DONE)
 		bp_nexthops_follow(&w->nexthops, (uint8_t)interface, a);
 	return counted(w, r);
 }
 
-uint32_t bp_fib_writer_neighbour_used(
+uint32_t bp_fib_writer_neighbor_used(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
-	const struct bp_neighbour_entry *e;
+	const struct bp_neighbor_entry *e;
 	uint32_t used = 0, by_nexthop;
 	uint64_t link;
 
-	if (!neighbour_valid(interface, a))
+	if (!neighbor_valid(interface, a))
 		return 0;
-	e = bp_neighbour_find(w->f, (uint8_t)interface, bp_neighbour_key(a), &link);
+	e = bp_neighbor_find(w->f, (uint8_t)interface, bp_neighbor_key(a), &link);
 	if (e)
 		used = atomic_load_explicit(&e->used_s, memory_order_relaxed);
 	by_nexthop = bp_nexthops_used(&w->nexthops, (uint8_t)interface, a);
@@ -226,7 +226,7 @@ enum bp_fib_result bp_fib_route_delete(
 void bp_fib_mark(struct bp_fib_writer *w, enum bp_origin origin)
 {
 	w->routes.now[origin]++;
-	w->neighbours.now[origin]++;
+	w->neighbors.now[origin]++;
 	if (origin == BP_ORIGIN_KERNEL)
 		w->objects.now++;
 }
@@ -237,8 +237,8 @@ uint32_t bp_fib_sweep(struct bp_fib_writer *w, enum bp_origin origin)
 	struct bp_address a;
 	uint8_t interface;
 
-	while (bp_neighbours_old(&w->neighbours, origin, &cursor, &interface, &a))
-		swept += bp_fib_neighbour_delete(w, interface, &a) == BP_FIB_DONE;
+	while (bp_neighbors_old(&w->neighbors, origin, &cursor, &interface, &a))
+		swept += bp_fib_neighbor_delete(w, interface, &a) == BP_FIB_DONE;
 	if (origin == BP_ORIGIN_KERNEL)
 		swept += bp_objects_sweep(&w->objects);
 	lines_store(w);
@@ -251,14 +251,14 @@ bool bp_fib_settle(struct bp_fib_writer *w)
 	struct bp_address a;
 	uint8_t interface;
 
-	bp_neighbours_settle(&w->neighbours);
+	bp_neighbors_settle(&w->neighbors);
 	waiting |= bp_lpm_settle(w->lpm);
-	while (bp_neighbours_retry(&w->neighbours, &interface, &a))
+	while (bp_neighbors_retry(&w->neighbors, &interface, &a))
 		bp_nexthops_follow(&w->nexthops, interface, &a);
 	bp_objects_retry(&w->objects);
 	if (bp_routes_waiting(&w->routes))
 		bp_routes_retry(&w->routes);
 	lines_store(w);
-	return waiting || bp_neighbours_waiting(&w->neighbours) || w->objects.waiting > 0 ||
+	return waiting || bp_neighbors_waiting(&w->neighbors) || w->objects.waiting > 0 ||
 	       bp_routes_waiting(&w->routes);
 }

@@ -37,15 +37,15 @@ enum bp_fib_result bp_fib_interface_set(
 
 /*
  * The next hops with this gateway change immediately. `state`: REACHABLE, PERMANENT or FAILED (mac
- * is ignored; the neighbour is then absent). A permanent neighbour is unchanged until it is set
+ * is ignored; the neighbor is then absent). A permanent neighbor is unchanged until it is set
  * again as permanent or deleted: the other states come from the kernel, and return SAME.
  */
-enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
-	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state);
-enum bp_fib_result bp_fib_neighbour_delete(
+enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interface,
+	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbor_state state);
+enum bp_fib_result bp_fib_neighbor_delete(
 	struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
-/* As bp_fib_neighbour_used(), without looking through all next hops. */
-uint32_t bp_fib_writer_neighbour_used(
+/* As bp_fib_neighbor_used(), without looking through all next hops. */
+uint32_t bp_fib_writer_neighbor_used(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
 
 /*
@@ -69,7 +69,7 @@ enum bp_fib_result bp_fib_route_delete(
 
 /*
  * Mark and sweep: after bp_fib_mark() everything counts as old until it is set again (also when
- * that changes nothing); bp_fib_sweep() deletes routes of `origin`, neighbours that are not
+ * that changes nothing); bp_fib_sweep() deletes routes of `origin`, neighbors that are not
  * permanent (origin kernel) or are (origin static), and objects (origin kernel) that are still old.
  * Returns how many.
  */
@@ -78,7 +78,7 @@ uint32_t bp_fib_sweep(struct bp_fib_writer *w, enum bp_origin origin);
 
 /*
  * Periodic work outside of changes: frees memory that all workers have left, and retries routes and
- * neighbours that did not fit. To be called periodically (every 10 ms is enough) and after a batch
+ * neighbors that did not fit. To be called periodically (every 10 ms is enough) and after a batch
  * of changes. Returns whether work remains.
  */
 bool bp_fib_settle(struct bp_fib_writer *w);

@@ -50,7 +50,7 @@ static inline uint32_t bp_nh_group_of(const struct bp_nexthops *n, uint32_t numb
 
 /* A hop with all unused fields cleared, so that two equal hops are the same bytes. */
 struct bp_hop bp_nh_normalize(const struct bp_hop *hop);
-/* The link word of a hop in the current state of its neighbour. */
+/* The link word of a hop in the current state of its neighbor. */
 uint64_t bp_nh_hop_link(const struct bp_nexthops *n, const struct bp_hop *hop);
 /* The hashes that are the keys of the index. */
 uint64_t bp_nh_hop_hash(

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shm/fib/fib_neighbours.h"
+#include "shm/fib/fib_neighbors.h"
 #include "shm/fib/nexthop_element.h"
 #include "shm/words.h"
 
@@ -34,7 +34,7 @@ uint64_t bp_nh_hop_link(const struct bp_nexthops *n, const struct bp_hop *hop)
 {
 	if (hop->gateway.family == 0)
 		return bp_link_make(BP_LINK_CONNECTED, hop->interface, 0);
-	return bp_neighbours_link(n->f, hop->interface, &hop->gateway);
+	return bp_neighbors_link(n->f, hop->interface, &hop->gateway);
 }
 
 uint64_t bp_nh_hop_hash(
@@ -379,7 +379,7 @@ bool bp_nexthop_object_hops(struct bp_nexthops *n, uint32_t number, const struct
 	return false;
 }
 
-/* ---- neighbours ---- */
+/* ---- neighbors ---- */
 
 void bp_nexthops_follow(struct bp_nexthops *n, uint8_t interface, const struct bp_address *a)
 {

@@ -33,7 +33,7 @@ void bp_nexthops_free(struct bp_nexthops *n);
 void bp_nexthop_init_fixed(struct bp_fib *f, uint32_t number);
 
 /*
- * Adopts the existing next hops, after the neighbours; returns the number of repairs. Only members
+ * Adopts the existing next hops, after the neighbors; returns the number of repairs. Only members
  * of groups count as referenced: each user of an element references it (bp_nexthop_ref), then
  * bp_nexthops_reap() frees the elements without references.
  */
@@ -60,7 +60,7 @@ bool bp_nexthop_object_hops(struct bp_nexthops *n, uint32_t number, const struct
 void bp_nexthop_object_fixed(
 	struct bp_nexthops *n, uint32_t number, enum bp_link_kind kind, bool *changed);
 
-/* The neighbour changed: its next hops follow. */
+/* The neighbor changed: its next hops follow. */
 void bp_nexthops_follow(struct bp_nexthops *n, uint8_t interface, const struct bp_address *a);
 /* When a worker last used one towards it. */
 uint32_t bp_nexthops_used(

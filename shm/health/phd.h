@@ -207,7 +207,7 @@ struct bp_phd_control {
 } __attribute__((aligned(64)));
 
 enum bp_phd_event_kind {
-	BP_PHD_EVENT_ANSWER, /* the device's neighbour is not resolved: answer through the kernel */
+	BP_PHD_EVENT_ANSWER, /* the device's neighbor is not resolved: answer through the kernel */
 	BP_PHD_EVENT_STALE,
 };
 struct bp_phd_event_record {
@@ -266,7 +266,7 @@ static inline uint16_t bp_phd_tag(uint64_t hash)
 	return (uint16_t)(hash | 1); /* never 0 */
 }
 
-/* One step ahead of bp_phd_candidate(). always_inline: see BP_PREFETCHES in shm/fib/neighbours.h.
+/* One step ahead of bp_phd_candidate(). always_inline: see BP_PREFETCHES in shm/fib/neighbors.h.
  */
 static inline __attribute__((always_inline)) void bp_phd_prefetch(
 	const struct bp_phd_tables *t, uint64_t hash)

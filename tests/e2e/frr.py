@@ -65,7 +65,7 @@ class Frr:
         self.vtysh("-c", "configure terminal", *(x for line in lines for x in ("-c", line)))
 
     def ospf_full(self, address):
-        """Whether the OSPF neighbour with that interface address is adjacent; then for how long, in ms."""
+        """Whether the OSPF neighbor with that interface address is adjacent; then for how long, in ms."""
         for n in (n for ns in self.show("ip ospf neighbor")["neighbors"].values() for n in ns):
             # 8.4 calls it ifaceAddress and nbrState, later versions also address.
             if n.get("ifaceAddress", n.get("address")) == address and n.get("nbrState", n.get("state")).startswith("Full"):

@@ -33,7 +33,7 @@ class WanLab(Lab):
             lines = [f"addr add {sensor(n, kind, family)}/{ipaddress.ip_network(NETWORK[kind][family]).prefixlen} dev eth0"
                      + (" nodad" if family == 6 else "") for kind in NETWORK for n in range(SENSORS)]
             self.run("sensors", "ip", f"-{family}", "-batch", "-", input=("\n".join(lines) + "\n").encode())
-            # A neighbour that is asked for while a gateway is away would make its messages late, and fewer.
+            # A neighbor that is asked for while a gateway is away would make its messages late, and fewer.
             self.ip("sensors", "neigh", "replace", SERVER["bridged"][family], "lladdr", MAC["server"], "dev", "eth0", "nud", "permanent")
 
     def ip(self, ns, *args, check=True):
@@ -85,7 +85,7 @@ class WanGateway(Gateway):
                    for view in ("routes", "neighbors"))
 
     def next_hops_known(self):
-        """Whether neighbours of both families are known on both ports, to the kernel and to the workers."""
+        """Whether neighbors of both families are known on both ports, to the kernel and to the workers."""
         known = [self.lab.ip(self.ns, f"-{family}", "neigh", "show", "dev", p, "nud", "reachable", "nud", "stale", "nud", "delay", "nud", "probe")
                  for family in (4, 6) for p in PORTS[self.ns]]
         return all(" lladdr " in lines for lines in known) and self._tables_equal()
@@ -132,15 +132,15 @@ class Pair:
         for t in tasks:
             t.finish()
         if self.kind == "routed":
-            self._neighbours()
+            self._neighbors()
         return self
 
-    def _neighbours(self):
+    def _neighbors(self):
         """Both families' next hops are known all the way, so that no first packet goes by the kernel, behind later ones."""
         for family in (4, 6):
             self.lab.run("sensors", "ping", "-n", "-i", "0.1", "-W", "2", "-c", 2, SERVER["routed"][family], check=False)
         for g in self.both:
-            wait_until("the gateways to know their neighbours", g.next_hops_known, 20)
+            wait_until("the gateways to know their neighbors", g.next_hops_known, 20)
 
     def stop(self):
         """Also where one of them does not end as it should, the other is stopped."""

@@ -43,10 +43,10 @@ static void translate_all(struct bp_mirror *m)
 			(void)bp_mirror_translate(m, p, &r);
 		}
 	}
-	for (const struct bp_mirror_neighbour *n = m->oldest; n != NULL; n = n->newer) {
-		struct bp_neighbour_info info;
+	for (const struct bp_mirror_neighbor *n = m->oldest; n != NULL; n = n->newer) {
+		struct bp_neighbor_info info;
 
-		(void)bp_mirror_neighbour_info(m, n, &info);
+		(void)bp_mirror_neighbor_info(m, n, &info);
 	}
 }
 

@@ -52,7 +52,7 @@ def interfaces_up(lab):
 def tables_equal(lab, g):
     """Whether biplane forwards as the kernel would."""
     return all(lab.run("gw", BIPLANE, "show", view, "--diff", "-c", g.identity, check=False).returncode == 0
-               for view in ("interfaces", "neighbours", "routes"))
+               for view in ("interfaces", "neighbors", "routes"))
 
 
 def pings(lab, ns, address, *options, count=2, patience=5):
@@ -90,7 +90,7 @@ def test_kernel_interfaces_are_of_vhost_net(lab, router):
 
 
 def test_the_gateway_itself_answers(lab, router):
-    """ARP, neighbour discovery and ping, both ways, on each kind of NIC."""
+    """ARP, neighbor discovery and ping, both ways, on each kind of NIC."""
     for side, n in SIDES.items():
         ns = WHERE[side]
         p = lab.run(ns, "arping", "-c", 1, "-w", 10, "-I", "eth0", f"10.{n}.0.1", check=False)
@@ -204,7 +204,7 @@ def test_ospf_routes_are_forwarded(lab, router, frrs):
 
 
 def test_a_data_plane_that_dies(lab, router, frrs):
-    """Its kernel interfaces go with it, and come back with what they had; OSPF finds its neighbour again."""
+    """Its kernel interfaces go with it, and come back with what they had; OSPF finds its neighbor again."""
     wait_until("OSPF with the left side", lambda: adjacent(frrs), 60, 0.2)
     router.kill_plane("data plane")
     wait_until("the kernel interfaces", lambda: interfaces_up(lab), 60)

@@ -32,7 +32,7 @@ struct bp_fib_diff {
 /* One view each; false without memory. */
 bool bp_fib_diff_interfaces(
 	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
-bool bp_fib_diff_neighbours(
+bool bp_fib_diff_neighbors(
 	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);
 bool bp_fib_diff_routes(
 	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d);

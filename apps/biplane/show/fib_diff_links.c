@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Interfaces and neighbours of the two sides. */
+/* Interfaces and neighbors of the two sides. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -124,8 +124,8 @@ bool bp_fib_diff_interfaces(
 	return complete;
 }
 
-static bool add_neighbour(struct bp_fib_diff *d, enum bp_fib_side side,
-	const struct bp_neighbour_info *n, const struct bp_interface_names *names)
+static bool add_neighbor(struct bp_fib_diff *d, enum bp_fib_side side,
+	const struct bp_neighbor_info *n, const struct bp_interface_names *names)
 {
 	char ip[BP_TEXT_IP], mac[BP_TEXT_MAC], spare[8];
 
@@ -135,19 +135,19 @@ static bool add_neighbour(struct bp_fib_diff *d, enum bp_fib_side side,
 		bp_interface_name(names, n->interface, spare), mac);
 }
 
-static bool one_neighbour(struct bp_fib_diff *d, const struct bp_neighbour_info *kernel,
-	const struct bp_neighbour_info *own, const struct bp_interface_names *names)
+static bool one_neighbor(struct bp_fib_diff *d, const struct bp_neighbor_info *kernel,
+	const struct bp_neighbor_info *own, const struct bp_interface_names *names)
 {
 	char ip[BP_TEXT_IP], k[BP_TEXT_MAC], o[BP_TEXT_MAC], spare[8];
 
-	if (own && own->state == BP_NEIGHBOUR_PERMANENT) {
+	if (own && own->state == BP_NEIGHBOR_PERMANENT) {
 		d->only_in_file++;
 		return true;
 	}
 	if (!own)
-		return !kernel || add_neighbour(d, BP_DIFF_KERNEL_ONLY, kernel, names);
+		return !kernel || add_neighbor(d, BP_DIFF_KERNEL_ONLY, kernel, names);
 	if (!kernel)
-		return add_neighbour(d, BP_DIFF_BIPLANE_ONLY, own, names);
+		return add_neighbor(d, BP_DIFF_BIPLANE_ONLY, own, names);
 	if (memcmp(kernel->mac, own->mac, sizeof(own->mac)) == 0) {
 		d->same++;
 		return true;
@@ -160,39 +160,38 @@ static bool one_neighbour(struct bp_fib_diff *d, const struct bp_neighbour_info 
 }
 
 /* One that the kernel asked for in vain is as good as none: the tables have no entry for it. */
-static bool wanted(const struct bp_fib_filter *filter, const struct bp_neighbour_info *n)
+static bool wanted(const struct bp_fib_filter *filter, const struct bp_neighbor_info *n)
 {
-	return n->state != BP_NEIGHBOUR_FAILED && n->state != BP_NEIGHBOUR_ABSENT &&
+	return n->state != BP_NEIGHBOR_FAILED && n->state != BP_NEIGHBOR_ABSENT &&
 	       (!filter->family || n->address.family == filter->family);
 }
 
-bool bp_fib_diff_neighbours(
+bool bp_fib_diff_neighbors(
 	const struct bp_show_source *s, const struct bp_kernel_state *k, struct bp_fib_diff *d)
 {
 	struct bp_interface_names names = {0};
-	struct bp_neighbour_list l;
+	struct bp_neighbor_list l;
 	uint32_t i = 0, j = 0;
 	bool complete = true;
 
-	if (bp_neighbour_list_read(&l, &s->shm->fib, &s->filter))
+	if (bp_neighbor_list_read(&l, &s->shm->fib, &s->filter))
 		return false;
 	if (s->shm->fib.max_routes)
 		bp_interface_names_read(&s->shm->fib, &names);
-	while (complete && (i < k->n_neighbours || j < l.n)) {
-		const struct bp_neighbour_info *kernel =
-			i < k->n_neighbours ? &k->neighbour[i] : NULL;
+	while (complete && (i < k->n_neighbors || j < l.n)) {
+		const struct bp_neighbor_info *kernel = i < k->n_neighbors ? &k->neighbor[i] : NULL;
 		int order;
 
 		if (kernel && !wanted(&s->filter, kernel)) {
 			i++;
 			continue;
 		}
-		order = !kernel ? 1 : j == l.n ? -1 : bp_neighbour_order(kernel, &l.item[j]);
-		complete = one_neighbour(
+		order = !kernel ? 1 : j == l.n ? -1 : bp_neighbor_order(kernel, &l.item[j]);
+		complete = one_neighbor(
 			d, order <= 0 ? kernel : NULL, order >= 0 ? &l.item[j] : NULL, &names);
 		i += order <= 0;
 		j += order >= 0;
 	}
-	bp_neighbour_list_free(&l);
+	bp_neighbor_list_free(&l);
 	return complete;
 }

@@ -14,7 +14,7 @@ int bp_prefix_order(const struct bp_prefix *a, const struct bp_prefix *b)
 	return order ? order : a->length - b->length;
 }
 
-int bp_neighbour_order(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b)
+int bp_neighbor_order(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b)
 {
 	if (a->interface != b->interface)
 		return a->interface - b->interface;
@@ -148,57 +148,57 @@ void bp_route_list_free(struct bp_route_list *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static int compare_neighbours(const void *a, const void *b)
+static int compare_neighbors(const void *a, const void *b)
 {
-	return bp_neighbour_order(a, b);
+	return bp_neighbor_order(a, b);
 }
 
 /* A gateway is used by way of its next hops. */
-static void take_use(struct bp_neighbour_list *l, const struct bp_fib *f)
+static void take_use(struct bp_neighbor_list *l, const struct bp_fib *f)
 {
 	uint32_t cursor = 0, used_s;
 	struct bp_hop hop;
 
 	while (bp_fib_next_hop(f, &cursor, &hop, &used_s)) {
-		struct bp_neighbour_info *n,
+		struct bp_neighbor_info *n,
 			key = {.address = hop.gateway, .interface = hop.interface};
 
 		if (!used_s || !hop.gateway.family)
 			continue;
-		n = bsearch(&key, l->item, l->n, sizeof(*l->item), compare_neighbours);
+		n = bsearch(&key, l->item, l->n, sizeof(*l->item), compare_neighbors);
 		if (n && used_s > n->used_s)
 			n->used_s = used_s;
 	}
 }
 
-int bp_neighbour_list_read(
-	struct bp_neighbour_list *l, const struct bp_fib *f, const struct bp_fib_filter *filter)
+int bp_neighbor_list_read(
+	struct bp_neighbor_list *l, const struct bp_fib *f, const struct bp_fib_filter *filter)
 {
-	struct bp_neighbour_info n;
+	struct bp_neighbor_info n;
 	uint32_t cursor = 0;
 
 	memset(l, 0, sizeof(*l));
 	if (f->max_routes == 0)
 		return 0;
-	while (bp_fib_next_neighbour(f, &cursor, &n)) {
+	while (bp_fib_next_neighbor(f, &cursor, &n)) {
 		struct bp_prefix p = bp_prefix_of(n.address, bp_address_bits(n.address.family));
 
 		if (!bp_fib_wanted(filter, &p))
 			continue;
 		if (!room((void **)&l->item, &l->capacity, l->n, 1, sizeof(*l->item))) {
-			bp_neighbour_list_free(l);
+			bp_neighbor_list_free(l);
 			return -1;
 		}
 		l->item[l->n++] = n;
 	}
 	if (l->n > 1)
-		qsort(l->item, l->n, sizeof(*l->item), compare_neighbours);
+		qsort(l->item, l->n, sizeof(*l->item), compare_neighbors);
 	if (l->n)
 		take_use(l, f);
 	return 0;
 }
 
-void bp_neighbour_list_free(struct bp_neighbour_list *l)
+void bp_neighbor_list_free(struct bp_neighbor_list *l)
 {
 	free(l->item);
 	memset(l, 0, sizeof(*l));

@@ -36,17 +36,17 @@ int bp_route_list_read(
 void bp_route_list_get(const struct bp_route_list *l, uint32_t i, struct bp_route *out);
 void bp_route_list_free(struct bp_route_list *l);
 
-struct bp_neighbour_list {
+struct bp_neighbor_list {
 	uint32_t n, capacity;
-	struct bp_neighbour_info *item; /* by interface, family and address */
+	struct bp_neighbor_info *item; /* by interface, family and address */
 };
-int bp_neighbour_list_read(
-	struct bp_neighbour_list *l, const struct bp_fib *f, const struct bp_fib_filter *filter);
-void bp_neighbour_list_free(struct bp_neighbour_list *l);
+int bp_neighbor_list_read(
+	struct bp_neighbor_list *l, const struct bp_fib *f, const struct bp_fib_filter *filter);
+void bp_neighbor_list_free(struct bp_neighbor_list *l);
 
 /* As memcmp() returns, in the orders above. */
 int bp_prefix_order(const struct bp_prefix *a, const struct bp_prefix *b);
-int bp_neighbour_order(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b);
+int bp_neighbor_order(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b);
 
 /* Whether `inner` is `outer` or part of it. */
 bool bp_prefix_within(const struct bp_prefix *inner, const struct bp_prefix *outer);

@@ -82,14 +82,14 @@ void bp_text_protocol(uint8_t protocol, char out[BP_TEXT_PROTOCOL])
 		snprintf(out, BP_TEXT_PROTOCOL, "%u", protocol);
 }
 
-const char *bp_text_neighbour_state(uint8_t state)
+const char *bp_text_neighbor_state(uint8_t state)
 {
 	switch (state) {
-	case BP_NEIGHBOUR_REACHABLE:
+	case BP_NEIGHBOR_REACHABLE:
 		return "reachable";
-	case BP_NEIGHBOUR_PERMANENT:
+	case BP_NEIGHBOR_PERMANENT:
 		return "static";
-	case BP_NEIGHBOUR_FAILED:
+	case BP_NEIGHBOR_FAILED:
 		return "failed";
 	default:
 		return "unknown";

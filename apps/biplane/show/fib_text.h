@@ -6,7 +6,7 @@
 
 #include "shm/fib/fib.h"
 
-/* How addresses, routes and neighbours are written: as `ip` writes them. Every out is NUL
+/* How addresses, routes and neighbors are written: as `ip` writes them. Every out is NUL
  * terminated. */
 
 /* "192.0.2.1", "2001:db8::1" */
@@ -25,7 +25,7 @@ bool bp_text_to_prefix(const char *text, struct bp_prefix *p, bool *has_length);
 void bp_text_protocol(uint8_t protocol, char out[BP_TEXT_PROTOCOL]);
 
 /* "reachable", "static", "failed" */
-const char *bp_text_neighbour_state(uint8_t state);
+const char *bp_text_neighbor_state(uint8_t state);
 
 /* The names of all interfaces, copied once. */
 struct bp_interface_names {
@@ -46,7 +46,7 @@ void bp_text_route(const struct bp_route *r, const struct bp_interface_names *na
 	const char *between, char out[BP_TEXT_ROUTE]);
 /* The same as an object with ip's own keys; NULL without memory. */
 json_t *bp_json_route(const struct bp_route *r, const struct bp_interface_names *names);
-/* One hop: {"via": ..., "dev": ...}; `via` is null when the destination is a neighbour. */
+/* One hop: {"via": ..., "dev": ...}; `via` is null when the destination is a neighbor. */
 json_t *bp_json_hop(const struct bp_hop *h, const struct bp_interface_names *names);
 
 #endif

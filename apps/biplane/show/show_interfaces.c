@@ -74,7 +74,7 @@ static json_t *tables(const struct bp_fib *f)
 	return json_pack("{so so so so so so}", "ipv4_routes",
 		table(&c->routes4, f->max_routes ? f->max_routes4 : 0, &c->routes4_refused),
 		"ipv6_routes", table(&c->routes6, f->max_routes6, &c->routes6_refused), "neighbors",
-		table(&c->neighbours, f->max_neighbours, &c->neighbours_refused), "nexthops",
+		table(&c->neighbors, f->max_neighbors, &c->neighbors_refused), "nexthops",
 		table(&c->nexthops, f->max_nexthops, &c->nexthops_refused), "nexthop_groups",
 		table(&c->groups, f->max_groups, NULL), "lpm_lines",
 		table(&c->lines, f->max_lines, NULL));

@@ -4,7 +4,7 @@
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/text.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 /*
  * The lookup of one address: the next hop that the longest-prefix match of a worker finds, and the
@@ -21,7 +21,7 @@ static const char *const kind_name[BP_LINK_KINDS] = {
 	[BP_LINK_NONE] = "no route",
 	[BP_LINK_RESOLVED] = "forward",
 	[BP_LINK_CONNECTED] = "forward",
-	[BP_LINK_UNRESOLVED] = "to the kernel, which finds the neighbour",
+	[BP_LINK_UNRESOLVED] = "to the kernel, which finds the neighbor",
 	[BP_LINK_LOCAL] = "to the kernel, as local",
 	[BP_LINK_BLACKHOLE] = "drop, as blackhole",
 	[BP_LINK_UNREACHABLE] = "to the kernel, as unreachable",
@@ -51,7 +51,7 @@ static json_t *way(const struct lookup *l, uint32_t number, unsigned shares)
 	if (has_mac || kind == BP_LINK_UNRESOLVED)
 		hop.gateway = e->hop.gateway;
 	if (connected)
-		has_mac = bp_neighbour_find(l->f, hop.interface, bp_neighbour_key(l->dst), &link) !=
+		has_mac = bp_neighbor_find(l->f, hop.interface, bp_neighbor_key(l->dst), &link) !=
 			  NULL;
 	mac_of_link(link, mac);
 	if (connected && !has_mac)

@@ -16,7 +16,7 @@ static json_t *used_ago(const struct bp_show_source *s, uint32_t used_s)
 	return json_integer((json_int_t)(now_s > used_s ? now_s - used_s : 0));
 }
 
-static json_t *neighbour(const struct bp_show_source *s, const struct bp_neighbour_info *n,
+static json_t *neighbor(const struct bp_show_source *s, const struct bp_neighbor_info *n,
 	const struct bp_interface_names *names)
 {
 	char ip[BP_TEXT_IP], mac[BP_TEXT_MAC], spare[8];
@@ -25,25 +25,25 @@ static json_t *neighbour(const struct bp_show_source *s, const struct bp_neighbo
 	bp_text_mac(n->mac, mac);
 	return json_pack("{ss ss ss ss so}", "dst", ip, "dev",
 		bp_interface_name(names, n->interface, spare), "lladdr", mac, "state",
-		bp_text_neighbour_state(n->state), "last_used_s", used_ago(s, n->used_s));
+		bp_text_neighbor_state(n->state), "last_used_s", used_ago(s, n->used_s));
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
 	json_t *list = json_array();
 	struct bp_interface_names names;
-	struct bp_neighbour_list l;
+	struct bp_neighbor_list l;
 	bool complete;
 
-	complete = bp_neighbour_list_read(&l, &s->shm->fib, &s->filter) == 0;
+	complete = bp_neighbor_list_read(&l, &s->shm->fib, &s->filter) == 0;
 	if (s->shm->fib.max_routes)
 		bp_interface_names_read(&s->shm->fib, &names);
 	for (uint32_t i = 0; complete && i < l.n; i++)
-		complete = json_array_append_new(list, neighbour(s, &l.item[i], &names)) == 0;
-	bp_neighbour_list_free(&l);
+		complete = json_array_append_new(list, neighbor(s, &l.item[i], &names)) == 0;
+	bp_neighbor_list_free(&l);
 	if (complete)
 		return json_pack("{so sI}", "neighbors", list, "refused",
-			(json_int_t)atomic_load(&s->shm->fib.control->neighbours_refused));
+			(json_int_t)atomic_load(&s->shm->fib.control->neighbors_refused));
 	snprintf(err, err_size, "not enough memory");
 	json_decref(list);
 	return NULL;
@@ -69,6 +69,6 @@ const struct bp_show_view bp_show_neighbors = {
 	.summary = "neighbors (ARP and ND) of the interfaces, with MAC and last use",
 	.collect = collect,
 	.print = print,
-	.diff = bp_fib_diff_neighbours,
+	.diff = bp_fib_diff_neighbors,
 	.takes_family = true,
 };

@@ -99,7 +99,7 @@ void sim_measure(struct sim_measurement *m, const struct sim_options *o, unsigne
 	uint64_t number, uint64_t now_ns)
 {
 	const struct sim_config *c = sim_config_of(o);
-	/* Neighbours must not measure the same: their values are apart in the sequence. */
+	/* Neighbors must not measure the same: their values are apart in the sequence. */
 	uint64_t k = o->first + number + (uint64_t)device * 17;
 	unsigned persons, first = c->one ? (unsigned)(number % c->n) : 0;
 

@@ -23,7 +23,7 @@ static inline void bp_lpm_store(_Atomic uint32_t *at, uint32_t word)
 
 #define BP_LPM_LEVELS (1 + (128 - BP_LPM6_ROOT_BITS) / BP_LPM_STRIDE)
 
-/* The result for one or several neighbouring slots of a node. */
+/* The result for one or several neighboring slots of a node. */
 struct bp_lpm_run {
 	uint16_t slot;        /* the first; the run ends where the next one begins */
 	uint8_t owner_length; /* length of the deciding prefix; 0: not longer than the node's */

@@ -27,7 +27,7 @@ def messages_of(family, n=4):
 
 
 def for_server(tap):
-    """All but what the server's kernel and its neighbours say by themselves: ARP, neighbour discovery."""
+    """All but what the server's kernel and its neighbors say by themselves: ARP, neighbor discovery."""
     return [f for f in tap.frames() if f[:6] == mac_of("server") and f[12:14] != b"\x08\x06" and (f[12:14] != b"\x86\xdd" or f[20] != 58)]
 
 

@@ -73,8 +73,8 @@ def phd_words(router, group):
 
 
 def flushed_while_it_is_asked(lab, router, device):
-    """A report of the device, whose neighbour entry goes while the CSE thinks. Whether it was still gone when the CSE
-    had thought: who watches over neighbours that are in use may have asked the kernel for it meanwhile."""
+    """A report of the device, whose neighbor entry goes while the CSE thinks. Whether it was still gone when the CSE
+    had thought: who watches over neighbors that are in use may have asked the kernel for it meanwhile."""
     before = router.counters()
     device.socket.send(device.report(1))
     wait_until("the request to leave", lambda: router.counters()["cse_requests"] > before["cse_requests"])
@@ -87,7 +87,7 @@ def flushed_while_it_is_asked(lab, router, device):
     return handed
 
 
-def test_neighbour_removed_during_the_outage(routed_lab, router):
+def test_neighbor_removed_during_the_outage(routed_lab, router):
     """The CSE acknowledges a report, and the gateway does not know the device's MAC address any more: the worker has the
     control plane answer by the kernel, which asks for it."""
     with Sink(routed_lab, "--delay", "700", "--instances-only") as sink, Oximeter(routed_lab, router) as device:

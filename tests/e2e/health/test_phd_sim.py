@@ -218,7 +218,7 @@ def test_values_match_the_encoding(device, tmp_path):
     assert decimal("f3cf") == "97.5" and decimal("ff000019") == "2.5" and decimal("003d") == "61"
 
 
-def test_neighbours_measure_different_values(tmp_path):
+def test_neighbors_measure_different_values(tmp_path):
     log = tmp_path / "log"
     with phd.Manager() as m:
         summary(run(m, "--count", 5, "--reports", 3, "--rate", 0, "--confirmed", log=log))

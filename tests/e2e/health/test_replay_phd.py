@@ -205,7 +205,7 @@ def test_from_association_to_release(tmp_path, session):
                                   bytes.fromhex(phd.RELEASED)]
     assert r.answers(oximeter) == [aare(0), phd.report_answer(16, phd.FIXED), bytes.fromhex(phd.RELEASED)]
     assert {(o.dst, o.src, o.from_, o.sport) for o in r.out["devices"] if o.to == monitor.address} == {
-        (mac(monitor.mac), mac(GW_MAC[0]), OUR, 6024)}, "no neighbour is known: back to where it came from"
+        (mac(monitor.mac), mac(GW_MAC[0]), OUR, 6024)}, "no neighbor is known: back to where it came from"
     assert [o.time for o in r.out["devices"]] == sorted(o.time for o in r.out["devices"])
     assert {o.time for o in r.out["devices"]} <= {t for t, _ in timed}, "the captures' time"
     # the CSE

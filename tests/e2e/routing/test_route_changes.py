@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changes in the kernel, or at a neighbour, is followed: links, addresses, MACs, MTUs, next hops."""
+"""What changes in the kernel, or at a neighbor, is followed: links, addresses, MACs, MTUs, next hops."""
 
 import contextlib
 import re
@@ -66,13 +66,13 @@ def test_addresses_are_added_and_removed(routed_lab, router):
         lab.ip("gw", "addr", "add", f"{address}/{length}", "dev", "right", *nodad)
         router.settled()
         lab.pings("left", address, count=1)
-        neighbour = address[:-1] + "2"
-        lab.ip("right", "addr", "add", f"{neighbour}/{length}", "dev", "eth0", *nodad)
-        lab.pings("left", neighbour, count=1)
+        neighbor = address[:-1] + "2"
+        lab.ip("right", "addr", "add", f"{neighbor}/{length}", "dev", "eth0", *nodad)
+        lab.pings("left", neighbor, count=1)
         lab.ip("gw", "addr", "del", f"{address}/{length}", "dev", "right")
         router.settled()
-        assert not reaches(lab, address) and not reaches(lab, neighbour)
-        lab.ip("right", "addr", "del", f"{neighbour}/{length}", "dev", "eth0")
+        assert not reaches(lab, address) and not reaches(lab, neighbor)
+        lab.ip("right", "addr", "del", f"{neighbor}/{length}", "dev", "eth0")
 
 
 def test_the_routers_own_mac_changes(routed_lab, router):
@@ -128,7 +128,7 @@ def announce(lab, ns, address):
     lab.run(ns, "arping", "-q", "-A", "-c", 1, "-I", "eth0", address, check=False)
 
 
-def test_a_neighbour_that_announces_another_mac(routed_lab, router):
+def test_a_neighbor_that_announces_another_mac(routed_lab, router):
     lab = routed_lab
     lab.pings("left", RIGHT)
     with mac_of_host(lab, "right", "02:10:02:00:00:aa"):
@@ -136,15 +136,15 @@ def test_a_neighbour_that_announces_another_mac(routed_lab, router):
         wait_until("the new MAC in the kernel's table",
                    lambda: lab.ip_json("gw", "neigh", "show", RIGHT)[0].get("lladdr") == "02:10:02:00:00:aa", 5)
         router.settled()
-        wait_until("the neighbour at its new MAC", lambda: reaches(lab), 5)
+        wait_until("the neighbor at its new MAC", lambda: reaches(lab), 5)
         send_all(lab, "left", [RIGHT], ("right",), 100, rate=2000).check_all_arrived()
     announce(lab, "right", RIGHT)
-    wait_until("the neighbour at its old MAC", lambda: reaches(lab), 5)
+    wait_until("the neighbor at its old MAC", lambda: reaches(lab), 5)
 
 
 @contextlib.contextmanager
 def impatient(lab, interface):
-    """Neighbours of this interface go stale after half a second."""
+    """Neighbors of this interface go stale after half a second."""
     keys = {4: {"base_reachable_time_ms": 500, "retrans_time_ms": 200, "delay_first_probe_time": 1},
             6: {"base_reachable_time_ms": 500, "retrans_time_ms": 200, "delay_first_probe_time": 1}}
     before = {}
@@ -164,7 +164,7 @@ def impatient(lab, interface):
             lab.run("gw", "sysctl", "-qw", f"{name}={v}")
 
 
-def test_a_busy_neighbour_never_expires(routed_lab, router):
+def test_a_busy_neighbor_never_expires(routed_lab, router):
     """The kernel sees none of the traffic; all the same its entry is confirmed again and again."""
     lab = routed_lab
     with impatient(lab, "right"):
@@ -179,21 +179,21 @@ def test_a_busy_neighbour_never_expires(routed_lab, router):
             assert n["state"][0] in ("REACHABLE", "STALE", "DELAY", "PROBE"), n
 
 
-def test_a_busy_neighbour_that_changes_its_mac_in_silence(routed_lab, router):
+def test_a_busy_neighbor_that_changes_its_mac_in_silence(routed_lab, router):
     """Only who asks it again can know."""
     lab = routed_lab
     with impatient(lab, "right"), mac_of_host(lab, "right", "02:10:02:00:00:bb"), \
             traffic(lab, "left", [RIGHT], ("right",), rate=200) as t:
-        wait_until("the neighbour at its new MAC",
+        wait_until("the neighbor at its new MAC",
                    lambda: [n.get("lladdr") for n in lab.ip_json("gw", "neigh", "show", RIGHT)] == ["02:10:02:00:00:bb"], 20)
         router.settled()
         t.finish()
         send_all(lab, "left", [RIGHT], ("right",), 100, rate=2000).check_all_arrived()
     announce(lab, "right", RIGHT)
-    wait_until("the neighbour at its old MAC", lambda: reaches(lab), 10)
+    wait_until("the neighbor at its old MAC", lambda: reaches(lab), 10)
 
 
-def test_a_dead_neighbour_is_given_up(routed_lab, router):
+def test_a_dead_neighbor_is_given_up(routed_lab, router):
     """Traffic to a host that isn't there ends at the kernel, which says so to the sender."""
     lab = routed_lab
     out = lab.run("left", "ping", "-n", "-c", 1, "-W", 5, "10.2.0.200", check=False).stdout.decode()
@@ -203,7 +203,7 @@ def test_a_dead_neighbour_is_given_up(routed_lab, router):
     router.balanced()
 
 
-def test_first_packets_to_unresolved_neighbours_are_not_lost(routed_lab, router):
+def test_first_packets_to_unresolved_neighbors_are_not_lost(routed_lab, router):
     """The kernel holds them while it asks."""
     lab = routed_lab
     many = [f"10.2.0.{i}" for i in range(100, 120)]

@@ -50,7 +50,7 @@ class Probe:
         self.lab, self.router = lab, router
         self.wires = {ns: Wire(lab, ns) for ns in ("left", "right", "edge")}
         self.taker = taker(lab)
-        for address in (RIGHT, RIGHT6, FAR):  # so that a probe never waits for a neighbour
+        for address in (RIGHT, RIGHT6, FAR):  # so that a probe never waits for a neighbor
             lab.pings("left", address, count=1)
         router.settled()
 

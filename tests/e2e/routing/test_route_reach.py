@@ -162,8 +162,8 @@ def test_udp_is_counted_exactly(routed_lab, router):
     router.balanced()
 
 
-def test_neighbours_are_rediscovered(routed_lab, router):
-    """From nothing in any cache: ARP and neighbour discovery both ways, and no first packet is lost."""
+def test_neighbors_are_rediscovered(routed_lab, router):
+    """From nothing in any cache: ARP and neighbor discovery both ways, and no first packet is lost."""
     for ns, device in (("left", "eth0"), ("right", "eth0"), ("gw", "left"), ("gw", "right")):
         for f in FAMILIES:
             routed_lab.ip(ns, f"-{f}", "neigh", "flush", "dev", device)

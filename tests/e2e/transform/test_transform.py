@@ -33,7 +33,7 @@ def two_robots(address=DEVICE, **more):
 @pytest.fixture(scope="module")
 def gw(module_gateway):
     g = module_gateway(config(two_robots()))
-    # What waits for a neighbour in the tracker's kernel may be overtaken when it is found.
+    # What waits for a neighbor in the tracker's kernel may be overtaken when it is found.
     for address in (CLOUD, CLOUD6):
         assert g.lab.run("dev", "ping", "-n", "-c", 1, "-W", 5, address, check=False).returncode == 0
     yield g

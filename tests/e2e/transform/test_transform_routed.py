@@ -80,7 +80,7 @@ def test_ping_is_not_a_reading(routed_lab, router):
 
 
 def test_first_reading_to_a_silent_robot(routed_lab, router):
-    """A robot whose MAC address is not known: readings before the neighbour is found go the way of all such packets, and
+    """A robot whose MAC address is not known: readings before the neighbor is found go the way of all such packets, and
     what comes then is right."""
     routed_lab.ip("gw", "neigh", "flush", "dev", "right")
     sent = some(200, 3)

@@ -217,7 +217,7 @@ static void redirects(void **state)
 	struct rig r;
 
 	begin(&r, ROUTER, BP_IF_REDIRECTS4 | BP_IF_REDIRECTS6);
-	set_neighbour(&r, A, "fd01::2", host_a);
+	set_neighbor(&r, A, "fd01::2", host_a);
 	is_punted(&r, from4("10.1.0.9", "10.1.0.2"), BP_C_PUNT_REDIRECT, BP_EX_OTHER);
 	for (unsigned i = 0; i < 20; i++)
 		goes(&r, from4("10.1.0.9", "10.1.0.2"), A, host_a);

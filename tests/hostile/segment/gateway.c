@@ -105,13 +105,13 @@ static void interface(struct gateway *g, unsigned i)
 	g->x.r.exception->has[i] = true;
 }
 
-static void neighbour(struct gateway *g, unsigned i, const char *text, uint8_t mac)
+static void neighbor(struct gateway *g, unsigned i, const char *text, uint8_t mac)
 {
 	const uint8_t to[6] = {2, 0, 0, 0, 0, mac};
 	struct bp_address a = address(text);
 
-	assert_int_equal(bp_fib_neighbour_set(g->x.r.writer, i, &a, to, BP_NEIGHBOUR_REACHABLE),
-		BP_FIB_DONE);
+	assert_int_equal(
+		bp_fib_neighbor_set(g->x.r.writer, i, &a, to, BP_NEIGHBOR_REACHABLE), BP_FIB_DONE);
 }
 
 static void routes(struct gateway *g)
@@ -125,9 +125,9 @@ static void routes(struct gateway *g)
 
 	interface(g, GW_C);
 	interface(g, GW_D);
-	neighbour(g, GW_D, "10.2.0.5", 0xd2);
-	neighbour(g, GW_C, "10.1.1.2", 0xc2);
-	neighbour(g, GW_D, "fd02::5", 0xd2);
+	neighbor(g, GW_D, "10.2.0.5", 0xd2);
+	neighbor(g, GW_C, "10.1.1.2", 0xc2);
+	neighbor(g, GW_D, "fd02::5", 0xd2);
 	fill_route(w, "10.1.1.0", 24, BP_ROUTE_UNICAST, GW_C, NULL);
 	fill_route(w, "10.2.0.0", 24, BP_ROUTE_UNICAST, GW_D, NULL);
 	fill_route(w, "10.1.1.1", 32, BP_ROUTE_LOCAL, -1, NULL);

@@ -108,7 +108,7 @@ static void session(struct gateway *g, unsigned i)
 	mapped(s.own, "10.1.1.1");
 	assert_int_equal(bp_phd_session_open(g->phd, &s, &slot), 0);
 	assert_int_equal(
-		bp_fib_neighbour_set(g->x.r.writer, GW_C, &at, e.mac, BP_NEIGHBOUR_REACHABLE),
+		bp_fib_neighbor_set(g->x.r.writer, GW_C, &at, e.mac, BP_NEIGHBOR_REACHABLE),
 		BP_FIB_DONE);
 }
 

@@ -424,7 +424,7 @@ static void static_entries_are_bounded(void **state)
 {
 	static const char hop[] = "    - {prefix: 10.2.0.0/16, via: 10.1.0.%d, interface: a}\n";
 	static const char route[] = "    - {prefix: 10.%d.0.0/16, interface: a}\n";
-	static const char neighbour[] =
+	static const char neighbor[] =
 		"    - {address: 10.9.0.%d, mac: \"02:00:00:00:00:01\", interface: a}\n";
 	/* via is no address of ours even where the entry's number is */
 	char *text = with_entries(
@@ -451,7 +451,7 @@ static void static_entries_are_bounded(void **state)
 	text = with_entries(
 		"ports: [{name: a, device: x, routed: {}}]\nrouting:\n  max_neighbors: 16\n  "
 		"static_neighbors:\n",
-		neighbour, 17);
+		neighbor, 17);
 	says(text,
 		"f.yaml:5:5: routing.static_neighbors: 17 neighbors are given; expected at most 16 "
 		"(routing.max_neighbors)\n");

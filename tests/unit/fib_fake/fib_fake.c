@@ -9,7 +9,7 @@
 
 #define BUCKETS 65536u
 
-enum kind { ROUTE, NEIGHBOUR, OBJECT };
+enum kind { ROUTE, NEIGHBOR, OBJECT };
 
 struct key {
 	uint8_t kind, family, length, origin, interface, pad[3];
@@ -23,7 +23,7 @@ struct item {
 	bool old;
 	union {
 		struct bp_route route;
-		struct bp_neighbour_info neighbour;
+		struct bp_neighbor_info neighbor;
 	};
 };
 
@@ -83,9 +83,9 @@ static struct key route_key(const struct bp_prefix *p, enum bp_origin origin)
 	return k;
 }
 
-static struct key neighbour_key(unsigned interface, const struct bp_address *a)
+static struct key neighbor_key(unsigned interface, const struct bp_address *a)
 {
-	struct key k = {.kind = NEIGHBOUR, .family = a->family, .interface = (uint8_t)interface};
+	struct key k = {.kind = NEIGHBOR, .family = a->family, .interface = (uint8_t)interface};
 
 	memcpy(k.bytes, a->bytes, sizeof(k.bytes));
 	return k;
@@ -161,7 +161,7 @@ bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_
 	return true;
 }
 
-bool fib_fake_same_neighbour(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b)
+bool fib_fake_same_neighbor(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b)
 {
 	return same_address(&a->address, &b->address) && a->interface == b->interface &&
 	       a->state == b->state && memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
@@ -195,11 +195,11 @@ enum bp_fib_result bp_fib_interface_set(
 	return BP_FIB_DONE;
 }
 
-enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interface,
-	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbour_state state)
+enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interface,
+	const struct bp_address *a, const uint8_t mac[6], enum bp_neighbor_state state)
 {
-	struct key k = neighbour_key(interface, a);
-	struct bp_neighbour_info n;
+	struct key k = neighbor_key(interface, a);
+	struct bp_neighbor_info n;
 	struct item *item;
 	bool is_new;
 
@@ -209,20 +209,20 @@ enum bp_fib_result bp_fib_neighbour_set(struct bp_fib_writer *w, unsigned interf
 	n.state = (uint8_t)state;
 	if (interface >= BP_MAX_INTERFACES || !(w->interface[interface].flags & BP_IF_PRESENT))
 		return BP_FIB_INVALID;
-	if (state != BP_NEIGHBOUR_FAILED)
+	if (state != BP_NEIGHBOR_FAILED)
 		memcpy(n.mac, mac, sizeof(n.mac));
 	item = ensure(w, &k, &is_new);
-	if (!is_new && fib_fake_same_neighbour(&item->neighbour, &n))
+	if (!is_new && fib_fake_same_neighbor(&item->neighbor, &n))
 		return BP_FIB_SAME;
-	item->neighbour = n;
+	item->neighbor = n;
 	w->changes++;
 	return BP_FIB_DONE;
 }
 
-enum bp_fib_result bp_fib_neighbour_delete(
+enum bp_fib_result bp_fib_neighbor_delete(
 	struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
-	struct key k = neighbour_key(interface, a);
+	struct key k = neighbor_key(interface, a);
 
 	return delete (w, &k);
 }
@@ -314,9 +314,8 @@ static bool belongs(const struct item *i, enum bp_origin origin)
 	switch (i->key.kind) {
 	case ROUTE:
 		return i->key.origin == origin;
-	case NEIGHBOUR:
-		return (i->neighbour.state == BP_NEIGHBOUR_PERMANENT) ==
-		       (origin == BP_ORIGIN_STATIC);
+	case NEIGHBOR:
+		return (i->neighbor.state == BP_NEIGHBOR_PERMANENT) == (origin == BP_ORIGIN_STATIC);
 	default:
 		return origin == BP_ORIGIN_KERNEL;
 	}
@@ -351,7 +350,7 @@ bool bp_fib_settle(struct bp_fib_writer *w)
 	return false;
 }
 
-uint32_t bp_fib_writer_neighbour_used(
+uint32_t bp_fib_writer_neighbor_used(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
 	(void)w;
@@ -369,13 +368,13 @@ const struct bp_route *fib_fake_route(
 	return i != NULL ? &i->route : NULL;
 }
 
-const struct bp_neighbour_info *fib_fake_neighbour(
+const struct bp_neighbor_info *fib_fake_neighbor(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a)
 {
-	struct key k = neighbour_key(interface, a);
+	struct key k = neighbor_key(interface, a);
 	struct item *i = *place(w, &k);
 
-	return i != NULL ? &i->neighbour : NULL;
+	return i != NULL ? &i->neighbor : NULL;
 }
 
 const struct bp_interface_info *fib_fake_interface(const struct bp_fib_writer *w, unsigned i)
@@ -396,9 +395,9 @@ unsigned fib_fake_routes(const struct bp_fib_writer *w)
 	return w->n[ROUTE];
 }
 
-unsigned fib_fake_neighbours(const struct bp_fib_writer *w)
+unsigned fib_fake_neighbors(const struct bp_fib_writer *w)
 {
-	return w->n[NEIGHBOUR];
+	return w->n[NEIGHBOR];
 }
 
 uint64_t fib_fake_changes(const struct bp_fib_writer *w)

@@ -15,27 +15,27 @@ struct bp_fib_writer *fib_fake_new(void);
 /* What stands, or NULL. Valid until the next change. */
 const struct bp_route *fib_fake_route(
 	const struct bp_fib_writer *w, const struct bp_prefix *p, enum bp_origin origin);
-const struct bp_neighbour_info *fib_fake_neighbour(
+const struct bp_neighbor_info *fib_fake_neighbor(
 	const struct bp_fib_writer *w, unsigned interface, const struct bp_address *a);
 const struct bp_interface_info *fib_fake_interface(const struct bp_fib_writer *w, unsigned i);
 /* An object's hops and type in a route's fields. */
 const struct bp_route *fib_fake_object(const struct bp_fib_writer *w, uint32_t object);
 
 unsigned fib_fake_routes(const struct bp_fib_writer *w);
-unsigned fib_fake_neighbours(const struct bp_fib_writer *w);
+unsigned fib_fake_neighbors(const struct bp_fib_writer *w);
 /* Changes that were no repetition; and the least number of routes that stood since the last call
  * of fib_fake_watch(). */
 uint64_t fib_fake_changes(const struct bp_fib_writer *w);
 void fib_fake_watch(struct bp_fib_writer *w);
 unsigned fib_fake_least(const struct bp_fib_writer *w);
-/* What bp_fib_writer_neighbour_used() answers for everything. */
+/* What bp_fib_writer_neighbor_used() answers for everything. */
 extern uint32_t fib_fake_used_s;
 /* From now on, BP_FIB_FULL for new routes above so many. */
 void fib_fake_limit(struct bp_fib_writer *w, unsigned routes);
 
 /* Whether two say the same, member by member. */
 bool fib_fake_same_interface(const struct bp_interface_info *a, const struct bp_interface_info *b);
-bool fib_fake_same_neighbour(const struct bp_neighbour_info *a, const struct bp_neighbour_info *b);
+bool fib_fake_same_neighbor(const struct bp_neighbor_info *a, const struct bp_neighbor_info *b);
 bool fib_fake_same_route(const struct bp_route *a, const struct bp_route *b);
 
 #endif

@@ -32,7 +32,7 @@ static double some_bound(uint64_t *s)
 	snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64, next(s) % 10000, next(s) % 10000);
 	v = strtod(text, NULL);
 	memcpy(&bits, &v, sizeof(bits));
-	bits += next(s) % 3 - 1; /* its neighbours too */
+	bits += next(s) % 3 - 1; /* its neighbors too */
 	memcpy(&v, &bits, sizeof(v));
 	return v;
 }

@@ -22,7 +22,7 @@ static struct bp_show_source source;
 static struct bp_fib_writer *writer;
 static struct bp_kernel_state kernel;
 static struct bp_route kernel_route[16];
-static struct bp_neighbour_info kernel_neighbour[16];
+static struct bp_neighbor_info kernel_neighbor[16];
 static char err[512];
 
 static const uint8_t mac_a[6] = {2, 0, 0, 0, 1, 2}, mac_b[6] = {2, 0, 0, 0, 1, 3};
@@ -82,7 +82,7 @@ static inline int set_up(void **state)
 	source = (struct bp_show_source){.shm = &shm, .mono_ns = 5000000000ull};
 	memset(&kernel, 0, sizeof(kernel));
 	kernel.route = kernel_route;
-	kernel.neighbour = kernel_neighbour;
+	kernel.neighbor = kernel_neighbor;
 	kernel.interface[LAN] = interface("lan", 7, "10.0.0.1");
 	kernel.interface[WAN] = interface("wan", 8, "10.1.0.1");
 	return 0;
@@ -119,13 +119,13 @@ static inline void put(const struct bp_route *r)
 	assert_int_equal(bp_fib_route_set(writer, r), BP_FIB_DONE);
 }
 
-static inline void put_neighbour(const char *ip, unsigned interface_number, const uint8_t mac[6],
-	enum bp_neighbour_state state)
+static inline void put_neighbor(const char *ip, unsigned interface_number, const uint8_t mac[6],
+	enum bp_neighbor_state state)
 {
 	struct bp_address a = address(ip);
 
 	assert_int_equal(
-		bp_fib_neighbour_set(writer, interface_number, &a, mac, state), BP_FIB_DONE);
+		bp_fib_neighbor_set(writer, interface_number, &a, mac, state), BP_FIB_DONE);
 }
 
 static inline char *routes_text(bool json, bool compact)

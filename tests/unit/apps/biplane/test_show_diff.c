@@ -207,12 +207,12 @@ static void a_mirror_does_not_differ(void **state)
 		"route add 10.20.0.0/16 nhid 7",
 		"-6 route add 2001:db8:3::/48 nhid 9",
 		"nexthop replace id 5 via 10.1.0.4 dev wan",
-		"neighbour add 10.1.0.2 lladdr 02:00:00:00:01:02 dev wan nud permanent",
-		"neighbour add 10.1.0.3 lladdr 02:00:00:00:01:03 dev wan nud reachable",
-		"neighbour add fd01::2 lladdr 02:00:00:00:01:04 dev wan nud stale",
-		"neighbour add 10.0.0.9 dev lan nud failed",
-		"neighbour replace 10.1.0.3 lladdr 02:00:00:00:01:05 dev wan nud reachable",
-		"neighbour delete 10.1.0.2 dev wan",
+		"neighbor add 10.1.0.2 lladdr 02:00:00:00:01:02 dev wan nud permanent",
+		"neighbor add 10.1.0.3 lladdr 02:00:00:00:01:03 dev wan nud reachable",
+		"neighbor add fd01::2 lladdr 02:00:00:00:01:04 dev wan nud stale",
+		"neighbor add 10.0.0.9 dev lan nud failed",
+		"neighbor replace 10.1.0.3 lladdr 02:00:00:00:01:05 dev wan nud reachable",
+		"neighbor delete 10.1.0.2 dev wan",
 		"link set wan mtu 1400",
 		"address add 10.2.0.1/24 dev lan",
 		"link set lan address 02:00:00:00:00:77",
@@ -225,7 +225,7 @@ static void a_mirror_does_not_differ(void **state)
 		"link set lan up",
 	};
 	struct rig *r = *state;
-	uint32_t most_neighbours = 0;
+	uint32_t most_neighbors = 0;
 
 	start(r);
 	follow(r, "the start");
@@ -234,11 +234,11 @@ static void a_mirror_does_not_differ(void **state)
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		ip(steps[i]);
 		follow(r, steps[i]);
-		if (same(r, &bp_show_neighbors) > most_neighbours)
-			most_neighbours = same(r, &bp_show_neighbors);
+		if (same(r, &bp_show_neighbors) > most_neighbors)
+			most_neighbors = same(r, &bp_show_neighbors);
 	}
 	assert_true(same(r, &bp_show_routes) > 20);
-	assert_true(most_neighbours >= 3); /* and what the kernel learned by itself */
+	assert_true(most_neighbors >= 3); /* and what the kernel learned by itself */
 }
 
 /* Nobody follows: every change is a difference, with its line. */
@@ -256,7 +256,7 @@ static void what_changes_behind_its_back_is_told(void **state)
 			"~ differs: kernel 10.11.0.0/16 via 10.1.0.3 dev wan proto boot; biplane "
 			"10.11.0.0/16 via 10.1.0.2 dev wan proto boot\n",
 			2},
-		{"neighbour add 10.1.0.2 lladdr 02:00:00:00:01:02 dev wan nud permanent",
+		{"neighbor add 10.1.0.2 lladdr 02:00:00:00:01:02 dev wan nud permanent",
 			"- kernel only: 10.1.0.2 dev wan lladdr 02:00:00:00:01:02\n", 1},
 		{"link set wan mtu 1400",
 			"~ differs: interface wan: kernel mtu 1400; biplane mtu 1500\n", 0},

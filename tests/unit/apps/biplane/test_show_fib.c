@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show interfaces, neighbours and routes, over forwarding tables that the real writer filled. */
+/* show interfaces, neighbors and routes, over forwarding tables that the real writer filled. */
 #include "apps/biplane/show/status_view.h"
 #include "fib_view.h"
 
@@ -86,8 +86,8 @@ static void one_address_as_a_worker_finds_it(void **state)
 {
 	(void)state;
 	put_some_routes();
-	put_neighbour("10.1.0.2", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	put_neighbour("10.0.0.9", LAN, mac_b, BP_NEIGHBOUR_REACHABLE);
+	put_neighbor("10.1.0.2", WAN, mac_a, BP_NEIGHBOR_REACHABLE);
+	put_neighbor("10.0.0.9", LAN, mac_b, BP_NEIGHBOR_REACHABLE);
 	source.address = address("10.9.1.1");
 	assert_routes("10.9.1.1: 10.9.0.0/16 via 10.1.0.2 dev wan proto bgp metric 20\n"
 		      "\tforward via 10.1.0.2 dev wan lladdr 02:00:00:00:01:02\n");
@@ -98,27 +98,27 @@ static void one_address_as_a_worker_finds_it(void **state)
 		      "\tforward dev lan lladdr 02:00:00:00:01:03\n");
 	source.address = address("10.0.0.10");
 	assert_routes("10.0.0.10: 10.0.0.0/24 dev lan proto kernel\n"
-		      "\tto the kernel, which finds the neighbour dev lan\n");
+		      "\tto the kernel, which finds the neighbor dev lan\n");
 	source.address = address("8.8.8.8");
 	assert_routes(
 		"8.8.8.8: 0.0.0.0/0 proto bgp metric 20 nexthop via 10.1.0.2 dev wan weight 1 "
 		"nexthop via 10.1.0.3 dev wan weight 3\n"
 		"\tforward via 10.1.0.2 dev wan lladdr 02:00:00:00:01:02 share 64/256\n"
-		"\tto the kernel, which finds the neighbour via 10.1.0.3 dev wan share "
+		"\tto the kernel, which finds the neighbor via 10.1.0.3 dev wan share "
 		"192/256\n");
 	source.address = address("2001:db9::1");
 	assert_routes("2001:db9::1: no route\n\tno route\n");
 }
 
-static void neighbours_are_listed_in_order(void **state)
+static void neighbors_are_listed_in_order(void **state)
 {
 	char *text;
 
 	(void)state;
-	put_neighbour("10.1.0.20", WAN, mac_b, BP_NEIGHBOUR_PERMANENT);
-	put_neighbour("fe80::2", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	put_neighbour("10.1.0.3", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	put_neighbour("10.9.0.2", LAN, mac_a, BP_NEIGHBOUR_REACHABLE);
+	put_neighbor("10.1.0.20", WAN, mac_b, BP_NEIGHBOR_PERMANENT);
+	put_neighbor("fe80::2", WAN, mac_a, BP_NEIGHBOR_REACHABLE);
+	put_neighbor("10.1.0.3", WAN, mac_a, BP_NEIGHBOR_REACHABLE);
+	put_neighbor("10.9.0.2", LAN, mac_a, BP_NEIGHBOR_REACHABLE);
 	text = view_text(&bp_show_neighbors);
 	assert_string_equal(text,
 		"ADDRESS    INTERFACE  MAC                STATE      LAST-USED-S\n"
@@ -134,14 +134,14 @@ static void neighbours_are_listed_in_order(void **state)
 	free(text);
 }
 
-static void a_neighbour_was_used_by_its_next_hop(void **state)
+static void a_neighbor_was_used_by_its_next_hop(void **state)
 {
 	struct bp_route r = route("10.9.0.0/16", "10.1.0.2", WAN);
 	struct bp_address dst = address("10.9.0.1");
 	char *text;
 
 	(void)state;
-	put_neighbour("10.1.0.2", WAN, mac_a, BP_NEIGHBOUR_REACHABLE);
+	put_neighbor("10.1.0.2", WAN, mac_a, BP_NEIGHBOR_REACHABLE);
 	put(&r);
 	source.mono_ns = 1000000000000ull;
 	atomic_store(&shm.fib.nexthops[bp_fib_lookup(&shm.fib, &dst)].used_s, 958);
@@ -302,8 +302,8 @@ int main(void)
 		CASE(routes_of_next_hop_objects),
 		CASE(routes_as_json),
 		CASE(one_address_as_a_worker_finds_it),
-		CASE(neighbours_are_listed_in_order),
-		CASE(a_neighbour_was_used_by_its_next_hop),
+		CASE(neighbors_are_listed_in_order),
+		CASE(a_neighbor_was_used_by_its_next_hop),
 		CASE(interfaces_and_how_full_the_tables_are),
 		CASE(planes_tell_of_the_mirror),
 		CASE(what_found_no_room_is_said),

@@ -83,39 +83,39 @@ static void every_kind_of_difference_of_routes(void **state)
 		"5 differences, 0 routes as in the kernel, 0 static\n");
 }
 
-static struct bp_neighbour_info neighbour(
+static struct bp_neighbor_info neighbor(
 	const char *ip, unsigned interface_number, const uint8_t mac[6])
 {
-	struct bp_neighbour_info n = {.address = address(ip),
+	struct bp_neighbor_info n = {.address = address(ip),
 		.interface = (uint8_t)interface_number,
-		.state = BP_NEIGHBOUR_REACHABLE};
+		.state = BP_NEIGHBOR_REACHABLE};
 
 	memcpy(n.mac, mac, sizeof(n.mac));
 	return n;
 }
 
-static void differences_of_neighbours(void **state)
+static void differences_of_neighbors(void **state)
 {
-	struct bp_neighbour_info *k = kernel_neighbour;
+	struct bp_neighbor_info *k = kernel_neighbor;
 
 	(void)state;
-	put_neighbour("10.0.0.2", LAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	put_neighbour("10.0.0.3", LAN, mac_a, BP_NEIGHBOUR_REACHABLE);
-	put_neighbour("10.1.0.2", WAN, mac_a, BP_NEIGHBOUR_PERMANENT);
-	put_neighbour("10.1.0.3", WAN, mac_a, BP_NEIGHBOUR_PERMANENT);
-	k[0] = neighbour("10.0.0.2", LAN, mac_a);
-	k[1] = neighbour("10.0.0.3", LAN, mac_a);
-	k[2] = neighbour("10.0.0.4", LAN, mac_a);
-	k[2].state = BP_NEIGHBOUR_FAILED;
-	k[3] = neighbour("10.1.0.3", WAN, mac_b); /* the file says otherwise */
-	kernel.n_neighbours = 4;
+	put_neighbor("10.0.0.2", LAN, mac_a, BP_NEIGHBOR_REACHABLE);
+	put_neighbor("10.0.0.3", LAN, mac_a, BP_NEIGHBOR_REACHABLE);
+	put_neighbor("10.1.0.2", WAN, mac_a, BP_NEIGHBOR_PERMANENT);
+	put_neighbor("10.1.0.3", WAN, mac_a, BP_NEIGHBOR_PERMANENT);
+	k[0] = neighbor("10.0.0.2", LAN, mac_a);
+	k[1] = neighbor("10.0.0.3", LAN, mac_a);
+	k[2] = neighbor("10.0.0.4", LAN, mac_a);
+	k[2].state = BP_NEIGHBOR_FAILED;
+	k[3] = neighbor("10.1.0.3", WAN, mac_b); /* the file says otherwise */
+	kernel.n_neighbors = 4;
 	assert_diff(&bp_show_neighbors, "no difference: 2 neighbors as in the kernel, 2 static\n");
 
 	memcpy(k[1].mac, mac_b, sizeof(mac_b));
-	k[2].state = BP_NEIGHBOUR_REACHABLE;
+	k[2].state = BP_NEIGHBOR_REACHABLE;
 	k++;
-	kernel.neighbour = k;
-	kernel.n_neighbours = 3;
+	kernel.neighbor = k;
+	kernel.n_neighbors = 3;
 	assert_diff(&bp_show_neighbors,
 		"+ biplane only: 10.0.0.2 dev lan lladdr 02:00:00:00:01:02\n"
 		"~ differs: 10.0.0.3 dev lan: kernel lladdr 02:00:00:00:01:03; biplane lladdr "
@@ -225,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(equal_routes_do_not_differ),
 		CASE(every_kind_of_difference_of_routes),
-		CASE(differences_of_neighbours),
+		CASE(differences_of_neighbors),
 		CASE(differences_of_interfaces),
 		CASE(what_one_look_alone_sees_is_under_way),
 		CASE(nothing_routes),

@@ -134,12 +134,12 @@ const char *rig_hops(const struct sync_rig *r, const char *text)
 	return out;
 }
 
-const struct bp_neighbour_info *rig_neighbour(
+const struct bp_neighbor_info *rig_neighbor(
 	const struct sync_rig *r, unsigned interface, const char *address)
 {
 	struct bp_address a = rig_address(address);
 
-	return fib_fake_neighbour(r->writer, interface, &a);
+	return fib_fake_neighbor(r->writer, interface, &a);
 }
 
 static bool route_differs(const struct sync_rig *r, const struct bp_route *want)
@@ -180,18 +180,18 @@ bool rig_same_as_kernel(struct sync_rig *r)
 	if (bp_kernel_dump(&r->config, &k, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
 	same = k.n_routes == fib_fake_routes(r->writer) &&
-	       k.n_neighbours == fib_fake_neighbours(r->writer);
+	       k.n_neighbors == fib_fake_neighbors(r->writer);
 	if (!same)
-		printf("the kernel has %u routes and %u neighbours, the tables %u and %u\n",
-			k.n_routes, k.n_neighbours, fib_fake_routes(r->writer),
-			fib_fake_neighbours(r->writer));
+		printf("the kernel has %u routes and %u neighbors, the tables %u and %u\n",
+			k.n_routes, k.n_neighbors, fib_fake_routes(r->writer),
+			fib_fake_neighbors(r->writer));
 	for (uint32_t i = 0; i < k.n_routes; i++)
 		same = !route_differs(r, &k.route[i]) && same;
-	for (uint32_t i = 0; i < k.n_neighbours; i++) {
-		const struct bp_neighbour_info *n = fib_fake_neighbour(
-			r->writer, k.neighbour[i].interface, &k.neighbour[i].address);
+	for (uint32_t i = 0; i < k.n_neighbors; i++) {
+		const struct bp_neighbor_info *n = fib_fake_neighbor(
+			r->writer, k.neighbor[i].interface, &k.neighbor[i].address);
 
-		same = same && n != NULL && fib_fake_same_neighbour(n, &k.neighbour[i]);
+		same = same && n != NULL && fib_fake_same_neighbor(n, &k.neighbor[i]);
 	}
 	for (unsigned i = 0; i < r->config.n_ports; i++)
 		same = !interface_differs(fib_fake_interface(r->writer, i), &k.interface[i]) &&

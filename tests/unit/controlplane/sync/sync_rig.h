@@ -40,7 +40,7 @@ const struct bp_route *rig_route(const struct sync_rig *r, const char *prefix);
 int rig_type(const struct sync_rig *r, const char *prefix);
 /* "lan:10.0.0.2:1 wan:..." of its hops in the order of the kernel; "" without. In static memory. */
 const char *rig_hops(const struct sync_rig *r, const char *prefix);
-const struct bp_neighbour_info *rig_neighbour(
+const struct bp_neighbor_info *rig_neighbor(
 	const struct sync_rig *r, unsigned interface, const char *address);
 
 /* Whether the tables say what a fresh dump of the kernel says; prints the first difference. */

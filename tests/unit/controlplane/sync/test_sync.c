@@ -252,29 +252,29 @@ static void next_hop_objects(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
-static void neighbours(void **state)
+static void neighbors(void **state)
 {
 	struct sync_rig *r = *state;
 
 	sync_rig_start(r);
-	sync_rig_ip("neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan nud reachable");
-	sync_rig_ip("neighbour add 10.0.0.3 lladdr 02:00:00:00:00:03 dev lan nud permanent");
-	sync_rig_ip("neighbour add 10.0.0.4 dev lan nud failed");
-	sync_rig_ip("neighbour add 10.9.0.2 lladdr 02:00:00:00:00:09 dev other");
-	sync_rig_ip("neighbour add proxy 10.0.0.5 dev lan");
-	sync_rig_ip("-6 neighbour add fd01::2 lladdr 02:00:00:00:00:06 dev wan nud stale");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_WAN, "fd01::2") != NULL);
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOUR_REACHABLE);
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->mac[5], 2);
+	sync_rig_ip("neighbor add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan nud reachable");
+	sync_rig_ip("neighbor add 10.0.0.3 lladdr 02:00:00:00:00:03 dev lan nud permanent");
+	sync_rig_ip("neighbor add 10.0.0.4 dev lan nud failed");
+	sync_rig_ip("neighbor add 10.9.0.2 lladdr 02:00:00:00:00:09 dev other");
+	sync_rig_ip("neighbor add proxy 10.0.0.5 dev lan");
+	sync_rig_ip("-6 neighbor add fd01::2 lladdr 02:00:00:00:00:06 dev wan nud stale");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_WAN, "fd01::2") != NULL);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOR_REACHABLE);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->mac[5], 2);
 	/* permanent there is not what the file says for ever */
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.3")->state, BP_NEIGHBOUR_REACHABLE);
-	assert_null(rig_neighbour(r, RIG_LAN, "10.0.0.4"));
-	assert_null(rig_neighbour(r, RIG_LAN, "10.0.0.5"));
-	assert_null(rig_neighbour(r, RIG_LAN, "10.9.0.2"));
-	sync_rig_ip("neighbour change 10.0.0.2 lladdr 02:00:00:00:00:22 dev lan");
-	sync_rig_ip("neighbour delete 10.0.0.3 dev lan");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.3") == NULL);
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->mac[5], 0x22);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.3")->state, BP_NEIGHBOR_REACHABLE);
+	assert_null(rig_neighbor(r, RIG_LAN, "10.0.0.4"));
+	assert_null(rig_neighbor(r, RIG_LAN, "10.0.0.5"));
+	assert_null(rig_neighbor(r, RIG_LAN, "10.9.0.2"));
+	sync_rig_ip("neighbor change 10.0.0.2 lladdr 02:00:00:00:00:22 dev lan");
+	sync_rig_ip("neighbor delete 10.0.0.3 dev lan");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.3") == NULL);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->mac[5], 0x22);
 }
 
 int main(void)
@@ -286,7 +286,7 @@ int main(void)
 		RIG_TEST(the_best_of_several),
 		RIG_TEST(several_hops),
 		RIG_TEST(next_hop_objects),
-		RIG_TEST(neighbours),
+		RIG_TEST(neighbors),
 	};
 
 	if (!sync_rig_namespace())

@@ -32,8 +32,8 @@ static void an_interface_down_and_up(void **state)
 	sync_rig_ip("-6 route add fd60::/32 via fd00::2");
 	sync_rig_ip("nexthop add id 7 via 10.0.0.2 dev lan");
 	sync_rig_ip("route add 10.62.0.0/16 nhid 7");
-	sync_rig_ip("neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.2") != NULL);
+	sync_rig_ip("neighbor add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.2") != NULL);
 	assert_int_equal(rig_type(r, "10.62.0.0/16"), BP_ROUTE_UNICAST);
 
 	sync_rig_ip("link set lan down");
@@ -42,7 +42,7 @@ static void an_interface_down_and_up(void **state)
 			     rig_type(r, "10.62.0.0/16") < 0 && rig_type(r, "10.0.0.0/24") < 0 &&
 			     rig_type(r, "fd60::/32") < 0);
 	RUN_UNTIL(r, !(flags_of(r, RIG_LAN) & BP_IF_UP));
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.2") == NULL);
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.2") == NULL);
 	RUN_UNTIL(r, sync_rig_synced(r));
 	assert_true(atomic_load(&r->control->cp_sync_resyncs) > 0);
 	/* the address is still one of this machine's */
@@ -293,8 +293,8 @@ static void held_without_the_data_plane(void **state)
 	sync_rig_start(r);
 	sync_rig_ip("route add 10.76.0.0/16 via 10.1.0.2");
 	sync_rig_ip("-6 route add fd76::/32 via fd01::2");
-	sync_rig_ip("neighbour add 10.1.0.2 lladdr 02:00:00:00:00:02 dev wan");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_WAN, "10.1.0.2") != NULL);
+	sync_rig_ip("neighbor add 10.1.0.2 lladdr 02:00:00:00:00:02 dev wan");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_WAN, "10.1.0.2") != NULL);
 	RUN_UNTIL(r, sync_rig_synced(r));
 	before = fib_fake_routes(r->writer);
 	fib_fake_watch(r->writer);
@@ -303,7 +303,7 @@ static void held_without_the_data_plane(void **state)
 	RUN_UNTIL(r, bp_sync_state(r->sync) == BP_SYNC_HELD);
 	assert_int_equal(fib_fake_least(r->writer), before);
 	assert_int_equal(flags_of(r, RIG_WAN), FLAGS_UP);
-	assert_non_null(rig_neighbour(r, RIG_WAN, "10.1.0.2"));
+	assert_non_null(rig_neighbor(r, RIG_WAN, "10.1.0.2"));
 
 	/* it comes back: set up, and then everything is as the kernel has it */
 	sync_rig_ip("link add wan type veth peer name wanp");
@@ -317,20 +317,20 @@ static void held_without_the_data_plane(void **state)
 }
 
 /* Used by a worker, stale in the kernel: it is asked to look. */
-static void neighbours_in_use_are_probed(void **state)
+static void neighbors_in_use_are_probed(void **state)
 {
 	struct sync_rig *r = *state;
 	char line[256] = "";
 	FILE *f;
 
 	sync_rig_start(r);
-	sync_rig_ip("neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan nud stale");
-	sync_rig_ip("neighbour add 10.0.0.3 lladdr 02:00:00:00:00:03 dev lan nud permanent");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.3") != NULL);
+	sync_rig_ip("neighbor add 10.0.0.2 lladdr 02:00:00:00:00:02 dev lan nud stale");
+	sync_rig_ip("neighbor add 10.0.0.3 lladdr 02:00:00:00:00:03 dev lan nud permanent");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.3") != NULL);
 	fib_fake_used_s = (uint32_t)(test_now_ns() / 1000000000u);
 	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_probes) > 0);
 	assert_int_equal(atomic_load(&r->control->cp_sync_probes), 1);
-	f = popen("ip neighbour show 10.0.0.2 dev lan", "r"); // NOLINT
+	f = popen("ip neighbor show 10.0.0.2 dev lan", "r"); // NOLINT
 	assert_non_null(f);
 	assert_non_null(fgets(line, sizeof(line), f));
 	pclose(f);
@@ -344,7 +344,7 @@ static void the_configuration_is_reloaded(void **state)
 	struct bp_config *next = malloc(sizeof(*next));
 	struct bp_config_static_route route = {
 		.prefix = bp_prefix_of(rig_address("10.77.0.0"), 16), .type = BP_ROUTE_BLACKHOLE};
-	struct bp_config_static_neighbor neighbour = {.address = rig_address("10.0.0.2"),
+	struct bp_config_static_neighbor neighbor = {.address = rig_address("10.0.0.2"),
 		.interface = RIG_LAN,
 		.mac = {2, 0, 0, 0, 0, 9}};
 
@@ -352,19 +352,19 @@ static void the_configuration_is_reloaded(void **state)
 	assert_non_null(next);
 	*next = r->config;
 	next->fixed = (struct bp_config_static){
-		.n_routes = 1, .route = &route, .n_neighbors = 1, .neighbor = &neighbour};
+		.n_routes = 1, .route = &route, .n_neighbors = 1, .neighbor = &neighbor};
 	bp_sync_reconfigure(r->sync, next);
 	assert_non_null(fib_fake_route(r->writer, &route.prefix, BP_ORIGIN_STATIC));
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOUR_PERMANENT);
-	/* the file's neighbour stands before the kernel's */
-	sync_rig_ip("neighbour add 10.0.0.2 lladdr 02:00:00:00:00:22 dev lan nud reachable");
-	sync_rig_ip("neighbour add 10.0.0.4 lladdr 02:00:00:00:00:44 dev lan nud reachable");
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.4") != NULL);
-	assert_int_equal(rig_neighbour(r, RIG_LAN, "10.0.0.2")->mac[5], 9);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOR_PERMANENT);
+	/* the file's neighbor stands before the kernel's */
+	sync_rig_ip("neighbor add 10.0.0.2 lladdr 02:00:00:00:00:22 dev lan nud reachable");
+	sync_rig_ip("neighbor add 10.0.0.4 lladdr 02:00:00:00:00:44 dev lan nud reachable");
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.4") != NULL);
+	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->mac[5], 9);
 	bp_sync_reconfigure(r->sync, &r->config);
 	free(next);
-	RUN_UNTIL(r, rig_neighbour(r, RIG_LAN, "10.0.0.2") != NULL &&
-			     rig_neighbour(r, RIG_LAN, "10.0.0.2")->mac[5] == 0x22);
+	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.2") != NULL &&
+			     rig_neighbor(r, RIG_LAN, "10.0.0.2")->mac[5] == 0x22);
 	assert_null(fib_fake_route(r->writer, &route.prefix, BP_ORIGIN_STATIC));
 }
 
@@ -383,7 +383,7 @@ int main(void)
 		RIG_TEST(a_tap_is_removed),
 		RIG_TEST(a_tap_is_removed_while_a_resync_begins),
 		RIG_TEST(held_without_the_data_plane),
-		RIG_TEST(neighbours_in_use_are_probed),
+		RIG_TEST(neighbors_in_use_are_probed),
 		RIG_TEST(the_configuration_is_reloaded),
 	};
 

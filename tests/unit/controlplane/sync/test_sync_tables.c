@@ -148,17 +148,17 @@ static bool routes_equal(struct fixture *f, const struct bp_kernel_state *k)
 	return same == n && n == k->n_routes;
 }
 
-static bool neighbours_equal(struct fixture *f, const struct bp_kernel_state *k)
+static bool neighbors_equal(struct fixture *f, const struct bp_kernel_state *k)
 {
-	struct bp_neighbour_info n;
+	struct bp_neighbor_info n;
 	uint32_t cursor = 0, found = 0;
 
-	while (bp_fib_next_neighbour(&f->shm.fib, &cursor, &n))
-		for (uint32_t i = 0; i < k->n_neighbours; i++)
-			if (bp_kernel_neighbour_order(&n, &k->neighbour[i]) == 0)
-				found += memcmp(n.mac, k->neighbour[i].mac, 6) == 0 &&
-					 n.state == k->neighbour[i].state;
-	return found == k->n_neighbours && found == atomic_load(&f->shm.fib.control->neighbours);
+	while (bp_fib_next_neighbor(&f->shm.fib, &cursor, &n))
+		for (uint32_t i = 0; i < k->n_neighbors; i++)
+			if (bp_kernel_neighbor_order(&n, &k->neighbor[i]) == 0)
+				found += memcmp(n.mac, k->neighbor[i].mac, 6) == 0 &&
+					 n.state == k->neighbor[i].state;
+	return found == k->n_neighbors && found == atomic_load(&f->shm.fib.control->neighbors);
 }
 
 static bool as_the_kernel(struct fixture *f)
@@ -169,7 +169,7 @@ static bool as_the_kernel(struct fixture *f)
 
 	if (bp_kernel_dump(&f->config, &k, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
-	same = routes_equal(f, &k) && neighbours_equal(f, &k);
+	same = routes_equal(f, &k) && neighbors_equal(f, &k);
 	bp_kernel_state_free(&k);
 	return same;
 }
@@ -213,7 +213,7 @@ static void random_change(FILE *f, uint64_t *seed, bool *v6)
 			: g == 0 ? "10.0.0.7 dev lan"
 				 : "10.1.0.7 dev wan");
 	if (kind == 8)
-		fprintf(f, "neighbour replace 10.0.0.%u lladdr 02:00:00:00:0%u:01 dev lan\n", 2 + p,
+		fprintf(f, "neighbor replace 10.0.0.%u lladdr 02:00:00:00:0%u:01 dev lan\n", 2 + p,
 			g);
 }
 

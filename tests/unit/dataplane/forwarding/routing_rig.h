@@ -43,13 +43,12 @@ static inline void set_route(struct rig *r, const char *prefix, unsigned length,
 	fill_route(r->writer, prefix, length, type, interface, gateway);
 }
 
-static inline void set_neighbour(
+static inline void set_neighbor(
 	struct rig *r, unsigned interface, const char *text, const uint8_t mac[6])
 {
 	struct bp_address a = address(text);
 
-	assert_int_equal(
-		bp_fib_neighbour_set(r->writer, interface, &a, mac, BP_NEIGHBOUR_REACHABLE),
+	assert_int_equal(bp_fib_neighbor_set(r->writer, interface, &a, mac, BP_NEIGHBOR_REACHABLE),
 		BP_FIB_DONE);
 }
 
@@ -69,10 +68,10 @@ static inline void start_with(struct rig *r, const char *yaml)
 	set_interface(r, A, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	set_interface(r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	set_interface(r, C, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER, MTU_C);
-	set_neighbour(r, A, "10.1.0.2", host_a);
-	set_neighbour(r, B, "10.2.0.2", host_b);
-	set_neighbour(r, C, "10.3.0.2", host_c);
-	set_neighbour(r, B, "fd02::2", host_b);
+	set_neighbor(r, A, "10.1.0.2", host_a);
+	set_neighbor(r, B, "10.2.0.2", host_b);
+	set_neighbor(r, C, "10.3.0.2", host_c);
+	set_neighbor(r, B, "fd02::2", host_b);
 	set_route(r, "10.1.0.0", 24, BP_ROUTE_UNICAST, A, NULL);
 	set_route(r, "10.2.0.0", 24, BP_ROUTE_UNICAST, B, NULL);
 	set_route(r, "10.3.0.0", 24, BP_ROUTE_UNICAST, C, NULL);

@@ -8,7 +8,7 @@ static void packets_are_forwarded(void **state)
 	struct rig r;
 
 	start(&r);
-	goes(&r, ip4("10.2.0.2", 64, 46), B, host_b); /* a neighbour */
+	goes(&r, ip4("10.2.0.2", 64, 46), B, host_b); /* a neighbor */
 	goes(&r, ip4("10.9.1.1", 64, 46), B, host_b); /* through a gateway */
 	goes(&r, ip4("10.9.7.1", 2, 500), C, host_c); /* the longer prefix; the last hop but one */
 	goes(&r, ip4("10.9.1.1", 255, 1500), B, host_b); /* just fits */
@@ -153,7 +153,7 @@ static void local_packets(void **state)
 	p = ip4("10.1.0.255", 64, 46); /* to everybody on the link */
 	memset(p.bytes, 0xff, 6);
 	is_punted(&r, p, BP_C_PUNT_LOCAL, BP_EX_LOCAL);
-	p = ip6("ff02::1:ff00:1", 255, 32); /* solicits a neighbour */
+	p = ip6("ff02::1:ff00:1", 255, 32); /* solicits a neighbor */
 	memcpy(p.bytes, "\x33\x33\xff\x00\x00\x01", 6);
 	p.bytes[14 + 6] = 58;
 	p.bytes[54] = 135;

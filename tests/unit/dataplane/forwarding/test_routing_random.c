@@ -26,7 +26,7 @@ static const struct plain_route {
 	uint8_t length;
 	enum bp_route_type type;
 	int hop[2];             /* interfaces; -1: none */
-	const char *gateway[2]; /* NULL: the destination is a neighbour */
+	const char *gateway[2]; /* NULL: the destination is a neighbor */
 } routes[] = {
 	{"10.1.0.0", 24, BP_ROUTE_UNICAST, {0, -1}, {NULL, NULL}},
 	{"10.2.0.0", 24, BP_ROUTE_UNICAST, {1, -1}, {NULL, NULL}},
@@ -57,9 +57,9 @@ static const struct plain_route {
 static const struct {
 	uint8_t interface;
 	const char *address;
-} neighbours[] = {{0, "10.1.0.2"}, {1, "10.2.0.2"}, {2, "10.3.0.2"}, {1, "fd02::2"}, {2, "fd03::2"},
+} neighbors[] = {{0, "10.1.0.2"}, {1, "10.2.0.2"}, {2, "10.3.0.2"}, {1, "fd02::2"}, {2, "fd03::2"},
 	{1, "fd02::9"}};
-#define N_NEIGHBOURS (sizeof(neighbours) / sizeof(neighbours[0]))
+#define N_NEIGHBORS (sizeof(neighbors) / sizeof(neighbors[0]))
 
 static const char *const address4[] = {"10.1.0.2", "10.2.0.2", "10.3.0.2", "10.1.0.1", "10.2.0.1",
 	"10.2.0.255", "10.9.1.1", "10.9.7.5", "10.9.7.70", "10.8.1.1", "10.50.1.1", "10.67.1.1",
@@ -86,7 +86,7 @@ static void port_mac(unsigned port, uint8_t mac[6])
 	memcpy(mac, (uint8_t[]){0x02, 0, 0, 0, (uint8_t)port, 0xa1}, 6);
 }
 
-static void neighbour_mac(unsigned n, uint8_t mac[6])
+static void neighbor_mac(unsigned n, uint8_t mac[6])
 {
 	memcpy(mac, (uint8_t[]){0x02, 1, 2, 3, (uint8_t)n, 0xb2}, 6);
 }
@@ -108,13 +108,13 @@ static void start(struct rig *r)
 		assert_int_equal(bp_fib_interface_set(r->writer, p, &info), BP_FIB_DONE);
 		r->exception->has[p] = true;
 	}
-	for (unsigned i = 0; i < N_NEIGHBOURS; i++) {
-		struct bp_address a = address(neighbours[i].address);
+	for (unsigned i = 0; i < N_NEIGHBORS; i++) {
+		struct bp_address a = address(neighbors[i].address);
 		uint8_t mac[6];
 
-		neighbour_mac(i, mac);
-		assert_int_equal(bp_fib_neighbour_set(r->writer, neighbours[i].interface, &a, mac,
-					 BP_NEIGHBOUR_REACHABLE),
+		neighbor_mac(i, mac);
+		assert_int_equal(bp_fib_neighbor_set(r->writer, neighbors[i].interface, &a, mac,
+					 BP_NEIGHBOR_REACHABLE),
 			BP_FIB_DONE);
 	}
 	for (unsigned i = 0; i < N_ROUTES; i++) {
@@ -295,12 +295,12 @@ static const struct plain_route *longest(const uint8_t *a, unsigned family)
 	return best;
 }
 
-static int find_neighbour(int interface, struct bp_address a)
+static int find_neighbor(int interface, struct bp_address a)
 {
-	for (unsigned i = 0; i < N_NEIGHBOURS; i++) {
-		struct bp_address n = address(neighbours[i].address);
+	for (unsigned i = 0; i < N_NEIGHBORS; i++) {
+		struct bp_address n = address(neighbors[i].address);
 
-		if (neighbours[i].interface == interface && memcmp(&n, &a, sizeof(a)) == 0)
+		if (neighbors[i].interface == interface && memcmp(&n, &a, sizeof(a)) == 0)
 			return (int)i;
 	}
 	return -1;
@@ -330,12 +330,12 @@ static struct outcome follow(const struct plain_route *t, struct bp_address dst,
 	if (ttl <= 1)
 		return counted(BP_C_PUNT_TTL_EXPIRED);
 	for (unsigned k = 0; k < 2 && t->hop[k] >= 0; k++) {
-		int n = find_neighbour(t->hop[k], t->gateway[k] ? address(t->gateway[k]) : dst);
+		int n = find_neighbor(t->hop[k], t->gateway[k] ? address(t->gateway[k]) : dst);
 
 		if (n < 0)
 			return counted(BP_C_PUNT_NO_NEIGHBOR);
 		o.way[k].port = (unsigned)t->hop[k];
-		neighbour_mac((unsigned)n, o.way[k].mac);
+		neighbor_mac((unsigned)n, o.way[k].mac);
 		o.n_ways++;
 	}
 	/* the test's two ways differ in their MTU: a packet for both or neither */

@@ -33,7 +33,7 @@ static void invalid_link_words_are_rejected(void **state)
 	rig_stop(&r);
 }
 
-/* ---- interfaces and neighbours that change ---- */
+/* ---- interfaces and neighbors that change ---- */
 
 static void an_interface_that_is_down(void **state)
 {
@@ -67,19 +67,19 @@ static void a_number_that_was_another_ports(void **state)
 	start(&r);
 	memcpy(info.mac, mac_of[B], 6);
 	assert_int_equal(bp_fib_interface_set(r.writer, B, &info), BP_FIB_DONE);
-	set_neighbour(&r, B, "10.2.0.2", host_b);
+	set_neighbor(&r, B, "10.2.0.2", host_b);
 	/* the worker has not seen "b" yet */
 	r.worker->router.confirmed = 0;
 	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
-	/* what was a neighbour there is none on the port that has the number now */
+	/* what was a neighbor there is none on the port that has the number now */
 	set_interface(&r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	is_punted(&r, p, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
-	set_neighbour(&r, B, "10.2.0.2", host_b);
+	set_neighbor(&r, B, "10.2.0.2", host_b);
 	goes(&r, p, B, host_b);
 	rig_stop(&r);
 }
 
-static void a_neighbour_that_changes(void **state)
+static void a_neighbor_that_changes(void **state)
 {
 	static const uint8_t other[6] = {0x02, 0, 0, 0, 0, 0x99};
 	struct packet p = ip4("10.9.1.1", 64, 46), q = ip4("10.2.0.2", 64, 46);
@@ -88,16 +88,16 @@ static void a_neighbour_that_changes(void **state)
 
 	start(&r);
 	goes(&r, p, B, host_b);
-	set_neighbour(&r, B, "10.2.0.2", other);
+	set_neighbor(&r, B, "10.2.0.2", other);
 	goes(&r, p, B, other);
 	goes(&r, q, B, other);
-	assert_int_equal(bp_fib_neighbour_delete(r.writer, B, &a), BP_FIB_DONE);
+	assert_int_equal(bp_fib_neighbor_delete(r.writer, B, &a), BP_FIB_DONE);
 	is_punted(&r, p, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	is_punted(&r, q, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	rig_stop(&r);
 }
 
-/* Both ways to a gateway mark it as used, and so does a destination that is a neighbour. */
+/* Both ways to a gateway mark it as used, and so does a destination that is a neighbor. */
 static void use_is_marked(void **state)
 {
 	struct packet p = ip4("10.9.1.1", 64, 46), q = ip4("10.3.0.2", 64, 46);
@@ -106,15 +106,15 @@ static void use_is_marked(void **state)
 
 	start(&r);
 	r.worker->mono_ns = 77500000000;
-	assert_int_equal(bp_fib_neighbour_used(&r.shm.fib, B, &b), 0);
+	assert_int_equal(bp_fib_neighbor_used(&r.shm.fib, B, &b), 0);
 	goes(&r, p, B, host_b);
 	goes(&r, q, C, host_c);
-	assert_int_equal(bp_fib_neighbour_used(&r.shm.fib, B, &b), 77);
-	assert_int_equal(bp_fib_neighbour_used(&r.shm.fib, C, &c), 77);
+	assert_int_equal(bp_fib_neighbor_used(&r.shm.fib, B, &b), 77);
+	assert_int_equal(bp_fib_neighbor_used(&r.shm.fib, C, &c), 77);
 	r.worker->mono_ns = 99000000000;
 	goes(&r, p, B, host_b);
-	assert_int_equal(bp_fib_neighbour_used(&r.shm.fib, B, &b), 99);
-	assert_int_equal(bp_fib_neighbour_used(&r.shm.fib, C, &c), 77);
+	assert_int_equal(bp_fib_neighbor_used(&r.shm.fib, B, &b), 99);
+	assert_int_equal(bp_fib_neighbor_used(&r.shm.fib, C, &c), 77);
 	rig_stop(&r);
 }
 
@@ -196,7 +196,7 @@ int main(void)
 		cmocka_unit_test(invalid_link_words_are_rejected),
 		cmocka_unit_test(an_interface_that_is_down),
 		cmocka_unit_test(a_number_that_was_another_ports),
-		cmocka_unit_test(a_neighbour_that_changes),
+		cmocka_unit_test(a_neighbor_that_changes),
 		cmocka_unit_test(use_is_marked),
 		cmocka_unit_test(flows_keep_their_path),
 		cmocka_unit_test(fragments_keep_together),

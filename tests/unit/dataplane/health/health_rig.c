@@ -43,16 +43,16 @@ void health_route(struct health *h, const char *prefix, unsigned length, enum bp
 	fill_route(h->r.writer, prefix, length, type, interface, gateway);
 }
 
-void health_neighbour(
+void health_neighbor(
 	struct health *h, unsigned interface, bool ip6, const uint8_t ip[16], const uint8_t mac[6])
 {
 	const struct bp_address a = ip6 ? bp_address6(ip) : bp_address4(ip);
 
 	if (!mac)
-		assert_int_equal(bp_fib_neighbour_delete(h->r.writer, interface, &a), BP_FIB_DONE);
+		assert_int_equal(bp_fib_neighbor_delete(h->r.writer, interface, &a), BP_FIB_DONE);
 	else
-		assert_int_equal(bp_fib_neighbour_set(
-					 h->r.writer, interface, &a, mac, BP_NEIGHBOUR_REACHABLE),
+		assert_int_equal(
+			bp_fib_neighbor_set(h->r.writer, interface, &a, mac, BP_NEIGHBOR_REACHABLE),
 			BP_FIB_DONE);
 }
 
@@ -84,7 +84,7 @@ static void tables(struct health *h)
 	health_route(h, "fd02::", 64, BP_ROUTE_UNICAST, B, NULL);
 	health_route(h, "fd01::1", 128, BP_ROUTE_LOCAL, -1, NULL);
 	health_route(h, "fd02::1", 128, BP_ROUTE_LOCAL, -1, NULL);
-	health_neighbour(h, B, h->o.cse6, h->cse.ip, mac_cse);
+	health_neighbor(h, B, h->o.cse6, h->cse.ip, mac_cse);
 }
 
 static void ends(struct health *h)
@@ -250,7 +250,7 @@ uint32_t health_session(struct health *h, unsigned i, unsigned objects)
 	mapped(s.address, h->o.dev6, e.ip);
 	mapped(s.own, h->o.dev6, h->gateway.ip);
 	assert_int_equal(bp_phd_session_open(h->phd, &s, &slot), 0);
-	health_neighbour(h, h->o.bridged ? HOST : A, h->o.dev6, e.ip, e.mac);
+	health_neighbor(h, h->o.bridged ? HOST : A, h->o.dev6, e.ip, e.mac);
 	return slot;
 }
 

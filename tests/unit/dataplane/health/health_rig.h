@@ -55,7 +55,7 @@ void health_time(struct health *h, uint64_t ns);
 void health_route(struct health *h, const char *prefix, unsigned length, enum bp_route_type type,
 	int interface, const char *gateway);
 /* NULL: the kernel does not know its MAC. */
-void health_neighbour(
+void health_neighbor(
 	struct health *h, unsigned interface, bool ip6, const uint8_t ip[16], const uint8_t mac[6]);
 void health_interface(struct health *h, unsigned i, bool up, uint32_t mtu);
 

@@ -147,7 +147,7 @@ static void separate_responses(void **state)
 				BP_C_COUNT);
 		}
 		/* the way back is not known any more: the CSE will ask again */
-		health_neighbour(&h, B, cse6, h.cse.ip, NULL);
+		health_neighbor(&h, B, cse6, h.cse.ip, NULL);
 		reply(&h, &q, CON, CREATED, 2001);
 		health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_CSE_ACK_UNSENT, 1, BP_C_COUNT);
 		health_stop(&h);
@@ -558,7 +558,7 @@ static void handed_to_the_control_plane(void **state)
 	health_start(&h, &(struct health_options){0});
 	slot = health_session(&h, 0, 2);
 	report(&h, true, 3, 1, 1, &q);
-	health_neighbour(&h, A, false, h.device.ip, NULL);
+	health_neighbor(&h, A, false, h.device.ip, NULL);
 	reply(&h, &q, ACK, CREATED, 2001);
 	health_counted(&h, BP_C_CSE_STORED, 1, BP_C_PHD_RESPONSE_HANDED_OVER, 1, BP_C_COUNT);
 	assert_true(health_event(&h, 0, &e));
@@ -591,7 +591,7 @@ static void handed_to_the_control_plane(void **state)
 	while (health_event(&h, 0, &e))
 		assert_int_equal(e.kind, BP_PHD_EVENT_ANSWER);
 	health_interface(&h, A, true, 41); /* too narrow for an answer of 20 + 8 + 14 octets */
-	health_neighbour(&h, A, false, h.device.ip, h.device.mac);
+	health_neighbor(&h, A, false, h.device.ip, h.device.mac);
 	report(&h, true, 5, 3, 1, &q);
 	reply(&h, &q, ACK, 0xa3, 0);
 	assert_true(health_event(&h, 0, &e));

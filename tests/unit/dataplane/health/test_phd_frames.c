@@ -515,7 +515,7 @@ static void behind_a_bridge(void **state)
 			BP_C_PHD_RESPONSES, 1, BP_C_COUNT);
 		/* again, while the bridge has not learned where the device is: to all its ports */
 		h.device.mac[3] = 7;
-		health_neighbour(&h, HOST, dev6, h.device.ip, h.device.mac);
+		health_neighbor(&h, HOST, dev6, h.device.ip, h.device.mac);
 		h.device.mac[3] = 0;
 		health_report(&h, &apdu);
 		h.device.mac[3] = 7;
@@ -549,7 +549,7 @@ static void the_cse_behind_a_bridge(void **state)
 	health_start(&h, &(struct health_options){.bridged = true});
 	health_session(&h, 0, 2);
 	health_route(&h, "10.2.0.5", 32, BP_ROUTE_UNICAST, HOST, NULL);
-	health_neighbour(&h, HOST, false, h.cse.ip, h.device.mac);
+	health_neighbor(&h, HOST, false, h.cse.ip, h.device.mac);
 	health_report(&h, &apdu);
 	for (unsigned i = 0; i < 2; i++) { /* back out of the port that the device is behind */
 		m = bp_ring_ports_take(&h.r.ports, A);

@@ -361,15 +361,15 @@ static void deliver(struct model *m)
 	}
 }
 
-/* A device's neighbour is forgotten now and then. */
+/* A device's neighbor is forgotten now and then. */
 static void flap(struct model *m)
 {
 	const struct end e = health_device(&m->h, rnd(DEVICES));
 
-	health_neighbour(&m->h, A, m->h.o.dev6, e.ip, NULL);
+	health_neighbor(&m->h, A, m->h.o.dev6, e.ip, NULL);
 	for (unsigned i = 0; i < 5; i++)
 		deliver(m);
-	health_neighbour(&m->h, A, m->h.o.dev6, e.ip, e.mac);
+	health_neighbor(&m->h, A, m->h.o.dev6, e.ip, e.mac);
 }
 
 static void step(struct model *m, bool fresh)

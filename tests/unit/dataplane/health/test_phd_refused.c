@@ -157,7 +157,7 @@ static void the_slow_path(void **state)
 	bp_phd_session_word(h.phd, slot, BP_PHD_OPERATING, BP_PHD_READY, BP_PHD_NO_LAYOUT);
 	is_slow(&h);
 	bp_phd_session_word(h.phd, slot, BP_PHD_OPERATING, BP_PHD_READY, 0);
-	health_neighbour(&h, B, false, h.cse.ip, NULL);
+	health_neighbor(&h, B, false, h.cse.ip, NULL);
 	is_slow(&h);
 	health_route(&h, "10.2.0.5", 32, BP_ROUTE_BLACKHOLE, -1, NULL);
 	is_slow(&h);
@@ -166,7 +166,7 @@ static void the_slow_path(void **state)
 	health_route(&h, "10.2.0.5", 32, BP_ROUTE_LOCAL, -1, NULL);
 	is_slow(&h);
 	/* out of C a request of this length does not fit */
-	health_neighbour(&h, C, false, h.cse.ip, mac);
+	health_neighbor(&h, C, false, h.cse.ip, mac);
 	health_route(&h, "10.2.0.5", 32, BP_ROUTE_UNICAST, C, NULL);
 	apdu = one(true, 1, 1);
 	health_report(&h, &apdu);
@@ -182,7 +182,7 @@ static void the_slow_path(void **state)
 	/* a gateway that is resolved */
 	health_route(&h, "10.2.0.5", 32, BP_ROUTE_UNICAST, B, "10.2.0.9");
 	is_slow(&h);
-	health_neighbour(&h, B, false, (const uint8_t[16]){10, 2, 0, 9}, mac);
+	health_neighbor(&h, B, false, (const uint8_t[16]){10, 2, 0, 9}, mac);
 	health_report(&h, &apdu);
 	goes(&h, slot, 0, 0, SPO2, con1);
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,

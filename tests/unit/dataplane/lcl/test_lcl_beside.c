@@ -313,7 +313,7 @@ static void the_kernel_knows_no_labels(void **state)
 }
 
 /* Who asks for a MAC address with a label is answered without: an answer is made of the request. */
-static void neighbours_are_answered_plain(void **state)
+static void neighbors_are_answered_plain(void **state)
 {
 	struct rig r;
 
@@ -424,7 +424,7 @@ int main(void)
 		cmocka_unit_test(a_label_is_kept_over_routing),
 		cmocka_unit_test(a_routed_flow_gets_its_label),
 		cmocka_unit_test(the_kernel_knows_no_labels),
-		cmocka_unit_test(neighbours_are_answered_plain),
+		cmocka_unit_test(neighbors_are_answered_plain),
 		cmocka_unit_test(flooded_copy_is_unlabelled_on_other_ports),
 		cmocka_unit_test(flows_that_cannot_be),
 	};

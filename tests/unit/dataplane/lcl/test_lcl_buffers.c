@@ -96,7 +96,7 @@ static void split_last(struct rig *r, unsigned port, uint16_t first)
 }
 
 /* A label is one wherever its octets lie: who cuts a frame so that it is in two buffers, as a
- * neighbour on shared memory can, gets none past a port that does not trust him. */
+ * neighbor on shared memory can, gets none past a port that does not trust him. */
 static void chained_buffers(void **state)
 {
 	const struct label in = {.d = 20000, .n = 2}, out = {.d = 10000, .n = 1};

@@ -228,7 +228,7 @@ static void assert_shortest(double v)
 	snprintf(shorter, sizeof(shorter), "%.*e", n - 2, v);
 	if (bits(strtod(shorter, NULL)) == bits(v))
 		fail_msg("%s is longer than %s", text, shorter);
-	for (int up = -1; up <= 1; up += 2) { /* the neighbours of the rounded one */
+	for (int up = -1; up <= 1; up += 2) { /* the neighbors of the rounded one */
 		char exact[40];
 		char *e = strchr(shorter, 'e');
 		long long digits = 0;

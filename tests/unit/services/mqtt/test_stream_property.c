@@ -310,7 +310,7 @@ static void window(struct rig *r, struct run *t, unsigned d, uint64_t *s)
 		cut[n - 1].fin = true;
 	if (n == 0 && end)
 		cut[n++] = (struct cut){limit, limit, true};
-	/* a window's reordering: everything, neighbours, or nothing */
+	/* a window's reordering: everything, neighbors, or nothing */
 	switch (test_below(s, 3)) {
 	case 0:
 		for (unsigned i = n; i > 1; i--) {

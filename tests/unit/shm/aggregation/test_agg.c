@@ -101,7 +101,7 @@ static void impossible_sizes_are_refused(void **state)
 
 /* ---- the plan ---- */
 
-/* Every word is of version `v`, and differs from its neighbours and from other versions. */
+/* Every word is of version `v`, and differs from its neighbors and from other versions. */
 static uint64_t word_of(uint64_t v, size_t i)
 {
 	return v * 0x9e3779b97f4a7c15ull + i;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "shm/fib/lpm/lpm_node.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 #define ROOT4 (1u << 24)
 #define ROOT6 (1u << 16)
@@ -37,7 +37,7 @@ struct bp_fib *fib_new(const struct fib_size *size)
 	f->max_routes = f->max_routes4 + f->max_routes6;
 	f->max_nexthops = or_else(size->max_nexthops, 1u << 20);
 	f->max_groups = or_else(size->max_groups, 64);
-	f->max_neighbours = or_else(size->max_neighbours, 1024);
+	f->max_neighbors = or_else(size->max_neighbors, 1024);
 	f->max_lines = or_else(size->max_lines, 65536);
 	f->hash_key[0] = 0x0123456789abcdefull;
 	f->hash_key[1] = 0xfedcba9876543210ull;

@@ -6,11 +6,11 @@
 
 /* Capacities of the tables; 0 takes a small one that is enough for most tests. */
 struct fib_size {
-	uint32_t max_routes4, max_routes6, max_nexthops, max_groups, max_neighbours, max_lines;
+	uint32_t max_routes4, max_routes6, max_nexthops, max_groups, max_neighbors, max_lines;
 };
 
 /*
- * Forwarding tables but for records and neighbours in memory of their own, all zero as in a fresh
+ * Forwarding tables but for records and neighbors in memory of their own, all zero as in a fresh
  * segment, for fib_free(). Exits without memory.
  */
 struct bp_fib *fib_new(const struct fib_size *size);

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-void fib_config(struct bp_config *c, uint32_t routes4, uint32_t routes6, uint32_t neighbours,
+void fib_config(struct bp_config *c, uint32_t routes4, uint32_t routes6, uint32_t neighbors,
 	uint32_t nexthops, uint32_t groups)
 {
 	memset(c, 0, sizeof(*c));
 	c->n_workers = 2;
 	c->n_ports = 1;
-	c->routing = (struct bp_config_routing){routes4, routes6, neighbours, nexthops, groups};
+	c->routing = (struct bp_config_routing){routes4, routes6, neighbors, nexthops, groups};
 }
 
-void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t neighbours,
+void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t neighbors,
 	uint32_t nexthops, uint32_t groups)
 {
 	struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
@@ -26,7 +26,7 @@ void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t ne
 	char err[256];
 
 	assert_non_null(c);
-	fib_config(c, routes4, routes6, neighbours, nexthops, groups);
+	fib_config(c, routes4, routes6, neighbors, nexthops, groups);
 	s = bp_segment_anonymous(specs, bp_shm_specs(c, specs), err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&x->shm, s, err, sizeof(err)) != 0)

@@ -14,13 +14,13 @@ struct fib_rig {
 	struct bp_fib_writer *w;
 };
 
-void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t neighbours,
+void fib_open(struct fib_rig *x, uint32_t routes4, uint32_t routes6, uint32_t neighbors,
 	uint32_t nexthops, uint32_t groups);
 void fib_close(struct fib_rig *x);
 /* Another writer on the same tables. */
 void fib_take_over(struct fib_rig *x);
 /* A configuration in which one port routes, with these capacities. */
-void fib_config(struct bp_config *c, uint32_t routes4, uint32_t routes6, uint32_t neighbours,
+void fib_config(struct bp_config *c, uint32_t routes4, uint32_t routes6, uint32_t neighbors,
 	uint32_t nexthops, uint32_t groups);
 
 /* "10.1.2.3" or "fd00::1"; "" is no address. "10.0.0.0/8": a prefix. */

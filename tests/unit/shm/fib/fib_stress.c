@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "shm/fib/lpm/lpm.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 #include "tests/unit/shm/test.h"
 
-enum kind { ROUTE4, ROUTE6, NEIGHBOUR, OBJECT };
+enum kind { ROUTE4, ROUTE6, NEIGHBOR, OBJECT };
 
 static enum kind kind_of(unsigned item, unsigned *n)
 {
@@ -20,9 +20,9 @@ static enum kind kind_of(unsigned item, unsigned *n)
 	if (*n < ROUTES6)
 		return ROUTE6;
 	*n -= ROUTES6;
-	if (*n < NEIGHBOURS)
-		return NEIGHBOUR;
-	*n -= NEIGHBOURS;
+	if (*n < NEIGHBORS)
+		return NEIGHBOR;
+	*n -= NEIGHBORS;
 	return OBJECT;
 }
 
@@ -77,14 +77,14 @@ static struct bp_prefix prefix_of(enum kind kind, unsigned n)
 		a.bytes[15] = 1;
 		return bp_prefix_of(a, 32 + n * 2);
 	}
-	a.bytes[0] = (uint8_t)(kind == ROUTE4 ? 20 : kind == NEIGHBOUR ? 30 : 40);
+	a.bytes[0] = (uint8_t)(kind == ROUTE4 ? 20 : kind == NEIGHBOR ? 30 : 40);
 	a.bytes[1] = (uint8_t)n;
 	a.bytes[3] = 0xf0;
 	return bp_prefix_of(a, kind == ROUTE4 ? 16 + n % 17 : 24);
 }
 
-/* A neighbour that changes, and the destination that is routed by it. */
-static struct bp_address neighbour(unsigned n)
+/* A neighbor that changes, and the destination that is routed by it. */
+static struct bp_address neighbor(unsigned n)
 {
 	const uint8_t b[4] = {10, 2, 0, (uint8_t)n};
 
@@ -141,10 +141,10 @@ static bool apply_route(struct bp_fib_writer *w, enum kind kind, unsigned n, uin
 	return fine(bp_fib_route_delete(w, &r.prefix, BP_ORIGIN_STATIC)) && ok;
 }
 
-static bool apply_neighbour(struct bp_fib_writer *w, unsigned n, uint32_t version)
+static bool apply_neighbor(struct bp_fib_writer *w, unsigned n, uint32_t version)
 {
-	const struct bp_address a = neighbour(n);
-	struct bp_route r = route(NEIGHBOUR, n);
+	const struct bp_address a = neighbor(n);
+	struct bp_route r = route(NEIGHBOR, n);
 	uint8_t mac[6];
 
 	r.hop[0].gateway = a;
@@ -152,8 +152,8 @@ static bool apply_neighbour(struct bp_fib_writer *w, unsigned n, uint32_t versio
 		return false;
 	mac_of(version % GATEWAYS, mac);
 	if (look(version) == ABSENT)
-		return fine(bp_fib_neighbour_delete(w, 1, &a));
-	return fine(bp_fib_neighbour_set(w, 1, &a, mac, BP_NEIGHBOUR_REACHABLE));
+		return fine(bp_fib_neighbor_delete(w, 1, &a));
+	return fine(bp_fib_neighbor_set(w, 1, &a, mac, BP_NEIGHBOR_REACHABLE));
 }
 
 static bool apply_object(struct bp_fib_writer *w, unsigned n, uint32_t version)
@@ -176,8 +176,8 @@ static bool item_apply(struct bp_fib_writer *w, unsigned item, uint32_t version)
 	unsigned n;
 	const enum kind kind = kind_of(item, &n);
 
-	if (kind == NEIGHBOUR)
-		return apply_neighbour(w, n, version);
+	if (kind == NEIGHBOR)
+		return apply_neighbor(w, n, version);
 	if (kind == OBJECT)
 		return apply_object(w, n, version);
 	return apply_route(w, kind, n, version);
@@ -195,11 +195,11 @@ static uint64_t item_find(struct stress *s, unsigned item, bool slowly)
 	uint32_t number;
 	uint64_t link;
 
-	if (kind == NEIGHBOUR && test_below(&s->rnd, 2)) {
+	if (kind == NEIGHBOR && test_below(&s->rnd, 2)) {
 		uint32_t dst;
 
-		memcpy(&dst, neighbour(n).bytes, 4);
-		return bp_neighbour4_use(s->f, 1, dst, 7);
+		memcpy(&dst, neighbor(n).bytes, 4);
+		return bp_neighbor4_use(s->f, 1, dst, 7);
 	}
 	if (p.family == 6)
 		bp_lpm6_lookup(s->f, &six, &number, 1);
@@ -228,7 +228,7 @@ static bool item_is(unsigned item, uint32_t version, uint64_t link)
 	unsigned n;
 	const enum kind kind = kind_of(item, &n);
 
-	if (kind == NEIGHBOUR)
+	if (kind == NEIGHBOR)
 		return link == (look(version) == ABSENT ? bp_link_make(BP_LINK_UNRESOLVED, 1, 0)
 							: link_to(1, version % GATEWAYS));
 	switch (look(version)) {
@@ -261,8 +261,8 @@ static bool fixed_apply(struct bp_fib_writer *w)
 		uint8_t mac[6];
 
 		mac_of(g, mac);
-		if (!fine(bp_fib_neighbour_set(w, 1, &a, mac, BP_NEIGHBOUR_REACHABLE)) ||
-			!fine(bp_fib_neighbour_set(w, 2, &a, mac, BP_NEIGHBOUR_REACHABLE)))
+		if (!fine(bp_fib_neighbor_set(w, 1, &a, mac, BP_NEIGHBOR_REACHABLE)) ||
+			!fine(bp_fib_neighbor_set(w, 2, &a, mac, BP_NEIGHBOR_REACHABLE)))
 			return false;
 	}
 	return true;

@@ -12,9 +12,9 @@
  */
 #define ROUTES4 96
 #define ROUTES6 48
-#define NEIGHBOURS 24
+#define NEIGHBORS 24
 #define OBJECTS 24
-#define ITEMS (ROUTES4 + ROUTES6 + NEIGHBOURS + OBJECTS)
+#define ITEMS (ROUTES4 + ROUTES6 + NEIGHBORS + OBJECTS)
 #define GATEWAYS 1024 /* of a version's number modulo this; they do not change */
 #define READERS 2
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/unit/shm/fib/fib_rig.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 static struct fib_rig x;
 static uint64_t rnd;
@@ -31,7 +31,7 @@ static void fill(void)
 			bp_fib_object_set(x.w, r.object, BP_ROUTE_UNICAST, r.hop, r.n_hops);
 		bp_fib_route_set(x.w, &r);
 		a.bytes[0] = 0xfe;
-		bp_fib_neighbour_set(x.w, i % 4, &a, fib_mac(i), BP_NEIGHBOUR_REACHABLE);
+		bp_fib_neighbor_set(x.w, i % 4, &a, fib_mac(i), BP_NEIGHBOR_REACHABLE);
 	}
 }
 
@@ -49,7 +49,7 @@ static void damage(void *table, size_t bytes, unsigned one_in)
 
 static void show_all(void)
 {
-	struct bp_neighbour_info n;
+	struct bp_neighbor_info n;
 	struct bp_interface_info info;
 	struct bp_route r;
 	uint32_t cursor = 0;
@@ -57,7 +57,7 @@ static void show_all(void)
 	while (bp_fib_next_route(x.f, &cursor, &r))
 		assert_in_range(r.n_hops, 0, BP_HOPS_MAX);
 	cursor = 0;
-	while (bp_fib_next_neighbour(x.f, &cursor, &n))
+	while (bp_fib_next_neighbor(x.f, &cursor, &n))
 		;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
 		bp_fib_interface(x.f, i, &info);
@@ -68,7 +68,7 @@ static void damage_all(unsigned one_in)
 	const struct bp_fib *f = x.f;
 
 	damage(f->interfaces, BP_MAX_INTERFACES * sizeof(*f->interfaces), one_in);
-	damage(f->neighbours, f->neighbour_lines * sizeof(*f->neighbours), one_in);
+	damage(f->neighbors, f->neighbor_lines * sizeof(*f->neighbors), one_in);
 	damage(f->nexthops, f->max_nexthops * sizeof(*f->nexthops), one_in);
 	damage(f->groups, f->max_groups * sizeof(*f->groups), one_in);
 	damage(f->routes4, (f->max_routes4 + 1) * sizeof(*f->routes4), one_in);
@@ -131,7 +131,7 @@ static void invalid_state_is_repaired(void **state)
 		while (bp_fib_settle(x.w))
 			;
 		assert_int_equal(x.f->control->routes4 + x.f->control->routes6, 0);
-		assert_int_equal(x.f->control->neighbours, 0);
+		assert_int_equal(x.f->control->neighbors, 0);
 		assert_int_equal(x.f->control->nexthops, 0);
 		assert_int_equal(x.f->control->groups, 0);
 		assert_int_equal(x.f->control->lines, 0);

@@ -15,7 +15,7 @@ struct model {
 	struct {
 		bool there, permanent;
 		unsigned mac;
-	} neighbour[INTERFACES][GATEWAYS];
+	} neighbor[INTERFACES][GATEWAYS];
 	struct {
 		bool live;
 		uint8_t type;
@@ -76,8 +76,8 @@ static uint64_t hop_link(const struct bp_hop *h)
 	for (unsigned g = 0; g < GATEWAYS; g++) {
 		const struct bp_address a = gateway(h->interface, g);
 
-		if (memcmp(&a, &h->gateway, sizeof(a)) == 0 && m.neighbour[h->interface][g].there)
-			return fib_resolved(h->interface, m.neighbour[h->interface][g].mac);
+		if (memcmp(&a, &h->gateway, sizeof(a)) == 0 && m.neighbor[h->interface][g].there)
+			return fib_resolved(h->interface, m.neighbor[h->interface][g].mac);
 	}
 	return bp_link_make(BP_LINK_UNRESOLVED, h->interface, 0);
 }
@@ -162,7 +162,7 @@ static void check_shown(void)
 {
 	uint32_t cursor = 0, n = 0, want = 0;
 	struct bp_route r;
-	struct bp_neighbour_info info;
+	struct bp_neighbor_info info;
 
 	while (bp_fib_next_route(x.f, &cursor, &r)) {
 		const struct bp_route *w = NULL;
@@ -198,25 +198,25 @@ static void check_shown(void)
 	assert_int_equal(n, want);
 	assert_int_equal(x.f->control->routes4 + x.f->control->routes6, want);
 	cursor = n = want = 0;
-	while (bp_fib_next_neighbour(x.f, &cursor, &info)) {
+	while (bp_fib_next_neighbor(x.f, &cursor, &info)) {
 		n++;
 		for (unsigned g = 0; g < GATEWAYS; g++) {
 			const struct bp_address a = gateway(info.interface, g);
 
 			if (memcmp(&a, &info.address, sizeof(a)) != 0)
 				continue;
-			assert_true(m.neighbour[info.interface][g].there);
+			assert_true(m.neighbor[info.interface][g].there);
 			assert_memory_equal(
-				info.mac, fib_mac(m.neighbour[info.interface][g].mac), 6);
-			assert_int_equal(info.state, m.neighbour[info.interface][g].permanent
-							     ? BP_NEIGHBOUR_PERMANENT
-							     : BP_NEIGHBOUR_REACHABLE);
+				info.mac, fib_mac(m.neighbor[info.interface][g].mac), 6);
+			assert_int_equal(info.state, m.neighbor[info.interface][g].permanent
+							     ? BP_NEIGHBOR_PERMANENT
+							     : BP_NEIGHBOR_REACHABLE);
 		}
 	}
 	for (unsigned i = 0; i < INTERFACES * GATEWAYS; i++)
-		want += m.neighbour[i / GATEWAYS][i % GATEWAYS].there;
+		want += m.neighbor[i / GATEWAYS][i % GATEWAYS].there;
 	assert_int_equal(n, want);
-	assert_int_equal(x.f->control->neighbours, want);
+	assert_int_equal(x.f->control->neighbors, want);
 }
 
 static void check(void)
@@ -226,7 +226,7 @@ static void check(void)
 	check_shown();
 }
 
-static void change_neighbour(void)
+static void change_neighbor(void)
 {
 	const unsigned i = below(INTERFACES), g = below(GATEWAYS), mac = below(4);
 	const bool permanent = below(8) == 0;
@@ -235,30 +235,30 @@ static void change_neighbour(void)
 
 	switch (below(4)) {
 	case 0:
-		got = bp_fib_neighbour_delete(x.w, i, &a);
-		want = m.neighbour[i][g].there ? BP_FIB_DONE : BP_FIB_ABSENT;
-		m.neighbour[i][g].there = false;
+		got = bp_fib_neighbor_delete(x.w, i, &a);
+		want = m.neighbor[i][g].there ? BP_FIB_DONE : BP_FIB_ABSENT;
+		m.neighbor[i][g].there = false;
 		break;
 	case 1:
-		got = bp_fib_neighbour_set(x.w, i, &a, NULL, BP_NEIGHBOUR_FAILED);
-		if (!m.neighbour[i][g].there || m.neighbour[i][g].permanent)
+		got = bp_fib_neighbor_set(x.w, i, &a, NULL, BP_NEIGHBOR_FAILED);
+		if (!m.neighbor[i][g].there || m.neighbor[i][g].permanent)
 			want = BP_FIB_SAME;
 		else
-			m.neighbour[i][g].there = false;
+			m.neighbor[i][g].there = false;
 		break;
 	default:
-		got = bp_fib_neighbour_set(x.w, i, &a, fib_mac(mac),
-			permanent ? BP_NEIGHBOUR_PERMANENT : BP_NEIGHBOUR_REACHABLE);
-		if (m.neighbour[i][g].there &&
-			((m.neighbour[i][g].permanent && !permanent) ||
-				(m.neighbour[i][g].mac == mac &&
-					m.neighbour[i][g].permanent == permanent))) {
+		got = bp_fib_neighbor_set(x.w, i, &a, fib_mac(mac),
+			permanent ? BP_NEIGHBOR_PERMANENT : BP_NEIGHBOR_REACHABLE);
+		if (m.neighbor[i][g].there &&
+			((m.neighbor[i][g].permanent && !permanent) ||
+				(m.neighbor[i][g].mac == mac &&
+					m.neighbor[i][g].permanent == permanent))) {
 			want = BP_FIB_SAME;
 			break;
 		}
-		m.neighbour[i][g].there = true;
-		m.neighbour[i][g].mac = mac;
-		m.neighbour[i][g].permanent = permanent;
+		m.neighbor[i][g].there = true;
+		m.neighbor[i][g].mac = mac;
+		m.neighbor[i][g].permanent = permanent;
 	}
 	assert_int_equal(got, want);
 }
@@ -323,7 +323,7 @@ static void step(void)
 	switch (below(8)) {
 	case 0:
 	case 1:
-		change_neighbour();
+		change_neighbor();
 		break;
 	case 2:
 		change_object();
@@ -437,7 +437,7 @@ static void nothing_is_reused_before_the_workers_passed(void **state)
 		forget_what_is_hidden();
 		for (unsigned i = below(30); i > 0; i--) {
 			change_object();
-			change_neighbour();
+			change_neighbor();
 			bp_fib_settle(x.w);
 		}
 		for (unsigned i = 0; i < PREFIXES; i++) {

@@ -114,7 +114,7 @@ static void with_a_kernel_only_those_without(void **state)
 	bp_fib_writer_free(w);
 }
 
-static void the_files_routes_and_neighbours(void **state)
+static void the_files_routes_and_neighbors(void **state)
 {
 	struct bp_fib_writer *w = fib_fake_new();
 	struct bp_config c;
@@ -125,19 +125,19 @@ static void the_files_routes_and_neighbours(void **state)
 		{.prefix = p, .type = BP_ROUTE_UNICAST, .hop = {.gateway = gateway}},
 		{.prefix = prefix("10.3.0.0", 16), .type = BP_ROUTE_BLACKHOLE},
 	};
-	struct bp_config_static_neighbor neighbour = {
+	struct bp_config_static_neighbor neighbor = {
 		.address = gateway, .interface = 1, .mac = {2, 0, 0, 0, 0, 7}};
 
 	(void)state;
 	two_ports(&c);
 	c.fixed = (struct bp_config_static){
-		.n_routes = 2, .n_neighbors = 1, .route = routes, .neighbor = &neighbour};
+		.n_routes = 2, .n_neighbors = 1, .route = routes, .neighbor = &neighbor};
 	assert_int_equal(bp_fib_static_apply(w, &c, false, NULL, err, sizeof(err)), 0);
 	/* the gateway is on wan: no port was named */
 	assert_int_equal(fib_fake_route(w, &p, BP_ORIGIN_STATIC)->hop[0].interface, 1);
 	assert_int_equal(fib_fake_route(w, &p, BP_ORIGIN_STATIC)->hop[0].weight, 1);
 	assert_int_equal(type_of(w, "10.3.0.0", 16), BP_ROUTE_BLACKHOLE);
-	assert_int_equal(fib_fake_neighbour(w, 1, &gateway)->state, BP_NEIGHBOUR_PERMANENT);
+	assert_int_equal(fib_fake_neighbor(w, 1, &gateway)->state, BP_NEIGHBOR_PERMANENT);
 
 	/* again with less: what is no longer said goes, and nothing else changes */
 	c.fixed.n_routes = 1;
@@ -162,7 +162,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interfaces_and_their_routes),
 		cmocka_unit_test(with_a_kernel_only_those_without),
-		cmocka_unit_test(the_files_routes_and_neighbours),
+		cmocka_unit_test(the_files_routes_and_neighbors),
 	};
 
 	return cmocka_run_group_tests_name("fib_static", tests, NULL, NULL);

@@ -100,9 +100,9 @@ static void read_on(struct journal *j, unsigned reader)
 {
 	struct stress s = {&shm.fib, j, 1000 + reader};
 	struct bp_route r;
-	struct bp_neighbour_info info;
+	struct bp_neighbor_info info;
 	uint64_t known = 0;
-	uint32_t cursor = 0, neighbours = 0;
+	uint32_t cursor = 0, neighbors = 0;
 
 	while (!atomic_load(&j->stop)) {
 		bp_fib_quiesce(&shm.fib, reader, &known);
@@ -110,8 +110,8 @@ static void read_on(struct journal *j, unsigned reader)
 		/* and as `show` reads */
 		if (!bp_fib_next_route(&shm.fib, &cursor, &r))
 			cursor = 0;
-		if (!bp_fib_next_neighbour(&shm.fib, &neighbours, &info))
-			neighbours = 0;
+		if (!bp_fib_next_neighbor(&shm.fib, &neighbors, &info))
+			neighbors = 0;
 		atomic_store(&j->reading[reader], 1);
 	}
 	bp_fib_read_end(&shm.fib, reader, &known);

@@ -15,11 +15,11 @@ static uint64_t unresolved(unsigned interface)
 	return bp_link_make(BP_LINK_UNRESOLVED, (uint8_t)interface, 0);
 }
 
-static enum bp_fib_result neighbour(unsigned interface, const char *a, unsigned mac)
+static enum bp_fib_result neighbor(unsigned interface, const char *a, unsigned mac)
 {
 	const struct bp_address address = fib_address(a);
 
-	return bp_fib_neighbour_set(x.w, interface, &address, fib_mac(mac), BP_NEIGHBOUR_REACHABLE);
+	return bp_fib_neighbor_set(x.w, interface, &address, fib_mac(mac), BP_NEIGHBOR_REACHABLE);
 }
 
 static enum bp_fib_result route(const char *prefix, unsigned interface, const char *gateway)
@@ -54,7 +54,7 @@ static int end(void **state)
 	return 0;
 }
 
-static void next_hops_follow_their_neighbour(void **state)
+static void next_hops_follow_their_neighbor(void **state)
 {
 	const struct bp_address a = fib_address("10.0.0.1");
 	uint32_t number;
@@ -62,13 +62,13 @@ static void next_hops_follow_their_neighbour(void **state)
 	route("20.0.0.0/8", 1, "10.0.0.1");
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), unresolved(1));
 	number = number_of("20.0.0.1");
-	neighbour(1, "10.0.0.1", 1);
+	neighbor(1, "10.0.0.1", 1);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 1));
-	neighbour(2, "10.0.0.1", 3); /* another interface */
+	neighbor(2, "10.0.0.1", 3); /* another interface */
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 1));
-	neighbour(1, "10.0.0.1", 2);
+	neighbor(1, "10.0.0.1", 2);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 2));
-	bp_fib_neighbour_set(x.w, 1, &a, NULL, BP_NEIGHBOUR_FAILED);
+	bp_fib_neighbor_set(x.w, 1, &a, NULL, BP_NEIGHBOR_FAILED);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), unresolved(1));
 	assert_int_equal(number_of("20.0.0.1"), number); /* no route was touched */
 }
@@ -77,13 +77,13 @@ static void a_route_without_gateway_is_connected(void **state)
 {
 	route("20.0.0.0/8", 3, "");
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), bp_link_make(BP_LINK_CONNECTED, 3, 0));
-	neighbour(3, "20.0.0.1", 1);
+	neighbor(3, "20.0.0.1", 1);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), bp_link_make(BP_LINK_CONNECTED, 3, 0));
 }
 
 static void an_ipv4_route_may_go_by_an_ipv6_gateway(void **state)
 {
-	neighbour(1, "fe80::1", 7);
+	neighbor(1, "fe80::1", 7);
 	assert_int_equal(route("20.0.0.0/8", 1, "fe80::1"), BP_FIB_DONE);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 7));
 	assert_int_equal(route("2001:db8::/32", 1, "10.0.0.1"), BP_FIB_INVALID);
@@ -123,7 +123,7 @@ static void several_hops_share_by_weight(void **state)
 		char a[16];
 
 		snprintf(a, sizeof(a), "10.0.0.%u", i);
-		neighbour(1, a, i);
+		neighbor(1, a, i);
 		r.hop[i - 1] = fib_hop(1, a, i);
 	}
 	r.n_hops = 3;
@@ -177,8 +177,8 @@ static void a_route_follows_its_object(void **state)
 	uint32_t number, group;
 	bool changed = false;
 
-	neighbour(1, "10.0.0.1", 1);
-	neighbour(1, "10.0.0.2", 2);
+	neighbor(1, "10.0.0.1", 1);
+	neighbor(1, "10.0.0.2", 2);
 	r.object = 100;
 	assert_int_equal(bp_fib_route_set(x.w, &r), BP_FIB_INVALID); /* not set yet */
 	assert_int_equal(bp_fib_object_set(x.w, 100, BP_ROUTE_UNICAST, &two[0], 1), BP_FIB_DONE);
@@ -187,7 +187,7 @@ static void a_route_follows_its_object(void **state)
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 1));
 	bp_fib_object_set(x.w, 100, BP_ROUTE_UNICAST, &two[1], 1);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 2));
-	neighbour(1, "10.0.0.2", 22);
+	neighbor(1, "10.0.0.2", 22);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), fib_resolved(1, 22));
 	bp_fib_object_set(x.w, 100, BP_ROUTE_UNICAST, two, 2);
 	group = (uint32_t)x.f->nexthops[number].link;
@@ -242,18 +242,18 @@ static void what_is_not_set_again_is_swept(void **state)
 	bp_fib_route_set(x.w, &fixed);
 	route("20.0.0.0/8", 1, "10.0.0.1");
 	route("30.0.0.0/8", 1, "10.0.0.1");
-	neighbour(1, "10.0.0.1", 1);
-	neighbour(1, "10.0.0.2", 1);
+	neighbor(1, "10.0.0.1", 1);
+	neighbor(1, "10.0.0.2", 1);
 	bp_fib_object_set(x.w, 1, BP_ROUTE_UNICAST, &hop, 1);
 	bp_fib_object_set(x.w, 2, BP_ROUTE_UNICAST, &hop, 1);
 	fib_take_over(&x); /* also what another writer entered */
 	bp_fib_mark(x.w, BP_ORIGIN_KERNEL);
 	assert_int_equal(route("20.0.0.0/8", 1, "10.0.0.1"), BP_FIB_SAME);
-	assert_int_equal(neighbour(1, "10.0.0.2", 1), BP_FIB_SAME);
+	assert_int_equal(neighbor(1, "10.0.0.2", 1), BP_FIB_SAME);
 	assert_int_equal(bp_fib_object_set(x.w, 2, BP_ROUTE_UNICAST, &hop, 1), BP_FIB_SAME);
 	assert_int_equal(bp_fib_sweep(x.w, BP_ORIGIN_KERNEL), 3);
 	assert_int_equal(x.f->control->routes4, 2);
-	assert_int_equal(x.f->control->neighbours, 1);
+	assert_int_equal(x.f->control->neighbors, 1);
 	assert_int_equal(bp_fib_object_delete(x.w, 1), BP_FIB_ABSENT);
 	assert_int_equal(bp_fib_object_delete(x.w, 2), BP_FIB_DONE);
 	assert_int_equal(fib_link(x.f, "20.0.0.1", 0), unresolved(1));
@@ -445,7 +445,7 @@ static void without_routing_there_is_no_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(next_hops_follow_their_neighbour),
+		T(next_hops_follow_their_neighbor),
 		T(a_route_without_gateway_is_connected),
 		T(an_ipv4_route_may_go_by_an_ipv6_gateway),
 		T(routes_that_lead_the_same_way_share_a_next_hop),

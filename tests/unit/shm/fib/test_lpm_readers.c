@@ -85,7 +85,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* Nested and neighbouring prefixes around a few addresses. */
+/* Nested and neighboring prefixes around a few addresses. */
 static void lay_out(struct shared *s)
 {
 	for (unsigned i = 0; i < ADDRESSES; i++) {

@@ -13,7 +13,7 @@
 
 #define NUD_HAS_MAC (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_NOARP | NUD_PERMANENT)
 
-static uint64_t neighbour_hash(unsigned interface, const struct bp_address *a)
+static uint64_t neighbor_hash(unsigned interface, const struct bp_address *a)
 {
 	uint8_t key[18];
 
@@ -23,13 +23,13 @@ static uint64_t neighbour_hash(unsigned interface, const struct bp_address *a)
 	return bp_map_hash(key, sizeof(key));
 }
 
-static struct bp_mirror_neighbour *find(
+static struct bp_mirror_neighbor *find(
 	const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
 {
-	const uint64_t hash = neighbour_hash(interface, a);
+	const uint64_t hash = neighbor_hash(interface, a);
 
-	for (struct bp_map_node *n = bp_map_chain(&m->neighbours, hash); n != NULL; n = n->next) {
-		struct bp_mirror_neighbour *nb = (struct bp_mirror_neighbour *)n;
+	for (struct bp_map_node *n = bp_map_chain(&m->neighbors, hash); n != NULL; n = n->next) {
+		struct bp_mirror_neighbor *nb = (struct bp_mirror_neighbor *)n;
 
 		if (n->hash == hash && nb->interface == interface &&
 			memcmp(&nb->address, a, sizeof(*a)) == 0)
@@ -38,24 +38,23 @@ static struct bp_mirror_neighbour *find(
 	return NULL;
 }
 
-static void forget(struct bp_mirror *m, struct bp_mirror_neighbour *nb)
+static void forget(struct bp_mirror *m, struct bp_mirror_neighbor *nb)
 {
-	bp_map_remove(&m->neighbours, &nb->node);
+	bp_map_remove(&m->neighbors, &nb->node);
 	*(nb->older != NULL ? &nb->older->newer : &m->oldest) = nb->newer;
 	*(nb->newer != NULL ? &nb->newer->older : &m->newest) = nb->older;
 	free(nb);
 }
 
-static struct bp_mirror_neighbour *ensure(
+static struct bp_mirror_neighbor *ensure(
 	struct bp_mirror *m, unsigned interface, const struct bp_address *a)
 {
-	struct bp_mirror_neighbour *nb = find(m, interface, a);
+	struct bp_mirror_neighbor *nb = find(m, interface, a);
 
 	if (nb != NULL)
 		return nb;
 	nb = calloc(1, sizeof(*nb));
-	if (nb == NULL ||
-		bp_map_add(&m->neighbours, &nb->node, neighbour_hash(interface, a)) != 0) {
+	if (nb == NULL || bp_map_add(&m->neighbors, &nb->node, neighbor_hash(interface, a)) != 0) {
 		free(nb);
 		m->no_memory = true;
 		return NULL;
@@ -81,45 +80,45 @@ static bool is_static(const struct bp_mirror *m, unsigned interface, const struc
 	return false;
 }
 
-bool bp_mirror_neighbour_info(const struct bp_mirror *m, const struct bp_mirror_neighbour *nb,
-	struct bp_neighbour_info *out)
+bool bp_mirror_neighbor_info(const struct bp_mirror *m, const struct bp_mirror_neighbor *nb,
+	struct bp_neighbor_info *out)
 {
 	if (is_static(m, nb->interface, &nb->address))
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->address = nb->address;
 	out->interface = nb->interface;
-	/* BP_NEIGHBOUR_PERMANENT is for entries of the file; a permanent entry of the kernel can
+	/* BP_NEIGHBOR_PERMANENT is for entries of the file; a permanent entry of the kernel can
 	 * change there. */
-	out->state = BP_NEIGHBOUR_REACHABLE;
+	out->state = BP_NEIGHBOR_REACHABLE;
 	memcpy(out->mac, nb->mac, sizeof(out->mac));
 	return true;
 }
 
-static void give(struct bp_mirror *m, const struct bp_mirror_neighbour *nb)
+static void give(struct bp_mirror *m, const struct bp_mirror_neighbor *nb)
 {
-	struct bp_neighbour_info info;
+	struct bp_neighbor_info info;
 
-	if (m->writer != NULL && bp_mirror_neighbour_info(m, nb, &info))
-		bp_mirror_answer(m, bp_fib_neighbour_set(m->writer, info.interface, &info.address,
-					    info.mac, (enum bp_neighbour_state)info.state));
+	if (m->writer != NULL && bp_mirror_neighbor_info(m, nb, &info))
+		bp_mirror_answer(m, bp_fib_neighbor_set(m->writer, info.interface, &info.address,
+					    info.mac, (enum bp_neighbor_state)info.state));
 }
 
 static void give_absence(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
 {
 	if (m->writer != NULL && !is_static(m, interface, a))
-		bp_mirror_answer(m, bp_fib_neighbour_delete(m->writer, interface, a));
+		bp_mirror_answer(m, bp_fib_neighbor_delete(m->writer, interface, a));
 }
 
-void bp_mirror_neighbours_give(struct bp_mirror *m)
+void bp_mirror_neighbors_give(struct bp_mirror *m)
 {
-	for (struct bp_mirror_neighbour *nb = m->oldest; nb != NULL; nb = nb->newer)
+	for (struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer)
 		give(m, nb);
 }
 
-void bp_mirror_neighbours_forget(struct bp_mirror *m, unsigned interface)
+void bp_mirror_neighbors_forget(struct bp_mirror *m, unsigned interface)
 {
-	for (struct bp_mirror_neighbour *nb = m->oldest, *newer; nb != NULL; nb = newer) {
+	for (struct bp_mirror_neighbor *nb = m->oldest, *newer; nb != NULL; nb = newer) {
 		newer = nb->newer;
 		if (nb->interface != interface)
 			continue;
@@ -128,11 +127,11 @@ void bp_mirror_neighbours_forget(struct bp_mirror *m, unsigned interface)
 	}
 }
 
-void bp_mirror_neighbours_free(struct bp_mirror *m)
+void bp_mirror_neighbors_free(struct bp_mirror *m)
 {
 	while (m->oldest != NULL)
 		forget(m, m->oldest);
-	bp_map_free(&m->neighbours);
+	bp_map_free(&m->neighbors);
 }
 
 /* Group addresses have entries too; no packet to them is forwarded with a neighbor's MAC
@@ -148,10 +147,10 @@ static bool broadcast_entry(uint16_t nud, const struct nlattr *mac)
 	       (*(const uint8_t *)nla_data(mac) & 1) != 0;
 }
 
-static void neighbour_is(struct bp_mirror *m, unsigned interface, const struct bp_address *a,
+static void neighbor_is(struct bp_mirror *m, unsigned interface, const struct bp_address *a,
 	uint16_t nud, const struct nlattr *mac)
 {
-	struct bp_mirror_neighbour *nb;
+	struct bp_mirror_neighbor *nb;
 
 	nb = ensure(m, interface, a);
 	if (nb == NULL)
@@ -161,9 +160,9 @@ static void neighbour_is(struct bp_mirror *m, unsigned interface, const struct b
 	give(m, nb);
 }
 
-static void neighbour_is_not(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static void neighbor_is_not(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
 {
-	struct bp_mirror_neighbour *nb = find(m, interface, a);
+	struct bp_mirror_neighbor *nb = find(m, interface, a);
 
 	if (nb == NULL)
 		return;
@@ -171,7 +170,7 @@ static void neighbour_is_not(struct bp_mirror *m, unsigned interface, const stru
 	forget(m, nb);
 }
 
-void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h)
+void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h)
 {
 	struct nlattr *tb[NDA_MAX + 1];
 	const struct ndmsg *nd = nlmsg_data(h);
@@ -196,7 +195,7 @@ void bp_mirror_neighbour_message(struct bp_mirror *m, const struct nlmsghdr *h)
 	/* a failed or incomplete neighbor is not an entry of the data plane: its packets go to the
 	 * kernel, which resolves the address */
 	if (h->nlmsg_type == RTM_NEWNEIGH && has_mac)
-		neighbour_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
+		neighbor_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
 	else
-		neighbour_is_not(m, l->number, &a);
+		neighbor_is_not(m, l->number, &a);
 }

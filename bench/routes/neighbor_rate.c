@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lookups of neighbours a second beside rte_hash_lookup_bulk(): 65,536 of them, random ones in
+ * Lookups of neighbors a second beside rte_hash_lookup_bulk(): 65,536 of them, random ones in
  * bursts of 64, in turn.
  *
- *	neighbour_rate EAL-OPTIONS [-- ROUNDS (9)]
+ *	neighbor_rate EAL-OPTIONS [-- ROUNDS (9)]
  *
  * Prints one line of JSON: medians in millions of lookups per second.
  */
@@ -18,9 +18,9 @@
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 #include "config/segment.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
-#define NEIGHBOURS 65536u
+#define NEIGHBORS 65536u
 #define BURST 64u
 #define LOOKUPS (1u << 22)
 
@@ -29,7 +29,7 @@ static uint64_t sum;
 
 static void die(const char *what)
 {
-	fprintf(stderr, "neighbour_rate: %s\n", what);
+	fprintf(stderr, "neighbor_rate: %s\n", what);
 	exit(1);
 }
 
@@ -44,7 +44,7 @@ static void tables_new(void)
 		die("no memory");
 	c->n_workers = 1;
 	c->n_ports = 1;
-	c->routing = (struct bp_config_routing){16, 16, NEIGHBOURS, 16, 16};
+	c->routing = (struct bp_config_routing){16, 16, NEIGHBORS, 16, 16};
 	s = bp_segment_anonymous(specs, bp_shm_specs(c, specs), err, sizeof(err));
 	free(c);
 	if (!s || bp_shm_map(&shm, s, err, sizeof(err)) != 0)
@@ -72,7 +72,7 @@ static struct bp_address address(uint32_t i, bool six)
 static struct rte_hash *hash_new(bool six)
 {
 	const struct rte_hash_parameters p = {.name = six ? "six" : "four",
-		.entries = NEIGHBOURS * 2,
+		.entries = NEIGHBORS * 2,
 		.key_len = six ? sizeof(struct key6) : sizeof(struct key4),
 		.hash_func = rte_hash_crc,
 		.extra_flag = RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF,
@@ -84,8 +84,8 @@ static struct rte_hash *hash_new(bool six)
 	return h;
 }
 
-static struct key4 key4[NEIGHBOURS];
-static struct key6 key6[NEIGHBOURS];
+static struct key4 key4[NEIGHBORS];
+static struct key6 key6[NEIGHBORS];
 static uint32_t *order;
 
 static void fill(struct rte_hash *four, struct rte_hash *six)
@@ -95,12 +95,12 @@ static void fill(struct rte_hash *four, struct rte_hash *six)
 
 	if (!w)
 		die(err);
-	for (uint32_t i = 0; i < NEIGHBOURS; i++) {
+	for (uint32_t i = 0; i < NEIGHBORS; i++) {
 		const bool is_six = i % 2; /* in turn: who comes first has the better place */
 		const struct bp_address a = address(i, is_six);
 		const uint8_t mac[6] = {2, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i};
 
-		if (bp_fib_neighbour_set(w, 1, &a, mac, BP_NEIGHBOUR_REACHABLE) != BP_FIB_DONE)
+		if (bp_fib_neighbor_set(w, 1, &a, mac, BP_NEIGHBOR_REACHABLE) != BP_FIB_DONE)
 			die("no room");
 		memcpy(&key4[i].address, a.bytes, 4);
 		key4[i].interface = 1;
@@ -125,16 +125,14 @@ static double ours(bool six)
 	for (uint32_t i = 0; i < LOOKUPS; i += BURST) {
 		if (six) {
 			for (unsigned k = 0; k < BURST; k++)
-				bp_neighbour6_prefetch(&shm.fib, 1, key6[order[i + k]].address);
+				bp_neighbor6_prefetch(&shm.fib, 1, key6[order[i + k]].address);
 			for (unsigned k = 0; k < BURST; k++)
-				sum += bp_neighbour6_use(
-					&shm.fib, 1, key6[order[i + k]].address, 1);
+				sum += bp_neighbor6_use(&shm.fib, 1, key6[order[i + k]].address, 1);
 		} else {
 			for (unsigned k = 0; k < BURST; k++)
-				bp_neighbour4_prefetch(&shm.fib, 1, key4[order[i + k]].address);
+				bp_neighbor4_prefetch(&shm.fib, 1, key4[order[i + k]].address);
 			for (unsigned k = 0; k < BURST; k++)
-				sum += bp_neighbour4_use(
-					&shm.fib, 1, key4[order[i + k]].address, 1);
+				sum += bp_neighbor4_use(&shm.fib, 1, key4[order[i + k]].address, 1);
 		}
 	}
 	return rate(rte_rdtsc() - since);
@@ -177,7 +175,7 @@ static void measure(const char *what, const struct rte_hash *h, bool six, unsign
 	double a[64], b[64], r[64];
 
 	for (uint32_t i = 0; i < LOOKUPS; i++)
-		order[i] = (uint32_t)(bp_mix64(i) % (NEIGHBOURS / 2)) * 2 + six;
+		order[i] = (uint32_t)(bp_mix64(i) % (NEIGHBORS / 2)) * 2 + six;
 	ours(six);
 	theirs(h, six);
 	for (unsigned i = 0; i < rounds; i++) {

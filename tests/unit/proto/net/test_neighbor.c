@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ARP, neighbour discovery and the IPv4 header, against bytes written out and a plain checksum. */
+/* ARP, neighbor discovery and the IPv4 header, against bytes written out and a plain checksum. */
 #include "tests/unit/proto/exact.h"
 
 #include <string.h>

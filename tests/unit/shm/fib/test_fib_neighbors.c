@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/unit/shm/fib/fib_rig.h"
-#include "shm/fib/neighbours.h"
+#include "shm/fib/neighbors.h"
 
 static struct fib_rig x;
 
@@ -21,7 +21,7 @@ static struct bp_address numbered(unsigned n, bool six)
 
 static enum bp_fib_result set(unsigned interface, const struct bp_address *a, unsigned mac)
 {
-	return bp_fib_neighbour_set(x.w, interface, a, fib_mac(mac), BP_NEIGHBOUR_REACHABLE);
+	return bp_fib_neighbor_set(x.w, interface, a, fib_mac(mac), BP_NEIGHBOR_REACHABLE);
 }
 
 /* As a worker looks it up. */
@@ -30,10 +30,10 @@ static uint64_t use(unsigned interface, const struct bp_address *a, uint32_t now
 	uint32_t four;
 
 	if (a->family == 6)
-		return bp_neighbour6_use(x.f, (uint8_t)interface, a->bytes, now);
+		return bp_neighbor6_use(x.f, (uint8_t)interface, a->bytes, now);
 	memcpy(&four, a->bytes, 4);
-	bp_neighbour4_prefetch(x.f, (uint8_t)interface, four);
-	return bp_neighbour4_use(x.f, (uint8_t)interface, four, now);
+	bp_neighbor4_prefetch(x.f, (uint8_t)interface, four);
+	return bp_neighbor4_use(x.f, (uint8_t)interface, four, now);
 }
 
 static uint64_t unresolved(unsigned interface)
@@ -45,8 +45,8 @@ static uint32_t overflows(void)
 {
 	uint32_t sum = 0;
 
-	for (uint32_t i = 0; i < x.f->neighbour_lines; i++)
-		sum += bp_neighbour_overflows(&x.f->neighbours[i]);
+	for (uint32_t i = 0; i < x.f->neighbor_lines; i++)
+		sum += bp_neighbor_overflows(&x.f->neighbors[i]);
 	return sum;
 }
 
@@ -65,19 +65,19 @@ static void found_by_interface_and_address(void **state)
 	assert_int_equal(use(1, &six, 7), fib_resolved(1, 3));
 	assert_int_equal(use(2, &six, 7), unresolved(2));
 	assert_int_equal(use(1, &mapped, 7), unresolved(1));
-	assert_int_equal(bp_fib_neighbour_used(x.f, 1, &four), 5);
-	assert_int_equal(bp_fib_neighbour_used(x.f, 2, &four), 6);
-	assert_int_equal(bp_fib_writer_neighbour_used(x.w, 1, &six), 7);
+	assert_int_equal(bp_fib_neighbor_used(x.f, 1, &four), 5);
+	assert_int_equal(bp_fib_neighbor_used(x.f, 2, &four), 6);
+	assert_int_equal(bp_fib_writer_neighbor_used(x.w, 1, &six), 7);
 	assert_int_equal(set(1, &four, 9), BP_FIB_DONE);
 	assert_int_equal(use(1, &four, 5), fib_resolved(1, 9));
-	assert_int_equal(bp_fib_neighbour_delete(x.w, 1, &four), BP_FIB_DONE);
-	assert_int_equal(bp_fib_neighbour_delete(x.w, 1, &four), BP_FIB_ABSENT);
+	assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &four), BP_FIB_DONE);
+	assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &four), BP_FIB_ABSENT);
 	assert_int_equal(use(1, &four, 5), unresolved(1));
 	assert_int_equal(set(BP_MAX_INTERFACES, &four, 1), BP_FIB_INVALID);
 	mapped.family = 5;
 	assert_int_equal(set(1, &mapped, 1), BP_FIB_INVALID);
-	assert_int_equal(bp_fib_neighbour_set(x.w, 1, &four, fib_mac(1), BP_NEIGHBOUR_ABSENT),
-		BP_FIB_INVALID);
+	assert_int_equal(
+		bp_fib_neighbor_set(x.w, 1, &four, fib_mac(1), BP_NEIGHBOR_ABSENT), BP_FIB_INVALID);
 	fib_close(&x);
 }
 
@@ -93,7 +93,7 @@ static void all_fit_whatever_the_hash_does(void **state)
 		const struct bp_address one = numbered(n, n % 2);
 
 		/* the last line, so that the way goes around */
-		if (bp_neighbour_home(x.f, 1, bp_neighbour_key(&one)) == x.f->neighbour_lines - 1)
+		if (bp_neighbor_home(x.f, 1, bp_neighbor_key(&one)) == x.f->neighbor_lines - 1)
 			a[found++] = one;
 	}
 	for (unsigned i = 0; i < N; i++)
@@ -102,13 +102,13 @@ static void all_fit_whatever_the_hash_does(void **state)
 		assert_int_equal(use(1, &a[i], 1), fib_resolved(1, i));
 	fib_take_over(&x);
 	assert_int_equal(x.f->control->repairs, 0);
-	assert_int_equal(x.f->control->neighbours, N);
+	assert_int_equal(x.f->control->neighbors, N);
 	for (unsigned i = 0; i < N; i += 2)
-		assert_int_equal(bp_fib_neighbour_delete(x.w, 1, &a[i]), BP_FIB_DONE);
+		assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &a[i]), BP_FIB_DONE);
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(use(1, &a[i], 1), i % 2 ? fib_resolved(1, i) : unresolved(1));
 	for (unsigned i = 1; i < N; i += 2)
-		assert_int_equal(bp_fib_neighbour_delete(x.w, 1, &a[i]), BP_FIB_DONE);
+		assert_int_equal(bp_fib_neighbor_delete(x.w, 1, &a[i]), BP_FIB_DONE);
 	assert_int_equal(overflows(), 0);
 	fib_close(&x);
 }
@@ -129,7 +129,7 @@ static void the_configured_number_fits(void **state)
 
 		assert_int_equal(
 			use(i % BP_MAX_INTERFACES, &a, 1), fib_resolved(i % BP_MAX_INTERFACES, i));
-		far += bp_neighbour_overflows(&x.f->neighbours[i]) != 0;
+		far += bp_neighbor_overflows(&x.f->neighbors[i]) != 0;
 	}
 	assert_in_range(far, 1, N / 5); /* a lookup hardly ever reads a second line */
 	fib_close(&x);
@@ -149,16 +149,16 @@ static void requests_wait_for_capacity(void **state)
 	assert_int_equal(set(0, &three, 3), BP_FIB_FULL);
 	assert_int_equal(set(0, &three, 33), BP_FIB_FULL);
 	assert_int_equal(set(0, &four, 4), BP_FIB_FULL);
-	assert_int_equal(x.f->control->neighbours_refused, 2);
+	assert_int_equal(x.f->control->neighbors_refused, 2);
 	assert_int_equal(x.f->control->rejected_total, 2);
 	assert_int_equal(use(0, &three, 1), unresolved(0)); /* to the kernel */
 	assert_int_equal(fib_link(x.f, "20.1.1.1", 0), unresolved(0));
 	assert_true(bp_fib_settle(x.w));
-	assert_int_equal(bp_fib_neighbour_delete(x.w, 0, &four), BP_FIB_DONE);
-	assert_int_equal(x.f->control->neighbours_refused, 1);
-	assert_int_equal(bp_fib_neighbour_delete(x.w, 0, &one), BP_FIB_DONE);
+	assert_int_equal(bp_fib_neighbor_delete(x.w, 0, &four), BP_FIB_DONE);
+	assert_int_equal(x.f->control->neighbors_refused, 1);
+	assert_int_equal(bp_fib_neighbor_delete(x.w, 0, &one), BP_FIB_DONE);
 	assert_false(bp_fib_settle(x.w));
-	assert_int_equal(x.f->control->neighbours_refused, 0);
+	assert_int_equal(x.f->control->neighbors_refused, 0);
 	assert_int_equal(use(0, &three, 1), fib_resolved(0, 33));
 	assert_int_equal(fib_link(x.f, "20.1.1.1", 0), fib_resolved(0, 33));
 	fib_close(&x);
@@ -170,9 +170,9 @@ static void static_route_precedes_kernel_route(void **state)
 
 	fib_open(&x, 8, 8, 8, 8, 8);
 	assert_int_equal(
-		bp_fib_neighbour_set(x.w, 0, &a, fib_mac(1), BP_NEIGHBOUR_PERMANENT), BP_FIB_DONE);
+		bp_fib_neighbor_set(x.w, 0, &a, fib_mac(1), BP_NEIGHBOR_PERMANENT), BP_FIB_DONE);
 	assert_int_equal(set(0, &a, 2), BP_FIB_SAME);
-	assert_int_equal(bp_fib_neighbour_set(x.w, 0, &a, NULL, BP_NEIGHBOUR_FAILED), BP_FIB_SAME);
+	assert_int_equal(bp_fib_neighbor_set(x.w, 0, &a, NULL, BP_NEIGHBOR_FAILED), BP_FIB_SAME);
 	assert_int_equal(use(0, &a, 1), fib_resolved(0, 1));
 	bp_fib_mark(x.w, BP_ORIGIN_KERNEL);
 	assert_int_equal(bp_fib_sweep(x.w, BP_ORIGIN_KERNEL), 0);
@@ -185,27 +185,27 @@ static void static_route_precedes_kernel_route(void **state)
 static void a_deleted_entry_is_not_reused_before_the_workers_passed(void **state)
 {
 	const struct bp_address one = numbered(1, false), two = numbered(2, false);
-	struct bp_neighbour_entry *e;
+	struct bp_neighbor_entry *e;
 	uint64_t known = 0, link;
 
 	fib_open(&x, 8, 8, 1, 8, 8); /* two lines */
 	bp_fib_quiesce(x.f, 0, &known);
 	assert_int_equal(set(0, &one, 1), BP_FIB_DONE);
 	use(0, &one, 9);
-	e = bp_neighbour_find(x.f, 0, bp_neighbour_key(&one), &link);
+	e = bp_neighbor_find(x.f, 0, bp_neighbor_key(&one), &link);
 	for (unsigned i = 0; i < 5; i++) {
-		bp_fib_neighbour_delete(x.w, 0, &one);
+		bp_fib_neighbor_delete(x.w, 0, &one);
 		assert_int_equal(set(0, &two, 2), i < 3 ? BP_FIB_DONE : BP_FIB_FULL);
-		bp_fib_neighbour_delete(x.w, 0, &two);
+		bp_fib_neighbor_delete(x.w, 0, &two);
 		bp_fib_settle(x.w);
-		assert_true(e->hi == bp_neighbour_key(&one).hi);
+		assert_true(e->hi == bp_neighbor_key(&one).hi);
 		if (i == 0)
 			fib_take_over(&x); /* nor by the next writer */
 	}
 	bp_fib_quiesce(x.f, 0, &known);
 	bp_fib_settle(x.w);
 	assert_int_equal(set(0, &two, 2), BP_FIB_DONE);
-	assert_int_equal(bp_fib_neighbour_used(x.f, 0, &two), 0);
+	assert_int_equal(bp_fib_neighbor_used(x.f, 0, &two), 0);
 	fib_close(&x);
 }
 
@@ -222,7 +222,7 @@ static void random_changes(void **state)
 		const struct bp_address a = numbered(n, n % 2);
 
 		if (test_below(&rnd, 2) && mac[n]) {
-			assert_int_equal(bp_fib_neighbour_delete(x.w, n % 3, &a), BP_FIB_DONE);
+			assert_int_equal(bp_fib_neighbor_delete(x.w, n % 3, &a), BP_FIB_DONE);
 			mac[n] = 0;
 			there--;
 		} else if (mac[n] || there < 150) {
@@ -256,17 +256,17 @@ static void garbage_is_repaired(void **state)
 		const struct bp_address a = numbered(round, false);
 
 		fib_open(&x, 8, 8, 40, 8, 8);
-		for (uint32_t i = 0; i < x.f->neighbour_lines * sizeof(*x.f->neighbours) / 8; i++) {
+		for (uint32_t i = 0; i < x.f->neighbor_lines * sizeof(*x.f->neighbors) / 8; i++) {
 			if (test_below(&rnd, 4))
-				((uint64_t *)x.f->neighbours)[i] = test_random(&rnd);
+				((uint64_t *)x.f->neighbors)[i] = test_random(&rnd);
 			if (i % 4 == 0 && test_below(&rnd, 2)) /* nearly right */
-				((uint64_t *)x.f->neighbours)[i] =
+				((uint64_t *)x.f->neighbors)[i] =
 					fib_resolved(test_below(&rnd, 100), i);
 		}
 		use(1, &a, 1);
 		fib_take_over(&x);
 		assert_true(x.f->control->repairs > 0);
-		const bool full = x.f->control->neighbours == 40;
+		const bool full = x.f->control->neighbors == 40;
 
 		assert_int_equal(set(1, &a, 5), full ? BP_FIB_FULL : BP_FIB_DONE);
 		fib_take_over(&x);
@@ -276,11 +276,11 @@ static void garbage_is_repaired(void **state)
 		bp_fib_sweep(x.w, BP_ORIGIN_KERNEL);
 		bp_fib_sweep(x.w, BP_ORIGIN_STATIC);
 		bp_fib_settle(x.w);
-		assert_int_equal(x.f->control->neighbours, 0);
+		assert_int_equal(x.f->control->neighbors, 0);
 		assert_int_equal(overflows(), 0);
-		for (uint32_t i = 0; i < x.f->neighbour_lines * 2; i++)
-			assert_int_equal(x.f->neighbours[i / 2].entry[i % 2].link |
-						 x.f->neighbours[i / 2].entry[i % 2].meta,
+		for (uint32_t i = 0; i < x.f->neighbor_lines * 2; i++)
+			assert_int_equal(x.f->neighbors[i / 2].entry[i % 2].link |
+						 x.f->neighbors[i / 2].entry[i % 2].meta,
 				0);
 		fib_close(&x);
 	}
