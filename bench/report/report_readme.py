@@ -3,8 +3,8 @@
 from report_markdown import failed, table
 
 RATES = [("bridge", "Bridge, two ports, no inspection"),
-         ("text", "Bridge with MQTT inspection, 1,000 connections, one rule; 5 % of the messages match the rule and are "
-          "copied to the mirror port"),
+         ("text", "Bridge with MQTT inspection, 1,000 connections, one rule; 5 % of the messages match the rule, and "
+          "its action `mirror` copies them to a third port"),
          ("route4-million", "IPv4 routing, 1,000,000 routes, random destinations")]
 HEADER = ["Case of `scripts/bench`", "biplane", "Reference", "Ratio"]
 
@@ -28,8 +28,8 @@ def alarm(run):
 def block(run, report):
     """The lines between the marks; report: docs/performance/results.md as README.md links to it."""
     lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}. The machine was virtual and shared: {run['machine']}, "
-             f"{run['cores']} cores. biplane had one worker on one core. Each program ran {run['rounds']} rounds of {run['seconds']} s "
-             "on the same frames, biplane and `dpdk-testpmd --forward-mode=io` in turn. Each rate is the median of its rounds. "
+             f"{run['cores']} cores. biplane had one worker on one core. biplane and `dpdk-testpmd --forward-mode=io` ran alternately "
+             f"on the same frames, {run['rounds']} rounds of {run['seconds']} s each. Each rate is the median of the rounds. "
              "The frames come from memory, not from a NIC, so the rates are not line rates; compare only the ratios. "
              "The alarm times are measured over veth with AF_PACKET. "
              f"**[Results]({report})** has all cases.", ""]
