@@ -21,23 +21,13 @@ static void write_roff(const char *text, FILE *out)
 	}
 }
 
-static void write_expected(const struct bp_setting *s, FILE *out)
-{
-	char text[512] = "";
-	FILE *f = fmemopen(text, sizeof(text), "w");
-
-	if (f == NULL)
-		return;
-	s->type->expect(s, f);
-	fclose(f);
-	write_roff(text, out);
-}
-
 /* Writes the value range, the default, and whether a reload applies the setting. */
 static void write_facts(const struct bp_setting *s, FILE *out)
 {
+	char expected[BP_EXPECTED_TEXT];
+
 	fputs("Takes ", out);
-	write_expected(s, out);
+	write_roff(bp_setting_expected(s, expected), out);
 	fputs(".\n", out);
 	if ((s->flags & BP_REQUIRED) != 0) {
 		fputs("Must be given.\n", out);

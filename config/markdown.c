@@ -13,18 +13,6 @@ static void write_cell(const char *text, FILE *out)
 	}
 }
 
-static void write_expected(const struct bp_setting *s, FILE *out)
-{
-	char text[512] = "";
-	FILE *f = fmemopen(text, sizeof(text), "w");
-
-	if (f == NULL)
-		return;
-	s->type->expect(s, f);
-	fclose(f);
-	write_cell(text, out);
-}
-
 /* Returns the part of the path that the heading above does not contain. */
 static const char *name_below(const struct bp_setting *s, const struct bp_setting *heading)
 {
@@ -38,12 +26,13 @@ static const char *name_below(const struct bp_setting *s, const struct bp_settin
 static void write_row(const struct bp_setting *s, const struct bp_setting *heading, FILE *out)
 {
 	const bool is_section = s->type == &bp_type_section;
+	char expected[BP_EXPECTED_TEXT];
 
 	fprintf(out, "| `%s` | ", name_below(s, heading));
 	write_cell(s->help, out);
 	fputs(" | ", out);
 	if (!is_section)
-		write_expected(s, out);
+		write_cell(bp_setting_expected(s, expected), out);
 	fputs(" | ", out);
 	if ((s->flags & BP_REQUIRED) != 0)
 		fputs("**required**", out);
@@ -64,13 +53,15 @@ static void write_table_head(FILE *out)
 
 static void write_heading(const struct bp_setting *s, FILE *out)
 {
+	char expected[BP_EXPECTED_TEXT];
+
 	fprintf(out, "\n## %s\n\n", s->path);
 	write_cell(s->help, out);
 	fputs("\n", out);
 	if (s->type == &bp_type_section)
 		return;
 	fputs("\nValue: ", out);
-	write_expected(s, out);
+	write_cell(bp_setting_expected(s, expected), out);
 	fprintf(out, ". A change needs a %s.\n",
 		(s->flags & BP_RELOAD) != 0 ? "reload" : "restart");
 }

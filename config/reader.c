@@ -19,15 +19,10 @@ bool bp_fault_set(struct bp_fault *fault, size_t at, const char *format, ...)
 static void report(struct bp_reader *r, const struct bp_setting *s, struct bp_yaml *n, size_t at,
 	const char *what)
 {
-	char expected[512] = "";
-	FILE *f = fmemopen(expected, sizeof(expected), "w");
+	char expected[BP_EXPECTED_TEXT];
 
-	if (f != NULL) {
-		s->type->expect(s, f);
-		fclose(f);
-	}
 	bp_error(r->messages, n->line, bp_yaml_column(n, at), "%s: %s; expected %s", r->path, what,
-		expected);
+		bp_setting_expected(s, expected));
 	n->bad = true;
 }
 
@@ -197,15 +192,10 @@ static void read_setting(
 static void report_missing(
 	struct bp_reader *r, const struct bp_setting *s, const struct bp_yaml *section)
 {
-	char expected[512] = "";
-	FILE *f = fmemopen(expected, sizeof(expected), "w");
+	char expected[BP_EXPECTED_TEXT];
 
-	if (f != NULL) {
-		s->type->expect(s, f);
-		fclose(f);
-	}
 	bp_error(r->messages, section->line, section->column, "%s has no '%s'; expected %s",
-		section_name(r), bp_setting_key(s), expected);
+		section_name(r), bp_setting_key(s), bp_setting_expected(s, expected));
 }
 
 void bp_read_section(

@@ -101,6 +101,18 @@ const char *bp_setting_key(const struct bp_setting *s)
 	return dot != NULL ? dot + 1 : s->path;
 }
 
+const char *bp_setting_expected(const struct bp_setting *s, char out[BP_EXPECTED_TEXT])
+{
+	FILE *f = fmemopen(out, BP_EXPECTED_TEXT, "w");
+
+	out[0] = '\0';
+	if (f != NULL) {
+		s->type->expect(s, f);
+		fclose(f);
+	}
+	return out;
+}
+
 bool bp_setting_present(const struct bp_setting *s, const void *base)
 {
 	if (s->present != NULL)

@@ -142,6 +142,9 @@ const struct bp_setting *bp_schema_child(
 	const struct bp_setting *parent, const struct bp_setting *after);
 /* Returns the last name of a row's path. */
 const char *bp_setting_key(const struct bp_setting *s);
+/* Formats the expected values of a setting, such as "a duration from 1s to 30d". Returns `out`. */
+#define BP_EXPECTED_TEXT 512
+const char *bp_setting_expected(const struct bp_setting *s, char out[BP_EXPECTED_TEXT]);
 /* Returns whether the configuration has the setting: always, except optional sections and
  * addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);

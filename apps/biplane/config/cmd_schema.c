@@ -89,17 +89,13 @@ static json_t *value_of(const struct bp_setting *s)
 static json_t *describe(const struct bp_setting *s)
 {
 	json_t *value = value_of(s);
-	char text[4096], expected[512] = "";
-	FILE *f = fmemopen(expected, sizeof(expected), "w");
+	char text[4096], expected[BP_EXPECTED_TEXT];
 
-	if (f != NULL) {
-		s->type->expect(s, f);
-		fclose(f);
-	}
 	if (s->type == &bp_type_section)
 		snprintf(text, sizeof(text), "%s", s->help);
 	else
-		snprintf(text, sizeof(text), "%s Takes %s.%s%s%s %s", s->help, expected,
+		snprintf(text, sizeof(text), "%s Takes %s.%s%s%s %s", s->help,
+			bp_setting_expected(s, expected),
 			(s->flags & BP_REQUIRED) != 0 ? "" : " Default: ",
 			(s->flags & BP_REQUIRED) != 0 ? ""
 			: s->preset_text != NULL      ? s->preset_text
