@@ -91,8 +91,8 @@ void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t);
 /* False: the row is unused, has an unknown kind, or its writer died while it wrote. */
 bool bp_fault_read(const struct bp_fault_row *row, struct bp_fault_record *t);
 
-/* A time as log and `show` write it, in steps that a person cares about: "153 ms", "3.2 s",
- * "5 min", "7 h". Returns `out`. */
+/* Formats a duration for `show`, rounded down to a readable unit: "153 ms", "3.2 s", "5 min", "7
+ * h". Returns `out`. */
 #define BP_FAULT_DURATION_LEN 32
 const char *bp_fault_duration(uint64_t ns, char out[BP_FAULT_DURATION_LEN]);
 

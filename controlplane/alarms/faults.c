@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "controlplane/alarms/faults.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
  * hour. */
 #define REMIND_MIN_NS 60000000000ull
 #define REMIND_MAX_NS 3600000000000ull
+#define NS_PER_MS 1000000u
 
 static struct bp_fault *of_kind(struct bp_faults *f, enum bp_fault_kind kind)
 {
@@ -72,23 +72,74 @@ static void end(struct bp_faults *f, struct bp_fault *t)
 	t->done_ns += f->now_ns - t->began_ns;
 }
 
-static void log_lasting(struct bp_faults *f, struct bp_fault *t, const char *what)
-{
-	const struct bp_fault_info *info = &bp_fault_info[t->is.kind];
-	char span[BP_FAULT_DURATION_LEN];
+/* Messages of the log: what happened, and the remedy. */
+struct message {
+	const char *raised, *cleared;
+};
 
-	bp_fault_duration(f->now_ns - t->began_ns, span);
-	if (!t->is.active)
-		bp_log(BP_LOG_INFO, "%s is over after %s (%s)", info->name, span, what);
-	else if (!t->raise_logged)
-		bp_log(BP_LOG_ERROR, "%s: %s", info->name, what);
-	else
-		bp_log(BP_LOG_ERROR, "%s for %s: %s", info->name, span, what);
+static const struct message messages[BP_FAULT_OF_CONTROLPLANE] = {
+#define OF(kind_) [BP_FAULT_##kind_ - BP_FAULT_CONTROLPLANE_FIRST]
+	OF(EDGE_UNREACHABLE) = {"no connection to the edge broker; alarms wait in the spool",
+		"connected to the edge broker"},
+	OF(EDGE_SETTINGS) = {"the password or TLS files of mqtt.publisher cannot be used; alarms "
+			     "wait in the spool until they can",
+		"the password and TLS files of mqtt.publisher can be used"},
+	OF(SPOOL_BACKLOG) = {"alarms in the spool reached mqtt.spool.backlog_warning; check the "
+			     "connection to the edge broker and its load",
+		"alarms in the spool are below mqtt.spool.backlog_warning again"},
+	OF(SPOOL_ERROR) = {"the spool cannot be read or written; the directory of mqtt.spool.path "
+			   "must be writable and have free space: alarms stay in memory until then",
+		"the spool can be read and written again"},
+	OF(ALARMS_DROPPED) = {"alarms dropped from the spool over mqtt.spool.max_size or max_age: "
+			      "they are not delivered",
+		"no more alarms dropped from the spool"},
+	OF(ALARMS_LOST) = {"alarms lost because they did not fit in the alarm queue; raise "
+			   "mqtt.alarm_queue_size, and check the edge broker and the disk",
+		"no more alarms lost"},
+	OF(NOT_EVALUATED) = {"publications too long to evaluate; raise "
+			     "mqtt.reassembly_per_connection or reassembly_total",
+		"all publications are evaluated"},
+	OF(REFUSED) = {"publications refused by a broker (PUBACK or PUBREC); check the rights of "
+		       "the clients with awaits_ack in `biplane show connections --json`",
+		"no more publications refused"},
+#undef OF
+};
+
+/* Writes an event with the fields of the caller, those of the state, and the fault's name. */
+struct event {
+	struct bp_log_field field[BP_LOG_FIELDS_MAX + 1];
+	unsigned n;
+};
+
+static void add_number(struct event *e, const char *key, uint64_t n)
+{
+	e->field[e->n++] = (struct bp_log_field){.key = key, .number = n};
+}
+
+static void write_event(const struct bp_fault *t, struct event *e)
+{
+	const struct message *m = &messages[t->is.kind - BP_FAULT_CONTROLPLANE_FIRST];
+
+	e->field[e->n++] =
+		(struct bp_log_field){.key = "fault", .value = bp_fault_info[t->is.kind].name};
+	bp_log_event(t->is.active ? BP_LOG_ERROR : BP_LOG_INFO, e->field, "%s",
+		t->is.active ? m->raised : m->cleared);
+}
+
+static void log_lasting(
+	const struct bp_faults *f, struct bp_fault *t, const struct bp_log_field *fields)
+{
+	struct event e = {.n = 0};
+
+	for (; e.n < BP_FAULT_FIELDS_OF_CALLER && fields[e.n].key != NULL; e.n++)
+		e.field[e.n] = fields[e.n];
+	add_number(&e, "duration_ms", (f->now_ns - t->began_ns) / NS_PER_MS);
+	write_event(t, &e);
 	t->raise_logged = t->is.active;
 }
 
 void bp_fault_lasts(struct bp_faults *f, enum bp_fault_kind kind, bool bad, uint64_t ago_ns,
-	uint64_t number, const char *what)
+	uint64_t number, const struct bp_log_field *fields)
 {
 	struct bp_fault *t = of_kind(f, kind);
 	uint64_t lasted;
@@ -116,25 +167,25 @@ void bp_fault_lasts(struct bp_faults *f, enum bp_fault_kind kind, bool bad, uint
 		t->remind_ns = t->remind_ns * 2 > REMIND_MAX_NS ? REMIND_MAX_NS : t->remind_ns * 2;
 		t->remind_at = f->now_ns + t->remind_ns;
 	}
-	log_lasting(f, t, what);
+	log_lasting(f, t, fields);
 }
 
-static void log_events(struct bp_faults *f, struct bp_fault *t, const char *what)
+static void log_events(const struct bp_faults *f, struct bp_fault *t)
 {
-	const struct bp_fault_info *info = &bp_fault_info[t->is.kind];
-	char span[BP_FAULT_DURATION_LEN];
+	struct event e = {.n = 0};
 
 	if (t->is.active)
-		bp_log(BP_LOG_ERROR, "%s: %" PRIu64 "%s, %" PRIu64 " since it began: %s",
-			info->name, t->untold, t->raise_logged ? " more" : "", t->of_spell, what);
-	else
-		bp_log(BP_LOG_INFO, "%s is over: none in the last %s, %" PRIu64 " before",
-			info->name, bp_fault_duration(f->log_interval_ns, span), t->of_spell);
-	t->untold = 0;
+		add_number(&e, "count", t->n_unlogged);
+	if (t->is.active && t->raise_logged)
+		add_number(&e, "interval_ms", (f->now_ns - t->logged_ns) / NS_PER_MS);
+	add_number(&e, "total", t->of_spell);
+	write_event(t, &e);
+	t->n_unlogged = 0;
+	t->logged_ns = f->now_ns;
 	t->raise_logged = t->is.active;
 }
 
-void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, const char *what)
+void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n)
 {
 	struct bp_fault *t = of_kind(f, kind);
 
@@ -144,18 +195,18 @@ void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, 
 		t->last_ns = f->now_ns;
 		t->is.total += n;
 		t->of_spell += n;
-		t->untold += n;
+		t->n_unlogged += n;
 	} else if (t->is.active && f->now_ns - t->last_ns >= f->log_interval_ns) {
 		end(f, t);
-	} else if (!t->raise_logged && t->untold == 0) {
+	} else if (!t->raise_logged && t->n_unlogged == 0) {
 		return;
 	}
 	publish(f, t);
 	/* logs begin and end immediately, and repetitions once per log_interval */
-	if (t->raise_logged == t->is.active && (!t->raise_logged || t->untold == 0))
+	if (t->raise_logged == t->is.active && (!t->raise_logged || t->n_unlogged == 0))
 		return;
 	if (t->raise_logged && t->is.active && !bp_pace_may(&t->pace, false, f->now_ns))
 		return;
 	if (may_log(f, t))
-		log_events(f, t, what);
+		log_events(f, t);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/log.h"
 #include "daemon/pace.h"
 #include "shm/layout.h"
 
@@ -18,7 +19,8 @@ struct bp_fault {
 	uint64_t began_ns, last_ns; /* monotonic: begin of the current occurrence; its last event */
 	uint64_t done_ns;           /* total duration of earlier occurrences */
 	uint64_t of_spell;          /* events of the current occurrence; the largest number of it */
-	uint64_t untold;            /* events since the last line */
+	uint64_t n_unlogged;        /* events since the last line */
+	uint64_t logged_ns;         /* monotonic: the last line */
 	uint64_t remind_ns, remind_at; /* interval of lines while it lasts, doubling */
 	bool raise_logged;             /* the begin was logged */
 	struct bp_pace pace;
@@ -38,12 +40,13 @@ void bp_faults_at(struct bp_faults *f, uint64_t now_ns, uint64_t unix_ns);
 
 /*
  * Reports a lasting condition: `bad`: active now, and since ago_ns; number: waiting alarms, 0 if
- * the kind has no number. `what` is the middle part of the line, without a full stop: it may
- * contain the reason.
+ * the kind has no number. `fields`: at most BP_FAULT_FIELDS_OF_CALLER fields for the lines, such as
+ * the broker; duration and fault are added.
  */
+#define BP_FAULT_FIELDS_OF_CALLER 8
 void bp_fault_lasts(struct bp_faults *f, enum bp_fault_kind kind, bool bad, uint64_t ago_ns,
-	uint64_t number, const char *what);
+	uint64_t number, const struct bp_log_field *fields);
 /* Reports n events since the last call. */
-void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n, const char *what);
+void bp_fault_happens(struct bp_faults *f, enum bp_fault_kind kind, uint64_t n);
 
 #endif

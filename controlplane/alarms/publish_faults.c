@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Faults of the publisher: conditions in which alarms are not delivered. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "biplane/counters/mqtt.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
@@ -43,16 +40,17 @@ static void edge_faults(struct bp_publisher *p, uint64_t now)
 {
 	const bool away = p->edge.enabled && !bp_edge_link_up(p->link);
 	const uint64_t since = away && now > p->down_since_ns ? now - p->down_since_ns : 0;
-	char text[512];
+	const struct bp_log_field broker = BP_LOG_STR("broker", p->edge.broker.host),
+				  port = BP_LOG_NUM("tcp_port", p->edge.broker.tcp_port);
 
-	snprintf(text, sizeof(text), "%s edge broker %s port %u, %" PRIu64 " alarms in the spool",
-		away ? "no connection to the" : "connected to the", p->edge.broker.host,
-		p->edge.broker.tcp_port, bp_spool_rows(p->spool));
 	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_UNREACHABLE,
 		away && p->edge.unreachable_after_ns != 0 && since >= p->edge.unreachable_after_ns,
-		since, 0, text);
+		since, 0,
+		BP_LOG_FIELDS(broker, port, BP_LOG_NUM("spooled", bp_spool_rows(p->spool))));
 	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_SETTINGS, p->settings_bad, 0, 0,
-		p->settings_bad ? p->settings_error : "the files can be read");
+		p->settings_bad
+			? BP_LOG_FIELDS(broker, port, BP_LOG_STR("reason", p->settings_error))
+			: BP_LOG_FIELDS(broker, port));
 }
 
 static void spool_faults(struct bp_publisher *p, uint64_t now)
@@ -60,22 +58,16 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 	const uint64_t rows = bp_spool_rows(p->spool), limit = p->backlog_warning;
 	const bool bad = p->spool_broken ||
 			 (p->disk_failed_ns != 0 && now - p->disk_failed_ns < DISK_QUIET_NS);
-	char text[640];
 
 	if (limit == 0)
 		p->backlog_bad = false;
 	else if (!p->spool_broken) /* otherwise the number of rows is unknown */
 		p->backlog_bad = rows >= limit || (p->backlog_bad && rows >= limit / 2 + 1);
-	snprintf(text, sizeof(text),
-		"%" PRIu64 " alarms in the spool (mqtt.spool.backlog_warning: %" PRIu64 ")", rows,
-		limit);
-	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_BACKLOG, p->backlog_bad, 0, rows, text);
-	snprintf(text, sizeof(text),
-		"%s; the directory of mqtt.spool.path must be writable and have free space: "
-		"alarms stay in memory until then",
-		bp_spool_error(p->spool));
-	bp_fault_lasts(
-		&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0, bad ? text : "reads and writes work");
+	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_BACKLOG, p->backlog_bad, 0, rows,
+		BP_LOG_FIELDS(BP_LOG_NUM("spooled", rows), BP_LOG_NUM("limit", limit)));
+	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0,
+		bad ? BP_LOG_FIELDS(BP_LOG_STR("reason", bp_spool_error(p->spool)))
+		    : BP_LOG_FIELDS({.key = NULL}));
 }
 
 void bp_publish_faults(struct bp_publisher *p, uint64_t now)
@@ -83,21 +75,11 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	bp_faults_at(&p->faults, now, bp_unix_ns());
 	edge_faults(p, now);
 	spool_faults(p, now);
-	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_DROPPED, p->dropped,
-		"alarms dropped over mqtt.spool.max_size or max_age, not delivered to the edge "
-		"broker");
+	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_DROPPED, p->dropped);
 	p->dropped = 0;
-	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)),
-		"alarms that did not fit in the alarm queue; raise mqtt.alarm_queue_size, and see "
-		"why the "
-		"edge broker or the disk does not keep up");
-	bp_fault_happens(&p->faults, BP_FAULT_NOT_EVALUATED,
-		growth(&p->not_evaluated, not_evaluated(p)),
-		"publications too long to evaluate; raise mqtt.reassembly_per_connection or "
-		"reassembly_total");
+	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)));
+	bp_fault_happens(
+		&p->faults, BP_FAULT_NOT_EVALUATED, growth(&p->not_evaluated, not_evaluated(p)));
 	bp_fault_happens(&p->faults, BP_FAULT_REFUSED,
-		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)),
-		"publications refused by a broker (PUBACK or PUBREC); `biplane show connections "
-		"--json` "
-		"lists the clients with waiting publications (awaits_ack)");
+		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)));
 }

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import config_for, overheat
-from lab import BIPLANE, CLOUD, Gateway, wait_until
+from lab import BIPLANE, CLOUD, EDGE_MGMT, Gateway, wait_until
 from peers import Collector, Publisher
 
 RULES = [overheat(payload="envelope")]
@@ -63,14 +63,16 @@ def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
     assert f["spool_backlog"]["max"] == {"count": 200, "unit": "alarms"}
     rows = {r["fault"]: r for r in g.show("health")["faults"]}
     assert rows["edge_unreachable"]["active"] and len(g.status()["faults"]) >= 2
-    assert len(said(g, "error controlplane: edge_unreachable: no connection to the edge broker")) == 1
+    assert len(said(g, "error controlplane: no connection to the edge broker", f" broker={EDGE_MGMT} tcp_port=1883 ",
+                    " duration_ms=2", " fault=edge_unreachable")) == 1
+    assert len(said(g, "error controlplane: alarms in the spool", " limit=100 ", " fault=spool_backlog")) == 1
     text = g.command("status", "-c", g.identity)
     assert text.returncode == 2 and "edge_unreachable" in text.stdout and "rows 200, " in text.stdout
     lab.broker("edge", "start")
     wait_until("no fault", lambda: not faults(g), 30)
     assert g.command("status", "-c", g.identity).returncode == 0
     for name in ("edge_unreachable", "spool_backlog"):
-        assert len(said(g, f"error controlplane: {name}")) == 1 and len(said(g, f"info controlplane: {name} is over")) == 1
+        assert [len(said(g, f" {level} controlplane: ", " duration_ms=", f" fault={name}")) for level in ("error", "info")] == [1, 1]
 
 
 def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, collect, tmp_path):
@@ -83,7 +85,7 @@ def test_missing_files_of_the_publisher_do_not_stop_forwarding(lab, gateway, col
     assert refused.returncode == 78 and str(password) in refused.stderr
     g.start(edge=False)
     wait_until("the fault", lambda: "edge_settings" in faults(g))
-    assert said(g, "error controlplane: edge_settings:", str(password))
+    assert said(g, "error controlplane: the password or TLS files", " reason=", str(password), " fault=edge_settings")
     forwards(lab, collect)
     assert not g.status()["publisher"]["connected"]
     password.write_text("secret\n")
@@ -112,7 +114,7 @@ def test_a_spool_on_a_full_disk(lab, gateway, collect, tmp_path):
         wait_until("biplane to see it", lambda: not g.status()["publisher"]["connected"])
         publish(lab, 3000)
         wait_until("the fault", lambda: "spool_error" in faults(g))
-        assert len(said(g, "error controlplane: spool_error: spool", "disk")) == 1
+        assert len(said(g, "error controlplane: the spool cannot be read or written", " reason=", "disk", " fault=spool_error")) == 1
         forwards(lab, collect)
         lab.broker("edge", "start")
         edge.wait_subscribed()

@@ -82,7 +82,8 @@ static void edge(struct fixture *f, bool bad)
 {
 	f->now += S;
 	bp_faults_at(&f->faults, f->now, UNIX + f->now);
-	bp_fault_lasts(&f->faults, BP_FAULT_EDGE_UNREACHABLE, bad, 0, 0, "no connection");
+	bp_fault_lasts(&f->faults, BP_FAULT_EDGE_UNREACHABLE, bad, 0, 0,
+		BP_LOG_FIELDS(BP_LOG_STR("broker", "192.0.2.1")));
 }
 
 static void begins_and_ends_once(void **state)
@@ -96,11 +97,16 @@ static void begins_and_ends_once(void **state)
 		edge(f, true);
 	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).active, 1);
 	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).total, 30 * S);
-	assert_int_equal(lines(f, "error biplane: edge_unreachable: no connection"), 1);
+	assert_int_equal(lines(f, "error biplane: no connection to the edge broker; alarms "
+				  "wait in the spool broker=192.0.2.1 duration_ms=0 "
+				  "fault=edge_unreachable\n"),
+		1);
 	edge(f, false);
 	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).active, 0);
 	assert_int_equal(row(f, BP_FAULT_EDGE_UNREACHABLE).worst, 31 * S);
-	assert_int_equal(lines(f, "info biplane: edge_unreachable is over after 31.0 s"), 1);
+	assert_int_equal(lines(f, "info biplane: connected to the edge broker broker=192.0.2.1 "
+				  "duration_ms=31000 fault=edge_unreachable\n"),
+		1);
 	assert_int_equal(lines(f, ""), 2);
 	edge(f, false);
 	assert_int_equal(lines(f, ""), 2);
@@ -134,15 +140,16 @@ static void events(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		f->now += S;
 		bp_faults_at(&f->faults, f->now, UNIX + f->now);
-		bp_fault_happens(&f->faults, BP_FAULT_ALARMS_DROPPED, i < 50 ? 7 : 0, "too many");
+		bp_fault_happens(&f->faults, BP_FAULT_ALARMS_DROPPED, i < 50 ? 7 : 0);
 	}
 	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).active, 0);
 	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).total, 350);
 	assert_int_equal(row(f, BP_FAULT_ALARMS_DROPPED).spells, 1);
 	assert_int_equal(
-		lines(f, "error biplane: alarms_dropped: 7, 7 since it began: too many"), 1);
-	assert_int_equal(
-		lines(f, "info biplane: alarms_dropped is over: none in the last 10.0 s, 350"), 1);
+		lines(f, "they are not delivered count=7 total=7 fault=alarms_dropped\n"), 1);
+	assert_int_equal(lines(f, "info biplane: no more alarms dropped from the spool total=350 "
+				  "fault=alarms_dropped\n"),
+		1);
 	assert_true(lines(f, "") <= 2 + 5);
 }
 
