@@ -85,7 +85,7 @@ struct bp_shm_control {
 	/* CP's sync manager (controlplane/sync) */
 	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2: in sync with the kernel */
 	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that are punted instead of mirrored, see
-						sync/mirror.h */
+						sync/nl_cache.h */
 	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, except those of dumps */
 	_Atomic uint64_t cp_sync_resyncs;    /* whole dumps after the first */
 	_Atomic uint64_t cp_sync_overruns;   /* number of times that events were lost (ENOBUFS) */

@@ -5,7 +5,7 @@
 #include <netlink/msg.h>
 #include <string.h>
 
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /* RTM_NEWADDR and RTM_DELADDR: rtnetlink(7), linux/if_addr.h. */
 

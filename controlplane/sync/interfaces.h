@@ -3,7 +3,7 @@
 #define BP_CONTROLPLANE_SYNC_INTERFACES_H
 
 #include "daemon/log.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 #include "controlplane/sync/netlink.h"
 
 /*

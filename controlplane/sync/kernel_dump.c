@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "controlplane/sync/load.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 #include "controlplane/sync/netlink.h"
 
 /* Timeout of an answer. */

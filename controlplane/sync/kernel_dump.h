@@ -23,7 +23,7 @@ struct bp_kernel_state {
 	uint32_t n_neighbors;
 	struct bp_neighbor_info *neighbor;
 	/* Prefixes with type punt because the tables cannot represent them:
-	 * controlplane/sync/mirror.h. */
+	 * controlplane/sync/nl_cache.h. */
 	uint32_t not_mirrored;
 };
 

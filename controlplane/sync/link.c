@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /* RTM_NEWLINK and RTM_DELLINK: rtnetlink(7), linux/if_link.h. */
 

@@ -2,7 +2,7 @@
 #ifndef BP_CONTROLPLANE_SYNC_LOAD_H
 #define BP_CONTROLPLANE_SYNC_LOAD_H
 
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 #include "controlplane/sync/netlink.h"
 
 /* One running dump, from the kernel into a mirror. */

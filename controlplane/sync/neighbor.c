@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /* RTM_NEWNEIGH and RTM_DELNEIGH: rtnetlink(7), linux/neighbour.h. */
 

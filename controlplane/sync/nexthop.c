@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /* Next-hop objects, RTM_NEWNEXTHOP and RTM_DELNEXTHOP: linux/nexthop.h. A resilient group is
  * treated as a group: only the kernel knows the bucket of a flow. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 #include "shm/hash.h"
 
 /* RTM_NEWROUTE and RTM_DELROUTE: rtnetlink(7), linux/rtnetlink.h. */

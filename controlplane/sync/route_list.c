@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /*
  * The routes of one prefix, in the kernel's order of preference; events update the list. The choice

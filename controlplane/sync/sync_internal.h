@@ -7,7 +7,7 @@
 #include "daemon/log.h"
 #include "controlplane/sync/interfaces.h"
 #include "controlplane/sync/load.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 #include "controlplane/sync/netlink.h"
 #include "controlplane/sync/queue.h"
 #include "controlplane/sync/static.h"

@@ -4,7 +4,7 @@
 #include <netlink/msg.h>
 
 #include "config/config.h"
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 /*
  * Messages as rtnetlink may send them, and as it never would: any attributes behind any header. The

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "controlplane/sync/mirror.h"
+#include "controlplane/sync/nl_cache.h"
 
 #include <linux/rtnetlink.h>
 #include <stdio.h>

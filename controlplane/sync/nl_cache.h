@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONTROLPLANE_SYNC_MIRROR_H
-#define BP_CONTROLPLANE_SYNC_MIRROR_H
+#ifndef BP_CONTROLPLANE_SYNC_NL_CACHE_H
+#define BP_CONTROLPLANE_SYNC_NL_CACHE_H
 
 #include <net/if.h>
 
