@@ -223,9 +223,9 @@ static const struct bp_setting rows[] = {
 	 .help = "Interface on whose link the neighbor is: a routed port, or a bridge with a host_interface."},
 
 	{.path = "netlink", .type = &bp_type_section,
-	 .help = "How the control plane mirrors interfaces, neighbors and routes of the kernel."},
+	 .help = "How the control plane reads interfaces, neighbors and routes from the kernel."},
 	{.path = "netlink.route_table", .type = &bp_type_table, AT(netlink.route_table), .min = 1, .max = UINT32_MAX, .preset = "main",
-	 .help = "Routing table of the kernel to mirror."},
+	 .help = "Routing table of the kernel whose routes biplane uses."},
 	{.path = "netlink.receive_buffer", .type = &bp_type_size, AT(netlink.receive_buffer), .min = MIB, .max = GIB, .preset = "16MiB",
 	 .help = "Receive buffer of the Netlink socket. After an overrun the control plane resynchronises."},
 	{.path = "netlink.neighbor_refresh", .type = &bp_type_duration, AT(netlink.neighbor_refresh_ns), .min = S, .max = DAY, .preset = "60s",

@@ -83,13 +83,13 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
 	_Atomic uint32_t cp_edge_connected;
 	/* CP's sync manager (controlplane/sync) */
-	_Atomic uint32_t cp_sync_state;      /* enum bp_sync_state: 2: in sync with the kernel */
-	_Atomic uint32_t cp_sync_unmirrored; /* prefixes that are punted instead of mirrored, see
-						sync/nl_cache.h */
-	_Atomic uint64_t cp_sync_events;     /* Netlink messages applied, except those of dumps */
-	_Atomic uint64_t cp_sync_resyncs;    /* whole dumps after the first */
-	_Atomic uint64_t cp_sync_overruns;   /* number of times that events were lost (ENOBUFS) */
-	_Atomic uint64_t cp_sync_loaded_ns;  /* duration of the last load, from the request on */
+	_Atomic uint32_t cp_sync_state;     /* enum bp_sync_state: 2: in sync with the kernel */
+	_Atomic uint32_t cp_sync_punted;    /* prefixes that the tables cannot represent, see
+						   sync/nl_cache.h */
+	_Atomic uint64_t cp_sync_events;    /* Netlink messages applied, except those of dumps */
+	_Atomic uint64_t cp_sync_resyncs;   /* whole dumps after the first */
+	_Atomic uint64_t cp_sync_overruns;  /* number of times that events were lost (ENOBUFS) */
+	_Atomic uint64_t cp_sync_loaded_ns; /* duration of the last load, from the request on */
 	_Atomic uint64_t cp_sync_probes; /* neighbors for which the kernel was requested to probe */
 	/* Written by the process that creates the segment: key of the hashes of the control plane's
 	 * tables */

@@ -51,7 +51,7 @@ static void controlplane(void)
 	     "| `netlink.resyncs` | dumps of all kernel tables |\n"
 	     "| `netlink.overruns` | overruns of the receive buffer, each followed by a dump |\n"
 	     "| `netlink.load_us` | duration of the last dump, us |\n"
-	     "| `netlink.unmirrored` | prefixes that the kernel forwards instead (current) |\n"
+	     "| `netlink.punted_prefixes` | prefixes that the kernel forwards instead (current) |\n"
 	     "| `netlink.probes` | neighbor probes requested from the kernel |\n"
 	     "| `netlink.refused` | routes and neighbors not installed: table full |");
 }

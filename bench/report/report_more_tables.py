@@ -90,7 +90,7 @@ def control(run):
                      f"{p['acknowledged_per_second']:,}/s, {p['dropped']:,} dropped", "publish"])
     m = run.get("sync")
     if m:
-        rows += [[f"time to mirror {m['routes']:,} kernel routes", f"{m['load_ms']['load']:,.0f} ms", "sync"],
+        rows += [[f"time to load {m['routes']:,} kernel routes", f"{m['load_ms']['load']:,.0f} ms", "sync"],
                  ["delay from a route change in the kernel to forwarding",
                   f"median {m['visible_us']['median']:.0f} µs, p99 {m['visible_us']['p99']:.0f} µs", "sync"],
                  ["rate of route changes", f"{m['churn']['per_second']:,}/s, {m['churn']['resyncs']} resynchronizations",

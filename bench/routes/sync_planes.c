@@ -135,7 +135,7 @@ uint64_t bench_await_synced(struct bench_planes *p, uint32_t routes, uint64_t lo
 		atomic_load(&fib->routes4) + atomic_load(&fib->routes6) < routes) {
 		check_alive(p);
 		if (bench_now_ns() > end)
-			fail(p, "the control plane did not mirror the kernel's tables");
+			fail(p, "the control plane did not load the kernel's tables");
 		bench_sleep();
 	}
 	return bench_now_ns();

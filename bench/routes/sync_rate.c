@@ -3,10 +3,10 @@
  * How fast the forwarding tables follow the kernel. Both planes run as processes, in a network
  * namespace that ends with this one, and the data plane forwards at full speed all the time.
  *
- *   load      routes that are in the kernel before the control plane starts: until all are mirrored
- *   visible   a route replaced in the kernel: until a worker's lookup gives the new next hop
- *   churn     changes at a steady rate: what is lost, what lags behind, what forwarding loses
- *   restart   kill -9 of the control plane: until it has read everything again
+ *   load      routes in the kernel before the control plane starts: until all are in the FIB
+ *   visible   a route replaced in the kernel: until a worker's lookup returns the new next hop
+ *   churn     changes at a constant rate: lost changes, their delay, lost frames
+ *   restart   kill -9 of the control plane: until the tables are synchronized again
  *   forward   kill -9 of the data plane: until the first frame is forwarded again
  *
  *	sync_rate BIPLANE DIRECTORY NAME [ROUTES (100000) [RATE (10000) [SECONDS (10)]]]
@@ -60,8 +60,8 @@ static struct spread spread_of(uint64_t *ns, uint32_t n, double unit)
 		(double)ns[middle] / unit, (double)ns[high] / unit, (double)ns[n - 1] / unit};
 }
 
-/* From the start of the control plane to its word that everything is mirrored; and of it the
- * processor time. */
+/* Returns the time from the start of the control plane until it reports `synced`; *cpu: its
+ * processor time until then. */
 static uint64_t control_plane_start(struct bench *b, uint64_t *cpu)
 {
 	const uint64_t loaded = bench_loaded_ns(&b->planes), begun = bench_now_ns();

@@ -27,7 +27,7 @@ static bool before(const struct bp_interface_address *a, const struct bp_interfa
 	return by_bytes != 0 ? by_bytes < 0 : a->length < b->length;
 }
 
-static void add(struct bp_mirror_own *own, const struct bp_interface_address *a)
+static void add(struct bp_nl_interface *own, const struct bp_interface_address *a)
 {
 	struct bp_interface_info *info = &own->info;
 	unsigned k = info->n_addresses;
@@ -44,8 +44,8 @@ static void add(struct bp_mirror_own *own, const struct bp_interface_address *a)
 	info->n_addresses++;
 }
 
-static void take(
-	struct bp_mirror *m, struct bp_mirror_own *own, const struct bp_interface_address *a)
+static void remove_address(struct bp_nl_cache *cache, struct bp_nl_interface *own,
+	const struct bp_interface_address *a)
 {
 	struct bp_interface_info *info = &own->info;
 	int k = find(info, a);
@@ -57,7 +57,7 @@ static void take(
 		(size_t)(info->n_addresses - k) * sizeof(info->address[0]));
 	memset(&info->address[info->n_addresses], 0, sizeof(info->address[0]));
 	if (own->unshown > 0) /* an address that did not fit may fit now */
-		bp_mirror_invalidate(m, "an interface has fewer addresses");
+		bp_nl_cache_invalidate(cache, "an interface has fewer addresses");
 }
 
 /* An IPv6 address is valid after duplicate address detection (RFC 4862, 5.4): the kernel sends an
@@ -90,7 +90,7 @@ static bool read_address(const struct nlmsghdr *h, struct bp_interface_address *
 	return true;
 }
 
-static bool has_ip4(const struct bp_mirror_own *own)
+static bool has_ip4(const struct bp_nl_interface *own)
 {
 	for (int k = 0; k < own->info.n_addresses; k++)
 		if (own->info.address[k].address.family == 4)
@@ -99,34 +99,34 @@ static bool has_ip4(const struct bp_mirror_own *own)
 }
 
 /* The kernel removes an interface's IPv4 routes with its last IPv4 address, without an event. For
- * interfaces that biplane does not use, the mirror does not know which address is the last. */
-static void ip4_removed(struct bp_mirror *m, const struct bp_mirror_link *l)
+ * interfaces that biplane does not use, the cache does not know which address is the last. */
+static void ip4_removed(struct bp_nl_cache *cache, const struct bp_nl_link *l)
 {
-	if (l->uses != 0 && (l->number == BP_NO_INTERFACE || !has_ip4(&m->own[l->number])))
-		bp_mirror_invalidate(m, "an interface that routes use lost an IPv4 address");
+	if (l->uses != 0 && (l->number == BP_NO_INTERFACE || !has_ip4(&cache->own[l->number])))
+		bp_nl_cache_invalidate(cache, "an interface that routes use lost an IPv4 address");
 }
 
-void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h)
+void bp_nl_address_message(struct bp_nl_cache *cache, const struct nlmsghdr *h)
 {
 	struct bp_interface_address a;
 	const struct ifaddrmsg *ifa = nlmsg_data(h);
-	struct bp_mirror_link *l;
+	struct bp_nl_link *l;
 
 	if (nlmsg_datalen(h) < (int)sizeof(*ifa) || !read_address(h, &a))
 		return;
 	/* Routes with this preferred source are removed with the address, without an event. */
-	if (h->nlmsg_type == RTM_DELADDR && m->preferred > 0)
-		bp_mirror_invalidate(m, "a preferred source address of routes was removed");
-	l = bp_mirror_link_find(m, ifa->ifa_index);
+	if (h->nlmsg_type == RTM_DELADDR && cache->preferred > 0)
+		bp_nl_cache_invalidate(cache, "a preferred source address of routes was removed");
+	l = bp_nl_link_find(cache, ifa->ifa_index);
 	if (l == NULL)
 		return;
 	if (l->number != BP_NO_INTERFACE) {
 		if (h->nlmsg_type == RTM_NEWADDR)
-			add(&m->own[l->number], &a);
+			add(&cache->own[l->number], &a);
 		else
-			take(m, &m->own[l->number], &a);
-		bp_mirror_interface_give(m, l->number);
+			remove_address(cache, &cache->own[l->number], &a);
+		bp_nl_interface_publish(cache, l->number);
 	}
 	if (h->nlmsg_type == RTM_DELADDR && a.address.family == 4)
-		ip4_removed(m, l);
+		ip4_removed(cache, l);
 }

@@ -56,15 +56,15 @@ static bool is_gone(struct bp_sync *s, uint32_t ifindex)
 static bool any_port_missing(struct bp_sync *s)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (s->mirror->own[i].ifindex != 0 && !bp_interfaces_held(s->config, i) &&
-			is_gone(s, s->mirror->own[i].ifindex))
+		if (s->cache->own[i].ifindex != 0 && !bp_interfaces_held(s->config, i) &&
+			is_gone(s, s->cache->own[i].ifindex))
 			return true;
 	return false;
 }
 
 bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 {
-	if (s->checked || s->mirror == NULL || !may_be_a_sign(h))
+	if (s->checked || s->cache == NULL || !may_be_a_sign(h))
 		return false;
 	s->checked = true;
 	if (!any_port_missing(s))
@@ -83,7 +83,7 @@ bool bp_sync_hold(struct bp_sync *s, const struct nlmsghdr *h)
 static bool is_ours(const struct bp_sync *s, uint32_t ifindex)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (s->mirror->own[i].kernel_name[0] != '\0' && s->set_up[i] == ifindex)
+		if (s->cache->own[i].kernel_name[0] != '\0' && s->set_up[i] == ifindex)
 			return true;
 	return false;
 }
@@ -114,9 +114,9 @@ static bool all_back(struct bp_sync *s)
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		struct bp_interface_info info = {.flags = BP_IF_PRESENT};
 
-		if (s->mirror->own[i].kernel_name[0] == '\0')
+		if (s->cache->own[i].kernel_name[0] == '\0')
 			continue;
-		info.ifindex = if_nametoindex(s->mirror->own[i].kernel_name);
+		info.ifindex = if_nametoindex(s->cache->own[i].kernel_name);
 		all = all && info.ifindex != 0;
 		if (info.ifindex == 0 || info.ifindex == s->set_up[i])
 			continue;

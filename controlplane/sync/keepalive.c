@@ -27,7 +27,7 @@ static bool ask(struct bp_netlink *requests, uint32_t ifindex, const struct bp_a
 	return bp_netlink_send(requests, msg) == 0;
 }
 
-static bool is_due(const struct bp_mirror_neighbor *nb, const struct bp_fib_writer *writer,
+static bool is_due(const struct bp_nl_neighbor *nb, const struct bp_fib_writer *writer,
 	uint32_t now_s, uint32_t keep_s)
 {
 	uint32_t used;
@@ -39,14 +39,14 @@ static bool is_due(const struct bp_mirror_neighbor *nb, const struct bp_fib_writ
 }
 
 unsigned bp_keepalive(
-	struct bp_mirror *m, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s)
+	struct bp_nl_cache *cache, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s)
 {
 	unsigned asked = 0;
 
-	for (struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer) {
-		uint32_t ifindex = m->own[nb->interface].ifindex;
+	for (struct bp_nl_neighbor *nb = cache->oldest; nb != NULL; nb = nb->newer) {
+		uint32_t ifindex = cache->own[nb->interface].ifindex;
 
-		if (ifindex == 0 || !is_due(nb, m->writer, now_s, keep_s))
+		if (ifindex == 0 || !is_due(nb, cache->writer, now_s, keep_s))
 			continue;
 		/* refreshed neighbors are not due again for some time: the next call reaches the
 		 * following ones */

@@ -15,6 +15,6 @@
  */
 #define BP_KEEPALIVE_BATCH 1024u
 unsigned bp_keepalive(
-	struct bp_mirror *m, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s);
+	struct bp_nl_cache *cache, struct bp_netlink *requests, uint32_t now_s, uint32_t keep_s);
 
 #endif

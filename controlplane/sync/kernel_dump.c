@@ -23,8 +23,8 @@ static int failed(char *err, size_t err_size, enum bp_netlink_dump what, int err
 	return -1;
 }
 
-static int dump(struct bp_netlink *n, struct bp_mirror *m, enum bp_netlink_dump what, char *err,
-	size_t err_size)
+static int dump(struct bp_netlink *n, struct bp_nl_cache *cache, enum bp_netlink_dump what,
+	char *err, size_t err_size)
 {
 	struct pollfd p = {.fd = n->fd, .events = POLLIN};
 	struct bp_load load;
@@ -37,7 +37,7 @@ static int dump(struct bp_netlink *n, struct bp_mirror *m, enum bp_netlink_dump 
 			if (poll(&p, 1, ANSWER_MS) == 0)
 				result = -ETIMEDOUT;
 			else
-				result = bp_load_some(&load, n, m);
+				result = bp_load_some(&load, n, cache);
 		}
 		if (result != 0)
 			return failed(err, err_size, what, result);
@@ -46,30 +46,30 @@ static int dump(struct bp_netlink *n, struct bp_mirror *m, enum bp_netlink_dump 
 	}
 }
 
-static int collect_routes(struct bp_mirror *m, struct bp_kernel_state *out)
+static int collect_routes(struct bp_nl_cache *cache, struct bp_kernel_state *out)
 {
-	out->route = calloc(m->prefixes.n + 1u, sizeof(*out->route));
+	out->route = calloc(cache->prefixes.n + 1u, sizeof(*out->route));
 	if (out->route == NULL)
 		return -1;
-	for (uint32_t b = 0; b < m->prefixes.buckets; b++)
-		for (struct bp_map_node *n = m->prefixes.bucket[b]; n != NULL; n = n->next) {
+	for (uint32_t b = 0; b < cache->prefixes.buckets; b++)
+		for (struct bp_map_node *n = cache->prefixes.bucket[b]; n != NULL; n = n->next) {
 			struct bp_route *r = &out->route[out->n_routes];
 
-			if (!bp_mirror_translate(m, (struct bp_mirror_prefix *)n, r))
+			if (!bp_nl_prefix_translate(cache, (struct bp_nl_prefix *)n, r))
 				continue;
 			out->n_routes++;
-			out->not_mirrored += r->type == BP_ROUTE_PUNT;
+			out->punted += r->type == BP_ROUTE_PUNT;
 		}
 	return 0;
 }
 
-static int collect_neighbors(struct bp_mirror *m, struct bp_kernel_state *out)
+static int collect_neighbors(struct bp_nl_cache *cache, struct bp_kernel_state *out)
 {
-	out->neighbor = calloc(m->neighbors.n + 1u, sizeof(*out->neighbor));
+	out->neighbor = calloc(cache->neighbors.n + 1u, sizeof(*out->neighbor));
 	if (out->neighbor == NULL)
 		return -1;
-	for (const struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer)
-		if (bp_mirror_neighbor_info(m, nb, &out->neighbor[out->n_neighbors]))
+	for (const struct bp_nl_neighbor *nb = cache->oldest; nb != NULL; nb = nb->newer)
+		if (bp_nl_neighbor_info(cache, nb, &out->neighbor[out->n_neighbors]))
 			out->n_neighbors++;
 	return 0;
 }
@@ -105,12 +105,12 @@ static int neighbor_order(const void *a, const void *b)
 	return bp_kernel_neighbor_order(a, b);
 }
 
-static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
+static int gather(struct bp_nl_cache *cache, struct bp_kernel_state *out)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (m->own[i].ifindex != 0)
-			out->interface[i] = m->own[i].info;
-	if (collect_routes(m, out) != 0 || collect_neighbors(m, out) != 0)
+		if (cache->own[i].ifindex != 0)
+			out->interface[i] = cache->own[i].info;
+	if (collect_routes(cache, out) != 0 || collect_neighbors(cache, out) != 0)
 		return -1;
 	qsort(out->route, out->n_routes, sizeof(*out->route), route_order);
 	qsort(out->neighbor, out->n_neighbors, sizeof(*out->neighbor), neighbor_order);
@@ -120,21 +120,21 @@ static int gather(struct bp_mirror *m, struct bp_kernel_state *out)
 int bp_kernel_dump(
 	const struct bp_config *c, struct bp_kernel_state *out, char *err, size_t err_size)
 {
-	struct bp_mirror *m = bp_mirror_new(c);
+	struct bp_nl_cache *cache = bp_nl_cache_new(c);
 	struct bp_netlink n = {.fd = -1};
-	int result = m == NULL ? -1 : bp_netlink_open(&n, err, err_size);
+	int result = cache == NULL ? -1 : bp_netlink_open(&n, err, err_size);
 
 	memset(out, 0, sizeof(*out));
 	for (unsigned what = 0; result == 0 && what < BP_DUMPS; what++)
-		result = dump(&n, m, (enum bp_netlink_dump)what, err, err_size);
-	if (m == NULL || (result == 0 && (gather(m, out) != 0 || m->no_memory))) {
+		result = dump(&n, cache, (enum bp_netlink_dump)what, err, err_size);
+	if (cache == NULL || (result == 0 && (gather(cache, out) != 0 || cache->no_memory))) {
 		snprintf(err, err_size, "not enough memory for the kernel's tables");
 		result = -1;
 	}
 	if (result != 0)
 		bp_kernel_state_free(out);
 	bp_netlink_close(&n);
-	bp_mirror_free(m);
+	bp_nl_cache_free(cache);
 	return result;
 }
 

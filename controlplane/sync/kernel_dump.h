@@ -7,7 +7,7 @@
 struct bp_config;
 
 /*
- * The expected contents of forwarding tables that mirror the current state of the kernel, by the
+ * The expected contents of forwarding tables for the current state of the kernel, by the
  * translation of the sync manager, without tables and without a control plane. For `show ...
  * --diff`.
  */
@@ -24,7 +24,7 @@ struct bp_kernel_state {
 	struct bp_neighbor_info *neighbor;
 	/* Prefixes with type punt because the tables cannot represent them:
 	 * controlplane/sync/nl_cache.h. */
-	uint32_t not_mirrored;
+	uint32_t punted;
 };
 
 /*

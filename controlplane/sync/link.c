@@ -15,26 +15,26 @@ static uint64_t link_hash(uint32_t ifindex)
 	return bp_map_hash(&ifindex, sizeof(ifindex));
 }
 
-struct bp_mirror_link *bp_mirror_link_find(const struct bp_mirror *m, uint32_t ifindex)
+struct bp_nl_link *bp_nl_link_find(const struct bp_nl_cache *cache, uint32_t ifindex)
 {
 	const uint64_t hash = link_hash(ifindex);
 
-	for (struct bp_map_node *n = bp_map_chain(&m->links, hash); n != NULL; n = n->next)
-		if (((struct bp_mirror_link *)n)->ifindex == ifindex)
-			return (struct bp_mirror_link *)n;
+	for (struct bp_map_node *n = bp_map_chain(&cache->links, hash); n != NULL; n = n->next)
+		if (((struct bp_nl_link *)n)->ifindex == ifindex)
+			return (struct bp_nl_link *)n;
 	return NULL;
 }
 
-struct bp_mirror_link *bp_mirror_link(struct bp_mirror *m, uint32_t ifindex)
+struct bp_nl_link *bp_nl_link_get(struct bp_nl_cache *cache, uint32_t ifindex)
 {
-	struct bp_mirror_link *l = bp_mirror_link_find(m, ifindex);
+	struct bp_nl_link *l = bp_nl_link_find(cache, ifindex);
 
 	if (l != NULL)
 		return l;
 	l = calloc(1, sizeof(*l));
-	if (l == NULL || bp_map_add(&m->links, &l->node, link_hash(ifindex)) != 0) {
+	if (l == NULL || bp_map_add(&cache->links, &l->node, link_hash(ifindex)) != 0) {
 		free(l);
-		m->no_memory = true;
+		cache->no_memory = true;
 		return NULL;
 	}
 	l->ifindex = ifindex;
@@ -42,31 +42,32 @@ struct bp_mirror_link *bp_mirror_link(struct bp_mirror *m, uint32_t ifindex)
 	return l;
 }
 
-void bp_mirror_link_use(struct bp_mirror *m, uint32_t ifindex, int change)
+void bp_nl_link_use(struct bp_nl_cache *cache, uint32_t ifindex, int change)
 {
-	struct bp_mirror_link *l = bp_mirror_link(m, ifindex);
+	struct bp_nl_link *l = bp_nl_link_get(cache, ifindex);
 
 	if (l == NULL)
 		return;
 	l->uses += (uint32_t)change;
 	if (l->uses == 0 && !l->known) {
-		bp_map_remove(&m->links, &l->node);
+		bp_map_remove(&cache->links, &l->node);
 		free(l);
 	}
 }
 
-static uint8_t number_of(const struct bp_mirror *m, const char *name)
+static uint8_t number_of(const struct bp_nl_cache *cache, const char *name)
 {
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (m->own[i].kernel_name[0] != '\0' && strcmp(m->own[i].kernel_name, name) == 0)
+		if (cache->own[i].kernel_name[0] != '\0' &&
+			strcmp(cache->own[i].kernel_name, name) == 0)
 			return (uint8_t)i;
 	return BP_NO_INTERFACE;
 }
 
 /* Our interface i no longer has a kernel interface. */
-static void own_removed(struct bp_mirror *m, unsigned i)
+static void own_removed(struct bp_nl_cache *cache, unsigned i)
 {
-	struct bp_mirror_own *own = &m->own[i];
+	struct bp_nl_interface *own = &cache->own[i];
 
 	own->ifindex = 0;
 	own->unshown = 0;
@@ -74,43 +75,43 @@ static void own_removed(struct bp_mirror *m, unsigned i)
 	own->info.ifindex = 0;
 	own->info.n_addresses = 0;
 	memset(own->info.address, 0, sizeof(own->info.address));
-	m->vanished |= 1ull << i;
-	bp_mirror_neighbors_forget(m, i);
-	bp_mirror_interface_give(m, i);
+	cache->vanished |= 1ull << i;
+	bp_nl_neighbors_delete(cache, i);
+	bp_nl_interface_publish(cache, i);
 }
 
 /* The link was renamed or removed: its interface is no longer ours. */
-static void leave(struct bp_mirror *m, struct bp_mirror_link *l)
+static void leave(struct bp_nl_cache *cache, struct bp_nl_link *l)
 {
-	if (l->number != BP_NO_INTERFACE && m->own[l->number].ifindex == l->ifindex)
-		own_removed(m, l->number);
+	if (l->number != BP_NO_INTERFACE && cache->own[l->number].ifindex == l->ifindex)
+		own_removed(cache, l->number);
 	l->number = BP_NO_INTERFACE;
-	m->revisit = true;
+	cache->revisit = true;
 }
 
-static void enter(struct bp_mirror *m, struct bp_mirror_link *l, uint8_t number, bool was_known)
+static void enter(struct bp_nl_cache *cache, struct bp_nl_link *l, uint8_t number, bool was_known)
 {
-	struct bp_mirror_own *own = &m->own[number];
+	struct bp_nl_interface *own = &cache->own[number];
 
 	if (own->ifindex != 0 && own->ifindex != l->ifindex) {
-		struct bp_mirror_link *old = bp_mirror_link_find(m, own->ifindex);
+		struct bp_nl_link *old = bp_nl_link_find(cache, own->ifindex);
 
 		if (old != NULL)
-			leave(m, old);
+			leave(cache, old);
 	}
 	own->ifindex = l->ifindex;
 	l->number = number;
-	m->appeared |= 1ull << number;
-	m->revisit = true;
+	cache->appeared |= 1ull << number;
+	cache->revisit = true;
 	/* its state under the other name was not recorded */
 	if (was_known)
-		bp_mirror_invalidate(m, "an interface was renamed");
+		bp_nl_cache_invalidate(cache, "an interface was renamed");
 }
 
-static void follow(
-	struct bp_mirror *m, unsigned i, const struct ifinfomsg *ifi, struct nlattr *const *tb)
+static void follow(struct bp_nl_cache *cache, unsigned i, const struct ifinfomsg *ifi,
+	struct nlattr *const *tb)
 {
-	struct bp_interface_info *info = &m->own[i].info;
+	struct bp_interface_info *info = &cache->own[i].info;
 
 	info->flags = BP_IF_PRESENT | BP_IF_KERNEL | (ifi->ifi_flags & IFF_UP ? BP_IF_UP : 0) |
 		      (ifi->ifi_flags & IFF_LOWER_UP ? BP_IF_CARRIER : 0);
@@ -119,7 +120,7 @@ static void follow(
 		info->mtu = nla_get_u32(tb[IFLA_MTU]);
 	if (tb[IFLA_ADDRESS] != NULL && nla_len(tb[IFLA_ADDRESS]) == (int)sizeof(info->mac))
 		memcpy(info->mac, nla_data(tb[IFLA_ADDRESS]), sizeof(info->mac));
-	bp_mirror_interface_give(m, i);
+	bp_nl_interface_publish(cache, i);
 }
 
 /*
@@ -127,17 +128,18 @@ static void follow(
  * hops as dead, without an event; it also revives next hops without an event. IPv6 next hops revive
  * with the operational state and not with the carrier; the kernel may set it up to a second later.
  */
-static void state_changed(struct bp_mirror *m, struct bp_mirror_link *l)
+static void state_changed(struct bp_nl_cache *cache, struct bp_nl_link *l)
 {
 	if (l->uses == 0)
 		return;
-	m->revisit = true;
-	bp_mirror_invalidate(m, "an interface that routes use went up or down");
+	cache->revisit = true;
+	bp_nl_cache_invalidate(cache, "an interface that routes use went up or down");
 }
 
-static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nlattr *const *tb)
+static void link_new(
+	struct bp_nl_cache *cache, const struct ifinfomsg *ifi, struct nlattr *const *tb)
 {
-	struct bp_mirror_link *l = bp_mirror_link(m, (uint32_t)ifi->ifi_index);
+	struct bp_nl_link *l = bp_nl_link_get(cache, (uint32_t)ifi->ifi_index);
 	const bool up = (ifi->ifi_flags & IFF_UP) != 0;
 	const bool carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
 	const bool running = (ifi->ifi_flags & IFF_RUNNING) != 0;
@@ -148,42 +150,42 @@ static void link_new(struct bp_mirror *m, const struct ifinfomsg *ifi, struct nl
 		return;
 	was_known = l->known;
 	l->known = true;
-	number = number_of(m, nla_get_string(tb[IFLA_IFNAME]));
+	number = number_of(cache, nla_get_string(tb[IFLA_IFNAME]));
 	if (number != l->number) {
 		if (l->number != BP_NO_INTERFACE)
-			leave(m, l);
+			leave(cache, l);
 		if (number != BP_NO_INTERFACE)
-			enter(m, l, number, was_known);
+			enter(cache, l, number, was_known);
 	}
 	if (up != l->up || carrier != l->carrier || running != l->running) {
 		l->up = up;
 		l->carrier = carrier;
 		l->running = running;
 		if (was_known)
-			state_changed(m, l);
+			state_changed(cache, l);
 	}
 	if (number != BP_NO_INTERFACE)
-		follow(m, number, ifi, tb);
+		follow(cache, number, ifi, tb);
 }
 
-static void link_delete(struct bp_mirror *m, uint32_t ifindex)
+static void link_delete(struct bp_nl_cache *cache, uint32_t ifindex)
 {
-	struct bp_mirror_link *l = bp_mirror_link_find(m, ifindex);
+	struct bp_nl_link *l = bp_nl_link_find(cache, ifindex);
 
 	if (l == NULL)
 		return;
 	l->known = false;
 	l->up = false;
 	if (l->number != BP_NO_INTERFACE)
-		leave(m, l);
-	state_changed(m, l);
+		leave(cache, l);
+	state_changed(cache, l);
 	if (l->uses != 0)
 		return;
-	bp_map_remove(&m->links, &l->node);
+	bp_map_remove(&cache->links, &l->node);
 	free(l);
 }
 
-void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
+void bp_nl_link_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump)
 {
 	static struct nla_policy policy[IFLA_MAX + 1] = {
 		[IFLA_IFNAME] = {.type = NLA_STRING, .maxlen = IFNAMSIZ},
@@ -199,7 +201,7 @@ void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool 
 	if (ifi->ifi_family != AF_UNSPEC || ifi->ifi_index <= 0)
 		return;
 	if (h->nlmsg_type == RTM_NEWLINK)
-		link_new(m, ifi, tb);
+		link_new(cache, ifi, tb);
 	else
-		link_delete(m, (uint32_t)ifi->ifi_index);
+		link_delete(cache, (uint32_t)ifi->ifi_index);
 }

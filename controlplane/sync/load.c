@@ -22,7 +22,7 @@ static int end(struct bp_load *l, int code)
 	return l->what == BP_DUMP_OBJECTS && (code == -EOPNOTSUPP || code == -EINVAL) ? 0 : code;
 }
 
-int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m)
+int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_nl_cache *cache)
 {
 	ssize_t got = bp_netlink_receive(n);
 	int left = (int)got;
@@ -46,7 +46,7 @@ int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m)
 			l->interrupted = true;
 		if (h->nlmsg_type == NLMSG_DONE || h->nlmsg_type == NLMSG_ERROR)
 			return end(l, code_of(h));
-		bp_mirror_message(m, h, true);
+		bp_nl_cache_message(cache, h, true);
 	}
 	return 0;
 }

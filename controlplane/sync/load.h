@@ -5,7 +5,7 @@
 #include "controlplane/sync/nl_cache.h"
 #include "controlplane/sync/netlink.h"
 
-/* One running dump, from the kernel into a mirror. */
+/* One running dump, from the kernel into a cache. */
 struct bp_load {
 	enum bp_netlink_dump what;
 	bool done;
@@ -16,6 +16,6 @@ struct bp_load {
 /* Sends the dump request. Returns 0 or -errno. */
 int bp_load_begin(struct bp_load *l, struct bp_netlink *n, enum bp_netlink_dump what);
 /* Processes one datagram, if one is available. Returns 0 or -errno; l->done at the end. */
-int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_mirror *m);
+int bp_load_some(struct bp_load *l, struct bp_netlink *n, struct bp_nl_cache *cache);
 
 #endif

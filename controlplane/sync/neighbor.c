@@ -23,13 +23,14 @@ static uint64_t neighbor_hash(unsigned interface, const struct bp_address *a)
 	return bp_map_hash(key, sizeof(key));
 }
 
-static struct bp_mirror_neighbor *find(
-	const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static struct bp_nl_neighbor *find(
+	const struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a)
 {
 	const uint64_t hash = neighbor_hash(interface, a);
 
-	for (struct bp_map_node *n = bp_map_chain(&m->neighbors, hash); n != NULL; n = n->next) {
-		struct bp_mirror_neighbor *nb = (struct bp_mirror_neighbor *)n;
+	for (struct bp_map_node *n = bp_map_chain(&cache->neighbors, hash); n != NULL;
+		n = n->next) {
+		struct bp_nl_neighbor *nb = (struct bp_nl_neighbor *)n;
 
 		if (n->hash == hash && nb->interface == interface &&
 			memcmp(&nb->address, a, sizeof(*a)) == 0)
@@ -38,39 +39,41 @@ static struct bp_mirror_neighbor *find(
 	return NULL;
 }
 
-static void forget(struct bp_mirror *m, struct bp_mirror_neighbor *nb)
+static void forget(struct bp_nl_cache *cache, struct bp_nl_neighbor *nb)
 {
-	bp_map_remove(&m->neighbors, &nb->node);
-	*(nb->older != NULL ? &nb->older->newer : &m->oldest) = nb->newer;
-	*(nb->newer != NULL ? &nb->newer->older : &m->newest) = nb->older;
+	bp_map_remove(&cache->neighbors, &nb->node);
+	*(nb->older != NULL ? &nb->older->newer : &cache->oldest) = nb->newer;
+	*(nb->newer != NULL ? &nb->newer->older : &cache->newest) = nb->older;
 	free(nb);
 }
 
-static struct bp_mirror_neighbor *ensure(
-	struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static struct bp_nl_neighbor *ensure(
+	struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a)
 {
-	struct bp_mirror_neighbor *nb = find(m, interface, a);
+	struct bp_nl_neighbor *nb = find(cache, interface, a);
 
 	if (nb != NULL)
 		return nb;
 	nb = calloc(1, sizeof(*nb));
-	if (nb == NULL || bp_map_add(&m->neighbors, &nb->node, neighbor_hash(interface, a)) != 0) {
+	if (nb == NULL ||
+		bp_map_add(&cache->neighbors, &nb->node, neighbor_hash(interface, a)) != 0) {
 		free(nb);
-		m->no_memory = true;
+		cache->no_memory = true;
 		return NULL;
 	}
 	nb->address = *a;
 	nb->interface = (uint8_t)interface;
-	nb->older = m->newest;
-	*(m->newest != NULL ? &m->newest->newer : &m->oldest) = nb;
-	m->newest = nb;
+	nb->older = cache->newest;
+	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = nb;
+	cache->newest = nb;
 	return nb;
 }
 
 /* A static neighbor of the file overrides the kernel's entry. */
-static bool is_static(const struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static bool is_static(
+	const struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a)
 {
-	const struct bp_config_static *s = &m->config->fixed;
+	const struct bp_config_static *s = &cache->config->fixed;
 
 	for (uint32_t i = 0; i < s->n_neighbors; i++)
 		if (s->neighbor[i].interface == interface &&
@@ -80,10 +83,10 @@ static bool is_static(const struct bp_mirror *m, unsigned interface, const struc
 	return false;
 }
 
-bool bp_mirror_neighbor_info(const struct bp_mirror *m, const struct bp_mirror_neighbor *nb,
+bool bp_nl_neighbor_info(const struct bp_nl_cache *cache, const struct bp_nl_neighbor *nb,
 	struct bp_neighbor_info *out)
 {
-	if (is_static(m, nb->interface, &nb->address))
+	if (is_static(cache, nb->interface, &nb->address))
 		return false;
 	memset(out, 0, sizeof(*out));
 	out->address = nb->address;
@@ -95,43 +98,44 @@ bool bp_mirror_neighbor_info(const struct bp_mirror *m, const struct bp_mirror_n
 	return true;
 }
 
-static void give(struct bp_mirror *m, const struct bp_mirror_neighbor *nb)
+static void publish(struct bp_nl_cache *cache, const struct bp_nl_neighbor *nb)
 {
 	struct bp_neighbor_info info;
 
-	if (m->writer != NULL && bp_mirror_neighbor_info(m, nb, &info))
-		bp_mirror_answer(m, bp_fib_neighbor_set(m->writer, info.interface, &info.address,
-					    info.mac, (enum bp_neighbor_state)info.state));
+	if (cache->writer != NULL && bp_nl_neighbor_info(cache, nb, &info))
+		bp_nl_cache_fib_result(
+			cache, bp_fib_neighbor_set(cache->writer, info.interface, &info.address,
+				       info.mac, (enum bp_neighbor_state)info.state));
 }
 
-static void give_absence(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static void give_absence(struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a)
 {
-	if (m->writer != NULL && !is_static(m, interface, a))
-		bp_mirror_answer(m, bp_fib_neighbor_delete(m->writer, interface, a));
+	if (cache->writer != NULL && !is_static(cache, interface, a))
+		bp_nl_cache_fib_result(cache, bp_fib_neighbor_delete(cache->writer, interface, a));
 }
 
-void bp_mirror_neighbors_give(struct bp_mirror *m)
+void bp_nl_neighbors_publish(struct bp_nl_cache *cache)
 {
-	for (struct bp_mirror_neighbor *nb = m->oldest; nb != NULL; nb = nb->newer)
-		give(m, nb);
+	for (struct bp_nl_neighbor *nb = cache->oldest; nb != NULL; nb = nb->newer)
+		publish(cache, nb);
 }
 
-void bp_mirror_neighbors_forget(struct bp_mirror *m, unsigned interface)
+void bp_nl_neighbors_delete(struct bp_nl_cache *cache, unsigned interface)
 {
-	for (struct bp_mirror_neighbor *nb = m->oldest, *newer; nb != NULL; nb = newer) {
+	for (struct bp_nl_neighbor *nb = cache->oldest, *newer; nb != NULL; nb = newer) {
 		newer = nb->newer;
 		if (nb->interface != interface)
 			continue;
-		give_absence(m, interface, &nb->address);
-		forget(m, nb);
+		give_absence(cache, interface, &nb->address);
+		forget(cache, nb);
 	}
 }
 
-void bp_mirror_neighbors_free(struct bp_mirror *m)
+void bp_nl_neighbors_free(struct bp_nl_cache *cache)
 {
-	while (m->oldest != NULL)
-		forget(m, m->oldest);
-	bp_map_free(&m->neighbors);
+	while (cache->oldest != NULL)
+		forget(cache, cache->oldest);
+	bp_map_free(&cache->neighbors);
 }
 
 /* Group addresses have entries too; no packet to them is forwarded with a neighbor's MAC
@@ -147,34 +151,35 @@ static bool broadcast_entry(uint16_t nud, const struct nlattr *mac)
 	       (*(const uint8_t *)nla_data(mac) & 1) != 0;
 }
 
-static void neighbor_is(struct bp_mirror *m, unsigned interface, const struct bp_address *a,
+static void neighbor_is(struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a,
 	uint16_t nud, const struct nlattr *mac)
 {
-	struct bp_mirror_neighbor *nb;
+	struct bp_nl_neighbor *nb;
 
-	nb = ensure(m, interface, a);
+	nb = ensure(cache, interface, a);
 	if (nb == NULL)
 		return;
 	nb->nud = nud;
 	memcpy(nb->mac, nla_data(mac), sizeof(nb->mac));
-	give(m, nb);
+	publish(cache, nb);
 }
 
-static void neighbor_is_not(struct bp_mirror *m, unsigned interface, const struct bp_address *a)
+static void neighbor_is_not(
+	struct bp_nl_cache *cache, unsigned interface, const struct bp_address *a)
 {
-	struct bp_mirror_neighbor *nb = find(m, interface, a);
+	struct bp_nl_neighbor *nb = find(cache, interface, a);
 
 	if (nb == NULL)
 		return;
-	give_absence(m, interface, a);
-	forget(m, nb);
+	give_absence(cache, interface, a);
+	forget(cache, nb);
 }
 
-void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h)
+void bp_nl_neighbor_message(struct bp_nl_cache *cache, const struct nlmsghdr *h)
 {
 	struct nlattr *tb[NDA_MAX + 1];
 	const struct ndmsg *nd = nlmsg_data(h);
-	const struct bp_mirror_link *l;
+	const struct bp_nl_link *l;
 	struct bp_address a;
 	const int len = nlmsg_datalen(h) >= (int)sizeof(*nd) && nd->ndm_family == AF_INET ? 4 : 16;
 	bool has_mac;
@@ -184,7 +189,7 @@ void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		(nd->ndm_flags & NTF_PROXY) != 0 || tb[NDA_DST] == NULL ||
 		nla_len(tb[NDA_DST]) != len)
 		return;
-	l = bp_mirror_link_find(m, (uint32_t)nd->ndm_ifindex);
+	l = bp_nl_link_find(cache, (uint32_t)nd->ndm_ifindex);
 	if (l == NULL || l->number == BP_NO_INTERFACE)
 		return;
 	a = len == 4 ? bp_address4(nla_data(tb[NDA_DST])) : bp_address6(nla_data(tb[NDA_DST]));
@@ -195,7 +200,7 @@ void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h)
 	/* a failed or incomplete neighbor is not an entry of the data plane: its packets go to the
 	 * kernel, which resolves the address */
 	if (h->nlmsg_type == RTM_NEWNEIGH && has_mac)
-		neighbor_is(m, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
+		neighbor_is(cache, l->number, &a, nd->ndm_state, tb[NDA_LLADDR]);
 	else
-		neighbor_is_not(m, l->number, &a);
+		neighbor_is_not(cache, l->number, &a);
 }

@@ -63,7 +63,7 @@ int bp_netlink_subscribe(struct bp_netlink *n, char *err, size_t err_size)
 	for (unsigned i = 0; i < sizeof(group) / sizeof(group[0]); i++) {
 		int error = nl_socket_add_membership(n->sock, group[i]);
 
-		/* a kernel before 5.3 has no next-hop objects, so there are none to mirror */
+		/* a kernel before 5.3 has no next-hop objects, so there are none to dump */
 		if (error < 0 && group[i] != RTNLGRP_NEXTHOP) {
 			snprintf(err, err_size, "cannot subscribe to Netlink group %d: %s",
 				group[i], nl_geterror(error));

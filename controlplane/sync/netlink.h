@@ -27,7 +27,7 @@ struct bp_netlink {
 /* Maximum size of one receive, bytes; the kernel's largest dump message has 32 KiB. */
 #define BP_NETLINK_BUFFER (64u << 10)
 
-/* The mirrored objects, in the order of the dumps: later ones refer to earlier ones. */
+/* The cached objects, in the order of the dumps: later ones refer to earlier ones. */
 enum bp_netlink_dump {
 	BP_DUMP_LINKS,
 	BP_DUMP_ADDRESSES,
@@ -43,7 +43,7 @@ extern const char *const bp_netlink_dump_name[BP_DUMPS];
 int bp_netlink_open(struct bp_netlink *n, char *err, size_t err_size);
 void bp_netlink_close(struct bp_netlink *n);
 
-/* For events: joins the multicast groups of all mirrored objects. */
+/* For events: joins the multicast groups of all cached objects. */
 int bp_netlink_subscribe(struct bp_netlink *n, char *err, size_t err_size);
 /* Requests a receive buffer of `bytes` bytes, above net.core.rmem_max if this process is permitted.
  * Returns the size obtained; the kernel counts its own overhead in the same bytes. */

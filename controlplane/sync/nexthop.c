@@ -16,34 +16,34 @@ static uint64_t object_hash(uint32_t id)
 	return bp_map_hash(&id, sizeof(id));
 }
 
-struct bp_mirror_object *bp_mirror_object_find(const struct bp_mirror *m, uint32_t id)
+struct bp_nl_nh_object *bp_nl_nh_object_find(const struct bp_nl_cache *cache, uint32_t id)
 {
-	for (struct bp_map_node *n = bp_map_chain(&m->objects, object_hash(id)); n != NULL;
+	for (struct bp_map_node *n = bp_map_chain(&cache->objects, object_hash(id)); n != NULL;
 		n = n->next)
-		if (((struct bp_mirror_object *)n)->id == id)
-			return (struct bp_mirror_object *)n;
+		if (((struct bp_nl_nh_object *)n)->id == id)
+			return (struct bp_nl_nh_object *)n;
 	return NULL;
 }
 
-static struct bp_mirror_object *ensure(struct bp_mirror *m, uint32_t id)
+static struct bp_nl_nh_object *ensure(struct bp_nl_cache *cache, uint32_t id)
 {
-	struct bp_mirror_object *o = bp_mirror_object_find(m, id);
+	struct bp_nl_nh_object *o = bp_nl_nh_object_find(cache, id);
 
 	if (o != NULL)
 		return o;
 	o = calloc(1, sizeof(*o));
-	if (o == NULL || bp_map_add(&m->objects, &o->node, object_hash(id)) != 0) {
+	if (o == NULL || bp_map_add(&cache->objects, &o->node, object_hash(id)) != 0) {
 		free(o);
-		m->no_memory = true;
+		cache->no_memory = true;
 		return NULL;
 	}
 	o->id = id;
 	return o;
 }
 
-static void group_unlist(struct bp_mirror *m, const struct bp_mirror_object *o)
+static void group_unlist(struct bp_nl_cache *cache, const struct bp_nl_nh_object *o)
 {
-	for (struct bp_mirror_object **at = &m->groups; *at != NULL; at = &(*at)->next_group)
+	for (struct bp_nl_nh_object **at = &cache->groups; *at != NULL; at = &(*at)->next_group)
 		if (*at == o) {
 			*at = o->next_group;
 			return;
@@ -51,12 +51,12 @@ static void group_unlist(struct bp_mirror *m, const struct bp_mirror_object *o)
 }
 
 /* Removes the next hops of the object. */
-static void object_clear(struct bp_mirror *m, struct bp_mirror_object *o)
+static void object_clear(struct bp_nl_cache *cache, struct bp_nl_nh_object *o)
 {
 	if (o->n_members != 0)
-		group_unlist(m, o);
+		group_unlist(cache, o);
 	else if (o->there && !o->blackhole)
-		bp_mirror_link_use(m, o->hop.ifindex, -1);
+		bp_nl_link_use(cache, o->hop.ifindex, -1);
 	free(o->member);
 	o->member = NULL;
 	o->n_members = 0;
@@ -64,38 +64,38 @@ static void object_clear(struct bp_mirror *m, struct bp_mirror_object *o)
 	memset(&o->hop, 0, sizeof(o->hop));
 }
 
-static void object_free(struct bp_mirror *m, struct bp_mirror_object *o)
+static void object_free(struct bp_nl_cache *cache, struct bp_nl_nh_object *o)
 {
-	object_clear(m, o);
-	bp_map_remove(&m->objects, &o->node);
+	object_clear(cache, o);
+	bp_map_remove(&cache->objects, &o->node);
 	free(o);
 }
 
-void bp_mirror_objects_free(struct bp_mirror *m)
+void bp_nl_nh_objects_free(struct bp_nl_cache *cache)
 {
-	for (uint32_t b = 0; b < m->objects.buckets; b++)
-		while (m->objects.bucket[b] != NULL)
-			object_free(m, (struct bp_mirror_object *)m->objects.bucket[b]);
-	bp_map_free(&m->objects);
+	for (uint32_t b = 0; b < cache->objects.buckets; b++)
+		while (cache->objects.bucket[b] != NULL)
+			object_free(cache, (struct bp_nl_nh_object *)cache->objects.bucket[b]);
+	bp_map_free(&cache->objects);
 }
 
-void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
-	const struct bp_mirror_hop *hop, uint16_t weight)
+void bp_nl_path_add(const struct bp_nl_cache *cache, struct bp_nl_path *path,
+	const struct bp_nl_hop *hop, uint16_t weight)
 {
-	const struct bp_mirror_link *l = bp_mirror_link_find(m, hop->ifindex);
+	const struct bp_nl_link *l = bp_nl_link_find(cache, hop->ifindex);
 	struct bp_hop *h;
 
 	if (hop->dead || (l != NULL && l->known && !l->up))
 		return;
 	if (l == NULL || l->number == BP_NO_INTERFACE) {
-		way->foreign++;
+		path->foreign++;
 		return;
 	}
-	if (way->n == BP_HOPS_MAX) {
-		way->too_many = true;
+	if (path->n == BP_HOPS_MAX) {
+		path->too_many = true;
 		return;
 	}
-	h = &way->hop[way->n++];
+	h = &path->hop[path->n++];
 	memset(h, 0, sizeof(*h));
 	h->interface = l->number;
 	h->weight = weight;
@@ -104,104 +104,105 @@ void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
 }
 
 static uint8_t group_path(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way)
+	const struct bp_nl_cache *cache, const struct bp_nl_nh_object *o, struct bp_nl_path *path)
 {
 	bool encap = false;
 
 	for (uint32_t i = 0; i < o->n_members; i++) {
-		const struct bp_mirror_object *one = bp_mirror_object_find(m, o->member[i].id);
+		const struct bp_nl_nh_object *one = bp_nl_nh_object_find(cache, o->member[i].id);
 
 		if (one == NULL || !one->there || one->n_members != 0)
 			continue;
 		if (one->blackhole) /* a blackhole is the only member of its group */
 			return BP_ROUTE_BLACKHOLE;
 		encap |= one->encap;
-		bp_mirror_path_add(m, way, &one->hop, o->member[i].weight);
+		bp_nl_path_add(cache, path, &one->hop, o->member[i].weight);
 	}
-	return encap || way->foreign != 0 || way->too_many || way->n == 0 ? BP_ROUTE_PUNT
-									  : BP_ROUTE_UNICAST;
+	return encap || path->foreign != 0 || path->too_many || path->n == 0 ? BP_ROUTE_PUNT
+									     : BP_ROUTE_UNICAST;
 }
 
-uint8_t bp_mirror_object_path(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way)
+uint8_t bp_nl_nh_object_path(
+	const struct bp_nl_cache *cache, const struct bp_nl_nh_object *o, struct bp_nl_path *path)
 {
 	uint8_t type;
 
-	way->n = way->foreign = 0;
-	way->too_many = way->usable = false;
+	path->n = path->foreign = 0;
+	path->too_many = path->usable = false;
 	if (!o->there) {
 		type = BP_ROUTE_PUNT;
 	} else if (o->n_members != 0) {
-		type = group_path(m, o, way);
+		type = group_path(cache, o, path);
 	} else if (o->blackhole) {
 		type = BP_ROUTE_BLACKHOLE;
 	} else {
-		bp_mirror_path_add(m, way, &o->hop, 1);
-		type = o->encap || way->n == 0 ? BP_ROUTE_PUNT : BP_ROUTE_UNICAST;
+		bp_nl_path_add(cache, path, &o->hop, 1);
+		type = o->encap || path->n == 0 ? BP_ROUTE_PUNT : BP_ROUTE_UNICAST;
 	}
-	way->usable = type == BP_ROUTE_BLACKHOLE || way->n != 0 || way->foreign != 0;
+	path->usable = type == BP_ROUTE_BLACKHOLE || path->n != 0 || path->foreign != 0;
 	if (type != BP_ROUTE_UNICAST)
-		way->n = 0;
-	if (way->n == 1)
-		way->hop[0].weight = 1;
+		path->n = 0;
+	if (path->n == 1)
+		path->hop[0].weight = 1;
 	return type;
 }
 
-static void give(struct bp_mirror *m, struct bp_mirror_object *o)
+static void publish(struct bp_nl_cache *cache, struct bp_nl_nh_object *o)
 {
-	struct bp_mirror_path way;
+	struct bp_nl_path path;
 	uint8_t type;
 
-	if (m->writer == NULL)
+	if (cache->writer == NULL)
 		return;
-	type = bp_mirror_object_path(m, o, &way);
-	bp_mirror_answer(m, bp_fib_object_set(m->writer, o->id, type, way.hop, way.n));
-	o->given = true;
+	type = bp_nl_nh_object_path(cache, o, &path);
+	bp_nl_cache_fib_result(
+		cache, bp_fib_object_set(cache->writer, o->id, type, path.hop, path.n));
+	o->published = true;
 	/* routes that use the object become usable or unusable with it */
-	if (o->usable != way.usable && o->routes != 0)
-		m->revisit = true;
-	o->usable = way.usable;
+	if (o->usable != path.usable && o->routes != 0)
+		cache->revisit = true;
+	o->usable = path.usable;
 }
 
 /* Publishes the object and the groups that contain it. */
-static void give_with_groups(struct bp_mirror *m, struct bp_mirror_object *o)
+static void publish_with_groups(struct bp_nl_cache *cache, struct bp_nl_nh_object *o)
 {
-	give(m, o);
-	for (struct bp_mirror_object *g = m->groups; g != NULL; g = g->next_group)
+	publish(cache, o);
+	for (struct bp_nl_nh_object *g = cache->groups; g != NULL; g = g->next_group)
 		for (uint32_t i = 0; i < g->n_members; i++)
 			if (g->member[i].id == o->id) {
-				give(m, g);
+				publish(cache, g);
 				break;
 			}
 }
 
-void bp_mirror_objects_give(struct bp_mirror *m)
+void bp_nl_nh_objects_publish(struct bp_nl_cache *cache)
 {
-	for (uint32_t b = 0; b < m->objects.buckets; b++)
-		for (struct bp_map_node *n = m->objects.bucket[b]; n != NULL; n = n->next)
-			give(m, (struct bp_mirror_object *)n);
+	for (uint32_t b = 0; b < cache->objects.buckets; b++)
+		for (struct bp_map_node *n = cache->objects.bucket[b]; n != NULL; n = n->next)
+			publish(cache, (struct bp_nl_nh_object *)n);
 }
 
 /* Frees an object that no route uses and the kernel does not have. */
-static void drop(struct bp_mirror *m, struct bp_mirror_object *o)
+static void drop(struct bp_nl_cache *cache, struct bp_nl_nh_object *o)
 {
-	if (m->writer != NULL && o->given)
-		bp_mirror_answer(m, bp_fib_object_delete(m->writer, o->id));
-	object_free(m, o);
+	if (cache->writer != NULL && o->published)
+		bp_nl_cache_fib_result(cache, bp_fib_object_delete(cache->writer, o->id));
+	object_free(cache, o);
 }
 
-void bp_mirror_object_use(struct bp_mirror *m, uint32_t id, int change)
+void bp_nl_nh_object_use(struct bp_nl_cache *cache, uint32_t id, int change)
 {
-	struct bp_mirror_object *o = ensure(m, id);
+	struct bp_nl_nh_object *o = ensure(cache, id);
 
 	if (o == NULL)
 		return;
 	o->routes += (uint32_t)change;
 	if (o->routes == 0 && !o->there)
-		drop(m, o);
+		drop(cache, o);
 }
 
-static bool read_group(struct bp_mirror_object *o, const struct nlattr *a)
+static bool read_group(struct bp_nl_nh_object *o, const struct nlattr *a)
 {
 	const struct nexthop_grp *entry = nla_data(a);
 	const uint32_t n = (uint32_t)nla_len(a) / sizeof(*entry);
@@ -221,7 +222,7 @@ static bool read_group(struct bp_mirror_object *o, const struct nlattr *a)
 	return true;
 }
 
-static void read_hop(struct bp_mirror_object *o, const struct nhmsg *nh, struct nlattr *const *tb)
+static void read_hop(struct bp_nl_nh_object *o, const struct nhmsg *nh, struct nlattr *const *tb)
 {
 	struct nlattr *gateway = tb[NHA_GATEWAY];
 
@@ -237,52 +238,52 @@ static void read_hop(struct bp_mirror_object *o, const struct nhmsg *nh, struct 
 }
 
 static void object_new(
-	struct bp_mirror *m, uint32_t id, const struct nhmsg *nh, struct nlattr *const *tb)
+	struct bp_nl_cache *cache, uint32_t id, const struct nhmsg *nh, struct nlattr *const *tb)
 {
-	struct bp_mirror_object *o = ensure(m, id);
+	struct bp_nl_nh_object *o = ensure(cache, id);
 
 	if (o == NULL)
 		return;
-	object_clear(m, o);
+	object_clear(cache, o);
 	if (tb[NHA_GROUP] != NULL) {
 		if (!read_group(o, tb[NHA_GROUP])) {
-			m->no_memory = true;
+			cache->no_memory = true;
 			return;
 		}
-		o->next_group = m->groups;
-		m->groups = o;
+		o->next_group = cache->groups;
+		cache->groups = o;
 	} else if (tb[NHA_BLACKHOLE] != NULL) {
 		o->blackhole = true;
 	} else {
 		read_hop(o, nh, tb);
-		bp_mirror_link_use(m, o->hop.ifindex, 1);
+		bp_nl_link_use(cache, o->hop.ifindex, 1);
 	}
 	o->there = true;
-	give_with_groups(m, o);
+	publish_with_groups(cache, o);
 }
 
-static void object_delete(struct bp_mirror *m, uint32_t id)
+static void object_delete(struct bp_nl_cache *cache, uint32_t id)
 {
-	struct bp_mirror_object *o = bp_mirror_object_find(m, id);
+	struct bp_nl_nh_object *o = bp_nl_nh_object_find(cache, id);
 
 	if (o == NULL)
 		return;
-	object_clear(m, o);
+	object_clear(cache, o);
 	/* The kernel removes the routes that use the object, those of IPv4 without an event. Until
 	 * they are found, the kernel forwards their traffic. */
 	if (o->routes != 0) {
-		give_with_groups(m, o);
-		m->revisit = true;
-		bp_mirror_invalidate(m, "a next-hop object of routes was removed");
+		publish_with_groups(cache, o);
+		cache->revisit = true;
+		bp_nl_cache_invalidate(cache, "a next-hop object of routes was removed");
 		return;
 	}
 	o->routes = 1; /* kept while the groups are updated */
-	give_with_groups(m, o);
+	publish_with_groups(cache, o);
 	o->routes = 0;
-	drop(m, o);
+	drop(cache, o);
 }
 
-void bp_mirror_object_message(struct bp_mirror *m, const struct nlmsghdr *h)
+void bp_nl_nh_object_message(struct bp_nl_cache *cache, const struct nlmsghdr *h)
 {
 	struct nlattr *tb[NHA_MAX + 1];
 	const struct nhmsg *nh = nlmsg_data(h);
@@ -295,7 +296,7 @@ void bp_mirror_object_message(struct bp_mirror *m, const struct nlmsghdr *h)
 		tb[NHA_ID] == NULL || tb[NHA_FDB] != NULL || nla_get_u32(tb[NHA_ID]) == 0)
 		return;
 	if (h->nlmsg_type == RTM_NEWNEXTHOP)
-		object_new(m, nla_get_u32(tb[NHA_ID]), nh, tb);
+		object_new(cache, nla_get_u32(tb[NHA_ID]), nh, tb);
 	else
-		object_delete(m, nla_get_u32(tb[NHA_ID]));
+		object_delete(cache, nla_get_u32(tb[NHA_ID]));
 }

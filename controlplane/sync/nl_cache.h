@@ -18,8 +18,8 @@ struct bp_config;
  * The kernel's links, addresses, neighbors, next-hop objects and routes in the memory of the
  * control plane, and their translation into entries of the forwarding tables. Its input are
  * rtnetlink messages, in the order of the dumps (bp_netlink_dump) and then of the events. With a
- * writer, it writes every change immediately; without one, it only collects, and bp_mirror_give()
- * or the functions at the end publish the result.
+ * writer, it writes every change immediately; without one, it only collects, and
+ * bp_nl_cache_publish() or the functions at the end publish the result.
  *
  * Kernel state that the tables cannot represent, and its replacement:
  *   - a route through an interface that is not ours, in whole or in part, a route with
@@ -35,11 +35,11 @@ struct bp_config;
  *     because no router forwards to them. Link-local addresses of this machine are present as
  *     local routes.
  *
- * Not mirrored: policy rules beyond the order local table, configured table; the MTU of a route.
+ * Not cached: policy rules beyond the order local table, configured table; the MTU of a route.
  */
 
 /* One network interface of the kernel. */
-struct bp_mirror_link {
+struct bp_nl_link {
 	struct bp_map_node node;
 	uint32_t ifindex;
 	uint32_t uses; /* number of hops through it */
@@ -51,25 +51,25 @@ struct bp_mirror_link {
 };
 
 /* One interface of ours that has a kernel interface. */
-struct bp_mirror_own {
+struct bp_nl_interface {
 	char kernel_name[IFNAMSIZ]; /* "": none */
 	uint32_t ifindex;           /* 0: missing now */
 	uint32_t unshown;           /* addresses beyond BP_ADDRESSES_MAX */
 	struct bp_interface_info info;
 };
 
-struct bp_mirror_neighbor {
+struct bp_nl_neighbor {
 	struct bp_map_node node;
 	struct bp_address address;
 	uint8_t interface;
 	uint8_t mac[6];
 	uint16_t nud;     /* NUD_* */
 	uint32_t asked_s; /* CLOCK_MONOTONIC second of the last probe request to the kernel */
-	struct bp_mirror_neighbor *older, *newer; /* list of all neighbors, for keepalive */
+	struct bp_nl_neighbor *older, *newer; /* list of all neighbors, for keepalive */
 };
 
 /* One next hop of the kernel. */
-struct bp_mirror_hop {
+struct bp_nl_hop {
 	uint32_t ifindex;
 	uint16_t weight;
 	uint8_t family; /* family of the gateway: 4, 6, or 0 */
@@ -77,26 +77,26 @@ struct bp_mirror_hop {
 	uint8_t gateway[16];
 };
 
-struct bp_mirror_object {
+struct bp_nl_nh_object {
 	struct bp_map_node node;
 	uint32_t id;
 	uint32_t routes; /* number of routes that use it */
 	bool there;      /* false: deleted, but routes still use it */
-	bool given;      /* the writer has it */
+	bool published;  /* the writer has it */
 	bool usable;     /* some hop was live at the last publication */
 	bool blackhole, encap;
-	struct bp_mirror_hop hop; /* single: n_members is 0 */
+	struct bp_nl_hop hop; /* single: n_members is 0 */
 	uint32_t n_members;
-	struct bp_mirror_member {
+	struct bp_nl_nh_member {
 		uint32_t id;
 		uint16_t weight;
 	} * member;
-	struct bp_mirror_object *next_group;
+	struct bp_nl_nh_object *next_group;
 };
 
 /* One route of the kernel. */
-struct bp_mirror_route {
-	struct bp_mirror_route *next; /* same prefix, in the order of preference */
+struct bp_nl_route {
+	struct bp_nl_route *next; /* same prefix, in the order of preference */
 	uint32_t metric;
 	uint32_t object;
 	uint32_t qualifier; /* nonzero: only for one TOS or source prefix, which it identifies */
@@ -107,31 +107,31 @@ struct bp_mirror_route {
 	bool too_many;  /* the kernel has more hops than these */
 	bool preferred; /* has a preferred source address, and is deleted with it */
 	uint8_t n_hops;
-	struct bp_mirror_hop hop[];
+	struct bp_nl_hop hop[];
 };
 
-struct bp_mirror_prefix {
+struct bp_nl_prefix {
 	struct bp_map_node node;
-	struct bp_mirror_route *first;
+	struct bp_nl_route *first;
 	uint8_t bytes[16];
 	uint8_t family, length;
-	bool given;      /* the writer has it */
-	bool unmirrored; /* type punt because the tables cannot represent it */
+	bool published; /* the writer has it */
+	bool punted;    /* type punt because the tables cannot represent it */
 };
 
-struct bp_mirror {
+struct bp_nl_cache {
 	const struct bp_config *config;
 	struct bp_fib_writer *writer; /* NULL: only collects */
 	const uint32_t *settings;     /* BP_IF_* beyond an interface's flags; may be NULL */
-	struct bp_mirror_own own[BP_MAX_INTERFACES];
+	struct bp_nl_interface own[BP_MAX_INTERFACES];
 	struct bp_map links, neighbors, objects, prefixes;
-	struct bp_mirror_object *groups;
-	struct bp_mirror_neighbor *oldest, *newest;
-	uint32_t preferred;  /* routes with a preferred source address */
-	uint64_t unmirrored; /* number of prefixes with `unmirrored` */
-	uint64_t refused;    /* changes that the writer rejected as invalid, in total */
-	bool replaying;      /* events from before the end of the dump: they may be outdated */
-	bool no_memory;      /* something could not be stored */
+	struct bp_nl_nh_object *groups;
+	struct bp_nl_neighbor *oldest, *newest;
+	uint32_t preferred; /* routes with a preferred source address */
+	uint64_t punted;    /* number of prefixes with `punted` */
+	uint64_t refused;   /* changes that the writer rejected as invalid, in total */
+	bool replaying;     /* events from before the end of the dump: they may be outdated */
+	bool no_memory;     /* something could not be stored */
 
 	/* For the owner, who resets them. */
 	uint64_t appeared; /* bit per interface of ours: its kernel interface is new */
@@ -141,52 +141,53 @@ struct bp_mirror {
 	uint64_t full;              /* changes that did not fit into the tables */
 };
 
-struct bp_mirror *bp_mirror_new(const struct bp_config *c);
-void bp_mirror_free(struct bp_mirror *m);
+struct bp_nl_cache *bp_nl_cache_new(const struct bp_config *c);
+void bp_nl_cache_free(struct bp_nl_cache *cache);
 
-/* A message of a dump or an event, of any type; types that are not mirrored are ignored. */
-void bp_mirror_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
+/* A message of a dump or an event, of any type; types that are not cached are ignored. */
+void bp_nl_cache_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
 
-/* Writes everything to `writer`, which becomes m->writer: interfaces and objects, then neighbors
+/* Writes everything to `writer`, which becomes cache->writer: interfaces and objects, then
+ * neighbors
  * ... */
-void bp_mirror_give(struct bp_mirror *m, struct bp_fib_writer *writer);
+void bp_nl_cache_publish(struct bp_nl_cache *cache, struct bp_fib_writer *writer);
 /* ... then the routes, some per call: from *cursor (initially 0). False when all are written. */
-bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor);
+bool bp_nl_cache_publish_routes(struct bp_nl_cache *cache, uint32_t *cursor);
 
 /* Translates a prefix for the tables. False: it has no entry. */
-bool bp_mirror_translate(
-	struct bp_mirror *m, const struct bp_mirror_prefix *p, struct bp_route *out);
+bool bp_nl_prefix_translate(
+	struct bp_nl_cache *cache, const struct bp_nl_prefix *p, struct bp_route *out);
 /* Translates a neighbor for the tables. False: it has no entry. */
-bool bp_mirror_neighbor_info(const struct bp_mirror *m, const struct bp_mirror_neighbor *n,
+bool bp_nl_neighbor_info(const struct bp_nl_cache *cache, const struct bp_nl_neighbor *n,
 	struct bp_neighbor_info *out);
 
-/* ---- between the parts of the mirror ---- */
+/* ---- between the parts of the cache ---- */
 
-void bp_mirror_link_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
-void bp_mirror_address_message(struct bp_mirror *m, const struct nlmsghdr *h);
-void bp_mirror_neighbor_message(struct bp_mirror *m, const struct nlmsghdr *h);
-void bp_mirror_object_message(struct bp_mirror *m, const struct nlmsghdr *h);
-void bp_mirror_route_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump);
+void bp_nl_link_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
+void bp_nl_address_message(struct bp_nl_cache *cache, const struct nlmsghdr *h);
+void bp_nl_neighbor_message(struct bp_nl_cache *cache, const struct nlmsghdr *h);
+void bp_nl_nh_object_message(struct bp_nl_cache *cache, const struct nlmsghdr *h);
+void bp_nl_route_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump);
 
 /* Returns the link's entry, and creates it if necessary; NULL without memory. */
-struct bp_mirror_link *bp_mirror_link(struct bp_mirror *m, uint32_t ifindex);
+struct bp_nl_link *bp_nl_link_get(struct bp_nl_cache *cache, uint32_t ifindex);
 /* Returns the link's entry; NULL: none. */
-struct bp_mirror_link *bp_mirror_link_find(const struct bp_mirror *m, uint32_t ifindex);
+struct bp_nl_link *bp_nl_link_find(const struct bp_nl_cache *cache, uint32_t ifindex);
 /* A hop through the link was added (+1) or removed (-1). */
-void bp_mirror_link_use(struct bp_mirror *m, uint32_t ifindex, int change);
-void bp_mirror_interface_give(struct bp_mirror *m, unsigned interface);
+void bp_nl_link_use(struct bp_nl_cache *cache, uint32_t ifindex, int change);
+void bp_nl_interface_publish(struct bp_nl_cache *cache, unsigned interface);
 /* The host interface of a bridge, or a port, was removed: deletes its neighbors. */
-void bp_mirror_neighbors_forget(struct bp_mirror *m, unsigned interface);
-void bp_mirror_neighbors_free(struct bp_mirror *m);
-void bp_mirror_neighbors_give(struct bp_mirror *m);
-void bp_mirror_objects_free(struct bp_mirror *m);
-void bp_mirror_objects_give(struct bp_mirror *m);
-struct bp_mirror_object *bp_mirror_object_find(const struct bp_mirror *m, uint32_t id);
+void bp_nl_neighbors_delete(struct bp_nl_cache *cache, unsigned interface);
+void bp_nl_neighbors_free(struct bp_nl_cache *cache);
+void bp_nl_neighbors_publish(struct bp_nl_cache *cache);
+void bp_nl_nh_objects_free(struct bp_nl_cache *cache);
+void bp_nl_nh_objects_publish(struct bp_nl_cache *cache);
+struct bp_nl_nh_object *bp_nl_nh_object_find(const struct bp_nl_cache *cache, uint32_t id);
 /* A route uses the object (+1) or no longer does (-1). */
-void bp_mirror_object_use(struct bp_mirror *m, uint32_t id, int change);
+void bp_nl_nh_object_use(struct bp_nl_cache *cache, uint32_t id, int change);
 
 /* The usable result of a set of hops. */
-struct bp_mirror_path {
+struct bp_nl_path {
 	uint32_t n;
 	uint32_t foreign; /* hops through interfaces that are not ours */
 	bool too_many;
@@ -194,30 +195,30 @@ struct bp_mirror_path {
 	struct bp_hop hop[BP_HOPS_MAX];
 };
 /* Adds a hop with weight `weight`, unless it is dead. */
-void bp_mirror_path_add(const struct bp_mirror *m, struct bp_mirror_path *way,
-	const struct bp_mirror_hop *hop, uint16_t weight);
+void bp_nl_path_add(const struct bp_nl_cache *cache, struct bp_nl_path *path,
+	const struct bp_nl_hop *hop, uint16_t weight);
 /* Returns the object's type for the writer (unicast, blackhole or punt) and, for unicast, its
  * hops. */
-uint8_t bp_mirror_object_path(
-	const struct bp_mirror *m, const struct bp_mirror_object *o, struct bp_mirror_path *way);
+uint8_t bp_nl_nh_object_path(
+	const struct bp_nl_cache *cache, const struct bp_nl_nh_object *o, struct bp_nl_path *path);
 
 /* route_list.c: the order of a prefix's routes, as in the kernel. The list takes ownership of
  * `r`. */
-void bp_mirror_route_add(struct bp_mirror *m, struct bp_mirror_prefix *p, struct bp_mirror_route *r,
+void bp_nl_route_add(struct bp_nl_cache *cache, struct bp_nl_prefix *p, struct bp_nl_route *r,
 	uint16_t nlmsg_flags, bool dump);
 /* Removes the route that `like` describes; the caller keeps `like`. */
-void bp_mirror_route_take(
-	struct bp_mirror *m, struct bp_mirror_prefix *p, const struct bp_mirror_route *like);
-void bp_mirror_route_free(struct bp_mirror *m, struct bp_mirror_route *r);
-void bp_mirror_routes_free(struct bp_mirror *m);
+void bp_nl_route_remove(
+	struct bp_nl_cache *cache, struct bp_nl_prefix *p, const struct bp_nl_route *like);
+void bp_nl_route_free(struct bp_nl_cache *cache, struct bp_nl_route *r);
+void bp_nl_routes_free(struct bp_nl_cache *cache);
 
 /* Requests a new dump because of `why` (a static text, "after ..."). */
-static inline void bp_mirror_invalidate(struct bp_mirror *m, const char *why)
+static inline void bp_nl_cache_invalidate(struct bp_nl_cache *cache, const char *why)
 {
-	if (m->invalid_reason == NULL)
-		m->invalid_reason = why;
+	if (cache->invalid_reason == NULL)
+		cache->invalid_reason = why;
 }
 /* Handles the result of the writer. */
-void bp_mirror_answer(struct bp_mirror *m, enum bp_fib_result result);
+void bp_nl_cache_fib_result(struct bp_nl_cache *cache, enum bp_fib_result result);
 
 #endif

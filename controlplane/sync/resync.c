@@ -6,8 +6,8 @@
 #include "controlplane/sync/sync_internal.h"
 
 /*
- * A load: fills a new mirror next to the active one, applies the events that arrived during the
- * dump, and replaces the active mirror. Then it writes everything to the FIB, and deletes entries
+ * A load: fills a new cache next to the active one, applies the events that arrived during the
+ * dump, and replaces the active cache. Then it writes everything to the FIB, and deletes entries
  * that were not written. Until then the tables are unchanged.
  */
 
@@ -36,7 +36,7 @@ void bp_sync_resync_soon(struct bp_sync *s, const char *why)
 		return;
 	s->wanted = true;
 	s->why = why;
-	/* A resync that is already running does not cover later changes: given() starts another
+	/* A resync that is already running does not cover later changes: published() starts another
 	 * one. */
 	if (s->phase == SYNC_DRAINING || s->phase == SYNC_LOADING)
 		return;
@@ -59,7 +59,7 @@ void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
 	if (!s->wanted)
 		return;
 	/* Publishing the known state goes first; the caller may wait for it. */
-	if (s->phase == SYNC_GIVING && s->sweeping) {
+	if (s->phase == SYNC_PUBLISHING && s->sweeping) {
 		after_ns(s->later, SOON_NS);
 		return;
 	}
@@ -69,13 +69,13 @@ void bp_sync_on_later(evutil_socket_t fd, short what, void *arg)
 
 void bp_sync_load(struct bp_sync *s)
 {
-	bp_mirror_free(s->next);
+	bp_nl_cache_free(s->next);
 	s->next = NULL;
 	s->queue.len = 0;
 	s->wanted = false;
 	s->begun++;
-	if (s->mirror != NULL) /* the reason of the resync is older */
-		s->mirror->invalid_reason = NULL;
+	if (s->cache != NULL) /* the reason of the resync is older */
+		s->cache->invalid_reason = NULL;
 	s->begun_ns = bp_mono_ns();
 	s->phase = SYNC_DRAINING;
 	bp_sync_show(s);
@@ -88,14 +88,14 @@ static void dump_failed(struct bp_sync *s, int error)
 		BP_LOG_FIELDS(BP_LOG_STR("table", bp_netlink_dump_name[s->load.what])),
 		"netlink: dump failed: %s; the forwarding tables stay unchanged, retrying",
 		strerror(-error));
-	bp_mirror_free(s->next);
+	bp_nl_cache_free(s->next);
 	s->next = NULL;
-	s->phase = s->mirror != NULL ? SYNC_GIVING : SYNC_DRAINING;
+	s->phase = s->cache != NULL ? SYNC_PUBLISHING : SYNC_DRAINING;
 	s->ended_ns = bp_mono_ns();
 	s->wanted = true;
 	s->why = "the last attempt failed";
 	after_ns(s->later, 1000000000u);
-	if (s->mirror != NULL)
+	if (s->cache != NULL)
 		bp_sync_retry_rejected(s);
 }
 
@@ -112,7 +112,7 @@ static void dump_begin(struct bp_sync *s, enum bp_netlink_dump what)
 /* The event socket is empty: later events are newer than the begin of the dump. */
 void bp_sync_drained(struct bp_sync *s)
 {
-	s->next = bp_mirror_new(s->config);
+	s->next = bp_nl_cache_new(s->config);
 	if (s->next == NULL) {
 		dump_failed(s, -ENOMEM);
 		return;
@@ -131,7 +131,7 @@ static void replay(struct bp_sync *s)
 	s->next->replaying = true;
 	for (struct nlmsghdr *h = (struct nlmsghdr *)s->queue.bytes; nlmsg_ok(h, left);
 		h = nlmsg_next(h, &left), n++)
-		bp_mirror_message(s->next, h, false);
+		bp_nl_cache_message(s->next, h, false);
 	s->next->replaying = false;
 	bp_sync_queue_free(&s->queue);
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
@@ -139,7 +139,7 @@ static void replay(struct bp_sync *s)
 
 /* Interfaces of ours that were removed or replaced since the last load: no event reports this if it
  * was read before the dump, or lost. */
-static void compare_own(const struct bp_mirror *old, struct bp_mirror *new)
+static void compare_own(const struct bp_nl_cache *old, struct bp_nl_cache *new)
 {
 	new->vanished |= old->vanished;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
@@ -147,23 +147,23 @@ static void compare_own(const struct bp_mirror *old, struct bp_mirror *new)
 			new->vanished |= 1ull << i;
 }
 
-/* The load is complete: the new mirror replaces the old one. */
+/* The load is complete: the new cache replaces the old one. */
 static void loaded(struct bp_sync *s)
 {
-	struct bp_mirror *old = s->mirror;
+	struct bp_nl_cache *old = s->cache;
 
 	replay(s);
 	if (old != NULL)
 		compare_own(old, s->next);
-	/* states that were unexpected in the old mirror are known now */
+	/* states that were unexpected in the old cache are known now */
 	s->next->revisit = false;
-	s->mirror = s->next;
+	s->cache = s->next;
 	s->next = NULL;
 	bp_fib_mark(s->to.writer, BP_ORIGIN_KERNEL);
 	s->sweeping = true;
 	bp_sync_retry_rejected(s);
 	bp_sync_follow_static(s, false);
-	bp_mirror_free(old);
+	bp_nl_cache_free(old);
 	bp_sync_after(s);
 }
 
@@ -196,7 +196,7 @@ void bp_sync_on_dumps(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	do {
-		struct bp_mirror *into = s->next;
+		struct bp_nl_cache *into = s->next;
 		int error;
 
 		if (s->phase != SYNC_LOADING || into == NULL) {
@@ -223,9 +223,9 @@ void bp_sync_retry_rejected(struct bp_sync *s)
 {
 	const struct timeval now = {0, 0};
 
-	s->phase = SYNC_GIVING;
+	s->phase = SYNC_PUBLISHING;
 	s->cursor = 0;
-	bp_mirror_give(s->mirror, s->to.writer);
+	bp_nl_cache_publish(s->cache, s->to.writer);
 	event_add(s->step, &now);
 	bp_sync_show(s);
 }
@@ -236,9 +236,9 @@ static void log_load(struct bp_sync *s, uint32_t swept)
 
 	if (s->loads == 1)
 		bp_log_event(BP_LOG_INFO,
-			BP_LOG_FIELDS(BP_LOG_NUM("prefixes", s->mirror->prefixes.n),
-				BP_LOG_NUM("neighbors", s->mirror->neighbors.n),
-				BP_LOG_NUM("nexthops", s->mirror->objects.n),
+			BP_LOG_FIELDS(BP_LOG_NUM("prefixes", s->cache->prefixes.n),
+				BP_LOG_NUM("neighbors", s->cache->neighbors.n),
+				BP_LOG_NUM("nexthops", s->cache->objects.n),
 				BP_LOG_NUM("duration_ms", ms), BP_LOG_NUM("removed", swept)),
 			"netlink: forwarding tables synchronised");
 	else if (swept > 0)
@@ -247,7 +247,7 @@ static void log_load(struct bp_sync *s, uint32_t swept)
 			"netlink: forwarding tables resynchronised");
 }
 
-static void given(struct bp_sync *s)
+static void published(struct bp_sync *s)
 {
 	struct bp_shm_control *g = s->to.control;
 	uint32_t swept;
@@ -282,11 +282,11 @@ void bp_sync_on_step(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (s->phase == SYNC_DRAINING)
 		bp_sync_read_events(s);
-	if (s->phase != SYNC_GIVING)
+	if (s->phase != SYNC_PUBLISHING)
 		return;
 	do
-		if (!bp_mirror_give_routes(s->mirror, &s->cursor)) {
-			given(s);
+		if (!bp_nl_cache_publish_routes(s->cache, &s->cursor)) {
+			published(s);
 			return;
 		}
 	while (bp_mono_ns() < end);

@@ -19,9 +19,8 @@
 struct draft {
 	struct bp_prefix prefix;
 	union {
-		struct bp_mirror_route route;
-		uint8_t room[sizeof(struct bp_mirror_route) +
-			     BP_HOPS_MAX * sizeof(struct bp_mirror_hop)];
+		struct bp_nl_route route;
+		uint8_t room[sizeof(struct bp_nl_route) + BP_HOPS_MAX * sizeof(struct bp_nl_hop)];
 	};
 };
 
@@ -64,7 +63,7 @@ static bool read_address(const struct nlattr *a, uint8_t bytes[16], uint8_t *fam
 }
 
 /* RTA_GATEWAY, or RTA_VIA: the gateway of an IPv4 route with an IPv6 address (RFC 5549). */
-static void read_gateway(struct bp_mirror_hop *hop, struct nlattr *const *tb)
+static void read_gateway(struct bp_nl_hop *hop, struct nlattr *const *tb)
 {
 	if (tb[RTA_GATEWAY] != NULL) {
 		read_address(tb[RTA_GATEWAY], hop->gateway, &hop->family);
@@ -80,13 +79,13 @@ static void read_gateway(struct bp_mirror_hop *hop, struct nlattr *const *tb)
 	}
 }
 
-static struct bp_mirror_hop *next_hop(struct draft *d)
+static struct bp_nl_hop *next_hop(struct draft *d)
 {
 	if (d->route.n_hops == BP_HOPS_MAX) {
 		d->route.too_many = true;
 		return NULL;
 	}
-	struct bp_mirror_hop *hop = &d->route.hop[d->route.n_hops++];
+	struct bp_nl_hop *hop = &d->route.hop[d->route.n_hops++];
 
 	memset(hop, 0, sizeof(*hop));
 	return hop;
@@ -99,7 +98,7 @@ static void read_multipath(struct draft *d, const struct nlattr *a)
 
 	while (left >= (int)sizeof(*nh) && nh->rtnh_len >= sizeof(*nh) && nh->rtnh_len <= left) {
 		struct nlattr *tb[RTA_MAX + 1];
-		struct bp_mirror_hop *hop;
+		struct bp_nl_hop *hop;
 
 		if (nla_parse(tb, RTA_MAX, (struct nlattr *)(uintptr_t)RTNH_DATA(nh),
 			    nh->rtnh_len - (int)sizeof(*nh), NULL) < 0)
@@ -120,7 +119,7 @@ static void read_multipath(struct draft *d, const struct nlattr *a)
 
 static int hop_order(const void *x, const void *y)
 {
-	const struct bp_mirror_hop *a = x, *b = y;
+	const struct bp_nl_hop *a = x, *b = y;
 
 	if (a->ifindex != b->ifindex)
 		return a->ifindex < b->ifindex ? -1 : 1;
@@ -129,7 +128,7 @@ static int hop_order(const void *x, const void *y)
 
 static void read_hops(struct draft *d, const struct rtmsg *rtm, struct nlattr *const *tb)
 {
-	struct bp_mirror_hop *hop;
+	struct bp_nl_hop *hop;
 
 	d->route.encap = tb[RTA_ENCAP] != NULL || tb[RTA_ENCAP_TYPE] != NULL;
 	if (tb[RTA_MULTIPATH] != NULL) {
@@ -180,14 +179,14 @@ static bool read_prefix(
 	return read_address(destination, p->bytes, &family) && family == p->family;
 }
 
-/* Returns whether a route of this table, type and prefix is mirrored. */
+/* Returns whether a route of this table, type and prefix belongs in the FIB. */
 static bool wanted(
-	const struct bp_mirror *m, const struct bp_prefix *p, uint32_t table, uint8_t type)
+	const struct bp_nl_cache *cache, const struct bp_prefix *p, uint32_t table, uint8_t type)
 {
 	if (table == RT_TABLE_LOCAL) {
 		if (!is_for_us(type))
 			return false;
-	} else if (table != m->config->netlink.route_table || type == RTN_UNSPEC ||
+	} else if (table != cache->config->netlink.route_table || type == RTN_UNSPEC ||
 		   type == RTN_MULTICAST) {
 		return false;
 	} else if (is_link_local(p) && !is_for_us(type)) {
@@ -196,7 +195,7 @@ static bool wanted(
 	return !is_loopback(p) && !is_multicast(p);
 }
 
-static bool read_route(const struct bp_mirror *m, const struct nlmsghdr *h, struct draft *d)
+static bool read_route(const struct bp_nl_cache *cache, const struct nlmsghdr *h, struct draft *d)
 {
 	static struct nla_policy policy[RTA_MAX + 1] = {
 		[RTA_OIF] = {.type = NLA_U32},
@@ -214,7 +213,7 @@ static bool read_route(const struct bp_mirror *m, const struct nlmsghdr *h, stru
 		(rtm->rtm_flags & RTM_F_CLONED) != 0 || !read_prefix(&d->prefix, rtm, tb[RTA_DST]))
 		return false;
 	table = tb[RTA_TABLE] != NULL ? nla_get_u32(tb[RTA_TABLE]) : rtm->rtm_table;
-	if (!wanted(m, &d->prefix, table, rtm->rtm_type))
+	if (!wanted(cache, &d->prefix, table, rtm->rtm_type))
 		return false;
 	memset(&d->route, 0, sizeof(d->route));
 	d->route.from_main = table != RT_TABLE_LOCAL;
@@ -236,12 +235,12 @@ static uint64_t prefix_hash(const struct bp_prefix *p)
 	return bp_map_hash(p, sizeof(*p));
 }
 
-static struct bp_mirror_prefix *find(const struct bp_mirror *m, const struct bp_prefix *p)
+static struct bp_nl_prefix *find(const struct bp_nl_cache *cache, const struct bp_prefix *p)
 {
 	const uint64_t hash = prefix_hash(p);
 
-	for (struct bp_map_node *n = bp_map_chain(&m->prefixes, hash); n != NULL; n = n->next) {
-		struct bp_mirror_prefix *mp = (struct bp_mirror_prefix *)n;
+	for (struct bp_map_node *n = bp_map_chain(&cache->prefixes, hash); n != NULL; n = n->next) {
+		struct bp_nl_prefix *mp = (struct bp_nl_prefix *)n;
 
 		if (n->hash == hash && mp->length == p->length && mp->family == p->family &&
 			memcmp(mp->bytes, p->bytes, sizeof(p->bytes)) == 0)
@@ -250,16 +249,16 @@ static struct bp_mirror_prefix *find(const struct bp_mirror *m, const struct bp_
 	return NULL;
 }
 
-static struct bp_mirror_prefix *ensure(struct bp_mirror *m, const struct bp_prefix *p)
+static struct bp_nl_prefix *ensure(struct bp_nl_cache *cache, const struct bp_prefix *p)
 {
-	struct bp_mirror_prefix *mp = find(m, p);
+	struct bp_nl_prefix *mp = find(cache, p);
 
 	if (mp != NULL)
 		return mp;
 	mp = calloc(1, sizeof(*mp));
-	if (mp == NULL || bp_map_add(&m->prefixes, &mp->node, prefix_hash(p)) != 0) {
+	if (mp == NULL || bp_map_add(&cache->prefixes, &mp->node, prefix_hash(p)) != 0) {
 		free(mp);
-		m->no_memory = true;
+		cache->no_memory = true;
 		return NULL;
 	}
 	memcpy(mp->bytes, p->bytes, sizeof(mp->bytes));
@@ -270,70 +269,70 @@ static struct bp_mirror_prefix *ensure(struct bp_mirror *m, const struct bp_pref
 
 /* ---- translation ---- */
 
-static void set_unmirrored(struct bp_mirror *m, struct bp_mirror_prefix *p, bool is)
+static void set_punted(struct bp_nl_cache *cache, struct bp_nl_prefix *p, bool is)
 {
-	if (p->unmirrored != is)
-		m->unmirrored += is ? 1 : (uint64_t)-1;
-	p->unmirrored = is;
+	if (p->punted != is)
+		cache->punted += is ? 1 : (uint64_t)-1;
+	p->punted = is;
 }
 
-static void take_hops(struct bp_route *out, const struct bp_mirror_path *way)
+static void take_hops(struct bp_route *out, const struct bp_nl_path *path)
 {
-	out->n_hops = way->n;
-	memcpy(out->hop, way->hop, way->n * sizeof(way->hop[0]));
-	if (way->n == 1) /* the only live hop of several: no weight is needed */
+	out->n_hops = path->n;
+	memcpy(out->hop, path->hop, path->n * sizeof(path->hop[0]));
+	if (path->n == 1) /* the only live hop of several: no weight is needed */
 		out->hop[0].weight = 1;
 }
 
 /* Type unicast. False: no hop is live. */
 static bool translate_unicast(
-	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
+	const struct bp_nl_cache *cache, const struct bp_nl_route *r, struct bp_route *out)
 {
-	struct bp_mirror_path way;
+	struct bp_nl_path path;
 
 	if (r->object != 0) {
-		const struct bp_mirror_object *o = bp_mirror_object_find(m, r->object);
+		const struct bp_nl_nh_object *o = bp_nl_nh_object_find(cache, r->object);
 
 		if (o == NULL)
 			return false;
-		bp_mirror_object_path(m, o, &way);
+		bp_nl_nh_object_path(cache, o, &path);
 		out->type = BP_ROUTE_UNICAST; /* the object defines the hops */
 		out->object = r->object;
-		take_hops(out, &way);
-		return way.usable;
+		take_hops(out, &path);
+		return path.usable;
 	}
-	way.n = way.foreign = 0;
-	way.too_many = r->too_many;
+	path.n = path.foreign = 0;
+	path.too_many = r->too_many;
 	for (unsigned i = 0; i < r->n_hops; i++)
-		bp_mirror_path_add(m, &way, &r->hop[i], r->hop[i].weight);
-	if (way.n == 0 && way.foreign == 0)
+		bp_nl_path_add(cache, &path, &r->hop[i], r->hop[i].weight);
+	if (path.n == 0 && path.foreign == 0)
 		return false;
 	out->type = BP_ROUTE_UNICAST;
-	if (way.foreign != 0 || way.too_many || r->encap)
+	if (path.foreign != 0 || path.too_many || r->encap)
 		out->type = BP_ROUTE_PUNT;
 	else
-		take_hops(out, &way);
+		take_hops(out, &path);
 	return true;
 }
 
 /* Translates one route of the kernel. False: it is unusable now. */
 static bool translate_one(
-	const struct bp_mirror *m, const struct bp_mirror_route *r, struct bp_route *out)
+	const struct bp_nl_cache *cache, const struct bp_nl_route *r, struct bp_route *out)
 {
 	out->protocol = r->protocol;
 	out->metric = r->metric;
 	switch (r->type) {
 	case RTN_UNICAST:
-		return translate_unicast(m, r, out);
+		return translate_unicast(cache, r, out);
 	case RTN_LOCAL:
 	case RTN_BROADCAST:
 	case RTN_ANYCAST:
 		out->type = BP_ROUTE_LOCAL;
 		return true;
 	case RTN_BLACKHOLE:
-		/* the kernel also reports a blackhole object this way; the object may change */
+		/* the kernel also reports a blackhole object this path; the object may change */
 		if (r->object != 0)
-			return translate_unicast(m, r, out);
+			return translate_unicast(cache, r, out);
 		out->type = BP_ROUTE_BLACKHOLE;
 		return true;
 	case RTN_UNREACHABLE:
@@ -348,18 +347,18 @@ static bool translate_one(
 	}
 }
 
-static bool is_qualified(const struct bp_mirror_prefix *p)
+static bool is_qualified(const struct bp_nl_prefix *p)
 {
-	for (const struct bp_mirror_route *r = p->first; r != NULL; r = r->next)
+	for (const struct bp_nl_route *r = p->first; r != NULL; r = r->next)
 		if (r->qualifier != 0)
 			return true;
 	return false;
 }
 
-bool bp_mirror_translate(
-	struct bp_mirror *m, const struct bp_mirror_prefix *p, struct bp_route *out)
+bool bp_nl_prefix_translate(
+	struct bp_nl_cache *cache, const struct bp_nl_prefix *p, struct bp_route *out)
 {
-	const struct bp_mirror_route *r = p->first;
+	const struct bp_nl_route *r = p->first;
 
 	memset(out, 0, sizeof(*out));
 	out->prefix.family = p->family;
@@ -373,87 +372,90 @@ bool bp_mirror_translate(
 		return true;
 	}
 	for (; r != NULL; r = r->next)
-		if (translate_one(m, r, out))
+		if (translate_one(cache, r, out))
 			return true;
 	return false;
 }
 
 /* Publishes the result of all routes of the prefix. */
-static void give(struct bp_mirror *m, struct bp_mirror_prefix *p)
+static void publish(struct bp_nl_cache *cache, struct bp_nl_prefix *p)
 {
 	struct bp_route r;
-	bool there = bp_mirror_translate(m, p, &r);
+	bool there = bp_nl_prefix_translate(cache, p, &r);
 
-	set_unmirrored(m, p, there && r.type == BP_ROUTE_PUNT);
-	if (m->writer == NULL)
+	set_punted(cache, p, there && r.type == BP_ROUTE_PUNT);
+	if (cache->writer == NULL)
 		return;
 	if (there) {
-		bp_mirror_answer(m, bp_fib_route_set(m->writer, &r));
+		bp_nl_cache_fib_result(cache, bp_fib_route_set(cache->writer, &r));
 		/* the FIB writer remembers a route that did not fit, and it must be deleted
 		 * there */
-		p->given = true;
-	} else if (p->given) {
-		bp_mirror_answer(m, bp_fib_route_delete(m->writer, &r.prefix, BP_ORIGIN_KERNEL));
-		p->given = false;
+		p->published = true;
+	} else if (p->published) {
+		bp_nl_cache_fib_result(
+			cache, bp_fib_route_delete(cache->writer, &r.prefix, BP_ORIGIN_KERNEL));
+		p->published = false;
 	}
 }
 
 /* Publishes the new state of the prefix, and frees the prefix when it has no routes. */
-static void changed(struct bp_mirror *m, struct bp_mirror_prefix *p, bool dump)
+static void changed(struct bp_nl_cache *cache, struct bp_nl_prefix *p, bool dump)
 {
-	/* the routes of a dump are published when the dump is complete: bp_mirror_give_routes() */
+	/* the routes of a dump are published when the dump is complete:
+	 * bp_nl_cache_publish_routes() */
 	if (!dump)
-		give(m, p);
+		publish(cache, p);
 	if (p->first != NULL)
 		return;
-	set_unmirrored(m, p, false);
-	bp_map_remove(&m->prefixes, &p->node);
+	set_punted(cache, p, false);
+	bp_map_remove(&cache->prefixes, &p->node);
 	free(p);
 }
 
-bool bp_mirror_give_routes(struct bp_mirror *m, uint32_t *cursor)
+bool bp_nl_cache_publish_routes(struct bp_nl_cache *cache, uint32_t *cursor)
 {
 	const uint32_t end = *cursor + GIVE_BUCKETS;
 
 	/* The table may grow meanwhile: the entries of bucket b then move to b or to b + the old
 	 * size, so none is skipped. */
-	for (; *cursor < end && *cursor < m->prefixes.buckets; ++*cursor)
-		for (struct bp_map_node *n = m->prefixes.bucket[*cursor]; n != NULL; n = n->next)
-			give(m, (struct bp_mirror_prefix *)n);
-	return *cursor < m->prefixes.buckets;
+	for (; *cursor < end && *cursor < cache->prefixes.buckets; ++*cursor)
+		for (struct bp_map_node *n = cache->prefixes.bucket[*cursor]; n != NULL;
+			n = n->next)
+			publish(cache, (struct bp_nl_prefix *)n);
+	return *cursor < cache->prefixes.buckets;
 }
 
 /* Returns a copy of the route on the heap; NULL without memory. */
-static struct bp_mirror_route *draft_copy(struct bp_mirror *m, const struct draft *d)
+static struct bp_nl_route *draft_copy(struct bp_nl_cache *cache, const struct draft *d)
 {
 	const size_t size = sizeof(d->route) + d->route.n_hops * sizeof(d->route.hop[0]);
-	struct bp_mirror_route *r = malloc(size);
+	struct bp_nl_route *r = malloc(size);
 
 	if (r == NULL) {
-		m->no_memory = true;
+		cache->no_memory = true;
 		return NULL;
 	}
 	memcpy(r, d->room, size);
 	return r;
 }
 
-void bp_mirror_route_message(struct bp_mirror *m, const struct nlmsghdr *h, bool dump)
+void bp_nl_route_message(struct bp_nl_cache *cache, const struct nlmsghdr *h, bool dump)
 {
 	const bool is_new = h->nlmsg_type == RTM_NEWROUTE;
 	struct draft d;
-	struct bp_mirror_prefix *p;
-	struct bp_mirror_route *r;
+	struct bp_nl_prefix *p;
+	struct bp_nl_route *r;
 
-	if (!read_route(m, h, &d))
+	if (!read_route(cache, h, &d))
 		return;
-	p = is_new ? ensure(m, &d.prefix) : find(m, &d.prefix);
-	r = p != NULL ? draft_copy(m, &d) : NULL;
+	p = is_new ? ensure(cache, &d.prefix) : find(cache, &d.prefix);
+	r = p != NULL ? draft_copy(cache, &d) : NULL;
 	if (r != NULL && is_new) {
-		bp_mirror_route_add(m, p, r, h->nlmsg_flags, dump);
+		bp_nl_route_add(cache, p, r, h->nlmsg_flags, dump);
 	} else if (r != NULL) {
-		bp_mirror_route_take(m, p, r);
+		bp_nl_route_remove(cache, p, r);
 		free(r);
 	}
 	if (p != NULL)
-		changed(m, p, dump);
+		changed(cache, p, dump);
 }

@@ -30,13 +30,13 @@ void bp_sync_show(struct bp_sync *s)
 {
 	struct bp_shm_control *g = s->to.control;
 
-	if (s->mirror != NULL)
-		atomic_store_explicit(&g->cp_sync_unmirrored, (uint32_t)s->mirror->unmirrored,
-			memory_order_relaxed);
+	if (s->cache != NULL)
+		atomic_store_explicit(
+			&g->cp_sync_punted, (uint32_t)s->cache->punted, memory_order_relaxed);
 	atomic_store_explicit(&g->cp_sync_state, bp_sync_state(s), memory_order_release);
 }
 
-/* ---- changes in the mirror ---- */
+/* ---- changes in the cache ---- */
 
 /*
  * A tap of the control plane has a MAC address of the kernel's choice until the data plane sets
@@ -45,7 +45,7 @@ void bp_sync_show(struct bp_sync *s)
  */
 static bool awaits_mac(const struct bp_sync *s, unsigned i)
 {
-	const struct bp_interface_info *info = &s->mirror->own[i].info;
+	const struct bp_interface_info *info = &s->cache->own[i].info;
 
 	return i < s->to.n_ports && bp_interfaces_held(s->config, i) && !(info->flags & BP_IF_UP) &&
 	       memcmp(s->to.ports[i].mac, info->mac, sizeof(info->mac)) != 0;
@@ -57,23 +57,23 @@ static void read_settings(struct bp_sync *s)
 	s->netconf = false;
 	s->settings_read = 0;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++)
-		if (s->mirror->own[i].ifindex != 0 &&
-			bp_interfaces_settings(&s->interfaces, i, s->mirror->own[i].ifindex))
-			bp_mirror_interface_give(s->mirror, i);
+		if (s->cache->own[i].ifindex != 0 &&
+			bp_interfaces_settings(&s->interfaces, i, s->cache->own[i].ifindex))
+			bp_nl_interface_publish(s->cache, i);
 }
 
 static void set_up_new(struct bp_sync *s)
 {
-	const uint64_t appeared = s->mirror->appeared;
+	const uint64_t appeared = s->cache->appeared;
 
-	s->mirror->appeared = 0;
+	s->cache->appeared = 0;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		const struct bp_mirror_own *own = &s->mirror->own[i];
+		const struct bp_nl_interface *own = &s->cache->own[i];
 
 		if (!(appeared & 1ull << i) || own->ifindex == 0 || own->ifindex == s->set_up[i])
 			continue;
 		if (awaits_mac(s, i)) {
-			s->mirror->appeared |= 1ull << i;
+			s->cache->appeared |= 1ull << i;
 			continue;
 		}
 		s->set_up[i] = own->ifindex;
@@ -85,20 +85,20 @@ static void set_up_new(struct bp_sync *s)
 /* While no data plane runs, one check per second is enough. */
 static bool awaits_data_plane(const struct bp_sync *s)
 {
-	return s->mirror->appeared != 0 && bp_dataplane_alive(s->to.global);
+	return s->cache->appeared != 0 && bp_dataplane_alive(s->to.global);
 }
 
 /* An interface was removed or renamed: closes its tap, and configures its successor. */
 static void let_go(struct bp_sync *s)
 {
-	const uint64_t vanished = s->mirror->vanished;
+	const uint64_t vanished = s->cache->vanished;
 
-	s->mirror->vanished = 0;
+	s->cache->vanished = 0;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
 		if (!(vanished & 1ull << i))
 			continue;
 		s->set_up[i] = 0;
-		if (s->mirror->own[i].ifindex == 0)
+		if (s->cache->own[i].ifindex == 0)
 			bp_interfaces_removed(&s->interfaces, i);
 	}
 }
@@ -136,7 +136,7 @@ static void log_limits(struct bp_sync *s)
 	const struct bp_fib_control *control = s->to.fib != NULL ? s->to.fib->control : NULL;
 	char what[256] = "everything";
 
-	if (s->mirror->full != 0 && !s->full) {
+	if (s->cache->full != 0 && !s->full) {
 		if (control != NULL)
 			list_refused(control, what, sizeof(what));
 		bp_log(BP_LOG_WARNING,
@@ -148,39 +148,39 @@ static void log_limits(struct bp_sync *s)
 		bp_log(BP_LOG_INFO, "forwarding tables: all entries are installed again");
 		s->full = false;
 	}
-	s->mirror->full = 0;
+	s->cache->full = 0;
 }
 
 void bp_sync_after(struct bp_sync *s)
 {
-	if (s->mirror == NULL)
+	if (s->cache == NULL)
 		return;
-	if (s->mirror->vanished != 0)
+	if (s->cache->vanished != 0)
 		let_go(s);
-	if (s->mirror->appeared != 0)
+	if (s->cache->appeared != 0)
 		set_up_new(s);
 	if (s->netconf && s->phase != SYNC_HOLDING)
 		read_settings(s);
-	if (s->mirror->full != 0 || s->full)
+	if (s->cache->full != 0 || s->full)
 		log_limits(s);
-	if (s->mirror->refused != 0) {
+	if (s->cache->refused != 0) {
 		bp_log_limited(&s->log_refused, BP_LOG_WARNING,
-			BP_LOG_FIELDS(BP_LOG_NUM("count", s->mirror->refused)),
+			BP_LOG_FIELDS(BP_LOG_NUM("count", s->cache->refused)),
 			"forwarding tables rejected changes as invalid; please report this");
-		s->mirror->refused = 0;
+		s->cache->refused = 0;
 	}
-	if (s->mirror->no_memory) {
-		s->mirror->no_memory = false;
+	if (s->cache->no_memory) {
+		s->cache->no_memory = false;
 		bp_log_limited(&s->log_memory, BP_LOG_ERROR, NULL,
-			"netlink: not enough memory to mirror the kernel's tables completely");
+			"netlink: not enough memory for the kernel's tables completely");
 		bp_sync_resync_soon(s, "there was not enough memory");
 	}
-	if (s->mirror->invalid_reason != NULL) {
-		bp_sync_resync_soon(s, s->mirror->invalid_reason);
-		s->mirror->invalid_reason = NULL;
+	if (s->cache->invalid_reason != NULL) {
+		bp_sync_resync_soon(s, s->cache->invalid_reason);
+		s->cache->invalid_reason = NULL;
 	}
-	if (s->mirror->revisit && (s->phase == SYNC_FOLLOWING || s->phase == SYNC_GIVING)) {
-		s->mirror->revisit = false;
+	if (s->cache->revisit && (s->phase == SYNC_FOLLOWING || s->phase == SYNC_PUBLISHING)) {
+		s->cache->revisit = false;
 		bp_sync_retry_rejected(s);
 	}
 	if ((bp_fib_settle(s->to.writer) || awaits_data_plane(s)) &&
@@ -222,7 +222,7 @@ static void apply(struct bp_sync *s, size_t len)
 		nlmsg_ok(h, left); h = nlmsg_next((struct nlmsghdr *)(uintptr_t)h, &left)) {
 		if (bp_sync_hold(s, h))
 			break;
-		bp_mirror_message(s->mirror, h, false);
+		bp_nl_cache_message(s->cache, h, false);
 		n++;
 	}
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_events, n, memory_order_relaxed);
@@ -248,7 +248,7 @@ static void take(struct bp_sync *s, size_t len)
 		if (!bp_sync_queue_add(&s->queue, s->events.buffer, len))
 			lost(s);
 		break;
-	case SYNC_GIVING:
+	case SYNC_PUBLISHING:
 	case SYNC_FOLLOWING:
 		apply(s, len);
 		break;
@@ -305,7 +305,7 @@ static void on_settle(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->mirror != NULL && s->mirror->appeared != 0)
+	if (s->cache != NULL && s->cache->appeared != 0)
 		bp_sync_after(s);
 	else if (bp_fib_settle(s->to.writer))
 		event_add(s->settle, &settle_every);
@@ -320,14 +320,14 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (s->mirror == NULL || s->phase == SYNC_HOLDING)
+	if (s->cache == NULL || s->phase == SYNC_HOLDING)
 		return;
 	bp_interfaces_hold(&s->interfaces);
 	bp_sync_follow_static(s, false);
 	/* the kernel does not send an event for every setting, and events can be lost */
 	if (++s->settings_read >= SETTINGS_SECONDS)
 		s->netconf = true;
-	probes = bp_keepalive(s->mirror, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
+	probes = bp_keepalive(s->cache, &s->requests, (uint32_t)(bp_mono_ns() / 1000000000u),
 		(uint32_t)(s->config->netlink.neighbor_refresh_ns / 1000000000u));
 	atomic_fetch_add_explicit(&s->to.control->cp_sync_probes, probes, memory_order_relaxed);
 	/* the answers to requests of keepalive are ignored */
@@ -378,7 +378,7 @@ struct bp_sync *bp_sync_new(struct event_base *base, const struct bp_sync_to *to
 {
 	struct bp_sync *s = calloc(1, sizeof(*s));
 
-	snprintf(err, err_size, "not enough memory to mirror the kernel's tables");
+	snprintf(err, err_size, "not enough memory for the kernel's tables");
 	if (s == NULL)
 		return NULL;
 	s->to = *to;
@@ -411,8 +411,8 @@ void bp_sync_free(struct bp_sync *s)
 		if (all[i] != NULL)
 			event_free(all[i]);
 	bp_interfaces_end(&s->interfaces);
-	bp_mirror_free(s->next);
-	bp_mirror_free(s->mirror);
+	bp_nl_cache_free(s->next);
+	bp_nl_cache_free(s->cache);
 	bp_sync_queue_free(&s->queue);
 	bp_netlink_close(&s->events);
 	bp_netlink_close(&s->dumps);
@@ -425,11 +425,11 @@ void bp_sync_reconfigure(struct bp_sync *s, const struct bp_config *c)
 {
 	s->config = c;
 	s->interfaces.config = c;
-	if (s->mirror != NULL)
-		s->mirror->config = c;
+	if (s->cache != NULL)
+		s->cache->config = c;
 	if (s->next != NULL)
 		s->next->config = c;
-	if (s->mirror == NULL)
+	if (s->cache == NULL)
 		return;
 	bp_sync_follow_static(s, true);
 	/* neighbors that were removed from the file return to the kernel's state */

@@ -30,7 +30,7 @@ enum bp_sync_state {
 	BP_SYNC_HELD, /* a kernel interface disappeared with the data plane: the tables are kept */
 };
 
-/* The destinations of the mirror; the caller owns all of them. */
+/* The destinations of the cache; the caller owns all of them. */
 struct bp_sync_to {
 	struct bp_fib_writer *writer;
 	const struct bp_fib *fib;           /* of the writer, for its counters */

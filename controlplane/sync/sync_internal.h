@@ -16,9 +16,9 @@
 /* Shared by the files of the sync manager: sync.c (events and timers), resync.c (dumps), hold.c. */
 
 enum bp_sync_phase {
-	SYNC_DRAINING, /* queued events are discarded: the dump will contain them */
-	SYNC_LOADING,  /* a dump is loaded into `next`; events wait in `queue` */
-	SYNC_GIVING,   /* the routes of `mirror` are written, some at a time; events are applied */
+	SYNC_DRAINING,   /* queued events are discarded: the dump will contain them */
+	SYNC_LOADING,    /* a dump is loaded into `next`; events wait in `queue` */
+	SYNC_PUBLISHING, /* the routes of `cache` are written, some at a time; events are applied */
 	SYNC_FOLLOWING,
 	SYNC_HOLDING, /* nothing is applied, see hold.c */
 };
@@ -34,8 +34,8 @@ struct bp_sync {
 	bool netconf;           /* settings of an interface (sysctl) may have changed */
 	unsigned settings_read; /* seconds since they were read */
 	enum bp_sync_phase phase;
-	struct bp_mirror *mirror; /* the active mirror; NULL before the first dump is complete */
-	struct bp_mirror *next;
+	struct bp_nl_cache *cache; /* the active cache; NULL before the first dump is complete */
+	struct bp_nl_cache *next;
 	struct bp_load load;
 	unsigned repeats; /* of the running dump */
 	bool disturbed;   /* IPv6 routes were removed during their dump */
@@ -67,7 +67,7 @@ void bp_sync_retry_rejected(struct bp_sync *s);
 /* sync.c */
 void bp_sync_show(struct bp_sync *s);
 void bp_sync_follow_static(struct bp_sync *s, bool again);
-/* Handles the flags that the mirror has set for its owner. */
+/* Handles the flags that the cache has set for its owner. */
 void bp_sync_after(struct bp_sync *s);
 /* Reads the waiting events, for at most one time slice. False: some are left. */
 bool bp_sync_read_events(struct bp_sync *s);

@@ -16,7 +16,7 @@ static const uint16_t types[] = {RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELA
 	RTM_DELNEIGH, RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWNEXTHOP, RTM_DELNEXTHOP, NLMSG_DONE,
 	NLMSG_ERROR};
 
-static void message(struct bp_mirror *m, uint8_t kind, const uint8_t *p, size_t n)
+static void message(struct bp_nl_cache *cache, uint8_t kind, const uint8_t *p, size_t n)
 {
 	const size_t len = NLMSG_HDRLEN + n;
 	struct nlmsghdr *h = malloc(len);
@@ -28,54 +28,54 @@ static void message(struct bp_mirror *m, uint8_t kind, const uint8_t *p, size_t 
 	h->nlmsg_type = types[(kind & 0x0f) % (sizeof(types) / sizeof(types[0]))];
 	h->nlmsg_flags = kind & 0x40 ? NLM_F_REPLACE : 0;
 	memcpy((uint8_t *)h + NLMSG_HDRLEN, p, n);
-	bp_mirror_message(m, h, (kind & 0x80) != 0);
+	bp_nl_cache_message(cache, h, (kind & 0x80) != 0);
 	free(h);
 }
 
-static void translate_all(struct bp_mirror *m)
+static void translate_all(struct bp_nl_cache *cache)
 {
-	for (uint32_t b = 0; b < m->prefixes.buckets; b++) {
-		for (struct bp_map_node *n = m->prefixes.bucket[b]; n != NULL; n = n->next) {
-			const struct bp_mirror_prefix *p = (const struct bp_mirror_prefix *)n;
+	for (uint32_t b = 0; b < cache->prefixes.buckets; b++) {
+		for (struct bp_map_node *n = cache->prefixes.bucket[b]; n != NULL; n = n->next) {
+			const struct bp_nl_prefix *p = (const struct bp_nl_prefix *)n;
 			struct bp_route r;
 
 			HOLDS(p->length <= (p->family == 4 ? 32 : 128));
-			(void)bp_mirror_translate(m, p, &r);
+			(void)bp_nl_prefix_translate(cache, p, &r);
 		}
 	}
-	for (const struct bp_mirror_neighbor *n = m->oldest; n != NULL; n = n->newer) {
+	for (const struct bp_nl_neighbor *n = cache->oldest; n != NULL; n = n->newer) {
 		struct bp_neighbor_info info;
 
-		(void)bp_mirror_neighbor_info(m, n, &info);
+		(void)bp_nl_neighbor_info(cache, n, &info);
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct bp_config config;
-	struct bp_mirror *m;
+	struct bp_nl_cache *cache;
 
 	/* one interface is ours, so that what leads through it has to be said in the tables' form
 	 */
 	config.n_ports = 1;
 	strcpy(config.port[0].name, "kern0");
 	config.port[0].interface.backend = BP_BACKEND_AUTO;
-	m = bp_mirror_new(&config);
-	if (m == NULL)
+	cache = bp_nl_cache_new(&config);
+	if (cache == NULL)
 		abort();
 	while (size >= 2) {
 		size_t n = data[1] < size - 2 ? data[1] : size - 2;
 
-		message(m, data[0], data + 2, n);
+		message(cache, data[0], data + 2, n);
 		data += 2 + n;
 		size -= 2 + n;
 	}
 	for (uint32_t ifindex = 0; ifindex < 8; ifindex++) {
-		const struct bp_mirror_link *l = bp_mirror_link_find(m, ifindex);
+		const struct bp_nl_link *l = bp_nl_link_find(cache, ifindex);
 
 		HOLDS(l == NULL || l->ifindex == ifindex);
 	}
-	translate_all(m);
-	bp_mirror_free(m);
+	translate_all(cache);
+	bp_nl_cache_free(cache);
 	return 0;
 }

@@ -23,7 +23,7 @@ static int fail(const char *what, int status)
 	return status;
 }
 
-/* The kernel that is asked must be the one that the control plane mirrors. */
+/* The kernel that is asked must be the one that the control plane follows. */
 static int check_netns(uint64_t cp_pid)
 {
 	char text[256];
@@ -39,7 +39,7 @@ static int check_netns(uint64_t cp_pid)
 			cp_pid, cp_pid);
 		return fail(text, BP_EX_UNAVAILABLE);
 	case BP_NETNS_REMOVED:
-		return fail("no control plane runs, so nothing mirrors the kernel; start it, or "
+		return fail("no control plane runs, so nothing follows the kernel; start it, or "
 			    "look without --diff",
 			BP_EX_UNAVAILABLE);
 	default:
@@ -51,7 +51,7 @@ static int check_netns(uint64_t cp_pid)
 	}
 }
 
-/* The active settings, which define the mirrored tables; NULL after a message. */
+/* The active settings, which define the routing tables to compare; NULL after a message. */
 static struct bp_config *settings(const struct bp_config_instance *id, int *status)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
@@ -87,7 +87,7 @@ static int compare(const struct bp_show_view *view, const struct bp_show_source 
 
 	memset(d, 0, sizeof(*d));
 	if (s->shm->fib.max_routes == 0)
-		return BP_EX_OK; /* nothing routes: nothing is to be mirrored */
+		return BP_EX_OK; /* no routing: nothing to compare */
 	if (bp_kernel_dump(c, &kernel, err, sizeof(err)))
 		return fail(err, BP_EX_OSERR);
 	complete = view->diff(s, &kernel, d);

@@ -63,8 +63,8 @@ static json_t *sync_manager(const struct bp_shm *m)
 	return json_pack("{ss sI sI sI sI sI sI sI}", "state",
 		now >= 0 && now <= BP_SYNC_HELD ? state[now] : "unknown", "events",
 		LOAD(cp_sync_events), "resyncs", LOAD(cp_sync_resyncs), "overruns",
-		LOAD(cp_sync_overruns), "load_us", LOAD(cp_sync_loaded_ns) / 1000, "unmirrored",
-		LOAD(cp_sync_unmirrored), "probes", LOAD(cp_sync_probes), "refused",
+		LOAD(cp_sync_overruns), "load_us", LOAD(cp_sync_loaded_ns) / 1000,
+		"punted_prefixes", LOAD(cp_sync_punted), "probes", LOAD(cp_sync_probes), "refused",
 		(json_int_t)atomic_load_explicit(
 			&m->fib.control->rejected_total, memory_order_relaxed));
 }

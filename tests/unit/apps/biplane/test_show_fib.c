@@ -193,9 +193,9 @@ static void planes_tell_of_the_mirror(void **state)
 	atomic_store(&g->cp_sync_overruns, 1);
 	atomic_store(&g->cp_sync_loaded_ns, 1234567);
 	text = view_text(&bp_status_view);
-	assert_non_null(strstr(text,
-		"netlink    synced, events 12, resyncs 2, overruns 1, load_us 1234, unmirrored 0, "
-		"probes 0, refused 0\n"));
+	assert_non_null(strstr(text, "netlink    synced, events 12, resyncs 2, overruns 1, load_us "
+				     "1234, punted_prefixes 0, "
+				     "probes 0, refused 0\n"));
 	free(text);
 	atomic_store(&g->cp_sync_state, 77);
 	text = view_text(&bp_status_view);

@@ -191,7 +191,7 @@ static void several_hops(void **state)
 	/* one of ours and one that is not */
 	sync_rig_ip("route add 10.41.0.0/16 nexthop via 10.0.0.2 nexthop via 10.9.0.2");
 	RUN_UNTIL(r, rig_type(r, "10.41.0.0/16") == BP_ROUTE_PUNT);
-	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_unmirrored) >= 2);
+	RUN_UNTIL(r, atomic_load(&r->control->cp_sync_punted) >= 2);
 
 	/* IPv6: appended and removed one by one */
 	sync_rig_ip("-6 route append fd40::/32 via fd00::3");
