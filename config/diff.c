@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config/diff.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +12,6 @@ struct diff {
 	void (*visit)(const struct bp_config_change *change, void *arg);
 	void *arg;
 };
-
-/* A longer path is truncated; no path of the schema is that long. */
-__attribute__((format(printf, 3, 4))) static void set_path(
-	char *out, size_t size, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(out, size, format, ap);
-	va_end(ap);
-}
 
 static void report(struct diff *d, const struct bp_setting *s, const char *path, const char *from,
 	const char *to)
@@ -58,16 +46,6 @@ struct elements {
 	uint32_t n_from, n_to;
 };
 
-static const struct bp_setting *name_of(const struct bp_setting *list)
-{
-	const struct bp_setting *s = NULL;
-
-	while ((s = bp_schema_child(list, s)) != NULL)
-		if (s->type == &bp_type_name && strcmp(bp_setting_key(s), "name") == 0)
-			return s;
-	return NULL;
-}
-
 static const char *at(const struct elements *e, const char *items, uint32_t i)
 {
 	return items + (size_t)i * e->list->list->element;
@@ -89,29 +67,19 @@ static uint32_t other(
 	return n;
 }
 
-static void element_path(const struct elements *e, const char *path, const char *items, uint32_t i,
-	char *out, size_t size)
-{
-	if (e->name != NULL)
-		set_path(out, size, "%s[%s]", path,
-			(const char *)bp_setting_field_const(e->name, at(e, items, i)));
-	else
-		set_path(out, size, "%s[%u]", path, i);
-}
-
 static void diff_list(struct diff *d, const struct bp_setting *s, const char *path,
 	const void *in_from, const void *in_to)
 {
-	struct elements e = {.list = s, .name = name_of(s)};
+	struct elements e = {.list = s, .name = bp_element_name(s)};
 	bool moved = false;
-	char below[256];
+	char below[BP_PATH_TEXT];
 
 	e.from = bp_list_items(s, d->from, in_from, &e.n_from);
 	e.to = bp_list_items(s, d->to, in_to, &e.n_to);
 	for (uint32_t i = 0; i < e.n_from; i++) {
 		const uint32_t k = other(&e, e.from, i, e.to, e.n_to);
 
-		element_path(&e, path, e.from, i, below, sizeof(below));
+		bp_element_path(s, path, at(&e, e.from, i), i, below);
 		if (k == e.n_to)
 			report(d, s, below, "", NULL);
 		else
@@ -121,7 +89,7 @@ static void diff_list(struct diff *d, const struct bp_setting *s, const char *pa
 	for (uint32_t i = 0; i < e.n_to; i++) {
 		if (other(&e, e.to, i, e.from, e.n_from) != e.n_from)
 			continue;
-		element_path(&e, path, e.to, i, below, sizeof(below));
+		bp_element_path(s, path, at(&e, e.to, i), i, below);
 		report(d, s, below, NULL, "");
 		moved = false;
 	}
@@ -158,10 +126,10 @@ static void diff_section(struct diff *d, const struct bp_setting *section, const
 	const void *in_from, const void *in_to)
 {
 	const struct bp_setting *s = NULL;
-	char below[256];
+	char below[BP_PATH_TEXT];
 
 	while ((s = bp_schema_child(section, s)) != NULL) {
-		set_path(below, sizeof(below), "%s%s%s", path, path[0] != '\0' ? "." : "",
+		snprintf(below, sizeof(below), "%s%s%s", path, path[0] != '\0' ? "." : "",
 			bp_setting_key(s));
 		diff_setting(d, s, below,
 			section != NULL ? in_from : bp_setting_base_const(s, d->from),

@@ -60,12 +60,6 @@ static void dump_list(const struct bp_setting *s, const struct bp_config *c, con
 	}
 }
 
-/* A text that is not given has no default and no value. */
-static bool is_unset_text(const struct bp_setting *s, const void *field)
-{
-	return s->type == &bp_type_string && *(const char *)field == '\0';
-}
-
 /* Returns whether the value of the variant is one of the sections below it and not a word. */
 static bool is_nested(const struct bp_setting *s, const void *base)
 {
@@ -105,7 +99,7 @@ static void dump_section(const struct bp_setting *section, const struct bp_confi
 		const void *in = section != NULL ? base : bp_setting_base_const(s, c);
 		const void *field = bp_setting_field_const(s, in);
 
-		if (!bp_setting_present(s, in) || is_unset_text(s, field))
+		if (!bp_setting_has_value(s, in))
 			continue;
 		fprintf(out, "%*s%s:", in_item ? 0 : (int)indent, "", bp_setting_key(s));
 		in_item = false;

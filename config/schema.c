@@ -120,6 +120,13 @@ bool bp_setting_present(const struct bp_setting *s, const void *base)
 	return s->given == 0 || *((const bool *)base + s->given - 1);
 }
 
+bool bp_setting_has_value(const struct bp_setting *s, const void *base)
+{
+	return bp_setting_present(s, base) &&
+	       (s->type != &bp_type_string ||
+		       *(const char *)bp_setting_field_const(s, base) != '\0');
+}
+
 const void *bp_list_items(
 	const struct bp_setting *s, const struct bp_config *c, const void *base, uint32_t *n)
 {
@@ -135,6 +142,29 @@ const void *bp_list_items(
 	if (l->allocated)
 		memcpy(&items, items, sizeof(items));
 	return items;
+}
+
+const struct bp_setting *bp_element_name(const struct bp_setting *list)
+{
+	const struct bp_setting *s = NULL;
+
+	while ((s = bp_schema_child(list, s)) != NULL)
+		if (s->type == &bp_type_name && strcmp(bp_setting_key(s), "name") == 0)
+			return s;
+	return NULL;
+}
+
+const char *bp_element_path(const struct bp_setting *s, const char *path, const void *element,
+	uint32_t index, char out[BP_PATH_TEXT])
+{
+	const struct bp_setting *name = bp_element_name(s);
+
+	if (name != NULL)
+		snprintf(out, BP_PATH_TEXT, "%s[%s]", path,
+			(const char *)bp_setting_field_const(name, element));
+	else
+		snprintf(out, BP_PATH_TEXT, "%s[%u]", path, index);
+	return out;
 }
 
 void bp_field_store(const struct bp_setting *s, void *field, uint64_t v)

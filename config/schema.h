@@ -82,6 +82,7 @@ enum bp_setting_flags {
 	BP_REQUIRED = 1, /* required if its section is given */
 	BP_RELOAD = 2,   /* takes effect on reload */
 	BP_OR_ZERO = 4,  /* 0 is allowed in addition to min..max */
+	BP_MAIN = 8,     /* its default decides what the gateway does: config check prints it */
 };
 
 struct bp_setting {
@@ -148,6 +149,8 @@ const char *bp_setting_expected(const struct bp_setting *s, char out[BP_EXPECTED
 /* Returns whether the configuration has the setting: always, except optional sections and
  * addresses. */
 bool bp_setting_present(const struct bp_setting *s, const void *base);
+/* Returns whether the setting has a value: it is present, and not an empty text. */
+bool bp_setting_has_value(const struct bp_setting *s, const void *base);
 /* Returns the settings that contain a row outside lists: the configuration, or those of a
  * service. */
 void *bp_setting_base(const struct bp_setting *s, struct bp_config *c);
@@ -155,6 +158,15 @@ const void *bp_setting_base_const(const struct bp_setting *s, const struct bp_co
 /* Returns the elements of a list of mappings, and their number. */
 const void *bp_list_items(
 	const struct bp_setting *s, const struct bp_config *c, const void *base, uint32_t *n);
+
+/* Formats the path of an element of list `s`, whose own path is `path`: by its name, or by its
+ * index if it has none. Returns `out`. A longer path is truncated; no path of the schema is that
+ * long. */
+#define BP_PATH_TEXT 256
+const char *bp_element_path(const struct bp_setting *s, const char *path, const void *element,
+	uint32_t index, char out[BP_PATH_TEXT]);
+/* Returns the setting `name` of an element of a list, or NULL. */
+const struct bp_setting *bp_element_name(const struct bp_setting *list);
 
 static inline bool bp_setting_is_section(const struct bp_setting *s)
 {

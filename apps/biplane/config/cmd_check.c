@@ -11,6 +11,7 @@
 #include "apps/biplane/table.h"
 #include "config/aggregation/settings.h"
 #include "config/config.h"
+#include "config/defaults.h"
 #include "config/health/settings.h"
 #include "config/lcl/settings.h"
 #include "config/mqtt/settings.h"
@@ -175,40 +176,128 @@ static void print_ports(const json_t *ports)
 	json_decref(rows);
 }
 
-/* ---- the check ---- */
+/* ---- the file ---- */
 
-/* Errors of the file are printed to `errors`; then NULL is returned. */
-static struct bp_config *load(const char *path, FILE *errors)
+struct file {
+	char *text;
+	size_t len;
+	struct bp_config *config; /* NULL: the file has errors */
+};
+
+/* Errors are printed to `errors`. */
+static void load(const char *path, struct file *f, FILE *errors)
 {
-	struct bp_config *c = bp_config_load(path, errors);
 	char err[1024];
 
-	if (c == NULL ||
-		(bp_publisher_check(bp_config_mqtt(c), err, sizeof(err)) == 0 &&
-			bp_config_phd_allow_check(bp_config_phd(c), err, sizeof(err)) == 0))
-		return c;
+	*f = (struct file){.text = NULL};
+	f->text = bp_config_read_file(path, &f->len, errors);
+	if (f->text != NULL)
+		f->config = bp_config_parse_file(path, f->text, f->len, errors);
+	if (f->config == NULL ||
+		(bp_publisher_check(bp_config_mqtt(f->config), err, sizeof(err)) == 0 &&
+			bp_config_phd_allow_check(bp_config_phd(f->config), err, sizeof(err)) == 0))
+		return;
 	fprintf(errors, "%s: %s\n", path, err);
-	bp_config_free(c);
-	return NULL;
+	bp_config_free(f->config);
+	f->config = NULL;
 }
+
+static void release(struct file *f)
+{
+	bp_config_free(f->config);
+	free(f->text);
+}
+
+/* ---- defaults ---- */
+
+static bool begins_with(const char *path, const char *section)
+{
+	return strncmp(path, section, strlen(section)) == 0;
+}
+
+/* Returns whether a default affects this gateway: the file has its section, or the setting applies
+ * without a section. */
+static bool applies(const struct bp_config *c, const struct bp_config_default *d)
+{
+	if (d->in_section || strchr(d->setting, '.') == NULL || begins_with(d->setting, "runtime."))
+		return true;
+	return bp_config_routes(c) &&
+	       (begins_with(d->setting, "routing.") || begins_with(d->setting, "netlink."));
+}
+
+struct defaults {
+	const struct bp_config *c;
+	json_t *list; /* of those that are printed, each setting of a list once; or of all */
+	bool all;
+};
+
+static const char *setting_of(const json_t *list, size_t i)
+{
+	return json_string_value(json_object_get(json_array_get(list, i), "setting"));
+}
+
+static bool is_listed(const json_t *list, const char *setting)
+{
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if (strcmp(setting_of(list, i), setting) == 0)
+			return true;
+	return false;
+}
+
+static void add_default(const struct bp_config_default *d, void *arg)
+{
+	struct defaults *all = arg;
+	const char *name = all->all ? d->path : d->setting;
+
+	if (!all->all && (!d->main || !applies(all->c, d) || is_listed(all->list, d->setting)))
+		return;
+	json_array_append_new(all->list, json_pack("{ss ss}", "setting", name, "value", d->value));
+}
+
+/* The settings that the file does not give: all, or those to print. */
+static json_t *defaults_of(const struct file *f, bool all)
+{
+	struct defaults defaults = {.c = f->config, .list = json_array(), .all = all};
+
+	bp_config_defaults(f->config, f->text, f->len, add_default, &defaults);
+	return defaults.list;
+}
+
+static void print_defaults(const json_t *list)
+{
+	if (json_array_size(list) == 0)
+		return;
+	fputs("\ndefaults of main settings that the file does not give (all: --json)\n", stdout);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		printf("%s: %s (default)\n", setting_of(list, i),
+			json_string_value(json_object_get(json_array_get(list, i), "value")));
+}
+
+/* ---- the check ---- */
 
 static int check(const char *path)
 {
-	struct bp_config *c = load(path, stderr);
+	struct file f;
 	json_t *rows;
 
-	if (!c)
+	load(path, &f, stderr);
+	if (f.config == NULL) {
+		release(&f);
 		return BP_EX_CONFIG;
-	print_ok(path, c);
-	rows = ports_of(c);
+	}
+	print_ok(path, f.config);
+	rows = ports_of(f.config);
 	print_ports(rows);
 	json_decref(rows);
-	if (bp_config_lcl(c)->rules.n_flows != 0) {
-		rows = promises(c);
+	rows = defaults_of(&f, false);
+	print_defaults(rows);
+	json_decref(rows);
+	if (bp_config_lcl(f.config)->rules.n_flows != 0) {
+		rows = promises(f.config);
 		print_promises(rows);
 		json_decref(rows);
 	}
-	bp_config_free(c);
+	release(&f);
 	return BP_EX_OK;
 }
 
@@ -217,23 +306,26 @@ static int check_json(const char *path)
 	json_t *messages = json_array(), *view;
 	char *text = NULL, *rest, *line;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
-	struct bp_config *c;
+	FILE *errors = open_memstream(&text, &len);
+	struct file f;
+	bool ok;
 
-	if (f == NULL)
+	if (errors == NULL)
 		return BP_EX_OSERR;
-	c = load(path, f);
-	fclose(f);
+	load(path, &f, errors);
+	fclose(errors);
 	rest = text;
 	while ((line = strsep(&rest, "\n")) != NULL && line[0] != '\0')
 		json_array_append_new(messages, json_string(line));
 	free(text);
-	view = json_pack("{ss sb so so so}", "file", path, "ok", c != NULL, "messages", messages,
-		"ports", c != NULL ? ports_of(c) : json_array(), "lcl_flows",
-		c != NULL ? promises(c) : json_array());
+	ok = f.config != NULL;
+	view = json_pack("{ss sb so so so so}", "file", path, "ok", ok, "messages", messages,
+		"ports", ok ? ports_of(f.config) : json_array(), "defaults",
+		ok ? defaults_of(&f, true) : json_array(), "lcl_flows",
+		ok ? promises(f.config) : json_array());
 	bp_print_json_new(view, false, stdout);
-	bp_config_free(c);
-	return c != NULL ? BP_EX_OK : BP_EX_CONFIG;
+	release(&f);
+	return ok ? BP_EX_OK : BP_EX_CONFIG;
 }
 
 static int check_main(const struct bp_cli_command *command, int argc, char **argv)
@@ -263,10 +355,11 @@ const struct bp_cli_command bp_cmd_config_check = {
 	.synopsis = "-c FILE [--json]",
 	.text = "Validates FILE and the files that it names (allow list, passwords, TLS), and\n"
 		"prints each error on one line: FILE:LINE:COLUMN, value found, value expected.\n"
-		"For a valid file, the command prints the role of each port, and the delay\n"
-		"bounds of the flows in lcl.flows. It rejects a flow if the ports cannot\n"
-		"guarantee its bounds. The command does not contact a running instance. Exits\n"
-		"with 0 if the file is valid, with 78 if not.",
+		"For a valid file, the command prints the role of each port, the main settings\n"
+		"that the file does not give, with their defaults, and the delay bounds of the\n"
+		"flows in lcl.flows. It rejects a flow if the ports cannot guarantee its bounds.\n"
+		"With --json, it lists all defaults. The command does not contact a running\n"
+		"instance. Exits with 0 if the file is valid, with 78 if not.",
 	.example = "  biplane config check -c /etc/biplane/plant.yaml",
 	.options = options,
 	.main = check_main,

@@ -33,6 +33,20 @@ def test_unknown_word_gets_a_suggestion():
     assert p.returncode == 64 and "did you mean 'check'" in p.stderr
 
 
+def test_config_check_lists_defaults(tmp_path):
+    """For people those that decide what the gateway does, with --json all that the file does not give."""
+    (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, **config_for()}))
+    p = biplane("config", "check", "-c", tmp_path / "c.yaml")
+    assert p.returncode == 0, p.stderr
+    listed = [line for line in p.stdout.splitlines() if line.endswith(" (default)")]
+    assert "mqtt.connection_timeout: 1h (default)" in listed and 5 < len(listed) < 25
+    assert not [line for line in listed if line.startswith(("ports", "transform", "lcl"))]
+    p = biplane("config", "check", "--json", "-c", tmp_path / "c.yaml")
+    defaults = {d["setting"]: d["value"] for d in json.loads(p.stdout)["defaults"]}
+    assert defaults["mqtt.connection_timeout"] == "1h" and defaults["ports[devices].rx_queues"] == "auto"
+    assert len(defaults) > len(listed)
+
+
 def test_show_without_a_gateway(tmp_path):
     (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, "name": "nobody", **config_for(),
                                                  "runtime": {"directory": str(tmp_path)}}))

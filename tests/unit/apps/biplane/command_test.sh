@@ -130,6 +130,19 @@ expect 0 'overheat' "$biplane" config show -c "$dir/good.yaml"
 expect 0 '^devices +bridge [a-z0-9-]+ +- ' "$biplane" config check -c "$dir/good.yaml"
 expect 0 '^lan +routed +10\.' "$biplane" config check -c "$(dirname "$0")/../../../../docs/examples/router.yaml"
 expect 0 '"role": "routed"' "$biplane" config check --json -c "$(dirname "$0")/../../../../docs/examples/router.yaml"
+# main settings that the file does not give, each once; with --json all, with the element
+printf 'version: 1\nports: [{name: a, device: x}, {name: b, device: y}]\nbridges: [{name: l, ports: [a, b]}]\nmqtt:
+  publisher: {broker: "mqtt://127.0.0.1"}\n  rules:
+    - {name: one, topic: t, raise: {above: 1}}\n    - {name: two, topic: t, raise: {above: 2}, hold: 2 samples}\n' >"$dir/short.yaml"
+expect 0 '^mqtt\.max_connections: 65536 \(default\)$' "$biplane" config check -c "$dir/short.yaml"
+for line in 'mqtt\.rules\[\]\.repeat: every \(default\)' 'workers: 1 \(default\)'; do
+	expect 0 '^1$' sh -c '"$0" config check -c "$2" | grep -Ec "^$1\$"' "$biplane" "$line" "$dir/short.yaml"
+done
+# neither settings of sections that the file does not use, nor those that it gives
+expect 0 '^0$' sh -c '"$0" config check -c "$1" | grep -Ec "^(routing|lcl|transform|mqtt.publisher.broker)" || true' \
+	"$biplane" "$dir/short.yaml"
+expect 0 '"mqtt\.rules\[one\]\.hold"' "$biplane" config check --json -c "$dir/short.yaml"
+expect 0 '^0$' sh -c '"$0" config check --json -c "$1" | grep -c "rules.two..hold" || true' "$biplane" "$dir/short.yaml"
 expect 78 '"ok": false' "$biplane" config check --json -c "$dir/bad.yaml"
 expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" config check --json -c "$dir/bad.yaml"
 expect 78 'bad\.yaml:[0-9]+:[0-9]+: ' "$biplane" config check -c "$dir/bad.yaml"
