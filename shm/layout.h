@@ -99,6 +99,8 @@ struct bp_shm_control {
 	/* Parts that the control plane found damaged, and set aside or restored; part of the
 	 * counter segment_quarantined. */
 	_Atomic uint64_t cp_segment_quarantined;
+	/* Odd while the control plane sleeps: shm/doorbell.h. */
+	_Atomic uint64_t cp_sleeps;
 	/* Log settings of the data plane since the last reload: 1 + level + 16 * format (section
 	 * log of the configuration); 0: as in its own file. */
 	_Atomic uint32_t cp_log;

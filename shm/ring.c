@@ -179,6 +179,11 @@ uint64_t bp_ring_tail(const struct bp_ring *r)
 	return atomic_load_explicit(&r->reader->tail, memory_order_acquire);
 }
 
+uint64_t bp_ring_written(const struct bp_ring *r)
+{
+	return head_of(r->shared, memory_order_acquire);
+}
+
 uint64_t bp_ring_used(const struct bp_ring *r)
 {
 	const uint64_t tail = atomic_load_explicit(&r->reader->tail, memory_order_acquire);

@@ -75,6 +75,8 @@ void bp_ring_release(struct bp_ring *r, uint64_t cursor); /* tail = cursor */
 /* Frees all records. */
 void bp_ring_release_all(struct bp_ring *r);
 uint64_t bp_ring_tail(const struct bp_ring *r);
+/* The end of the complete records. */
+uint64_t bp_ring_written(const struct bp_ring *r);
 uint64_t bp_ring_used(const struct bp_ring *r);
 
 #endif
