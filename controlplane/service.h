@@ -15,6 +15,7 @@
 struct bp_config;
 
 struct bp_publication;
+struct bp_ring_events;
 struct event_base;
 
 /*
@@ -41,6 +42,7 @@ struct bp_plane_context {
 	struct bp_shm *shm;             /* mapped before the first publication */
 	const struct bp_config *config; /* active */
 	const struct bp_listen_fds *fds;
+	struct bp_ring_events *rings; /* of the workers */
 	struct bp_publication *publication;
 	struct bp_control *control; /* NULL until all have started */
 	bool first_start;           /* the first control plane of this data plane */

@@ -28,6 +28,8 @@
 #include "bench/harness/instance.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher.h"
+#include "controlplane/process/ring_events.h"
+#include "shm/doorbell.h"
 #include "shm/layout.h"
 #include "config/segment.h"
 #include "config/mqtt/settings.h"
@@ -141,7 +143,7 @@ static struct bp_alarm *make_alarm(uint32_t *size)
 }
 
 /* Counts in the segment's counters of worker 0, as a worker does. */
-static void writer(struct bp_shm *shm)
+static void writer(struct bp_shm *shm, struct bp_doorbell *doorbell)
 {
 	struct bp_ring *ring = bp_shm_ring(shm, 0);
 	uint64_t *queued = &shm->counters->v[BP_C_ALARM_QUEUED];
@@ -173,6 +175,7 @@ static void writer(struct bp_shm *shm)
 		a->time_ns = bp_unix_ns();
 		memcpy(room, a, size);
 		bp_ring_commit(ring, mark);
+		bp_doorbell_check(doorbell);
 		__atomic_store_n(queued, *queued + 1, __ATOMIC_RELAXED);
 	}
 	_exit(0);
@@ -183,6 +186,8 @@ static void writer(struct bp_shm *shm)
 struct run {
 	struct bp_shm shm;
 	struct event_base *base;
+	struct bp_doorbell doorbell; /* used by the writer */
+	struct bp_ring_events *rings;
 	struct bp_publisher *publisher;
 	pid_t writer;
 	uint64_t start_ns, acked_at_end, end_ns, idle_since_ns;
@@ -204,7 +209,7 @@ static void look(evutil_socket_t fd, short what, void *arg)
 	if (r->writer == 0 && atomic_load(&g->cp_edge_connected) == 1) {
 		r->writer = fork();
 		if (r->writer == 0)
-			writer(&r->shm);
+			writer(&r->shm, &r->doorbell);
 		r->start_ns = bp_mono_ns();
 	}
 	if (r->writer == 0)
@@ -327,7 +332,12 @@ int main(int argc, char **argv)
 	r.base = event_base_new();
 	if (s == NULL || bp_shm_map(&r.shm, s, err, sizeof(err)) != 0 || r.base == NULL)
 		die(err);
-	r.publisher = bp_publisher_new(r.base, &r.shm, &mqtt, err, sizeof(err));
+	r.doorbell.sleeps = &r.shm.control->cp_sleeps;
+	r.doorbell.fd = bp_doorbell_create(dir, "bench", err, sizeof(err));
+	bp_doorbell_watch(&r.doorbell, bp_shm_ring(&r.shm, 0));
+	r.rings = bp_ring_events_new(r.base, &r.shm.control->cp_sleeps, dir, "bench");
+	if (r.rings != NULL && r.doorbell.fd >= 0)
+		r.publisher = bp_publisher_new(r.base, &r.shm, r.rings, &mqtt, err, sizeof(err));
 	if (r.publisher == NULL)
 		die(err);
 	struct event *timer = event_new(r.base, -1, EV_PERSIST, look, &r);
@@ -336,6 +346,7 @@ int main(int argc, char **argv)
 	event_base_dispatch(r.base);
 	report(&r);
 	event_free(timer);
+	bp_ring_events_free(r.rings);
 	bp_publisher_free(r.publisher);
 	event_base_free(r.base);
 	bp_segment_close(s);

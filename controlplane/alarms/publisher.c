@@ -14,15 +14,17 @@
 #include "controlplane/process/clock.h"
 #include "controlplane/alarms/edge_settings.h"
 #include "controlplane/alarms/publisher_internal.h"
+#include "controlplane/process/ring_events.h"
 #include "controlplane/process/sqlite_file.h"
 
 /*
- * Polling intervals of the rings: a worker makes no system call to wake another thread. Short while
- * alarms arrive, long after a period without alarms.
+ * The tick is for what depends on time; alarms, acknowledgements and the link are events. It is
+ * short while alarms wait, longer while only acknowledgements are awaited, and off after a period
+ * without either.
  */
-#define TICK_BUSY_NS 250000
-#define TICK_IDLE_NS 1000000
-#define TICK_BUSY_FOR_NS 100000000ull
+#define TICK_WAITING_NS 1000000
+#define TICK_HELD_NS 10000000
+#define TICK_KEPT_NS 100000000ull
 /* Delay between two attempts to read the password and TLS files. */
 #define SETTINGS_BACKOFF_MIN_NS 1000000000ull
 #define SETTINGS_BACKOFF_MAX_NS 60000000000ull
@@ -154,6 +156,38 @@ static void send_all(struct bp_publisher *p, uint64_t now)
 	p->mid_clash = false;
 }
 
+/* The period that the state needs; 0: none. */
+static long tick_needed(const struct bp_publisher *p)
+{
+	bool held = p->inflight.count != 0 || p->delete_due_ns != 0;
+
+	if (p->draining || p->spilling)
+		return TICK_WAITING_NS;
+	for (unsigned i = 0; i < p->lanes; i++) {
+		if (p->lane[i].pending != 0 || bp_lane_unread(&p->lane[i]) != 0)
+			return TICK_WAITING_NS;
+		held |= bp_lane_used(&p->lane[i]) != 0;
+	}
+	return held || bp_spool_rows(p->spool) != 0 ? TICK_HELD_NS : 0;
+}
+
+/* A longer period only follows after some time, so that single alarms do not set the timer each
+ * time. */
+static void adapt_tick(struct bp_publisher *p, uint64_t now)
+{
+	const long ns = tick_needed(p);
+	const struct itimerspec t = {{0, ns}, {0, ns}};
+	const bool same = ns == p->tick_ns,
+		   shorter = ns != 0 && (p->tick_ns == 0 || ns < p->tick_ns);
+
+	if (same || shorter)
+		p->tick_kept_ns = now;
+	if (same || (!shorter && now - p->tick_kept_ns < TICK_KEPT_NS))
+		return;
+	if (timerfd_settime(p->tick_fd, 0, &t, NULL) == 0)
+		p->tick_ns = ns;
+}
+
 static void pump(struct bp_publisher *p)
 {
 	uint64_t now = bp_mono_ns();
@@ -183,32 +217,9 @@ static void pump(struct bp_publisher *p)
 	update_gauges(p);
 	/* Last, because it may detect a lost connection. */
 	bp_edge_link_flush(p->link);
+	adapt_tick(p, now);
 	if (p->draining)
 		drain(p, now);
-}
-
-static bool set_tick(struct bp_publisher *p, long ns)
-{
-	struct itimerspec t = {{0, ns}, {0, ns}};
-
-	p->tick_ns = ns;
-	return timerfd_settime(p->tick_fd, 0, &t, NULL) == 0;
-}
-
-/* Polls often while alarms arrive, and rarely while none do. */
-static void adapt_tick(struct bp_publisher *p)
-{
-	uint64_t read_now = atomic_load_explicit(&p->g->cp_alarms_read, memory_order_relaxed);
-	uint64_t now = bp_mono_ns();
-
-	if (read_now != p->tick_read) {
-		p->tick_read = read_now;
-		p->tick_read_ns = now;
-		if (p->tick_ns != TICK_BUSY_NS)
-			set_tick(p, TICK_BUSY_NS);
-	} else if (p->tick_ns != TICK_IDLE_NS && now - p->tick_read_ns > TICK_BUSY_FOR_NS) {
-		set_tick(p, TICK_IDLE_NS);
-	}
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
@@ -220,7 +231,11 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	if (read(fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
 		return;
 	pump(p);
-	adapt_tick(p);
+}
+
+static void on_records(void *arg)
+{
+	pump(arg);
 }
 
 static void on_reschedule(evutil_socket_t fd, short what, void *arg)
@@ -368,7 +383,7 @@ static bool start_tick(struct bp_publisher *p)
 	struct timeval second = {1, 0};
 
 	p->tick_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (p->tick_fd < 0 || !set_tick(p, TICK_BUSY_NS))
+	if (p->tick_fd < 0)
 		return false;
 	p->tick_event = event_new(p->base, p->tick_fd, EV_READ | EV_PERSIST, on_tick, p);
 	p->reschedule_event = event_new(p->base, -1, 0, on_reschedule, p);
@@ -390,7 +405,7 @@ static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt
 }
 
 struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
-	const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+	struct bp_ring_events *rings, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
 	static const struct bp_edge_link_events events = {on_up, on_down, on_acked, on_ready};
 	struct bp_publisher *p = calloc(1, sizeof(*p));
@@ -411,7 +426,8 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	bp_backlog_init(&p->backlog, p->spool);
 	bp_key_order_init(&p->order, mqtt->spool.max_keys);
 	p->link = bp_edge_link_new(base, &events, p);
-	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p)) {
+	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p) ||
+		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
 		snprintf(err, err_size, "no memory or timer for the publisher");
 		bp_publisher_free(p);
 		return NULL;

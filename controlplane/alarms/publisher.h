@@ -10,6 +10,7 @@
 
 struct bp_config_mqtt;
 
+struct bp_ring_events;
 struct event_base;
 
 /*
@@ -34,12 +35,14 @@ struct bp_publisher;
 #define BP_PUBLISHER_WINDOW_MAX 2000u
 
 /*
- * Returns NULL with a sentence in `err` on failure. Starts immediately; runs inside `base`. Does
+ * Returns NULL with a sentence in `err` on failure. Starts immediately; runs inside `base`, and is
+ * woken by `rings`, which ends before the publisher does. Does
  * not fail for an unavailable broker or disk, nor for unreadable password or TLS files: these are
  * retried.
  */
 struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
-	const struct bp_config_mqtt *mqtt, char *err, size_t err_size);
+	struct bp_ring_events *rings, const struct bp_config_mqtt *mqtt, char *err,
+	size_t err_size);
 void bp_publisher_free(struct bp_publisher *p);
 
 /* Checks the files of a configuration: the password and TLS files. Returns 0, or -1 with a sentence

@@ -48,8 +48,8 @@ struct bp_publisher {
 	uint32_t window;
 	uint64_t ack_timeout_ns;
 	int tick_fd;
-	long tick_ns;                     /* period of the timer */
-	uint64_t tick_read, tick_read_ns; /* alarms read, and the time of the last change */
+	long tick_ns;          /* period of the timer; 0: off */
+	uint64_t tick_kept_ns; /* the last time that the state needed this period */
 	struct event *tick_event, *reschedule_event, *second_event;
 	bool window_full;
 	/* The library reused a message id that is still in flight: the broker left one alarm

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "controlplane/process/clock.h"
+#include "controlplane/process/ring_events.h"
 #include "services/health/token.h"
 #include "proto/health/phd_apdu.h"
 
@@ -161,7 +162,15 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	evtimer_add(e->timer, &t);
 }
 
-struct bp_worker_events *bp_worker_events_new(struct event_base *base,
+static void on_records(void *arg)
+{
+	struct bp_worker_events *e = arg;
+
+	if (read_rings(e))
+		event_active(e->timer, 0, 0);
+}
+
+struct bp_worker_events *bp_worker_events_new(struct event_base *base, struct bp_ring_events *rings,
 	const struct bp_phd_tables *tables, const struct bp_worker_events_ops *ops, void *arg)
 {
 	struct bp_worker_events *e = calloc(1, sizeof(*e));
@@ -174,7 +183,11 @@ struct bp_worker_events *bp_worker_events_new(struct event_base *base,
 	if (!base)
 		return e;
 	e->timer = evtimer_new(base, on_timer, e);
-	if (!e->timer) {
+	if (!e->timer ||
+		(tables->workers != 0 && !bp_ring_events_add(rings, bp_phd_events(tables, 0),
+						 tables->workers, on_records, e))) {
+		if (e->timer)
+			event_free(e->timer);
 		free(e);
 		return NULL;
 	}

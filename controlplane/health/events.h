@@ -19,6 +19,7 @@
  * now.
  */
 struct bp_worker_events;
+struct bp_ring_events;
 
 #define BP_EVENTS_SWEEP_NS 10000000000ull
 #define BP_EVENTS_TIME_SLICE_NS 10000000ull /* interval of iterations */
@@ -41,9 +42,9 @@ struct bp_worker_events_counts {
 	uint64_t untrue;  /* invalid events, or with a token of another session */
 };
 
-/* The caller owns `tables` and `arg`, which must remain valid. base NULL: the caller runs the
- * iterations. NULL without memory. */
-struct bp_worker_events *bp_worker_events_new(struct event_base *base,
+/* The caller owns `tables` and `arg`, which must remain valid; `rings` ends before this. base NULL:
+ * the caller runs the iterations. NULL without memory. */
+struct bp_worker_events *bp_worker_events_new(struct event_base *base, struct bp_ring_events *rings,
 	const struct bp_phd_tables *tables, const struct bp_worker_events_ops *ops, void *arg);
 void bp_worker_events_free(struct bp_worker_events *e);
 

@@ -37,6 +37,7 @@
 
 struct bp_phd_service {
 	struct event_base *base;
+	struct bp_ring_events *rings;
 	const struct bp_config *config;
 	struct bp_phd_tables *t;
 	const struct bp_fib *fib;
@@ -405,7 +406,7 @@ static int start_cse(struct bp_phd_service *s, char *err, size_t err_size)
 	if (s->ready && s->slow) {
 		bp_ready_hold(s->ready, on_busy, s);
 		bp_ready_set_memory(s->ready, &memory, s);
-		s->events = bp_worker_events_new(s->base, s->t, &event_ops, s);
+		s->events = bp_worker_events_new(s->base, s->rings, s->t, &event_ops, s);
 	}
 	if (s->events)
 		return 0;
@@ -501,6 +502,7 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 		return NULL;
 	}
 	s->base = base;
+	s->rings = setup->rings;
 	s->config = setup->config;
 	s->t = setup->tables;
 	s->fib = setup->fib;

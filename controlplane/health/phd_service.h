@@ -20,11 +20,14 @@ struct bp_config;
  */
 struct bp_phd_service;
 
+struct bp_ring_events;
+
 struct bp_phd_service_setup {
 	const struct bp_config *config; /* valid until bp_phd_service_configure() replaces it */
 	struct bp_phd_tables *tables;
 	const struct bp_fib *fib; /* to identify our interfaces; NULL: all are ours */
 	const struct bp_fib *epochs;
+	struct bp_ring_events *rings;    /* of the workers; ends before the service */
 	bool (*readers_gone)(void *arg); /* as for bp_epoch_init() */
 	void *readers;
 	uint8_t mac[6]; /* the default system-id is derived from it */

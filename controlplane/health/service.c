@@ -80,6 +80,7 @@ static int start(void *state, char *err, size_t err_size)
 		.tables = &h->x->shm->phd,
 		.fib = &h->x->shm->fib,
 		.epochs = &h->x->shm->fib,
+		.rings = h->x->rings,
 		.readers_gone = h->x->readers_gone,
 		.readers = h->x->shm->global,
 		.udp = h->sockets.udp,

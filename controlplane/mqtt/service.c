@@ -47,7 +47,7 @@ static int start(void *state, char *err, size_t err_size)
 	struct mqtt *m = state;
 
 	m->publisher = bp_publisher_new(
-		m->x->base, m->x->shm, bp_config_mqtt(m->x->config), err, err_size);
+		m->x->base, m->x->shm, m->x->rings, bp_config_mqtt(m->x->config), err, err_size);
 	return m->publisher != NULL ? 0 : -1;
 }
 

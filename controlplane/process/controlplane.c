@@ -20,6 +20,7 @@
 #include "controlplane/process/peer.h"
 #include "controlplane/process/plane.h"
 #include "controlplane/process/privileges.h"
+#include "controlplane/process/ring_events.h"
 #include "controlplane/process/segment_open.h"
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
@@ -256,6 +257,10 @@ static int start(struct bp_plane *cp)
 	 * cleanup. */
 	if (start_events(cp) != 0)
 		return 1;
+	cp->x.rings = bp_ring_events_new(cp->x.base, &cp->shm.control->cp_sleeps,
+		cp->reload.running->runtime_dir, cp->reload.running->name);
+	if (cp->x.rings == NULL)
+		return 1;
 	status = bp_plane_start_services(cp);
 	if (status == 0)
 		status = bp_plane_start_sync(cp);
@@ -271,6 +276,7 @@ static void end(struct bp_plane *cp)
 {
 	bp_control_free(cp->x.control);
 	bp_publication_free(cp->x.publication);
+	bp_ring_events_free(cp->x.rings);
 	bp_cp_services_free(&cp->x);
 	bp_sync_free(cp->sync);
 	bp_fib_writer_free(cp->fib_writer);

@@ -112,6 +112,7 @@ bool bp_phd_event_send(struct bp_worker *w, enum bp_phd_event_kind kind, uint64_
 	*e = (struct bp_phd_event_record){
 		.kind = kind, .slot = t.slot, .token = token, .outcome = (uint8_t)outcome};
 	bp_ring_commit(events, mark);
+	bp_doorbell_check(&w->doorbell);
 	return true;
 }
 

@@ -221,6 +221,7 @@ static uint16_t mqtt_process(
 		differ |= read_burst(
 			w, m + i, RTE_MIN((uint16_t)(nb_objs - i), (uint16_t)BP_MQTT_BURST));
 	}
+	bp_doorbell_check(&w->doorbell); /* before the frames are sent, which takes longer */
 	if (likely(differ >> BP_MBUF_REARM_PORT == 0)) /* all arrived on one port */
 		rte_node_next_stream_move(graph, node, bp_forward_edge(w, m[0]->port));
 	else

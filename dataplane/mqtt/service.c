@@ -60,6 +60,15 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 	return in;
 }
 
+static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
+{
+	(void)state;
+	(void)err;
+	(void)err_size;
+	bp_doorbell_watch(&w->doorbell, bp_shm_ring(w->shm, w->index));
+	return 0;
+}
+
 static void tick(void *state, uint64_t mono_ns)
 {
 	bp_mqtt_worker_tick(state, mono_ns);
@@ -86,6 +95,7 @@ const struct bp_dataplane_service bp_dataplane_mqtt = {
 	.reset = reset,
 	.enabled = enabled,
 	.create = create,
+	.begin = begin,
 	.tick = tick,
 	.free = release,
 	.needs_time = true,

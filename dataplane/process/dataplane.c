@@ -34,6 +34,7 @@
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "daemon/pace.h"
+#include "shm/doorbell.h"
 
 #define PERIOD_NS 250000000L /* poll interval of links, clocks and statistics, ns */
 #define FOLLOW_NS 20000000L  /* poll interval of kernel interfaces and ports, ns */
@@ -60,6 +61,7 @@ struct dataplane {
 	struct bp_clock clock;
 	struct bp_fault_monitor faults;
 	struct bp_dp_notifier notifier;
+	int doorbell; /* -1: none */
 	unsigned stats_period;
 	bool eal_started;
 	/*
@@ -318,6 +320,22 @@ static int create_workers(struct dataplane *d, char *err, size_t err_size)
 	return rc;
 }
 
+/* Without the pipe the control plane looks at the rings by timer. */
+static void open_doorbell(struct dataplane *d)
+{
+	char err[PATH_MAX + 256];
+	const int fd =
+		bp_doorbell_create(d->config->runtime_dir, d->config->name, err, sizeof(err));
+
+	if (fd < 0)
+		bp_log(BP_LOG_WARNING, "%s; alarms leave up to 1 ms later", err);
+	for (unsigned w = 0; w < d->workers.n; w++) {
+		d->workers.worker[w]->doorbell.fd = fd;
+		d->workers.worker[w]->doorbell.sleeps = &d->shm.control->cp_sleeps;
+	}
+	d->doorbell = fd;
+}
+
 static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
 {
 	const struct bp_config *c = d->config;
@@ -339,6 +357,7 @@ static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, 
 		bp_services_setup(c, &d->shm, mono_ns(), err, err_size) != 0 ||
 		create_workers(d, err, err_size) != 0)
 		return -1;
+	open_doorbell(d);
 	return start_exception_thread(d, err, err_size);
 }
 
@@ -528,6 +547,8 @@ static void close_all(struct dataplane *d)
 	bp_pools_free(&d->pools);
 	if (d->shm.segment)
 		bp_segment_close(d->shm.segment);
+	if (d->doorbell >= 0)
+		close(d->doorbell);
 	bp_config_free(d->config);
 	if (d->eal_started)
 		rte_eal_cleanup();
@@ -549,6 +570,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	}
 	memset(d, 0, sizeof(*d));
 	d->stats_period = stats_period;
+	d->doorbell = -1;
 	d->config = bp_config_load(config_path, bp_log_stream(BP_LOG_WARNING));
 	if (!d->config) {
 		free(d);

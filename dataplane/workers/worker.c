@@ -53,6 +53,7 @@ static void housekeeping(struct bp_worker *w)
 {
 	bp_router_refresh(w);
 	bp_services_tick(w);
+	bp_doorbell_check(&w->doorbell);
 	if (w->index == 0)
 		bp_fdb_tick(&w->fdb, w->n_bridges, w->mono_ns);
 }

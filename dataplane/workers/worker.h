@@ -15,6 +15,7 @@
 #include "dataplane/forwarding/fdb.h"
 #include "dataplane/forwarding/router.h"
 #include "dataplane/workers/ruleset_copies.h"
+#include "shm/doorbell.h"
 #include "shm/layout.h"
 
 /*
@@ -112,6 +113,8 @@ struct bp_worker {
 	unsigned n_pending;
 	struct bp_after_node after_node; /* set by a service's begin() */
 	bool needs_time;                 /* a service needs the time in every walk */
+	/* wakes the control plane; nodes that write records call bp_doorbell_check() */
+	struct bp_doorbell doorbell;
 	/* by DPDK port id, which is the index in the configuration */
 	uint8_t onward[BP_MAX_PORTS]; /* edge of its received frames */
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames after checksum completion */

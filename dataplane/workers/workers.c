@@ -30,6 +30,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 	memset(w, 0, sizeof(*w));
 	w->index = index;
 	w->shm = shm;
+	w->doorbell.fd = -1;
 	w->counters = &shm->counters[index];
 	w->port_stats = &shm->port_stats[(size_t)index * BP_MAX_PORTS];
 	w->fdb = *fdb;

@@ -11,6 +11,7 @@
 #include "apps/biplane/instance.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/config/quiet_config.h"
+#include "shm/doorbell.h"
 #include "shm/plane_dirs.h"
 #include "shm/segment.h"
 
@@ -82,14 +83,16 @@ static void remove_eal_files(const struct bp_config *c)
 	rmdir(dir);
 }
 
-/* The heartbeat socket of a killed supervisor, and the control plane's lock. Neither process runs:
- * this one holds their roles. */
-static void remove_lock(const struct bp_config *c)
+/* The heartbeat socket of a killed supervisor, the doorbell and the control plane's lock. No
+ * process runs: this one holds their roles. */
+static void remove_files(const struct bp_config *c)
 {
 	char dir[PATH_MAX], path[2 * PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s.heartbeat", c->runtime_dir, c->name);
 	unlink(path);
+	if (bp_doorbell_path(c->runtime_dir, c->name, path, sizeof(path)) == 0)
+		unlink(path);
 	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir)))
 		return;
 	snprintf(path, sizeof(path), "%s/%s.controlplane.lock", dir, c->name);
@@ -140,7 +143,7 @@ static int clean(const char *path, bool json)
 	} else if (status == BP_EX_OK) {
 		status = remove_segment(c, json);
 		remove_eal_files(c);
-		remove_lock(c);
+		remove_files(c);
 		let_go(lock, N_ROLES);
 	}
 	bp_config_free(c);

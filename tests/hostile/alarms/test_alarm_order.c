@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "controlplane/alarms/publisher.h"
+#include "controlplane/process/ring_events.h"
 #include "fake_link.h"
 
 #define KEYS 40u
@@ -26,6 +27,7 @@ struct fixture {
 	struct bp_config_mqtt mqtt;
 	struct bp_shm shm;
 	struct event_base *base;
+	struct bp_ring_events *rings;
 	struct bp_publisher *publisher;
 	uint64_t seed, next_id;
 	/* of each key: the newest that was made, the newest and the last that arrived */
@@ -62,7 +64,8 @@ static void start_publisher(struct fixture *f)
 {
 	char err[256] = "";
 
-	f->publisher = bp_publisher_new(f->base, &f->shm, &f->mqtt, err, sizeof(err));
+	f->rings = bp_ring_events_new(f->base, &f->shm.control->cp_sleeps, NULL, NULL);
+	f->publisher = bp_publisher_new(f->base, &f->shm, f->rings, &f->mqtt, err, sizeof(err));
 	if (f->publisher == NULL)
 		fail_msg("no publisher: %s", err);
 }
@@ -82,11 +85,18 @@ static int setup(void **state)
 	return 0;
 }
 
+static void stop_publisher(struct fixture *f)
+{
+	bp_ring_events_free(f->rings);
+	bp_publisher_free(f->publisher);
+	f->rings = NULL;
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	bp_publisher_free(f->publisher);
+	stop_publisher(f);
 	if (f->base != NULL)
 		event_base_free(f->base);
 	test_shm_free(&f->shm);
@@ -167,7 +177,7 @@ static void settle(struct fixture *f)
 
 static void kill_controlplane(struct fixture *f)
 {
-	bp_publisher_free(f->publisher);
+	stop_publisher(f);
 	start_publisher(f);
 }
 

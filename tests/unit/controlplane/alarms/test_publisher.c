@@ -13,6 +13,7 @@
 
 #include "controlplane/alarms/alarm_log.h"
 #include "controlplane/alarms/publisher.h"
+#include "controlplane/process/ring_events.h"
 
 struct fixture {
 	char dir[64];
@@ -22,6 +23,7 @@ struct fixture {
 	struct bp_config_mqtt mqtt;
 	struct bp_shm shm;
 	struct event_base *base;
+	struct bp_ring_events *rings;
 	struct bp_publisher *publisher;
 };
 
@@ -38,11 +40,18 @@ static int setup(void **state)
 	return 0;
 }
 
+static void stop_publisher(struct fixture *f)
+{
+	bp_ring_events_free(f->rings);
+	bp_publisher_free(f->publisher);
+	f->rings = NULL;
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	bp_publisher_free(f->publisher);
+	stop_publisher(f);
 	if (f->base != NULL)
 		event_base_free(f->base);
 	if (f->shm.segment != NULL)
@@ -58,7 +67,8 @@ static void start_publisher(struct fixture *f)
 {
 	char err[256] = "";
 
-	f->publisher = bp_publisher_new(f->base, &f->shm, &f->mqtt, err, sizeof(err));
+	f->rings = bp_ring_events_new(f->base, &f->shm.control->cp_sleeps, NULL, NULL);
+	f->publisher = bp_publisher_new(f->base, &f->shm, f->rings, &f->mqtt, err, sizeof(err));
 	if (f->publisher == NULL)
 		fail_msg("no publisher: %s", err);
 }
@@ -352,7 +362,7 @@ static void drain_saves_the_rest(void **state)
 	RUN_UNTIL(f, done);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->shm, 0)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->shm, 1)), 0);
-	bp_publisher_free(f->publisher);
+	stop_publisher(f);
 	kill(f->broker.pid, SIGCONT);
 	/* The next one finds them, and new alarms get higher ids. */
 	start_publisher(f);
@@ -402,7 +412,7 @@ static void spool_recovers(void **state)
 	for (uint64_t id = 1; id <= 100; id++)
 		put(f, 0, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 100);
-	bp_publisher_free(f->publisher);
+	stop_publisher(f);
 	f->publisher = NULL;
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	snprintf(no_reply, sizeof(no_reply), "%s/away", f->dir);

@@ -51,7 +51,7 @@ static void start(struct rig *r, uint32_t sessions, uint32_t workers)
 
 	memset(r, 0, sizeof(*r));
 	phd_open(&r->x, sessions, 16, workers);
-	r->e = bp_worker_events_new(NULL, r->x.t, &ops, r);
+	r->e = bp_worker_events_new(NULL, NULL, r->x.t, &ops, r);
 	assert_non_null(r->e);
 }
 
