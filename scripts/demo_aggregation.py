@@ -78,7 +78,7 @@ def send(senders):
 
 
 def on_the_wan(file):
-    """Lines of tcpdump, and octets of all frames."""
+    """Lines of tcpdump, and bytes of all frames."""
     lines = subprocess.run(["tcpdump", "-nn", "-q", "-t", "-r", file], check=True, capture_output=True, text=True).stdout.splitlines()
     return lines, sum(FRAME + int(re.search(r"length (\d+)", line)[1]) for line in lines)
 
@@ -108,15 +108,15 @@ def traffic(file):
 
 
 def show(sent, got, file):
-    lines, octets = on_the_wan(file)
+    lines, total = on_the_wan(file)
     plain = sum(FRAME + len(payload) for *_, payload in sent)
-    print(f"  {SENDERS} sensors sent {len(sent)} messages of {min(len(d[3]) for d in sent)} to {max(len(d[3]) for d in sent)} octets "
+    print(f"  {SENDERS} sensors sent {len(sent)} messages of {min(len(d[3]) for d in sent)} to {max(len(d[3]) for d in sent)} bytes "
           f"to {SERVER[0]}:{SERVER[1]}")
     print("  on the WAN, as tcpdump sees it:")
     for line in lines[:4]:
         print(f"      {line}")
     print(f"      ... {len(lines)} packets, {len(sent) / max(len(lines), 1):.1f} messages in each: "
-          f"{octets} octets of frames in place of {plain}, {100 - 100 * octets / plain:.0f} % less")
+          f"{total} bytes of frames in place of {plain}, {100 - 100 * total / plain:.0f} % less")
     print("  at the server:")
     for (host, port), ttl, tos, payload in got[:4]:
         print(f"      {host}:{port}  TTL {ttl}  DSCP {tos >> 2}  {payload.decode()}")

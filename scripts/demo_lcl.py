@@ -53,9 +53,9 @@ def opened(ns, port=None):
 
 
 def send(flow, other):
-    """Octets of best effort that were sent in a second."""
+    """Bytes of best effort that were sent in a second."""
     rng, begin = random.Random(), time.monotonic()
-    due, number, octets = [begin, begin], 0, 0
+    due, number, total = [begin, begin], 0, 0
     while number < BURSTS * EACH:
         time.sleep(max(0, min(due) - time.monotonic()))
         if due[0] <= due[1]:
@@ -66,9 +66,9 @@ def send(flow, other):
         else:
             for _ in range(rng.randrange(15, 40)):
                 other.sendto(BULK, (SERVER, OTHER))
-                octets += len(BULK) + IN_UDP
+                total += len(BULK) + IN_UDP
             due[1] = time.monotonic() + rng.uniform(0.001, 0.009)
-    return octets / (time.monotonic() - begin)
+    return total / (time.monotonic() - begin)
 
 
 def receive(server):
@@ -174,8 +174,8 @@ def labels(run):
         if found is None:
             print(f"      {frame[12:14].hex()}  no label")
             continue
-        octets = frame[12:BEHIND + 2].hex()
-        parts = [octets[a:b] for a, b in ((0, 4), (4, 6), (6, 8), (8, 16), (16, 20), (20, 28), (28, 32))]
+        label = frame[12:BEHIND + 2].hex()
+        parts = [label[a:b] for a, b in ((0, 4), (4, 6), (6, 8), (8, 16), (16, 20), (20, 28), (28, 32))]
         came = f"at the server, without it, after {run.delays[i]:5.2f} ms" if i < len(run.delays) else ""
         print(f"      {' '.join(parts)}   n {found.n}  d {found.d / 1e6:5.2f} ms  flow {found.flow}  sequence {found.sequence}   {came}")
 

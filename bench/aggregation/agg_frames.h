@@ -7,8 +7,8 @@
 #include "biplane/aggregation.h"
 
 /*
- * What sensors send, and what a gateway makes of it: messages in frames of 64 octets (without frame
- * checksum), each the paper's: a flag header of type 0xfa and 16 octets. A hundred sensors of one
+ * What sensors send, and what a gateway makes of it: messages in frames of 64 bytes (without frame
+ * checksum), each the paper's: a flag header of type 0xfa and 16 bytes. A hundred sensors of one
  * subnet, each with an address and port of its own, speak in a mixed order to one server. Checksums
  * are right.
  */
@@ -24,11 +24,11 @@
 #define BENCH_AGG_AT_PAYLOAD 42u
 #define BENCH_AGG_PAYLOAD (BENCH_AGG_FRAME - BENCH_AGG_AT_PAYLOAD)
 
-/* Message `i` of a capture; frame[] has room for BENCH_AGG_FRAME octets. */
+/* Message `i` of a capture; frame[] has room for BENCH_AGG_FRAME bytes. */
 void bench_agg_message(uint32_t i, uint8_t *frame);
 /*
  * Messages `i` to i + n - 1 as one aggregate, n up to 8, with sequence number i / n; frame[] has
- * room for BENCH_AGG_FRAME_MAX octets. Returns the frame's length.
+ * room for BENCH_AGG_FRAME_MAX bytes. Returns the frame's length.
  */
 uint32_t bench_agg_aggregate(uint32_t i, unsigned n, enum bp_agg_format format, uint8_t *frame);
 

@@ -6,7 +6,7 @@
 
 #define BENCH_CAPTURE_FRAME_MAX 2048u
 
-/* Writes frame `i` to frame[], which has room for BENCH_CAPTURE_FRAME_MAX octets; its length. */
+/* Writes frame `i` to frame[], which has room for BENCH_CAPTURE_FRAME_MAX bytes; its length. */
 typedef uint32_t (*bench_capture_frame)(uint32_t i, uint8_t *frame, const void *arg);
 
 /* A capture of n Ethernet frames, without times. 0, or -1 with a sentence on standard error. */

@@ -9,7 +9,7 @@
  * run in the name, which is in the environment as BIPLANE_BENCH, and the directory TMPDIR.
  */
 
-#define BENCH_INSTANCE 48 /* octets of a name */
+#define BENCH_INSTANCE 48 /* bytes of a name */
 
 /* A name for an instance of biplane, or for a segment, that no other process has. */
 void bench_instance(char name[BENCH_INSTANCE]);

@@ -26,7 +26,7 @@ uint32_t bench_load_frames(int fd, struct iovec *frames, uint32_t n);
 #define BENCH_LOAD_BATCH 32u /* the most frames in one call */
 
 /* A UDP socket at that port with room for much, which waits 50 ms for a datagram. Of those whose
- * payload has 4 octets at `at` (network order) it gets those that `every`, a power of two, divides;
+ * payload has 4 bytes at `at` (network order) it gets those that `every`, a power of two, divides;
  * the others are counted by UDP and dropped. every 1: all of them, also shorter ones. */
 int bench_load_receiver(uint16_t port, unsigned at, uint32_t every);
 

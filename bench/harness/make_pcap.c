@@ -12,15 +12,15 @@
 #include "bench/transform/transform_frames.h"
 
 /* What frame sizes are gone through with. */
-static int sized(const char *octets, const char *path)
+static int sized(const char *bytes, const char *path)
 {
-	const unsigned long n = strtoul(octets, NULL, 10);
+	const unsigned long n = strtoul(bytes, NULL, 10);
 
 	if (n < BENCH_ROUTE_WIRE_MIN || n > BENCH_ROUTE_WIRE_MAX) {
 		fprintf(stderr,
-			"make_pcap: frames of %s octets: expected %u to %u, with the frame check "
+			"make_pcap: frames of %s bytes: expected %u to %u, with the frame check "
 			"sequence\n",
-			octets, BENCH_ROUTE_WIRE_MIN, BENCH_ROUTE_WIRE_MAX);
+			bytes, BENCH_ROUTE_WIRE_MIN, BENCH_ROUTE_WIRE_MAX);
 		return 64;
 	}
 	return bench_route_pcap_sized((uint32_t)n, path) != 0;
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	if (argc != 3 || (strcmp(argv[1], "text") != 0 && strcmp(argv[1], "json") != 0)) {
 		fprintf(stderr, "usage: make_pcap "
 				"text|json|route4|route6|phd|agg|disagg|lcl|transform FILE\n"
-				"       make_pcap route4 OCTETS FILE\n");
+				"       make_pcap route4 BYTES FILE\n");
 		return 64;
 	}
 	bench_traffic_init(&t, argv[1][0] == 't' ? BENCH_TEXT : BENCH_JSON);

@@ -219,7 +219,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--trust] [--connections 1000|10000|...] [--rules N] "
 			"[--routes N [--ip6]] "
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
-			"[--phd SESSIONS [--each] [--stored] [--apdu OCTETS] "
+			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
 			"[--aggregate N [--streams N]] [--disaggregate N] [--paper] "
 			"[--transform METHOD [--sources N]] [--lcl] "

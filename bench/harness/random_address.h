@@ -39,7 +39,7 @@ static inline void bench_random_address(
 	uint32_t i, change;
 
 	i = bench_draw(seed, n);
-	/* the last two octets are the only ones that change */
+	/* the last two bytes are the only ones that change */
 	memcpy(&old, frame + at + 2, 2);
 	bp_put_be32(frame + at, first + i);
 	change = __builtin_bswap16((uint16_t)i) + (uint32_t)(uint16_t)~old;

@@ -28,7 +28,7 @@ pid_t bench_veth_gateway(bool host);
 
 /* An Ethernet socket by which frames leave at `tracker`. */
 int bench_veth_frames(void);
-/* The tracker's UDP socket. The kernel makes datagrams of BENCH_TRANSFORM_PAYLOAD octets of a
+/* The tracker's UDP socket. The kernel makes datagrams of BENCH_TRANSFORM_PAYLOAD bytes of a
  * longer one (UDP_SEGMENT), and that at the gateway's socket where the links have offloads: a
  * sender that is faster than what it sends to. */
 int bench_veth_tracker(void);

@@ -17,7 +17,7 @@
  */
 struct bench_phd {
 	uint32_t sessions; /* 0: no health devices */
-	uint32_t apdu;     /* octets of a report */
+	uint32_t apdu;     /* bytes of a report */
 	bool each;         /* an instance an object */
 	bool stored;       /* the CSE answers */
 	bool mixed;        /* the frames come from another (bench/mix/mix.h) */

@@ -170,7 +170,7 @@ static void await_told(const struct bp_phd_tables *t)
 	}
 }
 
-/* What a process has of memory that is its own, without the segment: octets. */
+/* What a process has of memory that is its own, without the segment: bytes. */
 static double own_memory(pid_t pid)
 {
 	char path[64], line[128];

@@ -44,7 +44,7 @@ static void write_identifier(uint8_t *p)
 	}
 }
 
-/* Lengths and checksums of a datagram of `len` octets of payload. */
+/* Lengths and checksums of a datagram of `len` bytes of payload. */
 static void seal(uint8_t *p, uint32_t len)
 {
 	uint8_t *ip = p + BP_ETHER_HDR, *udp = p + AT_UDP;

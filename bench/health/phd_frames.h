@@ -18,7 +18,7 @@
 #define BENCH_PHD_OWN 0x0a000001u   /* what they talk to: 10.0.0.1, */
 #define BENCH_PHD_LISTEN 6024u      /* and its port */
 
-#define BENCH_PHD_APDU_MIN 42u /* octets of the report as the standard configuration has it */
+#define BENCH_PHD_APDU_MIN 42u /* bytes of the report as the standard configuration has it */
 #define BENCH_PHD_APDU_MAX 1024u
 #define BENCH_PHD_HEADERS 42u /* Ethernet, IPv4, UDP */
 #define BENCH_PHD_FRAME_MAX (BENCH_PHD_HEADERS + BENCH_PHD_APDU_MAX)
@@ -37,8 +37,8 @@
 
 /*
  * Reports longer than BENCH_PHD_APDU_MIN have the rest in a label (MDC_ATTR_ID_LABEL_STRING, 2343)
- * that the pulse rate's attribute-value-map announces. `apdu`: octets of a report, a multiple of 2.
- * Returns an octet count, which is of the whole frame.
+ * that the pulse rate's attribute-value-map announces. `apdu`: bytes of a report, a multiple of 2.
+ * Returns an byte count, which is of the whole frame.
  */
 uint32_t bench_phd_frame(uint32_t device, uint32_t apdu, uint8_t frame[BENCH_PHD_FRAME_MAX]);
 /* The configuration whose reports they are: the standard's 400, or one of the device's own. */
@@ -48,7 +48,7 @@ uint32_t bench_phd_config_report(uint32_t apdu, uint8_t out[256]);
 
 /* A device's AARQ, with that configuration; its number goes where BENCH_PHD_AARQ_NUMBER says. */
 #define BENCH_PHD_AARQ_LEN 54u
-#define BENCH_PHD_AARQ_NUMBER 40u /* 4 octets */
+#define BENCH_PHD_AARQ_NUMBER 40u /* 4 bytes */
 extern const uint8_t bench_phd_aarq[BENCH_PHD_AARQ_LEN];
 
 /* Writes the capture. Returns 0, or -1 with a message on stderr. */

@@ -16,7 +16,7 @@
 
 /* Routes, addresses and neighbors, beside those of bench_routes_set_up(). */
 void bench_phd_routes(struct bp_fib_writer *w);
-/* Plan, layout and sessions of devices 0..n-1. `apdu`: octets of their reports. Both end the
+/* Plan, layout and sessions of devices 0..n-1. `apdu`: bytes of their reports. Both end the
  * process when something is refused. */
 void bench_phd_sessions(
 	struct bp_shm *shm, const struct bp_config_phd *c, uint32_t n, uint32_t apdu);

@@ -3,7 +3,7 @@
  * Figures 4 and 5 of the dual-plane paper, its single-plane side: how many reports a second the
  * program of bench/health/phd_single_plane.h converts, at a size of the APDU.
  *
- *   phd_sizes APDU-OCTETS SECONDS
+ *   phd_sizes APDU-BYTES SECONDS
  *
  * A thousand devices, which have associated with it, send it more than it can do, from another
  * process on another processor; what it sends goes to a network card that drops it (a tap). The
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	s.apdu = argc == 3 ? (uint32_t)strtoul(argv[1], NULL, 0) : 0;
 	if (s.apdu < BENCH_PHD_APDU_MIN + 2 || s.apdu > BENCH_PHD_APDU_MAX || s.apdu % 2 != 0 ||
 		!(seconds > 0)) {
-		fprintf(stderr, "usage: phd_sizes APDU-OCTETS (44..1024, even) SECONDS\n");
+		fprintf(stderr, "usage: phd_sizes APDU-BYTES (44..1024, even) SECONDS\n");
 		return 64;
 	}
 	bench_must(n != MAP_FAILED, "memory", strerror(errno));

@@ -41,7 +41,7 @@ static void ethernet(uint8_t *frame, uint16_t type)
 	bp_put_be16(frame + 12, type);
 }
 
-/* Around the `len` octets of payload that are there already. Returns the frame's length. */
+/* Around the `len` bytes of payload that are there already. Returns the frame's length. */
 static uint32_t udp(
 	uint8_t *frame, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport, uint32_t len)
 {
@@ -185,7 +185,7 @@ static uint32_t associations(uint64_t *seed, uint8_t *frame)
 		BENCH_PHD_LISTEN, BENCH_PHD_AARQ_LEN);
 }
 
-/* From devices that have sessions, with some octets that are wrong. */
+/* From devices that have sessions, with some bytes that are wrong. */
 static uint32_t damaged(uint64_t *seed, uint8_t *frame)
 {
 	const uint64_t r = draw(seed);
@@ -313,7 +313,7 @@ const struct bench_attack bench_attacks[] = {
 	{"neighbors", "hosts of a connected subnet that are not there", neighbors,
 		BP_C_PUNT_NO_NEIGHBOR, BENCH_ATTACK_SERVICES},
 	{"destinations", "any addresses", destinations, BP_C_FORWARDED_IP4, BENCH_ATTACK_SERVICES},
-	{"options", "40 octets of IPv4 options", options, BP_C_PUNT_IP_OPTIONS,
+	{"options", "40 bytes of IPv4 options", options, BP_C_PUNT_IP_OPTIONS,
 		BENCH_ATTACK_SERVICES},
 	{"fragments", "IPv4 fragments of TCP", fragments, BP_C_FORWARDED_IP4,
 		BENCH_ATTACK_SERVICES},
@@ -325,22 +325,22 @@ const struct bench_attack bench_attacks[] = {
 		BP_C_PHD_DISCARDED_UNKNOWN_SESSION, BENCH_ATTACK_SERVICES},
 	{"associations", "association requests of any address", associations,
 		BP_C_PUNT_PHD_SIGNALING, BENCH_ATTACK_SERVICES},
-	{"damaged", "reports of devices with sessions, with damaged octets", damaged,
+	{"damaged", "reports of devices with sessions, with damaged bytes", damaged,
 		BP_C_DROP_PHD_DISCARDED, BENCH_ATTACK_SERVICES},
 	{"observations", "as many observations as a frame has room for", observations,
 		BP_C_PUNT_PHD_SLOW_PATH, BENCH_ATTACK_SERVICES},
 	{"answers", "answers of the CSE to no request", answers, BP_C_DROP_CSE_UNKNOWN_TOKEN,
 		BENCH_ATTACK_SERVICES},
-	{"streams", "messages of one octet, each to another server", streams, BP_C_ENCAP_AGGREGATE,
+	{"streams", "messages of one byte, each to another server", streams, BP_C_ENCAP_AGGREGATE,
 		BENCH_ATTACK_SERVICES},
-	{"messages", "messages of one octet from any client", messages, BP_C_ENCAP_MESSAGE,
+	{"messages", "messages of one byte from any client", messages, BP_C_ENCAP_MESSAGE,
 		BENCH_ATTACK_SERVICES},
 	{"aggregates", "aggregates of 255 empty messages", aggregates, BP_C_DECAP_MESSAGE,
 		BENCH_ATTACK_AGGREGATES},
-	{"readings", "readings of random octets", readings, BP_C_TRANSFORM_READING,
+	{"readings", "readings of random bytes", readings, BP_C_TRANSFORM_READING,
 		BENCH_ATTACK_SERVICES},
 	{"trackers", "readings of sources that have no matrix", trackers,
 		BP_C_DROP_TRANSFORM_UNKNOWN_SOURCE, BENCH_ATTACK_SERVICES},
-	{"labels", "labels of random octets", labels, BP_C_LCL_BAD_DELAY, BENCH_ATTACK_SERVICES},
+	{"labels", "labels of random bytes", labels, BP_C_LCL_BAD_DELAY, BENCH_ATTACK_SERVICES},
 };
 const unsigned bench_n_attacks = sizeof(bench_attacks) / sizeof(bench_attacks[0]);

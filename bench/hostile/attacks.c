@@ -14,7 +14,7 @@
 #include "dataplane/workers/worker.h"
 
 #define ORDINARY 2000u /* frames of others between two bursts */
-#define FRAMING 24u    /* octets of a frame on the line that are in no buffer */
+#define FRAMING 24u    /* bytes of a frame on the line that are in no buffer */
 #define STREAMS 1024u
 
 static void die(const char *what, const char *why)
@@ -75,7 +75,7 @@ static void burst_end(struct bench_attack_run *r)
 {
 	if (r->n_bursts < BENCH_ATTACK_BURSTS)
 		r->burst_ns[r->n_bursts++] = r->ns;
-	r->octets = r->ns = 0;
+	r->bytes = r->ns = 0;
 	r->ordinary = ORDINARY;
 }
 
@@ -84,7 +84,7 @@ static uint16_t make(
 {
 	uint16_t n = 0;
 
-	for (; n < most && r->octets < BENCH_ATTACK_OCTETS; n++) {
+	for (; n < most && r->bytes < BENCH_ATTACK_BYTES; n++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(r->mix->input.wire.pool);
 
 		if (m == NULL)
@@ -92,7 +92,7 @@ static uint16_t make(
 		m->port = port;
 		m->data_len = (uint16_t)r->attack->make(&r->seed, rte_pktmbuf_mtod(m, uint8_t *));
 		m->pkt_len = m->data_len;
-		r->octets += m->data_len + FRAMING;
+		r->bytes += m->data_len + FRAMING;
 		pkts[n] = m;
 	}
 	r->frames += n;
@@ -111,7 +111,7 @@ static uint16_t attack_rx(
 		r->ns += thread_ns() - r->left_ns;
 	if (r->last == BENCH_ATTACK_BEHIND)
 		burst_end(r);
-	if (r->ordinary == 0 && makes_frames(r->attack) && r->octets < BENCH_ATTACK_OCTETS) {
+	if (r->ordinary == 0 && makes_frames(r->attack) && r->bytes < BENCH_ATTACK_BYTES) {
 		end = (uint16_t)(n + make(r, port, pkts + n,
 					     RTE_MIN((uint16_t)(max - n), BP_RX_BURST)));
 		r->last = BENCH_ATTACK_BURST;

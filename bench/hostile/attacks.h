@@ -18,7 +18,7 @@
  *
  * bench/hostile/hostile.c does the same for inspection, whose attacks are streams.
  */
-#define BENCH_ATTACK_OCTETS 12500u /* of the line in a burst */
+#define BENCH_ATTACK_BYTES 12500u /* of the line in a burst */
 #define BENCH_ATTACK_BURSTS 65536u
 #define BENCH_ATTACK_NEIGHBORS 0x0a090000u /* 10.9.0.0/16, connected to port cloud */
 
@@ -42,8 +42,8 @@ struct bench_attack_run {
 	struct bench_mix *mix;
 	uint64_t seed, frames;
 	uint64_t ordinary; /* frames of others that come before the next burst */
-	/* of the burst that is under way: octets on the line, and what it took so far */
-	uint64_t octets, ns, left_ns;
+	/* of the burst that is under way: bytes on the line, and what it took so far */
+	uint64_t bytes, ns, left_ns;
 	enum { BENCH_ATTACK_OTHERS, BENCH_ATTACK_BURST, BENCH_ATTACK_BEHIND } last;
 	uint32_t n_bursts;
 	uint64_t burst_ns[BENCH_ATTACK_BURSTS];

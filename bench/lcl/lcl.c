@@ -36,7 +36,7 @@ uint16_t bench_lcl_sequence_rx(
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	RTE_SET_USED(max);
-	for (uint16_t i = 0; i < n; i++) /* octets that are written might be l->next */
+	for (uint16_t i = 0; i < n; i++) /* bytes that are written might be l->next */
 		bp_put_be32(rte_pktmbuf_mtod_offset(pkts[i], uint8_t *, AT_SEQUENCE),
 			next++ / BENCH_LCL_FLOWS);
 	l->next = next;

@@ -11,7 +11,7 @@
 /* so that each pass over the capture ends with a whole turn of the flows */
 _Static_assert(BENCH_LCL_FRAMES % BENCH_LCL_FLOWS == 0, "flows take their turns");
 
-void bench_lcl_plain(uint8_t *frame, uint32_t octets, uint16_t udp)
+void bench_lcl_plain(uint8_t *frame, uint32_t bytes, uint16_t udp)
 {
 	static const uint8_t ether[BP_ETHER_HDR] = {2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 8, 0};
 	static const uint8_t src[4] = {10, 0, 0, 1}, dst[4] = {10, 1, 0, 9};
@@ -23,9 +23,9 @@ void bench_lcl_plain(uint8_t *frame, uint32_t octets, uint16_t udp)
 		.hops = 64,
 		.dont_fragment = true};
 
-	memset(frame, 0, octets);
+	memset(frame, 0, bytes);
 	memcpy(frame, ether, sizeof(ether));
-	bp_datagram_put_head(frame + BP_ETHER_HDR, &h, octets - BENCH_LCL_HEAD, 0);
+	bp_datagram_put_head(frame + BP_ETHER_HDR, &h, bytes - BENCH_LCL_HEAD, 0);
 }
 
 uint16_t bench_lcl_flow_id(uint32_t flow)

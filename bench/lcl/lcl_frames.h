@@ -13,11 +13,11 @@
 #define BENCH_LCL_HEAD (BP_ETHER_HDR + BP_IP4_HDR + 8u) /* of a frame without label */
 #define BENCH_LCL_UDP 7000u /* destination port of flow 0; the others follow */
 
-/* A frame without label, `octets` long, to UDP port `udp`; its payload is zeros. */
-void bench_lcl_plain(uint8_t *frame, uint32_t octets, uint16_t udp);
+/* A frame without label, `bytes` long, to UDP port `udp`; its payload is zeros. */
+void bench_lcl_plain(uint8_t *frame, uint32_t bytes, uint16_t udp);
 
 /*
- * The capture: frames of BENCH_LCL_FRAME octets with their label, the paper's length (Ma et al.,
+ * The capture: frames of BENCH_LCL_FRAME bytes with their label, the paper's length (Ma et al.,
  * Table 1), of some flows in turn, which may wait for 30 to 33.5 us at three nodes.
  */
 #define BENCH_LCL_FRAME 128u

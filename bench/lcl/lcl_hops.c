@@ -7,7 +7,7 @@
  *   lcl_hops [--hops N,N,...] [--budget NS,NS,...] [--plain] [--tau NS] [--rate BPS] [--queues K]
  *            [--burst FRAMES] [--load PART] [--best-effort PART] [--seconds S] [--file-prefix NAME]
  *
- * A flow for each of --hops (3,3,3,3), in bursts of --burst frames (8) of 128 octets, each with
+ * A flow for each of --hops (3,3,3,3), in bursts of --burst frames (8) of 128 bytes, each with
  * --load of the rate (0.05). Needs hugepages. Prints one JSON object; ends with 1 when a
  * time-sensitive frame neither came nor was counted as dropped.
  */

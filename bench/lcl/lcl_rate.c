@@ -87,7 +87,7 @@ static void put_burst(struct bench *b, unsigned n)
 		a[i] = (struct bp_lcl_arrival){.frame = b->buffer[--b->n],
 			.in_ns = now_ns(b),
 			.d = b->label[flow].d,
-			.octets = BENCH_LCL_FRAME,
+			.bytes = BENCH_LCL_FRAME,
 			.n = BENCH_LCL_HOPS,
 			.last_slot = &b->last_slot[flow]};
 	}

@@ -8,7 +8,7 @@
 
 /*
  * End-to-end delays of a flow, with the parts of Ma et al., Figure 4: in the long run, and by
- * intervals of 0.1 s. A delay is from when the first gateway got a frame until its last octets
+ * intervals of 0.1 s. A delay is from when the first gateway got a frame until its last bytes
  * began to leave the last, without what it was on the wires between.
  */
 #define BENCH_LCL_BINS 4096u

@@ -12,17 +12,17 @@
 #define DISCARD_UDP 9u     /* RFC 863 */
 #define START_NS 50000000u /* until the worker runs */
 
-static uint64_t wire_ns(uint32_t octets, uint64_t rate_bps)
+static uint64_t wire_ns(uint32_t bytes, uint64_t rate_bps)
 {
-	return (octets + BP_LCL_LINK_OVERHEAD) * 8000000000ull / rate_bps;
+	return (bytes + BP_LCL_LINK_OVERHEAD) * 8000000000ull / rate_bps;
 }
 
 /* All of the frames are said to be so long: what bridges and schedules them does not look. */
-static void begin_with(struct bench_lcl_source *s, uint32_t octets, uint16_t udp)
+static void begin_with(struct bench_lcl_source *s, uint32_t bytes, uint16_t udp)
 {
 	uint8_t frame[BENCH_LCL_LONGEST];
 
-	bench_lcl_plain(frame, octets, udp);
+	bench_lcl_plain(frame, bytes, udp);
 	memcpy(s->frame, frame, sizeof(s->frame));
 }
 
@@ -47,24 +47,24 @@ void bench_lcl_source_best_effort(struct bench_lcl_source *s, struct rte_mempool
 {
 	*s = (struct bench_lcl_source){.pool = pool,
 		.due_ns = bench_lcl_now_ns() + START_NS,
-		.ps_per_octet = (uint64_t)(8e12 / (load * (double)rate_bps)),
+		.ps_per_byte = (uint64_t)(8e12 / (load * (double)rate_bps)),
 		.seed = seed};
 	begin_with(s, BENCH_LCL_LONGEST, DISCARD_UDP);
 }
 
 static uint32_t next_length(struct bench_lcl_source *s)
 {
-	uint32_t octets;
+	uint32_t bytes;
 
 	if (s->burst != 0) {
 		s->left = s->left == 1 ? s->burst : s->left - 1;
 		s->due_ns += s->left == s->burst ? s->pause_ns : s->frame_ns;
 		return BENCH_LCL_FRAME;
 	}
-	octets = BENCH_LCL_SHORTEST +
-		 bench_draw(&s->seed, BENCH_LCL_LONGEST - BENCH_LCL_SHORTEST + 1);
-	s->due_ns += (octets + BP_LCL_LINK_OVERHEAD) * s->ps_per_octet / 1000;
-	return octets;
+	bytes = BENCH_LCL_SHORTEST +
+		bench_draw(&s->seed, BENCH_LCL_LONGEST - BENCH_LCL_SHORTEST + 1);
+	s->due_ns += (bytes + BP_LCL_LINK_OVERHEAD) * s->ps_per_byte / 1000;
+	return bytes;
 }
 
 uint16_t bench_lcl_source_take(struct bench_lcl_source *s, uint64_t now_ns, uint16_t port,

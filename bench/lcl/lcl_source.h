@@ -10,8 +10,8 @@
 
 /*
  * Sources of Ma et al., Table 1, in real time. A time-sensitive one sends bursts of frames of
- * BENCH_LCL_FRAME octets at the wire's rate, with pauses between; best effort sends frames of 64 to
- * 1,518 octets, drawn, at a constant rate. Frames have their time when they are due, however late
+ * BENCH_LCL_FRAME bytes at the wire's rate, with pauses between; best effort sends frames of 64 to
+ * 1,518 bytes, drawn, at a constant rate. Frames have their time when they are due, however late
  * somebody asks for them.
  */
 #define BENCH_LCL_SHORTEST 60u /* 64 and 1,518 with their checksum */
@@ -25,7 +25,7 @@ struct bench_lcl_source {
 	uint32_t burst;    /* frames; 0: best effort */
 	uint32_t left;     /* of this burst */
 	uint32_t flow;
-	uint64_t ps_per_octet; /* best effort: of its own rate */
+	uint64_t ps_per_byte; /* best effort: of its own rate */
 	uint64_t seed;
 	uint64_t made, no_mbuf;
 	uint8_t frame[BENCH_LCL_SHORTEST]; /* what its frames begin with */

@@ -46,7 +46,7 @@ void bench_lcl_wire_begin(
 	struct bench_lcl_wire *w, uint16_t port, struct rte_ring *ring, uint64_t rate_bps)
 {
 	w->ring = ring;
-	w->ps_per_octet = 8 * 1000000000000ull / rate_bps;
+	w->ps_per_byte = 8 * 1000000000000ull / rate_bps;
 	if (rte_eth_add_tx_callback(port, 0, on_send, NULL) == NULL) {
 		fprintf(stderr, "lcl_hops: port %u takes no callback\n", port);
 		exit(1);
@@ -56,7 +56,7 @@ void bench_lcl_wire_begin(
 static void put_on(struct bench_lcl_wire *w, struct rte_mbuf *m)
 {
 	const uint64_t handed_ps = *stamp(m) * 1000;
-	const uint32_t octets = m->pkt_len + BP_LCL_LINK_OVERHEAD;
+	const uint32_t bytes = m->pkt_len + BP_LCL_LINK_OVERHEAD;
 
 	if (w->tail - w->head == BENCH_LCL_WIRE_DEPTH) {
 		w->lost++;
@@ -67,9 +67,9 @@ static void put_on(struct bench_lcl_wire *w, struct rte_mbuf *m)
 		w->free_ps = handed_ps;
 	w->on[w->tail % BENCH_LCL_WIRE_DEPTH].m = m;
 	w->on[w->tail % BENCH_LCL_WIRE_DEPTH].start_ns = w->free_ps / 1000;
-	w->free_ps += octets * w->ps_per_octet;
+	w->free_ps += bytes * w->ps_per_byte;
 	w->on[w->tail++ % BENCH_LCL_WIRE_DEPTH].end_ns = w->free_ps / 1000;
-	w->octets += octets;
+	w->bytes += bytes;
 }
 
 struct rte_mbuf *bench_lcl_wire_next(

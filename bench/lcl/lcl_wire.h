@@ -13,7 +13,7 @@
 /*
  * A link between two gateways, in memory and in real time: what a ring port sends (see
  * dataplane/ports/ring_ports.h) is on the wire from when it was handed over and the wire is free,
- * for as long as its octets take, and has come when the last of them has. So frames wait for each
+ * for as long as its bytes take, and has come when the last of them has. So frames wait for each
  * other before a wire that is given more than it carries, as in a card's queue of
  * BENCH_LCL_WIRE_DEPTH descriptors; what has no room there is lost. No propagation.
  */
@@ -21,7 +21,7 @@
 
 struct bench_lcl_wire {
 	struct rte_ring *ring; /* the port's */
-	uint64_t ps_per_octet;
+	uint64_t ps_per_byte;
 	/* the worker's */
 	uint64_t free_ps;
 	uint32_t head, tail;
@@ -29,11 +29,11 @@ struct bench_lcl_wire {
 		struct rte_mbuf *m;
 		uint64_t start_ns, end_ns;
 	} on[BENCH_LCL_WIRE_DEPTH];
-	uint64_t lost, octets;
+	uint64_t lost, bytes;
 };
 
 /*
- * What a time-sensitive frame of the run has in its last octets, where neither labels nor headers
+ * What a time-sensitive frame of the run has in its last bytes, where neither labels nor headers
  * come. Best effort has zeros there.
  */
 struct bench_lcl_trailer {

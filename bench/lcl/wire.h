@@ -17,7 +17,7 @@
 
 struct bench_wire {
 	_Atomic double rate;   /* frames a second */
-	const uint8_t *frames; /* n templates, `stride` apart, each `len` octets */
+	const uint8_t *frames; /* n templates, `stride` apart, each `len` bytes */
 	uint32_t n, stride, len;
 	struct rte_mempool *pool;
 	/* the worker's */

@@ -26,7 +26,7 @@ struct bench_mix_input {
 	uint64_t polled_tsc, shared_tsc; /* the last look, and the end of what others had */
 	uint64_t paced;                  /* frames taken from the wire's ring */
 	struct bench_mix_source {
-		uint8_t *frames; /* n of them, BENCH_MIX_STRIDE apart, each len[] octets */
+		uint8_t *frames; /* n of them, BENCH_MIX_STRIDE apart, each len[] bytes */
 		uint16_t *len;
 		uint32_t n, next;
 		/* makes them new: a receive callback of its case, and what that keeps; or NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Frames of 64 octets from one network namespace to a UDP socket in another, through whatever is
+ * Frames of 64 bytes from one network namespace to a UDP socket in another, through whatever is
  * between them: at a rate, or as fast as the kernel takes them. Prints one JSON object: how many
  * were sent, how many arrived, how long they took, and the processor time of those who worked on
  * it.
@@ -39,7 +39,7 @@
 #define PATIENCE_NS 10000000000ull
 #define QUIET_NS 300000000ull
 
-/* 60 octets, and four of the check sequence on a wire. The number is first in the payload, where
+/* 60 bytes, and four of the check sequence on a wire. The number is first in the payload, where
  * the filter finds it. */
 struct frame {
 	struct ether_header ether;

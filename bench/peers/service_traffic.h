@@ -32,7 +32,7 @@ struct bench_service {
 	const char *name;
 	uint16_t udp;      /* port that devices send to */
 	uint16_t receiver; /* port that results go to */
-	/* Where results may be taken as a sample: four octets of them of which the lower half is as
+	/* Where results may be taken as a sample: four bytes of them of which the lower half is as
 	 * often one number as another; else there is no such place. */
 	bool sampled;
 	unsigned sample_at;

@@ -33,7 +33,7 @@ def main():
     print(f"{'of 1,000 measurements above':32} {'cloud':>9} {'':>9} {'edge':>9}")
     for t in m["traffic"]:
         print(f"{t['percent']:29} % {t['cloud_packets']:9} packets   {t['edge_packets']:9} packets, "
-              f"{100 * t['edge_octets'] / t['cloud_octets']:.1f} % of the octets")
+              f"{100 * t['edge_octets'] / t['cloud_octets']:.1f} % of the bytes")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def main():
     p.add_argument("svg", help="where the picture goes")
     p.add_argument("--packets", type=int, default=20_000_000, help="N-packets of each of the 16 runs (%(default)s)")
     p.add_argument("--jobs", type=int, default=1,
-                   help="runs at a time; each takes 32 octets of memory an N-packet (%(default)s)")
+                   help="runs at a time; each takes 32 bytes of memory an N-packet (%(default)s)")
     a = p.parse_args()
     cases = [(service, n) for service in SERVICES for n in SIZES]
     with ThreadPoolExecutor(a.jobs) as pool:

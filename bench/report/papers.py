@@ -14,10 +14,10 @@ ALARM_PING_MS = 25  # Figure 10
 ALARM_NIC_MS, ALARM_BRIDGE_MS = 14.607, 14.107  # Figure 11b, to the edge's broker
 ALARM_ADDED_MS = 0.501  # Figure 11b, as the text has it
 ALARM_PERCENT = 5  # of the measurements above, to which these belong:
-ALARM_CLOUD_PACKETS, ALARM_CLOUD_OCTETS = 12165, 870071  # Figures 12, 13
-# Figure 13. "Additionally, 135 TCP messages": if 71 MQTT packets were not among them, 9,459 octets would be less than 46
+ALARM_CLOUD_PACKETS, ALARM_CLOUD_BYTES = 12165, 870071  # Figures 12, 13
+# Figure 13. "Additionally, 135 TCP messages": if 71 MQTT packets were not among them, 9,459 bytes would be less than 46
 # for each, and no frame of TCP is so short.
-ALARM_EDGE_PACKETS, ALARM_EDGE_OCTETS = 135, 9459
+ALARM_EDGE_PACKETS, ALARM_EDGE_BYTES = 135, 9459
 
 # Lin et al. (2018)
 AGG_ALPHA = (0.85, 1.14)  # Equation 5: an N-packet takes N alpha times as long as a message

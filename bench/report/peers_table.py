@@ -115,7 +115,7 @@ def tables(run):
     yield "that was kept up with; idle: seconds a second with nothing to do; MiB: without hugepages, which are apart"
     yield from shares(run["alarms"])
     yield ""
-    yield f"peers: frames of 64 octets over veth pairs; at {frames:.0f} a second (latency in us), and as fast as they can be sent"
+    yield f"peers: frames of 64 bytes over veth pairs; at {frames:.0f} a second (latency in us), and as fast as they can be sent"
     yield from packet_rows(run["packets"])
     yield "offered, arrived: thousand a second. CPU: seconds a million that arrived, of all: sender, receiver, kernel,"
     yield "biplane; beyond: more than with nothing between the ends. Frames pass through the kernel on every way."

@@ -41,7 +41,7 @@ def alarm(run):
     t = at_percent(m["traffic"])
     if t:
         yield ["13", f"{papers.ALARM_PERCENT} % of 1,000 measurements are alarms: bytes on the edge link, of the bytes on the cloud link",
-               share(papers.ALARM_EDGE_OCTETS, papers.ALARM_CLOUD_OCTETS), share(t["edge_octets"], t["cloud_octets"]), case]
+               share(papers.ALARM_EDGE_BYTES, papers.ALARM_CLOUD_BYTES), share(t["edge_octets"], t["cloud_octets"]), case]
 
 
 def most(curves):

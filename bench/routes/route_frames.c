@@ -23,22 +23,22 @@ static void udp(uint8_t *p, uint32_t i, uint16_t length)
 	bp_put_be16(p + 4, length);
 }
 
-static uint32_t frame4(uint32_t i, const struct bp_address *dst, uint32_t octets, uint8_t *frame)
+static uint32_t frame4(uint32_t i, const struct bp_address *dst, uint32_t bytes, uint8_t *frame)
 {
 	uint8_t *h = frame + BP_ETHER_HDR;
 	uint16_t sum;
 
 	ethernet(frame, BP_ETHER_IP4);
 	h[0] = 0x45;
-	bp_put_be16(h + BP_IP4_TOTAL, (uint16_t)(octets - BP_ETHER_HDR));
+	bp_put_be16(h + BP_IP4_TOTAL, (uint16_t)(bytes - BP_ETHER_HDR));
 	h[BP_IP4_TTL] = 64;
 	h[BP_IP4_PROTOCOL] = BP_PROTO_UDP;
 	bp_put_be32(h + BP_IP4_SRC, 0x0a000000u + 2 + i);
 	memcpy(h + BP_IP4_DST, dst->bytes, 4);
 	sum = (uint16_t)~bp_sum_fold(bp_sum(h, BP_IP4_HDR, 0));
 	memcpy(h + 10, &sum, 2);
-	udp(h + BP_IP4_HDR, i, (uint16_t)(octets - BP_ETHER_HDR - BP_IP4_HDR));
-	return octets;
+	udp(h + BP_IP4_HDR, i, (uint16_t)(bytes - BP_ETHER_HDR - BP_IP4_HDR));
+	return bytes;
 }
 
 static uint32_t frame6(uint32_t i, const struct bp_address *dst, uint8_t *frame)
@@ -80,21 +80,21 @@ static uint32_t captured(uint32_t i, uint8_t *frame, const void *family)
 	return bench_route_frame(i, &dst, frame);
 }
 
-/* Frames of *octets, which may be longer than what bench_route_frame() makes. */
-static uint32_t captured_sized(uint32_t i, uint8_t *frame, const void *octets)
+/* Frames of *bytes, which may be longer than what bench_route_frame() makes. */
+static uint32_t captured_sized(uint32_t i, uint8_t *frame, const void *bytes)
 {
 	const struct bp_address dst = bench_route16(i);
-	const uint32_t n = *(const uint32_t *)octets;
+	const uint32_t n = *(const uint32_t *)bytes;
 
 	memset(frame, 0, n);
 	return frame4(i, &dst, n, frame);
 }
 
-int bench_route_pcap_sized(uint32_t wire_octets, const char *path)
+int bench_route_pcap_sized(uint32_t wire_bytes, const char *path)
 {
-	const uint32_t octets = wire_octets - ETHER_CHECK;
+	const uint32_t bytes = wire_bytes - ETHER_CHECK;
 
-	return bench_capture(path, BENCH_ROUTE_FLOWS, captured_sized, &octets);
+	return bench_capture(path, BENCH_ROUTE_FLOWS, captured_sized, &bytes);
 }
 
 int bench_route_pcap(uint8_t family, const char *path)

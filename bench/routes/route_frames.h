@@ -19,10 +19,10 @@ struct bp_address bench_route16(uint32_t i);
 /* Writes the capture of the thousand flows. family 4: to bench_route16(i). Returns 0 or -1 with a
  * message on stderr. */
 int bench_route_pcap(uint8_t family, const char *path);
-/* The same of IPv4 in frames of so many octets on the wire, the frame check sequence among them:
+/* The same of IPv4 in frames of so many bytes on the wire, the frame check sequence among them:
  * BENCH_ROUTE_WIRE_MIN to BENCH_ROUTE_WIRE_MAX. */
 #define BENCH_ROUTE_WIRE_MIN 64u
 #define BENCH_ROUTE_WIRE_MAX 1518u
-int bench_route_pcap_sized(uint32_t wire_octets, const char *path);
+int bench_route_pcap_sized(uint32_t wire_bytes, const char *path);
 
 #endif

@@ -8,8 +8,8 @@
 #include "proto/net/ip.h"
 
 /*
- * What a tracker sends: the paper's 40 octets (Kunze et al. 2021) over UDP and IPv4, in frames of
- * 82 octets (without frame checksum), all from one address to the gateway's. Readings and matrices
+ * What a tracker sends: the paper's 40 bytes (Kunze et al. 2021) over UDP and IPv4, in frames of
+ * 82 bytes (without frame checksum), all from one address to the gateway's. Readings and matrices
  * are drawn as its authors' senders draw them (services/transform/accuracy.h); no result is beyond
  * 64, the packet's range. Checksums are right.
  */

@@ -41,7 +41,7 @@ void bench_transform_socket_matrix(uint32_t source, const double m[12]);
 /* Runs until the process is ended; ends it when something is refused. */
 void bench_transform_socket_run(struct bench_transform_socket *n) __attribute__((noreturn));
 
-/* What it does with a payload of 40 octets, for whoever measures that alone. */
+/* What it does with a payload of 40 bytes, for whoever measures that alone. */
 void bench_transform_socket_compute(uint32_t source, uint8_t *payload);
 
 #endif

@@ -56,8 +56,8 @@ static uint32_t rounded_up(uint32_t n)
 /* The number of shortest frames that a slot can send, plus the frame that ends it. */
 static uint32_t frames_per_slot(const struct bp_lcl_port *p)
 {
-	const uint64_t octets = p->rate_bps / 8 * p->tau_ns / 1000000000;
-	const uint64_t n = octets / LINK_MIN_FRAME + 1;
+	const uint64_t bytes = p->rate_bps / 8 * p->tau_ns / 1000000000;
+	const uint64_t n = bytes / LINK_MIN_FRAME + 1;
 
 	return n < 16 ? 16 : n > 65536 ? 65536 : (uint32_t)n;
 }

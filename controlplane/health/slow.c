@@ -62,7 +62,7 @@ void bp_slow_count(const struct bp_slow *s, struct bp_slow_counts *out)
 struct known {
 	struct bp_phd_report_words words;
 	bool repeat;
-	uint16_t octets; /* bp_phd_report_octets() */
+	uint16_t hash;   /* bp_phd_report_hash() */
 	uint32_t open;   /* only for a repeat */
 	uint32_t report; /* only for a repeat: its number in the session; negative if it is from an
 			    earlier session */
@@ -73,11 +73,11 @@ static struct known find_session(const struct bp_slow *s, const struct bp_phd_se
 {
 	const struct bp_phd_conversion *c = &s->conversion;
 	struct known k = {.words = bp_phd_report_words_read(p),
-		.octets = bp_phd_report_octets(s->t->hash_key, apdu, len)};
+		.hash = bp_phd_report_hash(s->t->hash_key, apdu, len)};
 
 	k.open = bp_phd_last_open(k.words.last);
-	k.repeat = bp_phd_is_repeat(k.words.last, k.words.sent, c->invoke_id, c->report_no,
-			   k.octets, mono_ns) &&
+	k.repeat = bp_phd_is_repeat(k.words.last, k.words.sent, c->invoke_id, c->report_no, k.hash,
+			   mono_ns) &&
 		   bp_phd_report_words_number(p, &k.words, &k.report);
 	return k;
 }
@@ -91,7 +91,7 @@ static void note(
 {
 	const struct bp_phd_conversion *c = &s->conversion;
 	const uint32_t number = c->total > BP_PHD_OPEN_PARTS ? BP_PHD_SENT_MANY : BP_PHD_SENT_NONE;
-	const uint64_t sent = bp_phd_sent_pack(number, k->octets, mono_ns);
+	const uint64_t sent = bp_phd_sent_pack(number, k->hash, mono_ns);
 	const uint8_t unanswered = c->confirmed ? BP_PHD_UNANSWERED : BP_PHD_ANSWERED;
 
 	if (k->repeat) {

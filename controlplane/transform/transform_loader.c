@@ -85,12 +85,12 @@ static void set(struct connection *c, const struct bp_prefix *source, const doub
 static bool take(struct connection *c)
 {
 	struct evbuffer *in = bufferevent_get_input(c->bev);
-	uint8_t octets[BP_TRANSFORM_LOADER_MESSAGE];
-	const ev_ssize_t n = evbuffer_copyout(in, octets, sizeof(octets));
+	uint8_t bytes[BP_TRANSFORM_LOADER_MESSAGE];
+	const ev_ssize_t n = evbuffer_copyout(in, bytes, sizeof(bytes));
 	struct bp_prefix source;
 	double m[12];
 
-	switch (bp_loader_next(octets, n < 0 ? 0 : (size_t)n, &source, m)) {
+	switch (bp_loader_next(bytes, n < 0 ? 0 : (size_t)n, &source, m)) {
 	case BP_LOADER_MATRIX:
 		set(c, &source, m);
 		break;
@@ -104,7 +104,7 @@ static bool take(struct connection *c)
 	default:
 		return false;
 	}
-	evbuffer_drain(in, sizeof(octets));
+	evbuffer_drain(in, sizeof(bytes));
 	return true;
 }
 

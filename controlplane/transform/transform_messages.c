@@ -6,26 +6,26 @@
 
 #include "proto/transform/transform_matrix.h"
 
-static bool is_exit(const uint8_t *octets, size_t n)
+static bool is_exit(const uint8_t *bytes, size_t n)
 {
-	if (n < 4 || n > 6 || memcmp(octets, "exit", 4) != 0)
+	if (n < 4 || n > 6 || memcmp(bytes, "exit", 4) != 0)
 		return false;
 	for (size_t i = 4; i < n; i++)
-		if (octets[i] != '\r' && octets[i] != '\n' && octets[i] != '\0')
+		if (bytes[i] != '\r' && bytes[i] != '\n' && bytes[i] != '\0')
 			return false;
 	return true;
 }
 
 enum bp_loader_next bp_loader_next(
-	const uint8_t *octets, size_t n, struct bp_prefix *source, double m[12])
+	const uint8_t *bytes, size_t n, struct bp_prefix *source, double m[12])
 {
 	uint8_t ip4[4];
 
-	if (is_exit(octets, n))
+	if (is_exit(bytes, n))
 		return BP_LOADER_EXIT;
 	if (n < BP_TRANSFORM_LOADER_MESSAGE)
 		return BP_LOADER_MORE;
-	bp_transform_loader_read(octets, ip4, m);
+	bp_transform_loader_read(bytes, ip4, m);
 	*source = bp_prefix_of(bp_address4(ip4), 32);
 	return ip4[0] == 0 || ip4[0] >= 224 ? BP_LOADER_NO_CLIENT : BP_LOADER_MATRIX;
 }

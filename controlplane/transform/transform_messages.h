@@ -19,10 +19,10 @@ enum bp_loader_next {
 };
 
 /*
- * octets[0..n): all received and unprocessed bytes. A message for the address 101.120.105.116
+ * bytes[0..n): all received and unprocessed bytes. A message for the address 101.120.105.116
  * begins like "exit": it is the text only if nothing but a line end follows.
  */
 enum bp_loader_next bp_loader_next(
-	const uint8_t *octets, size_t n, struct bp_prefix *source, double m[12]);
+	const uint8_t *bytes, size_t n, struct bp_prefix *source, double m[12]);
 
 #endif

@@ -96,7 +96,7 @@ static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregat
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(aggregate, const uint8_t *);
 	const uint16_t port = aggregate->port;
-	const uint32_t octets = aggregate->data_len;
+	const uint32_t len = aggregate->data_len;
 	struct bp_worker *w = g->worker;
 	struct bp_mbuf_stock *s = &g->stock;
 	struct rte_mbuf *const *m;
@@ -105,16 +105,15 @@ static bool restore_ip4(struct bp_agg_worker *g, const struct rte_mbuf *aggregat
 	uint32_t bytes = 0;
 	uint8_t rule;
 
-	if (unlikely(octets != aggregate->pkt_len || octets > s->room ||
-		     bp_agg_port_is_down(w, port)))
+	if (unlikely(len != aggregate->pkt_len || len > s->room || bp_agg_port_is_down(w, port)))
 		return false;
-	to.n = bp_disaggregator_ip4_count(frame, octets);
+	to.n = bp_disaggregator_ip4_count(frame, len);
 	if (unlikely(to.n == 0 || g->restored + to.n > RESTORED_MOST ||
 		     !bp_mbuf_stock_fill(s, to.n)))
 		return false;
 	m = &s->m[s->next];
 	to.base = (uint8_t *const *)m;
-	to.n = bp_disaggregator_restore_ip4(g->disaggregator, frame, octets, port,
+	to.n = bp_disaggregator_restore_ip4(g->disaggregator, frame, len, port,
 		bp_agg_port_routes(w, port), w->router.rx_mac[port], g->id, &to, &rule);
 	if (unlikely(to.n == 0))
 		return false;

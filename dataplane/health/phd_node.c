@@ -137,11 +137,11 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	const struct bp_phd_conversion *c = &t->h->conversion;
 	const struct bp_phd_report_words words = bp_phd_report_words_read(r->s);
 	const uint64_t last = words.last, sent = words.sent;
-	const uint16_t octets = bp_phd_report_octets(t->h->t->hash_key, r->d->payload, r->d->len);
+	const uint16_t hash = bp_phd_report_hash(t->h->t->hash_key, r->d->payload, r->d->len);
 	const bool many_parts = bp_phd_sent_number(sent) == BP_PHD_SENT_MANY;
 	const bool repeat =
 		!many_parts &&
-		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, octets, t->w->mono_ns) &&
+		bp_phd_is_repeat(last, sent, c->invoke_id, c->report_no, hash, t->w->mono_ns) &&
 		bp_phd_report_words_number(r->s, &words, &r->number);
 
 	if (unlikely(repeat)) {
@@ -161,7 +161,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 		return false;
 	if (unlikely(repeat)) {
 		bp_phd_report_words_resend(
-			r->s, &words, bp_phd_sent_pack(r->pair, octets, t->w->mono_ns));
+			r->s, &words, bp_phd_sent_pack(r->pair, hash, t->w->mono_ns));
 		return true;
 	}
 	r->open = bp_phd_open_begin(c->parts);
@@ -175,7 +175,7 @@ static bool register_report(struct bp_phd_burst *t, struct report *r)
 	bp_count(t->w, BP_C_PHD_REUSED_NUMBER,
 		sent != 0 && last >> 32 == bp_phd_last_pack(c->invoke_id, c->report_no, 0) >> 32);
 	bp_phd_report_words_end(r->s, bp_phd_last_pack(c->invoke_id, c->report_no, r->open),
-		bp_phd_sent_pack(r->pair, octets, t->w->mono_ns));
+		bp_phd_sent_pack(r->pair, hash, t->w->mono_ns));
 	return true;
 }
 

@@ -7,8 +7,8 @@
 #include "services/health/template.h"
 #include "services/health/last_report.h"
 
-_Static_assert(BP_PHD_TEMPLATE_APDU_MIN >= BP_PHD_OCTETS_SHORT_MIN &&
-		       BP_PHD_TEMPLATE_APDU <= BP_PHD_OCTETS_SHORT,
+_Static_assert(BP_PHD_TEMPLATE_APDU_MIN >= BP_PHD_HASH_SHORT_MIN &&
+		       BP_PHD_TEMPLATE_APDU <= BP_PHD_HASH_SHORT,
 	"one hash is for all of them");
 
 /*
@@ -94,7 +94,7 @@ static inline bool begin_report(struct bp_phd_burst *t, struct bp_phd_session *s
 		return false;
 	r->number = bp_phd_report_words_begin(s);
 	bp_phd_report_words_end(s, last,
-		bp_phd_sent_at(r->pair, bp_phd_report_octets_short(&t->h->octets, apdu, d->len),
+		bp_phd_sent_at(r->pair, bp_phd_report_hash_short(&t->h->hash_keys, apdu, d->len),
 			t->sent_time));
 	r->token = bp_phd_token_pack(&token, r->life, t->h->t->hash_key);
 	t->sums.reports++;

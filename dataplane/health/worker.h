@@ -77,8 +77,8 @@ struct bp_phd_worker {
 	struct bp_phd_worker_layout *layout; /* one for each layout */
 	/* BP_PHD_LAYOUT_SIZE bytes for each layout; pages are allocated when a layout is copied */
 	uint8_t *copies;
-	uint32_t refused;                 /* invalid plans and layouts that are not counted yet */
-	struct bp_phd_octets_keys octets; /* for what they take */
+	uint32_t refused;                  /* invalid plans and layouts that are not counted yet */
+	struct bp_phd_hash_keys hash_keys; /* for what they take */
 };
 
 /*

@@ -146,7 +146,7 @@ static inline void add(
 	b->arrival[b->n++] = (struct bp_lcl_arrival){.frame = m,
 		.in_ns = b->in_ns,
 		.d = (int32_t)v->a,
-		.octets = m->pkt_len,
+		.bytes = m->pkt_len,
 		.n = n,
 		.last_slot = &f->last_slot};
 	if (unlikely(b->n == BATCH))

@@ -52,7 +52,7 @@ uint32_t bp_lcl_frame_most(const struct bp_lcl_out *o)
 	const uint32_t most =
 		__atomic_load_n(&o->lcl->worker->mtu[o->port], __ATOMIC_RELAXED) + FRAME_HEADERS;
 
-	return RTE_MIN(most, BP_LCL_OCTETS_MAX);
+	return RTE_MIN(most, BP_LCL_BYTES_MAX);
 }
 
 /* The reason why a label cannot be inserted into a frame. */
@@ -177,7 +177,7 @@ static inline void put_one(struct bp_lcl_out *o, struct rte_mbuf *m, uint64_t in
 	a = (struct bp_lcl_arrival){.frame = fit,
 		.in_ns = in_ns,
 		.d = label.d,
-		.octets = fit->pkt_len + (label.n > 1 ? BP_LCL_LABEL : 0),
+		.bytes = fit->pkt_len + (label.n > 1 ? BP_LCL_LABEL : 0),
 		.n = label.n,
 		.last_slot = &o->followed[label.flow].last_slot};
 	put = bp_lcl_put(o->scheduler, o->lcl->now_ns, &a);
@@ -279,7 +279,7 @@ static inline int32_t left(const struct bp_lcl_departure *d)
 
 /* Sums of the frames that leave: bytes, time-sensitive frames, and frames outside their bound. */
 struct leaving {
-	uint64_t octets, best_effort_octets;
+	uint64_t bytes, best_effort_bytes;
 	unsigned sensitive, outside;
 };
 
@@ -292,9 +292,9 @@ static struct leaving prepare(
 		struct rte_mbuf *frame = d[i].frame;
 
 		m[i] = frame;
-		v.octets += d[i].octets;
+		v.bytes += d[i].bytes;
 		if (d[i].n == 0) {
-			v.best_effort_octets += d[i].octets;
+			v.best_effort_bytes += d[i].bytes;
 			continue;
 		}
 		if (d[i].n > 1)
@@ -311,13 +311,13 @@ static void count_sent(struct bp_lcl_out *o, const struct bp_lcl_departure *d, u
 {
 	for (unsigned i = sent; i < n; i++) {
 		if (d[i].n == 0)
-			v->best_effort_octets -= d[i].octets;
+			v->best_effort_bytes -= d[i].bytes;
 		else
 			v->sensitive--;
 	}
 	bp_stat_add(&o->stats->sent, v->sensitive);
 	bp_stat_add(&o->stats->best_effort, sent - v->sensitive);
-	bp_stat_add(&o->stats->best_effort_octets, v->best_effort_octets);
+	bp_stat_add(&o->stats->best_effort_bytes, v->best_effort_bytes);
 }
 
 static void count_outside(struct bp_lcl_out *o, const struct leaving *v)
@@ -350,7 +350,7 @@ static void depart(struct bp_lcl_out *o, const struct bp_lcl_departure *d, unsig
 	}
 	v = prepare(o, d, m, n);
 	count_outside(o, &v);
-	sent = bp_port_send(w, o->port, w->tx_queue[o->port], m, (uint16_t)n, v.octets);
+	sent = bp_port_send(w, o->port, w->tx_queue[o->port], m, (uint16_t)n, v.bytes);
 	count_sent(o, d, sent, n, &v);
 }
 

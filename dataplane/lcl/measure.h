@@ -97,7 +97,7 @@ static inline bool bp_lcl_measure_departure(
 	struct bp_lcl_flow_stats *s = r->stats;
 
 	bp_stat_add(&s->frames, 1);
-	bp_stat_add(&s->octets, d->octets);
+	bp_stat_add(&s->bytes, d->bytes);
 	bp_stat_add(&s->waited_ns, d->waited_ns);
 	bp_stat_add(&s->deviation[bp_lcl_deviation_bucket(o, deviation)], 1);
 	if (unlikely(d->waited_ns - r->waited_from >= r->waited_within))

@@ -111,7 +111,7 @@ static bool parse_ip6(const struct rte_mbuf *m, uint32_t offset, struct l4 *l4)
 }
 
 /* Returns a pointer to a byte of the frame, in any of its buffers; NULL after the end. */
-static uint8_t *octet(struct rte_mbuf *m, uint32_t at)
+static uint8_t *byte(struct rte_mbuf *m, uint32_t at)
 {
 	for (; m != NULL; m = m->next) {
 		if (at < m->data_len)
@@ -154,8 +154,8 @@ static bool is_partial(struct rte_mbuf *m, const struct l4 *l4, uint8_t *field[2
 {
 	uint16_t sum;
 
-	field[0] = octet(m, field_at(l4));
-	field[1] = octet(m, field_at(l4) + 1);
+	field[0] = byte(m, field_at(l4));
+	field[1] = byte(m, field_at(l4) + 1);
 	if (!field[0] || !field[1])
 		return false;
 	memcpy(&sum, (uint8_t[2]){*field[0], *field[1]}, sizeof(sum));
@@ -192,7 +192,7 @@ static bool sum_of(const struct rte_mbuf *m, uint32_t offset, uint32_t len, uint
 
 static bool complete(struct rte_mbuf *m, const struct l4 *l4, uint8_t *const field[2])
 {
-	uint8_t octets[2];
+	uint8_t bytes[2];
 	uint16_t sum;
 
 	/* The field holds the sum of the pseudo-header, so the sum over the segment includes it. */
@@ -201,9 +201,9 @@ static bool complete(struct rte_mbuf *m, const struct l4 *l4, uint8_t *const fie
 	sum = (uint16_t)~sum;
 	if (sum == 0 && l4->proto == IPPROTO_UDP)
 		sum = 0xffff;
-	memcpy(octets, &sum, sizeof(octets));
-	*field[0] = octets[0];
-	*field[1] = octets[1];
+	memcpy(bytes, &sum, sizeof(bytes));
+	*field[0] = bytes[0];
+	*field[1] = bytes[1];
 	return true;
 }
 

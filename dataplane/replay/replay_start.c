@@ -20,7 +20,7 @@
 #define DEPTH 8192
 #define MBUFS 8191
 #define DATA_ROOM (9216 + RTE_PKTMBUF_HEADROOM)
-#define MBUF_OCTETS (DATA_ROOM + 512u) /* with what DPDK adds */
+#define MBUF_BYTES (DATA_ROOM + 512u) /* with what DPDK adds */
 /*
  * Buffers for frames that services hold. At this limit aggregation flushes early, and schedulers
  * end the replay.
@@ -110,7 +110,7 @@ int bp_replay_start(struct bp_replay *r)
 	r->config->n_workers = 1;
 	more = (unsigned)RTE_MIN(bp_services_mbufs(r->config), MAX_QUEUED);
 	if (bp_ring_eal_more(
-		    (unsigned)((uint64_t)more * MBUF_OCTETS >> 20), r->err, sizeof(r->err)) != 0 ||
+		    (unsigned)((uint64_t)more * MBUF_BYTES >> 20), r->err, sizeof(r->err)) != 0 ||
 		map_segment(r) != 0)
 		return -1;
 	bp_link_reset();

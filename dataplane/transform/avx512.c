@@ -156,7 +156,7 @@ static inline __m512i differences(uint8_t *const f[8], __m512i head)
 {
 	__m512i other = _mm512_setzero_si512();
 
-	for (unsigned k = 0; k < 8; k++) /* other | (head ^ octets) */
+	for (unsigned k = 0; k < 8; k++) /* other | (head ^ bytes) */
 		other = _mm512_ternarylogic_epi64(other, head, _mm512_loadu_si512(f[k]), 0xf6);
 	return other;
 }
@@ -344,7 +344,7 @@ static inline __m512i checksums(const struct bp_transform_avx512_burst *b, unsig
 
 /* New header values, and their positions among the first 32 halves of words. */
 struct heads {
-	__m512i octets;
+	__m512i bytes;
 	__mmask32 written;
 };
 #define H_IP_CHECK ((BP_TEMPLATE_AT_IP + BP_IP4_CHECKSUM) / 2)
@@ -352,13 +352,13 @@ struct heads {
 
 static inline struct heads heads_of(const struct bp_template_receiver *to)
 {
-	uint8_t octets[64] = {0};
+	uint8_t bytes[64] = {0};
 	const unsigned dst = (BP_TEMPLATE_AT_IP + BP_IP4_DST) / 2, port = BP_TEMPLATE_PORTS / 2 + 1;
 
-	memcpy(octets, &to->mac, 6);
-	memcpy(octets + 2 * (size_t)dst, &to->dst, 4);
-	memcpy(octets + 2 * (size_t)port, &to->port, 2);
-	return (struct heads){.octets = _mm512_loadu_si512(octets),
+	memcpy(bytes, &to->mac, 6);
+	memcpy(bytes + 2 * (size_t)dst, &to->dst, 4);
+	memcpy(bytes + 2 * (size_t)port, &to->port, 2);
+	return (struct heads){.bytes = _mm512_loadu_si512(bytes),
 		.written = (to->has_mac ? 7u : 0u) | 3u << dst | 1u << port | 1u << H_IP_CHECK |
 			   1u << H_UDP_CHECK};
 }
@@ -409,7 +409,7 @@ unsigned bp_transform_avx512_write(const struct bp_transform_avx512_burst *b, un
 #pragma GCC unroll 8
 		for (unsigned k = 0; k < 8; k++)
 			_mm512_mask_storeu_epi16(f[k], h.written,
-				_mm512_mask_permutexvar_epi16(h.octets,
+				_mm512_mask_permutexvar_epi16(h.bytes,
 					1u << H_IP_CHECK | 1u << H_UDP_CHECK,
 					_mm512_add_epi16(sums, _mm512_set1_epi16((short)(2 * k))),
 					checks));

@@ -31,7 +31,7 @@ struct bp_agg_rule {
 	struct bp_address
 		from;         /* source of aggregates; family 0: the first message's of a stream */
 	uint16_t from_udp;    /* its port, where `from` is given */
-	uint16_t max_message; /* octets of payload; a longer message passes as it is */
+	uint16_t max_message; /* bytes of payload; a longer message passes as it is */
 	uint16_t mtu;     /* bytes of an aggregate's IP packet; 0: the smallest MTU of all ports */
 	uint8_t messages; /* N, 1..255 */
 	uint8_t port;     /* index of the port that the messages come in on */

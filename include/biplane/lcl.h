@@ -38,8 +38,8 @@ struct bp_lcl_flow {
 	uint64_t budget_ns; /* d0 */
 	uint64_t rate_bps;  /* on the link, with label, preamble and gap; so are the next two */
 	uint64_t peak_bps;  /* the source's link */
-	uint32_t burst;     /* octets */
-	uint32_t frame;     /* octets of the longest frame, without label and checksum */
+	uint32_t burst;     /* bytes */
+	uint32_t frame;     /* bytes of the longest frame, without label and checksum */
 	uint16_t id;        /* in the label; unique */
 	uint8_t hops;       /* n0: LCL nodes on its path, including this one; 1..BP_LCL_HOPS_MAX */
 	uint8_t out;        /* index in lcl.ports[] of the port that it leaves by */

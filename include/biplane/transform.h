@@ -23,7 +23,7 @@
 #define BP_TRANSFORM_RECEIVERS_MAX 64    /* of one source */
 #define BP_TRANSFORM_MATRICES_MAX 65536  /* of all: rows, one a receiver of a source */
 #define BP_TRANSFORM_LENGTHS_MAX 16      /* different prefix lengths among a rule's sources */
-#define BP_TRANSFORM_OFFSET_MAX 1400     /* octets of payload before a field */
+#define BP_TRANSFORM_OFFSET_MAX 1400     /* bytes of payload before a field */
 #define BP_TRANSFORM_ANGLE_MAX 1048576.0 /* radians; no tracker turns so far */
 
 /* How a point is computed. */
@@ -56,7 +56,7 @@ struct bp_transform_field {
 struct bp_transform_layout {
 	struct bp_transform_field in[3];  /* radius, phi, theta; or x, y, z where `cartesian` */
 	struct bp_transform_field out[3]; /* x, y, z */
-	uint16_t length;                  /* octets that a payload must have; more are kept */
+	uint16_t length;                  /* bytes that a payload must have; more are kept */
 	bool cartesian, little_endian, degrees;
 	bool kunze2021; /* fields as in the paper's packet, from in[0].offset on: read at one go */
 };

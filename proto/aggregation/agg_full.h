@@ -41,7 +41,7 @@
 #define BP_AGG_FULL_LENGTH_SHIFT 6u /* 0: as before; 1, 2: number of bytes; 3: invalid */
 #define BP_AGG_FULL_HOPS 0x20u      /* a byte follows */
 #define BP_AGG_FULL_PORT_SHIFT                                                                     \
-	3u                        /* 0: as before; 1: its low octet follows; 2: both; 3: no entry  \
+	3u                        /* 0: as before; 1: its low byte follows; 2: both; 3: no entry   \
 				   */
 #define BP_AGG_FULL_ADDRESS 0x07u /* code of the number of following address bytes */
 
@@ -59,7 +59,7 @@ static inline unsigned bp_agg_full_entry_most(unsigned family)
 #define BP_AGG_FULL_FRONT6(n_) (BP_AGG_FULL_HEADER + BP_AGG_FULL_ENTRY6 * (n_))
 
 struct bp_agg_sender {
-	uint8_t addr[16]; /* IPv4: the first four octets; the others may be anything, and are read
+	uint8_t addr[16]; /* IPv4: the first four bytes; the others may be anything, and are read
 			     as 0 */
 	uint16_t port;    /* host byte order */
 	uint8_t hops;     /* TTL or hop limit */
@@ -179,17 +179,17 @@ static inline unsigned bp_agg_full_differ6(const uint8_t *a, const uint8_t *b)
 /* Number of address bytes by the code in the flags; 0xff if it is invalid. */
 static inline unsigned bp_agg_full_suffix(unsigned family, unsigned code)
 {
-	const uint64_t octets = family == 4 ? 0xffffff0403020100 : 0x100c0a0803020100;
+	const uint64_t bytes = family == 4 ? 0xffffff0403020100 : 0x100c0a0803020100;
 
-	return octets >> 8 * code & 0xff;
+	return bytes >> 8 * code & 0xff;
 }
 
 /* The shortest code for this number of bytes. */
-static inline unsigned bp_agg_full_code(unsigned family, unsigned octets)
+static inline unsigned bp_agg_full_code(unsigned family, unsigned bytes)
 {
 	static const uint8_t of[17] = {0, 1, 2, 3, 4, 4, 4, 4, 4, 5, 5, 6, 6, 7, 7, 7, 7};
 
-	return family == 4 ? octets : of[octets];
+	return family == 4 ? bytes : of[bytes];
 }
 
 /* Size of an entry with these flags, which must be valid. */
@@ -207,7 +207,7 @@ static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg
 	const struct bp_agg_sender *s, unsigned len)
 {
 	const unsigned how_long = len < 256 ? 1 : 2;
-	unsigned length, hops, port, octets;
+	unsigned length, hops, port, bytes;
 
 	if (w->count == 0)
 		return how_long << BP_AGG_FULL_LENGTH_SHIFT | BP_AGG_FULL_HOPS |
@@ -215,10 +215,10 @@ static inline unsigned bp_agg_full_flags_of(unsigned family, const struct bp_agg
 	length = len == w->last_len ? 0 : how_long;
 	hops = s->hops == w->last_hops ? 0 : BP_AGG_FULL_HOPS;
 	port = (s->port != w->last_port) + (s->port >> 8 != w->last_port >> 8);
-	octets = family == 4 ? bp_agg_full_differ4(s->addr, w->last_addr)
-			     : bp_agg_full_differ6(s->addr, w->last_addr);
+	bytes = family == 4 ? bp_agg_full_differ4(s->addr, w->last_addr)
+			    : bp_agg_full_differ6(s->addr, w->last_addr);
 	return length << BP_AGG_FULL_LENGTH_SHIFT | hops | port << BP_AGG_FULL_PORT_SHIFT |
-	       bp_agg_full_code(family, octets);
+	       bp_agg_full_code(family, bytes);
 }
 
 /* Size by which a message of `len` bytes of `s` extends the aggregate, with its payload. The
@@ -273,7 +273,7 @@ static inline void bp_agg_full_put_entry(
 	const unsigned length = flags >> BP_AGG_FULL_LENGTH_SHIFT;
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
 	const unsigned code = flags & BP_AGG_FULL_ADDRESS;
-	const unsigned octets = family == 4 ? code : bp_agg_full_suffix(family, code);
+	const unsigned bytes = family == 4 ? code : bp_agg_full_suffix(family, code);
 
 	/* Each field is stored as a whole word, with the used byte first, and the next field
 	 * overwrites the rest. */
@@ -285,9 +285,9 @@ static inline void bp_agg_full_put_entry(
 	bp_put_be16(p, (uint16_t)(port == 1 ? s->port << 8 : s->port));
 	p += port;
 	if (family == 4)
-		memcpy(p, s->addr + 4 - octets, 4);
+		memcpy(p, s->addr + 4 - bytes, 4);
 	else
-		bp_agg_full_copy_address(p, s->addr + 16 - octets, octets);
+		bp_agg_full_copy_address(p, s->addr + 16 - bytes, bytes);
 }
 
 /*
@@ -324,7 +324,7 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_
 	const uint8_t *addr, uint16_t port, uint8_t hops, const uint8_t *payload, unsigned len)
 {
 	const unsigned how_long = len < 256 ? 1 : 2;
-	unsigned length = how_long, hop = 1, ports = 2, octets = 4, entry;
+	unsigned length = how_long, hop = 1, ports = 2, bytes = 4, entry;
 	uint8_t *p = w->buf + BP_AGG_FULL_HEADER + w->directory;
 	uint32_t from, before;
 
@@ -334,21 +334,21 @@ static inline __attribute__((always_inline)) bool bp_agg_full_append4(struct bp_
 		length = len == w->last_len ? 0 : how_long;
 		hop = hops != w->last_hops;
 		ports = (port != w->last_port) + (port >> 8 != w->last_port >> 8);
-		octets = bp_agg_full_differ4((const uint8_t *)&from, (const uint8_t *)&before);
+		bytes = bp_agg_full_differ4((const uint8_t *)&from, (const uint8_t *)&before);
 	}
-	entry = 1 + length + hop + ports + octets;
+	entry = 1 + length + hop + ports + bytes;
 	if (bp_agg_full_len(w) + entry + len > w->size ||
 		BP_AGG_FULL_HEADER + w->directory + BP_AGG_FULL_ENTRY4 > w->front)
 		return false;
 	*p++ = (uint8_t)(length << BP_AGG_FULL_LENGTH_SHIFT | hop * BP_AGG_FULL_HOPS |
-			 ports << BP_AGG_FULL_PORT_SHIFT | octets);
+			 ports << BP_AGG_FULL_PORT_SHIFT | bytes);
 	bp_put_be16(p, (uint16_t)(length == 1 ? len << 8 : len));
 	p += length;
 	*p = hops;
 	p += hop;
 	bp_put_be16(p, (uint16_t)(ports == 1 ? port << 8 : port));
 	p += ports;
-	memcpy(p, addr + 4 - octets, 4);
+	memcpy(p, addr + 4 - bytes, 4);
 	bp_copy(w->buf + w->front + w->payloads, payload, len);
 	w->directory = (uint16_t)(w->directory + entry);
 	w->payloads = (uint16_t)(w->payloads + len);

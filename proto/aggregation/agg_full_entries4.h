@@ -18,7 +18,7 @@ struct bp_agg_full_entries4 {
 	const uint8_t *end;           /* of the directory */
 	uint32_t same_template_flags; /* flags of such an entry; BP_AGG_FULL_NO_SAME_TEMPLATE: none
 					 is */
-	uint32_t octets;              /* of the entry */
+	uint32_t bytes;               /* of the entry */
 	bp_v16 pick;  /* index of each byte of the piece in the last bytes of the entry */
 	bp_v16 keep;  /* all ones where the entry has no byte */
 	uint32_t len; /* of the message, and of the following ones with the same length */
@@ -91,8 +91,8 @@ static inline enum bp_agg_full_entry bp_agg_full_entries4_check(
 	const unsigned port = flags >> BP_AGG_FULL_PORT_SHIFT & 3;
 	const unsigned address = flags & BP_AGG_FULL_ADDRESS;
 
-	x->octets = bp_agg_full_entry_len4[flags];
-	if (x->octets == 0 || x->octets > x->end - p + 1)
+	x->bytes = bp_agg_full_entry_len4[flags];
+	if (x->bytes == 0 || x->bytes > x->end - p + 1)
 		return BP_AGG_FULL_BAD;
 	if (length != 0)
 		x->len = length == 1 ? *p : bp_be16(p);
@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) enum bp_agg_full_entry bp_agg_full_
 		if (e == BP_AGG_FULL_BAD)
 			return e;
 	}
-	at->p += x->octets;
+	at->p += x->bytes;
 	if (at->p > x->end)
 		return BP_AGG_FULL_BAD;
 	/* in front of the first lies the header, so that eight can always be read */

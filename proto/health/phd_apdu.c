@@ -11,7 +11,7 @@ bool bp_phd_attribute_next(struct bp_phd_bytes *list, uint16_t *id, struct bp_ph
 {
 	struct bp_phd_bytes at = *list;
 
-	if (!bp_phd_take_u16(&at, id) || !bp_phd_take_octets(&at, value))
+	if (!bp_phd_take_u16(&at, id) || !bp_phd_take_bytes(&at, value))
 		return false;
 	*list = at;
 	return true;
@@ -59,7 +59,7 @@ static enum bp_phd_error read_association(struct bp_phd_bytes b, struct bp_phd_a
 		!bp_phd_take_u16(&b, &a->encoding_rules) ||
 		!bp_phd_take_u32(&b, &a->nomenclature_version) ||
 		!bp_phd_take_u32(&b, &a->functional_units) ||
-		!bp_phd_take_u32(&b, &a->system_type) || !bp_phd_take_octets(&b, &a->system_id) ||
+		!bp_phd_take_u32(&b, &a->system_type) || !bp_phd_take_bytes(&b, &a->system_id) ||
 		!bp_phd_take_u16(&b, &a->config_id) || !bp_phd_take_u16(&b, &a->data_req_flags) ||
 		!bp_phd_take_u16(&b, &counts))
 		return BP_PHD_E_LENGTH;
@@ -76,7 +76,7 @@ static enum bp_phd_error read_protocol(struct bp_phd_bytes *list, struct bp_phd_
 	enum bp_phd_error e;
 	uint16_t id;
 
-	if (!bp_phd_take_u16(list, &id) || !bp_phd_take_octets(list, &info))
+	if (!bp_phd_take_u16(list, &id) || !bp_phd_take_bytes(list, &info))
 		return BP_PHD_E_LENGTH;
 	if (id != BP_PHD_PROTOCOL_20601)
 		return BP_PHD_OK;
@@ -107,7 +107,7 @@ static enum bp_phd_error read_aare(struct bp_phd_bytes b, struct bp_phd_apdu *ou
 	struct bp_phd_bytes info;
 
 	if (!bp_phd_take_u16(&b, &out->aare.result) || !bp_phd_take_u16(&b, &out->aare.protocol) ||
-		!bp_phd_take_octets(&b, &info) || b.len != 0)
+		!bp_phd_take_bytes(&b, &info) || b.len != 0)
 		return BP_PHD_E_LENGTH;
 	out->aare.has_info = out->aare.protocol == BP_PHD_PROTOCOL_20601 && info.len != 0;
 	return out->aare.has_info ? read_association(info, &out->aare.info) : BP_PHD_OK;
@@ -158,13 +158,13 @@ static enum bp_phd_error read_prst(struct bp_phd_bytes b, struct bp_phd_apdu *ou
 {
 	struct bp_phd_bytes data;
 
-	if (!bp_phd_take_octets(&b, &data) || b.len != 0 ||
+	if (!bp_phd_take_bytes(&b, &data) || b.len != 0 ||
 		!bp_phd_take_u16(&data, &out->prst.invoke_id) ||
 		!bp_phd_take_u16(&data, &out->prst.choice))
 		return BP_PHD_E_LENGTH;
 	if (!is_data_choice(out->prst.choice))
 		return BP_PHD_E_DATA_CHOICE;
-	if (!bp_phd_take_octets(&data, &out->prst.body) || data.len != 0)
+	if (!bp_phd_take_bytes(&data, &out->prst.body) || data.len != 0)
 		return BP_PHD_E_LENGTH;
 	return BP_PHD_OK;
 }
@@ -219,7 +219,7 @@ uint32_t bp_phd_apdu_size(const uint8_t *p, size_t len)
 enum bp_phd_error bp_phd_event_read(struct bp_phd_bytes body, struct bp_phd_event_report *out)
 {
 	if (!bp_phd_take_u16(&body, &out->handle) || !bp_phd_take_u32(&body, &out->time) ||
-		!bp_phd_take_u16(&body, &out->type) || !bp_phd_take_octets(&body, &out->info) ||
+		!bp_phd_take_u16(&body, &out->type) || !bp_phd_take_bytes(&body, &out->info) ||
 		body.len != 0)
 		return BP_PHD_E_LENGTH;
 	return BP_PHD_OK;
@@ -239,7 +239,7 @@ enum bp_phd_error bp_phd_refusal_read(uint16_t choice, struct bp_phd_bytes body,
 	if (choice != BP_PHD_ROER && choice != BP_PHD_RORJ)
 		return BP_PHD_E_FIELD;
 	if (!bp_phd_take_u16(&body, code) ||
-		(choice == BP_PHD_ROER && !bp_phd_take_octets(&body, &parameter)) || body.len != 0)
+		(choice == BP_PHD_ROER && !bp_phd_take_bytes(&body, &parameter)) || body.len != 0)
 		return BP_PHD_E_LENGTH;
 	return BP_PHD_OK;
 }

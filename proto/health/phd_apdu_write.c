@@ -9,7 +9,7 @@
 
 #define NO_TIME 0xffffffffu
 #define PROTOCOL_INFO                                                                              \
-	38u /* PhdAssociationInformation with 8 octets of system-id and no options                 \
+	38u /* PhdAssociationInformation with 8 bytes of system-id and no options                  \
 	     */
 #define NOMENCLATURE_VERSION 0x80000000u
 #define MANAGER 0x80000000u

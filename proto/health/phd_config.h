@@ -19,7 +19,7 @@ enum bp_phd_attribute {
 	BP_PHD_ATTR_METRIC_SPEC = 2630,  /* u16 of bits */
 	BP_PHD_ATTR_ENUM_OID = 2633,     /* u16 code */
 	BP_PHD_ATTR_BASIC = 2636,        /* SFLOAT */
-	BP_PHD_ATTR_VALUE_MAP = 2645,    /* list of {u16 attribute, u16 octets} */
+	BP_PHD_ATTR_VALUE_MAP = 2645,    /* list of {u16 attribute, u16 bytes} */
 	BP_PHD_ATTR_SIMPLE = 2646,       /* FLOAT */
 	BP_PHD_ATTR_ACTIVE = 2649,       /* measurement active period: FLOAT, seconds */
 	BP_PHD_ATTR_SYS_TYPES = 2650,    /* of the MDS: list of {u16 specialisation, u16 version} */

@@ -27,8 +27,8 @@ static inline bool bp_phd_take_u32(struct bp_phd_bytes *b, uint32_t *v)
 	return true;
 }
 
-/* An OCTET STRING or ANY: u16 length, and that many octets. */
-static inline bool bp_phd_take_octets(struct bp_phd_bytes *b, struct bp_phd_bytes *v)
+/* An OCTET STRING or ANY: u16 length, and that many bytes. */
+static inline bool bp_phd_take_bytes(struct bp_phd_bytes *b, struct bp_phd_bytes *v)
 {
 	uint16_t len;
 
@@ -45,7 +45,7 @@ static inline bool bp_phd_take_octets(struct bp_phd_bytes *b, struct bp_phd_byte
 static inline bool bp_phd_take_list(
 	struct bp_phd_bytes *b, uint16_t *count, struct bp_phd_bytes *entries)
 {
-	return bp_phd_take_u16(b, count) && bp_phd_take_octets(b, entries);
+	return bp_phd_take_u16(b, count) && bp_phd_take_bytes(b, entries);
 }
 
 /* Validates `n` entries of {u16, ANY}: all are complete and nothing follows. */

@@ -60,7 +60,7 @@ static enum bp_phd_error take_observation(struct bp_phd_scan_walk *w, struct bp_
 		return BP_PHD_E_LENGTH;
 	w->left--;
 	if (w->scan == BP_PHD_FIXED)
-		return bp_phd_take_octets(&w->inner, &o->data) ? BP_PHD_OK : BP_PHD_E_LENGTH;
+		return bp_phd_take_bytes(&w->inner, &o->data) ? BP_PHD_OK : BP_PHD_E_LENGTH;
 	if (!bp_phd_take_list(&w->inner, &o->n_attributes, &o->data))
 		return BP_PHD_E_LENGTH;
 	return bp_phd_attributes_prove(o->data, o->n_attributes);

@@ -60,7 +60,7 @@ int bp_phd_scan_next(struct bp_phd_scan_walk *w, struct bp_phd_observation *o);
  * Fast path for a common fixed report: p[0..len), a whole UDP payload, is a PRST with an event
  * report, confirmed or not, of object 0 and type 3357, all of whose lengths agree down to the list.
  * False does not imply that it is invalid. The entries [at, end) and their number are not checked:
- * the reader of each {u16 handle, u16 length, octets} has to validate that they fill the list.
+ * the reader of each {u16 handle, u16 length, bytes} has to validate that they fill the list.
  */
 struct bp_phd_fast {
 	uint16_t invoke_id;

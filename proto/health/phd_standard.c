@@ -21,13 +21,13 @@
 #define KILOGRAM 1731
 #define MG_PER_DL 2130
 
-/* One object: a number with that attribute of `octets` bytes, then nothing or a time stamp. */
+/* One object: a number with that attribute of `bytes` bytes, then nothing or a time stamp. */
 #define OBJECT(handle_, code_, unit_, spec, ...)                                                   \
 	.class = NUMERIC, .handle = (handle_), .partition = SCADA, .code = (code_),                \
 	.unit = (unit_), .metric_spec = (spec), __VA_ARGS__
-#define VALUE(attribute, octets) .n_map = 1, .map = {{(attribute), (octets)}}
-#define STAMPED(attribute, octets)                                                                 \
-	.n_map = 2, .map = {{(attribute), (octets)}, {BP_PHD_ATTR_TIME_ABS, 8}}
+#define VALUE(attribute, bytes) .n_map = 1, .map = {{(attribute), (bytes)}}
+#define STAMPED(attribute, bytes)                                                                  \
+	.n_map = 2, .map = {{(attribute), (bytes)}, {BP_PHD_ATTR_TIME_ABS, 8}}
 
 #define SPO2 19384
 #define PULSE_OXIMETER 18458

@@ -168,7 +168,7 @@ unsigned bp_phd_float_text(uint32_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_
 
 /* ---- times ---- */
 
-#define EACH(octet) ((octet)*0x0101010101010101u)
+#define EACH(byte) ((byte)*0x0101010101010101u)
 #define TOPS EACH(0x80)
 /* The bytes of AbsoluteTime from the century on, the first highest. */
 #define EIGHT(cc, yy, mm, dd, h, m, s, f)                                                          \
@@ -178,7 +178,7 @@ unsigned bp_phd_float_text(uint32_t v, char out[BP_PHD_NUMBER_MAX], enum bp_phd_
 #define SMALLEST EIGHT(0, 0, 1, 1, 0, 0, 0, 0)
 #define LARGEST EIGHT(99, 99, 12, 31, 23, 59, 59, 99)
 
-static inline unsigned octet(uint64_t v, unsigned i)
+static inline unsigned byte(uint64_t v, unsigned i)
 {
 	return (unsigned)(v >> (56 - 8 * i)) & 0xff;
 }
@@ -187,10 +187,10 @@ static inline unsigned octet(uint64_t v, unsigned i)
 static inline bool day_exists(uint64_t time)
 {
 	static const uint8_t days[13] = {0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	unsigned century = octet(time, 0), year = octet(time, 1), month = octet(time, 2);
+	unsigned century = byte(time, 0), year = byte(time, 1), month = byte(time, 2);
 	bool leap = ((year != 0 ? year : century) & 3) == 0;
 
-	return octet(time, 3) <= days[month] + (leap && month == 2 ? 1u : 0u);
+	return byte(time, 3) <= days[month] + (leap && month == 2 ? 1u : 0u);
 }
 
 static inline void put_pair(char *out, unsigned tens, unsigned ones)
@@ -215,7 +215,7 @@ unsigned bp_phd_abs_time_text(const uint8_t p[8], char out[BP_PHD_TIME_MAX])
 		return 0;
 	memcpy(out, TIME_FORM, TIME_LENGTH);
 	for (unsigned i = 0; i < 8; i++)
-		put_pair(out + pair_at[i], octet(tens, i), octet(ones, i));
+		put_pair(out + pair_at[i], byte(tens, i), byte(ones, i));
 	return TIME_LENGTH;
 }
 

@@ -14,7 +14,7 @@
 #define F BP_MQTT_E_FLAGS
 #define Q BP_MQTT_E_QOS
 
-const uint8_t bp_mqtt_first_octet[256] = {
+const uint8_t bp_mqtt_first_byte[256] = {
 	SIXTEEN(BP_MQTT_E_TYPE),                        /* reserved */
 	ONLY_0,                                         /* CONNECT */
 	ONLY_0,                                         /* CONNACK */

@@ -247,7 +247,7 @@ static inline enum bp_mqtt_error bp_mqtt_varint(
 
 /* First byte -> 0 if valid, else an enum bp_mqtt_error: one load instead of a chain of
  * comparisons. */
-extern const uint8_t bp_mqtt_first_octet[256];
+extern const uint8_t bp_mqtt_first_byte[256];
 
 static inline enum bp_mqtt_error bp_mqtt_fixed(
 	const uint8_t *p, size_t len, struct bp_mqtt_fixed *out)
@@ -257,7 +257,7 @@ static inline enum bp_mqtt_error bp_mqtt_fixed(
 
 	if (len == 0)
 		return BP_MQTT_MORE;
-	e = (enum bp_mqtt_error)bp_mqtt_first_octet[p[0]];
+	e = (enum bp_mqtt_error)bp_mqtt_first_byte[p[0]];
 	if (e != BP_MQTT_OK)
 		return e;
 	e = bp_mqtt_varint(p + 1, len - 1, &out->remaining, &used);

@@ -22,9 +22,9 @@ typedef int16_t bp_v8_s16 __attribute__((vector_size(16)));
 
 /* The sums of words 0 and 1, 2 and 3, 4 and 5, 6 and 7: of the selected ones (1, else 0), each
  * BP_CHECKSUM_LESS less. The portable versions are for other processors; tests compare both. */
-static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_s16 asked)
+static inline bp_v4 bp_v4_words_portable(bp_v16 bytes, bp_v8_s16 asked)
 {
-	const bp_v8_s16 word = (bp_v8_s16)(octets ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
+	const bp_v8_s16 word = (bp_v8_s16)(bytes ^ (bp_v16)((bp_v4){0} + 0x80008000)) * asked;
 	bp_v4 sum;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -32,14 +32,14 @@ static inline bp_v4 bp_v4_words_portable(bp_v16 octets, bp_v8_s16 asked)
 	return sum;
 }
 
-static inline bp_v4 bp_v4_words(bp_v16 octets, bp_v8_s16 asked)
+static inline bp_v4 bp_v4_words(bp_v16 bytes, bp_v8_s16 asked)
 {
 #if defined(__SSE2__)
-	const bp_v4 moved = (bp_v4)octets ^ 0x80008000;
+	const bp_v4 moved = (bp_v4)bytes ^ 0x80008000;
 
 	return (bp_v4)_mm_madd_epi16((__m128i)moved, (__m128i)asked);
 #else
-	return bp_v4_words_portable(octets, asked);
+	return bp_v4_words_portable(bytes, asked);
 #endif
 }
 

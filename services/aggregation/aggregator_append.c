@@ -122,9 +122,9 @@ static inline __attribute__((always_inline)) void prefetch_buffer(
 void bp_aggregator_burst_settle(struct bp_aggregator_burst *k)
 {
 	k->a->taken += k->taken;
-	k->a->taken_octets += k->taken_octets;
+	k->a->taken_bytes += k->taken_bytes;
 	k->taken = 0;
-	k->taken_octets = 0;
+	k->taken_bytes = 0;
 }
 
 static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_input *in)
@@ -135,7 +135,7 @@ static inline void taken(struct bp_aggregator_burst *k, const struct bp_agg_inpu
 		k->a->taken_rule = in->rule;
 	}
 	k->taken++;
-	k->taken_octets += in->frame_len;
+	k->taken_bytes += in->frame_len;
 }
 
 /* Passes a message that was read here to the general path. */

@@ -24,13 +24,13 @@ struct bp_aggregator_burst {
 	struct bp_aggregator *a;
 	struct bp_agg_input *in;
 	uint64_t now_ns, wall_ns;
-	uint64_t others;              /* a bit for each that is no such message */
-	uint64_t general;             /* and of those, for each that the general path takes */
-	uint64_t taken, taken_octets; /* of rule `rule`, and not in the aggregator's sums yet */
-	bool stages;                  /* it may be staged, and there are records for all */
-	unsigned n, at;               /* at: of in[0] in the whole burst */
-	unsigned predicted;           /* s[0..guessed) are written */
-	unsigned sample;              /* the last message that was parsed individually; n: none */
+	uint64_t others;             /* a bit for each that is no such message */
+	uint64_t general;            /* and of those, for each that the general path takes */
+	uint64_t taken, taken_bytes; /* of rule `rule`, and not in the aggregator's sums yet */
+	bool stages;                 /* it may be staged, and there are records for all */
+	unsigned n, at;              /* at: of in[0] in the whole burst */
+	unsigned predicted;          /* s[0..guessed) are written */
+	unsigned sample;             /* the last message that was parsed individually; n: none */
 	struct bp_aggregator_message message[BP_AGGREGATOR_BURST]; /* of the general way */
 };
 

@@ -14,10 +14,10 @@ void bp_aggregator_settle(struct bp_aggregator *a)
 	if (a->taken == 0)
 		return;
 	bp_agg_stat_add(&s->messages, a->taken);
-	bp_agg_stat_add(&s->message_octets, a->taken_octets);
+	bp_agg_stat_add(&s->message_bytes, a->taken_bytes);
 	bp_agg_stat_add(&s->waiting, a->taken);
 	a->taken = 0;
-	a->taken_octets = 0;
+	a->taken_bytes = 0;
 }
 
 /* Completes the UDP payload: its begin, its length and its sum. */
@@ -95,19 +95,19 @@ void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flu
 	struct bp_agg_stats *st = &a->stats[rule];
 
 	bp_agg_stat_add(&st->aggregates, t->aggregates);
-	bp_agg_stat_add(&st->aggregate_octets, t->octets);
+	bp_agg_stat_add(&st->aggregate_bytes, t->bytes);
 	bp_agg_stat_add(&st->flushed[reason], t->aggregates);
 	bp_agg_stat_add(&st->delay_ns, t->delay_ns);
 	bp_agg_stat_add(&st->waiting, -t->messages);
 }
 
 static inline void count(struct bp_aggregator *a, const struct bp_agg_stream *s, uint32_t stream,
-	unsigned rule, enum bp_agg_flush reason, unsigned octets, uint64_t now_ns, uint64_t wall_ns)
+	unsigned rule, enum bp_agg_flush reason, unsigned bytes, uint64_t now_ns, uint64_t wall_ns)
 {
 	struct bp_aggregator_tally t = {0};
 
 	bp_aggregator_count(&t, &a->stats[rule], &a->streams.row[stream], s->writer.count,
-		bp_aggregator_octets(a, s), octets, s->arrived_ns, s->began_ns, now_ns, wall_ns);
+		bp_aggregator_bytes(a, s), bytes, s->arrived_ns, s->began_ns, now_ns, wall_ns);
 	bp_aggregator_enter(a, rule, reason, &t);
 }
 

@@ -189,7 +189,7 @@ static inline unsigned append_run_full(struct bp_agg_stream *s, const struct bp_
 
 /* Counts of the stream during a burst, which are added to its counters at the end. */
 struct tally {
-	uint64_t n, octets; /* messages taken, and of their frames */
+	uint64_t n, bytes; /* messages taken, and of their frames */
 	uint64_t gone,
 		flushed_bytes; /* aggregates that were begun and have left, and of their frames */
 	uint64_t flushed_messages, flushed_message_bytes; /* messages in these */
@@ -198,9 +198,9 @@ struct tally {
 static void enter(struct bp_aggregator *a, struct tally *t)
 {
 	a->taken += t->n;
-	a->taken_octets += t->octets;
+	a->taken_bytes += t->bytes;
 	t->n = 0;
-	t->octets = 0;
+	t->bytes = 0;
 }
 
 static bool begin(struct bp_aggregator *a, uint32_t stream, const uint8_t *frame, uint64_t now_ns)
@@ -233,7 +233,7 @@ static void leave(struct bp_aggregator *a, uint32_t stream, enum bp_agg_flush re
 	t->gone++;
 	t->flushed_bytes += out.len;
 	t->flushed_messages += s->writer.count;
-	t->flushed_message_bytes += bp_aggregator_octets(a, s);
+	t->flushed_message_bytes += bp_aggregator_bytes(a, s);
 	bp_aggregator_end(a, s);
 	a->hooks.send(a->hooks.arg, &out);
 }
@@ -249,14 +249,14 @@ static void settle(struct bp_aggregator *a, uint32_t stream, struct tally *t, ui
 		return;
 	bp_aggregator_settle(a);
 	bp_agg_stat_add(&st->aggregates, t->gone);
-	bp_agg_stat_add(&st->aggregate_octets, t->flushed_bytes);
+	bp_agg_stat_add(&st->aggregate_bytes, t->flushed_bytes);
 	bp_agg_stat_add(&st->flushed[BP_AGG_FLUSH_FULL], t->gone);
 	bp_agg_stat_add(&st->delay[0], t->gone);
 	bp_agg_stat_add(&st->waiting, -t->flushed_messages);
 	bp_agg_stat_add(&row->messages, t->flushed_messages);
-	bp_agg_stat_add(&row->message_octets, t->flushed_message_bytes);
+	bp_agg_stat_add(&row->message_bytes, t->flushed_message_bytes);
 	bp_agg_stat_add(&row->aggregates, t->gone);
-	bp_agg_stat_add(&row->aggregate_octets, t->flushed_bytes);
+	bp_agg_stat_add(&row->aggregate_bytes, t->flushed_bytes);
 	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 	if (a->streams.stream[stream].buffer == NULL)
 		bp_agg_streams_move(&a->streams, stream, BP_AGG_LIST_IDLE);
@@ -284,7 +284,7 @@ static inline void taken(struct taking *k, unsigned n, unsigned len, uint32_t fr
 		k->s->more += more;
 	k->s->arrived_ns += n * k->now_ns;
 	k->t.n += n;
-	k->t.octets += (uint64_t)n * frame_len;
+	k->t.bytes += (uint64_t)n * frame_len;
 }
 
 /* `next`: the first frame that is not in the aggregate. */

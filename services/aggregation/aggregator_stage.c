@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 {
 	const struct bp_agg_stage *const stage = &k->a->streams.stage;
 	const uint64_t now_ns = k->now_ns, most = x->most, last = most - 1;
-	uint64_t begun = 0, done = 0, octets = 0;
+	uint64_t begun = 0, done = 0, bytes = 0;
 	const unsigned from = i;
 
 	for (; i < until; i++) {
@@ -178,7 +178,7 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 		g->state += BP_AGG_STAGE_ONE;
 		begun |= (uint64_t)(count == 0) << i;
 		done |= (uint64_t)(count == last) << i;
-		octets += in->frame_len;
+		bytes += in->frame_len;
 		write_record(bp_agg_record_at(stage, k->record[i]), in->frame, k->shape[i],
 			k->sum[i], now_ns);
 		in->verdict = BP_AGG_TAKEN;
@@ -186,7 +186,7 @@ static inline __attribute__((always_inline)) unsigned stage_run(
 	x->begun |= begun;
 	x->run_done = done;
 	k->taken += i - from;
-	k->taken_octets += octets;
+	k->taken_bytes += bytes;
 	return i;
 }
 

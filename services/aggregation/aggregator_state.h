@@ -94,7 +94,7 @@ struct bp_aggregator {
 	struct bp_aggregator_hooks hooks;
 	uint64_t random;
 	/* Messages of one rule that were taken and are not in its statistics yet. */
-	uint64_t taken, taken_octets;
+	uint64_t taken, taken_bytes;
 	uint32_t taken_rule;
 	uint16_t room;
 	uint16_t id; /* of IPv4, of the next aggregate that may be fragmented */
@@ -162,7 +162,7 @@ static inline void bp_aggregator_begin(struct bp_aggregator *a, uint32_t stream,
 }
 
 /* Bytes of the frames of the messages in a stream's aggregate. */
-static inline uint32_t bp_aggregator_octets(
+static inline uint32_t bp_aggregator_bytes(
 	const struct bp_aggregator *a, const struct bp_agg_stream *s)
 {
 	const unsigned n = s->writer.count;
@@ -231,28 +231,28 @@ static inline uint64_t bp_aggregator_began_ns(const struct bp_aggregator *a, uin
 
 /* Aggregates of a rule that left, not yet in its statistics. */
 struct bp_aggregator_tally {
-	uint64_t aggregates, messages, octets, delay_ns;
+	uint64_t aggregates, messages, bytes, delay_ns;
 };
 
 void bp_aggregator_enter(struct bp_aggregator *a, unsigned rule, enum bp_agg_flush reason,
 	const struct bp_aggregator_tally *t);
 
 /* Counts one aggregate of `n` messages. `came`: bytes received for them; `arrived_ns`: the sum of
- * their arrival times; `began_ns`: the arrival time of the first; `octets`: length of the
+ * their arrival times; `began_ns`: the arrival time of the first; `bytes`: length of the
  * aggregate, bytes. */
 static inline __attribute__((always_inline)) void bp_aggregator_count(struct bp_aggregator_tally *t,
 	struct bp_agg_stats *st, struct bp_agg_stream_row *row, unsigned n, uint64_t came,
-	unsigned octets, uint64_t arrived_ns, uint64_t began_ns, uint64_t now_ns, uint64_t wall_ns)
+	unsigned bytes, uint64_t arrived_ns, uint64_t began_ns, uint64_t now_ns, uint64_t wall_ns)
 {
 	t->aggregates++;
 	t->messages += n;
-	t->octets += octets;
+	t->bytes += bytes;
 	t->delay_ns += n * now_ns - arrived_ns;
 	bp_agg_stat_add(&st->delay[bp_agg_delay_bucket(now_ns - began_ns)], 1);
 	bp_agg_stat_add(&row->messages, n);
-	bp_agg_stat_add(&row->message_octets, came);
+	bp_agg_stat_add(&row->message_bytes, came);
 	bp_agg_stat_add(&row->aggregates, 1);
-	bp_agg_stat_add(&row->aggregate_octets, octets);
+	bp_agg_stat_add(&row->aggregate_bytes, bytes);
 	atomic_store_explicit(&row->last_ns, wall_ns, memory_order_relaxed);
 }
 
@@ -298,15 +298,15 @@ static inline bool bp_aggregator_same_target(const uint8_t *a, const uint8_t *b)
 	return ((bp_load_le64(a) ^ bp_load_le64(b)) << 16) == 0;
 }
 
-/* Counts one accepted message of that rule. `octets`: length of its frame, bytes. */
-static inline void bp_aggregator_taken(struct bp_aggregator *a, unsigned rule, uint32_t octets)
+/* Counts one accepted message of that rule. `bytes`: length of its frame, bytes. */
+static inline void bp_aggregator_taken(struct bp_aggregator *a, unsigned rule, uint32_t bytes)
 {
 	if (__builtin_expect(rule != a->taken_rule, 0)) {
 		bp_aggregator_settle(a);
 		a->taken_rule = rule;
 	}
 	a->taken++;
-	a->taken_octets += octets;
+	a->taken_bytes += bytes;
 }
 
 #endif

@@ -244,7 +244,7 @@ static void take_multi_stream(struct bp_aggregator *a, struct bp_agg_input *in, 
 	k.others = 0;
 	k.general = 0;
 	k.taken = 0;
-	k.taken_octets = 0;
+	k.taken_bytes = 0;
 	k.n = n;
 	k.stages = a->multi.known && a->rule[a->multi.rule].stages && !a->starved &&
 		   a->streams.stage.n >= n;

@@ -229,7 +229,7 @@ static enum bp_disagg_rejection check(struct bp_disaggregator *d, unsigned rule,
 }
 
 /* Bytes of all restored frames. */
-static uint64_t octets_of(const struct bp_disagg_packet *p)
+static uint64_t bytes_of(const struct bp_disagg_packet *p)
 {
 	const struct bp_agg_message *last = &p->message[p->count - 1];
 
@@ -269,7 +269,7 @@ enum bp_disagg_verdict bp_disaggregator_read(struct bp_disaggregator *d, const u
 		return BP_DISAGG_REJECTED;
 	}
 	out->rule = (uint8_t)number;
-	bp_disaggregator_count(d, number, frame_len, out->count, octets_of(out));
+	bp_disaggregator_count(d, number, frame_len, out->count, bytes_of(out));
 	return BP_DISAGG_SPLIT;
 }
 
@@ -278,9 +278,9 @@ void bp_disaggregator_give_up(struct bp_disaggregator *d, const struct bp_disagg
 	struct bp_disagg_stats *stats = &d->stats[p->rule];
 
 	bp_agg_stat_add(&stats->aggregates, (uint64_t)-1);
-	bp_agg_stat_add(&stats->aggregate_octets, -(uint64_t)p->datagram.frame_len);
+	bp_agg_stat_add(&stats->aggregate_bytes, -(uint64_t)p->datagram.frame_len);
 	bp_agg_stat_add(&stats->messages, -(uint64_t)p->count);
-	bp_agg_stat_add(&stats->message_octets, -octets_of(p));
+	bp_agg_stat_add(&stats->message_bytes, -bytes_of(p));
 	bp_agg_stat_add(&stats->refused, 1);
 }
 

@@ -144,10 +144,10 @@ static __attribute__((noinline)) bool other_sender(
 	const struct bp_disaggregator_rule *r, uint64_t piece)
 {
 	const uint64_t address[2] = {piece >> 8 * PIECE_SRC & UINT32_MAX, 0};
-	uint8_t octets[4];
+	uint8_t bytes[4];
 
-	memcpy(octets, address, 4);
-	return bp_datagram_sender_possible(4, octets, 1, 1) &&
+	memcpy(bytes, address, 4);
+	return bp_datagram_sender_possible(4, bytes, 1, 1) &&
 	       bp_agg_senders_has(&r->senders, address);
 }
 

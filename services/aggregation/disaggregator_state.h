@@ -78,14 +78,14 @@ static inline void bp_disaggregator_record(struct bp_disaggregator *d, const str
 }
 
 static inline void bp_disaggregator_count(struct bp_disaggregator *d, unsigned rule,
-	uint32_t frame_len, unsigned messages, uint64_t octets)
+	uint32_t frame_len, unsigned messages, uint64_t bytes)
 {
 	struct bp_disagg_stats *stats = &d->stats[rule];
 
 	bp_agg_stat_add(&stats->aggregates, 1);
-	bp_agg_stat_add(&stats->aggregate_octets, frame_len);
+	bp_agg_stat_add(&stats->aggregate_bytes, frame_len);
 	bp_agg_stat_add(&stats->messages, messages);
-	bp_agg_stat_add(&stats->message_octets, octets);
+	bp_agg_stat_add(&stats->message_bytes, bytes);
 }
 
 #endif

@@ -11,11 +11,11 @@
 /* Aligned to cache lines, so that a stream has two of them and a row is alone on its line. */
 static void *lines(size_t n, size_t size)
 {
-	const size_t octets = (n * size + 63) / 64 * 64;
-	void *p = aligned_alloc(64, octets);
+	const size_t bytes = (n * size + 63) / 64 * 64;
+	void *p = aligned_alloc(64, bytes);
 
 	if (p != NULL)
-		memset(p, 0, octets);
+		memset(p, 0, bytes);
 	return p;
 }
 
@@ -145,8 +145,8 @@ static void write_row(struct bp_agg_streams *t, uint32_t stream, uint16_t number
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&r->messages, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->aggregates, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->message_octets, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->aggregate_octets, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->message_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->aggregate_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&r->last_ns, 0, memory_order_relaxed);
 	memcpy(r->address, k->word, sizeof(r->address));
 	r->udp = (uint16_t)bp_agg_key_udp(k);

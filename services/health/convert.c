@@ -49,8 +49,8 @@ static enum bp_phd_verdict read_head(const uint8_t *apdu, size_t len, struct bp_
 	c->mp = head.mp;
 	c->variable = head.scan == BP_PHD_VAR;
 	c->n = head.n;
-	c->octets = head.list.len;
-	c->at = c->octets != 0 ? (uint16_t)(head.list.p - apdu) : 0;
+	c->bytes = head.list.len;
+	c->at = c->bytes != 0 ? (uint16_t)(head.list.p - apdu) : 0;
 	return BP_PHD_CONVERT;
 }
 
@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict walk_report(
 				.len = BP_PHD_BEFORE_HEAD + o->head_len + bound +
 				       sizeof(BP_PHD_BODY_END) - 1,
 				.first = (uint32_t)(ob.data.p - entries),
-				.octets = ob.data.len,
+				.bytes = ob.data.len,
 				.object = (uint16_t)object,
 				.person = ob.person};
 		t->known++;
@@ -218,9 +218,9 @@ static inline __attribute__((always_inline)) enum bp_phd_verdict plan_parts(
 			return BP_PHD_SLOW;
 		c->part[i].len += BP_PHD_RENDER_SLACK;
 	}
-	c->in_place = c->octets <= sizeof(c->copy);
+	c->in_place = c->bytes <= sizeof(c->copy);
 	if (__builtin_expect(c->in_place, 1))
-		bp_copy(c->copy, entries, c->octets);
+		bp_copy(c->copy, entries, c->bytes);
 	return BP_PHD_CONVERT;
 }
 
@@ -241,7 +241,7 @@ static inline enum bp_phd_verdict plan_from(const struct bp_phd_layout *l,
 		c->report_no = f.report_no;
 		c->type = BP_PHD_SCAN_FIXED;
 		c->at = f.at;
-		c->octets = (uint16_t)(f.end - f.at);
+		c->bytes = (uint16_t)(f.end - f.at);
 		c->n = f.n;
 		return plan_parts(l, plan, apdu, most, c, true);
 	}
@@ -370,7 +370,7 @@ static uint8_t *put_one(uint8_t *p, const struct bp_phd_layout *l, struct bp_phd
 {
 	const struct bp_phd_object *o = &l->object[part->object];
 	const struct bp_phd_observation ob = {
-		.person = part->person, .data = {entries + part->first, part->octets}};
+		.person = part->person, .data = {entries + part->first, part->bytes}};
 	struct bp_phd_decoded r;
 
 	if (bp_phd_source_read(&r, c, o, &ob))

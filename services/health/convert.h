@@ -27,7 +27,7 @@ struct bp_phd_part {
 	 * list, how many observations of known objects are in those before it */
 	uint32_t first;
 	/* of an observation by itself: */
-	uint16_t octets; /* of its data */
+	uint16_t bytes;  /* of its data */
 	uint16_t object; /* number in the layout */
 	uint16_t person;
 };
@@ -45,7 +45,7 @@ struct bp_phd_conversion {
 	uint16_t parts;      /* requests; with SLOW there may be more than part[] has room for */
 	uint16_t first_part; /* number of parts before them: bp_phd_convert_plan_from() */
 	uint16_t total;      /* requests of the whole report */
-	uint16_t at, octets; /* offset and length of the entries in the APDU, bytes */
+	uint16_t at, bytes;  /* offset and length of the entries in the APDU, bytes */
 	uint16_t n;          /* the number of observations or persons that the count field says */
 
 	/* for the counters: observations of known objects, and those of others */

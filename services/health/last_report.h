@@ -18,10 +18,10 @@
  * contains only arithmetic; the callers that load and store the words define the memory order.
  *
  *   last   invoke-id 16 | report number 16 | open 32
- *   sent   number 32 | octets 16 | time 16
+ *   sent   number 32 | hash 16 | time 16
  *
  * number: the number of the report's first (port, MID), bp_phd_pair() of shm/health/phd_ids.h, or
- * one of the two values below, which mean that there is none. octets: bp_phd_report_octets(). time:
+ * one of the two values below, which mean that there is none. hash: bp_phd_report_hash(). time:
  * CLOCK_MONOTONIC / 4 s. `sent` 0: there is no report.
  */
 
@@ -35,7 +35,7 @@
 
 #define BP_PHD_REPEAT_UNIT_S 4u
 
-#define BP_PHD_OCTETS_END UINT32_MAX /* number of the last piece */
+#define BP_PHD_HASH_END UINT32_MAX /* number of the last piece */
 
 /*
  * A 16-bit digest of all bytes of an APDU. The UDP checksum is unsuitable: it does not change where
@@ -43,72 +43,72 @@
  * reports, because each of its steps depends on the previous one; here the products are
  * independent, and each position has its own keys.
  */
-struct bp_phd_octets_key {
+struct bp_phd_hash_key {
 	uint64_t k[2];
 };
-static inline struct bp_phd_octets_key bp_phd_octets_key_at(const uint64_t key[2], uint64_t i)
+static inline struct bp_phd_hash_key bp_phd_hash_key_at(const uint64_t key[2], uint64_t i)
 {
-	return (struct bp_phd_octets_key){
+	return (struct bp_phd_hash_key){
 		{key[0] + i * 0x9e3779b97f4a7c15ull, key[1] - i * 0x8ebc6af09c88c6e3ull}};
 }
-static inline uint64_t bp_phd_octets_piece(const struct bp_phd_octets_key *key, const uint8_t *p)
+static inline uint64_t bp_phd_hash_piece(const struct bp_phd_hash_key *key, const uint8_t *p)
 {
 	return bp_fold(bp_load64(p) ^ key->k[0], bp_load64(p + 8) ^ key->k[1]);
 }
-static inline uint64_t bp_phd_octets_at(const uint64_t key[2], const uint8_t *p, uint64_t i)
+static inline uint64_t bp_phd_hash_at(const uint64_t key[2], const uint8_t *p, uint64_t i)
 {
-	const struct bp_phd_octets_key at = bp_phd_octets_key_at(key, i);
+	const struct bp_phd_hash_key at = bp_phd_hash_key_at(key, i);
 
-	return bp_phd_octets_piece(&at, p);
+	return bp_phd_hash_piece(&at, p);
 }
-static inline uint16_t bp_phd_octets_end(uint64_t h, uint64_t last_key)
+static inline uint16_t bp_phd_hash_end(uint64_t h, uint64_t last_key)
 {
 	return (uint16_t)(bp_fold(h ^ 0xa0761d6478bd642full, last_key) >> 16);
 }
-static inline uint64_t bp_phd_octets_last_key(const uint64_t key[2])
+static inline uint64_t bp_phd_hash_last_key(const uint64_t key[2])
 {
 	return key[0] ^ 0xe7037ed1a0b428dbull;
 }
-static inline uint16_t bp_phd_report_octets(const uint64_t key[2], const uint8_t *apdu, size_t len)
+static inline uint16_t bp_phd_report_hash(const uint64_t key[2], const uint8_t *apdu, size_t len)
 {
 	uint64_t h = len;
 
 	if (len < 32)
 		return (uint16_t)bp_hash_bytes(key, apdu, len);
-	h += bp_phd_octets_at(key, apdu, 0) + bp_phd_octets_at(key, apdu + 16, 1);
+	h += bp_phd_hash_at(key, apdu, 0) + bp_phd_hash_at(key, apdu + 16, 1);
 	for (size_t i = 2; i * 16 + 16 < len; i++)
-		h += bp_phd_octets_at(key, apdu + i * 16, i);
+		h += bp_phd_hash_at(key, apdu + i * 16, i);
 	/* some of the last ones a second time */
-	h += bp_phd_octets_at(key, apdu + len - 16, BP_PHD_OCTETS_END);
-	return bp_phd_octets_end(h, bp_phd_octets_last_key(key));
+	h += bp_phd_hash_at(key, apdu + len - 16, BP_PHD_HASH_END);
+	return bp_phd_hash_end(h, bp_phd_hash_last_key(key));
 }
 
 /* As above, for a caller that computes many digests of APDUs with these lengths, bytes: the keys of
  * all positions are computed in advance. */
-#define BP_PHD_OCTETS_SHORT_MIN 32u
-#define BP_PHD_OCTETS_SHORT 64u
-struct bp_phd_octets_keys {
-	struct bp_phd_octets_key at[BP_PHD_OCTETS_SHORT / 16 - 1], end;
+#define BP_PHD_HASH_SHORT_MIN 32u
+#define BP_PHD_HASH_SHORT 64u
+struct bp_phd_hash_keys {
+	struct bp_phd_hash_key at[BP_PHD_HASH_SHORT / 16 - 1], end;
 	uint64_t last;
 };
 
-static inline void bp_phd_octets_keys_init(struct bp_phd_octets_keys *k, const uint64_t key[2])
+static inline void bp_phd_hash_keys_init(struct bp_phd_hash_keys *k, const uint64_t key[2])
 {
-	for (unsigned i = 0; i < BP_PHD_OCTETS_SHORT / 16 - 1; i++)
-		k->at[i] = bp_phd_octets_key_at(key, i);
-	k->end = bp_phd_octets_key_at(key, BP_PHD_OCTETS_END);
-	k->last = bp_phd_octets_last_key(key);
+	for (unsigned i = 0; i < BP_PHD_HASH_SHORT / 16 - 1; i++)
+		k->at[i] = bp_phd_hash_key_at(key, i);
+	k->end = bp_phd_hash_key_at(key, BP_PHD_HASH_END);
+	k->last = bp_phd_hash_last_key(key);
 }
-static inline uint16_t bp_phd_report_octets_short(
-	const struct bp_phd_octets_keys *k, const uint8_t *apdu, size_t len)
+static inline uint16_t bp_phd_report_hash_short(
+	const struct bp_phd_hash_keys *k, const uint8_t *apdu, size_t len)
 {
 	uint64_t h = len;
 
-	h += bp_phd_octets_piece(&k->at[0], apdu) + bp_phd_octets_piece(&k->at[1], apdu + 16);
+	h += bp_phd_hash_piece(&k->at[0], apdu) + bp_phd_hash_piece(&k->at[1], apdu + 16);
 	if (len > 48)
-		h += bp_phd_octets_piece(&k->at[2], apdu + 32);
-	h += bp_phd_octets_piece(&k->end, apdu + len - 16);
-	return bp_phd_octets_end(h, k->last);
+		h += bp_phd_hash_piece(&k->at[2], apdu + 32);
+	h += bp_phd_hash_piece(&k->end, apdu + len - 16);
+	return bp_phd_hash_end(h, k->last);
 }
 
 /* ---- last ---- */
@@ -142,19 +142,19 @@ static inline uint16_t bp_phd_sent_time(uint64_t mono_ns)
 	return (uint16_t)(mono_ns / (BP_PHD_REPEAT_UNIT_S * 1000000000ull));
 }
 /* `time`: bp_phd_sent_time(). */
-static inline uint64_t bp_phd_sent_at(uint32_t number, uint16_t octets, uint16_t time)
+static inline uint64_t bp_phd_sent_at(uint32_t number, uint16_t hash, uint16_t time)
 {
-	return (uint64_t)number << 32 | (uint64_t)octets << 16 | time;
+	return (uint64_t)number << 32 | (uint64_t)hash << 16 | time;
 }
-static inline uint64_t bp_phd_sent_pack(uint32_t number, uint16_t octets, uint64_t mono_ns)
+static inline uint64_t bp_phd_sent_pack(uint32_t number, uint16_t hash, uint64_t mono_ns)
 {
-	return bp_phd_sent_at(number, octets, bp_phd_sent_time(mono_ns));
+	return bp_phd_sent_at(number, hash, bp_phd_sent_time(mono_ns));
 }
 static inline uint32_t bp_phd_sent_number(uint64_t sent)
 {
 	return (uint32_t)(sent >> 32);
 }
-static inline uint16_t bp_phd_sent_octets(uint64_t sent)
+static inline uint16_t bp_phd_sent_hash(uint64_t sent)
 {
 	return (uint16_t)(sent >> 16);
 }
@@ -183,11 +183,10 @@ static inline uint16_t bp_phd_sent_age(uint64_t sent, uint64_t mono_ns)
  * s (EXCHANGE_LIFETIME) after the time in `sent`, rounded down to the resolution of the words.
  */
 static inline bool bp_phd_is_repeat(uint64_t last, uint64_t sent, uint16_t invoke_id,
-	uint16_t report_no, uint16_t octets, uint64_t mono_ns)
+	uint16_t report_no, uint16_t hash, uint64_t mono_ns)
 {
 	return sent != 0 && last >> 32 == bp_phd_last_pack(invoke_id, report_no, 0) >> 32 &&
-	       bp_phd_sent_octets(sent) == octets &&
-	       bp_phd_sent_age(sent, mono_ns) < BP_PHD_REPEAT_AGE;
+	       bp_phd_sent_hash(sent) == hash && bp_phd_sent_age(sent, mono_ns) < BP_PHD_REPEAT_AGE;
 }
 
 /* ---- the open word ---- */

@@ -486,7 +486,7 @@ static bool inside(size_t at, size_t len, size_t size)
 }
 
 /* Size of a value in a fixed report, in bytes; for a kind without one: more than the maximum. */
-static size_t value_octets(const struct bp_phd_object *o)
+static size_t value_bytes(const struct bp_phd_object *o)
 {
 	switch (o->value) {
 	case BP_PHD_VALUE_NONE:
@@ -507,7 +507,7 @@ static size_t value_octets(const struct bp_phd_object *o)
 	}
 }
 
-static size_t time_octets(const struct bp_phd_object *o)
+static size_t time_bytes(const struct bp_phd_object *o)
 {
 	switch (o->time) {
 	case BP_PHD_TIME_NONE:
@@ -525,8 +525,8 @@ static size_t time_octets(const struct bp_phd_object *o)
 /* All fields that are read are inside the observation. */
 static bool map_valid(const struct bp_phd_object *o)
 {
-	return inside(o->value_at, value_octets(o), o->fixed_len) &&
-	       inside(o->time_at, time_octets(o), o->fixed_len) &&
+	return inside(o->value_at, value_bytes(o), o->fixed_len) &&
+	       inside(o->time_at, time_bytes(o), o->fixed_len) &&
 	       (o->status_at == BP_PHD_NOT_THERE || inside(o->status_at, 2, o->fixed_len));
 }
 

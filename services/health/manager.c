@@ -107,7 +107,7 @@ static void event_operating(struct bp_phd_manager *m, uint32_t slot, const struc
 	else if (is_scan(e->type))
 		scan_report(m, slot, c, e->type, p, len);
 	else if (e->type == BP_PHD_CONFIG)
-		config_repeat(m, slot, c, bp_phd_octets_hash(m, p, len));
+		config_repeat(m, slot, c, bp_phd_apdu_hash(m, p, len));
 	else
 		refuse(m, c, BP_PHD_NO_SUCH_ACTION);
 }
@@ -118,7 +118,7 @@ static void event_waiting(struct bp_phd_manager *m, uint32_t slot, const struct 
 {
 	if (c->confirmed && e->handle == 0 && e->type == BP_PHD_CONFIG)
 		bp_phd_configured(
-			m, slot, c->from, c->invoke_id, e->info, bp_phd_octets_hash(m, p, len));
+			m, slot, c->from, c->invoke_id, e->info, bp_phd_apdu_hash(m, p, len));
 	else
 		bp_phd_reply_roer(m, c->from, c->invoke_id, BP_PHD_NOT_ALLOWED);
 }
@@ -286,7 +286,7 @@ void bp_phd_manager_receive(struct bp_phd_manager *m, const struct bp_phd_peer *
 	if (e != BP_PHD_OK)
 		undecodable(m, slot, from, &a, e);
 	else if (a.choice == BP_PHD_AARQ)
-		bp_phd_associate(m, from, slot, &a, bp_phd_octets_hash(m, p, len), unix_ns);
+		bp_phd_associate(m, from, slot, &a, bp_phd_apdu_hash(m, p, len), unix_ns);
 	else if (slot == BP_PHD_NONE)
 		without_session(m, from, &a);
 	else

@@ -118,7 +118,7 @@ static inline bool bp_phd_loading(const struct bp_phd_manager *m)
 	return atomic_load_explicit(&m->t->control->loading, memory_order_relaxed) != 0;
 }
 /* A hash of a whole APDU, to detect a repetition; never 0. */
-uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
+uint64_t bp_phd_apdu_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len);
 
 /* ---- manager_sessions.c: answers ---- */
 

@@ -309,7 +309,7 @@ uint64_t bp_phd_wait_due(struct bp_phd_manager *m, enum bp_phd_wait q)
 	return since + wait < since ? UINT64_MAX : since + wait;
 }
 
-uint64_t bp_phd_octets_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len)
+uint64_t bp_phd_apdu_hash(const struct bp_phd_manager *m, const uint8_t *p, size_t len)
 {
 	const uint64_t h = bp_hash_bytes(m->t->hash_key, p, len);
 

@@ -31,7 +31,7 @@ static inline void bp_phd_source_begin(
 	struct bp_phd_source *s, const struct bp_phd_conversion *c, const uint8_t *entries)
 {
 	s->p = entries;
-	s->end = entries + c->octets;
+	s->end = entries + c->bytes;
 	s->left = c->n;
 	s->fixed_single = !c->mp && !c->variable;
 	if (!s->fixed_single) {
@@ -39,7 +39,7 @@ static inline void bp_phd_source_begin(
 			.n = c->n,
 			.mp = c->mp,
 			.scan = c->variable ? BP_PHD_VAR : BP_PHD_FIXED,
-			.list = {entries, c->octets}};
+			.list = {entries, c->bytes}};
 
 		bp_phd_scan_begin(&s->walk, &head);
 	}

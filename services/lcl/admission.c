@@ -31,14 +31,14 @@ struct hop {
 	uint64_t busy;  /* busy period of the slots, ns; NEVER: no bound is known */
 };
 
-static uint64_t octets_in(uint64_t rate, uint64_t ns)
+static uint64_t bytes_in(uint64_t rate, uint64_t ns)
 {
 	return (uint64_t)(((u128)rate * ns + 7999999999u) / 8000000000u);
 }
 
-static uint64_t ns_of(uint64_t octets, uint64_t rate)
+static uint64_t ns_of(uint64_t bytes, uint64_t rate)
 {
-	return (uint64_t)(((u128)octets * 8000000000u + rate - 1) / rate);
+	return (uint64_t)(((u128)bytes * 8000000000u + rate - 1) / rate);
 }
 
 static uint64_t longest(const struct bp_lcl_flow *f)
@@ -49,8 +49,8 @@ static uint64_t longest(const struct bp_lcl_flow *f)
 /* A(t), in bytes. */
 static uint64_t sent_in(const struct bp_lcl_flow *f, uint64_t ns)
 {
-	const uint64_t steady = f->burst + octets_in(f->rate_bps, ns);
-	const uint64_t fast = longest(f) + octets_in(f->peak_bps, ns);
+	const uint64_t steady = f->burst + bytes_in(f->rate_bps, ns);
+	const uint64_t fast = longest(f) + bytes_in(f->peak_bps, ns);
 
 	return steady < fast ? steady : fast;
 }
@@ -147,7 +147,7 @@ static uint64_t other_bytes_used(const struct hop *h)
 	}
 	if (h->number > 1)
 		busy += ns_of(frame, h->port->rate_bps);
-	return busy > lowest ? octets_in(h->port->rate_bps, busy - lowest) : 0;
+	return busy > lowest ? bytes_in(h->port->rate_bps, busy - lowest) : 0;
 }
 
 /* Maximum difference of the planned times of frames of a flow that left the source at the same time
@@ -168,7 +168,7 @@ static void check_slots(struct hop *h)
 {
 	const struct bp_lcl_port *p = h->port;
 	const uint64_t reach = p->queues * p->tau_ns, far = BUSY_TURNS * p->tau_ns;
-	const int64_t turn = (int64_t)octets_in(p->rate_bps, p->tau_ns);
+	const int64_t turn = (int64_t)bytes_in(p->rate_bps, p->tau_ns);
 
 	for (unsigned i = 0; i < h->flows; i++) {
 		if (has_next_hop(h, i))
@@ -220,15 +220,15 @@ static uint64_t other_flows(const struct hop *h, unsigned i)
 static uint64_t own(const struct hop *h, const struct bp_lcl_flow *f, uint64_t peak)
 {
 	const uint64_t rate = h->port->rate_bps;
-	uint64_t octets = longest(f) - SHORTEST;
+	uint64_t bytes = longest(f) - SHORTEST;
 
 	if (peak > rate && f->burst > longest(f) && peak > f->rate_bps) {
 		/* end of the burst */
 		const uint64_t t = ns_of(f->burst - longest(f), peak - f->rate_bps);
 
-		octets += octets_in(peak - rate, t);
+		bytes += bytes_in(peak - rate, t);
 	}
-	return ns_of(octets, rate);
+	return ns_of(bytes, rate);
 }
 
 /* Bounds of the delay of frames of flow i: `at_most`, and d/n + `beyond`. */
@@ -291,19 +291,19 @@ static void reject_burst(const struct hop *h, struct bp_lcl_admitted *out)
 	const uint64_t tau = h->port->tau_ns;
 
 	refuse(out, BP_LCL_BURST, h->number, meant(h, tau) + h->other_bytes,
-		octets_in(h->port->rate_bps, tau));
+		bytes_in(h->port->rate_bps, tau));
 }
 
 /* Whether all frames planned for a slot fit in its queue. */
 static bool check_queue_depth(const struct hop *h, struct bp_lcl_admitted *out)
 {
-	const uint64_t octets = meant(h, h->port->tau_ns);
-	const uint64_t sent = octets_in(h->port->rate_bps, h->port->tau_ns) / SHORTEST + 1;
-	const uint64_t frames = (octets + SHORTEST - 1) / SHORTEST;
+	const uint64_t bytes = meant(h, h->port->tau_ns);
+	const uint64_t sent = bytes_in(h->port->rate_bps, h->port->tau_ns) / SHORTEST + 1;
+	const uint64_t frames = (bytes + SHORTEST - 1) / SHORTEST;
 	const uint64_t need = frames < sent ? frames : sent;
 
-	if (octets > out->slot_octets)
-		out->slot_octets = octets;
+	if (bytes > out->slot_bytes)
+		out->slot_bytes = bytes;
 	if (need <= h->port->queue_frames)
 		return true;
 	refuse(out, BP_LCL_QUEUE_DEPTH, h->number, need, h->port->queue_frames);

@@ -54,7 +54,7 @@ struct bp_lcl_admitted {
 	uint64_t need, have;
 	uint8_t hop;               /* 1..: where */
 	int64_t early_ns, late_ns; /* end-to-end delay is in [d0 + early, d0 + late]; where KEPT */
-	uint64_t slot_octets;      /* the most that may be meant for one slot of any of its hops */
+	uint64_t slot_bytes;       /* the most that may be meant for one slot of any of its hops */
 };
 
 /*

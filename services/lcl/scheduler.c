@@ -21,7 +21,7 @@ static bool can_be(const struct bp_lcl_scheduler_options *o)
 	return o->tau_ns >= TAU_MIN_NS && o->tau_ns <= TAU_MAX_NS && o->rate_bps >= RATE_MIN_BPS &&
 	       o->queues >= 2 && o->queues <= BP_LCL_QUEUES_MAX && o->queue_frames != 0 &&
 	       o->queue_frames <= PLACES_MAX && o->guard_ns <= TAU_MAX_NS &&
-	       o->best_effort_max <= BP_LCL_OCTETS_MAX;
+	       o->best_effort_max <= BP_LCL_BYTES_MAX;
 }
 
 static bool make_queues(struct bp_lcl_scheduler *s)
@@ -62,7 +62,7 @@ struct bp_lcl_scheduler *bp_lcl_scheduler_create(const struct bp_lcl_scheduler_o
 	s->tau = o->tau_ns << TICK_SHIFT;
 	s->per_tau = UINT64_MAX / o->tau_ns + 1;
 	s->span_ns = o->queues * o->tau_ns;
-	s->per_octet = ((8000000000u << TICK_SHIFT) << OCTET_SHIFT) / o->rate_bps;
+	s->per_byte = ((8000000000u << TICK_SHIFT) << BYTE_SHIFT) / o->rate_bps;
 	s->k = o->queues;
 	s->n_queues = o->queues + 1;
 	s->places = o->queue_frames;
@@ -184,7 +184,7 @@ void bp_lcl_on_slot(
 #define SAME_PLACE(field)                                                                          \
 	(offsetof(struct bp_lcl_departure, field) - offsetof(struct bp_lcl_departure, d) ==        \
 		offsetof(struct entry, field) - offsetof(struct entry, d))
-_Static_assert(SAME_PLACE(meant_ns) && SAME_PLACE(octets) && SAME_PLACE(n) && SAME_PLACE(put),
+_Static_assert(SAME_PLACE(meant_ns) && SAME_PLACE(bytes) && SAME_PLACE(n) && SAME_PLACE(put),
 	"they go in one piece");
 
 /* All from d on. */
@@ -247,7 +247,7 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 	const uint64_t now = ticks_of(s, now_ns), first = due_of(s, q);
 	const bool behind = s->be_ends > now;
 	/* the compiler must assume that the stores alias these */
-	const uint64_t origin_ns = s->origin_ns, per_octet = s->per_octet;
+	const uint64_t origin_ns = s->origin_ns, per_byte = s->per_byte;
 	const struct entry *entry = q->entry;
 	const uint32_t mask = s->mask;
 	uint64_t due = first, wires = 0, latest_ns = 0;
@@ -261,7 +261,7 @@ static inline unsigned take_queue(struct bp_lcl_scheduler *s, struct queue *q, u
 	max = max < q->tail - head ? max : q->tail - head;
 	do {
 		const struct entry *e = &entry[head & mask];
-		const uint64_t wire = tx_time_of(per_octet, e->octets);
+		const uint64_t wire = tx_time_of(per_byte, e->bytes);
 
 		/* each is due when the one before ends, except frames that arrived later */
 		if (due > now)
@@ -313,7 +313,7 @@ static void send_best_effort(struct bp_lcl_scheduler *s, struct bp_lcl_departure
 {
 	const struct best_effort *b = &s->be[s->be_head];
 
-	*out = (struct bp_lcl_departure){.frame = b->frame, .octets = (uint16_t)b->octets};
+	*out = (struct bp_lcl_departure){.frame = b->frame, .bytes = (uint16_t)b->bytes};
 	s->be_head = s->be_head + 1 == s->be_depth ? 0 : s->be_head + 1;
 	s->measured.best_effort--;
 }
@@ -355,7 +355,7 @@ static unsigned take_best_effort(
 			break;
 		}
 		send_best_effort(s, &out[n]);
-		wire = tx_time(s, out[n].octets);
+		wire = tx_time(s, out[n].bytes);
 		s->be_next_tx = best_effort_next_tx(s, start) + wire;
 		s->nic_free = s->be_ends = start + wire;
 		/* a frame that arrives for the current slot waits for this frame, and counts
@@ -387,7 +387,7 @@ unsigned bp_lcl_flush(struct bp_lcl_scheduler *s, struct bp_lcl_departure *out, 
 		uint64_t wire;
 
 		leave(s, q, s->last_ns, &out[n]);
-		wire = tx_time(s, out[n].octets);
+		wire = tx_time(s, out[n].bytes);
 		q->held -= wire;
 		q->planned = q->planned && !is_empty(q);
 		if (is_empty(q) && s->measured.held != 0)

@@ -34,7 +34,7 @@
  * pointers and does not dereference them. It makes no allocation after creation and no system call,
  * and reads no clock; one caller.
  *
- * The link is modelled: a frame takes (octets + BP_LCL_LINK_OVERHEAD) * 8 / rate, and
+ * The link is modelled: a frame takes (bytes + BP_LCL_LINK_OVERHEAD) * 8 / rate, and
  * time-sensitive frames are due one after the other from the begin of their slot. A frame that was
  * dequeued late does not delay those behind it. A frame is dequeued when it is due or later, never
  * before. The waiting time is from the arrival of a frame to `now` of its departure, or to the end
@@ -54,7 +54,7 @@
  * (docs/explanation/lcl-bounds.md).
  */
 #define BP_LCL_LINK_OVERHEAD 24u /* preamble 8, frame checksum 4, gap 12 */
-#define BP_LCL_OCTETS_MAX 65535u /* bytes of a frame; a longer one is rejected */
+#define BP_LCL_BYTES_MAX 65535u  /* bytes of a frame; a longer one is rejected */
 
 struct bp_lcl_scheduler;
 
@@ -84,10 +84,10 @@ enum bp_lcl_put {
 /* Enqueues a time-sensitive frame. take() returns the values stored with it. */
 struct bp_lcl_arrival {
 	void *frame;
-	uint64_t in_ns;  /* its arrival, at most `now`: d/n counts from this time */
-	int32_t d;       /* ns */
-	uint32_t octets; /* of the frame as it will leave, without checksum */
-	uint8_t n;       /* 1..BP_LCL_HOPS_MAX */
+	uint64_t in_ns; /* its arrival, at most `now`: d/n counts from this time */
+	int32_t d;      /* ns */
+	uint32_t bytes; /* of the frame as it will leave, without checksum */
+	uint8_t n;      /* 1..BP_LCL_HOPS_MAX */
 	/* The last slot that a frame of the same flow went to; none of its frames goes to an
 	 * earlier one. NULL: not followed. 0 to begin with. */
 	uint64_t *last_slot;
@@ -99,14 +99,14 @@ void bp_lcl_put_burst(struct bp_lcl_scheduler *s, uint64_t now_ns, const struct 
 	unsigned n, uint8_t *put);
 /* False: the queue is full, and the frame is the caller's. */
 bool bp_lcl_put_best_effort(
-	struct bp_lcl_scheduler *s, uint64_t now_ns, void *frame, uint32_t octets);
+	struct bp_lcl_scheduler *s, uint64_t now_ns, void *frame, uint32_t bytes);
 
 struct bp_lcl_departure {
 	void *frame;
 	uint64_t waited_ns; /* best effort: 0 */
 	int32_t d;          /* as it came */
 	int32_t meant_ns;   /* of that for this node: d/n */
-	uint16_t octets;
+	uint16_t bytes;
 	uint8_t n;   /* as it came; 0: best effort */
 	uint8_t put; /* enum bp_lcl_put */
 };

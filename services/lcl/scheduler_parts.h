@@ -29,7 +29,7 @@ struct entry {
 	void *frame;
 	uint64_t in_ns;
 	int32_t d, meant_ns;
-	uint16_t octets;
+	uint16_t bytes;
 	uint8_t n, put;
 };
 
@@ -45,14 +45,14 @@ struct queue {
 
 struct best_effort {
 	void *frame;
-	uint32_t octets;
+	uint32_t bytes;
 };
 
 struct bp_lcl_scheduler {
 	/* as created */
 	uint64_t origin_ns;   /* moves */
 	uint64_t tau_ns, tau; /* the latter in ticks */
-	uint64_t per_octet;   /* ticks << OCTET_SHIFT */
+	uint64_t per_byte;    /* ticks << BYTE_SHIFT */
 	uint64_t per_tau;     /* 2^64 / tau_ns, rounded up */
 	uint64_t span_ns;     /* K tau */
 	uint32_t k, n_queues, places, mask;
@@ -89,17 +89,17 @@ struct bp_lcl_scheduler {
 	void *began_arg;
 };
 
-#define OCTET_SHIFT 20
+#define BYTE_SHIFT 20
 
 /* Rounded down, so that frames that fill tau exactly fit into it. */
-static inline uint64_t tx_time_of(uint64_t per_octet, uint32_t octets)
+static inline uint64_t tx_time_of(uint64_t per_byte, uint32_t bytes)
 {
-	return (octets + (uint64_t)BP_LCL_LINK_OVERHEAD) * per_octet >> OCTET_SHIFT;
+	return (bytes + (uint64_t)BP_LCL_LINK_OVERHEAD) * per_byte >> BYTE_SHIFT;
 }
 
-static inline uint64_t tx_time(const struct bp_lcl_scheduler *s, uint32_t octets)
+static inline uint64_t tx_time(const struct bp_lcl_scheduler *s, uint32_t bytes)
 {
-	return tx_time_of(s->per_octet, octets);
+	return tx_time_of(s->per_byte, bytes);
 }
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -165,7 +165,7 @@ static inline uint64_t best_effort_next_tx(const struct bp_lcl_scheduler *s, uin
 static inline bool best_effort_may(
 	const struct bp_lcl_scheduler *s, uint64_t now, uint64_t need, uint64_t *at)
 {
-	const uint64_t wire = tx_time(s, s->be[s->be_head].octets);
+	const uint64_t wire = tx_time(s, s->be[s->be_head].bytes);
 	const uint64_t start = later(now, s->nic_free);
 	const uint64_t turn = best_effort_next_tx(s, start);
 	/* maximum transmission time on the link when it is added, if all polls were in time */

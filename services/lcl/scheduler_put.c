@@ -45,7 +45,7 @@ static inline uint64_t meant_for(
 /* Whether the sums below do not overflow, and d/n is not in the past. */
 static inline bool in_range(const struct bp_lcl_arrival *a)
 {
-	return (uint32_t)a->d <= BP_LCL_DELAY_MAX_NS && a->octets <= BP_LCL_OCTETS_MAX;
+	return (uint32_t)a->d <= BP_LCL_DELAY_MAX_NS && a->bytes <= BP_LCL_BYTES_MAX;
 }
 
 /* In slots, of less than K tau. */
@@ -72,7 +72,7 @@ static inline void fill(
 	e->in_ns = a->in_ns;
 	e->d = a->d;
 	e->meant_ns = meant_ns;
-	e->octets = (uint16_t)a->octets;
+	e->bytes = (uint16_t)a->bytes;
 	e->n = a->n;
 	e->put = (uint8_t)verdict;
 }
@@ -154,13 +154,13 @@ struct place {
 static __attribute__((noinline)) enum bp_lcl_put put_general(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
-	const uint64_t wire = tx_time(s, a->octets);
+	const uint64_t wire = tx_time(s, a->bytes);
 	enum bp_lcl_put verdict;
 	uint32_t ahead = first_choice(s, a, &verdict);
 	uint64_t end = s->slot + s->k;
 
 	*to = (struct place){.from = s->slot + ahead};
-	if (a->octets > BP_LCL_OCTETS_MAX)
+	if (a->bytes > BP_LCL_BYTES_MAX)
 		return BP_LCL_PUT_FULL;
 	/* with older frames still held, correspondingly fewer slots are usable */
 	if (s->measured.held != 0 && s->queue[s->first].slot + s->n_queues < end)
@@ -184,7 +184,7 @@ static __attribute__((noinline)) enum bp_lcl_put put_general(
 static inline enum bp_lcl_put put_one(
 	struct bp_lcl_scheduler *s, const struct bp_lcl_arrival *a, struct place *to)
 {
-	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = tx_time(s, a->octets);
+	const uint64_t ns = meant_for(s, a, s->slot_begin_ns), wire = tx_time(s, a->bytes);
 	uint32_t ahead;
 
 	if (ns >= s->span_ns || !in_range(a))
@@ -221,7 +221,7 @@ static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct pl
 	const enum bp_lcl_put verdict = q->slot == to->from ? BP_LCL_PUT_OK : BP_LCL_PUT_MOVED;
 	/* the compiler must assume that the stores alias these */
 	const uint64_t from_ns = s->origin_ns + s->slot_begin_ns + (to->from - s->slot) * s->tau_ns;
-	const uint64_t tau = s->tau, tau_ns = s->tau_ns, per_octet = s->per_octet;
+	const uint64_t tau = s->tau, tau_ns = s->tau_ns, per_byte = s->per_byte;
 	const uint64_t slot = q->slot;
 	struct entry *entry = q->entry;
 	const uint32_t mask = s->mask;
@@ -231,7 +231,7 @@ static inline unsigned put_same_slot(struct bp_lcl_scheduler *s, const struct pl
 
 	n = n < room ? n : room;
 	for (i = 0; i < n; i++) {
-		const uint64_t wire = tx_time_of(per_octet, a[i].octets);
+		const uint64_t wire = tx_time_of(per_byte, a[i].bytes);
 		const uint64_t meant_ns = share(a[i].d, a[i].n);
 
 		if (!in_range(&a[i]) || held + wire > tau ||
@@ -268,18 +268,18 @@ void bp_lcl_put_burst(struct bp_lcl_scheduler *s, uint64_t now_ns, const struct 
 }
 
 bool bp_lcl_put_best_effort(
-	struct bp_lcl_scheduler *s, uint64_t now_ns, void *frame, uint32_t octets)
+	struct bp_lcl_scheduler *s, uint64_t now_ns, void *frame, uint32_t bytes)
 {
 	uint32_t at = s->be_head + s->measured.best_effort;
 
 	s->last_ns = now_ns;
-	if (s->measured.best_effort == s->be_depth || octets > BP_LCL_OCTETS_MAX)
+	if (s->measured.best_effort == s->be_depth || bytes > BP_LCL_BYTES_MAX)
 		return false;
 	/* best effort did not lose the idle time of the link before */
 	if (s->measured.best_effort == 0)
 		s->be_next_tx = later(s->link_free, ticks_of(s, now_ns));
 	at = at < s->be_depth ? at : at - s->be_depth;
-	s->be[at] = (struct best_effort){frame, octets};
+	s->be[at] = (struct best_effort){frame, bytes};
 	s->measured.best_effort++;
 	return true;
 }

@@ -134,10 +134,10 @@ struct set {
 	uint64_t bits[WORDS];
 };
 
-#define OCTETS 256u
-#define NEITHER (2 * OCTETS) /* neither of two families, or protocols */
+#define BYTES 256u
+#define NEITHER (2 * BYTES) /* neither of two families, or protocols */
 struct choice {
-	struct set of[2 * OCTETS + 1]; /* by kind * OCTETS + byte, or NEITHER */
+	struct set of[2 * BYTES + 1]; /* by kind * BYTES + byte, or NEITHER */
 };
 
 struct entry {
@@ -149,7 +149,7 @@ struct entry {
 
 struct bp_matcher {
 	unsigned n;
-	struct set port[OCTETS];
+	struct set port[BYTES];
 	struct choice source, destination, l4;
 	struct entry entry[BP_MATCHES_MAX];
 };
@@ -160,7 +160,7 @@ static inline uint64_t tag(uint16_t vlan, uint16_t ethertype, uint8_t pcp, uint8
 }
 
 /* Of an address in the byte order of a frame. */
-static inline uint8_t octet_of(const uint64_t address[2], unsigned i)
+static inline uint8_t byte_of(const uint64_t address[2], unsigned i)
 {
 	return ((const uint8_t *)address)[i];
 }
@@ -180,27 +180,27 @@ static void add_all(struct choice *c, unsigned i)
 static void choose_address(struct choice *c, unsigned i, unsigned family, const uint64_t value[2],
 	const uint64_t mask[2])
 {
-	const unsigned last = family == 4 ? 3 : 15, from = family == 4 ? 0 : OCTETS;
+	const unsigned last = family == 4 ? 3 : 15, from = family == 4 ? 0 : BYTES;
 
 	if (family == 0) {
 		add_all(c, i);
 		return;
 	}
-	for (unsigned octet = 0; octet < OCTETS; octet++)
-		if ((octet & octet_of(mask, last)) == octet_of(value, last))
-			add(&c->of[from + octet], i);
+	for (unsigned byte = 0; byte < BYTES; byte++)
+		if ((byte & byte_of(mask, last)) == byte_of(value, last))
+			add(&c->of[from + byte], i);
 }
 
 /* Entry i matches this port. */
 static void choose_l4(struct choice *c, unsigned i, const struct entry *e)
 {
-	const unsigned from = e->l4 == BP_PROTO_UDP ? 0 : OCTETS;
+	const unsigned from = e->l4 == BP_PROTO_UDP ? 0 : BYTES;
 
 	if (e->l4 == 0) {
 		add_all(c, i);
 		return;
 	}
-	for (unsigned k = 0; k <= e->span && k < OCTETS; k++)
+	for (unsigned k = 0; k <= e->span && k < BYTES; k++)
 		add(&c->of[from + ((e->first + k) & 0xff)], i);
 }
 
@@ -279,14 +279,14 @@ static inline const struct set *by_address(
 {
 	if (key->family == 0)
 		return &c->of[NEITHER];
-	return &c->of[key->family == 4 ? octet_of(address, 3) : OCTETS + octet_of(address, 15)];
+	return &c->of[key->family == 4 ? byte_of(address, 3) : BYTES + byte_of(address, 15)];
 }
 
 static inline const struct set *by_l4(const struct choice *c, const struct key *key)
 {
 	if (key->l4 == 0)
 		return &c->of[NEITHER];
-	return &c->of[(key->l4 == BP_PROTO_UDP ? 0 : OCTETS) + (key->port & 0xff)];
+	return &c->of[(key->l4 == BP_PROTO_UDP ? 0 : BYTES) + (key->port & 0xff)];
 }
 
 static inline bool is_for(const struct entry *e, const struct key *key, uint64_t key_tag)
@@ -307,7 +307,7 @@ int bp_matcher_find(const struct bp_matcher *m, const uint8_t *frame, size_t len
 	struct key key;
 	uint64_t key_tag;
 
-	if (m->n == 0 || port >= OCTETS || !read_key(frame, len, &key))
+	if (m->n == 0 || port >= BYTES || !read_key(frame, len, &key))
 		return -1;
 	key_tag = tag(key.vlan, key.ethertype, key.pcp, key.dscp);
 	set[0] = &m->port[port];

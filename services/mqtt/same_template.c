@@ -16,7 +16,7 @@ enum template_kind {
 #define AT_TCP 46u
 #define AT_REST 62u
 /* Bytes of the PUBLISH that are compared, or at least read. */
-#define HEAD_OCTETS 8u
+#define HEAD_BYTES 8u
 
 static inline uint16_t total_of(const uint8_t *frame)
 {
@@ -192,12 +192,12 @@ static void set_text(struct bp_template *x, uint32_t n, unsigned point)
 
 static void set_head(struct bp_template *x, const uint8_t *frame)
 {
-	const uint32_t octets = x->topic - x->at;
+	const uint32_t bytes = x->topic - x->at;
 
 	x->tcp = bp_v16_load(frame + AT_TCP);
 	x->tcp_mask = (bp_v16){0xf0, BP_SINGLE_TCP_FLAGS};
 	x->tcp &= x->tcp_mask;
-	for (uint32_t i = 0; i < octets; i++) {
+	for (uint32_t i = 0; i < bytes; i++) {
 		x->head_mask[i] = i == 0 ? 0xfe : 0xff; /* not: RETAIN */
 		x->head[i] = frame[x->at + i] & x->head_mask[i];
 	}
@@ -245,7 +245,7 @@ static bool template_set(struct bp_template *x, const struct bp_mqtt_worker *in,
 	if (in->min_ttl > 1)
 		return false;
 	x->at = bp_single_payload(frame);
-	if (p->end <= AT_REST || p->end < x->at + HEAD_OCTETS)
+	if (p->end <= AT_REST || p->end < x->at + HEAD_BYTES)
 		return false;
 	x->total = total_of(frame);
 	x->topic = x->at + (frame[x->at + 1] < 0x80 ? 4 : 5);

@@ -74,7 +74,7 @@ bool bp_transform_layout_finish(struct bp_transform_layout *l, const char **what
 		*what = "a field has more than 31 bits of fraction";
 		if (f->fraction > 31)
 			return false;
-		*what = "a field begins more than 1400 octets into the payload";
+		*what = "a field begins more than 1400 bytes into the payload";
 		if (f->offset > BP_TRANSFORM_OFFSET_MAX)
 			return false;
 		needed = needed > end_of(f) ? needed : end_of(f);

@@ -66,8 +66,8 @@ enum bp_agg_flush {
 /* The statistics of one worker and one entry of `encapsulate`. Byte counts are those of Ethernet
  * frames without checksum. */
 struct bp_agg_stats {
-	_Atomic uint64_t messages, message_octets;
-	_Atomic uint64_t aggregates, aggregate_octets;
+	_Atomic uint64_t messages, message_bytes;
+	_Atomic uint64_t aggregates, aggregate_bytes;
 	_Atomic uint64_t flushed[BP_AGG_FLUSH_COUNT];
 	_Atomic uint64_t delay_ns; /* sum of the waiting times of all messages */
 	_Atomic uint64_t
@@ -80,9 +80,9 @@ struct bp_agg_stats {
 
 /* The statistics of one worker and one entry of `decapsulate`. */
 struct bp_disagg_stats {
-	_Atomic uint64_t aggregates, aggregate_octets;
-	_Atomic uint64_t messages, message_octets; /* restored messages */
-	_Atomic uint64_t plain;                    /* not aggregated: forwarded unchanged */
+	_Atomic uint64_t aggregates, aggregate_bytes;
+	_Atomic uint64_t messages, message_bytes; /* restored messages */
+	_Atomic uint64_t plain;                   /* not aggregated: forwarded unchanged */
 	_Atomic uint64_t refused;
 	/* from sequence numbers, which only the full format has */
 	_Atomic uint64_t missing;   /* aggregates missing when a later one arrived */
@@ -102,7 +102,7 @@ struct bp_disagg_stats {
  */
 struct bp_agg_stream_row {
 	_Atomic uint64_t life;
-	_Atomic uint64_t messages, aggregates, message_octets, aggregate_octets;
+	_Atomic uint64_t messages, aggregates, message_bytes, aggregate_bytes;
 	_Atomic uint64_t last_ns; /* Unix time at which its last aggregate left; 0: none yet */
 	uint8_t address[16];      /* destination */
 	uint16_t udp;

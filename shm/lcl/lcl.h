@@ -50,7 +50,7 @@ struct bp_lcl_port_stats {
 	_Atomic uint32_t owner;        /* worker + 1, stored after `configured`; 0: no owner yet */
 	uint32_t pad;
 	_Atomic uint64_t sent, best_effort; /* frames handed to the driver */
-	_Atomic uint64_t best_effort_octets;
+	_Atomic uint64_t best_effort_bytes;
 	_Atomic uint64_t late, early, moved, full;   /* enum bp_lcl_put; full: dropped */
 	_Atomic uint64_t best_effort_full;           /* dropped */
 	_Atomic uint64_t handed_over, handover_full; /* from other workers; dropped */
@@ -79,7 +79,7 @@ struct bp_lcl_flow_stats {
 	_Atomic uint32_t life; /* 0: free */
 	uint16_t flow;
 	uint8_t last, pad; /* this is its last node */
-	_Atomic uint64_t frames, octets, outside, late, early, moved, full;
+	_Atomic uint64_t frames, bytes, outside, late, early, moved, full;
 	_Atomic uint64_t labelled;           /* of these, got their label here */
 	_Atomic uint64_t missing, reordered; /* by sequence numbers, in the order of arrival */
 	_Atomic uint64_t waited_ns;          /* sum */

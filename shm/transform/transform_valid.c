@@ -7,17 +7,17 @@
  * behaviour. */
 static bool is_bool(const bool *b)
 {
-	uint8_t octet;
+	uint8_t byte;
 
-	memcpy(&octet, b, sizeof(octet));
-	return octet <= 1;
+	memcpy(&byte, b, sizeof(byte));
+	return byte <= 1;
 }
 
 static bool field_valid(const struct bp_transform_field *f, unsigned length)
 {
-	const unsigned octets = f->type == BP_TRANSFORM_FLOAT64 ? 8 : 4;
+	const unsigned bytes = f->type == BP_TRANSFORM_FLOAT64 ? 8 : 4;
 
-	return f->type < BP_TRANSFORM_TYPES && f->fraction <= 31 && f->offset + octets <= length;
+	return f->type < BP_TRANSFORM_TYPES && f->fraction <= 31 && f->offset + bytes <= length;
 }
 
 static bool layout_valid(const struct bp_transform_layout *l)

@@ -135,7 +135,7 @@ class Acme:
         wait_until("the CSE's files", marked, seconds=180)
 
     def ask_http(self, path, query="", fr=ADMIN):
-        """A retrieve over HTTP, which has no limit of length (CoAP answers of over 1024 octets come in blocks)."""
+        """A retrieve over HTTP, which has no limit of length (CoAP answers of over 1024 bytes come in blocks)."""
         ask = urllib.request.Request(f"http://{self.address}:{self.http}/{path}?{query}",
                                      headers={"X-M2M-Origin": fr, "X-M2M-RI": "h1", "X-M2M-RVI": "4"})
         for again in range(9, -1, -1):  # it fails by itself (500) where resources of the answer are just being changed

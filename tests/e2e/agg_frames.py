@@ -90,7 +90,7 @@ def read(frame):
         family, tos, hops, df, body = 6, int.from_bytes(p[:2], "big") >> 4 & 255, p[7], True, p[40:total]
     else:
         return None
-    assert len(p) == max(total, 60 - at - 2 if len(frame) == 60 else 0), f"octets behind the packet: {frame.hex()}"
+    assert len(p) == max(total, 60 - at - 2 if len(frame) == 60 else 0), f"bytes behind the packet: {frame.hex()}"
     sport, dport, length, sum_ = struct.unpack("!HHHH", body[:8])
     assert length == len(body), f"UDP length: {frame.hex()}"
     assert sum_ != 0 and checksum(pseudo(source, destination, length) + body) == 0, f"UDP checksum: {frame.hex()}"
@@ -122,7 +122,7 @@ def aggregates(frames, port=PORT):
 
 
 def longest(frames):
-    """Octets of the longest aggregate's IP packet."""
+    """Bytes of the longest aggregate's IP packet."""
     return max(len(a.packet.payload) + (28 if a.packet.family == 4 else 48) for a in aggregates(frames))
 
 
@@ -145,7 +145,7 @@ def sequences_unbroken(found):
 
 
 def full(messages, family=4, stream=0x5EED, sequence=1, choose=min):
-    """The octets of an aggregate of Datagrams."""
+    """The bytes of an aggregate of Datagrams."""
     return agg_formats.full_write(family, stream, sequence, [
         agg_formats.Message(packed(m.source), m.port, m.hops, m.payload) for m in messages], choose)
 

@@ -9,7 +9,7 @@ HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
 
 
 def write(path, frames):
-    """frames: (nanoseconds, octets) pairs."""
+    """frames: (nanoseconds, bytes) pairs."""
     with Path(path).open("wb") as f:
         f.write(HEAD)
         for ns, frame in frames:
@@ -18,11 +18,11 @@ def write(path, frames):
 
 def read(path):
     """The same pairs."""
-    octets = Path(path).read_bytes()
-    assert octets[:4] == HEAD[:4]
+    data = Path(path).read_bytes()
+    assert data[:4] == HEAD[:4]
     at, frames = len(HEAD), []
-    while at < len(octets):
-        seconds, ns, length = struct.unpack("<III", octets[at:at + 12])
-        frames.append((seconds * SECOND + ns, octets[at + 16:at + 16 + length]))
+    while at < len(data):
+        seconds, ns, length = struct.unpack("<III", data[at:at + 12])
+        frames.append((seconds * SECOND + ns, data[at + 16:at + 16 + length]))
         at += 16 + length
     return frames

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Frames of every kind that a wire carries, good and bad, from the devices to the cloud or back; no more than 1,500
-octets behind the header, and tags."""
+bytes behind the header, and tags."""
 
 import random
 

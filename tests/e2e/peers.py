@@ -146,7 +146,7 @@ class Publisher:
             if rich:
                 properties.PayloadFormatIndicator = 0
                 properties.MessageExpiryInterval = 3600
-                properties.ContentType = "application/octet-stream"
+                properties.ContentType = "application/byte-stream"
                 properties.ResponseTopic = "reply/here"
                 properties.CorrelationData = bytes(range(16))
                 properties.UserProperty = [("line", "7"), ("line", "8")]

@@ -24,7 +24,7 @@ def aare(result):
 
 
 def patch(hexes, *changes):
-    """The octets with 16-bit values put at offsets."""
+    """The bytes with 16-bit values put at offsets."""
     b = bytearray.fromhex(hexes)
     for at, value in changes:
         b[at:at + 2] = value.to_bytes(2, "big")
@@ -50,20 +50,20 @@ def rorj(invoke, problem):
 class Apdu:
     """The fields of an agent's APDU that lie at fixed places."""
 
-    def __init__(self, octets):
-        self.octets = octets
-        self.choice, self.length = struct.unpack_from(">HH", octets)
-        assert self.length == len(octets) - 4, octets.hex()
+    def __init__(self, raw):
+        self.raw = raw
+        self.choice, self.length = struct.unpack_from(">HH", raw)
+        assert self.length == len(raw) - 4, raw.hex()
         if self.choice == AARQ:
-            self.config = struct.unpack_from(">H", octets, 44)[0]
-            self.system_id = octets[36:44].hex()
+            self.config = struct.unpack_from(">H", raw, 44)[0]
+            self.system_id = raw[36:44].hex()
         if self.choice == PRST:
-            self.invoke, self.data = struct.unpack_from(">HH", octets, 6)
+            self.invoke, self.data = struct.unpack_from(">HH", raw, 6)
             if self.data in (0x100, 0x101):
-                self.handle, _, self.type = struct.unpack_from(">HIH", octets, 12)
-                self.id = struct.unpack_from(">H", octets, 22)[0]
+                self.handle, _, self.type = struct.unpack_from(">HIH", raw, 12)
+                self.id = struct.unpack_from(">H", raw, 22)[0]
                 if self.type != CONFIG:
-                    self.report_no = struct.unpack_from(">H", octets, 24)[0]
+                    self.report_no = struct.unpack_from(">H", raw, 24)[0]
 
     @property
     def is_report(self):
@@ -71,7 +71,7 @@ class Apdu:
 
 
 class Manager:
-    """Answers agents over UDP or TCP until closed. `answer(apdu, peer)` may return octets, a list of them, or None
+    """Answers agents over UDP or TCP until closed. `answer(apdu, peer)` may return bytes, a list of them, or None
     for the usual answer; b"" is silence. All APDUs are kept in `received`, as (peer, Apdu)."""
 
     def __init__(self, tcp=False, known=(400,), answer=None, address="127.0.0.1"):
@@ -112,8 +112,8 @@ class Manager:
             return config_answer(a.invoke, a.id) if a.type == CONFIG else report_answer(a.invoke, a.type)
         return b""
 
-    def take(self, octets, peer, send):
-        a = Apdu(octets)
+    def take(self, raw, peer, send):
+        a = Apdu(raw)
         with self.changed:
             self.received.append((peer, a))
             self.changed.notify_all()
@@ -128,7 +128,7 @@ class Manager:
             return [a for _, a in self.received if what(a)]
         with self.changed:
             ok = self.changed.wait_for(lambda: len(found()) >= count, seconds)
-        assert ok, f"only {len(found())} of {count}: {[a.octets.hex() for _, a in self.received][-20:]}"
+        assert ok, f"only {len(found())} of {count}: {[a.raw.hex() for _, a in self.received][-20:]}"
         return found()
 
     def apdus(self, what=lambda a: True):
@@ -137,8 +137,8 @@ class Manager:
     def _datagrams(self):
         while not self.closing:
             try:
-                octets, peer = self.socket.recvfrom(65536)
-                self.take(octets, peer, lambda b, p=peer: self.socket.sendto(b, p))
+                raw, peer = self.socket.recvfrom(65536)
+                self.take(raw, peer, lambda b, p=peer: self.socket.sendto(b, p))
             except TimeoutError:
                 continue
             except Exception as e:  # told where it can fail the test

@@ -14,7 +14,7 @@ from lab import wait_until
 UDP, TIMED_UDP = 10000, 10001
 ONE = 1 << 25  # fixed point: 25 bits of fraction
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
-HEADER = 17  # octets of the timing header
+HEADER = 17  # bytes of the timing header
 IDENTITY = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
 ROTATED = [[0, -1, 0, 1.5], [1, 0, 0, 0], [0, 0, 1, 0.25]]
 SLANTED = [[0.36, 0.48, -0.8, -2.5], [-0.8, 0.6, 0, 0.125], [0.48, 0.64, 0.6, 7]]

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 
 #define BATCH 256
-#define FRAME 60 /* and four octets of check sequence on a wire */
+#define FRAME 60 /* and four bytes of check sequence on a wire */
 
 struct frame {
 	struct ether_header ether;

@@ -28,7 +28,7 @@ class Datagram(NamedTuple):
 
 
 class Sender:
-    """A sensor: a socket with an address, a port, a TTL and a TOS octet of its own."""
+    """A sensor: a socket with an address, a port, a TTL and a TOS byte of its own."""
 
     def __init__(self, lab, address, port, hops=64, tos=0, fragment=False, ns="sensors"):
         six = ":" in address
@@ -70,7 +70,7 @@ class Senders(contextlib.AbstractContextManager):
         return d
 
     def numbered(self, n, size, port=PORT, senders=None):
-        """n messages of random senders, with a number each; size(): octets, of which a short one has part of the number."""
+        """n messages of random senders, with a number each; size(): bytes, of which a short one has part of the number."""
         for _ in range(n):
             length = size()
             text = struct.pack("!I", len(self.sent)) + self.random.randbytes(max(0, length - 4))

@@ -6,9 +6,9 @@
 #include "proto/net/crc32c.h"
 
 /*
- * The first octet chooses: any octets as a packet of either format, where in every second case the
+ * The first byte chooses: any bytes as a packet of either format, where in every second case the
  * checksum of `full` is made right, since the fuzzer would not find one; or messages that are made
- * of the octets, appended, and read again.
+ * of the bytes, appended, and read again.
  */
 static struct bp_agg_message got[BP_AGG_FULL_MOST], again[BP_AGG_FULL_MOST];
 
@@ -84,11 +84,11 @@ static void full(const uint8_t *p, size_t len, unsigned family)
 	free(block);
 }
 
-/* Limits from the first six octets, and then messages: how many octets of the sender are new,
+/* Limits from the first six bytes, and then messages: how many bytes of the sender are new,
  * those, the length, and the payload from anywhere. */
 static void write_full(const uint8_t *p, size_t len, unsigned family)
 {
-	const unsigned octets = family == 4 ? 4 : 16;
+	const unsigned bytes = family == 4 ? 4 : 16;
 	struct bp_agg_sender sent[BP_AGG_FULL_MOST], s = {0};
 	uint16_t lens[BP_AGG_FULL_MOST];
 	const uint8_t *end = p + len, *payload = p;
@@ -107,10 +107,10 @@ static void write_full(const uint8_t *p, size_t len, unsigned family)
 		abort();
 	bp_agg_full_begin(&w, block, (uint16_t)front, (uint16_t)size, family, p[4]);
 	for (p += 6; end - p >= 24;) {
-		const unsigned new = *p % (octets + 1), cost_before = bp_agg_full_len(&w);
+		const unsigned new = *p % (bytes + 1), cost_before = bp_agg_full_len(&w);
 		unsigned longer, cost;
 
-		memcpy(s.addr + octets - new, p + 1, new);
+		memcpy(s.addr + bytes - new, p + 1, new);
 		p += 1 + new;
 		s.port = *p & 1 ? bp_be16(p + 1) : s.port;
 		s.hops = *p & 2 ? p[3] : s.hops;

@@ -6,8 +6,8 @@
 #include "proto/aggregation/agg_lin2018.h"
 
 /*
- * The first octets choose N, MTU and size of the buffers; the others are a run: frames made of a
- * few octets each or given whole, bursts, time, flushes, and buffers that run out.
+ * The first bytes choose N, MTU and size of the buffers; the others are a run: frames made of a
+ * few bytes each or given whole, bursts, time, flushes, and buffers that run out.
  *
  * What leaves must fit its buffer and the MTU and be a frame with right headers and checksums, with
  * as many messages as were taken, but for those that are told as lost where there is no buffer;
@@ -105,7 +105,7 @@ static void sent(void *arg, const struct bp_agg_output *o)
 	out--;
 }
 
-/* A frame with right headers; r: six octets that say which. Returns its length. */
+/* A frame with right headers; r: six bytes that say which. Returns its length. */
 static unsigned write_frame(const uint8_t *r, uint8_t *to)
 {
 	const unsigned rule = r[0] % 3, len = rule == 2 ? 22 : r[3] * 2u % 600;
@@ -200,7 +200,7 @@ static void add(struct run *r, const uint8_t *frame, unsigned len, unsigned fram
 		take(r);
 }
 
-/* Does what the first octets say; returns how many they were, 0 at the end. */
+/* Does what the first bytes say; returns how many they were, 0 at the end. */
 static size_t step(struct run *r, const uint8_t *p, size_t size)
 {
 	static uint8_t frame[FRAME_MOST];
@@ -234,7 +234,7 @@ static size_t step(struct run *r, const uint8_t *p, size_t size)
 		if (size < 7)
 			return 0;
 		len = write_frame(p + 1, frame);
-		/* now and then with an octet that is another */
+		/* now and then with an byte that is another */
 		if (arg == 1)
 			frame[12 + p[6] % 50] ^= p[5];
 		add(r, frame, len, len);

@@ -6,7 +6,7 @@
 
 /*
  * Any datagram: what is accepted stays inside the input and, written again from what was read, is
- * the same octets, since CoAP has one form only of each number.
+ * the same bytes, since CoAP has one form only of each number.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,7 +11,7 @@
  *   2        a datagram: a length, and its bytes
  *   3        the same of the longest that there can be: bytes that are all the same
  *   4 to 7   a message for a request: bits 3 and 4 its type, bit 5 the message id of the request,
- *            else one of its own, bit 6 its token, else one octet of it is wrong, bit 7 from
+ *            else one of its own, bit 6 its token, else one byte of it is wrong, bit 7 from
  * another port; then its code, a length, and options and payload
  */
 #include <netinet/in.h>

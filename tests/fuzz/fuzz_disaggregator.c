@@ -6,7 +6,7 @@
 #include "proto/net/crc32c.h"
 
 /*
- * The first octet chooses: the following ones are a frame as it is; or the UDP payload of a frame
+ * The first byte chooses: the following ones are a frame as it is; or the UDP payload of a frame
  * with right headers, of either format and family, where the checksum inside `full` is made right,
  * since the fuzzer would not find one.
  *
@@ -111,7 +111,7 @@ static unsigned read_restored(const uint8_t *p, unsigned len, unsigned rule, uns
 	return l4_len - 8 - in_front;
 }
 
-/* `len` octets of the aggregate's UDP payload are at `payload`. */
+/* `len` bytes of the aggregate's UDP payload are at `payload`. */
 static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
 {
 	const unsigned in_front = rule < 2 ? 0 : BP_AGG_LIN2018_HEADER;

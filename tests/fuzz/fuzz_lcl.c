@@ -8,10 +8,10 @@
 #include "proto/lcl/lcl.h"
 
 /*
- * The first octet chooses: the following ones are a frame, whose label is read and which is matched
+ * The first byte chooses: the following ones are a frame, whose label is read and which is matched
  * with flows; or steps of a scheduler: what comes, when, and when it is looked at.
  *
- * A label that is good is within its limits and, written again, the same octets. A frame is of the
+ * A label that is good is within its limits and, written again, the same bytes. A frame is of the
  * first flow that it is of were that the only one. What a scheduler took comes out once, in the
  * order of its flow, not before its time, and nothing else does.
  */
@@ -29,7 +29,7 @@ static struct bp_prefix prefix(uint8_t family, uint8_t first, uint8_t last, uint
 	return bp_prefix_of(a, length);
 }
 
-/* Each kind of condition by itself and with others; ports that one octet more or less makes. */
+/* Each kind of condition by itself and with others; ports that one byte more or less makes. */
 static void make_rules(void)
 {
 	for (unsigned i = 0; i < 40; i++) {
@@ -173,13 +173,13 @@ static void come(struct run *r, uint8_t kind, uint64_t value)
 	struct bp_lcl_arrival a = {.frame = p,
 		.in_ns = r->now,
 		.d = (int32_t)(value >> 16),
-		.octets = (uint32_t)(value & 0x1fff),
+		.bytes = (uint32_t)(value & 0x1fff),
 		.n = (uint8_t)(1 + (kind >> 2))};
 
 	p->in_ns = r->now;
 	p->flow = (uint8_t)(value >> 13 & 7) % FLOWS;
 	if (kind & 1) {
-		p->out_of_order = bp_lcl_put_best_effort(r->s, r->now, p, a.octets);
+		p->out_of_order = bp_lcl_put_best_effort(r->s, r->now, p, a.bytes);
 	} else {
 		a.last_slot = &r->last_slot[p->flow];
 		p->out_of_order = bp_lcl_put(r->s, r->now, &a) != BP_LCL_PUT_FULL;
@@ -190,7 +190,7 @@ static void come(struct run *r, uint8_t kind, uint64_t value)
 	r->out_of_order += p->out_of_order;
 }
 
-/* Steps of 8 octets: what, and a number for it. */
+/* Steps of 8 bytes: what, and a number for it. */
 static void schedule(const uint8_t *p, size_t len)
 {
 	static struct run r;

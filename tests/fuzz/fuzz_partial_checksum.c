@@ -4,7 +4,7 @@
  * card: whatever a frame is, and wherever it is cut into buffers, what is completed is right, and
  * nothing else in it changes.
  *
- * The first two octets say where the frame is cut, the third whether the sum of the pseudo-header
+ * The first two bytes say where the frame is cut, the third whether the sum of the pseudo-header
  * is written where it belongs; the rest is the frame.
  */
 #include "tests/fuzz/fuzz.h"

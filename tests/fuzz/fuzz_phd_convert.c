@@ -12,7 +12,7 @@
 /*
  * The input is what a device declares and one of its reports:
  *
- *   flags 1 | edits 1, each {offset u16, octet} 3 | length u16 | ConfigReport | APDU
+ *   flags 1 | edits 1, each {offset u16, byte} 3 | length u16 | ConfigReport | APDU
  *
  * The edits are made to the compiled layout. Whatever is in them, a layout that is accepted and any
  * APDU give requests that stay in the room that was promised; without edits they are CoAP with JSON

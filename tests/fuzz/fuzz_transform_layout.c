@@ -6,11 +6,11 @@
 #include "services/transform/layout.h"
 
 /*
- * A layout from the first 28 octets, and payloads of the others. What is no layout is refused; with
+ * A layout from the first 28 bytes, and payloads of the others. What is no layout is refused; with
  * what is one nothing is touched outside the payloads, only outputs are written, and a burst is
  * read and written as its readings are one by one.
  */
-#define LAYOUT_OCTETS 28u
+#define LAYOUT_BYTES 28u
 
 static struct bp_transform_points points, alone;
 
@@ -47,10 +47,10 @@ static struct bp_transform_layout layout_of(const uint8_t *p)
 	return l;
 }
 
-static bool is_output(const struct bp_transform_layout *l, unsigned octet)
+static bool is_output(const struct bp_transform_layout *l, unsigned byte)
 {
 	for (unsigned c = 0; c < 3; c++)
-		if (octet - l->out[c].offset < bp_transform_type_size(l->out[c].type))
+		if (byte - l->out[c].offset < bp_transform_type_size(l->out[c].type))
 			return true;
 	return false;
 }
@@ -73,9 +73,9 @@ static void read_them(const struct bp_transform_layout *l, uint8_t *const payloa
 	}
 }
 
-/* Numbers that the reader would never give, too: of the payloads' octets. */
+/* Numbers that the reader would never give, too: of the payloads' bytes. */
 static void write_them(const struct bp_transform_layout *l, uint8_t *const payload[], unsigned n,
-	const uint8_t *octets, size_t len)
+	const uint8_t *bytes, size_t len)
 {
 	uint8_t saturated[BP_TRANSFORM_BURST], *copy[BP_TRANSFORM_BURST];
 	uint64_t any;
@@ -83,9 +83,9 @@ static void write_them(const struct bp_transform_layout *l, uint8_t *const paylo
 	for (unsigned i = 0; i < n; i++) {
 		copy[i] = exact_copy(payload[i], l->length);
 		for (unsigned c = 0; c < 3; c++)
-			for (unsigned o = 0; o < 8 && len != 0 && octets[0] & 1; o++)
+			for (unsigned o = 0; o < 8 && len != 0 && bytes[0] & 1; o++)
 				((uint8_t *)&points.v[c][i])[o] =
-					octets[((size_t)i * 24 + c * 8 + o) % len];
+					bytes[((size_t)i * 24 + c * 8 + o) % len];
 	}
 	any = bp_transform_layout_write_all(l, copy, n, &points, saturated);
 	for (unsigned i = 0; i < n; i++) {
@@ -105,11 +105,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *what = NULL;
 	unsigned n = 0;
 
-	if (size < LAYOUT_OCTETS)
+	if (size < LAYOUT_BYTES)
 		return 0;
 	l = layout_of(data);
-	data += LAYOUT_OCTETS;
-	size -= LAYOUT_OCTETS;
+	data += LAYOUT_BYTES;
+	size -= LAYOUT_BYTES;
 	if (!bp_transform_layout_finish(&l, &what)) {
 		HOLDS(what != NULL);
 		return 0;

@@ -11,7 +11,7 @@
 
 /*
  * What a client of the matrix loader may send, however it is cut into pieces: the same messages
- * come out of all of it at once and of what came octet by octet, and what is set leaves a bank that
+ * come out of all of it at once and of what came byte by byte, and what is set leaves a bank that
  * can be read. The bank has two rules and few places.
  */
 #define MATRICES 4u
@@ -38,7 +38,7 @@ static struct bp_transform_view bank(_Atomic uint32_t *next_uid)
 	return bp_transform_view_at(b, MATRICES);
 }
 
-/* Takes what there is; how many octets that was. */
+/* Takes what there is; how many bytes that was. */
 static size_t take(const uint8_t *data, size_t n, const struct bp_transform_view *v,
 	_Atomic uint32_t *next_uid, unsigned *messages, bool *ended)
 {

@@ -22,11 +22,11 @@ static inline uint8_t rows_take(struct rows_input *in)
 	return in->p < in->end ? *in->p++ : 0;
 }
 
-static inline uint64_t rows_number(struct rows_input *in, unsigned octets)
+static inline uint64_t rows_number(struct rows_input *in, unsigned bytes)
 {
 	uint64_t v = 0;
 
-	for (unsigned i = 0; i < octets; i++)
+	for (unsigned i = 0; i < bytes; i++)
 		v = v << 8 | rows_take(in);
 	return v;
 }

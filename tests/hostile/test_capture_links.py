@@ -21,18 +21,18 @@ NAME = "v311_qos012"
 def of_link(path, link, frames):
     """A capture of another link type."""
     captures.write(path, frames)
-    octets = path.read_bytes()
-    path.write_bytes(octets[:20] + struct.pack("<I", link) + octets[24:])
+    data = path.read_bytes()
+    path.write_bytes(data[:20] + struct.pack("<I", link) + data[24:])
 
 
 def fixture(name=NAME):
     """(nanoseconds, frame) pairs, with microseconds or nanoseconds in the file."""
-    octets = (FIXTURES / f"{name}.pcap").read_bytes()
-    unit = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}[struct.unpack("<I", octets[:4])[0]]
+    data = (FIXTURES / f"{name}.pcap").read_bytes()
+    unit = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}[struct.unpack("<I", data[:4])[0]]
     at, frames = 24, []
-    while at < len(octets):
-        seconds, part, length, _ = struct.unpack("<IIII", octets[at:at + 16])
-        frames.append((seconds * captures.SECOND + part * unit, octets[at + 16:at + 16 + length]))
+    while at < len(data):
+        seconds, part, length, _ = struct.unpack("<IIII", data[at:at + 16])
+        frames.append((seconds * captures.SECOND + part * unit, data[at + 16:at + 16 + length]))
         at += 16 + length
     return frames
 

@@ -19,7 +19,7 @@ def gateway(lab, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_jumbo_frames(lab, gateway, kind):
-    """An MTU of 9,000 octets: frames of every length up to it arrive, whether the driver scatters them over buffers or not."""
+    """An MTU of 9,000 bytes: frames of every length up to it arrive, whether the driver scatters them over buffers or not."""
     bridge = gateway.bridges[kind]
     rng = random.Random(9)
     assert all(port(gateway, name)["mtu"] == 9000 for name in bridge.names)

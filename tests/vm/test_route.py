@@ -117,7 +117,7 @@ def test_across(lab, router):
 
 def test_tcp_to_the_gateway_itself(lab, router):
     """Its kernel's checksums and segments arrive whole, in both directions."""
-    octets = os.urandom(300_000)
+    data = os.urandom(300_000)
     with lab.inside("gw"):
         server = socket.create_server(("10.1.0.1", 7777))
 
@@ -132,14 +132,14 @@ def test_tcp_to_the_gateway_itself(lab, router):
     with lab.inside("dev"):
         client = socket.create_connection(("10.1.0.1", 7777), 20)
     with client, server:
-        sender = Background(lambda: (client.sendall(octets), client.shutdown(socket.SHUT_WR)))
+        sender = Background(lambda: (client.sendall(data), client.shutdown(socket.SHUT_WR)))
         sender.start()
         got = b""
         while part := client.recv(65536):
             got += part
         sender.finish()
     task.finish()
-    assert hashlib.sha256(got).digest() == hashlib.sha256(octets).digest()
+    assert hashlib.sha256(got).digest() == hashlib.sha256(data).digest()
 
 
 def test_the_link_becomes_the_carrier(lab, router):

@@ -46,7 +46,7 @@ class Stamped:
             self.socket = open_raw("eth0")
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setblocking(False)
-        self.frames = []  # (seconds, octets)
+        self.frames = []  # (seconds, bytes)
 
     def _receive(self):
         with contextlib.suppress(BlockingIOError):

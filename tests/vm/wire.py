@@ -67,7 +67,7 @@ def bridges(lab: GuestLab, directory, kinds=KINDS, mtu=None, **more):
 
 
 def padded(frame):
-    """As a wire carries it: no NIC sends less than 60 octets."""
+    """As a wire carries it: no NIC sends less than 60 bytes."""
     return frame.ljust(60, b"\0")
 
 
@@ -116,7 +116,7 @@ def carries(lab, frames, sender, receiver, addresses, seconds=60):
         out.close()
     missing, surplus = Counter(due) - Counter(got), Counter(got) - Counter(due)
     assert not missing and not surplus, (
-        f"{sender} to {receiver}: missing of {sorted(map(len, missing))} octets, such as {[f.hex()[:200] for f in missing][:2]}; "
+        f"{sender} to {receiver}: missing of {sorted(map(len, missing))} bytes, such as {[f.hex()[:200] for f in missing][:2]}; "
         f"not sent but received {[f.hex()[:200] for f in surplus][:2]}")
     ours = LOCAL_ETHERTYPE.to_bytes(2, "big")
     assert [f for f in got if f[12:14] == ours] == [f for f in due if f[12:14] == ours], "not in order"

@@ -57,7 +57,7 @@ static json_t *json_admission(
 	const double turn = (double)p->rate_bps * (double)p->tau_ns / 8e9;
 	char full[32];
 
-	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_octets / turn);
+	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_bytes / turn);
 	return json_pack("{ss so ss si so so so so ss}", "flow", f->name, "id", json_integer(f->id),
 		"output_port", c->port[p->port].name, "hops", (int)f->hops, "latency_budget",
 		bp_lcl_time_text(budget), "min", bp_lcl_time_text(budget + a->early_ns), "max",

@@ -108,7 +108,7 @@ unsigned bp_packets_send(const struct bp_packets *k, struct bp_burst *burst, uns
 void bp_packets_compute(const struct bp_packets *k, const struct bp_transform_ops *ops,
 	const struct bp_burst *burst, struct bp_results *results)
 {
-	static uint8_t packet[BP_TRANSFORM_BURST][BP_PACKETS_OCTETS];
+	static uint8_t packet[BP_TRANSFORM_BURST][BP_PACKETS_BYTES];
 	const double *matrix[BP_TRANSFORM_BURST];
 	uint8_t *payload[BP_TRANSFORM_BURST], bad[BP_TRANSFORM_BURST];
 	struct bp_transform_points p;
@@ -141,7 +141,7 @@ void bp_packets_range(const struct bp_packets *k, unsigned input, double *min, d
 	l.degrees = false;
 	for (unsigned end = 0; end < 2; end++) {
 		struct bp_transform_points p;
-		uint8_t packet[BP_PACKETS_OCTETS];
+		uint8_t packet[BP_PACKETS_BYTES];
 
 		for (unsigned c = 0; c < 3; c++)
 			p.v[c][0] = end == 0 ? -INFINITY : INFINITY;

@@ -21,7 +21,7 @@ struct bp_packets {
 	double m[12];
 };
 
-#define BP_PACKETS_OCTETS (BP_TRANSFORM_OFFSET_MAX + 8u)
+#define BP_PACKETS_BYTES (BP_TRANSFORM_OFFSET_MAX + 8u)
 #define BP_PACKETS_LAYOUTS "kunze2021, fixed32:FRACTION, float32 or float64"
 
 /* Points of one go, at most BP_TRANSFORM_BURST. */
@@ -31,7 +31,7 @@ struct bp_burst {
 	double given[BP_TRANSFORM_BURST][3]; /* as the file has them */
 	double meant[BP_TRANSFORM_BURST][3]; /* those, angles in radians */
 	double sent[BP_TRANSFORM_BURST][3];  /* the values in the packets */
-	uint8_t packet[BP_TRANSFORM_BURST][BP_PACKETS_OCTETS];
+	uint8_t packet[BP_TRANSFORM_BURST][BP_PACKETS_BYTES];
 };
 
 struct bp_results {

@@ -77,15 +77,15 @@ static void send_packet(void *arg, const struct bp_agg_output *out)
 
 	f->used[((uint8_t *)out->buffer - f->buffer[0]) / ROOM] = false;
 	f->counts.packets++;
-	f->counts.octets += out->len;
+	f->counts.bytes += out->len;
 	if (n == 0 || n > f->number - f->due)
 		f->counts.wrong++;
 	else
 		f->counts.messages += n;
 	for (unsigned i = 0; i < n && f->due != f->number; i++)
 		add_wait(f, f->now_ns - f->arrived_ns[f->due++ % WAITING_MAX]);
-	f->counts.payload_octets += (uint64_t)n * SIM_PAYLOAD;
-	f->counts.message_octets += (uint64_t)n * f->message[0].len;
+	f->counts.payload_bytes += (uint64_t)n * SIM_PAYLOAD;
+	f->counts.message_bytes += (uint64_t)n * f->message[0].len;
 	if (f->o.place == SIM_AFTER)
 		left_ns = (uint64_t)served(f, (double)f->now_ns);
 	if (f->left != NULL && f->n_left < f->n_required)

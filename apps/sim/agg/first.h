@@ -33,9 +33,9 @@ struct sim_first_options {
 };
 
 struct sim_first_counts {
-	uint64_t messages, packets;      /* in N-packets that have left, and these */
-	uint64_t payload_octets;         /* of the messages: 16 each */
-	uint64_t message_octets, octets; /* frames: of messages before, of N-packets */
+	uint64_t messages, packets;    /* in N-packets that have left, and these */
+	uint64_t payload_bytes;        /* of the messages: 16 each */
+	uint64_t message_bytes, bytes; /* frames: of messages before, of N-packets */
 	uint64_t wait_ns;    /* that the messages waited in the aggregator, all together */
 	uint64_t longest_ns; /* the maximum of these */
 	uint64_t wrong;      /* N-packets that do not hold the messages that are due, and messages

@@ -79,10 +79,10 @@ static void print_first(const struct run *r)
 		r->o->first.format == BP_AGG_FORMAT_LIN2018 ? "paper" : "full", c->packets,
 		c->wrong, (double)c->messages / (double)c->packets,
 		(double)c->wait_ns / (double)c->messages);
-	printf("\"octets\":{\"payload\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"packets\":%" PRIu64
+	printf("\"bytes\":{\"payload\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"packets\":%" PRIu64
 	       "},\"goodput_ratio\":%.9f,\"flushed\":{",
-		c->payload_octets, c->message_octets, c->octets,
-		(double)c->payload_octets / (double)c->octets);
+		c->payload_bytes, c->message_bytes, c->bytes,
+		(double)c->payload_bytes / (double)c->bytes);
 	for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
 		printf("%s\"%s\":%" PRIu64, i != 0 ? "," : "", flushed[i], r->first.flushed[i]);
 	printf("},\"mean_gap_ns\":%.3f,",

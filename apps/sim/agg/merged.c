@@ -21,9 +21,9 @@ static int run_one(struct sim_merged *m, const struct sim_first_options *o, size
 	c = sim_first_counts(f);
 	m->counts.messages += c->messages;
 	m->counts.packets += c->packets;
-	m->counts.payload_octets += c->payload_octets;
-	m->counts.message_octets += c->message_octets;
-	m->counts.octets += c->octets;
+	m->counts.payload_bytes += c->payload_bytes;
+	m->counts.message_bytes += c->message_bytes;
+	m->counts.bytes += c->bytes;
 	m->counts.wait_ns += c->wait_ns;
 	m->counts.wrong += c->wrong;
 	if (c->longest_ns > m->counts.longest_ns)

@@ -42,7 +42,7 @@ static const char *segment(struct sink_message *m, struct sink_text t)
 	if (memchr(t.p, '/', t.len) != NULL || memchr(t.p, '\0', t.len) != NULL)
 		return "a path segment with a slash or a NUL";
 	if (used + slash + t.len >= sizeof(m->path))
-		return "a path of over 511 octets";
+		return "a path of over 511 bytes";
 	if (slash)
 		m->path[used] = '/';
 	memcpy(m->path + used + slash, t.p, t.len);
@@ -57,7 +57,7 @@ static const char *number_option(int32_t *out, struct sink_text t)
 	if (*out >= 0)
 		return "an option twice";
 	if (t.len > 2)
-		return "a number of over 2 octets";
+		return "a number of over 2 bytes";
 	if (t.len > 0 && p[0] == 0)
 		return "a number that is not in its shortest form";
 	*out = uint_of(p, t.len);
@@ -69,7 +69,7 @@ static const char *text_option(struct sink_text *out, struct sink_text t)
 	if (out->p != NULL)
 		return "an option twice";
 	if (t.len > 255)
-		return "a text option of over 255 octets";
+		return "a text option of over 255 bytes";
 	*out = t;
 	return NULL;
 }

@@ -24,14 +24,14 @@ struct delayed_answer {
 	struct sockaddr_storage to;
 	socklen_t to_len;
 	size_t len;
-	uint8_t octets[SINK_ANSWER_MAX];
+	uint8_t bytes[SINK_ANSWER_MAX];
 };
 
 struct input {
 	struct mmsghdr header[BATCH];
 	struct iovec part[BATCH];
 	struct sockaddr_storage from[BATCH];
-	uint8_t octets[BATCH][MESSAGE_MAX];
+	uint8_t bytes[BATCH][MESSAGE_MAX];
 };
 
 static struct input input;
@@ -82,7 +82,7 @@ static uint64_t peer_hash(const struct sockaddr_storage *a)
 
 static void send_delayed(struct sink *s, int fd, const struct delayed_answer *h)
 {
-	if (sendto(fd, h->octets, h->len, 0, (const struct sockaddr *)&h->to, h->to_len) < 0)
+	if (sendto(fd, h->bytes, h->len, 0, (const struct sockaddr *)&h->to, h->to_len) < 0)
 		s->counts.not_sent++;
 }
 
@@ -98,7 +98,7 @@ static void answer(struct sink *s, int fd, const struct msghdr *from, const stru
 	h->due_ns = s->now_ns + delay_ns;
 	memcpy(&h->to, from->msg_name, from->msg_namelen);
 	h->to_len = from->msg_namelen;
-	h->len = sink_write(h->octets, sizeof(h->octets), m, s->numbers, type, mid, a->code, a->rsc,
+	h->len = sink_write(h->bytes, sizeof(h->bytes), m, s->numbers, type, mid, a->code, a->rsc,
 		a->body[0] != '\0' ? a->body : NULL);
 	if (h == &now) {
 		send_delayed(s, fd, h);
@@ -211,7 +211,7 @@ static void receive(struct sink *s, int fd)
 
 	do {
 		for (unsigned i = 0; i < BATCH; i++) {
-			input.part[i] = (struct iovec){input.octets[i], MESSAGE_MAX};
+			input.part[i] = (struct iovec){input.bytes[i], MESSAGE_MAX};
 			input.header[i].msg_hdr = (struct msghdr){.msg_name = &input.from[i],
 				.msg_namelen = sizeof(input.from[i]),
 				.msg_iov = &input.part[i],
@@ -220,7 +220,7 @@ static void receive(struct sink *s, int fd)
 		n = recvmmsg(fd, input.header, BATCH, 0, NULL);
 		s->now_ns = sim_mono_ns();
 		for (int i = 0; i < n; i++)
-			message(s, fd, &input.header[i].msg_hdr, input.octets[i],
+			message(s, fd, &input.header[i].msg_hdr, input.bytes[i],
 				input.header[i].msg_len);
 	} while (n == BATCH && sim_signals == 0);
 }

@@ -16,8 +16,8 @@ struct lsim_frame {
 	uint64_t waited_ns;      /* the same as schedulers said it */
 	uint64_t in_ns;          /* in_ps by the node's own clock */
 	uint32_t sequence;
-	uint32_t octets; /* without checksum */
-	int32_t d;       /* the label's */
+	uint32_t bytes; /* without checksum */
+	int32_t d;      /* the label's */
 	uint16_t flow;
 	uint8_t n;   /* the label's; 0: best effort */
 	uint8_t hop; /* nodes that it has left */

@@ -31,7 +31,7 @@ struct lsim_hop {
 };
 
 struct lsim_measured {
-	uint64_t sent, received, octets;
+	uint64_t sent, received, bytes;
 	struct lsim_spread delay; /* queueing, from the first node to the last */
 	uint64_t early, late;     /* delay below d0 - tau, above d0 + tau */
 	uint64_t reordered;       /* came after one with a higher sequence number */

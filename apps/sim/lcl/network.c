@@ -123,7 +123,7 @@ static void source_due(struct lsim_network *w, uint32_t i)
 		return;
 	*f = (struct lsim_frame){.in_ps = w->now_ps,
 		.flow = (uint16_t)i,
-		.octets = flow->next.octets,
+		.bytes = flow->next.bytes,
 		.sequence = (uint32_t)flow->measured.sent++,
 		.d = flow->best_effort ? 0 : (int32_t)flow->budget_ns,
 		.n = flow->best_effort ? 0 : flow->hops};
@@ -141,7 +141,7 @@ static void received(struct lsim_network *w, struct lsim_frame *f)
 	const int64_t tau = (int64_t)w->tau_ns;
 
 	m->received++;
-	m->octets += f->octets + BP_LCL_LINK_OVERHEAD;
+	m->bytes += f->bytes + BP_LCL_LINK_OVERHEAD;
 	lsim_spread_add(&m->delay, f->delay_ps);
 	m->reordered += f->sequence < m->next_sequence;
 	if (f->sequence >= m->next_sequence)

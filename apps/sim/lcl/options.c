@@ -185,7 +185,7 @@ static void set_scenario(struct lsim_scenario_options *s, enum which which, cons
 		s->source = option_one_of("source", v, source_names);
 		break;
 	case FRAME:
-		s->octets = (unsigned)option_integer("frame", v, 64, 1518) - 4;
+		s->bytes = (unsigned)option_integer("frame", v, 64, 1518) - 4;
 		break;
 	case BUDGET:
 		s->budget_ns = between("budget", v, 1, BP_LCL_DELAY_MAX_NS);
@@ -265,7 +265,7 @@ void lsim_options_read(struct lsim_options *o, int argc, char **argv)
 	*o = (struct lsim_options){
 		.s = {.hops = 8,
 			.nodes = 16,
-			.octets = 124,
+			.bytes = 124,
 			.load = 1,
 			.seed = 1,
 			.best_effort_bps = UINT64_C(5000000000),

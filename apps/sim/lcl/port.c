@@ -51,7 +51,7 @@ enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_
 	const struct bp_lcl_arrival a = {.frame = f,
 		.in_ns = f->in_ns = clock_ns(p, f->in_ps),
 		.d = f->d,
-		.octets = f->octets,
+		.bytes = f->bytes,
 		.n = f->n,
 		.last_slot = last_slot};
 
@@ -59,8 +59,8 @@ enum bp_lcl_put lsim_port_put(struct lsim_port *p, struct lsim_frame *f, uint64_
 		return put_fifo(p, f);
 	if (f->n != 0)
 		return bp_lcl_put(p->lcl, a.in_ns, &a);
-	return bp_lcl_put_best_effort(p->lcl, a.in_ns, f, f->octets) ? BP_LCL_PUT_OK
-								     : BP_LCL_PUT_FULL;
+	return bp_lcl_put_best_effort(p->lcl, a.in_ns, f, f->bytes) ? BP_LCL_PUT_OK
+								    : BP_LCL_PUT_FULL;
 }
 
 /* Sends a frame as soon as the link is free. Returns the waiting time of the frame. */
@@ -71,9 +71,8 @@ static uint64_t transmit(struct lsim_port *p, struct lsim_frame *f, uint64_t now
 
 	if (start - now_ps > p->backlog_ps)
 		p->backlog_ps = start - now_ps;
-	p->link_free_ps = start + lsim_tx_time_ps(f->octets, p->o.lcl.rate_bps);
-	f->in_ps =
-		start + lsim_tx_time_ps(f->octets - GAP, p->o.lcl.rate_bps) + p->o.propagation_ps;
+	p->link_free_ps = start + lsim_tx_time_ps(f->bytes, p->o.lcl.rate_bps);
+	f->in_ps = start + lsim_tx_time_ps(f->bytes - GAP, p->o.lcl.rate_bps) + p->o.propagation_ps;
 	f->delay_ps += wait;
 	return wait;
 }

@@ -130,8 +130,7 @@ static json_t *best_effort(const struct lsim_network *w, const struct lsim_flow 
 	set(one, "received", m->received);
 	set(one, "lost", lost_of(f));
 	set_spread(one, &m->delay);
-	json_object_set_new(
-		one, "bps", json_integer((json_int_t)((double)m->octets * 8 / seconds)));
+	json_object_set_new(one, "bps", json_integer((json_int_t)((double)m->bytes * 8 / seconds)));
 	if (p->lcl != NULL) {
 		const uint64_t gated_ns = bp_lcl_measured(p->lcl)->gated_ns;
 

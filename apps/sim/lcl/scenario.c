@@ -7,8 +7,8 @@
 
 #include "apps/sim/lcl/budget.h"
 
-#define BE_OCTETS_MIN 60u /* 64 to 1518 with checksum */
-#define BE_OCTETS_MAX 1514u
+#define BE_BYTES_MIN 60u /* 64 to 1518 with checksum */
+#define BE_BYTES_MAX 1514u
 #define MA_NODES 3u
 #define MA_FLOWS 4u
 /* Table 1 */
@@ -36,8 +36,8 @@ static void best_effort(struct lsim_network *w, uint32_t flow, uint16_t port,
 	f->route[0] = port;
 	f->source = (struct lsim_source){.kind = LSIM_CONSTANT,
 		.rate_bps = o->best_effort_bps,
-		.octets_min = BE_OCTETS_MIN,
-		.octets_max = BE_OCTETS_MAX,
+		.bytes_min = BE_BYTES_MIN,
+		.bytes_max = BE_BYTES_MAX,
 		.random = {sim_random_next(r)}};
 }
 
@@ -54,10 +54,10 @@ static void begin(struct lsim_flow *f, const struct lsim_scenario_options *o, ui
 	struct sim_random *r)
 {
 	struct lsim_source *s = &f->source;
-	const double period = (double)s->burst * (double)lsim_tx_time_ps(o->octets, s->rate_bps);
+	const double period = (double)s->burst * (double)lsim_tx_time_ps(o->bytes, s->rate_bps);
 
 	s->kind = o->source;
-	s->octets_min = s->octets_max = o->octets;
+	s->bytes_min = s->bytes_max = o->bytes;
 	s->random.state = sim_random_next(r);
 	s->phase_ps = phase_ps;
 	if (o->phases == LSIM_STAGGERED)
@@ -66,9 +66,9 @@ static void begin(struct lsim_flow *f, const struct lsim_scenario_options *o, ui
 	s->wander = WANDER;
 }
 
-static uint32_t burst_frames(double octets, uint32_t frame)
+static uint32_t burst_frames(double bytes, uint32_t frame)
 {
-	const double n = octets / (frame + BP_LCL_LINK_OVERHEAD);
+	const double n = bytes / (frame + BP_LCL_LINK_OVERHEAD);
 
 	return n > 1 ? (uint32_t)n : 1;
 }
@@ -86,8 +86,8 @@ static void ma_network(struct lsim_network *w, const struct lsim_scenario_option
 		labelled(f, i, &plan[i]);
 		f->source.peak_bps = rate;
 		f->source.rate_bps = (uint64_t)((double)rate * MA_RATE_BPS / MA_PEAK_BPS);
-		f->source.burst = burst_frames(MA_BURST_NS * (double)rate / 8e9, o->octets);
-		period = f->source.burst * lsim_tx_time_ps(o->octets, f->source.rate_bps);
+		f->source.burst = burst_frames(MA_BURST_NS * (double)rate / 8e9, o->bytes);
+		period = f->source.burst * lsim_tx_time_ps(o->bytes, f->source.rate_bps);
 		begin(f, o, period * (i + 1) / MA_FLOWS, r);
 	}
 }
@@ -113,20 +113,20 @@ static void share(struct lsim_network *w, const struct lsim_scenario_options *o,
 	/* a best-effort frame may occupy the link at the begin of the slot, or one of the slot
 	 * before */
 	const double slot = (double)l->tau_ns * (double)l->rate_bps / 8e9 -
-			    (o->best_effort_bps != 0 ? BE_OCTETS_MAX + BP_LCL_LINK_OVERHEAD : 0) -
-			    (o->octets + BP_LCL_LINK_OVERHEAD);
+			    (o->best_effort_bps != 0 ? BE_BYTES_MAX + BP_LCL_LINK_OVERHEAD : 0) -
+			    (o->bytes + BP_LCL_LINK_OVERHEAD);
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct lsim_flow *f = &w->flows[i];
-		const double octets = o->load * slot / crowd(&plan[i], users);
+		const double bytes = o->load * slot / crowd(&plan[i], users);
 		double window;
 
 		labelled(f, i, &plan[i]);
 		window = (double)lsim_window_ns(f->hops, f->budget_ns, l->tau_ns);
 		f->source.peak_bps = l->rate_bps;
-		f->source.burst = burst_frames(octets / 2, o->octets);
+		f->source.burst = burst_frames(bytes / 2, o->bytes);
 		f->source.rate_bps =
-			(uint64_t)((octets - f->source.burst * (o->octets + BP_LCL_LINK_OVERHEAD)) *
+			(uint64_t)((bytes - f->source.burst * (o->bytes + BP_LCL_LINK_OVERHEAD)) *
 				   8e9 / window);
 		if ((double)f->source.rate_bps > (double)l->rate_bps)
 			f->source.rate_bps = l->rate_bps;
@@ -202,8 +202,8 @@ static const char *make_ports(
 
 	if (l->queue_frames == 0)
 		l->queue_frames = 2 + (uint32_t)((double)l->tau_ns * (double)l->rate_bps / 8e9 /
-						 (o->octets + BP_LCL_LINK_OVERHEAD));
-	l->best_effort_max = o->best_effort_bps != 0 ? BE_OCTETS_MAX : 0;
+						 (o->bytes + BP_LCL_LINK_OVERHEAD));
+	l->best_effort_max = o->best_effort_bps != 0 ? BE_BYTES_MAX : 0;
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		/* Nodes are not synchronised: their slots begin at any time. */
 		o->port.clock_ns = sim_random_next(r) % (l->queues * l->tau_ns);

@@ -29,7 +29,7 @@ struct lsim_scenario_options {
 	unsigned hops;      /* chain: nodes; random: of the longest path */
 	unsigned nodes;     /* random: output ports */
 	unsigned flows;     /* chain: that join at each node; random: in all */
-	unsigned octets;    /* time-sensitive frames, without checksum */
+	unsigned bytes;     /* time-sensitive frames, without checksum */
 	double load;        /* chain, random: of a slot, how much may be meant for it at most */
 	uint64_t best_effort_bps; /* at each port; 0: none */
 };

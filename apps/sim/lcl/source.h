@@ -15,10 +15,10 @@ enum lsim_kind {
 
 struct lsim_source {
 	enum lsim_kind kind;
-	uint64_t rate_bps, peak_bps;     /* on the wire, with checksum, preamble and gap */
-	uint32_t burst;                  /* frames */
-	uint32_t octets_min, octets_max; /* without checksum; sizes are random between */
-	uint64_t phase_ps;               /* when the first burst or gap begins */
+	uint64_t rate_bps, peak_bps;   /* on the wire, with checksum, preamble and gap */
+	uint32_t burst;                /* frames */
+	uint32_t bytes_min, bytes_max; /* without checksum; sizes are random between */
+	uint64_t phase_ps;             /* when the first burst or gap begins */
 	double wander; /* gaps between bursts are longer than they need be by up to this share */
 	struct sim_random random;
 	uint32_t in_burst; /* frames that it has sent of this burst */
@@ -28,12 +28,12 @@ struct lsim_source {
 
 struct lsim_next {
 	uint64_t at_ps;
-	uint32_t octets;
+	uint32_t bytes;
 };
 /* The next frame; times do not go back. */
 struct lsim_next lsim_source_next(struct lsim_source *s);
 
 /* Link time of this number of bytes, with checksum, preamble and gap. */
-uint64_t lsim_tx_time_ps(uint32_t octets, uint64_t rate_bps);
+uint64_t lsim_tx_time_ps(uint32_t bytes, uint64_t rate_bps);
 
 #endif

@@ -18,7 +18,7 @@ static void unreadable(struct sim *s, const struct sim_device *d, const uint8_t 
 	s->counts.unreadable++;
 	for (size_t i = 0; i < len && i < 64; i++)
 		snprintf(hex + 2 * i, sizeof(hex) - 2 * i, "%02x", p[i]);
-	sim_log(s, d, "unreadable", ",\"octets\":%zu,\"hex\":\"%s\"", len, hex);
+	sim_log(s, d, "unreadable", ",\"bytes\":%zu,\"hex\":\"%s\"", len, hex);
 }
 
 /* Rejected for now: later and later. */
@@ -163,8 +163,8 @@ static void refusal(
 static void operation(
 	struct sim *s, struct sim_device *d, uint16_t choice, uint16_t invoke, struct sim_in *body)
 {
-	uint8_t octets[256];
-	struct sim_out out = {octets, sizeof(octets), 0, false};
+	uint8_t bytes[256];
+	struct sim_out out = {bytes, sizeof(bytes), 0, false};
 
 	sim_log(s, d, "asked", ",\"invoke\":%u,\"choice\":%u", invoke, choice);
 	if (choice == SIM_ROIV_GET && sim_take_u16(body) != 0)
@@ -175,7 +175,7 @@ static void operation(
 		sim_put_roer(&out, invoke, SIM_NO_SUCH_ACTION);
 	else
 		sim_put_rorj(&out, invoke, SIM_UNRECOGNIZED_OPERATION);
-	sim_net_send(s, d, octets, out.len);
+	sim_net_send(s, d, bytes, out.len);
 }
 
 static void data(struct sim *s, struct sim_device *d, struct sim_in *prst)

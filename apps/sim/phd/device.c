@@ -13,11 +13,11 @@
 
 void sim_send_reason(struct sim *s, struct sim_device *d, uint16_t apdu, uint16_t reason)
 {
-	uint8_t octets[6];
-	struct sim_out out = {octets, sizeof(octets), 0, false};
+	uint8_t bytes[6];
+	struct sim_out out = {bytes, sizeof(bytes), 0, false};
 
 	sim_put_reason(&out, apdu, reason);
-	sim_net_send(s, d, octets, out.len);
+	sim_net_send(s, d, bytes, out.len);
 }
 
 void sim_abort(struct sim *s, struct sim_device *d, uint16_t reason)

@@ -20,9 +20,9 @@ void sim_put_u8(struct sim_out *o, uint8_t v)
 
 void sim_put_u16(struct sim_out *o, uint16_t v)
 {
-	const uint8_t octets[] = {(uint8_t)(v >> 8), (uint8_t)v};
+	const uint8_t bytes[] = {(uint8_t)(v >> 8), (uint8_t)v};
 
-	sim_put(o, octets, sizeof(octets));
+	sim_put(o, bytes, sizeof(bytes));
 }
 
 void sim_put_u32(struct sim_out *o, uint32_t v)

@@ -42,11 +42,11 @@ void sim_source(const struct sim_options *o, unsigned number, struct sockaddr_st
 
 		four->sin_addr.s_addr = htonl(ntohl(four->sin_addr.s_addr) + (uint32_t)step);
 	} else if (out->ss_family == AF_INET6) {
-		uint8_t *octets = ((struct sockaddr_in6 *)out)->sin6_addr.s6_addr;
+		uint8_t *bytes = ((struct sockaddr_in6 *)out)->sin6_addr.s6_addr;
 
 		for (unsigned i = 16; i-- > 0 && step > 0; step >>= 8) {
-			step += octets[i];
-			octets[i] = (uint8_t)step;
+			step += bytes[i];
+			bytes[i] = (uint8_t)step;
 		}
 	} else if (o->source_port != 0) {
 		out->ss_family = o->to.ss_family;

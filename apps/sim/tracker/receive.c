@@ -44,7 +44,7 @@ static void record_delay(struct got *g, uint64_t delay_ns)
 	g->delay_ns[g->readings] = delay_ns;
 }
 
-static void take(const struct tracker_options *o, struct got *g, const uint8_t *octets, size_t len,
+static void take(const struct tracker_options *o, struct got *g, const uint8_t *bytes, size_t len,
 	const struct sockaddr_storage *from, FILE *log)
 {
 	const uint64_t now = sim_mono_ns();
@@ -53,7 +53,7 @@ static void take(const struct tracker_options *o, struct got *g, const uint8_t *
 	g->begun_ns = g->begun_ns == 0 ? now : g->begun_ns;
 	g->last_ns = now;
 	g->since_last_ns = 0;
-	if (!tracker_packet_read(octets, (unsigned)len, o->timed, &r)) {
+	if (!tracker_packet_read(bytes, (unsigned)len, o->timed, &r)) {
 		g->too_short++;
 		return;
 	}
@@ -115,17 +115,17 @@ void tracker_receive(const struct tracker_options *o, FILE *log, const volatile 
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 		struct sockaddr_storage from;
 		socklen_t from_len = sizeof(from);
-		uint8_t octets[2048];
+		uint8_t bytes[2048];
 		ssize_t len;
 
 		if (poll(&p, 1, LOOK_MS) <= 0) {
 			g.since_last_ns += LOOK_MS * 1000000u;
 			continue;
 		}
-		len = recvfrom(fd, octets, sizeof(octets), MSG_DONTWAIT, (struct sockaddr *)&from,
+		len = recvfrom(fd, bytes, sizeof(bytes), MSG_DONTWAIT, (struct sockaddr *)&from,
 			&from_len);
 		if (len >= 0)
-			take(o, &g, octets, (size_t)len, &from, log);
+			take(o, &g, bytes, (size_t)len, &from, log);
 		else if (errno != EAGAIN && errno != EINTR)
 			tracker_fatal("recvfrom");
 	}

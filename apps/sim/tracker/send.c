@@ -19,7 +19,7 @@ struct tracker {
 struct batch {
 	struct mmsghdr header[BATCH];
 	struct iovec part[BATCH];
-	uint8_t octets[BATCH][TRACKER_PACKET_MOST];
+	uint8_t bytes[BATCH][TRACKER_PACKET_MOST];
 };
 
 /* Readings that are due, at most a batch; waits for the first. */
@@ -75,8 +75,8 @@ static void send_some(const struct tracker_options *o, struct tracker *t, unsign
 
 		tracker_path_at(o->path, r.number, o->count, &t->random, &r);
 		r.sent_ns = sim_mono_ns();
-		b->part[i].iov_base = b->octets[i];
-		b->part[i].iov_len = tracker_packet_write(&r, o->timed, b->octets[i]);
+		b->part[i].iov_base = b->bytes[i];
+		b->part[i].iov_len = tracker_packet_write(&r, o->timed, b->bytes[i]);
 		memset(&b->header[i], 0, sizeof(b->header[i]));
 		b->header[i].msg_hdr.msg_iov = &b->part[i];
 		b->header[i].msg_hdr.msg_iovlen = 1;

@@ -77,7 +77,7 @@ static void transmit(struct bp_cse_outstanding *r)
 {
 	r->sent++;
 	r->sent_ns = bp_mono_ns();
-	bp_cse_send_octets(r->lane, r->octets, r->len);
+	bp_cse_send_bytes(r->lane, r->bytes, r->len);
 	bp_cse_set_timer(r, r->timeout_ns);
 	r->timeout_ns *= 2;
 }
@@ -188,23 +188,23 @@ static struct bp_cse_lane *take_lane(struct bp_cse_client *c, uint64_t now)
 
 /* Stores the bytes of the request without the message id, which is assigned last: a request that
  * cannot be sent uses no id. */
-static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *octets, size_t len,
+static enum bp_cse_sent start(struct bp_cse_outstanding *r, const uint8_t *bytes, size_t len,
 	bp_cse_done *done, void *arg)
 {
 	struct bp_cse_client *c = r->client;
 
-	r->octets = malloc(len);
-	if (r->octets == NULL) {
+	r->bytes = malloc(len);
+	if (r->bytes == NULL) {
 		poll_capacity_in(c, BP_CSE_NS_PER_S);
 		return BP_CSE_QUEUE_FULL;
 	}
-	memcpy(r->octets, octets, len);
+	memcpy(r->bytes, bytes, len);
 	r->len = len;
 	r->first_ns = bp_mono_ns();
 	r->lane = take_lane(c, r->first_ns);
 	r->mid = bp_cse_ids_take(&r->lane->ids, r->first_ns);
-	r->octets[2] = (uint8_t)(r->mid >> 8);
-	r->octets[3] = (uint8_t)r->mid;
+	r->bytes[2] = (uint8_t)(r->mid >> 8);
+	r->bytes[3] = (uint8_t)r->mid;
 	r->used = true;
 	r->acknowledged = false;
 	r->refused = false;

@@ -60,7 +60,7 @@ struct bp_cse_outstanding {
 	uint64_t first_ns;
 	uint64_t timeout_ns;
 	struct event *timer;
-	uint8_t *octets;
+	uint8_t *bytes;
 	size_t len;
 	bp_cse_done *done;
 	void *arg;
@@ -93,7 +93,7 @@ static inline struct timeval bp_cse_timeval(uint64_t ns)
 
 /* Ends a request: frees its slot, then calls its callback. */
 void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply *reply);
-void bp_cse_send_octets(struct bp_cse_lane *lane, const uint8_t *p, size_t len);
+void bp_cse_send_bytes(struct bp_cse_lane *lane, const uint8_t *p, size_t len);
 void bp_cse_set_timer(struct bp_cse_outstanding *r, uint64_t ns);
 
 /* ---- cse_client_receive.c ---- */

@@ -17,7 +17,7 @@ static void send_empty(struct bp_cse_lane *lane, enum bp_coap_type type, uint16_
 	struct bp_coap_writer w;
 
 	bp_coap_begin(&w, out, sizeof(out), type, BP_COAP_EMPTY, mid, NULL, 0);
-	bp_cse_send_octets(lane, out, bp_coap_end(&w, out, NULL, 0));
+	bp_cse_send_bytes(lane, out, bp_coap_end(&w, out, NULL, 0));
 }
 
 static struct bp_cse_outstanding *by_mid(struct bp_cse_lane *lane, uint16_t mid)
@@ -149,7 +149,7 @@ static struct bp_cse_outstanding *quoted(struct bp_cse_lane *lane, const uint8_t
 
 		if (!r->used || r->lane != lane)
 			continue;
-		if (whole && memcmp(r->octets, p, len) == 0)
+		if (whole && memcmp(r->bytes, p, len) == 0)
 			return r;
 		if (oldest == NULL || r->sent_ns < oldest->sent_ns)
 			oldest = r;

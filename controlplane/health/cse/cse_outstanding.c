@@ -43,8 +43,8 @@ void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply 
 	struct bp_cse_client *c = r->client;
 
 	evtimer_del(r->timer);
-	free(r->octets);
-	r->octets = NULL;
+	free(r->bytes);
+	r->bytes = NULL;
 	r->used = false;
 	c->outstanding--;
 	if (c->full && !c->closing)
@@ -52,7 +52,7 @@ void bp_cse_end_request(struct bp_cse_outstanding *r, const struct bp_cse_reply 
 	r->done(r->arg, reply);
 }
 
-void bp_cse_send_octets(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
+void bp_cse_send_bytes(struct bp_cse_lane *lane, const uint8_t *p, size_t len)
 {
 	if (!bp_cse_socket_send(&lane->socket, p, len))
 		lane->client->counts.not_sent++;

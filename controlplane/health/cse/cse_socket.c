@@ -107,8 +107,8 @@ bool bp_cse_socket_error(
 		struct cmsghdr h;
 		char space[512];
 	} control;
-	struct iovec octets = {.iov_base = p, .iov_len = size};
-	struct msghdr m = {.msg_iov = &octets,
+	struct iovec bytes = {.iov_base = p, .iov_len = size};
+	struct msghdr m = {.msg_iov = &bytes,
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control)};

@@ -8,7 +8,7 @@
 #include "daemon/log.h"
 
 #define KNOWN_PER_SESSION 2u /* remembered configurations for each possible session */
-#define KNOWN_OCTETS (64ull << 20)
+#define KNOWN_BYTES (64ull << 20)
 
 /* One pass over the table: slow, or fast after a start or for a file with missing sessions. */
 #define ROUND_TURNS 300u
@@ -271,7 +271,7 @@ struct bp_phd_persist *bp_phd_persist_new(struct event_base *base, const struct 
 	k->turn = evtimer_new(base, on_timer, k);
 	if (k->note && k->turn)
 		k->store = bp_phd_store_new(base, c->store_path,
-			c->max_sessions * KNOWN_PER_SESSION, KNOWN_OCTETS, &stored, k);
+			c->max_sessions * KNOWN_PER_SESSION, KNOWN_BYTES, &stored, k);
 	if (!k->store) {
 		bp_phd_persist_free(k);
 		return NULL;

@@ -12,7 +12,7 @@
 #include "daemon/log.h"
 
 /* Maximum number of pairs evicted for the bytes of a new configuration. */
-#define EVICT_FOR_OCTETS 16u
+#define EVICT_FOR_BYTES 16u
 /* Pairs checked for eviction. There are two per session, so half of them are evictable. */
 #define EVICT_CHECKS 64u
 
@@ -83,10 +83,10 @@ static uint32_t new_config(
 	uint8_t *copy;
 	uint32_t i;
 
-	for (unsigned n = 0; bp_phd_known_octets(s->known) + report.len > s->max_octets; n++) {
+	for (unsigned n = 0; bp_phd_known_bytes(s->known) + report.len > s->max_bytes; n++) {
 		/* before all rows are loaded, unused configurations are kept: eviction would free
 		 * nothing */
-		if (n == EVICT_FOR_OCTETS || bp_phd_known_count(s->known) == 0 ||
+		if (n == EVICT_FOR_BYTES || bp_phd_known_count(s->known) == 0 ||
 			!bp_phd_store_is_loaded(s))
 			return BP_PHD_KNOWN_NONE;
 		evict_oldest(s);
@@ -298,7 +298,7 @@ static void load_config(struct bp_phd_store *s, struct bp_phd_store_row *row)
 		free(row->report); /* learned meanwhile */
 		return;
 	}
-	if (bp_phd_known_octets(s->known) + row->report_len > s->max_octets ||
+	if (bp_phd_known_bytes(s->known) + row->report_len > s->max_bytes ||
 		bp_phd_known_config_add(s->known, row->content, model.config_id, row->report,
 			row->report_len) == BP_PHD_KNOWN_NONE)
 		skip_config(s, row);
@@ -444,7 +444,7 @@ static bool make(struct bp_phd_store *s, struct event_base *base, const char *pa
 }
 
 struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path, uint32_t max_known,
-	uint64_t max_octets, const struct bp_phd_store_ops *ops, void *arg)
+	uint64_t max_bytes, const struct bp_phd_store_ops *ops, void *arg)
 {
 	struct bp_phd_store *s = calloc(1, sizeof(*s));
 
@@ -454,7 +454,7 @@ struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path,
 	s->arg = arg;
 	s->fd = -1;
 	s->max_known = max_known;
-	s->max_octets = max_octets;
+	s->max_bytes = max_bytes;
 	if (!make(s, base, path)) {
 		bp_phd_store_free(s);
 		return NULL;

@@ -21,7 +21,7 @@
  *
  * A file that is damaged or of another version is renamed (FILE.damaged-TIME) with a warning and a
  * new one is created. While the disk fails, queued rows are kept and retried each second, up to
- * BP_PHD_STORE_QUEUE rows and BP_PHD_STORE_QUEUE_OCTETS of reports; further rows are lost, and when
+ * BP_PHD_STORE_QUEUE rows and BP_PHD_STORE_QUEUE_BYTES of reports; further rows are lost, and when
  * the disk works again everything is rewritten (`retry`). The same happens when the file or its
  * write-ahead log was removed or replaced, which is checked at each transaction, and each second
  * without one. Failures are counted and logged once a minute, and once at their end. One process at
@@ -31,9 +31,9 @@
  */
 struct bp_phd_store;
 
-#define BP_PHD_STORE_QUEUE 524288u             /* rows that wait for the disk */
-#define BP_PHD_STORE_QUEUE_OCTETS (128u << 20) /* bytes of the reports in them */
-#define BP_PHD_STORE_BATCH 1000u               /* rows in one transaction */
+#define BP_PHD_STORE_QUEUE 524288u            /* rows that wait for the disk */
+#define BP_PHD_STORE_QUEUE_BYTES (128u << 20) /* bytes of the reports in them */
+#define BP_PHD_STORE_BATCH 1000u              /* rows in one transaction */
 /* Added to a session's `reports` at each start since its row was written. */
 #define BP_PHD_STORE_RAISE (1u << 20)
 
@@ -85,7 +85,7 @@ struct bp_phd_store_counts {
 	uint64_t failures;      /* failed attempts to write */
 	uint64_t lost;          /* rows that did not fit in the queue */
 	uint64_t skipped;       /* invalid rows of the file (unreadable reports), or reports beyond
-				   max_octets */
+				   max_bytes */
 	uint64_t evicted;       /* configurations dropped for newer ones */
 	uint64_t refused;       /* configurations rejected: unreadable, or no memory */
 	uint64_t sessions_read; /* loaded at the start */
@@ -96,12 +96,12 @@ struct bp_phd_store_counts {
 
 /*
  * max_known: number of known (system-id, config-id) pairs; the pairs unused for the longest time
- * are dropped first, those of open sessions last. max_octets: total size of their ConfigReports;
+ * are dropped first, those of open sessions last. max_bytes: total size of their ConfigReports;
  * equal ones count once. Loading starts immediately, a page (128 rows; 16 of reports) per iteration
  * of the event loop. NULL: no memory, or no thread.
  */
 struct bp_phd_store *bp_phd_store_new(struct event_base *base, const char *path, uint32_t max_known,
-	uint64_t max_octets, const struct bp_phd_store_ops *ops, void *arg);
+	uint64_t max_bytes, const struct bp_phd_store_ops *ops, void *arg);
 /* Tries once to write the queued rows, and waits for the disk. */
 void bp_phd_store_free(struct bp_phd_store *s);
 

@@ -19,7 +19,7 @@ struct bp_phd_store {
 	/* known configurations */
 	struct bp_phd_known *known;
 	uint32_t max_known;
-	uint64_t max_octets;
+	uint64_t max_bytes;
 	uint32_t uses;
 	/* loading */
 	struct bp_phd_store_page page;

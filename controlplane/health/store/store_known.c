@@ -16,7 +16,7 @@ struct bp_phd_known {
 	uint32_t configs_used, configs_free;
 	uint32_t newest, oldest, walk;
 	uint32_t mask;
-	uint64_t octets;
+	uint64_t bytes;
 	uint64_t key[2]; /* devices choose the hashed bytes */
 	uint32_t *pair_head, *config_head;
 	struct bp_phd_known_pair *pair;
@@ -91,9 +91,9 @@ uint32_t bp_phd_known_count(const struct bp_phd_known *k)
 	return k->n;
 }
 
-uint64_t bp_phd_known_octets(const struct bp_phd_known *k)
+uint64_t bp_phd_known_bytes(const struct bp_phd_known *k)
 {
-	return k->octets;
+	return k->bytes;
 }
 
 struct bp_phd_known_pair *bp_phd_known_pair(struct bp_phd_known *k, uint32_t i)
@@ -267,7 +267,7 @@ uint32_t bp_phd_known_config_add(
 		.len = len,
 		.chain = *head};
 	*head = i;
-	k->octets += len;
+	k->bytes += len;
 	return i;
 }
 
@@ -279,7 +279,7 @@ void bp_phd_known_config_remove(struct bp_phd_known *k, uint32_t i)
 	while (*at != i)
 		at = &k->config[*at].chain;
 	*at = c->chain;
-	k->octets -= c->len;
+	k->bytes -= c->len;
 	free(c->report);
 	c->report = NULL;
 	c->chain = k->configs_free;

@@ -38,7 +38,7 @@ void bp_phd_known_free(struct bp_phd_known *k);
 
 uint32_t bp_phd_known_count(const struct bp_phd_known *k);
 /* Returns the bytes of all reports. */
-uint64_t bp_phd_known_octets(const struct bp_phd_known *k);
+uint64_t bp_phd_known_bytes(const struct bp_phd_known *k);
 
 struct bp_phd_known_pair *bp_phd_known_pair(struct bp_phd_known *k, uint32_t i);
 uint32_t bp_phd_known_find(

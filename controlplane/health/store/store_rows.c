@@ -106,7 +106,7 @@ static bool number(sqlite3_stmt *st, int i, uint64_t max, uint64_t *out)
 	return sqlite3_column_type(st, i) == SQLITE_INTEGER && *out <= max;
 }
 
-static bool octets(sqlite3_stmt *st, int i, void *out, int n)
+static bool bytes(sqlite3_stmt *st, int i, void *out, int n)
 {
 	const void *p = sqlite3_column_blob(st, i);
 
@@ -139,7 +139,7 @@ static bool read_known(sqlite3_stmt *st, struct bp_phd_store_row *row)
 {
 	uint64_t config_id, spec;
 
-	if (!octets(st, 1, row->system_id, sizeof(row->system_id)) ||
+	if (!bytes(st, 1, row->system_id, sizeof(row->system_id)) ||
 		!number(st, 2, UINT16_MAX, &config_id) ||
 		!number(st, 3, UINT64_MAX, &row->content) || !number(st, 4, UINT16_MAX, &spec) ||
 		!number(st, 5, UINT64_MAX, &row->made))
@@ -156,9 +156,9 @@ static bool read_session(
 	struct bp_phd_store_session *s = &row->session;
 	uint64_t transport, port, config_id, protocol, associated_s, reports, epoch;
 
-	if (!number(st, 0, UINT8_MAX, &transport) || !octets(st, 1, s->address, 16) ||
-		!number(st, 2, UINT16_MAX, &port) || !octets(st, 3, s->own, 16) ||
-		!octets(st, 4, s->system_id, 8) || !number(st, 5, UINT16_MAX, &config_id) ||
+	if (!number(st, 0, UINT8_MAX, &transport) || !bytes(st, 1, s->address, 16) ||
+		!number(st, 2, UINT16_MAX, &port) || !bytes(st, 3, s->own, 16) ||
+		!bytes(st, 4, s->system_id, 8) || !number(st, 5, UINT16_MAX, &config_id) ||
 		!number(st, 6, UINT64_MAX, &s->content) || !number(st, 7, UINT8_MAX, &protocol) ||
 		!number(st, 8, UINT32_MAX, &associated_s) || !number(st, 9, UINT32_MAX, &reports) ||
 		!number(st, 10, f->epoch, &epoch))

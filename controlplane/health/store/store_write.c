@@ -105,7 +105,7 @@ static bool has_capacity(const struct bp_phd_store *s)
 
 	bp_phd_store_writer_state(s->writer, &n);
 	return !n.failed && n.queued < BP_PHD_STORE_QUEUE / 2 &&
-	       n.octets < BP_PHD_STORE_QUEUE_OCTETS / 2;
+	       n.bytes < BP_PHD_STORE_QUEUE_BYTES / 2;
 }
 
 static bool begin(struct bp_phd_store *s)

@@ -33,7 +33,7 @@ struct bp_phd_store_writer {
 	struct rows queue;    /* rows queued since the thread's last round */
 	struct rows taken;    /* rows that the thread writes; only the thread changes it */
 	uint32_t done;        /* committed rows of `taken` */
-	uint64_t octets;      /* bytes of the reports that are not committed */
+	uint64_t bytes;       /* bytes of the reports that are not committed */
 	uint64_t due_ns;      /* time at which the queue is due */
 	bool stop, hurry;
 	bool asked;
@@ -145,7 +145,7 @@ static bool write_taken(struct bp_phd_store_writer *w)
 		if (!good)
 			return false;
 		for (uint32_t i = w->done; i < w->done + n; i++)
-			w->octets -= w->taken.row[i].report_len;
+			w->bytes -= w->taken.row[i].report_len;
 		w->done += n;
 		w->results.rows += n;
 		succeeded(w);
@@ -320,9 +320,9 @@ bool bp_phd_store_writer_put(struct bp_phd_store_writer *w, const struct bp_phd_
 
 	pthread_mutex_lock(&w->lock);
 	good = waiting(w) < BP_PHD_STORE_QUEUE &&
-	       w->octets + row->report_len <= BP_PHD_STORE_QUEUE_OCTETS && append(&w->queue, row);
+	       w->bytes + row->report_len <= BP_PHD_STORE_QUEUE_BYTES && append(&w->queue, row);
 	if (good)
-		w->octets += row->report_len;
+		w->bytes += row->report_len;
 	if (good && w->queue.n == 1)
 		w->due_ns = bp_mono_ns() + COLLECT_NS;
 	if (good && (w->queue.n == 1 || w->queue.n == BP_PHD_STORE_BATCH))
@@ -358,7 +358,7 @@ static void copy_results(const struct bp_phd_store_writer *w, struct bp_phd_stor
 {
 	*out = w->results;
 	out->queued = waiting(w);
-	out->octets = w->octets;
+	out->bytes = w->bytes;
 }
 
 void bp_phd_store_writer_state(struct bp_phd_store_writer *w, struct bp_phd_store_results *out)

@@ -14,7 +14,7 @@ struct bp_phd_store_writer;
 /* Results since the last call; the first four are current values. */
 struct bp_phd_store_results {
 	uint64_t rows, failures, queued;
-	uint64_t octets; /* bytes of the queued reports */
+	uint64_t bytes;  /* bytes of the queued reports */
 	bool failed;     /* an attempt failed, and none has succeeded since */
 	bool fresh;      /* the file is new */
 	bool page;       /* the requested page is available */

@@ -53,7 +53,7 @@ def test_two_hundred_sensors(wan_lab, pair, wan, tmp_path, family):
 
 
 def test_small_messages_save_most(wan_lab, pair, wan):
-    """N = 8 and N = 60 of 16 octets: the packets on the WAN are an eighth, and a sixtieth, but for the last of a burst."""
+    """N = 8 and N = 60 of 16 bytes: the packets on the WAN are an eighth, and a sixtieth, but for the last of a burst."""
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         for n in (8, 60):
             pair.services([aggregate(max_messages=n)], [disaggregate()])
@@ -67,9 +67,9 @@ def test_small_messages_save_most(wan_lab, pair, wan):
         assert_restored(s.sent, r.drain())
 
 
-def test_frames_are_restored_to_the_octet(wan_lab, pair, wan):
+def test_frames_are_restored_to_the_byte(wan_lab, pair, wan):
     """Untagged, tagged, priority-tagged and doubly tagged, of both IP versions: with Don't Fragment, and identification
-    0, a restored frame has the very octets of the one that was sent."""
+    0, a restored frame has the very bytes of the one that was sent."""
     pair.services([aggregate(), aggregate(family=6)], [disaggregate(), disaggregate(family=6)])
     wan.clear()
     rng = random.Random(9)

@@ -31,14 +31,14 @@ def for_server(tap):
     return [f for f in tap.frames() if f[:6] == mac_of("server") and f[12:14] != b"\x08\x06" and (f[12:14] != b"\x86\xdd" or f[20] != 58)]
 
 
-def spoil(octets, at, value):
-    return octets[:at] + value + octets[at + len(value):]
+def spoil(data, at, value):
+    return data[:at] + value + data[at + len(value):]
 
 
-def signed(octets, family=4):
+def signed(data, family=4):
     """With a right checksum over header and directory, as far as there is one: who attacks can do that."""
-    end = agg_formats.HEADER + struct.unpack("!H", octets[4:6])[0]
-    return octets[:12] + struct.pack("!I", agg_formats.crc32c(octets[:12] + octets[16:end])) + octets[16:]
+    end = agg_formats.HEADER + struct.unpack("!H", data[4:6])[0]
+    return data[:12] + struct.pack("!I", agg_formats.crc32c(data[:12] + data[16:end])) + data[16:]
 
 
 def hostile_payloads(family):

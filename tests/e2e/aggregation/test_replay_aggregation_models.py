@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The paper's models (Lin et al. 2018) held against replay: Poisson messages in a capture with a clock of
-nanoseconds go in, and all that is judged are the times and octets of the capture that comes out.
+nanoseconds go in, and all that is judged are the times and bytes of the capture that comes out.
 
 tests/unit/apps/sim/agg asks the same of the aggregator alone, with many more messages and without anything of a
 data plane. Formulas and statistics here are written a second time, from docs/performance/aggregation-models.md.
@@ -24,7 +24,7 @@ NANOSECONDS = 0xA1B23C4D
 
 
 def write(path, frames):
-    """frames: (ns, octets)"""
+    """frames: (ns, bytes)"""
     with open(path, "wb") as f:
         f.write(struct.pack("<IHHiIII", NANOSECONDS, 2, 4, 0, 0, 65535, 1))
         for ns, data in frames:
@@ -43,7 +43,7 @@ def read(path):
 
 
 def messages(format_, count, seed):
-    """The paper's, of 16 octets that begin with a number, as a Poisson process."""
+    """The paper's, of 16 bytes that begin with a number, as a Poisson process."""
     r, now = random.Random(seed), 0.0
     flag = b"\xfa" + bytes(5) if format_ == "lin2018" else b""
     template = frame_of("10.0.0.7", TO["address"], flag + bytes(4) + b"IOTMESSAGE..", sport=40007, dport=TO["udp_port"])
@@ -103,7 +103,7 @@ def gaps_of(frames):
 @pytest.mark.parametrize("format_", ["lin2018", "full"])
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_n_packets_leave_as_erlang(tmp_path, format_, n):
-    """Equation 1; and Equations 2 and 3, by the octets: 16 N of 48 + 16 N is N / (3 + N)."""
+    """Equation 1; and Equations 2 and 3, by the bytes: 16 N of 48 + 16 N is N / (3 + N)."""
     count = 3000
     out = aggregate(tmp_path, format_, n, count, seed=n)
     assert len(out) == count
@@ -114,12 +114,12 @@ def test_n_packets_leave_as_erlang(tmp_path, format_, n):
     # the test would see another N, and another rate
     assert ks(gaps_of(out), n + 1) < 1e-9
     assert ks([g * 1.1 for g in gaps_of(out)], n) < 1e-4
-    octets = sum(len(frame) for _, frame in out)
+    total_bytes = sum(len(frame) for _, frame in out)
     if format_ == "lin2018":
-        assert octets == count * (48 + 16 * n)
-        assert 16 * n * count * (3 + n) == octets * n
+        assert total_bytes == count * (48 + 16 * n)
+        assert 16 * n * count * (3 + n) == total_bytes * n
     else:
-        assert octets == count * (42 + 16 + 9 + (n - 1) + 16 * n)
+        assert total_bytes == count * (42 + 16 + 9 + (n - 1) + 16 * n)
     assert [struct.unpack_from("!I", f, len(f) - 16 * (n - i))[0] for _, f in out for i in range(n)] == \
         list(range(n * count))
 

@@ -85,7 +85,7 @@ def test_round_trip_takes_twice_the_delay(hosts):
 
 
 class Receiver(threading.Thread):
-    """One connection's octets, as a hash, in a namespace."""
+    """One connection's bytes, as a hash, in a namespace."""
 
     def __init__(self, netns, address):
         super().__init__(daemon=True)
@@ -124,7 +124,7 @@ def test_tcp_with_its_offloads_arrives_whole(hosts):
     assert counts["there"]["refused"] == 0
 
 
-def test_frames_arrive_octet_for_octet(hosts):
+def test_frames_arrive_byte_for_byte(hosts):
     """Tags, too, one and two of them, which the kernel takes out of what it gives a socket."""
     macs = bytes.fromhex("020000000002020000000001")
     r = random.Random(5)
@@ -148,7 +148,7 @@ def test_frames_arrive_octet_for_octet(hosts):
 
 
 def burst(count):
-    """So many datagrams of 1,000 octets from LEFT to RIGHT, once ARP has got through."""
+    """So many datagrams of 1,000 bytes from LEFT to RIGHT, once ARP has got through."""
     wait_until("a ping through the WAN", lambda: ping("10.20.0.2", 1))
     code = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
             f"for _ in range({count}): s.sendto(bytes(1000), ('10.20.0.2', 9))\n")

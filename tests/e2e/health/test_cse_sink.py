@@ -250,7 +250,7 @@ def test_ipv6():
 
 
 def test_tshark_reads_its_answers(tmp_path):
-    """A third reader of the same octets."""
+    """A third reader of the same bytes."""
     with Sink("--any") as s:
         s.client.socket.send(instance(7).encode())
         answer = s.client.socket.recv(2000)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A device on TCP loses its association before it is answered, associates again, and repeats its report. The CSE, which
 kept silent, has it already: it is asked for the same instances once more. What a device measures after its answer is
-another measurement, whatever its octets are."""
+another measurement, whatever its bytes are."""
 
 import itertools
 import socket
@@ -109,7 +109,7 @@ def test_repeated_in_the_next_association(routed_lab, router, cse, how):  # noqa
 
 @pytest.mark.parametrize("how", (killed, closed, aborted, unnoticed))
 def test_equal_measurements(routed_lab, router, cse, how):  # noqa: F811
-    """The same octets in two associations: the first ones were answered."""
+    """The same bytes in two associations: the first ones were answered."""
     with Device(routed_lab) as device:
         device.measure([710, 610])
         how(router, device)
@@ -119,7 +119,7 @@ def test_equal_measurements(routed_lab, router, cse, how):  # noqa: F811
 
 
 def test_not_repeated(routed_lab, router, cse):  # noqa: F811
-    """It reports something else in the next association, and in the one after that it has equal octets again."""
+    """It reports something else in the next association, and in the one after that it has equal bytes again."""
     with Device(routed_lab) as device:
         device.measure([710, 610])
         unanswered(cse, device, [720, 620])

@@ -78,7 +78,7 @@ def nobody(routed_lab, router):
 
 
 class Device:
-    """A pulse oximeter of a few octets. Its session ends with the block."""
+    """A pulse oximeter of a few bytes. Its session ends with the block."""
 
     def __init__(self, lab, system_id, address=own("left"), config=400):
         self.system_id, self.config = system_id, config
@@ -149,7 +149,7 @@ def words(router, **expected):
 
 
 def test_release(routed_lab, router):
-    """By the octets: RLRQ, and nothing ends before the device has answered."""
+    """By the bytes: RLRQ, and nothing ends before the device has answered."""
     one, other = "0022092258010001", "0022092258010002"
     with words(router, signalling={"releases_sent": 1, "timeout_release": 0, "aborts_sent": 0}), \
             Device(routed_lab, one) as d, Device(routed_lab, other) as kept:

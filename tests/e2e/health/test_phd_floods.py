@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Strangers: floods of association requests from one address and from thousands, with right and with broken octets, and
+"""Strangers: floods of association requests from one address and from thousands, with right and with broken bytes, and
 datagrams that say to be another's. Honest devices measure meanwhile, and whatever limit was met is counted."""
 
 import contextlib
@@ -12,7 +12,7 @@ import pytest
 
 from conftest import running_router
 from lab import wait_until
-from phd_octets import ABRT, RLRE, RLRQ, Anybody, Device, aarq, fixed, memory_kib
+from phd_apdu import ABRT, RLRE, RLRQ, Anybody, Device, aarq, fixed, memory_kib
 from router_lab import LEFT, RIGHT, only_biplane, own, takes
 from test_phd_commands import reloaded
 from test_phd_restart import Devices, Sink, check_stored, notice_nothing
@@ -101,9 +101,9 @@ def undisturbed(router, victim, number):
 def test_spoofed_resets_close_no_connection(routed_lab, router, victim, anybody):
     """APDUs without a system-id are their sender's: from another address, or another port, they are of nobody."""
     superseded = settled(router)["sessions"]["superseded"]
-    for n, octets in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
+    for n, data in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
         for address, port in ((LEFT, victim.port ^ 1), ("10.64.0.9", victim.port)):
-            anybody.send(address, port, octets)
+            anybody.send(address, port, data)
         undisturbed(router, victim, n)
     assert settled(router)["sessions"]["superseded"] == superseded
 
@@ -114,8 +114,8 @@ def test_rejected_requests_use_no_memory(routed_lab, router, victim, anybody):
     refused = {"version": good[:4] + b"\x40" + good[5:], "protocol": good[:12] + b"\x50\x7a" + good[14:],
                "parameter": good[:44] + b"\x80\x00" + good[46:], "permanent": good[:30] + b"\x80\x00\x00\x00" + good[34:]}
     before = settled(router)["associations"]
-    for n, octets in enumerate(refused.values(), 2):
-        anybody.send("10.64.0.9", 7000 + n, octets)
+    for n, data in enumerate(refused.values(), 2):
+        anybody.send("10.64.0.9", 7000 + n, data)
         undisturbed(router, victim, n)
     after = settled(router)["associations"]
     assert {r: after[f"rejected_{r}"] - before[f"rejected_{r}"] for r in refused} == dict.fromkeys(refused, 1)
@@ -145,13 +145,13 @@ def test_its_system_id_is_enough(routed_lab, router, victim, config, address):
         victim.measure(2, 72)
 
 
-@pytest.mark.parametrize("octets,answer", (
+@pytest.mark.parametrize("data,answer", (
     (ABRT, None), (RLRQ, RLRE), (RLRE, ABRT), (bytes.fromhex(AARE), ABRT), (aarq("00aa00000000ffff"), ABRT)),
     ids=("ABRT", "RLRQ", "RLRE", "AARE", "AARQ"))
-def test_its_very_address_and_port(router, victim, anybody, octets, answer):
+def test_its_very_address_and_port(router, victim, anybody, data, answer):
     """What comes from there is the device's, by all that UDP can say: the association ends by the standard's rules, and
     the device notices with its next report at the latest."""
-    anybody.send(victim.address, victim.port, octets)
+    anybody.send(victim.address, victim.port, data)
     wait_until("the session to end", lambda: router.show("sessions", victim.system_id)["total"] == 0)
     assert victim.hear(20 if answer else 0.05) == answer
     assert victim.ask(fixed(2, 2, [72])) == ABRT
@@ -173,12 +173,12 @@ def test_unanswerable_senders(routed_lab, router, victim, anybody):
                       if a["scope"] == "link")
     with six, four:
         four.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-        octets = aarq(victim.system_id)
-        anybody.send(LEFT, 0, octets)
-        anybody.send(LEFT, 7777, octets, to="10.1.0.255")
-        four.sendto(octets, ("10.1.0.255", 6024))
-        six.sendto(octets, ("ff02::1", 6024, 0, index))
-        six.sendto(octets, (link_local, 6024, 0, index))
+        data = aarq(victim.system_id)
+        anybody.send(LEFT, 0, data)
+        anybody.send(LEFT, 7777, data, to="10.1.0.255")
+        four.sendto(data, ("10.1.0.255", 6024))
+        six.sendto(data, ("ff02::1", 6024, 0, index))
+        six.sendto(data, (link_local, 6024, 0, index))
         after = wait_until("them to be counted", lambda: (
             (w := words(router))["udp"]["invalid_source"] >= before["udp"]["invalid_source"] + 5 and w))
     c = router.counters()
@@ -196,7 +196,7 @@ def test_unanswerable_senders(routed_lab, router, victim, anybody):
 
 
 def broken(apdu, rnd):
-    """Cut, or with some octets others."""
+    """Cut, or with some bytes others."""
     if rnd.random() < 0.3:
         return apdu[:rnd.randrange(len(apdu))]
     b = bytearray(apdu)
@@ -205,7 +205,7 @@ def broken(apdu, rnd):
     return bytes(b)
 
 
-# Each n-th datagram of a flood: address, port, octets.
+# Each n-th datagram of a flood: address, port, bytes.
 def of_one_address(rnd, n):
     return "10.64.0.1", 1024 + n, aarq(f"00aa{n:012x}")
 
@@ -282,7 +282,7 @@ def test_floods(routed_lab, router, sink, anybody, tmp_path):
         assert router.show("sessions", "--address", "10.64.0.1")["total"] == PER_ADDRESS
         devices.measured(1, since=time.time())
 
-        # broken octets open a session only where they are those of a good request
+        # broken bytes open a session only where they are those of a good request
         grown, shed = flood(router, anybody, of_many_broken)
         assert grown["rejected_version"] > 0 and grown["rejected_parameter"] > 0 and grown["rejected_protocol"] > 0
         assert settled(router)["signalling"]["malformed"] > FLOOD // 20

@@ -78,8 +78,8 @@ class Cse(threading.Thread):
         except Exception as e:  # told where it can fail the test
             self.failed = e
 
-    def take(self, octets, peer):
-        m = Message.decode(octets)
+    def take(self, data, peer):
+        m = Message.decode(data)
         if m.code >> 5 or m.code == 0:
             self.others.append((m, peer))
             return
@@ -146,7 +146,7 @@ class Device(Oximeter):
         assert self.told() == accepted(self.invoke)
 
 
-def random_octets(n, seed=1):
+def random_bytes(n, seed=1):
     r = random.Random(seed)
     return [r.randbytes(r.choice((0, 1, 3, 4, 5, 12, 40, 200, 1400))) for _ in range(n)]
 
@@ -157,9 +157,9 @@ def readable_but_lying(request):
     return [head + bytes.fromhex(o) for o in (
         "1f",            # a length of 15
         "f0",            # a delta of 15
-        "0d",            # the length's octet is missing
+        "0d",            # the length's byte is missing
         "0e01",          # one of its two
-        "d0",            # the delta's octet is missing
+        "d0",            # the delta's byte is missing
         "e001",
         "0e ffff 00",    # longer than the message
         "0cff",
@@ -169,10 +169,10 @@ def readable_but_lying(request):
 
 # What the CSE says instead of what it should, and what becomes of it. Of none of it the device hears.
 BESIDE_THE_POINT = {
-    "random octets": (lambda q: random_octets(200), {"cse_malformed", "cse_unknown_token", "cse_reset", "cse_ack_empty"}),
+    "random bytes": (lambda q: random_bytes(200), {"cse_malformed", "cse_unknown_token", "cse_reset", "cse_ack_empty"}),
     "cut within header and token": (lambda q: [created(q)[:n] for n in range(12)], {"cse_malformed"}),
     "cut within an option": (lambda q: [created(q)[:n] for n in range(13, len(created(q)))], {"cse_malformed"}),
-    "tokens of 9 to 15 octets": (lambda q: [bytes([0x60 | n, CREATED]) + q.mid.to_bytes(2, "big") + (q.token * 2)[:n] +
+    "tokens of 9 to 15 bytes": (lambda q: [bytes([0x60 | n, CREATED]) + q.mid.to_bytes(2, "big") + (q.token * 2)[:n] +
                                             b"\xd1\x26\x00" for n in range(9, 16)], {"cse_malformed"}),
     "other versions": (lambda q: [bytes([v << 6 | 0x28]) + created(q)[1:] for v in (0, 2, 3)], {"cse_malformed"}),
     "options that lie": (readable_but_lying, {"cse_malformed"}),

@@ -26,11 +26,11 @@ def created(extra=b"", length=b"0"):
     return b"HTTP/1.1 201 Created\r\nX-M2M-RSC: 2001\r\n" + extra + b"Content-Length: " + length + b"\r\n\r\n"
 
 
-def pour(connection, octets):
+def pour(connection, data):
     """Until nobody takes it any more."""
     with contextlib.suppress(OSError):
-        for _ in range(MANY // len(octets)):
-            connection.sendall(octets)
+        for _ in range(MANY // len(data)):
+            connection.sendall(data)
 
 
 def hang(cse, connection):
@@ -72,7 +72,7 @@ def at_once(cse, connection):
     pass
 
 
-def octets(cse, connection):
+def random_bytes(cse, connection):
     connection.sendall(bytes(range(256)) * 16)
 
 
@@ -81,7 +81,7 @@ def a_page(cse, connection):
 
 
 WRONGS = (hang, in_the_middle, endless_body, endless_headers, endless_preliminaries, too_short, odd_length, elsewhere, at_once,
-          octets, a_page)
+          random_bytes, a_page)
 
 
 class Cse(http.server.ThreadingHTTPServer):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Devices that lie: in what they say of themselves, in configurations, in the lengths of reports, and by being slow. None
-of that hurts the gateway or another device, and of a report there is stored what its octets say by the standard, or
+of that hurts the gateway or another device, and of a report there is stored what its bytes say by the standard, or
 nothing."""
 
 import collections
@@ -13,10 +13,10 @@ from io import BytesIO
 
 import pytest
 
-import phd_octets as o
+import phd_apdu as o
 from conftest import running_router
 from lab import wait_until
-from phd_octets import ABRT, RLRE, RLRQ, Device, attribute, config_report, config_result, counted, numeric, octets
+from phd_apdu import ABRT, RLRE, RLRQ, Device, attribute, config_report, config_result, counted, numeric, octet_string
 from router_lab import RIGHT, only_biplane, pause
 from test_phd_slow import Sink, stored
 
@@ -72,12 +72,12 @@ def types(*codes, count=None):
 
 
 def answers_to_get():
-    """{name: (octets by invoke-id, the type that is to be known then)}"""
+    """{name: (bytes by invoke-id, the type that is to be known then)}"""
     glucose = types(4113)
     return {
         "true": (lambda i: [mds(i, glucose)], "glucose_meter"),
         # whose it is, is what its AARQ said
-        "other system-id": (lambda i: [mds(i, attribute(o.SYSTEM_ID, octets(b"\xff" * 8)), glucose)], "glucose_meter"),
+        "other system-id": (lambda i: [mds(i, attribute(o.SYSTEM_ID, octet_string(b"\xff" * 8)), glucose)], "glucose_meter"),
         "twice": (lambda i: [mds(i, glucose), mds(i, types(4103))], "glucose_meter"),
         "other invoke-id": (lambda i: [mds(i + 1 & 0xffff, glucose)], None),
         "none": (lambda i: [], None),
@@ -85,11 +85,11 @@ def answers_to_get():
         "list counts more": (lambda i: [mds(i, glucose, count=2)], None),
         "types count more": (lambda i: [mds(i, types(4113, count=9))], None),
         "no types in the list": (lambda i: [mds(i, types())], None),
-        "type of two octets": (lambda i: [mds(i, attribute(o.SYS_TYPES, b"\x10\x11"))], None),
+        "type of two bytes": (lambda i: [mds(i, attribute(o.SYS_TYPES, b"\x10\x11"))], None),
         "the length of the value lies": (lambda i: [mds(i, glucose).replace(b"\x0a\x5a\x00\x08", b"\x0a\x5a\x00\x40")], None),
         "error": (lambda i: [o.roer(i, 1)], None),
         "reject": (lambda i: [o.rorj(i, 101)], None),
-        "as if it were reported": (lambda i: [o.prst(i, o.RORS_EVENT, struct.pack(">HIH", 0, 0, 0xd1d) + octets(b""))], None),
+        "as if it were reported": (lambda i: [o.prst(i, o.RORS_EVENT, struct.pack(">HIH", 0, 0, 0xd1d) + octet_string(b""))], None),
         "200 attributes": (lambda i: [mds(i, *(attribute(n, b"\0\0") for n in range(4000, 4200)), glucose)], "glucose_meter"),
     }
 
@@ -138,7 +138,7 @@ CONFIGURATIONS = {
     "a map that says 1,000": ([numeric(1).replace(b"\x0a\x55\x00\x08\x00\x01", b"\x0a\x55\x00\x08\x03\xe8")], None, REJECTED_APDU),
     "a map of nothing": ([numeric(1, value_map=())], None, 0),
     "a map twice": ([numeric(1, more=[attribute(o.VALUE_MAP, counted([struct.pack(">HH", o.NU_VALUE, 2)]))])], None, 1),
-    "a value of three octets": ([numeric(1, value_map=[(o.NU_VALUE, 3)])], None, 1),
+    "a value of three bytes": ([numeric(1, value_map=[(o.NU_VALUE, 3)])], None, 1),
     "a value of none": ([numeric(1, value_map=[(o.NU_VALUE, 0)])], None, 1),
     "a map beyond 65,535": ([numeric(1, value_map=[(o.NU_VALUE, 2), (30000, 65535), (30001, 65535)])], None, 1),
     # it can report by variable reports all the same
@@ -172,7 +172,7 @@ def test_inconsistent_configurations(routed_lab, router, sink, tcp):
             assert d.insist(o.variable(3, 3, [72])) == o.accepted(3, o.VAR), name
             if "a map" not in name or expected != 0:
                 d.measure(4, 73)
-            else:  # the octets are not those that its map has
+            else:  # the bytes are not those that its map has
                 assert d.insist(o.fixed(4, 4, [73])) == o.rorj(4, 2), name
                 measured[d.system_id] = ["72"]
             measured.setdefault(d.system_id, ["72", "73"])
@@ -182,11 +182,11 @@ def test_inconsistent_configurations(routed_lab, router, sink, tcp):
 
 
 def test_a_trickle(routed_lab, router, sink):
-    """Octets that come one by one over TCP begin no time anew: who declares nothing in time is told so, whatever is half
+    """Bytes that come one by one over TCP begin no time anew: who declares nothing in time is told so, whatever is half
     there. Half a report of a device that operates is waited for."""
     with Device(routed_lab, ident(), tcp=True) as d:
-        for octet in o.aarq(d.system_id, OWN):
-            d.send(bytes([octet]))
+        for byte in o.aarq(d.system_id, OWN):
+            d.send(bytes([byte]))
         assert d.hear()[:6] == bytes.fromhex("e300002c0003")
         report, ended = config_report(OWN, [numeric(1)]), None
         for n in range(len(report) - 1):
@@ -201,8 +201,8 @@ def test_a_trickle(routed_lab, router, sink):
         d.declare(OWN, [numeric(1)])
         assert o.get_invoke(d.hear()) is not None
         d.measure(2, 71)  # which the CSE has its containers by
-        for octet in (late := o.fixed(3, 3, [72]))[:-1]:
-            d.send(bytes([octet]))
+        for byte in (late := o.fixed(3, 3, [72]))[:-1]:
+            d.send(bytes([byte]))
         pause(1.1)  # longer than every time of the manager's
         d.send(late[-1:])
         assert d.hear() == o.accepted(3)
@@ -230,7 +230,7 @@ APDUS = {"AARQ": o.aarq("00220922580000ff"), "CONFIG": config_report(OWN, [numer
          "REPORT": o.fixed(9, 9, [70]), "RLRQ": RLRQ, "RLRE": RLRE, "ABRT": ABRT,
          "AARE": bytes.fromhex("e300002c0000507900268000000080008000000000000000800000000008fedcba987654321000000000000000000000")}
 STAYS = "stays"
-# By the table of docs/explanation/health-devices-design.md: the first octets of the answer, and whether the state is as before.
+# By the table of docs/explanation/health-devices-design.md: the first bytes of the answer, and whether the state is as before.
 TABLE = {
     "unassociated": {"AARQ": ("e300", False), "CONFIG": ("e600", STAYS), "REPORT": ("e600", STAYS), "RLRQ": ("e600", STAYS),
                      "RLRE": (None, STAYS), "ABRT": (None, STAYS), "AARE": ("e600", STAYS)},
@@ -265,12 +265,12 @@ def test_any_apdu_in_any_state(routed_lab, router, sink, tcp):
                     wait_until(f"{case}: the session to end", lambda d=d: session(router, d) is None)
 
 
-# ---------------------------------------------------------------- octets of reports
+# ---------------------------------------------------------------- bytes of reports
 
 
-def sfloat(octets_):
+def sfloat(bits):
     """As text, or None where it is no number."""
-    v = int.from_bytes(octets_, "big")
+    v = int.from_bytes(bits, "big")
     if v in (0x07fe, 0x07ff, 0x0800, 0x0801, 0x0802):
         return None
     mantissa, exponent = (v & 0xfff) - ((v & 0x800) << 1), (v >> 12) - ((v >> 15) << 4)
@@ -313,10 +313,10 @@ def by_the_standard(apdu):
 
 
 def damaged(report):
-    """Each octet in turn: 0, 0xff, one more, one less."""
+    """Each byte in turn: 0, 0xff, one more, one less."""
     seen = {report}
-    for at, octet in enumerate(report):
-        for other in (0, 0xff, octet + 1 & 0xff, octet - 1 & 0xff):
+    for at, byte in enumerate(report):
+        for other in (0, 0xff, byte + 1 & 0xff, byte - 1 & 0xff):
             b = report[:at] + bytes([other]) + report[at + 1:]
             if b not in seen:
                 seen.add(b)
@@ -365,7 +365,7 @@ def after(d, number):
 
 
 @TRANSPORTS
-def test_each_octet_of_a_report(routed_lab, router, sink, tcp):
+def test_each_byte_of_a_report(routed_lab, router, sink, tcp):
     """Set to 0 and 0xff, and one more and less: each length that lies by one is among them."""
     good = o.event(0x0010, o.FIXED, struct.pack(">HH", 0xf000, 1) + counted(
         [struct.pack(">HHH", 1, 2, 0xf3cf), struct.pack(">HHH", 10, 2, 0x003d)]))

@@ -17,7 +17,7 @@ import time
 import pytest
 
 from conftest import running_router
-from phd_octets import PORT
+from phd_apdu import PORT
 from relay_thread import RelayThread
 from router_lab import LEFT, RIGHT, only_biplane, own
 from test_phd import SIM, ended
@@ -61,10 +61,10 @@ class Relay(RelayThread):
             self.towards[device] = s
         return self.towards[device]
 
-    def take(self, device, octets, up):
+    def take(self, device, data, up):
         """Holds a datagram for a while, or two copies of it, or none."""
-        if up and octets != self.newest.get(device):
-            self.newest[device] = octets
+        if up and data != self.newest.get(device):
+            self.newest[device] = data
             self.queue = [q for q in self.queue if q[2] != device or not q[4]]
             heapq.heapify(self.queue)
         copies = 1 + (self.random.random() < self.double)
@@ -74,7 +74,7 @@ class Relay(RelayThread):
                 self.lost += 1
                 continue
             self.order += 1
-            heapq.heappush(self.queue, (time.monotonic() + self.random.uniform(0, self.delay), self.order, device, octets, up))
+            heapq.heappush(self.queue, (time.monotonic() + self.random.uniform(0, self.delay), self.order, device, data, up))
 
     def turn(self):
         wait = max(0, self.queue[0][0] - time.monotonic()) if self.queue else 1
@@ -82,18 +82,18 @@ class Relay(RelayThread):
         if self.wake in ready:
             return False
         if self.front in ready:
-            octets, device = self.front.recvfrom(65536)
-            self.take(device, octets, True)
+            data, device = self.front.recvfrom(65536)
+            self.take(device, data, True)
         for device, s in list(self.towards.items()):
             if s in ready:
                 with contextlib.suppress(ConnectionRefusedError):
                     self.take(device, s.recv(65536), False)
         while self.queue and self.queue[0][0] <= time.monotonic():
-            _, _, device, octets, up = heapq.heappop(self.queue)
+            _, _, device, data, up = heapq.heappop(self.queue)
             if up:
-                self.back(device).send(octets)
+                self.back(device).send(data)
             else:
-                self.front.sendto(octets, device)
+                self.front.sendto(data, device)
         return True
 
 

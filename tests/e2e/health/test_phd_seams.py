@@ -33,7 +33,7 @@ def router(routed_lab, hugepages, tmp_path):
 
 
 class Oximeter:
-    """A device of a few octets that is associated, and of which one measurement went the workers' way."""
+    """A device of a few bytes that is associated, and of which one measurement went the workers' way."""
 
     def __init__(self, lab, router):
         system_id = ONE + next(_ids).to_bytes(2, "big")

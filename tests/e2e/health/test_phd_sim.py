@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulator of health devices is right before it judges the gateway: against octets of examples of the standard, and
-against an encoder in Python that gives those octets."""
+"""The simulator of health devices is right before it judges the gateway: against bytes of examples of the standard, and
+against an encoder in Python that gives those bytes."""
 
 import json
 import os
@@ -63,12 +63,12 @@ def u16(*v):
     return struct.pack(f">{len(v)}H", *v)
 
 
-def octets(b):
+def octet_string(b):
     return u16(len(b)) + b
 
 
 def listed(entries):
-    return u16(len(entries)) + octets(b"".join(entries))
+    return u16(len(entries)) + octet_string(b"".join(entries))
 
 
 def bcd(stamp):
@@ -86,8 +86,8 @@ def entry(v, var):
     if "stamp" in v:
         parts.append((2448, bcd(v["stamp"])))
     if var:
-        return u16(v["handle"]) + listed([u16(a) + octets(b) for a, b in parts])
-    return u16(v["handle"]) + octets(b"".join(b for _, b in parts))
+        return u16(v["handle"]) + listed([u16(a) + octet_string(b) for a, b in parts])
+    return u16(v["handle"]) + octet_string(b"".join(b for _, b in parts))
 
 
 def encode(r):
@@ -100,10 +100,10 @@ def encode(r):
         body = listed([u16(p) + listed(e) for p, e in persons.items()])
     else:
         body = listed([entry(v, var) for v in r["values"]])
-    info = octets(u16(0xf000, r["report"]) + body)
+    info = octet_string(u16(0xf000, r["report"]) + body)
     type_ = {"fixed": phd.FIXED, "var": phd.VAR, "mp-fixed": phd.MP_FIXED, "mp-var": phd.MP_VAR}[r["kind"]]
     data = u16(0) + b"\xff" * 4 + u16(type_) + info
-    return u16(phd.PRST) + octets(octets(u16(r["invoke"], 0x101 if r["confirmed"] else 0x100) + octets(data)))
+    return u16(phd.PRST) + octet_string(octet_string(u16(r["invoke"], 0x101 if r["confirmed"] else 0x100) + octet_string(data)))
 
 
 def v(handle, raw, stamp=STAMP, **more):
@@ -139,8 +139,8 @@ def test_association_request(device):
     system_id, config, expected = AARQ[device]
     with phd.Manager(known=(400, 0x4000, 0x4002)) as m:
         summary(run(m, "--system-id", system_id, "--config", config, "--reports", 1, "--rate", 100, device=device))
-        assert m.received[0][1].octets.hex() == expected
-        assert m.received[-1][1].octets.hex() == "e40000020000"
+        assert m.received[0][1].raw.hex() == expected
+        assert m.received[-1][1].raw.hex() == "e40000020000"
 
 
 @pytest.mark.parametrize("device", CONFIGS)
@@ -148,7 +148,7 @@ def test_own_configuration(device):
     with phd.Manager(known=()) as m:
         said = summary(run(m, "--config", "own", "--reports", 1, "--rate", 100, device=device))
         assert said["configurations"] == said["associations"] == said["released"] == 1
-        sent = bytearray(m.apdus(lambda a: a.choice == phd.PRST)[0].octets)
+        sent = bytearray(m.apdus(lambda a: a.choice == phd.PRST)[0].raw)
         expected = bytearray.fromhex(CONFIGS[device])
         sent[6:8] = expected[6:8]  # the invoke-id is the device's choice
         assert sent == expected
@@ -159,15 +159,15 @@ def test_standard_configuration_in_two_steps():
 
     def answer(a, _):
         if a.choice == phd.PRST and a.type == phd.CONFIG:
-            asked.append(len(a.octets))
+            asked.append(len(a.raw))
             return phd.config_answer(a.invoke, a.id, 2 if len(asked) == 1 else 0)
         return None
     with phd.Manager(known=(), answer=answer) as m:
         said = summary(run(m, "--config", "standard", "--brief-config", "--reports", 1, "--rate", 100, device="dispenser"))
         assert said["configurations"] == 1
         first, second = m.apdus(lambda a: a.choice == phd.PRST and a.type == phd.CONFIG)
-        assert first.octets.hex()[-12:] == "1c2000000000" and first.id == second.id == 7200
-        assert second.octets[24:] == bytes.fromhex(CONFIGS["dispenser"])[24:]
+        assert first.raw.hex()[-12:] == "1c2000000000" and first.id == second.id == 7200
+        assert second.raw[24:] == bytes.fromhex(CONFIGS["dispenser"])[24:]
 
 
 def test_configuration_refused():
@@ -176,7 +176,7 @@ def test_configuration_refused():
     with phd.Manager(known=(), answer=answer) as m:
         said = summary(run(m, device="activity"), 1)
         assert said["rejected"] == 1 and said["reports"] == 0
-        m.wait(lambda a: a.octets.hex() == "e40000020001")  # released: no more configurations
+        m.wait(lambda a: a.raw.hex() == "e40000020001")  # released: no more configurations
 
 
 @pytest.mark.parametrize("device", CONFIGS)
@@ -188,11 +188,11 @@ def test_reports(device, config, tmp_path):
                     "--doubtful", 2, "--confirmed", device=device, log=log))
         made = [encode(r) for r in lines(log, "report")]
         assert len(made) == 12
-        assert [a.octets.hex() for a in m.apdus(lambda a: a.is_report)] == [b.hex() for b in made]
+        assert [a.raw.hex() for a in m.apdus(lambda a: a.is_report)] == [b.hex() for b in made]
 
 
 def decimal(raw):
-    """The value that octets stand for, exactly, as a display shows it; or what it is instead."""
+    """The value that bytes stand for, exactly, as a display shows it; or what it is instead."""
     bits = {4: 12, 8: 24}[len(raw)]
     n = int(raw, 16)
     exponent, mantissa = n >> bits, n & ((1 << bits) - 1)
@@ -254,8 +254,8 @@ def test_confirmed_reports_are_repeated_until_answered(tmp_path):
 
     def answer(a, _):
         if a.is_report:
-            seen.append(a.octets)
-            return None if seen.count(a.octets) == 3 else b""
+            seen.append(a.raw)
+            return None if seen.count(a.raw) == 3 else b""
         return None
     with phd.Manager(answer=answer) as m:
         said = summary(run(m, "--confirmed", "--reports", 4, "--rate", 0, "--timeout", "30ms", log=log))
@@ -271,7 +271,7 @@ def test_a_report_without_answer_ends_the_association():
     with phd.Manager(answer=answer) as m:
         said = summary(run(m, "--confirmed", "--reports", 2, "--rate", 0, "--timeout", "20ms", "--retries", 2, "--again", "20ms"), 1)
         assert said["given_up"] == 1 and said["aborts_sent"] == 1 and said["associations"] == 2 and said["answered"] == 1
-        m.wait(lambda a: a.octets.hex() == "e60000020002")  # response timeout
+        m.wait(lambda a: a.raw.hex() == "e60000020002")  # response timeout
 
 
 def test_unconfirmed_reports_want_no_answer():
@@ -317,7 +317,7 @@ def test_attributes_and_what_a_device_does_not_do():
             return [m.usual(a), bytes.fromhex(phd.GET_MDS), phd.patch(phd.GET_MDS, (6, 0x3457), (12, 7)),
                     phd.patch(phd.GET_MDS, (6, 0x3458), (8, 0x107)), phd.patch(phd.GET_MDS, (6, 0x3459), (8, 0x104))]
         if a.choice == phd.PRST and a.data not in (0x100, 0x101):
-            answers.append(a.octets)
+            answers.append(a.raw)
         return None
     with phd.Manager(answer=answer) as m:
         summary(run(m, "--system-id", "1122334455667788", "--reports", 5, "--rate", 0, "--confirmed"))
@@ -348,7 +348,7 @@ def test_aborted_by_the_manager_it_associates_again():
     with phd.Manager(answer=answer) as m:
         said = summary(run(m, "--confirmed", "--reports", 3, "--rate", 0, "--again", "20ms"))
         assert said["aborted"] == 1 and said["associations"] == 2 and said["answered"] == 3
-        assert len(m.apdus(lambda a: a.is_report and a.octets == aborted[0].octets)) == 2
+        assert len(m.apdus(lambda a: a.is_report and a.raw == aborted[0].raw)) == 2
 
 
 def test_rejections():
@@ -367,7 +367,7 @@ def test_device_reconnects_after_manager_release(tmp_path):
                      if a.is_report and a.report_no == 1 else None) as m:
         said = summary(run(m, "--confirmed", "--reports", 3, "--rate", 0, "--again", "20ms", log=log))
         assert said["associations"] == 2 and said["answered"] == 3
-        m.wait(lambda a: a.octets.hex() == "e50000020000")
+        m.wait(lambda a: a.raw.hex() == "e50000020000")
 
 
 def test_stays_until_stopped(tmp_path):

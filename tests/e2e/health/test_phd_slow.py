@@ -106,7 +106,7 @@ def test_control_plane_killed(routed_lab, router, transport):
         assert_once(sink.report(), lines)
 
 
-# ---- reports of many measurements, by hand: octets after the standard's examples
+# ---- reports of many measurements, by hand: bytes after the standard's examples
 
 AARQ = bytes.fromhex("e2000032800000000001002a5079002680000000800080000000000000000080000000080022092258ad0001"
                      "01900001010000000000")

@@ -49,8 +49,8 @@ def udp(lab, family=4, port=UDP):
     return s
 
 
-def choice(octets):
-    return int.from_bytes(octets[:2], "big")
+def choice(data):
+    return int.from_bytes(data[:2], "big")
 
 
 def answers(lab, port=UDP):
@@ -112,7 +112,7 @@ def state(pid):
 
 
 def waiting(router):
-    """Octets in the socket that devices send to, by the gateway's kernel."""
+    """Bytes in the socket that devices send to, by the gateway's kernel."""
     lines = Path(f"/proc/{router.process.pid}/net/udp6").read_text().splitlines()[1:]
     return [int(f[4].split(":")[1], 16) for f in map(str.split, lines) if f[1].endswith(f":{UDP:04X}")]
 

@@ -16,7 +16,7 @@ from router_lab import RIGHT, only_biplane
 from test_phd_restart import KINDS, Devices, Sink, check_stored, notice_nothing, stopped
 
 pytestmark = only_biplane
-DISK = 1 << 20  # octets
+DISK = 1 << 20  # bytes
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def serve(routed_lab, hugepages, tmp_path):
 
 
 def fill(disk):
-    """A file that leaves no octet."""
+    """A file that leaves no byte."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as f, contextlib.suppress(OSError):
         while True:

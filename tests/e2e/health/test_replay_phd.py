@@ -238,7 +238,7 @@ def test_from_association_to_release(tmp_path, session):
     assert r.said["sum"]["drops"] == 0
 
 
-def test_twice_the_same_octets(tmp_path, session):
+def test_twice_the_same_bytes(tmp_path, session):
     runs = [Replay(tmp_path, config(), session[2], "--assume-stored", name=f"r{i}") for i in range(2)]
     for port in PORTS:
         assert runs[0].pcap[port].read_bytes() == runs[1].pcap[port].read_bytes()

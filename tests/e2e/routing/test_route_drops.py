@@ -190,7 +190,7 @@ def test_bad_ip6_is_dropped_and_counted(probe, router, case):
     body = unique()
     packet = udp6(body, **how)
     with router.counts(**{counter: 1}):
-        # The EtherType says IPv6 whatever the first octet says.
+        # The EtherType says IPv6 whatever the first byte says.
         probe.wires["left"].send(ethernet(router_mac("left"), host_mac("left"), 0x86DD, packet))
         probe.not_forwarded(body)
     probe.no_icmp(body)

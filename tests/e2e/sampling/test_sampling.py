@@ -52,7 +52,7 @@ def test_mirrors_one_in_ten_and_reloads(lab, gateway):
     ends.dev.send(mark)
     got = ends.edge.listen(mark)
     assert len(got) == 50
-    places = [sent.index(f) for f in got]  # each is one that was sent, to the last octet
+    places = [sent.index(f) for f in got]  # each is one that was sent, to the last byte
     assert [p // 10 for p in places] == list(range(50)), "one of each ten, in order"
     assert len({p % 10 for p in places}) > 1, "not always the same one"
     assert view()[0]["matched"] == 1 and view()[0]["mirrored"] == 1

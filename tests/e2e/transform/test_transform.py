@@ -113,7 +113,7 @@ def test_the_simulator(lab, gw, robots, tmp_path):
 
 
 def test_frames(lab, gw, robots, tmp_path):
-    """Tags, DSCP, TTL and trailing octets are kept; addresses and ports become the receiver's; tshark finds no fault."""
+    """Tags, DSCP, TTL and trailing bytes are kept; addresses and ports become the receiver's; tshark finds no fault."""
     sent = [r._replace(rest=bytes(range(i % 40))) for i, r in enumerate(some(60, 2))]
     tags = ((), ((0x8100, 10),), ((0x88A8, 100), (0x8100, 20)))
     with Tap(lab, "dev", "eth0") as out, Tap(lab, "cloud", "eth0") as cloud, Tap(lab, "edge", "eth0") as edge:
@@ -143,7 +143,7 @@ def test_ip6(lab, gw, entries, robots):
 
 
 def test_timed(lab, gw, entries, robots):
-    """The 57 octets with the timing header, which is kept."""
+    """The 57 bytes with the timing header, which is kept."""
     entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})], udp=TIMED_UDP, layout="kunze2021_timed"))
     sent = some(150, 4, timed=True)
     robots[0].timed = True
@@ -234,7 +234,7 @@ def test_a_layout_of_ones_own(lab, gw, entries, robots):
         assert all(abs(a - b) < 2e-6 for a, b in zip((x, y, z), exact))
         whole = bytearray(payload(r))
         whole[21:29], whole[30:38], whole[39:43] = p[21:29], p[30:38], p[39:43]
-        assert p == bytes(whole), "the octets between the fields are kept"
+        assert p == bytes(whole), "the bytes between the fields are kept"
 
 
 def test_already_cartesian(lab, gw, entries, robots):

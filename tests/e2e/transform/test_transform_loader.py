@@ -67,8 +67,8 @@ class Loader(contextlib.AbstractContextManager):
         with lab.inside("gw"):
             self.socket = socket.create_connection(("127.0.0.1", TCP), 20)
 
-    def load(self, octets):
-        self.socket.sendall(octets)
+    def load(self, data):
+        self.socket.sendall(data)
         return self.socket.recv(1024)
 
     def __exit__(self, *exc):
@@ -83,12 +83,12 @@ def rows_of(m):
 @pytest.mark.parametrize("m", MESSAGES, ids=lambda m: m["name"])
 def test_the_authors_messages(lab, fresh, robot, m):
     """Answered as their server answers them, and in force with the answer; theirs are for 127.0.0.1, ours for the tracker."""
-    octets = bytes.fromhex(m["hex"])
-    assert message("127.0.0.1", rows_of(m)) == octets
+    data = bytes.fromhex(m["hex"])
+    assert message("127.0.0.1", rows_of(m)) == data
     sent = some(20, radius=10)
     with Loader(lab) as loader, Tracker(lab, "dev", CLOUD) as t:
-        assert loader.load(octets) == m["reply"].encode()
-        assert loader.load(socket.inet_aton(DEVICE) + octets[4:]) == m["reply"].encode()
+        assert loader.load(data) == m["reply"].encode()
+        assert loader.load(socket.inet_aton(DEVICE) + data[4:]) == m["reply"].encode()
         t.send(sent)
         assert_exact(sent, robot.wait(len(sent)), rows_of(m))
 

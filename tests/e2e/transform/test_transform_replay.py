@@ -55,7 +55,7 @@ def test_methods(tmp_path, method, off):
 
 
 def test_the_same_again(tmp_path):
-    """The same capture and file give the same octets, on any processor."""
+    """The same capture and file give the same bytes, on any processor."""
     both = []
     for name in "ab":
         (tmp_path / name).mkdir()

@@ -121,7 +121,7 @@ enum place { IN_CONNECT, IN_WILL, IN_PUBLISH, IN_SUBSCRIBE, IN_ACK, IN_DISCONNEC
 
 static const struct {
 	uint8_t id;
-	char type; /* b one octet, w two, l four, v variable, s string, p pair */
+	char type; /* b one byte, w two, l four, v variable, s string, p pair */
 	uint8_t places;
 	uint32_t low, high;
 } property[] = {

@@ -425,7 +425,7 @@ static void aggregates(struct gateway *g)
 	for (unsigned i = 0; i < 9; i++) {
 		struct udp u = agg_message(g->serial + i);
 
-		if (i % 3 == 2) { /* the flag header of 6 octets, then 16 */
+		if (i % 3 == 2) { /* the flag header of 6 bytes, then 16 */
 			static const uint8_t kunze2021[22] = {1};
 
 			u.dst = "10.1.0.10";

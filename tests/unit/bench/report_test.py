@@ -273,11 +273,11 @@ class Figures(unittest.TestCase):
         self.assertEqual(len(papers.PHD_SINGLE), 7)
 
     def test_figures_of_one_paper_agree_with_each_other(self):
-        # at 512 octets two planes have the line, and one has 1 / 2.9 of that
+        # at 512 bytes two planes have the line, and one has 1 / 2.9 of that
         self.assertAlmostEqual(papers.PHD_SINGLE_AT_LINE[512], 1 / papers.PHD_BESIDE[512], 2)
         self.assertEqual(papers.PHD_LINE_BITS / 8 / 512, papers.PHD_DATA_PPS)
         self.assertAlmostEqual(100 * (1 - papers.ALARM_EDGE_MS / papers.ALARM_CLOUD_MS), papers.ALARM_LESS_PERCENT, delta=1)
-        self.assertGreaterEqual(papers.ALARM_EDGE_OCTETS / papers.ALARM_EDGE_PACKETS, 66)
+        self.assertGreaterEqual(papers.ALARM_EDGE_BYTES / papers.ALARM_EDGE_PACKETS, 66)
 
     def test_peers_are_beside_each_driver(self):
         rows = list(report_peers.peers(RUN))

@@ -16,20 +16,20 @@
 
 #define ETHER_CHECK 4u
 
-static void is_whole(const uint8_t *frame, uint32_t octets)
+static void is_whole(const uint8_t *frame, uint32_t bytes)
 {
 	const uint8_t *ip = frame + BP_ETHER_HDR, *udp = ip + BP_IP4_HDR;
 
-	assert_int_equal(bp_be16(ip + BP_IP4_TOTAL), octets - BP_ETHER_HDR);
+	assert_int_equal(bp_be16(ip + BP_IP4_TOTAL), bytes - BP_ETHER_HDR);
 	assert_int_equal(bp_sum_fold(bp_sum(ip, BP_IP4_HDR, 0)), 0xffff);
-	assert_int_equal(bp_be16(udp + 4), octets - BP_ETHER_HDR - BP_IP4_HDR);
+	assert_int_equal(bp_be16(udp + 4), bytes - BP_ETHER_HDR - BP_IP4_HDR);
 	/* to one of the 16 routes */
 	assert_in_range(ip[BP_IP4_DST], 16, 31);
 }
 
 /* All frames of a capture have that size, without the check sequence, which captures do not have.
  */
-static void of_size(uint32_t wire_octets)
+static void of_size(uint32_t wire_bytes)
 {
 	char path[] = "/tmp/test-route-frames-XXXXXX", err[PCAP_ERRBUF_SIZE];
 	const int fd = mkstemp(path);
@@ -40,12 +40,12 @@ static void of_size(uint32_t wire_octets)
 
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(bench_route_pcap_sized(wire_octets, path), 0);
+	assert_int_equal(bench_route_pcap_sized(wire_bytes, path), 0);
 	p = pcap_open_offline(path, err);
 	assert_non_null(p);
 	while (pcap_next_ex(p, &header, &frame) == 1) {
-		assert_int_equal(header->caplen, wire_octets - ETHER_CHECK);
-		assert_int_equal(header->len, wire_octets - ETHER_CHECK);
+		assert_int_equal(header->caplen, wire_bytes - ETHER_CHECK);
+		assert_int_equal(header->len, wire_bytes - ETHER_CHECK);
 		is_whole(frame, header->caplen);
 		n++;
 	}

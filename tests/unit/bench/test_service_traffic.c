@@ -31,7 +31,7 @@ static unsigned check_reply(const uint8_t *p, size_t len)
 	return service->check_reply(p, len, number);
 }
 
-/* Of each octet from `from` up to `to`. */
+/* Of each byte from `from` up to `to`. */
 static void refuses_any_other(uint8_t *p, size_t from, size_t to, size_t len)
 {
 	for (size_t i = from; i < to; i++) {
@@ -116,7 +116,7 @@ static void coordinates(void **state)
 /* ---- requests ---- */
 
 struct request {
-	uint8_t octets[512];
+	uint8_t bytes[512];
 	size_t len;
 	unsigned last; /* option */
 };
@@ -128,12 +128,12 @@ static void put_option(struct request *r, unsigned option, const char *text)
 	const unsigned d = delta < 13 ? delta : 13, l = len < 13 ? len : 13;
 
 	assert_true(delta < 13 + 256 && len < 13 + 256);
-	r->octets[r->len++] = (uint8_t)(d << 4 | l);
+	r->bytes[r->len++] = (uint8_t)(d << 4 | l);
 	if (d == 13)
-		r->octets[r->len++] = (uint8_t)(delta - 13);
+		r->bytes[r->len++] = (uint8_t)(delta - 13);
 	if (l == 13)
-		r->octets[r->len++] = (uint8_t)(len - 13);
-	memcpy(r->octets + r->len, text, len);
+		r->bytes[r->len++] = (uint8_t)(len - 13);
+	memcpy(r->bytes + r->len, text, len);
 	r->len += len;
 	r->last = option;
 }
@@ -143,17 +143,17 @@ static unsigned request(const char *device, const char *container, const char *t
 	static const uint8_t head[] = {0x48, 2, 0x12, 0x34, 1, 2, 3, 4, 5, 6, 7, 8};
 	struct request r = {.len = sizeof(head)};
 
-	memcpy(r.octets, head, sizeof(head));
+	memcpy(r.bytes, head, sizeof(head));
 	put_option(&r, 11, "cse-in");
 	put_option(&r, 11, device);
 	put_option(&r, 11, container);
 	put_option(&r, 12, "2");
 	put_option(&r, 267, ty);
 	put_option(&r, 279, "Cbiplane");
-	r.octets[r.len++] = 0xff;
+	r.bytes[r.len++] = 0xff;
 	r.len += (size_t)sprintf(
-		(char *)r.octets + r.len, "{\"m2m:cin\":{\"rn\":\"1\",\"con\":\"[%s]\"}}", con);
-	return check_reply(r.octets, r.len);
+		(char *)r.bytes + r.len, "{\"m2m:cin\":{\"rn\":\"1\",\"con\":\"[%s]\"}}", con);
+	return check_reply(r.bytes, r.len);
 }
 
 #define SPO2(v_) "{\\\"o\\\":\\\"spo2\\\",\\\"v\\\":" v_ ",\\\"u\\\":\\\"%%\\\",\\\"t\\\":null}"

@@ -421,7 +421,7 @@ static void sizes_are_warned_of(void **state)
 	says(BRIDGED ENC AGG(", mtu: 128, max_messages: 77"), NO_ROOM("80", "76", "128", "77"));
 	says(BRIDGED ENC AGG6(", mtu: 128, max_messages: 44"), "");
 	says(BRIDGED ENC AGG6(", mtu: 128, max_messages: 45"), NO_ROOM("81", "44", "128", "45"));
-	/* 28 + 16 + 10 with a length of two octets, or 9 with one */
+	/* 28 + 16 + 10 with a length of two bytes, or 9 with one */
 	says(BRIDGED ENC AGG(", mtu: 1500, max_message_size: 1446"), "");
 	says(BRIDGED ENC AGG(", mtu: 1500, max_message_size: 1447"),
 		NO_ROOM_FOR("85", "1500", "1446"));

@@ -134,17 +134,17 @@ static json_t *aggregate(
 	const struct bp_agg_sum s = bp_agg_sum_of(m, i);
 	/* queued messages are not yet counted in an aggregate */
 	const uint64_t left = s.messages > s.waiting ? s.messages - s.waiting : 0;
-	const double saved = (double)s.message_octets - (double)s.aggregate_octets;
+	const double saved = (double)s.message_bytes - (double)s.aggregate_bytes;
 	json_t *row = aggregate_rule(m, i, r, known);
 
 	put(row, "messages", s.messages);
-	put(row, "message_bytes", s.message_octets);
+	put(row, "message_bytes", s.message_bytes);
 	put(row, "aggregates", s.aggregates);
-	put(row, "aggregate_bytes", s.aggregate_octets);
+	put(row, "aggregate_bytes", s.aggregate_bytes);
 	json_object_set_new(row, "avg_messages", bp_agg_ratio((double)left, (double)s.aggregates));
-	put(row, "saved_bytes", s.message_octets - s.aggregate_octets);
+	put(row, "saved_bytes", s.message_bytes - s.aggregate_bytes);
 	json_object_set_new(
-		row, "savings_percent", bp_agg_ratio(saved * 100.0, (double)s.message_octets));
+		row, "savings_percent", bp_agg_ratio(saved * 100.0, (double)s.message_bytes));
 	put(row, "bypassed", s.passed);
 	put(row, "streams", s.streams);
 	put(row, "streams_created", s.begun);
@@ -176,9 +176,9 @@ static json_t *disaggregate(
 	json_t *row = disaggregate_rule(m, i, r, known);
 
 	put(row, "aggregates", s.aggregates);
-	put(row, "aggregate_bytes", s.aggregate_octets);
+	put(row, "aggregate_bytes", s.aggregate_bytes);
 	put(row, "messages", s.messages);
-	put(row, "message_bytes", s.message_octets);
+	put(row, "message_bytes", s.message_bytes);
 	json_object_set_new(
 		row, "avg_messages", bp_agg_ratio((double)s.messages, (double)s.aggregates));
 	put(row, "bypassed", s.plain);

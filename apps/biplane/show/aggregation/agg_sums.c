@@ -15,9 +15,9 @@ void bp_agg_sum_add(const struct bp_shm *m, uint32_t worker, uint32_t rule, stru
 	const struct bp_agg_stats *s = &m->agg.stats[worker * BP_AGG_RULES_MAX + rule];
 
 	sum->messages += load(&s->messages);
-	sum->message_octets += load(&s->message_octets);
+	sum->message_bytes += load(&s->message_bytes);
 	sum->aggregates += load(&s->aggregates);
-	sum->aggregate_octets += load(&s->aggregate_octets);
+	sum->aggregate_bytes += load(&s->aggregate_bytes);
 	for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
 		sum->flushed[i] += load(&s->flushed[i]);
 	sum->delay_ns += load(&s->delay_ns);
@@ -36,9 +36,9 @@ void bp_disagg_sum_add(
 	const struct bp_disagg_stats *s = &m->agg.disagg_stats[worker * BP_AGG_RULES_MAX + rule];
 
 	sum->aggregates += load(&s->aggregates);
-	sum->aggregate_octets += load(&s->aggregate_octets);
+	sum->aggregate_bytes += load(&s->aggregate_bytes);
 	sum->messages += load(&s->messages);
-	sum->message_octets += load(&s->message_octets);
+	sum->message_bytes += load(&s->message_bytes);
 	sum->plain += load(&s->plain);
 	sum->refused += load(&s->refused);
 	sum->missing += load(&s->missing);

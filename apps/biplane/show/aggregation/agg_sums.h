@@ -12,13 +12,13 @@
 
 /* As struct bp_agg_stats and struct bp_disagg_stats have them. */
 struct bp_agg_sum {
-	uint64_t messages, message_octets, aggregates, aggregate_octets;
+	uint64_t messages, message_bytes, aggregates, aggregate_bytes;
 	uint64_t flushed[BP_AGG_FLUSH_COUNT];
 	uint64_t delay_ns, delay[BP_AGG_DELAYS];
 	uint64_t passed, begun, evicted, streams, waiting;
 };
 struct bp_disagg_sum {
-	uint64_t aggregates, aggregate_octets, messages, message_octets, plain, refused;
+	uint64_t aggregates, aggregate_bytes, messages, message_bytes, plain, refused;
 	uint64_t missing, late, duplicate, stale, lives, forgotten;
 	uint64_t paced, pace_ns, pace[BP_AGG_DELAYS], early, waiting;
 };

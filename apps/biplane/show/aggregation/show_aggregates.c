@@ -34,7 +34,7 @@ static json_t *stream(
 		(json_int_t)r->rule, "worker", (json_int_t)worker, "stream", number, "messages",
 		(json_int_t)messages, "aggregates", (json_int_t)aggregates, "avg_messages",
 		bp_agg_ratio((double)messages, (double)aggregates), "saved_bytes",
-		(json_int_t)(word(&r->message_octets) - word(&r->aggregate_octets)), "idle_ms",
+		(json_int_t)(word(&r->message_bytes) - word(&r->aggregate_bytes)), "idle_ms",
 		idle_ms(word(&r->last_ns), s->unix_ns));
 }
 

@@ -31,7 +31,7 @@ static void put_counts(json_t *row, const struct bp_lcl_flow_stats *f)
 		const _Atomic uint64_t *at;
 	} counts[] = {
 		{"frames", &f->frames},
-		{"bytes", &f->octets},
+		{"bytes", &f->bytes},
 		{"labeled", &f->labelled},
 		{"out_of_bound", &f->outside},
 		{"late", &f->late},

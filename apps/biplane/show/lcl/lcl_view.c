@@ -90,7 +90,7 @@ static void put_counts(json_t *row, const struct bp_lcl_port_stats *p)
 	} counts[] = {
 		{"sent", &p->sent},
 		{"best_effort", &p->best_effort},
-		{"best_effort_bytes", &p->best_effort_octets},
+		{"best_effort_bytes", &p->best_effort_bytes},
 		{"late", &p->late},
 		{"beyond_horizon", &p->early},
 		{"deferred", &p->moved},
@@ -119,9 +119,9 @@ static void put_loss(json_t *row, const struct bp_lcl_port_stats *p)
 {
 	const double lost =
 		(double)bp_lcl_word(&p->gated_ns) * (double)p->configured.rate_bps / 8e9;
-	const double sent = (double)bp_lcl_word(&p->best_effort_octets);
+	const double sent = (double)bp_lcl_word(&p->best_effort_bytes);
 
-	/* what lies in shared memory may be damaged, and then beyond any number of octets */
+	/* what lies in shared memory may be damaged, and then beyond any number of bytes */
 	json_object_set_new(row, "gated_bytes", json_integer((json_int_t)fmin(lost, 0x1p62)));
 	json_object_set_new(row, "gated_percent",
 		lost + sent > 0 ? json_real(100 * lost / (lost + sent)) : json_null());

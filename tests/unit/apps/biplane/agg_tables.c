@@ -110,8 +110,8 @@ void write_row(unsigned worker, unsigned i, uint64_t life, const char *address, 
 	r->rule = rule;
 	atomic_store(&r->messages, 25);
 	atomic_store(&r->aggregates, 4);
-	atomic_store(&r->message_octets, 1450);
-	atomic_store(&r->aggregate_octets, 774);
+	atomic_store(&r->message_bytes, 1450);
+	atomic_store(&r->aggregate_bytes, 774);
 	atomic_store(&r->last_ns, 8500000000ull);
 	atomic_store(&r->life, life);
 }

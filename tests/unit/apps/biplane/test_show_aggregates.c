@@ -29,9 +29,9 @@ static void count(void)
 		struct bp_disagg_stats *d = split(w, 0);
 
 		atomic_store(&a->messages, 400 + w);
-		atomic_store(&a->message_octets, 23200 + 58 * w);
+		atomic_store(&a->message_bytes, 23200 + 58 * w);
 		atomic_store(&a->aggregates, 50);
-		atomic_store(&a->aggregate_octets, 11150);
+		atomic_store(&a->aggregate_bytes, 11150);
 		atomic_store(&a->flushed[BP_AGG_FLUSH_FULL], 48 + w);
 		atomic_store(&a->flushed[BP_AGG_FLUSH_TIME], 2 - w);
 		atomic_store(&a->delay_ns, 40000000);
@@ -43,9 +43,9 @@ static void count(void)
 		atomic_store(&a->streams, 2);
 		atomic_store(&a->waiting, w);
 		atomic_store(&d->aggregates, 100);
-		atomic_store(&d->aggregate_octets, 22300);
+		atomic_store(&d->aggregate_bytes, 22300);
 		atomic_store(&d->messages, 790);
-		atomic_store(&d->message_octets, 45820);
+		atomic_store(&d->message_bytes, 45820);
 		atomic_store(&d->plain, 1);
 		atomic_store(&d->refused, 2);
 		atomic_store(&d->missing, 5);
@@ -241,8 +241,8 @@ static void a_loss_is_no_saving(void **state)
 	tell_rules();
 	atomic_store(&made(0, 0)->messages, 10);
 	atomic_store(&made(0, 0)->aggregates, 10);
-	atomic_store(&made(0, 0)->message_octets, 580);
-	atomic_store(&made(0, 0)->aggregate_octets, 830);
+	atomic_store(&made(0, 0)->message_bytes, 580);
+	atomic_store(&made(0, 0)->aggregate_bytes, 830);
 	v = parsed(false);
 	has(entry(v, "encapsulate", 0), json_pack("{si sf sf}", "saved_bytes", -250,
 						"savings_percent", -43.1, "avg_messages", 1.0));

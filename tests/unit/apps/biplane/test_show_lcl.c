@@ -156,8 +156,8 @@ static void ports_have_their_figures(void **state)
 	atomic_store(&p->lateness[bp_lcl_bucket(6)], 9998);
 	atomic_store(&p->lateness[bp_lcl_bucket(9000)], 2);
 	atomic_store(&p->gap[bp_lcl_bucket(100)], 10);
-	atomic_store(&p->best_effort_octets, 3000);
-	atomic_store(&p->gated_ns, 320); /* 1000 octets */
+	atomic_store(&p->best_effort_bytes, 3000);
+	atomic_store(&p->gated_ns, 320); /* 1000 bytes */
 	v = view();
 	row = json_array_get(json_object_get(v, "ports"), 0);
 	assert_string_equal(json_string_value(json_object_get(row, "port")), "wan");

@@ -15,7 +15,7 @@ json_t *view_parsed(const struct bp_show_view *v, const struct bp_show_source *s
 /* Nothing of it is kept but numbers. */
 struct view_size {
 	uint64_t lines, objects; /* objects: braces that open */
-	size_t heap;             /* the most that was in use beyond what was before, in octets */
+	size_t heap;             /* the most that was in use beyond what was before, in bytes */
 };
 struct view_size view_size(const struct bp_show_view *v, const struct bp_show_source *s, bool json);
 

@@ -79,7 +79,7 @@ static void reload_reports_differences(void **state)
 	accepted(f, true);
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
-	/* The same, and the same in other words: octet by octet, so that streams go on. */
+	/* The same, and the same in other words: byte by byte, so that streams go on. */
 	accepted(f, false);
 	process_write_bridge(f, TWO "  pacing_queue_len: 4000\n");
 	accepted(f, false);

@@ -78,7 +78,7 @@ void peer_put(struct peer *p, unsigned type, unsigned code, uint16_t mid, const 
 	for (int i = 56; token && i >= 0; i -= 8)
 		out[n++] = (uint8_t)(*token >> i);
 	if (rsc != 0) {
-		/* number 307 = 269 + 38, two octets */
+		/* number 307 = 269 + 38, two bytes */
 		const uint8_t option[] = {0xe2, 0, 38, (uint8_t)(rsc >> 8), (uint8_t)rsc};
 
 		memcpy(out + n, option, sizeof(option));

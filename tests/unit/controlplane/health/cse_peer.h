@@ -10,7 +10,7 @@
 
 /*
  * The other end of the client's socket: a UDP socket in the test's own event loop, which takes
- * messages apart and makes them octet by octet, without proto/health/coap.h. What it does with a
+ * messages apart and makes them byte by byte, without proto/health/coap.h. What it does with a
  * message is the test's.
  */
 enum { PEER_CON, PEER_NON, PEER_ACK, PEER_RST };
@@ -20,7 +20,7 @@ struct peer_message {
 	size_t len;
 	unsigned type, code, token_len;
 	uint16_t mid;
-	uint64_t token; /* octet 0 is the highest */
+	uint64_t token; /* byte 0 is the highest */
 	struct sockaddr_in6 from;
 };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static size_t octets_of_request(const char *text, size_t len)
+static size_t bytes_of_request(const char *text, size_t len)
 {
 	const char *end = memmem(text, len, "\r\n\r\n", 4);
 	const char *length = memmem(text, len, "\r\nContent-Length: ", 18);
@@ -41,7 +41,7 @@ static void on_read(struct bufferevent *c, void *arg)
 	size_t len = evbuffer_get_length(in);
 	const char *text = (const char *)evbuffer_pullup(in, -1);
 
-	len = octets_of_request(text, len);
+	len = bytes_of_request(text, len);
 	if (len == 0)
 		return;
 	assert_in_range(p->requests, 0, HTTP_PEER_REQUESTS - 1);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * An HTTP server in the test's own event loop that says what the test wants, octet by octet, and
+ * An HTTP server in the test's own event loop that says what the test wants, byte by byte, and
  * keeps what it was asked as it came. It listens on ::, where IPv4 arrives, too.
  */
 #define HTTP_PEER_REQUESTS 32u

@@ -47,7 +47,7 @@ int rig_setup(void **state)
 	snprintf(r->path, sizeof(r->path), "%s/a/phd.db", r->dir);
 	r->base = event_base_new();
 	r->max_known = 1000;
-	r->max_octets = 1 << 20;
+	r->max_bytes = 1 << 20;
 	*state = r;
 	return 0;
 }
@@ -68,7 +68,7 @@ int rig_teardown(void **state)
 void rig_open(struct rig *r)
 {
 	r->n = r->retry = r->whole = r->not_whole = 0;
-	r->store = bp_phd_store_new(r->base, r->path, r->max_known, r->max_octets, &ops, r);
+	r->store = bp_phd_store_new(r->base, r->path, r->max_known, r->max_bytes, &ops, r);
 	assert_non_null(r->store);
 }
 
@@ -157,7 +157,7 @@ void rig_drop(struct rig *r, unsigned n)
 	assert_true(bp_phd_store_close(r->store, s.transport, s.address, s.port));
 }
 
-struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned octets)
+struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned bytes)
 {
 	static struct build b;
 	static const uint8_t filler[60000];
@@ -168,13 +168,13 @@ struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned octets)
 	open_list(&b, 1);
 	put16(&b, 6);
 	put16(&b, 1);
-	open_list(&b, octets == 0 ? 2 : 3);
+	open_list(&b, bytes == 0 ? 2 : 3);
 	put_attribute(&b, 2351, 2, (const uint16_t[]){2, code});
 	put_attribute(&b, 2454, 1, (const uint16_t[]){544});
-	if (octets != 0) { /* a label */
+	if (bytes != 0) { /* a label */
 		put16(&b, 2343);
 		open_length(&b);
-		put_octets(&b, filler, octets);
+		put_bytes(&b, filler, bytes);
 	}
 	close_all(&b);
 	return (struct bp_phd_bytes){b.b, (uint16_t)b.n};

@@ -16,7 +16,7 @@ struct rig {
 	struct event_base *base;
 	struct bp_phd_store *store;
 	uint32_t max_known;
-	uint64_t max_octets;
+	uint64_t max_bytes;
 	/* what was told since it was opened */
 	struct bp_phd_store_session session[RIG_SESSIONS]; /* the first ones */
 	unsigned n, retry, whole, not_whole;
@@ -45,9 +45,9 @@ void rig_put(struct rig *r, unsigned n, uint32_t reports);
 void rig_drop(struct rig *r, unsigned n);
 bool rig_equal(const struct bp_phd_store_session *a, const struct bp_phd_store_session *b);
 
-/* The ConfigReport of configuration `id` whose one object measures `code`; octets that say nothing
+/* The ConfigReport of configuration `id` whose one object measures `code`; bytes that say nothing
  * follow. In static memory. */
-struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned octets);
+struct bp_phd_bytes rig_report(uint16_t id, uint16_t code, unsigned bytes);
 void rig_system_id(unsigned device, uint8_t out[8]);
 bool rig_learn(struct rig *r, unsigned device, uint16_t id, uint16_t code);
 /* The code of what is known, or -1. */

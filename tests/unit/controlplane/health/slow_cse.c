@@ -53,7 +53,7 @@ static char *between(const struct sent *s, const char *from)
 	return out;
 }
 
-/* The number of the path before the body: a hash of its octets, without message id and token. */
+/* The number of the path before the body: a hash of its bytes, without message id and token. */
 static unsigned path_of(const struct sent *s)
 {
 	const uint8_t *end = memmem(s->bytes, s->len, "rcn=0", 5);

@@ -14,7 +14,7 @@ void cse_stores(unsigned i);
 /* How many instances it has. */
 unsigned cse_end(void);
 
-/* A confirmed report of two values, both `value`, for configuration 400: its octets. `number` is
+/* A confirmed report of two values, both `value`, for configuration 400: its bytes. `number` is
  * its invoke-id and its own. Returns its length. */
 #define SLOW_REPORT 64
 size_t slow_report(uint8_t out[SLOW_REPORT], unsigned number, unsigned value);

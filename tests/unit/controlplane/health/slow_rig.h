@@ -66,7 +66,7 @@ uint32_t open_carrying(struct rig *r, uint32_t device, const struct bp_phd_model
 struct bp_phd_session *session(const struct rig *r, uint32_t slot);
 /* A vector of tests/fixtures/phd-apdus.json. */
 enum bp_phd_taken report(struct rig *r, uint32_t slot, const char *id, uint64_t now);
-/* So many answers so far, the last of them these octets. */
+/* So many answers so far, the last of them these bytes. */
 void answered(const struct rig *r, unsigned n, const char *hex);
 void on_no_target(void *arg, uint32_t slot, uint16_t life);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CoAP client against a peer whose octets are written here, by hand. */
+/* The CoAP client against a peer whose bytes are written here, by hand. */
 #include "tests/unit/controlplane/test.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 #include "controlplane/health/cse/cse_client.h"
 
 #define OUTSTANDING 3
-#define HEAD 12 /* octets before the options: the client's tokens have 8 */
+#define HEAD 12 /* bytes before the options: the client's tokens have 8 */
 
 struct fixture {
 	struct event_base *base;
@@ -139,7 +139,7 @@ static void say(struct fixture *f, const void *p, size_t len)
 		sendto(f->peer, p, len, 0, (struct sockaddr *)&f->from, sizeof(f->from)), (int)len);
 }
 
-/* A message of four octets. */
+/* A message of four bytes. */
 static void say_empty(struct fixture *f, uint8_t first, const uint8_t mid[2])
 {
 	const uint8_t p[] = {first, 0, mid[0], mid[1]};
@@ -147,7 +147,7 @@ static void say_empty(struct fixture *f, uint8_t first, const uint8_t mid[2])
 	say(f, p, sizeof(p));
 }
 
-/* A response to `request` (of the client): type in the first octet's bits, RSC, payload. */
+/* A response to `request` (of the client): type in the first byte's bits, RSC, payload. */
 static void say_response(struct fixture *f, uint8_t first, const uint8_t mid[2],
 	const uint8_t *request, uint8_t code, uint16_t rsc, const char *payload)
 {

@@ -54,8 +54,8 @@ static void finish_far(struct fixture *f)
 	sync_rig_try("link delete near");
 }
 
-/* Last octet of where the last message came from, and its port. */
-static unsigned from_octet(const struct fixture *f)
+/* Last byte of where the last message came from, and its port. */
+static unsigned from_byte(const struct fixture *f)
 {
 	return f->peer.from.sin6_addr.s6_addr[15];
 }
@@ -77,20 +77,20 @@ static void test_address_removed(void **state)
 	f = begin_far(rig_answer, NEVER_NS);
 	assert_int_equal(rig_ask(f, 0), BP_CSE_TAKEN);
 	BOTH_UNTIL(f, f->ends == 1);
-	assert_int_equal(from_octet(f), 1);
+	assert_int_equal(from_byte(f), 1);
 	port = f->peer.from.sin6_port;
 	sync_rig_ip("address del 10.7.0.1/24 dev near");
 	sync_rig_ip("address add 10.7.0.2/24 dev near");
 	assert_int_equal(rig_ask(f, 1), BP_CSE_TAKEN);
 	BOTH_UNTIL(f, f->ends == 2);
 	assert_int_equal(f->by_end[BP_CSE_ANSWERED], 2);
-	assert_int_equal(from_octet(f), 2);
+	assert_int_equal(from_byte(f), 2);
 	assert_int_equal(f->peer.from.sin6_port, port);
 	assert_int_equal(bp_cse_counts(f->client)->not_sent, 0);
 	finish_far(f);
 }
 
-static unsigned deaf_to;       /* last octet of an address */
+static unsigned deaf_to;       /* last byte of an address */
 static uint64_t deaf_to_token; /* or all of a request */
 
 static void answer_some(struct peer *p, const struct peer_message *m)
@@ -121,7 +121,7 @@ static void test_route_changes(void **state)
 		assert_int_equal(rig_ask(f, 0), BP_CSE_TAKEN);
 		BOTH_UNTIL(f, f->ends > before);
 	}
-	assert_int_equal(from_octet(f), 1);
+	assert_int_equal(from_byte(f), 1);
 	port = f->peer.from.sin6_port;
 	sync_rig_ip("address add 10.7.0.2/24 dev near");
 	sync_rig_ip("route replace 10.7.0.0/24 dev near scope link src 10.7.0.2 proto kernel");
@@ -141,7 +141,7 @@ static void test_route_changes(void **state)
 		BOTH_UNTIL(f, f->ends > before);
 		answered = rig_ended[2] == BP_CSE_ANSWERED;
 	}
-	assert_int_equal(from_octet(f), 2);
+	assert_int_equal(from_byte(f), 2);
 	assert_int_equal(f->peer.from.sin6_port, port);
 	finish_far(f);
 }

@@ -100,7 +100,7 @@ static void stop(struct rig *r)
 
 #define DEVICES 8u
 
-static uint64_t remembered[DEVICES]; /* by the system-id's last octet */
+static uint64_t remembered[DEVICES]; /* by the system-id's last byte */
 
 static uint64_t get_made(void *arg, const uint8_t system_id[8], uint16_t config_id)
 {
@@ -427,7 +427,7 @@ static void another_device(void **state)
 	provisioned();
 	bp_ready_request(r.ready, slot);
 	assert_true(bp_ready_is(r.ready, slot));
-	l->object[0].name_len = 5; /* as many octets of the same, but other names */
+	l->object[0].name_len = 5; /* as many bytes of the same, but other names */
 	l->object[1].name = 5;
 	l->object[1].name_len = 4;
 	bp_ready_request(r.ready, slot);

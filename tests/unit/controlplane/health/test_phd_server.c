@@ -28,8 +28,8 @@ struct got {
 	struct bp_phd_peer peer;
 	uint8_t apdu[70000];
 	size_t len;
-	uint64_t octets;
-	uint32_t next; /* number expected in the next one's 5th to 8th octet */
+	uint64_t bytes;
+	uint32_t next; /* number expected in the next one's 5th to 8th byte */
 	bool numbered, not_cse;
 	struct bp_phd_server *udp;
 	struct bp_phd_tcp *tcp;
@@ -42,7 +42,7 @@ static void receive(void *arg, const struct bp_phd_peer *from, const uint8_t *ap
 
 	g->n++;
 	g->peer = *from;
-	g->octets += len;
+	g->bytes += len;
 	assert_true(len <= sizeof(g->apdu));
 	memcpy(g->apdu, apdu, len);
 	g->len = len;
@@ -334,13 +334,13 @@ static void abrt(uint8_t out[8], uint32_t number)
 
 static bool is_closed(int fd)
 {
-	uint8_t octet;
-	ssize_t n = recv(fd, &octet, 1, MSG_DONTWAIT);
+	uint8_t byte;
+	ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
 
 	return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
-/* However the octets come, one at a time or many APDUs at once, the APDUs are the same. */
+/* However the bytes come, one at a time or many APDUs at once, the APDUs are the same. */
 static void tcp_cuts_the_stream(void **state)
 {
 	enum { MANY = 1000 };
@@ -355,7 +355,7 @@ static void tcp_cuts_the_stream(void **state)
 		abrt(all + (size_t)i * 8, i);
 	start_tcp(&g, 4, 0, &port);
 	fd = dial("127.0.0.2", port, SOCK_STREAM);
-	for (; sent < 50; sent++) { /* octet by octet */
+	for (; sent < 50; sent++) { /* byte by byte */
 		assert_int_equal(send(fd, all + sent, 1, 0), 1);
 		UNTIL(tcp_counts(&g).open == 1);
 		UNTIL(g.n == (sent + 1) / 8);

@@ -69,7 +69,7 @@ static void repeats_create_no_resource(void **state)
 	assert_int_equal(report(&r, slot, "S02", 8 * SECOND), BP_PHD_TAKEN_ANSWER);
 	assert_int_equal(n_sent, 2);
 	assert_int_equal(session(&r, slot)->reports, 1);
-	/* over the time in which numbers and octets can tell, it is another measurement */
+	/* over the time in which numbers and bytes can tell, it is another measurement */
 	assert_int_equal(report(&r, slot, "S02", 300 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 4);
 	assert_int_equal(session(&r, slot)->reports, 2);
@@ -81,7 +81,7 @@ static void repeats_create_no_resource(void **state)
 }
 
 /* The CSE did not answer one of two: the device is not answered, and its repeat brings that one,
- * octet for octet the same request, its name included. */
+ * byte for byte the same request, its name included. */
 static void away_then_resumed(void **state)
 {
 	struct rig r;

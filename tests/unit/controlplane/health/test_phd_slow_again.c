@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The path and the name that a request gives its instance: octets that another has too where it
+/* The path and the name that a request gives its instance: bytes that another has too where it
  * asks for the same one. */
 static const char *target(unsigned i)
 {
@@ -169,7 +169,7 @@ static void unrelated_message_is_ignored(void **state)
 	stop(&r);
 }
 
-/* Over the time in which numbers and octets can tell, it is another measurement. */
+/* Over the time in which numbers and bytes can tell, it is another measurement. */
 static void too_late(void **state)
 {
 	struct rig r;

@@ -134,7 +134,7 @@ static void each_once(void **state)
 	}
 }
 
-/* No more than 256 have a name, and no more than a message's octets go into one. */
+/* No more than 256 have a name, and no more than a message's hash go into one. */
 static void unsendable_reports(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
@@ -340,7 +340,7 @@ static void gone_in_the_middle(void **state)
 
 /* The next report comes while one is on its way, with the same numbers: what ends of the first says
  * nothing of the second. */
-static void same_numbers_other_octets(void **state)
+static void same_numbers_other_bytes(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -390,14 +390,14 @@ static void after_a_worker(void **state)
 	uint32_t slot;
 	size_t len;
 	uint8_t *apdu = rig_apdu("S02", &len);
-	const uint16_t octets = bp_phd_report_octets(
+	const uint16_t hash = bp_phd_report_hash(
 		(const uint64_t[2]){0x9e3779b97f4a7c15ull, 0xd1b54a32d192ed03ull}, apdu, len);
 
 	(void)state;
 	start(&r);
 	slot = open_session(&r, 1, &rig_400);
 	session(&r, slot)->last = 0x0010000100000002ull;
-	session(&r, slot)->sent = 0x0000007700000000ull | (uint64_t)octets << 16 | 3;
+	session(&r, slot)->sent = 0x0000007700000000ull | (uint64_t)hash << 16 | 3;
 	session(&r, slot)->reports = 1;
 	assert_int_equal(report(&r, slot, "S02", 20 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 1);
@@ -544,7 +544,7 @@ int main(void)
 		cmocka_unit_test(an_error_on_one_without_names),
 		cmocka_unit_test(capacity_for_a_few),
 		cmocka_unit_test(gone_in_the_middle),
-		cmocka_unit_test(same_numbers_other_octets),
+		cmocka_unit_test(same_numbers_other_bytes),
 		cmocka_unit_test(repeated_for_an_hour),
 		cmocka_unit_test(after_a_worker),
 		cmocka_unit_test(lists),

@@ -248,7 +248,7 @@ static void unreadable_reports_are_refused(void **state)
 	assert_false(bp_phd_store_spec(r->store, system_id, 0x4000, 4100));
 }
 
-/* Other octets that say the same are the same configuration; reports are stored once. */
+/* Other bytes that say the same are the same configuration; reports are stored once. */
 static void equal_configurations_are_one(void **state)
 {
 	struct rig *r = *state;
@@ -267,13 +267,13 @@ static void equal_configurations_are_one(void **state)
 		assert_int_equal(rig_known(r, d, 0x4000, NULL), 7);
 }
 
-static void bounded_by_octets(void **state)
+static void bounded_by_bytes(void **state)
 {
 	struct rig *r = *state;
 	const unsigned len = rig_report(0x4000, 0, 0).len;
 	uint8_t system_id[8];
 
-	r->max_octets = 3 * len;
+	r->max_bytes = 3 * len;
 	rig_open(r);
 	rig_load(r);
 	for (uint16_t d = 0; d < 10; d++)
@@ -284,7 +284,7 @@ static void bounded_by_octets(void **state)
 	assert_true(rig_learn(r, 20, 0x4000, 1));
 	rig_reopen(r);
 	assert_int_equal(rig_known(r, 20, 0x4000, NULL), 1);
-	r->max_octets = 0; /* a smaller bound holds for what is read back */
+	r->max_bytes = 0; /* a smaller bound holds for what is read back */
 	rig_reopen(r);
 	assert_int_equal(rig_counts(r).known, 0);
 }
@@ -385,7 +385,7 @@ int main(void)
 		TEST(refused_sessions_are_taken_out),
 		TEST(unreadable_reports_are_refused),
 		TEST(equal_configurations_are_one),
-		TEST(bounded_by_octets),
+		TEST(bounded_by_bytes),
 		TEST(a_smaller_bound_keeps_the_newest),
 		TEST(a_use_after_a_restart_counts),
 		TEST(forty_thousand_associations),

@@ -35,7 +35,7 @@ static void step(struct rig *r, unsigned i)
 
 static int writer(const char *path, unsigned from, int fd)
 {
-	struct rig r = {.base = event_base_new(), .max_known = 1000, .max_octets = 1 << 20};
+	struct rig r = {.base = event_base_new(), .max_known = 1000, .max_bytes = 1 << 20};
 
 	snprintf(r.path, sizeof(r.path), "%s", path);
 	rig_open(&r);
@@ -424,10 +424,10 @@ static void lost_rows_are_written_anew(void **state)
 }
 
 /* The same where the disk is full, and reports are as long as they can be: what waits is bounded by
- * octets, too. */
+ * bytes, too. */
 static void long_reports_are_written_anew(void **state)
 {
-	enum { LEN = 60000, MOST = 2 * BP_PHD_STORE_QUEUE_OCTETS / LEN };
+	enum { LEN = 60000, MOST = 2 * BP_PHD_STORE_QUEUE_BYTES / LEN };
 	struct rig *r = *state;
 	uint8_t system_id[8];
 	char dir[128];
@@ -441,7 +441,7 @@ static void long_reports_are_written_anew(void **state)
 			r->store, system_id, rig_report(0x4000, (uint16_t)n, LEN)));
 		assert_int_equal(rig_known(r, n, 0x4000, NULL), (int)n);
 	}
-	assert_true(n >= BP_PHD_STORE_QUEUE_OCTETS / (LEN + 1000));
+	assert_true(n >= BP_PHD_STORE_QUEUE_BYTES / (LEN + 1000));
 	assert_int_equal(mount("none", dir, "tmpfs", MS_REMOUNT, "size=64m"), 0);
 	RUN_UNTIL(r, r->retry == 1);
 	rig_reopen(r);
@@ -469,7 +469,7 @@ static void nobody_goes_in_vain(void **state)
 		kept = bp_phd_store_learn(
 			r->store, system_id, rig_report(0x4000, (uint16_t)n, 60000));
 	} while (kept);
-	assert_int_equal(n, r->max_octets / 60000 + 1);
+	assert_int_equal(n, r->max_bytes / 60000 + 1);
 	for (unsigned i = 1; i <= n; i++)
 		assert_int_equal(rig_known(r, i, 0x4000, NULL), i < n ? (int)i : -1);
 	assert_int_equal(rig_counts(r).evicted, 0);
@@ -478,7 +478,7 @@ static void nobody_goes_in_vain(void **state)
 static void one_process_at_a_time(void **state)
 {
 	struct rig *r = *state;
-	struct rig second = {.base = event_base_new(), .max_known = 10, .max_octets = 1000};
+	struct rig second = {.base = event_base_new(), .max_known = 10, .max_bytes = 1000};
 
 	memcpy(second.path, r->path, sizeof(second.path));
 	rig_open(r);

@@ -194,7 +194,7 @@ static void unassociated_closed(void **state)
 	struct bp_phd_tcp *t;
 	uint16_t port;
 	int device, stranger;
-	char octet;
+	char byte;
 
 	(void)state;
 	with_association = 0;
@@ -210,7 +210,7 @@ static void unassociated_closed(void **state)
 		bp_phd_tcp_count(t, &n);
 	} while (n.accepted < 2 || n.open == 2);
 	assert_int_equal(n.unassociated_closed, 1);
-	assert_int_equal(read(stranger, &octet, 1), 0);
+	assert_int_equal(read(stranger, &byte, 1), 0);
 	with_association = UINT32_MAX; /* it is released, and does not come again */
 	do {
 		event_base_loop(base, EVLOOP_ONCE);

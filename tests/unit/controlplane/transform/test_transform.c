@@ -279,12 +279,12 @@ static void put(uint8_t *message, const char *source, double a)
 	bp_transform_loader_write(message, ip4, m);
 }
 
-static void sends(int fd, const void *octets, size_t n)
+static void sends(int fd, const void *bytes, size_t n)
 {
-	assert_int_equal(send(fd, octets, n, MSG_NOSIGNAL), (ssize_t)n);
+	assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
-/* What comes next begins with that, octet by octet. */
+/* What comes next begins with that, byte by byte. */
 static void answers(int fd, const char *expected)
 {
 	char got[256] = "";

@@ -32,14 +32,14 @@ struct udp {
 #define UDP_FRAME_MAX 2048
 #define AGG_PAYLOAD 16u
 
-/* Message i of many senders to 10.1.0.9:5555, 16 octets, Don't Fragment. */
+/* Message i of many senders to 10.1.0.9:5555, 16 bytes, Don't Fragment. */
 struct udp agg_message(unsigned i);
 uint32_t agg_frame(const struct udp *u, uint8_t f[UDP_FRAME_MAX]);
 
 /* Puts messages first .. first + n - 1 in at `port`, without a walk. */
 void agg_put(struct rig *r, unsigned port, unsigned first, unsigned n);
 void agg_put_udp(struct rig *r, unsigned port, const struct udp *u);
-/* The next frame that left by `port` is that datagram, to the last octet. */
+/* The next frame that left by `port` is that datagram, to the last byte. */
 void agg_expect_udp(struct rig *r, unsigned port, const struct udp *u);
 void agg_expect(struct rig *r, unsigned port, unsigned first, unsigned n);
 

@@ -32,8 +32,8 @@ static void leaves_when_full(void **state)
 	st = r.shm.agg.stats;
 	assert_int_equal(st->flushed[BP_AGG_FLUSH_FULL], 2);
 	assert_int_equal(st->waiting, 1);
-	/* what it says to others: how many octets left is what the port counts */
-	assert_int_equal(r.shm.port_stats[B].tx_bytes, st->aggregate_octets);
+	/* what it says to others: how many bytes left is what the port counts */
+	assert_int_equal(r.shm.port_stats[B].tx_bytes, st->aggregate_bytes);
 	assert_int_equal(r.shm.port_stats[B].tx_packets, 2);
 	rig_stop(&r);
 }
@@ -165,7 +165,7 @@ static void each_reason_is_counted(void **state)
 	assert_int_equal(rig_counter(&r, BP_C_ENCAP_BYPASS_SOURCE), 1);
 	u.sport = 40000;
 	len = agg_frame(&u, f);
-	ip[25]--; /* UDP says one octet less than IP */
+	ip[25]--; /* UDP says one byte less than IP */
 	rig_put(&r, A, f, len);
 	rig_walk(&r);
 	rig_expect(&r, B, f, len);

@@ -336,7 +336,7 @@ static void partial_checksums(void **state)
 }
 
 /* Random messages of both families, tagged and not, of any length: all that went in at one port
- * comes out of it again, each stream in its order, octet for octet. */
+ * comes out of it again, each stream in its order, byte for byte. */
 #define ROUNDS 400u
 
 struct sent {
@@ -373,7 +373,7 @@ static struct udp random_message(unsigned i, uint8_t *payload, char src[32])
 	return u;
 }
 
-/* Of the same stream: destination, TOS octet, tags. */
+/* Of the same stream: destination, TOS byte, tags. */
 static bool same_stream(const struct sent *a, const struct sent *b)
 {
 	const unsigned at = 12;

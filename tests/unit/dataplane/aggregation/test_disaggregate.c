@@ -59,7 +59,7 @@ static void restores(void **state)
 	assert_int_equal(rig_counter(&r, BP_C_DECAP_MESSAGE), 11);
 	st = r.shm.agg.disagg_stats;
 	assert_int_equal(st->messages, 11);
-	assert_int_equal(r.shm.port_stats[A].tx_bytes, st->message_octets);
+	assert_int_equal(r.shm.port_stats[A].tx_bytes, st->message_bytes);
 	rig_stop(&r);
 }
 
@@ -68,7 +68,7 @@ static void restores(void **state)
 static void each_has_its_length(void **state)
 {
 	static const uint32_t len[8] = {22, 22, 22, 0, 5, 5, 40, 22};
-	static uint8_t payload[40] = "some octets";
+	static uint8_t payload[40] = "some bytes";
 	const struct bp_disagg_stats *st;
 	struct udp u[8];
 	struct rig r;
@@ -118,7 +118,7 @@ static void each_has_its_length(void **state)
 	}
 	st = r.shm.agg.disagg_stats;
 	assert_int_equal(st[0].messages + st[1].messages, 24);
-	assert_int_equal(r.shm.port_stats[A].tx_bytes, st[0].message_octets + st[1].message_octets);
+	assert_int_equal(r.shm.port_stats[A].tx_bytes, st[0].message_bytes + st[1].message_bytes);
 	rig_stop(&r);
 }
 

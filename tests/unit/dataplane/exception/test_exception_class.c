@@ -70,7 +70,7 @@ static void similar_packets(void **state)
 	assert_int_equal(class6(58, 255, 128), BP_EX_LOCAL); /* an echo request */
 }
 
-/* The first 8 octets of a segment or datagram to a port, in IPv6. */
+/* The first 8 bytes of a segment or datagram to a port, in IPv6. */
 static enum bp_exception_class port6(uint8_t protocol, uint16_t dport)
 {
 	uint8_t f[64] = {[12] = 0x86, [13] = 0xdd, [14] = 0x60, [14 + 6] = protocol, [14 + 7] = 64};

@@ -148,7 +148,7 @@ static void oldest_is_given_up(void **state)
 	bp_mac_table_free(t);
 }
 
-static void loads_six_octets(void **state)
+static void loads_six_bytes(void **state)
 {
 	const uint8_t head[14] = {1, 2, 3, 4, 5, 6, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x80, 0x00};
 
@@ -168,7 +168,7 @@ int main(void)
 		cmocka_unit_test(a_leap_forgets),
 		cmocka_unit_test(full_table_evicts),
 		cmocka_unit_test(oldest_is_given_up),
-		cmocka_unit_test(loads_six_octets),
+		cmocka_unit_test(loads_six_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

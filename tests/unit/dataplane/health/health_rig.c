@@ -155,7 +155,7 @@ void health_start(struct health *h, const struct health_options *o)
 	h->o.max = o->max != 0 ? o->max : 1424;
 	rig_start(&h->r, o->bridged ? BRIDGED PHD_SECTION : ROUTED PHD_SECTION, false, false);
 	c = h->r.config;
-	/* else now and then two reports have the same sixteen bits of their octets */
+	/* else now and then two reports have the same sixteen bits of their bytes */
 	h->r.shm.phd.hash_key[0] = 0x9e3779b97f4a7c15;
 	h->r.shm.phd.hash_key[1] = 0xd1b54a32d192ed03;
 	bp_config_phd_set(c)->cse.source_ports[0] = HEALTH_PORTS_FIRST;

@@ -24,7 +24,7 @@ struct health_options {
 	bool unnamed, non;         /* instances without names; messages that are not confirmable */
 	unsigned ports;            /* source ports of each worker; 0: 50 */
 	unsigned unknown_sessions; /* a second; 0: 1000, NO_STRAYS: 0 */
-	unsigned max;              /* octets of a message; 0: 1424 */
+	unsigned max;              /* bytes of a message; 0: 1424 */
 	bool bridged;              /* devices are behind a bridge with a host interface */
 };
 #define NO_STRAYS UINT32_MAX

@@ -38,7 +38,7 @@ unsigned get16(const uint8_t *p)
 
 /* ---- frames ---- */
 
-/* RFC 1071, of any number of octets. */
+/* RFC 1071, of any number of bytes. */
 static uint32_t sum16(uint32_t sum, const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
@@ -420,7 +420,7 @@ struct bytes coap_response(
 	put8(&m, code);
 	put16(&m, mid);
 	put_bytes(&m, token, 8);
-	if (rsc != 0) { /* number 307 as 269 + 38, of two octets */
+	if (rsc != 0) { /* number 307 as 269 + 38, of two bytes */
 		put8(&m, 0xe2);
 		put16(&m, 38);
 		put16(&m, rsc);

@@ -27,11 +27,11 @@ unsigned get16(const uint8_t *p);
 /* One end of a datagram. */
 struct end {
 	uint8_t mac[6];
-	uint8_t ip[16]; /* an IPv4 address in the first four octets */
+	uint8_t ip[16]; /* an IPv4 address in the first four bytes */
 	uint16_t port;
 };
 
-/* A frame with right checksums, filled up to 60 octets. */
+/* A frame with right checksums, filled up to 60 bytes. */
 struct bytes wire_frame(
 	bool ip6, const struct end *from, const struct end *to, const struct bytes *payload);
 /* Makes the checksums right again after a change. */
@@ -49,7 +49,7 @@ struct value {
 	unsigned sfloat; /* as on the wire */
 	unsigned person;
 };
-/* A report of SFLOATs; `more` octets of an attribute that nobody knows in each variable entry. */
+/* A report of SFLOATs; `more` bytes of an attribute that nobody knows in each variable entry. */
 struct bytes report_make(unsigned type, bool confirmed, unsigned invoke_id, unsigned number,
 	const struct value *v, unsigned n, unsigned more);
 /* The vector of tests/fixtures/phd-apdus.json. */

@@ -590,7 +590,7 @@ static void handed_to_the_control_plane(void **state)
 	/* there is room again */
 	while (health_event(&h, 0, &e))
 		assert_int_equal(e.kind, BP_PHD_EVENT_ANSWER);
-	health_interface(&h, A, true, 41); /* too narrow for an answer of 20 + 8 + 14 octets */
+	health_interface(&h, A, true, 41); /* too narrow for an answer of 20 + 8 + 14 bytes */
 	health_neighbor(&h, A, false, h.device.ip, h.device.mac);
 	report(&h, true, 5, 3, 1, &q);
 	reply(&h, &q, ACK, 0xa3, 0);

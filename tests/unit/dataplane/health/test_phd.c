@@ -140,7 +140,7 @@ static void up_to_32_parts(void **state)
 	health_stop(&h);
 }
 
-/* Over 256 octets of entries they are not copied: all requests are in frames of their own. */
+/* Over 256 bytes of entries they are not copied: all requests are in frames of their own. */
 static void not_written_in_place(void **state)
 {
 	struct bytes apdu;
@@ -325,7 +325,7 @@ static void unconfirmed_repeats(void **state)
 	health_stop(&h);
 }
 
-/* The same numbers over other octets; two values of which one is up and one down by one have the
+/* The same numbers over other bytes; two values of which one is up and one down by one have the
  * same UDP checksum. */
 static void the_same_numbers_are_another_report(void **state)
 {

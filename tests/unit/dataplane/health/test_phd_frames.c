@@ -58,7 +58,7 @@ static void lengths_and_checksums_of_udp(void **state)
 		health_start(&h, &(struct health_options){.dev6 = dev6});
 		slot = health_session(&h, 0, 2);
 		udp = udp_at(&h);
-		/* each octet that the checksum covers, addresses too */
+		/* each byte that the checksum covers, addresses too */
 		f = frame(&h, 1);
 		for (uint32_t at = udp; at < f.len; at++) {
 			if (at == udp + 2 || at == udp + 3) /* then it is to another port */
@@ -80,7 +80,7 @@ static void lengths_and_checksums_of_udp(void **state)
 			f.b[udp + 6] = f.b[udp + 7] = 0;
 			is_refused(&h, &f);
 		}
-		f = frame(&h, 1); /* one octet more than the packet has */
+		f = frame(&h, 1); /* one byte more than the packet has */
 		f.b[udp + 5]++;
 		is_refused(&h, &f);
 		/* none was made: allowed with IPv4 (RFC 768), not with IPv6 (RFC 8200 8.1) */

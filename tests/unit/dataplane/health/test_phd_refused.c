@@ -210,7 +210,7 @@ static void discarded_frames(void **state)
 {
 	static const struct {
 		uint32_t at;
-		uint8_t octet;
+		uint8_t byte;
 		bp_counter_t why;
 	} faults[] = {
 		{3, 30, BP_C_PHD_DISCARDED_LENGTH},  /* the APDU's length */
@@ -218,8 +218,8 @@ static void discarded_frames(void **state)
 		{11, 25, BP_C_PHD_DISCARDED_LENGTH}, /* the event report's */
 		{13, 1, BP_C_PHD_DISCARDED_HANDLE},  /* not the MDS */
 		{27, 3, BP_C_PHD_DISCARDED_LENGTH},  /* how many there are */
-		{29, 9, BP_C_PHD_DISCARDED_LENGTH},  /* octets of all */
-		{33, 3, BP_C_PHD_DISCARDED_LENGTH},  /* octets of one */
+		{29, 9, BP_C_PHD_DISCARDED_LENGTH},  /* bytes of all */
+		{33, 3, BP_C_PHD_DISCARDED_LENGTH},  /* bytes of one */
 		{31, 77, BP_C_PHD_UNKNOWN_HANDLE},
 	};
 	struct health h;
@@ -229,7 +229,7 @@ static void discarded_frames(void **state)
 	for (unsigned i = 0; i < 2 * sizeof(faults) / sizeof(faults[0]); i++) {
 		struct bytes apdu = one(i % 2, 1, 1), f;
 
-		apdu.b[faults[i / 2].at] = faults[i / 2].octet;
+		apdu.b[faults[i / 2].at] = faults[i / 2].byte;
 		health_report(&h, &apdu);
 		f = wire_frame(false, &h.device, &h.gateway, &apdu);
 		if (i % 2 != 0)
@@ -239,7 +239,7 @@ static void discarded_frames(void **state)
 			BP_C_DROP_PHD_DISCARDED, (i + 1) % 2, BP_C_COUNT);
 	}
 	for (unsigned confirmed = 0; confirmed < 2; confirmed++) {
-		/* a value of three octets where the map says two: the lengths agree */
+		/* a value of three bytes where the map says two: the lengths agree */
 		struct bytes apdu = one(confirmed, 1, 1), f;
 		static const uint8_t lengths[] = {3, 5, 11, 21, 29, 33};
 

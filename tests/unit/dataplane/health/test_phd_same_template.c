@@ -31,7 +31,7 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)(((state >> 32) * n) >> 32);
 }
 
-/* Octets that may be any number of, and grow. */
+/* Bytes that may be any number of, and grow. */
 struct record {
 	uint8_t *p;
 	size_t n, room;
@@ -104,7 +104,7 @@ static struct bytes any_payload(struct device *d)
 		if (d->last.len != 0)
 			return d->last;
 		break;
-	case 1: /* with an octet that is another */
+	case 1: /* with an byte that is another */
 		apdu = new_report(d);
 		apdu.b[rnd(apdu.len)] ^= (uint8_t)(1 + rnd(255));
 		return apdu;
@@ -291,7 +291,7 @@ static void same(const struct health_options *o, uint64_t seed)
 	assert_int_equal(quick.out.n, slow.out.n);
 	for (size_t i = 0; i < quick.out.n; i++)
 		if (quick.out.p[i] != slow.out.p[i])
-			fail_msg("the first octet that differs is %zu of %zu", i, quick.out.n);
+			fail_msg("the first byte that differs is %zu of %zu", i, quick.out.n);
 	free(quick.out.p);
 	free(slow.out.p);
 }

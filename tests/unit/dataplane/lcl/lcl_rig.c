@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-static uint8_t *put_be(uint8_t *p, uint32_t v, unsigned octets)
+static uint8_t *put_be(uint8_t *p, uint32_t v, unsigned bytes)
 {
-	while (octets-- > 0)
-		*p++ = (uint8_t)(v >> 8 * octets);
+	while (bytes-- > 0)
+		*p++ = (uint8_t)(v >> 8 * bytes);
 	return p;
 }
 

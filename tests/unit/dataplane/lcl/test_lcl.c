@@ -113,7 +113,7 @@ static void others_are_best_effort(void **state)
 	rig_walk(&r);
 	rig_expect(&r, B, f, sizeof(f));
 	assert_int_equal(atomic_load(&r.shm.lcl.ports[1].best_effort), 1);
-	assert_int_equal(atomic_load(&r.shm.lcl.ports[1].best_effort_octets), sizeof(f));
+	assert_int_equal(atomic_load(&r.shm.lcl.ports[1].best_effort_bytes), sizeof(f));
 	assert_int_equal(atomic_load(&r.shm.lcl.ports[1].sent), 0);
 	rig_stop(&r);
 }
@@ -295,7 +295,7 @@ static void long_frames_go_without(void **state)
 	rig_stop(&r);
 }
 
-/* The greatest MTU there is, as that of a loopback interface: a scheduler counts to fewer octets.
+/* The greatest MTU there is, as that of a loopback interface: a scheduler counts to fewer bytes.
  */
 static void the_greatest_mtu(void **state)
 {
@@ -309,7 +309,7 @@ static void the_greatest_mtu(void **state)
 	assert_non_null(l);
 	if (bp_lcl_begin(l, r.worker, err, sizeof(err)) != 0)
 		fail_msg("%s", err);
-	assert_int_equal(bp_lcl_frame_most(l->of[B]), BP_LCL_OCTETS_MAX);
+	assert_int_equal(bp_lcl_frame_most(l->of[B]), BP_LCL_BYTES_MAX);
 	bp_lcl_free(l);
 	rig_stop(&r);
 }

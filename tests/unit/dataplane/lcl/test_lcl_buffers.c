@@ -84,7 +84,7 @@ static void shared_buffers(void **state)
 	rig_stop(&r);
 }
 
-/* The frame that was put in last, in two buffers, of `first` octets the first. */
+/* The frame that was put in last, in two buffers, of `first` bytes the first. */
 static void split_last(struct rig *r, unsigned port, uint16_t first)
 {
 	struct rte_mbuf *m = lcl_last_put(r, port), *tail = rte_pktmbuf_alloc(r->pool);
@@ -95,7 +95,7 @@ static void split_last(struct rig *r, unsigned port, uint16_t first)
 	assert_int_equal(rte_pktmbuf_chain(m, tail), 0);
 }
 
-/* A label is one wherever its octets lie: who cuts a frame so that it is in two buffers, as a
+/* A label is one wherever its bytes lie: who cuts a frame so that it is in two buffers, as a
  * neighbor on shared memory can, gets none past a port that does not trust him. */
 static void chained_buffers(void **state)
 {

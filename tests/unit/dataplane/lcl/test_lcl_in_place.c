@@ -17,12 +17,12 @@ enum { A, B };
 #define FLOWS 6u
 #define FLOW 100u /* the first */
 #define ROWS (FLOWS + 2u)
-#define OCTETS_MAX 300u
+#define BYTES_MAX 300u
 
 /* What a run gave. */
 struct record {
-	uint8_t out[STEPS * (BURST + 1) * (OCTETS_MAX + sizeof(uint32_t))];
-	size_t octets;
+	uint8_t out[STEPS * (BURST + 1) * (BYTES_MAX + sizeof(uint32_t))];
+	size_t bytes;
 	unsigned frames;
 	unsigned in_place; /* that left with a label which never was off */
 	uint64_t counter[BP_C_COUNT];
@@ -75,9 +75,9 @@ static struct label random_label(uint64_t *seed, uint32_t sequence[FLOWS])
 
 static void put_random(struct rig *r, uint64_t *seed, uint32_t sequence[FLOWS])
 {
-	const uint32_t len = 60 + (uint32_t)(next_random(seed) % (OCTETS_MAX - LCL_LABEL - 60));
+	const uint32_t len = 60 + (uint32_t)(next_random(seed) % (BYTES_MAX - LCL_LABEL - 60));
 	const struct label l = random_label(seed, sequence);
-	uint8_t f[OCTETS_MAX], nested[OCTETS_MAX];
+	uint8_t f[BYTES_MAX], nested[BYTES_MAX];
 
 	frame_make(f, len, 1, 2, 0x0800);
 	switch (next_random(seed) % 100) {
@@ -111,10 +111,10 @@ static void take(struct rig *r, struct record *rec)
 	for (; (m = bp_ring_ports_take(&r->ports, B)) != NULL; rec->frames++) {
 		const uint32_t len = m->pkt_len;
 
-		assert_true(len <= OCTETS_MAX);
-		memcpy(rec->out + rec->octets, &len, sizeof(len));
-		memcpy(rec->out + rec->octets + sizeof(len), rte_pktmbuf_mtod(m, void *), len);
-		rec->octets += sizeof(len) + len;
+		assert_true(len <= BYTES_MAX);
+		memcpy(rec->out + rec->bytes, &len, sizeof(len));
+		memcpy(rec->out + rec->bytes + sizeof(len), rte_pktmbuf_mtod(m, void *), len);
+		rec->bytes += sizeof(len) + len;
 		rec->in_place += went_straight(r, m);
 		rte_pktmbuf_free(m);
 	}
@@ -180,8 +180,8 @@ static void both_paths_give_the_same_result(void **state)
 		assert_int_equal(general.in_place, 0);
 		assert_true(in_place.in_place > in_place.frames / 4);
 		assert_int_equal(in_place.frames, general.frames);
-		assert_int_equal(in_place.octets, general.octets);
-		assert_memory_equal(in_place.out, general.out, general.octets);
+		assert_int_equal(in_place.bytes, general.bytes);
+		assert_memory_equal(in_place.out, general.out, general.bytes);
 		assert_memory_equal(in_place.counter, general.counter, sizeof(general.counter));
 		assert_memory_equal(&in_place.port, &general.port, sizeof(general.port));
 		assert_memory_equal(in_place.row, general.row, sizeof(general.row));

@@ -276,7 +276,7 @@ static void a_flow_is_measured(void **state)
 	assert_int_equal(s->flow, 300);
 	assert_int_equal(s->last, 1);
 	assert_int_equal(s->frames, 3);
-	assert_int_equal(s->octets, 3 * 64);
+	assert_int_equal(s->bytes, 3 * 64);
 	assert_int_equal(s->labelled, 0);
 	assert_int_equal(s->missing, 2);
 	assert_int_equal(s->reordered, 1);

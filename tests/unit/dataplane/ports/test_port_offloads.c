@@ -22,7 +22,7 @@
 	WIRE "mqtt:\n"                                                                             \
 	     "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 #define ROOM (RIG_ROOM - RTE_PKTMBUF_HEADROOM)
-#define EMPTY_HEAD 1500u /* octets before the first piece of a frame that can't grow there */
+#define EMPTY_HEAD 1500u /* bytes before the first piece of a frame that can't grow there */
 
 /* As of a device that does so, on every port. */
 static void rx_flags(struct rig *r, uint16_t flags)
@@ -38,7 +38,7 @@ static void rx_flags(struct rig *r, uint16_t flags)
 	}
 }
 
-/* A frame in pieces of these lengths; the first begins `skip` octets later in its buffer. */
+/* A frame in pieces of these lengths; the first begins `skip` bytes later in its buffer. */
 static struct rte_mbuf *pieces(
 	struct rig *r, const uint8_t *f, const uint16_t *len, unsigned n, uint16_t skip)
 {
@@ -386,7 +386,7 @@ static void partial_checksum_is_left_to_the_device(void **state)
 	rig_stop(&r);
 }
 
-/* A driver that refuses frames whose first octet is odd. */
+/* A driver that refuses frames whose first byte is odd. */
 static uint16_t refuse_odd(void *queue, struct rte_mbuf **m, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)

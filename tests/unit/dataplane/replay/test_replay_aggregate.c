@@ -60,7 +60,7 @@ static const struct bp_replay_part *const parts[] = {&part};
 static const struct bp_replay_options with_statistics = {.parts = parts, .n_parts = 1};
 static const struct replay_way a_to_b = {"a", "in.pcap", "b", "out.pcap"};
 
-/* When the frames of a capture left, in microseconds after T0; octets of each. */
+/* When the frames of a capture left, in microseconds after T0; bytes of each. */
 static unsigned times(const char *name, int64_t us[64], uint32_t len[64])
 {
 	struct bp_captures *c = bp_captures_create();

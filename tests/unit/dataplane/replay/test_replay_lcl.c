@@ -43,14 +43,14 @@ static uint32_t next_random(void)
 	return seed >> 8;
 }
 
-static uint32_t datagram(uint32_t number, uint16_t dport, uint32_t octets, uint8_t *f)
+static uint32_t datagram(uint32_t number, uint16_t dport, uint32_t bytes, uint8_t *f)
 {
 	static uint8_t payload[1024];
 	struct udp u = agg_message(0);
 
 	u.dport = dport;
 	u.payload = payload;
-	u.len = octets - 42;
+	u.len = bytes - 42;
 	memcpy(payload, &number, sizeof(number));
 	return agg_frame(&u, f);
 }

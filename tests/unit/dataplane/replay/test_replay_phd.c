@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Health devices in `biplane replay`: many of them, and octets that are none of a device. What
+/* Health devices in `biplane replay`: many of them, and bytes that are none of a device. What
  * comes out of which APDU is judged by tests/e2e/health/test_replay_phd.py. */
 #include "tests/unit/dataplane/test.h"
 
@@ -208,7 +208,7 @@ static void many_devices(void **state)
 	json_decref(j);
 }
 
-/* Every vector, whole and with octets changed, from devices in all states: the sum stays exact, and
+/* Every vector, whole and with bytes changed, from devices in all states: the sum stays exact, and
  * the same comes out twice. */
 static void anything(void **state)
 {

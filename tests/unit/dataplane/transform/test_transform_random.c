@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random frames through random entries of `transform`, compared with a plain model: every frame
- * that leaves octet by octet and in order, every counter, every figure of a rule and of a source;
+ * that leaves byte by byte and in order, every counter, every figure of a rule and of a source;
  * banks and single matrices change in between.
  */
 #include "biplane/counters/transform.h"
@@ -176,7 +176,7 @@ static unsigned sum_of(const uint8_t *p, unsigned n)
 	return sum;
 }
 
-/* Eight octets of options, or of an extension header, behind the IP header at l3. */
+/* Eight bytes of options, or of an extension header, behind the IP header at l3. */
 static uint32_t insert_options(uint8_t *f, uint32_t len, unsigned l3, bool six)
 {
 	const unsigned at = l3 + (six ? 40 : 20);
@@ -320,7 +320,7 @@ static void random_set(struct xrig *x, struct bp_transform_config *file)
 static void expect_all(struct xrig *x, const struct model *m)
 {
 	for (unsigned i = 0; i < m->n_out; i++)
-		rig_expect(&x->r, m->out[i].port, m->out[i].octet, m->out[i].len);
+		rig_expect(&x->r, m->out[i].port, m->out[i].byte, m->out[i].len);
 	for (unsigned p = 0; p < 2; p++)
 		rig_expect_none(&x->r, p);
 }

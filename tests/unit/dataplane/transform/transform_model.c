@@ -182,7 +182,7 @@ static void leave(struct model *m, unsigned port, const uint8_t *f, uint32_t len
 	assert_true(m->n_out <= MODEL_OUT && len <= MODEL_FRAME);
 	o->port = port;
 	o->len = len;
-	memcpy(o->octet, f, len);
+	memcpy(o->byte, f, len);
 }
 
 static void swap(uint8_t *a, uint8_t *b, unsigned n)

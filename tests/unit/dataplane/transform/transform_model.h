@@ -5,7 +5,7 @@
 #include "tests/unit/dataplane/transform/transform_rig.h"
 
 /*
- * What becomes of frames on a wire with entries of `transform`, one by one and octet by octet as
+ * What becomes of frames on a wire with entries of `transform`, one by one and byte by byte as
  * the specifications say it: every search is a loop over all, and every checksum is summed up anew.
  * Of the product it uses the numbers' formats and the methods' arithmetic alone, a point at a time.
  */
@@ -15,13 +15,13 @@
 struct model_frame {
 	unsigned port;
 	uint32_t len;
-	uint8_t octet[MODEL_FRAME];
+	uint8_t byte[MODEL_FRAME];
 };
 
 struct model {
 	/* with the matrices that are set now */
 	const struct bp_transform_config *file;
-	uint32_t one_buffer; /* octets that one holds */
+	uint32_t one_buffer; /* bytes that one holds */
 	unsigned n_out;
 	struct model_frame out[MODEL_OUT];
 	uint64_t counter[BP_C_COUNT];

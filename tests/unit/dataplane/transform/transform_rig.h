@@ -11,7 +11,7 @@
  * control plane's own function.
  */
 #define X_MATRICES 256u
-#define X_READING 40u /* octets of the paper's packet */
+#define X_READING 40u /* bytes of the paper's packet */
 
 #define X_PORTS(role_of_c_)                                                                        \
 	"ports:\n"                                                                                 \

@@ -80,7 +80,7 @@ static void long_aggregates_need_headroom(void **state)
 	const uint64_t jumbo =
 		estimate(PORTS "aggregation:\n" ENTRY(", max_messages: 8, mtu: 9000"));
 
-	assert_true(many > few * 2); /* 255 * 22 + 1500 octets instead of 2048 */
+	assert_true(many > few * 2); /* 255 * 22 + 1500 bytes instead of 2048 */
 	assert_true(jumbo > few * 3);
 }
 

@@ -29,13 +29,13 @@ def eight_steps(register):
     return register
 
 
-STEPS = [eight_steps(octet) for octet in range(256)]
+STEPS = [eight_steps(byte) for byte in range(256)]
 
 
-def crc32c(octets):
+def crc32c(data):
     register = 0xffffffff
-    for octet in octets:
-        register = register >> 8 ^ STEPS[(register ^ octet) & 255]
+    for byte in data:
+        register = register >> 8 ^ STEPS[(register ^ byte) & 255]
     return register ^ 0xffffffff
 
 
@@ -113,7 +113,7 @@ def full_write(family, stream, sequence, messages, choose=min):
 
 
 def full_take(family, front, size, most, messages):
-    """How many of the messages an aggregate of at most `size` octets takes, where `front` octets are kept for header and
+    """How many of the messages an aggregate of at most `size` bytes takes, where `front` bytes are kept for header and
     directory and the longest entry must always have room there."""
     directory, payloads, before = 0, 0, None
     for i, message in enumerate(messages):

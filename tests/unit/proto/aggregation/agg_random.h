@@ -13,21 +13,21 @@ struct sent {
 	uint8_t payload[600];
 };
 
-/* A sender that often shares some of its octets with the one before, and a length near the steps of
+/* A sender that often shares some of its bytes with the one before, and a length near the steps of
  * the encoding. */
 static inline void random_message(
 	uint64_t *state, unsigned family, const struct bp_agg_sender *before, struct sent *m)
 {
 	static const uint16_t lengths[] = {
 		0, 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 254, 255, 256, 257, 600};
-	const unsigned octets = family == 4 ? 4 : 16;
+	const unsigned bytes = family == 4 ? 4 : 16;
 	const uint64_t r = next_random(state);
-	const unsigned same = (unsigned)(r >> 8) % (octets + 1);
+	const unsigned same = (unsigned)(r >> 8) % (bytes + 1);
 
 	memset(m, 0, sizeof(*m));
 	if (before != NULL)
 		m->from = *before;
-	for (unsigned i = same; i < octets; i++)
+	for (unsigned i = same; i < bytes; i++)
 		m->from.addr[i] = (uint8_t)next_random(state);
 	if ((r >> 16 & 3) == 0)
 		m->from.port = (uint16_t)next_random(state);

@@ -9,14 +9,14 @@
 #include "proto/aggregation/agg_lin2018.h"
 
 /*
- * agg_wire: the C side of agg_wire_test.py. A line in, a line out; octets are in hexadecimal, and
+ * agg_wire: the C side of agg_wire_test.py. A line in, a line out; bytes are in hexadecimal, and
  * "-" is none.
  *
- *	full-read FAMILY MOST OCTETS     OK STREAM SEQUENCE {ADDRESS PORT HOPS PAYLOAD}, or a reason
+ *	full-read FAMILY MOST BYTES     OK STREAM SEQUENCE {ADDRESS PORT HOPS PAYLOAD}, or a reason
  *	full-write FAMILY FRONT SIZE MOST STREAM SEQUENCE {ADDRESS PORT HOPS PAYLOAD}
- *	                                 HOW MANY WERE TAKEN, OCTETS
- *	paper-read MOST OCTETS           OK TYPE COUNT, or a reason
- *	paper-write TYPE MESSAGES        OCTETS
+ *	                                 HOW MANY WERE TAKEN, BYTES
+ *	paper-read MOST BYTES           OK TYPE COUNT, or a reason
+ *	paper-write TYPE MESSAGES        BYTES
  */
 
 static const char *const full_reasons[] = {"OK", "MAGIC", "VERSION", "SHORT", "CHECKSUM", "FAMILY",
@@ -46,7 +46,7 @@ static unsigned digit(char c)
 }
 
 /* In a block of exactly that size; freed by the caller. */
-static uint8_t *octets(size_t *len)
+static uint8_t *bytes(size_t *len)
 {
 	const char *hex = word();
 	uint8_t *p;
@@ -73,7 +73,7 @@ static void full_read(void)
 	const unsigned family = number(), most = number();
 	struct bp_agg_full head;
 	size_t len;
-	uint8_t *p = octets(&len);
+	uint8_t *p = bytes(&len);
 	const enum bp_agg_full_error e = bp_agg_full_read(p, len, family, &head, m, most);
 
 	printf("%s", full_reasons[e]);
@@ -102,7 +102,7 @@ static void full_write(void)
 	for (char *next; fits && (next = strtok(NULL, " \n")) != NULL; taken += fits) {
 		struct bp_agg_sender s;
 
-		/* octets that mean nothing with IPv4 must make no difference */
+		/* bytes that mean nothing with IPv4 must make no difference */
 		memset(&s, (int)taken * 85, sizeof(s));
 		n = strlen(next) / 2;
 		address = s.addr;
@@ -110,7 +110,7 @@ static void full_write(void)
 			address[i] = (uint8_t)(digit(next[2 * i]) << 4 | digit(next[2 * i + 1]));
 		s.port = (uint16_t)number();
 		s.hops = (uint8_t)number();
-		payload = octets(&n);
+		payload = bytes(&n);
 		fits = bp_agg_full_append(&w, &s, payload, (unsigned)n);
 		free(payload);
 	}
@@ -125,7 +125,7 @@ static void paper_read(void)
 	const unsigned most = number();
 	struct bp_agg_lin2018 m;
 	size_t len;
-	uint8_t *p = octets(&len);
+	uint8_t *p = bytes(&len);
 	const enum bp_agg_lin2018_error e = bp_agg_lin2018_read(p, len, most, &m);
 
 	printf("%s", paper_reasons[e]);
@@ -140,7 +140,7 @@ static void paper_write(void)
 {
 	const unsigned type = number();
 	size_t len;
-	uint8_t *messages = octets(&len), *p = malloc(BP_AGG_LIN2018_HEADER + len);
+	uint8_t *messages = bytes(&len), *p = malloc(BP_AGG_LIN2018_HEADER + len);
 
 	bp_agg_lin2018_put_header(p, (uint8_t)type);
 	for (unsigned i = 0; i < len / 16; i++)

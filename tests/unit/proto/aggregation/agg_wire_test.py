@@ -16,8 +16,8 @@ REASONS = {"MAGIC", "VERSION", "SHORT", "CHECKSUM", "FAMILY", "MANY", "COUNT", "
 LENGTHS = [0, 1, 3, 8, 16, 16, 16, 17, 33, 64, 255, 256, 257, 300]
 
 
-def hexed(octets):
-    return octets.hex() or "-"
+def hexed(raw):
+    return raw.hex() or "-"
 
 
 def words(messages):
@@ -76,7 +76,7 @@ def some_messages(rnd, family, n):
 
 
 def c_writes(batch, rnd):
-    """The very octets, and just as many messages taken, at any limit."""
+    """The very bytes, and just as many messages taken, at any limit."""
     for _ in range(2000):
         family = rnd.choice([4, 6])
         messages = some_messages(rnd, family, rnd.choice([1, 2, 3, 8, 8, 8, 8, 8, 8, 8, 12, 12, 40, 255]))
@@ -159,19 +159,19 @@ def example(batch, document):
 
 
 def traffic(family, n, step):
-    """n messages of 16 octets, each from another sender but by `step`: what changes from one to the next."""
+    """n messages of 16 bytes, each from another sender but by `step`: what changes from one to the next."""
     address, port, ttl, length = step
     first = bytearray(b"\x0a\0\0\0" if family == 4 else b"\x20\x01\x0d\xb8" + bytes(12))
     messages = []
     for i in range(n):
-        octets = bytearray(first)
+        raw = bytearray(first)
         if address:
-            octets[-address] = octets[-address] ^ (i & 1) << 6 | i % 64
-        messages.append(Message(bytes(octets), 40000 + i * port & 0xffff, 64 + i % 2 * ttl, bytes(16 + i % 2 * length)))
+            raw[-address] = raw[-address] ^ (i & 1) << 6 | i % 64
+        messages.append(Message(bytes(raw), 40000 + i * port & 0xffff, 64 + i % 2 * ttl, bytes(16 + i % 2 * length)))
     return messages
 
 
-# What the rows of the table say differs: so many of the address's last octets, the port's step, TTL, length.
+# What the rows of the table say differs: so many of the address's last bytes, the port's step, TTL, length.
 COSTS = {
     "one, IPv4": (4, (0, 0, 0, 0)),
     "100 in a /24, ports in one block of 256": (4, (1, 1, 0, 0)),
@@ -199,9 +199,9 @@ def costs(document):
             payload = agg.HEADER + len(agg.directory_of(family, messages[:8])) + 8 * 16
             room = 1500 - (28 if family == 4 else 48) - agg.HEADER - int(first) - 16
             most = room // (int(further) + 16) + 1
-        octets = 14 + (20 if family == 4 else 40) + 8 + payload
-        assert (frame, each, beside, mtu) == (f"{octets}", f"{octets / 8:.2f}", f"{octets / 8 - 16:.2f}", f"{most}"), \
-            f"{senders}: {octets} {octets / 8} {most}"
+        frame_len = 14 + (20 if family == 4 else 40) + 8 + payload
+        assert (frame, each, beside, mtu) == (f"{frame_len}", f"{frame_len / 8:.2f}", f"{frame_len / 8 - 16:.2f}", f"{most}"), \
+            f"{senders}: {frame_len} {frame_len / 8} {most}"
 
 
 def main():

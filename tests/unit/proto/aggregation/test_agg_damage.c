@@ -25,7 +25,7 @@ struct packet {
 
 static void make(struct packet *k, unsigned family)
 {
-	const unsigned octets = family == 4 ? 4 : 16;
+	const unsigned bytes = family == 4 ? 4 : 16;
 	static const uint8_t addresses[2][16] = {
 		{0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 1, 0x10}, {0x20, 0x01, 0x0d, 0xb9, 0, 7}};
 	uint8_t *p = k->room + 16;
@@ -38,9 +38,9 @@ static void make(struct packet *k, unsigned family)
 	*p++ = 64;
 	*p++ = 0x12;
 	*p++ = 0x34;
-	memcpy(p, addresses[0], octets);
-	p += octets;
-	*p++ = 0x08; /* only the port's second octet */
+	memcpy(p, addresses[0], bytes);
+	p += bytes;
+	*p++ = 0x08; /* only the port's second byte */
 	*p++ = 0x35;
 	*p++ = 0x40; /* empty */
 	*p++ = 0;
@@ -68,16 +68,16 @@ static void make(struct packet *k, unsigned family)
 }
 
 /* What another version or no aggregate at all is told by. */
-static enum bp_agg_full_error expected(size_t octet, uint8_t value)
+static enum bp_agg_full_error expected(size_t byte, uint8_t value)
 {
-	if (octet < 2)
+	if (byte < 2)
 		return BP_AGG_FULL_E_MAGIC;
-	if (octet == 2 && value >> 4 != 1)
+	if (byte == 2 && value >> 4 != 1)
 		return BP_AGG_FULL_E_VERSION;
 	return BP_AGG_FULL_E_CHECKSUM;
 }
 
-static void every_octet_changed(void **state)
+static void every_byte_changed(void **state)
 {
 	struct packet k;
 	struct bp_agg_message before[4];
@@ -152,7 +152,7 @@ static void wrong_directory_length_with_valid_checksum_is_rejected(void **state)
 	struct packet k;
 
 	for (unsigned family = 4; family <= 6; family += 2) {
-		const unsigned first = family == 4 ? 9 : 21; /* octets of the first entry */
+		const unsigned first = family == 4 ? 9 : 21; /* bytes of the first entry */
 
 		make(&k, family);
 		for (unsigned d = 0; d < 65536; d++) {
@@ -177,7 +177,7 @@ static void wrong_directory_length_with_valid_checksum_is_rejected(void **state)
 	}
 }
 
-static void every_truncation_and_more_octets(void **state)
+static void every_truncation_and_more_bytes(void **state)
 {
 	struct packet k;
 
@@ -255,7 +255,7 @@ static void the_smallest_packets(void **state)
 	assert_int_equal(got[0].len, 0);
 }
 
-/* Two payloads of 32,768 octets: right in itself, but longer than any UDP payload. */
+/* Two payloads of 32,768 bytes: right in itself, but longer than any UDP payload. */
 static void longer_than_a_udp_payload(void **state)
 {
 	const size_t len = 16 + 11 + 2 * 32768;
@@ -274,7 +274,7 @@ static void longer_than_a_udp_payload(void **state)
 	free(p);
 }
 
-/* The codes that IPv4 does not have, with more directory behind them than any number of octets. */
+/* The codes that IPv4 does not have, with more directory behind them than any number of bytes. */
 static void reserved_codes_in_a_long_directory(void **state)
 {
 	uint8_t p[16 + 1000] = "\xfd\xa6\x14\xff\x03\xe8\xab\xcd\x00\x00\x00\x01\x00\x00\x00\x00"
@@ -286,7 +286,7 @@ static void reserved_codes_in_a_long_directory(void **state)
 		assert_int_equal(judge(p, sizeof(p), 4, MOST),
 			flags >> 6 == 3 || (flags >> 3 & 3) == 3 || (flags & 7) > 4
 				? BP_AGG_FULL_E_ENTRY
-				: BP_AGG_FULL_E_COUNT); /* too many entries: all octets of 0 are one
+				: BP_AGG_FULL_E_COUNT); /* too many entries: all bytes of 0 are one
 							 */
 	}
 }
@@ -314,7 +314,7 @@ static void flags_that_mean_nothing(void **state)
 			else if (flags >> 6 == 1)
 				assert_int_equal(e, BP_AGG_FULL_OK);
 			else
-				assert_int_not_equal(e, BP_AGG_FULL_OK); /* two octets of length */
+				assert_int_not_equal(e, BP_AGG_FULL_OK); /* two bytes of length */
 
 			make(&k, family);
 			k.room[16 + 5 + (family == 4 ? 4 : 16)] = (uint8_t)flags;
@@ -363,10 +363,10 @@ static void random_directories_stay_inside(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_octet_changed),
+		cmocka_unit_test(every_byte_changed),
 		cmocka_unit_test(two_and_three_bits_changed),
 		cmocka_unit_test(wrong_directory_length_with_valid_checksum_is_rejected),
-		cmocka_unit_test(every_truncation_and_more_octets),
+		cmocka_unit_test(every_truncation_and_more_bytes),
 		cmocka_unit_test(versions_are_distinguished),
 		cmocka_unit_test(inconsistent_counts_are_rejected),
 		cmocka_unit_test(the_smallest_packets),

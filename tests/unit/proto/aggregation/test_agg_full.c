@@ -2,7 +2,7 @@
 #include "tests/unit/proto/aggregation/agg_judge.h"
 #include "tests/unit/proto/aggregation/agg_random.h"
 
-/* An aggregate of `n` messages in an exact block of front + size octets; freed by the caller. */
+/* An aggregate of `n` messages in an exact block of front + size bytes; freed by the caller. */
 struct built {
 	struct bp_agg_full_writer w;
 	uint8_t *block, *p;
@@ -18,7 +18,7 @@ static void begin(struct built *b, unsigned family, unsigned front, unsigned siz
 
 static bool append(struct built *b, const struct sent *m)
 {
-	/* from an exact block, so that one octet read too many is seen */
+	/* from an exact block, so that one byte read too many is seen */
 	uint8_t *payload = exact_copy(m->payload, m->len);
 	const bool done = bp_agg_full_append(&b->w, &m->from, payload, m->len);
 
@@ -158,7 +158,7 @@ static void bounds_of_the_writer(void **state)
 	struct bp_agg_sender s = {{10, 0, 0, 1}, 1, 64};
 	struct built b;
 
-	/* alone, to the octet */
+	/* alone, to the byte */
 	for (unsigned len = 0; len < 600; len++) {
 		for (unsigned family = 4; family <= 6; family += 2) {
 			const unsigned alone = bp_agg_full_alone(family, len);
@@ -207,7 +207,7 @@ static void bounds_of_the_writer(void **state)
 	free(b.block);
 }
 
-/* Every entry by hand: what the sender of 16 octets costs after 10.0.0.17:40017, TTL 64, 16 octets.
+/* Every entry by hand: what the sender of 16 bytes costs after 10.0.0.17:40017, TTL 64, 16 bytes.
  */
 static void costs_of_entries(void **state)
 {
@@ -229,7 +229,7 @@ static void costs_of_entries(void **state)
 		{{{10, 0, 0, 17}, 40017, 64}, 256, 3},
 		{{{11, 1, 1, 18}, 5, 1}, 300, 10},
 	};
-	/* how many of the last octets of an IPv6 address follow when octet i is the first that
+	/* how many of the last bytes of an IPv6 address follow when byte i is the first that
 	 * differs */
 	static const unsigned follow[16] = {16, 16, 16, 16, 12, 12, 10, 10, 8, 8, 8, 8, 8, 3, 2, 1};
 	static uint8_t payload[300];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages as long and with as many hops to go as the one before, against the way of all others:
- * both must leave the same octets and the same writer. */
+ * both must leave the same bytes and the same writer. */
 #include "tests/unit/proto/exact.h"
 
 #include "proto/aggregation/agg_full_same_template.h"
@@ -16,7 +16,7 @@ static unsigned of(unsigned n)
 	return (unsigned)(next_random(&seed) % n);
 }
 
-/* A block of exactly the octets that an aggregate may have. */
+/* A block of exactly the bytes that an aggregate may have. */
 struct built {
 	struct bp_agg_full_writer w;
 	uint8_t *block;
@@ -46,7 +46,7 @@ static void expect_same(const struct built *a, const struct built *b)
 	assert_memory_equal(a->block + a->w.front, b->block + b->w.front, a->w.payloads);
 }
 
-/* The sender of the one before, in some of its octets another. */
+/* The sender of the one before, in some of its bytes another. */
 static void next_sender(struct bp_agg_sender *s)
 {
 	for (unsigned i = of(5); i < 4; i++)

@@ -38,7 +38,7 @@ static inline void plain_begin(struct plain *m, unsigned type, unsigned code, un
 	plain_put(m, token, token_len);
 }
 
-/* Figure 8 of RFC 7252: nibble, then none, one or two octets more. */
+/* Figure 8 of RFC 7252: nibble, then none, one or two bytes more. */
 static inline void plain_option(struct plain *m, unsigned number, const void *value, size_t len)
 {
 	const unsigned delta = number - m->number;

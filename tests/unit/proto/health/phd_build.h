@@ -28,7 +28,7 @@ static inline void put32(struct build *o, uint32_t v)
 	put16(o, v & 0xffff);
 }
 
-static inline void put_octets(struct build *o, const void *p, size_t n)
+static inline void put_bytes(struct build *o, const void *p, size_t n)
 {
 	assert_true(o->n + n <= sizeof(o->b));
 	memcpy(o->b + o->n, p, n);
@@ -69,7 +69,7 @@ static inline void close_all(struct build *o)
 static inline void put_string(struct build *o, const void *p, size_t n)
 {
 	put16(o, (unsigned)n);
-	put_octets(o, p, n);
+	put_bytes(o, p, n);
 }
 
 /* {id, value} of numbers of 16 bits, as nearly all attributes are. */

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Which octets are an APDU, written apart from the codec: the structures of annex A as patterns.
- *   1 2 4   that many octets
- *   O       an octet string: 16 bits of length, and that many octets
+ * Which bytes are an APDU, written apart from the codec: the structures of annex A as patterns.
+ *   1 2 4   that many bytes
+ *   O       an octet string: 16 bits of length, and that many bytes
  *   <...>   an octet string that is filled by what stands inside
  *   {...}   a list: 16 bits of count, 16 of length, and that many times what stands inside, filling
  * it

@@ -10,7 +10,7 @@
 #include "proto/health/phd_value.h"
 
 /*
- * Any APDU through every reader that is for a part of it. All octets that a reader hands out are
+ * Any APDU through every reader that is for a part of it. All bytes that a reader hands out are
  * read, so that a sanitizer sees one outside the input.
  */
 struct phd_walk {

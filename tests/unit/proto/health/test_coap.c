@@ -6,23 +6,23 @@
 
 static struct plain plain;
 
-static enum bp_coap_error judge(const void *bytes, size_t len)
+static enum bp_coap_error read_checked(const void *message, size_t len)
 {
-	uint8_t *p = exact_copy(bytes, len);
+	uint8_t *p = exact_copy(message, len);
 	struct bp_coap m;
 	enum bp_coap_error e = bp_coap_read(p, len, &m);
 
 	if (e == BP_COAP_OK) {
 		struct bp_coap_option o;
 		const uint8_t *cursor = NULL;
-		uint32_t octets = 0;
+		uint32_t nonzero = 0;
 
 		while (bp_coap_next(&m, &cursor, &o)) {
 			assert_true(o.number <= 65535);
 			for (uint32_t i = 0; i < o.len; i++)
-				octets += o.value[i] != 0;
+				nonzero += o.value[i] != 0;
 		}
-		assert_true(octets <= m.options_len);
+		assert_true(nonzero <= m.options_len);
 		assert_ptr_equal(cursor, m.options + m.options_len);
 	}
 	free(p);
@@ -62,8 +62,8 @@ static const struct bad malformed[] = {
 	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\xe0\x00"),
 	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0d"), /* extended length cut off */
 	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0e\x00"),
-	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0d\x00"),         /* 13 octets, none there */
-	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0e\xff\xff"),     /* 65,804 octets */
+	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0d\x00"),         /* 13 bytes, none there */
+	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\x0e\xff\xff"),     /* 65,804 bytes */
 	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\xe0\xff\xff"),     /* number 65,804 */
 	BAD(BP_COAP_E_OPTION, "\x40\x01\x00\x01\xe0\xfe\xf2\x10"), /* 65,535 and one more */
 };
@@ -71,7 +71,7 @@ static const struct bad malformed[] = {
 static void malformed_messages_are_refused(void **state)
 {
 	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++) {
-		enum bp_coap_error e = judge(malformed[i].bytes, malformed[i].len);
+		enum bp_coap_error e = read_checked(malformed[i].bytes, malformed[i].len);
 
 		if (e != malformed[i].error)
 			fail_msg("message %zu: error %d, not %d", i, e, malformed[i].error);
@@ -82,11 +82,13 @@ static void borders_of_what_is_allowed(void **state)
 {
 	struct bp_coap m;
 
-	assert_int_equal(judge("\x40\x00\x12\x34", 4), BP_COAP_OK); /* ping */
-	assert_int_equal(judge("\x70\x80\x12\x34", 4), BP_COAP_OK); /* a Reset with a code */
-	assert_int_equal(judge("\x40\x01\x00\x01\xe0\xfe\xf2", 7), BP_COAP_OK); /* number 65,535 */
-	assert_int_equal(judge("\x40\x01\x00\x01\xe0\xfe\xf2\x00", 8), BP_COAP_OK); /* twice */
-	assert_int_equal(judge("\x48\x01\x00\x01\1\2\3\4\5\6\7\x08", 12), BP_COAP_OK);
+	assert_int_equal(read_checked("\x40\x00\x12\x34", 4), BP_COAP_OK); /* ping */
+	assert_int_equal(read_checked("\x70\x80\x12\x34", 4), BP_COAP_OK); /* a Reset with a code */
+	assert_int_equal(
+		read_checked("\x40\x01\x00\x01\xe0\xfe\xf2", 7), BP_COAP_OK); /* number 65,535 */
+	assert_int_equal(
+		read_checked("\x40\x01\x00\x01\xe0\xfe\xf2\x00", 8), BP_COAP_OK); /* twice */
+	assert_int_equal(read_checked("\x48\x01\x00\x01\1\2\3\4\5\6\7\x08", 12), BP_COAP_OK);
 
 	/* what is not accepted is not written to */
 	memset(&m, 0x5a, sizeof(m));
@@ -326,7 +328,7 @@ static void any_message_is_read_and_written(void **state)
 }
 
 /* Cut or damaged in any place: an error or another message, but never a read outside. */
-static void any_octets_are_safe(void **state)
+static void any_bytes_are_safe(void **state)
 {
 	static struct made m;
 	uint64_t random = 0x7252;
@@ -334,13 +336,13 @@ static void any_octets_are_safe(void **state)
 	for (int i = 0; i < 60; i++) {
 		make(&m, &random);
 		for (size_t len = 0; len < plain.len && len < 300; len++)
-			judge(plain.bytes, len);
+			read_checked(plain.bytes, len);
 		for (int k = 0; k < 100; k++) {
 			const size_t at = next_random(&random) % plain.len;
 			const uint8_t was = plain.bytes[at];
 
 			plain.bytes[at] = (uint8_t)next_random(&random);
-			judge(plain.bytes, plain.len);
+			read_checked(plain.bytes, plain.len);
 			plain.bytes[at] = was;
 		}
 	}
@@ -356,7 +358,7 @@ int main(void)
 		cmocka_unit_test(oversized_value_is_not_written),
 		cmocka_unit_test(disallowed_fields_are_not_written),
 		cmocka_unit_test(any_message_is_read_and_written),
-		cmocka_unit_test(any_octets_are_safe),
+		cmocka_unit_test(any_bytes_are_safe),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

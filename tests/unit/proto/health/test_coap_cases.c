@@ -40,7 +40,7 @@ static const char *text(const json_t *o, const char *key)
 	return s;
 }
 
-/* The octets of `hex` in a block of exactly that size. */
+/* The bytes of `hex` in a block of exactly that size. */
 static uint8_t *unhex(const char *hex, size_t *len)
 {
 	const size_t n = strlen(hex) / 2;

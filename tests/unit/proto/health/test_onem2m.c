@@ -28,7 +28,7 @@ static size_t create(
 	return bp_m2m_create(&w, out, r, q);
 }
 
-/* The capture "create contentInstance rcn=0" among the vectors, octet by octet. */
+/* The capture "create contentInstance rcn=0" among the vectors, byte by byte. */
 static void a_create_is_the_captured_one(void **state)
 {
 	static const char captured[] =

@@ -3,7 +3,7 @@
 
 #include "proto/health/phd_apdu.h"
 
-/* A manager's answers must be the vectors', octet by octet, and fit or not be written at all. */
+/* A manager's answers must be the vectors', byte by byte, and fit or not be written at all. */
 
 typedef size_t (*writer)(uint8_t *out, size_t size);
 

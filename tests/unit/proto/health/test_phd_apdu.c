@@ -5,7 +5,7 @@
 
 /*
  * What the test's encoder writes is read back; whatever else comes, vectors cut and changed in each
- * octet included, the codec judges as the grammar does and stays within its input.
+ * byte included, the codec judges as the grammar does and stays within its input.
  */
 
 /* ---- the vectors, damaged ---- */
@@ -42,7 +42,7 @@ static void vectors_are_wrong_when_cut_or_longer(void **state)
 		for (size_t n = 0; n < len; n++) {
 			uint8_t *cut = exact_copy(p, n);
 
-			/* M04 has octets too many: cut, it is right */
+			/* M04 has bytes too many: cut, it is right */
 			if (verdict(cut, n))
 				assert_string_equal(text(item, "id"), "M04");
 			assert_int_equal(bp_phd_apdu_size(cut, n), n < 4 ? 0 : 4 + g_u16(p, 2));
@@ -57,7 +57,7 @@ static void vectors_are_wrong_when_cut_or_longer(void **state)
 	}
 }
 
-static void every_octet_of_every_vector_may_be_any(void **state)
+static void every_byte_of_every_vector_may_be_any(void **state)
 {
 	json_t *item;
 	size_t i;
@@ -80,8 +80,8 @@ static void every_octet_of_every_vector_may_be_any(void **state)
 	}
 }
 
-/* Lengths and counts that differ by little, several at once, reach further in than any octet. */
-static void several_octets_changed_by_one(void **state)
+/* Lengths and counts that differ by little, several at once, reach further in than any byte. */
+static void several_bytes_changed_by_one(void **state)
 {
 	uint64_t random = 20601;
 	json_t *item;
@@ -145,11 +145,11 @@ static unsigned below(unsigned n)
 
 static const uint8_t *noise(size_t n)
 {
-	static uint8_t octets[256];
+	static uint8_t bytes[256];
 
 	for (size_t i = 0; i < n; i++)
-		octets[i] = (uint8_t)next_random(&seed);
-	return octets;
+		bytes[i] = (uint8_t)next_random(&seed);
+	return bytes;
 }
 
 static void put_attributes(unsigned n)
@@ -236,7 +236,7 @@ static void associations_are_read_back(void **state)
 			else if (ours)
 				put_association(&again, other);
 			else
-				put_octets(&o, noise(7), below(8));
+				put_bytes(&o, noise(7), below(8));
 			close_length(&o);
 		}
 		read_written(&w);
@@ -269,7 +269,7 @@ static void responses_are_read_back(void **state)
 		if (ours && !empty)
 			put_association(&a, id);
 		else if (!empty)
-			put_octets(&o, noise(9), below(10));
+			put_bytes(&o, noise(9), below(10));
 		read_written(&w);
 		assert_int_equal(w.apdu.aare.result, result);
 		assert_int_equal(w.apdu.aare.protocol, protocol);
@@ -303,7 +303,7 @@ static void get_replies_are_read_back(void **state)
 
 #define OBSERVATIONS 64
 
-/* What was written of each observation; its octets lie at `at` of the encoder's output. */
+/* What was written of each observation; its bytes lie at `at` of the encoder's output. */
 struct expected {
 	uint16_t person, handle, n_attributes;
 	size_t at, len;
@@ -406,7 +406,7 @@ static void reports_are_read_back(void **state)
 	}
 }
 
-/* 65,535 octets after the header: the largest that there can be. */
+/* 65,535 bytes after the header: the largest that there can be. */
 static void the_largest_apdu_is_read(void **state)
 {
 	static struct phd_walk w;
@@ -435,8 +435,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors_are_classified_identically),
 		cmocka_unit_test(vectors_are_wrong_when_cut_or_longer),
-		cmocka_unit_test(every_octet_of_every_vector_may_be_any),
-		cmocka_unit_test(several_octets_changed_by_one),
+		cmocka_unit_test(every_byte_of_every_vector_may_be_any),
+		cmocka_unit_test(several_bytes_changed_by_one),
 		cmocka_unit_test(garbage_is_classified_identically),
 		cmocka_unit_test(associations_are_read_back),
 		cmocka_unit_test(responses_are_read_back),

@@ -4,7 +4,7 @@
 
 /*
  * Each valid vector, read and told again in the words of the fixture, must be what the fixture says
- * it means; each invalid one must fail as it says, or be right as far as octets go and have the
+ * it means; each invalid one must fail as it says, or be right as far as bytes go and have the
  * field that somebody else objects to.
  */
 
@@ -15,7 +15,7 @@ static json_t *hex_number(uint32_t v, int digits)
 	return json_sprintf("%0*x", digits, v);
 }
 
-static json_t *hex_octets(struct bp_phd_bytes b)
+static json_t *hex_bytes(struct bp_phd_bytes b)
 {
 	char hex[2 * 64 + 1] = "";
 
@@ -64,7 +64,7 @@ static json_t *tell_attributes(struct bp_phd_bytes list, uint16_t n)
 
 	while (bp_phd_attribute_next(&list, &id, &v))
 		json_array_append_new(
-			array, json_pack("{s:i, s:o}", "id", id, "hex", hex_octets(v)));
+			array, json_pack("{s:i, s:o}", "id", id, "hex", hex_bytes(v)));
 	assert_int_equal(json_array_size(array), n);
 	return array;
 }
@@ -76,7 +76,7 @@ static json_t *tell_association(const struct bp_phd_association *a)
 		hex_number(a->encoding_rules, 4), "nomenclature-version",
 		hex_number(a->nomenclature_version, 8), "functional-units",
 		hex_number(a->functional_units, 8), "system-type", hex_number(a->system_type, 8),
-		"system-id", hex_octets(a->system_id), "dev-config-id", hex_number(a->config_id, 4),
+		"system-id", hex_bytes(a->system_id), "dev-config-id", hex_number(a->config_id, 4),
 		"data-req-mode-flags", hex_number(a->data_req_flags, 4),
 		"data-req-init-agent-count", a->init_agent, "data-req-init-manager-count",
 		a->init_manager, "option-list", tell_attributes(a->options, 0));
@@ -144,7 +144,7 @@ static json_t *tell_report(const struct bp_phd_scan_head *head)
 		}
 		json_array_append_new(
 			into, fixed ? json_pack("{s:i, s:o}", "handle", o.handle, "obs-val-data",
-					      hex_octets(o.data))
+					      hex_bytes(o.data))
 				    : json_pack("{s:i, s:o}", "handle", o.handle, "attributes",
 					      tell_attributes(o.data, o.n_attributes)));
 	}
@@ -163,7 +163,7 @@ static json_t *tell_reply_info(struct bp_phd_bytes info)
 	unsigned result;
 
 	if (info.len != 4)
-		return hex_octets(info);
+		return hex_bytes(info);
 	result = (unsigned)(info.p[2] << 8 | info.p[3]);
 	assert_true(result < 3);
 	return json_pack("{s:o, s:s}", "config-report-id",
@@ -238,7 +238,7 @@ static json_t *tell(const struct phd_walk *w)
 
 /* ---- what the fixture says, without what the codec does not say ---- */
 
-/* A number or a time that the fixture gives beside the octets is what their text says. */
+/* A number or a time that the fixture gives beside the bytes is what their text says. */
 static void check_value(const json_t *attribute, const json_t *value)
 {
 	json_int_t id = json_integer_value(json_object_get(attribute, "id"));

@@ -39,7 +39,7 @@ static enum bp_phd_error read_report(struct bp_phd_model *m)
 /* ---- standard configurations ---- */
 
 struct row {
-	uint16_t config, handle, code, unit, spec, attr, octets, stamped, spot;
+	uint16_t config, handle, code, unit, spec, attr, bytes, stamped, spot;
 };
 
 /* As a device with that configuration would declare it, from the parts 11073-104zz. */
@@ -69,9 +69,9 @@ static void declare(const struct row *r)
 		ATTRIBUTE(&report, 2678, 3, 6, 18949, 18950, 18951);
 	ATTRIBUTE(&report, 2454, r->unit);
 	if (r->stamped)
-		ATTRIBUTE(&report, 2645, 2, 8, r->attr, r->octets, 2448, 8);
+		ATTRIBUTE(&report, 2645, 2, 8, r->attr, r->bytes, 2448, 8);
 	else
-		ATTRIBUTE(&report, 2645, 1, 4, r->attr, r->octets);
+		ATTRIBUTE(&report, 2645, 1, 4, r->attr, r->bytes);
 	close_length(&report);
 }
 

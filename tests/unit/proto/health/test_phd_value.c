@@ -252,9 +252,9 @@ static void texts_are_json_numbers(void **state)
 
 /* ---- times ---- */
 
-static unsigned abs_time(const uint8_t *octets, char text[BP_PHD_TIME_MAX + 1])
+static unsigned abs_time(const uint8_t *bytes, char text[BP_PHD_TIME_MAX + 1])
 {
-	uint8_t *p = exact_copy(octets, 8);
+	uint8_t *p = exact_copy(bytes, 8);
 	char *out = malloc(BP_PHD_TIME_MAX);
 	unsigned n;
 
@@ -353,10 +353,10 @@ static void every_byte_of_a_time_is_checked(void **state)
 
 static void check_bo_time(uint32_t s, uint16_t fraction, int16_t offset)
 {
-	const uint8_t octets[8] = {(uint8_t)(s >> 24), (uint8_t)(s >> 16), (uint8_t)(s >> 8),
+	const uint8_t bytes[8] = {(uint8_t)(s >> 24), (uint8_t)(s >> 16), (uint8_t)(s >> 8),
 		(uint8_t)s, (uint8_t)(fraction >> 8), (uint8_t)fraction,
 		(uint8_t)((uint16_t)offset >> 8), (uint8_t)offset};
-	uint8_t *p = exact_copy(octets, 8);
+	uint8_t *p = exact_copy(bytes, 8);
 	char *out = malloc(BP_PHD_TIME_MAX), expected[64], day[32];
 	/* 25,567 days lie between 1900 and 1970 */
 	time_t local = (time_t)s - (time_t)25567 * 86400 + offset * 60;

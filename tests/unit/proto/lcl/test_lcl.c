@@ -5,7 +5,7 @@
 
 #define TYPE 0x88b5
 
-/* Octet by octet: to 02:00:00:00:00:01 from ..:02, n = 3, d = 15000 ns, flow 513, sequence
+/* Byte by byte: to 02:00:00:00:00:01 from ..:02, n = 3, d = 15000 ns, flow 513, sequence
  * 0x01020304, and VLAN 5 behind it. */
 static const uint8_t example[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5, 1, 3, 0, 0, 0x3a,
 	0x98, 2, 1, 1, 2, 3, 4, 0x81, 0, 0, 5, 8, 0};
@@ -19,8 +19,8 @@ static enum bp_lcl_verdict read(const uint8_t *bytes, size_t len, struct bp_lcl_
 	return v;
 }
 
-/* The example with other octets from `at` on. */
-static enum bp_lcl_verdict read_with(unsigned at, uint64_t value, unsigned octets)
+/* The example with other bytes from `at` on. */
+static enum bp_lcl_verdict read_with(unsigned at, uint64_t value, unsigned bytes)
 {
 	const struct bp_lcl_label before = {.d = 1, .sequence = 2, .flow = 3, .n = 4};
 	struct bp_lcl_label got = before;
@@ -28,8 +28,8 @@ static enum bp_lcl_verdict read_with(unsigned at, uint64_t value, unsigned octet
 	enum bp_lcl_verdict v;
 
 	memcpy(frame, example, sizeof(frame));
-	for (unsigned i = 0; i < octets; i++)
-		frame[at + i] = (uint8_t)(value >> 8 * (octets - 1 - i));
+	for (unsigned i = 0; i < bytes; i++)
+		frame[at + i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
 	v = read(frame, sizeof(frame), &got);
 	if (v != BP_LCL_GOOD)
 		assert_memory_equal(&got, &before, sizeof(got));

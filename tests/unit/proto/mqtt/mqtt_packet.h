@@ -58,7 +58,7 @@ static inline void assert_cut_is_never_ok(
 	assert_int_equal(bp_mqtt_fixed(p, len, &f), BP_MQTT_OK);
 	for (size_t n = 0; n < len; n++)
 		assert_int_equal(judge_exact(version, p, n), BP_MQTT_MORE);
-	assert_true(f.header_len == 2); /* one octet of length, which is rewritten */
+	assert_true(f.header_len == 2); /* one byte of length, which is rewritten */
 	for (size_t n = 0; n < f.remaining; n++) {
 		uint8_t *cut = exact_copy(p, 2 + n);
 		enum bp_mqtt_error e;

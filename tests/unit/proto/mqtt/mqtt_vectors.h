@@ -42,7 +42,7 @@ static const struct packet valid[] = {
 	PACKET(V311, "\x20\2\0\0"),
 	PACKET(V311, "\x20\2\1\0"),
 	PACKET(V311, "\x20\2\0\5"),
-	PACKET(V31, "\x20\2\xff\0"), /* an unused octet there */
+	PACKET(V31, "\x20\2\xff\0"), /* an unused byte there */
 	PACKET(V5, "\x20\x09\0\0\6\x22\0\x0a\x21\0\x14"),
 	PACKET(V5, "\x20\x0c\1\0\x09\x12\0\2id\x24\1\x2a"
 		   "\0"),
@@ -143,7 +143,7 @@ static const struct fault faults[] = {
 	FAULT(BP_MQTT_E_ALIAS, V5, "\x30\6\0\0\3\x23\0\0"),
 	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\4\0\1a\1"),               /* longer than the packet */
 	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\5\0\1a\x80\x00"),         /* over-long 0 */
-	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\7\0\1a\x80\x80\x80\x80"), /* five octets */
+	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\7\0\1a\x80\x80\x80\x80"), /* five bytes */
 	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\5\0\1a\1\x04"),           /* unknown */
 	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\5\0\1a\1\x00"),
 	FAULT(BP_MQTT_E_PROPERTY, V5, "\x30\5\0\1a\1\x2b"),

@@ -89,8 +89,8 @@ static void errors_have_sentences_of_their_own(void **state)
 	assert_non_null(bp_mqtt_error_text((enum bp_mqtt_error)99));
 }
 
-/* The first octet, as section 2.1 says it in words. */
-static void first_octets_follow_the_table(void **state)
+/* The first byte, as section 2.1 says it in words. */
+static void first_bytes_follow_the_table(void **state)
 {
 	for (unsigned i = 0; i < 256; i++) {
 		unsigned type = i >> 4, flags = i & 15, expected = BP_MQTT_OK;
@@ -104,7 +104,7 @@ static void first_octets_follow_the_table(void **state)
 						  ? 2
 						  : 0))
 			expected = BP_MQTT_E_FLAGS;
-		assert_int_equal(bp_mqtt_first_octet[i], expected);
+		assert_int_equal(bp_mqtt_first_byte[i], expected);
 	}
 }
 
@@ -117,7 +117,7 @@ int main(void)
 		cmocka_unit_test(each_fault_has_its_error),
 		cmocka_unit_test(only_types_with_a_checker_are_taken),
 		cmocka_unit_test(errors_have_sentences_of_their_own),
-		cmocka_unit_test(first_octets_follow_the_table),
+		cmocka_unit_test(first_bytes_follow_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

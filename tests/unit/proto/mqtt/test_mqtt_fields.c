@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is read of packets, a PUBLISH that is written anew, and bodies of random octets. */
+/* What is read of packets, a PUBLISH that is written anew, and bodies of random bytes. */
 #include "tests/unit/proto/mqtt/mqtt_vectors.h"
 
 static void publish_fields_are_found(void **state)
@@ -346,7 +346,7 @@ static void rewriting_refuses_what_does_not_add_up(void **state)
 	free(out);
 }
 
-/* Random bytes after a right first octet: never out of bounds, never MORE when all is there. */
+/* Random bytes after a right first byte: never out of bounds, never MORE when all is there. */
 static void random_bodies_are_evaluated(void **state)
 {
 	uint64_t seed = 0x2545f4914f6cdd1d;
@@ -358,7 +358,7 @@ static void random_bodies_are_evaluated(void **state)
 
 		do
 			bytes[0] = (uint8_t)next_random(&seed);
-		while (bp_mqtt_first_octet[bytes[0]] != BP_MQTT_OK);
+		while (bp_mqtt_first_byte[bytes[0]] != BP_MQTT_OK);
 		bytes[1] = (uint8_t)len;
 		for (size_t k = 0; k < len; k++) {
 			uint64_t r = next_random(&seed);

@@ -8,7 +8,7 @@
 
 static uint64_t seed = 1;
 
-/* Octets of all kinds, often those at the ends. */
+/* Bytes of all kinds, often those at the ends. */
 static bp_v16 some(void)
 {
 	bp_v16 v;
@@ -53,7 +53,7 @@ static void words_are_summed_up_by_twos(void **state)
 	}
 }
 
-static void octets_are_picked(void **state)
+static void bytes_are_picked(void **state)
 {
 	for (unsigned n = 0; n < TEST_TIMES(20000); n++) {
 		const bp_v16 v = some();
@@ -117,7 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_summed_up_by_twos),
-		cmocka_unit_test(octets_are_picked),
+		cmocka_unit_test(bytes_are_picked),
 		cmocka_unit_test(lower_values_are_kept),
 		cmocka_unit_test(four_sums_become_one_vector),
 		cmocka_unit_test(multiples_are_right),

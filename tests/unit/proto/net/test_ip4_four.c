@@ -222,7 +222,7 @@ static void macs_of_each(void **state)
 	}
 }
 
-/* An interface that is down takes nothing, whatever a frame's octets are. */
+/* An interface that is down takes nothing, whatever a frame's bytes are. */
 static void nothing(void **state)
 {
 	static const uint64_t down[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};

@@ -159,7 +159,7 @@ static inline struct udp from_sender(unsigned s)
 	return u;
 }
 
-/* Gives a frame in a block of exactly `len` octets. */
+/* Gives a frame in a block of exactly `len` bytes. */
 static inline uint8_t give_bytes(const uint8_t *frame, unsigned len, unsigned frame_len)
 {
 	uint8_t *copy = exact_copy(frame, len);
@@ -212,14 +212,14 @@ static inline uint64_t flushed(unsigned rule, enum bp_agg_flush reason)
 static inline void expect_figures_agree(void)
 {
 	for (unsigned r = 0; r < BP_AGG_RULES_MAX; r++) {
-		uint64_t n = 0, out = 0, out_octets = 0, why_flushed = 0, delays = 0;
+		uint64_t n = 0, out = 0, out_bytes = 0, why_flushed = 0, delays = 0;
 
 		for (unsigned i = 0; i < n_left; i++) {
 			if (left[i].rule != r)
 				continue;
 			n += left[i].n;
 			out++;
-			out_octets += left[i].len;
+			out_bytes += left[i].len;
 		}
 		for (unsigned i = 0; i < BP_AGG_FLUSH_COUNT; i++)
 			why_flushed += stats[r].flushed[i];
@@ -227,7 +227,7 @@ static inline void expect_figures_agree(void)
 			delays += stats[r].delay[i];
 		assert_int_equal(stats[r].messages, n + stats[r].waiting);
 		assert_int_equal(stats[r].aggregates, out);
-		assert_int_equal(stats[r].aggregate_octets, out_octets);
+		assert_int_equal(stats[r].aggregate_bytes, out_bytes);
 		assert_int_equal(why_flushed, out);
 		assert_int_equal(delays, out);
 	}

@@ -37,13 +37,13 @@ static void full(void **state)
 	/* waited 2, 1 and 0 us; the oldest 2 */
 	assert_int_equal(stats[0].delay_ns, 3000);
 	assert_int_equal(stats[0].delay[bp_agg_delay_bucket(2000)], 1);
-	assert_int_equal(stats[0].message_octets, 3 * 46);
+	assert_int_equal(stats[0].message_bytes, 3 * 46);
 	assert_int_equal(stats[0].streams, 1);
 	assert_int_equal(stats[0].begun, 1);
 	assert_int_equal(rows[0].messages, 3);
 	assert_int_equal(rows[0].aggregates, 1);
-	assert_int_equal(rows[0].message_octets, 3 * 46);
-	assert_int_equal(rows[0].aggregate_octets, left[0].len);
+	assert_int_equal(rows[0].message_bytes, 3 * 46);
+	assert_int_equal(rows[0].aggregate_bytes, left[0].len);
 	assert_int_equal(rows[0].last_ns, wall);
 	assert_int_equal(rows[0].life, 1);
 	assert_memory_equal(rows[0].address, u[0].dst, 16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Bursts of several streams and of one, against the general path as their oracle: all that becomes
- * of any burst is what becomes of it there, octet by octet, as long as there are buffers. Frames
+ * of any burst is what becomes of it there, byte by byte, as long as there are buffers. Frames
  * have faults anywhere, and lie in blocks of their own length.
  */
 #include "services/aggregation/aggregator_state.h"
@@ -14,7 +14,7 @@
 #define LOG (1u << 20)
 
 /* One of two aggregators that get the same, and what left it: of each frame its length, port, rule
- * and octets. */
+ * and bytes. */
 struct end {
 	struct bp_aggregator *a;
 	struct bp_agg_stats stats[BP_AGG_RULES_MAX];
@@ -166,15 +166,15 @@ static void give(unsigned n, unsigned streams, unsigned len, unsigned pad, enum 
 
 	for (unsigned i = 0; i < n; i++) {
 		struct udp u = message(streams, len);
-		unsigned octets;
+		unsigned bytes;
 
 		if (odd == SOME_DIFFER && of(20) == 0)
 			differ(&u);
-		octets = udp_write(&u, whole);
-		memset(whole + octets, 0xee, pad);
-		frame[i] = exact_copy(whole, octets + pad);
+		bytes = udp_write(&u, whole);
+		memset(whole + bytes, 0xee, pad);
+		frame[i] = exact_copy(whole, bytes + pad);
 		in[i] = (struct bp_agg_input){
-			.frame = frame[i], .len = octets + pad, .frame_len = octets + pad};
+			.frame = frame[i], .len = bytes + pad, .frame_len = bytes + pad};
 		if (odd == SOME_DAMAGED && of(20) == 0)
 			frame[i] = damage(frame[i], &in[i]);
 		same[i] = in[i];

@@ -14,7 +14,7 @@
 
 static struct udp *waiting[STREAMS][WAITING]; /* taken and not left, by the order of taking */
 static unsigned n_waiting[STREAMS];
-static uint64_t octets_taken;
+static uint64_t bytes_taken;
 static uint64_t seed;
 
 static unsigned of(unsigned n)
@@ -45,7 +45,7 @@ static void begin_many(uint32_t streams)
 {
 	begin_with(streams, 2048);
 	memset(n_waiting, 0, sizeof(n_waiting));
-	octets_taken = 0;
+	bytes_taken = 0;
 	seed = 0x9e3779b97f4a7c15;
 }
 
@@ -96,7 +96,7 @@ static void give_burst(const struct udp *u, unsigned n, const uint8_t *expected,
 		assert_int_equal(in[i].verdict, expected != NULL ? expected[i] : BP_AGG_TAKEN);
 		if (in[i].verdict == BP_AGG_TAKEN) {
 			note_taken(&u[i]);
-			octets_taken += in[i].len;
+			bytes_taken += in[i].len;
 		}
 		free(copy[i]);
 	}
@@ -111,7 +111,7 @@ static void give_burst(const struct udp *u, unsigned n, const uint8_t *expected,
 static void end_many(uint32_t rows_held)
 {
 	const unsigned before = n_left;
-	uint64_t octets = 0;
+	uint64_t bytes = 0;
 
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
 	expect_left(before);
@@ -123,8 +123,8 @@ static void end_many(uint32_t rows_held)
 	if (stats[0].evicted != 0 || rows_held == 0)
 		return;
 	for (uint32_t i = 0; i < rows_held; i++)
-		octets += rows[i].message_octets;
-	assert_int_equal(octets, octets_taken);
+		bytes += rows[i].message_bytes;
+	assert_int_equal(bytes, bytes_taken);
 }
 
 /* ---- many streams ---- */

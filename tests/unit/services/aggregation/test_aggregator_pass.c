@@ -63,14 +63,14 @@ static void too_long(void **state)
 	for (unsigned family = 4; family <= 6; family += 2) {
 		struct udp u = of_family(family);
 
-		/* as configured, to the octet */
+		/* as configured, to the byte */
 		u.len = 1024;
 		assert_int_equal(give(&u), BP_AGG_TAKEN);
 		bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
 		u.len = 1025;
 		expect_pass(&u, BP_AGG_PASS_LENGTH, true);
 	}
-	/* than fits into an aggregate, around the length where it is an octet longer */
+	/* than fits into an aggregate, around the length where it is an byte longer */
 	for (unsigned mtu = 28; mtu < 28 + 16 + 22 + 300; mtu++) {
 		struct udp u = of_family(4);
 		unsigned longest = 0;
@@ -160,7 +160,7 @@ static void shapes(void **state)
 	assert_int_equal(give_bytes(frame, len + 14, len + 14), BP_AGG_TAKEN);
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
 	expect_message(&left[0], 0, &u);
-	assert_int_equal(stats[0].message_octets, len + 14);
+	assert_int_equal(stats[0].message_bytes, len + 14);
 
 	/* the frame ends before the packet does, or lies in several pieces */
 	expect_bytes_pass(frame, len - 1, len - 1, BP_AGG_PASS_SHAPE, true);
@@ -199,7 +199,7 @@ static void shapes(void **state)
 	put(frame + 58, 2, 7);
 	expect_bytes_pass(frame, len, len, BP_AGG_PASS_SHAPE, true);
 
-	/* IPv4 options: the same datagram behind a header of 24 octets */
+	/* IPv4 options: the same datagram behind a header of 24 bytes */
 	u = of_family(4);
 	len = udp_write(&u, frame);
 	memmove(frame + 38, frame + 34, len - 34);
@@ -256,7 +256,7 @@ static void others(void **state)
 	u = four;
 	u.dst[2] = 1;
 	assert_int_equal(give(&u), BP_AGG_OTHER);
-	/* the same first octets in the other family */
+	/* the same first bytes in the other family */
 	u = six;
 	memcpy(u.dst, four.dst, 4);
 	assert_int_equal(give(&u), BP_AGG_OTHER);
@@ -424,7 +424,7 @@ static void expect_from(const char *source, bool in)
 	assert_int_equal(left[before].n, 2);
 }
 
-/* Prefixes that end within each octet, and sources at either side of where they end. Those that
+/* Prefixes that end within each byte, and sources at either side of where they end. Those that
  * wait in expect_pass() are from 10.0.0.1 and fd00::5. */
 static void senders_given(void **state)
 {
@@ -571,7 +571,7 @@ static void ambiguous_payloads(void **state)
 	/* it reaches nobody: nothing has to be ahead of it */
 	assert_int_equal(n_left, 0);
 	assert_int_equal(stats[0].passed, 4);
-	/* one octet is no beginning; octets that fill the frame are none of the message */
+	/* one byte is no beginning; bytes that fill the frame are none of the message */
 	u.len = 1;
 	u.sport = 0;
 	len = udp_write(&u, frame);

@@ -18,7 +18,7 @@ struct slow_stream {
 	struct udp like; /* its first message: what makes the stream, and its source */
 	unsigned rule;
 	struct udp waiting[BP_AGG_FULL_MOST];
-	unsigned n, octets;             /* of the aggregate's UDP payload */
+	unsigned n, bytes;              /* of the aggregate's UDP payload */
 	uint64_t began_ns, arrivals_ns; /* of the first message; sum over all */
 	uint64_t began, fell_idle;      /* as numbers of events */
 };
@@ -46,26 +46,26 @@ static unsigned space(unsigned family)
 	return MTU - (family == 4 ? 28 : 48);
 }
 
-/* Octets of a message's entry and payload behind `n` others. */
+/* Bytes of a message's entry and payload behind `n` others. */
 static unsigned cost(const struct udp *u, const struct udp *before, bool paper)
 {
-	const unsigned octets = u->family == 4 ? 4 : 16;
+	const unsigned bytes = u->family == 4 ? 4 : 16;
 	static const unsigned six[] = {0, 1, 2, 3, 8, 8, 8, 8, 8, 10, 10, 12, 12, 16, 16, 16, 16};
 	unsigned same = 0, c = 1 + u->len;
 
 	if (paper)
 		return 16;
 	if (before == NULL)
-		return c + 3 + octets + (u->len < 256 ? 1 : 2);
+		return c + 3 + bytes + (u->len < 256 ? 1 : 2);
 	if (u->len != before->len)
 		c += u->len < 256 ? 1 : 2;
 	if (u->hops != before->hops)
 		c++;
 	if (u->sport != before->sport)
 		c += u->sport >> 8 == before->sport >> 8 ? 1 : 2;
-	while (same < octets && u->src[same] == before->src[same])
+	while (same < bytes && u->src[same] == before->src[same])
 		same++;
-	return c + (u->family == 4 ? octets - same : six[octets - same]);
+	return c + (u->family == 4 ? bytes - same : six[bytes - same]);
 }
 
 /* The aggregate of a stream leaves: the next of left[] is to be it. */
@@ -76,7 +76,7 @@ static void slow_leave(struct slow_stream *s, enum bp_agg_flush reason)
 	assert_true(compared < n_left);
 	assert_int_equal(l->rule, s->rule);
 	assert_int_equal(l->n, s->n);
-	assert_int_equal(l->u.len, s->octets);
+	assert_int_equal(l->u.len, s->bytes);
 	assert_memory_equal(l->u.macs, s->waiting[0].macs, 12);
 	for (unsigned i = 0; i < s->n; i++)
 		expect_message(l, i, &s->waiting[i]);
@@ -185,22 +185,22 @@ static void slow_take(unsigned rule, const struct udp *u)
 		s->n = 0;
 	}
 	c = cost(u, s->n != 0 ? &s->waiting[s->n - 1] : NULL, paper_rule(rule));
-	if (s->n != 0 && s->octets + c > space(u->family)) {
+	if (s->n != 0 && s->bytes + c > space(u->family)) {
 		slow_leave(s, BP_AGG_FLUSH_SIZE);
 		c = cost(u, NULL, paper_rule(rule));
 	}
 	if (s->n == 0) {
-		s->octets = paper_rule(rule) ? 6 : 16;
+		s->bytes = paper_rule(rule) ? 6 : 16;
 		s->began = ++events;
 		s->began_ns = now;
 		s->arrivals_ns = 0;
 	}
-	s->octets += c;
+	s->bytes += c;
 	s->arrivals_ns += now;
 	s->waiting[s->n++] = *u;
 	if (s->n == r->messages)
 		slow_leave(s, BP_AGG_FLUSH_FULL);
-	else if (paper_rule(rule) && s->octets + 16 > space(u->family))
+	else if (paper_rule(rule) && s->bytes + 16 > space(u->family))
 		slow_leave(s, BP_AGG_FLUSH_SIZE);
 }
 

@@ -17,7 +17,7 @@ static void note_lost(void *arg, unsigned messages)
 	told++;
 }
 
-/* Message i of stream s: 22 octets that say which. */
+/* Message i of stream s: 22 bytes that say which. */
 static struct udp message(unsigned s, unsigned i)
 {
 	struct udp u = from_sender(1 + i % 50);
@@ -216,7 +216,7 @@ static void long_ones_have_buffers(void **state)
 }
 
 /* Streams that one burst completes leave in that order, also those whose messages have little in
- * common: other lengths, hops to go, octets that fill their frames. */
+ * common: other lengths, hops to go, bytes that fill their frames. */
 static void mixed_packets_keep_their_order(void **state)
 {
 	struct udp u[3][STREAMS];

@@ -43,7 +43,7 @@ static void written_values_are_read(void **state)
 
 	for (unsigned round = 0; round < TEST_TIMES(20000); round++) {
 		struct udp u = random_datagram(&seed);
-		const unsigned octets = u.family == 4 ? 4 : 16, len = udp_write(&u, frame);
+		const unsigned bytes = u.family == 4 ? 4 : 16, len = udp_write(&u, frame);
 		uint8_t *exact = exact_copy(frame, len);
 		struct bp_datagram d;
 
@@ -55,8 +55,8 @@ static void written_values_are_read(void **state)
 		assert_int_equal(d.sport, u.sport);
 		assert_int_equal(d.dport, u.dport);
 		assert_int_equal(d.dont_fragment, u.dont_fragment);
-		assert_memory_equal(bp_datagram_src(&d), u.src, octets);
-		assert_memory_equal(bp_datagram_dst(&d), u.dst, octets);
+		assert_memory_equal(bp_datagram_src(&d), u.src, bytes);
+		assert_memory_equal(bp_datagram_dst(&d), u.dst, bytes);
 		assert_false(bp_datagram_has_options(&d));
 		assert_true(bp_datagram_lengths_ok(&d));
 		assert_int_equal(bp_datagram_payload_len(&d), u.len);

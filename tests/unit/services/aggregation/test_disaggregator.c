@@ -54,11 +54,11 @@ static void what_is_for_no_rule(void **state)
 
 static void whom_the_frame_is_for(void **state)
 {
-	uint8_t mac_octets[8] = {2, 0, 0, 0, 0, 2, 0, 0};
+	uint8_t mac_bytes[8] = {2, 0, 0, 0, 0, 2, 0, 0};
 	uint64_t mac;
 
 	make_full(4);
-	memcpy(&mac, mac_octets, 8);
+	memcpy(&mac, mac_bytes, 8);
 	/* a bridge passes on what is for one machine, whichever it is */
 	expect(BP_DISAGG_SPLIT);
 	frame[0] |= 1;
@@ -338,9 +338,9 @@ static void what_is_counted(void **state)
 	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED); /* nor is a forger's */
 	assert_int_equal(stats[0].aggregates, 4);
 	make_full(4);
-	assert_int_equal(stats[0].aggregate_octets, 4 * len);
+	assert_int_equal(stats[0].aggregate_bytes, 4 * len);
 	assert_int_equal(stats[0].messages, 12);
-	assert_int_equal(stats[0].message_octets, 4 * (3 * 42 + 20));
+	assert_int_equal(stats[0].message_bytes, 4 * (3 * 42 + 20));
 	assert_int_equal(stats[0].refused, 2);
 	assert_int_equal(stats[0].lives, 1);
 	assert_int_equal(stats[0].missing, 8);
@@ -353,9 +353,9 @@ static void what_is_counted(void **state)
 	/* no buffers */
 	bp_disaggregator_give_up(d, &packet);
 	assert_int_equal(stats[0].aggregates, 4);
-	assert_int_equal(stats[0].aggregate_octets, 4 * len);
+	assert_int_equal(stats[0].aggregate_bytes, 4 * len);
 	assert_int_equal(stats[0].messages, 12);
-	assert_int_equal(stats[0].message_octets, 4 * (3 * 42 + 20));
+	assert_int_equal(stats[0].message_bytes, 4 * (3 * 42 + 20));
 	assert_int_equal(stats[0].refused, 3);
 	/* all of it begins anew with new rules */
 	stats[BP_AGG_RULES_MAX - 1].plain = 7;

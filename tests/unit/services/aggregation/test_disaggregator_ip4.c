@@ -10,7 +10,7 @@ static unsigned below(unsigned n)
 }
 
 /* The next message is like the one before, but for what `often` changes: how many of the last
- * octets of address and port are others, length, hops. */
+ * bytes of address and port are others, length, hops. */
 static void go_on(struct udp *m, unsigned often, unsigned longest, unsigned most_of_address)
 {
 	static unsigned new_addr, new_port;

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-/* Whether message i is restored as that datagram, octet by octet, but for the identification. */
+/* Whether message i is restored as that datagram, byte by byte, but for the identification. */
 static void expect_restored(unsigned i, const struct udp *m)
 {
 	static uint8_t want[FRAME_MOST];
@@ -44,7 +44,7 @@ static size_t unhex(const char *text, uint8_t *out)
 
 /*
  * tests/fixtures/aggregate.json, frames that scapy made. Every message that is restored must be as
- * the fixture's single message is, which is the first of them, but for its own 16 octets.
+ * the fixture's single message is, which is the first of them, but for its own 16 bytes.
  */
 static void vectors_of_the_paper(void **state)
 {
@@ -86,7 +86,7 @@ static void vectors_of_the_paper(void **state)
 			assert_int_equal(got_len, single_len);
 			udp_read(p, got_len, &got);
 			assert_memory_equal(p + offsets_at, frame + offsets_at + 16 * i, 16);
-			/* the first has the octets of the single message, so all is equal */
+			/* the first has the bytes of the single message, so all is equal */
 			if (i == 0)
 				assert_memory_equal(p, single, got_len);
 			memcpy(got.payload + 6, one.payload + 6, 16);
@@ -98,8 +98,8 @@ static void vectors_of_the_paper(void **state)
 	assert_int_equal(split, 9);
 	assert_int_equal(stats[0].aggregates, 2);
 	assert_int_equal(stats[0].messages, 9);
-	assert_int_equal(stats[0].message_octets, 9 * 64);
-	assert_int_equal(stats[0].aggregate_octets, 64 + 176);
+	assert_int_equal(stats[0].message_bytes, 9 * 64);
+	assert_int_equal(stats[0].aggregate_bytes, 64 + 176);
 	assert_int_equal(stats[0].plain, 1);
 	json_decref(vectors);
 }
@@ -128,7 +128,7 @@ static void expect_the_same_at_once(void)
 /* Every head: both families, tags, and what the destination's network decided. */
 static void everything_of_a_datagram_comes_back(void **state)
 {
-	static const char text[] = "some readings of one sensor or another, 49 octets";
+	static const char text[] = "some readings of one sensor or another, 49 bytes";
 
 	for (unsigned variant = 0; variant < 2 * 3 * 2 * 2; variant++) {
 		const unsigned family = variant & 1 ? 6 : 4;
@@ -158,21 +158,21 @@ static void everything_of_a_datagram_comes_back(void **state)
 	}
 }
 
-/* A payload of each length, so that every way of copying and summing is taken, with each octet at
+/* A payload of each length, so that every way of copying and summing is taken, with each byte at
  * its place. */
 static void every_length(void **state)
 {
 	static struct udp u, m;
 	const struct udp *list[] = {&m};
-	uint8_t octets[1400];
+	uint8_t bytes[1400];
 
-	for (unsigned i = 0; i < sizeof(octets); i++)
-		octets[i] = (uint8_t)(i * 31 + i / 256 + 1);
-	for (unsigned len = 0; len <= sizeof(octets); len += len < 100 ? 1 : 13) {
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 31 + i / 256 + 1);
+	for (unsigned len = 0; len <= sizeof(bytes); len += len < 100 ? 1 : 13) {
 		for (unsigned family = 4; family <= 6; family += 2) {
 			u = carrier(BP_AGG_FORMAT_FULL, family);
 			m = message_in(&u, family == 4 ? "10.0.0.200" : "fd00:0:0:0:1:2:3:4", 9, 8,
-				octets, (uint16_t)len);
+				bytes, (uint16_t)len);
 			pack(&u, list, 1, 1, len);
 			expect_split(&u, list, 1);
 		}

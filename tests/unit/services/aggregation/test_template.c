@@ -37,7 +37,7 @@ static const struct bp_prefix *first_of(const uint8_t *address)
 /* Whether y is like x, which was taken. Both are so long that that can be said. */
 static bool is_like(const struct bp_agg_input *x, const struct bp_agg_input *y)
 {
-	/* octets that must be the same: target, type to TOS and total length, fragment to protocol,
+	/* bytes that must be the same: target, type to TOS and total length, fragment to protocol,
 	 * first of the source, destination, its port and the UDP length */
 	static const uint8_t same[][2] = {{0, 6}, {12, 6}, {20, 4}, {26, 1}, {30, 4}, {36, 4}};
 	const uint8_t *ip = y->frame + 14, *udp = ip + 20;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /*
- * UDP datagrams in Ethernet frames, written and judged octet by octet and with none of what is
+ * UDP datagrams in Ethernet frames, written and judged byte by byte and with none of what is
  * tested: by RFC 768, 791, 1071 and 8200.
  */
 #define FRAME_MOST 9100u
@@ -15,7 +15,7 @@
 struct udp {
 	uint8_t macs[12]; /* destination, source */
 	uint8_t tags[8];
-	uint8_t n_tags; /* octets of them: 0, 4, 8 */
+	uint8_t n_tags; /* bytes of them: 0, 4, 8 */
 	uint8_t family, tos, hops;
 	uint8_t src[16], dst[16];
 	uint16_t sport, dport;
@@ -25,17 +25,17 @@ struct udp {
 	uint8_t payload[FRAME_MOST];
 };
 
-static inline void put(uint8_t *p, unsigned octets, uint64_t value)
+static inline void put(uint8_t *p, unsigned bytes, uint64_t value)
 {
-	for (unsigned i = 0; i < octets; i++)
-		p[i] = (uint8_t)(value >> 8 * (octets - 1 - i));
+	for (unsigned i = 0; i < bytes; i++)
+		p[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
 }
 
-static inline uint32_t get(const uint8_t *p, unsigned octets)
+static inline uint32_t get(const uint8_t *p, unsigned bytes)
 {
 	uint32_t v = 0;
 
-	for (unsigned i = 0; i < octets; i++)
+	for (unsigned i = 0; i < bytes; i++)
 		v = v << 8 | p[i];
 	return v;
 }

@@ -235,7 +235,7 @@ static struct bp_phd_peer peer(const struct rig *r, unsigned device)
 	return p;
 }
 
-void rig_send_octets(struct rig *r, unsigned device, const uint8_t *p, size_t len)
+void rig_send_bytes(struct rig *r, unsigned device, const uint8_t *p, size_t len)
 {
 	const struct bp_phd_peer from = peer(r, device);
 	uint8_t *exact = exact_copy(p, len);
@@ -251,7 +251,7 @@ void rig_send(struct rig *r, unsigned device, const char *what)
 	size_t len;
 	uint8_t *p = unhex(hex, &len);
 
-	rig_send_octets(r, device, p, len);
+	rig_send_bytes(r, device, p, len);
 	free(p);
 }
 
@@ -267,7 +267,7 @@ const char *rig_aarq(const char *system_id, unsigned config_id)
 	return out;
 }
 
-const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned octet)
+const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned byte)
 {
 	static char out[4096];
 	const char *hex = text(vector_named(r->vectors, id), "hex");
@@ -275,7 +275,7 @@ const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned
 
 	assert_true(strlen(hex) < sizeof(out) && 2 * at + 1 < strlen(hex));
 	strcpy(out, hex);
-	snprintf(two, sizeof(two), "%02x", octet & 0xff);
+	snprintf(two, sizeof(two), "%02x", byte & 0xff);
 	memcpy(out + 2 * at, two, 2);
 	return out;
 }

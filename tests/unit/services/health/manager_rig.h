@@ -56,13 +56,13 @@ void rig_restart(struct rig *r);
 /* The same without the tables. */
 void rig_restart_bare(struct rig *r, uint32_t sessions, uint32_t layouts);
 
-/* Device n sends these octets; hex digits, or a vector by its name. */
+/* Device n sends these bytes; hex digits, or a vector by its name. */
 void rig_send(struct rig *r, unsigned device, const char *what);
-void rig_send_octets(struct rig *r, unsigned device, const uint8_t *p, size_t len);
+void rig_send_bytes(struct rig *r, unsigned device, const uint8_t *p, size_t len);
 /* An AARQ as A01 with another system-id and configuration: hex digits, in static memory. */
 const char *rig_aarq(const char *system_id, unsigned config_id);
-/* Hex digits of a vector, changed: octet `at` is `octet`. Static memory. */
-const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned octet);
+/* Hex digits of a vector, changed: byte `at` is `byte`. Static memory. */
+const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned byte);
 /* Time passes; what is due happens. */
 void rig_wait(struct rig *r, uint64_t ms);
 

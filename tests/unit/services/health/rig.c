@@ -194,7 +194,7 @@ void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_settings
 	if (len != m->len || memcmp(out, m->bytes, len) != 0) {
 		char *got = rig_content(out, len), *expected = rig_content(m->bytes, m->len);
 
-		fail_msg("part %u is %zu octets, not %zu:\n%s\n%s", i, len, m->len,
+		fail_msg("part %u is %zu bytes, not %zu:\n%s\n%s", i, len, m->len,
 			got != NULL ? got : "(no request)", expected);
 	}
 	assert_true(len <= room);

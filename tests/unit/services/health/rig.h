@@ -12,7 +12,7 @@
 /* What the tests of phd/ share: models that the vectors describe, reports, and what must become of
  * them, said by encoders that share nothing with the code under test. */
 
-/* Release 4, CON, named, an instance an object, 1,024 octets. */
+/* Release 4, CON, named, an instance an object, 1,024 bytes. */
 extern const struct bp_phd_settings rig_plan;
 extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cbiplane */
 

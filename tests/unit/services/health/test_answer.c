@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device is told of its report: the octets of a rors, a roer and a rorj, by hand. */
+/* What a device is told of its report: the bytes of a rors, a roer and a rorj, by hand. */
 #include "tests/unit/proto/exact.h"
 
 #include "services/health/token.h"
@@ -8,7 +8,7 @@ static void the_answers(void **state)
 {
 	static const struct {
 		enum bp_m2m_outcome outcome;
-		uint8_t octets[22];
+		uint8_t bytes[22];
 		size_t len;
 	} cases[] = {
 		{BP_M2M_STORED,
@@ -32,7 +32,7 @@ static void the_answers(void **state)
 		assert_non_null(out);
 		assert_int_equal(
 			bp_phd_answer_write(out, cases[i].outcome, 0xabcd, 3358), cases[i].len);
-		assert_memory_equal(out, cases[i].octets, cases[i].len);
+		assert_memory_equal(out, cases[i].bytes, cases[i].len);
 		free(out);
 	}
 }

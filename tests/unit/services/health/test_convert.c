@@ -154,15 +154,15 @@ static void an_instance_a_report(void **state)
 	}
 }
 
-/* S02's first object, octet by octet and by hand, so that not even the second encoder is needed. */
-static void s02_octet_by_octet(void **state)
+/* S02's first object, byte by byte and by hand, so that not even the second encoder is needed. */
+static void s02_byte_by_byte(void **state)
 {
 	static const char expected[] =
 		"\x48\x02\x12\x34\xa0\xb1\xc2\xd3\xe4\xf5\x06\x17" /* CON, POST, id, token */
 		"\xb6"
-		"cse-in" /* 11, 6 octets */
+		"cse-in" /* 11, 6 bytes */
 		"\x0d\x03"
-		"1122334455667788" /* 11, 13 + 3 octets */
+		"1122334455667788" /* 11, 13 + 3 bytes */
 		"\x04"
 		"spo2"
 		"\x11\x32" /* 12: JSON */
@@ -223,7 +223,7 @@ static void written_over_the_report(void **state)
 	}
 }
 
-/* The octets of a hexadecimal text, whose spaces are for the eye. */
+/* The bytes of a hexadecimal text, whose spaces are for the eye. */
 static size_t unhex(const char *hex, uint8_t *out)
 {
 	size_t n = 0;
@@ -428,7 +428,7 @@ int main(void)
 		cmocka_unit_test(an_instance_an_object),
 		cmocka_unit_test(in_every_release_named_or_not_con_or_non),
 		cmocka_unit_test(an_instance_a_report),
-		cmocka_unit_test(s02_octet_by_octet),
+		cmocka_unit_test(s02_byte_by_byte),
 		cmocka_unit_test(written_over_the_report),
 		cmocka_unit_test(compound_values),
 		cmocka_unit_test(other_attributes_of_variable_reports),

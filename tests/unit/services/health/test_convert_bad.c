@@ -90,7 +90,7 @@ static void values_that_contradict_themselves(void **state)
 	free(l);
 }
 
-/* Entries {u16 handle, u16 length, octets} of a fixed report with `n` of them. */
+/* Entries {u16 handle, u16 length, bytes} of a fixed report with `n` of them. */
 static size_t many(uint8_t *apdu, unsigned n, const struct bp_phd_layout *l)
 {
 	static const uint8_t head[] = {0xe7, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0xff, 0xff,
@@ -187,7 +187,7 @@ static void more_than_workers_take(void **state)
 	assert_int_equal(bp_phd_convert_plan_from(l, &rig_plan, apdu, len, 100, &c), BP_PHD_SLOW);
 	assert_int_equal(
 		bp_phd_convert_plan_from(l, &rig_plan, apdu, len, 1u << 31, &c), BP_PHD_SLOW);
-	/* as many as the two digits of a name can count; `many` writes a count of one octet */
+	/* as many as the two digits of a name can count; `many` writes a count of one byte */
 	len = many(apdu, 255, l);
 	assert_int_equal(
 		bp_phd_convert_plan_from(l, &rig_plan, apdu, len, 224, &c), BP_PHD_CONVERT);
@@ -233,7 +233,7 @@ static bool convert(const struct bp_phd_layout *l, const struct bp_phd_settings 
 	return good;
 }
 
-/* Reports that are cut, or have other octets: refused, or converted to requests that are whole. */
+/* Reports that are cut, or have other bytes: refused, or converted to requests that are whole. */
 static void damaged_reports_are_safe(void **state)
 {
 	uint64_t random = 0xdead;
@@ -311,8 +311,8 @@ static void garbage_in_layouts_is_safe(void **state)
 	assert_true(converted > 100);
 }
 
-/* And one of nothing but random octets, or of zeros. */
-static void any_octets_as_a_layout(void **state)
+/* And one of nothing but random bytes, or of zeros. */
+static void any_bytes_as_a_layout(void **state)
 {
 	struct bp_phd_layout *l = rig_layout_new();
 	uint64_t random = 0x0c7e75;
@@ -337,7 +337,7 @@ int main(void)
 		cmocka_unit_test(more_than_workers_take),
 		cmocka_unit_test(damaged_reports_are_safe),
 		cmocka_unit_test(garbage_in_layouts_is_safe),
-		cmocka_unit_test(any_octets_as_a_layout),
+		cmocka_unit_test(any_bytes_as_a_layout),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,9 @@
 #include <time.h>
 
 /*
- * Random configurations and random reports of them, encoded here, and next to each octet the JSON
+ * Random configurations and random reports of them, encoded here, and next to each byte the JSON
  * that must become of it, written here too: from mantissas and exponents, calendars and bits, not
- * from the octets.
+ * from the bytes.
  */
 
 static uint64_t random_state = 0x110730;
@@ -17,38 +17,38 @@ static unsigned any(unsigned n)
 	return (unsigned)(next_random(&random_state) % n);
 }
 
-/* Octets, big-endian, one after the other. */
-struct octets {
+/* Bytes, big-endian, one after the other. */
+struct bytes {
 	uint8_t p[4096];
 	size_t n;
 };
 
-static void put(struct octets *o, uint64_t v, unsigned width)
+static void put(struct bytes *o, uint64_t v, unsigned width)
 {
 	while (width-- > 0)
 		o->p[o->n++] = (uint8_t)(v >> (8 * width));
 }
 
-static void put_octets(struct octets *o, const struct octets *more)
+static void put_bytes(struct bytes *o, const struct bytes *more)
 {
 	memcpy(o->p + o->n, more->p, more->n);
 	o->n += more->n;
 }
 
-/* A list: how many entries, how many octets, and they. */
-static void put_list(struct octets *o, unsigned count, const struct octets *entries)
+/* A list: how many entries, how many bytes, and they. */
+static void put_list(struct bytes *o, unsigned count, const struct bytes *entries)
 {
 	put(o, count, 2);
 	put(o, entries->n, 2);
-	put_octets(o, entries);
+	put_bytes(o, entries);
 }
 
-/* An attribute or an entry: a number, how many octets, and they. */
-static void put_any(struct octets *o, unsigned id, const struct octets *value)
+/* An attribute or an entry: a number, how many bytes, and they. */
+static void put_any(struct bytes *o, unsigned id, const struct bytes *value)
 {
 	put(o, id, 2);
 	put(o, value->n, 2);
-	put_octets(o, value);
+	put_bytes(o, value);
 }
 
 struct text {
@@ -89,7 +89,7 @@ static void say_number(struct text *t, int mantissa, int exponent)
 }
 
 /* An SFLOAT or a FLOAT; which special one it is, or NULL. */
-static const char *any_float(struct octets *o, struct text *t, bool is_short)
+static const char *any_float(struct bytes *o, struct text *t, bool is_short)
 {
 	const int bits = is_short ? 12 : 24, most = 1 << (bits - 1);
 	int mantissa, exponent;
@@ -118,11 +118,11 @@ static const unsigned kind_attribute[KINDS] = {2636, 2646, 2677, 2676, 2662, 266
 
 /* Says v and what belongs to it; `count` numbers of a compound, whose names are so many. */
 static unsigned any_value(
-	struct octets *o, struct text *t, unsigned kind, unsigned count, unsigned names)
+	struct bytes *o, struct text *t, unsigned kind, unsigned count, unsigned names)
 {
 	const bool is_short = kind == SFLOAT || kind == SFLOATS;
 	const char *why = NULL, *one;
-	struct octets list = {.n = 0};
+	struct bytes list = {.n = 0};
 	unsigned number = any(65536), odd = 0;
 
 	say(t, "{\"v\":");
@@ -196,7 +196,7 @@ static void say_date(struct text *t, time_t unix_s, unsigned hundredths)
 }
 
 /* Says t; 1 when it is no time. */
-static unsigned any_time(struct octets *o, struct text *t, unsigned kind)
+static unsigned any_time(struct bytes *o, struct text *t, unsigned kind)
 {
 	const uint32_t ticks = (uint32_t)next_random(&random_state);
 	const unsigned fraction = any(65536);
@@ -245,7 +245,7 @@ static unsigned any_time(struct octets *o, struct text *t, unsigned kind)
 	return 0;
 }
 
-static void any_status(struct octets *o, struct text *t)
+static void any_status(struct bytes *o, struct text *t)
 {
 	static const char *const names[] = {"invalid", "questionable", "not-available",
 		"calibration-ongoing", "test-data", "demo-data", "bit-6", "bit-7", "validated-data",
@@ -363,9 +363,9 @@ struct expected {
 
 static struct expected expected;
 
-/* What an observation is made of, in its own octets, and their text in the order of the JSON. */
+/* What an observation is made of, in its own bytes, and their text in the order of the JSON. */
 struct parts {
-	struct octets value, time, status, unit;
+	struct bytes value, time, status, unit;
 	struct text json, rest;
 };
 
@@ -385,23 +385,23 @@ static void make_parts(struct parts *p, const struct configured *c, unsigned i, 
 	say(&p->json, "%s", p->rest.p);
 }
 
-static void any_fixed(struct octets *o, const struct configured *c, unsigned i)
+static void any_fixed(struct bytes *o, const struct configured *c, unsigned i)
 {
 	static struct parts p;
-	struct octets data = {.n = 0};
+	struct bytes data = {.n = 0};
 
 	make_parts(&p, c, i, c->object[i].kind, c->object[i].count, c->object[i].time,
 		c->object[i].unit, c->object[i].status);
 	for (unsigned k = 0; k < FIELDS; k++) {
 		switch (c->object[i].order[k]) {
 		case VALUE:
-			put_octets(&data, &p.value);
+			put_bytes(&data, &p.value);
 			break;
 		case TIME:
-			put_octets(&data, &p.time);
+			put_bytes(&data, &p.time);
 			break;
 		case STATUS:
-			put_octets(&data, &p.status);
+			put_bytes(&data, &p.status);
 			break;
 		default:
 			put(&data, 0xffffffffffffffff, c->object[i].junk);
@@ -411,13 +411,13 @@ static void any_fixed(struct octets *o, const struct configured *c, unsigned i)
 	expected.con[expected.n] = p.json;
 }
 
-static void any_variable(struct octets *o, const struct configured *c, unsigned i)
+static void any_variable(struct bytes *o, const struct configured *c, unsigned i)
 {
 	static struct parts p;
 	const bool other_unit = any(4) == 0, status = any(2) == 0;
 	const unsigned kind = any(KINDS), time = any(TIMES);
 	const unsigned unit = other_unit ? any(UNITS) : c->object[i].unit;
-	struct octets list = {.n = 0};
+	struct bytes list = {.n = 0};
 	unsigned order[FIELDS], n = 0;
 
 	make_parts(&p, c, i, kind, any(6), time, unit, status);
@@ -450,10 +450,10 @@ static void any_variable(struct octets *o, const struct configured *c, unsigned 
 	expected.con[expected.n] = p.json;
 }
 
-static void any_observation(struct octets *o, const struct configured *c, bool variable, int person)
+static void any_observation(struct bytes *o, const struct configured *c, bool variable, int person)
 {
 	const unsigned i = any(c->m.n);
-	struct octets junk = {.n = 0};
+	struct bytes junk = {.n = 0};
 
 	if (any(12) == 0) {
 		put(&junk, 0, variable ? 0 : any(5));
@@ -476,12 +476,12 @@ static void any_observation(struct octets *o, const struct configured *c, bool v
 	expected.object[expected.n++] = i;
 }
 
-/* A report of `type`; its octets. */
-static void any_report(struct octets *apdu, const struct configured *c, unsigned type,
+/* A report of `type`; its bytes. */
+static void any_report(struct bytes *apdu, const struct configured *c, unsigned type,
 	unsigned number, bool confirmed)
 {
 	const bool variable = type == 3358 || type == 3360, mp = type >= 3359;
-	static struct octets list, inner, info, event, data;
+	static struct bytes list, inner, info, event, data;
 	const unsigned persons = any(4), most = any(40) == 0 ? 20 : 6;
 	unsigned n = 0;
 
@@ -512,7 +512,7 @@ static void any_report(struct octets *apdu, const struct configured *c, unsigned
 	put(apdu, 0xe700, 2);
 	put(apdu, data.n + 2, 2);
 	put(apdu, data.n, 2);
-	put_octets(apdu, &data);
+	put_bytes(apdu, &data);
 }
 
 /* ---- judging ---- */
@@ -555,7 +555,7 @@ static void assert_expected(const struct configured *c, const struct bp_phd_layo
 static unsigned judge_report(const struct configured *c, const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan)
 {
-	static struct octets apdu;
+	static struct bytes apdu;
 	const unsigned type = 3357 + any(4), number = any(65536);
 	const bool confirmed = any(2) == 0;
 	struct bp_phd_conversion v;

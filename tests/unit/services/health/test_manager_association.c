@@ -189,7 +189,7 @@ static void a_lost_answer_is_sent_again(void **state)
 	atomic_store(&r->x.t->sessions[rig_slot(r, 1)].reports, 1);
 	rig_send(r, 1, "A01");
 	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
-	/* other octets are another request */
+	/* other bytes are another request */
 	rig_send(r, 1, "A01");
 	forget();
 	rig_send(r, 1, "A08");
@@ -437,7 +437,7 @@ static void a_connection_ends(void **state)
 /* An answer that comes later goes to the device, as long as it is the same session. */
 static void answers_go_to_their_session(void **state)
 {
-	static const uint8_t octets[] = {0xe7, 0, 0, 0};
+	static const uint8_t bytes[] = {0xe7, 0, 0, 0};
 	uint32_t slot;
 	uint16_t life;
 
@@ -446,13 +446,13 @@ static void answers_go_to_their_session(void **state)
 	forget();
 	slot = rig_slot(r, 1);
 	life = bp_phd_word_life(r->x.t->sessions[slot].word);
-	assert_true(bp_phd_manager_send(r->m, slot, life, octets, 4));
+	assert_true(bp_phd_manager_send(r->m, slot, life, bytes, 4));
 	said(r, "1 e7000000\n");
-	assert_false(bp_phd_manager_send(r->m, slot, (uint16_t)(life + 1), octets, 4));
-	assert_false(bp_phd_manager_send(r->m, UINT32_MAX, life, octets, 4));
+	assert_false(bp_phd_manager_send(r->m, slot, (uint16_t)(life + 1), bytes, 4));
+	assert_false(bp_phd_manager_send(r->m, UINT32_MAX, life, bytes, 4));
 	rig_send(r, 1, "R03");
 	forget();
-	assert_false(bp_phd_manager_send(r->m, slot, life, octets, 4));
+	assert_false(bp_phd_manager_send(r->m, slot, life, bytes, 4));
 	said(r, "");
 	rig_close(r);
 }

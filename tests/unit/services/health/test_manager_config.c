@@ -110,7 +110,7 @@ static void rejected_input(void **state)
 	rig_close(r);
 }
 
-/* The very octets of the vectors. */
+/* The very bytes of the vectors. */
 static void refusals_of_the_facts(void **state)
 {
 	rig_open(r, *state, 16, 16);

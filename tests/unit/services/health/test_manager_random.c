@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Devices that do anything at any time, and a manager that is replaced by another now and then:
- * the states are those of a plain table, who was told of a session is told of its end, and octets
+ * the states are those of a plain table, who was told of a session is told of its end, and bytes
  * that are no APDU do no harm.
  */
 #include "manager_rig.h"
@@ -18,7 +18,7 @@ static uint32_t below(uint32_t n)
 
 /* What a device can do, and the state that follows: rows of the standard's table. */
 static const struct step {
-	const char *octets; /* NULL: an AARQ, of a configuration that is known, or not */
+	const char *bytes; /* NULL: an AARQ, of a configuration that is known, or not */
 	unsigned config_id;
 	uint8_t then[4]; /* by enum bp_phd_state */
 } steps[] = {
@@ -79,7 +79,7 @@ static void one_step(uint8_t is[DEVICES + 1])
 		return;
 	}
 	r->now_ms += 31000; /* so that nothing is a repeat; nobody calls for what is due */
-	rig_send(r, d, s->octets != NULL ? s->octets : rig_aarq(id_of(d), s->config_id));
+	rig_send(r, d, s->bytes != NULL ? s->bytes : rig_aarq(id_of(d), s->config_id));
 	is[d] = s->then[is[d]];
 }
 
@@ -112,7 +112,7 @@ static void the_states_are_those_of_a_plain_table(void **state)
 	rig_close(r);
 }
 
-/* Vectors with some octets changed, and cut. */
+/* Vectors with some bytes changed, and cut. */
 static void reserved_bytes_are_ignored(void **state)
 {
 	bool any = false;
@@ -128,7 +128,7 @@ static void reserved_bytes_are_ignored(void **state)
 			p[below((uint32_t)len)] = (uint8_t)next_random(&seed);
 		if (below(4) == 0)
 			len = below((uint32_t)len + 1);
-		rig_send_octets(r, 1 + below(40), p, len);
+		rig_send_bytes(r, 1 + below(40), p, len);
 		free(p);
 		r->now_ms += below(100);
 		if (below(20) == 0)

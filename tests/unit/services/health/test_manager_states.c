@@ -30,7 +30,7 @@ static const enum bp_phd_state in_table[STATES] = {
 
 /* What is answered, and the state then, by state. */
 struct row {
-	const char *what; /* a vector, or octets */
+	const char *what; /* a vector, or bytes */
 	struct {
 		const char *says;
 		unsigned then;

@@ -174,7 +174,7 @@ static void its_slot_is_used_again(void **state)
 	rig_close(r);
 }
 
-/* It has its answer: what it measures now is another measurement, whatever its octets are. */
+/* It has its answer: what it measures now is another measurement, whatever its bytes are. */
 static void answered(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
@@ -319,7 +319,7 @@ static void three_days_later(void **state)
 	rig_close(r);
 }
 
-/* The octets of a report say something else by another configuration. */
+/* The bytes of a report say something else by another configuration. */
 static void another_configuration(void **state)
 {
 	begin(state);

@@ -19,7 +19,7 @@ static void fields_are_where_they_should_be(void **state)
 	assert_int_equal(bp_phd_sent_pack(0x01020304, 0xbeef, 12 * S), 0x01020304beef0003ull);
 	assert_int_equal(bp_phd_sent_pack(1, 2, 4 * 65536 * S + 8 * S), 0x0000000100020002ull);
 	assert_int_equal(bp_phd_sent_number(0x01020304beef0003ull), 0x01020304);
-	assert_int_equal(bp_phd_sent_octets(0x01020304beef0003ull), 0xbeef);
+	assert_int_equal(bp_phd_sent_hash(0x01020304beef0003ull), 0xbeef);
 }
 
 /* No pair of port and id has those numbers: there are 64,512 ports from 1024 on. */
@@ -44,7 +44,7 @@ static void after_an_error(void **state)
 }
 
 /* Two values of which one is up by one and one is down by one have one Internet checksum, and are
- * two reports all the same; and so has each single octet that is another. */
+ * two reports all the same; and so has each single byte that is another. */
 static void content_distinguishes_reports(void **state)
 {
 	uint8_t a[42], b[42];
@@ -54,35 +54,35 @@ static void content_distinguishes_reports(void **state)
 	for (unsigned i = 0; i < sizeof(a); i++)
 		a[i] = (uint8_t)(i * 7);
 	assert_int_equal(
-		bp_phd_report_octets(key, a, sizeof(a)), bp_phd_report_octets(key, a, sizeof(a)));
+		bp_phd_report_hash(key, a, sizeof(a)), bp_phd_report_hash(key, a, sizeof(a)));
 	memcpy(b, a, sizeof(a));
 	b[35]++;
 	b[41]--;
 	assert_int_not_equal(
-		bp_phd_report_octets(key, a, sizeof(a)), bp_phd_report_octets(key, b, sizeof(b)));
+		bp_phd_report_hash(key, a, sizeof(a)), bp_phd_report_hash(key, b, sizeof(b)));
 	for (unsigned i = 0; i < sizeof(a); i++) {
 		memcpy(b, a, sizeof(a));
 		b[i] ^= 0x10;
-		same += bp_phd_report_octets(key, a, sizeof(a)) ==
-			bp_phd_report_octets(key, b, sizeof(b));
+		same += bp_phd_report_hash(key, a, sizeof(a)) ==
+			bp_phd_report_hash(key, b, sizeof(b));
 	}
 	assert_int_equal(same, 0);
-	assert_int_not_equal(bp_phd_report_octets(key, a, sizeof(a)),
-		bp_phd_report_octets(key, a, sizeof(a) - 1));
+	assert_int_not_equal(
+		bp_phd_report_hash(key, a, sizeof(a)), bp_phd_report_hash(key, a, sizeof(a) - 1));
 }
 
 static void same_with_precomputed_keys(void **state)
 {
-	struct bp_phd_octets_keys keys;
-	uint8_t a[BP_PHD_OCTETS_SHORT];
+	struct bp_phd_hash_keys keys;
+	uint8_t a[BP_PHD_HASH_SHORT];
 
 	(void)state;
-	bp_phd_octets_keys_init(&keys, key);
+	bp_phd_hash_keys_init(&keys, key);
 	for (unsigned i = 0; i < sizeof(a); i++)
 		a[i] = (uint8_t)(i * 11 + 5);
-	for (size_t len = BP_PHD_OCTETS_SHORT_MIN; len <= sizeof(a); len++)
-		assert_int_equal(bp_phd_report_octets_short(&keys, a, len),
-			bp_phd_report_octets(key, a, len));
+	for (size_t len = BP_PHD_HASH_SHORT_MIN; len <= sizeof(a); len++)
+		assert_int_equal(
+			bp_phd_report_hash_short(&keys, a, len), bp_phd_report_hash(key, a, len));
 }
 
 static void repeated_reports(void **state)

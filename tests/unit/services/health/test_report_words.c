@@ -31,7 +31,7 @@ static void others_first(void);
 
 struct report {
 	uint32_t id; /* from 1 on; what nobody but the CSE and the device knows */
-	uint16_t invoke_id, report_no, octets;
+	uint16_t invoke_id, report_no, bytes;
 	unsigned parts;
 };
 
@@ -116,7 +116,7 @@ static struct report say(struct actor *a)
 		x->now.id++;
 		if (x->now.id == REPORTS)
 			atomic_store(&x->stop, true);
-		x->now.octets = (uint16_t)(x->now.id * 40503u);
+		x->now.bytes = (uint16_t)(x->now.id * 40503u);
 		x->now.parts = 1 + draw(a, PARTS);
 		if (!x->constant) {
 			x->now.invoke_id++;
@@ -162,7 +162,7 @@ static bool is_repeat(
 	struct scene *x, const struct report *r, struct bp_phd_report_words *w, uint32_t *number)
 {
 	*w = bp_phd_report_words_read(&x->s);
-	return bp_phd_is_repeat(w->last, w->sent, r->invoke_id, r->report_no, r->octets, NOW) &&
+	return bp_phd_is_repeat(w->last, w->sent, r->invoke_id, r->report_no, r->bytes, NOW) &&
 	       bp_phd_report_words_number(&x->s, w, number);
 }
 
@@ -173,7 +173,7 @@ static uint32_t note_new(struct scene *x, const struct report *r, uint32_t open,
 	pthread_mutex_lock(&x->new_report);
 	number = bp_phd_report_words_begin(&x->s);
 	bp_phd_report_words_end(&x->s, bp_phd_last_pack(r->invoke_id, r->report_no, open),
-		bp_phd_sent_pack(pair, r->octets, NOW));
+		bp_phd_sent_pack(pair, r->bytes, NOW));
 	pthread_mutex_unlock(&x->new_report);
 	return number;
 }
@@ -219,7 +219,7 @@ static void *report_on(void *arg)
 			if (!bp_phd_sent_has_number(w.sent)) {
 				pair = atomic_fetch_add(&x->pair, PARTS);
 				bp_phd_report_words_resend(
-					&x->s, &w, bp_phd_sent_pack(pair, r.octets, NOW));
+					&x->s, &w, bp_phd_sent_pack(pair, r.bytes, NOW));
 			}
 		}
 		for (unsigned i = 0; i < r.parts; i++)
@@ -329,7 +329,7 @@ static void *slow_on(void *arg)
 				continue;
 			}
 			bp_phd_report_words_resend(
-				&x->s, &w, bp_phd_sent_pack(BP_PHD_SENT_NONE, r.octets, NOW));
+				&x->s, &w, bp_phd_sent_pack(BP_PHD_SENT_NONE, r.bytes, NOW));
 		}
 		atomic_fetch_add(&x->slow, 1);
 		for (unsigned i = 0; i < r.parts; i++) {

@@ -10,7 +10,7 @@
 
 /*
  * What the quick way writes is judged by services/health/convert.h, which the other tests judge:
- * the same report on both ways, octet by octet, where the quick one may take it at all.
+ * the same report on both ways, byte by byte, where the quick one may take it at all.
  */
 
 #define SFLOAT 2636
@@ -97,7 +97,7 @@ static unsigned any_sfloat(void)
 	return any(40) == 0 ? 0x07fe + any(5) : any(65536);
 }
 
-/* Its observations are those of the objects in their order; octets of labels are one and the same.
+/* Its observations are those of the objects in their order; bytes of labels are one and the same.
  */
 static void any_report(const struct bp_phd_model *m, struct report *r)
 {
@@ -200,7 +200,7 @@ static struct bp_phd_identity any_identity(uint8_t system_id[8])
 		.token = next_random(&random_state)};
 }
 
-/* The frame is written over the report, in a block of exactly the octets that may be touched. */
+/* The frame is written over the report, in a block of exactly the bytes that may be touched. */
 static void assert_same(const struct bench *b, const struct report *r)
 {
 	struct bp_phd_conversion c;
@@ -236,16 +236,16 @@ static void assert_same(const struct bench *b, const struct report *r)
 /* Whether the quick way may take it; it can be read as far as it says it reads. */
 static bool is_taken(const struct bench *b, const struct report *r)
 {
-	uint8_t octets[APDU_MAX > BP_PHD_TEMPLATE_APDU ? APDU_MAX : BP_PHD_TEMPLATE_APDU] = {0};
+	uint8_t bytes[APDU_MAX > BP_PHD_TEMPLATE_APDU ? APDU_MAX : BP_PHD_TEMPLATE_APDU] = {0};
 	const struct bp_phd_sfloat *value[BP_PHD_TEMPLATE_VALUES];
 	uint64_t sum;
 
-	memcpy(octets, r->p, r->len);
+	memcpy(bytes, r->p, r->len);
 	/* what is behind a report in its mbuf is anything */
-	for (unsigned i = r->len; i < sizeof(octets); i++)
-		octets[i] = (uint8_t)any(256);
-	return bp_phd_template_is(b->q, b->l, octets, r->len) &&
-	       bp_phd_template_read(b->q, octets, value, &sum);
+	for (unsigned i = r->len; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)any(256);
+	return bp_phd_template_is(b->q, b->l, bytes, r->len) &&
+	       bp_phd_template_read(b->q, bytes, value, &sum);
 }
 
 static bool has_special(const struct bp_phd_model *m, const struct bench *b, const struct report *r)
@@ -261,7 +261,7 @@ static bool has_special(const struct bp_phd_model *m, const struct bench *b, con
 	return c.odd.special_values != 0;
 }
 
-static void the_same_octets(void **state)
+static void the_same_bytes(void **state)
 {
 	unsigned taken = 0;
 
@@ -291,8 +291,8 @@ static void the_same_octets(void **state)
 	assert_true(taken > TEST_TIMES(2000));
 }
 
-/* One octet is another: it is taken only where that may differ, and is right then. */
-static void another_octet(void **state)
+/* One byte is another: it is taken only where that may differ, and is right then. */
+static void another_byte(void **state)
 {
 	(void)state;
 	for (unsigned round = 0; round < TEST_TIMES(100); round++) {
@@ -514,8 +514,8 @@ static void a_long_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_octets),
-		cmocka_unit_test(another_octet),
+		cmocka_unit_test(the_same_bytes),
+		cmocka_unit_test(another_byte),
 		cmocka_unit_test(another_length),
 		cmocka_unit_test(layout_is_replaced),
 		cmocka_unit_test(other_kinds),

@@ -5,7 +5,7 @@
 
 /*
  * Writes requests for wire_test.py, one a line: the release, whether it is one instance a report,
- * the vector or what is created, and the octets in hexadecimal.
+ * the vector or what is created, and the bytes in hexadecimal.
  */
 
 static void print(

@@ -65,8 +65,8 @@ def check(layers, release, per_report, what, part):
     assert sorted(layers["_ws.expert.message"]) == [f"Invalid Option Number {n}" for n, _ in m2m], \
         layers["_ws.expert.message"]
 
-    octets = bytes.fromhex(one["udp.payload"].replace(":", ""))
-    body = json.loads(octets[-int(one["coap.payload_length"]):])
+    data = bytes.fromhex(one["udp.payload"].replace(":", ""))
+    body = json.loads(data[-int(one["coap.payload_length"]):])
     if what == "container":
         assert body == {"m2m:cnt": {"rn": "spo2"}}
         return
@@ -84,8 +84,8 @@ def main():
         print("tshark is not installed")
         return 77
     lines = subprocess.run([sys.argv[1]], stdout=subprocess.PIPE, check=True, text=True).stdout.splitlines()
-    requests = [(int(release), int(per_report), what, bytes.fromhex(octets))
-                for release, per_report, what, octets in map(str.split, lines)]
+    requests = [(int(release), int(per_report), what, bytes.fromhex(data))
+                for release, per_report, what, data in map(str.split, lines)]
     with tempfile.TemporaryDirectory() as directory:
         pcap = Path(directory) / "requests.pcap"
         write_pcap(pcap, [r[3] for r in requests])

@@ -10,9 +10,9 @@
 
 struct node {
 	const struct bp_lcl_port *port;
-	int64_t origin, tau, octet, wire_free, blocked;
+	int64_t origin, tau, byte, wire_free, blocked;
 	uint64_t now_slot;
-	uint64_t pending[SLOTS], meant[SLOTS]; /* octets */
+	uint64_t pending[SLOTS], meant[SLOTS]; /* bytes */
 	uint64_t last_slot[BP_LCL_FLOWS_MAX];
 	uint64_t held_to; /* no slot from here on holds anything */
 	struct line_frame **queued;
@@ -72,7 +72,7 @@ static bool is_full(const struct node *o, uint64_t slot, int64_t now)
 		first = o->queued[i]->slot < first ? o->queued[i]->slot : first;
 	for (uint64_t s = first; s <= slot; s++) {
 		t = begins(o, s) > t ? begins(o, s) : t;
-		t += (int64_t)o->pending[s] * o->octet;
+		t += (int64_t)o->pending[s] * o->byte;
 	}
 	return t >= begins(o, slot + 1);
 }
@@ -84,9 +84,9 @@ static void put(struct node *o, struct line_frame *f, struct line *l)
 	uint64_t slot = (uint64_t)((target - o->origin) / o->tau);
 	const uint64_t last = now + o->port->queues - 1;
 
-	o->meant[slot] += f->octets;
-	if (o->meant[slot] > l->slot_octets)
-		l->slot_octets = o->meant[slot];
+	o->meant[slot] += f->bytes;
+	if (o->meant[slot] > l->slot_bytes)
+		l->slot_bytes = o->meant[slot];
 	l->early += slot > last;
 	slot = slot < o->last_slot[f->flow] ? o->last_slot[f->flow] : slot;
 	while (is_full(o, slot, f->at))
@@ -94,7 +94,7 @@ static void put(struct node *o, struct line_frame *f, struct line *l)
 	l->full += slot > last;
 	o->last_slot[f->flow] = slot;
 	f->slot = slot;
-	o->pending[slot] += f->octets;
+	o->pending[slot] += f->bytes;
 	o->queued[o->n_queued++] = f;
 }
 
@@ -117,11 +117,11 @@ static unsigned take(struct node *o, int64_t until, struct line *l, struct line_
 			return n;
 		memmove(&o->queued[i], &o->queued[i + 1],
 			(--o->n_queued - i) * sizeof(struct line_frame *));
-		o->pending[f->slot] -= f->octets;
+		o->pending[f->slot] -= f->bytes;
 		f->d -= start - f->at;
 		f->waited += start - f->at;
 		f->n--;
-		o->wire_free = start + (int64_t)f->octets * o->octet;
+		o->wire_free = start + (int64_t)f->bytes * o->byte;
 		f->at = o->wire_free;
 		out[n++] = f;
 	}
@@ -136,12 +136,12 @@ static unsigned pass(struct line *l, struct line_frame **in, unsigned n)
 
 	o->port = l->port;
 	o->tau = (int64_t)l->port->tau_ns * PS;
-	o->octet = 8000000000000 / (int64_t)l->port->rate_bps;
+	o->byte = 8000000000000 / (int64_t)l->port->rate_bps;
 	o->origin = in[0]->at - (int64_t)line_random(&l->seed, (uint64_t)o->tau) - o->tau;
 	o->wire_free = in[0]->at;
 	o->queued = calloc(n + 1, sizeof(struct line_frame *));
 	if (l->best_effort_max != 0)
-		o->blocked = (int64_t)(l->best_effort_max + 24) * o->octet;
+		o->blocked = (int64_t)(l->best_effort_max + 24) * o->byte;
 	for (unsigned i = 0; i < n; i++) {
 		left += take(o, in[i]->at, l, out + left);
 		put(o, in[i], l);
@@ -165,7 +165,7 @@ void line_run(struct line *l, struct line_frame *frames, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		way[i] = &frames[i];
 	l->early = l->full = 0;
-	l->slot_octets = 0;
+	l->slot_bytes = 0;
 	while (n > 0)
 		n = pass(l, way, n);
 	free(way);

@@ -15,9 +15,9 @@
 #define LINE_TURNS 65536 /* that a run may last, tau each */
 
 struct line_frame {
-	int64_t d, at;   /* ps; at: comes to the node */
-	uint64_t octets; /* on the wire */
-	int64_t waited;  /* in all nodes so far */
+	int64_t d, at;  /* ps; at: comes to the node */
+	uint64_t bytes; /* on the wire */
+	int64_t waited; /* in all nodes so far */
 	unsigned flow, n;
 	uint64_t slot;
 };
@@ -30,7 +30,7 @@ struct line {
 	uint64_t seed;
 	/* what it found */
 	unsigned early, full; /* frames whose slot has no queue */
-	uint64_t slot_octets; /* the most that were meant for one slot */
+	uint64_t slot_bytes;  /* the most that were meant for one slot */
 };
 
 /* Sends frames[0..n), in the order of `at`, through the line. */

@@ -42,15 +42,15 @@ static inline struct bp_lcl_scheduler_options random_port(uint64_t *seed)
 }
 
 /* How long a frame keeps the wire, rounded up. */
-static inline uint64_t wire_ns(const struct bp_lcl_scheduler_options *o, uint32_t octets)
+static inline uint64_t wire_ns(const struct bp_lcl_scheduler_options *o, uint32_t bytes)
 {
-	return ((octets + 24) * 8000000000ull + o->rate_bps - 1) / o->rate_bps;
+	return ((bytes + 24) * 8000000000ull + o->rate_bps - 1) / o->rate_bps;
 }
 
 /* A rate at which that many of the longest frames last for less than tau. */
-static inline void make_fast(struct bp_lcl_scheduler_options *o, uint32_t octets, unsigned n)
+static inline void make_fast(struct bp_lcl_scheduler_options *o, uint32_t bytes, unsigned n)
 {
-	const uint64_t least = (octets + 24) * 8000000000ull * n / o->tau_ns + 1;
+	const uint64_t least = (bytes + 24) * 8000000000ull * n / o->tau_ns + 1;
 
 	if (o->rate_bps < least)
 		o->rate_bps = least;

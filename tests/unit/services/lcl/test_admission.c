@@ -14,7 +14,7 @@
 
 #define GBPS 1000000000ull
 #define BESIDE                                                                                     \
-	38u /* octets of a frame's on the wire beside its own: label, checksum, preamble, gap */
+	38u /* bytes of a frame's on the wire beside its own: label, checksum, preamble, gap */
 
 static struct bp_lcl_port port(uint64_t tau_ns, uint64_t rate, uint16_t queues)
 {
@@ -50,11 +50,11 @@ static void a_flow_alone_is_kept(void **state)
 
 	assert_int_equal(a.why, BP_LCL_KEPT);
 	assert_int_equal(a.early_ns, -8000);
-	assert_int_equal(a.late_ns, 5 * 27); /* (166 - 84) octets, twice at each node before */
+	assert_int_equal(a.late_ns, 5 * 27); /* (166 - 84) bytes, twice at each node before */
 	f.frame = 1518;
 	a = only(&p, &f);
 	assert_int_equal(a.why, BP_LCL_KEPT);
-	assert_int_equal(a.late_ns, 5 * 472); /* (1556 - 84) octets */
+	assert_int_equal(a.late_ns, 5 * 472); /* (1556 - 84) bytes */
 	/* a budget of less than tau can't be undercut by tau */
 	f = flow(3000, 1, GBPS, 200);
 	a = only(&p, &f);
@@ -85,7 +85,7 @@ static void rates_are_summed(void **state)
 	refused(&a[1], BP_LCL_RATE, 1, 10 * GBPS + 1, 10 * GBPS);
 }
 
-/* Two links' bursts meet: 12500 octets of each and what comes in 8 us besides, 3000, are too many
+/* Two links' bursts meet: 12500 bytes of each and what comes in 8 us besides, 3000, are too many
  * for 25000; with 9500 of each they fit, when all but a frame has to be sent before it. */
 static void bursts_of_two_must_fit(void **state)
 {
@@ -102,7 +102,7 @@ static void bursts_of_two_must_fit(void **state)
 	f[1].burst = 9500 + 84;
 	bp_lcl_admit(&p, 1522, f, 2, a);
 	assert_int_equal(a[0].why, BP_LCL_KEPT);
-	assert_int_equal(a[0].slot_octets, 25084);
+	assert_int_equal(a[0].slot_bytes, 25084);
 	assert_in_range(a[0].late_ns, 1, 8000);
 }
 
@@ -113,10 +113,10 @@ static void best_effort_uses_slot_time(void **state)
 	struct bp_lcl_flow f[2] = {flow(1000, 1, 100000000, 4000), flow(1000, 1, 100000000, 5000)};
 	struct bp_lcl_admitted a[2];
 
-	/* 11500 octets may come for a turn of 12500 */
+	/* 11500 bytes may come for a turn of 12500 */
 	bp_lcl_admit(&p, 0, f, 2, a);
 	assert_int_equal(a[0].why, BP_LCL_KEPT);
-	assert_int_equal(a[0].slot_octets, 11500);
+	assert_int_equal(a[0].slot_bytes, 11500);
 	/* 1546 of best effort are too many, though the 125 of 1 us may run before */
 	bp_lcl_admit(&p, 1522, f, 2, a);
 	refused(&a[0], BP_LCL_BURST, 1, 11500 + 1546 - 125, 12500);
@@ -136,7 +136,7 @@ static void frames_need_queue_depth(void **state)
 	const struct bp_lcl_flow f = flow(16000, 1, GBPS, 840);
 	struct bp_lcl_admitted a;
 
-	p.queue_frames = 22; /* 840 and 1000 octets */
+	p.queue_frames = 22; /* 840 and 1000 bytes */
 	assert_int_equal(only(&p, &f).why, BP_LCL_KEPT);
 	p.queue_frames = 21;
 	a = only(&p, &f);
@@ -205,22 +205,22 @@ static unsigned source(const struct bp_lcl_flow *f, unsigned number, int64_t unt
 	int64_t at = 1000000 + (int64_t)line_random(seed, 30000000);
 
 	for (unsigned i = 0; i < FRAMES; i++) {
-		const uint64_t octets = alike ? longest : 84 + line_random(seed, longest - 84 + 1);
-		int64_t pause = (int64_t)((double)octets * 8e12 / (double)f->peak_bps) + 1;
+		const uint64_t bytes = alike ? longest : 84 + line_random(seed, longest - 84 + 1);
+		int64_t pause = (int64_t)((double)bytes * 8e12 / (double)f->peak_bps) + 1;
 
 		if (line_random(seed, 16) == 0)
 			pause += (int64_t)line_random(seed, 60000000);
-		if (tokens + (double)pause * per_ps < (double)octets)
-			pause = (int64_t)(((double)octets - tokens) / per_ps) + 1;
+		if (tokens + (double)pause * per_ps < (double)bytes)
+			pause = (int64_t)(((double)bytes - tokens) / per_ps) + 1;
 		at += pause;
 		tokens += (double)pause * per_ps;
 		tokens = tokens > f->burst ? f->burst : tokens;
-		tokens -= (double)octets;
+		tokens -= (double)bytes;
 		if (at > until)
 			return i;
 		out[i] = (struct line_frame){.d = (int64_t)f->budget_ns * 1000,
 			.at = at,
-			.octets = octets,
+			.bytes = bytes,
 			.flow = number,
 			.n = f->hops};
 	}
@@ -281,8 +281,8 @@ static void check(struct line *l, const struct bp_lcl_admitted *a, struct line_f
 			(long long)a[f->flow].early_ns, (long long)a[f->flow].late_ns);
 	}
 	for (unsigned i = 0; i < l->flows; i++)
-		most = a[i].slot_octets > most ? a[i].slot_octets : most;
-	assert_in_range(l->slot_octets, 0, most);
+		most = a[i].slot_bytes > most ? a[i].slot_bytes : most;
+	assert_in_range(l->slot_bytes, 0, most);
 	if (l->early != 0 || l->full != 0)
 		fail_msg("seed %llu: %u and %u frames had no queue", (unsigned long long)seed,
 			l->early, l->full);

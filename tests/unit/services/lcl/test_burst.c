@@ -30,13 +30,13 @@ static uint32_t draw(uint64_t *seed, uint32_t n)
 static struct bp_lcl_arrival random_arrival(
 	uint64_t *seed, uint64_t now, unsigned i, unsigned kinds)
 {
-	static const uint32_t octets[] = {101, 101, 60, 1518, BP_LCL_OCTETS_MAX + 1};
+	static const uint32_t bytes[] = {101, 101, 60, 1518, BP_LCL_BYTES_MAX + 1};
 	const int32_t late = draw(seed, 20) == 0;
 
 	return (struct bp_lcl_arrival){.frame = &frames[i % FRAMES],
 		.in_ns = now - (draw(seed, 8) == 0 ? draw(seed, 3000) : 0),
 		.d = late ? -(int32_t)draw(seed, 1000) : (int32_t)(9000 + draw(seed, 1000 * kinds)),
-		.octets = octets[draw(seed, 16) != 0 ? 0 : draw(seed, 5)],
+		.bytes = bytes[draw(seed, 16) != 0 ? 0 : draw(seed, 5)],
 		.n = (uint8_t)(1 + draw(seed, 2))};
 }
 

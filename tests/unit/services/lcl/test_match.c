@@ -4,7 +4,7 @@
 #include "services/lcl/match.h"
 #include "tests/unit/times.h"
 
-/* Which flow: against a search from the first entry on, of a frame that is read octet by octet. */
+/* Which flow: against a search from the first entry on, of a frame that is read byte by byte. */
 
 /* What the frame has, by RFC 791, 8200 and 802.1Q; -1: it has none, or it can't be read. */
 struct seen {
@@ -17,15 +17,15 @@ struct reader {
 	size_t len, at;
 };
 
-static int get(struct reader *r, unsigned octets)
+static int get(struct reader *r, unsigned bytes)
 {
 	int v = 0;
 
-	if (r->at + octets > r->len) {
+	if (r->at + bytes > r->len) {
 		r->at = r->len + 1; /* nothing after it can be read either */
 		return -1;
 	}
-	for (unsigned i = 0; i < octets; i++)
+	for (unsigned i = 0; i < bytes; i++)
 		v = v << 8 | r->p[r->at++];
 	return v;
 }
@@ -225,22 +225,22 @@ static struct bp_match random_match(uint64_t *seed)
 	return m;
 }
 
-static void append(uint8_t *frame, size_t *len, unsigned octets, uint64_t value)
+static void append(uint8_t *frame, size_t *len, unsigned bytes, uint64_t value)
 {
-	for (unsigned i = 0; i < octets; i++)
-		frame[(*len)++] = (uint8_t)(value >> 8 * (octets - 1 - i));
+	for (unsigned i = 0; i < bytes; i++)
+		frame[(*len)++] = (uint8_t)(value >> 8 * (bytes - 1 - i));
 }
 
-static void append_address(uint8_t *frame, size_t *len, uint64_t *seed, unsigned octets)
+static void append_address(uint8_t *frame, size_t *len, uint64_t *seed, unsigned bytes)
 {
 	uint8_t address[16];
 
 	random_address(seed, address);
-	memcpy(frame + *len, address, octets);
-	*len += octets;
+	memcpy(frame + *len, address, bytes);
+	*len += bytes;
 }
 
-/* The transport header; ports of either protocol, or octets of something else. */
+/* The transport header; ports of either protocol, or bytes of something else. */
 static void append_l4(uint8_t *frame, size_t *len, uint64_t *seed)
 {
 	append(frame, len, 2, next_random(seed));
@@ -378,7 +378,7 @@ static void the_first_entry_that_is_for_it(void **state)
 	assert_true(flows > 100);
 }
 
-/* 10.1.0.9 to port 7000 of 10.1.0.5, UDP, 46 octets */
+/* 10.1.0.9 to port 7000 of 10.1.0.5, UDP, 46 bytes */
 static const uint8_t example[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0xb8, 0, 32, 0, 1,
 	0x40, 0, 64, 17, 0, 0, 10, 1, 0, 9, 10, 1, 0, 5, 0x9c, 0x40, 0x1b, 0x58, 0, 12, 0, 0, 1, 2,
 	3, 4};
@@ -419,7 +419,7 @@ static void the_example(void **state)
 	assert_int_equal(match_one(&r, 2, sizeof(example), 3), 0);
 	assert_int_equal(match_one(&r, 1, sizeof(example), 3), -1);
 	assert_int_equal(match_one(&r, 2, sizeof(example), 2), -1);
-	/* the low octet of a number of a port is not the number */
+	/* the low byte of a number of a port is not the number */
 	assert_int_equal(match_one(&r, 2, sizeof(example), 0x103), -1);
 	for (size_t len = 0; len <= sizeof(example); len++)
 		assert_int_equal(match_one(&r, 2, len, 3), len < 14 + 20 + 4 ? -1 : 0);

@@ -4,8 +4,8 @@
 #include "services/lcl/scheduler.h"
 
 /*
- * One thing at a time, by hand. The wire is of 1 Gbps, so that a frame of 101 octets keeps it for
- * 1000 ns (preamble, checksum and gap are 24 octets more); the port is the paper's, of tau 8 us and
+ * One thing at a time, by hand. The wire is of 1 Gbps, so that a frame of 101 bytes keeps it for
+ * 1000 ns (preamble, checksum and gap are 24 bytes more); the port is the paper's, of tau 8 us and
  * 4 queues.
  */
 #define TAU 8000u
@@ -42,14 +42,14 @@ static enum bp_lcl_put put(
 	struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, int32_t d, uint8_t n)
 {
 	const struct bp_lcl_arrival a = {
-		.frame = &frames[frame], .in_ns = ORIGIN + now, .d = d, .n = n, .octets = LEN};
+		.frame = &frames[frame], .in_ns = ORIGIN + now, .d = d, .n = n, .bytes = LEN};
 
 	return bp_lcl_put(s, ORIGIN + now, &a);
 }
 
-static bool put_plain(struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, uint32_t octets)
+static bool put_plain(struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, uint32_t bytes)
 {
-	return bp_lcl_put_best_effort(s, ORIGIN + now, &frames[frame], octets);
+	return bp_lcl_put_best_effort(s, ORIGIN + now, &frames[frame], bytes);
 }
 
 static unsigned take(struct bp_lcl_scheduler *s, uint64_t now)
@@ -83,7 +83,7 @@ static void examples_of_the_paper(void **state)
 	LEAVES(s, 3 * TAU, 1, 7200);
 	assert_int_equal(out[0].d, 15000);
 	assert_int_equal(out[0].n, 2);
-	assert_int_equal(out[0].octets, LEN);
+	assert_int_equal(out[0].bytes, LEN);
 	assert_int_equal(out[0].put, BP_LCL_PUT_OK);
 	assert_true(bp_lcl_next(s, ORIGIN + 3 * TAU) == UINT64_MAX);
 	bp_lcl_scheduler_free(s);
@@ -150,10 +150,10 @@ static void slot_waits_for_best_effort_in_transmission(void **state)
 
 /* One that is on its way somewhere else. */
 static enum bp_lcl_put put_long(
-	struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, int32_t d, uint32_t octets)
+	struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, int32_t d, uint32_t bytes)
 {
 	const struct bp_lcl_arrival a = {
-		.frame = &frames[frame], .in_ns = ORIGIN + now, .d = d, .n = 1, .octets = octets};
+		.frame = &frames[frame], .in_ns = ORIGIN + now, .d = d, .n = 1, .bytes = bytes};
 
 	return bp_lcl_put(s, ORIGIN + now, &a);
 }
@@ -179,7 +179,7 @@ static void late_and_early_frames(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 	const struct bp_lcl_arrival handed_over = {
-		.frame = &frames[3], .in_ns = ORIGIN + TAU - 300, .d = 200, .octets = LEN, .n = 1};
+		.frame = &frames[3], .in_ns = ORIGIN + TAU - 300, .d = 200, .bytes = LEN, .n = 1};
 
 	assert_int_equal(put(s, 100, 0, -1, 1), BP_LCL_PUT_LATE);
 	assert_int_equal(put(s, 100, 1, 4 * TAU - 101, 1), BP_LCL_PUT_OK);
@@ -261,13 +261,13 @@ static void a_frame_longer_than_a_slot(void **state)
 	LEAVES(s, TAU, 0, TAU);
 	LEAVES(s, TAU + 12336, 1, TAU + 12336);
 	/* none is that long, and nothing is broken by one */
-	assert_int_equal(put_long(s, 40000, 2, 0, BP_LCL_OCTETS_MAX + 1), BP_LCL_PUT_FULL);
-	assert_false(put_plain(s, 40000, 2, BP_LCL_OCTETS_MAX + 1));
+	assert_int_equal(put_long(s, 40000, 2, 0, BP_LCL_BYTES_MAX + 1), BP_LCL_PUT_FULL);
+	assert_false(put_plain(s, 40000, 2, BP_LCL_BYTES_MAX + 1));
 	assert_true(bp_lcl_next(s, ORIGIN + 40000) == UINT64_MAX);
 	bp_lcl_scheduler_free(s);
 }
 
-/* A third of an octet's nanoseconds: at the next whole one it would be too late. */
+/* A third of an byte's nanoseconds: at the next whole one it would be too late. */
 static void best_effort_that_ends_in_time_by_less_than_a_nanosecond(void **state)
 {
 	struct bp_lcl_scheduler_options o = paper();
@@ -356,7 +356,7 @@ static void shares_are_exact(void **state)
 				const struct bp_lcl_arrival a = {.frame = frames,
 					.in_ns = ORIGIN,
 					.d = d < 1000000000 ? d : 1000000000,
-					.octets = LEN,
+					.bytes = LEN,
 					.n = (uint8_t)n,
 					.last_slot = &slot};
 				const uint64_t want = (uint64_t)a.d / n / o.tau_ns;
@@ -392,7 +392,7 @@ static void pauses_of_many_years(void **state)
 			.in_ns = ORIGIN + now,
 			.d = 2 * TAU,
 			.n = 1,
-			.octets = LEN,
+			.bytes = LEN,
 			.last_slot = &last};
 
 		assert_int_equal(take(s, now), 0);
@@ -429,7 +429,7 @@ static void options_that_no_port_has(void **state)
 	REFUSED(queue_frames, 0);
 	REFUSED(queue_frames, UINT32_MAX);
 	REFUSED(guard_ns, 100000001);
-	REFUSED(best_effort_max, BP_LCL_OCTETS_MAX + 1);
+	REFUSED(best_effort_max, BP_LCL_BYTES_MAX + 1);
 #undef REFUSED
 }
 

@@ -15,7 +15,7 @@
 
 struct frame {
 	uint64_t begins, slot; /* on the wire; 0 before */
-	uint32_t octets;
+	uint32_t bytes;
 	int32_t d;
 	uint8_t n, put;
 };
@@ -53,7 +53,7 @@ static uint64_t next_begin(const struct run *r)
 
 static void judge(struct run *r, const struct bp_lcl_departure *d)
 {
-	const uint64_t wire = wire_ns(&r->o, d->octets);
+	const uint64_t wire = wire_ns(&r->o, d->bytes);
 	const uint64_t begins = r->now > r->idle_at ? r->now : r->idle_at;
 	struct frame *f = d->frame;
 
@@ -115,7 +115,7 @@ static void run(struct run *r, struct frame *all, uint64_t seed, bool ahead)
 
 		run_until(r, r->now + (r1 & 1 ? 0 : (r1 >> 1) % (2 * gap + 1)));
 		f->n = a.n = (uint8_t)(1 + (r1 >> 40) % 12);
-		f->octets = a.octets = 60 + (uint32_t)(r1 >> 48) % 1459;
+		f->bytes = a.bytes = 60 + (uint32_t)(r1 >> 48) % 1459;
 		f->d = a.d = (int32_t)(next_random(&seed) % (tau * (r->o.queues - 1) * f->n));
 		if (ahead)
 			f->d = a.d += (int32_t)tau * f->n;
@@ -139,7 +139,7 @@ static void it_delays_others_by_one_frame_at_most(void **state)
 		const bool ahead = round % 2;
 		struct run with = {.o = random_port(&seed)}, without;
 
-		/* octets of whole nanoseconds, and time for a longest frame in each slot */
+		/* bytes of whole nanoseconds, and time for a longest frame in each slot */
 		with.o.tau_ns = 1000 + with.o.tau_ns % 100000;
 		with.o.rate_bps = 8000000000u / ns_each[next_random(&seed) % 8];
 		while (wire_ns(&with.o, LONGEST) * 2 > with.o.tau_ns)

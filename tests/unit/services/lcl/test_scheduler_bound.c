@@ -12,7 +12,7 @@
 
 struct frame {
 	uint64_t in_ns, out_ns, slot;
-	uint32_t octets;
+	uint32_t bytes;
 	int32_t d;
 	uint8_t n, put;
 	bool left;
@@ -34,12 +34,12 @@ static void judge_departure(struct run *r, const struct bp_lcl_departure *d)
 	f->left = true;
 	f->out_ns = r->now;
 	assert_int_equal(d->waited_ns, r->now - f->in_ns);
-	assert_int_equal(d->octets, f->octets);
+	assert_int_equal(d->bytes, f->bytes);
 	assert_true(d->d == f->d && d->n == f->n && d->put == f->put);
 	/* neither before its slot nor before the wire is free */
 	assert_true(r->now - r->o.origin_ns >= f->slot * r->o.tau_ns);
 	assert_true(r->now + 1 >= r->wire_ends);
-	r->wire_ends = r->now + wire_ns(&r->o, f->octets) - 1;
+	r->wire_ends = r->now + wire_ns(&r->o, f->bytes) - 1;
 }
 
 static void take_now(struct run *r)
@@ -78,7 +78,7 @@ static void put(struct run *r, struct frame *f)
 		.in_ns = r->now,
 		.d = f->d,
 		.n = f->n,
-		.octets = f->octets,
+		.bytes = f->bytes,
 		.last_slot = &f->slot};
 
 	f->in_ns = r->now;
@@ -133,7 +133,7 @@ static void whatever_finds_its_slot_keeps_the_bound(void **state)
 
 			run_until(&r, r.now + (r1 & 3 ? 0 : r1 % (4 * gap + 1)));
 			f->n = (uint8_t)(1 + (r1 >> 40) % 64);
-			f->octets = alike ? 128 : 60 + (uint32_t)(r1 >> 48) % 1459;
+			f->bytes = alike ? 128 : 60 + (uint32_t)(r1 >> 48) % 1459;
 			f->d = (int32_t)(next_random(&seed) %
 					 (1 + r.o.tau_ns * (r.o.queues + 1) * f->n % 1000000000));
 			if ((r1 >> 8 & 15) == 0)
@@ -161,7 +161,7 @@ static void whatever_finds_its_slot_keeps_the_bound(void **state)
  * tau: all of them find their slot. */
 static void schedulable_flows_are_admitted(void **state)
 {
-	uint64_t seed = 0xadd, octets = 0, most = 0;
+	uint64_t seed = 0xadd, bytes = 0, most = 0;
 
 	for (unsigned round = 0; round < TEST_TIMES(300); round++) {
 		struct run r = {.o = random_port(&seed)};
@@ -171,7 +171,7 @@ static void schedulable_flows_are_admitted(void **state)
 		r.o.queue_frames = FRAMES;
 		r.s = scheduler_of(&r.o);
 		r.now = r.o.origin_ns;
-		/* octets with all that belongs to them on the wire */
+		/* bytes with all that belongs to them on the wire */
 		room = (uint64_t)((unsigned __int128)r.o.rate_bps * r.o.tau_ns / 8000000000u);
 		for (unsigned i = 0; i < FRAMES; i++) {
 			struct frame *f = &frames[i];
@@ -195,11 +195,11 @@ static void schedulable_flows_are_admitted(void **state)
 			left = room - meant[slot % 64];
 			if (left < 84)
 				continue;
-			f->octets = 60 + (uint32_t)(r1 >> 48) % 1459;
-			if (f->octets + 24 > left)
-				f->octets = (uint32_t)left - 24; /* to the last octet */
-			meant[slot % 64] += f->octets + 24;
-			octets += f->octets;
+			f->bytes = 60 + (uint32_t)(r1 >> 48) % 1459;
+			if (f->bytes + 24 > left)
+				f->bytes = (uint32_t)left - 24; /* to the last byte */
+			meant[slot % 64] += f->bytes + 24;
+			bytes += f->bytes;
 			most += meant[slot % 64] == room;
 			put(&r, f);
 			assert_int_equal(f->put, BP_LCL_PUT_OK);
@@ -209,7 +209,7 @@ static void schedulable_flows_are_admitted(void **state)
 			judge_wait(&r, &frames[i], 1);
 		bp_lcl_scheduler_free(r.s);
 	}
-	assert_true(octets > TEST_TIMES(10000000));
+	assert_true(bytes > TEST_TIMES(10000000));
 	assert_true(most > TEST_TIMES(500));
 }
 
@@ -241,7 +241,7 @@ struct trip {
 static void enter(struct run *r, struct trip *t, uint64_t now, unsigned hops)
 {
 	const struct bp_lcl_arrival a = {
-		.frame = t, .in_ns = now, .d = t->d, .n = (uint8_t)(hops - t->hop), .octets = 128};
+		.frame = t, .in_ns = now, .d = t->d, .n = (uint8_t)(hops - t->hop), .bytes = 128};
 
 	r->now = now;
 	assert_int_equal(bp_lcl_take(r->s, now, (struct bp_lcl_departure[1]){{0}}, 0), 0);

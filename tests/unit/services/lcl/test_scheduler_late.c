@@ -16,7 +16,7 @@
 
 struct frame {
 	uint64_t at, begins, slot; /* comes; on the wire, 0 before */
-	uint32_t octets;
+	uint32_t bytes;
 	int32_t d;
 	uint8_t n, put;
 };
@@ -29,11 +29,11 @@ struct run {
 	uint64_t now, seed, idle_at; /* when the wire is */
 	uint64_t gap;                /* of looks, at most; 0: there is one whenever it is due */
 	uint64_t share;              /* of best effort, in 1/1000 of the wire; 0: none */
-	uint64_t owed;               /* octets of that, times 1000 */
+	uint64_t owed;               /* bytes of that, times 1000 */
 	unsigned at_once;            /* frames that are taken at a time; and no more behind best
 				      * effort, as a worker does; 0: OUT, and all that there is */
 	uint32_t in_slot[64];        /* by slot: frames that are held */
-	uint64_t handed, refused;    /* of best effort: octets on the wire, frames */
+	uint64_t handed, refused;    /* of best effort: bytes on the wire, frames */
 };
 
 static uint64_t next_begin(const struct run *r)
@@ -48,7 +48,7 @@ static uint64_t next_begin(const struct run *r)
 
 static void judge(struct run *r, const struct bp_lcl_departure *d)
 {
-	const uint64_t wire = wire_ns(&r->o, d->octets);
+	const uint64_t wire = wire_ns(&r->o, d->bytes);
 	const uint64_t begins = r->now > r->idle_at ? r->now : r->idle_at;
 	struct frame *f = d->frame;
 
@@ -61,7 +61,7 @@ static void judge(struct run *r, const struct bp_lcl_departure *d)
 		assert_true(d->waited_ns >= r->now - f->at && d->waited_ns <= begins - f->at);
 		return;
 	}
-	r->handed += d->octets + BP_LCL_LINK_OVERHEAD;
+	r->handed += d->bytes + BP_LCL_LINK_OVERHEAD;
 	assert_true(r->idle_at - r->now <= wire_ns(&r->o, LONGEST) + r->gap);
 	/* however late: the wire is free for a slot that holds something */
 	assert_true(next_begin(r) == UINT64_MAX || r->idle_at + r->o.guard_ns <= next_begin(r));
@@ -85,12 +85,12 @@ static void put_best_effort(struct run *r, uint64_t since)
 {
 	r->owed += (r->now - since) * r->share * (r->o.rate_bps / 8000000) / 1000;
 	for (;;) {
-		const uint32_t octets = next_random(&r->seed) % 3 ? LONGEST : 60;
+		const uint32_t bytes = next_random(&r->seed) % 3 ? LONGEST : 60;
 
-		if (r->owed < (octets + BP_LCL_LINK_OVERHEAD) * 1000)
+		if (r->owed < (bytes + BP_LCL_LINK_OVERHEAD) * 1000)
 			return;
-		r->owed -= (octets + BP_LCL_LINK_OVERHEAD) * 1000;
-		r->refused += !bp_lcl_put_best_effort(r->s, r->now, &plain, octets);
+		r->owed -= (bytes + BP_LCL_LINK_OVERHEAD) * 1000;
+		r->refused += !bp_lcl_put_best_effort(r->s, r->now, &plain, bytes);
 	}
 }
 
@@ -132,10 +132,10 @@ static void run(struct run *r, uint64_t seed, uint64_t gap, unsigned in_a_slot)
 			const uint64_t r1 = next_random(&seed);
 			struct bp_lcl_arrival a = {.frame = f, .last_slot = &f->slot};
 
-			*f = (struct frame){.at = r->now, .octets = 60 + r1 % 100};
+			*f = (struct frame){.at = r->now, .bytes = 60 + r1 % 100};
 			f->n = a.n = (uint8_t)(1 + (r1 >> 40) % 4);
 			f->d = a.d = (int32_t)((r1 >> 16) % (tau * (r->o.queues - 1) * f->n));
-			a.octets = f->octets;
+			a.bytes = f->bytes;
 			a.in_ns = f->at;
 			f->put = (uint8_t)bp_lcl_put(r->s, r->now, &a);
 			assert_int_not_equal(f->put, BP_LCL_PUT_FULL);
@@ -236,7 +236,7 @@ static void best_effort_batch_per_poll_is_bounded(void **state)
 	assert_true(worst > 800); /* it comes near that */
 }
 
-/* Frames of 1,226 octets, which take 1 us at 10 Gb/s; turns of 40 us. */
+/* Frames of 1,226 bytes, which take 1 us at 10 Gb/s; turns of 40 us. */
 static struct bp_lcl_scheduler *port_of_200(uint64_t now)
 {
 	const struct bp_lcl_scheduler_options o = {.tau_ns = 40000,
@@ -257,7 +257,7 @@ static struct bp_lcl_scheduler *port_of_200(uint64_t now)
 static void put_at(struct bp_lcl_scheduler *s, uint64_t now, int32_t d)
 {
 	const struct bp_lcl_arrival a = {
-		.frame = &frames[0][0], .octets = 1226, .in_ns = now, .d = d, .n = 1};
+		.frame = &frames[0][0], .bytes = 1226, .in_ns = now, .d = d, .n = 1};
 
 	assert_int_equal(bp_lcl_put(s, now, &a), BP_LCL_PUT_OK);
 }
@@ -283,7 +283,7 @@ static void missed_slots_are_caught_up(void **state)
 	assert_int_equal(take_at(s, 100000, &waited), 1);
 	assert_int_equal(take_at(s, 100000, &waited), 0);
 	assert_int_equal(take_at(s, 101000, &waited), 1);
-	/* 20 us: 25,000 octets */
+	/* 20 us: 25,000 bytes */
 	assert_int_equal(take_at(s, 121000, &waited), 20);
 	assert_int_equal(take_at(s, 121000, &waited), 0);
 	assert_int_equal(take_at(s, 122000, &waited), 1);

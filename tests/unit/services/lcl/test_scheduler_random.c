@@ -14,7 +14,7 @@
 
 struct frame {
 	uint64_t in_ns, slot;
-	uint32_t octets, of_flow; /* its place in the flow */
+	uint32_t bytes, of_flow; /* its place in the flow */
 	int32_t d;
 	uint8_t n, put, flow;
 	bool held, best_effort;
@@ -39,14 +39,14 @@ static struct frame *next_frame(struct run *r)
 {
 	struct frame *f = &r->frame[r->frames++];
 
-	f->octets = 60 + (uint32_t)next_random(&r->seed) % 1459;
+	f->bytes = 60 + (uint32_t)next_random(&r->seed) % 1459;
 	return f;
 }
 
 static void put_best_effort(struct run *r)
 {
 	struct frame *f = next_frame(r);
-	const bool taken = bp_lcl_put_best_effort(r->s, r->now, f, f->octets);
+	const bool taken = bp_lcl_put_best_effort(r->s, r->now, f, f->bytes);
 
 	assert_true(taken == (r->best_effort < r->o.best_effort_frames));
 	f->best_effort = true;
@@ -61,7 +61,7 @@ static void put_sensitive(struct run *r)
 {
 	const uint64_t r1 = next_random(&r->seed), tau = r->o.tau_ns;
 	struct frame *f = next_frame(r);
-	struct bp_lcl_arrival a = {.frame = f, .octets = f->octets};
+	struct bp_lcl_arrival a = {.frame = f, .bytes = f->bytes};
 	uint64_t before;
 
 	f->flow = (uint8_t)(r1 % FLOWS);
@@ -98,8 +98,8 @@ static void judge(struct run *r, const struct bp_lcl_departure *d, bool flushed)
 
 	assert_true(f->held);
 	f->held = false;
-	assert_int_equal(d->octets, f->octets);
-	r->wire_free = begins + wire_ns(&r->o, f->octets);
+	assert_int_equal(d->bytes, f->bytes);
+	r->wire_free = begins + wire_ns(&r->o, f->bytes);
 	if (f->best_effort) {
 		assert_true(d->n == 0 && d->waited_ns == 0 && d->d == 0 && d->put == 0);
 		assert_int_equal(f->of_flow, r->be_out);

@@ -41,7 +41,7 @@ void mq_connect(struct bytes *b, uint8_t version, const char *client_id, uint16_
 /* `assigned`: the client identifier that a version 5 broker gives, or NULL. */
 void mq_connack(
 	struct bytes *b, uint8_t version, uint8_t code, uint16_t alias_max, const char *assigned);
-/* PUBACK, PUBREC, PUBREL, PUBCOMP, UNSUBACK: first octet and packet identifier. */
+/* PUBACK, PUBREC, PUBREL, PUBCOMP, UNSUBACK: first byte and packet identifier. */
 void mq_ack(struct bytes *b, uint8_t first, uint16_t id);
 void mq_empty(struct bytes *b, uint8_t first); /* PINGREQ, PINGRESP, DISCONNECT */
 void mq_subscribe(struct bytes *b, uint8_t version, uint16_t id, const char *filter);

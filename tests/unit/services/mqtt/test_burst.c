@@ -72,7 +72,7 @@ static void next_frame(struct peer *c, uint8_t version, uint64_t *s)
 	case 2:
 		ack += test_below(s, 5);
 		break;
-	case 3: /* a length that takes two octets without need */
+	case 3: /* a length that takes two bytes without need */
 		if (b.p[1] < 0x80 && b.n > 2) {
 			bytes_u8(&b, 0);
 			memmove(b.p + 3, b.p + 2, b.n - 3);

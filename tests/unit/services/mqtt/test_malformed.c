@@ -50,7 +50,7 @@ struct fault {
 	}
 
 static const struct fault faults[] = {
-	{"five octets of length", 4, CLIENT, BP_C_NOT_INSPECTED_LENGTH,
+	{"five bytes of length", 4, CLIENT, BP_C_NOT_INSPECTED_LENGTH,
 		BYTES(0x30, 0xff, 0xff, 0xff, 0xff, 1)},
 	{"type 0", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0x00, 0)},
 	{"AUTH in 3.1.1", 4, CLIENT, BP_C_NOT_INSPECTED_TYPE, BYTES(0xf0, 0)},
@@ -103,7 +103,7 @@ static const struct fault faults[] = {
 	{"a second CONNACK", 4, BROKER, BP_C_NOT_INSPECTED_PROTOCOL, BYTES(0x20, 2, 0, 0)},
 };
 
-/* Whole, in single bytes, and cut after the first octet; afterwards hot values must be ignored. */
+/* Whole, in single bytes, and cut after the first byte; afterwards hot values must be ignored. */
 static void each_fault(void **state)
 {
 	static const size_t sizes[] = {1000, 1, 2, 3};

@@ -24,20 +24,20 @@ static struct bp_transform_layout of_type(uint8_t type, uint8_t fraction, bool l
 	return l;
 }
 
-/* Octets of `v` as the layout's first output; *saturated: whether it was. */
+/* Bytes of `v` as the layout's first output; *saturated: whether it was. */
 static uint64_t written(const struct bp_transform_layout *l, double v, bool *saturated)
 {
-	uint8_t octets[48] = {0};
+	uint8_t bytes[48] = {0};
 	uint64_t bits = 0;
 	unsigned got;
 
 	points.v[0][5] = v;
 	points.v[1][5] = points.v[2][5] = 0;
-	got = bp_transform_layout_write(l, octets, &points, 5);
+	got = bp_transform_layout_write(l, bytes, &points, 5);
 	assert_true(got <= 1);
 	*saturated = got != 0;
 	for (unsigned i = 0; i < bp_transform_type_size(l->out[0].type); i++)
-		bits = bits << 8 | octets[l->out[0].offset + i];
+		bits = bits << 8 | bytes[l->out[0].offset + i];
 	return bits;
 }
 
@@ -147,7 +147,7 @@ static void invalid_layouts(void **state)
 	assert_true(bp_transform_layout_finish(&l, &what));
 	assert_int_equal(l.length, BP_TRANSFORM_OFFSET_MAX + 4);
 	l.out[2].offset++;
-	refused(l, "a field begins more than 1400 octets into the payload");
+	refused(l, "a field begins more than 1400 bytes into the payload");
 	l = bp_transform_layout_kunze2021;
 	l.length = 24;
 	assert_true(bp_transform_layout_finish(&l, &what));
@@ -179,7 +179,7 @@ static void overlapping_fields(void **state)
 static void outputs_in_place_of_inputs(void **state)
 {
 	struct bp_transform_layout l = of_type(BP_TRANSFORM_FIXED32, 0, false);
-	uint8_t octets[12] = {0, 0, 0, 1, 0, 0, 0, 2, 255, 255, 255, 253};
+	uint8_t bytes[12] = {0, 0, 0, 1, 0, 0, 0, 2, 255, 255, 255, 253};
 	const uint8_t expected[12] = {255, 255, 255, 253, 0, 0, 0, 1, 0, 0, 0, 2};
 	const char *what;
 
@@ -188,9 +188,9 @@ static void outputs_in_place_of_inputs(void **state)
 	l.out[2].offset = 0;
 	l.length = 0;
 	assert_true(bp_transform_layout_finish(&l, &what));
-	assert_int_equal(bp_transform_layout_read(&l, octets, &points, 63), BP_TRANSFORM_GOOD);
-	assert_int_equal(bp_transform_layout_write(&l, octets, &points, 63), 0);
-	assert_memory_equal(octets, expected, 12);
+	assert_int_equal(bp_transform_layout_read(&l, bytes, &points, 63), BP_TRANSFORM_GOOD);
+	assert_int_equal(bp_transform_layout_write(&l, bytes, &points, 63), 0);
+	assert_memory_equal(bytes, expected, 12);
 }
 
 static void the_ends_of_fixed_point(void **state)
@@ -277,62 +277,62 @@ static void the_ends_of_floats(void **state)
 static void each_coordinate_has_its_bit(void **state)
 {
 	const struct bp_transform_layout l = of_type(BP_TRANSFORM_FIXED32, 25, true);
-	uint8_t octets[24];
+	uint8_t bytes[24];
 
 	for (unsigned which = 0; which < 8; which++) {
 		for (unsigned c = 0; c < 3; c++)
 			points.v[c][0] = which & 1u << c ? 64 : 63;
-		assert_int_equal(bp_transform_layout_write(&l, octets, &points, 0), which);
+		assert_int_equal(bp_transform_layout_write(&l, bytes, &points, 0), which);
 	}
 }
 
-static void either_order_of_octets(void **state)
+static void either_order_of_bytes(void **state)
 {
 	const uint8_t big[8] = {0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
 	const uint8_t little[8] = {0x18, 0x2d, 0x44, 0x54, 0xfb, 0x21, 0x09, 0x40};
 	struct bp_transform_layout l = of_type(BP_TRANSFORM_FLOAT64, 0, false);
-	uint8_t octets[48] = {0};
+	uint8_t bytes[48] = {0};
 
-	memcpy(octets + 8, big, 8);
-	assert_int_equal(bp_transform_layout_read(&l, octets, &points, 2), BP_TRANSFORM_GOOD);
+	memcpy(bytes + 8, big, 8);
+	assert_int_equal(bp_transform_layout_read(&l, bytes, &points, 2), BP_TRANSFORM_GOOD);
 	assert_true(points.v[0][2] == 0 && points.v[1][2] == M_PI && points.v[2][2] == 0);
 	l = of_type(BP_TRANSFORM_FLOAT64, 0, true);
 	points.v[2][2] = M_PI;
-	assert_int_equal(bp_transform_layout_write(&l, octets, &points, 2), 0);
-	assert_memory_equal(octets + 40, little, 8);
-	memcpy(octets, octets + 40, 8);
-	assert_int_equal(bp_transform_layout_read(&l, octets, &points, 1), BP_TRANSFORM_GOOD);
+	assert_int_equal(bp_transform_layout_write(&l, bytes, &points, 2), 0);
+	assert_memory_equal(bytes + 40, little, 8);
+	memcpy(bytes, bytes + 40, 8);
+	assert_int_equal(bp_transform_layout_read(&l, bytes, &points, 1), BP_TRANSFORM_GOOD);
 	assert_true(points.v[0][1] == M_PI);
 }
 
 static void numbers_of_each_type(void **state)
 {
-	const uint8_t octets[48] = {0x80, 0, 0, 1, 0x80, 0, 0, 1, 0xbf, 0x80, 0, 0};
+	const uint8_t bytes[48] = {0x80, 0, 0, 1, 0x80, 0, 0, 1, 0xbf, 0x80, 0, 0};
 	struct bp_transform_layout l = of_type(BP_TRANSFORM_FIXED32, 31, false);
 
 	l.in[1].type = BP_TRANSFORM_UFIXED32;
 	l.in[2].type = BP_TRANSFORM_FLOAT32;
-	assert_int_equal(bp_transform_layout_read(&l, octets, &points, 0), BP_TRANSFORM_GOOD);
+	assert_int_equal(bp_transform_layout_read(&l, bytes, &points, 0), BP_TRANSFORM_GOOD);
 	assert_true(points.v[0][0] == -1 + 0x1p-31);
 	assert_true(points.v[1][0] == 1 + 0x1p-31);
 	assert_true(points.v[2][0] == -1);
 	l.in[0].fraction = l.in[1].fraction = 0;
-	assert_int_equal(bp_transform_layout_read(&l, octets, &points, 0), BP_TRANSFORM_GOOD);
+	assert_int_equal(bp_transform_layout_read(&l, bytes, &points, 0), BP_TRANSFORM_GOOD);
 	assert_true(points.v[0][0] == -2147483647.0);
 	assert_true(points.v[1][0] == 2147483649.0);
 }
 
 static enum bp_transform_bad read_three(struct bp_transform_layout l, double a, double b, double c)
 {
-	uint8_t octets[48] = {0};
+	uint8_t bytes[48] = {0};
 	enum bp_transform_bad bad;
 
-	memcpy(octets, &a, 8);
-	memcpy(octets + 8, &b, 8);
-	memcpy(octets + 16, &c, 8);
+	memcpy(bytes, &a, 8);
+	memcpy(bytes + 8, &b, 8);
+	memcpy(bytes + 16, &c, 8);
 	l.little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 	points.v[0][7] = 99;
-	bad = bp_transform_layout_read(&l, octets, &points, 7);
+	bad = bp_transform_layout_read(&l, bytes, &points, 7);
 	if (bad != BP_TRANSFORM_GOOD)
 		for (unsigned i = 0; i < 3; i++)
 			assert_true(points.v[i][7] == 0);
@@ -389,7 +389,7 @@ int main(void)
 		cmocka_unit_test(the_ends_of_unsigned_fixed_point),
 		cmocka_unit_test(the_ends_of_floats),
 		cmocka_unit_test(each_coordinate_has_its_bit),
-		cmocka_unit_test(either_order_of_octets),
+		cmocka_unit_test(either_order_of_bytes),
 		cmocka_unit_test(numbers_of_each_type),
 		cmocka_unit_test(invalid_samples),
 		cmocka_unit_test(degrees),

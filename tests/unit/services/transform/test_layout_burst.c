@@ -36,11 +36,11 @@ static void reads_the_same(const struct bp_transform_kunze2021_ops *way, unsigne
 {
 	static struct bp_transform_points slow, quick;
 	const struct bp_transform_layout l = by_fields(at);
-	uint8_t *payload[BP_TRANSFORM_BURST], bad[BP_TRANSFORM_BURST], octets[128];
+	uint8_t *payload[BP_TRANSFORM_BURST], bad[BP_TRANSFORM_BURST], bytes[128];
 
 	for (unsigned i = 0; i < n; i++) {
-		random_payload(octets, l.length);
-		payload[i] = exact_copy(octets, l.length);
+		random_payload(bytes, l.length);
+		payload[i] = exact_copy(bytes, l.length);
 	}
 	memset(&slow, 0xff, sizeof(slow));
 	memset(&quick, 0xff, sizeof(quick));
@@ -56,15 +56,15 @@ static bool writes_the_same(const struct bp_transform_kunze2021_ops *way, unsign
 {
 	static struct bp_transform_points p;
 	const struct bp_transform_layout l = by_fields(at);
-	uint8_t *slow[BP_TRANSFORM_BURST], *quick[BP_TRANSFORM_BURST], octets[128];
+	uint8_t *slow[BP_TRANSFORM_BURST], *quick[BP_TRANSFORM_BURST], bytes[128];
 	uint8_t slow_saturated[BP_TRANSFORM_BURST], quick_saturated[BP_TRANSFORM_BURST + 1];
 	const bool wild = next_random(&seed) % 4 == 0;
 	uint64_t any;
 
 	for (unsigned i = 0; i < n; i++) {
-		random_payload(octets, l.length);
-		slow[i] = exact_copy(octets, l.length);
-		quick[i] = exact_copy(octets, l.length);
+		random_payload(bytes, l.length);
+		slow[i] = exact_copy(bytes, l.length);
+		quick[i] = exact_copy(bytes, l.length);
 		for (unsigned c = 0; c < 3; c++)
 			p.v[c][i] = wild ? random_number(&seed, 25)
 					 : (double)(int64_t)next_random(&seed) * 0x1p-58;
@@ -112,11 +112,11 @@ static void one_of_many_is_beyond(void **state)
 {
 	static const double beyond[] = {64, -64.1, NAN, INFINITY, -INFINITY};
 	static struct bp_transform_points p;
-	uint8_t octets[BP_TRANSFORM_BURST][12], saturated[BP_TRANSFORM_BURST];
+	uint8_t bytes[BP_TRANSFORM_BURST][12], saturated[BP_TRANSFORM_BURST];
 	uint8_t *payload[BP_TRANSFORM_BURST];
 
 	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++)
-		payload[i] = octets[i];
+		payload[i] = bytes[i];
 	for (unsigned width = 4; width <= 8; width += 4) {
 		const struct bp_transform_kunze2021_ops *way = bp_transform_kunze2021_ops(width);
 
@@ -137,16 +137,16 @@ static void one_of_many_is_beyond(void **state)
 static void the_papers_layouts_in_a_burst(void **state)
 {
 	static struct bp_transform_points p;
-	uint8_t octets[BP_TRANSFORM_BURST][57], bad[BP_TRANSFORM_BURST];
+	uint8_t bytes[BP_TRANSFORM_BURST][57], bad[BP_TRANSFORM_BURST];
 	uint8_t saturated[BP_TRANSFORM_BURST], *payload[BP_TRANSFORM_BURST];
 	const struct bp_transform_layout *l = &bp_transform_layout_kunze2021_timed;
 	const uint8_t beyond[12] = {0x7f, 0xff, 0xff, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1};
 
 	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++) {
-		memset(octets[i], 0xcc, sizeof(octets[i]));
-		payload[i] = octets[i];
-		memset(octets[i] + 17, 0xff, 12);
-		octets[i][20] = (uint8_t)i;
+		memset(bytes[i], 0xcc, sizeof(bytes[i]));
+		payload[i] = bytes[i];
+		memset(bytes[i] + 17, 0xff, 12);
+		bytes[i][20] = (uint8_t)i;
 	}
 	assert_true(
 		bp_transform_layout_read_all(l, (const uint8_t *const *)payload, 10, &p, bad) == 0);
@@ -161,10 +161,10 @@ static void the_papers_layouts_in_a_burst(void **state)
 	p.v[2][9] = 0x1p-25;
 	assert_true(bp_transform_layout_write_all(l, payload, 10, &p, saturated) == 0x3ff);
 	assert_int_equal(saturated[9], 3);
-	assert_memory_equal(octets[9] + 29, beyond, 12);
-	assert_int_equal(octets[9][28], 0xff);
-	assert_int_equal(octets[9][41], 0xcc);
-	assert_int_equal(octets[10][29], 0xcc);
+	assert_memory_equal(bytes[9] + 29, beyond, 12);
+	assert_int_equal(bytes[9][28], 0xff);
+	assert_int_equal(bytes[9][41], 0xcc);
+	assert_int_equal(bytes[10][29], 0xcc);
 }
 
 int main(void)

@@ -98,7 +98,7 @@ static struct number slow(const struct bp_transform_field *f, double v)
 	}
 }
 
-/* Three fields side by side in any order, behind up to 20 octets. */
+/* Three fields side by side in any order, behind up to 20 bytes. */
 static void random_fields(struct bp_transform_field f[3], uint16_t *at)
 {
 	const unsigned first = (unsigned)(next_random(&seed) % 3);
@@ -142,10 +142,10 @@ static uint64_t bits_at(const uint8_t *p, const struct bp_transform_field *f, bo
 	return bits;
 }
 
-static bool inside(const struct bp_transform_field f[3], unsigned octet)
+static bool inside(const struct bp_transform_field f[3], unsigned byte)
 {
 	for (unsigned c = 0; c < 3; c++)
-		if (octet - f[c].offset < bp_transform_type_size(f[c].type))
+		if (byte - f[c].offset < bp_transform_type_size(f[c].type))
 			return true;
 	return false;
 }
@@ -241,13 +241,13 @@ static void numbers_are_read_as_defined(void **state)
 	for (unsigned round = 0; round < TEST_TIMES(20000); round++) {
 		const struct bp_transform_layout l = random_layout();
 		const unsigned n = (unsigned)(next_random(&seed) % (BP_TRANSFORM_BURST + 1));
-		uint8_t *payload[BP_TRANSFORM_BURST], octets[128];
+		uint8_t *payload[BP_TRANSFORM_BURST], bytes[128];
 		uint64_t any;
 
 		for (unsigned i = 0; i < n; i++) {
-			for (unsigned o = 0; o < sizeof(octets); o++)
-				octets[o] = (uint8_t)next_random(&seed);
-			payload[i] = exact_copy(octets, l.length);
+			for (unsigned o = 0; o < sizeof(bytes); o++)
+				bytes[o] = (uint8_t)next_random(&seed);
+			payload[i] = exact_copy(bytes, l.length);
 		}
 		memset(&p, 0xff, sizeof(p));
 		any = bp_transform_layout_read_all(&l, (const uint8_t *const *)payload, n, &p, bad);

@@ -24,7 +24,7 @@ static void identity(void **state)
 	assert_int_equal(bp_transform_matrix_check(m), BP_TRANSFORM_MATRIX_OK);
 }
 
-/* The authors' messages: as JSON has the rows, and back octet by octet. */
+/* The authors' messages: as JSON has the rows, and back byte by byte. */
 static void loader_messages(void **state)
 {
 	json_t *fixture = fixture_load(), *each;

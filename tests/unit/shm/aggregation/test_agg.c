@@ -164,7 +164,7 @@ static void written_rows_are_read_once(void **state)
 	assert_true(bp_seqlock_read(&p->plan.lock, &other, &p->taken, sizeof(p->taken)));
 	assert_true(is_version(&p->taken, 3));
 	assert_int_equal(seen, other);
-	/* The last octet counts, too. */
+	/* The last byte counts, too. */
 	((uint8_t *)&p->rules)[sizeof(p->rules) - 1] ^= 1;
 	assert_false(bp_seqlock_equals(&p->plan.lock, &p->rules, sizeof(p->rules)));
 	free(p);

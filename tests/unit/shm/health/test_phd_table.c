@@ -180,7 +180,7 @@ static void test_layouts(void **state)
 	assert_int_equal(x.t->control->layouts, 1);
 	assert_int_equal(bp_phd_layout_of(x.t, 0)->users, 1000);
 	assert_true(phd_layout_is(bp_phd_layout_of(x.t, 0), 7));
-	/* one that differs in its last octet alone is another */
+	/* one that differs in its last byte alone is another */
 	l->text[1000]++;
 	assert_int_equal(bp_phd_layout_get(x.w, l), 1);
 	phd_layout_fill(l, 9, 1);

@@ -33,14 +33,14 @@ class Command(unittest.TestCase):
         out = measured("--messages", 8, "--format", "paper")
         self.assertEqual((out["messages"], out["format"], out["packets"], out["wrong"]), (8, "paper", 100001, 0))
         self.assertEqual(out["mean_messages"], 8)
-        self.assertEqual(out["octets"], {"payload": 100001 * 128, "messages": 100001 * 512, "packets": 100001 * 176})
+        self.assertEqual(out["bytes"], {"payload": 100001 * 128, "messages": 100001 * 512, "packets": 100001 * 176})
         self.near(out["goodput_ratio"], 8 / 11, 1e-8)
         self.near(out["mean_gap_ns"], 80000, 0.01)
         self.near(out["mean_delay_ns"], 35000, 0.01)
         self.assertGreater(out["erlang"]["p"], 0.01)
         self.assertEqual(out["flushed"]["time"], 0)
         full = measured("--messages", 8, "--senders", 100)
-        self.assertEqual(full["octets"]["packets"], 100001 * 216)
+        self.assertEqual(full["bytes"]["packets"], 100001 * 216)
 
     def test_rate_is_only_a_scale(self):
         slow, fast = (measured("--rate", r, "--minimum-mu", 0.1)["minimum_mu"][0]["mu"] for r in (1e3, 1e5))

@@ -36,7 +36,7 @@ static void compare(enum bp_agg_format format, unsigned n, double max_delay)
 	/* what `biplane show aggregates` says of it */
 	assert_int_equal(atomic_load(&sim_first_stats(f)->delay_ns), c.wait_ns);
 	assert_int_equal(atomic_load(&sim_first_stats(f)->aggregates), c.packets);
-	assert_int_equal(atomic_load(&sim_first_stats(f)->aggregate_octets), c.octets);
+	assert_int_equal(atomic_load(&sim_first_stats(f)->aggregate_bytes), c.bytes);
 	sim_first_free(f);
 }
 

@@ -2,9 +2,9 @@
 #include "tests/unit/apps/sim/agg/measured.h"
 
 /*
- * Equation 2 by the octets of the frames that were made, S_N = 48 + 16 N, and with it Equation 3:
+ * Equation 2 by the bytes of the frames that were made, S_N = 48 + 16 N, and with it Equation 3:
  * 16 N / S_N is N / (3 + N). The paper has N / (4 + N), which is what an N-packet's goodput is when
- * each frame is 16 octets longer than Equation 2 says; docs/performance/aggregation-models.md.
+ * each frame is 16 bytes longer than Equation 2 says; docs/performance/aggregation-models.md.
  */
 static void paper(void **state)
 {
@@ -14,10 +14,10 @@ static void paper(void **state)
 
 		assert_int_equal(c.packets, 51);
 		assert_int_equal(c.messages, 51 * n);
-		assert_int_equal(c.octets, 51 * (48 + 16 * n));
-		assert_int_equal(c.payload_octets * (3 + n), c.octets * n);
-		assert_int_equal(c.payload_octets * (4 + n), (c.octets + 16 * c.packets) * n);
-		assert_int_equal(c.message_octets, 51 * n * 64);
+		assert_int_equal(c.bytes, 51 * (48 + 16 * n));
+		assert_int_equal(c.payload_bytes * (3 + n), c.bytes * n);
+		assert_int_equal(c.payload_bytes * (4 + n), (c.bytes + 16 * c.packets) * n);
+		assert_int_equal(c.message_bytes, 51 * n * 64);
 	}
 }
 
@@ -29,12 +29,12 @@ static void full(void **state)
 		struct sim_first_options o = poisson(BP_AGG_FORMAT_FULL, n, n);
 		struct sim_first_counts c = measure(&o, 0, 50, NULL);
 
-		assert_int_equal(c.octets, 51 * (42 + 16 + 9 + 3 * (n - 1) + 16 * n));
-		assert_int_equal(c.payload_octets, 51 * 16 * n);
+		assert_int_equal(c.bytes, 51 * (42 + 16 + 9 + 3 * (n - 1) + 16 * n));
+		assert_int_equal(c.payload_bytes, 51 * 16 * n);
 		o.senders = 1;
 		c = measure(&o, 0, 50, NULL);
-		assert_int_equal(c.octets, 51 * (42 + 16 + 9 + (n - 1) + 16 * n));
-		assert_int_equal(c.message_octets, 51 * n * 58);
+		assert_int_equal(c.bytes, 51 * (42 + 16 + 9 + (n - 1) + 16 * n));
+		assert_int_equal(c.message_bytes, 51 * n * 58);
 	}
 }
 

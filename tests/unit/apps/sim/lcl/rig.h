@@ -20,7 +20,7 @@ static inline struct lsim_scenario_options scenario(enum lsim_scenario which)
 		.hops = 8,
 		.nodes = 16,
 		.flows = which == LSIM_CHAIN ? 3 : 32,
-		.octets = 124,
+		.bytes = 124,
 		.load = 1,
 		.seed = 1,
 		.best_effort_bps = UINT64_C(5000000000),

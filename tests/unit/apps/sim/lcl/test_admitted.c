@@ -12,7 +12,7 @@
  * What services/lcl/admission.h promises of the flows of a port, kept by a line of such ports over
  * which they go on together: sources that send as much as they may, all at once or at any time.
  */
-#define OCTETS 124u
+#define BYTES 124u
 #define LONG 1514u
 #define FLOWS_MAX 6u
 #define HOPS_MAX 12u
@@ -37,15 +37,15 @@ static unsigned flows(const struct bp_lcl_port *p, struct bp_lcl_flow *f, struct
 	for (unsigned i = 0; i < n; i++) {
 		const uint8_t hops = (uint8_t)(1 + sim_random_next(r) % HOPS_MAX);
 		const uint32_t frames = 1 + (uint32_t)(sim_uniform(r) * 1.2 * slot / n /
-						       (OCTETS + BP_LCL_LINK_OVERHEAD));
+						       (BYTES + BP_LCL_LINK_OVERHEAD));
 
 		f[i] = (struct bp_lcl_flow){.hops = hops,
 			.budget_ns = (uint64_t)(sim_uniform(r) * 2.5 * hops * (double)p->tau_ns),
 			.rate_bps =
 				(uint64_t)((0.01 + 0.4 * sim_uniform(r) / n) * (double)p->rate_bps),
 			.peak_bps = p->rate_bps,
-			.frame = OCTETS - BP_LCL_LABEL,
-			.burst = frames * (OCTETS + BP_LCL_LINK_OVERHEAD)};
+			.frame = BYTES - BP_LCL_LABEL,
+			.burst = frames * (BYTES + BP_LCL_LINK_OVERHEAD)};
 	}
 	return n;
 }
@@ -72,8 +72,8 @@ static void build(struct lsim_network *w, const struct bp_lcl_port *p, const str
 		be->route[0] = (uint16_t)i;
 		be->source = (struct lsim_source){.kind = LSIM_CONSTANT,
 			.rate_bps = UINT64_C(20000000000),
-			.octets_min = 60,
-			.octets_max = LONG,
+			.bytes_min = 60,
+			.bytes_max = LONG,
 			.random = {sim_random_next(r)}};
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -86,9 +86,9 @@ static void build(struct lsim_network *w, const struct bp_lcl_port *p, const str
 		ts->source = (struct lsim_source){.kind = LSIM_BURSTS,
 			.rate_bps = f[i].rate_bps,
 			.peak_bps = f[i].peak_bps,
-			.burst = f[i].burst / (OCTETS + BP_LCL_LINK_OVERHEAD),
-			.octets_min = OCTETS,
-			.octets_max = OCTETS,
+			.burst = f[i].burst / (BYTES + BP_LCL_LINK_OVERHEAD),
+			.bytes_min = BYTES,
+			.bytes_max = BYTES,
 			.wander = at_once ? 0 : 0.05,
 			.phase_ps = at_once ? 1 : sim_random_next(r) % (50000 * LSIM_PS),
 			.random = {sim_random_next(r)}};

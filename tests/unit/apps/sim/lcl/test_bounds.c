@@ -50,7 +50,7 @@ static void one_frame_waits_as_it_should(void **state)
 					.in_ns = t,
 					.d = d,
 					.n = (uint8_t)n,
-					.octets = 60};
+					.bytes = 60};
 				int64_t off;
 
 				assert_int_equal(bp_lcl_put(s, t, &a), BP_LCL_PUT_OK);
@@ -104,7 +104,7 @@ static int64_t worst(void)
 			.in_ns = frames[i].at,
 			.d = (int32_t)(frames[i].meant - frames[i].at),
 			.n = 1,
-			.octets = LEN};
+			.bytes = LEN};
 
 		take_until(s, now, a.in_ns);
 		now = a.in_ns;

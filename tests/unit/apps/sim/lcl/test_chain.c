@@ -26,7 +26,7 @@ static void any_slot_and_rate(void **state)
 {
 	static const struct {
 		uint64_t tau_ns, rate_bps;
-		unsigned octets;
+		unsigned bytes;
 	} ports[] = {{1000, 100000000000, 60}, {10000, 25000000000, 1514},
 		{100000, 1000000000, 124}, {1000000, 1000000000, 1514}, {10000000, 100000000, 60},
 		{8000, 33333333333, 100}};
@@ -38,7 +38,7 @@ static void any_slot_and_rate(void **state)
 		o.port.lcl.tau_ns = ports[i].tau_ns;
 		o.port.lcl.rate_bps = ports[i].rate_bps;
 		o.best_effort_bps = ports[i].rate_bps / 5;
-		o.octets = ports[i].octets;
+		o.bytes = ports[i].bytes;
 		o.flows = 1;
 		run(&w, &o, 20000);
 		for (unsigned k = 0; k < w.n_flows; k++) {

@@ -70,7 +70,7 @@ static void best_effort_gets_the_rest(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		const struct lsim_measured *m = &w.flows[4 + i].measured;
 		const struct bp_lcl_measured *l = bp_lcl_measured(w.ports[i].lcl);
-		const double bps = (double)m->octets * 8e12 / (double)w.now_ps;
+		const double bps = (double)m->bytes * 8e12 / (double)w.now_ps;
 		const double gated = (double)l->gated_ns * 25e12 / (double)w.now_ps;
 
 		assert_true(l->gated > 0);

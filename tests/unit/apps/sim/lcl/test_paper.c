@@ -20,7 +20,7 @@ static void table_1(void **state)
 	assert_int_equal(o.port.lcl.queues, 4);
 	for (unsigned i = 0; i < FLOWS; i++) {
 		const struct lsim_flow *f = &w.flows[i];
-		const double bps = (double)f->measured.octets * 8e12 / (double)w.end_ps;
+		const double bps = (double)f->measured.bytes * 8e12 / (double)w.end_ps;
 
 		assert_int_equal(f->budget_ns, due[i].d0);
 		assert_int_equal(f->hops, due[i].hops);

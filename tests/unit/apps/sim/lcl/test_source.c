@@ -4,7 +4,7 @@
 #define SENT 20000u
 
 static uint64_t at[SENT];
-static uint32_t octets[SENT];
+static uint32_t bytes[SENT];
 
 static void send(struct lsim_source *s)
 {
@@ -12,7 +12,7 @@ static void send(struct lsim_source *s)
 		const struct lsim_next n = lsim_source_next(s);
 
 		at[i] = n.at_ps;
-		octets[i] = n.octets;
+		bytes[i] = n.bytes;
 		assert_true(i == 0 || at[i] > at[i - 1]);
 	}
 }
@@ -25,8 +25,8 @@ static void bursts_keep_to_burst_and_rate(void **state)
 			.rate_bps = 2000000000,
 			.peak_bps = 25000000000,
 			.burst = 7,
-			.octets_min = 124,
-			.octets_max = 124,
+			.bytes_min = 124,
+			.bytes_max = 124,
 			.phase_ps = 12345,
 			.wander = wander * 0.05,
 			.random = {3}};
@@ -56,8 +56,8 @@ static void sizes_and_rates(void **state)
 	for (unsigned i = 0; i < COUNT(kinds); i++) {
 		struct lsim_source s = {.kind = kinds[i],
 			.rate_bps = 5000000000,
-			.octets_min = 60,
-			.octets_max = 1514,
+			.bytes_min = 60,
+			.bytes_max = 1514,
 			.random = {i}};
 		uint64_t sum = 0;
 		uint32_t least = 2000, most = 0;
@@ -65,9 +65,9 @@ static void sizes_and_rates(void **state)
 
 		send(&s);
 		for (unsigned k = 0; k < SENT; k++) {
-			sum += octets[k] + BP_LCL_LINK_OVERHEAD;
-			least = octets[k] < least ? octets[k] : least;
-			most = octets[k] > most ? octets[k] : most;
+			sum += bytes[k] + BP_LCL_LINK_OVERHEAD;
+			least = bytes[k] < least ? bytes[k] : least;
+			most = bytes[k] > most ? bytes[k] : most;
 		}
 		assert_int_equal(least, 60);
 		assert_int_equal(most, 1514);

@@ -153,7 +153,7 @@ static void a_narrow_link_sends_one_after_another(void **state)
 {
 	struct wan_path p;
 
-	/* 1,000 octets are 1 ms */
+	/* 1,000 bytes are 1 ms */
 	make(&p, (struct wan_path_options){.delay_ns = 5 * MS, .rate_bps = 8000000});
 	put(&p, 0, 1, 1000);
 	put(&p, 0, 2, 2000);

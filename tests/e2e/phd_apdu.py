@@ -19,7 +19,7 @@ ABRT, RLRQ, RLRE = (bytes.fromhex(f"{c}00020000") for c in ("e600", "e400", "e50
 LATER = bytes.fromhex("040000020067")  # the end of rorj 103: the device is to ask again
 
 
-def octets(body):
+def octet_string(body):
     return struct.pack(">H", len(body)) + body
 
 
@@ -30,22 +30,22 @@ def counted(entries, count=None):
 
 
 def aarq(system_id, config=400):
-    """Of an agent with 20601, MDER, a system-id of 8 octets (16 digits) and a configuration."""
+    """Of an agent with 20601, MDER, a system-id of 8 bytes (16 digits) and a configuration."""
     return bytes.fromhex("e2000032800000000001002a5079002680000000800080000000000000000080000000" "08" + system_id +
                          f"{config:04x}" "0001010000000000")
 
 
 def prst(invoke, choice, body):
-    data = struct.pack(">HH", invoke, choice) + octets(body)
-    return struct.pack(">H", 0xe700) + octets(octets(data))
+    data = struct.pack(">HH", invoke, choice) + octet_string(body)
+    return struct.pack(">H", 0xe700) + octet_string(octet_string(data))
 
 
 def event(invoke, type_, info, confirmed=True):
-    return prst(invoke, EVENT_CONFIRMED if confirmed else EVENT, struct.pack(">HIH", 0, 0xffffffff, type_) + octets(info))
+    return prst(invoke, EVENT_CONFIRMED if confirmed else EVENT, struct.pack(">HIH", 0, 0xffffffff, type_) + octet_string(info))
 
 
 def attribute(id_, value):
-    return struct.pack(">H", id_) + octets(value)
+    return struct.pack(">H", id_) + octet_string(value)
 
 
 def numeric(handle, code=19384, unit=544, value_map=((NU_VALUE, 2),), more=()):
@@ -66,8 +66,8 @@ def config_result(answer):
 
 
 def fixed(invoke, number, values, handle=1, confirmed=True):
-    """`values`: of an object of two octets each, as its map has them (SFLOAT; below 2048: that integer)."""
-    entries = [struct.pack(">H", handle) + octets(struct.pack(">H", v)) for v in values]
+    """`values`: of an object of two bytes each, as its map has them (SFLOAT; below 2048: that integer)."""
+    entries = [struct.pack(">H", handle) + octet_string(struct.pack(">H", v)) for v in values]
     return event(invoke, FIXED, struct.pack(">HH", 0xf000, number) + counted(entries), confirmed)
 
 
@@ -77,7 +77,7 @@ def variable(invoke, number, values, handle=1):
 
 
 def accepted(invoke, type_=FIXED):
-    return prst(invoke, RORS_EVENT, struct.pack(">HIH", 0, 0xffffffff, type_) + octets(b""))
+    return prst(invoke, RORS_EVENT, struct.pack(">HIH", 0, 0xffffffff, type_) + octet_string(b""))
 
 
 def rorj(invoke, problem):
