@@ -28,7 +28,7 @@ def alarm(run):
 def block(run, report):
     """The lines between the marks; report: docs/performance/results.md as README.md links to it."""
     lines = [f"Measured on {run.get('date', 'unknown')[:10]} at commit {run['commit']}. The machine was virtual and shared: {run['machine']}, "
-             f"{run['cores']} cores. biplane had one worker on one core. biplane and `dpdk-testpmd --forward-mode=io` ran alternately "
+             f"{run['cores']} cores. biplane had one worker (forwarding thread) on one core. biplane and `dpdk-testpmd --forward-mode=io` ran alternately "
              f"on the same frames, {run['rounds']} rounds of {run['seconds']} s each. Each rate is the median of the rounds. "
              "The frames come from memory, not from a NIC, so the rates are not line rates; compare only the ratios. "
              "The alarm times are measured over veth with AF_PACKET. "
