@@ -20,48 +20,49 @@
 static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_VFIO] = {DATA, "vfio-pci", .memlock = true,
 		.files = "/dev/vfio/vfio, /dev/vfio/GROUP",
-		.why = "to map the NIC's registers and DMA memory, by virtual addresses"},
+		.reason = "to map the NIC's registers and DMA memory, by virtual addresses"},
 	[BP_PRIV_VFIO_NO_IOMMU] = {DATA, "vfio-pci without IOMMU",
 		CAPS(CAP_SYS_RAWIO, CAP_SYS_ADMIN), .memlock = true,
 		.files = "/dev/vfio/vfio, /dev/vfio/noiommu-GROUP",
-		.why = "to allow the NIC to write to any memory by physical address"},
+		.reason = "to allow the NIC to write to any memory by physical address"},
 	[BP_PRIV_UIO] = {DATA, "uio_pci_generic, igb_uio",
 		CAPS(CAP_SYS_RAWIO, CAP_SYS_ADMIN, CAP_DAC_OVERRIDE), .memlock = true,
 		.files = "/dev/uioN, /sys/bus/pci/devices/*/resource*",
-		.why = "to allow the NIC to write to any memory by physical address"},
+		.reason = "to allow the NIC to write to any memory by physical address"},
 	[BP_PRIV_BIFURCATED] = {DATA, "mlx4_core, mlx5_core, mana",
 		CAPS(CAP_NET_RAW, CAP_NET_ADMIN), .memlock = true, .files = "/dev/infiniband/*",
-		.why = "to receive frames from a NIC that the kernel also uses, and set its MTU"},
+		.reason =
+			"to receive frames from a NIC that the kernel also uses, and set its MTU"},
 	[BP_PRIV_AF_PACKET] = {DATA, "net_af_packet", CAPS(CAP_NET_RAW, CAP_NET_ADMIN),
 		.memlock = true, .files = "",
-		.why = "to open packet sockets, and set promiscuous mode, MTU and MAC"},
+		.reason = "to open packet sockets, and set promiscuous mode, MTU and MAC"},
 	[BP_PRIV_AF_XDP] = {DATA, "net_af_xdp", CAPS(CAP_NET_RAW, CAP_NET_ADMIN, CAP_SYS_ADMIN),
 		.memlock = true, .files = "",
-		.why = "to open XDP sockets, and load the program that fills them and find it "
-		       "again"},
+		.reason = "to open XDP sockets, and load the program that fills them and find it "
+			  "again"},
 	[BP_PRIV_TAP] = {DATA, "net_tap", CAPS(CAP_NET_ADMIN), .files = "/dev/net/tun",
-		.why = "to make the interface"},
+		.reason = "to create the interface"},
 	[BP_PRIV_VIRTIO_USER] = {DATA, "virtio_user with vhost-net", CAPS(CAP_NET_ADMIN),
-		.files = "/dev/vhost-net, /dev/net/tun", .why = "to make the interface"},
+		.files = "/dev/vhost-net, /dev/net/tun", .reason = "to create the interface"},
 	[BP_PRIV_PCAP_INTERFACE] = {DATA, "net_pcap with an interface", CAPS(CAP_NET_RAW),
-		.files = "", .why = "to open packet sockets"},
+		.files = "", .reason = "to open packet sockets"},
 	[BP_PRIV_SOCKET] = {DATA, "net_memif, net_vhost, virtio_user with a socket",
-		.files = "the socket and its directory", .why = ""},
+		.files = "the socket and its directory", .reason = ""},
 	[BP_PRIV_MEMORY] = {DATA, "net_ring, net_null, net_pcap with files", .files = "the files",
-		.why = ""},
-	[BP_PRIV_KERNEL_TAP] = {DATA, "kernel interface tap", CAPS(CAP_NET_ADMIN),
-		.files = "/dev/net/tun", .why = "to make the kernel interface of what routes"},
-	[BP_PRIV_KERNEL_VIRTIO] = {DATA, "kernel interface virtio", CAPS(CAP_NET_ADMIN),
+		.reason = ""},
+	[BP_PRIV_KERNEL_TAP] = {DATA, "host interface tap", CAPS(CAP_NET_ADMIN),
+		.files = "/dev/net/tun",
+		.reason = "to create the host interface of a routed port or bridge"},
+	[BP_PRIV_KERNEL_VIRTIO] = {DATA, "host interface virtio", CAPS(CAP_NET_ADMIN),
 		.files = "/dev/vhost-net, /dev/net/tun",
-		.why = "to make the kernel interface of what routes"},
-	[BP_PRIV_ROUTES] = {CONTROL, "ports or bridges that route", CAPS(CAP_NET_ADMIN),
-		.files = "/dev/net/tun, /proc/sys/net",
-		.why = "to hold the kernel interfaces, and give them addresses and the settings of "
-		       "a router"},
+		.reason = "to create the host interface of a routed port or bridge"},
+	[BP_PRIV_ROUTES] = {CONTROL, "routed ports, bridges with host_interface",
+		CAPS(CAP_NET_ADMIN), .files = "/dev/net/tun, /proc/sys/net",
+		.reason = "to keep the host interfaces open, and set their addresses and sysctls"},
 	[BP_PRIV_LOW_PORT] = {CONTROL,
-		"health_devices.listen or a loader of matrices below port 1024",
-		CAPS(CAP_NET_BIND_SERVICE), .files = "", .why = "to open the port"},
-	[BP_PRIV_PUBLISH] = {CONTROL, "everything else", .files = "", .why = ""},
+		"health_devices.listen or transform.matrix_loader on a port below 1024",
+		CAPS(CAP_NET_BIND_SERVICE), .files = "", .reason = "to open the port"},
+	[BP_PRIV_PUBLISH] = {CONTROL, "other functions", .files = "", .reason = ""},
 };
 
 const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p)
@@ -93,15 +94,15 @@ void bp_privilege_caps_text(const struct bp_privilege_row *row, char *out, size_
 
 void bp_privileges_markdown(FILE *out)
 {
-	fputs("| plane | for | capabilities | locked memory | files to read and write | why |\n"
+	fputs("| plane | component | capabilities | locked memory | files | reason |\n"
 	      "| --- | --- | --- | --- | --- | --- |\n",
 		out);
 	for (unsigned p = 0; p < BP_PRIVILEGES; p++) {
 		char caps[160];
 
 		bp_privilege_caps_text(&rows[p], caps, sizeof(caps));
-		fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", rows[p].plane, rows[p].what, caps,
-			rows[p].memlock ? "unlimited" : "", rows[p].files, rows[p].why);
+		fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", rows[p].plane, rows[p].component,
+			caps, rows[p].memlock ? "unlimited" : "", rows[p].files, rows[p].reason);
 	}
 }
 
@@ -120,7 +121,7 @@ int bp_privilege_check(enum bp_privilege p, const char *who, char *err, size_t e
 			continue;
 		cap_name(row->cap[i], name, sizeof(name));
 		snprintf(err, err_size, "%s needs %s, %s, which this process lacks; " REMEDY, who,
-			name, row->why);
+			name, row->reason);
 		return -1;
 	}
 	return 0;

@@ -38,12 +38,12 @@ enum bp_privilege {
 
 struct bp_privilege_row {
 	const char *plane;
-	const char *what; /* driver or section */
+	const char *component; /* driver or section */
 	unsigned n_caps;
 	uint8_t cap[BP_PRIV_CAPS_MAX]; /* CAP_* of linux/capability.h */
 	bool memlock;                  /* locked memory beyond RLIMIT_MEMLOCK */
 	const char *files;             /* files that its user must be able to open; "" for none */
-	const char *why;
+	const char *reason;
 };
 
 const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p);

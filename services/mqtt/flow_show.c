@@ -9,16 +9,16 @@
 static const char *stream_name(uint8_t stream)
 {
 	static const char *const name[] = {
-		[BP_STREAM_UNSEEN] = "unseen",
-		[BP_STREAM_BOUNDARY] = "reading",
-		[BP_STREAM_SKIP] = "packet under way",
-		[BP_STREAM_REASSEMBLE] = "packet under way",
+		[BP_STREAM_UNSEEN] = "no_data",
+		[BP_STREAM_BOUNDARY] = "inspecting",
+		[BP_STREAM_SKIP] = "partial_packet",
+		[BP_STREAM_REASSEMBLE] = "partial_packet",
 		[BP_STREAM_ENDED] = "ended",
-		[BP_STREAM_RESYNC] = "seeking",
-		[BP_STREAM_NOT_INSPECTED] = "opaque",
+		[BP_STREAM_RESYNC] = "resync",
+		[BP_STREAM_NOT_INSPECTED] = "not_inspected",
 	};
 
-	return stream < sizeof(name) / sizeof(name[0]) ? name[stream] : "unseen";
+	return stream < sizeof(name) / sizeof(name[0]) ? name[stream] : "no_data";
 }
 
 static const char *connection_name(const struct bp_flow *f)

@@ -14,7 +14,8 @@ struct bp_flow_view {
 	uint16_t vlan_outer, vlan_inner;      /* 0: none */
 	uint8_t version;                      /* 3, 4, 5; 0: unknown */
 	const char *connection;               /* "opening", "open", "closing", "closed" */
-	const char *to_broker; /* "reading", "packet under way", "seeking", "opaque", "unseen" */
+	const char *to_broker; /* "inspecting", "partial_packet", "resync", "not_inspected",
+				  "ended", "no_data" */
 	const char *from_broker;
 	const char *not_inspected_reason; /* a counter's name, or "" */
 	bool unread;                      /* in a direction that is evaluated */

@@ -40,7 +40,7 @@ def test_connections_are_shared_out_and_whole(lab, gateway):
         assert len(flows) == SESSIONS, "a connection is followed by two workers, or by none"
         assert {f["worker"] for f in flows} == {0, 1}
         for f in flows:
-            assert f["to_broker"] == f["from_broker"] == "reading" and f["publishes"] == 1, f
+            assert f["to_broker"] == f["from_broker"] == "inspecting" and f["publishes"] == 1, f
         for s in sessions:
             s.all_arrived()
     finally:

@@ -27,9 +27,9 @@ static json_t *row_to_json(const struct bp_privilege_row *row)
 	for (char *rest = caps, *cap; row->n_caps && (cap = strsep(&rest, ", ")) != NULL;)
 		if (*cap != '\0')
 			json_array_append_new(list, json_string(cap));
-	return json_pack("{s:s, s:s, s:o, s:b, s:s, s:s}", "plane", row->plane, "for", row->what,
-		"capabilities", list, "locked_memory", row->memlock, "files", row->files, "why",
-		row->why);
+	return json_pack("{s:s, s:s, s:o, s:b, s:s, s:s}", "plane", row->plane, "component",
+		row->component, "capabilities", list, "locked_memory", row->memlock, "files",
+		row->files, "reason", row->reason);
 }
 
 static int print_json(void)
@@ -38,7 +38,7 @@ static int print_json(void)
 
 	for (unsigned p = 0; p < BP_PRIVILEGES; p++)
 		json_array_append_new(rows, row_to_json(bp_privilege_row(p)));
-	all = json_pack("{s:o}", "privileges", rows);
+	all = json_pack("{s:o}", "components", rows);
 	return bp_print_json_new(all, false, stdout) == 0 ? BP_EX_OK : BP_EX_OSERR;
 }
 

@@ -9,10 +9,10 @@
 
 static const char *const unit_name[] = {
 	[BP_FAULT_NOTHING] = NULL,
-	[BP_FAULT_TIMES] = "times",
+	[BP_FAULT_TIMES] = "events",
 	[BP_FAULT_NS] = "ns",
 	[BP_FAULT_FRAMES] = "frames",
-	[BP_FAULT_BUFFERS] = "free buffers",
+	[BP_FAULT_BUFFERS] = "free mbufs",
 	[BP_FAULT_CONNECTIONS] = "connections",
 	[BP_FAULT_ALARMS] = "alarms",
 	[BP_FAULT_PUBLICATIONS] = "publications",

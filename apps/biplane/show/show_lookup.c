@@ -17,17 +17,21 @@ struct lookup {
 	struct bp_interface_names names;
 };
 
-static const char *const kind_name[BP_LINK_KINDS] = {
-	[BP_LINK_NONE] = "no route",
-	[BP_LINK_RESOLVED] = "forward",
-	[BP_LINK_CONNECTED] = "forward",
-	[BP_LINK_UNRESOLVED] = "to the kernel, which finds the neighbor",
-	[BP_LINK_LOCAL] = "to the kernel, as local",
-	[BP_LINK_BLACKHOLE] = "drop, as blackhole",
-	[BP_LINK_UNREACHABLE] = "to the kernel, as unreachable",
-	[BP_LINK_PROHIBIT] = "to the kernel, as prohibited",
-	[BP_LINK_PUNT] = "to the kernel, which forwards",
-	[BP_LINK_GROUP] = "forward",
+/* What a worker does with a packet, and why it does not forward it: the reason of the counter
+ * punt_REASON, or the type of the route. */
+static const struct {
+	const char *action, *reason;
+} kind_text[BP_LINK_KINDS] = {
+	[BP_LINK_NONE] = {"punt", "no_route"},
+	[BP_LINK_RESOLVED] = {"forward", NULL},
+	[BP_LINK_CONNECTED] = {"forward", NULL},
+	[BP_LINK_UNRESOLVED] = {"punt", "no_neighbor"},
+	[BP_LINK_LOCAL] = {"punt", "local"},
+	[BP_LINK_BLACKHOLE] = {"drop", "blackhole"},
+	[BP_LINK_UNREACHABLE] = {"punt", "unreachable"},
+	[BP_LINK_PROHIBIT] = {"punt", "prohibit"},
+	[BP_LINK_PUNT] = {"punt", "foreign_interface"},
+	[BP_LINK_GROUP] = {"forward", NULL},
 };
 
 static void mac_of_link(uint64_t link, uint8_t mac[6])
@@ -36,8 +40,8 @@ static void mac_of_link(uint64_t link, uint8_t mac[6])
 		mac[i] = (uint8_t)(bp_link_mac(link) >> 8 * i);
 }
 
-/* One way out: what a worker reads of a next hop that is no group. */
-static json_t *way(const struct lookup *l, uint32_t number, unsigned shares)
+/* What a worker reads of a next hop that is not a group. */
+static json_t *nexthop(const struct lookup *l, uint32_t number, unsigned shares)
 {
 	const struct bp_nexthop *e = &l->f->nexthops[number];
 	uint64_t link = atomic_load_explicit(&e->link, memory_order_acquire);
@@ -61,15 +65,17 @@ static json_t *way(const struct lookup *l, uint32_t number, unsigned shares)
 		    ? bp_json_hop(&hop, &l->names)
 		    : json_object();
 	json_object_del(j, "weight");
-	json_object_set_new(
-		j, "does", json_string(kind < BP_LINK_KINDS ? kind_name[kind] : "unknown"));
+	json_object_update_new(
+		j, json_pack("{ss? ss?}", "action",
+			   kind < BP_LINK_KINDS ? kind_text[kind].action : NULL, "reason",
+			   kind < BP_LINK_KINDS ? kind_text[kind].reason : NULL));
 	json_object_set_new(j, "lladdr", has_mac ? json_string(text) : json_null());
 	json_object_set_new(j, "shares", json_integer(shares));
 	return j;
 }
 
-/* Each member of a group once, with how many of the 256 shares lead to it. */
-static void add_group(const struct lookup *l, uint32_t number, json_t *ways)
+/* Each member of a group once, with its number of the 256 shares. */
+static void add_group(const struct lookup *l, uint32_t number, json_t *nexthops)
 {
 	uint32_t member[BP_GROUP_SHARES];
 	unsigned shares[BP_GROUP_SHARES], n = 0;
@@ -91,22 +97,22 @@ static void add_group(const struct lookup *l, uint32_t number, json_t *ways)
 	}
 	for (unsigned k = 0; k < n; k++)
 		if (member[k] < l->f->max_nexthops)
-			json_array_append_new(ways, way(l, member[k], shares[k]));
+			json_array_append_new(nexthops, nexthop(l, member[k], shares[k]));
 }
 
-static json_t *ways_of(const struct lookup *l, uint32_t number)
+static json_t *nexthops_of(const struct lookup *l, uint32_t number)
 {
-	json_t *ways = json_array();
+	json_t *nexthops = json_array();
 	uint64_t link;
 
 	if (number >= l->f->max_nexthops)
-		return ways;
+		return nexthops;
 	link = atomic_load_explicit(&l->f->nexthops[number].link, memory_order_acquire);
 	if (bp_link_kind(link) == BP_LINK_GROUP)
-		add_group(l, (uint32_t)link, ways);
+		add_group(l, (uint32_t)link, nexthops);
 	else
-		json_array_append_new(ways, way(l, number, BP_GROUP_SHARES));
-	return ways;
+		json_array_append_new(nexthops, nexthop(l, number, BP_GROUP_SHARES));
+	return nexthops;
 }
 
 /* The longest prefix in the records that holds the address. */
@@ -147,8 +153,8 @@ json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_siz
 	}
 	if (found)
 		bp_text_route(&route, &l.names, " ", text);
-	view = json_pack("{ss sI so so so}", "address", ip, "next_hop", (json_int_t)number, "ways",
-		l.f->max_routes ? ways_of(&l, number) : json_array(), "route",
+	view = json_pack("{ss sI so so so}", "address", ip, "nexthop", (json_int_t)number,
+		"nexthops", l.f->max_routes ? nexthops_of(&l, number) : json_array(), "route",
 		found ? bp_json_route(&route, &l.names) : json_null(), "route_text",
 		found ? json_string(text) : json_null());
 	if (!view)
@@ -156,13 +162,17 @@ json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_siz
 	return view;
 }
 
-static void print_way(const json_t *way, bool several, FILE *out)
+static void print_nexthop(const json_t *hop, bool several, FILE *out)
 {
-	const char *via = json_string_value(json_object_get(way, "via"));
-	const char *dev = json_string_value(json_object_get(way, "dev"));
-	const char *mac = json_string_value(json_object_get(way, "lladdr"));
+	const char *action = json_string_value(json_object_get(hop, "action"));
+	const char *reason = json_string_value(json_object_get(hop, "reason"));
+	const char *via = json_string_value(json_object_get(hop, "via"));
+	const char *dev = json_string_value(json_object_get(hop, "dev"));
+	const char *mac = json_string_value(json_object_get(hop, "lladdr"));
 
-	fprintf(out, "\t%s", json_string_value(json_object_get(way, "does")));
+	fprintf(out, "\t%s", action ? action : "unknown");
+	if (reason)
+		fprintf(out, " (%s)", reason);
 	if (via)
 		fprintf(out, " via %s", via);
 	if (dev)
@@ -170,18 +180,18 @@ static void print_way(const json_t *way, bool several, FILE *out)
 	if (mac)
 		fprintf(out, " lladdr %s", mac);
 	if (several)
-		fprintf(out, " share %d/%d", (int)bp_show_int(way, "shares"), BP_GROUP_SHARES);
+		fprintf(out, " share %d/%d", (int)bp_show_int(hop, "shares"), BP_GROUP_SHARES);
 	fputc('\n', out);
 }
 
 void bp_show_lookup_print(const json_t *view, FILE *out)
 {
-	const json_t *ways = json_object_get(view, "ways");
+	const json_t *nexthops = json_object_get(view, "nexthops");
 	const char *route = json_string_value(json_object_get(view, "route_text"));
-	size_t n = json_array_size(ways);
+	size_t n = json_array_size(nexthops);
 
 	fprintf(out, "%s: %s\n", json_string_value(json_object_get(view, "address")),
 		route ? route : "no route");
 	for (size_t i = 0; i < n; i++)
-		print_way(json_array_get(ways, i), n > 1, out);
+		print_nexthop(json_array_get(nexthops, i), n > 1, out);
 }

@@ -53,7 +53,7 @@ static json_t *sync_manager(const struct bp_shm *m)
 		[BP_SYNC_OFF] = "off",
 		[BP_SYNC_LOADING] = "loading",
 		[BP_SYNC_SYNCED] = "synced",
-		[BP_SYNC_HELD] = "held: host interfaces are gone with the data plane",
+		[BP_SYNC_HELD] = "held",
 	};
 	const struct bp_shm_control *g = m->control;
 	json_int_t now = LOAD(cp_sync_state);

@@ -142,7 +142,7 @@ def test_packet_buffers_that_run_out(lab, gateway):
     wait_until("the end of it", lambda: said(g, f"info dataplane: free mbufs are above monitoring.mbuf_low_percent again pool={pool} "), 60)
     wait_until("the end of it", lambda: said(g, "info dataplane: mbufs for all received frames again (rx_nombuf) port=devices "), 60)
     row = rows(g, "mbufs_low")[pool]
-    assert not row["active"] and row["max"]["unit"] == "free buffers" and row["total"]["count"] > 0
+    assert not row["active"] and row["max"]["unit"] == "free mbufs" and row["total"]["count"] > 0
     lowest = int(said(g, "mbuf_low_percent again")[-1].split("min_free=")[1].split(" ")[0])
     assert row["max"]["count"] <= lowest
     wait_until("the row to have what is counted",

@@ -133,9 +133,9 @@ static void test_every_row_is_complete(void **state)
 		char caps[160];
 
 		assert_non_null(row->plane);
-		assert_non_null(row->what);
+		assert_non_null(row->component);
 		assert_non_null(row->files);
-		assert_true(row->n_caps == 0 || row->why[0] != '\0');
+		assert_true(row->n_caps == 0 || row->reason[0] != '\0');
 		bp_privilege_caps_text(row, caps, sizeof(caps));
 		assert_null(strchr(caps, '?'));
 		assert_true(row->n_caps > 0 || strcmp(caps, "none") == 0);

@@ -24,11 +24,11 @@ static json_t *type(uint16_t spec)
 static const char *refused_reason(uint8_t verdict)
 {
 	static const char *const name[] = {
-		[BP_PHD_BAD_APDU] = "bad_apdu",
-		[BP_PHD_BAD_LENGTH] = "bad_length",
-		[BP_PHD_BAD_HANDLE] = "bad_handle",
+		[BP_PHD_BAD_APDU] = "malformed_apdu",
+		[BP_PHD_BAD_LENGTH] = "inconsistent_length",
+		[BP_PHD_BAD_HANDLE] = "not_mds_event",
 		[BP_PHD_NO_HANDLE] = "unknown_handle",
-		[BP_PHD_BAD_MAP] = "bad_map",
+		[BP_PHD_BAD_MAP] = "value_map_mismatch",
 	};
 
 	return verdict < sizeof(name) / sizeof(name[0]) ? name[verdict] : NULL;

@@ -92,22 +92,21 @@ static void one_address_as_a_worker_finds_it(void **state)
 	assert_routes("10.9.1.1: 10.9.0.0/16 via 10.1.0.2 dev wan proto bgp metric 20\n"
 		      "\tforward via 10.1.0.2 dev wan lladdr 02:00:00:00:01:02\n");
 	source.address = address("10.9.0.1");
-	assert_routes("10.9.0.1: blackhole 10.9.0.0/24 proto boot\n\tdrop, as blackhole\n");
+	assert_routes("10.9.0.1: blackhole 10.9.0.0/24 proto boot\n\tdrop (blackhole)\n");
 	source.address = address("10.0.0.9");
 	assert_routes("10.0.0.9: 10.0.0.0/24 dev lan proto kernel\n"
 		      "\tforward dev lan lladdr 02:00:00:00:01:03\n");
 	source.address = address("10.0.0.10");
 	assert_routes("10.0.0.10: 10.0.0.0/24 dev lan proto kernel\n"
-		      "\tto the kernel, which finds the neighbor dev lan\n");
+		      "\tpunt (no_neighbor) dev lan\n");
 	source.address = address("8.8.8.8");
 	assert_routes(
 		"8.8.8.8: 0.0.0.0/0 proto bgp metric 20 nexthop via 10.1.0.2 dev wan weight 1 "
 		"nexthop via 10.1.0.3 dev wan weight 3\n"
 		"\tforward via 10.1.0.2 dev wan lladdr 02:00:00:00:01:02 share 64/256\n"
-		"\tto the kernel, which finds the neighbor via 10.1.0.3 dev wan share "
-		"192/256\n");
+		"\tpunt (no_neighbor) via 10.1.0.3 dev wan share 192/256\n");
 	source.address = address("2001:db9::1");
-	assert_routes("2001:db9::1: no route\n\tno route\n");
+	assert_routes("2001:db9::1: no route\n\tpunt (no_route)\n");
 }
 
 static void neighbors_are_listed_in_order(void **state)

@@ -186,7 +186,7 @@ static void text_shows_past_faults_and_all_with_option(void **state)
 	says(false, "1 active\n", true);
 	says(false, "mbufs_low", false);
 	says(false, "worker 0", false);
-	says(true, "203 free buffers", true);
+	says(true, "203 free mbufs", true);
 	says(true, " 1 frame ", true);
 	says(true, "7 ms", true);
 	says(true, "0 us", false);

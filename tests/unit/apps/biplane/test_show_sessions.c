@@ -219,7 +219,8 @@ static void a_row_says_all(void **state)
 	want = json_pack("{ss ss ss ss ss si sb si si si si ss si}", "system_id",
 		"0022092258010004", "device", "[fd01::2]:40000", "transport", "udp", "state",
 		"operating", "type", "pulse_oximeter", "config_id", 400, "containers", 1, "reports",
-		7, "stored", 0, "errors", 0, "refused", 2, "refused_reason", "bad_map", "age_s", 3);
+		7, "stored", 0, "errors", 0, "refused", 2, "refused_reason", "value_map_mismatch",
+		"age_s", 3);
 	assert_non_null(want);
 	for (int compact = 0; compact < 2; compact++) {
 		v = view_parsed(&bp_show_sessions, &source, compact);
@@ -231,9 +232,9 @@ static void a_row_says_all(void **state)
 	text = view_written(&bp_show_sessions, &source, false, false);
 	assert_string_equal(text,
 		"SYSTEM-ID         DEVICE           TRANSPORT  STATE      TYPE            CONFIG  "
-		"CONTAINERS  REPORTS  STORED  ERRORS  REFUSED  REASON   AGE-S\n"
+		"CONTAINERS  REPORTS  STORED  ERRORS  REFUSED  REASON              AGE-S\n"
 		"0022092258010004  [fd01::2]:40000  udp        operating  pulse_oximeter     400  "
-		"yes               7       0       0        2  bad_map      3\n");
+		"yes               7       0       0        2  value_map_mismatch      3\n");
 	free(text);
 }
 
