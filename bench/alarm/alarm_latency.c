@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The time from a device's publish to its alarm at a subscriber, both in this process and so by one
- * clock. --decide is the other half of the paper's scenario A: the application in the cloud that
- * subscribes, compares and publishes the alarm.
+ * clock. -d is the other half of the paper's scenario A: the application in the cloud that
+ * subscribes, compares and publishes the alarm. -f: the device publishes the alarm itself, so
+ * that nothing lies between its publish and the alarm's broker: what no decision can be faster
+ * than.
  */
 #include <getopt.h>
+#include <inttypes.h>
 #include <mosquitto.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,15 +46,52 @@ static void on_reading(struct mosquitto *m, void *arg, const struct mosquitto_me
 			m, NULL, BENCH_ALARM_TOPIC, msg->payloadlen, msg->payload, 1, false);
 }
 
+static void print(unsigned n)
+{
+	printf("{\"alarms\": %u, ", n);
+	bench_percentiles(took_ns, n);
+	puts("}");
+}
+
+/* Appends the times of this run. */
+static void keep(const char *path)
+{
+	FILE *f = fopen(path, "a");
+
+	for (unsigned i = 0; f != NULL && i < count; i++)
+		fprintf(f, "%" PRIu64 "\n", took_ns[i]);
+	if (f == NULL || fclose(f) != 0) {
+		perror(path);
+		exit(1);
+	}
+}
+
+/* Prints the percentiles of the times of several runs. */
+static int merge(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	unsigned n = 0;
+
+	while (f != NULL && n < COUNT_MAX && fscanf(f, "%" SCNu64, &took_ns[n]) == 1)
+		n++;
+	if (n == 0) {
+		fprintf(stderr, "alarm_latency: no times in %s\n", path);
+		return 1;
+	}
+	fclose(f);
+	print(n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	const char *to = NULL, *alarms = NULL;
-	bool decide = false;
+	const char *to = NULL, *alarms = NULL, *times = NULL;
+	bool decide = false, floor_only = false;
 	unsigned interval_us = 2000;
 	struct mosquitto *device, *edge;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:n:i:d")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:n:i:w:m:df")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -60,12 +100,18 @@ int main(int argc, char **argv)
 			count = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 'i')
 			interval_us = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'w')
+			times = optarg;
+		else if (c == 'm')
+			return merge(optarg);
 		else if (c == 'd')
 			decide = true;
+		else if (c == 'f')
+			floor_only = true;
 	}
 	if (to == NULL || (alarms == NULL && !decide) || count == 0 || count > COUNT_MAX) {
 		fprintf(stderr, "usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
-				"[-i MICROSECONDS] | -d -p BROKER\n");
+				"[-i MICROSECONDS] [-w TIMES] [-f] | -d -p BROKER | -m TIMES\n");
 		return 64;
 	}
 	mosquitto_lib_init();
@@ -84,7 +130,8 @@ int main(int argc, char **argv)
 		int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + i);
 
 		sent_ns[i] = bench_alarm_now_ns();
-		mosquitto_publish(device, NULL, BENCH_TOPIC, n, text, 0, false);
+		mosquitto_publish(device, NULL, floor_only ? BENCH_ALARM_TOPIC : BENCH_TOPIC, n,
+			text, 0, false);
 		usleep(interval_us);
 	}
 	for (unsigned i = 0; atomic_load(&arrived) < count && i < 5000; i++)
@@ -94,8 +141,8 @@ int main(int argc, char **argv)
 			count);
 		return 1;
 	}
-	printf("{\"alarms\": %u, ", count);
-	bench_percentiles(took_ns, count);
-	puts("}");
+	if (times != NULL)
+		keep(times);
+	print(count);
 	return 0;
 }
