@@ -22,7 +22,7 @@
 #define BP_DOORBELL_RINGS 2
 
 struct bp_doorbell {
-	int fd; /* -1: none; the control plane looks at its rings by timer */
+	int fd; /* -1: none; the control plane examines its rings by timer */
 	unsigned n;
 	const _Atomic uint64_t *sleeps;
 	uint64_t rung; /* the sleep for which it was rung last */
@@ -62,7 +62,7 @@ static inline void bp_doorbell_check(struct bp_doorbell *d)
 }
 
 /*
- * Control plane: begins a sleep, or ends it. After bp_doorbell_sleep() it looks at the rings once
+ * Control plane: begins a sleep, or ends it. After bp_doorbell_sleep() it examines the rings once
  * more: a record that it does not see then will ring.
  */
 static inline void bp_doorbell_sleep(_Atomic uint64_t *sleeps)

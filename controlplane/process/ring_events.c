@@ -129,7 +129,7 @@ static void close_bell(struct bp_ring_events *e)
 	if (e->bell >= 0)
 		close(e->bell);
 	e->bell = -1;
-	bp_doorbell_wake(e->sleeps); /* no worker rings a doorbell that nobody reads */
+	bp_doorbell_wake(e->sleeps); /* no worker rings for a pipe that is not read */
 }
 
 static bool open_bell(struct bp_ring_events *e)

@@ -320,7 +320,7 @@ static int create_workers(struct dataplane *d, char *err, size_t err_size)
 	return rc;
 }
 
-/* Without the pipe the control plane looks at the rings by timer. */
+/* Without the pipe, the control plane examines the rings by timer. */
 static void open_doorbell(struct dataplane *d)
 {
 	char err[PATH_MAX + 256];
