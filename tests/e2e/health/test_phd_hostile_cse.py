@@ -16,8 +16,8 @@ from conftest import running_router
 from lab import wait_until
 from router_lab import RIGHT, only_biplane, own
 from test_phd import PHD
-from test_phd_seams import Oximeter, phd_words
-from test_phd_slow import accepted, asked, fixed_report
+from test_phd_both_planes import Oximeter, phd_words
+from test_phd_slow_path import accepted, asked, fixed_report
 
 pytestmark = only_biplane
 

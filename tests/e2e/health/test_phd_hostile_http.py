@@ -14,7 +14,7 @@ from conftest import running_router
 from lab import wait_until
 from router_lab import RIGHT, only_biplane
 from test_phd import PHD, ended
-from test_phd_slow import Sink, devices
+from test_phd_slow_path import Sink, devices
 
 pytestmark = only_biplane
 HTTP_PORT = 8080

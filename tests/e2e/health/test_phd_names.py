@@ -9,7 +9,7 @@ import pytest
 from conftest import running_router
 from router_lab import own, only_biplane
 from test_phd import PHD
-from test_phd_slow import AARQ, Sink, accepted, asked, fixed_report, stored
+from test_phd_slow_path import AARQ, Sink, accepted, asked, fixed_report, stored
 
 pytestmark = only_biplane
 RLRQ = bytes.fromhex("e40000020000")

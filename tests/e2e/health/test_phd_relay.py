@@ -21,7 +21,7 @@ from phd_apdu import PORT
 from relay_thread import RelayThread
 from router_lab import LEFT, RIGHT, only_biplane, own
 from test_phd import SIM, ended
-from test_phd_slow import Sink, assert_once
+from test_phd_slow_path import Sink, assert_once
 
 pytestmark = only_biplane
 RELAY = 7024

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "biplane/counters/mqtt.h"
-#include "ends.h"
+#include "endpoints.h"
 #include "rig.h"
 
 enum { PUBLISHES = 64, FORGED_VALUE = 99999 };

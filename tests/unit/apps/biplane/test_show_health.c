@@ -243,5 +243,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonsense_is_shown_without_harm, begin, end),
 	};
 
-	return cmocka_run_group_tests_name("show_trouble", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("show_health", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/proto/aggregation/agg_judge.h"
+#include "tests/unit/proto/aggregation/agg_read_exact.h"
 
 #include "proto/net/crc32c.h"
 
@@ -59,7 +59,7 @@ static void make(struct packet *k, unsigned family)
 	k->len = (size_t)(p - k->room);
 	k->family = family;
 	seal(k->room, k->directory);
-	assert_int_equal(judge(k->room, k->len, family, 4), BP_AGG_FULL_OK);
+	assert_int_equal(read_exact(k->room, k->len, family, 4), BP_AGG_FULL_OK);
 	assert_int_equal(head.count, 4);
 	assert_int_equal(got[1].from.port, 0x1235);
 	assert_int_equal(got[2].len, 0);
@@ -94,7 +94,7 @@ static void every_byte_changed(void **state)
 				if (v == was)
 					continue;
 				k.room[i] = (uint8_t)v;
-				e = judge(k.room, k.len, family, MOST);
+				e = read_exact(k.room, k.len, family, MOST);
 				if (i >= 16 + k.directory) {
 					assert_int_equal(e, BP_AGG_FULL_OK);
 					assert_memory_equal(got, before, sizeof(before));
@@ -130,16 +130,16 @@ static void two_and_three_bits_changed(void **state)
 
 				k.room[b / 8] ^= (uint8_t)(1 << b % 8);
 				assert_int_not_equal(
-					judge(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
+					read_exact(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
 				k.room[c / 8] ^= (uint8_t)(1 << c % 8);
 				assert_int_not_equal(
-					judge(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
+					read_exact(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
 				k.room[c / 8] ^= (uint8_t)(1 << c % 8);
 				k.room[b / 8] ^= (uint8_t)(1 << b % 8);
 			}
 			k.room[a / 8] ^= (uint8_t)(1 << a % 8);
 		}
-		assert_int_equal(judge(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
+		assert_int_equal(read_exact(k.room, k.len, family, MOST), BP_AGG_FULL_OK);
 	}
 }
 
@@ -163,7 +163,7 @@ static void wrong_directory_length_with_valid_checksum_is_rejected(void **state)
 			bp_put_be16(k.room + 4, (uint16_t)d);
 			if (d <= k.len - 16)
 				seal(k.room, d);
-			e = judge(k.room, k.len, family, MOST);
+			e = read_exact(k.room, k.len, family, MOST);
 			if (d > k.len - 16)
 				assert_int_equal(e, BP_AGG_FULL_E_SHORT);
 			else if (d > k.directory)
@@ -184,7 +184,7 @@ static void every_truncation_and_more_bytes(void **state)
 	for (unsigned family = 4; family <= 6; family += 2) {
 		make(&k, family);
 		for (size_t len = 0; len < sizeof(k.room); len++) {
-			const enum bp_agg_full_error e = judge(k.room, len, family, MOST);
+			const enum bp_agg_full_error e = read_exact(k.room, len, family, MOST);
 
 			if (len < 2)
 				assert_int_equal(e, BP_AGG_FULL_E_MAGIC);
@@ -206,13 +206,13 @@ static void versions_are_distinguished(void **state)
 		k.room[2] = (uint8_t)(version << 4 | 4);
 		/* whatever else is in it, and however short it is */
 		for (size_t len = 3; len < k.len && version != 1; len++)
-			assert_int_equal(judge(k.room, len, 4, MOST), BP_AGG_FULL_E_VERSION);
+			assert_int_equal(read_exact(k.room, len, 4, MOST), BP_AGG_FULL_E_VERSION);
 	}
 	k.room[2] = 0x14;
 	for (unsigned family = 0; family < 16; family++) {
 		k.room[2] = (uint8_t)(0x10 | family);
 		seal(k.room, k.directory);
-		assert_int_equal(judge(k.room, k.len, 4, MOST),
+		assert_int_equal(read_exact(k.room, k.len, 4, MOST),
 			family == 4 ? BP_AGG_FULL_OK : BP_AGG_FULL_E_FAMILY);
 	}
 }
@@ -225,10 +225,10 @@ static void inconsistent_counts_are_rejected(void **state)
 	for (unsigned n = 0; n < 256; n++) {
 		k.room[3] = (uint8_t)n;
 		seal(k.room, k.directory);
-		assert_int_equal(judge(k.room, k.len, 4, MOST),
+		assert_int_equal(read_exact(k.room, k.len, 4, MOST),
 			n == 4 ? BP_AGG_FULL_OK : BP_AGG_FULL_E_COUNT);
 		if (n > 4)
-			assert_int_equal(judge(k.room, k.len, 4, 4), BP_AGG_FULL_E_MANY);
+			assert_int_equal(read_exact(k.room, k.len, 4, 4), BP_AGG_FULL_E_MANY);
 	}
 }
 
@@ -242,14 +242,14 @@ static void the_smallest_packets(void **state)
 		p[3] = (uint8_t)n;
 		p[5] = 0;
 		seal(p, 0);
-		assert_int_equal(judge(p, 16, 4, MOST), BP_AGG_FULL_E_COUNT);
+		assert_int_equal(read_exact(p, 16, 4, MOST), BP_AGG_FULL_E_COUNT);
 	}
 	p[3] = 1;
 	for (unsigned d = 1; d <= 9; d++) {
 		p[5] = (uint8_t)d;
 		seal(p, d);
-		assert_int_equal(
-			judge(p, 16 + d, 4, MOST), d == 9 ? BP_AGG_FULL_OK : BP_AGG_FULL_E_ENTRY);
+		assert_int_equal(read_exact(p, 16 + d, 4, MOST),
+			d == 9 ? BP_AGG_FULL_OK : BP_AGG_FULL_E_ENTRY);
 	}
 	assert_int_equal(got[0].offset, 25);
 	assert_int_equal(got[0].len, 0);
@@ -267,10 +267,10 @@ static void longer_than_a_udp_payload(void **state)
 		"\xb4\x80\x00\x40\x12\x34\x0a\x00\x00\x01\x00",
 		27);
 	seal(p, 11);
-	assert_int_equal(judge(p, len, 4, MOST), BP_AGG_FULL_E_LENGTH);
+	assert_int_equal(read_exact(p, len, 4, MOST), BP_AGG_FULL_E_LENGTH);
 	p[17] = 0x7f; /* two of 32,512 */
 	seal(p, 11);
-	assert_int_equal(judge(p, len - 512, 4, MOST), BP_AGG_FULL_OK);
+	assert_int_equal(read_exact(p, len - 512, 4, MOST), BP_AGG_FULL_OK);
 	free(p);
 }
 
@@ -283,7 +283,7 @@ static void reserved_codes_in_a_long_directory(void **state)
 	for (unsigned flags = 0; flags < 256; flags++) {
 		p[16 + 9] = (uint8_t)flags;
 		seal(p, 1000);
-		assert_int_equal(judge(p, sizeof(p), 4, MOST),
+		assert_int_equal(read_exact(p, sizeof(p), 4, MOST),
 			flags >> 6 == 3 || (flags >> 3 & 3) == 3 || (flags & 7) > 4
 				? BP_AGG_FULL_E_ENTRY
 				: BP_AGG_FULL_E_COUNT); /* too many entries: all bytes of 0 are one
@@ -308,7 +308,7 @@ static void flags_that_mean_nothing(void **state)
 			make(&k, family);
 			k.room[16] = (uint8_t)flags;
 			seal(k.room, k.directory);
-			e = judge(k.room, k.len, family, MOST);
+			e = read_exact(k.room, k.len, family, MOST);
 			if (reserved || !whole)
 				assert_int_equal(e, BP_AGG_FULL_E_ENTRY);
 			else if (flags >> 6 == 1)
@@ -319,7 +319,7 @@ static void flags_that_mean_nothing(void **state)
 			make(&k, family);
 			k.room[16 + 5 + (family == 4 ? 4 : 16)] = (uint8_t)flags;
 			seal(k.room, k.directory);
-			e = judge(k.room, k.len, family, MOST);
+			e = read_exact(k.room, k.len, family, MOST);
 			if (reserved)
 				assert_int_equal(e, BP_AGG_FULL_E_ENTRY);
 		}
@@ -346,7 +346,7 @@ static void random_directories_stay_inside(void **state)
 		if (bp_be16(k.room + 4) > k.len - 16)
 			continue;
 		seal(k.room, bp_be16(k.room + 4));
-		if (judge(k.room, k.len, family, MOST) != BP_AGG_FULL_OK)
+		if (read_exact(k.room, k.len, family, MOST) != BP_AGG_FULL_OK)
 			continue;
 		accepted++;
 		assert_int_equal(head.count, k.room[3]);

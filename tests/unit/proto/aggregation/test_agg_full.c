@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/proto/aggregation/agg_judge.h"
+#include "tests/unit/proto/aggregation/agg_read_exact.h"
 #include "tests/unit/proto/aggregation/agg_random.h"
 
 /* An aggregate of `n` messages in an exact block of front + size bytes; freed by the caller. */
@@ -75,7 +75,7 @@ static void the_example_of_the_document(void **state)
 	assert_int_equal(b.len, EXAMPLE_LEN);
 	assert_memory_equal(b.p, example, EXAMPLE_LEN);
 	free(b.block);
-	assert_int_equal(judge(example, EXAMPLE_LEN, 4, 4), BP_AGG_FULL_OK);
+	assert_int_equal(read_exact(example, EXAMPLE_LEN, 4, 4), BP_AGG_FULL_OK);
 	expect_example(example);
 }
 
@@ -125,7 +125,7 @@ static void random_messages_are_restored(void **state)
 			end(&b, stream, sequence);
 			assert_true(b.len <= size);
 			assert_true(bp_agg_full_is(b.p, b.len));
-			assert_int_equal(judge(b.p, b.len, family, n), BP_AGG_FULL_OK);
+			assert_int_equal(read_exact(b.p, b.len, family, n), BP_AGG_FULL_OK);
 			assert_int_equal(head.count, n);
 			assert_int_equal(head.stream, stream);
 			assert_int_equal(head.sequence, sequence);
@@ -139,9 +139,9 @@ static void random_messages_are_restored(void **state)
 			}
 			if (n > 1)
 				assert_int_equal(
-					judge(b.p, b.len, family, n - 1), BP_AGG_FULL_E_MANY);
+					read_exact(b.p, b.len, family, n - 1), BP_AGG_FULL_E_MANY);
 			assert_int_equal(
-				judge(b.p, b.len, 10 - family, MOST), BP_AGG_FULL_E_FAMILY);
+				read_exact(b.p, b.len, 10 - family, MOST), BP_AGG_FULL_E_FAMILY);
 		} else {
 			size_t len = 77;
 
@@ -169,7 +169,7 @@ static void bounds_of_the_writer(void **state)
 			assert_false(bp_agg_full_append(&b.w, &s, big, 0)); /* most is 1 */
 			end(&b, 0, 0);
 			assert_int_equal(b.len, alone);
-			assert_int_equal(judge(b.p, b.len, family, 1), BP_AGG_FULL_OK);
+			assert_int_equal(read_exact(b.p, b.len, family, 1), BP_AGG_FULL_OK);
 			assert_int_equal(got[0].len, len);
 			free(b.block);
 			begin(&b, family, BP_AGG_FULL_FRONT6(1), alone - 1, 1);
@@ -184,7 +184,7 @@ static void bounds_of_the_writer(void **state)
 	assert_false(bp_agg_full_append(&b.w, &s, big, 0));
 	end(&b, 0, 0);
 	assert_int_equal(b.len, 16 + 9 + 254);
-	assert_int_equal(judge(b.p, b.len, 4, 255), BP_AGG_FULL_OK);
+	assert_int_equal(read_exact(b.p, b.len, 4, 255), BP_AGG_FULL_OK);
 	assert_int_equal(got[254].offset, b.len);
 	free(b.block);
 	/* the longest payload of UDP, and lengths that no sum of 16 bits holds */
@@ -196,7 +196,7 @@ static void bounds_of_the_writer(void **state)
 	assert_true(bp_agg_full_cost(&b.w, &s, 0) > 1); /* another length than before */
 	assert_false(bp_agg_full_append(&b.w, &s, big, 0));
 	end(&b, 0, 0);
-	assert_int_equal(judge(b.p, b.len, 6, 2), BP_AGG_FULL_OK);
+	assert_int_equal(read_exact(b.p, b.len, 6, 2), BP_AGG_FULL_OK);
 	free(b.block);
 	/* no room for header and directory; no message allowed */
 	begin(&b, 4, BP_AGG_FULL_FRONT4(1) - 1, 100, 9);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/proto/health/phd_build.h"
 #include "tests/unit/proto/health/phd_vectors.h"
-#include "tests/unit/proto/health/phd_verdict.h"
+#include "tests/unit/proto/health/phd_compare.h"
 
 /*
  * What the test's encoder writes is read back; whatever else comes, vectors cut and changed in each
@@ -20,7 +20,7 @@ static void vectors_are_classified_identically(void **state)
 		bool valid = json_is_true(json_object_get(item, "valid"));
 		size_t len;
 		uint8_t *p = vector_bytes(item, &len);
-		bool right = verdict(p, len);
+		bool right = compare(p, len);
 
 		/* others are wrong in what they say, not in how */
 		if (valid)
@@ -43,7 +43,7 @@ static void vectors_are_wrong_when_cut_or_longer(void **state)
 			uint8_t *cut = exact_copy(p, n);
 
 			/* M04 has bytes too many: cut, it is right */
-			if (verdict(cut, n))
+			if (compare(cut, n))
 				assert_string_equal(text(item, "id"), "M04");
 			assert_int_equal(bp_phd_apdu_size(cut, n), n < 4 ? 0 : 4 + g_u16(p, 2));
 			free(cut);
@@ -51,7 +51,7 @@ static void vectors_are_wrong_when_cut_or_longer(void **state)
 		assert_non_null(longer);
 		memcpy(longer, p, len);
 		longer[len] = 0;
-		assert_false(verdict(longer, len + 1));
+		assert_false(compare(longer, len + 1));
 		free(longer);
 		free(p);
 	}
@@ -72,7 +72,7 @@ static void every_byte_of_every_vector_may_be_any(void **state)
 
 			for (unsigned v = 0; v < 256; v++) {
 				p[at] = (uint8_t)v;
-				verdict(p, len);
+				compare(p, len);
 			}
 			p[at] = was;
 		}
@@ -100,7 +100,7 @@ static void several_bytes_changed_by_one(void **state)
 
 				q[r % len] = (uint8_t)(q[r % len] + (int)(r >> 32 & 2) - 1);
 			}
-			verdict(q, len);
+			compare(q, len);
 			free(q);
 		}
 		free(p);
@@ -128,7 +128,7 @@ static void garbage_is_classified_identically(void **state)
 			p[2] = 0;
 			p[3] = (uint8_t)(len - 4);
 		}
-		verdict(p, len);
+		compare(p, len);
 		free(p);
 	}
 }
@@ -172,7 +172,7 @@ static void read_written(struct phd_walk *w)
 	close_all(&o);
 	free(written);
 	written = exact_copy(o.b, o.n);
-	assert_true(verdict(written, o.n));
+	assert_true(compare(written, o.n));
 	assert_int_equal(phd_walk(w, written, o.n), BP_PHD_OK);
 }
 
@@ -396,11 +396,11 @@ static void reports_are_read_back(void **state)
 		assert_observations(&w.scan, e, n);
 		/* and a count that is not theirs is told from a length that is not */
 		written[27]++;
-		assert_false(verdict(written, o.n));
+		assert_false(compare(written, o.n));
 		assert_int_equal(phd_walk(&w, written, o.n), BP_PHD_E_COUNT);
 		if (top > 0) {
 			written[27] = (uint8_t)(top - 1);
-			assert_false(verdict(written, o.n));
+			assert_false(compare(written, o.n));
 			assert_int_equal(phd_walk(&w, written, o.n), BP_PHD_E_COUNT);
 		}
 	}

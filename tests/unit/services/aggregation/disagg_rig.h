@@ -2,7 +2,7 @@
 #ifndef BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_RIG_H
 #define BP_TESTS_UNIT_SERVICES_AGGREGATION_DISAGG_RIG_H
 
-#include "tests/unit/services/aggregation/disagg_twin.h"
+#include "tests/unit/services/aggregation/disagg_ip4.h"
 #include "tests/unit/services/aggregation/udp_frame.h"
 
 /*

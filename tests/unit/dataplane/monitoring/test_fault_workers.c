@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over workers: those that were away for long, and those that do not come back. */
 #include "biplane/counters/general.h"
-#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+#include "tests/unit/dataplane/monitoring/fault_rig.h"
 
 static int begin(void **state)
 {
@@ -23,19 +23,19 @@ static void poll_gap_is_logged(void **state)
 
 	(void)state;
 	overran(1, 1, 153 * MS);
-	look_after(S);
-	said(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
 		"worker=1 cpu=7 count=1 gap_ms=153 limit_ms=100 ");
 	for (unsigned i = 0; i < 10; i++) {
-		said_nothing_more();
+		assert_no_more_events();
 		overran(1, 2, 300 * MS);
-		look_after(S);
+		check_after(S);
 	}
-	said(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
+	assert_event(BP_LOG_WARNING, "poll gap above monitoring.poll_gap_warning: ",
 		"worker=1 cpu=7 count=20 interval_ms=10000 gap_ms=3000 ");
 	pass(10 * S);
-	said(BP_LOG_INFO, "no more poll gaps", "worker=1 cpu=7 total=21 gap_ms=31");
-	said_nothing_more();
+	assert_event(BP_LOG_INFO, "no more poll gaps", "worker=1 cpu=7 total=21 gap_ms=31");
+	assert_no_more_events();
 	t = shown(BP_FAULT_WORKER_OVERRUN, "worker 1");
 	assert_int_equal(t.total, 21);
 	assert_int_equal(t.spells, 1);
@@ -49,8 +49,8 @@ static void longest_poll_gap_is_recorded_without_fault(void **state)
 {
 	(void)state;
 	readings.worker[0].longest_ns = 3 * MS;
-	look_after(S);
-	said_nothing_more();
+	check_after(S);
+	assert_no_more_events();
 	assert_true(shown(BP_FAULT_WORKER_OVERRUN, "worker 0").worst == 3 * MS);
 }
 
@@ -59,21 +59,23 @@ static void stalled_worker_is_logged_while_stalled(void **state)
 	struct bp_fault_record t;
 
 	(void)state;
-	look_after(S);
+	check_after(S);
 	held[0] = true;
 	pass(1750 * MS);
-	said_nothing_more();
-	look_after(250 * MS);
-	said(BP_LOG_ERROR, "worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=2000 ");
+	assert_no_more_events();
+	check_after(250 * MS);
+	assert_event(BP_LOG_ERROR,
+		"worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=2000 ");
 	t = shown(BP_FAULT_WORKER_STUCK, "worker 0");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + S - 1000); /* its last sign of life */
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 	held[0] = false;
-	look_after(250 * MS);
-	said(BP_LOG_INFO, "worker polls its queues again", "worker=0 cpu=3 duration_ms=622");
-	said_nothing_more();
+	check_after(250 * MS);
+	assert_event(
+		BP_LOG_INFO, "worker polls its queues again", "worker=0 cpu=3 duration_ms=622");
+	assert_no_more_events();
 	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 1);
 	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 0").active, 0);
 	assert_int_equal(shown(BP_FAULT_WORKER_STUCK, "worker 1").spells, 0);
@@ -85,8 +87,9 @@ static void one_that_never_began_is_stuck_too(void **state)
 	(void)state;
 	held[1] = true;
 	pass(2 * S);
-	said(BP_LOG_ERROR, "worker does not poll its queues: ", "worker=1 cpu=7 duration_ms=2000 ");
-	said_nothing_more();
+	assert_event(BP_LOG_ERROR,
+		"worker does not poll its queues: ", "worker=1 cpu=7 duration_ms=2000 ");
+	assert_no_more_events();
 }
 
 /* More workers than queues: the thread of one that has none has ended. */
@@ -96,7 +99,7 @@ static void one_without_queues_is_not_waited_for(void **state)
 	held[1] = true;
 	readings.worker[1].runs = false;
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 }
 
 /* The machine stood still, or the process was stopped: nobody is to be blamed before he had the
@@ -104,19 +107,19 @@ static void one_without_queues_is_not_waited_for(void **state)
 static void delayed_monitor_reports_no_poll_gap(void **state)
 {
 	(void)state;
-	look_after(S);
+	check_after(S);
 	held[0] = true;
-	look_after(30 * S);
-	said_nothing_more();
+	check_after(30 * S);
+	assert_no_more_events();
 	held[0] = false;
-	look_after(250 * MS);
-	said_nothing_more();
+	check_after(250 * MS);
+	assert_no_more_events();
 	assert_int_equal(counters.v[BP_C_WORKER_STALLS], 0);
 	/* but one that then does not come back */
 	held[0] = true;
-	look_after(30 * S);
-	look_after(250 * MS);
-	said(BP_LOG_ERROR,
+	check_after(30 * S);
+	check_after(250 * MS);
+	assert_event(BP_LOG_ERROR,
 		"worker does not poll its queues: ", "worker=0 cpu=3 duration_ms=30250 ");
 }
 
@@ -129,7 +132,7 @@ static void off_disables_the_check(void **state)
 	start_with(&off);
 	held[0] = true;
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 }
 
 static void connections_that_pass_unread_are_a_fault(void **state)
@@ -137,19 +140,19 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 	struct bp_fault_record t;
 
 	(void)state;
-	look_after(S);
+	check_after(S);
 	readings.worker[1].unread = (struct bp_unread){.connections = 12, .longest_ns = 61 * S};
-	look_after(250 * MS);
-	said(BP_LOG_WARNING, "MQTT connections are not inspected: ", "worker=1 ");
+	check_after(250 * MS);
+	assert_event(BP_LOG_WARNING, "MQTT connections are not inspected: ", "worker=1 ");
 	t = shown(BP_FAULT_NOT_INSPECTED, "worker 1");
 	assert_int_equal(t.active, 1);
 	assert_int_equal(t.worst, 12);
 	readings.worker[1].unread = (struct bp_unread){.connections = 3, .longest_ns = 90 * S};
 	pass(30 * S);
-	said_nothing_more();
+	assert_no_more_events();
 	readings.worker[1].unread = (struct bp_unread){0};
-	look_after(250 * MS);
-	said(BP_LOG_INFO, "all MQTT connections are inspected", "worker=1 ");
+	check_after(250 * MS);
+	assert_event(BP_LOG_INFO, "all MQTT connections are inspected", "worker=1 ");
 	assert_int_equal(counters.v[BP_C_CONNECTIONS_NOT_INSPECTED], 1);
 	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 1").active, 0);
 	assert_int_equal(shown(BP_FAULT_NOT_INSPECTED, "worker 0").spells, 0);
@@ -168,5 +171,5 @@ int main(void)
 		cmocka_unit_test_setup(off_disables_the_check, begin),
 	};
 
-	return cmocka_run_group_tests_name("trouble_workers", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_workers", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over links. */
 #include "biplane/counters/general.h"
-#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+#include "tests/unit/dataplane/monitoring/fault_rig.h"
 
 static void lan_is(enum bp_fault_link link)
 {
@@ -12,7 +12,7 @@ static void link_up_is_no_fault(void **state)
 {
 	(void)state;
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
 	assert_int_equal(shown(BP_FAULT_LINK_DOWN, "lan").spells, 0);
 }
@@ -22,21 +22,21 @@ static void exit_and_restart_are_logged(void **state)
 	struct bp_fault_record t;
 
 	(void)state;
-	look_after(S);
+	check_after(S);
 	lan_is(BP_FAULT_LINK_LOST);
-	look_after(S);
-	said(BP_LOG_WARNING, "link down: ", "port=lan");
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "link down: ", "port=lan");
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 2 * S);
 	assert_int_equal(t.ended_ns, 0);
 	pass(100 * S); /* once is enough */
-	said_nothing_more();
+	assert_no_more_events();
 	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 100 * S);
 	lan_is(BP_FAULT_LINK_IS_UP);
-	look_after(1500 * MS);
-	said(BP_LOG_INFO, "link up ", "port=lan down_ms=101500 ");
-	said_nothing_more();
+	check_after(1500 * MS);
+	assert_event(BP_LOG_INFO, "link up ", "port=lan down_ms=101500 ");
+	assert_no_more_events();
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_int_equal(t.active, 0);
 	assert_true(t.ended_ns == t.began_ns + 101500 * MS);
@@ -54,23 +54,23 @@ static void one_that_flaps_does_not_fill_the_log(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 240; i++) {
 		lan_is(i % 2 ? BP_FAULT_LINK_IS_UP : BP_FAULT_LINK_LOST);
-		look_after(250 * MS);
+		check_after(250 * MS);
 	}
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 120);
-	said(BP_LOG_WARNING, "link down: ", "port=lan");
-	said(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
-	said(BP_LOG_WARNING, "link down: ", "port=lan");
-	said(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
-	said(BP_LOG_WARNING, "link flapping; ", "port=lan");
-	lines = n_told;
+	assert_event(BP_LOG_WARNING, "link down: ", "port=lan");
+	assert_event(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
+	assert_event(BP_LOG_WARNING, "link down: ", "port=lan");
+	assert_event(BP_LOG_INFO, "link up ", "port=lan down_ms=250 ");
+	assert_event(BP_LOG_WARNING, "link flapping; ", "port=lan");
+	lines = n_logged;
 	assert_int_equal(lines, 4 + 5);
 	pass(10 * S);
-	assert_int_equal(n_told, lines + 1);
+	assert_int_equal(n_logged, lines + 1);
 	n_read = lines;
-	said(BP_LOG_WARNING, "link flapping; ", "port=lan");
-	assert_non_null(strstr(told[lines].text, " link=up "));
+	assert_event(BP_LOG_WARNING, "link flapping; ", "port=lan");
+	assert_non_null(strstr(logged[lines].text, " link=up "));
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 }
 
 /* At the start a link may take its time, and a driver that never reports one is not asked. */
@@ -81,32 +81,33 @@ static void missing_link_is_logged_after_the_delay(void **state)
 	(void)state;
 	lan_is(BP_FAULT_LINK_NOT_YET);
 	pass(9750 * MS);
-	said_nothing_more();
+	assert_no_more_events();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
-	look_after(250 * MS);
-	said(BP_LOG_WARNING, "link has not come up since the start: ", "port=lan down_ms=10000 ");
+	check_after(250 * MS);
+	assert_event(BP_LOG_WARNING,
+		"link has not come up since the start: ", "port=lan down_ms=10000 ");
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS);
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 1);
 	lan_is(BP_FAULT_LINK_IS_UP);
-	look_after(S);
-	said(BP_LOG_INFO, "link up ", "port=lan down_ms=11000 ");
+	check_after(S);
+	assert_event(BP_LOG_INFO, "link up ", "port=lan down_ms=11000 ");
 	/* from now on it is as any other */
 	lan_is(BP_FAULT_LINK_NOT_YET);
-	look_after(S);
-	said(BP_LOG_WARNING, "link down: ", "port=lan");
-	said_nothing_more();
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "link down: ", "port=lan");
+	assert_no_more_events();
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.began_ns == BEGIN_UNIX_NS + 12 * S);
-	look_after(S);
+	check_after(S);
 	t = shown(BP_FAULT_LINK_DOWN, "lan");
 	assert_true(t.total == 12 * S); /* of both times */
 	assert_true(t.worst == 11 * S);
 	lan_is(BP_FAULT_LINK_IS_UP);
-	look_after(S);
+	check_after(S);
 	lan_is(BP_FAULT_LINK_LOST);
-	look_after(S);
-	look_after(S);
+	check_after(S);
+	check_after(S);
 	assert_true(shown(BP_FAULT_LINK_DOWN, "lan").total == 14 * S);
 }
 
@@ -117,7 +118,7 @@ static void link_up_in_time_is_no_fault(void **state)
 	pass(9 * S);
 	lan_is(BP_FAULT_LINK_IS_UP);
 	pass(60 * S);
-	said_nothing_more();
+	assert_no_more_events();
 	assert_int_equal(counters.v[BP_C_LINK_DOWN], 0);
 }
 
@@ -131,5 +132,5 @@ int main(void)
 		cmocka_unit_test_setup(link_up_in_time_is_no_fault, start),
 	};
 
-	return cmocka_run_group_tests_name("trouble_links", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_links", tests, NULL, NULL);
 }

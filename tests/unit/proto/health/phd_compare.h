@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_PROTO_HEALTH_PHD_VERDICT_H
-#define BP_TESTS_UNIT_PROTO_HEALTH_PHD_VERDICT_H
+#ifndef BP_TESTS_UNIT_PROTO_HEALTH_PHD_COMPARE_H
+#define BP_TESTS_UNIT_PROTO_HEALTH_PHD_COMPARE_H
 
 #include "tests/unit/proto/exact.h"
 #include "tests/unit/proto/health/phd_grammar.h"
@@ -44,7 +44,7 @@ static inline void assert_invoke_id_is_known(const uint8_t *p, size_t len, const
 		assert_int_equal(w->apdu.prst.invoke_id, g_u16(p, 6));
 }
 
-static inline bool verdict(const uint8_t *p, size_t len)
+static inline bool compare(const uint8_t *p, size_t len)
 {
 	static struct phd_walk w;
 	enum bp_phd_error e = phd_walk(&w, p, len);

@@ -11,7 +11,7 @@ import pytest
 from lab import wait_until
 from router_lab import only_biplane, own
 from test_phd_hostile_cse import cse, router  # noqa: F401  fixtures
-from test_phd_slow import accepted, asked, fixed_report
+from test_phd_slow_path import accepted, asked, fixed_report
 
 pytestmark = only_biplane
 _ids = itertools.count(1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_HOSTILE_TCP_ENDS_H
-#define BP_TESTS_HOSTILE_TCP_ENDS_H
+#ifndef BP_TESTS_HOSTILE_TCP_ENDPOINTS_H
+#define BP_TESTS_HOSTILE_TCP_ENDPOINTS_H
 
 #include "mqtt_peer.h"
 

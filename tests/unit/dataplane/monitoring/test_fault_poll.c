@@ -164,5 +164,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(faults_are_in_the_segment, begin, end),
 	};
 
-	return cmocka_run_group_tests_name("trouble_readings", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_poll", tests, NULL, NULL);
 }

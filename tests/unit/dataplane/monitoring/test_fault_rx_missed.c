@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The watch over frames that never reached biplane. */
 #include "biplane/counters/general.h"
-#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+#include "tests/unit/dataplane/monitoring/fault_rig.h"
 
 static void frames_are_counted_and_logged(void **state)
 {
 	struct bp_fault_record t;
 
 	(void)state;
-	look_after(S);
+	check_after(S);
 	readings.port[1].missed = 1234;
-	look_after(S);
-	said(BP_LOG_WARNING, "frames dropped by the NIC ", "port=wan count=1234 ");
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "frames dropped by the NIC ", "port=wan count=1234 ");
 	/* as long as it goes on, one line in ten seconds */
 	for (unsigned i = 0; i < 10; i++) {
-		said_nothing_more();
+		assert_no_more_events();
 		readings.port[1].missed += 100;
-		look_after(S);
+		check_after(S);
 	}
-	said(BP_LOG_WARNING, "frames dropped by the NIC ",
+	assert_event(BP_LOG_WARNING, "frames dropped by the NIC ",
 		"port=wan count=1000 interval_ms=10000 total=2234 ");
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 2234);
 	t = shown(BP_FAULT_NIC_MISSED, "wan");
@@ -27,13 +27,13 @@ static void frames_are_counted_and_logged(void **state)
 	assert_int_equal(t.spells, 1);
 	assert_true(t.began_ns == BEGIN_UNIX_NS + S); /* when they had not been lost yet */
 	pass(9750 * MS);
-	said_nothing_more();
-	look_after(250 * MS);
-	said(BP_LOG_INFO, "the NIC drops no more frames (imissed)", "port=wan total=2234 ");
+	assert_no_more_events();
+	check_after(250 * MS);
+	assert_event(BP_LOG_INFO, "the NIC drops no more frames (imissed)", "port=wan total=2234 ");
 	t = shown(BP_FAULT_NIC_MISSED, "wan");
 	assert_int_equal(t.active, 0);
 	assert_true(t.ended_ns == BEGIN_UNIX_NS + 12 * S); /* when the last was lost */
-	said_nothing_more();
+	assert_no_more_events();
 	assert_int_equal(shown(BP_FAULT_NIC_MISSED, "lan").total, 0);
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 0);
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 0);
@@ -43,16 +43,16 @@ static void each_reason_has_a_message_and_a_counter(void **state)
 {
 	(void)state;
 	readings.port[0].no_mbuf = 1;
-	look_after(S);
-	said(BP_LOG_WARNING, "no mbuf for received frames (rx_nombuf); raise mbufs",
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "no mbuf for received frames (rx_nombuf); raise mbufs",
 		"port=lan count=1 ");
 	assert_int_equal(counters.v[BP_C_NIC_NO_MBUF], 1);
 	readings.port[0].errors = 2;
-	look_after(S);
-	said(BP_LOG_WARNING, "frames received with errors", "port=lan count=2 ");
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "frames received with errors", "port=lan count=2 ");
 	assert_int_equal(counters.v[BP_C_NIC_ERRORS], 2);
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 0);
-	said_nothing_more();
+	assert_no_more_events();
 }
 
 /* What was lost before the workers began is no fault of theirs. */
@@ -63,11 +63,11 @@ static void counts_before_the_start_are_ignored(void **state)
 	(void)state;
 	readings.port[0].missed = 500;
 	bp_fault_monitor_init(&watch, &watch.sink.settings, &who, &readings, now_ns);
-	look_after(S);
-	said_nothing_more();
+	check_after(S);
+	assert_no_more_events();
 	readings.port[0].missed = 501;
-	look_after(S);
-	said(BP_LOG_WARNING, "frames dropped by the NIC ", "port=lan count=1 ");
+	check_after(S);
+	assert_event(BP_LOG_WARNING, "frames dropped by the NIC ", "port=lan count=1 ");
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1);
 }
 
@@ -76,12 +76,12 @@ static void a_driver_that_counts_from_0_again_has_lost_that_many(void **state)
 {
 	(void)state;
 	readings.port[0].missed = 1000;
-	look_after(S);
+	check_after(S);
 	readings.port[0].missed = 7;
-	look_after(S);
+	check_after(S);
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1007);
 	readings.port[0].missed = 0;
-	look_after(S);
+	check_after(S);
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1007);
 }
 
@@ -94,5 +94,5 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_that_counts_from_0_again_has_lost_that_many, start),
 	};
 
-	return cmocka_run_group_tests_name("trouble_lost", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_rx_missed", tests, NULL, NULL);
 }

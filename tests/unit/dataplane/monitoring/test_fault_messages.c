@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The text of each event: what happened, the remedy, and the subject, counts and times as fields.
  */
-#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+#include "tests/unit/dataplane/monitoring/fault_rig.h"
 
 static const struct bp_config_monitoring settings = {.link_up_delay_ns = 10 * S,
 	.mbuf_low_percent = 5,
@@ -10,7 +10,7 @@ static const struct bp_config_monitoring settings = {.link_up_delay_ns = 10 * S,
 	.log_interval_ns = 10 * S};
 
 struct line {
-	struct bp_fault_message said;
+	struct bp_fault_message message;
 	enum bp_log_level level;
 	const char *text;
 };
@@ -141,12 +141,12 @@ static void each_line_has_its_message(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		struct bp_fault_message said = lines[i].said;
+		struct bp_fault_message message = lines[i].message;
 		struct bp_fault_event event;
 		char text[1024];
 
-		said.settings = &settings;
-		bp_fault_message_format(&said, &event);
+		message.settings = &settings;
+		bp_fault_message_format(&message, &event);
 		event_text(&event, text, sizeof(text));
 		assert_string_equal(text, lines[i].text);
 		assert_int_equal(event.level, lines[i].level);
@@ -157,7 +157,7 @@ static void each_line_has_its_message(void **state)
  * `biplane show health`. */
 static void every_event_names_its_fault(void **state)
 {
-	struct bp_fault_message said = {.subject = "worker 63", .settings = &settings};
+	struct bp_fault_message message = {.subject = "worker 63", .settings = &settings};
 
 	(void)state;
 	for (unsigned kind = 0; kind < BP_FAULT_CONTROLPLANE_FIRST; kind++) {
@@ -165,11 +165,11 @@ static void every_event_names_its_fault(void **state)
 			for (unsigned flags = 0; flags < 4; flags++) {
 				struct bp_fault_event event;
 
-				said.kind = kind;
-				said.news = news;
-				said.active = flags & 1;
-				said.never = flags & 2;
-				bp_fault_message_format(&said, &event);
+				message.kind = kind;
+				message.news = news;
+				message.active = flags & 1;
+				message.never = flags & 2;
+				bp_fault_message_format(&message, &event);
 				assert_in_range(strlen(event.message), 1, 511);
 				assert_in_range(event.n_fields, 2, BP_FAULT_FIELDS_MAX);
 				assert_null(event.field[event.n_fields].key);
@@ -188,5 +188,5 @@ int main(void)
 		cmocka_unit_test(every_event_names_its_fault),
 	};
 
-	return cmocka_run_group_tests_name("trouble_words", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_messages", tests, NULL, NULL);
 }

@@ -150,5 +150,5 @@ int main(void)
 		cmocka_unit_test(capacity_is_used),
 	};
 
-	return cmocka_run_group_tests_name("agg_full_alike", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agg_full_same_template", tests, NULL, NULL);
 }

@@ -110,5 +110,5 @@ int main(void)
 		cmocka_unit_test(the_bound_holds_between_any_two_lines),
 	};
 
-	return cmocka_run_group_tests_name("trouble_pace", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_log_rate", tests, NULL, NULL);
 }

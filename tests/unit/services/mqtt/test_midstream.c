@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "seek_steps.h"
+#include "midstream_steps.h"
 
 /* Somewhere in a connection that is long under way. */
 static void midway(struct peer *c, uint32_t number)
@@ -299,5 +299,5 @@ int main(void)
 		cmocka_unit_test(noise_midway),
 	};
 
-	return cmocka_run_group_tests_name("seek", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("midstream", tests, NULL, NULL);
 }

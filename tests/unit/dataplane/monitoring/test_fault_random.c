@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any readings at any time, against a simple model: what is counted and shown is what happened, the
- * log has no more lines than it may, and once it is quiet its lines together have told of all that
- * happened, and that it is over.
+ * log has no more lines than it may, and once it is quiet its lines together have logged of all
+ * that happened, and that it is over.
  */
 #include "biplane/counters/general.h"
-#include "tests/unit/dataplane/monitoring/trouble_rig.h"
+#include "tests/unit/dataplane/monitoring/fault_rig.h"
 
 #include <stdlib.h>
 
@@ -119,12 +119,12 @@ static void check_lines(const struct about *a)
 	uint64_t sum = 0;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < n_told; i++) {
-		const char *line = told[i].text;
+	for (unsigned i = 0; i < n_logged; i++) {
+		const char *line = logged[i].text;
 
 		if (!strstr(line, a->subject) || !strstr(line, a->fault))
 			continue;
-		at[n++] = told[i].now_ns;
+		at[n++] = logged[i].now_ns;
 		last = line;
 		if (strncmp(line, a->cleared, strlen(a->cleared)) != 0)
 			sum += count_in(line, a->state);
@@ -171,7 +171,7 @@ static void run(unsigned seed)
 					   : 200 * MS + (uint64_t)rand() % (100 * MS);
 
 		change(faults);
-		look_after(step);
+		check_after(step);
 		note(step);
 		compare();
 	}
@@ -194,5 +194,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(any_readings_at_any_time)};
 
-	return cmocka_run_group_tests_name("trouble_random", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("fault_random", tests, NULL, NULL);
 }

@@ -362,5 +362,5 @@ int main(void)
 		cmocka_unit_test(far_ahead),
 	};
 
-	return cmocka_run_group_tests_name("stranger", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("off_path", tests, NULL, NULL);
 }

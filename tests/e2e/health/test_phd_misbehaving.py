@@ -18,7 +18,7 @@ from conftest import running_router
 from lab import wait_until
 from phd_apdu import ABRT, RLRE, RLRQ, Device, attribute, config_report, config_result, counted, numeric, octet_string
 from router_lab import RIGHT, only_biplane, pause
-from test_phd_slow import Sink, stored
+from test_phd_slow_path import Sink, stored
 
 pytestmark = only_biplane
 _ids = itertools.count(1)

@@ -284,5 +284,5 @@ int main(void)
 		cmocka_unit_test(claims_of_anything),
 	};
 
-	return cmocka_run_group_tests_name("carry", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("reassembly_pool", tests, NULL, NULL);
 }

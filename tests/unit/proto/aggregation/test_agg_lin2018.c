@@ -165,5 +165,5 @@ int main(void)
 		cmocka_unit_test(counts_at_their_bounds),
 	};
 
-	return cmocka_run_group_tests_name("agg_paper", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agg_lin2018", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "seek_steps.h"
+#include "midstream_steps.h"
 
 static void start(struct peer *c, uint32_t number, uint8_t version)
 {
@@ -328,5 +328,5 @@ int main(void)
 		cmocka_unit_test(held_and_gap_in_both),
 	};
 
-	return cmocka_run_group_tests_name("seek gap", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("resync_gap", tests, NULL, NULL);
 }

@@ -152,5 +152,5 @@ int main(void)
 		cmocka_unit_test(any_table),
 	};
 
-	return cmocka_run_group_tests_name("unread", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("not_inspected", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "ends.h"
+#include "endpoints.h"
 
 #include <stdlib.h>
 #include <string.h>

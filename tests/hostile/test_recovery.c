@@ -387,5 +387,5 @@ int main(void)
 		cmocka_unit_test(killed_at_every_instruction_of_batches),
 	};
 
-	return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);
 }

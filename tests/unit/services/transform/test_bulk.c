@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_many METHOD READINGS: a method on very many random readings of the paper's range, against
+ * test_bulk METHOD READINGS: a method on very many random readings of the paper's range, against
  * long double.
  */
 #include "tests/unit/services/transform/points.h"
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	const int found = argc == 3 ? bp_transform_method_find(argv[1]) : -1;
 
 	if (found < 0) {
-		fprintf(stderr, "usage: test_many METHOD READINGS\n");
+		fprintf(stderr, "usage: test_bulk METHOD READINGS\n");
 		return 64;
 	}
 	method = (enum bp_transform_method)found;

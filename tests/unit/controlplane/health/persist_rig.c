@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/controlplane/health/keep_rig.h"
+#include "tests/unit/controlplane/health/persist_rig.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 static void reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
 	k->replies++;
 	if (len > 1 && apdu[0] == 0xe7) /* what it is asked besides */
@@ -23,55 +23,56 @@ static void reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, 
 static bool known(void *arg, const uint8_t system_id[8], uint16_t config_id,
 	struct bp_phd_model *out, uint16_t *spec)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
-	return bp_phd_store_known(bp_phd_persist_store(k->keep), system_id, config_id, out, spec);
+	return bp_phd_store_known(
+		bp_phd_persist_store(k->persist), system_id, config_id, out, spec);
 }
 
 static void learned(void *arg, const uint8_t system_id[8], const struct bp_phd_model *m,
 	struct bp_phd_bytes report)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
 	(void)m;
-	assert_true(bp_phd_store_learn(bp_phd_persist_store(k->keep), system_id, report));
+	assert_true(bp_phd_store_learn(bp_phd_persist_store(k->persist), system_id, report));
 }
 
 static void told(
 	void *arg, uint32_t slot, const uint8_t system_id[8], uint16_t config_id, uint16_t spec)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
 	(void)slot;
-	bp_phd_store_spec(bp_phd_persist_store(k->keep), system_id, config_id, spec);
+	bp_phd_store_spec(bp_phd_persist_store(k->persist), system_id, config_id, spec);
 }
 
 static void opened(void *arg, uint32_t slot)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
-	bp_phd_persist_opened(k->keep, slot);
+	bp_phd_persist_opened(k->persist, slot);
 }
 
 static void closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
 	(void)why;
-	bp_phd_persist_closed(k->keep, slot);
+	bp_phd_persist_closed(k->persist, slot);
 }
 
 static bool allowed(void *arg, const uint8_t system_id[8])
 {
 	(void)system_id;
-	return !((struct keep_rig *)arg)->denies;
+	return !((struct persist_rig *)arg)->denies;
 }
 
 static void unassociated(void *arg, const struct bp_phd_peer *device)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 
-	bp_phd_persist_unassociated(k->keep, device);
+	bp_phd_persist_unassociated(k->persist, device);
 }
 
 static enum bp_phd_taken report(void *arg, uint32_t slot, const uint8_t *apdu, size_t len)
@@ -85,7 +86,7 @@ static enum bp_phd_taken report(void *arg, uint32_t slot, const uint8_t *apdu, s
 
 static void restored(void *arg, uint32_t slot)
 {
-	struct keep_rig *k = arg;
+	struct persist_rig *k = arg;
 	const uint64_t word = k->x.t->sessions[slot].word;
 
 	assert_int_equal(bp_phd_word_state(word), BP_PHD_OPERATING);
@@ -95,9 +96,9 @@ static void restored(void *arg, uint32_t slot)
 
 /* ---- the rig ---- */
 
-struct keep_rig *keep_rig_new(struct rig *store, uint32_t sessions)
+struct persist_rig *persist_rig_new(struct rig *store, uint32_t sessions)
 {
-	struct keep_rig *k = calloc(1, sizeof(*k));
+	struct persist_rig *k = calloc(1, sizeof(*k));
 
 	assert_non_null(k);
 	k->store = store;
@@ -116,14 +117,14 @@ struct keep_rig *keep_rig_new(struct rig *store, uint32_t sessions)
 	return k;
 }
 
-void keep_rig_free(struct keep_rig *k)
+void persist_rig_free(struct persist_rig *k)
 {
-	keep_stop(k);
-	keep_lose_tables(k);
+	persist_stop(k);
+	persist_lose_tables(k);
 	free(k);
 }
 
-void keep_start(struct keep_rig *k)
+void persist_start(struct persist_rig *k)
 {
 	static const struct bp_phd_manager_ops ops = {.reply = reply,
 		.known = known,
@@ -150,31 +151,31 @@ void keep_start(struct keep_rig *k)
 	k->tables = true;
 	k->restored = k->replies = 0;
 	bp_phd_settings_publish(k->x.w, &plan);
-	k->keep = bp_phd_persist_new(k->base, &k->c, k->x.t, &kept, k);
-	assert_non_null(k->keep);
+	k->persist = bp_phd_persist_new(k->base, &k->c, k->x.t, &kept, k);
+	assert_non_null(k->persist);
 	k->m = bp_phd_manager_new(&k->c, k->x.t, k->x.w, system_id, &k->counts, &ops, k);
 	assert_non_null(k->m);
-	bp_phd_persist_manager(k->keep, k->m);
+	bp_phd_persist_manager(k->persist, k->m);
 	bp_phd_manager_adopt(k->m, test_now_ns());
 	assert_int_equal(k->x.t->control->loading, 1);
 }
 
-void keep_load(struct keep_rig *k)
+void persist_load(struct persist_rig *k)
 {
 	RUN_UNTIL(k, k->x.t->control->loading == 0);
 }
 
-void keep_stop(struct keep_rig *k)
+void persist_stop(struct persist_rig *k)
 {
-	if (!k->keep)
+	if (!k->persist)
 		return;
-	bp_phd_persist_free(k->keep);
+	bp_phd_persist_free(k->persist);
 	bp_phd_manager_free(k->m);
-	k->keep = NULL;
+	k->persist = NULL;
 	k->m = NULL;
 }
 
-void keep_lose_tables(struct keep_rig *k)
+void persist_lose_tables(struct persist_rig *k)
 {
 	if (k->tables)
 		phd_close(&k->x);
@@ -183,7 +184,8 @@ void keep_lose_tables(struct keep_rig *k)
 
 /* ---- devices ---- */
 
-void keep_send(struct keep_rig *k, unsigned device, uint16_t port, const uint8_t *apdu, size_t len)
+void persist_send(
+	struct persist_rig *k, unsigned device, uint16_t port, const uint8_t *apdu, size_t len)
 {
 	const struct bp_phd_peer from = {
 		.address = {[10] = 0xff, 0xff, 10, 9, (uint8_t)(device >> 8), (uint8_t)device},
@@ -196,7 +198,7 @@ void keep_send(struct keep_rig *k, unsigned device, uint16_t port, const uint8_t
 		k->m, &from, apdu, len, test_now_ns(), 1767225600000000000ull + device);
 }
 
-void keep_aarq(struct keep_rig *k, unsigned device, uint16_t port, uint16_t config_id)
+void persist_aarq(struct persist_rig *k, unsigned device, uint16_t port, uint16_t config_id)
 {
 	static const uint8_t bytes[] = {0xe2, 0x00, 0x00, 0x32, 0x80, 0x00, 0x00, 0x00, 0x00, 0x01,
 		0x00, 0x2a, 0x50, 0x79, 0x00, 0x26, 0x80, 0x00, 0x00, 0x00, 0x80, 0x00, 0x80, 0x00,
@@ -208,10 +210,10 @@ void keep_aarq(struct keep_rig *k, unsigned device, uint16_t port, uint16_t conf
 	rig_system_id(device, aarq + 36);
 	aarq[44] = (uint8_t)(config_id >> 8);
 	aarq[45] = (uint8_t)config_id;
-	keep_send(k, device, port, aarq, sizeof(aarq));
+	persist_send(k, device, port, aarq, sizeof(aarq));
 }
 
-void keep_declare(struct keep_rig *k, unsigned device, uint16_t config_id, uint16_t code)
+void persist_declare(struct persist_rig *k, unsigned device, uint16_t config_id, uint16_t code)
 {
 	const struct bp_phd_bytes info = rig_report(config_id, code, 0);
 	uint8_t apdu[1024] = {
@@ -227,20 +229,20 @@ void keep_declare(struct keep_rig *k, unsigned device, uint16_t config_id, uint1
 		apdu[lengths[i].at + 1] = (uint8_t)lengths[i].value;
 	}
 	memcpy(apdu + 22, info.p, info.len);
-	keep_aarq(k, device, 40000, config_id);
-	assert_int_equal(keep_answered(k), BP_PHD_ACCEPTED_UNKNOWN_CONFIG);
-	keep_send(k, device, 40000, apdu, len);
-	assert_int_equal(keep_state(k, device), BP_PHD_OPERATING);
+	persist_aarq(k, device, 40000, config_id);
+	assert_int_equal(persist_answered(k), BP_PHD_ACCEPTED_UNKNOWN_CONFIG);
+	persist_send(k, device, 40000, apdu, len);
+	assert_int_equal(persist_state(k, device), BP_PHD_OPERATING);
 }
 
-int keep_answered(const struct keep_rig *k)
+int persist_answered(const struct persist_rig *k)
 {
 	const int choice = k->last[0] << 8 | k->last[1];
 
 	return choice == 0xe300 ? k->last[4] << 8 | k->last[5] : choice;
 }
 
-struct bp_phd_session *keep_session(const struct keep_rig *k, unsigned device)
+struct bp_phd_session *persist_session(const struct persist_rig *k, unsigned device)
 {
 	uint8_t system_id[8];
 	uint32_t slot, found;
@@ -259,25 +261,25 @@ struct bp_phd_session *keep_session(const struct keep_rig *k, unsigned device)
 	return s;
 }
 
-enum bp_phd_state keep_state(const struct keep_rig *k, unsigned device)
+enum bp_phd_state persist_state(const struct persist_rig *k, unsigned device)
 {
-	const struct bp_phd_session *s = keep_session(k, device);
+	const struct bp_phd_session *s = persist_session(k, device);
 
 	return s ? bp_phd_word_state(s->word) : BP_PHD_FREE;
 }
 
 /* ---- the file, as another program reads it ---- */
 
-static sqlite3 *open_file(const struct keep_rig *k)
+static sqlite3 *open_file(const struct persist_rig *k)
 {
 	sqlite3 *db;
 
-	assert_null(k->keep);
+	assert_null(k->persist);
 	assert_int_equal(sqlite3_open(k->c.store_path, &db), SQLITE_OK);
 	return db;
 }
 
-long keep_sql(const struct keep_rig *k, const char *sql)
+long persist_sql(const struct persist_rig *k, const char *sql)
 {
 	sqlite3 *db = open_file(k);
 	sqlite3_stmt *st;
@@ -294,7 +296,7 @@ long keep_sql(const struct keep_rig *k, const char *sql)
 	return value;
 }
 
-static void check_row(const struct keep_rig *k, sqlite3_stmt *st)
+static void check_row(const struct persist_rig *k, sqlite3_stmt *st)
 {
 	const uint8_t *address = sqlite3_column_blob(st, 1);
 	const uint16_t port = (uint16_t)sqlite3_column_int(st, 2);
@@ -317,7 +319,7 @@ static void check_row(const struct keep_rig *k, sqlite3_stmt *st)
 	assert_int_equal(sqlite3_column_int64(st, 8), s->associated_s);
 }
 
-void keep_check_rows(const struct keep_rig *k)
+void persist_check_rows(const struct persist_rig *k)
 {
 	sqlite3 *db = open_file(k);
 	sqlite3_stmt *st;

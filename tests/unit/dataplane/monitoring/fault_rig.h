@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_TESTS_UNIT_DATAPLANE_MONITORING_TROUBLE_RIG_H
-#define BP_TESTS_UNIT_DATAPLANE_MONITORING_TROUBLE_RIG_H
+#ifndef BP_TESTS_UNIT_DATAPLANE_MONITORING_FAULT_RIG_H
+#define BP_TESTS_UNIT_DATAPLANE_MONITORING_FAULT_RIG_H
 
 /* The watch over two ports, a pool and two workers, with any readings at any time, and the lines
  * that it wrote. */
@@ -31,7 +31,7 @@ static inline void event_text(const struct bp_fault_event *e, char *out, size_t 
 				out + len, size - len, " %s=%" PRIu64, f->key, f->number);
 }
 
-struct told {
+struct logged {
 	uint64_t now_ns;
 	enum bp_log_level level;
 	char text[1024]; /* as in the log: message and fields */
@@ -42,16 +42,16 @@ static struct bp_fault_samples readings;
 static struct bp_counters counters;
 static struct bp_fault_row rows[BP_FAULT_ROWS_MAX];
 static uint64_t now_ns;
-static struct told told[LINES_MAX];
-static unsigned n_told, n_read;
+static struct logged logged[LINES_MAX];
+static unsigned n_logged, n_read;
 
 static inline void take_event(void *arg, const struct bp_fault_event *event)
 {
 	(void)arg;
-	assert_true(n_told < LINES_MAX);
-	told[n_told] = (struct told){.now_ns = now_ns, .level = event->level};
-	event_text(event, told[n_told].text, sizeof(told[n_told].text));
-	n_told++;
+	assert_true(n_logged < LINES_MAX);
+	logged[n_logged] = (struct logged){.now_ns = now_ns, .level = event->level};
+	event_text(event, logged[n_logged].text, sizeof(logged[n_logged].text));
+	n_logged++;
 }
 
 static inline void start_with(const struct bp_config_monitoring *settings)
@@ -72,7 +72,7 @@ static inline void start_with(const struct bp_config_monitoring *settings)
 	readings.pool[0].free = readings.pool[0].size = 1000;
 	readings.worker[0].runs = readings.worker[1].runs = true;
 	now_ns = BEGIN_NS;
-	n_told = n_read = 0;
+	n_logged = n_read = 0;
 	watch.sink.counters = &counters;
 	watch.rows = rows;
 	watch.sink.log = take_event;
@@ -82,20 +82,20 @@ static inline void start_with(const struct bp_config_monitoring *settings)
 
 static inline int start(void **state)
 {
-	static const struct bp_config_monitoring usual = {.link_up_delay_ns = 10 * S,
+	static const struct bp_config_monitoring defaults = {.link_up_delay_ns = 10 * S,
 		.mbuf_low_percent = 5,
 		.poll_gap_warning_ns = 100 * MS,
 		.worker_stall_timeout_ns = 2 * S,
 		.log_interval_ns = 10 * S};
 
 	(void)state;
-	start_with(&usual);
+	start_with(&defaults);
 	return 0;
 }
 
 /* So much later, with the workers at work unless they are `held`. */
 static bool held[2];
-static inline void look_after(uint64_t ns)
+static inline void check_after(uint64_t ns)
 {
 	now_ns += ns;
 	for (unsigned i = 0; i < 2; i++)
@@ -108,27 +108,27 @@ static inline void look_after(uint64_t ns)
 static inline void pass(uint64_t ns)
 {
 	for (uint64_t i = 0; i < ns; i += 250 * MS)
-		look_after(250 * MS);
+		check_after(250 * MS);
 }
 
 /* The next event has this message, or how it begins, and then these fields. */
-static inline void said(enum bp_log_level level, const char *text, const char *fields)
+static inline void assert_event(enum bp_log_level level, const char *text, const char *fields)
 {
 	const char *t;
 
-	if (n_read == n_told)
+	if (n_read == n_logged)
 		fail_msg("no line; expected: %s", text);
-	t = told[n_read].text;
+	t = logged[n_read].text;
 	if (strncmp(t, text, strlen(text)) != 0 || strstr(t + strlen(text), fields) == NULL)
 		fail_msg("'%s'\nis not: %s ... %s", t, text, fields);
-	assert_int_equal(told[n_read].level, level);
+	assert_int_equal(logged[n_read].level, level);
 	n_read++;
 }
 
-static inline void said_nothing_more(void)
+static inline void assert_no_more_events(void)
 {
-	if (n_read != n_told)
-		fail_msg("said: %s", told[n_read].text);
+	if (n_read != n_logged)
+		fail_msg("unexpected event: %s", logged[n_read].text);
 }
 
 /* The row as a reader of the segment has it. */

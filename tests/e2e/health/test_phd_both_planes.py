@@ -19,7 +19,7 @@ from test_phd import PHD, Tree
 from test_phd_restart import Devices
 from test_phd_restart import Sink as TreeSink
 from test_phd_restart import check_stored, notice_nothing
-from test_phd_slow import Sink, accepted, asked, fixed_report, stored
+from test_phd_slow_path import Sink, accepted, asked, fixed_report, stored
 
 pytestmark = only_biplane
 ONE = bytes.fromhex("0022092258ae")

@@ -329,5 +329,5 @@ int main(void)
 		cmocka_unit_test(will_of_unread),
 	};
 
-	return cmocka_run_group_tests_name("ends", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("data_after_fin", tests, NULL, NULL);
 }
