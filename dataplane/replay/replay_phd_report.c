@@ -40,7 +40,7 @@ static uint64_t timeouts(const struct bp_phd_manager_counts *m)
 }
 
 /* Includes the responses that the manager sends instead of a worker. */
-static uint64_t answers(const struct bp_totals *t)
+static uint64_t responses(const struct bp_totals *t)
 {
 	return t->counter[BP_C_PHD_RESPONSES] + t->counter[BP_C_PHD_RESPONSE_HANDED_OVER];
 }
@@ -58,12 +58,12 @@ static json_t *associations(const struct bp_replay_phd *p)
 	put(o, "requests", get(&m->aarq));
 	put(o, "accepted", accepted(m));
 	put(o, "rejected", rejected(m));
-	put(o, "repeats_answered", get(&m->repeats));
+	put(o, "retransmissions_answered", get(&m->repeats));
 	put(o, "released", get(&m->releases_received));
 	put(o, "aborted_by_devices", get(&m->aborts_received));
-	put(o, "aborted_by_us", get(&m->aborts_sent));
+	put(o, "aborted_by_gateway", get(&m->aborts_sent));
 	put(o, "timeouts", timeouts(m));
-	put(o, "open_at_the_end", p->t->control->sessions);
+	put(o, "open", p->t->control->sessions);
 	return o;
 }
 
@@ -73,8 +73,8 @@ static json_t *not_replayed(const struct bp_replay_phd *p, const struct bp_total
 
 	put(o, "tcp_connections", p->counts.tcp_connections);
 	put(o, "tcp_segments", p->counts.tcp_segments);
-	put(o, "unreadable", p->counts.unreadable);
-	put(o, "slow_reports", t->counter[BP_C_PUNT_PHD_SLOW_PATH]);
+	put(o, "unsupported_datagrams", p->counts.unreadable);
+	put(o, "slow_path_reports", t->counter[BP_C_PUNT_PHD_SLOW_PATH]);
 	return o;
 }
 
@@ -87,16 +87,16 @@ json_t *bp_replay_phd_json(const struct bp_replay_phd *p, const struct bp_totals
 	put(o, "configurations_refused", get(&p->manager.configs_refused));
 	put(o, "reports", t->counter[BP_C_PHD_REPORTS]);
 	put(o, "reports_confirmed", t->counter[BP_C_PHD_REPORTS_CONFIRMED]);
-	put(o, "repeats", t->counter[BP_C_PHD_DUPLICATES]);
-	put(o, "instances", t->counter[BP_C_CSE_REQUESTS]);
+	put(o, "duplicates", t->counter[BP_C_PHD_DUPLICATES]);
+	put(o, "cse_requests", t->counter[BP_C_CSE_REQUESTS]);
 	put(o, "stored", t->counter[BP_C_CSE_STORED]);
-	put(o, "answers", answers(t));
+	put(o, "responses", responses(t));
 	for (unsigned i = 0; i < REASONS; i++)
 		put(discarded, bp_counter_info[reasons[i]].name, t->counter[reasons[i]]);
 	json_object_set_new(o, "discarded", discarded);
 	json_object_set_new(o, "not_replayed", not_replayed(p, t));
-	put(o, "acknowledgements_assumed", p->counts.acknowledged);
-	put(o, "acknowledgements_of_another_key", t->counter[BP_C_DROP_CSE_UNKNOWN_TOKEN]);
+	put(o, "acknowledgments_assumed", p->counts.acknowledged);
+	put(o, "unknown_tokens", t->counter[BP_C_DROP_CSE_UNKNOWN_TOKEN]);
 	return o;
 }
 
@@ -117,28 +117,26 @@ static void print_missing(const struct bp_replay_phd *p, const struct bp_totals 
 				bp_counter_info[reasons[i]].help);
 	if (c->tcp_segments != 0)
 		fprintf(out,
-			"  not replayed: %" PRIu64 " TCP segments of devices, %" PRIu64
-			" connections; only UDP is\n",
+			"  not replayed: %" PRIu64 " TCP segments of devices in %" PRIu64
+			" connections; replay supports UDP only\n",
 			c->tcp_segments, c->tcp_connections);
 	if (c->unreadable != 0)
 		fprintf(out,
 			"  not replayed: %" PRIu64
-			" datagrams of devices that are IP fragments, have IP options, or are "
-			"multicast\n",
+			" datagrams of devices: IP fragments, IP options, or multicast\n",
 			c->unreadable);
 	if (slow != 0)
 		fprintf(out,
-			"  not replayed: %" PRIu64 " reports of the slow path: the file gives no "
-			"way to the CSE %s (its MAC, or "
-			"its gateway's, is expected in routing.static_neighbors), or they make "
-			"over 32 "
-			"requests or too long ones\n",
+			"  not replayed: %" PRIu64
+			" reports of the slow path: the CSE %s is not reachable (it, or its "
+			"gateway, must be in routing.static_neighbors), or a report needs more "
+			"than 32 requests or too long ones\n",
 			slow, cse);
 	if (other != 0)
 		fprintf(out,
 			"  %" PRIu64
-			" acknowledgements in the capture are for tokens of another key, as those "
-			"of a gateway are; see --assume-stored\n",
+			" acknowledgments in the capture have unknown tokens, because the gateway "
+			"of the capture used another key; see --assume-stored\n",
 			other);
 }
 
@@ -148,20 +146,20 @@ void bp_replay_phd_print(const struct bp_replay_phd *p, const struct bp_totals *
 
 	fprintf(out,
 		"health devices\n"
-		"  associations: %" PRIu64 " asked for, %" PRIu64 " accepted, %" PRIu64
+		"  associations: %" PRIu64 " requested, %" PRIu64 " accepted, %" PRIu64
 		" rejected, %" PRIu64 " released, %" PRIu64 " aborted by devices, %" PRIu64
-		" by us, %" PRIu64 " timeouts, %" PRIu32 " open at the end\n"
+		" by biplane, %" PRIu64 " timeouts, %" PRIu32 " open at the end\n"
 		"  configurations: %" PRIu64 " accepted, %" PRIu64 " refused\n"
-		"  reports: %" PRIu64 ", %" PRIu64 " of them confirmed, %" PRIu64 " repeats\n"
-		"  instances: %" PRIu64 ", %" PRIu64 " of them acknowledged (%" PRIu64
-		" acknowledgements were assumed)\n"
-		"  answers to reports: %" PRIu64 "\n",
+		"  reports: %" PRIu64 ", %" PRIu64 " of them confirmed, %" PRIu64 " duplicates\n"
+		"  requests to the CSE: %" PRIu64 ", %" PRIu64 " of them stored (%" PRIu64
+		" acknowledgments assumed)\n"
+		"  responses to reports: %" PRIu64 "\n",
 		get(&m->aarq), accepted(m), rejected(m), get(&m->releases_received),
 		get(&m->aborts_received), get(&m->aborts_sent), timeouts(m),
 		(uint32_t)p->t->control->sessions, get(&m->configs_accepted),
 		get(&m->configs_refused), t->counter[BP_C_PHD_REPORTS],
 		t->counter[BP_C_PHD_REPORTS_CONFIRMED], t->counter[BP_C_PHD_DUPLICATES],
 		t->counter[BP_C_CSE_REQUESTS], t->counter[BP_C_CSE_STORED], p->counts.acknowledged,
-		answers(t));
+		responses(t));
 	print_missing(p, t, out);
 }

@@ -62,7 +62,7 @@ json_t *bp_replay_alarm(const struct bp_alarm *a)
 	json_object_set_new(o, "value", isfinite(a->value) ? json_real(a->value) : json_null());
 	json_object_set_new(
 		o, "action", json_string(a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish"));
-	json_object_set_new(o, "to", text(bp_alarm_to(a), a->to_len));
+	json_object_set_new(o, "publish_topic", text(bp_alarm_to(a), a->to_len));
 	json_object_set_new(o, "id", number(a->id));
 	return o;
 }
@@ -94,9 +94,9 @@ static json_t *inputs_json(const struct bp_replay_options *o, const struct bp_re
 		json_object_set_new(j, "file", text(o->in[i].path, strlen(o->in[i].path)));
 		json_object_set_new(j, "frames", number(in[i].frames));
 		/* of these, the capture contains only the beginning */
-		json_object_set_new(j, "cut_by_snap_length", number(in[i].cut));
+		json_object_set_new(j, "truncated", number(in[i].cut));
 		json_object_set_new(j, "skipped", number(in[i].skipped));
-		json_object_set_new(j, "bad_tcp_checksums", number(in[i].bad_checksums));
+		json_object_set_new(j, "invalid_tcp_checksums", number(in[i].bad_checksums));
 		json_object_set_new(j, "offloaded_tcp_checksums", number(in[i].offloaded));
 		json_object_set_new(j, "error",
 			in[i].error ? text(in[i].error, strlen(in[i].error)) : json_null());
@@ -129,13 +129,13 @@ static json_t *rules_json(const struct bp_shm *shm)
 		json_object_set_new(o, "matched", number(bp_stat_get(&s->matched)));
 		json_object_set_new(o, "raised", number(bp_stat_get(&s->raised)));
 		json_object_set_new(o, "cleared", number(bp_stat_get(&s->cleared)));
-		json_object_set_new(o, "no_value", number(bp_stat_get(&s->no_value)));
+		json_object_set_new(o, "value_missing", number(bp_stat_get(&s->no_value)));
 		json_object_set_new(all, r->name, o);
 	}
 	return all;
 }
 
-static json_t *sum_json(const struct bp_totals *t)
+static json_t *totals_json(const struct bp_totals *t)
 {
 	json_t *o = json_object();
 
@@ -145,7 +145,7 @@ static json_t *sum_json(const struct bp_totals *t)
 	json_object_set_new(o, "drops", number(t->drops));
 	json_object_set_new(o, "punted", number(t->punted));
 	json_object_set_new(o, "terminated", number(t->terminated));
-	json_object_set_new(o, "exact", json_boolean(bp_totals_exact(t)));
+	json_object_set_new(o, "balanced", json_boolean(bp_totals_exact(t)));
 	return o;
 }
 
@@ -183,13 +183,13 @@ int bp_replay_report_json(const struct bp_config *c, const struct bp_shm *shm,
 	json_object_set_new(all, "schema_version", json_integer(BP_JSON_SCHEMA_VERSION));
 	json_object_set_new(all, "inputs", inputs_json(o, inputs));
 	json_object_set_new(all, "ports", ports_json(c, &t));
-	json_object_set_new(all, "sum", sum_json(&t));
+	json_object_set_new(all, "totals", totals_json(&t));
 	json_object_set_new(all, "drops", counters_json(&t, true));
-	json_object_set_new(all, "inspection", counters_json(&t, false));
+	json_object_set_new(all, "counters", counters_json(&t, false));
 	json_object_set_new(all, "rules", rules_json(shm));
 	json_object_set_new(all, "alarms", alarms);
 	if (phd)
-		json_object_set_new(all, "health", bp_replay_phd_json(phd, &t));
+		json_object_set_new(all, "health_devices", bp_replay_phd_json(phd, &t));
 	for (unsigned i = 0; i < o->n_parts; i++)
 		if (o->parts[i]->present(shm))
 			json_object_set_new(all, o->parts[i]->name, o->parts[i]->collect(shm));
@@ -234,9 +234,10 @@ int bp_replay_report_text(const struct bp_config *c, const struct bp_shm *shm,
 		fprintf(out, "%s: %" PRIu64 " frames into port %s", o->in[k].path, inputs[k].frames,
 			o->in[k].port);
 		if (inputs[k].cut)
-			fprintf(out, ", %" PRIu64 " of them cut by the snap length", inputs[k].cut);
+			fprintf(out, ", %" PRIu64 " of them truncated (snap length)",
+				inputs[k].cut);
 		if (inputs[k].skipped)
-			fprintf(out, ", and %" PRIu64 " left out that are not frames of Ethernet",
+			fprintf(out, "; skipped %" PRIu64 " that are not Ethernet frames",
 				inputs[k].skipped);
 		fputc('\n', out);
 	}

@@ -119,7 +119,7 @@ def test_offloaded_checksums_are_reported(tmp_path):
     p = run(tmp_path, tmp_path / "in.pcap")
     (report,) = json.loads(p.stdout)["inputs"]
     assert p.returncode == 0
-    assert 0 < report["offloaded_tcp_checksums"] == report["bad_tcp_checksums"]
+    assert 0 < report["offloaded_tcp_checksums"] == report["invalid_tcp_checksums"]
     assert "network card" in p.stderr and "mqtt.verify_checksums: false" in p.stderr
     # the same capture as the other host saw it gives no such advice
     captures.write(tmp_path / "in.pcap", frames)
@@ -129,5 +129,5 @@ def test_offloaded_checksums_are_reported(tmp_path):
     damaged = [(t, f[:50] + bytes((f[50] ^ 1, f[51])) + f[52:] if len(f) > 60 else f) for t, f in frames]
     captures.write(tmp_path / "in.pcap", damaged)
     p = run(tmp_path, tmp_path / "in.pcap")
-    assert json.loads(p.stdout)["inputs"][0]["bad_tcp_checksums"] > 0
+    assert json.loads(p.stdout)["inputs"][0]["invalid_tcp_checksums"] > 0
     assert "network card" not in p.stderr

@@ -11,6 +11,13 @@ static const char *const side_name[] = {
 	[BP_DIFF_BOTH] = "differs",
 };
 
+/* The same in JSON. */
+static const char *const kind_name[] = {
+	[BP_DIFF_KERNEL_ONLY] = "kernel_only",
+	[BP_DIFF_BIPLANE_ONLY] = "biplane_only",
+	[BP_DIFF_BOTH] = "differs",
+};
+
 bool bp_fib_diff_add(struct bp_fib_diff *d, enum bp_fib_side side, char *text)
 {
 	if (!text)
@@ -96,8 +103,8 @@ json_t *bp_fib_diff_json(const struct bp_fib_diff *d)
 
 	for (uint32_t i = 0; i < d->n; i++)
 		if (json_array_append_new(
-			    list, json_pack("{ss ss}", "side", side_name[d->difference[i].side],
-					  "what", d->difference[i].text))) {
+			    list, json_pack("{ss ss}", "kind", kind_name[d->difference[i].side],
+					  "entry", d->difference[i].text))) {
 			json_decref(list);
 			return NULL;
 		}

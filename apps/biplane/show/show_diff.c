@@ -116,20 +116,19 @@ static int compare_twice(const struct bp_show_view *view, const struct bp_show_s
 	return status;
 }
 
-/* Why there may be differences that are no fault. */
-static void tell_state(const struct bp_shm_control *g)
+/* Prints the reason for differences that are not a fault. */
+static void print_state(const struct bp_shm_control *g)
 {
 	switch (atomic_load(&g->cp_sync_state)) {
 	case BP_SYNC_SYNCED:
 		return;
 	case BP_SYNC_HELD:
-		fail("note: the kernel interfaces went with the data plane; its tables are kept "
-		     "until it is back",
+		fail("note: the data plane is down, and its host interfaces are gone; the tables "
+		     "are kept until it is back",
 			0);
 		return;
 	default:
-		fail("note: the control plane has not read the kernel's tables to their end yet",
-			0);
+		fail("note: the control plane is still loading the tables of the kernel", 0);
 	}
 }
 
@@ -162,7 +161,7 @@ int bp_show_diff(const struct bp_show_view *view, const struct bp_show_source *s
 		bool different = d.n > 0;
 
 		if (different)
-			tell_state(s->shm->control);
+			print_state(s->shm->control);
 		status = print(&d, view->name, json);
 		if (!status && different)
 			status = BP_EX_DIFFERENT;

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/reference/json.md says what --json prints of a running gateway with all services of a bridge."""
 
-import json
-
 import pytest
 
 from conftest import config_for
-from json_doc import differences
+from json_doc import differences, output
 from lab import CLOUD, MAC, wait_until
 from peers import Publisher
 
@@ -31,14 +29,6 @@ def gateway_of_all(lab, module_gateway):
     wait_until("the alarm to be acknowledged", lambda: g.status()["alarms"]["acknowledged"] >= 1)
     yield g
     g.stop()
-
-
-def output(g, *args, status=(0,)):
-    p = g.command(*args, "--json")
-    assert p.returncode in status, p.stderr
-    value = json.loads(p.stdout)
-    assert value["schema_version"] == 1
-    return value
 
 
 @pytest.mark.parametrize("name", OBJECTS)

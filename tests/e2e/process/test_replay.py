@@ -105,7 +105,7 @@ def test_not_inspected_is_counted(tmp_path):
     n = encapsulated(FIXTURES / "session.pcap", pcap, bytes.fromhex("81000009" + ENCAPSULATIONS["three_tags"]))
     out = json.loads(replay(tmp_path, inputs=[("devices", pcap)]))
     assert found(out) == Counter()
-    assert out["inspection"]["not_inspected_vlan"] == n
+    assert out["counters"]["not_inspected_vlan"] == n
 
 
 def test_pcapng_gives_what_pcap_gives(tmp_path):

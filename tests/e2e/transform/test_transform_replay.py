@@ -51,7 +51,7 @@ def test_methods(tmp_path, method, off):
     assert {(p.source, p.destination, p.dport) for p in got} == {(TRACKER, "10.7.0.10", 20000), (TRACKER, SERVER, UDP)}
     for address, matrix in (("10.7.0.10", SLANTED), (SERVER, ROTATED)):
         assert_exact(sent, [coordinates(p.payload) for p in got if p.destination == address], matrix, off)
-    assert out["sum"]["exact"] and out["sum"]["originated"] == len(sent), out["sum"]
+    assert out["totals"]["balanced"] and out["totals"]["originated"] == len(sent), out["totals"]
 
 
 def test_the_same_again(tmp_path):

@@ -25,14 +25,14 @@ static void add_stats(json_t *row, const struct bp_shm *m, uint32_t slot)
 	json_object_set_new(row, "cleared", json_integer((json_int_t)cleared));
 }
 
-/* "3 in a row", "10 s"; null without hold */
+/* "3 samples", "10 s"; null without hold */
 static json_t *hold(const struct bp_rule *r)
 {
 	char text[48], seconds[32];
 
 	switch (r->hold) {
 	case BP_HOLD_COUNT:
-		snprintf(text, sizeof(text), "%u in a row", r->hold_count);
+		snprintf(text, sizeof(text), "%u samples", r->hold_count);
 		return json_string(text);
 	case BP_HOLD_TIME:
 		bp_number_format((double)r->hold_ns / 1e9, seconds);

@@ -21,10 +21,14 @@ ports:
   - {name: b, device: net_null1}
 bridges: [{name: line, ports: [a, b]}]
 """
+RULES = """mqtt:
+  publisher: {broker: "mqtt://127.0.0.1"}
+  rules: [{name: hot, topic: "#", value: {json: $.celsius}, raise: {above: 0}}]
+"""
 failures = []
 
 
-def check(command, *args, status=(0,), stdin=""):
+def check(command, *args, status=(0,), stdin="", contains=None):
     done = subprocess.run([biplane, *command.split(), *map(str, args), "--json"], capture_output=True, text=True, check=False,
                           input=stdin)
     if done.returncode not in status:
@@ -33,6 +37,8 @@ def check(command, *args, status=(0,), stdin=""):
     value = json.loads(done.stdout)
     if value.get("schema_version") != 1 or next(iter(value)) != "schema_version":
         failures.append(f"{command}: no schema_version 1 at the beginning")
+    if contains and not value.get(contains):
+        failures.append(f"{command} {' '.join(map(str, args))}: no {contains}")
     failures.extend(differences(command, value))
 
 
@@ -44,8 +50,16 @@ with tempfile.TemporaryDirectory() as folder:
     check("capabilities")
     check("doctor", status=(0, 1))
     check("config check", "-c", file)
+    check("config check", "-c", tree / "docs" / "examples" / "lcl-edge.yaml", contains="lcl_flows")
     check("config diff", file, other, status=(0, 1))
     check("clean", "-c", file)
+    # a capture of MQTT connections through a bridge with rules, and the services without traffic of theirs
+    file.write_text(CONFIG % folder + RULES)
+    check("replay", "-c", file, "--in", f"a={tree}/tests/fixtures/ipv6.pcap", contains="alarms")
+    for example, port, part in ("health", "devices", "health_devices"), ("aggregation-near", "devices", "aggregation"), \
+            ("aggregation-far", "wan", "aggregation"), ("transform", "trackers", "transformation"), ("lcl-edge", "devices", "lcl"):
+        check("replay", "-c", tree / "docs" / "examples" / f"{example}.yaml", "--in", f"{port}={tree}/tests/fixtures/ipv6.pcap",
+              contains=part)
     check("transform test", "--in", "-", "--report", stdin="r,phi,theta\n1,0,0\n")
 
 print("\n".join(failures) or "ok")

@@ -171,11 +171,16 @@ static void what_one_look_alone_sees_is_under_way(void **state)
 	assert_int_equal(now.n, 1);
 	assert_string_equal(now.difference[0].text, "stays");
 
-	json_t *j = bp_fib_diff_json(&now);
+	json_t *view = bp_fib_diff_json(&now), *j = view;
 
 	assert_true(json_is_false(json_object_get(j, "equal")));
-	assert_int_equal(json_array_size(json_object_get(j, "differences")), 1);
-	json_decref(j);
+	j = json_object_get(j, "differences");
+	assert_int_equal(json_array_size(j), 1);
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(j, 0), "kind")), "biplane_only");
+	assert_string_equal(
+		json_string_value(json_object_get(json_array_get(j, 0), "entry")), "stays");
+	json_decref(view);
 	bp_fib_diff_free(&before);
 	bp_fib_diff_free(&now);
 }

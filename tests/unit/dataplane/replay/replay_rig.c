@@ -113,7 +113,7 @@ json_t *replay_json(const char *yaml, const struct replay_way *w, struct bp_repl
 	text = replay_text(yaml, w, o);
 	j = json_loads(text, 0, &error);
 	assert_non_null(j);
-	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
+	assert_true(json_is_true(json_object_get(json_object_get(j, "totals"), "balanced")));
 	assert_int_equal(
 		json_integer_value(json_object_get(json_object_get(j, "drops"), "no_next_node")),
 		0);

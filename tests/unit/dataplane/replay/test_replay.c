@@ -252,10 +252,10 @@ static void merges_by_time(void **state)
 	assert_int_equal(number(j, "ports", "b", "rx_packets"), 3);
 	assert_int_equal(number(j, "ports", "c", "tx_packets"), 7);
 	assert_int_equal(number(j, "ports", "c", "tx_bytes"), 7 * 64);
-	assert_true(json_is_true(json_object_get(json_object_get(j, "sum"), "exact")));
+	assert_true(json_is_true(json_object_get(json_object_get(j, "totals"), "balanced")));
 	assert_int_equal(
-		json_integer_value(json_object_get(json_object_get(j, "sum"), "punted")), 0);
-	assert_true(json_is_integer(json_object_get(json_object_get(j, "sum"), "punted")));
+		json_integer_value(json_object_get(json_object_get(j, "totals"), "punted")), 0);
+	assert_true(json_is_integer(json_object_get(json_object_get(j, "totals"), "punted")));
 	json_decref(j);
 	assert_int_equal(bp_captures_add(c, path("o.pcap"), err, sizeof(err)), 0);
 	for (unsigned i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
@@ -289,7 +289,7 @@ static void raises_alarms(void **state)
 	assert_true(json_real_value(json_object_get(first, "value")) == 80.1);
 	assert_int_equal(number(j, "rules", "hot", "matched"), 3);
 	assert_int_equal(number(j, "rules", "hot", "raised"), 2);
-	assert_int_equal(number(j, "inspection", "publishes", NULL), 3);
+	assert_int_equal(number(j, "counters", "publishes", NULL), 3);
 	assert_int_equal(number(j, "drops", "runt", NULL), 0);
 	json_decref(j);
 }
@@ -340,7 +340,7 @@ static void frames_of_any_size(void **state)
 	j = replay_json(SWITCH, in, 1, out, 1);
 	input = json_array_get(json_object_get(j, "inputs"), 0);
 	assert_int_equal(number(input, "frames", NULL, NULL), 3);
-	assert_int_equal(number(input, "cut_by_snap_length", NULL, NULL), 1);
+	assert_int_equal(number(input, "truncated", NULL, NULL), 1);
 	assert_int_equal(number(j, "drops", "runt", NULL), 1);
 	json_decref(j);
 	assert_int_equal(bp_captures_add(c, path("o.pcap"), err, sizeof(err)), 0);

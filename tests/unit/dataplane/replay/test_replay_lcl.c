@@ -134,7 +134,7 @@ static void check_output(unsigned node, unsigned *others)
 static uint64_t counter(const json_t *report, const char *name)
 {
 	return (uint64_t)json_integer_value(
-		json_object_get(json_object_get(report, "inspection"), name));
+		json_object_get(json_object_get(report, "counters"), name));
 }
 
 static json_t *statistics(const struct bp_shm *shm)
