@@ -21,6 +21,10 @@
 #define SOCKET_BYTES (64 << 20)
 #define PATIENCE_US 50000
 #define LATE 20u /* as in alarm_load.c */
+#define SLEEP_LATE_NS 100000u
+/* An open loop ends so long after the intended end, and this for each second. */
+#define GRACE_NS 5000000u
+#define GRACE_PART_NS 10000000.0
 
 void bench_load_must(bool ok, const char *what)
 {
@@ -107,6 +111,50 @@ uint64_t bench_load_send(double rate, double seconds,
 			due - sent < BENCH_LOAD_BATCH ? (uint32_t)(due - sent) : BENCH_LOAD_BATCH);
 	}
 	return sent;
+}
+
+uint64_t bench_load_intended_ns(const struct bench_load_open *l, uint64_t frame)
+{
+	return l->begin_ns + (uint64_t)((double)frame * 1e9 / l->rate);
+}
+
+/* Polls for short times: a sleep ends some 50 us late. */
+static void wait_until(uint64_t due, uint64_t now)
+{
+	if (due > now + 2 * SLEEP_LATE_NS) {
+		const uint64_t end = due - SLEEP_LATE_NS;
+		const struct timespec t = {(time_t)(end / 1000000000u), (long)(end % 1000000000u)};
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	}
+}
+
+void bench_load_send_open(struct bench_load_open *l,
+	uint32_t (*send)(void *arg, uint64_t sent, uint32_t n), void *arg)
+{
+	uint64_t now = bench_load_now_ns(), deadline;
+
+	l->sent = l->max_late_ns = 0;
+	l->intended = (uint64_t)(l->rate * l->seconds);
+	/* late frames are still sent for a short time */
+	deadline = l->begin_ns + (uint64_t)(l->seconds * (1e9 + GRACE_PART_NS)) + GRACE_NS;
+	for (; l->sent < l->intended && now < deadline; now = bench_load_now_ns()) {
+		const uint64_t due = bench_load_intended_ns(l, l->sent);
+		uint64_t n;
+
+		if (due > now) {
+			wait_until(due, now);
+			continue;
+		}
+		if (now - due > l->max_late_ns)
+			l->max_late_ns = now - due;
+		n = (uint64_t)((double)(now - l->begin_ns) * l->rate / 1e9) + 1;
+		n = n < l->intended ? n : l->intended;
+		n = n > l->sent ? n - l->sent : 1; /* rounding */
+		l->sent +=
+			send(arg, l->sent, n < BENCH_LOAD_BATCH ? (uint32_t)n : BENCH_LOAD_BATCH);
+	}
+	l->end_ns = now;
 }
 
 /* ---- what arrives ---- */

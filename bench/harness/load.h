@@ -45,4 +45,23 @@ uint64_t bench_load_udp_arrived(int udp);
 uint64_t bench_load_send(double rate, double seconds,
 	uint32_t (*send)(void *arg, uint64_t sent, uint32_t n), void *arg);
 
+/*
+ * An open loop: frame i has the intended send time begin_ns + i / rate, whether the frames before
+ * it were sent in time or not. A late frame is sent immediately and its intended send time remains,
+ * so a latency from there includes the delay in the sender (no coordinated omission). The thread
+ * polls if the next frame is due soon.
+ */
+struct bench_load_open {
+	double rate, seconds; /* frames/s */
+	uint64_t begin_ns;    /* intended send time of frame 0 */
+	/* results */
+	uint64_t intended;    /* rate * seconds */
+	uint64_t sent;        /* fewer, if the sender cannot keep up with the rate */
+	uint64_t end_ns;      /* after the last frame */
+	uint64_t max_late_ns; /* of a call of send() after the intended send time of its frames */
+};
+uint64_t bench_load_intended_ns(const struct bench_load_open *l, uint64_t frame);
+void bench_load_send_open(struct bench_load_open *l,
+	uint32_t (*send)(void *arg, uint64_t sent, uint32_t n), void *arg);
+
 #endif
