@@ -30,7 +30,7 @@ bool bench_agg_fits(const struct bench_agg *a)
 	const bool both = a->aggregate != 0 && a->disaggregate != 0;
 
 	if (!bench_agg_on(a))
-		return !a->paper && a->streams == 0 && a->rates == NULL;
+		return !a->lin2018 && a->streams == 0 && a->rates == NULL;
 	return a->aggregate <= 255 && (!both || a->aggregate == a->disaggregate) &&
 	       (both == (a->rates != NULL)) && a->streams <= STREAMS_MAX &&
 	       (a->streams == 0 || a->disaggregate == 0);
@@ -38,7 +38,7 @@ bool bench_agg_fits(const struct bench_agg *a)
 
 void bench_agg_configuration(const struct bench_agg *a, FILE *f)
 {
-	const char *format = a->paper ? "lin2018" : "full";
+	const char *format = a->lin2018 ? "lin2018" : "full";
 	/* Each of many streams gets a message after all others: at the default of 1 ms, none would
 	 * ever be full. */
 	const char *delay = a->streams > 1 ? "1s" : "1ms";
@@ -91,7 +91,7 @@ void bench_agg_set_up(struct bench_agg *a, struct rte_mempool *pool)
 {
 	if (a->rates != NULL)
 		make_wire(a, pool);
-	else if (a->disaggregate != 0 && !a->paper)
+	else if (a->disaggregate != 0 && !a->lin2018)
 		on_receive(bench_agg_sequence_rx, &a->sequence);
 	if (a->streams != 0) {
 		a->servers.n = a->streams;

@@ -15,7 +15,7 @@
  */
 struct bench_agg {
 	uint32_t aggregate, disaggregate; /* N of each; 0: not done */
-	bool paper;                       /* the format */
+	bool lin2018;                     /* format lin2018; false: full */
 	uint32_t streams;                 /* destinations; 0 and 1: one */
 	const char *rates; /* messages a second, with commas between; NULL: capture */
 	struct bench_wire wire;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 /*
- * Aggregation and disaggregation, format paper, as an ordinary program does them: UDP sockets, one
- * thread, and what makes such a program fast: 64 datagrams a system call either way, no copy but of
- * the messages themselves, no allocation, and connected sockets. Both ends are in it, as both are
- * in the worker that it is compared with (bench/aggregation/agg.h), one after the other in a loop.
- * It sleeps only while the sender has lost its processor, which is not to be an idle program's
- * time; or, with `waits`, whenever there is nothing to do, as where processor time is what is
- * measured. Like any program with ordinary sockets it sends from its own address.
+ * Aggregation and disaggregation, format lin2018, as an ordinary program does them: UDP sockets,
+ * one thread, and what makes such a program fast: 64 datagrams a system call either way, no copy
+ * but of the messages themselves, no allocation, and connected sockets. Both ends are in it, as
+ * both are in the worker that it is compared with (bench/aggregation/agg.h), one after the other in
+ * a loop. It sleeps only while the sender has lost its processor, which is not to be an idle
+ * program's time; or, with `waits`, whenever there is nothing to do, as where processor time is
+ * what is measured. Like any program with ordinary sockets it sends from its own address.
  */
 #define BENCH_AGG_SOCKET_AGGREGATE 5555u    /* UDP ports of 10.0.0.1: messages, */
 #define BENCH_AGG_SOCKET_DISAGGREGATE 5556u /* and aggregates */

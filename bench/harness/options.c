@@ -90,7 +90,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"apdu", required_argument, NULL, 'a'}, {"store", required_argument, NULL, 'o'},
 		{"wire", required_argument, NULL, 'w'}, {"seconds", required_argument, NULL, 's'},
 		{"pcap", required_argument, NULL, 'f'}, {"aggregate", required_argument, NULL, 'A'},
-		{"disaggregate", required_argument, NULL, 'D'}, {"paper", no_argument, NULL, 'P'},
+		{"disaggregate", required_argument, NULL, 'D'}, {"lin2018", no_argument, NULL, 'P'},
 		{"streams", required_argument, NULL, 'n'}, {"rates", required_argument, NULL, 'l'},
 		{"transform", required_argument, NULL, 'T'},
 		{"sources", required_argument, NULL, 'N'}, {"lcl", no_argument, NULL, 'L'},
@@ -161,7 +161,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			agg->disaggregate = (uint32_t)strtoul(optarg, NULL, 0);
 			break;
 		case 'P':
-			agg->paper = true;
+			agg->lin2018 = true;
 			break;
 		case 'n':
 			agg->streams = (uint32_t)strtoul(optarg, NULL, 0);
@@ -221,7 +221,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--routes N --control MESSAGES-PER-SECOND [--single-plane]] "
 			"[--phd SESSIONS [--each] [--stored] [--apdu BYTES] "
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
-			"[--aggregate N [--streams N]] [--disaggregate N] [--paper] "
+			"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
 			"[--transform METHOD [--sources N]] [--lcl] "
 			"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
 			"[--seconds S] [--file-prefix NAME]\n"

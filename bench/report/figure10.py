@@ -23,7 +23,7 @@ WIDTH, HEIGHT, LEGEND = 500, 330, 90
 
 def measure(sim, service, n, packets):
     """beta: (simulated, closed form)"""
-    out = subprocess.run([sim, "--format", "paper", "--messages", str(n), "--service", service, "--packets", str(packets),
+    out = subprocess.run([sim, "--format", "lin2018", "--messages", str(n), "--service", service, "--packets", str(packets),
                           "--seed", str(n), "--minimum-mu", ",".join(map(str, BETAS))], stdout=subprocess.PIPE, check=True).stdout
     found = json.loads(out)
     assert found["wrong"] == 0

@@ -40,7 +40,7 @@ def departures(sim, packets):
     """Figure 7: the times between N-packets that leave a first switch whose server is behind the aggregator."""
     for panel, kind, mu, n in papers.AGG_DEPARTURES:
         with tempfile.NamedTemporaryFile("r", suffix=".txt") as samples:
-            out = subprocess.run([sim, "--format", "paper", "--messages", str(n), "--first", kind, "--first-mu", str(mu),
+            out = subprocess.run([sim, "--format", "lin2018", "--messages", str(n), "--first", kind, "--first-mu", str(mu),
                                   "--first-serves", "packets", "--packets", str(packets), "--samples", samples.name],
                                  stdout=subprocess.PIPE, check=True).stdout
             times = [int(line) / GAP_NS for line in samples]

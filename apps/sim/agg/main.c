@@ -76,7 +76,7 @@ static void print_first(const struct run *r)
 	printf("{\"messages\":%u,\"format\":\"%s\",\"packets\":%" PRIu64 ",\"wrong\":%" PRIu64
 	       ",\"mean_messages\":%.6f,\"mean_delay_ns\":%.3f,",
 		r->o->first.messages,
-		r->o->first.format == BP_AGG_FORMAT_LIN2018 ? "paper" : "full", c->packets,
+		r->o->first.format == BP_AGG_FORMAT_LIN2018 ? "lin2018" : "full", c->packets,
 		c->wrong, (double)c->messages / (double)c->packets,
 		(double)c->wait_ns / (double)c->messages);
 	printf("\"bytes\":{\"payload\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"packets\":%" PRIu64

@@ -26,11 +26,11 @@ static uint16_t folded(uint32_t s)
 	return (uint16_t)~s;
 }
 
-void sim_message_init(struct sim_message *m, bool paper, uint8_t sender)
+void sim_message_init(struct sim_message *m, bool lin2018, uint8_t sender)
 {
 	static const uint8_t ether[] = {
 		2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00}; /* to :02 from :01 */
-	const unsigned header = paper ? BP_AGG_LIN2018_HEADER : 0;
+	const unsigned header = lin2018 ? BP_AGG_LIN2018_HEADER : 0;
 	uint8_t *f = m->frame;
 
 	memset(m, 0, sizeof(*m));
@@ -47,7 +47,7 @@ void sim_message_init(struct sim_message *m, bool paper, uint8_t sender)
 	bp_put_be16(f + UDP, (uint16_t)(40000 + sender));
 	bp_put_be16(f + UDP + 2, SIM_UDP);
 	bp_put_be16(f + UDP + 4, (uint16_t)(m->len - UDP));
-	if (paper)
+	if (lin2018)
 		f[PAYLOAD] = BP_AGG_LIN2018_MESSAGE;
 	memcpy(f + m->number_at + 4, "IOTMESSAGE..", SIM_PAYLOAD - 4);
 	m->sum = sum(f + UDP, m->len - UDP, sum(f + IP + 12, 8, 17 + m->len - UDP));
@@ -61,7 +61,7 @@ void sim_message_number(struct sim_message *m, uint32_t number)
 	bp_put_be16(m->frame + UDP + 6, c != 0 ? c : 0xffff);
 }
 
-unsigned sim_packet_read(const uint8_t *f, uint32_t len, bool paper, uint32_t first)
+unsigned sim_packet_read(const uint8_t *f, uint32_t len, bool lin2018, uint32_t first)
 {
 	const uint8_t *at;
 	unsigned n;
@@ -69,7 +69,7 @@ unsigned sim_packet_read(const uint8_t *f, uint32_t len, bool paper, uint32_t fi
 	if (len < PAYLOAD + BP_AGG_LIN2018_HEADER || f[IP] != 0x45 ||
 		bp_be16(f + IP + 2) != len - IP || bp_be16(f + UDP + 4) != len - UDP)
 		return 0;
-	if (paper) {
+	if (lin2018) {
 		n = (len - PAYLOAD - BP_AGG_LIN2018_HEADER) / SIM_PAYLOAD;
 		if (f[PAYLOAD] != BP_AGG_LIN2018_PACKET || len != 48 + 16 * n)
 			return 0;

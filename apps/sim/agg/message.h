@@ -7,7 +7,7 @@
 
 /*
  * The paper's messages (Figure 6): Ethernet, IPv4, UDP to 10.1.0.9:5555, and 16 bytes that begin
- * with the number of the message; in format paper with the flag header, type 0xfa, before them.
+ * with the number of the message; in format lin2018 with the flag header, type 0xfa, before them.
  */
 #define SIM_MESSAGE_MAX 64u /* bytes of a frame */
 #define SIM_PAYLOAD 16u
@@ -23,7 +23,7 @@ struct sim_message {
 };
 
 /* Of sender 10.0.0.`sender`, UDP port 40000 + sender. */
-void sim_message_init(struct sim_message *m, bool paper, uint8_t sender);
+void sim_message_init(struct sim_message *m, bool lin2018, uint8_t sender);
 /* Writes a number, and the resulting checksum. */
 void sim_message_number(struct sim_message *m, uint32_t number);
 
@@ -31,6 +31,6 @@ void sim_message_number(struct sim_message *m, uint32_t number);
  * Whether a frame is an N-packet in the format, of the messages with the numbers `first`, first + 1
  * and so on in this order and of no others, with consistent lengths. Returns N; 0: it is not.
  */
-unsigned sim_packet_read(const uint8_t *frame, uint32_t len, bool paper, uint32_t first);
+unsigned sim_packet_read(const uint8_t *frame, uint32_t len, bool lin2018, uint32_t first);
 
 #endif

@@ -32,7 +32,7 @@ static const char help[] =
 	"  --seed N                 seed of the random numbers (1)\n"
 	" the first switch\n"
 	"  --messages N             in an N-packet, 1 to 255 (8)\n"
-	"  --format full|paper      (full)\n"
+	"  --format full|lin2018    (full)\n"
 	"  --max-delay T            maximum delay of a message, e.g. 1ms; 0: unlimited (0)\n"
 	"  --first exponential|fixed  it has a server with service times of this kind\n"
 	"  --first-mu M             rate of that server (2.2)\n"
@@ -138,8 +138,8 @@ static void set_first(struct sim_first_options *f, enum which which, const char 
 		f->messages = (uint8_t)option_integer("messages", v, 1, 255);
 		break;
 	case FORMAT:
-		f->format = is_first("format", v, "full", "paper") ? BP_AGG_FORMAT_FULL
-								   : BP_AGG_FORMAT_LIN2018;
+		f->format = is_first("format", v, "full", "lin2018") ? BP_AGG_FORMAT_FULL
+								     : BP_AGG_FORMAT_LIN2018;
 		break;
 	case MAX_DELAY:
 		f->max_delay_ns = option_duration_ns("max-delay", v, true);

@@ -19,9 +19,10 @@ static const char help[] =
 	"Rates are link rates: with checksum, preamble and gap.\n"
 	"\n"
 	" the network\n"
-	"  --scenario paper|chain|random  three nodes and four flows as in Ma et al., Table 1; a "
+	"  --scenario three-nodes|chain|random  three nodes and four flows as in Ma et al., Table "
+	"1; a "
 	"line\n"
-	"                           of nodes; random paths between ports (paper)\n"
+	"                           of nodes; random paths between ports (three-nodes)\n"
 	"  --hops N                 chain: nodes; random: the longest path; 1 to 64 (8)\n"
 	"  --nodes N                random: output ports, 1 to 1000 (16)\n"
 	"  --flows N                chain: flows that join at each node, for up to three nodes;\n"
@@ -34,18 +35,20 @@ static const char help[] =
 	"no\n"
 	"                           preemption; fifo: one queue (lcl)\n"
 	"  --tau T                  slot duration, 1us to 10ms (8us)\n"
-	"  --queues N               2 to 64 (paper: 4; otherwise as needed by the labels)\n"
+	"  --queues N               2 to 64 (three-nodes: 4; otherwise as needed by the labels)\n"
 	"  --queue-frames N         depth of a queue, frames (the maximum of a slot)\n"
 	"  --rate R                 link rate, bit/s (25e9)\n"
 	"  --guard T                guard time (0)\n"
 	" traffic\n"
-	"  --phases staggered|wandering  paper: bursts are sent in turn; or sources have random\n"
+	"  --phases staggered|wandering  three-nodes: bursts are sent in turn; or sources have "
+	"random\n"
 	"                           phases and slightly different rates (staggered; chain and\n"
 	"                           random: wandering)\n"
 	"  --source bursts|constant|poisson  kind of time-sensitive flows (bursts)\n"
 	"  --frame N                bytes of a time-sensitive frame with checksum, 64 to 1518 "
 	"(128)\n"
-	"  --budget T               d0 of all flows (paper: Table 1; otherwise the guaranteed "
+	"  --budget T               d0 of all flows (three-nodes: Table 1; otherwise the "
+	"guaranteed "
 	"one)\n"
 	"  --best-effort R          bit/s at each node, frames of 64 to 1518 bytes; 0: none (5e9)\n"
 	"  --frames N               total time-sensitive frames (1000000)\n"
@@ -110,7 +113,7 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static const char *const scenario_names[] = {"paper", "chain", "random", NULL};
+static const char *const scenario_names[] = {"three-nodes", "chain", "random", NULL};
 static const char *const scheduler_names[] = {"lcl", "priority", "fifo", NULL};
 static const char *const phase_names[] = {"staggered", "wandering", NULL};
 static const char *const source_names[] = {"bursts", "constant", "poisson", NULL};

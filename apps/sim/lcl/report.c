@@ -7,7 +7,7 @@
 #include "apps/biplane/table.h"
 
 static const char *const schedulings[] = {"lcl", "priority", "fifo"};
-static const char *const scenarios[] = {"paper", "chain", "random"};
+static const char *const scenarios[] = {"three-nodes", "chain", "random"};
 
 static json_int_t ns(uint64_t ps)
 {

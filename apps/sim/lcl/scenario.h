@@ -14,7 +14,7 @@ enum lsim_scenario {
 };
 
 enum lsim_phases {
-	LSIM_STAGGERED, /* paper: bursts in turn, never at the same time */
+	LSIM_STAGGERED, /* three-nodes: bursts in turn, never at the same time */
 	LSIM_WANDERING, /* each source has a random phase and its own rate */
 };
 

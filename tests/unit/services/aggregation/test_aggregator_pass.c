@@ -493,7 +493,7 @@ static void senders_to_the_bound(void **state)
 	}
 }
 
-/* What is from elsewhere goes on, in format paper also, but for what the far end would judge. */
+/* What is from elsewhere goes on, in format lin2018 also, but for what the far end would judge. */
 static void senders_and_formats(void **state)
 {
 	static const char *const of_4[] = {"10.0.0.0", NULL};

@@ -109,7 +109,7 @@ static void plain_messages(void **state)
 	expect(BP_DISAGG_BYPASS);
 	frame[20] = 0x40;
 	assert_int_not_equal(judge(frame, len), BP_DISAGG_BYPASS);
-	/* of format paper: all but fc */
+	/* of format lin2018: all but fc */
 	make_paper(4, 2);
 	for (unsigned type = 0; type < 256; type++) {
 		u.payload[0] = (uint8_t)type;

@@ -122,7 +122,7 @@ static void long_prefixes(void **state)
 	}
 }
 
-/* Of format paper it is the packet's own source. */
+/* Of format lin2018 it is the packet's own source. */
 static void forged_senders_of_the_paper(void **state)
 {
 	make_paper(4, 2);

@@ -30,8 +30,8 @@ class Command(unittest.TestCase):
         self.assertNotEqual(run(*args), run(*args, "--seed", 2))
 
     def test_n_packets(self):
-        out = measured("--messages", 8, "--format", "paper")
-        self.assertEqual((out["messages"], out["format"], out["packets"], out["wrong"]), (8, "paper", 100001, 0))
+        out = measured("--messages", 8, "--format", "lin2018")
+        self.assertEqual((out["messages"], out["format"], out["packets"], out["wrong"]), (8, "lin2018", 100001, 0))
         self.assertEqual(out["mean_messages"], 8)
         self.assertEqual(out["bytes"], {"payload": 100001 * 128, "messages": 100001 * 512, "packets": 100001 * 176})
         self.near(out["goodput_ratio"], 8 / 11, 1e-8)
@@ -120,7 +120,7 @@ class Command(unittest.TestCase):
     def test_refusals(self):
         for args, word in (
                 (["--messages", 0], "1 to 255"), (["--messages", "2.5"], "whole"), (["--messages", "x"], "number"),
-                (["--format", "json"], "full or paper"), (["--max-delay", "1"], "a time such as 500ms"),
+                (["--format", "json"], "full or lin2018"), (["--max-delay", "1"], "a time such as 500ms"),
                 (["--minimum-mu", "0.1,"], "minimum-mu"), (["--minimum-mu", 0], "minimum-mu"), (["8"], "no option"),
                 (["--first", "fixed", "--first-mu", 0.9], "keep up"), (["--mu", 0.1], "grow for ever"),
                 (["--first", "fixed", "--streams", 2], "one stream"),

@@ -32,7 +32,7 @@ class Command(unittest.TestCase):
 
     def test_object(self):
         out = measured("--tau", "10us", "--series", "1ms")
-        self.assertEqual((out["scenario"], out["scheduler"], out["tau_ns"], out["queues"]), ("paper", "lcl", 10000, 4))
+        self.assertEqual((out["scenario"], out["scheduler"], out["tau_ns"], out["queues"]), ("three-nodes", "lcl", 10000, 4))
         self.assertEqual([f["hops"] for f in out["flows"]], [1, 2, 3, 3])
         self.assertEqual([f["budget_ns"] for f in out["flows"]], [10000, 10000, 15000, 20000])
         self.assertEqual(sum(f["sent"] for f in out["flows"]), 50000)
@@ -69,10 +69,10 @@ class Command(unittest.TestCase):
 
     def test_refusals(self):
         for args, word in (
-                (["--scenario", "ring"], "paper"), (["--hops", 3], "not for scenario paper"),
+                (["--scenario", "ring"], "three-nodes"), (["--hops", 3], "not for scenario three-nodes"),
                 (["--scenario", "chain", "--nodes", 3], "not for scenario chain"),
                 (["--scenario", "random", "--phases", "staggered"], "not for scenario random"),
-                (["--load", 1], "not for scenario paper"), (["--flows", 1], "not for scenario paper"),
+                (["--load", 1], "not for scenario three-nodes"), (["--flows", 1], "not for scenario three-nodes"),
                 (["--scenario", "chain", "--hops", 65], "1 to 64"), (["--scenario", "chain", "--hops", 0], "1 to 64"),
                 (["--scenario", "random", "--nodes", 3], "only 3"), (["--scenario", "random", "--flows", 0], "at least 1"),
                 (["--tau", "999ns"], "1000 ns"), (["--tau", "11ms"], "10000000 ns"), (["--tau", 8], "a time such as"),

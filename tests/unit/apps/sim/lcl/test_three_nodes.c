@@ -106,5 +106,5 @@ int main(void)
 		cmocka_unit_test(bursts_at_once),
 	};
 
-	return cmocka_run_group_tests_name("paper", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("three_nodes", tests, NULL, NULL);
 }
