@@ -54,5 +54,5 @@ def test_a_nic_that_another_gateway_has(lab, tmp_path):
               "bridges": [{"name": "bridge0", "ports": list(bridge.names)}]}
     with running(lab, tmp_path / "first", config) as g:
         said = refused(lab, tmp_path / "second", bridge.nics[0].address)
-        assert "does something else use it" in said, said
+        assert "is it used by another process" in said, said
         assert all(p["running"] for p in g.status()["planes"])
