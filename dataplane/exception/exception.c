@@ -60,7 +60,7 @@ static void choose_workers(
 struct bp_exception *bp_exception_create(
 	const struct bp_config *c, const struct bp_queue_plan *plan, char *err, size_t err_size)
 {
-	struct bp_exception *x = calloc(1, sizeof(*x));
+	struct bp_exception *x = aligned_alloc(RTE_CACHE_LINE_SIZE, sizeof(*x));
 	bool complete = true;
 	unsigned producers;
 
@@ -68,6 +68,8 @@ struct bp_exception *bp_exception_create(
 		snprintf(err, err_size, "no memory");
 		return NULL;
 	}
+	memset(x, 0, sizeof(*x));
+	bp_wakeup_none(&x->thread_wakeup);
 	x->n_workers = plan ? plan->n_workers : 1;
 	x->originated_counter = BP_C_FROM_KERNEL;
 	/* a worker that is preempted during an enqueue does not delay the others */

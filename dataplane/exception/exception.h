@@ -13,6 +13,7 @@
 #include "biplane/exception.h"
 #include "biplane/fib.h"
 #include "biplane/counters.h"
+#include "dataplane/wakeup.h"
 #include "dataplane/ports/queue_plan.h"
 
 struct bp_config;
@@ -47,6 +48,10 @@ struct bp_exception {
 	 */
 	struct rte_ring *stand_in;
 	bp_counter_t originated_counter; /* counter of the frames of from_kernel */
+	/* by worker; NULL: it never sleeps */
+	struct bp_wakeup *worker_wakeup[BP_MAX_WORKERS];
+	/* of the exception thread; in a line of its own, since the thread writes it */
+	struct bp_wakeup thread_wakeup __rte_cache_aligned;
 };
 
 #define BP_EXCEPTION_FROM_QUEUE 1024u /* frames from the kernel that are queued for one worker */
@@ -85,6 +90,12 @@ static inline unsigned bp_exception_interface(const struct rte_mbuf *m)
 static inline bool bp_exception_has(const struct bp_exception *x, unsigned interface)
 {
 	return atomic_load_explicit(&x->has[interface], memory_order_relaxed);
+}
+
+/* Workers: called after bp_exception_put(), once for all frames of a burst. */
+static inline void bp_exception_ring(struct bp_exception *x)
+{
+	bp_wakeup_ring(&x->thread_wakeup);
 }
 
 /*

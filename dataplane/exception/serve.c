@@ -100,6 +100,15 @@ unsigned bp_serve_to_kernel(struct bp_serve *s, uint64_t now_ns)
 	return all;
 }
 
+bool bp_serve_has_frames(const struct bp_serve *s)
+{
+	for (unsigned c = 0; c < BP_EX_CLASSES; c++)
+		for (unsigned k = 0; k < s->n_queued; k++)
+			if (!rte_ring_empty(s->x->to_kernel[c][s->queued[k]]))
+				return true;
+	return false;
+}
+
 static void lose(struct bp_serve *s, bp_counter_t reason, uint64_t n)
 {
 	s->counters->v[BP_C_FROM_KERNEL] += n;
@@ -109,7 +118,8 @@ static void lose(struct bp_serve *s, bp_counter_t reason, uint64_t n)
 unsigned bp_serve_from_kernel(struct bp_serve *s, unsigned interface)
 {
 	struct bp_kernel_if *k = s->interface[interface];
-	struct rte_ring *to = s->x->from_kernel[s->x->worker_of[interface]];
+	const unsigned worker = s->x->worker_of[interface];
+	struct rte_ring *to = s->x->from_kernel[worker];
 	struct rte_mbuf *m[BP_SERVE_BATCH];
 	uint64_t lost = 0;
 	unsigned n = k->ops->read(k, m, BP_SERVE_BATCH, &lost), put;
@@ -119,6 +129,8 @@ unsigned bp_serve_from_kernel(struct bp_serve *s, unsigned interface)
 		bp_exception_interface_set(m[i], interface);
 	}
 	put = rte_ring_sp_enqueue_burst(to, (void *const *)m, n, NULL);
+	if (put != 0 && s->x->worker_wakeup[worker])
+		bp_wakeup_ring(s->x->worker_wakeup[worker]);
 	if (put < n)
 		rte_pktmbuf_free_bulk(&m[put], n - put);
 	lose(s, BP_C_DROP_HOST_RX_FULL, lost + n - put);

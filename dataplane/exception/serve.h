@@ -42,6 +42,8 @@ void bp_serve_init(struct bp_serve *s, struct bp_exception *x,
 
 /* Runs one round. Returns the number of frames that left the queues. */
 unsigned bp_serve_to_kernel(struct bp_serve *s, uint64_t now_ns);
+/* Whether a frame waits in a queue: its bucket is empty, or it was enqueued since. */
+bool bp_serve_has_frames(const struct bp_serve *s);
 /* Reads one batch of an interface, which must be open. Returns the number of frames read. */
 unsigned bp_serve_from_kernel(struct bp_serve *s, unsigned interface);
 /*

@@ -17,8 +17,12 @@
 #include "dataplane/exception/serve.h"
 #include "daemon/log.h"
 
-#define WAIT_MIN_NS 50000u
-#define WAIT_MAX_NS 500000u
+/* Interval of polling, where nothing wakes the thread. */
+#define POLL_MIN_NS 50000u
+#define POLL_MAX_NS 500000u
+#define HEARTBEAT_NS 100000000u /* longest sleep */
+#define NS_PER_MS 1000000u
+#define EVENTS (BP_MAX_INTERFACES + 1) /* interfaces by number, then the wakeup */
 #define SLACK_NS                                                                                   \
 	1000ul /* timer slack; the default of the kernel is as long as the poll interval           \
 		*/
@@ -28,6 +32,7 @@ struct bp_exception_thread {
 	struct bp_serve serve;
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES];
 	int epoll;
+	bool polls;     /* an interface has no descriptor */
 	bool no_pwait2; /* a kernel before 5.11, or a container that forbids the call */
 	_Atomic bool stop;
 	_Atomic uint64_t rounds;
@@ -48,11 +53,12 @@ static int wait_for(struct bp_exception_thread *t, struct epoll_event *events, u
 	int n = -1;
 
 	if (!t->no_pwait2) {
-		n = epoll_pwait2(t->epoll, events, BP_MAX_INTERFACES, &wait, NULL);
+		n = epoll_pwait2(t->epoll, events, EVENTS, &wait, NULL);
 		t->no_pwait2 = n < 0 && errno != EINTR;
 	}
 	if (t->no_pwait2)
-		n = epoll_wait(t->epoll, events, BP_MAX_INTERFACES, wait_ns ? 1 : 0);
+		n = epoll_wait(
+			t->epoll, events, EVENTS, (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS));
 	return n;
 }
 
@@ -68,14 +74,18 @@ static void give_up(struct bp_exception_thread *t, unsigned i)
 }
 
 /* Returns the number of frames read from the kernel. */
-static unsigned read_ready(struct bp_exception_thread *t, const struct epoll_event *events, int n)
+static unsigned read_ready(
+	struct bp_exception_thread *t, const struct epoll_event *events, int n, bool *rung)
 {
 	unsigned all = 0;
 
+	*rung = false;
 	for (int e = 0; e < n; e++) {
 		unsigned i = events[e].data.u32;
 
-		if (events[e].events & (EPOLLERR | EPOLLHUP))
+		if (i == BP_MAX_INTERFACES)
+			*rung = true;
+		else if (events[e].events & (EPOLLERR | EPOLLHUP))
 			give_up(t, i);
 		else
 			all += bp_serve_from_kernel(&t->serve, i);
@@ -93,35 +103,77 @@ static unsigned read_polled(struct bp_exception_thread *t)
 	return all;
 }
 
+/*
+ * Waits for events, and reads from the kernel. `armed`: workers ring the thread. It sleeps then,
+ * unless it must poll: frames that wait for their rate limit would make every burst of a flood
+ * ring, which is a system call of the worker. Returns the number of frames, and one more if it was
+ * rung.
+ */
+static unsigned wait_and_read(struct bp_exception_thread *t, bool armed, uint32_t wait_ns)
+{
+	struct bp_wakeup *wakeup = &t->serve.x->thread_wakeup;
+	struct epoll_event events[EVENTS];
+	unsigned read;
+	bool rung;
+
+	if (armed && wait_ns != 0) {
+		if (t->polls || bp_serve_has_frames(&t->serve))
+			bp_wakeup_finish(wakeup, false);
+		else
+			wait_ns = HEARTBEAT_NS;
+	}
+	read = read_ready(t, events, wait_for(t, events, wait_ns), &rung);
+	bp_wakeup_finish(wakeup, rung);
+	return read + rung;
+}
+
+/*
+ * After activity the thread polls for one interval, and then sleeps: frames that are punted at
+ * short intervals make few workers ring.
+ */
 static void *run(void *arg)
 {
 	struct bp_exception_thread *t = arg;
-	struct epoll_event events[BP_MAX_INTERFACES];
-	uint32_t wait_ns = WAIT_MIN_NS;
+	uint32_t poll_ns = POLL_MIN_NS;
+	bool armed = false;
 
 	prctl(PR_SET_TIMERSLACK, SLACK_NS);
-	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
-		unsigned moved = bp_serve_to_kernel(&t->serve, mono_ns());
+	for (;;) {
+		unsigned moved;
 
+		if (armed)
+			bp_wakeup_prepare(&t->serve.x->thread_wakeup);
+		if (atomic_load_explicit(&t->stop, memory_order_acquire))
+			break;
+		moved = bp_serve_to_kernel(&t->serve, mono_ns());
 		atomic_fetch_add_explicit(&t->rounds, 1, memory_order_relaxed);
 		moved += read_polled(t);
-		moved += read_ready(t, events, wait_for(t, events, moved ? 0 : wait_ns));
-		if (moved)
-			wait_ns = WAIT_MIN_NS;
-		else
-			wait_ns = RTE_MIN(wait_ns * 2, WAIT_MAX_NS);
+		moved += wait_and_read(t, armed, moved ? 0 : poll_ns);
+		armed = moved == 0;
+		poll_ns = moved ? POLL_MIN_NS : RTE_MIN(poll_ns * 2, POLL_MAX_NS);
 	}
 	bp_serve_finish(&t->serve);
 	return NULL;
 }
 
+static int watch_one(struct bp_exception_thread *t, uint32_t number, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.u32 = number};
+
+	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
 static int watch(struct bp_exception_thread *t)
 {
+	if (bp_wakeup_open(&t->serve.x->thread_wakeup) != 0 ||
+		watch_one(t, BP_MAX_INTERFACES, t->serve.x->thread_wakeup.fd) != 0)
+		return -1;
 	for (unsigned i = 0; i < BP_MAX_INTERFACES; i++) {
-		struct epoll_event e = {.events = EPOLLIN, .data.u32 = i};
-
-		if (t->interface[i] && t->interface[i]->fd >= 0 &&
-			epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->interface[i]->fd, &e) != 0)
+		if (!t->interface[i])
+			continue;
+		if (t->interface[i]->fd < 0)
+			t->polls = true;
+		else if (watch_one(t, i, t->interface[i]->fd) != 0)
 			return -1;
 	}
 	return 0;
@@ -146,6 +198,7 @@ struct bp_exception_thread *bp_exception_thread_start(struct bp_exception *x,
 			return t;
 		if (t->epoll >= 0)
 			close(t->epoll);
+		bp_wakeup_close(&x->thread_wakeup);
 		free(t);
 	}
 	snprintf(err, err_size, "cannot start the exception thread: %s", strerror(rc));
@@ -162,7 +215,9 @@ void bp_exception_thread_stop(struct bp_exception_thread *t)
 	if (!t)
 		return;
 	atomic_store_explicit(&t->stop, true, memory_order_release);
+	bp_wakeup_ring(&t->serve.x->thread_wakeup);
 	pthread_join(t->id, NULL);
+	bp_wakeup_close(&t->serve.x->thread_wakeup);
 	close(t->epoll);
 	free(t);
 }

@@ -13,8 +13,9 @@ struct bp_config_punt;
 /*
  * The exception thread communicates with the kernel, so that no worker has to. It is not an lcore:
  * DPDK runs it on the CPUs without an lcore or, if there is none, on the CPU of the main thread,
- * which is almost always idle. It sleeps until the kernel sends a frame, and polls the queues of
- * the workers every 50 us after activity, every 500 us when idle.
+ * which is almost always idle. It sleeps until the kernel sends a frame or a worker rings, at most
+ * 100 ms. While frames wait for their rate limit, or the kernel side has no descriptor (virtio), it
+ * polls every 50 us after activity, every 500 us when idle.
  */
 struct bp_exception_thread;
 

@@ -73,8 +73,10 @@ static uint16_t exception_process(
 		interface = m->hash.fdir.hi;
 		run[n++] = m;
 	}
-	if (n != 0)
+	if (n != 0) {
 		put(w, class, interface, run, n);
+		bp_exception_ring(w->exception);
+	}
 	return nb_objs;
 }
 

@@ -95,6 +95,7 @@ static void put(struct bp_exception *x, enum bp_exception_class c, uint32_t tag,
 	struct rte_mbuf *m = frame(tag, to);
 
 	assert_int_equal(bp_exception_put(x, c, to, &m, 1), 1);
+	bp_exception_ring(x);
 }
 
 static int set_up(void **state)

@@ -412,6 +412,7 @@ static void removed(void **state)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(bp_exception_put(x, BP_EX_LOCAL, i, &m[i], 1), 1);
+	bp_exception_ring(x);
 	wait_readable(fd);
 	assert_int_equal(recv(fd, bytes, sizeof(bytes), 0), 100);
 	bp_exception_thread_stop(t);
