@@ -57,6 +57,12 @@ static void announce(struct bp_ruleset_copies *b)
 	}
 }
 
+void bp_ruleset_copies_begin(struct bp_ruleset_copies *b, unsigned worker)
+{
+	bp_generation_acknowledge(&b->copies, worker, bp_generation_active(&b->copies));
+	bp_generation_acknowledge(&b->shm->rules, worker, b->seen_active);
+}
+
 /*
  * Zeroes the statistics slots that former rules used. No worker writes them now: all workers use
  * the active rules, which do not use these slots.

@@ -36,6 +36,12 @@ struct bp_ruleset_copies {
 struct bp_ruleset_copies *bp_ruleset_copies_create(struct bp_shm *shm, unsigned workers);
 void bp_ruleset_copies_free(struct bp_ruleset_copies *b); /* NULL is allowed */
 
+/*
+ * Main thread, after the first bp_ruleset_copies_poll() and before worker `worker` starts: from now
+ * on a new generation is active only when this worker uses it, even if it has not walked yet.
+ */
+void bp_ruleset_copies_begin(struct bp_ruleset_copies *b, unsigned worker);
+
 enum bp_ruleset_copies_result {
 	/* no change, or workers still use the bank that would be written */
 	BP_RULESET_COPIES_UNCHANGED,

@@ -171,8 +171,11 @@ static void set_running(struct bp_workers *ws, unsigned i, bool runs)
 void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
 {
 	/* set for all workers before the first of them can stop */
-	for (unsigned i = 0; i < ws->n; i++)
+	for (unsigned i = 0; i < ws->n; i++) {
 		set_running(ws, i, ws->worker[i]->graph != NULL);
+		if (ws->worker[i]->graph)
+			bp_ruleset_copies_begin(ws->ruleset_copies, i);
+	}
 	for (unsigned i = 0; i < ws->n; i++) {
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
@@ -181,6 +184,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 			"worker cannot be started: its thread is busy");
 		/* it hands no frames over: the other workers must not wait for it */
 		set_running(ws, i, false);
+		bp_worker_release_rules(ws->worker[i]);
 	}
 }
 

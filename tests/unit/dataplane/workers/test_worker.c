@@ -36,6 +36,44 @@ static void says_which_rules_it_reads(void **state)
 	rig_stop(&r);
 }
 
+/*
+ * Between its launch and its first walk, a worker counts: the control plane reports rules as active
+ * only after it uses them.
+ */
+static void new_rules_wait_for_the_first_walk(void **state)
+{
+	struct bp_ruleset_copies *copies;
+	char err[256];
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	copies = bp_ruleset_copies_create(&r.shm, 1);
+	assert_non_null(copies);
+	bp_ruleset_copies_poll(copies);
+	assert_int_equal(bp_generation_pending(&r.shm.rules), -1); /* no worker was launched */
+	bp_ruleset_copies_begin(copies, 0);
+	assert_int_equal(bp_generation_pending(&r.shm.rules), -1);
+	bp_ruleset_copies_poll(copies);
+	assert_int_equal(
+		bp_ruleset_build(bp_generation_bank(&r.shm.rules, 1), r.shm.rules.bank_size, NULL,
+			0, r.shm.max_rules, NULL, NULL, 1, 1, err, sizeof(err)),
+		0);
+	bp_generation_publish(&r.shm.rules, 1 << 1 | 1);
+	assert_int_equal(bp_generation_pending(&r.shm.rules), 0);
+	assert_int_equal(bp_ruleset_copies_poll(copies), BP_RULESET_COPIES_APPLIED);
+	bp_ruleset_copies_poll(copies);
+	assert_int_equal(bp_generation_pending(&r.shm.rules), 0);
+	r.worker->ruleset_copies = copies;
+	bp_worker_apply_rules(r.worker);
+	bp_ruleset_copies_poll(copies);
+	assert_int_equal(bp_generation_pending(&r.shm.rules), -1);
+	bp_worker_release_rules(r.worker);
+	bp_ruleset_copies_poll(copies);
+	bp_ruleset_copies_free(copies);
+	r.worker->ruleset_copies = NULL;
+	rig_stop(&r);
+}
+
 /* Told to stop before it began, it still forwards what it finds. */
 static void drains(void **state)
 {
@@ -212,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_which_rules_it_reads),
+		cmocka_unit_test(new_rules_wait_for_the_first_walk),
 		cmocka_unit_test(drains),
 		cmocka_unit_test(nodes_are_published),
 		cmocka_unit_test(totals_are_summed),
