@@ -101,7 +101,7 @@ static const struct bp_setting rows[] = {
 	{.path = "workers", .type = &bp_type_workers, .flags = BP_MAIN, .size = sizeof(struct bp_config), .min = 1, .max = BP_MAX_WORKERS, .preset = "1",
 	 .help = "Number of worker threads that forward and inspect packets, or the list of their cores, such as [2, 3]."},
 	{.path = "poll_mode", .type = &bp_type_enum, .flags = BP_MAIN, AT(poll_mode), .enum_names = poll_names, .preset = "busy",
-	 .help = "busy: workers poll their queues without a pause and use a core each. adaptive: a worker that finds no frames sleeps for some microseconds, for machines whose cores are shared."},
+	 .help = "busy: workers poll their queues without a pause and use a core each. adaptive: a worker that finds no frames sleeps until frames arrive, for machines whose cores are shared."},
 	{.path = "mbufs", .type = &bp_type_uint, AT(mbufs), .zero = "auto", .min = 512, .max = 16777216, .preset = "auto",
 	 .help = "Packet buffers per port and worker; auto computes the number from the descriptors of the ports."},
 

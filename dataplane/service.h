@@ -94,10 +94,11 @@ struct bp_dataplane_service {
 	bool (*holds)(const void *state);
 	void (*end)(void *state);
 	void (*free)(void *state);
-	/* Whether a frame waits for a time that is finer than a worker's nap. */
+	/* Whether the worker must not sleep: it has work that due() does not report. */
 	bool (*needs_polling)(const void *state);
-	/* When it next does something without a frame that comes in, by the worker's monotonic
-	 * clock; UINT64_MAX: never. For replay, which has no clock that runs. */
+	/* When it next does something without a received frame, on the monotonic clock of the
+	 * worker; UINT64_MAX: never. The worker sleeps at most until then, and replay, whose clock
+	 * does not run, sets its clock to this time. */
 	uint64_t (*due)(const void *state);
 	bool needs_time; /* in every walk, not in one of 16 */
 

@@ -101,7 +101,7 @@ static bool needs_polling(const void *state)
 {
 	const struct bp_agg_worker *g = state;
 
-	return g->waiting != 0;
+	return g->releasing || bp_agg_worker_config_changed(g);
 }
 
 static uint64_t due(const void *state)

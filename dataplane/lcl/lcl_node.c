@@ -214,6 +214,7 @@ static inline uint64_t load_rx_time(const struct rte_mbuf *m)
 	return in_ns;
 }
 
+/* The owner never sleeps: it needs no wakeup. */
 void bp_lcl_hand_over(struct bp_lcl_out *o, struct rte_mbuf *const *m, unsigned n, uint64_t in_ns)
 {
 	const struct bp_lcl_field *field = &o->lcl->field;

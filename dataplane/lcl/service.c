@@ -86,7 +86,10 @@ static void start(void *state, const struct bp_clock *clock)
 	l->clock = clock;
 }
 
-/* Slots are shorter than an idle sleep. */
+/*
+ * The delay of a frame counts from the walk that received it: the time until a sleeping worker runs
+ * would be a delay that the label does not include.
+ */
 static bool needs_polling(const void *state)
 {
 	const struct bp_lcl *l = state;

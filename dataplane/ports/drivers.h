@@ -24,6 +24,10 @@ struct bp_driver {
 	bool one_buffer; /* not all its devices scatter as reported: one buffer per frame */
 	/* would verify checksums on the CPU: biplane does that where needed */
 	bool software_checksum;
+	bool packet_sockets; /* each queue is an AF_PACKET socket */
+	bool xdp_sockets;    /* each queue has an AF_XDP socket, created with the queue */
+	/* a virtual device with receive interrupts; network cards are expected to have them */
+	bool rx_interrupts;
 };
 
 /* Never NULL: unknown names get a driver without special properties. */

@@ -3,11 +3,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <rte_errno.h>
 
 #include "config/config.h"
 #include "dataplane/ports/device.h"
+#include "dataplane/ports/rx_event.h"
+
+#define SOCKETS_MAX 1024u /* AF_XDP sockets of this process that are compared */
 
 static int fail(const struct bp_port *p, const char *what, int rc, char *err, size_t err_size)
 {
@@ -37,6 +41,7 @@ static int configure(const struct bp_port *p, uint16_t id, const struct bp_port_
 	struct rte_eth_conf conf = {
 		.rxmode = {.mtu = mtu_to_request(p), .offloads = p->rx_offloads},
 		.txmode = {.offloads = p->tx_offloads},
+		.intr_conf = {.rxq = p->rx_interrupts},
 	};
 	int rc;
 
@@ -63,7 +68,24 @@ static int configure(const struct bp_port *p, uint16_t id, const struct bp_port_
 	return 0;
 }
 
-static int set_up_queues(const struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
+/* Sets up a receive queue. The driver of AF_XDP creates the socket of the queue, and keeps it. */
+static int set_up_rx_queue(struct bp_port *p, uint16_t id, uint16_t queue,
+	const struct rte_eth_rxconf *conf, struct rte_mempool *pool)
+{
+	int before[SOCKETS_MAX], after[SOCKETS_MAX];
+	unsigned n_before = 0;
+	int rc;
+
+	if (p->driver->xdp_sockets)
+		n_before = bp_rx_event_sockets(AF_XDP, before, SOCKETS_MAX);
+	rc = rte_eth_rx_queue_setup(id, queue, p->rx_desc, (unsigned)p->socket, conf, pool);
+	if (rc == 0 && p->driver->xdp_sockets && queue < BP_MAX_QUEUES)
+		p->xdp_socket[queue] = bp_rx_event_added(
+			before, n_before, after, bp_rx_event_sockets(AF_XDP, after, SOCKETS_MAX));
+	return rc;
+}
+
+static int set_up_queues(struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
 	struct rte_mempool *pool, char *err, size_t err_size)
 {
 	struct rte_eth_rxconf rx = p->info.default_rxconf;
@@ -74,7 +96,7 @@ static int set_up_queues(const struct bp_port *p, uint16_t id, const struct bp_p
 	rx.offloads = p->rx_offloads;
 	tx.offloads = p->tx_offloads;
 	for (uint16_t i = 0; i < q->n_rx; i++) {
-		rc = rte_eth_rx_queue_setup(id, i, p->rx_desc, socket, &rx, pool);
+		rc = set_up_rx_queue(p, id, i, &rx, pool);
 		if (rc != 0)
 			return fail(p, "set up its receive queues", rc, err, err_size);
 	}
@@ -127,7 +149,7 @@ static bool give_up_rss(struct bp_port *p, const struct bp_port_queues *q, const
 }
 
 /* The same results as bp_ports_start(). */
-static int start_one(struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
+static int try_start(struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
 	struct rte_mempool *pool, char *err, size_t err_size)
 {
 	const char *why;
@@ -160,6 +182,24 @@ static int start_one(struct bp_port *p, uint16_t id, const struct bp_port_queues
 	return 0;
 }
 
+/*
+ * Workers that sleep need receive interrupts. A device that does not start with them (no vectors,
+ * for example) starts without them, and its worker polls it.
+ */
+static int start_one(struct bp_port *p, uint16_t id, const struct bp_port_queues *q,
+	struct rte_mempool *pool, bool sleeps, char *err, size_t err_size)
+{
+	int rc;
+
+	p->rx_interrupts = sleeps && (p->pci || p->driver->rx_interrupts);
+	rc = try_start(p, id, q, pool, err, err_size);
+	if (rc >= 0 || !p->rx_interrupts)
+		return rc;
+	rte_eth_dev_stop(id);
+	p->rx_interrupts = false;
+	return try_start(p, id, q, pool, err, err_size);
+}
+
 int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools, char *err, size_t err_size)
 {
@@ -172,7 +212,8 @@ int bp_ports_start(const struct bp_config *c, struct bp_port *ports,
 			ports[i].tx_offloads &= ~(uint64_t)RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 		if (ports[i].started)
 			continue;
-		rc = start_one(&ports[i], (uint16_t)i, &plan->port[i], pool, err, err_size);
+		rc = start_one(&ports[i], (uint16_t)i, &plan->port[i], pool,
+			c->poll_mode == BP_POLL_ADAPTIVE, err, err_size);
 		if (rc != 0) {
 			rte_eth_dev_stop((uint16_t)i);
 			return rc;

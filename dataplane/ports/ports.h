@@ -33,6 +33,9 @@ struct bp_port {
 	bool started;
 	bool rss_refused;    /* RSS is configured, but the device does not apply it */
 	uint8_t tx_segments; /* maximum number of buffers of an output frame; 0: unlimited */
+	bool rx_interrupts;  /* configured with receive interrupts, for workers that sleep */
+	/* AF_XDP socket of each receive queue, owned by the driver; 0, -1: not known */
+	int xdp_socket[BP_MAX_QUEUES];
 	struct bp_port_caps caps;
 };
 

@@ -463,7 +463,12 @@ static void restore_segment(struct dataplane *d)
 /* Applies new rules of the control plane. */
 static void apply_rules(struct dataplane *d)
 {
-	if (bp_ruleset_copies_poll(d->workers.ruleset_copies) != BP_RULESET_COPIES_REJECTED)
+	const enum bp_ruleset_copies_result result =
+		bp_ruleset_copies_poll(d->workers.ruleset_copies);
+
+	if (result == BP_RULESET_COPIES_APPLIED)
+		bp_workers_ring(&d->workers);
+	if (result != BP_RULESET_COPIES_REJECTED)
 		return;
 	count_main(d, BP_C_RULES_REFUSED, 1);
 	bp_log(BP_LOG_ERROR, "rule set in the shared segment is damaged and was rejected; the "
@@ -522,7 +527,7 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	bp_fault_monitor_start(&d->faults, &s, mono_ns());
 	d->workers.ruleset_copies->wake_signal = WAKE_SIGNAL;
 	apply_rules(d);
-	bp_workers_launch(&d->workers, &d->clock, d->config->poll_mode == BP_POLL_ADAPTIVE);
+	bp_workers_launch(&d->workers, &d->clock);
 	bp_dp_notifier_init(&d->notifier, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
 	bp_notify_stopping();

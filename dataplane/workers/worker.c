@@ -7,10 +7,8 @@
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
-#define TICK_WALKS 64   /* interval of housekeeping, walks */
-#define TIME_WALKS 16   /* interval of clock readings if no service needs the time, walks */
-#define IDLE_WALKS 1024 /* empty walks before a sleep */
-#define SLEEP_US 30
+#define TICK_WALKS 64  /* interval of housekeeping, walks */
+#define TIME_WALKS 16  /* interval of clock readings if no service needs the time, walks */
 #define DRAIN_WALKS 16 /* empty walks that prove the queues empty */
 #define DRAIN_NS 200000000ull
 
@@ -105,6 +103,74 @@ static void begin_time(struct bp_worker *w, const struct bp_clock *clock)
 	w->away.notable_ns = 0;
 }
 
+/* A walk with the active rules and tables. Returns whether it received frames. */
+static __attribute__((noinline)) bool walk_once(struct bp_worker *w, const struct bp_clock *clock)
+{
+	const uint64_t before = w->rx_frames;
+
+	update_time(w, clock);
+	bp_worker_apply_rules(w);
+	pass_quiescent_point(w);
+	bp_graph_walk(w, false);
+	return w->rx_frames != before;
+}
+
+/* A sleep is not a poll gap, but the time by which it ended late is. */
+static void resume_time(struct bp_worker *w, const struct bp_clock *clock, uint64_t timeout)
+{
+	const uint64_t before = w->mono_ns, notable = w->away.notable_ns;
+	uint64_t slept;
+
+	w->away.notable_ns = UINT64_MAX;
+	update_time(w, clock);
+	w->away.notable_ns = notable;
+	slept = w->mono_ns - before;
+	bp_count(w, BP_C_WORKER_SLEEPS, 1);
+	bp_count(w, BP_C_WORKER_SLEEP_NS, slept);
+	if (unlikely(slept > timeout && slept - timeout > notable))
+		record_poll_gap(w, slept - timeout);
+}
+
+/*
+ * Sleeps until frames arrive, another thread rings, or a service has something to do, unless one of
+ * these is the case already. Meanwhile the worker holds no reference to the forwarding tables.
+ */
+static __attribute__((noinline)) void sleep_until_event(const struct bp_worker_args *a)
+{
+	struct bp_worker *w = a->worker;
+	uint64_t timeout;
+
+	bp_sleep_prepare(a->sleep);
+	if (!walk_once(w, a->clock) && !atomic_load_explicit(&w->stop, memory_order_acquire) &&
+		!bp_services_need_polling(w)) {
+		timeout = bp_sleep_policy_timeout(w->mono_ns, bp_services_due(w));
+		if (timeout != 0) {
+			if (w->router.enabled)
+				bp_fib_read_end(w->router.fib, w->index, &w->router.epoch);
+			timeout = bp_sleep_wait(a->sleep, timeout);
+			resume_time(w, a->clock, timeout);
+		}
+	}
+	bp_sleep_finish(a->sleep);
+}
+
+/* Called after an empty walk. Returns whether the worker slept, or was about to and found work. */
+static bool may_sleep(const struct bp_worker_args *a, uint64_t idle)
+{
+	struct bp_worker *w = a->worker;
+	struct bp_sleep_policy *p = &a->sleep->policy;
+
+	if (w->rx_frames != p->rx_frames) {
+		update_time(w, a->clock);
+		bp_sleep_policy_arrival(p, w->rx_frames, w->mono_ns);
+	}
+	if (!bp_sleep_policy_due(p, idle, w->mono_ns) || bp_services_need_polling(w) ||
+		bp_sleep_policy_timeout(w->mono_ns, bp_services_due(w)) == 0)
+		return false;
+	sleep_until_event(a);
+	return true;
+}
+
 /* Walks until `stop` is set or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
@@ -134,9 +200,9 @@ static void walk(const struct bp_worker_args *a, bool draining)
 		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) &&
 			!bp_services_hold(w))
 			return;
-		if (a->sleep && !draining && idle >= IDLE_WALKS && !bp_services_need_polling(w)) {
-			rte_delay_us_sleep(SLEEP_US);
-			/* after a sleep: check `stop` and the clocks immediately */
+		if (a->sleep && !draining && may_sleep(a, idle)) {
+			idle = 0;
+			/* check `stop` and the clocks immediately */
 			walks |= TICK_WALKS - 1;
 		}
 	}
@@ -149,6 +215,8 @@ int bp_worker_run(void *args)
 
 	if (!w->graph) /* more workers than queues: no work */
 		return 0;
+	if (a->sleep)
+		bp_sleep_begin();
 	begin_time(w, a->clock);
 	housekeeping(w);
 	bp_services_start(w, a->clock);

@@ -14,6 +14,7 @@
 #include "biplane/services.h"
 #include "dataplane/forwarding/fdb.h"
 #include "dataplane/forwarding/router.h"
+#include "dataplane/wakeup.h"
 #include "dataplane/workers/ruleset_copies.h"
 #include "shm/doorbell.h"
 #include "shm/layout.h"
@@ -159,6 +160,9 @@ struct bp_worker {
 	struct bp_poll_gap away;
 	uint64_t seed; /* for values that must be unpredictable, and differ after a restart */
 	_Atomic bool stop;
+	/* Rung by other threads when they have work for the worker; not in a line it writes often.
+	 */
+	struct bp_wakeup wakeup __rte_cache_aligned;
 } __rte_cache_aligned;
 
 /* The 16 bytes of private data of a node. */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "dataplane/process/clock.h"
+#include "dataplane/workers/sleep.h"
 #include "dataplane/workers/worker.h"
 
 /*
@@ -20,7 +21,7 @@ void bp_worker_before_walk(struct bp_worker *w);
 struct bp_worker_args {
 	struct bp_worker *worker;
 	const struct bp_clock *clock;
-	bool sleep; /* sleep when no frames arrive */
+	struct bp_sleep *sleep; /* how it sleeps when no frames arrive; NULL: it does not */
 };
 
 /*

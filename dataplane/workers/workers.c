@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 
 #include "config/config.h"
+#include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/service.h"
 #include "daemon/log.h"
@@ -28,6 +29,7 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		return NULL;
 	}
 	memset(w, 0, sizeof(*w));
+	bp_wakeup_none(&w->wakeup);
 	w->index = index;
 	w->shm = shm;
 	w->doorbell.fd = -1;
@@ -86,6 +88,17 @@ static uint64_t new_seed(const struct bp_shm *shm, unsigned worker)
 							    (uint64_t)now.tv_nsec + worker));
 }
 
+/* An operator who expects an idle core must know why it is not. */
+static void log_naps(const struct bp_sleep *s, unsigned worker, const struct bp_config *c)
+{
+	if (s->napping_port >= 0)
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_STR("port", c->port[s->napping_port].name),
+				BP_LOG_NUM("worker", worker)),
+			"driver of the port reports no received frames: the worker polls it "
+			"every 30 us to 250 us while it is idle (poll_mode: adaptive)");
+}
+
 static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config *c,
 	const struct bp_port *ports, const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size)
@@ -120,6 +133,14 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	n = list_queues(c, ports, plan, i, queues);
 	snprintf(name, sizeof(name), "biplane-worker-%u", i);
 	rc = bp_graph_build(w, name, c->n_ports, queues, n, err, err_size);
+	if (rc == 0 && w->graph && c->poll_mode == BP_POLL_ADAPTIVE) {
+		ws->sleep[i] = bp_sleep_create(w, ports, queues, n, err, err_size);
+		rc = ws->sleep[i] ? 0 : -1;
+		if (rc == 0)
+			log_naps(ws->sleep[i], i, c);
+		if (exception)
+			exception->worker_wakeup[i] = &w->wakeup;
+	}
 	free(queues);
 	return rc;
 }
@@ -168,7 +189,7 @@ static void set_running(struct bp_workers *ws, unsigned i, bool runs)
 			bp_dataplane_services[s]->shared->running(ws->shared[s], i, runs);
 }
 
-void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep)
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock)
 {
 	/* set for all workers before the first of them can stop */
 	for (unsigned i = 0; i < ws->n; i++) {
@@ -177,7 +198,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 			bp_ruleset_copies_begin(ws->ruleset_copies, i);
 	}
 	for (unsigned i = 0; i < ws->n; i++) {
-		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, sleep};
+		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, ws->sleep[i]};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
 			continue;
 		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_NUM("worker", i)),
@@ -188,18 +209,27 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool
 	}
 }
 
+void bp_workers_ring(struct bp_workers *ws)
+{
+	for (unsigned i = 0; i < ws->n; i++)
+		bp_wakeup_ring(&ws->worker[i]->wakeup);
+}
+
 void bp_workers_stop(struct bp_workers *ws)
 {
 	for (unsigned i = 0; i < ws->n; i++)
 		atomic_store(&ws->worker[i]->stop, true);
+	bp_workers_ring(ws);
 	for (unsigned i = 0; i < ws->n; i++)
 		rte_eal_wait_lcore(ws->worker[i]->lcore);
 }
 
 void bp_workers_free(struct bp_workers *ws)
 {
-	for (unsigned i = 0; i < ws->n; i++)
+	for (unsigned i = 0; i < ws->n; i++) {
+		bp_sleep_free(ws->sleep[i]);
 		bp_worker_free(ws->worker[i]);
+	}
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
 		if (ws->shared[s])
 			bp_dataplane_services[s]->shared->free(ws->shared[s]);

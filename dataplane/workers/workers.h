@@ -19,6 +19,7 @@ struct bp_workers {
 	unsigned n;
 	struct bp_worker *worker[BP_MAX_WORKERS];
 	struct bp_worker_args args[BP_MAX_WORKERS];
+	struct bp_sleep *sleep[BP_MAX_WORKERS]; /* NULL: the worker does not sleep */
 	struct bp_fdb fdb;
 	struct bp_ruleset_copies *ruleset_copies;
 	void *shared[BP_SERVICE_COUNT]; /* NULL: the service has no shared state */
@@ -31,7 +32,9 @@ struct bp_workers {
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size);
-void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, bool sleep);
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock);
+/* Wakes the workers that sleep, after something that they read was changed. */
+void bp_workers_ring(struct bp_workers *ws);
 /* Drains the workers, and waits until they have stopped. */
 void bp_workers_stop(struct bp_workers *ws);
 void bp_workers_free(struct bp_workers *ws);

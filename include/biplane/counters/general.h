@@ -18,6 +18,7 @@
 		"punted or drop.")                                                                 \
 	X(ROUTE, "route", "Routing.")                                                              \
 	X(BRIDGE, "bridge", "Bridging, and offloads done in software.")                            \
+	X(WORKER, "worker", "Sleeps of workers with `poll_mode: adaptive`, all workers together.") \
 	X(HEALTH, "health",                                                                        \
 		"Faults. `biplane show health` lists each with its object, start and duration, "   \
 		"and the log the remedy. Frames counted here never reached biplane and are not "   \
@@ -125,6 +126,10 @@
 	X(TX_LINEARIZED, BRIDGE, "tx_linearized",                                                  \
 		"frames linearized: too many segments for the output port")                        \
 	X(VLAN_RESTORED, BRIDGE, "vlan_restored", "VLAN tags restored that the port had stripped") \
+	/* workers */                                                                              \
+	X(WORKER_SLEEPS, WORKER, "worker_sleeps",                                                  \
+		"sleeps until frames arrived, a deadline came, or 10 ms passed")                   \
+	X(WORKER_SLEEP_NS, WORKER, "worker_sleep_ns", "time slept, ns")                            \
 	/* faults */                                                                               \
 	X(LINK_DOWN, HEALTH, "link_down", "changes of a port's link to down")                      \
 	X(NIC_MISSED, HEALTH, "nic_missed", "frames dropped by NICs: RX queue full (imissed)")     \
