@@ -86,7 +86,7 @@ def broker_back(lab):
         lab.broker("edge", "start")
 
 
-def test_alarms_of_a_topic_arrive_in_order_through_an_outage(lab, gateway, tmp_path):
+def test_alarm_order_is_kept_during_an_outage(lab, gateway, tmp_path):
     config = config_for(rules=[overheat(payload="envelope", clear="< 75")], spool=tmp_path / "spool.db")
     config["workers"] = 1
     g = gateway(config)

@@ -84,7 +84,7 @@ static void aliases_over_the_maximum_are_not_kept(void **state)
 }
 
 /* Where both allow them, each of 43,000 stands for its own topic. */
-static void aliases_that_are_allowed_are_all_right(void **state)
+static void allowed_aliases_are_accepted(void **state)
 {
 	struct peer c;
 	struct told_list l;
@@ -114,7 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aliases_before_connack_are_not_kept),
 		cmocka_unit_test(aliases_over_the_maximum_are_not_kept),
-		cmocka_unit_test(aliases_that_are_allowed_are_all_right),
+		cmocka_unit_test(allowed_aliases_are_accepted),
 	};
 
 	return cmocka_run_group_tests_name("alias", tests, NULL, NULL);

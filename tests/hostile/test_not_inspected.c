@@ -126,7 +126,7 @@ static void midstream_is_reported_until_proven(void **state)
 }
 
 /* What is not a table, or none yet, is no fault. */
-static void any_table(void **state)
+static void random_tables(void **state)
 {
 	static uint8_t memory[4096];
 	struct bp_unread_scan s = {0};
@@ -149,7 +149,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tls_is_reported),
 		cmocka_unit_test(midstream_is_reported_until_proven),
-		cmocka_unit_test(any_table),
+		cmocka_unit_test(random_tables),
 	};
 
 	return cmocka_run_group_tests_name("not_inspected", tests, NULL, NULL);

@@ -49,7 +49,7 @@ def forwards(lab, collect):
     cloud.wait_count(3)
 
 
-def test_an_edge_broker_that_stays_away(lab, gateway, tmp_path):
+def test_unreachable_edge_broker(lab, gateway, tmp_path):
     config = config_for(rules=RULES, spool=tmp_path / "spool.db")
     config["mqtt"]["publisher"]["unreachable_after"] = "2s"
     config["mqtt"]["spool"]["backlog_warning"] = 100

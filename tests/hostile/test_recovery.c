@@ -179,7 +179,7 @@ static void all_are_told(struct rig *r, size_t frame, size_t step)
 }
 
 /* Killed between two segments, each time. */
-static void connections_are_read_on(void **state)
+static void inspection_continues_after_restart(void **state)
 {
 	(void)state;
 	open_all(0);
@@ -381,7 +381,7 @@ static void damaged_entries_are_harmless(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(connections_are_read_on),
+		cmocka_unit_test(inspection_continues_after_restart),
 		cmocka_unit_test(damaged_entries_are_harmless),
 		cmocka_unit_test(killed_at_every_instruction),
 		cmocka_unit_test(killed_at_every_instruction_of_batches),

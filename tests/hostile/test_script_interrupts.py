@@ -16,7 +16,7 @@ FUNCTION = re.compile(r"^[ \t]*([a-z_]+)\(\) \{", re.M)
 ASSIGNED = re.compile(r"""^[ \t]*(?:[A-Za-z_]\w*=(?:"[^"]*"|'[^']*'|[^\s;()])*[ \t]+)+([a-z_]+)(?![\w/.=-])""", re.M)
 
 
-def test_no_function_is_called_behind_an_assignment():
+def test_no_call_after_an_assignment():
     texts = {p: p.read_text() for p in SCRIPTS}
     functions = {name for text in texts.values() for name in FUNCTION.findall(text)}
     assert "attend" in functions

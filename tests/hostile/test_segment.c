@@ -114,7 +114,7 @@ static void any_bit_may_flip_under_traffic(void **arg)
  * two images with one generation that number must not count for both: the second may have fewer
  * rules.
  */
-static void rules_of_one_generation_are_not_mixed_up(void **arg)
+static void rules_of_generations_are_not_mixed(void **arg)
 {
 	static struct gateway g;
 	uint64_t alarms;
@@ -190,7 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traffic_reaches_every_service),
-		cmocka_unit_test(rules_of_one_generation_are_not_mixed_up),
+		cmocka_unit_test(rules_of_generations_are_not_mixed),
 		cmocka_unit_test(layout_is_the_validated_one),
 		cmocka_unit_test(any_bit_may_flip_under_traffic),
 	};

@@ -140,7 +140,7 @@ def test_damaged_part_is_quarantined_and_recreated(lab, gateway, plant, tmp_path
 
 @pytest.mark.parametrize("damage", (zeros_behind_the_header, noise_behind_the_header))
 @pytest.mark.parametrize("part", PARTS)
-def test_contents_that_can_not_be_do_no_harm(lab, gateway, plant, tmp_path, part, damage):
+def test_invalid_contents_are_rejected(lab, gateway, plant, tmp_path, part, damage):
     """The header is right, so that what is behind it is taken for tables."""
     g = gateway(config_for(spool=tmp_path / "spool.db"))
     plant.works()

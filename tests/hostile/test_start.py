@@ -98,7 +98,7 @@ def test_hugepages_that_are_required(tmp_path, hugepages):
     assert not list((tmp_path / "run").rglob("*.seg*"))
 
 
-def test_a_stop_amid_a_start(tmp_path):
+def test_stop_during_start(tmp_path):
     """Tables of many gigabytes are being made when the operator thinks better of it."""
     config = plain(tmp_path, max_connections=16777216)
     config["runtime"]["hugepages"] = "never"

@@ -100,7 +100,7 @@ static void numbered_topics_share_no_state(void **state)
 
 /* Attacker: one client address with ten connections, a million topics, default sizes. Raised alarms
  * stay raised, holds keep their progress, and new alarms of others are kept too. */
-static void made_up_topics_evict_their_own(void **state)
+static void invented_topics_evict_only_their_client(void **state)
 {
 	static struct peer c[TRUE_CLIENTS], a[10];
 	uint64_t evicted;
@@ -142,7 +142,7 @@ static void made_up_topics_evict_their_own(void **state)
 
 /* Attackers: fifty client addresses, and a table that they fill. They evict no state of others;
  * what finds no entry is counted. */
-static void many_attackers_evict_no_entry(void **state)
+static void several_attackers_evict_no_entry(void **state)
 {
 	static struct peer c[TRUE_CLIENTS], a[50];
 
@@ -169,8 +169,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbered_topics_share_no_state),
-		cmocka_unit_test(made_up_topics_evict_their_own),
-		cmocka_unit_test(many_attackers_evict_no_entry),
+		cmocka_unit_test(invented_topics_evict_only_their_client),
+		cmocka_unit_test(several_attackers_evict_no_entry),
 	};
 
 	return cmocka_run_group_tests_name("states", tests, NULL, NULL);

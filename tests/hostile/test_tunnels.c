@@ -185,7 +185,7 @@ static void is_counted(void **state)
 }
 
 /* Two subscribers of a provider have the same private addresses and ports: two connections. */
-static void sessions_are_apart(void **state)
+static void sessions_are_independent(void **state)
 {
 	static const struct around pairs[][2] = {
 		{AROUND("PPPoE", false, false, "\x88\x64\x11\x00\x12\x34\x00\x40\x00\x21"),
@@ -227,7 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_read),
 		cmocka_unit_test(is_counted),
-		cmocka_unit_test(sessions_are_apart),
+		cmocka_unit_test(sessions_are_independent),
 	};
 
 	return cmocka_run_group_tests_name("tunnels", tests, NULL, NULL);

@@ -142,7 +142,7 @@ static void opens_and_is_read(unsigned number)
 
 /* Attacker: off-path. 1,070 segments of 60,000 bytes, each the beginning of a packet that never
  * ends, from one address or from as many: at most a quarter of the memory, and for seconds. */
-static void unfinished_packets_keep_the_memory(void **state)
+static void incomplete_packets_use_a_quarter_of_the_memory(void **state)
 {
 	(void)state;
 	for (unsigned addresses = 0; addresses < 2; addresses++) {
@@ -175,7 +175,7 @@ static void unfinished_packets_keep_the_memory(void **state)
 
 /* Attacker: a client with one address and 300 true connections, each with an unfinished packet of
  * 250,000 bytes. It gets a third of the memory, and others still have room. */
-static void one_client_leaves_memory(void **state)
+static void one_client_cannot_use_all_memory(void **state)
 {
 	uint8_t *head = calloc(1, 60000);
 	struct peer c;
@@ -363,8 +363,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(midstream_bytes_keep_the_table),
 		cmocka_unit_test(unanswered_connect_keeps_the_table),
-		cmocka_unit_test(unfinished_packets_keep_the_memory),
-		cmocka_unit_test(one_client_leaves_memory),
+		cmocka_unit_test(incomplete_packets_use_a_quarter_of_the_memory),
+		cmocka_unit_test(one_client_cannot_use_all_memory),
 		cmocka_unit_test(flood_changes_no_alarm),
 	};
 

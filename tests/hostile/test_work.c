@@ -128,7 +128,7 @@ static void long_topics_behind_aliases(void **state)
 }
 
 /* Publications of eight bytes on a topic that 2,000 rules match, as fast as the line takes them. */
-static void many_rules_on_one_topic(void **state)
+static void all_rules_on_one_topic(void **state)
 {
 	struct bytes b = {0};
 	struct peer c, other;
@@ -267,7 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(properties_in_one_byte_segments),
 		cmocka_unit_test(long_topics_behind_aliases),
-		cmocka_unit_test(many_rules_on_one_topic),
+		cmocka_unit_test(all_rules_on_one_topic),
 		cmocka_unit_test(many_connections),
 		cmocka_unit_test(ordinary_traffic_is_free),
 		cmocka_unit_test(wills_have_separate_limits),

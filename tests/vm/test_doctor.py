@@ -139,7 +139,7 @@ def test_a_fix_that_is_killed(nics):
     assert len(steps) >= 2, steps
 
 
-def test_undo_waits_for_nobody(nics):
+def test_undo_does_not_block(nics):
     """A NIC that a program has open would keep the kernel waiting."""
     before = state(nics)
     assert doctor(*fix_arguments(nics)).returncode == 0

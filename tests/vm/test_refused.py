@@ -21,7 +21,7 @@ def refused(lab, folder, device):
     return p.stdout.decode()
 
 
-def test_a_nic_that_the_kernel_drives(lab, tmp_path):
+def test_nic_with_a_kernel_driver(lab, tmp_path):
     address = pci(1)  # of a partner
     said = refused(lab, tmp_path, address)
     assert f"PCI device {address} is bound to the kernel's driver virtio-pci" in said, said
@@ -42,12 +42,12 @@ def test_nic_without_driver(lab, tmp_path):
         override.write_text("\n")
 
 
-def test_a_nic_that_is_not_there(lab, tmp_path):
+def test_missing_nic(lab, tmp_path):
     said = refused(lab, tmp_path, "0000:7f:1f.7")
     assert "this machine has no PCI device 0000:7f:1f.7" in said, said
 
 
-def test_a_nic_that_another_gateway_has(lab, tmp_path):
+def test_nic_of_another_gateway(lab, tmp_path):
     """The one that has it goes on."""
     bridge = bridge_of(lab, "virtio", joined=False)
     config = {"ports": [{"name": n, "device": nic.address} for n, nic in zip(bridge.names, bridge.nics, strict=True)],

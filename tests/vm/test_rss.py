@@ -23,7 +23,7 @@ def gateway(lab, tmp_path_factory):
         yield g
 
 
-def test_connections_are_shared_out_and_whole(lab, gateway):
+def test_connections_are_distributed_and_complete(lab, gateway):
     """Each worker has some; and both directions of each are one worker's, or it could not follow the connection."""
     for name in ("devices", "cloud"):
         p = port(gateway, name)
@@ -49,7 +49,7 @@ def test_connections_are_shared_out_and_whole(lab, gateway):
     gateway.balanced()
 
 
-def test_other_flows_are_shared_out_too(lab, gateway):
+def test_other_flows_are_distributed(lab, gateway):
     """Either direction of other connections, by what each worker's first node got: both have some, and no frame is lost."""
     def received():
         return {n["worker"]: n["packets"] for n in gateway.show("nodes")["nodes"] if n["node"].startswith("bp_ethernet")}

@@ -113,7 +113,7 @@ def gateway(lab, tmp_path_factory):
         lab.take()
 
 
-def test_the_edge_hears_sooner_than_the_cloud_could_answer(lab, gateway, figure):
+def test_edge_alarm_precedes_the_cloud_answer(lab, gateway, figure):
     p = lab.run("dev", "ping", "-n", "-q", "-i", "0.2", "-c", 5, CLOUD)
     least = float(p.stdout.decode().rsplit("= ", 1)[1].split("/")[0])
     assert least >= 25, f"this is no WAN of 25 ms: {p.stdout}"

@@ -94,7 +94,7 @@ def test_refused_whole_and_counted_by_reason(wan_lab, pair, family):
     assert grown == {k: len(v) for k, v in frames.items()}
 
 
-def test_garbage_behind_the_magic(wan_lab, pair):
+def test_invalid_data_after_the_magic(wan_lab, pair):
     """Whatever it is counted as: nothing arrives, everything is counted, and biplane lives."""
     pair.services([aggregate()], [disaggregate(), disaggregate(family=6)])
     rng = random.Random(8)

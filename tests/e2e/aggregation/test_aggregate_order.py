@@ -27,7 +27,7 @@ def test_fragments_keep_their_order(wan_lab, wan, hugepages, tmp_path, family):
 
 
 @pytest.mark.parametrize("also", ("inspected", "both"))
-def test_order_where_other_services_are(wan_lab, wan, hugepages, tmp_path, also):
+def test_order_with_other_services(wan_lab, wan, hugepages, tmp_path, also):
     """Long messages, which pass, between short ones in one burst: the two go different ways inside, and come out in order."""
     mqtt = {"publisher": {"broker": "mqtt://10.9.9.9"}, "rules": [overheat()]}
     more = {"mqtt": mqtt} if also == "inspected" else {}

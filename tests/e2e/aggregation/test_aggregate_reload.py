@@ -32,7 +32,7 @@ def make_wait(pair, senders, n=20):
     wait_until("messages to wait", lambda: flushed(pair)["queued"] == before + n, 20)
 
 
-def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
+def test_reload_flushes_messages(wan_lab, pair, wan):
     """And then N, max_delay and the destinations are the new ones."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate(to={"address": "10.6.0.3", "udp_port": "5555-5557"})])
     wan.clear()
@@ -62,7 +62,7 @@ def test_reload_lets_waiting_messages_go(wan_lab, pair, wan):
         assert_restored(s.sent[mark:], other.drain())
 
 
-def test_far_reloaded_lets_paced_messages_go(wan_lab, pair):
+def test_reload_of_far_flushes_paced_messages(wan_lab, pair):
     """What waits for its gap leaves at once, in order."""
     pair.services([aggregate(max_messages=100)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
@@ -151,7 +151,7 @@ def test_link_down_ends_the_pacing_delay(wan_lab, pair):
         assert_restored(s.sent, r.drain())
 
 
-def test_the_end_lets_them_go(wan_lab, pair):
+def test_stop_flushes_messages(wan_lab, pair):
     """biplane is stopped: NEAR's waiting messages leave as aggregates, FAR's without their gap."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:

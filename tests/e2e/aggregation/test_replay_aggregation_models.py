@@ -102,7 +102,7 @@ def gaps_of(frames):
 
 @pytest.mark.parametrize("format_", ["lin2018", "full"])
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
-def test_n_packets_leave_as_erlang(tmp_path, format_, n):
+def test_n_packet_departures_are_erlang(tmp_path, format_, n):
     """Equation 1; and Equations 2 and 3, by the bytes: 16 N of 48 + 16 N is N / (3 + N)."""
     count = 3000
     out = aggregate(tmp_path, format_, n, count, seed=n)

@@ -90,7 +90,7 @@ def test_captured_requests(title):
 
 @pytest.mark.parametrize("title", ["ERR old option numbers FR=256 RQI=257 TY=267", "ERR unknown critical option 2049",
                                    "ERR truncated payload marker"])
-def test_captured_requests_that_are_none(title):
+def test_captured_invalid_requests(title):
     with Sink() as s:
         message = bytes.fromhex(captured(title)["request_hex"])
         s.client.socket.send(message)
@@ -195,7 +195,7 @@ def test_losses():
         assert said["answers_dropped"] == sum(g is None for g in got) and said["instances"] == 30
 
 
-def test_errors_as_told():
+def test_errors_as_configured():
     with Sink("--error", "100:5.03:5103", "--instances-only") as s:
         s.provision()
         got = s.ask(instance(1))
@@ -227,7 +227,7 @@ def converted():
 
 
 @pytest.mark.parametrize("release", ["1", "2", "2a", "3", "4", "5"])
-def test_takes_what_the_converter_makes(release):
+def test_accepts_converter_output(release):
     """The gateway's requests, of each release, have nothing that the sink wouldn't expect of them."""
     messages = [m for r, m in converted() if r == release]
     assert messages

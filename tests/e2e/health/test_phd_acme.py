@@ -129,7 +129,7 @@ def test_created_and_recreated(cse):
 
 
 @pytest.mark.parametrize("release", ["2a", "3", "4", "5"])
-def test_takes_what_the_converter_makes(cse, release):
+def test_accepts_converter_output(cse, release):
     """Requests of the data plane's converter: each makes one instance, in its place, as it says."""
     messages = [m for r, m in converted() if r == release and m.option(coap.TY) == b"\x04"]
     objects = {}
@@ -168,7 +168,7 @@ def test_paths(cse, path, originator, found):
     assert cse.client.create(found[-1], coap.CIN, fr, con="1").rsc == 2001
 
 
-def test_somebody_else_has_the_name(own_cse):
+def test_name_conflict(own_cse):
     # This CSE takes an originator for registered (4117) whose registration it refused for the name, for ever.
     cse = own_cse
     assert cse.client.create("cse-in", coap.AE, "Cother", rn=OXIMETER, api="Nx", rr=False, srv=["4"]).rsc == 2001
@@ -200,7 +200,7 @@ def test_deleted_resources_are_recreated(cse):
 MANY = [(f"002209225803{n:04x}", "medication", "fixed_dose,variable_dose") for n in range(120)]
 
 
-def test_away_and_back(own_cse):
+def test_disconnect_and_reconnect(own_cse):
     """Killed in the middle, and started with nothing, since what it writes then need not be whole: all that was to be
     made after that is there in the end."""
     cse = own_cse

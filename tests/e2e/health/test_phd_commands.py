@@ -246,7 +246,7 @@ def test_filters(routed_lab, router):
 # ---------------------------------------------------------------- status
 
 
-def test_words_rise(routed_lab, router):
+def test_report_numbers_increase(routed_lab, router):
     """What the simulator counts itself: associations, reports, and an instance for each of an oximeter's two values. Over
     TCP, so that the control plane converts them all."""
     with words(router, sessions={"open": 0, "operating": 0}, associations={"requested": 3, "accepted": 3, "rejected_rate": 0},
@@ -260,7 +260,7 @@ def test_words_rise(routed_lab, router):
         gone(router, *(f"002209225803000{i}" for i in range(3)))
 
 
-def test_words_outlive_the_control_plane(routed_lab, router):
+def test_report_state_survives_the_control_plane(routed_lab, router):
     with words(router, associations={"requested": 2, "accepted": 2}, sessions={"open": 0, "adopted": 1}):
         with words(router, associations={"requested": 1, "accepted": 1}, sessions={"open": 1, "adopted": 0}), \
                 contextlib.ExitStack() as stay:

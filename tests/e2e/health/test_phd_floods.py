@@ -148,7 +148,7 @@ def test_its_system_id_is_enough(routed_lab, router, victim, config, address):
 @pytest.mark.parametrize("data,answer", (
     (ABRT, None), (RLRQ, RLRE), (RLRE, ABRT), (bytes.fromhex(AARE), ABRT), (aarq("00aa00000000ffff"), ABRT)),
     ids=("ABRT", "RLRQ", "RLRE", "AARE", "AARQ"))
-def test_its_very_address_and_port(router, victim, anybody, data, answer):
+def test_spoofed_address_and_port(router, victim, anybody, data, answer):
     """What comes from there is the device's, by all that UDP can say: the association ends by the standard's rules, and
     the device notices with its next report at the latest."""
     anybody.send(victim.address, victim.port, data)

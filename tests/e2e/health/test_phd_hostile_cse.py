@@ -190,7 +190,7 @@ BESIDE_THE_POINT = {
 }
 
 
-def test_beside_the_point(routed_lab, router, cse):
+def test_unrelated_attributes(routed_lab, router, cse):
     with Device(routed_lab, router) as device:
         for lie, fate in BESIDE_THE_POINT.values():
             device.lied(cse, lie, fate)
@@ -292,7 +292,7 @@ def test_thousands_at_once(routed_lab, router, cse):
     router.balanced()
 
 
-def test_control_plane_is_lied_to(routed_lab, router, cse):
+def test_false_reports_to_the_control_plane(routed_lab, router, cse):
     """The same beside requests of the kernel's ports: for resources, and for a report of many parts."""
     def lies(request):
         # not a reset, which is an answer, and no promise of a response that does not come

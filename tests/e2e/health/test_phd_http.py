@@ -100,7 +100,7 @@ def test_no_proxy_of_the_environment(cse):
     ("cse-in/{system_id}/{object}", "Cphd-{system_id}", SPO2),
 ])
 @pytest.mark.parametrize("by", BINDINGS)
-def test_whose_ae(cse, path, originator, shared, by):
+def test_ae_owner(cse, path, originator, shared, by):
     """What the file may say of AEs and originators works with several devices, of one type and of two."""
     devices = DEVICES + [("0022092258030000", "pulse_oximeter", "spo2,pulse_rate")]
     for _ in range(2):
@@ -180,7 +180,7 @@ def test_the_policy_was_taken_from_an_ae(cse, by):
 
 
 @pytest.mark.parametrize("by", BINDINGS)
-def test_an_ae_of_somebody_else_stays_as_it_is(cse, by):
+def test_ae_of_another_originator_is_unchanged(cse, by):
     ae = f"cse-in/{OXIMETER}"
     assert cse.client.create("cse-in", coap.AE, "Cother", rn=OXIMETER, api="Nx", rr=False, srv=["4"]).rsc == 2001
     before = cse.get(ae, "Cother").json()
@@ -197,7 +197,7 @@ def test_an_ae_of_somebody_else_stays_as_it_is(cse, by):
     assert cse.get(ae, "Cother").json() == before
 
 
-def test_not_there_at_first(tmp_path):
+def test_absent_at_start(tmp_path):
     """The port is closed, then the CSE starts."""
     acme.require()
     cse = Cse(tmp_path / "cse", "memory")

@@ -384,7 +384,7 @@ def test_each_byte_of_a_report(routed_lab, router, sink, tcp):
     assert found == expected
 
 
-def test_numbers_that_run_backwards(routed_lab, router, sink):
+def test_decreasing_report_numbers(routed_lab, router, sink):
     """Of invoke-ids and reports, over zero: each report is a new one, of one measurement and of 32."""
     sent = []
     with Device(routed_lab, ident()) as d:
@@ -396,7 +396,7 @@ def test_numbers_that_run_backwards(routed_lab, router, sink):
         assert sorted(stored(sink.report())[d.system_id]) == sorted(sent)
 
 
-def test_as_fast_as_it_can(routed_lab, router, sink):
+def test_maximum_rate(routed_lab, router, sink):
     """65,536 confirmed reports of one device: each number and invoke-id once. It has 16 on their way, and repeats what is
     not answered."""
     with Device(routed_lab, ident()) as d:

@@ -72,7 +72,7 @@ NO_COMMAND = [
     release(b"[" * 2000 + b"]" * 2000), b"\xef\xbb\xbf{}", b"GET / HTTP/1.1\r"]
 
 
-def test_words_without_sense(router):
+def test_invalid_report_state(router):
     """On one connection: each line has its answer, and the next is read."""
     with Control(router) as c:
         for line in NO_SYSTEM_ID:

@@ -158,7 +158,7 @@ def check_stored(devices, sink, lost_at=None, back_at=None):
             assert not found[device] - values - twice[device], f"{device}: stored twice"
 
 
-def test_control_plane_killed_again_and_again(routed_lab, router, sink, devices):
+def test_control_plane_killed_repeatedly(routed_lab, router, sink, devices):
     for d in devices:
         d.measured(1)
     data_plane = router.plane("data plane")["pid"]
@@ -276,7 +276,7 @@ def test_another_path(routed_lab, router, sink, devices):
     assert sink.moved >= 2 * 10 * len(KINDS)
 
 
-def test_store_that_would_not(routed_lab, router, sink, directory):
+def test_store_write_errors(routed_lab, router, sink, directory):
     """Without a file sessions live in the segment, and a warning says so; once there can be one it has all of them. (What
     devices declared meanwhile is lost with the process that learned it: these have a standard configuration.)"""
     with contextlib.ExitStack() as stack:

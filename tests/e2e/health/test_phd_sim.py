@@ -274,7 +274,7 @@ def test_a_report_without_answer_ends_the_association():
         m.wait(lambda a: a.raw.hex() == "e60000020002")  # response timeout
 
 
-def test_unconfirmed_reports_want_no_answer():
+def test_unconfirmed_reports_get_no_answer():
     with phd.Manager() as m:
         said = summary(run(m, "--reports", 5, "--rate", 1000))
         assert said["reports"] == 5 and said["answered"] == said["repeats"] == 0
@@ -309,7 +309,7 @@ def test_losses_and_duplicates_are_repaired():
         assert len({(p, a.report_no) for p, a in m.received if a.is_report}) == 200
 
 
-def test_attributes_and_what_a_device_does_not_do():
+def test_attributes_and_unsupported_functions():
     answers = []
 
     def answer(a, _):

@@ -225,7 +225,7 @@ def link(f):
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
-def test_who_has_them(routed_lab, router, kind):
+def test_owners_of_sessions(routed_lab, router, kind):
     """run and the control plane, the next one too, and the same socket; not the data plane."""
     before = holders(router, kind)
     assert before[1] == {"supervisor", "control plane"}

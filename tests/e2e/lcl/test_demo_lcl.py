@@ -47,7 +47,7 @@ def test_both_directions_are_shown(demo_lab, hugepages):
     assert "without LCL, not each" not in p.stdout
 
 
-def test_it_shows_the_experiment():
+def test_demo_shows_the_experiment():
     p = demo("demo_lcl_paper.py")
     assert p.returncode == 0, p.stdout + p.stderr
     assert p.stdout.count("[") == p.stdout.count("]") == 5 and "32 hops" in p.stdout, p.stdout

@@ -137,7 +137,7 @@ def test_labels_on_every_link(line, peers, wires, tmp_path):
     assert all(g[k] == 0 for g in (near, middle, far) for k in g if k.startswith(("lcl_bad", "lcl_untrusted", "lcl_lost_label", "lcl_unlabeled")))
 
 
-def test_best_effort_beside(line, peers, wires):
+def test_with_best_effort_traffic(line, peers, wires):
     """What no rule is for goes beside, plain on every link."""
     senders, timed, plain = peers
     sent = {TIMED: [], PLAIN: []}

@@ -221,7 +221,7 @@ def test_recovers(lab, wire, gateway):
         assert g.counter("resync_reverted") == 0 and g.counter("segments_reorder_full") >= 3
 
 
-def test_stays_unread_on_request(lab, wire, gateway):
+def test_not_inspected_as_configured(lab, wire, gateway):
     """resync_packets: off. Only an answer brings it back."""
     with device_on(lab, wire, gateway, reorder_buffer=0, resync_packets="off") as (g, d, edge):
         one_lost(wire, d)

@@ -106,7 +106,7 @@ def test_a_port_without_tx_multi_segs_drops_what_fits_no_buffer(plane):
     assert [f for _, f in captures.read(d.out)] == [f for f in FRAMES if len(f) < 2000]
 
 
-def test_with_its_mtu_they_fit(plane):
+def test_frames_fit_the_mtu(plane):
     d = plane(FRAMES, mtu=9000, offloads={"tx_multi_segs": "off"})
     d.received(len(FRAMES))
     assert by(d.ports()["b"])["rx_scatter"] == "software"
@@ -116,7 +116,7 @@ def test_with_its_mtu_they_fit(plane):
 
 
 @pytest.mark.parametrize("offload", [n for n in NAMES if n not in ("vlan_strip", "tx_multi_segs")])
-def test_on_for_what_the_driver_does_not_offer(plane, offload):
+def test_offload_that_the_driver_does_not_support(plane, offload):
     d = plane(FRAMES, offloads={offload: "on"})
     d.process.wait(60)
     assert d.process.returncode == 69

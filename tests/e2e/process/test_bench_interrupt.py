@@ -177,7 +177,7 @@ def test_an_interrupted_run_leaves_nothing(build, case, program):
     alone((build, case, program), signal.SIGINT, signal.SIGTERM)
 
 
-def test_a_run_whose_reader_has_left_leaves_nothing(build):
+def test_run_with_a_closed_pipe_leaves_no_files(build):
     alone((build, *CASES[0]), signal.SIGPIPE)
 
 

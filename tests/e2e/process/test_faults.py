@@ -77,7 +77,7 @@ def test_the_log_follows_a_reload(lab, gateway):
         e["component"] == "dataplane" and e["level"] == "warning" and "link down" in e["message"] for e in events(down_and_up())), 60)
 
 
-def test_a_link_that_never_came_up(lab, gateway):
+def test_link_that_never_was_up(lab, gateway):
     with lab.link_down("cloud"):
         g = gateway(config(link_up_delay="2s"))
         wait_until("a line", lambda: said(g, "warning dataplane: link has not come up since the start", " port=cloud "))
@@ -165,7 +165,7 @@ def held(tid):
         call(PTRACE_DETACH)
 
 
-def test_a_worker_that_hangs(gateway):
+def test_hung_worker(gateway):
     g = gateway(config(worker_stall_timeout="500ms"))
     pid = g.plane("data plane")["pid"]
     tid = next(int(t.name) for t in Path(f"/proc/{pid}/task").iterdir()

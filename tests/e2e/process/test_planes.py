@@ -137,7 +137,7 @@ def test_state_of_rules_outlives_the_data_plane(lab, gateway, tmp_path):
 
 
 @pytest.mark.parametrize("name", ("data plane", "control plane"))
-def test_a_plane_that_hangs_is_restarted(lab, gateway, tmp_path, name):
+def test_hung_plane_is_restarted(lab, gateway, tmp_path, name):
     """A stopped process is what every defect of which a plane hangs looks like from outside."""
     g = gateway(config_for(rules=ENVELOPE, spool=tmp_path / "spool.db"), start=False)
     g.config["runtime"]["watchdog"] = "3s"

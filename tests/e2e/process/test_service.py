@@ -190,7 +190,7 @@ def test_a_capability_that_is_missing_is_named(service):
         (s.top / "dataplane.log").unlink()
 
 
-def test_life_signs_and_levels(service):
+def test_heartbeat_and_log_levels(service):
     s = service(config(), watchdog_s=2)
     for plane in s.manager:
         wait_until(f"life signs of the {plane}", lambda m=s.manager[plane]: m.take() is None or m.heard.count("WATCHDOG=1") >= 3)
@@ -245,7 +245,7 @@ def worker_thread(pid):
     raise AssertionError("no worker thread")
 
 
-def test_a_worker_that_hangs_ends_the_life_signs(service):
+def test_hung_worker_stops_the_heartbeat(service):
     """All else of the data plane goes on: its main thread's heartbeat, above all."""
     s = service(config(), watchdog_s=2)
     tid, _ = worker_thread(s.planes["dataplane"].pid)

@@ -9,7 +9,7 @@ from lab import BIPLANE, CLOUD, LAB_NAME, wait_until
 from peers import Collector, Expected, Publisher, usual_value
 
 
-def test_a_missing_interface_is_one_clear_sentence(lab, tmp_path):
+def test_missing_interface_is_one_error(lab, tmp_path):
     config = config_for()
     config["ports"][1]["device"] = "net_af_packet1,iface=nowhere"
     (tmp_path / "c.yaml").write_text(json.dumps({"version": 1, "name": "nowhere", "runtime": {"directory": str(tmp_path)}, **config}))

@@ -290,5 +290,5 @@ def test_unknown_ethertypes_are_punted(probe, router):
             probe.wires["left"].send(ethernet(router_mac("left"), host_mac("left"), 0x88B5, bytes(46)))
 
 
-def test_the_sum_is_exact_after_all_that(router):
+def test_packet_counters_balance_after_all_tests(router):
     router.balanced()

@@ -139,7 +139,7 @@ def test_both_planes_killed(routed_lab, router):
 
 
 @only_biplane
-def test_more_changes_than_the_socket_holds(routed_lab, router):
+def test_netlink_overrun(routed_lab, router):
     """The control plane is stopped while 150,000 changes are made, so the kernel drops events: it must
     read everything anew, without ever emptying the tables under the traffic."""
     lab = routed_lab

@@ -29,7 +29,7 @@ def demo():
     return subprocess.run([sys.executable, DEMO], env=ENV, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_it_shows_both_robots(demo_lab):
+def test_demo_shows_both_robots(demo_lab):
     p = demo()
     assert p.returncode == 0, p.stdout + p.stderr
     assert "each reading reached both robots once, in order, each in its own frame" in p.stdout

@@ -274,7 +274,7 @@ def test_bad_readings_reach_no_robot(lab, gw, robots):
     assert not robots[0].heard() and not robots[1].heard()
 
 
-def test_others_pass(lab, gw, robots):
+def test_other_frames_pass(lab, gw, robots):
     """Other ports, TCP, ping: as if there were no transform."""
     with Robot(lab, "cloud", UDP + 5) as plain, Tracker(lab, "dev", CLOUD, udp=UDP + 5) as t, counted(gw, transform_reading=0):
         sent = some(50, 10)

@@ -77,7 +77,7 @@ def distance(a, b):
 
 @pytest.mark.parametrize("method", ["chebyshev", "userspace"])
 @pytest.mark.parametrize("name", ["none"] + [m["name"] for m in VECTORS["matrix_messages"]])
-def test_what_the_papers_server_answered(tmp_path, method, name):
+def test_answers_of_the_kunze2021_server(tmp_path, method, name):
     """Bit for bit, through text and back."""
     vectors = [v for v in VECTORS["vectors"] if v["method"] == method and v["matrix"] == name]
     assert len(vectors) >= 9
@@ -252,7 +252,7 @@ def test_numbers_are_read_and_written_exactly():
     assert p.stdout.splitlines()[1].split(",")[3:] == ["0.3333333333333333", "1e-300", "-0.1", ""]
 
 
-def test_what_is_beyond_the_range_is_marked(tmp_path):
+def test_values_out_of_range_are_marked(tmp_path):
     (tmp_path / "m.yaml").write_text("[[2, 0, 0, 0], [0, 2, 0, 0], [0, 0, 1, 0]]")
     p = transform("--in", "-", "--matrix", tmp_path / "m.yaml",
                   stdin="x,y,z\n31.9,-32,63\n32,-32.1,1\n0,-40,0\n")
@@ -316,7 +316,7 @@ def test_every_error_is_reported_up_to_twenty(tmp_path):
     assert p.returncode == 65 and len(p.stderr.splitlines()) == 21 and "the remaining rows are not read" in p.stderr
 
 
-def test_the_ways_to_write_a_matrix(tmp_path):
+def test_matrix_formats(tmp_path):
     written = [json.dumps(MATRIX), "matrix:\n" + "".join(f"  - {row}\n" for row in MATRIX),
                json.dumps({"translation": [row[3] for row in MATRIX], "matrix": [row[:3] for row in MATRIX]})]
     got = []
@@ -352,7 +352,7 @@ def test_invalid_matrices(tmp_path, text, says):
     assert p.stderr.startswith(f"{tmp_path}/m.yaml:") and says in p.stderr
 
 
-def test_a_matrix_that_flattens_space_can_be_asked_for(tmp_path):
+def test_singular_matrix_with_allow_singular(tmp_path):
     (tmp_path / "m.yaml").write_text("[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]")
     row, = results([(1, 2, 3)], "--matrix", tmp_path / "m.yaml", "--singular", header="x,y,z")
     assert xyz(row) == [1, 2, 0]
@@ -441,14 +441,14 @@ def test_the_report_as_a_table(tmp_path, matrix):
     assert (tmp_path / "out.csv").read_text() == transform("--in", "-", "--matrix", matrix, stdin=text).stdout
 
 
-def test_the_report_of_readings_that_no_packet_of_the_paper_holds():
+def test_report_of_readings_out_of_range():
     p = transform("--in", "-", "--double", "--report", "--json", stdin="r,phi,theta\n1e300,-1,2\n1,-1,2\n")
     assert p.returncode == 0
     vector = json.loads(p.stdout)["methods"][0]
     assert vector["saturated"] == 0 and vector["error"] == vector["error_of_method"]
 
 
-def test_nothing_but_a_header():
+def test_header_only():
     p = transform("--in", "-", stdin="r,phi,theta")
     assert (p.returncode, p.stdout) == (0, "r,phi,theta,x,y,z,saturated\n")
     p = transform("--in", "-", "--report", "--json", stdin="r,phi,theta")

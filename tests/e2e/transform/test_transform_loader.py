@@ -81,7 +81,7 @@ def rows_of(m):
 
 
 @pytest.mark.parametrize("m", MESSAGES, ids=lambda m: m["name"])
-def test_the_authors_messages(lab, fresh, robot, m):
+def test_messages_of_kunze2021(lab, fresh, robot, m):
     """Answered as their server answers them, and in force with the answer; theirs are for 127.0.0.1, ours for the tracker."""
     data = bytes.fromhex(m["hex"])
     assert message("127.0.0.1", rows_of(m)) == data

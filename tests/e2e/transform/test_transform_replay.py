@@ -31,7 +31,7 @@ def replay(directory, payloads, *entries):
 
 @pytest.mark.parametrize("method", sorted({v["method"] for v in VECTORS["vectors"]}))
 @pytest.mark.parametrize("matrix", sorted({v["matrix"] for v in VECTORS["vectors"]}))
-def test_the_authors_vectors(tmp_path, method, matrix):
+def test_vectors_of_kunze2021(tmp_path, method, matrix):
     vectors = [v for v in VECTORS["vectors"] if (v["method"], v["matrix"]) == (method, matrix)]
     rows = {m["name"]: m["row_major_3x4"] for m in VECTORS["matrix_messages"]}.get(matrix)
     receiver = {"matrix": [rows[i:i + 4] for i in (0, 4, 8)]} if rows else {}
@@ -54,7 +54,7 @@ def test_methods(tmp_path, method, off):
     assert out["totals"]["balanced"] and out["totals"]["originated"] == len(sent), out["totals"]
 
 
-def test_the_same_again(tmp_path):
+def test_repeated_request(tmp_path):
     """The same capture and file give the same bytes, on any processor."""
     both = []
     for name in "ab":

@@ -236,7 +236,7 @@ static void play(struct fixture *f, unsigned episodes)
 	}
 }
 
-static void order_through_everything(void **state)
+static void order_is_kept_through_all_services(void **state)
 {
 	play(*state, 20);
 }
@@ -365,7 +365,8 @@ static void stale_record_is_not_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(order_through_everything, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			order_is_kept_through_all_services, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_with_few_key_slots, setup, teardown),
 		cmocka_unit_test_setup_teardown(order_with_one_worker, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_its_own_key_waits, setup, teardown),

@@ -249,7 +249,7 @@ static void deep(void **state)
 	}
 }
 
-static void as_the_rfc_has_it(void **state)
+static void examples_of_the_rfc(void **state)
 {
 	static const struct {
 		const char *payload, *told;
@@ -286,7 +286,7 @@ int main(void)
 		cmocka_unit_test(text_and_binary),
 		cmocka_unit_test(beginnings),
 		cmocka_unit_test(deep),
-		cmocka_unit_test(as_the_rfc_has_it),
+		cmocka_unit_test(examples_of_the_rfc),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,7 +356,7 @@ static void back_in_time(void **state)
 }
 
 /* A broker that accepts the new connection before it closes the old one; and one too late. */
-static void taken_over(void **state)
+static void session_is_superseded(void **state)
 {
 	(void)state;
 	for (unsigned late = 0; late < 2; late++) {
@@ -413,7 +413,7 @@ static void another_worker(void **state)
 }
 
 /* As many as there may be connections wait, each for its time. */
-static void many_wait(void **state)
+static void several_wills_are_pending(void **state)
 {
 	enum { FLOWS = 100, MORE = 20 };
 	unsigned told = 0;
@@ -459,7 +459,7 @@ static void many_wait(void **state)
 
 /* A client that comes and goes, with a long delay, and one that does so under ever new names: what
  * has no way to be evaluated leaves, and nobody takes all places. */
-static void comes_and_goes(void **state)
+static void session_connects_and_disconnects(void **state)
 {
 	enum { FLOWS = 300 };
 	struct peer c;
@@ -594,10 +594,10 @@ int main(void)
 		cmocka_unit_test(delayed),
 		cmocka_unit_test(session_is_shortened),
 		cmocka_unit_test(back_in_time),
-		cmocka_unit_test(taken_over),
+		cmocka_unit_test(session_is_superseded),
 		cmocka_unit_test(another_worker),
-		cmocka_unit_test(many_wait),
-		cmocka_unit_test(comes_and_goes),
+		cmocka_unit_test(several_wills_are_pending),
+		cmocka_unit_test(session_connects_and_disconnects),
 		cmocka_unit_test(restarted),
 		cmocka_unit_test(unclear_end),
 		cmocka_unit_test(keep_alive),

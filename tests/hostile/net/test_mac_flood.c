@@ -88,7 +88,7 @@ static void a_flood_leaves_other_ports_their_entries(void **state)
 	bp_mac_table_free(t);
 }
 
-static void figures_stay_right(void **state)
+static void counters_stay_exact(void **state)
 {
 	struct bp_mac_table *t = make(64);
 	uint32_t held[3];
@@ -224,7 +224,7 @@ int main(void)
 		cmocka_unit_test(chosen_addresses_do_not_evict_the_broker),
 		cmocka_unit_test(full_bucket_keeps_entries_of_other_ports),
 		cmocka_unit_test(a_flood_leaves_other_ports_their_entries),
-		cmocka_unit_test(figures_stay_right),
+		cmocka_unit_test(counters_stay_exact),
 		cmocka_unit_test(a_spoofed_source_does_not_keep_the_traffic),
 		cmocka_unit_test(a_station_that_moves_is_followed),
 		cmocka_unit_test(a_flood_is_counted_by_port),

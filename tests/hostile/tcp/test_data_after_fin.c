@@ -164,7 +164,7 @@ static void rst_behind_fin(void **state)
  * One address has three times as many connections accepted as there may be, and ends them with FIN
  * and RST, or in a way that inspection does not believe, or keeps them open. Those of others stay.
  */
-static void one_address_has_many(void **state)
+static void one_address_with_all_connections(void **state)
 {
 	enum { OTHERS = 64, FLOWS = 2000 };
 
@@ -235,7 +235,7 @@ static void blind_ends(const struct peer *c)
 }
 
 /* TLS on an inspected port: an off-path attacker can't take it off the list of the unread. */
-static void unread_stays_shown(void **state)
+static void uninspected_connection_stays_listed(void **state)
 {
 	static const uint8_t hello[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc};
 	struct peer c;
@@ -277,7 +277,7 @@ static void connect_with_will(struct peer *c)
  * A connection that is given up, and has a will: an off-path attacker's FIN or RST does not raise
  * the will's alarm, nor does the true end where a DISCONNECT may have come before it.
  */
-static void will_of_unread(void **state)
+static void will_of_uninspected_connection(void **state)
 {
 	(void)state;
 	for (unsigned how = 0; how < 6; how++) {
@@ -324,9 +324,9 @@ int main(void)
 		cmocka_unit_test(closed_before_connack),
 		cmocka_unit_test(fin_in_a_search),
 		cmocka_unit_test(rst_behind_fin),
-		cmocka_unit_test(one_address_has_many),
-		cmocka_unit_test(unread_stays_shown),
-		cmocka_unit_test(will_of_unread),
+		cmocka_unit_test(one_address_with_all_connections),
+		cmocka_unit_test(uninspected_connection_stays_listed),
+		cmocka_unit_test(will_of_uninspected_connection),
 	};
 
 	return cmocka_run_group_tests_name("data_after_fin", tests, NULL, NULL);

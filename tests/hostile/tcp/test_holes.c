@@ -39,7 +39,7 @@ static void open_wide(void)
 }
 
 /* Every second piece of a long stream first, in random order; then the others, from behind. */
-static void thousands_of_holes(void **state)
+static void thousands_of_gaps(void **state)
 {
 	static uint32_t order[PIECES];
 	struct bytes b = {0};
@@ -116,7 +116,7 @@ static void random_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(thousands_of_holes),
+		cmocka_unit_test(thousands_of_gaps),
 		cmocka_unit_test(random_pieces),
 	};
 

@@ -437,7 +437,7 @@ static void restart(void **state)
  * Any identifiers in any order, refused or not, against a list that is walked: the same are
  * evaluated, in the same order.
  */
-static void as_a_list_has_it(void **state)
+static void equals_a_plain_list(void **state)
 {
 	enum { MOST = 200 };
 	struct {
@@ -501,7 +501,7 @@ int main(void)
 		cmocka_unit_test(ends_without_answer),
 		cmocka_unit_test(lost_acknowledgements),
 		cmocka_unit_test(restart),
-		cmocka_unit_test(as_a_list_has_it),
+		cmocka_unit_test(equals_a_plain_list),
 	};
 
 	return cmocka_run_group_tests_name("refused", tests, NULL, NULL);

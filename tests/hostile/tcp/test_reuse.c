@@ -219,7 +219,7 @@ static unsigned faults(uint64_t limit_ns)
 }
 
 /* Segments that do not fit are a fault when they last, and no longer than until one fits. */
-static void unread_is_a_fault(void **state)
+static void reused_uninspected_connection_is_a_fault(void **state)
 {
 	struct peer c, d;
 
@@ -326,7 +326,7 @@ int main(void)
 		cmocka_unit_test(syn_unseen_after_close),
 		cmocka_unit_test(same_initial_number),
 		cmocka_unit_test(held_connection),
-		cmocka_unit_test(unread_is_a_fault),
+		cmocka_unit_test(reused_uninspected_connection_is_a_fault),
 		cmocka_unit_test(unproven_connections_hold_no_memory),
 		cmocka_unit_test(windows_stay),
 	};

@@ -39,7 +39,7 @@ class Attempt(unittest.TestCase):
         out, err, files = bash(script + "\nfailed_json")
         return json.loads(out.splitlines()[-1]), err, files
 
-    def test_what_a_case_sets_and_writes_is_there(self):
+    def test_variables_and_output_of_a_case_are_kept(self):
         out, _, files = bash('attempt one made one; echo "$made"; failed_json')
         self.assertEqual(out, '"one"\n[]\n')
         self.assertEqual(files["one"], "1\n2\n")
@@ -50,7 +50,7 @@ class Attempt(unittest.TestCase):
         self.assertIn("bench: case two failed: it says why", err)
         self.assertEqual(files["one"], "1\n2\n")
 
-    def test_of_a_case_that_failed_nothing_is_set(self):
+    def test_failed_case_sets_no_figures(self):
         self.assertEqual(bash('attempt two made two said; echo "<$made>"')[0], "<>\n")
 
     def test_a_command_that_fails_ends_the_case(self):
@@ -60,7 +60,7 @@ class Attempt(unittest.TestCase):
         self.assertEqual(self.failed("attempt two - two false")[0], [{"case": "two", "why": '"$@": exit status 1'}])
         self.assertEqual(self.failed("attempt two - two exit 5")[0], [{"case": "two", "why": "exit status 5"}])
 
-    def test_the_reason_may_hold_anything(self):
+    def test_reason_can_contain_any_text(self):
         self.assertEqual(self.failed("attempt two - two quoted")[0], [{"case": "two", "why": 'no "end" \\\\ of\nit'}])
 
     def test_a_rate_that_fails_in_one_round_has_no_figure(self):
@@ -72,7 +72,7 @@ class Attempt(unittest.TestCase):
     def test_each_method_is_of_one_case(self):
         self.assertEqual(self.failed("round=1; measure transform-large false")[0][0]["case"], "transform-methods")
 
-    def test_what_is_not_asked_for_is_not_done(self):
+    def test_only_requested_cases_run(self):
         self.assertNotIn("one", bash("cases=(two); attempt one made one")[2])
 
 

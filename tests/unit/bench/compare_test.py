@@ -48,29 +48,29 @@ class Compare(unittest.TestCase):
                 r["reference_mpps"] *= 3
         self.assertEqual(self.changed(change), [])
 
-    def test_elements_are_known_by_their_key_and_not_by_their_place(self):
+    def test_elements_are_identified_by_key(self):
         self.assertEqual(self.changed(lambda n: n["rates"].reverse()), [])
         self.assertEqual(self.changed(lambda n: n["phd_sizes"].pop(0)), [])
 
-    def test_an_element_that_one_key_does_not_tell_is_known_by_more(self):
+    def test_elements_are_identified_by_several_keys(self):
         def sweep(*points):
             return {"sweep": [{"gateways": g, "tau_ns": t, "worker_cpu": cpu} for g, t, cpu in points]}
         self.assertEqual([m[1] for m in compare.moved(sweep((1, 8, 0.5), (1, 20, 0.5), (3, 8, 0.5)),
                                                       sweep((3, 8, 0.5), (1, 20, 0.6)), 5)],
                          ["sweep[gateways=1 tau_ns=20]/worker_cpu"])
 
-    def test_elements_that_no_key_tells_are_known_by_their_place_among_these(self):
+    def test_elements_without_a_key_are_identified_by_position(self):
         def flows(*ns):
             return {"flows": [{"hops": 3, "p9900_ns": n} for n in ns]}
         self.assertEqual([m[1] for m in compare.moved(flows(10, 10, 10), flows(10, 20, 10), 5)],
                          ["flows[hops=3 #2]/p9900_ns"])
 
-    def test_a_point_is_known_by_its_rate_and_not_by_what_was_really_offered(self):
+    def test_points_are_identified_by_their_nominal_rate(self):
         def points(offered, restored):
             return {"points": [{"rate": 1000, "offered": offered, "restored": restored}]}
         self.assertEqual([m[1] for m in compare.moved(points(990, 500), points(1001, 600), 5)], ["points[rate=1000]/restored"])
 
-    def test_the_most_comes_first_and_what_was_nothing_before_all(self):
+    def test_largest_changes_come_first(self):
         def change(n):
             n["rates"][0]["ratio"] = 0.8
             n["lookup"]["routes"]["lpm4"]["biplane"] = 38.0

@@ -29,7 +29,7 @@ def shell(commands):
 
 
 class Growth(unittest.TestCase):
-    def test_a_point_is_of_the_rate_of_its_least(self):
+    def test_point_rate_is_the_minimum(self):
         self.assertEqual(plot.points(SERIES[0]["steps"]), [(16, 50.0), (1000, 40.0)])
 
     def test_a_panel_a_series(self):

@@ -49,10 +49,10 @@ class Mix(unittest.TestCase):
         self.assertEqual(MIX["mixed_mpps"], 4)
         self.assertEqual((mqtt["mixed_mpps"], plain["mixed_mpps"]), (3, 1))
 
-    def test_what_the_mix_should_cost_is_the_sum_of_its_parts(self):
+    def test_expected_cost_of_the_mix_is_the_sum(self):
         self.assertEqual((MIX["due_ns"], MIX["due_mpps"], MIX["ratio"]), (125, 8, 0.5))
 
-    def test_nothing_that_was_lost_is_left_out(self):
+    def test_all_losses_are_listed(self):
         self.assertEqual(MIX["paced"], {
             "fraction": 0.7, "rate": 4_000_000, "ring_us": 256, "longest_us": 500, "packets": 3000, "dropped": 0,
             "ring_lost": 20, "ring_lost_shared": 15})
@@ -62,16 +62,16 @@ class Mix(unittest.TestCase):
 
 
 class Nodes(unittest.TestCase):
-    def test_node_clones_are_summed(self):
+    def test_node_instances_are_summed(self):
         self.assertEqual(nodes_result.cycles_of(NODES_RUN), {"port_rx": 20, "port_tx": 12.5})
 
-    def test_the_round_in_the_middle_is_taken_whole(self):
+    def test_median_round_is_used(self):
         runs = [dict(NODES_RUN, nodes=[node("bp_port_rx-0-0", c), node("bp_drop", 100 - 3 * c)]) for c in (1, 9, 4)]
         case = nodes_result.case_result("bridge", runs)
         self.assertEqual([n["cycles"] for n in case["nodes"]], [4, 88])
         self.assertEqual(case["node_cycles"], 92)
 
-    def test_what_is_between_nodes_is_never_below_nothing(self):
+    def test_time_between_nodes_is_not_negative(self):
         case = nodes_result.case_result("bridge", [NODES_RUN])
         self.assertEqual(nodes_result.between(case), 1.5)
         self.assertEqual(nodes_result.between(dict(case, worker_cycles=30.0)), 0)
@@ -88,7 +88,7 @@ class Bars(unittest.TestCase):
         return [[float(v) for v in r] for r in re.findall(
             r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]*><title>', "\n".join(bars.svg()))]
 
-    def test_parts_lie_behind_each_other_and_to_scale(self):
+    def test_parts_are_stacked_to_scale(self):
         (ax, ay, aw, _), (bx, by, bw, bh), (_, cy, cw, _), (dx, _, dw, _) = self.rectangles(self.bars())
         self.assertEqual((ax, ay), (100, by))
         self.assertAlmostEqual(bx, ax + aw, delta=0.11)
@@ -98,7 +98,7 @@ class Bars(unittest.TestCase):
         self.assertLessEqual(by + bh, cy)
         self.assertLessEqual(dx + dw, 400)
 
-    def test_a_part_has_one_colour_and_stands_in_the_legend_once(self):
+    def test_each_part_has_one_colour_and_legend_entry(self):
         bars = self.bars()
         text = "\n".join(bars.svg())
         self.assertEqual(len(set(bars.colours.values())), 4)
@@ -106,7 +106,7 @@ class Bars(unittest.TestCase):
             self.assertEqual(len(re.findall(f">{part}</text>", text)), 1)
         self.assertEqual(len(re.findall("<title>b ", text)), 2)
 
-    def test_a_long_legend_goes_on_below(self):
+    def test_long_legend_wraps(self):
         bars = StackedBars(0, 0, 300, 300, "t", "x")
         bars.bar("one", [(f"part number {i}", 1.0) for i in range(9)])
         rows = {row for _, row, _ in bars.legend()}
@@ -121,7 +121,7 @@ class Bars(unittest.TestCase):
         self.assertEqual(bars.legend(), [])
         self.assertIn(">12,346</text>", "\n".join(bars.svg()))
 
-    def test_sums_stand_behind_the_bars(self):
+    def test_sums_are_after_the_bars(self):
         text = "\n".join(self.bars().svg())
         self.assertIn(">40.0</text>", text)
         self.assertIn(">80.0</text>", text)
@@ -175,7 +175,7 @@ class Commands(unittest.TestCase):
         self.assertIn("between nodes", texts)
         self.assertIn("34", texts)
 
-    def test_a_run_without_the_case_is_said_to_be_one(self):
+    def test_missing_case_is_reported(self):
         for plot, case in (("plot_mix", "mix"), ("plot_nodes", "nodes")):
             done = self.command(f"bench/report/{plot}", self.write("run.json", {"rates": [], case: None}), "/nowhere.svg")
             self.assertEqual(done.returncode, 1)

@@ -65,14 +65,14 @@ class Peers(unittest.TestCase):
         self.assertEqual(peers_table.per_million(RUN["alarms"][0]["moderate"], "sent", ("load",)),
                          {"broker": 50.0, "application": 25.0})
 
-    def test_time_beyond_that_of_nothing_between(self):
+    def test_time_between_nodes(self):
         direct, bridge = RUN["packets"]
         self.assertEqual(peers_table.direct_of(RUN["packets"]), direct)
         self.assertEqual(peers_table.beyond(bridge, direct, "moderate"), 5.0 - 2.0)
         self.assertIsNone(peers_table.beyond(bridge, direct, "most"))  # nothing arrived
         self.assertIsNone(peers_table.beyond(bridge, None, "moderate"))
 
-    def test_best_is_what_was_kept_up_with(self):
+    def test_best_rate_is_without_loss(self):
         self.assertEqual(peers_table.best(RUN["alarms"][0])["sent"], 5000)
 
     def test_several_runs_are_their_medians(self):
@@ -90,7 +90,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(m["packets"], RUN["packets"])
         self.assertEqual(peers_table.merge([RUN]), RUN)
 
-    def test_tables_say_what_there_is(self):
+    def test_tables_list_existing_entries(self):
         lines = list(peers_table.tables(RUN))
         row = next(line for line in lines if line.startswith("mosquitto-c "))
         self.assertEqual(row.split(), ["mosquitto-c", "5000", "late", "0.100", "2.000", "3.000", "75.0", "40.0",
@@ -134,7 +134,7 @@ class Peers(unittest.TestCase):
         self.assertIn("direct link", texts)
         self.assertIn("11073, sockets", texts)
 
-    def test_every_one_of_them_has_a_name(self):
+    def test_every_entry_has_a_name(self):
         out = subprocess.run(["bash", "-euc", f'. {ROOT}/bench/peers/peers.sh; printf "%s\\n" "${{peers_deciders[@]}}" '
                               '"${peers_ways[@]}"; peers_ends; printf "%s\\n" "${peers_ways[0]}"'],
                              check=True, capture_output=True, text=True).stdout.split()

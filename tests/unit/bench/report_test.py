@@ -96,7 +96,7 @@ class Report(unittest.TestCase):
         for link in re.findall(r"\]\(([^)#]*\.md)\)", self.page):
             self.assertTrue((ROOT / "docs" / "performance" / link).is_file(), link)
 
-    def test_commands_name_cases_that_there_are(self):
+    def test_commands_name_existing_cases(self):
         known = subprocess.run(["bash", "-c", f"sed -n '/^rate_cases=(/,/)/p; /^all_cases=(/,/)/p' {ROOT}/scripts/bench"],
                                capture_output=True, text=True, check=True).stdout
         known = set(re.findall(r"[\w-]+", known))
@@ -115,7 +115,7 @@ class Report(unittest.TestCase):
         self.assertLessEqual({"3", "4", "5", "6", "7", "9", "10", "11b", "12", "13", "Table I", "4(c), (d)", "4(e)", "4(f)"},
                              figures)
 
-    def test_what_one_would_run_instead_is_in_the_second(self):
+    def test_alternatives_are_in_the_second_table(self):
         text = self.chapters["Comparison with alternatives"]
         for peer in ("mosquitto and a Python program", "Linux routing", "dpdk-testpmd", "socket program",
                      "the same converter with sockets"):
@@ -169,11 +169,11 @@ class Report(unittest.TestCase):
             self.assertEqual([], list(Path(folder).rglob("*.png")))
         self.assertEqual((page, pictures), (self.page, self.pictures))
 
-    def test_png_beside_each_svg_where_it_can_be_made(self):
+    def test_png_for_each_svg(self):
         if any((Path(p) / "rsvg-convert").exists() for p in os.environ["PATH"].split(":")):
             self.assertEqual(self.pngs, {Path(name).with_suffix(".png").name for name in self.pictures})
 
-    def test_what_a_run_lacks_is_left_out(self):
+    def test_missing_parts_of_a_run_are_omitted(self):
         with tempfile.TemporaryDirectory() as folder:
             small = Path(folder) / "run.json"
             small.write_text(json.dumps({**{k: RUN[k] for k in ("commit", "machine", "rounds", "seconds", "phd_sizes")},
@@ -201,7 +201,7 @@ class Failed(unittest.TestCase):
            "failed": [{"case": "bridge", "why": "no figure\nof `it`"}, {"case": "growth", "why": "others had it"},
                       {"case": "peers", "why": "no link"}, {"case": "publish", "why": "no broker"}]}
 
-    def test_each_stands_where_its_table_would(self):
+    def test_each_picture_replaces_its_table(self):
         with tempfile.TemporaryDirectory() as folder:
             run_file = Path(folder) / "run.json"
             run_file.write_text(json.dumps(self.RUN), encoding="utf-8")
@@ -217,7 +217,7 @@ class Failed(unittest.TestCase):
         self.assertNotIn("growth.svg", pictures)
         self.assertIn("rates.svg", pictures)
 
-    def test_no_part_is_needed_for_another(self):
+    def test_parts_are_independent(self):
         # of sections that are of several cases
         for part in ("figure6", "phd_figure6", "latency", "publish", "sync", "phd_associations", "nodes", "phd_sizes"):
             with self.subTest(part), tempfile.TemporaryDirectory() as folder:
@@ -255,11 +255,11 @@ class Figures(unittest.TestCase):
         self.assertEqual(phd_result.loss_percent(row, "paper", 3), 1.0)
         self.assertEqual(phd_result.loss_percent(row, "line", 3), 0.0)
 
-    def test_kept_is_of_the_papers_rate(self):
+    def test_kept_rate_is_relative_to_the_publication(self):
         self.assertEqual(phd_result.kept({"dual_wire_lost": 0, "single_wire_lost": 262144}, "single", 2), 0.5)
         self.assertIsNone(phd_result.kept({}, "dual", 2))
 
-    def test_beside_on_a_line_no_more_than_the_line(self):
+    def test_added_label_fits_the_line(self):
         self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 5, "paper_pps": 20}), 4.0)
         self.assertEqual(phd_result.beside_on_line({"most_pps": 50, "single_most_pps": 40, "paper_pps": 20}), 1.0)
 
@@ -268,7 +268,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(least, 3.3333 / 1.14, 3)
         self.assertAlmostEqual(most, 3.3333 / 0.85, 3)
 
-    def test_the_papers_one_plane_is_beside_two(self):
+    def test_published_single_plane_figures_are_shown(self):
         self.assertAlmostEqual(phd_result.paper_single(10000), 0.89 * 0.981)
         self.assertEqual(len(papers.PHD_SINGLE), 7)
 
@@ -279,7 +279,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(100 * (1 - papers.ALARM_EDGE_MS / papers.ALARM_CLOUD_MS), papers.ALARM_LESS_PERCENT, delta=1)
         self.assertGreaterEqual(papers.ALARM_EDGE_BYTES / papers.ALARM_EDGE_PACKETS, 66)
 
-    def test_peers_are_beside_each_driver(self):
+    def test_peers_are_listed_with_each_driver(self):
         rows = list(report_peers.peers(RUN))
         self.assertTrue(rows)
         for _, name, theirs, ours, case in rows:
@@ -295,7 +295,7 @@ BEGIN, END = (report_pages.MARK.format(name="speed", side=side) for side in ("fr
 class TheReadme(unittest.TestCase):
     PAGE = f"# biplane\n\n{BEGIN}\nof old\n{END}\n\n## Documents\n"
 
-    def test_what_stands_between_the_marks_is_made_anew(self):
+    def test_text_between_the_marks_is_generated(self):
         page = report_pages.renew(self.PAGE, RUN, "docs/performance/results.md")
         self.assertTrue(page.startswith(f"# biplane\n\n{BEGIN}\n"))
         self.assertTrue(page.endswith(f"\n{END}\n\n## Documents\n"))
@@ -324,7 +324,7 @@ class TheReadme(unittest.TestCase):
             self.assertEqual(1, len({line.count("|") for line in lines}), name)
             self.assertFalse(make({"rates": []}), name)
 
-    def test_what_the_run_does_not_have_is_left(self):
+    def test_missing_cases_keep_their_text(self):
         begin, end = (report_pages.MARK.format(name="growth", side=side) for side in ("from", "to"))
         page = f"{begin}\n\nof old\n\n{end}\n"
         self.assertEqual(page, report_pages.renew(page, {"rates": []}, "results.md"))
@@ -336,7 +336,7 @@ class TheReadme(unittest.TestCase):
 
 
 class InTheTree(unittest.TestCase):
-    def test_what_is_drawn_with_is_in_the_tree(self):
+    def test_drawing_modules_are_in_the_tree(self):
         self.assertEqual([], [s.picture.script for s in report_sections.SECTIONS
                               if not os.access(ROOT / "bench" / "report" / s.picture.script, os.X_OK)])
 

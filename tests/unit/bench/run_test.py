@@ -30,14 +30,14 @@ class Progress(unittest.TestCase):
     def told(self, script):
         return bash(PROGRESS + script).splitlines()
 
-    def test_cases_are_counted_and_their_time_is_the_tables_at_first(self):
+    def test_case_times_are_those_of_the_table_at_first(self):
         self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a"), ["case 1 of 3: a; about 3 min left"])
 
-    def test_a_slow_machine_is_known_by_what_it_has_done(self):
+    def test_slow_machine_is_detected(self):
         self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a; clock=180000; case_begin b")[1],
                          "case 2 of 3: b; about 6 min left")
 
-    def test_the_last_minutes_are_seconds(self):
+    def test_last_minutes_are_shown_in_seconds(self):
         self.assertEqual(self.told("cases=(a b c); progress_begin; case_begin a; case_begin b; clock=60000; case_begin c")[2],
                          "case 3 of 3: c; about 30 s left")
 
@@ -79,7 +79,7 @@ class Hugepages(unittest.TestCase):
     def test_settings_changed_by_others_are_kept(self):
         self.assertEqual(self.back("100 1024", 3000), 3000)
 
-    def test_interrupted_while_it_was_raised_is_put_back(self):
+    def test_raised_setting_is_restored_after_an_interrupt(self):
         self.assertEqual(self.back("100", 700), 100)
 
 
@@ -94,7 +94,7 @@ attend "$@"
 
 
 class Ends(unittest.TestCase):
-    def test_what_is_marked_is_ended_and_nothing_else(self):
+    def test_only_marked_processes_are_ended(self):
         told = bash("""tool=test
             . scripts/lib.sh
             mark=$(mark_of BIPLANE_TEST $$)
@@ -115,12 +115,12 @@ class Ends(unittest.TestCase):
         self.assertEqual(p.stdout.readline(), "begun\n")
         return p
 
-    def test_what_is_attended_reads_and_its_status_is_told(self):
+    def test_child_reads_stdin_and_returns_its_status(self):
         p = self.attending("sh", "-c", "cat; exit 3")
         self.assertEqual(p.communicate("read")[0], "read")
         self.assertEqual(p.returncode, 3)
 
-    def test_a_signal_is_answered_at_once_and_ends_what_is_attended(self):
+    def test_signal_ends_the_child_immediately(self):
         for how in (signal.SIGTERM, signal.SIGHUP):
             p = self.attending("sleep", "60")
             time.sleep(0.2)

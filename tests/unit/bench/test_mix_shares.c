@@ -29,7 +29,7 @@ static void refuse(const char *text, const char *sentence)
 	assert_int_equal(bench_mix_length(&s), 7 * BENCH_MIX_PARTS);
 }
 
-static void test_all_has_every_part(void **state)
+static void test_all_contains_each_part(void **state)
 {
 	const struct bench_mix_shares s = read_shares("all");
 
@@ -117,7 +117,7 @@ static void test_no_burst_is_of_one_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_has_every_part),
+		cmocka_unit_test(test_all_contains_each_part),
 		cmocka_unit_test(test_parts_are_read),
 		cmocka_unit_test(test_contradictory_options_are_rejected),
 		cmocka_unit_test(test_patterns_are_even),

@@ -76,7 +76,7 @@ static void defaults(void **state)
 	    "allowed_senders: 10.9.9.9}\n"                                                         \
 	    "  max_streams: 1048576\n  pacing_queue_len: 1000\n"
 
-static void everything_is_read(void **state)
+static void all_sections_are_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
 	const struct bp_agg_rule *a = bp_config_aggregation(c)->rules.aggregate;
@@ -135,7 +135,7 @@ static void dumps_come_back(void **state)
 	}
 }
 
-static void as_it_is_dumped(void **state)
+static void equals_the_dump(void **state)
 {
 	struct bp_config *c = accepted(FULL);
 	char *text = dump(c);
@@ -214,7 +214,7 @@ static void required_settings(void **state)
 		"f.yaml:5:5: aggregation.decapsulate[0] has no 'allowed_senders'; " SENDERS);
 }
 
-static void values_that_are_none(void **state)
+static void invalid_values(void **state)
 {
 	says(BRIDGED ENC "  - {port: c, to: {address: 224.0.0.9, udp_port: 0}}\n",
 		"f.yaml:5:12: aggregation.encapsulate[0].port: there is no port 'c'; expected the "
@@ -343,7 +343,7 @@ static void names_before_version_1(void **state)
 #define TO(address, udp) "  - {port: a, to: {address: " address ", udp_port: " udp "}}\n"
 
 /* An entry that an earlier one leaves nothing for. */
-static void entries_that_are_never_reached(void **state)
+static void unreachable_entries(void **state)
 {
 	says(BRIDGED ENC AGG("") AGG(", max_messages: 2"),
 		"f.yaml:6:19: aggregation.encapsulate[1].to: aggregation.encapsulate[0] on line 5 "
@@ -548,15 +548,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
-		cmocka_unit_test(everything_is_read),
+		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
-		cmocka_unit_test(as_it_is_dumped),
+		cmocka_unit_test(equals_the_dump),
 		cmocka_unit_test(required_settings),
-		cmocka_unit_test(values_that_are_none),
+		cmocka_unit_test(invalid_values),
 		cmocka_unit_test(families_agree),
 		cmocka_unit_test(senders_must_be_configured),
 		cmocka_unit_test(names_before_version_1),
-		cmocka_unit_test(entries_that_are_never_reached),
+		cmocka_unit_test(unreachable_entries),
 		cmocka_unit_test(a_port_does_not_do_both),
 		cmocka_unit_test(sizes_are_warned_of),
 		cmocka_unit_test(other_ports_are_limited),

@@ -55,7 +55,7 @@ static void elements_are_compared_by_name(void **state)
 		"mqtt.rules[b].raise: {above: 2} -> {above: 5}\n");
 }
 
-static void sections_come_and_go_as_a_whole(void **state)
+static void sections_are_added_and_removed_completely(void **state)
 {
 	differs(BRIDGED, BRIDGED "mqtt: {}\n", "mqtt: none ->  (restart)\n");
 	differs(BRIDGED "mqtt: {}\n", EDGE, "mqtt.publisher: none -> \n");
@@ -67,7 +67,7 @@ int main(void)
 		cmocka_unit_test(equal_configurations_have_no_difference),
 		cmocka_unit_test(values_are_shown_as_the_file_has_them),
 		cmocka_unit_test(elements_are_compared_by_name),
-		cmocka_unit_test(sections_come_and_go_as_a_whole),
+		cmocka_unit_test(sections_are_added_and_removed_completely),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@
 	"\"coap://10.1.0.20\", "                                                                   \
 	"http: \"http://10.1.0.20\"}}\n"
 
-static void everything_is_read(void **state)
+static void all_sections_are_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
 	const struct bp_rule_spec *r;
@@ -455,7 +455,7 @@ static void changes_of_routing_need_a_restart(void **state)
 					RESTART("punt.policers.other.burst"));
 }
 
-static void reload_applies_the_rest(void **state)
+static void reload_applies_remaining_settings(void **state)
 {
 	needs(EDGE, EDGE "  spool: {max_size: 1MiB, max_age: 1d}\n", "");
 	needs(EDGE, EDGE "  rules: [{name: r, topic: t, raise: \"> 1\"}]\n", "");
@@ -518,14 +518,14 @@ static void the_page_names_every_setting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(everything_is_read),
+		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(defaults_are_dumped),
 		cmocka_unit_test(routing_is_dumped),
 		cmocka_unit_test(dumps_read_back_the_same),
 		cmocka_unit_test(examples_are_right),
 		cmocka_unit_test(restart_is_needed_where_the_schema_says),
 		cmocka_unit_test(changes_of_routing_need_a_restart),
-		cmocka_unit_test(reload_applies_the_rest),
+		cmocka_unit_test(reload_applies_remaining_settings),
 		cmocka_unit_test(each_flag_is_obeyed),
 		cmocka_unit_test(the_page_names_every_setting),
 	};

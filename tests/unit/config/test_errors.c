@@ -478,7 +478,7 @@ static void yaml_that_hides_values_is_refused(void **state)
 				   "with at least 'ports'\n");
 }
 
-static void bytes_that_are_no_text_are_refused(void **state)
+static void non_text_bytes_are_rejected(void **state)
 {
 	static const char nul[] = PORTS "name: a\0b\n";
 	struct outcome o = parse_bytes(nul, sizeof(nul) - 1);
@@ -511,7 +511,7 @@ static void unreadable_files_are_reported(void **state)
 	free(errors);
 }
 
-static void files_are_read_whole(void **state)
+static void files_are_read_completely(void **state)
 {
 	char path[] = "/tmp/biplane-config-XXXXXX";
 	int fd = mkstemp(path);
@@ -554,9 +554,9 @@ int main(void)
 		cmocka_unit_test(mqtt_without_traffic_is_warned_of),
 		cmocka_unit_test(yaml_errors_have_a_position),
 		cmocka_unit_test(yaml_that_hides_values_is_refused),
-		cmocka_unit_test(bytes_that_are_no_text_are_refused),
+		cmocka_unit_test(non_text_bytes_are_rejected),
 		cmocka_unit_test(unreadable_files_are_reported),
-		cmocka_unit_test(files_are_read_whole),
+		cmocka_unit_test(files_are_read_completely),
 	};
 
 	return cmocka_run_group_tests_name("config errors", tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void defaults(void **state)
 	    "false, max_instances: 9, "                                                            \
 	    "max_inflight: 256, max_retry_interval: 1s}\n"
 
-static void everything_is_read(void **state)
+static void all_sections_are_read(void **state)
 {
 	static const uint8_t own[8] = {0, 0xab, 0xcd, 0xef, 1, 2, 3, 4};
 	static const uint8_t ids[3][8] = {
@@ -229,7 +229,7 @@ static void paths(void **state)
 }
 
 /* Who may register which AE at a CSE, and whose an instance is. */
-static void names_that_can_not_work(void **state)
+static void invalid_names_are_rejected(void **state)
 {
 	static const char *const works[] = {"path: \"cse-in/ward/{system_id}/{object}\"",
 		"path: \"cse-in/{type}/{system_id}-{object}\"",
@@ -467,11 +467,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
-		cmocka_unit_test(everything_is_read),
+		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(system_ids),
 		cmocka_unit_test(paths),
-		cmocka_unit_test(names_that_can_not_work),
+		cmocka_unit_test(invalid_names_are_rejected),
 		cmocka_unit_test(source_ports),
 		cmocka_unit_test(contradictions_are_rejected),
 		cmocka_unit_test(something_must_route),

@@ -54,7 +54,7 @@ static void contradictions(void **state)
 }
 
 /* Tables and node exist where the first file has an entry. */
-static void entries_come_and_go(void **state)
+static void entries_are_added_and_removed(void **state)
 {
 	struct bp_config *none = accepted(PORTS3),
 			 *one = accepted(PORTS3 "sampling:\n" ENTRY("s", "")),
@@ -81,7 +81,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_is_kept),
 		cmocka_unit_test(contradictions),
-		cmocka_unit_test(entries_come_and_go),
+		cmocka_unit_test(entries_are_added_and_removed),
 	};
 
 	return cmocka_run_group_tests_name("sampling", tests, NULL, NULL);

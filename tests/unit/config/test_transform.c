@@ -106,7 +106,7 @@ static void entries_are_read(const struct bp_transform_rule *r)
 	assert_int_equal(r[2].otherwise.flags, BP_TRANSFORM_REFLECT);
 }
 
-static void everything_is_read(void **state)
+static void all_sections_are_read(void **state)
 {
 	struct bp_config *c = accepted(FULL);
 	const struct bp_transform_config *t = &bp_config_transform(c)->entries;
@@ -205,7 +205,7 @@ static void required_settings(void **state)
 	"x: {offset: 12, type: fixed32}, y: {offset: 16, type: fixed32}, "                         \
 	"z: {offset: 20, type: fixed32}"
 
-static void layouts_that_are_none(void **state)
+static void invalid_layouts_are_rejected(void **state)
 {
 	says(BRIDGED XFORM(LAYOUT(IN3)),
 		"f.yaml:5:40: transform.entries[0].layout: 'x' is missing" EXPECTED_LAYOUT);
@@ -303,7 +303,7 @@ static void versions_stay_as_they_are(void **state)
 		"");
 }
 
-static void matrices_that_are_none(void **state)
+static void invalid_matrices_are_rejected(void **state)
 {
 	says(BRIDGED XFORM(RECEIVERS("{matrix: [[1, 0, 0, 9], [0, 1, 0, 9], [0, 0, 0, 9]]}")),
 		"f.yaml:5:83: " AT_RECEIVER ".matrix: the matrix is singular; expected one that is "
@@ -331,7 +331,7 @@ static void matrices_that_are_none(void **state)
 #define ANY(udp) "  - {port: a, udp_port: " udp ", unknown_source: forward}\n"
 
 /* An entry that an earlier one leaves nothing for. */
-static void entries_that_are_never_reached(void **state)
+static void unreachable_entries(void **state)
 {
 	says(BRIDGED XF ANY("5") TO("10.0.0.9", "5") ANY("5"),
 		"f.yaml:6:32: transform.entries[1]: transform.entries[0] on line 5 matches all "
@@ -507,16 +507,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),
-		cmocka_unit_test(everything_is_read),
+		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(required_settings),
-		cmocka_unit_test(layouts_that_are_none),
+		cmocka_unit_test(invalid_layouts_are_rejected),
 		cmocka_unit_test(sources_that_are_given_twice),
 		cmocka_unit_test(sixteen_prefix_lengths_are_enough),
 		cmocka_unit_test(receivers_that_contradict_themselves),
 		cmocka_unit_test(versions_stay_as_they_are),
-		cmocka_unit_test(matrices_that_are_none),
-		cmocka_unit_test(entries_that_are_never_reached),
+		cmocka_unit_test(invalid_matrices_are_rejected),
+		cmocka_unit_test(unreachable_entries),
 		cmocka_unit_test(capacity_is_available),
 		cmocka_unit_test(ineffective_settings_cause_warnings),
 		cmocka_unit_test(own_ports_are_unchanged),

@@ -42,7 +42,7 @@ static int removed(void **state)
 	return rmdir(top);
 }
 
-static void test_of_its_own_where_there_is_one(void **state)
+static void test_own_directory_is_used(void **state)
 {
 	char dir[PATH_MAX], huge[128];
 
@@ -103,7 +103,7 @@ static void test_file_is_given_to_its_group(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_of_its_own_where_there_is_one, make, removed),
+		cmocka_unit_test_setup_teardown(test_own_directory_is_used, make, removed),
 		cmocka_unit_test_setup_teardown(test_file_is_given_to_its_group, make, removed),
 	};
 

@@ -68,7 +68,7 @@ class EditorConfig(unittest.TestCase):
                 wrong.append(f"{name}: {said}, expected {expected}; {tabs} lines begin with a tab, {spaces} with spaces")
         self.assertEqual(wrong, [])
 
-    def test_it_agrees_with_clang_format(self):
+    def test_editorconfig_agrees_with_clang_format(self):
         said = dict(line.split(": ", 1) for line in (ROOT / ".clang-format").read_text(encoding="utf-8").splitlines()
                     if ": " in line and not line.startswith("#"))
         for name in ("proto/x.c", "include/biplane/x.h"):

@@ -84,7 +84,7 @@ class FuzzSeeds(unittest.TestCase):
         self.assertIn("already", self.run_tool("add", "fuzz_x", new / "second", code=1))
         self.assertEqual(self.archive(), archive)
 
-    def test_what_minimize_keeps(self):
+    def test_minimize_keeps_named_seeds(self):
         found = {hashlib.sha1(data).hexdigest(): data for data in (b"a1", b"a2", b"a2 again", b"n1")}
         self.run_tool("pack", "fuzz_x", self.folder("a", named=b"n1", also_named=b"n2", **found))
         program = self.top / "target"

@@ -290,7 +290,7 @@ class Rules(unittest.TestCase):
             with self.subTest(line):
                 self.assert_finding(Tree({"shm/x.c": f"int x;\n{line}\n", "config/config.h": ""}).check(), "shm/x.c includes config/config.h")
 
-    def test_paths_below_include_and_beside_the_file(self):
+    def test_paths_below_include_and_next_to_the_file(self):
         self.assert_finding(self.check({"proto/x.c": ["biplane/y.h"], "include/biplane/y.h": []}), "proto/x.c includes include/biplane/y.h: ")
         self.assert_finding(self.check({"proto/x.c": ["biplane/y.h"], "include/biplane/y.h.in": []}), "proto/x.c includes include/biplane/y.h: ")
         self.assertEqual(self.check({"shm/fib/x.c": ["y.h"], "shm/fib/y.h": []}), [])

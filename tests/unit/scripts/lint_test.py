@@ -101,7 +101,7 @@ class Commits(Repository):
         self.git("commit", "-q", "--allow-empty", "-m", "agg: keep one path", "-m", "Added. " * 40)
         self.lint()
 
-    def test_what_precedes_the_rules_is_not_looked_at(self):
+    def test_commits_before_the_rules_are_not_checked(self):
         self.commit("begun")
         script = self.top / "scripts" / "lint"
         script.write_text(script.read_text(encoding="utf-8").replace(
@@ -120,7 +120,7 @@ class Commits(Repository):
         self.assertEqual(self.lint(f"{start}..HEAD~1"), "lint commits: ok (1)\n")
         self.assertIn("nowhere", self.lint("nowhere", code=128))
 
-    def test_the_last_20_without_an_upstream_branch_and_what_is_new_with_one(self):
+    def test_commit_range_with_and_without_an_upstream_branch(self):
         self.commit("begun")
         for number in range(20):
             self.commit(f"build: add {number}")
@@ -150,7 +150,7 @@ class Tidy(Repository):
         (build / "compile_commands.json").write_text('[{"directory": "%s", "file": "../x.c"}]' % build, encoding="utf-8")
         self.assertIn(f"not compiled in build: {self.top}/y.c", self.run_in("scripts/lint", "tidy", "build", "x.c", "y.c", code=1))
 
-    def test_headers_of_every_folder_are_looked_at_and_the_systems_are_not(self):
+    def test_headers_of_all_folders_are_checked(self):
         line = re.search("^HeaderFilterRegex: '(.*)'$", (ROOT / ".clang-tidy").read_text(encoding="utf-8"), re.MULTILINE)
         looked_at = re.compile(line[1]).search
         for name in ("include/biplane/rule.h", "anew/x.h", "tests/unit/x.h", "user/x.h"):
@@ -174,7 +174,7 @@ class Hooks(Repository):
         self.assertEqual(self.git("rev-list", "--count", "HEAD").strip(), "3")
 
     @unittest.skipUnless(shutil.which("clang-format"), "clang-format is missing")
-    def test_pre_commit_looks_at_what_is_staged(self):
+    def test_pre_commit_checks_staged_content(self):
         good, bad = "int main(void)\n{\n\treturn 0;\n}\n", "int main( void ) { return 0; }\n"
         file = self.top / "a folder" / "main.c"
         file.parent.mkdir()

@@ -47,7 +47,7 @@ static void every_group_has_a_name_and_a_counter(void **state)
 }
 
 /* A group of one service has counters of that service alone; all lists share the general groups. */
-static void lists_keep_to_their_ranges(void **state)
+static void list_values_are_in_range(void **state)
 {
 	for (unsigned i = 0; i < BP_C_COUNT; i++) {
 		const unsigned range = bp_counter_info[i].group / BP_COUNTER_GROUPS_PER_RANGE;
@@ -74,7 +74,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_counter_has_a_name_a_group_and_help),
 		cmocka_unit_test(every_group_has_a_name_and_a_counter),
-		cmocka_unit_test(lists_keep_to_their_ranges),
+		cmocka_unit_test(list_values_are_in_range),
 		cmocka_unit_test(indices_are_those_of_the_list),
 	};
 

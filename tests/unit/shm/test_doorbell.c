@@ -128,7 +128,7 @@ static void a_full_pipe_does_not_block(void **state)
 	rig_free(&r);
 }
 
-static void without_a_pipe_nothing_is_written(void **state)
+static void no_pipe_no_output(void **state)
 {
 	struct rig r;
 	const int fd = dup(STDIN_FILENO);
@@ -244,7 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sleeping_reader_is_woken_once),
 		cmocka_unit_test(a_full_pipe_does_not_block),
-		cmocka_unit_test(without_a_pipe_nothing_is_written),
+		cmocka_unit_test(no_pipe_no_output),
 		cmocka_unit_test(the_pipe_stays_and_other_files_do_not),
 		cmocka_unit_test(no_wakeup_is_lost),
 	};

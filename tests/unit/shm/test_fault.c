@@ -36,7 +36,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-static void a_reader_sees_whole_rows(void **state)
+static void reader_sees_complete_rows(void **state)
 {
 	uint64_t last = 0;
 	unsigned seen = 0;
@@ -100,7 +100,7 @@ static void restarted_count_is_valid(void **state)
 	assert_true(bp_fault_read(&row, &t));
 }
 
-static void a_kind_that_there_is_not_is_refused(void **state)
+static void unknown_kind_is_rejected(void **state)
 {
 	struct bp_fault_record t;
 
@@ -142,11 +142,11 @@ static void durations_are_formatted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reader_sees_whole_rows),
+		cmocka_unit_test(reader_sees_complete_rows),
 		cmocka_unit_test(unused_row_is_rejected),
 		cmocka_unit_test(incomplete_row_is_rejected),
 		cmocka_unit_test(restarted_count_is_valid),
-		cmocka_unit_test(a_kind_that_there_is_not_is_refused),
+		cmocka_unit_test(unknown_kind_is_rejected),
 		cmocka_unit_test(every_kind_has_a_name_and_its_counter),
 		cmocka_unit_test(durations_are_formatted),
 	};

@@ -145,7 +145,7 @@ static void garbage_is_not_copied(void **state)
 	munmap(s, sizeof(*s));
 }
 
-static void a_bank_is_free_when_no_reader_uses_it(void **state)
+static void generation_without_readers_is_free(void **state)
 {
 	struct bp_generation g;
 	struct shared *s = open_shared(&g);
@@ -275,7 +275,7 @@ static void readers_see_whole_images(void **state)
 
 /* ---- two processes ---- */
 
-static void a_killed_writer_leaves_a_generation_in_force(void **state)
+static void killed_writer_keeps_the_generation(void **state)
 {
 	struct bp_generation g;
 	struct shared *s = open_shared(&g);
@@ -313,10 +313,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(copies_are_of_the_generation_asked_for),
 		cmocka_unit_test(garbage_is_not_copied),
-		cmocka_unit_test(a_bank_is_free_when_no_reader_uses_it),
+		cmocka_unit_test(generation_without_readers_is_free),
 		cmocka_unit_test(numbers_in_use_are_not_given_again),
 		cmocka_unit_test(readers_see_whole_images),
-		cmocka_unit_test(a_killed_writer_leaves_a_generation_in_force),
+		cmocka_unit_test(killed_writer_keeps_the_generation),
 	};
 
 	return cmocka_run_group_tests_name("shm generation", tests, NULL, NULL);

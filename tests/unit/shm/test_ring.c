@@ -226,7 +226,7 @@ static void model_release(struct bp_ring *r, struct model *m, unsigned n)
 	memmove(m->behind, m->behind + n, m->read * sizeof(m->behind[0]));
 }
 
-static void it_behaves_as_a_queue(void **state)
+static void model_behaves_as_a_queue(void **state)
 {
 	uint64_t seed = 1;
 
@@ -256,7 +256,7 @@ static void it_behaves_as_a_queue(void **state)
 
 /* --- damage ------------------------------------------------------------------------------ */
 
-static void damage_never_leads_outside(void **state)
+static void damaged_references_stay_inside(void **state)
 {
 	uint64_t seed = 2;
 
@@ -608,8 +608,8 @@ int main(void)
 		cmocka_unit_test(uncommitted_records_are_invisible),
 		cmocka_unit_test(unreleased_records_are_read_again),
 		cmocka_unit_test(every_size_wraps_at_every_offset),
-		cmocka_unit_test(it_behaves_as_a_queue),
-		cmocka_unit_test(damage_never_leads_outside),
+		cmocka_unit_test(model_behaves_as_a_queue),
+		cmocka_unit_test(damaged_references_stay_inside),
 		cmocka_unit_test(invalid_tail_stops_the_ring_and_is_counted),
 		cmocka_unit_test(the_writer_does_not_read_its_head_back),
 		cmocka_unit_test(a_damaged_head_costs_no_later_record),

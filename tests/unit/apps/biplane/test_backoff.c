@@ -28,7 +28,7 @@ static void signals_stay_below_half_a_second(void **state)
 		assert_int_equal(bp_backoff_next(&b, 10 * MS, true), 500 * MS);
 }
 
-static void a_signal_after_exits_is_not_punished_for_them(void **state)
+static void signal_after_exits_has_no_backoff(void **state)
 {
 	struct bp_backoff b = {0};
 
@@ -37,7 +37,7 @@ static void a_signal_after_exits_is_not_punished_for_them(void **state)
 	assert_int_equal(bp_backoff_next(&b, 0, true), 500 * MS);
 }
 
-static void a_long_life_forgets(void **state)
+static void long_runtime_resets_backoff(void **state)
 {
 	struct bp_backoff b = {0};
 
@@ -53,8 +53,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exits_double_to_five_seconds),
 		cmocka_unit_test(signals_stay_below_half_a_second),
-		cmocka_unit_test(a_signal_after_exits_is_not_punished_for_them),
-		cmocka_unit_test(a_long_life_forgets),
+		cmocka_unit_test(signal_after_exits_has_no_backoff),
+		cmocka_unit_test(long_runtime_resets_backoff),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static int with_line(const char *line, int number)
 }
 
 /* Also where one has the number that is another's in the new program, both ways round. */
-static void they_are_three_and_four(void **state)
+static void descriptors_become_three_and_four(void **state)
 {
 	static const int numbers[][2] = {{20, 21}, {3, 4}, {4, 3}, {4, 5}, {20, 3}};
 
@@ -143,7 +143,7 @@ static void other_inherited_descriptors_stay_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(they_are_three_and_four),
+		cmocka_unit_test(descriptors_become_three_and_four),
 		cmocka_unit_test(none_are_reported),
 		cmocka_unit_test(other_inherited_descriptors_stay_open),
 	};

@@ -208,7 +208,7 @@ static void rows_that_are_not_whole_are_passed_over(void **state)
 }
 
 /* Other people's memory: a name without an end, times that are yet to come. */
-static void nonsense_is_shown_without_harm(void **state)
+static void invalid_rows_are_shown_safely(void **state)
 {
 	struct bp_fault_record t = {.active = 7,
 		.began_ns = UINT64_MAX,
@@ -240,7 +240,7 @@ int main(void)
 			text_shows_past_faults_and_all_with_option, begin, end),
 		cmocka_unit_test_setup_teardown(
 			rows_that_are_not_whole_are_passed_over, begin, end),
-		cmocka_unit_test_setup_teardown(nonsense_is_shown_without_harm, begin, end),
+		cmocka_unit_test_setup_teardown(invalid_rows_are_shown_safely, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("show_health", tests, NULL, NULL);

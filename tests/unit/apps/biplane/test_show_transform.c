@@ -268,7 +268,7 @@ static void sources_have_their_receivers(void **state)
 	says("4 of 16 matrices in use\n");
 }
 
-static void some_can_be_asked_for(void **state)
+static void matrices_can_be_selected(void **state)
 {
 	static const struct {
 		const char *within;
@@ -324,7 +324,7 @@ static void set_matrices_are_reported(void **state)
 }
 
 /* The segment is another process's memory: nothing in it is believed. */
-static void a_damaged_bank_is_survived(void **state)
+static void damaged_generation_is_tolerated(void **state)
 {
 	uint8_t *bank = (uint8_t *)bp_transform_bank_at(&shm.transform, 2);
 
@@ -350,9 +350,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reports_missing_active_rules, begin, end),
 		cmocka_unit_test_setup_teardown(entries_are_summed_over_workers, begin, end),
 		cmocka_unit_test_setup_teardown(sources_have_their_receivers, begin, end),
-		cmocka_unit_test_setup_teardown(some_can_be_asked_for, begin, end),
+		cmocka_unit_test_setup_teardown(matrices_can_be_selected, begin, end),
 		cmocka_unit_test_setup_teardown(set_matrices_are_reported, begin, end),
-		cmocka_unit_test_setup_teardown(a_damaged_bank_is_survived, begin, end),
+		cmocka_unit_test_setup_teardown(damaged_generation_is_tolerated, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,7 +347,7 @@ static void finished(void *arg)
 	*(bool *)arg = true;
 }
 
-static void drain_saves_the_rest(void **state)
+static void drain_saves_remaining_alarms(void **state)
 {
 	struct fixture *f = *state;
 	bool done = false;
@@ -435,7 +435,7 @@ static void turns(struct fixture *f, unsigned n)
 }
 
 /* A quarter of the window is the backlog's, the rest stays free for live alarms. */
-static void backlog_has_its_share(void **state)
+static void backlog_is_sent_at_its_share(void **state)
 {
 	struct fixture *f = *state;
 
@@ -612,10 +612,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(broker_restarts_under_load, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent_broker, setup, teardown),
 		cmocka_unit_test_setup_teardown(overflow_goes_to_the_spool, setup, teardown),
-		cmocka_unit_test_setup_teardown(drain_saves_the_rest, setup, teardown),
+		cmocka_unit_test_setup_teardown(drain_saves_remaining_alarms, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwritable_spool, setup, teardown),
 		cmocka_unit_test_setup_teardown(spool_recovers, setup, teardown),
-		cmocka_unit_test_setup_teardown(backlog_has_its_share, setup, teardown),
+		cmocka_unit_test_setup_teardown(backlog_is_sent_at_its_share, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_lost_with_backlog_in_flight, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_id_twice, setup, teardown),
 		cmocka_unit_test_setup_teardown(spool_bounds_are_counted, setup, teardown),

@@ -473,7 +473,7 @@ static void on_room(void *arg)
 	f->n_room++;
 }
 
-static void so_many_at_a_time(void **state)
+static void concurrent_requests_are_bounded(void **state)
 {
 	static const char *const nothing[] = {NULL};
 	static const char *const created[] = {CREATED};
@@ -538,7 +538,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(silence, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_closed_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_connection_is_used_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(so_many_at_a_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(concurrent_requests_are_bounded, setup, teardown),
 		cmocka_unit_test_setup_teardown(freed_in_the_middle, setup, teardown),
 	};
 

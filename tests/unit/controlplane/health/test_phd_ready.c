@@ -263,7 +263,7 @@ static uint32_t remember_one(struct rig *r, const struct bp_config_phd *c)
 	return slot;
 }
 
-static void comes_again(void **state)
+static void same_device_reconnects(void **state)
 {
 	const struct bp_config_phd c = usual();
 	struct rig r;
@@ -336,7 +336,7 @@ static void reports_lost_by_the_cse_are_excluded(void **state)
 }
 
 /* It is ready once its report of the slow path has ended. */
-static void comes_again_while_busy(void **state)
+static void same_device_reconnects_while_busy(void **state)
 {
 	const struct bp_config_phd c = usual();
 	struct rig r;
@@ -470,7 +470,7 @@ static void another_type_meanwhile(void **state)
 }
 
 /* Devices come again and again while the CSE is away: who waits longer keeps its place. */
-static void many_lives_of_a_slot(void **state)
+static void repeated_reconnects_keep_the_order(void **state)
 {
 	struct bp_provision_target target;
 	struct rig r;
@@ -506,15 +506,15 @@ int main(void)
 		cmocka_unit_test(not_while_busy),
 		cmocka_unit_test(wanted_again),
 		cmocka_unit_test(held_over_a_restart),
-		cmocka_unit_test(comes_again),
+		cmocka_unit_test(same_device_reconnects),
 		cmocka_unit_test(ready_though_it_was_queued),
 		cmocka_unit_test(reports_lost_by_the_cse_are_excluded),
-		cmocka_unit_test(comes_again_while_busy),
+		cmocka_unit_test(same_device_reconnects_while_busy),
 		cmocka_unit_test(another_target),
 		cmocka_unit_test(the_same_target),
 		cmocka_unit_test(another_device),
 		cmocka_unit_test(another_type_meanwhile),
-		cmocka_unit_test(many_lives_of_a_slot),
+		cmocka_unit_test(repeated_reconnects_keep_the_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

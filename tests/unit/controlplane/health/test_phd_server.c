@@ -177,7 +177,7 @@ static void udp_answers_from_where_it_was_asked(void **state)
 	bp_phd_server_free(g.udp);
 }
 
-static void udp_takes_many(void **state)
+static void udp_receives_in_batches(void **state)
 {
 	enum { MANY = 3000 };
 	struct got g = {.answers = 3, .numbered = true};
@@ -481,7 +481,7 @@ static void tcp_connections_are_bounded(void **state)
 }
 
 /* A device that asks and asks, and never reads. */
-static void tcp_does_not_write_for_ever(void **state)
+static void tcp_writes_are_bounded(void **state)
 {
 	struct got g = {.answers = 20};
 	uint8_t apdu[8];
@@ -546,7 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			udp_answers_from_where_it_was_asked, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(udp_takes_many, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(udp_receives_in_batches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_overflow_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_only_on_our_interfaces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(udp_accepts_only_answerable, set_up, tear_down),
@@ -556,7 +556,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(tcp_takes_the_longest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_closes_on_invalid_apdu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_connections_are_bounded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(tcp_does_not_write_for_ever, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(tcp_writes_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_closes_after_the_answer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tcp_silence_ends, set_up, tear_down),
 	};

@@ -288,7 +288,7 @@ static size_t make_report(uint8_t out[SLOW_REPORT], unsigned d)
 	return slow_report(out, device[d].report, value_of(d, device[d].report));
 }
 
-static void all_is_there_once(void **state)
+static void each_report_is_stored_exactly_once(void **state)
 {
 	const struct bp_slow_ops ops = {.answer = soak_answer, .no_target = on_no_target};
 	struct rig r;
@@ -359,7 +359,7 @@ int main(void)
 		cmocka_unit_test(forwarded_is_answered_at_once),
 		cmocka_unit_test(session_closed),
 		cmocka_unit_test(unusable),
-		cmocka_unit_test(all_is_there_once),
+		cmocka_unit_test(each_report_is_stored_exactly_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

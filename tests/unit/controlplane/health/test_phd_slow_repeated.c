@@ -44,7 +44,7 @@ static uint32_t retry(struct rig *r, uint32_t slot, uint32_t device)
 }
 
 /* Of two instances the CSE has one: the repeat asks for the other one, by its name of then. */
-static void half_of_it_was_stored(void **state)
+static void partially_stored_report_is_completed(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -74,7 +74,7 @@ static void half_of_it_was_stored(void **state)
 }
 
 /* The answer alone was missing. */
-static void all_of_it_was_stored(void **state)
+static void stored_report_is_answered(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -90,7 +90,7 @@ static void all_of_it_was_stored(void **state)
 }
 
 /* Its requests are on their way yet when the device comes again. */
-static void it_is_on_its_way(void **state)
+static void report_in_flight_is_not_sent_again(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -231,7 +231,7 @@ static void unanswered_reports(void **state)
 }
 
 /* The end of an earlier report is no answer to the last one. */
-static void the_last_one_counts(void **state)
+static void last_report_wins(void **state)
 {
 	struct rig r;
 	uint32_t slot;
@@ -267,14 +267,14 @@ static void unconfirmed_is_not_repeated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(half_of_it_was_stored),
-		cmocka_unit_test(all_of_it_was_stored),
-		cmocka_unit_test(it_is_on_its_way),
+		cmocka_unit_test(partially_stored_report_is_completed),
+		cmocka_unit_test(stored_report_is_answered),
+		cmocka_unit_test(report_in_flight_is_not_sent_again),
 		cmocka_unit_test(over_several_sessions),
 		cmocka_unit_test(unrelated_message_is_ignored),
 		cmocka_unit_test(too_late),
 		cmocka_unit_test(unanswered_reports),
-		cmocka_unit_test(the_last_one_counts),
+		cmocka_unit_test(last_report_wins),
 		cmocka_unit_test(unconfirmed_is_not_repeated),
 	};
 

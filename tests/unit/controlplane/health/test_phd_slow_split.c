@@ -317,7 +317,7 @@ static void capacity_for_a_few(void **state)
 }
 
 /* The device is gone before all was sent: what is left is not sent for the next in its slot. */
-static void gone_in_the_middle(void **state)
+static void session_ends_during_a_report(void **state)
 {
 	struct rig r;
 	uint32_t slot, other;
@@ -521,13 +521,13 @@ static void soak(bool named)
 	stop(&r);
 }
 
-static void all_is_there_once_with_names(void **state)
+static void each_report_is_stored_exactly_once_with_names(void **state)
 {
 	(void)state;
 	soak(true);
 }
 
-static void all_is_there_once_without_names(void **state)
+static void each_report_is_stored_exactly_once_without_names(void **state)
 {
 	(void)state;
 	soak(false);
@@ -543,13 +543,13 @@ int main(void)
 		cmocka_unit_test(an_error_on_one),
 		cmocka_unit_test(an_error_on_one_without_names),
 		cmocka_unit_test(capacity_for_a_few),
-		cmocka_unit_test(gone_in_the_middle),
+		cmocka_unit_test(session_ends_during_a_report),
 		cmocka_unit_test(same_numbers_other_bytes),
 		cmocka_unit_test(repeated_for_an_hour),
 		cmocka_unit_test(after_a_worker),
 		cmocka_unit_test(lists),
-		cmocka_unit_test(all_is_there_once_with_names),
-		cmocka_unit_test(all_is_there_once_without_names),
+		cmocka_unit_test(each_report_is_stored_exactly_once_with_names),
+		cmocka_unit_test(each_report_is_stored_exactly_once_without_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void other_entries_are_unchanged(void **state)
 	assert_int_equal(l.n, 0);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_input_is_rejected(void **state)
 {
 	static const struct {
 		const char *pid, *fds, *names, *says;
@@ -177,7 +177,7 @@ static int take(struct bp_phd_sockets *s, const struct bp_listen_fds *l, uint16_
 	return bp_phd_sockets_take(s, l, &c, err, sizeof(err));
 }
 
-static void wanted_ones_are_taken(void **state)
+static void configured_sockets_are_taken(void **state)
 {
 	struct bp_listen_fds l = {0};
 	struct bp_phd_sockets s;
@@ -373,9 +373,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(environment_is_read),
 		cmocka_unit_test(other_entries_are_unchanged),
-		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(invalid_input_is_rejected),
 		cmocka_unit_test(environment_is_emptied),
-		cmocka_unit_test(wanted_ones_are_taken),
+		cmocka_unit_test(configured_sockets_are_taken),
 		cmocka_unit_test(others_are_refused),
 		cmocka_unit_test(another_namespace_is_refused),
 		cmocka_unit_test(they_follow_the_file),

@@ -224,7 +224,7 @@ static void unassociated_closed(void **state)
 }
 
 /* What is raised, and what is left to others where it can't be. */
-static void room(void **state)
+static void connection_count_is_bounded(void **state)
 {
 	struct rlimit was, now;
 
@@ -252,7 +252,7 @@ int main(void)
 		cmocka_unit_test(no_descriptor),
 		cmocka_unit_test(one_address),
 		cmocka_unit_test(unassociated_closed),
-		cmocka_unit_test(room),
+		cmocka_unit_test(connection_count_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,7 +472,7 @@ static void test_without_a_listener(void **state)
 }
 
 /* All chains get on with a client that takes one request. */
-static void test_little_space(void **state)
+static void test_client_with_one_place(void **state)
 {
 	struct fixture *f = make(4, HOUR_NS, HOUR_NS);
 
@@ -541,7 +541,7 @@ int main(void)
 		cmocka_unit_test(test_busy_for_one),
 		cmocka_unit_test(test_busy_for_all),
 		cmocka_unit_test(test_without_a_listener),
-		cmocka_unit_test(test_little_space),
+		cmocka_unit_test(test_client_with_one_place),
 		cmocka_unit_test(test_pauses),
 	};
 

@@ -162,7 +162,7 @@ static void commands(void **state)
 	assert_int_equal(st.st_mode & 0777, 0660);
 }
 
-static void nonsense_is_refused(void **state)
+static void invalid_input_is_rejected(void **state)
 {
 	static const char *const nonsense[] = {"\n", "reload\n", "[]\n", "{}\n",
 		"{\"command\":1}\n", "{\"command\":\"format\"}\n",
@@ -448,7 +448,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(commands, setup, teardown),
-		cmocka_unit_test_setup_teardown(nonsense_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(invalid_input_is_rejected, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_later_and_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_line_is_cut_off, setup, teardown),

@@ -287,7 +287,7 @@ static void unchanged_rules_keep_their_slot(void **state)
 }
 
 /* The image ends with the text of a filter. */
-static void filters_of_any_length_are_whole(void **state)
+static void filters_of_any_length_are_stored(void **state)
 {
 	struct fixture *f = *state;
 	char name[16] = "";
@@ -305,7 +305,7 @@ static void filters_of_any_length_are_whole(void **state)
 	}
 }
 
-static void too_many_rules_are_refused(void **state)
+static void too_many_rules_are_rejected(void **state)
 {
 	struct fixture *f = *state;
 	char err[256] = "", name[16];
@@ -487,8 +487,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stalled_worker_is_logged, setup, teardown),
 		cmocka_unit_test_setup_teardown(same_rules_stay_untouched, setup, teardown),
 		cmocka_unit_test_setup_teardown(unchanged_rules_keep_their_slot, setup, teardown),
-		cmocka_unit_test_setup_teardown(filters_of_any_length_are_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(too_many_rules_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(filters_of_any_length_are_stored, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_rules_are_rejected, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			aggregation_is_written_with_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(aggregation_waits_with_the_rules, setup, teardown),

@@ -173,7 +173,7 @@ static void the_loop_sleeps_between_records(void **state)
 	rig_free(&r);
 }
 
-static void a_reader_is_not_called_again_for_records_that_it_leaves(void **state)
+static void unread_records_cause_no_second_wakeup(void **state)
 {
 	struct rig r;
 
@@ -261,7 +261,7 @@ int main(void)
 		cmocka_unit_test(records_arrive_by_doorbell),
 		cmocka_unit_test(records_arrive_by_timer),
 		cmocka_unit_test(the_loop_sleeps_between_records),
-		cmocka_unit_test(a_reader_is_not_called_again_for_records_that_it_leaves),
+		cmocka_unit_test(unread_records_cause_no_second_wakeup),
 		cmocka_unit_test(records_from_before_the_start_are_read),
 		cmocka_unit_test(a_doorbell_that_appears_later_is_used),
 		cmocka_unit_test(an_overwritten_word_delays_no_longer_than_a_second),

@@ -162,7 +162,7 @@ static void reload(struct fixture *f, int kept, int lost)
 
 /* ---- commands ---- */
 
-static void the_file_is_in_force(void **state)
+static void file_settings_are_active(void **state)
 {
 	struct fixture *f = *state;
 
@@ -422,7 +422,7 @@ static void connections_are_bounded(void **state)
 }
 
 /* Who does not read its answers is not read either, and delays nobody else. */
-static void a_client_that_does_not_listen(void **state)
+static void client_that_does_not_read_is_disconnected(void **state)
 {
 	struct fixture *f = *state;
 	const int deaf = (begin(f, ENTRY), loader(f));
@@ -478,14 +478,15 @@ int main(int argc, char **argv)
 {
 	int status;
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_file_is_in_force, setup, teardown),
+		cmocka_unit_test_setup_teardown(file_settings_are_active, setup, teardown),
 		cmocka_unit_test_setup_teardown(set_values_persist, setup, teardown),
 		cmocka_unit_test_setup_teardown(errors_are_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(missing_entries_are_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_loader_sets_and_adds, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_loader_refuses, setup, teardown),
 		cmocka_unit_test_setup_teardown(connections_are_bounded, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_client_that_does_not_listen, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			client_that_does_not_read_is_disconnected, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_in_the_middle, setup, teardown),
 	};
 

@@ -114,7 +114,7 @@ static void groups_continue(void **state)
 }
 
 /* A message that is too long leaves between those that came before and after, in one burst. */
-static void none_overtakes(void **state)
+static void frames_stay_in_order(void **state)
 {
 	static uint8_t longer[1025];
 	struct udp u = agg_message(7), other = agg_message(0);
@@ -347,7 +347,7 @@ int main(void)
 		cmocka_unit_test(leaves_in_time),
 		cmocka_unit_test(other_sessions_continue),
 		cmocka_unit_test(groups_continue),
-		cmocka_unit_test(none_overtakes),
+		cmocka_unit_test(frames_stay_in_order),
 		cmocka_unit_test(each_reason_is_counted),
 		cmocka_unit_test(ambiguous_payloads_are_dropped),
 		cmocka_unit_test(no_buffers),

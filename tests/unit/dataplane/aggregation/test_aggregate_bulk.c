@@ -59,7 +59,7 @@ static void leave_in_three(struct rig *r)
 	assert_false(bp_agg_worker_holds(bp_agg_worker_of(r->worker)));
 }
 
-static void when_their_time_is_up(void **state)
+static void max_delay_flush_is_bounded(void **state)
 {
 	struct rig r;
 
@@ -71,7 +71,7 @@ static void when_their_time_is_up(void **state)
 	rig_stop(&r);
 }
 
-static void when_a_link_is_lost(void **state)
+static void link_down_flush_is_bounded(void **state)
 {
 	struct rig r;
 
@@ -90,7 +90,7 @@ static void when_a_link_is_lost(void **state)
 }
 
 /* The old rules hold until all that is theirs has left. */
-static void when_rules_change(void **state)
+static void rule_change_flush_is_bounded(void **state)
 {
 	struct bp_agg_rules rules;
 	struct rig r;
@@ -115,7 +115,7 @@ static void when_rules_change(void **state)
 	rig_stop(&r);
 }
 
-static void when_the_worker_ends(void **state)
+static void shutdown_flush_is_bounded(void **state)
 {
 	static struct bp_clock clock;
 	struct bp_worker_args args = {.clock = &clock};
@@ -147,7 +147,7 @@ static void hold_paced(struct rig *r, struct agg_seen *s)
 }
 
 /* Queues grow no longer while they are emptied, whatever comes in. */
-static void when_the_pace_changes(void **state)
+static void pace_change_is_bounded(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -169,7 +169,7 @@ static void when_the_pace_changes(void **state)
 }
 
 /* Nothing is held, on either side; and then messages have their pace again. */
-static void when_a_link_is_lost_with_paced(void **state)
+static void link_down_flush_is_bounded_with_pacing(void **state)
 {
 	struct bp_agg_rules rules;
 	struct agg_seen s;
@@ -219,7 +219,7 @@ static void when_a_link_is_lost_with_paced(void **state)
 }
 
 /* A plan that is withdrawn before the queues are empty leaves them their pace. */
-static void when_the_pace_changes_back(void **state)
+static void pace_change_back_is_bounded(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -238,7 +238,7 @@ static void when_the_pace_changes_back(void **state)
 	rig_stop(&r);
 }
 
-static void when_the_worker_ends_with_paced(void **state)
+static void shutdown_flush_is_bounded_with_pacing(void **state)
 {
 	static struct bp_clock clock;
 	struct bp_worker_args args = {.clock = &clock};
@@ -260,14 +260,14 @@ static void when_the_worker_ends_with_paced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(when_their_time_is_up),
-		cmocka_unit_test(when_a_link_is_lost),
-		cmocka_unit_test(when_rules_change),
-		cmocka_unit_test(when_the_worker_ends),
-		cmocka_unit_test(when_the_pace_changes),
-		cmocka_unit_test(when_the_pace_changes_back),
-		cmocka_unit_test(when_a_link_is_lost_with_paced),
-		cmocka_unit_test(when_the_worker_ends_with_paced),
+		cmocka_unit_test(max_delay_flush_is_bounded),
+		cmocka_unit_test(link_down_flush_is_bounded),
+		cmocka_unit_test(rule_change_flush_is_bounded),
+		cmocka_unit_test(shutdown_flush_is_bounded),
+		cmocka_unit_test(pace_change_is_bounded),
+		cmocka_unit_test(pace_change_back_is_bounded),
+		cmocka_unit_test(link_down_flush_is_bounded_with_pacing),
+		cmocka_unit_test(shutdown_flush_is_bounded_with_pacing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void rules_change(void **state)
 }
 
 /* Both kinds go and come; frames go the shortest way that there is. */
-static void entries_come_and_go(void **state)
+static void entries_are_added_and_removed(void **state)
 {
 	struct bp_agg_rules rules, none = {0};
 	struct rig r;
@@ -127,7 +127,7 @@ static void same_rules_have_no_effect(void **state)
 }
 
 /* A plan that is half written, or was when its writer was killed, or is damaged, is none. */
-static void only_whole_plans_count(void **state)
+static void incomplete_settings_are_ignored(void **state)
 {
 	struct bp_agg_rules rules, wrong;
 	struct rig r;
@@ -261,9 +261,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_change),
-		cmocka_unit_test(entries_come_and_go),
+		cmocka_unit_test(entries_are_added_and_removed),
 		cmocka_unit_test(same_rules_have_no_effect),
-		cmocka_unit_test(only_whole_plans_count),
+		cmocka_unit_test(incomplete_settings_are_ignored),
 		cmocka_unit_test(min_mtu_changes),
 		cmocka_unit_test(link_loss_flushes),
 		cmocka_unit_test(stop_flushes),

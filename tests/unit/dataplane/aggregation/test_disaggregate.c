@@ -65,7 +65,7 @@ static void restores(void **state)
 
 /* Each frame is as long as its own message, where some in a row are as long and where they aren't;
  * with Don't Fragment and without, IPv4 and IPv6, which go other ways through the node. */
-static void each_has_its_length(void **state)
+static void each_frame_has_its_own_length(void **state)
 {
 	static const uint32_t len[8] = {22, 22, 22, 0, 5, 5, 40, 22};
 	static uint8_t payload[40] = "some bytes";
@@ -343,7 +343,7 @@ static void plain_waits_behind(void **state)
 }
 
 /* A queue that is full lets its oldest go, in order. */
-static void full_queue_lets_go(void **state)
+static void full_queue_releases_frames(void **state)
 {
 	struct agg_seen s;
 	struct rig r;
@@ -450,7 +450,7 @@ static void all_leave_at_the_end(void **state)
 }
 
 /* The paper's N-packet: the messages have its source. */
-static void paper(void **state)
+static void lin2018_format(void **state)
 {
 	static const char yaml[] = AGG_PORTS "aggregation:\n  encapsulate:\n"
 					     "  - {port: a, to: {address: 10.1.0.9, udp_port: "
@@ -487,7 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(restores),
-		cmocka_unit_test(each_has_its_length),
+		cmocka_unit_test(each_frame_has_its_own_length),
 		cmocka_unit_test(longer_than_a_buffer),
 		cmocka_unit_test(unlabelled_frames_are_forwarded),
 		cmocka_unit_test(refuses),
@@ -495,11 +495,11 @@ int main(void)
 		cmocka_unit_test(no_buffers),
 		cmocka_unit_test(pace_is_kept),
 		cmocka_unit_test(plain_waits_behind),
-		cmocka_unit_test(full_queue_lets_go),
+		cmocka_unit_test(full_queue_releases_frames),
 		cmocka_unit_test(queues_share_their_bound),
 		cmocka_unit_test(all_leave_at_a_reload),
 		cmocka_unit_test(all_leave_at_the_end),
-		cmocka_unit_test(paper),
+		cmocka_unit_test(lin2018_format),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

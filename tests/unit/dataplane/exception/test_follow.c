@@ -100,7 +100,7 @@ static void table_set(unsigned i, uint64_t mac, uint32_t mtu)
 	atomic_store(&table[i].flags, BP_IF_PRESENT | BP_IF_KERNEL);
 }
 
-static void opens_what_is_configured(void **state)
+static void opens_configured_ports(void **state)
 {
 	char text[256] = "";
 	FILE *f = fmemopen(text, sizeof(text), "w");
@@ -193,7 +193,7 @@ static void carrier_follows(void **state)
 }
 
 /* A port on an interface of the kernel: what the kernel says of its link counts. */
-static void kernel_knows_better(void **state)
+static void kernel_link_state_takes_precedence(void **state)
 {
 	unsigned ifindex = ifs.of[HOST]->ifindex;
 
@@ -339,10 +339,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decides),
-		cmocka_unit_test(opens_what_is_configured),
+		cmocka_unit_test(opens_configured_ports),
 		cmocka_unit_test(follows_the_kernel),
 		cmocka_unit_test(carrier_follows),
-		cmocka_unit_test(kernel_knows_better),
+		cmocka_unit_test(kernel_link_state_takes_precedence),
 		cmocka_unit_test(kernel_takes_frames),
 	};
 

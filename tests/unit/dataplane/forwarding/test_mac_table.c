@@ -102,7 +102,7 @@ static void sweeping_forgets(void **state)
 	bp_mac_table_free(t);
 }
 
-static void a_leap_forgets(void **state)
+static void clock_jump_clears_the_table(void **state)
 {
 	struct bp_mac_table *t = make(64);
 	uint64_t step = 1ull << t->shift, start = 1000 * step;
@@ -134,7 +134,7 @@ static void full_table_evicts(void **state)
 	bp_mac_table_free(t);
 }
 
-static void oldest_is_given_up(void **state)
+static void oldest_entry_is_evicted(void **state)
 {
 	struct bp_mac_table *t = make(4);
 	uint64_t step = 1ull << t->shift;
@@ -165,9 +165,9 @@ int main(void)
 		cmocka_unit_test(ages),
 		cmocka_unit_test(any_ageing),
 		cmocka_unit_test(sweeping_forgets),
-		cmocka_unit_test(a_leap_forgets),
+		cmocka_unit_test(clock_jump_clears_the_table),
 		cmocka_unit_test(full_table_evicts),
-		cmocka_unit_test(oldest_is_given_up),
+		cmocka_unit_test(oldest_entry_is_evicted),
 		cmocka_unit_test(loads_six_bytes),
 	};
 

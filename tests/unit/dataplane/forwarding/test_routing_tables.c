@@ -55,7 +55,7 @@ static void an_interface_that_is_down(void **state)
 
 /* Tables of a configuration whose ports stood in another order, until the control plane has come.
  */
-static void a_number_that_was_another_ports(void **state)
+static void reused_port_number(void **state)
 {
 	struct packet p = ip4("10.9.1.1", 64, 46);
 	struct bp_interface_info info = {
@@ -195,7 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(invalid_link_words_are_rejected),
 		cmocka_unit_test(an_interface_that_is_down),
-		cmocka_unit_test(a_number_that_was_another_ports),
+		cmocka_unit_test(reused_port_number),
 		cmocka_unit_test(a_neighbor_that_changes),
 		cmocka_unit_test(use_is_marked),
 		cmocka_unit_test(flows_keep_their_path),

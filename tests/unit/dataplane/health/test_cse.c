@@ -334,7 +334,7 @@ static void after_an_error_a_new_pair(void **state)
 
 /* A device that has one invoke-id and number for all reports: what is said of an earlier report
  * closes nothing of the last one, and is no answer to it. */
-static void of_an_earlier_report_with_the_same_id(void **state)
+static void late_response_with_the_same_id(void **state)
 {
 	const struct value other = {1, 98, 0};
 	const struct bytes apdu = report_make(FIXED, true, 0, 0, &other, 1, 0);
@@ -370,7 +370,7 @@ static void of_an_earlier_report_with_the_same_id(void **state)
 	health_stop(&h);
 }
 
-static void of_an_earlier_report_with_another_id(void **state)
+static void late_response_with_another_id(void **state)
 {
 	struct request old[2], q;
 	struct health h;
@@ -466,7 +466,7 @@ static void a_bad_token(struct health *h, const struct request *q, const struct 
 	health_counted(h, BP_C_DROP_CSE_UNKNOWN_TOKEN, 1, BP_C_COUNT);
 }
 
-static void untrue_tokens(void **state)
+static void wrong_tokens_are_rejected(void **state)
 {
 	struct request q;
 	struct bytes good, m;
@@ -612,10 +612,10 @@ int main(void)
 		cmocka_unit_test(a_conflict_without_a_name),
 		cmocka_unit_test(removed_target_is_logged_once),
 		cmocka_unit_test(after_an_error_a_new_pair),
-		cmocka_unit_test(of_an_earlier_report_with_the_same_id),
-		cmocka_unit_test(of_an_earlier_report_with_another_id),
+		cmocka_unit_test(late_response_with_the_same_id),
+		cmocka_unit_test(late_response_with_another_id),
 		cmocka_unit_test(unreadable),
-		cmocka_unit_test(untrue_tokens),
+		cmocka_unit_test(wrong_tokens_are_rejected),
 		cmocka_unit_test(not_from_the_cse),
 		cmocka_unit_test(handed_to_the_control_plane),
 	};

@@ -381,7 +381,7 @@ static void the_answer_of(struct health *h, const struct request *q, struct byte
 }
 
 /* Reports between packets that are forwarded, dropped, or the kernel's. */
-static void a_burst_of_everything(void **state)
+static void burst_of_all_types(void **state)
 {
 	for (unsigned dev6 = 0; dev6 < 2; dev6++) {
 		const struct value v[] = {{1, 97, 0}, {10, 61, 0}};
@@ -575,7 +575,7 @@ int main(void)
 		cmocka_unit_test(kernel_state),
 		cmocka_unit_test(headers_between),
 		cmocka_unit_test(in_several_buffers),
-		cmocka_unit_test(a_burst_of_everything),
+		cmocka_unit_test(burst_of_all_types),
 		cmocka_unit_test(a_burst_of_answers),
 		cmocka_unit_test(behind_a_bridge),
 		cmocka_unit_test(the_cse_behind_a_bridge),

@@ -80,7 +80,7 @@ static void a_label_is_removed(void **state)
 }
 
 /* d used up: at once, counted, and d goes on below 0, as far as a label may say. */
-static void a_late_frame_leaves_at_once(void **state)
+static void late_frame_is_sent_immediately(void **state)
 {
 	uint8_t f[64];
 	struct rig r;
@@ -297,7 +297,7 @@ static void long_frames_go_without(void **state)
 
 /* The greatest MTU there is, as that of a loopback interface: a scheduler counts to fewer bytes.
  */
-static void the_greatest_mtu(void **state)
+static void maximum_mtu(void **state)
 {
 	struct bp_lcl *l;
 	char err[256] = "";
@@ -386,7 +386,7 @@ int main(void)
 		cmocka_unit_test(a_label_is_added),
 		cmocka_unit_test(a_label_is_changed),
 		cmocka_unit_test(a_label_is_removed),
-		cmocka_unit_test(a_late_frame_leaves_at_once),
+		cmocka_unit_test(late_frame_is_sent_immediately),
 		cmocka_unit_test(others_are_best_effort),
 		cmocka_unit_test(untrusted),
 		cmocka_unit_test(bad_labels),
@@ -395,7 +395,7 @@ int main(void)
 		cmocka_unit_test(tagged_frames),
 		cmocka_unit_test(the_ethertype_is_configured),
 		cmocka_unit_test(long_frames_go_without),
-		cmocka_unit_test(the_greatest_mtu),
+		cmocka_unit_test(maximum_mtu),
 		cmocka_unit_test(flooded_frames),
 		cmocka_unit_test(partial_checksums),
 	};

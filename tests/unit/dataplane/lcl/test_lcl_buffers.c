@@ -147,7 +147,7 @@ static void chained_in_order(void **state)
 }
 
 /* What hides behind one is a label, too; a frame that ends in its label stays as it is. */
-static void chained_and_worse(void **state)
+static void invalid_chained_buffers(void **state)
 {
 	const struct label in = {.d = 20000, .n = 2};
 	uint8_t f[64], one[128], two[128];
@@ -178,7 +178,7 @@ static void chained_and_worse(void **state)
 }
 
 /* What an mbuf's flags and field say is of its last life: some drivers leave flags as they were. */
-static void a_mark_of_an_earlier_life(void **state)
+static void stale_mbuf_flags_are_ignored(void **state)
 {
 	uint8_t f[64];
 	struct bp_lcl_field field;
@@ -205,8 +205,8 @@ int main(void)
 		cmocka_unit_test(shared_buffers),
 		cmocka_unit_test(chained_buffers),
 		cmocka_unit_test(chained_in_order),
-		cmocka_unit_test(chained_and_worse),
-		cmocka_unit_test(a_mark_of_an_earlier_life),
+		cmocka_unit_test(invalid_chained_buffers),
+		cmocka_unit_test(stale_mbuf_flags_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

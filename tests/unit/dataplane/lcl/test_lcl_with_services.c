@@ -313,7 +313,7 @@ static void the_kernel_knows_no_labels(void **state)
 }
 
 /* Who asks for a MAC address with a label is answered without: an answer is made of the request. */
-static void neighbors_are_answered_plain(void **state)
+static void neighbor_solicitations_are_answered_untagged(void **state)
 {
 	struct rig r;
 
@@ -388,7 +388,7 @@ static void too_long(struct bp_lcl_rules *rules)
 }
 
 /* What can't be of this configuration is not taken: flows go on as they were. */
-static void flows_that_cannot_be(void **state)
+static void impossible_flows_are_rejected(void **state)
 {
 	static void (*const change[])(struct bp_lcl_rules *) = {
 		no_such_out, no_such_port, no_hops, too_long};
@@ -424,9 +424,9 @@ int main(void)
 		cmocka_unit_test(a_label_is_kept_over_routing),
 		cmocka_unit_test(a_routed_flow_gets_its_label),
 		cmocka_unit_test(the_kernel_knows_no_labels),
-		cmocka_unit_test(neighbors_are_answered_plain),
+		cmocka_unit_test(neighbor_solicitations_are_answered_untagged),
 		cmocka_unit_test(flooded_copy_is_unlabelled_on_other_ports),
-		cmocka_unit_test(flows_that_cannot_be),
+		cmocka_unit_test(impossible_flows_are_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

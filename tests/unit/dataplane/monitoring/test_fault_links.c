@@ -47,7 +47,7 @@ static void exit_and_restart_are_logged(void **state)
 }
 
 /* Down and up at each look: a few lines at once, then one in ten seconds that has the rest. */
-static void one_that_flaps_does_not_fill_the_log(void **state)
+static void flapping_link_log_is_rate_limited(void **state)
 {
 	unsigned lines;
 
@@ -127,7 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(link_up_is_no_fault, start),
 		cmocka_unit_test_setup(exit_and_restart_are_logged, start),
-		cmocka_unit_test_setup(one_that_flaps_does_not_fill_the_log, start),
+		cmocka_unit_test_setup(flapping_link_log_is_rate_limited, start),
 		cmocka_unit_test_setup(missing_link_is_logged_after_the_delay, start),
 		cmocka_unit_test_setup(link_up_in_time_is_no_fault, start),
 	};

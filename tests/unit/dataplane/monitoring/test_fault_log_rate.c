@@ -19,7 +19,7 @@ static bool try(bool urgent, uint64_t now_ns)
 	return true;
 }
 
-static void a_few_at_once_then_one_a_period(void **state)
+static void burst_then_one_per_period(void **state)
 {
 	(void)state;
 	bp_pace_init(&pace, P, 5);
@@ -32,7 +32,7 @@ static void a_few_at_once_then_one_a_period(void **state)
 	assert_true(try(true, 10 + 2 * P));
 }
 
-static void more_of_the_same_waits_for_a_period(void **state)
+static void repeated_events_wait_for_a_period(void **state)
 {
 	(void)state;
 	bp_pace_init(&pace, P, 5);
@@ -43,7 +43,7 @@ static void more_of_the_same_waits_for_a_period(void **state)
 	assert_true(try(false, 10 + 2 * P - 1));
 }
 
-static void quiet_gives_no_more_than_the_few(void **state)
+static void quiet_period_restores_only_the_burst(void **state)
 {
 	(void)state;
 	bp_pace_init(&pace, P, 0);
@@ -65,7 +65,7 @@ static void query_has_no_side_effect(void **state)
 		assert_true(try(true, 100));
 }
 
-static void a_period_of_0_is_one_of_1(void **state)
+static void period_of_0_is_period_of_1(void **state)
 {
 	(void)state;
 	bp_pace_init(&pace, 0, 7);
@@ -76,7 +76,7 @@ static void a_period_of_0_is_one_of_1(void **state)
 }
 
 /* Whatever is asked when: between any two lines there are no more than the bound says. */
-static void the_bound_holds_between_any_two_lines(void **state)
+static void log_rate_bound_holds_between_any_two_lines(void **state)
 {
 	static uint64_t at[WRITTEN_MAX];
 
@@ -102,12 +102,12 @@ static void the_bound_holds_between_any_two_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_few_at_once_then_one_a_period),
-		cmocka_unit_test(more_of_the_same_waits_for_a_period),
-		cmocka_unit_test(quiet_gives_no_more_than_the_few),
+		cmocka_unit_test(burst_then_one_per_period),
+		cmocka_unit_test(repeated_events_wait_for_a_period),
+		cmocka_unit_test(quiet_period_restores_only_the_burst),
 		cmocka_unit_test(query_has_no_side_effect),
-		cmocka_unit_test(a_period_of_0_is_one_of_1),
-		cmocka_unit_test(the_bound_holds_between_any_two_lines),
+		cmocka_unit_test(period_of_0_is_period_of_1),
+		cmocka_unit_test(log_rate_bound_holds_between_any_two_lines),
 	};
 
 	return cmocka_run_group_tests_name("fault_log_rate", tests, NULL, NULL);

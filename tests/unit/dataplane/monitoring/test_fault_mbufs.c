@@ -69,7 +69,7 @@ static void flapping_fault_is_logged_every_ten_seconds(void **state)
 }
 
 /* The mark may be so high that a quarter more is more than there is. */
-static void high_marks_have_an_end_too(void **state)
+static void high_threshold_has_hysteresis(void **state)
 {
 	struct bp_config_monitoring high = watch.sink.settings;
 
@@ -104,7 +104,7 @@ int main(void)
 		cmocka_unit_test_setup(low_mbufs_are_logged, start),
 		cmocka_unit_test_setup(fewest_free_buffers_are_recorded_without_fault, start),
 		cmocka_unit_test_setup(flapping_fault_is_logged_every_ten_seconds, start),
-		cmocka_unit_test_setup(high_marks_have_an_end_too, start),
+		cmocka_unit_test_setup(high_threshold_has_hysteresis, start),
 		cmocka_unit_test_setup(off_disables_the_check, start),
 	};
 

@@ -137,7 +137,7 @@ static const struct line lines[] = {
 		"fault=worker_stalls"},
 };
 
-static void each_line_has_its_message(void **state)
+static void each_fault_has_a_message(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -184,7 +184,7 @@ static void every_event_names_its_fault(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_line_has_its_message),
+		cmocka_unit_test(each_fault_has_a_message),
 		cmocka_unit_test(every_event_names_its_fault),
 	};
 

@@ -72,7 +72,7 @@ static void counts_before_the_start_are_ignored(void **state)
 }
 
 /* Some drivers begin anew when their link returns. */
-static void a_driver_that_counts_from_0_again_has_lost_that_many(void **state)
+static void restarted_driver_counter_is_counted_from_0(void **state)
 {
 	(void)state;
 	readings.port[0].missed = 1000;
@@ -91,7 +91,7 @@ int main(void)
 		cmocka_unit_test_setup(frames_are_counted_and_logged, start),
 		cmocka_unit_test_setup(each_reason_has_a_message_and_a_counter, start),
 		cmocka_unit_test_setup(counts_before_the_start_are_ignored, start),
-		cmocka_unit_test_setup(a_driver_that_counts_from_0_again_has_lost_that_many, start),
+		cmocka_unit_test_setup(restarted_driver_counter_is_counted_from_0, start),
 	};
 
 	return cmocka_run_group_tests_name("fault_rx_missed", tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void stalled_worker_is_logged_while_stalled(void **state)
 }
 
 /* A thread that was not even begun has no sign of life at all. */
-static void one_that_never_began_is_stuck_too(void **state)
+static void worker_that_never_started_is_stalled(void **state)
 {
 	(void)state;
 	held[1] = true;
@@ -93,7 +93,7 @@ static void one_that_never_began_is_stuck_too(void **state)
 }
 
 /* More workers than queues: the thread of one that has none has ended. */
-static void one_without_queues_is_not_waited_for(void **state)
+static void worker_without_queues_is_ignored(void **state)
 {
 	(void)state;
 	held[1] = true;
@@ -135,7 +135,7 @@ static void off_disables_the_check(void **state)
 	assert_no_more_events();
 }
 
-static void connections_that_pass_unread_are_a_fault(void **state)
+static void uninspected_connections_are_a_fault(void **state)
 {
 	struct bp_fault_record t;
 
@@ -161,12 +161,12 @@ static void connections_that_pass_unread_are_a_fault(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(connections_that_pass_unread_are_a_fault, begin),
+		cmocka_unit_test_setup(uninspected_connections_are_a_fault, begin),
 		cmocka_unit_test_setup(poll_gap_is_logged, begin),
 		cmocka_unit_test_setup(longest_poll_gap_is_recorded_without_fault, begin),
 		cmocka_unit_test_setup(stalled_worker_is_logged_while_stalled, begin),
-		cmocka_unit_test_setup(one_that_never_began_is_stuck_too, begin),
-		cmocka_unit_test_setup(one_without_queues_is_not_waited_for, begin),
+		cmocka_unit_test_setup(worker_that_never_started_is_stalled, begin),
+		cmocka_unit_test_setup(worker_without_queues_is_ignored, begin),
 		cmocka_unit_test_setup(delayed_monitor_reports_no_poll_gap, begin),
 		cmocka_unit_test_setup(off_disables_the_check, begin),
 	};

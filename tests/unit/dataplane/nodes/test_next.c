@@ -55,7 +55,7 @@ static void every_node_has_a_table(void **state)
 	assert_int_equal(edges_of(&bp_node_unconnected), 0);
 }
 
-static void a_path_leads_on_only(void **state)
+static void edges_lead_forward_only(void **state)
 {
 	assert_int_equal(edges_of(&bp_node_port_rx),
 		BIT(BP_EDGE_LCL_IN) | BIT(BP_EDGE_CHECKSUM) | BEHIND_CHECKSUM);
@@ -141,7 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_node_has_a_table),
-		cmocka_unit_test(a_path_leads_on_only),
+		cmocka_unit_test(edges_lead_forward_only),
 		cmocka_unit_test(a_graph_has_the_edges_of_the_tables),
 		cmocka_unit_test(edges_to_absent_nodes_are_unconnected),
 		cmocka_unit_test(a_frame_on_another_edge_is_counted),

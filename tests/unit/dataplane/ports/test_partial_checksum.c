@@ -221,7 +221,7 @@ static void leaves_the_rest_alone(void **state)
 
 /* Every prefix of a good frame, and every one-byte lie, is survived; cut frames are never changed.
  */
-static void survives_damage(void **state)
+static void damaged_frames_are_tolerated(void **state)
 {
 	struct built b[] = {
 		make4(0, 0, 6, 20), make4(2, 8, 17, 20), make6(0, 17, 20), make6(2, 6, 20)};
@@ -255,7 +255,7 @@ static void make_chain(struct rte_mbuf m[2], uint8_t *f, uint32_t n, uint32_t cu
 	m[0].next = &m[1];
 }
 
-static void completes_wherever_it_is_cut(void **state)
+static void completes_at_every_cut(void **state)
 {
 	const struct built all[] = {make4(0, 0, 6, 51), make4(2, 8, 17, 50), make6(2, 6, 33)};
 
@@ -286,7 +286,7 @@ static enum bp_partial leave(const struct built *b, struct rte_mbuf *m, uint8_t 
 }
 
 /* What a device is told, which finds the frame as it came. */
-static void leaves_it_to_a_device(void **state)
+static void checksum_is_left_to_the_device(void **state)
 {
 	const struct {
 		struct built b;
@@ -345,9 +345,9 @@ int main(void)
 		cmocka_unit_test(ignores_padding),
 		cmocka_unit_test(udp_zero_is_sent_as_ones),
 		cmocka_unit_test(leaves_the_rest_alone),
-		cmocka_unit_test(survives_damage),
-		cmocka_unit_test(completes_wherever_it_is_cut),
-		cmocka_unit_test(leaves_it_to_a_device),
+		cmocka_unit_test(damaged_frames_are_tolerated),
+		cmocka_unit_test(completes_at_every_cut),
+		cmocka_unit_test(checksum_is_left_to_the_device),
 		cmocka_unit_test(only_valid_fast_packets_take_the_fast_path),
 	};
 

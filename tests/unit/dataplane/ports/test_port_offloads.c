@@ -277,7 +277,7 @@ static void right_frame(uint8_t f[sizeof(partial_frame)])
 }
 
 /* The device's word counts, unless it is not to. */
-static void word_of_a_device(void **state)
+static void state_word_of_a_device(void **state)
 {
 	const uint64_t good = RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 	static const struct {
@@ -434,7 +434,7 @@ int main(void)
 		cmocka_unit_test(flooded_pieces),
 		cmocka_unit_test(stripped_tags_are_put_back),
 		cmocka_unit_test(tag_without_headroom),
-		cmocka_unit_test(word_of_a_device),
+		cmocka_unit_test(state_word_of_a_device),
 		cmocka_unit_test(distrusted_partial_is_completed),
 		cmocka_unit_test(partial_checksum_is_left_to_the_device),
 		cmocka_unit_test(driver_refuses),

@@ -164,7 +164,7 @@ static void expect_whole(
 			assert_int_equal(plan.port[p].n_rx, caps[p].max_rx);
 }
 
-static void served_whole_when_it_must(void **state)
+static void one_worker_serves_all_where_queues_do_not_suffice(void **state)
 {
 	struct bp_config c = two_ports(2);
 	struct bp_port_caps none = {.max_rx = 4, .max_tx = 4};
@@ -418,7 +418,7 @@ static void hugepages_are_required(void **state)
 	assert_string_equal(e.warning, "");
 }
 
-static void more_memory_than_there_is(void **state)
+static void more_memory_than_available(void **state)
 {
 	struct bp_config c = two_ports(1);
 	struct bp_eal e;
@@ -442,7 +442,7 @@ int main(void)
 		cmocka_unit_test(rss_spreads),
 		cmocka_unit_test(directions_meet),
 		cmocka_unit_test(fanout_spreads),
-		cmocka_unit_test(served_whole_when_it_must),
+		cmocka_unit_test(one_worker_serves_all_where_queues_do_not_suffice),
 		cmocka_unit_test(wanted_queues),
 		cmocka_unit_test(bridges_alternate),
 		cmocka_unit_test(mirroring_needs_queues),
@@ -452,7 +452,7 @@ int main(void)
 		cmocka_unit_test(cpus_that_are_allowed),
 		cmocka_unit_test(eal_arguments),
 		cmocka_unit_test(hugepages_are_required),
-		cmocka_unit_test(more_memory_than_there_is),
+		cmocka_unit_test(more_memory_than_available),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

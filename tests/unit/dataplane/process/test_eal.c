@@ -164,7 +164,7 @@ static pid_t hold(const char *path)
 }
 
 /* EAL gives no number with this failure: its words must do. */
-static void another_process_has_its_files(void **state)
+static void files_in_use_by_another_process_are_reported(void **state)
 {
 	char path[sizeof(dir) + 64];
 	const char *said;
@@ -193,7 +193,7 @@ int main(void)
 		cmocka_unit_test(it_starts),
 		cmocka_unit_test(its_lines_keep_their_levels_in_the_journal),
 		cmocka_unit_test(an_option_is_wrong),
-		cmocka_unit_test(another_process_has_its_files),
+		cmocka_unit_test(files_in_use_by_another_process_are_reported),
 	};
 
 	return cmocka_run_group_tests_name("eal", tests, setup, teardown);

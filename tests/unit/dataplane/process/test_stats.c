@@ -63,7 +63,7 @@ static bool printed(const char *what)
 }
 
 /* Each group on its side, whoever counted it; the groups that only tell are on neither. */
-static void every_outcome_is_on_its_side(void **state)
+static void every_outcome_is_in_its_group(void **state)
 {
 	(void)state;
 	count_frames(0, 0, 100, 20);
@@ -99,7 +99,7 @@ static void every_outcome_is_on_its_side(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_outcome_is_on_its_side, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_outcome_is_in_its_group, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

@@ -125,7 +125,7 @@ static void the_end_is_a_stop(void **state)
 }
 
 /* A capture merged by somebody else: clocks for age don't go back. */
-static void time_that_goes_back(void **state)
+static void clock_going_backwards(void **state)
 {
 	static const int64_t in[] = {5000, 100, 200, 5100, 7000};
 	int64_t us[64];
@@ -199,7 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deadlines_are_exact),
 		cmocka_unit_test(the_end_is_a_stop),
-		cmocka_unit_test(time_that_goes_back),
+		cmocka_unit_test(clock_going_backwards),
 		cmocka_unit_test(pace_is_exact),
 		cmocka_unit_test(is_deterministic),
 	};

@@ -291,7 +291,7 @@ static void matrix_is_set(void **state)
 }
 
 /* All of them, by a bank. */
-static void bank_changes(void **state)
+static void generation_changes(void **state)
 {
 	struct bp_transform_receiver to[2] = {
 		x_receiver("10.1.0.9", 20000, 0.5), x_receiver("10.1.0.7", 20001, 3)};
@@ -354,7 +354,7 @@ static void bank_changes(void **state)
 }
 
 /* Until the control plane has said the rules, nothing for them leaves untransformed. */
-static void without_a_bank(void **state)
+static void missing_table_rejects_all(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
 	const struct bp_transform_rule rule = x_rule(A, 10000);
@@ -442,8 +442,8 @@ int main(void)
 		cmocka_unit_test(other_sessions_continue),
 		cmocka_unit_test(unknown_and_another_rule),
 		cmocka_unit_test(matrix_is_set),
-		cmocka_unit_test(bank_changes),
-		cmocka_unit_test(without_a_bank),
+		cmocka_unit_test(generation_changes),
+		cmocka_unit_test(missing_table_rejects_all),
 		cmocka_unit_test(receivers_of_the_other_version),
 		cmocka_unit_test(no_buffers),
 	};

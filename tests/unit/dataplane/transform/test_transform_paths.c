@@ -306,7 +306,7 @@ static void inspected(void **state)
 
 /* More copies than a stream between nodes holds are not made: of 63 readings with 64 receivers each
  * 4,032 datagrams, of which the port's ring takes 63. */
-static void many_receivers(void **state)
+static void number_of_copies_is_bounded(void **state)
 {
 	struct bp_transform_receiver to[BP_TRANSFORM_RECEIVERS_MAX];
 	struct xrig x;
@@ -349,7 +349,7 @@ int main(void)
 		cmocka_unit_test(in_pieces),
 		cmocka_unit_test(then_aggregated),
 		cmocka_unit_test(inspected),
-		cmocka_unit_test(many_receivers),
+		cmocka_unit_test(number_of_copies_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,7 +292,7 @@ static void reserved_codes_in_a_long_directory(void **state)
 }
 
 /* A first entry without everything, and flags that are reserved, in any entry. */
-static void flags_that_mean_nothing(void **state)
+static void undefined_flags_are_ignored(void **state)
 {
 	struct packet k;
 
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(the_smallest_packets),
 		cmocka_unit_test(longer_than_a_udp_payload),
 		cmocka_unit_test(reserved_codes_in_a_long_directory),
-		cmocka_unit_test(flags_that_mean_nothing),
+		cmocka_unit_test(undefined_flags_are_ignored),
 		cmocka_unit_test(random_directories_stay_inside),
 	};
 

@@ -99,7 +99,7 @@ static void vectors_are_read_and_written(void **state)
 	json_decref(vectors);
 }
 
-static void only_two_types_mean_something(void **state)
+static void unknown_types_are_rejected(void **state)
 {
 	uint8_t p[BP_AGG_LIN2018_LEN(2)] = {0};
 	struct bp_agg_lin2018 m;
@@ -160,7 +160,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors_are_read_and_written),
-		cmocka_unit_test(only_two_types_mean_something),
+		cmocka_unit_test(unknown_types_are_rejected),
 		cmocka_unit_test(padding_may_be_anything),
 		cmocka_unit_test(counts_at_their_bounds),
 	};

@@ -78,7 +78,7 @@ static void malformed_messages_are_refused(void **state)
 	}
 }
 
-static void borders_of_what_is_allowed(void **state)
+static void limits_of_allowed_values(void **state)
 {
 	struct bp_coap m;
 
@@ -352,7 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(malformed_messages_are_refused),
-		cmocka_unit_test(borders_of_what_is_allowed),
+		cmocka_unit_test(limits_of_allowed_values),
 		cmocka_unit_test(option_deltas_and_lengths_at_their_edges),
 		cmocka_unit_test(uint_options),
 		cmocka_unit_test(oversized_value_is_not_written),

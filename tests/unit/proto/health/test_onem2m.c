@@ -181,7 +181,7 @@ static void outcomes(void **state)
 }
 
 /* The status is read from the release's own option, and only where it can be a number. */
-static void a_status_that_is_none_is_not_read(void **state)
+static void invalid_status_is_not_read(void **state)
 {
 	static const struct {
 		const char *bytes;
@@ -226,7 +226,7 @@ int main(void)
 		cmocka_unit_test(invalid_path_is_rejected),
 		cmocka_unit_test(a_create_that_does_not_fit_is_refused),
 		cmocka_unit_test(outcomes),
-		cmocka_unit_test(a_status_that_is_none_is_not_read),
+		cmocka_unit_test(invalid_status_is_not_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void vectors_are_wrong_when_cut_or_longer(void **state)
 	}
 }
 
-static void every_byte_of_every_vector_may_be_any(void **state)
+static void every_byte_of_every_vector_is_fuzzed(void **state)
 {
 	json_t *item;
 	size_t i;
@@ -435,7 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vectors_are_classified_identically),
 		cmocka_unit_test(vectors_are_wrong_when_cut_or_longer),
-		cmocka_unit_test(every_byte_of_every_vector_may_be_any),
+		cmocka_unit_test(every_byte_of_every_vector_is_fuzzed),
 		cmocka_unit_test(several_bytes_changed_by_one),
 		cmocka_unit_test(garbage_is_classified_identically),
 		cmocka_unit_test(associations_are_read_back),

@@ -409,7 +409,7 @@ static const struct fault *fault_of(const char *id)
 	return NULL;
 }
 
-static void invalid_vectors_fail_as_they_should(void **state)
+static void invalid_vectors_fail_as_described(void **state)
 {
 	static struct phd_walk w;
 	json_t *item;
@@ -449,7 +449,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(valid_vectors_decode_as_described),
-		cmocka_unit_test(invalid_vectors_fail_as_they_should),
+		cmocka_unit_test(invalid_vectors_fail_as_described),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

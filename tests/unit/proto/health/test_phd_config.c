@@ -97,7 +97,7 @@ static void assert_same_object(
 	}
 }
 
-static void standard_models_are_what_devices_would_declare(void **state)
+static void standard_models_equal_declared_configurations(void **state)
 {
 	static struct bp_phd_model m;
 	size_t at = 0, models = 0;
@@ -213,7 +213,7 @@ static void handles_are_there_once(void **state)
 	assert_int_equal(read_handles(&m, 1, UINT16_MAX, 1), BP_PHD_OK);
 }
 
-static void as_many_objects_fit_as_are_promised(void **state)
+static void guaranteed_number_of_objects_fits(void **state)
 {
 	static struct bp_phd_model m;
 
@@ -285,7 +285,7 @@ static void attributes_have_the_length_of_their_type(void **state)
 	assert_int_equal(read_one(&m, 9999, 0, NULL), BP_PHD_OK); /* not read: of any length */
 }
 
-static void an_attribute_is_there_once(void **state)
+static void attribute_occurs_once(void **state)
 {
 	static struct bp_phd_model m;
 
@@ -407,7 +407,7 @@ static void random_configurations_are_read_back(void **state)
 
 /* ---- content ---- */
 
-static void contents_differ_where_models_do(void **state)
+static void contents_differ_by_model(void **state)
 {
 	bool certain;
 	const struct bp_phd_model *s = bp_phd_standard(700, &certain);
@@ -439,18 +439,18 @@ static void contents_differ_where_models_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(standard_models_are_what_devices_would_declare),
+		cmocka_unit_test(standard_models_equal_declared_configurations),
 		cmocka_unit_test(uncertain_standards_have_no_objects),
 		cmocka_unit_test(other_ids_are_unknown),
 		cmocka_unit_test(specialisations_follow_from_the_id),
 		cmocka_unit_test(object_without_attributes_is_accepted),
 		cmocka_unit_test(handles_are_there_once),
-		cmocka_unit_test(as_many_objects_fit_as_are_promised),
+		cmocka_unit_test(guaranteed_number_of_objects_fits),
 		cmocka_unit_test(lists_keep_what_fits),
 		cmocka_unit_test(attributes_have_the_length_of_their_type),
-		cmocka_unit_test(an_attribute_is_there_once),
+		cmocka_unit_test(attribute_occurs_once),
 		cmocka_unit_test(random_configurations_are_read_back),
-		cmocka_unit_test(contents_differ_where_models_do),
+		cmocka_unit_test(contents_differ_by_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ static void valid_packets_are_accepted(void **state)
 	}
 }
 
-static void cut_anywhere_they_are_not(void **state)
+static void cut_messages_are_rejected(void **state)
 {
 	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)
 		assert_cut_is_never_ok(valid[i].version, (const uint8_t *)valid[i].bytes,
@@ -112,7 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(valid_packets_are_accepted),
-		cmocka_unit_test(cut_anywhere_they_are_not),
+		cmocka_unit_test(cut_messages_are_rejected),
 		cmocka_unit_test(bytes_left_over_are_an_error),
 		cmocka_unit_test(each_fault_has_its_error),
 		cmocka_unit_test(only_types_with_a_checker_are_taken),

@@ -140,7 +140,7 @@ static void assert_head_agrees(uint8_t version, uint8_t flags, const uint8_t *bo
 	assert_true(decided);
 }
 
-static void the_head_of_a_publish_agrees_with_the_whole(void **state)
+static void publish_header_agrees_with_the_packet(void **state)
 {
 	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++) {
 		const uint8_t *p = (const uint8_t *)valid[i].bytes;
@@ -160,7 +160,7 @@ static void the_head_of_a_publish_agrees_with_the_whole(void **state)
 }
 
 /* 48,000 user properties and a topic of characters of several bytes, a byte at a time. */
-static void a_head_of_many_pieces_is_checked_once(void **state)
+static void header_in_pieces_is_checked_once(void **state)
 {
 	enum { PROPERTIES = 48000, EACH = 7, TOPIC = 65535 / 3 * 3 };
 	const uint32_t topic = TOPIC, section = PROPERTIES * EACH;
@@ -325,7 +325,7 @@ static void rewriting_knows_its_limits(void **state)
 }
 
 /* A caller that changed the alias but not the properties gets nothing, and nothing overflows. */
-static void rewriting_refuses_what_does_not_add_up(void **state)
+static void rewriting_rejects_inconsistent_lengths(void **state)
 {
 	static const uint8_t body[] = "\0\1t\7\x26\0\1k\0\1v98";
 	struct bp_mqtt_publish p;
@@ -377,15 +377,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(publish_fields_are_found),
 		cmocka_unit_test(every_byte_of_a_topic_is_checked),
-		cmocka_unit_test(the_head_of_a_publish_agrees_with_the_whole),
-		cmocka_unit_test(a_head_of_many_pieces_is_checked_once),
+		cmocka_unit_test(publish_header_agrees_with_the_packet),
+		cmocka_unit_test(header_in_pieces_is_checked_once),
 		cmocka_unit_test(bytes_after_the_packet_are_ignored),
 		cmocka_unit_test(connect_fields_are_found),
 		cmocka_unit_test(connack_fields_are_found),
 		cmocka_unit_test(a_rewritten_publish_differs_in_its_topic_alone),
 		cmocka_unit_test(rewriting_writes_these_bytes),
 		cmocka_unit_test(rewriting_knows_its_limits),
-		cmocka_unit_test(rewriting_refuses_what_does_not_add_up),
+		cmocka_unit_test(rewriting_rejects_inconsistent_lengths),
 		cmocka_unit_test(random_bodies_are_evaluated),
 	};
 

@@ -31,7 +31,7 @@ static void assert_same(bp_v16 a, bp_v16 b)
 	assert_memory_equal(&a, &b, sizeof(a));
 }
 
-static void words_are_summed_up_by_twos(void **state)
+static void checksum_words_are_added_in_pairs(void **state)
 {
 	for (unsigned n = 0; n < TEST_TIMES(20000); n++) {
 		const bp_v16 v = some();
@@ -116,7 +116,7 @@ static void multiples_are_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_are_summed_up_by_twos),
+		cmocka_unit_test(checksum_words_are_added_in_pairs),
 		cmocka_unit_test(bytes_are_picked),
 		cmocka_unit_test(lower_values_are_kept),
 		cmocka_unit_test(four_sums_become_one_vector),

@@ -182,7 +182,7 @@ static uint32_t judge(struct frame f[4], const uint64_t mac[4])
 	return mask;
 }
 
-static void like_one_by_one(void **state)
+static void burst_equals_single_steps(void **state)
 {
 	uint32_t seen[2] = {0, 0};
 
@@ -265,7 +265,7 @@ static void every_checksum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(like_one_by_one),
+		cmocka_unit_test(burst_equals_single_steps),
 		cmocka_unit_test(macs_of_each),
 		cmocka_unit_test(nothing),
 		cmocka_unit_test(every_checksum),

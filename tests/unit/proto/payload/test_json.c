@@ -98,7 +98,7 @@ static void other_kinds_are_no_value(void **state)
 	assert_none("$[0]", "81");
 }
 
-static void paths_that_lead_nowhere_have_none(void **state)
+static void unmatched_paths_have_no_value(void **state)
 {
 	assert_none("$.a", "{}");
 	assert_none("$.a", "[]");
@@ -121,7 +121,7 @@ static void paths_that_lead_nowhere_have_none(void **state)
 	assert_none("$[1][0]", "[[1,2],5]");
 }
 
-static void the_last_of_equal_names_counts(void **state)
+static void last_duplicate_name_wins(void **state)
 {
 	assert_value("$.a", "{\"a\":1,\"a\":2}", 2);
 	assert_value("$.a", "{\"a\":\"x\",\"a\":2}", 2);
@@ -335,7 +335,7 @@ static void depth_hides_nothing(void **state)
 	assert_none("$[0]", text);
 }
 
-static void a_hundred_thousand_brackets_are_just_no_value(void **state)
+static void hundred_thousand_brackets_have_no_value(void **state)
 {
 	enum { N = 100000 };
 	char *text = malloc(N);
@@ -402,8 +402,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_path_leads_to_the_number),
 		cmocka_unit_test(other_kinds_are_no_value),
-		cmocka_unit_test(paths_that_lead_nowhere_have_none),
-		cmocka_unit_test(the_last_of_equal_names_counts),
+		cmocka_unit_test(unmatched_paths_have_no_value),
+		cmocka_unit_test(last_duplicate_name_wins),
 		cmocka_unit_test(names_compare_after_unescaping),
 		cmocka_unit_test(valid_texts_are_accepted),
 		cmocka_unit_test(invalid_texts_have_no_value),
@@ -411,7 +411,7 @@ int main(void)
 		cmocka_unit_test(every_byte_of_a_string_is_checked),
 		cmocka_unit_test(truncated_input_is_invalid),
 		cmocka_unit_test(depth_hides_nothing),
-		cmocka_unit_test(a_hundred_thousand_brackets_are_just_no_value),
+		cmocka_unit_test(hundred_thousand_brackets_have_no_value),
 		cmocka_unit_test(sixteen_steps_are_followed),
 		cmocka_unit_test(long_texts_are_read_to_the_end),
 		cmocka_unit_test(names_of_every_length_are_compared_whole),

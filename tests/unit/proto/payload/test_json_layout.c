@@ -107,7 +107,7 @@ static void digits_of_numbers_may_differ(void **state)
 	assert_true(fits("$[0]", " [1]\n", " [3]\n"));
 }
 
-static void a_first_digit_of_several_is_not_0(void **state)
+static void leading_zero_is_rejected(void **state)
 {
 	assert_fits("{\"a\":10}", "{\"a\":90}");
 	assert_misfit("{\"a\":10}", "{\"a\":00}");
@@ -549,7 +549,7 @@ static unsigned check_changes(
 	return fitted;
 }
 
-static void random_texts_fit_exactly_when_the_value_is_told_right(void **state)
+static void random_texts_fit_the_computed_size(void **state)
 {
 	struct bp_json_path compiled[PATHS];
 	struct writer *w = calloc(1, sizeof(*w));
@@ -594,7 +594,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(digits_of_numbers_may_differ),
-		cmocka_unit_test(a_first_digit_of_several_is_not_0),
+		cmocka_unit_test(leading_zero_is_rejected),
 		cmocka_unit_test(non_digits_are_rejected),
 		cmocka_unit_test(a_number_may_become_infinite),
 		cmocka_unit_test(characters_of_values_may_differ),
@@ -604,7 +604,7 @@ int main(void)
 		cmocka_unit_test(entries_without_value_or_steps_are_not_stored),
 		cmocka_unit_test(every_byte_is_checked),
 		cmocka_unit_test(numbers_are_read_at_the_end),
-		cmocka_unit_test(random_texts_fit_exactly_when_the_value_is_told_right),
+		cmocka_unit_test(random_texts_fit_the_computed_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

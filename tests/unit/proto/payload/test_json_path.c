@@ -56,7 +56,7 @@ static void paths_become_steps(void **state)
 	}
 }
 
-static void faults_are_named_and_placed(void **state)
+static void errors_name_the_item_and_position(void **state)
 {
 	static const struct {
 		const char *path;
@@ -170,7 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_become_steps),
-		cmocka_unit_test(faults_are_named_and_placed),
+		cmocka_unit_test(errors_name_the_item_and_position),
 		cmocka_unit_test(names_are_bounded_together),
 		cmocka_unit_test(sixteen_steps_are_the_most),
 		cmocka_unit_test(equal_paths_are_equal_bytes),

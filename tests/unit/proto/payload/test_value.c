@@ -110,7 +110,7 @@ static void same_digits_before(const char *text, unsigned len)
 }
 
 /* What is before them and may look like a part of them does not count. */
-static void digits_that_end_somewhere_are_those_that_begin_there(void **state)
+static void digit_runs_are_delimited_consistently(void **state)
 {
 	static const char alphabet[] = "0159.-/:x";
 	enum { N = sizeof(alphabet) - 1 };
@@ -241,7 +241,7 @@ int main(void)
 		cmocka_unit_test(a_number_is_a_value),
 		cmocka_unit_test(anything_else_is_none),
 		cmocka_unit_test(short_texts_agree_with_strtod),
-		cmocka_unit_test(digits_that_end_somewhere_are_those_that_begin_there),
+		cmocka_unit_test(digit_runs_are_delimited_consistently),
 		cmocka_unit_test(every_width_and_order_is_read),
 		cmocka_unit_test(floats_are_read_when_finite),
 		cmocka_unit_test(fields_outside_the_payload_have_no_value),

@@ -53,7 +53,7 @@ static void full(void **state)
 	expect_figures_agree();
 }
 
-static void time_is_up(void **state)
+static void max_delay_flush(void **state)
 {
 	const struct udp u[2] = {from_sender(1), from_sender(2)};
 
@@ -200,7 +200,7 @@ static void stream_key_fields(void **state)
 
 /* The source is that of the stream's first message for all its life, so that what shares out flows
  * keeps its order. */
-static void source_and_numbers_of_a_life(void **state)
+static void source_and_numbers_of_a_session(void **state)
 {
 	struct udp u = from_sender(1);
 
@@ -279,7 +279,7 @@ static void ports(void **state)
 	expect_figures_agree();
 }
 
-static void paper(void **state)
+static void lin2018_format(void **state)
 {
 	struct udp u[4];
 
@@ -389,15 +389,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(full, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(time_is_up, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(max_delay_flush, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(delays_of_each_rule, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			another_target_is_another_aggregate, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stream_key_fields, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(source_and_numbers_of_a_life, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(source_and_numbers_of_a_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(configured_source, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ports, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(paper, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lin2018_format, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reload, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(order_within_a_burst, set_up, tear_down),
 	};

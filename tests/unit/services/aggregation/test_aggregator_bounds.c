@@ -64,7 +64,7 @@ static void idle_streams_are_evicted(void **state)
 }
 
 /* Where all hold something, the one that began first leaves; over all rules. */
-static void the_oldest_leaves_at_the_bound(void **state)
+static void oldest_is_evicted_at_the_limit(void **state)
 {
 	struct udp u = to_host(2);
 
@@ -96,7 +96,7 @@ static void the_oldest_leaves_at_the_bound(void **state)
 
 /* What is due or flushed all at once leaves in portions, the oldest first, and none is forgotten.
  */
-static void many_leave_in_portions(void **state)
+static void flushes_are_bounded_per_poll(void **state)
 {
 	const unsigned held = 2 * BP_AGG_AT_ONCE + 10;
 	struct udp u = from_sender(1);
@@ -302,8 +302,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(idle_streams_are_evicted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_oldest_leaves_at_the_bound, set_up, tear_down),
-		cmocka_unit_test_teardown(many_leave_in_portions, tear_down),
+		cmocka_unit_test_setup_teardown(oldest_is_evicted_at_the_limit, set_up, tear_down),
+		cmocka_unit_test_teardown(flushes_are_bounded_per_poll, tear_down),
 		cmocka_unit_test_setup_teardown(no_buffer, set_up, tear_down),
 		cmocka_unit_test(as_full_as_can_be),
 		cmocka_unit_test(no_capacity_at_all),

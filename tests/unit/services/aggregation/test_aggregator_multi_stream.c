@@ -157,7 +157,7 @@ static void many(unsigned streams, unsigned bound, enum bp_agg_format format, bo
 	tear_down(NULL);
 }
 
-static void full_aggregates_of_many(void **state)
+static void full_aggregates_of_several_streams(void **state)
 {
 	many(2, STREAMS, BP_AGG_FORMAT_FULL, false);
 	many(STREAMS, STREAMS, BP_AGG_FORMAT_FULL, false);
@@ -165,7 +165,7 @@ static void full_aggregates_of_many(void **state)
 	many(7, STREAMS, BP_AGG_FORMAT_FULL, true);
 }
 
-static void paper_of_many(void **state)
+static void lin2018_multi_stream(void **state)
 {
 	many(2, STREAMS, BP_AGG_FORMAT_LIN2018, false);
 	many(STREAMS, STREAMS, BP_AGG_FORMAT_LIN2018, true);
@@ -413,7 +413,7 @@ static void services_are_streams(void **state)
 }
 
 /* Rules of one port that lie within each other: the first in the file is whose it is. */
-static void first_rule_of_several(void **state)
+static void first_matching_rule_applies(void **state)
 {
 	struct bp_agg_input in[BURST];
 	static uint8_t frame[BURST][FRAME_MOST];
@@ -453,14 +453,14 @@ static void first_rule_of_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(full_aggregates_of_many),
-		cmocka_unit_test(paper_of_many),
+		cmocka_unit_test(full_aggregates_of_several_streams),
+		cmocka_unit_test(lin2018_multi_stream),
 		cmocka_unit_test(more_entries_than_capacity),
 		cmocka_unit_test(without_buffers),
 		cmocka_unit_test(one_is_another),
 		cmocka_unit_test(damage_is_found),
 		cmocka_unit_test(services_are_streams),
-		cmocka_unit_test(first_rule_of_several),
+		cmocka_unit_test(first_matching_rule_applies),
 		cmocka_unit_test(sums_of_both_paths),
 	};
 

@@ -401,7 +401,7 @@ static void flush_without_buffer(void **state)
 }
 
 /* A stream that gives way to another one sends what waits. */
-static void gives_way(void **state)
+static void evicted_stream_is_flushed(void **state)
 {
 	struct udp u;
 
@@ -416,7 +416,7 @@ static void gives_way(void **state)
 }
 
 /* A stream that was one of many and comes alone now is taken the way of one, behind what waits. */
-static void one_of_many(void **state)
+static void one_stage_of_several(void **state)
 {
 	struct udp u[BURST];
 
@@ -453,8 +453,8 @@ int main(void)
 		cmocka_unit_test_teardown(others_between, tear_down),
 		cmocka_unit_test_teardown(passes_without_buffer, tear_down),
 		cmocka_unit_test_teardown(flush_without_buffer, tear_down),
-		cmocka_unit_test_teardown(gives_way, tear_down),
-		cmocka_unit_test_teardown(one_of_many, tear_down),
+		cmocka_unit_test_teardown(evicted_stream_is_flushed, tear_down),
+		cmocka_unit_test_teardown(one_stage_of_several, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("aggregator_stage", tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void random_address(uint64_t *seed, uint8_t address[16])
 		address[next_random(seed) % 16] ^= (uint8_t)(1 << next_random(seed) % 8);
 }
 
-static void the_first_rule_that_matches(void **state)
+static void first_matching_rule_applies(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;
 	unsigned found = 0;
@@ -125,7 +125,7 @@ static void impossible_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_rule_that_matches),
+		cmocka_unit_test(first_matching_rule_applies),
 		cmocka_unit_test(impossible_rules),
 	};
 

@@ -63,7 +63,7 @@ static void a_burst_is_spread(void **state)
 }
 
 /* The gap is counted from when the last one left, not from when it might have. */
-static void a_late_poll_does_not_make_up(void **state)
+static void late_poll_does_not_catch_up(void **state)
 {
 	struct bp_pacer p = fresh(8, 1000);
 
@@ -84,7 +84,7 @@ static void a_late_poll_does_not_make_up(void **state)
 	bp_pacer_free(&p);
 }
 
-static void a_full_queue_lets_its_oldest_go(void **state)
+static void full_queue_sends_oldest_early(void **state)
 {
 	/* a bound that is no power of two is kept, too */
 	for (uint32_t size = 1; size <= 9; size++) {
@@ -199,8 +199,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alone_it_does_not_wait),
 		cmocka_unit_test(a_burst_is_spread),
-		cmocka_unit_test(a_late_poll_does_not_make_up),
-		cmocka_unit_test(a_full_queue_lets_its_oldest_go),
+		cmocka_unit_test(late_poll_does_not_catch_up),
+		cmocka_unit_test(full_queue_sends_oldest_early),
 		cmocka_unit_test(all_of_it_at_once),
 		cmocka_unit_test(no_gap_is_no_queue),
 		cmocka_unit_test(sizes_that_no_queue_has),

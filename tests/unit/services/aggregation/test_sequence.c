@@ -107,7 +107,7 @@ static void the_window_has_an_end(void **state)
 
 /* What comes before the first that came shows that the stream is longer: the difference of missing
  * and late stays what has not come. */
-static void late_at_the_very_beginning(void **state)
+static void late_first_frame(void **state)
 {
 	struct bp_sequences *s = fresh(4);
 
@@ -132,7 +132,7 @@ static void late_at_the_very_beginning(void **state)
 	bp_sequences_free(s);
 }
 
-static void a_long_step_is_another_life(void **state)
+static void large_step_starts_a_new_stream(void **state)
 {
 	const uint32_t step = 1u << 24;
 	struct bp_sequences *s = fresh(4);
@@ -205,7 +205,7 @@ static void longest_idle_is_evicted(void **state)
 	bp_sequences_free(s);
 }
 
-static void at_least_one_stream(void **state)
+static void minimum_is_one_stream(void **state)
 {
 	struct bp_sequences *s = fresh(0);
 
@@ -298,11 +298,11 @@ int main(void)
 		cmocka_unit_test(gaps),
 		cmocka_unit_test(late_and_duplicates),
 		cmocka_unit_test(the_window_has_an_end),
-		cmocka_unit_test(late_at_the_very_beginning),
-		cmocka_unit_test(a_long_step_is_another_life),
+		cmocka_unit_test(late_first_frame),
+		cmocka_unit_test(large_step_starts_a_new_stream),
 		cmocka_unit_test(each_part_of_the_key_makes_a_stream),
 		cmocka_unit_test(longest_idle_is_evicted),
-		cmocka_unit_test(at_least_one_stream),
+		cmocka_unit_test(minimum_is_one_stream),
 		cmocka_unit_test(clear_removes_all_state),
 		cmocka_unit_test(random_orders),
 	};

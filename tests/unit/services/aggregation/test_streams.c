@@ -144,7 +144,7 @@ static void lists_keep_order(void **state)
 	bp_agg_streams_free(&t);
 }
 
-static void keys_say_what_was_put_in(void **state)
+static void keys_contain_the_fields(void **state)
 {
 	const struct bp_agg_key k = {{1, 2, 3, bp_agg_key_last(65535, 31, 255, 6, true, 2)}};
 	struct bp_agg_key other;
@@ -174,7 +174,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(queued_segments_are_found),
 		cmocka_unit_test(lists_keep_order),
-		cmocka_unit_test(keys_say_what_was_put_in),
+		cmocka_unit_test(keys_contain_the_fields),
 	};
 
 	return cmocka_run_group_tests_name("streams", tests, NULL, NULL);

@@ -201,7 +201,7 @@ static void run(unsigned len, unsigned bursts)
 	free((void *)first.frame);
 }
 
-static void a_run_ends_where_one_differs(void **state)
+static void run_ends_at_the_first_difference(void **state)
 {
 	for (unsigned i = 0; i < TEST_TIMES(200); i++) {
 		paper = false;
@@ -256,7 +256,7 @@ static void short_frames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_run_ends_where_one_differs),
+		cmocka_unit_test(run_ends_at_the_first_difference),
 		cmocka_unit_test(the_longest),
 		cmocka_unit_test(short_frames),
 	};

@@ -112,7 +112,7 @@ static void an_instance_an_object(void **state)
 		assert_one_an_object(&goldens[i], &rig_plan);
 }
 
-static void in_every_release_named_or_not_con_or_non(void **state)
+static void all_releases_name_modes_and_message_types(void **state)
 {
 	for (unsigned i = 0; i < BP_M2M_RELEASES * 4; i++) {
 		struct bp_phd_settings plan = rig_plan;
@@ -371,7 +371,7 @@ static void times_and_status(void **state)
 }
 
 /* All that the map of a fixed report can say. */
-static void fixed_maps_with_everything(void **state)
+static void fixed_maps_with_all_attributes(void **state)
 {
 	static const struct bp_phd_model m = {.config_id = 0x4000,
 		.n = 2,
@@ -398,7 +398,7 @@ static void fixed_maps_with_everything(void **state)
 }
 
 /* Observations of unknown objects are left out while there are known ones. */
-static void unknown_handles_beside_known_ones(void **state)
+static void unknown_handles_with_known_ones(void **state)
 {
 	static const char *const names[] = {"pulse_rate", "spo2"};
 	static const char *const cons[] = {
@@ -426,15 +426,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_instance_an_object),
-		cmocka_unit_test(in_every_release_named_or_not_con_or_non),
+		cmocka_unit_test(all_releases_name_modes_and_message_types),
 		cmocka_unit_test(an_instance_a_report),
 		cmocka_unit_test(s02_byte_by_byte),
 		cmocka_unit_test(written_over_the_report),
 		cmocka_unit_test(compound_values),
 		cmocka_unit_test(other_attributes_of_variable_reports),
 		cmocka_unit_test(times_and_status),
-		cmocka_unit_test(fixed_maps_with_everything),
-		cmocka_unit_test(unknown_handles_beside_known_ones),
+		cmocka_unit_test(fixed_maps_with_all_attributes),
+		cmocka_unit_test(unknown_handles_with_known_ones),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static const struct verdict verdicts[] = {
 	{"M28", &rig_400, BP_PHD_BAD_HANDLE, true, 11},
 };
 
-static void each_vector_has_its_verdict(void **state)
+static void each_vector_has_the_expected_result(void **state)
 {
 	for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
 		const struct verdict *v = &verdicts[i];
@@ -331,7 +331,7 @@ static void any_bytes_as_a_layout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_vector_has_its_verdict),
+		cmocka_unit_test(each_vector_has_the_expected_result),
 		cmocka_unit_test(values_that_contradict_themselves),
 		cmocka_unit_test(excess_is_rate_limited),
 		cmocka_unit_test(more_than_workers_take),

@@ -102,7 +102,7 @@ static void every_value_once(unsigned n, uint32_t max_message, unsigned at_least
 	free(l);
 }
 
-static void as_several_lists(void **state)
+static void several_lists(void **state)
 {
 	(void)state;
 	every_value_once(60, 1024, 2);
@@ -132,7 +132,7 @@ static void as_one(void **state)
 }
 
 /* One observation alone is too long; or there are too many lists for the names. */
-static void can_not_be_split(void **state)
+static void unsplittable_report(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 	struct bp_phd_conversion c;
@@ -157,9 +157,9 @@ static void can_not_be_split(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_several_lists),
+		cmocka_unit_test(several_lists),
 		cmocka_unit_test(as_one),
-		cmocka_unit_test(can_not_be_split),
+		cmocka_unit_test(unsplittable_report),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -380,13 +380,13 @@ static void run(bool constant)
 	free(x);
 }
 
-static void reports_that_have_numbers(void **state)
+static void numbered_reports(void **state)
 {
 	(void)state;
 	run(false);
 }
 
-static void reports_that_have_all_the_same(void **state)
+static void reports_with_equal_numbers(void **state)
 {
 	(void)state;
 	run(true);
@@ -395,8 +395,8 @@ static void reports_that_have_all_the_same(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reports_that_have_numbers),
-		cmocka_unit_test(reports_that_have_all_the_same),
+		cmocka_unit_test(numbered_reports),
+		cmocka_unit_test(reports_with_equal_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -304,7 +304,7 @@ static void types_as_text(void **state)
 }
 
 /* Nobody can be accepted before it is known where measurements go. */
-static void without_a_plan(void **state)
+static void missing_settings(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	r->x.t->control->settings_generation = 1;
@@ -331,7 +331,7 @@ int main(void)
 		cmocka_unit_test(missing_mds_response_times_out),
 		cmocka_unit_test(a_type_that_is_needed),
 		cmocka_unit_test(types_as_text),
-		cmocka_unit_test(without_a_plan),
+		cmocka_unit_test(missing_settings),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

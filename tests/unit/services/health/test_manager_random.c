@@ -83,7 +83,7 @@ static void one_step(uint8_t is[DEVICES + 1])
 	is[d] = s->then[is[d]];
 }
 
-static void the_states_are_those_of_a_plain_table(void **state)
+static void states_equal_a_simple_table(void **state)
 {
 	uint8_t is[DEVICES + 1] = {0};
 	bool open[DEVICES + 1] = {false};
@@ -150,7 +150,7 @@ static void reserved_bytes_are_ignored(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_states_are_those_of_a_plain_table),
+		cmocka_unit_test(states_equal_a_simple_table),
 		cmocka_unit_test(reserved_bytes_are_ignored),
 	};
 

@@ -68,7 +68,7 @@ static void while_waiting_for_the_configuration(void **state)
 	rig_close(r);
 }
 
-static void a_device_that_never_declares_itself(void **state)
+static void device_without_configuration(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	rig_send(r, 1, "A04");
@@ -156,7 +156,7 @@ static void limits_continue(void **state)
 }
 
 /* Instances are named otherwise now: layouts are made anew of what is known. */
-static void another_plan(void **state)
+static void changed_settings(void **state)
 {
 	rig_open(r, *state, 16, 16);
 	rig_send(r, 1, "A01");
@@ -207,7 +207,7 @@ static void a_damaged_layout(void **state)
 }
 
 /* Two sessions of one device, as a writer leaves them that died while one took over. */
-static void the_later_of_two_stays(void **state)
+static void newer_of_two_is_kept(void **state)
 {
 	uint8_t id[8];
 
@@ -356,7 +356,7 @@ static void restored_session_is_queried(void **state)
 }
 
 /* The store lost that one of them ended. */
-static void the_later_of_two_stored_stays(void **state)
+static void newer_of_two_stored_is_kept(void **state)
 {
 	for (unsigned later = 0; later < 2; later++) {
 		struct bp_phd_session_spec s[2] = {stored(1, OXIMETER, 400, content_of(400)),
@@ -381,7 +381,7 @@ static void the_later_of_two_stored_stays(void **state)
 }
 
 /* The table survived, the plan is another, and what the device declared is still to be read. */
-static void another_plan_before_all_is_read(void **state)
+static void changed_settings_during_loading(void **state)
 {
 	uint32_t slot;
 
@@ -418,19 +418,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(while_operating),
 		cmocka_unit_test(while_waiting_for_the_configuration),
-		cmocka_unit_test(a_device_that_never_declares_itself),
+		cmocka_unit_test(device_without_configuration),
 		cmocka_unit_test(while_asked_for_its_mds),
 		cmocka_unit_test(while_releasing),
 		cmocka_unit_test(tcp_sessions_end),
 		cmocka_unit_test(limits_continue),
-		cmocka_unit_test(another_plan),
+		cmocka_unit_test(changed_settings),
 		cmocka_unit_test(a_damaged_layout),
-		cmocka_unit_test(the_later_of_two_stays),
+		cmocka_unit_test(newer_of_two_is_kept),
 		cmocka_unit_test(without_the_table),
 		cmocka_unit_test(restored_from_declared_configuration),
 		cmocka_unit_test(restored_session_is_queried),
-		cmocka_unit_test(the_later_of_two_stored_stays),
-		cmocka_unit_test(another_plan_before_all_is_read),
+		cmocka_unit_test(newer_of_two_stored_is_kept),
+		cmocka_unit_test(changed_settings_during_loading),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

@@ -7,7 +7,7 @@
 static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 #define S 1000000000ull
 
-static void fields_are_where_they_should_be(void **state)
+static void fields_have_the_documented_offsets(void **state)
 {
 	(void)state;
 	assert_int_equal(bp_phd_last_pack(0xabcd, 0x1234, 0x89abcdef), 0xabcd123489abcdefull);
@@ -195,7 +195,7 @@ static void invalid_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_are_where_they_should_be),
+		cmocka_unit_test(fields_have_the_documented_offsets),
 		cmocka_unit_test(no_pair_is_none),
 		cmocka_unit_test(after_an_error),
 		cmocka_unit_test(content_distinguishes_reports),

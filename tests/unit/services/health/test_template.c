@@ -451,7 +451,7 @@ static void other_kinds(void **state)
 }
 
 /* One odd report does not take away what the others have. */
-static void an_odd_one_between(void **state)
+static void single_difference_in_a_burst(void **state)
 {
 	const struct bp_phd_settings plan = {
 		.max_message = 1024, .per_report = 1, .release = BP_M2M_R4};
@@ -519,7 +519,7 @@ int main(void)
 		cmocka_unit_test(another_length),
 		cmocka_unit_test(layout_is_replaced),
 		cmocka_unit_test(other_kinds),
-		cmocka_unit_test(an_odd_one_between),
+		cmocka_unit_test(single_difference_in_a_burst),
 		cmocka_unit_test(a_long_path),
 	};
 

@@ -6,7 +6,7 @@
 static const uint64_t key[2] = {0x0123456789abcdefull, 0xfedcba9876543210ull};
 
 /* Each field at its bits: token.h's list, from the top, with the numbers added up by hand. */
-static void fields_are_where_they_should_be(void **state)
+static void fields_have_the_documented_offsets(void **state)
 {
 	static const struct {
 		struct bp_phd_token t;
@@ -70,7 +70,7 @@ static void missing_segment_is_reported(void **state)
 }
 
 /* Of the 65,536 checks of one token exactly one is true; with another life or key another one. */
-static void a_guess_is_one_in_65536(void **state)
+static void hash_collides_once_in_65536(void **state)
 {
 	const struct bp_phd_token t = {.slot = 4711, .invoke_id = 0x1238, .confirmed = true};
 	const uint64_t word = bp_phd_token_pack(&t, 9, key), above = word >> 16 << 16;
@@ -108,10 +108,10 @@ static void checks_are_spread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_are_where_they_should_be),
+		cmocka_unit_test(fields_have_the_documented_offsets),
 		cmocka_unit_test(records_are_read_as_written),
 		cmocka_unit_test(missing_segment_is_reported),
-		cmocka_unit_test(a_guess_is_one_in_65536),
+		cmocka_unit_test(hash_collides_once_in_65536),
 		cmocka_unit_test(checks_are_spread),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,7 +288,7 @@ static void check(struct line *l, const struct bp_lcl_admitted *a, struct line_f
 			l->early, l->full);
 }
 
-static void nodes_never_do_worse(void **state)
+static void node_delay_is_within_the_bound(void **state)
 {
 	static const uint64_t rates[] = {GBPS, 10 * GBPS, 25 * GBPS};
 	static struct line_frame frames[6 * FRAMES];
@@ -341,7 +341,7 @@ int main(void)
 		cmocka_unit_test(queues_must_reach),
 		cmocka_unit_test(queues_must_reach_at_the_last_hop),
 		cmocka_unit_test(the_budget_must_last),
-		cmocka_unit_test(nodes_never_do_worse),
+		cmocka_unit_test(node_delay_is_within_the_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

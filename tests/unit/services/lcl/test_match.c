@@ -336,7 +336,7 @@ static size_t random_frame(uint64_t *seed, uint8_t *frame)
 	return (r >> 48 & 3) == 0 ? (r >> 50) % (len + 1) : len;
 }
 
-static void the_first_entry_that_is_for_it(void **state)
+static void first_matching_entry_applies(void **state)
 {
 	static struct bp_lcl_rules rules;
 	uint64_t seed = 0x9e3779b97f4a7c15;
@@ -458,7 +458,7 @@ static void impossible_entries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_entry_that_is_for_it),
+		cmocka_unit_test(first_matching_entry_applies),
 		cmocka_unit_test(the_example),
 		cmocka_unit_test(impossible_entries),
 	};

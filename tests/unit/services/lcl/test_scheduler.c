@@ -72,7 +72,7 @@ static void leaves(struct bp_lcl_scheduler *s, uint64_t now, unsigned i, uint64_
 }
 
 /* Figure 2 of the paper: (a) goes into the queue that is being sent, (b) into the next one. */
-static void examples_of_the_paper(void **state)
+static void figure_2_of_ma(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 
@@ -158,7 +158,7 @@ static enum bp_lcl_put put_long(
 	return bp_lcl_put(s, ORIGIN + now, &a);
 }
 
-static void a_full_slot_passes_frames_on(void **state)
+static void full_slot_moves_frames_to_the_next(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 
@@ -300,7 +300,7 @@ static void note(void *arg, uint64_t late_ns)
 	b->late[b->n++] = late_ns;
 }
 
-static void how_late_a_slot_begins(void **state)
+static void slot_lateness_is_measured(void **state)
 {
 	struct bp_lcl_scheduler *s = fresh();
 	struct begun b = {0};
@@ -380,7 +380,7 @@ static bool can_be(struct bp_lcl_scheduler_options o)
 
 /* Of the 584 years that 64 bits of nanoseconds last: pauses of more than nine, at any place in a
  * slot, also when frames leave best effort on the wire behind. Flows stay in order. */
-static void pauses_of_many_years(void **state)
+static void pauses_of_several_years(void **state)
 {
 	const uint64_t year = 31557600ull * 1000000000;
 	struct bp_lcl_scheduler *s = fresh();
@@ -436,19 +436,19 @@ static void options_that_no_port_has(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(examples_of_the_paper),
+		cmocka_unit_test(figure_2_of_ma),
 		cmocka_unit_test(frames_of_a_slot_follow_each_other),
 		cmocka_unit_test(best_effort_yields),
 		cmocka_unit_test(slot_waits_for_best_effort_in_transmission),
-		cmocka_unit_test(a_full_slot_passes_frames_on),
+		cmocka_unit_test(full_slot_moves_frames_to_the_next),
 		cmocka_unit_test(late_and_early_frames),
 		cmocka_unit_test(each_queue_has_its_depth),
 		cmocka_unit_test(poll_gap_without_queue),
 		cmocka_unit_test(a_frame_longer_than_a_slot),
 		cmocka_unit_test(best_effort_that_ends_in_time_by_less_than_a_nanosecond),
-		cmocka_unit_test(how_late_a_slot_begins),
+		cmocka_unit_test(slot_lateness_is_measured),
 		cmocka_unit_test(shares_are_exact),
-		cmocka_unit_test(pauses_of_many_years),
+		cmocka_unit_test(pauses_of_several_years),
 		cmocka_unit_test(options_that_no_port_has),
 	};
 

@@ -114,7 +114,7 @@ static void judge_wait(const struct run *r, const struct frame *f, uint64_t long
  * Any arrivals: whatever is put into the slot that it is meant for keeps the bound, but for the
  * time of one frame. Where all frames are of one length, for no time at all.
  */
-static void whatever_finds_its_slot_keeps_the_bound(void **state)
+static void frames_in_their_slot_meet_the_bound(void **state)
 {
 	uint64_t seed = 0x1c1, count[BP_LCL_PUT_FULL + 1] = {0};
 
@@ -321,7 +321,7 @@ static void from_end_to_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whatever_finds_its_slot_keeps_the_bound),
+		cmocka_unit_test(frames_in_their_slot_meet_the_bound),
 		cmocka_unit_test(schedulable_flows_are_admitted),
 		cmocka_unit_test(from_end_to_end),
 	};

@@ -175,7 +175,7 @@ static void directions(void **state)
 }
 
 /* Cut anywhere: the alias is resolved and set as when it is whole. */
-static void cut_anywhere(void **state)
+static void cut_at_every_byte(void **state)
 {
 	struct bytes b = {0};
 	uint32_t number = 0;
@@ -331,7 +331,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(directions),
-		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(cut_at_every_byte),
 		cmocka_unit_test(not_over_connections),
 		cmocka_unit_test(limit_not_over_connections),
 		cmocka_unit_test(no_capacity),

@@ -237,7 +237,7 @@ static bool still_read(struct peer *c)
 }
 
 /* At the bound: closed ones first, then the one that was idle longest, by its last segment. */
-static void oldest_goes(void **state)
+static void oldest_connection_is_evicted(void **state)
 {
 	enum { N = 64 };
 	struct peer c[N + 40];
@@ -495,7 +495,7 @@ int main(void)
 		cmocka_unit_test(total),
 		cmocka_unit_test(header_cut_when_full),
 		cmocka_unit_test(connect_without_capacity),
-		cmocka_unit_test(oldest_goes),
+		cmocka_unit_test(oldest_connection_is_evicted),
 		cmocka_unit_test(syn_flood),
 		cmocka_unit_test(timeouts),
 		cmocka_unit_test(a_million_flows),

@@ -104,7 +104,7 @@ static enum bp_frame_kind changed(const struct peer *c, size_t at, uint8_t value
 	return kind;
 }
 
-static void lies4(void **state)
+static void inconsistent_ip4_lengths(void **state)
 {
 	struct peer c;
 
@@ -129,7 +129,7 @@ static void lies4(void **state)
 	assert_int_equal(changed(&c, 13, 0x06), BP_FRAME_OTHER); /* ARP */
 }
 
-static void lies6(void **state)
+static void inconsistent_ip6_lengths(void **state)
 {
 	struct peer c;
 
@@ -366,8 +366,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields),
 		cmocka_unit_test(truncated),
-		cmocka_unit_test(lies4),
-		cmocka_unit_test(lies6),
+		cmocka_unit_test(inconsistent_ip4_lengths),
+		cmocka_unit_test(inconsistent_ip6_lengths),
 		cmocka_unit_test(extension_headers),
 		cmocka_unit_test(vlan_depth),
 		cmocka_unit_test(every_bit_counts),

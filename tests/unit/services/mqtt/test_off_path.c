@@ -79,7 +79,7 @@ static void segment_on_another_worker(void **state)
  * A search goes back to where the true stream is, never to where that was: what a stranger asks
  * there, behind the true stream, the broker's next answer would seem to prove.
  */
-static void not_led_back(void **state)
+static void off_path_segment_does_not_rewind(void **state)
 {
 	struct peer c, stranger;
 	struct bytes b = {0};
@@ -352,7 +352,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(segment_on_another_worker),
-		cmocka_unit_test(not_led_back),
+		cmocka_unit_test(off_path_segment_does_not_rewind),
 		cmocka_unit_test(begun_behind),
 		cmocka_unit_test(begun_ahead),
 		cmocka_unit_test(evaluated_once),

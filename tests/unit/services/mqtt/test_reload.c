@@ -128,7 +128,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Every number of rules on one topic, by the same filter and by different ones. */
-static void many_on_one_topic(void **state)
+static void several_rules_on_one_topic(void **state)
 {
 	static const char *const filters[] = {"a/b/c", "a/+/c", "a/#", "#", "+/b/c", "+/+/+",
 		"a/b/+", "+/b/#", "a/+/#", "+/#", "a/b/#", "a/+/+", "+/+/c", "+/b/+", "a/b/c/#",
@@ -330,7 +330,7 @@ int main(void)
 		cmocka_unit_test(hysteresis),
 		cmocka_unit_test(hold),
 		cmocka_unit_test(state_over_reload),
-		cmocka_unit_test(many_on_one_topic),
+		cmocka_unit_test(several_rules_on_one_topic),
 		cmocka_unit_test(different_sources),
 		cmocka_unit_test(memo),
 		cmocka_unit_test(sets_alternate),

@@ -53,7 +53,7 @@ static void one_write(void **state)
 }
 
 /* Heads and payloads written apart: every second push looks like a packet of its own. */
-static void head_and_payload_apart(void **state)
+static void header_and_payload_in_separate_segments(void **state)
 {
 	struct peer c;
 	struct bytes b = {0}, fake = {0};
@@ -232,7 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_write),
-		cmocka_unit_test(head_and_payload_apart),
+		cmocka_unit_test(header_and_payload_in_separate_segments),
 		cmocka_unit_test(pushed_pieces),
 		cmocka_unit_test(injected),
 		cmocka_unit_test(losses),

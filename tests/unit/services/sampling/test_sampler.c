@@ -72,7 +72,7 @@ static void one_of_each_interval(void **state)
 
 /* Each position of an interval is as likely as the others: 10,000 intervals of 10, of which each
  * has 1,000 in the mean, with a deviation of 30. */
-static void positions_are_alike(void **state)
+static void positions_are_uniform(void **state)
 {
 	const struct bp_sampling_rules rules = {.n = 1, .rule = {rule_of(0, ETHERTYPE, 10)}};
 	struct bp_sampler *s = sampler_of(&rules);
@@ -92,7 +92,7 @@ static void positions_are_alike(void **state)
 	bp_sampler_free(s);
 }
 
-static void the_first_entry_that_matches_counts(void **state)
+static void first_match_wins(void **state)
 {
 	const struct bp_sampling_rules rules = {
 		.n = 3, .rule = {rule_of(1, 0, 1), rule_of(0, ETHERTYPE, 2), rule_of(0, 0, 1)}};
@@ -154,8 +154,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_of_each_interval),
-		cmocka_unit_test(positions_are_alike),
-		cmocka_unit_test(the_first_entry_that_matches_counts),
+		cmocka_unit_test(positions_are_uniform),
+		cmocka_unit_test(first_match_wins),
 		cmocka_unit_test(invalid_rules),
 	};
 

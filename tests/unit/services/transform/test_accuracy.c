@@ -20,7 +20,7 @@ static void measure(enum bp_transform_method method, bool from_meant, bool with_
  * the paper's figures and how near ours must be; they come out of 15,000 readings there as here, so
  * the third digit is chance.
  */
-static void table_one(void **state)
+static void table_1_of_kunze2021(void **state)
 {
 	static const struct {
 		enum bp_transform_method method;
@@ -50,7 +50,7 @@ static void table_one(void **state)
 }
 
 /* Nothing but the result's own rounding, at most half a last place along each axis. */
-static void doubles_only_round(void **state)
+static void doubles_differ_by_rounding_only(void **state)
 {
 	const double half = 0.5 / ONE;
 
@@ -174,8 +174,8 @@ int main(void)
 		cmocka_unit_test(draws),
 		cmocka_unit_test(counting),
 		cmocka_unit_test(reference),
-		cmocka_unit_test(table_one),
-		cmocka_unit_test(doubles_only_round),
+		cmocka_unit_test(table_1_of_kunze2021),
+		cmocka_unit_test(doubles_differ_by_rounding_only),
 		cmocka_unit_test(bare_points),
 	};
 

@@ -12,7 +12,7 @@ static enum bp_transform_method method;
 static uint64_t readings;
 
 /* Readings and results with 25 bits behind the point: nowhere off by 0.2 um or more. */
-static void in_the_papers_range(void **state)
+static void readings_within_the_range_of_kunze2021(void **state)
 {
 	struct bp_transform_draw d = {42};
 	struct bp_transform_accuracy a = {0};
@@ -42,7 +42,7 @@ static void in_the_papers_range(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_the_papers_range),
+		cmocka_unit_test(readings_within_the_range_of_kunze2021),
 	};
 	const int found = argc == 3 ? bp_transform_method_find(argv[1]) : -1;
 

@@ -57,7 +57,7 @@ static void saturates(const struct bp_transform_layout *l, double v, uint64_t bi
 	assert_true(saturated);
 }
 
-static void the_papers_packets(void **state)
+static void kunze2021_packets(void **state)
 {
 	struct bp_transform_layout l = bp_transform_layout_kunze2021;
 	const char *what;
@@ -216,7 +216,7 @@ static void the_ends_of_fixed_point(void **state)
 	saturates(&l, -NAN, 0x7fffffff);
 }
 
-static void half_goes_to_the_even_number(void **state)
+static void half_is_rounded_to_even(void **state)
 {
 	const struct bp_transform_layout l = of_type(BP_TRANSFORM_FIXED32, 0, false);
 
@@ -379,13 +379,13 @@ static void degrees(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_papers_packets),
+		cmocka_unit_test(kunze2021_packets),
 		cmocka_unit_test(non_lin2018_aggregates_are_rejected),
 		cmocka_unit_test(invalid_layouts),
 		cmocka_unit_test(overlapping_fields),
 		cmocka_unit_test(outputs_in_place_of_inputs),
 		cmocka_unit_test(the_ends_of_fixed_point),
-		cmocka_unit_test(half_goes_to_the_even_number),
+		cmocka_unit_test(half_is_rounded_to_even),
 		cmocka_unit_test(the_ends_of_unsigned_fixed_point),
 		cmocka_unit_test(the_ends_of_floats),
 		cmocka_unit_test(each_coordinate_has_its_bit),

@@ -108,7 +108,7 @@ static void all_variants_agree(void **state)
 }
 
 /* Each place and coordinate alone, since whole steps are looked at together. */
-static void one_of_many_is_beyond(void **state)
+static void one_field_out_of_range(void **state)
 {
 	static const double beyond[] = {64, -64.1, NAN, INFINITY, -INFINITY};
 	static struct bp_transform_points p;
@@ -134,7 +134,7 @@ static void one_of_many_is_beyond(void **state)
 }
 
 /* What a layout says, through the functions that workers call. */
-static void the_papers_layouts_in_a_burst(void **state)
+static void kunze2021_layouts_in_a_burst(void **state)
 {
 	static struct bp_transform_points p;
 	uint8_t bytes[BP_TRANSFORM_BURST][57], bad[BP_TRANSFORM_BURST];
@@ -171,8 +171,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_variants_agree),
-		cmocka_unit_test(one_of_many_is_beyond),
-		cmocka_unit_test(the_papers_layouts_in_a_burst),
+		cmocka_unit_test(one_field_out_of_range),
+		cmocka_unit_test(kunze2021_layouts_in_a_burst),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

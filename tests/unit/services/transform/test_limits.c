@@ -92,7 +92,7 @@ static void huge_angles(void **state)
 }
 
 /* Nearest doubles to multiples of pi/2: where little of the angle is left. */
-static void little_is_left(void **state)
+static void cancellation_keeps_precision(void **state)
 {
 	const double most = floor(BP_TRANSFORM_ANGLE_MAX / M_PI_2);
 	struct bp_transform_draw d = {12};
@@ -112,7 +112,7 @@ int main(void)
 		cmocka_unit_test(quadrants),
 		cmocka_unit_test(ends),
 		cmocka_unit_test(huge_angles),
-		cmocka_unit_test(little_is_left),
+		cmocka_unit_test(cancellation_keeps_precision),
 	};
 
 	return cmocka_run_group_tests(tests, methods_up, NULL);

@@ -115,7 +115,7 @@ static void any_number(void **state)
 	}
 }
 
-static void the_widest_is_chosen(void **state)
+static void widest_instruction_set_is_selected(void **state)
 {
 	assert_non_null(bp_transform_vector_ops(2));
 	assert_null(bp_transform_vector_ops(3));
@@ -139,7 +139,7 @@ static int up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_widest_is_chosen),
+		cmocka_unit_test(widest_instruction_set_is_selected),
 		cmocka_unit_test(the_same_bits),
 		cmocka_unit_test(the_same_bits_after_matrices),
 		cmocka_unit_test(any_number),

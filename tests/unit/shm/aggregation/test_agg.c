@@ -172,7 +172,7 @@ static void written_rows_are_read_once(void **state)
 
 /* A control plane that was killed while it wrote: nobody takes it, and the next one writes it anew.
  */
-static void half_a_plan_is_not_taken(void **state)
+static void incomplete_settings_are_not_applied(void **state)
 {
 	struct plans *p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63);
 	uint64_t seen = 0;
@@ -285,7 +285,7 @@ int main(void)
 		cmocka_unit_test(tables_exist_with_aggregation),
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(written_rows_are_read_once),
-		cmocka_unit_test(half_a_plan_is_not_taken),
+		cmocka_unit_test(incomplete_settings_are_not_applied),
 		cmocka_unit_test(republished_value_is_read_again),
 		cmocka_unit_test(no_reader_takes_parts_of_two),
 	};

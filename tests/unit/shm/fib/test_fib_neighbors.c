@@ -82,7 +82,7 @@ static void found_by_interface_and_address(void **state)
 }
 
 /* All that may be there, all of one line's: the worst that a hash can do. */
-static void all_fit_whatever_the_hash_does(void **state)
+static void all_entries_fit_with_any_hash(void **state)
 {
 	enum { N = 64 };
 	struct bp_address a[N];
@@ -290,7 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_by_interface_and_address),
-		cmocka_unit_test(all_fit_whatever_the_hash_does),
+		cmocka_unit_test(all_entries_fit_with_any_hash),
 		cmocka_unit_test(the_configured_number_fits),
 		cmocka_unit_test(requests_wait_for_capacity),
 		cmocka_unit_test(static_route_precedes_kernel_route),

@@ -254,7 +254,7 @@ static void idle_pairs_use_no_capacity(void **state)
 	free(t);
 }
 
-static void pairs_are_kept_apart(void **state)
+static void pairs_have_separate_states(void **state)
 {
 	struct bp_rule a = rule_new(), b = rule_new();
 	struct bp_rule_state *t = table_new(64);
@@ -301,7 +301,7 @@ static void full_bucket_evicts_lru(void **state)
 	free(t);
 }
 
-static void an_entry_from_another_boot_goes_first(void **state)
+static void entry_of_another_boot_is_evicted_first(void **state)
 {
 	struct bp_rule r = rule_new();
 	struct bp_rule_state *t = table_new(4);
@@ -318,7 +318,7 @@ static void an_entry_from_another_boot_goes_first(void **state)
 	free(t);
 }
 
-static void a_dead_workers_claim_counts_as_no_state(void **state)
+static void claim_of_an_ended_worker_is_no_state(void **state)
 {
 	struct bp_rule r = rule_new();
 	struct bp_rule_state *t = table_new(4);
@@ -513,12 +513,12 @@ static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
 	free(s.table);
 }
 
-static void many_threads_on_one_pair(void **state)
+static void threads_share_one_pair(void **state)
 {
 	turns_are_kept(THREADS, 1, 4);
 }
 
-static void many_threads_in_one_bucket(void **state)
+static void threads_share_one_bucket(void **state)
 {
 	turns_are_kept(THREADS, 4, 4);
 }
@@ -592,7 +592,7 @@ static void *judge_own(void *arg)
 	return NULL;
 }
 
-static void a_state_never_goes_to_a_wrong_pair(void **state)
+static void state_is_kept_per_pair(void **state)
 {
 	struct shared s = {.table = table_new(4), .len = 4, .rule = rule_new()};
 	struct worker w[THREADS];
@@ -626,16 +626,16 @@ int main(void)
 		cmocka_unit_test(a_start_from_another_boot_is_forgotten),
 		cmocka_unit_test(length_is_a_power_of_two_with_headroom),
 		cmocka_unit_test(idle_pairs_use_no_capacity),
-		cmocka_unit_test(pairs_are_kept_apart),
+		cmocka_unit_test(pairs_have_separate_states),
 		cmocka_unit_test(full_bucket_evicts_lru),
-		cmocka_unit_test(an_entry_from_another_boot_goes_first),
-		cmocka_unit_test(a_dead_workers_claim_counts_as_no_state),
+		cmocka_unit_test(entry_of_another_boot_is_evicted_first),
+		cmocka_unit_test(claim_of_an_ended_worker_is_no_state),
 		cmocka_unit_test(random_values_against_the_model),
-		cmocka_unit_test(many_threads_on_one_pair),
-		cmocka_unit_test(many_threads_in_one_bucket),
+		cmocka_unit_test(threads_share_one_pair),
+		cmocka_unit_test(threads_share_one_bucket),
 		cmocka_unit_test(concurrent_threads_allocate),
 		cmocka_unit_test(no_count_is_lost),
-		cmocka_unit_test(a_state_never_goes_to_a_wrong_pair),
+		cmocka_unit_test(state_is_kept_per_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -303,7 +303,7 @@ static void ten_thousand_different_filters(void **state)
 	free(s);
 }
 
-static void the_deepest_filters_and_hostile_topics(void **state)
+static void maximum_depth_filters_and_hostile_topics(void **state)
 {
 	char filter[3][BP_RULE_FILTER_MAX + 1], *topic = malloc(65536);
 	const char *filters[3] = {filter[0], filter[1], filter[2]};
@@ -381,7 +381,7 @@ int main(void)
 		cmocka_unit_test(it_agrees_with_a_plain_matcher),
 		cmocka_unit_test(it_agrees_with_ten_thousand_rules),
 		cmocka_unit_test(ten_thousand_different_filters),
-		cmocka_unit_test(the_deepest_filters_and_hostile_topics),
+		cmocka_unit_test(maximum_depth_filters_and_hostile_topics),
 		cmocka_unit_test(topic_visits_every_node),
 	};
 

@@ -141,7 +141,7 @@ static void strings_without_an_end_are_refused(void **state)
 	assert_null(try_build(&s, 1, 1, NULL, 1));
 }
 
-static void too_many_rules_are_refused(void **state)
+static void too_many_rules_are_rejected(void **state)
 {
 	static const char *const filters[] = {"a", "b", "c"};
 	struct bp_rule_spec *s = specs_of(filters, 3);
@@ -457,7 +457,7 @@ int main(void)
 		cmocka_unit_test(equal_sources_are_one),
 		cmocka_unit_test(bad_filters_are_refused),
 		cmocka_unit_test(strings_without_an_end_are_refused),
-		cmocka_unit_test(too_many_rules_are_refused),
+		cmocka_unit_test(too_many_rules_are_rejected),
 		cmocka_unit_test(oversized_image_is_rejected),
 		cmocka_unit_test(ordinary_rules_fit_their_bank),
 		cmocka_unit_test(any_change_of_a_rule_makes_another),

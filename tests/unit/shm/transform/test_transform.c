@@ -281,7 +281,7 @@ static void set_values_are_read(void **state)
 	xform_close(&x);
 }
 
-static void a_matrix_that_is_none_is_refused(void **state)
+static void invalid_matrix_is_rejected(void **state)
 {
 	const struct bp_prefix a = xform_prefix4(1, 32);
 	struct transform_rig x;
@@ -318,7 +318,7 @@ static void a_matrix_that_is_none_is_refused(void **state)
 	xform_close(&x);
 }
 
-static void only_so_many_prefix_lengths_are_taken(void **state)
+static void number_of_prefix_lengths_is_bounded(void **state)
 {
 	struct transform_rig x;
 
@@ -505,8 +505,8 @@ int main(void)
 		cmocka_unit_test(a_source_without_receivers_is_bare),
 		cmocka_unit_test(capacity_is_exact),
 		cmocka_unit_test(set_values_are_read),
-		cmocka_unit_test(a_matrix_that_is_none_is_refused),
-		cmocka_unit_test(only_so_many_prefix_lengths_are_taken),
+		cmocka_unit_test(invalid_matrix_is_rejected),
+		cmocka_unit_test(number_of_prefix_lengths_is_bounded),
 		cmocka_unit_test(set_matrices_survive_a_reload),
 		cmocka_unit_test(cleared_value_reverts_to_the_file),
 		cmocka_unit_test(other_ports_evict_no_entry),

@@ -24,7 +24,7 @@ class Command(unittest.TestCase):
     def near(self, value, due, share):
         self.assertTrue(math.isclose(value, due, rel_tol=share), f"{value} is not {due} within {share}")
 
-    def test_the_same_again(self):
+    def test_repeated_request(self):
         args = ("--packets", 5000, "--mu", 0.2, "--service", "exponential", "--minimum-mu", "0.1,0.5", "--max-delay", "90us")
         self.assertEqual(run(*args), run(*args))
         self.assertNotEqual(run(*args), run(*args, "--seed", 2))

@@ -6,7 +6,7 @@
  * 16 N / S_N is N / (3 + N). The paper has N / (4 + N), which is what an N-packet's goodput is when
  * each frame is 16 bytes longer than Equation 2 says; docs/performance/aggregation-models.md.
  */
-static void paper(void **state)
+static void lin2018_format(void **state)
 {
 	for (unsigned n = 1; n <= 255; n++) {
 		const struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, n);
@@ -41,7 +41,7 @@ static void full(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paper),
+		cmocka_unit_test(lin2018_format),
 		cmocka_unit_test(full),
 	};
 

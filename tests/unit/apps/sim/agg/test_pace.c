@@ -122,7 +122,7 @@ static void waiting_times_match_the_model(void **state)
  * N-packets of many streams are a Poisson process, whatever N: they wait as in M/D/1, and longer
  * than those of one stream would.
  */
-static void many_streams(void **state)
+static void several_streams_are_poisson(void **state)
 {
 	const unsigned n = 8;
 	const double load = 0.5;
@@ -172,7 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_as_from_a_server),
 		cmocka_unit_test(waiting_times_match_the_model),
-		cmocka_unit_test(many_streams),
+		cmocka_unit_test(several_streams_are_poisson),
 		cmocka_unit_test(a_short_queue_leaves_early),
 	};
 

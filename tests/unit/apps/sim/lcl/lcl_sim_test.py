@@ -19,7 +19,7 @@ def measured(*args):
 
 
 class Command(unittest.TestCase):
-    def test_the_same_again(self):
+    def test_repeated_request(self):
         args = ("--scenario", "random", "--frames", 20000)
         self.assertEqual(run(*args), run(*args))
         self.assertNotEqual(run(*args), run(*args, "--seed", 2))

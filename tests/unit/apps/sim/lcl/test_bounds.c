@@ -37,7 +37,7 @@ static struct bp_lcl_scheduler *fresh(uint64_t tau)
 }
 
 /* (a) One frame, whenever it comes and whatever it may wait. */
-static void one_frame_waits_as_it_should(void **state)
+static void single_frame_is_delayed_by_its_budget(void **state)
 {
 	const int64_t tau = 1000;
 
@@ -153,7 +153,7 @@ static void two_slots_must_fit_in_one(void **state)
 }
 
 /* When what is meant for any two slots that follow each other fits in one. */
-static void then_all_is_kept(void **state)
+static void random_bursts_meet_the_bound(void **state)
 {
 	struct sim_random r = {9};
 	int64_t most = 0, off;
@@ -187,7 +187,7 @@ static void then_all_is_kept(void **state)
 }
 
 /* What always comes a slot ahead is not late: one slot is enough, and nothing is in its way. */
-static void a_slot_ahead_is_never_late(void **state)
+static void future_slot_is_not_late(void **state)
 {
 	struct sim_random r = {10};
 
@@ -208,10 +208,10 @@ static void a_slot_ahead_is_never_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_frame_waits_as_it_should),
+		cmocka_unit_test(single_frame_is_delayed_by_its_budget),
 		cmocka_unit_test(two_slots_must_fit_in_one),
-		cmocka_unit_test(then_all_is_kept),
-		cmocka_unit_test(a_slot_ahead_is_never_late),
+		cmocka_unit_test(random_bursts_meet_the_bound),
+		cmocka_unit_test(future_slot_is_not_late),
 	};
 
 	return cmocka_run_group_tests_name("bounds", tests, NULL, NULL);

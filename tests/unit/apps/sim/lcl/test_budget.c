@@ -33,7 +33,7 @@ static void as_by_hand(void **state)
 }
 
 /* The greatest waits use it up exactly where it is the least that is enough. */
-static void enough_and_no_more(void **state)
+static void exact_capacity_suffices(void **state)
 {
 	for (unsigned hops = 2; hops <= 64; hops++) {
 		const double budget = (double)lsim_budget_ns((uint8_t)hops, TAU);
@@ -50,7 +50,7 @@ static void enough_and_no_more(void **state)
 
 /* Whatever a node chooses within d/n +- tau: d is there at the last one, queues reach as far as it
  * asks, and two frames for two slots left their source within the window. */
-static void whatever_is_waited(void **state)
+static void any_waiting_time(void **state)
 {
 	struct sim_random r = {5};
 
@@ -84,8 +84,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_by_hand),
-		cmocka_unit_test(enough_and_no_more),
-		cmocka_unit_test(whatever_is_waited),
+		cmocka_unit_test(exact_capacity_suffices),
+		cmocka_unit_test(any_waiting_time),
 	};
 
 	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include "apps/sim/lcl/events.h"
 
 /* Against a search of all, with many at the same time. */
-static void as_a_search_says(void **state)
+static void equals_a_linear_search(void **state)
 {
 	for (uint32_t count = 1; count < 70; count = count * 2 + 1) {
 		struct sim_random r = {count};
@@ -28,7 +28,7 @@ static void as_a_search_says(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(as_a_search_says)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(equals_a_linear_search)};
 
 	return cmocka_run_group_tests_name("events", tests, NULL, NULL);
 }

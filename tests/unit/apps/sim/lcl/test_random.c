@@ -5,7 +5,7 @@
 
 /* Ways at random between ports: flows meet, part, and meet again, in cycles too. */
 
-static void kept_where_slots_suffice(void **state)
+static void bound_is_kept_with_enough_slots(void **state)
 {
 	for (uint64_t seed = 1; seed <= 30; seed++) {
 		struct lsim_scenario_options o = scenario(LSIM_RANDOM);
@@ -70,7 +70,7 @@ static void same_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kept_where_slots_suffice),
+		cmocka_unit_test(bound_is_kept_with_enough_slots),
 		cmocka_unit_test(no_node_twice),
 		cmocka_unit_test(same_again),
 	};
