@@ -56,6 +56,7 @@ takes() {
 		echo $((${#peers_deciders[@]} * ((2 + ${#peers_rates[@]}) * (seconds * 1000 / peers_part + 300) + 3000) +
 			${#peers_ways[@]} * (2 * seconds * 1000 / peers_part + 2000) + 4000))
 		;;
+	ndr) echo $(($(ndr_takes) / rounds)) ;;
 	*) runs 1 1 ;;
 	esac
 }

@@ -12,13 +12,13 @@ import sys
 
 # What tells an element of a list from the others: all of these that it has
 KEYS = ("case", "name", "who", "percent", "messages", "apdu", "n", "method", "sources", "gateways", "lcl", "tau_ns", "hops",
-        "part", "node", "rate")
+        "part", "node", "rate", "system", "size")
 # Inputs, what is the machine's, what is counted while it is measured, and what is only to be drawn
 NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "cores", "memory_gib", "mpps", "reference_mpps", "csum_mpps", "hz",
                "count", "alarms", "packets", "share", "fraction", "offered", "rate_bps", "queues", "budget_ns",
                "queued", "acknowledged", "changes", "frames", "inside", "early", "made", "taken", "left", "sent",
                "best_effort", "best_effort_made", "best_effort_taken", "moved", "slots", "gated_ns", "intervals",
-               "percentiles_us", "series"}
+               "percentiles_us", "series", "parameters", "searches", "spread", "load"}
 
 
 def keys_of(elements):

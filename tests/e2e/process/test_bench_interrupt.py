@@ -20,7 +20,7 @@ ELSEWHERE = Path("/mnt")  # where the tree is seen when it lies in one of these 
 HUGEPAGES = "/dev/hugepages"
 # A case, and the program that runs in its middle
 CASES = [("bridge", "dpdk-testpmd"), ("lcl-hops", "lcl_hops"), ("alarm-paper", "alarm_latency"), ("peers", "alarm_load"),
-         ("phd-associations", "biplane-cse-sink")]
+         ("ndr", "packet_load"), ("phd-associations", "biplane-cse-sink")]
 KILLED = [("transform-sockets", "biplane")]
 
 
