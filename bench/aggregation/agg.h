@@ -35,7 +35,7 @@ bool bench_agg_fits(const struct bench_agg *a);
 /* The device of port 1, where both ends are measured. */
 #define BENCH_AGG_LOOP "net_ring0"
 void bench_agg_configuration(const struct bench_agg *a, FILE *f);
-/* mbufs beside those of the ports: an aggregate of each stream lies in one. */
+/* mbufs next to those of the ports: an aggregate of each stream lies in one. */
 uint32_t bench_agg_mbufs(const struct bench_agg *a);
 
 /* The ports are started. Of the worker all but `agg` and the graph is there. Ends the process

@@ -10,7 +10,7 @@
  * process, on another processor, sends it messages at each RATE a second in turn; restored messages
  * go to a network card that drops them (a tap). All rates are per second of the program's processor
  * time: while others have the core nothing is sent, as at bench/lcl/wire.h. `offered` is what was
- * really sent. What the sender can't send in time is not offered.
+ * really sent. What the sender cannot send in time is not offered.
  *
  * In the program's favour: the kernel's half of receiving messages is done on the sender's
  * processor, loopback checks no checksum, and the card costs nothing. Prints one JSON object. Fails

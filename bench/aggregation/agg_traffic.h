@@ -5,14 +5,14 @@
 #include <rte_ethdev.h>
 
 /*
- * What a capture that is replayed in a loop can't hold, as receive callbacks that only the
+ * What a capture that is replayed in a loop cannot hold, as receive callbacks that only the
  * benchmark installs. Checksums stay right. What they cost is part of the figure.
  */
 
 /*
- * Aggregates in format full: a stream whose numbers go on. Replayed as they are, all but the first
- * pass would be duplicates, or too old to tell, and the reader's memory of what came would never
- * move on as it does in life.
+ * Aggregates in format full: a stream whose numbers continue. Replayed as they are, all but the
+ * first pass would be duplicates, or too old to tell, and the reader's memory of what came would
+ * never move on as it does in life.
  */
 struct bench_agg_sequence {
 	uint32_t next; /* sequence number */

@@ -9,7 +9,7 @@
  *   alarm_load -p BROKER -a ALARM_BROKER [-r RATE] [-t SECONDS] [-o PERCENT] [-c DEVICES]
  *              [-P NAME=PID,...]...
  *
- * Each device's measurement is a segment of its own, as devices send them. Where the rate can't be
+ * Each device's measurement is a segment of its own, as devices send them. Where the rate cannot be
  * kept up since TCP holds a device back, less is sent, and `per_second` says how much.
  */
 #include <getopt.h>

@@ -12,7 +12,7 @@
 
 #include "proto/net/frame.h"
 
-#define CLOCK_CALLS 32u /* bursts between two looks at the clock */
+#define CLOCK_CALLS 32u /* bursts between two checks of the clock */
 #define NS_PER_SECOND 1000000000u
 #define PATIENCE_NS 5000000000u
 

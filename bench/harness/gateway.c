@@ -98,7 +98,7 @@ static void open_segment(struct bench *b)
 		die("segment", err);
 	rc = bp_shm_map(&b->shm, s, err, sizeof(err));
 	/*
-	 * Nobody else is to find it, and nothing is to be left behind when this is interrupted.
+	 * No one else is to find it, and nothing is to be left behind when this is interrupted.
 	 * Only now: mapping takes the lock, and would make its file again.
 	 */
 	bp_segment_unlink(b->segment, bp_hugepage_dir(), "/dev/shm");

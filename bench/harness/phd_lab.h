@@ -29,7 +29,7 @@ void bench_phd_lab(struct bench_kernel *kernel);
 void bench_phd_lab_card(struct bench_kernel *kernel);
 
 struct bp_config *bench_phd_lab_config(const char *text);
-/* A segment that nobody else finds. */
+/* A segment that no one else finds. */
 void bench_phd_lab_segment(struct bp_shm *shm, const struct bp_config *c);
 
 /* Datagrams that the lab's IPv4 socket of that UDP port had no room for. */

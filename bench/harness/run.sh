@@ -47,7 +47,7 @@ run_remove_killed() {
 		pid=${record##*-}
 		[ -d "$record" ] && [[ $pid =~ ^[0-9]+$ ]] || continue
 		! process_lives "$record/process" || continue
-		# without one: killed as it began, if the number is nobody's now, or ours
+		# without one: killed as it began, if the number is no one's now, or ours
 		[ -e "$record/process" ] || [ "$pid" = $$ ] || [ ! -e "/proc/$pid" ] || continue
 		say "removing what a run that was killed has left" >&2
 		run_remove "$pid"
@@ -88,7 +88,7 @@ run_as_child() {
 	tmp=$(mktemp -d "${TMPDIR:-/tmp}/biplane-bench-$$.XXXXXX")
 	[ ! -r "$run_pool" ] || read -r before <"$run_pool"
 	printf '%s\n' "$before" >"$record/hugepages"
-	# A gigabyte for the mbufs, another for a million flows; of a million routes, with rte_lpm beside
+	# A gigabyte for the mbufs, another for a million flows; of a million routes, with rte_lpm next to
 	# them, it is as much.
 	hugepages_until=" while this runs" hugepages 1024 >&2 || true
 	[ -z "$before" ] || printf '%s %s\n' "$before" "$(cat "$run_pool")" >"$record/hugepages"

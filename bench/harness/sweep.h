@@ -18,7 +18,7 @@ struct bench_sweep_figure {
  * Goes through `rates` (frames a second, with commas between), each for so much of the worker's
  * processor time, and prints "points": for each its "rate", what was really "offered", and the
  * figures, all per second of that time. When it returns, nothing is offered any more and what was
- * on its way has arrived. Ends the process when a rate can't be read.
+ * on its way has arrived. Ends the process when a rate cannot be read.
  */
 void bench_sweep(struct bench_wire *wire, const char *rates, pthread_t worker, double seconds,
 	const struct bench_sweep_figure figure[], unsigned n);

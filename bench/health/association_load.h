@@ -26,13 +26,13 @@ struct bench_association_load {
 	uint32_t at_most;
 	const uint8_t *config; /* their configuration report; NULL: one with time stamps */
 	uint32_t config_len;
-	/* what came of it */
+	/* what resulted from it */
 	int fd; /* the socket, at port BENCH_DEVICES_PORT: the caller's from then on */
 	uint32_t begun, done;
 	uint64_t took_ns;
 	uint64_t aares, configured, told; /* answers to AARQ and to configurations; MDS reported */
 	uint64_t others;                  /* what none of that is: not one may come */
-	bool stuck;                       /* nothing came any more */
+	bool stuck;                       /* nothing was received any more */
 };
 
 /* Where a datagram goes with sendmmsg(), and what says which device it is of. */

@@ -7,7 +7,7 @@
  *
  *   phd_associations SINK DIRECTORY [--devices N (100000)] [--seconds S (5)] [--under-way N (1024)]
  *
- * SINK is biplane-cse-sink, which stands for the CSE: provisioning goes on at the client's own
+ * SINK is biplane-cse-sink, which stands for the CSE: provisioning continues at the client's own
  * pace. Prints one JSON object. Fails when a device was not answered as the standard says, or when
  * the session table or the store's file has not all of them.
  */

@@ -14,7 +14,7 @@
 #define BENCH_CSE "10.3.0.20"
 #define BENCH_PHD_SOURCE "10.2.0.1" /* of requests: our address on port 1 */
 
-/* Routes, addresses and neighbors, beside those of bench_routes_set_up(). */
+/* Routes, addresses and neighbors, next to those of bench_routes_set_up(). */
 void bench_phd_routes(struct bp_fib_writer *w);
 /* Plan, layout and sessions of devices 0..n-1. `apdu`: bytes of their reports. Both end the
  * process when something is refused. */

@@ -170,7 +170,7 @@ static uint32_t report(uint64_t *seed, uint8_t *frame, uint32_t from, uint32_t a
 	return udp(frame, from, BENCH_PHD_PORT, BENCH_PHD_OWN, BENCH_PHD_LISTEN, len - HEAD);
 }
 
-static uint32_t strangers(uint64_t *seed, uint8_t *frame)
+static uint32_t attackers(uint64_t *seed, uint8_t *frame)
 {
 	return report(seed, frame, 0x0c000000u + (draw(seed) & 0xffffff), BENCH_PHD_APDU_MIN);
 }
@@ -321,7 +321,7 @@ const struct bench_attack bench_attacks[] = {
 		BENCH_ATTACK_SERVICES},
 	{"extensions", "IPv6 extension headers up to the frame's end", extensions,
 		BP_C_PUNT_NO_ROUTE, BENCH_ATTACK_SERVICES},
-	{"strangers", "reports of devices that have no session", strangers,
+	{"strangers", "reports of devices that have no session", attackers,
 		BP_C_PHD_DISCARDED_UNKNOWN_SESSION, BENCH_ATTACK_SERVICES},
 	{"associations", "association requests of any address", associations,
 		BP_C_PUNT_PHD_SIGNALING, BENCH_ATTACK_SERVICES},

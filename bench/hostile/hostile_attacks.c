@@ -204,7 +204,7 @@ static void search(struct hostile_attack_run *r)
 	struct bytes b = {0};
 
 	hostile_connect(r, 1, 0, true);
-	r->peer.seq[CLIENT] += 1000; /* bytes that the broker acknowledges and nobody saw */
+	r->peer.seq[CLIENT] += 1000; /* bytes that the broker acknowledges and no one saw */
 	(void)hostile_segment(r, BROKER, TH_ACK, r->peer.seq[BROKER], NULL, 0);
 	for (unsigned i = 0; i < 180; i++)
 		publish(&b, "t", 0, "1");

@@ -43,7 +43,7 @@ uint16_t bench_lcl_sequence_rx(
 	return n;
 }
 
-/* Time goes on, too. */
+/* Time continues, too. */
 static uint16_t on_receive(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {

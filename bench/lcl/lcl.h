@@ -10,8 +10,8 @@
 /*
  * LCL scheduling on one worker, in virtual time at full load: labelled frames of
  * bench/lcl/lcl_frames.h come in on a port whose labels are trusted and leave by one that
- * schedules. The worker's clock stands still but for the frames: with each of them it goes on by as
- * long as a frame keeps the wire. So the scheduler is offered exactly what its wire carries,
+ * schedules. The worker's clock stands still but for the frames: with each of them it continues by
+ * as long as a frame keeps the wire. So the scheduler is offered exactly what its wire carries,
  * however fast the worker is.
  */
 struct bench_lcl {
@@ -25,9 +25,9 @@ struct bench_lcl {
 
 void bench_lcl_configuration(FILE *f);
 /* The ports are started. Of the worker all but `lcl` and the graph is there; `clock` is kept by
- * nobody else. Ends the process when something is refused. */
+ * no one else. Ends the process when something is refused. */
 void bench_lcl_set_up(struct bench_lcl *l, struct bp_clock *clock);
-/* The frames' sequence numbers go on, which in the capture begin again: a receive callback. */
+/* The frames' sequence numbers continue, which in the capture begin again: a receive callback. */
 uint16_t bench_lcl_sequence_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 /* What the figures of the flows of the port that schedules say together. */

@@ -14,7 +14,7 @@ lcl_ends() {
 	lcl_turns=("${lcl_turns[0]}" "${lcl_turns[-1]}")
 }
 
-# ---- beside testpmd ----
+# ---- next to testpmd ----
 
 lcl_round() {
 	! wants lcl || measure io-lcl testpmd io lcl
@@ -88,7 +88,7 @@ lcl_measure() {
 
 # ---- what is said of it ----
 
-# lcl_worst FILE NAME: the greatest of a member that several parts of a run have.
+# lcl_worst FILE NAME: the largest of a member that several parts of a run have.
 lcl_worst() { grep -o "\"$2\": [0-9]*" "$work/$1" | awk '{if ($2 > m) m = $2} END {print m + 0}'; }
 
 # lcl_lateness FILE NAME: the same of a member of lateness_ns.
@@ -102,7 +102,7 @@ lcl_inside() {
 		END {printf "%.4f", f ? 100 * i / f : 0}'
 }
 
-# lcl_variation FILE: p9900 - p0100 of the flow where it is greatest, microseconds.
+# lcl_variation FILE: p9900 - p0100 of the flow where it is largest, microseconds.
 lcl_variation() {
 	grep -o '"p0100_ns": [0-9]*\|"p9900_ns": [0-9]*' "$work/$1" | awk '/p0100/ {a = $2}
 		/p9900/ {if ($2 - a > m) m = $2 - a} END {printf "%.1f", m / 1e3}'

@@ -27,12 +27,12 @@ void bench_lcl_plain(uint8_t *frame, uint32_t bytes, uint16_t udp);
 #define BENCH_LCL_DELAY_NS 30000
 
 /* Time from one frame to the next at full load, ps. A slot holds whole frames, so of a wire that is
- * always busy a part of one in each slot can't be used: a hundredth is left free for it. */
+ * always busy a part of one in each slot cannot be used: a hundredth is left free for it. */
 #define BENCH_LCL_EACH_PS(rate_bps)                                                                \
 	((BENCH_LCL_FRAME + BP_LCL_LINK_OVERHEAD) * 8080000000000ull / (rate_bps))
 
 uint16_t bench_lcl_flow_id(uint32_t flow);
-/* The label of the capture's frame `i`; sequence numbers go on behind BENCH_LCL_FRAMES. */
+/* The label of the capture's frame `i`; sequence numbers continue behind BENCH_LCL_FRAMES. */
 struct bp_lcl_label bench_lcl_label(uint32_t i);
 /* The frame itself. */
 void bench_lcl_frame(uint32_t i, uint8_t frame[BENCH_LCL_FRAME]);

@@ -2,7 +2,7 @@
 /*
  * LCL scheduling in real time: gateways in a line on one worker (bench/lcl/lcl_line.h),
  * time-sensitive flows through as many of them as each has hops, best effort at each; end-to-end
- * delays beside how late slots began, which is the machine's doing.
+ * delays next to how late slots began, which is the machine's doing.
  *
  *   lcl_hops [--hops N,N,...] [--budget NS,NS,...] [--plain] [--tau NS] [--rate BPS] [--queues K]
  *            [--burst FRAMES] [--load PART] [--best-effort PART] [--seconds S] [--file-prefix NAME]

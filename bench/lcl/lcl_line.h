@@ -71,7 +71,7 @@ struct bench_lcl_line {
 	_Atomic pthread_t thread;   /* the worker's */
 	uint64_t best_effort;       /* frames that came through */
 	uint64_t left;              /* frames on wires when the worker ended */
-	uint64_t polled_ns, gap_ns; /* the worker's longest time between two looks at in0 */
+	uint64_t polled_ns, gap_ns; /* the worker's longest time between two checks of in0 */
 };
 
 /* Each of these ends the process, with a sentence, when something is refused. EAL runs. */

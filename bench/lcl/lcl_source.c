@@ -83,7 +83,7 @@ uint16_t bench_lcl_source_take(struct bench_lcl_source *s, uint64_t now_ns, uint
 		}
 		m->port = port;
 		m->pkt_len = m->data_len = (uint16_t)next_length(s);
-		/* what follows the head in best effort is nobody's */
+		/* what follows the head in best effort is no one's */
 		rte_memcpy(rte_pktmbuf_mtod(m, void *), s->frame, BENCH_LCL_SHORTEST);
 		if (s->burst != 0)
 			memcpy(bench_lcl_trailer(m), &t, sizeof(t));

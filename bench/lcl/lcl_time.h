@@ -6,7 +6,7 @@
 
 #include <rte_cycles.h>
 
-/* Nanoseconds by the time-stamp counter, whose beginning is nobody's business; one line for the
+/* Nanoseconds by the time-stamp counter, whose beginning is no one's business; one line for the
  * whole run, unlike dataplane/process/clock.h, which follows the system's clock. */
 static inline uint64_t bench_lcl_now_ns(void)
 {

@@ -53,7 +53,7 @@ static inline struct bench_lcl_trailer *bench_lcl_trailer(struct rte_mbuf *m)
 
 /* Before any wire is. Ends the process when there is no place in mbufs. */
 void bench_lcl_wires(void);
-/* Begins one behind `port`. Ends the process when it can't be. */
+/* Begins one behind `port`. Ends the process when it cannot be. */
 void bench_lcl_wire_begin(
 	struct bench_lcl_wire *w, uint16_t port, struct rte_ring *ring, uint64_t rate_bps);
 /* The next frame that has come by `now_ns`, which is the caller's; NULL: none. */

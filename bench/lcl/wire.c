@@ -5,7 +5,7 @@
 
 #include <rte_memcpy.h>
 
-#define CLOCK_CALLS 16u /* between two looks at the clock, which enters the kernel */
+#define CLOCK_CALLS 16u /* between two checks of the clock, which enters the kernel */
 
 static uint64_t cpu_now_ns(void)
 {

@@ -23,14 +23,14 @@ struct bench_wire {
 	/* the worker's */
 	uint32_t next;
 	uint32_t calls;
-	uint64_t last_ns; /* processor time at the last look at the clock; 0: none yet */
+	uint64_t last_ns; /* processor time at the last check of the clock; 0: none yet */
 	double parts;     /* of a frame */
 	uint32_t waiting; /* frames in the ring */
 	_Atomic uint64_t offered, lost;
-	_Atomic uint64_t no_mbuf; /* frames that stayed in the ring for want of mbufs */
+	_Atomic uint64_t no_mbuf; /* frames that stayed in the ring without mbufs */
 };
 
-/* Puts into the ring what came since the last look at the clock, which enters the kernel. */
+/* Puts into the ring what came since the last check of the clock, which enters the kernel. */
 void bench_wire_look(struct bench_wire *w);
 uint16_t bench_wire_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);

@@ -23,7 +23,7 @@ struct bench_mix {
 	struct bench_mix_shares shares;
 	/* Of what the gateway can take at most, how much it is offered; 0: as much as it takes. */
 	double fraction;
-	double rate; /* frames a second that this was in the mean */
+	double rate; /* frames a second that this was on average */
 	struct bench_mix_input input;
 };
 

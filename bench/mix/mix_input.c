@@ -13,7 +13,7 @@
 #include "dataplane/workers/worker.h"
 
 #define LOOK_CALLS                                                                                 \
-	2u       /* between two looks at the clock: in more of them the ring would overflow        \
+	2u       /* between two checks of the clock: in more of them the ring would overflow       \
 		  */
 #define AHEAD 4u /* frames: so far ahead a part's next ones are asked for */
 
@@ -131,7 +131,7 @@ static inline void put(
 	m->data_len = s->len[s->next];
 	m->pkt_len = m->data_len;
 	m->port = port;
-	/* behind the last ones it is nobody's, and does no harm */
+	/* behind the last ones it is no one's, and does no harm */
 	rte_prefetch0(frame + AHEAD * (size_t)BENCH_MIX_STRIDE);
 	rte_prefetch0(frame + AHEAD * (size_t)BENCH_MIX_STRIDE + RTE_CACHE_LINE_SIZE);
 	rte_memcpy(rte_pktmbuf_mtod(m, void *), frame, m->data_len);

@@ -21,7 +21,7 @@ struct bench_mix_input {
 	uint32_t n_pattern, at, calls;
 	_Atomic bool closed; /* nothing comes any more */
 	/* What the wire's ring lost after others had the worker's processor, and its caches; and
-	 * the longest time between two looks at the wire else. */
+	 * the longest time between two checks of the line otherwise. */
 	uint64_t lost_shared, longest_ns;
 	uint64_t polled_tsc, shared_tsc; /* the last look, and the end of what others had */
 	uint64_t paced;                  /* frames taken from the wire's ring */

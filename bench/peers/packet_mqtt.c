@@ -37,7 +37,7 @@
 #define AT_DESTINATION_PORT 36u
 #define AT_SEQ 38u
 
-/* Packets that a filter accepts: those that are dropped since nobody reads them are counted, too.
+/* Packets that a filter accepts: those that are dropped since no one reads them are counted, too.
  */
 struct counter {
 	int fd;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154,SC2034
-# What biplane makes of packets, beside programs of sockets that make the same of them: messages of sensors into
+# What biplane makes of packets, next to programs of sockets that make the same of them: messages of sensors into
 # aggregates, readings into coordinates, reports of health devices into requests to a CSE. For bench/peers/peers, which
 # includes this and has what it uses.
 
@@ -77,8 +77,8 @@ stop_sockets() {
 
 # ---- by biplane ----
 
-# With af_packet what has not been looked at yet has 8 MiB, as the programs' sockets have (4,096 frames of 2 KiB; 512 if
-# nobody says). For af_xdp DPDK has no such setting.
+# With af_packet what has not been checked yet has 8 MiB, as the programs' sockets have (4,096 frames of 2 KiB; 512 if
+# no one says). For af_xdp DPDK has no such setting.
 service_config() {
 	local options=
 	[ "$2" != af_packet ] || options=,framecnt=4096

@@ -11,10 +11,10 @@
  *
  * SERVICE is aggregation, coordinates or health (bench/peers/service_traffic.h). Messages leave by
  * a packet socket at INTERFACE to MAC and ADDRESS. A message has arrived when the receiver has got
- * what came of it, is right, and was not there before; anything else that comes there ends the run.
- * With -n (a power of two; not for aggregates) that is so for a sample, and all are counted by the
- * receiver's UDP. Before it begins, a message has come through. The second form makes the
- * associations of the health devices, once for several runs.
+ * what resulted from it, is right, and was not there before; anything else that comes there ends
+ * the run. With -n (a power of two; not for aggregates) that is so for a sample, and all are
+ * counted by the receiver's UDP. Before it begins, a message has come through. The second form
+ * makes the associations of the health devices, once for several runs.
  */
 #include <arpa/inet.h>
 #include <getopt.h>

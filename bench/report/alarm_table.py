@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints what bench/alarm/alarm_paper measured (on standard input) beside the alarm paper's own figures."""
+"""Prints what bench/alarm/alarm_paper measured (on standard input) next to the alarm paper's own figures."""
 import json
 import sys
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Draws docs/performance/aggregation-models.svg, the paper's Figure 10 (Lin et al. 2018), from runs of biplane-agg-sim: the
 least service rate of whoever takes N-packets apart against the waiting time that is allowed. Prints the tables of
-docs/performance/aggregation-models.md, the closed forms beside what was simulated.
+docs/performance/aggregation-models.md, the closed forms next to what was simulated.
 
     bench/report/figure10.py build/apps/biplane-agg-sim docs/performance/aggregation-models.svg
 """

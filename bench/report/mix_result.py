@@ -28,7 +28,7 @@ def each_ns(runs):
 def paced(fraction, runs):
     """What came at the rate at which nothing may be lost, in all rounds together, and what was lost of it: dropped by
     the gateway, or in the receive ring, of which ring_lost_shared in the millisecond after others had the worker's
-    processor (and its caches). longest_us: between two looks at the ring, but for those milliseconds."""
+    processor (and its caches). longest_us: between two checks of the ring, but for those milliseconds."""
     rate = statistics.median(run["rate"] for run in runs)
     return {
         "fraction": fraction, "rate": rate, "ring_us": RING / rate * 1e6,

@@ -9,7 +9,7 @@ gives a number by way of another one, the comment says how.
 ALARM_CLOUD_MS = 61.992  # Figure 9, scenario A
 ALARM_EDGE_MS = 16.464  # Figure 9, scenario B
 ALARM_EDGE_WITHIN_MS = 3  # Figure 9: 98 % of scenario B lie within so much
-ALARM_LESS_PERCENT = 74  # Figure 9: B beside A
+ALARM_LESS_PERCENT = 74  # Figure 9: B next to A
 ALARM_PING_MS = 25  # Figure 10
 ALARM_NIC_MS, ALARM_BRIDGE_MS = 14.607, 14.107  # Figure 11b, to the edge's broker
 ALARM_ADDED_MS = 0.501  # Figure 11b, as the text has it
@@ -32,7 +32,7 @@ def agg_share(n):
 
 
 def agg_goodput(n):
-    """Figure 9 at its end, beside N = 1, by Equations 4 and 5: (least, most) as alpha is its greatest, its least."""
+    """Figure 9 at its end, next to N = 1, by Equations 4 and 5: (least, most) as alpha is its largest, its least."""
     if n == 1:
         return 1.0, 1.0
     beside = agg_share(n) / agg_share(1)
@@ -56,7 +56,7 @@ PHD_SINGLE_AT_LINE = {512: 0.34}  # Figure 4: of the line's rate
 PHD_LOSS = {64: (9.66, 72.23), 512: (0.0, None), 1024: (0.0, None)}  # Figure 5: percent, in two planes and in one
 PHD_DATA_PPS = 262144  # Figure 6, control messages among them
 PHD_CONTROL_LOSS = 0.019  # Figure 6: what two planes lose of their throughput, whatever comes
-# Figure 6: throughput of one plane with DPDK beside two; seven values for 10,000 to 40,000 messages a second
+# Figure 6: throughput of one plane with DPDK next to two; seven values for 10,000 to 40,000 messages a second
 PHD_SINGLE = dict(zip(range(10000, 40001, 5000), (0.89, 0.77, 0.60, 0.36, 0.24, 0.18, 0.13)))
 
 # Ma et al., Table 1 and Figure 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a run of scripts/bench stands beside the dual-plane gateway's Figures 3 to 6."""
+"""What of a run of scripts/bench stands next to the dual-plane gateway's Figures 3 to 6."""
 import papers
 
 # Nodes that parse, analyse and convert messages; all else is what the paper calls overhead
@@ -8,7 +8,7 @@ WIRE_PART = 3  # of --seconds, for each measurement of case phd-sizes
 
 
 def beside_on_line(r):
-    """Throughput beside that of one plane at the paper's rate of 1 Gb/s, as in Figure 4."""
+    """Throughput next to that of one plane at the paper's rate of 1 Gb/s, as in Figure 4."""
     return min(r["most_pps"], r["paper_pps"]) / min(r["single_most_pps"], r["paper_pps"])
 
 
@@ -18,7 +18,7 @@ def loss_percent(r, wire, seconds):
 
 
 def paper_single(messages):
-    """Figure 6, one plane with DPDK: the text gives it beside two planes, which have themselves lost a little."""
+    """Figure 6, one plane with DPDK: the text gives it next to two planes, which have themselves lost a little."""
     return papers.PHD_SINGLE[messages] * (1 - papers.PHD_CONTROL_LOSS)
 
 

@@ -4,7 +4,7 @@
 
     bench/report/report.py RUN.json docs/performance/results.md [PAGE.md...]
 
-Figures go to the folder figures beside it, as SVG, and as PNG where rsvg-convert is installed. In each further page
+Figures go to the folder figures next to it, as SVG, and as PNG where rsvg-convert is installed. In each further page
 the tables between marks are written from the same run (report_pages.py).
 What the run does not have is left out. Exit status 1: of something that it has no picture could be drawn.
 """

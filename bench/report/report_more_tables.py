@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance/results.md that stand beside no paper: of a run, lines of Markdown, or none where the run does not
+"""The tables of docs/performance/results.md without a paper: of a run, lines of Markdown, or none where the run does not
 have it."""
 import peers_table
 import services_table

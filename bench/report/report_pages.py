@@ -120,7 +120,7 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
           "transform-accuracy": report_paper_tables.accuracy,
           "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
-# which cases of scripts/bench a table is of; those that aren't here are of the case that they are called like
+# which cases of scripts/bench a table is of; those that are not here are of the case that they are called like
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
          "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
          "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
@@ -128,7 +128,7 @@ CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services":
 
 
 def renew(text, run, report):
-    """A page's text with what is between its marks made anew; what the run does not have is left, but for what failed in it.
+    """A page's text with what is between its marks made again; what the run does not have is left, but for what failed in it.
     report: docs/performance/results.md as the page links to it."""
     found = re.findall(MARK.format(name="(.*?)", side="from"), text)
     if not found:

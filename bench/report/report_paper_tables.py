@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance/results.md that stand beside a paper's figure: of a run, lines of Markdown, or none where the run
+"""The tables of docs/performance/results.md with a paper's figures: of a run, lines of Markdown, or none where the run
 does not have it."""
 import papers
 import phd_result

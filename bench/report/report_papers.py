@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table at the top of docs/performance/results.md: biplane beside each of the five papers, from one run.
+"""The table at the top of docs/performance/results.md: biplane next to each of the five papers, from one run.
 
 A row is (figure, what it shows, the paper's number, biplane's, command); rows that the run has no numbers for are not
 there. The papers' numbers are those of papers.py.

@@ -15,7 +15,7 @@ class Picture:
     names: list  # of what it draws
     before: list = field(default_factory=list)  # arguments before the run's file
     after: list = field(default_factory=list)  # and behind the pictures
-    needs: list = field(default_factory=list)  # parts of the run without which it can't be drawn
+    needs: list = field(default_factory=list)  # parts of the run without which it cannot be drawn
 
 
 @dataclass

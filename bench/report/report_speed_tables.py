@@ -54,7 +54,7 @@ def transform_sockets(run):
 
 
 def variation(flows):
-    """Of 98 % of the frames of the flow where it is greatest, us."""
+    """Of 98 % of the frames of the flow where it is largest, us."""
     return max(f["p9900_ns"] - f["p0100_ns"] for f in flows) / 1e3
 
 

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from svg_chart import LinearAxis
 
-# Twenty that can be told apart beside each other: Tableau's, dark and light in turn.
+# Twenty that can be told apart next to each other: Tableau's, dark and light in turn.
 COLOURS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f",
            "#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5", "#c49c94", "#f7b6d2", "#9edae5", "#dbdb8d", "#c7c7c7"]
 SEEN = 0.002  # of the axis: narrower parts are not drawn

@@ -116,7 +116,7 @@ class LogBars:
         self.bars.append((name, light, dark))
 
     def mark(self, name, value):
-        """A line upwards, with its name beside it."""
+        """A line upwards, with its name next to it."""
         self.marks.append((name, value))
 
     def svg(self):

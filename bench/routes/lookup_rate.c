@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lookups per second of the segment's longest prefix match beside rte_lpm and rte_lpm6: the same
+ * Lookups per second of the segment's longest prefix match next to rte_lpm and rte_lpm6: the same
  * routes, the same destinations, the same kind of pages, in turns in one run.
  *
  *   lookup_rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL options]

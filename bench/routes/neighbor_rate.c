@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lookups of neighbors a second beside rte_hash_lookup_bulk(): 65,536 of them, random ones in
+ * Lookups of neighbors a second next to rte_hash_lookup_bulk(): 65,536 of them, random ones in
  * bursts of 64, in turn.
  *
  *	neighbor_rate EAL-OPTIONS [-- ROUNDS (9)]

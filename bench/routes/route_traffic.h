@@ -7,7 +7,7 @@
 #include "bench/routes/route_frames.h"
 
 /*
- * Destinations over all routes: a capture that fits a cache can't hold a million of them, so this
+ * Destinations over all routes: a capture that fits a cache cannot hold a million of them, so this
  * receive callback, which only the benchmark installs, writes the next destination into each frame,
  * with the checksum that goes with it. They come from a list in a random order, read from its
  * beginning to its end.

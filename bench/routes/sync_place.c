@@ -98,7 +98,7 @@ static int await_interface(const char *name)
 	return i;
 }
 
-/* As the control plane would: it isn't there yet. */
+/* As the control plane would: it is not there yet. */
 static void set_up_interfaces(struct bench *b)
 {
 	const int ifindex[2] = {b->lan, b->wan};

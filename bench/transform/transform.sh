@@ -23,7 +23,7 @@ transform_ends() {
 	transform_socket_rates=("${transform_socket_rates[0]}" "${transform_socket_rates[-1]}")
 }
 
-# ---- beside testpmd ----
+# ---- next to testpmd ----
 
 transform_round() {
 	local m n

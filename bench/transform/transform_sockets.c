@@ -11,13 +11,13 @@
  * Tracker, program and robot are in network namespaces joined by veth pairs
  * (bench/harness/veth_lab.h). The tracker sends on processor 0, the program works on processor 1;
  * the robot drops what it gets. All rates are per second of the program's processor time: while
- * others have the core nothing is sent, as at bench/lcl/wire.h. What the tracker can't send in time
- * is not offered: `offered` is what was really sent. The second form puts biplane in the program's
- * place, on the same links, where whole frames come, as fast as the tracker sends them.
+ * others have the core nothing is sent, as at bench/lcl/wire.h. What the tracker cannot send in
+ * time is not offered: `offered` is what was really sent. The second form puts biplane in the
+ * program's place, on the same links, where whole frames come, as fast as the tracker sends them.
  *
  * In the program's favour: the kernel's half of receiving, up to its socket, is done on the
  * tracker's processor; readings cross the link forty in one piece and become datagrams at the
- * socket (UDP_SEGMENT), and with the offloads of veth nobody computes a checksum. The way of a
+ * socket (UDP_SEGMENT), and with the offloads of veth no one computes a checksum. The way of a
  * result up to the robot's socket is its own processor's, as it is biplane's with both drivers.
  *
  * The third form tells what the program's arithmetic takes, from payload to payload, in nanoseconds

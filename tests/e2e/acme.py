@@ -68,7 +68,7 @@ enableScreenLogging=false
 
 
 def require():
-    """Ends the test with a sentence when the CSE is not installed; says so aloud where it isn't wanted."""
+    """Ends the test with a sentence when the CSE is not installed; says so aloud where it is not wanted."""
     if os.access(PROGRAM, os.X_OK):
         return
     if os.environ.get("BP_WITHOUT_CSE"):
@@ -77,7 +77,7 @@ def require():
 
 
 class Acme:
-    """One CSE. With database "tinydb" its resources outlive stop(); with "memory" they don't. `argv` makes a
+    """One CSE. With database "tinydb" its resources outlive stop(); with "memory" they do not. `argv` makes a
     command of a command, as Lab.argv does for a namespace."""
 
     def __init__(self, directory, address="127.0.0.1", port=5683, http=8080, database="memory", argv=None):
@@ -162,7 +162,7 @@ class Acme:
         return [next(self.directory.glob(f"data/{name}*")) for name in ("resources", "identifiers")]
 
     def end(self):
-        """At once: nobody needs what it has. By SIGINT it takes its time, the more it has."""
+        """At once: no one needs what it has. By SIGINT it takes its time, the more it has."""
         self.stop(signal.SIGKILL)
 
     def stop(self, how=signal.SIGINT):

@@ -185,7 +185,7 @@ def kill_control_plane(router, field, times, progress=None, patience=2.0):
         time.sleep(chance.uniform(0.05, 0.5))
         router.kill_plane("control plane")
         restarted = time.monotonic()
-        time.sleep(chance.uniform(0, 0.3))  # changes go on while it reads the tables
+        time.sleep(chance.uniform(0, 0.3))  # changes continue while it reads the tables
         field.churn.pause()
         paused = time.monotonic()
         try:

@@ -8,7 +8,7 @@ import time
 
 from vlan_tap import open_raw, receive_frame
 
-LOCAL_ETHERTYPE = 0x88B5  # IEEE 802: for experiments, so nobody else sends it here
+LOCAL_ETHERTYPE = 0x88B5  # IEEE 802: for experiments, so no one else sends it here
 BROADCAST = "ff:ff:ff:ff:ff:ff"
 
 

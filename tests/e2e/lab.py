@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BIPLANE = os.environ.get("BIPLANE", str(ROOT / "build" / "apps" / "biplane"))
 LAB_NAME = os.environ.get("BP_LAB", "e2e")
-PATIENCE = float(os.environ.get("BP_PATIENCE", "1"))  # how much longer than usual to wait: on an emulated machine
+PATIENCE = float(os.environ.get("BP_PATIENCE", "1"))  # how much longer than default to wait: on an emulated machine
 
 DEVICE, CLOUD, EDGE = "10.99.0.1", "10.99.0.2", "10.99.0.3"
 CLOUD6 = "fd99::2"

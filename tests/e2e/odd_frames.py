@@ -40,7 +40,7 @@ def odd_frames(dst, src):
         "empty_ip6": ethernet(*eth, 0x86DD, b"\x60"),
         "priority_tag": ethernet(*eth, LOCAL_ETHERTYPE, rng.randbytes(60), [(0x8100, 0xE000)]),
         "vlan_4095_dei": ethernet(*eth, LOCAL_ETHERTYPE, rng.randbytes(60), [(0x8100, 0x1FFF)]),
-        # Shorter ones the kernel of the receiver gives to nobody.
+        # Shorter ones the kernel of the receiver gives to no one.
         "vlan_almost_empty": ethernet(*eth, 0x8100, b"\0\x0a\x08\0\x45\0"),
         "vlan_in_vlan": ethernet(*eth, 0x0800, segment(), [(0x8100, 7), (0x8100, 20)]),
         "qinq": ethernet(*eth, 0x0800, segment(), [(0x88A8, 100), (0x8100, 20)]),
@@ -79,6 +79,6 @@ def kernel_chatter(frame):
         return True
     if ethertype == b"\x86\xdd":
         return len(frame) > 20 and frame[20] in (0, 58)  # hop by hop (MLD), ICMPv6
-    # A reset, or an ICMP complaint, about a segment that nobody asked for.
+    # A reset, or an ICMP complaint, about a segment that no one asked for.
     return ethertype == b"\x08\x00" and (frame[23:24] == b"\x01" or (frame[23:24] == b"\x06" and len(frame) == 54
                                                                      and frame[47] & 4 != 0 and frame[47] != 0xFF))

@@ -130,7 +130,7 @@ class Device:
             self.socket.sendall(a) if self.tcp else self.socket.send(a)
 
     def hear(self, seconds=20):
-        """The next APDU; None: nothing came. b"": the connection ended."""
+        """The next APDU; None: nothing was received. b"": the connection ended."""
         self.socket.settimeout(seconds)
         try:
             if not self.tcp:

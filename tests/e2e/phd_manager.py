@@ -72,7 +72,7 @@ class Apdu:
 
 class Manager:
     """Answers agents over UDP or TCP until closed. `answer(apdu, peer)` may return bytes, a list of them, or None
-    for the usual answer; b"" is silence. All APDUs are kept in `received`, as (peer, Apdu)."""
+    for the default answer; b"" is silence. All APDUs are kept in `received`, as (peer, Apdu)."""
 
     def __init__(self, tcp=False, known=(400,), answer=None, address="127.0.0.1"):
         self.tcp, self.known, self.answer = tcp, known, answer

@@ -8,7 +8,7 @@
  * --source IP --destination IP [--rate PPS]
  *
  * Each pair of a destination (a line of standard input, either family) and a source port is a
- * stream; a stream's packets are numbered from 0. `send` goes on until --count packets have been
+ * stream; a stream's packets are numbered from 0. `send` continues until --count packets have been
  * sent or SIGTERM comes, `receive` until SIGTERM and then until nothing has come for 300 ms. Both
  * print one JSON object: for each stream that had packets its number, how many, and the sum over
  * them of a 64-bit hash of (stream, number). Equal counts and equal sums mean the same packets,
@@ -85,11 +85,11 @@ static void book(uint32_t s, uint64_t number)
 	stream[s].sum += hash(s, number);
 }
 
-static void print_streams(uint64_t strangers)
+static void print_streams(uint64_t attackers)
 {
 	const char *comma = "";
 
-	printf("{\"strangers\": %llu, \"streams\": {", (unsigned long long)strangers);
+	printf("{\"strangers\": %llu, \"streams\": {", (unsigned long long)attackers);
 	for (unsigned i = 0; i < MAX_STREAMS; i++) {
 		if (stream[i].n == 0)
 			continue;
@@ -139,7 +139,7 @@ static int open_socket(uint16_t port)
 		perror("route_load: socket");
 		exit(1);
 	}
-	/* What waits in the socket while this process isn't run must not be lost. */
+	/* What waits in the socket while this process is not run must not be lost. */
 	if (setsockopt(fd, SOL_SOCKET, port ? SO_RCVBUFFORCE : SO_SNDBUFFORCE, &size,
 		    sizeof(size)) != 0)
 		perror("route_load: buffer");
@@ -241,7 +241,7 @@ static int run_send(int argc, char **argv)
 static int run_receive(int argc, char **argv)
 {
 	static unsigned char data[BATCH][MAX_SIZE];
-	uint64_t run = number_option(argc, argv, "--run", NULL), strangers = 0;
+	uint64_t run = number_option(argc, argv, "--run", NULL), attackers = 0;
 	int fd = open_socket((uint16_t)number_option(argc, argv, "--port", NULL));
 
 	puts("ready");
@@ -268,12 +268,12 @@ static int run_receive(int argc, char **argv)
 			memcpy(&q, data[i], sizeof(q));
 			if (message[i].msg_len < sizeof(q) || q.magic != MAGIC || q.run != run ||
 				q.stream >= MAX_STREAMS)
-				strangers++;
+				attackers++;
 			else
 				book(q.stream, q.number);
 		}
 	}
-	print_streams(strangers);
+	print_streams(attackers);
 	return 0;
 }
 

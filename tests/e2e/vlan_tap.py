@@ -38,7 +38,7 @@ def open_raw(name):
 
 
 def receive_frame(s):
-    """The frame as it was on the wire: the kernel takes the outer tag off and gives it beside."""
+    """The frame as it was on the wire: the kernel takes the outer tag off and gives it next to."""
     frame, aux, _, address = s.recvmsg(65536, 128)
     if address[2] == PACKET_OUTGOING:
         return None

@@ -16,7 +16,7 @@
 static const int links[] = {
 	DLT_EN10MB, DLT_NULL, DLT_LOOP, DLT_RAW, DLT_IPV4, DLT_IPV6, DLT_LINUX_SLL, DLT_LINUX_SLL2};
 
-/* In memory of its own, so that what is read or written beside it is noticed. */
+/* In memory of its own, so that what is read or written next to it is noticed. */
 static void one_frame(const uint8_t *data, size_t size)
 {
 	static const uint8_t to[6] = {2, 0, 0, 0, 0, 9};

@@ -181,7 +181,7 @@ static void check_restore_ip4(
 	HOLDS(same_bytes(stats, twin_stats, sizeof(stats)));
 }
 
-static void judge(const uint8_t *bytes, size_t len, uint32_t frame_len)
+static void evaluate(const uint8_t *bytes, size_t len, uint32_t frame_len)
 {
 	struct bp_disaggregator *d = fresh(stats), *twin = fresh(twin_stats);
 	uint8_t *frame = exact_copy(bytes, len), rule = 0xff;
@@ -268,7 +268,7 @@ static void reassembly(const uint8_t *payload, size_t len, unsigned rule, bool t
 			    : plain_sum(ip + 8, 32, 17 + l4_len);
 	sum = ~plain_sum(udp, l4_len, sum) & 0xffff;
 	bp_put_be16(udp + 6, (uint16_t)(sum != 0 ? sum : 0xffff));
-	judge(frame, (size_t)(udp + l4_len - frame), (uint32_t)(udp + l4_len - frame));
+	evaluate(frame, (size_t)(udp + l4_len - frame), (uint32_t)(udp + l4_len - frame));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -276,7 +276,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	if (data[0] & 1)
-		judge(data + 1, size - 1, (uint32_t)(size - 1 + (data[0] >> 7)));
+		evaluate(data + 1, size - 1, (uint32_t)(size - 1 + (data[0] >> 7)));
 	else
 		reassembly(data + 1, size - 1, data[0] >> 1 & 3, data[0] & 8);
 	return 0;

@@ -9,7 +9,7 @@
 
 /*
  * The first byte chooses: the following ones are a frame, whose label is read and which is matched
- * with flows; or steps of a scheduler: what comes, when, and when it is looked at.
+ * with flows; or steps of a scheduler: what comes, when, and when it is checked.
  *
  * A label that is good is within its limits and, written again, the same bytes. A frame is of the
  * first flow that it is of were that the only one. What a scheduler took comes out once, in the

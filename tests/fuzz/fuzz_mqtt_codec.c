@@ -23,7 +23,7 @@ static void check_head(uint8_t version, uint8_t flags, const uint8_t *body, uint
 		enum bp_mqtt_error e =
 			bp_mqtt_publish_head(view, version, flags, part, have, len, &head);
 
-		if (!failed) { /* who got an error does not go on */
+		if (!failed) { /* who got an error does not continue */
 			HOLDS(bp_mqtt_resume(view, version, flags, part, have, len, &state,
 				      &resumed) == e);
 			if (e == BP_MQTT_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Looks for input on which inspection spends much for each byte of the line. What guides it is
- * cost, beside coverage: the work that is accounted (services/mqtt/work.h) and the time that a run
+ * cost, next to coverage: the work that is accounted (services/mqtt/work.h) and the time that a run
  * takes, each for a byte of the frames, are further counters for libFuzzer. It fails when
  *
  * - the accounted work is beyond what the bytes and the accounts allow: the budget does not hold;

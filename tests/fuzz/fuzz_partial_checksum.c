@@ -120,7 +120,7 @@ static void join(struct rte_mbuf m[BUFFERS], unsigned used, uint8_t *out)
 	}
 }
 
-static void judge(const uint8_t *before, const uint8_t *after, size_t n, bool changed)
+static void evaluate(const uint8_t *before, const uint8_t *after, size_t n, bool changed)
 {
 	struct segment s;
 	size_t differ = 0;
@@ -160,7 +160,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	used = cut(m, frame, n, data[0] ? data[0] : n, data[1]);
 	changed = bp_partial_checksum_complete(m);
 	join(m, used, after);
-	judge(frame, after, n, changed);
+	evaluate(frame, after, n, changed);
 
 	used = cut(m, frame, n, data[0] ? data[0] : n, data[1]);
 	left = bp_partial_checksum_leave(m);
@@ -169,7 +169,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		HOLDS((size_t)m[0].l2_len + m[0].l3_len + 8 <= m[0].data_len);
 	join(m, used, after);
 	if (left == BP_PARTIAL_COMPLETED)
-		judge(frame, after, n, true);
+		evaluate(frame, after, n, true);
 	else /* a device finds it as it came */
 		HOLDS(memcmp(frame, after, n) == 0);
 	free(frame);

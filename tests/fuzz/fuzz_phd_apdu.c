@@ -7,8 +7,8 @@
 
 /*
  * The input is an APDU, and then each part of one by itself, so that a report or a configuration is
- * reached without the lengths around it. Whatever it is, the codec stays in bounds, judges as the
- * grammar does, and what it accepts has the properties that its callers rely on.
+ * reached without the lengths around it. Whatever it is, the codec stays in bounds, evaluates as
+ * the grammar does, and what it accepts has the properties that its callers rely on.
  */
 
 static void check_model(const struct bp_phd_model *m)

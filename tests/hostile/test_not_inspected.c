@@ -88,7 +88,7 @@ static void tls_is_reported(void **state)
 		assert_in_range(u.longest_ns, 89 * SECOND, 91 * SECOND);
 	}
 	assert_int_equal(scanned(100 * SECOND, 1000).connections, 0); /* not for so long */
-	/* nobody uses it any more */
+	/* no one uses it any more */
 	rig_advance(&rig, 7 * SECOND);
 	assert_int_equal(scanned(5 * SECOND, 1000).connections, 0);
 	/* and closed it is no connection that passes unread */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An edge broker that stays away, files of the publisher that are missing, a disk that is full, a second instance on
-the same spool, and a local user who floods the control socket: forwarding goes on, and the operator is told once."""
+the same spool, and a local user who floods the control socket: forwarding continues, and the operator is told once."""
 
 import json
 import subprocess

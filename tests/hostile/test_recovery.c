@@ -77,7 +77,7 @@ static const char long_topic[] =
 	"plant/a-name-that-takes-more-than-the-smallest-block-of-the-arena-has/"
 	"and-so-another-block-is-taken-when-the-alias-is-mapped-to-it-in-place-of-the-short-one";
 
-/* Four clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6. Nobody pings. */
+/* Four clients: QoS 0, aliases of version 5, QoS 1 in cut packets, IPv6. No one pings. */
 static void record(void)
 {
 	struct peer plain, aliases, cut, six;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An impatient user: interrupts a script in its middle. What it made must go, in its own laboratory and in no other.
 
-An assignment before a shell function stays in force in the traps that run while the function does: with
+An assignment before a shell function stays active in the traps that run while the function does: with
 `BP_LAB=other attend ...` the trap removed the other laboratory and left the script's own."""
 
 import re

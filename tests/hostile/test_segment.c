@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Somebody has taken over the control plane, or a defect of it writes where it should not: whatever
- * lies in the parts of the segment that it writes, the data plane goes on, and writes nowhere but
+ * lies in the parts of the segment that it writes, the data plane continues, and writes nowhere but
  * where it should. What it takes is validated when it is taken, and what it reads in place is
  * bounded where it is followed.
  */
@@ -59,7 +59,7 @@ static void traffic_reaches_every_service(void **arg)
 	gateway_stop(&g);
 }
 
-/* A bit of a word that says something, or of any; or a word that is one of the usual extremes. */
+/* A bit of a word that says something, or of any; or a word that is one of the default extremes. */
 static void damage(struct gateway *g)
 {
 	static const uint64_t extreme[] = {
@@ -159,7 +159,7 @@ static void layout_is_the_validated_one(void **arg)
 	table = layouts_table(&g);
 	for (unsigned i = 0; i < 4; i++)
 		gateway_burst(&g, GW_HEALTH);
-	/* in force: workers go on with their copies */
+	/* active: workers continue with their copies */
 	for (unsigned n = 0; n < 16; n++)
 		for (unsigned o = 0; o < 3; o++)
 			gateway_write(&g, table,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A defect, or somebody with the rights of a plane, overwrites the segment's files, while both planes run or before
-they are started again: a damaged part is set aside and made anew, traffic passes, alarms arrive, and no plane is
+they are started again: a damaged part is set aside and made again, traffic passes, alarms arrive, and no plane is
 restarted for ever."""
 
 import json

@@ -132,7 +132,7 @@ def test_loose_reverse_path(routed_lab, probe, router):
 
 def silent(probe, packet, body):
     probe.send(packet)
-    # what is heard behind it can't be a forwarded packet: an answer of the router itself is
+    # what is heard behind it cannot be a forwarded packet: an answer of the router itself is
     probe.no_icmp(body)
     assert not probe.hear("right", lambda f: body in f, 0.5), "it was forwarded"
 

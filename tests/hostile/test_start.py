@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An operator in a hurry: the same interface twice, a second instance beside the first, a stop amid a start, more
+"""An operator in a hurry: the same interface twice, a second instance next to the first, a stop amid a start, more
 memory asked for than there is; and what a stopped instance leaves."""
 
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strangers who have proven nothing: they send frames with any source address, and never complete a
+ * Attackers who have proven nothing: they send frames with any source address, and never complete a
  * handshake or get a CONNACK. They want the state that inspection keeps for true connections.
  */
 #include "biplane/counters/mqtt.h"
@@ -73,7 +73,7 @@ static void midstream_bytes_keep_the_table(void **state)
 	rig_close(&rig);
 }
 
-/* Attacker: off-path, any address. SYN with data: CONNECT and PUBLISH, which nobody answers. */
+/* Attacker: off-path, any address. SYN with data: CONNECT and PUBLISH, which no one answers. */
 static void unanswered_connect_keeps_the_table(void **state)
 {
 	enum { N = 4096 };
@@ -208,7 +208,7 @@ static void one_client_cannot_use_all_memory(void **state)
 #define RATE 10000
 #define SECONDS 60
 
-/* One frame of a stranger: of each kind that makes state. */
+/* One frame of an attacker: of each kind that makes state. */
 static void attack(uint64_t *s, const uint8_t *blob)
 {
 	struct bytes b = {0};
@@ -255,7 +255,7 @@ static void attack(uint64_t *s, const uint8_t *blob)
 }
 
 /* What true connections do in one millisecond of the minute: each publishes once a second, some in
- * two segments, some in the wrong order, and one opens anew every 50 ms. */
+ * two segments, some in the wrong order, and one opens again every 50 ms. */
 static void true_traffic(struct peer *c, unsigned ms)
 {
 	const unsigned i = ms % TRUE_CLIENTS, second = ms / 1000;

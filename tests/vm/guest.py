@@ -114,9 +114,9 @@ class GuestLab(Lab):
         self.links.append((ns, name, nic.partner))
         if any(":" in a for a in addresses):
             self.run(ns, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=0")
-        # Promiscuous, because the tests send to MACs that nobody has, and look whether it arrives.
+        # Promiscuous, because the tests send to MACs that no one has, and look whether it arrives.
         self.ip(ns, "link", "set", name, "mtu", mtu, "promisc", "on", "address", mac or nic.mac, "up")
-        # The usual fq_codel lets frames overtake each other.
+        # The default fq_codel lets frames overtake each other.
         self.run(ns, "tc", "qdisc", "replace", "dev", name, "root", "pfifo", "limit", "10000")
         for a in addresses:
             self.ip(ns, "addr", "add", a, "dev", name, *(["nodad"] if ":" in a else []))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An MQTT connection of raw frames from the devices to the cloud, which nobody's kernel knows of: what arrives is what
+"""An MQTT connection of raw frames from the devices to the cloud, which no one's kernel knows of: what arrives is what
 was sent, damaged segments too."""
 
 import itertools

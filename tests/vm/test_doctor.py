@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """biplane doctor on real (emulated) NICs: what --fix does, --undo takes back, also when it was killed. Each test
-gives the NICs back to whom it found them with, so that it may run beside the others."""
+gives the NICs back to whom it found them with, so that it may run next to the others."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NICs that biplane can't have: it says so before it starts anything, and what to do."""
+"""NICs that biplane cannot have: it says so before it starts anything, and what to do."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_missing_nic(lab, tmp_path):
 
 
 def test_nic_of_another_gateway(lab, tmp_path):
-    """The one that has it goes on."""
+    """The one that has it continues."""
     bridge = bridge_of(lab, "virtio", joined=False)
     config = {"ports": [{"name": n, "device": nic.address} for n, nic in zip(bridge.names, bridge.nics, strict=True)],
               "bridges": [{"name": "bridge0", "ports": list(bridge.names)}]}

@@ -159,7 +159,7 @@ def frrs(lab, router):
     try:
         lab.ip("dev", "addr", "add", f"{LOOPBACK}/32", "dev", "lo")
         for ns, name in (("gw", "left"), ("dev", "eth0")):
-            # What is announced beside the adjacency: the gateway's other network, and the loopback address.
+            # What is announced next to the adjacency: the gateway's other network, and the loopback address.
             interfaces = INTERFACE.format(name=name) + f"interface {'edge' if ns == 'gw' else 'lo'}\n ip ospf area 0\nexit\n"
             made[ns] = Frr(lab, ns, ("ospfd",), OSPF.format(id=f"10.0.0.{len(made) + 1}", interfaces=interfaces))
         yield made

@@ -80,7 +80,7 @@ def partial(gateway):
 
 @pytest.mark.parametrize("offload", ("on", "off"))
 def test_checksums_that_are_left_to_the_next_hop(lab, gateway, offload):
-    """A virtual machine beside ours sends frames without a checksum, when its driver may: they are read all the same, and
+    """A virtual machine next to ours sends frames without a checksum, when its driver may: they are read all the same, and
     leave with one."""
     assert by_whom(gateway, "devices", "rx_checksum") == by_whom(gateway, "devices", "rss") == "hardware"
     for ns in ("dev", "cloud"):

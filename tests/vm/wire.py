@@ -82,7 +82,7 @@ def offload(g, name, which):
 
 def emulated(kind, frame):
     """Whether QEMU sends a frame that a NIC of this kind is given. Those that have to know where the headers of IP end
-    drop one whose header says what can't be (net_tx_pkt_parse() of QEMU); a real NIC doesn't look."""
+    drop one whose header says what cannot be (net_tx_pkt_parse() of QEMU); a real NIC does not look."""
     if kind == "virtio":
         return True
     at = 12
@@ -96,7 +96,7 @@ def emulated(kind, frame):
 
 def carries(lab, frames, sender, receiver, addresses, seconds=60):
     """All of them arrive, unchanged, once, and nothing else does; those of the tests' own EtherType in order. (Others
-    overtake them on the way from the receiving kernel to the socket: it delivers in a batch what nobody else takes.)"""
+    overtake them on the way from the receiving kernel to the socket: it delivers in a batch what no one else takes.)"""
     frames = list(frames)
     due = [f for f in map(padded, frames) if not kernel_chatter(f)]
     end = ethernet(*addresses, LOCAL_ETHERTYPE, os.urandom(46))

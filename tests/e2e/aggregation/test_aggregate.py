@@ -98,7 +98,7 @@ def test_frames_are_restored_to_the_byte(wan_lab, pair, wan):
 
 
 def test_other_traffic_is_forwarded_unchanged(wan_lab, pair, wan):
-    """Another port, another host, broadcast, TCP and ping beside aggregated traffic; and an answer of the server."""
+    """Another port, another host, broadcast, TCP and ping next to aggregated traffic; and an answer of the server."""
     pair.services([aggregate()], [disaggregate()])
     wan.clear()
     beside = [frame_of(sensor(1), SERVER["bridged"][4], b"another port", dport=PORT + 1),

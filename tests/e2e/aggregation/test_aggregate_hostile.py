@@ -156,7 +156,7 @@ def test_spoofed_sensor_address(wan_lab, pair, wan, family):
 
 
 def test_ambiguous_payloads(wan_lab, pair, wan):
-    """What begins with the magic is aggregated, and arrives; where it can't be it is dropped, so that FAR never judges it."""
+    """What begins with the magic is aggregated, and arrives; where it cannot be it is dropped, so that FAR never evaluates it."""
     pair.services([aggregate(max_message_size=200)], [disaggregate()])
     wan.clear()
     before = pair.counters()
@@ -182,7 +182,7 @@ def test_ambiguous_payloads(wan_lab, pair, wan):
 
 
 def test_bypassed_messages_stay_in_order(wan_lab, pair, wan):
-    """Long ones, options, lengths that lie, a wrong checksum, senders that can't be: as they came, behind what was before."""
+    """Long ones, options, lengths that lie, a wrong checksum, senders that cannot be: as they came, behind what was before."""
     pair.services([aggregate(max_message_size=100)], [disaggregate()])
     wan.clear()
     there, rng = SERVER["bridged"][4], random.Random(3)
@@ -194,7 +194,7 @@ def test_bypassed_messages_stay_in_order(wan_lab, pair, wan):
         "encap_bypass_source": [frame_of(sensor(1), there, b"x", sport=0), frame_of("0.0.0.0", there, b"x"), frame_of("127.0.0.9", there, b"x"),
                               frame_of("224.1.2.3", there, b"x"), frame_of(sensor(1), there, b"x", hops=0)],
     }
-    # These reach nobody, so they need not keep their place.
+    # These reach no one, so they need not keep their place.
     damaged = [frame_of(sensor(1), there, b"x" * 20, sum_=0x1111), spoil(plain, 24, b"\x12\x34")]
     between = [[frame_of(sensor(i % 7), there, struct.pack("!II", j, i), sport=20000 + i) for i in range(5)]
                for j in range(sum(map(len, odd.values())) + 1)]

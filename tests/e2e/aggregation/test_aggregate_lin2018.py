@@ -122,7 +122,7 @@ def test_the_vectors(wan_lab, pair, wan):
 
 
 def test_other_messages_pass_in_order(wan_lab, pair, wan):
-    """What is no message of 22 bytes with type fa goes on as it came, and overtakes nothing."""
+    """What is no message of 22 bytes with type fa continues as it came, and overtakes nothing."""
     pair.services([near()], [far()])
     before = pair.counters()
     with Senders(wan_lab, n=10) as s, Receiver(wan_lab) as r:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can not be aggregated, beside what is: datagrams longer than the MTU, and ways through other services' nodes."""
+"""What can not be aggregated, next to what is: datagrams longer than the MTU, and ways through other services' nodes."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from wan_lab import aggregate, disaggregate
 
 @pytest.mark.parametrize("family", (4, 6))
 def test_fragments_keep_their_order(wan_lab, wan, hugepages, tmp_path, family):
-    """Of datagrams longer than the MTU, beside what is aggregated. AF_XDP has them as they are; af_packet's fanout
+    """Of datagrams longer than the MTU, next to what is aggregated. AF_XDP has them as they are; af_packet's fanout
     would put those of IPv4 together."""
     with running_pair(wan_lab, tmp_path, near=[aggregate(family=family)], far=[disaggregate(family=family)], driver="af_xdp") as pair, \
             Senders(wan_lab, family=family, n=20, fragment=(True,)) as s, Receiver(wan_lab, family) as r:

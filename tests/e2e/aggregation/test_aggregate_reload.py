@@ -157,7 +157,7 @@ def test_stop_flushes_messages(wan_lab, pair):
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
         make_wait(pair, s, 60)
         assert not r.drain()
-        # beside it, since FAR lets a message go each second
+        # next to it, since FAR lets a message go each second
         end = Background(pair.near.stop)
         end.start()
         wait_until("messages to wait in FAR", lambda: pair.far.show("aggregates")["decapsulate"][0]["queued"] >= 50, 20)

@@ -88,7 +88,7 @@ def test_a_bad_wan(wan_lab, pair, wan, case, pace):
         gone = {m for a in aggregates(wan.sent) if (a.stream, a.sequence) in lost - came for m in a.messages}
         assert set(s.sent) - set(got) == gone, "just the messages of lost aggregates are missing"
         assert set(got) <= set(s.sent)
-        # the streams go on from case to case, and so does what FAR counts
+        # the streams continue from case to case, and so does what FAR counts
         counts = {k: n - before[k] for k, n in told(pair).items()}
         said = told_by_numbers(found)
         assert counts == {**said, "aggregates": len(found), "messages": len(expected), "dropped": 0}

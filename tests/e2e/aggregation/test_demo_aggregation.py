@@ -67,7 +67,7 @@ def test_arrivals_are_shown(demo_lab, hugepages):
     assert (split["lost"], split["duplicate"], split["dropped"], split["streams_created"]) == (0, 0, 0, 2)
     assert split["paced"] + split["aggregates"] >= 400 and sum(b["count"] for b in split["pacing_delay"]) == split["paced"]
 
-    # Nobody may be restored any more: the balance is wrong, and says so. The figures are those of the new entries.
+    # No one may be restored any more: the balance is wrong, and says so. The figures are those of the new entries.
     change(demo_lab, "far", "allowed_senders: [10.7.0.0/24]", "allowed_senders: [10.9.0.0/24]")
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr
@@ -77,12 +77,12 @@ def test_arrivals_are_shown(demo_lab, hugepages):
 
 
 def heed_interrupts():
-    """What a shell starts in the background ignores them, and so do its children, which can't trap what they ignore."""
+    """What a shell starts in the background ignores them, and so do its children, which cannot trap what they ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_interrupted_run_leaves_no_files(demo_lab, hugepages):
-    # It goes on when the demonstration is over, which on a busy machine may be before this one looks.
+    # It continues when the demonstration is over, which on a busy machine may be before this one looks.
     p = subprocess.Popen([ROOT / "scripts" / "lab", "with", "--wan", "bash", "-c", '"$0" "$1" && sleep 600', sys.executable, DEMO],
                          env=ENV, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
                          preexec_fn=heed_interrupts)

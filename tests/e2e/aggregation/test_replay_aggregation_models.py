@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The paper's models (Lin et al. 2018) held against replay: Poisson messages in a capture with a clock of
-nanoseconds go in, and all that is judged are the times and bytes of the capture that comes out.
+nanoseconds go in, and all that is evaluated are the times and bytes of the capture that comes out.
 
 tests/unit/apps/sim/agg asks the same of the aggregator alone, with many more messages and without anything of a
 data plane. Formulas and statistics here are written a second time, from docs/performance/aggregation-models.md.

@@ -228,7 +228,7 @@ def converted():
 
 @pytest.mark.parametrize("release", ["1", "2", "2a", "3", "4", "5"])
 def test_accepts_converter_output(release):
-    """The gateway's requests, of each release, have nothing that the sink wouldn't expect of them."""
+    """The gateway's requests, of each release, have nothing that the sink would not expect of them."""
     messages = [m for r, m in converted() if r == release]
     assert messages
     with Sink("--any", "--release", release) as s:

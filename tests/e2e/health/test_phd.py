@@ -135,7 +135,7 @@ def test_loss(routed_lab, router, cse):
 
 
 def test_control_plane_killed(routed_lab, router, cse):
-    """Devices notice a delay, and nothing else: no one associates anew, nothing is lost, nothing comes twice."""
+    """Devices notice a delay, and nothing else: no one associates again, nothing is lost, nothing comes twice."""
     load = devices(routed_lab, "--device", "oximeter", "--count", 20, "--confirmed", "--reports", 20, "--rate", 60,
                    "--retries", 0, "--timeout", "500ms")
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_known_configuration(routed_lab, router, cse):
 
 
 def test_after_a_reload(routed_lab, router, cse):
-    """The file is read anew, and the one before is gone: devices that come now have their containers made."""
+    """The file is read again, and the one before is gone: devices that come now have their containers made."""
     for _ in range(2):
         assert router.reload().returncode == 0
     status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 5, "--confirmed", "--reports", 2,

@@ -82,7 +82,7 @@ def shared(tmp_path_factory):
 
 @pytest.fixture
 def cse(shared):
-    """As if it were new; but message ids go on, since it remembers them."""
+    """As if it were new; but message ids continue, since it remembers them."""
     shared.clear()
     return shared
 
@@ -120,7 +120,7 @@ def test_created_and_recreated(cse):
     said, counts, err = done(provision(cse, keep=100))
     assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"] and not err
     assert before == {p: cse.get(p).json() for p in before}
-    # The originator of the instances may make them, and nobody else.
+    # The originator of the instances may make them, and no one else.
     new = {"rn": "65c000000001000000010000", "con": '{"v":97.5}', "cnf": "application/json:0"}
     assert cse.client.create(f"cse-in/{OXIMETER}/spo2", coap.CIN, "Cbiplane", **new).rsc == 2001
     assert cse.client.create(f"cse-in/{OXIMETER}/spo2", coap.CIN, "Cbiplane", **new).rsc == 4105
@@ -178,7 +178,7 @@ def test_name_conflict(own_cse):
     wanted = {f"ready {sid}" for sid, _, _ in DEVICES if sid != OXIMETER} | {f"refused {OXIMETER}"}
     while wanted:  # one that is refused holds up no other
         wanted.discard(p.stdout.readline().strip())
-    # It is tried again, and the log doesn't fill with it.
+    # It is tried again, and the log does not fill with it.
     while p.stdout.readline().strip() != f"refused {OXIMETER}":
         pass
     p.kill()
@@ -215,7 +215,7 @@ def test_disconnect_and_reconnect(own_cse):
     reader = threading.Thread(target=collect)
     reader.start()
     wait_until("some of them", lambda: len(said) >= 20, seconds=180)
-    cse.end()  # else it would go on until all are made
+    cse.end()  # else it would continue until all are made
     wait_until("it to notice", lambda: "does not answer" in p.stderr.readline(), seconds=180)
     # All that was made until now is said by now, and lost.
     before = {line.split()[1] for line in said if line.startswith("ready ")}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the planes meet, the whole way: what a worker tells the control plane of, a session whose reports take now one
-way and now the other, and other workers and source ports in a file that is read anew. Each measurement is stored once."""
+way and now the other, and other workers and source ports in a file that is read again. Each measurement is stored once."""
 
 import contextlib
 import itertools
@@ -157,7 +157,7 @@ def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
 @pytest.mark.parametrize("change", ({"ports": "20000-20999"}, {"ports": "41000-41999"}, {"workers": 2}),
                          ids=("fewer", "others", "workers"))
 def test_another_share_of_source_ports(routed_lab, router, tmp_path, change):
-    """The gateway starts anew under load, with other workers or ports to send from: who is associated stays so."""
+    """The gateway starts again under load, with other workers or ports to send from: who is associated stays so."""
     with contextlib.closing(TreeSink(routed_lab, tmp_path)) as sink, \
             contextlib.closing(Devices(routed_lab, tmp_path, "oximeter")) as devices:
         devices.measured(2)

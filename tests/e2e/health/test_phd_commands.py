@@ -165,7 +165,7 @@ def test_release(routed_lab, router):
         assert ids(router) == {other}
         p = released(router, one)
         assert p.returncode == 69 and f"no health device {one} is associated" in p.stderr and not p.stdout
-        d.say(RLRE)  # once more: nobody minds
+        d.say(RLRE)  # once more: no one minds
     gone(router, other)
 
 
@@ -376,7 +376,7 @@ def test_allow_file(routed_lab, router, tmp_path, allow):
 
 
 def test_cse_away(routed_lab, router):
-    """Nobody listens there: said, with who waits; gone when it is back."""
+    """No one listens there: said, with who waits; gone when it is back."""
     one = "0022092258090001"
     assert router.sink.end()["violations"] == 0
     with words(router, provisioning={"completed": 1, "pending": 0}), Device(routed_lab, one) as d:

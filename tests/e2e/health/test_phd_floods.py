@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Strangers: floods of association requests from one address and from thousands, with right and with broken bytes, and
+"""Attackers: floods of association requests from one address and from thousands, with right and with broken bytes, and
 datagrams that say to be another's. Honest devices measure meanwhile, and whatever limit was met is counted."""
 
 import contextlib
@@ -68,7 +68,7 @@ elsewhere = {"class": 0, "way": 0}
 
 
 def settled(router):
-    """What came for the manager by now is in the words; returns them. Here nobody comes by TCP."""
+    """What came for the manager by now is in the words; returns them. Here no one comes by TCP."""
     def all_said():
         c = router.counters()
         if sum(c[f"punt_phd_{p}"] for p in PUNTS) + elsewhere["way"] != c["punted_health_devices"] + c["punt_queue_full_health_devices"]:
@@ -99,7 +99,7 @@ def undisturbed(router, victim, number):
 
 
 def test_spoofed_resets_close_no_connection(routed_lab, router, victim, anybody):
-    """APDUs without a system-id are their sender's: from another address, or another port, they are of nobody."""
+    """APDUs without a system-id are their sender's: from another address, or another port, they are of no one."""
     superseded = settled(router)["sessions"]["superseded"]
     for n, data in enumerate((ABRT, RLRQ, RLRE, bytes.fromhex(AARE), bytes.fromhex("ffff"), fixed(2, 2, [1])), 2):
         for address, port in ((LEFT, victim.port ^ 1), ("10.64.0.9", victim.port)):
@@ -159,12 +159,12 @@ def test_spoofed_address_and_port(router, victim, anybody, data, answer):
     victim.measure(3, 73)
 
 
-# ---------------------------------------------------------------- who can't be answered
+# ---------------------------------------------------------------- who cannot be answered
 
 
 def test_unanswerable_senders(routed_lab, router, victim, anybody):
     """From port 0, from a link-local address, to a broadcast or multicast address: no answer could ever arrive, so
-    nobody is associated, and nobody's session taken over."""
+    no one is associated, and no one's session taken over."""
     before = settled(router)
     with routed_lab.inside("left"):
         index = socket.if_nametoindex("eth0")
@@ -238,7 +238,7 @@ def flood(router, anybody, kind, seed=1):
             router.counters()["punt_phd_signaling"] >= counted["punt_phd_signaling"] + begin + BURST), 30)
     after = settled(router)["associations"]
     grown = {k: after[k] - before[k] for k in after}
-    # each was answered in one way; nobody of a flood is associated already
+    # each was answered in one way; no one of a flood is associated already
     assert grown["requested"] == sum(grown[k] for k in RESULTS)
     assert grown["rejected_transient"] == sum(grown[f"rejected_{k}"] for k in ("address", "rate", "full", "configurations"))
     return grown, router.counters()["punt_queue_full_health_devices"] - counted["punt_queue_full_health_devices"]
@@ -262,7 +262,7 @@ def test_reports_without_session(router, victim, anybody):
 
 
 def test_floods(routed_lab, router, sink, anybody, tmp_path):
-    """Of honest devices nobody notices anything, and each measurement is stored, once."""
+    """Of honest devices no one notices anything, and each measurement is stored, once."""
     pids = [router.plane(p)["pid"] for p in ("control plane", "data plane")]
     with contextlib.closing(Devices(routed_lab, tmp_path, "oximeter", HONEST)) as devices:
         devices.measured(1)
@@ -293,7 +293,7 @@ def test_floods(routed_lab, router, sink, anybody, tmp_path):
         wait_until("them to be gone", lambda: router.show("sessions", "--state", "configuring")["total"] == 0, 30, 0.1)
         devices.measured(1, since=time.time())
 
-        # the table is full: newcomers are refused, and nobody goes
+        # the table is full: newcomers are refused, and no one goes
         moves = Device(routed_lab, ident())
         assert moves.associate() == 0
         wait_until("the table to be full", lambda: flood(router, anybody, of_many)[0]["rejected_full"] > 0, 60)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A CSE that is broken, or somebody in its place: what it says by CoAP beside the point is counted and does no more. No
-device is told that a measurement is stored which the CSE did not store, and sessions go on."""
+"""A CSE that is broken, or somebody in its place: what it says by CoAP next to the point is counted and does no more. No
+device is told that a measurement is stored which the CSE did not store, and sessions continue."""
 
 import contextlib
 import itertools
@@ -110,7 +110,7 @@ def fates(router):
 
 
 class Device(Oximeter):
-    """Its report is answered by lies until the CSE becomes honest. What it is told is looked at word by word."""
+    """Its report is answered by lies until the CSE becomes honest. What it is told is checked word by word."""
 
     def lied(self, cse, lie, fate):
         """Reports; the CSE answers so; waits until each of its datagrams met a fate of these names."""
@@ -280,7 +280,7 @@ def test_thousands_at_once(routed_lab, router, cse):
         assert sum(fates(router).values()) - before == 10000
         cse.lie = None
         device.goes_on()
-        # the same from another port there is nobody's business
+        # the same from another port there is no one's business
         cse.lie = lambda q: []
         cse.lied_to.clear()
         device.socket.send(device.report(1))
@@ -293,7 +293,7 @@ def test_thousands_at_once(routed_lab, router, cse):
 
 
 def test_false_reports_to_the_control_plane(routed_lab, router, cse):
-    """The same beside requests of the kernel's ports: for resources, and for a report of many parts."""
+    """The same next to requests of the kernel's ports: for resources, and for a report of many parts."""
     def lies(request):
         # not a reset, which is an answer, and no promise of a response that does not come
         return [d for lie, _ in BESIDE_THE_POINT.values() for d in lie(request) if not (len(d) == 4 and d[0] in (0x60, 0x70))]

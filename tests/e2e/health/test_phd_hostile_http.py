@@ -27,7 +27,7 @@ def created(extra=b"", length=b"0"):
 
 
 def pour(connection, data):
-    """Until nobody takes it any more."""
+    """Until no one takes it any more."""
     with contextlib.suppress(OSError):
         for _ in range(MANY // len(data)):
             connection.sendall(data)

@@ -41,7 +41,7 @@ def shared_cse(tmp_path_factory):
 
 @pytest.fixture
 def cse(shared_cse):
-    """As if it were new; but message ids go on, since it remembers them."""
+    """As if it were new; but message ids continue, since it remembers them."""
     shared_cse.clear()
     return shared_cse
 
@@ -267,7 +267,7 @@ def test_gateway_before_its_cse(routed_lab, hugepages, tmp_path, right_cse):
             right_cse.start(right_cse.client)
             status, lines, summary = sim_ended(load)
             assert status == 0 and summary["answered"] == 9, summary
-            assert connections_taken(routed_lab) > before  # nobody else asked it by HTTP yet
+            assert connections_taken(routed_lab) > before  # no one else asked it by HTTP yet
             assert_once(Tree(routed_lab, right_cse), lines)
             assert router.log.read_text().count("CSE answers again") >= n
             right_cse.end()
@@ -279,7 +279,7 @@ CODES = {"spo2": "2:19384", "pulse_rate": "2:18458"}
 
 @only_biplane
 def test_gateway_loses_its_tree(routed_lab, hugepages, tmp_path, right_cse):
-    """While devices measure, one loses its AE, one a container, and all lose the policy: all comes back, and goes on
+    """While devices measure, one loses its AE, one a container, and all lose the policy: all comes back, and continues
     without a gap and without anything twice."""
     right_cse.start(right_cse.client)
     with routed_lab.inside("right"):
@@ -303,7 +303,7 @@ def test_gateway_loses_its_tree(routed_lab, hugepages, tmp_path, right_cse):
             assert right_cse.client.ask(coap.DELETE, path, acme.ADMIN).rsc == 2002, path
         assert right_cse.client.ask(coap.GET, f"cse-in/{sids[2]}", "Cbiplane").rsc == 4103
         wait_until("all of it again", lambda: have(3), seconds=60, every=0.2)
-        for sid in sids[:2]:  # under the policy; the third has what it needs, and is looked at when it lacks something
+        for sid in sids[:2]:  # under the policy; the third has what it needs, and is checked when it lacks something
             assert right_cse.client.ask(coap.GET, f"cse-in/{sid}", "Cbiplane").rsc == 2000
         load.terminate()
         status, lines, summary = sim_ended(load)

@@ -96,7 +96,7 @@ def answers_to_get():
 
 @TRANSPORTS
 def test_inconsistent_attributes(routed_lab, router, sink, tcp):
-    """All of them at once; each goes on to measure, and its type is what was said well, or not known."""
+    """All of them at once; each continues to measure, and its type is what was said well, or not known."""
     with contextlib.ExitStack() as stay:
         devices = {}
         for name, (say, type_) in answers_to_get().items():
@@ -118,7 +118,7 @@ def test_inconsistent_attributes(routed_lab, router, sink, tcp):
 
 
 def nested(n):
-    """Attributes that nobody knows."""
+    """Attributes that no one knows."""
     return [attribute(30000 + i, b"") for i in range(n)]
 
 
@@ -182,7 +182,7 @@ def test_inconsistent_configurations(routed_lab, router, sink, tcp):
 
 
 def test_a_trickle(routed_lab, router, sink):
-    """Bytes that come one by one over TCP begin no time anew: who declares nothing in time is told so, whatever is half
+    """Bytes that come one by one over TCP begin no time again: who declares nothing in time is told so, whatever is half
     there. Half a report of a device that operates is waited for."""
     with Device(routed_lab, ident(), tcp=True) as d:
         for byte in o.aarq(d.system_id, OWN):
@@ -197,7 +197,7 @@ def test_a_trickle(routed_lab, router, sink):
         assert ended == bytes.fromhex("e60000020003") and n > 5
         wait_until("the session to end", lambda: session(router, d) is None)
         d.send(report[n + 1:])
-        assert d.hear() == ABRT  # it is of nobody now
+        assert d.hear() == ABRT  # it is of no one now
         d.declare(OWN, [numeric(1)])
         assert o.get_invoke(d.hear()) is not None
         d.measure(2, 71)  # which the CSE has its containers by

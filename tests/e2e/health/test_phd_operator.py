@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a person, or a program of theirs, does to a gateway that serves health devices: words at the control socket that make
-no sense, and reloads under load. No measurement is lost by any of it, and what can't be done is said."""
+no sense, and reloads under load. No measurement is lost by any of it, and what cannot be done is said."""
 
 import contextlib
 import copy
@@ -136,7 +136,7 @@ def anybody(directory):
     return str(directory / "allow")
 
 
-# What man biplane.yaml says a reload takes over, with values that trouble nobody who is associated.
+# What man biplane.yaml says a reload takes over, with values that trouble no one who is associated.
 TAKEN = {
     ("ack",): ("forwarded", "stored"), ("allow",): ([], ["0022092258010001"]), ("allow_file",): (anybody,),
     ("limits", "sessions_per_address"): (1, 5, 4194304), ("limits", "association_rate"): (1, 1000000), ("limits", "unknown_report_rate"): (0, 1000000),
@@ -166,7 +166,7 @@ def put(config, key, value):
 
 
 def test_reloads_under_load(routed_lab, router, tmp_path):
-    """Each setting in turn, then many at random: each measurement is at the CSE once, and nobody associates anew."""
+    """Each setting in turn, then many at random: each measurement is at the CSE once, and no one associates again."""
     r = random.Random(5)
     with contextlib.ExitStack() as stack:
         sink = stack.enter_context(contextlib.closing(Sink(routed_lab, tmp_path)))

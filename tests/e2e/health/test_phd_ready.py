@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whose containers were made once costs the CSE nothing when it comes again: after a restart without the segment, and by
-another association. The CSE's own word on what it was asked: who is provisioned once more has its AE looked at, by a
+another association. The CSE's own word on what it was asked: who is provisioned once more has its AE checked, by a
 retrieve."""
 
 import collections
@@ -100,7 +100,7 @@ def test_cse_emptied_meanwhile(routed_lab, router, sink, devices, directory):  #
 
 
 def test_another_path_after_a_restart(routed_lab, router, sink, devices):  # noqa: F811
-    """Containers of another path are others: nobody is ready before they are made."""
+    """Containers of another path are others: no one is ready before they are made."""
     for d in devices:
         d.measured(2)
     config = json.loads(json.dumps(router.config))

@@ -18,7 +18,7 @@ _ids = itertools.count(1)
 
 
 class Device:
-    """An oximeter that numbers its reports anew in each association, and has no clock."""
+    """An oximeter that numbers its reports again in each association, and has no clock."""
 
     def __init__(self, lab):
         self.lab, self.name, self.sockets = lab, f"0022092258af{next(_ids):04x}", []

@@ -201,7 +201,7 @@ def stopped(router):
 
 
 def killed(router):
-    """As a machine that lost its power: nobody ends properly."""
+    """As a machine that lost its power: no one ends properly."""
     planes = planes_of(router)
     router.process.send_signal(signal.SIGSTOP)
     for pid in planes:
@@ -251,7 +251,7 @@ def test_segment_lost(routed_lab, router, sink, devices, how):
         d.measured(3, since=back_at)
     sessions = router.show("sessions")["sessions"]
     assert len(sessions) == sum(d.count for d in devices)
-    for s in sessions:  # the names of its instances go on where no earlier one was
+    for s in sessions:  # the names of its instances continue where no earlier one was
         assert s["state"] == "operating" and RAISE < s["reports"] < 2 * RAISE, s
     notice_nothing(devices)
     check_stored(devices, sink, lost_at, back_at)

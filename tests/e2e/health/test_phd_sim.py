@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulator of health devices is right before it judges the gateway: against bytes of examples of the standard, and
+"""The simulator of health devices is right before it evaluates the gateway: against bytes of examples of the standard, and
 against an encoder in Python that gives those bytes."""
 
 import json

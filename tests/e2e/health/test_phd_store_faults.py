@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The disk of the store of health devices would not, while the gateway runs: full, read-only, locked by somebody else, the
 file removed. Devices measure on, the log says what is the matter, and once it is over the file has everything: after a
-restart without the segment nobody associates again, and what was declared meanwhile is known."""
+restart without the segment no one associates again, and what was declared meanwhile is known."""
 
 import contextlib
 import sqlite3
@@ -151,7 +151,7 @@ def test_locked(serve, tmp_path):
 
 
 def test_removed(serve, tmp_path):
-    """sqlite would go on with the file that nobody can find any more."""
+    """sqlite would continue with the file that no one can find any more."""
     path = tmp_path / "store" / "phd.db"
     s = serve(path)
     for kind in KINDS:

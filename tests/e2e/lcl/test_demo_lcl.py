@@ -33,12 +33,12 @@ def test_both_directions_are_shown(demo_lab, hugepages):
     assert p.returncode == 0, p.stdout + p.stderr
     assert "each datagram arrived once and in order; with LCL, each had its label on the line, and none at the server" in p.stdout
     assert "88b5 01 01 " in p.stdout and "flow 1  sequence 5 " in p.stdout and "d0 +- tau" in p.stdout
-    # the gateways that schedule go on, with the files as they were
+    # the gateways that schedule continue, with the files as they were
     assert "lcl:\n" in (demo_lab.state / "far.yaml").read_text()
     near = demo_lab.state / "near.yaml"
     text = near.read_text()
     assert "hops: 2," in text
-    # With a node more to come, the label is not taken off, and the server must not be said to have got what it can't read.
+    # With a node more to come, the label is not taken off, and the server must not be said to have got what it cannot read.
     near.write_text(text.replace("hops: 2,", "hops: 3,"))
     p = demo()
     assert p.returncode == 1, p.stdout + p.stderr

@@ -138,7 +138,7 @@ def test_labels_on_every_link(line, peers, wires, tmp_path):
 
 
 def test_with_best_effort_traffic(line, peers, wires):
-    """What no rule is for goes beside, plain on every link."""
+    """What no rule is for goes next to, plain on every link."""
     senders, timed, plain = peers
     sent = {TIMED: [], PLAIN: []}
     for _ in range(20):

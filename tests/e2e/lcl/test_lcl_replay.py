@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """LCL scheduling under replay, whose output's time stamps are the scheduler's departures: captures through the example
-configurations of three gateways in a row, and what `check` says of flows that can't be kept."""
+configurations of three gateways in a row, and what `check` says of flows that cannot be kept."""
 
 import json
 import random

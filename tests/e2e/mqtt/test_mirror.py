@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Action mirror: the frames that leave for the edge, as tcpdump sees and tshark judges them."""
+"""Action mirror: the frames that leave for the edge, as tcpdump sees and tshark evaluates them."""
 
 import subprocess
 from collections import Counter

@@ -11,7 +11,7 @@ PORT = 8883
 
 
 def test_tls_on_an_inspected_port(lab, gateway):
-    """No attacker: clients speak TLS to a port that biplane inspects. Nothing of it can be judged, and that is told."""
+    """No attacker: clients speak TLS to a port that biplane inspects. Nothing of it can be evaluated, and that is told."""
     config = config_for(tcp_ports=[1883, PORT])
     config["monitoring"] = {"not_inspected_warning": "1s"}
     gw = gateway(config)

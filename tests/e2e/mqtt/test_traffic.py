@@ -63,7 +63,7 @@ def test_topic_alias(lab, watch, qos):
     p = Publisher(lab, CLOUD, watch.expected, "5")
     infos = []
     for i in range(60):
-        # Five topics on three aliases: each alias is mapped anew again and again.
+        # Five topics on three aliases: each alias is mapped again again and again.
         infos.append(p.publish(f"plant/oven{i // 4 % 5}/temperature", f"{60 + i}", qos, alias=1 + i // 4 % 3,
                                rich=i % 7 == 0))
     p.finish(infos)

@@ -17,7 +17,7 @@ def driver(request):
 
 
 def carried(driver, frame):
-    """What the kernel does to frames before net_af_packet sees them, and nobody can undo: it puts IPv4
+    """What the kernel does to frames before net_af_packet sees them, and no one can undo: it puts IPv4
     fragments together, and an outer tag comes without its TPID. net_af_xdp has every frame as it is."""
     if driver == "af_xdp":
         return True

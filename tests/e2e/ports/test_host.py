@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A bridge with `host:`: the gateway has an address on the segment that it bridges, and its control
-plane reaches the edge broker through biplane's own ports. Bridging beside it is as without."""
+plane reaches the edge broker through biplane's own ports. Bridging next to it is as without."""
 
 import contextlib
 import re
@@ -43,7 +43,7 @@ def link(lab, interface):
 
 
 def test_without_a_kernel_interface(lab, gateway):
-    """No kernel interface: the data plane answers ARP and ND for the host's addresses; nobody is behind them."""
+    """No kernel interface: the data plane answers ARP and ND for the host's addresses; no one is behind them."""
     c = config(backend="off")
     del c["mqtt"]["publisher"], c["mqtt"]["spool"], c["mqtt"]["rules"]
     g = gateway(c)

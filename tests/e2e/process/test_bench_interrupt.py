@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """scripts/bench leaves nothing behind when it is interrupted, or killed and run again.
 
-Each run is in namespaces of its own (mounts, processes, network), where nobody else makes anything: all that is there
+Each run is in namespaces of its own (mounts, processes, network), where no one else makes anything: all that is there
 afterwards and was not before is its own. This file is also the program that begins those namespaces.
 """
 

@@ -102,7 +102,7 @@ def flood(lab, stop, seconds=20, payload=bytes(1400)):
 
 
 def test_delayed_data_plane_reports_poll_gaps(lab, gateway):
-    """Stopped and continued: its worker was away, and the interface's ring, which nobody emptied, ran over."""
+    """Stopped and continued: its worker was away, and the interface's ring, which no one emptied, ran over."""
     g = gateway(config("af_xdp"))  # which knows what it lost
     pid = g.plane("data plane")["pid"]
     os.kill(pid, signal.SIGSTOP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reload under load: each PUBLISH is judged by exactly the old or the new rules."""
+"""Reload under load: each PUBLISH is evaluated by exactly the old or the new rules."""
 
 import copy
 import json
@@ -62,7 +62,7 @@ def test_an_invalid_file_is_refused_whole(lab, gateway, tmp_path):
     assert text.count(f"{g.file}:") >= 2, f"every error with its place: {text}"
     assert g.show("rules")["generation"] == before["generation"]
     assert [r["name"] for r in g.show("rules")["rules"]] == ["overheat"]
-    # The same through the signal, which has nobody to answer but the log and a counter.
+    # The same through the signal, which has no one to answer but the log and a counter.
     g.process.send_signal(signal.SIGHUP)
     wait_until("the refusal to be counted", lambda: g.status()["reloads"]["refused"] > refused)
     assert g.show("rules")["generation"] == before["generation"]

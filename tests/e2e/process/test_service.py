@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planes as two users that aren't root, as the units start them."""
+"""The planes as two users that are not root, as the units start them."""
 
 import ctypes
 import json
@@ -165,7 +165,7 @@ def test_each_plane_restarts_alone(lab, service):
 
 
 def test_the_control_plane_waits_for_the_segment(service):
-    """As its user it can't make one."""
+    """As its user it cannot make one."""
     s = service(config(), start=False)
     s.write()
     s.file.chmod(0o644)
@@ -209,7 +209,7 @@ def test_heartbeat_and_log_levels(service):
 
 
 def silent_while(s, plane, passed):
-    """No life sign comes from now until passed()."""
+    """No heartbeat comes from now until passed()."""
     m = s.manager[plane]
     m.take()
     before = len(m.heard)
@@ -246,7 +246,7 @@ def worker_thread(pid):
 
 
 def test_hung_worker_stops_the_heartbeat(service):
-    """All else of the data plane goes on: its main thread's heartbeat, above all."""
+    """All else of the data plane continues: its main thread's heartbeat, above all."""
     s = service(config(), watchdog_s=2)
     tid, _ = worker_thread(s.planes["dataplane"].pid)
     libc = ctypes.CDLL(None, use_errno=True)

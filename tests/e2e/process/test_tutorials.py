@@ -65,7 +65,7 @@ def cells(lines, columns):
 
 
 def commands(text):
-    """[(command, expected lines)] of a console block; a command goes on behind a backslash at the end of its line."""
+    """[(command, expected lines)] of a console block; a command continues behind a backslash at the end of its line."""
     found = []
     for line in text.splitlines():
         if line.startswith("$ "):

@@ -194,7 +194,7 @@ def test_a_busy_neighbor_that_changes_its_mac_in_silence(routed_lab, router):
 
 
 def test_unreachable_neighbor_is_removed(routed_lab, router):
-    """Traffic to a host that isn't there ends at the kernel, which says so to the sender."""
+    """Traffic to a host that is not there ends at the kernel, which says so to the sender."""
     lab = routed_lab
     out = lab.run("left", "ping", "-n", "-c", 1, "-W", 5, "10.2.0.200", check=False).stdout.decode()
     assert f"From {own('left')} icmp_seq=1 Destination Host Unreachable" in out, out

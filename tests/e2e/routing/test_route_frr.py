@@ -165,7 +165,7 @@ def test_routes_of_ip6_too(routed_lab, router, frrs):
     timed("2,000 IPv6 routes in the gateway's kernel", lambda: gateway_routes(routed_lab, family=6) >= 2000)
     router.settled()
     some = [p.replace("::/48", "::7") for p in prefixes[::20]]
-    # Their gateway may be the neighbor's link-local address, which nobody has asked for yet.
+    # Their gateway may be the neighbor's link-local address, which no one has asked for yet.
     send_all(routed_lab, "left", some[:1], ("right",), 1, rate=1000).check_all_arrived()
     router.settled()
     with router.counts(forwarded_ip6=2000):

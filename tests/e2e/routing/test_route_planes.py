@@ -141,7 +141,7 @@ def test_both_planes_killed(routed_lab, router):
 @only_biplane
 def test_netlink_overrun(routed_lab, router):
     """The control plane is stopped while 150,000 changes are made, so the kernel drops events: it must
-    read everything anew, without ever emptying the tables under the traffic."""
+    read everything again, without ever emptying the tables under the traffic."""
     lab = routed_lab
     prefixes = [f"54.{i >> 8 & 255}.{i & 255}.{(i >> 16) << 7}/25" for i in range(100000)]
     lab.ip("gw", "route", "add", "55.0.0.0/8", "via", RIGHT)

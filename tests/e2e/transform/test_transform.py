@@ -300,7 +300,7 @@ def test_a_reload_changes_all_at_once(lab, gw, entries, robots):
 
 @pytest.mark.parametrize("plane", ("control plane", "data plane"))
 def test_a_plane_dies(lab, gw, robots, plane):
-    """The control plane's death costs nothing; the data plane goes on with the rules that are in force. Never does an
+    """The control plane's death costs nothing; the data plane continues with the rules that are active. Never does an
     untransformed reading pass."""
     cloud, _ = robots
     sent = some(400, 12)

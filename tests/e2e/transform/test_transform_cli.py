@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`biplane transform` over files, judged by Python's own arithmetic and by what the paper's server answered."""
+"""`biplane transform` over files, evaluated by Python's own arithmetic and by what the paper's server answered."""
 
 import csv
 import io
@@ -200,7 +200,7 @@ def test_a_layout_of_the_configuration(matrix, config):
 
 
 def test_a_long_packet(config):
-    """A length up to the greatest that the file may say: what is behind the fields is no matter here."""
+    """A length up to the largest that the file may say: what is behind the fields is no matter here."""
     points = random_points(200, 9)
     short = results(points, "-c", config)
     config.write_text(config.read_text().replace('"length": 80', '"length": 9000'))

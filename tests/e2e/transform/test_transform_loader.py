@@ -82,7 +82,7 @@ def rows_of(m):
 
 @pytest.mark.parametrize("m", MESSAGES, ids=lambda m: m["name"])
 def test_messages_of_kunze2021(lab, fresh, robot, m):
-    """Answered as their server answers them, and in force with the answer; theirs are for 127.0.0.1, ours for the tracker."""
+    """Answered as their server answers them, and active with the answer; theirs are for 127.0.0.1, ours for the tracker."""
     data = bytes.fromhex(m["hex"])
     assert message("127.0.0.1", rows_of(m)) == data
     sent = some(20, radius=10)
@@ -123,7 +123,7 @@ def test_each_reading_by_the_whole_of_one_matrix(lab, fresh, robot):
 
 
 def test_refused(lab, fresh, robot):
-    """What can't be is said, and the matrix before stays."""
+    """What cannot be is said, and the matrix before stays."""
     sent = some(10)
     with Loader(lab) as loader, Tracker(lab, "dev", CLOUD) as t:
         assert loader.load(message(DEVICE, ROTATED)) == b"ok"

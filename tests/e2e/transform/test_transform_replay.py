@@ -44,7 +44,7 @@ def test_vectors_of_kunze2021(tmp_path, method, matrix):
 @pytest.mark.parametrize("method,off", [("vector", 0.2), ("exact", 0.2), ("kunze2021_userspace", 2), ("kunze2021_large", 8),
                                         ("kunze2021_medium", 8), ("kunze2021_small", 60), ("kunze2021_chebyshev", 400)])
 def test_methods(tmp_path, method, off):
-    """Each within its error; how large that is in the mean is in docs/explanation/transform-accuracy.md."""
+    """Each within its error; how large that is on average is in docs/explanation/transform-accuracy.md."""
     sent = some(2000)
     got, out = replay(tmp_path, [r.payload() for r in sent],
                       transform([source(TRACKER, {"address": "10.7.0.10", "udp_port": 20000, "matrix": SLANTED}, {"matrix": ROTATED})], method=method))

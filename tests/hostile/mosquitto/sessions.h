@@ -24,7 +24,7 @@ struct session {
 	char faults[160]; /* what was put in, by name */
 };
 
-/* Without what goes on behind a DISCONNECT, and QoS 2 publications sent twice. */
+/* Without what continues behind a DISCONNECT, and QoS 2 publications sent twice. */
 extern bool session_plain;
 /* Always the same session for the same (seed, number). */
 void session_make(struct session *s, uint64_t seed, uint32_t number);

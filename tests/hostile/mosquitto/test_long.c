@@ -171,7 +171,7 @@ static void beginnings(void **state)
 		double value; /* 0: none */
 	} cases[] = {
 		{"{\"a\":1,", "$.a", 1},
-		{"{\"a\":1", "$.a", 0}, /* it may go on */
+		{"{\"a\":1", "$.a", 0}, /* it may continue */
 		{"{\"a\":1 ", "$.a", 1},
 		{"\xef\xbb\xbf{ \"a\" : -1e400 , \"b\"", "$.a", -1.7976931348623157e308},
 		{"{\"a\":1,\"a\":2,\"c", "$.a", 2},

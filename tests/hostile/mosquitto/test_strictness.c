@@ -203,7 +203,7 @@ static void connect_flags(void **state)
 	}
 }
 
-/* A publisher, whose broker lets pass what the standard does not: what it delivers blinds nobody to
+/* A publisher, whose broker lets pass what the standard does not: what it delivers blinds no one to
  * the subscriber's own publications, or to what follows. */
 static void broker_deliveries(void **state)
 {
@@ -211,7 +211,7 @@ static void broker_deliveries(void **state)
 		const char *properties;
 		size_t len;
 	} odd[] = {{"\x01\x02", 2}, {"\x08\0\1+", 4}};
-	static const uint8_t judge[] = {BP_DIRECTIONS_BOTH, BP_DIRECTIONS_FROM_BROKER};
+	static const uint8_t evaluate[] = {BP_DIRECTIONS_BOTH, BP_DIRECTIONS_FROM_BROKER};
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -223,7 +223,7 @@ static void broker_deliveries(void **state)
 		struct peer c;
 
 		rig_defaults(&rig);
-		rig.mqtt.directions = judge[i % 2];
+		rig.mqtt.directions = evaluate[i % 2];
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 		peer_init(&c, false, 1, 100, 900);
@@ -231,7 +231,7 @@ static void broker_deliveries(void **state)
 		rig_publish(&rig, &c, BROKER, &p);
 		rig_publish(&rig, &c, CLIENT,
 			&(struct mq_publish){.version = 5, .topic = "own", .payload = "99"});
-		assert_int_equal(rig_told_count(&rig), judge[i % 2] == BP_DIRECTIONS_BOTH);
+		assert_int_equal(rig_told_count(&rig), evaluate[i % 2] == BP_DIRECTIONS_BOTH);
 		rig_publish(&rig, &c, BROKER,
 			&(struct mq_publish){.version = 5, .topic = "next", .payload = "99"});
 		assert_int_equal(rig_told_count(&rig), 1);

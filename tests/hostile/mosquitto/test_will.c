@@ -315,7 +315,7 @@ static void come_back(enum back how)
 		connect_peer(&c, &w, how == REFUSED ? 0x87 : 0);
 		return;
 	}
-	/* all of it, but nobody proves to have received the SYN-ACK */
+	/* all of it, but no one proves to have received the SYN-ACK */
 	rig_segment(&rig, &c, CLIENT, TH_SYN, c.seq[CLIENT]++, 0, NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, c.seq[BROKER]++, c.seq[CLIENT], NULL, 0);
 	connect_packet(&b, &w);
@@ -458,7 +458,7 @@ static void several_wills_are_pending(void **state)
 }
 
 /* A client that comes and goes, with a long delay, and one that does so under ever new names: what
- * has no way to be evaluated leaves, and nobody takes all places. */
+ * has no way to be evaluated leaves, and no one takes all places. */
 static void session_connects_and_disconnects(void **state)
 {
 	enum { FLOWS = 300 };
@@ -519,7 +519,7 @@ static void restarted(void **state)
 	rig_restart(&rig);
 	rig_restart(&rig);
 	assert_int_equal(rig_count(&rig, BP_C_WILL_DELAYED_RESTART), 1);
-	reset(&d, CLIENT); /* after it: as ever */
+	reset(&d, CLIENT); /* after it: normally */
 	assert_string_equal(told_after(5001), "92");
 	rig_restart(&rig);
 	assert_int_equal(rig_count(&rig, BP_C_WILL_DELAYED_RESTART), 1);

@@ -21,7 +21,7 @@ enum gateway_traffic {
 	GW_MQTT,      /* a connection opens, publishes and closes; an old one publishes */
 	GW_HEALTH,    /* reports of devices, and the CSE's responses */
 	GW_ROUTED,    /* IPv4 and IPv6 packets for every kind of route */
-	GW_AGGREGATE, /* messages, and the aggregates that came of them, on their way back */
+	GW_AGGREGATE, /* messages, and the aggregates that resulted from them, on their way back */
 	GW_TRANSFORM, /* readings of trackers that have entries, and of one that has none */
 	GW_LCL,       /* frames with labels and without */
 	GW_TRAFFIC,
@@ -80,14 +80,14 @@ void gateway_burst(struct gateway *g, enum gateway_traffic kind);
 void gateway_write(struct gateway *g, unsigned table, uint64_t at, const void *bytes, unsigned n);
 /* What lies in the tables of the plan has another generation, so that workers take it as it is. */
 void gateway_publish(struct gateway *g, enum gateway_plan plan);
-/* All bytes are as they were before the first gateway_write(), and are in force. */
+/* All bytes are as they were before the first gateway_write(), and are active. */
 void gateway_mend(struct gateway *g);
 
 /* Walks until nothing is held any more: no aggregate, no frame that waits for its slot. False: not
  * all buffers came back. */
 bool gateway_drain(struct gateway *g);
 
-/* Puts n rules in force, of those that traffic matches: at most GW_RULES_MAX. `same`: with the
+/* Puts n rules active, of those that traffic matches: at most GW_RULES_MAX. `same`: with the
  * generation of those before them. */
 #define GW_RULES_MAX 6u
 void gateway_rules(struct gateway *g, unsigned n, bool same);

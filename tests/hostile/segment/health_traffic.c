@@ -130,7 +130,7 @@ void gateway_health_start(struct gateway *g)
 		session(g, i);
 }
 
-/* The CSE stores what comes, or, now and then, says that it can't. */
+/* The CSE stores what comes, or, now and then, says that it cannot. */
 static void cse(struct gateway *g)
 {
 	struct rte_mbuf *m;
@@ -159,7 +159,7 @@ void gateway_health(struct gateway *g)
 	const struct end gateway = end_of("10.1.1.1", 0xc1, 6024);
 
 	for (unsigned i = 0; i < DEVICES + 2; i++) {
-		const struct end from = device(i); /* the last ones are nobody's */
+		const struct end from = device(i); /* the last ones are no one's */
 		const struct value v[3] = {{1, 0x0040 + i, 1}, {2, 0xf3e8, 2}, {3, 0x07fe + i, 3}};
 		const struct bytes apdu = report_make(types[(g->serial + i) % 6], i % 4 != 3,
 			g->serial, g->serial / 2, v, 1 + (g->serial + i) % 3, 0);

@@ -144,7 +144,7 @@ static void output(struct sim *s, unsigned who)
 		e->resend_at = s->now + RTO;
 }
 
-/* From the first byte that is not acknowledged, cut anew. */
+/* From the first byte that is not acknowledged, cut again. */
 static void resend(struct sim *s, unsigned who)
 {
 	struct end *e = &s->end[who];

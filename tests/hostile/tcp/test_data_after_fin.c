@@ -234,7 +234,7 @@ static void blind_ends(const struct peer *c)
 					c->seq[!from] + off, NULL, 0);
 }
 
-/* TLS on an inspected port: an off-path attacker can't take it off the list of the unread. */
+/* TLS on an inspected port: an off-path attacker cannot take it off the list of the unread. */
 static void uninspected_connection_stays_listed(void **state)
 {
 	static const uint8_t hello[] = {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc};

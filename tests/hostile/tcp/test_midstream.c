@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Inspection begins in the middle of connections, or misses the first segments of some: it is read
- * on where both ends prove the position, and a stranger's frames prove nothing.
+ * on where both ends prove the position, and an attacker's frames prove nothing.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -68,7 +68,7 @@ static void connect_and_connack(void **state)
 static void refused(void **state)
 {
 	struct bytes b = {0};
-	struct peer c, stranger;
+	struct peer c, attacker;
 
 	(void)state;
 	open_rig();
@@ -78,13 +78,13 @@ static void refused(void **state)
 		begin_missing(&c, 10 + how, how % 2 ? MISSED_ALL : MISSED_SYN_ACK);
 		mq_connect(&b, 4, "x", 0);
 		rig_send_bytes(&rig, &c, CLIENT, &b);
-		stranger = c;
+		attacker = c;
 		if (how >= 2) { /* an answer to something else: it acknowledges other bytes */
-			stranger.seq[CLIENT] += how == 2 ? 1000 : -1000u;
-			rig_accept(&rig, &stranger, 4);
+			attacker.seq[CLIENT] += how == 2 ? 1000 : -1000u;
+			rig_accept(&rig, &attacker, 4);
 		} else {
 			mq_connack(&b, 4, 5, 0, NULL);
-			rig_send_bytes(&rig, &stranger, BROKER, &b);
+			rig_send_bytes(&rig, &attacker, BROKER, &b);
 		}
 		publish(&c, 4, 0, "99");
 		assert_string_equal(told(), "");
@@ -131,7 +131,7 @@ static void request_and_answer(void **state)
 	rig_close(&rig);
 }
 
-/* A client publishes behind a DISCONNECT that a search came across: nobody reads that. */
+/* A client publishes behind a DISCONNECT that a search came across: no one reads that. */
 static void disconnect_in_a_search(void **state)
 {
 	struct bytes b = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An unlucky path, and an off-path attacker beside it: simulated connections whose segments are
- * lost, repeated, reordered and cut anew on both sides of inspection, while forged segments come
+ * An unlucky path, and an off-path attacker next to it: simulated connections whose segments are
+ * lost, repeated, reordered and cut again on both sides of inspection, while forged segments come
  * between. The broker's end is the oracle: what it delivered must have raised an alarm, and nothing
  * else, but for a counted cause.
  *
@@ -119,7 +119,7 @@ static void go_on(struct stream *t)
 		t->hot[0] = 1;
 		if (sim_random(s, 3) == 0)
 			for (unsigned k = 0; k < 3; k++)
-				write_publish(t, 0, false); /* nobody reads that */
+				write_publish(t, 0, false); /* no one reads that */
 	}
 	sim_close(s, CLIENT);
 }

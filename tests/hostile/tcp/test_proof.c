@@ -23,7 +23,7 @@ static void nothing_told(void)
 	assert_int_equal(rig_count(&rig, BP_C_ALARM_RAISED), 0);
 }
 
-/* An off-path attacker sends a SYN that carries CONNECT and PUBLISH: nobody answers it. */
+/* An off-path attacker sends a SYN that carries CONNECT and PUBLISH: no one answers it. */
 static void spoofed_syn_with_data(void **state)
 {
 	struct bytes b;
@@ -48,7 +48,8 @@ static void spoofed_syn_with_data(void **state)
 	rig_close(&rig);
 }
 
-/* The same attacker goes on, without having seen the broker's number: with any number but the true.
+/* The same attacker continues, without having seen the broker's number: with any number but the
+ * true.
  */
 static void spoofed_handshake(void **state)
 {

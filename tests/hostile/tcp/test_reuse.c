@@ -2,7 +2,8 @@
 /*
  * A client ends a connection in a way that its broker does not believe, or connects again from
  * addresses and ports that inspection still holds for another connection; an off-path attacker adds
- * forged segments. The connection that goes on is read again, and until then it is shown as unread.
+ * forged segments. The connection that continues is read again, and until then it is shown as
+ * unread.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -240,7 +241,7 @@ static void reused_uninspected_connection_is_a_fault(void **state)
 	rig_close(&rig);
 }
 
-/* A stranger's frames with any numbers do not keep a connection that is dead. */
+/* An attacker's frames with any numbers do not keep a connection that is dead. */
 static void unproven_connections_hold_no_memory(void **state)
 {
 	static const uint8_t flags[] = {

@@ -56,7 +56,7 @@ static void has_bounds(void **state)
 	assert_int_equal(bench_cpu_add(&c, "one=1"), -1);
 }
 
-/* Beside those that were named there are the kernel's threads, and this process. */
+/* Next to those that were named there are the kernel's threads, and this process. */
 static void begins_with_this_process(void **state)
 {
 	struct bench_cpu c = {0};

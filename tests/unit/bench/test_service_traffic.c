@@ -103,7 +103,7 @@ static void coordinates(void **state)
 
 	(void)state;
 	assert_int_equal(from.address, BENCH_SERVICE_TRACKER);
-	assert_int_equal(check_reply(p, len), 0); /* nobody has transformed it */
+	assert_int_equal(check_reply(p, len), 0); /* no one has transformed it */
 	transform(p, 2);
 	assert_int_equal(check_reply(p, len), 0);
 	transform(p, 0);

@@ -71,7 +71,7 @@ static void its_ids_are_listed(void **state)
 	assert_true(bp_config_phd_listed(&ids, listed));
 	assert_false(bp_config_phd_listed(&ids, other));
 	free(ids.id);
-	write_file("", 1); /* nobody is named, and that is no error */
+	write_file("", 1); /* no one is named, and that is no error */
 	assert_int_equal(bp_config_phd_allow_load(&config, &ids, err, sizeof(err)), 0);
 	assert_int_equal(ids.n, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Section lcl: what is completed, what contradicts itself, and what the ports can't keep. */
+/* Section lcl: what is completed, what contradicts itself, and what the ports cannot keep. */
 #include "config/lcl/settings.h"
 #include "config_test.h"
 

@@ -416,7 +416,7 @@ static void reload_applies_reloadable_settings(void **state)
 static uint32_t ids_of(const char *text, uint32_t max, struct bp_config_phd_ids *ids)
 {
 	const size_t len = strlen(text);
-	char *exact = malloc(len + (len == 0)); /* what is read beside it shows */
+	char *exact = malloc(len + (len == 0)); /* what is read next to it shows */
 	uint32_t line;
 
 	assert_non_null(exact);

@@ -24,7 +24,7 @@
 #define TEST_DEADLINE_NS 120000000000ull
 
 uint64_t test_now_ns(void); /* monotonic */
-void test_nap(void);        /* a millisecond, between two looks at a condition */
+void test_nap(void);        /* a millisecond, between two checks of a condition */
 
 #define WAIT_UNTIL(condition)                                                                      \
 	do {                                                                                       \

@@ -95,7 +95,7 @@ static void the_level_follows_the_time(void **state)
 				     "T info plane: error: c\n");
 }
 
-/* Where the socket of the journal can't be reached: the prefixes of sd-daemon(3), and no time. */
+/* Where the socket of the journal cannot be reached: the prefixes of sd-daemon(3), and no time. */
 static void priorities_precede_lines_of_the_journal(void **state)
 {
 	(void)state;

@@ -100,7 +100,7 @@ static void test_a_long_status(void **state)
 	assert_string_equal(received() + 7, line);
 }
 
-/* Nobody reads: no message waits, and what found no room can be said once there is some. */
+/* No one reads: no message waits, and what found no room can be said once there is some. */
 static void test_a_manager_that_does_not_read(void **state)
 {
 	unsigned taken = 0;
@@ -122,7 +122,7 @@ static void test_a_manager_that_does_not_read(void **state)
 	alarm(0);
 }
 
-/* Nothing to be said again: nobody will ever hear it. */
+/* Nothing to be said again: no one will ever hear it. */
 static void test_manager_disconnects(void **state)
 {
 	(void)state;

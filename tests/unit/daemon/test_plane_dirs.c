@@ -15,7 +15,7 @@
 
 #include "shm/plane_dirs.h"
 
-#define GROUP 64102 /* that nobody is in */
+#define GROUP 64102 /* that no one is in */
 
 static char top[64], data[128], control[128];
 

@@ -69,7 +69,7 @@ static void test_ready_once_all_have_moved(void **state)
 	assert_true(bp_watchdog_all_moved(&w, count));
 }
 
-/* An event loop: that it asks at all is its life sign. */
+/* An event loop: that it asks at all is its heartbeat. */
 static void test_no_threads(void **state)
 {
 	struct bp_watchdog w;

@@ -164,7 +164,7 @@ static void generation_without_readers_is_free(void **state)
 	publish(&g);
 	bp_generation_acknowledge(&g, 1, BP_GENERATION_NONE);
 	assert_int_equal(bp_generation_pending(&g), -1);
-	/* One that was killed holds its bank until the readers begin anew. */
+	/* One that was killed holds its bank until the readers begin again. */
 	bp_generation_enter(&g, 2);
 	publish(&g);
 	assert_int_equal(bp_generation_pending(&g), 2);
@@ -173,7 +173,7 @@ static void generation_without_readers_is_free(void **state)
 	munmap(s, sizeof(*s));
 }
 
-/* The writer's part was made anew while readers use what it had published before. */
+/* The writer's part was made again while readers use what it had published before. */
 static void numbers_in_use_are_not_given_again(void **state)
 {
 	struct bp_generation g;

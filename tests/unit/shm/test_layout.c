@@ -476,8 +476,8 @@ static struct bp_segment *open_how(const struct bp_config *c, unsigned how)
 	return bp_segment_open("l", NULL, dir, specs, n, how, err, sizeof(err));
 }
 
-/* The data plane runs, has its part mapped, and goes on with its key; what the control plane wrote
- * is gone, in the very file. */
+/* The data plane runs, has its part mapped, and continues with its key; what the control plane
+ * wrote is gone, in the very file. */
 static void a_control_plane_makes_its_part_anew_under_a_running_data_plane(void **state)
 {
 	struct bp_config c;
@@ -519,7 +519,7 @@ static void a_control_plane_makes_its_part_anew_under_a_running_data_plane(void 
 	bp_segment_close(data.segment);
 }
 
-/* Made anew for other tables, it would no longer be what the data plane reads there. */
+/* Made again for other tables, it would no longer be what the data plane reads there. */
 static void not_for_another_configuration(void **state)
 {
 	struct bp_config c;
@@ -533,7 +533,7 @@ static void not_for_another_configuration(void **state)
 	phd = (struct bp_config_phd){.enabled = true, .max_sessions = 16, .max_configurations = 16};
 	assert_null(open_how(&c, BP_SEG_READ_DATA | BP_SEG_OWNER));
 	bp_segment_close(data.segment);
-	/* nobody runs on it: the files may be replaced */
+	/* no one runs on it: the files may be replaced */
 	must_map(&control, open_how(&c, BP_SEG_READ_DATA | BP_SEG_OWNER));
 	bp_segment_close(control.segment);
 }

@@ -546,7 +546,7 @@ static pid_t start(void (*what)(struct shared *), struct shared *s)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no one behind */
 		what(s);
 	}
 	return pid;

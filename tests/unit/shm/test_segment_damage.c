@@ -189,7 +189,7 @@ static void a_strangers_file_is_refused(void **state)
 		skip();
 	bp_segment_close(must(open_as(true)));
 	assert_int_equal(chown(path, 12345, 12345), 0);
-	bp_segment_close(must(attach())); /* nobody else could have put it there */
+	bp_segment_close(must(attach())); /* no one else could have put it there */
 	assert_int_equal(chmod(dir, 01777), 0);
 	refused(attach(), "uid 12345");
 	refused(open_as(true), "uid 12345");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conditions worked out for short numbers, beside the condition on the number's double. */
+/* Conditions worked out for short numbers, next to the condition on the number's double. */
 #include "test.h"
 
 #include <inttypes.h>

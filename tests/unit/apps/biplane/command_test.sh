@@ -273,7 +273,7 @@ echo $$ >&9
 expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yaml"
 exec 9>&-
 
-# Who has just broken the file can still look at what runs, but not reload.
+# Who has just broken the file can still check what runs, but not reload.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 cp "$dir/good.yaml" "$dir/kept.yaml"
 for damage in 's/"> 80"/"hot"/' 's/^bridges: .*/bridges: [{name: b, ports: [devices, cloud]/' '$a surplus: 1'; do
@@ -310,7 +310,7 @@ cp "$dir/kept.yaml" "$dir/good.yaml"
 end_plane
 expect 69 'no control plane answers' "$biplane" config diff -c "$dir/good.yaml"
 
-# Somewhere else there is another kernel's network, which nobody here mirrors.
+# Somewhere else there is another kernel's network, which no one here mirrors.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 expect 69 'its file has no section health_devices' \
 	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
@@ -320,7 +320,7 @@ if unshare -n true 2>/dev/null; then
 fi
 end_plane
 
-# What is in force, though the file says something else by now.
+# What is active, though the file says something else by now.
 if [ -w /run ]; then
 	sed "s|^runtime: .*|runtime: {hugepages: never}|" "$dir/good.yaml" >"$dir/default.yaml"
 	cd "$dir" || exit 1

@@ -243,7 +243,7 @@ static void status_tells_which_planes_run(void **state)
 	struct bp_shm_global *g = shm.global;
 	struct timespec now;
 
-	/* the life sign is compared with the process's own start */
+	/* the heartbeat is compared with the process's own start */
 	clock_gettime(CLOCK_REALTIME, &now);
 	source.unix_ns = (uint64_t)now.tv_sec * 1000000000ull;
 	atomic_store(&g->dp_pid, (uint64_t)getpid());

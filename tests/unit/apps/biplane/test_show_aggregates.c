@@ -137,7 +137,7 @@ static void what_is_taken_apart_is_summed(void **state)
 	has(row, json_pack("{si si si sf}", "paced", 1400, "queued", 16, "early_flush", 2,
 			 "avg_pacing_delay_us", 30.0));
 	assert_int_equal(in_bucket(json_object_get(row, "pacing_delay"), 5, 32), 1400);
-	/* without pace there is no gap; a rule of nobody has nothing to divide */
+	/* without pace there is no gap; a rule of no one has nothing to divide */
 	has(entry(v, "decapsulate", 1),
 		json_pack("{si ss ss s[] sn sn sn}", "entry", 1, "to", "[fd01::9]:5555", "format",
 			"lin2018", "allowed_senders", "pacing_gap_ns", "avg_messages",
@@ -254,7 +254,7 @@ static void rules_are_those_in_force(void **state)
 	json_t *v;
 
 	(void)state;
-	/* nobody told any: what was counted is shown under its number */
+	/* no one told any: what was counted is shown under its number */
 	atomic_store(&made(1, 2)->passed, 1);
 	v = parsed(false);
 	has(v, json_pack("{si s[]}", "generation", 0, "decapsulate"));
@@ -270,7 +270,7 @@ static void rules_are_those_in_force(void **state)
 	json_decref(v);
 	says("warning: entries not published by the control plane yet");
 	says_not("has no senders");
-	/* told, and then told anew */
+	/* told, and then told again */
 	tell_rules();
 	says("10.1.0.9:5555");
 	says_not("has not told");

@@ -99,7 +99,7 @@ static void alarms_newest_last(void **state)
 	json_decref(v);
 }
 
-/* A value that JSON can't write would break every reader of the output. */
+/* A value that JSON cannot write would break every reader of the output. */
 static void an_impossible_value_is_refused(void **state)
 {
 	struct bp_alarm_log_writer w;

@@ -229,7 +229,7 @@ static void a_mirror_does_not_differ(void **state)
 
 	start(r);
 	follow(r, "the start");
-	/* the kernel may look at a link's carrier as late as in a second */
+	/* the kernel may check a link's carrier as late as in a second */
 	RUN_UNTIL(r, same(r, &bp_show_interfaces) == 2);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		ip(steps[i]);
@@ -241,7 +241,7 @@ static void a_mirror_does_not_differ(void **state)
 	assert_true(most_neighbors >= 3); /* and what the kernel learned by itself */
 }
 
-/* Nobody follows: every change is a difference, with its line. */
+/* No one follows: every change is a difference, with its line. */
 static void what_changes_behind_its_back_is_told(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show --diff: where the tables and the kernel differ; and what nobody routes. */
+/* show --diff: where the tables and the kernel differ; and what no one routes. */
 #include "fib_view.h"
 
 #include "apps/biplane/show/status_view.h"

@@ -207,7 +207,7 @@ static void rows_that_are_not_whole_are_passed_over(void **state)
 	json_decref(v);
 }
 
-/* Other people's memory: a name without an end, times that are yet to come. */
+/* Foreign memory: a name without an end, times that are yet to come. */
 static void invalid_rows_are_shown_safely(void **state)
 {
 	struct bp_fault_record t = {.active = 7,

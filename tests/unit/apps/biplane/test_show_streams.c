@@ -125,7 +125,7 @@ static void who_takes_apart_has_no_streams(void **state)
 	says_not("why they left");
 }
 
-/* A row of which the second half lies in a page that can't be read: whoever copies it is
+/* A row of which the second half lies in a page that cannot be read: whoever copies it is
  * interrupted between the halves, and finds the row as the writer has left it meanwhile. */
 static struct bp_agg_stream_row *halved;
 static size_t page;
@@ -202,7 +202,7 @@ static void streams_are_not_held(void **state)
 		for (unsigned i = 0; i < STREAMS; i++)
 			write_row(w, i, 1, "10.1.0.9", 0);
 	size = view_size(&bp_show_aggregates, &source, true);
-	/* beside the rows, the whole and an object a worker */
+	/* next to the rows, the whole and an object a worker */
 	assert_int_equal(size.objects, WORKERS * STREAMS + 1 + WORKERS);
 	/* a row as an object takes over 1 KiB: all of them were 40 MiB */
 	assert_true(size.heap < 128u << 10);

@@ -305,7 +305,7 @@ static void hup_goes_to_the_plane_that_wants_it(void **state)
 {
 	struct fixture *f = *state;
 
-	/* a shell can't trap what was ignored when it began, which is what protects a; b needs env
+	/* a shell cannot trap what was ignored when it began, which is what protects a; b needs env
 	 */
 	start(f, LIVE("a"),
 		"exec env --default-signal=HUP sh -c \"trap 'echo 1 >hup.tmp; mv hup.tmp hup' HUP; "
@@ -362,7 +362,7 @@ static void what_can_not_be_executed_is_said(void **state)
 	assert_true(log_has(f, "/nonexistent/plane: No such file or directory"));
 }
 
-/* Their life signs would be taken for ours. */
+/* Their heartbeats would be taken for ours. */
 static void planes_do_not_talk_to_the_service_manager(void **state)
 {
 	struct fixture *f = *state;
@@ -468,7 +468,7 @@ static void a_plane_that_hangs_is_killed_and_restarted(void **state)
 	assert_int_equal(end(f), 0);
 }
 
-/* SIGABRT does not reach it before it goes on; SIGKILL does. */
+/* SIGABRT does not reach it before it continues; SIGKILL does. */
 static void a_plane_that_is_stopped_is_killed_and_restarted(void **state)
 {
 	struct fixture *f = *state;
@@ -513,7 +513,7 @@ static void a_suspended_supervisor_kills_nobody(void **state)
 	assert_int_equal(end(f), 0);
 }
 
-/* Who is not the plane can't speak for it. */
+/* Who is not the plane cannot speak for it. */
 static void only_the_planes_own_heartbeats_count(void **state)
 {
 	struct bp_heartbeat_socket h;
@@ -529,7 +529,7 @@ static void only_the_planes_own_heartbeats_count(void **state)
 	assert_int_equal(bp_heartbeat_open(&h, longer), -1);
 	snprintf(path, sizeof(path), "%s/heartbeat", f->dir);
 	assert_int_equal(bp_heartbeat_open(&h, path), 0);
-	/* other users can't fill its queue */
+	/* other users cannot fill its queue */
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	bp_heartbeat_close(&h);

@@ -79,7 +79,7 @@ static void reload_reports_differences(void **state)
 	accepted(f, true);
 	assert_int_equal(generation(f), 4);
 	plan_is_the_files(f);
-	/* The same, and the same in other words: byte by byte, so that streams go on. */
+	/* The same, and the same in other words: byte by byte, so that streams continue. */
 	accepted(f, false);
 	process_write_bridge(f, TWO "  pacing_queue_len: 4000\n");
 	accepted(f, false);
@@ -105,7 +105,7 @@ static void rejected_reload_has_no_effect(void **state)
 	process_write_bridge(f, TWO "  - {port: devices, to: {address: 10.1.0.9, udp_port: 1}, "
 				    "allowed_senders: 10.0.0.1, messages: 0}\n");
 	refused(f, "unknown setting 'messages'");
-	/* Good entries beside what a reload can't take over. */
+	/* Good entries next to what a reload cannot take over. */
 	process_write_bridge(f, TWO "  max_streams: 9\n");
 	refused(f, "aggregation.max_streams: changing it needs a restart");
 	process_write_bridge(f, "");
@@ -146,7 +146,7 @@ static void restart_writes_the_plan(void **state)
 	plan_is_the_files(f);
 }
 
-/* A data plane that comes later has read the file, which nobody has put in force. */
+/* A data plane that comes later has read the file, which no one has put active. */
 static void new_dataplane_is_notified(void **state)
 {
 	struct process *f = *state;

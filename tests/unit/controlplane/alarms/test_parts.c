@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The small parts: id set, in-flight table, lane, alarm log, the data plane's life sign. */
+/* The small parts: id set, in-flight table, lane, alarm log, the data plane's heartbeat. */
 #include "tests/unit/controlplane/test.h"
 
 #include <signal.h>
@@ -237,7 +237,7 @@ static void log_keeps_the_newest(void **state)
 	assert_int_equal(bp_alarm_log_read(log, out, BP_ALARM_LOG_LEN), BP_ALARM_LOG_LEN);
 	for (unsigned i = 0; i < BP_ALARM_LOG_LEN; i++)
 		assert_int_equal(out[i].id, 1500 - BP_ALARM_LOG_LEN + 1 + i);
-	/* A restarted writer goes on behind the newest. */
+	/* A restarted writer continues behind the newest. */
 	bp_alarm_log_open(&w, log);
 	log_fill(&w, 1501, 1501);
 	assert_int_equal(bp_alarm_log_read(log, out, 2), 2);
@@ -263,7 +263,7 @@ static void log_torn_entry(void **state)
 	assert_int_equal(bp_alarm_log_read(log, out, 10), 6);
 	assert_int_equal(out[5].id, 7);
 	assert_int_equal(atomic_load(&out[5].seq) / 2, 7); /* position 6 */
-	/* A number that can't be in that slot is damage. */
+	/* A number that cannot be in that slot is damage. */
 	atomic_store(&log[9].seq, UINT64_MAX - 1);
 	assert_int_equal(bp_alarm_log_read(log, out, 10), 6);
 	bp_alarm_log_open(&w, log);

@@ -243,7 +243,7 @@ static void broker_away_then_back(void **state)
 	assert_true(get(&f->shm.control->cp_spool_bytes) > backlog * sizeof(struct bp_alarm));
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_unspooled) > 0);
-	/* The backlog is on its way: live alarms go beside it. */
+	/* The backlog is on its way: live alarms go next to it. */
 	for (uint64_t id = backlog + 1; id <= backlog + 50; id++)
 		put_live(f, 0, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, backlog + 50));
@@ -400,7 +400,7 @@ static void unwritable_spool(void **state)
 		assert_int_equal(test_subscriber_times(f->subscriber, id), 1);
 }
 
-/* A spool that can't be opened at the start is looked at again, though no new alarm needs it. */
+/* A spool that cannot be opened at the start is checked again, though no new alarm needs it. */
 static void spool_recovers(void **state)
 {
 	struct fixture *f = *state;

@@ -346,7 +346,7 @@ static void change(const struct fixture *f, const char *sql)
 	sqlite3_close(db);
 }
 
-/* A spool of another version, and databases that are none of ours: whose rows can't be found or
+/* A spool of another version, and databases that are none of ours: whose rows cannot be found or
  * deleted by their ids, come again when they are deleted, or have no sum of bytes. */
 static void other_formats_are_quarantined(void **state)
 {
@@ -445,7 +445,7 @@ static void killed_while_writing(void **state)
 	}
 }
 
-/* A file system of 1 MiB that fills: refused whole, and it goes on once there is room. */
+/* A file system of 1 MiB that fills: refused whole, and it continues once there is room. */
 static void full_disk(void **state)
 {
 	struct fixture *f = *state;

@@ -9,7 +9,7 @@
 void cse_begin(void);
 /* What becomes of request `i`, by rand(): it ends. */
 void cse_acts(unsigned i);
-/* It does what request `i` asks, and nobody hears of it. */
+/* It does what request `i` asks, and no one hears of it. */
 void cse_stores(unsigned i);
 /* How many instances it has. */
 unsigned cse_end(void);

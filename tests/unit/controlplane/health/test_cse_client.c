@@ -122,7 +122,7 @@ static bool received(struct fixture *f)
 	return n > 0;
 }
 
-/* One turn of the client, and a look at the peer. */
+/* One turn of the client, and a check of the peer. */
 static bool turn(struct fixture *f)
 {
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
@@ -237,7 +237,7 @@ static void without_an_answer_it_ends(void **state)
 	assert_int_equal(f->reply[0].end, BP_CSE_TIMED_OUT);
 	assert_false(turn(f));
 	assert_int_equal(bp_cse_counts(f->client)->repeats, BP_CSE_RETRANSMISSIONS);
-	/* And its answer, which comes too late, is nobody's. */
+	/* And its answer, which comes too late, is no one's. */
 	ask(f, 2);
 	TAKE(f);
 }
@@ -373,7 +373,7 @@ static void away_and_back(void **state)
 	open_client(f, 4000000);
 	close(f->peer);
 	ask(f, 1);
-	RUN_CLIENT_UNTIL(f, f->ends == 1); /* nobody listens there, and its host says so */
+	RUN_CLIENT_UNTIL(f, f->ends == 1); /* no one listens there, and its host says so */
 	assert_int_equal(f->reply[0].end, BP_CSE_REFUSED);
 	open_peer(f);
 	ask(f, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client of the CSE where things go wrong: nobody listens, ids are used up, messages that don't
- * belong. */
+/* The client of the CSE where things go wrong: no one listens, ids are used up, messages that do
+ * not belong. */
 #include "tests/unit/controlplane/health/cse_rig.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "controlplane/health/cse/cse_client_internal.h"
 
-/* ---- nobody listens ---- */
+/* ---- no one listens ---- */
 
 static void refused_at(const char *address)
 {
@@ -65,7 +65,7 @@ static void test_refused_asks_again(void **state)
 	rig_finish(f);
 }
 
-/* A datagram was refused, but the CSE has answered a later one: it goes on and is repeated. */
+/* A datagram was refused, but the CSE has answered a later one: it continues and is repeated. */
 static void test_old_refusal(void **state)
 {
 	struct fixture *f = rig_begin(rig_answer, 4, 20 * QUICK_NS);
@@ -164,7 +164,7 @@ static void test_queue_capacity(void **state)
 	RUN_UNTIL(f, f->told[0] + f->told[1] == 2);
 	assert_int_equal(f->told[0], 1);
 	assert_int_equal(f->ends, 1);
-	/* there was room: nobody is told of more */
+	/* there was room: no one is told of more */
 	peer_put(&f->peer, PEER_ACK, 0x41, f->mid[1], &f->token[1], 2001);
 	RUN_UNTIL(f, f->ends == 2);
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
@@ -217,8 +217,8 @@ static void test_id_capacity(void **state)
 
 static uint64_t last_used[65536];
 
-/* Begun anew at any time, as a process that was killed is: no id is used twice within the lifetime,
- * and in every slot there are as many as there can be. */
+/* Begun again at any time, as a process that was killed is: no id is used twice within the
+ * lifetime, and in every slot there are as many as there can be. */
 static void ids_rest(uint64_t lifetime, unsigned restarts)
 {
 	const uint64_t begin_ns = 123456789;
@@ -347,7 +347,7 @@ static void test_ports(void **state)
 }
 
 /* The same message id at two ports at once: each answer is for its own. An answer that comes to the
- * other port is nobody's. */
+ * other port is no one's. */
 static void test_answers_of_ports(void **state)
 {
 	struct fixture *f = rig_make(rig_note);
@@ -376,7 +376,7 @@ static void test_answers_of_ports(void **state)
 	rig_finish(f);
 }
 
-/* Nobody listens: what is outstanding at every port ends. */
+/* No one listens: what is outstanding at every port ends. */
 static void test_refused_at_ports(void **state)
 {
 	struct fixture *f = rig_make(rig_answer);
@@ -411,7 +411,7 @@ static void test_resets(void **state)
 	/* with a code it is none */
 	peer_put(&f->peer, PEER_RST, 0x80, f->mid[0], NULL, 0);
 	RUN_UNTIL(f, c->unmatched == 1);
-	/* nor for what was acknowledged, which can't be doubled either */
+	/* nor for what was acknowledged, which cannot be doubled either */
 	peer_put(&f->peer, PEER_ACK, 0, f->mid[0], NULL, 0);
 	peer_put(&f->peer, PEER_ACK, 0, f->mid[0], NULL, 0);
 	peer_put(&f->peer, PEER_RST, 0, f->mid[0], NULL, 0);
@@ -447,7 +447,7 @@ static void test_too_long_takes_no_id(void **state)
 	assert_int_equal(bp_cse_send_message(f->client, whole, sizeof(whole), rig_done, (void *)1),
 		BP_CSE_TAKEN);
 	BOTH_UNTIL(f, f->ends == 2);
-	/* the next one, unless the clock went on to another block */
+	/* the next one, unless the clock continued to another block */
 	if (f->mid[1] / BP_CSE_ID_BLOCK == f->mid[0] / BP_CSE_ID_BLOCK)
 		assert_int_equal(f->mid[1], f->mid[0] + 1);
 	assert_int_equal(bp_cse_counts(f->client)->requests, 2);

@@ -459,7 +459,7 @@ static void a_connection_is_used_again(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(end_of(f, &container)->end, BP_CSE_ANSWERED);
 	assert_int_equal(f->peer.connections, 1);
-	http_peer_hang_up(&f->peer); /* as a CSE that was started anew */
+	http_peer_hang_up(&f->peer); /* as a CSE that was started again */
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(end_of(f, &container)->end, BP_CSE_ANSWERED);
 	assert_int_equal(f->peer.connections, 2);
@@ -497,7 +497,7 @@ static void concurrent_requests_are_bounded(void **state)
 	assert_int_equal(ask(f, &container), BP_CSE_TAKEN);
 	RUN_UNTIL(f, f->n_ended == 4);
 	assert_int_equal(f->ended[3].end, BP_CSE_ANSWERED);
-	assert_int_equal(f->n_room, 1); /* nobody was turned away */
+	assert_int_equal(f->n_room, 1); /* no one was turned away */
 }
 
 static void freed_in_the_middle(void **state)

@@ -166,7 +166,7 @@ static void rejected_acknowledgements(void **state)
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true) ^ 1, 0);
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, other, token_of(&r, slot, true), 0);
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, UINT32_MAX, token_of(&r, slot, true), 0);
-	/* nobody waits for the answer; an outcome and a kind that are none */
+	/* no one waits for the answer; an outcome and a kind that are none */
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, false), 0);
 	n += tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), BP_M2M_REFUSED + 1);
 	n += tell(&r, 0, 77, slot, token_of(&r, slot, true), 0);
@@ -180,7 +180,7 @@ static void rejected_acknowledgements(void **state)
 	stop(&r);
 }
 
-/* A record that is too short, and a ring whose lengths can't be. */
+/* A record that is too short, and a ring whose lengths cannot be. */
 static void a_damaged_ring(void **state)
 {
 	struct bp_ring *ring;
@@ -200,7 +200,7 @@ static void a_damaged_ring(void **state)
 	bp_ring_commit(ring, mark);
 	memset(ring->data + bp_ring_tail(ring) % ring->capacity, 0xff, 8);
 	assert_false(bp_worker_events_poll(r.e, SECOND));
-	/* and it goes on */
+	/* and it continues */
 	assert_true(tell(&r, 0, BP_PHD_EVENT_ANSWER, slot, token_of(&r, slot, true), 0));
 	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.answers, 1);
@@ -297,7 +297,7 @@ static void the_sweep(void **state)
 	}
 }
 
-/* Of many sessions no turn looks at all, however late it comes. */
+/* Of many sessions no turn checks all, however late it comes. */
 static void late_slot_is_bounded(void **state)
 {
 	uint64_t now = SECOND;

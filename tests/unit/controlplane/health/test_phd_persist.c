@@ -25,7 +25,7 @@ static const uint64_t *rows(const struct persist_rig *k)
 	return bp_phd_persist_counts(k->persist)->rows;
 }
 
-/* Until the whole table was looked at, from its first slot to its last. */
+/* Until the whole table was checked, from its first slot to its last. */
 static void settle(struct persist_rig *k)
 {
 	const uint64_t rounds = bp_phd_persist_counts(k->persist)->rounds;
@@ -150,7 +150,7 @@ static void the_table_wins(void **state)
 	associate(k, 10);
 	persist_stop(k);
 	/* device 0 associated since; at device 1's address there was another one; device 3 was
-	 * elsewhere; 4 had another configuration; of 6 there is no row; 7 was on TCP; nobody knows
+	 * elsewhere; 4 had another configuration; of 6 there is no row; 7 was on TCP; no one knows
 	 * who the eleventh is, at the address that device 9 would have on port 1 */
 	persist_sql(k, "UPDATE sessions SET associated_s = associated_s - 1 WHERE system_id = "
 		       "x'abababab00000000'");
@@ -208,7 +208,7 @@ static void superseded(void **state)
 	persist_rig_free(k);
 }
 
-/* ---- what can't go on ---- */
+/* ---- what cannot continue ---- */
 
 static void configuration_unknown(void **state)
 {
@@ -405,7 +405,7 @@ static void reports_are_kept_up(void **state)
 	persist_load(k);
 	associate(k, 3);
 	RUN_UNTIL(k, bp_phd_persist_counts(k->persist)->put == 6); /* the file is new: once more */
-	/* it measures; looked at in between, as by 26,000 a second within 30 s */
+	/* it measures; checked in between, as by 26,000 a second within 30 s */
 	for (unsigned look = 0; look < 8; look++) {
 		const uint64_t put = bp_phd_persist_counts(k->persist)->put;
 
@@ -488,7 +488,7 @@ static void no_file_can_be_made(void **state)
 	persist_rig_free(k);
 }
 
-/* With the table lost too, devices are told that they have to associate: nobody waits for the disk.
+/* With the table lost too, devices are told that they have to associate: no one waits for the disk.
  */
 static void damaged_with_the_segment_lost(void **state)
 {

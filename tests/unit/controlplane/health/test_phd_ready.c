@@ -236,7 +236,7 @@ static void held_over_a_restart(void **state)
 	stop(&r);
 }
 
-static struct bp_config_phd usual(void)
+static struct bp_config_phd default_settings(void)
 {
 	struct bp_config_phd c = {.cse = {.coap_port = 5683,
 					  .coap_address = {.family = 4, .bytes = {10, 1, 0, 20}},
@@ -265,7 +265,7 @@ static uint32_t remember_one(struct rig *r, const struct bp_config_phd *c)
 
 static void same_device_reconnects(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct rig r;
 	uint32_t slot, other;
 
@@ -287,11 +287,11 @@ static void same_device_reconnects(void **state)
 	stop(&r);
 }
 
-/* While the CSE is away nobody is taken from the queue: it is no hindrance, and what is in the
+/* While the CSE is away no one is taken from the queue: it is no hindrance, and what is in the
  * queue then is not worked on. */
 static void ready_though_it_was_queued(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct rig r;
 	uint32_t slot;
 	uint64_t made;
@@ -314,7 +314,7 @@ static void ready_though_it_was_queued(void **state)
 
 static void reports_lost_by_the_cse_are_excluded(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct rig r;
 	uint32_t slot;
 
@@ -338,7 +338,7 @@ static void reports_lost_by_the_cse_are_excluded(void **state)
 /* It is ready once its report of the slow path has ended. */
 static void same_device_reconnects_while_busy(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct rig r;
 	uint32_t slot;
 
@@ -356,7 +356,7 @@ static void same_device_reconnects_while_busy(void **state)
 /* What containers depend on, one by one: then they are others. What they do not depend on. */
 static void another_target(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct bp_config_phd other[6];
 	struct rig r;
 
@@ -385,7 +385,7 @@ static void another_target(void **state)
 
 static void the_same_target(void **state)
 {
-	const struct bp_config_phd c = usual();
+	const struct bp_config_phd c = default_settings();
 	struct bp_config_phd other = c;
 	struct rig r;
 	uint32_t slot;
@@ -404,7 +404,7 @@ static void the_same_target(void **state)
 /* Names of objects, and the type where the path says it. */
 static void another_device(void **state)
 {
-	struct bp_config_phd c = usual();
+	struct bp_config_phd c = default_settings();
 	struct rig r;
 	uint32_t slot;
 	struct bp_phd_layout *l;
@@ -445,7 +445,7 @@ static void another_device(void **state)
 /* The device tells its type while containers are made by another: these do not count. */
 static void another_type_meanwhile(void **state)
 {
-	struct bp_config_phd c = usual();
+	struct bp_config_phd c = default_settings();
 	struct bp_provision_target target;
 	struct rig r;
 	uint32_t slot;

@@ -209,7 +209,7 @@ static void udp_receives_in_batches(void **state)
 	bp_phd_server_free(g.udp);
 }
 
-/* What the kernel drops because nobody read in time is known. */
+/* What the kernel drops because no one read in time is known. */
 static void udp_overflow_is_counted(void **state)
 {
 	enum { MANY = 2000 };
@@ -471,7 +471,7 @@ static void tcp_connections_are_bounded(void **state)
 	close(fd[2]);
 	fd[2] = dial("127.0.0.1", port, SOCK_STREAM);
 	UNTIL(tcp_counts(&g).accepted == 3);
-	/* one that is left at the end is closed, and nobody is told */
+	/* one that is left at the end is closed, and no one is told */
 	bp_phd_tcp_free(g.tcp);
 	event_base_loop(base, EVLOOP_NONBLOCK); /* libevent closes in its own time */
 	assert_true(is_closed(fd[1]) && is_closed(fd[2]));

@@ -3,7 +3,7 @@
  * Devices on TCP, the real manager and the real slow path, at random: connections end, noticed or
  * not, and so does the control plane, whatever is on its way. Devices associate again and repeat
  * what they were not answered. In the end the CSE has each report once: also those of devices that
- * number their reports anew in each association, and always measure the same.
+ * number their reports again in each association, and always measure the same.
  */
 #include "tests/unit/controlplane/health/slow_cse.h"
 
@@ -205,7 +205,7 @@ static void flush(unsigned d)
 			assert_int_equal(p[5], 0);
 			v->associated = true;
 			if (d % 2 != 0 && !v->waits)
-				v->number = 0; /* it numbers them anew */
+				v->number = 0; /* it numbers them again */
 		} else if (p[0] == 0xe7 && p[8] == 0x02 && v->waits && p[7] == v->apdu[7]) {
 			v->waits = false;
 			v->answered++;
@@ -243,7 +243,7 @@ static void device_acts(unsigned d)
 	} else if (chance(30)) { /* its connection ends */
 		bp_phd_manager_disconnected(w.m, v->connection, w.now);
 		lose(v);
-	} else if (chance(30)) { /* and nobody notices */
+	} else if (chance(30)) { /* and no one notices */
 		lose(v);
 	} else if (v->associated && chance(40)) {
 		receive(d, abrt, sizeof(abrt));

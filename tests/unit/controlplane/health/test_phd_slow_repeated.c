@@ -105,7 +105,7 @@ static void report_in_flight_is_not_sent_again(void **state)
 	stored(0);
 	stored(1);
 	assert_int_equal(session(&r, slot)->stored, 0);
-	assert_int_equal(r.answers, 1); /* for a life that is over: nobody has it */
+	assert_int_equal(r.answers, 1); /* for a life that is over: no one has it */
 	end(2, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
 	assert_int_equal(r.answers, 1);
 	end(3, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);

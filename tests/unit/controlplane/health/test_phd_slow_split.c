@@ -312,7 +312,7 @@ static void capacity_for_a_few(void **state)
 		stored(i);
 	assert_int_equal(n_sent, 40);
 	answered(&r, 1, RORS);
-	watch->room(watch->arg); /* nobody waits */
+	watch->room(watch->arg); /* no one waits */
 	stop(&r);
 }
 

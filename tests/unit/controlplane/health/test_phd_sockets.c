@@ -96,7 +96,7 @@ static void invalid_input_is_rejected(void **state)
 	assert_string_equal(l.name[0], longest);
 }
 
-/* Nobody who is started later takes them for his; and one that is not open is told. */
+/* No one who is started later takes them for his; and one that is not open is told. */
 static void environment_is_emptied(void **state)
 {
 	struct bp_listen_fds l;
@@ -341,7 +341,7 @@ static void they_follow_the_file(void **state)
 	bp_phd_sockets_close(&s);
 }
 
-/* What came while nobody reads is there for the next reader. */
+/* What came while no one reads is there for the next reader. */
 static void datagrams_wait(void **state)
 {
 	struct bp_config_phd c = {.enabled = true, .listen_udp_port = free_port(SOCK_DGRAM)};

@@ -127,7 +127,7 @@ static void receive(void *arg, const struct bp_phd_peer *p, const uint8_t *apdu,
 	++*(unsigned *)arg;
 }
 
-/* Sends so much to a bound socket that nobody reads that some of it is dropped. */
+/* Sends so much to a bound socket that no one reads that some of it is dropped. */
 static void overflow(int server)
 {
 	uint8_t apdu[1000] = {0};
@@ -174,7 +174,7 @@ static void drops_are_counted_once(void **state)
 	overflow(first);
 	serve(base, dup(first), &received, 500);
 	assert_in_range(received, 1, 250);
-	/* the socket lived on while nobody read it */
+	/* the socket lived on while no one read it */
 	overflow(first);
 	serve(base, dup(first), &received, 1000);
 	serve(base, first, &received, 1000);

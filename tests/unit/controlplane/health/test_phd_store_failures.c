@@ -359,7 +359,7 @@ static void open_on_small_disk(struct rig *r, char *dir, size_t size)
 	rig_load(r);
 }
 
-/* A file system of 1 MiB that fills: nothing is lost, and it goes on once there is room. */
+/* A file system of 1 MiB that fills: nothing is lost, and it continues once there is room. */
 static void full_disk(void **state)
 {
 	struct rig *r = *state;
@@ -394,7 +394,7 @@ static void full_disk(void **state)
 	umount(dir);
 }
 
-/* No file can be made, for longer than the queue has room: then everything is written anew. */
+/* No file can be made, for longer than the queue has room: then everything is written again. */
 static void lost_rows_are_written_anew(void **state)
 {
 	struct rig *r = *state;
@@ -450,8 +450,8 @@ static void long_reports_are_written_anew(void **state)
 	umount(dir);
 }
 
-/* No file can be made, and there is no room for another configuration: nobody else's is forgotten
- * for one that can't be kept. */
+/* No file can be made, and there is no room for another configuration: no one else's is forgotten
+ * for one that cannot be kept. */
 static void nobody_goes_in_vain(void **state)
 {
 	struct rig *r = *state;
@@ -549,7 +549,7 @@ static void the_file_is_removed(void **state)
 	check_written_anew(r);
 }
 
-/* Of the write-ahead log sqlite would go on with what nobody finds after a kill. */
+/* Of the write-ahead log sqlite would continue with what no one finds after a kill. */
 static void the_log_is_removed(void **state)
 {
 	struct rig *r = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Devices on TCP when the process may open no more files: all else goes on, and connections wait.
+/* Devices on TCP when the process may open no more files: all else continues, and connections wait.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static int dial(uint16_t port)
 	return fd;
 }
 
-/* Not one attempt a turn of the loop; and nobody is lost. */
+/* Not one attempt a turn of the loop; and no one is lost. */
 static void no_descriptor(void **state)
 {
 	const struct bp_phd_tcp_ops ops = {.receive = receive, .on_disconnect = on_disconnect};
@@ -193,7 +193,7 @@ static void unassociated_closed(void **state)
 	struct bp_phd_tcp_counts n;
 	struct bp_phd_tcp *t;
 	uint16_t port;
-	int device, stranger;
+	int device, attacker;
 	char byte;
 
 	(void)state;
@@ -204,13 +204,13 @@ static void unassociated_closed(void **state)
 		event_base_loop(base, EVLOOP_ONCE);
 		bp_phd_tcp_count(t, &n);
 	} while (n.accepted < 1);
-	stranger = dial(port);
+	attacker = dial(port);
 	do {
 		event_base_loop(base, EVLOOP_ONCE);
 		bp_phd_tcp_count(t, &n);
 	} while (n.accepted < 2 || n.open == 2);
 	assert_int_equal(n.unassociated_closed, 1);
-	assert_int_equal(read(stranger, &byte, 1), 0);
+	assert_int_equal(read(attacker, &byte, 1), 0);
 	with_association = UINT32_MAX; /* it is released, and does not come again */
 	do {
 		event_base_loop(base, EVLOOP_ONCE);
@@ -220,10 +220,10 @@ static void unassociated_closed(void **state)
 	bp_phd_tcp_free(t);
 	event_base_free(base);
 	close(device);
-	close(stranger);
+	close(attacker);
 }
 
-/* What is raised, and what is left to others where it can't be. */
+/* What is raised, and what is left to others where it cannot be. */
 static void connection_count_is_bounded(void **state)
 {
 	struct rlimit was, now;

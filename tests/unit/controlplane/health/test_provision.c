@@ -110,7 +110,7 @@ static uint16_t update(struct fixture *f)
 }
 
 /* RSC of what is asked. */
-static uint16_t judge(struct fixture *f, const struct asked *a)
+static uint16_t evaluate(struct fixture *f, const struct asked *a)
 {
 	char path[256];
 
@@ -189,7 +189,7 @@ static void on_request(evutil_socket_t fd, short what, void *arg)
 		snprintf(f->asked[f->n_asked++], sizeof(f->asked[0]), "%u %s/%s %s", a.ty, a.path,
 			a.rn, a.fr);
 	if (!f->silent)
-		answer(f, &m, &a, f->say_instead != 0 ? f->say_instead : judge(f, &a), &from);
+		answer(f, &m, &a, f->say_instead != 0 ? f->say_instead : evaluate(f, &a), &from);
 }
 
 /* ---- the owner ---- */
@@ -404,7 +404,7 @@ static void the_tree_is_gone(void **state)
 	 * are there. */
 	RUN_UNTIL(f, f->n_ready == 2);
 	assert_non_null(find(f, "cse-in/0022092258010001/pulse_rate"));
-	/* Under an AE that is gone they can't be made: the AE is made first the next time. */
+	/* Under an AE that is gone they cannot be made: the AE is made first the next time. */
 	f->n_there = 1;
 	f->offered[0] = false;
 	f->n_ready = 0;
@@ -421,7 +421,7 @@ static void a_refusal_makes_the_policy_anew(void **state)
 	RUN(f, f->n_ready == 1);
 	f->n_there = 1;
 	f->n_asked = 0;
-	f->say_instead = 4000; /* the policy that the AE names isn't there */
+	f->say_instead = 4000; /* the policy that the AE names is not there */
 	f->code_instead = 0x80;
 	device(f, oximeter, 2);
 	bp_provision_kick(f->provision);
@@ -434,7 +434,7 @@ static void a_refusal_makes_the_policy_anew(void **state)
 /* The gateway may not even look: the device's originator does, and lets it in again. */
 static void the_policy_is_gone(void **state)
 {
-	static const char *const expected[] = {/* what the AE is to name isn't there */
+	static const char *const expected[] = {/* what the AE is to name is not there */
 		"2 cse-in/0022092258010000 C0022092258010000",
 		"GET cse-in/0022092258010000 Cbiplane",
 		"GET cse-in/0022092258010000 C0022092258010000",
@@ -463,7 +463,7 @@ static void the_policy_is_gone(void **state)
 	assert_string_equal(f->body[3], "{\"m2m:ae\":{\"acpi\":[\"cse-in/biplane/phd\"]}}");
 }
 
-/* Away: one asks, however many wait, and the rest go on when the CSE is back. */
+/* Away: one asks, however many wait, and the rest continue when the CSE is back. */
 static void away_and_back(void **state)
 {
 	struct fixture *f = *state;

@@ -286,7 +286,8 @@ static void bad_devices(struct fixture *f, unsigned code, unsigned rsc)
 	f->bad_rsc = rsc;
 }
 
-/* With a single chain, and pauses that don't end: nothing is left for others but that it goes on.
+/* With a single chain, and pauses that do not end: nothing is left for others but that it
+ * continues.
  */
 static void test_rejected_requests_block_no_other(void **state)
 {
@@ -351,7 +352,7 @@ static void test_unanswered_requests_block_no_other(void **state)
 	one_way_of_no_answer(true);
 }
 
-/* Others are answered meanwhile: the CSE is there, and nobody waits for it. */
+/* Others are answered meanwhile: the CSE is there, and no one waits for it. */
 static void test_one_is_not_answered(void **state)
 {
 	struct fixture *f = make(2, HOUR_NS, HOUR_NS);
@@ -453,7 +454,7 @@ static void test_busy_for_all(void **state)
 
 /* ---- not there ---- */
 
-/* That nobody listens is known at once: the pauses begin without a repetition, and end. */
+/* That no one listens is known at once: the pauses begin without a repetition, and end. */
 static void test_without_a_listener(void **state)
 {
 	struct fixture *f = make(4, MS_NS, 4 * MS_NS);

@@ -72,7 +72,7 @@ static void flows_change_with_a_reload(void **state)
 	plan_is_the_files(f);
 	reloads(f, false, NULL);
 	plan_is_the_files(f);
-	/* what can't be kept, or needs a restart, changes nothing */
+	/* what cannot be kept, or needs a restart, changes nothing */
 	process_write_bridge(f,
 		LCL(FLOW("arm",
 			"1")) "    - {name: x, match: {port: devices}, latency_budget: 50us, "
@@ -86,7 +86,7 @@ static void flows_change_with_a_reload(void **state)
 	plan_is_the_files(f);
 }
 
-/* A data plane that comes later has read the file, which nobody has put in force. */
+/* A data plane that comes later has read the file, which no one has put active. */
 static void new_dataplane_is_notified(void **state)
 {
 	struct process *f = *state;

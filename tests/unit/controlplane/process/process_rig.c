@@ -66,7 +66,7 @@ void process_write_bridge(const struct process *p, const char *more)
 
 /*
  * A program of its own, not only a fork: a thread of the test, such as a subscriber, may hold the
- * allocator's lock at the moment of the fork, and nobody would give it back in the child.
+ * allocator's lock at the moment of the fork, and no one would give it back in the child.
  */
 void process_start(struct process *p)
 {

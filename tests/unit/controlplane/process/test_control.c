@@ -285,7 +285,7 @@ static void clients_are_bounded(void **state)
 	}
 }
 
-/* Those that nothing is ever heard of don't keep anybody out. */
+/* Those that nothing is ever heard of do not keep anybody out. */
 static void silent_client_blocks_no_other(void **state)
 {
 	struct fixture *f = *state;
@@ -327,7 +327,7 @@ static void all_wait_for_answers(void **state)
 	}
 }
 
-/* One that asks for ever and never reads is closed, and nobody waits for it. */
+/* One that asks for ever and never reads is closed, and no one waits for it. */
 static void client_that_never_reads(void **state)
 {
 	struct fixture *f = *state;

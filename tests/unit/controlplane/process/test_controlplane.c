@@ -181,7 +181,7 @@ static void only_one_at_a_time(void **state)
 	assert_int_equal(WEXITSTATUS(code), 1);
 	f->p.pid = first;
 	json_decref(process_ask(&f->p, "status")); /* undisturbed */
-	/* A killed one leaves socket and lock file behind, and is in nobody's way. */
+	/* A killed one leaves socket and lock file behind, and is in no one's way. */
 	process_kill(&f->p);
 	assert_int_equal(access(f->p.socket_path, F_OK), 0);
 	process_start(&f->p);
@@ -212,7 +212,7 @@ static void reload_applies_rules(void **state)
 	kill(f->p.pid, SIGHUP);
 	WAIT_UNTIL(get(&f->p.shm.control->cp_reloads) == 2);
 	assert_int_equal(bp_shm_rules(&f->p.shm, active(f))->n_rules, 1);
-	/* New edge settings: the link is made anew. */
+	/* New edge settings: the link is made again. */
 	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 1);
 	write_config(f, ", client_id: somebody-else", "", RULE_A);
 	json_decref(process_ask(&f->p, "reload"));
@@ -285,7 +285,7 @@ static void rejected_reload_has_no_effect(void **state)
 			write_config(f, "", "",
 				RULE_A2 "    - {name: b, topic: \"x#\", raise: \"> 1\"}\n");
 			break;
-		case 1: /* a setting that needs a restart, beside good rules */
+		case 1: /* a setting that needs a restart, next to good rules */
 			write_config(f, "", "", RULE_A2 "  reorder_buffer: 8KiB\n");
 			break;
 		case 2:
@@ -324,7 +324,7 @@ static void rejected_reload_has_no_effect(void **state)
 	json_decref(reply);
 }
 
-/* A killed and restarted control plane leaves what is in force alone. */
+/* A killed and restarted control plane leaves what is active alone. */
 static void restart_leaves_the_rules(void **state)
 {
 	struct fixture *f = *state;
@@ -384,7 +384,7 @@ static void segment_of_another_shape(void **state)
 	assert_int_equal(WEXITSTATUS(process_wait(&f->p)), 0);
 }
 
-/* The data plane replaced the segment under a running control plane: it ends, to begin anew. */
+/* The data plane replaced the segment under a running control plane: it ends, to begin again. */
 static void segment_replaced(void **state)
 {
 	struct fixture *f = *state;

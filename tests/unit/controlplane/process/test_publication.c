@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is put in force together: who is waited for, what stays untouched, what is counted as
+/* What is put active together: who is waited for, what stays untouched, what is counted as
  * unchanged. */
 #include "config/aggregation/settings.h"
 #include "config/mqtt/settings.h"
@@ -220,7 +220,7 @@ static void stalled_worker_is_logged(void **state)
 	assert_non_null(strstr(f->result.error, "worker 1 "));
 	assert_int_equal(active(f), first);
 	assert_int_equal(f->result.generation, 1);
-	/* Afterwards it goes on as if nothing had been. */
+	/* Afterwards it continues as if nothing had been. */
 	seen(f, 1, UINT64_MAX);
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	turns(f, 1);
@@ -335,7 +335,7 @@ static unsigned planned_messages(const struct fixture *f)
 	return f->shm.agg.plan->rules.aggregate[0].messages;
 }
 
-/* With each set of rules, and where these are in force already; told is what differs. */
+/* With each set of rules, and where these are active already; told is what differs. */
 static void aggregation_is_written_with_the_rules(void **state)
 {
 	struct fixture *f = *state;

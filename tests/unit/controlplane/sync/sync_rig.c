@@ -45,7 +45,7 @@ bool sync_rig_synced(const struct sync_rig *r)
 	return bp_sync_state(r->sync) == BP_SYNC_SYNCED;
 }
 
-/* Whether the kernel has looked at the carrier that it has: it may take a second to. */
+/* Whether the kernel has checked the carrier that it has: it may take a second to. */
 static bool runs(const char *name)
 {
 	struct ifreq i = {0};

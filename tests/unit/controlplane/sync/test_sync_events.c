@@ -58,7 +58,7 @@ static void an_interface_down_and_up(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
-/* With carrier, but dormant, as before IEEE 802.1X has let it in; or just not yet looked at by the
+/* With carrier, but dormant, as before IEEE 802.1X has let it in; or just not yet checked by the
  * kernel: its IPv6 hops are dead until it runs. */
 static void an_interface_runs_later_than_it_has_carrier(void **state)
 {
@@ -138,7 +138,7 @@ static void many_routes(unsigned n, const char *verb, unsigned gateway)
 	assert_int_equal(pclose(f), 0);
 }
 
-/* More events than the buffer takes while nobody reads. */
+/* More events than the buffer takes while no one reads. */
 static void lost_events(void **state)
 {
 	struct sync_rig *r = *state;
@@ -245,7 +245,7 @@ static void a_tap_is_held(void **state)
 	RUN_UNTIL(r, !exists("tapw"));
 }
 
-/* Removed by somebody: what was held is void; it is made anew, with what the file says. */
+/* Removed by somebody: what was held is void; it is made again, with what the file says. */
 static void a_tap_is_removed(void **state)
 {
 	struct sync_rig *r = *state;

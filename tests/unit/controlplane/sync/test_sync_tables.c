@@ -252,7 +252,7 @@ static void random_changes(void **state)
 	assert_int_equal(atomic_load(&f->shm.control->cp_sync_overruns), 0);
 }
 
-/* ---- speed: printed, not judged ---- */
+/* ---- speed: printed, not evaluated ---- */
 
 #define MANY 100000u
 

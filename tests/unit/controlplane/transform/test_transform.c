@@ -27,7 +27,7 @@ struct fixture {
 	uint16_t tcp;
 };
 
-/* A port that nobody has, as far as that can be known. */
+/* A port that no one has, as far as that can be known. */
 static uint16_t free_port(void)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -334,7 +334,7 @@ static void the_loader_sets_and_adds(void **state)
 	fd = loader(f);
 	load(fd, "10.0.0.5", 7);
 	answers(fd, "ok");
-	/* in force with the answer; not in the entry that does not let it */
+	/* active with the answer; not in the entry that does not let it */
 	assert_true(first(f, 0, "10.0.0.5", 0) == 7 && first(f, 1, "10.0.0.5", 0) == 1);
 	assert_true(first(f, 0, "10.0.0.5", 1) == 1);
 	put(many, "10.0.0.6", 8);
@@ -384,7 +384,7 @@ static void the_loader_refuses(void **state)
 	load(fd, "10.0.1.9", 1);
 	answers(fd, "error: no free matrix for source 10.0.1.9/32 in transform.entries[0]");
 	rest_of_line(fd);
-	/* the connection goes on */
+	/* the connection continues */
 	load(fd, "10.0.0.5", 12);
 	answers(fd, "ok");
 	assert_true(first(f, 0, "10.0.0.5", 0) == 12);
@@ -421,7 +421,7 @@ static void connections_are_bounded(void **state)
 	close(fd[2]);
 }
 
-/* Who does not read its answers is not read either, and delays nobody else. */
+/* Who does not read its answers is not read either, and delays no one else. */
 static void client_that_does_not_read_is_disconnected(void **state)
 {
 	struct fixture *f = *state;

@@ -6,7 +6,7 @@
 #include "tests/unit/dataplane/fixture.h"
 
 /*
- * UDP datagrams for a rig, and what left it, judged by this file's own arithmetic: nothing of
+ * UDP datagrams for a rig, and what left it, evaluated by this file's own arithmetic: nothing of
  * services/aggregation/ but the reader of proto/aggregation/agg_full.h.
  */
 
@@ -59,7 +59,7 @@ void agg_take_of(struct rig *r, unsigned port, struct agg_seen *s, unsigned firs
 
 /* The first entry of decapsulate has no pacing gap from the next walk on. */
 void agg_unpace(struct rig *r);
-/* The worker's clocks go on; no walk. */
+/* The worker's clocks continue; no walk. */
 void agg_pass(struct rig *r, uint64_t ns);
 
 /* A router whose next hops on port b are known. */

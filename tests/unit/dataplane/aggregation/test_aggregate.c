@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Node aggregate on a wire: what is taken, what goes on, in which order, and when it leaves. */
+/* Node aggregate on a wire: what is taken, what continues, in which order, and when it leaves. */
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
@@ -54,7 +54,7 @@ static void leaves_in_time(void **state)
 	rig_walk(&r);
 	rig_expect_none(&r, B);
 	agg_pass(&r, 1);
-	agg_put(&r, A, 3, 1); /* too late for it: time is looked at first */
+	agg_put(&r, A, 3, 1); /* too late for it: time is checked first */
 	rig_walk(&r);
 	agg_take_of(&r, B, NULL, 0, 3);
 	rig_expect_none(&r, B);
@@ -133,7 +133,7 @@ static void frames_stay_in_order(void **state)
 	rig_walk(&r);
 	agg_take_of(&r, B, NULL, 0, 3);
 	agg_expect_udp(&r, B, &u);
-	/* Of nobody's stream: it may be anywhere behind what came before it. */
+	/* Of no one's stream: it may be anywhere behind what came before it. */
 	agg_expect_udp(&r, B, &other);
 	agg_take_of(&r, B, NULL, 3, 8);
 	agg_expect_udp(&r, B, &u);
@@ -195,7 +195,7 @@ static void ambiguous_payloads_are_dropped(void **state)
 	rig_stop(&r);
 }
 
-/* Without buffers messages go on as they came. */
+/* Without buffers messages continue as they came. */
 static void no_buffers(void **state)
 {
 	struct rte_mbuf *held[RIG_MBUFS];
@@ -217,7 +217,7 @@ static void no_buffers(void **state)
 	rig_stop(&r);
 }
 
-/* A message in several buffers is too long for any aggregate here, and goes on. */
+/* A message in several buffers is too long for any aggregate here, and continues. */
 static void chains_continue(void **state)
 {
 	static uint8_t payload[1900];
@@ -261,7 +261,7 @@ static struct rte_mbuf *exchange(
 }
 
 /* Whatever buffers messages came in, each goes back to where it is from, and what others hold stays
- * theirs. So it is with and without a frame among them that goes on. */
+ * theirs. So it is with and without a frame among them that continues. */
 static void buffers_go_back(void **state)
 {
 	struct rte_mempool *other =

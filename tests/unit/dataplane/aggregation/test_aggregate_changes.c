@@ -57,7 +57,7 @@ static void rules_change(void **state)
 	agg_expect(&r, B, 3, 1);
 	agg_take(&r, B, NULL);
 	rig_expect_none(&r, B);
-	/* statistics are those of the rules in force */
+	/* statistics are those of the rules active */
 	assert_int_equal(r.shm.agg.stats->messages, 2);
 	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 5);
 	rig_stop(&r);
@@ -106,7 +106,7 @@ static void entries_are_added_and_removed(void **state)
 	rig_stop(&r);
 }
 
-/* A control plane that starts again writes the rules that are in force: nobody is disturbed. */
+/* A control plane that starts again writes the rules that are active: no one is disturbed. */
 static void same_rules_have_no_effect(void **state)
 {
 	struct bp_agg_rules rules;
@@ -174,7 +174,7 @@ static void min_mtu_changes(void **state)
 	agg_put(&r, A, 0, 4);
 	rig_walk(&r);
 	r.worker->mtu[B] = 160;
-	rig_walk(&r); /* too long now, but nobody can take it apart again */
+	rig_walk(&r); /* too long now, but no one can take it apart again */
 	agg_take_of(&r, B, NULL, 0, 4);
 	agg_put(&r, A, 4, 8);
 	rig_walk(&r);

@@ -81,7 +81,7 @@ static void a_sender_that_moves(void **state)
 		assert_int_equal(rig_counter(&r, BP_C_MAC_LEARNED), 1 + unknown_sessions);
 		assert_int_equal(rig_counter(&r, BP_C_MAC_MOVED), 1);
 		if (unknown_sessions != 0) {
-			rig_expect(&r, A, stray, sizeof(stray)); /* nobody knows where 2 is */
+			rig_expect(&r, A, stray, sizeof(stray)); /* no one knows where 2 is */
 			rig_expect(&r, C, stray, sizeof(stray));
 		}
 		rig_stop(&r);
@@ -98,7 +98,7 @@ static void over_a_bridge(void **state)
 	agg_put(&r, A, 0, 8);
 	rig_walk(&r);
 	rig_expect_none(&r, A);
-	agg_take_of(&r, B, NULL, 0, 8); /* nobody knows where 2 is */
+	agg_take_of(&r, B, NULL, 0, 8); /* no one knows where 2 is */
 	agg_take_of(&r, C, NULL, 0, 8);
 	frame_make(back, sizeof(back), 2, 1, 0x88b5);
 	rig_put(&r, C, back, sizeof(back));
@@ -307,7 +307,7 @@ static void order_is_kept(void **state)
 	}
 }
 
-/* A local sender's checksums are completed before they are judged. */
+/* A local sender's checksums are completed before they are evaluated. */
 static void partial_checksums(void **state)
 {
 	struct udp u;

@@ -63,7 +63,7 @@ static void restores(void **state)
 	rig_stop(&r);
 }
 
-/* Each frame is as long as its own message, where some in a row are as long and where they aren't;
+/* Each frame is as long as its own message, where some in a row are as long and where they are not;
  * with Don't Fragment and without, IPv4 and IPv6, which go other ways through the node. */
 static void each_frame_has_its_own_length(void **state)
 {
@@ -147,7 +147,7 @@ static void longer_than_a_buffer(void **state)
 	len = agg_frame(&all, frame);
 	assert_true(len > RIG_ROOM);
 	rig_put(&r, B, frame, (uint32_t)len);
-	/* what is for nobody, and what is damaged, as in one piece */
+	/* what is for no one, and what is damaged, as in one piece */
 	frame[len - 1] ^= 1;
 	rig_put(&r, B, frame, (uint32_t)len);
 	frame[33] ^= 1; /* another destination */
@@ -166,7 +166,7 @@ static void longer_than_a_buffer(void **state)
 	rig_stop(&r);
 }
 
-/* Messages that came alone go on in their place. */
+/* Messages that came alone continue in their place. */
 static void unlabelled_frames_are_forwarded(void **state)
 {
 	struct agg_seen s;

@@ -451,7 +451,7 @@ static void mbufs_are_estimated(void **state)
 	assert_int_equal(bp_exception_mbufs(&config), 0);
 }
 
-/* Gives up the CPU until `what` holds: nobody else decides when it does, and the test's own time
+/* Gives up the CPU until `what` holds: no one else decides when it does, and the test's own time
  * limit ends one that never does. */
 #define UNTIL(what)                                                                                \
 	while (!(what))                                                                            \

@@ -134,12 +134,12 @@ static void follows_the_kernel(void **state)
 	assert_int_equal(mac_of_port(0), word(9));
 	assert_int_equal(ports[0].mtu, 1200);
 	assert_int_equal(bp_follow_poll(&follow), 0);
-	/* one that was removed and made anew is not ours */
+	/* one that was removed and made again is not ours */
 	table_set(0, word(7), 1300);
 	table[0].info.ifindex++;
 	assert_int_equal(bp_follow_poll(&follow), 0);
 	assert_int_equal(mac_of_port(0), word(9));
-	/* larger than a buffer, and the driver can't scatter: not even asked for */
+	/* larger than a buffer, and the driver cannot scatter: not even asked for */
 	table_set(0, word(9), 9000);
 	assert_int_equal(bp_follow_poll(&follow), 0);
 	assert_int_equal(ports[0].mtu, 1200);

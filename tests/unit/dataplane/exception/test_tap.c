@@ -376,7 +376,8 @@ static void remove_link(unsigned ifindex)
 	close(fd);
 }
 
-/* Somebody removes the interface: the thread goes on with the others, and nothing is lost track of.
+/* Somebody removes the interface: the thread continues with the others, and nothing is lost track
+ * of.
  */
 static void removed(void **state)
 {

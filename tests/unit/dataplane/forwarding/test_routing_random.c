@@ -224,7 +224,7 @@ static void make(struct frame *f)
 		f->bytes[rnd(f->len)] ^= (uint8_t)(1u << rnd(8));
 }
 
-/* Bytes behind the data that belong to nobody. */
+/* Bytes behind the data that belong to no one. */
 static void litter(struct rte_mbuf *m)
 {
 	uint8_t *p = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len);
@@ -311,7 +311,7 @@ static bool is_local(const struct plain_route *t)
 	return t && t->type == BP_ROUTE_LOCAL;
 }
 
-/* A packet of `bytes` that has a route or not; its header lets it go on or is for the kernel. */
+/* A packet of `bytes` that has a route or not; its header lets it continue or is for the kernel. */
 static struct outcome follow(const struct plain_route *t, struct bp_address dst, uint32_t bytes,
 	bool options, uint8_t ttl)
 {
@@ -473,7 +473,7 @@ static struct frame rewritten(const struct frame *f, unsigned port, const uint8_
 	}
 	if (end < 60)
 		end = 60;
-	if (g.len > end) /* only the packet goes on, and what fills a short frame */
+	if (g.len > end) /* only the packet continues, and what fills a short frame */
 		g.len = end;
 	return g;
 }

@@ -5,7 +5,7 @@
 
 /* ---- tables that were damaged ---- */
 
-/* A link word of an interface or a group that can't be leads nowhere. */
+/* A link word of an interface or a group that cannot be leads nowhere. */
 static void invalid_link_words_are_rejected(void **state)
 {
 	struct bp_address to4 = address("10.9.1.1"), to6 = address("fd09::1");

@@ -80,7 +80,7 @@ void health_frame(struct health *h, unsigned port, const struct bytes *frame);
 bool health_take(struct health *h, unsigned port, struct bytes *frame);
 /* The next request that left for the CSE. */
 struct request health_request(struct health *h);
-/* The one of that part: the order in which parts leave is nobody's business. */
+/* The one of that part: the order in which parts leave is no one's business. */
 struct request health_part(struct health *h, unsigned part);
 /* Its name must be that of this report and part. */
 void health_named(const struct health *h, const struct request *q, uint32_t slot, unsigned report);

@@ -49,7 +49,7 @@ struct value {
 	unsigned sfloat; /* as on the wire */
 	unsigned person;
 };
-/* A report of SFLOATs; `more` bytes of an attribute that nobody knows in each variable entry. */
+/* A report of SFLOATs; `more` bytes of an attribute that no one knows in each variable entry. */
 struct bytes report_make(unsigned type, bool confirmed, unsigned invoke_id, unsigned number,
 	const struct value *v, unsigned n, unsigned more);
 /* The vector of tests/fixtures/phd-apdus.json. */

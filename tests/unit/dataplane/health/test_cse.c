@@ -351,7 +351,7 @@ static void late_response_with_the_same_id(void **state)
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
 		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, 1,
 		BP_C_PHD_REUSED_NUMBER, 1, BP_C_COUNT);
-	assert_memory_equal(old.token, q.token, 8); /* a token can't tell them apart */
+	assert_memory_equal(old.token, q.token, 8); /* a token cannot tell them apart */
 	reply(&h, &old, ACK, CREATED, 2001);
 	health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	reply(&h, &old, ACK, 0xa0, 5000);

@@ -349,7 +349,7 @@ static void the_same_numbers_are_another_report(void **state)
 	health_stop(&h);
 }
 
-/* After a restart the ports may be others: nobody would hear the answers to the old ones, and parts
+/* After a restart the ports may be others: no one would hear the answers to the old ones, and parts
  * would share a pair. */
 static void unowned_pair_is_not_reused(void **state)
 {

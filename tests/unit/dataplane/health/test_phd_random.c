@@ -5,7 +5,7 @@
  * report until it is answered. In the end each of them is stored exactly once, whatever happened on
  * the way, and the counters are those of a plain model.
  *
- * What the gateway can't tell is left out: an answer to the device that overtakes another; and
+ * What the gateway cannot tell is left out: an answer to the device that overtakes another; and
  * responses that are no acknowledgements, which have the port of the request and not its message
  * id, where that is all that tells one from another: of devices with one invoke-id for all reports,
  * and errors where no name protects.
@@ -120,7 +120,7 @@ static unsigned serial_of(const struct request *q)
 	return serial;
 }
 
-static void judge(struct model *m, const struct flight *f, struct seen *s)
+static void evaluate(struct model *m, const struct flight *f, struct seen *s)
 {
 	static const unsigned errors[][2] = {{0xa3, 0}, {0x84, 4004}, {0xa0, 5000}, {0x83, 4103}};
 	const unsigned serial = serial_of(&f->q);
@@ -157,7 +157,7 @@ static void cse_gets(struct model *m, const struct flight *f)
 	struct flight back = *f;
 
 	if (s->at_ns == 0 || m->now_ns - s->at_ns > 247 * SECOND) {
-		judge(m, f, s);
+		evaluate(m, f, s);
 	} else {
 		/* the same pair is the same request */
 		assert_int_equal(s->device, f->device);
@@ -202,7 +202,7 @@ static void new_report(struct model *m, unsigned i)
 		/* sometimes too long to be written over */
 		d->apdu = report_make(d->type, d->confirmed, d->invoke_id,
 			d->constant ? 0 : d->serial, v, d->parts, chance(10) ? 150 : 0);
-		/* one in 65,536 can't be told from the last one: that is known */
+		/* one in 65,536 cannot be told from the last one: that is known */
 	} while (bp_phd_report_hash(m->h.r.shm.phd.hash_key, d->apdu.b, d->apdu.len) == before);
 	m->of[i][d->serial] = (uint8_t)d->parts;
 	d->waits = d->confirmed;

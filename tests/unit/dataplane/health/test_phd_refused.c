@@ -117,7 +117,7 @@ static void is_slow(struct health *h)
 	is_punted(h, &apdu, BP_C_PUNT_PHD_SLOW_PATH);
 }
 
-/* The control plane knows of no address to send from: there is a way, but nobody could answer. */
+/* The control plane knows of no address to send from: there is a way, but no one could answer. */
 static void no_source(void **state)
 {
 	const struct bytes apdu = one(true, 1, 1);

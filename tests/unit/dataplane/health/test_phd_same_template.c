@@ -80,7 +80,7 @@ static struct bytes new_report(struct device *d)
 	for (unsigned i = 0; i < n; i++)
 		v[i] = (struct value){handle(d, i), rnd(30) == 0 ? 0x07fe + rnd(5) : rnd(65536), 1};
 	if (odd == 1)
-		v[rnd(n)].handle = 77; /* nobody's */
+		v[rnd(n)].handle = 77; /* no one's */
 	if (odd == 2 && n > 1) {
 		const struct value was = v[0];
 
@@ -131,7 +131,7 @@ static void put_report(struct world *w)
 	struct bytes f;
 
 	if (rnd(60) == 0)
-		from.port++; /* a stranger */
+		from.port++; /* an attacker */
 	f = wire_frame(w->h.o.dev6, &from, &w->h.gateway, &payload);
 	if (rnd(60) == 0)
 		f.b[f.len - 1] ^= 1; /* a wrong checksum, or padding */

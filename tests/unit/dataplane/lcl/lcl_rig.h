@@ -40,7 +40,7 @@ uint32_t lcl_frame(const uint8_t *plain, uint32_t len, const struct label *l, ui
 /* A datagram of flow 7. */
 uint32_t lcl_datagram(uint8_t f[UDP_FRAME_MAX]);
 
-/* Time goes on by so much, and then there is a walk. */
+/* Time continues by so much, and then there is a walk. */
 void lcl_pass(struct rig *r, uint64_t ns);
 /* Puts it in with that label. */
 void lcl_put(

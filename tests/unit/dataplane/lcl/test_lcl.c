@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes lcl_in, lcl and lcl_plain: what becomes of labels, and of frames that can't have one. */
+/* Nodes lcl_in, lcl and lcl_plain: what becomes of labels, and of frames that cannot have one. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/lcl.h"
 #include "config/lcl/settings.h"
@@ -79,7 +79,7 @@ static void a_label_is_removed(void **state)
 	rig_stop(&r);
 }
 
-/* d used up: at once, counted, and d goes on below 0, as far as a label may say. */
+/* d used up: at once, counted, and d continues below 0, as far as a label may say. */
 static void late_frame_is_sent_immediately(void **state)
 {
 	uint8_t f[64];
@@ -193,7 +193,7 @@ static void truncated_labels(void **state)
 	rig_stop(&r);
 }
 
-/* One label behind another is nobody's: no trick to get one through. */
+/* One label behind another is no one's: no trick to get one through. */
 static void nested_labels(void **state)
 {
 	const struct label in = {.d = 90000, .n = 3};
@@ -295,7 +295,7 @@ static void long_frames_go_without(void **state)
 	rig_stop(&r);
 }
 
-/* The greatest MTU there is, as that of a loopback interface: a scheduler counts to fewer bytes.
+/* The largest MTU there is, as that of a loopback interface: a scheduler counts to fewer bytes.
  */
 static void maximum_mtu(void **state)
 {

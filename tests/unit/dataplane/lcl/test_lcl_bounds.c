@@ -202,7 +202,7 @@ static void damaged(struct bp_lcl_rules *rules)
 	rules->flow[0].hops = 0;
 }
 
-/* A flow that stays goes on with its numbers, and comes back with them. */
+/* A flow that stays continues with its numbers, and comes back with them. */
 static void flows_change(void **state)
 {
 	uint8_t f[UDP_FRAME_MAX];
@@ -266,7 +266,7 @@ static void a_flow_is_measured(void **state)
 	put_many(&r, 1, &l, 43);
 	rig_walk(&r);
 	lcl_pass(&r, LCL_TAU + 3000);
-	/* an old one; looked at 16 us after its time, so 11 us late */
+	/* an old one; checked 16 us after its time, so 11 us late */
 	agg_pass(&r, LCL_TAU - 3000);
 	put_many(&r, 1, &l, 41);
 	rig_walk(&r);
@@ -303,7 +303,7 @@ static void a_flow_is_measured(void **state)
 	assert_int_equal(stats(&r)->interval[1].frames, 3);
 	assert_int_equal(stats(&r)->interval[1].outside, 1);
 	assert_int_equal(stats(&r)->interval[1].late_ns, 16000);
-	/* the next second begins anew */
+	/* the next second begins again */
 	agg_pass(&r, 1000000000 - LCL_TAU);
 	put_many(&r, 1, &l, 44);
 	rig_walk(&r);
@@ -342,7 +342,7 @@ static void more_flows_than_rows(void **state)
 	assert_int_equal(row(&r, 1)->flow, 100);
 	assert_int_equal(row(&r, 2)->frames, 2);
 	assert_int_equal(row(&r, 2)->flow, 101);
-	/* row 0 too: its flows don't count on from each other */
+	/* row 0 too: its flows do not count on from each other */
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(row(&r, i)->missing, 0);
 		assert_int_equal(row(&r, i)->reordered, 0);

@@ -92,7 +92,7 @@ static void put_random(struct rig *r, uint64_t *seed, uint32_t sequence[FLOWS])
 	}
 }
 
-/* The general way notes a label beside the frame, where it still is; it is forgotten here. */
+/* The general way notes a label next to the frame, where it still is; it is forgotten here. */
 static bool went_straight(const struct rig *r, struct rte_mbuf *m)
 {
 	struct bp_lcl_mark *mark = bp_lcl_mark_of(&bp_lcl_of(r->worker)->field, m);

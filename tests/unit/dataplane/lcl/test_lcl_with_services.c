@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LCL scheduling beside the rest of the gateway: services that take frames in or change them,
+ * LCL scheduling next to the rest of the gateway: services that take frames in or change them,
  * routing, the kernel's frames, switches. What becomes another frame must not keep the label of the
  * one that it came from.
  */
@@ -387,7 +387,7 @@ static void too_long(struct bp_lcl_rules *rules)
 	rules->flow[0].budget_ns = 1000000001;
 }
 
-/* What can't be of this configuration is not taken: flows go on as they were. */
+/* What cannot be of this configuration is not taken: flows continue as they were. */
 static void impossible_flows_are_rejected(void **state)
 {
 	static void (*const change[])(struct bp_lcl_rules *) = {

@@ -12,7 +12,7 @@ static void frames_are_counted_and_logged(void **state)
 	readings.port[1].missed = 1234;
 	check_after(S);
 	assert_event(BP_LOG_WARNING, "frames dropped by the NIC ", "port=wan count=1234 ");
-	/* as long as it goes on, one line in ten seconds */
+	/* as long as it continues, one line in ten seconds */
 	for (unsigned i = 0; i < 10; i++) {
 		assert_no_more_events();
 		readings.port[1].missed += 100;
@@ -71,7 +71,7 @@ static void counts_before_the_start_are_ignored(void **state)
 	assert_int_equal(counters.v[BP_C_NIC_MISSED], 1);
 }
 
-/* Some drivers begin anew when their link returns. */
+/* Some drivers begin again when their link returns. */
 static void restarted_driver_counter_is_counted_from_0(void **state)
 {
 	(void)state;

@@ -102,7 +102,7 @@ static void worker_without_queues_is_ignored(void **state)
 	assert_no_more_events();
 }
 
-/* The machine stood still, or the process was stopped: nobody is to be blamed before he had the
+/* The machine stood still, or the process was stopped: no one is to be blamed before he had the
  * time to come back. */
 static void delayed_monitor_reports_no_poll_gap(void **state)
 {

@@ -44,7 +44,7 @@ static void wire_carries_exact_bytes(void **state)
 	rig_stop(&r);
 }
 
-/* Nothing that a wire carries is looked at: not even that it is a frame. */
+/* Nothing that a wire carries is checked: not even that it is a frame. */
 static void wire_carries_runts_and_jumbos(void **state)
 {
 	uint8_t *f = malloc(20000);
@@ -129,7 +129,7 @@ static void switch_learns(void **state)
 	rig_start(&r, SWITCH, false, false);
 	frame_make(f, sizeof(f), 1, 2, 0x0800);
 	frame_make(back, sizeof(back), 2, 1, 0x0800);
-	rig_put(&r, 0, f, sizeof(f)); /* nobody knows 2 */
+	rig_put(&r, 0, f, sizeof(f)); /* no one knows 2 */
 	rig_walk(&r);
 	rig_expect_none(&r, 0);
 	rig_expect(&r, 1, f, sizeof(f));
@@ -338,7 +338,7 @@ static void link_follows_the_driver(void **state)
 	rig_stop(&r);
 }
 
-/* Copies that can't be made for want of buffers: the original goes on. */
+/* Copies that cannot be made without buffers: the original continues. */
 static void flood_without_buffers(void **state)
 {
 	struct rte_mbuf *held[RIG_MBUFS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done for ports whose devices can't, or are not to, between ports in memory. */
+/* What is done for ports whose devices cannot, or are not to, between ports in memory. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/test.h"
@@ -22,7 +22,7 @@
 	WIRE "mqtt:\n"                                                                             \
 	     "  publisher: {broker: \"mqtt://127.0.0.1\"}\n"
 #define ROOM (RIG_ROOM - RTE_PKTMBUF_HEADROOM)
-#define EMPTY_HEAD 1500u /* bytes before the first piece of a frame that can't grow there */
+#define EMPTY_HEAD 1500u /* bytes before the first piece of a frame that cannot grow there */
 
 /* As of a device that does so, on every port. */
 static void rx_flags(struct rig *r, uint16_t flags)
@@ -127,7 +127,7 @@ static void pieces_up_to_a_limit(void **state)
 	rig_stop(&r);
 }
 
-/* Longer than a buffer, or no buffer left: dropped for a reason, and those beside it leave. */
+/* Longer than a buffer, or no buffer left: dropped for a reason, and those next to it leave. */
 static void pieces_that_do_not_fit(void **state)
 {
 	static const uint16_t most[] = {1000, ROOM - 1000}, more[] = {1000, ROOM - 999},
@@ -227,7 +227,7 @@ static void stripped_tags_are_put_back(void **state)
 	rig_stop(&r);
 }
 
-/* Without room before the frame it can't be; those beside it stay what they are. */
+/* Without room before the frame it cannot be; those next to it stay what they are. */
 static void tag_without_headroom(void **state)
 {
 	static const uint16_t len[] = {64};

@@ -274,7 +274,7 @@ static void device_that_ignores_the_key(void **state)
 	assert_string_equal(of(&d, 0, BP_OFFLOAD_RSS)->why, "it did not take the symmetric key");
 	assert_true(d.ports[0].rss_refused);
 	assert_false(d.ports[1].rss_refused);
-	/* what one port of a bridge can't, none does */
+	/* what one port of a bridge cannot, none does */
 	plan(&d);
 	assert_int_equal(start(&d), 0);
 	for (unsigned p = 0; p < 2; p++) {
@@ -287,7 +287,7 @@ static void device_that_ignores_the_key(void **state)
 }
 
 /* The second port of a bridge is the one, when the first runs already; a third, in no way
- * concerned, goes on. */
+ * concerned, continues. */
 static void second_device_that_ignores_the_key(void **state)
 {
 	struct bp_queue_plan before;

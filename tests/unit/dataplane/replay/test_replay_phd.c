@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Health devices in `biplane replay`: many of them, and bytes that are none of a device. What
- * comes out of which APDU is judged by tests/e2e/health/test_replay_phd.py. */
+ * comes out of which APDU is evaluated by tests/e2e/health/test_replay_phd.py. */
 #include "tests/unit/dataplane/test.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Node transform on a wire: what becomes of readings, what is refused, what goes on. */
+/* Node transform on a wire: what becomes of readings, what is refused, what continues. */
 #include "biplane/counters/transform.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
@@ -58,7 +58,7 @@ static void one_receiver(void **state)
 	assert_int_equal(x.r.shm.transform.source_stats[0].uid, x.view.source[0].uid);
 	assert_int_equal(x.r.shm.port_stats[B].tx_packets, 50);
 	assert_int_equal(x.r.shm.port_stats[B].tx_bytes, 50 * 82);
-	/* the other way nothing is looked at */
+	/* the other way nothing is checked */
 	assert_int_equal(x.r.worker->enter[A], BP_EDGE_TRANSFORM);
 	assert_int_equal(x.r.worker->enter[B], BP_EDGE_PORT + A);
 	x_stop(&x);
@@ -228,7 +228,7 @@ static void other_sessions_continue(void **state)
 	x_stop(&x);
 }
 
-/* Of a burst of one head, a reading of nobody known and one of another rule: the latter stays its
+/* Of a burst of one head, a reading of no one known and one of another rule: the latter stays its
  * own rule's, in its own layout. */
 static void unknown_and_another_rule(void **state)
 {
@@ -337,7 +337,7 @@ static void generation_changes(void **state)
 	assert_int_equal(x.r.shm.transform.source_stats[0].uid, x.view.source[0].uid);
 	assert_int_equal(x.r.shm.transform.source_stats[0].readings, 2);
 	assert_int_equal(x.r.shm.transform.rule_stats[0].readings, 2);
-	/* a port without entries is looked at no more */
+	/* a port without entries is checked no more */
 	x_clear(&x);
 	rule.port = B;
 	x_add_rule(&x.file, &rule);

@@ -150,7 +150,7 @@ static void link_down_sends_no_frame(void **state)
 
 	begin(&x, A);
 	x_add_source(&x.file, "10.0.0.0/24", &to, 1);
-	x_start(&x, ROUTER, false); /* and nobody says that it is up */
+	x_start(&x, ROUTER, false); /* and no one says that it is up */
 	u.dst_mac = 0x0a;
 	agg_put_udp(&x.r, A, &u);
 	rig_walk(&x.r);
@@ -328,7 +328,7 @@ static void number_of_copies_is_bounded(void **state)
 		agg_expect_udp(&x.r, B, &u);
 	}
 	rig_expect_none(&x.r, B);
-	/* all others were made, and dropped by the port, or were not made for want of buffers */
+	/* all others were made, and dropped by the port, or were not made without buffers */
 	assert_int_equal(
 		rig_counter(&x.r, BP_C_TRANSFORM_COPY) + rig_counter(&x.r, BP_C_TRANSFORM_NO_MBUF),
 		20 * (BP_TRANSFORM_RECEIVERS_MAX - 1));

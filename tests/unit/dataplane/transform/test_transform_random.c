@@ -371,7 +371,7 @@ static void one_case(void)
 	busy = one_in(3);
 	random_file(&x);
 	x_start(&x, X_WIRE, false);
-	if (one_in(2)) /* as on a processor that judges frame by frame */
+	if (one_in(2)) /* as on a processor that evaluates frame by frame */
 		bp_transform_worker_of(x.r.worker)->avx512_supported = false;
 	memset(&m, 0, sizeof(m));
 	memset(before, 0, sizeof(before));

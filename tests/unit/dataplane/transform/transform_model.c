@@ -156,7 +156,7 @@ static bool sender_can_be(const uint8_t *f, const struct found *d)
 }
 
 /* The counter of a refusal, or BP_C_COUNT. */
-static bp_counter_t judge(const struct model *m, const struct bp_transform_rule *r,
+static bp_counter_t evaluate(const struct model *m, const struct bp_transform_rule *r,
 	const uint8_t *f, uint32_t len, const struct found *d)
 {
 	const uint8_t *ip = f + d->l3, *udp = f + d->l4;
@@ -343,7 +343,7 @@ void model_take(struct model *m, unsigned port, const uint8_t *frame, uint32_t l
 		leave(m, port ^ 1, frame, len);
 		return;
 	}
-	why = judge(m, &m->file->rule[rule], frame, len, &d);
+	why = evaluate(m, &m->file->rule[rule], frame, len, &d);
 	if (why == BP_C_COUNT) {
 		transform(m, port, (unsigned)rule, frame, len, &d);
 		return;

@@ -6,8 +6,9 @@
 
 /*
  * What becomes of frames on a wire with entries of `transform`, one by one and byte by byte as
- * the specifications say it: every search is a loop over all, and every checksum is summed up anew.
- * Of the product it uses the numbers' formats and the methods' arithmetic alone, a point at a time.
+ * the specifications say it: every search is a loop over all, and every checksum is summed up
+ * again. Of the product it uses the numbers' formats and the methods' arithmetic alone, a point at
+ * a time.
  */
 #define MODEL_FRAME 2300u
 #define MODEL_OUT 256u

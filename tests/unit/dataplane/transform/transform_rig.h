@@ -23,7 +23,7 @@
 struct xrig {
 	struct rig r;
 	struct bp_transform_config file; /* of the next bank */
-	struct bp_transform_view view;   /* of the bank in force */
+	struct bp_transform_view view;   /* of the bank active */
 	uint64_t generation;
 };
 
@@ -40,11 +40,11 @@ unsigned x_add_rule(struct bp_transform_config *c, const struct bp_transform_rul
 void x_add_source(struct bp_transform_config *c, const char *prefix,
 	const struct bp_transform_receiver *receivers, unsigned n);
 
-/* The file of the rig is x->file as it is now, and its bank is in force unless `bare`. */
+/* The file of the rig is x->file as it is now, and its bank is active unless `bare`. */
 void x_start(struct xrig *x, const char *yaml, bool bare);
 /* A bank of x->file comes into force, or, ports: of a file with other ports. */
 void x_reload(struct xrig *x, bool other_ports);
-/* Sets a receiver's matrix in the bank in force. */
+/* Sets a receiver's matrix in the bank active. */
 void x_set(
 	struct xrig *x, unsigned rule, const char *prefix, unsigned receiver, const double m[12]);
 /* Forgets x->file. */

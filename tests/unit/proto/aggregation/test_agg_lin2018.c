@@ -16,7 +16,7 @@
 
 static struct bp_agg_lin2018 untouched;
 
-static enum bp_agg_lin2018_error judge(
+static enum bp_agg_lin2018_error evaluate(
 	const uint8_t *p, size_t len, unsigned most, struct bp_agg_lin2018 *out)
 {
 	uint8_t *exact = exact_copy(p, len);
@@ -69,7 +69,7 @@ static void vectors_are_read_and_written(void **state)
 
 		assert_int_equal(len, 48 + 16 * n); /* equation 2 */
 		assert_int_equal(frame[AT_UDP_LENGTH + 1], 14 + 16 * n);
-		assert_int_equal(judge(frame + AT_PAYLOAD, payload, 8, &m), BP_AGG_LIN2018_OK);
+		assert_int_equal(evaluate(frame + AT_PAYLOAD, payload, 8, &m), BP_AGG_LIN2018_OK);
 		assert_int_equal(m.count, n);
 		assert_int_equal(m.type,
 			strstr(json_string_value(json_object_get(v, "name")), "0xfa") ? 0xfa
@@ -84,7 +84,8 @@ static void vectors_are_read_and_written(void **state)
 		assert_int_equal(BP_AGG_LIN2018_LEN(n), payload);
 
 		for (size_t cut = 0; cut < payload; cut++) {
-			const enum bp_agg_lin2018_error e = judge(frame + AT_PAYLOAD, cut, 8, &m);
+			const enum bp_agg_lin2018_error e =
+				evaluate(frame + AT_PAYLOAD, cut, 8, &m);
 
 			if (cut < 6)
 				assert_int_equal(e, BP_AGG_LIN2018_E_SHORT);
@@ -108,8 +109,8 @@ static void unknown_types_are_rejected(void **state)
 		enum bp_agg_lin2018_error one, two;
 
 		p[0] = (uint8_t)type;
-		one = judge(p, 22, 8, &m);
-		two = judge(p, 38, 8, &m);
+		one = evaluate(p, 22, 8, &m);
+		two = evaluate(p, 38, 8, &m);
 		if (type == 0xfc) {
 			assert_int_equal(one, BP_AGG_LIN2018_OK);
 			assert_int_equal(two, BP_AGG_LIN2018_OK);
@@ -128,7 +129,7 @@ static void padding_may_be_anything(void **state)
 	uint8_t p[BP_AGG_LIN2018_LEN(3)] = {0xfc, 0xff, 1, 0x80, 0xfa, 0x7f};
 	struct bp_agg_lin2018 m;
 
-	assert_int_equal(judge(p, sizeof(p), 8, &m), BP_AGG_LIN2018_OK);
+	assert_int_equal(evaluate(p, sizeof(p), 8, &m), BP_AGG_LIN2018_OK);
 	assert_int_equal(m.count, 3);
 }
 
@@ -138,15 +139,16 @@ static void counts_at_their_bounds(void **state)
 	struct bp_agg_lin2018 m;
 
 	for (unsigned n = 1; n < 100; n++) {
-		assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(n), n, &m), BP_AGG_LIN2018_OK);
+		assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(n), n, &m), BP_AGG_LIN2018_OK);
 		assert_int_equal(m.count, n);
-		assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(n), n - 1, &m), BP_AGG_LIN2018_E_MANY);
+		assert_int_equal(
+			evaluate(p, BP_AGG_LIN2018_LEN(n), n - 1, &m), BP_AGG_LIN2018_E_MANY);
 	}
-	/* what no UDP payload is, and yet is judged */
-	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65535), 100000, &m), BP_AGG_LIN2018_OK);
+	/* what no UDP payload is, and yet is evaluated */
+	assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(65535), 100000, &m), BP_AGG_LIN2018_OK);
 	assert_int_equal(m.count, 65535);
-	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65536), 100000, &m), BP_AGG_LIN2018_E_MANY);
-	assert_int_equal(judge(p, BP_AGG_LIN2018_LEN(65537), 100000, &m), BP_AGG_LIN2018_E_MANY);
+	assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(65536), 100000, &m), BP_AGG_LIN2018_E_MANY);
+	assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(65537), 100000, &m), BP_AGG_LIN2018_E_MANY);
 
 	assert_int_equal(bp_agg_lin2018_max_messages(1500 - 28), 91);
 	assert_int_equal(bp_agg_lin2018_max_messages(22), 1);

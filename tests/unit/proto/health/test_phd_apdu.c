@@ -5,7 +5,7 @@
 
 /*
  * What the test's encoder writes is read back; whatever else comes, vectors cut and changed in each
- * byte included, the codec judges as the grammar does and stays within its input.
+ * byte included, the codec evaluates as the grammar does and stays within its input.
  */
 
 /* ---- the vectors, damaged ---- */

@@ -238,7 +238,7 @@ static json_t *tell(const struct phd_walk *w)
 
 /* ---- what the fixture says, without what the codec does not say ---- */
 
-/* A number or a time that the fixture gives beside the bytes is what their text says. */
+/* A number or a time that the fixture gives next to the bytes is what their text says. */
 static void check_value(const json_t *attribute, const json_t *value)
 {
 	json_int_t id = json_integer_value(json_object_get(attribute, "id"));

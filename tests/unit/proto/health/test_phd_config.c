@@ -182,7 +182,7 @@ static void object_without_attributes_is_accepted(void **state)
 	(void)state;
 	begin_config(0x4000, 1);
 	begin_object(61, 7, 1);
-	ATTRIBUTE(&report, 2637, 0xffff); /* of a PM-store: nobody reads it */
+	ATTRIBUTE(&report, 2637, 0xffff); /* of a PM-store: no one reads it */
 	assert_int_equal(read_report(&m), BP_PHD_OK);
 	assert_int_equal(m.n, 1);
 	assert_same_object(&m.object[0], &(struct bp_phd_object_model){.class = 61, .handle = 7});
@@ -357,7 +357,7 @@ static void declare_any(unsigned attribute, struct bp_phd_object_model *o)
 			o->ids[i] = any(65536);
 		ATTRIBUTE(&report, 2678, 3, 6, o->ids[0], o->ids[1], o->ids[2]);
 		break;
-	default: /* nobody reads these */
+	default: /* no one reads these */
 		ATTRIBUTE(&report, (uint16_t)(3000 + any(1000)), any(65536), any(65536));
 	}
 }

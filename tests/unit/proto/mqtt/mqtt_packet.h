@@ -6,7 +6,7 @@
 #include "tests/unit/proto/exact.h"
 
 /* Any packet through the part of the codec that is for its type, strictly: all of p[0..len). */
-static inline enum bp_mqtt_error judge(uint8_t version, const uint8_t *p, size_t len)
+static inline enum bp_mqtt_error evaluate(uint8_t version, const uint8_t *p, size_t len)
 {
 	struct bp_mqtt_publish publish;
 	struct bp_mqtt_connect connect;
@@ -39,7 +39,7 @@ static inline enum bp_mqtt_error judge(uint8_t version, const uint8_t *p, size_t
 static inline enum bp_mqtt_error judge_exact(uint8_t version, const void *p, size_t len)
 {
 	uint8_t *copy = exact_copy(p, len);
-	enum bp_mqtt_error e = judge(version, copy, len);
+	enum bp_mqtt_error e = evaluate(version, copy, len);
 
 	free(copy);
 	return e;
@@ -64,7 +64,7 @@ static inline void assert_cut_is_never_ok(
 		enum bp_mqtt_error e;
 
 		cut[1] = (uint8_t)n;
-		e = judge(version, cut, 2 + n);
+		e = evaluate(version, cut, 2 + n);
 		free(cut);
 		if (!shorter && (e == BP_MQTT_OK || e == BP_MQTT_MORE))
 			fail_msg("type %d with %zu of %u bytes: %s", f.type, n, f.remaining,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which packets are judged valid, and what is wrong with the others. */
+/* Which packets are evaluated valid, and what is wrong with the others. */
 #include "tests/unit/proto/mqtt/mqtt_vectors.h"
 
 static void valid_packets_are_accepted(void **state)
@@ -31,7 +31,7 @@ static void bytes_left_over_are_an_error(void **state)
 		memcpy(longer, p->bytes, p->len);
 		longer[1]++;
 		longer[p->len] = 0;
-		e = judge(p->version, longer, p->len + 1);
+		e = evaluate(p->version, longer, p->len + 1);
 		free(longer);
 		/* payload, further codes, and the forms that the next byte makes longer */
 		if (type == BP_MQTT_PUBLISH || type == BP_MQTT_SUBACK ||

@@ -7,7 +7,7 @@
 
 /*
  * tests/fixtures/mqtt.json: packets with the verdict of the standard and what mosquitto 2.0.11 did
- * with them. The codec must judge each as `valid` says, but for those whose fault is not in the
+ * with them. The codec must evaluate each as `valid` says, but for those whose fault is not in the
  * bytes of one packet.
  */
 
@@ -89,7 +89,7 @@ static enum bp_mqtt_error judge_hex(uint8_t version, const char *hex)
 {
 	size_t len;
 	uint8_t *p = unhex(hex, &len);
-	enum bp_mqtt_error e = judge(version, p, len);
+	enum bp_mqtt_error e = evaluate(version, p, len);
 
 	free(p);
 	return e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is read of packets, a PUBLISH that is written anew, and bodies of random bytes. */
+/* What is read of packets, a PUBLISH that is written again, and bodies of random bytes. */
 #include "tests/unit/proto/mqtt/mqtt_vectors.h"
 
 static void publish_fields_are_found(void **state)
@@ -74,7 +74,7 @@ static void every_byte_of_a_topic_is_checked(void **state)
 	}
 }
 
-/* The same when each step goes on where the last one stopped. */
+/* The same when each step continues where the last one stopped. */
 static void assert_resume_agrees(
 	uint8_t version, uint8_t flags, const uint8_t *body, uint32_t len, uint32_t step)
 {
@@ -314,7 +314,7 @@ static void rewriting_knows_its_limits(void **state)
 	assert_int_equal(
 		bp_mqtt_publish_rewrite(V311, &p, topic, 65535, NULL, 0), 1 + 3 + 2 + 65535 + 2);
 	assert_int_equal(bp_mqtt_publish_rewrite(V311, &p, topic, 65536, NULL, 0), 0);
-	/* sizes alone: nothing of the payload is looked at */
+	/* sizes alone: nothing of the payload is checked */
 	p.payload_len = BP_MQTT_REMAINING_MAX - 3;
 	assert_int_equal(bp_mqtt_publish_rewrite(V311, &p, topic, 1, NULL, 0),
 		1 + 4 + (size_t)BP_MQTT_REMAINING_MAX);

@@ -44,7 +44,7 @@ static void seal(struct frame *f)
 	f->bytes[BP_ETHER_HDR + 11] = (uint8_t)c;
 }
 
-static void usual(struct frame *f)
+static void default_settings(struct frame *f)
 {
 	static const uint8_t head[] = {0xaa, 2, 3, 4, 5, 6, 9, 9, 9, 9, 9, 9, 8, 0};
 	uint8_t *h = f->bytes + BP_ETHER_HDR;
@@ -153,7 +153,7 @@ static void check_hop(const struct frame *f, uint32_t hop)
 	assert_memory_equal(h + BP_IP4_TTL, &hop, 4);
 }
 
-static uint32_t judge(struct frame f[4], const uint64_t mac[4])
+static uint32_t evaluate(struct frame f[4], const uint64_t mac[4])
 {
 	uint32_t src[4], dst[4], total[4], hop[4], mask;
 	const uint8_t *bytes[4];
@@ -194,12 +194,12 @@ static void burst_equals_single_steps(void **state)
 		uint32_t expected = 0;
 
 		for (unsigned i = 0; i < 4; i++) {
-			usual(&f[i]);
+			default_settings(&f[i]);
 			for (int n = rand() % 3; n > 0; n--)
 				spoil(&f[i]);
 			expected |= (uint32_t)is_usual(&f[i], MAC) << i;
 		}
-		assert_int_equal(judge(f, macs), expected);
+		assert_int_equal(evaluate(f, macs), expected);
 		seen[0] += 4 - (uint32_t)__builtin_popcount(expected);
 		seen[1] += (uint32_t)__builtin_popcount(expected);
 	}
@@ -215,10 +215,10 @@ static void macs_of_each(void **state)
 		uint64_t mac[4];
 
 		for (unsigned i = 0; i < 4; i++) {
-			usual(&f[i]);
+			default_settings(&f[i]);
 			mac[i] = wrong >> i & 1 ? MAC + (1ull << 8 * (wrong % 6)) : MAC;
 		}
-		assert_int_equal(judge(f, mac), ~wrong & 15);
+		assert_int_equal(evaluate(f, mac), ~wrong & 15);
 	}
 }
 
@@ -232,10 +232,10 @@ static void nothing(void **state)
 		struct frame f[4];
 
 		for (unsigned i = 0; i < 4; i++) {
-			usual(&f[i]);
+			default_settings(&f[i]);
 			memset(f[i].bytes, (int)fill, 12 - 4 * (i & 1));
 		}
-		assert_int_equal(judge(f, down), 0);
+		assert_int_equal(evaluate(f, down), 0);
 	}
 }
 
@@ -250,7 +250,7 @@ static void every_checksum(void **state)
 		struct frame f[4];
 
 		for (unsigned i = 0; i < 4; i++) {
-			usual(&f[i]);
+			default_settings(&f[i]);
 			f[i].bytes[BP_ETHER_HDR + 4] = (uint8_t)((id + i) >> 8);
 			f[i].bytes[BP_ETHER_HDR + 5] = (uint8_t)(id + i);
 			if (i > 0) /* otherwise alike: all checksums come by */
@@ -258,7 +258,7 @@ static void every_checksum(void **state)
 					BP_IP4_HDR - 6);
 			seal(&f[i]);
 		}
-		assert_int_equal(judge(f, macs), 15);
+		assert_int_equal(evaluate(f, macs), 15);
 	}
 }
 

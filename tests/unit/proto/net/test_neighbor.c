@@ -130,7 +130,7 @@ static void solicitation_from_unspecified(void **state)
 	bp_nd_write_advertisement(f, our_mac);
 	assert_memory_equal(f, "\x33\x33\0\0\0\x01", 6);
 	assert_memory_equal(f + 38, "\xff\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
-	assert_int_equal(f[58], 0xa0); /* nobody asked by name */
+	assert_int_equal(f[58], 0xa0); /* no one asked by name */
 	assert_int_equal(icmp6_checksum(f, 32), 0);
 }
 

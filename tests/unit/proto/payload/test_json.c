@@ -163,7 +163,7 @@ static void names_compare_after_unescaping(void **state)
 	assert_value("$.celsius", "{\"\\t\":0,\"celsius\":1}", 1);
 }
 
-/* Strings longer than the 64 bytes that are looked at together. */
+/* Strings longer than the 64 bytes that are checked together. */
 #define LONG_TEXT "sixty-four characters and more, so that this string spans several blocks"
 #define PAIR "\\ud83d\\ude00"
 static const char long_plain[] = "\"" LONG_TEXT "\"";
@@ -174,7 +174,7 @@ static const char long_bad_escape[] = "\"" LONG_TEXT "\\x\"";
 static const char long_bad_utf8[] = "\"" LONG_TEXT "\xff\"";
 
 /*
- * Valid and invalid texts in the manner of JSONTestSuite. Each is put where it is not looked at, in
+ * Valid and invalid texts in the manner of JSONTestSuite. Each is put where it is not checked, in
  * `[1,TEXT]`, so that validity alone decides.
  */
 

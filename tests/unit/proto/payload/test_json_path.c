@@ -150,7 +150,7 @@ static void sixteen_steps_are_the_most(void **state)
 	assert_int_equal(p.steps, BP_JSON_STEPS_MAX);
 }
 
-/* Rules that look at the same place are found by comparing bytes. */
+/* Rules that check the same place are found by comparing bytes. */
 static void equal_paths_are_equal_bytes(void **state)
 {
 	struct bp_json_path a, b;

@@ -42,7 +42,7 @@ static inline void make_paper(unsigned family, unsigned n)
 
 static inline void expect(enum bp_disagg_verdict want)
 {
-	assert_int_equal(judge(frame, len), want);
+	assert_int_equal(evaluate(frame, len), want);
 }
 
 static inline void expect_refused(enum bp_disagg_rejection want)

@@ -7,7 +7,7 @@
 
 /*
  * A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time.
- * Beside it a twin, which first tries the single pass of a plain aggregate: what becomes of each
+ * Next to it a twin, which first tries the single pass of a plain aggregate: what becomes of each
  * frame, and what is counted, must be the same.
  */
 #define PORT 1u
@@ -145,7 +145,7 @@ static inline enum bp_disagg_verdict judge_as(
 	return v;
 }
 
-static inline enum bp_disagg_verdict judge(const uint8_t *frame, unsigned len)
+static inline enum bp_disagg_verdict evaluate(const uint8_t *frame, unsigned len)
 {
 	return judge_as(frame, len, len, false, 0);
 }

@@ -119,7 +119,7 @@ static inline void model_comes(
 	s->came[s->n++] = number;
 }
 
-/* Adds what is missing in the lives that go on. */
+/* Adds what is missing in the lives that continue. */
 static inline void model_end(struct sequence_model *m)
 {
 	for (unsigned i = 0; i < m->n; i++)

@@ -73,7 +73,7 @@ static void max_delay_flush(void **state)
 	assert_int_equal(stats[0].delay_ns, 1400000);
 	assert_int_equal(stats[0].delay[bp_agg_delay_bucket(1000000)], 1);
 	assert_int_equal(bp_aggregator_next(a), UINT64_MAX);
-	/* nobody has asked in time: what is given then is no message of that aggregate */
+	/* no one has asked in time: what is given then is no message of that aggregate */
 	now += 400000;
 	give(&u[0]);
 	now += 1000000;
@@ -250,7 +250,7 @@ static void configured_source(void **state)
 	expect_message(&left[1], 0, &u);
 }
 
-/* What comes in on another port is another rule's, or nobody's, though all else is the same. */
+/* What comes in on another port is another rule's, or no one's, though all else is the same. */
 static void ports(void **state)
 {
 	uint8_t frame[FRAME_MOST];
@@ -314,7 +314,7 @@ static void lin2018_format(void **state)
 	assert_int_equal(left[2].n, 2);
 	assert_int_equal(left[3].n, 2);
 	assert_int_equal(flushed(0, BP_AGG_FLUSH_SIZE), 2);
-	/* for none: they go on */
+	/* for none: they continue */
 	rules.aggregate[0].mtu = 20 + 8 + 6 + 15;
 	rules_are_set();
 	assert_int_equal(give(&u[0]), BP_AGG_PASS);
@@ -336,7 +336,7 @@ static void reload(void **state)
 	assert_int_equal(left[0].n, 1);
 	assert_false(bp_aggregator_uses_port(a, 0));
 	assert_true(bp_aggregator_uses_port(a, 1));
-	/* everything begins anew */
+	/* everything begins again */
 	assert_int_equal(stats[0].aggregates, 0);
 	assert_int_equal(stats[0].streams, 0);
 	assert_int_equal(flushed(0, BP_AGG_FLUSH_RELOAD), 0);

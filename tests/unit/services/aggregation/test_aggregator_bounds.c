@@ -86,7 +86,7 @@ static void oldest_is_evicted_at_the_limit(void **state)
 	give_times(7, 1);
 	assert_int_equal(n_left, 2);
 	assert_int_equal(left[1].u.dst[3], 3);
-	/* 4 goes on as if nothing were */
+	/* 4 continues as if nothing were */
 	give_times(4, 1);
 	assert_int_equal(left[2].n, 3);
 	assert_int_equal(flushed(0, BP_AGG_FLUSH_FULL), 1);
@@ -136,7 +136,7 @@ static void flushes_are_bounded_per_poll(void **state)
 	assert_int_equal(bp_aggregator_next(a), UINT64_MAX);
 }
 
-/* No buffer: the message goes on, and nothing else is changed. */
+/* No buffer: the message continues, and nothing else is changed. */
 static void no_buffer(void **state)
 {
 	struct udp u;
@@ -163,7 +163,7 @@ static void no_buffer(void **state)
 }
 
 /* Aggregates of messages of these lengths, in turn, from many senders: each is as full as it can
- * be, which is computed anew. */
+ * be, which is computed again. */
 static void fill(unsigned family, unsigned messages, unsigned mtu, unsigned with_room,
 	const uint16_t *lengths, unsigned n_lengths, unsigned steps)
 {

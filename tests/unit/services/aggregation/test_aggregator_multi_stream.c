@@ -6,7 +6,7 @@
 
 /*
  * Bursts of many streams: each stream's messages come out once, in order and as they were, whatever
- * comes between them; and of four that are judged together none is judged by the others.
+ * comes between them; and of four that are evaluated together none is evaluated by the others.
  */
 #define BURST 64u
 #define STREAMS 320u
@@ -171,7 +171,7 @@ static void lin2018_multi_stream(void **state)
 	many(STREAMS, STREAMS, BP_AGG_FORMAT_LIN2018, true);
 }
 
-/* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many goes on
+/* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many continues
  * with it, and no carry may be lost. */
 static void sums_of_both_paths(void **state)
 {
@@ -180,7 +180,7 @@ static void sums_of_both_paths(void **state)
 	begin_many(STREAMS);
 	add_rule("10.1.0.0", 16)->messages = 100;
 	rules_are_set();
-	/* no two in a row are as long, or they would be judged together */
+	/* no two in a row are as long, or they would be evaluated together */
 	for (unsigned i = 0; i < 8; i++) {
 		u[0] = to_stream(1);
 		u[0].len = i % 2 != 0 ? 24 : 16;
@@ -321,8 +321,8 @@ static void set_up_others(void)
 	rules_are_set();
 }
 
-/* One of a burst is another, in each place of four; the others are taken, and it is judged as if it
- * came alone. */
+/* One of a burst is another, in each place of four; the others are taken, and it is evaluated as if
+ * it came alone. */
 static void one_is_another(void **state)
 {
 	static struct udp u[8];

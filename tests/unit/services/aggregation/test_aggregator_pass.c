@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 
-/* What is not aggregated: what goes on, what must not, and what of it must not be overtaken. */
+/* What is not aggregated: what continues, what must not, and what of it must not be overtaken. */
 
 static int set_up(void **state)
 {
@@ -166,7 +166,7 @@ static void shapes(void **state)
 	expect_bytes_pass(frame, len - 1, len - 1, BP_AGG_PASS_SHAPE, true);
 	expect_bytes_pass(frame, len - 4, len, BP_AGG_PASS_SHAPE, true);
 	expect_bytes_pass(frame, len, len + 1, BP_AGG_PASS_SHAPE, true);
-	/* UDP's header is not all there: nobody can say whose it is */
+	/* UDP's header is not all there: no one can say whose it is */
 	for (unsigned n = 0; n < 42; n++)
 		assert_int_equal(give_bytes(frame, n, n), BP_AGG_OTHER);
 
@@ -297,7 +297,7 @@ static void fragments(void **state)
 	put(frame + 42, 2, 0xfda6);
 	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	put(frame + 42, 2, 0);
-	/* a damaged header is nobody's */
+	/* a damaged header is no one's */
 	frame[24] ^= 1;
 	expect_bytes_pass(frame, len, len, BP_AGG_PASS_CHECKSUM, false);
 
@@ -464,7 +464,7 @@ static void senders_given(void **state)
 		expect_from(outside[i], true);
 }
 
-/* As many as there may be: the last one counts. Of the other family alone: nobody. */
+/* As many as there may be: the last one counts. Of the other family alone: no one. */
 static void senders_to_the_bound(void **state)
 {
 	struct bp_agg_rule *r = &rules.aggregate[0];
@@ -493,7 +493,8 @@ static void senders_to_the_bound(void **state)
 	}
 }
 
-/* What is from elsewhere goes on, in format lin2018 also, but for what the far end would judge. */
+/* What is from elsewhere continues, in format lin2018 also, but for what the far end would
+ * evaluate. */
 static void senders_and_formats(void **state)
 {
 	static const char *const of_4[] = {"10.0.0.0", NULL};
@@ -544,7 +545,7 @@ static void formats(void **state)
 	assert_int_equal(give(&u), BP_AGG_PASS);
 }
 
-/* What begins like an aggregate is aggregated or dropped, and never goes on. */
+/* What begins like an aggregate is aggregated or dropped, and never continues. */
 static void ambiguous_payloads(void **state)
 {
 	uint8_t frame[FRAME_MOST];
@@ -568,7 +569,7 @@ static void ambiguous_payloads(void **state)
 	frame[len - 1] ^= 1;
 	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_CHECKSUM);
-	/* it reaches nobody: nothing has to be ahead of it */
+	/* it reaches no one: nothing has to be ahead of it */
 	assert_int_equal(n_left, 0);
 	assert_int_equal(stats[0].passed, 4);
 	/* one byte is no beginning; bytes that fill the frame are none of the message */

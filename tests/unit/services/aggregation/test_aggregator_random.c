@@ -474,8 +474,8 @@ static void of_lengths(const uint16_t *length, unsigned n_lengths)
 	assert_int_equal(stats[0].waiting + 3 * (uint64_t)n_left, stats[0].messages);
 }
 
-/* Messages are not judged together where lengths change all the time, and are soon again when that
- * is over. */
+/* Messages are not evaluated together where lengths change all the time, and are soon again when
+ * that is over. */
 static void lengths_that_change(void **state)
 {
 	static const uint16_t change[] = {20, 21, 20, 22, 22, 21}, stay[] = {22};

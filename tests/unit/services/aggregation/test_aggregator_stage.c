@@ -163,7 +163,7 @@ static void leaves_in_time(void **state)
 	assert_int_equal(stats[0].delay_ns, STREAMS * 2000000ull + 3700000);
 }
 
-/* What waits leaves ahead of a message for another MAC address, and the stream goes on. */
+/* What waits leaves ahead of a message for another MAC address, and the stream continues. */
 static void another_station(void **state)
 {
 	struct udp u[2];
@@ -241,7 +241,7 @@ static void mixed_packets_keep_their_order(void **state)
 }
 
 /* Where there is no buffer when they are to leave, they are lost, and that is told; others are not,
- * and the streams go on. */
+ * and the streams continue. */
 static void lost_without_buffer(void **state)
 {
 	begin_streams(3);
@@ -330,7 +330,7 @@ static void one_buffer(void **state)
 	expect_each(STREAMS, 1, 3);
 }
 
-/* Frames for nobody among the messages of a burst have no record. */
+/* Frames for no one among the messages of a burst have no record. */
 static void others_between(void **state)
 {
 	static uint8_t frame[BURST][FRAME_MOST];

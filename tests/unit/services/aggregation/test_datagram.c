@@ -146,7 +146,7 @@ static void damaged_and_cut(void **state)
 	assert_true(read > TEST_TIMES(10000));
 }
 
-/* By itself: gcc takes lengths for possible that can't be where it knows the buffers' sizes. */
+/* By itself: gcc takes lengths for possible that cannot be where it knows the buffers' sizes. */
 static __attribute__((noinline)) uint64_t copied(uint8_t *to, const uint8_t *from, unsigned len)
 {
 	return bp_copy_and_sum(to, from, len);

@@ -96,7 +96,7 @@ static void plain_messages(void **state)
 	u.len = 0;
 	write_it();
 	put(frame + len, 2, 0xfda6);
-	assert_int_equal(judge(frame, len + 18), BP_DISAGG_BYPASS);
+	assert_int_equal(evaluate(frame, len + 18), BP_DISAGG_BYPASS);
 	/* one that is in several pieces, and no aggregate */
 	u.len = 30;
 	write_it();
@@ -108,7 +108,7 @@ static void plain_messages(void **state)
 	frame[20] = 0x60;
 	expect(BP_DISAGG_BYPASS);
 	frame[20] = 0x40;
-	assert_int_not_equal(judge(frame, len), BP_DISAGG_BYPASS);
+	assert_int_not_equal(evaluate(frame, len), BP_DISAGG_BYPASS);
 	/* of format lin2018: all but fc */
 	make_paper(4, 2);
 	for (unsigned type = 0; type < 256; type++) {
@@ -163,7 +163,7 @@ static void lengths_that_disagree(void **state)
 		/* cut; the magic is still there */
 		make_full(family);
 		for (unsigned n = udp_len + 6; n < len; n++) {
-			assert_int_equal(judge(frame, n), BP_DISAGG_REJECTED);
+			assert_int_equal(evaluate(frame, n), BP_DISAGG_REJECTED);
 			assert_int_equal(why, BP_DISAGG_LENGTHS);
 		}
 		/* in several pieces */
@@ -242,7 +242,7 @@ static void wrong_versions_and_structure(void **state)
 		expect_refused(BP_DISAGG_COUNT);
 	}
 	make_full(4);
-	u.len = 2; /* the magic alone: no version that could be judged */
+	u.len = 2; /* the magic alone: no version that could be evaluated */
 	write_it();
 	expect_refused(BP_DISAGG_COUNT);
 	/* N says more, less or nothing */
@@ -357,7 +357,7 @@ static void what_is_counted(void **state)
 	assert_int_equal(stats[0].messages, 12);
 	assert_int_equal(stats[0].message_bytes, 4 * (3 * 42 + 20));
 	assert_int_equal(stats[0].refused, 3);
-	/* all of it begins anew with new rules */
+	/* all of it begins again with new rules */
 	stats[BP_AGG_RULES_MAX - 1].plain = 7;
 	rules_are_set();
 	for (size_t i = 0; i < sizeof(stats) / 8; i++)
@@ -383,11 +383,11 @@ static void every_bit(void **state)
 			if (family == 6 && bit / 8 == 14 + 7)
 				continue;
 			frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
-			assert_int_not_equal(judge(frame, len), BP_DISAGG_SPLIT);
+			assert_int_not_equal(evaluate(frame, len), BP_DISAGG_SPLIT);
 			frame[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		}
 		for (unsigned n = 0; n < len; n++)
-			assert_int_not_equal(judge(frame, n), BP_DISAGG_SPLIT);
+			assert_int_not_equal(evaluate(frame, n), BP_DISAGG_SPLIT);
 		expect(BP_DISAGG_SPLIT);
 	}
 }

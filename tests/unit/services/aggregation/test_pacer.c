@@ -100,7 +100,7 @@ static void full_queue_sends_oldest_early(void **state)
 		assert_int_equal(stats.early, 2 * size - 1);
 		assert_int_equal(stats.paced, 2 * size - 1);
 		assert_int_equal(stats.waiting, size);
-		/* it left now: the gap begins anew */
+		/* it left now: the gap begins again */
 		assert_null(bp_pacer_due(&p, 1009));
 		assert_ptr_equal(bp_pacer_due(&p, 1010), frame(i - size));
 		bp_pacer_free(&p);

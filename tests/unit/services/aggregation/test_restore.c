@@ -27,7 +27,7 @@ static void expect_split(const struct udp *u, const struct udp *const *message, 
 	static uint8_t frame[FRAME_MOST];
 	const unsigned len = udp_write(u, frame);
 
-	assert_int_equal(judge(frame, len), BP_DISAGG_SPLIT);
+	assert_int_equal(evaluate(frame, len), BP_DISAGG_SPLIT);
 	assert_int_equal(packet.count, n);
 	for (unsigned i = 0; i < n; i++)
 		expect_restored(i, message[i]);
@@ -70,14 +70,14 @@ static void vectors_of_the_paper(void **state)
 		offsets_at = (uint8_t)json_integer_value(
 			json_object_get(json_object_get(v, "offsets"), "messages"));
 		if (at == 0) {
-			assert_int_equal(judge(frame, len), BP_DISAGG_BYPASS);
+			assert_int_equal(evaluate(frame, len), BP_DISAGG_BYPASS);
 			assert_int_equal(rule, 0);
 			memcpy(single, frame, len);
 			single_len = len;
 			udp_read(single, len, &one);
 			continue;
 		}
-		assert_int_equal(judge(frame, len), BP_DISAGG_SPLIT);
+		assert_int_equal(evaluate(frame, len), BP_DISAGG_SPLIT);
 		assert_int_equal(packet.count, n);
 		for (unsigned i = 0; i < n; i++) {
 			unsigned got_len;
@@ -104,8 +104,8 @@ static void vectors_of_the_paper(void **state)
 	json_decref(vectors);
 }
 
-/* Those from the second on, written at once, are as each is by itself; identifications go on past
- * the last one. */
+/* Those from the second on, written at once, are as each is by itself; identifications continue
+ * past the last one. */
 static void expect_the_same_at_once(void)
 {
 	uint8_t *one[8], *to[8];
@@ -258,7 +258,7 @@ static void padding_of_ethernet(void **state)
 
 	len = carry_one(4, &u, &m, frame);
 	memset(frame + len, 0x5a, 20);
-	assert_int_equal(judge(frame, len + 20), BP_DISAGG_SPLIT);
+	assert_int_equal(evaluate(frame, len + 20), BP_DISAGG_SPLIT);
 	assert_int_equal(packet.count, 1);
 	expect_restored(0, &m);
 }
@@ -278,10 +278,10 @@ static void options_go_no_further(void **state)
 	put(with + 16, 2, get(with + 16, 2) + 4);
 	put(with + 24, 2, 0);
 	put(with + 24, 2, ~plain_sum(with + 14, 24, 0) & 0xffff);
-	assert_int_equal(judge(with, len + 4), BP_DISAGG_SPLIT);
+	assert_int_equal(evaluate(with, len + 4), BP_DISAGG_SPLIT);
 	expect_restored(0, &m);
 	with[36]++; /* they are under the header's checksum */
-	assert_int_equal(judge(with, len + 4), BP_DISAGG_REJECTED);
+	assert_int_equal(evaluate(with, len + 4), BP_DISAGG_REJECTED);
 	assert_int_equal(why, BP_DISAGG_UDP_CHECKSUM);
 }
 
@@ -293,7 +293,7 @@ static void a_flow_label_stays_behind(void **state)
 
 	len = carry_one(6, &u, &m, frame);
 	put(frame + 15, 3, get(frame + 15, 3) | 0xabcde);
-	assert_int_equal(judge(frame, len), BP_DISAGG_SPLIT);
+	assert_int_equal(evaluate(frame, len), BP_DISAGG_SPLIT);
 	expect_restored(0, &m);
 }
 

@@ -170,7 +170,7 @@ static void expect_verdicts(unsigned first)
 
 /* ---------------------------------------------------------------- to the wire */
 
-/* Lets time go on to `until`, with every deadline kept. */
+/* Lets time continue to `until`, with every deadline kept. */
 static void time_goes_on(uint64_t until)
 {
 	while (bp_aggregator_next(a) <= until) {
@@ -254,7 +254,7 @@ static bool all_allowed(const struct item *w, const struct udp *carrier)
 	return true;
 }
 
-/* This frame is message i of what lay on the wire, but for what can't be. */
+/* This frame is message i of what lay on the wire, but for what cannot be. */
 static void expect_restored(const struct item *w, unsigned i, const struct udp *carrier,
 	uint16_t id, const uint8_t *frame, uint32_t len)
 {

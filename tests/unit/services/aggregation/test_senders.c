@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/aggregation/disagg_frames.h"
 
-/* An aggregate is a way to forge sources: what it would restore is judged by the rule's prefixes.
+/* An aggregate is a way to forge sources: what it would restore is evaluated by the rule's
+ * prefixes.
  */
 static void forged_senders(void **state)
 {
@@ -76,7 +77,7 @@ static void impossible_senders(void **state)
 		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 		with_sender(family, far, 1, 0, 3, 1);
 		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
-		/* of the one before, in the entry: judged all the same */
+		/* of the one before, in the entry: evaluated all the same */
 		with_sender(family, family == 4 ? "10.0.0.17" : "fd00:0:0:0:0:0:0:17", 0, 64, 3, 2);
 		expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 	}

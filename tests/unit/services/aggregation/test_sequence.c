@@ -94,7 +94,7 @@ static void the_window_has_an_end(void **state)
 
 	COME(s, 1000, 1002, 1064, 1001); /* 63 behind: within */
 	expect(0, (struct counted){.missing = 62, .late = 1, .lives = 1});
-	COME(s, 1000); /* 64 behind: nobody knows */
+	COME(s, 1000); /* 64 behind: no one knows */
 	expect(0, (struct counted){.missing = 62, .late = 1, .stale = 1, .lives = 1});
 	COME(s, 1001); /* still known */
 	expect(0,
@@ -195,7 +195,7 @@ static void longest_idle_is_evicted(void **state)
 	bp_sequences_record(s, &key[2], 101);
 	bp_sequences_record(s, &key[4], 100); /* for 0 */
 	expect(0, (struct counted){.lives = 3, .forgotten = 1});
-	/* those that stayed are remembered; those that went begin anew */
+	/* those that stayed are remembered; those that went begin again */
 	bp_sequences_record(s, &key[2], 101);
 	bp_sequences_record(s, &key[3], 102);
 	expect(0, (struct counted){.duplicate = 1, .lives = 3, .forgotten = 1});

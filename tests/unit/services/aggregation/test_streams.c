@@ -20,7 +20,7 @@ static struct bp_agg_key numbered(unsigned i)
 }
 
 /* Keys whose own places in the table are among its last `places`, so that runs of taken slots are
- * long and go on at its beginning. */
+ * long and continue at its beginning. */
 static void keys_of_few_places(
 	const struct bp_agg_streams *t, unsigned places, struct bp_agg_key *k)
 {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 /*
- * UDP datagrams in Ethernet frames, written and judged byte by byte and with none of what is
+ * UDP datagrams in Ethernet frames, written and evaluated byte by byte and with none of what is
  * tested: by RFC 768, 791, 1071 and 8200.
  */
 #define FRAME_MOST 9100u
@@ -139,7 +139,7 @@ static inline void udp_differ(struct udp *u, unsigned what, unsigned any)
 	}
 }
 
-/* Reads a frame that is to be perfect: fails the test where it isn't. */
+/* Reads a frame that is to be perfect: fails the test where it is not. */
 static inline void udp_read(const uint8_t *frame, unsigned len, struct udp *u)
 {
 	const uint8_t *ip = frame + 14, *udp;

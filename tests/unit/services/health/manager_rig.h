@@ -42,8 +42,8 @@ struct rig {
 	unsigned n_known;
 	bool one_address;        /* all devices have 10.0.0.200, and ports of their own */
 	unsigned reconnected;    /* added to the numbers of connections */
-	bool denies;             /* nobody is on the allow-list */
-	uint64_t plan;           /* hash of the plan in force */
+	bool denies;             /* no one is on the allow-list */
+	uint64_t plan;           /* hash of the plan active */
 	enum bp_phd_taken taken; /* what becomes of reports */
 	uint8_t learned[65536];  /* the report that was learned last */
 	uint16_t learned_len;

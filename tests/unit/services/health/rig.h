@@ -20,7 +20,7 @@ extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cb
  * pressure monitor. Written by hand, not read from them. */
 extern const struct bp_phd_model rig_400, rig_c01, rig_c03, rig_c04, rig_c05, rig_700;
 
-/* A compiled layout, to be freed; fails the test when it can't be compiled. */
+/* A compiled layout, to be freed; fails the test when it cannot be compiled. */
 struct bp_phd_layout *rig_compile(const struct bp_phd_model *m, const struct bp_phd_settings *plan,
 	const struct bp_phd_target *target, const char *type);
 /* Memory for one. */

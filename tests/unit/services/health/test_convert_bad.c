@@ -12,7 +12,7 @@ struct verdict {
 	const struct bp_phd_model *m;
 	enum bp_phd_verdict verdict;
 	bool confirmed;
-	int invoke_id; /* -1: can't be read */
+	int invoke_id; /* -1: cannot be read */
 };
 
 static const struct verdict verdicts[] = {

@@ -111,7 +111,7 @@ static void several_lists(void **state)
 	every_value_once(300, 400, 33); /* more than one plan has room for */
 }
 
-/* It fits: one list, as ever. */
+/* It fits: one list, normally. */
 static void as_one(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;

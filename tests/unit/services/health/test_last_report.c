@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One session, changed by a worker that has the device's reports, by one that has the CSE's
- * answers, and by the slow path, at the same time. The judge is a CSE that knows which report each
- * request was made of: no name is used for two of them, and none is said to be stored that is not.
+ * answers, and by the slow path, at the same time. The evaluate is a CSE that knows which report
+ * each request was made of: no name is used for two of them, and none is said to be stored that is
+ * not.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +31,7 @@ static void others_first(void);
 #define NOW (40 * 1000000000ull)
 
 struct report {
-	uint32_t id; /* from 1 on; what nobody but the CSE and the device knows */
+	uint32_t id; /* from 1 on; what no one but the CSE and the device knows */
 	uint16_t invoke_id, report_no, bytes;
 	unsigned parts;
 };
@@ -89,7 +90,7 @@ static void others_first(void)
 		sched_yield();
 }
 
-/* Whether there is another turn, which nobody has who is far ahead: all of them have their share of
+/* Whether there is another turn, which no one has who is far ahead: all of them have their share of
  * the reports, however the machine is busy. */
 static bool turn(struct actor *a)
 {
@@ -156,7 +157,7 @@ static enum fate create(struct actor *a, uint32_t number, unsigned part, const s
 	return STORED; /* also a name that is there already counts so */
 }
 
-/* ---- which report it is, as both ways judge ---- */
+/* ---- which report it is, as both ways evaluate ---- */
 
 static bool is_repeat(
 	struct scene *x, const struct report *r, struct bp_phd_report_words *w, uint32_t *number)

@@ -88,7 +88,7 @@ static void equal_hashes(void **state)
 	bp_phd_layout_cache_free(c);
 }
 
-/* One that can't be made is none, also after one that could, and leaves nothing behind. */
+/* One that cannot be made is none, also after one that could, and leaves nothing behind. */
 static void none(void **state)
 {
 	struct bp_phd_layout_cache *c = bp_phd_layout_cache_new();

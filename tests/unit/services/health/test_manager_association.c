@@ -78,7 +78,7 @@ static void single_faults(void **state)
 	rig_send(r, 1, rig_aarq(OXIMETER, 0x7fff));
 	said(r, "1 " AARE3);
 	rig_send(r, 1, "R03");
-	/* of several faults the one that is judged first: version, protocol, parameters, role */
+	/* of several faults the one that is evaluated first: version, protocol, parameters, role */
 	rig_send(r, 1, rig_patched(r, "M20", 4, 0x40));
 	said(r, "1 " AARE("0008"));
 	rig_send(r, 1, rig_patched(r, "M23", 20, 0x40));
@@ -179,7 +179,7 @@ static void a_lost_answer_is_sent_again(void **state)
 	said(r, "1 " AARE0);
 	assert_int_equal(r->counts.repeats, 2);
 	assert_int_equal(rig_state(r, 1), BP_PHD_OPERATING);
-	/* three tries of 10 s are over: it begins anew */
+	/* three tries of 10 s are over: it begins again */
 	r->now_ms++;
 	rig_send(r, 1, "A01");
 	said(r, "closed " OXIMETER " fault\n1 " ABRT("0000"));
@@ -390,7 +390,7 @@ static void we_release(void **state)
 	said(r, "1 " RLRE);
 	rig_send(r, 1, "R02");
 	said(r, "closed " OXIMETER " by_us\n");
-	/* one that waits for its configuration is released too, and nobody had been told of it */
+	/* one that waits for its configuration is released too, and no one had been told of it */
 	rig_send(r, 1, "A04");
 	forget();
 	rig_id(ACTIVITY, id);
@@ -479,7 +479,7 @@ static void reports_that_are_not_taken(void **state)
 		snprintf(lines, sizeof(lines), "report " OXIMETER "\n%s", rows[i].confirmed);
 		rig_send(r, 1, "S02");
 		said(r, lines);
-		rig_send(r, 1, "S03"); /* nobody waits for an answer */
+		rig_send(r, 1, "S03"); /* no one waits for an answer */
 		said(r, "report " OXIMETER "\n");
 	}
 	assert_int_equal(r->counts.slow_taken, 4);

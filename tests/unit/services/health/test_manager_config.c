@@ -98,7 +98,7 @@ static void rejected_input(void **state)
 		"e700000c000a000601010004"
 		"00000000"); /* no event report */
 	said(r, "1 " RORJ("0006", "0002"));
-	strcpy(r->c.cse.originator, "{oops}"); /* a layout that can't be made */
+	strcpy(r->c.cse.originator, "{oops}"); /* a layout that cannot be made */
 	rig_send(r, 1, "C01");
 	said(r, "1 " CONFIG_RSP("0001", "4001", "0001"));
 	assert_int_equal(r->counts.configs_refused, 4);
@@ -251,7 +251,7 @@ static void empty_mds_is_accepted(void **state)
 	}
 }
 
-/* Where the path has no {type}, nobody suffers from a device that does not answer. */
+/* Where the path has no {type}, no one suffers from a device that does not answer. */
 static void missing_mds_response_times_out(void **state)
 {
 	waits_for_mds(state);
@@ -303,7 +303,7 @@ static void types_as_text(void **state)
 	assert_string_equal(bp_phd_type_text(0, out), "unknown");
 }
 
-/* Nobody can be accepted before it is known where measurements go. */
+/* No one can be accepted before it is known where measurements go. */
 static void missing_settings(void **state)
 {
 	rig_open(r, *state, 16, 16);

@@ -48,7 +48,7 @@ static const char *id_of(unsigned device)
 	return id;
 }
 
-/* Each opened session is closed, once, and nobody else. */
+/* Each opened session is closed, once, and no one else. */
 static void books_of(bool open[DEVICES + 1])
 {
 	for (const char *line = r->log; *line != '\0'; line = strchr(line, '\n') + 1) {
@@ -78,7 +78,7 @@ static void one_step(uint8_t is[DEVICES + 1])
 		is[d] = BP_PHD_RELEASING;
 		return;
 	}
-	r->now_ms += 31000; /* so that nothing is a repeat; nobody calls for what is due */
+	r->now_ms += 31000; /* so that nothing is a repeat; no one calls for what is due */
 	rig_send(r, d, s->bytes != NULL ? s->bytes : rig_aarq(id_of(d), s->config_id));
 	is[d] = s->then[is[d]];
 }

@@ -29,7 +29,7 @@ static void while_operating(void **state)
 	said(r, "");
 	assert_int_equal(r->counts.adopted, 1);
 	assert_int_equal(rig_slot(r, 1), slot);
-	assert_int_equal(r->x.t->sessions[slot].word, word); /* workers went on by it */
+	assert_int_equal(r->x.t->sessions[slot].word, word); /* workers continued by it */
 	rig_send(r, 1, "S02");
 	said(r, "report " OXIMETER "\n");
 	/* the answer to its AARQ was lost meanwhile */
@@ -155,7 +155,7 @@ static void limits_continue(void **state)
 	rig_close(r);
 }
 
-/* Instances are named otherwise now: layouts are made anew of what is known. */
+/* Instances are named otherwise now: layouts are made again of what is known. */
 static void changed_settings(void **state)
 {
 	rig_open(r, *state, 16, 16);
@@ -178,7 +178,7 @@ static void changed_settings(void **state)
 
 		assert_int_equal(bp_phd_layout_of(r->x.t, s->word)->plan, 2);
 		assert_int_equal(bp_phd_layout_of(r->x.t, s->word)->content, s->config_content);
-		assert_int_equal(bp_phd_word_flags(s->word), 0); /* to be provisioned anew */
+		assert_int_equal(bp_phd_word_flags(s->word), 0); /* to be provisioned again */
 	}
 	assert_int_equal(r->x.t->control->layouts, 2);
 	rig_close(r);
@@ -304,7 +304,7 @@ static void without_the_table(void **state)
 	rig_close(r);
 }
 
-/* A device measures by what it declared then, or associates anew: never by another map. */
+/* A device measures by what it declared then, or associates again: never by another map. */
 static void restored_from_declared_configuration(void **state)
 {
 	struct bp_phd_session_spec s;

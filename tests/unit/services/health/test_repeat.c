@@ -174,7 +174,7 @@ static void too_far_behind(void **state)
 	assert_true(bp_phd_open_has(open, 100, 24));
 }
 
-/* A word that no such report has: nothing is read or shifted beside it. */
+/* A word that no such report has: nothing is read or shifted next to it. */
 static void invalid_words(void **state)
 {
 	(void)state;

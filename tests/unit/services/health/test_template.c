@@ -9,8 +9,8 @@
 #include "tests/unit/times.h"
 
 /*
- * What the quick way writes is judged by services/health/convert.h, which the other tests judge:
- * the same report on both ways, byte by byte, where the quick one may take it at all.
+ * What the quick way writes is evaluated by services/health/convert.h, which the other tests
+ * evaluate: the same report on both ways, byte by byte, where the quick one may take it at all.
  */
 
 #define SFLOAT 2636
@@ -172,7 +172,7 @@ static void tear_down(struct bench *b)
 	free(b->q);
 }
 
-static enum bp_phd_verdict judge(
+static enum bp_phd_verdict evaluate(
 	const struct bench *b, const struct report *r, struct bp_phd_conversion *c)
 {
 	return bp_phd_convert_plan(b->l, &b->plan, r->p, r->len, c);
@@ -182,7 +182,7 @@ static bool learn(struct bench *b, const struct report *r)
 {
 	struct bp_phd_conversion c;
 
-	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
+	assert_int_equal(evaluate(b, r, &c), BP_PHD_CONVERT);
 	return bp_phd_template_init(
 		b->q, b->l, &b->plan, &c, r->p, r->len, b->before, b->before_len);
 }
@@ -215,7 +215,7 @@ static void assert_same(const struct bench *b, const struct report *r)
 	memset(frame, 0xa5, b->q->bound);
 	assert_true(b->q->bound >= b->before_len + r->len);
 	memcpy(frame + b->before_len, r->p, r->len);
-	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
+	assert_int_equal(evaluate(b, r, &c), BP_PHD_CONVERT);
 	assert_int_equal(c.parts, 1);
 	assert_int_equal(c.confirmed, bp_phd_template_confirmed(r->p));
 	assert_int_equal(c.observations, b->q->values);
@@ -254,7 +254,7 @@ static bool has_special(const struct bp_phd_model *m, const struct bench *b, con
 	uint8_t out[2048], system_id[8];
 	const struct bp_phd_identity id = any_identity(system_id);
 
-	assert_int_equal(judge(b, r, &c), BP_PHD_CONVERT);
+	assert_int_equal(evaluate(b, r, &c), BP_PHD_CONVERT);
 	assert_int_equal(c.observations, m->n);
 	assert_true(c.part[0].len <= sizeof(out));
 	bp_phd_convert_write(b->l, &b->plan, r->p, &c, 0, &id, out, sizeof(out));
@@ -436,7 +436,7 @@ static void other_kinds(void **state)
 	assert_not_learnt(&b, &r);
 	tear_down(&b);
 
-	/* an unknown object beside a known one, and an instance for each object */
+	/* an unknown object next to a known one, and an instance for each object */
 	set_up(&b, &rig_400, &plan, &rig_target);
 	begin(&r);
 	put16(&r, 1), put16(&r, 2), put16(&r, 60), put16(&r, 999), put16(&r, 2), put16(&r, 60);

@@ -127,7 +127,7 @@ static unsigned take(struct node *o, int64_t until, struct line *l, struct line_
 	}
 }
 
-/* One node: the frames in come in order, and so do those that go on, whose number it returns. */
+/* One node: the frames in come in order, and so do those that continue, whose number it returns. */
 static unsigned pass(struct line *l, struct line_frame **in, unsigned n)
 {
 	struct node *o = calloc(1, sizeof(*o));

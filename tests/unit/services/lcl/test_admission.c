@@ -14,7 +14,7 @@
 
 #define GBPS 1000000000ull
 #define BESIDE                                                                                     \
-	38u /* bytes of a frame's on the wire beside its own: label, checksum, preamble, gap */
+	38u /* bytes of a frame's on the wire next to its own: label, checksum, preamble, gap */
 
 static struct bp_lcl_port port(uint64_t tau_ns, uint64_t rate, uint16_t queues)
 {
@@ -55,7 +55,7 @@ static void a_flow_alone_is_kept(void **state)
 	a = only(&p, &f);
 	assert_int_equal(a.why, BP_LCL_KEPT);
 	assert_int_equal(a.late_ns, 5 * 472); /* (1556 - 84) bytes */
-	/* a budget of less than tau can't be undercut by tau */
+	/* a budget of less than tau cannot be undercut by tau */
 	f = flow(3000, 1, GBPS, 200);
 	a = only(&p, &f);
 	assert_int_equal(a.why, BP_LCL_KEPT);
@@ -155,7 +155,7 @@ static void queues_must_reach(void **state)
 	refused(&a, BP_LCL_QUEUES, 1, 5, 4);
 }
 
-/* Nodes that don't wait for their share leave all of the budget to the last. */
+/* Nodes that do not wait for their share leave all of the budget to the last. */
 static void queues_must_reach_at_the_last_hop(void **state)
 {
 	const struct bp_lcl_port p = port(8000, 25 * GBPS, 4);

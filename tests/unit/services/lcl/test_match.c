@@ -6,7 +6,7 @@
 
 /* Which flow: against a search from the first entry on, of a frame that is read byte by byte. */
 
-/* What the frame has, by RFC 791, 8200 and 802.1Q; -1: it has none, or it can't be read. */
+/* What the frame has, by RFC 791, 8200 and 802.1Q; -1: it has none, or it cannot be read. */
 struct seen {
 	int vlan, pcp, ethertype, dscp, family, protocol, port;
 	const uint8_t *source, *destination;
@@ -179,9 +179,9 @@ static void random_address(uint64_t *seed, uint8_t address[16])
 
 static struct bp_prefix random_prefix(uint64_t *seed, uint8_t family)
 {
-	static const uint8_t usual[] = {32, 32, 31, 24, 25, 0};
+	static const uint8_t default_settings[] = {32, 32, 31, 24, 25, 0};
 	struct bp_address a = {.family = family};
-	unsigned length = usual[next_random(seed) % 6];
+	unsigned length = default_settings[next_random(seed) % 6];
 
 	random_address(seed, a.bytes);
 	if (next_random(seed) % 4 == 0)

@@ -4,9 +4,9 @@
 #include "tests/unit/times.h"
 
 /*
- * Best effort beside time-sensitive frames, on a wire that the test itself follows: with as much of
- * it as there is place for, time-sensitive frames begin on the wire when they begin without, or by
- * one longest best-effort frame later; none is handed out that ends too late for a slot that is
+ * Best effort next to time-sensitive frames, on a wire that the test itself follows: with as much
+ * of it as there is place for, time-sensitive frames begin on the wire when they begin without, or
+ * by one longest best-effort frame later; none is handed out that ends too late for a slot that is
  * known; and the wire is idle only where that is counted.
  */
 #define FRAMES 400
@@ -51,7 +51,7 @@ static uint64_t next_begin(const struct run *r)
 	return UINT64_MAX;
 }
 
-static void judge(struct run *r, const struct bp_lcl_departure *d)
+static void evaluate(struct run *r, const struct bp_lcl_departure *d)
 {
 	const uint64_t wire = wire_ns(&r->o, d->bytes);
 	const uint64_t begins = r->now > r->idle_at ? r->now : r->idle_at;
@@ -84,7 +84,7 @@ static void take(struct run *r)
 		fill_up(r);
 		n = bp_lcl_take(r->s, r->now, out, OUT);
 		for (unsigned i = 0; i < n; i++)
-			judge(r, &out[i]);
+			evaluate(r, &out[i]);
 	} while (n != 0);
 	assert_true(bp_lcl_next(r->s, r->now) > r->now);
 }

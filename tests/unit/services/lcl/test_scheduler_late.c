@@ -4,9 +4,9 @@
 #include "tests/unit/times.h"
 
 /*
- * A scheduler that is looked at only now and then, as a worker does that has other work: best
+ * A scheduler that is checked only now and then, as a worker does that has other work: best
  * effort has what the wire has left all the same, and time-sensitive frames begin on the wire,
- * which the test follows itself, when they would begin with a look at any time and no best effort,
+ * which the test follows itself, when they would begin with a check any time and no best effort,
  * or later by the longest time between two looks and one longest best-effort frame.
  */
 #define SENSITIVE 600u
@@ -46,7 +46,7 @@ static uint64_t next_begin(const struct run *r)
 	return UINT64_MAX;
 }
 
-static void judge(struct run *r, const struct bp_lcl_departure *d)
+static void evaluate(struct run *r, const struct bp_lcl_departure *d)
 {
 	const uint64_t wire = wire_ns(&r->o, d->bytes);
 	const uint64_t begins = r->now > r->idle_at ? r->now : r->idle_at;
@@ -76,11 +76,11 @@ static void take(struct run *r)
 	do {
 		n = bp_lcl_take(r->s, r->now, out, most);
 		for (unsigned i = 0; i < n; i++)
-			judge(r, &out[i]);
+			evaluate(r, &out[i]);
 	} while (n == most && (r->at_once == 0 || out[n - 1].n != 0));
 }
 
-/* What came of best effort since the last look. */
+/* What resulted from best effort since the last look. */
 static void put_best_effort(struct run *r, uint64_t since)
 {
 	r->owed += (r->now - since) * r->share * (r->o.rate_bps / 8000000) / 1000;

@@ -4,7 +4,7 @@
 #include "tests/unit/times.h"
 
 /*
- * Whatever comes, and whenever it is looked at: each frame that was taken comes out once, those of
+ * Whatever comes, and whenever it is checked: each frame that was taken comes out once, those of
  * a flow in order, none before its slot, and what is said of it is what happened. Everything that
  * is held has its bound.
  */
@@ -91,7 +91,7 @@ static void put_sensitive(struct run *r)
 	r->held++;
 }
 
-static void judge(struct run *r, const struct bp_lcl_departure *d, bool flushed)
+static void evaluate(struct run *r, const struct bp_lcl_departure *d, bool flushed)
 {
 	struct frame *f = d->frame;
 	const uint64_t begins = r->now > r->wire_free ? r->now : r->wire_free;
@@ -131,7 +131,7 @@ static unsigned take(struct run *r, unsigned max, bool until_empty)
 		assert_true(n <= max);
 		all += n;
 		for (unsigned i = 0; i < n; i++)
-			judge(r, &out[i], false);
+			evaluate(r, &out[i], false);
 	} while (until_empty && n == max);
 	if (n < max)
 		assert_true(bp_lcl_next(r->s, r->now) > r->now);
@@ -206,7 +206,7 @@ static void finish(struct run *r)
 				/* of the flushed, best effort last */
 				assert_true(!plain || out[i].n == 0);
 				plain = out[i].n == 0;
-				judge(r, &out[i], true);
+				evaluate(r, &out[i], true);
 			}
 		} while (n == 7);
 		assert_true(bp_lcl_next(r->s, r->now) == UINT64_MAX);

@@ -8,7 +8,7 @@
  * bursts, as the nodes do. */
 extern struct rig general, burst;
 
-/* `rules`: n of them, or NULL; `trust`: checksums are not looked at. */
+/* `rules`: n of them, or NULL; `trust`: checksums are not checked. */
 void open_both(const struct bp_rule_spec *rules, uint32_t n, bool trust);
 void close_both(void);
 void both(const uint8_t *frame, size_t n);

@@ -33,7 +33,8 @@ struct fixture {
 	size_t n_talks;
 };
 
-/* The folder is $BP_FIXTURES, or tests/fixtures. Aborts with a line when the file can't be read. */
+/* The folder is $BP_FIXTURES, or tests/fixtures. Aborts with a line when the file cannot be read.
+ */
 void fixture_path(char *out, size_t size, const char *name, const char *suffix);
 void fixture_load(struct fixture *f, const char *name);
 void fixture_free(struct fixture *f);

@@ -88,7 +88,7 @@ void peer_init(
  */
 size_t peer_frame(const struct peer *c, unsigned from, uint8_t flags, uint32_t seq, uint32_t ack,
 	const void *payload, size_t n, uint8_t *out);
-/* Sums the checksums of a frame of peer_frame() anew, after something in it was changed. */
+/* Sums the checksums of a frame of peer_frame() again, after something in it was changed. */
 void peer_checksums(const struct peer *c, uint8_t *frame, size_t len);
 /* Where the TCP header begins. */
 size_t peer_l4(const struct peer *c);

@@ -13,11 +13,11 @@
 
 static struct rig rig;
 
-static inline void open_with(uint32_t pushes, uint8_t judge, bool fast)
+static inline void open_with(uint32_t pushes, uint8_t directions, bool fast)
 {
 	rig_defaults(&rig);
 	rig.mqtt.resync_packets = pushes;
-	rig.mqtt.directions = judge;
+	rig.mqtt.directions = directions;
 	rig_open(&rig);
 	rig.bursts = fast;
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
@@ -53,7 +53,7 @@ static inline void start(struct peer *c, uint32_t number)
 	rig_ack(&rig, c, BROKER);
 }
 
-/* `n` bytes of the client pass by unseen, the broker has them, and the client goes on. */
+/* `n` bytes of the client pass by unseen, the broker has them, and the client continues. */
 static inline void lose(struct peer *c, uint32_t n)
 {
 	uint64_t before = rig_count(&rig, BP_C_RESYNC_STARTED);

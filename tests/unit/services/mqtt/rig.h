@@ -52,7 +52,7 @@ void rig_restart(struct rig *r);
 /* Moves the clock far enough that every flow is over its time, and lets them go. */
 void rig_expire_all(struct rig *r);
 
-/* Puts these rules in force, as a reload does: in the other bank, with the old set at hand. */
+/* Puts these rules active, as a reload does: in the other bank, with the old set at hand. */
 void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n);
 /* `op` one of enum bp_cond_op; value source text, action publish, to "alarm/{topic}". */
 struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, double a);
@@ -73,7 +73,7 @@ void rig_segment(struct rig *r, const struct peer *c, unsigned from, uint8_t fla
 void rig_send(struct rig *r, struct peer *c, unsigned from, const void *payload, size_t n);
 void rig_send_bytes(struct rig *r, struct peer *c, unsigned from, struct bytes *b); /* and frees */
 void rig_ack(struct rig *r, const struct peer *c, unsigned from);                   /* bare */
-/* The receiver of what `from` sends has all of it, and the sender goes on from there. */
+/* The receiver of what `from` sends has all of it, and the sender continues from there. */
 void rig_ack_all(struct rig *r, const struct peer *c, unsigned from);
 /* CONNACK with success. */
 void rig_accept(struct rig *r, struct peer *c, uint8_t version);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an alarm says: every field, the topic it goes to, its number; and when it can't be told. */
+/* What an alarm says: every field, the topic it goes to, its number; and when it cannot be told. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
@@ -84,7 +84,7 @@ static void flags(void **state)
 	assert_int_equal(l.a[0].flags, BP_ALARM_F_ENVELOPE);
 	assert_int_equal(l.a[1].flags, BP_ALARM_F_MIRROR);
 	told_free(&l);
-	assert_int_equal(rig_count(&rig, BP_C_MIRROR_NO_TARGET), 1); /* nobody took the clone */
+	assert_int_equal(rig_count(&rig, BP_C_MIRROR_NO_TARGET), 1); /* no one took the clone */
 	rig_close(&rig);
 }
 
@@ -100,7 +100,7 @@ static const char *to_of(const char *template, const char *client, bool ip6, uin
 	if (client != NULL) {
 		rig_connect(&rig, &c, version, client);
 	} else {
-		/* met in the middle: nobody knows what it is called */
+		/* met in the middle: no one knows what it is called */
 		struct bytes b = {0};
 
 		mq_publish(&b, &(struct mq_publish){.version = 4,
@@ -136,7 +136,7 @@ static void templates(void **state)
 		"overheat/c-1/plant/x/temperature/overheat");
 	assert_string_equal(to_of("{client}{client}", "ab", false, 3), "abab");
 	assert_string_equal(to_of("a{b}{c}{", "c", false, 4), "a{b}{c}{"); /* no placeholders */
-	/* what a topic name can't hold */
+	/* what a topic name cannot hold */
 	assert_string_equal(to_of("c/{client}", "a/b+c#d", false, 4), "c/a_b_c_d");
 	assert_string_equal(to_of("c/{client}",
 				    "Gr\xc3\xbc\xc3\x9f"
@@ -246,7 +246,7 @@ static void too_large(void **state)
 	rig_close(&rig);
 }
 
-/* An expanded topic of more than 65,535 bytes can't be published. */
+/* An expanded topic of more than 65,535 bytes cannot be published. */
 static void topic_too_long(void **state)
 {
 	static char topic[40001];

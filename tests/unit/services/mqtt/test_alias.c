@@ -11,10 +11,10 @@
 
 static struct rig rig;
 
-static void open_rig(uint8_t judge)
+static void open_rig(uint8_t evaluate)
 {
 	rig_defaults(&rig);
-	rig.mqtt.directions = judge;
+	rig.mqtt.directions = evaluate;
 	rig_open(&rig);
 	rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);
 }
@@ -73,7 +73,7 @@ static void set_used_remapped(void **state)
 	rig_close(&rig);
 }
 
-/* 200 aliases of growing topics set, changed and used at random, beside a model. */
+/* 200 aliases of growing topics set, changed and used at random, next to a model. */
 static void many(void **state)
 {
 	char kept[201][64] = {{0}};
@@ -141,7 +141,7 @@ static void limits(void **state)
 	rig_close(&rig);
 }
 
-/* Which direction is judged; the other is followed all the same. */
+/* Which direction is evaluated; the other is followed all the same. */
 static void directions(void **state)
 {
 	static const uint8_t judges[] = {
@@ -292,7 +292,7 @@ static void no_capacity(void **state)
 		publish(&c, CLIENT, "", alias, "1");
 	assert_int_equal(
 		rig_count(&rig, BP_C_ALIAS_UNMAPPED), rig_count(&rig, BP_C_ALIAS_NO_MEMORY));
-	/* a mapping that can't be replaced is gone, not left as it was */
+	/* a mapping that cannot be replaced is gone, not left as it was */
 	publish(&c, CLIENT, "short", 1, "1");
 	publish(&c, CLIENT, "", 1, "85");
 	assert_string_equal(told(), "short=85");

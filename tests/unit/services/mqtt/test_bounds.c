@@ -200,7 +200,7 @@ static void connect_without_capacity(void **state)
 	rig_connect(&rig, &c, 4, name);
 	rig_publish_text(&rig, &c, "t/x", "81");
 	assert_int_equal(rig_told_count(&rig), 1);
-	/* a CONNACK that can't be carried: the broker's next packets are in turn, and what the
+	/* a CONNACK that cannot be carried: the broker's next packets are in turn, and what the
 	 * client publishes is read when an answer has proven it */
 	peer_init(&c, false, 3, 1, 2);
 	rig_handshake(&rig, &c);
@@ -287,7 +287,7 @@ static void oldest_connection_is_evicted(void **state)
 			older += seen[k] != UINT32_MAX && seen[k] >> 5 < seen[i] >> 5;
 		if (seen[i] == UINT32_MAX || (older < 20 && older + 3 > 20))
 			continue; /* closed before, or too close to call */
-		/* only those known are asked, so that asking evicts nobody */
+		/* only those known are asked, so that asking evicts no one */
 		if (older >= 20) {
 			assert_true(still_read(&c[i]));
 			assert_int_equal(rig_count(&rig, BP_C_CONN_MIDSTREAM), midway);
@@ -297,7 +297,7 @@ static void oldest_connection_is_evicted(void **state)
 		bytes_free(&b);
 	}
 	assert_true(gone >= 15);
-	/* and those that went are met anew */
+	/* and those that went are met again */
 	for (unsigned i = 0; i < N; i++) {
 		unsigned older = 0;
 

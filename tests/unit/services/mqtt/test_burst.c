@@ -35,19 +35,20 @@ static void one_publish(struct bytes *b, uint8_t version, uint64_t *s)
 		"plant/a/temperature", "plant/b/temperature", "x", "a/b"};
 	static const uint8_t property[] = {0x01, 0};
 	const char *value = some_value(s);
-	bool usual = test_below(s, 8) != 0;
+	bool default_settings = test_below(s, 8) != 0;
 
-	mq_publish(b, &(struct mq_publish){.version = version,
-			      .qos = (uint8_t)(usual ? test_below(s, 2) : test_below(s, 3)),
-			      .id = (uint16_t)(1 + test_below(s, 9)),
-			      .dup = !usual && test_below(s, 2),
-			      .retain = test_below(s, 2),
-			      .topic = topics[usual ? 0 : test_below(s, 4)],
-			      .alias = usual ? 0 : (uint16_t)test_below(s, 2),
-			      .properties = property,
-			      .properties_len = usual ? 0 : 2 * (size_t)test_below(s, 2),
-			      .payload = value,
-			      .payload_len = 0});
+	mq_publish(
+		b, &(struct mq_publish){.version = version,
+			   .qos = (uint8_t)(default_settings ? test_below(s, 2) : test_below(s, 3)),
+			   .id = (uint16_t)(1 + test_below(s, 9)),
+			   .dup = !default_settings && test_below(s, 2),
+			   .retain = test_below(s, 2),
+			   .topic = topics[default_settings ? 0 : test_below(s, 4)],
+			   .alias = default_settings ? 0 : (uint16_t)test_below(s, 2),
+			   .properties = property,
+			   .properties_len = default_settings ? 0 : 2 * (size_t)test_below(s, 2),
+			   .payload = value,
+			   .payload_len = 0});
 }
 
 static void next_frame(struct peer *c, uint8_t version, uint64_t *s)

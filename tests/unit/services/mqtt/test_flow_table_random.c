@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The flow table beside an exact model: what is found, what is evicted, and that the overflow
+ * The flow table next to an exact model: what is found, what is evicted, and that the overflow
  * counts of the groups stay what the table's contents say.
  */
 #include "tests/unit/services/mqtt/flow_table_rig.h"

@@ -121,7 +121,7 @@ static void inconsistent_ip4_lengths(void **state)
 	assert_int_equal(changed(&c, 23, 17), BP_FRAME_OTHER);      /* UDP */
 	assert_int_equal(changed(&c, 20, 0x20), BP_FRAME_FRAGMENT); /* more fragments */
 	assert_int_equal(changed(&c, 21, 1), BP_FRAME_FRAGMENT);    /* an offset */
-	assert_int_equal(changed(&c, 20, 0x40), BP_FRAME_TCP);      /* don't fragment */
+	assert_int_equal(changed(&c, 20, 0x40), BP_FRAME_TCP);      /* do not fragment */
 	assert_int_equal(changed(&c, 46, 0x40), BP_FRAME_BAD);      /* TCP header of 16 bytes */
 	assert_int_equal(changed(&c, 46, 0x70), BP_FRAME_TCP);      /* of 28 */
 	assert_int_equal(changed(&c, 46, 0x80), BP_FRAME_BAD);      /* of 32, but 30 are there */

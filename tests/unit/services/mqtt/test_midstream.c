@@ -23,7 +23,7 @@ static void proven_by_puback(void **state)
 	open_rig();
 	midway(&c, 1);
 	publish(&c, 4, 1, 5, "81");
-	assert_string_equal(told(), ""); /* nothing is judged from a guess */
+	assert_string_equal(told(), ""); /* nothing is evaluated from a guess */
 	answer(&c, MQ_PUBACK, 5);
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2); /* both directions */
 	publish(&c, 4, 0, 0, "82");
@@ -158,7 +158,7 @@ static void version_unknown(void **state)
 	rig_close(&rig);
 }
 
-/* Two directions whose guesses need different versions can't both be right. */
+/* Two directions whose guesses need different versions cannot both be right. */
 static void versions_contradict(void **state)
 {
 	struct peer c;

@@ -34,7 +34,7 @@ static void searched(struct peer *c, uint32_t number)
 	rig_ack_all(&rig, c, CLIENT);
 }
 
-/* The true stream goes on: it is read again when it wrote so often. */
+/* The true stream continues: it is read again when it wrote so often. */
 static void comes_back(struct peer *c, unsigned pushes)
 {
 	for (unsigned i = 0; i < pushes; i++) {
@@ -76,12 +76,12 @@ static void segment_on_another_worker(void **state)
 }
 
 /*
- * A search goes back to where the true stream is, never to where that was: what a stranger asks
+ * A search goes back to where the true stream is, never to where that was: what an attacker asks
  * there, behind the true stream, the broker's next answer would seem to prove.
  */
 static void off_path_segment_does_not_rewind(void **state)
 {
-	struct peer c, stranger;
+	struct peer c, attacker;
 	struct bytes b = {0};
 
 	(void)state;
@@ -90,18 +90,18 @@ static void off_path_segment_does_not_rewind(void **state)
 		searched(&c, 1);
 		publish(&c, "90");
 		rig_ack(&rig, &c, BROKER);
-		stranger = c;
-		stranger.seq[CLIENT] -= back;
+		attacker = c;
+		attacker.seq[CLIENT] -= back;
 		for (unsigned i = 0; i < 3; i++) {
 			mq_empty(&b, MQ_PINGREQ);
-			rig_send_bytes(&rig, &stranger, CLIENT, &b);
-			publish(&stranger, "99");
+			rig_send_bytes(&rig, &attacker, CLIENT, &b);
+			publish(&attacker, "99");
 			rig_ack(&rig, &c, BROKER);
 		}
 		mq_empty(&b, MQ_PINGRESP);
 		rig_send_bytes(&rig, &c, BROKER, &b);
 		for (unsigned i = 0; i < 2 * PUSHES; i++) {
-			publish(&stranger, "99");
+			publish(&attacker, "99");
 			rig_ack(&rig, &c, BROKER);
 		}
 		assert_string_equal(told(), "");
@@ -112,26 +112,26 @@ static void off_path_segment_does_not_rewind(void **state)
 
 /*
  * Nor does it begin there: where biplane meets a connection in the middle, the first segment may be
- * a stranger's. The broker's answer to the true client is to a question that biplane has not seen,
+ * an attacker's. The broker's answer to the true client is to a question that biplane has not seen,
  * for it acknowledges more.
  */
 static void begun_behind(void **state)
 {
-	struct peer c, stranger;
+	struct peer c, attacker;
 	struct bytes b = {0};
 
 	(void)state;
 	for (uint32_t back = 3; back < 0x70000000; back *= 3) {
 		open_rig();
 		peer_init(&c, false, 1, 0x50000000, 9);
-		stranger = c;
-		stranger.seq[CLIENT] -= back + 11;
-		publish(&stranger, "99");
+		attacker = c;
+		attacker.seq[CLIENT] -= back + 11;
+		publish(&attacker, "99");
 		mq_empty(&b, MQ_PINGREQ);
-		rig_send_bytes(&rig, &stranger, CLIENT, &b);
+		rig_send_bytes(&rig, &attacker, CLIENT, &b);
 		mq_empty(&b, MQ_PINGRESP);
 		rig_send_bytes(&rig, &c, BROKER, &b);
-		publish(&stranger, "99");
+		publish(&attacker, "99");
 		assert_string_equal(told(), "");
 		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 		/* the true client's question is answered, too */
@@ -150,33 +150,33 @@ static void begun_behind(void **state)
 }
 
 /*
- * Nor does a guess prove itself that a stranger made ahead of the true stream, once that has come
+ * Nor does a guess prove itself that an attacker made ahead of the true stream, once that has come
  * as far: what came meanwhile was of another stream.
  */
 static void begun_ahead(void **state)
 {
-	struct peer c, stranger;
+	struct peer c, attacker;
 	struct bytes b = {0};
 
 	(void)state;
 	for (unsigned first = 0; first < 2; first++) { /* who comes first */
 		open_rig();
 		peer_init(&c, false, 1, 0x50000000, 9);
-		stranger = c;
-		stranger.seq[CLIENT] += 500;
+		attacker = c;
+		attacker.seq[CLIENT] += 500;
 		if (first)
 			publish(&c, "90");
 		mq_empty(&b, MQ_PINGREQ);
-		rig_send_bytes(&rig, &stranger, CLIENT, &b);
+		rig_send_bytes(&rig, &attacker, CLIENT, &b);
 		for (unsigned i = 0; i < 200; i++)
-			publish(&stranger, "99");
-		while ((int32_t)(stranger.seq[CLIENT] - c.seq[CLIENT]) > 1000)
+			publish(&attacker, "99");
+		while ((int32_t)(attacker.seq[CLIENT] - c.seq[CLIENT]) > 1000)
 			publish(&c, "90");
 		mq_empty(&b, MQ_PINGREQ);
 		rig_send_bytes(&rig, &c, CLIENT, &b);
 		mq_empty(&b, MQ_PINGRESP);
 		rig_send_bytes(&rig, &c, BROKER, &b);
-		publish(&stranger, "99");
+		publish(&attacker, "99");
 		assert_string_equal(told(), "");
 		assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 0);
 		rig_close(&rig);
@@ -239,7 +239,7 @@ static void evaluated_once(void **state)
 }
 
 /* An acknowledgement of bytes that there never were costs nothing, wherever it lies, and however
- * near: the client does not go on from there. */
+ * near: the client does not continue from there. */
 static void unexpected_acknowledgement_is_ignored(void **state)
 {
 	struct peer c;

@@ -105,7 +105,7 @@ static bool marked(const struct bp_reassembly *c, const struct block *b)
 	return true;
 }
 
-/* Random allocations and releases beside a model: each block is filled and must stay as filled. */
+/* Random allocations and releases next to a model: each block is filled and must stay as filled. */
 static void random_model(void **state)
 {
 	(void)state;

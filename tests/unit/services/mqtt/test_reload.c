@@ -90,7 +90,7 @@ static void hold(void **state)
 	rig_close(&rig);
 }
 
-/* A reload: what is unchanged goes on where it was, what is changed begins anew. */
+/* A reload: what is unchanged continues where it was, what is changed begins again. */
 static void state_over_reload(void **state)
 {
 	struct bp_rule_spec r[3] = {rig_rule("count", "t", BP_COND_GT, 80),
@@ -216,7 +216,7 @@ static void memo(void **state)
 	VALUES("u", "89");
 	VALUES("t", "90");
 	assert_string_equal(told(), "b+89 a+90");
-	/* a PUBLISH that a reload falls into is judged by the new set */
+	/* a PUBLISH that a reload falls into is evaluated by the new set */
 	{
 		struct bytes b = {0};
 
@@ -231,7 +231,7 @@ static void memo(void **state)
 	rig_close(&rig);
 }
 
-/* Sets that alternate at random: each PUBLISH is judged by exactly the one in force. */
+/* Sets that alternate at random: each PUBLISH is evaluated by exactly the one active. */
 static void sets_alternate(void **state)
 {
 	struct bp_rule_spec sets[4][6];

@@ -32,7 +32,7 @@ static void comes_back(void **state)
 	}
 }
 
-/* The acknowledgement may come at any time after; what comes before it is not judged. */
+/* The acknowledgement may come at any time after; what comes before it is not evaluated. */
 static void acknowledged_late(void **state)
 {
 	struct peer c;
@@ -82,7 +82,7 @@ static void as_configured(void **state)
 	rig_close(&rig);
 }
 
-/* What a broker delivers by QoS 0, where that is judged; its subscriber acknowledges. */
+/* What a broker delivers by QoS 0, where that is evaluated; its subscriber acknowledges. */
 static void from_broker(void **state)
 {
 	struct mq_publish p = {.version = 4, .topic = "t/x", .payload = "86"};
@@ -103,7 +103,7 @@ static void from_broker(void **state)
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_UNCONFIRMED), 1);
 	rig_publish(&rig, &c, BROKER, &p);
 	assert_string_equal(told(), "86");
-	/* the other direction is not judged, and not brought back so */
+	/* the other direction is not evaluated, and not brought back so */
 	publish(&c, "90");
 	lose(&c, 50);
 	pushes(&c, 50, "t/x");
@@ -112,7 +112,7 @@ static void from_broker(void **state)
 	rig_close(&rig);
 }
 
-/* Version 5: what a topic alias stands for is unknown until it is mapped anew. */
+/* Version 5: what a topic alias stands for is unknown until it is mapped again. */
 static void aliases(void **state)
 {
 	struct mq_publish map = {.version = 5, .alias = 1, .topic = "t/x", .payload = "1"};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what is judged from then on. */
+/* Back in step after a loss: what is evaluated from then on. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "resync_steps.h"
 
-/* Topics that are new are judged once an answer has proven the stream. */
+/* Topics that are new are evaluated once an answer has proven the stream. */
 static void proven_later(void **state)
 {
 	struct peer c;
@@ -51,8 +51,8 @@ static void proven_later(void **state)
 }
 
 /*
- * Both directions are judged, and one of them came back by pushes alone: what the other one reads
- * is judged all the same, whatever the topic, and makes no topic known to the first.
+ * Both directions are evaluated, and one of them came back by pushes alone: what the other one
+ * reads is evaluated all the same, whatever the topic, and makes no topic known to the first.
  */
 static void other_direction(void **state)
 {

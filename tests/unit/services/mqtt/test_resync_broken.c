@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what does not count, and begins the count anew. */
+/* Back in step after a loss: what does not count, and begins the count again. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "resync_steps.h"
 
-/* The count begins anew, at a push that is known to begin with a packet when `aligned`. */
+/* The count begins again, at a push that is known to begin with a packet when `aligned`. */
 static void begins_anew(struct peer *c, bool aligned)
 {
 	pushes(c, aligned ? PUSHES - 1 : PUSHES, "t/x");
@@ -133,7 +133,7 @@ static void acknowledgements(void **state)
 	end = c.seq[CLIENT];
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER], end - 1, NULL, 0);
 	assert_false(back());
-	/* a stranger does not know the broker's position */
+	/* an attacker does not know the broker's position */
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] + 1, end, NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_ACK, c.seq[BROKER] - 1, end, NULL, 0);
 	rig_segment(&rig, &c, BROKER, TH_SYN | TH_ACK, c.seq[BROKER], end, NULL, 0);

@@ -185,7 +185,7 @@ static void gap_in_connect(void **state)
 	rig_close(&rig);
 }
 
-/* What was judged before a loss is sent again after it: it must not be judged again. */
+/* What was evaluated before a loss is sent again after it: it must not be evaluated again. */
 static void retransmission_while_resyncing(void **state)
 {
 	struct peer c;
@@ -217,7 +217,7 @@ static void retransmission_while_resyncing(void **state)
 	rig_close(&rig);
 }
 
-/* Aliases: a lost packet may have mapped them anew. */
+/* Aliases: a lost packet may have mapped them again. */
 static void aliases_after_a_gap(void **state)
 {
 	struct peer c;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what of a payload or of a stranger is not taken for packets, and
+/* Back in step after a loss: what of a payload or of an attacker is not taken for packets, and
  * losses at random. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -85,7 +85,7 @@ static void header_and_payload_in_separate_segments(void **state)
 /*
  * What remains: a client that writes one payload in pieces, each pushed, which whoever chose the
  * payload has filled with whole packets, on a topic of this very client. The stream is taken for
- * one in step; a topic of before is judged, no other, and the contradiction at the payload's end
+ * one in step; a topic of before is evaluated, no other, and the contradiction at the payload's end
  * sends it back.
  */
 static void pushed_pieces(void **state)
@@ -124,27 +124,27 @@ static void pushed_pieces(void **state)
 }
 
 /*
- * A stranger who knows the addresses sends segments of its own, somewhere ahead of the stream: the
+ * An attacker who knows the addresses sends segments of its own, somewhere ahead of the stream: the
  * broker drops them, and must never be taken to have acknowledged them.
  */
 static void injected(void **state)
 {
-	struct peer c, stranger;
+	struct peer c, attacker;
 
 	(void)state;
 	open_rig();
 	for (uint32_t ahead = 1; ahead < 400; ahead += 7) {
 		start(&c, ahead);
 		lose(&c, 20);
-		stranger = c;
-		stranger.seq[CLIENT] += ahead;
-		pushes(&stranger, 1 + PUSHES, "t/x");
-		/* the true stream goes on, past the stranger's */
+		attacker = c;
+		attacker.seq[CLIENT] += ahead;
+		pushes(&attacker, 1 + PUSHES, "t/x");
+		/* the true stream continues, past the attacker's */
 		for (unsigned i = 0; i < 60; i++) {
 			rig_publish_text(&rig, &c, "q", "1");
 			rig_ack(&rig, &c, BROKER);
 			if (i % 3 == 0)
-				publish(&stranger, "99");
+				publish(&attacker, "99");
 		}
 		assert_false(back());
 		assert_string_equal(told(), "");

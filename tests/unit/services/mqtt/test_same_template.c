@@ -54,7 +54,7 @@ static size_t with_options(const struct peer *c, uint8_t *frame, size_t n)
 	return n;
 }
 
-/* Something by which one differs; true: its stream goes on all the same. */
+/* Something by which one differs; true: its stream continues all the same. */
 static bool made_odd(struct bytes *b, const struct kind *k, const char *topic, uint64_t *s)
 {
 	switch (test_below(s, 7)) {

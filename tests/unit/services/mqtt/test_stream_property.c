@@ -20,12 +20,12 @@ static const char *const captures[] = {"v311_qos012", "v31", "v5_alias", "ipv6",
 	"split_mtu128", "subscribe", "large_mss536"};
 #define N_CAPTURES (sizeof(captures) / sizeof(captures[0]))
 
-static void open_rig(struct rig *r, uint8_t judge)
+static void open_rig(struct rig *r, uint8_t evaluate)
 {
 	struct bp_rule_spec rules[FIXTURE_RULES];
 
 	rig_defaults(r);
-	r->mqtt.directions = judge;
+	r->mqtt.directions = evaluate;
 	/* the random windows are 48 KiB; in small pieces they take many times that */
 	r->mqtt.reorder_buffer = 2 * 1024 * 1024;
 	r->mqtt.reassembly_per_connection = 4 * 1024 * 1024;
@@ -39,7 +39,7 @@ static void open_rig(struct rig *r, uint8_t judge)
 
 /* ---- the captures as they are ---- */
 
-/* The number that `rule` looks at in a publication, by means of the C library and jansson alone. */
+/* The number that `rule` checks in a publication, by means of the C library and jansson alone. */
 static bool value_of(unsigned rule, json_t *published, double *value)
 {
 	const char *text = json_string_value(json_object_get(published, "text"));
@@ -464,26 +464,28 @@ static void at_random(void **state)
 		struct fixture f;
 
 		fixture_load(&f, captures[i]);
-		for (unsigned judge = 0; judge < 2; judge++) {
+		for (unsigned evaluate = 0; evaluate < 2; evaluate++) {
 			struct rig r;
 
-			open_rig(&r, judge ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
+			open_rig(
+				&r, evaluate ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
 			for (size_t k = 0; k < f.n_frames; k++)
 				rig_frame(&r, f.frame[k].frame, f.frame[k].len);
-			want[judge] = rig_told(&r);
+			want[evaluate] = rig_told(&r);
 			rig_close(&r);
 		}
 		for (uint64_t seed = 1; seed <= seeds; seed++) {
-			unsigned judge = seed % 4 == 0; /* most publications are the clients' */
+			unsigned evaluate = seed % 4 == 0; /* most publications are the clients' */
 			struct told_list got;
 			struct rig r;
 
-			open_rig(&r, judge ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
+			open_rig(
+				&r, evaluate ? BP_DIRECTIONS_FROM_BROKER : BP_DIRECTIONS_TO_BROKER);
 			r.bursts = seed % 2 == 0;
 			r.pieces = seed % 5 == 0 ? 1 + (uint32_t)(seed * 37 % 300) : 0;
 			random_run(&r, &f, seed + 1000 * i);
 			got = rig_told(&r);
-			same_alarms(captures[i], seed, &f, &want[judge], &got);
+			same_alarms(captures[i], seed, &f, &want[evaluate], &got);
 			told_free(&got);
 			assert_int_equal(rig_count(&r, BP_C_SEG_REORDER_FULL), 0);
 			assert_int_equal(rig_count(&r, BP_C_GAP_LOST), 0);

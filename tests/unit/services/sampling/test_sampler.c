@@ -71,7 +71,7 @@ static void one_of_each_interval(void **state)
 }
 
 /* Each position of an interval is as likely as the others: 10,000 intervals of 10, of which each
- * has 1,000 in the mean, with a deviation of 30. */
+ * has 1,000 on average, with a deviation of 30. */
 static void positions_are_uniform(void **state)
 {
 	const struct bp_sampling_rules rules = {.n = 1, .rule = {rule_of(0, ETHERTYPE, 10)}};

@@ -31,7 +31,7 @@ static inline void transform_one(
 		out[k] = p.v[k][0];
 }
 
-/* The greatest difference along an axis to what long double gives. */
+/* The largest difference along an axis to what long double gives. */
 static inline double off_by(const double reading[3], const double *m, const double out[3])
 {
 	long double place[3], most = 0;

@@ -23,7 +23,7 @@ static inline double random_number(uint64_t *seed, unsigned bits)
 	case 2: /* quarters about the end of a type in fixed point */
 		v = ends[(r >> 8 & 0xff) % 5] + ((double)(r >> 40 & 63) - 32) / 4;
 		return sign * v * step;
-	case 3: /* about the greatest float */
+	case 3: /* about the largest float */
 		v = 0x1.fffffep127 + ((double)(r >> 40 & 63) - 32) * 0x1p101;
 		return sign * v;
 	case 4: /* halfway */

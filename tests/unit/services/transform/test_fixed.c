@@ -110,7 +110,7 @@ static void expect_model(
 
 		for (unsigned k = 0; k < 2; k++) {
 			angle[k] = draw_place(&d, from, to);
-			if (i % 8 == k) /* beside an eighth of a turn */
+			if (i % 8 == k) /* next to an eighth of a turn */
 				angle[k] = lrint(rint(angle[k] / ONE / M_PI_4) * M_PI_4 * ONE) +
 					   (int64_t)(i % 5) - 2;
 			if (angle[k] < from * ONE || angle[k] >= to * ONE)

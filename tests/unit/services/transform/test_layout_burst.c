@@ -102,12 +102,12 @@ static void all_variants_agree(void **state)
 			}
 	}
 	assert_true(ways >= 1);
-	/* both the usual step and the one with numbers beyond the range */
+	/* both the default step and the one with numbers beyond the range */
 	assert_true(with_any > rounds / 10 && with_any < rounds / 2);
 	assert_null(bp_transform_kunze2021_ops(16));
 }
 
-/* Each place and coordinate alone, since whole steps are looked at together. */
+/* Each place and coordinate alone, since whole steps are checked together. */
 static void one_field_out_of_range(void **state)
 {
 	static const double beyond[] = {64, -64.1, NAN, INFINITY, -INFINITY};

@@ -45,7 +45,7 @@ static void with_every_radius(enum bp_transform_method method, double phi, doubl
 }
 
 /* All eighths of a turn up to 128 rad, as double has them, as the packet has them, and a place
- * beside. */
+ * next to. */
 static void quadrants(void **state)
 {
 	for (int method = 0; method < BP_TRANSFORM_METHODS; method++)
@@ -72,7 +72,7 @@ static void ends(void **state)
 				odd_angles[i % n]);
 }
 
-/* Angles of the packet beyond 64 rad, and others up to the greatest. */
+/* Angles of the packet beyond 64 rad, and others up to the largest. */
 static void huge_angles(void **state)
 {
 	struct bp_transform_draw d = {11};

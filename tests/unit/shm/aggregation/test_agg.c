@@ -170,7 +170,8 @@ static void written_rows_are_read_once(void **state)
 	free(p);
 }
 
-/* A control plane that was killed while it wrote: nobody takes it, and the next one writes it anew.
+/* A control plane that was killed while it wrote: no one takes it, and the next one writes it
+ * again.
  */
 static void incomplete_settings_are_not_applied(void **state)
 {

@@ -23,9 +23,9 @@ static void *zeroed(size_t n, size_t size)
 	return p;
 }
 
-static uint32_t or_else(uint32_t n, uint32_t usual)
+static uint32_t or_else(uint32_t n, uint32_t default_settings)
 {
-	return n != 0 ? n : usual;
+	return n != 0 ? n : default_settings;
 }
 
 struct bp_fib *fib_new(const struct fib_size *size)

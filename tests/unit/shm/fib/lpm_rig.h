@@ -26,7 +26,7 @@ void rig_set(struct lpm_rig *b, const struct bp_prefix *p, uint32_t nexthop);
 void rig_remove(struct lpm_rig *b, const struct bp_prefix *p);
 
 void rig_check(struct lpm_rig *b, const struct bp_address *a);
-/* Addresses in and beside prefixes that were set at some time. */
+/* Addresses in and next to prefixes that were set at some time. */
 void rig_check_near(struct lpm_rig *b, uint32_t times);
 
 /* Deletes all: no line may be left in use and no way in the roots. */

@@ -379,7 +379,7 @@ static void the_tables_say_what_they_were_told(void **state)
 	empty(); /* nothing leaked */
 }
 
-/* Another writer knows only what is in force, and deleted objects as the blackholes that they are.
+/* Another writer knows only what is active, and deleted objects as the blackholes that they are.
  */
 static void forget_what_is_hidden(void)
 {

@@ -107,7 +107,7 @@ static void with_a_kernel_only_those_without(void **state)
 	assert_int_equal(fib_fake_interface(w, 1)->mac[5], 9);
 	assert_int_equal(type_of(w, "10.0.0.1", 32), 0xff);
 	assert_int_equal(type_of(w, "10.1.0.1", 32), BP_ROUTE_LOCAL);
-	/* nobody is to learn a MAC that it may not have */
+	/* no one is to learn a MAC that it may not have */
 	link[1].known = false;
 	assert_int_equal(bp_fib_static_apply(w, &c, true, link, err, sizeof(err)), 0);
 	assert_int_equal(fib_fake_interface(w, 1)->flags, BP_IF_PRESENT);
@@ -148,7 +148,7 @@ static void the_files_routes_and_neighbors(void **state)
 	assert_int_equal(type_of(w, "10.3.0.0", 16), 0xff);
 	assert_int_equal(type_of(w, "10.2.0.0", 16), BP_ROUTE_UNICAST);
 
-	/* one that can't be is said, the rest stands */
+	/* one that cannot be is said, the rest stands */
 	routes[0].hop.gateway = address("203.0.113.1");
 	c.fixed.n_routes = 2;
 	assert_int_equal(bp_fib_static_apply(w, &c, false, NULL, err, sizeof(err)), -1);

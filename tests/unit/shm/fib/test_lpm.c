@@ -134,7 +134,7 @@ static void test_row(void **state)
 	row(6);
 }
 
-/* A burst gives each address what it gets alone, whatever is beside it. */
+/* A burst gives each address what it gets alone, whatever is next to it. */
 static void test_bursts(void **state)
 {
 	struct lpm_rig b;

@@ -173,7 +173,7 @@ static void test_overlap(void **state)
 	rig_end(&r);
 }
 
-/* Lines are not reused while a worker may look at them, also by the next writer. */
+/* Lines are not reused while a worker may check them, also by the next writer. */
 static void test_waits_for_workers(void **state)
 {
 	const struct bp_prefix host = {.family = 4, .length = 32, .bytes = {10, 0, 0, 1}};
@@ -192,7 +192,7 @@ static void test_waits_for_workers(void **state)
 	rig_remove(&r, &host);
 	assert_true(bp_lpm_settle(r.w));
 	assert_int_equal(bp_lpm_free_lines(r.w), 3);
-	/* Another writer takes over, and there is no room without the line that is still looked at:
+	/* Another writer takes over, and there is no room without the line that is still checked:
 	 * it takes the three others at most. */
 	rig_take_over(&r);
 	assert_true(bp_lpm_settle(r.w));
@@ -220,7 +220,7 @@ static bool leaves_late(void *arg)
 	return ++*asked > AWAY;
 }
 
-/* All that is in no node may still be looked at when a writer takes over: it is not at once full.
+/* All that is in no node may still be checked when a writer takes over: it is not at once full.
  */
 static void test_waits_for_capacity(void **state)
 {

@@ -137,7 +137,7 @@ static void test_stop6(void **state)
 	stop(6);
 }
 
-/* The repair itself is stopped, and the next one goes on. */
+/* The repair itself is stopped, and the next one continues. */
 static void test_stop_repair(void **state)
 {
 	struct lpm_rig r;

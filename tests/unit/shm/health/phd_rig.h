@@ -14,7 +14,7 @@
 #include "shm/health/phd_writer.h"
 
 /* Session tables in heap memory of exactly their size, so that AddressSanitizer sees who reads
- * beside them; and their writer. */
+ * next to them; and their writer. */
 struct phd_rig {
 	struct bp_phd_tables tables;
 	struct bp_phd_tables *t;

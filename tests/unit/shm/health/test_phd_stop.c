@@ -4,7 +4,7 @@
 #include "tests/unit/shm/health/phd_model.h"
 #include "shm/health/phd_store.h"
 
-/* What a writer had that is stopped while it is made, nobody can give back: with LeakSanitizer. */
+/* What a writer had that is stopped while it is made, no one can give back: with LeakSanitizer. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -129,7 +129,7 @@ static void test_stop(void **state)
 	model_close(&m);
 }
 
-/* The repair itself is stopped, and the next one goes on. */
+/* The repair itself is stopped, and the next one continues. */
 static void test_stop_repair(void **state)
 {
 	struct phd_model m;

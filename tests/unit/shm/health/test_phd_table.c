@@ -187,7 +187,7 @@ static void test_layouts(void **state)
 	assert_int_equal(bp_phd_layout_get(x.w, l), 2);
 	for (uint32_t i = 0; i < 3; i++)
 		life[i] = life_of(&x, (int)i);
-	/* full; those that nobody uses go, when the workers have passed */
+	/* full; those that no one uses go, when the workers have passed */
 	phd_layout_fill(l, 10, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), -1);
 	assert_int_equal(x.t->control->layouts, 1);
@@ -207,7 +207,7 @@ static void test_layouts(void **state)
 	assert_int_equal(bp_phd_layout_get(x.w, l), -1);
 	for (uint32_t i = 0; i < 1000; i++)
 		bp_phd_session_close(x.w, slot[i]);
-	assert_int_equal(x.t->control->layouts, 1); /* number 10's, which nobody took */
+	assert_int_equal(x.t->control->layouts, 1); /* number 10's, which no one took */
 	free(l);
 	phd_close(&x);
 }
@@ -337,7 +337,7 @@ static void test_absent(void **state)
 	phd_close(&x);
 }
 
-/* A gateway that lost its segment, and whose clock begins anew, too: the names of instances are
+/* A gateway that lost its segment, and whose clock begins again, too: the names of instances are
  * others though the times may be the same. */
 static void test_first_lives(void **state)
 {

@@ -23,8 +23,9 @@ static struct bp_rule rule_new(void)
 }
 
 /* As if one client published it all. */
-static enum bp_verdict judge(struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
-	uint64_t topic_hash, double value, uint64_t now_ns, bool *evicted)
+static enum bp_verdict evaluate(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, double value, uint64_t now_ns,
+	bool *evicted)
 {
 	enum bp_state_loss loss;
 	const enum bp_verdict v =
@@ -73,7 +74,7 @@ static void tell(const struct bp_rule *rule, const struct step *steps, unsigned 
 	for (unsigned i = 0; i < n; i++) {
 		bool evicted = true;
 		const enum bp_verdict v =
-			judge(t, 16, rule, 99, steps[i].value, start + steps[i].at, &evicted);
+			evaluate(t, 16, rule, 99, steps[i].value, start + steps[i].at, &evicted);
 
 		if (v != (steps[i].verdict == 'R'          ? BP_VERDICT_RAISED
 				 : steps[i].verdict == 'C' ? BP_VERDICT_CLEARED
@@ -101,7 +102,7 @@ static void every_value_over_the_threshold(void **state)
 	TELL(&r, {79, 0, '.'}, {80, 1, '.'}, {80.5, 2, 'R'}, {90, 3, 'R'}, {1, 4, '.'},
 		{81, 5, 'R'});
 	assert_int_equal(r.stateful, 0);
-	assert_int_equal(judge(t, 4, &r, 1, 81, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 4, &r, 1, 81, 1, &evicted), BP_VERDICT_RAISED);
 	assert_false(evicted);
 	assert_int_equal(entries(t, 4), 0); /* never touches the table */
 	free(t);
@@ -212,10 +213,10 @@ static void a_start_from_another_boot_is_forgotten(void **state)
 	r.hold = BP_HOLD_TIME;
 	r.hold_ns = 10;
 	finish(&r);
-	assert_int_equal(judge(t, 4, &r, 1, 81, 1000 * SECOND, &evicted), BP_VERDICT_NOTHING);
-	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND, &evicted), BP_VERDICT_NOTHING);
-	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND + 9, &evicted), BP_VERDICT_NOTHING);
-	assert_int_equal(judge(t, 4, &r, 1, 81, 5 * SECOND + 10, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 4, &r, 1, 81, 1000 * SECOND, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 1, 81, 5 * SECOND, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 1, 81, 5 * SECOND + 9, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 1, 81, 5 * SECOND + 10, &evicted), BP_VERDICT_RAISED);
 	free(t);
 }
 
@@ -243,13 +244,13 @@ static void idle_pairs_use_no_capacity(void **state)
 	r.repeat = BP_REPEAT_ON_CHANGE;
 	finish(&r);
 	for (uint64_t topic = 0; topic < 1000; topic++) {
-		judge(t, 64, &r, topic, 20, topic, &evicted);
+		evaluate(t, 64, &r, topic, 20, topic, &evicted);
 		assert_false(evicted);
 	}
 	assert_int_equal(entries(t, 64), 0);
-	judge(t, 64, &r, 5, 90, 1, &evicted);
+	evaluate(t, 64, &r, 5, 90, 1, &evicted);
 	assert_int_equal(entries(t, 64), 1);
-	judge(t, 64, &r, 5, 20, 2, &evicted);
+	evaluate(t, 64, &r, 5, 20, 2, &evicted);
 	assert_int_equal(entries(t, 64), 0);
 	free(t);
 }
@@ -264,12 +265,12 @@ static void pairs_have_separate_states(void **state)
 	a.repeat = b.repeat = BP_REPEAT_ON_CHANGE;
 	finish(&a);
 	finish(&b);
-	assert_int_equal(judge(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
-	assert_int_equal(judge(t, 64, &a, 2, 90, 1, &evicted), BP_VERDICT_RAISED);
-	assert_int_equal(judge(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
-	assert_int_equal(judge(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
-	assert_int_equal(judge(t, 64, &a, 2, 10, 1, &evicted), BP_VERDICT_CLEARED);
-	assert_int_equal(judge(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 64, &a, 2, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 64, &a, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 64, &a, 2, 10, 1, &evicted), BP_VERDICT_CLEARED);
+	assert_int_equal(evaluate(t, 64, &b, 1, 90, 1, &evicted), BP_VERDICT_NOTHING);
 	free(t);
 }
 
@@ -282,22 +283,22 @@ static void full_bucket_evicts_lru(void **state)
 	r.repeat = BP_REPEAT_ON_CHANGE;
 	finish(&r);
 	for (uint64_t topic = 1; topic <= 4; topic++) {
-		assert_int_equal(judge(t, 4, &r, topic, 90, topic, &evicted), BP_VERDICT_RAISED);
+		assert_int_equal(evaluate(t, 4, &r, topic, 90, topic, &evicted), BP_VERDICT_RAISED);
 		assert_false(evicted);
 	}
-	judge(t, 4, &r, 1, 90, 10, &evicted); /* used again: 2 is the oldest now */
-	judge(t, 4, &r, 2, 20, 11, &evicted); /* cleared: its room is free */
-	assert_int_equal(judge(t, 4, &r, 5, 90, 12, &evicted), BP_VERDICT_RAISED);
+	evaluate(t, 4, &r, 1, 90, 10, &evicted); /* used again: 2 is the oldest now */
+	evaluate(t, 4, &r, 2, 20, 11, &evicted); /* cleared: its room is free */
+	assert_int_equal(evaluate(t, 4, &r, 5, 90, 12, &evicted), BP_VERDICT_RAISED);
 	assert_false(evicted);
-	assert_int_equal(judge(t, 4, &r, 6, 90, 13, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 4, &r, 6, 90, 13, &evicted), BP_VERDICT_RAISED);
 	assert_true(evicted); /* 3 went */
 	for (uint64_t topic = 1; topic <= 6; topic++) {
 		if (topic == 2 || topic == 3)
 			continue;
-		assert_int_equal(judge(t, 4, &r, topic, 90, 14, &evicted), BP_VERDICT_NOTHING);
+		assert_int_equal(evaluate(t, 4, &r, topic, 90, 14, &evicted), BP_VERDICT_NOTHING);
 		assert_false(evicted);
 	}
-	assert_int_equal(judge(t, 4, &r, 3, 20, 15, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 3, 20, 15, &evicted), BP_VERDICT_NOTHING);
 	free(t);
 }
 
@@ -309,12 +310,12 @@ static void entry_of_another_boot_is_evicted_first(void **state)
 
 	r.repeat = BP_REPEAT_ON_CHANGE;
 	finish(&r);
-	judge(t, 4, &r, 1, 90, 1000000 * SECOND, &evicted);
+	evaluate(t, 4, &r, 1, 90, 1000000 * SECOND, &evicted);
 	for (uint64_t topic = 2; topic <= 5; topic++)
-		judge(t, 4, &r, topic, 90, topic, &evicted);
+		evaluate(t, 4, &r, topic, 90, topic, &evicted);
 	assert_true(evicted);
 	for (uint64_t topic = 2; topic <= 5; topic++)
-		assert_int_equal(judge(t, 4, &r, topic, 90, 10, &evicted), BP_VERDICT_NOTHING);
+		assert_int_equal(evaluate(t, 4, &r, topic, 90, 10, &evicted), BP_VERDICT_NOTHING);
 	free(t);
 }
 
@@ -327,24 +328,24 @@ static void claim_of_an_ended_worker_is_no_state(void **state)
 
 	r.repeat = BP_REPEAT_ON_CHANGE;
 	finish(&r);
-	judge(t, 4, &r, 1, 90, 1, &evicted);
+	evaluate(t, 4, &r, 1, 90, 1, &evicted);
 	key = t[0].key;
 	t[0].word = RAISED | HOLDING | 12345;
-	assert_int_equal(judge(t, 4, &r, 1, 20, 2, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 1, 20, 2, &evicted), BP_VERDICT_NOTHING);
 	assert_int_equal(entries(t, 4), 0);
 	/* two claims: one is used, the other goes */
 	for (unsigned i = 1; i < 3; i++) {
 		t[i].key = key;
 		t[i].word = RAISED | HOLDING | i;
 	}
-	assert_int_equal(judge(t, 4, &r, 1, 90, 3, &evicted), BP_VERDICT_RAISED);
+	assert_int_equal(evaluate(t, 4, &r, 1, 90, 3, &evicted), BP_VERDICT_RAISED);
 	assert_int_equal(entries(t, 4), 1);
-	assert_int_equal(judge(t, 4, &r, 1, 90, 4, &evicted), BP_VERDICT_NOTHING);
-	/* a claim beside the state changes nothing */
+	assert_int_equal(evaluate(t, 4, &r, 1, 90, 4, &evicted), BP_VERDICT_NOTHING);
+	/* a claim next to the state changes nothing */
 	t[0].key = key;
 	t[0].word = RAISED | HOLDING | 7;
-	assert_int_equal(judge(t, 4, &r, 1, 90, 5, &evicted), BP_VERDICT_NOTHING);
-	assert_int_equal(judge(t, 4, &r, 1, 20, 6, &evicted), BP_VERDICT_CLEARED);
+	assert_int_equal(evaluate(t, 4, &r, 1, 90, 5, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 4, &r, 1, 20, 6, &evicted), BP_VERDICT_CLEARED);
 	free(t);
 }
 
@@ -406,7 +407,8 @@ static void random_values_against_the_model(void **state)
 		for (uint64_t now = 1; now < 60000; now++) {
 			const uint32_t topic = test_below(&seed, TOPICS);
 			const double v = 50 + test_below(&seed, 80);
-			enum bp_verdict got = judge(t, 4096, &r, bp_mix64(topic), v, now, &evicted);
+			enum bp_verdict got =
+				evaluate(t, 4096, &r, bp_mix64(topic), v, now, &evicted);
 
 			assert_int_equal(got, model_judge(&r, &m[topic], v, now));
 			assert_false(evicted);
@@ -463,7 +465,7 @@ static void *judge_random(void *arg)
 		const double v = test_below(&seed, 2) ? 90 : 20;
 		bool evicted;
 		const enum bp_verdict verdict =
-			judge(w->s->table, w->s->len, &w->s->rule, topic, v, i, &evicted);
+			evaluate(w->s->table, w->s->len, &w->s->rule, topic, v, i, &evicted);
 
 		w->raised += verdict == BP_VERDICT_RAISED;
 		w->cleared += verdict == BP_VERDICT_CLEARED;
@@ -472,7 +474,8 @@ static void *judge_random(void *arg)
 	return NULL;
 }
 
-/* Raised and cleared take turns on every pair, whoever judges: what is over is what is raised. */
+/* Raised and cleared take turns on every pair, whoever evaluates: what is over is what is raised.
+ */
 static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
 {
 	struct shared s = {
@@ -493,7 +496,7 @@ static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
 			assert_true(s.table[i].word == 0);
 			continue;
 		}
-		/* nobody died, so no claim is left, and no pair is there twice */
+		/* no one died, so no claim is left, and no pair is there twice */
 		assert_true(s.table[i].word == RAISED);
 		for (uint64_t k = 0; k < i; k++)
 			assert_true(s.table[k].key != s.table[i].key);
@@ -539,7 +542,7 @@ static void *judge_high(void *arg)
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		bool evicted;
 
-		w->raised += judge(w->s->table, w->s->len, &w->s->rule, 7, 90, i, &evicted) ==
+		w->raised += evaluate(w->s->table, w->s->len, &w->s->rule, 7, 90, i, &evicted) ==
 			     BP_VERDICT_RAISED;
 		w->evicted += evicted;
 	}
@@ -580,7 +583,7 @@ static void *judge_own(void *arg)
 		const uint32_t k = test_below(&seed, 3);
 		const bool high = test_below(&seed, 6) != 0;
 		bool evicted;
-		const enum bp_verdict v = judge(w->s->table, w->s->len, &w->s->rule,
+		const enum bp_verdict v = evaluate(w->s->table, w->s->len, &w->s->rule,
 			bp_mix64(w->index * 3 + k), high ? 90 : 20, i, &evicted);
 
 		row[k] = high ? row[k] + 1 : 0;

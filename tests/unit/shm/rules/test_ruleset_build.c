@@ -442,7 +442,7 @@ static void slots_and_paths_stay_inside(void **state)
 	assert_false(bp_ruleset_valid(rs, size, 1));
 	source->json.step[2].name_off = BP_JSON_NAMES_MAX - 4;
 	assert_true(bp_ruleset_valid(rs, size, 1));
-	source->kind = BP_VALUE_TEXT; /* then nobody looks at the path */
+	source->kind = BP_VALUE_TEXT; /* then no one checks the path */
 	source->json.steps = BP_JSON_STEPS_MAX + 1;
 	assert_true(bp_ruleset_valid(rs, size, 1));
 	free(rs);

@@ -221,7 +221,7 @@ static void capacity_is_exact(void **state)
 	xform_source(&x, 1, xform_prefix4(2, 32));
 	assert_int_equal(xform_load(&x), -1);
 	assert_non_null(strstr(xform_error(), "transform.max_matrices (now 4)"));
-	/* the bank in force is what it was */
+	/* the bank active is what it was */
 	assert_int_equal(xform_view(&x).bank->generation, 1);
 	assert_int_equal(atomic_load(&xform_view(&x).bank->n_sources), 2);
 	xform_close(&x);
@@ -263,7 +263,7 @@ static void set_values_are_read(void **state)
 	assert_int_equal(set(&x, 0, a, 1, 21, false), BP_TRANSFORM_SET_DONE);
 	xform_row(&x, 0, &a, 1, &mark);
 	assert_true(mark == 21);
-	/* the one beside it, and where it goes, are as before */
+	/* the one next to it, and where it goes, are as before */
 	assert_int_equal(set(&x, 0, a, 0, 22, false), BP_TRANSFORM_SET_DONE);
 	assert_int_equal(flags_of(xform_row(&x, 0, &a, 0, &mark)),
 		BP_TRANSFORM_ADDRESS | BP_TRANSFORM_MATRIX | BP_TRANSFORM_SET);
@@ -455,7 +455,7 @@ static void cleared_value_reverts_to_the_file(void **state)
 	assert_int_equal(xform_load(&x), 0);
 	assert_int_equal(flags_of(xform_row(&x, 0, &one, 0, &mark)), BP_TRANSFORM_MATRIX);
 	assert_true(mark == 1);
-	assert_int_equal(uid(&x, 0, one), same); /* its figures go on */
+	assert_int_equal(uid(&x, 0, one), same); /* its figures continue */
 	assert_int_equal(uid(&x, 0, two), 0);
 	xform_row(&x, 1, &one, 0, &mark);
 	assert_true(mark == 51);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A writer that is killed at any instant: what it leaves can be read, each matrix is a whole one,
- * what it had said to be in force is there, and the next writer goes on. */
+ * what it had said to be active is there, and the next writer continues. */
 #include "tests/unit/shm/transform/transform_rig.h"
 
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 struct shared {
 	struct bp_transform_head head;
-	_Atomic uint64_t said; /* mark that the writer said was in force, of source 0 */
+	_Atomic uint64_t said; /* mark that the writer said was active, of source 0 */
 	_Atomic uint32_t added;
 };
 

@@ -19,7 +19,7 @@ struct transform_rig {
 void xform_open(struct transform_rig *x, uint32_t matrices, unsigned ports);
 void xform_close(struct transform_rig *x);
 
-/* The file: begins anew, and gets rules (in the paper's layout), sources and receivers of the last
+/* The file: begins again, and gets rules (in the paper's layout), sources and receivers of the last
  * source. Each returns what was added. */
 void xform_file(struct transform_rig *x);
 struct bp_transform_rule *xform_rule(struct transform_rig *x, unsigned port, uint16_t udp);
@@ -35,7 +35,7 @@ double xform_mark(const double m[12]);
 struct bp_prefix xform_prefix4(uint32_t address, unsigned length);
 struct bp_prefix xform_prefix6(uint64_t high, uint64_t low, unsigned length);
 
-/* Builds what the file says into the bank that is not in force; 0: and puts it in force. */
+/* Builds what the file says into the bank that is not active; 0: and puts it active. */
 int xform_load(struct transform_rig *x);
 /* What was said when it failed. */
 const char *xform_error(void);

@@ -30,7 +30,7 @@ struct fake_nic {
 	int index, group, node;                   /* of the interface; -1: none */
 	bool up;
 };
-/* A NIC that DPDK's net_ixgbe knows; group: made when it isn't there. */
+/* A NIC that DPDK's net_ixgbe knows; group: made when it is not there. */
 void fake_nic(const struct fake *f, const struct fake_nic *n);
 /* An interface without a device, such as a bridge. */
 void fake_interface(const struct fake *f, const char *name, int index, bool up);

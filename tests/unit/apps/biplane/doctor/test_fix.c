@@ -249,7 +249,7 @@ static void asked_first(void **state)
 	assert_non_null(strstr(m->out, A " (eth0): ixgbe -> vfio-pci\n"));
 	assert_non_null(strstr(m->out, "Do it? [y/N] nothing was done"));
 	assert_int_equal(run(m, &both, ""), BP_EX_CHECK_FAILED); /* the end of input is no yes */
-	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE);       /* nobody is there */
+	assert_int_equal(run(m, &both, "!"), BP_EX_USAGE);       /* no one is there */
 	assert_non_null(strstr(m->err, "--yes"));
 	assert_int_equal(m->kernel.acts, 0);
 	expect_as_before(m);
@@ -505,7 +505,7 @@ static void overrides_and_no_driver(void **state)
 	expect_as_before(m);
 }
 
-/* The journal of before the machine's last start tells of nothing that is in force. */
+/* The journal of before the machine's last start tells of nothing that is active. */
 static void a_journal_of_another_start(void **state)
 {
 	struct machine *m = *state;

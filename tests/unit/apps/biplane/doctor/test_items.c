@@ -127,7 +127,7 @@ static void a_guest_without_iommu(void **state)
 	fake_remove(f, "/sys/kernel/iommu_groups");
 	fake_file(f, "flags\t\t: fpu hypervisor tsc\n", "/proc/cpuinfo");
 	expect(f, "IOMMU", "fail", "-device intel-iommu");
-	/* a kernel that can do without, and ones that can't */
+	/* a kernel that can do without, and ones that cannot */
 	expect(f, "IOMMU", "fail", xdp); /* no module vfio */
 	fake_file(f, "kernel/drivers/vfio/vfio.ko:\n", "/lib/modules/6.1.0-test/modules.dep");
 	expect(f, "IOMMU", "fail", mode);

@@ -203,7 +203,7 @@ static void mounts_here(void **state)
 	assert_true(h.dir[0] == '/');
 	assert_int_equal(a->unmount(a->arg, made, true), 0);
 	assert_int_not_equal(access(made, F_OK), 0);
-	assert_int_equal(a->unmount(a->arg, made, true), 0); /* once more harms nobody */
+	assert_int_equal(a->unmount(a->arg, made, true), 0); /* once more harms no one */
 	assert_int_equal(rmdir(dir), 0);
 }
 

@@ -263,7 +263,7 @@ static void ssh_of_others(void **state)
 		"    0        0 1 1 0000\n",
 		"/proc/net/tcp");
 	expect(f, A, "never", "SSH session (from 192.0.2.7)");
-	/* one that only listens is nobody's session */
+	/* one that only listens is no one's session */
 	fake_file(f,
 		TCP_HEAD
 		"   0: 010200C0:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000 "

@@ -30,7 +30,7 @@ static void compare(enum bp_agg_format format, unsigned n, double max_delay)
 	assert_true(fabs((double)c.wait_ns / (double)c.messages / 10000 - due.delay) <
 		    0.02 * due.delay + 0.0001);
 	assert_true(fabs((double)full / (double)c.packets - due.full) < 0.01);
-	/* nobody waits longer, and who is cut short has waited just that long */
+	/* no one waits longer, and who is cut short has waited just that long */
 	assert_true(o.max_delay_ns == 0 || c.longest_ns <= o.max_delay_ns);
 	assert_true(late == 0 || c.longest_ns == o.max_delay_ns);
 	/* what `biplane show aggregates` says of it */

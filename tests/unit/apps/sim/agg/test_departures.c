@@ -8,7 +8,7 @@
 static const enum bp_agg_format formats[] = {BP_AGG_FORMAT_FULL, BP_AGG_FORMAT_LIN2018};
 
 /* Of the times between N-packets against Erlang-`against`. */
-static struct sim_ks judge(const struct sim_first_options *o, size_t count, unsigned against)
+static struct sim_ks evaluate(const struct sim_first_options *o, size_t count, unsigned against)
 {
 	static double gap[N];
 
@@ -25,7 +25,7 @@ static void poisson_messages_leave_as_erlang(void **state)
 		for (unsigned k = 0; k < COUNT(formats); k++) {
 			const struct sim_first_options o = poisson(formats[k], ns[i], 100 + i);
 
-			assert_true(judge(&o, ns[i] <= 8 ? N : N / 10, ns[i]).p > 0.01);
+			assert_true(evaluate(&o, ns[i] <= 8 ? N : N / 10, ns[i]).p > 0.01);
 		}
 	}
 }
@@ -36,10 +36,10 @@ static void non_erlang_is_detected(void **state)
 	for (unsigned n = 2; n <= 8; n += 3) {
 		struct sim_first_options o = poisson(BP_AGG_FORMAT_LIN2018, n, n);
 
-		assert_true(judge(&o, N, n - 1).p < 1e-12);
-		assert_true(judge(&o, N, n + 1).p < 1e-12);
+		assert_true(evaluate(&o, N, n - 1).p < 1e-12);
+		assert_true(evaluate(&o, N, n + 1).p < 1e-12);
 		o.max_delay_ns = 10000; /* 1 / lambda */
-		assert_true(judge(&o, N, n).p < 1e-12);
+		assert_true(evaluate(&o, N, n).p < 1e-12);
 	}
 }
 
@@ -63,15 +63,15 @@ static void a_server_before_the_aggregator(void **state)
 {
 	struct sim_first_options o = with_server(SIM_BEFORE, SIM_EXPONENTIAL, 1.1, 5);
 
-	assert_true(judge(&o, N, 5).p > 0.01);
+	assert_true(evaluate(&o, N, 5).p > 0.01);
 	o = with_server(SIM_BEFORE, SIM_EXPONENTIAL, 1.1, 8);
-	assert_true(judge(&o, N, 8).p > 0.01);
+	assert_true(evaluate(&o, N, 8).p > 0.01);
 	o = with_server(SIM_BEFORE, SIM_EXPONENTIAL, 2.2, 5);
-	assert_true(judge(&o, N, 5).p > 0.01);
+	assert_true(evaluate(&o, N, 5).p > 0.01);
 	o = with_server(SIM_BEFORE, SIM_FIXED, 1.1, 5);
-	assert_true(judge(&o, N, 5).statistic > 0.1);
+	assert_true(evaluate(&o, N, 5).statistic > 0.1);
 	o = with_server(SIM_BEFORE, SIM_FIXED, 2.2, 5);
-	assert_true(judge(&o, N, 5).statistic > 0.02);
+	assert_true(evaluate(&o, N, 5).statistic > 0.02);
 }
 
 /* Behind it, where it serves N-packets, everything is as Figure 7 shows: the fit is better with a
@@ -82,11 +82,11 @@ static void a_server_behind_the_aggregator(void **state)
 	const struct sim_first_options b = with_server(SIM_AFTER, SIM_EXPONENTIAL, 1.1, 8);
 	const struct sim_first_options c = with_server(SIM_AFTER, SIM_EXPONENTIAL, 2.2, 5);
 	const struct sim_first_options d = with_server(SIM_AFTER, SIM_FIXED, 1.1, 5);
-	const double worst = judge(&a, N, 5).statistic;
+	const double worst = evaluate(&a, N, 5).statistic;
 
-	assert_true(judge(&b, N, 8).statistic < 0.8 * worst);
-	assert_true(judge(&c, N, 5).statistic < 0.8 * worst);
-	assert_true(judge(&d, N, 5).statistic < 0.8 * worst);
+	assert_true(evaluate(&b, N, 8).statistic < 0.8 * worst);
+	assert_true(evaluate(&c, N, 5).statistic < 0.8 * worst);
+	assert_true(evaluate(&d, N, 5).statistic < 0.8 * worst);
 }
 
 /* That what many devices send is a Poisson process needs many: periodic ones are not random. */
@@ -95,9 +95,9 @@ static void periodic_devices(void **state)
 	struct sim_first_options o = poisson(BP_AGG_FORMAT_FULL, 8, 3);
 
 	o.devices = 10000;
-	assert_true(judge(&o, 20000, 8).statistic < 0.02);
+	assert_true(evaluate(&o, 20000, 8).statistic < 0.02);
 	o.devices = 10;
-	assert_true(judge(&o, 20000, 8).statistic > 0.1);
+	assert_true(evaluate(&o, 20000, 8).statistic > 0.1);
 }
 
 int main(void)

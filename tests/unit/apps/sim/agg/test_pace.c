@@ -98,7 +98,7 @@ static void leaves_as_from_a_server(void **state)
 }
 
 /*
- * In the mean: what an N-packet waits in E_N/D/1 with services of N gaps, and behind that its
+ * On average: what an N-packet waits in E_N/D/1 with services of N gaps, and behind that its
  * messages for each other.
  */
 static void waiting_times_match_the_model(void **state)

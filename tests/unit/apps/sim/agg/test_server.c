@@ -130,7 +130,7 @@ static void loses_as_the_models_say(void **state)
 
 static void min_rate_of_small_counts(void **state)
 {
-	/* Two come at once and then nobody: with fixed service the second waits one service time of
+	/* Two come at once and then no one: with fixed service the second waits one service time of
 	 * the first, so that the mean is 1 / 3 of it while the third comes in time. */
 	const double few[] = {1, 0, 4};
 	double mu;

@@ -43,7 +43,7 @@ class Command(unittest.TestCase):
             self.assertLessEqual(abs(flow["pdv_ns"] - (flow["max_ns"] - flow["min_ns"])), 1)
             self.assertEqual([n["n"] for n in flow["nodes"]], list(range(flow["hops"], 0, -1)))
             self.assertEqual(flow["nodes"][0]["d_max_ns"], flow["budget_ns"])
-            # what is waited at the nodes is the delay, in the mean
+            # what is waited at the nodes is the delay, on average
             self.assertLessEqual(abs(sum(n["mean_ns"] for n in flow["nodes"]) - flow["mean_ns"]), 2)
             self.assertEqual(min(s[1] for s in flow["series"]), flow["min_ns"])
             self.assertEqual(max(s[3] for s in flow["series"]), flow["max_ns"])

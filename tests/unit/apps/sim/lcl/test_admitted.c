@@ -10,7 +10,7 @@
 
 /*
  * What services/lcl/admission.h promises of the flows of a port, kept by a line of such ports over
- * which they go on together: sources that send as much as they may, all at once or at any time.
+ * which they continue together: sources that send as much as they may, all at once or at any time.
  */
 #define BYTES 124u
 #define LONG 1514u

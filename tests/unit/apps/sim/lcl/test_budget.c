@@ -32,7 +32,7 @@ static void as_by_hand(void **state)
 	assert_int_equal(lsim_window_ns(3, 36000, TAU), 2 * TAU + 8000);
 }
 
-/* The greatest waits use it up exactly where it is the least that is enough. */
+/* The largest waits use it up exactly where it is the least that is enough. */
 static void exact_capacity_suffices(void **state)
 {
 	for (unsigned hops = 2; hops <= 64; hops++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/apps/sim/lcl/rig.h"
 
-/* Where nothing is promised: run() has looked at order, at accounts, and that no frame is missing.
+/* Where nothing is promised: run() has checked order, at accounts, and that no frame is missing.
  */
 
 static uint64_t lost(const struct lsim_network *w, bool best_effort)

@@ -82,7 +82,7 @@ static void without_lcl(void **state)
 	lsim_network_free(&without);
 }
 
-/* Four bursts of 8 us at once are 32 us of wire: then 10 us +- 8 us can't be kept by anyone. */
+/* Four bursts of 8 us at once are 32 us of wire: then 10 us +- 8 us cannot be kept by anyone. */
 static void bursts_at_once(void **state)
 {
 	struct lsim_scenario_options o = scenario(LSIM_MA);
