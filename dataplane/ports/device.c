@@ -49,6 +49,18 @@ bool bp_device_arg(const char *device, const char *key, char *value, size_t size
 	return found;
 }
 
+void bp_device_no_busy_poll(char *device, size_t size)
+{
+	static const char driver[] = "net_af_xdp", argument[] = ",busy_budget=0";
+	const size_t used = strlen(device);
+	char value[16];
+
+	if (strncmp(device, driver, sizeof(driver) - 1) == 0 &&
+		!bp_device_arg(device, "busy_budget", value, sizeof(value)) &&
+		used + sizeof(argument) <= size)
+		memcpy(device + used, argument, sizeof(argument));
+}
+
 uint32_t bp_device_arg_u32(const char *device, const char *key, uint32_t otherwise)
 {
 	char value[32], *end;

@@ -17,6 +17,12 @@ bool bp_device_is_pci(const char *device, char *bdf, size_t size);
 void bp_device_name(const char *device, char *name, size_t size);
 /* Writes the value of an argument. False: the argument is absent. The last of several is used. */
 bool bp_device_arg(const char *device, const char *key, char *value, size_t size);
+/*
+ * For a worker that sleeps: adds arguments with which the driver makes no system call in a poll
+ * without frames, unless the device string has them. net_af_xdp calls recvfrom() in each such poll
+ * by default, to process the queue of the network card (busy polling).
+ */
+void bp_device_no_busy_poll(char *device, size_t size);
 /* Returns an argument with a number above 0, or `otherwise`. */
 uint32_t bp_device_arg_u32(const char *device, const char *key, uint32_t otherwise);
 

@@ -83,6 +83,8 @@ static int attach_one(const struct bp_config *c, unsigned port, char *err, size_
 		snprintf(devargs, sizeof(devargs), "%s", p->device);
 	else
 		unique_devargs(c, port, devargs, sizeof(devargs));
+	if (c->poll_mode == BP_POLL_ADAPTIVE)
+		bp_device_no_busy_poll(devargs, sizeof(devargs));
 	rc = rte_dev_probe(devargs);
 	if (rc != 0) {
 		explain(p->name, p->device, rc, err, err_size);

@@ -24,6 +24,30 @@ static void pci_addresses(void **state)
 	assert_false(bp_device_is_pci("", bdf, sizeof(bdf)));
 }
 
+static const char *without_busy_poll(const char *device)
+{
+	static char text[64];
+
+	snprintf(text, sizeof(text), "%s", device);
+	bp_device_no_busy_poll(text, sizeof(text));
+	return text;
+}
+
+static void busy_polling_is_off_unless_configured(void **state)
+{
+	char full[24] = "net_af_xdp0,iface=eth0";
+
+	assert_string_equal(without_busy_poll("net_af_xdp0,iface=eth0"),
+		"net_af_xdp0,iface=eth0,busy_budget=0");
+	assert_string_equal(without_busy_poll("net_af_xdp0,busy_budget=8,iface=eth0"),
+		"net_af_xdp0,busy_budget=8,iface=eth0");
+	assert_string_equal(
+		without_busy_poll("net_af_packet0,iface=eth0"), "net_af_packet0,iface=eth0");
+	assert_string_equal(without_busy_poll("0000:03:00.0"), "0000:03:00.0");
+	bp_device_no_busy_poll(full, sizeof(full)); /* it does not fit */
+	assert_string_equal(full, "net_af_xdp0,iface=eth0");
+}
+
 static void arguments(void **state)
 {
 	char v[16];
@@ -94,6 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pci_addresses),
 		cmocka_unit_test(arguments),
+		cmocka_unit_test(busy_polling_is_off_unless_configured),
 		cmocka_unit_test(missing_devices_are_explained),
 		cmocka_unit_test(interfaces),
 		cmocka_unit_test(drivers),
