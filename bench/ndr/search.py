@@ -33,6 +33,10 @@ class MeasurementError(Exception):
     """A trial that gave no result."""
 
 
+class SearchError(Exception):
+    """A search that found no result in time, with trials that are of use."""
+
+
 class Generator(AbstractMeasurer):
     """Measures a trial with packet_load."""
 
@@ -94,6 +98,9 @@ def goals(o):
     return ndr, dataclasses.replace(ndr, loss_ratio=0.005)
 
 
+NO_RESULT = {"throughput": None, "lower_bound": None, "upper_bound": None}
+
+
 def goal_result(result):
     """Frames/s; None: not found between the minimum and the maximum load."""
     def load(x):
@@ -113,7 +120,7 @@ def latency_at(measurer, pdr, percent, duration, publishes):
 
 
 def search(measurer, o, publishes=None):
-    """NDR, PDR and latencies. MeasurementError: a trial failed, or the search did not end in time."""
+    """NDR, PDR and latencies. MeasurementError: a trial failed; SearchError: the search did not end in time."""
     ndr, pdr = goals(o)
     config = Config(goals=[ndr, pdr], min_load=o.min_load, max_load=o.max_load, search_duration_max=o.timeout,
                     warmup_duration=None)
@@ -121,7 +128,7 @@ def search(measurer, o, publishes=None):
     try:
         found = MultipleLossRatioSearch(config=config).search(measurer=measurer, debug=lambda _: None)
     except RuntimeError as e:
-        raise MeasurementError(f"the search failed after {time.monotonic() - began:.0f} s: {e}") from None
+        raise SearchError(f"the search failed after {time.monotonic() - began:.0f} s: {e}") from None
     result = {"ndr": goal_result(found[ndr]), "pdr": goal_result(found[pdr]), "search_s": round(time.monotonic() - began, 1)}
     at = result["pdr"]["throughput"]
     result["latency"] = [latency_at(measurer, at, p, o.trial, publishes) for p in PERCENTS] if at else []
@@ -213,6 +220,9 @@ def main(argv):
         measurer = Generator(o.generator, size, progress.trial)
         try:
             result = search(measurer, o, publishes_of(o))
+        except SearchError as e:  # the other sizes and systems are measured
+            result = {"ndr": NO_RESULT, "pdr": NO_RESULT, "latency": [], "failed": str(e)}
+            print(f"search.py: {what}: {e}", file=sys.stderr)
         except MeasurementError as e:
             print(f"search.py: {what}: {e}", file=sys.stderr)
             return 1

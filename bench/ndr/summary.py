@@ -51,7 +51,8 @@ def merge(parameters, searches):
     for s in searches:
         groups.setdefault((s["case"], s["system"], s["size"]), []).append(s)
     results = [{"case": case, "system": system, "size": size, "ndr": of_rounds([s["ndr"]["throughput"] for s in group]),
-                "pdr": of_rounds([s["pdr"]["throughput"] for s in group]), "latency": latencies(group)}
+                "pdr": of_rounds([s["pdr"]["throughput"] for s in group]), "latency": latencies(group),
+                "failed": [f"round {s['round']}: {s['failed']}" for s in group if "failed" in s]}
                for (case, system, size), group in groups.items()]
     own = {(r["case"], r["size"]): r for r in results if r["case"] in CEILING.values()}
     for r in results:
@@ -89,6 +90,9 @@ def tables(ndr):
             s = r[goal]["spread"]
             row += f" {text(r[goal]['median'], '{:,.0f}'):>11} {text(None if s is None else 100 * s, '{:.1f}'):>8}"
         yield row + f" {text(mbits(r), '{:.0f}'):>8}" + ("  limited by the generator" if r["limited_by_generator"] else "")
+    for r in ndr["results"]:
+        for message in r["failed"]:
+            yield f"failed: {r['case']}, {r['system']}, {r['size']} bytes, {message}"
     late = late_share(ndr["searches"])
     if late > LATE_SHARE:
         yield f"note: in {100 * late:.0f} % of the trials the sender was more than {LATE_US / 1000:g} ms late: other programs use the " \

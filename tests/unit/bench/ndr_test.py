@@ -172,8 +172,16 @@ class Command(unittest.TestCase):
         self.assertIn("the generator did not end within", self.failed(self.program("#!/bin/sh\nexec sleep 100\n")))
 
     def test_search_that_does_not_end(self):
-        with self.assertRaisesRegex(search.MeasurementError, "the search failed after .* takes too long"):
+        with self.assertRaisesRegex(search.SearchError, "the search failed after .* takes too long"):
             search.search(Simulated(100_000), options("--timeout", "0.000001"))
+        code, err = self.run_main(self.program(FAKE), "--sizes", "64,128", "--timeout", "0.000001")
+        self.assertEqual(code, 0)
+        self.assertIn("search.py: bridge, kernel, 128 bytes: the search failed", err)
+        lines = [json.loads(line) for line in self.output.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(all(r["trials"] for r in lines))
+        text = list(summary.tables(summary.merge(Summary.PARAMETERS, lines)))
+        self.assertTrue(any(t.startswith("failed: bridge, kernel, 64 bytes, round 1: the search failed") for t in text), text)
 
     def test_invalid_options(self):
         for words in (["--sizes", "64,x"], ["--width", "0"], ["--width", "1"], ["--trial", "0"], ["--min-load", "6e6"]):
