@@ -10,7 +10,6 @@
 BUILD is a build folder. None of it measures time: the same numbers come out of any machine.
 """
 import json
-import random
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,6 @@ import report_paper_tables
 GAP_NS = 10000  # 1 / lambda: biplane-agg-sim sends 100,000 messages a second
 BINS = 40  # of a histogram of Figure 7, over three mean gaps
 SIZES = (1, 2, 4, 8)  # of Figure 10
-A_MATRIX = 100  # readings that have a matrix in common
 
 
 def histogram(times, width):
@@ -76,34 +74,9 @@ def lcl(build, thousands=1000):
     return {"title": "Table 1 of Ma et al., simulated", "part": "max", "plain": plain, "lcl": runs[0], "sweep": runs + [plain]}
 
 
-def errors(build, folder, readings, matrix):
-    """Of readings that are drawn as those of the paper's authors, with a matrix drawn as theirs: what biplane says."""
-    (folder / "points.csv").write_text("r,phi,theta\n" + "".join(
-        f"{random.uniform(0, 20):.9f},{random.uniform(0, 6.283185307):.9f},{random.uniform(0, 6.283185307):.9f}\n"
-        for _ in range(readings)), encoding="ascii")
-    (folder / "matrix.yaml").write_text(json.dumps(matrix), encoding="ascii")
-    out = subprocess.run([build / "apps/biplane", "transform", "test", "--in", folder / "points.csv", "--matrix", folder / "matrix.yaml",
-                          "--limit", str(papers.TRANSFORM_LIMIT_UM), "--report", "--json"], stdout=subprocess.PIPE,
-                         check=True).stdout
-    return json.loads(out)["methods"]
-
-
 def accuracy(build, readings=15000):
-    random.seed(1)
-    sums, done = {}, 0
-    with tempfile.TemporaryDirectory() as folder:
-        while done < readings:
-            matrix = {"matrix": [[round(random.uniform(-1, 1), 9) for _ in range(3)] for _ in range(3)],
-                      "translation": [round(random.uniform(0, 10), 9) for _ in range(3)]}
-            for m in errors(build, Path(folder), A_MATRIX, matrix):
-                name = m["method"].removeprefix("kunze2021_")
-                s = sums.setdefault(name, {"method": name, "sum_um": 0.0, "worst_um": 0.0, "beyond": 0})
-                s["sum_um"] += A_MATRIX * m["error"]["mean_um"]
-                s["worst_um"] = max(s["worst_um"], m["error"]["worst_um"])
-                s["beyond"] += m["error"]["beyond"]
-            done += A_MATRIX
-    return [{"method": s["method"], "mean_um": round(s["sum_um"] / done, 4), "worst_um": round(s["worst_um"], 3),
-             "beyond_percent": round(100 * s["beyond"] / done, 3)} for s in sums.values()]
+    out = subprocess.run([build / "bench/transform_accuracy", str(readings)], stdout=subprocess.PIPE, check=True).stdout
+    return [{**m, "method": m["method"].removeprefix("kunze2021_")} for m in json.loads(out)]
 
 
 def tables(run):

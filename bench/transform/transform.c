@@ -11,6 +11,7 @@
 #include "biplane/counters/transform.h"
 #include "bench/harness/random_address.h"
 #include "bench/harness/sweep.h"
+#include "bench/transform/kunze2021.h"
 #include "bench/transform/transform_frames.h"
 #include "dataplane/transform/worker.h"
 #include "shm/transform/transform_writer.h"
@@ -29,7 +30,8 @@ bool bench_transform_fits(const struct bench_transform *x)
 {
 	if (!bench_transform_on(x))
 		return x->sources == 0 && x->rates == NULL;
-	return bp_transform_method_find(x->method) >= 0 &&
+	return (bp_transform_method_find(x->method) >= 0 ||
+		       bench_kunze2021_find(x->method) != NULL) &&
 	       x->sources <= BENCH_TRANSFORM_SOURCES_MAX && (x->sources == 0 || x->rates == NULL);
 }
 
@@ -47,6 +49,18 @@ static void source(uint32_t i, FILE *f)
 		m[7], m[10], m[2], m[5], m[8], m[11]);
 }
 
+/* Returns the method of the configuration: one of Kunze et al. takes the place of another. */
+static const char *configured_method(const struct bench_transform *x)
+{
+	const struct bp_transform_ops *ops = bench_kunze2021_find(x->method);
+
+	if (ops == NULL)
+		return x->method;
+	bench_kunze2021_init();
+	bp_transform_method_replace(BP_TRANSFORM_EXACT, ops);
+	return "exact";
+}
+
 void bench_transform_configuration(const struct bench_transform *x, FILE *f)
 {
 	const uint32_t sources = RTE_MAX(x->sources, 1u);
@@ -61,7 +75,7 @@ void bench_transform_configuration(const struct bench_transform *x, FILE *f)
 		"    method: %s\n"
 		"    receiver: {address: 10.1.0.9, udp_port: %u%s}\n"
 		"    sources:\n",
-		sources, BENCH_TRANSFORM_UDP, x->method, BENCH_TRANSFORM_RECEIVER_UDP,
+		sources, BENCH_TRANSFORM_UDP, configured_method(x), BENCH_TRANSFORM_RECEIVER_UDP,
 		x->routed ? "" : ", mac: \"02:00:00:00:02:09\"");
 	for (uint32_t i = 0; i < sources; i++)
 		source(i, f);

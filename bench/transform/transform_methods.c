@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/transform/kunze2021.h"
 #include "proto/net/frame.h"
 #include "services/transform/accuracy.h"
 #include "services/transform/layout.h"
@@ -163,13 +164,15 @@ int main(int argc, char **argv)
 			number("", 0);
 	}
 	bp_transform_methods_init();
+	bench_kunze2021_init();
 	make_payloads();
 	add(NULL, 0);
 	for (unsigned width = 8; width >= 2; width /= 2)
 		if (bp_transform_vector_ops(width) != NULL)
 			add(bp_transform_vector_ops(width), width);
-	for (int m = BP_TRANSFORM_VECTOR + 1; m < BP_TRANSFORM_METHODS; m++)
-		add(bp_transform_ops((enum bp_transform_method)m), 1);
+	add(bp_transform_ops(BP_TRANSFORM_EXACT), 1);
+	for (unsigned m = 0; m < BENCH_KUNZE2021_METHODS; m++)
+		add(bench_kunze2021(m), 1);
 	for (uint32_t round = 0; round < rounds; round++)
 		for (unsigned i = 0; i < n_variants; i++)
 			for (unsigned k = 0; k < 2 * BURSTS; k++)

@@ -10,7 +10,6 @@
 /* The sources of an entry, and their receivers. */
 
 #define WHITHER (BP_TRANSFORM_ADDRESS | BP_TRANSFORM_REFLECT)
-#define FIXED_RANGE 64.0 /* of the methods in fixed point */
 
 /* A source and its position in the file. */
 struct given {
@@ -74,10 +73,7 @@ static void check_matrix(struct bp_reader *r, const struct bp_transform_entry *e
 	const double m[12], const struct bp_yaml *at, const char *path)
 {
 	const enum bp_transform_matrix_fault fault = bp_transform_matrix_check(m);
-	bool large = false;
 
-	for (unsigned i = 0; i < 12; i++)
-		large = large || m[i] >= FIXED_RANGE || m[i] <= -FIXED_RANGE;
 	if (fault == BP_TRANSFORM_MATRIX_LARGE)
 		BP_AT_ERROR(r, at,
 			"%s.matrix: an element has a magnitude of 2^31 or more; expected less",
@@ -87,11 +83,6 @@ static void check_matrix(struct bp_reader *r, const struct bp_transform_entry *e
 			"%s.matrix: the matrix is singular; expected one that is not, or "
 			"allow_singular: true in this entry",
 			path);
-	else if (large && bp_transform_ops(e->rule->method)->fixed_point)
-		BP_AT_WARNING(r, at,
-			"%s.matrix: an element has a magnitude of 64 or more, for which method %s "
-			"computes in double; expected less, or method: vector",
-			path, bp_transform_ops(e->rule->method)->name);
 }
 
 /* Checks that a receiver's address has the IP version of the reading. */

@@ -10,8 +10,7 @@
 static const char *const endian_names[] = {"big", "little", NULL};
 static const char *const angle_names[] = {"radians", "degrees", NULL};
 static const char *const number_names[] = {"fixed32", "ufixed32", "float32", "float64", NULL};
-static const char *const method_names[] = {"vector", "exact", "kunze2021_large", "kunze2021_medium",
-	"kunze2021_small", "kunze2021_chebyshev", "kunze2021_userspace", NULL};
+static const char *const method_names[] = {"vector", "exact", NULL};
 static const char *const unknown_words[] = {"forward", "drop", NULL};
 static const char *const overflow_names[] = {"saturate", "drop", NULL};
 
@@ -139,7 +138,7 @@ static const struct bp_setting rows[] = {
 	FIELD(y, out[1], has_out[1], "y of the result."),
 	FIELD(z, out[2], has_out[2], "z of the result."),
 	{.path = "transform.entries[].method", .type = &bp_type_enum, IN(bp_transform_rule, method), .flags = BP_MAIN | BP_RELOAD, .enum_names = method_names, .preset = "vector",
-	 .help = "Method of computation. vector: double precision, several points at a time; the error is below 0.2 um for readings in metres up to 64. exact: double precision with the C library's functions. kunze2021_*: the methods of Kunze et al. (2021), for comparison: tables (large, medium, small), a polynomial of degree 6 (chebyshev), and their server (userspace)."},
+	 .help = "Method of computation. vector: double precision, several points at a time; the error is below 0.2 um for readings in metres up to 64. exact: double precision with the C library's functions, one point at a time."},
 	{.path = "transform.entries[].unknown_source", .type = &bp_type_enum, IN(bp_transform_rule, drop_unknown), .flags = BP_MAIN | BP_RELOAD, .enum_names = unknown_words, .preset = "drop",
 	 .help = "Readings from addresses that are not in sources: drop, or forward the Cartesian point without a matrix to receiver."},
 	{.path = "transform.entries[].overflow", .type = &bp_type_enum, IN(bp_transform_rule, drop_overflow), .flags = BP_MAIN | BP_RELOAD, .enum_names = overflow_names, .preset = "saturate",
@@ -159,7 +158,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Receivers of the results; each gets a datagram. Defaults are those of the entry's receiver; a destination (address with mac, or reply_to_sender) replaces the default one as a whole."},
 	RECEIVER("transform.entries[].sources[].receivers[]", 0, receiver),
 	{.path = "transform.entries[].sources[].receivers[].matrix", .type = &bp_type_matrix, .size = sizeof(struct bp_transform_receiver), .flags = BP_RELOAD, .present = receiver_has_matrix, .preset_text = "none: the Cartesian point in the tracker's frame",
-	 .help = "Affine transformation from the tracker's frame into the receiver's: the first three columns are the linear part, the last is the translation. With an element of magnitude 64 or more, the kunze2021_* methods compute in double precision."},
+	 .help = "Affine transformation from the tracker's frame into the receiver's: the first three columns are the linear part, the last is the translation."},
 };
 /* clang-format on */
 

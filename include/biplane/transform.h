@@ -28,13 +28,8 @@
 
 /* How a point is computed. */
 enum bp_transform_method {
-	BP_TRANSFORM_VECTOR,    /* double, several samples at a time; the default */
-	BP_TRANSFORM_EXACT,     /* double, the C library's sin() and cos() */
-	BP_TRANSFORM_LARGE,     /* the paper's Layout L: fixed point, two tables of 2^14 */
-	BP_TRANSFORM_MEDIUM,    /* Layout M: 2^13, one quadrant */
-	BP_TRANSFORM_SMALL,     /* Layout S: 2^11, four bits given up */
-	BP_TRANSFORM_CHEBYSHEV, /* the paper's polynomial of degree 6 */
-	BP_TRANSFORM_USERSPACE, /* the paper's server: double, matrix and result in fixed point */
+	BP_TRANSFORM_VECTOR, /* double, several samples at a time; the default */
+	BP_TRANSFORM_EXACT,  /* double, the C library's sin() and cos() */
 	BP_TRANSFORM_METHODS,
 };
 

@@ -36,57 +36,11 @@ const struct bp_transform_ops bp_transform_exact = {
 	.affine = affine_exact,
 };
 
-/* ---- userspace ---- */
-
-/*
- * The server of the paper as its authors build it for accuracy: readings, matrices and results have
- * 25 fractional bits, with double precision in between. The bare point is rounded when it is
- * written, not before the multiplication.
- */
-
-/* Doubles of 2^27 and more have no 25 bits behind the point left to round. */
-static double round_fixed(double v)
-{
-	return fabs(v) < 0x1p27 ? rint(v * 0x1p25) * (1 / 0x1p25) : v;
-}
-
-static void affine_userspace(
-	struct bp_transform_points *p, const double *const matrix[], unsigned n)
-{
-	const double *last = NULL;
-	double m[12];
-
-	for (unsigned i = 0; i < n; i++) {
-		if (matrix[i] != last) {
-			last = matrix[i];
-			for (unsigned k = 0; k < 12; k++)
-				m[k] = round_fixed(last[k]);
-		}
-		bp_transform_affine_one(p, i, m);
-		for (unsigned k = 0; k < 3; k++)
-			p->v[k][i] = round_fixed(p->v[k][i]);
-	}
-}
-
-const struct bp_transform_ops bp_transform_userspace = {
-	.name = "kunze2021_userspace",
-	.how = "the paper's server: the C library's sine and cosine, matrix and result in fixed "
-	       "point",
-	.to_cartesian = to_cartesian_libm,
-	.affine = affine_userspace,
-	.fixed_point = true,
-};
-
 /* ---- all methods ---- */
 
 static const struct bp_transform_ops *methods[BP_TRANSFORM_METHODS] = {
 	[BP_TRANSFORM_VECTOR] = &bp_transform_vector2,
 	[BP_TRANSFORM_EXACT] = &bp_transform_exact,
-	[BP_TRANSFORM_LARGE] = &bp_transform_large,
-	[BP_TRANSFORM_MEDIUM] = &bp_transform_medium,
-	[BP_TRANSFORM_SMALL] = &bp_transform_small,
-	[BP_TRANSFORM_CHEBYSHEV] = &bp_transform_chebyshev,
-	[BP_TRANSFORM_USERSPACE] = &bp_transform_userspace,
 };
 
 const struct bp_transform_ops *bp_transform_vector_ops(unsigned width)
@@ -115,12 +69,17 @@ void bp_transform_methods_init(void)
 		if (ops != NULL)
 			methods[BP_TRANSFORM_VECTOR] = ops;
 	}
-	bp_transform_tables_init();
 }
 
 const struct bp_transform_ops *bp_transform_ops(enum bp_transform_method method)
 {
 	return methods[method];
+}
+
+void bp_transform_method_replace(
+	enum bp_transform_method method, const struct bp_transform_ops *ops)
+{
+	methods[method] = ops;
 }
 
 int bp_transform_method_find(const char *name)

@@ -4,16 +4,11 @@
 
 #include "services/transform/method.h"
 
-/* The methods, for method.c, which hands them out. */
+/* The methods, for method.c and for the methods of bench/transform/. */
 
 extern const struct bp_transform_ops bp_transform_vector2, bp_transform_vector4,
 	bp_transform_vector8; /* the wide ones with BP_TRANSFORM_X86 only */
-extern const struct bp_transform_ops bp_transform_exact, bp_transform_userspace,
-	bp_transform_chebyshev;
-extern const struct bp_transform_ops bp_transform_large, bp_transform_medium, bp_transform_small;
-
-/* For `large`, `medium` and `small`. */
-void bp_transform_tables_init(void);
+extern const struct bp_transform_ops bp_transform_exact;
 
 /* M v + t in double, for methods without a faster implementation; the order of additions is that of
  * all methods in double. */

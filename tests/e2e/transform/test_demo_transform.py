@@ -2,6 +2,7 @@
 """What scripts/quickstart shows of coordinate transformation: in the laboratory that scripts/lab makes, with its own
 configuration, and a balance that can be wrong."""
 
+import json
 import os
 import subprocess
 import sys
@@ -34,11 +35,14 @@ def test_demo_shows_both_robots(demo_lab):
     assert p.returncode == 0, p.stdout + p.stderr
     assert "each reading reached both robots once, in order, each in its own frame" in p.stdout
     assert "as robot A sees it" in p.stdout and p.stdout.count("o") > 50, p.stdout
-    # a method that is off by more than the demonstration allows must not pass for right
+    # results that are off, here by another number of fraction bits of z, must not pass for right
     file = demo_lab.state / "biplane.yaml"
     text = file.read_text()
     assert "      udp_port: 10000\n" in text
-    file.write_text(text.replace("      udp_port: 10000\n", "      udp_port: 10000\n      method: kunze2021_small\n"))
+    names = ("radius", "phi", "theta", "x", "y", "z")
+    fields = {n: {"offset": 4 * i, "type": "fixed32", "fraction": 24 if n == "z" else 25} for i, n in enumerate(names)}
+    layout = f"      layout: {json.dumps(fields)}\n"
+    file.write_text(text.replace("      udp_port: 10000\n", "      udp_port: 10000\n" + layout))
     subprocess.run([BIPLANE, "reload", "-c", file], check=True, stdout=subprocess.DEVNULL)
     p = demo()
     assert p.returncode == 1 and "  error" in p.stdout, p.stdout + p.stderr

@@ -109,7 +109,7 @@ static void put_in_force(void)
 		.layout = bp_transform_layout_kunze2021_timed,
 		.udp = 10001,
 		.port = 1,
-		.method = BP_TRANSFORM_CHEBYSHEV,
+		.method = BP_TRANSFORM_VECTOR,
 		.drop_overflow = true,
 		.loader = true};
 	t->source = sources;
@@ -235,8 +235,8 @@ static void entries_are_summed_over_workers(void **state)
 			14));
 	has(element(v, "transform", 1),
 		json_pack("{ss ss ss ss ss ss sb si}", "port", "robots", "to", "fd00::/8", "layout",
-			"kunze2021_timed", "method", "kunze2021_chebyshev", "unknown_source",
-			"forward", "on_overflow", "drop", "matrix_loader", 1, "readings", 0));
+			"kunze2021_timed", "method", "vector", "unknown_source", "forward",
+			"on_overflow", "drop", "matrix_loader", 1, "readings", 0));
 	json_decref(v);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/services/transform/points.h"
+#include "tests/unit/bench/kunze2021/kunze2021_test.h"
 #include "tests/unit/services/transform/fixture.h"
 
 #include "proto/net/frame.h"
@@ -27,7 +27,7 @@ static const double *matrix_of(const char *name)
 }
 
 /* Every vector of that method, bit by bit; the results as the paper's packet holds them. */
-static void agree(const char *method, enum bp_transform_method expected)
+static void agree(const char *method, const struct bp_transform_ops *expected)
 {
 	unsigned n = 0;
 	json_t *each;
@@ -36,7 +36,7 @@ static void agree(const char *method, enum bp_transform_method expected)
 	char name[32];
 
 	snprintf(name, sizeof(name), "kunze2021_%s", method);
-	assert_int_equal(bp_transform_method_find(name), expected);
+	assert_ptr_equal(bench_kunze2021_find(name), expected);
 	json_array_foreach(json_object_get(fixture, "vectors"), i, each)
 	{
 		const double *m = matrix_of(json_string_value(json_object_get(each, "matrix")));
@@ -50,7 +50,7 @@ static void agree(const char *method, enum bp_transform_method expected)
 		reading[0] = (int32_t)bp_be32(request) / ONE;
 		reading[1] = bp_be32(request + 4) / ONE;
 		reading[2] = bp_be32(request + 8) / ONE;
-		transform_one(bp_transform_ops(expected), reading, m, out);
+		transform_one(expected, reading, m, out);
 		for (unsigned k = 0; k < 3; k++)
 			assert_int_equal(
 				lrint(out[k] * ONE), (int32_t)bp_be32(response + 4 * (size_t)k));
@@ -61,35 +61,32 @@ static void agree(const char *method, enum bp_transform_method expected)
 
 static void default_build(void **state)
 {
-	agree("chebyshev", BP_TRANSFORM_CHEBYSHEV);
+	agree("chebyshev", &bench_kunze2021_chebyshev);
 }
 
 static void exact_build(void **state)
 {
-	agree("userspace", BP_TRANSFORM_USERSPACE);
+	agree("userspace", &bench_kunze2021_userspace);
 }
 
 static void names(void **state)
 {
-	static const char *const name[BP_TRANSFORM_METHODS] = {"vector", "exact", "kunze2021_large",
+	static const char *const name[BENCH_KUNZE2021_METHODS] = {"kunze2021_large",
 		"kunze2021_medium", "kunze2021_small", "kunze2021_chebyshev",
 		"kunze2021_userspace"};
 
-	for (int i = 0; i < BP_TRANSFORM_METHODS; i++) {
-		assert_int_equal(bp_transform_method_find(name[i]), i);
-		assert_string_equal(bp_transform_ops((enum bp_transform_method)i)->name, name[i]);
-		assert_true(strlen(bp_transform_ops((enum bp_transform_method)i)->how) > 0);
-		assert_int_equal(bp_transform_ops((enum bp_transform_method)i)->fixed_point,
-			i >= BP_TRANSFORM_LARGE);
+	for (unsigned i = 0; i < BENCH_KUNZE2021_METHODS; i++) {
+		assert_ptr_equal(bench_kunze2021_find(name[i]), bench_kunze2021(i));
+		assert_true(strlen(bench_kunze2021(i)->how) > 0);
 	}
-	assert_int_equal(bp_transform_method_find("Vector"), -1);
-	assert_int_equal(bp_transform_method_find(""), -1);
+	assert_null(bench_kunze2021_find("vector"));
+	assert_null(bench_kunze2021_find(""));
 }
 
 static int up(void **state)
 {
 	fixture = fixture_load();
-	return methods_up(state);
+	return kunze2021_up(state);
 }
 
 static int down(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The methods in fixed point, place by place, against models written down another way. */
-#include "tests/unit/services/transform/points.h"
+#include "tests/unit/bench/kunze2021/kunze2021_test.h"
 
 #define DRAWS 200000
 #define PI_FIXED 105414357
@@ -98,7 +98,7 @@ static int64_t draw_place(struct bp_transform_draw *d, double from, double to)
 }
 
 static void expect_model(
-	enum bp_transform_method method, struct pair (*model)(int64_t), double from, double to)
+	const struct bp_transform_ops *ops, struct pair (*model)(int64_t), double from, double to)
 {
 	struct bp_transform_draw d = {21};
 
@@ -119,8 +119,7 @@ static void expect_model(
 		phi = model(angle[0]);
 		theta = model(angle[1]);
 		across = product(r, theta.sin, 25);
-		transform_one(bp_transform_ops(method),
-			(double[]){r / ONE, angle[0] / ONE, angle[1] / ONE}, NULL, out);
+		transform_one(ops, (double[]){r / ONE, angle[0] / ONE, angle[1] / ONE}, NULL, out);
 		assert_true(out[0] * ONE == product(across, phi.cos, 25));
 		assert_true(out[1] * ONE == product(across, phi.sin, 25));
 		assert_true(out[2] * ONE == product(r, theta.cos, 25));
@@ -129,15 +128,15 @@ static void expect_model(
 
 static void tables(void **state)
 {
-	expect_model(BP_TRANSFORM_LARGE, model_large, 0, TURN_FIXED / ONE);
-	expect_model(BP_TRANSFORM_MEDIUM, model_medium, 0, TURN_FIXED / ONE);
-	expect_model(BP_TRANSFORM_SMALL, model_small, 0, TURN_FIXED / ONE);
+	expect_model(&bench_kunze2021_large, model_large, 0, TURN_FIXED / ONE);
+	expect_model(&bench_kunze2021_medium, model_medium, 0, TURN_FIXED / ONE);
+	expect_model(&bench_kunze2021_small, model_small, 0, TURN_FIXED / ONE);
 }
 
 static void polynomial(void **state)
 {
-	expect_model(BP_TRANSFORM_CHEBYSHEV, model_chebyshev, 0, 64);
-	expect_model(BP_TRANSFORM_CHEBYSHEV, model_chebyshev, -64, 64);
+	expect_model(&bench_kunze2021_chebyshev, model_chebyshev, 0, 64);
+	expect_model(&bench_kunze2021_chebyshev, model_chebyshev, -64, 64);
 }
 
 static void matrices(void **state)
@@ -159,8 +158,7 @@ static void matrices(void **state)
 			v[k] = draw_place(&d, -64, 64);
 			p.v[k][0] = v[k] / ONE;
 		}
-		bp_transform_ops((enum bp_transform_method)(BP_TRANSFORM_LARGE + i % 4))
-			->affine(&p, &matrix, 1);
+		bench_kunze2021(i % 4)->affine(&p, &matrix, 1);
 		for (unsigned row = 0; row < 3; row++)
 			assert_true(p.v[row][0] * ONE == product(fixed[row], v[0], 25) +
 								 product(fixed[3 + row], v[1], 25) +
@@ -176,7 +174,7 @@ static void nothing_wraps(void **state)
 		63.99999997, 64, -64, 64.5, -95, 96, -97, 300, -5000, 1e6, -1e150, 1e298};
 	static const double scale[] = {1, -2, 63.9999999999, 64, -64, 1000, 2147483647};
 
-	for (int method = BP_TRANSFORM_LARGE; method < BP_TRANSFORM_METHODS; method++)
+	for (unsigned method = 0; method < BENCH_KUNZE2021_METHODS; method++)
 		for (unsigned i = 0; i < sizeof(radius) / sizeof(radius[0]); i++)
 			for (unsigned k = 0; k < sizeof(scale) / sizeof(scale[0]); k++) {
 				const double s = scale[k], size = fabs(radius[i] * s);
@@ -184,8 +182,7 @@ static void nothing_wraps(void **state)
 				const double m[12] = {s, 0, 0, 0, s, 0, 0, 0, s, s, -s, 0};
 				double out[3];
 
-				transform_one(bp_transform_ops((enum bp_transform_method)method),
-					reading, m, out);
+				transform_one(bench_kunze2021(method), reading, m, out);
 				assert_true(off_by(reading, m, out) < 1e-5 * size + 1e-5);
 			}
 }
@@ -203,7 +200,7 @@ static void userspace_rounds(void **state)
 		bp_transform_draw_matrix(&d, m);
 		for (unsigned k = 0; k < 12; k++)
 			rounded[k] = rint(m[k] * ONE) / ONE;
-		transform_one(bp_transform_ops(BP_TRANSFORM_USERSPACE), sent, m, out);
+		transform_one(&bench_kunze2021_userspace, sent, m, out);
 		transform_one(exact, sent, rounded, want);
 		for (unsigned k = 0; k < 3; k++)
 			assert_true(out[k] == rint(want[k] * ONE) / ONE);
@@ -220,5 +217,5 @@ int main(void)
 		cmocka_unit_test(userspace_rounds),
 	};
 
-	return cmocka_run_group_tests(tests, methods_up, NULL);
+	return cmocka_run_group_tests(tests, kunze2021_up, NULL);
 }

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "services/transform/method.h"
+#include "bench/transform/kunze2021.h"
 #include "services/transform/methods.h"
 
 /*
@@ -154,7 +154,7 @@ static void init_table(struct entry *table, unsigned n, unsigned step)
 	}
 }
 
-void bp_transform_tables_init(void)
+void bench_kunze2021_init(void)
 {
 	init_table(large[0], 1 << 14, 1 << 14);
 	init_table(large[1], 1 << 14, 1);
@@ -227,26 +227,23 @@ static void to_cartesian_small(struct bp_transform_points *p, unsigned n)
 		fixed_point(p, i, sine_cosine_small(p->v[1][i]), sine_cosine_small(p->v[2][i]));
 }
 
-const struct bp_transform_ops bp_transform_large = {
+const struct bp_transform_ops bench_kunze2021_large = {
 	.name = "kunze2021_large",
 	.how = "fixed point, tables of 2 x 2^14",
 	.to_cartesian = to_cartesian_large,
 	.affine = fixed_affine,
-	.fixed_point = true,
 };
-const struct bp_transform_ops bp_transform_medium = {
+const struct bp_transform_ops bench_kunze2021_medium = {
 	.name = "kunze2021_medium",
 	.how = "fixed point, tables of 2 x 2^13 for a quadrant",
 	.to_cartesian = to_cartesian_medium,
 	.affine = fixed_affine,
-	.fixed_point = true,
 };
-const struct bp_transform_ops bp_transform_small = {
+const struct bp_transform_ops bench_kunze2021_small = {
 	.name = "kunze2021_small",
 	.how = "fixed point, tables of 2 x 2^11 for a quadrant, four bits less",
 	.to_cartesian = to_cartesian_small,
 	.affine = fixed_affine,
-	.fixed_point = true,
 };
 
 /* ---- chebyshev ---- */
@@ -293,10 +290,9 @@ static void to_cartesian_chebyshev(struct bp_transform_points *p, unsigned n)
 			p, i, sine_cosine_chebyshev(p->v[1][i]), sine_cosine_chebyshev(p->v[2][i]));
 }
 
-const struct bp_transform_ops bp_transform_chebyshev = {
+const struct bp_transform_ops bench_kunze2021_chebyshev = {
 	.name = "kunze2021_chebyshev",
 	.how = "fixed point, the paper's polynomial",
 	.to_cartesian = to_cartesian_chebyshev,
 	.affine = fixed_affine,
-	.fixed_point = true,
 };
