@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/service.h"
 
-#include "config/mqtt/settings.h"
 #include <string.h>
 
+#include <rte_cycles.h>
+
+#include "config/mqtt/settings.h"
 #include "dataplane/nodes/nodes.h"
 #include "services/mqtt/inspect.h"
 #include "daemon/log.h"
@@ -69,6 +71,19 @@ static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 	return 0;
 }
 
+static uint64_t read_clock(const void *clock)
+{
+	uint64_t real, mono;
+
+	bp_clock_read(clock, rte_rdtsc(), &real, &mono);
+	return mono;
+}
+
+static void start(void *state, const struct bp_clock *clock)
+{
+	bp_mqtt_worker_set_clock(state, read_clock, clock);
+}
+
 static void tick(void *state, uint64_t mono_ns)
 {
 	bp_mqtt_worker_tick(state, mono_ns);
@@ -96,6 +111,7 @@ const struct bp_dataplane_service bp_dataplane_mqtt = {
 	.enabled = enabled,
 	.create = create,
 	.begin = begin,
+	.start = start,
 	.tick = tick,
 	.free = release,
 	.needs_time = true,

@@ -2,7 +2,9 @@
 #ifndef BIPLANE_ALARM_H
 #define BIPLANE_ALARM_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * One alarm as a worker hands it to the control plane: a fixed header, then the strings without
@@ -66,11 +68,38 @@ static inline uint64_t bp_alarm_size(const struct bp_alarm *a)
 	       a->payload_len;
 }
 
+/*
+ * Times of an alarm in the data plane: CLOCK_MONOTONIC, ns. In the ring they follow the strings, at
+ * the next multiple of 8 bytes. The spool does not store them.
+ */
+struct bp_alarm_times {
+	uint64_t received_ns;  /* start of the walk that received the frame */
+	uint64_t evaluated_ns; /* the record was written */
+};
+
+/* Offset of the times in the record of an alarm of `size` bytes. */
+static inline uint64_t bp_alarm_times_at(uint64_t size)
+{
+	return (size + 7) & ~7ull;
+}
+
 /* Whether a record of `size` bytes agrees with its length fields. */
 static inline int bp_alarm_valid(const struct bp_alarm *a, uint64_t size)
 {
 	return size >= BP_ALARM_HEAD && bp_alarm_size(a) <= size &&
 	       (a->state == BP_ALARM_RAISED || a->state == BP_ALARM_CLEARED);
+}
+
+/* Reads the times of a valid record of `size` bytes; false: it has none. They are not checked. */
+static inline bool bp_alarm_times(
+	const struct bp_alarm *a, uint64_t size, struct bp_alarm_times *times)
+{
+	const uint64_t at = bp_alarm_times_at(bp_alarm_size(a));
+
+	if (at + sizeof(*times) > size)
+		return false;
+	memcpy(times, (const char *)a + at, sizeof(*times));
+	return true;
 }
 
 #endif

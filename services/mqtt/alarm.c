@@ -98,6 +98,18 @@ static struct piece client_in_topic(
 	return p;
 }
 
+static void put_times(const struct bp_mqtt_worker *in, char *at)
+{
+	struct bp_alarm_times t = {.received_ns = in->mono_ns, .evaluated_ns = in->mono_ns};
+
+	if (in->clock != NULL)
+		t.evaluated_ns = in->clock(in->clock_arg);
+	/* the clock of the walk never decreases, this one may over a synchronisation */
+	if (t.evaluated_ns < t.received_ns)
+		t.evaluated_ns = t.received_ns;
+	memcpy(at, &t, sizeof(t));
+}
+
 static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j, const struct piece *topic, const struct piece *to)
 {
@@ -106,8 +118,10 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	/* the fields are copied to an envelope: the payload is not needed */
 	bool envelope = rule->payload == BP_PAYLOAD_ENVELOPE || j->beginning;
 	uint32_t payload_len = envelope ? 0 : p->payload_len;
-	uint64_t size = (uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len + topic->len +
-			to->len + payload_len;
+	const uint64_t times_at =
+		bp_alarm_times_at((uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len +
+				  topic->len + to->len + payload_len);
+	const uint64_t size = times_at + sizeof(struct bp_alarm_times);
 	struct bp_alarm *a;
 	uint64_t mark;
 	char *at;
@@ -154,6 +168,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	memcpy(at, to->text, to->len);
 	at += to->len;
 	memcpy(at, p->payload, payload_len);
+	put_times(in, (char *)a + times_at);
 	in->alarms_end = mark;
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }

@@ -73,6 +73,10 @@ void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void 
 /* Whether routing forwards a segment received on a routed port. Called for unproven connections. */
 typedef bool (*bp_is_forwarded_fn)(void *arg, const struct bp_frame *f);
 void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg);
+/* Monotonic clock now, ns: of the same clock as mono_ns below. Called for each alarm; without it,
+ * an alarm is evaluated at the time of its burst. */
+typedef uint64_t (*bp_mqtt_clock_fn)(const void *arg);
+void bp_mqtt_worker_set_clock(struct bp_mqtt_worker *in, bp_mqtt_clock_fn fn, const void *arg);
 
 /*
  * Called before each burst. rules: the active rules; now_ns: the Unix time of its alarms; mono_ns:

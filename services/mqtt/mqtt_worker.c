@@ -130,6 +130,12 @@ void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_
 	in->is_forwarded_arg = arg;
 }
 
+void bp_mqtt_worker_set_clock(struct bp_mqtt_worker *in, bp_mqtt_clock_fn fn, const void *arg)
+{
+	in->clock = fn;
+	in->clock_arg = arg;
+}
+
 void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
 	uint64_t now_ns, uint64_t mono_ns)
 {
@@ -164,6 +170,7 @@ bool bp_mqtt_worker_inspects(
 
 void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 {
+	in->mono_ns = mono_ns; /* of the alarms of wills */
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */

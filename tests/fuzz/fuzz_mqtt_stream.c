@@ -318,7 +318,7 @@ static uint64_t digest(struct rig *r)
 		const uint8_t *p = (const uint8_t *)a;
 
 		HOLDS(bp_alarm_valid(a, size));
-		for (uint32_t i = offsetof(struct bp_alarm, value); i < size; i++)
+		for (uint32_t i = offsetof(struct bp_alarm, value); i < bp_alarm_size(a); i++)
 			h = (h ^ p[i]) * 0x100000001b3ull;
 	}
 	bp_ring_release(ring, cursor);

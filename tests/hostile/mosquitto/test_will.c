@@ -267,10 +267,12 @@ static void delayed(void **state)
 			assert_int_equal(rig_count(&rig, BP_C_WILL_DELAYED), 1);
 			assert_string_equal(told_after(cases[i].seconds * 1000ull - 10), "");
 			rig_advance(&rig, 10 * MS);
-			bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+			bp_mqtt_worker_tick(rig.in, rig.mono_ns + 7);
 		}
 		l = rig_told(&rig);
 		assert_int_equal(l.n, 1);
+		assert_int_equal(
+			l.a[0].times.received_ns, rig.mono_ns + (cases[i].seconds != 0 ? 7 : 0));
 		assert_string_equal(l.a[0].topic, "w/dev");
 		assert_string_equal(l.a[0].client, "dev");
 		assert_memory_equal(l.a[0].client_ip, c.client_ip, 4);

@@ -441,6 +441,7 @@ struct told_list rig_told(struct rig *r)
 		memset(t, 0, sizeof(*t));
 		t->id = a->id;
 		t->time_ns = a->time_ns;
+		must(bp_alarm_times(a, size, &t->times), "an alarm without times");
 		t->value = a->value;
 		t->state = a->state;
 		t->flags = a->flags;

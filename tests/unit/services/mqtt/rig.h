@@ -97,6 +97,7 @@ struct told {
 	char rule[64], client[256], topic[1100], to[1400];
 	uint8_t *payload;
 	uint32_t payload_len;
+	struct bp_alarm_times times;
 };
 struct told_list {
 	struct told *a;

@@ -60,6 +60,38 @@ static void every_field(void **state)
 	}
 }
 
+static uint64_t clock_of_rig(const void *ahead)
+{
+	return rig.mono_ns + *(const uint64_t *)ahead;
+}
+
+/* Received at the begin of the burst; evaluated by the clock, but not before that. */
+static void times_of_the_stages(void **state)
+{
+	const uint64_t ahead[] = {1234, 0, (uint64_t)-300};
+	struct peer c;
+
+	(void)state;
+	open_rig("alarm/{topic}");
+	peer_init(&c, false, 77, 1, 2);
+	rig_connect(&rig, &c, 4, "press 7");
+	for (unsigned i = 0; i < 4; i++) {
+		struct told_list l;
+
+		if (i != 0) /* at first there is no clock */
+			bp_mqtt_worker_set_clock(rig.in, clock_of_rig, &ahead[i - 1]);
+		rig_advance(&rig, 987654321);
+		/* of any length: the times follow at a multiple of 8 bytes */
+		rig_publish_text(&rig, &c, "plant/press/temperature", &"    81"[i]);
+		l = rig_told(&rig);
+		assert_int_equal(l.n, 1);
+		assert_int_equal(l.a[0].times.received_ns, rig.mono_ns);
+		assert_int_equal(l.a[0].times.evaluated_ns, rig.mono_ns + (i == 1 ? 1234 : 0));
+		told_free(&l);
+	}
+	rig_close(&rig);
+}
+
 /* A rule that is shown as an envelope, and one that is only recorded because it clones. */
 static void flags(void **state)
 {
@@ -301,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field),
+		cmocka_unit_test(times_of_the_stages),
 		cmocka_unit_test(flags),
 		cmocka_unit_test(templates),
 		cmocka_unit_test(assigned_name),
