@@ -10,6 +10,7 @@
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
 #include "shm/aggregation/agg.h"
+#include "shm/histogram.h"
 #include "shm/fib/fib.h"
 #include "shm/fib/fib_tables.h"
 #include "shm/lcl/lcl.h"
@@ -45,6 +46,7 @@
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
+ *   alarm_latency CP           struct bp_alarm_latency, one
  *   flows        DP worker     the flow tables (element: one byte; laid out by services/mqtt)
  *   reassembly   DP worker     what inspection keeps of streams (element: one byte; services/mqtt)
  *   fib ...      CP            the forwarding tables: shm/fib/fib.h
@@ -166,6 +168,23 @@ struct bp_alarm_log {
 	char to[160];
 };
 
+/*
+ * Delay of alarms by stage, since the start of the control plane; the alarms that it sent from a
+ * ring and that the broker acknowledged.
+ */
+enum bp_alarm_stage {
+	BP_ALARM_EVALUATE,    /* frame received to record written, in the worker */
+	BP_ALARM_HANDOVER,    /* to the publisher's first reading */
+	BP_ALARM_PUBLISH,     /* to the write to the connection that was acknowledged */
+	BP_ALARM_ACKNOWLEDGE, /* to the PUBACK */
+	BP_ALARM_TOTAL,
+	BP_ALARM_STAGES,
+};
+struct bp_alarm_latency {
+	_Atomic uint64_t invalid; /* alarms with impossible times, which no stage counts */
+	struct bp_histogram stage[BP_ALARM_STAGES];
+};
+
 /* How many elements the tables have; from the configuration: config/segment.h. */
 struct bp_shm_capacities {
 	uint64_t workers, ports; /* minimum 1 */
@@ -197,6 +216,7 @@ struct bp_shm {
 	uint64_t rule_state_len;
 	struct bp_ring *alarm_ring; /* [workers]; this process's view */
 	struct bp_alarm_log *alarm_log;
+	struct bp_alarm_latency *alarm_latency;
 	uint8_t *flows;
 	uint64_t flows_len;
 	uint8_t *reassembly; /* worker w: reassembly + w * (reassembly_len / workers) */

@@ -9,13 +9,13 @@ void bp_inflight_init(struct bp_inflight *f)
 }
 
 bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind kind, uint8_t lane,
-	uint64_t ref, uint32_t bytes, uint64_t now_ns)
+	uint64_t ref, uint32_t bytes)
 {
 	struct bp_inflight_slot *s = &f->slot[mid];
 
 	if (mid == 0 || s->kind != BP_INFLIGHT_FREE)
 		return false;
-	s->sent_ns = now_ns;
+	s->written_ns = 0;
 	s->ref = ref;
 	s->bytes = bytes;
 	s->kind = (uint8_t)kind;
@@ -31,6 +31,13 @@ bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind 
 	f->backlog += kind == BP_INFLIGHT_BACKLOG;
 	f->bytes += bytes;
 	return true;
+}
+
+void bp_inflight_written(struct bp_inflight *f, uint64_t now_ns)
+{
+	for (uint16_t mid = f->newest; mid != 0 && f->slot[mid].written_ns == 0;
+		mid = f->slot[mid].older)
+		f->slot[mid].written_ns = now_ns;
 }
 
 struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid)

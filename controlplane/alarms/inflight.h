@@ -13,7 +13,7 @@
 enum bp_inflight_kind { BP_INFLIGHT_FREE, BP_INFLIGHT_LIVE, BP_INFLIGHT_BACKLOG };
 
 struct bp_inflight_slot {
-	uint64_t sent_ns;      /* monotonic */
+	uint64_t written_ns;   /* to the connection; monotonic; 0: not yet */
 	uint64_t ref;          /* live: entry number in its lane; backlog: id of the row */
 	uint32_t bytes;        /* payload and topic */
 	uint16_t older, newer; /* adjacent slots in the order of sending; 0: none */
@@ -34,7 +34,9 @@ struct bp_inflight {
 void bp_inflight_init(struct bp_inflight *f);
 /* False when the message id is in use; that slot is unchanged. */
 bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind kind, uint8_t lane,
-	uint64_t ref, uint32_t bytes, uint64_t now_ns);
+	uint64_t ref, uint32_t bytes);
+/* All alarms that were added were written to the connection. */
+void bp_inflight_written(struct bp_inflight *f, uint64_t now_ns);
 /* Removes the slot; returns a slot of kind FREE when the message id is not in flight. */
 struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid);
 /* A live alarm was spooled and is now a row of the spool. */

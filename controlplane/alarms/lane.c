@@ -57,6 +57,15 @@ bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_ala
 	return a != NULL || *cursor != before;
 }
 
+bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times)
+{
+	uint64_t cursor = l->cursor;
+	uint32_t size = 0;
+	const struct bp_alarm *a = bp_ring_peek(l->ring, &cursor, &size);
+
+	return a != NULL && bp_alarm_valid(a, size) && bp_alarm_times(a, size, times);
+}
+
 const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e)
 {
 	const struct bp_alarm *a;
@@ -73,6 +82,7 @@ static struct bp_lane_entry *push(struct bp_lane *l, uint64_t end, enum bp_lane_
 	e->end = end;
 	e->id = 0;
 	e->key = 0;
+	e->stamps = (struct bp_alarm_stamps){0};
 	e->state = (uint8_t)state;
 	e->mid = 0;
 	l->cursor = end;

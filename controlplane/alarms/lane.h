@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "biplane/alarm.h"
+#include "controlplane/alarms/alarm_stages.h"
 #include "shm/ring.h"
 
 /*
@@ -27,14 +28,17 @@ struct bp_lane_entry {
 	uint64_t start, end; /* cursors */
 	uint64_t id;         /* id of the alarm, of the last one if the entry covers several */
 	uint64_t key;        /* SENT, PENDING: see key_order.h */
-	uint16_t mid;        /* SENT */
-	uint8_t state;       /* enum bp_lane_state */
+	struct bp_alarm_stamps stamps; /* SENT, PENDING */
+	uint16_t mid;                  /* SENT */
+	uint8_t state;                 /* enum bp_lane_state */
 };
 
 struct bp_lane {
 	struct bp_ring *ring;
-	uint64_t cursor; /* the next record to read */
-	uint64_t seen;   /* records before it were counted and logged */
+	uint64_t cursor;  /* the next record to read */
+	uint64_t seen;    /* records before it were counted and logged */
+	uint64_t stamped; /* end of the record of `stamps`; 0: none */
+	struct bp_alarm_stamps stamps;
 	struct bp_lane_entry *entry;
 	uint32_t mask;          /* entries - 1 */
 	uint64_t first, next;   /* numbers of the oldest entry and of the next one */
@@ -65,6 +69,8 @@ uint64_t bp_lane_used(const struct bp_lane *l);
  * the result true for an invalid record (or a damaged section), which is to be skipped.
  */
 bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record);
+/* Reads the times of the record at the cursor, which must be valid; false: it has none. */
+bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times);
 /* Returns the record of an entry that is not done. */
 const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e);
 

@@ -71,7 +71,7 @@ static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_ala
 	if (rc < 0)
 		return BP_BACKLOG_STOP;
 	p->mid_clash |= !bp_inflight_add(
-		&p->inflight, mid, BP_INFLIGHT_BACKLOG, 0, id, bp_publish_weight(a), bp_mono_ns());
+		&p->inflight, mid, BP_INFLIGHT_BACKLOG, 0, id, bp_publish_weight(a));
 	return p->mid_clash ? BP_BACKLOG_STOP : BP_BACKLOG_SENT;
 }
 

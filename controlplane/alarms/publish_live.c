@@ -34,7 +34,7 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 		return SEND_NONE;
 	}
 	if (!bp_inflight_add(&p->inflight, *mid, BP_INFLIGHT_LIVE, (uint8_t)lane, number,
-		    bp_publish_weight(a), bp_mono_ns())) {
+		    bp_publish_weight(a))) {
 		p->mid_clash = true;
 		return SEND_FULL;
 	}
@@ -79,6 +79,18 @@ static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_e
 	return true;
 }
 
+/* Records when the record before `end` was read for the first time. */
+static void stamp(struct bp_publisher *p, struct bp_lane *l, uint64_t end)
+{
+	struct bp_alarm_times times;
+
+	if (l->stamped == end)
+		return;
+	l->stamped = end;
+	l->stamps = bp_alarm_stages_read(
+		p->shm->alarm_latency, bp_lane_times(l, &times) ? &times : NULL, bp_mono_ns());
+}
+
 /* Reads one new record: sends it, or marks it as waiting for older ones. */
 static bool take_next(struct bp_publisher *p, unsigned lane)
 {
@@ -91,6 +103,7 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 		return true;
 	if (!bp_publish_check(p, l, cursor, a))
 		return bp_lane_push_done(l, cursor);
+	stamp(p, l, cursor);
 	if (bp_lane_full(l))
 		return false;
 	key = bp_key_order_key(&p->order, a);

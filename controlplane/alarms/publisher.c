@@ -58,8 +58,8 @@ static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 {
 	const struct bp_inflight_slot *oldest = &p->inflight.slot[p->inflight.oldest];
 
-	return p->inflight.oldest != 0 && now > oldest->sent_ns &&
-	       now - oldest->sent_ns > p->ack_timeout_ns;
+	return p->inflight.oldest != 0 && oldest->written_ns != 0 && now > oldest->written_ns &&
+	       now - oldest->written_ns > p->ack_timeout_ns;
 }
 
 static void pump(struct bp_publisher *p);
@@ -101,12 +101,16 @@ static void on_acked(void *arg, uint16_t mid)
 {
 	struct bp_publisher *p = arg;
 	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
+	struct bp_lane_entry *e;
 
 	switch ((enum bp_inflight_kind)s.kind) {
 	case BP_INFLIGHT_FREE:
 		return;
 	case BP_INFLIGHT_LIVE:
-		bp_lane_set_done(&p->lane[s.lane], bp_lane_entry(&p->lane[s.lane], s.ref));
+		e = bp_lane_entry(&p->lane[s.lane], s.ref);
+		bp_alarm_stages_acknowledged(
+			p->shm->alarm_latency, &e->stamps, s.written_ns, bp_mono_ns());
+		bp_lane_set_done(&p->lane[s.lane], e);
 		break;
 	case BP_INFLIGHT_BACKLOG:
 		bp_backlog_acked(&p->backlog, s.ref);
@@ -217,6 +221,7 @@ static void pump(struct bp_publisher *p)
 	update_gauges(p);
 	/* Last, because it may detect a lost connection. */
 	bp_edge_link_flush(p->link);
+	bp_inflight_written(&p->inflight, bp_mono_ns());
 	adapt_tick(p, now);
 	if (p->draining)
 		drain(p, now);
@@ -421,6 +426,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	p->down_since_ns = bp_mono_ns();
 	bp_inflight_init(&p->inflight);
 	bp_alarm_log_open(&p->log, shm->alarm_log);
+	bp_alarm_stages_reset(shm->alarm_latency);
 	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
 	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);

@@ -118,8 +118,11 @@ static inline bool bp_publish_order_given_up(const struct bp_publisher *p, const
 
 static inline void bp_publish_record(struct bp_lane *l, uint64_t number, uint64_t id, uint64_t key)
 {
-	bp_lane_entry(l, number)->id = id;
-	bp_lane_entry(l, number)->key = key;
+	struct bp_lane_entry *e = bp_lane_entry(l, number);
+
+	e->id = id;
+	e->key = key;
+	e->stamps = l->stamps;
 }
 
 /* Returns whether the disk is in the delay after a failure. */

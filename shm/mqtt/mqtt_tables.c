@@ -12,6 +12,7 @@ static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_ALARM_RING] = {"alarm_ring", 1, BP_SEG_DATA},
 	[BP_MT_ALARM_TAIL] = {"alarm_tail", sizeof(struct bp_ring_tail), BP_SEG_CONTROL},
 	[BP_MT_ALARM_LOG] = {"alarm_log", sizeof(struct bp_alarm_log), BP_SEG_CONTROL},
+	[BP_MT_ALARM_LATENCY] = {"alarm_latency", sizeof(struct bp_alarm_latency), BP_SEG_CONTROL},
 	[BP_MT_FLOWS] = {"flows", 1, BP_SEG_DATA},
 	[BP_MT_REASSEMBLY] = {"reassembly", 1, BP_SEG_DATA},
 };
@@ -26,7 +27,8 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && z[BP_MT_ALARM_RING] % workers == 0 &&
 	       ring >= BP_ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
 	       z[BP_MT_ALARM_TAIL] == workers && z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
-	       z[BP_MT_FLOWS] % workers == 0 && z[BP_MT_REASSEMBLY] % workers == 0;
+	       z[BP_MT_ALARM_LATENCY] == 1 && z[BP_MT_FLOWS] % workers == 0 &&
+	       z[BP_MT_REASSEMBLY] % workers == 0;
 }
 
 static int map(
@@ -46,6 +48,7 @@ static int map(
 	m->rule_state = address[BP_MT_RULE_STATE];
 	m->rule_state_len = z[BP_MT_RULE_STATE];
 	m->alarm_log = address[BP_MT_ALARM_LOG];
+	m->alarm_latency = address[BP_MT_ALARM_LATENCY];
 	m->flows = address[BP_MT_FLOWS];
 	m->flows_len = z[BP_MT_FLOWS];
 	m->reassembly = address[BP_MT_REASSEMBLY];

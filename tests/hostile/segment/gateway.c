@@ -161,8 +161,8 @@ static void trackers(struct gateway *g)
 /* The figures of the control plane's that no worker reads. */
 static bool is_read(const char *name)
 {
-	return strcmp(name, "alarm_log") != 0 && strcmp(name, "cp_faults") != 0 &&
-	       strcmp(name, "phd_status") != 0;
+	return strcmp(name, "alarm_log") != 0 && strcmp(name, "alarm_latency") != 0 &&
+	       strcmp(name, "cp_faults") != 0 && strcmp(name, "phd_status") != 0;
 }
 
 #define HOT_MAX 4096u

@@ -136,13 +136,24 @@ struct bp_alarm *test_alarm_number(uint64_t id, const char *to, size_t pad)
 
 bool test_ring_put(struct bp_ring *ring, const struct bp_alarm *a)
 {
+	const uint64_t now = test_now_ns();
+
+	return test_ring_put_times(ring, a, &(struct bp_alarm_times){now, now});
+}
+
+bool test_ring_put_times(
+	struct bp_ring *ring, const struct bp_alarm *a, const struct bp_alarm_times *times)
+{
 	uint64_t mark;
-	uint32_t size = (uint32_t)bp_alarm_size(a);
-	void *room = bp_ring_reserve(ring, size, &mark);
+	uint32_t size = (uint32_t)bp_alarm_size(a), at = (uint32_t)bp_alarm_times_at(size);
+	char *room =
+		bp_ring_reserve(ring, times != NULL ? at + (uint32_t)sizeof(*times) : size, &mark);
 
 	if (room == NULL)
 		return false;
 	memcpy(room, a, size);
+	if (times != NULL)
+		memcpy(room + at, times, sizeof(*times));
 	bp_ring_commit(ring, mark);
 	return true;
 }

@@ -67,7 +67,11 @@ struct bp_alarm *test_alarm_make(const struct test_alarm *t);
  */
 struct bp_alarm *test_alarm_number(uint64_t id, const char *to, size_t pad);
 /* Writes the alarm to the ring; false when the ring is full. */
+/* Received and evaluated now. */
 bool test_ring_put(struct bp_ring *ring, const struct bp_alarm *a);
+/* NULL: without times. */
+bool test_ring_put_times(
+	struct bp_ring *ring, const struct bp_alarm *a, const struct bp_alarm_times *times);
 
 /* A configuration for a segment of its own, in memory, with these settings of mqtt; ring: bytes per
  * worker. */

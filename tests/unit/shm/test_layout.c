@@ -128,6 +128,7 @@ static void tables_have_the_configured_sizes(void **state)
 	for (unsigned w = 0; w < 3; w++)
 		touch(m.alarm_ring[w].data, m.alarm_ring[w].capacity);
 	touch(m.alarm_log, BP_ALARM_LOG_LEN * sizeof(*m.alarm_log));
+	touch(m.alarm_latency, sizeof(*m.alarm_latency));
 	touch(m.flows, m.flows_len);
 	assert_int_equal(m.reassembly_len, 3 * (20032 + BP_JOURNAL_BYTES)); /* likewise */
 	touch(m.reassembly, m.reassembly_len);
@@ -419,8 +420,8 @@ static void a_segment_without_our_tables_is_refused(void **state)
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
 	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
-		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "flows",
-		"reassembly", "fib", "interfaces", "lpm4_root", "lpm6_root"};
+		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "alarm_latency",
+		"flows", "reassembly", "fib", "interfaces", "lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];

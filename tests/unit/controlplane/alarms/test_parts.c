@@ -66,11 +66,11 @@ static void inflight_order_and_totals(void **state)
 
 	(void)state;
 	bp_inflight_init(f);
-	assert_false(bp_inflight_add(f, 0, BP_INFLIGHT_LIVE, 0, 0, 1, 1));
-	assert_true(bp_inflight_add(f, 65535, BP_INFLIGHT_LIVE, 3, 100, 10, 1000));
-	assert_true(bp_inflight_add(f, 1, BP_INFLIGHT_BACKLOG, 0, 200, 20, 1001));
-	assert_true(bp_inflight_add(f, 2, BP_INFLIGHT_LIVE, 4, 300, 30, 1002));
-	assert_false(bp_inflight_add(f, 1, BP_INFLIGHT_LIVE, 0, 9, 9, 9)); /* in use */
+	assert_false(bp_inflight_add(f, 0, BP_INFLIGHT_LIVE, 0, 0, 1));
+	assert_true(bp_inflight_add(f, 65535, BP_INFLIGHT_LIVE, 3, 100, 10));
+	assert_true(bp_inflight_add(f, 1, BP_INFLIGHT_BACKLOG, 0, 200, 20));
+	assert_true(bp_inflight_add(f, 2, BP_INFLIGHT_LIVE, 4, 300, 30));
+	assert_false(bp_inflight_add(f, 1, BP_INFLIGHT_LIVE, 0, 9, 9)); /* in use */
 	assert_int_equal(f->count, 3);
 	assert_int_equal(f->backlog, 1);
 	assert_int_equal(f->bytes, 60);
@@ -91,6 +91,29 @@ static void inflight_order_and_totals(void **state)
 	assert_int_equal(f->oldest, 0);
 	assert_int_equal(f->newest, 0);
 	assert_int_equal(f->count + f->backlog + f->bytes, 0);
+	free(f);
+}
+
+/* Only what was added since the last time. */
+static void inflight_written_times(void **state)
+{
+	struct bp_inflight *f = malloc(sizeof(*f));
+
+	(void)state;
+	bp_inflight_init(f);
+	bp_inflight_written(f, 5);
+	assert_true(bp_inflight_add(f, 7, BP_INFLIGHT_LIVE, 0, 0, 1));
+	assert_true(bp_inflight_add(f, 9, BP_INFLIGHT_BACKLOG, 0, 0, 1));
+	assert_int_equal(f->slot[7].written_ns, 0);
+	bp_inflight_written(f, 10);
+	assert_true(bp_inflight_add(f, 8, BP_INFLIGHT_LIVE, 0, 0, 1));
+	bp_inflight_written(f, 20);
+	bp_inflight_written(f, 30);
+	assert_int_equal(bp_inflight_take(f, 7).written_ns, 10);
+	assert_int_equal(bp_inflight_take(f, 9).written_ns, 10);
+	assert_int_equal(bp_inflight_take(f, 8).written_ns, 20);
+	assert_true(bp_inflight_add(f, 8, BP_INFLIGHT_LIVE, 0, 0, 1));
+	assert_int_equal(f->slot[8].written_ns, 0);
 	free(f);
 }
 
@@ -343,6 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(id_set_against_a_model),
 		cmocka_unit_test(inflight_order_and_totals),
+		cmocka_unit_test(inflight_written_times),
 		cmocka_unit_test(lane_releases_in_order),
 		cmocka_unit_test(lane_is_bounded),
 		cmocka_unit_test(log_keeps_the_newest),

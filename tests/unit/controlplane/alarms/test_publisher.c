@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ring to broker to subscriber, with a real mosquitto that comes and goes. */
-#include "config/mqtt/settings.h"
-#include "tests/unit/controlplane/test.h"
+#include "publisher_rig.h"
 
 #include <event2/event.h>
 #include <jansson.h>
@@ -12,89 +11,8 @@
 #include <unistd.h>
 
 #include "controlplane/alarms/alarm_log.h"
-#include "controlplane/alarms/publisher.h"
-#include "controlplane/process/ring_events.h"
 
-struct fixture {
-	char dir[64];
-	struct test_broker broker;
-	struct test_subscriber *subscriber;
-	struct bp_config config;
-	struct bp_config_mqtt mqtt;
-	struct bp_shm shm;
-	struct event_base *base;
-	struct bp_ring_events *rings;
-	struct bp_publisher *publisher;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	test_dir_make(f->dir, sizeof(f->dir));
-	test_broker_make(&f->broker, f->dir, "");
-	test_broker_start(&f->broker);
-	f->subscriber = test_subscriber_start(&f->broker);
-	test_config(&f->config, &f->mqtt, f->dir, f->broker.port, 2, 1 << 20);
-	*state = f;
-	return 0;
-}
-
-static void stop_publisher(struct fixture *f)
-{
-	bp_ring_events_free(f->rings);
-	bp_publisher_free(f->publisher);
-	f->rings = NULL;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	stop_publisher(f);
-	if (f->base != NULL)
-		event_base_free(f->base);
-	if (f->shm.segment != NULL)
-		test_shm_free(&f->shm);
-	test_subscriber_stop(f->subscriber);
-	test_broker_stop(&f->broker);
-	test_dir_remove(f->dir);
-	free(f);
-	return 0;
-}
-
-static void start_publisher(struct fixture *f)
-{
-	char err[256] = "";
-
-	f->rings = bp_ring_events_new(f->base, &f->shm.control->cp_sleeps, NULL, NULL);
-	f->publisher = bp_publisher_new(f->base, &f->shm, f->rings, &f->mqtt, err, sizeof(err));
-	if (f->publisher == NULL)
-		fail_msg("no publisher: %s", err);
-}
-
-/* The segment and a publisher on it, as the configuration now says. */
-static void start(struct fixture *f)
-{
-	test_shm_make(&f->shm, &f->config);
-	f->base = event_base_new();
-	start_publisher(f);
-}
-
-static uint64_t get(const _Atomic uint64_t *counter)
-{
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-static void put(struct fixture *f, unsigned worker, uint64_t id)
-{
-	struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
-
-	RUN_UNTIL(f, test_ring_put(bp_shm_ring(&f->shm, worker), a));
-	free(a);
-}
-
-/* Of another topic: it need not wait for those of put(). */
+/* Of another topic: it need not wait for those of rig_put(). */
 static void put_live(struct fixture *f, unsigned worker, uint64_t id)
 {
 	char payload[32];
@@ -117,9 +35,9 @@ static void exactly_these_arrive(void **state)
 {
 	struct fixture *f = *state;
 
-	start(f);
+	rig_start(f);
 	for (uint64_t id = 1; id <= 3000; id++)
-		put(f, id % 2, id);
+		rig_put(f, id % 2, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 3000));
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 3000);
 	assert_int_equal(test_subscriber_count(f->subscriber), 3000);
@@ -156,7 +74,7 @@ static void payload_modes_and_topics(void **state)
 	struct bp_alarm *a;
 	struct bp_ring *ring;
 
-	start(f);
+	rig_start(f);
 	ring = bp_shm_ring(&f->shm, 0);
 	a = test_alarm_make(&t);
 	assert_true(test_ring_put(ring, a));
@@ -183,7 +101,7 @@ static void payload_modes_and_topics(void **state)
 	a = test_alarm_make(&t);
 	assert_true(test_ring_put(ring, a));
 	free(a);
-	put(f, 0, 9);
+	rig_put(f, 0, 9);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 2);
 	RUN_UNTIL(f, test_subscriber_count(f->subscriber) == 2);
 	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 5);
@@ -205,7 +123,7 @@ static void damaged_records_are_passed_over(void **state)
 	struct bp_ring *ring;
 	uint64_t mark;
 
-	start(f);
+	rig_start(f);
 	ring = bp_shm_ring(&f->shm, 1);
 	for (unsigned kind = 0; kind < 3; kind++) {
 		struct bp_alarm *a = bp_ring_reserve(ring, 128, &mark);
@@ -216,7 +134,7 @@ static void damaged_records_are_passed_over(void **state)
 		a->to_len = kind == 2 ? UINT16_MAX : 0;
 		bp_ring_commit(ring, mark);
 	}
-	put(f, 1, 5);
+	rig_put(f, 1, 5);
 	RUN_UNTIL(f, test_subscriber_times(f->subscriber, 5) == 1);
 	RUN_UNTIL(f, bp_ring_used(ring) == 0);
 	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 3);
@@ -230,12 +148,12 @@ static void broker_away_then_back(void **state)
 	uint64_t previous = 1;
 
 	f->mqtt.publisher.max_inflight = 8; /* two of them for the backlog: it takes a while */
-	start(f);
-	put(f, 0, 1);
+	rig_start(f);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 2; id <= backlog; id++)
-		put(f, id % 2, id);
+		rig_put(f, id % 2, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_spooled) >= backlog - 1 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
@@ -276,16 +194,16 @@ static void broker_restarts_under_load(void **state)
 	struct fixture *f = *state;
 	uint64_t id = 0;
 
-	start(f);
+	rig_start(f);
 	for (unsigned round = 0; round < 4; round++) {
 		uint64_t acked = get(&f->shm.control->cp_alarms_acked);
 
 		for (unsigned i = 0; i < 3000; i++)
-			put(f, i % 2, ++id);
+			rig_put(f, i % 2, ++id);
 		RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > acked + 500);
 		test_broker_stop(&f->broker); /* with alarms in flight */
 		for (unsigned i = 0; i < 500; i++)
-			put(f, i % 2, ++id);
+			rig_put(f, i % 2, ++id);
 		test_broker_start(&f->broker);
 	}
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, id));
@@ -303,12 +221,12 @@ static void silent_broker(void **state)
 	struct fixture *f = *state;
 
 	f->mqtt.publisher.puback_timeout_ns = 200000000;
-	start(f);
-	put(f, 0, 1);
+	rig_start(f);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 500; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	/* All are safe on disk and the ring is free, though none was acknowledged. */
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 499 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
@@ -326,13 +244,13 @@ static void overflow_goes_to_the_spool(void **state)
 
 	f->mqtt.alarm_queue_size = 64 << 10;
 	f->mqtt.publisher.max_inflight = 4;
-	start(f);
-	put(f, 0, 1);
+	rig_start(f);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	ring = bp_shm_ring(&f->shm, 0);
 	kill(f->broker.pid, SIGSTOP); /* ack_timeout is 30 s: only the overflow can help */
 	for (uint64_t id = 2; id <= 5000; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	assert_true(get(&f->shm.control->cp_alarms_spooled) > 3000);
 	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
 	assert_true(bp_ring_used(ring) <= ring->capacity);
@@ -352,20 +270,20 @@ static void drain_saves_remaining_alarms(void **state)
 	struct fixture *f = *state;
 	bool done = false;
 
-	start(f);
-	put(f, 0, 1);
+	rig_start(f);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 400; id++)
-		put(f, id % 2, id);
+		rig_put(f, id % 2, id);
 	bp_publisher_drain(f->publisher, 50000000, finished, &done);
 	RUN_UNTIL(f, done);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->shm, 0)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->shm, 1)), 0);
-	stop_publisher(f);
+	rig_stop_publisher(f);
 	kill(f->broker.pid, SIGCONT);
 	/* The next one finds them, and new alarms get higher ids. */
-	start_publisher(f);
+	rig_start_publisher(f);
 	assert_true(get(&f->shm.shared->next_alarm_id) >= 401);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 400));
 }
@@ -378,16 +296,16 @@ static void unwritable_spool(void **state)
 
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	test_write_file(path, "a file where a directory must be");
-	start(f);
+	rig_start(f);
 	assert_true(get(&f->shm.control->cp_spool_errors) > 0);
-	put(f, 0, 1);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 	test_broker_stop(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
 	uint64_t errors = get(&f->shm.control->cp_spool_errors);
 
 	for (uint64_t id = 2; id <= 300; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_errors) > errors);
 	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 0);
 	assert_true(bp_ring_used(bp_shm_ring(&f->shm, 0)) > 0);
@@ -406,20 +324,20 @@ static void spool_recovers(void **state)
 	struct fixture *f = *state;
 	char path[128], no_reply[128];
 
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 100; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 100);
-	stop_publisher(f);
+	rig_stop_publisher(f);
 	f->publisher = NULL;
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	snprintf(no_reply, sizeof(no_reply), "%s/away", f->dir);
 	assert_int_equal(rename(path, no_reply), 0);
 	test_write_file(path, "a file where a directory must be");
 	test_broker_start(&f->broker);
-	start_publisher(f);
+	rig_start_publisher(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
 	assert_int_equal(get(&f->shm.control->cp_spool_rows), 0);
 	unlink(path);
@@ -440,11 +358,11 @@ static void backlog_is_sent_at_its_share(void **state)
 	struct fixture *f = *state;
 
 	f->mqtt.publisher.max_inflight = 8;
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 2000; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 2000);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 10);
@@ -470,11 +388,11 @@ static void link_lost_with_backlog_in_flight(void **state)
 	uint64_t last;
 
 	f->mqtt.publisher.puback_timeout_ns = 200000000;
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 3000);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 0);
@@ -496,7 +414,7 @@ static void same_id_twice(void **state)
 	struct fixture *f = *state;
 	struct bp_alarm *a, *b;
 
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
@@ -520,11 +438,11 @@ static void spool_bounds_are_counted(void **state)
 	uint64_t dropped;
 
 	f->mqtt.spool.max_bytes = 64 << 10;
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
-		put(f, 0, id);
+		rig_put(f, 0, id);
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
 	dropped = get(&f->shm.control->cp_alarms_dropped_size);
 	assert_true(dropped > 0);
@@ -542,7 +460,7 @@ static void settings_change_while_running(void **state)
 	struct bp_config_mqtt changed = f->mqtt;
 	char err[256], path[128];
 
-	start(f);
+	rig_start(f);
 	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
 	/* The same: no reconnect. */
 	changed.publisher.max_inflight = 50;
@@ -565,7 +483,7 @@ static void settings_change_while_running(void **state)
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, changed.publisher.ca_file));
 	assert_non_null(strstr(err, "mqtt.publisher.tls.ca"));
-	put(f, 0, 1);
+	rig_put(f, 0, 1);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
 }
 
@@ -589,8 +507,8 @@ static void password_is_used(void **state)
 	snprintf(f->mqtt.publisher.password_file, sizeof(f->mqtt.publisher.password_file),
 		"%s/password", f->dir);
 	test_write_file(f->mqtt.publisher.password_file, "wrong\n");
-	start(f);
-	put(f, 0, 1);
+	rig_start(f);
+	rig_put(f, 0, 1);
 	/* Refused for now: the alarm is kept. */
 	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
 	assert_int_equal(get(&f->shm.control->cp_edge_connects), 0);
@@ -605,22 +523,29 @@ static void password_is_used(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(exactly_these_arrive, setup, teardown),
-		cmocka_unit_test_setup_teardown(payload_modes_and_topics, setup, teardown),
-		cmocka_unit_test_setup_teardown(damaged_records_are_passed_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(broker_away_then_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(broker_restarts_under_load, setup, teardown),
-		cmocka_unit_test_setup_teardown(silent_broker, setup, teardown),
-		cmocka_unit_test_setup_teardown(overflow_goes_to_the_spool, setup, teardown),
-		cmocka_unit_test_setup_teardown(drain_saves_remaining_alarms, setup, teardown),
-		cmocka_unit_test_setup_teardown(unwritable_spool, setup, teardown),
-		cmocka_unit_test_setup_teardown(spool_recovers, setup, teardown),
-		cmocka_unit_test_setup_teardown(backlog_is_sent_at_its_share, setup, teardown),
-		cmocka_unit_test_setup_teardown(link_lost_with_backlog_in_flight, setup, teardown),
-		cmocka_unit_test_setup_teardown(same_id_twice, setup, teardown),
-		cmocka_unit_test_setup_teardown(spool_bounds_are_counted, setup, teardown),
-		cmocka_unit_test_setup_teardown(settings_change_while_running, setup, teardown),
-		cmocka_unit_test_setup_teardown(password_is_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(exactly_these_arrive, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(payload_modes_and_topics, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			damaged_records_are_passed_over, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(broker_away_then_back, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			broker_restarts_under_load, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(silent_broker, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			overflow_goes_to_the_spool, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			drain_saves_remaining_alarms, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(unwritable_spool, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(spool_recovers, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			backlog_is_sent_at_its_share, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			link_lost_with_backlog_in_flight, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(same_id_twice, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(spool_bounds_are_counted, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(
+			settings_change_while_running, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(password_is_used, rig_setup, rig_teardown),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
