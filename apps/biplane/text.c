@@ -2,6 +2,7 @@
 #include "apps/biplane/text.h"
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,17 @@ void bp_text_time(uint64_t unix_ns, char out[BP_TEXT_TIME])
 	gmtime_r(&seconds, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(out, BP_TEXT_TIME, "%s.%09uZ", day, (unsigned)(unix_ns % 1000000000u));
+}
+
+json_t *bp_text_interval(int64_t ns)
+{
+	static const char *const unit[] = {"ns", "us", "ms", "s"};
+	double v = (double)ns;
+	unsigned u = 0;
+
+	for (; u < 3 && fabs(v) >= 1000.0; u++)
+		v /= 1000.0;
+	return json_sprintf("%.4g %s", v, unit[u]);
 }
 
 void bp_text_address(const uint8_t *ip, bool ip6, uint16_t port, char out[BP_TEXT_ADDRESS])

@@ -35,6 +35,9 @@ void bp_text_source(const struct bp_value_source *v, char out[BP_TEXT_SOURCE]);
 #define BP_TEXT_DURATION 32
 void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION]);
 
+/* A JSON string: "15 us", "472 ns", "-1.25 ms", "2 s", exact to four digits. */
+json_t *bp_text_interval(int64_t ns);
+
 /*
  * A JSON string of the up to `max` bytes before a NUL. Another process writes the segment, and
  * topics are external input: bytes that are not UTF-8 become U+FFFD.

@@ -7,8 +7,8 @@
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/print_json.h"
-#include "apps/biplane/show/lcl/lcl_text.h"
 #include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
 #include "config/aggregation/settings.h"
 #include "config/config.h"
 #include "config/defaults.h"
@@ -60,9 +60,9 @@ static json_t *json_admission(
 	snprintf(full, sizeof(full), "%.0f%%", 100 * (double)a->slot_bytes / turn);
 	return json_pack("{ss so ss si so so so so ss}", "flow", f->name, "id", json_integer(f->id),
 		"output_port", c->port[p->port].name, "hops", (int)f->hops, "latency_budget",
-		bp_lcl_time_text(budget), "min", bp_lcl_time_text(budget + a->early_ns), "max",
-		bp_lcl_time_text(budget + a->late_ns), "jitter",
-		bp_lcl_time_text(a->late_ns - a->early_ns), "slot_load", full);
+		bp_text_interval(budget), "min", bp_text_interval(budget + a->early_ns), "max",
+		bp_text_interval(budget + a->late_ns), "jitter",
+		bp_text_interval(a->late_ns - a->early_ns), "slot_load", full);
 }
 
 static json_t *promises(const struct bp_config *c)

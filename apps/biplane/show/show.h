@@ -92,6 +92,9 @@ unsigned bp_show_ports_in_use(const struct bp_shm *m);
 /* The integer at `key`, 0 when there is none. */
 json_int_t bp_show_int(const json_t *object, const char *key);
 
+/* A copy of rows with a text for each integer member NAME_ns, "15 us", as member NAME. */
+json_t *bp_show_intervals(const json_t *rows);
+
 /* Whether a process has that number; see bp_dataplane_alive() for the data plane's. */
 bool bp_show_alive(uint64_t pid);
 

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <string.h>
 
 #include "apps/biplane/show/show.h"
+#include "apps/biplane/text.h"
 
 void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port_sum *sum)
 {
@@ -44,6 +46,30 @@ void bp_show_refused(json_int_t n, const char *what, FILE *out)
 			" %s not installed: the kernel forwards their traffic; section routing of "
 			"the configuration sets the capacities\n",
 			n, what);
+}
+
+json_t *bp_show_intervals(const json_t *rows)
+{
+	json_t *copy = json_deep_copy(rows), *row;
+	size_t i;
+
+	json_array_foreach(copy, i, row)
+	{
+		const char *key;
+		json_t *v;
+
+		json_object_foreach(json_array_get(rows, i), key, v)
+		{
+			const size_t n = strlen(key);
+			char name[64];
+
+			if (!json_is_integer(v) || n < 4 || strcmp(key + n - 3, "_ns") != 0)
+				continue;
+			snprintf(name, sizeof(name), "%.*s", (int)(n - 3), key);
+			json_object_set_new(row, name, bp_text_interval(json_integer_value(v)));
+		}
+	}
+	return copy;
 }
 
 bool bp_show_alive(uint64_t pid)

@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "apps/biplane/show/lcl/lcl_text.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "apps/biplane/show/show.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "shm/lcl/lcl.h"
-
-json_t *bp_lcl_time_text(int64_t ns)
-{
-	static const char *const unit[] = {"ns", "us", "ms", "s"};
-	double v = (double)ns;
-	unsigned u = 0;
-	char text[32];
-
-	for (; u < 3 && fabs(v) >= 1000.0; u++)
-		v /= 1000.0;
-	snprintf(text, sizeof(text), "%.4g %s", v, unit[u]);
-	return json_string(text);
-}
 
 static json_t *rate_text(json_int_t bps)
 {
@@ -33,31 +19,6 @@ static json_t *rate_text(json_int_t bps)
 		v /= 1000.0;
 	snprintf(text, sizeof(text), "%.4g %s", v, unit[u]);
 	return json_string(text);
-}
-
-/* What ends in _ns becomes a text of the same name without that. */
-static json_t *for_people(const json_t *rows)
-{
-	json_t *copy = json_deep_copy(rows), *row;
-	size_t i;
-
-	json_array_foreach(copy, i, row)
-	{
-		const char *key;
-		json_t *v;
-
-		json_object_foreach(json_array_get(rows, i), key, v)
-		{
-			const size_t n = strlen(key);
-			char name[64];
-
-			if (!json_is_integer(v) || n < 4 || strcmp(key + n - 3, "_ns") != 0)
-				continue;
-			snprintf(name, sizeof(name), "%.*s", (int)(n - 3), key);
-			json_object_set_new(row, name, bp_lcl_time_text(json_integer_value(v)));
-		}
-	}
-	return copy;
 }
 
 static void print_ports(const json_t *ports, FILE *out)
@@ -105,7 +66,7 @@ static void print_ports(const json_t *ports, FILE *out)
 		{"lost", "GATED-%", 1},
 		{NULL, NULL, 0},
 	};
-	json_t *rows = for_people(ports), *row;
+	json_t *rows = bp_show_intervals(ports), *row;
 	size_t i;
 
 	json_array_foreach(rows, i, row)
@@ -144,7 +105,7 @@ static void print_broken(const json_t *ports, FILE *out)
 
 	json_array_foreach(ports, i, port)
 	{
-		json_t *rows = for_people(json_object_get(port, "recent_violations")), *row;
+		json_t *rows = bp_show_intervals(json_object_get(port, "recent_violations")), *row;
 		size_t k;
 
 		json_array_foreach(rows, k, row)
@@ -196,7 +157,7 @@ static void print_flows(const json_t *flows, FILE *out)
 		{"jitter_max", "MAX", 1},
 		{NULL, NULL, 0},
 	};
-	json_t *rows = for_people(flows);
+	json_t *rows = bp_show_intervals(flows);
 
 	fputs("\nflows\n", out);
 	bp_table_print(out, what, rows, "no flows yet");

@@ -9,9 +9,6 @@
 
 /* How LCL scheduling is written for people. */
 
-/* "15 us", "472 ns", "-1.25 ms", "2 s": exact to four digits. A new reference. */
-json_t *bp_lcl_time_text(int64_t ns);
-
 /* What bp_lcl_view() collected (apps/biplane/show/lcl/lcl_view.h): tables, and deviations as
  * pictures. */
 void bp_lcl_view_print(const json_t *view, FILE *out);

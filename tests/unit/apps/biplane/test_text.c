@@ -112,6 +112,29 @@ static void durations(void **state)
 	assert_string_equal(out, "12 d 01:01:01");
 }
 
+static void intervals(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0 ns"},
+		{472, "472 ns"},
+		{15000, "15 us"},
+		{13311, "13.31 us"},
+		{-1250000, "-1.25 ms"},
+		{2000000000, "2 s"},
+		{7200000000000, "7200 s"},
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *text = bp_text_interval(cases[i].ns);
+
+		assert_string_equal(json_string_value(text), cases[i].text);
+		json_decref(text);
+	}
+}
+
 static void check_json(const char *text, size_t max, const char *expected)
 {
 	json_t *v = bp_text_json(text, max);
@@ -205,6 +228,7 @@ int main(void)
 		cmocka_unit_test(sources),
 		cmocka_unit_test(damaged_sources),
 		cmocka_unit_test(durations),
+		cmocka_unit_test(intervals),
 		cmocka_unit_test(strings_of_others),
 		cmocka_unit_test(tables_are_aligned),
 		cmocka_unit_test(terminals_are_protected),
