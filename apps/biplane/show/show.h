@@ -57,6 +57,7 @@ extern const struct bp_show_view bp_show_ports;
 extern const struct bp_show_view bp_show_nodes;
 extern const struct bp_show_view bp_show_drops;
 extern const struct bp_show_view bp_show_alarms;
+extern const struct bp_show_view bp_show_latency;
 extern const struct bp_show_view bp_show_connections;
 extern const struct bp_show_view bp_show_not_inspected;
 extern const struct bp_show_view bp_show_rules;

@@ -12,7 +12,7 @@ from lab import BIPLANE, CLOUD, wait_until
 from peers import Collector, Publisher
 
 COMMANDS = ("run", "dataplane", "controlplane", "config check", "replay", "show", "reload")
-VIEWS = ("ports", "nodes", "drops", "alarms", "connections", "rules", "counters", "interfaces", "neighbors",
+VIEWS = ("ports", "nodes", "drops", "alarms", "latency", "connections", "rules", "counters", "interfaces", "neighbors",
          "routes", "health", "not-inspected")
 
 

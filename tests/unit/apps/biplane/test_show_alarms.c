@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show alarms` and `show connections`. */
+/* `show alarms`, `show latency` and `show connections`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,6 +108,39 @@ static void an_impossible_value_is_refused(void **state)
 	add_alarm(&w, 1, 0, __builtin_nan(""));
 	assert_null(bp_show_alarms.collect(&source, err, sizeof(err)));
 	assert_non_null(strstr(err, "damaged"));
+}
+
+static void stages_of_alarms(void **state)
+{
+	struct bp_alarm_latency *l = shm.alarm_latency;
+	json_t *v = collect(&bp_show_latency);
+	char *text;
+
+	assert_int_equal(json_array_size(json_object_get(v, "stages")), BP_ALARM_STAGES);
+	assert_number(row(v, "stages", 0), "count", 0);
+	assert_true(json_is_null(json_object_get(row(v, "stages", 0), "p50_ns")));
+	text = text_of(&bp_show_latency, v, false);
+	assert_non_null(strstr(text, "evaluate         0    -    -"));
+	assert_null(strstr(text, "invalid"));
+	free(text);
+
+	for (unsigned i = 0; i < 999; i++)
+		bp_histogram_add(&l->stage[BP_ALARM_PUBLISH], 10000);
+	bp_histogram_add(&l->stage[BP_ALARM_PUBLISH], 2010000);
+	atomic_store(&l->invalid, 1);
+	v = collect(&bp_show_latency);
+	assert_text(row(v, "stages", 2), "stage", "publish");
+	assert_number(row(v, "stages", 2), "count", 1000);
+	assert_number(row(v, "stages", 2), "avg_ns", 12000);
+	assert_number(row(v, "stages", 2), "p50_ns", 10239);
+	assert_number(row(v, "stages", 2), "p999_ns", 10239);
+	assert_number(row(v, "stages", 2), "max_ns", 2010000);
+	assert_number(v, "invalid", 1);
+	text = text_of(&bp_show_latency, v, false);
+	assert_non_null(strstr(text, "publish       1000  12 us  10.24 us"));
+	assert_non_null(strstr(text, "2.01 ms\n"));
+	assert_non_null(strstr(text, "\n1 alarm with invalid times not counted\n"));
+	free(text);
 }
 
 static void flows_up_to_the_limit(void **state)
@@ -240,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(alarms_newest_last),
 		CASE(an_impossible_value_is_refused),
+		CASE(stages_of_alarms),
 		CASE(unread_by_reason_and_client),
 		CASE(flows_up_to_the_limit),
 	};
