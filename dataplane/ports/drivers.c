@@ -17,7 +17,7 @@ static const struct bp_driver drivers[] = {
 	{.name = "net_tap",
 		.no_rss = true,
 		.software_checksum = true,
-		.rx_interrupts = true,
+		.readable_queues = true,
 		.link_unreliable = true},
 	{.name = "net_null", .no_rss = true, .sends_chains = true},
 	/*

@@ -26,8 +26,9 @@ struct bp_driver {
 	bool software_checksum;
 	bool packet_sockets; /* each queue is an AF_PACKET socket */
 	bool xdp_sockets;    /* each queue has an AF_XDP socket, created with the queue */
-	/* a virtual device with receive interrupts; network cards are expected to have them */
-	bool rx_interrupts;
+	/* configured for receive interrupts, each queue has a descriptor that is readable while
+	 * frames wait */
+	bool readable_queues;
 };
 
 /* Never NULL: unknown names get a driver without special properties. */

@@ -191,7 +191,7 @@ static int start_one(struct bp_port *p, uint16_t id, const struct bp_port_queues
 {
 	int rc;
 
-	p->rx_interrupts = sleeps && (p->pci || p->driver->rx_interrupts);
+	p->rx_interrupts = sleeps && (p->pci || p->driver->readable_queues);
 	rc = try_start(p, id, q, pool, err, err_size);
 	if (rc >= 0 || !p->rx_interrupts)
 		return rc;

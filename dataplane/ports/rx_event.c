@@ -85,6 +85,8 @@ int bp_rx_event_fd(const struct bp_port *p, uint16_t port, uint16_t queue)
 {
 	if (p->driver->packet_sockets)
 		return packet_socket(p, port, queue);
+	if (p->driver->readable_queues && p->rx_interrupts)
+		return rte_eth_dev_rx_intr_ctl_q_get_fd(port, queue);
 	/* set when the queue was set up; the descriptor was closed if the number is another file */
 	if (p->driver->xdp_sockets && queue < BP_MAX_QUEUES && p->xdp_socket[queue] > 0 &&
 		family_of(p->xdp_socket[queue]) == AF_XDP)

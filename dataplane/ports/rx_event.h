@@ -25,7 +25,7 @@ bool bp_rx_event_is_packet_socket(int fd, unsigned ifindex);
 
 /*
  * The event descriptor of a queue of a started port, which the driver owns; -1: it has none. For
- * net_af_packet and net_af_xdp.
+ * net_af_packet, net_af_xdp and net_tap.
  */
 int bp_rx_event_fd(const struct bp_port *p, uint16_t port, uint16_t queue);
 

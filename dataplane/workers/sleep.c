@@ -15,6 +15,9 @@
 #include <rte_ethdev.h>
 #include <rte_interrupts.h>
 
+#include "config/config.h"
+#include "daemon/log.h"
+#include "dataplane/ports/port_count.h"
 #include "dataplane/ports/rx_event.h"
 
 #define TIMER_SLACK_NS 1ul
@@ -57,7 +60,7 @@ static void add_event(struct bp_sleep *s, int fd)
 	s->event[s->n_events++] = (struct pollfd){.fd = fd, .events = POLLIN};
 }
 
-static bool add_interrupt(struct bp_sleep *s, const struct bp_rx_queue *q)
+static bool add_interrupt(struct bp_sleep *s, const struct bp_port *p, const struct bp_rx_queue *q)
 {
 	if (s->interrupt_epoll < 0) {
 		s->interrupt_epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -65,9 +68,10 @@ static bool add_interrupt(struct bp_sleep *s, const struct bp_rx_queue *q)
 			return false;
 		add_event(s, s->interrupt_epoll);
 	}
-	if (rte_eth_dev_rx_intr_ctl_q(
-		    q->port, q->queue, s->interrupt_epoll, RTE_INTR_EVENT_ADD, NULL) != 0)
+	if (rte_eth_dev_rx_intr_ctl_q(q->port, q->queue, s->interrupt_epoll, RTE_INTR_EVENT_ADD,
+		    (void *)(uintptr_t)s->n_interrupts) != 0)
 		return false;
+	s->interrupt[s->n_interrupts].name = p->config->name;
 	s->interrupt[s->n_interrupts].port = q->port;
 	s->interrupt[s->n_interrupts++].queue = q->queue;
 	return true;
@@ -79,7 +83,7 @@ static void add_queue(struct bp_sleep *s, const struct bp_port *p, const struct 
 
 	if (fd >= 0)
 		add_event(s, fd);
-	else if (!p->rx_interrupts || !add_interrupt(s, q)) {
+	else if (!p->rx_interrupts || !add_interrupt(s, p, q)) {
 		if (!s->naps)
 			s->napping_port = q->port;
 		s->naps = true;
@@ -134,10 +138,35 @@ void bp_sleep_begin(void)
 static void clear_interrupts(struct bp_sleep *s)
 {
 	struct rte_epoll_event events[INTERRUPTS_AT_ONCE];
+	int n;
 
-	while (rte_epoll_wait(s->interrupt_epoll, events, INTERRUPTS_AT_ONCE, 0) ==
-		INTERRUPTS_AT_ONCE)
-		;
+	do {
+		n = rte_epoll_wait(s->interrupt_epoll, events, INTERRUPTS_AT_ONCE, 0);
+		for (int i = 0; i < n; i++)
+			s->interrupt[(uintptr_t)events[i].epdata.data].missed = 0;
+	} while (n == INTERRUPTS_AT_ONCE);
+}
+
+static uint64_t rx_packets(const struct bp_sleep *s, unsigned port)
+{
+	return bp_stat_get(&s->worker->port_stats[port].rx_packets);
+}
+
+void bp_sleep_missed(struct bp_sleep *s)
+{
+	for (unsigned i = 0; i < s->n_interrupts; i++) {
+		const unsigned port = s->interrupt[i].port;
+
+		if (rx_packets(s, port) == s->interrupt[i].rx_packets ||
+			++s->interrupt[i].missed != BP_MISSED_MAX)
+			continue;
+		s->naps = true;
+		bp_log_event(BP_LOG_WARNING,
+			BP_LOG_FIELDS(BP_LOG_STR("port", s->interrupt[i].name),
+				BP_LOG_NUM("worker", s->worker->index)),
+			"NIC does not send receive interrupts: the idle worker polls it every 30 "
+			"us to 250 us (poll_mode: adaptive)");
+	}
 }
 
 void bp_sleep_prepare(struct bp_sleep *s)
@@ -180,7 +209,10 @@ uint64_t bp_sleep_wait(struct bp_sleep *s, uint64_t timeout_ns)
 		.tv_nsec = (long)(timeout_ns % NS_PER_SECOND)};
 	s->signaled = false;
 	s->rx_frames = w->rx_frames;
+	for (unsigned i = 0; i < s->n_interrupts; i++)
+		s->interrupt[i].rx_packets = rx_packets(s, s->interrupt[i].port);
 	n = ppoll(s->event, in_vain ? 1 : s->n_events, &timeout, NULL);
+	s->timed_out = n == 0;
 	if (n <= 0)
 		s->event[0].revents = 0;
 	for (unsigned i = 1; i < s->n_events && n > 0 && !in_vain; i++)

@@ -63,13 +63,17 @@ struct bp_sleep {
 	unsigned n_events;
 	bool naps;          /* a queue has no event descriptor */
 	int napping_port;   /* the first such port; -1: none */
+	bool timed_out;     /* the last wait ended without an event */
 	bool signaled;      /* the last wait ended with an event of a queue, after this number: */
 	uint64_t rx_frames; /* of the worker, when it began to wait */
 	/* receive interrupts: an epoll instance of DPDK, and the queues; -1 and 0: none */
 	int interrupt_epoll;
 	unsigned n_interrupts;
 	struct {
+		const char *name; /* of the port */
 		uint16_t port, queue;
+		unsigned missed;     /* since the last interrupt */
+		uint64_t rx_packets; /* of the port, when the worker began to wait */
 	} interrupt[];
 };
 
@@ -92,5 +96,12 @@ void bp_sleep_begin(void);
 void bp_sleep_prepare(struct bp_sleep *s);
 uint64_t bp_sleep_wait(struct bp_sleep *s, uint64_t timeout_ns);
 void bp_sleep_finish(struct bp_sleep *s);
+/*
+ * Called if a walk found frames after a wait that timed out: they came without an interrupt. Some
+ * devices accept receive interrupts and do not send them; after BP_MISSED_MAX such walks in a row
+ * the worker takes naps.
+ */
+#define BP_MISSED_MAX 4u
+void bp_sleep_missed(struct bp_sleep *s);
 
 #endif

@@ -149,6 +149,8 @@ static __attribute__((noinline)) void sleep_until_event(const struct bp_worker_a
 				bp_fib_read_end(w->router.fib, w->index, &w->router.epoch);
 			timeout = bp_sleep_wait(a->sleep, timeout);
 			resume_time(w, a->clock, timeout);
+			if (a->sleep->timed_out && !a->sleep->naps && walk_once(w, a->clock))
+				bp_sleep_missed(a->sleep);
 		}
 	}
 	bp_sleep_finish(a->sleep);

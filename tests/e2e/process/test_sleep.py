@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import config_for
+from conftest import config_for, running_router
 from frames import LOCAL_ETHERTYPE, Wire, ethernet
 from lab import wait_until
-from router_lab import LEFT, own
+from router_lab import LEFT, RIGHT, own, routed_config, router_mac
+from test_route_ports import behind_taps
 
 NS_PER_MS = 1_000_000
 
@@ -68,6 +69,16 @@ def test_workers_wait_for_their_own_queues(lab, gateway):
     finally:
         dev.close()
         cloud.close()
+
+
+def test_taps_wake_the_worker(routed_lab, hugepages, tmp_path):
+    ports = routed_config()["ports"][:2]
+    for i, p in enumerate(ports):
+        p["device"] = f"net_tap{i},iface=t-{p['name']},mac={router_mac(p['name'])}"
+    with running_router(routed_lab, tmp_path, ports=ports) as r, behind_taps(routed_lab, ("left", "right")):
+        assert average_sleep_ms(r) > 2
+        routed_lab.pings("tap-left", RIGHT)
+        assert average_sleep_ms(r) > 2
 
 
 def test_exception_thread_sleeps(routed_lab, router):

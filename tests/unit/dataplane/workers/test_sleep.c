@@ -236,6 +236,42 @@ static void sleeping_worker_holds_no_tables(void **state)
 	finish();
 }
 
+/* A device that accepts receive interrupts, and sends none. */
+static void missed_interrupts_lead_to_naps(void **state)
+{
+	const struct bp_port port = {.driver = bp_driver_find("")};
+	const struct bp_rx_queue queue = {.port = 0};
+	struct bp_sleep *s;
+	uint8_t f[64];
+	char err[256];
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	frame_make(f, sizeof(f), 1, 2, 0x0800);
+	s = bp_sleep_create(r.worker, &port, &queue, 1, err, sizeof(err));
+	assert_non_null(s);
+	assert_true(s->naps); /* it has no interrupts */
+	assert_int_equal(s->napping_port, 0);
+	s->naps = false;
+	s->interrupt[0].name = "a";
+	s->n_interrupts = 1;
+	for (unsigned i = 0; i < 2 * BP_MISSED_MAX; i++) {
+		if (i == BP_MISSED_MAX - 1)
+			s->interrupt[0].missed = 0; /* there was one */
+		bp_sleep_missed(s);                 /* frames of another port */
+		s->interrupt[0].rx_packets = atomic_load(&r.worker->port_stats[0].rx_packets);
+		rig_put(&r, 0, f, sizeof(f));
+		rig_walk(&r);
+		rig_expect(&r, 1, f, sizeof(f));
+		bp_sleep_missed(s);
+		assert_int_equal(s->naps, i >= 2 * BP_MISSED_MAX - 2);
+		s->interrupt[0].rx_packets = atomic_load(&r.worker->port_stats[0].rx_packets);
+	}
+	s->n_interrupts = 0;
+	bp_sleep_free(s);
+	rig_stop(&r);
+}
+
 static void punted_frames_ring_the_exception_thread(void **state)
 {
 	const struct packet p = ip4("10.1.0.1", 64, 46);
@@ -273,6 +309,7 @@ int main(void)
 		cmocka_unit_test(naps_without_event_descriptors),
 		cmocka_unit_test(event_without_frames_is_not_polled_again),
 		cmocka_unit_test(sleeping_worker_holds_no_tables),
+		cmocka_unit_test(missed_interrupts_lead_to_naps),
 		cmocka_unit_test(punted_frames_ring_the_exception_thread),
 	};
 
