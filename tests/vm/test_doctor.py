@@ -25,7 +25,7 @@ def doctor(*args, env=None):
 
 def undo():
     """Again while a modprobe of a fix that was killed is still at work."""
-    while (undone := doctor("--undo")).returncode == 69 and "is at work" in undone.stderr:
+    while (undone := doctor("--undo")).returncode == 69 and "is running" in undone.stderr:
         time.sleep(0.1)
     return undone
 

@@ -25,7 +25,7 @@ static int load(const struct bp_apply *a, const struct bp_step *s, char *why, si
 
 	if (error == 0)
 		return 0;
-	snprintf(why, size, "modprobe %s failed%s; run it to see why", s->name,
+	snprintf(why, size, "modprobe %s failed%s; run the command to see the reason", s->name,
 		error == -ENOENT ? "" : " to start");
 	return -1;
 }
@@ -75,9 +75,9 @@ static int set_pages(const struct bp_apply *a, const struct bp_step *s, int64_t 
 	if (!check || got >= pages)
 		return 0;
 	snprintf(why, size,
-		"the kernel gave %" PRId64 " pages of %" PRId64 ": memory is in pieces; ask for "
-		"less, or set them aside as the machine starts (hugepages=%" PRId64 " on the "
-		"kernel's command line)",
+		"the kernel reserved %" PRId64 " of %" PRId64 " pages: memory is fragmented; "
+		"request fewer pages, or reserve them at boot (hugepages=%" PRId64 " on the kernel "
+		"command line)",
 		got, pages, pages);
 	return -1;
 }
@@ -94,7 +94,7 @@ static int unmount_hugetlbfs(
 	const int error = a->actions->unmount(a->actions->arg, s->name, s->made);
 
 	if (error == -EBUSY) {
-		snprintf(why, size, "a program uses %s; stop that first", s->name);
+		snprintf(why, size, "a program uses %s; stop the program first", s->name);
 		return -1;
 	}
 	return failed(error, s->name, why, size);
@@ -104,7 +104,7 @@ int bp_apply_step(const struct bp_apply *a, const json_t *step, char *why, size_
 {
 	struct bp_step s;
 
-	snprintf(why, size, "that is no step");
+	snprintf(why, size, "invalid step");
 	if (!bp_step_read(step, &s))
 		return -1;
 	switch (s.kind) {
@@ -126,7 +126,7 @@ int bp_undo_step(const struct bp_apply *a, const json_t *step, char *why, size_t
 {
 	struct bp_step s;
 
-	snprintf(why, size, "that is no step");
+	snprintf(why, size, "invalid step");
 	if (!bp_step_read(step, &s))
 		return -1;
 	switch (s.kind) {

@@ -100,12 +100,12 @@ static int give_back(const struct bp_apply *a, const struct bp_step *s)
 		a->actions->modprobe(a->actions->arg, s->was, false);
 	driver_now(a->root, s->name, driver);
 	if (!strcmp(driver, s->was))
-		return 0; /* its module took it when it was loaded */
+		return 0; /* loading the module bound it */
 	error = write_to(a, s->name, "/sys/bus/pci/drivers_probe");
 	driver_now(a->root, s->name, driver);
 	if (!strcmp(driver, s->was))
 		return 0;
-	/* another one that knows it, too, was faster */
+	/* another driver that supports it was faster */
 	if (driver[0])
 		release(a, s->name);
 	error = write_to(a, s->name, DRIVERS "/%s/bind", s->was);
@@ -164,8 +164,8 @@ static void restore_interface(const struct bp_apply *a, const struct bp_step *s,
 	if (strcmp(name, wanted) != 0) {
 		error = a->actions->rename(a->actions->arg, name, wanted);
 		if (error)
-			fprintf(a->err, "warning: interface %s has the name %s now: %s\n", wanted,
-				name, strerror(-error));
+			fprintf(a->err, "warning: interface %s is now named %s: %s\n", wanted, name,
+				strerror(-error));
 		else
 			snprintf(name, sizeof(name), "%s", wanted);
 	}
@@ -200,7 +200,8 @@ int bp_unbind(const struct bp_apply *a, const struct bp_step *s, char *why, size
 		pid = holder(a->root, s->name, name);
 		if (pid) {
 			/* the kernel would wait for it, for as long as it takes */
-			snprintf(why, size, "process %" PRIu64 " (%s) uses it; stop that first",
+			snprintf(why, size,
+				"process %" PRIu64 " (%s) uses the NIC; stop the process first",
 				pid, name);
 			return -1;
 		}
@@ -211,7 +212,7 @@ int bp_unbind(const struct bp_apply *a, const struct bp_step *s, char *why, size
 	if (!error && strcmp(driver, s->was) != 0)
 		error = give_back(a, s);
 	if (error) {
-		snprintf(why, size, "driver %s does not take it back: %s",
+		snprintf(why, size, "the NIC cannot be bound to driver %s: %s",
 			s->was[0] ? s->was : "(none)", strerror(-error));
 		return -1;
 	}
@@ -234,7 +235,8 @@ int bp_bind(const struct bp_apply *a, const struct bp_step *s, char *why, size_t
 	driver_now(a->root, s->name, driver);
 	if (!strcmp(driver, VFIO))
 		return 0;
-	snprintf(why, size, "vfio-pci does not take it: %s (`dmesg | tail` may say more)",
-		error ? strerror(-error) : "the kernel says no reason");
+	snprintf(why, size,
+		"the NIC cannot be bound to vfio-pci: %s (`dmesg | tail` can show the reason)",
+		error ? strerror(-error) : "the kernel gives no reason");
 	return -1;
 }

@@ -14,7 +14,7 @@
 
 struct bp_config;
 
-/* A machine that is looked at, as biplane or one of its configurations needs it. */
+/* A machine that is checked for biplane or for one of its configurations. */
 struct bp_doctor {
 	const char *root;               /* "": this machine; see apps/biplane/doctor/tree.h */
 	const struct bp_config *config; /* or NULL */
@@ -53,11 +53,11 @@ void bp_doctor_item_ports(const struct bp_doctor *d, struct bp_report *r);
 
 /* Whether some port is a PCI device; without a configuration it is taken that some will be. */
 bool bp_doctor_needs_pci(const struct bp_doctor *d);
-/* How many pages of BP_HUGE_KIB this node should have; 0: it is well as it is. */
+/* How many pages of BP_HUGE_KIB this node should have; 0: no change needed. */
 int64_t bp_doctor_pages_required(const struct bp_doctor *d, int64_t node);
 /* Whether the machine has an IOMMU that the kernel uses. */
 bool bp_doctor_has_iommu(const char *root);
-/* Whether vfio gives devices away without one. */
+/* Whether vfio is in no-IOMMU mode. */
 bool bp_doctor_noiommu(const char *root);
 /* Whether this kernel's vfio could: many are built without that, Debian 12's among them. */
 bool bp_doctor_could_noiommu(const char *root);

@@ -16,7 +16,7 @@ struct rollback {
 	bool force;
 };
 
-/* While the question stood, an address or a route may have come. */
+/* An address or a route may be new since the confirmation was asked. */
 static bool may_bind(void *arg, const char *address, char *why, size_t size)
 {
 	const struct rollback *rollback = arg;
@@ -24,7 +24,7 @@ static bool may_bind(void *arg, const char *address, char *why, size_t size)
 	const struct bp_nic *nic;
 	bool may = false;
 
-	snprintf(why, size, "it is not here any more");
+	snprintf(why, size, "this machine no longer has the NIC");
 	if (bp_doctor_begin(&d, rollback->fix->connection, rollback->fix->pid) &&
 		(nic = bp_nics_find(&d.nics, address)) != NULL)
 		may = bp_doctor_plan_may_bind(nic, rollback->force, why, size);
@@ -38,32 +38,32 @@ static void print_plan(const json_t *steps, FILE *out)
 	char text[512];
 	size_t i;
 
-	fputs("biplane doctor --fix is about to do this:\n", out);
+	fputs("biplane doctor --fix executes these steps:\n", out);
 	json_array_foreach(steps, i, step)
 	{
 		bp_step_describe(step, false, text, sizeof(text));
 		fprintf(out, "  %zu. %s\n", i + 1, text);
 	}
-	fputs("'biplane doctor --undo' puts back what was.\n", out);
+	fputs("'biplane doctor --undo' restores the previous state.\n", out);
 }
 
 static bool confirm(const struct bp_fix *f)
 {
 	char answer[64];
 
-	fputs("Do it? [y/N] ", f->out);
+	fputs("Continue? [y/N] ", f->out);
 	fflush(f->out);
 	return fgets(answer, sizeof(answer), f->in) &&
 	       (!strcmp(answer, "y\n") || !strcmp(answer, "yes\n") || !strcmp(answer, "Y\n"));
 }
 
-/* What is done is gone with the next start of the machine; hidden changes to /etc are not ours. */
+/* The changes last until the next boot; biplane does not write to /etc. */
 static void print_how_to_keep(const json_t *steps, FILE *out)
 {
 	const json_t *step;
 	size_t i;
 
-	fputs("done. To have it after each start of this machine, too:\n", out);
+	fputs("done; the next boot reverts the changes. To make them permanent:\n", out);
 	json_array_foreach(steps, i, step)
 	{
 		char file[160];
@@ -81,8 +81,7 @@ static void print_how_to_keep(const json_t *steps, FILE *out)
 			fprintf(out, "  echo 'hugetlbfs %s hugetlbfs defaults 0 0' >>/etc/fstab\n",
 				s.name);
 		if (s.kind == BP_STEP_BIND)
-			fprintf(out,
-				"  driverctl set-override %s vfio-pci   # of package driverctl\n",
+			fprintf(out, "  driverctl set-override %s vfio-pci   # package driverctl\n",
 				s.name);
 		if (s.kind != BP_STEP_HUGEPAGES)
 			continue;
@@ -108,9 +107,8 @@ static int do_it(const struct bp_doctor *d, const struct bp_doctor_plan_request 
 	result = bp_apply(&a, &j, steps);
 	bp_journal_close(&j);
 	if (result != 0) {
-		fputs("biplane doctor: the rest is not done; 'biplane doctor --undo' puts back "
-		      "what "
-		      "was done\n",
+		fputs("biplane doctor: the remaining steps were not executed; 'biplane doctor "
+		      "--undo' reverts the executed steps\n",
 			f->err);
 		return BP_EX_OSERR;
 	}
@@ -131,12 +129,12 @@ int bp_fix(
 	} else {
 		print_plan(steps, f->out);
 		if (!f->yes && !f->terminal) {
-			fputs("biplane doctor: there is no terminal to ask at; --yes does it "
-			      "unasked\n",
+			fputs("biplane doctor: no terminal for the confirmation; use --yes to skip "
+			      "it\n",
 				f->err);
 			status = BP_EX_USAGE;
 		} else if (!f->yes && !confirm(f)) {
-			fputs("nothing was done\n", f->out);
+			fputs("nothing was changed\n", f->out);
 			status = BP_EX_CHECK_FAILED;
 		} else {
 			status = do_it(d, q, f, steps);
@@ -155,9 +153,8 @@ int bp_fix_undo(const char *root, const struct bp_fix *f)
 	int result = bp_journal_open(&j, root, false, err, sizeof(err));
 
 	if (result > 0) {
-		fputs("nothing to undo: since this machine started, 'biplane doctor --fix' has "
-		      "done "
-		      "nothing\n",
+		fputs("nothing to undo: 'biplane doctor --fix' has changed nothing since the last "
+		      "boot\n",
 			f->out);
 		return BP_EX_OK;
 	}

@@ -56,7 +56,7 @@ static int open_locked(struct bp_journal *j, bool make, char *err, size_t err_si
 		if (flock(j->fd, LOCK_EX | LOCK_NB) != 0) {
 			snprintf(err, err_size,
 				"another 'biplane doctor --fix' or '--undo' is "
-				"at work; wait until it has ended");
+				"running; wait until it ends");
 			return -1;
 		}
 		if (fstat(j->fd, &s) == 0 && s.st_nlink > 0)
@@ -98,7 +98,7 @@ static int write_line(const struct bp_journal *j, int fd, const json_t *o, char 
 	}
 	free(text);
 	if (n < 0 || (size_t)n != len + 1 || fsync(fd) != 0)
-		return fail(j, "it cannot be written", err, size);
+		return fail(j, "cannot be written", err, size);
 	return 0;
 }
 
@@ -175,8 +175,8 @@ json_t *bp_journal_steps(struct bp_journal *j, char *err, size_t err_size)
 
 		if (!head && !bp_step_read(o, &s)) {
 			snprintf(err, err_size,
-				"%s: '%.*s' is no step of 'biplane doctor --fix'; what it did "
-				"must be undone by hand",
+				"%s: '%.*s' is not a step of 'biplane doctor --fix'; revert its "
+				"changes manually",
 				j->path, (int)(end - rest > 200 ? 200 : end - rest), rest);
 			good = false;
 		} else if (!head) {
@@ -200,12 +200,12 @@ int bp_journal_keep(struct bp_journal *j, const json_t *steps, char *err, size_t
 	int fd, result;
 
 	if (json_array_size(steps) == 0)
-		return unlink(j->path) == 0 ? 0 : fail(j, "it cannot be removed", err, err_size);
+		return unlink(j->path) == 0 ? 0 : fail(j, "cannot be removed", err, err_size);
 	snprintf(next, sizeof(next), "%s.next", j->path);
 	unlink(next); /* from an interrupted call */
 	fd = open(next, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return fail(j, "its next version cannot be created", err, err_size);
+		return fail(j, "the next version cannot be created", err, err_size);
 	text = read_all(j);
 	head = text ? json_loads(text, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 	result = write_line(j, fd, head, err, err_size);
@@ -214,7 +214,7 @@ int bp_journal_keep(struct bp_journal *j, const json_t *steps, char *err, size_t
 	json_decref(head);
 	free(text);
 	if (result == 0 && (flock(fd, LOCK_EX | LOCK_NB) != 0 || rename(next, j->path) != 0))
-		result = fail(j, "its next version cannot replace it", err, err_size);
+		result = fail(j, "the next version cannot replace it", err, err_size);
 	if (result != 0) {
 		close(fd);
 		return result;

@@ -53,12 +53,11 @@ static uint32_t index_of(void *arg, const char *name)
 	return i ? i->index : 0;
 }
 
-static void be_blind(struct bp_doctor_network *net, const char *what, const char *through)
+static void set_blind(struct bp_doctor_network *net, const char *through, const char *what)
 {
 	if (!net->blind[0])
 		snprintf(net->blind, sizeof(net->blind),
-			"something %.200s %s, and it cannot be seen which NIC that uses", what,
-			through);
+			"%s %.200s, but its NIC cannot be determined", through, what);
 }
 
 /*
@@ -87,7 +86,7 @@ static void mark(struct survey *s, struct bp_doctor_interface *i, const char *wh
 	}
 	bp_tree_names_free(&names);
 	if (!has_lower && strcmp(i->name, "lo") != 0)
-		be_blind(s->net, what, i->name);
+		set_blind(s->net, i->name, what);
 }
 
 static void take_address(
@@ -140,7 +139,7 @@ static void take_default(
 	if (i)
 		mark(s, i, what);
 	else
-		be_blind(s->net, what, "that the kernel does not name");
+		set_blind(s->net, "an unknown interface", what);
 }
 
 static void add_route(void *arg, const struct bp_prefix *to, uint32_t table, uint32_t index)
@@ -156,7 +155,8 @@ static void add_route(void *arg, const struct bp_prefix *to, uint32_t table, uin
 			continue;
 		more = realloc(s->route, (s->n_routes + 1) * sizeof(*more));
 		if (!more) {
-			be_blind(s->net, "is unknown (out of memory):", "the routes");
+			snprintf(s->net->blind, sizeof(s->net->blind),
+				"not enough memory to read the routes");
 			return;
 		}
 		s->route = more;
@@ -164,7 +164,7 @@ static void add_route(void *arg, const struct bp_prefix *to, uint32_t table, uin
 	}
 }
 
-/* The longest prefix of each table is the way back to a session's far end. */
+/* The longest prefix of each table is the return route of a session. */
 static void mark_default_routes(struct survey *s)
 {
 	for (size_t i = 0; i < s->n_routes; i++) {
@@ -179,12 +179,12 @@ static void mark_default_routes(struct survey *s)
 		if (!longest)
 			continue;
 		bp_text_ip(&s->sessions->session[w->session].peer, text);
-		snprintf(
-			what, sizeof(what), "carries the way back to an SSH session (to %s)", text);
+		snprintf(what, sizeof(what), "carries the return route of an SSH session (to %s)",
+			text);
 		if (through)
 			mark(s, through, what);
 		else
-			be_blind(s->net, what, "that the kernel does not name");
+			set_blind(s->net, "an unknown interface", what);
 	}
 }
 
@@ -238,8 +238,8 @@ void bp_doctor_network_read(
 	free(s.route);
 	if (result == 0 && !*root && !bp_doctor_network_is_here(out)) {
 		snprintf(err, sizeof(err),
-			"/sys shows the interfaces of another network namespace (run this with `ip "
-			"netns exec`, or in that of the machine)");
+			"/sys shows the interfaces of another network namespace (run the "
+			"command with `ip netns exec`, or in the namespace of the host)");
 		result = -1;
 	}
 	if (result != 0)

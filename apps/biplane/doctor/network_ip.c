@@ -24,7 +24,7 @@ static json_t *read_array(const char *root, const char *name, char *err, size_t 
 
 	free(text);
 	if (!json_is_array(v)) {
-		snprintf(err, err_size, "%s/%s is no array that `ip -j` printed", root, name);
+		snprintf(err, err_size, "%s/%s: expected a JSON array of `ip -j`", root, name);
 		json_decref(v);
 		return NULL;
 	}

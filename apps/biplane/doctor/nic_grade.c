@@ -38,8 +38,8 @@ const char *bp_nic_grade_name(enum bp_nic_grade grade)
 	switch (grade) {
 	case BP_NIC_BOUND:
 		return "bound";
-	case BP_NIC_AS_IS:
-		return "as it is";
+	case BP_NIC_NOT_NEEDED:
+		return "not needed";
 	case BP_NIC_SAFE:
 		return "safe";
 	case BP_NIC_IN_USE:
@@ -71,13 +71,14 @@ static void grade_interface(const struct bp_doctor_network *net,
 		lower_grade(nic, BP_NIC_NEVER, "%s %s", i->name, i->never);
 	if (net->blind[0] && i->up)
 		lower_grade(nic, BP_NIC_NEVER,
-			"%s; %s is up (ip link set %s down, if it is not that one)", net->blind,
-			i->name, i->name);
+			"%s; %s is up and can be the management interface (if not: ip link set %s "
+			"down)",
+			net->blind, i->name, i->name);
 	if (i->n_addresses)
 		lower_grade(nic, BP_NIC_IN_USE, "%s has address %s%s", i->name, i->address,
 			i->n_addresses > 1 ? " and more" : "");
 	if (i->master[0])
-		lower_grade(nic, BP_NIC_IN_USE, "%s belongs to %s", i->name, i->master);
+		lower_grade(nic, BP_NIC_IN_USE, "%s is a member of %s", i->name, i->master);
 	if (i->above[0])
 		lower_grade(nic, BP_NIC_IN_USE, "%s carries interface %s", i->name, i->above);
 }
@@ -101,7 +102,7 @@ static void grade_functions(
 				lower_grade(nic, BP_NIC_NEVER, "its virtual function %s: %s %s", vf,
 					net->interface[i].name, net->interface[i].never);
 	}
-	lower_grade(nic, BP_NIC_IN_USE, "it has %lld virtual functions, which would go with it",
+	lower_grade(nic, BP_NIC_IN_USE, "it has %lld virtual functions, which would be removed",
 		(long long)n);
 }
 
@@ -130,9 +131,8 @@ void bp_nic_grade_set(const char *root, const struct bp_doctor_network *net, str
 	if (bp_nic_driver_is_dpdks(nic->driver))
 		return;
 	if (is_shared_driver(nic->driver)) {
-		nic->grade = BP_NIC_AS_IS;
-		snprintf(nic->why, sizeof(nic->why),
-			"DPDK shares it with %s: name it in the configuration as it is",
+		nic->grade = BP_NIC_NOT_NEEDED;
+		snprintf(nic->why, sizeof(nic->why), "DPDK uses it through its kernel driver %s",
 			nic->driver);
 		return;
 	}
@@ -142,7 +142,7 @@ void bp_nic_grade_set(const char *root, const struct bp_doctor_network *net, str
 	grade_functions(root, net, nic);
 	if (nic->driver[0] && nic->n_interfaces == 0 && !is_idle_virtio(root, nic))
 		lower_grade(nic, BP_NIC_IN_USE,
-			"%s has it, and no interface of it is here: it may be in another network "
-			"namespace",
+			"it is bound to %s and has no interface here; its interface may be in "
+			"another network namespace",
 			nic->driver);
 }

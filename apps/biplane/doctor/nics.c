@@ -33,7 +33,7 @@ static void add_mate(struct bp_nic *nic, const char *mate, const char *driver)
 		at ? ", " : "", mate, driver);
 }
 
-/* vfio gives a group to a program only when none of its devices is the kernel's. */
+/* vfio opens a group only if none of its devices is bound to a kernel driver. */
 static void read_group(const char *root, struct bp_nic *nic)
 {
 	struct bp_tree_names group_members;

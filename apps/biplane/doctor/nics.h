@@ -10,13 +10,13 @@
 #include "apps/biplane/doctor/network.h"
 #include "apps/biplane/doctor/pci_address.h"
 
-/* Whether a NIC may be taken from the kernel. */
+/* Whether a NIC can be bound to vfio-pci. */
 enum bp_nic_grade {
-	BP_NIC_BOUND,  /* it is bound to a driver through which DPDK reaches it */
-	BP_NIC_AS_IS,  /* DPDK shares it with its kernel driver: nothing to bind */
-	BP_NIC_SAFE,   /* nothing that can be seen uses it */
-	BP_NIC_IN_USE, /* has addresses or belongs to something: taken only when insisted on */
-	BP_NIC_NEVER,  /* the default route or an SSH session may depend on it */
+	BP_NIC_BOUND,      /* it is bound to a driver through which DPDK reaches it */
+	BP_NIC_NOT_NEEDED, /* DPDK uses it through its kernel driver */
+	BP_NIC_SAFE,       /* nothing that can be seen uses it */
+	BP_NIC_IN_USE,     /* has addresses or belongs to something: bound only with --force */
+	BP_NIC_NEVER,      /* the default route or an SSH session may depend on it */
 };
 
 #define BP_NIC_INTERFACES_MAX 4
@@ -27,7 +27,7 @@ struct bp_nic {
 	uint16_t vendor, device;
 	char driver[64];          /* the kernel's, or "" */
 	char override[64];        /* driver_override, or "" */
-	char pmd[64];             /* DPDK's driver, or "": none that is installed knows it */
+	char pmd[64];             /* DPDK's driver, or "": no installed driver supports it */
 	int64_t group;            /* IOMMU group; -1: none */
 	int64_t node;             /* NUMA node; -1: the machine does not say */
 	unsigned n_group_members; /* what else is in the group and bound to a kernel driver */

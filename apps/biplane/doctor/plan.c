@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static void refuse(struct plan *p, const c
 bool bp_doctor_plan_may_bind(const struct bp_nic *nic, bool force, char *why, size_t size)
 {
 	if (nic->grade == BP_NIC_NEVER) {
-		snprintf(why, size, "%s stays with the kernel: %s", nic->address, nic->why);
+		snprintf(why, size, "%s must keep its kernel driver: %s", nic->address, nic->why);
 		return false;
 	}
 	if (nic->grade == BP_NIC_IN_USE && !force) {
@@ -74,7 +74,7 @@ static void require_nic(struct plan *p, const char *word)
 			word);
 		return;
 	}
-	if (nic->grade == BP_NIC_BOUND || nic->grade == BP_NIC_AS_IS)
+	if (nic->grade == BP_NIC_BOUND || nic->grade == BP_NIC_NOT_NEEDED)
 		return;
 	for (unsigned i = 0; i < p->n; i++)
 		if (p->nic[i] == nic)
@@ -84,11 +84,11 @@ static void require_nic(struct plan *p, const char *word)
 	else if (p->n < NICS_MAX)
 		p->nic[p->n++] = nic;
 	if (!nic->pmd[0] && json_array_size(p->d->pmds))
-		fprintf(p->err, "warning: no installed driver of DPDK supports %s (%04x:%04x)\n",
+		fprintf(p->err, "warning: no installed DPDK driver supports %s (%04x:%04x)\n",
 			nic->address, nic->vendor, nic->device);
 }
 
-/* vfio opens a group whose other devices have left the kernel, or leave it with this plan. */
+/* vfio opens a group if no other device has a kernel driver, now or after this plan. */
 static void check_group_members(struct plan *p, const struct bp_nic *nic)
 {
 	for (unsigned k = 0; k < nic->n_group_members; k++) {
@@ -158,7 +158,7 @@ static void require_vfio(struct plan *p)
 				  "enable it, and --noiommu binds without it");
 			return;
 		}
-		require_module(p, "vfio", "hands NICs to programs");
+		require_module(p, "vfio", "DPDK needs to access NICs");
 		add(p, bp_step_noiommu("N"));
 	}
 	/* vfio asks for it by itself; named, it goes again, too */
@@ -166,7 +166,7 @@ static void require_vfio(struct plan *p)
 		bp_module_state(root, "vfio_iommu_type1") == BP_MODULE_ON_DISK)
 		add(p, bp_step_module("vfio_iommu_type1"));
 	if (!bp_tree_exists(root, "/sys/bus/pci/drivers/vfio-pci"))
-		require_module(p, "vfio-pci", "hands NICs to programs");
+		require_module(p, "vfio-pci", "DPDK needs to access NICs");
 }
 
 /* Only ports that route need it, and so it is no reason to refuse. */
@@ -199,7 +199,7 @@ static void require_pages(struct plan *p, const struct bp_huge_pool *pool)
 		return; /* others may use what is there: it never becomes less */
 	if (memory && pages > memory / pool->kib * 9 / 10) {
 		refuse(p,
-			"%" PRId64 " hugepages of %" PRId64 " MiB are more than nine tenths of the "
+			"%" PRId64 " hugepages of %" PRId64 " MiB are more than 90 %% of the "
 			"memory of NUMA node %" PRId64 " (%" PRId64 " MiB)",
 			pages, pool->kib / 1024, pool->node < 0 ? 0 : pool->node, memory / 1024);
 		return;

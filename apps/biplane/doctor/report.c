@@ -9,8 +9,8 @@
 
 #define TEXT_MAX 1024
 #define COLUMNS 100 /* of what people read */
-#define MARGIN 28   /* behind verdict and item */
-#define ITEM_WIDTH 18
+#define MARGIN 32   /* behind verdict and item */
+#define ITEM_WIDTH 21
 
 const char *bp_verdict_name(enum bp_verdict v)
 {
@@ -115,7 +115,7 @@ static void print_item(const json_t *o, FILE *out, bool colours)
 	const json_t *commands = json_object_get(o, "commands"), *command;
 	size_t i;
 
-	fprintf(out, "%s%-8s%s  %-*s", colours ? verdict_colour(verdict) : "", verdict,
+	fprintf(out, "%s%-8s%s  %-*s ", colours ? verdict_colour(verdict) : "", verdict,
 		colours ? "\033[0m" : "", ITEM_WIDTH, text_of(o, "item"));
 	print_wrapped(out, text_of(o, "found"));
 	if (!strcmp(verdict, "ok"))

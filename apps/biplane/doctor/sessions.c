@@ -30,7 +30,7 @@ static void add_port(struct search *s, unsigned long port)
 		s->port[s->n_ports++] = (uint16_t)port;
 }
 
-/* An IPv4 address in IPv6's clothes, as in a socket open for both, is an IPv4 address. */
+/* An IPv4-mapped IPv6 address, as in a dual-stack socket, is an IPv4 address. */
 static struct bp_address unmap_ipv4(struct bp_address a)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -61,7 +61,7 @@ static void add(struct search *s, struct bp_address local, struct bp_address pee
 			return;
 	if (out->n == BP_DOCTOR_SESSIONS_MAX) {
 		snprintf(out->unknown, sizeof(out->unknown),
-			"there are more than %d SSH sessions, and not all were looked at",
+			"more than %d SSH sessions exist; not all were checked",
 			BP_DOCTOR_SESSIONS_MAX);
 		return;
 	}
@@ -228,6 +228,6 @@ void bp_doctor_sessions_read(
 	search_file(&s, "/proc/net/tcp6", take_socket_line);
 	if (s.below_sshd && out->n == 0)
 		snprintf(out->unknown, sizeof(out->unknown),
-			"this process runs under sshd, and its connection cannot be found; run it "
-			"as root");
+			"this process runs under sshd, but its connection cannot be determined; "
+			"run the command as root");
 }

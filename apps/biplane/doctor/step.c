@@ -148,7 +148,7 @@ void bp_step_describe(const json_t *o, bool back, char *out, size_t size)
 	struct bp_step s;
 
 	if (!bp_step_read(o, &s)) {
-		snprintf(out, size, "something that is no step");
+		snprintf(out, size, "an invalid step");
 		return;
 	}
 	switch (s.kind) {

@@ -37,7 +37,7 @@ struct bp_step {
 	bool made;
 };
 
-/* Reads an object, which may come from a file. False: it is no step; nothing of it may be done. */
+/* Reads an object, which may come from a file. False: not a valid step; it must not be executed. */
 bool bp_step_read(const json_t *o, struct bp_step *s);
 
 /* Each is the caller's; NULL without memory. */

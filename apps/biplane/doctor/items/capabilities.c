@@ -23,7 +23,7 @@ bool bp_doctor_user(const char *root, uint64_t *uid, uint64_t *capabilities)
 	return found;
 }
 
-/* Of the table of privileges, what this machine is looked at for. */
+/* The rows of the table of privileges that the item checks. */
 static const struct need {
 	enum bp_privilege who;
 	enum { ALWAYS, WITH_PCI, WITHOUT_IOMMU } when;
@@ -76,28 +76,30 @@ void bp_doctor_item_capabilities(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (!bp_doctor_user(d->root, &uid, &has)) {
-		bp_report_item(r, "rights", BP_CHECK_SKIP, "", "/proc/self/status cannot be read");
+		bp_report_item(
+			r, "capabilities", BP_CHECK_SKIP, "", "/proc/self/status cannot be read");
 		return;
 	}
 	snprintf(who, sizeof(who), "root");
 	if (uid != 0)
 		snprintf(who, sizeof(who), "user %" PRIu64, uid);
 	if ((required(d) & ~has) == 0) {
-		bp_report_item(r, "rights", BP_CHECK_OK, "",
-			"%s, with the capabilities that biplane needs", who);
+		bp_report_item(r, "capabilities", BP_CHECK_OK, "",
+			"%s has all required capabilities", who);
 		return;
 	}
 	names(required(d) & ~has, text, sizeof(text));
-	item = bp_report_item(r, "rights", BP_CHECK_FAIL,
-		"ports, kernel interfaces and routes want them: see biplane capabilities",
-		"%s, without %s", who, text);
+	item = bp_report_item(r, "capabilities", BP_CHECK_FAIL,
+		"ports, host interfaces and routes need them; 'biplane capabilities' lists them",
+		"%s lacks %s", who, text);
 	if (uid == 0) {
-		bp_report_do(item, "# this container or unit takes them away: give them back");
+		bp_report_do(item,
+			"# grant them to the container or the systemd unit that runs biplane");
 		return;
 	}
-	bp_report_do(item, "sudo biplane doctor  # to see the machine as root does");
+	bp_report_do(item, "sudo biplane doctor  # checks the machine as root");
 	names(required(d), text, sizeof(text));
 	bp_report_do(item,
-		"sudo setcap %s+ep \"$(command -v biplane)\"  # or run it by its units, or as root",
+		"sudo setcap %s+ep \"$(command -v biplane)\"  # or use the systemd units, or root",
 		text);
 }

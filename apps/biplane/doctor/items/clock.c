@@ -35,13 +35,13 @@ void bp_doctor_item_clock(const struct bp_doctor *d, struct bp_report *r)
 		return;
 	}
 	if (!strcmp(now, "kvm-clock") || !strncmp(now, "hyperv", 6)) {
-		bp_report_item(
-			r, "clock source", BP_CHECK_OK, "", "%s, this virtual machine's", now);
+		bp_report_item(r, "clock source", BP_CHECK_OK, "",
+			"%s, the clock of this virtual machine", now);
 		return;
 	}
 	item = bp_report_item(r, "clock source", BP_CHECK_WARN,
-		"reading it takes a system call each time, a microsecond or more; DPDK counts "
-		"cycles (TSC), which the kernel does not trust here",
+		"each read of this clock is a system call of 1 us or more; DPDK uses the TSC, "
+		"which the kernel considers unreliable on this machine",
 		"%s", now);
 	if (has_word(available, "tsc"))
 		bp_report_do(item, "echo tsc >" CLOCK "/current_clocksource");

@@ -8,8 +8,9 @@
 
 #define CPUS "/sys/devices/system/cpu"
 
-static const char why[] = "a worker polls without a break: what else the kernel runs on its CPU "
-			  "delays frames, by milliseconds";
+static const char why[] =
+	"a worker polls its queues continuously; any other task on its CPU delays "
+	"frames by milliseconds";
 
 static bool read_cpus(const char *root, const char *file, cpu_set_t *out)
 {
@@ -66,21 +67,23 @@ static void check_workers(const struct bp_doctor *d, struct bp_report *r, const 
 	CPU_XOR(&shared, &shared, &workers);
 	bp_cpu_list_text(CPU_COUNT(&missing) ? &missing : &shared, list, sizeof(list));
 	if (CPU_COUNT(&missing)) {
-		item = bp_report_item(r, "CPU isolation", BP_CHECK_FAIL, "a worker is to run there",
-			"this machine has no CPU %s", list);
+		item = bp_report_item(r, "CPU isolation", BP_CHECK_FAIL,
+			"the configuration assigns a worker to it", "this machine has no CPU %s",
+			list);
 		bp_cpu_list_text(online, list, sizeof(list));
-		bp_report_do(item, "# name others in `workers:`, of %s", list);
+		bp_report_do(item, "# set `workers:` to CPUs of this machine: %s", list);
 	} else if (CPU_COUNT(&shared) == 0) {
 		bp_cpu_list_text(&workers, list, sizeof(list));
 		bp_report_item(r, "CPU isolation", BP_CHECK_OK, "",
-			"the workers' CPUs (%s) run nothing else", list);
+			"the CPUs of the workers are isolated: %s", list);
 	} else {
 		item = bp_report_item(r, "CPU isolation", BP_CHECK_WARN, why,
-			"workers' CPUs that the kernel runs other things on: %s", list);
+			"CPUs of workers that are not isolated: %s", list);
 		if (CPU_COUNT(&workers) < CPU_COUNT(online))
 			propose(d->root, item, &workers);
 		else
-			bp_report_do(item, "# one CPU must be left to the rest: fewer workers");
+			bp_report_do(item,
+				"# one CPU must remain for other tasks: configure fewer workers");
 	}
 }
 
@@ -103,7 +106,7 @@ void bp_doctor_item_cpus(const struct bp_doctor *d, struct bp_report *r)
 	bp_cpu_list_text(&isolated, list, sizeof(list));
 	if (CPU_COUNT(&isolated)) {
 		bp_report_item(r, "CPU isolation", BP_CHECK_OK, "",
-			"CPUs %s are isolated: name them in `workers:`", list);
+			"CPUs %s are isolated; set `workers:` to these CPUs", list);
 		return;
 	}
 	item = bp_report_item(r, "CPU isolation", BP_CHECK_WARN, why, "none of %d CPUs is isolated",
@@ -112,5 +115,5 @@ void bp_doctor_item_cpus(const struct bp_doctor *d, struct bp_report *r)
 	if (CPU_COUNT(&some) && CPU_COUNT(&some) < CPU_COUNT(&online))
 		propose(d->root, item, &some);
 	else
-		bp_report_do(item, "# there is no CPU to spare");
+		bp_report_do(item, "# this machine has too few CPUs to isolate one");
 }

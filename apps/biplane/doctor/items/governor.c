@@ -43,7 +43,7 @@ void bp_doctor_item_governor(const struct bp_doctor *d, struct bp_report *r)
 	bp_tree_names_free(&names);
 	if (n == 0) {
 		bp_report_item(r, "CPU frequency", BP_CHECK_OK, "",
-			"not the kernel's to change on this machine");
+			"the kernel does not control the CPU frequency of this machine");
 		return;
 	}
 	if (CPU_COUNT(&cpus) == 0) {
@@ -51,9 +51,8 @@ void bp_doctor_item_governor(const struct bp_doctor *d, struct bp_report *r)
 		return;
 	}
 	bp_cpu_list_text(&cpus, list, sizeof(list));
-	item = bp_report_item(r, "CPU frequency", BP_CHECK_WARN,
-		"clocks that rise and fall make delays uneven", "governor %s on CPUs %s", slow,
-		list);
+	item = bp_report_item(r, "CPU frequency", BP_CHECK_WARN, "frequency changes cause jitter",
+		"governor %s on CPUs %s", slow, list);
 	bp_report_do(item,
 		"for g in " CPUS "/cpu*/cpufreq/scaling_governor; do echo performance >$g; done");
 }

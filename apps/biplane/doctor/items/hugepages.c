@@ -65,7 +65,7 @@ static uint64_t all_bytes(const struct bp_huge *h)
 	return bytes;
 }
 
-/* "1000 of 2 MiB, 900 free", of each size that has some. */
+/* "1000 pages of 2 MiB, 900 free", of each size that has some. */
 static void describe(const struct bp_huge *h, int64_t node, char *out, size_t size)
 {
 	size_t at = 0;
@@ -76,7 +76,7 @@ static void describe(const struct bp_huge *h, int64_t node, char *out, size_t si
 
 		if (p->node == node && p->pages > 0)
 			at += (size_t)snprintf(out + at, size - at,
-				"%s%" PRId64 " of %" PRId64 " MiB, %" PRId64 " free",
+				"%s%" PRId64 " pages of %" PRId64 " MiB, %" PRId64 " free",
 				at ? "; " : "", p->pages, p->kib / 1024, p->free);
 	}
 }
@@ -163,18 +163,18 @@ static void check_node(const struct bp_doctor *d, struct bp_report *r, int64_t n
 		verdict = BP_CHECK_WARN; /* hugepages: auto runs without */
 	if (d->config && want)
 		item = bp_report_item(r, name, verdict,
-			"packet buffers and the segment want them; pages that a running biplane "
-			"holds are not free",
-			"%s; this configuration wants about %" PRIu64 " MiB here%s", seen,
-			want / MIB, runs(d) ? ", and runs" : "");
+			"packet buffers and the shared segment use hugepages; pages in use by a "
+			"running biplane are not free",
+			"%s; this configuration needs about %" PRIu64 " MiB%s%s", seen, want / MIB,
+			node >= 0 ? " on this node" : "", runs(d) ? "; it is running" : "");
 	else
 		item = bp_report_item(r, name, verdict,
-			"packet buffers and the segment want them; without, biplane is slower, and "
-			"some NICs do not work",
-			"%s%s", seen, want ? "" : "; none are wanted here");
+			"packet buffers and the shared segment use hugepages; without them, "
+			"biplane is slower and some NICs do not work",
+			"%s%s", seen, want ? "" : "; none required");
 	if (verdict != BP_CHECK_OK) {
 		propose(d, item, node, want);
-		bp_report_do(item, "# or: biplane doctor --fix --hugepages N, which can be undone");
+		bp_report_do(item, "# or: biplane doctor --fix --hugepages N (--undo reverts it)");
 	}
 }
 
@@ -184,7 +184,7 @@ void bp_doctor_item_hugepages(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "hugepages",
 			d->config && d->config->hugepages == BP_HUGEPAGES_REQUIRE ? BP_CHECK_FAIL
 										  : BP_CHECK_WARN,
-			"packet buffers want them; without, biplane is slower",
+			"packet buffers use hugepages; without them, biplane is slower",
 			"this kernel has no hugepages (CONFIG_HUGETLBFS)");
 		return;
 	}

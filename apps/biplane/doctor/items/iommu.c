@@ -10,8 +10,9 @@
 
 #define NOIOMMU "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
 
-static const char why[] = "vfio-pci hands a NIC to a program only behind an IOMMU, which keeps it "
-			  "to that program's memory";
+static const char why[] =
+	"vfio-pci needs an IOMMU, which restricts the DMA of a NIC to the memory of "
+	"the program that uses the NIC";
 
 bool bp_doctor_needs_pci(const struct bp_doctor *d)
 {
@@ -73,7 +74,7 @@ static void report_missing(const struct bp_doctor *d, struct bp_report *r)
 
 	if (firmware_has_iommu(d->root)) {
 		item = bp_report_item(r, "IOMMU", BP_CHECK_FAIL, why,
-			"the machine has one, and the kernel does not use it");
+			"the machine has an IOMMU, but the kernel does not use it");
 		bp_doctor_boot_option(d->root, item, "biplane-iommu",
 			bp_tree_exists(d->root, "/sys/firmware/acpi/tables/DMAR")
 				? "intel_iommu=on iommu=pt"
@@ -82,19 +83,18 @@ static void report_missing(const struct bp_doctor *d, struct bp_report *r)
 	}
 	item = bp_report_item(r, "IOMMU", BP_CHECK_FAIL, why, "%s",
 		guest ? "this virtual machine has none"
-		      : "the firmware reports none, or it is disabled in the firmware");
+		      : "the firmware reports none; it may be disabled in the firmware setup");
 	bp_report_do(item,
-		guest ? "# give it one (QEMU: -device intel-iommu,intremap=on,caching-mode=on with "
-			"-M "
-			"q35)"
-		      : "# turn on VT-d (Intel) or IOMMU / AMD-Vi (AMD) in the firmware's setup");
+		guest ? "# add an IOMMU (QEMU: -M q35 -device "
+			"intel-iommu,intremap=on,caching-mode=on)"
+		      : "# enable VT-d (Intel) or IOMMU / AMD-Vi (AMD) in the firmware setup");
 	if (!bp_doctor_could_noiommu(d->root)) {
-		bp_report_do(
-			item, "# or leave NICs to the kernel: device \"net_af_xdp0,iface=NAME\"");
+		bp_report_do(item, "# or use NICs through their kernel drivers: device "
+				   "\"net_af_xdp0,iface=NAME\"");
 		return;
 	}
 	bp_report_do(item,
-		"# or, where everything on this machine may be trusted with all of its memory:");
+		"# or use vfio without an IOMMU; NICs can then access all memory of this machine:");
 	bp_report_do(item, "modprobe vfio enable_unsafe_noiommu_mode=1 && echo Y >" NOIOMMU);
 }
 
@@ -103,15 +103,15 @@ void bp_doctor_item_iommu(const struct bp_doctor *d, struct bp_report *r)
 	struct bp_tree_names groups = bp_tree_list(d->root, "/sys/kernel/iommu_groups");
 
 	if (groups.n)
-		bp_report_item(r, "IOMMU", BP_CHECK_OK, "", "in use, %zu groups", groups.n);
+		bp_report_item(r, "IOMMU", BP_CHECK_OK, "", "enabled, %zu groups", groups.n);
 	else if (!bp_doctor_needs_pci(d))
 		bp_report_item(r, "IOMMU", BP_CHECK_OK, "",
 			"none; no port of this configuration "
 			"needs it");
 	else if (bp_doctor_noiommu(d->root))
 		bp_report_item(r, "IOMMU", BP_CHECK_WARN,
-			"a NIC that is given away so can write to any memory of this machine",
-			"none; vfio works without (enable_unsafe_noiommu_mode)");
+			"a NIC that is bound to vfio-pci can access all memory of this machine",
+			"none; vfio is in no-IOMMU mode (enable_unsafe_noiommu_mode)");
 	else
 		report_missing(d, r);
 	bp_tree_names_free(&groups);

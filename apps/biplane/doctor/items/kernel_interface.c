@@ -30,24 +30,24 @@ static void propose(const char *root, json_t *item, const char *module)
 
 static void check_vhost(const struct bp_doctor *d, struct bp_report *r)
 {
-	static const char why[] = "the exception path's kernel interfaces are faster with it; taps "
-				  "serve without";
+	static const char why[] = "host interfaces are faster with vhost-net; without it, biplane "
+				  "uses TAP interfaces";
 	json_t *item;
 
 	if (bp_tree_exists(d->root, "/dev/vhost-net")) {
-		bp_report_item(r, "vhost-net", BP_CHECK_OK, "", "/dev/vhost-net is there");
+		bp_report_item(r, "vhost-net", BP_CHECK_OK, "", "/dev/vhost-net exists");
 		return;
 	}
 	if (uses_backend(d, BP_BACKEND_VIRTIO) && d->config)
 		item = bp_report_item(r, "vhost-net", BP_CHECK_FAIL,
 			"an interface of this configuration has `host_interface.backend: virtio`",
-			"there is no /dev/vhost-net");
+			"/dev/vhost-net does not exist");
 	else if (uses_backend(d, BP_BACKEND_AUTO))
 		item = bp_report_item(
-			r, "vhost-net", BP_CHECK_WARN, why, "there is no /dev/vhost-net");
+			r, "vhost-net", BP_CHECK_WARN, why, "/dev/vhost-net does not exist");
 	else {
 		bp_report_item(r, "vhost-net", BP_CHECK_OK, "",
-			"not there; no interface of this configuration needs it");
+			"no device file; no interface of this configuration needs it");
 		return;
 	}
 	propose(d->root, item, "vhost-net");
@@ -58,18 +58,18 @@ static void check_tun(const struct bp_doctor *d, struct bp_report *r)
 	json_t *item;
 
 	if (bp_tree_exists(d->root, "/dev/net/tun")) {
-		bp_report_item(r, "tun", BP_CHECK_OK, "", "/dev/net/tun is there");
+		bp_report_item(r, "tun", BP_CHECK_OK, "", "/dev/net/tun exists");
 		return;
 	}
 	if (!uses_backend(d, BP_BACKEND_AUTO) && !uses_backend(d, BP_BACKEND_TAP) &&
 		!uses_backend(d, BP_BACKEND_VIRTIO)) {
 		bp_report_item(r, "tun", BP_CHECK_OK, "",
-			"not there; no interface of this configuration needs it");
+			"no device file; no interface of this configuration needs it");
 		return;
 	}
 	item = bp_report_item(r, "tun", d->config ? BP_CHECK_FAIL : BP_CHECK_WARN,
-		"a port that routes has an interface in the kernel, which is made through it",
-		"there is no /dev/net/tun");
+		"biplane creates the host interfaces of routed ports through it",
+		"/dev/net/tun does not exist");
 	propose(d->root, item, "tun");
 }
 

@@ -31,7 +31,8 @@ static bool read_limit(const char *root, uint64_t *bytes)
 
 void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 {
-	static const char why[] = "vfio locks all memory that a NIC may write to, and counts it";
+	static const char why[] =
+		"vfio locks all memory that a NIC can access; the limit applies to this memory";
 	const uint64_t want = d->config ? d->facts->memory : 1024 * MIB;
 	uint64_t uid, capabilities = 0, bytes;
 	json_t *item;
@@ -46,13 +47,13 @@ void bp_doctor_item_memlock(const struct bp_doctor *d, struct bp_report *r)
 		bp_report_item(r, "memory lock limit", BP_CHECK_OK, "", "unlimited");
 	else if (capabilities & ((uint64_t)1 << CAP_IPC_LOCK))
 		bp_report_item(r, "memory lock limit", BP_CHECK_OK, "",
-			"%" PRIu64 " MiB, of which CAP_IPC_LOCK frees this user", bytes / MIB);
+			"%" PRIu64 " MiB; does not apply to this user (CAP_IPC_LOCK)", bytes / MIB);
 	else if (bytes >= want || !bp_doctor_needs_pci(d))
 		bp_report_item(
 			r, "memory lock limit", BP_CHECK_OK, "", "%" PRIu64 " MiB", bytes / MIB);
 	else {
 		item = bp_report_item(r, "memory lock limit", BP_CHECK_FAIL, why,
-			"%" PRIu64 " MiB, and about %" PRIu64 " MiB are wanted", bytes / MIB,
+			"%" PRIu64 " MiB; about %" PRIu64 " MiB are required", bytes / MIB,
 			want / MIB);
 		bp_report_do(item, "echo \"$USER - memlock unlimited\" | sudo tee "
 				   "/etc/security/limits.d/biplane.conf  # and log in again");

@@ -31,7 +31,7 @@ static void add_row(struct bp_report *r, const struct bp_nic *nic)
 			bp_nic_grade_name(nic->grade), "reason", text_or_null(nic->why)));
 }
 
-/* What to do with those that nothing uses. */
+/* The commands that bind the NICs that nothing uses. */
 static void propose(const struct bp_doctor *d, json_t *item)
 {
 	for (size_t i = 0; i < d->nics.n; i++)
@@ -41,7 +41,7 @@ static void propose(const struct bp_doctor *d, json_t *item)
 
 void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
 {
-	static const char why[] = "a port of biplane has a NIC for itself";
+	static const char why[] = "the NIC of a port must be bound to vfio-pci";
 	unsigned n[BP_NIC_NEVER + 1] = {0};
 	json_t *item;
 
@@ -50,24 +50,26 @@ void bp_doctor_item_nics(const struct bp_doctor *d, struct bp_report *r)
 		n[d->nics.nic[i].grade]++;
 	}
 	if (d->network.blind[0])
-		bp_report_item(r, "ways in", BP_CHECK_SKIP,
-			"so that no NIC is taken that this machine is reached through, every "
-			"interface that is up counts as one",
+		bp_report_item(r, "management interfaces", BP_CHECK_SKIP,
+			"every interface that is up is treated as a management interface, and its "
+			"NIC is not bound",
 			"%s", d->network.blind);
 	if (d->config)
-		return; /* the ports' own items say what they need */
-	if (n[BP_NIC_BOUND] + n[BP_NIC_AS_IS])
-		bp_report_item(r, "NICs", BP_CHECK_OK, "", "%u of %zu are ready to be ports",
-			n[BP_NIC_BOUND] + n[BP_NIC_AS_IS], d->nics.n);
+		return; /* the items of the ports report it */
+	if (n[BP_NIC_BOUND] + n[BP_NIC_NOT_NEEDED])
+		bp_report_item(r, "NICs", BP_CHECK_OK, "", "%u of %zu can be used as ports",
+			n[BP_NIC_BOUND] + n[BP_NIC_NOT_NEEDED], d->nics.n);
 	else if (n[BP_NIC_SAFE]) {
 		item = bp_report_item(r, "NICs", BP_CHECK_WARN, why,
-			"none of %zu is bound to vfio-pci; %u may be", d->nics.n, n[BP_NIC_SAFE]);
+			"none of %zu is bound to vfio-pci; %u can be bound", d->nics.n,
+			n[BP_NIC_SAFE]);
 		propose(d, item);
 	} else {
 		item = bp_report_item(r, "NICs", BP_CHECK_WARN, why,
-			d->nics.n ? "none of %zu may be taken from the kernel"
-				  : "there is none on PCI",
+			d->nics.n ? "none of %zu can be bound to vfio-pci"
+				  : "this machine has no PCI NIC",
 			d->nics.n);
-		bp_report_do(item, "# leave them to the kernel: device \"net_af_xdp0,iface=NAME\"");
+		bp_report_do(item, "# use NICs through their kernel drivers: device "
+				   "\"net_af_xdp0,iface=NAME\"");
 	}
 }

@@ -41,17 +41,19 @@ static void report_bound(
 
 	if (nic->group_members[0] && !strcmp(nic->driver, "vfio-pci")) {
 		o = bp_report_item(r, item, BP_CHECK_FAIL,
-			"vfio gives an IOMMU group away whole, or not at all",
-			"%s is in group %" PRId64 " with %s, which the kernel drives", nic->address,
-			nic->group, nic->group_members);
-		bp_report_do(o, "# bind these too, or put the NIC into another slot");
+			"vfio needs all devices of an IOMMU group",
+			"%s shares IOMMU group %" PRId64 " with devices of kernel drivers: %s",
+			nic->address, nic->group, nic->group_members);
+		bp_report_do(o, "# bind these devices, too, or move the NIC to another slot");
 	} else if (is_far(d, nic, &cpu)) {
-		bp_report_item(r, item, BP_CHECK_WARN, "each packet crosses between the nodes",
-			"%s (%s) is on NUMA node %" PRId64 ", and a worker's CPU %u is not",
+		bp_report_item(r, item, BP_CHECK_WARN,
+			"each packet crosses the interconnect between the NUMA nodes",
+			"%s (%s) is on NUMA node %" PRId64 ", CPU %u of a worker is on another",
 			nic->address, nic->driver, nic->node, cpu);
 	} else if (!nic->pmd[0] && json_array_size(d->pmds)) {
-		bp_report_item(r, item, BP_CHECK_WARN, "DPDK would not find the NIC",
-			"%s: no driver of DPDK that is installed knows %04x:%04x", nic->address,
+		bp_report_item(r, item, BP_CHECK_WARN,
+			"DPDK does not detect a NIC without a driver for it",
+			"%s: no installed DPDK driver supports %04x:%04x", nic->address,
 			nic->vendor, nic->device);
 	} else {
 		bp_report_item(
@@ -62,19 +64,20 @@ static void report_bound(
 static void check_pci(
 	const struct bp_doctor *d, struct bp_report *r, const char *item, const char *address)
 {
-	static const char why[] = "a port of biplane has a NIC for itself";
+	static const char why[] = "the NIC of a port must be bound to vfio-pci";
 	const struct bp_nic *nic = bp_nics_find(&d->nics, address);
 	json_t *o;
 
 	if (!nic) {
-		o = bp_report_item(
-			r, item, BP_CHECK_FAIL, why, "this machine has no NIC %s", address);
-		bp_report_do(o, "# name another in the configuration: the table below has them");
+		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port uses this NIC",
+			"this machine has no NIC %s", address);
+		bp_report_do(
+			o, "# configure another NIC for the port; the table below lists the NICs");
 		return;
 	}
 	switch (nic->grade) {
 	case BP_NIC_BOUND:
-	case BP_NIC_AS_IS:
+	case BP_NIC_NOT_NEEDED:
 		report_bound(d, r, item, nic);
 		return;
 	case BP_NIC_SAFE:
@@ -86,13 +89,14 @@ static void check_pci(
 	case BP_NIC_IN_USE:
 		o = bp_report_item(
 			r, item, BP_CHECK_FAIL, why, "%s is in use: %s", address, nic->why);
-		bp_report_do(o, "# when it may go: biplane doctor --fix --force --nic %s", address);
+		bp_report_do(
+			o, "# to bind it anyway: biplane doctor --fix --force --nic %s", address);
 		return;
 	case BP_NIC_NEVER:
 		o = bp_report_item(r, item, BP_CHECK_FAIL,
-			"taking it from the kernel would cut this machine off", "%s: %s", address,
+			"binding it to vfio-pci would disconnect this machine", "%s: %s", address,
 			nic->why);
-		bp_report_do(o, "# name another NIC in the configuration");
+		bp_report_do(o, "# configure another NIC for the port");
 		return;
 	}
 }
@@ -104,11 +108,11 @@ static void check_interface(
 	json_t *o;
 
 	if (!i) {
-		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port's driver sits on it",
-			"there is no interface %s", name);
-		bp_report_do(o, "ip -brief link  # lists those that there are");
+		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port uses this interface",
+			"interface %s does not exist", name);
+		bp_report_do(o, "ip -brief link  # lists the interfaces");
 	} else if (!i->up) {
-		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port's driver sits on it",
+		o = bp_report_item(r, item, BP_CHECK_FAIL, "the port uses this interface",
 			"interface %s is down", name);
 		bp_report_do(o, "ip link set %s up", name);
 	} else {

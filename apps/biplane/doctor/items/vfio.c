@@ -3,7 +3,7 @@
 #include "apps/biplane/doctor/modules.h"
 #include "apps/biplane/doctor/tree.h"
 
-static const char why[] = "through it DPDK drives NICs";
+static const char why[] = "DPDK accesses NICs through vfio-pci";
 
 void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
 {
@@ -24,17 +24,17 @@ void bp_doctor_item_vfio(const struct bp_doctor *d, struct bp_report *r)
 	}
 	bp_tree_text(d->root, release, sizeof(release), "/proc/sys/kernel/osrelease");
 	if (module == BP_MODULE_ABSENT) {
-		item = bp_report_item(
-			r, "vfio-pci", BP_CHECK_FAIL, why, "kernel %s has no such module", release);
-		bp_report_do(item, "apt-get install linux-image-amd64  # and start that kernel");
-		bp_report_do(
-			item, "# or leave NICs to the kernel: device \"net_af_xdp0,iface=NAME\"");
+		item = bp_report_item(r, "vfio-pci", BP_CHECK_FAIL, why,
+			"kernel %s has no module vfio-pci", release);
+		bp_report_do(item, "apt-get install linux-image-amd64  # and boot that kernel");
+		bp_report_do(item, "# or use NICs through their kernel drivers: device "
+				   "\"net_af_xdp0,iface=NAME\"");
 		return;
 	}
 	item = bp_report_item(r, "vfio-pci",
 		module == BP_MODULE_ON_DISK ? BP_CHECK_FAIL : BP_CHECK_SKIP, why, "%s",
 		module == BP_MODULE_ON_DISK ? "not loaded"
-					    : "not loaded, and there is no list of modules");
+					    : "not loaded; no list of modules (modules.dep)");
 	bp_report_do(item, "modprobe vfio-pci");
-	bp_report_do(item, "echo vfio-pci >/etc/modules-load.d/biplane.conf  # at each start");
+	bp_report_do(item, "echo vfio-pci >/etc/modules-load.d/biplane.conf  # at each boot");
 }

@@ -55,8 +55,8 @@ static void a_server_that_is_ready(void **state)
 	assert_int_equal(r.worst, BP_CHECK_OK);
 	assert_true(json_array_size(r.items) >= 13);
 	assert_string_equal(report_seen(&r, "hugepages node 1"),
-		"1024 of 2 MiB, 1024 free; none are wanted here");
-	assert_string_equal(report_seen(&r, "NICs"), "1 of 1 are ready to be ports");
+		"1024 pages of 2 MiB, 1024 free; none required");
+	assert_string_equal(report_seen(&r, "NICs"), "1 of 1 can be used as ports");
 	bp_report_end(&r);
 }
 
@@ -115,7 +115,7 @@ static void iommu_off_in_the_firmware(void **state)
 	const struct fake *f = *state;
 
 	fake_remove(f, "/sys/kernel/iommu_groups");
-	expect(f, "IOMMU", "fail", "firmware's setup");
+	expect(f, "IOMMU", "fail", "enable VT-d");
 }
 
 static void a_guest_without_iommu(void **state)
@@ -177,7 +177,7 @@ static void cpus(void **state)
 	fake_file(f, "3,7\n", "/sys/devices/system/cpu/cpu7/topology/thread_siblings_list");
 	expect(f, "CPU isolation", "warn", "isolcpus=3,7 nohz_full=3,7 rcu_nocbs=3,7");
 	fake_file(f, "0\n", "/sys/devices/system/cpu/online");
-	expect(f, "CPU isolation", "warn", "no CPU to spare");
+	expect(f, "CPU isolation", "warn", "too few CPUs");
 	fake_file(f, "powersave\n", "/sys/devices/system/cpu/cpu5/cpufreq/scaling_governor");
 	expect(f, "CPU frequency", "warn", "echo performance");
 }
@@ -207,19 +207,19 @@ static void not_root(void **state)
 
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n",
 		"/proc/self/status");
-	expect(f, "rights", "fail",
+	expect(f, "capabilities", "fail",
 		"setcap cap_net_admin,cap_net_raw+ep \"$(command -v biplane)\"");
 	expect(f, "memory lock limit", "fail", "memlock unlimited");
 	/* net_admin (12), net_raw (13), ipc_lock (14) */
 	fake_file(f, "Name:\tb\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000007000\n",
 		"/proc/self/status");
-	expect(f, "rights", "ok", NULL);
+	expect(f, "capabilities", "ok", NULL);
 	expect(f, "memory lock limit", "ok", NULL);
 	fake_remove(f, "/sys/kernel/iommu_groups");
-	expect(f, "rights", "fail", "cap_sys_rawio");
+	expect(f, "capabilities", "fail", "cap_sys_rawio");
 	fake_file(
 		f, "Name:\tb\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n", "/proc/self/status");
-	expect(f, "rights", "fail", "container");
+	expect(f, "capabilities", "fail", "container");
 	fake_file(f, "Max locked memory         unlimited            unlimited            bytes\n",
 		"/proc/self/limits");
 	expect(f, "memory lock limit", "ok", NULL);
@@ -260,9 +260,9 @@ static void an_empty_folder(void **state)
 	fake_begin(&f);
 	fake_report(&f, &r);
 	assert_int_equal(r.worst, BP_CHECK_FAIL);
-	assert_string_equal(report_verdict(&r, "rights"), "skip");
+	assert_string_equal(report_verdict(&r, "capabilities"), "skip");
 	assert_string_equal(report_verdict(&r, "CPU isolation"), "skip");
-	assert_string_equal(report_verdict(&r, "ways in"), "skip");
+	assert_string_equal(report_verdict(&r, "management interfaces"), "skip");
 	bp_report_end(&r);
 	fake_end(&f);
 }
@@ -281,14 +281,34 @@ static void as_text(void **state)
 	out = open_memstream(&text, &len);
 	bp_report_print(&r, out, false);
 	fclose(out);
-	assert_non_null(strstr(text, "ok        clock source      tsc\n"));
-	assert_non_null(strstr(text, "warn      vhost-net         there is no /dev/vhost-net\n"));
-	assert_non_null(strstr(text, "\n                            modprobe vhost-net\n"));
+	assert_non_null(strstr(text, "ok        clock source          tsc\n"));
+	assert_non_null(
+		strstr(text, "warn      vhost-net             /dev/vhost-net does not exist\n"));
+	assert_non_null(strstr(text, "\n                                modprobe vhost-net\n"));
 	assert_non_null(
 		strstr(text, "\n0000:03:00.0  8086:10fb  ixgbe   eth0       -        0      1  "
 			     "net_ixgbe  safe   -\n"));
 	assert_non_null(strstr(text, " ok, 2 warn, 0 fail, 0 skip\n"));
 	assert_null(strchr(text, '\033'));
+	free(text);
+	bp_report_end(&r);
+}
+
+/* A port's name may be longer than the column. */
+static void a_long_item_name_is_separated_from_its_text(void **state)
+{
+	struct bp_report r;
+	char *text = NULL;
+	size_t len;
+	FILE *out;
+
+	(void)state;
+	assert_true(bp_report_begin(&r));
+	bp_report_item(&r, "port abcdefghijklmnopqrstuvwxyz01234", BP_CHECK_OK, "", "is up");
+	out = open_memstream(&text, &len);
+	bp_report_print(&r, out, false);
+	fclose(out);
+	assert_non_null(strstr(text, "ok        port abcdefghijklmnopqrstuvwxyz01234 is up\n"));
 	free(text);
 	bp_report_end(&r);
 }
@@ -312,6 +332,7 @@ int main(void)
 		T(dpdk_without_drivers),
 		T(an_empty_folder),
 		T(as_text),
+		T(a_long_item_name_is_separated_from_its_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

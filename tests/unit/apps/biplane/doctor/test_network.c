@@ -147,11 +147,11 @@ static void ssh_by_address_and_by_route(void **state)
 	sync_rig_ip("route add 198.51.100.0/24 via 10.2.0.2");
 	sync_rig_ip("route add 198.51.100.0/28 via 10.1.0.2");
 	net = look("192.0.2.1", "198.51.100.9");
-	expect(&net, "eth0", "way back to an SSH session (to 198.51.100.9)");
+	expect(&net, "eth0", "return route of an SSH session (to 198.51.100.9)");
 	expect(&net, "eth1", "");
 	bp_doctor_network_free(&net);
 	net = look("192.0.2.1", "198.51.100.99");
-	expect(&net, "eth1", "way back to an SSH session (to 198.51.100.99)");
+	expect(&net, "eth1", "return route of an SSH session (to 198.51.100.99)");
 	expect(&net, "eth0", "");
 	bp_doctor_network_free(&net);
 }

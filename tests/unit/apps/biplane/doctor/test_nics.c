@@ -78,7 +78,7 @@ static void bound_and_shared(void **state)
 	fake_nic(*state, &(struct fake_nic){"0000:05:00.0", "mlx5_core", "eth5", 9, 5, 0, true});
 	fake_nic(*state, &(struct fake_nic){"0000:06:00.0", NULL, NULL, 0, 6, 0, false});
 	expect(*state, "0000:04:00.0", "bound", "");
-	expect(*state, "0000:05:00.0", "as it is", "mlx5_core");
+	expect(*state, "0000:05:00.0", "not needed", "mlx5_core");
 	expect(*state, "0000:06:00.0", "safe", "");
 }
 
@@ -130,7 +130,7 @@ static void through_vlan_bond_and_bridge(void **state)
 	fake_stand(f, "bond0", "eth0", true);
 	fake_stand(f, "bond0.5", "bond0", false);
 	fake_stand(f, "br0", "bond0.5", true);
-	expect(f, A, "in use", "eth0 belongs to bond0");
+	expect(f, A, "in use", "eth0 is a member of bond0");
 	fake_ip(f, "[]", "[{\"dst\":\"default\",\"dev\":\"br0\"}]", "[]");
 	expect(f, A, "never", "eth0 carries the default route (IPv4)");
 	expect(f, B, "safe", "");
@@ -145,7 +145,7 @@ static void through_a_tunnel(void **state)
 	fake_nic(f, &(struct fake_nic){"0000:04:00.0", "ixgbe", "eth2", 4, 3, 0, false});
 	fake_ip(f, "[]", "[{\"dst\":\"default\",\"dev\":\"wg0\"}]", "[]");
 	expect(f, A, "never", "ip link set eth0 down");
-	expect(f, B, "never", "wg0");
+	expect(f, B, "never", "wg0 carries the default route (IPv4), but its NIC");
 	expect(f, "0000:04:00.0", "safe", "");
 }
 
@@ -190,7 +190,7 @@ static void ssh_by_the_way_back(void **state)
 		"[{\"dst\":\"192.0.2.0/29\",\"dev\":\"eth1\"},{\"dst\":\"192.0.2.0/24\",\"dev\":"
 		"\"eth0\"},{\"dst\":\"198.51.100.0/24\",\"dev\":\"eth0\"}]",
 		"[]");
-	expect_after(f, SSH, 0, B, "never", "way back to an SSH session (to 192.0.2.7)");
+	expect_after(f, SSH, 0, B, "never", "return route of an SSH session (to 192.0.2.7)");
 	expect_after(f, SSH, 0, A, "safe", "");
 }
 
@@ -215,7 +215,8 @@ static void ssh_from_the_environment_above(void **state)
 	FILE *out;
 
 	ancestors(f);
-	expect_after(f, NULL, 700, B, "never", "run it as root"); /* sshd is above, and no more */
+	expect_after(f, NULL, 700, B, "never",
+		"run the command as root"); /* sshd is above, and no more */
 	fake_file(f, "", "/proc/500/environ");
 	snprintf(path, sizeof(path), "%s/proc/500/environ", f->root);
 	out = fopen(path, "w");

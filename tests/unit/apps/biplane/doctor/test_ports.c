@@ -108,15 +108,15 @@ static void nics_of_ports(void **state)
 		"[]", "[]");
 	expect(m, "port right", "fail", "--force");
 	fake_ip(&m->fake, "[]", "[{\"dst\":\"default\",\"dev\":\"eth1\"}]", "[]");
-	expect(m, "port right", "fail", "# name another NIC in the configuration");
+	expect(m, "port right", "fail", "# configure another NIC for the port");
 	fake_ip(&m->fake, "[]", "[]", "[]");
 	add_b(m, "vfio-pci", NULL);
 	fake_remove(&m->fake, "/sys/class/net/eth1");
 	/* its worker is on node 0 */
-	expect(m, "port right", "warn", "on NUMA node 1, and a worker's CPU 2 is not");
+	expect(m, "port right", "warn", "on NUMA node 1, CPU 2 of a worker is on another");
 	m->facts.worker_cpu[0] = 6;
 	expect(m, "port right", "ok", NULL);
-	expect(m, "port left", "warn", "CPU 6 is not");
+	expect(m, "port left", "warn", "CPU 6 of a worker is on another");
 }
 
 static void a_port_on_an_interface(void **state)
@@ -127,7 +127,7 @@ static void a_port_on_an_interface(void **state)
 	fake_interface(&m->fake, "eth9", 9, false);
 	expect(m, "port wire", "fail", "ip link set eth9 up");
 	fake_remove(&m->fake, "/sys/class/net/eth9");
-	expect(m, "port wire", "fail", "no interface eth9");
+	expect(m, "port wire", "fail", "interface eth9 does not exist");
 }
 
 static void a_group_that_is_not_whole(void **state)
@@ -135,7 +135,8 @@ static void a_group_that_is_not_whole(void **state)
 	struct machine *m = *state;
 
 	fake_nic(&m->fake, &(struct fake_nic){"0000:03:00.1", "ixgbe", "eth4", 4, 1, 0, false});
-	expect(m, "port left", "fail", "group 1 with 0000:03:00.1 (ixgbe)");
+	expect(m, "port left", "fail",
+		"IOMMU group 1 with devices of kernel drivers: 0000:03:00.1 (ixgbe)");
 }
 
 static void hugepages_of_ports_nodes(void **state)
@@ -143,11 +144,11 @@ static void hugepages_of_ports_nodes(void **state)
 	struct machine *m = *state;
 
 	/* one port is there, on node 0, and 1024 pages are free on each */
-	expect(m, "hugepages node 0", "fail", "wants about 3000 MiB here");
+	expect(m, "hugepages node 0", "fail", "needs about 3000 MiB on this node");
 	expect(m, "hugepages node 0", "fail", "echo 1500 >/sys/devices/system/node/node0/");
 	expect(m, "hugepages node 1", "ok", NULL);
 	add_b(m, "vfio-pci", NULL);
-	expect(m, "hugepages node 1", "ok", "wants about 1500 MiB here");
+	expect(m, "hugepages node 1", "ok", "needs about 1500 MiB on this node");
 	expect(m, "hugepages node 0", "ok", NULL);
 	m->facts.memory = 5000 * MIB;
 	expect(m, "hugepages node 1", "fail", "echo 1250 >/sys/devices/system/node/node1/");
@@ -159,7 +160,7 @@ static void hugepages_of_ports_nodes(void **state)
 	fake_file(&m->fake, "321\n", "/run/biplane/t-dataplane.pid");
 	expect(m, "hugepages node 1", "fail", NULL); /* of one that was killed */
 	fake_file(&m->fake, "biplane\n", "/proc/321/comm");
-	expect(m, "hugepages node 1", "ok", "and runs");
+	expect(m, "hugepages node 1", "ok", "it is running");
 	fake_remove(&m->fake, "/proc/321");
 	bp_config_free(m->config);
 	m->config = parse("auto", "auto");
@@ -168,14 +169,14 @@ static void hugepages_of_ports_nodes(void **state)
 	m->config = parse("never", "auto");
 	expect(m, "hugepages node 1", "ok", NULL);
 	fake_file(&m->fake, "", "/proc/mounts");
-	expect(m, "hugetlbfs", "ok", "not wanted");
+	expect(m, "hugetlbfs", "ok", "uses no hugepages");
 }
 
 static void workers_cpus(void **state)
 {
 	struct machine *m = *state;
 
-	expect(m, "CPU isolation", "ok", "the workers' CPUs (2) run nothing else");
+	expect(m, "CPU isolation", "ok", "the CPUs of the workers are isolated: 2");
 	m->facts.n_workers = 2;
 	m->facts.worker_cpu[1] = 5;
 	expect(m, "CPU isolation", "warn", "isolcpus=2,5");
