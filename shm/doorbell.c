@@ -11,8 +11,9 @@
 
 #include "shm/plane_dirs.h"
 
-/* O_RDWR: neither plane waits for the other at open, and a write never ends with SIGPIPE. */
-#define FLAGS (O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+/* The data plane also opens it for reading: a write without a reader then has no effect, as no
+ * SIGPIPE and no error. */
+#define FLAGS (O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
 
 int bp_doorbell_path(const char *runtime_dir, const char *name, char *path, size_t size)
 {
@@ -26,13 +27,13 @@ int bp_doorbell_path(const char *runtime_dir, const char *name, char *path, size
 }
 
 /* Returns the descriptor of an existing pipe, or -1 with errno; EINVAL: another kind of file. */
-static int open_pipe(const char *path)
+static int open_pipe(const char *path, int mode)
 {
 	struct stat st;
-	int fd = open(path, FLAGS);
+	int fd = open(path, mode | FLAGS);
 
 	if (fd < 0) {
-		if (errno == ELOOP || errno == EISDIR || errno == ENXIO)
+		if (errno == ELOOP || errno == ENXIO)
 			errno = EINVAL;
 		return -1;
 	}
@@ -52,18 +53,18 @@ int bp_doorbell_create(const char *runtime_dir, const char *name, char *err, siz
 		snprintf(err, err_size, "runtime.directory is longer than a path can be");
 		return -1;
 	}
-	fd = open_pipe(path);
+	fd = open_pipe(path, O_RDWR);
 	if (fd < 0 && (errno == ENOENT || errno == EINVAL)) {
 		if (errno == EINVAL)
 			unlink(path);
 		if (mkfifo(path, 0600) == 0)
-			fd = open_pipe(path);
+			fd = open_pipe(path, O_RDWR);
 	}
 	if (fd < 0) {
 		snprintf(err, err_size, "%s cannot be created: %s", path, strerror(errno));
 		return -1;
 	}
-	rc = bp_control_share(fd, path, 0660);
+	rc = bp_control_share(fd, path, 0640);
 	if (rc == 0)
 		return fd;
 	snprintf(err, err_size, "%s cannot be given to the group of the control plane: %s", path,
@@ -80,7 +81,7 @@ int bp_doorbell_open(const char *runtime_dir, const char *name)
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	return open_pipe(path);
+	return open_pipe(path, O_RDONLY);
 }
 
 bool bp_doorbell_same(int fd, const char *runtime_dir, const char *name)

@@ -35,8 +35,8 @@ struct bp_doorbell {
 /* Data plane: creates the pipe, or opens the existing one. The descriptor, or -1 with a
  * sentence. */
 int bp_doorbell_create(const char *runtime_dir, const char *name, char *err, size_t err_size);
-/* Control plane: opens the pipe of the data plane. The descriptor, or -1 with errno (ENOENT: no
- * data plane has created it; EINVAL: not a pipe). */
+/* Control plane: opens the pipe of the data plane, for reading. The descriptor, or -1 with errno
+ * (ENOENT: no data plane has created it; EINVAL: not a pipe). */
 int bp_doorbell_open(const char *runtime_dir, const char *name);
 /* Whether `fd` is still the pipe of this name. */
 bool bp_doorbell_same(int fd, const char *runtime_dir, const char *name);

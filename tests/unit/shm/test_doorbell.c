@@ -163,6 +163,12 @@ static void the_pipe_stays_and_other_files_do_not(void **state)
 	assert_true(fd >= 0);
 	assert_true(bp_doorbell_same(r.bell.fd, r.dir, "x"));
 	close(fd);
+	/* the control plane cannot write it */
+	fd = bp_doorbell_open(r.dir, "x");
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "", 1), -1);
+	assert_int_equal(errno, EBADF);
+	close(fd);
 	/* a file */
 	unlink(path);
 	fd = open(path, O_CREAT | O_WRONLY, 0600);

@@ -240,6 +240,27 @@ static void a_doorbell_that_appears_later_is_used(void **state)
 	rig_free(&r);
 }
 
+/* Meanwhile the pipe has no writer, which is an event of its own. */
+static void the_data_plane_restarts(void **state)
+{
+	struct rig r;
+
+	rig_init(&r, true);
+	settle(&r);
+	for (unsigned i = 0; i < 3; i++) {
+		close(r.bell.fd);
+		r.bell.fd = -1;
+		settle(&r);
+		assert_int_equal(event_base_loop(r.base, EVLOOP_NONBLOCK | EVLOOP_ONCE), 0);
+		assert_int_equal(r.sleeps & 1, 1);
+		create_bell(&r);
+		put(&r);
+		settle(&r);
+		assert_int_equal(r.records, i + 1);
+	}
+	rig_free(&r);
+}
+
 /* The word in the segment says awake although the loop sleeps: the next second ends that. */
 static void an_overwritten_word_delays_no_longer_than_a_second(void **state)
 {
@@ -264,6 +285,7 @@ int main(void)
 		cmocka_unit_test(unread_records_cause_no_second_wakeup),
 		cmocka_unit_test(records_from_before_the_start_are_read),
 		cmocka_unit_test(a_doorbell_that_appears_later_is_used),
+		cmocka_unit_test(the_data_plane_restarts),
 		cmocka_unit_test(an_overwritten_word_delays_no_longer_than_a_second),
 	};
 
