@@ -241,7 +241,7 @@ expect 69 "no instance named '$name' is running" "$biplane" transform matrix lis
 # doctor: the machine that this runs on may be ready or not; a folder that is empty is not
 expect 0 '^Usage: biplane doctor ' "$biplane" doctor --help
 mkdir "$dir/machine"
-expect 1 '^skip +rights +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
+expect 1 '^skip +capabilities +/proc/self/status' "$biplane" doctor --sysroot "$dir/machine"
 expect 1 '"verdict": "fail"' "$biplane" doctor --sysroot "$dir/machine" --json
 expect 0 '^(fail|ok|skip|warn) ' sh -c '"$1" doctor; [ $? -le 1 ]' sh "$biplane"
 "$biplane" doctor --json -c "$dir/good.yaml" >"$dir/doctor.json"
