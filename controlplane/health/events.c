@@ -183,9 +183,9 @@ struct bp_worker_events *bp_worker_events_new(struct event_base *base, struct bp
 	if (!base)
 		return e;
 	e->timer = evtimer_new(base, on_timer, e);
-	if (!e->timer ||
-		(tables->workers != 0 && !bp_ring_events_add(rings, bp_phd_events(tables, 0),
-						 tables->workers, on_records, e))) {
+	if (!e->timer || (rings && tables->workers != 0 &&
+				 !bp_ring_events_add(rings, bp_phd_events(tables, 0),
+					 tables->workers, on_records, e))) {
 		if (e->timer)
 			event_free(e->timer);
 		free(e);

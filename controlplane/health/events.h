@@ -42,8 +42,9 @@ struct bp_worker_events_counts {
 	uint64_t untrue;  /* invalid events, or with a token of another session */
 };
 
-/* The caller owns `tables` and `arg`, which must remain valid; `rings` ends before this. base NULL:
- * the caller runs the iterations. NULL without memory. */
+/* The caller owns `tables` and `arg`, which must remain valid; `rings` ends before this; NULL: the
+ * rings are read at the interval. base NULL: the caller runs the iterations. NULL without memory.
+ */
 struct bp_worker_events *bp_worker_events_new(struct event_base *base, struct bp_ring_events *rings,
 	const struct bp_phd_tables *tables, const struct bp_worker_events_ops *ops, void *arg);
 void bp_worker_events_free(struct bp_worker_events *e);

@@ -27,7 +27,7 @@ struct bp_phd_service_setup {
 	struct bp_phd_tables *tables;
 	const struct bp_fib *fib; /* to identify our interfaces; NULL: all are ours */
 	const struct bp_fib *epochs;
-	struct bp_ring_events *rings;    /* of the workers; ends before the service */
+	struct bp_ring_events *rings;    /* of the workers; ends before the service; NULL: none */
 	bool (*readers_gone)(void *arg); /* as for bp_epoch_init() */
 	void *readers;
 	uint8_t mac[6]; /* the default system-id is derived from it */
