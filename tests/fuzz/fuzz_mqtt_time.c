@@ -268,10 +268,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	note(cost[1], ns / 64 * 1000 / r.wire); /* coarse: it is a time */
 	/*
 	 * Free work, twice because cut packets and held segments bring theirs again; the shares of
-	 * what passed; what accounts hold at once; a step that began within them; and, of each
-	 * segment, a small step that began within what is free.
+	 * what passed; what the account of a connection holds at once (20 % of a core for 8 ms); a
+	 * step that began within them; and, of each segment, a small step that began within what is
+	 * free.
 	 */
-	most = r.wire * BP_WORK_PER_BYTE * 4 + r.ns / 5 + 2 * 419430 + 600000 +
+	most = r.wire * BP_WORK_PER_BYTE * 4 + r.ns / 5 + 1677720 + 600000 +
 	       r.segments * BP_WORK_AHEAD;
 	HOLDS(work <= most);
 	for (unsigned i = 0; i < RUNS && ns > r.wire * NS_PER_BYTE + work * NS_PER_WORK; i++) {
