@@ -174,8 +174,8 @@ def labels(run):
         if found is None:
             print(f"      {frame[12:14].hex()}  no label")
             continue
-        label = frame[12:BEHIND + 2].hex()
-        parts = [label[a:b] for a, b in ((0, 4), (4, 6), (6, 8), (8, 16), (16, 20), (20, 28), (28, 32))]
+        text = frame[12:BEHIND + 2].hex()
+        parts = [text[a:b] for a, b in ((0, 4), (4, 6), (6, 8), (8, 16), (16, 20), (20, 28), (28, 32))]
         came = f"at the server, without it, after {run.delays[i]:5.2f} ms" if i < len(run.delays) else ""
         print(f"      {' '.join(parts)}   n {found.n}  d {found.d / 1e6:5.2f} ms  flow {found.flow}  sequence {found.sequence}   {came}")
 
