@@ -97,7 +97,8 @@ static void pool_message(const struct bp_fault_message *s, struct bp_fault_event
 static void add_worker(struct bp_fault_event *e, const struct bp_fault_message *s)
 {
 	add_number(e, "worker", strtoul(s->subject + sizeof("worker ") - 1, NULL, 10));
-	add_number(e, "cpu", s->cpu);
+	if (s->cpu != BP_FAULT_CPU_ANY)
+		add_number(e, "cpu", s->cpu);
 }
 
 static void poll_gap_message(const struct bp_fault_message *s, struct bp_fault_event *e)

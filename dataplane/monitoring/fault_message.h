@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_MONITORING_FAULT_MESSAGE_H
 #define BP_DATAPLANE_MONITORING_FAULT_MESSAGE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,8 @@
 #include "shm/fault.h"
 
 struct bp_config_monitoring;
+
+#define BP_FAULT_CPU_ANY UINT_MAX /* the worker has no CPU of its own */
 
 enum bp_fault_change {
 	BP_FAULT_RAISED,
@@ -33,7 +36,7 @@ struct bp_fault_message {
 	uint64_t line_ns;     /* time since the last line */
 	uint64_t worst;       /* worst value since the fault was raised */
 	uint32_t free, size;  /* mbufs of the pool */
-	unsigned cpu;         /* CPU of the worker */
+	unsigned cpu;         /* CPU of the worker, or BP_FAULT_CPU_ANY */
 	uint32_t connections; /* connections that are forwarded without inspection */
 	bool never;           /* the link has not been up since the start */
 };

@@ -78,7 +78,7 @@ void bp_fault_monitor_start(
 		if (s->pools->pool[node])
 			who.pool[who.n_pools++] = s->pools->pool[node]->name;
 	for (unsigned i = 0; i < who.n_workers; i++)
-		who.worker_cpu[i] = s->cpus->worker_cpu[i];
+		who.worker_cpu[i] = s->cpus->floating ? BP_FAULT_CPU_ANY : s->cpus->worker_cpu[i];
 	w->sink.counters = bp_shm_counters_main(s->shm, BP_COUNTER_ROW_MAIN);
 	w->rows = s->shm->faults;
 	w->sink.log = write_event;

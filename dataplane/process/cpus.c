@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/config.h"
+
+#define SECOND_NODE "/sys/devices/system/node/node1"
 
 /* The allowed CPUs in ascending order. */
 static unsigned list_cpus(const cpu_set_t *allowed, unsigned *cpu)
@@ -66,6 +69,9 @@ int bp_cpus_choose(const struct bp_config *c, const cpu_set_t *allowed, struct b
 	}
 	if (c->workers_listed)
 		return take_listed(c, allowed, cpu, n, out, err, err_size);
+	out->allowed = *allowed;
+	/* memory of another NUMA node costs more than a wakeup on the own node */
+	out->floating = c->poll_mode == BP_POLL_ADAPTIVE && access(SECOND_NODE, F_OK) != 0;
 	out->main_cpu = cpu[0];
 	for (unsigned w = 0; w < c->n_workers; w++)
 		out->worker_cpu[w] = cpu[(w + 1) % n];

@@ -19,6 +19,13 @@ struct bp_cpus {
 	unsigned worker_cpu[BP_MAX_WORKERS];
 	unsigned n_workers;
 	bool shared; /* fewer CPUs than threads: some threads share a CPU */
+	/*
+	 * `poll_mode: adaptive` without a list of cores: workers start on their CPUs, but may run
+	 * on each of `allowed`. A worker that is woken then does not wait for the thread that
+	 * uses its CPU, and the scheduler can wake it on the CPU of the sender.
+	 */
+	bool floating;
+	cpu_set_t allowed;
 };
 
 /*

@@ -527,7 +527,8 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	bp_fault_monitor_start(&d->faults, &s, mono_ns());
 	d->workers.ruleset_copies->wake_signal = WAKE_SIGNAL;
 	apply_rules(d);
-	bp_workers_launch(&d->workers, &d->clock);
+	bp_workers_launch(
+		&d->workers, &d->clock, d->eal.cpus.floating ? &d->eal.cpus.allowed : NULL);
 	bp_dp_notifier_init(&d->notifier, &d->workers, d->exception_thread, mono_ns());
 	supervise(d, signals);
 	bp_notify_stopping();

@@ -102,7 +102,10 @@ static void print_worker(const struct bp_startup *s, unsigned w, FILE *out)
 	const struct bp_cpus *cpus = &s->eal->cpus;
 	unsigned n = 0;
 
-	fprintf(out, "  worker %u on CPU %u polls", w, cpus->worker_cpu[w]);
+	if (cpus->floating)
+		fprintf(out, "  worker %u on any CPU polls", w);
+	else
+		fprintf(out, "  worker %u on CPU %u polls", w, cpus->worker_cpu[w]);
 	for (unsigned p = 0; p < s->config->n_ports; p++) {
 		const struct bp_port_queues *q = &s->plan->port[p];
 

@@ -2,6 +2,8 @@
 #include "biplane/counters/general.h"
 #include "dataplane/workers/worker_loop.h"
 
+#include <pthread.h>
+
 #include <rte_cycles.h>
 
 #include "dataplane/service.h"
@@ -219,6 +221,9 @@ int bp_worker_run(void *args)
 		return 0;
 	if (a->sleep)
 		bp_sleep_begin();
+	/* a worker that never sleeps, as for LCL, keeps its CPU */
+	if (a->cpus && !bp_services_need_polling(w))
+		pthread_setaffinity_np(pthread_self(), sizeof(*a->cpus), a->cpus);
 	begin_time(w, a->clock);
 	housekeeping(w);
 	bp_services_start(w, a->clock);

@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_WORKERS_WORKER_LOOP_H
 #define BP_DATAPLANE_WORKERS_WORKER_LOOP_H
 
+#include <sched.h>
 #include <stdbool.h>
 
 #include "dataplane/process/clock.h"
@@ -22,6 +23,7 @@ struct bp_worker_args {
 	struct bp_worker *worker;
 	const struct bp_clock *clock;
 	struct bp_sleep *sleep; /* how it sleeps when no frames arrive; NULL: it does not */
+	const cpu_set_t *cpus;  /* CPUs that it may use; NULL: only that of its lcore */
 };
 
 /*

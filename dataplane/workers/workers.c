@@ -189,7 +189,7 @@ static void set_running(struct bp_workers *ws, unsigned i, bool runs)
 			bp_dataplane_services[s]->shared->running(ws->shared[s], i, runs);
 }
 
-void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock)
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, const cpu_set_t *cpus)
 {
 	/* set for all workers before the first of them can stop */
 	for (unsigned i = 0; i < ws->n; i++) {
@@ -198,7 +198,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock)
 			bp_ruleset_copies_begin(ws->ruleset_copies, i);
 	}
 	for (unsigned i = 0; i < ws->n; i++) {
-		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, ws->sleep[i]};
+		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, ws->sleep[i], cpus};
 		if (rte_eal_remote_launch(bp_worker_run, &ws->args[i], ws->worker[i]->lcore) == 0)
 			continue;
 		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_NUM("worker", i)),

@@ -2,6 +2,7 @@
 #ifndef BP_DATAPLANE_WORKERS_WORKERS_H
 #define BP_DATAPLANE_WORKERS_WORKERS_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -32,7 +33,8 @@ struct bp_workers {
 int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const struct bp_port *ports,
 	const struct bp_queue_plan *plan, const struct bp_pools *pools,
 	struct bp_exception *exception, struct bp_shm *shm, char *err, size_t err_size);
-void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock);
+/* `cpus`: the CPUs that workers may use which sleep; NULL: each has the CPU of its lcore. */
+void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, const cpu_set_t *cpus);
 /* Wakes the workers that sleep, after something that they read was changed. */
 void bp_workers_ring(struct bp_workers *ws);
 /* Drains the workers, and waits until they have stopped. */

@@ -36,6 +36,25 @@ def voluntary_switches(pid, name):
     raise AssertionError(f"no thread {name}")
 
 
+def worker_cpus(pid):
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        status = (task / "status").read_text()
+        if re.search(r"^Name:\s*rte-worker", status):
+            return re.search(r"^Cpus_allowed_list:\s*(\S+)", status, re.M)[1]
+    raise AssertionError("no worker")
+
+
+def test_worker_that_sleeps_may_use_each_cpu(lab, gateway):
+    if Path("/sys/devices/system/node/node1").exists():
+        pytest.skip("on several NUMA nodes, each worker has its CPU")
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", Path("/proc/self/status").read_text(), re.M)[1]
+    one = min(os.sched_getaffinity(0))
+    for workers, cpus in ((1, allowed), ([one], str(one))):
+        g = gateway({**config_for(), "workers": workers})
+        assert worker_cpus(g.plane("data plane")["pid"]) == cpus
+        g.stop()
+
+
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))
 def test_worker_waits_for_events_of_its_queues(lab, gateway, driver):
     """Without an event descriptor for each queue it would take naps of at most 0.25 ms."""

@@ -341,6 +341,31 @@ static void cpus_are_chosen(void **state)
 	assert_non_null(strstr(err, "core 4"));
 }
 
+static bool floating(const struct bp_config *c)
+{
+	cpu_set_t few = cpus((unsigned[]){0, 1}, 2);
+	struct bp_cpus out;
+	char err[256] = "";
+
+	assert_int_equal(bp_cpus_choose(c, &few, &out, err, sizeof(err)), 0);
+	if (out.floating)
+		assert_true(CPU_EQUAL(&out.allowed, &few));
+	return out.floating;
+}
+
+static void workers_that_sleep_may_use_each_cpu(void **state)
+{
+	struct bp_config c = {.n_workers = 1, .poll_mode = BP_POLL_BUSY};
+
+	if (access("/sys/devices/system/node/node1", F_OK) == 0)
+		skip();
+	assert_false(floating(&c));
+	c.poll_mode = BP_POLL_ADAPTIVE;
+	assert_true(floating(&c));
+	c.workers_listed = true;
+	assert_false(floating(&c));
+}
+
 /* Looking for isolated CPUs leaves the process where it was, and takes none away. */
 static void cpus_that_are_allowed(void **state)
 {
@@ -449,6 +474,7 @@ int main(void)
 		cmocka_unit_test(an_lcl_port_has_an_owner),
 		cmocka_unit_test(sixty_four_workers),
 		cmocka_unit_test(cpus_are_chosen),
+		cmocka_unit_test(workers_that_sleep_may_use_each_cpu),
 		cmocka_unit_test(cpus_that_are_allowed),
 		cmocka_unit_test(eal_arguments),
 		cmocka_unit_test(hugepages_are_required),
