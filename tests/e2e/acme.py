@@ -148,7 +148,7 @@ class Acme:
                 time.sleep(0.1)
 
     def tree(self, path, ty=None):
-        """Structured paths of what lies below, of one resource type or of all."""
+        """Structured paths of the descendants, of one resource type or of all."""
         return sorted(self.ask_http(path, "fu=1" + (f"&ty={ty}" if ty else ""))["m2m:uril"])
 
     def instances(self, container):

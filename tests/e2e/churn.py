@@ -88,7 +88,7 @@ class Churn:
         self._thread.start()
 
     def _batch(self, lines):
-        """By one `ip -batch`; options of a single line are not ip's to take, so families are apart."""
+        """By one `ip -batch` per address family, because ip takes no family option within a line of a batch."""
         for family in (4, 6):
             own = [x.removeprefix("-6 ") for x in lines if x.startswith("-6 ") == (family == 6)]
             if own:

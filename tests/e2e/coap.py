@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CoAP (RFC 7252) and its oneM2M options (TS-0008) for the tests: a second codec, apart from the one under test."""
+"""CoAP (RFC 7252) and its oneM2M options (TS-0008) for the tests: a second codec, independent of the one under test."""
 
 import itertools
 import json
@@ -126,7 +126,7 @@ class Client:
         self.socket.close()
 
     def exchange(self, message, tries=4):
-        """The answer to a message, or None after so many tries."""
+        """The answer to a message, or None after all retransmissions."""
         for _ in range(tries):
             self.socket.settimeout(self.timeout)
             try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steady load: a device that publishes unique values over the threshold until it is told to stop."""
+"""Steady load: a device that publishes unique values over the threshold until it is stopped."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Load:
     def _run(self):
         infos, begin = [], time.monotonic()
         while not self._stop.is_set():
-            # 81.000001, 81.000002, ...: over the threshold, and no two alike.
+            # 81.000001, 81.000002, ...: over the threshold, and no two equal.
             infos.append(self.publisher.publish(self.topic, f"81.{self.first + self.n:06d}", self.qos))
             self.n += 1
             ahead = begin + self.n / self.rate - time.monotonic()

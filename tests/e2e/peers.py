@@ -158,7 +158,7 @@ class Publisher:
         return self.client.publish(name, payload, qos, retain, properties)
 
     def _publish_by_alias(self, payload, qos, retain, properties):
-        """publish() of paho refuses the empty topic name that stands for a mapped alias."""
+        """publish() of paho refuses the empty topic name that is used with a mapped topic alias."""
         c = self.client
         mid = c._mid_generate()  # noqa: SLF001
         info = mqtt.MQTTMessageInfo(mid)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""APDUs of devices that need not be honest, after the standard's examples: each field can be what it should not be. And
-datagrams whose sender is whoever the test says."""
+"""APDUs of devices, valid or not, after the standard's examples: each field can have an invalid value. And datagrams
+with any source address."""
 
 import contextlib
 import socket

@@ -48,7 +48,7 @@ def rorj(invoke, problem):
 
 
 class Apdu:
-    """The fields of an agent's APDU that lie at fixed places."""
+    """The fields of an agent's APDU with fixed offsets."""
 
     def __init__(self, raw):
         self.raw = raw
@@ -141,7 +141,7 @@ class Manager:
                 self.take(raw, peer, lambda b, p=peer: self.socket.sendto(b, p))
             except TimeoutError:
                 continue
-            except Exception as e:  # told where it can fail the test
+            except Exception as e:  # reported where it can fail the test
                 self.failed = e
                 return
 

@@ -177,7 +177,8 @@ static unsigned send_batch(struct sender *s, uint64_t most)
 	}
 	sent = sendmmsg(s->fd[source], message, n, 0);
 	if (sent < 0) {
-		/* EHOSTUNREACH and its like are an earlier packet's ICMP error, told once. */
+		/* EHOSTUNREACH and similar errors are an earlier packet's ICMP error, reported
+		 * once. */
 		if (errno != EINTR && errno != EAGAIN && errno != ENOBUFS &&
 			errno != EHOSTUNREACH && errno != ENETUNREACH && errno != ECONNREFUSED &&
 			errno != EACCES && errno != EMSGSIZE) {

@@ -352,8 +352,8 @@ def send_all(lab, source, destinations, receivers, count, **kw):
 
 def takes(lab, ns, *prefixes):
     """The host in `ns` takes whatever is sent to these prefixes for its own (Linux's AnyIP)."""
-    # Without a rule of its own a namespace has tables local and main in one, where a longer prefix of
-    # main would stand before these.
+    # Without a rule of its own a namespace has tables local and main in one, where a longer prefix of main would win
+    # over these.
     lab.ip(ns, "rule", "add", "pref", "32000", "lookup", "main", check=False)
     for p in prefixes:
         lab.ip(ns, *(["-6"] if family_of(p) == 6 else []), "route", "replace", "local", p, "dev", "lo")

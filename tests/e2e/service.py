@@ -170,7 +170,7 @@ class Service(Gateway):
         return self
 
     def as_other(self, user, groups, *args):
-        """A command as somebody without any capability."""
+        """A command as a user without any capability."""
         return subprocess.run([*as_user(user, groups), *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, cwd="/")
 

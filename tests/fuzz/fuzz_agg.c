@@ -44,7 +44,7 @@ static void seal(uint8_t *p, size_t len)
 	bp_put_be32(p + 12, ~bp_crc32c_portable(crc, p + BP_AGG_FULL_HEADER, bp_be16(p + 4)));
 }
 
-/* What is accepted lies inside, is all there is, and is the same when it is written again. */
+/* An accepted aggregate is inside the buffer, complete, and the same after encoding it again. */
 static void full(const uint8_t *p, size_t len, unsigned family)
 {
 	struct bp_agg_full head, head2;

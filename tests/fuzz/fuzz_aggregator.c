@@ -9,9 +9,9 @@
  * The first bytes choose N, MTU and size of the buffers; the others are a run: frames made of a
  * few bytes each or given whole, bursts, time, flushes, and buffers that run out.
  *
- * What leaves must fit its buffer and the MTU and be a frame with right headers and checksums, with
- * as many messages as were taken, but for those that are told as lost where there is no buffer;
- * each buffer comes back. Judged here by other means than the code's own.
+ * Each output frame must fit its buffer and the MTU and have correct headers and checksums. The
+ * number of messages out equals the number in, except those counted as lost for lack of a buffer;
+ * each buffer is freed. The checks do not use the code under test.
  */
 #define STREAMS 3u
 #define BURST 8u

@@ -6,8 +6,9 @@
 
 /*
  * Any bytes as a configuration file. What is refused must come with a message; what is accepted
- * must dump as a file that is accepted too, dumps alike and needs no restart against the first.
- * Which instance it means is the same as what it says, and with errors elsewhere at least a name.
+ * must dump as a file that is accepted too, has the same dump and needs no restart against the
+ * first. Which instance it means is the same as what it says, and with errors elsewhere at least a
+ * name.
  */
 
 static char *dump(const struct bp_config *c)

@@ -10,9 +10,8 @@
  * with right headers, of either format and family, where the checksum inside `full` is made right,
  * since the fuzzer would not find one.
  *
- * Whatever is taken apart must be frames of the right length with right headers and checksums,
- * whose payloads are those of the aggregate, all of them and in order, and whose senders are
- * allowed by the rule. Judged here by other means than the code's own.
+ * Decapsulated frames must have the correct length, headers and checksums, all payloads of the
+ * aggregate in order, and senders that the rule allows. The checks do not use the code under test.
  */
 #define PORT 0u
 #define FRAME_MOST 4096u
@@ -139,7 +138,7 @@ static void judge_split(const uint8_t *frame, const uint8_t *end, unsigned rule)
 	HOLDS(at == end);
 }
 
-/* Where the UDP payload of a frame that was taken apart ends, by its own lengths. */
+/* The end of the UDP payload of a decapsulated frame, by its own lengths. */
 static const uint8_t *end_of(const uint8_t *frame)
 {
 	const uint8_t *ip = frame + packet.ip_at;

@@ -4,8 +4,9 @@
 #include "proto/net/frame.h"
 
 /*
- * Any frame, of which only the first bytes lie together: what is said of it stays inside. The first
- * two bytes of the input say how much of it is contiguous, and how much longer it was on the link.
+ * Any frame of which only the first bytes are contiguous: all offsets and lengths found are inside
+ * it. The first two bytes of the input say how much of it is contiguous, and how much longer it was
+ * on the link.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -51,7 +51,7 @@ static void check_head(uint8_t version, uint8_t flags, const uint8_t *body, uint
 	}
 }
 
-/* Every part lies in the body, in order, and the parts fill it. */
+/* Every part is in the body, in order, and the parts fill it. */
 static void check_layout(
 	uint8_t version, const struct bp_mqtt_publish *p, const uint8_t *body, uint32_t len)
 {

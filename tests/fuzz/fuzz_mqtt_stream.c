@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Inspection as a whole: segments of a few connections in any order, with small bounds so that each
- * of them is met. Two kinds of input, told by the first byte:
+ * of them is met. Two kinds of input, selected by the first byte:
  *
  * - segments: records that say connection, direction, sequence number, flags and payload. Nothing
  *   may be carried when all flows are gone, and the counters must add up. With and without

@@ -7,8 +7,9 @@
  * - the accounted work is beyond what the bytes and the accounts allow: the budget does not hold;
  * - a run takes far longer than its accounted work: something costs that nothing accounts for.
  *
- * An input is a small program that makes the streams of a connection, so that a few bytes stand for
- * many on the line: append, repeat, send in segments of some size, leave a hole, acknowledge.
+ * An input is a small program that generates the streams of a connection, so that few input bytes
+ * give many bytes on the link: append, repeat, send in segments of a size, leave a hole,
+ * acknowledge.
  */
 #include "rig.h"
 
@@ -24,7 +25,7 @@
 #define OVERHEAD 78u /* of a segment: Ethernet, IPv4, TCP, and what is in no buffer */
 /*
  * What a run may take: sanitizers and coverage make it several times slower, and the machine is
- * shared, so the bounds are wide; what is quadratic is beyond them all the same.
+ * shared, so the bounds are generous; quadratic time still exceeds them.
  */
 #define RUNS 12
 #define NS_PER_BYTE 2000u

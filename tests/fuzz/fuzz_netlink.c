@@ -8,8 +8,8 @@
 
 /*
  * Messages as rtnetlink may send them, and as it never would: any attributes behind any header. The
- * input is a row of messages, each {type and flags, length, bytes}; they are taken as a dump or as
- * events, and everything that was kept of them is told a forwarding table's form at the end.
+ * input is a sequence of messages, each {type and flags, length, bytes}; they are read as a dump or
+ * as events, and at the end all entries kept are converted to the form of the forwarding tables.
  */
 
 static const uint16_t types[] = {RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_DELADDR, RTM_NEWNEIGH,

@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	used = cut(m, frame, n, data[0] ? data[0] : n, data[1]);
 	left = bp_partial_checksum_leave(m);
 	HOLDS((left == BP_PARTIAL_NONE) == !changed);
-	if (left == BP_PARTIAL_LEFT) /* what a device is told lies in the first buffer */
+	if (left == BP_PARTIAL_LEFT) /* the offsets given to a device are in the first buffer */
 		HOLDS((size_t)m[0].l2_len + m[0].l3_len + 8 <= m[0].data_len);
 	join(m, used, after);
 	if (left == BP_PARTIAL_COMPLETED)

@@ -60,7 +60,7 @@ static void check_apdu(const uint8_t *p, size_t len)
 	check_fast(p, len);
 }
 
-/* The same bytes as what stands inside. */
+/* The same bytes as the content. */
 static void check_parts(const uint8_t *p, uint16_t len)
 {
 	/* agents append bytes to them */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A store of health devices that somebody else wrote: rows with values of any type in its tables,
- * with and without their constraints. What makes sense is read back, the rest is skipped, and
- * reading ends.
+ * A foreign store of health devices: rows with values of any type in its tables, with and without
+ * their constraints. Valid rows are read, the rest is skipped, and reading ends.
  *
  * The first byte: bit 0 tables without constraints, bit 1 whether sessions are taken; then rows,
  * each with the table before its values.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker with every service (tests/hostile/segment/gateway.h), while somebody overwrites what the
- * control plane writes. The input says what, between which bursts of traffic; after it all is as it
- * was, so that each input begins with the same tables.
+ * A worker with every service (tests/hostile/segment/gateway.h) while the parts that the control
+ * plane writes are overwritten. The input selects what, between which bursts of traffic; then
+ * everything is restored, so that each input begins with the same tables.
  *
  * An input is a list of steps. The lowest two bits of a step's first byte say which:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A spool that somebody else wrote: rows with values of any type, huge ones, none; a table that
- * lacks what the spool's own has. It is read as far as it makes sense, and every walk over it ends.
+ * A foreign spool: rows with values of any type, huge ones, none; a table that lacks columns of the
+ * spool's own. Valid rows are read, and every iteration over it ends.
  *
  * The first byte says which table: bit 0 without constraints; bits 1 to 3 how many rows; the other
  * bits what is done with the file. Then the rows' values.

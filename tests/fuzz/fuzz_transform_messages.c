@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	ended = false;
 	for (size_t end = 0; end <= len && !ended; end++)
 		begin += take(data + begin, end - begin, &v, &next_uid, &in_pieces, &ended);
-	/* "exit" is known when it stands alone, and that in pieces alone */
+	/* "exit" is recognised only if a read has nothing else, which happens with pieces only */
 	HOLDS(ended || at_once == in_pieces);
 	HOLDS(in_pieces <= at_once + ended);
 	return 0;

@@ -132,7 +132,7 @@ static int beyond_jansson(const json_error_t *e)
 	       strstr(e->text, "invalid Unicode") != NULL;
 }
 
-/* Depth as the library counts it: open containers, strings apart. */
+/* Depth as the library counts it: open containers, without those in strings. */
 static int depth(const char *s, size_t size)
 {
 	int now = 0, most = 0, string = 0;

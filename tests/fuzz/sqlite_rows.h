@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 /*
- * Rows of a file of sqlite3 that somebody else wrote, out of a fuzzer's input: values of any type
- * in any column, in a folder that is empty before each input.
+ * Rows of a foreign sqlite3 file, from a fuzzer's input: values of any type in any column, in a
+ * folder that is empty before each input.
  */
 struct rows_input {
 	const uint8_t *p, *end;

@@ -83,7 +83,7 @@ static void aliases_over_the_maximum_are_not_kept(void **state)
 	rig_close(&rig);
 }
 
-/* Where both allow them, each of 43,000 stands for its own topic. */
+/* If both peers allow them, each of 43,000 aliases has a topic of its own. */
 static void allowed_aliases_are_accepted(void **state)
 {
 	struct peer c;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captures as they are made in the field: on "any", on a loopback or tunnel interface, or on a host whose network
-card computes checksums. An unlucky user replays one, and is not to be told that all is quiet."""
+"""Captures from the field: on "any", on a loopback or tunnel interface, or on a host whose NIC computes checksums.
+Replay of such a capture must not report that there was nothing to evaluate."""
 
 import json
 import struct

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * No attacker: connections whose MQTT biplane does not read (TLS on an inspected port, picked up
- * mid-stream, given up). Silence is no answer: they are told by reason and age, and are a fault
- * when it lasts.
+ * mid-stream, given up). They are listed with reason and age, and are a fault when it lasts.
  */
 #include "test.h"
 

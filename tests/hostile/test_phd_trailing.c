@@ -4,9 +4,10 @@
 #include <stdio.h>
 
 /*
- * An unlucky device: its agent appends bytes that the standard does not have, behind the scan list
- * (a glucometer) or a time stamp behind each value (an oximeter). The measurements are certain, so
- * they are stored. A hostile one lies about lengths instead: nothing of its report is stored.
+ * A non-conforming device: its agent appends bytes that the standard does not have, after the scan
+ * list (a glucometer) or a time stamp after each value (an oximeter). The measurements are
+ * unambiguous, so they are stored. A hostile device sends wrong lengths instead: nothing of its
+ * report is stored.
  */
 
 #define AT_INFO_LEN 20u
@@ -24,8 +25,8 @@ static void put16(uint8_t *p, size_t v)
 	p[1] = (uint8_t)v;
 }
 
-/* A confirmed fixed report of the standard oximeter: SpO2 98 %, pulse 60, with so many bytes behind
- * each value and behind the list. */
+/* A confirmed fixed report of the standard oximeter: SpO2 98 %, pulse 60, with the given number of
+ * bytes after each value and after the list. */
 static struct report make(size_t behind_value, size_t behind_list)
 {
 	static const uint16_t handle[] = {1, 10}, value[] = {98, 60};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An edge broker that stays away, files of the publisher that are missing, a disk that is full, a second instance on
-the same spool, and a local user who floods the control socket: forwarding continues, and the operator is told once."""
+"""An unreachable edge broker, missing files of the publisher, a full disk, a second instance on the same spool, and a
+local user who floods the control socket: forwarding continues, and each fault is logged once."""
 
 import json
 import subprocess

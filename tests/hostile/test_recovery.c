@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The machine kills the data plane: between two segments, at each instruction of reading one, and
- * with what lies in the segment damaged. The next process reads on where the first one was.
+ * The data plane is killed: between two TCP segments, at each instruction of the inspection of one,
+ * and with a damaged shared segment. The next process continues inspection at the same position.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -64,7 +64,7 @@ static void alias(struct bytes *b, uint16_t n, const char *topic, const char *va
 		&(struct mq_publish){.version = 5, .topic = topic, .alias = n, .payload = value});
 }
 
-/* The bytes of `b` in segments of so many, then an acknowledgement. */
+/* The bytes of `b` in segments of the given size, then an acknowledgement. */
 static void send_cut(struct peer *c, struct bytes *b, size_t piece)
 {
 	for (size_t at = 0; at < b->n; at += piece)
@@ -297,7 +297,8 @@ static bool stopped_by(pid_t pid, int *sig)
 	return true;
 }
 
-/* Batches of so many frames; 0: each the general way. A batch is forwarded once all of it was read.
+/* Batches of the given number of frames; 0: each by the general path. A batch is forwarded once all
+ * of it was read.
  */
 static void kill_at_every_instruction(uint32_t batch)
 {

@@ -44,7 +44,7 @@ def test_refused_publications(lab, strict_broker, gateway, collect, evaluate, qo
         for _ in range(each):
             p.publish("plant/denied/temperature", "91", qos).wait_for_publish(30)
         p.finish([p.publish("plant/allowed/temperature", f"92.{n}", qos)])
-    if qos == 1:  # of QoS 2 paho tells the reason code of PUBCOMP
+    if qos == 1:  # with QoS 2 paho reports the reason code of PUBCOMP
         assert [r >= 0x80 for r in reasons] == ([True] * each + [False]) * connections
     edge.wait_count(connections + (connections if evaluate == "published" else 0))
     topics = [json.loads(payload)["topic"] for _, payload in edge.messages]

@@ -71,7 +71,7 @@ class Device:
 
 
 class Fleet:
-    """They publish in turn; every value is over the threshold, and no two are alike."""
+    """They publish in turn; every value is over the threshold, and no two are equal."""
 
     def __init__(self, lab):
         with lab.inside("dev"):

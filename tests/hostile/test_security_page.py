@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reader who trusts docs/explanation/security.md: each promise names tests that exist, and each scenario here stands behind one."""
+"""docs/explanation/security.md and the tests agree: each protection names tests that exist, and each test here is named
+by one."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Somebody has taken over the control plane, or a defect of it writes where it should not: whatever
- * lies in the parts of the segment that it writes, the data plane continues, and writes nowhere but
- * where it should. What it takes is validated when it is taken, and what it reads in place is
+ * An attacker controls the control plane, or a defect of it writes to wrong addresses: with any
+ * content of the parts of the segment that it writes, the data plane continues and has no
+ * out-of-bounds write. What it takes is validated when it is taken, and what it reads in place is
  * bounded where it is followed.
  */
 #include "biplane/counters/aggregation.h"

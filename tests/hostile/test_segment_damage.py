@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A defect, or somebody with the rights of a plane, overwrites the segment's files, while both planes run or before
-they are started again: a damaged part is set aside and made again, traffic passes, alarms arrive, and no plane is
-restarted for ever."""
+"""A defect, or an attacker with the rights of a plane, overwrites the segment's files while both planes run or before
+they are started again: a damaged part is set aside and created again, traffic passes, alarms arrive, and no plane
+restarts endlessly."""
 
 import json
 import mmap
@@ -97,7 +97,7 @@ def pids(g):
 
 
 def kill_after(g, damage, path):
-    """Both planes stand still while it is done, so that neither repairs it, and are killed then."""
+    """Both planes are stopped during the overwrite, so that neither repairs it, and are then killed."""
     before = pids(g)
     for pid in before.values():
         os.kill(pid, signal.SIGSTOP)

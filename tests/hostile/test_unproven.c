@@ -41,7 +41,7 @@ static void true_connections(struct peer *c, unsigned n)
 		rig_publish_text(&rig, &c[i], "t/x", "1");
 }
 
-/* Each is read where it stands, without a search. */
+/* Each is read in place, without a search. */
 static void all_are_read(struct peer *c, unsigned n)
 {
 	const uint64_t seeks = rig_count(&rig, BP_C_RESYNC_STARTED);

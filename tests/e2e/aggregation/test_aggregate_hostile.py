@@ -59,7 +59,7 @@ def hostile_payloads(family):
     counts = [signed(spoil(whole, 3, bytes([n]))) for n in (0, 1, 3, 5, 255)]
     counts += [whole[:-1], whole + b"x", whole[:16 + directory], whole[:16 + directory - 1], whole[:16], whole[:15], whole[:3]]
     counts += [signed(spoil(whole, 4, struct.pack("!H", 65535))), b"\xfd\xa6\x10" if family == 4 else b"\xfd\xa6\x16"]
-    # lengths of payloads that lie: of the first message, whose entry begins with flags and length
+    # wrong payload lengths, of the first message, whose entry begins with flags and length
     counts += [signed(spoil(whole, 17, bytes([n]))) for n in (0, 8, 10, 200)]
     entries = [signed(spoil(whole, 16, bytes([whole[16] & 0x3F | form]))) for form in (0x00, 0xC0)]
     entries += [signed(spoil(whole, 16, bytes([whole[16] & ~0x20]))), signed(spoil(whole, 16, bytes([whole[16] | 0x18]))),
@@ -182,7 +182,8 @@ def test_ambiguous_payloads(wan_lab, pair, wan):
 
 
 def test_bypassed_messages_stay_in_order(wan_lab, pair, wan):
-    """Long ones, options, lengths that lie, a wrong checksum, senders that cannot be: as they came, behind what was before."""
+    """Long messages, IP options, wrong lengths, a wrong checksum and invalid senders are forwarded unchanged, after
+    earlier messages."""
     pair.services([aggregate(max_message_size=100)], [disaggregate()])
     wan.clear()
     there, rng = SERVER["bridged"][4], random.Random(3)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Format paper against agg_formats.py and the vectors: what NEAR makes is taken apart here, what is made here FAR restores."""
+"""Format lin2018 against agg_formats.py and the vectors: the test decodes the aggregates of NEAR; FAR decodes those of
+the test."""
 
 import json
 import random
@@ -64,7 +65,7 @@ def test_outputs_of_near(wan_lab, pair, wan, tmp_path, n):
             expected += [(p.source, p.sport, message(m)) for m in messages]
             at += len(messages)
         assert at == len(s.sent)
-        if n < 91:  # so many are sent in no time but on a very busy machine
+        if n < 91:  # fewer than 91 are sent without delay unless the machine is very busy
             assert max(len(p.payload) for p in found) == 6 + 16 * n
         assert max(len(p.payload) for p in found) <= 1500 - 28
         assert [(d.source, d.port, d.payload) for d in r.drain()] == expected

@@ -68,7 +68,7 @@ def test_data_plane_killed(wan_lab, pair, which):
 
 @pytest.mark.parametrize("which", ("near", "far"))
 def test_control_plane_killed(wan_lab, pair, which):
-    """Costs no message; and the next one tells the workers the same rules, and can change them."""
+    """No message is lost; the next control plane passes the same rules to the workers and can change them."""
     pair.services([aggregate(max_delay="5ms")], [disaggregate()])
     g = getattr(pair, which)
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:

@@ -65,12 +65,13 @@ def test_long_messages_are_routed_unchanged(wan_lab, pair):
         pair.balanced()
         got = [d._replace(hops=d.hops + (ROUTERS if len(d.payload) > 500 else 1)) for d in r.drain()]
         assert_restored(s.sent, got)
-        # all of one stream: as the server has them is as they were sent, whoever sent them
+        # all of one stream: the server receives them in the order in which they were sent, over all senders
         assert got == s.sent
 
 
 def test_frames_for_another_station_are_not_inspected(wan_lab, pair):
-    """What a switch floods: the messages of others are not this router's to aggregate, nor their aggregates to take apart."""
+    """Flooded by a switch: the router neither aggregates messages for other MAC addresses nor decapsulates their
+    aggregates."""
     pair.services([aggregate(KIND)], [disaggregate(KIND)])
     with Tap(wan_lab, "sensors", "eth0") as out, Senders(wan_lab, KIND, n=10) as s, Receiver(wan_lab) as r:
         before = pair.counters()

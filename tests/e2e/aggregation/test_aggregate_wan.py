@@ -73,7 +73,7 @@ def test_a_bad_wan(wan_lab, pair, wan, case, pace):
             s.numbered(400, lambda: s.random.randrange(4, 100))
             wait_until("all to be on the WAN", lambda mark=mark: sum(len(a.messages) for a in aggregates(wan.sent[mark:])) >= 400, 20)
         wan.is_good()
-        # Those tell what was missing before them.
+        # Their sequence numbers show what was missing before them.
         for sender in (s.all[0], s.all[3]):
             s.numbered(5, lambda: 8, senders=[sender])
         wait_until("all to be on the WAN", lambda: sum(len(a.messages) for a in aggregates(wan.sent)) >= len(s.sent), 20)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sink that stands for a CSE: what a real CSE was seen to accept it accepts, and the rest it notices."""
+"""The sink that replaces a CSE: it accepts the requests that a real CSE was observed to accept, and reports all
+others."""
 
 import json
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the planes meet, the whole way: what a worker tells the control plane of, a session whose reports take now one
-way and now the other, and other workers and source ports in a file that is read again. Each measurement is stored once."""
+"""Data plane and control plane together: events from a worker to the control plane, a session whose reports alternate
+between the fast path and the control plane, and a reload with other workers and source ports. Each measurement is
+stored once."""
 
 import contextlib
 import itertools
@@ -124,8 +125,8 @@ def test_both_directions_alternate(routed_lab, router):
 
 
 def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
-    """While reports come: the worker is told that there is no such container, the device to repeat, and the control
-    plane to make it again."""
+    """While reports arrive: the CSE answers the worker that the container does not exist, the device is asked to
+    repeat, and the control plane creates the container again."""
     acme.require()
     with routed_lab.inside("right"):
         client = coap.Client(RIGHT)

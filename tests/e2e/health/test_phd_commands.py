@@ -190,7 +190,7 @@ def test_release_of_a_simulated_device(routed_lab, router, transport):
 
 
 def test_release_by_the_socket(router):
-    """Who asks without the command is told what was expected, too."""
+    """A request that does not come from the command line tool is also answered with the expected form."""
     path = f"{router.config['runtime']['directory']}/{router.config['name']}.sock"
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(20)

@@ -134,7 +134,8 @@ def test_rejected_requests_use_no_memory(routed_lab, router, victim, anybody):
 @pytest.mark.parametrize("address", ("10.64.0.10", LEFT), ids=("address", "port"))
 @pytest.mark.parametrize("config", (400, 0x4000), ids=("operating", "waiting"))
 def test_its_system_id_is_enough(routed_lab, router, victim, config, address):
-    """The newest wins, as documented; the device is told, and it takes its place back by associating again."""
+    """The newest association wins, as documented; the device is notified, and gets its session back by associating
+    again."""
     with Device(routed_lab, victim.system_id, address=address) as stranger:
         assert stranger.associate(config) == (0 if config == 400 else 3)
         assert victim.hear() == ABRT
@@ -245,7 +246,8 @@ def flood(router, anybody, kind, seed=1):
 
 
 def test_reports_without_session(router, victim, anybody):
-    """Of those without an association so many are answered as limits.unknown_report_rate says; each is counted, and none stored."""
+    """Reports without an association are answered up to limits.unknown_report_rate; each is counted, and none is
+    stored."""
     before, aborts = router.counters(), settled(router)["signalling"]["aborts_sent"]
     frames = [anybody.frame(f"10.64.{n >> 8}.{n & 255}", 6024, fixed(n, n, [n])) for n in range(FLOOD)]
     for begin in range(0, FLOOD, BURST):
@@ -288,7 +290,7 @@ def test_floods(routed_lab, router, sink, anybody, tmp_path):
         assert settled(router)["signalling"]["malformed"] > FLOOD // 20
         devices.measured(1, since=time.time())
 
-        # those who never declare what they announced go again
+        # devices that never send the configuration that they announced are removed again
         flood(router, anybody, of_many_unknown)
         wait_until("them to be gone", lambda: router.show("sessions", "--state", "configuring")["total"] == 0, 30, 0.1)
         devices.measured(1, since=time.time())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A CSE that is broken, or somebody in its place: what it says by CoAP next to the point is counted and does no more. No
-device is told that a measurement is stored which the CSE did not store, and sessions continue."""
+"""A defective CSE, or an attacker in its place: its invalid CoAP messages are counted and have no other effect. No
+device gets the confirmation of a measurement that the CSE did not store, and sessions continue."""
 
 import contextlib
 import itertools
@@ -39,8 +39,8 @@ def created(request, type=ACK, mid=None, options=((RSC, uint(2001)),), code=CREA
 
 
 class Cse(threading.Thread):
-    """Makes what it is asked for, unless it lies: lie(request) are the datagrams that it sends instead, for each creation
-    of an instance once; None: it is honest. What it does honestly is in `stored`."""
+    """Creates the requested resources. With `lie` set, lie(request) returns the datagrams that it sends instead, once
+    for each creation of an instance; None: correct answers. `stored` has the instances that it created."""
 
     def __init__(self, lab):
         super().__init__(daemon=True)
@@ -55,7 +55,7 @@ class Cse(threading.Thread):
         self.stored = {}    # name: value
         self.lied_to = []   # (request, its source)
         self.others = []    # what came that is no request
-        self.sent = 0       # datagrams that were lies
+        self.sent = 0       # wrong answers sent
         self.ending = False
 
     def __enter__(self):
@@ -75,7 +75,7 @@ class Cse(threading.Thread):
             while not self.ending:
                 with contextlib.suppress(TimeoutError):
                     self.take(*self.socket.recvfrom(65536))
-        except Exception as e:  # told where it can fail the test
+        except Exception as e:  # reported where it can fail the test
             self.failed = e
 
     def take(self, data, peer):
@@ -110,7 +110,8 @@ def fates(router):
 
 
 class Device(Oximeter):
-    """Its report is answered by lies until the CSE becomes honest. What it is told is checked word by word."""
+    """The CSE answers the creation of its report wrongly until it is set to answer correctly. Each answer to the device
+    is checked."""
 
     def lied(self, cse, lie, fate):
         """Reports; the CSE answers so; waits until each of its datagrams met a fate of these names."""
@@ -140,7 +141,7 @@ class Device(Oximeter):
             self.socket.settimeout(1)
 
     def goes_on(self):
-        """The CSE is honest now: the repeat is stored, and then the device is told so, once."""
+        """The CSE now answers correctly: the repeated report is stored, and then confirmed to the device once."""
         value = int(self.sent[-1])
         self.socket.send(fixed_report(self.invoke, self.invoke, [value]))
         assert self.told() == accepted(self.invoke)
@@ -152,7 +153,7 @@ def random_bytes(n, seed=1):
 
 
 def readable_but_lying(request):
-    """Messages that read well up to an option that lies about itself."""
+    """Messages that are valid up to an option with a wrong length."""
     head = bytes([0x60 | len(request.token), CREATED]) + request.mid.to_bytes(2, "big") + request.token
     return [head + bytes.fromhex(o) for o in (
         "1f",            # a length of 15

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Devices that lie: in what they say of themselves, in configurations, in the lengths of reports, and by being slow. None
-of that hurts the gateway or another device, and of a report there is stored what its bytes say by the standard, or
-nothing."""
+"""Misbehaving devices: wrong attributes, wrong configurations, wrong lengths of reports, and slow senders. Neither the
+gateway nor another device is affected, and a report is stored with the values that its bytes have by the standard, or
+not at all."""
 
 import collections
 import contextlib
@@ -182,8 +182,8 @@ def test_inconsistent_configurations(routed_lab, router, sink, tcp):
 
 
 def test_a_trickle(routed_lab, router, sink):
-    """Bytes that come one by one over TCP begin no time again: who declares nothing in time is told so, whatever is half
-    there. Half a report of a device that operates is waited for."""
+    """Single bytes over TCP do not restart a timer: a device that sends no configuration in time is aborted, even if a
+    part of one has arrived. The rest of a report of an operating device is waited for."""
     with Device(routed_lab, ident(), tcp=True) as d:
         for byte in o.aarq(d.system_id, OWN):
             d.send(bytes([byte]))
@@ -211,7 +211,8 @@ def test_a_trickle(routed_lab, router, sink):
 
 @TRANSPORTS
 def test_one_system_id_by_both_transports(routed_lab, router, sink, tcp):
-    """The newest wins here, too: whose session it was is told, and over TCP stays connected to come again."""
+    """The newest association wins here, too: the device with the former session is notified, and its TCP connection
+    stays open so that it can associate again."""
     name = ident()
     with Device(routed_lab, name, tcp=tcp) as one, Device(routed_lab, name, tcp=not tcp) as other:
         for n in range(2):
@@ -366,7 +367,7 @@ def after(d, number):
 
 @TRANSPORTS
 def test_each_byte_of_a_report(routed_lab, router, sink, tcp):
-    """Set to 0 and 0xff, and one more and less: each length that lies by one is among them."""
+    """Set to 0 and 0xff, incremented and decremented: this includes each length that is wrong by one."""
     good = o.event(0x0010, o.FIXED, struct.pack(">HH", 0xf000, 1) + counted(
         [struct.pack(">HHH", 1, 2, 0xf3cf), struct.pack(">HHH", 10, 2, 0x003d)]))
     expected, sentinels = collections.Counter(), set()

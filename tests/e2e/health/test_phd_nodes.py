@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reports of health devices by the data plane alone: the sink in the CSE's place checks every field of every request,
-and tshark what lies around them."""
+and tshark checks the layers below."""
 
 import itertools
 import json

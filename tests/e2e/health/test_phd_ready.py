@@ -26,7 +26,8 @@ class Asked(Sink):
         return found
 
     def made_once(self, count):
-        """The gateway's AE and those of so many devices, and nothing was there already when it was asked for."""
+        """The AEs of the gateway and of the given number of devices exist, and no creation found its resource already
+        there."""
         assert (self.said["aes"], self.said["acps"], self.said["retrieves"]) == (1 + count, 1, 0), self.said
 
 

@@ -42,7 +42,7 @@ def router(routed_lab, hugepages, directory):
 
 
 class Sink:
-    """What stands for the CSE, on the right."""
+    """The sink that replaces the CSE, on the right."""
 
     def __init__(self, lab, directory):
         self.file, self.moved = directory / "sink.json", 0
@@ -108,7 +108,7 @@ class Devices:
         return got
 
     def measured(self, each, since=0.0):
-        """Waits until each device had so many reports answered that were sent first after `since`."""
+        """Waits until each device has the given number of answers to reports first sent after `since`."""
         def enough():
             n = collections.Counter(d for d, sent, answered, _ in self.reports() if sent > since and answered)
             return len(n) == self.count and min(n.values()) >= each

@@ -192,7 +192,7 @@ def test_reports(device, config, tmp_path):
 
 
 def decimal(raw):
-    """The value that bytes stand for, exactly, as a display shows it; or what it is instead."""
+    """The exact value of the bytes, as a display shows it; or the name of a special value."""
     bits = {4: 12, 8: 24}[len(raw)]
     n = int(raw, 16)
     exponent, mantissa = n >> bits, n & ((1 << bits) - 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sockets of health devices outlive the control plane: what is sent while there is none waits, and no device is
-told that the port is closed. And the ports that section health_devices listens on are of class phd by themselves."""
+"""The sockets of health devices outlive the control plane: datagrams sent while it is down are queued, and no device
+gets a port unreachable. The listening ports of section health_devices belong to punt class phd automatically."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def aarq(n):
 
 
 def udp(lab, family=4, port=UDP):
-    """A device's socket; connected, so that it would be told of an unreachable port."""
+    """A device's socket; connected, so that it would receive an ICMP port unreachable as an error."""
     with lab.inside("left"):
         s = socket.socket(socket.AF_INET6 if family == 6 else socket.AF_INET, socket.SOCK_DGRAM)
     s.connect((own("left", family), port))
@@ -125,7 +125,8 @@ def test_datagrams_wait(routed_lab, router, how):
         with no_control_plane(router, how):
             for n, s in enumerate(devices):
                 s.send(aarq(how << 8 | n))
-                # an unreachable port would be told at the next call, and lose what comes then
+                # an ICMP port unreachable would be an error of the next call, which would lose the datagram that
+                # arrives then
                 wait_until("it to wait in the socket", lambda: sum(waiting(router)) > n * 56)
             assert len(waiting(router)) == 1
         for s in devices:
@@ -134,7 +135,7 @@ def test_datagrams_wait(routed_lab, router, how):
             assert choice(s.recv(2000)) == RLRE
             s.close()
         assert not seen()
-        # A port that is closed is told: so this would have been seen.
+        # A closed port is reported to this socket: so it would have been detected.
         with udp(routed_lab, port=9) as closed, pytest.raises(ConnectionRefusedError):
             closed.send(b"x")
             closed.recv(10)
@@ -144,7 +145,8 @@ def test_datagrams_wait(routed_lab, router, how):
 
 
 def test_connections_reconnect(routed_lab, router):
-    """TCP: the device is told the end of its connection at once; a new one is taken, and waits for the control plane."""
+    """TCP: the connection of the device is closed immediately; a new one is accepted, and waits for the control
+    plane."""
     def connect():
         with routed_lab.inside("left"):
             s = socket.create_connection((own("left"), TCP), timeout=30)
@@ -202,7 +204,7 @@ def test_measurements_survive(routed_lab, router, tmp_path, transport, port):
     got = tree_values(said["tree"], {})
     assert {k: sorted(v) for k, v in got.items()} == {k: sorted(v) for k, v in measured.items()}
     assert said["violations"] == 0
-    # Whoever has a connection has lost it twice; whoever has none noticed nothing.
+    # TCP devices lost their connection twice; UDP devices noticed nothing.
     assert lines[-1]["associations"] == (15 if transport == "tcp" else 5)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The disk of the store of health devices would not, while the gateway runs: full, read-only, locked by somebody else, the
-file removed. Devices measure on, the log says what is the matter, and once it is over the file has everything: after a
-restart without the segment no one associates again, and what was declared meanwhile is known."""
+"""Disk faults of the store of health devices while the gateway runs: full, read-only, locked by another process, file
+removed. Devices continue to report, the log names the fault, and after it the file is complete: after a restart without
+the segment no device associates again, and configurations received meanwhile are known."""
 
 import contextlib
 import sqlite3
@@ -69,7 +69,7 @@ class Served:
         assert got["lost"] == 0
 
     def written(self, rows=1):
-        """Waits until the file took so many rows, and none waits."""
+        """Waits until the given number of rows was written to the file and none is pending."""
         wait_until("the store to be written", lambda: (w := self.words())["queued"] == 0 and w["rows"] >= rows, 30, 0.1)
 
     def in_the_file(self, path):

@@ -139,7 +139,7 @@ class Replay:
         return [coap.Message.decode(o.payload) for o in self.out[port]]
 
     def answers(self, device=None):
-        """What devices were told, with its time, or what one of them was."""
+        """The answers to all devices, or to one of them, with their times."""
         told = [(o.time, o.payload) for o in self.out["devices"] if device is None or
                 (o.to, o.dport) == (device.address, device.port)]
         return told if device is None else [apdu for _, apdu in told]

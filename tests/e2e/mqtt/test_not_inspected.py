@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Connections whose MQTT is not read: told by reason, age and client, and a fault when it lasts."""
+"""Connections whose MQTT is not inspected are listed with reason, age and client, and are a fault when it lasts."""
 
 import socket
 import threading
@@ -11,7 +11,8 @@ PORT = 8883
 
 
 def test_tls_on_an_inspected_port(lab, gateway):
-    """No attacker: clients speak TLS to a port that biplane inspects. Nothing of it can be evaluated, and that is told."""
+    """No attacker: clients use TLS on a port that biplane inspects. Nothing of it can be evaluated, and biplane reports
+    that."""
     config = config_for(tcp_ports=[1883, PORT])
     config["monitoring"] = {"not_inspected_warning": "1s"}
     gw = gateway(config)

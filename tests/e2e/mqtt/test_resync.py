@@ -42,7 +42,7 @@ def publication(topic, payload):
 
 
 class Device:
-    """Writes every packet at once, as it is, and never pings unless it is told to (keep alive 0)."""
+    """Writes every packet immediately and unchanged, and sends PINGREQ only on request (keep alive 0)."""
 
     def __init__(self, lab, name):
         with lab.inside("dev"):

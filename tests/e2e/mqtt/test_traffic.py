@@ -84,7 +84,7 @@ def test_payloads_of_ten_bytes_to_one_mebibyte(lab, watch, qos, version):
 
 
 def sized(size, celsius):
-    """A JSON object of exactly `size` bytes whose value stands at its end, after incompressible text."""
+    """A JSON object of exactly `size` bytes with the value at its end, after incompressible text."""
     head, tail = b'{"t":"', b'","celsius":%s}' % celsius.encode()
     fill = size - len(head) - len(tail)
     if fill < 0:

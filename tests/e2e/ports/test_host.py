@@ -102,7 +102,7 @@ def test_routes_between_its_bridge_and_a_port(lab, gateway):
     flush(lab)
 
 
-# From here on the module's gateway runs: what makes one of its own stands above.
+# From here on the module's gateway runs: tests with a gateway of their own are above.
 
 
 @pytest.fixture(scope="module", params=DRIVERS)

@@ -18,7 +18,7 @@ class Segment:
         self.wires = {ns: Wire(lab, ns) for ns in ENDS}
 
     def send(self, ns, dst, src, tags=()):
-        """Who received a frame sent at `ns`: it is followed by a broadcast that reaches everybody."""
+        """The hosts that received a frame sent at `ns`: a broadcast to all hosts follows it."""
         frame = ethernet(dst, src, LOCAL_ETHERTYPE, os.urandom(50), tags)
         last = ethernet(BROADCAST, src, LOCAL_ETHERTYPE, os.urandom(50), tags)
         self.wires[ns].send(frame, last)

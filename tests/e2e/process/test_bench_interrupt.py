@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PLACES = ("/tmp", "/run", "/dev/shm")
-ELSEWHERE = Path("/mnt")  # where the tree is seen when it lies in one of these places
+ELSEWHERE = Path("/mnt")  # where the source tree is visible if it is below one of these directories
 HUGEPAGES = "/dev/hugepages"
 # A case, and the program that runs in its middle
 CASES = [("bridge", "dpdk-testpmd"), ("lcl-hops", "lcl_hops"), ("alarm-paper", "alarm_latency"), ("peers", "alarm_load"),
@@ -71,14 +71,14 @@ def not_ignored():
 
 
 def begin(build, case, told=2):
-    """build: a folder of the tree, as the tree's folder has it; told: where what it says goes."""
+    """build: a folder of the source tree, relative to it; told: the file for its output."""
     tree = ELSEWHERE if hidden(ROOT) else ROOT
     return subprocess.Popen([tree / "scripts" / "bench", "--quick", "--build", tree / build, case], stdin=subprocess.DEVNULL, stdout=told, stderr=told,
                             start_new_session=True, preexec_fn=not_ignored)
 
 
 def in_the_middle(bench, program):
-    while program[:15] not in processes().values():  # as much as the kernel tells
+    while program[:15] not in processes().values():  # the kernel reports no more
         if bench.poll() is not None:
             sys.exit(f"scripts/bench ended with {bench.returncode} before {program} ran")
         time.sleep(0.02)

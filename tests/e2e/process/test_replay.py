@@ -124,7 +124,7 @@ def test_deterministic_byte_for_byte(tmp_path):
 
 def test_needs_neither_root_nor_hugepages(tmp_path):
     tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:  # pytest's own; the one above is everybody's
+    for parent in list(tmp_path.parents)[:2]:  # private to pytest; the folder above is shared
         parent.chmod(0o755)
     as_nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "env",
                  "HOME=/nonexistent")

@@ -255,7 +255,7 @@ def test_hung_worker_stops_the_heartbeat(service):
     try:
         assert libc.ptrace(PTRACE_SEIZE, tid, 0, 0) == 0, os.strerror(ctypes.get_errno())
         assert libc.ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0
-        os.waitpid(tid, 0x40000000)  # __WALL: it stands
+        os.waitpid(tid, 0x40000000)  # __WALL: it is stopped
         sounds = s.manager["dataplane"]
         # what moved before it stood may count once
         end = time.monotonic() + 1

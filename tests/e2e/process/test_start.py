@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starting: with and without hugepages, with options for DPDK, and what stands in the way."""
+"""Start: with and without hugepages, with options for DPDK, and start failures."""
 
 import json
 from pathlib import Path

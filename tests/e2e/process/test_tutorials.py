@@ -3,7 +3,7 @@
 
 Each page runs in namespaces of its own (network, mounts, processes), block by block in one shell: `sh` blocks, and the
 lines of `console` blocks that begin with `$ `. A YAML block that begins with `version:` is written to the file that the
-text before it names. Output must have the lines of `console` and `text` blocks; numbers may differ, and `...` stands for
+text before it names. Output must have the lines of `console` and `text` blocks; numbers may differ, and `...` matches
 anything. `<!-- compared: COLUMN... -->` before a block: these columns of its first table must have the same numbers.
 """
 

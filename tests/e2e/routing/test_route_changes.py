@@ -115,7 +115,7 @@ def test_a_larger_and_a_smaller_mtu(routed_lab, router):
 
 @contextlib.contextmanager
 def mac_of_host(lab, ns, mac):
-    """The host's interface with another MAC. Linux says nothing of it to anybody."""
+    """The host's interface with another MAC address. Linux does not announce the change on the link."""
     lab.ip(ns, "link", "set", "eth0", "address", mac)
     try:
         yield

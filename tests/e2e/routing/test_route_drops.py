@@ -275,8 +275,8 @@ def test_options_go_to_the_kernel(routed_lab, probe, router):
         probe.send(udp4(body, options=bytes((7, 11, 4)) + bytes(9)))
         frame = probe.forwarded(body)
     assert frame and socket.inet_aton(own("right")) in frame[34:46], "the router is not in the record"
-    # Loose source route: Linux refuses to forward by it unless told to. To us it is for our address
-    # first, on its way through it has options.
+    # Loose source route: Linux refuses to forward it by default. First a packet to our own address, then a transit
+    # packet with options.
     for destination, counter in ((own("left"), "punt_local"), (RIGHT, "punt_ip_options")):
         body = unique()
         with router.counts(**{counter: 1}):

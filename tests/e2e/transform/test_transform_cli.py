@@ -371,7 +371,7 @@ def test_invalid_command_lines(args, says):
 
 def test_the_report_is_the_errors_of_the_results(matrix):
     """Each method's figures are computed again from what --method writes."""
-    # the last one lies along the matrix's first row: x is 63.5 + 1.5
+    # the last one is parallel to the matrix's first row: x is 63.5 + 1.5
     points = [*random_points(200, 5), (63.5, math.atan2(0.48, 0.36), math.acos(-0.8))]
     text = table(points)
     p = transform("--in", "-", "--matrix", matrix, "--report", "--json", "--limit", "3", stdin=text)

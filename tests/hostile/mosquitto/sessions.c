@@ -73,7 +73,7 @@ static void put_string(struct bytes *b, const char *s, size_t n)
 	bytes_add(b, s, n);
 }
 
-/* A string, at times with something odd in it, or with a length that lies. */
+/* A string, sometimes with an unusual character, or with a wrong length. */
 static void string(struct maker *m, struct bytes *b, const char *s, uint32_t in)
 {
 	char text[2048];

@@ -232,7 +232,7 @@ static void deep(void **state)
 		rig_connect(&rig, &c, 4, "deep");
 		p += sprintf(p, "{%s\"x\":", way % 2 ? "\"celsius\":91," : "");
 		if (way == 2)
-			levels = 5000; /* the value lies in the first 32 KiB */
+			levels = 5000; /* the value is in the first 32 KiB */
 		for (unsigned i = 0; i < levels; i++)
 			*p++ = '[';
 		for (unsigned i = 0; i < levels; i++)

@@ -440,7 +440,8 @@ static void several_wills_are_pending(void **state)
 		connect_with(&c, 1 + i, &w, 0);
 		reset(&c, BROKER);
 	}
-	/* client addresses are told apart by 512 classes: two of one may lack a place at the end */
+	/* client addresses have 512 classes: for two of one class an entry may be missing at the
+	 * end */
 	waiting = rig_count(&rig, BP_C_WILL_DELAYED);
 	assert_in_range(waiting, FLOWS - 5, FLOWS);
 	assert_int_equal(waiting + rig_count(&rig, BP_C_WILL_DELAYED_FULL), FLOWS + MORE);
@@ -545,7 +546,8 @@ static void unclear_end(void **state)
 	rig_close(&rig);
 }
 
-/* Silent for over one and a half times the keep alive: closed by the broker, whoever saw it. */
+/* Silent for over one and a half times the keep alive: closed by the broker, seen by biplane or
+ * not. */
 static void keep_alive(void **state)
 {
 	(void)state;

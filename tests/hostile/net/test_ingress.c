@@ -177,7 +177,7 @@ static void dropped_segments_prove_no_connection(void **state)
 	connect_and_publish(&l, between(1));
 	end(&r, 0);
 	assert_true(rig_counter(&r, BP_C_SEG_NOT_FORWARDED) >= 2);
-	/* it goes no further than here, whoever sends it */
+	/* with TTL 1 it is not forwarded, from any sender */
 	l = (struct line){.r = &r, .client = A, .broker = B, .ttl = 1};
 	connect_and_publish(&l, between(2));
 	end(&r, 0);

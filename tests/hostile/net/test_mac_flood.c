@@ -47,7 +47,7 @@ static void chosen_addresses_do_not_evict_the_broker(void **state)
 	bp_mac_table_free(t);
 }
 
-/* The same, by somebody who knows the key and even so may not: every address is in one bucket. */
+/* The same by an attacker who knows the hash key: every address is in one bucket. */
 static void full_bucket_keeps_entries_of_other_ports(void **state)
 {
 	struct bp_mac_table *t = make(8192);

@@ -9,8 +9,8 @@
 #include "shm/health/phd_writer.h"
 
 /*
- * A worker with every service at once, traffic for each of them, and somebody who overwrites what
- * the control plane has written. The unit test and the fuzz target share it.
+ * A worker with every service at the same time, traffic for each of them, and functions that
+ * overwrite what the control plane has written. The unit test and the fuzz target share it.
  *
  * Ports: a and b are bridged, with inspection, aggregation, transformation and LCL scheduling; c
  * and d route, with health devices behind c and the CSE behind d.
@@ -78,7 +78,7 @@ void gateway_burst(struct gateway *g, enum gateway_traffic kind);
 
 /* Overwrites up to 8 bytes of a table; what is beyond its end is left out. */
 void gateway_write(struct gateway *g, unsigned table, uint64_t at, const void *bytes, unsigned n);
-/* What lies in the tables of the plan has another generation, so that workers take it as it is. */
+/* Gives the current content of the tables of `plan` a new generation, so that workers load it. */
 void gateway_publish(struct gateway *g, enum gateway_plan plan);
 /* All bytes are as they were before the first gateway_write(), and are active. */
 void gateway_mend(struct gateway *g);

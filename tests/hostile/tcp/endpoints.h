@@ -58,7 +58,8 @@ struct sim {
 };
 
 uint32_t sim_random(struct sim *s, uint32_t n);
-/* The client connects, and all continues until nothing is under way any more, or for so many steps.
+/* The client connects; the exchange runs until no segment is in flight, or for the given number of
+ * steps.
  */
 void sim_run(struct sim *s, unsigned steps);
 void sim_write(struct sim *s, unsigned from, const void *p, size_t n);

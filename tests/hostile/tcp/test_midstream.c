@@ -64,7 +64,7 @@ static void connect_and_connack(void **state)
 	rig_close(&rig);
 }
 
-/* The broker refuses, or somebody else answers: nothing is proven. */
+/* The broker refuses, or another host answers: the connection stays unproven. */
 static void refused(void **state)
 {
 	struct bytes b = {0};
@@ -125,7 +125,7 @@ static void request_and_answer(void **state)
 			publish(&c, 4, 0, "81");
 		assert_string_equal(told(), kind != 3 ? "81" : "");
 	}
-	/* a PINGREQ alone does not tell the version */
+	/* a PINGREQ alone does not show the version */
 	assert_int_equal(rig_count(&rig, BP_C_CONN_ESTABLISHED), 3);
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_NO_VERSION), 1);
 	rig_close(&rig);

@@ -124,7 +124,7 @@ static void go_on(struct stream *t)
 	sim_close(s, CLIENT);
 }
 
-/* The packet at e->read, behind the urgent byte if that lies in it; its length, or 0. */
+/* The packet at e->read, without the urgent byte if that is in it; its length, or 0. */
 static uint32_t packet_at(struct end *e, uint8_t *out)
 {
 	uint32_t n = 0, at = e->read, need = 2, shift = 0, left = 0;

@@ -263,7 +263,8 @@ static void not_a_refusal(void **state)
 	}
 }
 
-/* Where the rules see what brokers deliver, nothing waits, whoever refuses what. */
+/* If the rules apply to the direction from the broker, no publication is held back for its
+ * acknowledgement, even if one is refused. */
 static void other_direction(void **state)
 {
 	struct peer c;
@@ -380,8 +381,8 @@ static void ends_without_answer(void **state)
 	}
 }
 
-/* Bytes of the broker are lost to inspection, acknowledgements among them, maybe. The next one that
- * is seen tells where its stream is. */
+/* Inspection misses bytes of the broker, perhaps with acknowledgements. The next segment of the
+ * broker shows its position in the stream. */
 static void lost_acknowledgements(void **state)
 {
 	struct bytes b = {0};

@@ -38,7 +38,7 @@ static uint32_t random32(uint64_t *s)
 	return (uint32_t)(*s >> 32);
 }
 
-/* Whether a blind segment happens to lie in both windows: one in 2^30 does. */
+/* Whether a blind segment is in both windows by chance: one in 2^30 is. */
 static bool lucky(const struct peer *c, unsigned from, uint32_t seq, uint32_t ack)
 {
 	return seq - c->seq[from] + 70000 < 140000 && ack - c->seq[!from] + 140000 < 280000;
