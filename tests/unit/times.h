@@ -2,9 +2,9 @@
 #ifndef BP_TESTS_UNIT_TIMES_H
 #define BP_TESTS_UNIT_TIMES_H
 
-/* How often something random is repeated, from a fixed seed: with -Dlong_tests=true as often as
- * stands there, which is for a change of what is tested; else a half, and under a sanitizer, which
- * makes it some times slower, an eighth. */
+/* The number of repetitions of a random test, from a fixed seed: with -Dlong_tests=true the number
+ * given, for changes of the tested code; otherwise a half, and under a sanitizer, which is several
+ * times slower, an eighth. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1
 #elif defined(__has_feature)

@@ -62,7 +62,7 @@ def lab():
 
 
 class Written(Gateway):
-    """A gateway whose file is somebody's own text, of two ports and with alarms."""
+    """A gateway with a configuration file given as text, with two ports and alarms."""
 
     def __init__(self, lab, directory, text):
         super().__init__(lab, directory, {"ports": [{}, {}], "mqtt": {"publisher": {}, "rules": []}})

@@ -80,7 +80,7 @@ class GuestLab(Lab):
         call("modprobe", "-a", *MODULES)
         call("sysctl", "-qw", f"vm.nr_hugepages={HUGEPAGES}")
         kinds = os.environ["VM_NICS"].split()
-        # As the README tells a person to: the partners stay the kernel's.
+        # As the README describes it: the peer ports stay with the kernel.
         call("dpdk-devbind.py", "-b", "vfio-pci", *(pci(2 * n) for n in range(len(kinds))))
         for n, kind in enumerate(kinds):
             there = list(Path(f"/sys/bus/pci/devices/{pci(2 * n + 1)}").glob("virtio*/net/*"))

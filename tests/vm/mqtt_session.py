@@ -75,7 +75,7 @@ class Session:
             self.seq += len(self.last)
 
     def again(self):
-        """What was sent last, which got lost as far as the receiver can tell."""
+        """The bytes sent last, which are lost from the receiver's point of view."""
         self._there(self.last)
         self.seq += len(self.last)
 

@@ -241,7 +241,7 @@ class Failed(unittest.TestCase):
 
 
 class Figures(unittest.TestCase):
-    """Arithmetic that stands between a run and the tables, by hand."""
+    """The arithmetic from a run to the tables, checked by hand."""
 
     def test_overhead_is_what_is_not_messages(self):
         run = {"nodes": [{"case": "phd", "worker_cycles": 200.0, "node_cycles": 190.0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What bench/service_load takes for right, and that it takes nothing else for it. */
+/* bench/service_load accepts correct frames and answers, and rejects all others. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section aggregation: stands in the
- * middle of its table. */
+/* Rows of the table in test_settings.c for section aggregation, included in it. */
 /* clang-format off */
 #define ENC PORTS "aggregation:\n  encapsulate:\n  - "
 #define AGG ENC

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section lcl: stands in the middle of its table. */
+/* Rows of the table in test_settings.c for section lcl, included in it. */
 /* clang-format off */
 #define LCL BRIDGED "lcl:\n  "
 #define LCL_PORT LCL "ports:\n  - "

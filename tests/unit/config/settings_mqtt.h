@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section mqtt: stands in the middle of its table. */
+/* Rows of the table in test_settings.c for section mqtt, included in it. */
 /* clang-format off */
 #define RULE EDGE "  rules:\n    - name: r\n      topic: t\n      raise: \"> 1\"\n      "
 #define RULE_OPEN EDGE "  rules:\n    - name: r\n      topic: t\n      "

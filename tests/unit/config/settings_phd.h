@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section health_devices: stands in the middle of its table. */
+/* Rows of the table in test_settings.c for section health_devices, included in it. */
 /* clang-format off */
 #define PHD VIA "health_devices:\n  "
 #define PHD_CSE "  cse: {coap: \"coap://10.1.0.20\"}\n"

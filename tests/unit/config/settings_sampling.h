@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section sampling: stands in the middle of its table. */
+/* Rows of the table in test_settings.c for section sampling, included in it. */
 /* clang-format off */
 #define SAMPLING PORTS3 "sampling:\n  - "
 #define SAMPLING_NAME "name: s\n    "

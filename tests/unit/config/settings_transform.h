@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of test_settings.c, of section transform: stands in the middle of its
- * table. */
+/* Rows of the table in test_settings.c for section transform, included in it. */
 /* clang-format off */
 #define XFORM BRIDGED "transform:\n  entries:\n  - unknown_source: forward\n    "
 #define XFORM_OPEN XFORM "port: a\n    udp_port: 10000\n    "

@@ -361,7 +361,8 @@ static void unreachable_entries(void **state)
 		"f.yaml:6:19: aggregation.decapsulate[1].to: aggregation.decapsulate[0] on line 5 "
 		"matches all these destinations on this port first; expected other destinations, "
 		"or another port\n");
-	/* The narrow before the wide, other ports, the other family: all are reached. */
+	/* Longer prefixes before shorter ones, other ports, the other address family: all entries
+	 * can match. */
 	says(BRIDGED ENC TO("10.1.0.9", "5") TO("10.1.0.0/24", "5") TO("0.0.0.0/0", "5")
 			TO("\"::/0\"", "5") TO("0.0.0.0/0", "6") TO("0.0.0.0/0",
 				"4-7") "  - {port: b, to: {address: 10.1.0.9, udp_port: 5}}\n",
@@ -409,7 +410,8 @@ static void a_port_does_not_do_both(void **state)
 	" bytes has space for a message of " most ", longer messages bypass aggregation; "         \
 	"expected at most " most ", or a larger mtu\n"
 
-/* What never fits, where it can be told; docs/reference/aggregation-format.md has the sums. */
+/* Message sizes that never fit, where the configuration shows it;
+ * docs/reference/aggregation-format.md has the sizes. */
 static void sizes_are_warned_of(void **state)
 {
 	says(BRIDGED ENC AGG(", format: lin2018, mtu: 1500, max_messages: 91"), "");
@@ -478,7 +480,7 @@ static void own_ports_are_unchanged(void **state)
 		"10.0.0.1, an address of this gateway, which reads no aggregates; expected "
 		"destinations without it\n");
 	says(ROUTED ENC TO("10.0.0.2", "6024") TO("10.0.0.1", "30000"), "");
-	/* What is taken apart before it comes there is welcome. */
+	/* Allowed for aggregates that a port decapsulates before they arrive there. */
 	says(ROUTED DEC "  - {port: a, to: {address: 10.0.0.1, udp_port: 6024}, allowed_senders: "
 			"10.0.0.0/24}\n",
 		"");

@@ -101,7 +101,7 @@ static void without_one_nothing_is_read(void **state)
 	assert_true(ids.n == 0 && ids.id == NULL);
 }
 
-/* A file alone says who may, as a list does: else forgetting the list would let everybody in. */
+/* A file alone restricts, as a list does: otherwise a missing list would allow all devices. */
 static void either_restricts(void **state)
 {
 	(void)state;

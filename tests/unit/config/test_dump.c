@@ -465,7 +465,7 @@ static void reload_applies_remaining_settings(void **state)
 
 #define LOADER BRIDGED "transform: {matrix_loader: {address: 127.0.0.1}}\n"
 
-/* Every leaf changed on its own is told, or is reloadable, as its row says. */
+/* A change of each single setting needs a restart or is reloadable, as its row says. */
 static void each_flag_is_obeyed(void **state)
 {
 	const struct bp_setting *s = NULL;

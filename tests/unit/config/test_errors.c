@@ -184,7 +184,7 @@ static void values_are_explained(void **state)
 		"names of ports, such as [devices, cloud], with each port in one bridge only\n");
 }
 
-/* The column leads into a text that stands in the file as it is. */
+/* The column points into a scalar that is written without escapes. */
 static void columns_lead_into_texts(void **state)
 {
 	static const char rest[] = "; expected a topic of at most 255 bytes, in quotes, with the "
@@ -371,7 +371,8 @@ static void rules_must_agree(void **state)
 		"int32, int64, uint8, uint16, uint32, uint64, float32 or float64\n");
 }
 
-/* A value that raises and clears at once is told with an example; else there is silence. */
+/* A condition pair with a value that raises and clears gets a warning with an example; others get
+ * none. */
 static void overlap_is_warned_of(void **state)
 {
 	static const struct {

@@ -193,7 +193,8 @@ static void devices_and_kernel_interfaces_share_a_namespace(void **state)
 	     "  - {name: eth3, device: net_null0, routed: {}}\n",
 		"f.yaml:2:81: " TAKEN("ports[0].routed", "1", "eth2") "f.yaml:4:12: " TAKEN(
 			"ports[2].routed", "1", "eth3"));
-	/* Of a bridge's port, too; with backend off, and of names that only begin alike, not. */
+	/* Also for ports of a bridge; not with backend off, and not for names with only a common
+	 * prefix. */
 	says("ports: [{name: a, device: \"net_af_xdp0,queue_count=1,iface=q\"}, {name: b, device: "
 	     "\"net_af_xdp1,iface=plant\"}]\nbridges: [{name: plant, ports: [a, b], "
 	     "host_interface: {}}]\n",
@@ -223,7 +224,7 @@ static void addresses_are_given_once(void **state)
 		"f.yaml:3:44: ports[2].routed.addresses: fd00::1 is an address of 'b' already; "
 		"expected "
 		"each address once\n");
-	/* The same link-local address stands on each link. */
+	/* The same link-local address is allowed on each link. */
 	says("ports: [{name: a, device: x, routed: {addresses: \"fe80::1/64\"}}, {name: b, device: "
 	     "y, routed: {addresses: [\"fe80::1/64\"]}}]\n",
 		"");

@@ -248,7 +248,7 @@ static void sixteen_prefix_lengths_are_enough(void **state)
 	for (unsigned length = 17; length <= 32; length++)
 		n += (size_t)snprintf(
 			text + n, sizeof(text) - n, "      - {address: 10.0.0.0/%u}\n", length);
-	/* those of IPv6 count apart, and a length that there is costs nothing */
+	/* prefix lengths of IPv6 count separately, and an existing length does not count again */
 	n += (size_t)snprintf(text + n, sizeof(text) - n,
 		"      - {address: \"fd00::/16\"}\n      - {address: 10.1.0.0/17}\n");
 	says(text, "");

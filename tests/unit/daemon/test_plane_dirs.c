@@ -91,7 +91,7 @@ static void test_file_is_given_to_its_group(void **state)
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0664);
 	assert_int_equal(st.st_gid, GROUP);
-	/* somebody else's is left alone */
+	/* another owner's directory is not changed */
 	assert_int_equal(fchown(fd, GROUP, 0), 0);
 	assert_int_equal(bp_control_share(fd, file, 0600), 0);
 	assert_int_equal(fstat(fd, &st), 0);

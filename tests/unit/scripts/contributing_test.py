@@ -40,7 +40,7 @@ class Contributing(unittest.TestCase):
 
 
 class Developer(unittest.TestCase):
-    """docs/developer/: NAME stands for each service."""
+    """docs/developer/: NAME is replaced by each service."""
 
     def setUp(self):
         self.services = re.findall(r"'(\w+)'", re.search(r"^services = \[(.*)\]", (ROOT / "meson.build").read_text(), re.MULTILINE)[1])

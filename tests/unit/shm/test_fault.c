@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows of trouble: whole for whoever reads them while they change; and times in words. */
+/* Rows of faults: consistent for readers during changes; and times as text. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -202,7 +202,7 @@ static bool is_last(uint64_t active)
 	return active >> 1 == GENERATIONS;
 }
 
-/* Uses the bank where it lies. */
+/* Uses the bank in place. */
 static void *use_in_place(void *arg)
 {
 	struct reader *r = arg;

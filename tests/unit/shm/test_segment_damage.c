@@ -260,7 +260,8 @@ static void a_condemned_part_is_made_anew(void **state)
 	bp_segment_close(s);
 }
 
-/* Whoever does not write the data plane's part leaves it alone while somebody runs on it. */
+/* A process that does not write the data plane's part does not change it while a data plane runs.
+ */
 static void a_part_in_use_is_not_replaced_by_another_plane(void **state)
 {
 	struct bp_segment *s = must(bp_segment_open(

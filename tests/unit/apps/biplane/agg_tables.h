@@ -22,7 +22,7 @@ int agg_tables_end(void **state);
 
 /* `text`: an address or a prefix. */
 struct bp_agg_to destination(const char *text, uint16_t first, uint16_t last);
-/* One entry that makes aggregates, two that take them apart. */
+/* One encapsulate entry and two decapsulate entries. */
 void tell_rules(void);
 /* A stream's row, as the aggregator writes it. */
 void write_row(unsigned worker, unsigned i, uint64_t life, const char *address, uint8_t rule);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors for a program that is started: which it has, by which numbers, and what it is told.
+/* File descriptors passed to a started program: which ones, their numbers, and the environment
+ * variables that describe them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -254,7 +254,7 @@ static void rules_are_those_in_force(void **state)
 	json_t *v;
 
 	(void)state;
-	/* no one told any: what was counted is shown under its number */
+	/* no entries published: counters are shown by entry number */
 	atomic_store(&made(1, 2)->passed, 1);
 	v = parsed(false);
 	has(v, json_pack("{si s[]}", "generation", 0, "decapsulate"));
@@ -270,7 +270,7 @@ static void rules_are_those_in_force(void **state)
 	json_decref(v);
 	says("warning: entries not published by the control plane yet");
 	says_not("has no senders");
-	/* told, and then told again */
+	/* entries published, and then replaced */
 	tell_rules();
 	says("10.1.0.9:5555");
 	says_not("has not told");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * show --diff between the kernel and the tables that the sync manager fills from it, in a network
- * namespace of this process (as root; else skipped): whatever is set with ip, nothing differs once
- * the sync manager has followed; and what changes without it is told.
+ * namespace of this process (as root; else skipped): after any change with ip, there is no
+ * difference once the sync manager has caught up; changes that it has not seen are shown.
  */
 #include "tests/unit/controlplane/test.h"
 

@@ -44,7 +44,7 @@ static void equal_routes_do_not_differ(void **state)
 	k[3] = route("10.9.0.0/16", "10.1.0.2", WAN);
 	k[3].hop[0].weight = 7; /* of a single hop */
 	k[4] = of_type("10.9.0.0/24", BP_ROUTE_BLACKHOLE);
-	k[5] = of_type("172.16.0.0/12", BP_ROUTE_UNREACHABLE); /* a static one stands before it */
+	k[5] = of_type("172.16.0.0/12", BP_ROUTE_UNREACHABLE); /* a static route has precedence */
 	k[6] = route("2001:db8::/32", "fe80::9", WAN);
 	kernel.n_routes = 7;
 	assert_diff(&bp_show_routes, "no difference: 6 routes as in the kernel, 1 static\n");

@@ -375,7 +375,7 @@ static void planes_tell_of_health_devices(void **state)
 			     "their containers\n"));
 	json_decref(v);
 	free(text);
-	/* without a section health_devices there is nothing to tell */
+	/* without a section health_devices there is nothing to show */
 	shm.phd.n_slots = 0;
 	text = planes(&v);
 	assert_true(json_is_null(json_object_get(v, "health_devices")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show aggregates`: its streams, whoever writes them meanwhile and however many they are. */
+/* `show aggregates`: its streams, with concurrent writers and any number of streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +125,8 @@ static void who_takes_apart_has_no_streams(void **state)
 	says_not("why they left");
 }
 
-/* A row of which the second half lies in a page that cannot be read: whoever copies it is
- * interrupted between the halves, and finds the row as the writer has left it meanwhile. */
+/* A row whose second half is in an unreadable page: the reader that copies it is interrupted
+ * between the halves, and finds the row with a concurrent change. */
 static struct bp_agg_stream_row *halved;
 static size_t page;
 static void (*meanwhile)(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The supervisor over shells that stand for the planes, in a directory of their own. */
+/* The supervisor with shells in place of the planes, in a directory of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,7 +284,7 @@ static void signals_close_together_are_one(void **state)
 {
 	struct fixture *f = *state;
 
-	/* a ends when it was told, but not before b got the SIGHUP that was sent after them all */
+	/* a ends after SIGTERM, but not before b received the SIGHUP that was sent last */
 	start_with(f,
 		"trap ': >asked' TERM; echo $$ >a.tmp; mv a.tmp a.pid; "
 		"until [ -e asked ] && [ -e hup ]; do sleep 0.01; done",

@@ -27,7 +27,8 @@ static struct pair entry(int64_t places)
 		lroundl(cosl((long double)places / ONE) * ONE)};
 }
 
-/* The angle-sum identity with `bits` in the lower table, whose entries are 2^cut places apart. */
+/* The angle-sum identity with `bits` in the lower table, whose entries are spaced by 2^cut units of
+ * the last place. */
 static struct pair looked_up(int64_t x, unsigned bits, unsigned cut)
 {
 	const int64_t units = x >> cut, low = units % (1 << bits), high = units - low;

@@ -23,7 +23,7 @@ struct test_subscriber {
 	atomic_bool ready;
 };
 
-/* The arrival counts, grown to hold id; ids of one test lie close together. */
+/* The arrival counts, grown to hold id; ids of one test are close together. */
 static unsigned *times_of(struct test_subscriber *s, uint64_t id)
 {
 	static unsigned none;
@@ -58,7 +58,7 @@ static void on_subscribe(struct mosquitto *m, void *arg, int mid, int n, const i
 	s->ready = true;
 }
 
-/* Ids stand at the payload's start, or in an envelope. */
+/* Ids are at the payload's start, or in an envelope. */
 static uint64_t id_of(const char *payload)
 {
 	const char *p = strncmp(payload, "{\"id\":", 6) == 0 ? payload + 6 : payload;

@@ -346,7 +346,8 @@ static void dataplane_life(void **state)
 	atomic_store(&g->dp_heartbeat_ns, now - 11000000000ull);
 	assert_true(bp_dataplane_alive(g));
 	atomic_store(&g->dp_pid, (uint64_t)getpid());
-	/* This process started long after that heartbeat: the pid is somebody else's now. */
+	/* This process started long after that heartbeat: the pid now belongs to another process.
+	 */
 	atomic_store(&g->dp_heartbeat_ns, 1000000000ull);
 	assert_false(bp_dataplane_alive(g));
 	child = fork();

@@ -116,7 +116,7 @@ static void payload_modes_and_topics(void **state)
 	assert_string_equal(payload, "9");
 }
 
-/* A record whose lengths lie must not stop those behind it. */
+/* A record with wrong lengths must not block the records after it. */
 static void damaged_records_are_passed_over(void **state)
 {
 	struct fixture *f = *state;

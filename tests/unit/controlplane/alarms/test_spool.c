@@ -475,7 +475,7 @@ static void full_disk(void **state)
 	assert_non_null(strstr(bp_spool_error(s), "full"));
 	assert_true(bp_spool_ready(s));
 	assert_int_equal(bp_spool_rows(s), rows);
-	/* More room, as after somebody cleaned up. */
+	/* More space, as after a cleanup of the disk. */
 	assert_int_equal(mount("none", dir, "tmpfs", MS_REMOUNT, "size=8m"), 0);
 	for (unsigned i = 0; i < 64; i++)
 		ids[i] = i + 1;

@@ -9,9 +9,8 @@
 #include <stdint.h>
 
 /*
- * The other end of the client's socket: a UDP socket in the test's own event loop, which takes
- * messages apart and makes them byte by byte, without proto/health/coap.h. What it does with a
- * message is the test's.
+ * The other end of the client's socket: a UDP socket in the test's own event loop, which decodes
+ * and encodes messages byte by byte, without proto/health/coap.h. The test decides how it answers.
  */
 enum { PEER_CON, PEER_NON, PEER_ACK, PEER_RST };
 

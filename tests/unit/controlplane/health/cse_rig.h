@@ -28,7 +28,7 @@ struct fixture {
 	uint16_t mid[SEEN_MAX];
 	uint64_t token[SEEN_MAX];
 	unsigned resets;
-	/* What a watch was told. */
+	/* Calls of the capacity callback. */
 	unsigned told[2], fill;
 	struct bp_cse_watch watch[2];
 };

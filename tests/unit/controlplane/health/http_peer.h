@@ -30,7 +30,7 @@ struct http_peer {
 
 void http_peer_open(struct http_peer *p, struct event_base *base);
 void http_peer_close(struct http_peer *p);
-/* Closes connections that lie idle. */
+/* Closes idle connections. */
 void http_peer_hang_up(struct http_peer *p);
 /* Whether request `i` has this line, without its end. */
 bool http_peer_has_line(const struct http_peer *p, unsigned i, const char *line);

@@ -19,7 +19,7 @@ struct persist_rig {
 	struct bp_phd_persist *persist;
 	bool tables, denies;
 	/* since the start: */
-	unsigned restored; /* sessions of which that was told */
+	unsigned restored; /* sessions reported as restored */
 	unsigned replies;  /* APDUs sent */
 	uint8_t last[64];  /* the last one of an association */
 };

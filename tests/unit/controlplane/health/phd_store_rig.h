@@ -8,7 +8,7 @@
 
 #include "controlplane/health/store/store.h"
 
-/* A store in a directory of its own, whose owner notes what it is told. */
+/* A store in a directory of its own, whose owner records the callbacks. */
 #define RIG_SESSIONS 64
 
 struct rig {
@@ -17,7 +17,7 @@ struct rig {
 	struct bp_phd_store *store;
 	uint32_t max_known;
 	uint64_t max_bytes;
-	/* what was told since it was opened */
+	/* callbacks since it was opened */
 	struct bp_phd_store_session session[RIG_SESSIONS]; /* the first ones */
 	unsigned n, retry, whole, not_whole;
 	bool forget; /* what is handed over */

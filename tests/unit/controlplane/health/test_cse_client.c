@@ -22,7 +22,7 @@ struct fixture {
 	struct sockaddr_in from; /* of what the peer received last */
 	uint8_t got[4096];
 	size_t got_len;
-	/* What done() was told, in order. */
+	/* The calls of done(), in order. */
 	unsigned ends;
 	struct bp_cse_reply reply[8];
 	uintptr_t which[8];

@@ -159,12 +159,12 @@ static void test_queue_capacity(void **state)
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
 	assert_int_equal(f->told[0] + f->told[1], 0);
 	BOTH_UNTIL(f, f->n == 2);
-	/* one place: both are told, and both find it free */
+	/* one free entry: both watchers are called, and both find capacity */
 	peer_put(&f->peer, PEER_ACK, 0x41, f->mid[0], &f->token[0], 2001);
 	RUN_UNTIL(f, f->told[0] + f->told[1] == 2);
 	assert_int_equal(f->told[0], 1);
 	assert_int_equal(f->ends, 1);
-	/* there was room: no one is told of more */
+	/* there was capacity before: no callback */
 	peer_put(&f->peer, PEER_ACK, 0x41, f->mid[1], &f->token[1], 2001);
 	RUN_UNTIL(f, f->ends == 2);
 	event_base_loop(f->base, EVLOOP_NONBLOCK);
@@ -172,7 +172,7 @@ static void test_queue_capacity(void **state)
 	rig_finish(f);
 }
 
-/* Who is told may take it, and is told again when that ends. */
+/* A watcher may use the capacity in its callback, and is called again when that request ends. */
 static void test_capacity_is_exhausted(void **state)
 {
 	struct fixture *f = rig_begin(rig_answer, 1, NEVER_NS);
@@ -187,8 +187,8 @@ static void test_capacity_is_exhausted(void **state)
 	rig_finish(f);
 }
 
-/* Ids are used up while places are free: who watches is told when there are more, though nothing
- * ends then. */
+/* Message ids are used up while entries are free: watchers are called when ids are free again,
+ * although no request ends then. */
 static void test_id_capacity(void **state)
 {
 	struct fixture *f = rig_make(rig_answer);

@@ -491,7 +491,7 @@ static void concurrent_requests_are_bounded(void **state)
 	RUN_UNTIL(f, f->n_room == 1);
 	RUN_UNTIL(f, f->n_ended == 2);
 	assert_int_equal(f->peer.connections, 2);
-	/* and who is told of an end may ask at once, in its place */
+	/* and a done() callback may send a new request, which uses the freed entry */
 	f->peer.answers = created;
 	f->next = &container;
 	assert_int_equal(ask(f, &container), BP_CSE_TAKEN);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What workers tell the control plane: with real rings and tables, written as a worker would. */
+/* Events from workers to the control plane: with real rings and tables, written as a worker does.
+ */
 #include "tests/unit/shm/health/phd_rig.h"
 
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct rig {
 	uint16_t life;
 	uint8_t apdu[64];
 	size_t len;
-	bool clears; /* the flag, when it is told of it */
+	bool clears; /* clears the flag in the callback */
 };
 
 static void on_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *apdu, size_t len)
@@ -233,7 +234,7 @@ static void stale_by_an_event(void **state)
 	stop(&r);
 }
 
-/* All rings full: so many a turn, no worker's last, and nothing is lost of what is in them. */
+/* All rings full: a limited number per call, no worker is starved, and no event in them is lost. */
 static void bounded_number_per_iteration(void **state)
 {
 	unsigned told = 0, turns = 0, before = 0;

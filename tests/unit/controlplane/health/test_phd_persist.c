@@ -488,7 +488,7 @@ static void no_file_can_be_made(void **state)
 	persist_rig_free(k);
 }
 
-/* With the table lost too, devices are told that they have to associate: no one waits for the disk.
+/* With the table lost too, devices are asked to associate again: no device waits for the disk.
  */
 static void damaged_with_the_segment_lost(void **state)
 {

@@ -442,7 +442,7 @@ static void another_device(void **state)
 	stop(&r);
 }
 
-/* The device tells its type while containers are made by another: these do not count. */
+/* The device reports its type while containers are created for another: these do not count. */
 static void another_type_meanwhile(void **state)
 {
 	struct bp_config_phd c = default_settings();

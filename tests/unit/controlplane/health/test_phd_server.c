@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The manager's sockets on loopback: who is told what came, and from where answers leave. */
+/* The manager's sockets on loopback: callbacks for received data, and the source address of
+ * answers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -191,7 +192,7 @@ static void udp_receives_in_batches(void **state)
 	start_udp(&g, &port);
 	fd = dial("127.0.0.1", port, SOCK_DGRAM);
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) != 0)
-		skip(); /* without the privilege neither end holds so many */
+		skip(); /* without the privilege neither socket buffer holds that many */
 	for (uint32_t i = 0; i < MANY; i++) {
 		memcpy(apdu + 4, &i, sizeof(i));
 		assert_int_equal(send(fd, apdu, sizeof(apdu), 0), sizeof(apdu));
@@ -379,7 +380,8 @@ static void tcp_cuts_the_stream(void **state)
 	bp_phd_tcp_free(g.tcp);
 }
 
-/* Who sent answers is told when the kernel has them: they arrive, though this process end there. */
+/* The sender of answers is notified when the kernel has them: they arrive even if this process ends
+ * then. */
 static void tcp_reports_written_data(void **state)
 {
 	struct got g = {0};
@@ -471,7 +473,7 @@ static void tcp_connections_are_bounded(void **state)
 	close(fd[2]);
 	fd[2] = dial("127.0.0.1", port, SOCK_STREAM);
 	UNTIL(tcp_counts(&g).accepted == 3);
-	/* one that is left at the end is closed, and no one is told */
+	/* a remaining connection is closed at the end, without a callback */
 	bp_phd_tcp_free(g.tcp);
 	event_base_loop(base, EVLOOP_NONBLOCK); /* libevent closes in its own time */
 	assert_true(is_closed(fd[1]) && is_closed(fd[2]));

@@ -69,7 +69,8 @@ static void repeats_create_no_resource(void **state)
 	assert_int_equal(report(&r, slot, "S02", 8 * SECOND), BP_PHD_TAKEN_ANSWER);
 	assert_int_equal(n_sent, 2);
 	assert_int_equal(session(&r, slot)->reports, 1);
-	/* over the time in which numbers and bytes can tell, it is another measurement */
+	/* after the time in which invoke-id and content identify a repeat, it is another
+	 * measurement */
 	assert_int_equal(report(&r, slot, "S02", 300 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(n_sent, 4);
 	assert_int_equal(session(&r, slot)->reports, 2);
@@ -277,7 +278,7 @@ static void soak_answer(void *arg, uint32_t slot, uint16_t life, const uint8_t *
 	}
 }
 
-/* The value that a report of a device carries: no two are alike. */
+/* The value in a report of a device: no two are equal. */
 static unsigned value_of(unsigned d, unsigned report_no)
 {
 	return d * 64 + report_no;

@@ -292,7 +292,7 @@ static void run(unsigned seed)
 	sent = calloc(SENT_MAX, sizeof(*sent));
 	assert_non_null(sent);
 	cse_begin();
-	phd_open(&w.x, 256, 16, 1); /* so many that a place is used again late */
+	phd_open(&w.x, 256, 16, 1); /* enough that an entry is reused late */
 	start_control_plane();
 	srand(seed);
 	while (!all_done()) {

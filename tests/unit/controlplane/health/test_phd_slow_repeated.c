@@ -169,7 +169,7 @@ static void unrelated_message_is_ignored(void **state)
 	stop(&r);
 }
 
-/* Over the time in which numbers and bytes can tell, it is another measurement. */
+/* After the time in which invoke-id and content identify a repeat, it is another measurement. */
 static void too_late(void **state)
 {
 	struct rig r;

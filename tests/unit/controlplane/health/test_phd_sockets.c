@@ -96,7 +96,7 @@ static void invalid_input_is_rejected(void **state)
 	assert_string_equal(l.name[0], longest);
 }
 
-/* No one who is started later takes them for his; and one that is not open is told. */
+/* A child process does not take the descriptors for its own; and a closed one is reported. */
 static void environment_is_emptied(void **state)
 {
 	struct bp_listen_fds l;
@@ -324,7 +324,7 @@ static void they_follow_the_file(void **state)
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
 	assert_int_equal(port_of(s.udp), c.listen_udp_port);
 	assert_int_equal(s.tcp, -1);
-	/* one that somebody else has is told, and had once it is free */
+	/* a port in use by another socket is reported, and is bound once it is free */
 	taken = make(AF_INET6, SOCK_STREAM, "::", false);
 	c.listen_tcp_port = port_of(taken);
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), -1);

@@ -16,9 +16,9 @@
 /* ---- killed ---- */
 
 /*
- * A process of its own writes steps 1, 2, ... and tells through a pipe which ones are committed.
- * Step i: device i % 20 declares the configuration i % 9, then session i % 50 is put with i
- * reports, or closed when i is a multiple of 7.
+ * A child process writes steps 1, 2, ... and reports through a pipe which ones are committed. Step
+ * i: device i % 20 declares the configuration i % 9, then session i % 50 is put with i reports, or
+ * closed when i is a multiple of 7.
  */
 #define AS_WRITER "--writer"
 #define KILL_SESSIONS 50u
@@ -346,7 +346,7 @@ static void rows_that_make_no_sense_are_skipped(void **state)
 
 /* ---- a disk that would not ---- */
 
-/* The store's file lies in a file system of 1 MiB, mounted at dir[]. */
+/* The store's file is in a file system of 1 MiB, mounted at dir[]. */
 static void open_on_small_disk(struct rig *r, char *dir, size_t size)
 {
 	snprintf(dir, size, "%s/a", r->dir);
@@ -538,7 +538,7 @@ static void remove_log(const struct rig *r)
 	assert_int_equal(unlink(wal), 0);
 }
 
-/* Nothing is to be written when somebody removes the file: that is seen all the same. */
+/* The file is removed while no write is pending: the store notices it nevertheless. */
 static void the_file_is_removed(void **state)
 {
 	struct rig *r = *state;

@@ -237,7 +237,7 @@ static unsigned times_by(const struct fixture *f, const char *end)
 
 /* ---- whose AE ---- */
 
-/* An AE of each type, though the devices' names stand further down. */
+/* An AE of each type, although the devices' names are deeper in the path. */
 static void test_ae_of_a_type(void **state)
 {
 	struct fixture *f = make(1, HOUR_NS, HOUR_NS);
@@ -418,7 +418,7 @@ static void test_refused_base(void **state)
 
 /* ---- busy ---- */
 
-/* The first device is always told to wait: it is another that finds out. */
+/* The first device is always answered busy: another device detects the end. */
 static void test_busy_for_one(void **state)
 {
 	struct fixture *f = make(1, MS_NS, 4 * MS_NS);

@@ -17,7 +17,7 @@ struct process {
 	pid_t pid;         /* 0: none runs */
 };
 
-/* A fresh directory; the file that lies there then is the test's to write, with the name "test". */
+/* A new directory; the test writes the configuration file in it, with the instance name "test". */
 void process_begin(struct process *p);
 /* Kills it, and removes all. */
 void process_end(struct process *p);
@@ -30,7 +30,7 @@ int process_teardown(void **state);
 void process_write_bridge(const struct process *p, const char *more);
 
 void process_start(struct process *p);
-/* Its status as waitpid(2) tells it, once it has ended. */
+/* Its status of waitpid(2), once it has ended. */
 int process_wait(struct process *p);
 void process_kill(struct process *p);
 

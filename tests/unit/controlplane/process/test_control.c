@@ -285,7 +285,7 @@ static void clients_are_bounded(void **state)
 	}
 }
 
-/* Those that nothing is ever heard of do not keep anybody out. */
+/* Clients that never send a request do not block others. */
 static void silent_client_blocks_no_other(void **state)
 {
 	struct fixture *f = *state;
@@ -304,7 +304,7 @@ static void silent_client_blocks_no_other(void **state)
 	close(last);
 }
 
-/* Who waits for an answer gets it; a new one is told to come again. */
+/* Waiting clients get their answers; a new one is rejected and asked to retry. */
 static void all_wait_for_answers(void **state)
 {
 	struct fixture *f = *state;

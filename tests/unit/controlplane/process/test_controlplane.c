@@ -256,7 +256,7 @@ static void config_is_the_active_one(void **state)
 	free(path);
 }
 
-/* Everything that anybody can see of the rules. */
+/* The complete visible state of the rules. */
 static uint8_t *banks(const struct fixture *f)
 {
 	uint8_t *copy = malloc(f->p.shm.rules.bank_size * 2);
@@ -502,7 +502,7 @@ static void sigterm_saves_alarms(void **state)
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, 300));
 }
 
-/* A disk that fails is seen by anybody, and is not forgotten when the process dies. */
+/* A disk failure is visible to readers, and remains so after the process dies. */
 static void spool_errors_are_counted(void **state)
 {
 	struct fixture *f = *state;

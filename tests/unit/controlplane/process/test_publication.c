@@ -335,7 +335,8 @@ static unsigned planned_messages(const struct fixture *f)
 	return f->shm.agg.plan->rules.aggregate[0].messages;
 }
 
-/* With each set of rules, and where these are active already; told is what differs. */
+/* Together with each rule set, and also if its rules are active already; a message says what
+ * changed. */
 static void aggregation_is_written_with_the_rules(void **state)
 {
 	struct fixture *f = *state;

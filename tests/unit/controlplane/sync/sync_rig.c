@@ -78,7 +78,7 @@ void sync_rig_start(struct sync_rig *r)
 			     rig_type(r, "10.1.0.0/24") >= 0 && rig_type(r, "fd00::1/128") >= 0 &&
 			     rig_type(r, "fd01::1/128") >= 0);
 	RUN_UNTIL(r, runs("lan") && runs("wan"));
-	sync_rig_ip("link show lo >/dev/null"); /* by now all that has changed was told */
+	sync_rig_ip("link show lo >/dev/null"); /* by now all changes were reported */
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
 	RUN_UNTIL(r, sync_rig_synced(r));
 	atomic_store(&r->control->cp_sync_resyncs, 0);

@@ -156,7 +156,7 @@ static void the_best_of_several(void **state)
 	sync_rig_ip("-6 route delete fd30::/32 metric 20");
 	EXPECT_HOPS(r, "fd30::/32", "lan fd00::2 1");
 
-	/* a route for one TOS only: longest prefix match cannot tell, the kernel can */
+	/* a route for one TOS only: longest prefix match ignores the TOS, the kernel does not */
 	sync_rig_ip("route add 10.31.0.0/16 via 10.0.0.2");
 	sync_rig_ip("route add 10.31.0.0/16 tos 0x10 via 10.1.0.2");
 	RUN_UNTIL(r, rig_type(r, "10.31.0.0/16") == BP_ROUTE_PUNT);

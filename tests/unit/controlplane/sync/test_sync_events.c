@@ -53,7 +53,7 @@ static void an_interface_down_and_up(void **state)
 	RUN_UNTIL(r,
 		rig_type(r, "10.0.0.0/24") >= 0 && flags_of(r, RIG_LAN) == FLAGS_UP &&
 			strcmp(rig_hops(r, "10.61.0.0/16"), "lan 10.0.0.2 1, wan 10.1.0.2 1") == 0);
-	/* the kernel keeps the IPv6 addresses, as it was told to */
+	/* the kernel keeps the IPv6 addresses, as configured */
 	RUN_UNTIL(r, rig_type(r, "fd00::/64") == BP_ROUTE_UNICAST);
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
@@ -245,7 +245,8 @@ static void a_tap_is_held(void **state)
 	RUN_UNTIL(r, !exists("tapw"));
 }
 
-/* Removed by somebody: what was held is void; it is made again, with what the file says. */
+/* Removed from outside: queued frames are void; it is created again, with the configured addresses.
+ */
 static void a_tap_is_removed(void **state)
 {
 	struct sync_rig *r = *state;
@@ -356,7 +357,7 @@ static void the_configuration_is_reloaded(void **state)
 	bp_sync_reconfigure(r->sync, next);
 	assert_non_null(fib_fake_route(r->writer, &route.prefix, BP_ORIGIN_STATIC));
 	assert_int_equal(rig_neighbor(r, RIG_LAN, "10.0.0.2")->state, BP_NEIGHBOR_PERMANENT);
-	/* the file's neighbor stands before the kernel's */
+	/* the file's neighbor has precedence over the kernel's */
 	sync_rig_ip("neighbor add 10.0.0.2 lladdr 02:00:00:00:00:22 dev lan nud reachable");
 	sync_rig_ip("neighbor add 10.0.0.4 lladdr 02:00:00:00:00:44 dev lan nud reachable");
 	RUN_UNTIL(r, rig_neighbor(r, RIG_LAN, "10.0.0.4") != NULL);

@@ -97,7 +97,7 @@ static void other_sessions_continue(void **state)
 	rig_stop(&r);
 }
 
-/* To a group of stations, too: everybody there would have to take it apart. */
+/* Multicast MAC addresses, too: every receiver would have to decapsulate it. */
 static void groups_continue(void **state)
 {
 	struct udp u = agg_message(0);
@@ -174,7 +174,7 @@ static void each_reason_is_counted(void **state)
 	rig_stop(&r);
 }
 
-/* It would be taken apart at the far end. */
+/* The far end would decapsulate it. */
 static void ambiguous_payloads_are_dropped(void **state)
 {
 	static uint8_t payload[1200] = {0xfd, 0xa6};
@@ -237,8 +237,8 @@ static void chains_continue(void **state)
 	rig_stop(&r);
 }
 
-/* The frames that wait at port a, of which one is exchanged: by one that is shared, one whose data
- * lies in another, or one of another pool. */
+/* The frames that wait at port a, of which one is replaced: by a shared mbuf, one with data in
+ * another mbuf, or one of another pool. */
 enum strange { PLAIN, SHARED, ATTACHED, OTHER_POOL };
 
 static struct rte_mbuf *exchange(

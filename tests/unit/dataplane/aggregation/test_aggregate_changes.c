@@ -174,7 +174,7 @@ static void min_mtu_changes(void **state)
 	agg_put(&r, A, 0, 4);
 	rig_walk(&r);
 	r.worker->mtu[B] = 160;
-	rig_walk(&r); /* too long now, but no one can take it apart again */
+	rig_walk(&r); /* too long now, but it is not split again */
 	agg_take_of(&r, B, NULL, 0, 4);
 	agg_put(&r, A, 4, 8);
 	rig_walk(&r);

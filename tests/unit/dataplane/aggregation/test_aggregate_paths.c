@@ -173,7 +173,7 @@ static void routed(void **state)
 	rig_stop(&r);
 }
 
-/* A port that is down takes nothing, not even what is for everybody. */
+/* A port that is down sends nothing, not even broadcast frames. */
 static void link_down_sends_no_frame(void **state)
 {
 	struct udp u = agg_message(0);
@@ -363,7 +363,8 @@ static struct udp random_message(unsigned i, uint8_t *payload, char src[32])
 	u.len = (unsigned)rand() % 4 ? 2 + (unsigned)rand() % 60 : 2 + (unsigned)rand() % 1200;
 	for (unsigned b = 0; b < u.len; b++)
 		payload[b] = (uint8_t)rand();
-	payload[0] = (uint8_t)(i >> 8); /* tells its place, and is no aggregate's beginning */
+	payload[0] =
+		(uint8_t)(i >> 8); /* encodes its position, and does not begin as an aggregate */
 	payload[1] = (uint8_t)i;
 	if (k % 5 == 0)
 		u.vlan[0] = 7;

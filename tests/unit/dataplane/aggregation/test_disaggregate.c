@@ -269,7 +269,7 @@ static void bursts_follow(void **state)
 	rig_stop(&r);
 }
 
-/* All of it or nothing, and the figures tell of what left. */
+/* All messages or none, and the counters match the output. */
 static void no_buffers(void **state)
 {
 	struct rte_mbuf *held[RIG_MBUFS];
@@ -293,7 +293,7 @@ static void no_buffers(void **state)
 	rig_stop(&r);
 }
 
-/* One at once, the others a gap apart, and none before its time. */
+/* The first immediately, the others with a gap between, and none early. */
 static void pace_is_kept(void **state)
 {
 	struct agg_seen s;

@@ -26,7 +26,7 @@ struct fake {
 	struct bp_kernel_if k;
 	uint32_t got[MBUFS];
 	_Atomic unsigned n;
-	unsigned refuse_after; /* takes so many, then no more */
+	unsigned refuse_after; /* accepts this many, then no more */
 	uint32_t give[MBUFS];  /* tags of what it sends */
 	_Atomic unsigned to_give;
 	unsigned given;
@@ -139,8 +139,8 @@ static void destroy(struct bp_exception *x)
 	assert_int_equal(rte_mempool_avail_count(pool), MBUFS);
 }
 
-/* Exactly as many frames of each interface wait as are configured, whoever puts them; what was not
- * taken stays the caller's, and what is left at the end is freed. */
+/* Exactly the configured number of frames per interface is queued, from any producer; rejected
+ * frames stay with the caller, and remaining ones are freed at the end. */
 static void queues_are_bounded(void **state)
 {
 	struct bp_queue_plan plan = {.n_workers = 3};
@@ -305,7 +305,7 @@ static void flood_leaves_other_ports(void **state)
 	destroy(x);
 }
 
-/* A batch is shared out: to each its part, and the rest to whoever has more, in turn. */
+/* A batch is divided: each queue gets its share, and the rest goes to the longer queues in turn. */
 static void batch_is_shared_out(void **state)
 {
 	struct bp_exception *x = create(NULL);

@@ -27,7 +27,7 @@ static const uint8_t mac_of[3][6] = {
 static const uint8_t host_a[6] = {0x02, 0, 0, 0, 0, 0xa2}, host_b[6] = {0x02, 0, 0, 0, 0, 0xb2},
 		     host_c[6] = {0x02, 0, 0, 0, 0, 0xc2};
 
-/* Host c asks for the router's address in its network, and is told. */
+/* Host c sends an ARP request for the router's address in its network; and the reply. */
 static const uint8_t arp_request[42] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0, 0, 0, 0, 0xc2,
 	0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1, 0x02, 0, 0, 0, 0, 0xc2, 10, 3, 0, 2, 0, 0, 0, 0, 0, 0,
 	10, 3, 0, 1};

@@ -150,7 +150,7 @@ static void local_packets(void **state)
 	memset(p.bytes + 26, 0, 4);
 	checksum4(p.bytes + 14);
 	is_punted(&r, p, BP_C_PUNT_MULTICAST, BP_EX_LOCAL);
-	p = ip4("10.1.0.255", 64, 46); /* to everybody on the link */
+	p = ip4("10.1.0.255", 64, 46); /* subnet broadcast */
 	memset(p.bytes, 0xff, 6);
 	is_punted(&r, p, BP_C_PUNT_LOCAL, BP_EX_LOCAL);
 	p = ip6("ff02::1:ff00:1", 255, 32); /* solicits a neighbor */
@@ -194,7 +194,7 @@ static void packets_that_are_not_forwarded(void **state)
 	is_punted(&r, p, BP_C_PUNT_SCOPE, BP_EX_OTHER);
 	is_dropped(&r, ip6("::1", 64, 8), BP_C_DROP_MARTIAN);
 	is_dropped(&r, ip6("::ffff:10.9.1.1", 64, 8), BP_C_DROP_MARTIAN);
-	p = ip4("10.9.1.1", 64, 46); /* unicast, but to everybody on the link */
+	p = ip4("10.9.1.1", 64, 46); /* unicast IP address, but broadcast MAC address */
 	memset(p.bytes, 0xff, 6);
 	is_dropped(&r, p, BP_C_DROP_MARTIAN);
 	p = ip6("fd09::1", 64, 8);
@@ -242,7 +242,7 @@ static void inconsistent_headers_are_rejected(void **state)
 	bp_put_be16(p.bytes + 16, 19);
 	checksum4(p.bytes + 14);
 	is_dropped(&r, p, BP_C_DROP_IP_HEADER);
-	for (unsigned bit = 0; bit < 160; bit++) { /* of a right header: the version apart */
+	for (unsigned bit = 0; bit < 160; bit++) { /* of a valid header: except the version */
 		if (bit / 8 == 0 || bit / 8 == 2 || bit / 8 == 3)
 			continue;
 		p = good;
@@ -266,7 +266,7 @@ static void an_interface_without_kernel_answers(void **state)
 	rig_expect(&r, C, arp_reply, 42);
 	assert_int_equal(rig_counter(&r, BP_C_ARP_REPLIES), 1);
 	memcpy(other, arp_request, 42);
-	other[41] = 9; /* somebody else's address */
+	other[41] = 9; /* another host's address */
 	rig_put(&r, C, other, 42);
 	p = ip4("10.3.0.1", 64, 46);
 	memcpy(p.bytes, mac_of[C], 6);

@@ -48,7 +48,7 @@ static void an_interface_that_is_down(void **state)
 	goes(&r, p, B, host_b);
 	set_interface(&r, A, BP_IF_PRESENT | BP_IF_KERNEL, 1500);
 	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
-	memset(p.bytes, 0xff, 6); /* nor what is for everybody */
+	memset(p.bytes, 0xff, 6); /* nor broadcasts */
 	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
 	rig_stop(&r);
 }

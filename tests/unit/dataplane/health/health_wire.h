@@ -8,7 +8,7 @@
 
 /*
  * Datagrams, APDUs of ISO/IEEE 11073-20601 and CoAP as the tests of nodes phd and cse write and
- * read them: straight from the standards, with nothing of the code under test.
+ * read them: directly from the standards, without the code under test.
  */
 
 struct bytes {

@@ -176,7 +176,7 @@ static void the_last_part_answers(void **state)
 	health_stop(&h);
 }
 
-/* What one worker sent, the other one may be told of. */
+/* The answer to a request of one worker may arrive at the other. */
 static void at_the_other_worker(void **state)
 {
 	struct request q[2];
@@ -351,7 +351,7 @@ static void late_response_with_the_same_id(void **state)
 	health_counted(&h, BP_C_PHD_REPORTS, 1, BP_C_PHD_REPORTS_CONFIRMED, 1,
 		BP_C_PHD_OBSERVATIONS, 1, BP_C_CSE_REQUESTS, 1, BP_C_CSE_UNACKNOWLEDGED, 1,
 		BP_C_PHD_REUSED_NUMBER, 1, BP_C_COUNT);
-	assert_memory_equal(old.token, q.token, 8); /* a token cannot tell them apart */
+	assert_memory_equal(old.token, q.token, 8); /* a token cannot distinguish them */
 	reply(&h, &old, ACK, CREATED, 2001);
 	health_counted(&h, BP_C_CSE_ACK_DUPLICATE, 1, BP_C_COUNT);
 	reply(&h, &old, ACK, 0xa0, 5000);

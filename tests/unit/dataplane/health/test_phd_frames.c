@@ -226,7 +226,7 @@ static void the_last_hop(void **state)
 			health_frame(&h, A, &f);
 			is_converted(&h, slot, ttl);
 		}
-		/* what everybody on the link gets, and is for one of our addresses */
+		/* broadcast MAC address with one of our IP addresses */
 		f = frame(&h, 3);
 		memset(f.b, 0xff, 6);
 		health_frame(&h, A, &f);

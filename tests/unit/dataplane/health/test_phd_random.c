@@ -5,10 +5,9 @@
  * report until it is answered. In the end each of them is stored exactly once, whatever happened on
  * the way, and the counters are those of a plain model.
  *
- * What the gateway cannot tell is left out: an answer to the device that overtakes another; and
- * responses that are no acknowledgements, which have the port of the request and not its message
- * id, where that is all that tells one from another: of devices with one invoke-id for all reports,
- * and errors where no name protects.
+ * Ambiguous cases are left out: an answer to the device that overtakes another; and separate
+ * responses, which have the port of the request and not its message id, if only that identifies the
+ * request: of devices with one invoke-id for all reports, and errors without a resource name.
  */
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
@@ -23,7 +22,7 @@
 
 #define DEVICES 40
 #define OBJECTS 4
-#define SERIALS 1000 /* a value tells which report it is of */
+#define SERIALS 1000 /* a value identifies its report */
 #define STEPS 4000
 #define SECOND 1000000000ull
 #define PATIENCE 10 /* so often a report is sent before the network has pity */
@@ -202,7 +201,7 @@ static void new_report(struct model *m, unsigned i)
 		/* sometimes too long to be written over */
 		d->apdu = report_make(d->type, d->confirmed, d->invoke_id,
 			d->constant ? 0 : d->serial, v, d->parts, chance(10) ? 150 : 0);
-		/* one in 65,536 cannot be told from the last one: that is known */
+		/* one in 65,536 cannot be distinguished from the last one: a known limit */
 	} while (bp_phd_report_hash(m->h.r.shm.phd.hash_key, d->apdu.b, d->apdu.len) == before);
 	m->of[i][d->serial] = (uint8_t)d->parts;
 	d->waits = d->confirmed;
@@ -413,7 +412,8 @@ static void check_counters(struct model *m)
 			fail_msg("%s is %ju, not %ju", bp_counter_info[c].name, (uintmax_t)v[c],
 				(uintmax_t)m->want[c]);
 	}
-	/* each response is stored or known; errors are counted apart, of earlier reports too */
+	/* each response is stored or known; errors are counted separately, also those of earlier
+	 * reports */
 	assert_in_range(v[BP_C_CSE_STORED] + v[BP_C_CSE_ACK_DUPLICATE], m->successes, m->responses);
 	assert_int_equal(m->errors,
 		v[BP_C_CSE_BUSY] + v[BP_C_CSE_NO_TARGET] + v[BP_C_CSE_ERROR] + v[BP_C_CSE_DENIED]);

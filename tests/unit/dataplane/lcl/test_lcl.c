@@ -53,7 +53,7 @@ static void a_label_is_changed(void **state)
 	out.n = 2;
 	out.d = 90000 - (3 * LCL_TAU - 300);
 	lcl_expect(&r, B, f, sizeof(f), &out);
-	/* a worker that looks late tells so */
+	/* a late poll is in the label */
 	lcl_put(&r, B, f, sizeof(f), &in);
 	rig_walk(&r);
 	lcl_pass(&r, 3 * LCL_TAU + 777);

@@ -62,7 +62,7 @@ static unsigned take_all(struct rig *r)
 	return n;
 }
 
-/* A slot that is full passes on to the next; when all are, there is a reason to drop. */
+/* Frames of a full slot go to the next one; if all are full, the frame is dropped with a reason. */
 static void full_queues(void **state)
 {
 	const struct label l = {.d = 15000, .n = 1, .flow = 9};

@@ -42,7 +42,7 @@ static void take_buffers(struct rig *r, struct rte_mbuf **m, bool back)
 		assert_int_equal(rte_pktmbuf_alloc_bulk(r->pool, m, r->in_pool - 1), 0);
 }
 
-/* A buffer that somebody else holds, too, is not changed under his eyes. */
+/* A buffer with another reference is not modified. */
 static void shared_buffers(void **state)
 {
 	static struct rte_mbuf *all[RIG_MBUFS];
@@ -95,8 +95,8 @@ static void split_last(struct rig *r, unsigned port, uint16_t first)
 	assert_int_equal(rte_pktmbuf_chain(m, tail), 0);
 }
 
-/* A label is one wherever its bytes lie: who cuts a frame so that it is in two buffers, as a
- * neighbor on shared memory can, gets none past a port that does not trust him. */
+/* A label is detected at any buffer boundary: a peer that splits a frame so that the label is in
+ * two buffers, as with shared-memory ports, cannot pass it through an untrusted port. */
 static void chained_buffers(void **state)
 {
 	const struct label in = {.d = 20000, .n = 2}, out = {.d = 10000, .n = 1};

@@ -338,7 +338,7 @@ static void neighbor_solicitations_are_answered_untagged(void **state)
 	"bridges: [{name: bridge0, ports: [a, b, c, d]}]\n"
 enum { D = 3 };
 
-/* Of a flooded frame, only what leaves by an LCL port has a label, whoever gave it. */
+/* Of a flooded frame, only the copy that leaves by an LCL port has a label, from any origin. */
 static void flooded_copy_is_unlabelled_on_other_ports(void **state)
 {
 	uint8_t f[UDP_FRAME_MAX];

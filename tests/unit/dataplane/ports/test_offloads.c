@@ -250,7 +250,7 @@ static void vlan_strip(void **state)
 	}
 }
 
-/* Partial checksums come from drivers that tell of them, while they are asked to. */
+/* Partial checksums come from drivers that report the offload, while it is enabled. */
 static void partial_checksums(void **state)
 {
 	struct row r = {.offload = BP_OFFLOAD_RX_CHECKSUM,

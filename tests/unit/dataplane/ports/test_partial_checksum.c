@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames lie in heap blocks of exactly their size, so that a sanitizer sees every byte read
- * outside. */
+/* Frames are in heap blocks of exactly their size, so that a sanitizer detects each read outside.
+ */
 #include "tests/unit/dataplane/test.h"
 #include "dataplane/ports/partial_checksum.h"
 
@@ -219,7 +219,8 @@ static void leaves_the_rest_alone(void **state)
 	assert_false(complete(b.f, b.len, NULL));
 }
 
-/* Every prefix of a good frame, and every one-byte lie, is survived; cut frames are never changed.
+/* Every prefix of a valid frame, and every change of one byte, is handled safely; truncated frames
+ * are never changed.
  */
 static void damaged_frames_are_tolerated(void **state)
 {
@@ -240,8 +241,8 @@ static void damaged_frames_are_tolerated(void **state)
 	}
 }
 
-/* The same frame in two buffers, cut at `cut`, by the same rules whether or not what is needed lies
- * in the first. */
+/* The same frame in two buffers, cut at `cut`, by the same rules whether or not the headers are in
+ * the first. */
 static void make_chain(struct rte_mbuf m[2], uint8_t *f, uint32_t n, uint32_t cut)
 {
 	memset(m, 0, 2 * sizeof(*m));
@@ -285,7 +286,7 @@ static enum bp_partial leave(const struct built *b, struct rte_mbuf *m, uint8_t 
 	return bp_partial_checksum_leave(m);
 }
 
-/* What a device is told, which finds the frame as it came. */
+/* The offload request to a device, which gets the frame unchanged. */
 static void checksum_is_left_to_the_device(void **state)
 {
 	const struct {

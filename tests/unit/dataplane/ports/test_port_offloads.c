@@ -65,7 +65,7 @@ static void put(struct rig *r, unsigned port, struct rte_mbuf *m)
 	assert_int_equal(rte_ring_enqueue(r->ports.in[port], m), 0);
 }
 
-/* The next frame of a port is this, in so many buffers. */
+/* Sets the next frame of a port, in the given number of segments. */
 static void expect(
 	struct rig *r, unsigned port, const uint8_t *data, uint32_t len, uint16_t segments)
 {

@@ -134,7 +134,7 @@ static void jumbo_without_scatter(void **state)
 	end(&d);
 }
 
-/* A capture file's driver makes chains: whoever sends must be able to. */
+/* The driver of capture files makes mbuf chains: each output port must support them. */
 static void pieces_of_another_port(void **state)
 {
 	static const uint8_t header[24] = {
@@ -178,7 +178,7 @@ static void pieces_of_another_port(void **state)
 	unlink(path);
 }
 
-/* A device that can send but so many pieces: of frames that may lie in more. */
+/* A device with a limit of segments per frame, and frames that may have more. */
 static void limited_pieces(void **state)
 {
 	struct devices d;
@@ -189,7 +189,7 @@ static void limited_pieces(void **state)
 	d.ports[1].info.tx_desc_lim.nb_mtu_seg_max = 4;
 	assert_int_equal(choose(&d), 0);
 	assert_int_equal(d.ports[0].tx_segments, 0);
-	assert_int_equal(d.ports[1].tx_segments, 4); /* 9000 lies in 5 of 2048 */
+	assert_int_equal(d.ports[1].tx_segments, 4); /* 9000 bytes need 5 buffers of 2048 */
 	d.ports[1].info.tx_desc_lim.nb_mtu_seg_max = 5;
 	bp_ports_limit(d.config, d.ports, &d.pools);
 	assert_int_equal(d.ports[1].tx_segments, 0);
@@ -200,8 +200,8 @@ static void limited_pieces(void **state)
 	end(&d);
 }
 
-/* A driver that strips tags: 0 does not, 1 until it is told not to, 2 whatever it is told. The
- * linker makes these of the calls. */
+/* A driver that strips VLAN tags: 0 never, 1 until it is disabled, 2 always. The linker replaces
+ * the calls by these (--wrap). */
 static int stripping;
 int __wrap_rte_eth_dev_get_vlan_offload(uint16_t port);
 int __wrap_rte_eth_dev_set_vlan_offload(uint16_t port, int mask);

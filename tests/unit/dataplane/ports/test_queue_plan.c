@@ -251,7 +251,8 @@ static void mirroring_needs_queues(void **state)
 	assert_true(plan.bridge[0].spread);
 }
 
-/* One worker sends on an LCL port, whoever the frames came to: one queue is enough for any number.
+/* One worker sends on an LCL port, for frames from any worker: one TX queue is enough for any
+ * number of workers.
  */
 static void an_lcl_port_has_an_owner(void **state)
 {
@@ -275,7 +276,7 @@ static void an_lcl_port_has_an_owner(void **state)
 		assert_int_equal(senders, 1);
 		assert_int_equal(plan.port[1].tx_queue[owner], 0);
 		assert_int_equal(plan.port[1].n_tx, 1);
-		/* the other port is everybody's */
+		/* all workers send on the other port */
 		for (unsigned w = 0; w < 4; w++)
 			assert_int_equal(plan.port[0].tx_queue[w], w);
 	}

@@ -51,9 +51,9 @@ static void scales_cycles(void **state)
 	assert_true(real == 1700000000000000000ull - 10 && mono == 5000000000ull - 10);
 }
 
-/* Between two readings of the system's clocks lies what we say of a counter read between them; the
- * frequency is as good as EAL's, so a margin of one in a thousand of the time since the sync, and
- * of the readings' own width. */
+/* A counter value read between two readings of the system's clocks is converted to a time between
+ * them; the frequency is as good as EAL's, so with a margin of one in a thousand of the time since
+ * the sync, and of the interval between the readings. */
 static void follows_the_system(void **state)
 {
 	static struct bp_clock c;

@@ -51,7 +51,7 @@ static void set_port(const char *device)
 	snprintf(config.port[0].device, sizeof(config.port[0].device), "%s", device);
 }
 
-/* What a user without these rights is told; "" when nothing. */
+/* The message to a user without these rights; "" if none. */
 static const char *told(const char *device, const unsigned *caps, unsigned n, uint64_t memory)
 {
 	static char text[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packet sum as the data plane itself and replay tell it, over a segment with known contents.
+/* The packet totals as the data plane and replay print them, over a segment with known contents.
  */
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
@@ -62,7 +62,8 @@ static bool printed(const char *what)
 	return found;
 }
 
-/* Each group on its side, whoever counted it; the groups that only tell are on neither. */
+/* Each counter group on its side of the balance, from any worker; informational groups are on
+ * neither. */
 static void every_outcome_is_in_its_group(void **state)
 {
 	(void)state;

@@ -124,7 +124,7 @@ static void the_end_is_a_stop(void **state)
 	json_decref(j);
 }
 
-/* A capture merged by somebody else: clocks for age do not go back. */
+/* A capture merged by another tool: clocks for ages do not go back. */
 static void clock_going_backwards(void **state)
 {
 	static const int64_t in[] = {5000, 100, 200, 5100, 7000};

@@ -92,8 +92,8 @@ static uint32_t be32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* What came out of node `node` (1..): every frame once, in order, with the label of so many nodes
- * ahead, from whose d exactly is off what the captures say that it has waited. */
+/* The output of node `node` (1..): every frame once, in order, with the label for the remaining
+ * nodes, whose d is reduced by exactly the waiting time that the captures show. */
 static void check_output(unsigned node, unsigned *others)
 {
 	const uint32_t label = node < NODES ? LCL_LABEL : 0;

@@ -384,7 +384,7 @@ static void missing_table_rejects_all(void **state)
 	x_stop(&x);
 }
 
-/* A bank that somebody spoiled: more frames that are dropped than receivers of a burst. */
+/* A damaged bank: more dropped frames than receivers of a burst. */
 static void receivers_of_the_other_version(void **state)
 {
 	struct bp_transform_receiver to[BP_TRANSFORM_RECEIVERS_MAX];

@@ -104,7 +104,8 @@ def c_reads(batch, rnd):
 
 
 def both_refuse(batch, rnd):
-    """Damage under the checksum, lies with a right one, cuts and additions: the same reason, or the same sense."""
+    """Damage under the checksum, wrong fields with a correct one, cuts and additions: the same reason, or the same
+    decoded messages."""
     seen = set()
     for _ in range(8000):
         family = rnd.choice([4, 6])
@@ -171,7 +172,7 @@ def traffic(family, n, step):
     return messages
 
 
-# What the rows of the table say differs: so many of the address's last bytes, the port's step, TTL, length.
+# Differences between the messages of each row: the number of last address bytes, the step of the port, TTL, length.
 COSTS = {
     "one, IPv4": (4, (0, 0, 0, 0)),
     "100 in a /24, ports in one block of 256": (4, (1, 1, 0, 0)),

@@ -4,8 +4,8 @@
 #include "proto/net/crc32c.h"
 
 /*
- * Aggregates of format full that are damaged, or that lie. The changes are made by offsets of
- * docs/reference/aggregation-format.md.
+ * Aggregates of format full that are damaged, or have wrong fields. The changes are made by offsets
+ * of docs/reference/aggregation-format.md.
  */
 
 /* A right checksum for whatever header and directory say. */
@@ -67,7 +67,7 @@ static void make(struct packet *k, unsigned family)
 	assert_int_equal(got[3].from.addr[3], 0xb9);
 }
 
-/* What another version or no aggregate at all is told by. */
+/* The fields that identify another version, or a payload that is no aggregate. */
 static enum bp_agg_full_error expected(size_t byte, uint8_t value)
 {
 	if (byte < 2)
@@ -144,8 +144,8 @@ static void two_and_three_bits_changed(void **state)
 }
 
 /*
- * A directory length that lies is refused by the entries even if the checksum were right for it:
- * which is why one changed bit there is never accepted either.
+ * A wrong directory length is refused by the check of the entries even with a correct checksum:
+ * therefore a changed bit there is never accepted either.
  */
 static void wrong_directory_length_with_valid_checksum_is_rejected(void **state)
 {
@@ -326,7 +326,7 @@ static void undefined_flags_are_ignored(void **state)
 	}
 }
 
-/* Any directory with a right checksum: what is accepted lies inside and is all there is. */
+/* Any directory with a correct checksum: accepted messages are inside the aggregate and fill it. */
 static void random_directories_stay_inside(void **state)
 {
 	uint64_t seed = 0x243f6a8885a308d3;

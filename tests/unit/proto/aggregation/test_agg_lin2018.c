@@ -93,7 +93,7 @@ static void vectors_are_read_and_written(void **state)
 				assert_int_equal(e, BP_AGG_LIN2018_E_EMPTY);
 			else if ((cut - 6) % 16 != 0)
 				assert_int_equal(e, BP_AGG_LIN2018_E_LENGTH);
-			else /* fewer messages: that is all that the format can tell */
+			else /* fewer messages: the format has no other indication */
 				assert_int_equal(m.count, (cut - 6) / 16);
 		}
 	}

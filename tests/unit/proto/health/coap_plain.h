@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * A second CoAP encoder, which shares nothing with proto/coap: straight from the figures of RFC
- * 7252, without checks, into a buffer that is large enough. What it writes is what tests expect.
+ * A second CoAP encoder, which shares nothing with proto/coap: directly from the figures of RFC
+ * 7252, without checks, into a buffer that is large enough. Tests expect its output.
  */
 struct plain {
 	uint8_t bytes[70000];

@@ -8,12 +8,11 @@
 #include <string.h>
 
 /*
- * Which bytes are an APDU, written apart from the codec: the structures of annex A as patterns.
+ * A grammar of APDUs, independent of the codec: the structures of annex A as patterns.
  *   1 2 4   that many bytes
  *   O       an octet string: 16 bits of length, and that many bytes
- *   <...>   an octet string that is filled by what stands inside
- *   {...}   a list: 16 bits of count, 16 of length, and that many times what stands inside, filling
- * it
+ *   <...>   an octet string that is filled by the content in brackets
+ *   {...}   a list: 16 bits of count, 16 of length, and that many times the content in braces
  */
 
 static inline unsigned g_u16(const uint8_t *p, size_t at)

@@ -57,7 +57,7 @@ static inline void phd_walk_attributes(struct phd_walk *w, struct bp_phd_bytes l
 		if (id == BP_PHD_ATTR_TIME_BO && v.len == 8)
 			w->bad_times += bp_phd_bo_time_text(v.p, text) == 0;
 	}
-	w->outside |= list.len != 0; /* a proven list does not lie */
+	w->outside |= list.len != 0; /* the lengths of a validated list are correct */
 }
 
 static inline enum bp_phd_error phd_walk_report(struct phd_walk *w)

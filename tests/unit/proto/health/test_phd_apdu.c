@@ -303,7 +303,7 @@ static void get_replies_are_read_back(void **state)
 
 #define OBSERVATIONS 64
 
-/* What was written of each observation; its bytes lie at `at` of the encoder's output. */
+/* The written observations; the bytes of each are at `at` of the encoder's output. */
 struct expected {
 	uint16_t person, handle, n_attributes;
 	size_t at, len;
@@ -394,7 +394,7 @@ static void reports_are_read_back(void **state)
 		assert_int_equal(w.scan.scan, fixed ? BP_PHD_FIXED : BP_PHD_VAR);
 		assert_int_equal(w.observations, n);
 		assert_observations(&w.scan, e, n);
-		/* and a count that is not theirs is told from a length that is not */
+		/* and a wrong count is distinguished from a wrong length */
 		written[27]++;
 		assert_false(compare(written, o.n));
 		assert_int_equal(phd_walk(&w, written, o.n), BP_PHD_E_COUNT);

@@ -3,9 +3,9 @@
 #include "tests/unit/proto/health/phd_walk.h"
 
 /*
- * Each valid vector, read and told again in the words of the fixture, must be what the fixture says
- * it means; each invalid one must fail as it says, or be right as far as bytes go and have the
- * field that somebody else objects to.
+ * Each valid vector, decoded and described in the terms of the fixture, must equal the fixture's
+ * description; each invalid one must fail as described, or be syntactically valid and have the
+ * field that a later check refuses.
  */
 
 /* ---- what was read, in the fixture's words ---- */

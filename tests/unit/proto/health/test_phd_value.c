@@ -358,7 +358,7 @@ static void check_bo_time(uint32_t s, uint16_t fraction, int16_t offset)
 		(uint8_t)((uint16_t)offset >> 8), (uint8_t)offset};
 	uint8_t *p = exact_copy(bytes, 8);
 	char *out = malloc(BP_PHD_TIME_MAX), expected[64], day[32];
-	/* 25,567 days lie between 1900 and 1970 */
+	/* 25,567 days from 1900 to 1970 */
 	time_t local = (time_t)s - (time_t)25567 * 86400 + offset * 60;
 	unsigned n;
 	struct tm tm;

@@ -46,9 +46,9 @@ static inline enum bp_mqtt_error judge_exact(uint8_t version, const void *p, siz
 }
 
 /*
- * Cut at every byte, a packet is never OK: neither as it arrives (the fixed header tells of more)
- * nor with a fixed header that says the shorter length. Where a shorter form is a packet of its
- * own, as a PUBLISH with less payload, `shorter` is true and only the first is asked.
+ * Cut at every byte, a packet is never OK: neither as it arrives (the fixed header has a larger
+ * length) nor with the shorter length in the fixed header. If a shorter form is a valid packet, as
+ * a PUBLISH with less payload, `shorter` is true and only the first is checked.
  */
 static inline void assert_cut_is_never_ok(
 	uint8_t version, const uint8_t *p, size_t len, bool shorter)

@@ -79,7 +79,7 @@ static void spoil(struct frame *f)
 		h[8] = (uint8_t)(rand() % 4);
 		seal(f);
 		break;
-	case 2: /* a length that lies, or filling */
+	case 2: /* a wrong length, or padding */
 		f->len = f->first = f->len + (uint32_t)(rand() % 5) - 2;
 		break;
 	case 3: /* around the shortest frame */
@@ -253,7 +253,7 @@ static void every_checksum(void **state)
 			default_settings(&f[i]);
 			f[i].bytes[BP_ETHER_HDR + 4] = (uint8_t)((id + i) >> 8);
 			f[i].bytes[BP_ETHER_HDR + 5] = (uint8_t)(id + i);
-			if (i > 0) /* otherwise alike: all checksums come by */
+			if (i > 0) /* otherwise equal: every checksum occurs */
 				memcpy(f[i].bytes + BP_ETHER_HDR + 6, f[0].bytes + BP_ETHER_HDR + 6,
 					BP_IP4_HDR - 6);
 			seal(&f[i]);

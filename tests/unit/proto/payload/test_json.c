@@ -292,7 +292,7 @@ static void truncated_input_is_invalid(void **state)
 	}
 }
 
-/* `open` so many times, `inner`, and `close` as often. */
+/* `open` n times, `inner`, and `close` n times. */
 static void nest(char *out, int depth, const char *open, const char *inner, const char *close)
 {
 	for (int i = 0; i < depth; i++)

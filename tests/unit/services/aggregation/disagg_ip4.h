@@ -20,8 +20,8 @@ static inline void ip4_free(struct ip4_buffers *b)
 	b->n = 0;
 }
 
-/* Takes the frame, all of which is there, apart by the single pass of a plain aggregate, to new
- * buffers; how many messages. */
+/* Decapsulates a complete frame by the single pass for plain aggregates, into new buffers. Returns
+ * the number of messages. */
 static inline unsigned ip4_split(struct bp_disaggregator *d, const uint8_t *frame, unsigned len,
 	unsigned port, bool routed, uint64_t mac, uint16_t id, struct ip4_buffers *b, uint8_t *rule)
 {

@@ -10,9 +10,9 @@
 #include "proto/aggregation/agg_lin2018.h"
 
 /*
- * Two gateways and a wire: datagrams go into an aggregator on port LAN, what leaves it lies on the
- * wire in the order in which it left, and comes to a disaggregator on port WAN in whatever order a
- * test wants. Time is virtual.
+ * Two gateways and a link: datagrams go into an aggregator on port LAN, its output is queued on the
+ * link in order, and reaches a disaggregator on port WAN in an order that the test selects. Time is
+ * virtual.
  */
 enum { LAN = 3, WAN = 5 };
 #define SENT_MOST 400u
@@ -28,7 +28,7 @@ struct sent {
 	unsigned got;    /* how often it came out at the far end */
 };
 
-/* What lies on the wire. */
+/* Frames on the link. */
 struct item {
 	uint8_t *frame;
 	unsigned len;
@@ -58,7 +58,7 @@ static struct bp_disaggregator *d;
 static uint64_t now;
 static unsigned room, buffers;
 
-/* Aggregates that left within bp_aggregator_take(): they lie between the frames of the burst. */
+/* Aggregates that left within bp_aggregator_take(): they are between the frames of the burst. */
 static struct item leaving[SENT_MOST];
 static unsigned n_leaving;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bursts of several streams and of one, against the general path as their oracle: all that becomes
- * of any burst is what becomes of it there, byte by byte, as long as there are buffers. Frames
- * have faults anywhere, and lie in blocks of their own length.
+ * Bursts of several streams and of one, with the general path as the oracle: the output of any
+ * burst is the same, byte by byte, as long as there are buffers. Frames have faults at any
+ * position, and are in heap blocks of exactly their length.
  */
 #include "services/aggregation/aggregator_state.h"
 #include "tests/unit/services/aggregation/udp_frame.h"
@@ -222,7 +222,7 @@ static struct bp_agg_rules random_rules(void)
 	return rules;
 }
 
-/* Bursts of one kind: so long, to so many servers. */
+/* Bursts of one kind: the burst size and the number of servers. */
 static void session(enum odd odd)
 {
 	const unsigned streams = 1 + of(40), len = 1 + of(40), pad = of(3) == 0 ? of(20) : 0;

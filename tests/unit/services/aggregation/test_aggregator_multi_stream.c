@@ -27,7 +27,7 @@ static unsigned stream_of(const struct udp *u)
 	return u->dst[2] * 16u + u->dst[3];
 }
 
-/* All of a stream lies together, so that the next of it is what is sent next. */
+/* All messages of a stream are contiguous, so that they are sent one after the other. */
 static struct udp to_stream(unsigned stream)
 {
 	struct udp u = from_sender(1 + of(100));
@@ -346,7 +346,8 @@ static void one_is_another(void **state)
 }
 
 /* Random damage of one bit anywhere in the headers and payload of one of four never gets into an
- * aggregate: either a checksum tells, or it is another's, or is no datagram any more. */
+ * aggregate: either a checksum detects it, or it belongs to another stream, or is no valid datagram
+ * any more. */
 static void damage_is_found(void **state)
 {
 	uint64_t taken = 0;
@@ -412,7 +413,7 @@ static void services_are_streams(void **state)
 	tear_down(NULL);
 }
 
-/* Rules of one port that lie within each other: the first in the file is whose it is. */
+/* Nested rules of one port: the first match in the file wins. */
 static void first_matching_rule_applies(void **state)
 {
 	struct bp_agg_input in[BURST];

@@ -162,7 +162,7 @@ static void shapes(void **state)
 	expect_message(&left[0], 0, &u);
 	assert_int_equal(stats[0].message_bytes, len + 14);
 
-	/* the frame ends before the packet does, or lies in several pieces */
+	/* the frame ends before the packet does, or has several segments */
 	expect_bytes_pass(frame, len - 1, len - 1, BP_AGG_PASS_SHAPE, true);
 	expect_bytes_pass(frame, len - 4, len, BP_AGG_PASS_SHAPE, true);
 	expect_bytes_pass(frame, len, len + 1, BP_AGG_PASS_SHAPE, true);
@@ -347,7 +347,7 @@ static void routed(void **state)
 			for (unsigned bit = 0; bit < 48; bit++)
 				assert_int_equal(
 					verdict_routed(&u, true, mine ^ 1ull << bit), BP_AGG_OTHER);
-			/* what lies behind the address in the word is none of it */
+			/* the bytes after the address in the 64-bit word are ignored */
 			assert_int_equal(verdict_routed(&u, true, mine | 1ull << 48), BP_AGG_TAKEN);
 			assert_int_equal(verdict_routed(&u, false, 0), BP_AGG_TAKEN);
 		}

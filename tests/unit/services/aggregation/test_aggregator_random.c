@@ -263,7 +263,7 @@ static struct udp random_datagram(unsigned *rule, const struct udp *last)
 	return u;
 }
 
-/* Damages the frame of a datagram so that a checksum tells. */
+/* Damages the frame of a datagram so that a checksum detects it. */
 static bool damage(const struct udp *u, uint8_t *frame, unsigned len)
 {
 	if (of(25) != 0)
@@ -295,8 +295,8 @@ static bool from_elsewhere(const struct bp_agg_rule *r, const struct udp *u)
 	return r->n_senders != 0;
 }
 
-/* Of half the rules everybody; else up to three prefixes, of addresses as random_datagram() has
- * them. */
+/* Half the rules allow all senders; the others up to three prefixes, of addresses that
+ * random_datagram() uses. */
 static void random_senders(struct bp_agg_rule *r)
 {
 	const unsigned family = r->to.address.family;

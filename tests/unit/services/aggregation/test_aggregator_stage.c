@@ -240,8 +240,8 @@ static void mixed_packets_keep_their_order(void **state)
 	assert_int_equal(buffers_out, 0);
 }
 
-/* Where there is no buffer when they are to leave, they are lost, and that is told; others are not,
- * and the streams continue. */
+/* If there is no buffer when they are due, they are lost and counted; others are not lost, and the
+ * streams continue. */
 static void lost_without_buffer(void **state)
 {
 	begin_streams(3);
@@ -386,7 +386,7 @@ static void passes_without_buffer(void **state)
 	assert_int_equal(buffers_out, 0);
 }
 
-/* Nor does anybody wait for ever for one. */
+/* No message waits endlessly for a buffer. */
 static void flush_without_buffer(void **state)
 {
 	begin_streams(8);

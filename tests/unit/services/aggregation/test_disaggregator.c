@@ -59,7 +59,7 @@ static void whom_the_frame_is_for(void **state)
 
 	make_full(4);
 	memcpy(&mac, mac_bytes, 8);
-	/* a bridge passes on what is for one machine, whichever it is */
+	/* a bridge decapsulates frames to any unicast MAC address */
 	expect(BP_DISAGG_SPLIT);
 	frame[0] |= 1;
 	expect(BP_DISAGG_OTHER);
@@ -73,7 +73,7 @@ static void whom_the_frame_is_for(void **state)
 		frame[i] ^= 0x40;
 		assert_int_equal(judge_as(frame, len, len, true, mac), BP_DISAGG_OTHER);
 		write_it();
-		frame[6 + i] ^= 0x40; /* the source may be anybody */
+		frame[6 + i] ^= 0x40; /* any source address */
 		assert_int_equal(judge_as(frame, len, len, true, mac), BP_DISAGG_SPLIT);
 	}
 }
@@ -89,7 +89,7 @@ static void plain_messages(void **state)
 		assert_int_equal(rule, 0);
 	}
 	assert_int_equal(stats[0].plain, 40);
-	/* as it came, even with a wrong checksum: whoever it is for will see */
+	/* forwarded unchanged, even with a wrong checksum: the receiver checks it */
 	frame[len - 1] ^= 1;
 	expect(BP_DISAGG_BYPASS);
 	/* the magic in what fills a frame is none */

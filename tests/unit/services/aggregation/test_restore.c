@@ -234,7 +234,7 @@ static void the_paper_format(void **state)
 			assert_int_equal(rule, family == 4 ? 2 : 3);
 		}
 	}
-	/* no sequence numbers, so nothing to tell of them */
+	/* no sequence numbers, so no counters of them */
 	assert_int_equal(stats[2].lives, 0);
 }
 

@@ -118,7 +118,7 @@ static void random_datagram(struct udp *u)
 	if (one_in(30))
 		put(u->payload, 2, 0xfda6); /* begins as an aggregate does */
 	if (rule == 2 && u->payload[0] == 0xfc)
-		u->payload[0]++; /* which would be an N-packet, whoever sent it */
+		u->payload[0]++; /* which would be an N-packet, from any sender */
 }
 
 /* Whether the far end lets it be restored. */

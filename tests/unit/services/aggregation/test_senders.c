@@ -87,7 +87,7 @@ static void impossible_senders(void **state)
 	expect_refused(BP_DISAGG_SOURCE_NOT_ALLOWED);
 }
 
-/* Prefixes that end within either half of an address, and senders that are alike up to there. */
+/* Prefixes that end within either half of an address, and senders that are equal up to there. */
 static void long_prefixes(void **state)
 {
 	static const struct {

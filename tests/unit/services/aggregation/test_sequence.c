@@ -125,7 +125,7 @@ static void late_first_frame(void **state)
 	COME(s, 1000, 937, 936);
 	expect(0, (struct counted){.missing = 63, .late = 1, .stale = 1, .lives = 1});
 	bp_sequences_free(s);
-	/* once the window has moved on, all of it lies within the stream */
+	/* once the window has advanced, all of it is within the stream */
 	s = fresh(4);
 	COME(s, 1000, 1070, 1010);
 	expect(0, (struct counted){.missing = 69, .late = 1, .lives = 1});
@@ -219,7 +219,7 @@ static void clear_removes_all_state(void **state)
 	struct bp_sequences *s = fresh(4);
 
 	for (unsigned round = 0; round < 3; round++) {
-		/* the same streams again, and then so many others that each chain is walked */
+		/* the same streams again, and then enough others that each hash chain is walked */
 		for (unsigned i = 0; i < 500; i++) {
 			const struct bp_sequence_key key =
 				stream((uint16_t)(i < 4 ? i : 1000 * round + i));
@@ -243,8 +243,8 @@ static void clear_removes_all_state(void **state)
 }
 
 /*
- * Against a model that remembers all that ever came: what is told late or duplicate is so, and
- * missing less late is what has not come, apart from what was stale.
+ * Against a model that remembers all received numbers: numbers reported as late or duplicate are
+ * so, and missing minus late is the number not received, except stale ones.
  */
 #define NUMBERS 4000u
 static void random_orders(void **state)

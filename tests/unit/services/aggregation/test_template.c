@@ -62,7 +62,7 @@ static void random_senders(void)
 	}
 }
 
-/* One of a sender of the rule; all that is to be alike is what `like` has. */
+/* A datagram of a sender of the rule; the fields in `like` have equal values. */
 static struct udp datagram(const struct udp *like)
 {
 	struct udp u = *like;

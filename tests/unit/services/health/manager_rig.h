@@ -8,7 +8,7 @@
 #include "tests/unit/shm/health/phd_rig.h"
 
 /*
- * A manager in virtual time, whose owner only notes what it is told, one line each:
+ * A manager in virtual time, whose owner only records the callbacks, one line each:
  *
  *	1 e300002c...           an APDU to device 1
  *	opened 1122334455667788

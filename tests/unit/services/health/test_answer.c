@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a device is told of its report: the bytes of a rors, a roer and a rorj, by hand. */
+/* The answers to a report: the bytes of a rors, a roer and a rorj, by hand. */
 #include "tests/unit/proto/exact.h"
 
 #include "services/health/token.h"

@@ -67,7 +67,7 @@ static unsigned objects_of(const struct golden *g)
 	return n;
 }
 
-/* Plans the vector, and checks what is said of it apart from the parts. */
+/* Plans the vector, and checks the plan except its parts. */
 static void plan_golden(const struct golden *g, const struct bp_phd_layout *l,
 	const struct bp_phd_settings *plan, const uint8_t *apdu, size_t len,
 	struct bp_phd_conversion *c)

@@ -30,7 +30,7 @@ static const struct verdict verdicts[] = {
 	{"M16", &rig_c01, BP_PHD_NOT_REPORT, true, 6},
 	{"M18", &rig_c01, BP_PHD_NOT_REPORT, false, -1},
 	{"M30", &rig_c01, BP_PHD_NOT_REPORT, false, -1},
-	/* lengths that lie */
+	/* wrong lengths */
 	{"M01", &rig_c01, BP_PHD_BAD_APDU, false, -1},
 	{"M10", &rig_c01, BP_PHD_BAD_LENGTH, false, 0x11},
 	{"M11", &rig_c01, BP_PHD_BAD_APDU, false, 0x40},
@@ -265,7 +265,7 @@ static void damaged_reports_are_safe(void **state)
 	assert_true(converted > 1000); /* the test is not about refusals alone */
 }
 
-/* A layout in which anything else stands is refused, or is harmless. */
+/* A layout with any other content is refused, or is harmless. */
 static void garbage_in_layouts_is_safe(void **state)
 {
 	const size_t head = sizeof(struct bp_phd_layout);

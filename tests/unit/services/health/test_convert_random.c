@@ -116,7 +116,7 @@ static const char *any_float(struct bytes *o, struct text *t, bool is_short)
 enum { SFLOAT, FLOAT, SFLOATS, FLOATS, BITS16, BITS32, OID, NOTHING, KINDS };
 static const unsigned kind_attribute[KINDS] = {2636, 2646, 2677, 2676, 2662, 2661, 2633, 9100};
 
-/* Says v and what belongs to it; `count` numbers of a compound, whose names are so many. */
+/* Writes value v with its attributes; `count` numbers of a compound with `names` names. */
 static unsigned any_value(
 	struct bytes *o, struct text *t, unsigned kind, unsigned count, unsigned names)
 {

@@ -50,7 +50,7 @@ struct scene {
 	pthread_mutex_t device;
 	struct report now;
 	unsigned tries;
-	_Atomic uint8_t told[REPORTS + 1]; /* the device was told that it is stored */
+	_Atomic uint8_t told[REPORTS + 1]; /* the device got the confirmation */
 
 	_Atomic uint32_t named[NAMES][PARTS]; /* id of the report that has this name */
 	_Atomic uint8_t kept[REPORTS + 1];    /* a bit for each part that is stored */

@@ -390,7 +390,7 @@ static void we_release(void **state)
 	said(r, "1 " RLRE);
 	rig_send(r, 1, "R02");
 	said(r, "closed " OXIMETER " by_us\n");
-	/* one that waits for its configuration is released too, and no one had been told of it */
+	/* a session that waits for its configuration is released too, without a callback before */
 	rig_send(r, 1, "A04");
 	forget();
 	rig_id(ACTIVITY, id);
@@ -457,7 +457,7 @@ static void answers_go_to_their_session(void **state)
 	rig_close(r);
 }
 
-/* What the owner said of a report is what the device is told. */
+/* The result of the owner's report callback is the answer to the device. */
 static void reports_that_are_not_taken(void **state)
 {
 	static const struct {

@@ -181,7 +181,7 @@ static void known_configuration_is_accepted_immediately(void **state)
 	/* another device with that id is another configuration */
 	rig_send(r, 2, rig_aarq(EXTENDED, 0x4000));
 	said(r, "2 " AARE3);
-	/* known, but what it is was never told: it is asked */
+	/* the configuration is known, but not the specialisation: the manager requests the MDS */
 	r->known[0].spec = 0;
 	rig_send(r, 1, "R01");
 	forget();
@@ -217,7 +217,7 @@ static void mds_has_the_specialisation(void **state)
 	rig_close(r);
 }
 
-/* What does not tell it leaves the device as it is. */
+/* An answer without the specialisation does not change the session. */
 static void empty_mds_is_accepted(void **state)
 {
 	static const char *const answers[] = {
@@ -227,10 +227,10 @@ static void empty_mds_is_accepted(void **state)
 		"0001", /* another */
 		"e700001a00180000"
 		"0203001200000001000c0a5a000800020004"
-		"10290001", /* count lies */
+		"10290001", /* wrong count */
 		"e700001a00180000"
 		"0203001200000001000c0a5a000800010005"
-		"10290001", /* length lies */
+		"10290001", /* wrong length */
 		"e70000160014"
 		"0000"
 		"0203000e0000000100080a5a0004"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices that do anything at any time, and a manager that is replaced by another now and then:
- * the states are those of a plain table, who was told of a session is told of its end, and bytes
- * that are no APDU do no harm.
+ * Devices with random actions at random times, and a manager that is sometimes replaced by another:
+ * the states are those of a simple table, each reported session has a reported end, and bytes that
+ * are no APDU have no effect.
  */
 #include "manager_rig.h"
 

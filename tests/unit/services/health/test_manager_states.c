@@ -40,7 +40,7 @@ struct row {
 /* clang-format off */
 #define FAULT "closed " OXIMETER " fault\n"
 #define END_FAULT() {FAULT "1 " ABRT("0000"), NO_SESSION}
-/* it was not operating: no one was told */
+/* it was not operating: no callback */
 #define DROPPED {"1 " ABRT("0000"), NO_SESSION}
 #define NOTHING(state) {"", state}
 

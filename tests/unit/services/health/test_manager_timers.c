@@ -28,7 +28,7 @@ static void the_configuration(void **state)
 	rig_wait(r, 9999);
 	said(r, "");
 	rig_wait(r, 1);
-	said(r, "1 " ABRT("0003")); /* it was not operating: no one is told */
+	said(r, "1 " ABRT("0003")); /* it was not operating: no callback */
 	assert_int_equal(rig_state(r, 1), BP_PHD_FREE);
 	assert_int_equal(r->counts.timeout_config, 1);
 	assert_int_equal(next_ms(), UINT64_MAX);

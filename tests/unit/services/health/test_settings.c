@@ -75,7 +75,7 @@ static void ip6(void **state)
 	assert_memory_equal(p.source, from.bytes, 16);
 }
 
-/* It says whether layouts are rendered alike, and nothing else. */
+/* It says whether layouts are rendered equally, and nothing else. */
 static void the_hash(void **state)
 {
 	static const char *const same[] = {FILE_OF("  listen: {udp_port: 7}\n", ""),

@@ -45,7 +45,7 @@ static void put16(struct report *r, unsigned v)
 	r->len += 2;
 }
 
-/* All that stands before the observations, by their number and length. */
+/* All fields before the observations, by their number and length. */
 static void finish(struct report *r, unsigned observations)
 {
 	uint8_t *p = r->p;

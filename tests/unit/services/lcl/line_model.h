@@ -9,8 +9,8 @@
 
 /*
  * Nodes in a line that schedule by LCL, in picoseconds, written from the paper and
- * services/lcl/scheduler.h alone: slow and plain. What it does is to lie within what
- * services/lcl/admission.h promises.
+ * services/lcl/scheduler.h alone: slow and simple. Its delays must be within the bounds of
+ * services/lcl/admission.h.
  */
 #define LINE_TURNS 65536 /* that a run may last, tau each */
 

@@ -68,7 +68,7 @@ static void evaluate(struct run *r, const struct bp_lcl_departure *d)
 		return;
 	}
 	r->handed++;
-	/* with what lies before it on the wire, no more than a longest frame's time */
+	/* with the frames before it on the link, at most the time of a longest frame */
 	assert_true(begins + wire - r->now <= wire_ns(&r->o, LONGEST));
 	assert_true(next_begin(r) == UINT64_MAX || begins + wire + r->o.guard_ns <= next_begin(r));
 	/* no time-sensitive frame that could have gone is held */

@@ -298,9 +298,9 @@ static void missed_slots_are_caught_up(void **state)
 }
 
 /*
- * Who takes a few at each look, as a worker does that has more to do, has best effort to catch up
- * with. It is made up for since the look before, not since all those before that: else, once there
- * are many looks in a row, a turn of it would stand on the wire.
+ * A worker that takes few frames per poll, because it has other work, has a backlog of best effort.
+ * Only the time since the previous poll is made up for: otherwise, after many polls, a whole slot
+ * of best effort would be queued on the link.
  */
 static void remaining_slot_time_is_lost(void **state)
 {

@@ -158,7 +158,7 @@ static void tally(struct rig *r, bp_counter_t c)
 	r->shm.counters[0].v[c]++;
 }
 
-/* Behind the headers each piece lies in memory of its own, as in a chain of mbufs. */
+/* After the headers each piece is in memory of its own, as in a chain of mbufs. */
 static void frame_in_pieces(struct rig *r, struct bp_frame *f, const uint8_t *frame)
 {
 	struct bp_piece piece[64];

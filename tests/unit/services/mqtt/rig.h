@@ -15,9 +15,9 @@ struct rig_frames {
 void rig_frames_free(struct rig_frames *f);
 
 /*
- * An inspector with all that it needs around it: a segment in private memory, rules, a clock that
- * stands unless it is moved, the alarms as it wrote them. Aborts with a line when something that
- * must work does not; no test framework in here, the fuzzers link it too.
+ * An inspector with its environment: a segment in private memory, rules, a clock that only the test
+ * advances, and the alarms that it wrote. Aborts with a message if a required call fails; it uses
+ * no test framework, because the fuzzers link it too.
  */
 struct rig {
 	struct bp_config config;
@@ -32,14 +32,14 @@ struct rig {
 	bool trust_checksums;
 	/* as the nodes do: frames by the burst (services/mqtt/burst.h) */
 	bool bursts;
-	uint32_t burst_size; /* frames are gathered up to so many; 0 is 1 */
+	uint32_t burst_size; /* maximum frames per burst; 0 is 1 */
 	struct bp_mqtt_burst burst;
 	uint8_t *exact[BP_MQTT_BURST];
 	uint32_t len[BP_MQTT_BURST];
 	uint64_t n_in_bursts, n_general; /* of these, read by the general path */
 	uint64_t n_template, n_numbers;  /* and by a template (services/mqtt/same_template.h) */
 	struct rig_frames *record;       /* frames are noted here, and not read */
-	uint32_t pieces; /* cut frames in pieces of so many bytes behind the headers; 0: whole */
+	uint32_t pieces; /* split frames in pieces of this many bytes after the headers; 0: whole */
 };
 
 /* Small bounds that tests change before rig_open(). */
@@ -47,7 +47,7 @@ void rig_defaults(struct rig *r);
 void rig_open(struct rig *r);
 /* Expires every flow, demands that nothing is carried any more, and frees all. */
 void rig_close(struct rig *r);
-/* The process is killed, and another one begins with what lies in the segment. */
+/* The process is killed, and another one begins with the content of the segment. */
 void rig_restart(struct rig *r);
 /* Moves the clock far enough that every flow is over its time, and lets them go. */
 void rig_expire_all(struct rig *r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an alarm says: every field, the topic it goes to, its number; and when it cannot be told. */
+/* The content of an alarm: every field, its topic, its number; and alarms that cannot be written.
+ */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 

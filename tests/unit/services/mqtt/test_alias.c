@@ -130,7 +130,7 @@ static void limits(void **state)
 	rig_connect_alias(&rig, &c, "none", 0, 0);
 	publish(&c, CLIENT, "up", 1, "81");
 	assert_int_equal(rig_count(&rig, BP_C_NOT_INSPECTED_ALIAS), 2);
-	/* the same alias number in both directions stands for two topics */
+	/* the same alias number has different topics in the two directions */
 	peer_init(&c, false, 3, 1, 2);
 	rig_connect_alias(&rig, &c, "two", 2, 2);
 	publish(&c, CLIENT, "up", 2, "81");

@@ -269,8 +269,8 @@ static void long_sleep(void **state)
 }
 
 /*
- * Random gaps between checks of the wheel, from none to nearly a turn, over the wrap of the ticks
- * too: what is over its time goes as soon as somebody looks, and nothing else.
+ * Random gaps between checks of the timer wheel, from none to nearly a turn, also over the wrap of
+ * the ticks: expired flows are removed at the next check, and no others.
  */
 static void irregular_ticks(void **state)
 {
@@ -297,7 +297,7 @@ static void irregular_ticks(void **state)
 				gap = idle_ns / 10 * test_below(&s, 15);
 			pause += gap;
 			table_at(t, t->mono_ns + gap);
-			/* a month is near what the ticks can tell: checked without pauses */
+			/* a month is near the range of the ticks: checked without pauses */
 			if (test_below(&s, 8) == 0 || round % 3 == 2 || pause > idle_ns / 5) {
 				pause = 0;
 				for (unsigned k = 0; k < 8; k++) /* 100 flows, each checked twice */

@@ -11,7 +11,7 @@ struct model {
 	bool live, closed, opening;
 };
 
-/* Of the model: how many are filed as `opening` tells, and not closed; *oldest: by the wheel. */
+/* Of the model: the number of open flows with this `opening`; *oldest: by the timer wheel. */
 static unsigned living(
 	const struct table *t, const struct model *m, unsigned n, bool opening, uint32_t *oldest)
 {

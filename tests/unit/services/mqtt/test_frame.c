@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames: what is TCP and where, what is a lie, and whether checksums are right. */
+/* Frames: offsets of TCP, invalid headers, and checksums. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -115,7 +115,7 @@ static void found_again(void **state)
 	bp_layouts_free(c);
 }
 
-/* Payloads that are never alike are not learnt one by one for ever. */
+/* Payloads that never repeat are not learnt one by one endlessly. */
 static void learning_pauses(void **state)
 {
 	struct bp_layouts *c = bp_layouts_create();

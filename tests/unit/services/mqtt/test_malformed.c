@@ -146,7 +146,7 @@ static void each_fault(void **state)
 	rig_close(&rig);
 }
 
-/* What does not begin with CONNECT is another protocol, whoever speaks first. */
+/* A stream that does not begin with CONNECT is another protocol, from either peer. */
 static void not_mqtt(void **state)
 {
 	static const char *const first[] = {

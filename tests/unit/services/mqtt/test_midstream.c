@@ -14,7 +14,8 @@ static void midway(struct peer *c, uint32_t number)
 	peer_init(c, number & 1, number, 0xffffff80u + number, 0xfffffff0u);
 }
 
-/* 3.1.1: a PUBLISH whose payload begins like no property length of version 5 tells them apart. */
+/* 3.1.1: a PUBLISH whose payload does not begin like a property length of version 5 distinguishes
+ * them. */
 static void proven_by_puback(void **state)
 {
 	struct peer c;
@@ -41,7 +42,7 @@ static void proven_by_others(void **state)
 
 	(void)state;
 	open_rig();
-	/* PINGREQ tells no version; the PUBLISH before it does */
+	/* PINGREQ does not show the version; the PUBLISH before it does */
 	midway(&c, 2);
 	publish(&c, 4, 0, 0, "81");
 	ping(&c);
@@ -248,7 +249,7 @@ static void pipelined(void **state)
 	}
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2);
 	assert_string_equal(told(), "82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82 82");
-	/* a question whose answer was missed does not stand in the way for ever */
+	/* a request whose answer was missed does not block later ones */
 	midway(&c, 2);
 	publish(&c, 4, 1, 1, "81");
 	for (uint16_t id = 2; id < 14; id++) {

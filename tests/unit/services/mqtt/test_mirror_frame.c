@@ -307,7 +307,8 @@ static void family_and_size(void **state)
 	dissect(4);
 }
 
-/* Where the output port's MTU is 65,535: with its Ethernet header no mbuf's length tells more. */
+/* With an MTU of 65,535 of the output port: with the Ethernet header this exceeds the length field
+ * of an mbuf. */
 static void as_long_as_an_mbuf(void **state)
 {
 	static char payload[65536];

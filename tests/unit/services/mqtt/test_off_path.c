@@ -238,8 +238,8 @@ static void evaluated_once(void **state)
 	}
 }
 
-/* An acknowledgement of bytes that there never were costs nothing, wherever it lies, and however
- * near: the client does not continue from there. */
+/* An acknowledgement of bytes that were never sent has no effect, at any distance: the client does
+ * not continue from there. */
 static void unexpected_acknowledgement_is_ignored(void **state)
 {
 	struct peer c;
@@ -322,8 +322,8 @@ static void fin_on_another_worker(void **state)
 	}
 }
 
-/* What lies further ahead than any of the true stream may is not kept: neither memory nor the room
- * that a true hole needs is to be had so. */
+/* Segments beyond the window of the real stream are not buffered: an attacker can use neither the
+ * memory nor the space for a real hole. */
 static void far_ahead(void **state)
 {
 	static const char junk[1200];

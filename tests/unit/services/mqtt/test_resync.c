@@ -112,7 +112,7 @@ static void from_broker(void **state)
 	rig_close(&rig);
 }
 
-/* Version 5: what a topic alias stands for is unknown until it is mapped again. */
+/* Version 5: the topic of an alias is unknown until it is mapped again. */
 static void aliases(void **state)
 {
 	struct mq_publish map = {.version = 5, .alias = 1, .topic = "t/x", .payload = "1"};
@@ -191,7 +191,7 @@ static void long_pushes(void **state)
 	rig_close(&rig);
 }
 
-/* A SYN with options: what stands before the MSS is stepped over. */
+/* A SYN with options: those before the MSS are skipped. */
 static void syn(struct peer *c, unsigned from, const char *options, size_t n)
 {
 	size_t l4 = peer_l4(c), len;
@@ -298,7 +298,7 @@ static void announced_by_one(void **state)
 	}
 }
 
-/* A segment that lies in several buffers ends its push once. */
+/* A TCP segment in several buffers ends its push once. */
 static void in_pieces(void **state)
 {
 	struct peer c;

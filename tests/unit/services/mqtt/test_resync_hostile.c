@@ -52,7 +52,7 @@ static void one_write(void **state)
 	bytes_free(&fake);
 }
 
-/* Heads and payloads written apart: every second push looks like a packet of its own. */
+/* Headers and payloads in separate writes: every second push looks like a packet. */
 static void header_and_payload_in_separate_segments(void **state)
 {
 	struct peer c;
@@ -83,10 +83,10 @@ static void header_and_payload_in_separate_segments(void **state)
 }
 
 /*
- * What remains: a client that writes one payload in pieces, each pushed, which whoever chose the
- * payload has filled with whole packets, on a topic of this very client. The stream is taken for
- * one in step; a topic of before is evaluated, no other, and the contradiction at the payload's end
- * sends it back.
+ * A known limit: a client writes one payload in pieces with PSH, and the author of the payload has
+ * filled it with complete packets, on a topic of this client. Inspection takes the stream as
+ * synchronised; it evaluates only a topic that was used before, and the contradiction at the
+ * payload's end starts a resynchronisation.
  */
 static void pushed_pieces(void **state)
 {

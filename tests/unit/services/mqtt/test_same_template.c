@@ -26,7 +26,7 @@ struct kind {
 
 static const char *const topics[] = {"a/b", "plant/x", "plant/07/temperature", "plant/7/t/abcd",
 	"plant/a/temperature", "0123456789abcdef", "t/0123456789abcdef/0123456789abcdef/x"};
-/* not: numbers of more than eight characters, which are not alike */
+/* not: numbers of more than eight characters, which differ */
 static const char *const numbers[] = {
 	"%05.1f", "%02.0f", "%04.0f.", "%06.2f", "%.0f", "%08.3f", "%03.0f"};
 

@@ -42,7 +42,7 @@ static void cut_in_two(void **state)
 	rig_close(&rig);
 }
 
-/* The same with segments of one size, 1 byte and up, and payloads that lie in chains of buffers. */
+/* The same with segments of one size, 1 byte and up, and payloads in chains of buffers. */
 static void segments_of_one_size(void **state)
 {
 	struct bytes b = {0};
@@ -181,7 +181,7 @@ static void retransmission(void **state)
 	rig_close(&rig);
 }
 
-/* A wrong checksum, a lie in a header, a fragment: the segment did not happen. */
+/* A wrong checksum, an invalid header, a fragment: the segment is ignored. */
 static void bad_frames(void **state)
 {
 	struct peer c;
@@ -267,7 +267,8 @@ static void wraps_in_a_long_packet(void **state)
 			uint8_t headers[64];
 
 			peer_frame(&c, CLIENT, TH_ACK, 0, 0, NULL, 0, headers);
-			/* headers and payload apart: a frame of two buffers, not copied for each */
+			/* headers and payload separate: a frame of two buffers, not copied for each
+			 */
 			struct bp_piece more = {chunk, n};
 
 			f.data = headers;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Beginnings and ends of connections, and what keeps them apart. */
+/* Start and end of connections, and the fields that identify them. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
@@ -196,7 +196,7 @@ static void syn_again(void **state)
 	rig_close(&rig);
 }
 
-/* VLAN identifiers and address families keep connections apart. */
+/* VLAN identifiers and address families distinguish connections. */
 static void keys(void **state)
 {
 	struct peer c[4];

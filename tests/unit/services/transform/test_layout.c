@@ -357,7 +357,7 @@ static void invalid_samples(void **state)
 	l.cartesian = false;
 	assert_int_equal(read_three(l, 0, more, 0), BP_TRANSFORM_ANGLE);
 	assert_int_equal(read_three(l, 0, 0, -more), BP_TRANSFORM_ANGLE);
-	/* what is not finite is told first, wherever it is */
+	/* a value that is not finite is reported first, at any position */
 	assert_int_equal(read_three(l, 0, more, NAN), BP_TRANSFORM_NOT_FINITE);
 }
 

@@ -20,7 +20,7 @@ static void expect_same(unsigned n, unsigned burst)
 static void draw_points(struct bp_transform_draw *d, unsigned burst)
 {
 	for (unsigned i = 0; i < BP_TRANSFORM_BURST; i++) {
-		/* the paper's range, all of ours, and what lies by the quadrants' ends */
+		/* the paper's range, our full range, and values near the quadrants' ends */
 		const double span = burst % 3 == 0 ? TURN : BP_TRANSFORM_ANGLE_MAX;
 
 		made.v[0][i] = uniform(d, -64, 64) * exp2(uniform(d, -8, 8));

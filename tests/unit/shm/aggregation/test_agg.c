@@ -73,7 +73,7 @@ static void tables_exist_with_aggregation(void **state)
 	bp_segment_close(m.segment);
 }
 
-/* A segment that somebody else made. */
+/* A segment created by another process. */
 static void impossible_sizes_are_refused(void **state)
 {
 	static const struct {

@@ -352,7 +352,7 @@ void stress_read(struct stress *s, unsigned reader)
 			right = item_is(i, v, link);
 		if (right)
 			continue;
-		if (to - from >= LOOKS) { /* so many changes meanwhile: it may be any */
+		if (to - from >= LOOKS) { /* too many changes meanwhile: any version is possible */
 			atomic_fetch_add(&s->j->unsure[reader], 1);
 			continue;
 		}

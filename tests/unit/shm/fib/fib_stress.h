@@ -5,10 +5,10 @@
 #include "shm/fib/fib_writer.h"
 
 /*
- * A writer that changes the tables at random, readers that check every answer, and a journal in
- * shared memory by which they know what is allowed: for each item the version that the tables had
- * and the one that they are to have. What a version of an item looks like follows from its number
- * (item_apply()), so that what a reader finds tells which versions it can be of.
+ * A writer that changes the tables at random, readers that check every result, and a journal in
+ * shared memory with the allowed results: for each item the former version and the next one. The
+ * content of a version follows from its number (item_apply()), so that a result shows which
+ * versions it can be of.
  */
 #define ROUTES4 96
 #define ROUTES6 48

@@ -87,7 +87,7 @@ uint32_t model_lookup(const struct lpm_model *m, const struct bp_address *a)
 	return BP_NH_NONE;
 }
 
-/* Few different bytes, so that prefixes meet: they nest, repeat and lie side by side. */
+/* Few different bytes, so that prefixes interact: they nest, repeat and are adjacent. */
 static struct bp_address crowded(uint64_t *seed, uint8_t family)
 {
 	static const uint8_t some[] = {0, 1, 10, 127, 128, 254, 255};

@@ -31,7 +31,7 @@ void rig_check_near(struct lpm_rig *b, uint32_t times);
 
 /* Deletes all: no line may be left in use and no way in the roots. */
 void rig_empty(struct lpm_rig *b);
-/* Another writer that is told what the model says. Returns how much it mended. */
+/* Another writer with the routes of the model. Returns the number of repaired entries. */
 uint64_t rig_take_over(struct lpm_rig *b);
 
 #endif

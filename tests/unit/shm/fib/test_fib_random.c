@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forwarding tables against a plain model of what they were told, with random changes. */
+/* The forwarding tables against a simple model, with random changes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static void check_group(uint32_t number, const struct bp_hop *hop, uint32_t n)
 		const uint64_t link = hop_link(&hop[i]);
 		uint64_t weight = 0, hops = 0, shares = 0;
 
-		/* hops that are alike count together */
+		/* equal next hops count together */
 		for (uint32_t k = 0; k < n; k++) {
 			weight += hop_link(&hop[k]) == link ? hop[k].weight : 0;
 			hops += hop_link(&hop[k]) == link;

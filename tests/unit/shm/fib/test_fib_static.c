@@ -148,7 +148,7 @@ static void the_files_routes_and_neighbors(void **state)
 	assert_int_equal(type_of(w, "10.3.0.0", 16), 0xff);
 	assert_int_equal(type_of(w, "10.2.0.0", 16), BP_ROUTE_UNICAST);
 
-	/* one that cannot be is said, the rest stands */
+	/* an invalid route is reported, the others remain */
 	routes[0].hop.gateway = address("203.0.113.1");
 	c.fixed.n_routes = 2;
 	assert_int_equal(bp_fib_static_apply(w, &c, false, NULL, err, sizeof(err)), -1);

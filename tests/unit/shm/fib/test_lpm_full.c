@@ -127,7 +127,7 @@ static uint32_t count_refused(const struct full *t)
 	return n;
 }
 
-/* A few nets with much in them, so that refused ones lie in, around and next to others. */
+/* A few networks with many prefixes, so that refused ones are in, around and next to others. */
 static struct full *make(uint8_t family, uint32_t lines)
 {
 	struct full *t = calloc(1, sizeof(*t));

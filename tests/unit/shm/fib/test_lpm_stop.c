@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A writer that is stopped at any of its stores: what lies there is old or new for every address,
- * and the next writer makes it exact. */
+/* A writer that is stopped at any of its stores: every address has its old or its new result, and
+ * the next writer completes the change. */
 #include "tests/unit/shm/test.h"
 
 #include "tests/unit/shm/fib/lpm_rig.h"

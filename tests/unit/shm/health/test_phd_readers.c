@@ -85,7 +85,7 @@ static void look(struct shared *s, uint32_t device)
 	atomic_fetch_add(&s->looked, 1);
 }
 
-/* As `show` does it, which is no worker: whatever lies there belongs together. */
+/* As `show` does it, which is no worker: each copy is consistent. */
 static void show(struct shared *s, uint32_t slot)
 {
 	struct bp_phd_session e;

@@ -194,7 +194,7 @@ static void test_layouts(void **state)
 	atomic_store(&x.epochs.readers->seen[0], atomic_load(&x.epochs.control->epoch));
 	n = bp_phd_layout_get(x.w, l);
 	assert_in_range(n, 1, 2);
-	/* and who kept something of what lay there can tell */
+	/* and the holder of a cached copy can detect the reuse */
 	assert_int_equal(life_of(&x, 0), life[0]);
 	assert_int_not_equal(life_of(&x, n), life[n]);
 	assert_int_equal(bp_phd_layout_get(x.w, l), n);

@@ -190,7 +190,7 @@ static void for_a_time(void **state)
 		{1, 10 * SECOND, 'C'});
 	r.hold_ns = 1;
 	TELL(&r, {81, 0, '.'}, {81, 0, '.'}, {81, 1, 'R'});
-	r.hold_ns = 1ull << 61; /* longer than anybody waits */
+	r.hold_ns = 1ull << 61; /* longer than any hold time */
 	TELL(&r, {81, 0, '.'}, {81, 1ull << 60, '.'});
 }
 
@@ -474,7 +474,8 @@ static void *judge_random(void *arg)
 	return NULL;
 }
 
-/* Raised and cleared take turns on every pair, whoever evaluates: what is over is what is raised.
+/* Raised and cleared alternate on every pair of rule and topic, over all evaluating threads: the
+ * state at the end matches the last transition.
  */
 static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
 {
@@ -533,7 +534,7 @@ static void concurrent_threads_allocate(void **state)
 	turns_are_kept(THREADS, 100, 32);
 }
 
-/* Every value raises: after the hold each is told, so the number told is exact. */
+/* Every value raises: after the hold each is reported, so the number of reports is exact. */
 static void *judge_high(void *arg)
 {
 	struct worker *w = arg;

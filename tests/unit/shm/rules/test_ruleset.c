@@ -146,7 +146,7 @@ static int by_tag(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Two levels that an edge can tell apart by their text alone. */
+/* Two topic levels that an edge of the tree distinguishes by their text alone. */
 static void two_with_one_tag(uint64_t key, int digits, char *a, char *b, size_t size)
 {
 	enum { N = 800000 };

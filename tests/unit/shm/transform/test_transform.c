@@ -64,7 +64,7 @@ static void tables_exist_with_transformation(void **state)
 	free(c);
 }
 
-/* A segment that somebody else made. */
+/* A segment created by another process. */
 static void impossible_sizes_are_refused(void **state)
 {
 	const uint64_t banks = 2 * bp_transform_bank_size(10);
@@ -339,7 +339,7 @@ static void number_of_prefix_lengths_is_bounded(void **state)
 		set(&x, 0, xform_prefix4(0x0a010101, 32), 0, 1, true), BP_TRANSFORM_SET_FULL);
 	assert_int_equal(
 		set(&x, 0, xform_prefix4(0x0b010101, 20), 0, 1, true), BP_TRANSFORM_SET_DONE);
-	/* those of IPv6 are counted apart */
+	/* those of IPv6 are counted separately */
 	assert_int_equal(set(&x, 0, xform_prefix6(1, 1, 128), 0, 1, true), BP_TRANSFORM_SET_DONE);
 	assert_true(bp_transform_valid(xform_view(&x).bank, 40));
 	xform_close(&x);

@@ -70,7 +70,8 @@ static void test_garbage(void **state)
 
 		memcpy(bank, whole, size);
 		while (n-- > 0) {
-			/* half of them in the head, where most of what is followed stands */
+			/* half of them in the header, which has most of the offsets that are
+			 * followed */
 			const size_t at = test_below(&rnd, 2) != 0
 						  ? test_below(&rnd, sizeof(uint64_t) * 80)
 						  : test_below(&rnd, (uint32_t)size);

@@ -29,7 +29,7 @@ struct reader {
 	uint64_t seed;
 };
 
-/* The longer prefixes of added ones lie among the shorter of the file. */
+/* The longer prefixes of added sources are inside the shorter ones of the file. */
 static struct bp_prefix prefix_of(unsigned i)
 {
 	return i < SOURCES ? xform_prefix4(0x0a000000u + (i << 16), 24 + i % 4)

@@ -34,7 +34,7 @@ struct fake_nic {
 void fake_nic(const struct fake *f, const struct fake_nic *n);
 /* An interface without a device, such as a bridge. */
 void fake_interface(const struct fake *f, const char *name, int index, bool up);
-/* `above` stands on `below`: a bridge or a bond (master), or a VLAN. */
+/* `above` is an upper device of `below`: a bridge or a bond (master), or a VLAN. */
 void fake_stand(const struct fake *f, const char *above, const char *below, bool master);
 /* What `ip -j` prints of addresses and routes. */
 void fake_ip(const struct fake *f, const char *addresses, const char *routes4, const char *routes6);

@@ -218,7 +218,7 @@ static void interfaces_with_other_names(void **state)
 	expect_as_before(m);
 	assert_int_equal(fix(m, &both), BP_EX_OK);
 	m->kernel.comes_as = "eth7";
-	fake_interface(&m->fake, "eth0", 20, false); /* somebody took the name */
+	fake_interface(&m->fake, "eth0", 20, false); /* another interface has taken the name */
 	assert_int_equal(undo(m), BP_EX_OK);
 	assert_non_null(strstr(m->err, "interface eth0 is now named eth7"));
 	assert_string_equal(m->kernel.up, "eth7");
@@ -289,7 +289,7 @@ static void in_use_when_insisted_on(void **state)
 	expect_as_before(m);
 }
 
-/* The default route comes while the question stands: an answer of yes takes nothing. */
+/* The default route appears while the confirmation is pending: the answer yes binds no NIC. */
 static int route_comes(void *arg, const char *module, bool remove)
 {
 	const struct fake_kernel *k = arg;
@@ -490,7 +490,7 @@ static void undo_while_it_is_used(void **state)
 	expect_as_before(m);
 }
 
-/* An override of somebody else's is put back, and a NIC that had no driver has none again. */
+/* An existing driver override is restored, and a NIC that had no driver has none again. */
 static void overrides_and_no_driver(void **state)
 {
 	struct machine *m = *state;
@@ -507,7 +507,7 @@ static void overrides_and_no_driver(void **state)
 	expect_as_before(m);
 }
 
-/* The journal of before the machine's last start tells of nothing that is active. */
+/* A journal from before the last boot describes no active change. */
 static void a_journal_of_another_start(void **state)
 {
 	struct machine *m = *state;

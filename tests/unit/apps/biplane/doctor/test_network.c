@@ -207,7 +207,7 @@ static void mounts_here(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-/* sysfs shows the namespace of whoever mounted it: what is asked of the kernel is of another one.
+/* sysfs shows the network namespace of its mounter, while netlink and ioctl answer for another one.
  */
 static void sysfs_of_another_namespace(void **state)
 {

@@ -28,7 +28,8 @@ static void as_by_hand(void **state)
 	/* one hop: of two slots a source sends what is meant in two */
 	assert_int_equal(lsim_window_ns(1, TAU, TAU), 2 * TAU);
 	assert_int_equal(lsim_window_ns(2, 2 * TAU, TAU), 2 * TAU);
-	/* three hops: 36 us; behind the first, d lies 16 us apart, of which the next uses half */
+	/* three hops: 36 us; after the first, d values are 16 us apart, of which the next uses half
+	 */
 	assert_int_equal(lsim_window_ns(3, 36000, TAU), 2 * TAU + 8000);
 }
 

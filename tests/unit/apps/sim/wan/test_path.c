@@ -10,7 +10,7 @@
 
 #include "apps/sim/wan/path.h"
 
-/* A direction of the WAN, in time that stands still until it is told to continue. */
+/* One direction of the WAN, in virtual time. */
 
 #define MS 1000000ull
 
