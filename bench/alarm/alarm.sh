@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# The alarm paper's experiments, for scripts/bench, which includes this and has what it uses.
+# The experiments of the alarm paper (Atutxa et al. 2021). Included by scripts/bench; uses its variables and functions.
 
 alarm_count=1000
 alarm_percents=(1 5 10 15 20 30 50)

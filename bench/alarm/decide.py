@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The application in the cloud that decides, as most would write it: subscribes, compares, publishes the alarm.
+"""A typical application in the cloud: subscribes to the measurements, compares each with the threshold, publishes
+alarms.
 
-    bench/alarm/decide.py BROKER
+  bench/alarm/decide.py BROKER
 """
 import sys
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measurements as the alarm paper's device sends them, one connection each, of which some percent
- * are above the threshold of 80: which ones is drawn, from a fixed seed, but how many is exact.
+ * Load generator: publishes measurements as the device of the alarm paper does, with one connection
+ * per message. A given percentage of the values, randomly placed (fixed seed) and exact in number,
+ * is above the threshold of 80.
  */
 #include <getopt.h>
 #include <mosquitto.h>
@@ -36,7 +37,7 @@ static bool publish(const char *broker, char *value)
 	while (rc == MOSQ_ERR_SUCCESS)
 		rc = mosquitto_loop(m, STEP_MS, 1);
 	mosquitto_destroy(m);
-	/* it ends with "no connection", since this side has ended it */
+	/* it ends with "no connection", because this client has disconnected */
 	return rc == MOSQ_ERR_NO_CONN;
 }
 
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
 	mosquitto_lib_init();
 	above = count * percent / 100;
 	for (unsigned left = count; left != 0; left--) {
-		/* `above` of `left` are still to be so */
+		/* `above` of the remaining `left` values are above the threshold */
 		const bool is = sim_random_next(&random) % left < above;
 		char value[] = "20";
 

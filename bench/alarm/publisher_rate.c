@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many alarms a second a real mosquitto acknowledges at QoS 1: a forked writer fills an alarm
- * ring as a worker does, the publisher takes them to a mosquitto of its own on a loopback port.
+ * Maximum rate of the alarm publisher: alarms/s that a real mosquitto acknowledges at QoS 1. A
+ * forked writer fills an alarm ring as a worker does; the publisher reads the ring and publishes to
+ * a mosquitto of its own on a loopback port.
  *
  *   publisher_rate [--rate N] [--seconds N] [--inflight N] [--payload BYTES] [--envelope] [--json]
  *
- * Without --rate the writer writes as fast as the ring takes it, which measures what the broker
- * acknowledges at most, the overflow to the spool included in the work. With --rate N it writes N a
- * second; what the ring would not take is counted as `ring_full`.
+ * Without --rate the writer fills the ring as fast as possible, which measures the maximum rate
+ * including the overflow to the spool. With --rate N it writes N alarms/s; alarms that do not fit
+ * in the ring are counted as `ring_full`.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -142,7 +143,7 @@ static struct bp_alarm *make_alarm(uint32_t *size)
 	return a;
 }
 
-/* Counts in the segment's counters of worker 0, as a worker does. */
+/* Uses the counters of worker 0 in the segment, as a worker does. */
 static void writer(struct bp_shm *shm, struct bp_doorbell *doorbell)
 {
 	struct bp_ring *ring = bp_shm_ring(shm, 0);
@@ -186,7 +187,7 @@ static void writer(struct bp_shm *shm, struct bp_doorbell *doorbell)
 struct run {
 	struct bp_shm shm;
 	struct event_base *base;
-	struct bp_doorbell doorbell; /* used by the writer */
+	struct bp_doorbell doorbell; /* shared with the writer */
 	struct bp_ring_events *rings;
 	struct bp_publisher *publisher;
 	pid_t writer;
@@ -198,7 +199,7 @@ static uint64_t get(const _Atomic uint64_t *counter)
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Ends the loop when the writer is done and everything is acknowledged. */
+/* Ends the loop when the writer has finished and all alarms are acknowledged. */
 static void look(evutil_socket_t fd, short what, void *arg)
 {
 	struct run *r = arg;
@@ -325,7 +326,7 @@ int main(int argc, char **argv)
 
 	configure(&config, &mqtt, dir, port);
 	broker = start_broker(dir, port);
-	/* A file, since writer and publisher are two processes, as in life. */
+	/* A file, because writer and publisher are two processes, as in the product. */
 	struct bp_segment *s = bp_segment_open(
 		"bench", NULL, dir, specs, bp_shm_specs(&config, specs), true, err, sizeof(err));
 

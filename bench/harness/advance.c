@@ -7,9 +7,9 @@
 #include "proto/net/frame.h"
 
 /*
- * From one connection to the next of many: far, and without a factor in common with a power of ten,
- * so that every one is visited once a pass. A pass is whole captures, so that a connection
- * publishes on the same topic each time, as a sensor does.
+ * The step from one connection to the next: large, and coprime to powers of ten, so that a pass
+ * visits every connection once. A pass consists of whole captures, so that a connection always
+ * publishes on the same topic, as a sensor does.
  */
 #define STEP 618033u
 
@@ -34,7 +34,7 @@ void bench_advance_init(
 	bench_connect(t, a->connect);
 }
 
-/* Replaces 4 bytes and takes the difference to the checksums at `sum1` and (not 0) `sum2`. */
+/* Replaces 4 bytes and adds the difference to the checksums at `sum1` and (if not 0) `sum2`. */
 static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t sum1, uint32_t sum2)
 {
 	const uint64_t change = bench_replace32(p + at, value);
@@ -44,7 +44,8 @@ static inline void replace32(uint8_t *p, uint32_t at, uint32_t value, uint32_t s
 		bench_sum_move(p + sum2, change);
 }
 
-/* From the broker: addresses and ports change places. Its own numbers begin with 0. */
+/* A frame from the broker: addresses and ports are swapped. Its own sequence numbers begin with 0.
+ */
 static void from_broker(uint8_t *p, uint32_t seq, uint32_t ack)
 {
 	uint8_t swap[4];
@@ -90,7 +91,7 @@ static void prime(
 	bench_checksums(p, len);
 }
 
-/* To the next connection of many: a stride over them. */
+/* The next connection: a stride over all of them. */
 static inline void next_connection(struct bench_advance *a)
 {
 	a->connection += a->step;
@@ -98,7 +99,8 @@ static inline void next_connection(struct bench_advance *a)
 		a->connection -= a->connections;
 }
 
-/* One of many: in the frame's addresses and ports. Returns the sequence number of its stream. */
+/* Writes the connection into the addresses and ports of the frame. Returns the sequence number of
+ * its stream. */
 static inline uint32_t write_connection(uint8_t *p, uint32_t c)
 {
 	uint32_t ports;
@@ -117,8 +119,8 @@ static inline uint32_t take_connection(struct bench_advance *a, uint8_t *p)
 	return write_connection(p, c);
 }
 
-/* Those of the capture in passes; of many, which are more than may be about to connect, one after
- * another. */
+/* Connection setup: the connections of the capture in passes; more than may be opening at the same
+ * time connect one after another. */
 static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
 	for (uint16_t i = 0; i < n; i++) {
@@ -135,7 +137,7 @@ static void prime_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t 
 	}
 }
 
-/* Moves each stream on by what all passes before published on it. */
+/* Advances each stream by the bytes that all earlier passes published on it. */
 static void advance_frames(struct bench_advance *a, struct rte_mbuf **m, uint16_t n, bool many)
 {
 	uint32_t moved = (uint32_t)(a->pass - (BENCH_PRIMING - 1)) * a->traffic->mqtt_len;
@@ -165,7 +167,7 @@ uint16_t bench_advance_rx(
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	RTE_SET_USED(max);
-	/* in runs that cross the end of neither the capture nor the pass */
+	/* in runs that do not cross the end of the capture or of the pass */
 	for (uint16_t i = 0; i < n; i = (uint16_t)(i + run)) {
 		run = shorter((uint16_t)(n - i), BENCH_FRAMES - a->in_capture);
 		run = shorter(run, a->connections - a->in_pass);

@@ -7,28 +7,28 @@
 #include "bench/harness/traffic.h"
 
 /*
- * A capture that is replayed in a loop is a stream of retransmissions, and those cost nothing to
- * inspect. This receive callback, which only the benchmark installs, makes each pass new: pass 0 is
- * every connection's SYN, pass 1 the broker's SYN-ACK, pass 2 CONNECT, pass 3 CONNACK, from then on
- * its PUBLISH with the sequence number where the one before ended. With more connections than the
- * capture has frames it also writes the client's address, in an order that visits all of them once
- * a pass and never two neighbors; these connect one after another. Checksums are kept right (RFC
- * 1624).
+ * Receive callback, installed only by the benchmark, that turns a replayed capture into a
+ * continuing TCP stream: a plain replay would contain only retransmissions, which inspection skips.
+ * Pass 0 has the SYN of every connection, pass 1 the SYN-ACK of the broker, pass 2 CONNECT, pass 3
+ * CONNACK, and all further passes PUBLISH packets whose sequence numbers continue. If there are
+ * more connections than frames in the capture, the callback also rewrites the client address, in an
+ * order that visits all connections once per pass and never two neighbors; these connections are
+ * opened one after another. Checksums stay correct (RFC 1624).
  */
 #define BENCH_PRIMING 4u /* passes before the first PUBLISH */
 
 struct bench_advance {
 	const struct bench_traffic *traffic;
 	uint32_t connections; /* BENCH_FRAMES, or a power of ten above it */
-	uint32_t connection;  /* whose turn it is */
+	uint32_t connection;  /* the current connection */
 	uint32_t step;
-	uint32_t primed;     /* frames of this connection so far, of BENCH_PRIMING */
+	uint32_t primed;     /* setup frames of this connection so far, up to BENCH_PRIMING */
 	uint32_t in_pass;    /* frames of this pass so far */
 	uint32_t in_capture; /* frames of the capture so far, 0..BENCH_FRAMES-1 */
 	uint64_t pass;
-	uint64_t publishes;                     /* made so far */
-	uint64_t over;                          /* of these, over the threshold */
-	uint32_t over_before[BENCH_FRAMES + 1]; /* frames over it before this position */
+	uint64_t publishes;                     /* frames generated so far */
+	uint64_t over;                          /* of these, above the threshold */
+	uint32_t over_before[BENCH_FRAMES + 1]; /* frames above it before this position */
 	uint8_t connect[BENCH_FRAME_MAX];
 };
 

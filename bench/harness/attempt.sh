@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
-# One case that fails does not end the others, for scripts/bench, which includes this: a case runs in a subshell, so
-# that what would end the script ends the case. It is not wanted any more then, and of it there are no figures, not
-# those of the rounds before either: a result says that it failed, and why.
+# A failed case does not end the others. Included by scripts/bench. A case runs in a subshell, so that a fatal error
+# ends only this case. It is then no longer selected and has no figures, not even those of earlier rounds: the result
+# reports the failure and its reason.
 
-declare -A failed=() # why, by case
+declare -A failed=() # failure reason by case
 tried=0
-why_most=500 # characters
+why_most=500 # maximum characters of a reason
 
 wants() { [[ " ${cases[*]} " == *" $1 "* ]] && [ -z "${failed[$1]+x}" ]; }
 
-# try COMMAND...: in a subshell, whose exit status $tried is then. Not a part of a condition: there a failure within
-# COMMAND would not end it.
+# try COMMAND...: runs it in a subshell and sets $tried to its exit status. It is not part of a condition: there `set
+# -e` is inactive within COMMAND.
 try() {
 	rm -f "$work/why" "$work/ended"
 	set +e
@@ -29,10 +29,10 @@ try() {
 	set -e
 }
 
-# fail CASE: what was tried last was a part of it.
+# fail CASE: the last try belonged to this case and failed.
 fail() {
 	local why="exit status $tried" file
-	for file in why ended; do # what it said, or else the command
+	for file in why ended; do # the last line of its output, or the command
 		[ -s "$work/$file" ] || continue
 		why=$(cat "$work/$file")
 		break
@@ -42,7 +42,7 @@ fail() {
 	say "case $1 failed: ${failed[$1]}" >&2
 }
 
-# attempt CASE VARIABLE COMMAND...: the case, if it is wanted: COMMAND makes files, or sets VARIABLE ("-": none).
+# attempt CASE VARIABLE COMMAND...: runs the case if it is selected: COMMAND writes files, or sets VARIABLE ("-": none).
 attempt() {
 	local case=$1 variable=$2
 	shift 2
@@ -70,7 +70,7 @@ each_round() {
 	done
 }
 
-# measure NAME COMMAND...: one figure more for NAME, in million a second; or its case has failed.
+# measure NAME COMMAND...: adds one figure to NAME, in million per second; or its case has failed.
 measure() {
 	local name=$1 case figure
 	shift
@@ -88,7 +88,7 @@ measure() {
 		return
 	fi
 	figure=$(cat "$work/figure")
-	[ "$figure" = nan ] || printf '%s\n' "$figure" >>"$work/$name" # testpmd, where others have the processors
+	[ "$figure" = nan ] || printf '%s\n' "$figure" >>"$work/$name" # testpmd while other processes use the cores
 	note "round $round/$rounds: $name $figure Mpps"
 }
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A checksum after a change of what it covers (RFC 1624, eqn. 3): `change` is the sum of what is
- * there now and of the complement of what was there before, in 16 or 32 bits, below 2^34. */
+/* Updates a checksum after a change of covered bytes (RFC 1624, eqn. 3): `change` is the sum of the
+ * new value and the complement of the old one, in 16 or 32 bits, below 2^34. */
 static inline void bench_sum_move(uint8_t *p, uint64_t change)
 {
 	uint64_t s;

@@ -48,7 +48,7 @@ static void *control_plane(void *arg)
 	return NULL;
 }
 
-/* One plane: the worker does what the threads would do. */
+/* Single plane: the worker does the work of these threads. */
 static void look_after(struct bench_control *c)
 {
 	while (bp_serve_to_kernel(&c->serve, clock_ns(CLOCK_MONOTONIC)) != 0)
@@ -63,9 +63,9 @@ static void look_after(struct bench_control *c)
 /* ---- the messages ---- */
 
 /*
- * How many are due now. The clock is the worker's processor time: while others have its core no
- * data passes either. Reading it enters the kernel, so it is read once in a while, also where no
- * messages are asked for: all runs are to cost the same.
+ * Number of messages that are due. The clock is the CPU time of the worker: while it is
+ * descheduled, no data passes either. Reading it is a system call, so it is read once in several
+ * bursts, also without messages: all runs must have the same cost.
  */
 static uint32_t count_due(struct bench_control *c)
 {
@@ -80,7 +80,7 @@ static uint32_t count_due(struct bench_control *c)
 		c->due += (uint32_t)(c->due_parts / NS_PER_SECOND);
 		c->due_parts %= NS_PER_SECOND;
 	}
-	/* one a burst, as they would come; more only when that were too few */
+	/* one per burst, as on a real link; more only if that would be too few */
 	n = (c->due + CLOCK_CALLS - 1) / CLOCK_CALLS;
 	c->due -= n;
 	return n;

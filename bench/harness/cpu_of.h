@@ -5,9 +5,9 @@
 #include <sys/types.h>
 
 /*
- * Processor time of everything that has part in something: processes by name, of which each may be
- * several, this process, and the kernel's threads for what arrives (ksoftirqd), which work for
- * everybody on the machine. What the kernel does at once for whoever sends is the sender's.
+ * CPU time of all participants of a measurement: named processes (a name may have several), this
+ * process, and the softirq threads of the kernel (ksoftirqd), which are shared by the whole
+ * machine. Softirq work that the kernel does in the context of a sender is accounted to the sender.
  */
 #define BENCH_CPU_NAMES 8u
 #define BENCH_CPU_PROCESSES 32u
@@ -22,11 +22,12 @@ struct bench_cpu {
 	} of[BENCH_CPU_NAMES + 2]; /* "softirq" and "load" are the last two */
 };
 
-/* Adds NAME=PID,PID,... 0, or -1: that is not what `text` is. */
+/* Adds NAME=PID,PID,... Returns 0, or -1 on a syntax error. */
 int bench_cpu_add(struct bench_cpu *c, const char *text);
-/* Begins. When a process has ended meanwhile, both end this one with a sentence. */
+/* Starts the measurement. If a process has ended meanwhile, both functions terminate this one with
+ * a message. */
 void bench_cpu_begin(struct bench_cpu *c);
-/* Prints the member "cpu_s": an object of the seconds since then by name. */
+/* Prints the member "cpu_s": an object with the CPU seconds since then by name. */
 void bench_cpu_print(struct bench_cpu *c);
 
 #endif

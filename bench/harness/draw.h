@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* A number below `n`, any of them. */
+/* A random number below `n`. */
 static inline uint32_t bench_draw(uint64_t *seed, uint32_t n)
 {
-	/* Knuth's; its upper half is the better one */
+	/* Knuth's LCG; its upper half is more random */
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)((*seed >> 32) * n >> 32);
 }

@@ -76,8 +76,7 @@ char *bench_configuration(const struct bench_options *o, const struct bench_phd 
 			o->rules < 16 ? 16 : o->rules, o->trust ? "false" : "true");
 		for (uint32_t i = 0; i < o->rules; i++) {
 			fprintf(f, "    - {name: r%u, topic: ", i);
-			/* fewer than there are connections: the first for all, the others for
-			 * none */
+			/* fewer than connections: the first for all, the others for none */
 			if (o->rules < BENCH_FRAMES && i == 0)
 				fprintf(f, "plant/+/temp");
 			else if (o->rules < BENCH_FRAMES)

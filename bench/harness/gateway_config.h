@@ -9,12 +9,12 @@
 #include "bench/health/phd.h"
 #include "bench/transform/transform.h"
 
-/* Where frames come from: the capture, or a callback (bench/lcl/wire.h, bench/mix/mix_input.h). */
+/* Source of frames: the capture, or a callback (bench/lcl/wire.h, bench/mix/mix_input.h). */
 const char *bench_input_device(const struct bench_options *o, const struct bench_phd *phd,
 	const struct bench_agg *agg, const struct bench_transform *x, char *out, size_t size);
 /* The device of port 1. */
 const char *bench_cloud_device(const struct bench_phd *phd, const struct bench_agg *agg);
-/* The configuration's text, the caller's to free(). */
+/* The text of the configuration; the caller frees it. */
 char *bench_configuration(const struct bench_options *o, const struct bench_phd *phd,
 	const struct bench_agg *agg, const struct bench_transform *x, const struct bench_lcl *lcl);
 

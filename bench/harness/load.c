@@ -20,9 +20,9 @@
 
 #define SOCKET_BYTES (64 << 20)
 #define PATIENCE_US 50000
-#define LATE 20u /* as in alarm_load.c */
+#define LATE 20u /* same values as in alarm_load.c */
 #define SLEEP_LATE_NS 100000u
-/* An open loop ends so long after the intended end, and this for each second. */
+/* An open loop is stopped this long after the intended end, plus this per second. */
 #define GRACE_NS 5000000u
 #define GRACE_PART_NS 10000000.0
 
@@ -53,7 +53,7 @@ void bench_load_enter(const char *name)
 	close(fd);
 }
 
-/* ---- what is sent ---- */
+/* ---- sender ---- */
 
 int bench_load_sender(const char *interface, uint8_t mac[6])
 {
@@ -118,7 +118,7 @@ uint64_t bench_load_intended_ns(const struct bench_load_open *l, uint64_t frame)
 	return l->begin_ns + (uint64_t)((double)frame * 1e9 / l->rate);
 }
 
-/* Polls for short times: a sleep ends some 50 us late. */
+/* Polls for short delays: a sleep ends about 50 us late. */
 static void wait_until(uint64_t due, uint64_t now)
 {
 	if (due > now + 2 * SLEEP_LATE_NS) {
@@ -157,7 +157,7 @@ void bench_load_send_open(struct bench_load_open *l,
 	l->end_ns = now;
 }
 
-/* ---- what arrives ---- */
+/* ---- receiver ---- */
 
 int bench_load_receiver(uint16_t port, unsigned at, uint32_t every)
 {
@@ -202,7 +202,7 @@ uint64_t bench_load_udp_arrived(int udp)
 
 	bench_load_must(n > 0, "/proc/net/snmp");
 	text[n] = '\0';
-	line = strstr(text, "\nUdp: "); /* the names, and then the figures */
+	line = strstr(text, "\nUdp: "); /* names first, then values */
 	line = line != NULL ? strstr(line + 1, "\nUdp: ") : NULL;
 	bench_load_must(
 		line != NULL && sscanf(line, "\nUdp: %llu %llu %llu", &read_ones, &none, &bad) == 3,

@@ -6,41 +6,42 @@
 #include <stdint.h>
 
 /*
- * Whoever sends frames in one network namespace and looks in another at what comes of them
- * (bench/peers/packet_load.c, bench/peers/service_load.c). Every function ends the process, with a
- * sentence, when something is refused.
+ * Common functions of load generators that send frames in one network namespace and observe the
+ * result in another (bench/peers/packet_load.c, bench/peers/service_load.c). Every function
+ * terminates the process with a message on failure.
  */
-void bench_load_must(bool ok, const char *what); /* errno says why */
-uint64_t bench_load_now_ns(void);                /* monotonic */
+void bench_load_must(bool ok, const char *what); /* with the message of errno */
+uint64_t bench_load_now_ns(void);                /* CLOCK_MONOTONIC, ns */
 
-/* This thread is then in that namespace. */
+/* Moves the calling thread to that network namespace. */
 void bench_load_enter(const char *name);
 
-/* A packet socket by which frames leave at an interface, past its queueing discipline. mac[]
- * becomes the interface's. */
+/* Opens a packet socket that sends frames on an interface, bypassing its queueing discipline. mac[]
+ * is set to the MAC address of the interface. */
 int bench_load_sender(const char *interface, uint8_t mac[6]);
-/* Sends frames[0..n) as they are; returns how many the kernel took, which may be none. */
+/* Sends frames[0..n) unchanged; returns the number that the kernel accepted, which may be 0. */
 struct iovec;
 uint32_t bench_load_frames(int fd, struct iovec *frames, uint32_t n);
 
-#define BENCH_LOAD_BATCH 32u /* the most frames in one call */
+#define BENCH_LOAD_BATCH 32u /* maximum frames per call */
 
-/* A UDP socket at that port with room for much, which waits 50 ms for a datagram. Of those whose
- * payload has 4 bytes at `at` (network order) it gets those that `every`, a power of two, divides;
- * the others are counted by UDP and dropped. every 1: all of them, also shorter ones. */
+/* Opens a UDP socket at that port with a large buffer and a receive timeout of 50 ms. Of datagrams
+ * with 4 bytes at `at` (network byte order) a filter passes only those divisible by `every`, a
+ * power of two; the others are counted by UDP and dropped. every 1: all datagrams, also shorter
+ * ones. */
 int bench_load_receiver(uint16_t port, unsigned at, uint32_t every);
 
-/* The UDP counters of the calling thread's namespace, for as long as the thread lives. */
+/* Opens the UDP counters of the namespace of the calling thread; valid while the thread lives. */
 int bench_load_udp_open(void);
-/* Datagrams that came to a UDP socket: those that were read, and those that were not, of which a
- * filter's are most. */
+/* Datagrams that reached a UDP socket: those that were read, and dropped ones, most of them by the
+ * filter. */
 uint64_t bench_load_udp_arrived(int udp);
 
 /*
- * Sends for so long, by a function that is told how many are due, 1 to BENCH_LOAD_BATCH, and
- * returns how many it could send: `rate` a second, or with rate 0 as many as it can. What is late
- * by more than a twentieth of a second, after a pause of this process, is not sent at once: a burst
- * is not what is measured. Returns the number of what was sent.
+ * Sends for a time with a function that gets the number of due items, 1 to BENCH_LOAD_BATCH, and
+ * returns the number sent: at `rate` per second, or as fast as possible with rate 0. Items that are
+ * late by more than 50 ms, after a pause of this process, are not sent as a burst. Returns the
+ * number of items sent.
  */
 uint64_t bench_load_send(double rate, double seconds,
 	uint32_t (*send)(void *arg, uint64_t sent, uint32_t n), void *arg);

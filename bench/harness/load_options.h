@@ -7,7 +7,7 @@
 
 struct bench_cpu;
 
-/* What bench/peers/packet_load.c and bench/peers/service_load.c are told alike. */
+/* Common options of bench/peers/packet_load.c and bench/peers/service_load.c. */
 struct bench_load_options {
 	const char *from, *to, *interface; /* -F and -T: namespaces; -i */
 	uint8_t mac[6];                    /* -m */
@@ -16,14 +16,14 @@ struct bench_load_options {
 	uint32_t every;       /* -n */
 };
 
-/* Their letters, for getopt(). */
+/* The option letters for getopt(). */
 #define BENCH_LOAD_OPTIONS "F:T:i:m:r:t:n:P:"
 
-/* Takes one of these into `o`, or with -P whose processor time is asked for into `cpu`; false: it
- * is another one, or its value is none. */
+/* Parses one of these options into `o`, or -P (processes to measure) into `cpu`. Returns false if
+ * it is another option, or its value is invalid. */
 bool bench_load_option(
 	struct bench_load_options *o, struct bench_cpu *cpu, int letter, const char *value);
-/* Whether they say all that it takes to send from one namespace to the other. */
+/* Whether all options required to send from one namespace to the other are set. */
 bool bench_load_complete(const struct bench_load_options *o);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes the captures that both biplane and dpdk-testpmd are measured on. */
+/* Writes the captures that are replayed by both biplane and dpdk-testpmd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "bench/harness/traffic.h"
 #include "bench/transform/transform_frames.h"
 
-/* What frame sizes are gone through with. */
+/* The traffic of the frame size series. */
 static int sized(const char *bytes, const char *path)
 {
 	const unsigned long n = strtoul(bytes, NULL, 10);

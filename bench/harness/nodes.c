@@ -16,20 +16,20 @@
 #define NODES_MAX 64u
 #define SLICES_MAX 2000u
 #define SLICE_US 2000
-#define PATIENCE 10    /* times as long as was asked for, when others have the processor */
-#define OWN_MIN 0.98   /* of a slice's time the worker must have had its processor */
-#define LOOK_MAX_US 50 /* who takes longer to look was interrupted, and saw two moments */
+#define PATIENCE 10    /* maximum duration as a multiple of the requested time, on a busy machine */
+#define OWN_MIN 0.98   /* share of a slice during which the worker must have been running */
+#define LOOK_MAX_US 50 /* a snapshot that takes longer was interrupted and is not consistent */
 
 struct count {
 	uint64_t calls, objects, cycles;
 };
 
-/* All since the start, or those of a slice. */
+/* Totals since the start, or of one slice. */
 struct slice {
 	struct count node[NODES_MAX];
 	uint64_t packets, tsc;
 	double cpu_ns;
-	bool sharp; /* all of it is of one moment */
+	bool sharp; /* the snapshot is consistent */
 };
 
 struct nodes {
@@ -46,7 +46,7 @@ static void must(const void *ok, const char *what)
 	exit(1);
 }
 
-/* One node's; they come in the same order each time. */
+/* The statistics of one node; the order of nodes is always the same. */
 static int take(bool first, bool last, void *cookie, const struct rte_graph_cluster_node_stats *s)
 {
 	struct nodes *all = cookie;
@@ -97,7 +97,7 @@ static void add(struct slice *sum, const struct slice *s)
 	sum->cpu_ns += s->cpu_ns;
 }
 
-/* Whether nothing else had the worker's processor. */
+/* Whether the worker was not preempted. */
 static bool undisturbed(const struct slice *s)
 {
 	const double ns = (double)s->tsc * 1e9 / (double)rte_get_tsc_hz();

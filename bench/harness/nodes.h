@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 /*
- * Where a worker's cycles go: what rte_graph's statistics say of each node, in short slices in
- * which nothing else had the worker's processor, together so many seconds of them, as far as there
- * are any. Prints members of a JSON object: "nodes", each with its cycles for one packet of
- * `packets` (which counts what the case measures), and "worker_cycles", the worker's processor time
- * for it, which is the nodes' and that of what is between them. All are of the middle half of the
- * slices, by cycles a packet: one walk in sixteen is timed and stands for all of them
- * (dataplane/workers/walk.h), and an interrupt in one that is shows. Nothing is different for the
- * worker than without it. `graph`: its name. Ends the process when there are no statistics.
+ * Cycles by graph node: reads the statistics of rte_graph in short slices in which the worker was
+ * not preempted, for a total of the given seconds if there are enough such slices. Prints members
+ * of a JSON object: "nodes", each with its cycles per packet (`packets` counts the unit of the
+ * case), and "worker_cycles", the CPU time of the worker per packet: the nodes plus the graph walk
+ * between them. All values are of the middle half of the slices, sorted by cycles per packet: only
+ * one walk in sixteen is timed (dataplane/workers/walk.h), and an interrupt in it would show. The
+ * measurement does not influence the worker. `graph`: its name. Terminates the process if there are
+ * no statistics.
  */
 void bench_nodes_measure(
 	const char *graph, double seconds, pthread_t worker, const _Atomic uint64_t *packets);

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Sorts `n` times in ns, n from 1, and prints the members "median_us", "p99_us", "p999_us",
- * "max_us", "mean_us" and "percentiles_us", an array from the least to the most in steps of one
+/* Sorts `n` (at least 1) times in ns, and prints the members "median_us", "p99_us", "p999_us",
+ * "max_us", "mean_us" and "percentiles_us", an array from minimum to maximum in steps of one
  * percent; without braces. */
 void bench_percentiles(uint64_t *ns, unsigned n);
 

@@ -80,7 +80,7 @@ void bench_phd_lab_card(struct bench_kernel *kernel)
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC), i;
 
 	snprintf(r.ifr_name, sizeof(r.ifr_name), CARD);
-	/* Open for the life of the process, and never read: what waits is dropped. */
+	/* Open for the lifetime of the process, and never read: queued data is dropped. */
 	bench_must(fd >= 0 && ioctl(fd, TUNSETIFF, &r) == 0, "tap", strerror(errno));
 	i = (int)if_nametoindex(CARD);
 	bench_kernel_link_up(kernel, i);

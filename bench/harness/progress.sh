@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# Which case of how many is measured, and how much time is left, for scripts/bench, which includes this. Roughly:
-# from what each takes on two cores that have nothing else to do, and how much longer it has taken so far.
+# Progress of scripts/bench: the current case and an estimate of the remaining time. The estimate uses the duration of
+# each case on two idle cores, scaled by the time of the cases so far.
 
-progress_start=900   # milliseconds: biplane-bench begins and ends
-progress_testpmd=300 # as dpdk-testpmd does, beside the two seconds in which it gets under way
-progress_enough=15000 # of measuring, before it says how fast this machine is
+progress_start=900   # milliseconds: start and stop of biplane-bench
+progress_testpmd=300 # the same for dpdk-testpmd, in addition to its two seconds of warm-up
+progress_enough=15000 # measured time before the speed of this machine is estimated
 progress_cases=0 progress_at=0
 progress_all=0 progress_done=0 progress_now=0
 progress_began=
 
-# runs N PARTS: N runs of biplane-bench, each for that part of --seconds.
+# runs N PARTS: N runs of biplane-bench, each for that fraction of --seconds.
 runs() { echo $(($1 * (seconds * 1000 / $2 + progress_start))); }
 
 testpmd_takes() { echo $(((seconds + 2) * 1000 + progress_testpmd)); }
 
-# takes CASE: milliseconds of a round of it.
+# takes CASE: milliseconds of one round.
 takes() {
 	case $1 in
 	text) echo $((2 * $(testpmd_takes) + $(runs 1 1))) ;;
@@ -67,7 +67,7 @@ growth_takes() {
 		read -ra steps <<<"${growth_steps[$s]}"
 		n=$((n + 2 * (${#steps[@]} - 1)))
 	done
-	echo $(($(runs $n $growth_part) + 10000)) # what is to be a million takes its time to be made
+	echo $(($(runs $n $growth_part) + 10000)) # creating a million entries takes time
 }
 
 progress_ms() { echo $(($(date +%s%N) / 1000000)); }
@@ -93,7 +93,7 @@ progress_left() {
 	fi
 }
 
-# now_at WHAT MILLISECONDS: it begins, and what was begun before has ended.
+# now_at WHAT MILLISECONDS: it starts, and the previous one has ended.
 now_at() {
 	progress_done=$((progress_done + progress_now))
 	progress_now=$2
@@ -106,7 +106,7 @@ case_begin() {
 	now_at "case $progress_at of $progress_cases: $1" $((rounds * $(takes "$1")))
 }
 
-# round_begin CASE...: the round $round of these, which are measured in turn.
+# round_begin CASE...: round $round of these cases, which are measured in turn.
 round_begin() {
 	local c ms=0
 	for c; do

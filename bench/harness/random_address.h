@@ -8,14 +8,14 @@
 #include "bench/harness/draw.h"
 #include "proto/net/frame.h"
 
-/* Of UDP over IPv4 in Ethernet frames, without tags and options. */
+/* Offsets in UDP over IPv4 frames without VLAN tags and options. */
 #define BENCH_AT_IP_SUM 24u
 #define BENCH_AT_SRC 26u
 #define BENCH_AT_DST 30u
 #define BENCH_AT_UDP_SUM 40u
 
-/* RFC 1624, eqn. 3, for a change of 16 bits. None may become 0: of UDP it would say that there is
- * none (RFC 768). */
+/* RFC 1624, eqn. 3, for a change of 16 bits. The result must not be 0, which would mean no checksum
+ * in UDP (RFC 768). */
 static inline void bench_sum_move16(uint8_t *p, uint32_t change)
 {
 	uint32_t s;
@@ -29,8 +29,8 @@ static inline void bench_sum_move16(uint8_t *p, uint32_t change)
 }
 
 /*
- * Replaces the address at `at` by one of the n (at most 65,536) from `first` on, a multiple of
- * 65,536, of which it is one; any of them, so that no order is in it. Both checksums stay right.
+ * Replaces the address at `at` by a random one of the n (at most 65,536) addresses from `first` on,
+ * a multiple of 65,536; the old address is one of them. Both checksums stay correct.
  */
 static inline void bench_random_address(
 	uint8_t *frame, unsigned at, uint32_t first, uint32_t n, uint64_t *seed)
@@ -39,7 +39,7 @@ static inline void bench_random_address(
 	uint32_t i, change;
 
 	i = bench_draw(seed, n);
-	/* the last two bytes are the only ones that change */
+	/* only the last two bytes change */
 	memcpy(&old, frame + at + 2, 2);
 	bp_put_be32(frame + at, first + i);
 	change = __builtin_bswap16((uint16_t)i) + (uint32_t)(uint16_t)~old;

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# A run of scripts/bench, which includes this, leaves nothing behind, however it ends. The script starts itself
-# again, with the number of its own process in BIPLANE_BENCH, and waits: so a signal is answered at once, also while
-# a case is measured. Whatever the second starts has BIPLANE_BENCH_RUN, the number and since when it is that process's, in
-# its environment, in whatever session or group it may be; what it makes outside of its temporary directory has the
-# number in its name. By these two all of it is found again, and what a run that was killed has left too, by the next one.
+# Cleanup of scripts/bench: a run leaves nothing behind, however it ends. The script starts itself again with its
+# process number in BIPLANE_BENCH and waits: so it handles signals immediately, also during a measurement. All processes
+# of the second script have BIPLANE_BENCH_RUN (the number and start time of the first process) in their environment, in
+# any session or group; all objects outside of its temporary directory have the number in their names. So everything can
+# be found again, also by the next run after a killed one.
 #
-#   /run/biplane-bench-PID/process     which process that is (process_id)
-#                          mark        what is in the environment of all that it has started (mark_of)
-#                          tmp         where its temporary directory is
-#                          hugepages   how many of 2 MiB the machine had before this run, and since
+#   /run/biplane-bench-PID/process     identity of the process (process_id)
+#                          mark        environment variable of all its processes (mark_of)
+#                          tmp         path of its temporary directory
+#                          hugepages   number of 2 MiB hugepages before this run, and since when
 
 run_grace_s=2 # from SIGTERM to SIGKILL
 run_pool=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
 
-# run_hugepages_back RECORD: puts back what its run has raised, unless somebody has changed it since.
+# run_hugepages_back RECORD: restores the number of hugepages that its run has raised, unless it was changed since.
 run_hugepages_back() {
 	local before='' since='' now
 	read -r before since <"$1" || return 0
@@ -24,7 +24,7 @@ run_hugepages_back() {
 	fi
 }
 
-# run_remove PID: all that it has left.
+# run_remove PID: removes all objects of this run.
 run_remove() {
 	local record=/run/biplane-bench-$1 mount mark='' tmp=''
 	[ ! -e "$record/mark" ] || mark=$(cat "$record/mark")
@@ -40,14 +40,14 @@ run_remove() {
 	rm -rf "$record"
 }
 
-# Runs whose process is gone. One that is just beginning has no record of its process yet.
+# Runs whose process has ended. A run that is just starting has no record of its process yet.
 run_remove_killed() {
 	local record pid
 	for record in /run/biplane-bench-*; do
 		pid=${record##*-}
 		[ -d "$record" ] && [[ $pid =~ ^[0-9]+$ ]] || continue
 		! process_lives "$record/process" || continue
-		# without one: killed as it began, if the number is no one's now, or ours
+		# no record: killed during its start, if the number is unused now, or ours
 		[ -e "$record/process" ] || [ "$pid" = $$ ] || [ ! -e "/proc/$pid" ] || continue
 		say "removing what a run that was killed has left" >&2
 		run_remove "$pid"
@@ -58,10 +58,10 @@ run_end() {
 	local code=$? children
 	trap '' INT TERM HUP PIPE
 	trap - EXIT
-	set +e # to the end, also when nobody reads any more what it says
-	# Not only by its environment, which is not its own before it has begun.
+	set +e # complete the cleanup, even if the reader of the output has ended
+	# Not only by its environment, which is not set before it has started.
 	children=$(jobs -p)
-	disown -a # no word about how it ends
+	disown -a # no message about its end
 	# shellcheck disable=SC2086
 	[ -z "$children" ] || kill -KILL $children 2>/dev/null || true
 	[ $code -lt 128 ] || say "interrupted: removing what is there" >&2
@@ -69,12 +69,12 @@ run_end() {
 	exit $code
 }
 
-# Whether this is the second, and not one whose user has such a variable.
+# Whether this is the second script, and not one whose user has set such a variable.
 run_is_child() {
 	[ "${BIPLANE_BENCH:-}" = $PPID ] && [ "BIPLANE_BENCH_RUN=${BIPLANE_BENCH_RUN:-}" = "$(mark_of BIPLANE_BENCH_RUN $PPID)" ]
 }
 
-# run_as_child ARGS...: this script again with these. Does not return.
+# run_as_child ARGS...: runs this script again with these arguments. Does not return.
 run_as_child() {
 	local record=/run/biplane-bench-$$ tmp mark before=''
 	run_remove_killed
@@ -88,11 +88,10 @@ run_as_child() {
 	tmp=$(mktemp -d "${TMPDIR:-/tmp}/biplane-bench-$$.XXXXXX")
 	[ ! -r "$run_pool" ] || read -r before <"$run_pool"
 	printf '%s\n' "$before" >"$record/hugepages"
-	# A gigabyte for the mbufs, another for a million flows; of a million routes, with rte_lpm next to
-	# them, it is as much.
+	# 1 GiB for the mbufs, 1 GiB for a million flows; a million routes need as much, with rte_lpm for comparison.
 	hugepages_until=" while this runs" hugepages 1024 >&2 || true
 	[ -z "$before" ] || printf '%s %s\n' "$before" "$(cat "$run_pool")" >"$record/hugepages"
-	# in a group of its own, so that what a terminal sends comes here only
+	# in a process group of its own, so that signals of the terminal arrive only here
 	set -m
 	env "$mark" BIPLANE_BENCH=$$ TMPDIR="$tmp" "$self" "$@" &
 	set +m

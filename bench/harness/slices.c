@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #define SLICE_US 20000
-#define SETTLE_US 1000 /* what was under way when the rate changed */
+#define SETTLE_US 1000 /* settling time after a change of the rate */
 #define PAIRS_MAX 4096u
-#define CPU_MIN_NS 2000000 /* with less of its processor a slice says nothing */
+#define CPU_MIN_NS 2000000 /* minimum share of CPU time of a valid slice */
 #define TRIES 20           /* for each pair */
 
 struct slice {

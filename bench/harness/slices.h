@@ -7,22 +7,22 @@
 
 #include "bench/harness/control.h"
 
-/* Processor time of a thread so far, ns. Ends the process when there is none. */
+/* CPU time of a thread so far, ns. Terminates the process if the thread does not exist. */
 double bench_cpu_ns(pthread_t thread);
 
-/* Medians; rates are per second of the worker's processor time. */
+/* Medians; rates are per second of CPU time of the worker. */
 struct bench_slices {
-	double none_mpps; /* data frames while no control messages come */
-	double data_mpps; /* data frames while they come */
-	double ratio;     /* of neighboring slices, with to without */
-	double control;   /* messages per second while they come */
+	double none_mpps; /* data frames/s without control messages */
+	double data_mpps; /* data frames/s with control messages */
+	double ratio;     /* ratio of neighboring slices, with to without */
+	double control;   /* control messages/s */
 };
 
 /*
- * Measures for so many seconds of which the worker has its processor, in short slices in turn
- * without control messages and with `rate` of them a second: whatever else the machine does
- * meanwhile befalls neighboring slices alike, so a difference of a hundredth can be seen. `frames`
- * counts all that the worker received.
+ * Measures for the given CPU time of the worker in short slices, alternately without control
+ * messages and with `rate` of them per second: other load on the machine influences neighboring
+ * slices equally, so that a difference of one percent is visible. `frames` counts all frames that
+ * the worker received.
  */
 void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint32_t rate,
 	double seconds, pthread_t worker, const _Atomic uint64_t *frames);

@@ -8,8 +8,8 @@
 #include "bench/harness/slices.h"
 
 #define FIGURES_MAX 4u
-#define SETTLE_NS 5e6 /* after the last */
-#define SETTLE 0.2    /* of the time of a measurement, before it begins */
+#define SETTLE_NS 5e6 /* after the last rate */
+#define SETTLE 0.2    /* warm-up share of a measurement */
 
 static void wait_for(pthread_t worker, double cpu_ns)
 {
@@ -17,7 +17,7 @@ static void wait_for(pthread_t worker, double cpu_ns)
 		usleep(500);
 }
 
-/* figure[0] is the wire's own. */
+/* figure[0] is counted by the wire itself. */
 static double look(
 	pthread_t worker, const struct bench_sweep_figure figure[], unsigned n, uint64_t count[])
 {

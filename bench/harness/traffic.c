@@ -125,7 +125,7 @@ int bench_write_pcap(const struct bench_traffic *t, const char *path)
 		fprintf(stderr, "%s: %s\n", path, pcap_geterr(p));
 		return -1;
 	}
-	/* not in the order of connections: 7 has no factor in common with the count */
+	/* the order is not that of connections: 7 is coprime to their number */
 	for (uint32_t i = 0; i < BENCH_FRAMES; i++) {
 		struct pcap_pkthdr h = {.caplen = t->frame_len, .len = t->frame_len};
 

@@ -6,17 +6,15 @@
 #include <stdint.h>
 
 /*
- * The benchmark's traffic: every frame a PUBLISH of one length, one connection after another. The
- * capture that the driver replays in a loop holds BENCH_FRAMES frames; what must differ from one
- * pass to the next (sequence numbers, and with many connections the addresses) is written by the
- * benchmark's receive callback, see advance.c.
+ * Traffic of the inspection benchmarks: every frame is a PUBLISH of one length, one connection
+ * after another. The driver replays a capture of BENCH_FRAMES frames in a loop; fields that differ
+ * between passes (sequence numbers, and addresses with many connections) are written by the receive
+ * callback of the benchmark, see advance.c.
  */
-#define BENCH_FRAMES                                                                               \
-	1000u /* a thousand connections, one frame each; fits the second-level cache               \
-	       */
-/* Address of the first of the clients, which follow each other: none is in the gateway's subnet. */
+#define BENCH_FRAMES 1000u /* one frame per connection; fits in the L2 cache */
+/* First client address; the others follow. None is in the subnet of the gateway. */
 #define BENCH_CLIENT 0x0a000400u
-#define BENCH_RAISE_EVERY 20u /* 5 % of the frames are over the threshold */
+#define BENCH_RAISE_EVERY 20u /* 5 % of the values are above the threshold */
 #define BENCH_FRAME_MAX 512u
 #define BENCH_HEADERS 54u /* Ethernet, IPv4, TCP without options */
 
@@ -24,13 +22,13 @@ enum bench_payload { BENCH_TEXT, BENCH_JSON };
 
 struct bench_traffic {
 	enum bench_payload kind;
-	uint32_t mqtt_len; /* bytes of TCP payload per frame, CONNECT too */
+	uint32_t mqtt_len; /* bytes of TCP payload per frame, also of CONNECT */
 	uint32_t frame_len;
 };
 
 void bench_traffic_init(struct bench_traffic *t, enum bench_payload kind);
-/* The PUBLISH of connection `c` (0..BENCH_FRAMES-1), sequence number bench_isn(c), checksums right.
- */
+/* The PUBLISH of connection `c` (0..BENCH_FRAMES-1), sequence number bench_isn(c), correct
+ * checksums. */
 void bench_publish(const struct bench_traffic *t, uint32_t c, uint8_t *frame);
 /* The CONNECT, as long as a PUBLISH; only its MQTT part. */
 void bench_connect(const struct bench_traffic *t, uint8_t *mqtt);

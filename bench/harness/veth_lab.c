@@ -30,7 +30,7 @@ static void sh(const char *command)
 	bench_must(system(command) == 0, command, "it failed");
 }
 
-/* Waits for, or says, that a step is done. */
+/* Signals the end of a step to the other process, or waits for it. */
 static void pass(int fd)
 {
 	bench_must(write(fd, "", 1) == 1, "pipe", strerror(errno));
@@ -49,7 +49,7 @@ void bench_veth_enter(void)
 	sh("ip link set lo up");
 }
 
-/* The kernel is not to say anything of its own. */
+/* The kernel must not send packets of its own. */
 static void up(const char *dev, bool host)
 {
 	char c[256];
@@ -82,7 +82,7 @@ static void links(pid_t gateway, bool host)
 	up("robot", host);
 	sh("ip addr add 10.1.0.9/24 dev robot && "
 	   "ip neigh replace 10.1.0.1 lladdr 02:00:00:00:02:02 dev robot nud permanent");
-	/* Where results keep the tracker's address, it must not be this namespace's own. */
+	/* If results keep the tracker's address, it must not be an address of this namespace. */
 	if (host)
 		sh("ip addr add 10.0.0.0/32 dev tracker && ip route add 10.2.0.1/32 dev tracker && "
 		   "ip neigh replace 10.2.0.1 lladdr 02:00:00:00:02:01 dev tracker nud "
@@ -132,7 +132,7 @@ pid_t bench_veth_gateway(bool host)
 int bench_veth_frames(void)
 {
 	struct sockaddr_ll a = {.sll_family = AF_PACKET,
-		.sll_protocol = 0, /* receives nothing */
+		.sll_protocol = 0, /* receives no packets */
 		.sll_ifindex = (int)if_nametoindex("tracker")};
 	const int one = 1, size = SOCKET_BYTES;
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -204,7 +204,7 @@ uint64_t bench_veth_backlog_drops(void)
 	uint64_t sum = 0;
 
 	bench_must(f != NULL, "/proc/net/softnet_stat", strerror(errno));
-	/* a line a processor: packets, of these dropped, ... */
+	/* one line per core: packets, dropped, ... */
 	while (fscanf(f, "%*x %x %*[^\n]", &dropped) == 1)
 		sum += dropped;
 	fclose(f);

@@ -7,38 +7,39 @@
 #include <sys/types.h>
 
 /*
- * A tracker, a gateway and a robot in network namespaces that end with their processes, joined by
- * veth pairs:
+ * A tracker, a gateway and a robot in network namespaces that end with their processes, connected
+ * by veth pairs:
  *
  *     tracker (10.0.0.0) ──── devices  gateway  cloud ──── robot (10.1.0.9)
  *
- * Tracker and robot are in one namespace. Every function ends the process, with a sentence, when
- * something is refused.
+ * Tracker and robot are in one namespace. Every function terminates the process with a message on
+ * failure.
  */
 
 /* Enters the namespace of tracker and robot. */
 void bench_veth_enter(void);
 /*
- * Forks; the child is in the gateway's namespace, in which `devices` and `cloud` are up. In the
- * child it returns 0. host: the gateway is an ordinary host with readings' destination as its own,
- * and knows the robot, and the links have the kernel's offloads, which make it faster. Else they
- * carry frames as a wire does, and nothing more. The child ends with its parent.
+ * Forks; the child is in the namespace of the gateway, in which `devices` and `cloud` are up.
+ * Returns 0 in the child. host: the gateway is an ordinary host with the destination of readings as
+ * its own address and a neighbor entry of the robot, and the links use the offloads of the kernel,
+ * which make it faster. Otherwise the links carry frames unchanged, as a cable does. The child ends
+ * with its parent.
  */
 pid_t bench_veth_gateway(bool host);
 
-/* An Ethernet socket by which frames leave at `tracker`. */
+/* Opens a packet socket that sends frames on `tracker`. */
 int bench_veth_frames(void);
-/* The tracker's UDP socket. The kernel makes datagrams of BENCH_TRANSFORM_PAYLOAD bytes of a
- * longer one (UDP_SEGMENT), and that at the gateway's socket where the links have offloads: a
- * sender that is faster than what it sends to. */
+/* Opens the UDP socket of the tracker. The kernel segments longer datagrams into datagrams of
+ * BENCH_TRANSFORM_PAYLOAD bytes (UDP_SEGMENT), with offloads only at the socket of the gateway: so
+ * the sender is faster than the receiver. */
 int bench_veth_tracker(void);
-/* A socket that takes results at the robot; with `drop` they are dropped by a filter before they
+/* Opens a socket that receives results at the robot; with `drop` a filter drops them before they
  * are queued. */
 int bench_veth_robot(bool drop);
-/* Pieces that the kernel has dropped between the two ends of links, of this machine, since it has
- * not had the time to take them in: each may have been many datagrams. */
+/* Packets dropped by the kernel of this machine because its backlog queue was full; each may
+ * contain many datagrams. */
 uint64_t bench_veth_backlog_drops(void);
-/* Frames that have arrived at the robot's link. */
+/* Frames received on the link of the robot. */
 uint64_t bench_veth_arrived(void);
 
 #endif

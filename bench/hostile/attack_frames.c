@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worst that is known for each parser and each table outside of inspection, as frames. */
+/* The most expensive known frames for each parser and each table, except inspection. */
 #include <string.h>
 
 #include "biplane/counters/aggregation.h"
@@ -21,7 +21,7 @@
 #define FRAME_MIN 60u
 #define FRAME_MAX 1514u
 #define CLIENT 0x0a000009u  /* 10.0.0.9 */
-#define SERVERS 0x0a010000u /* 10.1.0.0/16, which the gateway has a route to */
+#define SERVERS 0x0a010000u /* 10.1.0.0/16, reachable by a route of the gateway */
 #define CSE 0x0a030014u     /* bench/health/phd_place.h */
 #define COAP 5683u
 
@@ -41,7 +41,7 @@ static void ethernet(uint8_t *frame, uint16_t type)
 	bp_put_be16(frame + 12, type);
 }
 
-/* Around the `len` bytes of payload that are there already. Returns the frame's length. */
+/* Adds headers to the `len` bytes of payload in the frame. Returns the frame length. */
 static uint32_t udp(
 	uint8_t *frame, uint32_t from, uint16_t sport, uint32_t to, uint16_t dport, uint32_t len)
 {
@@ -105,7 +105,7 @@ static uint32_t options(uint64_t *seed, uint8_t *frame)
 	udp(frame, CLIENT, 1, SERVERS + 9, 1, 1);
 	h[0] = 0x4f;
 	bp_put_be16(h + BP_IP4_TOTAL, 60);
-	memset(h + BP_IP4_HDR, 1, 40); /* no operation */
+	memset(h + BP_IP4_HDR, 1, 40); /* NOP option */
 	memset(h + 10, 0, 2);
 	sum = (uint16_t)~bp_sum_fold(bp_sum(h, 60, 0));
 	memcpy(h + 10, &sum, 2);
@@ -147,7 +147,7 @@ static uint32_t extensions(uint64_t *seed, uint8_t *frame)
 	memset(h, 0, FRAME_MAX - BP_ETHER_HDR);
 	h[0] = 0x60;
 	bp_put_be16(h + BP_IP6_PAYLOAD, FRAME_MAX - BP_ETHER_HDR - BP_IP6_HDR);
-	h[BP_IP6_NEXT] = 60; /* destination options, each of which says that another follows */
+	h[BP_IP6_NEXT] = 60; /* destination options headers, each followed by another one */
 	h[BP_IP6_HOPS] = 64;
 	h[BP_IP6_SRC] = h[BP_IP6_DST] = 0x20;
 	for (; at + 8 <= FRAME_MAX; at += 8) {
@@ -185,7 +185,7 @@ static uint32_t associations(uint64_t *seed, uint8_t *frame)
 		BENCH_PHD_LISTEN, BENCH_PHD_AARQ_LEN);
 }
 
-/* From devices that have sessions, with some bytes that are wrong. */
+/* From devices with sessions, with some wrong bytes. */
 static uint32_t damaged(uint64_t *seed, uint8_t *frame)
 {
 	const uint64_t r = draw(seed);
@@ -199,7 +199,7 @@ static uint32_t damaged(uint64_t *seed, uint8_t *frame)
 		frame, from, BENCH_PHD_PORT, BENCH_PHD_OWN, BENCH_PHD_LISTEN, BENCH_PHD_APDU_MIN);
 }
 
-/* As many observations as there is room for, each of a handle that the device has. */
+/* As many observations as fit, each with a handle of the device. */
 static uint32_t observations(uint64_t *seed, uint8_t *frame)
 {
 	static const uint8_t head[32] = {0xe7, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0xff, 0xff,
@@ -249,7 +249,7 @@ static uint32_t messages(uint64_t *seed, uint8_t *frame)
 		BENCH_AGG_SERVER, BENCH_AGG_UDP, 1);
 }
 
-/* The most messages that there may be, none of which has a payload. */
+/* The maximum number of messages, each without payload. */
 static uint32_t aggregates(uint64_t *seed, uint8_t *frame)
 {
 	struct bp_agg_sender from = {.port = 9, .hops = 64};

@@ -13,8 +13,8 @@
 #include "bench/aggregation/agg_frames.h"
 #include "dataplane/workers/worker.h"
 
-#define ORDINARY 2000u /* frames of others between two bursts */
-#define FRAMING 24u    /* bytes of a frame on the line that are in no buffer */
+#define ORDINARY 2000u /* ordinary frames between two bursts */
+#define FRAMING 24u    /* bytes of a frame on the link that are not in the buffer */
 #define STREAMS 1024u
 
 static void die(const char *what, const char *why)
@@ -99,8 +99,8 @@ static uint16_t make(
 	return n;
 }
 
-/* What the worker took since the frames before is a burst's, when those were; with the next ones of
- * others, which may find what it left undone. */
+/* The CPU time since the previous poll is added to a burst, if the previous frames were the burst,
+ * or the first ordinary frames after it, which may include deferred work. */
 static uint16_t attack_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What others wait for while a client attacks inspection. One worker, in virtual time: the frames
- * of an attack, 1 Mbit/s in bursts, lie between those of ordinary clients; each is read by the
- * product's own inspection and timed, three times, of which the least counts, since others use the
- * machine too. The worker then takes what has arrived in bursts, as the product does, and a frame
- * leaves when its burst is done. Prints a JSON array.
+ * Delay of ordinary frames while a client attacks MQTT inspection, with one worker in virtual time.
+ * The trace has the frames of an attack (1 Mbit/s in bursts) and those of ordinary clients. The
+ * inspection code of the product processes each frame three times; the minimum time counts, because
+ * the machine is shared. The queue is then simulated: the worker takes the received frames in
+ * bursts, as in the product, and a frame leaves when its burst is complete. Prints a JSON array.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@
 
 #define SECONDS 2u
 #define ATTACK_BPS 1000000u
-#define BURST_NS 100000000u /* the attack saves up so long what it may send */
+#define BURST_NS 100000000u /* the attacker saves its rate for this time */
 #define LINE_BPS 1000000000u
 #define OTHERS_PPS 50000u
 #define OTHERS 200u /* connections */
 #define RUNS 3
-#define BURST 64u       /* frames that a worker takes at a time */
-#define FORWARD_NS 150u /* what a frame costs outside of inspection */
+#define BURST 64u       /* burst size of a worker */
+#define FORWARD_NS 150u /* cost of a frame without inspection */
 #define FRAMING 24u
-#define OVER_TARGET 3 /* exit status: all is measured, and others wait too long */
+#define OVER_TARGET 3 /* exit status: measured, but the delay is above the limit */
 #define RULES_ON_ONE_TOPIC 1000u
 #define DOCUMENT_RULES 16u
 
@@ -122,7 +122,8 @@ void hostile_connect(struct hostile_attack_run *r, uint32_t number, uint16_t ali
 	bytes_free(&b);
 }
 
-/* Ordinary clients: connected before the attack, then a publication at a time, at random times. */
+/* Ordinary clients: connected before the attack; each publication is from a random client at a
+ * random time. */
 static void others(struct hostile_trace *t)
 {
 	static struct peer peer[OTHERS];
@@ -164,7 +165,7 @@ static int by_time(const void *a, const void *b)
 	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
 }
 
-/* Two traces as one, in order; both are in order themselves. */
+/* Merges two sorted traces. */
 static void merge(
 	struct hostile_trace *all, const struct hostile_trace *a, const struct hostile_trace *b)
 {
@@ -253,7 +254,7 @@ static void inspect(struct rig *r, const struct hostile_frame *frame)
 		bp_inspect_one(r->in, &f);
 }
 
-/* Reads the whole trace; cost[i] becomes the lower one of itself and what frame i took. */
+/* Processes the whole trace; cost[i] becomes the minimum of itself and the time of frame i. */
 static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t *work)
 {
 	static struct rig r;
@@ -269,13 +270,12 @@ static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t
 		cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		begin = clock_ns(CLOCK_MONOTONIC);
 		inspect(&r, &t->frame[i]);
-		if (r.mono_ns - tick > 100000) { /* as a worker that is not idle does it */
+		if (r.mono_ns - tick > 100000) { /* as a busy worker does */
 			bp_mqtt_worker_tick(r.in, r.mono_ns);
 			tick = r.mono_ns;
 		}
 		begin = clock_ns(CLOCK_MONOTONIC) - begin;
-		/* the first is exact where it is short, the other one leaves out what others took
-		 */
+		/* the first is exact for short times, the second excludes preemption */
 		cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 		begin = cpu < begin ? cpu : begin;
 		cost[i] = begin < cost[i] ? begin : cost[i];
@@ -289,7 +289,7 @@ static uint64_t time_all(const struct hostile_trace *t, uint64_t *cost, uint64_t
 	return not_inspected;
 }
 
-/* Delays of the frames that are not of the attack; returns how many. */
+/* Writes the delays of the ordinary frames; returns their number. */
 static size_t queue(const struct hostile_trace *t, const uint64_t *cost, uint64_t *delay)
 {
 	uint64_t now = 0;
@@ -304,7 +304,7 @@ static size_t queue(const struct hostile_trace *t, const uint64_t *cost, uint64_
 			end < t->n && end - i < BURST && t->frame[end].at_ns <= begin; end++)
 			now += cost[end] + FORWARD_NS;
 		for (; i < end; i++) {
-			/* what is at time 0 is not traffic, but what went before */
+			/* frames at time 0 are the setup before the measurement */
 			if (!t->frame[i].attack && t->frame[i].at_ns != 0)
 				delay[n++] = now - t->frame[i].at_ns;
 		}
@@ -319,7 +319,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns whether others waited less than 1 ms. */
+/* Returns whether the delay of ordinary frames was below 1 ms. */
 static bool attack(const struct hostile_attack *a, const struct hostile_trace *ordinary, bool first)
 {
 	struct hostile_trace own = {0}, all;
@@ -369,7 +369,7 @@ int main(int argc, char **argv)
 	struct hostile_trace ordinary = {0};
 	bool ok = true, first = true;
 
-	/* the product has its memory before traffic comes */
+	/* the product allocates its memory before traffic arrives */
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
 		fprintf(stderr, "hostile: memory can't be locked: figures will be high\n");
 	others(&ordinary);

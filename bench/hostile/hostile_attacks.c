@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The worst that is known for each parser and each table of inspection, as frames. */
+/* The most expensive known frames for each parser and each table of inspection. */
 #include "bench/hostile/hostile.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void publish(struct bytes *b, const char *topic, uint16_t alias, const ch
 			      .version = 5, .topic = topic, .alias = alias, .payload = payload});
 }
 
-/* The same bytes for as long as there is time. */
+/* Repeats the same bytes until the time is over. */
 static void repeat(struct hostile_attack_run *r, struct bytes *b, size_t size)
 {
 	while (hostile_send(r, b, size))
@@ -85,7 +85,7 @@ static void properties(struct hostile_attack_run *r)
 			       .properties = p.p,
 			       .properties_len = p.n,
 			       .payload = "1"});
-	/* most of it in few segments, so that the rest has much before it */
+	/* most of it in few segments, so that the rest follows many bytes */
 	r->limit *= 2;
 	(void)hostile_send(r, &(struct bytes){.p = b.p, .n = b.n - 4000}, MSS);
 	r->wire = 0;
@@ -160,7 +160,7 @@ static void holes(struct hostile_attack_run *r)
 
 	hostile_connect(r, 1, 0, true);
 	base = r->peer.seq[CLIENT];
-	/* even bytes only, from random places of the window */
+	/* only even bytes, from random positions in the window */
 	while (hostile_segment(r, CLIENT, TH_ACK,
 		base + 1 + (uint32_t)(hostile_random(&r->seed) % 30000) * 2, "x", 1))
 		at++;
@@ -175,7 +175,7 @@ static void filled_holes(struct hostile_attack_run *r)
 	for (unsigned i = 0; i < 4000; i++)
 		publish(&b, "t", 0, "1");
 	for (;;) {
-		/* all but the first byte, then that: everything is read at once */
+		/* all except the first byte, then that one: everything is read at the same time */
 		for (at = 1; at < b.n && at < 60000; at += MSS) {
 			if (!hostile_segment(r, CLIENT, TH_ACK, r->peer.seq[CLIENT] + at, b.p + at,
 				    b.n - at < MSS ? b.n - at : MSS))
@@ -204,7 +204,8 @@ static void search(struct hostile_attack_run *r)
 	struct bytes b = {0};
 
 	hostile_connect(r, 1, 0, true);
-	r->peer.seq[CLIENT] += 1000; /* bytes that the broker acknowledges and no one saw */
+	r->peer.seq[CLIENT] +=
+		1000; /* bytes that the broker acknowledges and inspection has not received */
 	(void)hostile_segment(r, BROKER, TH_ACK, r->peer.seq[BROKER], NULL, 0);
 	for (unsigned i = 0; i < 180; i++)
 		publish(&b, "t", 0, "1");
