@@ -18,14 +18,14 @@
 #include "bench/harness/slices.h"
 #include "dataplane/process/stats.h"
 
-#define MESSAGES 8u /* in an aggregate */
+#define MESSAGES 8u /* messages per aggregate */
 #define ROUTES 16u
-#define SETTLE_US 20000 /* many times the delay of an aggregate, and the turn of a scheduler */
+#define SETTLE_US 20000 /* many aggregate delays and scheduler slots */
 #define MOST_US 10000
 #define PACED_US 40000
-#define CPU_MIN_NS 2000000 /* with less of its processor the worker says nothing */
+#define CPU_MIN_NS 2000000 /* minimum share of CPU time of a valid measurement */
 #define TRIES 20
-#define EDGE 2u /* the port that does not schedule: of the alarms' broker and of the CSE */
+#define EDGE 2u /* the port without scheduler: of the alarms' broker and of the CSE */
 
 static void must(bool ok, const char *what, const char *why)
 {
@@ -56,7 +56,7 @@ static void source(
 	mix->input.source[part].arg = arg;
 }
 
-/* Leads the CSE's address through a gateway on port edge. */
+/* Adds the route to the CSE through a gateway on port edge. */
 static void lead_to_edge(struct bp_fib_writer *w)
 {
 	static const uint8_t router[6] = {2, 0, 0, 0, 3, 2};
@@ -81,7 +81,7 @@ void bench_mix_set_up(struct bench_mix *mix, struct bench_advance *advance, stru
 	struct bench_lcl *lcl, const struct bench_traffic *mqtt, struct bp_fib_writer *writer,
 	struct rte_mempool *pool)
 {
-	/* the server of aggregates and of labelled frames, and the receiver of readings */
+	/* the destinations of aggregates, labelled frames and readings */
 	const struct bp_prefix servers = {.family = 4, .length = 16, .bytes = {10, 1}};
 
 	must(bench_route_change(writer, &servers, 1) == BP_FIB_DONE, "route to the servers",
@@ -107,7 +107,7 @@ uint64_t bench_mix_warm_up(const struct bench_mix *mix)
 	return 100000 + priming;
 }
 
-/* What the worker takes at most, a second of its processor time; 0: it had too little of that. */
+/* The maximum rate of the worker, per second of its CPU time; 0: it had too little CPU time. */
 static double most(pthread_t worker, const _Atomic uint64_t *frames)
 {
 	const double from = bench_cpu_ns(worker);
@@ -149,7 +149,7 @@ void bench_mix_close(struct bench_mix *mix)
 	usleep(SETTLE_US);
 }
 
-/* ---- what the counters say ---- */
+/* ---- counter checks ---- */
 
 static bool says(const char *what, uint64_t is, uint64_t due)
 {
@@ -159,7 +159,7 @@ static bool says(const char *what, uint64_t is, uint64_t due)
 	return false;
 }
 
-/* Whether each part's counters say what its frames must have caused; `made`: frames of each. */
+/* Whether the counters of each part match its frames; `made`: frames of each part. */
 static bool parts_done(const uint64_t made[BENCH_MIX_PARTS], const struct bench_advance *advance,
 	const struct bp_shm *shm)
 {
@@ -196,7 +196,7 @@ static bool parts_done(const uint64_t made[BENCH_MIX_PARTS], const struct bench_
 
 	for (unsigned i = 0; i < RTE_DIM(all); i++)
 		ok = says(all[i].what, all[i].is, all[i].due) && ok;
-	/* of the aggregates all but the last may be full */
+	/* all aggregates except the last may be full */
 	return ok && v[BP_C_ENCAP_AGGREGATE] * MESSAGES >= made[BENCH_MIX_MESSAGES];
 }
 
@@ -207,7 +207,7 @@ static void print_drops(const uint64_t *v)
 			printf(", \"drop_%s\": %" PRIu64, bp_counter_info[i].name, v[i]);
 }
 
-/* Those that came, and those that a wire brought and its ring lost. */
+/* Received frames, and those that the ring of the wire lost. */
 static bool input_exact(const struct bench_mix *mix, uint64_t frames, uint64_t made)
 {
 	const struct bench_mix_input *in = &mix->input;

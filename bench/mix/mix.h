@@ -10,46 +10,46 @@
 struct bp_config;
 
 /*
- * All five systems at once on one gateway with one worker: its ports route, what TCP carries is
- * inspected, health devices have sessions, and sections aggregate, transform and lcl are for the
- * same port. The gateway is the same whatever the input is made of (bench/mix/mix_shares.h), so a
- * part can be measured by itself and among all others. LCL schedules in real time, not, as in its
- * own case, in virtual time: reports, alarms and aggregates have times of their own. Alarms and
- * requests to the CSE leave by port edge, all else by port cloud, whose scheduler it passes.
+ * All five services at the same time on one gateway with one worker: routed ports, MQTT inspection,
+ * health devices with sessions, and sections aggregation, transform and lcl on the same port. The
+ * gateway is the same for any mix of traffic (bench/mix/mix_shares.h), so that a part can be
+ * measured alone and within the mix. LCL schedules in real time, not in virtual time as in its own
+ * case, because reports, alarms and aggregates depend on time. Alarms and requests to the CSE leave
+ * on port edge, all other traffic on port cloud, through its scheduler.
  */
 struct bench_mix {
 	bool on;
-	bool driven; /* another callback asks for its frames (bench/hostile/attacks.h) */
+	bool driven; /* frames are requested by another callback (bench/hostile/attacks.h) */
 	struct bench_mix_shares shares;
-	/* Of what the gateway can take at most, how much it is offered; 0: as much as it takes. */
+	/* Offered rate as a fraction of the maximum rate; 0: the maximum rate. */
 	double fraction;
-	double rate; /* frames a second that this was on average */
+	double rate; /* average of this rate, frames/s */
 	struct bench_mix_input input;
 };
 
-/* Asks for all services; what else was asked for must not be there (bench/harness/options.c). */
+/* Sets the options of all services; other options must not be set (bench/harness/options.c). */
 void bench_mix_options(struct bench_options *o, struct bench_phd *phd, struct bench_agg *agg,
 	struct bench_transform *x, struct bench_lcl *lcl);
-/* Behind all other parts of the worker: its input is one callback, which calls theirs. Ends the
- * process when something is refused. */
+/* Call it after the setup of all other parts of the worker: its input is one callback, which calls
+ * theirs. Terminates the process on failure. */
 void bench_mix_set_up(struct bench_mix *mix, struct bench_advance *advance, struct bench_phd *phd,
 	struct bench_lcl *lcl, const struct bench_traffic *mqtt, struct bp_fib_writer *writer,
 	struct rte_mempool *pool);
-/* Frames after which a measurement begins: every connection has published. */
+/* Warm-up frames before a measurement: every connection has published. */
 uint64_t bench_mix_warm_up(const struct bench_mix *mix);
 /*
- * For so many seconds, in short turns: as much as the worker takes, and then `fraction` of that. A
- * shared machine is not equally fast for long, so what it can do at most is measured again before
- * each of them. `frames`: received.
+ * Runs for the given time in short intervals, alternately at the maximum rate and at `fraction` of
+ * it. The speed of a shared machine varies, so the maximum rate is measured again before each
+ * interval. `frames`: received.
  */
 void bench_mix_pace(
 	struct bench_mix *mix, double seconds, pthread_t worker, const _Atomic uint64_t *frames);
-/* Lets nothing come any more, and what is under way leave. */
+/* Ends the input, and waits until no frame is in flight. */
 void bench_mix_close(struct bench_mix *mix);
 /*
- * After the worker has ended: whether the counters prove each part's work, and every frame that
- * came has an outcome that is no drop; prints members of a JSON object. Frames that the ring of the
- * wire lost are a figure, and no error: the gateway never saw them.
+ * Call it after the worker has ended: whether the counters prove the work of each part, and no
+ * received frame was dropped; prints members of a JSON object. Frames lost in the ring of the wire
+ * are reported, but are no error, because the gateway did not receive them.
  */
 bool bench_mix_report(const struct bench_mix *mix, const struct bench_advance *advance,
 	const struct bench_phd *phd, const struct bp_config *c, const struct bp_shm *shm);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# All five systems at once, and where cycles go, for scripts/bench, which includes this and has what it
-# uses.
+# The cases of all five services at the same time, and of cycles by graph node. Included by scripts/bench; uses its
+# variables and functions.
 
-# case mix: what is measured by itself, then all of it (bench/mix/mix_shares.h); and the rate at which nothing
-# may be lost, of what all of it reaches
+# case mix: the parts to measure alone, then the whole mix (bench/mix/mix_shares.h); and the rate for the loss
+# measurement, as a fraction of the maximum rate
 mix_parts=(mqtt phd messages readings lcl plain)
 mix_paced=0.7
 # case nodes: cases of this script
@@ -12,9 +12,9 @@ nodes_cases=(bridge text route4 phd aggregate disaggregate transform lcl mix)
 
 mix_ends() { nodes_cases=("${nodes_cases[0]}" "${nodes_cases[-1]}"); }
 
-# ---- all five systems at once ----
+# ---- all five services at the same time ----
 
-# mix_gateway FILE ARGS...: one JSON object more for FILE.
+# mix_gateway FILE ARGS...: appends one JSON object to FILE.
 mix_gateway() {
 	local out file=$1
 	shift
@@ -55,7 +55,7 @@ nodes_round() {
 	note "round $round/$rounds: nodes"
 }
 
-# ---- what is said of it ----
+# ---- output ----
 
 mix_result=
 nodes_result=

@@ -13,9 +13,8 @@
 #include "dataplane/workers/worker.h"
 
 #define LOOK_CALLS                                                                                 \
-	2u       /* between two checks of the clock: in more of them the ring would overflow       \
-		  */
-#define AHEAD 4u /* frames: so far ahead a part's next ones are asked for */
+	2u /* polls between two reads of the clock: with more of them the ring would overflow */
+#define AHEAD 4u /* frames: lead time for the next frames of a part */
 
 /* ---- the frames ---- */
 
@@ -100,7 +99,7 @@ static int make_source(
 int bench_mix_input_init(struct bench_mix_input *in, const struct bench_mix_shares *s,
 	const struct bench_traffic *mqtt_traffic, struct rte_mempool *pool)
 {
-	/* texts only: longer values would not fit */
+	/* only text values: longer ones would not fit */
 	if (mqtt_traffic->frame_len > BENCH_MIX_STRIDE)
 		return -1;
 	in->wire.pool = pool;
@@ -112,14 +111,14 @@ int bench_mix_input_init(struct bench_mix_input *in, const struct bench_mix_shar
 	return 0;
 }
 
-/* ---- as they are received ---- */
+/* ---- receive callback ---- */
 
 struct taken {
 	struct rte_mbuf *m[BENCH_MIX_PARTS][BP_RX_BURST];
 	uint16_t n[BENCH_MIX_PARTS];
 };
 
-/* The pattern's next frame. */
+/* The next frame of the pattern. */
 static inline void put(
 	struct bench_mix_input *in, struct rte_mbuf *m, uint16_t port, struct taken *of)
 {
@@ -131,7 +130,7 @@ static inline void put(
 	m->data_len = s->len[s->next];
 	m->pkt_len = m->data_len;
 	m->port = port;
-	/* behind the last ones it is no one's, and does no harm */
+	/* the space after the last frames is unused and may be read */
 	rte_prefetch0(frame + AHEAD * (size_t)BENCH_MIX_STRIDE);
 	rte_prefetch0(frame + AHEAD * (size_t)BENCH_MIX_STRIDE + RTE_CACHE_LINE_SIZE);
 	rte_memcpy(rte_pktmbuf_mtod(m, void *), frame, m->data_len);
@@ -139,7 +138,7 @@ static inline void put(
 	of->m[part][of->n[part]++] = m;
 }
 
-/* Looks at the wire, and whether others had the processor meanwhile. */
+/* Advances the wire, and detects preemption of the worker. */
 static void look(struct bench_mix_input *in)
 {
 	struct bench_wire *w = &in->wire;
@@ -161,7 +160,7 @@ static void look(struct bench_mix_input *in)
 		in->longest_ns = RTE_MAX(in->longest_ns, own_ns);
 }
 
-/* How many come now, and whether they are the wire's. */
+/* The number of frames for this poll, and whether they are from the wire. */
 static uint16_t come(struct bench_mix_input *in, uint16_t room, bool *paced)
 {
 	struct bench_wire *w = &in->wire;
@@ -169,7 +168,7 @@ static uint16_t come(struct bench_mix_input *in, uint16_t room, bool *paced)
 	if (atomic_load_explicit(&in->closed, memory_order_relaxed))
 		return 0;
 	if (!(atomic_load_explicit(&w->rate, memory_order_relaxed) > 0)) {
-		w->last_ns = 0; /* the wire's time stands still */
+		w->last_ns = 0; /* the time of the wire is stopped */
 		return room;
 	}
 	if (in->calls++ % LOOK_CALLS == 0)

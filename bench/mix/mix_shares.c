@@ -26,7 +26,7 @@ static int part_of(const char *name, size_t length)
 	return -1;
 }
 
-/* One "NAME" or "NAME=SHARE" of `length` characters. */
+/* Parses one "NAME" or "NAME=SHARE" of `length` characters. */
 static int read_part(
 	const char *text, size_t length, struct bench_mix_shares *out, char *err, size_t err_size)
 {
@@ -99,7 +99,7 @@ uint32_t bench_mix_length(const struct bench_mix_shares *s)
 	return sum;
 }
 
-/* The part that is furthest behind its share comes next: smooth weighted round robin. */
+/* The part that is furthest below its share is next: smooth weighted round robin. */
 uint32_t bench_mix_pattern(const struct bench_mix_shares *s, uint8_t pattern[BENCH_MIX_PATTERN])
 {
 	const uint32_t length = bench_mix_length(s);

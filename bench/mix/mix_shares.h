@@ -6,33 +6,33 @@
 #include <stdint.h>
 
 /*
- * What a mix of traffic is made of, and how much of each: the five systems, and frames that none of
- * them takes. Shares are frames in a pattern that is repeated; in it each part's frames lie as far
- * apart as they can, so that every burst is a mix.
+ * The composition of a traffic mix: shares of the five services, and of frames that no service
+ * processes. Shares are frames in a repeated pattern, in which the frames of each part are evenly
+ * distributed, so that every burst is mixed.
  */
 enum bench_mix_part {
-	BENCH_MIX_MQTT,     /* PUBLISHes, inspected; alarms cloned */
-	BENCH_MIX_PHD,      /* health devices' reports, to requests to a CSE */
+	BENCH_MIX_MQTT,     /* PUBLISH packets, inspected; alarms mirrored */
+	BENCH_MIX_PHD,      /* reports of health devices, converted to requests to a CSE */
 	BENCH_MIX_MESSAGES, /* UDP messages of sensors, aggregated */
-	BENCH_MIX_READINGS, /* trackers' readings, transformed */
+	BENCH_MIX_READINGS, /* readings of trackers, transformed */
 	BENCH_MIX_LCL,      /* time-sensitive frames with labels, scheduled */
 	BENCH_MIX_PLAIN,    /* UDP that is only routed */
 	BENCH_MIX_PARTS,
 };
 
-#define BENCH_MIX_PATTERN 1000u /* frames in a pattern, at most */
+#define BENCH_MIX_PATTERN 1000u /* maximum frames in a pattern */
 
 struct bench_mix_shares {
 	uint32_t of[BENCH_MIX_PARTS];
 };
 
 extern const char *const bench_mix_name[BENCH_MIX_PARTS];
-/* Each of the five systems and what is only routed, in a hundred frames. */
+/* Default shares of the five services and of routed traffic, in a hundred frames. */
 extern const struct bench_mix_shares bench_mix_all;
 
 /*
- * "all": bench_mix_all; or parts with commas between, each with its share behind '=' or without
- * (1): "mqtt", "mqtt=3,plain=1". Returns 0, or -1 with a sentence.
+ * Parses "all" (bench_mix_all), or comma-separated parts, each with an optional share (default 1):
+ * "mqtt", "mqtt=3,plain=1". Returns 0, or -1 with a message on stderr.
  */
 int bench_mix_shares_read(
 	const char *text, struct bench_mix_shares *out, char *err, size_t err_size);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints what bench/alarm/alarm_paper measured (on standard input) next to the alarm paper's own figures."""
+"""Prints a table of the output of bench/alarm/alarm_paper (standard input) and the figures of the alarm paper."""
 import json
 import sys
 

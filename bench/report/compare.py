@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What moved between two results of scripts/bench --json.
+"""Compares two results of scripts/bench --json.
 
-    bench/report/compare.py OLD.json NEW.json [PERCENT]
+  bench/report/compare.py OLD.json NEW.json [PERCENT]
 
-Prints every figure that both have and that differs by more than PERCENT (5), the most first. Of a case that is
-compared to a peer of the same run the ratio counts: the rate itself is the machine's of the day.
+Prints every figure in both files that differs by more than PERCENT (5), the largest difference first. For cases that
+are compared with a peer in the same run the ratio is compared, because the rate itself depends on the load of the
+machine.
 """
 import json
 import sys
 
-# What tells an element of a list from the others: all of these that it has
+# Keys that identify an element of a list: all of these that it has
 KEYS = ("case", "name", "who", "percent", "messages", "apdu", "n", "method", "sources", "gateways", "lcl", "tau_ns", "hops",
         "part", "node", "rate", "system", "size")
-# Inputs, what is the machine's, what is counted while it is measured, and what is only to be drawn
+# Inputs, properties of the machine, counters of the measurement itself, and data for plots only
 NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "cores", "memory_gib", "mpps", "reference_mpps", "csum_mpps", "hz",
                "count", "alarms", "packets", "share", "fraction", "offered", "rate_bps", "queues", "budget_ns",
                "queued", "acknowledged", "changes", "frames", "inside", "early", "made", "taken", "left", "sent",
@@ -22,7 +23,7 @@ NOT_FIGURES = {"rounds", "seconds", "target", "target_ratio", "cores", "memory_g
 
 
 def keys_of(elements):
-    """A text for each element of a list that no other has: by its place, where KEYS do not tell."""
+    """A unique text for each element of a list: its index, if KEYS do not identify it."""
     keys, seen = [], {}
     for place, e in enumerate(elements):
         key = " ".join(f"{k}={e[k]}" for k in KEYS if k in e) if isinstance(e, dict) else ""
@@ -33,10 +34,10 @@ def keys_of(elements):
 
 
 def figures(value, path=""):
-    """(path, number) of all that are figures."""
+    """(path, number) of all figures."""
     if isinstance(value, dict):
         for k, v in value.items():
-            # without a peer the rate itself is all there is
+            # without a peer only the rate can be compared
             alone = k == "mpps" and not value.get("reference")
             if k in KEYS or (k in NOT_FIGURES and not alone):
                 continue
@@ -49,7 +50,7 @@ def figures(value, path=""):
 
 
 def moved(old, new, percent):
-    """[(change in percent, path, old, new)], the largest change first. From 0 to anything is without end."""
+    """[(change in percent, path, old, new)], the largest change first. A change from 0 is infinite."""
     before = dict(figures(old))
     out = []
     for path, now in figures(new):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws docs/performance/aggregation-models.svg, the paper's Figure 10 (Lin et al. 2018), from runs of biplane-agg-sim: the
-least service rate of whoever takes N-packets apart against the waiting time that is allowed. Prints the tables of
-docs/performance/aggregation-models.md, the closed forms next to what was simulated.
+"""Draws docs/performance/aggregation-models.svg, Figure 10 of Lin et al. (2018), from runs of biplane-agg-sim: the
+minimum service rate of the decapsulating end against the allowed waiting time. Prints the tables of
+docs/performance/aggregation-models.md, which compare the closed forms with the simulation.
 
-    bench/report/figure10.py build/apps/biplane-agg-sim docs/performance/aggregation-models.svg
+  bench/report/figure10.py build/apps/biplane-agg-sim docs/performance/aggregation-models.svg
 """
 
 import argparse
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from svg_chart import STEPS, Page
 
 BETAS = [0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]
-SHOWN = [0.005, 0.02, 0.05, 0.1, 0.2, 0.5]  # of the second row of panels, and of the tables
+SHOWN = [0.005, 0.02, 0.05, 0.1, 0.2, 0.5]  # for the second row of panels, and for the tables
 SIZES = range(1, 9)
 SERVICES = ["fixed", "exponential"]
 WIDTH, HEIGHT, LEGEND = 500, 330, 90

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws the pictures of docs/performance/lcl-simulation.md from runs of biplane-lcl-sim: Figure 4(c) to (f) of Ma et al., and (f)
-for 1 to 64 hops with flows that cross. Prints the tables of that page.
+"""Draws the figures of docs/performance/lcl-simulation.md from runs of biplane-lcl-sim: Figure 4(c) to (f) of Ma et
+al., and (f) for 1 to 64 hops with crossing flows. Prints the tables of that page.
 
-    bench/report/figure4.py build/apps/biplane-lcl-sim docs/performance/lcl-simulation.svg docs/performance/lcl-hops.svg
+  bench/report/figure4.py build/apps/biplane-lcl-sim docs/performance/lcl-simulation.svg docs/performance/lcl-hops.svg
 """
 
 import argparse
@@ -34,7 +34,7 @@ def paper(sim, frames, window, *args):
 
 
 def figure(sim, frames, window, path):
-    """The paper's, drawn by the program that draws the same of real gateways."""
+    """The paper's figure, drawn by the program that draws the figure of real gateways."""
     runs = [paper(sim, frames, window, "--tau", f"{tau}us") for tau in TAUS]
     plain = paper(sim, frames, window, "--scheduler", "priority")
     run = {"title": "Table 1 of Ma et al., simulated", "part": "max", "plain": plain, "lcl": runs[0], "sweep": runs + [plain]}

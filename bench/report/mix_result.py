@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What biplane-bench --mix says in some rounds, as one JSON object, and that as a table.
+"""Summarises several rounds of biplane-bench --mix as one JSON object, and prints that as a table.
 
-    bench/report/mix_result.py FRACTION DIR/mix-PART... DIR/mix-all DIR/mix-paced
-    bench/report/mix_result.py --table
+  bench/report/mix_result.py FRACTION DIR/mix-PART... DIR/mix-all DIR/mix-paced
+  bench/report/mix_result.py --table
 
-Each file has a JSON object a line, one for each round; that of mix-paced is of FRACTION of what mix-all of the same
-round reached. --table reads the result from standard input. Rates are per second of the worker's processor time.
+Each file has one JSON object per line and round; mix-paced was offered FRACTION of the rate of mix-all in the same
+round. --table reads the result from standard input. Rates are per second of CPU time of the worker.
 """
 import json
 import statistics
@@ -21,14 +21,14 @@ def rounds_of(path):
 
 
 def each_ns(runs):
-    """Processor time of a packet: the median of the rounds."""
+    """CPU time per packet: the median of the rounds."""
     return statistics.median(run["cpu_ns"] for run in runs)
 
 
 def paced(fraction, runs):
-    """What came at the rate at which nothing may be lost, in all rounds together, and what was lost of it: dropped by
-    the gateway, or in the receive ring, of which ring_lost_shared in the millisecond after others had the worker's
-    processor (and its caches). longest_us: between two checks of the ring, but for those milliseconds."""
+    """Offered and lost frames at the rate without overload, in all rounds together: dropped by the gateway, or lost in
+    the receive ring; ring_lost_shared: those within 1 ms after a preemption of the worker (cold caches). longest_us:
+    maximum time between two polls of the ring, except in those milliseconds."""
     rate = statistics.median(run["rate"] for run in runs)
     return {
         "fraction": fraction, "rate": rate, "ring_us": RING / rate * 1e6,
@@ -46,7 +46,7 @@ def result(fraction, alone, everything, at_rate):
     parts = [{"part": name, "share": shares[name] / together, "alone_ns": each_ns(runs),
               "alone_mpps": 1e3 / each_ns(runs), "mixed_mpps": shares[name] / together * 1e3 / mixed}
              for name, runs in alone.items()]
-    # a packet of the mix, if none of the parts cost the others anything
+    # a packet of the mix if the parts did not influence each other
     due = sum(p["share"] * p["alone_ns"] for p in parts)
     return {"parts": parts, "mixed_ns": mixed, "mixed_mpps": 1e3 / mixed, "due_ns": due, "due_mpps": 1e3 / due,
             "ratio": due / mixed, "paced": paced(fraction, at_rate)}

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What biplane-bench --nodes says of some cases in some rounds, as one JSON list, and that as a table.
+"""Summarises several rounds of biplane-bench --nodes for several cases as one JSON list, and prints that as a table.
 
-    bench/report/nodes_result.py DIR/nodes-CASE...
-    bench/report/nodes_result.py --table
+  bench/report/nodes_result.py DIR/nodes-CASE...
+  bench/report/nodes_result.py --table
 
-Each file has a JSON object a line, one for each round. --table reads the result from standard input. Cycles are those
-of the time-stamp counter, for one packet (for disaggregate: for one message that was restored).
+Each file has one JSON object per line and round. --table reads the result from standard input. Cycles are those of the
+timestamp counter, per packet (for disaggregate: per restored message).
 """
 import json
 import re
@@ -19,7 +19,7 @@ def kind(node):
 
 
 def cycles_of(run):
-    """{node: cycles a packet}, clones together, in the order of the graph."""
+    """{node: cycles per packet}, clones together, in the order of the graph."""
     out = {}
     for n in run["nodes"]:
         out[kind(n["node"])] = round(out.get(kind(n["node"]), 0) + n["cycles"], 2)
@@ -27,7 +27,7 @@ def cycles_of(run):
 
 
 def middle(runs):
-    """The round whose nodes took the median of cycles (of two, the lower): parts of one run add up."""
+    """The round with the median of cycles (of two, the lower one): the parts of one run add up."""
     in_order = sorted(runs, key=lambda run: sum(cycles_of(run).values()))
     return in_order[(len(in_order) - 1) // 2]
 
@@ -41,7 +41,7 @@ def case_result(name, runs):
 
 
 def between(case):
-    """What the walk itself takes, and the loop around it; nothing where both figures differ by noise only."""
+    """Cycles of the graph walk and the loop around it; none if both figures differ only by noise."""
     return max(0.0, case["worker_cycles"] - case["node_cycles"])
 
 

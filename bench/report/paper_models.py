@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of the papers is a model or arithmetic, run on the gateway's own code; one JSON object on standard output.
+"""The models of the papers, run with the code of the gateway; one JSON object on standard output.
 
-    bench/report/paper_models.py aggregate BUILD [THOUSANDS]   Figures 7 and 10 of Lin et al.: of so many N-packets a run (2000)
-    bench/report/paper_models.py lcl BUILD [THOUSANDS]         Figure 4 of Ma et al. in virtual time: of so many frames (1000)
-    bench/report/paper_models.py accuracy BUILD [READINGS]     Table I of Kunze et al.: of so many readings (15000)
-    bench/report/paper_models.py --table                       tables of a run of scripts/bench on standard input
+  bench/report/paper_models.py aggregate BUILD [THOUSANDS]   Figures 7 and 10 of Lin et al.: N-packets per run (2000)
+  bench/report/paper_models.py lcl BUILD [THOUSANDS]         Figure 4 of Ma et al., virtual time: frames (1000)
+  bench/report/paper_models.py accuracy BUILD [READINGS]     Table I of Kunze et al.: number of readings (15000)
+  bench/report/paper_models.py --table                       tables of a run of scripts/bench on standard input
 
-BUILD is a build folder. None of it measures time: the same numbers come out of any machine.
+BUILD is a build folder. No time is measured: the results are the same on any machine.
 """
 import json
 import subprocess
@@ -21,12 +21,12 @@ import papers
 import report_paper_tables
 
 GAP_NS = 10000  # 1 / lambda: biplane-agg-sim sends 100,000 messages a second
-BINS = 40  # of a histogram of Figure 7, over three mean gaps
+BINS = 40  # of a histogram of Figure 7, over three mean intervals
 SIZES = (1, 2, 4, 8)  # of Figure 10
 
 
 def histogram(times, width):
-    """The density of the times, which are in units of 1 / lambda, in bins of a width."""
+    """The probability density of the times, in units of 1 / lambda, in bins of a width."""
     counts = [0] * BINS
     for t in times:
         if t < BINS * width:
@@ -35,7 +35,7 @@ def histogram(times, width):
 
 
 def departures(sim, packets):
-    """Figure 7: the times between N-packets that leave a first switch whose server is behind the aggregator."""
+    """Figure 7: the times between N-packets at the output of a switch after the aggregator."""
     for panel, kind, mu, n in papers.AGG_DEPARTURES:
         with tempfile.NamedTemporaryFile("r", suffix=".txt") as samples:
             out = subprocess.run([sim, "--format", "lin2018", "--messages", str(n), "--first", kind, "--first-mu", str(mu),
@@ -61,7 +61,7 @@ def aggregate(build, thousands=2000):
 
 
 def without_nodes(run):
-    """What a picture needs, and no more."""
+    """The data that a plot needs."""
     for flow in run["flows"]:
         del flow["nodes"]
     return run

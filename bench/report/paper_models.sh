@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# What of the papers is a model or arithmetic, for scripts/bench, which includes this and has what it uses. Nothing
-# here measures time, so there are no rounds.
+# The models of the papers. Included by scripts/bench; uses its variables and functions. No time is measured, so there
+# are no rounds.
 
-models_packets=2000 # thousand, of each run of case aggregate-models
-models_frames=1000  # thousand, of each run of case lcl-paper
-models_readings=15000 # of case transform-accuracy
+models_packets=2000 # thousand N-packets per run of case aggregate-models
+models_frames=1000  # thousand frames per run of case lcl-paper
+models_readings=15000 # readings of case transform-accuracy
 aggregate_models=
 lcl_paper=
 transform_accuracy=
 
 models_ends() { models_packets=200 models_frames=200 models_readings=3000; }
 
-# models_run NAME COUNT VARIABLE: what bench/report/paper_models.py says of it.
+# models_run NAME COUNT VARIABLE: the output of bench/report/paper_models.py.
 models_run() {
 	local said
 	said=$(/usr/bin/python3 bench/report/paper_models.py "$1" "$build" "$2") || die "bench/report/paper_models.py $1 failed"
@@ -30,7 +30,7 @@ models_json() {
 		"${lcl_paper:-null}" "${transform_accuracy:-null}"
 }
 
-# As bench/report/report_sections.py has it.
+# The same as in bench/report/report_sections.py.
 models_tables() {
 	[ -n "$aggregate_models$lcl_paper$transform_accuracy" ] || return 0
 	printf '{%s}\n' "$(models_json)" | /usr/bin/python3 bench/report/paper_models.py --table

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What bench/peers/peers measured: several runs as one, or as tables.
+"""Summarises several runs of bench/peers/peers as one, and prints tables.
 
-    bench/report/peers_table.py --merge RUN.json...    one run, of medians, on standard output
-    bench/report/peers_table.py                        tables of the run on standard input
+  bench/report/peers_table.py --merge RUN.json...    one run, of medians, on standard output
+  bench/report/peers_table.py                        tables of the run on standard input
 """
 import json
 import statistics
@@ -13,7 +13,7 @@ import services_table
 
 
 def merge(runs):
-    """The median of each figure. What the runs do not have alike is the first's."""
+    """The median of each figure. Other values are those of the first run."""
     first = runs[0]
     if isinstance(first, dict):
         return {k: merge([r[k] for r in runs if isinstance(r, dict) and k in r]) for k in first}
@@ -30,13 +30,13 @@ def merge(runs):
 
 
 def by_rate(runs):
-    """Of lists with an element a rate, one with every rate that any of them came to."""
+    """Merges lists with one element per rate into one with every rate that occurs in any of them."""
     rates = dict.fromkeys(e["rate"] for run in runs for e in run)
     return [merge([e for run in runs for e in run if e["rate"] == rate]) for rate in sorted(rates)]
 
 
 def per_million(measured, count, but=()):
-    """Processor time of each who worked on it, in seconds a million."""
+    """CPU time of each participant, in seconds per million frames."""
     return {who: s * 1e6 / max(measured[count], 1) for who, s in measured["cpu_s"].items() if who not in but}
 
 
@@ -45,15 +45,15 @@ def whole(measured, count, but=()):
 
 
 def beyond(way, direct, which):
-    """Processor time of a million frames that arrived, less what the two ends' own link takes of it; None: nothing
-    to compare with, or nothing arrived."""
+    """CPU time per million frames that arrived, without that of the link between the two ends; None: no reference, or
+    no frames arrived."""
     if direct is None or not way[which]["arrived"]:
         return None
     return whole(way[which], "arrived") - whole(direct[which], "arrived")
 
 
 def best(alarms):
-    """The step of which most was finished without a loss, or None."""
+    """The step with the highest rate without loss, or None."""
     return max((s for s in alarms["steps"] if s["lost"] == 0), key=lambda s: s["finished_per_second"], default=None)
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/performance/results.md and its pictures from a result of scripts/bench.
+"""Writes docs/performance/results.md and its figures from a result of scripts/bench.
 
-    bench/report/report.py RUN.json docs/performance/results.md [PAGE.md...]
+  bench/report/report.py RUN.json docs/performance/results.md [PAGE.md...]
 
-Figures go to the folder figures next to it, as SVG, and as PNG where rsvg-convert is installed. In each further page
-the tables between marks are written from the same run (report_pages.py).
-What the run does not have is left out. Exit status 1: of something that it has no picture could be drawn.
+Figures go to the folder figures next to it, as SVG, and as PNG if rsvg-convert is installed. In each further page the
+tables between marks are written from the same run (report_pages.py). Cases that the run does not have are omitted. Exit
+status 1: a figure could not be drawn.
 """
 import json
 import shutil
@@ -24,7 +24,7 @@ BENCH = Path(__file__).resolve().parent
 
 
 def draw(picture, run_file, folder):
-    """Whether it could be."""
+    """Returns whether it could be drawn."""
     files = [folder / f"{name}.svg" for name in picture.names]
     done = subprocess.run([BENCH / picture.script, *picture.before, run_file, *files, *picture.after], stderr=subprocess.PIPE,
                           text=True, check=False)
@@ -58,7 +58,7 @@ def head(run, run_file):
 
 
 def section_lines(section, table, run, run_file, folder):
-    """(lines of Markdown, whether its pictures are there as far as the run has them)"""
+    """(lines of Markdown, whether all figures for which the run has data were drawn)"""
     lines, complete = [f"## {section.title}", "", section.text, ""] + table + [""], True
     if all(has(run, part) for part in section.picture.needs):
         complete = draw(section.picture, run_file, folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tables of docs/performance/results.md have in common: Markdown, and figures that may be missing."""
+"""Common functions for the tables of docs/performance/results.md: Markdown, and figures that may be missing."""
 import re
 
 
@@ -17,12 +17,12 @@ def table(header, rows):
 
 
 def failed(run, cases):
-    """Of these cases a sentence for each that failed in the run, as scripts/bench says why."""
+    """A sentence for each of these cases that failed in the run, with the reason given by scripts/bench."""
     said = {f["case"]: " ".join(f["why"].split()).replace("`", "'") for f in run.get("failed") or []}
     return [f"**`{c}` failed in this run**: `{said[c]}`" for c in cases if c in said]
 
 
-# Texts of cases and series in results before 2026-11-26, as scripts/bench now says them.
+# Titles of cases and series in results before 2026-11-26, mapped to the current ones.
 TEXTS = {"1,000 connections, text value, one rule, 5 % cloned": "1,000 connections, text value, one rule, 5 % mirrored",
          "two requests each": "reports of two objects, two requests each",
          "the CSE's acknowledgements and the answers too": "reports, acknowledgements of the CSE, and responses",
@@ -38,7 +38,7 @@ TEXTS = {"1,000 connections, text value, one rule, 5 % cloned": "1,000 connectio
 
 
 def text_of(said):
-    """What a case or a series is called."""
+    """The title of a case or a series."""
     trackers = re.match(r"of (\d+) trackers in random order$", said)
     if trackers:
         n = int(trackers[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables that other pages than docs/performance/results.md have of a result of scripts/bench, each between two marks."""
+"""The tables of a result of scripts/bench in pages other than docs/performance/results.md, each between two marks."""
 import os
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def growth(run):
         for i, s in enumerate(g["steps"]):
             last = i == len(g["steps"]) - 1
             ratio = "" if i == 0 else f"**{s['ratio']:.2f}**" if last else figure(s["ratio"])
-            # of workers there is no time: each has its own
+            # the time by node is not known for several workers: each has its own
             rows.append(["" if i else text_of(g["what"]), f"{s['n']:,}", figure(s["ns"], 1) if s.get("ns") else "", figure(s["mpps"], 1), ratio])
     return rows and table(["Series", "Step", "ns per packet", "Mpps", "Ratio to the first step"], rows)
 
@@ -64,7 +64,7 @@ def bold(v):
 
 
 def at_rate(entries):
-    """At which rate latency and processor time were taken, which is the same for all of them."""
+    """The rate at which latency and CPU time were measured, the same for all programs."""
     return f"at {entries[0]['moderate']['rate']:,}/s" if entries else ""
 
 
@@ -120,7 +120,7 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
           "transform-accuracy": report_paper_tables.accuracy,
           "transform-nodes": lambda run: nodes(run, ("bridge", "transform"))}
-# which cases of scripts/bench a table is of; those that are not here are of the case that they are called like
+# the cases of scripts/bench that a table contains; by default the case with the name of the table
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
          "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
          "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
@@ -128,8 +128,8 @@ CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services":
 
 
 def renew(text, run, report):
-    """A page's text with what is between its marks made again; what the run does not have is left, but for what failed in it.
-    report: docs/performance/results.md as the page links to it."""
+    """Replaces the tables between marks in the text of a page; tables that the run does not have are not changed,
+    except for failures in it. report: docs/performance/results.md as the page links to it."""
     found = re.findall(MARK.format(name="(.*?)", side="from"), text)
     if not found:
         raise ValueError(f"expected marks such as '{MARK.format(name='growth', side='from')}'")
@@ -151,6 +151,6 @@ def renew(text, run, report):
 
 
 def renew_file(page, run, report):
-    """The page at this path, by the report at that path."""
+    """Updates the page at this path; report: path of the report."""
     link = os.path.relpath(Path(report).resolve(), page.resolve().parent)
     page.write_text(renew(page.read_text(encoding="utf-8"), run, link), encoding="utf-8")

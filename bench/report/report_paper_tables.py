@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/performance/results.md with a paper's figures: of a run, lines of Markdown, or none where the run
-does not have it."""
+"""The tables of docs/performance/results.md with figures of a paper: lines of Markdown for a run, or none if the run
+does not have the case."""
 import papers
 import phd_result
 from report_markdown import figure, table

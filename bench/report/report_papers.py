@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table at the top of docs/performance/results.md: biplane next to each of the five papers, from one run.
+"""The table at the top of docs/performance/results.md: biplane compared with each of the five papers, from one run.
 
-A row is (figure, what it shows, the paper's number, biplane's, command); rows that the run has no numbers for are not
-there. The papers' numbers are those of papers.py.
+A row is (figure, property, the paper's number, biplane's, command); rows without numbers in the run are omitted. The
+papers' numbers are those of papers.py.
 """
 import papers
 import phd_result
@@ -19,7 +19,7 @@ def share(part, whole):
 
 
 def at_percent(traffic):
-    """The step of as many alarms as the paper tells of, or None."""
+    """The step with the number of alarms of the paper, or None."""
     return next((t for t in traffic if t["percent"] == papers.ALARM_PERCENT), None)
 
 
@@ -45,7 +45,7 @@ def alarm(run):
 
 
 def most(curves):
-    """{N: goodput at most}"""
+    """{N: maximum goodput}"""
     return {c["n"]: papers.agg_share(c["n"]) * max(p["restored"] for p in c["points"]) for c in curves}
 
 
@@ -141,7 +141,7 @@ def lcl(run):
 
 
 def lcl_real(m):
-    """The same of gateways on a clock, for the longest turn and the most hops."""
+    """The same for gateways in real time, for the longest slot and the maximum number of hops."""
     runs = [r for r in (m or {"sweep": []})["sweep"] if r["lcl"]]
     if runs:
         r = max(runs, key=lambda r: (r["flows"][-1]["hops"], r["tau_ns"]))

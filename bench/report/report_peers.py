@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The second table at the top of docs/performance/results.md: biplane next to what its reader would run instead, from one run."""
+"""The second table at the top of docs/performance/results.md: biplane compared with alternative programs, from one
+run."""
 import peers_table
 import services_table
 
@@ -35,7 +36,7 @@ def service_figures(s):
 
 
 def by_peer(job, entries, is_ours, figures):
-    """Each of the peers next to each of biplane's drivers."""
+    """Each of the peers compared with each of biplane's drivers."""
     ours = "<br>".join(f"{driver(e['name'])}: {figures(e)}" for e in entries if is_ours(e["name"]))
     for e in entries:
         if e["name"] in NAMES and ours:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The sections of docs/performance/results.md: of which case, with which table and which picture."""
+"""The sections of docs/performance/results.md: case, table and figure of each."""
 
 from dataclasses import dataclass, field
 from typing import Callable
@@ -12,18 +12,18 @@ from report_markdown import failed
 @dataclass
 class Picture:
     script: str
-    names: list  # of what it draws
-    before: list = field(default_factory=list)  # arguments before the run's file
-    after: list = field(default_factory=list)  # and behind the pictures
+    names: list  # of the figures
+    before: list = field(default_factory=list)  # arguments before the result file
+    after: list = field(default_factory=list)  # arguments after the figures
     needs: list = field(default_factory=list)  # parts of the run without which it cannot be drawn
 
 
 @dataclass
 class Section:
     title: str
-    cases: str  # as scripts/bench calls them
+    cases: str  # names in scripts/bench
     text: str
-    table: Callable  # of the run: lines of Markdown, or none when the run does not have it
+    table: Callable  # function of the run: lines of Markdown, or none if the run does not have it
     picture: Picture
 
 
@@ -88,7 +88,7 @@ SECTIONS = [
 
 
 def failed_of(section, run):
-    """A sentence for each of its cases that failed; "..." are all that no section names."""
+    """A sentence for each of its cases that failed; "..." are all cases without a section."""
     named = section.cases.split()
     if "..." in named:
         others = {c for s in SECTIONS for c in s.cases.split()}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of the pages on speed, docs/performance/*.md, of a result of scripts/bench: lines of Markdown, or none where it does not
-have them."""
+"""The tables of the performance pages, docs/performance/*.md, from a result of scripts/bench: lines of Markdown, or
+none if the result does not have them."""
 from report_markdown import figure, table, text_of
 
 
@@ -15,7 +15,7 @@ def rates(run):
 
 
 def rates_of(*begin):
-    """The table of those rates whose cases are called so, or begin so where it ends in -."""
+    """The table of the rates of these cases; a name that ends in - is a prefix."""
     def chosen(case):
         return any(case == b or (b.endswith("-") and case.startswith(b)) for b in begin)
 
@@ -54,7 +54,7 @@ def transform_sockets(run):
 
 
 def variation(flows):
-    """Of 98 % of the frames of the flow where it is largest, us."""
+    """98 % range of the delays of the flow with the largest variation, us."""
     return max(f["p9900_ns"] - f["p0100_ns"] for f in flows) / 1e3
 
 
@@ -71,7 +71,7 @@ def lcl_hops(run):
 
 
 def lcl_late(run):
-    """Of the shortest and the longest turn."""
+    """For the shortest and the longest slot."""
     sweep = [r for r in (run.get("lcl_hops") or {}).get("sweep") or [] if r["lcl"]]
     ends = [f([r["tau_ns"] for r in sweep]) for f in (min, max)] if sweep else []
     rows = []

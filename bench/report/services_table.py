@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What bench/peers/peers measured of services, by programs of sockets and by biplane: as rows of a table."""
+"""The services in the output of bench/peers/peers, by socket programs and by biplane: as rows of a table."""
 import peers_table
 
 
 def cpu(step):
-    """The gateway's processes, in seconds of processor time for a million messages that arrived; None: no step."""
+    """CPU time of the gateway's processes, in seconds per million messages that arrived; None: no such step."""
     return None if step is None else peers_table.per_million(step, "arrived")["gateway"]
 
 
 def figures(s):
-    """Of one service by one program: kept up with, limit; latency in us: median, p99, p99.9; seconds a million at the
-    moderate rate, and at the most that was kept up with; seconds a second when idle; MiB, and of hugepages."""
+    """One service by one program: maximum rate without loss; latency in us: median, p99, p99.9; CPU seconds per million
+    at the moderate rate, and at the maximum rate; CPU seconds per second when idle; MiB, and MiB of hugepages."""
     m = s["moderate"]
     return [s["sustained"], s["limit"], *peers_table.times(m["latency"], 1), cpu(m), cpu(peers_table.best(s)), s["idle_cpu"],
             s["memory"]["memory_mib"], s["memory"]["hugepages_mib"]]

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Horizontal bars, each of one part or of several side by side, for pages of svg_chart.py.
+"""Horizontal bars, each with one part or with several side by side, for pages of svg_chart.py.
 
-    bars = StackedBars(0, 0, 440, 360, "title", "cycles a packet")
-    bars.bar("bridge", [("port_rx", 20.8), ("port_tx", 11.7)])
-    page.panels.append(bars)
+  bars = StackedBars(0, 0, 440, 360, "title", "cycles a packet")
+  bars.bar("bridge", [("port_rx", 20.8), ("port_tx", 11.7)])
+  page.panels.append(bars)
 
-The axis begins at 0. A part has the same colour in all bars, and stands in the legend below once, in the order in
-which parts came first. Behind each bar stands its sum.
+The axis begins at 0. A part has the same colour in all bars, and one entry in the legend below, in the order of first
+use. The sum is printed after each bar.
 """
 import math
 from xml.sax.saxutils import escape
 
 from svg_chart import LinearAxis
 
-# Twenty that can be told apart next to each other: Tableau's, dark and light in turn.
+# Twenty distinguishable neighboring colours: Tableau's, dark and light in turn.
 COLOURS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f",
            "#aec7e8", "#ffbb78", "#98df8a", "#ff9896", "#c5b0d5", "#c49c94", "#f7b6d2", "#9edae5", "#dbdb8d", "#c7c7c7"]
-SEEN = 0.002  # of the axis: narrower parts are not drawn
+SEEN = 0.002  # fraction of the axis: narrower parts are not drawn
 
 
 def short(value):
-    """With three digits."""
+    """Formatted with three digits."""
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -33,15 +33,15 @@ class StackedBars:
     LETTER = 6.6
 
     def __init__(self, x, y, width, height, title, x_label, decimals=0, colours=None, left=100):
-        """decimals: of the sums; None: as many as make three digits. colours: {part: colour}; others get the next of
-        COLOURS. left: room for the bars' names."""
+        """decimals: of the sums; None: three significant digits. colours: {part: colour}; other parts get the next of
+        COLOURS. left: space for the names of the bars."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.decimals = title, x_label, decimals
         self.left, self.bars = left, []
         self.colours = dict(colours or {})
 
     def bar(self, name, parts):
-        """parts: [(name, value)], of which none is negative."""
+        """parts: [(name, value)], no value is negative."""
         parts = list(parts)
         if any(value < 0 for _, value in parts):
             raise ValueError(f"{name}: a part below 0 can't be drawn: {parts}")
@@ -53,7 +53,7 @@ class StackedBars:
         return short(value) if self.decimals is None else f"{value:.{self.decimals + more}f}"
 
     def legend(self):
-        """[(x, row, part)]: those that are drawn and have a name, from left to right in as many rows as they need."""
+        """[(x, row, part)]: the parts that are drawn and have a name, from left to right in as many rows as needed."""
         drawn = [part for _, parts in self.bars for part, _ in parts if part]
         out, x, row = [], 0, 0
         for part in dict.fromkeys(drawn):

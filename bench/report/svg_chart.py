@@ -14,12 +14,12 @@ from xml.sax.saxutils import escape
 
 from svg_log import LogAxis, diamond, power
 
-# Eight steps from dark to light that colour-blind readers can tell apart (viridis).
+# Eight steps from dark to light that colour-blind readers can distinguish (viridis).
 STEPS = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#9fda3a", "#d9bd0a"]
 
 
 def round_step(most, ticks):
-    """A step of 1, 2 or 5 times a power of ten that reaches `most` in about so many."""
+    """A step of 1, 2 or 5 times a power of ten that reaches `most` in about `ticks` steps."""
     raw = most / ticks
     ten = 10 ** math.floor(math.log10(raw))
     return next(f * ten for f in (1, 2, 5, 10) if f * ten >= raw * 0.999)
@@ -30,7 +30,7 @@ def number(v):
 
 
 class LinearAxis:
-    """From 0, with what LogAxis has."""
+    """A linear axis from 0, with the interface of LogAxis."""
 
     def __init__(self, values, start, length):
         most = max(values) or 1
@@ -42,7 +42,7 @@ class LinearAxis:
         return self.start + self.length * value / (self.step * self.steps)
 
     def ticks(self):
-        """(place, what stands there)"""
+        """(position, label) of the ticks"""
         for i in range(self.steps + 1):
             yield self.at(i * self.step), number(i * self.step)
 
@@ -52,20 +52,20 @@ class Panel:
 
     def __init__(self, x, y, width, height, title, x_label, y_label, marks=True, aside=0, log=False,
                  log_across=False, right=False):
-        """aside: so much of the width, at the right, is the legend's; 0: it stands on the lines, at the left, or at the
-        right if so asked.
-        log, log_across: the axis upwards, or to the right, is logarithmic, from one power of ten to another."""
+        """aside: fraction of the width, at the right, for the legend; 0: the legend is above the lines, at the left, or
+        at the right if selected. log, log_across: the vertical or horizontal axis is logarithmic, from one power of
+        ten to another."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.y_label, self.marks = title, x_label, y_label, marks
         self.aside, self.log, self.log_across, self.right = aside, log, log_across, right
         self.lines, self.single = [], []
 
     def line(self, name, points, colour, dashed=False, width=1.8):
-        """name: in the legend, which has none that is empty."""
+        """name: in the legend; an empty name has no entry."""
         self.lines.append((name, sorted(points), colour, dashed, width))
 
     def points(self, name, points, colour):
-        """Figures of somebody else: diamonds, without a line between them."""
+        """Figures from another source: diamonds, without a line between them."""
         self.single.append((name, sorted(points), colour))
 
     def svg(self):
@@ -111,7 +111,7 @@ class Panel:
         return 40 + 7 * max((len(n[0]) for n in self.lines + self.single), default=0)
 
     def legend(self, x, y):
-        # the highest line first, as they lie
+        # the highest line first, as in the plot
         named = sorted((n for n in self.lines if n[0]), key=lambda n: -n[1][-1][1]) + [n for n in self.single if n[0]]
         if not named:
             return []

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Panels with logarithmic axes, for pages of svg_chart.py: lines, and bars of which one lies on another.
+"""Panels with logarithmic axes, for pages of svg_chart.py: lines, and bars drawn on top of each other.
 
-    page.panels.append(LogLines(0, 0, 440, 360, "title", "x", "y"))
-    page.panels[-1].line("vector", [(x, y), ...], colour)
-    page.panels[-1].points("paper", [(x, y), ...], colour)
-    page.panels.append(LogBars(0, 0, 440, 360, "title", "x"))
-    page.panels[-1].bar("vector", light=30.1, dark=2.9)
-    page.panels[-1].mark("what is asked for", 1e6)
+  page.panels.append(LogLines(0, 0, 440, 360, "title", "x", "y"))
+  page.panels[-1].line("vector", [(x, y), ...], colour)
+  page.panels[-1].points("paper", [(x, y), ...], colour)
+  page.panels.append(LogBars(0, 0, 440, 360, "title", "x"))
+  page.panels[-1].bar("vector", light=30.1, dark=2.9)
+  page.panels[-1].mark("required time", 1e6)
 
-Axes go from one power of ten to another around all that is drawn.
+Axes range from the power of ten below all values to the one above.
 """
 import math
 from xml.sax.saxutils import escape
@@ -26,7 +26,7 @@ def power(exponent, unit=""):
 
 
 def diamond(x, y, colour):
-    """Hollow, so that what lies under it is seen."""
+    """Hollow, so that points below it are visible."""
     return f'<path d="M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5 -5z" fill="#fff" fill-opacity="0.6" stroke="{colour}" stroke-width="1.6"/>'
 
 
@@ -40,7 +40,7 @@ class LogAxis:
         return self.start + self.length * (math.log10(value) - self.low) / (self.high - self.low)
 
     def ticks(self):
-        """(place, exponent) of the powers of ten, and (place, None) of what is between them."""
+        """(position, exponent) of the powers of ten, and (position, None) of the minor ticks."""
         for exponent in range(self.low, self.high + 1):
             yield self.at(10 ** exponent), exponent
             if exponent < self.high:
@@ -60,7 +60,7 @@ class LogLines:
         self.lines.append((name, sorted(points), colour, dashed))
 
     def points(self, name, points, colour):
-        """Figures of somebody else: diamonds, without a line between them."""
+        """Figures from another source: diamonds, without a line between them."""
         self.single.append((name, points, colour))
 
     def svg(self):
@@ -102,12 +102,12 @@ class LogLines:
 
 
 class LogBars:
-    """Horizontal bars; the dark part of each lies over its light one, and begins where that does."""
+    """Horizontal bars; the dark part of each is drawn over its light one, and begins at the same position."""
     LEFT, RIGHT, TOP, BOTTOM = 144, 60, 34, 64
     DARK, LIGHT = "#365c8d", "#a9c4de"
 
     def __init__(self, x, y, width, height, title, x_label, dark, light):
-        """dark, light: what each part is, for the legend."""
+        """dark, light: names of the parts, for the legend."""
         self.x, self.y, self.width, self.height = x, y, width, height
         self.title, self.x_label, self.dark, self.light = title, x_label, dark, light
         self.bars, self.marks = [], []
@@ -116,7 +116,7 @@ class LogBars:
         self.bars.append((name, light, dark))
 
     def mark(self, name, value):
-        """A line upwards, with its name next to it."""
+        """A vertical line, with its name next to it."""
         self.marks.append((name, value))
 
     def svg(self):
