@@ -15,8 +15,8 @@
 
 #define STREAMS_MIN 1024u
 #define STREAMS_MAX 65536u
-/* So many of a hundred messages must have left in full aggregates: the rest is what a worker that
- * lost its processor for a while finds overdue. */
+/* Minimum percentage of messages that must leave in full aggregates. The rest leaves in overdue
+ * aggregates after the worker was descheduled for a while. */
 #define FULL_PERCENT 99u
 
 static void die(const char *what, const char *why)
@@ -39,8 +39,8 @@ bool bench_agg_fits(const struct bench_agg *a)
 void bench_agg_configuration(const struct bench_agg *a, FILE *f)
 {
 	const char *format = a->lin2018 ? "lin2018" : "full";
-	/* Each of many streams gets a message after all others: at the default of 1 ms, none would
-	 * ever be full. */
+	/* With many streams, the next message of a stream arrives after those of all others: with
+	 * the default delay of 1 ms no aggregate would become full. */
 	const char *delay = a->streams > 1 ? "1s" : "1ms";
 	const bool both = a->rates != NULL;
 
@@ -112,7 +112,7 @@ const _Atomic uint64_t *bench_agg_messages(const struct bench_agg *a, const stru
 				    : &shm->port_stats[0].rx_packets;
 }
 
-/* ---- both ends ---- */
+/* ---- encapsulation and decapsulation in one worker ---- */
 
 void bench_agg_sweep(
 	struct bench_agg *a, const struct bp_shm *shm, pthread_t worker, double seconds)
@@ -123,9 +123,9 @@ void bench_agg_sweep(
 	bench_sweep(&a->wire, a->rates, worker, seconds, figures, RTE_DIM(figures));
 }
 
-/* ---- what the counters say ---- */
+/* ---- counter checks ---- */
 
-/* What may not happen: says what did. */
+/* Reports a counter value that must not occur. */
 static bool none_of(const uint64_t *v, bp_counter_group_t g)
 {
 	bool none = true;
@@ -156,7 +156,7 @@ static bool aggregated(const struct bench_agg *a, const struct bp_shm *shm, uint
 	};
 	const uint64_t *v = shm->counters[0].v;
 	const struct bp_agg_stats *s = &shm->agg.stats[0];
-	/* in aggregates that left full, or that were not full yet */
+	/* messages in full aggregates, or in aggregates that are still being filled */
 	const uint64_t well = a->aggregate * (a->full + RTE_MAX(a->streams, 1u));
 	const uint64_t sent = atomic_load(&shm->port_stats[1].tx_packets);
 
@@ -197,7 +197,7 @@ bool bench_agg_report(const struct bench_agg *a, const struct bp_shm *shm, uint6
 		const uint64_t messages = atomic_load(&a->wire.offered) -
 					  atomic_load(&a->wire.lost) - a->wire.waiting;
 
-		/* at a low rate the time is up before an aggregate is full, which is right */
+		/* at a low rate the delay expires before an aggregate is full, which is correct */
 		ok = ok && v[BP_C_ENCAP_MESSAGE] == messages && v[BP_C_DECAP_MESSAGE] == messages &&
 		     frames == messages && atomic_load(&a->wire.no_mbuf) == 0;
 		printf(", \"messages\": %" PRIu64, messages);

@@ -12,10 +12,11 @@
 
 #define HOPS 64u
 #define STREAM 0x5eedu
-#define GATEWAY 0x0a0000feu /* 10.0.0.254: the aggregate's own source */
+#define GATEWAY 0x0a0000feu /* 10.0.0.254: source address of aggregates */
 #define MTU_UDP (1500u - BP_IP4_HDR - 8u)
 
-/* Who sends message `i`: each of them 37 places behind the one before, so all take their turn. */
+/* The sender of message `i`: each is 37 positions after the previous one, so that all senders
+ * alternate. */
 static struct bp_agg_sender sensor(uint32_t i)
 {
 	const uint32_t s = i * 37 % BENCH_AGG_SENSORS;
@@ -35,7 +36,7 @@ static void payload(uint32_t i, uint8_t *p)
 	memcpy(p + BP_AGG_LIN2018_HEADER + 4, text, 12);
 }
 
-/* Headers around the UDP payload that is there already. Returns the frame's length. */
+/* Adds headers to the UDP payload in the frame. Returns the frame length. */
 static uint32_t wrap(uint8_t *frame, const struct bp_agg_sender *from, uint32_t payload_len)
 {
 	static const uint8_t head[14] = {2, 0, 0, 0, 2, 1, 2, 0, 0, 0, 1, 1, 8, 0};

@@ -15,16 +15,16 @@
 
 #define BATCH 64u
 #define OWN 0x0a000001u      /* 10.0.0.1 */
-#define RESTORED 0x0a030014u /* 10.3.0.20: where restored messages go */
+#define RESTORED 0x0a030014u /* 10.3.0.20: destination of restored messages */
 #define MOST 8u              /* N */
 #define MESSAGE BENCH_AGG_PAYLOAD
 #define AGGREGATE BP_AGG_LIN2018_LEN(MOST)
 #define DELAY_NS 1000000u
-#define LAG_NS 100000 /* by so much the sender has fallen behind: others have its processor */
+#define LAG_NS 100000 /* the sender is late by this much: it was descheduled */
 #define PAUSE_NS 1000000
 #define SOCKET_BYTES (8 << 20)
 
-/* Datagrams of one direction, which one system call receives or sends. */
+/* Datagrams of one recvmmsg() or sendmmsg() call. */
 struct batch {
 	unsigned n;
 	struct mmsghdr head[BATCH];
@@ -35,9 +35,9 @@ struct gateway {
 	struct bench_agg_socket_gateway *n;
 	int messages_in, aggregates_out, aggregates_in, messages_out;
 	uint64_t now_ns;
-	/* the aggregate that is being filled is datagram out.n */
+	/* the open aggregate is datagram out.n */
 	unsigned filled;
-	uint64_t since_ns; /* its oldest message came then */
+	uint64_t since_ns; /* arrival of its oldest message */
 	struct batch in, out, back_in, back_out;
 	uint8_t in_bytes[BATCH][2048], out_bytes[BATCH][AGGREGATE];
 	uint8_t back_in_bytes[BATCH][2048], back_out_bytes[BATCH][MOST * MESSAGE];
@@ -57,7 +57,7 @@ static void add(_Atomic uint64_t *n, uint64_t by)
 		n, atomic_load_explicit(n, memory_order_relaxed) + by, memory_order_relaxed);
 }
 
-/* Sends a batch, each of whose datagrams has `each` messages; counts what the kernel took. */
+/* Sends a batch with `each` messages per datagram; counts those that the kernel accepted. */
 static void send_batch(
 	struct gateway *g, int fd, struct batch *b, _Atomic uint64_t *sent, unsigned each)
 {
@@ -70,7 +70,7 @@ static void send_batch(
 	b->n = 0;
 }
 
-/* ---- the first end ---- */
+/* ---- encapsulation ---- */
 
 static void close_aggregate(struct gateway *g)
 {
@@ -83,7 +83,7 @@ static void close_aggregate(struct gateway *g)
 		send_batch(g, g->aggregates_out, b, &g->n->aggregates, 1);
 }
 
-/* Returns whether there was something to do. */
+/* Returns whether there was work. */
 static bool aggregate(struct gateway *g)
 {
 	const int got = recvmmsg(g->messages_in, g->in.head, BATCH, MSG_DONTWAIT, NULL);
@@ -110,14 +110,14 @@ static bool aggregate(struct gateway *g)
 		const unsigned open = g->out.n;
 
 		send_batch(g, g->aggregates_out, &g->out, &g->n->aggregates, 1);
-		if (g->filled != 0) /* the open one becomes the first */
+		if (g->filled != 0) /* the open aggregate becomes the first */
 			memcpy(g->out_bytes[0], g->out_bytes[open], AGGREGATE);
 	}
 	add(&g->n->taken, got > 0 ? (unsigned)got : 0);
 	return got > 0;
 }
 
-/* ---- the other end ---- */
+/* ---- decapsulation ---- */
 
 static void put_message(uint8_t *to, const uint8_t *message)
 {
@@ -137,7 +137,7 @@ static void restore_each(struct gateway *g, const struct bp_agg_lin2018 *a)
 	}
 }
 
-/* All of them as one datagram, which the kernel cuts into messages. */
+/* All messages as one datagram, which the kernel segments (UDP_SEGMENT). */
 static void restore_segments(struct gateway *g, const struct bp_agg_lin2018 *a)
 {
 	struct batch *b = &g->back_out;
@@ -208,7 +208,7 @@ static void point(struct batch *b, uint8_t *bytes, size_t stride)
 	}
 }
 
-/* Until a datagram comes, or the aggregate that is being filled has to leave. */
+/* Waits until a datagram arrives or the open aggregate is due. */
 static void wait_for_work(const struct gateway *g)
 {
 	struct pollfd p[] = {{.fd = g->messages_in, .events = POLLIN},

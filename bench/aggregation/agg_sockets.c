@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Figure 12 of Lin et al. (2018): what a program of ordinary sockets
- * (bench/aggregation/agg_socket_gateway.h) restores of the messages that it is offered.
+ * Figure 12 of Lin et al. (2018) for a socket program (bench/aggregation/agg_socket_gateway.h):
+ * restored messages/s at a list of offered rates.
  *
  *   agg_sockets [--one-by-one] N SECONDS RATE...
  *
- * Restored messages of one aggregate leave in one piece (UDP_SEGMENT), which is faster; with
- * --one-by-one each is a datagram of sendmmsg(). The program has a processor of its own. Another
- * process, on another processor, sends it messages at each RATE a second in turn; restored messages
- * go to a network card that drops them (a tap). All rates are per second of the program's processor
- * time: while others have the core nothing is sent, as at bench/lcl/wire.h. `offered` is what was
- * really sent. What the sender cannot send in time is not offered.
+ * The restored messages of one aggregate leave in one call (UDP_SEGMENT), which is faster; with
+ * --one-by-one each is a datagram of sendmmsg(). The program has a core of its own. A sender
+ * process on another core offers messages at each RATE (messages/s) in turn; restored messages go
+ * to a tap interface, which drops them. All rates are per second of CPU time of the program: while
+ * it is descheduled, nothing is sent (see bench/lcl/wire.h). `offered` is the number of messages
+ * sent; messages that the sender cannot send in time are not offered.
  *
- * In the program's favour: the kernel's half of receiving messages is done on the sender's
- * processor, loopback checks no checksum, and the card costs nothing. Prints one JSON object. Fails
- * when what was sent is not what was restored and what its sockets had no room for.
+ * The setup favours the program: the kernel receives on the core of the sender, loopback does not
+ * verify checksums, and the interface costs nothing. Prints one JSON object. Fails if the messages
+ * sent are not all restored or counted as socket drops.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,15 +34,15 @@
 #include "bench/aggregation/agg_socket_gateway.h"
 #include "bench/harness/phd_lab.h"
 
-#define PIECE 42u  /* messages in one call; divides BENCH_AGG_MESSAGES */
-#define RING 1024u /* due and not sent: what exceeds it is not offered */
-#define SETTLE 0.2 /* of the time of a measurement, before it begins */
+#define PIECE 42u  /* messages per call; divides BENCH_AGG_MESSAGES */
+#define RING 1024u /* limit of due and unsent messages: those above it are not offered */
+#define SETTLE 0.2 /* warm-up time before the measurement */
 #define PATIENCE_NS 5000000000ull
 
 struct sender {
 	int fd;
 	struct bench_agg_socket_gateway *gateway;
-	uint32_t next; /* message of payload[] */
+	uint32_t next; /* index of the message in payload[] */
 	uint64_t sent;
 	uint8_t payload[BENCH_AGG_MESSAGES * BENCH_AGG_PAYLOAD];
 };
@@ -77,7 +77,7 @@ static void open_sender(struct sender *s)
 	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bench_must(s->fd >= 0 && connect(s->fd, (struct sockaddr *)&to, sizeof(to)) == 0, "sender",
 		strerror(errno));
-	/* The kernel makes datagrams of a longer one: a sender that is faster than the gateway. */
+	/* The kernel segments a longer datagram: the sender is then faster than the gateway. */
 	bench_must(setsockopt(s->fd, SOL_UDP, UDP_SEGMENT, &segment, sizeof(segment)) == 0,
 		"sender", strerror(errno));
 	for (uint32_t i = 0; i < BENCH_AGG_MESSAGES; i++) {
@@ -109,7 +109,7 @@ static struct moment look(const struct sender *s)
 		.aggregates = atomic_load(&s->gateway->aggregates)};
 }
 
-/* So many messages a second, for so much of the gateway's processor time. */
+/* Sends messages at a rate for the given CPU time of the gateway. */
 static void send_for(struct sender *s, double rate, double ns)
 {
 	uint64_t now = atomic_load(&s->gateway->cpu_ns), last = now;
@@ -130,7 +130,7 @@ static void send_for(struct sender *s, double rate, double ns)
 	}
 }
 
-/* Whether all that was sent is accounted for, and every message that was taken was restored. */
+/* Whether all messages sent are accounted for, and all received ones were restored. */
 static bool settled(const struct sender *s, const struct bench_agg_socket_gateway *n)
 {
 	const uint64_t end = bench_now_ns() + PATIENCE_NS;

@@ -8,7 +8,7 @@
 #include "proto/net/crc32c.h"
 #include "proto/net/frame.h"
 
-/* A UDP checksum after a change: 0 would say that there is none (RFC 768). */
+/* Updates a UDP checksum; 0 would mean no checksum (RFC 768). */
 static inline void udp_sum_move(uint8_t *frame, uint64_t change)
 {
 	uint8_t *p = frame + BENCH_AT_UDP_SUM;

@@ -5,24 +5,24 @@
 #include <rte_ethdev.h>
 
 /*
- * What a capture that is replayed in a loop cannot hold, as receive callbacks that only the
- * benchmark installs. Checksums stay right. What they cost is part of the figure.
+ * Changes to the frames of a replayed capture, as receive callbacks that only the benchmark
+ * installs. Checksums stay correct. Their cost is part of the result.
  */
 
 /*
- * Aggregates in format full: a stream whose numbers continue. Replayed as they are, all but the
- * first pass would be duplicates, or too old to tell, and the reader's memory of what came would
- * never move on as it does in life.
+ * Aggregates in format full with continuing sequence numbers. A plain replay would contain only
+ * duplicates and stale aggregates after its first pass, and the window of sequence numbers would
+ * not advance.
  */
 struct bench_agg_sequence {
-	uint32_t next; /* sequence number */
+	uint32_t next; /* next sequence number */
 };
 uint16_t bench_agg_sequence_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);
 
 /*
- * Messages to many servers, each to any of them: a stream is met in a random order, and streams are
- * not in step, which would fill all aggregates in the same pass.
+ * Messages to random servers: the streams occur in a random order and are not synchronised, so that
+ * not all aggregates become full in the same pass.
  */
 struct bench_agg_servers {
 	uint32_t n; /* addresses from BENCH_AGG_STREAMS on, at most 65,536 */

@@ -16,7 +16,7 @@
 #define SOCKET_BYTES (32 << 20)
 #define PATIENCE_MS 3000
 
-/* From the standard's side: nothing of the gateway's codec. */
+/* Written from the standard: uses nothing of the gateway's codec. */
 
 /* SpO2 and pulse rate as SFLOAT with an absolute time. */
 static const uint8_t config[] = {0xe7, 0, 0, 0x70, 0, 0x6e, 0, 1, 1, 1, 0, 0x68, 0, 0, 0xff, 0xff,
@@ -25,14 +25,14 @@ static const uint8_t config[] = {0xe7, 0, 0, 0x70, 0, 0x6e, 0, 1, 1, 1, 0, 0x68,
 	0x0c, 0, 2, 0, 8, 0x0a, 0x4c, 0, 2, 9, 0x90, 0, 8, 0, 6, 0, 0x0a, 0, 4, 0, 0x24, 9, 0x2f, 0,
 	4, 0, 2, 0x48, 0x1a, 0x0a, 0x46, 0, 2, 0x40, 0x40, 9, 0x96, 0, 2, 0x0a, 0xa0, 0x0a, 0x55, 0,
 	0x0c, 0, 2, 0, 8, 0x0a, 0x4c, 0, 2, 9, 0x90, 0, 8};
-/* Its MDS: the specialisation 10404 alone. */
+/* Its MDS: only the specialisation 10404. */
 static const uint8_t mds[] = {0xe7, 0, 0, 0x1a, 0, 0x18, 0, 0, 2, 3, 0, 0x12, 0, 0, 0, 1, 0, 0x0c,
 	0x0a, 0x5a, 0, 8, 0, 1, 0, 4, 0x10, 4, 0, 1};
 #define AT_INVOKE_ID 6
 
 enum { AARE = 0xe300, PRST = 0xe700, CONFIGURED = 0x0201, GET = 0x0103 };
 
-/* A datagram's place. */
+/* The buffer of a datagram. */
 struct place {
 	struct bench_association_place head;
 	uint8_t apdu[APDU_MAX];
@@ -93,7 +93,7 @@ static void flush(struct devices *d)
 	d->n_out = 0;
 }
 
-/* Device `i` sends an APDU, which is returned to be changed. */
+/* Sends an APDU from device `i`; returns the copy, to be modified. */
 static uint8_t *say(struct devices *d, uint32_t i, const uint8_t *apdu, size_t len)
 {
 	struct place *p;
@@ -119,7 +119,7 @@ static void begin_next(struct devices *d)
 	l->begun++;
 }
 
-/* Which device a datagram is for. */
+/* The device that a datagram is for. */
 static uint32_t device_of(const struct mmsghdr *m)
 {
 	struct in_pktinfo to = {0};

@@ -11,7 +11,7 @@
 #include "bench/health/phd_place.h"
 #include "proto/net/ip.h"
 
-#define NEW_FIRST (BENCH_PHD_FIRST + (1u << 21)) /* addresses of those that come */
+#define NEW_FIRST (BENCH_PHD_FIRST + (1u << 21)) /* source addresses of the devices */
 #define NEW_MAX (1u << 21)
 #define AT_UDP (BP_ETHER_HDR + BP_IP4_HDR)
 
@@ -27,7 +27,7 @@ static void must(bool ok, const char *what, const char *why)
 
 /* ---- the messages ---- */
 
-/* Two of each device: its AARQ, and its configuration. */
+/* Two per device: its AARQ, and its configuration. */
 static void make(void *user, struct rte_mbuf *m, uint64_t number)
 {
 	const struct bench_control_phd *c = user;
@@ -45,7 +45,7 @@ static void make(void *user, struct rte_mbuf *m, uint64_t number)
 	m->pkt_len = len;
 }
 
-/* A datagram of the first of them, without a UDP checksum. Returns the frame's length. */
+/* Builds a datagram of the first device, without a UDP checksum. Returns the frame length. */
 static uint32_t make_frame(const uint8_t *apdu, uint32_t len, uint8_t frame[256])
 {
 	uint8_t whole[BENCH_PHD_FRAME_MAX];
@@ -73,7 +73,7 @@ static void look(void *user)
 	event_base_loop(c->base, EVLOOP_NONBLOCK);
 }
 
-/* The service's own timer ends it after 100 ms at the latest. */
+/* The timer of the service ends the wait after 100 ms at the latest. */
 static void wait_and_look(void *user)
 {
 	struct bench_control_phd *c = user;
@@ -81,7 +81,7 @@ static void wait_and_look(void *user)
 	event_base_loop(c->base, EVLOOP_ONCE);
 }
 
-/* An AARQ counts when it was read, a configuration when its session operates. */
+/* An AARQ is counted when it was read, a configuration when its session is operating. */
 static uint64_t applied(void *user)
 {
 	const struct bench_control_phd *c = user;
@@ -100,7 +100,7 @@ static struct bp_address address4(uint32_t a)
 	return out;
 }
 
-/* What the kernel needs for its answers to devices, and for requests to the CSE. */
+/* The routes and neighbors that the kernel needs for answers to devices and requests to the CSE. */
 static void make_routes(struct bench_control *c, int devices, int cloud)
 {
 	const struct bp_address router = address4(BENCH_CONTROL_OWN + 1);

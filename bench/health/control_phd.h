@@ -9,21 +9,21 @@
 #include "shm/layout.h"
 
 /*
- * Messages that are associations and configurations, in turn: each device that comes is a new one,
- * and the product's own service takes it up, store and all, on the tables that the worker reads.
- * The CSE does not answer it.
+ * Control messages of health devices: associations and configurations in turn. Each device is new,
+ * and the service of the control plane registers it, including its store, on the tables that the
+ * worker reads. The CSE does not answer.
  */
 struct bench_control_phd {
 	struct event_base *base;
 	struct bp_phd_service *service;
 	const struct bp_phd_tables *t;
-	uint32_t before;                /* sessions that were there */
+	uint32_t before;                /* sessions at the start */
 	uint8_t aarq[256], config[256]; /* frames */
 	uint32_t aarq_len, config_len;
 };
 
-/* Before bench_control_start(), after bench_phd_sessions(). `store`: path of the store's file. Ends
- * the process when something is refused. */
+/* Call it after bench_phd_sessions() and before bench_control_start(). `store`: path of the store's
+ * file. Terminates the process on failure. */
 void bench_control_phd(struct bench_control *c, struct bench_control_phd *p, struct bp_shm *shm,
 	const struct bp_config *config, struct rte_mempool *pool);
 void bench_control_phd_end(struct bench_control_phd *p);

@@ -12,7 +12,7 @@
 #include "dataplane/health/worker.h"
 
 #define SESSIONS_MIN 65536u
-#define NEWCOMERS (1u << 20) /* where devices associate meanwhile */
+#define NEWCOMERS (1u << 20) /* used by devices that associate during the measurement */
 
 static void die(const char *what, const char *why)
 {
@@ -40,7 +40,7 @@ void bench_phd_configuration(const struct bench_phd *p, FILE *f)
 			p->store);
 }
 
-/* The thousand frames that the wire brings in turn. */
+/* The thousand frames that the wire generates in turn. */
 static void make_wire(struct bench_phd *p, struct rte_mempool *pool)
 {
 	p->frames = calloc(BENCH_PHD_DEVICES, BENCH_PHD_FRAME_MAX);
@@ -78,7 +78,7 @@ unsigned bench_phd_queues(const struct bench_phd *p, struct bp_rx_queue queues[2
 	return p->stored ? 2 : 1;
 }
 
-/* Responses that came after the worker's last turn. */
+/* Responses received after the last poll of the worker. */
 static uint64_t count_rest(void)
 {
 	struct rte_mbuf *m[BP_RX_BURST];
@@ -92,7 +92,7 @@ static uint64_t count_rest(void)
 	return all;
 }
 
-/* Every request came back, and whoever waited for it was answered. */
+/* Checks that every request was returned, and every waiting device answered. */
 static bool all_stored(const struct bench_phd *p, const struct bp_shm *shm)
 {
 	const uint64_t *v = shm->counters[0].v;
@@ -124,7 +124,7 @@ bool bench_phd_report(const struct bench_phd *p, const struct bp_shm *shm, uint6
 	bool ok = v[BP_C_PHD_REPORTS] == reports && v[BP_C_CSE_REQUESTS] == instances &&
 		  v[BP_C_PHD_OBSERVATIONS] == 2 * reports && v[BP_C_PHD_DUPLICATES] == 0;
 
-	/* the control plane has its own words with the CSE */
+	/* the control plane sends requests of its own to the CSE */
 	ok = ok && (p->store != NULL ? sent >= instances : sent == instances);
 
 	printf(", \"sessions\": %" PRIu32 ", \"apdu\": %" PRIu32 ", \"reports\": %" PRIu64
@@ -135,7 +135,7 @@ bool bench_phd_report(const struct bench_phd *p, const struct bp_shm *shm, uint6
 		ok = all_stored(p, shm) && ok;
 	if (p->wire.rate > 0) {
 		print_wire(&p->wire);
-		/* what still lies in the ring came after the last turn */
+		/* frames still in the ring arrived after the last poll */
 		ok = ok && atomic_load(&p->wire.no_mbuf) == 0 &&
 		     p->input.made + p->wire.waiting + atomic_load(&p->wire.lost) ==
 			     atomic_load(&p->wire.offered);

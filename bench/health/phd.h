@@ -11,17 +11,18 @@
 #include "dataplane/workers/graph.h"
 
 /*
- * Reports of health devices in, requests to the CSE out. From the capture as fast as the worker
- * takes them, or (wire.rate) from bench/lcl/wire.h, which loses what the worker does not take in
- * time.
+ * Health device benchmark: reports in, requests to the CSE out. Frames come from the capture as
+ * fast as the worker polls, or (wire.rate) from the rate generator of bench/lcl/wire.h, whose ring
+ * overflows if the worker is too slow.
  */
 struct bench_phd {
 	uint32_t sessions; /* 0: no health devices */
-	uint32_t apdu;     /* bytes of a report */
-	bool each;         /* an instance an object */
+	uint32_t apdu;     /* bytes per report */
+	bool each;         /* one content instance per object */
 	bool stored;       /* the CSE answers */
-	bool mixed;        /* the frames come from another (bench/mix/mix.h) */
-	const char *store; /* file of the control plane's, where it takes devices up meanwhile */
+	bool mixed;        /* the frames come from bench/mix/mix.h */
+	const char *store; /* store of the control plane, which registers devices during the
+			      measurement */
 	struct bench_wire wire;
 	struct bench_phd_input input;
 	struct bench_phd_cse cse;
@@ -32,14 +33,14 @@ struct bench_phd {
 const char *bench_phd_cse_device(const struct bench_phd *p);
 void bench_phd_configuration(const struct bench_phd *p, FILE *f);
 
-/* The ports are started, and `writer` led the routes of bench_routes_set_up(). Of the worker all
- * but `health` and the graph is there. Ends the process when something is refused. */
+/* Call it after the ports are started and the routes of bench_routes_set_up() are in `writer`. The
+ * worker is complete except for `health` and the graph. Terminates the process on failure. */
 void bench_phd_set_up(struct bench_phd *p, struct bp_worker *w, const struct bp_config *c,
 	struct bp_fib_writer *writer, struct rte_mempool *pool);
-/* Receive queues of the worker; returns how many. */
+/* Sets the receive queues of the worker; returns their number. */
 unsigned bench_phd_queues(const struct bench_phd *p, struct bp_rx_queue queues[2]);
-/* After the worker has ended: whether its counters prove the work; prints members of a JSON object.
- * `others`: frames of port 0 that were made something else by others. */
+/* Call it after the worker has ended: checks the counters and prints members of a JSON object.
+ * `others`: frames of port 0 that other callbacks replaced. */
 bool bench_phd_report(const struct bench_phd *p, const struct bp_shm *shm, uint64_t others);
 
 #endif

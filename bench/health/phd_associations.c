@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How many devices a second the control plane takes up: its real service, with sockets, store and
- * provisioning, in a process of its own, and devices in another (bench/health/association_load.h),
- * in a network namespace that ends with them. A device has associated when its AARQ and its
- * configuration were accepted and its MDS was asked for.
+ * Maximum association rate: the service of the control plane with sockets, store and provisioning
+ * in one process, and devices in another (bench/health/association_load.h), in a network namespace
+ * that ends with them. A device is associated when its AARQ and its configuration were accepted and
+ * its MDS was requested.
  *
  *   phd_associations SINK DIRECTORY [--devices N (100000)] [--seconds S (5)] [--under-way N (1024)]
  *
- * SINK is biplane-cse-sink, which stands for the CSE: provisioning continues at the client's own
- * pace. Prints one JSON object. Fails when a device was not answered as the standard says, or when
- * the session table or the store's file has not all of them.
+ * SINK is biplane-cse-sink, which replaces the CSE: provisioning continues at the rate of the
+ * client. Prints one JSON object. Fails if the answers to a device do not conform to the standard,
+ * or if a device is missing in the session table or in the store's file.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -31,7 +31,7 @@
 
 #define SECOND_NS 1000000000ull
 #define PATIENCE_NS (5 * SECOND_NS)
-#define OXIMETER 4100 /* what bench/health/association_load.c's devices are */
+#define OXIMETER 4100 /* the type of the devices of bench/health/association_load.c */
 #define SESSIONS_MAX (1u << 20)
 #define CSE "10.0.0.2"
 
@@ -41,9 +41,9 @@ struct options {
 	double seconds;
 };
 
-/* ---- the place ---- */
+/* ---- network namespace ---- */
 
-/* A namespace that has the CSE's address too. */
+/* A namespace that also has the CSE's address. */
 static void make_place(void)
 {
 	static struct bench_kernel kernel;
@@ -69,7 +69,7 @@ static pid_t start_sink(const struct options *o)
 	return -1;
 }
 
-/* ---- the control plane's side ---- */
+/* ---- control plane process ---- */
 
 static struct bp_config *configure(const struct options *o)
 {
@@ -104,7 +104,7 @@ static void stop(evutil_socket_t signal, short what, void *arg)
 	event_base_loopbreak(arg);
 }
 
-/* Until SIGTERM; then the store writes what waits. */
+/* Runs until SIGTERM; then the store writes pending rows. */
 static pid_t start_service(struct bp_shm *shm, const struct bp_config *c)
 {
 	struct bp_phd_service_setup setup = {.config = c,
@@ -154,7 +154,7 @@ static void end(pid_t pid, const char *what)
 		what, "did not end well");
 }
 
-/* Until the service has read the last answers, which say what the devices are; no longer than some
+/* Waits until the service has read the last answers, with the types of the devices; at most a few
  * seconds. */
 static void await_told(const struct bp_phd_tables *t)
 {
@@ -170,7 +170,7 @@ static void await_told(const struct bp_phd_tables *t)
 	}
 }
 
-/* What a process has of memory that is its own, without the segment: bytes. */
+/* Private memory of a process without the segment, bytes. */
 static double own_memory(pid_t pid)
 {
 	char path[64], line[128];
@@ -187,7 +187,7 @@ static double own_memory(pid_t pid)
 	return (double)kib * 1024;
 }
 
-/* ---- what the file says ---- */
+/* ---- check of the store's file ---- */
 
 static uint64_t number(sqlite3 *db, const char *query)
 {
@@ -203,7 +203,7 @@ static uint64_t number(sqlite3 *db, const char *query)
 	return n;
 }
 
-/* Devices whose session the store has, and whose configuration and specialisation it knows. */
+/* The number of devices whose session, configuration and specialisation are in the store. */
 static uint64_t stored(const char *directory)
 {
 	char path[300];

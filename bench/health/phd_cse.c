@@ -16,8 +16,9 @@
 #define ANSWER (sizeof(options) + 12)
 
 /*
- * As a CSE answers with rcn=0: Content-Format 50, time stamp (259), release (271), request
- * identifier (283), response status code 2001 (307). The identifier is the token in hexadecimal.
+ * The options of a response with rcn=0: Content-Format 50, originating time stamp (259), release
+ * (271), request identifier (283), response status code 2001 (307). The identifier is the token in
+ * hexadecimal.
  */
 static const uint8_t options[] = {0xc1, 0x32, 0xdd, 0xea, 0x09, '2', '0', '2', '6', '1', '1', '2',
 	'1', 'T', '0', '1', '3', '2', '4', '8', ',', '2', '9', '0', '4', '6', '8', 0xc1, '4', 0xcd,
@@ -44,7 +45,7 @@ static void write_identifier(uint8_t *p)
 	}
 }
 
-/* Lengths and checksums of a datagram of `len` bytes of payload. */
+/* Sets the lengths and checksums of a datagram with `len` bytes of payload. */
 static void seal(uint8_t *p, uint32_t len)
 {
 	uint8_t *ip = p + BP_ETHER_HDR, *udp = p + AT_UDP;
@@ -72,7 +73,7 @@ static bool answer(struct rte_mbuf *m)
 		bp_be16(p + AT_UDP + 2) != CSE_PORT || p[AT_COAP] != CON_TOKEN8 ||
 		p[AT_COAP + 1] != POST)
 		return false;
-	/* back to where it came from: the next hop's addresses are those of our own port */
+	/* to the sender: the next hop's addresses are those of our own port */
 	swap(p, p + 6, 6);
 	swap(p + BP_ETHER_HDR + BP_IP4_SRC, p + BP_ETHER_HDR + BP_IP4_DST, 4);
 	swap(p + AT_UDP, p + AT_UDP + 2, 2);

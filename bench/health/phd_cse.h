@@ -5,15 +5,14 @@
 #include <rte_ethdev.h>
 
 /*
- * The CSE on port 1, whose device gives back what it is sent: each request becomes, in its own
- * mbuf, the piggybacked response that a CSE which stored it makes of it (2.01, TS-0008: response
- * status code 2001, the request's identifier and release, an originating time stamp), with right
- * checksums. It is a transmit callback, so that it runs on the worker, and costs what one copy of
- * the headers and one checksum cost.
+ * Simulated CSE on port 1, whose device is a loopback: a transmit callback turns each request, in
+ * place, into the piggybacked response of a CSE that stored it (2.01; TS-0008: response status code
+ * 2001, request identifier, release, originating time stamp), with correct checksums. The callback
+ * runs on the worker; it costs one copy of the headers and one checksum.
  */
 struct bench_phd_cse {
-	uint64_t stored; /* requests that were answered */
-	uint64_t others; /* frames that are none: not one may come */
+	uint64_t stored; /* answered requests */
+	uint64_t others; /* other frames: must remain 0 */
 };
 
 uint16_t bench_phd_cse_tx(

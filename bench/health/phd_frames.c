@@ -10,16 +10,17 @@
 #define ITS_OWN 0x4001u
 #define LABEL 2343u
 
-/* As a device of configuration 400 sends it: PRST, event report, two observations. */
+/* As a device with configuration 400 sends it: PRST, event report, two observations. */
 static const uint8_t report[BENCH_PHD_APDU_MIN] = {0xe7, 0, 0, 0x26, 0, 0x24, 0, 0, 1, 0, 0, 0x1e,
 	0, 0, 0xff, 0xff, 0xff, 0xff, 0x0d, 0x1d, 0, 0x14, 0xf0, 0, 0, 0, 0, 2, 0, 0x0c, 0, 1, 0, 2,
 	0, 0, 0, 0x0a, 0, 2, 0, 0};
-/* Where it says how much follows, and how much that is less than all. */
+/* The offsets of the nested lengths, and their differences from the total length. */
 static const struct {
 	uint8_t at, less;
 } lengths[] = {{2, 4}, {4, 6}, {10, 12}, {20, 22}, {28, 30}};
 
-/* SpO2, and pulse rate with a map whose length and second attribute are to be filled in. */
+/* SpO2, and pulse rate with an attribute value map whose length and second attribute are filled in.
+ */
 static const uint8_t declared[] = {0xe7, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0xff, 0xff, 0xff,
 	0xff, 0x0d, 0x1c, 0, 0, 0x40, 1, 0, 2, 0, 0, 0, 6, 0, 1, 0, 4, 0, 0x20, 9, 0x2f, 0, 4, 0, 2,
 	0x4b, 0xb8, 0x0a, 0x46, 0, 2, 0x40, 0x40, 9, 0x96, 0, 2, 2, 0x20, 0x0a, 0x55, 0, 8, 0, 1, 0,
@@ -43,7 +44,7 @@ static void write_report(uint32_t device, uint32_t apdu, uint8_t *p)
 	for (uint32_t i = 0; i < n; i++)
 		bp_put_be16(p + lengths[i].at, (uint16_t)(apdu - lengths[i].less));
 	p[9] = device % 2 == 0; /* confirmed */
-	/* 90.0 % to 98.9 %, and 40 to 159 a minute */
+	/* 90.0 % to 98.9 %, and 40 to 159 per minute */
 	bp_put_be16(p + 34, (uint16_t)(0xf000 | (900 + device * 7 % 90)));
 	bp_put_be16(p + 38, (uint16_t)(2 + more));
 	bp_put_be16(p + 40, (uint16_t)(40 + device * 11 % 110));
@@ -111,7 +112,7 @@ _Static_assert(BENCH_PHD_FRAME_MAX <= BENCH_CAPTURE_FRAME_MAX, "there is room fo
 static uint32_t captured(uint32_t i, uint8_t *frame, const void *arg)
 {
 	(void)arg;
-	/* 7 has no factor in common with the count */
+	/* 7 is coprime to the count */
 	return bench_phd_frame(i * 7 % BENCH_PHD_DEVICES, BENCH_PHD_APDU_MIN, frame);
 }
 

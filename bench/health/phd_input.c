@@ -4,17 +4,17 @@
 #include "bench/harness/checksum.h"
 #include "proto/net/frame.h"
 
-/* As in bench/harness/advance.c. */
+/* See bench/harness/advance.c. */
 #define STEP 618033u
 
-/* What the next pass writes. Frames come with numbers 0, so that the change of the checksum is the
- * same for all of them. */
+/* Values of the next pass. All frames have numbers 0, so that the change of the checksum is the
+ * same for all. */
 static void begin_pass(struct bench_phd_input *in)
 {
 	in->in_pass = 0;
 	in->pass++;
 	in->raise = in->pass % BENCH_PHD_SPREAD;
-	/* invoke-id and report number from 0 to the pass's, and two values up */
+	/* invoke-id and report number from 0 to those of the pass, and two increased values */
 	in->change = 2 * (uint64_t)__builtin_bswap16(in->pass) +
 		     2 * (uint64_t)__builtin_bswap16(in->raise);
 }

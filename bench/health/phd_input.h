@@ -7,19 +7,20 @@
 #include "bench/health/phd_frames.h"
 
 /*
- * A report that comes again is answered from the session and stored no more. This receive callback,
- * which only the benchmark installs, makes each pass over the devices new: invoke-id, report number
- * and values go up. With more devices than the capture has it also writes the source address, in an
- * order that visits all of them once a pass and never two neighbors. Checksums are kept right.
+ * Receive callback, installed only by the benchmark, that makes each pass of the replayed capture
+ * new, because a repeated report is answered from the session and not stored again: invoke-id,
+ * report number and values are increased. If there are more devices than frames in the capture, it
+ * also rewrites the source address, in an order that visits all devices once per pass and never two
+ * neighbors. Checksums stay correct.
  */
 struct bench_phd_input {
 	uint32_t devices; /* BENCH_PHD_DEVICES, or a power of ten above it */
-	uint32_t device;  /* whose turn it is */
+	uint32_t device;  /* the current device */
 	uint32_t step;
 	uint32_t in_pass;
 	uint16_t pass;
-	uint16_t raise;  /* of the values, in network order's numbers */
-	uint64_t change; /* of the UDP checksum by what this pass writes */
+	uint16_t raise;  /* increase of the values, in network byte order */
+	uint64_t change; /* change of the UDP checksum in this pass */
 	uint64_t made;   /* reports */
 };
 

@@ -62,7 +62,7 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- the manager's owner: no disk, and a CSE that has everything ---- */
+/* ---- owner of the manager: no store, and a CSE with all containers ---- */
 
 static void on_reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, size_t len)
 {
@@ -130,7 +130,7 @@ static void send_requests(struct gateway *g)
 	g->n_out = 0;
 }
 
-/* What a session notes of its last report, as biplane's workers do. */
+/* Records the last report in the session, as biplane's workers do. */
 static void note(struct gateway *g, struct bp_phd_session *s, const struct bp_phd_conversion *c)
 {
 	const uint64_t last = (uint64_t)c->invoke_id << 48 | (uint64_t)c->report_no << 32 |
@@ -174,7 +174,7 @@ static void write_requests(struct gateway *g, uint32_t slot, uint64_t word,
 	add(&g->n->reports, 1);
 }
 
-/* False: it is for the manager. */
+/* Returns false if the manager must process it. */
 static bool convert(struct gateway *g, const uint8_t address[16], uint16_t port,
 	const uint8_t *apdu, size_t len)
 {

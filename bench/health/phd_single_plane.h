@@ -10,22 +10,22 @@
 struct bp_config;
 
 /*
- * A gateway of one plane, as the dual-plane paper compares with: one thread, ordinary UDP sockets,
- * user data and signalling in one loop. It has the same manager, session table and converter as
- * biplane, and what makes such a program fast: 64 datagrams a system call either way, no copy of
- * its own, no allocation. What biplane does and this does not: message ids that are not used again
- * within 247 s (one socket is one port, which has 264 a second), and repeats that are sent as they
- * were.
+ * Reference program: a single-plane gateway as in the dual-plane paper, with one thread, UDP
+ * sockets, and user data and signaling in one loop. It uses the manager, session table and
+ * converter of biplane, and is optimised for speed: 64 datagrams per system call in both
+ * directions, no copies, no allocation. It lacks two functions of biplane: message ids that are not
+ * reused within 247 s (a socket has one port, which allows 264 per second), and retransmission of
+ * unanswered requests.
  */
 struct bench_single_plane {
-	_Atomic uint64_t reports;  /* converted */
-	_Atomic uint64_t requests; /* that the kernel took */
-	_Atomic uint64_t refused;  /* that it did not */
-	_Atomic uint64_t others;   /* datagrams that went to the manager */
-	_Atomic uint32_t ready;    /* its sockets are open */
+	_Atomic uint64_t reports;  /* converted reports */
+	_Atomic uint64_t requests; /* requests that the kernel accepted */
+	_Atomic uint64_t refused;  /* requests that it refused */
+	_Atomic uint64_t others;   /* datagrams for the manager */
+	_Atomic uint32_t ready;    /* the sockets are open */
 };
 
-/* Runs until the process is ended; ends it when something is refused. */
+/* Runs until the process is killed; terminates the process on failure. */
 void bench_single_plane_run(struct bench_single_plane *n, struct bp_shm *shm,
 	const struct bp_config *c) __attribute__((noreturn));
 

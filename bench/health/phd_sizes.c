@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Figures 4 and 5 of the dual-plane paper, its single-plane side: how many reports a second the
- * program of bench/health/phd_single_plane.h converts, at a size of the APDU.
+ * Figures 4 and 5 of the dual-plane paper, single-plane side: reports/s converted by the program of
+ * bench/health/phd_single_plane.h, for one size of the APDU.
  *
  *   phd_sizes APDU-BYTES SECONDS
  *
- * A thousand devices, which have associated with it, send it more than it can do, from another
- * process on another processor; what it sends goes to a network card that drops it (a tap). The
- * figure is reports a second of its own processor time. In its favour: the kernel's half of
- * receiving is done on the sender's processor, loopback checks no checksum, and the card costs
- * nothing. Prints one JSON object. Fails when what was sent is not what was converted and what its
- * socket had no room for.
+ * A thousand associated devices overload it from another process on another core; its requests go
+ * to a tap interface, which drops them. The result is reports per second of CPU time of the
+ * program. The setup favours the program: the kernel receives on the core of the sender, loopback
+ * does not verify checksums, and the interface costs nothing. Prints one JSON object. Fails if the
+ * reports sent are not all converted or counted as socket drops.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +29,7 @@
 #include "proto/net/frame.h"
 
 #define BATCH 50u   /* divides the number of devices */
-#define MESSAGES 3u /* of a device, until it is operating and its MDS is known */
+#define MESSAGES 3u /* per device, until it is operating and its MDS is known */
 #define SETTLE_NS 300000000ull
 #define PATIENCE_NS 5000000000ull
 
@@ -67,7 +66,7 @@ static pid_t start_gateway(
 	return pid;
 }
 
-/* A session of each device, by the manager's own way. */
+/* Creates a session for each device through the manager. */
 static void associate(struct sender *s)
 {
 	uint8_t config[256];
@@ -94,7 +93,7 @@ static void make_reports(struct sender *s)
 	}
 }
 
-/* A report of each device, with numbers of its own. */
+/* One report per device, with increasing numbers. */
 static void send_pass(struct sender *s)
 {
 	s->report_no++;
@@ -116,7 +115,7 @@ static void send_for(struct sender *s, uint64_t ns)
 		send_pass(s);
 }
 
-/* Whether all that was sent is accounted for, and every report became a request. */
+/* Whether all reports sent are accounted for, and each one read was converted to a request. */
 static bool settled(const struct sender *s, const struct bench_single_plane *n, uint64_t *drops)
 {
 	const uint64_t end = bench_now_ns() + PATIENCE_NS;

@@ -12,10 +12,10 @@
 #include "bench/lcl/lcl_frames.h"
 #include "dataplane/lcl/lcl.h"
 
-#define RATE_BPS 25000000000ull /* the paper's, and so is the turn */
+#define RATE_BPS 25000000000ull /* as in the paper, also the slot */
 #define TAU "8us"
 #define AT_SEQUENCE (BP_LCL_AT + 10)
-#define OUT 1u /* entry of lcl.ports */
+#define OUT 1u /* index in lcl.ports */
 
 void bench_lcl_configuration(FILE *f)
 {
@@ -36,7 +36,7 @@ uint16_t bench_lcl_sequence_rx(
 	RTE_SET_USED(port);
 	RTE_SET_USED(queue);
 	RTE_SET_USED(max);
-	for (uint16_t i = 0; i < n; i++) /* bytes that are written might be l->next */
+	for (uint16_t i = 0; i < n; i++) /* stores to bytes could alias l->next */
 		bp_put_be32(rte_pktmbuf_mtod_offset(pkts[i], uint8_t *, AT_SEQUENCE),
 			next++ / BENCH_LCL_FLOWS);
 	l->next = next;
@@ -61,7 +61,7 @@ void bench_lcl_set_up(struct bench_lcl *l, struct bp_clock *clock)
 {
 	if (l->real)
 		return;
-	clock->mult = 0; /* it stands still */
+	clock->mult = 0; /* the clock does not advance by itself */
 	l->clock = clock;
 	if (rte_eth_add_rx_callback(0, 0, on_receive, l) == NULL) {
 		fprintf(stderr, "biplane-bench: callback: %s\n", rte_strerror(rte_errno));
@@ -107,7 +107,7 @@ bool bench_lcl_report(const struct bench_lcl *l, const struct bp_shm *shm, uint6
 	const uint64_t sent = atomic_load(&shm->port_stats[1].tx_packets);
 	bool ok = sent == frames && p->sent == frames && p->best_effort == 0 && f.frames == frames;
 
-	/* all were trusted, in order, and in time */
+	/* all labels were trusted, and all frames in order and in time */
 	ok = ok && f.n == BENCH_LCL_FLOWS && f.missing == 0 && f.reordered == 0 && f.late == 0 &&
 	     f.labelled == 0 && p->late == 0 && p->early == 0 && l->outside == 0;
 	printf(", \"scheduled\": %" PRIu64 ", \"sent\": %" PRIu64 ", \"moved\": %" PRIu64

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# The cases of LCL scheduling, for scripts/bench, which includes this and has what it uses.
+# The cases of LCL scheduling. Included by scripts/bench; uses its variables and functions.
 
-# case lcl-hops: gateways in a line, and turns in nanoseconds; the runs that are drawn by time are of the
-# longest turn
+# case lcl-hops: numbers of gateways in a line, and slots in nanoseconds; the runs whose delays are plotted over time
+# use the longest slot
 lcl_hops=(1 2 3 4 6 8)
 lcl_turns=(8000 20000 50000 100000)
 lcl_flows=4
@@ -14,7 +14,7 @@ lcl_ends() {
 	lcl_turns=("${lcl_turns[0]}" "${lcl_turns[-1]}")
 }
 
-# ---- next to testpmd ----
+# ---- compared with testpmd ----
 
 lcl_round() {
 	! wants lcl || measure io-lcl testpmd io lcl
@@ -25,9 +25,9 @@ lcl_rows() {
 	! wants lcl || row lcl lcl io-lcl 0.35 "128-byte labelled frames, update and schedule, full load"
 }
 
-# ---- the bare bridge, of this build and of an older one ----
+# ---- the plain bridge, of this build and of an older one ----
 
-# lcl_least NAME BUILD: the processor time of a frame through the bridge, one figure more for NAME.
+# lcl_least NAME BUILD: adds the CPU time of a frame through the bridge to the figures of NAME.
 lcl_least() {
 	local out args=(--seconds "$(awk -v s="$seconds" 'BEGIN {print s / 6}')" --pcap "$work/text.pcap")
 	out=$("$2"/bench/biplane-bench "${args[@]}" "--file-prefix=bench-$BIPLANE_BENCH") ||
@@ -51,7 +51,7 @@ lcl_bridge_ratio() { awk -v a="$(least bridge-before)" -v b="$(least bridge-now)
 
 # ---- in real time ----
 
-# lcl_run FILE ARGS...: what lcl_hops says, into FILE.
+# lcl_run FILE ARGS...: writes the output of lcl_hops to FILE.
 lcl_run() {
 	local file=$1
 	shift
@@ -59,7 +59,7 @@ lcl_run() {
 		>"$work/$file" || die "lcl_hops $*: what it counted does not add up: $(cat "$work/$file")"
 }
 
-# lcl_same N: as many flows as there are, each of N hops.
+# lcl_same N: as many flows as gateways, each with N hops.
 lcl_same() {
 	local i list=$1
 	for ((i = 1; i < lcl_flows; i++)); do
@@ -86,9 +86,9 @@ lcl_measure() {
 	attempt lcl-hops - lcl_real
 }
 
-# ---- what is said of it ----
+# ---- output ----
 
-# lcl_worst FILE NAME: the largest of a member that several parts of a run have.
+# lcl_worst FILE NAME: the maximum of a member over all parts of a run.
 lcl_worst() { grep -o "\"$2\": [0-9]*" "$work/$1" | awk '{if ($2 > m) m = $2} END {print m + 0}'; }
 
 # lcl_lateness FILE NAME: the same of a member of lateness_ns.
@@ -102,7 +102,7 @@ lcl_inside() {
 		END {printf "%.4f", f ? 100 * i / f : 0}'
 }
 
-# lcl_variation FILE: p9900 - p0100 of the flow where it is largest, microseconds.
+# lcl_variation FILE: maximum of p9900 - p0100 over the flows, microseconds.
 lcl_variation() {
 	grep -o '"p0100_ns": [0-9]*\|"p9900_ns": [0-9]*' "$work/$1" | awk '/p0100/ {a = $2}
 		/p9900/ {if ($2 - a > m) m = $2 - a} END {printf "%.1f", m / 1e3}'
@@ -130,7 +130,7 @@ lcl_tables() {
 	fi
 }
 
-# lcl_us COMMAND...: what it prints, in microseconds.
+# lcl_us COMMAND...: its output, converted to microseconds.
 lcl_us() { "$@" | awk '{printf "%.1f", $1 / 1e3}'; }
 
 lcl_file() { cat "$work/$1"; }

@@ -8,7 +8,7 @@
 
 #define SENDER_UDP 40000u
 
-/* so that each pass over the capture ends with a whole turn of the flows */
+/* so that each pass over the capture ends with a complete round of the flows */
 _Static_assert(BENCH_LCL_FRAMES % BENCH_LCL_FLOWS == 0, "flows take their turns");
 
 void bench_lcl_plain(uint8_t *frame, uint32_t bytes, uint16_t udp)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LCL scheduling in real time: gateways in a line on one worker (bench/lcl/lcl_line.h),
- * time-sensitive flows through as many of them as each has hops, best effort at each; end-to-end
- * delays next to how late slots began, which is the machine's doing.
+ * LCL scheduling in real time: a line of gateways on one worker (bench/lcl/lcl_line.h),
+ * time-sensitive flows with different numbers of hops, and best effort at each gateway. Measures
+ * end-to-end delays, and the lateness of slots, which is caused by the machine.
  *
  *   lcl_hops [--hops N,N,...] [--budget NS,NS,...] [--plain] [--tau NS] [--rate BPS] [--queues K]
  *            [--burst FRAMES] [--load PART] [--best-effort PART] [--seconds S] [--file-prefix NAME]
  *
- * A flow for each of --hops (3,3,3,3), in bursts of --burst frames (8) of 128 bytes, each with
- * --load of the rate (0.05). Needs hugepages. Prints one JSON object; ends with 1 when a
- * time-sensitive frame neither came nor was counted as dropped.
+ * There is one flow for each of --hops (3,3,3,3), with bursts of --burst frames (8) of 128 bytes,
+ * and a rate of --load (0.05) of the link rate. Needs hugepages. Prints one JSON object; exit
+ * status 1: a time-sensitive frame neither arrived nor was counted as dropped.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -37,7 +37,7 @@ struct run {
 	struct bench_lcl_line line;
 	double seconds;
 	const char *prefix;
-	double wall_ns, cpu_ns; /* of the measurement */
+	double wall_ns, cpu_ns; /* the measurement */
 };
 
 static void usage(void)
@@ -46,7 +46,7 @@ static void usage(void)
 	exit(64);
 }
 
-/* Numbers with commas between; how many. */
+/* Parses comma-separated numbers; returns their count. */
 static unsigned numbers(const char *text, uint64_t *out, unsigned most)
 {
 	unsigned n = 0;
@@ -66,8 +66,8 @@ static unsigned numbers(const char *text, uint64_t *out, unsigned most)
 }
 
 /*
- * A budget that holds in the worst case: the label's d may be down by tau at each node, of which
- * those ahead take over their part, so with h nodes ahead tau/h less is left for each of them.
+ * A budget that is sufficient in the worst case: d of the label may be too small by tau at each
+ * node, which the remaining nodes share, so with h nodes ahead each has tau/h less.
  */
 static uint64_t budget(unsigned hops, uint64_t tau_ns)
 {
@@ -194,9 +194,9 @@ static void measure(struct run *r)
 	r->wall_ns = (double)(bench_lcl_now_ns() - from);
 }
 
-/* ---- what is said of it ---- */
+/* ---- output ---- */
 
-/* The bucket's least value below which `part` of what is in a histogram of shm/lcl/lcl.h is. */
+/* Quantile `part` of a histogram of shm/lcl/lcl.h: the lower bound of its bucket. */
 static uint64_t quantile(const _Atomic uint64_t bucket[BP_LCL_BUCKETS], double part)
 {
 	uint64_t n = 0, all = 0;

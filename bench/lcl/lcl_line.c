@@ -17,8 +17,8 @@
 #include "dataplane/workers/workers.h"
 
 #define MBUFS 32767u
-#define DEPTH 8192u       /* of rings */
-#define SETTLE_US 200000u /* until what was under way when the sources ended is through */
+#define DEPTH 8192u       /* size of the rings */
+#define SETTLE_US 200000u /* time for frames in flight after the end of the sources */
 #define FRAME_LABELLED (BENCH_LCL_FRAME + BP_LCL_LABEL)
 
 static void die(const char *what, const char *why)
@@ -78,7 +78,7 @@ static char *configuration(const struct bench_lcl_line *l)
 	return text;
 }
 
-/* ---- what comes and goes ---- */
+/* ---- input and output ---- */
 
 static void to_sink(struct bench_lcl_line *l, struct rte_mbuf *m, uint64_t start_ns)
 {
@@ -91,8 +91,8 @@ static void to_sink(struct bench_lcl_line *l, struct rte_mbuf *m, uint64_t start
 	rte_pktmbuf_free(m);
 }
 
-/* What has come through behind gateway `i`: frames for sinks and best effort end here, the others
- * are for the next one. Returns how many. */
+/* Frames that left gateway `i`: frames for sinks and best effort end here, the others go to the
+ * next gateway. Returns their number. */
 static uint16_t from_wire(
 	struct bench_lcl_line *l, unsigned i, uint64_t now, struct rte_mbuf **out, uint16_t max)
 {
@@ -112,7 +112,7 @@ static uint16_t from_wire(
 			to_sink(l, m, start);
 		} else {
 			t->wire_ns += end - start;
-			m->ol_flags = 0; /* as a driver gives it */
+			m->ol_flags = 0; /* as a driver sets it */
 			m->port = (uint16_t)(2 * (i + 1));
 			out[n++] = m;
 		}
@@ -159,7 +159,7 @@ static uint16_t on_receive(
 	return n;
 }
 
-/* ---- making and running it ---- */
+/* ---- setup and run ---- */
 
 static void map_segment(struct bench_lcl_line *l)
 {
@@ -183,7 +183,7 @@ static void make_worker(struct bench_lcl_line *l)
 	if (l->worker == NULL)
 		die("worker", err);
 	l->worker->pool = l->pool;
-	for (unsigned i = 0; i < 2 * l->n; i++) /* at out nothing comes in, but it is polled */
+	for (unsigned i = 0; i < 2 * l->n; i++) /* out receives nothing, but is polled */
 		queues[i] = (struct bp_rx_queue){.port = (uint16_t)i};
 	if (bp_graph_build(l->worker, "hops", 2 * l->n, queues, 2 * l->n, err, sizeof(err)) != 0)
 		die("graph", err);
@@ -243,7 +243,7 @@ static int work(void *arg)
 void bench_lcl_line_launch(struct bench_lcl_line *l)
 {
 	bp_clock_init(&l->clock);
-	make_traffic(l); /* whose time begins now */
+	make_traffic(l); /* whose time starts now */
 	l->args = (struct bp_worker_args){.worker = l->worker, .clock = &l->clock};
 	l->worker->lcore = rte_get_next_lcore(-1, 1, 0);
 	if (rte_eal_remote_launch(work, l, l->worker->lcore) != 0)

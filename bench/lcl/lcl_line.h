@@ -18,15 +18,15 @@
 struct bp_config;
 
 /*
- * Gateways in a line, in real time, on one worker:
+ * A line of gateways, in real time, on one worker:
  *
  *   sources ─▶ in0 [gateway] out0 ─wire─▶ in1 [gateway] out1 ─wire─▶ ... ─▶ sinks
  *                                         ▲
- *                                 best effort, which leaves behind the same gateway
+ *                                 best effort, which ends after the same gateway
  *
- * Each gateway is a two-port bridge of the worker's graph; where it schedules, out is an LCL port
- * and in trusts labels, but for the first, where rules add them. Flows leave behind as many
- * gateways as they have hops.
+ * Each gateway is a two-port bridge of the worker's graph. With LCL, `out` is an LCL port and `in`
+ * trusts labels; on the first gateway rules add the labels. A flow leaves the line after as many
+ * gateways as it has hops.
  */
 #define BENCH_LCL_LINE_MOST 8u /* gateways */
 #define BENCH_LCL_LINE_FLOWS 8u
@@ -38,12 +38,13 @@ struct bench_lcl_line_options {
 	uint64_t budget_ns[BENCH_LCL_LINE_FLOWS];
 	uint64_t tau_ns, rate_bps;
 	unsigned queues;
-	uint32_t burst;           /* frames of a flow's burst */
-	double load, best_effort; /* of the rate: of each flow, and at each gateway */
+	uint32_t burst;           /* frames per burst of a flow */
+	double load, best_effort; /* shares of the link rate: of each flow, and of best effort at
+				     each gateway */
 };
 
 struct bench_lcl_line;
-/* What comes in at a gateway. */
+/* Input of a gateway. */
 struct bench_lcl_entry {
 	struct bench_lcl_line *line;
 	unsigned gateway;
@@ -65,20 +66,20 @@ struct bench_lcl_line {
 	struct bench_lcl_entry entry[BENCH_LCL_LINE_MOST];
 	struct bench_lcl_source source[BENCH_LCL_LINE_FLOWS];
 	struct bench_lcl_sink sink[BENCH_LCL_LINE_FLOWS];
-	_Atomic uint64_t from_ns;   /* frames that are due from then on are counted; 0: none */
-	_Atomic bool ended;         /* sources make no more */
-	_Atomic uint64_t taken;     /* time-sensitive frames that came to sinks */
-	_Atomic pthread_t thread;   /* the worker's */
-	uint64_t best_effort;       /* frames that came through */
-	uint64_t left;              /* frames on wires when the worker ended */
-	uint64_t polled_ns, gap_ns; /* the worker's longest time between two checks of in0 */
+	_Atomic uint64_t from_ns;   /* frames due from then on are counted; 0: none */
+	_Atomic bool ended;         /* the sources have ended */
+	_Atomic uint64_t taken;     /* time-sensitive frames received by sinks */
+	_Atomic pthread_t thread;   /* the worker thread */
+	uint64_t best_effort;       /* best-effort frames received */
+	uint64_t left;              /* frames on the wires when the worker ended */
+	uint64_t polled_ns, gap_ns; /* maximum time between two polls of in0 */
 };
 
-/* Each of these ends the process, with a sentence, when something is refused. EAL runs. */
+/* Each of these functions terminates the process with a message on failure. EAL is running. */
 void bench_lcl_line_make(struct bench_lcl_line *l);
-/* On lcore 1. */
+/* Starts the worker on lcore 1. */
 void bench_lcl_line_launch(struct bench_lcl_line *l);
-/* Ends the sources, and when all is through, the worker. */
+/* Ends the sources, and the worker once no frame is in flight. */
 void bench_lcl_line_stop(struct bench_lcl_line *l);
 void bench_lcl_line_free(struct bench_lcl_line *l);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What LCL scheduling costs by itself: frames are labelled and put, wait in the scheduler, are
- * taken and have what they waited written into their label, in virtual time at full load. Nothing
- * else of the gateway: no mbufs, no graph, no statistics.
+ * Cost of the LCL scheduler alone: frames are labelled, enqueued, dequeued, and their labels
+ * updated, in virtual time at full load, without mbufs, graph and statistics.
  *
  *   lcl_rate [--frames N] [--rounds N] [--burst N]
  *
- * Prints one line of JSON: nanoseconds of processor time a frame, the least and the median of the
- * rounds, and which part of them is spent where. Ends with 1 when a frame is lost, overtakes
- * another of its flow, or has waited beyond its bound.
+ * Prints one line of JSON: CPU time per frame in nanoseconds, minimum and median of the rounds, and
+ * the share of each step. Exit status 1: a frame was lost, overtook another of its flow, or
+ * exceeded its delay bound.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,24 +25,24 @@
 #define TAU_NS 8000u
 #define QUEUES 4u
 #define BUFFERS 4096u
-#define BUFFER 2176u /* as mbufs lie: so that as many cache lines meet in one set */
+#define BUFFER 2176u /* distance of mbufs, so that as many cache lines map to the same set */
 #define BURST_MAX 256u
 #define ROUNDS_MAX 999u
-/* From one frame to the next, in 1/1024 ns, so that nothing is lost in the long run. */
+/* Time from one frame to the next, in 1/1024 ns, to avoid a rounding error in the sum. */
 #define FRAME_PARTS (BENCH_LCL_EACH_PS(RATE_BPS) * 1024 / 1000)
 
 struct bench {
 	struct bp_lcl_scheduler *s;
 	uint8_t *space;
-	void *buffer[BUFFERS]; /* a stack, as a worker's cache of mbufs */
+	void *buffer[BUFFERS]; /* a stack, like the mbuf cache of a worker */
 	unsigned n;
 	uint64_t parts;                             /* of time */
 	uint32_t next;                              /* frame */
-	struct bp_lcl_label label[BENCH_LCL_FLOWS]; /* of each flow's next frame, as it leaves */
+	struct bp_lcl_label label[BENCH_LCL_FLOWS]; /* for each flow, the next frame to leave */
 	uint32_t taken[BENCH_LCL_FLOWS];
 	uint64_t last_slot[BENCH_LCL_FLOWS];
 	uint64_t put, took, moved, bad;
-	uint64_t cycles[3]; /* putting, taking, labelling */
+	uint64_t cycles[3]; /* enqueue, dequeue, label */
 };
 
 static void die(const char *what)
@@ -102,7 +101,7 @@ static void put_burst(struct bench *b, unsigned n)
 	b->put += n;
 }
 
-/* Each frame's flow and sequence number say whether one was lost or overtaken. */
+/* Detects lost and reordered frames by flow and sequence number. */
 static void check(struct bench *b, const uint8_t *frame, const struct bp_lcl_departure *d)
 {
 	struct bp_lcl_label label;
@@ -162,7 +161,7 @@ static void set_up(struct bench *b)
 		die("no memory");
 	for (b->n = 0; b->n < BUFFERS; b->n++) {
 		b->buffer[b->n] = b->space + (size_t)b->n * BUFFER;
-		/* with what makes it a labelled frame */
+		/* with the other fields of a labelled frame */
 		bench_lcl_plain(b->buffer[b->n], BENCH_LCL_FRAME, BENCH_LCL_UDP);
 	}
 }
@@ -213,7 +212,7 @@ int main(int argc, char **argv)
 	}
 	qsort(ns, rounds, sizeof(ns[0]), by_size);
 	all = (double)(b.cycles[0] + b.cycles[1] + b.cycles[2]) / ns[rounds / 2];
-	for (unsigned i = 0; i < QUEUES + 1; i++) { /* what is still held */
+	for (unsigned i = 0; i < QUEUES + 1; i++) { /* frames still queued */
 		b.parts += (uint64_t)TAU_NS << 10;
 		take_burst(&b, BURST_MAX, false);
 	}

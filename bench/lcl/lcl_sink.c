@@ -40,7 +40,7 @@ void bench_lcl_sink_take(struct bench_lcl_sink *s, uint64_t due_ns, uint64_t del
 		s->interval[i].max_ns = delay_ns;
 }
 
-/* The bin's middle below which so many of ten thousand frames are. */
+/* The centre of the bin at a quantile, in parts of ten thousand. */
 static uint64_t below(const struct bench_lcl_sink *s, uint64_t part)
 {
 	const uint64_t rank = s->frames / 10000 * part + s->frames % 10000 * part / 10000;

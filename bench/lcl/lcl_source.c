@@ -17,7 +17,7 @@ static uint64_t wire_ns(uint32_t bytes, uint64_t rate_bps)
 	return (bytes + BP_LCL_LINK_OVERHEAD) * 8000000000ull / rate_bps;
 }
 
-/* All of the frames are said to be so long: what bridges and schedules them does not look. */
+/* All frames have this length in their headers: bridge and scheduler do not check it. */
 static void begin_with(struct bench_lcl_source *s, uint32_t bytes, uint16_t udp)
 {
 	uint8_t frame[BENCH_LCL_LONGEST];
@@ -33,7 +33,7 @@ void bench_lcl_source_bursts(struct bench_lcl_source *s, struct rte_mempool *poo
 
 	*s = (struct bench_lcl_source){.pool = pool,
 		.frame_ns = each,
-		/* flows that would not drift apart would meet in each burst, or in none */
+		/* flows without drift would coincide in each burst, or in none */
 		.pause_ns = (uint64_t)((double)(each * burst) * (1 / load - 1)) + each + 37 * flow,
 		.burst = burst,
 		.left = burst,
@@ -77,13 +77,13 @@ uint16_t bench_lcl_source_take(struct bench_lcl_source *s, uint64_t now_ns, uint
 		struct bench_lcl_trailer t = {
 			.due_ns = s->due_ns, .flow = s->flow, .mark = BENCH_LCL_MARK};
 
-		if (m == NULL) { /* the rest is due still */
+		if (m == NULL) { /* the rest is still due */
 			s->no_mbuf++;
 			break;
 		}
 		m->port = port;
 		m->pkt_len = m->data_len = (uint16_t)next_length(s);
-		/* what follows the head in best effort is no one's */
+		/* the payload of best effort is not used */
 		rte_memcpy(rte_pktmbuf_mtod(m, void *), s->frame, BENCH_LCL_SHORTEST);
 		if (s->burst != 0)
 			memcpy(bench_lcl_trailer(m), &t, sizeof(t));

@@ -6,8 +6,8 @@
 
 #include <rte_cycles.h>
 
-/* Nanoseconds by the time-stamp counter, whose beginning is no one's business; one line for the
- * whole run, unlike dataplane/process/clock.h, which follows the system's clock. */
+/* Nanoseconds of the timestamp counter with an arbitrary origin and a constant factor for the whole
+ * run, unlike dataplane/process/clock.h, which follows the system's clock. */
 static inline uint64_t bench_lcl_now_ns(void)
 {
 	static uint64_t mult; /* ns per cycle, times 2^32 */

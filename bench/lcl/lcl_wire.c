@@ -10,7 +10,7 @@
 
 #define BURST 64u
 
-static int stamp_at; /* in mbufs: when one was handed over, ns */
+static int stamp_at; /* mbuf field: time of transmission, ns */
 
 static uint64_t *stamp(struct rte_mbuf *m)
 {

@@ -11,18 +11,18 @@
 #include "bench/lcl/lcl_frames.h"
 
 /*
- * A link between two gateways, in memory and in real time: what a ring port sends (see
- * dataplane/ports/ring_ports.h) is on the wire from when it was handed over and the wire is free,
- * for as long as its bytes take, and has come when the last of them has. So frames wait for each
- * other before a wire that is given more than it carries, as in a card's queue of
- * BENCH_LCL_WIRE_DEPTH descriptors; what has no room there is lost. No propagation.
+ * A link between two gateways, in memory and in real time: a frame sent by a ring port (see
+ * dataplane/ports/ring_ports.h) occupies the link from its transmission, or from the end of the
+ * previous frame, for the duration of its bytes at the link rate, and arrives after its last byte.
+ * So frames queue before an overloaded link, as in the TX queue of a NIC with BENCH_LCL_WIRE_DEPTH
+ * descriptors; frames that do not fit are lost. There is no propagation delay.
  */
 #define BENCH_LCL_WIRE_DEPTH 4096u /* a power of two */
 
 struct bench_lcl_wire {
-	struct rte_ring *ring; /* the port's */
+	struct rte_ring *ring; /* link rate of the port */
 	uint64_t ps_per_byte;
-	/* the worker's */
+	/* used by the worker */
 	uint64_t free_ps;
 	uint32_t head, tail;
 	struct {
@@ -33,33 +33,33 @@ struct bench_lcl_wire {
 };
 
 /*
- * What a time-sensitive frame of the run has in its last bytes, where neither labels nor headers
- * come. Best effort has zeros there.
+ * Trailer in the last bytes of a time-sensitive frame, which neither labels nor headers use. Best
+ * effort has zeros there.
  */
 struct bench_lcl_trailer {
-	uint64_t due_ns;  /* when its first gateway got it */
-	uint64_t wire_ns; /* how long it was on wires so far */
+	uint64_t due_ns;  /* arrival at its first gateway */
+	uint64_t wire_ns; /* time on links so far */
 	uint32_t flow;
 	uint32_t mark; /* BENCH_LCL_MARK */
 };
 #define BENCH_LCL_MARK 0x4c434c21u
 
-/* Of a frame in one piece. */
+/* Only for a frame in one segment. */
 static inline struct bench_lcl_trailer *bench_lcl_trailer(struct rte_mbuf *m)
 {
 	return rte_pktmbuf_mtod_offset(
 		m, struct bench_lcl_trailer *, m->data_len - sizeof(struct bench_lcl_trailer));
 }
 
-/* Before any wire is. Ends the process when there is no place in mbufs. */
+/* Call it before any other function. Terminates the process if there is no space in mbufs. */
 void bench_lcl_wires(void);
-/* Begins one behind `port`. Ends the process when it cannot be. */
+/* Starts the link of `port`. Terminates the process on failure. */
 void bench_lcl_wire_begin(
 	struct bench_lcl_wire *w, uint16_t port, struct rte_ring *ring, uint64_t rate_bps);
-/* The next frame that has come by `now_ns`, which is the caller's; NULL: none. */
+/* The next frame that arrived by `now_ns`; the caller owns it; NULL: none. */
 struct rte_mbuf *bench_lcl_wire_next(
 	struct bench_lcl_wire *w, uint64_t now_ns, uint64_t *start_ns, uint64_t *end_ns);
-/* Frees what is on it; how many frames. */
+/* Frees the frames on the link; returns their number. */
 uint64_t bench_lcl_wire_end(struct bench_lcl_wire *w);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <rte_memcpy.h>
 
-#define CLOCK_CALLS 16u /* between two checks of the clock, which enters the kernel */
+#define CLOCK_CALLS 16u /* polls between two reads of the clock, which is a system call */
 
 static uint64_t cpu_now_ns(void)
 {

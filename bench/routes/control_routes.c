@@ -15,7 +15,7 @@
 
 #define PORT 5683u /* of bench/routes/route_frames.h */
 #define AT_NUMBER (BP_ETHER_HDR + BP_IP4_HDR + 8)
-#define ROUTES 1000u /* that messages change, one after the other */
+#define ROUTES 1000u /* routes changed by the messages, one after the other */
 #define RECEIVE_BUFFER (8 << 20)
 #define BATCH 32u
 #define SETTLE_MS 10

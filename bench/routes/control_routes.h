@@ -5,8 +5,8 @@
 #include "bench/harness/control.h"
 #include "shm/fib/fib_writer.h"
 
-/* Messages that each name a route which is to change; who reads the socket changes the forwarding
- * tables, as the control plane does when the kernel tells it of one. */
+/* Control messages that each name a route to change; the reader of the socket changes the
+ * forwarding tables, as the control plane does after a netlink event. */
 struct bench_control_routes {
 	int fd; /* the socket */
 	struct bp_fib_writer *writer;
@@ -14,8 +14,8 @@ struct bench_control_routes {
 	uint8_t message[64];
 };
 
-/* Before bench_control_start(). The writer is ours from now on. Ends the process when something is
- * refused. */
+/* Call it before bench_control_start(). Takes ownership of the writer. Terminates the process on
+ * failure. */
 void bench_control_routes(struct bench_control *c, struct bench_control_routes *r,
 	struct bp_fib_writer *writer, struct rte_mempool *pool);
 

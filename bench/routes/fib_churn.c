@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What changes of the forwarding tables cost their writer: routes loaded, their next hops changed,
- * routes flapped, a neighbor's MAC changed, the default route changed, taken over by another
- * writer, deleted.
+ * Cost of changes of the forwarding tables for their writer: routes loaded, their next hops
+ * changed, routes flapped, a neighbor's MAC address changed, the default route changed, takeover by
+ * another writer, routes deleted.
  *
- *	fib_churn [ROUTES (100000) [IPV6 ROUTES (20000)]]
+ *   fib_churn [ROUTES (100000) [IPV6 ROUTES (20000)]]
  *
- * One line each: how many, microseconds each, and of it the share of a core at 10,000 a second.
+ * Prints one line for each: number of changes, microseconds per change, and the CPU share of one
+ * core at 10,000 changes/s.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,7 @@ static void neighbors(void)
 	tell("neighbor's MAC", n, since);
 }
 
-/* It decides everywhere between the others. */
+/* It is the match for all addresses between the other prefixes. */
 static void default_route(void)
 {
 	struct bp_route r = {.prefix = {.family = 4}, .n_hops = 1};

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# Cost as work grows, for scripts/bench, which includes this and has what it uses: one thing at a time from its
-# least to its most, about a step a decade. Each step is measured right after the least of its series, so that
-# their ratio is of the same moment of a machine that may be shared.
+# Cost against the size of tables and traffic. Included by scripts/bench; uses its variables and functions. Each series
+# varies one quantity from its minimum to its maximum, about one step per decade. Each step is measured directly after
+# the smallest one of its series, so that their ratio is not influenced by the varying load of a shared machine.
 
 growth_series=(connections rules routes sessions streams trackers workers octets)
 declare -A growth_steps=(
@@ -26,7 +26,7 @@ declare -A growth_what=(
 	[octets]="frame size in bytes, routed"
 )
 growth_tries=5
-growth_part=3 # of --seconds, for each measurement
+growth_part=3 # fraction of --seconds, for each measurement
 
 growth_ends() {
 	local s steps
@@ -37,7 +37,7 @@ growth_ends() {
 	done
 }
 
-# growth_arguments SERIES STEP: biplane-bench's.
+# growth_arguments SERIES STEP: arguments of biplane-bench.
 growth_arguments() {
 	case $1 in
 	connections) args=(--pcap "$work/text.pcap" --inspect --connections "$2") ;;
@@ -53,14 +53,14 @@ growth_arguments() {
 	esac
 }
 
-# growth_ns SERIES STEP: nanoseconds of a worker's processor time that a frame takes. While others have the
-# processor nothing is measured, and it is tried again.
+# growth_ns SERIES STEP: CPU time of the worker per frame, in nanoseconds. If the worker was preempted, the measurement
+# is repeated.
 growth_ns() {
 	local out ns i each args
 	each=$(awk -v s="$seconds" -v p="$growth_part" 'BEGIN {print s / p}')
 	for ((i = 0; i < growth_tries; i++)); do
 		if [ "$1" = workers ]; then
-			# what it reads is not read at one instant: longer
+			# the counters are not read at the same instant: a longer measurement
 			out=$(bench/routes/workers "$build" "$2" "$(awk -v e="$each" 'BEGIN {print 3 * e}')" "$work/route4.pcap") || die "bench/routes/workers $2 failed"
 			ns=$(printf '%s\n' "$out" | field mpps | awk '{print ($1 > 0 ? 1e3 / $1 : "nan")}')
 		else
@@ -77,7 +77,7 @@ growth_ns() {
 	die "growth: $1 of $2: others leave the worker no processor time; run again when they have ended"
 }
 
-# growth_step SERIES LEAST STEP: one figure more for growth-SERIES-STEP-ns, and of growth-SERIES-STEP-ratio.
+# growth_step SERIES LEAST STEP: adds one figure to growth-SERIES-STEP-ns, and to growth-SERIES-STEP-ratio.
 growth_step() {
 	local least now
 	least=$(growth_ns "$1" "$2")
@@ -88,7 +88,7 @@ growth_step() {
 	note "round $round/$rounds: growth: $1 $3: $now ns, $2: $least ns, ratio $(tail -n 1 "$work/growth-$1-$3-ratio")"
 }
 
-# growth_of LEAST NOW: the rate at a step as a share of that at the least, of nanoseconds of each.
+# growth_of LEAST NOW: the rate of a step relative to the smallest one, from nanoseconds of each.
 growth_of() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.3f\n", a / b}'; }
 
 growth_measure() { attempt growth - growth_all; }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lookups per second of the segment's longest prefix match next to rte_lpm and rte_lpm6: the same
- * routes, the same destinations, the same kind of pages, in turns in one run.
+ * Lookup rate of the longest prefix match of the segment, compared with rte_lpm and rte_lpm6: the
+ * same routes, destinations and page sizes, measured in turn in one run.
  *
  *   lookup_rate [--routes4 N] [--routes6 N] [--rounds N] [-- EAL options]
  *
- * Prints one line of JSON: medians in millions of lookups per second, and what the writer took.
- * Needs hugepages: 1024 of 2 MiB are enough for the defaults (1,000,000 and 250,000 routes).
+ * Prints one line of JSON: medians in million lookups/s, and the time of the writer. Needs
+ * hugepages: 1024 of 2 MiB are enough for the defaults (1,000,000 and 250,000 routes).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void open_tables(struct tables *t)
 	bp_lpm_repair(t->writer);
 }
 
-/* The same for the same prefix, so that one that comes again is noticed. */
+/* The same for the same prefix, so that a repeated prefix changes nothing. */
 static uint32_t nexthop_of(const struct bp_prefix *p)
 {
 	uint32_t h = p->length;
@@ -122,9 +122,9 @@ static void fill(struct tables *t, uint8_t family, uint32_t n)
 }
 
 /*
- * rte_lpm_add() looks through all routes of a length before it adds one, which takes hours for a
- * million. So the tables are written as it would have written them; tests/unit/dataplane holds
- * rte_lpm itself against ours.
+ * rte_lpm_add() searches all routes of a length before it adds one, which takes hours for a million
+ * routes. So the tables are written directly, with the same content; tests/unit/dataplane compares
+ * our tables with rte_lpm itself.
  */
 static void copy_lpm(struct tables *t)
 {
@@ -177,7 +177,7 @@ static void copy_lpm6(struct tables *t)
 	}
 }
 
-/* Anywhere in any of the routes. */
+/* A random address in a random route. */
 static void choose_destinations(struct tables *t)
 {
 	uint64_t seed = 99;
@@ -200,7 +200,7 @@ static void choose_destinations(struct tables *t)
 	}
 }
 
-/* ---- what is compared ---- */
+/* ---- lookups ---- */
 
 static void ours4(struct tables *t)
 {
@@ -241,7 +241,7 @@ static double median(double *v)
 	return v[rounds / 2];
 }
 
-/* Millions of lookups a second. */
+/* Million lookups/s. */
 static double rate(void (*pass)(struct tables *), struct tables *t)
 {
 	double start = now();
@@ -258,7 +258,7 @@ static void compare(struct tables *t, const char *name, void (*ours)(struct tabl
 	ours(t);
 	theirs(t);
 	for (uint32_t i = 0; i < DESTINATIONS; i++) {
-		/* rte_lpm: flags above the next hop */
+		/* rte_lpm: flags in the bits above the next hop */
 		if (t->ours[i] != (t->theirs[i] & 0xffffff))
 			die("the tables do not agree");
 	}
@@ -271,7 +271,7 @@ static void compare(struct tables *t, const char *name, void (*ours)(struct tabl
 		median(b), median(ratio));
 }
 
-/* What the writer takes: a takeover with nothing to mend, and changes of routes, each in turn. */
+/* Time of the writer: a takeover without repairs, and changes of routes, each in turn. */
 static void writer_figures(struct tables *t)
 {
 	const uint32_t changes = 100000;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lookups of neighbors a second next to rte_hash_lookup_bulk(): 65,536 of them, random ones in
- * bursts of 64, in turn.
+ * Lookup rate of neighbors, compared with rte_hash_lookup_bulk(): 65,536 random neighbors in bursts
+ * of 64, measured in turn.
  *
- *	neighbor_rate EAL-OPTIONS [-- ROUNDS (9)]
+ *   neighbor_rate EAL-OPTIONS [-- ROUNDS (9)]
  *
- * Prints one line of JSON: medians in millions of lookups per second.
+ * Prints one line of JSON: medians in million lookups/s.
  */
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -51,7 +51,7 @@ static void tables_new(void)
 		die(err);
 }
 
-/* What rte_hash is keyed with: an address and an interface, as a router would do it. */
+/* The key in rte_hash: an address and an interface, as a router would use it. */
 struct key4 {
 	uint32_t address, interface;
 };
@@ -96,7 +96,8 @@ static void fill(struct rte_hash *four, struct rte_hash *six)
 	if (!w)
 		die(err);
 	for (uint32_t i = 0; i < NEIGHBORS; i++) {
-		const bool is_six = i % 2; /* in turn: who comes first has the better place */
+		const bool is_six =
+			i % 2; /* alternately first, because the first one has an advantage */
 		const struct bp_address a = address(i, is_six);
 		const uint8_t mac[6] = {2, 0, 0, 0, (uint8_t)(i >> 8), (uint8_t)i};
 

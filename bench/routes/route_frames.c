@@ -6,7 +6,7 @@
 #include "bench/harness/capture.h"
 #include "proto/net/ip.h"
 
-#define ETHER_CHECK 4u /* the frame check sequence, of the wire alone */
+#define ETHER_CHECK 4u /* the FCS, which is only on the link */
 
 static void ethernet(uint8_t *frame, uint16_t type)
 {
@@ -80,7 +80,7 @@ static uint32_t captured(uint32_t i, uint8_t *frame, const void *family)
 	return bench_route_frame(i, &dst, frame);
 }
 
-/* Frames of *bytes, which may be longer than what bench_route_frame() makes. */
+/* Frames of *bytes, which may be longer than those of bench_route_frame(). */
 static uint32_t captured_sized(uint32_t i, uint8_t *frame, const void *bytes)
 {
 	const struct bp_address dst = bench_route16(i);

@@ -73,8 +73,8 @@ struct bp_address bp_route_mix_inside(uint64_t *seed, const struct bp_prefix *p)
 	return a;
 }
 
-/* Whether it is new among those whose places are in `slot` (1 + index; 0: free); `room` of them, a
- * power of two, at least twice as many as there will be prefixes. */
+/* Whether it is not in `slot` yet, a hash table of 1 + index (0: free) with `room` entries, a power
+ * of two, at least twice the number of prefixes. */
 static bool is_new(uint32_t *slot, uint64_t room, const struct bp_prefix *all, uint32_t i)
 {
 	static const uint64_t key[2] = {1, 2};

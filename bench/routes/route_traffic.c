@@ -11,7 +11,8 @@
 #define AT_DST4 (BP_ETHER_HDR + BP_IP4_DST)
 #define AT_DST6 (BP_ETHER_HDR + BP_IP6_DST)
 
-/* All frames get the source of flow 0, so that the checksum depends on the destination alone. */
+/* All frames get the source address of flow 0, so that the checksum depends on the destination
+ * alone. */
 static uint16_t checksum4(const struct bp_address *dst)
 {
 	uint8_t frame[BENCH_ROUTE6_FRAME];

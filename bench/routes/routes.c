@@ -73,7 +73,7 @@ static void set_route(struct bp_fib_writer *w, const struct bp_prefix *p, uint32
 	must(bench_route_change(w, p, i), "route");
 }
 
-/* Where the frames of bench_route16() and those of bench/harness/traffic.h go. */
+/* The routes of the frames of bench_route16() and of bench/harness/traffic.h. */
 static void set_few(struct bp_fib_writer *w, uint32_t n)
 {
 	const struct bp_prefix broker = {.family = 4, .length = 24, .bytes = {192, 0, 2}};
@@ -88,7 +88,7 @@ static void set_few(struct bp_fib_writer *w, uint32_t n)
 	set_route(w, &clients, 0);
 }
 
-/* An address in each of `n` different routes, which become the writer's, in a random order. */
+/* Adds `n` routes to the writer; returns one address in each, in random order. */
 static void set_random(struct bp_fib_writer *w, uint8_t family, uint32_t n, struct bp_address *to)
 {
 	static const uint64_t key[2] = {1, 2};
@@ -96,11 +96,11 @@ static void set_random(struct bp_fib_writer *w, uint8_t family, uint32_t n, stru
 
 	for (uint32_t i = 0; i < n;) {
 		const struct bp_prefix p = bp_route_mix(&seed, family);
-		/* The gateway depends on the prefix, so that one that comes again changes nothing.
-		 */
+		/* the gateway depends on the prefix, so that a repeated prefix changes nothing */
 		const uint64_t through = bp_hash_bytes(key, &p, sizeof(p));
 		const enum bp_fib_result result = bench_route_change(w, &p, through);
-		const uint32_t k = (uint32_t)(through % (i + 1)); /* shuffles as it goes (Knuth) */
+		const uint32_t k =
+			(uint32_t)(through % (i + 1)); /* shuffles during insertion (Knuth) */
 
 		if (result == BP_FIB_SAME)
 			continue;

@@ -6,24 +6,24 @@
 #include "shm/fib/fib_writer.h"
 
 /*
- * A router for the measurements: port 0 is where frames come from (its MAC is the destination of
- * bench/routes/route_frames.h and of bench/harness/traffic.h), port 1 is where all routes lead,
- * through 16 gateways.
+ * Router setup of the benchmarks: port 0 is the input (its MAC address is the destination of
+ * bench/routes/route_frames.h and of bench/harness/traffic.h); all routes lead to 16 gateways on
+ * port 1.
  */
 struct bench_routes {
 	struct bp_fib_writer *writer;
 	struct bench_destinations
-		destinations; /* n is 0 with up to 16 routes: the capture has them */
+		destinations; /* n is 0 with up to 16 routes: the capture has the destinations */
 };
 
-/* Up to 16 routes: those of bench_route16(). More: as many as on the Internet, by
- * bench/routes/route_mix.h. Ends the process when something is refused. */
+/* Up to 16 routes: those of bench_route16(). More: a table like that of the Internet, by
+ * bench/routes/route_mix.h. Terminates the process on failure. */
 void bench_routes_set_up(struct bench_routes *r, struct bp_fib *fib, uint8_t family, uint32_t n);
 
-/* Leads a prefix through gateway `through` modulo 16. */
+/* Adds a route to the prefix via gateway `through` modulo 16. */
 enum bp_fib_result bench_route_change(
 	struct bp_fib_writer *w, const struct bp_prefix *p, uint64_t through);
-/* Makes it a subnet of port 1's. */
+/* Adds the prefix as a connected subnet of port 1. */
 enum bp_fib_result bench_route_connect(struct bp_fib_writer *w, const struct bp_prefix *p);
 
 #endif

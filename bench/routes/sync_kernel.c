@@ -30,7 +30,7 @@ void bench_kernel_open(struct bench_kernel *k)
 	setsockopt(k->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 }
 
-/* Requests without NLM_F_ACK are answered only when they fail; all have been worked on when send()
+/* Requests without NLM_F_ACK are answered only on failure; all have been processed when send()
  * returns. */
 static void check(struct bench_kernel *k)
 {

@@ -8,8 +8,8 @@
 #include "biplane/fib.h"
 
 /*
- * The kernel's side of bench/routes/sync_rate.c: many requests in one datagram, as a routing daemon
- * sends them. Every function ends the process, with a sentence, when the kernel refuses something.
+ * Kernel side of bench/routes/sync_rate.c: netlink requests, many per datagram, as a routing daemon
+ * sends them. Every function terminates the process with a message if the kernel refuses a request.
  */
 struct bench_kernel {
 	int fd;
@@ -19,14 +19,15 @@ struct bench_kernel {
 
 void bench_kernel_open(struct bench_kernel *k);
 
-/* Brings a link up, and gives it an address. */
+/* Sets a link up, and adds an address. */
 void bench_kernel_link_up(struct bench_kernel *k, int ifindex);
 void bench_kernel_address(
 	struct bench_kernel *k, int ifindex, const struct bp_address *a, uint8_t length);
-/* A permanent neighbor. */
+/* Adds a permanent neighbor. */
 void bench_kernel_neighbor(struct bench_kernel *k, int ifindex, const struct bp_address *a);
 
-/* Adds a request to the batch, which is sent when it is full; `type` RTM_NEWROUTE also replaces. */
+/* Adds a request to the batch, which is sent when it is full; with `type` RTM_NEWROUTE an existing
+ * route is replaced. */
 void bench_kernel_route(struct bench_kernel *k, uint16_t type, const struct bp_prefix *p,
 	int ifindex, const struct bp_address *gateway);
 void bench_kernel_flush(struct bench_kernel *k);

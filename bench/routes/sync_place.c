@@ -38,7 +38,8 @@ struct bp_address bench_gateway(uint8_t family, unsigned g)
 	return a;
 }
 
-/* The thousand flows of the routing benchmark, to the MAC of the first device that driver makes. */
+/* The thousand flows of the routing benchmark, to the MAC address of the first device of the
+ * driver. */
 static void write_pcap(const char *path)
 {
 	static const uint8_t mac[6] = {2, 'p', 'c', 'a', 'p', 0};
@@ -98,7 +99,7 @@ static int await_interface(const char *name)
 	return i;
 }
 
-/* As the control plane would: it is not there yet. */
+/* As the control plane does, which is not running yet. */
 static void set_up_interfaces(struct bench *b)
 {
 	const int ifindex[2] = {b->lan, b->wan};
@@ -128,7 +129,7 @@ void bench_request(struct bench *b, uint32_t i, bool there, unsigned g)
 	b->route[i] = (struct bench_route){there, (uint8_t)g};
 }
 
-/* The traffic's own routes, and as many as are asked for, a tenth of them IPv6. */
+/* The routes of the traffic, and the requested number of others, a tenth of them IPv6. */
 static void routes_in_kernel(struct bench *b)
 {
 	uint64_t seed = 77;
@@ -156,7 +157,7 @@ void bench_must_agree(struct bench *b)
 		bench_die("biplane show routes --diff finds differences");
 }
 
-/* Where there is no word of the control plane to wait for. */
+/* For changes whose completion the control plane does not report. */
 void bench_await_agreement(struct bench *b)
 {
 	const uint64_t end = bench_now_ns() + BENCH_PATIENCE_NS;

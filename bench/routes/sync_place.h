@@ -6,16 +6,16 @@
 #include "bench/routes/sync_planes.h"
 
 /*
- * Where bench/routes/sync_rate.c measures: a router with two ports, through the first of which the
- * driver replays a capture as fast as it is taken; its kernel interfaces lan and wan, and routes of
- * the kernel's through BENCH_GATEWAYS neighbors on the second. Every function ends the process,
- * with a sentence, when something does not come about.
+ * Setup of bench/routes/sync_rate.c: a router with two ports; on the first one the driver replays a
+ * capture as fast as the worker polls. Its kernel interfaces are lan and wan, and the kernel has
+ * routes through BENCH_GATEWAYS neighbors on the second one. Every function terminates the process
+ * with a message on failure.
  */
 #define BENCH_GATEWAYS 16u
-/* What takes longer will not come. */
+/* Timeout of each wait. */
 #define BENCH_PATIENCE_NS 10000000000ull
 
-/* A route as the kernel has it. */
+/* A route in the kernel. */
 struct bench_route {
 	bool there;
 	uint8_t gateway;
@@ -26,7 +26,7 @@ struct bench {
 	struct bench_kernel kernel;
 	char file[256];
 	int lan, wan;   /* ifindex */
-	uint32_t n4, n; /* IPv4 prefixes, which come first, and all */
+	uint32_t n4, n; /* number of IPv4 prefixes, which come first, and of all */
 	struct bp_prefix *prefix;
 	struct bench_route *route;
 	uint64_t random;
@@ -34,16 +34,16 @@ struct bench {
 
 void bench_die(const char *what) __attribute__((noreturn));
 
-/* Makes it, with all routes in the kernel and without a control plane. What b->planes needs and
- * b->n4 and b->n are set. */
+/* Creates the setup with all routes in the kernel and without a control plane. The members that
+ * b->planes needs, b->n4 and b->n are set. */
 void bench_place(struct bench *b);
 
 struct bp_address bench_gateway(uint8_t family, unsigned g);
-/* Has the kernel add, replace or delete route i; bench_kernel_flush() sends it. */
+/* Queues a request to add, replace or delete route i; bench_kernel_flush() sends it. */
 void bench_request(struct bench *b, uint32_t i, bool there, unsigned g);
 
-/* `biplane show routes --diff` finds none; at once, or where there is no word to wait for, in time.
- */
+/* Checks that `biplane show routes --diff` finds no difference; immediately, or within the timeout
+ * if the control plane does not report the completion. */
 void bench_must_agree(struct bench *b);
 void bench_await_agreement(struct bench *b);
 

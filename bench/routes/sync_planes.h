@@ -7,8 +7,8 @@
 #include "shm/layout.h"
 
 /*
- * The two planes of an instance as processes of bench/routes/sync_rate.c. They die with it. Every
- * function ends the process, with a sentence, when something does not come about.
+ * The two planes of an instance as child processes of bench/routes/sync_rate.c, which end with it.
+ * Every function terminates the process with a message on failure.
  */
 struct bench_planes {
 	const char *biplane, *file, *name, *directory;
@@ -17,26 +17,25 @@ struct bench_planes {
 };
 
 uint64_t bench_now_ns(void);
-/* Lets others have the core for some ten microseconds. */
+/* Sleeps some ten microseconds, so that other processes can use the core. */
 void bench_sleep(void);
 
-/* Starts it, or starts it again; returns at once. */
+/* Starts or restarts it; returns immediately. */
 pid_t bench_start(const struct bench_planes *p, const char *plane);
 void bench_kill(pid_t *pid);
-/* Runs `biplane ARGS...` in silence, and returns its exit status. */
+/* Runs `biplane ARGS...` without output, and returns its exit status. */
 int bench_command(const struct bench_planes *p, const char *a, const char *b, const char *c);
 
-/* Maps the segment as soon as the data plane says in it that it runs. */
+/* Maps the segment as soon as the data plane reports there that it is running. */
 void bench_map(struct bench_planes *p);
-/* Until the control plane says that the tables are the kernel's, with at least so many routes;
- * `loaded_ns` is what it said before it was started. Returns the time. */
+/* Waits until the control plane reports that the tables are synchronized, with at least this number
+ * of routes; `loaded_ns` is its report before the start. Returns the time. */
 uint64_t bench_await_synced(struct bench_planes *p, uint32_t routes, uint64_t loaded_ns);
 uint64_t bench_loaded_ns(const struct bench_planes *p);
 
-/* What port 1 sent, all workers together. */
+/* Frames sent on port 1 by all workers. */
 uint64_t bench_sent(const struct bench_planes *p);
-/* Processor time of a process's busiest thread, in nanoseconds: what is left of a duration when
- * others take the core. */
+/* CPU time of the busiest thread of a process, in nanoseconds: a duration without preemption. */
 uint64_t bench_cpu_ns(pid_t process);
 
 #endif

@@ -46,7 +46,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of many durations, in `unit` nanoseconds. */
+/* Statistics of durations, in units of `unit` nanoseconds. */
 struct spread {
 	double median, p99, max;
 };
@@ -61,7 +61,7 @@ static struct spread spread_of(uint64_t *ns, uint32_t n, double unit)
 }
 
 /* Returns the time from the start of the control plane until it reports `synced`; *cpu: its
- * processor time until then. */
+ * CPU time until then. */
 static uint64_t control_plane_start(struct bench *b, uint64_t *cpu)
 {
 	const uint64_t loaded = bench_loaded_ns(&b->planes), begun = bench_now_ns();
@@ -89,7 +89,7 @@ static void load(struct bench *b)
 		b->n, took, (double)cpu / MS, load_ms);
 }
 
-/* As a worker finds it. */
+/* The result of a worker's lookup. */
 static bool leads_to(struct bench *b, const struct bp_address *to, const struct bp_address *via)
 {
 	const struct bp_fib *f = &b->planes.shm.fib;
@@ -116,7 +116,7 @@ static bool covers(const struct bp_prefix *p, const struct bp_prefix *q)
 	return q->family == p->family && q->length > p->length && memcmp(&cut, p, sizeof(cut)) == 0;
 }
 
-/* A route that no longer one lies in: its own addresses tell how it stands. */
+/* A route that contains no longer prefix: lookups of its addresses show its state. */
 static uint32_t choose_leaf(struct bench *b)
 {
 	for (;;) {
@@ -130,7 +130,8 @@ static uint32_t choose_leaf(struct bench *b)
 	}
 }
 
-/* Replaces the route, and returns how long a worker would have gone the old way. */
+/* Replaces the route, and returns how long a worker's lookup would have returned the old next hop.
+ */
 static uint64_t change_and_look(struct bench *b, uint32_t i)
 {
 	const unsigned g = (b->route[i].gateway + 1u) % BENCH_GATEWAYS;
@@ -169,7 +170,7 @@ static void visible(struct bench *b)
 		t.p99, t.max);
 }
 
-/* An absent route comes back; one that is there goes or leads elsewhere. */
+/* An absent route is added; an existing one is deleted or replaced. */
 static void change(struct bench *b)
 {
 	const uint32_t i = choose(b, b->n);
@@ -184,7 +185,7 @@ static void change(struct bench *b)
 			(r->gateway + 1u + choose(b, BENCH_GATEWAYS - 1)) % BENCH_GATEWAYS);
 }
 
-/* Changes at `rate` a second for so long; returns how many. */
+/* Changes at `rate` per second for this time; returns their number. */
 static uint64_t changes(struct bench *b, uint32_t rate, uint32_t seconds)
 {
 	const uint64_t begun = bench_now_ns(), end = begun + seconds * 1000000000ull;
@@ -306,7 +307,7 @@ static void restart(struct bench *b)
 		t.max, c.median);
 }
 
-/* And of it the processor time of its main thread. */
+/* And the CPU time of its main thread. */
 static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 {
 	uint64_t sent, begun;
@@ -315,7 +316,7 @@ static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 	sent = bench_sent(&b->planes);
 	begun = bench_now_ns();
 	b->planes.dataplane = bench_start(&b->planes, "dataplane");
-	/* it begins to count at 0 */
+	/* its counters start at 0 */
 	while (bench_sent(&b->planes) == sent || bench_sent(&b->planes) == 0) {
 		if (bench_now_ns() - begun > BENCH_PATIENCE_NS)
 			bench_die("forwarding did not come back");
@@ -325,7 +326,8 @@ static uint64_t data_plane_restart(struct bench *b, uint64_t *cpu)
 	return bench_now_ns() - begun;
 }
 
-/* The control plane is stopped meanwhile: it holds the kernel interfaces, and does nothing. */
+/* The control plane is stopped (SIGSTOP) meanwhile: it holds the kernel interfaces, and does
+ * nothing. */
 static void forward(struct bench *b)
 {
 	uint64_t took[RESTARTS], cpu[RESTARTS];

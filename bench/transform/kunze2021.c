@@ -8,11 +8,11 @@
 
 /*
  * The server of the paper as its authors build it for accuracy: readings, matrices and results have
- * 25 fractional bits, with double precision in between. The bare point is rounded when it is
- * written, not before the multiplication.
+ * 25 fraction bits, with double precision in between. A point without a matrix is rounded when it
+ * is written, not before the multiplication.
  */
 
-/* Doubles of 2^27 and more have no 25 bits behind the point left to round. */
+/* Doubles of 2^27 and more have no bits after the 25th fraction bit to round. */
 static double round_fixed(double v)
 {
 	return fabs(v) < 0x1p27 ? rint(v * 0x1p25) * (1 / 0x1p25) : v;

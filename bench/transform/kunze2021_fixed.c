@@ -143,7 +143,7 @@ struct entry {
 
 static struct entry large[2][1 << 14], medium[2][1 << 13], small[2][1 << 11];
 
-/* For a table whose entries are `step` units of the last place apart. */
+/* For a table whose entries have a distance of `step` units of the last place. */
 static void init_table(struct entry *table, unsigned n, unsigned step)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -17,7 +17,7 @@
 #include "shm/transform/transform_writer.h"
 #include "services/transform/accuracy.h"
 
-/* So many of a hundred sources must have been met: which it is, is drawn. */
+/* Minimum percentage of sources that must have been used: they are drawn at random. */
 #define MET_PERCENT 99u
 
 static void die(const char *what, const char *why)
@@ -49,7 +49,7 @@ static void source(uint32_t i, FILE *f)
 		m[7], m[10], m[2], m[5], m[8], m[11]);
 }
 
-/* Returns the method of the configuration: one of Kunze et al. takes the place of another. */
+/* Returns the method to configure; a method of Kunze et al. replaces `exact`. */
 static const char *configured_method(const struct bench_transform *x)
 {
 	const struct bp_transform_ops *ops = bench_kunze2021_find(x->method);
@@ -89,7 +89,7 @@ static void on_receive(
 		die("callback", rte_strerror(rte_errno));
 }
 
-/* Makes each reading one of any tracker. */
+/* Gives each reading a random tracker. */
 static uint16_t sources_rx(
 	uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n, uint16_t max, void *arg)
 {
@@ -135,9 +135,9 @@ void bench_transform_sweep(
 	bench_sweep(&x->wire, x->rates, worker, seconds, sent, RTE_DIM(sent));
 }
 
-/* ---- what the counters say ---- */
+/* ---- counter checks ---- */
 
-/* Readings that sources count, and how many sources have any. */
+/* Sums of the readings of all sources, and the number of sources with any. */
 static uint64_t of_sources(const struct bp_shm *shm, uint32_t n, uint32_t *met)
 {
 	uint64_t sum = 0;

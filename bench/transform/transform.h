@@ -11,19 +11,19 @@
 #include "dataplane/workers/graph.h"
 
 /*
- * Coordinate transformation on one worker: readings of bench/transform/transform_frames.h, from a
- * capture as fast as the worker takes them, or from bench/lcl/wire.h at rates that are gone
- * through.
+ * Coordinate transformation benchmark with one worker: readings of
+ * bench/transform/transform_frames.h, from a capture as fast as the worker polls, or from the rate
+ * generator of bench/lcl/wire.h at a list of rates.
  */
 #define BENCH_TRANSFORM_SOURCES_MAX 65536u
 
 struct bench_transform {
-	const char *method; /* as in the configuration; NULL: nothing is transformed */
-	/* Trackers, each with a matrix of its own; each reading is of any of them, drawn by a
-	 * receive callback whose cost is part of the figure. 0: one, as it is in the capture. */
+	const char *method; /* as in the configuration; NULL: no transformation */
+	/* Number of trackers, each with a matrix of its own; a receive callback gives each reading
+	 * a random one, and its cost is part of the result. 0: one, as in the capture. */
 	uint32_t sources;
-	const char *rates; /* readings a second, with commas between; NULL: capture */
-	bool routed;       /* the port routes, and finds the receiver's MAC address itself */
+	const char *rates; /* readings/s, comma-separated; NULL: from the capture */
+	bool routed;       /* the port is routed, and the MAC address of the receiver is resolved */
 	uint64_t seed;
 	uint8_t *frames;
 	struct bench_wire wire;
@@ -34,18 +34,17 @@ static inline bool bench_transform_on(const struct bench_transform *x)
 	return x->method != NULL;
 }
 
-/* Whether these options fit together. */
+/* Whether these options can be combined. */
 bool bench_transform_fits(const struct bench_transform *x);
 void bench_transform_configuration(const struct bench_transform *x, FILE *f);
 
-/* The ports are started. Of the worker all but `transformer` and the graph is there. Ends the
- * process when something is refused. */
+/* Call it after the ports are started. The worker is complete except for `transformer` and the
+ * graph. Terminates the process on failure. */
 void bench_transform_set_up(struct bench_transform *x, struct rte_mempool *pool);
-/* Goes through the rates, each for so much of the worker's processor time; prints members of a JSON
- * object. */
+/* Measures each rate for the given CPU time of the worker; prints members of a JSON object. */
 void bench_transform_sweep(
 	struct bench_transform *x, const struct bp_shm *shm, pthread_t worker, double seconds);
-/* After the worker has ended: whether its counters prove the work; prints members of a JSON object.
+/* Call it after the worker has ended: checks the counters and prints members of a JSON object.
  * `frames`: received on port 0. */
 bool bench_transform_report(
 	const struct bench_transform *x, const struct bp_shm *shm, uint64_t frames);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154
-# The cases of coordinate transformation, for scripts/bench, which includes this and has what it uses.
+# The cases of coordinate transformation. Included by scripts/bench; uses its variables and functions.
 
 transform_methods=(vector exact large medium small chebyshev userspace)
 # transform_option METHOD: its name in the configuration, where those of Kunze et al. (2021) have a prefix.
@@ -11,7 +11,7 @@ transform_option() {
 	esac
 }
 transform_sources=(1 100 10000 65536)
-# case transform-figure6: readings offered per second, of biplane and of the program of sockets
+# case transform-figure6: offered readings/s, of biplane and of the socket program
 transform_rates=(100000 300000 1000000 2000000 4000000 7000000 10000000 14000000 20000000 28000000
 	40000000 60000000 100000000)
 transform_socket_rates=(30000 100000 200000 300000 400000 500000 700000 1000000 1500000 2000000)
@@ -23,7 +23,7 @@ transform_ends() {
 	transform_socket_rates=("${transform_socket_rates[0]}" "${transform_socket_rates[-1]}")
 }
 
-# ---- next to testpmd ----
+# ---- compared with testpmd ----
 
 transform_round() {
 	local m n
@@ -58,10 +58,10 @@ transform_rows() {
 	fi
 }
 
-# ---- what a reading costs by each method, and at which rates it is lost ----
+# ---- cost per reading by method, and loss by rate ----
 
-# transform_times: one figure more for times-METHOD-alone (nanoseconds of a reading by itself), -full
-# (of one among 64) and -gateway (of processor time of a worker, all of it).
+# transform_times: adds one figure to times-METHOD-alone (nanoseconds of a single reading), -full (of one in a burst of
+# 64) and -gateway (total CPU time of a worker per reading).
 transform_times() {
 	local m out
 	out=$("$build"/bench/transform_methods --rounds 5) || die "transform_methods failed: $out"
@@ -76,13 +76,13 @@ transform_times() {
 		"gateway $(tail -n 1 "$work/times-vector-gateway") ns"
 }
 
-# transform_least OUTPUT METHOD BURST: of transform_methods' lines; the first width is the one in use.
+# transform_least OUTPUT METHOD BURST: from the output of transform_methods; the first vector width is the active one.
 transform_least() {
 	printf '%s\n' "$1" | grep "\"method\": \"$2\".*\"burst\": $3, \"matrices\": \"one\"" | head -n 1 |
 		field ns_least
 }
 
-# transform_cpu NAME ARGS...: biplane's processor time of a reading, one figure more for NAME.
+# transform_cpu NAME ARGS...: adds biplane's CPU time per reading to the figures of NAME.
 transform_cpu() {
 	local out name=$1
 	shift
@@ -91,7 +91,7 @@ transform_cpu() {
 	printf '%s\n' "$out" | field cpu_ns >>"$work/$name"
 }
 
-# transform_points FILE COMMAND...: its points, a row each: "rate offered transformed" per second.
+# transform_points FILE COMMAND...: its points, one row each: "rate offered transformed" per second.
 transform_points() {
 	local out file=$1
 	shift
@@ -113,8 +113,8 @@ transform_figure6() {
 	note "round $round/$rounds: transform-figure6"
 }
 
-# Over the same veth pairs, as fast as it can be: the program of sockets in three ways, and biplane with
-# two drivers; and biplane with ports in memory. Readings a second of processor time.
+# Maximum rate over the same veth pairs: the socket program in three modes, and biplane with two drivers; and biplane
+# with in-memory ports. Readings per second of CPU time.
 transform_sockets() {
 	local way args each most=3000000
 	each=$(awk -v s="$seconds" 'BEGIN {print s / 3}')
@@ -140,9 +140,9 @@ transform_measure() {
 	done
 }
 
-# ---- what is said of it ----
+# ---- output ----
 
-# transform_way WAY: the median of readings a second.
+# transform_way WAY: the median of readings/s.
 transform_way() { awk '{print $3}' "$work/veth-$1" | median; }
 transform_memory() { med veth-memory-ns | awk '{printf "%.0f", 1e9 / $1}'; }
 
@@ -181,7 +181,7 @@ transform_tables() {
 	fi
 }
 
-# transform_list COMMAND ITEM...: what COMMAND prints of each, with commas between.
+# transform_list COMMAND ITEM...: the outputs of COMMAND for each item, comma-separated.
 transform_list() {
 	local command=$1 item first=1
 	shift

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The errors of the methods of coordinate transformation, as in Table I of Kunze et al. (2021): of
- * readings and matrices that are drawn as those of the authors, with a matrix for each 100
- * readings.
+ * Errors of the methods of coordinate transformation, as in Table I of Kunze et al. (2021), over
+ * random readings and matrices with the distributions of the authors, one matrix per 100 readings.
  *
  *   transform_accuracy [READINGS]
  *
- * Prints a JSON array with an object for each method.
+ * Prints a JSON array with one object per method.
  */
 #include <stdio.h>
 #include <stdlib.h>

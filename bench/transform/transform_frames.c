@@ -8,7 +8,7 @@
 #include "bench/harness/capture.h"
 #include "services/transform/accuracy.h"
 
-#define SENDER_UDP 10000u /* the authors' clients send from there */
+#define SENDER_UDP 10000u /* source port of the authors' clients */
 
 void bench_transform_payload(uint32_t i, uint8_t payload[BENCH_TRANSFORM_PAYLOAD])
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a reading costs by each method of coordinate transformation: the paper's calculation time
- * (Kunze et al. 2021, figure 5), here of the same code that the gateway runs, on the paper's
- * packets: three numbers read from a payload, the point computed and put through a matrix, three
- * numbers written back. In turns in one run, in processor time.
+ * CPU time per reading of each method of coordinate transformation: the calculation time of the
+ * paper (Kunze et al. 2021, Figure 5), measured with the gateway's own code on the paper's packets:
+ * three numbers are read from a payload, the point is computed and multiplied by a matrix, and
+ * three numbers are written back. The methods are measured in turn in one run.
  *
  *   transform_methods [--readings N] [--rounds N]
  *
- * Prints a line of JSON for every method (the vector method at each width that the processor has;
- * "none": reading and writing alone), number of readings at a time, and matrices: "one" for all of
- * a burst, as of one tracker, or one "each".
+ * Prints one line of JSON for every method (the vector method for each vector width of the CPU;
+ * "none": reading and writing only), burst size, and matrices: "one" for the whole burst, as of one
+ * tracker, or one for "each" reading.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 #include "services/transform/accuracy.h"
 #include "services/transform/layout.h"
 
-#define PAYLOAD 40u /* the paper's */
+#define PAYLOAD 40u /* as in the paper */
 #define ROUNDS_MAX 999u
 #define VARIANTS_MAX 16u
 #define MATRICES 256u
@@ -35,10 +35,10 @@ static const unsigned bursts[] = {1, 3, 8, 32, 64};
 struct variant {
 	const struct bp_transform_ops *ops; /* NULL: none */
 	unsigned width;
-	double ns[2][BURSTS][ROUNDS_MAX]; /* [matrix for each] */
+	double ns[2][BURSTS][ROUNDS_MAX]; /* [matrix per reading] */
 };
 
-static uint32_t readings = 15000, rounds = 30; /* readings: the paper's */
+static uint32_t readings = 15000, rounds = 30; /* readings: as in the paper */
 static uint8_t *payloads;
 static double matrices[MATRICES][12];
 static struct variant variants[VARIANTS_MAX];
@@ -85,7 +85,7 @@ static void add(const struct bp_transform_ops *ops, unsigned width)
 	variants[n_variants++].width = width;
 }
 
-/* All readings once, so many at a time; nanoseconds a reading. */
+/* Processes all readings once, in bursts of this size; returns nanoseconds per reading. */
 static double pass(const struct bp_transform_ops *ops, unsigned burst, bool each)
 {
 	const double *matrix[BP_TRANSFORM_BURST];

@@ -15,13 +15,13 @@
 #include "bench/transform/transform_frames.h"
 
 #define BATCH 64u
-#define LAG_NS 100000 /* by so much the sender has fallen behind: others have its processor */
+#define LAG_NS 100000 /* the sender is late by this much: it was descheduled */
 #define PAUSE_NS 1000000
 #define SOCKET_BYTES (8 << 20)
-#define SLOTS 131072u /* a power of two, twice as many as sources */
+#define SLOTS 131072u /* a power of two, twice the number of sources */
 #define DATAGRAM 2048u
 
-/* Open addressing; no source is 0. */
+/* Open addressing; 0: empty. */
 struct slot {
 	uint32_t source;
 	double m[12];
@@ -77,7 +77,7 @@ void bench_transform_socket_compute(uint32_t source, uint8_t *payload)
 	x = r * sin_theta * cos_phi;
 	y = r * sin_theta * sin_phi;
 	z = r * cos_theta;
-	if (s->source == 0) { /* no matrix: the bare point */
+	if (s->source == 0) { /* no matrix: the point is not multiplied */
 		put(payload + 12, x);
 		put(payload + 16, y);
 		put(payload + 20, z);
@@ -117,7 +117,7 @@ static int udp_socket(uint32_t address, uint16_t port)
 	return fd;
 }
 
-/* ---- a call a datagram ---- */
+/* ---- one datagram per call ---- */
 
 static bool one_turn(struct bench_transform_socket *n, int in, int out)
 {
@@ -139,14 +139,14 @@ static bool one_turn(struct bench_transform_socket *n, int in, int out)
 	return true;
 }
 
-/* ---- many a call ---- */
+/* ---- many datagrams per call ---- */
 
 static struct mmsghdr head[BATCH];
 static struct iovec data[BATCH];
 static struct sockaddr_in sender[BATCH];
 static uint8_t bytes[BATCH][DATAGRAM];
 
-/* The same headers receive and send; what differs is set. */
+/* The same headers are used to receive and send; only the differences are set. */
 static void point(bool receive, unsigned i, size_t len)
 {
 	data[i] = (struct iovec){bytes[i], len};
@@ -166,7 +166,7 @@ static void send_batch(struct bench_transform_socket *n, int out, unsigned good)
 	}
 }
 
-/* All are of one length: trackers send nothing else. */
+/* All have the same length: trackers send nothing else. */
 static void send_segments(struct bench_transform_socket *n, int out, unsigned good)
 {
 	const struct msghdr all = {.msg_iov = data, .msg_iovlen = good};

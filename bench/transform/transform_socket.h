@@ -7,41 +7,41 @@
 #include <stdint.h>
 
 /*
- * Coordinate transformation as an ordinary program does it, the paper's "Userspace" (Kunze et al.
- * 2021): one thread, a UDP socket that it polls, doubles, and the C library's sine and cosine.
- * Written to be fast: 64 datagrams a system call either way, where it is not to do as the paper's
- * did, results written over the readings where they lie, a connected socket to the robot, no
- * allocation, matrices found by hash. It shares no code with what it is compared with. It sleeps
- * only while the sender has lost its processor, which is not to be an idle program's time; or, with
- * `waits`, whenever there is nothing to do, as where processor time is what is measured.
+ * Reference program: coordinate transformation as an ordinary program, the "Userspace" of the paper
+ * (Kunze et al. 2021): one thread, one polled UDP socket, double precision, and sine and cosine of
+ * the C library. It is optimised for speed: 64 datagrams per system call in both directions (except
+ * in the mode of the paper), results written in place, a connected socket to the robot, no
+ * allocation, matrices in a hash table. It shares no code with biplane. It sleeps only while the
+ * sender is descheduled, so that its idle time is not measured; with `waits` it blocks whenever
+ * there is no work, for measurements of CPU time.
  */
 enum bench_transform_socket_way {
-	BENCH_TRANSFORM_ONE_BY_ONE, /* a system call a datagram, as the paper's */
+	BENCH_TRANSFORM_ONE_BY_ONE, /* one datagram per system call, as in the paper */
 	BENCH_TRANSFORM_BATCHES,    /* recvmmsg, sendmmsg */
-	BENCH_TRANSFORM_SEGMENTS, /* recvmmsg; the results of a batch leave in one piece, which the
-				   * kernel cuts (UDP_SEGMENT): there is one robot */
+	BENCH_TRANSFORM_SEGMENTS,   /* recvmmsg; the results of a batch leave in one call, and the
+				       kernel segments them (UDP_SEGMENT): there is only one robot */
 };
 
 struct bench_transform_socket {
 	enum bench_transform_socket_way way;
-	bool waits; /* for readings */
-	/* what it did; others read */
-	_Atomic uint64_t taken;   /* readings that came */
-	_Atomic uint64_t sent;    /* results that the kernel took */
-	_Atomic uint64_t bad;     /* datagrams that are no readings, and sends that were refused */
-	_Atomic uint64_t cpu_ns;  /* its processor time, at its last turn */
-	_Atomic uint64_t seen_ns; /* of cpu_ns: others have sent what was due until then */
-	_Atomic uint32_t ready;   /* its sockets are open */
+	bool waits; /* blocks until a reading arrives */
+	/* counters, read by other threads */
+	_Atomic uint64_t taken;   /* readings received */
+	_Atomic uint64_t sent;    /* results that the kernel accepted */
+	_Atomic uint64_t bad;     /* invalid datagrams, and refused sends */
+	_Atomic uint64_t cpu_ns;  /* CPU time at the last loop iteration */
+	_Atomic uint64_t seen_ns; /* of cpu_ns: everything due by then was sent */
+	_Atomic uint32_t ready;   /* the sockets are open */
 };
 
-/* Enters a matrix, row by row and then the translation, for readings from an IPv4 address in host
- * byte order. Before bench_transform_socket_run(); at most 65,536. */
+/* Sets a matrix (row by row, then the translation) for readings from an IPv4 address in host byte
+ * order. Call it before bench_transform_socket_run(); at most 65,536. */
 void bench_transform_socket_matrix(uint32_t source, const double m[12]);
 
-/* Runs until the process is ended; ends it when something is refused. */
+/* Runs until the process is killed; terminates the process on failure. */
 void bench_transform_socket_run(struct bench_transform_socket *n) __attribute__((noreturn));
 
-/* What it does with a payload of 40 bytes, for whoever measures that alone. */
+/* Transforms a payload of 40 bytes, to measure this alone. */
 void bench_transform_socket_compute(uint32_t source, uint8_t *payload);
 
 #endif

@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Figure 6 of Kunze et al. (2021) for a program of ordinary sockets
- * (bench/transform/transform_socket.h): how many of the readings that it is offered come out
- * transformed.
+ * Figure 6 of Kunze et al. (2021) for a socket program (bench/transform/transform_socket.h):
+ * transformed readings/s at a list of offered rates.
  *
  *   transform_sockets [--one-by-one | --segments] SECONDS RATE...
  *   transform_sockets --biplane PROGRAM --driver af_packet|af_xdp SECONDS
  *   transform_sockets --compute
  *
- * Tracker, program and robot are in network namespaces joined by veth pairs
- * (bench/harness/veth_lab.h). The tracker sends on processor 0, the program works on processor 1;
- * the robot drops what it gets. All rates are per second of the program's processor time: while
- * others have the core nothing is sent, as at bench/lcl/wire.h. What the tracker cannot send in
- * time is not offered: `offered` is what was really sent. The second form puts biplane in the
- * program's place, on the same links, where whole frames come, as fast as the tracker sends them.
+ * Tracker, program and robot are in network namespaces connected by veth pairs
+ * (bench/harness/veth_lab.h). The tracker sends on core 0, the program runs on core 1; the robot
+ * drops the results. All rates are per second of CPU time of the program: while it is descheduled,
+ * nothing is sent (see bench/lcl/wire.h). Readings that the tracker cannot send in time are not
+ * offered: `offered` is the number of readings sent. The second form measures biplane instead of
+ * the program, on the same links, with whole frames, as fast as the tracker sends them.
  *
- * In the program's favour: the kernel's half of receiving, up to its socket, is done on the
- * tracker's processor; readings cross the link forty in one piece and become datagrams at the
- * socket (UDP_SEGMENT), and with the offloads of veth no one computes a checksum. The way of a
- * result up to the robot's socket is its own processor's, as it is biplane's with both drivers.
+ * The setup favours the program: the kernel receives, up to the socket, on the core of the tracker;
+ * forty readings cross the link in one packet and become datagrams at the socket (UDP_SEGMENT); and
+ * with the offloads of veth no checksum is computed. The path of a result to the robot's socket is
+ * on the core of the program, as with biplane and both drivers.
  *
- * The third form tells what the program's arithmetic takes, from payload to payload, in nanoseconds
- * of processor time, the least of some rounds.
+ * The third form measures the arithmetic of the program, from payload to payload, in nanoseconds of
+ * CPU time: the minimum of several rounds.
  *
- * Before a measurement over links, a thousand readings are compared with what they should be.
- * Prints one JSON object. Fails when one is wrong, or when what was sent is not what was
- * transformed and what the socket had no room for.
+ * Before a measurement over links, a thousand results are verified. Prints one JSON object. Fails
+ * if a result is wrong, or if the readings sent are not all transformed or counted as socket drops.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,12 +42,12 @@
 #include "bench/transform/transform_veth.h"
 #include "bench/harness/veth_lab.h"
 
-#define RING 1024u /* due and not sent: what exceeds it is not offered */
-#define SETTLE 0.2 /* of the time of a measurement, before it begins */
+#define RING 1024u /* limit of due and unsent readings: those above it are not offered */
+#define SETTLE 0.2 /* warm-up time before the measurement */
 #define TIMED 15000u
 #define ROUNDS 30u
 
-/* ---- the program of sockets ---- */
+/* ---- the socket program ---- */
 
 /* `m`: column by column. */
 static void start_matrix(const double m[12])
@@ -87,7 +85,7 @@ static struct moment look(const struct bench_tracker *t, const struct bench_tran
 		.transformed = atomic_load(&n->sent)};
 }
 
-/* So many readings a second, for so much of the program's processor time. */
+/* Sends readings at a rate for the given CPU time of the program. */
 static void send_for(
 	struct bench_tracker *t, struct bench_transform_socket *n, double rate, double ns)
 {
@@ -126,7 +124,7 @@ static void measure(
 		(double)(to.transformed - from.transformed) / cpu);
 }
 
-/* Readings that the program's socket had no room for. */
+/* Socket drops of the program. */
 static uint64_t socket_drops(pid_t pid)
 {
 	char line[512], path[64];
@@ -151,8 +149,8 @@ static uint64_t socket_drops(pid_t pid)
 	return drops;
 }
 
-/* Whether all that was sent is accounted for, and every reading that was taken arrived. backlog:
- * drops of the kernel's on the way to the socket, which busy machines have. */
+/* Whether all readings sent are accounted for, and every one received was forwarded. backlog: drops
+ * of the kernel before the socket, which occur on busy machines. */
 static bool settled(const struct bench_tracker *t, struct bench_transform_socket *n, pid_t pid,
 	uint64_t backlog)
 {
@@ -169,7 +167,7 @@ static bool settled(const struct bench_tracker *t, struct bench_transform_socket
 		      (n->way == BENCH_TRANSFORM_SEGMENTS || /* which are one frame there */
 			      bench_veth_arrived() == atomic_load(&n->sent)) &&
 		      atomic_load(&n->bad) == 0;
-		/* it may sleep because we sent nothing */
+		/* it may sleep because no readings were sent */
 		atomic_store(&n->seen_ns, UINT64_MAX / 2);
 	} while (!all && bench_now_ns() < end);
 	return all;
@@ -209,7 +207,7 @@ static bool sockets(
 	return proven;
 }
 
-/* So many different ones as in the paper: a processor learns the branches of fewer. */
+/* As many different readings as in the paper: the branch predictor learns a smaller set. */
 static void compute(const struct bench_tracker *t)
 {
 	uint8_t(*payload)[BENCH_TRANSFORM_PAYLOAD] = calloc(TIMED, BENCH_TRANSFORM_PAYLOAD);
@@ -230,7 +228,7 @@ static void compute(const struct bench_tracker *t)
 	free(payload);
 }
 
-/* ---- biplane in its place ---- */
+/* ---- biplane instead of it ---- */
 
 static void send_until(struct bench_tracker *t, const struct bench_veth_biplane *b, double ns)
 {

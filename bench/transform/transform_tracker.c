@@ -11,7 +11,7 @@
 #include "bench/harness/veth_lab.h"
 #include "services/transform/accuracy.h"
 
-#define PLACES 2e-8 /* metres: half of the last place, and what doubles may differ */
+#define PLACES 2e-8 /* metres: half a unit of the last place, and the rounding of doubles */
 
 void bench_tracker_make(struct bench_tracker *t)
 {
@@ -26,7 +26,7 @@ void bench_tracker_make(struct bench_tracker *t)
 	}
 }
 
-/* So many as frames, each by itself; returns how many were. */
+/* Sends n readings as single frames; returns the number sent. */
 static uint32_t send_frames(struct bench_tracker *t, uint32_t n)
 {
 	const int sent = sendmmsg(t->fd, &t->head[t->next], n, 0);
@@ -35,7 +35,7 @@ static uint32_t send_frames(struct bench_tracker *t, uint32_t n)
 	return sent > 0 ? (uint32_t)sent : 0;
 }
 
-/* So many in one piece. */
+/* Sends n readings in one packet. */
 static uint32_t send_payloads(struct bench_tracker *t, uint32_t n)
 {
 	const size_t len = (size_t)n * BENCH_TRANSFORM_PAYLOAD;
@@ -55,7 +55,7 @@ void bench_tracker_send(struct bench_tracker *t, uint32_t n)
 	t->next = (t->next + n) % BENCH_TRANSFORM_READINGS;
 }
 
-/* ---- whether what comes out is right ---- */
+/* ---- verification of results ---- */
 
 static void check_reply(const struct bench_tracker *t, const uint8_t *payload)
 {
@@ -71,7 +71,7 @@ static void check_reply(const struct bench_tracker *t, const uint8_t *payload)
 	}
 }
 
-/* All that has come to the robot; waits a little for the first. Returns how many. */
+/* All results received by the robot; waits a short time for the first. Returns their number. */
 static uint32_t collect(const struct bench_tracker *t, int robot)
 {
 	struct pollfd p = {.fd = robot, .events = POLLIN};

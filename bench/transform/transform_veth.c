@@ -52,7 +52,7 @@ static void write_config(const struct bench_veth_biplane *b, const double m[12])
 
 static struct bench_veth_biplane *running;
 
-/* Nothing is left behind when something is refused. */
+/* Cleans up on failure. */
 static void at_exit(void)
 {
 	if (running != NULL)
@@ -82,7 +82,7 @@ void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12])
 	_exit(127);
 }
 
-/* The namespace of a process; 0: it has ended. */
+/* The network namespace of a process; 0: it has ended. */
 static ino_t namespace_of(const char *pid)
 {
 	char path[300];
@@ -92,7 +92,7 @@ static ino_t namespace_of(const char *pid)
 	return stat(path, &s) == 0 ? s.st_ino : 0;
 }
 
-/* The first thread of a process that is a worker of DPDK's. */
+/* The first worker thread of a process. */
 static pid_t worker_among(const char *pid)
 {
 	char path[600], comm[32];

@@ -7,23 +7,22 @@
 
 #include "bench/harness/instance.h"
 
-/* biplane itself in the namespace of bench/harness/veth_lab.h, as a program of its own. */
+/* biplane in the gateway namespace of bench/harness/veth_lab.h, as a separate process. */
 struct bench_veth_biplane {
 	const char *program; /* the command biplane */
 	const char *driver;  /* af_packet or af_xdp */
 	char name[BENCH_INSTANCE];
-	char dir[256]; /* its files; gone at the end */
+	char dir[256]; /* its files; removed at the end */
 	pid_t pid;
-	pid_t worker; /* thread */
+	pid_t worker; /* its worker thread */
 };
 
-/* Starts it with one worker, on processor 1, which sleeps when it finds nothing: then its processor
- * time is what readings cost, however slowly they come. `m`: the tracker's matrix, column by
- * column. */
+/* Starts it with one worker, on core 1, in adaptive poll mode: so the CPU time of the worker is the
+ * cost of the readings at any rate. `m`: matrix of the tracker, column by column. */
 void bench_veth_biplane_start(struct bench_veth_biplane *b, const double m[12]);
-/* Notes its worker once it runs; 0 while it does not. */
+/* Sets and returns its worker once it runs; 0 before. */
 pid_t bench_veth_biplane_worker(struct bench_veth_biplane *b);
-/* Processor time of its worker so far, ns. */
+/* CPU time of its worker so far, ns. */
 double bench_veth_biplane_ns(const struct bench_veth_biplane *b);
 void bench_veth_biplane_stop(struct bench_veth_biplane *b);
 
