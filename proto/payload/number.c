@@ -292,8 +292,43 @@ static bool next_up_reads_back(struct digits *g, int count, double v)
 	return reads_back(g, v);
 }
 
+/*
+ * |v| as an integer of at most 15 digits over a power of ten, as measurements usually are. The
+ * division is exact to the last bit, so the decimal is converted back to v; and no other decimal of
+ * up to 15 digits is, so with the lowest power it is the shortest. Returns false for other values.
+ */
+static bool short_decimal(double v, struct digits *g)
+{
+	static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+	const double a = fabs(v);
+	char text[DIGITS_MAX];
+	uint64_t m = 0;
+	unsigned k;
+	int n = 0;
+
+	for (k = 0; k < sizeof(power) / sizeof(power[0]); k++) {
+		if (a * power[k] >= 1e15)
+			return false;
+		m = (uint64_t)(a * power[k] + 0.5);
+		if ((double)m / power[k] == a)
+			break;
+	}
+	if (k == sizeof(power) / sizeof(power[0]) || m >= 1000000000000000u)
+		return false;
+	for (; m != 0; m /= 10)
+		text[n++] = (char)('0' + m % 10);
+	g->exponent = n - 1 - (int)k;
+	for (g->count = 0; n > 0; g->count++)
+		g->d[g->count] = text[--n];
+	while (g->count > 1 && g->d[g->count - 1] == '0')
+		g->count--;
+	return true;
+}
+
 static void shortest(double v, struct digits *g)
 {
+	if (short_decimal(v, g))
+		return;
 	/*
 	 * Any decimal of up to 15 digits is preserved by the conversion to a normal double and
 	 * back, so shorter ones need not be tried; a subnormal double has less precision.

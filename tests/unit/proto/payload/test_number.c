@@ -273,6 +273,30 @@ static void numbers_are_formatted_for_display(void **state)
 	assert_int_equal(bp_number_format(INFINITY, text), 0);
 }
 
+/* Values as sensors send them: an integer over a power of ten. */
+static void decimals_are_formatted_exactly(void **state)
+{
+	uint64_t seed = 2463534242;
+
+	(void)state;
+	for (int i = 0; i < 50000; i++) {
+		const uint64_t r = next_random(&seed);
+		const int places = (int)(r % 9);
+		const long long m = (long long)(r >> (12 + r / 16 % 50)) % 1000000000000000;
+		char decimal[40], text[40];
+		double v;
+
+		snprintf(decimal, sizeof(decimal), "%s%llde-%d", r & 16 ? "-" : "", m, places);
+		v = strtod(decimal, NULL);
+		assert_round_trip(v);
+		assert_shortest(v);
+		bp_number_format(v, text);
+		/* no zeros that say nothing */
+		if (strchr(text, '.') != NULL && strchr(text, 'e') == NULL)
+			assert_int_not_equal(text[strlen(text) - 1], '0');
+	}
+}
+
 static void formatted_numbers_read_back(void **state)
 {
 	uint64_t seed = 88172645463325252;
@@ -323,6 +347,7 @@ int main(void)
 		cmocka_unit_test(position_after_the_number_is_returned),
 		cmocka_unit_test(infinite_numbers_leave_the_value_alone),
 		cmocka_unit_test(numbers_are_formatted_for_display),
+		cmocka_unit_test(decimals_are_formatted_exactly),
 		cmocka_unit_test(formatted_numbers_read_back),
 		cmocka_unit_test(formatted_numbers_are_shortest),
 	};
