@@ -2,12 +2,10 @@
 #include "controlplane/alarms/envelope.h"
 
 #include <arpa/inet.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/payload/utf8.h"
 #include "proto/payload/value.h"
@@ -91,12 +89,21 @@ static void put_string(struct bp_text *t, const char *s, size_t len)
 	t->data[t->len++] = '"';
 }
 
+/* At least `width` digits. */
+static void put_digits(struct bp_text *t, uint64_t v, unsigned width)
+{
+	char digits[20];
+	unsigned n = 0;
+
+	for (; v != 0 || n < width; v /= 10)
+		digits[n++] = (char)('0' + v % 10);
+	while (n != 0)
+		t->data[t->len++] = digits[--n];
+}
+
 static void put_u64(struct bp_text *t, uint64_t v)
 {
-	char number[24];
-
-	snprintf(number, sizeof(number), "%" PRIu64, v);
-	put(t, number);
+	put_digits(t, v, 1);
 }
 
 static void put_value(struct bp_text *t, double v)
@@ -113,25 +120,68 @@ static void put_value(struct bp_text *t, double v)
 
 static void put_client(struct bp_text *t, const struct bp_alarm *a)
 {
-	char ip[INET6_ADDRSTRLEN], text[INET6_ADDRSTRLEN + 16];
-	bool v6 = (a->flags & BP_ALARM_F_IP6) != 0;
+	char ip[INET6_ADDRSTRLEN];
 
-	inet_ntop(v6 ? AF_INET6 : AF_INET, a->client_ip, ip, sizeof(ip));
-	snprintf(text, sizeof(text), v6 ? "\"[%s]:%u\"" : "\"%s:%u\"", ip, a->client_port);
-	put(t, text);
+	if ((a->flags & BP_ALARM_F_IP6) != 0) {
+		inet_ntop(AF_INET6, a->client_ip, ip, sizeof(ip));
+		put(t, "\"[");
+		put(t, ip);
+		put(t, "]:");
+	} else {
+		put(t, "\"");
+		for (unsigned i = 0; i < 4; i++) {
+			put_u64(t, a->client_ip[i]);
+			put(t, i < 3 ? "." : ":");
+		}
+	}
+	put_u64(t, a->client_port);
+	put(t, "\"");
+}
+
+#define DAY_S 86400u
+#define ERA_DAYS 146097u     /* four centuries: the calendar repeats */
+#define CENTURY_DAYS 36524u  /* the last of four has one more */
+#define DAYS_TO_1970 719468u /* from 0000-03-01 */
+
+/*
+ * The proleptic Gregorian calendar with years that begin in March, so that the leap day is the last
+ * day of a year. strftime() and snprintf() would touch tens of cache lines that are cold when an
+ * alarm comes after a pause.
+ */
+static void put_date(struct bp_text *t, uint32_t days)
+{
+	uint32_t era, day, year, month;
+
+	days += DAYS_TO_1970;
+	era = days / ERA_DAYS;
+	day = days % ERA_DAYS;
+	year = (day - day / 1460 + day / CENTURY_DAYS - day / (ERA_DAYS - 1)) / 365;
+	day -= 365 * year + year / 4 - year / 100;
+	month = (5 * day + 2) / 153; /* from March on; 153 days: five months */
+	day -= (153 * month + 2) / 5;
+	put_digits(t, 400 * era + year + (month >= 10), 4);
+	put(t, "-");
+	put_digits(t, month < 10 ? month + 3 : month - 9, 2);
+	put(t, "-");
+	put_digits(t, day + 1, 2);
 }
 
 static void put_time(struct bp_text *t, uint64_t ns)
 {
-	time_t seconds = (time_t)(ns / 1000000000u);
-	char text[48], tail[16];
-	struct tm tm;
+	const uint64_t seconds = ns / 1000000000u;
+	const uint32_t second = (uint32_t)(seconds % DAY_S);
 
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof(text), "\"%Y-%m-%dT%H:%M:%S", &tm);
-	put(t, text);
-	snprintf(tail, sizeof(tail), ".%09uZ\"", (unsigned)(ns % 1000000000u));
-	put(t, tail);
+	put(t, "\"");
+	put_date(t, (uint32_t)(seconds / DAY_S));
+	put(t, "T");
+	put_digits(t, second / 3600, 2);
+	put(t, ":");
+	put_digits(t, second / 60 % 60, 2);
+	put(t, ":");
+	put_digits(t, second % 60, 2);
+	put(t, ".");
+	put_digits(t, ns % 1000000000u, 9);
+	put(t, "Z\"");
 }
 
 bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)

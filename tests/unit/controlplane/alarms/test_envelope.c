@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "controlplane/alarms/envelope.h"
 
@@ -147,6 +148,32 @@ static void no_number_is_null(void **state)
 	}
 }
 
+static void time_is_that_of_the_calendar(void **state)
+{
+	static const uint64_t day = 86400;
+
+	(void)state;
+	for (uint64_t i = 0; i < 20000; i++) {
+		/* each day of 44 years, and steps of 22 days up to the year 2254 */
+		const uint64_t s = i < 16000 ? i * day + i % day : (16000 + (i - 16000) * 22) * day;
+		const time_t seconds = (time_t)s;
+		struct test_alarm t = plain;
+		struct bp_text out = {0};
+		char expected[64];
+		struct bp_alarm *a;
+		struct tm tm;
+
+		t.time_ns = s * 1000000000u + i;
+		a = test_alarm_make(&t);
+		assert_true(bp_envelope(a, &out));
+		assert_non_null(gmtime_r(&seconds, &tm));
+		strftime(expected, sizeof(expected), "\"time\":\"%Y-%m-%dT%H:%M:%S.", &tm);
+		assert_non_null(memmem(out.data, out.len, expected, strlen(expected)));
+		bp_text_free(&out);
+		free(a);
+	}
+}
+
 /* The longest strings, every byte escaped sixfold. */
 static void longest(void **state)
 {
@@ -183,6 +210,7 @@ int main(void)
 		cmocka_unit_test(invalid_utf8_is_still_json),
 		cmocka_unit_test(values_read_back),
 		cmocka_unit_test(no_number_is_null),
+		cmocka_unit_test(time_is_that_of_the_calendar),
 		cmocka_unit_test(longest),
 	};
 
