@@ -127,6 +127,8 @@ struct bp_config {
 	uint64_t watchdog_ns;       /* of `biplane run`; 0: none */
 	uint8_t hugepages;          /* enum bp_hugepages */
 	uint8_t poll_mode;          /* enum bp_poll_mode */
+	bool has_cpu_latency_limit;
+	uint32_t cpu_latency_limit_us; /* valid when has_cpu_latency_limit */
 	uint32_t n_workers;
 	bool workers_listed;                  /* the file lists cores instead of a number */
 	uint16_t worker_core[BP_MAX_WORKERS]; /* valid when workers_listed */

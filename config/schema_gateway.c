@@ -113,6 +113,8 @@ static const struct bp_setting rows[] = {
 	 .help = "auto uses hugepages if the machine has them and warns if not; require refuses to start without them; never uses normal pages."},
 	{.path = "runtime.memory", .type = &bp_type_size, AT(memory_mb), .min = 64 * MIB, .max = 1024 * GIB, .scale = MIB, .preset = "512MiB",
 	 .help = "Memory of DPDK when it runs without hugepages."},
+	{.path = "runtime.cpu_latency_limit", .type = &bp_type_duration, AT(cpu_latency_limit_us), GIVEN(bp_config, has_cpu_latency_limit), .min = 0, .max = S, .scale = US, .preset_text = "none: the kernel chooses the idle states",
+	 .help = "Maximum time that an idle CPU of this machine may need to resume work (PM QoS, /dev/cpu_dma_latency), while the data plane runs. A lower limit shortens the delay of alarms, and idle CPUs need more power. 0us: idle CPUs do not sleep."},
 	{.path = "runtime.watchdog", .type = &bp_type_duration, AT(watchdog_ns), .zero = "off", .min = 2 * S, .max = HOUR, .preset = "10s",
 	 .help = "Time without a heartbeat after which biplane run kills and restarts a plane; off disables the watchdog. A plane sends heartbeats while all of its threads make progress; its start is not limited. Under systemd, WatchdogSec= of the unit applies instead. A change takes effect when biplane run is restarted."},
 

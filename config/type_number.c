@@ -50,11 +50,12 @@ static const struct unit rates[] = {
 	{NULL, 0},
 };
 
-static void write_with_unit(const struct unit *units, uint64_t v, FILE *out)
+/* `zero_unit`: the factor of the unit of zero. */
+static void write_with_unit(const struct unit *units, uint64_t v, uint64_t zero_unit, FILE *out)
 {
 	const struct unit *u = units;
 
-	while (u->factor > 1 && (v == 0 || v % u->factor != 0))
+	while (u->factor > 1 && (v == 0 ? u->factor != zero_unit : v % u->factor != 0))
 		u++;
 	fprintf(out, "%llu%s", (unsigned long long)(v / u->factor), u->name);
 }
@@ -268,7 +269,7 @@ static void format_measure(
 	if (zero_alone(s) && bp_field_load(s, field) == 0)
 		fputc('0', out);
 	else
-		write_with_unit(measure_of(s)->units, load_scaled(s, field), out);
+		write_with_unit(measure_of(s)->units, load_scaled(s, field), s->scale, out);
 }
 
 static void expect_measure(const struct bp_setting *s, FILE *out)
@@ -276,9 +277,9 @@ static void expect_measure(const struct bp_setting *s, FILE *out)
 	const struct measure *m = measure_of(s);
 
 	fprintf(out, "%s from ", m->what);
-	write_with_unit(m->units, s->min, out);
+	write_with_unit(m->units, s->min, s->scale, out);
 	fputs(" to ", out);
-	write_with_unit(m->units, s->max, out);
+	write_with_unit(m->units, s->max, s->scale, out);
 	fputs(zero_alone(s) ? ", or 0" : "", out);
 	expect_zero(s, out);
 }
@@ -405,7 +406,7 @@ static void format_hold(
 
 	(void)c;
 	if (rule->hold == BP_HOLD_TIME)
-		write_with_unit(durations, rule->hold_ns, out);
+		write_with_unit(durations, rule->hold_ns, 1, out);
 	else if (rule->hold == BP_HOLD_COUNT)
 		fprintf(out, "%u samples", rule->hold_count);
 	else
@@ -415,9 +416,9 @@ static void format_hold(
 static void expect_hold(const struct bp_setting *s, FILE *out)
 {
 	fprintf(out, "3 samples (1 to %llu), a duration from ", (unsigned long long)s->max);
-	write_with_unit(durations, HOLD_NS_MIN, out);
+	write_with_unit(durations, HOLD_NS_MIN, 1, out);
 	fputs(" to ", out);
-	write_with_unit(durations, HOLD_NS_MAX, out);
+	write_with_unit(durations, HOLD_NS_MAX, 1, out);
 	fputs(", or off", out);
 }
 

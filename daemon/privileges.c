@@ -56,6 +56,8 @@ static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_KERNEL_VIRTIO] = {DATA, "host interface virtio", CAPS(CAP_NET_ADMIN),
 		.files = "/dev/vhost-net, /dev/net/tun",
 		.reason = "to create the host interface of a routed port or bridge"},
+	[BP_PRIV_CPU_LATENCY] = {DATA, "runtime.cpu_latency_limit", .files = "/dev/cpu_dma_latency",
+		.reason = "to limit the latency of idle CPUs"},
 	[BP_PRIV_ROUTES] = {CONTROL, "routed ports, bridges with host_interface",
 		CAPS(CAP_NET_ADMIN), .files = "/dev/net/tun, /proc/sys/net",
 		.reason = "to keep the host interfaces open, and set their addresses and sysctls"},

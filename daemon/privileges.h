@@ -27,6 +27,8 @@ enum bp_privilege {
 	/* the data plane's kernel interfaces */
 	BP_PRIV_KERNEL_TAP,
 	BP_PRIV_KERNEL_VIRTIO,
+	/* its request for all CPUs */
+	BP_PRIV_CPU_LATENCY,
 	/* the control plane */
 	BP_PRIV_ROUTES,
 	BP_PRIV_LOW_PORT,

@@ -17,6 +17,7 @@
 #include "biplane/counters/general.h"
 #include "config/segment.h"
 #include "dataplane/process/clock.h"
+#include "dataplane/process/cpu_latency.h"
 #include "dataplane/process/eal.h"
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/thread.h"
@@ -61,7 +62,8 @@ struct dataplane {
 	struct bp_clock clock;
 	struct bp_fault_monitor faults;
 	struct bp_dp_notifier notifier;
-	int doorbell; /* -1: none */
+	int doorbell;    /* -1: none */
+	int cpu_latency; /* descriptor of the PM QoS request; -1: none */
 	unsigned stats_period;
 	bool eal_started;
 	/*
@@ -336,10 +338,23 @@ static void open_doorbell(struct dataplane *d)
 	d->doorbell = fd;
 }
 
+/* The data plane also works without the limit: alarms are only later. */
+static void limit_cpu_latency(struct dataplane *d)
+{
+	char err[256];
+
+	if (!d->config->has_cpu_latency_limit)
+		return;
+	d->cpu_latency = bp_cpu_latency_limit(d->config->cpu_latency_limit_us, err, sizeof(err));
+	if (d->cpu_latency < 0)
+		bp_log(BP_LOG_WARNING, "%s", err);
+}
+
 static int start(struct dataplane *d, int eal_argc, char **eal_argv, char *err, size_t err_size)
 {
 	const struct bp_config *c = d->config;
 
+	limit_cpu_latency(d); /* before privileges are dropped */
 	if (bp_ports_claim(c, err, err_size) != 0 ||
 		bp_dataplane_privileges(c, bp_pools_estimate(c), err, err_size) != 0 ||
 		create_segment(d, err, err_size) != 0 ||
@@ -555,6 +570,8 @@ static void close_all(struct dataplane *d)
 		bp_segment_close(d->shm.segment);
 	if (d->doorbell >= 0)
 		close(d->doorbell);
+	if (d->cpu_latency >= 0)
+		close(d->cpu_latency);
 	bp_config_free(d->config);
 	if (d->eal_started)
 		rte_eal_cleanup();
@@ -577,6 +594,7 @@ int bp_dataplane_run(const char *config_path, int eal_argc, char **eal_argv, uns
 	memset(d, 0, sizeof(*d));
 	d->stats_period = stats_period;
 	d->doorbell = -1;
+	d->cpu_latency = -1;
 	d->config = bp_config_load(config_path, bp_log_stream(BP_LOG_WARNING));
 	if (!d->config) {
 		free(d);

@@ -3,6 +3,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,25 @@ def test_worker_that_sleeps_may_use_each_cpu(lab, gateway):
         g = gateway({**config_for(), "workers": workers})
         assert worker_cpus(g.plane("data plane")["pid"]) == cpus
         g.stop()
+
+
+PM_QOS = Path("/dev/cpu_dma_latency")
+
+
+def cpu_latency_us():
+    """The lowest limit of all requests."""
+    with PM_QOS.open("rb") as f:
+        return int.from_bytes(f.read(4), sys.byteorder, signed=True)
+
+
+@pytest.mark.skipif(not PM_QOS.exists(), reason="the kernel has no PM QoS device")
+def test_limit_of_the_cpu_latency_lasts_as_long_as_the_data_plane(lab, gateway, tmp_path):
+    before = cpu_latency_us()
+    assert before > 7, "another program limits the latency"
+    g = gateway({**config_for(), "runtime": {"directory": str(tmp_path / "run"), "cpu_latency_limit": "7us"}})
+    assert cpu_latency_us() == 7
+    g.stop()
+    assert cpu_latency_us() == before
 
 
 @pytest.mark.parametrize("driver", ("af_packet", "af_xdp"))

@@ -41,7 +41,7 @@ static void unknown_names_get_a_suggestion(void **state)
 		"f.yaml:2:36: unknown setting 'fdb_agin_time'; did you mean 'fdb_aging_time'?\n");
 	says(PORTS "runtime: {gpu: 1}\n", "f.yaml:2:11: unknown setting 'gpu' in runtime; expected "
 					  "one of: directory, hugepages, "
-					  "memory, watchdog\n");
+					  "memory, cpu_latency_limit, watchdog\n");
 	says_unknown("\"\\e[31m\": 1\n", "\\x1b[31m");
 	says_unknown("<<: {name: a}\n", "<<");
 }
