@@ -2,6 +2,9 @@
 #include "bench/alarm/alarm_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 5000u
+#define STEP_MS 10
 
 uint64_t bench_alarm_now_ns(void)
 {
@@ -23,6 +27,18 @@ void bench_alarm_die(const char *what, int rc)
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
 		mosquitto_strerror(rc));
 	exit(1);
+}
+
+void bench_alarm_append(const char *path, const uint64_t *ns, unsigned n)
+{
+	FILE *f = fopen(path, "a");
+
+	for (unsigned i = 0; f != NULL && i < n; i++)
+		fprintf(f, "%" PRIu64 "\n", ns[i]);
+	if (f == NULL || fclose(f) != 0) {
+		perror(path);
+		exit(1);
+	}
 }
 
 double bench_alarm_value(const struct mosquitto_message *msg)
@@ -73,4 +89,45 @@ void bench_alarm_await(const atomic_bool *ready)
 			bench_alarm_die("subscription", MOSQ_ERR_NO_CONN);
 		usleep(1000);
 	}
+}
+
+static void on_connect(struct mosquitto *m, void *connected, int rc)
+{
+	(void)m;
+	if (rc != 0)
+		bench_alarm_die("connection", MOSQ_ERR_CONN_REFUSED);
+	atomic_store((atomic_bool *)connected, true);
+}
+
+struct mosquitto *bench_alarm_device(const char *host)
+{
+	atomic_bool connected = false;
+	struct mosquitto *m = bench_alarm_client(host, NULL, NULL, &connected);
+	int rc;
+
+	mosquitto_connect_callback_set(m, on_connect);
+	while (!atomic_load(&connected)) {
+		rc = mosquitto_loop(m, STEP_MS, 1);
+		if (rc != MOSQ_ERR_SUCCESS)
+			bench_alarm_die(host, rc);
+	}
+	mosquitto_user_data_set(m, NULL); /* `connected` ends */
+	return m;
+}
+
+void bench_alarm_netns(const char *path)
+{
+	static int own = -1;
+	int fd;
+
+	if (own < 0)
+		own = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : own;
+	if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
+		fprintf(stderr, "%s: network namespace %s: %s\n", program_invocation_short_name,
+			path != NULL ? path : "of the process", strerror(errno));
+		exit(1);
+	}
+	if (path != NULL)
+		close(fd);
 }

@@ -15,6 +15,8 @@
 uint64_t bench_alarm_now_ns(void); /* monotonic */
 /* Ends the process with a sentence about one of libmosquitto's results. */
 void bench_alarm_die(const char *what, int rc) __attribute__((noreturn));
+/* Appends a line a time to the file. Ends the process when that fails. */
+void bench_alarm_append(const char *path, const uint64_t *ns, unsigned n);
 /* The value that is the payload, or the member "value" of an envelope. */
 double bench_alarm_value(const struct mosquitto_message *msg);
 /*
@@ -25,7 +27,17 @@ double bench_alarm_value(const struct mosquitto_message *msg);
 struct mosquitto *bench_alarm_client(const char *host, const char *subscribe,
 	void (*on_message)(struct mosquitto *, void *, const struct mosquitto_message *),
 	atomic_bool *ready);
-/* Waits until it is; ends the process when that takes too long. */
+/* Waits until `*ready` is true; ends the process when that takes too long. */
 void bench_alarm_await(const atomic_bool *ready);
+/*
+ * A connected client that only publishes. It has no thread: mosquitto_publish() of QoS 0 writes to
+ * the socket.
+ */
+struct mosquitto *bench_alarm_device(const char *host);
+/*
+ * Sockets of this thread are in this network namespace from now on ("/run/netns/NAME"), or again in
+ * that of the process (NULL). Ends the process when that is refused.
+ */
+void bench_alarm_netns(const char *path);
 
 #endif

@@ -4,7 +4,7 @@
  * clock. -d is the other half of the paper's scenario A: the application in the cloud that
  * subscribes, compares and publishes the alarm. -f: the device publishes the alarm itself, so
  * that nothing lies between its publish and the alarm's broker: what no decision can be faster
- * than.
+ * than. -N: the subscriber is in this network namespace, at the side of the alarm's broker.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,10 +20,12 @@
 #include "bench/harness/percentiles.h"
 
 #define COUNT_MAX 100000
+#define PATIENCE 250u
+#define PATIENCE_US 20000u
 
 static uint64_t sent_ns[COUNT_MAX], took_ns[COUNT_MAX];
 static _Atomic unsigned arrived;
-static atomic_bool ready;
+static atomic_bool ready, connected;
 static unsigned count = 1000;
 
 static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
@@ -32,6 +34,7 @@ static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_mess
 	double v = bench_alarm_value(msg) - BENCH_ALARM_BASE;
 
 	(void)m, (void)arg;
+	atomic_store(&connected, true);
 	if (v < 0 || v >= count || took_ns[(unsigned)v] != 0)
 		return;
 	took_ns[(unsigned)v] = now - sent_ns[(unsigned)v];
@@ -46,24 +49,26 @@ static void on_reading(struct mosquitto *m, void *arg, const struct mosquitto_me
 			m, NULL, BENCH_ALARM_TOPIC, msg->payloadlen, msg->payload, 1, false);
 }
 
+/* Publishes values of no alarm that is counted until one arrives: the whole path works. */
+static void await_path(struct mosquitto *device, const char *topic)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + count);
+
+	for (unsigned i = 0; !atomic_load(&connected); i++) {
+		if (i == PATIENCE)
+			bench_alarm_die("no alarm", MOSQ_ERR_NO_CONN);
+		mosquitto_publish(device, NULL, topic, n, text, 0, false);
+		usleep(PATIENCE_US);
+	}
+	usleep(PATIENCE_US);
+}
+
 static void print(unsigned n)
 {
 	printf("{\"alarms\": %u, ", n);
 	bench_percentiles(took_ns, n);
 	puts("}");
-}
-
-/* Appends the times of this run. */
-static void keep(const char *path)
-{
-	FILE *f = fopen(path, "a");
-
-	for (unsigned i = 0; f != NULL && i < count; i++)
-		fprintf(f, "%" PRIu64 "\n", took_ns[i]);
-	if (f == NULL || fclose(f) != 0) {
-		perror(path);
-		exit(1);
-	}
 }
 
 /* Prints the percentiles of the times of several runs. */
@@ -85,13 +90,13 @@ static int merge(const char *path)
 
 int main(int argc, char **argv)
 {
-	const char *to = NULL, *alarms = NULL, *times = NULL;
-	bool decide = false, floor_only = false;
+	const char *to = NULL, *alarms = NULL, *times = NULL, *netns = NULL, *topic = BENCH_TOPIC;
+	bool decide = false;
 	unsigned interval_us = 2000;
 	struct mosquitto *device, *edge;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:n:i:w:m:df")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:n:i:w:m:N:df")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -104,14 +109,17 @@ int main(int argc, char **argv)
 			times = optarg;
 		else if (c == 'm')
 			return merge(optarg);
+		else if (c == 'N')
+			netns = optarg;
 		else if (c == 'd')
 			decide = true;
 		else if (c == 'f')
-			floor_only = true;
+			topic = BENCH_ALARM_TOPIC;
 	}
 	if (to == NULL || (alarms == NULL && !decide) || count == 0 || count > COUNT_MAX) {
-		fprintf(stderr, "usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
-				"[-i MICROSECONDS] [-w TIMES] [-f] | -d -p BROKER | -m TIMES\n");
+		fprintf(stderr,
+			"usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
+			"[-i MICROSECONDS] [-w TIMES] [-N NETNS] [-f] | -d -p BROKER | -m TIMES\n");
 		return 64;
 	}
 	mosquitto_lib_init();
@@ -119,19 +127,20 @@ int main(int argc, char **argv)
 		device = bench_alarm_client(to, BENCH_TOPIC, on_reading, &ready);
 		return mosquitto_loop_forever(device, -1, 1) != MOSQ_ERR_SUCCESS;
 	}
+	if (netns != NULL)
+		bench_alarm_netns(netns);
 	edge = bench_alarm_client(alarms, BENCH_ALARM_TOPIC, on_alarm, &ready);
 	mosquitto_loop_start(edge);
 	bench_alarm_await(&ready);
-	device = bench_alarm_client(to, NULL, NULL, &ready);
-	mosquitto_loop_start(device);
-	usleep(200000); /* CONNECT and CONNACK of both are through */
+	bench_alarm_netns(NULL);
+	device = bench_alarm_device(to);
+	await_path(device, topic);
 	for (unsigned i = 0; i < count; i++) {
 		char text[16];
 		int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + i);
 
 		sent_ns[i] = bench_alarm_now_ns();
-		mosquitto_publish(device, NULL, floor_only ? BENCH_ALARM_TOPIC : BENCH_TOPIC, n,
-			text, 0, false);
+		mosquitto_publish(device, NULL, topic, n, text, 0, false);
 		usleep(interval_us);
 	}
 	for (unsigned i = 0; atomic_load(&arrived) < count && i < 5000; i++)
@@ -142,7 +151,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (times != NULL)
-		keep(times);
+		bench_alarm_append(times, took_ns, count);
 	print(count);
 	return 0;
 }

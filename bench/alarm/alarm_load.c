@@ -7,7 +7,9 @@
  * the processor time of those who worked on it.
  *
  *   alarm_load -p BROKER -a ALARM_BROKER [-r RATE] [-t SECONDS] [-o PERCENT] [-c DEVICES]
- *              [-P NAME=PID,...]...
+ *              [-N NETNS] [-P NAME=PID,...]...
+ *
+ * -N: the subscriber is in this network namespace, at the side of the alarm's broker.
  *
  * Each device's measurement is a segment of its own, as devices send them. Where the rate cannot be
  * kept up since TCP holds a device back, less is sent, and `per_second` says how much.
@@ -51,33 +53,12 @@ static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_mess
 	atomic_fetch_add(&arrived, 1);
 }
 
-static void on_connect(struct mosquitto *m, void *there, int rc)
-{
-	(void)m;
-	if (rc != 0)
-		bench_alarm_die("connection", MOSQ_ERR_CONN_REFUSED);
-	atomic_store((atomic_bool *)there, true);
-}
-
 static void step(struct mosquitto *m)
 {
 	const int rc = mosquitto_loop(m, STEP_MS, 1);
 
 	if (rc != MOSQ_ERR_SUCCESS)
 		bench_alarm_die("a device", rc);
-}
-
-static void connect_devices(struct mosquitto *device[], unsigned n, const char *broker)
-{
-	for (unsigned i = 0; i < n; i++) {
-		atomic_bool there = false;
-
-		device[i] = bench_alarm_client(broker, NULL, NULL, &there);
-		mosquitto_connect_callback_set(device[i], on_connect);
-		while (!atomic_load(&there))
-			step(device[i]);
-		mosquitto_user_data_set(device[i], NULL); /* `there` ends */
-	}
 }
 
 static void publish(struct mosquitto *m, const char *text, int len)
@@ -154,7 +135,7 @@ int main(int argc, char **argv)
 {
 	static struct mosquitto *device[DEVICES_MAX];
 	static struct bench_cpu cpu;
-	const char *to = NULL, *alarms = NULL;
+	const char *to = NULL, *alarms = NULL, *netns = NULL;
 	double rate = 1000, seconds = 1;
 	unsigned percent = 10, n = 16;
 	uint64_t sent, begin, end, last;
@@ -162,7 +143,7 @@ int main(int argc, char **argv)
 	bool usage = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:r:t:o:c:P:")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:r:t:o:c:N:P:")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -173,6 +154,8 @@ int main(int argc, char **argv)
 			seconds = strtod(optarg, NULL);
 		else if (c == 'o')
 			percent = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'N')
+			netns = optarg;
 		else if (c == 'c')
 			n = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c != 'P' || bench_cpu_add(&cpu, optarg) != 0)
@@ -180,15 +163,20 @@ int main(int argc, char **argv)
 	}
 	if (usage || to == NULL || alarms == NULL || !(rate > 0) || !(seconds > 0) ||
 		percent == 0 || percent > 100 || n == 0 || n > DEVICES_MAX) {
-		fprintf(stderr, "usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
-				"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-P NAME=PID,...]...\n");
+		fprintf(stderr,
+			"usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
+			"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-N NETNS] [-P NAME=PID,...]...\n");
 		return 64;
 	}
 	mosquitto_lib_init();
+	if (netns != NULL)
+		bench_alarm_netns(netns);
 	edge = bench_alarm_client(alarms, BENCH_ALARM_TOPIC, on_alarm, &ready);
 	mosquitto_loop_start(edge);
 	bench_alarm_await(&ready);
-	connect_devices(device, n, to);
+	bench_alarm_netns(NULL);
+	for (unsigned i = 0; i < n; i++)
+		device[i] = bench_alarm_device(to);
 	bench_cpu_begin(&cpu);
 	begin = bench_alarm_now_ns();
 	sent = send_all(device, n, rate, seconds, percent);
