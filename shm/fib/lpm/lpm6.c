@@ -5,9 +5,26 @@
 
 #define BURST 64u
 
+/*
+ * Notes the node that a word refers to for address `who`, at index m, and begins to load it.
+ * Returns 0 if the word is a result: then the next entry overwrites this one. A branch on it would
+ * be mispredicted often, so a result loads the first node instead, which stays in the cache.
+ */
+static inline unsigned keep_deeper(const struct bp_fib *f, uint32_t word, unsigned who, unsigned m,
+	const struct bp_lpm_line **node, uint8_t *deeper)
+{
+	const uint32_t is_link = word >> 31;
+
+	node[m] = bp_lpm_bounded_node(f, word & (0 - is_link));
+	__builtin_prefetch(node[m]);
+	deeper[m] = (uint8_t)who;
+	return is_link;
+}
+
 void bp_lpm6_lookup(
 	const struct bp_fib *f, const uint8_t *const *dst, uint32_t *nexthop, unsigned n)
 {
+	const struct bp_lpm_line *node[BURST];
 	const _Atomic uint32_t *word[BURST];
 	uint8_t deeper[BURST];
 	unsigned m = 0;
@@ -15,30 +32,24 @@ void bp_lpm6_lookup(
 	for (unsigned i = 0; i < n; i++) {
 		nexthop[i] = atomic_load_explicit(
 			&f->lpm6_root[dst[i][0] << 8 | dst[i][1]], memory_order_acquire);
-		deeper[m] = (uint8_t)i;
-		m += nexthop[i] >> 31;
+		m += keep_deeper(f, nexthop[i], i, m, node, deeper);
 	}
 	/* Level by level, with the addresses that still have a node. A valid tree ends with the
 	 * address; a damaged one may not. */
 	for (unsigned byte = BP_LPM6_ROOT_BITS / 8; m > 0 && byte < 16; byte++) {
-		unsigned left = 0;
+		const unsigned now = m;
 
-		for (unsigned i = 0; i < m; i++)
-			__builtin_prefetch(bp_lpm_bounded_node(f, nexthop[deeper[i]]));
-		for (unsigned i = 0; i < m; i++) {
-			const struct bp_lpm_line *node = bp_lpm_bounded_node(f, nexthop[deeper[i]]);
-
-			word[i] = bp_lpm_word(node, bp_lpm_run(node, dst[deeper[i]][byte]));
+		for (unsigned i = 0; i < now; i++) {
+			word[i] = bp_lpm_word(node[i], bp_lpm_run(node[i], dst[deeper[i]][byte]));
 			__builtin_prefetch((const void *)word[i]);
 		}
-		for (unsigned i = 0; i < m; i++) {
-			uint8_t who = deeper[i];
+		m = 0;
+		for (unsigned i = 0; i < now; i++) {
+			const uint8_t who = deeper[i];
 
 			nexthop[who] = atomic_load_explicit(word[i], memory_order_acquire);
-			deeper[left] = who;
-			left += nexthop[who] >> 31;
+			m += keep_deeper(f, nexthop[who], who, m, node, deeper);
 		}
-		m = left;
 	}
 	bp_lpm_bound(f, nexthop, n);
 }
