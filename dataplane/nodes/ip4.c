@@ -194,11 +194,16 @@ static __rte_always_inline uint64_t validate_x4(
 static __rte_noinline uint64_t validate_burst(
 	const struct bp_router *r, struct rte_mbuf **m, struct heads *h, uint32_t n)
 {
+	/* in a large table, whose memory is loaded while the next packets are validated */
+	const bool prefetch = r->nodes4 != 0;
 	uint64_t valid = 0;
 	uint32_t i;
 
-	for (i = 0; i + 4 <= n; i += 4)
+	for (i = 0; i + 4 <= n; i += 4) {
 		valid |= validate_x4(r, m + i, h, i) << i;
+		if (prefetch)
+			bp_lpm4_prefetch(r->fib, &h->dst[i], 4);
+	}
 	if (i < n) {
 		struct rte_mbuf *const rest[4] = {
 			m[i], m[RTE_MIN(i + 1, n - 1)], m[RTE_MIN(i + 2, n - 1)], m[n - 1]};

@@ -9,6 +9,8 @@
  * prefix matches. Waits for memory together: every step touches all addresses before the next step.
  */
 
+#define BP_LPM4_SLOT_BITS 8 /* of an address, beyond the root's */
+
 /* `dst` in host byte order. n is at most 64. */
 void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexthop, unsigned n);
 /*
@@ -19,6 +21,12 @@ void bp_lpm4_lookup(const struct bp_fib *f, const uint32_t *dst, uint32_t *nexth
  */
 void bp_lpm4_lookup_retry(
 	const struct bp_fib *f, uint8_t *nodes, const uint32_t *dst, uint32_t *nexthop, unsigned n);
+/* Begins to load what the lookup of these addresses reads first. */
+static inline void bp_lpm4_prefetch(const struct bp_fib *f, const uint32_t *dst, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch((const void *)&f->lpm4_root[dst[i] >> BP_LPM4_SLOT_BITS]);
+}
 /* dst[i]: 16 bytes in network byte order, at any alignment. n is at most 64. */
 void bp_lpm6_lookup(
 	const struct bp_fib *f, const uint8_t *const *dst, uint32_t *nexthop, unsigned n);

@@ -4,7 +4,6 @@
 #include "shm/fib/lpm/lpm_node.h"
 
 #define BURST 64u
-#define SLOT_BITS 8
 #define PATIENCE 32 /* bursts without nodes until they are taken for rare */
 
 /*
@@ -21,7 +20,7 @@ static __attribute__((noinline)) unsigned through_nodes(
 
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t w = atomic_load_explicit(
-			&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
+			&f->lpm4_root[dst[i] >> BP_LPM4_SLOT_BITS], memory_order_acquire);
 		const void *next = (w & BP_LPM_LINK) != 0 ? (const void *)bp_lpm_bounded_node(f, w)
 							  : (const void *)&nexthop[i];
 
@@ -60,7 +59,7 @@ void bp_lpm4_lookup_retry(
 	if (*nodes == 0) {
 		for (unsigned i = 0; i < n; i++) {
 			nexthop[i] = atomic_load_explicit(
-				&f->lpm4_root[dst[i] >> SLOT_BITS], memory_order_acquire);
+				&f->lpm4_root[dst[i] >> BP_LPM4_SLOT_BITS], memory_order_acquire);
 			any |= nexthop[i];
 		}
 		if (__builtin_expect((any & BP_LPM_LINK) == 0, 1)) {
