@@ -181,7 +181,7 @@ def test_new_control_plane_keeps_set_matrices(routed_lab, probe, router):
         left(router, ipv4_forwarding=False, ipv4_rp_filter="strict")
 
 
-def test_redirects(routed_lab, probe, router):
+def test_redirect_is_sent_to_the_sender(routed_lab, probe, router):
     """A packet that leaves by its input port: its sender receives an ICMP redirect (RFC 1812, 5.2.7.2)."""
     with routed_lab.extra("left", "addr", "add", "10.1.0.3/24", "dev", default_device(routed_lab)), \
             routed_lab.extra("gw", "route", "add", "198.51.100.0/24", "via", LEFT), \

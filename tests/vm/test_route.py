@@ -103,7 +103,7 @@ def test_the_gateway_itself_answers(lab, router):
     assert router.counter("from_kernel") > 0
 
 
-def test_across(lab, router):
+def test_packets_are_routed_between_nics(lab, router):
     lab.ip("dev", "route", "replace", "10.3.0.0/24", "via", "10.1.0.1")
     for address in ("10.3.0.2", "fd03::2"):
         wait_until(f"{address} to answer", lambda a=address: pings(lab, "dev", a, count=1, patience=1) is True)

@@ -184,7 +184,7 @@ def test_old_releases():
         s.report()
 
 
-def test_losses():
+def test_lost_messages_are_counted():
     with Sink("--any", "--drop", "50", "--seed", "3") as s:
         got = [s.ask(instance(n, rn=f"n{n}")) for n in range(30)]
         said = s.report()
@@ -241,7 +241,7 @@ def test_accepts_converter_output(release):
         assert said["instances"] + said["conflicts"] == len(messages)
 
 
-def test_ipv6():
+def test_ipv6_and_ipv4_clients():
     with Sink("--any", listen="[::]:0") as s:
         assert s.ask(instance(7)).rsc == 2001
         four = coap.Client("127.0.0.1", s.port)

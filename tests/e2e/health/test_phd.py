@@ -114,7 +114,7 @@ def test_one_oximeter(routed_lab, router, cse):
 @pytest.mark.parametrize("device,transport,kind", (("oximeter", "udp", "mixed"), ("activity", "udp", "fixed"),
                                                    ("dispenser", "udp", "var"), ("oximeter", "tcp", "fixed"),
                                                    ("activity", "tcp", "fixed"), ("dispenser", "tcp", "mixed")))
-def test_kinds(routed_lab, router, cse, device, transport, kind):
+def test_each_device_type_and_report_format(routed_lab, router, cse, device, transport, kind):
     """Standard configurations and those that a device declares itself, over both transports."""
     status, lines, summary = simulate(routed_lab, "--device", device, "--transport", transport, "--report", kind,
                                       "--count", 3, "--confirmed", "--reports", 8, "--rate", 0, "--retries", 0,
@@ -124,7 +124,7 @@ def test_kinds(routed_lab, router, cse, device, transport, kind):
     assert_once(Tree(routed_lab, cse), lines)
 
 
-def test_loss(routed_lab, router, cse):
+def test_lossy_link_loses_no_measurement(routed_lab, router, cse):
     """A fifth of the datagrams between devices and gateway is lost, a tenth comes twice."""
     status, lines, summary = simulate(routed_lab, "--device", "oximeter", "--count", 20, "--confirmed", "--reports", 10,
                                       "--rate", 0, "--retries", 0, "--timeout", "300ms", "--association-timeout", "300ms",

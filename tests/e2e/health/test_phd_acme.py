@@ -158,7 +158,7 @@ def test_accepts_converter_output(cse, release):
     ("cse-in/{system_id}/{object}", "Cphd-{system_id}", [f"cse-in/{OXIMETER}/{o}" for o in ("pulse_rate", "spo2")]),
     ("cse-in/{type}/{system_id}-{object}", "Cbiplane", [f"cse-in/pulse_oximeter/{OXIMETER}-{o}" for o in ("pulse_rate", "spo2")]),
 ])
-def test_paths(cse, path, originator, found):
+def test_container_paths_are_created(cse, path, originator, found):
     for _ in range(2):
         said, _, err = done(provision(cse, path, originator))
         assert sorted(said) == [f"ready {OXIMETER}", f"ready {ACTIVITY}"] and not err

@@ -148,7 +148,7 @@ def words(router, **expected):
 # ---------------------------------------------------------------- session disconnect
 
 
-def test_release(routed_lab, router):
+def test_release_waits_for_the_device(routed_lab, router):
     """By the bytes: RLRQ, and nothing ends before the device has answered."""
     one, other = "0022092258010001", "0022092258010002"
     with words(router, signalling={"releases_sent": 1, "timeout_release": 0, "aborts_sent": 0}), \
@@ -211,7 +211,7 @@ def test_release_when_nothing_runs(router):
 # ---------------------------------------------------------------- show sessions
 
 
-def test_filters(routed_lab, router):
+def test_session_list_is_filtered(routed_lab, router):
     four, six, new, hub = (f"002209225802000{i}" for i in range(1, 5))
     with Device(routed_lab, four) as a, Device(routed_lab, six, own("left", 6)) as b, \
             Device(routed_lab, new, config=OWN_CONFIG) as c, Device(routed_lab, hub) as d:

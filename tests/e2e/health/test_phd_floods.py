@@ -13,7 +13,7 @@ import pytest
 from conftest import running_router
 from lab import wait_until
 from phd_apdu import ABRT, RLRE, RLRQ, Anybody, Device, aarq, fixed, memory_kib
-from router_lab import LEFT, RIGHT, only_biplane, own, takes
+from router_lab import LEFT, RIGHT, only_biplane, takes
 from test_phd_commands import reloaded
 from test_phd_restart import Devices, Sink, check_stored, notice_nothing
 
@@ -263,7 +263,7 @@ def test_reports_without_session(router, victim, anybody):
     assert grown["phd_reports"] == 1
 
 
-def test_floods(routed_lab, router, sink, anybody, tmp_path):
+def test_floods_do_not_affect_devices(routed_lab, router, sink, anybody, tmp_path):
     """Of honest devices no one notices anything, and each measurement is stored, once."""
     pids = [router.plane(p)["pid"] for p in ("control plane", "data plane")]
     with contextlib.closing(Devices(routed_lab, tmp_path, "oximeter", HONEST)) as devices:

@@ -123,7 +123,7 @@ def test_thousand_silent_connections(router):
     (("show", "sessions", "--address", "10.0.0.0/33"), 64, "10.0.0.0/33"), (("show", "sessions", "--type", "toaster"), 64, "pulse_oximeter"),
     (("show", "sessions", "-n", "-1"), 64, "-1"), (("show", "sessions", "-n", "1e3"), 64, "1e3"),
     (("show", "sessions", "-n", "18446744073709551617"), 64, "18446744073709551617")))
-def test_arguments(router, words, status, says):
+def test_invalid_arguments_are_refused(router, words, status, says):
     p = router.command(*words)
     assert p.returncode == status and says in p.stderr and not p.stdout, (p.returncode, p.stdout, p.stderr)
 

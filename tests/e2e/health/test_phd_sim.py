@@ -181,7 +181,7 @@ def test_configuration_refused():
 
 @pytest.mark.parametrize("device", CONFIGS)
 @pytest.mark.parametrize("config", ["own", "standard"])
-def test_reports(device, config, tmp_path):
+def test_reports_are_encoded(device, config, tmp_path):
     log = tmp_path / "log"
     with phd.Manager(known=(400, 4100, 7200, 0x4000, 0x4001, 0x4002)) as m:
         summary(run(m, "--config", config, "--report", "mixed", "--reports", 12, "--rate", 1000, "--specials", 5,
@@ -236,7 +236,7 @@ def test_the_same_over_both_transports(tcp):
         assert kinds == [(phd.AARQ, 0, 0), (phd.PRST, phd.CONFIG, 1), *[(phd.PRST, phd.FIXED, n) for n in (2, 3, 4)], (phd.RLRQ, 0, 0)]
 
 
-def test_ipv6(tmp_path):
+def test_devices_use_ipv6(tmp_path):
     with phd.Manager(address="::1") as m:
         said = summary(run(m, "--to", f"[::1]:{m.port}", "--sources", "::1", "--source-port", 21000, "--count", 3,
                            "--reports", 2, "--rate", 0, "--confirmed"))
@@ -281,7 +281,7 @@ def test_unconfirmed_reports_get_no_answer():
         assert [a.data for a in m.apdus(lambda a: a.is_report)] == [0x100] * 5
 
 
-def test_errors(tmp_path):
+def test_errors_of_the_manager_are_counted(tmp_path):
     log, said_later = tmp_path / "log", []
 
     def answer(a, _):
@@ -351,7 +351,7 @@ def test_aborted_by_the_manager_it_associates_again():
         assert len(m.apdus(lambda a: a.is_report and a.raw == aborted[0].raw)) == 2
 
 
-def test_rejections():
+def test_rejected_device_associates_again():
     results = [2, 2, 7]
 
     def answer(a, _):

@@ -238,7 +238,7 @@ def test_owners_of_sessions(routed_lab, router, kind):
 
 
 @pytest.mark.parametrize("family", [4, 6])
-def test_class(routed_lab, router, family):
+def test_listening_ports_use_class_phd(routed_lab, router, family):
     """By the ports of health_devices.listen, each for its own protocol, and of either family."""
     def send(port, times):
         for n in range(times):

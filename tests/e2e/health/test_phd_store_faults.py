@@ -136,7 +136,7 @@ def test_read_only(serve, disk):
     s.in_the_file(disk / "phd.db")
 
 
-def test_locked(serve, tmp_path):
+def test_locked_file_is_written_later(serve, tmp_path):
     path = tmp_path / "phd.db"
     somebody = sqlite3.connect(path, isolation_level=None)
     somebody.execute("BEGIN EXCLUSIVE")
@@ -150,7 +150,7 @@ def test_locked(serve, tmp_path):
     s.in_the_file(path)
 
 
-def test_removed(serve, tmp_path):
+def test_removed_file_is_created_again(serve, tmp_path):
     """sqlite would continue with the file that no one can find any more."""
     path = tmp_path / "store" / "phd.db"
     s = serve(path)

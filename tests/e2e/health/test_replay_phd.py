@@ -316,7 +316,7 @@ def test_acknowledgements_of_the_capture(tmp_path, session):
 
 @pytest.mark.parametrize("family,cse_family", ((6, 4), (4, 6), (6, 6)))
 @pytest.mark.parametrize("confirmable", (True, False))
-def test_families(tmp_path, family, cse_family, confirmable):
+def test_each_address_family(tmp_path, family, cse_family, confirmable):
     d = Device(9, family)
     r = Replay(tmp_path, config(cse_family, cse={"confirmable": confirmable}), every(
         [d.says(V["A01"]), d.says(V["S02"])]), "--assume-stored")
@@ -335,7 +335,7 @@ def test_old_options(tmp_path):
     assert all(m.option(coap.OLD_FR) == b"Cbiplane" and m.option(coap.FR) is None for m in r.requests())
 
 
-def test_forwarded(tmp_path, session):
+def test_ack_forwarded_does_not_wait_for_the_cse(tmp_path, session):
     """confirm: forwarded answers at once, whatever the CSE says."""
     r = Replay(tmp_path, config(ack="forwarded"), session[2])
     assert r.answers(session[1]) == [aare(0), phd.report_answer(16, phd.FIXED), bytes.fromhex(phd.RELEASED)]
@@ -349,7 +349,7 @@ def test_one_instance_a_report(tmp_path, session):
     assert r.health["stored"] == 4 and r.health["responses"] == 3
 
 
-def test_repeats(tmp_path):
+def test_repeated_report_is_stored_once(tmp_path):
     """A report that comes again before it is stored is the same request; afterwards it is answered, and nothing more."""
     d = Device(2)
     said = [d.says(V["A01"]), d.says(V["S02"]), d.says(V["S02"])]
@@ -440,7 +440,7 @@ def test_tcp_and_fragments_are_counted(tmp_path):
     assert r.out["devices"] == []
 
 
-def test_allowed(tmp_path):
+def test_allow_file_rejects_other_devices(tmp_path):
     d, other = Device(2), Device(3)
     (tmp_path / "allow").write_text(f"{ACTIVITY} # the monitor\n")
     r = Replay(tmp_path, config(allow_file=str(tmp_path / "allow")), every([d.says(V["A04"]), other.says(V["A01"])]))

@@ -190,7 +190,7 @@ def test_pending_reports_are_not_lost(lab, wire, gateway):
         assert g.counter("gaps_lost") == 0 and g.counter("resync_started") == 0
 
 
-def test_recovers(lab, wire, gateway):
+def test_lost_segment_is_followed_by_resynchronization(lab, wire, gateway):
     """No room for what is ahead: the second is never read. Six measurements later the device is read again."""
     with device_on(lab, wire, gateway, reorder_buffer=0) as (g, d, edge):
         due = [81.0]

@@ -49,7 +49,7 @@ def test_mosquitto_pub(lab, watch, version, qos, host):
 
 @pytest.mark.parametrize("host", (CLOUD, CLOUD6), ids=("ip4", "ip6"))
 @pytest.mark.parametrize("version", VERSIONS)
-def test_paho(lab, watch, version, host):
+def test_publications_of_paho(lab, watch, version, host):
     p = Publisher(lab, host, watch.expected, version)
     infos = [p.publish(f"plant/oven{i % 3}/temperature", t, qos=i % 3, rich=version == "5" and i % 2 == 0)
              for i, t in enumerate(TEMPERATURES * 5)]

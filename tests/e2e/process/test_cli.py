@@ -22,7 +22,7 @@ def biplane(*args):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help(command):
+def test_each_command_has_help(command):
     p = biplane(*command.split(), "--help")
     assert p.returncode == 0 and f"biplane {command}" in p.stdout and not p.stderr
     assert p.stdout.count("\n") > 5
@@ -55,7 +55,7 @@ def test_show_without_a_gateway(tmp_path):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_show(lab, module_cli, view):
+def test_each_show_command_has_output(lab, module_cli, view):
     g = module_cli
     data = g.show(view)
     assert isinstance(data, dict) and data
@@ -91,7 +91,7 @@ def test_show_matches_the_traffic(module_cli):
     assert {"port_rx", "ethernet", "mqtt", "bridge", "port_tx"} <= nodes
 
 
-def test_check(tmp_path):
+def test_config_check_reports_errors(tmp_path):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(json.dumps({"version": 1, **config_for()}, indent=1))
     p = biplane("config", "check", "-c", good)

@@ -32,12 +32,12 @@ def gateway_of_all(lab, module_gateway):
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_show(gateway_of_all, name):
+def test_show_commands_match_their_schema(gateway_of_all, name):
     g = gateway_of_all
     assert not differences(f"show {name}", output(g, "show", name, "-c", g.identity))
 
 
-def test_commands(gateway_of_all):
+def test_other_commands_match_their_schema(gateway_of_all):
     g = gateway_of_all
     assert not differences("status", output(g, "status", "-c", g.identity, status=(0, 2)))
     assert not differences("reload", output(g, "reload", "-c", g.file))

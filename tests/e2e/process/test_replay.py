@@ -50,7 +50,7 @@ def found(out):
 
 
 @pytest.mark.parametrize("name", sorted(p.stem for p in FIXTURES.glob("*.pcap")))
-def test_fixture(tmp_path, name):
+def test_capture_gives_the_known_alarms(tmp_path, name):
     """A capture taken on one link has both directions in it; it is replayed into one port."""
     copy = tmp_path / "out.pcap"
     out = json.loads(replay(tmp_path, "--out", f"cloud={copy}", inputs=[("devices", FIXTURES / f"{name}.pcap")]))
@@ -92,7 +92,7 @@ def encapsulated(source, target, around):
 
 
 @pytest.mark.parametrize("kind", sorted(ENCAPSULATIONS))
-def test_encapsulated(tmp_path, kind):
+def test_encapsulated_frames_give_the_same_alarms(tmp_path, kind):
     """The same alarms from under three tags, from LLC and SNAP, a PPPoE session and MPLS."""
     pcap = tmp_path / "in.pcap"
     encapsulated(FIXTURES / "session.pcap", pcap, bytes.fromhex(ENCAPSULATIONS[kind]))

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -280,7 +279,7 @@ def test_af_xdp_with_its_drop_in(lab, service):
     lab.run("dev", "ping", "-n", "-c", 3, "-i", "0.2", "-w", 30, CLOUD)
 
 
-def test_routing(lab, service):
+def test_routing_with_unprivileged_planes(lab, service):
     """The kernel interface is the data plane's, its address and a router's settings the control plane's."""
     c = config_for()
     c["bridges"] = [{"name": "plant", "ports": ["devices", "cloud", "edge"], "host_interface": {"addresses": ["10.99.0.100/24"]}}]

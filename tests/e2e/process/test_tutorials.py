@@ -137,7 +137,7 @@ def output_of(shell, text, block):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_tutorial(name, tmp_path, hugepages):
+def test_tutorial_output_is_as_written(name, tmp_path, hugepages):
     for folder in ("scripts", "docs", "build-venv-cse"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     shell, last = Shell(tmp_path), ""

@@ -112,7 +112,7 @@ def test_the_simulator(lab, gw, robots, tmp_path):
             assert c.off(SLANTED) < 0.2
 
 
-def test_frames(lab, gw, robots, tmp_path):
+def test_headers_are_rewritten(lab, gw, robots, tmp_path):
     """Tags, DSCP, TTL and trailing bytes are kept; addresses and ports become the receiver's; tshark finds no fault."""
     sent = [r._replace(rest=bytes(range(i % 40))) for i, r in enumerate(some(60, 2))]
     tags = ((), ((0x8100, 10),), ((0x88A8, 100), (0x8100, 20)))
@@ -133,7 +133,7 @@ def test_frames(lab, gw, robots, tmp_path):
             tshark_finds_no_fault(tmp_path / f"{mac}.pcap", [f for f in tap.frames() if (p := read(f)) and p.dport == port], port)
 
 
-def test_ip6(lab, gw, entries, robots):
+def test_readings_over_ipv6(lab, gw, entries, robots):
     entries(transform([source("fd99::/64", {"address": CLOUD6, "udp_port": ROBOT, "mac": MAC["cloud"], "matrix": ROTATED})]))
     sent = some(150, 3)
     robots[0].socket.close()
@@ -142,7 +142,7 @@ def test_ip6(lab, gw, entries, robots):
         assert_exact(sent, r.wait(len(sent)), ROTATED)
 
 
-def test_timed(lab, gw, entries, robots):
+def test_timing_header_is_kept(lab, gw, entries, robots):
     """The 57 bytes with the timing header, which is kept."""
     entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})], udp=TIMED_UDP, layout="kunze2021_timed"))
     sent = some(150, 4, timed=True)
@@ -153,7 +153,7 @@ def test_timed(lab, gw, entries, robots):
     assert len(sent[0].payload()) == 40 + HEADER
 
 
-def test_reflected(lab, gw, entries):
+def test_result_is_sent_back_to_the_tracker(lab, gw, entries):
     """As the paper's testbed: back to the sender's address, to the port that the reading came to."""
     entries(transform([source(DEVICE, {"reply_to_sender": True, "matrix": ROTATED})]))
     sent = some(150, 5)
@@ -192,7 +192,7 @@ def test_longest_prefix(lab, gw, entries, robots):
 
 
 @pytest.mark.parametrize("overflow", ("saturate", "drop"))
-def test_overflow(lab, gw, entries, robots, overflow):
+def test_result_out_of_range(lab, gw, entries, robots, overflow):
     """Beyond 64 m: the end of the range, or nothing; and it is said whose reading it was."""
     far = [[1, 0, 0, 60], [0, 1, 0, -60], [0, 0, 1, 0]]
     entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": far})], overflow=overflow))

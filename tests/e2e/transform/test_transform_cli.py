@@ -104,7 +104,7 @@ def test_other_fixed_point(fraction):
             assert Fraction(got) * 2 ** fraction % 1 == 0
 
 
-def test_float32():
+def test_float32_is_rounded():
     def single(v):
         return struct.unpack("f", struct.pack("f", v))[0]
 
@@ -114,7 +114,7 @@ def test_float32():
             assert got == single(got) and abs(got - want) <= abs(want) * 2 ** -24 + 1e-13
 
 
-def test_degrees():
+def test_degrees_are_converted():
     a, = results([(2, 90, 45)], "--degrees", "--double")
     assert distance(xyz(a), (0, math.sqrt(2), math.sqrt(2))) < 1e-8
     # what is Cartesian has no angles
@@ -331,7 +331,7 @@ def test_singular_matrix_with_allow_singular(tmp_path):
     assert xyz(row) == [1, 2, 0]
 
 
-def test_files(tmp_path):
+def test_input_and_output_files(tmp_path):
     points, out = tmp_path / "points.csv", tmp_path / "out.csv"
     points.write_text("x,y,z\n1,2,3\n")
     p = transform("--in", points, "--out", out)

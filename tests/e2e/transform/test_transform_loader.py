@@ -122,7 +122,7 @@ def test_each_reading_by_the_whole_of_one_matrix(lab, fresh, robot):
     gw.balanced()
 
 
-def test_refused(lab, fresh, robot):
+def test_invalid_matrix_is_refused(lab, fresh, robot):
     """What cannot be is said, and the matrix before stays."""
     sent = some(10)
     with Loader(lab) as loader, Tracker(lab, "dev", CLOUD) as t:
@@ -138,7 +138,7 @@ def test_refused(lab, fresh, robot):
         assert again.load(message(DEVICE, SLANTED)) == b"ok"
 
 
-def test_stays(lab, fresh, robot):
+def test_matrix_survives_reload_and_restart(lab, fresh, robot):
     """Over a reload, and over kill -9 of either plane in the middle of loading."""
     gw, sent = fresh, some(60)
     with Loader(lab) as loader, Tracker(lab, "dev", CLOUD) as t:

@@ -28,7 +28,7 @@ def replay(directory, payloads, *entries):
 
 
 @pytest.mark.parametrize("method", ["vector", "exact"])
-def test_methods(tmp_path, method):
+def test_each_method_is_within_its_error(tmp_path, method):
     """Each within its error; how large that is on average is in docs/explanation/transform-accuracy.md."""
     sent = some(2000)
     got, out = replay(tmp_path, [r.payload() for r in sent],

@@ -62,7 +62,7 @@ def test_two_networks(routed_lab, router, family, to):
 
 @pytest.mark.parametrize("family", (4, 6))
 @pytest.mark.parametrize("to", ("the gateway", "a robot"))
-def test_reflected(routed_lab, router, family, to):
+def test_result_is_sent_back_to_the_tracker(routed_lab, router, family, to):
     """Back to the tracker, from where the reading was sent to, with a TTL of its own."""
     at = own("left", family) if to == "the gateway" else host("right", family)
     sent = some(300, 2)

@@ -133,7 +133,7 @@ static void flaps_in_few_lines(void **state)
 	assert_true(lines(f, "") <= BP_PACE_BURST + 10000 / 10 + 1);
 }
 
-static void events(void **state)
+static void event_fault_is_logged_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -159,7 +159,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(begins_and_ends_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(is_not_forgotten, setup, teardown),
 		cmocka_unit_test_setup_teardown(flaps_in_few_lines, setup, teardown),
-		cmocka_unit_test_setup_teardown(events, setup, teardown),
+		cmocka_unit_test_setup_teardown(event_fault_is_logged_once, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

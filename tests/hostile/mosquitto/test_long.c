@@ -164,7 +164,7 @@ static void text_and_binary(void **state)
 }
 
 /* What the beginning of a text says, cut anywhere. */
-static void beginnings(void **state)
+static void truncated_text_gives_complete_values_only(void **state)
 {
 	static const struct {
 		const char *text, *path;
@@ -217,7 +217,7 @@ static void beginnings(void **state)
 }
 
 /* Nesting deeper than any stack, before and behind the value. */
-static void deep(void **state)
+static void deep_nesting_does_not_hide_a_value(void **state)
 {
 	struct peer c;
 
@@ -284,8 +284,8 @@ int main(void)
 		cmocka_unit_test(by_the_beginning),
 		cmocka_unit_test(not_before_its_end),
 		cmocka_unit_test(text_and_binary),
-		cmocka_unit_test(beginnings),
-		cmocka_unit_test(deep),
+		cmocka_unit_test(truncated_text_gives_complete_values_only),
+		cmocka_unit_test(deep_nesting_does_not_hide_a_value),
 		cmocka_unit_test(examples_of_the_rfc),
 	};
 

@@ -126,7 +126,7 @@ static void one(const struct odd *o, uint8_t strictness, size_t size)
 	rig_close(&rig);
 }
 
-static void each(void **state)
+static void each_violation_is_handled_as_by_the_broker(void **state)
 {
 	static const size_t sizes[] = {1000, 1, 3};
 
@@ -140,7 +140,7 @@ static void each(void **state)
 }
 
 /* A topic of 202 levels, cut anywhere: mosquitto closes the connection. */
-static void levels(void **state)
+static void topic_of_202_levels_ends_inspection(void **state)
 {
 	char topic[256];
 
@@ -244,8 +244,8 @@ static void broker_deliveries(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each),
-		cmocka_unit_test(levels),
+		cmocka_unit_test(each_violation_is_handled_as_by_the_broker),
+		cmocka_unit_test(topic_of_202_levels_ends_inspection),
 		cmocka_unit_test(connect_flags),
 		cmocka_unit_test(broker_deliveries),
 	};

@@ -155,7 +155,7 @@ static void topic_and_client_of_the_alarm(void **state)
 }
 
 /* A new connection on the same addresses: the old one ended unseen. */
-static void superseded(void **state)
+static void will_is_published_if_a_new_connection_supersedes(void **state)
 {
 	struct will w = {.version = 4, .topic = "w/dev", .payload = "91"};
 	struct peer c;
@@ -169,7 +169,7 @@ static void superseded(void **state)
 	rig_close(&rig);
 }
 
-static void discarded(void **state)
+static void will_is_discarded_by_a_normal_disconnect(void **state)
 {
 	static const struct {
 		uint8_t version, n;
@@ -237,7 +237,7 @@ static const char *told_after(uint64_t ms)
 
 /* With a delay: then, and not before. Where the session ends earlier, then; where it ends with the
  * connection, mosquitto waits all the same. */
-static void delayed(void **state)
+static void will_delay_is_observed(void **state)
 {
 	static const struct {
 		uint8_t view;
@@ -506,7 +506,7 @@ static void session_connects_and_disconnects(void **state)
 }
 
 /* Those that wait are the process's; that they are gone is counted by the next one. */
-static void restarted(void **state)
+static void waiting_wills_are_counted_after_a_restart(void **state)
 {
 	struct will w = {
 		.version = 5, .topic = "w/dev", .payload = "91", .delay = 5, .expiry = 100};
@@ -568,7 +568,7 @@ static void keep_alive(void **state)
 }
 
 /* What does not fit the bounds is counted, and costs the connection nothing else. */
-static void bounded(void **state)
+static void will_over_the_limits_is_counted(void **state)
 {
 	static char payload[65000];
 	struct will w = {
@@ -592,20 +592,20 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(published_at_the_end),
 		cmocka_unit_test(topic_and_client_of_the_alarm),
-		cmocka_unit_test(superseded),
-		cmocka_unit_test(discarded),
+		cmocka_unit_test(will_is_published_if_a_new_connection_supersedes),
+		cmocka_unit_test(will_is_discarded_by_a_normal_disconnect),
 		cmocka_unit_test(refused_or_unproven),
-		cmocka_unit_test(delayed),
+		cmocka_unit_test(will_delay_is_observed),
 		cmocka_unit_test(session_is_shortened),
 		cmocka_unit_test(back_in_time),
 		cmocka_unit_test(session_is_superseded),
 		cmocka_unit_test(another_worker),
 		cmocka_unit_test(several_wills_are_pending),
 		cmocka_unit_test(session_connects_and_disconnects),
-		cmocka_unit_test(restarted),
+		cmocka_unit_test(waiting_wills_are_counted_after_a_restart),
 		cmocka_unit_test(unclear_end),
 		cmocka_unit_test(keep_alive),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(will_over_the_limits_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

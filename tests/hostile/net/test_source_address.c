@@ -212,7 +212,7 @@ static void an_interface_that_does_not_forward(void **state)
 
 /* Now and then the kernel gets one that goes back where it came from, and says that it need not
  * have come. */
-static void redirects(void **state)
+static void redirects_are_punted_at_a_limited_rate(void **state)
 {
 	struct rig r;
 
@@ -244,7 +244,7 @@ int main(void)
 		cmocka_unit_test(loose_reverse_path),
 		cmocka_unit_test(a_group_of_next_hops),
 		cmocka_unit_test(an_interface_that_does_not_forward),
-		cmocka_unit_test(redirects),
+		cmocka_unit_test(redirects_are_punted_at_a_limited_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void connect_and_connack(void **state)
 }
 
 /* The broker refuses, or another host answers: the connection stays unproven. */
-static void refused(void **state)
+static void refused_connection_stays_unproven(void **state)
 {
 	struct bytes b = {0};
 	struct peer c, attacker;
@@ -156,7 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connect_and_connack),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(refused_connection_stays_unproven),
 		cmocka_unit_test(request_and_answer),
 		cmocka_unit_test(disconnect_in_a_search),
 	};

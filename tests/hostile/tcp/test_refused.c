@@ -413,7 +413,7 @@ static void lost_acknowledgements(void **state)
 }
 
 /* A restart of the data plane: what waited is dropped, and counted. The refusal stays known. */
-static void restart(void **state)
+static void refusal_is_known_after_a_restart(void **state)
 {
 	struct peer c;
 
@@ -501,7 +501,7 @@ int main(void)
 		cmocka_unit_test(never_answered),
 		cmocka_unit_test(ends_without_answer),
 		cmocka_unit_test(lost_acknowledgements),
-		cmocka_unit_test(restart),
+		cmocka_unit_test(refusal_is_known_after_a_restart),
 		cmocka_unit_test(equals_a_plain_list),
 	};
 

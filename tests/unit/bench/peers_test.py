@@ -101,7 +101,7 @@ class Peers(unittest.TestCase):
         empty = list(peers_table.tables({"percent": 10, "alarms": [], "packets": []}))
         self.assertTrue(empty)
 
-    def test_services(self):
+    def test_services_have_rows(self):
         health = RUN["services"][0]
         self.assertEqual(services_table.cpu(health["moderate"]), 25.0)  # of the gateway alone
         self.assertIsNone(services_table.cpu(None))
@@ -125,7 +125,7 @@ class Peers(unittest.TestCase):
         self.assertTrue(report_more_tables.peers({"peers": old}))
         plot.draw(old)
 
-    def test_picture(self):
+    def test_figure_is_drawn(self):
         with tempfile.NamedTemporaryFile(suffix=".svg") as f:
             plot.draw(RUN).write(f.name)
             texts = [t.text for t in xml.etree.ElementTree.parse(f.name).iter("{http://www.w3.org/2000/svg}text")]
@@ -146,7 +146,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(set(out), {f"{service}-{by}" for service in plot.SERVICES for by in plot.BY})
         self.assertEqual(len(out), 9 + 2)  # the ends are two of them
 
-    def test_command(self):
+    def test_merge_command(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
             json.dump(RUN, f)
             f.flush()

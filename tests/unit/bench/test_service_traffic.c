@@ -59,7 +59,7 @@ static void messages_differ(void **state)
 
 /* ---- aggregates ---- */
 
-static void aggregate(void **state)
+static void aggregates_are_verified(void **state)
 {
 	uint8_t out[BP_AGG_LIN2018_LEN(3)], p[BENCH_SERVICE_PAYLOAD_MAX];
 	struct bench_service_sender from;
@@ -95,7 +95,7 @@ static void transform(uint8_t *p, int32_t off)
 			(uint32_t)((int32_t)lrintl(place[k] * 0x1p25L) + off));
 }
 
-static void coordinates(void **state)
+static void transformed_readings_are_verified(void **state)
 {
 	uint8_t p[BENCH_SERVICE_PAYLOAD_MAX];
 	struct bench_service_sender from;
@@ -159,7 +159,7 @@ static unsigned request(const char *device, const char *container, const char *t
 #define SPO2(v_) "{\\\"o\\\":\\\"spo2\\\",\\\"v\\\":" v_ ",\\\"u\\\":\\\"%%\\\",\\\"t\\\":null}"
 #define PULSE(v_) ",{\\\"o\\\":\\\"pulse\\\",\\\"v\\\":" v_ ",\\\"u\\\":\\\"bpm\\\",\\\"t\\\":null}"
 
-static void requests(void **state)
+static void cse_requests_are_verified(void **state)
 {
 	uint8_t p[BENCH_SERVICE_PAYLOAD_MAX];
 	struct bench_service_sender from;
@@ -200,9 +200,9 @@ int main(void)
 		OF(messages_differ, "aggregation"),
 		OF(messages_differ, "coordinates"),
 		OF(messages_differ, "health"),
-		OF(aggregate, "aggregation"),
-		OF(coordinates, "coordinates"),
-		OF(requests, "health"),
+		OF(aggregates_are_verified, "aggregation"),
+		OF(transformed_readings_are_verified, "coordinates"),
+		OF(cse_requests_are_verified, "health"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ static bool is_prefix4(
 	return memcmp(p, &want, sizeof(want)) == 0;
 }
 
-static void defaults(void **state)
+static void defaults_of_an_entry(void **state)
 {
 	struct bp_config *c = accepted(BRIDGED ENC AGG("") AND_DEC DISAGG(""));
 	const struct bp_agg_rule *a = &bp_config_aggregation(c)->rules.aggregate[0];
@@ -549,7 +549,7 @@ static void settings_applied_by_reload(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),
+		cmocka_unit_test(defaults_of_an_entry),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(equals_the_dump),

@@ -14,7 +14,7 @@ static struct bp_address address4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 }
 
 /* What has to be said is little. */
-static void defaults(void **state)
+static void defaults_of_the_section(void **state)
 {
 	struct bp_config *c = accepted(PHD CSE);
 	const struct bp_config_phd *p = bp_config_phd(c);
@@ -192,7 +192,7 @@ static void path_is(const char *path, const char *column, const char *fault)
 	says(text, fault == NULL ? "" : messages);
 }
 
-static void paths(void **state)
+static void paths_are_validated(void **state)
 {
 	char longest[300] = "a/b/{system_id}";
 
@@ -466,11 +466,11 @@ static void ids_in_a_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),
+		cmocka_unit_test(defaults_of_the_section),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(system_ids),
-		cmocka_unit_test(paths),
+		cmocka_unit_test(paths_are_validated),
 		cmocka_unit_test(invalid_names_are_rejected),
 		cmocka_unit_test(source_ports),
 		cmocka_unit_test(contradictions_are_rejected),

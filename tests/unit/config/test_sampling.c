@@ -31,7 +31,7 @@ static void an_entry_is_kept(void **state)
 	bp_config_free(c);
 }
 
-static void contradictions(void **state)
+static void contradictions_are_errors(void **state)
 {
 	(void)state;
 	says(PORTS3 "sampling:\n" ENTRY("s", "") ENTRY("s", ""),
@@ -80,7 +80,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_entry_is_kept),
-		cmocka_unit_test(contradictions),
+		cmocka_unit_test(contradictions_are_errors),
 		cmocka_unit_test(entries_are_added_and_removed),
 	};
 

@@ -21,7 +21,7 @@ static bool is_prefix4(
 	return memcmp(p, &want, sizeof(want)) == 0;
 }
 
-static void defaults(void **state)
+static void defaults_of_an_entry(void **state)
 {
 	struct bp_config *c = accepted(BRIDGED XFORM(ONE));
 	const struct bp_transform_rule *r = &bp_config_transform(c)->entries.rule[0];
@@ -500,7 +500,7 @@ static void settings_that_need_a_restart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),
+		cmocka_unit_test(defaults_of_an_entry),
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(dumps_come_back),
 		cmocka_unit_test(required_settings),

@@ -14,13 +14,13 @@ CODE = "\n".join(block or span for block, span in re.findall(r"^```\n(.*?)^```|`
 
 
 class Contributing(unittest.TestCase):
-    def test_files(self):
+    def test_named_files_exist(self):
         folders = "|".join(f.name for f in ROOT.iterdir() if f.is_dir() and not f.name.startswith((".", "build")))
         names = re.findall(rf"(?<![\w./-])(?:{folders})/[\w./*-]*", CODE)
         self.assertGreater(len(names), 20)
         self.assertEqual([name for name in names if not list(ROOT.glob(name))], [])
 
-    def test_links(self):
+    def test_links_exist(self):
         links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGE)
         self.assertGreater(len(links), 3)
         self.assertEqual([link for link in links if not (ROOT / link).exists()], [])
@@ -33,7 +33,7 @@ class Contributing(unittest.TestCase):
         self.assertEqual(names - {test["name"] for test in tests}, set())
         self.assertEqual(suites - {suite.split(":")[-1] for test in tests for suite in test["suite"]}, set())
 
-    def test_targets(self):
+    def test_fuzz_targets_exist(self):
         programs = re.findall(r"tests/fuzz/(fuzz_\w+)", CODE)
         self.assertTrue(programs)
         self.assertEqual([name for name in programs if not (ROOT / "tests" / "fuzz" / f"{name}.c").exists()], [])
@@ -50,7 +50,7 @@ class Developer(unittest.TestCase):
     def exists(self, name):
         return any(list(ROOT.glob(name.replace("NAME", s))) for s in (self.services if "NAME" in name else [""]))
 
-    def test_files(self):
+    def test_named_files_exist(self):
         self.assertGreater(len(self.pages), 4)
         for page in self.pages:
             spans = "\n".join(re.findall(r"`([^`\n]+)`", page.read_text()))
@@ -58,7 +58,7 @@ class Developer(unittest.TestCase):
             self.assertTrue(names, page)
             self.assertEqual([name for name in names if not self.exists(name)], [], page)
 
-    def test_links(self):
+    def test_links_exist(self):
         for page in self.pages:
             links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
             self.assertEqual([link for link in links if not (page.parent / link).exists()], [], page)

@@ -73,7 +73,7 @@ def hits(names, words):
 
 
 class Language(unittest.TestCase):
-    def test_words(self):
+    def test_no_word_of_the_former_style(self):
         found = [*hits(tracked(*PRODUCT), WORDS), *hits(tracked(*PAGES), PAGE_WORDS)]
         self.assertEqual(found, [], f"{len(found)} words of the former style:\n" + "\n".join(found[:40]))
 

@@ -318,7 +318,7 @@ class Rules(unittest.TestCase):
                 self.assert_finding(self.check({name: [target]}), f"{name} includes {target}: a service may not include another")
         self.assertEqual(self.check({"dataplane/lcl/x.c": ["services/lcl/y.h", "shm/lcl/z.h", "dataplane/nodes/n.h"]}), [])
 
-    def test_libraries(self):
+    def test_forbidden_libraries_are_found(self):
         for header, folder in (("rte_mbuf.h", "shm"), ("rte_mbuf.h", "controlplane"), ("event2/event.h", "dataplane"), ("mosquitto.h", "dataplane"),
                                ("sqlite3.h", "dataplane"), ("netlink/netlink.h", "dataplane"), ("linux/rtnetlink.h", "dataplane"),
                                ("sys/socket.h", "services"), ("netinet/in.h", "proto"), ("arpa/inet.h", "include")):
@@ -338,7 +338,7 @@ class Rules(unittest.TestCase):
                             "shm/a.h > shm/b.h > shm/c.h > shm/a.h")
         self.assertEqual(self.check({"shm/a.h": ["shm/b.h", "shm/c.h"], "shm/b.h": ["shm/d.h"], "shm/c.h": ["shm/d.h"]}), [])
 
-    def test_exceptions(self):
+    def test_exceptions_are_needed(self):
         tree, why = {"apps/sim/lcl/x.c": ["apps/biplane/y.h"]}, "why"
         self.assertEqual(self.check(tree, exceptions={("apps/sim/*", "apps/biplane/y.h"): why}), [])
         self.assertEqual(len(self.check(tree, exceptions={("apps/sim/*", "apps/biplane/z.h"): why})), 2)

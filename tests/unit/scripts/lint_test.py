@@ -110,7 +110,7 @@ class Commits(Repository):
         self.commit("gone on")
         self.assertIn("1 of 1", self.lint(code=1))
 
-    def test_ranges(self):
+    def test_commit_ranges(self):
         self.commit("begun")
         start = self.head()
         self.commit("build: add one")

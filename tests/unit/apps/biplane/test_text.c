@@ -11,7 +11,7 @@
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 
-static void times(void **state)
+static void times_are_iso_8601(void **state)
 {
 	char out[BP_TEXT_TIME];
 
@@ -23,7 +23,7 @@ static void times(void **state)
 	assert_string_equal(out, "2554-07-21T23:34:33.709551615Z");
 }
 
-static void addresses(void **state)
+static void addresses_have_brackets_for_ipv6(void **state)
 {
 	char out[BP_TEXT_ADDRESS];
 	uint8_t ip[16];
@@ -36,7 +36,7 @@ static void addresses(void **state)
 	assert_string_equal(out, "[2001:db8:1111:2222:3333:4444:5555:6666]:65535");
 }
 
-static void conditions(void **state)
+static void conditions_are_printed_as_in_the_configuration(void **state)
 {
 	char out[BP_TEXT_CONDITION];
 
@@ -50,7 +50,7 @@ static void conditions(void **state)
 	assert_string_equal(out, "unknown (200)");
 }
 
-static void sources(void **state)
+static void value_sources_are_printed_as_in_the_configuration(void **state)
 {
 	struct bp_value_source v = {.kind = BP_VALUE_TEXT};
 	char out[BP_TEXT_SOURCE];
@@ -100,7 +100,7 @@ static void damaged_sources(void **state)
 	assert_true(strnlen(out, sizeof(out)) < sizeof(out));
 }
 
-static void durations(void **state)
+static void durations_have_days_and_hours(void **state)
 {
 	char out[BP_TEXT_DURATION];
 
@@ -112,7 +112,7 @@ static void durations(void **state)
 	assert_string_equal(out, "12 d 01:01:01");
 }
 
-static void intervals(void **state)
+static void intervals_have_a_suitable_unit(void **state)
 {
 	static const struct {
 		int64_t ns;
@@ -222,13 +222,13 @@ static void empty_table_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
-		cmocka_unit_test(addresses),
-		cmocka_unit_test(conditions),
-		cmocka_unit_test(sources),
+		cmocka_unit_test(times_are_iso_8601),
+		cmocka_unit_test(addresses_have_brackets_for_ipv6),
+		cmocka_unit_test(conditions_are_printed_as_in_the_configuration),
+		cmocka_unit_test(value_sources_are_printed_as_in_the_configuration),
 		cmocka_unit_test(damaged_sources),
-		cmocka_unit_test(durations),
-		cmocka_unit_test(intervals),
+		cmocka_unit_test(durations_have_days_and_hours),
+		cmocka_unit_test(intervals_have_a_suitable_unit),
 		cmocka_unit_test(strings_of_others),
 		cmocka_unit_test(tables_are_aligned),
 		cmocka_unit_test(terminals_are_protected),

@@ -127,20 +127,20 @@ static void expect_model(
 	}
 }
 
-static void tables(void **state)
+static void tables_equal_the_model(void **state)
 {
 	expect_model(&bench_kunze2021_large, model_large, 0, TURN_FIXED / ONE);
 	expect_model(&bench_kunze2021_medium, model_medium, 0, TURN_FIXED / ONE);
 	expect_model(&bench_kunze2021_small, model_small, 0, TURN_FIXED / ONE);
 }
 
-static void polynomial(void **state)
+static void polynomial_equals_the_model(void **state)
 {
 	expect_model(&bench_kunze2021_chebyshev, model_chebyshev, 0, 64);
 	expect_model(&bench_kunze2021_chebyshev, model_chebyshev, -64, 64);
 }
 
-static void matrices(void **state)
+static void matrix_product_equals_the_model(void **state)
 {
 	struct bp_transform_draw d = {22};
 
@@ -211,9 +211,9 @@ static void userspace_rounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tables),
-		cmocka_unit_test(polynomial),
-		cmocka_unit_test(matrices),
+		cmocka_unit_test(tables_equal_the_model),
+		cmocka_unit_test(polynomial_equals_the_model),
+		cmocka_unit_test(matrix_product_equals_the_model),
 		cmocka_unit_test(nothing_wraps),
 		cmocka_unit_test(userspace_rounds),
 	};

@@ -8,13 +8,13 @@ static const struct limits_method methods[METHODS] = {{&bench_kunze2021_large, 3
 	{&bench_kunze2021_medium, 3e-7, 4 / ONE}, {&bench_kunze2021_small, 1.2e-6, 4 / ONE},
 	{&bench_kunze2021_chebyshev, 7e-6, 4 / ONE}, {&bench_kunze2021_userspace, 6e-16, 1e-323}};
 
-static void quadrants(void **state)
+static void quadrant_limits_are_exact(void **state)
 {
 	for (unsigned i = 0; i < METHODS; i++)
 		expect_quadrants(&methods[i]);
 }
 
-static void ends(void **state)
+static void range_ends_are_exact(void **state)
 {
 	for (unsigned i = 0; i < METHODS; i++)
 		expect_ends(&methods[i]);
@@ -31,8 +31,8 @@ static void huge_angles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quadrants),
-		cmocka_unit_test(ends),
+		cmocka_unit_test(quadrant_limits_are_exact),
+		cmocka_unit_test(range_ends_are_exact),
 		cmocka_unit_test(huge_angles),
 	};
 

@@ -69,7 +69,7 @@ static void exact_build(void **state)
 	agree("userspace", &bench_kunze2021_userspace);
 }
 
-static void names(void **state)
+static void methods_are_found_by_name(void **state)
 {
 	static const char *const name[BENCH_KUNZE2021_METHODS] = {"kunze2021_large",
 		"kunze2021_medium", "kunze2021_small", "kunze2021_chebyshev",
@@ -98,7 +98,7 @@ static int down(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
+		cmocka_unit_test(methods_are_found_by_name),
 		cmocka_unit_test(default_build),
 		cmocka_unit_test(exact_build),
 	};

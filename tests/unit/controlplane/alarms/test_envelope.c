@@ -68,7 +68,7 @@ static void cleared_ip6_no_client_id(void **state)
 }
 
 /* What jansson reads from the text is what went in. */
-static void escapes(void **state)
+static void escaped_strings_are_valid_json(void **state)
 {
 	static const char every[] =
 		"\x01\x02\b\t\n\f\r\x1f \"\\/\x7f\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\xa5";
@@ -175,7 +175,7 @@ static void time_is_that_of_the_calendar(void **state)
 }
 
 /* The longest strings, every byte escaped sixfold. */
-static void longest(void **state)
+static void longest_strings_fit(void **state)
 {
 	char *text = malloc(UINT16_MAX + 1);
 	struct test_alarm t = plain;
@@ -206,12 +206,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_text),
 		cmocka_unit_test(cleared_ip6_no_client_id),
-		cmocka_unit_test(escapes),
+		cmocka_unit_test(escaped_strings_are_valid_json),
 		cmocka_unit_test(invalid_utf8_is_still_json),
 		cmocka_unit_test(values_read_back),
 		cmocka_unit_test(no_number_is_null),
 		cmocka_unit_test(time_is_that_of_the_calendar),
-		cmocka_unit_test(longest),
+		cmocka_unit_test(longest_strings_fit),
 	};
 
 	return cmocka_run_group_tests_name("envelope", tests, NULL, NULL);

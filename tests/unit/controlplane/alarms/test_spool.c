@@ -217,7 +217,7 @@ static void bounded_by_age(void **state)
 	assert_int_equal(bp_spool_bytes(f->spool), 0);
 }
 
-static void deleting(void **state)
+static void delete_removes_given_ids_only(void **state)
 {
 	struct fixture *f = *state;
 	static const uint64_t ids[] = {2, 99, 1, 2};
@@ -559,7 +559,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rollback_restores_the_state, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded_by_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded_by_age, setup, teardown),
-		cmocka_unit_test_setup_teardown(deleting, setup, teardown),
+		cmocka_unit_test_setup_teardown(delete_removes_given_ids_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(non_database_is_quarantined, setup, teardown),
 		cmocka_unit_test_setup_teardown(damaged_pages_are_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(damage_while_open, setup, teardown),

@@ -175,7 +175,7 @@ static void a_retrieve_and_an_update(void **state)
 	assert_string_equal(http_peer_body(&f->peer, 1), "{}");
 }
 
-static void releases(void **state)
+static void release_header_follows_the_release(void **state)
 {
 	static const struct {
 		enum bp_m2m_release release;
@@ -195,7 +195,7 @@ static void releases(void **state)
 	}
 }
 
-static void ipv6(void **state)
+static void ipv6_host_header_has_brackets(void **state)
 {
 	struct fixture *f = *state;
 	char host[64];
@@ -261,7 +261,7 @@ static void no_proxy(void **state)
 
 /* ---- what is answered ---- */
 
-static void answers(void **state)
+static void each_response_has_its_outcome(void **state)
 {
 	static const struct {
 		const char *text;
@@ -422,7 +422,7 @@ static void the_longest_answer(void **state)
 	assert_int_equal(f->ended[0].payload_len, BP_CSE_HTTP_ANSWER_MAX);
 }
 
-static void silence(void **state)
+static void silent_server_times_out(void **state)
 {
 	static const char *const nothing[] = {NULL, "HTTP/1.1 201 x\r\nX-M2M-RSC: 2001\r\n",
 		"HTTP/1.1 201 x\r\nX-M2M-RSC: 2001\r\nContent-Length: 9\r\n\r\nabc"};
@@ -526,16 +526,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_create, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_retrieve_and_an_update, setup, teardown),
-		cmocka_unit_test_setup_teardown(releases, setup, teardown),
-		cmocka_unit_test_setup_teardown(ipv6, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			release_header_follows_the_release, setup, teardown),
+		cmocka_unit_test_setup_teardown(ipv6_host_header_has_brackets, setup, teardown),
 		cmocka_unit_test_setup_teardown(names_that_are_no_urls, setup, teardown),
 		cmocka_unit_test_setup_teardown(unwritable_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_proxy, setup, teardown),
-		cmocka_unit_test_setup_teardown(answers, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_response_has_its_outcome, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_in_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_without_an_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_longest_answer, setup, teardown),
-		cmocka_unit_test_setup_teardown(silence, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent_server_times_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_closed_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_connection_is_used_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(concurrent_requests_are_bounded, setup, teardown),

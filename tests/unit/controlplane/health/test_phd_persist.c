@@ -178,7 +178,7 @@ static void the_table_wins(void **state)
 	persist_rig_free(k);
 }
 
-static void superseded(void **state)
+static void superseded_session_is_removed(void **state)
 {
 	struct persist_rig *k = begin(state, 32);
 
@@ -522,7 +522,7 @@ int main(void)
 		TEST(with_the_segment_there),
 		TEST(known_configurations),
 		TEST(the_table_wins),
-		TEST(superseded),
+		TEST(superseded_session_is_removed),
 		TEST(configuration_unknown),
 		TEST(configurations_of_open_sessions_stay),
 		TEST(configuration_changed),

@@ -140,7 +140,7 @@ static void errors_are_answered(void **state)
 }
 
 /* No room: nothing is begun, so that the device's repeat is a new report. */
-static void full(void **state)
+static void report_without_capacity_is_not_started(void **state)
 {
 	struct rig r;
 	uint32_t a, b;
@@ -227,7 +227,7 @@ static void session_closed(void **state)
 	stop(&r);
 }
 
-static void unusable(void **state)
+static void report_without_layout_is_rejected(void **state)
 {
 	struct rig r;
 	uint32_t slot, bare;
@@ -355,11 +355,11 @@ int main(void)
 		cmocka_unit_test(repeats_create_no_resource),
 		cmocka_unit_test(away_then_resumed),
 		cmocka_unit_test(errors_are_answered),
-		cmocka_unit_test(full),
+		cmocka_unit_test(report_without_capacity_is_not_started),
 		cmocka_unit_test(unconfirmed_can_be_lost),
 		cmocka_unit_test(forwarded_is_answered_at_once),
 		cmocka_unit_test(session_closed),
-		cmocka_unit_test(unusable),
+		cmocka_unit_test(report_without_layout_is_rejected),
 		cmocka_unit_test(each_report_is_stored_exactly_once),
 	};
 

@@ -412,7 +412,7 @@ static void after_a_worker(void **state)
 }
 
 /* One instance a report, and more than a message holds: several instances, each once. */
-static void lists(void **state)
+static void long_list_is_split_into_instances(void **state)
 {
 	struct bp_phd_settings plan = rig_plan;
 	unsigned n = 0, parts = 0, lost = 0, i;
@@ -547,7 +547,7 @@ int main(void)
 		cmocka_unit_test(same_numbers_other_bytes),
 		cmocka_unit_test(repeated_for_an_hour),
 		cmocka_unit_test(after_a_worker),
-		cmocka_unit_test(lists),
+		cmocka_unit_test(long_list_is_split_into_instances),
 		cmocka_unit_test(each_report_is_stored_exactly_once_with_names),
 		cmocka_unit_test(each_report_is_stored_exactly_once_without_names),
 	};

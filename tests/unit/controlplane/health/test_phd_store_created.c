@@ -137,7 +137,7 @@ static void said_while_reading(void **state)
 }
 
 /* They are bounded with what is known, those used least lately first. */
-static void bounded(void **state)
+static void created_containers_are_bounded_lru(void **state)
 {
 	struct rig *r = *state;
 
@@ -250,7 +250,7 @@ int main(void)
 		TEST(declared_later),
 		TEST(said_again),
 		TEST(said_while_reading),
-		TEST(bounded),
+		TEST(created_containers_are_bounded_lru),
 		TEST(a_file_of_before),
 		TEST(a_program_of_before),
 		TEST(a_row_that_says_nothing),

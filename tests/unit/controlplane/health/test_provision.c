@@ -540,7 +540,7 @@ static void a_path_without_objects(void **state)
 	was_asked(f, expected);
 }
 
-static void paths(void **state)
+static void path_templates_are_rendered(void **state)
 {
 	static const uint8_t id[] = {0, 1, 2, 0xab, 0xcd, 0xef, 0x10, 0xff};
 	const struct bp_provision_names n = {id, "t", "o"};
@@ -580,7 +580,7 @@ int main(void)
 		TEST(an_originator_of_its_own),
 		TEST(one_ae_for_all),
 		TEST(a_path_without_objects),
-		cmocka_unit_test(paths),
+		cmocka_unit_test(path_templates_are_rendered),
 	};
 
 	return cmocka_run_group_tests_name("provisioning", tests, NULL, NULL);

@@ -141,7 +141,7 @@ static const char *line(struct fixture *f, int fd)
 #define STATUS_ANSWER "{\"ok\":true,\"answer\":42}"
 #define RELOAD "{\"command\":\"reload\"}\n"
 
-static void commands(void **state)
+static void commands_are_answered_in_pieces_and_pipelined(void **state)
 {
 	struct fixture *f = *state;
 	int fd = client(f);
@@ -380,7 +380,7 @@ static void *serve_main(void *arg)
 	return NULL;
 }
 
-static void request(void **state)
+static void request_returns_the_answer(void **state)
 {
 	struct fixture *f = *state;
 	struct serve s = {.f = f};
@@ -447,7 +447,8 @@ static void old_socket_is_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(commands, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			commands_are_answered_in_pieces_and_pipelined, setup, teardown),
 		cmocka_unit_test_setup_teardown(invalid_input_is_rejected, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_later_and_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
@@ -456,7 +457,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(silent_client_blocks_no_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_wait_for_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(client_that_never_reads, setup, teardown),
-		cmocka_unit_test_setup_teardown(request, setup, teardown),
+		cmocka_unit_test_setup_teardown(request_returns_the_answer, setup, teardown),
 		cmocka_unit_test_setup_teardown(old_socket_is_replaced, setup, teardown),
 	};
 

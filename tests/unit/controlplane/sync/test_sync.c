@@ -252,7 +252,7 @@ static void next_hop_objects(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
-static void neighbors(void **state)
+static void neighbors_follow_the_kernel(void **state)
 {
 	struct sync_rig *r = *state;
 
@@ -286,7 +286,7 @@ int main(void)
 		RIG_TEST(the_best_of_several),
 		RIG_TEST(several_hops),
 		RIG_TEST(next_hop_objects),
-		RIG_TEST(neighbors),
+		RIG_TEST(neighbors_follow_the_kernel),
 	};
 
 	if (!sync_rig_namespace())

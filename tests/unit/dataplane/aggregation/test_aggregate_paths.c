@@ -147,7 +147,7 @@ static void start_router(struct rig *r, const char *yaml)
 }
 
 /* Forwarded as any packet: TTL, and the next hop's address. */
-static void routed(void **state)
+static void aggregates_are_routed(void **state)
 {
 	struct udp u;
 	struct agg_seen s;
@@ -240,7 +240,7 @@ static void routed_ip6_and_restored(void **state)
 }
 
 /* What reads MQTT sees what is not aggregated, and nothing that is. */
-static void inspected(void **state)
+static void aggregated_messages_bypass_inspection(void **state)
 {
 	static const uint8_t tcp[] = {0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00, 0x45, 0,
 		0, 0x28, 0, 1, 0, 0, 0x40, 0x06, 0x66, 0xcd, 0x0a, 0, 0, 1, 0x0a, 0, 0, 2, 0x9c,
@@ -464,10 +464,10 @@ int main(void)
 		cmocka_unit_test(a_sender_that_moves),
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(restored_over_a_bridge),
-		cmocka_unit_test(routed),
+		cmocka_unit_test(aggregates_are_routed),
 		cmocka_unit_test(link_down_sends_no_frame),
 		cmocka_unit_test(routed_ip6_and_restored),
-		cmocka_unit_test(inspected),
+		cmocka_unit_test(aggregated_messages_bypass_inspection),
 		cmocka_unit_test(order_is_kept),
 		cmocka_unit_test(partial_checksums),
 		cmocka_unit_test(there_and_back),

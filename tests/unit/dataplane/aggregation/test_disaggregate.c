@@ -41,7 +41,7 @@ static void begin(struct rig *r, const char *yaml, struct agg_seen *s)
 	make(r, 0, 8, s);
 }
 
-static void restores(void **state)
+static void aggregates_are_decapsulated(void **state)
 {
 	const struct bp_disagg_stats *st;
 	struct agg_seen s[2];
@@ -185,7 +185,7 @@ static void unlabelled_frames_are_forwarded(void **state)
 }
 
 /* Nothing of a refused one leaves, and each reason has its counter. */
-static void refuses(void **state)
+static void each_refusal_has_a_counter(void **state)
 {
 	struct agg_seen s;
 	uint8_t f[UDP_FRAME_MAX];
@@ -486,11 +486,11 @@ static void lin2018_format(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(restores),
+		cmocka_unit_test(aggregates_are_decapsulated),
 		cmocka_unit_test(each_frame_has_its_own_length),
 		cmocka_unit_test(longer_than_a_buffer),
 		cmocka_unit_test(unlabelled_frames_are_forwarded),
-		cmocka_unit_test(refuses),
+		cmocka_unit_test(each_refusal_has_a_counter),
 		cmocka_unit_test(bursts_follow),
 		cmocka_unit_test(no_buffers),
 		cmocka_unit_test(pace_is_kept),

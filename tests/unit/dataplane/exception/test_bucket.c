@@ -58,7 +58,7 @@ static void rate_is_exact(void **state)
 	}
 }
 
-static void zeroes(void **state)
+static void zero_rate_or_burst_is_handled(void **state)
 {
 	struct bp_bucket b;
 
@@ -89,7 +89,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(begins_full),
 		cmocka_unit_test(rate_is_exact),
-		cmocka_unit_test(zeroes),
+		cmocka_unit_test(zero_rate_or_burst_is_handled),
 		cmocka_unit_test(clock_back),
 	};
 

@@ -38,7 +38,7 @@ static uint64_t word(uint8_t last)
 	return bp_mac_word(mac);
 }
 
-static void decides(void **state)
+static void kernel_changes_are_applied_to_the_port(void **state)
 {
 	struct bp_followed f = {.mac = word(1), .mtu = 1500};
 	struct bp_interface t = {.mac = word(1), .mtu = 1500, .flags = BP_IF_KERNEL};
@@ -338,7 +338,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decides),
+		cmocka_unit_test(kernel_changes_are_applied_to_the_port),
 		cmocka_unit_test(opens_configured_ports),
 		cmocka_unit_test(follows_the_kernel),
 		cmocka_unit_test(carrier_follows),

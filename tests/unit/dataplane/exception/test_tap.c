@@ -256,7 +256,7 @@ static struct bp_kernel_link link_of(const struct bp_kernel_if *k)
 	return l;
 }
 
-static void attributes(void **state)
+static void tap_has_its_attributes(void **state)
 {
 	static const uint8_t other[6] = {0x02, 0xb1, 0, 0, 0, 2};
 	struct bp_kernel_if *k = open_tap("bp-attr");
@@ -298,7 +298,7 @@ static int plain_tap(const char *name, short flags)
 }
 
 /* The control plane's disabled queue keeps the interface, and what is set on it. */
-static void held(void **state)
+static void disabled_queue_keeps_the_interface(void **state)
 {
 	struct bp_kernel_if *k = open_tap("bp-held");
 	unsigned ifindex = k->ifindex;
@@ -379,7 +379,7 @@ static void remove_link(unsigned ifindex)
 /* Somebody removes the interface: the thread continues with the others, and nothing is lost track
  * of.
  */
-static void removed(void **state)
+static void removed_tap_does_not_stop_the_thread(void **state)
 {
 	struct bp_kernel_if *k = open_tap("bp-gone"), *other = open_tap("bp-stays");
 	struct bp_kernel_if *interface[BP_MAX_INTERFACES] = {k, other};
@@ -453,10 +453,10 @@ int main(void)
 		cmocka_unit_test(frames_in_both_directions),
 		cmocka_unit_test(frames_refused),
 		cmocka_unit_test(frames_lost),
-		cmocka_unit_test(attributes),
-		cmocka_unit_test(held),
+		cmocka_unit_test(tap_has_its_attributes),
+		cmocka_unit_test(disabled_queue_keeps_the_interface),
 		cmocka_unit_test(wrong_interface),
-		cmocka_unit_test(removed),
+		cmocka_unit_test(removed_tap_does_not_stop_the_thread),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

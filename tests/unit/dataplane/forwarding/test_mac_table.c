@@ -56,7 +56,7 @@ static void port_zero(void **state)
 	bp_mac_table_free(t);
 }
 
-static void ages(void **state)
+static void entries_expire_after_the_aging_time(void **state)
 {
 	struct bp_mac_table *t = make(64);
 
@@ -162,7 +162,7 @@ int main(void)
 		cmocka_unit_test(learns_and_moves),
 		cmocka_unit_test(bridges_are_separate),
 		cmocka_unit_test(port_zero),
-		cmocka_unit_test(ages),
+		cmocka_unit_test(entries_expire_after_the_aging_time),
 		cmocka_unit_test(any_ageing),
 		cmocka_unit_test(sweeping_forgets),
 		cmocka_unit_test(clock_jump_clears_the_table),

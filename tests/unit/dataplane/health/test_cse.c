@@ -92,7 +92,7 @@ static void the_answer_has_the_type_of_the_report(void **state)
 	health_stop(&h);
 }
 
-static void unconfirmed(void **state)
+static void non_confirmable_requests_are_counted(void **state)
 {
 	struct request q[2];
 	struct health h;
@@ -396,7 +396,7 @@ static void late_response_with_another_id(void **state)
 
 /* ---- what is none ---- */
 
-static void unreadable(void **state)
+static void unreadable_responses_are_rejected(void **state)
 {
 	struct request q;
 	struct bytes good, m;
@@ -604,7 +604,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stored_and_answered),
 		cmocka_unit_test(the_answer_has_the_type_of_the_report),
-		cmocka_unit_test(unconfirmed),
+		cmocka_unit_test(non_confirmable_requests_are_counted),
 		cmocka_unit_test(separate_responses),
 		cmocka_unit_test(the_last_part_answers),
 		cmocka_unit_test(at_the_other_worker),
@@ -614,7 +614,7 @@ int main(void)
 		cmocka_unit_test(after_an_error_a_new_pair),
 		cmocka_unit_test(late_response_with_the_same_id),
 		cmocka_unit_test(late_response_with_another_id),
-		cmocka_unit_test(unreadable),
+		cmocka_unit_test(unreadable_responses_are_rejected),
 		cmocka_unit_test(wrong_tokens_are_rejected),
 		cmocka_unit_test(not_from_the_cse),
 		cmocka_unit_test(handed_to_the_control_plane),

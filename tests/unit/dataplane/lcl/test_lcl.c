@@ -119,7 +119,7 @@ static void others_are_best_effort(void **state)
 }
 
 /* A port that does not trust: the label goes, and what it asked for. */
-static void untrusted(void **state)
+static void label_on_an_untrusted_port_is_removed(void **state)
 {
 	uint8_t f[64];
 	struct rig r;
@@ -388,7 +388,7 @@ int main(void)
 		cmocka_unit_test(a_label_is_removed),
 		cmocka_unit_test(late_frame_is_sent_immediately),
 		cmocka_unit_test(others_are_best_effort),
-		cmocka_unit_test(untrusted),
+		cmocka_unit_test(label_on_an_untrusted_port_is_removed),
 		cmocka_unit_test(bad_labels),
 		cmocka_unit_test(truncated_labels),
 		cmocka_unit_test(nested_labels),

@@ -150,7 +150,7 @@ static void the_driver_is_full(void **state)
 }
 
 /* A worker that stops sends what it holds, time-sensitive frames first. */
-static void stopping(void **state)
+static void stopping_worker_sends_queued_frames(void **state)
 {
 	static struct bp_clock clock;
 	const struct label l = {.d = 500000000, .n = 1};
@@ -489,7 +489,7 @@ int main(void)
 		cmocka_unit_test(full_best_effort),
 		cmocka_unit_test(a_link_goes_down),
 		cmocka_unit_test(the_driver_is_full),
-		cmocka_unit_test(stopping),
+		cmocka_unit_test(stopping_worker_sends_queued_frames),
 		cmocka_unit_test(flows_change),
 		cmocka_unit_test(a_flow_is_measured),
 		cmocka_unit_test(more_flows_than_rows),

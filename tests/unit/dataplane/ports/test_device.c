@@ -48,7 +48,7 @@ static void busy_polling_is_off_unless_configured(void **state)
 	assert_string_equal(full, "net_af_xdp0,iface=eth0");
 }
 
-static void arguments(void **state)
+static void device_arguments_are_parsed(void **state)
 {
 	char v[16];
 
@@ -91,7 +91,7 @@ static void missing_devices_are_explained(void **state)
 	assert_int_equal(bp_device_check("net_af_packet0,iface=lo", err, sizeof(err)), 0);
 }
 
-static void interfaces(void **state)
+static void interfaces_are_queried(void **state)
 {
 	struct bp_device_facts lo = bp_interface_query("lo"),
 			       none = bp_interface_query("no-such-iface");
@@ -103,7 +103,7 @@ static void interfaces(void **state)
 	assert_int_equal(none.mtu, 0);
 }
 
-static void drivers(void **state)
+static void drivers_have_their_properties(void **state)
 {
 	assert_true(bp_driver_find("net_af_packet")->fanout);
 	assert_true(bp_driver_find("net_virtio")->reports_partial);
@@ -117,11 +117,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pci_addresses),
-		cmocka_unit_test(arguments),
+		cmocka_unit_test(device_arguments_are_parsed),
 		cmocka_unit_test(busy_polling_is_off_unless_configured),
 		cmocka_unit_test(missing_devices_are_explained),
-		cmocka_unit_test(interfaces),
-		cmocka_unit_test(drivers),
+		cmocka_unit_test(interfaces_are_queried),
+		cmocka_unit_test(drivers_have_their_properties),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,7 +148,7 @@ static void tx_multi_segs(void **state)
 	EXPECT(rows);
 }
 
-static void scatter(void **state)
+static void scatter_follows_mtu_and_capability(void **state)
 {
 #define ROW(word_, outcome_, why_, rx_, ...)                                                       \
 	{                                                                                          \
@@ -179,7 +179,7 @@ static void scatter(void **state)
 	EXPECT(rows);
 }
 
-static void rss(void **state)
+static void rss_follows_workers_and_capability(void **state)
 {
 #define IP (RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6)
 #define ROW(word_, outcome_, why_, ...)                                                            \
@@ -271,7 +271,7 @@ static void partial_checksums(void **state)
 	assert_false(decide(&r, err, sizeof(err), &rc).partials);
 }
 
-static void names(void **state)
+static void offloads_have_names(void **state)
 {
 	assert_string_equal(bp_offload_name(BP_OFFLOAD_RX_CHECKSUM), "rx_checksum");
 	assert_string_equal(bp_offload_name(BP_OFFLOAD_VLAN_STRIP), "vlan_strip");
@@ -288,11 +288,11 @@ int main(void)
 		cmocka_unit_test(rx_checksum),
 		cmocka_unit_test(tx_checksum),
 		cmocka_unit_test(tx_multi_segs),
-		cmocka_unit_test(scatter),
-		cmocka_unit_test(rss),
+		cmocka_unit_test(scatter_follows_mtu_and_capability),
+		cmocka_unit_test(rss_follows_workers_and_capability),
 		cmocka_unit_test(vlan_strip),
 		cmocka_unit_test(partial_checksums),
-		cmocka_unit_test(names),
+		cmocka_unit_test(offloads_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

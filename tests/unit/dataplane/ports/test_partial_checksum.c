@@ -148,7 +148,7 @@ static void expect_completed(const struct built *b)
 	assert_memory_equal(after, want, b->len);
 }
 
-static void completes(void **state)
+static void partial_checksums_are_completed(void **state)
 {
 	static const uint32_t payloads[] = {0, 1, 2, 9, 100, 101};
 	static const uint8_t protocols[] = {6, 17};
@@ -342,7 +342,7 @@ static void only_valid_fast_packets_take_the_fast_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(completes),
+		cmocka_unit_test(partial_checksums_are_completed),
 		cmocka_unit_test(ignores_padding),
 		cmocka_unit_test(udp_zero_is_sent_as_ones),
 		cmocka_unit_test(leaves_the_rest_alone),

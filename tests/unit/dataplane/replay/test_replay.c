@@ -389,7 +389,7 @@ static int run(struct bp_replay_file in, const struct bp_replay_file *out, unsig
 	return status;
 }
 
-static void refuses(void **state)
+static void invalid_arguments_are_refused(void **state)
 {
 	const struct bp_replay_file nowhere[] = {{"b", "/nonexistent/o.pcap"}};
 	const struct bp_replay_file twice[] = {{"b", path("o1.pcap")}, {"b", path("o2.pcap")}};
@@ -440,7 +440,7 @@ int main(void)
 		cmocka_unit_test(is_deterministic),
 		cmocka_unit_test(frames_of_any_size),
 		cmocka_unit_test(cut_file_is_read_to_its_end),
-		cmocka_unit_test(refuses),
+		cmocka_unit_test(invalid_arguments_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, start, stop);

@@ -75,7 +75,7 @@ static void expect(const struct bp_capture_frame *f, const struct udp *u)
 	assert_memory_equal(f->data, frame, f->len);
 }
 
-static void replayed(void **state)
+static void readings_are_transformed_in_replay(void **state)
 {
 	const struct bp_transform_receiver to[2] = {
 		x_receiver("10.1.0.9", 20000, 0.5), x_receiver("10.1.0.10", 20001, 0)};
@@ -108,7 +108,7 @@ static void replayed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(replayed),
+		cmocka_unit_test(readings_are_transformed_in_replay),
 	};
 
 	return cmocka_run_group_tests(tests, capture, replay_tear_down);

@@ -89,7 +89,7 @@ static void several_receivers(void **state)
 }
 
 /* Back to the tracker, by the port it came in on. */
-static void reflected(void **state)
+static void result_is_sent_back_to_the_tracker(void **state)
 {
 	static const uint8_t hops[3] = {2, 65, 255};
 	struct bp_transform_receiver to[2] = {x_receiver(NULL, 0, 0.5), x_receiver(NULL, 7, 1)};
@@ -436,7 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_receiver),
 		cmocka_unit_test(several_receivers),
-		cmocka_unit_test(reflected),
+		cmocka_unit_test(result_is_sent_back_to_the_tracker),
 		cmocka_unit_test(not_answered),
 		cmocka_unit_test(answers_to_answers_end),
 		cmocka_unit_test(other_sessions_continue),

@@ -37,7 +37,7 @@ static void start_router(struct xrig *x)
 }
 
 /* To the receiver by the routes; one that has the gateway's own address, too. */
-static void routed(void **state)
+static void results_are_routed(void **state)
 {
 	struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
 	struct xrig x;
@@ -284,7 +284,7 @@ static void then_aggregated(void **state)
 }
 
 /* With inspection what is no reading goes there, and results past it. */
-static void inspected(void **state)
+static void results_bypass_inspection(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
 	struct udp u = x_reading(0), other = x_reading(0);
@@ -341,14 +341,14 @@ static void number_of_copies_is_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(routed),
+		cmocka_unit_test(results_are_routed),
 		cmocka_unit_test(routed_and_reflected),
 		cmocka_unit_test(routed_ip6),
 		cmocka_unit_test(link_down_sends_no_frame),
 		cmocka_unit_test(over_a_bridge),
 		cmocka_unit_test(in_pieces),
 		cmocka_unit_test(then_aggregated),
-		cmocka_unit_test(inspected),
+		cmocka_unit_test(results_bypass_inspection),
 		cmocka_unit_test(number_of_copies_is_bounded),
 	};
 

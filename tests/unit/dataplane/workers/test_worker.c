@@ -75,7 +75,7 @@ static void new_rules_wait_for_the_first_walk(void **state)
 }
 
 /* Told to stop before it began, it still forwards what it finds. */
-static void drains(void **state)
+static void stopped_worker_drains_its_queues(void **state)
 {
 	static struct bp_clock clock;
 	struct bp_worker_args args = {.clock = &clock};
@@ -251,7 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_which_rules_it_reads),
 		cmocka_unit_test(new_rules_wait_for_the_first_walk),
-		cmocka_unit_test(drains),
+		cmocka_unit_test(stopped_worker_drains_its_queues),
 		cmocka_unit_test(nodes_are_published),
 		cmocka_unit_test(totals_are_summed),
 		cmocka_unit_test(a_long_walk_is_an_overrun),

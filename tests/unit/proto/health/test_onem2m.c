@@ -134,7 +134,7 @@ static void a_create_that_does_not_fit_is_refused(void **state)
 	}
 }
 
-static void outcomes(void **state)
+static void each_response_code_has_its_outcome(void **state)
 {
 	static const struct {
 		unsigned class_, detail, rsc;
@@ -225,7 +225,7 @@ int main(void)
 		cmocka_unit_test(paths_and_queries_become_options),
 		cmocka_unit_test(invalid_path_is_rejected),
 		cmocka_unit_test(a_create_that_does_not_fit_is_refused),
-		cmocka_unit_test(outcomes),
+		cmocka_unit_test(each_response_code_has_its_outcome),
 		cmocka_unit_test(invalid_status_is_not_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

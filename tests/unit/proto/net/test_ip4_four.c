@@ -223,7 +223,7 @@ static void macs_of_each(void **state)
 }
 
 /* An interface that is down takes nothing, whatever a frame's bytes are. */
-static void nothing(void **state)
+static void interface_down_accepts_no_frame(void **state)
 {
 	static const uint64_t down[4] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
@@ -267,7 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(burst_equals_single_steps),
 		cmocka_unit_test(macs_of_each),
-		cmocka_unit_test(nothing),
+		cmocka_unit_test(interface_down_accepts_no_frame),
 		cmocka_unit_test(every_checksum),
 	};
 

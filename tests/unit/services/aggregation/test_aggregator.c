@@ -12,7 +12,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void full(void **state)
+static void full_aggregate_is_flushed(void **state)
 {
 	const struct udp u[3] = {from_sender(1), from_sender(2), from_sender(3)};
 
@@ -251,7 +251,7 @@ static void configured_source(void **state)
 }
 
 /* What comes in on another port is another rule's, or no one's, though all else is the same. */
-static void ports(void **state)
+static void entries_apply_to_their_port_only(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 	const struct udp u = from_sender(1);
@@ -321,7 +321,7 @@ static void lin2018_format(void **state)
 	assert_int_equal(why, BP_AGG_PASS_LENGTH);
 }
 
-static void reload(void **state)
+static void reload_flushes_and_changes_entries(void **state)
 {
 	struct udp u = from_sender(1);
 
@@ -388,7 +388,7 @@ static void order_within_a_burst(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(full, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(full_aggregate_is_flushed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(max_delay_flush, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(delays_of_each_rule, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
@@ -396,9 +396,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stream_key_fields, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(source_and_numbers_of_a_session, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(configured_source, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(ports, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			entries_apply_to_their_port_only, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lin2018_format, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(reload, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			reload_flushes_and_changes_entries, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(order_within_a_burst, set_up, tear_down),
 	};
 

@@ -98,7 +98,7 @@ static void too_long(void **state)
 	}
 }
 
-static void checksums(void **state)
+static void wrong_checksum_bypasses(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 
@@ -149,7 +149,7 @@ static void set_total(uint8_t *frame, unsigned total)
 	put(frame + 24, 2, ~plain_sum(frame + 14, 20, 0) & 0xffff);
 }
 
-static void shapes(void **state)
+static void unsuitable_frames_bypass(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 	struct udp u = of_family(4);
@@ -213,7 +213,7 @@ static void shapes(void **state)
 	expect_bytes_pass(frame, len + 4, len + 4, BP_AGG_PASS_CHECKSUM, false);
 }
 
-static void others(void **state)
+static void other_protocols_bypass(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 	const struct udp four = of_family(4), six = of_family(6);
@@ -266,7 +266,7 @@ static void others(void **state)
 
 /* The first fragment of a datagram passes behind what waits, also with the other Don't Fragment:
  * hosts clear it in what they fragment. */
-static void fragments(void **state)
+static void fragments_bypass_in_order(void **state)
 {
 	uint8_t frame[FRAME_MOST];
 	struct udp u = of_family(4);
@@ -335,7 +335,7 @@ static uint8_t verdict_routed(const struct udp *u, bool is_routed, uint64_t mac)
 }
 
 /* A port that routes takes what is for its own MAC address, whatever was taken before. */
-static void routed(void **state)
+static void routed_port_takes_its_own_mac_only(void **state)
 {
 	const uint64_t mine = 0x010000000002; /* 02:00:00:00:00:01 */
 
@@ -366,7 +366,7 @@ static void routed(void **state)
 	}
 }
 
-static void senders(void **state)
+static void invalid_senders_bypass(void **state)
 {
 	static const char *const bad[] = {"0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.1",
 		"240.0.0.1", "255.255.255.255", "0:0:0:0:0:0:0:0", "0:0:0:0:0:0:0:1",
@@ -524,7 +524,7 @@ static void senders_and_formats(void **state)
 	}
 }
 
-static void formats(void **state)
+static void unsuitable_message_of_lin2018_bypasses(void **state)
 {
 	struct udp u = from_sender(1);
 
@@ -594,16 +594,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(too_long, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(checksums, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(shapes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(fragments, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(routed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(senders, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(wrong_checksum_bypasses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unsuitable_frames_bypass, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(other_protocols_bypass, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(fragments_bypass_in_order, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			routed_port_takes_its_own_mac_only, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid_senders_bypass, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders_given, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders_to_the_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(senders_and_formats, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(formats, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			unsuitable_message_of_lin2018_bypasses, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ambiguous_payloads, set_up, tear_down),
 	};
 

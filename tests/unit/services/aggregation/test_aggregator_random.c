@@ -388,7 +388,7 @@ static void run(unsigned bursts)
 	}
 }
 
-static void model(void **state)
+static void random_bursts_equal_the_model(void **state)
 {
 	uint64_t seen[BP_AGG_FLUSH_COUNT] = {0}, matched = 0, matched_streams = 0;
 
@@ -503,7 +503,7 @@ static void lengths_that_change(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(model),
+		cmocka_unit_test(random_bursts_equal_the_model),
 		cmocka_unit_test(lengths_that_change),
 	};
 

@@ -69,7 +69,7 @@ static void written_values_are_read(void **state)
 }
 
 /* Heads of every kind; every now and then with a payload that makes the checksum 0. */
-static void heads(void **state)
+static void headers_and_checksums_are_written(void **state)
 {
 	uint64_t seed = 0x2545f4914f6cdd1d;
 	uint8_t frame[FRAME_MOST], head[48];
@@ -153,7 +153,7 @@ static __attribute__((noinline)) uint64_t copied(uint8_t *to, const uint8_t *fro
 }
 
 /* The ways to sum up, with words that carry and lengths of any kind. */
-static void sums(void **state)
+static void checksum_variants_are_equal(void **state)
 {
 	uint64_t seed = 0x9e6c63d0876a9a35;
 
@@ -186,8 +186,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_values_are_read),
-		cmocka_unit_test(heads),
-		cmocka_unit_test(sums),
+		cmocka_unit_test(headers_and_checksums_are_written),
+		cmocka_unit_test(checksum_variants_are_equal),
 		cmocka_unit_test(damaged_and_cut),
 	};
 

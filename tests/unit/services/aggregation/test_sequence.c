@@ -60,7 +60,7 @@ static void in_order_nothing_is_missing(void **state)
 	bp_sequences_free(s);
 }
 
-static void gaps(void **state)
+static void gaps_are_counted_as_missing(void **state)
 {
 	struct bp_sequences *s = fresh(4);
 
@@ -295,7 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_order_nothing_is_missing),
-		cmocka_unit_test(gaps),
+		cmocka_unit_test(gaps_are_counted_as_missing),
 		cmocka_unit_test(late_and_duplicates),
 		cmocka_unit_test(the_window_has_an_end),
 		cmocka_unit_test(late_first_frame),

@@ -69,7 +69,7 @@ static void the_same_is_compiled_to_the_same(void **state)
 	free(b);
 }
 
-static void names(void **state)
+static void object_names_are_unique(void **state)
 {
 	struct bp_phd_model m = model_of(5);
 	struct bp_phd_layout *l;
@@ -119,7 +119,7 @@ static void assert_request(
 
 #define ID "1122334455667788"
 
-static void templates(void **state)
+static void request_templates_are_rendered(void **state)
 {
 	assert_request(
 		&(struct bp_phd_target){"cse-in/{type}/{system_id}/{object}", "C{system_id}"},
@@ -324,8 +324,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bounds_of_the_model_are_met),
 		cmocka_unit_test(the_same_is_compiled_to_the_same),
-		cmocka_unit_test(names),
-		cmocka_unit_test(templates),
+		cmocka_unit_test(object_names_are_unique),
+		cmocka_unit_test(request_templates_are_rendered),
 		cmocka_unit_test(bad_templates_are_refused),
 		cmocka_unit_test(maps_that_contradict_themselves_are_refused),
 		cmocka_unit_test(a_configuration_without_values_is_refused),

@@ -89,7 +89,7 @@ static void equal_hashes(void **state)
 }
 
 /* One that cannot be made is none, also after one that could, and leaves nothing behind. */
-static void none(void **state)
+static void invalid_model_has_no_layout(void **state)
 {
 	struct bp_phd_layout_cache *c = bp_phd_layout_cache_new();
 	struct bp_phd_model good = model_of(0x4000, 100), bad = good;
@@ -109,7 +109,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_compiled),
 		cmocka_unit_test(equal_hashes),
-		cmocka_unit_test(none),
+		cmocka_unit_test(invalid_model_has_no_layout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

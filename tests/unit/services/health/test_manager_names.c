@@ -66,7 +66,7 @@ static void clock_set_back(void **state)
 }
 
 /* Others keep the clock's. */
-static void others(void **state)
+static void other_sessions_keep_their_times(void **state)
 {
 	uint32_t first;
 
@@ -85,7 +85,7 @@ int main(void)
 		cmocka_unit_test(within_a_second),
 		cmocka_unit_test(over_a_restart),
 		cmocka_unit_test(clock_set_back),
-		cmocka_unit_test(others),
+		cmocka_unit_test(other_sessions_keep_their_times),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

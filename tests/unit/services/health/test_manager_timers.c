@@ -122,7 +122,7 @@ static void reload_changes_running_entries(void **state)
 }
 
 /* Many at a time, each at its own; in turns that are bounded. */
-static void many(void **state)
+static void many_timers_expire_in_bounded_steps(void **state)
 {
 	const unsigned n = 9000;
 	unsigned gone = 0, turns = 0;
@@ -163,7 +163,7 @@ int main(void)
 		cmocka_unit_test(the_release),
 		cmocka_unit_test(idle_sessions),
 		cmocka_unit_test(reload_changes_running_entries),
-		cmocka_unit_test(many),
+		cmocka_unit_test(many_timers_expire_in_bounded_steps),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

@@ -102,7 +102,7 @@ static void connection_lost_unnoticed(void **state)
 	rig_close(r);
 }
 
-static void aborted(void **state)
+static void unanswered_report_is_kept_after_abort(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
 
@@ -175,7 +175,7 @@ static void its_slot_is_used_again(void **state)
 }
 
 /* It has its answer: what it measures now is another measurement, whatever its bytes are. */
-static void answered(void **state)
+static void answered_report_is_not_kept(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
 
@@ -215,7 +215,7 @@ static void answered_at_once(void **state)
 }
 
 /* Who takes leave does not come back for an answer. */
-static void released(void **state)
+static void unanswered_report_is_dropped_after_release(void **state)
 {
 	begin(state);
 	rig_send(r, 100, "R01");
@@ -373,7 +373,7 @@ static void declared_otherwise(void **state)
 }
 
 /* No more are kept than there are sessions: the oldest goes. */
-static void bounded(void **state)
+static void unanswered_reports_are_bounded(void **state)
 {
 	struct bp_phd_origin last = {0};
 	uint32_t n;
@@ -404,13 +404,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(connection_lost),
 		cmocka_unit_test(connection_lost_unnoticed),
-		cmocka_unit_test(aborted),
+		cmocka_unit_test(unanswered_report_is_kept_after_abort),
 		cmocka_unit_test(over_restarts),
 		cmocka_unit_test(owned_slot_is_unchanged),
 		cmocka_unit_test(its_slot_is_used_again),
-		cmocka_unit_test(answered),
+		cmocka_unit_test(answered_report_is_not_kept),
 		cmocka_unit_test(answered_at_once),
-		cmocka_unit_test(released),
+		cmocka_unit_test(unanswered_report_is_dropped_after_release),
 		cmocka_unit_test(not_repeated),
 		cmocka_unit_test(by_udp),
 		cmocka_unit_test(another_device),
@@ -419,7 +419,7 @@ int main(void)
 		cmocka_unit_test(another_configuration),
 		cmocka_unit_test(declared_configurations),
 		cmocka_unit_test(declared_otherwise),
-		cmocka_unit_test(bounded),
+		cmocka_unit_test(unanswered_reports_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, vectors_setup, vectors_teardown);

@@ -62,7 +62,7 @@ static void values_of_the_file(void **state)
 	assert_true(p.con == 0 && p.named == 0 && p.per_report == 1);
 }
 
-static void ip6(void **state)
+static void cse_with_ipv6_address(void **state)
 {
 	static const uint8_t cse[16] = {0xfd, [15] = 9};
 	const struct bp_address from = {.bytes = {0xfd, [15] = 1}, .family = 6};
@@ -110,7 +110,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_of_the_file),
-		cmocka_unit_test(ip6),
+		cmocka_unit_test(cse_with_ipv6_address),
 		cmocka_unit_test(the_hash),
 		cmocka_unit_test(own_system_id),
 	};

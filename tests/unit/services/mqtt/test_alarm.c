@@ -94,7 +94,7 @@ static void times_of_the_stages(void **state)
 }
 
 /* A rule that is shown as an envelope, and one that is only recorded because it clones. */
-static void flags(void **state)
+static void alarm_has_envelope_and_mirror_flags(void **state)
 {
 	struct bp_rule_spec rules[2];
 	struct told_list l;
@@ -158,7 +158,7 @@ static const char *to_of(const char *template, const char *client, bool ip6, uin
 	return to;
 }
 
-static void templates(void **state)
+static void topic_templates_are_rendered(void **state)
 {
 	char long_id[1100], want[1300];
 
@@ -335,8 +335,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field),
 		cmocka_unit_test(times_of_the_stages),
-		cmocka_unit_test(flags),
-		cmocka_unit_test(templates),
+		cmocka_unit_test(alarm_has_envelope_and_mirror_flags),
+		cmocka_unit_test(topic_templates_are_rendered),
 		cmocka_unit_test(assigned_name),
 		cmocka_unit_test(ring_full),
 		cmocka_unit_test(too_large),

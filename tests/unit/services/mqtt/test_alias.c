@@ -74,7 +74,7 @@ static void set_used_remapped(void **state)
 }
 
 /* 200 aliases of growing topics set, changed and used at random, next to a model. */
-static void many(void **state)
+static void random_aliases_equal_the_model(void **state)
 {
 	char kept[201][64] = {{0}};
 	struct peer c;
@@ -105,7 +105,7 @@ static void many(void **state)
 }
 
 /* The limit is the other side's: CONNACK's for the client, CONNECT's for the broker. */
-static void limits(void **state)
+static void alias_limit_is_that_of_the_receiver(void **state)
 {
 	struct peer c;
 
@@ -142,7 +142,7 @@ static void limits(void **state)
 }
 
 /* Which direction is evaluated; the other is followed all the same. */
-static void directions(void **state)
+static void other_direction_is_tracked(void **state)
 {
 	static const uint8_t judges[] = {
 		BP_DIRECTIONS_TO_BROKER, BP_DIRECTIONS_FROM_BROKER, BP_DIRECTIONS_BOTH};
@@ -328,9 +328,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(set_used_remapped),
-		cmocka_unit_test(many),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(directions),
+		cmocka_unit_test(random_aliases_equal_the_model),
+		cmocka_unit_test(alias_limit_is_that_of_the_receiver),
+		cmocka_unit_test(other_direction_is_tracked),
 		cmocka_unit_test(cut_at_every_byte),
 		cmocka_unit_test(not_over_connections),
 		cmocka_unit_test(limit_not_over_connections),

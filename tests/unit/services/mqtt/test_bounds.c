@@ -110,7 +110,7 @@ static void long_and_unwanted(void **state)
 }
 
 /* carry_total: flows that come when it is used up lose a packet each, not their place. */
-static void total(void **state)
+static void reassembly_total_limits_all_flows(void **state)
 {
 	enum { N = 40 };
 	struct peer c[N];
@@ -343,7 +343,7 @@ static void syn_flood(void **state)
 }
 
 /* handshake_timeout, flow_timeout, and ten seconds for what is closed, in virtual time. */
-static void timeouts(void **state)
+static void each_list_has_its_timeout(void **state)
 {
 	struct peer half, idle, busy, shut, slow;
 
@@ -442,7 +442,7 @@ static void a_million_flows(void **state)
 }
 
 /* Many flows with something carried, closed in every way: nothing stays behind. */
-static void churn(void **state)
+static void closed_flows_release_their_memory(void **state)
 {
 	uint64_t s = 11;
 
@@ -492,14 +492,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(per_flow),
 		cmocka_unit_test(long_and_unwanted),
-		cmocka_unit_test(total),
+		cmocka_unit_test(reassembly_total_limits_all_flows),
 		cmocka_unit_test(header_cut_when_full),
 		cmocka_unit_test(connect_without_capacity),
 		cmocka_unit_test(oldest_connection_is_evicted),
 		cmocka_unit_test(syn_flood),
-		cmocka_unit_test(timeouts),
+		cmocka_unit_test(each_list_has_its_timeout),
 		cmocka_unit_test(a_million_flows),
-		cmocka_unit_test(churn),
+		cmocka_unit_test(closed_flows_release_their_memory),
 	};
 
 	return cmocka_run_group_tests_name("bounds", tests, NULL, NULL);

@@ -332,7 +332,7 @@ static void random_worlds(void **state)
 }
 
 /* Real clients: the same alarms and counters by either way. */
-static void captures(void **state)
+static void captures_give_equal_results_in_bursts(void **state)
 {
 	static const char *const names[] = {
 		"v311_qos012", "v31", "v5_alias", "subscribe", "session"};
@@ -355,7 +355,7 @@ static void captures(void **state)
 }
 
 /* Its checksum and the general one, over every length and with any bit wrong. */
-static void checksums(void **state)
+static void checksum_of_the_burst_path_is_equal(void **state)
 {
 	static uint8_t frame[PEER_FRAME_MAX];
 	uint64_t s = 3;
@@ -416,8 +416,8 @@ int main(void)
 		cmocka_unit_test(random_frames),
 		cmocka_unit_test(random_bursts),
 		cmocka_unit_test(random_worlds),
-		cmocka_unit_test(captures),
-		cmocka_unit_test(checksums),
+		cmocka_unit_test(captures_give_equal_results_in_bursts),
+		cmocka_unit_test(checksum_of_the_burst_path_is_equal),
 		cmocka_unit_test(long_checksums),
 	};
 

@@ -198,7 +198,7 @@ static void midstream_rests(void **state)
 }
 
 /* Each list by its own time, in bounded steps, and not before. */
-static void expiry(void **state)
+static void each_list_expires_after_its_timeout(void **state)
 {
 	struct table *t = table_open(4096, 60 * SECOND, 10 * SECOND);
 	const uint64_t start = t->mono_ns, tick = 1u << 20;
@@ -420,7 +420,7 @@ int main(void)
 		cmocka_unit_test(unproven_order),
 		cmocka_unit_test(ip6_client),
 		cmocka_unit_test(midstream_rests),
-		cmocka_unit_test(expiry),
+		cmocka_unit_test(each_list_expires_after_its_timeout),
 		cmocka_unit_test(long_sleep),
 		cmocka_unit_test(irregular_ticks),
 		cmocka_unit_test(fills_to_the_bound),

@@ -27,7 +27,7 @@ static void some_peer(struct peer *c, bool ip6, unsigned n_vlan)
 	c->vlan[1] = 200;
 }
 
-static void fields(void **state)
+static void fields_are_parsed(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
@@ -62,7 +62,7 @@ static void fields(void **state)
 }
 
 /* Every frame cut at every length, by capture (contiguous) or altogether. */
-static void truncated(void **state)
+static void truncated_frames_are_not_read(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
@@ -336,7 +336,7 @@ static void checksum_in_pieces(void **state)
 }
 
 /* Random bytes and randomly damaged frames: any answer, but no read outside. */
-static void noise(void **state)
+static void random_frames_are_read_within_bounds(void **state)
 {
 	uint64_t s = 99;
 
@@ -364,15 +364,15 @@ static void noise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields),
-		cmocka_unit_test(truncated),
+		cmocka_unit_test(fields_are_parsed),
+		cmocka_unit_test(truncated_frames_are_not_read),
 		cmocka_unit_test(inconsistent_ip4_lengths),
 		cmocka_unit_test(inconsistent_ip6_lengths),
 		cmocka_unit_test(extension_headers),
 		cmocka_unit_test(vlan_depth),
 		cmocka_unit_test(every_bit_counts),
 		cmocka_unit_test(checksum_in_pieces),
-		cmocka_unit_test(noise),
+		cmocka_unit_test(random_frames_are_read_within_bounds),
 	};
 
 	return cmocka_run_group_tests_name("frame", tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void bad_connects(void **state)
 	rig_close(&rig);
 }
 
-static void refused(void **state)
+static void refused_connection_is_not_inspected(void **state)
 {
 	(void)state;
 	open_rig();
@@ -311,7 +311,7 @@ static void not_inspected_flow_holds_no_memory(void **state)
 }
 
 /* Damaged conversations: whatever becomes of them, no alarm is made up, nothing leaks. */
-static void damaged(void **state)
+static void damaged_streams_raise_no_false_alarm(void **state)
 {
 	uint64_t s = 4242;
 
@@ -352,10 +352,10 @@ int main(void)
 		cmocka_unit_test(each_fault),
 		cmocka_unit_test(not_mqtt),
 		cmocka_unit_test(bad_connects),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(refused_connection_is_not_inspected),
 		cmocka_unit_test(before_connack),
 		cmocka_unit_test(not_inspected_flow_holds_no_memory),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(damaged_streams_raise_no_false_alarm),
 	};
 
 	return cmocka_run_group_tests_name("malformed", tests, NULL, NULL);

@@ -234,7 +234,7 @@ static void from_inside(void **state)
 }
 
 /* A client that keeps several publications on their way asks before it is answered. */
-static void pipelined(void **state)
+static void pipelined_publications_confirm_the_position(void **state)
 {
 	struct peer c;
 
@@ -296,7 +296,7 @@ int main(void)
 		cmocka_unit_test(version_unknown),
 		cmocka_unit_test(versions_contradict),
 		cmocka_unit_test(from_inside),
-		cmocka_unit_test(pipelined),
+		cmocka_unit_test(pipelined_publications_confirm_the_position),
 		cmocka_unit_test(noise_midway),
 	};
 

@@ -29,7 +29,7 @@ static void destroy(struct bp_reassembly *c)
 	free(memory);
 }
 
-static void sizes(void **state)
+static void block_sizes_are_rounded_up(void **state)
 {
 	struct bp_reassembly *c = fresh(1 << 20, 64 * 1024);
 	const uint64_t asked[] = {0, 1, 127, 128, 129, 4096, 4097, 65536};
@@ -277,7 +277,7 @@ static void claims_of_anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes),
+		cmocka_unit_test(block_sizes_are_rounded_up),
 		cmocka_unit_test(odd_bounds),
 		cmocka_unit_test(random_model),
 		cmocka_unit_test(rebuilt_from_references),

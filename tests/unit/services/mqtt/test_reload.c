@@ -46,7 +46,7 @@ static void values(const char *topic, const char *const *v)
 
 #define VALUES(topic, ...) values(topic, (const char *const[]){__VA_ARGS__, NULL})
 
-static void hysteresis(void **state)
+static void clear_condition_has_hysteresis(void **state)
 {
 	struct bp_rule_spec r = rig_rule("h", "t/+", BP_COND_GT, 80);
 
@@ -67,7 +67,7 @@ static void hysteresis(void **state)
 	rig_close(&rig);
 }
 
-static void hold(void **state)
+static void hold_delays_the_alarm(void **state)
 {
 	struct bp_rule_spec r[2] = {
 		rig_rule("n", "t/n", BP_COND_GT, 80), rig_rule("t", "t/t", BP_COND_GT, 80)};
@@ -194,7 +194,7 @@ static void different_sources(void **state)
 }
 
 /* What a flow remembers of its topic ends with the set that it was looked up in. */
-static void memo(void **state)
+static void cached_rules_are_invalidated_by_a_reload(void **state)
 {
 	struct bp_rule_spec r[2] = {
 		rig_rule("a", "t", BP_COND_GT, 80), rig_rule("b", "u", BP_COND_GT, 80)};
@@ -327,12 +327,12 @@ static void thousands_of_reloads_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hysteresis),
-		cmocka_unit_test(hold),
+		cmocka_unit_test(clear_condition_has_hysteresis),
+		cmocka_unit_test(hold_delays_the_alarm),
 		cmocka_unit_test(state_over_reload),
 		cmocka_unit_test(several_rules_on_one_topic),
 		cmocka_unit_test(different_sources),
-		cmocka_unit_test(memo),
+		cmocka_unit_test(cached_rules_are_invalidated_by_a_reload),
 		cmocka_unit_test(sets_alternate),
 		cmocka_unit_test(states_run_out),
 		cmocka_unit_test(thousands_of_reloads_later),

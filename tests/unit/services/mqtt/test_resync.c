@@ -113,7 +113,7 @@ static void from_broker(void **state)
 }
 
 /* Version 5: the topic of an alias is unknown until it is mapped again. */
-static void aliases(void **state)
+static void alias_is_unknown_after_a_gap(void **state)
 {
 	struct mq_publish map = {.version = 5, .alias = 1, .topic = "t/x", .payload = "1"};
 	struct mq_publish by_alias = {.version = 5, .alias = 1, .topic = "", .payload = "87"};
@@ -205,7 +205,7 @@ static void syn(struct peer *c, unsigned from, const char *options, size_t n)
 }
 
 /* The longest segment that counts is three quarters of the smaller MSS that was announced. */
-static void announced(void **state)
+static void segment_limit_follows_the_mss(void **state)
 {
 	static const struct {
 		const char *client, *broker;
@@ -321,9 +321,9 @@ int main(void)
 		cmocka_unit_test(acknowledged_late),
 		cmocka_unit_test(as_configured),
 		cmocka_unit_test(from_broker),
-		cmocka_unit_test(aliases),
+		cmocka_unit_test(alias_is_unknown_after_a_gap),
 		cmocka_unit_test(long_pushes),
-		cmocka_unit_test(announced),
+		cmocka_unit_test(segment_limit_follows_the_mss),
 		cmocka_unit_test(announced_by_one),
 		cmocka_unit_test(in_pieces),
 	};

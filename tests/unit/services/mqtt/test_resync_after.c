@@ -89,7 +89,7 @@ static void other_direction(void **state)
 }
 
 /* A reload looks topics up again: those of before are still known, others are still not. */
-static void reloaded(void **state)
+static void known_topics_survive_a_reload(void **state)
 {
 	struct peer c;
 
@@ -168,7 +168,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(proven_later),
 		cmocka_unit_test(other_direction),
-		cmocka_unit_test(reloaded),
+		cmocka_unit_test(known_topics_survive_a_reload),
 		cmocka_unit_test(cut_afterwards),
 		cmocka_unit_test(refuted_while_queued),
 	};

@@ -120,7 +120,7 @@ static void others_in_between(void **state)
 }
 
 /* The acknowledgement must cover the last push, and no more than was seen, from the true broker. */
-static void acknowledgements(void **state)
+static void acknowledgement_must_cover_the_last_push(void **state)
 {
 	struct peer c;
 	uint32_t end;
@@ -200,7 +200,7 @@ int main(void)
 		cmocka_unit_test(broken_by_cut_push),
 		cmocka_unit_test(broken_by_contradiction),
 		cmocka_unit_test(others_in_between),
-		cmocka_unit_test(acknowledgements),
+		cmocka_unit_test(acknowledgement_must_cover_the_last_push),
 		cmocka_unit_test(empty_tables),
 		cmocka_unit_test(forgotten_with_the_connection),
 	};

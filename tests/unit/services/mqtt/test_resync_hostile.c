@@ -127,7 +127,7 @@ static void pushed_pieces(void **state)
  * An attacker who knows the addresses sends segments of its own, somewhere ahead of the stream: the
  * broker drops them, and must never be taken to have acknowledged them.
  */
-static void injected(void **state)
+static void injected_segments_are_not_acknowledged(void **state)
 {
 	struct peer c, attacker;
 
@@ -174,7 +174,7 @@ static void next_write(struct bytes *b, uint64_t *s, unsigned *value)
 
 /* Segments of a write pass by or are lost, in MSS-long pieces of which the last one is pushed. The
  * fake packets are 14 bytes, so that many segments consist of whole ones. */
-static void losses(void **state)
+static void lost_segments_give_no_false_alarm(void **state)
 {
 	uint64_t s = 11, told_in_all = 0;
 	unsigned resyncs;
@@ -234,8 +234,8 @@ int main(void)
 		cmocka_unit_test(one_write),
 		cmocka_unit_test(header_and_payload_in_separate_segments),
 		cmocka_unit_test(pushed_pieces),
-		cmocka_unit_test(injected),
-		cmocka_unit_test(losses),
+		cmocka_unit_test(injected_segments_are_not_acknowledged),
+		cmocka_unit_test(lost_segments_give_no_false_alarm),
 	};
 
 	return cmocka_run_group_tests_name("resync hostile", tests, NULL, NULL);

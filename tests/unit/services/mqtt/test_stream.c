@@ -126,7 +126,7 @@ static void three_parts_any_order(void **state)
 	rig_close(&rig);
 }
 
-static void retransmission(void **state)
+static void retransmission_is_not_read_again(void **state)
 {
 	struct peer c;
 	struct bytes b;
@@ -212,7 +212,7 @@ static void bad_frames(void **state)
 	rig_close(&rig);
 }
 
-static void outside(void **state)
+static void segments_outside_the_window_are_ignored(void **state)
 {
 	struct peer c;
 	struct bytes b;
@@ -296,9 +296,9 @@ int main(void)
 		cmocka_unit_test(cut_in_two),
 		cmocka_unit_test(segments_of_one_size),
 		cmocka_unit_test(three_parts_any_order),
-		cmocka_unit_test(retransmission),
+		cmocka_unit_test(retransmission_is_not_read_again),
 		cmocka_unit_test(bad_frames),
-		cmocka_unit_test(outside),
+		cmocka_unit_test(segments_outside_the_window_are_ignored),
 		cmocka_unit_test(wraps_in_a_long_packet),
 	};
 

@@ -43,7 +43,7 @@ static void data_in_syn(void **state)
 }
 
 /* A FIN is in sequence or it waits; what follows a closed connection is not read. */
-static void fin(void **state)
+static void fin_closes_in_sequence(void **state)
 {
 	struct peer c;
 	struct bytes b;
@@ -116,7 +116,7 @@ static void unexpected_fin(void **state)
 	rig_close(&rig);
 }
 
-static void rst(void **state)
+static void rst_needs_the_exact_sequence_number(void **state)
 {
 	struct peer c;
 	struct bytes b;
@@ -197,7 +197,7 @@ static void syn_again(void **state)
 }
 
 /* VLAN identifiers and address families distinguish connections. */
-static void keys(void **state)
+static void connections_differ_by_vlan_and_family(void **state)
 {
 	struct peer c[4];
 
@@ -250,11 +250,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_in_syn),
-		cmocka_unit_test(fin),
+		cmocka_unit_test(fin_closes_in_sequence),
 		cmocka_unit_test(unexpected_fin),
-		cmocka_unit_test(rst),
+		cmocka_unit_test(rst_needs_the_exact_sequence_number),
 		cmocka_unit_test(syn_again),
-		cmocka_unit_test(keys),
+		cmocka_unit_test(connections_differ_by_vlan_and_family),
 		cmocka_unit_test(only_its_ports),
 	};
 

@@ -33,7 +33,7 @@ static void doubles_differ_by_rounding_only(void **state)
 	}
 }
 
-static void draws(void **state)
+static void draws_are_reproducible(void **state)
 {
 	double least[3] = {99, 99, 99}, most[3] = {0};
 	struct bp_transform_draw again = {7};
@@ -62,7 +62,7 @@ static void draws(void **state)
 	}
 }
 
-static void counting(void **state)
+static void errors_are_counted(void **state)
 {
 	const long double place[3] = {1, 2, 3};
 	struct bp_transform_accuracy a = {0};
@@ -86,7 +86,7 @@ static void counting(void **state)
 	assert_true(isinf(a.worst));
 }
 
-static void reference(void **state)
+static void reference_equals_manual_results(void **state)
 {
 	const double reading[3] = {2, M_PI / 2, M_PI / 2},
 		     m[12] = {0, 1, 0, -1, 0, 0, 0, 0, 3, 10, 20, 30};
@@ -119,9 +119,9 @@ static int up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(draws),
-		cmocka_unit_test(counting),
-		cmocka_unit_test(reference),
+		cmocka_unit_test(draws_are_reproducible),
+		cmocka_unit_test(errors_are_counted),
+		cmocka_unit_test(reference_equals_manual_results),
 		cmocka_unit_test(doubles_differ_by_rounding_only),
 	};
 

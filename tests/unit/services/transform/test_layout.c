@@ -361,7 +361,7 @@ static void invalid_samples(void **state)
 	assert_int_equal(read_three(l, 0, more, NAN), BP_TRANSFORM_NOT_FINITE);
 }
 
-static void degrees(void **state)
+static void degrees_are_converted(void **state)
 {
 	struct bp_transform_layout l = of_type(BP_TRANSFORM_FLOAT64, 0, true);
 	const double most = BP_TRANSFORM_ANGLE_MAX;
@@ -392,7 +392,7 @@ int main(void)
 		cmocka_unit_test(either_order_of_bytes),
 		cmocka_unit_test(numbers_of_each_type),
 		cmocka_unit_test(invalid_samples),
-		cmocka_unit_test(degrees),
+		cmocka_unit_test(degrees_are_converted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,13 +5,13 @@
 
 static struct limits_method methods[METHODS]; /* a radius may be off by some roundings of 2^-53 */
 
-static void quadrants(void **state)
+static void quadrant_limits_are_exact(void **state)
 {
 	for (unsigned i = 0; i < METHODS; i++)
 		expect_quadrants(&methods[i]);
 }
 
-static void ends(void **state)
+static void range_ends_are_exact(void **state)
 {
 	for (unsigned i = 0; i < METHODS; i++)
 		expect_ends(&methods[i]);
@@ -52,8 +52,8 @@ static int up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quadrants),
-		cmocka_unit_test(ends),
+		cmocka_unit_test(quadrant_limits_are_exact),
+		cmocka_unit_test(range_ends_are_exact),
 		cmocka_unit_test(huge_angles),
 		cmocka_unit_test(cancellation_keeps_precision),
 	};

@@ -14,7 +14,7 @@ static void rows_and_columns(void **state)
 	assert_memory_equal(back, row, sizeof(back));
 }
 
-static void identity(void **state)
+static void identity_matrix_is_valid(void **state)
 {
 	const double row[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
 	double m[12];
@@ -87,7 +87,7 @@ static void not_finite(void **state)
 	}
 }
 
-static void large(void **state)
+static void large_matrices_are_rejected(void **state)
 {
 	for (unsigned i = 0; i < 12; i++) {
 		assert_int_equal(with(i, 0x1p31), BP_TRANSFORM_MATRIX_LARGE);
@@ -99,7 +99,7 @@ static void large(void **state)
 	assert_int_equal(with(0, nextafter(0x1p31, 0)), BP_TRANSFORM_MATRIX_OK);
 }
 
-static void singular(void **state)
+static void singular_matrices_are_rejected(void **state)
 {
 	const double flat[3][4] = {{1, 2, 3, 0}, {2, 4, 6, 0}, {0, 1, 5, 0}};
 	double m[12];
@@ -127,12 +127,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_and_columns),
-		cmocka_unit_test(identity),
+		cmocka_unit_test(identity_matrix_is_valid),
 		cmocka_unit_test(loader_messages),
 		cmocka_unit_test(loader_any_bits),
 		cmocka_unit_test(not_finite),
-		cmocka_unit_test(large),
-		cmocka_unit_test(singular),
+		cmocka_unit_test(large_matrices_are_rejected),
+		cmocka_unit_test(singular_matrices_are_rejected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

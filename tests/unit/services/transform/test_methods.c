@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/transform/points.h"
 
-static void names(void **state)
+static void methods_are_found_by_name(void **state)
 {
 	static const char *const name[BP_TRANSFORM_METHODS] = {"vector", "exact"};
 
@@ -30,7 +30,7 @@ static void a_method_can_be_replaced(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
+		cmocka_unit_test(methods_are_found_by_name),
 		cmocka_unit_test(a_method_can_be_replaced),
 	};
 

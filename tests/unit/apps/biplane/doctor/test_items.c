@@ -169,7 +169,7 @@ static void kernel_interfaces(void **state)
 	expect(f, "tun", "warn", "# this kernel has no module tun");
 }
 
-static void cpus(void **state)
+static void cpu_isolation_and_frequency_are_checked(void **state)
 {
 	const struct fake *f = *state;
 
@@ -225,7 +225,7 @@ static void not_root(void **state)
 	expect(f, "memory lock limit", "ok", NULL);
 }
 
-static void clocks(void **state)
+static void clock_source_is_checked(void **state)
 {
 	const struct fake *f = *state;
 	static const char now[] =
@@ -325,10 +325,10 @@ int main(void)
 		T(a_guest_without_iommu),
 		T(vfio_not_loaded_and_not_there),
 		T(kernel_interfaces),
-		T(cpus),
+		T(cpu_isolation_and_frequency_are_checked),
 		T(cpu_lists),
 		T(not_root),
-		T(clocks),
+		T(clock_source_is_checked),
 		T(dpdk_without_drivers),
 		T(an_empty_folder),
 		T(as_text),

@@ -307,7 +307,7 @@ static void virtual_functions(void **state)
 }
 
 /* The interface of a virtio NIC is two folders below the PCI device. */
-static void virtio(void **state)
+static void virtio_interface_is_found(void **state)
 {
 	const struct fake *f = *state;
 
@@ -380,7 +380,7 @@ int main(void)
 		T(what_cannot_be_read_is_never_safe),
 		T(in_another_namespace),
 		T(virtual_functions),
-		T(virtio),
+		T(virtio_interface_is_found),
 		T(group_mates),
 		T(addresses_as_people_write_them),
 	};

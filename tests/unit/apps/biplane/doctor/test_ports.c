@@ -221,7 +221,7 @@ static void no_port_on_pci(void **state)
 }
 
 /* What --fix does for a configuration. */
-static void planned(void **state)
+static void fix_plan_follows_the_configuration(void **state)
 {
 	const struct bp_doctor_plan_request nothing = {0};
 	struct machine *m = *state;
@@ -257,7 +257,7 @@ int main(void)
 		T(workers_cpus),
 		T(kernel_interfaces_of_ports),
 		T(no_port_on_pci),
-		T(planned),
+		T(fix_plan_follows_the_configuration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

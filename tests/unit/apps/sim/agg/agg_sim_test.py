@@ -46,7 +46,7 @@ class Command(unittest.TestCase):
         slow, fast = (measured("--rate", r, "--minimum-mu", 0.1)["minimum_mu"][0]["mu"] for r in (1e3, 1e5))
         self.near(slow, fast, 1e-3)
 
-    def test_samples(self):
+    def test_samples_match_the_statistics(self):
         with tempfile.TemporaryDirectory() as d:
             file = Path(d) / "samples"
             out = measured("--messages", 3, "--samples", file)
@@ -90,7 +90,7 @@ class Command(unittest.TestCase):
             self.near(m["model"], due, 1e-9)
             self.near(m["mu"], due, 0.01)
 
-    def test_streams(self):
+    def test_many_streams_are_a_poisson_process(self):
         """Of many the N-packets are a Poisson process themselves: Equation 14, with their rate."""
         def least(streams):
             out = measured("--messages", 8, "--streams", streams, "--minimum-mu", 0.1, "--packets", 400000)
@@ -117,7 +117,7 @@ class Command(unittest.TestCase):
         self.assertGreater(measured("--devices", 10)["erlang"]["statistic"], 0.1)
         self.assertLess(measured("--devices", 10000)["erlang"]["statistic"], 0.01)
 
-    def test_refusals(self):
+    def test_invalid_options_are_refused(self):
         for args, word in (
                 (["--messages", 0], "1 to 255"), (["--messages", "2.5"], "whole"), (["--messages", "x"], "number"),
                 (["--format", "json"], "full or lin2018"), (["--max-delay", "1"], "a time such as 500ms"),

@@ -23,7 +23,7 @@ static void lin2018_format(void **state)
 
 /* docs/reference/aggregation-format.md, "Overhead": frames of one sender, and of 100 in a /24
  * with ports of one block. */
-static void full(void **state)
+static void overhead_of_format_full_is_as_documented(void **state)
 {
 	for (unsigned n = 1; n <= 255; n++) {
 		struct sim_first_options o = poisson(BP_AGG_FORMAT_FULL, n, n);
@@ -42,7 +42,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lin2018_format),
-		cmocka_unit_test(full),
+		cmocka_unit_test(overhead_of_format_full_is_as_documented),
 	};
 
 	return cmocka_run_group_tests_name("agg_sim goodput", tests, NULL, NULL);

@@ -24,13 +24,13 @@ class Command(unittest.TestCase):
         self.assertEqual(run(*args), run(*args))
         self.assertNotEqual(run(*args), run(*args, "--seed", 2))
 
-    def test_table(self):
+    def test_table_has_each_flow(self):
         text = run("--frames", 20000)
         for flow in ("ts-1", "ts-4", "be-3"):
             self.assertIn(flow, text)
         self.assertEqual(len(re.findall(r"(?m)^ts-4", text)), 1 + 3)
 
-    def test_object(self):
+    def test_json_has_each_flow(self):
         out = measured("--tau", "10us", "--series", "1ms")
         self.assertEqual((out["scenario"], out["scheduler"], out["tau_ns"], out["queues"]), ("three-nodes", "lcl", 10000, 4))
         self.assertEqual([f["hops"] for f in out["flows"]], [1, 2, 3, 3])
@@ -51,7 +51,7 @@ class Command(unittest.TestCase):
         departures += sum(b["received"] for b in out["best_effort"])
         self.assertEqual(out["departures"], departures)
 
-    def test_options(self):
+    def test_options_change_the_scenario(self):
         out = measured("--scenario", "chain", "--hops", 5, "--flows", 2, "--budget", "200us", "--best-effort", 0, "--frame",
                        300, "--rate", "1e10", "--scheduler", "priority")
         self.assertEqual((out["ports"], len(out["flows"]), out["best_effort"]), (5, 11, []))
@@ -67,7 +67,7 @@ class Command(unittest.TestCase):
         wandering = measured("--phases", "wandering")
         self.assertLess(min(f["within"] for f in wandering["flows"]), 1)
 
-    def test_refusals(self):
+    def test_invalid_options_are_refused(self):
         for args, word in (
                 (["--scenario", "ring"], "three-nodes"), (["--hops", 3], "not for scenario three-nodes"),
                 (["--scenario", "chain", "--nodes", 3], "not for scenario chain"),
