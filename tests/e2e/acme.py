@@ -118,8 +118,8 @@ class Acme:
         return wait_until("the CSE's answer", answers, seconds=240, every=0.2) == "answers"
 
     def settle(self, client):
-        """Waits until all that the CSE acknowledged is in its files: its writer lags, and sometimes forgets the newest
-        change until the next one comes, even when it is stopped properly. Nothing may be stored meanwhile."""
+        """Waits until all acknowledged changes of the CSE are in its files: its writer is late, and sometimes holds the
+        newest change back until the next one, even at a regular stop. No other change may be made meanwhile."""
         def written(marker):
             return all(marker in f.read_text(errors="replace") for f in self.files())
 

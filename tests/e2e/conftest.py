@@ -52,7 +52,7 @@ def lab():
 
 @pytest.fixture(scope="session")
 def hugepages():
-    """As many as the data plane wants, where the machine has them; what it does without, biplane says."""
+    """As many as the data plane needs, if the machine has them; biplane reports a shortage."""
     root = Path(__file__).resolve().parents[2]
     subprocess.run(["bash", "-c", f"tool=e2e self=e2e; . {root}/scripts/lib.sh; hugepages 400"], check=False)
 
@@ -154,7 +154,7 @@ def routed_lab():
 
 @contextlib.contextmanager
 def running_router(the_lab, directory, **more):
-    """The router under test, with these further settings; what a person would want to see after a failure."""
+    """The router under test, with these further settings; prints diagnostics after a failure."""
     import router_lab
 
     r = router_lab.make_router(the_lab, directory, **more)
@@ -204,7 +204,7 @@ def wan_lab():
 
 @contextlib.contextmanager
 def running_pair(the_lab, directory, *args, **more):
-    """Both gateways; what a person would want to see after a failure."""
+    """Both gateways; prints diagnostics after a failure."""
     from wan_lab import Pair
 
     pair = Pair(the_lab, directory, *args, **more)

@@ -49,7 +49,7 @@ def members(value, path, wildcards):
 
 
 def differences(command, value):
-    """Sentences: what the page and the output of a command do not have in common."""
+    """Messages: the differences between the page and the output of a command."""
     expected = documented(command)
     seen = list(members(value, "", {p for p in expected if p.endswith("*")}))
     printed = {p for p, instance, _ in seen if not instance}

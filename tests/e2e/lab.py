@@ -21,7 +21,7 @@ CLOUD6 = "fd99::2"
 EDGE_MGMT = "10.98.0.3"
 MAC = {"dev": "02:99:00:00:00:01", "cloud": "02:99:00:00:00:02", "edge": "02:99:00:00:00:03"}
 
-# What a failed test prints.
+# Output of a failed test.
 VIEWS = ("ports", "health", "drops", "counters", "rules", "connections")
 ROUTING_VIEWS = ("interfaces", "neighbors")
 
@@ -138,7 +138,7 @@ class Gateway:
         self.lab, self.dir = lab, Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.file = self.dir / "biplane.yaml"
-        self.identity = self.dir / "identity.yaml"  # what show asks by: stays valid when file does not
+        self.identity = self.dir / "identity.yaml"  # selects the instance for show, also when the file is invalid
         self.log = self.dir / "log"
         self.config = {
             "name": f"lab-{lab.name}",  # as scripts/lab calls it, which cleans up after a kill

@@ -24,7 +24,7 @@ def octet_string(body):
 
 
 def counted(entries, count=None):
-    """A SEQUENCE OF; `count`: what it says instead."""
+    """A SEQUENCE OF; `count`: the count field, if not the real one."""
     body = b"".join(entries)
     return struct.pack(">HH", len(entries) if count is None else count, len(body)) + body
 
@@ -49,7 +49,7 @@ def attribute(id_, value):
 
 
 def numeric(handle, code=19384, unit=544, value_map=((NU_VALUE, 2),), more=()):
-    """A configuration's object: what it measures, and of which attributes its fixed reports are."""
+    """A configuration's object: its metric, and the attributes of its fixed reports."""
     attributes = [attribute(ID_TYPE, struct.pack(">HH", 2, code)), attribute(METRIC_SPEC, b"\x40\x40"),
                   attribute(UNIT, struct.pack(">H", unit)),
                   attribute(VALUE_MAP, counted([struct.pack(">HH", *m) for m in value_map])), *more]
@@ -130,7 +130,7 @@ class Device:
             self.socket.sendall(a) if self.tcp else self.socket.send(a)
 
     def hear(self, seconds=20):
-        """The next APDU; None: nothing was received. b"": the connection ended."""
+        """The next APDU; None: timeout. b"": the connection ended."""
         self.socket.settimeout(seconds)
         try:
             if not self.tcp:

@@ -75,7 +75,7 @@ static void fill(struct frame *f, int argc, char **argv, const unsigned char *so
 	f->udp.dest = htons(9); /* discard; a checksum of 0 is none */
 }
 
-/* The same frame as an ARP request: who has the destination? */
+/* The same frame as an ARP request for the destination. */
 static void make_arp(struct frame *f)
 {
 	struct ether_arp a = {.arp_hrd = htons(1),

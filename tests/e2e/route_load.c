@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbered UDP traffic through a router, for the end-to-end tests: what arrives can be held against
- * what was sent, packet by packet.
+ * Numbered UDP traffic through a router, for the end-to-end tests: received packets can be compared
+ * with sent packets one by one.
  *
  *   route_load send    --run N --port P --rate PPS [--count N] [--sources N] [--size B]
  * <DESTINATIONS route_load receive --run N --port P route_load flood   --interface IF --to MAC
@@ -139,7 +139,7 @@ static int open_socket(uint16_t port)
 		perror("route_load: socket");
 		exit(1);
 	}
-	/* What waits in the socket while this process is not run must not be lost. */
+	/* Packets queued in the socket while this process is descheduled must not be lost. */
 	if (setsockopt(fd, SOL_SOCKET, port ? SO_RCVBUFFORCE : SO_SNDBUFFORCE, &size,
 		    sizeof(size)) != 0)
 		perror("route_load: buffer");

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The routed laboratory of scripts/lab, and the router under test in it: biplane, or the plain kernel.
 
-BP_ROUTER=kernel runs the routing tests with Linux itself as the router. That shows that a test is
-right; what only biplane has (its counters and views, its two planes) is left out.
+BP_ROUTER=kernel runs the routing tests with Linux itself as the router, which verifies the tests; checks of features
+that only biplane has (counters, show commands, two planes) are omitted.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ class RoutedLab(Lab):
 
     @contextlib.contextmanager
     def extra(self, ns, *command):
-        """`ip COMMAND` for a while: what `add` adds is deleted afterwards."""
+        """`ip COMMAND` in a block: objects that `add` adds are deleted afterwards."""
         self.ip(ns, *command)
         undo = ["del" if c == "add" else c for c in command]
         try:
@@ -282,8 +282,8 @@ class Traffic:
         self.process.stdin = None
 
     def stop(self):
-        """Ends the sender (or awaits its count), then the receivers. What was sent and received is
-        in self.sent and self.got[ns]."""
+        """Ends the sender (or awaits its count), then the receivers. Sent and received packets are in self.sent and
+        self.got[ns]."""
         out, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0
         self.sent = _streams(out)
@@ -333,7 +333,7 @@ class Traffic:
 
 @contextlib.contextmanager
 def traffic(*args, **kw):
-    """Traffic while the block runs. After it: nothing of it is left."""
+    """Traffic while the block runs. After it no packet is in flight."""
     t = Traffic(*args, **kw)
     try:
         yield t

@@ -11,8 +11,8 @@ import time
 from churn import Field, kill_control_plane
 from router_lab import RIGHT, ROUTER, RoutedLab, make_router
 
-# Of each port's ring: what comes while the worker does not get its core, for a second and more, is not lost
-# before the router has it.
+# Size of each port's ring: packets that arrive while the worker is descheduled, for a second or more, are not lost
+# before the router.
 FRAMES = 32768
 
 

@@ -30,8 +30,8 @@ class Watch:
         self.raised = gateway.counter("alarms_raised")
 
     def check(self, value=usual_value, seconds=60, over=80.0, host=CLOUD):
-        # The last is of another connection, and may overtake what QoS 0 left with the sender's kernel: who waits
-        # for it also waits for as many as are due. What was raised beyond that is in the counter.
+        # The last message is from another connection, and may overtake QoS 0 messages in the sender's kernel: so the
+        # test also waits for the expected number of alarms. Further alarms are in the counter.
         last = f"plant/last{next(_serial)}/temperature"
         p = Publisher(self.lab, host)
         p.finish([p.publish(last, b"1e6", qos=2)])

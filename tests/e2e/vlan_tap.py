@@ -4,9 +4,9 @@
 
     vlan_tap.py LOWER TAP TPID:VID [TPID:VID ...]      e.g. vlan_tap.py eth0 v10 8100:10
 
-Makes the tap device TAP in this network namespace. What the kernel sends out of TAP leaves LOWER
-with the given tags, outermost first; what arrives on LOWER with exactly these tags enters TAP
-without them. Prints "ready" once the tap exists; runs until SIGTERM.
+Creates the tap device TAP in this network namespace. Frames that the kernel sends on TAP leave on LOWER with the given
+tags, outermost first; frames received on LOWER with exactly these tags enter TAP without them. Prints "ready" once the
+tap exists; runs until SIGTERM.
 """
 
 import fcntl

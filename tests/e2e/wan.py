@@ -85,7 +85,7 @@ class BadWire:
 
 
 class Wan(RelayThread):
-    """Joins the WAN's two wires. What came from NEAR is in `sent`, what FAR was given in `delivered`."""
+    """Connects the two links of the WAN. Frames from NEAR are in `sent`, frames to FAR in `delivered`."""
 
     def __init__(self, lab):
         super().__init__()
@@ -127,7 +127,7 @@ class Wan(RelayThread):
             while s in ready:
                 try:
                     frame = receive_frame(s)
-                except OSError:  # nothing more; or the link is down
+                except OSError:  # no more frames, or the link is down
                     break
                 if frame is None:
                     continue

@@ -51,7 +51,7 @@ class WanGateway(Gateway):
     """NEAR or FAR. `services`: sections of its configuration."""
 
     def __init__(self, lab, which, directory, kind="bridged", driver="af_packet", **services):
-        # What the test sends in one go must fit in a port's ring, or it would be lost before the gateway.
+        # A burst of the test must fit in the ring of a port, or it would be lost before the gateway.
         extra = ",framecnt=4096" if driver == "af_packet" else ""
         ports = [{"name": name, "device": f"net_{driver}{i},iface={device}{extra}"}
                  for i, (name, device) in enumerate(PORTS[which].items())]

@@ -5,8 +5,8 @@
 #include "proto/health/onem2m.h"
 
 /*
- * Any datagram: what is accepted stays inside the input and, written again from what was read, is
- * the same bytes, since CoAP has one form only of each number.
+ * Any datagram: an accepted message is inside the input and, encoded again from the decoded fields,
+ * has the same bytes, because CoAP has only one form of each number.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

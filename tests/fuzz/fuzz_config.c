@@ -5,10 +5,10 @@
 #include "config/mqtt/settings.h"
 
 /*
- * Any bytes as a configuration file. What is refused must come with a message; what is accepted
- * must dump as a file that is accepted too, has the same dump and needs no restart against the
- * first. Which instance it means is the same as what it says, and with errors elsewhere at least a
- * name.
+ * Any bytes as a configuration file. A refused file must have an error message; an accepted file
+ * must have a dump that is accepted too, has the same dump and needs no restart against the first.
+ * The instance name found early must equal that of the whole file; with errors elsewhere it must be
+ * a valid name.
  */
 
 static char *dump(const struct bp_config *c)

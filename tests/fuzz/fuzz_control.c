@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
 		abort();
 	n = send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)n; /* what does not fit is cut: any bytes will do */
+	(void)n; /* truncated to the buffer: any bytes are valid input */
 	shutdown(fd, SHUT_WR);
 	for (unsigned turns = 0; turns < 64; turns++) {
 		event_base_loop(base, EVLOOP_NONBLOCK);

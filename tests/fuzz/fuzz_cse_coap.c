@@ -101,7 +101,7 @@ static void ask(struct bp_cse_client *c)
 	asked++;
 }
 
-/* What the client has sent: a repetition is known by its token. */
+/* The requests of the client: a retransmission has the same token. */
 static void hear(void)
 {
 	uint8_t p[2048];
@@ -158,7 +158,7 @@ static void answer(struct input *in, uint8_t how, const struct request *q)
 	for (unsigned more = take(in); more > 0 && in->p < in->end; more--)
 		p[n++] = take(in);
 	say(how & 0x80 ? other : peer, q, p, n);
-	/* what has not its token, or comes from elsewhere, is no answer to it */
+	/* a message with another token, or from another address, is no answer to it */
 	HOLDS(right || q->answered == before);
 }
 
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (base == NULL)
 		start();
-	hear(); /* what an input before has left */
+	hear(); /* state of an earlier input */
 	memset(request, 0, sizeof(request));
 	asked = 0;
 	memcpy(&s.address, &at, sizeof(at));

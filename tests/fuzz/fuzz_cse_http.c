@@ -9,8 +9,7 @@
 #include "controlplane/health/cse/cse_http_request.h"
 
 /*
- * A hostile CSE over HTTP: any bytes as its answer. What is read of it is an outcome, or that it is
- * no CSE's.
+ * A hostile CSE over HTTP: any bytes as its answer. The result is an outcome, or an invalid answer.
  */
 
 static int listener = -1;

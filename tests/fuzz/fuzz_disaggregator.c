@@ -74,8 +74,8 @@ static uint32_t plain_sum(const uint8_t *p, size_t len, uint32_t sum)
 	return sum;
 }
 
-/* What a frame is about, by its own headers, each of which must be right. Returns the payload's
- * length. */
+/* Parses the headers of a frame, each of which must be correct. Returns the length of the payload.
+ */
 static unsigned read_restored(const uint8_t *p, unsigned len, unsigned rule, unsigned ip_at,
 	const uint8_t **payload, unsigned in_front)
 {

@@ -11,8 +11,8 @@
 
 /*
  * Files that an operator names, of any content: a list of system-ids (allow_file), a matrix. The
- * first byte says which. What is wrong with them is said on standard error, which the
- * options of libFuzzer can close.
+ * first byte selects which. Errors are printed on standard error, which the options of libFuzzer
+ * can close.
  */
 
 static void allow_file(const uint8_t *p, size_t n)

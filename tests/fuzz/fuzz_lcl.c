@@ -8,12 +8,12 @@
 #include "proto/lcl/lcl.h"
 
 /*
- * The first byte chooses: the following ones are a frame, whose label is read and which is matched
- * with flows; or steps of a scheduler: what comes, when, and when it is checked.
+ * The first byte selects: the following ones are a frame, whose label is read and which is matched
+ * with flows; or steps of a scheduler: frames, their times, and times of polls.
  *
- * A label that is good is within its limits and, written again, the same bytes. A frame is of the
- * first flow that it is of were that the only one. What a scheduler took comes out once, in the
- * order of its flow, not before its time, and nothing else does.
+ * A valid label is within its limits and has the same bytes when written again. A frame matches the
+ * first flow that it would match alone. Each enqueued frame is dequeued once, in the order of its
+ * flow, not before its time, and no others are.
  */
 #define OUT 2
 #define PORT 1

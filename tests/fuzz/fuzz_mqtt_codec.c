@@ -5,8 +5,8 @@
 #include "proto/payload/utf8.h"
 
 /*
- * The first byte chooses the version and whose view is taken, the rest is one packet. Whatever it
- * is, the codec stays in bounds; what it accepts has the properties that its callers rely on.
+ * The first byte selects the version and the strictness, the rest is one packet. The codec stays in
+ * bounds for any input; accepted packets have the properties that its callers rely on.
  */
 
 static struct bp_mqtt_view *view; /* NULL: the standard's, and nothing is noted */
@@ -23,7 +23,7 @@ static void check_head(uint8_t version, uint8_t flags, const uint8_t *body, uint
 		enum bp_mqtt_error e =
 			bp_mqtt_publish_head(view, version, flags, part, have, len, &head);
 
-		if (!failed) { /* who got an error does not continue */
+		if (!failed) { /* a caller does not continue after an error */
 			HOLDS(bp_mqtt_resume(view, version, flags, part, have, len, &state,
 				      &resumed) == e);
 			if (e == BP_MQTT_OK)

@@ -282,7 +282,7 @@ static uint64_t opaque_total(const struct rig *r)
 	return n;
 }
 
-/* What must hold after any input. */
+/* Invariants after any input. */
 static void check(struct rig *r)
 {
 	uint64_t told;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Looks for input on which inspection spends much for each byte of the line. What guides it is
- * cost, next to coverage: the work that is accounted (services/mqtt/work.h) and the time that a run
- * takes, each for a byte of the frames, are further counters for libFuzzer. It fails when
+ * Searches for input with a high cost of inspection per byte of the frames. In addition to
+ * coverage, the accounted work (services/mqtt/work.h) and the run time, each per byte, are counters
+ * for libFuzzer. It fails when
  *
- * - the accounted work is beyond what the bytes and the accounts allow: the budget does not hold;
- * - a run takes far longer than its accounted work: something costs that nothing accounts for.
+ * - the accounted work exceeds the budget of the bytes and of the accounts; - a run takes far
+ * longer than its accounted work: something costs that nothing accounts for.
  *
  * An input is a small program that generates the streams of a connection, so that few input bytes
  * give many bytes on the link: append, repeat, send in segments of a size, leave a hole,
@@ -24,8 +24,8 @@
 #define PENDING_MAX (128u * 1024u)
 #define OVERHEAD 78u /* of a segment: Ethernet, IPv4, TCP, and what is in no buffer */
 /*
- * What a run may take: sanitizers and coverage make it several times slower, and the machine is
- * shared, so the bounds are generous; quadratic time still exceeds them.
+ * Limit of a run: sanitizers and coverage make it several times slower, and the machine is shared,
+ * so the bounds are generous; quadratic time still exceeds them.
  */
 #define RUNS 12
 #define NS_PER_BYTE 2000u

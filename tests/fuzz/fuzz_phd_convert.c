@@ -58,7 +58,7 @@ static void check_request(const uint8_t *p, size_t len)
 	free(exact);
 }
 
-/* What it says of the message's sum is true; of a layout that was damaged the head's is not. */
+/* The checksum of the message is correct; with a damaged layout that of the header is not. */
 static void check_sum(const struct bp_phd_conversion *c, const uint8_t *out, size_t n)
 {
 	const uint64_t rest = bp_sum(out + c->summed, n - c->summed, 0);

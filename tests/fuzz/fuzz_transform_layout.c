@@ -6,9 +6,9 @@
 #include "services/transform/layout.h"
 
 /*
- * A layout from the first 28 bytes, and payloads of the others. What is no layout is refused; with
- * what is one nothing is touched outside the payloads, only outputs are written, and a burst is
- * read and written as its readings are one by one.
+ * A layout from the first 28 bytes, and payloads from the others. An invalid layout is refused;
+ * with a valid one there is no access outside the payloads, only outputs are written, and a burst
+ * gives the same results as its readings one by one.
  */
 #define LAYOUT_BYTES 28u
 

@@ -10,9 +10,9 @@
 #include "config/segment.h"
 
 /*
- * What a client of the matrix loader may send, however it is cut into pieces: the same messages
- * come out of all of it at once and of what came byte by byte, and what is set leaves a bank that
- * can be read. The bank has two rules and few places.
+ * Input of a client of the matrix loader, in any segmentation: the whole input and the same input
+ * byte by byte give the same messages, and the bank remains readable after each change. The bank
+ * has two rules and few entries.
  */
 #define MATRICES 4u
 

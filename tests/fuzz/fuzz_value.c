@@ -87,7 +87,7 @@ static void parse(const uint8_t *data, size_t size)
 	const uint8_t *a = bp_number_parse(data, data + size, false, &strict);
 	const uint8_t *b = bp_number_parse(data, data + size, true, &lenient);
 
-	if (a != NULL) { /* what JSON allows, the text form does */
+	if (a != NULL) { /* the text form accepts every JSON number */
 		HOLDS(a == b);
 		HOLDS(same(strict, lenient) || (same(strict, 42) && same(lenient, 43)));
 		HOLDS(a > data && a <= data + size);
@@ -211,7 +211,8 @@ static void layout(const uint8_t *data, size_t size, const struct bp_json_path *
 #error "json_object_getn() needs jansson 2.14"
 #endif
 
-/* What a whole text says, its beginning up to the last byte says; any other is only read. */
+/* The whole text and its beginning up to the last byte have the same value; other beginnings are
+ * only read. */
 static void beginning(
 	const uint8_t *data, size_t size, const struct bp_json_path *path, int found, double value)
 {

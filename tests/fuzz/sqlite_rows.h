@@ -81,7 +81,7 @@ static inline void rows_bind(sqlite3_stmt *st, int column, struct rows_input *in
 	}
 }
 
-/* A row of `columns` values; what the tables do not take is left out. */
+/* A row of `columns` values; values that the tables refuse are omitted. */
 static inline void rows_insert(sqlite3 *db, const char *insert, int columns, struct rows_input *in)
 {
 	sqlite3_stmt *st;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two hundred sensors through two gateways that bridge: what the server gets is what they sent."""
+"""Two hundred sensors through two bridging gateways: the server receives exactly the messages sent."""
 
 import collections
 import itertools
@@ -118,7 +118,7 @@ def test_other_traffic_is_forwarded_unchanged(wan_lab, pair, wan):
         passed = wan_lab.run("sensors", "ping", "-n", "-c", 3, "-i", "0.05", "-W", 2, SERVER["bridged"][4], check=False)
         assert passed.returncode == 0, passed.stdout
         pair.balanced()
-        # What was sent to groups the server takes too: it is not aggregated, but it is for its address.
+        # The server also receives messages to multicast groups: they are not aggregated.
         assert_restored(s.sent[:mark], [d for d in r.drain() if not d.payload.startswith(b"to ") and d.payload != b"broadcast"])
         assert_restored(s.sent[mark:], [d for d in other.drain() if d.payload != b"another port"])
         assert [f for f in tap.frames() if f in beside] == beside
@@ -133,7 +133,7 @@ def test_paced_messages_keep_their_order(wan_lab, pair, wan):
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         send_and_wait(s, r, 3, 320, lambda: s.random.randrange(4, 30))
         pair.balanced()
-        # One DSCP, one stream: what is received is in the order in which all of them sent.
+        # One DSCP, one stream: the messages are received in the order in which all sensors sent them.
         assert r.drain() == s.sent
         (rule,) = pair.far.show("aggregates")["decapsulate"]
         assert rule["paced"] > len(s.sent) // 2 and rule["queued"] == 0 and rule["early_flush"] == 0, rule

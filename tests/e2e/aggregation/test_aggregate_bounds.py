@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fewer streams and places in a queue than traffic would fill: what has to give way leaves early, and nothing is lost."""
+"""Fewer streams and queue entries than the traffic needs: evicted aggregates leave early, and no message is lost."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the WAN: what claims to be an aggregate and is none. From sensors: what would be taken for one. By raw sockets."""
+"""Malformed aggregates from the WAN, and ambiguous payloads from sensors. By raw sockets."""
 
 import random
 import struct
@@ -36,7 +36,7 @@ def spoil(data, at, value):
 
 
 def signed(data, family=4):
-    """With a right checksum over header and directory, as far as there is one: who attacks can do that."""
+    """With a correct checksum over header and directory, as far as present: an attacker can compute it."""
     end = agg_formats.HEADER + struct.unpack("!H", data[4:6])[0]
     return data[:12] + struct.pack("!I", agg_formats.crc32c(data[:12] + data[16:end])) + data[16:]
 
@@ -95,7 +95,7 @@ def test_refused_whole_and_counted_by_reason(wan_lab, pair, family):
 
 
 def test_invalid_data_after_the_magic(wan_lab, pair):
-    """Whatever it is counted as: nothing arrives, everything is counted, and biplane lives."""
+    """For any counter: no message arrives, each frame is counted, and biplane continues."""
     pair.services([aggregate()], [disaggregate(), disaggregate(family=6)])
     rng = random.Random(8)
     restarts, before = pair.far.plane("data plane")["restarts"], pair.far.show("aggregates")["decapsulate"][0]["dropped"]
@@ -142,7 +142,7 @@ def test_spoofed_sensor_address(wan_lab, pair, wan, family):
         with Tap(wan_lab, "sensors", "eth0") as out, Tap(wan_lab, "server", "eth0") as tap:
             out.send(*frames)
             if passed:
-                # What is in front of it leaves at once, the others when the aggregate is full.
+                # Earlier messages leave immediately, the others when the aggregate is full.
                 wait_until("the lie", lambda: len(for_server(tap)) == 6, 20)
                 out.send(*frames[:5])
                 wait_until("all", lambda: len(for_server(tap)) == 9 + 5, 20)
@@ -209,7 +209,7 @@ def test_bypassed_messages_stay_in_order(wan_lab, pair, wan):
         pair.balanced()
         got = [f for f in for_server(tap) if f not in damaged]
         assert got[:len(order)] == order and len(for_server(tap)) == len(got) + len(damaged)
-        # A UDP checksum that was not there is there now: nothing says that it was not.
+        # A missing UDP checksum is added: the format does not record that it was missing.
         assert got[len(order):] == [frame_of(sensor(2), there, struct.pack("!I", i)) for i in range(5)]
     pair.counted(before, near={**{k: len(v) for k, v in odd.items()}, "encap_bypass_checksum": 2, "encap_message": 5 * len(between) + 5})
 

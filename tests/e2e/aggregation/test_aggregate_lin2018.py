@@ -143,7 +143,7 @@ def test_other_messages_pass_in_order(wan_lab, pair, wan):
 
 
 def test_bad_n_packets_are_dropped_whole(wan_lab, pair):
-    """Count and length that disagree, sums that are wrong, senders from elsewhere: nothing of them arrives."""
+    """Count and length that disagree, wrong checksums, senders that are not allowed: no message of them arrives."""
     pair.services([near()], [far(allowed_senders=[f"{sensor(5)}/32", NETWORK["bridged"][4]][:1])])
     there, good = SERVER["bridged"][4], [bytes([i]) * 16 for i in range(8)]
     whole = n_packet(good)

@@ -19,9 +19,9 @@ def pair(wan_lab, wan, hugepages, tmp_path_factory):
 
 
 def assert_one_outage(sent, before, got, mark):
-    """Nothing came twice or in another order. What had come before the outage, and what was sent from `mark` on, is
-    complete. Between the two, what is missing need not be all of one time: while a driver opens its socket the kernel
-    gives it a few frames, then none, then all."""
+    """There are no duplicates and no reordering. The messages before the outage, and those sent from `mark` on, are
+    complete. Between them, the missing ones are not necessarily contiguous: while a driver opens its socket, the kernel
+    passes a few frames, then none, then all."""
     surplus = Counter(got) - Counter(sent)
     assert not surplus, f"{sum(surplus.values())} came twice or were never sent: {list(surplus)[:3]}"
     expected = by_sender(sent)
@@ -40,7 +40,8 @@ def assert_one_outage(sent, before, got, mark):
 
 @pytest.mark.parametrize("which", ("near", "far"))
 def test_data_plane_killed(wan_lab, pair, which):
-    """kill -9 of the data plane; `run` starts another. What was sent before and after arrives; what is missing is of between."""
+    """kill -9 of the data plane; `run` starts another. Messages sent before and after arrive; only messages between are
+    missing."""
     pair.services([aggregate(max_delay="5ms")], [disaggregate(pacing_gap="5us")])
     g = getattr(pair, which)
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:

@@ -47,7 +47,7 @@ def test_reload_flushes_messages(wan_lab, pair, wan):
         s.numbered(9, lambda: 16, senders=s.all[0::2])
         r.wait(29)
         assert [len(a.messages) for a in aggregates(wan.sent)] == [3, 3, 3]
-        # another destination: what was one is plain, at once
+        # another destination: former aggregates are plain messages, immediately
         pair.near.services(encapsulate=[aggregate(udp=PORT + 1, max_messages=4, max_delay="unlimited")])
         wan.clear()
         s.numbered(5, lambda: 16)
@@ -113,7 +113,7 @@ def test_unreloadable_settings_are_rejected_or_named(wan_lab, pair):
 
 
 def test_link_down_flushes_aggregates(wan_lab, pair):
-    """The sensors' cable is pulled: what they have said is not kept back."""
+    """Link down at the sensors: their messages are not held back."""
     pair.services([aggregate(**FOR_EVER)], [disaggregate()])
     with Senders(wan_lab, tos=(0, 0xB8)) as s, Receiver(wan_lab) as r:
         make_wait(pair, s)
@@ -132,7 +132,7 @@ def test_link_down_flushes_aggregates(wan_lab, pair):
 
 
 def test_link_down_ends_the_pacing_delay(wan_lab, pair):
-    """FAR's cable to the WAN is pulled: what it has restored goes to the server without its gap."""
+    """Link down between FAR and the WAN: restored messages are sent to the server without pacing."""
     pair.services([aggregate()], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(64, lambda: 16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""biplane-wan-sim between two hosts in namespaces of their own: what it carries is what was sent, and later."""
+"""biplane-wan-sim between two hosts in namespaces of their own: frames arrive unchanged and delayed."""
 
 import hashlib
 import json

@@ -38,7 +38,7 @@ class Sink:
         self.process.stdout.close()
 
     def report(self, code=0):
-        """Ends it; what it says."""
+        """Ends it; returns its output."""
         self.process.send_signal(signal.SIGTERM)
         said = json.loads(self.process.stdout.read())
         assert self.process.wait(20) == code, said["what_was_wrong"]

@@ -176,7 +176,7 @@ def test_name_conflict(own_cse):
     p.stdin.write("".join(" ".join(d) + "\n" for d in DEVICES))
     p.stdin.close()
     wanted = {f"ready {sid}" for sid, _, _ in DEVICES if sid != OXIMETER} | {f"refused {OXIMETER}"}
-    while wanted:  # one that is refused holds up no other
+    while wanted:  # a refused request does not delay others
         wanted.discard(p.stdout.readline().strip())
     # It is tried again, and the log does not fill with it.
     while p.stdout.readline().strip() != f"refused {OXIMETER}":

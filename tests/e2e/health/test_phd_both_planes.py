@@ -74,8 +74,8 @@ def phd_words(router, group):
 
 
 def flushed_while_it_is_asked(lab, router, device):
-    """A report of the device, whose neighbor entry goes while the CSE thinks. Whether it was still gone when the CSE
-    had thought: who watches over neighbors that are in use may have asked the kernel for it meanwhile."""
+    """Sends a report of the device, whose neighbor entry is deleted while the CSE processes the request. Returns
+    whether the entry was still missing at the answer: the refresh of used neighbors may have resolved it meanwhile."""
     before = router.counters()
     device.socket.send(device.report(1))
     wait_until("the request to leave", lambda: router.counters()["cse_requests"] > before["cse_requests"])
@@ -158,7 +158,7 @@ def test_container_deleted_at_the_cse(routed_lab, router, tmp_path):
 @pytest.mark.parametrize("change", ({"ports": "20000-20999"}, {"ports": "41000-41999"}, {"workers": 2}),
                          ids=("fewer", "others", "workers"))
 def test_another_share_of_source_ports(routed_lab, router, tmp_path, change):
-    """The gateway starts again under load, with other workers or ports to send from: who is associated stays so."""
+    """The gateway restarts under load, with other workers or source ports: associated devices remain associated."""
     with contextlib.closing(TreeSink(routed_lab, tmp_path)) as sink, \
             contextlib.closing(Devices(routed_lab, tmp_path, "oximeter")) as devices:
         devices.measured(2)

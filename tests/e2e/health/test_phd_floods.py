@@ -314,6 +314,6 @@ def test_floods_do_not_affect_devices(routed_lab, router, sink, anybody, tmp_pat
         notice_nothing([devices])
     check_stored([devices], sink)
     router.balanced()
-    # who was refused comes in when there is room
+    # a refused device associates when there is capacity
     with Device(routed_lab, ident()) as late:
         assert late.associate() == 0

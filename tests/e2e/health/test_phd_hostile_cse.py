@@ -54,7 +54,7 @@ class Cse(threading.Thread):
         self.lie = self.lie_of_resources = self.failed = None
         self.stored = {}    # name: value
         self.lied_to = []   # (request, its source)
-        self.others = []    # what came that is no request
+        self.others = []    # received messages that are no requests
         self.sent = 0       # wrong answers sent
         self.ending = False
 
@@ -134,7 +134,7 @@ class Device(Oximeter):
         assert set(met) <= set(fate) and sum(met.values()) == cse.sent - sent, met
 
     def told(self):
-        self.socket.settimeout(30)  # nothing repeats it
+        self.socket.settimeout(30)  # it is not repeated
         try:
             return self.socket.recv(2048)
         finally:
@@ -168,7 +168,7 @@ def readable_but_lying(request):
         "ff")]           # a payload that is none
 
 
-# What the CSE says instead of what it should, and what becomes of it. Of none of it the device hears.
+# Wrong answers of the CSE, and their handling. None of them reaches the device.
 BESIDE_THE_POINT = {
     "random bytes": (lambda q: random_bytes(200), {"cse_malformed", "cse_unknown_token", "cse_reset", "cse_ack_empty"}),
     "cut within header and token": (lambda q: [created(q)[:n] for n in range(12)], {"cse_malformed"}),
@@ -253,7 +253,7 @@ def test_more_than_once(routed_lab, router, cse):
     with Device(routed_lab, router) as device:
         for name, (way, fate) in ways.items():
             device.lied(cse, way, fate)
-            if name == "first no, then yes":  # what was said to it first counts, and its repeat has another message id
+            if name == "first no, then yes":  # the first answer counts, and the repeated request has another message id
                 assert int.from_bytes(device.told()[12:14], "big") == 103
                 device.goes_on()
             else:

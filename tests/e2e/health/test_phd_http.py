@@ -60,7 +60,7 @@ def give(p, devices):
 
 
 def ended(p, devices):
-    """All devices are ready; what it said in the log."""
+    """Waits until all devices are ready; returns the log."""
     said = p.stdout.read().splitlines()
     err = p.stderr.read()
     assert p.wait(60) == 0, err

@@ -423,5 +423,5 @@ def test_maximum_rate(routed_lab, router, sink):
     expected = collections.Counter(str(n % 2001) for n in range(65535))
     expected["1"] += 1
     assert not expected - found
-    # what was repeated after 16 others is another report by all that the session says of the last one
+    # a repetition after 16 other reports is a new report, by the data of the last report in the session
     assert sum((found - expected).values()) == s["reports"] - 65536 <= 65536 // 100

@@ -97,7 +97,7 @@ def test_by_the_data_plane(routed_lab, hugepages, tmp_path, family, cse_family):
         said = sink.report()
         all_stored_once(said, lines, summary)
         counts = grown(router, before)
-        # those that come with the association may go by the slow path
+        # reports during the association may use the slow path
         assert summary["observations"] - 40 * 3 <= counts["cse_stored"] <= summary["observations"]
         assert counts["cse_requests"] >= counts["cse_stored"] and counts["phd_responses"] >= 940
         assert counts["punt_phd_slow_path"] <= 3 * 20

@@ -101,7 +101,7 @@ def test_invalid_report_state(router):
 
 
 def test_thousand_silent_connections(router):
-    """And some that begin to say something: who has a command is answered all the same."""
+    """And some clients that send an incomplete request: a client with a command is still answered."""
     with contextlib.ExitStack() as stack:
         for n in range(1000):
             c = stack.enter_context(Control(router))
@@ -136,13 +136,13 @@ def anybody(directory):
     return str(directory / "allow")
 
 
-# What man biplane.yaml says a reload takes over, with values that trouble no one who is associated.
+# The settings that a reload applies according to man biplane.yaml, with values that do not affect associated devices.
 TAKEN = {
     ("ack",): ("forwarded", "stored"), ("allow",): ([], ["0022092258010001"]), ("allow_file",): (anybody,),
     ("limits", "sessions_per_address"): (1, 5, 4194304), ("limits", "association_rate"): (1, 1000000), ("limits", "unknown_report_rate"): (0, 1000000),
     ("timeouts", "config"): ("100ms", "1h"), ("timeouts", "service"): ("100ms", "1h"), ("timeouts", "release"): ("100ms", "1h"),
     ("idle_timeout",): ("off", "1m", "3650d")}
-# What it says needs a restart, with another value that is as good. (Of cse.provision there is none without cse.http.)
+# The settings that need a restart, with another valid value. (cse.provision has none without cse.http.)
 REFUSED = {
     ("listen", "udp_port"): 6025, ("listen", "tcp_port"): "off", ("max_sessions",): 2048, ("max_configurations",): 512, ("system_id",): "0011223344556677",
     ("content_instance_per",): "report", ("limits", "max_pending_reports"): 64, ("store", "path"): "/nowhere/phd.db", ("cse", "coap"): "coap://10.3.0.2:5684",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The path in the file becomes another, and a real CSE has what the old one named: what the new one names is made."""
+"""The path in the configuration changes, and a real CSE has the containers of the old one: those of the new one are
+created."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose containers were made once costs the CSE nothing when it comes again: after a restart without the segment, and by
-another association. The CSE's own word on what it was asked: who is provisioned once more has its AE checked, by a
-retrieve."""
+"""A device with existing containers causes no request to the CSE when it returns: after a restart without the segment,
+and by another association. Verified by the requests that the CSE received: provisioning again would begin with a
+retrieve of the AE."""
 
 import collections
 import json
@@ -133,7 +133,7 @@ def test_device_reconnects(routed_lab, router, sink, kind):  # noqa: F811
         assert status == 0 and summary["answered"] == 20 and summary["associations"] == 10, summary
         wait_until("their sessions to end", lambda: router.show("sessions")["sessions"] == [], 30, 0.1)
         return [v for line in lines if line["event"] == "report" for v in line["values"]]
-    def read_back():  # who comes before that is provisioned once more
+    def read_back():  # a device that returns before that is provisioned again
         wait_until("what is known to be read back",
                    lambda: (now := router.try_status()) and now["health_devices"]["store"]["configurations_read"] == 10, 60, 0.2)
     measure(0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A bad network between devices and gateway, as a relay that loses, doubles, delays and so reorders datagrams, in either
-direction: each measurement is stored, once.
+"""A bad network between devices and gateway: a relay loses, duplicates, delays and so reorders datagrams in both
+directions. Each measurement is stored exactly once.
 
-One thing it does not do, which is a limit that the guide names: what a device sent before a report of another kind or
-number never arrives after it.
+The relay does not cause one case, a documented limit: a report of a device never arrives after a later one of another
+kind or number.
 """
 
 import contextlib

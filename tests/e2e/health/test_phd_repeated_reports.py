@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A device on TCP loses its association before it is answered, associates again, and repeats its report. The CSE, which
-kept silent, has it already: it is asked for the same instances once more. What a device measures after its answer is
-another measurement, whatever its bytes are."""
+"""A device on TCP loses its association before the answer, associates again, and repeats its report. The CSE, which did
+not answer, has stored it already: it receives the same requests again. A report after the answer is another
+measurement, even with the same bytes."""
 
 import itertools
 import socket
@@ -102,7 +102,7 @@ def test_repeated_in_the_next_association(routed_lab, router, cse, how):  # noqa
         cse.lie = None
         device.measure([720, 620])
         assert device.names(cse) == before | names
-        # what comes then has names of its own
+        # later reports have names of their own
         device.measure([730, 630])
         assert len(device.names(cse)) == 6
 

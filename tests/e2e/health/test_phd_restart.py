@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Health devices over restarts of every kind: they measure on without associating again, and what they measure is at
-the CSE once. What is promised of a report that is on its way in the moment in which the segment is lost is less: it is
-there, and may be there twice."""
+"""Health devices over restarts of every kind: they continue without associating again, and each measurement is stored
+exactly once. Exception: a report in flight when the segment is lost is stored at least once."""
 
 import collections
 import contextlib
@@ -134,7 +133,7 @@ def devices(routed_lab, sink, directory):
 
 
 def notice_nothing(devices):
-    """They end; what they say of themselves."""
+    """Ends the devices; returns their output."""
     for d in devices:
         s = d.finish()
         assert s["associations"] == d.count and s["released"] == d.count, s
@@ -180,7 +179,7 @@ def planes_of(router):
 
 @pytest.mark.parametrize("planes", (("data plane",), ("data plane", "control plane")), ids=("data", "both"))
 def test_planes_killed(routed_lab, router, sink, devices, planes):
-    """The segment is there: what was on its way is known too."""
+    """The segment remains: reports in flight are known too."""
     for _ in range(2):
         for d in devices:
             d.measured(1, since=time.time())
@@ -259,8 +258,8 @@ def test_segment_lost(routed_lab, router, sink, devices, how):
 
 
 def test_another_path(routed_lab, router, sink, devices):
-    """The file names other containers, and the control plane starts: who is associated stays so, though the sessions in
-    the segment are made for the old ones. (What is on its way goes to either, or to both.)"""
+    """The configuration names other containers, and the control plane restarts: devices remain associated, although the
+    sessions in the segment are for the old containers. (Reports in flight go to either, or to both.)"""
     for d in devices:
         d.measured(2)
     config = json.loads(json.dumps(router.config))

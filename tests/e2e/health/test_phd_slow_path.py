@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The slow path: what the control plane converts and sends to the CSE by sockets of its own. The sink in the CSE's
-place checks each request, that no (port, message id) comes again within 247 s, and that no name comes twice."""
+"""The slow path: reports that the control plane converts and sends to the CSE by sockets of its own. The sink that
+replaces the CSE checks each request, that no (port, message id) is reused within 247 s, and that no name occurs
+twice."""
 
 import collections
 import json
@@ -46,7 +47,7 @@ class Sink:
         self.process.stdout.close()
 
     def report(self):
-        """Ends it; what it says, which is that nothing was wrong."""
+        """Ends it; returns its output, which has no violations."""
         self.process.send_signal(signal.SIGTERM)
         said = json.loads(self.process.stdout.read())
         assert self.process.wait(60) == 0 and said["violations"] == 0, said["what_was_wrong"]

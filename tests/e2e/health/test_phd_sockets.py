@@ -292,7 +292,7 @@ def test_another_file(routed_lab, router):
     (socket.SOCK_DGRAM, "phd-udp:phd-tcp", "LISTEN_FDNAMES is 'phd-udp:phd-tcp'; expected 1 names"),
 ))
 def test_other_sockets_are_refused(router, tmp_path, command, kind, names, says):
-    """As a service manager would start it: what it was handed is evaluated before anything else is done."""
+    """As a service manager starts it: the passed descriptors are checked before anything else."""
     file = tmp_path / "biplane.yaml"
     file.write_text(json.dumps({"version": 1, **router.config, "name": "other", "runtime": {"directory": str(tmp_path)}}))
     with socket.socket(socket.AF_INET6, kind) as s:

@@ -301,7 +301,7 @@ def test_acknowledgements_of_the_capture(tmp_path, session):
     assert r.answers()[-1] == (late, phd.roer(16, 2)) and r.said["counters"]["cse_denied"] == 1
     r = with_replies(reply(requests[0], 4 << 5 | 4, 4004))
     assert r.answers()[-1] == (late, phd.rorj(16, 103)) and r.said["counters"]["cse_no_target"] == 1
-    # its containers are there again: what is repeated is sent again, as something that was not sent before
+    # its containers exist again: the repeated report is sent as a new request
     r = Replay(tmp_path, config(), [*timed, (late + SECOND, oximeter.says(V["S02"]))], cloud=[
         (late, reply(requests[0], 4 << 5 | 4, 4004))])
     assert [m.payload for m in r.requests()[:2]] == [m.payload for m in r.requests()[2:]]

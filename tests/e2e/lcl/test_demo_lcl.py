@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/quickstart shows of LCL scheduling: the two gateways that scripts/lab makes, a balance that can be wrong,
-and the paper's experiment. Nothing that the machine's noise may change is asserted."""
+"""The LCL part of scripts/quickstart: the two gateways of scripts/lab, a frame balance, and the paper's experiment. No
+value that depends on the load of the machine is asserted."""
 
 import os
 import subprocess

@@ -124,7 +124,7 @@ def test_labels_on_every_link(line, peers, wires, tmp_path):
     assert sequence == list(range(sequence[0], sequence[0] + 500))
     for n, wire in ((2, first), (1, second)):
         assert {(v, hops, f) for (v, hops, _, f, _), _ in wire} == {(1, n, FLOW)}
-    # What NEAR made a frame wait is off d, and more on the next link; the datagram is the same everywhere.
+    # NEAR subtracts the waiting time of a frame from d, the next link adds to it; the datagram is the same everywhere.
     at_server = [f for f in wires[2].frames() if (p := read(f)) and p.dport == TIMED]
     assert not labelled(wires[2])
     for ((_, _, d1, _, s1), f1), ((_, _, d2, _, s2), f2), f3 in zip(first, second, at_server, strict=True):
@@ -181,7 +181,7 @@ def test_invalid_labels_on_a_trusted_link(wan_lab, line, wires):
 
 
 def test_flows_are_reloaded(line, peers, wires):
-    """Others come and go under traffic: nothing is lost, and a flow that stays counts on."""
+    """Flows are added and removed under traffic: no frame is lost, and the counters of a remaining flow continue."""
     senders, timed, _ = peers
     lcl = line.near.config["lcl"]
     going = Going(senders)

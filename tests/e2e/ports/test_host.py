@@ -150,7 +150,7 @@ def test_frames_for_others_are_bridged_normally(lab, gw):
         heard = wires["cloud"].listen(end)
         assert [f for f in heard if f in marks] == marks, "unicast between two ports"
         assert not [f for f in wires["edge"].listen(end) if f in marks], "a known address is not flooded"
-        # A broadcast is for the kernel, too; what two stations say to each other is not.
+        # The kernel also receives broadcasts, but not the frames between two stations.
         wait_until("the broadcast in the kernel", lambda: gw.show("drops")["punted"] >= before + 1, 5)
         assert gw.show("drops")["punted"] < before + len(marks)
     finally:

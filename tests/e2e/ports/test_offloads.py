@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Offloads as configured: what a data plane on capture files does without them, and says of them."""
+"""Offloads as configured: software replacements in a data plane on capture files, and their display."""
 
 import json
 import subprocess

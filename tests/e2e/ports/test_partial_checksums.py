@@ -3,8 +3,8 @@
 
     capture ─▶ testpmd ─▶ virtio_user ═ net_vhost ─▶ biplane ─▶ virtio_user ═ net_vhost ─▶ testpmd ─▶ capture
 
-The first testpmd leaves TCP and UDP checksums to its card, which is none; what comes out at the far end
-must have them.
+The first testpmd requests TCP and UDP checksum offload of its virtual NIC; the frames at the far end must have correct
+checksums.
 """
 
 import shutil

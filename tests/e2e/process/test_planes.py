@@ -98,7 +98,7 @@ def test_orderly_end(lab, gateway, tmp_path, how):
     text = g.log.read_text()
     for port in ("devices", "cloud", "edge"):
         assert port in text, "the totals per port are printed at exit"
-    # What was not delivered before the end is delivered after the next start.
+    # Alarms not delivered before the stop are delivered after the next start.
     g.process = None
     g.start()
     wait_until("the rest of the alarms", lambda: len(values(edge)) >= 500, 30)

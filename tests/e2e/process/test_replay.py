@@ -66,7 +66,7 @@ def frames(pcap):
                           stderr=subprocess.DEVNULL, check=True).stdout
 
 
-ENCAPSULATIONS = {  # what goes between the MAC addresses and IPv4
+ENCAPSULATIONS = {  # bytes between the MAC addresses and the IPv4 header
     "three_tags": "88a80001" "88a80002" "81000003" "0800",
     "snap": "0400" "aaaa03000000" "0800",
     "pppoe": "8864" "110012340400" "0021",

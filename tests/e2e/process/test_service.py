@@ -54,7 +54,7 @@ def test_both_pass_traffic_and_raise_alarms(lab, service, collect):
         pid = s.planes[plane].pid
         assert os.stat(f"/proc/{pid}").st_uid == user
         assert re.search(r"^NoNewPrivs:\s*1$", Path(f"/proc/{pid}/status").read_text(), re.M)
-    # af_packet needs two; nothing routes, so that the control plane keeps what opens low ports alone
+    # af_packet needs two; no port is routed, so the control plane keeps only the capability for low ports
     assert capabilities(s.planes["dataplane"].pid) & ~(1 << SET["ipc_lock"]) == 1 << SET["net_raw"] | 1 << SET["net_admin"]
     assert capabilities(s.planes["controlplane"].pid) == 1 << SET["net_bind_service"]
 
@@ -76,7 +76,7 @@ def test_access_control(service):
     seen = s.as_other(VIEWER, [LOOK], s.biplane, "status", "-c", s.identity, "--json")
     assert seen.returncode in (0, 2), seen.stdout
     assert [p["running"] for p in json.loads(seen.stdout)["planes"][:2]] == [True, True]
-    # who looks may not change anything, neither by the segment nor by the socket
+    # a reader cannot change anything, neither in the segment nor by the socket
     for part in segment_files(s.segment):
         assert s.as_other(VIEWER, [LOOK], "test", "-w", part).returncode != 0
     refused = s.as_other(VIEWER, [LOOK], s.biplane, "reload", "-c", s.file)
@@ -256,7 +256,7 @@ def test_hung_worker_stops_the_heartbeat(service):
         assert libc.ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0
         os.waitpid(tid, 0x40000000)  # __WALL: it is stopped
         sounds = s.manager["dataplane"]
-        # what moved before it stood may count once
+        # a change before the stop may count once
         end = time.monotonic() + 1
         wait_until("a last sign", lambda: time.monotonic() > end)
         sounds.take()

@@ -44,7 +44,7 @@ def taker(lab):
 
 
 class Probe:
-    """Raw frames in at the left; what comes out at the right, at the edge, and back at the left."""
+    """Sends raw frames on the left; captures the output on the right, at the edge, and back on the left."""
 
     def __init__(self, lab, router):
         self.lab, self.router = lab, router

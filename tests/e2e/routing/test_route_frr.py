@@ -33,7 +33,7 @@ def frrs(routed_lab, router):
     lab, made = routed_lab, {}
     lab.ip("left", "addr", "add", f"{LEFT_LO}/32", "dev", "lo")
     lab.ip("right", "addr", "add", f"{RIGHT_LO}/32", "dev", "lo")
-    # What the right side announces it also takes.
+    # The right side receives packets to the routes that it announces.
     takes(lab, "right", "20.0.0.0/8", "fd20::/16")
     try:
         for ns, file in (("gw", "gateway"), ("left", "left"), ("right", "right")):

@@ -96,7 +96,7 @@ def test_without_the_kernel(routed_lab, gateway_for, hugepages):
     send_all(lab, "right", [LEFT, LEFT6], ("left",), 1000, rate=5000).check_all_arrived()
     counters = {c["name"]: c["count"] for c in g.show("counters")["counters"]}
     assert counters["arp_replies"] >= 2 and counters["nd_advertisements"] >= 2
-    # What only a kernel could answer is dropped, and counted.
+    # Packets that only the kernel could answer are dropped and counted.
     lab.pings("left", own("left"), count=1, check=False)
     wait_until("a drop for want of a kernel", lambda: g.counter("no_host_interface") >= 1, 5)
     g.balanced()

@@ -102,7 +102,7 @@ def iperf_server(routed_lab):
 
 
 def iperf(lab, address, *options):
-    # Small buffers: what is on its way when the sender ends is in its count, not in the receiver's.
+    # Small buffers: packets in flight when the sender ends are in its count, not in the receiver's.
     p = lab.run("left", "iperf3", "-J", "-c", address, "-p", 5201, "-w", "256K", *options, check=False)
     result = json.loads(p.stdout)
     assert p.returncode == 0, result.get("error")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sampling on a real wire: what an analyser at the mirror port receives."""
+"""Sampling on a veth link: the frames that an analyser at the mirror port receives."""
 
 import os
 

@@ -33,7 +33,7 @@ def two_robots(address=DEVICE, **more):
 @pytest.fixture(scope="module")
 def gw(module_gateway):
     g = module_gateway(config(two_robots()))
-    # What waits for a neighbor in the tracker's kernel may be overtaken when it is found.
+    # Packets that wait for neighbor resolution in the tracker's kernel may be overtaken.
     for address in (CLOUD, CLOUD6):
         assert g.lab.run("dev", "ping", "-n", "-c", 1, "-W", 5, address, check=False).returncode == 0
     yield g
@@ -90,7 +90,7 @@ def test_two_robots(lab, gw, robots):
 
 
 def test_the_simulator(lab, gw, robots, tmp_path):
-    """biplane-tracker-sim: what its robot writes down is what its tracker saw, in the robot's frame."""
+    """biplane-tracker-sim: its robot records the points of its tracker, in the coordinate system of the robot."""
     receive = lab.popen("cloud", SIM, "receive", "--listen", f"{CLOUD}:{ROBOT + 7}", "--count", "2000", "--log", tmp_path / "got.csv",
                         stdout=subprocess.PIPE, text=True)
     try:
@@ -170,7 +170,8 @@ def test_result_is_sent_back_to_the_tracker(lab, gw, entries):
 
 
 def test_longest_prefix(lab, gw, entries, robots):
-    """A source's own entry before those of its network; what is in none is dropped, or sent as the bare point."""
+    """The entry of a source has precedence over those of its network; readings of other sources are dropped, or sent
+    without a matrix."""
     lab.run("dev", "ip", "addr", "add", "10.99.0.77/24", "dev", "eth0")
     try:
         everyone = [source("10.99.0.0/24", {**TO_CLOUD, "matrix": ROTATED}), source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})]
@@ -213,7 +214,7 @@ FLOATS = {"radius": {"offset": 3, "type": "float32"}, "phi": {"offset": 8, "type
 
 
 def test_a_layout_of_ones_own(lab, gw, entries, robots):
-    """Floats of both sizes, little-endian, at odd offsets; what is not finite is dropped, and counted."""
+    """Floats of both sizes, little-endian, at odd offsets; values that are not finite are dropped and counted."""
     entries(transform([source(DEVICE, {**TO_CLOUD, "matrix": SLANTED})], layout=FLOATS))
     sent = some(200, 8)
 
@@ -251,7 +252,7 @@ def test_already_cartesian(lab, gw, entries, robots):
 
 
 def test_bad_readings_reach_no_robot(lab, gw, robots):
-    """Short, damaged, cut into fragments: dropped, each with its reason; nothing untransformed passes."""
+    """Short, damaged and fragmented readings: dropped, each with its reason; no untransformed reading is forwarded."""
     good = some(1, 9)[0].payload()
     heads = {"sport": 5000, "dport": UDP, "src": MAC["dev"], "dst": MAC["cloud"]}
     # of IPv6, since the kernel puts those of IPv4 together before biplane has them

@@ -117,7 +117,7 @@ def test_float32_is_rounded():
 def test_degrees_are_converted():
     a, = results([(2, 90, 45)], "--degrees", "--double")
     assert distance(xyz(a), (0, math.sqrt(2), math.sqrt(2))) < 1e-8
-    # what is Cartesian has no angles
+    # Cartesian points have no angles
     assert xyz(*results([(2, 90, 45)], "--degrees", "--double", header="x,y,z")) == [2, 90, 45]
 
 
@@ -173,7 +173,7 @@ def test_a_layout_of_the_configuration(matrix, config):
 
 
 def test_a_long_packet(config):
-    """A length up to the largest that the file may say: what is behind the fields is no matter here."""
+    """A length up to the maximum of the configuration: bytes after the fields are ignored."""
     points = random_points(200, 9)
     short = results(points, "-c", config)
     config.write_text(config.read_text().replace('"length": 80', '"length": 9000'))
