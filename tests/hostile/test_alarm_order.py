@@ -36,7 +36,7 @@ class Devices:
                 infos.append(self.publishers[device].publish(
                     f"plant/{t}/temperature", f"{91 if n % 2 else 70}.{n:06d}", 1))
                 self.published[t] = n
-            if len(infos) > 2000:  # what the cloud's broker does not keep up with must not pile up here
+            if len(infos) > 2000:  # messages must not accumulate here if the broker is slow
                 infos[-1500].wait_for_publish(60)
                 del infos[:1500]
             time.sleep(0.001)

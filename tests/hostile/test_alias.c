@@ -57,7 +57,7 @@ static void aliases_before_connack_are_not_kept(void **state)
 	mq_connect(&b, 5, "flood", 0);
 	rig_send_bytes(&rig, &c, CLIENT, &b);
 	send_aliases(&c, 1, ALIASES, true, "1");
-	/* what waits for the CONNACK is within the bounds of what waits at all */
+	/* data that waits for the CONNACK is within the limit of all waiting data */
 	assert_true(bp_mqtt_worker_carried(rig.in) <= 2 * rig.mqtt.reorder_buffer);
 	for (unsigned i = 0; i < 20; i++)
 		send_aliases(&c, ALIASES - 180, ALIASES, false, "99");

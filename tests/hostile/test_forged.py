@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host on a routed port sends the frames of both ends of an MQTT connection that there is not. It need not guess a number:
-all are its own. What the gateway drops proves nothing."""
+"""A host on a routed port sends the frames of both ends of an MQTT connection that does not exist, so it knows all
+sequence numbers. Frames that the gateway drops prove nothing."""
 
 import contextlib
 import socket

@@ -124,7 +124,7 @@ static void midstream_is_reported_until_proven(void **state)
 	rig_close(&rig);
 }
 
-/* What is not a table, or none yet, is no fault. */
+/* An invalid or missing table is no fault. */
 static void random_tables(void **state)
 {
 	static uint8_t memory[4096];

@@ -120,7 +120,7 @@ static void inconsistent_lengths_are_rejected(void **state)
 	put16(r.b + AT_LIST_LEN, r.len - AT_ENTRIES + 1); /* the list ends behind the APDU */
 	assert_int_equal(plan(l, &r, &c), BP_PHD_BAD_LENGTH);
 	r = make(0, 2);
-	put16(r.b + AT_LIST_LEN, r.len - AT_ENTRIES); /* what is appended as an entry */
+	put16(r.b + AT_LIST_LEN, r.len - AT_ENTRIES); /* bytes appended as an entry */
 	assert_int_equal(plan(l, &r, &c), BP_PHD_BAD_LENGTH);
 	r = make(0, 2);
 	put16(r.b + AT_INFO_LEN, r.len); /* the event-info ends behind the APDU */

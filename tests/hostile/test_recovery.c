@@ -199,7 +199,7 @@ static void inspection_continues_after_restart(void **state)
 	close_all();
 }
 
-/* What a process leaves, of which the next one makes use. */
+/* State of a process that the next one uses. */
 struct part {
 	void *of, *copy, *to;
 	size_t n;

@@ -129,7 +129,7 @@ def test_connections_are_read_on_after_kills(lab, gateway, tmp_path):
 
     def told():
         return [int(json.loads(p)["value"]) for _, p in list(edge.messages)]
-    with contextlib.suppress(AssertionError):  # what is missing is said below
+    with contextlib.suppress(AssertionError):  # missing alarms are printed below
         wait_until("the alarms", lambda: len(edge.messages) >= fleet.n, 120, 0.5)
     got = told()
     lost = due - set(got)

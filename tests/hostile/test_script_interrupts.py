@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An impatient user: interrupts a script in its middle. What it made must go, in its own laboratory and in no other.
+"""A user interrupts a script. All objects that it created must be removed, in its own laboratory and in no other.
 
 An assignment before a shell function stays active in the traps that run while the function does: with
 `BP_LAB=other attend ...` the trap removed the other laboratory and left the script's own."""

@@ -2,8 +2,8 @@
 /*
  * An attacker controls the control plane, or a defect of it writes to wrong addresses: with any
  * content of the parts of the segment that it writes, the data plane continues and has no
- * out-of-bounds write. What it takes is validated when it is taken, and what it reads in place is
- * bounded where it is followed.
+ * out-of-bounds write. Data that it copies is validated, and offsets that it reads in place are
+ * bounded at each use.
  */
 #include "biplane/counters/aggregation.h"
 #include "biplane/counters/general.h"
@@ -147,7 +147,7 @@ static unsigned layouts_table(const struct gateway *g)
 	return 0;
 }
 
-/* What a report becomes is written by a layout's offsets and lengths. */
+/* The request for a report is written by the offsets and lengths of a layout. */
 static void layout_is_the_validated_one(void **arg)
 {
 	static struct gateway g;

@@ -79,7 +79,8 @@ def test_link_local_source_keeps_its_scope(routed_lab, probe, router):
 
 @contextlib.contextmanager
 def set_to(lab, router, shown, **values):
-    """These sysctls of the router, until the block ends; `shown`: what `show interfaces` then says of "left"."""
+    """Sets these sysctls of the router during the block; `shown`: the expected output of `show interfaces` for
+    "left"."""
     before = {k: lab.run("gw", "sysctl", "-n", k.replace("__", ".")).stdout.decode().strip() for k in values}
     lab.sysctl("gw", **values)
     left(router, **shown)
@@ -132,7 +133,7 @@ def test_loose_reverse_path(routed_lab, probe, router):
 
 def silent(probe, packet, body):
     probe.send(packet)
-    # what is heard behind it cannot be a forwarded packet: an answer of the router itself is
+    # a frame received after it cannot be a forwarded packet, but an answer of the router itself
     probe.no_icmp(body)
     assert not probe.hear("right", lambda f: body in f, 0.5), "it was forwarded"
 

@@ -141,7 +141,7 @@ static void invented_topics_evict_only_their_client(void **state)
 }
 
 /* Attackers: fifty client addresses, and a table that they fill. They evict no state of others;
- * what finds no entry is counted. */
+ * states without an entry are counted. */
 static void several_attackers_evict_no_entry(void **state)
 {
 	static struct peer c[TRUE_CLIENTS], a[50];

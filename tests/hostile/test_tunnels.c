@@ -13,7 +13,7 @@
 #include "rig.h"
 
 static struct rig rig;
-static const uint8_t *around; /* what goes between the MAC addresses and the IP header */
+static const uint8_t *around; /* bytes between the MAC addresses and the IP header */
 static size_t around_len;
 static bool with_ah;
 

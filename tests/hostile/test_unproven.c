@@ -254,8 +254,8 @@ static void attack(uint64_t *s, const uint8_t *blob)
 	bytes_free(&b);
 }
 
-/* What true connections do in one millisecond of the minute: each publishes once a second, some in
- * two segments, some in the wrong order, and one opens again every 50 ms. */
+/* One millisecond of real connections: each publishes once per second, some in two segments, some
+ * reordered, and one reconnects every 50 ms. */
 static void true_traffic(struct peer *c, unsigned ms)
 {
 	const unsigned i = ms % TRUE_CLIENTS, second = ms / 1000;

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * In place of the link to the edge broker, one that a test directs: it goes up and down, the broker
- * takes what was sent, in order, when the test says so, and acknowledges it then or never. What it
- * has not taken when the link goes down is lost.
+ * A fake link to the edge broker, controlled by the test: it goes up and down; the broker receives
+ * the sent alarms in order when the test requests it, and acknowledges them then or never. Alarms
+ * that it has not received when the link goes down are lost.
  */
 void fake_link_up(void);
 void fake_link_down(void);

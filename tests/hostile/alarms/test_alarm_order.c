@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who attacks how: a broker that goes away, takes alarms without acknowledging them or acknowledges
- * late, a control plane that is killed, a ring that overflows, a disk that is full; all of it at
- * random. The alarms of each rule and topic must arrive in order, and the last that arrives must be
- * the newest, or a consumer ends in the wrong state.
+ * Attack: a broker disconnects, does not acknowledge alarms or acknowledges late, the control plane
+ * is killed, a ring overflows, the disk is full; all at random. The alarms of each rule and topic
+ * must arrive in order, and the last that arrives must be the newest, or a consumer ends in the
+ * wrong state.
  */
 #include "config/mqtt/settings.h"
 #include "test.h"
@@ -284,7 +284,7 @@ static void only_its_own_key_waits(void **state)
 	assert_true(f->count < 200);
 	settle(f);
 	all_in_order(f);
-	/* What waited was never written to the disk. */
+	/* The queued alarms were never written to the disk. */
 	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 3000);
 	/* The key is free again: the next one goes out at once. */
 	assert_true(put(f, 3, 1));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who attacks how: a local user who may write to the control socket sends requests as fast as it
- * can, or one reload of a bad file after another: 69 MB of log in 25 s, and a control plane that
- * does nothing else.
+ * Attack: a local user with write access to the control socket sends requests as fast as possible,
+ * or reloads of an invalid file. Without a limit this gave 69 MB of log in 25 s and a blocked
+ * control plane.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who attacks how: an edge broker that comes and goes, or stays away, for as long as it likes: the
+ * Attack: an edge broker that disconnects repeatedly, or is unreachable for a long time: the
  * operator must see it, and the log must stay small.
  */
 #include "test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who attacks how: a local user reads alarms from the spool's file; a second instance is started
- * with the same spool.
+ * Attack: a local user reads alarms from the spool's file; a second instance is started with the
+ * same spool.
  */
 #include "test.h"
 
@@ -60,7 +60,7 @@ static void private_whatever_the_umask(void **state)
 		mode_is(path, "-shm", false);
 		mode_is(path, ".lock", true);
 		bp_spool_free(s);
-		/* one that an older version left */
+		/* a file of an older version */
 		assert_int_equal(chmod(path, 0644), 0);
 		s = bp_spool_new(path, 1 << 20, HOUR);
 		add(s, 2);
@@ -93,7 +93,7 @@ static void one_instance_at_a_time(void **state)
 	assert_non_null(strstr(bp_spool_error(second), pid));
 	assert_non_null(strstr(bp_spool_error(second), path));
 	bp_spool_free(first);
-	/* what a killed process held is free */
+	/* the lock of a killed process is free */
 	child = fork();
 	if (child == 0) {
 		struct bp_spool *s = bp_spool_new(path, 1 << 20, HOUR);

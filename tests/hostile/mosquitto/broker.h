@@ -12,7 +12,7 @@ struct delivery {
 };
 
 struct outcome {
-	struct bytes answers; /* what the broker sent to the client */
+	struct bytes answers; /* bytes that the broker sent to the client */
 	struct delivery *got; /* by an observer, in order */
 	size_t n_got;
 };

@@ -26,7 +26,7 @@ static bool one_in(struct maker *m, uint32_t n)
 	return below(m, n) == 0;
 }
 
-/* Whether a fault of this name goes in here. */
+/* Whether to insert a fault of this name here. */
 static bool fault(struct maker *m, uint32_t in, const char *name)
 {
 	size_t n = strlen(m->s->faults);

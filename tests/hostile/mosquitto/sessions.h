@@ -17,11 +17,11 @@ struct session {
 	uint64_t seed;
 	uint32_t number;
 	uint8_t version;
-	struct bytes out;                /* what the client sends */
+	struct bytes out;                /* bytes that the client sends */
 	size_t end[SESSION_PACKETS_MAX]; /* of each packet, in `out`, as they were meant */
 	unsigned n_packets;
 	unsigned n_publications;
-	char faults[160]; /* what was put in, by name */
+	char faults[160]; /* names of the inserted faults */
 };
 
 /* Without what continues behind a DISCONNECT, and QoS 2 publications sent twice. */

@@ -163,7 +163,7 @@ static void text_and_binary(void **state)
 	}
 }
 
-/* What the beginning of a text says, cut anywhere. */
+/* The value in the beginning of a text, truncated at any position. */
 static void truncated_text_gives_complete_values_only(void **state)
 {
 	static const struct {

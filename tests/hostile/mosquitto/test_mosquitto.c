@@ -9,10 +9,10 @@
 #include "rig.h"
 
 /*
- * A client that sends what brokers and inspectors may read differently, so that the one delivers
- * what the other does not evaluate, or evaluates what is never delivered. The same bytes go to a
- * real mosquitto and to the inspector; what an observer at the broker got and what raised an alarm
- * must be the same publications.
+ * A client sends packets that brokers and inspection may interpret differently, so that the broker
+ * delivers publications that inspection does not evaluate, or the reverse. The same bytes go to a
+ * real mosquitto and to inspection; the publications that a subscriber received and those that
+ * raised an alarm must be the same.
  *
  * test_mosquitto [--sessions N] [--seed N] [--only NUMBER] [--batch N]
  */
@@ -199,8 +199,8 @@ static void compare(struct rig *r, const struct session *s, struct outcome *brok
 		before[c] = rig_count(r, c);
 	inspect(r, s, broker, &o, &t->unreleased);
 	differ = difference(broker, &o);
-	/* alone: what another session of the batch did to this one, by its client identifier, is
-	 * gone */
+	/* alone: without the effect of another session of the batch with the same client identifier
+	 */
 	if (differ != NULL && !alone) {
 		struct outcome again;
 

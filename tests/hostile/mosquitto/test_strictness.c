@@ -17,7 +17,7 @@
 struct odd {
 	const char *name;
 	uint8_t version;
-	bool mosquitto, standard; /* whether what follows is delivered */
+	bool mosquitto, standard; /* whether following publications are delivered */
 	bp_counter_t suspicious;
 	uint8_t n;
 	uint8_t bytes[48];
@@ -203,8 +203,8 @@ static void connect_flags(void **state)
 	}
 }
 
-/* A publisher, whose broker lets pass what the standard does not: what it delivers blinds no one to
- * the subscriber's own publications, or to what follows. */
+/* A publisher whose broker accepts violations of the standard: the deliveries do not stop the
+ * inspection of the subscriber's own publications, or of later ones. */
 static void broker_deliveries(void **state)
 {
 	static const struct {

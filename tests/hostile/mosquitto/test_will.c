@@ -205,7 +205,7 @@ static void will_is_discarded_by_a_normal_disconnect(void **state)
 	}
 }
 
-/* CONNACK 5, and a handshake that never completes: nothing is published. */
+/* CONNACK 5, and a handshake that never completes: no will is published. */
 static void refused_or_unproven(void **state)
 {
 	struct will w = {.version = 4, .topic = "w/dev", .payload = "91"};
@@ -460,8 +460,8 @@ static void several_wills_are_pending(void **state)
 	rig_close(&rig);
 }
 
-/* A client that comes and goes, with a long delay, and one that does so under ever new names: what
- * has no way to be evaluated leaves, and no one takes all places. */
+/* A client that reconnects repeatedly with a long delay, and one with a new client identifier each
+ * time: wills that can never be published are removed, and no client uses all entries. */
 static void session_connects_and_disconnects(void **state)
 {
 	enum { FLOWS = 300 };
@@ -505,7 +505,7 @@ static void session_connects_and_disconnects(void **state)
 	}
 }
 
-/* Those that wait are the process's; that they are gone is counted by the next one. */
+/* Waiting wills are lost with the process; the next one counts them. */
 static void waiting_wills_are_counted_after_a_restart(void **state)
 {
 	struct will w = {
@@ -567,7 +567,7 @@ static void keep_alive(void **state)
 	}
 }
 
-/* What does not fit the bounds is counted, and costs the connection nothing else. */
+/* A will over the limits is counted, and the connection is not affected otherwise. */
 static void will_over_the_limits_is_counted(void **state)
 {
 	static char payload[65000];

@@ -152,7 +152,7 @@ static void strict_reverse_path(void **state)
 	is_dropped(&r, from6("fd02::9", "fd09::1"), BP_C_DROP_REVERSE_PATH);
 	is_dropped(&r, from6("2001:db8::1", "fd09::1"), BP_C_DROP_REVERSE_PATH);
 	is_punted(&r, from6("fe80::2", "fd01::1"), BP_C_PUNT_LOCAL, BP_EX_LOCAL);
-	/* what is set on one interface says nothing of another */
+	/* the setting of one interface does not apply to another */
 	give(&r, A, 0);
 	goes(&r, from4("10.3.0.9", "10.9.1.1"), B, host_b);
 	rig_stop(&r);
@@ -210,8 +210,8 @@ static void an_interface_that_does_not_forward(void **state)
 	rig_stop(&r);
 }
 
-/* Now and then the kernel gets one that goes back where it came from, and says that it need not
- * have come. */
+/* At a limited rate the kernel receives packets that leave by their input port, and sends ICMP
+ * redirects. */
 static void redirects_are_punted_at_a_limited_rate(void **state)
 {
 	struct rig r;
@@ -224,7 +224,7 @@ static void redirects_are_punted_at_a_limited_rate(void **state)
 	r.worker->mono_ns += 1000000000;
 	is_punted(&r, from6("fd01::9", "fd01::2"), BP_C_PUNT_REDIRECT, BP_EX_OTHER);
 	goes(&r, from6("fd01::9", "fd01::2"), A, host_a);
-	/* nothing that leads nowhere is one: its link word names no interface, and so the first */
+	/* a packet without a route is none: its link word has interface 0 */
 	r.worker->mono_ns += 1000000000;
 	is_punted(&r, from4("10.1.0.9", "192.0.2.1"), BP_C_PUNT_NO_ROUTE, BP_EX_OTHER);
 	is_dropped(&r, from4("10.1.0.9", "10.66.0.1"), BP_C_DROP_BLACKHOLE);

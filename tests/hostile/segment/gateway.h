@@ -27,7 +27,7 @@ enum gateway_traffic {
 	GW_TRAFFIC,
 };
 
-/* What the control plane puts into force with a new generation. */
+/* Data that the control plane activates with a new generation. */
 enum gateway_plan {
 	GW_RULES,
 	GW_AGG_PLAN,
@@ -76,7 +76,7 @@ void gateway_stop(struct gateway *g);
 /* One burst of that kind through the worker, and what comes back for it. */
 void gateway_burst(struct gateway *g, enum gateway_traffic kind);
 
-/* Overwrites up to 8 bytes of a table; what is beyond its end is left out. */
+/* Overwrites up to 8 bytes of a table; bytes beyond its end are omitted. */
 void gateway_write(struct gateway *g, unsigned table, uint64_t at, const void *bytes, unsigned n);
 /* Gives the current content of the tables of `plan` a new generation, so that workers load it. */
 void gateway_publish(struct gateway *g, enum gateway_plan plan);

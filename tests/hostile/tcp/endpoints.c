@@ -120,7 +120,7 @@ static uint32_t segment_size(struct sim *s, const struct end *e, uint32_t left)
 	return n < left ? n : left;
 }
 
-/* What may be sent now: bytes within the window, then a FIN, else what is to be acknowledged. */
+/* Sends the next segment: bytes within the window, then a FIN, otherwise an acknowledgement. */
 static void output(struct sim *s, unsigned who)
 {
 	struct end *e = &s->end[who];
@@ -282,7 +282,7 @@ void sim_reset(struct sim *s, unsigned from)
 	e->reset = true;
 }
 
-/* The next thing that happens: a frame arrives, or one is sent again. False: nothing is left. */
+/* The next event: a frame arrives, or is retransmitted. Returns false at the end. */
 static bool step(struct sim *s)
 {
 	uint64_t timer = UINT64_MAX;

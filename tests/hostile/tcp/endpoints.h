@@ -30,7 +30,7 @@ struct end {
 	uint8_t out[STREAM_MAX]; /* all that is ever sent; offset 0 is sequence number isn + 1 */
 	uint32_t out_n, una, nxt, mss;
 	uint32_t urgent_at; /* offset of the urgent byte; UINT32_MAX: none */
-	uint64_t resend_at; /* 0: nothing is under way */
+	uint64_t resend_at; /* 0: no segment is in flight */
 	bool syn_acked, syn_sent, fin, fin_sent, fin_acked, open, reset;
 	/* receiving: by offset, too */
 	uint8_t in[STREAM_MAX], have[STREAM_MAX];
@@ -50,9 +50,9 @@ struct sim {
 	uint32_t syn_data; /* bytes that the SYN carries */
 	bool syn_data_taken;
 	struct peer peer;
-	/* what the tap sees */
+	/* frames that the tap receives */
 	void (*tap)(void *arg, const struct frame *f);
-	/* what came in order at an end: all of end[to].in up to .rcv */
+	/* bytes received in order at an end: all of end[to].in up to .rcv */
 	void (*came)(void *arg, unsigned to);
 	void *arg;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A client sends on behind its own FIN, or behind the broker's: no broker reads that, and it raises
- * no alarm. What was sent before, in whatever order it comes, is read. A client ends connections so
- * that inspection holds them, or just keeps many: it takes slots from itself. An off-path attacker
- * ends connections that are not read: they stay shown, and their wills raise nothing.
+ * A client continues to send after its own FIN, or after the broker's: no broker reads these bytes,
+ * and they raise no alarm. Bytes sent before the FIN, in any order of arrival, are read. A client
+ * ends connections in a way that inspection does not detect, or keeps many open: it uses only its
+ * own entries. An off-path attacker ends connections that are not inspected: they remain listed,
+ * and their wills raise no alarm.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -161,8 +162,9 @@ static void rst_behind_fin(void **state)
 }
 
 /*
- * One address has three times as many connections accepted as there may be, and ends them with FIN
- * and RST, or in a way that inspection does not believe, or keeps them open. Those of others stay.
+ * One address opens three times the maximum of accepted connections, and ends them with FIN and
+ * RST, or in a way that inspection does not accept, or keeps them open. Connections of other
+ * addresses remain.
  */
 static void one_address_with_all_connections(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An unlucky path, and an off-path attacker next to it: simulated connections whose segments are
- * lost, repeated, reordered and cut again on both sides of inspection, while forged segments come
- * between. The broker's end is the oracle: what it delivered must have raised an alarm, and nothing
- * else, but for a counted cause.
+ * A lossy path and an off-path attacker: simulated connections whose segments are lost, duplicated,
+ * reordered and split on both sides of inspection, with forged segments between them. The broker's
+ * end is the oracle: exactly the publications that it delivered must have raised an alarm, except
+ * for a counted cause.
  *
  *   test_oracle [--streams N] [--seed S] [--only NUMBER]
  *
@@ -22,7 +22,7 @@ enum { PUBLISHES = 64, FORGED_VALUE = 99999 };
 /* Further than any window that is believed. */
 enum { FAR = 64 * 1024 * 1024 };
 
-/* What inspection counts where it may miss something. */
+/* Counters of causes for missed values. */
 static const bp_counter_t causes[] = {BP_C_SEG_REORDER_FULL, BP_C_SEG_REORDER_TOTAL, BP_C_GAP_LOST,
 	BP_C_RESYNC_STARTED, BP_C_UNESTABLISHED_BUFFER_FULL, BP_C_MQTT_PUBLISH_INCOMPLETE,
 	BP_C_REASSEMBLY_LIMIT_CONNECTION, BP_C_REASSEMBLY_LIMIT_TOTAL, BP_C_CONN_MIDSTREAM,
@@ -91,7 +91,7 @@ static void write_ack(struct stream *t, unsigned from, uint8_t first, uint16_t i
 	write_bytes(t, from, &b);
 }
 
-/* What the client writes next. */
+/* The next bytes of the client. */
 static void go_on(struct stream *t)
 {
 	struct sim *s = &t->sim;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who sends what looks like a connection, or goes through with it, and is refused: an off-path
- * attacker that forges a client's frames, a client that the broker turns away, and one that sends
- * again. An alarm is raised only by what a broker would have read, and once.
+ * Attack: an off-path attacker forges the frames of a client, a client is refused by the broker,
+ * and a client retransmits. Only bytes that a broker would have read raise an alarm, exactly once.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"

@@ -84,7 +84,7 @@ static void one_refusal_ends_it(void **state)
 		assert_string_equal(told(), "91");
 		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_REFUSED), 5);
 		assert_int_equal(rig_count(&rig, BP_C_PUBLISH_REFUSED_LATE), 1);
-		/* what the broker takes counts, then */
+		/* then the accepted ones count */
 		publish(&c, 5, qos, 6, "92");
 		assert_string_equal(told(), "");
 		answer(&c, qos, 6, 0);
@@ -144,7 +144,7 @@ static void batches_wait_too(void **state)
 	rig_close(&rig);
 }
 
-/* What is refused neither clears an alarm nor ends a hold. */
+/* A refused publication neither clears an alarm nor ends a hold. */
 static void state_is_unchanged(void **state)
 {
 	struct bp_rule_spec rule = rig_rule("r", "plant/+/temperature", BP_COND_GT, 80);
@@ -344,7 +344,7 @@ static void never_answered(void **state)
 	publish(&d, 5, 1, 1, "92");
 	answer(&d, 1, 1, 0);
 	assert_string_equal(told(), "92");
-	/* what was read, and waits, is still evaluated */
+	/* a publication that waits for its acknowledgement is still evaluated */
 	answer(&c, 1, 1, 0);
 	assert_string_equal(told(), "91");
 	rig_close(&rig);
@@ -412,7 +412,8 @@ static void lost_acknowledgements(void **state)
 	rig_close(&rig);
 }
 
-/* A restart of the data plane: what waited is dropped, and counted. The refusal stays known. */
+/* A restart of the data plane: waiting publications are dropped and counted. The refusal is still
+ * known. */
 static void refusal_is_known_after_a_restart(void **state)
 {
 	struct peer c;

@@ -329,8 +329,9 @@ struct copy {
 };
 
 /*
- * A client sends bytes twice, with different content, ahead of a hole: what counts is what Linux
- * reads. The expectations are those of Linux 6.18, measured with a socket behind a tun interface.
+ * A client sends bytes twice with different content, ahead of a gap: inspection must use the same
+ * bytes as Linux. The expected results were measured with a socket on a tun interface in Linux
+ * 6.18.
  */
 static void overlaps_as_linux(void **state)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/harness/attempt.sh: what of a case that fails is in a run, and that the others continue."""
+"""bench/harness/attempt.sh: the result of a failed case, and that the others continue."""
 
 import json
 import subprocess

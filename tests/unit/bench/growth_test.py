@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bench/routes/growth.sh and bench/report/plot_growth: what they make of figures that are known."""
+"""bench/routes/growth.sh and bench/report/plot_growth with known figures."""
 
 import importlib.machinery
 import importlib.util

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is read as shares, and how a pattern spreads them. */
+/* Parsing of shares, and their distribution in a pattern. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

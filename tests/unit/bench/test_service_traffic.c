@@ -166,7 +166,7 @@ static void cse_requests_are_verified(void **state)
 	char con[256];
 
 	(void)state;
-	/* what the report has: its values are its number's */
+	/* the values of the report follow from its number */
 	assert_int_equal(service->make(NUMBER, &from, p), 44);
 	assert_int_equal(from.address, 0x0a400000u + NUMBER % 1000);
 	assert_int_equal(p[9], 0); /* not confirmed */

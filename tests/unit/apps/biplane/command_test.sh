@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What the command says and exits with, without a data plane: command_test.sh BIPLANE
+# Output and exit status of the command without a data plane: command_test.sh BIPLANE
 set -u
 biplane=$(realpath "$1")
 dir=$(mktemp -d)
@@ -273,7 +273,7 @@ echo $$ >&9
 expect 69 "'$name' is running already \(pid $$" "$biplane" run -c "$dir/good.yaml"
 exec 9>&-
 
-# Who has just broken the file can still check what runs, but not reload.
+# With an invalid file the running instance can be shown, but not reloaded.
 start_plane "$dir/good.yaml" "$dir/run/$name.sock"
 cp "$dir/good.yaml" "$dir/kept.yaml"
 for damage in 's/"> 80"/"hot"/' 's/^bridges: .*/bridges: [{name: b, ports: [devices, cloud]/' '$a surplus: 1'; do
@@ -290,7 +290,7 @@ for damage in 's/"> 80"/"hot"/' 's/^bridges: .*/bridges: [{name: b, ports: [devi
 	expect 78 "good\.yaml:[0-9]+:[0-9]+: " "$biplane" config diff -c "$dir/good.yaml"
 	cp "$dir/kept.yaml" "$dir/good.yaml"
 done
-# What differs from what runs, what a reload would do, and that neither does it.
+# The differences to the running configuration, and a dry run of a reload; neither changes anything.
 expect 0 '^no difference$' "$biplane" config diff -c "$dir/good.yaml"
 expect 0 '^no difference$' "$biplane" reload --dry-run -c "$dir/good.yaml"
 sed -i 's/overheat$/hot/' "$dir/good.yaml"
@@ -320,7 +320,7 @@ if unshare -n true 2>/dev/null; then
 fi
 end_plane
 
-# What is active, though the file says something else by now.
+# The active configuration, although the file has changed.
 if [ -w /run ]; then
 	sed "s|^runtime: .*|runtime: {hugepages: never}|" "$dir/good.yaml" >"$dir/default.yaml"
 	cd "$dir" || exit 1

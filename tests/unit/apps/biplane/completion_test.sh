@@ -9,7 +9,7 @@ fail() {
 	failed=1
 }
 
-# offered WORD...: what `biplane __complete` offers for the last of them, without the help
+# offered WORD...: the candidates of `biplane __complete` for the last word, without the help
 offered() {
 	"$biplane" __complete "$@" | cut -f 1
 }
@@ -63,7 +63,7 @@ if [ -w /run ]; then
 	flock 9
 	echo $$ >&9
 	offered show ports -i completion-te | grep -qx "$name" || fail "an instance that runs is not offered"
-	# what is no file of a plane: not waited for, not offered
+	# files of other kinds are not waited for and not offered
 	mkfifo "$dir/$name-fifo-dataplane.pid"
 	ln -s "$name-dataplane.pid" "$dir/$name-link-dataplane.pid"
 	ln "$dir/$name-dataplane.pid" "$dir/$name-"$'\e[2J'"-dataplane.pid"

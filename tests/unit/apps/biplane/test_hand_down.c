@@ -20,7 +20,7 @@
 
 #include "apps/biplane/run/hand_down.h"
 
-/* What a shell that is started with them says, with the number of its process in *pid. */
+/* Output of a shell that is started with them; its pid in *pid. */
 static void started(
 	const struct bp_hand_down *h, const char *script, char *said, size_t size, long *pid)
 {

@@ -151,7 +151,7 @@ static void heirs_of_a_killed_holder_are_waited_for(void **state)
 	assert_int_equal(bp_instance_lock(&l, dir, "plant", "", 0, 40, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, "have outlived"));
 
-	/* one that waits for them gets the lock when the last is gone */
+	/* a process that waits for them gets the lock after the last one */
 	pid_t waiting = fork();
 
 	assert_true(waiting >= 0);

@@ -76,7 +76,7 @@ static void set_offload(unsigned i, enum bp_offload o, uint8_t word, uint8_t by,
 	snprintf(p->why, sizeof(p->why), "%s", why);
 }
 
-/* What was said of each offload, who does it, and why. */
+/* For each offload: setting, outcome and reason. */
 static void ports_tell_of_offloads(void **state)
 {
 	set_port(0, "devices");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show aggregates`: what it says of the entries. Its streams are test_show_streams.c's. */
+/* `show aggregates`: its entries. test_show_streams.c tests its streams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -308,7 +308,7 @@ static void streams_given_up_are_warned_of(void **state)
 	     "aggregation.max_streams\n");
 }
 
-/* The segment is another process's memory: nothing in it is believed. */
+/* The segment is memory of another process: no value in it is trusted. */
 static void a_damaged_segment_is_survived(void **state)
 {
 	struct bp_agg_stream_row *r = &shm.agg.rows[5];

@@ -9,7 +9,7 @@
 #include "services/mqtt/flow_show.h"
 #include "show_view.h"
 
-/* What the flow table holds is the data plane's knowledge; here it is what a test puts. */
+/* The flow table is written by the data plane; here by the test. */
 static const struct bp_flow_view *fake_flows;
 static unsigned n_fake_flows;
 static int fake_damage;

@@ -176,7 +176,7 @@ static uint32_t same(const struct rig *r, const struct bp_show_view *view)
 	return n;
 }
 
-/* What ip can say, while the sync manager runs. */
+/* All kinds of routes that ip can set, while the sync manager runs. */
 static void a_mirror_does_not_differ(void **state)
 {
 	static const char *const steps[] = {

@@ -59,7 +59,7 @@ static json_t *view(void)
 	return v;
 }
 
-/* What is printed; free(). */
+/* The output; the caller frees it. */
 static char *text(bool all)
 {
 	json_t *v = view();

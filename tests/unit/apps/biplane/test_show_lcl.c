@@ -244,7 +244,7 @@ static void flows_have_their_figures(void **state)
 	says("1 of 2 flows; -n 0 shows all\n");
 }
 
-/* The segment is another process's memory: nothing in it is believed. */
+/* The segment is memory of another process: no value in it is trusted. */
 static void damaged_tables_are_survived(void **state)
 {
 	uint8_t *where[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `show sessions` over session tables that the real writer filled: who is chosen, and that a
- * million rows are not held. */
+/* `show sessions` over session tables filled by the real writer: the filters, and that a million
+ * rows are not kept in memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

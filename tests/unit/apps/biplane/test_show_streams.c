@@ -113,7 +113,7 @@ static void the_limit_is_said(void **state)
 	json_decref(v);
 }
 
-/* What makes no streams has none to list. */
+/* Without encapsulate entries there are no streams to list. */
 static void who_takes_apart_has_no_streams(void **state)
 {
 	(void)state;

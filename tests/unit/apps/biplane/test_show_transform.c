@@ -323,7 +323,7 @@ static void set_matrices_are_reported(void **state)
 	json_decref(view);
 }
 
-/* The segment is another process's memory: nothing in it is believed. */
+/* The segment is memory of another process: no value in it is trusted. */
 static void damaged_generation_is_tolerated(void **state)
 {
 	uint8_t *bank = (uint8_t *)bp_transform_bank_at(&shm.transform, 2);

@@ -36,7 +36,7 @@ static int set_up(void **state)
 
 	snprintf(f->dir, sizeof(f->dir), "/tmp/bp-supervisor-XXXXXX");
 	*state = f;
-	/* what a killed supervisor leaves behind comes to us, so that we can reap it */
+	/* children of a killed supervisor become ours, so that we can reap them */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	return mkdtemp(f->dir) ? 0 : -1;
 }
@@ -401,8 +401,8 @@ static void write_number(const char *name, const char *suffix, long number)
 	}
 }
 
-/* What this program is as a plane: "beats" gives heartbeats, "hangs" gives five and then none,
- * "silent" none at all. */
+/* Modes of this program as a plane: "beats" sends heartbeats, "hangs" sends five and then none,
+ * "silent" sends none. */
 static void __attribute__((noreturn)) plane_main(const char *name, const char *how)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
@@ -482,13 +482,14 @@ static void a_plane_that_is_stopped_is_killed_and_restarted(void **state)
 	assert_true(log_has(f, "signal 9"));
 	assert_true(gone(stopped));
 	WAIT_FOR(number_in(f->dir, "a.pid") != stopped);
-	/* one that gives no heartbeat still starts */
+	/* a plane without heartbeats still starts */
 	assert_int_equal(number_in(f->dir, "b.restarts"), 0);
 	kill(f->pid, SIGTERM);
 	assert_int_equal(end(f), 0);
 }
 
-/* The machine was away, planes and supervisor: what was not sent meanwhile was not missed. */
+/* The machine was suspended, planes and supervisor: heartbeats not sent meanwhile are not missing.
+ */
 static void a_suspended_supervisor_kills_nobody(void **state)
 {
 	const struct timespec away = {.tv_sec = 2 * HEARTBEAT_LIMIT_MS / 1000};
@@ -513,7 +514,7 @@ static void a_suspended_supervisor_kills_nobody(void **state)
 	assert_int_equal(end(f), 0);
 }
 
-/* Who is not the plane cannot speak for it. */
+/* Another process cannot send heartbeats for the plane. */
 static void only_the_planes_own_heartbeats_count(void **state)
 {
 	struct bp_heartbeat_socket h;

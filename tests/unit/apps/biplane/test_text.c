@@ -79,7 +79,7 @@ static void value_sources_are_printed_as_in_the_configuration(void **state)
 	assert_string_equal(out, "binary uint8 at 7");
 }
 
-/* What another process wrote may be anything. */
+/* Data of another process may have any value. */
 static void damaged_sources(void **state)
 {
 	struct bp_value_source v;

@@ -4,7 +4,7 @@
 
 #include "apps/biplane/show/show.h"
 
-/* What a view that writes its rows one by one has written; the test fails if it could not. */
+/* Output of a view that writes its rows one by one; the test fails if it cannot write. */
 
 /* As text, which the caller frees. */
 char *view_written(
@@ -12,7 +12,7 @@ char *view_written(
 /* JSON, read again: a new reference. A compact one is a single line. */
 json_t *view_parsed(const struct bp_show_view *v, const struct bp_show_source *s, bool compact);
 
-/* Nothing of it is kept but numbers. */
+/* Only counts of the output are kept. */
 struct view_size {
 	uint64_t lines, objects; /* objects: braces that open */
 	size_t heap;             /* the most that was in use beyond what was before, in bytes */

@@ -16,9 +16,9 @@ static void measure(const struct bp_transform_ops *ops, bool from_meant, bool wi
 }
 
 /*
- * Table I: what was meant is the reference, each reading has a matrix. In micrometres and per cent,
- * the paper's figures and how near ours must be; they come out of 15,000 readings there as here, so
- * the third digit is chance.
+ * Table I: the reference is the exact point, each reading has a matrix. The paper's figures in
+ * micrometres and percent, and the tolerance for ours; both are from 15,000 readings, so the third
+ * digit is random.
  */
 static void table_1_of_kunze2021(void **state)
 {

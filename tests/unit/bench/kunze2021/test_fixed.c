@@ -168,7 +168,7 @@ static void matrix_product_equals_the_model(void **state)
 	}
 }
 
-/* What leaves the range of 64 is still itself, so that it saturates to the right side. */
+/* A value beyond the range of 64 is unchanged, so that it saturates to the correct side. */
 static void nothing_wraps(void **state)
 {
 	static const double radius[] = {

@@ -121,7 +121,7 @@ static int probe(const struct fake_kernel *k, const char *nic)
 	return bind_to(k, nic, override[0] ? override : k->own_driver);
 }
 
-/* What a write to sysfs does beyond the file. */
+/* Side effects of a write to sysfs. */
 static int kernel_write(void *arg, const char *path, const char *text)
 {
 	struct fake_kernel *k = arg;

@@ -36,7 +36,7 @@ void fake_nic(const struct fake *f, const struct fake_nic *n);
 void fake_interface(const struct fake *f, const char *name, int index, bool up);
 /* `above` is an upper device of `below`: a bridge or a bond (master), or a VLAN. */
 void fake_stand(const struct fake *f, const char *above, const char *below, bool master);
-/* What `ip -j` prints of addresses and routes. */
+/* Output of `ip -j` for addresses and routes. */
 void fake_ip(const struct fake *f, const char *addresses, const char *routes4, const char *routes6);
 
 /* Facts of the data plane without a configuration. */
@@ -48,7 +48,7 @@ void fake_doctor(const struct fake *f, struct bp_doctor *d, const char *ssh, uin
 void fake_report(const struct fake *f, struct bp_report *r);
 const char *report_verdict(const struct bp_report *r, const char *item);
 const char *report_seen(const struct bp_report *r, const char *item);
-/* Whether one of the item's commands has this text in it. */
+/* Whether one of the item's commands contains this text. */
 bool report_says(const struct bp_report *r, const char *item, const char *text);
 
 #endif

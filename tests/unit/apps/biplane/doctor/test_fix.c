@@ -30,7 +30,7 @@ static struct machine {
 	char out[8192], err[8192];
 } machine;
 
-/* A bare machine: nothing is loaded, set aside or mounted. */
+/* A machine without loaded modules, hugepages and mounts. */
 static int begin(void **state)
 {
 	struct machine *m = &machine;
@@ -175,7 +175,7 @@ static void interrupted_anywhere(void **state)
 	expect_as_before(m);
 	for (unsigned at = 1; at <= acts; at++) {
 		m->kernel.acts = 0;
-		m->kernel.dies_at = at; /* nothing is taken back either: the process is dead */
+		m->kernel.dies_at = at; /* no change is reverted: the process is dead */
 		assert_int_equal(fix(m, &both), BP_EX_OSERR);
 		m->kernel.dies_at = 0;
 		assert_int_equal(undo(m), BP_EX_OK);
@@ -267,7 +267,7 @@ static void never_the_default_route(void **state)
 	assert_int_equal(fix(m, &q), BP_EX_CHECK_FAILED);
 	assert_non_null(
 		strstr(m->err, A " must keep its kernel driver: eth0 carries the default route"));
-	assert_int_equal(m->kernel.acts, 0); /* nothing else is done either */
+	assert_int_equal(m->kernel.acts, 0); /* no other change is made */
 	expect_as_before(m);
 }
 
@@ -366,7 +366,7 @@ static int write_nothing(void *arg, const char *path, const char *text)
 	return 0;
 }
 
-/* What a program has of them goes when it ends. */
+/* Hugepages in use by a program are freed when it ends. */
 static void pages_that_stay(void **state)
 {
 	struct machine *m = *state;
@@ -399,7 +399,7 @@ static void too_many_pages(void **state)
 	assert_int_equal(m->kernel.acts, 0);
 }
 
-/* Without a word about them there are some on each node that wants them; what is there stays. */
+/* Without a setting each node that needs hugepages gets some; existing ones remain. */
 static void pages_by_default(void **state)
 {
 	struct machine *m = *state;
@@ -531,7 +531,7 @@ static void write_journal(struct machine *m, const char *steps)
 	chmod(path, 0600);
 }
 
-/* What a crash cut off was never begun; a step that would lead elsewhere is not done. */
+/* A record truncated by a crash was never started; a step with another path is not executed. */
 static void journals_that_are_damaged(void **state)
 {
 	static const char *const bad[] = {
@@ -562,7 +562,7 @@ static void journals_that_are_damaged(void **state)
 	assert_non_null(strstr(m->out, "hugepages of 2 MiB on NUMA node 0: 9 -> 7"));
 }
 
-/* Root acts by it: one that others may write to is not believed. */
+/* Root executes it: a file that other users can write is refused. */
 static void a_journal_of_somebody_else(void **state)
 {
 	struct machine *m = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the doctor says of machines: each is a folder with what it would say of itself. */
+/* The doctor's results for machines, each simulated by a folder with its sysfs and proc files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void hugepages_by_node(void **state)
 
 	fake_file(f, "0\n", file, 1, "nr");
 	fake_file(f, "0\n", file, 1, "free");
-	expect(f, "hugepages node 1", "ok", NULL); /* nothing there wants any */
+	expect(f, "hugepages node 1", "ok", NULL); /* no process needs any */
 	fake_nic(f, &(struct fake_nic){"0000:83:00.0", "ixgbe", "eth3", 4, 1, 1, false});
 	expect(f, "hugepages node 1", "warn",
 		"echo 1024 "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the doctor learns of a kernel's network: against the kernel, in a network namespace. */
+/* The doctor's queries of the kernel's network configuration, in a network namespace. */
 #include "tests/unit/controlplane/sync/sync_net.h"
 
 #include <errno.h>

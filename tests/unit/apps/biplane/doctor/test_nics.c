@@ -112,7 +112,7 @@ static void default_route_with_several_hops(void **state)
 	expect(*state, B, "never", "default route");
 }
 
-/* What is unreachable by default needs no NIC. */
+/* An unreachable default route uses no NIC. */
 static void default_route_to_nowhere(void **state)
 {
 	fake_ip(*state, "[]", "[{\"type\":\"unreachable\",\"dst\":\"default\",\"dev\":\"lo\"}]",
@@ -264,7 +264,7 @@ static void ssh_of_others(void **state)
 		"    0        0 1 1 0000\n",
 		"/proc/net/tcp");
 	expect(f, A, "never", "SSH session (from 192.0.2.7)");
-	/* one that only listens is no one's session */
+	/* a listening socket is no session */
 	fake_file(f,
 		TCP_HEAD
 		"   0: 010200C0:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000 "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the doctor says of a machine that a configuration is to run on. */
+/* The doctor's results for a machine and a configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -156,7 +156,7 @@ static void hugepages_of_ports_nodes(void **state)
 	fake_file(&m->fake, "1000\n",
 		"/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages");
 	expect(m, "hugepages node 1", "fail", "echo 1274 >/sys/devices/system/node/node1/");
-	/* one that runs has what it wants */
+	/* a running instance has its resources */
 	fake_file(&m->fake, "321\n", "/run/biplane/t-dataplane.pid");
 	expect(m, "hugepages node 1", "fail", NULL); /* of one that was killed */
 	fake_file(&m->fake, "biplane\n", "/proc/321/comm");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""biplane-agg-sim as a command: what it prints, that it prints the same again, and what it refuses.
+"""biplane-agg-sim as a command: its output, reproducibility, and refused options.
 
     agg_sim_test.py BIPLANE-AGG-SIM
 """
@@ -104,7 +104,7 @@ class Command(unittest.TestCase):
         self.near(least(1000), (2 * 0.1 + 1) / (2 * 0.1), 0.02)
 
     def test_first_switch(self):
-        """Figure 7; what it shows is so behind the aggregator and not before it."""
+        """Figure 7; its result holds after the aggregator and not before it."""
         def statistic(*args):
             return measured("--messages", 5, "--first-mu", 1.1, *args)["erlang"]["statistic"]
 

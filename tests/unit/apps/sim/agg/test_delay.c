@@ -33,7 +33,7 @@ static void compare(enum bp_agg_format format, unsigned n, double max_delay)
 	/* no one waits longer, and who is cut short has waited just that long */
 	assert_true(o.max_delay_ns == 0 || c.longest_ns <= o.max_delay_ns);
 	assert_true(late == 0 || c.longest_ns == o.max_delay_ns);
-	/* what `biplane show aggregates` says of it */
+	/* as in `biplane show aggregates` */
 	assert_int_equal(atomic_load(&sim_first_stats(f)->delay_ns), c.wait_ns);
 	assert_int_equal(atomic_load(&sim_first_stats(f)->aggregates), c.packets);
 	assert_int_equal(atomic_load(&sim_first_stats(f)->aggregate_bytes), c.bytes);

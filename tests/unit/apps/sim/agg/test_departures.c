@@ -30,7 +30,7 @@ static void poisson_messages_leave_as_erlang(void **state)
 	}
 }
 
-/* What the test would see if the aggregator counted wrongly or left early. */
+/* The test detects an aggregator with wrong counts or early flushes. */
 static void non_erlang_is_detected(void **state)
 {
 	for (unsigned n = 2; n <= 8; n += 3) {

@@ -68,7 +68,7 @@ static void equation_16_is_a_fixed_point(void **state)
 	}
 }
 
-/* What is least is the root of Equation 7 also where the paper has only numbers. */
+/* The minimum is the root of Equation 7, also where the paper has only numbers. */
 static void min_rate_meets_the_condition(void **state)
 {
 	for (unsigned n = 1; n <= 8; n++) {

@@ -147,7 +147,8 @@ static void several_streams_are_poisson(void **state)
 	assert_true(queued > 20 * sim_model_wait(SIM_FIXED, n, 1 / (n * load)) * GAP_NS / load);
 }
 
-/* A queue that is too short loses nothing and keeps the order; what leaves early is counted. */
+/* A queue that is too short loses no message and keeps the order; messages that leave early are
+ * counted. */
 static void a_short_queue_leaves_early(void **state)
 {
 	const size_t count = batches(8, 0.8, 5);

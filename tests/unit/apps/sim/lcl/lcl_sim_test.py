@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""biplane-lcl-sim as a command: what it prints, that it prints the same again, and what it refuses.
+"""biplane-lcl-sim as a command: its output, reproducibility, and refused options.
 
     lcl_sim_test.py BIPLANE-LCL-SIM
 """
@@ -43,7 +43,7 @@ class Command(unittest.TestCase):
             self.assertLessEqual(abs(flow["pdv_ns"] - (flow["max_ns"] - flow["min_ns"])), 1)
             self.assertEqual([n["n"] for n in flow["nodes"]], list(range(flow["hops"], 0, -1)))
             self.assertEqual(flow["nodes"][0]["d_max_ns"], flow["budget_ns"])
-            # what is waited at the nodes is the delay, on average
+            # the waiting times at the nodes add up to the delay, on average
             self.assertLessEqual(abs(sum(n["mean_ns"] for n in flow["nodes"]) - flow["mean_ns"]), 2)
             self.assertEqual(min(s[1] for s in flow["series"]), flow["min_ns"])
             self.assertEqual(max(s[3] for s in flow["series"]), flow["max_ns"])

@@ -186,7 +186,8 @@ static void random_bursts_meet_the_bound(void **state)
 	assert_true(most > TAU * 9 / 10); /* the rounds do try */
 }
 
-/* What always comes a slot ahead is not late: one slot is enough, and nothing is in its way. */
+/* Frames that always arrive a slot early are not late: one slot is enough, and no other frame
+ * delays them. */
 static void future_slot_is_not_late(void **state)
 {
 	struct sim_random r = {10};

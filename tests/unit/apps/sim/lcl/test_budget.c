@@ -3,7 +3,7 @@
 
 #include "apps/sim/lcl/budget.h"
 
-/* docs/explanation/lcl-bounds.md: what a budget must be that no wait of d/n +- tau can use up too
+/* docs/explanation/lcl-bounds.md: the minimum budget that no wait of d/n +- tau can use up too
  * early. */
 #define TAU 8000u
 

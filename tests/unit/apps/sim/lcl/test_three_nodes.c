@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/apps/sim/lcl/rig.h"
 
-/* What Ma et al. show in Figure 4, with the traffic of their Table 1. */
+/* Figure 4 of Ma et al., with the traffic of their Table 1. */
 #define FLOWS 4u
 #define FRAMES 200000u
 

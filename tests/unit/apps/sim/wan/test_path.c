@@ -120,7 +120,7 @@ static void without_reorder_none_overtakes(void **state)
 	jittered(WAN_NORMAL, false);
 }
 
-/* A deviation beyond the delay itself: nothing leaves before it came. */
+/* A deviation larger than the delay: no frame leaves before its arrival. */
 static void no_delay_is_negative(void **state)
 {
 	struct wan_path p;
