@@ -14,7 +14,7 @@
 
 #include "config/config.h"
 
-/* What a parse said and made; free with end(). */
+/* Messages and result of a parse; free it with end(). */
 struct outcome {
 	struct bp_config *config;
 	char *errors;
@@ -67,7 +67,7 @@ static inline struct bp_config *accepted(const char *text)
 	return o.config;
 }
 
-/* What is said about a text that must be refused, or warned about, is exactly this. */
+/* The exact messages for a text that must be refused or gives warnings. */
 static inline void says(const char *text, const char *messages)
 {
 	struct outcome o = parse(text);
@@ -76,8 +76,8 @@ static inline void says(const char *text, const char *messages)
 	end(&o);
 }
 
-/* What a configuration becomes that is dumped and read again: it means the same, as far as a reload
- * would see, and is dumped the same. */
+/* A configuration that is dumped and read again: a reload finds no difference, and its dump is the
+ * same. */
 static inline struct bp_config *come_back(const struct bp_config *c)
 {
 	char *first = dump(c), *second;
@@ -91,7 +91,7 @@ static inline struct bp_config *come_back(const struct bp_config *c)
 	return back;
 }
 
-/* What a change from one text to the other needs: a line each. */
+/* The settings that differ between the texts and their effect, one line each. */
 static inline void needs(const char *running, const char *next, const char *lines)
 {
 	struct bp_config *a = accepted(running), *b = accepted(next);

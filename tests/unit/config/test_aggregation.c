@@ -117,7 +117,7 @@ static void all_sections_are_read(void **state)
 	bp_config_free(c);
 }
 
-/* What is dumped means the same to the byte, and is dumped the same. */
+/* A dump that is read again gives the same bytes, and the same dump. */
 static void dumps_come_back(void **state)
 {
 	static const char *const texts[] = {FULL, BRIDGED ENC AGG(""), BRIDGED DEC DISAGG6(""),

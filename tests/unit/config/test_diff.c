@@ -3,7 +3,7 @@
 
 #include "config/diff.h"
 
-/* What an operator reads before a reload: each setting that differs, by its path. */
+/* Output before a reload: each setting that differs, by its path. */
 
 static void print(const struct bp_config_change *c, void *arg)
 {

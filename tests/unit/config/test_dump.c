@@ -4,7 +4,8 @@
 #include "config/schema.h"
 #include "config/mqtt/settings.h"
 
-/* What derives from the schema besides parsing: defaults, dump, restart, the reference page. */
+/* Functions derived from the schema, except parsing: defaults, dump, restart, the reference page.
+ */
 
 #define FULL                                                                                       \
 	"version: 1\nname: plant-7\nworkers: [2, 3]\npoll_mode: adaptive\nmbufs: 4096\n"           \

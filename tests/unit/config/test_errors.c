@@ -6,7 +6,7 @@
 
 #include "config/schema.h"
 
-/* The exact words and places of messages: what is wrong, what was expected, where. */
+/* The exact text and position of messages: error, expected value, line and column. */
 
 /* An unknown setting of the file: the message lists the known ones. */
 static void says_unknown(const char *line, const char *shown)
@@ -229,7 +229,7 @@ static void conditions_without_quotes_are_named(void **state)
 				  "'poll_mode'?\n");
 	says(EDGE "  rules:\n    - {name: r, topic: t, raise: >80, clear: > 7}\n",
 		UNQUOTED("6:34", ">80") UNQUOTED("6:46", "> 7"));
-	/* What YAML can read is no number, and no error of YAML's. */
+	/* Values that are valid YAML but no number. */
 	says(EDGE "  rules:\n    - name: r\n      topic: t\n      raise: >\n        80\n",
 		"f.yaml:8:7: mqtt.rules[0].raise: the text begins with | or >; conditions must be "
 		"quoted" CONDITION);

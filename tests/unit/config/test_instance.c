@@ -56,7 +56,7 @@ static void of_a_right_file(void **state)
 {
 	is(PORTS, 0, "biplane", RUN, false);
 	is(PORTS NAMED, 0, "plant", "/d", true);
-	/* what is only a warning is not said */
+	/* warnings are not printed */
 	is(NAMED PORTS "mqtt:\n  publisher: {broker: \"mqtt://h\"}\n", 0, "plant", "/d", true);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Section lcl: what is completed, what contradicts itself, and what the ports cannot keep. */
+/* Section lcl: defaults, contradictions, and bounds that the ports cannot guarantee. */
 #include "config/lcl/settings.h"
 #include "config_test.h"
 

@@ -13,7 +13,7 @@ static struct bp_address address4(uint8_t a, uint8_t b, uint8_t c, uint8_t d)
 	return (struct bp_address){.bytes = {a, b, c, d}, .family = 4};
 }
 
-/* What has to be said is little. */
+/* A minimal section. */
 static void defaults_of_the_section(void **state)
 {
 	struct bp_config *c = accepted(PHD CSE);
@@ -120,7 +120,7 @@ static void all_sections_are_read(void **state)
 	bp_config_free(c);
 }
 
-/* What is dumped means the same, and is dumped the same. */
+/* A dump that is read again gives the same configuration, and the same dump. */
 static void dumps_come_back(void **state)
 {
 	static const char *const texts[] = {FULL, PHD CSE, PHD "  allow: []\n" CSE,
@@ -228,7 +228,7 @@ static void paths_are_validated(void **state)
 		"begins with 'C' or 'S'; expected " AN_ORIGINATOR);
 }
 
-/* Who may register which AE at a CSE, and whose an instance is. */
+/* The originator that registers each AE at a CSE, and that of an instance. */
 static void invalid_names_are_rejected(void **state)
 {
 	static const char *const works[] = {"path: \"cse-in/ward/{system_id}/{object}\"",
@@ -252,7 +252,7 @@ static void invalid_names_are_rejected(void **state)
 		"f.yaml:3:41: health_devices.cse.path: the AE, the second segment, has no "
 		"{system_id} and cse.originator has it, so only the first device could register "
 		"the AE; expected {system_id} in that segment, or an originator without it\n");
-	/* What is wrong already is said once. */
+	/* An error is reported only once. */
 	says(PHD "  cse: {coap: \"coap://10.1.0.20\", path: \"a/b/c\", originator: C}\n",
 		"f.yaml:3:62: health_devices.cse.originator: the text is 1 bytes long; "
 		"expected " AN_ORIGINATOR);
@@ -416,7 +416,7 @@ static void reload_applies_reloadable_settings(void **state)
 static uint32_t ids_of(const char *text, uint32_t max, struct bp_config_phd_ids *ids)
 {
 	const size_t len = strlen(text);
-	char *exact = malloc(len + (len == 0)); /* what is read next to it shows */
+	char *exact = malloc(len + (len == 0)); /* data after it would be found */
 	uint32_t line;
 
 	assert_non_null(exact);

@@ -152,7 +152,7 @@ static void interfaces_have_unique_names(void **state)
 	assert_string_equal(c->port[0].interface.kernel_name, "");
 	assert_string_equal(c->port[1].interface.kernel_name, "i");
 	bp_config_free(c);
-	/* Whether it has a role is not known: only the bridge's mistake is reported. */
+	/* The role of the port is unknown: only the error of the bridge is reported. */
 	says("ports: [{name: abcdefghijklmnop, device: x}, {name: b, device: y}]\n"
 	     "bridges: [{name: h, ports: [abcdefghijklmnop, bb]}]\n",
 		"f.yaml:2:47: bridges[0].ports: there is no port 'bb'; expected " BRIDGE_PORTS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Section sampling: what its entries must not contradict, and what a reload may change. */
+/* Section sampling: contradictions of its entries, and reloadable settings. */
 #include "config/sampling/settings.h"
 #include "config_test.h"
 

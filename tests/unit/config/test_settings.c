@@ -323,7 +323,7 @@ static char *file_with(const struct row *r, const char *value)
 	return text;
 }
 
-/* Whether some line of the dump is "KEY: AS", but for its indentation. */
+/* Whether a line of the dump is "KEY: AS" with any indentation. */
 static bool dump_has(const char *dumped, const char *key, const char *as)
 {
 	char *line;
@@ -393,7 +393,7 @@ static void every_setting_is_tested(void **state)
 	}
 }
 
-/* The schema itself: what the walkers rely on. */
+/* The schema itself: invariants that the code relies on. */
 static void the_schema_is_consistent(void **state)
 {
 	static struct bp_config c;

@@ -136,7 +136,7 @@ static void all_sections_are_read(void **state)
 	bp_config_free(c);
 }
 
-/* What is dumped means the same to the byte, and is dumped the same. */
+/* A dump that is read again gives the same bytes, and the same dump. */
 static void dumps_come_back(void **state)
 {
 	static const char *const texts[] = {FULL, BRIDGED XFORM(ONE)};
@@ -297,7 +297,7 @@ static void versions_stay_as_they_are(void **state)
 			   "}, unknown_source: forward"),
 		"f.yaml:5:66: transform.entries[0].receiver.address: readings to IPv4 addresses "
 		"stay IPv4; expected an IPv4 address\n");
-	/* one that is on its own need not fit the entry's */
+	/* a receiver with its own value may differ from the entry */
 	says(BRIDGED XFORM(", receiver: {address: \"fd00::9\"" MAC
 			   "}" RECEIVERS("{address: 10.1.0.9" MAC "}, {reply_to_sender: true}")),
 		"");

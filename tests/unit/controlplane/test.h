@@ -16,11 +16,11 @@
 #include "shm/layout.h"
 
 /*
- * What the control plane's tests share: a directory of their own, alarms, a segment, a real
- * mosquitto on a free loopback port, and a subscriber that notes what arrives.
+ * Common parts of the control plane's tests: a directory of their own, alarms, a segment, a real
+ * mosquitto on a free loopback port, and a subscriber that records received alarms.
  */
 
-/* A deadline that no loaded machine reaches; what a test waits for is a condition. */
+/* A deadline that a loaded machine does not reach; tests wait for a condition. */
 #define TEST_DEADLINE_NS 120000000000ull
 
 uint64_t test_now_ns(void); /* monotonic */

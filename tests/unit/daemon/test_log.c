@@ -21,7 +21,7 @@ static char written[65536];
 
 enum journal { NO_JOURNAL, JOURNAL };
 
-/* What a process writes whose standard error is a file, which JOURNAL_STREAM names or not. */
+/* Output of a process whose standard error is a file, with and without JOURNAL_STREAM. */
 static void write_as(void (*log)(void), enum journal journal)
 {
 	FILE *file = tmpfile();

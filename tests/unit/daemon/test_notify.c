@@ -25,7 +25,7 @@ static const char *received(void)
 	return text;
 }
 
-/* Listens where NOTIFY_SOCKET, of the abstract namespace, says: nothing to remove. */
+/* Listens on NOTIFY_SOCKET in the abstract namespace: no file to remove. */
 static int listen_at(const char *name)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -69,7 +69,7 @@ static void test_messages(void **state)
 	assert_string_equal(received(), "");
 }
 
-/* Names have no end but their length: one may fill all there is. What is longer is none. */
+/* Abstract names are not terminated: one may fill the whole field. A longer one is invalid. */
 static void test_the_longest_name(void **state)
 {
 	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 2] = "";
@@ -122,7 +122,7 @@ static void test_a_manager_that_does_not_read(void **state)
 	alarm(0);
 }
 
-/* Nothing to be said again: no one will ever hear it. */
+/* No message again: there is no receiver. */
 static void test_manager_disconnects(void **state)
 {
 	(void)state;

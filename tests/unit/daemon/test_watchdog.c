@@ -19,7 +19,7 @@ static void test_due_when_all_moved(void **state)
 	count[0] = count[1] = 5;
 	assert_false(bp_watchdog_due(&w, count, 100 * SECOND + SECOND / 2));
 	assert_true(bp_watchdog_due(&w, count, 101 * SECOND));
-	/* nothing has moved since */
+	/* no progress since */
 	assert_false(bp_watchdog_due(&w, count, 102 * SECOND));
 	count[0]++;
 	assert_false(bp_watchdog_due(&w, count, 103 * SECOND));

@@ -166,7 +166,7 @@ static void new_dataplane_is_notified(void **state)
 	assert_memory_equal(&after, &before, sizeof(after));
 }
 
-/* Who aggregates nothing has no plan, and adding the first entry is refused. */
+/* A configuration without entries has no plan, and adding the first entry is refused. */
 static void the_first_entry_needs_a_restart(void **state)
 {
 	struct process *f = *state;

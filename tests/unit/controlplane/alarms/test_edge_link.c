@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the log says about an edge broker that cannot be reached: brokers are real, with TLS. */
+/* Log messages about an unreachable edge broker: with real brokers and TLS. */
 #include "tests/unit/controlplane/test.h"
 
 #include <errno.h>

@@ -67,7 +67,7 @@ static void cleared_ip6_no_client_id(void **state)
 	free(a);
 }
 
-/* What jansson reads from the text is what went in. */
+/* jansson decodes the text to the original strings. */
 static void escaped_strings_are_valid_json(void **state)
 {
 	static const char every[] =

@@ -270,7 +270,7 @@ static void log_keeps_the_newest(void **state)
 	free(out);
 }
 
-/* One that is being written, as when its writer was killed, is left out and not written over. */
+/* An incomplete entry of a killed writer is skipped and not overwritten. */
 static void log_torn_entry(void **state)
 {
 	struct bp_alarm_log *log = log_make(), *out = log_make();

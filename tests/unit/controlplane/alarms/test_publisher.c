@@ -95,7 +95,7 @@ static void payload_modes_and_topics(void **state)
 	a = test_alarm_make(&t);
 	assert_true(test_ring_put(ring, a));
 	free(a);
-	/* One that the data plane sent itself. */
+	/* An alarm that the data plane sent itself. */
 	t.id = 8;
 	t.flags = BP_ALARM_F_MIRROR;
 	a = test_alarm_make(&t);
@@ -367,7 +367,7 @@ static void backlog_is_sent_at_its_share(void **state)
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 10);
 	kill(f->broker.pid, SIGSTOP);
-	/* What it had acknowledged already comes in; then only what it left is in flight. */
+	/* The acknowledgements sent before arrive; then only the others are in flight. */
 	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 2);
 	turns(f, 50);
 	assert_int_equal(get(&f->shm.control->cp_inflight), 2);

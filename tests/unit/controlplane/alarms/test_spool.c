@@ -184,7 +184,7 @@ static void bounded_by_size(void **state)
 	bp_spool_set_bounds(f->spool, 3 * ROW(a) - 1, HOUR);
 	add_range(f->spool, 41, 41);
 	assert_int_equal(bp_spool_rows(f->spool), 2);
-	/* One that is larger than all there is room for goes itself, and takes the others along. */
+	/* An alarm larger than the spool is dropped together with all others. */
 	bp_spool_set_bounds(f->spool, ROW(a) - 1, HOUR);
 	add_range(f->spool, 50, 50);
 	assert_int_equal(bp_spool_rows(f->spool), 0);
@@ -528,7 +528,7 @@ static void backlog_sends_each_row_once(void **state)
 	assert_int_equal(s.id[0], 5);
 	assert_int_equal(s.id[1], 13);
 	assert_int_equal(s.id[3], 15);
-	/* The link is lost: what was not acknowledged goes out again, in order. */
+	/* The link is lost: alarms without acknowledgement are sent again, in order. */
 	static const uint64_t returned[] = {14, 5, 15, 12, 13};
 
 	for (unsigned i = 0; i < 5; i++)
@@ -541,7 +541,7 @@ static void backlog_sends_each_row_once(void **state)
 	assert_true(bp_backlog_delete_done(&b, &deleted));
 	assert_int_equal(deleted, 2);
 	assert_int_equal(bp_spool_rows(f->spool), 5);
-	/* One that was in flight when it was spooled is not sent again. */
+	/* An alarm that was spooled while in flight is not sent again. */
 	add_range(f->spool, 20, 20);
 	assert_true(bp_backlog_added(&b, 20, true));
 	s = (struct sent){.max = 64};

@@ -23,7 +23,7 @@ struct fixture {
 	unsigned ends, by_end[BP_CSE_REFUSED + 1];
 	unsigned retry; /* to be asked from ends, two from each */
 	bool reopen;    /* the peer, from an end */
-	/* What the peer got. */
+	/* Messages that the peer received. */
 	unsigned n;
 	uint16_t mid[SEEN_MAX];
 	uint64_t token[SEEN_MAX];
@@ -49,7 +49,7 @@ enum bp_cse_sent rig_ask(struct fixture *f, uintptr_t which);
 /* bp_cse_done; arg: `which`. */
 void rig_done(void *arg, const struct bp_cse_reply *r);
 
-/* For the peer: what it does with a message. */
+/* For the peer: its handling of a message. */
 void rig_note(struct peer *p, const struct peer_message *m);
 void rig_answer(struct peer *p, const struct peer_message *m);
 /* One datagram at the peer. */

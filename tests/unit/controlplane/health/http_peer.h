@@ -21,18 +21,18 @@ struct http_peer {
 	struct bufferevent *connection[HTTP_PEER_CONNECTIONS];
 	unsigned connections, requests;
 	char request[HTTP_PEER_REQUESTS][8192]; /* head and body */
-	/* What each request is answered, in turn; the last one again and again. NULL: nothing. */
+	/* The answers to the requests in order; the last one is repeated. NULL: no answer. */
 	const char *const *answers;
 	unsigned n_answers;
 	bool closes;         /* after an answer */
-	const char *endless; /* sent after the answer, for ever; NULL: nothing is */
+	const char *endless; /* sent repeatedly after the answer; NULL: none */
 };
 
 void http_peer_open(struct http_peer *p, struct event_base *base);
 void http_peer_close(struct http_peer *p);
 /* Closes idle connections. */
 void http_peer_hang_up(struct http_peer *p);
-/* Whether request `i` has this line, without its end. */
+/* Whether request `i` has this line (without CRLF). */
 bool http_peer_has_line(const struct http_peer *p, unsigned i, const char *line);
 /* Body of request `i`. */
 const char *http_peer_body(const struct http_peer *p, unsigned i);

@@ -13,7 +13,7 @@ static void reply(void *arg, const struct bp_phd_peer *to, const uint8_t *apdu, 
 	struct persist_rig *k = arg;
 
 	k->replies++;
-	if (len > 1 && apdu[0] == 0xe7) /* what it is asked besides */
+	if (len > 1 && apdu[0] == 0xe7) /* other requests */
 		return;
 	(void)to;
 	memset(k->last, 0, sizeof(k->last));

@@ -20,7 +20,7 @@ struct rig {
 	/* callbacks since it was opened */
 	struct bp_phd_store_session session[RIG_SESSIONS]; /* the first ones */
 	unsigned n, retry, whole, not_whole;
-	bool forget; /* what is handed over */
+	bool forget; /* entries passed to it */
 	/* stderr, while it is caught */
 	int stderr_was;
 	FILE *caught;

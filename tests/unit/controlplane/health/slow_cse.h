@@ -7,7 +7,7 @@
 /* A CSE that keeps names, for random tests of the slow path: it stores, forgets to answer, is busy,
  * or lost its containers. */
 void cse_begin(void);
-/* What becomes of request `i`, by rand(): it ends. */
+/* Ends request `i` with a random result. */
 void cse_acts(unsigned i);
 /* It does what request `i` asks, and no one hears of it. */
 void cse_stores(unsigned i);

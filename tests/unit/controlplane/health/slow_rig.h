@@ -50,17 +50,17 @@ struct rig {
 
 void start_with(struct rig *r, uint32_t pending, const struct bp_phd_settings *plan);
 void start(struct rig *r);
-/* Another control plane, at the same tables: nothing is to be on its way. */
+/* Another control plane with the same tables: no request may be in flight. */
 void start_again(struct rig *r, uint32_t pending);
-/* Nothing is to be on its way. r->n is filled in. */
+/* No request may be in flight. r->n is filled in. */
 void stop(struct rig *r);
 uint32_t open_session(struct rig *r, uint32_t device, const struct bp_phd_model *m);
 /* A slow path that has taken report S02 of device 1, one of configuration 400; its session. */
 uint32_t start_reported(struct rig *r);
-/* What it is answered with. */
+/* The answer to it. */
 #define RORS_S02 "e7000012001000100201000a0000ffffffff0d1d0000"
-/* One that begins with what its device's last one was not answered: device 1's, which comes from
- * the address and port of `device`. */
+/* A session that begins with an unanswered report of the previous one: that of device 1, from the
+ * address and port of `device`. */
 uint32_t open_carrying(struct rig *r, uint32_t device, const struct bp_phd_model *m,
 	const struct bp_phd_carried *carried);
 struct bp_phd_session *session(const struct rig *r, uint32_t slot);

@@ -81,7 +81,7 @@ static int setup(void **state)
 	the = f;
 	f->base = event_base_new();
 	open_peer(f);
-	open_client(f, 3600000000000ull); /* nothing is repeated, unless a test wants it */
+	open_client(f, 3600000000000ull); /* no retransmissions, unless a test sets them */
 	*state = f;
 	return 0;
 }

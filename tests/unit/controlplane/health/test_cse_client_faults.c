@@ -47,7 +47,7 @@ static void test_refused_ip6(void **state)
 	refused_at("::1");
 }
 
-/* What is asked from an end is not ended in the same turn. */
+/* A request sent in a done() callback does not end in the same iteration. */
 static void test_refused_asks_again(void **state)
 {
 	struct fixture *f = rig_begin(rig_answer, 8, NEVER_NS);
@@ -88,8 +88,8 @@ static void test_old_refusal(void **state)
 }
 
 /*
- * What was refused is no request, but the acknowledgement of a response; the CSE is back when the
- * next request is sent, to which that refusal says nothing.
+ * The ICMP error is for the acknowledgement of a response, not for a request; the CSE is reachable
+ * again when the next request is sent, which the error does not affect.
  */
 static void test_refusal_of_an_acknowledgement(void **state)
 {
@@ -261,8 +261,8 @@ static void test_ids(void **state)
 	ids_rest(255000001, 100);
 }
 
-/* Two processes one after the other, at every instant of a slot: what the second uses the first has
- * not, for as long as a lifetime. */
+/* Two processes one after the other, at every time in a slot: the second uses no message id of the
+ * first within its lifetime. */
 static void test_ids_of_the_next_process(void **state)
 {
 	const uint64_t lifetime = 255000, slot = 1000;
@@ -376,7 +376,7 @@ static void test_answers_of_ports(void **state)
 	rig_finish(f);
 }
 
-/* No one listens: what is outstanding at every port ends. */
+/* No process listens: the outstanding requests of every port end. */
 static void test_refused_at_ports(void **state)
 {
 	struct fixture *f = rig_make(rig_answer);

@@ -66,7 +66,7 @@ static void skip_without_namespace(void)
 		skip();
 }
 
-/* Nothing waits for silence: the kernel says at once that it cannot send from there. */
+/* No timeout is needed: the kernel reports immediately that it cannot send from that address. */
 static void test_address_removed(void **state)
 {
 	struct fixture *f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The CSE's client by HTTP: what it asks, and what it makes of answers, however hostile. */
+/* The HTTP client of the CSE: its requests, and its handling of valid and hostile answers. */
 #include "tests/unit/controlplane/test.h"
 
 #include <arpa/inet.h>
@@ -348,7 +348,7 @@ static void each_response_has_its_outcome(void **state)
 		assert_int_equal(now->answered - before.answered, e->end == BP_CSE_ANSWERED);
 		assert_int_equal(now->not_cse - before.not_cse, e->end == BP_CSE_RESET);
 		assert_int_equal(now->refused - before.refused, e->end == BP_CSE_REFUSED);
-		assert_true(f->peer.requests == 1); /* nothing is followed */
+		assert_true(f->peer.requests == 1); /* redirects are not followed */
 	}
 }
 

@@ -134,7 +134,7 @@ static void an_answer(void **state)
 	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.len, sizeof(roer));
 	assert_memory_equal(r.apdu, roer, sizeof(roer));
-	/* nothing twice */
+	/* no event twice */
 	bp_worker_events_poll(r.e, SECOND);
 	assert_int_equal(r.answers, 2);
 	assert_int_equal(bp_worker_events_counts(r.e)->answers, 2);

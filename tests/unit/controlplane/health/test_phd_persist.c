@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions over restarts of every kind: what the file has, what the table has, and who wins. */
+/* Sessions over restarts of every kind: the rows of the file, the entries of the table, and their
+ * precedence. */
 #include "tests/unit/controlplane/health/persist_rig.h"
 
 #include <stdio.h>
@@ -232,7 +233,8 @@ static void configuration_unknown(void **state)
 	persist_rig_free(k);
 }
 
-/* Many come and go, and each declares something: what those that stay declared is not forgotten. */
+/* Many devices associate and disconnect, each with a configuration: those of remaining devices are
+ * not evicted. */
 static void configurations_of_open_sessions_stay(void **state)
 {
 	static const uint8_t rlrq[] = {0xe4, 0, 0, 2, 0, 0};
@@ -395,7 +397,8 @@ static void sessions_that_end_leave_no_row(void **state)
 	persist_rig_free(k);
 }
 
-/* The name of an instance is used once: what was made since the row was put stays below the raise.
+/* The name of an instance is used once: names used since the row was written are below the
+ * increment.
  */
 static void reports_are_kept_up(void **state)
 {

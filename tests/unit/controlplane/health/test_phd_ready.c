@@ -167,8 +167,8 @@ static void ready_at_once(void **state)
 	stop(&r);
 }
 
-/* The CSE lost its tree while a report was on its way: what was made again counts when that has
- * ended, and not before. */
+/* The CSE lost its tree while a report was in flight: created containers count only after that
+ * report has ended. */
 static void not_while_busy(void **state)
 {
 	struct rig r;
@@ -279,7 +279,7 @@ static void same_device_reconnects(void **state)
 		assert_int_equal(bp_ready_spared(r.ready), i);
 		assert_int_equal(r.x.t->control->unready, 0);
 	}
-	other = open_session(&r, 2); /* nothing is remembered of it */
+	other = open_session(&r, 2); /* no state of it remains */
 	bp_ready_request(r.ready, other);
 	assert_false(bp_ready_is(r.ready, other));
 	provisioned();
@@ -353,7 +353,8 @@ static void same_device_reconnects_while_busy(void **state)
 	stop(&r);
 }
 
-/* What containers depend on, one by one: then they are others. What they do not depend on. */
+/* The settings that containers depend on, one by one: they give other containers. And settings
+ * without influence. */
 static void another_target(void **state)
 {
 	const struct bp_config_phd c = default_settings();
@@ -469,7 +470,8 @@ static void another_type_meanwhile(void **state)
 	stop(&r);
 }
 
-/* Devices come again and again while the CSE is away: who waits longer keeps its place. */
+/* Devices associate repeatedly while the CSE is unreachable: the order of waiting devices is kept.
+ */
 static void repeated_reconnects_keep_the_order(void **state)
 {
 	struct bp_provision_target target;

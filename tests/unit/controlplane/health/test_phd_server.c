@@ -210,7 +210,7 @@ static void udp_receives_in_batches(void **state)
 	bp_phd_server_free(g.udp);
 }
 
-/* What the kernel drops because no one read in time is known. */
+/* Socket drops of the kernel are counted. */
 static void udp_overflow_is_counted(void **state)
 {
 	enum { MANY = 2000 };
@@ -257,7 +257,7 @@ static void udp_only_on_our_interfaces(void **state)
 	bp_phd_server_free(g.udp);
 }
 
-/* What is sent to all has no address that an answer could come from. */
+/* A datagram to a broadcast address has no source address for an answer. */
 static void udp_accepts_only_answerable(void **state)
 {
 	const int on = 1;
@@ -505,7 +505,7 @@ static void tcp_writes_are_bounded(void **state)
 	bp_phd_tcp_free(g.tcp);
 }
 
-/* What was sent before the end arrives; what the device sends after it is not read. */
+/* Data sent before the close arrives; data of the device after it is not read. */
 static void tcp_closes_after_the_answer(void **state)
 {
 	struct got g = {.answers = 1, .close = true};

@@ -139,7 +139,7 @@ static void errors_are_answered(void **state)
 	}
 }
 
-/* No room: nothing is begun, so that the device's repeat is a new report. */
+/* Without capacity no request is started, so that the device's repetition is a new report. */
 static void report_without_capacity_is_not_started(void **state)
 {
 	struct rig r;

@@ -152,7 +152,7 @@ static void lose(struct device *v)
 
 static void restart(void)
 {
-	/* what is on its way arrives, or does not */
+	/* datagrams in flight arrive, or are lost */
 	for (; w.first < n_sent; w.first++) {
 		if (!sent[w.first].ended && chance(2))
 			cse_stores(w.first);
@@ -189,7 +189,7 @@ static void associate(unsigned d)
 	free(p);
 }
 
-/* What was replied is written, and arrives. */
+/* The answer is written, and arrives. */
 static void flush(unsigned d)
 {
 	struct device *v = &w.device[d];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the slow path does for devices that lose their association before they have an answer: it
- * says of which reports the answer is due, and knows such a one in the next session. */
+/* The slow path for devices that lose their association before the answer: it records unanswered
+ * reports, and recognises their repetition in the next session. */
 #include "tests/unit/controlplane/health/slow_rig.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const char *target(unsigned i)
 	return to;
 }
 
-/* What the session that ended says, for the next one. */
+/* The record of the ended session for the next one. */
 static struct bp_phd_carried carried(const struct bp_phd_session *s)
 {
 	return (struct bp_phd_carried){.last = s->last,
@@ -187,8 +187,8 @@ static void too_late(void **state)
 	stop(&r);
 }
 
-/* Which reports a device may repeat elsewhere: those without an answer, or to which the answer is
- * that it shall repeat them. */
+/* Reports that a device may repeat in another session: those without an answer, or with a request
+ * to repeat. */
 static void unanswered_reports(void **state)
 {
 	static const struct {
@@ -219,7 +219,7 @@ static void unanswered_reports(void **state)
 		assert_int_equal(session(&r, slot)->unanswered, BP_PHD_UNANSWERED);
 		end(1, cases[i].end, BP_COAP_CODE(cases[i].class, cases[i].detail), cases[i].rsc);
 		assert_int_equal(session(&r, slot)->unanswered, cases[i].unanswered);
-		/* what it asks again it is not answered again */
+		/* no second answer to a repetition */
 		if (cases[i].rsc != BP_M2M_CREATED) {
 			assert_int_equal(report(&r, slot, "S02", 2 * SECOND), BP_PHD_TAKEN);
 			assert_int_equal(session(&r, slot)->unanswered, BP_PHD_UNANSWERED);

@@ -168,8 +168,8 @@ static void stored_once(bool *has, unsigned i)
 	stored(i);
 }
 
-/* What of it was stored is not sent again, names or not, also not by another control plane: all
- * that it needs is in the session. */
+/* Stored parts are not sent again, with or without names, also by another control plane: the
+ * session has the required state. */
 static void goes_on_where_it_was(const struct bp_phd_settings *plan)
 {
 	bool has[PARTS_MAX] = {false};
@@ -237,7 +237,7 @@ static void an_error_on_one(void **state)
 	assert_int_equal(session(&r, slot)->errors, 1);
 	assert_int_equal(many(&r, slot, 60, true, 4 * SECOND), BP_PHD_TAKEN);
 	assert_int_equal(part_of(&sent[60]), 3);
-	/* those that could not be noted behind it are sent again: the CSE has their names */
+	/* parts after it that could not be recorded are sent again: the CSE has their names */
 	stored(60);
 	while ((i = oldest(60)) < n_sent)
 		end(i, BP_CSE_ANSWERED, BP_COAP_CODE(4, 3), BP_M2M_CONFLICT);
@@ -279,7 +279,7 @@ static void an_error_on_one_without_names(void **state)
 	stop(&r);
 }
 
-/* Others take the client's places: who waits has its turn when there is room. */
+/* Other requests use all entries of the client: waiting ones are sent when there is capacity. */
 static void capacity_for_a_few(void **state)
 {
 	struct rig r;
@@ -316,7 +316,8 @@ static void capacity_for_a_few(void **state)
 	stop(&r);
 }
 
-/* The device is gone before all was sent: what is left is not sent for the next in its slot. */
+/* The device disconnects before all was sent: the rest is not sent for the next session in its
+ * slot. */
 static void session_ends_during_a_report(void **state)
 {
 	struct rig r;
@@ -338,8 +339,8 @@ static void session_ends_during_a_report(void **state)
 	assert_int_equal(r.n.lost, 1);
 }
 
-/* The next report comes while one is on its way, with the same numbers: what ends of the first says
- * nothing of the second. */
+/* The next report arrives while one is in flight, with the same numbers: results of the first do
+ * not apply to the second. */
 static void same_numbers_other_bytes(void **state)
 {
 	struct rig r;
@@ -451,8 +452,8 @@ static void long_list_is_split_into_instances(void **state)
 /* ---- a device that repeats until it is answered, and a CSE that loses, forgets and refuses ----
  */
 
-/* What the CSE has of the report in hand, by value. Reports differ by name; here one is over before
- * the next begins. */
+/* Instances of the current report in the CSE, by value. Reports differ by name; here one ends
+ * before the next begins. */
 static bool cse_has[PARTS_MAX];
 
 static void cse_acts(unsigned i, bool named)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets that another process opened: what the environment says of them, and which are taken. */
+/* Sockets opened by another process: the environment variables that describe them, and their
+ * selection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -314,7 +315,7 @@ static void they_follow_the_file(void **state)
 	assert_int_equal(port_of(s.udp), c.listen_udp_port);
 	assert_int_equal(port_of(s.tcp), c.listen_tcp_port);
 	assert_true(fcntl(s.udp, F_GETFD) & FD_CLOEXEC && fcntl(s.tcp, F_GETFD) & FD_CLOEXEC);
-	/* nothing changed: what waits in them stays */
+	/* no change: queued datagrams remain */
 	before = s;
 	assert_int_equal(bp_phd_sockets_follow(&s, &c, err, sizeof(err)), 0);
 	assert_true(s.udp == before.udp && s.tcp == before.tcp);
@@ -341,7 +342,7 @@ static void they_follow_the_file(void **state)
 	bp_phd_sockets_close(&s);
 }
 
-/* What came while no one reads is there for the next reader. */
+/* Datagrams that arrive without a reader are kept for the next reader. */
 static void datagrams_wait(void **state)
 {
 	struct bp_config_phd c = {.enabled = true, .listen_udp_port = free_port(SOCK_DGRAM)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the control plane counts of health devices becomes words that outlive it. */
+/* Counters of health devices in the control plane are kept in the segment over restarts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static struct bp_phd_manager_counts counts;
 static struct bp_phd_status_writer writer;
 static struct bp_phd_status_from from;
 
-/* A process that begins: what it counts begins at 0, the segment stays. */
+/* A new process: its own counters begin at 0, the segment remains. */
 static void restart(void)
 {
 	memset(&counts, 0, sizeof(counts));
@@ -113,7 +113,7 @@ static void totals_go_on_over_a_restart(void **state)
 	assert_int_equal(write_and_read(BP_PHD_S_AARQ), 7);
 	atomic_store(&counts.aarq, 2);
 	assert_int_equal(write_and_read(BP_PHD_S_AARQ), 9);
-	/* what is so now is no sum */
+	/* a current value is not a sum */
 	assert_int_equal(atomic_load(&words.v[BP_PHD_S_OPEN]), 3);
 	atomic_store(&control.sessions, 1);
 	assert_int_equal(write_and_read(BP_PHD_S_OPEN), 1);

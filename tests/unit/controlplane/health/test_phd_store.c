@@ -187,7 +187,7 @@ static void first_start_asks_for_everything(void **state)
 	assert_int_equal(r->n, 1);
 }
 
-/* What is written while the file is read back is newer than what is read. */
+/* Rows written while the file is read are newer than the rows read. */
 static void touched_while_read_back(void **state)
 {
 	struct rig *r = *state;

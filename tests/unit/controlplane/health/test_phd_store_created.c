@@ -110,7 +110,7 @@ static void said_again(void **state)
 	rows = rig_counts(r).rows;
 	for (unsigned i = 0; i < 100; i++)
 		set_created(r, 1, STANDARD, 9);
-	set_created(r, 2, STANDARD, 0); /* nothing is known of it, and that is what it says */
+	set_created(r, 2, STANDARD, 0); /* it is unknown, and reported as unknown */
 	assert_true(bp_phd_store_flush(r->store));
 	assert_int_equal(rig_counts(r).rows, rows);
 	assert_int_equal(rig_counts(r).known, 1);
@@ -136,7 +136,7 @@ static void said_while_reading(void **state)
 	assert_int_equal(rig_known(r, 1, OWN, NULL), 7);
 }
 
-/* They are bounded with what is known, those used least lately first. */
+/* Limited together with the known configurations; the least recently used is evicted first. */
 static void created_containers_are_bounded_lru(void **state)
 {
 	struct rig *r = *state;
@@ -172,7 +172,7 @@ static const char before[] = /* the tables as they were first */
 	" UNIQUE(system_id, config_id));"
 	"INSERT INTO known SELECT * FROM kept; DROP TABLE kept";
 
-/* It is taken over: nothing is lost, and no containers are known of. */
+/* It is adopted without loss, and no containers are known. */
 static void a_file_of_before(void **state)
 {
 	struct rig *r = *state;

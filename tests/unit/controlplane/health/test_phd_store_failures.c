@@ -243,7 +243,8 @@ static void other_formats_are_quarantined(void **state)
 	}
 }
 
-/* Bytes changed anywhere: what is found is moved aside, what is not makes no bad row. */
+/* Bytes changed at any position: a detected fault sets the file aside, an undetected one gives no
+ * invalid row. */
 static void random_damage(void **state)
 {
 	struct rig *r = *state;
@@ -301,7 +302,7 @@ static void damage_while_open(void **state)
 		bp_phd_store_flush(r->store);
 	}
 	assert_int_equal(rig_files(r, ".damaged-"), 1);
-	/* What was known is in the fresh file, as it was in memory. */
+	/* The new file has the known configurations of the memory. */
 	rig_reopen(r);
 	assert_int_equal(rig_counts(r).known, 1000);
 	assert_int_equal(rig_known(r, 7, 0x4000, NULL), 77);
@@ -359,7 +360,7 @@ static void open_on_small_disk(struct rig *r, char *dir, size_t size)
 	rig_load(r);
 }
 
-/* A file system of 1 MiB that fills: nothing is lost, and it continues once there is room. */
+/* A full file system of 1 MiB: no row is lost, and writing continues when there is space. */
 static void full_disk(void **state)
 {
 	struct rig *r = *state;
@@ -377,7 +378,7 @@ static void full_disk(void **state)
 		assert_false(bp_phd_store_flush(r->store));
 	assert_true(rig_counts(r).failures >= 4);
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
-	assert_true(rig_learn(r, 1, 0x4000, 9)); /* what is known is known */
+	assert_true(rig_learn(r, 1, 0x4000, 9)); /* known configurations remain */
 	assert_int_equal(rig_known(r, 1, 0x4000, NULL), 9);
 	assert_false(bp_phd_store_flush(r->store));
 	event_base_loop(r->base, EVLOOP_NONBLOCK);
@@ -423,8 +424,8 @@ static void lost_rows_are_written_anew(void **state)
 	assert_int_equal(rig_known(r, 1, 0x4000, NULL), 9);
 }
 
-/* The same where the disk is full, and reports are as long as they can be: what waits is bounded by
- * bytes, too. */
+/* The same where the disk is full, and reports are as long as they can be: the queue is also
+ * limited in bytes. */
 static void long_reports_are_written_anew(void **state)
 {
 	enum { LEN = 60000, MOST = 2 * BP_PHD_STORE_QUEUE_BYTES / LEN };
@@ -501,7 +502,7 @@ static void one_process_at_a_time(void **state)
 	assert_int_equal(r->n, 2);
 }
 
-/* What is known, and open, after the file is another one. */
+/* Known configurations and open sessions after the file was replaced. */
 static void check_written_anew(struct rig *r)
 {
 	RUN_UNTIL(r, r->retry == 1);

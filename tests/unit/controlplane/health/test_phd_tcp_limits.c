@@ -135,7 +135,7 @@ static int dial_from(uint32_t address, uint16_t port)
 	return fd;
 }
 
-/* One address takes no more than its share; who goes makes room. */
+/* An address is limited to its share; a closed connection frees an entry. */
 static void one_address(void **state)
 {
 	const struct bp_phd_tcp_ops ops = {.receive = receive, .on_disconnect = on_disconnect};
@@ -183,7 +183,7 @@ static bool associated(void *arg, uint32_t connection)
 	return connection == with_association;
 }
 
-/* Who has no association goes, who has one stays. */
+/* Connections without an association are closed first. */
 static void unassociated_closed(void **state)
 {
 	const struct bp_phd_tcp_ops ops = {
@@ -223,7 +223,7 @@ static void unassociated_closed(void **state)
 	close(attacker);
 }
 
-/* What is raised, and what is left to others where it cannot be. */
+/* The raised limit of open files, and the reserve for others if it cannot be raised. */
 static void connection_count_is_bounded(void **state)
 {
 	struct rlimit was, now;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is made in a CSE for devices, in which order, by whom; against a CSE of a few lines. */
+/* Resources created in a CSE for devices, their order and originator; with a minimal CSE. */
 #include "tests/unit/controlplane/test.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@
 
 struct resource {
 	char path[256];
-	char fr[64]; /* of an AE: who registered it */
+	char fr[64]; /* of an AE: its originator */
 };
 
 struct fixture {
@@ -31,7 +31,7 @@ struct fixture {
 	/* The CSE. */
 	struct resource there[64];
 	unsigned n_there;
-	const char *bare; /* an AE without its policy: nothing for others than its originator */
+	const char *bare; /* an AE without its policy: access only for its originator */
 	bool silent;
 	uint16_t say_instead; /* RSC of every answer, with its code; 0: as it is */
 	uint8_t code_instead;
@@ -434,7 +434,7 @@ static void a_refusal_makes_the_policy_anew(void **state)
 /* The gateway may not even look: the device's originator does, and lets it in again. */
 static void the_policy_is_gone(void **state)
 {
-	static const char *const expected[] = {/* what the AE is to name is not there */
+	static const char *const expected[] = {/* the policy that the AE refers to does not exist */
 		"2 cse-in/0022092258010000 C0022092258010000",
 		"GET cse-in/0022092258010000 Cbiplane",
 		"GET cse-in/0022092258010000 C0022092258010000",

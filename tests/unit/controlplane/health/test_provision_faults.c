@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is made in the CSE when it refuses some, is too busy for some, or is not there. */
+/* Provisioning with a CSE that refuses some requests, is busy, or is unreachable. */
 #include "tests/unit/controlplane/test.h"
 
 #include <arpa/inet.h>
@@ -286,8 +286,7 @@ static void bad_devices(struct fixture *f, unsigned code, unsigned rsc)
 	f->bad_rsc = rsc;
 }
 
-/* With a single chain, and pauses that do not end: nothing is left for others but that it
- * continues.
+/* With a single chain, and pauses that do not end: other devices depend on its continuation.
  */
 static void test_rejected_requests_block_no_other(void **state)
 {
@@ -298,7 +297,7 @@ static void test_rejected_requests_block_no_other(void **state)
 	start(f, DEVICES, 8);
 	RUN_UNTIL(f, f->n_ready == DEVICES - 3);
 	assert_false(f->ready[0] || f->ready[1] || f->ready[3]);
-	/* one that comes now, behind those that pause */
+	/* a new device, after the pausing ones */
 	f->ready[7] = false;
 	f->queue[f->tail++] = 7;
 	bp_provision_kick(f->provision);
@@ -396,7 +395,7 @@ static void test_the_probe_is_not_answered(void **state)
 	finish(f);
 }
 
-/* What all need is asked for by one, which waits. */
+/* Common resources are requested by one device, which waits. */
 static void test_refused_base(void **state)
 {
 	struct fixture *f = make(4, MS_NS, 4 * MS_NS);

@@ -35,7 +35,7 @@ static void plan_is_the_files(struct process *f)
 	bp_config_free(c);
 }
 
-/* The answer to a reload: whether the flows are others now, or why it was refused. */
+/* The answer to a reload: whether the flows changed, or the reason of the refusal. */
 static void reloads(struct process *f, int changed, const char *refused)
 {
 	json_t *reply = process_ask(f, "reload");
@@ -72,7 +72,7 @@ static void flows_change_with_a_reload(void **state)
 	plan_is_the_files(f);
 	reloads(f, false, NULL);
 	plan_is_the_files(f);
-	/* what cannot be kept, or needs a restart, changes nothing */
+	/* bounds that cannot be guaranteed, or settings that need a restart, change nothing */
 	process_write_bridge(f,
 		LCL(FLOW("arm",
 			"1")) "    - {name: x, match: {port: devices}, latency_budget: 50us, "

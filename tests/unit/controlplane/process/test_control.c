@@ -198,7 +198,7 @@ static void answers_later_and_in_order(void **state)
 	assert_string_equal(line(f, fd), STATUS_ANSWER);
 	while (f->reloads == 1)
 		event_base_loop(f->base, EVLOOP_ONCE);
-	/* One that went away: the answer goes nowhere. */
+	/* A client that disconnected: the answer is discarded. */
 	close(fd);
 	bp_control_reply(f->control, f->reloading[1], json_pack("{s:b}", "ok", 1));
 	bp_control_reply(f->control, 987654, json_pack("{s:b}", "ok", 1));
@@ -327,7 +327,7 @@ static void all_wait_for_answers(void **state)
 	}
 }
 
-/* One that asks for ever and never reads is closed, and no one waits for it. */
+/* A client that sends requests and never reads is closed, and delays no other. */
 static void client_that_never_reads(void **state)
 {
 	struct fixture *f = *state;

@@ -149,7 +149,7 @@ static void bad_configuration(void **state)
 	assert_int_equal(WEXITSTATUS(code), BP_EXIT_CONFIG);
 }
 
-/* What only the publisher needs stops nothing else. */
+/* Missing files of the publisher do not stop the other functions. */
 static void a_missing_password_file_is_a_fault(void **state)
 {
 	struct fixture *f = *state;
@@ -482,7 +482,7 @@ static void killed_with_the_spool_in_use(void **state)
 	assert_int_equal(get(&f->p.shm.control->cp_alarms_invalid), 0);
 }
 
-/* SIGTERM while the broker is away: what is in the rings goes to the disk. */
+/* SIGTERM while the broker is unreachable: alarms in the rings are written to the disk. */
 static void sigterm_saves_alarms(void **state)
 {
 	struct fixture *f = *state;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is put active together: who is waited for, what stays untouched, what is counted as
- * unchanged. */
+/* Data activated together: the workers that are waited for, and unchanged parts. */
 #include "config/aggregation/settings.h"
 #include "config/mqtt/settings.h"
 #include "config/transform/settings.h"
@@ -448,7 +447,7 @@ static void waits_for_workers_that_transform(void **state)
 	assert_int_equal(active(f), rules);
 }
 
-/* What there is no room for changes nothing, not the rules of inspection either. */
+/* Data over the limits changes nothing, including the rules of inspection. */
 static void rejected_transformation_has_no_effect(void **state)
 {
 	struct fixture *f = *state;

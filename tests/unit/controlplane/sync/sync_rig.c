@@ -45,7 +45,7 @@ bool sync_rig_synced(const struct sync_rig *r)
 	return bp_sync_state(r->sync) == BP_SYNC_SYNCED;
 }
 
-/* Whether the kernel has checked the carrier that it has: it may take a second to. */
+/* Whether the kernel has processed the carrier state, which may take a second. */
 static bool runs(const char *name)
 {
 	struct ifreq i = {0};
@@ -73,7 +73,7 @@ void sync_rig_start(struct sync_rig *r)
 	if (r->sync == NULL)
 		fail_msg("%s", err);
 	RUN_UNTIL(r, sync_rig_synced(r));
-	/* what starting itself has changed: addresses, links going up */
+	/* changes of the start itself: addresses, links going up */
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_type(r, "10.0.0.0/24") >= 0 &&
 			     rig_type(r, "10.1.0.0/24") >= 0 && rig_type(r, "fd00::1/128") >= 0 &&
 			     rig_type(r, "fd01::1/128") >= 0);
@@ -160,7 +160,7 @@ static bool interface_differs(
 {
 	struct bp_interface_info links = *have;
 
-	/* what is set there by sysctl is in no dump */
+	/* sysctl settings there are in no dump */
 	links.flags &= BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL;
 	if (fib_fake_same_interface(&links, want))
 		return false;

@@ -43,7 +43,7 @@ const char *rig_hops(const struct sync_rig *r, const char *prefix);
 const struct bp_neighbor_info *rig_neighbor(
 	const struct sync_rig *r, unsigned interface, const char *address);
 
-/* Whether the tables say what a fresh dump of the kernel says; prints the first difference. */
+/* Whether the tables equal a new dump of the kernel; prints the first difference. */
 bool rig_same_as_kernel(struct sync_rig *r);
 
 #endif

@@ -4,8 +4,7 @@
 
 #include "tests/unit/controlplane/sync/sync_rig.h"
 
-/* What the sync manager makes of each kind of thing that the kernel says, as it starts and as it
- * follows. */
+/* The sync manager's handling of each kind of kernel object, at the start and by events. */
 
 static int sysctl_of(const char *family, const char *interface, const char *name)
 {
@@ -22,7 +21,7 @@ static int sysctl_of(const char *family, const char *interface, const char *name
 	return value;
 }
 
-/* What is set by sysctl. */
+/* Settings by sysctl. */
 #define SETTINGS                                                                                   \
 	(BP_IF_NO_FORWARD4 | BP_IF_NO_FORWARD6 | BP_IF_RPF_STRICT | BP_IF_RPF_LOOSE |              \
 		BP_IF_REDIRECTS4 | BP_IF_REDIRECTS6 | BP_IF_SYSCTLS)
@@ -61,7 +60,7 @@ static void the_interfaces_are_set_up(void **state)
 	/* addresses of other interfaces are this machine's too; their networks are the kernel's */
 	assert_int_equal(rig_type(r, "10.9.0.1/32"), BP_ROUTE_LOCAL);
 	assert_int_equal(rig_type(r, "10.9.0.0/24"), BP_ROUTE_PUNT);
-	/* what no router forwards to is not there */
+	/* addresses that no router forwards to are not in the table */
 	assert_int_equal(rig_type(r, "127.0.0.0/8"), -1);
 	assert_int_equal(rig_type(r, "127.0.0.1/32"), -1);
 	assert_int_equal(rig_type(r, "::1/128"), -1);
@@ -166,7 +165,7 @@ static void the_best_of_several(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
-/* What the sync manager would do, for what must be there before it starts. */
+/* Setup that the sync manager would do, needed before it starts. */
 static void by_hand(void)
 {
 	sync_rig_ip("address add 10.0.0.1/24 dev lan");

@@ -10,7 +10,7 @@
 #include "controlplane/sync/tap.h"
 #include "tests/unit/controlplane/sync/sync_rig.h"
 
-/* What happens to the mirror when things go, come back, or come too fast. */
+/* The tables when objects are removed, return, or change too fast. */
 
 #define FLAGS_UP (BP_IF_PRESENT | BP_IF_KERNEL | BP_IF_UP | BP_IF_CARRIER)
 
@@ -152,7 +152,7 @@ static void lost_events(void **state)
 	RUN_UNTIL(r, fib_fake_routes(r->writer) > 3000);
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 
-	/* again, with changes: what was there stays there meanwhile */
+	/* again, with changes: existing entries remain meanwhile */
 	before = fib_fake_routes(r->writer);
 	fib_fake_watch(r->writer);
 	uint64_t overruns = atomic_load(&r->control->cp_sync_overruns);
@@ -285,7 +285,8 @@ static void a_tap_is_removed_while_a_resync_begins(void **state)
 	RUN_UNTIL(r, sync_rig_synced(r) && rig_same_as_kernel(r));
 }
 
-/* One that only the data plane keeps goes with it: the tables stay until it is back. */
+/* An interface held only by the data plane is removed with it: the tables remain until it returns.
+ */
 static void held_without_the_data_plane(void **state)
 {
 	struct sync_rig *r = *state;

@@ -5,7 +5,7 @@
 #include "controlplane/sync/sync_internal.h"
 #include "tests/unit/controlplane/sync/sync_rig.h"
 
-/* Loads that something comes into: what is lost, wanted or begun again meanwhile. */
+/* Loads with concurrent events: loss, new requests, and restarts of the load. */
 
 static void many_routes(unsigned n, const char *verb)
 {
@@ -36,7 +36,7 @@ static void the_last_address_goes(void **state)
 	assert_true(rig_same_as_kernel(r));
 }
 
-/* What is wanted while a load is under way is had after it. */
+/* A request during a load is executed after it. */
 static void wanted_while_loading(void **state)
 {
 	struct sync_rig *r = *state;

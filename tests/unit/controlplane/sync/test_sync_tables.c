@@ -176,7 +176,7 @@ static bool as_the_kernel(struct fixture *f)
 
 /* ---- tests ---- */
 
-/* What may be asked of the kernel, at random; half of it makes no sense, and is refused. */
+/* Random requests to the kernel; half of them are invalid, and are refused. */
 static void random_change(FILE *f, uint64_t *seed, bool *v6)
 {
 	static const char *const verb[] = {
@@ -242,7 +242,7 @@ static void random_changes(void **state)
 			sync_rig_ip("link set wan down");
 		if (round % 20 == 9)
 			sync_rig_ip("link set wan up");
-		/* everything has been said: nothing may be waited for but what is on its way */
+		/* all requests were sent: only events in flight may be pending */
 		event_base_loop(f->base, EVLOOP_NONBLOCK);
 		RUN_UNTIL(f, bp_sync_state(f->sync) == BP_SYNC_SYNCED && as_the_kernel(f));
 	}
@@ -337,7 +337,7 @@ static void a_hundred_thousand(void **state)
 	FILE *b;
 	uint64_t begun;
 
-	/* what the start would do: routes need it */
+	/* setup of the start, required by routes */
 	sync_rig_ip("address add 10.0.0.1/24 dev lan");
 	sync_rig_ip("link set lan up");
 	b = sync_rig_batch();

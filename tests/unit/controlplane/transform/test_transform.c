@@ -175,7 +175,7 @@ static void file_settings_are_active(void **state)
 	assert_int_equal(view(f).bank->n_rules, 2);
 	assert_true(first(f, 0, "10.0.0.5", 0) == 1);
 	assert_true(first(f, 1, "10.0.0.5", 0) == 2);
-	/* what is refused changes nothing */
+	/* a refused matrix changes nothing */
 	write_config(f, "");
 	refuses(process_ask(&f->p, "reload"), "removing the last entry needs a restart");
 	assert_int_equal(view(f).bank->n_rules, 2);
@@ -284,7 +284,7 @@ static void sends(int fd, const void *bytes, size_t n)
 	assert_int_equal(send(fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
 }
 
-/* What comes next begins with that, byte by byte. */
+/* The following messages begin with it, byte by byte. */
 static void answers(int fd, const char *expected)
 {
 	char got[256] = "";
@@ -421,7 +421,7 @@ static void connections_are_bounded(void **state)
 	close(fd[2]);
 }
 
-/* Who does not read its answers is not read either, and delays no one else. */
+/* A client that does not read its answers is not read either, and delays no other. */
 static void client_that_does_not_read_is_disconnected(void **state)
 {
 	struct fixture *f = *state;
@@ -447,7 +447,7 @@ static void client_that_does_not_read_is_disconnected(void **state)
 	close(deaf);
 }
 
-/* Killed while a client loads: what was answered is there. */
+/* Killed while a client loads: acknowledged matrices are kept. */
 static void killed_in_the_middle(void **state)
 {
 	struct fixture *f = *state;
