@@ -203,7 +203,7 @@ enum bp_fib_result bp_fib_neighbor_set(struct bp_fib_writer *w, unsigned interfa
 	struct item *item;
 	bool is_new;
 
-	memset(&n, 0, sizeof(n)); /* what is between the fields is compared too */
+	memset(&n, 0, sizeof(n)); /* padding between the fields is compared too */
 	n.address = *a;
 	n.interface = (uint8_t)interface;
 	n.state = (uint8_t)state;

@@ -6,8 +6,8 @@
 #include "tests/unit/dataplane/fixture.h"
 
 /*
- * UDP datagrams for a rig, and what left it, evaluated by this file's own arithmetic: nothing of
- * services/aggregation/ but the reader of proto/aggregation/agg_full.h.
+ * UDP datagrams for a rig, and checks of its output with code of this file: of the product it uses
+ * only the reader of proto/aggregation/agg_full.h.
  */
 
 /* Two ports of a bridge, A and B. */

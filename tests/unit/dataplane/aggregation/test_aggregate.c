@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Node aggregate on a wire: what is taken, what continues, in which order, and when it leaves. */
+/* Node aggregate on a bridge: aggregated and bypassing messages, their order, and flush times. */
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
@@ -32,7 +32,7 @@ static void leaves_when_full(void **state)
 	st = r.shm.agg.stats;
 	assert_int_equal(st->flushed[BP_AGG_FLUSH_FULL], 2);
 	assert_int_equal(st->waiting, 1);
-	/* what it says to others: how many bytes left is what the port counts */
+	/* its counters: the bytes sent equal those of the port */
 	assert_int_equal(r.shm.port_stats[B].tx_bytes, st->aggregate_bytes);
 	assert_int_equal(r.shm.port_stats[B].tx_packets, 2);
 	rig_stop(&r);
@@ -188,7 +188,7 @@ static void ambiguous_payloads_are_dropped(void **state)
 	rig_walk(&r);
 	rig_expect_none(&r, B);
 	assert_int_equal(rig_counter(&r, BP_C_DROP_ENCAP_AMBIGUOUS_PAYLOAD), 1);
-	u.len = 100; /* one that fits is as good as any other message */
+	u.len = 100; /* a message that fits is aggregated as any other */
 	agg_put_udp(&r, A, &u);
 	rig_walk(&r);
 	assert_int_equal(rig_counter(&r, BP_C_ENCAP_MESSAGE), 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Much that is held and leaves for one reason: a bounded number each walk, and none is lost. What
- * the little rings of the rig have no room for is counted as dropped; the counters say what left.
+/* Many aggregates flushed for one reason: a bounded number per graph walk, and none is lost. Frames
+ * that do not fit in the small rings of the rig are counted as dropped; the counters match the
+ * output.
  */
 #include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
@@ -168,7 +169,7 @@ static void pace_change_is_bounded(void **state)
 	rig_stop(&r);
 }
 
-/* Nothing is held, on either side; and then messages have their pace again. */
+/* No message is held on either side; then messages are paced again. */
 static void link_down_flush_is_bounded_with_pacing(void **state)
 {
 	struct bp_agg_rules rules;

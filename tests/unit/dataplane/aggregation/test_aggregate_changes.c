@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is held when something changes under it: rules, MTUs, links, and the end. */
+/* Held aggregates during changes of rules, MTUs and links, and at the stop. */
 #include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
@@ -48,7 +48,7 @@ static void rules_change(void **state)
 	write_plan(&r, &rules);
 	rig_expect_none(&r, B);
 	rig_walk(&r);
-	agg_take_of(&r, B, NULL, 0, 3); /* what was held leaves at once */
+	agg_take_of(&r, B, NULL, 0, 3); /* held aggregates leave immediately */
 	agg_put(&r, A, 3, 1);
 	u.dport = 7777;
 	agg_put_udp(&r, A, &u);

@@ -239,7 +239,7 @@ static void routed_ip6_and_restored(void **state)
 	rig_stop(&r);
 }
 
-/* What reads MQTT sees what is not aggregated, and nothing that is. */
+/* Inspection receives the frames that are not aggregated, and no others. */
 static void aggregated_messages_bypass_inspection(void **state)
 {
 	static const uint8_t tcp[] = {0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00, 0x45, 0,

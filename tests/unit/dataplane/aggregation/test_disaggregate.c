@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes disaggregate and agg_timer: what is restored, what is refused, and the pace. */
+/* Nodes disaggregate and agg_timer: restored and refused aggregates, and pacing. */
 #include "config/aggregation/settings.h"
 #include "biplane/counters/aggregation.h"
 #include "tests/unit/dataplane/test.h"
@@ -122,7 +122,7 @@ static void each_frame_has_its_own_length(void **state)
 	rig_stop(&r);
 }
 
-/* One that is longer than a buffer comes in several, from drivers that scatter. */
+/* An aggregate longer than a buffer arrives in several segments, from drivers that scatter. */
 static void longer_than_a_buffer(void **state)
 {
 	static uint8_t payload[4][900], built[4096], frame[4096];
@@ -147,7 +147,7 @@ static void longer_than_a_buffer(void **state)
 	len = agg_frame(&all, frame);
 	assert_true(len > RIG_ROOM);
 	rig_put(&r, B, frame, (uint32_t)len);
-	/* what is for no one, and what is damaged, as in one piece */
+	/* other destinations and damaged aggregates, as in one segment */
 	frame[len - 1] ^= 1;
 	rig_put(&r, B, frame, (uint32_t)len);
 	frame[33] ^= 1; /* another destination */
@@ -184,7 +184,7 @@ static void unlabelled_frames_are_forwarded(void **state)
 	rig_stop(&r);
 }
 
-/* Nothing of a refused one leaves, and each reason has its counter. */
+/* No message of a refused aggregate is sent, and each reason has a counter. */
 static void each_refusal_has_a_counter(void **state)
 {
 	struct agg_seen s;

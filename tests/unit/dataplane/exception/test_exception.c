@@ -393,7 +393,8 @@ static void from_kernel(void **state)
 	destroy(x);
 }
 
-/* What cannot reach the worker is counted as made and as dropped; so is what waits at the end. */
+/* Frames that cannot reach the worker are counted as originated and as dropped; so are queued ones
+ * at the end. */
 static void from_kernel_lost(void **state)
 {
 	struct bp_exception *x = create(NULL);

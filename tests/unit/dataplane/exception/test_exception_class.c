@@ -54,7 +54,7 @@ static void routing_protocols(void **state)
 	assert_int_equal(class4(17, 64, 40000, 6024), BP_EX_PHD);
 }
 
-/* What looks like it, but is not: the class would be filled with it from anywhere. */
+/* Similar packets of other kinds: any host could fill the class with them. */
 static void similar_packets(void **state)
 {
 	assert_int_equal(class4(17, 64, 40000, 179), BP_EX_LOCAL); /* BGP is TCP */
@@ -108,7 +108,7 @@ static void health_devices(void **state)
 			class4(cases[i].protocol, 64, 40000, cases[i].port), cases[i].class);
 		assert_int_equal(port6(cases[i].protocol, cases[i].port), cases[i].class);
 	}
-	/* what comes from there is no device's */
+	/* packets from there are not from devices */
 	assert_int_equal(class4(17, 64, 7024, 40000), BP_EX_LOCAL);
 	/* without the section no port 0 is */
 	assert_int_equal(bp_exception_classify(&off, f, sizeof(f), true), BP_EX_LOCAL);

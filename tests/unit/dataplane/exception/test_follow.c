@@ -43,7 +43,7 @@ static void kernel_changes_are_applied_to_the_port(void **state)
 	struct bp_followed f = {.mac = word(1), .mtu = 1500};
 	struct bp_interface t = {.mac = word(1), .mtu = 1500, .flags = BP_IF_KERNEL};
 
-	/* what the table held at start is old, even where the port is another */
+	/* the values in the table at the start are old, even if those of the port differ */
 	assert_int_equal(bp_follow_decide(&f, &t, word(2), 1400), 0);
 	/* the control plane sees what the port gave its kernel interface */
 	t.mac = word(2);
@@ -57,9 +57,9 @@ static void kernel_changes_are_applied_to_the_port(void **state)
 	t.mac = word(1);
 	t.mtu = 1500;
 	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), BP_FOLLOW_MAC | BP_FOLLOW_MTU);
-	/* what was refused is not asked for again and again */
+	/* a refused change is not requested repeatedly */
 	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
-	/* what no port can have */
+	/* invalid values for a port */
 	t.mac = 0;
 	t.mtu = 67;
 	assert_int_equal(bp_follow_decide(&f, &t, word(3), 9000), 0);
@@ -134,7 +134,7 @@ static void follows_the_kernel(void **state)
 	assert_int_equal(mac_of_port(0), word(9));
 	assert_int_equal(ports[0].mtu, 1200);
 	assert_int_equal(bp_follow_poll(&follow), 0);
-	/* one that was removed and made again is not ours */
+	/* an interface that was removed and created again is not ours */
 	table_set(0, word(7), 1300);
 	table[0].info.ifindex++;
 	assert_int_equal(bp_follow_poll(&follow), 0);
@@ -180,7 +180,7 @@ static void carrier_follows(void **state)
 	assert_true(link_of(0).carrier);
 	assert_true(link_of(HOST).carrier);
 	assert_int_equal(rte_eth_dev_start(3), 0);
-	/* one that says down where it is not takes the kernel's side nowhere */
+	/* a wrong link state of a driver does not change the kernel interface */
 	assert_int_equal(rte_eth_dev_stop(1), 0);
 	ports[1].driver = bp_driver_find("net_tap");
 	bp_follow_poll(&follow);
@@ -192,7 +192,7 @@ static void carrier_follows(void **state)
 	assert_int_equal(rte_eth_dev_start(1), 0);
 }
 
-/* A port on an interface of the kernel: what the kernel says of its link counts. */
+/* A port on a kernel interface: the link state of the kernel counts. */
 static void kernel_link_state_takes_precedence(void **state)
 {
 	unsigned ifindex = ifs.of[HOST]->ifindex;
@@ -229,7 +229,7 @@ static bool write_sysctl(const char *path, const char *value)
 	return f ? fclose(f) == 0 && done : false;
 }
 
-/* Whether a warning is due that the kernel's own IP takes a port's frames, too. */
+/* Whether to warn that the kernel's IP stack receives the frames of a port, too. */
 static void kernel_takes_frames(void **state)
 {
 	if (!write_sysctl("/proc/sys/net/ipv4/conf/all/rp_filter", "0"))

@@ -339,7 +339,7 @@ static void wrong_interface(void **state)
 	refused(&s, "exists already"); /* no tap at all */
 	s = spec("bp-single");
 	fd = plain_tap("bp-single", IFF_TAP | IFF_NO_PI);
-	refused(&s, "exists already"); /* one that takes no second queue */
+	refused(&s, "exists already"); /* a tap without multi-queue */
 	close(fd);
 	s = spec("bp-served");
 	fd = plain_tap("bp-served", IFF_TAP | IFF_NO_PI | IFF_MULTI_QUEUE);
@@ -376,8 +376,8 @@ static void remove_link(unsigned ifindex)
 	close(fd);
 }
 
-/* Somebody removes the interface: the thread continues with the others, and nothing is lost track
- * of.
+/* The interface is removed from outside: the thread continues with the others, and all frames are
+ * accounted for.
  */
 static void removed_tap_does_not_stop_the_thread(void **state)
 {

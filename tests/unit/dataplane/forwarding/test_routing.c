@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a router does with a packet: nodes ip4, ip6, forward, exception, answer and kernel_rx. */
+/* Routing of packets: nodes ip4, ip6, forward, exception, answer and kernel_rx. */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
@@ -64,7 +64,7 @@ static void a_burst_keeps_its_order(void **state)
 	rig_stop(&r);
 }
 
-/* What fills a short frame goes along; what hangs behind a longer packet does not. */
+/* The padding of a short frame is kept; bytes after a longer packet are removed. */
 static void bytes_after_the_packet(void **state)
 {
 	struct packet p = ip4("10.9.1.1", 64, 28), want;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random frames through the router: right ones, mutated ones, in one buffer or in a chain of small
- * ones with other bytes behind each. What becomes of each must be what a plain model says, which
- * knows of the RFCs and the routes, and nothing of the nodes.
+ * Random frames through the router: valid and mutated, in one buffer or in a chain of small ones
+ * with other bytes after each. The result must equal that of a simple model, written from the RFCs
+ * and the routes, without code of the nodes.
  */
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a router makes of its tables: where they are damaged, change, or name several ways. */
+/* Routing with damaged tables, changing tables, and several next hops. */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/forwarding/routing_rig.h"
 
@@ -71,7 +71,7 @@ static void reused_port_number(void **state)
 	/* the worker has not seen "b" yet */
 	r.worker->router.confirmed = 0;
 	is_dropped(&r, p, BP_C_DROP_IF_DOWN);
-	/* what was a neighbor there is none on the port that has the number now */
+	/* its neighbors are not those of the port that has the number now */
 	set_interface(&r, B, BP_IF_PRESENT | BP_IF_UP | BP_IF_CARRIER | BP_IF_KERNEL, 1500);
 	is_punted(&r, p, BP_C_PUNT_NO_NEIGHBOR, BP_EX_OTHER);
 	set_neighbor(&r, B, "10.2.0.2", host_b);

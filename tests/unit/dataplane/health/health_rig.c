@@ -135,7 +135,7 @@ static void second_worker(struct health *h)
 	assert_non_null(h->worker[1]);
 	h->worker[1]->pool = h->r.pool;
 	h->worker[1]->exception = h->r.exception;
-	/* nothing comes from the kernel here */
+	/* no frames from the kernel here */
 	h->r.exception->from_kernel[1] = h->r.exception->from_kernel[0];
 	for (unsigned p = 0; p < 3; p++)
 		queues[p] = (struct bp_rx_queue){.port = (uint16_t)p, .set_port = true};

@@ -88,13 +88,13 @@ void health_named(const struct health *h, const struct request *q, uint32_t slot
 void health_answer(struct health *h, const struct bytes *apdu);
 /* The next frame to the kernel, which came in on that interface, in class phd. */
 void health_kernel(struct health *h, unsigned interface, const struct bytes *frame);
-/* Nothing else left by any port. */
+/* No other frame was sent on any port. */
 void health_nothing(struct health *h);
 
 /*
- * What was counted since the last call, by both workers: pairs of a counter and a number, up to
- * BP_C_COUNT. All others of the groups that count frames and reports must be as they were, nothing
- * be left at a port, and the sum of frames exact.
+ * Checks the counters since the last call, of both workers: pairs of a counter and a number, up to
+ * BP_C_COUNT. All other counters of frames and reports must be unchanged, no frame be left at a
+ * port, and the frame balance be exact.
  */
 void health_counted(struct health *h, ...);
 /* The event that the CP would read next. False: there is none. */

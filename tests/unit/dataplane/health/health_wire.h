@@ -63,7 +63,7 @@ struct bytes response_other(unsigned choice, unsigned invoke_id, unsigned code);
 
 enum { CON, NON, ACK, RST };
 
-/* A create request of a content instance, read; what is not in here was checked. */
+/* A decoded create request of a content instance; the other fields were checked. */
 struct request {
 	unsigned type, port, mid;
 	uint8_t token[8];

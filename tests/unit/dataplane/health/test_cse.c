@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of the CSE's responses: each row of the table of node cse in
+/* Handling of the CSE's responses: each row of the table of node cse in
  * docs/explanation/health-devices-design.md. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/health.h"
@@ -332,8 +332,8 @@ static void after_an_error_a_new_pair(void **state)
 
 /* ---- late ones ---- */
 
-/* A device that has one invoke-id and number for all reports: what is said of an earlier report
- * closes nothing of the last one, and is no answer to it. */
+/* A device with the same invoke-id and number in all reports: a response to an earlier report
+ * neither completes the last one nor answers it. */
 static void late_response_with_the_same_id(void **state)
 {
 	const struct value other = {1, 98, 0};
@@ -499,7 +499,7 @@ static void wrong_tokens_are_rejected(void **state)
 	a_bad_token(&h, &q, &good);
 	atomic_store(&health_slot(&h, slot)->word, word + (1ull << 32));
 	a_bad_token(&h, &q, &good);
-	/* what was wrong changed nothing */
+	/* wrong responses changed nothing */
 	atomic_store(&health_slot(&h, slot)->word, word);
 	assert_int_equal(open_of(&h, slot), 1);
 	health_reply(&h, q.port, &good);

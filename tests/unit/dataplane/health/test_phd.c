@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of reports that are converted, and of their repeats: rows of the table of node phd
- * in docs/explanation/health-devices-design.md; test_phd_refused.c has the others. */
+/* Converted reports and their repetitions: rows of the table of node phd in
+ * docs/explanation/health-devices-design.md; test_phd_refused.c has the others. */
 #include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/phd_node.h"
 

@@ -154,7 +154,7 @@ static void dependent_resources(void **state)
 		wire_seal(&f);
 		health_frame(&h, A, &f);
 		is_converted(&h, slot, 1);
-		/* nothing in it at all: a frame that was filled up */
+		/* empty payload: only padding */
 		f = wire_frame(dev6, &h.device, &h.gateway, &(struct bytes){.len = 0});
 		health_frame(&h, A, &f);
 		health_kernel(&h, A, &f);
@@ -167,7 +167,7 @@ static void what_a_driver_says(bool per_report)
 {
 	static const struct {
 		uint64_t flags;
-		bool wrong, converted; /* the checksum in the frame; whether it is taken */
+		bool wrong, converted; /* the checksum in the frame; whether it is accepted */
 	} says[] = {
 		{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_IP_CKSUM_GOOD, true, true},
 		{RTE_MBUF_F_RX_L4_CKSUM_GOOD | RTE_MBUF_F_RX_IP_CKSUM_GOOD, false, true},

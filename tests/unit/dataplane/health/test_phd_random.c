@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices, a gateway and a CSE with a network between them that loses, doubles and reorders. The
+ * Devices, a gateway and a CSE with a network between them that loses, duplicates and reorders. The
  * CSE knows duplicates by port and message id for 247 s, and names; devices repeat a confirmed
  * report until it is answered. In the end each of them is stored exactly once, whatever happened on
  * the way, and the counters are those of a plain model.
@@ -54,7 +54,7 @@ struct device {
 	struct bytes apdu;
 };
 
-/* What is on its way to the CSE or back. */
+/* Messages in flight to the CSE or back. */
 struct flight {
 	uint64_t due_ns;
 	bool used, to_cse, sure;
@@ -72,7 +72,7 @@ struct seen {
 struct model {
 	struct health h;
 	uint64_t now_ns;
-	bool pity; /* nothing goes wrong any more */
+	bool pity; /* no more faults */
 	struct device device[DEVICES];
 	struct flight flight[2048];
 	struct seen *seen; /* [ports][65536] */
@@ -80,7 +80,7 @@ struct model {
 	char name[DEVICES][SERIALS][OBJECTS][64];
 	bool must[DEVICES][SERIALS];  /* was confirmed and answered */
 	uint8_t of[DEVICES][SERIALS]; /* parts */
-	/* what the counters must say */
+	/* expected counters */
 	uint64_t want[BP_C_COUNT];
 	uint64_t responses, successes, errors;
 };
@@ -520,7 +520,7 @@ static void drain_kernel(struct rig *r)
 				rte_pktmbuf_free(p);
 }
 
-/* What leaves is right in every field, whatever came; and the sum of frames is exact. */
+/* Every field of the output is correct for any input; and the frame balance is exact. */
 static void run_damaged(const struct health_options *o)
 {
 	struct request q, any = {.port = HEALTH_PORTS_FIRST};

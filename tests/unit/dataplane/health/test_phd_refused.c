@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What node phd does not convert: the other rows of its table. */
+/* Reports that node phd does not convert: the other rows of its table. */
 #include "biplane/counters/health.h"
 #include "tests/unit/dataplane/health/phd_node.h"
 
@@ -303,7 +303,7 @@ static void run_out_of_ids(bool per_report)
 				 h.r.shm.counters[0].v[BP_C_DROP_PHD_NO_MESSAGE_ID],
 		n + 1);
 	memcpy(h.seen, h.r.shm.counters[0].v, sizeof(h.seen));
-	/* what was not sent is not noted: its repeat is a new report */
+	/* an unsent report is not recorded: its repetition is a new report */
 	health_time(&h, HEALTH_NOW_NS + 246 * 1000000000ull);
 	apdu = one(true, 0x4242, 1);
 	health_report(&h, &apdu);

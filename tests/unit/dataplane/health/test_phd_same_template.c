@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two gateways get the same bursts of everything that devices and a CSE send. One of them may take
- * reports the quick way (dataplane/health/phd_node.h), the other never does. What leaves and what
- * is counted must be the same, frame by frame, in the same order.
+ * Two gateways receive the same bursts of all messages of devices and a CSE. One of them uses the
+ * fast path for reports (dataplane/health/phd_node.h), the other never does. Output frames, their
+ * order, and counters must be the same.
  */
 #include "biplane/health.h"
 #include "tests/unit/dataplane/health/health_rig.h"
@@ -152,7 +152,7 @@ static void note_counters(struct world *w)
 	}
 }
 
-/* What the kernel got. */
+/* Frames that the kernel received. */
 static void take_kernel(struct world *w)
 {
 	for (unsigned class = 0; class < BP_EX_CLASSES; class ++) {
@@ -190,7 +190,7 @@ static void take_all(struct world *w)
 	take_kernel(w);
 }
 
-/* Nothing is known of any shape, and none is learnt. */
+/* No template is known, and none is learnt. */
 static void forget(struct world *w)
 {
 	const struct bp_phd_tables *t = &w->h.r.shm.phd;

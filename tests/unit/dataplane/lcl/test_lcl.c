@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nodes lcl_in, lcl and lcl_plain: what becomes of labels, and of frames that cannot have one. */
+/* Nodes lcl_in, lcl and lcl_plain: handling of labels, and of frames that cannot have one. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/lcl.h"
 #include "config/lcl/settings.h"
@@ -34,7 +34,7 @@ static void a_label_is_added(void **state)
 	rig_stop(&r);
 }
 
-/* What the frame waited is off d; the rest of the label is as it was, but for n. */
+/* d is reduced by the waiting time; the rest of the label is unchanged, except n. */
 static void a_label_is_changed(void **state)
 {
 	const struct label in = {.d = 90000, .n = 3, .flow = 999, .sequence = 0xfedcba98};
@@ -138,7 +138,7 @@ static void label_on_an_untrusted_port_is_removed(void **state)
 	rig_stop(&r);
 }
 
-/* What no label may say makes best effort of the frame. */
+/* A frame with an invalid label becomes best effort. */
 static void bad_labels(void **state)
 {
 	static const struct {

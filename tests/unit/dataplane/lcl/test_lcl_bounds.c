@@ -88,7 +88,7 @@ static void full_queues(void **state)
 	}
 	assert_int_equal(atomic_load(&stats(&r)->sent), 3 * QUEUE);
 	assert_int_equal(atomic_load(&stats(&r)->slots), 3);
-	/* those that were moved are outside of their bound: two slots late */
+	/* deferred frames exceed their bound: two slots late */
 	assert_int_equal(atomic_load(&stats(&r)->outside), atomic_load(&row(&r, 1)->outside));
 	assert_true(atomic_load(&stats(&r)->outside) >= QUEUE);
 	assert_int_equal(atomic_load(&row(&r, 1)->full), 60 - 3 * QUEUE);
@@ -111,7 +111,7 @@ static void full_best_effort(void **state)
 	rig_stop(&r);
 }
 
-/* What is held for a link that went down is dropped when its time comes. */
+/* Frames queued for a link that went down are dropped when they are due. */
 static void a_link_goes_down(void **state)
 {
 	const struct label l = {.d = 15000, .n = 1};
@@ -454,7 +454,7 @@ static void *run_worker(void *args)
 	return NULL;
 }
 
-/* Both stop at the same time: what one still hands over, the other still sends. */
+/* Both stop at the same time: frames that one hands over are still sent by the other. */
 static void both_stop(void **state)
 {
 	static struct bp_clock clock;
@@ -477,7 +477,7 @@ static void both_stop(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	assert_int_equal(atomic_load(&stats(&r)->handed_over), 50);
-	/* those that four queues of 16 could not take, had they not left before */
+	/* more than four queues of 16 hold at the same time */
 	assert_int_equal(take_all(&r) + r.shm.counters[0].v[BP_C_DROP_LCL_SLOT_QUEUES_FULL], 50);
 	rejoin(&r, &ws);
 }

@@ -146,7 +146,7 @@ static void chained_in_order(void **state)
 	rig_stop(&r);
 }
 
-/* What hides behind one is a label, too; a frame that ends in its label stays as it is. */
+/* A second label after the first is also detected; a frame that ends in its label is unchanged. */
 static void invalid_chained_buffers(void **state)
 {
 	const struct label in = {.d = 20000, .n = 2};
@@ -177,7 +177,8 @@ static void invalid_chained_buffers(void **state)
 	rig_stop(&r);
 }
 
-/* What an mbuf's flags and field say is of its last life: some drivers leave flags as they were. */
+/* Flags and dynamic field of an mbuf may be from its previous use: some drivers do not reset the
+ * flags. */
 static void stale_mbuf_flags_are_ignored(void **state)
 {
 	uint8_t f[64];

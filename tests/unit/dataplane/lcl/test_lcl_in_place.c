@@ -19,7 +19,7 @@ enum { A, B };
 #define ROWS (FLOWS + 2u)
 #define BYTES_MAX 300u
 
-/* What a run gave. */
+/* Result of a run. */
 struct record {
 	uint8_t out[STEPS * (BURST + 1) * (BYTES_MAX + sizeof(uint32_t))];
 	size_t bytes;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * LCL scheduling next to the rest of the gateway: services that take frames in or change them,
- * routing, the kernel's frames, switches. What becomes another frame must not keep the label of the
- * one that it came from.
+ * LCL scheduling together with the rest of the gateway: services that terminate or change frames,
+ * routing, frames of the kernel, bridges. A new frame must not keep the label of its input frame.
  */
 #include "biplane/counters/general.h"
 #include "biplane/counters/lcl.h"
@@ -96,7 +95,7 @@ static void labelled_messages_are_aggregated(void **state)
 	rig_stop(&r);
 }
 
-/* What no entry is for keeps its label; some of a burst are taken, some are not. */
+/* Frames without a matching entry keep their label; some frames of a burst match. */
 static void others_than_messages_keep_labels(void **state)
 {
 	struct udp other = agg_message(0);
@@ -287,8 +286,8 @@ static void a_routed_flow_gets_its_label(void **state)
 	rig_stop(&r);
 }
 
-/* A labelled packet for us reaches the kernel plain, and its label ends. What the kernel sends is
- * best effort. */
+/* A labelled packet for us reaches the kernel without its label. Frames of the kernel are best
+ * effort. */
 static void the_kernel_knows_no_labels(void **state)
 {
 	const struct packet to = ip4("10.1.0.1", 64, 46), from = ip4("10.2.0.2", 1, 46);
@@ -312,7 +311,8 @@ static void the_kernel_knows_no_labels(void **state)
 	rig_stop(&r);
 }
 
-/* Who asks for a MAC address with a label is answered without: an answer is made of the request. */
+/* The reply to a labelled ARP request has no label, although it reuses the buffer of the request.
+ */
 static void neighbor_solicitations_are_answered_untagged(void **state)
 {
 	struct rig r;
@@ -387,7 +387,7 @@ static void too_long(struct bp_lcl_rules *rules)
 	rules->flow[0].budget_ns = 1000000001;
 }
 
-/* What cannot be of this configuration is not taken: flows continue as they were. */
+/* Flows that do not fit the configuration are not applied: the former flows continue. */
 static void impossible_flows_are_rejected(void **state)
 {
 	static void (*const change[])(struct bp_lcl_rules *) = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a data plane's watch reads of its ports, pools and workers. */
+/* Values that the monitoring of the data plane reads from ports, pools and workers. */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"
@@ -149,7 +149,7 @@ static void faults_are_in_the_segment(void **state)
 	}
 	assert_int_equal(n, 8 + 1 + 3);
 	assert_int_equal(bp_shm_counter(&rig.shm, BP_C_NIC_MISSED), 9);
-	/* what the main thread counts is in a row of its own */
+	/* counters of the main thread are in a row of their own */
 	assert_int_equal(
 		bp_shm_counters_main(&rig.shm, BP_COUNTER_ROW_MAIN)->v[BP_C_NIC_MISSED], 9);
 }

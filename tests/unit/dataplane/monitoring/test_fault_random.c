@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any readings at any time, against a simple model: what is counted and shown is what happened, the
- * log has no more lines than it may, and once it is quiet its lines together have logged of all
- * that happened, and that it is over.
+ * Random readings at random times, against a simple model: counters and display match the events,
+ * the log does not exceed its line limit, and when all faults have ended the lines together contain
+ * all events and their ends.
  */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/fault_rig.h"

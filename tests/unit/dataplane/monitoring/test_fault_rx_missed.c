@@ -55,7 +55,7 @@ static void each_reason_has_a_message_and_a_counter(void **state)
 	assert_no_more_events();
 }
 
-/* What was lost before the workers began is no fault of theirs. */
+/* Frames lost before the workers started are no fault. */
 static void counts_before_the_start_are_ignored(void **state)
 {
 	const struct bp_fault_subjects who = {.n_ports = 1, .port = {"lan"}};

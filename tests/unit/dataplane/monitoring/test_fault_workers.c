@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The watch over workers: those that were away for long, and those that do not come back. */
+/* Monitoring of workers: long poll gaps, and stalled workers. */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/monitoring/fault_rig.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of next nodes: what they mean, and that a graph has no other edges. */
+/* The tables of next nodes: their meaning, and that a graph has no other edges. */
 #include "biplane/counters/general.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The graph's nodes between ports in memory: what goes in, what comes out, what is counted. */
+/* The nodes of the graph between in-memory ports: input, output and counters. */
 #include "config/config.h"
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
@@ -44,7 +44,7 @@ static void wire_carries_exact_bytes(void **state)
 	rig_stop(&r);
 }
 
-/* Nothing that a wire carries is checked: not even that it is a frame. */
+/* A two-port bridge does not validate frames, not even their Ethernet header. */
 static void wire_carries_runts_and_jumbos(void **state)
 {
 	uint8_t *f = malloc(20000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is decided of offloads: what drivers offer, against what is wanted, and what is said. */
+/* Selection of offloads: capabilities of drivers, configuration, and the reported outcome. */
 #include "tests/unit/dataplane/test.h"
 
 #include <stdio.h>
@@ -219,7 +219,8 @@ static void rss_follows_workers_and_capability(void **state)
 	assert_string_equal(o.of[BP_OFFLOAD_RSS].why, "it lies");
 }
 
-/* Whether tags are looked for, by what is said, before and after the device said that it strips. */
+/* Whether VLAN tags are read, by setting, before and after the device reports that it strips them.
+ */
 static void vlan_strip(void **state)
 {
 	static const struct {

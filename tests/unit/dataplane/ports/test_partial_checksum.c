@@ -311,7 +311,8 @@ static void checksum_is_left_to_the_device(void **state)
 	}
 }
 
-/* What devices may not know is completed here, and what is not partial left alone. */
+/* Checksums that devices may not support are completed in software, and complete ones are
+ * unchanged. */
 static void only_valid_fast_packets_take_the_fast_path(void **state)
 {
 	struct built b = make6(1, 6, 10);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is done for ports whose devices cannot, or are not to, between ports in memory. */
+/* Software replacements of offloads that devices lack or that are disabled, between in-memory
+ * ports. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/mqtt.h"
 #include "tests/unit/dataplane/test.h"
@@ -109,7 +110,7 @@ static void pieces_are_put_together(void **state)
 	rig_stop(&r);
 }
 
-/* A device with a limit: what is within it stays as it is. */
+/* A device with a limit: frames within it are unchanged. */
 static void pieces_up_to_a_limit(void **state)
 {
 	static const uint16_t len[] = {100, 100, 100};
@@ -211,7 +212,7 @@ static void stripped_tags_are_put_back(void **state)
 	/* the outer one of two, of a device that knows one */
 	tagged(inner, f, 64, "\x81\x00\x60\x05", 4);
 	put_tagged(&r, inner, 68, ONE_TAG, 0x0007, 0);
-	/* nothing was taken off */
+	/* no tag was removed */
 	put_tagged(&r, f, 64, RTE_MBUF_F_RX_VLAN, 0x6005, 0);
 	rig_put(&r, 0, f, 64);
 	rig_walk(&r);
@@ -227,7 +228,7 @@ static void stripped_tags_are_put_back(void **state)
 	rig_stop(&r);
 }
 
-/* Without room before the frame it cannot be; those next to it stay what they are. */
+/* Without headroom it is not possible; the other frames are unchanged. */
 static void tag_without_headroom(void **state)
 {
 	static const uint16_t len[] = {64};
@@ -313,7 +314,7 @@ static void state_word_of_a_device(void **state)
 		assert_int_equal(rig_counter(&r, BP_C_SEG_BAD_CHECKSUM), !rows[i].read);
 		rig_stop(&r);
 	}
-	/* one that knows nothing of IPv4 headers, and a wrong one */
+	/* a device without IPv4 header checksums, and a wrong checksum */
 	rig_start(&r, MQTT_WIRE, false, false);
 	right_frame(f);
 	f[24] ^= 1;

@@ -19,7 +19,7 @@
 	"bridges: [{name: bridge0, ports: [a, b]}]\n"
 #define OFFLOADS(text_) ", offloads: {" text_ "}"
 
-/* A data plane's ports; those of a test before are gone. */
+/* The ports of a data plane; those of the previous test are closed. */
 struct devices {
 	struct bp_config *config;
 	struct bp_port ports[BP_MAX_PORTS];
@@ -171,7 +171,7 @@ static void pieces_of_another_port(void **state)
 		assert_int_equal(of(&d, 1, BP_OFFLOAD_TX_MULTI_SEGS)->outcome, rows[i].outcome);
 		assert_int_equal(d.ports[1].tx_offloads & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE, 0);
 		assert_int_equal(d.ports[1].tx_segments, rows[i].outcome == BP_OFFLOAD_SOFTWARE);
-		/* what is put together must fit */
+		/* linearized frames must fit */
 		assert_true(bp_pools_fit(&d.pools, "b", 4000));
 		end(&d);
 	}
@@ -274,7 +274,7 @@ static void device_that_ignores_the_key(void **state)
 	assert_string_equal(of(&d, 0, BP_OFFLOAD_RSS)->why, "it did not take the symmetric key");
 	assert_true(d.ports[0].rss_refused);
 	assert_false(d.ports[1].rss_refused);
-	/* what one port of a bridge cannot, none does */
+	/* an offload that one port of a bridge lacks is used by none */
 	plan(&d);
 	assert_int_equal(start(&d), 0);
 	for (unsigned p = 0; p < 2; p++) {
@@ -315,7 +315,7 @@ static void second_device_that_ignores_the_key(void **state)
 	end(&d);
 }
 
-/* Who sets it on knows better. */
+/* An explicit setting overrides the detection. */
 static void device_that_is_trusted(void **state)
 {
 	struct devices d;
@@ -346,7 +346,7 @@ static void device_without_offload_permission(void **state)
 	end(&d);
 }
 
-/* What a device says of its key and its redirection table. */
+/* RSS key and redirection table reported by a device. */
 static void rss_is_checked(void **state)
 {
 	struct rte_eth_rss_reta_entry64 table[2] = {{0}};

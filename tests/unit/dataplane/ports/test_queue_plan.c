@@ -34,8 +34,8 @@ static struct bp_port_caps fanout(uint16_t qpairs)
 		.spread = BP_SPREAD_FANOUT, .max_rx = qpairs, .max_tx = qpairs, .all_queues = true};
 }
 
-/* What must hold of every plan: each queue polled by a worker that exists, each worker of a bridge
- * has a queue of its own on each port of it. */
+/* Invariants of every plan: each queue is polled by an existing worker, and each worker of a bridge
+ * has a queue of its own on each of its ports. */
 static void check(const struct bp_config *c, const struct bp_queue_plan *plan)
 {
 	for (unsigned p = 0; p < c->n_ports; p++) {

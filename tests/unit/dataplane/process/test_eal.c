@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is said when DPDK does not start. EAL starts once a process: each case has its own. */
+/* Messages when DPDK does not start. EAL starts once per process: each case has its own. */
 #include "config/config.h"
 #include "tests/unit/dataplane/test.h"
 

@@ -30,7 +30,7 @@ static void by_name(void **state)
 		{"net_pcap0,rx_pcap=a.pcap,tx_pcap=b.pcap", BP_PRIV_MEMORY},
 		{"net_ring0", BP_PRIV_MEMORY},
 		{"net_null0", BP_PRIV_MEMORY},
-		/* not there: who opens the port says so */
+		/* missing: opening the port reports it */
 		{"ffff:ff:1f.7", BP_PRIV_MEMORY},
 	};
 

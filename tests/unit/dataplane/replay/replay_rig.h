@@ -11,7 +11,7 @@
 
 #include "dataplane/replay/replay.h"
 
-/* What tests of replay share: a folder of its own for each, captures, and the run. */
+/* Common parts of replay tests: a folder for each, captures, and the run. */
 
 /* For cmocka_run_group_tests(): makes the folder; removes it with what is in it. */
 int replay_set_up(void **state);

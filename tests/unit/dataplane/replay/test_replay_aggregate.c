@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Aggregation in replay: what waits leaves at its own time, also when no frame comes then. */
+/* Aggregation in replay: held aggregates leave when they are due, also if no frame arrives then. */
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/aggregation/agg_rig.h"
 #include "tests/unit/dataplane/replay/replay_rig.h"

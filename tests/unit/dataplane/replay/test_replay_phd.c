@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Health devices in `biplane replay`: many of them, and bytes that are none of a device. What
- * comes out of which APDU is evaluated by tests/e2e/health/test_replay_phd.py. */
+/* Health devices in `biplane replay`: many devices, and invalid bytes.
+ * tests/e2e/health/test_replay_phd.py checks the output for each APDU. */
 #include "tests/unit/dataplane/test.h"
 
 #include <stdio.h>
@@ -140,7 +140,7 @@ static size_t read_file(const char *name, char **data)
 	return (size_t)n;
 }
 
-/* The report, whose sum is exact; what left is in l.pcap and r.pcap. */
+/* The report, whose balance is exact; the output is in l.pcap and r.pcap. */
 static json_t *replay(bool assume_stored)
 {
 	const struct bp_replay_file in[] = {{"left", path("in.pcap")}};
@@ -208,8 +208,8 @@ static void many_devices(void **state)
 	json_decref(j);
 }
 
-/* Every vector, whole and with bytes changed, from devices in all states: the sum stays exact, and
- * the same comes out twice. */
+/* Every vector, whole and with changed bytes, from devices in all states: the balance remains
+ * exact, and two runs have the same output. */
 static void arbitrary_apdus_keep_the_totals_exact(void **state)
 {
 	struct writer w = capture_open("in.pcap");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Node sampling: what is mirrored, and that nothing else changes. */
+/* Node sampling: mirrored frames, and no other change. */
 #include "biplane/counters/general.h"
 #include "biplane/counters/sampling.h"
 #include "tests/unit/dataplane/test.h"
@@ -192,7 +192,7 @@ static void entries_change(void **state)
 	rig_put(&r, 1, f, sizeof(f));
 	rig_walk(&r);
 	rig_expect_none(&r, 2);
-	/* what no control plane publishes */
+	/* invalid data that no control plane publishes */
 	rules.n = 1;
 	rules.rule[0].mirror = 200;
 	publish(&r, &rules);

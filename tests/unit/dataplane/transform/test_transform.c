@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Node transform on a wire: what becomes of readings, what is refused, what continues. */
+/* Node transform on a bridge: transformed, refused and forwarded readings. */
 #include "biplane/counters/transform.h"
 #include "tests/unit/dataplane/test.h"
 #include "tests/unit/dataplane/transform/transform_rig.h"
@@ -88,7 +88,7 @@ static void several_receivers(void **state)
 	x_stop(&x);
 }
 
-/* Back to the tracker, by the port it came in on. */
+/* Sent back to the tracker, on the input port. */
 static void result_is_sent_back_to_the_tracker(void **state)
 {
 	static const uint8_t hops[3] = {2, 65, 255};
@@ -188,7 +188,7 @@ static void answers_to_answers_end(void **state)
 	x_stop(&x);
 }
 
-/* What is no reading keeps its place among them. */
+/* Other frames keep their position among the readings. */
 static void other_sessions_continue(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);

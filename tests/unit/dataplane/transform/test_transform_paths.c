@@ -36,7 +36,7 @@ static void start_router(struct xrig *x)
 		fail_msg("%s", err);
 }
 
-/* To the receiver by the routes; one that has the gateway's own address, too. */
+/* Routed to the receiver; also one with the gateway's own address. */
 static void results_are_routed(void **state)
 {
 	struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
@@ -247,7 +247,7 @@ static void in_pieces(void **state)
 	x_stop(&x);
 }
 
-/* Results go into aggregates where the port has such entries; what is no reading, too. */
+/* Results are aggregated if the port has such entries; other messages, too. */
 static void then_aggregated(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);
@@ -283,7 +283,7 @@ static void then_aggregated(void **state)
 	x_stop(&x);
 }
 
-/* With inspection what is no reading goes there, and results past it. */
+/* With inspection other frames are inspected, and results bypass it. */
 static void results_bypass_inspection(void **state)
 {
 	const struct bp_transform_receiver to = x_receiver("10.1.0.9", 20000, 0.5);

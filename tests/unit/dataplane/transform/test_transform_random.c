@@ -223,7 +223,7 @@ static struct udp random_datagram(void)
 	return u;
 }
 
-/* What the frames of a walk are like. */
+/* Properties of the frames of a walk. */
 enum kind { ANYTHING, ALIKE, ONE_TRACKER, KINDS };
 static const char *const near[] = {"10.0.0.5", "10.0.0.6", "10.0.0.7", "10.9.9.9", "192.169.1.1"};
 
@@ -356,7 +356,7 @@ static void compare_figures(struct xrig *x, const struct model *m, const uint64_
 	}
 }
 
-/* What came about at all in all cases. */
+/* Outcomes that occurred in any case. */
 static uint64_t seen[BP_C_COUNT];
 static unsigned
 	seen_single_stream; /* walks whose readings were those of one tracker, eight at a time */

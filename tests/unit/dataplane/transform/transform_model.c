@@ -195,7 +195,8 @@ static void swap(uint8_t *a, uint8_t *b, unsigned n)
 	}
 }
 
-/* What the receiver says itself goes first, and `otherwise` says the rest (biplane/transform.h). */
+/* The receiver's own settings have precedence, `otherwise` has the defaults (biplane/transform.h).
+ */
 static struct bp_transform_receiver complete(
 	const struct bp_transform_receiver *r, const struct bp_transform_receiver *otherwise)
 {

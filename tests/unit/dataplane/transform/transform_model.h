@@ -5,10 +5,9 @@
 #include "tests/unit/dataplane/transform/transform_rig.h"
 
 /*
- * What becomes of frames on a wire with entries of `transform`, one by one and byte by byte as
- * the specifications say it: every search is a loop over all, and every checksum is summed up
- * again. Of the product it uses the numbers' formats and the methods' arithmetic alone, a point at
- * a time.
+ * A model of a bridge with entries of `transform`, frame by frame and byte by byte as in the
+ * specifications: every search is a loop over all entries, and every checksum is computed again. Of
+ * the product it uses only the number formats and the methods' arithmetic, one point at a time.
  */
 #define MODEL_FRAME 2300u
 #define MODEL_OUT 256u

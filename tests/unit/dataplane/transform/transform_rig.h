@@ -58,7 +58,7 @@ struct udp x_reading(unsigned i);
 void x_payload(uint8_t p[X_READING], double radius, double phi, double theta);
 /* The paper's outputs of a payload. */
 void x_outputs(const uint8_t *payload, double xyz[3]);
-/* What reading x_reading(i) becomes for a receiver: u is changed, and the payload is its own. */
+/* The result of reading x_reading(i) for a receiver: u is changed, and has a payload of its own. */
 struct udp x_result(unsigned i, const struct bp_transform_receiver *to);
 
 #endif

@@ -53,7 +53,7 @@ static void aggregation_needs_buffers(void **state)
 	assert_int_equal(estimate(PORTS "aggregation: {max_streams: 10100}\n"), none);
 }
 
-/* What schedulers and the rings to them hold is held next to all else. */
+/* mbufs in schedulers and their rings are added to all others. */
 static void schedulers_need_buffers(void **state)
 {
 #define LCL(queues_, frames_, best_effort_, handover_)                                             \

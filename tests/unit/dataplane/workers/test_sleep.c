@@ -284,7 +284,7 @@ static void punted_frames_ring_the_exception_thread(void **state)
 	assert_int_equal(bp_wakeup_open(wakeup), 0);
 	bp_wakeup_prepare(wakeup);
 	rig_walk(&r);
-	assert_int_equal(atomic_load(&wakeup->asleep), 1); /* nothing was punted */
+	assert_int_equal(atomic_load(&wakeup->asleep), 1); /* no frame was punted */
 	for (unsigned i = 0; i < 3; i++)
 		rig_put(&r, A, p.bytes, p.len);
 	rig_walk(&r);

@@ -10,7 +10,7 @@
 #include "dataplane/wakeup.h"
 
 #define TURNS 100000u
-#define LOST_MS 60000 /* nothing but a lost wakeup takes so long */
+#define LOST_MS 60000 /* only a lost wakeup takes this long */
 
 struct player {
 	struct bp_wakeup wakeup;

@@ -74,7 +74,7 @@ static void new_rules_wait_for_the_first_walk(void **state)
 	rig_stop(&r);
 }
 
-/* Told to stop before it began, it still forwards what it finds. */
+/* Stopped before its start, it still forwards the queued frames. */
 static void stopped_worker_drains_its_queues(void **state)
 {
 	static struct bp_clock clock;
