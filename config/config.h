@@ -126,7 +126,8 @@ struct bp_config {
 	char runtime_dir[256];      /* segment without hugepages, control socket, pid files */
 	uint64_t watchdog_ns;       /* of `biplane run`; 0: none */
 	uint8_t hugepages;          /* enum bp_hugepages */
-	uint8_t poll_mode;          /* enum bp_poll_mode */
+	uint8_t poll_mode;          /* enum bp_poll_mode; of the workers */
+	uint8_t controlplane_poll_mode;
 	bool has_cpu_latency_limit;
 	uint32_t cpu_latency_limit_us; /* valid when has_cpu_latency_limit */
 	uint32_t n_workers;

@@ -102,6 +102,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Number of worker threads that forward and inspect packets, or the list of their cores, such as [2, 3]."},
 	{.path = "poll_mode", .type = &bp_type_enum, .flags = BP_MAIN, AT(poll_mode), .enum_names = poll_names, .preset = "busy",
 	 .help = "busy: workers poll their queues without a pause and use a core each. adaptive: a worker that finds no frames sleeps until frames arrive, for machines whose cores are shared."},
+	{.path = "controlplane_poll_mode", .type = &bp_type_enum, AT(controlplane_poll_mode), .enum_names = poll_names, .preset = "adaptive",
+	 .help = "adaptive: the control plane sleeps until a worker wakes it. busy: it polls the queues of the workers without a pause and uses a core, so that an alarm does not wait for the wakeup of a CPU."},
 	{.path = "mbufs", .type = &bp_type_uint, AT(mbufs), .zero = "auto", .min = 512, .max = 16777216, .preset = "auto",
 	 .help = "Packet buffers per port and worker; auto computes the number from the descriptors of the ports."},
 

@@ -261,6 +261,8 @@ static int start(struct bp_plane *cp)
 		cp->reload.running->runtime_dir, cp->reload.running->name);
 	if (cp->x.rings == NULL)
 		return 1;
+	if (cp->reload.running->controlplane_poll_mode == BP_POLL_BUSY)
+		bp_ring_events_busy(cp->x.rings);
 	status = bp_plane_start_services(cp);
 	if (status == 0)
 		status = bp_plane_start_sync(cp);

@@ -16,6 +16,8 @@
 #define POLL_BUSY_FOR_NS 100000000ull
 /* Rounds before other events of the loop are handled. */
 #define ROUNDS_MAX 8u
+/* Examinations without a pause, between two looks at other events of the loop. */
+#define POLLS 256u
 #define PIPE_READS 16u /* of 4 KiB: the default size of a pipe */
 
 struct reader {
@@ -32,6 +34,7 @@ struct bp_ring_events {
 	const char *runtime_dir, *name;
 	int bell, timer; /* descriptors; -1: none */
 	struct event *bell_event, *timer_event, *again_event, *second_event;
+	bool busy;        /* polls without a pause */
 	long poll_ns;     /* period of the timer; 0: off */
 	uint64_t read_ns; /* time of the last record, without a doorbell */
 	unsigned n;
@@ -66,6 +69,12 @@ static void serve(struct bp_ring_events *e)
 	static const struct timeval now = {0, 0};
 
 	bp_doorbell_wake(e->sleeps);
+	if (e->busy) {
+		for (unsigned i = 0; i < POLLS && !examine(e);)
+			i++;
+		evtimer_add(e->again_event, &now);
+		return;
+	}
 	for (unsigned i = 0; i < ROUNDS_MAX; i++) {
 		if (examine(e))
 			continue;
@@ -152,7 +161,7 @@ static bool open_bell(struct bp_ring_events *e)
 /* Opens the doorbell when a data plane has created it, or created another one. */
 static void find_bell(struct bp_ring_events *e)
 {
-	if (e->runtime_dir == NULL ||
+	if (e->busy || e->runtime_dir == NULL ||
 		(e->bell >= 0 && bp_doorbell_same(e->bell, e->runtime_dir, e->name)))
 		return;
 	close_bell(e);
@@ -202,6 +211,14 @@ struct bp_ring_events *bp_ring_events_new(struct event_base *base, _Atomic uint6
 	set_poll(e, POLL_BUSY_NS);
 	find_bell(e);
 	return e;
+}
+
+void bp_ring_events_busy(struct bp_ring_events *e)
+{
+	close_bell(e);
+	set_poll(e, 0);
+	e->busy = true;
+	serve(e);
 }
 
 void bp_ring_events_free(struct bp_ring_events *e)

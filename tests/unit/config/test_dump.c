@@ -196,7 +196,8 @@ static void defaults_are_dumped(void **state)
 	char *text = dump(c);
 
 	assert_string_equal(text,
-		"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: "
+		"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: "
+		"busy\ncontrolplane_poll_mode: adaptive\nmbufs: "
 		"auto\nruntime:\n"
 		"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "
 		"10s\n" MONITORING DEFAULT_PORTS ROUTING_DEFAULTS
@@ -252,7 +253,8 @@ static void defaults_are_dumped(void **state)
 	"2, queue_len: 16}\n    health_devices: {rate_pps: 30, burst: 3, queue_len: 17}\n"         \
 	"    local: {rate_pps: 4000}\n    other: {rate_pps: 50, queue_len: 18}\n"
 #define HEAD                                                                                       \
-	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\nmbufs: auto\nruntime:\n"      \
+	"version: 1\nname: \"biplane\"\nworkers: 1\npoll_mode: busy\ncontrolplane_poll_mode: "     \
+	"adaptive\nmbufs: auto\nruntime:\n"                                                        \
 	"  directory: \"/run/biplane\"\n  hugepages: auto\n  memory: 512MiB\n  watchdog: "         \
 	"10s\n" MONITORING
 

@@ -23,7 +23,7 @@ struct rig {
 	struct bp_ring writer, ring; /* of this process and of the reader */
 	struct bp_ring_tail tail;
 	struct bp_ring_data *data;
-	unsigned calls, records, wanted;
+	unsigned calls, records, wanted, other;
 	uint64_t cursor;
 	bool leaves; /* the reader leaves the records in the ring */
 };
@@ -209,6 +209,63 @@ static void records_from_before_the_start_are_read(void **state)
 	rig_free(&r);
 }
 
+static void busy_loop_never_sleeps(void **state)
+{
+	struct rig r;
+	pthread_t writer;
+
+	(void)state;
+	rig_init(&r, true);
+	settle(&r);
+	assert_int_equal(r.sleeps & 1, 1);
+	bp_ring_events_busy(r.events);
+	assert_int_equal(r.sleeps & 1, 0);
+	r.wanted = RECORDS;
+	assert_int_equal(pthread_create(&writer, NULL, write_records, &r), 0);
+	run(&r);
+	pthread_join(writer, NULL);
+	assert_int_equal(r.records, RECORDS);
+	assert_int_equal(r.sleeps & 1, 0);
+	rig_free(&r);
+}
+
+static void count_call(evutil_socket_t fd, short what, void *arg)
+{
+	struct rig *r = arg;
+	char byte;
+
+	(void)what;
+	if (fd >= 0)
+		assert_int_equal(read(fd, &byte, 1), 1);
+	if (++r->other == 2)
+		event_base_loopbreak(r->base);
+}
+
+static void busy_loop_handles_other_events(void **state)
+{
+	static const struct timeval soon = {0, 1000};
+	struct event *timer, *input;
+	struct rig r;
+	int fds[2];
+
+	(void)state;
+	rig_init(&r, false);
+	bp_ring_events_busy(r.events);
+	assert_int_equal(pipe(fds), 0);
+	timer = evtimer_new(r.base, count_call, &r);
+	input = event_new(r.base, fds[0], EV_READ, count_call, &r);
+	evtimer_add(timer, &soon);
+	event_add(input, NULL);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	run(&r);
+	assert_int_equal(r.other, 2);
+	event_free(timer);
+	event_free(input);
+	close(fds[0]);
+	close(fds[1]);
+	rig_free(&r);
+}
+
 /* A data plane that starts later, and one whose pipe was removed. */
 static void a_doorbell_that_appears_later_is_used(void **state)
 {
@@ -282,6 +339,8 @@ int main(void)
 		cmocka_unit_test(records_arrive_by_doorbell),
 		cmocka_unit_test(records_arrive_by_timer),
 		cmocka_unit_test(the_loop_sleeps_between_records),
+		cmocka_unit_test(busy_loop_never_sleeps),
+		cmocka_unit_test(busy_loop_handles_other_events),
 		cmocka_unit_test(unread_records_cause_no_second_wakeup),
 		cmocka_unit_test(records_from_before_the_start_are_read),
 		cmocka_unit_test(a_doorbell_that_appears_later_is_used),
