@@ -34,7 +34,7 @@ BY_SERVICE = ("services", "shm", "config", "dataplane", "controlplane", "apps/bi
 GENERIC = ("dataplane/exception", "dataplane/forwarding", "dataplane/monitoring", "dataplane/nodes", "dataplane/ports",
            "dataplane/process", "dataplane/workers", "controlplane/process", "apps/biplane/show")
 
-# Includes that the rules above refuse and that are there for the reason given. One that is not needed is a finding.
+# Exceptions from the rules above, with their reasons. An unused exception is an error.
 EXCEPTIONS = {
     ("apps/tools/graph_doc.c", "dataplane/*"): "the picture of the graph is drawn from the tables that nodes register",
     ("apps/sim/*", "apps/biplane/option_values.h"): "numbers and durations on the command line are written as biplane's",
@@ -255,7 +255,7 @@ class Rules(unittest.TestCase):
     """Each rule, with trees that break it."""
 
     def check(self, includes, **exceptions):
-        """`includes`: FILE -> what it includes; what a file of ours includes exists."""
+        """`includes`: FILE -> its includes; included files of the project exist."""
         files = {name: "".join(f"#include {h if h[0] == '<' else chr(34) + h + chr(34)}\n" for h in headers) for name, headers in includes.items()}
         for headers in includes.values():
             for header in headers:

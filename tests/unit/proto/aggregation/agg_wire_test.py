@@ -160,7 +160,7 @@ def example(batch, document):
 
 
 def traffic(family, n, step):
-    """n messages of 16 bytes, each from another sender but by `step`: what changes from one to the next."""
+    """n messages of 16 bytes, each from another sender; `step`: the differences from one to the next."""
     address, port, ttl, length = step
     first = bytearray(b"\x0a\0\0\0" if family == 4 else b"\x20\x01\x0d\xb8" + bytes(12))
     messages = []

@@ -232,7 +232,7 @@ static void inconsistent_counts_are_rejected(void **state)
 	}
 }
 
-/* Nothing but a header; and one message without a payload, whose entry is cut. */
+/* A header only; and one message without a payload, whose entry is truncated. */
 static void the_smallest_packets(void **state)
 {
 	uint8_t p[16 + 9] = "\xfd\xa6\x14\x00\x00\x00\xab\xcd\x00\x00\x00\x01\x00\x00\x00\x00"

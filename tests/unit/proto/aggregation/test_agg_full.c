@@ -80,8 +80,8 @@ static void the_example_of_the_document(void **state)
 }
 
 /*
- * What is appended is read again, as long as it fits; what it costs is known before; what does not
- * fit changes nothing.
+ * Appended messages are decoded again, if they fit; their size is known before; a message that does
+ * not fit changes nothing.
  */
 static void random_messages_are_restored(void **state)
 {
@@ -207,7 +207,8 @@ static void bounds_of_the_writer(void **state)
 	free(b.block);
 }
 
-/* Every entry by hand: what the sender of 16 bytes costs after 10.0.0.17:40017, TTL 64, 16 bytes.
+/* Every entry by hand: the size of a sender's entry (16 bytes) after 10.0.0.17:40017, TTL 64, 16
+ * bytes.
  */
 static void costs_of_entries(void **state)
 {

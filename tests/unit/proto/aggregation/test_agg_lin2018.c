@@ -9,7 +9,7 @@
 
 /*
  * tests/fixtures/aggregate.json: frames that scapy made from the paper's Figure 6 and section 3.
- * What is expected of them is taken from the frame by offsets, and from what the vector says.
+ * The expected values are read from the frame by offsets, and from the vector.
  */
 #define AT_UDP_LENGTH 38
 #define AT_PAYLOAD 42
@@ -144,7 +144,7 @@ static void counts_at_their_bounds(void **state)
 		assert_int_equal(
 			evaluate(p, BP_AGG_LIN2018_LEN(n), n - 1, &m), BP_AGG_LIN2018_E_MANY);
 	}
-	/* what no UDP payload is, and yet is evaluated */
+	/* lengths that no UDP payload has */
 	assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(65535), 100000, &m), BP_AGG_LIN2018_OK);
 	assert_int_equal(m.count, 65535);
 	assert_int_equal(evaluate(p, BP_AGG_LIN2018_LEN(65536), 100000, &m), BP_AGG_LIN2018_E_MANY);

@@ -8,7 +8,7 @@
 
 /* The codec and the grammar agree on p[0..len), whatever it is; false: on that it is wrong. */
 
-/* What the fast reader takes is what the readers one after the other say; all that UDP carries. */
+/* The fast decoder gives the same result as the separate decoders, for all APDUs over UDP. */
 static inline void assert_fast_agrees(const uint8_t *p, size_t len)
 {
 	struct bp_phd_event_report event;
@@ -51,7 +51,7 @@ static inline bool compare(const uint8_t *p, size_t len)
 	bool right = g_apdu(p, len);
 
 	assert_false(w.outside);
-	/* E_FIELD: what it says is wrong, of which the grammar knows nothing */
+	/* E_FIELD: an invalid value, which the grammar does not check */
 	if (e != BP_PHD_E_FIELD && (e == BP_PHD_OK) != right)
 		fail_msg("%s, but the grammar says %s", bp_phd_error_text(e),
 			right ? "right" : "wrong");

@@ -171,7 +171,7 @@ static inline bool g_data(const uint8_t *p, size_t end)
 	}
 }
 
-/* Whether p[0..len) is one APDU, whole and well-formed in all that a manager reads. */
+/* Whether p[0..len) is one complete APDU, well-formed in all fields that a manager reads. */
 static inline bool g_apdu(const uint8_t *p, size_t len)
 {
 	if (len < 4 || !g_all("O", p, 2, len))

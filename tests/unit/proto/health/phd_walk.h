@@ -39,7 +39,7 @@ static inline void phd_touch(struct phd_walk *w, struct bp_phd_bytes b)
 		w->sum += b.p[i];
 }
 
-/* What the attributes hold goes through the conversions to text too. */
+/* The values of the attributes are also converted to text. */
 static inline void phd_walk_attributes(struct phd_walk *w, struct bp_phd_bytes list)
 {
 	char text[BP_PHD_TIME_MAX];

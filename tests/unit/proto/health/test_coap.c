@@ -90,7 +90,7 @@ static void limits_of_allowed_values(void **state)
 		read_checked("\x40\x01\x00\x01\xe0\xfe\xf2\x00", 8), BP_COAP_OK); /* twice */
 	assert_int_equal(read_checked("\x48\x01\x00\x01\1\2\3\4\5\6\7\x08", 12), BP_COAP_OK);
 
-	/* what is not accepted is not written to */
+	/* the output is not written for a refused message */
 	memset(&m, 0x5a, sizeof(m));
 	assert_int_equal(
 		bp_coap_read((const uint8_t *)"\x40\x01\x00\x01\xff", 5, &m), BP_COAP_E_MARKER);

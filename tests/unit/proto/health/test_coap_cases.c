@@ -76,7 +76,7 @@ static unsigned code_of(const json_t *message)
 	return class_ * 32 + detail;
 }
 
-/* What was read of the message is what the other decoder read. */
+/* The decoded message equals that of the other decoder. */
 static void assert_same(const char *title, const struct bp_coap *m, const json_t *message)
 {
 	const uint8_t *cursor = NULL;
@@ -108,7 +108,7 @@ static void assert_same(const char *title, const struct bp_coap *m, const json_t
 		assert_memory_equal(m->payload, text(message, "payload"), len);
 }
 
-/* What the writer makes of the decoded fields. */
+/* The encoding of the decoded fields. */
 static size_t write_again(const json_t *message, uint8_t *out, size_t size)
 {
 	struct bp_coap_writer w;

@@ -4,8 +4,9 @@
 #include "tests/unit/proto/health/phd_compare.h"
 
 /*
- * What the test's encoder writes is read back; whatever else comes, vectors cut and changed in each
- * byte included, the codec evaluates as the grammar does and stays within its input.
+ * The output of the test's encoder is decoded again; for any other input, including truncated
+ * vectors and those with a changed byte, the codec agrees with the grammar and stays within its
+ * input.
  */
 
 /* ---- the vectors, damaged ---- */

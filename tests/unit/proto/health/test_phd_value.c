@@ -10,8 +10,8 @@
 
 /*
  * The reference works on strings of decimal digits: a float is a mantissa and an exponent in two's
- * complement, and each is read bit by bit. Nothing in it knows a machine's number of that size, and
- * nothing is rounded.
+ * complement, and each is read bit by bit. It uses no machine numbers of that size, and does not
+ * round.
  */
 
 #define DIGITS 40
@@ -233,7 +233,7 @@ static void collected_floats_have_their_values(void **state)
 	json_decref(root);
 }
 
-/* What is written is a JSON number of the same value. */
+/* The output is a JSON number of the same value. */
 static void texts_are_json_numbers(void **state)
 {
 	(void)state;

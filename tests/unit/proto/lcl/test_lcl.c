@@ -76,7 +76,7 @@ static void bad_labels(void **state)
 	assert_int_equal(read_with(16, 0x80000000, 4), BP_LCL_BAD_DELAY);
 	assert_int_equal(read_with(20, 0, 6), BP_LCL_GOOD);
 	assert_int_equal(read_with(20, 0xffffffffffff, 6), BP_LCL_GOOD);
-	/* what is wrong first is what is said */
+	/* the first error is reported */
 	assert_int_equal(read_with(14, 0x0200, 2), BP_LCL_BAD_VERSION);
 	assert_int_equal(read_with(15, 0x007fffffff, 5), BP_LCL_BAD_HOPS);
 }

@@ -129,7 +129,7 @@ static void each_case_is_evaluated_as_described(void **state)
 	assert_int_equal(excepted, sizeof(exceptions) / sizeof(exceptions[0]));
 }
 
-/* What went before and what mosquitto answered: all of that is valid. */
+/* The earlier packets and the answers of mosquitto are all valid. */
 static void connections_and_answers_are_valid(void **state)
 {
 	json_t *item;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is read of packets, a PUBLISH that is written again, and bodies of random bytes. */
+/* Decoded fields of packets, encoding of a PUBLISH, and bodies of random bytes. */
 #include "tests/unit/proto/mqtt/mqtt_vectors.h"
 
 static void publish_fields_are_found(void **state)
@@ -184,7 +184,7 @@ static void header_in_pieces_is_checked_once(void **state)
 	for (uint32_t have = 0; have < len - 2; have++) {
 		assert_int_equal(bp_mqtt_resume(NULL, BP_MQTT_V5, 0, body, have, len, &resume, &p),
 			BP_MQTT_MORE);
-		/* what is left to check is less than a character, or a property */
+		/* the remaining bytes are less than a character, or a property */
 		assert_true(5u + resume.topic >= have || resume.topic == topic);
 		if (have > 2 + topic + 3)
 			assert_true(2 + topic + 3 + resume.properties + EACH > have);
@@ -314,7 +314,7 @@ static void rewriting_knows_its_limits(void **state)
 	assert_int_equal(
 		bp_mqtt_publish_rewrite(V311, &p, topic, 65535, NULL, 0), 1 + 3 + 2 + 65535 + 2);
 	assert_int_equal(bp_mqtt_publish_rewrite(V311, &p, topic, 65536, NULL, 0), 0);
-	/* sizes alone: nothing of the payload is checked */
+	/* only lengths: the payload is not checked */
 	p.payload_len = BP_MQTT_REMAINING_MAX - 3;
 	assert_int_equal(bp_mqtt_publish_rewrite(V311, &p, topic, 1, NULL, 0),
 		1 + 4 + (size_t)BP_MQTT_REMAINING_MAX);

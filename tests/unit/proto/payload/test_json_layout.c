@@ -45,7 +45,7 @@ static bool learn(const uint8_t *text, size_t len, const struct bp_json_path *pa
 	return layout->len != 0;
 }
 
-/* What the layout says of a text that fits is what bp_value_json() says of it. */
+/* The layout gives the same value as bp_value_json() for a text that fits. */
 static void assert_same_value(const struct bp_json_layout *l, const struct bp_json_path *path,
 	const uint8_t *text, size_t len)
 {
@@ -57,7 +57,7 @@ static void assert_same_value(const struct bp_json_layout *l, const struct bp_js
 			expected);
 }
 
-/* Whether `other` fits what `text` taught. */
+/* Whether `other` fits the layout learnt from `text`. */
 static bool fits(const char *path, const char *text, const char *other)
 {
 	uint8_t *a = exact_copy(text, strlen(text)), *b = exact_copy(other, strlen(other));
@@ -290,7 +290,7 @@ static void numbers_are_read_at_the_end(void **state)
 
 /* ---- random texts ---- */
 
-/* What may be at each byte, said by what wrote it and not by what is tested. */
+/* The allowed characters at each byte, from the generator and not from the tested code. */
 enum kind { EXACT, DIGIT, FIRST_DIGIT, CHARACTER };
 
 struct writer {

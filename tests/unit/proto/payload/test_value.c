@@ -109,7 +109,7 @@ static void same_digits_before(const char *text, unsigned len)
 	free(p);
 }
 
-/* What is before them and may look like a part of them does not count. */
+/* Similar bytes before them do not count. */
 static void digit_runs_are_delimited_consistently(void **state)
 {
 	static const char alphabet[] = "0159.-/:x";

@@ -208,7 +208,7 @@ static inline uint64_t flushed(unsigned rule, enum bp_agg_flush reason)
 	return atomic_load(&stats[rule].flushed[reason]);
 }
 
-/* That figures agree with what left, and with each other. Nothing may have been reloaded. */
+/* Checks that the counters match the output, and each other. Only without a reload. */
 static inline void expect_figures_agree(void)
 {
 	for (unsigned r = 0; r < BP_AGG_RULES_MAX; r++) {

@@ -6,9 +6,9 @@
 #include "tests/unit/services/aggregation/udp_frame.h"
 
 /*
- * A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time.
- * Next to it a twin, which first tries the single pass of a plain aggregate: what becomes of each
- * frame, and what is counted, must be the same.
+ * A disaggregator on port 1, which bridges unless a test says otherwise, and one frame at a time. A
+ * second disaggregator first tries the single pass for plain aggregates: result and counters of
+ * each frame must be the same.
  */
 #define PORT 1u
 
@@ -16,7 +16,7 @@ static struct bp_disagg_stats stats[BP_AGG_RULES_MAX], twin_stats[BP_AGG_RULES_M
 static struct bp_agg_rules rules;
 static struct bp_disaggregator *d, *twin;
 
-/* What the last frame became. */
+/* Result of the last frame. */
 static struct bp_disagg_packet packet;
 static uint8_t rule;
 static enum bp_disagg_rejection why;
@@ -80,7 +80,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Whether an aggregate that was split is one that the single pass must take. */
+/* Whether the single pass must accept this decapsulated aggregate. */
 static inline bool is_plain(const uint8_t *frame)
 {
 	const uint8_t *p = frame + 42;
@@ -89,7 +89,7 @@ static inline bool is_plain(const uint8_t *frame)
 	       get(frame + 12, 3) == 0x080045 && 16 + get(p + 4, 2) != get(frame + 38, 2) - 8;
 }
 
-/* What the twin makes of the frame of which `v` was made. */
+/* The result of the second disaggregator for the frame with result `v`. */
 static inline void twin_judges(
 	const uint8_t *frame, unsigned len, bool routed, uint64_t mac, enum bp_disagg_verdict v)
 {
@@ -164,7 +164,7 @@ static inline uint8_t *restored(unsigned i, uint16_t id, unsigned *len)
 	return p;
 }
 
-/* What carries an aggregate to the rule of that format and family. */
+/* The datagram that carries an aggregate to the rule of that format and family. */
 static inline struct udp carrier(enum bp_agg_format format, unsigned family)
 {
 	struct udp u = {.macs = {2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1},

@@ -159,14 +159,14 @@ static inline void aggregate_leaves(void *arg, const struct bp_agg_output *o)
 	buffers--;
 }
 
-/* Those of which `at` frames of the burst came before, and which are not on the wire yet. */
+/* Aggregates after `at` frames of the burst that are not on the link yet. */
 static inline void lay_what_left(unsigned *done, unsigned at, unsigned before)
 {
 	for (; *done < n_leaving && leaving[*done].at <= at; (*done)++)
 		lay_aggregate(&leaving[*done], before);
 }
 
-/* What leaves by its time or by a flush. */
+/* Aggregates that leave by timeout or by a flush. */
 static inline void lay_all_that_left(void)
 {
 	unsigned done = 0;

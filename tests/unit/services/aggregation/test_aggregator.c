@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 
-/* What makes an aggregate leave, and what it looks like. */
+/* Flush reasons, and the content of aggregates. */
 
 static int set_up(void **state)
 {
@@ -73,7 +73,7 @@ static void max_delay_flush(void **state)
 	assert_int_equal(stats[0].delay_ns, 1400000);
 	assert_int_equal(stats[0].delay[bp_agg_delay_bucket(1000000)], 1);
 	assert_int_equal(bp_aggregator_next(a), UINT64_MAX);
-	/* no one has asked in time: what is given then is no message of that aggregate */
+	/* polled too late: the next message does not join that aggregate */
 	now += 400000;
 	give(&u[0]);
 	now += 1000000;
@@ -250,7 +250,8 @@ static void configured_source(void **state)
 	expect_message(&left[1], 0, &u);
 }
 
-/* What comes in on another port is another rule's, or no one's, though all else is the same. */
+/* A message from another port matches another rule, or none, although all other fields are the
+ * same. */
 static void entries_apply_to_their_port_only(void **state)
 {
 	uint8_t frame[FRAME_MOST];
@@ -350,7 +351,7 @@ static void reload_flushes_and_changes_entries(void **state)
 	assert_int_equal(rows[0].life, 2);
 }
 
-/* A burst: what passes knows what came before it, and what comes behind it knows of it. */
+/* A burst: the order of bypassing messages relative to those before and after them. */
 static void order_within_a_burst(void **state)
 {
 	uint8_t frame[9][128];

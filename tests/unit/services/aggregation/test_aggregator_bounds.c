@@ -94,7 +94,7 @@ static void oldest_is_evicted_at_the_limit(void **state)
 	expect_figures_agree();
 }
 
-/* What is due or flushed all at once leaves in portions, the oldest first, and none is forgotten.
+/* Aggregates due or flushed at the same time leave in portions, the oldest first, and none is lost.
  */
 static void flushes_are_bounded_per_poll(void **state)
 {
@@ -152,7 +152,7 @@ static void no_buffer(void **state)
 	assert_int_equal(stats[0].begun, 4);
 	assert_int_equal(stats[0].evicted, 0);
 	assert_int_equal(stats[0].passed, 1);
-	give_times(2, 2); /* what has one is not concerned */
+	give_times(2, 2); /* streams with a buffer are not affected */
 	assert_int_equal(n_left, 1);
 	assert_int_equal(give(&u), BP_AGG_TAKEN);
 	/* where another Ethernet header makes an aggregate leave, its buffer comes back first */
@@ -252,7 +252,7 @@ static void as_full_as_can_be(void **state)
 	}
 }
 
-/* A buffer that holds no aggregate, and an MTU that does not: nothing is taken, nothing breaks. */
+/* A buffer or an MTU too small for an aggregate: no message is aggregated, without an error. */
 static void no_capacity_at_all(void **state)
 {
 	for (unsigned with_room = 0; with_room < 160; with_room++) {

@@ -126,8 +126,7 @@ static void differ(struct udp *u)
 	}
 }
 
-/* Faults in what is there: nothing of it is right any more but by chance. The frame's block may be
- * another one then. */
+/* Inserts faults into the frame. The heap block of the frame may change. */
 static uint8_t *damage(uint8_t *frame, struct bp_agg_input *in)
 {
 	uint8_t *shorter;
@@ -155,7 +154,7 @@ static uint8_t *damage(uint8_t *frame, struct bp_agg_input *in)
 	return frame;
 }
 
-/* What of a burst is not as the others are. */
+/* The differences within a burst. */
 enum odd { ONE_TEMPLATE, SOME_DIFFER, SOME_DAMAGED };
 
 static void give(unsigned n, unsigned streams, unsigned len, unsigned pad, enum odd odd)
@@ -265,7 +264,7 @@ static void some_damaged(void **state)
 	sessions(SOME_DAMAGED);
 }
 
-/* What is compared above is not the same path twice. */
+/* Verifies that the comparison above used different paths. */
 static void templates_are_matched(void **state)
 {
 	static const struct bp_agg_rules rules = {.n_aggregate = 1,

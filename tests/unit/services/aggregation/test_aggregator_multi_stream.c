@@ -60,7 +60,7 @@ static void note_taken(const struct udp *u)
 	waiting[s][n_waiting[s]++] = copy;
 }
 
-/* What left since `from` holds the first that wait of its stream. */
+/* The output since `from` contains the first waiting messages of its stream. */
 static void expect_left(unsigned from)
 {
 	for (; from < n_left; from++) {
@@ -171,8 +171,8 @@ static void lin2018_multi_stream(void **state)
 	many(STREAMS, STREAMS, BP_AGG_FORMAT_LIN2018, true);
 }
 
-/* What the way of one stream adds to an aggregate's sum has up to 64 bits; that of many continues
- * with it, and no carry may be lost. */
+/* The single-stream path adds up to 64 bits to the checksum of an aggregate; the multi-stream path
+ * continues with it, and no carry may be lost. */
 static void sums_of_both_paths(void **state)
 {
 	static struct udp u[BURST];
@@ -209,7 +209,8 @@ static void more_entries_than_capacity(void **state)
 	many(STREAMS, 5, BP_AGG_FORMAT_LIN2018, false);
 }
 
-/* Nothing can be begun while there is no buffer: what fits in none passes, and all else is taken.
+/* Without buffers no aggregate can be started: messages that fit in no open one bypass, and all
+ * others are aggregated.
  */
 static void without_buffers(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 
-/* What is not aggregated: what continues, what must not, and what of it must not be overtaken. */
+/* Bypassing messages: forwarded, dropped, and their order relative to aggregated ones. */
 
 static int set_up(void **state)
 {
@@ -24,8 +24,8 @@ static struct udp of_family(unsigned family)
 	return u;
 }
 
-/* A message waits; then this comes, and passes for that reason. `flushes`: what waits leaves
- * first. */
+/* A message waits; then this frame arrives, and bypasses for that reason. `flushes`: the waiting
+ * message leaves first. */
 static void expect_bytes_pass(
 	const uint8_t *frame, unsigned len, unsigned frame_len, uint8_t reason, bool flushes)
 {
@@ -155,7 +155,7 @@ static void unsuitable_frames_bypass(void **state)
 	struct udp u = of_family(4);
 	unsigned len = udp_write(&u, frame);
 
-	/* what fills a short frame is none of it */
+	/* the padding of a short frame is not part of it */
 	memset(frame + len, 0x77, 14);
 	assert_int_equal(give_bytes(frame, len + 14, len + 14), BP_AGG_TAKEN);
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
@@ -293,7 +293,8 @@ static void fragments_bypass_in_order(void **state)
 		assert_int_equal(n_left, 3);
 		n_left = 0;
 	}
-	/* who puts it together on the way would make an aggregate of what only looks like one */
+	/* a host that reassembles the fragments would create a payload that looks like an aggregate
+	 */
 	put(frame + 42, 2, 0xfda6);
 	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	put(frame + 42, 2, 0);
@@ -357,7 +358,7 @@ static void routed_port_takes_its_own_mac_only(void **state)
 		assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_OTHER);
 		if (family == 4)
 			continue;
-		/* what may not be routed is left to the router */
+		/* packets that may not be routed are left to the router */
 		address_of("fe80:0:0:0:0:0:0:5", u.src);
 		u.macs[5] = 1;
 		assert_int_equal(verdict_routed(&u, true, mine), BP_AGG_PASS);
@@ -416,7 +417,7 @@ static void expect_from(const char *source, bool in)
 		expect_pass(&u, BP_AGG_PASS_SENDER, true);
 		return;
 	}
-	/* one that begins a stream, and one that is as the one before it */
+	/* one that starts a stream, and one equal to the previous one */
 	assert_int_equal(give(&u), BP_AGG_TAKEN);
 	assert_int_equal(give(&u), BP_AGG_TAKEN);
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, wall);
@@ -424,8 +425,8 @@ static void expect_from(const char *source, bool in)
 	assert_int_equal(left[before].n, 2);
 }
 
-/* Prefixes that end within each byte, and sources at either side of where they end. Those that
- * wait in expect_pass() are from 10.0.0.1 and fd00::5. */
+/* Prefixes that end within each byte, and sources on both sides of their limits. The waiting
+ * messages in expect_pass() are from 10.0.0.1 and fd00::5. */
 static void senders_given(void **state)
 {
 	static const char *const of_4[] = {
@@ -452,7 +453,7 @@ static void senders_given(void **state)
 		expect_from(in[i], true);
 	for (unsigned i = 0; i < sizeof(outside) / sizeof(outside[0]); i++)
 		expect_from(outside[i], false);
-	/* what no sender can be is none by being within */
+	/* an invalid sender address is not allowed by a prefix that contains it */
 	expect_from("224.0.0.1", false);
 	give_senders(0, (const char *const[]){"0.0.0.0", NULL}, (const unsigned[]){0});
 	expect_from("9.255.255.255", true);
@@ -493,8 +494,8 @@ static void senders_to_the_bound(void **state)
 	}
 }
 
-/* What is from elsewhere continues, in format lin2018 also, but for what the far end would
- * evaluate. */
+/* Messages from other senders are forwarded, also in format lin2018, except those that the far end
+ * would decapsulate. */
 static void senders_and_formats(void **state)
 {
 	static const char *const of_4[] = {"10.0.0.0", NULL};
@@ -545,7 +546,7 @@ static void unsuitable_message_of_lin2018_bypasses(void **state)
 	assert_int_equal(give(&u), BP_AGG_PASS);
 }
 
-/* What begins like an aggregate is aggregated or dropped, and never continues. */
+/* A payload that begins like an aggregate is aggregated or dropped, and never forwarded. */
 static void ambiguous_payloads(void **state)
 {
 	uint8_t frame[FRAME_MOST];
@@ -569,7 +570,7 @@ static void ambiguous_payloads(void **state)
 	frame[len - 1] ^= 1;
 	assert_int_equal(give_bytes(frame, len, len), BP_AGG_AMBIGUOUS_PAYLOAD);
 	assert_int_equal(why, BP_AGG_PASS_CHECKSUM);
-	/* it reaches no one: nothing has to be ahead of it */
+	/* it reaches no host: no message must leave before it */
 	assert_int_equal(n_left, 0);
 	assert_int_equal(stats[0].passed, 4);
 	/* one byte is no beginning; bytes that fill the frame are none of the message */

@@ -15,7 +15,7 @@
 
 struct slow_stream {
 	bool held;
-	struct udp like; /* its first message: what makes the stream, and its source */
+	struct udp like; /* its first message: the fields of the stream, and its source */
 	unsigned rule;
 	struct udp waiting[BP_AGG_FULL_MOST];
 	unsigned n, bytes;              /* of the aggregate's UDP payload */
@@ -138,7 +138,7 @@ static struct slow_stream *slow_find(unsigned rule, const struct udp *u)
 	return NULL;
 }
 
-/* Whether the aggregate of x began before that of y: what began at one time, by rule. */
+/* Whether the aggregate of x was started before that of y; at the same time, by rule. */
 static bool began_before(const struct slow_stream *x, const struct slow_stream *y)
 {
 	if (x->began_ns != y->began_ns)
@@ -204,9 +204,9 @@ static void slow_take(unsigned rule, const struct udp *u)
 		slow_leave(s, BP_AGG_FLUSH_SIZE);
 }
 
-/* What follows one message: as good as never, or mostly, another of its stream. */
+/* Probability that the next message is of the same stream: almost never, or mostly. */
 static unsigned follows;
-/* Whether messages match one template, and differ in their senders alone. */
+/* Whether messages match one template, and differ only in their senders. */
 static bool uniform;
 
 /* Makes a datagram one of the stream of the last one. */

@@ -3,9 +3,9 @@
 /* the rig's `a` would hide arguments of the others */
 #include "tests/unit/services/aggregation/aggregator_rig.h"
 
-/* Messages of many streams wait in records, without a buffer (services/aggregation/streams.h): who
- * gets one when, and what becomes of them where there is none. That they come out as they were,
- * test_aggregator_multi_stream.c and test_aggregator_random.c show. */
+/* Messages of many streams wait in records, without a buffer (services/aggregation/streams.h): the
+ * time at which a stream gets a buffer, and the handling if there is none. That they are restored
+ * unchanged, test_aggregator_multi_stream.c and test_aggregator_random.c show. */
 #define BURST 64u
 #define STREAMS 32u
 
@@ -98,7 +98,7 @@ static void begin_streams(unsigned messages)
 	n_left = 0;
 }
 
-/* What left holds messages `from` to `from` + n of each stream, by streams. */
+/* The output has messages `from` to `from` + n of each stream, by streams. */
 static void expect_each(unsigned streams, unsigned from, unsigned n)
 {
 	assert_int_equal(n_left, streams);
@@ -163,7 +163,7 @@ static void leaves_in_time(void **state)
 	assert_int_equal(stats[0].delay_ns, STREAMS * 2000000ull + 3700000);
 }
 
-/* What waits leaves ahead of a message for another MAC address, and the stream continues. */
+/* Waiting messages leave before a message for another MAC address, and the stream continues. */
 static void another_station(void **state)
 {
 	struct udp u[2];
@@ -267,7 +267,7 @@ static void lost_without_buffer(void **state)
 	expect_each(STREAMS, 4, 3);
 }
 
-/* What was sent and keeps its buffer, as frames do on a port's ring. */
+/* Sent aggregates that keep their buffers, as frames in a port's TX ring. */
 static void *kept[BURST];
 static unsigned n_kept;
 
@@ -360,7 +360,7 @@ static void others_between(void **state)
 	assert_int_not_equal(records_used(), 0);
 }
 
-/* What comes once some were lost passes, until there is a buffer again. */
+/* After a loss messages bypass, until there is a buffer again. */
 static void passes_without_buffer(void **state)
 {
 	struct udp u[STREAMS];

@@ -68,7 +68,7 @@ static void written_values_are_read(void **state)
 	}
 }
 
-/* Heads of every kind; every now and then with a payload that makes the checksum 0. */
+/* Headers of every kind; sometimes with a payload that gives checksum 0. */
 static void headers_and_checksums_are_written(void **state)
 {
 	uint64_t seed = 0x2545f4914f6cdd1d;
@@ -99,8 +99,8 @@ static void headers_and_checksums_are_written(void **state)
 	assert_true(zeros > TEST_TIMES(4000));
 }
 
-/* Whatever comes and wherever it ends: nothing is read behind it, and both ways to read a plain
- * frame say the same. */
+/* For any frame and length: no read after its end, and both parsers of a plain frame have the same
+ * result. */
 static void damaged_and_cut(void **state)
 {
 	uint64_t seed = 0xd1342543de82ef95;
@@ -152,7 +152,7 @@ static __attribute__((noinline)) uint64_t copied(uint8_t *to, const uint8_t *fro
 	return bp_copy_and_sum(to, from, len);
 }
 
-/* The ways to sum up, with words that carry and lengths of any kind. */
+/* All variants of the checksum, with carries and any length. */
 static void checksum_variants_are_equal(void **state)
 {
 	uint64_t seed = 0x9e6c63d0876a9a35;

@@ -97,7 +97,7 @@ static void plain_messages(void **state)
 	write_it();
 	put(frame + len, 2, 0xfda6);
 	assert_int_equal(evaluate(frame, len + 18), BP_DISAGG_BYPASS);
-	/* one that is in several pieces, and no aggregate */
+	/* a frame of several segments that is no aggregate */
 	u.len = 30;
 	write_it();
 	assert_int_equal(judge_as(frame, 60, len, false, 0), BP_DISAGG_BYPASS);

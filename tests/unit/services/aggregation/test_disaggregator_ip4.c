@@ -140,7 +140,7 @@ static void which_rule_was_found_before(void **state)
 	assert_int_equal(split_at(PORT, &of_rule), 0);
 }
 
-/* What begins as an aggregate is asked for its count, and nothing behind the frame. */
+/* Reads the count of a payload that begins as an aggregate, without a read after the frame. */
 static void what_says_how_many(void **state)
 {
 	make_full(4);

@@ -100,7 +100,7 @@ static void first_matching_rule_applies(void **state)
 	assert_true(found > TEST_TIMES(10000));
 }
 
-/* What no checked configuration says is entered nowhere. */
+/* Entries that no valid configuration has are ignored. */
 static void impossible_rules(void **state)
 {
 	struct bp_agg_to to = {{.family = 4}, 1, 65535};

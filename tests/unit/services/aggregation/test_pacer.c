@@ -179,7 +179,7 @@ static void random_arrivals(void **state)
 				out++;
 				left_ns = now;
 			} else {
-				/* none may leave: nothing is there, or its time has not come */
+				/* none may leave: the queue is empty, or the first is not due */
 				assert_true(arrives || in == out || now < left_ns + gap);
 			}
 			assert_int_equal(in - out, p.n);

@@ -3,7 +3,8 @@
 
 #include <jansson.h>
 
-/* Whether message i is restored as that datagram, byte by byte, but for the identification. */
+/* Checks that message i is restored as that datagram, byte by byte, except the IP identification.
+ */
 static void expect_restored(unsigned i, const struct udp *m)
 {
 	static uint8_t want[FRAME_MOST];
@@ -104,8 +105,8 @@ static void vectors_of_the_paper(void **state)
 	json_decref(vectors);
 }
 
-/* Those from the second on, written at once, are as each is by itself; identifications continue
- * past the last one. */
+/* The messages from the second on, written together, equal those written one by one; IP
+ * identifications continue after the last one. */
 static void expect_the_same_at_once(void)
 {
 	uint8_t *one[8], *to[8];
@@ -249,7 +250,7 @@ static unsigned carry_one(unsigned family, struct udp *u, struct udp *m, uint8_t
 	return udp_write(u, frame);
 }
 
-/* Ethernet fills short frames; nothing of that becomes a message. */
+/* The Ethernet padding of short frames is not a message. */
 static void padding_of_ethernet(void **state)
 {
 	static struct udp u, m;

@@ -121,7 +121,7 @@ static void random_datagram(struct udp *u)
 		u->payload[0]++; /* which would be an N-packet, from any sender */
 }
 
-/* Whether the far end lets it be restored. */
+/* Whether the far end may restore it. */
 static bool allowed(const struct udp *u, unsigned rule)
 {
 	const struct bp_prefix *p = &rules.disaggregate[rule].senders[0];
@@ -132,13 +132,13 @@ static bool allowed(const struct udp *u, unsigned rule)
 	return true;
 }
 
-/* Whether the near end has the far end's senders, and it is from none of them. */
+/* Whether the near end has the allowed senders of the far end, and it is from none of them. */
 static bool kept_out(const struct udp *u, unsigned rule)
 {
 	return rules.aggregate[rule].n_senders != 0 && !allowed(u, rule);
 }
 
-/* What must be taken is, and nothing that must not. */
+/* Exactly the expected messages are aggregated. */
 static void expect_verdicts(unsigned first)
 {
 	for (unsigned i = first; i < n_sent; i++) {
@@ -200,7 +200,7 @@ static void send_all(unsigned n)
 	bp_aggregator_flush(a, BP_AGG_FLUSH_STOP, now, 1 + now);
 	lay_all_that_left();
 	for (unsigned i = 0; i < n_streams; i++)
-		assert_int_equal(stream[i].head, stream[i].tail); /* nothing is held */
+		assert_int_equal(stream[i].head, stream[i].tail); /* no message is held */
 }
 
 /* Each aggregate is no larger, fuller or later than its rule says; the counters say the same. */
@@ -239,11 +239,11 @@ static struct model_counts counts[BP_AGG_RULES_MAX];
 static struct sequence_model model;
 static uint64_t aggregates[3], messages[3], plain[3], refused[3];
 
-/* What happened in all cases together: each of these must have, or the cases are too tame. */
+/* Outcomes of all cases together: each must occur, otherwise the cases are too simple. */
 enum { MIMIC, PLAIN, REFUSED, MISSING, LATE, DUPLICATE, STALE, FORGOTTEN, USUAL, HAPPENED };
 static uint64_t happened[HAPPENED], flushed[BP_AGG_FLUSH_COUNT];
 
-/* Whether the far end lets all senders be restored. */
+/* Whether the far end may restore all senders. */
 static bool all_allowed(const struct item *w, const struct udp *carrier)
 {
 	if (rules.aggregate[w->rule].format == BP_AGG_FORMAT_LIN2018)
@@ -314,7 +314,7 @@ static bool restore_ip4(const struct item *w, const uint8_t *frame, const struct
 	return n != 0;
 }
 
-/* One that was plain, where that is what it is. */
+/* A plain message, if it is one. */
 static void plain_arrives(const struct item *w, const uint8_t *frame)
 {
 	static struct bp_disagg_packet packet;
@@ -346,7 +346,7 @@ static bool aggregate_arrives(const struct item *w, const uint8_t *frame, const 
 		restore_all(&packet, w, carrier);
 		return true;
 	}
-	/* what the same senders at both ends are for */
+	/* effect of the same allowed senders at both ends */
 	assert_int_equal(rules.aggregate[rule].n_senders, 0);
 	assert_int_equal(why, BP_DISAGG_SOURCE_NOT_ALLOWED);
 	refused[rule]++;
@@ -449,7 +449,7 @@ static void whole(uint64_t seed)
 		came += sent[i].got;
 		gone += sent[i].verdict == BP_AGG_AMBIGUOUS_PAYLOAD;
 	}
-	/* what has not come was a mimic, or was refused with a forged sender among it */
+	/* missing messages were ambiguous, or refused together with one of a forged sender */
 	if (refused[0] + refused[1] + refused[2] == 0) {
 		assert_int_equal(came, n_sent - gone);
 		assert_int_equal(stats[0].missing + stats[1].missing, 0);
@@ -474,7 +474,8 @@ static int by_place(const void *x, const void *y)
 			      : (p->which > q->which) - (p->which < q->which);
 }
 
-/* Some are lost, some come twice, some later than others: what comes out is what arrived. */
+/* Some aggregates are lost, duplicated or reordered: exactly the messages of arrived ones are
+ * restored. */
 static void impaired(uint64_t seed)
 {
 	static struct place order[3 * WIRE_MOST];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/services/aggregation/disagg_frames.h"
 
-/* An aggregate is a way to forge sources: what it would restore is evaluated by the rule's
- * prefixes.
+/* An aggregate could forge source addresses: restored senders are checked with the prefixes of the
+ * rule.
  */
 static void forged_senders(void **state)
 {
@@ -16,8 +16,9 @@ static void forged_senders(void **state)
 		{4, "10.0.1.0", false},
 		{4, "9.255.255.255", false},
 		{4, "10.1.0.9", false},
-		{4, "138.0.0.17", false},  /* the first bit */
-		{4, "192.168.7.1", false}, /* who sends the aggregate is no allowed sender either */
+		{4, "138.0.0.17", false}, /* the first bit */
+		{4, "192.168.7.1",
+			false}, /* the sender of the aggregate itself is not an allowed sender */
 		{6, "fd00:0:0:0:0:0:0:1", true},
 		{6, "fd00:0:0:0:ffff:ffff:ffff:ffff", true},
 		{6, "fd00:0:0:1:0:0:0:0", false},

@@ -105,8 +105,8 @@ static void the_window_has_an_end(void **state)
 	bp_sequences_free(s);
 }
 
-/* What comes before the first that came shows that the stream is longer: the difference of missing
- * and late stays what has not come. */
+/* A number before the first received one extends the stream: missing minus late remains the number
+ * not received. */
 static void late_first_frame(void **state)
 {
 	struct bp_sequences *s = fresh(4);
@@ -195,7 +195,7 @@ static void longest_idle_is_evicted(void **state)
 	bp_sequences_record(s, &key[2], 101);
 	bp_sequences_record(s, &key[4], 100); /* for 0 */
 	expect(0, (struct counted){.lives = 3, .forgotten = 1});
-	/* those that stayed are remembered; those that went begin again */
+	/* remaining streams keep their state; evicted ones start again */
 	bp_sequences_record(s, &key[2], 101);
 	bp_sequences_record(s, &key[3], 102);
 	expect(0, (struct counted){.duplicate = 1, .lives = 3, .forgotten = 1});

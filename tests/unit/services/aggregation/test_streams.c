@@ -39,7 +39,7 @@ static void expect_guess(const struct bp_agg_streams *t, uint32_t hash, uint32_t
 	assert_true(guess == stream || (t->rest[guess].hash ^ hash) >> BP_AGG_SLOT_TAG == 0);
 }
 
-/* Random beginnings, in slots that have fallen idle: what was begun is found until it gives way. */
+/* Random new streams in idle slots: a stream is found until it is evicted. */
 static void queued_segments_are_found(void **state)
 {
 	uint64_t seed = 0x9e3779b97f4a7c15;

@@ -34,7 +34,8 @@ static const struct bp_prefix *first_of(const uint8_t *address)
 	return NULL;
 }
 
-/* Whether y is like x, which was taken. Both are so long that that can be said. */
+/* Whether y matches the template of x, which was aggregated. Both are long enough for the
+ * comparison. */
 static bool is_like(const struct bp_agg_input *x, const struct bp_agg_input *y)
 {
 	/* bytes that must be the same: target, type to TOS and total length, fragment to protocol,
@@ -226,7 +227,7 @@ static void the_longest(void **state)
 		run(9000, 1);
 }
 
-/* Too little of its frame can be read, or its payload is too short: nothing is like it. */
+/* Too few contiguous bytes, or a payload that is too short: no message matches it. */
 static void short_frames(void **state)
 {
 	static const struct udp like = {.macs = {2, 0, 0, 0, 0, 1},
