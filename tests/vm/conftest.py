@@ -74,7 +74,7 @@ class Written(Gateway):
 
 @contextlib.contextmanager
 def running(lab, directory, config, edge=True):
-    """A gateway in gw, ended with the sum of its packets exact; what a person would want to see after a failure."""
+    """A gateway in gw; at its end the packet balance must be exact. Prints diagnostics after a failure."""
     g = Written(lab, directory, config) if isinstance(config, str) else Gateway(lab, directory, config)
     _gateways.append(g)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guest that scripts/vm boots, as a laboratory: its NICs, of each pair one for biplane and one for a namespace's
-kernel, and QEMU's monitor. What the end-to-end tests of the host are made of (tests/e2e) serves here too."""
+"""The guest that scripts/vm boots, as a laboratory: its NICs, one of each pair for biplane and one for the kernel of a
+namespace, and QEMU's monitor. It uses modules of tests/e2e."""
 
 import os
 import select
@@ -90,7 +90,7 @@ class GuestLab(Lab):
         for ns in SPACES:
             call("ip", "netns", "add", self.prefix + ns)
             self.ip(ns, "link", "set", "lo", "up")
-            # What the kernels say unasked is no part of the tests; those of IPv6 give an interface its own.
+            # Unsolicited packets of the kernels are not part of the tests.
             self.run(ns, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv6.conf.default.accept_dad=0",
                      "net.ipv6.conf.default.router_solicitations=0")
         self.monitor = Monitor()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An MQTT connection of raw frames from the devices to the cloud, which no one's kernel knows of: what arrives is what
-was sent, damaged segments too."""
+"""An MQTT connection of raw frames from the devices to the cloud, without a kernel's TCP stack: frames arrive as sent,
+including damaged segments."""
 
 import itertools
 import struct

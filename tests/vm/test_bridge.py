@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NICs under vfio-pci, behind an IOMMU, as a transparent wire: nothing that passes is changed, and what is to be read is."""
+"""NICs under vfio-pci, behind an IOMMU, as a transparent bridge: frames are unchanged, and MQTT is inspected."""
 
 import random
 

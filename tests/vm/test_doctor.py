@@ -123,7 +123,7 @@ def test_the_default_route_and_ssh_stay(nics):
 
 
 def test_a_fix_that_is_killed(nics):
-    """At whichever step: what the journal says is begun, done or neither."""
+    """Killed at any step: each step in the journal is started, completed or neither."""
     before = state(nics)
     steps = set()
     for wanted in (2, 4, 7):  # lines of the journal: its head, and a step each

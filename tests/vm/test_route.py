@@ -14,7 +14,7 @@ from lab import BIPLANE, Background, wait_until
 from wire import port
 
 SIDES = {"left": 1, "right": 2, "edge": 3}  # names of ports, and networks 10.N.0.0/24 and fd0N::/64
-WHERE = {"left": "dev", "right": "cloud", "edge": "edge"}  # what is behind them
+WHERE = {"left": "dev", "right": "cloud", "edge": "edge"}  # the networks behind them
 LOOPBACK = "10.101.0.1"  # of the left side, which announces it by OSPF
 
 OSPF = """frr defaults traditional
@@ -159,7 +159,7 @@ def frrs(lab, router):
     try:
         lab.ip("dev", "addr", "add", f"{LOOPBACK}/32", "dev", "lo")
         for ns, name in (("gw", "left"), ("dev", "eth0")):
-            # What is announced next to the adjacency: the gateway's other network, and the loopback address.
+            # Announced routes: the gateway's other network, and the loopback address.
             interfaces = INTERFACE.format(name=name) + f"interface {'edge' if ns == 'gw' else 'lo'}\n ip ospf area 0\nexit\n"
             made[ns] = Frr(lab, ns, ("ospfd",), OSPF.format(id=f"10.0.0.{len(made) + 1}", interfaces=interfaces))
         yield made

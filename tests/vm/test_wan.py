@@ -145,7 +145,7 @@ def times(seconds):
 
 
 def test_mirrored_frame_reaches_the_edge_before_the_cloud(lab, gateway, figure):
-    """The data plane alone, as in the paper: what leaves for the edge needs no broker and no control plane."""
+    """The data plane alone, as in the paper: frames to the edge need neither a broker nor the control plane."""
     device = Publisher(lab, CLOUD)
     ahead = []
     edge, cloud = Stamped(lab, "edge"), Stamped(lab, "cloud")

@@ -81,8 +81,8 @@ def offload(g, name, which):
 
 
 def emulated(kind, frame):
-    """Whether QEMU sends a frame that a NIC of this kind is given. Those that have to know where the headers of IP end
-    drop one whose header says what cannot be (net_tx_pkt_parse() of QEMU); a real NIC does not look."""
+    """Whether QEMU sends a frame on a NIC of this kind. Models that parse the IP headers drop a frame with an invalid
+    header (net_tx_pkt_parse() of QEMU); a real NIC does not check it."""
     if kind == "virtio":
         return True
     at = 12
@@ -95,8 +95,9 @@ def emulated(kind, frame):
 
 
 def carries(lab, frames, sender, receiver, addresses, seconds=60):
-    """All of them arrive, unchanged, once, and nothing else does; those of the tests' own EtherType in order. (Others
-    overtake them on the way from the receiving kernel to the socket: it delivers in a batch what no one else takes.)"""
+    """All of them arrive exactly once and unchanged, and no others; those of the tests' own EtherType in order. (Others
+    may overtake them between the receiving kernel and the socket, because it delivers frames of unknown types in
+    batches.)"""
     frames = list(frames)
     due = [f for f in map(padded, frames) if not kernel_chatter(f)]
     end = ethernet(*addresses, LOCAL_ETHERTYPE, os.urandom(46))
@@ -108,7 +109,7 @@ def carries(lab, frames, sender, receiver, addresses, seconds=60):
             out.send(*frames)
             with contextlib.suppress(AssertionError):  # which ones are missing is said below
                 wait_until("all of them", lambda: not Counter(due) - Counter(arrived()), seconds)
-            # What still came behind them.
+            # Frames received after them.
             out.send(end)
             wait_until(f"the last frame from {sender} to {receiver}", lambda: end in into.frames(), seconds)
             got = arrived()

@@ -164,7 +164,7 @@ static void generation_without_readers_is_free(void **state)
 	publish(&g);
 	bp_generation_acknowledge(&g, 1, BP_GENERATION_NONE);
 	assert_int_equal(bp_generation_pending(&g), -1);
-	/* One that was killed holds its bank until the readers begin again. */
+	/* The bank of a killed reader remains in use until the readers restart. */
 	bp_generation_enter(&g, 2);
 	publish(&g);
 	assert_int_equal(bp_generation_pending(&g), 2);

@@ -130,7 +130,7 @@ static void *write_times(void *arg)
 	return arg;
 }
 
-/* What a reader has is what the writer had at a moment, within the values added meanwhile. */
+/* A reader's copy equals the writer's state at one time, except for values added meanwhile. */
 static void reader_runs_beside_the_writer(void **state)
 {
 	struct bp_histogram_summary s = {0};

@@ -42,7 +42,7 @@ static void config(struct bp_config *c)
 	c->service[BP_SERVICE_MQTT] = &mqtt;
 	c->n_workers = 3;
 	c->n_ports = 2;
-	c->n_bridges = 1; /* nothing routes */
+	c->n_bridges = 1; /* no port is routed */
 	c->bridge[0] = (struct bp_config_bridge){.n = 2, .port = {0, 1}};
 	mqtt.enabled = true;
 	mqtt.max_rules = 100;
@@ -477,8 +477,8 @@ static struct bp_segment *open_how(const struct bp_config *c, unsigned how)
 	return bp_segment_open("l", NULL, dir, specs, n, how, err, sizeof(err));
 }
 
-/* The data plane runs, has its part mapped, and continues with its key; what the control plane
- * wrote is gone, in the very file. */
+/* The data plane runs, has its part mapped, and continues with its key; the data of the control
+ * plane is lost, in the same file. */
 static void a_control_plane_makes_its_part_anew_under_a_running_data_plane(void **state)
 {
 	struct bp_config c;

@@ -446,8 +446,8 @@ static void two_threads(void **state)
 #define KILLS 150u
 
 struct shared {
-	/* What a new writer needs to know where the last one was: a record's number + 1 and its
-	 * mark, in turn in one slot and the other, so that one of them is always whole. */
+	/* State for the next writer to find the position of the last one: a record's number + 1 and
+	 * its mark, alternately in two slots, so that one of them is always consistent. */
 	struct {
 		_Atomic uint64_t number1, mark;
 	} intent[2];

@@ -19,7 +19,7 @@ static void put64(off_t at, uint64_t v)
 	overwrite(at, &v, sizeof(v));
 }
 
-/* What was there is at `path`.damaged, and the new one is empty. */
+/* The former file is at `path`.damaged, and the new one is empty. */
 static void set_aside(struct bp_segment *s, const char *word)
 {
 	const char *why, *aside;

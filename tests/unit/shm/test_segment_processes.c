@@ -192,7 +192,7 @@ static void without_a_fallback_it_is_dev_shm(void **state)
 	assert_int_equal(bp_segment_unlink(name, NULL, NULL), 0);
 }
 
-/* Whether one more page can be had: asked of the file system itself. */
+/* Whether the file system can allocate one more page. */
 static bool hugepage_free(const char *mount_dir)
 {
 	char probe[PATH_MAX];

@@ -33,7 +33,7 @@ struct rig {
 	size_t n;
 	uint64_t now_ms;
 	uint64_t set_back_ms; /* by which the clock of the day is behind */
-	/* what its owner says */
+	/* results of the owner's callbacks */
 	struct rig_known {
 		uint8_t system_id[8];
 		uint16_t config_id, spec;
@@ -44,7 +44,7 @@ struct rig {
 	unsigned reconnected;    /* added to the numbers of connections */
 	bool denies;             /* no one is on the allow-list */
 	uint64_t plan;           /* hash of the plan active */
-	enum bp_phd_taken taken; /* what becomes of reports */
+	enum bp_phd_taken taken; /* results of reports */
 	uint8_t learned[65536];  /* the report that was learned last */
 	uint16_t learned_len;
 };
@@ -63,7 +63,7 @@ void rig_send_bytes(struct rig *r, unsigned device, const uint8_t *p, size_t len
 const char *rig_aarq(const char *system_id, unsigned config_id);
 /* Hex digits of a vector, changed: byte `at` is `byte`. Static memory. */
 const char *rig_patched(const struct rig *r, const char *id, size_t at, unsigned byte);
-/* Time passes; what is due happens. */
+/* Advances the time; due timers expire. */
 void rig_wait(struct rig *r, uint64_t ms);
 
 /* All that was noted since is this. */
@@ -75,7 +75,7 @@ enum bp_phd_state rig_state(const struct rig *r, unsigned device);
 uint32_t rig_slot(const struct rig *r, unsigned device);
 void rig_id(const char *system_id, uint8_t out[8]);
 
-/* What a manager says. */
+/* Output of a manager. */
 #define AARE(result) "e3000006" result "00000000\n"
 #define AARE_ACCEPTED(result, protocol)                                                            \
 	"e300002c" result "50790026" protocol "8000800000000000000080000000"                       \

@@ -198,7 +198,7 @@ void rig_assert_part(const struct bp_phd_layout *l, const struct bp_phd_settings
 			got != NULL ? got : "(no request)", expected);
 	}
 	assert_true(len <= room);
-	/* what it says of the sum is what it wrote */
+	/* its checksum matches the written bytes */
 	assert_true(c->summed <= len);
 	assert_int_equal(plain_sum(out, len),
 		bp_sum_fold(bp_sum_add(c->sum,

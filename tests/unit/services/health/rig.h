@@ -9,15 +9,15 @@
 #include "proto/health/onem2m.h"
 #include "tests/unit/proto/health/coap_plain.h"
 
-/* What the tests of phd/ share: models that the vectors describe, reports, and what must become of
- * them, said by encoders that share nothing with the code under test. */
+/* Common parts of the health device tests: models of the vectors, reports, and the expected
+ * requests, from encoders that share no code with the code under test. */
 
 /* Release 4, CON, named, an instance an object, 1,024 bytes. */
 extern const struct bp_phd_settings rig_plan;
 extern const struct bp_phd_target rig_target; /* cse-in/{system_id}/{object}, Cbiplane */
 
-/* Configurations: standard 400; those that vectors C01, C03, C04 and C05 report; a blood
- * pressure monitor. Written by hand, not read from them. */
+/* Configurations: standard 400; those of vectors C01, C03, C04 and C05; a blood pressure monitor.
+ * Written by hand, not decoded. */
 extern const struct bp_phd_model rig_400, rig_c01, rig_c03, rig_c04, rig_c05, rig_700;
 
 /* A compiled layout, to be freed; fails the test when it cannot be compiled. */

@@ -5,7 +5,7 @@
 
 #include "proto/health/coap.h"
 
-/* What is no report that can be converted, and what must stay harmless. */
+/* Reports that cannot be converted, and invalid layouts that must be harmless. */
 
 struct verdict {
 	const char *id;
@@ -38,7 +38,7 @@ static const struct verdict verdicts[] = {
 	{"M13", &rig_c01, BP_PHD_BAD_LENGTH, false, 0x11},
 	{"M14", &rig_c01, BP_PHD_BAD_LENGTH, false, 0x11},
 	{"M15", &rig_c01, BP_PHD_BAD_LENGTH, false, 0x11},
-	/* what does not fit to the configuration */
+	/* reports that do not match the configuration */
 	{"M26", &rig_c01, BP_PHD_BAD_MAP, true, 9},
 	{"M26", &rig_400, BP_PHD_BAD_MAP, true, 9},
 	{"S02", &rig_c01, BP_PHD_BAD_MAP, true, 0x10},
@@ -152,7 +152,8 @@ static void excess_is_rate_limited(void **state)
 	free(l);
 }
 
-/* Who has no limit of 32 takes them a few at a time; each is the one that it would be alone. */
+/* Without the limit of 32 they are converted in several batches; each equals its single conversion.
+ */
 static void more_than_workers_take(void **state)
 {
 	static struct plain plain;

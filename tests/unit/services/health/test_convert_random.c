@@ -363,7 +363,7 @@ struct expected {
 
 static struct expected expected;
 
-/* What an observation is made of, in its own bytes, and their text in the order of the JSON. */
+/* The bytes of an observation, and their text in the order of the JSON. */
 struct parts {
 	struct bytes value, time, status, unit;
 	struct text json, rest;
@@ -545,7 +545,7 @@ static void assert_expected(const struct configured *c, const struct bp_phd_layo
 		rig_expect(&plain, plan, &q, 0, list.p);
 		rig_assert_part(l, plan, apdu, v, 0, &plain);
 		con = rig_content(plain.bytes, plain.len);
-		assert_non_null(con); /* what is expected is JSON, in JSON */
+		assert_non_null(con); /* the expected text is JSON within JSON */
 		free(con);
 	}
 	assert_int_equal(v->odd.special_values, expected.special_values);

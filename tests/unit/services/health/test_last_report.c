@@ -31,7 +31,7 @@ static void others_first(void);
 #define NOW (40 * 1000000000ull)
 
 struct report {
-	uint32_t id; /* from 1 on; what no one but the CSE and the device knows */
+	uint32_t id; /* from 1 on; known only to the CSE and the device */
 	uint16_t invoke_id, report_no, bytes;
 	unsigned parts;
 };
@@ -90,8 +90,8 @@ static void others_first(void)
 		sched_yield();
 }
 
-/* Whether there is another turn, which no one has who is far ahead: all of them have their share of
- * the reports, however the machine is busy. */
+/* Whether this thread may continue; a thread that is far ahead waits, so that all have an equal
+ * share of the reports on a busy machine. */
 static bool turn(struct actor *a)
 {
 	struct scene *x = a->x;

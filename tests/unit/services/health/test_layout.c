@@ -100,7 +100,7 @@ static void object_names_are_unique(void **state)
 
 static struct plain plain;
 
-/* What a report of one object becomes with that path and originator. */
+/* Checks the request for a report of one object with that path and originator. */
 static void assert_request(
 	const struct bp_phd_target *t, const char *type, const struct rig_request *q)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is remembered is what would be compiled. */
+/* A cached layout equals a compiled one. */
 #include "tests/unit/services/health/rig.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ static void equal_hashes(void **state)
 	bp_phd_layout_cache_free(c);
 }
 
-/* One that cannot be made is none, also after one that could, and leaves nothing behind. */
+/* A model that cannot be compiled has no layout, also after a valid one, and leaks no memory. */
 static void invalid_model_has_no_layout(void **state)
 {
 	struct bp_phd_layout_cache *c = bp_phd_layout_cache_new();

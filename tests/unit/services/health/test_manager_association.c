@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Associations: who is accepted with which answer, repeats, take-over, limits, release. */
+/* Associations: accepted devices and the answers, repetitions, supersession, limits, release. */
 #include "manager_rig.h"
 
 static struct rig rig, *const r = &rig;
@@ -23,7 +23,7 @@ static void forget(void)
 	r->log[0] = '\0';
 }
 
-/* What the vectors ask for, and what they get. */
+/* The requests of the vectors, and the answers. */
 static void vectors_are_answered(void **state)
 {
 	static const struct {
@@ -135,7 +135,7 @@ static void standard_configurations(void **state)
 	rig_close(r);
 }
 
-/* What the table says of a new session. */
+/* The table entry of a new session. */
 static void the_table_is_filled(void **state)
 {
 	const uint8_t address[16] = {[10] = 0xff, 0xff, 10, 0, 0, 1},
@@ -244,7 +244,7 @@ static void newest_owner_takes_over(void **state)
 								    "\n");
 	assert_int_equal(r->counts.superseded, 3);
 	assert_int_equal(r->x.t->control->sessions, 1);
-	/* one that is refused takes nothing */
+	/* a refused device uses no entry */
 	r->denies = true;
 	rig_send(r, 4, "A01");
 	said(r, "4 " AARE("0007"));
@@ -346,7 +346,7 @@ static void no_capacity(void **state)
 	}
 	assert_int_equal(n, 16); /* as configured, though the table has more */
 	assert_int_equal(r->counts.rejected_full, 1);
-	/* who is there may have another address, for that needs no more room */
+	/* a known device may use another address, which needs no further entry */
 	forget();
 	rig_send(r, 98, rig_aarq("0000000000000001", 400));
 	said(r, "closed 0000000000000001 taken_over\n1 " ABRT("0000") "98 " AARE0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What devices declare of themselves: configurations, and the specialisation in their MDS. */
+/* Descriptions by devices: configurations, and the specialisation in their MDS. */
 #include "manager_rig.h"
 
 static struct rig rig, *const r = &rig;

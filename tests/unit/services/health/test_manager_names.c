@@ -36,7 +36,7 @@ static void within_a_second(void **state)
 	rig_close(r);
 }
 
-/* What ended before a restart is remembered by the slot that it had. */
+/* The slot keeps the time of a session that ended before a restart. */
 static void over_a_restart(void **state)
 {
 	uint32_t first, second;

@@ -16,7 +16,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(next_random(&seed) >> 32) % n;
 }
 
-/* What a device can do, and the state that follows: rows of the standard's table. */
+/* Actions of a device, and the next state: rows of the standard's table. */
 static const struct step {
 	const char *bytes; /* NULL: an AARQ, of a configuration that is known, or not */
 	unsigned config_id;

@@ -35,7 +35,7 @@ static void while_operating(void **state)
 	/* the answer to its AARQ was lost meanwhile */
 	rig_send(r, 1, "A01");
 	said(r, "1 " AARE0);
-	/* what is not in the table is known again: the system-id, the address */
+	/* data that is not in the table is restored: the system-id, the address */
 	rig_send(r, 2, "A08");
 	said(r, "closed " OXIMETER " taken_over\n1 " ABRT("0000") "2 " AARE0 "opened " OXIMETER
 								  "\n");
@@ -230,7 +230,7 @@ static void newer_of_two_is_kept(void **state)
 
 /* ---- the table is lost too: sessions come back from the store ---- */
 
-/* What the store has of a device, at the address of rig device `d`. */
+/* The row of a device in the store, with the address of rig device `d`. */
 static struct bp_phd_session_spec stored(
 	unsigned d, const char *system_id, uint16_t config_id, uint64_t content)
 {
@@ -284,7 +284,7 @@ static void without_the_table(void **state)
 	assert_int_equal(r->x.t->control->layouts, 1);
 	rig_send(r, 1, "S02");
 	said(r, "report " OXIMETER "\n");
-	/* what is there already is not restored: neither the address, nor the device */
+	/* existing sessions are not restored again: neither by address, nor by device */
 	assert_int_equal(restore(&s), BP_PHD_RESTORE_THERE);
 	other = s;
 	other.port = 50000;
@@ -370,7 +370,7 @@ static void newer_of_two_stored_is_kept(void **state)
 		said(r, later == 1 ? "closed " OXIMETER " taken_over\n1 " ABRT("0000") : "");
 		assert_int_equal(rig_state(r, 1 + later), BP_PHD_OPERATING);
 		assert_int_equal(rig_state(r, 2 - later), BP_PHD_FREE);
-		/* one that associated with this process is no row's: it stays */
+		/* a session of this process has no row: it remains */
 		rig_send(r, 3, "A01");
 		forget();
 		s[0] = stored(4, OXIMETER, 400, content_of(400));

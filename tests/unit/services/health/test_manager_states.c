@@ -28,7 +28,7 @@ static void bring(struct rig *r, unsigned state)
 static const enum bp_phd_state in_table[STATES] = {
 	BP_PHD_FREE, BP_PHD_WAITING, BP_PHD_OPERATING, BP_PHD_RELEASING};
 
-/* What is answered, and the state then, by state. */
+/* The answer and the next state, for each state. */
 struct row {
 	const char *what; /* a vector, or bytes */
 	struct {
@@ -81,7 +81,7 @@ static const struct row rows[] = {
 								 "\n1 " GET_MDS("0000"),
 				OPERATING},
 			{"1 " ROER("0002", "0018"), OPERATING}, NOTHING(RELEASING)}},
-	/* one that is not confirmed: 6.25 */
+	/* an unconfirmed one: 6.25 */
 	{C03_UNCONFIRMED, {DROPPED, {"1 " ROER("0002", "0018"), WAITING},
 				  {"1 " ROER("0002", "0018"), OPERATING}, NOTHING(RELEASING)}},
 	/* measurements: 2.19, -, 8.21, 9.21 */
@@ -200,7 +200,7 @@ static void no_unknown_session_is_aborted_while_loading(void **state)
 	/* TCP's are not read back */
 	rig_send(r, 100, "S02");
 	said(r, "100 " ABRT("0000"));
-	/* who says that it has none has none, and what is stored of it is history */
+	/* an APDU that shows that the device is not associated: its stored session is obsolete */
 	rig_send(r, 2, "R03");
 	said(r, "unassociated 2\n");
 	rig_send(r, 1, "A01");

@@ -32,7 +32,7 @@ static void the_configuration(void **state)
 	assert_int_equal(rig_state(r, 1), BP_PHD_FREE);
 	assert_int_equal(r->counts.timeout_config, 1);
 	assert_int_equal(next_ms(), UINT64_MAX);
-	/* one that was refused may try another for as long again */
+	/* a refused configuration restarts the timer for another one */
 	rig_send(r, 1, rig_aarq(ACTIVITY, 0x4001));
 	forget();
 	rig_wait(r, 9000);
@@ -42,7 +42,7 @@ static void the_configuration(void **state)
 	said(r, "");
 	rig_wait(r, 1);
 	said(r, "1 " ABRT("0003"));
-	/* what was lost and is sent again does not prolong it */
+	/* a retransmission does not extend it */
 	rig_send(r, 1, "A04");
 	rig_wait(r, 9000);
 	rig_send(r, 1, "A04");
@@ -121,7 +121,7 @@ static void reload_changes_running_entries(void **state)
 	rig_close(r);
 }
 
-/* Many at a time, each at its own; in turns that are bounded. */
+/* Many at the same time, each when it is due; a bounded number per call. */
 static void many_timers_expire_in_bounded_steps(void **state)
 {
 	const unsigned n = 9000;

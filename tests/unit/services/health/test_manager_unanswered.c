@@ -17,7 +17,7 @@ static struct bp_phd_session *session(unsigned device)
 	return &r->x.t->sessions[slot];
 }
 
-/* What the slow path notes of a confirmed report. */
+/* The record of a confirmed report by the slow path. */
 static void reports(unsigned device)
 {
 	struct bp_phd_session *s = session(device);
@@ -151,7 +151,7 @@ static void owned_slot_is_unchanged(void **state)
 	rig_close(r);
 }
 
-/* A place in the table that is another's by now: what is kept is not lost, nor is the other's. */
+/* The entry in the table now belongs to another device: neither record is lost. */
 static void its_slot_is_used_again(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
@@ -174,7 +174,7 @@ static void its_slot_is_used_again(void **state)
 	rig_close(r);
 }
 
-/* It has its answer: what it measures now is another measurement, whatever its bytes are. */
+/* It has its answer: the next report is another measurement, even with the same bytes. */
 static void answered_report_is_not_kept(void **state)
 {
 	const struct bp_phd_origin n = begin(state);
@@ -192,7 +192,7 @@ static void answered_report_is_not_kept(void **state)
 	associates(100, OXIMETER);
 	has_none(100);
 	reports(100);
-	bp_phd_manager_written(r->m, 100); /* what is answered to something else */
+	bp_phd_manager_written(r->m, 100); /* an answer to another request */
 	assert_int_equal(session(100)->unanswered, BP_PHD_UNANSWERED);
 	session(100)->unanswered = BP_PHD_ANSWERED;
 	rig_restart(r);
@@ -201,7 +201,7 @@ static void answered_report_is_not_kept(void **state)
 	rig_close(r);
 }
 
-/* What is answered at once is so when it is written, too. */
+/* An immediate answer also counts only when it is written. */
 static void answered_at_once(void **state)
 {
 	begin(state);
@@ -214,7 +214,7 @@ static void answered_at_once(void **state)
 	rig_close(r);
 }
 
-/* Who takes leave does not come back for an answer. */
+/* A device that sends a release request does not wait for an answer. */
 static void unanswered_report_is_dropped_after_release(void **state)
 {
 	begin(state);
@@ -329,7 +329,7 @@ static void another_configuration(void **state)
 	rig_close(r);
 }
 
-/* One that the device declares: with this one, an id alone does not say which it is. */
+/* A configuration of the device's own: its id alone does not identify it. */
 static void declared_configurations(void **state)
 {
 	struct bp_phd_origin n;
@@ -372,7 +372,7 @@ static void declared_otherwise(void **state)
 	rig_close(r);
 }
 
-/* No more are kept than there are sessions: the oldest goes. */
+/* Limited to the number of sessions: the oldest is removed. */
 static void unanswered_reports_are_bounded(void **state)
 {
 	struct bp_phd_origin last = {0};

@@ -116,7 +116,7 @@ static void a_repeat_in_time(void **state)
 	}
 }
 
-/* Whether the word says of each part what is true; parts that could not be noted stay open. */
+/* Checks the state of each part in the word; parts that could not be recorded remain open. */
 static void assert_says(uint32_t open, unsigned parts, const bool *noted)
 {
 	bool all = true;
@@ -158,7 +158,7 @@ static void open_parts_in_any_order(void **state)
 	}
 }
 
-/* What is too far behind the first open part stays open, and nothing else changes. */
+/* Parts too far after the first open one remain open, and the others do not change. */
 static void too_far_behind(void **state)
 {
 	uint32_t open = bp_phd_open_begin(100);
@@ -174,7 +174,7 @@ static void too_far_behind(void **state)
 	assert_true(bp_phd_open_has(open, 100, 24));
 }
 
-/* A word that no such report has: nothing is read or shifted next to it. */
+/* An invalid word: no access out of bounds. */
 static void invalid_words(void **state)
 {
 	(void)state;

@@ -9,8 +9,8 @@
 #include "tests/unit/times.h"
 
 /*
- * What the quick way writes is evaluated by services/health/convert.h, which the other tests
- * evaluate: the same report on both ways, byte by byte, where the quick one may take it at all.
+ * The output of the fast path is compared with that of services/health/convert.h, which other tests
+ * check: the same report on both paths, byte by byte, if the fast path may process it.
  */
 
 #define SFLOAT 2636
@@ -233,7 +233,7 @@ static void assert_same(const struct bench *b, const struct report *r)
 	free(frame);
 }
 
-/* Whether the quick way may take it; it can be read as far as it says it reads. */
+/* Whether the fast path may process it; all bytes that it reads are readable. */
 static bool is_taken(const struct bench *b, const struct report *r)
 {
 	uint8_t bytes[APDU_MAX > BP_PHD_TEMPLATE_APDU ? APDU_MAX : BP_PHD_TEMPLATE_APDU] = {0};
@@ -241,7 +241,7 @@ static bool is_taken(const struct bench *b, const struct report *r)
 	uint64_t sum;
 
 	memcpy(bytes, r->p, r->len);
-	/* what is behind a report in its mbuf is anything */
+	/* any bytes after a report in its mbuf */
 	for (unsigned i = r->len; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)any(256);
 	return bp_phd_template_is(b->q, b->l, bytes, r->len) &&

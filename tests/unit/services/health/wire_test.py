@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""wire_test.py REQUESTS: what its requests say, by tshark's dissector, which knows neither our reader nor our writer."""
+"""wire_test.py REQUESTS: decodes the requests with tshark, independently of our decoder and encoder."""
 
 import json
 import shutil
@@ -61,7 +61,7 @@ def check(layers, release, per_report, what, part):
     assert layers["coap.opt.uri_query"] == ["rcn=0"]
     assert one["coap.opt.ctype"] == "application/json"
     assert [v.replace(":", "") for v in layers["coap.opt.unknown"]] == [v for _, v in m2m]
-    # what it does not know is all that it has to say
+    # its only findings are unknown fields
     assert sorted(layers["_ws.expert.message"]) == [f"Invalid Option Number {n}" for n, _ in m2m], \
         layers["_ws.expert.message"]
 

@@ -55,14 +55,14 @@ static void send_best_effort(struct node *o, int64_t until, struct line *l)
 			o->wire_free += o->blocked;
 			continue;
 		}
-		/* nothing for a while */
+		/* a pause */
 		o->wire_free += (int64_t)line_random(&l->seed, (uint64_t)o->tau);
 		o->wire_free = o->wire_free > until ? until : o->wire_free;
 		o->wire_free = o->wire_free > gate ? gate : o->wire_free;
 	}
 }
 
-/* Whether what a slot and those before it hold keeps the wire until its end. */
+/* Whether the frames of a slot and of earlier slots occupy the link until its end. */
 static bool is_full(const struct node *o, uint64_t slot, int64_t now)
 {
 	int64_t t = o->wire_free > now ? o->wire_free : now;
@@ -98,7 +98,7 @@ static void put(struct node *o, struct line_frame *f, struct line *l)
 	o->queued[o->n_queued++] = f;
 }
 
-/* What leaves before `until`, into out. */
+/* Frames that leave before `until`, into out. */
 static unsigned take(struct node *o, int64_t until, struct line *l, struct line_frame **out)
 {
 	unsigned n = 0;

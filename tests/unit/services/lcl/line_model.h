@@ -28,7 +28,7 @@ struct line {
 	unsigned flows;
 	uint32_t best_effort_max; /* 0: there is none; else always some that waits */
 	uint64_t seed;
-	/* what it found */
+	/* results */
 	unsigned early, full; /* frames whose slot has no queue */
 	uint64_t slot_bytes;  /* the most that were meant for one slot */
 };

@@ -6,7 +6,7 @@
 
 #include "services/lcl/scheduler.h"
 
-/* What random tests of the scheduler share: ports of all kinds, and what a wire does. */
+/* Common parts of random tests of the scheduler: ports of all kinds, and a model of the link. */
 
 /* Evenly over the orders of magnitude. */
 static inline uint64_t random_between(uint64_t *seed, uint64_t low, uint64_t high)

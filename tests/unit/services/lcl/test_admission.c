@@ -123,7 +123,7 @@ static void best_effort_uses_slot_time(void **state)
 	f[1].burst = 4000;
 	bp_lcl_admit(&p, 1522, f, 2, a);
 	assert_int_equal(a[0].why, BP_LCL_KEPT);
-	/* what has a longer budget than such a frame takes has waited it out */
+	/* a frame with a longer budget has waited for the difference */
 	f[1].burst = 5000;
 	f[0].budget_ns = f[1].budget_ns = 13000;
 	bp_lcl_admit(&p, 1522, f, 2, a);

@@ -6,7 +6,7 @@
 
 /* Which flow: against a search from the first entry on, of a frame that is read byte by byte. */
 
-/* What the frame has, by RFC 791, 8200 and 802.1Q; -1: it has none, or it cannot be read. */
+/* The field of the frame, by RFC 791, 8200 and 802.1Q; -1: missing or unreadable. */
 struct seen {
 	int vlan, pcp, ethertype, dscp, family, protocol, port;
 	const uint8_t *source, *destination;
@@ -22,7 +22,7 @@ static int get(struct reader *r, unsigned bytes)
 	int v = 0;
 
 	if (r->at + bytes > r->len) {
-		r->at = r->len + 1; /* nothing after it can be read either */
+		r->at = r->len + 1; /* later headers cannot be read either */
 		return -1;
 	}
 	for (unsigned i = 0; i < bytes; i++)
@@ -430,7 +430,7 @@ static void the_example(void **state)
 	assert_int_equal(match_one(&r, 2, sizeof(example), 3), 0);
 }
 
-/* What no checked configuration says is for no frame. */
+/* Entries that no valid configuration has match no frame. */
 static void impossible_entries(void **state)
 {
 	struct bp_lcl_rules r = one_rule();

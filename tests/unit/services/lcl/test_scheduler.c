@@ -148,7 +148,7 @@ static void slot_waits_for_best_effort_in_transmission(void **state)
 	bp_lcl_scheduler_free(s);
 }
 
-/* One that is on its way somewhere else. */
+/* A frame for another link. */
 static enum bp_lcl_put put_long(
 	struct bp_lcl_scheduler *s, uint64_t now, unsigned frame, int32_t d, uint32_t bytes)
 {

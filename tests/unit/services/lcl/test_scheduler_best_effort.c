@@ -157,7 +157,7 @@ static void it_delays_others_by_one_frame_at_most(void **state)
 			const struct frame *a = &frames[0][i], *b = &frames[1][i];
 			const uint64_t by = a->begins - b->begins;
 
-			/* the same slots: what it takes does not depend on best effort */
+			/* the same slots: time-sensitive frames do not depend on best effort */
 			assert_true(a->put == b->put && a->slot == b->slot);
 			assert_true(a->begins >= b->begins);
 			assert_true(by <= wire_ns(&with.o, LONGEST));

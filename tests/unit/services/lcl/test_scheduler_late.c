@@ -57,7 +57,7 @@ static void evaluate(struct run *r, const struct bp_lcl_departure *d)
 		assert_true(d->n != 0 && f->begins == 0);
 		f->begins = begins;
 		r->in_slot[f->slot % 64]--;
-		/* what it waited for late best effort is counted */
+		/* its wait for late best effort is counted */
 		assert_true(d->waited_ns >= r->now - f->at && d->waited_ns <= begins - f->at);
 		return;
 	}
@@ -80,7 +80,7 @@ static void take(struct run *r)
 	} while (n == most && (r->at_once == 0 || out[n - 1].n != 0));
 }
 
-/* What resulted from best effort since the last look. */
+/* Best-effort frames since the last poll. */
 static void put_best_effort(struct run *r, uint64_t since)
 {
 	r->owed += (r->now - since) * r->share * (r->o.rate_bps / 8000000) / 1000;
@@ -262,7 +262,8 @@ static void put_at(struct bp_lcl_scheduler *s, uint64_t now, int32_t d)
 	assert_int_equal(bp_lcl_put(s, now, &a), BP_LCL_PUT_OK);
 }
 
-/* How many leave. *waited: what the first did, if it is time-sensitive; 0. */
+/* The number that leave. *waited: waiting time of the first, if it is time-sensitive; otherwise 0.
+ */
 static unsigned take_at(struct bp_lcl_scheduler *s, uint64_t now, uint64_t *waited)
 {
 	struct bp_lcl_departure out[OUT];
@@ -290,7 +291,7 @@ static void missed_slots_are_caught_up(void **state)
 	assert_int_equal(take_at(s, 150000, &waited), 28);
 	/* a turn is all that is made up for: 40 us, and the frame that is due */
 	assert_int_equal(take_at(s, 250000, &waited), 41);
-	/* one that holds something begins at 280 us, and the wire is busy up to 291 */
+	/* a slot with frames begins at 280 us, and the link is busy until 291 */
 	put_at(s, 250000, 50000);
 	assert_int_equal(take_at(s, 270000, &waited), 0);
 	assert_int_equal(take_at(s, 279999, &waited), 0);
@@ -331,7 +332,7 @@ static void time_sensitive_frames_stay_within_their_slot(void **state)
 	bp_lcl_scheduler_free(s);
 }
 
-/* What they wait for late best effort on the wire is in their labels, though they are handed out.
+/* Their wait for late best effort on the link is in their labels, although they are dequeued.
  */
 static void time_behind_it_is_counted(void **state)
 {

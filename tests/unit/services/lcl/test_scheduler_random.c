@@ -189,7 +189,7 @@ static void step(struct run *r, uint64_t load)
 	assert_int_equal(bp_lcl_measured(r->s)->best_effort, r->best_effort);
 }
 
-/* What is left comes out by itself, or at once. */
+/* The remaining frames leave when they are due, or are flushed. */
 static void finish(struct run *r)
 {
 	if (next_random(&r->seed) % 2) {

@@ -4,8 +4,7 @@
 
 #include "rig.h"
 
-/* What a connection does whose packets are searched for, step by step. Each test has a rig of its
- * own. */
+/* Steps of a connection during resynchronisation. Each test has a rig of its own. */
 
 static struct rig rig;
 

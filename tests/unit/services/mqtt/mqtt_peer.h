@@ -57,7 +57,7 @@ void mq_raw(struct bytes *b, uint8_t first, const void *body, size_t n);
 #define MQ_PINGRESP 0xd0
 #define MQ_DISCONNECT 0xe0
 
-enum { CLIENT = 0, BROKER = 1 }; /* who sends */
+enum { CLIENT = 0, BROKER = 1 }; /* the sender */
 
 #define TH_FIN 0x01
 #define TH_SYN 0x02
@@ -73,7 +73,7 @@ struct peer {
 	uint8_t client_ip[16], broker_ip[16];
 	uint16_t client_port, broker_port;
 	uint32_t first[2]; /* initial sequence numbers */
-	uint32_t seq[2];   /* what each side sends next */
+	uint32_t seq[2];   /* next sequence number of each side */
 };
 
 /* 10.a.b.c:port to 192.0.2.1:1883, or fd00::n likewise; sequence numbers from `first`. */

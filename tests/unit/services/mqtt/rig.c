@@ -68,7 +68,7 @@ void rig_open(struct rig *r)
 	r->segment = bp_segment_anonymous(specs, n, err, sizeof(err));
 	must(r->segment != NULL, err);
 	must(bp_shm_map(&r->shm, r->segment, err, sizeof(err)) == 0, err);
-	/* not the random key of a real segment: what fails once shall fail again */
+	/* not the random key of a real segment: failures must be reproducible */
 	r->shm.global->hash_key[0] = 0x243f6a8885a308d3ull;
 	r->shm.global->hash_key[1] = 0x13198a2e03707344ull;
 	r->in = create(r);
@@ -193,7 +193,7 @@ static void frame_in_pieces(struct rig *r, struct bp_frame *f, const uint8_t *fr
 	free(head);
 }
 
-/* What node `ethernet` calls plain. */
+/* Frames that node `ethernet` classifies as plain. */
 static bool is_plain(struct rig *r, const uint8_t *p, size_t len)
 {
 	uint32_t total, header;

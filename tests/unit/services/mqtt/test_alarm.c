@@ -169,7 +169,7 @@ static void topic_templates_are_rendered(void **state)
 		"overheat/c-1/plant/x/temperature/overheat");
 	assert_string_equal(to_of("{client}{client}", "ab", false, 3), "abab");
 	assert_string_equal(to_of("a{b}{c}{", "c", false, 4), "a{b}{c}{"); /* no placeholders */
-	/* what a topic name cannot hold */
+	/* characters that a topic name cannot have */
 	assert_string_equal(to_of("c/{client}", "a/b+c#d", false, 4), "c/a_b_c_d");
 	assert_string_equal(to_of("c/{client}",
 				    "Gr\xc3\xbc\xc3\x9f"

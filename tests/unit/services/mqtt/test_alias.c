@@ -104,7 +104,7 @@ static void random_aliases_equal_the_model(void **state)
 	rig_close(&rig);
 }
 
-/* The limit is the other side's: CONNACK's for the client, CONNECT's for the broker. */
+/* The receiver sets the limit: CONNACK for the client, CONNECT for the broker. */
 static void alias_limit_is_that_of_the_receiver(void **state)
 {
 	struct peer c;
@@ -141,7 +141,7 @@ static void alias_limit_is_that_of_the_receiver(void **state)
 	rig_close(&rig);
 }
 
-/* Which direction is evaluated; the other is followed all the same. */
+/* The evaluated direction; the other one is also tracked. */
 static void other_direction_is_tracked(void **state)
 {
 	static const uint8_t judges[] = {
@@ -300,7 +300,7 @@ static void no_capacity(void **state)
 	rig_close(&rig);
 }
 
-/* More than max_topic_aliases: those below are kept, those above are never guessed. */
+/* More than max_topic_aliases: aliases within the limit are kept, those above are never guessed. */
 static void over_the_configured_maximum(void **state)
 {
 	struct peer c;

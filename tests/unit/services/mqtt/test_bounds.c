@@ -109,7 +109,7 @@ static void long_and_unwanted(void **state)
 	rig_close(&rig);
 }
 
-/* carry_total: flows that come when it is used up lose a packet each, not their place. */
+/* reassembly_total: flows without memory lose one packet each, but keep their position. */
 static void reassembly_total_limits_all_flows(void **state)
 {
 	enum { N = 40 };
@@ -342,7 +342,7 @@ static void syn_flood(void **state)
 	rig_close(&rig);
 }
 
-/* handshake_timeout, flow_timeout, and ten seconds for what is closed, in virtual time. */
+/* handshake_timeout, connection_timeout, and ten seconds for closed flows, in virtual time. */
 static void each_list_has_its_timeout(void **state)
 {
 	struct peer half, idle, busy, shut, slow;
@@ -441,7 +441,7 @@ static void a_million_flows(void **state)
 	rig_close(&rig);
 }
 
-/* Many flows with something carried, closed in every way: nothing stays behind. */
+/* Many flows with reassembly memory, closed in every way: all memory is released. */
 static void closed_flows_release_their_memory(void **state)
 {
 	uint64_t s = 11;

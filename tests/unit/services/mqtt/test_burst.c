@@ -122,7 +122,7 @@ static void random_frames(void **state)
 		peer_init(&c, false, (uint32_t)seed, 0xfffffc00u, 7);
 		connect_both(&c, version);
 		for (unsigned step = 0; step < 80; step++) {
-			/* what was damaged is soon read no longer: another connection */
+			/* damaged connections are soon not inspected: use another one */
 			if (step % 16 == 15) {
 				peer_init(&c, false, (uint32_t)seed * 100 + step, 0xfffffc00u, 7);
 				connect_both(&c, version);
@@ -164,7 +164,7 @@ static void random_bursts(void **state)
 				struct peer *p = &c[test_below(&s, 5)];
 
 				if (test_below(&s, 10) ==
-					0) { /* what was damaged is read no longer */
+					0) { /* damaged connections are not inspected */
 					peer_init(p, false, (uint32_t)test_random(&s), 0x100, 7);
 					connect_both(p, version);
 				}
@@ -244,7 +244,7 @@ static void some_peer(struct peer *c, uint64_t *s)
 		c->broker_port = 8883;
 }
 
-/* What a broker sends: it may publish too. */
+/* Packets of a broker, which may also publish. */
 static void broker_frame(struct peer *c, uint8_t version, uint64_t *s)
 {
 	static uint8_t frame[PEER_FRAME_MAX];
@@ -331,7 +331,7 @@ static void random_worlds(void **state)
 		fail_msg("only %lu frames were read by the burst path", (unsigned long)n_read);
 }
 
-/* Real clients: the same alarms and counters by either way. */
+/* Captures of real clients: the same alarms and counters on both paths. */
 static void captures_give_equal_results_in_bursts(void **state)
 {
 	static const char *const names[] = {
@@ -354,7 +354,8 @@ static void captures_give_equal_results_in_bursts(void **state)
 	}
 }
 
-/* Its checksum and the general one, over every length and with any bit wrong. */
+/* The checksum of the burst path equals the general one, for every length and with any bit changed.
+ */
 static void checksum_of_the_burst_path_is_equal(void **state)
 {
 	static uint8_t frame[PEER_FRAME_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The flow table: what is found, what is evicted and what expires, case by case. */
+/* The flow table: lookup, eviction and expiry, case by case. */
 #include "tests/unit/services/mqtt/flow_table_rig.h"
 
 /* IPv6 keys are a hash of the addresses: two that collide are still two. */
@@ -89,7 +89,7 @@ static void unproven_flood(void **state)
 	table_close(t);
 }
 
-/* One client makes ten thousand; those of a hundred others, ten each, stay. */
+/* One client opens ten thousand flows; those of a hundred others, ten each, remain. */
 static void unproven_shares(void **state)
 {
 	enum { OTHERS = 100, EACH = 10 };
@@ -112,7 +112,8 @@ static void unproven_shares(void **state)
 	table_close(t);
 }
 
-/* Within one client: what is answered goes last, and what is seen later than others goes later. */
+/* Within one client: flows with a complete handshake are evicted last, and recently seen ones
+ * later. */
 static void unproven_order(void **state)
 {
 	struct table *t = table_open(400, 3600 * SECOND, 30 * SECOND);
@@ -220,7 +221,7 @@ static void each_list_expires_after_its_timeout(void **state)
 	}
 	assert_true(calls >= 2000 / (2 * 64) - 1); /* a call does not more than it is allowed */
 	assert_int_equal(t->t.count, 1000);
-	/* those that closed were counted when they closed */
+	/* closed ones were counted when they closed */
 	assert_int_equal(t->counters.v[BP_C_CONN_EXPIRED_UNESTABLISHED], 1000);
 	/* half of them are seen again */
 	table_at(t, start + 30 * SECOND);

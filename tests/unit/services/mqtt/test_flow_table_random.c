@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The flow table next to an exact model: what is found, what is evicted, and that the overflow
- * counts of the groups stay what the table's contents say.
+ * The flow table against an exact model: lookup, eviction, and overflow counts of the groups that
+ * match the content of the table.
  */
 #include "tests/unit/services/mqtt/flow_table_rig.h"
 
@@ -28,8 +28,8 @@ static unsigned living(
 	return count;
 }
 
-/* After a flow was added: what is gone for it, which the table must have been right to choose. The
- * bounds of both kinds hold by themselves; a full pair of groups may take one more. */
+/* After a flow was added: checks that the table evicted the correct flow. The limits of both kinds
+ * hold separately; a full pair of groups may evict one more. */
 static void check_evicted(struct table *t, struct model *m, unsigned n, bool opening)
 {
 	uint32_t oldest;

@@ -61,7 +61,7 @@ static void fields_are_parsed(void **state)
 	}
 }
 
-/* Every frame cut at every length, by capture (contiguous) or altogether. */
+/* Every frame truncated at every length, by the capture (contiguous) or completely. */
 static void truncated_frames_are_not_read(void **state)
 {
 	(void)state;
@@ -335,7 +335,7 @@ static void checksum_in_pieces(void **state)
 	}
 }
 
-/* Random bytes and randomly damaged frames: any answer, but no read outside. */
+/* Random bytes and randomly damaged frames: any result, but no read out of bounds. */
 static void random_frames_are_read_within_bounds(void **state)
 {
 	uint64_t s = 99;

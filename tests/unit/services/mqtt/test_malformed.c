@@ -310,7 +310,7 @@ static void not_inspected_flow_holds_no_memory(void **state)
 	rig_close(&rig);
 }
 
-/* Damaged conversations: whatever becomes of them, no alarm is made up, nothing leaks. */
+/* Damaged streams: no false alarm, and no leak. */
 static void damaged_streams_raise_no_false_alarm(void **state)
 {
 	uint64_t s = 4242;

@@ -24,7 +24,7 @@ static void proven_by_puback(void **state)
 	open_rig();
 	midway(&c, 1);
 	publish(&c, 4, 1, 5, "81");
-	assert_string_equal(told(), ""); /* nothing is evaluated from a guess */
+	assert_string_equal(told(), ""); /* no evaluation by a guess */
 	answer(&c, MQ_PUBACK, 5);
 	assert_int_equal(rig_count(&rig, BP_C_RESYNC_CONFIRMED), 2); /* both directions */
 	publish(&c, 4, 0, 0, "82");
@@ -117,7 +117,7 @@ static void no_proof(void **state)
 	rig_close(&rig);
 }
 
-/* What both versions allow proves a boundary, but is not read. */
+/* A packet that is valid in both versions proves a boundary, but is not read. */
 static void version_unknown(void **state)
 {
 	struct peer c;
@@ -233,7 +233,7 @@ static void from_inside(void **state)
 	rig_close(&rig);
 }
 
-/* A client that keeps several publications on their way asks before it is answered. */
+/* A client with several publications in flight sends further ones before the answers. */
 static void pipelined_publications_confirm_the_position(void **state)
 {
 	struct peer c;

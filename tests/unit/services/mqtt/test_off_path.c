@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Somebody who knows the addresses and ports of a connection, not where it is, sends segments of
- * its own: what it costs the reading, and that it does not last.
+ * An attacker who knows the addresses and ports of a connection, but not its position, sends forged
+ * segments: their effect on inspection, and that it is temporary.
  */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
@@ -76,8 +76,8 @@ static void segment_on_another_worker(void **state)
 }
 
 /*
- * A search goes back to where the true stream is, never to where that was: what an attacker asks
- * there, behind the true stream, the broker's next answer would seem to prove.
+ * A search returns to the current position of the real stream, never to an earlier one: the next
+ * answer of the broker would seem to confirm a forged request there.
  */
 static void off_path_segment_does_not_rewind(void **state)
 {
@@ -150,8 +150,8 @@ static void begun_behind(void **state)
 }
 
 /*
- * Nor does a guess prove itself that an attacker made ahead of the true stream, once that has come
- * as far: what came meanwhile was of another stream.
+ * A forged position ahead of the real stream is not confirmed when the stream reaches it: the
+ * segments between were of another stream.
  */
 static void begun_ahead(void **state)
 {
@@ -159,7 +159,7 @@ static void begun_ahead(void **state)
 	struct bytes b = {0};
 
 	(void)state;
-	for (unsigned first = 0; first < 2; first++) { /* who comes first */
+	for (unsigned first = 0; first < 2; first++) { /* the order of arrival */
 		open_rig();
 		peer_init(&c, false, 1, 0x50000000, 9);
 		attacker = c;
@@ -183,7 +183,8 @@ static void begun_ahead(void **state)
 	}
 }
 
-/* What is under way at once; acknowledged one by one, and with an answer, or not at all. */
+/* Packets in flight at the same time; acknowledged one by one, and with an answer, or not at all.
+ */
 static void window(struct peer *c, bool ping, struct peer *broker)
 {
 	struct bytes b = {0};

@@ -9,7 +9,7 @@
 
 static void *memory;
 
-/* All of it free. What is behind its end, ASan watches. */
+/* All of it is free. ASan detects accesses after its end. */
 static struct bp_reassembly *fresh(uint64_t bytes, uint64_t largest)
 {
 	struct bp_reassembly *c;

@@ -90,7 +90,7 @@ static void hold_delays_the_alarm(void **state)
 	rig_close(&rig);
 }
 
-/* A reload: what is unchanged continues where it was, what is changed begins again. */
+/* A reload: unchanged rules keep their state, changed rules start again. */
 static void state_over_reload(void **state)
 {
 	struct bp_rule_spec r[3] = {rig_rule("count", "t", BP_COND_GT, 80),
@@ -193,7 +193,7 @@ static void different_sources(void **state)
 	rig_close(&rig);
 }
 
-/* What a flow remembers of its topic ends with the set that it was looked up in. */
+/* The rules that a flow has cached for its topic are invalid with another rule set. */
 static void cached_rules_are_invalidated_by_a_reload(void **state)
 {
 	struct bp_rule_spec r[2] = {
@@ -298,7 +298,8 @@ static void states_run_out(void **state)
 	rig_close(&rig);
 }
 
-/* What a flow, or a kept JSON shape, knows of rules long gone says nothing about the new ones. */
+/* Cached data of a flow, or of a JSON layout, about removed rules does not apply to the new ones.
+ */
 static void thousands_of_reloads_later(void **state)
 {
 	struct bp_rule_spec r[2] = {

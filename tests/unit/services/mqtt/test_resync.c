@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss on a connection where nothing is answered: what brings it back. */
+/* Resynchronisation after a loss on a connection without answers: sufficient conditions. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
@@ -32,7 +32,7 @@ static void comes_back(void **state)
 	}
 }
 
-/* The acknowledgement may come at any time after; what comes before it is not evaluated. */
+/* The acknowledgement may arrive at any later time; packets before it are not evaluated. */
 static void acknowledged_late(void **state)
 {
 	struct peer c;
@@ -82,7 +82,8 @@ static void as_configured(void **state)
 	rig_close(&rig);
 }
 
-/* What a broker delivers by QoS 0, where that is evaluated; its subscriber acknowledges. */
+/* Deliveries of a broker with QoS 0, if that direction is evaluated; the TCP stack of the
+ * subscriber acknowledges. */
 static void from_broker(void **state)
 {
 	struct mq_publish p = {.version = 4, .topic = "t/x", .payload = "86"};
@@ -165,8 +166,8 @@ static void write_many(struct peer *c, unsigned n, uint32_t mss)
 	bytes_free(&b);
 }
 
-/* One segment of several packets is as good as one of one. What took more than a segment breaks the
- * row, although its end is a good beginning for the next. */
+/* A segment with several packets counts like one with one packet. A packet over more than a segment
+ * interrupts the sequence, although its end is a valid start of the next one. */
 static void long_pushes(void **state)
 {
 	struct peer c;
@@ -204,7 +205,7 @@ static void syn(struct peer *c, unsigned from, const char *options, size_t n)
 	c->seq[from]++;
 }
 
-/* The longest segment that counts is three quarters of the smaller MSS that was announced. */
+/* The maximum length of a counted segment is three quarters of the smaller announced MSS. */
 static void segment_limit_follows_the_mss(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what is evaluated from then on. */
+/* Evaluation after a resynchronisation. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
@@ -51,8 +51,8 @@ static void proven_later(void **state)
 }
 
 /*
- * Both directions are evaluated, and one of them came back by pushes alone: what the other one
- * reads is evaluated all the same, whatever the topic, and makes no topic known to the first.
+ * Both directions are evaluated, and one of them was resynchronised by pushes alone: publications
+ * of the other one are evaluated with any topic, and add no known topic to the first.
  */
 static void other_direction(void **state)
 {
@@ -88,7 +88,7 @@ static void other_direction(void **state)
 	rig_close(&rig);
 }
 
-/* A reload looks topics up again: those of before are still known, others are still not. */
+/* A reload looks topics up again: topics known before are still known, others are not. */
 static void known_topics_survive_a_reload(void **state)
 {
 	struct peer c;

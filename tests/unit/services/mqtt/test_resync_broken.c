@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what does not count, and begins the count again. */
+/* Resynchronisation after a loss: segments that do not count, and restart the count. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
 #include "resync_steps.h"
 
-/* The count begins again, at a push that is known to begin with a packet when `aligned`. */
+/* The count restarts, at a push that begins with a packet if `aligned`. */
 static void begins_anew(struct peer *c, bool aligned)
 {
 	pushes(c, aligned ? PUSHES - 1 : PUSHES, "t/x");
@@ -170,7 +170,7 @@ static void empty_tables(void **state)
 	rig_close(&rig);
 }
 
-/* What an earlier connection of the same addresses published is forgotten. */
+/* Topics of an earlier connection of the same addresses are not known. */
 static void forgotten_with_the_connection(void **state)
 {
 	struct peer c;

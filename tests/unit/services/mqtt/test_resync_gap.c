@@ -185,7 +185,8 @@ static void gap_in_connect(void **state)
 	rig_close(&rig);
 }
 
-/* What was evaluated before a loss is sent again after it: it must not be evaluated again. */
+/* Publications evaluated before a loss are retransmitted after it: they must not be evaluated
+ * again. */
 static void retransmission_while_resyncing(void **state)
 {
 	struct peer c;
@@ -270,7 +271,8 @@ static void aliases_after_a_gap(void **state)
 	rig_close(&rig);
 }
 
-/* What waits is read because of the other side's ACK: that frame's numbers prove nothing. */
+/* Waiting data is read because of an ACK of the other side: the numbers of that frame prove
+ * nothing. */
 static void held_and_gap_in_both(void **state)
 {
 	static char payload[3000];

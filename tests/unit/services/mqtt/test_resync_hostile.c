@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Back in step after a loss: what of a payload or of an attacker is not taken for packets, and
- * losses at random. */
+/* Resynchronisation after a loss: payload bytes and forged segments that must not be taken for
+ * packets, and random losses. */
 #include "biplane/counters/mqtt.h"
 #include "test.h"
 
@@ -33,8 +33,8 @@ static void one_write(void **state)
 			c.seq[CLIENT] += (uint32_t)fake.n;
 			rig_ack(&rig, &c, BROKER);
 		}
-		/* its end is short, and pushed: one that counts, behind a push. The guess is right
-		 * now */
+		/* its end is short, and pushed: it counts, after a push. The guess is now correct
+		 */
 		rig_send(&rig, &c, CLIENT, fake.p, 27);
 		assert_string_equal(told(), "");
 		for (unsigned i = every > 200 ? 0 : 1; i < PUSHES; i++) {
@@ -152,7 +152,7 @@ static void injected_segments_are_not_acknowledged(void **state)
 	rig_close(&rig);
 }
 
-/* What the client writes next: a measurement, or a payload full of packets that are none. */
+/* The next write of the client: a measurement, or a payload with fake packets. */
 static void next_write(struct bytes *b, uint64_t *s, unsigned *value)
 {
 	struct bytes fake = {0};

@@ -15,7 +15,7 @@
 
 #define PEERS 12
 
-/* What all frames of a round have in common. */
+/* Common fields of all frames of a round. */
 struct kind {
 	const char *topic, *number;
 	uint8_t version, qos;

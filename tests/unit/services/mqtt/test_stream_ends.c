@@ -42,7 +42,7 @@ static void data_in_syn(void **state)
 	rig_close(&rig);
 }
 
-/* A FIN is in sequence or it waits; what follows a closed connection is not read. */
+/* A FIN is processed in sequence or waits; data after the close is not read. */
 static void fin_closes_in_sequence(void **state)
 {
 	struct peer c;

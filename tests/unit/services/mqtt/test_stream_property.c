@@ -209,7 +209,7 @@ static bool delivered_all(const struct run *t, unsigned d)
 	return t->side[d].delivered == t->talk->stream[d].n && t->side[d].fin_passed;
 }
 
-/* How many bytes side `d` may have sent: nothing before what causes it has arrived. */
+/* Bytes that side `d` may have sent: an answer is not sent before its request has arrived. */
 static size_t allowed(const struct run *t, unsigned d, bool *to_the_end)
 {
 	size_t sum[2] = {0, 0};
@@ -296,7 +296,7 @@ static void window(struct rig *r, struct run *t, unsigned d, uint64_t *s)
 		default:
 			break;
 		}
-		/* what may be held of it must fit reorder_bytes, or it is lost by right */
+		/* held bytes must fit in reorder_buffer, otherwise the loss is correct */
 		if (room < c.to - c.from + 256)
 			break;
 		room -= c.to - c.from + 256;
@@ -492,7 +492,7 @@ static void at_random(void **state)
 			assert_int_equal(rig_count(&r, BP_C_RESYNC_STARTED), 0);
 			assert_int_equal(rig_count(&r, BP_C_MQTT_PUBLISH_INCOMPLETE), 0);
 			assert_int_equal(rig_count(&r, BP_C_REASSEMBLY_LIMIT_CONNECTION), 0);
-			/* all are closed: nothing is held for them */
+			/* all are closed: no data is held for them */
 			assert_int_equal(rig_count(&r, BP_C_CONN_FIN), f.n_talks);
 			assert_int_equal(bp_mqtt_worker_carried(r.in), 0);
 			reordered += rig_count(&r, BP_C_SEG_OUT_OF_ORDER);

@@ -8,7 +8,7 @@
 
 #include "stream_steps.h"
 
-/* Ahead of the stream: up to reorder_bytes, then counted; what is lost for good becomes a gap. */
+/* Ahead of the stream: up to reorder_buffer, then counted; lost bytes become a gap. */
 static void reorder_bound(void **state)
 {
 	enum { TAIL = 4000 };
@@ -64,7 +64,7 @@ static void reorder_bound(void **state)
 	rig_close(&rig);
 }
 
-/* Small segments share blocks: what waits takes little more than its bytes. */
+/* Small segments share blocks: waiting data needs little more memory than its bytes. */
 static void reorder_small(void **state)
 {
 	struct peer c;

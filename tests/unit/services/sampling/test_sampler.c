@@ -64,7 +64,7 @@ static void one_of_each_interval(void **state)
 			}
 			assert_int_equal(n, 1);
 		}
-		/* what sends each Nth frame of an interval is found, too */
+		/* a sender of each Nth frame of an interval is also sampled */
 		assert_true(others == (lengths[l] > 1));
 		bp_sampler_free(s);
 	}

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * tests/fixtures/transform.json: what the paper's authors' server, in both of its builds, answered
- * to nine readings, without a matrix and with three; and the loader's messages of those.
+ * tests/fixtures/transform.json: results of the authors' server, in both of its builds, for nine
+ * readings, without a matrix and with three; and the loader's messages for these.
  */
 static json_t *fixture_load(void)
 {

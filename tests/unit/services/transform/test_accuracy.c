@@ -15,7 +15,7 @@ static void measure(enum bp_transform_method method, bool from_meant, bool with_
 	assert_int_equal(a->points, READINGS);
 }
 
-/* Nothing but the result's own rounding, at most half a last place along each axis. */
+/* Only the rounding of the result, at most half a unit of the last place along each axis. */
 static void doubles_differ_by_rounding_only(void **state)
 {
 	const double half = 0.5 / ONE;

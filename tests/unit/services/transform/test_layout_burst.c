@@ -18,7 +18,7 @@ static struct bp_transform_layout by_fields(unsigned at)
 		l.in[c].offset = (uint16_t)(l.in[c].offset + at);
 		l.out[c].offset = (uint16_t)(l.out[c].offset + at);
 	}
-	l.length = (uint16_t)(at + 24); /* as short as it can be: nothing is read behind */
+	l.length = (uint16_t)(at + 24); /* minimum length: no read after its end */
 	l.kunze2021 = false;
 	return l;
 }
@@ -47,7 +47,7 @@ static void reads_the_same(const struct bp_transform_kunze2021_ops *way, unsigne
 	assert_true(bp_transform_layout_read_all(
 			    &l, (const uint8_t *const *)payload, n, &slow, bad) == 0);
 	way->read((const uint8_t *const *)payload, at, n, &quick);
-	assert_memory_equal(&slow, &quick, sizeof(slow)); /* what is behind n, too */
+	assert_memory_equal(&slow, &quick, sizeof(slow)); /* also the elements after n */
 	for (unsigned i = 0; i < n; i++)
 		free(payload[i]);
 }
@@ -133,7 +133,7 @@ static void one_field_out_of_range(void **state)
 	}
 }
 
-/* What a layout says, through the functions that workers call. */
+/* Compares a layout with the functions that workers call. */
 static void kunze2021_layouts_in_a_burst(void **state)
 {
 	static struct bp_transform_points p;

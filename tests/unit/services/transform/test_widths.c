@@ -80,8 +80,8 @@ static void the_same_bits_after_matrices(void **state)
 	}
 }
 
-/* For any n the first n are done, as in a full burst; what is beyond the next multiple of 8 is left
- * alone. Every method. */
+/* For any n the first n are computed, as in a full burst; elements beyond the next multiple of 8
+ * are unchanged. Every method. */
 static void any_number(void **state)
 {
 	const double m[12] = {0.5, -0.5, 0.25, 0.25, 1, 0, -0.75, 0.5, -1, 0.125, -1, 2};
@@ -121,7 +121,7 @@ static void widest_instruction_set_is_selected(void **state)
 	assert_null(bp_transform_vector_ops(3));
 	assert_null(bp_transform_vector_ops(0));
 	assert_ptr_equal(bp_transform_ops(BP_TRANSFORM_VECTOR), ops[widths - 1]);
-	bp_transform_methods_init(); /* again: nothing */
+	bp_transform_methods_init(); /* again: no change */
 	assert_ptr_equal(bp_transform_ops(BP_TRANSFORM_VECTOR), ops[widths - 1]);
 	for (unsigned w = 0; w < widths; w++)
 		print_message("%s\n", ops[w]->how);

@@ -193,7 +193,7 @@ static void incomplete_settings_are_not_applied(void **state)
 	free(p);
 }
 
-/* As after a restart of the workers: those that have read it read it once more, others once. */
+/* As after a restart of the workers: those that have read it read it again, the others once. */
 static void republished_value_is_read_again(void **state)
 {
 	struct plans *p = aligned_alloc(64, (sizeof(*p) + 63) & ~(size_t)63);

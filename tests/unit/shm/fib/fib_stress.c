@@ -26,7 +26,7 @@ static enum kind kind_of(unsigned item, unsigned *n)
 	return OBJECT;
 }
 
-/* What a version is: these follow each other. */
+/* Kinds of versions, in this order. */
 enum look { ABSENT, ONE, GROUP, CHANGED_METRIC, BLACKHOLE, STATIC_ONE, LOOKS };
 
 static enum look look(uint32_t version)
@@ -183,7 +183,7 @@ static bool item_apply(struct bp_fib_writer *w, unsigned item, uint32_t version)
 	return apply_route(w, kind, n, version);
 }
 
-/* What a worker finds: the link word, and of a group that of one of its shares. */
+/* The result of a worker's lookup: the link word, for a group that of one of its shares. */
 static uint64_t item_find(struct stress *s, unsigned item, bool slowly)
 {
 	unsigned n;
@@ -222,7 +222,7 @@ static uint64_t item_find(struct stress *s, unsigned item, bool slowly)
 	return atomic_load_explicit(&s->f->nexthops[number].link, memory_order_acquire);
 }
 
-/* Whether that can be what a lookup finds of this version. */
+/* Whether a lookup in this version can have this result. */
 static bool item_is(unsigned item, uint32_t version, uint64_t link)
 {
 	unsigned n;

@@ -6,8 +6,8 @@
 #include "shm/fib/lpm/lpm_writer.h"
 
 /*
- * What longest prefix match means, said as plainly as it can be: a hash of prefixes, in which a
- * lookup tries every length from the longest on.
+ * A simple model of longest prefix match: a hash of prefixes, in which a lookup tries every length
+ * from the longest on.
  */
 struct lpm_model;
 
@@ -26,7 +26,7 @@ struct bp_prefix random_prefix(uint64_t *seed, uint8_t family);
 /* An address in the prefix; first, last, just outside of it, or any. */
 struct bp_address address_near(uint64_t *seed, const struct bp_prefix *p);
 
-/* What the tables under test say. */
+/* Results of the tables under test. */
 uint32_t fib_way(const struct bp_fib *f, const struct bp_address *a);
 
 #endif

@@ -5,7 +5,7 @@
 #include "tests/unit/shm/fib/fib_fixture.h"
 #include "tests/unit/shm/fib/lpm_model.h"
 
-/* Tables, their writer, and the model that says what they should say. What is wrong fails the test.
+/* Tables, their writer, and the model with the expected results. A difference fails the test.
  */
 struct lpm_rig {
 	struct bp_fib *fib;

@@ -123,7 +123,7 @@ static void invalid_state_is_repaired(void **state)
 		bp_fib_settle(x.w);
 		fill();
 		check_links();
-		/* what was made up is gone when it is not said again */
+		/* invented entries are removed if they are not set again */
 		for (unsigned o = 0; o < 2; o++) {
 			bp_fib_mark(x.w, (enum bp_origin)o);
 			bp_fib_sweep(x.w, (enum bp_origin)o);

@@ -82,7 +82,7 @@ static uint64_t hop_link(const struct bp_hop *h)
 	return bp_link_make(BP_LINK_UNRESOLVED, h->interface, 0);
 }
 
-/* Whether the shares of a group are divided as the weights say. */
+/* Whether the shares of a group match the weights. */
 static void check_group(uint32_t number, const struct bp_hop *hop, uint32_t n)
 {
 	uint64_t left[BP_GROUP_SHARES], sum = 0;
@@ -157,7 +157,7 @@ static void plain_hop(struct bp_hop *h)
 	h->weight = 1;
 }
 
-/* What `show` prints is what the model has. */
+/* `show` prints the content of the model. */
 static void check_shown(void)
 {
 	uint32_t cursor = 0, n = 0, want = 0;
@@ -376,7 +376,7 @@ static void the_tables_say_what_they_were_told(void **state)
 			check();
 	}
 	check();
-	empty(); /* nothing leaked */
+	empty(); /* no leak */
 }
 
 /* Another writer knows only what is active, and deleted objects as the blackholes that they are.

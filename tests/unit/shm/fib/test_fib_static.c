@@ -139,7 +139,7 @@ static void the_files_routes_and_neighbors(void **state)
 	assert_int_equal(type_of(w, "10.3.0.0", 16), BP_ROUTE_BLACKHOLE);
 	assert_int_equal(fib_fake_neighbor(w, 1, &gateway)->state, BP_NEIGHBOR_PERMANENT);
 
-	/* again with less: what is no longer said goes, and nothing else changes */
+	/* again with fewer routes: the missing ones are removed, and no others change */
 	c.fixed.n_routes = 1;
 	c.fixed.n_neighbors = 0;
 	uint64_t before = fib_fake_changes(w);

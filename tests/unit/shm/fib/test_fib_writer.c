@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each change of the forwarding tables does, and what happens at their limits. */
+/* Each change of the forwarding tables, and their limits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,7 +337,7 @@ static void routes_beyond_the_limit_go_to_the_kernel(void **state)
 	assert_int_equal(route("20.3.0.0/16", 2, "10.0.0.2"), BP_FIB_DONE);
 	assert_int_equal(route("20.17.0.0/16", 1, "10.0.0.1"), BP_FIB_FULL);
 	assert_int_equal(x.f->control->rejected_total, 8);
-	assert_int_equal(delete ("20.16.0.0/16"), BP_FIB_DONE); /* one that waits */
+	assert_int_equal(delete ("20.16.0.0/16"), BP_FIB_DONE); /* a pending one */
 	assert_int_equal(number_of("20.16.0.1"), BP_NH_NONE);
 	assert_true(bp_fib_settle(x.w));
 	assert_int_equal(delete ("20.0.0.0/16"), BP_FIB_DONE);
@@ -413,7 +413,7 @@ static void groups_beyond_the_limit_go_to_the_kernel(void **state)
 	assert_int_equal(fib_link(x.f, "34.0.0.1", 0), unresolved(1));
 }
 
-/* What the control plane waits for at its start. */
+/* The condition that the control plane waits for at its start. */
 static void a_new_writer_has_room_when_the_workers_have_passed(void **state)
 {
 	struct bp_route r = fib_route("30.0.0.0/28", 1, "10.0.0.1");

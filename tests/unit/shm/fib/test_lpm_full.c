@@ -44,8 +44,8 @@ static const struct wish *longest(const struct full *t, const struct bp_address 
 	return best;
 }
 
-/* Whether a refused prefix makes it right that the address goes to the kernel: the longest prefix
- * that is there and covers the refused one covers the address too. */
+/* Whether a refused prefix is a reason to send the address to the kernel: the longest existing
+ * prefix that covers the refused one also covers the address. */
 static bool may_punt(const struct full *t, const struct bp_address *a)
 {
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -192,7 +192,8 @@ static void churn(uint8_t family, uint32_t lines)
 			most = refused;
 	}
 	assert_true(most > 10);
-	/* Half of them go: what was refused is let in, as far as it has room, and stays right. */
+	/* Half of them are deleted: refused prefixes are added if they fit, and the results remain
+	 * correct. */
 	for (uint32_t i = 0; i < t->n; i += 2)
 		drop(t, &t->wish[i]);
 	for (uint32_t i = 0; i < t->n; i++) {
@@ -207,7 +208,7 @@ static void churn(uint8_t family, uint32_t lines)
 				set(t, &t->wish[i], BP_NH_FIXED + 200 + i);
 		}
 	}
-	/* Nothing is refused any more, and nothing goes to the kernel. */
+	/* No prefix is refused any more, and no address goes to the kernel. */
 	assert_int_equal(count_refused(t), 0);
 	check_some(t, 5000);
 	finish(t);

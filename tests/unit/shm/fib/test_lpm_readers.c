@@ -21,7 +21,7 @@ struct shared {
 	struct lpm_rig rig;
 	struct bp_prefix prefix[PREFIXES];
 	struct bp_address address[ADDRESSES];
-	/* what each address leads to in a version; the last VERSIONS of them */
+	/* the result for each address, for the last VERSIONS versions */
 	_Atomic uint32_t way[VERSIONS][ADDRESSES];
 	_Atomic uint64_t begun, done;
 	_Atomic bool stop;
@@ -40,7 +40,7 @@ static bool was_true(struct shared *s, uint64_t from, uint64_t to, unsigned i, u
 		if (atomic_load(&s->way[v % VERSIONS][i]) == way)
 			return true;
 	}
-	/* The log went round meanwhile: nothing can be said. */
+	/* The log has wrapped meanwhile: no check is possible. */
 	return atomic_load(&s->begun) >= from + VERSIONS - 1;
 }
 

@@ -5,7 +5,7 @@
 #include "tests/unit/shm/health/phd_rig.h"
 #include "tests/unit/shm/test.h"
 
-/* What the tables should say, kept the plain way: a row for each device. */
+/* A simple model of the tables: a row for each device. */
 #define MODEL_KINDS 12 /* of layouts; their contents are 1..MODEL_KINDS */
 struct phd_model {
 	struct phd_rig x;
@@ -27,7 +27,7 @@ struct phd_model {
 void model_open(struct phd_model *m, uint32_t devices, uint32_t sessions, uint32_t layouts);
 void model_close(struct phd_model *m);
 
-/* What may be done to a device: opens it, changes it or closes it. */
+/* A random operation on a device: open, change or close. */
 struct phd_change {
 	uint32_t device;
 	bool open;
@@ -38,7 +38,7 @@ struct phd_change model_any(struct phd_model *m);
 int model_apply(struct phd_model *m, const struct phd_change *c);
 /* Notes it. */
 void model_note(struct phd_model *m, const struct phd_change *c);
-/* Whether the tables say of this device what the row says. */
+/* Whether the tables match the row of this device. */
 bool model_says(const struct phd_model *m, uint32_t device, const struct phd_row *row);
 /* Every device, the figures and the layouts. */
 void model_check(const struct phd_model *m);

@@ -43,7 +43,7 @@ static void look(const struct phd_model *m)
 	}
 }
 
-/* What the tables say must be consistent, whatever it is. */
+/* The tables must be consistent, with any content. */
 static void check_consistent(const struct phd_model *m)
 {
 	const struct bp_phd_tables *t = m->x.t;

@@ -100,7 +100,7 @@ static void test_any_rate(void **state)
 	assert_false(take(&ids[0], 0));
 }
 
-/* Other ports, other shares: what was used before stays used. */
+/* Other ports, other shares: ids used before remain used. */
 static uint32_t change_ports(unsigned workers)
 {
 	uint32_t taken = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Workers that look sessions up and change their flags while the writer opens and closes them and
- * replaces their layouts: who is there all the time is found, who never was is not, and whatever is
- * found is whole.
+ * Workers look sessions up and change their flags while the writer opens and closes them and
+ * replaces their layouts: permanent sessions are found, missing ones are not, and each result is
+ * consistent.
  */
 #include "tests/unit/shm/test.h"
 
@@ -25,7 +25,7 @@ struct shared {
 	struct phd_rig x;
 	struct bp_fib fib; /* its control alone: the epochs */
 	struct bp_phd_layout *scratch;
-	/* what the writer says of each device: version << 2 | CLOSED, CHANGING or OPEN */
+	/* the writer's state of each device: version << 2 | CLOSED, CHANGING or OPEN */
 	_Atomic uint64_t said[DEVICES];
 	_Atomic bool stop;
 	_Atomic uint64_t ready, looked, found, shown, wrong;

@@ -4,7 +4,7 @@
 #include "tests/unit/shm/health/phd_model.h"
 #include "shm/health/phd_store.h"
 
-/* What a writer had that is stopped while it is made, no one can give back: with LeakSanitizer. */
+/* Memory of a writer that is stopped during its creation cannot be freed: for LeakSanitizer. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -48,7 +48,7 @@ static struct phd_row row_of(const struct phd_change *c)
 		.open = c->open, .state = c->state, .flags = c->flags, .kind = c->kind};
 }
 
-/* Whether the change is seen; the others are as they were. */
+/* Whether the change is visible; the others are unchanged. */
 static bool is_new(const struct phd_model *m, const struct phd_change *c)
 {
 	const struct phd_row new = row_of(c);

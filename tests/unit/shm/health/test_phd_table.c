@@ -106,7 +106,7 @@ static void test_bound(void **state)
 	phd_close(&x);
 }
 
-/* Nothing of a session is reused before every worker has passed. */
+/* No memory of a session is reused before every worker has passed the epoch. */
 static void test_epochs(void **state)
 {
 	struct phd_rig x;
@@ -180,14 +180,14 @@ static void test_layouts(void **state)
 	assert_int_equal(x.t->control->layouts, 1);
 	assert_int_equal(bp_phd_layout_of(x.t, 0)->users, 1000);
 	assert_true(phd_layout_is(bp_phd_layout_of(x.t, 0), 7));
-	/* one that differs in its last byte alone is another */
+	/* a difference in the last byte alone makes another one */
 	l->text[1000]++;
 	assert_int_equal(bp_phd_layout_get(x.w, l), 1);
 	phd_layout_fill(l, 9, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), 2);
 	for (uint32_t i = 0; i < 3; i++)
 		life[i] = life_of(&x, (int)i);
-	/* full; those that no one uses go, when the workers have passed */
+	/* full; unused ones are removed when the workers have passed the epoch */
 	phd_layout_fill(l, 10, 1);
 	assert_int_equal(bp_phd_layout_get(x.w, l), -1);
 	assert_int_equal(x.t->control->layouts, 1);
@@ -252,7 +252,7 @@ static void test_flags(void **state)
 	bp_phd_session_flags(x.w, slot, BP_PHD_READY, 0);
 	assert_int_equal(x.t->control->unready, 0);
 	assert_int_equal(bp_phd_word_flags(x.t->sessions[slot].word), BP_PHD_READY);
-	/* what a worker does */
+	/* as a worker does */
 	x.t->sessions[slot].word ^= (uint64_t)(BP_PHD_READY | BP_PHD_STALE) << 8;
 	bp_phd_session_flags(x.w, slot, 0, BP_PHD_READY);
 	assert_int_equal(bp_phd_word_flags(x.t->sessions[slot].word), BP_PHD_STALE);
@@ -279,7 +279,7 @@ static void test_flags(void **state)
 	phd_close(&x);
 }
 
-/* What `show` copies. */
+/* The copy of `show`. */
 static void test_read(void **state)
 {
 	struct phd_rig x;

@@ -68,7 +68,7 @@ static inline struct bp_ruleset *build(const struct bp_rule_spec *s, uint32_t n)
 	return rs;
 }
 
-/* What a match found: a mark per rule, chains followed. */
+/* Result of a match: a mark per rule, chains followed. */
 struct hits {
 	const struct bp_ruleset *rs;
 	uint8_t *rule;

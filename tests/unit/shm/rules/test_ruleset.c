@@ -133,7 +133,7 @@ static void rules_on_one_filter_are_one_chain_in_order(void **state)
 	free(s);
 }
 
-/* What an edge keeps of a level's hash, and the slot where the search begins in a table of four. */
+/* The hash bits of a level in an edge, and the first slot of the search in a table of four. */
 struct tagged {
 	uint64_t tag;
 	uint32_t number;

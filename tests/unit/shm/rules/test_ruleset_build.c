@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is built of rules: the image, its slots over a reload, and what is found damaged. */
+/* The image built from rules, its slots over a reload, and the detection of damage. */
 #include "tests/unit/shm/rules/ruleset_rig.h"
 #include "shm/rules/rule_uid.h"
 
@@ -252,7 +252,7 @@ static void any_change_of_a_rule_makes_another(void **state)
 	CHANGED(s.repeat = BP_REPEAT_ON_CHANGE);
 	CHANGED(s.action = BP_ACTION_MIRROR);
 	CHANGED(s.payload = BP_PAYLOAD_ENVELOPE);
-	/* what has no meaning changes nothing */
+	/* settings without a meaning change nothing */
 	s = base;
 	s.hold_ns = 77;
 	s.clear.b = 5;
@@ -413,7 +413,7 @@ static void damage_is_found_or_harmless(void **state)
 	free(s);
 }
 
-/* What a worker follows without looking: where it counts, and what it compares names with. */
+/* Offsets that a worker uses without a check: of counters, and of names for comparison. */
 static void slots_and_paths_stay_inside(void **state)
 {
 	static const char *const filters[] = {"a"};

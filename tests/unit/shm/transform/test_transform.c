@@ -309,7 +309,7 @@ static void invalid_matrix_is_rejected(void **state)
 		BP_TRANSFORM_SET_NOT_FINITE);
 	xform_row(&x, 0, &a, 0, &mark);
 	assert_true(mark == 5);
-	/* what the rule does not allow any more is not taken over */
+	/* matrices that the rule no longer allows are not kept */
 	x.file.rule[1].allow_singular = false;
 	assert_int_equal(xform_load(&x), 0);
 	v = xform_view(&x);
@@ -479,7 +479,7 @@ static void other_ports_evict_no_entry(void **state)
 	xform_close(&x);
 }
 
-/* What was set has a right to its place: a file that leaves none is refused. */
+/* Entries of loaded matrices are reserved: a configuration without space for them is refused. */
 static void file_without_capacity_for_set_entries_is_rejected(void **state)
 {
 	struct transform_rig x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A writer that is killed at any instant: what it leaves can be read, each matrix is a whole one,
- * what it had said to be active is there, and the next writer continues. */
+/* A writer that is killed at any instruction: its state is readable, each matrix is consistent,
+ * acknowledged ones are present, and the next writer continues. */
 #include "tests/unit/shm/transform/transform_rig.h"
 
 #include <signal.h>

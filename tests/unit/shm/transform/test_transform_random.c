@@ -74,7 +74,7 @@ static void learn(struct model *m, struct known k)
 	m->known[m->n++] = k;
 }
 
-/* What was added stays, and what was set for a source that the file still has. */
+/* Added sources remain, and matrices of sources that the configuration still has. */
 static void another_file(struct model *m, double *mark)
 {
 	struct model *before = malloc(sizeof(*before));
@@ -165,7 +165,7 @@ static void test_random_files(void **state)
 
 	assert_non_null(m);
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		if (round % 20 == 0) { /* what was added piles up */
+		if (round % 20 == 0) { /* added sources accumulate */
 			if (round > 0)
 				xform_close(&m->x);
 			xform_open(&m->x, MATRICES, RULES);

@@ -37,7 +37,7 @@ struct bp_prefix xform_prefix6(uint64_t high, uint64_t low, unsigned length);
 
 /* Builds what the file says into the bank that is not active; 0: and puts it active. */
 int xform_load(struct transform_rig *x);
-/* What was said when it failed. */
+/* The error message. */
 const char *xform_error(void);
 struct bp_transform_view xform_view(const struct transform_rig *x);
 /* State and mark of a receiver of the source that an address has. */
