@@ -16,7 +16,7 @@
 #define POLL_BUSY_FOR_NS 100000000ull
 /* Rounds before other events of the loop are handled. */
 #define ROUNDS_MAX 8u
-/* Examinations without a pause, between two looks at other events of the loop. */
+/* Examinations without a pause, between two checks of other events of the loop. */
 #define POLLS 256u
 #define PIPE_READS 16u /* of 4 KiB: the default size of a pipe */
 

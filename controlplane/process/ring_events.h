@@ -30,7 +30,7 @@ struct bp_ring_events;
 struct bp_ring_events *bp_ring_events_new(struct event_base *base, _Atomic uint64_t *sleeps,
 	const char *runtime_dir, const char *name);
 /*
- * From now on the loop never sleeps: it examines the rings without a pause, and looks at its other
+ * From now on the loop never sleeps: it examines the rings without a pause, and checks its other
  * events in between (`controlplane_poll_mode: busy`). Workers do not ring.
  */
 void bp_ring_events_busy(struct bp_ring_events *e);
