@@ -41,6 +41,11 @@ void bench_alarm_append(const char *path, const uint64_t *ns, unsigned n)
 	}
 }
 
+int bench_alarm_payload(char text[static BENCH_PAYLOAD_MAX], unsigned value, bool json)
+{
+	return snprintf(text, BENCH_PAYLOAD_MAX, json ? "{\"value\": %u}" : "%u", value);
+}
+
 double bench_alarm_value(const struct mosquitto_message *msg)
 {
 	char text[1024];

@@ -10,6 +10,7 @@
 /* What the programs have in common that send measurements and wait for their alarms. */
 #define BENCH_TOPIC "plant/1/temperature"
 #define BENCH_ALARM_TOPIC "alarm/" BENCH_TOPIC
+#define BENCH_PAYLOAD_MAX 32
 #define BENCH_ALARM_BASE 1000 /* alarm i is of the value BASE + i: over every threshold */
 
 uint64_t bench_alarm_now_ns(void); /* monotonic */
@@ -17,6 +18,9 @@ uint64_t bench_alarm_now_ns(void); /* monotonic */
 void bench_alarm_die(const char *what, int rc) __attribute__((noreturn));
 /* Appends a line a time to the file. Ends the process when that fails. */
 void bench_alarm_append(const char *path, const uint64_t *ns, unsigned n);
+/* A value as payload: its text, or with `json` the object {"value": N}, for rules over members of
+ * an object. Returns the length. */
+int bench_alarm_payload(char text[static BENCH_PAYLOAD_MAX], unsigned value, bool json);
 /* The value that is the payload, or the member "value" of an envelope. */
 double bench_alarm_value(const struct mosquitto_message *msg);
 /*

@@ -5,6 +5,7 @@
  * subscribes, compares and publishes the alarm. -f: the device publishes the alarm itself, so
  * that nothing lies between its publish and the alarm's broker: what no decision can be faster
  * than. -N: the subscriber is in this network namespace, at the side of the alarm's broker.
+ * -j: the payload is the JSON object {"value": N} instead of the text N.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@ static uint64_t sent_ns[COUNT_MAX], took_ns[COUNT_MAX];
 static _Atomic unsigned arrived;
 static atomic_bool ready, connected;
 static unsigned count = 1000;
+static bool json;
 
 static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
 {
@@ -52,8 +54,8 @@ static void on_reading(struct mosquitto *m, void *arg, const struct mosquitto_me
 /* Publishes values of no alarm that is counted until one arrives: the whole path works. */
 static void await_path(struct mosquitto *device, const char *topic)
 {
-	char text[16];
-	int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + count);
+	char text[BENCH_PAYLOAD_MAX];
+	const int n = bench_alarm_payload(text, BENCH_ALARM_BASE + count, json);
 
 	for (unsigned i = 0; !atomic_load(&connected); i++) {
 		if (i == PATIENCE)
@@ -96,7 +98,7 @@ int main(int argc, char **argv)
 	struct mosquitto *device, *edge;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:n:i:w:m:N:df")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:n:i:w:m:N:dfj")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -115,11 +117,13 @@ int main(int argc, char **argv)
 			decide = true;
 		else if (c == 'f')
 			topic = BENCH_ALARM_TOPIC;
+		else if (c == 'j')
+			json = true;
 	}
 	if (to == NULL || (alarms == NULL && !decide) || count == 0 || count > COUNT_MAX) {
-		fprintf(stderr,
-			"usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
-			"[-i MICROSECONDS] [-w TIMES] [-N NETNS] [-f] | -d -p BROKER | -m TIMES\n");
+		fprintf(stderr, "usage: alarm_latency -p BROKER -a ALARM_BROKER [-n COUNT] "
+				"[-i MICROSECONDS] [-w TIMES] [-N NETNS] [-f] [-j] | -d -p BROKER "
+				"| -m TIMES\n");
 		return 64;
 	}
 	mosquitto_lib_init();
@@ -136,8 +140,8 @@ int main(int argc, char **argv)
 	device = bench_alarm_device(to);
 	await_path(device, topic);
 	for (unsigned i = 0; i < count; i++) {
-		char text[16];
-		int n = snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + i);
+		char text[BENCH_PAYLOAD_MAX];
+		const int n = bench_alarm_payload(text, BENCH_ALARM_BASE + i, json);
 
 		sent_ns[i] = bench_alarm_now_ns();
 		mosquitto_publish(device, NULL, topic, n, text, 0, false);

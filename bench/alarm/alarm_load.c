@@ -7,9 +7,10 @@
  * the processor time of those who worked on it.
  *
  *   alarm_load -p BROKER -a ALARM_BROKER [-r RATE] [-t SECONDS] [-o PERCENT] [-c DEVICES]
- *              [-N NETNS] [-P NAME=PID,...]...
+ *              [-N NETNS] [-j] [-P NAME=PID,...]...
  *
  * -N: the subscriber is in this network namespace, at the side of the alarm's broker.
+ * -j: a measurement is the JSON object {"value": N} instead of the text N.
  *
  * Each device's measurement is a segment of its own, as devices send them. Where the rate cannot be
  * kept up since TCP holds a device back, less is sent, and `per_second` says how much.
@@ -38,6 +39,7 @@ static uint64_t sent_ns[ALARMS_MAX], took_ns[ALARMS_MAX];
 static _Atomic unsigned arrived, made;
 static _Atomic uint64_t last_ns;
 static atomic_bool ready;
+static bool json;
 
 static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
 {
@@ -77,7 +79,7 @@ static uint64_t send_all(
 {
 	uint64_t begin = bench_alarm_now_ns(), sent = 0;
 	const uint64_t end = begin + (uint64_t)(seconds * 1e9);
-	char text[24];
+	char text[BENCH_PAYLOAD_MAX];
 
 	for (uint64_t now = begin; now < end; now = bench_alarm_now_ns()) {
 		const uint64_t due = (uint64_t)((double)(now - begin) * rate / 1e9);
@@ -95,9 +97,9 @@ static uint64_t send_all(
 			sent_ns[a] = now;
 			atomic_store(&made, a + 1);
 			publish(device[sent % n], text,
-				snprintf(text, sizeof(text), "%u", BENCH_ALARM_BASE + a));
+				bench_alarm_payload(text, BENCH_ALARM_BASE + a, json));
 		} else {
-			publish(device[sent % n], "20", 2);
+			publish(device[sent % n], text, bench_alarm_payload(text, 20, json));
 		}
 		sent++;
 	}
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
 	bool usage = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:r:t:o:c:N:P:")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:r:t:o:c:N:jP:")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -158,14 +160,16 @@ int main(int argc, char **argv)
 			netns = optarg;
 		else if (c == 'c')
 			n = (unsigned)strtoul(optarg, NULL, 10);
+		else if (c == 'j')
+			json = true;
 		else if (c != 'P' || bench_cpu_add(&cpu, optarg) != 0)
 			usage = true;
 	}
 	if (usage || to == NULL || alarms == NULL || !(rate > 0) || !(seconds > 0) ||
 		percent == 0 || percent > 100 || n == 0 || n > DEVICES_MAX) {
-		fprintf(stderr,
-			"usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
-			"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-N NETNS] [-P NAME=PID,...]...\n");
+		fprintf(stderr, "usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
+				"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-N NETNS] [-j] [-P "
+				"NAME=PID,...]...\n");
 		return 64;
 	}
 	mosquitto_lib_init();
