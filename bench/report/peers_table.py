@@ -104,6 +104,11 @@ def packet_rows(packets):
                f"{w['idle_cpu']:6.3f} {w['memory']['hugepages_mib']:6.0f}")
 
 
+def missing_lines(run):
+    """Of the systems that are not installed; results before there were any have no such member."""
+    return [f"not installed: {m['name']}: {m['why']}" for m in run.get("missing", [])]
+
+
 def tables(run):
     rate = run["alarms"][0]["moderate"]["rate"] if run["alarms"] else 0
     frames = run["packets"][0]["moderate"]["rate"] if run["packets"] else 0
@@ -120,6 +125,7 @@ def tables(run):
     yield "offered, arrived: thousand a second. CPU: seconds a million that arrived, of all: sender, receiver, kernel,"
     yield "biplane; beyond: more than with nothing between the ends. Frames pass through the kernel on every way."
     yield from services_table.tables(run.get("services", []))
+    yield from missing_lines(run)
 
 
 def main():

@@ -81,6 +81,9 @@ def control(run):
     rows = []
     for key, name in (("floor", "alarm delay, floor: kernel bridge, the device publishes the alarm itself at the edge broker"),
                       ("cloud", "alarm delay: kernel bridge, a C application at the cloud broker evaluates, no WAN"),
+                      ("suricata", "alarm delay: Suricata inline before the cloud broker, no WAN"),
+                      ("nanomq", "alarm delay: NanoMQ and its rule engine in place of the cloud broker, no WAN"),
+                      ("ekuiper", "alarm delay: kernel bridge, eKuiper at the cloud broker, no WAN"),
                       ("biplane", "alarm delay: through biplane, af_packet, poll mode adaptive"),
                       ("biplane_busy", "alarm delay: through biplane, af_packet, poll mode busy"),
                       ("biplane_af_xdp", "alarm delay: through biplane, af_xdp, poll mode adaptive"),

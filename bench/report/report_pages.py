@@ -12,14 +12,16 @@ import services_table
 from report_markdown import failed, figure, table, text_of
 
 MARK = "<!-- bench/report/report.py, {name}: {side} here -->"
-WHO = {"mosquitto-c": "mosquitto, application in C", "mosquitto-python": "mosquitto, application in Python", "direct": "direct link"}
+WHO = {"mosquitto-c": "mosquitto, application in C", "mosquitto-python": "mosquitto, application in Python", "direct": "direct link",
+       "suricata": "Suricata, inline", "nanomq": "NanoMQ", "ekuiper": "mosquitto, eKuiper"}
 ENDED = {"late": "late alarms", "lost": "loss", "offered": "sender", "none": "highest rate of the test", "": "highest rate of the test"}
 
 
 def who(name):
     """biplane-route-af_xdp: biplane routing, AF_XDP"""
     words = name.replace("kernel-", "Linux ").replace("-biplane-", ", biplane, ").replace("-sockets", ", sockets")
-    words = re.sub(r"^biplane-(bridge|route)-", lambda m: f"biplane {m[1]}-", words).replace("-af_", ", af_").replace("af_packet", "AF_PACKET")
+    words = re.sub(r"^xdp-", "XDP ", words)
+    words = re.sub(r"^(biplane|grout)-(bridge|route)-", lambda m: f"{m[1]} {m[2]}-", words).replace("-af_", ", af_").replace("af_packet", "AF_PACKET")
     return WHO.get(name, re.sub(r"\broute\b", "routing", words).replace("af_xdp", "AF_XDP"))
 
 
@@ -68,6 +70,13 @@ def at_rate(entries):
     return f"at {entries[0]['moderate']['rate']:,}/s" if entries else ""
 
 
+def not_installed(run, forwards):
+    """Lines about the systems that the run has no figures of: those that forward, or those that evaluate values."""
+    names = [who(m["name"]) for m in (run.get("peers") or {}).get("missing", [])
+             if m["name"].startswith(("xdp", "grout")) == forwards]
+    return ["", f"Not installed in this run: {'; '.join(names)}."] if names else []
+
+
 def alarms(run):
     entries = (run.get("peers") or {}).get("alarms") or []
     rows = []
@@ -80,7 +89,7 @@ def alarms(run):
                      f"{a['idle_cpu']:.2f}", f"{a['memory']['memory_mib']:.0f}", f"{a['memory']['hugepages_mib']:.0f}"])
     return rows and table(["System", "Highest rate without loss, messages/s", "Limit", "Alarm delay, ms: median", "p99", "p99.9",
                            "CPU s per million, " + at_rate(entries), "at the highest rate", "CPU s per second, idle", "Memory, MiB",
-                           "Hugepages, MiB"], rows)
+                           "Hugepages, MiB"], rows) + not_installed(run, forwards=False)
 
 
 def frames(run):
@@ -97,7 +106,7 @@ def frames(run):
                      cpu("moderate"), f"{most['offered_pps'] / 1e3:.0f}", bold(f"{most['arrived_pps'] / 1e3:.0f}"),
                      f"{100 * most['lost'] / max(most['sent'], 1):.1f} %", cpu("most")])
     return rows and table(["System", "Lost " + at_rate(ways), "Delay, µs: median", "p99", "p99.9", "Additional CPU s per million",
-                           "Highest rate, thousand/s: offered", "received", "lost", "Additional CPU s per million"], rows)
+                           "Highest rate, thousand/s: offered", "received", "lost", "Additional CPU s per million"], rows) + not_installed(run, forwards=True)
 
 
 def services(run):

@@ -6,7 +6,10 @@ import services_table
 
 HEADER = ["Task", "Alternative", "Result of the alternative", "Result of biplane", "Command"]
 NAMES = {"mosquitto-c": "mosquitto and a C program", "mosquitto-python": "mosquitto and a Python program",
-         "kernel-bridge": "Linux bridge", "kernel-route": "Linux routing", "aggregation-sockets": "socket program",
+         "suricata": "Suricata inline and a program that publishes its alerts", "nanomq": "NanoMQ and its rule engine",
+         "ekuiper": "mosquitto and eKuiper", "kernel-bridge": "Linux bridge", "kernel-route": "Linux routing",
+         "xdp-bridge": "XDP programs that redirect", "xdp-route": "XDP programs that route by the kernel's tables",
+         "grout-route-af_packet": "grout, AF_PACKET", "grout-route-af_xdp": "grout, AF_XDP", "aggregation-sockets": "socket program",
          "coordinates-sockets": "socket program", "health-sockets": "the same converter with sockets"}
 SERVICES = {"aggregation": "aggregation of 8 messages", "coordinates": "coordinate transformation",
             "health": "conversion of health device reports"}
@@ -52,7 +55,7 @@ def peers(run):
     direct = peers_table.direct_of(m["packets"])
     for peer, job in (("bridge", "bridge over veth: highest rate; median delay"),
                       ("route", "routing over veth: highest rate; median delay")):
-        entries = [w for w in m["packets"] if w["name"] == f"kernel-{peer}" or w["name"].startswith(f"biplane-{peer}")]
+        entries = [w for w in m["packets"] if peer in w["name"].split("-")]
         yield from by_peer(job, entries, lambda n: n.startswith("biplane"), lambda w: frame_figures(w, direct))
     for service, job in SERVICES.items():
         entries = [s for s in m.get("services", []) if s["name"].startswith(f"{service}-")]

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
 import peers_table  # noqa: E402
 import report_more_tables  # noqa: E402
+import report_pages  # noqa: E402
+import report_peers  # noqa: E402
 import services_table  # noqa: E402
 import svg_bars  # noqa: E402
 
@@ -124,6 +126,66 @@ class Peers(unittest.TestCase):
         self.assertTrue(list(peers_table.tables(old)))
         self.assertTrue(report_more_tables.peers({"peers": old}))
         plot.draw(old)
+
+    def external(self):
+        """A run with systems of other projects, and one that is not installed."""
+        run = copy.deepcopy(RUN)
+        run["alarms"].append({**copy.deepcopy(run["alarms"][0]), "name": "suricata", "sustained": 4321})
+        run["alarms"].append({**copy.deepcopy(run["alarms"][0]), "name": "biplane-af_xdp"})
+        run["packets"] += [{**copy.deepcopy(run["packets"][1]), "name": name}
+                           for name in ("xdp-bridge", "xdp-route", "grout-route-af_xdp", "biplane-bridge-af_xdp", "biplane-route-af_xdp")]
+        run["missing"] = [{"name": "nanomq", "why": "no nanomq in PATH"}, {"name": "grout-route-af_packet", "why": "no GROUT"}]
+        return run
+
+    def test_external_systems(self):
+        run = self.external()
+        rows = list(report_peers.peers({"peers": run}))
+        named = {(row[0].split(" ")[0], row[1]) for row in rows}
+        self.assertLessEqual({("MQTT", report_peers.NAMES["suricata"]), ("bridge", report_peers.NAMES["xdp-bridge"]),
+                              ("routing", report_peers.NAMES["xdp-route"]), ("routing", "grout, AF_XDP")}, named)
+        self.assertNotIn(("bridge", report_peers.NAMES["xdp-route"]), named)
+        lines = "\n".join(report_pages.frames({"peers": run}))
+        for name in ("XDP bridge", "XDP routing", "grout routing, AF_XDP"):
+            self.assertIn(f"| {name} |", lines)
+        self.assertIn("| Suricata, inline | **4,321** |", "\n".join(report_pages.alarms({"peers": run})))
+        plot.draw(run)
+
+    def test_alarm_delay_of_external_systems(self):
+        lines = report_more_tables.control({"latency": {"floor": LATENCY, "suricata": {**LATENCY, "median_us": 321.0}, "missing": []}})
+        self.assertIn("median 321 µs", next(line for line in lines if "Suricata" in line))
+        self.assertFalse([line for line in lines if "eKuiper" in line])
+
+    def test_missing_systems_are_named(self):
+        run = self.external()
+        self.assertIn("not installed: nanomq: no nanomq in PATH", list(peers_table.tables(run)))
+        self.assertEqual(report_pages.alarms({"peers": run})[-1], "Not installed in this run: NanoMQ.")
+        self.assertEqual(report_pages.frames({"peers": run})[-1], "Not installed in this run: grout routing, AF_PACKET.")
+        self.assertEqual(peers_table.merge([run, run])["missing"], run["missing"])
+        self.assertNotIn("Not installed", "\n".join(report_pages.alarms({"peers": RUN})))
+
+    def only_installed(self, names, **environment):
+        """What bench/peers/external.sh leaves of these, and what it says of the others."""
+        out = subprocess.run(["bash", "-euo", "pipefail", "-c", f'cd {ROOT}; . bench/peers/external.sh; names=({names}); only_installed names; '
+                              'missing_json; echo; printf "%s\n" "${names[@]}"'], check=True, capture_output=True, text=True,
+                             env={"PATH": "/usr/bin:/bin", **environment}).stdout.splitlines()
+        return json.loads(out[0]), out[1:]
+
+    def test_what_is_not_installed_is_left_out(self):
+        missing, left = self.only_installed("kernel-bridge route:grout-af_xdp nanomq ekuiper suricata mosquitto-c",
+                                            NANOMQ="/nonexistent/nanomq", EKUIPER="/nonexistent", SURICATA="/nonexistent/suricata")
+        self.assertEqual(left, ["kernel-bridge", "mosquitto-c"])
+        self.assertEqual([m["name"] for m in missing], ["route:grout-af_xdp", "nanomq", "ekuiper", "suricata"])
+        self.assertTrue(all(m["why"] for m in missing))
+
+    def test_what_is_installed_is_measured(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("grout", "grcli", "kuiperd", "nanomq"):
+                path = Path(folder) / name
+                path.touch()
+                path.chmod(0o755)
+            (Path(folder) / "etc").mkdir()
+            missing, left = self.only_installed("grout-route-af_packet ekuiper nanomq", GROUT=folder, EKUIPER=folder, NANOMQ=f"{folder}/nanomq")
+        self.assertEqual((missing, left), ([], ["grout-route-af_packet", "ekuiper", "nanomq"]))
 
     def test_figure_is_drawn(self):
         with tempfile.NamedTemporaryFile(suffix=".svg") as f:
