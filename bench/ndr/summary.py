@@ -93,6 +93,8 @@ def tables(ndr):
     for r in ndr["results"]:
         for message in r["failed"]:
             yield f"failed: {r['case']}, {r['system']}, {r['size']} bytes, {message}"
+    for m in p.get("missing", []):
+        yield f"not installed: {m['name']}: {m['why']}"
     late = late_share(ndr["searches"])
     if late > LATE_SHARE:
         yield f"note: in {100 * late:.0f} % of the trials the sender was more than {LATE_US / 1000:g} ms late: other programs use the " \

@@ -223,6 +223,12 @@ class Summary(unittest.TestCase):
         marked = {k for k, v in r.items() if v["limited_by_generator"]}
         self.assertEqual(marked, {("bridge", "kernel"), ("route", "kernel"), ("inspect", "biplane")})
 
+    def test_missing_systems_are_named(self):
+        one = searched("bridge", "kernel", 1e5, 1e5)
+        missing = {**self.PARAMETERS, "missing": [{"name": "route:grout-af_xdp", "why": "no GROUT"}]}
+        self.assertIn("not installed: route:grout-af_xdp: no GROUT", list(summary.tables(summary.merge(missing, [one]))))
+        self.assertFalse([line for line in summary.tables(summary.merge(self.PARAMETERS, [one])) if "not installed" in line])
+
     def test_another_size_does_not_mark(self):
         r = self.merged(searched("generator", "direct", 1e6, 1e6, size=64), searched("bridge", "kernel", 1e6, 1e6, size=128))
         self.assertFalse(r["bridge", "kernel"]["limited_by_generator"])
