@@ -306,8 +306,7 @@ static void classify_burst(struct bp_transform_worker *t, unsigned n)
 
 /*
  * Each step covers all readings of a burst, so that the memory latency of one lookup is hidden by
- * the others. The position of a source in its bucket causes no branch, since the CPU would
- * mispredict half of them.
+ * the others.
  */
 static inline bool same_source(
 	const struct bp_transform_sample *a, const struct bp_transform_sample *b)
@@ -346,34 +345,16 @@ static void fetch_buckets(struct bp_transform_worker *t)
 	}
 }
 
-/* Returns a source in the first bucket of the hash that may match, or UINT32_MAX. */
-static inline uint32_t candidate_of(const struct bp_transform_worker *t, uint64_t hash)
-{
-	const bp_transform_slot *s = bp_transform_bucket(&t->view, hash);
-	unsigned hits = 0;
-	uint32_t source;
-
-#pragma GCC unroll 8
-	for (unsigned i = 0; i < BP_TRANSFORM_WAYS; i++)
-		hits |= (unsigned)(atomic_load_explicit(&s[i], memory_order_relaxed) >> 32 ==
-				   hash >> 32)
-			<< i;
-	/* without a match the first entry: the caller compares it */
-	source = (uint32_t)atomic_load_explicit(
-			 &s[__builtin_ctz(hits | 1u << BP_TRANSFORM_WAYS) % BP_TRANSFORM_WAYS],
-			 memory_order_acquire) -
-		 1;
-	return source < t->view.sources ? source : UINT32_MAX;
-}
-
 static void fetch_sources(struct bp_transform_worker *t)
 {
 	struct bp_transform_burst *b = &t->burst;
+	const struct bp_transform_view v = t->view; /* the stores below cannot change it */
+	const unsigned n = b->n;
 
-	for (unsigned j = 0; j < b->n; j++) {
-		b->source[j] = candidate_of(t, b->hash[j]);
+	for (unsigned j = 0; j < n; j++) {
+		b->source[j] = bp_transform_candidate(&v, b->hash[j]);
 		if (likely(b->source[j] != UINT32_MAX))
-			rte_prefetch0(&t->view.source[b->source[j]]);
+			rte_prefetch0(&v.source[b->source[j]]);
 	}
 }
 

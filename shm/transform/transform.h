@@ -11,6 +11,7 @@
 
 #include "biplane/limits.h"
 #include "biplane/transform.h"
+#include "proto/net/vec16.h"
 #include "shm/generation.h"
 
 /*
@@ -194,6 +195,42 @@ static inline const bp_transform_slot *bp_transform_bucket(
 	const struct bp_transform_view *v, uint64_t hash)
 {
 	return v->slot + (size_t)((uint32_t)hash & v->bucket_mask) * BP_TRANSFORM_WAYS;
+}
+
+/* Sets all bits of the lanes whose slots, of four, have this upper half. */
+static inline bp_v16 bp_transform_slots_with(const bp_transform_slot *s, bp_v4 upper)
+{
+	enum { UPPER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ }; /* of two words of four bytes */
+	uint64_t w[4];
+
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < 4; i++)
+		w[i] = atomic_load_explicit(&s[i], memory_order_relaxed);
+	return (bp_v16)(__builtin_shufflevector((bp_v4)bp_v16_of64(w[0], w[1]),
+				(bp_v4)bp_v16_of64(w[2], w[3]), UPPER, UPPER + 2, UPPER + 4,
+				UPPER + 6) == upper);
+}
+
+/*
+ * For a lookup of many: a source in the first bucket of the hash that may match, or UINT32_MAX. The
+ * caller compares it. The position in the bucket causes no branch, since the processor would
+ * mispredict half of them.
+ */
+static inline uint32_t bp_transform_candidate(const struct bp_transform_view *v, uint64_t hash)
+{
+	const bp_transform_slot *s = bp_transform_bucket(v, hash);
+	const bp_v4 upper = (bp_v4){0} + (uint32_t)(hash >> 32);
+	uint64_t hits; /* four bits of each slot */
+	uint32_t source;
+
+	hits = bp_v16_mask(bp_transform_slots_with(s, upper));
+	hits |= (uint64_t)bp_v16_mask(bp_transform_slots_with(s + 4, upper)) << 16;
+	/* without a match the first entry */
+	source = (uint32_t)atomic_load_explicit(
+			 &s[__builtin_ctzll(hits | (uint64_t)1 << 32) / 4 % BP_TRANSFORM_WAYS],
+			 memory_order_acquire) -
+		 1;
+	return source < v->sources ? source : UINT32_MAX;
 }
 
 /*
