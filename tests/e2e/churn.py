@@ -71,7 +71,7 @@ class Plan:
         return f"{option}route add {prefix} via {via}"
 
     def end(self):
-        """What removes it all."""
+        """Commands that remove all of it."""
         yield from (f"route flush root {p}.0.0.0/8" for p in (30, 40, 41, 42, 43, 60))
         yield from (f"-6 route flush root {p}::/16" for p in ("fd30", "fd40"))
 

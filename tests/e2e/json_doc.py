@@ -63,7 +63,7 @@ def differences(command, value):
 
 
 def output(g, *args, status=(0,)):
-    """What a command of a gateway prints with --json."""
+    """Output of a command of a gateway with --json."""
     p = g.command(*args, "--json")
     assert p.returncode in status, p.stderr
     value = json.loads(p.stdout)

@@ -269,7 +269,7 @@ class Gateway:
         return code
 
     def dump(self, lines=60):
-        """What a person would want to see after a failed test."""
+        """Diagnostics after a failed test."""
         print(f"\n----- the end of {self.log}")
         if self.log.exists():
             print("\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]))

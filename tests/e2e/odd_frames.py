@@ -73,7 +73,7 @@ def odd_frames(dst, src):
 
 
 def kernel_chatter(frame):
-    """What the two kernels say by themselves: ARP, neighbor discovery, and their answers to us."""
+    """Packets of the two kernels: ARP, neighbor discovery, and their answers to us."""
     ethertype = frame[12:14]
     if ethertype == b"\x08\x06":
         return True

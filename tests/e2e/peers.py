@@ -25,7 +25,7 @@ def digest(payload):
 
 @dataclass
 class Expected:
-    """What was published, and what must follow from it."""
+    """The published messages, and the expected alarms."""
     published: list = field(default_factory=list)  # (topic, payload)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

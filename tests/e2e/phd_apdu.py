@@ -205,7 +205,7 @@ class Anybody:
 
 
 def memory_kib(pid):
-    """What a process has in memory of its own, without what it shares."""
+    """Private memory of a process."""
     with open(f"/proc/{pid}/status") as f:
         words = dict(line.split(":", 1) for line in f)
     return int(words["RssAnon"].split()[0])

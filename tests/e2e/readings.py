@@ -84,7 +84,7 @@ def saturated(metres):
 
 
 def assert_exact(sent, got, matrix=None, off=EXACT):
-    """What a robot got is what was sent, once each and in order, in its frame."""
+    """A robot received all readings exactly once and in order, in its coordinate system."""
     assert [c.reading for c in got] == list(sent)
     worst = max((c.off(matrix) for c in got), default=0)
     assert worst < off, f"{worst} micrometres off"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a relay between two sides is as a thread: it works while it is entered, and its error is the test's."""
+"""A relay between two sides as a thread and context manager; its error fails the test."""
 
 import socket
 import threading

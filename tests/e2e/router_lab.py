@@ -305,7 +305,7 @@ class Traffic:
         return self.destinations[stream % self.n]
 
     def together(self):
-        """What all receivers got, as one."""
+        """The packets of all receivers together."""
         total = {}
         for streams in self.got.values():
             for k, (n, h) in streams.items():

@@ -20,7 +20,7 @@ PLANES = ("dataplane", "controlplane")
 
 
 def unit(plane):
-    """What the unit of a plane says: {"User": "biplane-data", ...}; the last line of a name counts."""
+    """Settings of the unit of a plane: {"User": "biplane-data", ...}; the last line of a name counts."""
     text = (ROOT / "install" / f"biplane-{plane}@.service.in").read_text()
     return dict(re.findall(r"^([A-Za-z]+)=(.*)$", text, re.M))
 
@@ -67,7 +67,7 @@ class Notified:
         self.heard = []
 
     def take(self):
-        """What has come since the last time."""
+        """New output since the last call."""
         new = []
         with contextlib.suppress(BlockingIOError):
             while True:
@@ -106,7 +106,7 @@ class Service(Gateway):
         self.planes = {}
 
     def make_directories(self):
-        """What tmpfiles.conf says, and the unit's StateDirectory."""
+        """Creates the directories of tmpfiles.conf and the unit's StateDirectory."""
         text = (ROOT / "install" / "tmpfiles.conf").read_text()
         rows = [line.split()[1:5] for line in text.splitlines() if line.startswith("d ")]
         assert len(rows) == 4, rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/soak runs; see there."""
+"""The soak test of scripts/soak; see there."""
 
 import argparse
 import signal

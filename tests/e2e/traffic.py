@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the traffic tests share: send, then demand equality at the cloud and at the edge."""
+"""Common parts of the traffic tests: send, then check for equality in the cloud and at the edge."""
 
 import collections
 import contextlib

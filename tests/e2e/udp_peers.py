@@ -158,7 +158,7 @@ def by_sender(datagrams):
 
 
 def assert_restored(sent, got, less=0):
-    """What arrived is what was sent: each datagram whole and once, those of each sender in order. `less`: by so much
+    """Checks that each datagram arrived complete and exactly once, those of each sender in order. `less`: by so much
     has the TTL fallen on the way."""
     sent = [d._replace(hops=d.hops - less) for d in sent]
     missing, surplus = Counter(sent) - Counter(got), Counter(got) - Counter(sent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is between the two gateways: a wire that records, and that can lose, double and reorder; and a tap."""
+"""The WAN between the two gateways: a link that records, and can lose, duplicate and reorder frames; and a tap."""
 
 import contextlib
 import random
@@ -14,7 +14,7 @@ SO_RCVBUFFORCE = 33
 
 
 class Tap(contextlib.AbstractContextManager):
-    """What arrives at an interface of a namespace, as raw frames; and what is sent from there."""
+    """Receives and sends raw frames on an interface of a namespace."""
 
     def __init__(self, lab, ns, interface):
         with lab.inside(ns):
@@ -57,7 +57,7 @@ class BadWire:
         self.lost, self.doubled, self.delayed = [], 0, 0
 
     def carry(self, frame):
-        """What leaves now, in order."""
+        """The frames that leave now, in order."""
         out = []
         copies = 1
         if self.random.random() < self.loss:
@@ -108,7 +108,7 @@ class Wan(RelayThread):
             self.bad, self.concerns = wire, concerns
 
     def is_good(self):
-        """What is still held is delivered, and from now on everything."""
+        """Delivers the held frames, and from now on all others."""
         with self.lock:
             if self.bad:
                 self._deliver(self.bad.rest())

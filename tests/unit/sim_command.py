@@ -8,7 +8,7 @@ SIM = sys.argv.pop(1)
 
 
 def run(*args, status=0):
-    """What it prints; with another status, what it says of the error."""
+    """Its output; with another exit status, its error message."""
     p = subprocess.run([SIM, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                        timeout=100)
     if p.returncode != status:

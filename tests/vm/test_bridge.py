@@ -97,7 +97,7 @@ def test_a_segment_with_a_wrong_checksum_is_forwarded_and_never_read(lab, gatewa
 
 
 def test_link_down_and_up(lab, gateway, bridge):
-    """What would leave by a port without a link is dropped under that name; with the link the traffic comes back."""
+    """Frames to a port without a link are dropped with that reason; when the link is up, the traffic continues."""
     nic = bridge.nics[1]
     frame = ethernet(*THERE, LOCAL_ETHERTYPE, bytes(100))
     lab.link(nic, False)

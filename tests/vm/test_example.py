@@ -22,8 +22,8 @@ def openssl(*args):
 
 @pytest.fixture
 def edge_broker(lab, tmp_path):
-    """What the example expects of the edge: a broker of that name with TLS, of an authority that the system trusts, and with
-    passwords. It is reached in the gateway's namespace."""
+    """The edge broker of the example: with that name and TLS, a certificate of an authority that the system trusts, and
+    with passwords. It is reached in the gateway's namespace."""
     d = tmp_path / "edge"
     d.mkdir()
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")

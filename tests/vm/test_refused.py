@@ -11,7 +11,7 @@ from wire import bridge_of
 
 
 def refused(lab, folder, device):
-    """What `biplane run` says of a port on this device, at once."""
+    """The immediate error message of `biplane run` for a port on this device."""
     folder.mkdir(exist_ok=True)
     (folder / "biplane.yaml").write_text(json.dumps({"version": 1,
         "name": "refused", "runtime": {"directory": str(folder)}, "poll_mode": "adaptive",

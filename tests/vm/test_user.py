@@ -16,7 +16,7 @@ from wire import behind, bridge_of, carries, port
 
 @pytest.fixture
 def groups_of_the_data_plane(lab):
-    """What the udev rule of install/ does at boot."""
+    """Applies the udev rule of install/, as at boot."""
     nodes = [Path("/dev/vfio/vfio")]
     for nic in bridge_of(lab, "e1000e").nics:
         nodes.append(Path("/dev/vfio", Path(f"/sys/bus/pci/devices/{nic.address}/iommu_group").resolve().name))

@@ -39,7 +39,7 @@ def bridge_of(lab, kind, joined=True):
 
 @contextlib.contextmanager
 def behind(lab: GuestLab, bridge, mtu=1500):
-    """What is behind the ports of one, while the block runs."""
+    """The networks behind the ports of a gateway, while the block runs."""
     for ns, nic, mac, address in zip(bridge.spaces, bridge.nics, (MAC["dev"], MAC["cloud"]), (DEVICE, CLOUD), strict=True):
         lab.give(ns, nic, mac=mac, mtu=mtu, addresses=[f"{address}/24"])
     lab.broker(bridge.spaces[1])

@@ -156,7 +156,8 @@ def test_spoofed_sensor_address(wan_lab, pair, wan, family):
 
 
 def test_ambiguous_payloads(wan_lab, pair, wan):
-    """What begins with the magic is aggregated, and arrives; where it cannot be it is dropped, so that FAR never evaluates it."""
+    """A payload that begins with the magic number is aggregated, and arrives; if that is not possible it is dropped, so
+    that FAR never decapsulates it."""
     pair.services([aggregate(max_message_size=200)], [disaggregate()])
     wan.clear()
     before = pair.counters()

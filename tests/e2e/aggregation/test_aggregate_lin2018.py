@@ -123,7 +123,7 @@ def test_the_vectors(wan_lab, pair, wan):
 
 
 def test_other_messages_pass_in_order(wan_lab, pair, wan):
-    """What is no message of 22 bytes with type fa continues as it came, and overtakes nothing."""
+    """Other datagrams than messages of 22 bytes with type fa are forwarded unchanged, and overtake no message."""
     pair.services([near()], [far()])
     before = pair.counters()
     with Senders(wan_lab, n=10) as s, Receiver(wan_lab) as r:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can not be aggregated, next to what is: datagrams longer than the MTU, and ways through other services' nodes."""
+"""Aggregated and bypassing datagrams together: datagrams longer than the MTU, and paths through nodes of other
+services."""
 
 import pytest
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nothing is held: waiting messages leave at a reload, at loss of a link and at the end; and what a reload changes."""
+"""No message is held back: waiting messages leave at a reload, at link down and at the stop; and changes by a
+reload."""
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_reload_flushes_messages(wan_lab, pair, wan):
 
 
 def test_reload_of_far_flushes_paced_messages(wan_lab, pair):
-    """What waits for its gap leaves at once, in order."""
+    """Paced messages leave immediately, in order."""
     pair.services([aggregate(max_messages=100)], [disaggregate(pacing_gap="1s")])
     with Senders(wan_lab) as s, Receiver(wan_lab) as r:
         s.numbered(50, lambda: 16)

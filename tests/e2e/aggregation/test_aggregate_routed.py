@@ -23,7 +23,7 @@ def pair(wan_lab, hugepages, tmp_path_factory):
 
 @pytest.mark.parametrize("family", (4, 6))
 def test_two_hundred_sensors(wan_lab, pair, tmp_path, family):
-    """What is aggregated passes two routers inside an aggregate, and is routed by FAR as itself: one TTL less."""
+    """Aggregated messages pass two routers inside an aggregate; FAR routes each restored one: one TTL less."""
     pair.services([aggregate(KIND, family)], [disaggregate(KIND, family)])
     before = pair.counters()
     with Senders(wan_lab, KIND, family, tos=(0, 0xB8, 0x2A), fragment=(False, True)) as s, Receiver(wan_lab, family) as r, \

@@ -27,8 +27,8 @@ def is_aggregate(frame):
 
 
 def told_by_numbers(found):
-    """What a reader of the sequence numbers knows, from docs/reference/aggregation-format.md: by stream, the newest number and
-    those that came."""
+    """A model of the receiver's sequence number window (docs/reference/aggregation-format.md): for each stream the
+    newest number and the received ones."""
     newest, came = {}, {}
     said = dict.fromkeys(("missing", "late", "duplicate", "stale"), 0)
     for a in found:

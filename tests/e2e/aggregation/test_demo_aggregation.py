@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/quickstart shows of aggregation: the two gateways that scripts/lab makes, a balance that can be wrong, and
-what `show aggregates` says of gateways that run."""
+"""The aggregation part of scripts/quickstart: the two gateways of scripts/lab, a message balance, and `show aggregates`
+of running gateways."""
 
 import json
 import os
@@ -77,7 +77,8 @@ def test_arrivals_are_shown(demo_lab, hugepages):
 
 
 def heed_interrupts():
-    """What a shell starts in the background ignores them, and so do its children, which cannot trap what they ignore."""
+    """Background processes of a shell ignore these signals, and so do their children, which cannot trap ignored
+    signals."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -58,7 +58,7 @@ def messages(format_, count, seed):
 
 
 def replay(directory, name, section, entry, frames):
-    """What comes out at the other port of a wire."""
+    """The output on the other port of a bridge."""
     config = {"ports": [{"name": "a", "device": "net_null0"}, {"name": "b", "device": "net_null1"}],
               "bridges": [{"name": "bridge0", "ports": ["a", "b"]}], "aggregation": {section: [entry]}}
     (directory / f"{name}.yaml").write_text(json.dumps({"version": 1, **config}))

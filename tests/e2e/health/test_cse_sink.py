@@ -219,7 +219,7 @@ def test_separate_responses_and_delay():
 
 
 def converted():
-    """What the converter makes of examples: (release, message)."""
+    """Output of the converter for examples: (release, message)."""
     out = subprocess.run([os.path.join(os.path.dirname(BIPLANE), "..", "tests", "unit", "services", "health", "wire_requests")],
                          check=True, capture_output=True, text=True).stdout
     for line in out.splitlines():

@@ -65,7 +65,7 @@ def simulate(lab, *options):
 
 
 class Tree:
-    """What the CSE has, by HTTP from its own namespace."""
+    """The content of the CSE, by HTTP from its own namespace."""
 
     def __init__(self, lab, cse):
         self.lab, self.cse = lab, cse
@@ -164,7 +164,7 @@ def test_show_sessions(routed_lab, router, cse):
 
 
 def test_cse_stalls(routed_lab, router, cse):
-    """What is measured while the CSE does not answer is there once it does."""
+    """Measurements taken while the CSE does not answer are stored when it answers again."""
     load = devices(routed_lab, "--device", "oximeter", "--count", 10, "--confirmed", "--reports", 10, "--rate", 20,
                    "--retries", 0, "--timeout", "1s")
     pause(2)
@@ -177,7 +177,7 @@ def test_cse_stalls(routed_lab, router, cse):
 
 
 def test_known_configuration(routed_lab, router, cse):
-    """What a device declared once it need not declare again, also when the control plane was killed in between."""
+    """A device sends its configuration only once, also if the control plane is killed in between."""
     same = ("--device", "activity", "--count", 3, "--confirmed", "--reports", 2, "--rate", 0, "--retries", 0, "--timeout",
             "1s", "--system-id", "002209225900ff00")
     status, _, summary = simulate(routed_lab, *same)

@@ -100,7 +100,7 @@ def provision(cse, path="cse-in/{system_id}/{object}", originator="Cbiplane", ke
 
 
 def done(p, devices=DEVICES):
-    """What it says of the devices, and its counts."""
+    """Its output for the devices, and its counters."""
     out, err = p.communicate("".join(" ".join(d) + "\n" for d in devices), timeout=120)
     assert p.returncode == 0, err
     *said, counts = out.splitlines()

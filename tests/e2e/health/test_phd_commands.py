@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees of health devices' sessions and does to them: show sessions, status, session disconnect, and who
-may associate at all."""
+"""Commands for sessions of health devices: show sessions, status, session disconnect, and the allow list."""
 
 import contextlib
 import copy
@@ -247,8 +246,8 @@ def test_session_list_is_filtered(routed_lab, router):
 
 
 def test_report_numbers_increase(routed_lab, router):
-    """What the simulator counts itself: associations, reports, and an instance for each of an oximeter's two values. Over
-    TCP, so that the control plane converts them all."""
+    """The counters match those of the simulator: associations, reports, and an instance for each of an oximeter's two
+    values. Over TCP, so that the control plane converts all reports."""
     with words(router, sessions={"open": 0, "operating": 0}, associations={"requested": 3, "accepted": 3, "rejected_rate": 0},
                signalling={"releases_received": 3, "unknown_session": 0}, reports={"sent": 12, "lost": 0, "pending": 0},
                instances={"sent": 24, "stored": 24}, provisioning={"completed": 3, "pending": 0}, udp={"dropped": 0}):

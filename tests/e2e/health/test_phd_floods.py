@@ -63,12 +63,13 @@ def words(router):
 
 PUNTS = ("signaling", "unknown_session", "slow_path", "response")
 SOCKET = ("received", "dropped", "oversized", "wrong_interface", "invalid_source")
-# What was sent to all: datagrams for the manager that came to the kernel in another class, and not by node phd.
+# Broadcasts: datagrams for the manager that reached the kernel in another class, and not by node phd.
 elsewhere = {"class": 0, "way": 0}
 
 
 def settled(router):
-    """What came for the manager by now is in the words; returns them. Here no one comes by TCP."""
+    """Waits until all datagrams for the manager are in the counters; returns the counters. There are no TCP devices
+    here."""
     def all_said():
         c = router.counters()
         if sum(c[f"punt_phd_{p}"] for p in PUNTS) + elsewhere["way"] != c["punted_health_devices"] + c["punt_queue_full_health_devices"]:
@@ -109,7 +110,7 @@ def test_spoofed_resets_close_no_connection(routed_lab, router, victim, anybody)
 
 
 def test_rejected_requests_use_no_memory(routed_lab, router, victim, anybody):
-    """Who says to be the device, and is rejected for whatever reason, has not ended its association."""
+    """A rejected request with the system-id of a device, for any reason, does not end its association."""
     good = aarq(victim.system_id)
     refused = {"version": good[:4] + b"\x40" + good[5:], "protocol": good[:12] + b"\x50\x7a" + good[14:],
                "parameter": good[:44] + b"\x80\x00" + good[46:], "permanent": good[:30] + b"\x80\x00\x00\x00" + good[34:]}
@@ -150,8 +151,8 @@ def test_its_system_id_is_enough(routed_lab, router, victim, config, address):
     (ABRT, None), (RLRQ, RLRE), (RLRE, ABRT), (bytes.fromhex(AARE), ABRT), (aarq("00aa00000000ffff"), ABRT)),
     ids=("ABRT", "RLRQ", "RLRE", "AARE", "AARQ"))
 def test_spoofed_address_and_port(router, victim, anybody, data, answer):
-    """What comes from there is the device's, by all that UDP can say: the association ends by the standard's rules, and
-    the device notices with its next report at the latest."""
+    """A datagram from the device's address cannot be distinguished from the device's own over UDP: the association ends
+    by the rules of the standard, and the device notices it with its next report at the latest."""
     anybody.send(victim.address, victim.port, data)
     wait_until("the session to end", lambda: router.show("sessions", victim.system_id)["total"] == 0)
     assert victim.hear(20 if answer else 0.05) == answer

@@ -101,7 +101,7 @@ def test_no_proxy_of_the_environment(cse):
 ])
 @pytest.mark.parametrize("by", BINDINGS)
 def test_ae_owner(cse, path, originator, shared, by):
-    """What the file may say of AEs and originators works with several devices, of one type and of two."""
+    """All configurations of AEs and originators work with several devices, of one type and of two."""
     devices = DEVICES + [("0022092258030000", "pulse_oximeter", "spo2,pulse_rate")]
     for _ in range(2):
         said, _, err = done(provision(cse, path, originator, by=by), devices)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person, or a program of theirs, does to a gateway that serves health devices: words at the control socket that make
-no sense, and reloads under load. No measurement is lost by any of it, and what cannot be done is said."""
+"""Operator errors on a gateway with health devices: invalid requests at the control socket, and reloads under load. No
+measurement is lost, and refused requests have an error message."""
 
 import contextlib
 import copy

@@ -94,8 +94,8 @@ def test_many_tcp_devices(routed_lab, router):
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_control_plane_killed(routed_lab, router, transport):
-    """What the next control plane sends has no (port, message id) of the last one's, and each measurement is stored once:
-    devices on TCP associate again and repeat what they were not answered."""
+    """The next control plane reuses no (port, message id) of the last one, and each measurement is stored once: devices
+    on TCP associate again and repeat unanswered reports."""
     with Sink(routed_lab) as sink:
         load = devices(routed_lab, "0022092258ab0000" if transport == "tcp" else "0022092258ac0000", "--device",
                        "oximeter", "--transport", transport, "--count", 50, "--confirmed", "--reports", 40, "--rate", 300,

@@ -171,7 +171,7 @@ def measured(r, port="cloud"):
 
 
 def shape(m, rvi="4", fr="Cbiplane"):
-    """What every create has."""
+    """Fields of every create request."""
     assert (m.type, m.code, len(m.token)) == (coap.CON, coap.POST, 8)
     assert m.option(coap.TY) == coap.uint(coap.CIN) and m.option(coap.RVI) == rvi.encode()
     assert m.option(coap.FR) == fr.encode() and m.option(coap.CONTENT_FORMAT) == coap.uint(50)
@@ -269,7 +269,7 @@ def test_as_tshark_reads_it(tmp_path, session):
 
 
 def reply(o, code, rsc, token=None):
-    """What a CSE says to a request that left."""
+    """The response of a CSE to a request in the output."""
     m = coap.Message.decode(o.payload)
     said = coap.Message(coap.ACK, code, m.mid, m.token if token is None else token, [
         (coap.RQI, m.option(coap.RQI)), (coap.RSC, coap.uint(rsc))])
@@ -388,7 +388,7 @@ def test_time_of_the_capture(tmp_path):
 
 
 def test_known_configuration(tmp_path):
-    """What a device declared is known when it comes again, as with a gateway's store."""
+    """A received configuration is known when the device associates again, as with the store of a gateway."""
     d = Device(2)
     r = Replay(tmp_path, config(), every([d.says(V[k]) for k in ("A04", "C03", "R01", "A04", "S10", "R01")]),
                "--assume-stored")
@@ -418,7 +418,7 @@ def test_specialisation_that_another_manager_asked_for(tmp_path):
 
 
 def test_no_route_to_the_cse(tmp_path, session):
-    """Nothing is silent: such reports are counted, and those that are confirmed are to come again."""
+    """Such reports are counted, and confirmed ones are asked to be repeated."""
     _, oximeter, timed = session
     r = Replay(tmp_path, config(reached=False), timed, "--assume-stored")
     assert r.out["cloud"] == [] and r.health["not_replayed"]["slow_path_reports"] == 4

@@ -84,7 +84,7 @@ def peers(wan_lab, line):
 
 @pytest.fixture
 def wires(wan_lab, line):
-    """What comes in at each gateway behind NEAR, and at the server."""
+    """Frames received at each gateway after NEAR, and at the server."""
     with Tap(wan_lab, "wan", "near") as first, Tap(wan_lab, "far", "p-wan") as second, Tap(wan_lab, "server", "eth0") as last:
         yield first, second, last
 
@@ -138,7 +138,7 @@ def test_labels_on_every_link(line, peers, wires, tmp_path):
 
 
 def test_with_best_effort_traffic(line, peers, wires):
-    """What no rule is for goes next to, plain on every link."""
+    """Frames without a matching rule have no label on any link."""
     senders, timed, plain = peers
     sent = {TIMED: [], PLAIN: []}
     for _ in range(20):

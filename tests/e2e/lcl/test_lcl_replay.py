@@ -26,7 +26,7 @@ def biplane(*args):
 
 
 def replay(directory, config, in_port, source, out_port, name, *args):
-    """What leaves, and the report."""
+    """The output frames, and the report."""
     captures.write(directory / "in.pcap", source)
     p = biplane("replay", "-c", config, "--in", f"{in_port}={directory}/in.pcap", "--out", f"{out_port}={directory}/{name}", *args)
     assert p.returncode == 0, p.stderr
@@ -63,7 +63,7 @@ def plain(frame):
 
 @pytest.fixture(scope="module")
 def hops(tmp_path_factory):
-    """What came in, and what left each of the three."""
+    """The input, and the output of each of the three."""
     directory = tmp_path_factory.mktemp("lcl")
     sent = commands(3000)
     first, _ = replay(directory, EXAMPLES / EDGE, "devices", sent, "wan", "1.pcap")

@@ -91,7 +91,7 @@ class Wire(RelayThread):
         self.lost = 0
 
     def lose(self, what, until):
-        """What holds `what` is lost, and what comes of it again too, until a frame with `until` was carried."""
+        """Drops segments that contain `what`, including retransmissions, until a frame with `until` was forwarded."""
         with self.lock:
             self.losing, self.until, self.lost = what, until, 0
 

@@ -17,8 +17,8 @@ def driver(request):
 
 
 def carried(driver, frame):
-    """What the kernel does to frames before net_af_packet sees them, and no one can undo: it puts IPv4
-    fragments together, and an outer tag comes without its TPID. net_af_xdp has every frame as it is."""
+    """Changes by the kernel before net_af_packet receives a frame: it reassembles IPv4 fragments, and removes the TPID
+    of an outer tag. net_af_xdp receives every frame unchanged."""
     if driver == "af_xdp":
         return True
     outer, inner = frame[12:14], frame[16:18]

@@ -27,7 +27,7 @@ def config(driver="af_packet", **host):
 
 
 def flush(lab):
-    """What the hosts know of neighbors is from another gateway."""
+    """The neighbor entries of the hosts are from another gateway."""
     for ns in EVERYBODY:
         for f in (4, 6):
             lab.run(ns, "ip", f"-{f}", "neigh", "flush", "dev", "eth0")

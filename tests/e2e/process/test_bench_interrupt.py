@@ -85,7 +85,7 @@ def in_the_middle(bench, program):
 
 
 def reap():
-    """What has ended and was left to the first process of the namespace, which this is."""
+    """Reaps orphaned processes: this is the first process of the namespace."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0] != 0:
             pass

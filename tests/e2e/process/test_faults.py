@@ -59,7 +59,7 @@ def test_the_log_follows_a_reload(lab, gateway):
     g = gateway(config())
 
     def down_and_up():
-        """What the log has of it."""
+        """Its lines in the log."""
         before = len(g.log.read_text())
         with lab.link_down("cloud"):
             wait_until("the fault", lambda: rows(g, "link_down")["cloud"]["active"])

@@ -100,7 +100,7 @@ def test_encapsulated_frames_give_the_same_alarms(tmp_path, kind):
 
 
 def test_not_inspected_is_counted(tmp_path):
-    """What is forwarded unread says so: four tags."""
+    """Frames that are not inspected are reported: four tags."""
     pcap = tmp_path / "in.pcap"
     n = encapsulated(FIXTURES / "session.pcap", pcap, bytes.fromhex("81000009" + ENCAPSULATIONS["three_tags"]))
     out = json.loads(replay(tmp_path, inputs=[("devices", pcap)]))

@@ -89,7 +89,7 @@ def test_access_control(service):
 
 
 def writable(s, *tops):
-    """What the control plane's user could write below these, files and directories."""
+    """Files and directories below these that the control plane's user can write."""
     script = """if True:
         import os, sys
         for top in sys.argv[1:]:

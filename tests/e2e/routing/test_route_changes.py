@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changes in the kernel, or at a neighbor, is followed: links, addresses, MACs, MTUs, next hops."""
+"""Changes in the kernel, or at a neighbor, are applied: links, addresses, MAC addresses, MTUs, next hops."""
 
 import contextlib
 import re

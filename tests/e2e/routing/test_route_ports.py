@@ -103,7 +103,7 @@ def test_without_the_kernel(routed_lab, gateway_for, hugepages):
 
 
 def test_more_routes_than_the_table_takes(routed_lab, hugepages, tmp_path):
-    """What does not fit the kernel forwards; that is said, and over when there is room again."""
+    """The kernel forwards to routes that do not fit; a fault reports it, and ends when there is space again."""
     lab = routed_lab
     takes(lab, "right", "53.0.0.0/8")
     prefixes = [f"53.{i >> 8}.{i & 255}.0/24" for i in range(3000)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ordinary hosts do through a router: ping, traceroute, path MTU discovery, TCP, UDP, IPv6."""
+"""Common traffic of hosts through a router: ping, traceroute, path MTU discovery, TCP, UDP, IPv6."""
 
 import contextlib
 import json

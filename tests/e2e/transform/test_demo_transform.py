@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What scripts/quickstart shows of coordinate transformation: in the laboratory that scripts/lab makes, with its own
-configuration, and a balance that can be wrong."""
+"""The transformation part of scripts/quickstart: in the laboratory of scripts/lab, with its own configuration, and a
+balance of readings."""
 
 import json
 import os

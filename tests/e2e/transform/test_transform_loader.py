@@ -123,7 +123,7 @@ def test_each_reading_by_the_whole_of_one_matrix(lab, fresh, robot):
 
 
 def test_invalid_matrix_is_refused(lab, fresh, robot):
-    """What cannot be is said, and the matrix before stays."""
+    """An invalid matrix gives an error message, and the former matrix remains."""
     sent = some(10)
     with Loader(lab) as loader, Tracker(lab, "dev", CLOUD) as t:
         assert loader.load(message(DEVICE, ROTATED)) == b"ok"

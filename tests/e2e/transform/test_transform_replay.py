@@ -15,7 +15,7 @@ TRACKER, SERVER = "10.7.0.5", "10.7.0.9"
 
 
 def replay(directory, payloads, *entries):
-    """What leaves by port cloud of payloads from the tracker, and the report."""
+    """The output on port cloud for payloads from the tracker, and the report."""
     file = directory / "biplane.yaml"
     file.write_text(json.dumps({"version": 1,
         "ports": [{"name": "devices", "device": "net_null0"}, {"name": "cloud", "device": "net_null1"}],

@@ -91,7 +91,7 @@ static void connect_and_publish(struct line *l, struct peer c)
 	bytes_free(&b);
 }
 
-/* What left, and what the kernel would get. */
+/* Output frames, and frames for the kernel. */
 static void drain(struct rig *r)
 {
 	void *m;

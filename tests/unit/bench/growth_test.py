@@ -23,7 +23,7 @@ SERIES = [{"name": "routes", "what": "routes", "steps": [
 
 
 def shell(commands):
-    """What they print, with bench/routes/growth.sh there."""
+    """Their output, with bench/routes/growth.sh included."""
     script = f". {ROOT / 'bench' / 'routes' / 'growth.sh'}\n{commands}"
     return subprocess.run(["bash", "-euc", script], check=True, capture_output=True, text=True).stdout.split()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What bench/report/mix_result.py, nodes_result.py and svg_bars.py make of runs of which all is known."""
+"""bench/report/mix_result.py, nodes_result.py and svg_bars.py with known runs."""
 
 import json
 import re

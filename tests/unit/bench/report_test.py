@@ -32,7 +32,8 @@ RUN = json.loads(FIXTURE.read_text(encoding="utf-8"))
 
 
 def report(run_file, folder, png=False):
-    """What bench/report/report.py writes: the page, and {picture: text} of its SVGs; PNGs, which take long, only if asked for."""
+    """Output of bench/report/report.py: the page, and {picture: text} of its SVGs; PNGs only on request, because they
+    take long."""
     out = Path(folder) / "results.md"
     with tempfile.TemporaryDirectory() as no_tools:
         (Path(no_tools) / "python3").symlink_to("/usr/bin/python3")

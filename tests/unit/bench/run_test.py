@@ -62,7 +62,7 @@ class Progress(unittest.TestCase):
 
 class Hugepages(unittest.TestCase):
     def back(self, record, now):
-        """What the pool is at the end of a run with that record."""
+        """The number of hugepages at the end of a run with that record."""
         with tempfile.TemporaryDirectory() as d:
             there = Path(d)
             (there / "pool").write_text(f"{now}\n", encoding="utf-8")

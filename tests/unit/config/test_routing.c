@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "config_test.h"
 
-/* What routes: interfaces of ports and bridges, static routes, what goes to the kernel. */
+/* Routing: interfaces of ports and bridges, static routes, punted packets. */
 
 #define SEGMENT "{name: c, device: z}, {name: d, device: w}]\n"
 #define ROUTER                                                                                     \

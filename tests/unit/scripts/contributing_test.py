@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What CONTRIBUTING.md names exists: files, links, tests and suites; and what docs/developer/ names. The argument is the build folder."""
+"""Files, links, tests and suites named in CONTRIBUTING.md and docs/developer/ exist. The argument is the build
+folder."""
 
 import json
 import re

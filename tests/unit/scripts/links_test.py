@@ -90,7 +90,7 @@ class Links(unittest.TestCase):
 
 
 class Checker(unittest.TestCase):
-    """What the checks above report, on a small tree."""
+    """Results of the checks above, on a small tree."""
 
     PAGE = "# One\n\n## Twice\n\n## Twice\n\n## `a_b`: c/d\n\n```\n[code](no.md)\n# no heading\n```\n\n`[span](no.md)` "
 

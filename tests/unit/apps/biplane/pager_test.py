@@ -11,7 +11,7 @@ failures = []
 
 
 def on_terminal(*words, **env):
-    """What a terminal shows, and the exit status."""
+    """Output on a terminal, and the exit status."""
     ours, theirs = pty.openpty()
     p = subprocess.Popen([biplane, *words], stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, **env}, close_fds=True)
     os.close(theirs)

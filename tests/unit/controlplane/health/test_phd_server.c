@@ -23,7 +23,7 @@
 static struct event_base *base;
 static char err[256];
 
-/* What came, in order. */
+/* Received messages, in order. */
 struct got {
 	unsigned n, on_disconnect, answers, written;
 	struct bp_phd_peer peer;

@@ -14,7 +14,7 @@
 #define LIMIT_NS (2 * S) /* worker_stalls */
 #define EVERY_NS (10 * S)
 
-/* What happened, by one who keeps no more than that. */
+/* A model that records only the events. */
 struct model {
 	bool link_down, low, stuck;
 	uint64_t link_downs, lows, stucks, missed, no_mbuf, errors, overruns;

@@ -6,7 +6,7 @@
 
 #include "proto/aggregation/agg_full.h"
 
-/* What bp_agg_full_read() makes of bytes: in head, and got[] up to `most`. */
+/* Decodes bytes with bp_agg_full_read(): into head, and got[] up to `most`. */
 #define MOST 255
 
 static struct bp_agg_message got[MOST];

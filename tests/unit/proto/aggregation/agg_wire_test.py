@@ -92,7 +92,7 @@ def c_writes(batch, rnd):
 
 
 def c_reads(batch, rnd):
-    """What Python writes, also in longer forms than needed, with no more room than there are messages."""
+    """Decodes the output of Python, also in longer forms than needed, with exactly as many entries as messages."""
     shuffled = lambda forms, key: rnd.choice(forms)
     for _ in range(2000):
         family = rnd.choice([4, 6])

@@ -137,7 +137,7 @@ static bool is_usual(const struct frame *f, uint64_t mac)
 	       !bp_ip4_is_link_local(h + 12) && !bp_ip4_is_link_local(h + 16);
 }
 
-/* What leaves: the header with one hop less still sums up, and nothing else changed. */
+/* The output: TTL decremented, checksum correct, and no other change. */
 static void check_hop(const struct frame *f, uint32_t hop)
 {
 	uint8_t h[BP_IP4_HDR];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What services/lcl/admission.h promises: by numbers that follow from its rules, and against a slow
+/* The bounds of services/lcl/admission.h: by numbers that follow from its rules, and against a slow
  * model of a line of nodes, which must never do worse. */
 #include <setjmp.h>
 #include <stdarg.h>

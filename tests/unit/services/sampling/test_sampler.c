@@ -117,7 +117,7 @@ static void first_match_wins(void **state)
 	bp_sampler_free(s);
 }
 
-/* What only a damaged segment says. */
+/* Values that only a damaged segment has. */
 static void invalid_rules(void **state)
 {
 	uint16_t mtu[BP_MAX_PORTS] = {1500, 1500, 1500};

@@ -16,8 +16,8 @@ struct fib_size {
 struct bp_fib *fib_new(const struct fib_size *size);
 void fib_free(struct bp_fib *f);
 
-/* What bp_fib_writer_new() does to a fresh control table: epoch 1, no worker runs. For tests of a
- * part of the tables. */
+/* Initialises a new control table as bp_fib_writer_new() does: epoch 1, no worker runs. For tests
+ * of a part of the tables. */
 void fib_start(struct bp_fib *f);
 
 #endif

@@ -156,7 +156,7 @@ static void ssh_by_address_and_by_route(void **state)
 	bp_doctor_network_free(&net);
 }
 
-/* What --undo does to this machine's interfaces and files. */
+/* Actions of --undo on interfaces and files of this machine. */
 static void actions_here(void **state)
 {
 	const struct bp_actions *a = &bp_actions_here;

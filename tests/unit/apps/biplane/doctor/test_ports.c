@@ -220,7 +220,7 @@ static void no_port_on_pci(void **state)
 	expect(m, "hugepages node 0", "fail", "3000 MiB");
 }
 
-/* What --fix does for a configuration. */
+/* Actions of --fix for a configuration. */
 static void fix_plan_follows_the_configuration(void **state)
 {
 	const struct bp_doctor_plan_request nothing = {0};

@@ -49,8 +49,8 @@ static void any_slot_and_rate(void **state)
 	}
 }
 
-/* What the flow over all of 64 nodes varies by: with LCL no more than 2 tau, as over two; without
- * it so much by best effort alone, when there is enough of that. */
+/* Delay variation of the flow over all 64 nodes: with LCL at most 2 tau, as over two nodes; without
+ * it best effort alone can cause more. */
 static void without_lcl_it_grows(void **state)
 {
 	uint64_t without[2], with[2];
