@@ -169,6 +169,14 @@ bool bp_key_order_has_rows(const struct bp_key_order *o, uint64_t key)
 	       (s != NULL && s->last_row != 0 && s->last_row >= o->oldest);
 }
 
+bool bp_key_order_has_newer_row(const struct bp_key_order *o, uint64_t key, uint64_t id)
+{
+	const struct bp_key_slot *s = lookup(o, key);
+	const uint64_t last = s != NULL && s->last_row > o->other_row ? s->last_row : o->other_row;
+
+	return o->rows_unknown || (last > id && last >= o->oldest);
+}
+
 bool bp_key_order_is_blocked(const struct bp_key_order *o, uint64_t key)
 {
 	const struct bp_key_slot *s = lookup(o, key);

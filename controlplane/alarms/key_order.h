@@ -59,6 +59,8 @@ void bp_key_order_rows_known(struct bp_key_order *o);
 void bp_key_order_wait(struct bp_key_order *o, uint64_t key);
 void bp_key_order_go(struct bp_key_order *o, uint64_t key);
 
+/* Returns whether the key may have a row that is newer than this alarm. */
+bool bp_key_order_has_newer_row(const struct bp_key_order *o, uint64_t key, uint64_t id);
 /* Returns whether the key has rows; whether it has rows or waiting alarms. */
 bool bp_key_order_has_rows(const struct bp_key_order *o, uint64_t key);
 bool bp_key_order_is_blocked(const struct bp_key_order *o, uint64_t key);

@@ -18,6 +18,7 @@ bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries)
 	l->mask = n - 1;
 	l->cursor = bp_ring_tail(ring);
 	l->seen = l->cursor;
+	l->old_end = bp_ring_written(ring);
 	return true;
 }
 
@@ -43,6 +44,11 @@ uint64_t bp_lane_unread(const struct bp_lane *l)
 	uint64_t used = bp_ring_used(l->ring), read = l->cursor - bp_ring_tail(l->ring);
 
 	return used > read ? used - read : 0;
+}
+
+bool bp_lane_old_unread(const struct bp_lane *l)
+{
+	return l->cursor < l->old_end && bp_lane_unread(l) != 0;
 }
 
 bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record)

@@ -37,6 +37,7 @@ struct bp_lane {
 	struct bp_ring *ring;
 	uint64_t cursor;  /* the next record to read */
 	uint64_t seen;    /* records before it were counted and logged */
+	uint64_t old_end; /* records before it were written before this process read the ring */
 	uint64_t stamped; /* end of the record of `stamps`; 0: none */
 	struct bp_alarm_stamps stamps;
 	struct bp_lane_entry *entry;
@@ -63,6 +64,8 @@ bool bp_lane_crowded(const struct bp_lane *l);
 /* Bytes that are not read yet; bytes in the ring in total. */
 uint64_t bp_lane_unread(const struct bp_lane *l);
 uint64_t bp_lane_used(const struct bp_lane *l);
+/* Returns whether records are unread that an earlier control plane may have sent. */
+bool bp_lane_old_unread(const struct bp_lane *l);
 
 /*
  * Reads the record at *cursor, which moves after it; false when there is none. *record is NULL and

@@ -50,6 +50,14 @@ void bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
 	p->delete_due_ns = 0;
 }
 
+static bool lanes_old_unread(const struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		if (bp_lane_old_unread(&p->lane[i]))
+			return true;
+	return false;
+}
+
 static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_alarm *a)
 {
 	struct bp_publisher *p = arg;
@@ -82,6 +90,9 @@ void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
 	/* While live alarms overflow to the disk, each sent row would only replace another one. */
 	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
 		p->backlog.n_done > DONE_MAX || bp_spool_rows(p->spool) == 0)
+		return;
+	/* An alarm of a ring may have to be sent first. */
+	if (bp_publish_older_wait(p) || lanes_old_unread(p))
 		return;
 	/* A query for only a few rows costs too much. */
 	if (p->inflight.backlog > share / 2)

@@ -109,7 +109,7 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 	key = bp_key_order_key(&p->order, a);
 	if (bp_key_order_is_blocked(&p->order, key)) {
 		bp_publish_record(l, bp_lane_push_pending(l, cursor), a->id, key);
-		bp_key_order_wait(&p->order, key);
+		bp_publish_wait(p, bp_lane_entry(l, l->next - 1));
 		return true;
 	}
 	switch (send_live(p, lane, a, l->next, &mid)) {

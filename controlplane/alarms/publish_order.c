@@ -59,6 +59,37 @@ void bp_publish_update_order(struct bp_publisher *p, uint64_t now)
 		bp_publish_rescan(p);
 }
 
+/*
+ * While the link is up, an alarm that is in flight stays in its ring, and newer ones of its key may
+ * be spooled. When the link is lost or the control plane restarts, it is older than rows of its
+ * key: it becomes a row itself before any row is sent.
+ */
+void bp_publish_wait(struct bp_publisher *p, const struct bp_lane_entry *e)
+{
+	bp_key_order_wait(&p->order, e->key);
+	if (e->id <= p->older_id || !bp_key_order_has_newer_row(&p->order, e->key, e->id))
+		return;
+	p->older_id = e->id;
+	bp_publish_reschedule(p);
+}
+
+static uint64_t oldest_pending(const struct bp_lane *l)
+{
+	for (uint64_t n = l->first; l->pending != 0 && n != l->next; n++)
+		if (bp_lane_entry(l, n)->state == BP_LANE_PENDING)
+			return bp_lane_entry(l, n)->id;
+	return UINT64_MAX;
+}
+
+bool bp_publish_older_wait(struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes && p->older_id != 0; i++)
+		if (oldest_pending(&p->lane[i]) <= p->older_id)
+			return true;
+	p->older_id = 0;
+	return false;
+}
+
 void bp_publish_rescan(struct bp_publisher *p)
 {
 	for (unsigned i = 0; i < p->lanes; i++)

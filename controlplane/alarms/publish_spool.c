@@ -272,7 +272,7 @@ static bool lane_overflows(
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 {
 	enum spool_mode mode = SPOOL_UNREAD;
-	bool spilling = false, held = false;
+	bool spilling = false, held = bp_publish_older_wait(p);
 
 	for (unsigned i = 0; i < p->lanes; i++) {
 		const struct bp_lane *l = &p->lane[i];

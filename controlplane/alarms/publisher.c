@@ -89,7 +89,7 @@ static void on_down(void *arg)
 			struct bp_lane_entry *e = bp_lane_entry(l, s.ref);
 
 			bp_lane_set_pending(l, e);
-			bp_key_order_wait(&p->order, e->key);
+			bp_publish_wait(p, e);
 		} else {
 			bp_backlog_returned(&p->backlog, s.ref);
 		}

@@ -62,7 +62,8 @@ struct bp_publisher {
 	bool spool_broken;       /* since the last success of reopen_spool() */
 	uint64_t unreadable_ns;  /* monotonic: rows are unreadable since; 0: readable */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
-	bool spilling;           /* a ring overflowed: its unread part is spooled */
+	uint64_t older_id; /* highest id of ring alarms older than a row of their key; 0: none */
+	bool spilling;     /* a ring overflowed: its unread part is spooled */
 	/* mqtt.publisher, while its password or TLS files cannot be used: retried with backoff */
 	struct bp_config_publisher edge;
 	bool settings_bad;
@@ -158,6 +159,10 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now);
 void bp_publish_update_order(struct bp_publisher *p, uint64_t now);
 /* Checks all waiting alarms again. */
 void bp_publish_rescan(struct bp_publisher *p);
+/* An alarm begins to wait in a ring. */
+void bp_publish_wait(struct bp_publisher *p, const struct bp_lane_entry *e);
+/* Returns whether alarms of the rings must be spooled before more rows are sent. */
+bool bp_publish_older_wait(struct bp_publisher *p);
 /* Moves the rings' tails over finished alarms. */
 void bp_publish_release(struct bp_publisher *p);
 

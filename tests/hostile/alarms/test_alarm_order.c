@@ -362,6 +362,46 @@ static void stale_record_is_not_last(void **state)
 	all_in_order(f);
 }
 
+/* Alarms in flight, and newer ones of their key in the spool: the broker has taken none of them. */
+static void overflow_behind_alarms_in_flight(struct fixture *f)
+{
+	const struct bp_ring *ring = bp_shm_ring(&f->shm, 0);
+
+	const unsigned sent = f->mqtt.publisher.max_inflight;
+
+	fake_link_up();
+	for (unsigned i = 0; i < sent; i++)
+		assert_true(put(f, i < sent / 4 * 3 ? 5 : 3, 0));
+	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == sent);
+	while (bp_ring_used(ring) < ring->capacity / 8 * 5)
+		assert_true(put(f, 3, 0));
+	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_spooled) != 0);
+}
+
+static void lost_link_with_newer_rows(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	overflow_behind_alarms_in_flight(f);
+	fake_link_down();
+	settle(f);
+	all_in_order(f);
+}
+
+static void restart_with_newer_rows(void **state)
+{
+	struct fixture *f = *state;
+
+	f->mqtt.alarm_queue_size = 256 << 10;
+	f->mqtt.publisher.max_inflight = 1000; /* more than an iteration of the loop reads */
+	start(f);
+	overflow_behind_alarms_in_flight(f);
+	kill_controlplane(f);
+	settle(f);
+	all_in_order(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +413,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(restart_restores_pending_reports, setup, teardown),
 		cmocka_unit_test_setup_teardown(stale_row_is_not_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(stale_record_is_not_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_link_with_newer_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart_with_newer_rows, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
