@@ -32,22 +32,36 @@ static uint64_t start_over(struct bp_publisher *p)
 	return rows;
 }
 
-void bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
+bool bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
 {
 	uint64_t deleted;
 
 	if (p->backlog.n_done == 0 || bp_publish_disk_rests(p, now))
-		return;
+		return false;
 	if (p->delete_due_ns == 0)
 		p->delete_due_ns = now + (lanes_hold(p) ? DELETE_PAUSE_HELD_NS : DELETE_PAUSE_NS);
 	if (p->backlog.n_done < DELETE_BATCH && now < p->delete_due_ns && !p->draining)
-		return;
+		return false;
 	if (!bp_backlog_delete_done(&p->backlog, &deleted)) {
 		bp_publish_disk_failed(p, now);
 		deleted = start_over(p);
 	}
 	bp_count(&p->g->cp_alarms_unspooled, deleted);
 	p->delete_due_ns = 0;
+	bp_publish_reschedule(p);
+	return true;
+}
+
+/* Returns how many more rows may be sent: in overload all that live alarms leave of the window. */
+static uint32_t backlog_room(const struct bp_publisher *p)
+{
+	uint32_t window = p->window, share = window / BP_PUBLISH_BACKLOG_SHARE;
+	uint32_t limit = p->overload ? window : share == 0 ? 1 : share;
+	uint32_t rows = p->inflight.backlog, all = p->inflight.count;
+
+	if (rows >= limit || all >= window)
+		return 0;
+	return limit - rows < window - all ? limit - rows : window - all;
 }
 
 static bool lanes_old_unread(const struct bp_publisher *p)
@@ -61,11 +75,10 @@ static bool lanes_old_unread(const struct bp_publisher *p)
 static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_alarm *a)
 {
 	struct bp_publisher *p = arg;
-	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
 	uint16_t mid = 0;
 	int rc;
 
-	if (p->inflight.backlog >= (share == 0 ? 1 : share) || !bp_publish_fits(p, a))
+	if (backlog_room(p) == 0 || !bp_publish_fits(p, a))
 		return BP_BACKLOG_STOP;
 	if (!bp_publishable(a)) {
 		bp_publish_invalid(p, a, "its topic is not valid");
@@ -85,17 +98,16 @@ static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_ala
 
 void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
 {
-	uint32_t share = p->window / BP_PUBLISH_BACKLOG_SHARE;
+	uint32_t room = backlog_room(p);
 
-	/* While live alarms overflow to the disk, each sent row would only replace another one. */
-	if (p->draining || p->spilling || bp_publish_disk_rests(p, now) ||
-		p->backlog.n_done > DONE_MAX || bp_spool_rows(p->spool) == 0)
+	if (p->draining || bp_publish_disk_rests(p, now) || p->backlog.n_done > DONE_MAX ||
+		bp_spool_rows(p->spool) == 0)
 		return;
 	/* An alarm of a ring may have to be sent first. */
 	if (bp_publish_older_wait(p) || lanes_old_unread(p))
 		return;
 	/* A query for only a few rows costs too much. */
-	if (p->inflight.backlog > share / 2)
+	if (room == 0 || room < p->window / BP_PUBLISH_BACKLOG_SHARE / 2)
 		return;
 	if (bp_backlog_offer(&p->backlog, send_row, p))
 		bp_publish_readable(p);

@@ -10,7 +10,7 @@
  * backlog. */
 static bool live_can_send(const struct bp_publisher *p, const struct bp_alarm *a)
 {
-	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_done && !p->spilling && !p->draining;
+	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_done && !p->draining;
 	uint32_t share = backlog ? p->window / BP_PUBLISH_BACKLOG_SHARE : 0;
 
 	return bp_publish_fits(p, a) && p->inflight.count - p->inflight.backlog < p->window - share;

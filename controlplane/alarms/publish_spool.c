@@ -196,6 +196,8 @@ static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 			bp_lane_push_done(&p->lane[i], b->cursor[i]);
 	bp_count(&p->g->cp_alarms_spooled, b->added);
 	bp_publish_count_dropped(p);
+	if (b->rows != 0)
+		bp_publish_reschedule(p);
 }
 
 /*
@@ -284,6 +286,7 @@ void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 	p->spilling = spilling && spool_lanes(p, mode, now);
 	if (!spilling && held)
 		spool_lanes(p, SPOOL_PENDING, now);
+	p->overload = spilling || held;
 }
 
 static uint64_t lanes_used(const struct bp_publisher *p)

@@ -48,8 +48,10 @@ void bp_publish_reschedule(struct bp_publisher *p)
 {
 	static const struct timeval now = {0, 0};
 
-	/* A timer of zero and not event_active(): sockets are handled in between. */
-	evtimer_add(p->reschedule_event, &now);
+	/* A timer of zero and not event_active(): sockets are handled in between. Adding it again
+	 * would delay it by one iteration, for ever if sockets are always ready. */
+	if (!evtimer_pending(p->reschedule_event, NULL))
+		evtimer_add(p->reschedule_event, &now);
 }
 
 /* ---- events of the link and timers ---- */
@@ -62,7 +64,7 @@ static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 	       now - oldest->written_ns > p->ack_timeout_ns;
 }
 
-static void pump(struct bp_publisher *p);
+static void pump(struct bp_publisher *p, bool disk);
 
 static void on_up(void *arg)
 {
@@ -121,7 +123,7 @@ static void on_acked(void *arg, uint16_t mid)
 
 static void on_ready(void *arg)
 {
-	pump(arg);
+	pump(arg, false);
 }
 
 /* The rings are empty. */
@@ -192,7 +194,24 @@ static void adapt_tick(struct bp_publisher *p, uint64_t now)
 		p->tick_ns = ns;
 }
 
-static void pump(struct bp_publisher *p)
+/* At most one transaction. Deletions first: alarms wait for them, and they are rare. */
+static void use_disk(struct bp_publisher *p, uint64_t now)
+{
+	if (bp_publish_delete_done(p, now) || bp_publish_disk_rests(p, now))
+		return;
+	if (bp_edge_link_up(p->link))
+		bp_publish_spool_overflow(p, now);
+	else
+		bp_publish_spool_down(p, now);
+}
+
+/*
+ * Overload, more alarms than the broker acknowledges, must not delay what the broker can take. So
+ * each event fills the window and writes it to the connection, but only one event of an iteration
+ * of the event loop, on_reschedule(), uses the disk: for one transaction of bounded size, during
+ * which the broker works.
+ */
+static void pump(struct bp_publisher *p, bool disk)
 {
 	uint64_t now = bp_mono_ns();
 
@@ -210,18 +229,14 @@ static void pump(struct bp_publisher *p)
 	}
 	if (bp_edge_link_up(p->link))
 		send_all(p, now);
-	bp_publish_release(p);
-	if (!bp_publish_disk_rests(p, now)) {
-		if (bp_edge_link_up(p->link))
-			bp_publish_spool_overflow(p, now);
-		else
-			bp_publish_spool_down(p, now);
-	}
-	bp_publish_delete_done(p, now);
-	update_gauges(p);
-	/* Last, because it may detect a lost connection. */
+	/* May detect a lost connection. */
 	bp_edge_link_flush(p->link);
-	bp_inflight_written(&p->inflight, bp_mono_ns());
+	now = bp_mono_ns();
+	bp_inflight_written(&p->inflight, now);
+	bp_publish_release(p);
+	if (disk)
+		use_disk(p, now);
+	update_gauges(p);
 	adapt_tick(p, now);
 	if (p->draining)
 		drain(p, now);
@@ -229,25 +244,23 @@ static void pump(struct bp_publisher *p)
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
-	struct bp_publisher *p = arg;
 	uint64_t expirations;
 
 	(void)what;
-	if (read(fd, &expirations, sizeof(expirations)) != (ssize_t)sizeof(expirations))
-		return;
-	pump(p);
+	if (read(fd, &expirations, sizeof(expirations)) == (ssize_t)sizeof(expirations))
+		bp_publish_reschedule(arg);
 }
 
 static void on_records(void *arg)
 {
-	pump(arg);
+	pump(arg, false);
 }
 
 static void on_reschedule(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	pump(arg);
+	pump(arg, true);
 }
 
 /* After a failure the file may have been closed or replaced: reads all its rows again. */

@@ -24,7 +24,7 @@ struct event_base;
  * link has been down for 250 ms, when an alarm has waited longer than puback_timeout for its
  * acknowledgement, and when the window of unacknowledged alarms is full while a ring is more than
  * half full. Rows of the spool are sent in the order of their ids in a quarter of the window, at
- * the same time as live alarms.
+ * the same time as live alarms; in overload, in all that live alarms leave of the window.
  *
  * An alarm that makes the broker close the connection is sent again like any other after a lost
  * connection; only the spool's max_age ends that.

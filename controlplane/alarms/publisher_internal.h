@@ -45,7 +45,7 @@ struct bp_publisher {
 	struct bp_alarm_log_writer log;
 	struct bp_lane *lane;
 	unsigned lanes;
-	uint32_t window;
+	uint32_t window; /* mqtt.publisher.max_inflight */
 	uint64_t ack_timeout_ns;
 	int tick_fd;
 	long tick_ns;          /* period of the timer; 0: off */
@@ -62,8 +62,9 @@ struct bp_publisher {
 	bool spool_broken;       /* since the last success of reopen_spool() */
 	uint64_t unreadable_ns;  /* monotonic: rows are unreadable since; 0: readable */
 	uint64_t delete_due_ns;  /* 0: nothing to delete */
+	bool spilling;           /* a ring overflowed: its unread part is spooled */
 	uint64_t older_id; /* highest id of ring alarms older than a row of their key; 0: none */
-	bool spilling;     /* a ring overflowed: its unread part is spooled */
+	bool overload;     /* spilling, or alarms that wait for their keys fill a ring */
 	/* mqtt.publisher, while its password or TLS files cannot be used: retried with backoff */
 	struct bp_config_publisher edge;
 	bool settings_bad;
@@ -185,7 +186,7 @@ void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);
 void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now);
 /* Sends rows to the link, at the same time as live alarms. */
 void bp_publish_backlog(struct bp_publisher *p, uint64_t now);
-/* Deletes acknowledged rows, many at a time. */
-void bp_publish_delete_done(struct bp_publisher *p, uint64_t now);
+/* Deletes acknowledged rows, many at a time. Returns whether it has used the disk. */
+bool bp_publish_delete_done(struct bp_publisher *p, uint64_t now);
 
 #endif
