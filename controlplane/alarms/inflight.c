@@ -61,6 +61,28 @@ struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid)
 	return taken;
 }
 
+void bp_inflight_acked(struct bp_inflight *f, uint64_t written_ns, uint64_t now_ns)
+{
+	if (written_ns == 0 || now_ns <= written_ns)
+		return;
+	f->rtt_ns = now_ns - written_ns;
+	if (f->rtt_min_ns == 0 || f->rtt_ns < f->rtt_min_ns)
+		f->rtt_min_ns = f->rtt_ns;
+}
+
+void bp_inflight_connected(struct bp_inflight *f)
+{
+	f->rtt_ns = 0;
+	f->rtt_min_ns = 0;
+}
+
+uint32_t bp_inflight_window(const struct bp_inflight *f, uint32_t max)
+{
+	uint32_t less = max / 4 > BP_INFLIGHT_WINDOW_NEAR ? max / 4 : BP_INFLIGHT_WINDOW_NEAR;
+
+	return less < max && f->rtt_ns / 4 > f->rtt_min_ns ? less : max;
+}
+
 void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id)
 {
 	struct bp_inflight_slot *s = &f->slot[mid];

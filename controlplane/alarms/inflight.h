@@ -29,7 +29,11 @@ struct bp_inflight {
 	uint32_t count;
 	uint32_t backlog; /* of these, from the backlog */
 	uint64_t bytes;
+	uint64_t rtt_ns, rtt_min_ns; /* from the write to the PUBACK, of this connection; 0: none */
 };
+
+/* A smaller window costs libmosquitto little. */
+#define BP_INFLIGHT_WINDOW_NEAR 256u
 
 void bp_inflight_init(struct bp_inflight *f);
 /* False when the message id is in use; that slot is unchanged. */
@@ -39,6 +43,17 @@ bool bp_inflight_add(struct bp_inflight *f, uint16_t mid, enum bp_inflight_kind 
 void bp_inflight_written(struct bp_inflight *f, uint64_t now_ns);
 /* Removes the slot; returns a slot of kind FREE when the message id is not in flight. */
 struct bp_inflight_slot bp_inflight_take(struct bp_inflight *f, uint16_t mid);
+/* A PUBACK arrived for an alarm that was written at written_ns (0: not yet). */
+void bp_inflight_acked(struct bp_inflight *f, uint64_t written_ns, uint64_t now_ns);
+/* A new connection: its round trip is unknown. */
+void bp_inflight_connected(struct bp_inflight *f);
+/*
+ * Returns how many alarms may be in flight, at most `max`. For each message and each PUBACK
+ * libmosquitto 2.0 visits all of its unacknowledged messages, so the CPU time per alarm grows with
+ * their number. When the round trip has four times its shortest time, a quarter of `max` still
+ * keeps the broker busy, and the rest would only wait in queues.
+ */
+uint32_t bp_inflight_window(const struct bp_inflight *f, uint32_t max);
 /* A live alarm was spooled and is now a row of the spool. */
 void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id);
 

@@ -55,7 +55,7 @@ bool bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
 /* Returns how many more rows may be sent: in overload all that live alarms leave of the window. */
 static uint32_t backlog_room(const struct bp_publisher *p)
 {
-	uint32_t window = p->window, share = window / BP_PUBLISH_BACKLOG_SHARE;
+	uint32_t window = bp_publish_window(p), share = window / BP_PUBLISH_BACKLOG_SHARE;
 	uint32_t limit = p->overload ? window : share == 0 ? 1 : share;
 	uint32_t rows = p->inflight.backlog, all = p->inflight.count;
 
@@ -107,7 +107,7 @@ void bp_publish_backlog(struct bp_publisher *p, uint64_t now)
 	if (bp_publish_older_wait(p) || lanes_old_unread(p))
 		return;
 	/* A query for only a few rows costs too much. */
-	if (room == 0 || room < p->window / BP_PUBLISH_BACKLOG_SHARE / 2)
+	if (room == 0 || room < bp_publish_window(p) / BP_PUBLISH_BACKLOG_SHARE / 2)
 		return;
 	if (bp_backlog_offer(&p->backlog, send_row, p))
 		bp_publish_readable(p);

@@ -11,9 +11,10 @@
 static bool live_can_send(const struct bp_publisher *p, const struct bp_alarm *a)
 {
 	bool backlog = bp_spool_rows(p->spool) > p->backlog.n_done && !p->draining;
-	uint32_t share = backlog ? p->window / BP_PUBLISH_BACKLOG_SHARE : 0;
+	uint32_t window = bp_publish_window(p);
+	uint32_t share = backlog ? window / BP_PUBLISH_BACKLOG_SHARE : 0;
 
-	return bp_publish_fits(p, a) && p->inflight.count - p->inflight.backlog < p->window - share;
+	return bp_publish_fits(p, a) && p->inflight.count - p->inflight.backlog < window - share;
 }
 
 enum send_result { SEND_OK, SEND_NONE, SEND_FULL };

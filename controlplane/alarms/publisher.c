@@ -70,6 +70,7 @@ static void on_up(void *arg)
 {
 	struct bp_publisher *p = arg;
 
+	bp_inflight_connected(&p->inflight);
 	bp_count(&p->g->cp_edge_connects, 1);
 	atomic_store_explicit(&p->g->cp_edge_connected, 1, memory_order_relaxed);
 	bp_publish_reschedule(p);
@@ -103,15 +104,16 @@ static void on_acked(void *arg, uint16_t mid)
 {
 	struct bp_publisher *p = arg;
 	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
+	uint64_t now = bp_mono_ns();
 	struct bp_lane_entry *e;
 
+	bp_inflight_acked(&p->inflight, s.written_ns, now);
 	switch ((enum bp_inflight_kind)s.kind) {
 	case BP_INFLIGHT_FREE:
 		return;
 	case BP_INFLIGHT_LIVE:
 		e = bp_lane_entry(&p->lane[s.lane], s.ref);
-		bp_alarm_stages_acknowledged(
-			p->shm->alarm_latency, &e->stamps, s.written_ns, bp_mono_ns());
+		bp_alarm_stages_acknowledged(p->shm->alarm_latency, &e->stamps, s.written_ns, now);
 		bp_lane_set_done(&p->lane[s.lane], e);
 		break;
 	case BP_INFLIGHT_BACKLOG:

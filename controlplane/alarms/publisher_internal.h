@@ -103,10 +103,15 @@ static inline uint32_t bp_publish_weight(const struct bp_alarm *a)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
+static inline uint32_t bp_publish_window(const struct bp_publisher *p)
+{
+	return bp_inflight_window(&p->inflight, p->window);
+}
+
 /* Returns whether one more alarm fits in the window and in the memory limit. */
 static inline bool bp_publish_fits(const struct bp_publisher *p, const struct bp_alarm *a)
 {
-	return p->inflight.count < p->window &&
+	return p->inflight.count < bp_publish_window(p) &&
 	       (p->inflight.count == 0 ||
 		       p->inflight.bytes + bp_publish_weight(a) <= BP_PUBLISH_INFLIGHT_BYTES_MAX);
 }

@@ -117,6 +117,33 @@ static void inflight_written_times(void **state)
 	free(f);
 }
 
+/* A round trip of four times the shortest one is the time in queues: a quarter is enough. */
+static void inflight_window_follows_the_round_trip(void **state)
+{
+	struct bp_inflight *f = malloc(sizeof(*f));
+
+	(void)state;
+	bp_inflight_init(f);
+	assert_int_equal(bp_inflight_window(f, 2000), 2000); /* unknown */
+	bp_inflight_acked(f, 1000, 1100);
+	bp_inflight_acked(f, 0, 9000); /* not written yet: no round trip */
+	assert_int_equal(bp_inflight_window(f, 2000), 2000);
+	bp_inflight_acked(f, 1000, 1403);
+	assert_int_equal(bp_inflight_window(f, 2000), 2000);
+	bp_inflight_acked(f, 1000, 1404);
+	assert_int_equal(bp_inflight_window(f, 2000), 500);
+	assert_int_equal(bp_inflight_window(f, 1000), BP_INFLIGHT_WINDOW_NEAR);
+	assert_int_equal(bp_inflight_window(f, 100), 100);
+	bp_inflight_acked(f, 1000, 1200);
+	assert_int_equal(bp_inflight_window(f, 2000), 2000);
+	/* Another connection may be longer. */
+	bp_inflight_acked(f, 1000, 5000);
+	bp_inflight_connected(f);
+	bp_inflight_acked(f, 1000, 5000);
+	assert_int_equal(bp_inflight_window(f, 2000), 2000);
+	free(f);
+}
+
 /* ---- lane ---- */
 
 /* A ring with its memory behind it. */
@@ -368,6 +395,7 @@ int main(void)
 		cmocka_unit_test(id_set_against_a_model),
 		cmocka_unit_test(inflight_order_and_totals),
 		cmocka_unit_test(inflight_written_times),
+		cmocka_unit_test(inflight_window_follows_the_round_trip),
 		cmocka_unit_test(lane_releases_in_order),
 		cmocka_unit_test(lane_is_bounded),
 		cmocka_unit_test(log_keeps_the_newest),
