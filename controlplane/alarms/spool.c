@@ -270,8 +270,11 @@ static int open_file(struct bp_spool *s)
 	int rc;
 
 	bp_sqlite_make_private(s->path);
+	/* Without mutexes: only the event loop uses the spool. */
 	rc = sqlite3_open_v2(s->path, &s->db,
-		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE, NULL);
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_PRIVATECACHE |
+			SQLITE_OPEN_NOMUTEX,
+		NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(s->db,
