@@ -10,8 +10,10 @@
 #define SPOOL_PAUSE_NS 20000000ull
 /* Delay after a failure of the disk. */
 #define SPOOL_RETRY_NS 1000000000ull
-/* Maximum number of alarms spooled per iteration of the event loop. */
+/* Maximum number of alarms spooled per iteration of the event loop; while a ring is almost full, so
+ * that alarms are about to be lost. */
 #define SPOOL_BATCH 512u
+#define SPOOL_BATCH_FULL 2048u
 #define SPOOL_BATCH_BYTES (4u << 20)
 
 void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
@@ -60,8 +62,8 @@ struct spool_row {
 	bool entry;
 };
 struct spool_batch {
-	struct spool_row row[SPOOL_BATCH];
-	unsigned rows;
+	struct spool_row row[SPOOL_BATCH_FULL];
+	unsigned rows, rows_max;
 	uint64_t bytes, added;
 	/* per lane: the next entry and the next record */
 	uint64_t number[BP_MAX_WORKERS], cursor[BP_MAX_WORKERS];
@@ -69,7 +71,7 @@ struct spool_batch {
 
 static bool batch_full(const struct spool_batch *b)
 {
-	return b->rows == SPOOL_BATCH || b->bytes >= SPOOL_BATCH_BYTES;
+	return b->rows == b->rows_max || b->bytes >= SPOOL_BATCH_BYTES;
 }
 
 static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struct bp_alarm *a,
@@ -154,7 +156,7 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 /* Fills the batch, lowest ids first over all lanes. False when the disk fails. */
 static bool fill(struct bp_publisher *p, struct spool_batch *b, enum spool_mode mode)
 {
-	for (unsigned looks = 0; !batch_full(b) && looks < 8 * SPOOL_BATCH; looks++) {
+	for (unsigned looks = 0; !batch_full(b) && looks < 8 * b->rows_max; looks++) {
 		uint64_t lowest = 0, id;
 		unsigned lane = p->lanes;
 
@@ -211,7 +213,10 @@ static bool spool_lanes(struct bp_publisher *p, enum spool_mode mode, uint64_t n
 	b.rows = 0;
 	b.bytes = 0;
 	b.added = 0;
+	b.rows_max = SPOOL_BATCH;
 	for (unsigned i = 0; i < p->lanes; i++) {
+		if (bp_lane_used(&p->lane[i]) > p->lane[i].ring->capacity / 8 * 7)
+			b.rows_max = SPOOL_BATCH_FULL;
 		b.number[i] = p->lane[i].first;
 		b.cursor[i] = p->lane[i].cursor;
 	}

@@ -7,17 +7,26 @@
 #include <stdlib.h>
 
 #define TRANSACTION_ROWS 512u
+#define TRANSACTION_ROWS_FULL 2048u
 
-/* Fills the ring of worker 0 with alarms of one key; *id: of the last one. */
-static bool fill(struct fixture *f, uint64_t *id)
+/* Fills sixteenths of the ring of worker 0 with alarms of one key; *id: of the last one. */
+static bool fill_to(struct fixture *f, uint64_t *id, unsigned sixteenths)
 {
-	for (bool put = true; put; *id += put) {
+	struct bp_ring *ring = bp_shm_ring(&f->shm, 0);
+
+	for (bool put = true; put && bp_ring_used(ring) < ring->capacity / 16 * sixteenths;
+		*id += put) {
 		struct bp_alarm *a = test_alarm_number(*id + 1, "alarm/x", 0);
 
-		put = test_ring_put(bp_shm_ring(&f->shm, 0), a);
+		put = test_ring_put(ring, a);
 		free(a);
 	}
 	return true;
+}
+
+static bool fill(struct fixture *f, uint64_t *id)
+{
+	return fill_to(f, id, 16);
 }
 
 /* The ring is full before each iteration of the event loop: rows are sent all the same. */
@@ -47,7 +56,7 @@ static void one_transaction_per_iteration(void **state)
 {
 	struct fixture *f = *state;
 	struct bp_shm_control *g;
-	uint64_t id = 0, spooled = 0;
+	uint64_t id = 0, spooled = 0, most = 0;
 
 	f->mqtt.publisher.max_inflight = 4;
 	rig_start(f);
@@ -55,13 +64,24 @@ static void one_transaction_per_iteration(void **state)
 	RUN_UNTIL(f, get(&g->cp_edge_connects) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (unsigned i = 0; i < 100; i++) {
-		fill(f, &id);
+		fill_to(f, &id, 13);
 		event_base_loop(f->base, EVLOOP_ONCE);
 		assert_in_range(get(&g->cp_alarms_spooled) - spooled, 0, TRANSACTION_ROWS);
 		spooled = get(&g->cp_alarms_spooled);
 	}
 	/* And not less: events of sockets must not delay it. */
 	assert_true(spooled > 80 * TRANSACTION_ROWS);
+	/* A larger one when alarms are about to be lost. */
+	for (unsigned i = 0; i < 20; i++) {
+		fill(f, &id);
+		event_base_loop(f->base, EVLOOP_ONCE);
+		assert_in_range(get(&g->cp_alarms_spooled) - spooled, 0, TRANSACTION_ROWS_FULL);
+		most = get(&g->cp_alarms_spooled) - spooled > most
+			       ? get(&g->cp_alarms_spooled) - spooled
+			       : most;
+		spooled = get(&g->cp_alarms_spooled);
+	}
+	assert_int_equal(most, TRANSACTION_ROWS_FULL);
 	kill(f->broker.pid, SIGCONT);
 }
 
