@@ -138,14 +138,17 @@ class Acme:
         """A retrieve over HTTP, which has no limit of length (CoAP answers of over 1024 bytes come in blocks)."""
         ask = urllib.request.Request(f"http://{self.address}:{self.http}/{path}?{query}",
                                      headers={"X-M2M-Origin": fr, "X-M2M-RI": "h1", "X-M2M-RVI": "4"})
-        for again in range(9, -1, -1):  # it fails by itself (500) where resources of the answer are just being changed
+        for again in range(299, -1, -1):
             try:
                 with urllib.request.urlopen(ask, timeout=60) as got:
                     return json.load(got)
-            except urllib.error.HTTPError as e:
-                if e.code != 500 or not again:
+            except urllib.error.HTTPError as e:  # 500: resources of the answer are just being changed
+                if e.code != 500 or again < 290:
                     raise
-                time.sleep(0.1)
+            except urllib.error.URLError as e:  # under load its HTTP server starts after its CoAP server
+                if not isinstance(e.reason, ConnectionRefusedError) or not again or self.process.poll() is not None:
+                    raise
+            time.sleep(0.1)
 
     def tree(self, path, ty=None):
         """Structured paths of the descendants, of one resource type or of all."""
