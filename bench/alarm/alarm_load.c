@@ -7,9 +7,10 @@
  * the processor time of those who worked on it.
  *
  *   alarm_load -p BROKER -a ALARM_BROKER [-r RATE] [-t SECONDS] [-o PERCENT] [-c DEVICES]
- *              [-N NETNS] [-j] [-P NAME=PID,...]...
+ *              [-N NETNS] [-T PLANT] [-j] [-P NAME=PID,...]...
  *
  * -N: the subscriber is in this network namespace, at the side of the alarm's broker.
+ * -T: number in the topics; processes with different numbers can run at the same time.
  * -j: a measurement is the JSON object {"value": N} instead of the text N.
  *
  * Each device's measurement is a segment of its own, as devices send them. Where the rate cannot be
@@ -39,6 +40,7 @@ static uint64_t sent_ns[ALARMS_MAX], took_ns[ALARMS_MAX];
 static _Atomic unsigned arrived, made;
 static _Atomic uint64_t last_ns;
 static atomic_bool ready;
+static char topic[32] = BENCH_TOPIC, alarm_topic[48] = BENCH_ALARM_TOPIC;
 static bool json;
 
 static void on_alarm(struct mosquitto *m, void *arg, const struct mosquitto_message *msg)
@@ -65,7 +67,7 @@ static void step(struct mosquitto *m)
 
 static void publish(struct mosquitto *m, const char *text, int len)
 {
-	int rc = mosquitto_publish(m, NULL, BENCH_TOPIC, len, text, 0, false);
+	int rc = mosquitto_publish(m, NULL, topic, len, text, 0, false);
 
 	if (rc != MOSQ_ERR_SUCCESS)
 		bench_alarm_die("a measurement", rc);
@@ -133,6 +135,13 @@ static void print_latency(void)
 	}
 }
 
+/* Topics of this plant: several processes at a time receive their own alarms. */
+static void set_plant(unsigned plant)
+{
+	snprintf(topic, sizeof(topic), "plant/%u/temperature", plant);
+	snprintf(alarm_topic, sizeof(alarm_topic), "alarm/%s", topic);
+}
+
 int main(int argc, char **argv)
 {
 	static struct mosquitto *device[DEVICES_MAX];
@@ -145,7 +154,7 @@ int main(int argc, char **argv)
 	bool usage = false;
 	int c;
 
-	while ((c = getopt(argc, argv, "p:a:r:t:o:c:N:jP:")) != -1) {
+	while ((c = getopt(argc, argv, "p:a:r:t:o:c:N:T:jP:")) != -1) {
 		if (c == 'p')
 			to = optarg;
 		else if (c == 'a')
@@ -158,6 +167,8 @@ int main(int argc, char **argv)
 			percent = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 'N')
 			netns = optarg;
+		else if (c == 'T')
+			set_plant((unsigned)strtoul(optarg, NULL, 10));
 		else if (c == 'c')
 			n = (unsigned)strtoul(optarg, NULL, 10);
 		else if (c == 'j')
@@ -167,15 +178,16 @@ int main(int argc, char **argv)
 	}
 	if (usage || to == NULL || alarms == NULL || !(rate > 0) || !(seconds > 0) ||
 		percent == 0 || percent > 100 || n == 0 || n > DEVICES_MAX) {
-		fprintf(stderr, "usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
-				"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-N NETNS] [-j] [-P "
-				"NAME=PID,...]...\n");
+		fprintf(stderr,
+			"usage: alarm_load -p BROKER -a ALARM_BROKER [-r RATE] "
+			"[-t SECONDS] [-o PERCENT] [-c DEVICES] [-N NETNS] [-T PLANT] [-j] [-P "
+			"NAME=PID,...]...\n");
 		return 64;
 	}
 	mosquitto_lib_init();
 	if (netns != NULL)
 		bench_alarm_netns(netns);
-	edge = bench_alarm_client(alarms, BENCH_ALARM_TOPIC, on_alarm, &ready);
+	edge = bench_alarm_client(alarms, alarm_topic, on_alarm, &ready);
 	mosquitto_loop_start(edge);
 	bench_alarm_await(&ready);
 	bench_alarm_netns(NULL);
