@@ -79,18 +79,6 @@ def lookup(run):
 
 def control(run):
     rows = []
-    for key, name in (("floor", "alarm delay, floor: kernel bridge, the device publishes the alarm itself at the edge broker"),
-                      ("cloud", "alarm delay: kernel bridge, a C application at the cloud broker evaluates, no WAN"),
-                      ("suricata", "alarm delay: Suricata inline before the cloud broker, no WAN"),
-                      ("nanomq", "alarm delay: NanoMQ and its rule engine in place of the cloud broker, no WAN"),
-                      ("ekuiper", "alarm delay: kernel bridge, eKuiper at the cloud broker, no WAN"),
-                      ("biplane", "alarm delay: through biplane, af_packet, poll mode adaptive"),
-                      ("biplane_busy", "alarm delay: through biplane, af_packet, poll mode busy"),
-                      ("biplane_af_xdp", "alarm delay: through biplane, af_xdp, poll mode adaptive"),
-                      ("biplane_af_xdp_busy", "alarm delay: through biplane, af_xdp, poll mode busy")):
-        r = (run.get("latency") or {}).get(key)
-        if r:
-            rows.append([name, f"median {r['median_us']:.0f} µs, p99 {r['p99_us']:.0f} µs, p99.9 {r['p999_us']:.0f} µs", "latency"])
     p = run.get("publish")
     if p:
         rows.append(["alarms that mosquitto acknowledged, QoS 1",

@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field
 from typing import Callable
 
+import report_latency
 import report_more_tables as more
 import report_paper_tables as paper
 from report_markdown import failed
@@ -82,7 +83,10 @@ SECTIONS = [
             more.growth, Picture("plot_growth", ["growth"], needs=["growth"])),
     Section("Forwarding tables", "lookup", "Random lookups, compared with the tables of DPDK.",
             more.lookup, Picture("plot_rates", ["lookup"], before=["lookup"], needs=["lookup"])),
-    Section("Control plane", "latency publish sync phd-associations", "Alarms, route changes and associations of health devices.",
+    Section("Delay of an alarm", "latency",
+            "From the device's PUBLISH to the alarm at a subscriber, 100 values per second, without a WAN: [method](latency.md).",
+            lambda run: report_latency.delays(run.get("latency")), Picture("plot_latency", ["latency"], needs=["latency/stages"])),
+    Section("Control plane", "publish sync phd-associations", "Published alarms, route changes and associations of health devices.",
             more.control, Picture("plot_control", ["control"])),
 ]
 
