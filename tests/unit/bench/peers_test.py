@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
 import peers_table  # noqa: E402
+import report_latency  # noqa: E402
 import report_more_tables  # noqa: E402
 import report_pages  # noqa: E402
 import report_peers  # noqa: E402
@@ -151,8 +152,8 @@ class Peers(unittest.TestCase):
         plot.draw(run)
 
     def test_alarm_delay_of_external_systems(self):
-        lines = report_more_tables.control({"latency": {"floor": LATENCY, "suricata": {**LATENCY, "median_us": 321.0}, "missing": []}})
-        self.assertIn("median 321 µs", next(line for line in lines if "Suricata" in line))
+        lines = report_latency.delays({"floor": LATENCY, "suricata": {**LATENCY, "median_us": 321.0}, "missing": []})
+        self.assertIn("| 321 |", next(line for line in lines if "Suricata" in line))
         self.assertFalse([line for line in lines if "eKuiper" in line])
 
     def test_missing_systems_are_named(self):
