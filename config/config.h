@@ -112,6 +112,7 @@ struct bp_config_monitoring {
 	uint64_t worker_stall_timeout_ns;  /* time without a poll */
 	uint64_t not_inspected_warning_ns; /* of a connection */
 	uint64_t log_interval_ns;          /* average interval of lines about one fault; not 0 */
+	uint32_t event_queue_size;         /* records of each writer of events */
 };
 
 /* Section log; the values are those of enum bp_log_level and bp_log_format (daemon/log.h). */

@@ -134,6 +134,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Time without inspection after which a connection to an MQTT port raises a warning; off disables it. biplane show not-inspected lists the connections with the reasons."},
 	{.path = "monitoring.log_interval", .type = &bp_type_duration, AT(monitoring.log_interval_ns), .min = S, .max = DAY, .preset = "10s",
 	 .help = "Average time between two log lines about the same fault of the same port, pool or worker. Lines above this rate are suppressed, except the first few, and the next line reports the events in between. A fault of single events ends after this time without an event."},
+	{.path = "monitoring.event_queue_size", .type = &bp_type_uint, AT(monitoring.event_queue_size), .min = 64, .max = 65536, .preset = "4096",
+	 .help = "Records in the ring of events of each worker, of the main thread of the data plane and of the control plane: changes of connections, sessions, faults and configuration. A record has 256 bytes. A reader (biplane tail, log.events) that is slower than the events loses the oldest ones, and reports how many. A change needs a restart."},
 
 	{.path = "ports", .type = &bp_type_list, .flags = BP_REQUIRED, .min = 1, .max = BP_MAX_PORTS, .list = &port_list,
 	 .check = bp_check_port, .help = "The network ports."},

@@ -72,6 +72,7 @@ unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs)
 	struct bp_shm_capacities z = {
 		.workers = c->n_workers != 0 ? c->n_workers : 1,
 		.ports = c->n_ports != 0 ? c->n_ports : 1,
+		.events = c->monitoring.event_queue_size,
 	};
 
 	fib_capacities(c, z.fib);

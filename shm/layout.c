@@ -32,6 +32,8 @@ enum table {
 	T_NODES,
 	T_FAULTS,
 	T_CP_FAULTS,
+	T_EVENTS,
+	T_CP_EVENTS,
 	T_FIB,                              /* and the other FIB tables, in their order */
 	T_SERVICES = T_FIB + BP_FIB_TABLES, /* likewise, BP_TABLES_OF_SERVICE for each */
 	TABLES = T_SERVICES + BP_TABLES_OF_SERVICE * BP_SERVICE_COUNT,
@@ -47,6 +49,8 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_NODES] = {"nodes", sizeof(struct bp_node_info), BP_SEG_DATA},
 	[T_FAULTS] = {"trouble", sizeof(struct bp_fault_row), BP_SEG_DATA},
 	[T_CP_FAULTS] = {"cp_faults", sizeof(struct bp_fault_row), BP_SEG_CONTROL},
+	[T_EVENTS] = {"events", sizeof(struct bp_event_slot), BP_SEG_DATA},
+	[T_CP_EVENTS] = {"cp_events", sizeof(struct bp_event_slot), BP_SEG_CONTROL},
 };
 
 /* The service of a table, and its index in that; NULL: none is there. */
@@ -93,6 +97,8 @@ static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 	z[T_NODES] = c->workers * BP_MAX_NODES;
 	z[T_FAULTS] = bp_fault_rows((uint32_t)c->ports, (uint32_t)c->workers);
 	z[T_CP_FAULTS] = BP_FAULT_OF_CONTROLPLANE;
+	z[T_CP_EVENTS] = c->events != 0 ? c->events : 1;
+	z[T_EVENTS] = (c->workers + 1) * z[T_CP_EVENTS];
 }
 
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs)
@@ -140,7 +146,8 @@ static bool sizes_agree(const uint64_t *z)
 		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_EXTRA ||
 		z[T_FAULTS] != bp_fault_rows((uint32_t)z[T_PORTS], (uint32_t)workers) ||
 		z[T_CP_FAULTS] != BP_FAULT_OF_CONTROLPLANE || z[T_PORTS] > BP_MAX_PORTS ||
-		z[T_NODES] != workers * BP_MAX_NODES || !bp_fib_sizes_agree(z + T_FIB))
+		z[T_NODES] != workers * BP_MAX_NODES || z[T_CP_EVENTS] > UINT32_MAX ||
+		z[T_EVENTS] != (workers + 1) * z[T_CP_EVENTS] || !bp_fib_sizes_agree(z + T_FIB))
 		return false;
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
 		if (!bp_service_tables[s]->sizes_agree(
@@ -330,6 +337,9 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.faults = p[T_FAULTS],
 		.fault_rows = (uint32_t)z[T_FAULTS],
 		.cp_faults = p[T_CP_FAULTS],
+		.events = p[T_EVENTS],
+		.cp_events = p[T_CP_EVENTS],
+		.event_slots = (uint32_t)z[T_CP_EVENTS],
 	};
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	if (map_services(m, p, z, err, err_size) != 0)

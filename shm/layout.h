@@ -10,6 +10,7 @@
 #include "biplane/limits.h"
 #include "biplane/offloads.h"
 #include "shm/aggregation/agg.h"
+#include "shm/events/event_ring.h"
 #include "shm/histogram.h"
 #include "shm/fib/fib.h"
 #include "shm/fib/fib_tables.h"
@@ -40,6 +41,9 @@
  *   nodes        DP main       struct bp_node_info, [worker * BP_MAX_NODES + node]
  *   trouble      DP main       struct bp_fault_row, see shm/fault.h
  *   cp_faults    CP            the same, of the control plane's faults
+ *   events       DP            broadcast rings of records, see shm/events/event_ring.h: one per
+ *                              worker, the last the main thread's
+ *   cp_events    CP            the same, one ring
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
@@ -188,6 +192,7 @@ struct bp_alarm_latency {
 /* How many elements the tables have; from the configuration: config/segment.h. */
 struct bp_shm_capacities {
 	uint64_t workers, ports; /* minimum 1 */
+	uint64_t events;         /* of each ring; 0: 1 */
 	uint64_t fib[BP_FIB_TABLES];
 	uint64_t service[BP_SERVICE_COUNT][BP_TABLES_OF_SERVICE];
 };
@@ -209,7 +214,10 @@ struct bp_shm {
 	struct bp_fault_row *faults;
 	uint32_t fault_rows;
 	struct bp_fault_row *cp_faults; /* BP_FAULT_OF_CONTROLPLANE */
-	struct bp_generation rules;     /* images: struct bp_ruleset */
+	struct bp_event_slot *events;   /* bp_shm_events() */
+	struct bp_event_slot *cp_events;
+	uint32_t event_slots;       /* of each ring */
+	struct bp_generation rules; /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
@@ -255,6 +263,20 @@ static inline struct bp_counters *bp_shm_counters_main(const struct bp_shm *m, u
 /* The sum of a counter over all rows. The rows grow meanwhile: sums of different counters are not
  * from one instant. */
 uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c);
+/* The ring of events of a writer: a worker, or bp_shm_events_main(). A writer opens it with
+ * bp_event_ring_open(). */
+enum { BP_EVENTS_MAIN, BP_EVENTS_CONTROL };
+static inline struct bp_event_ring bp_shm_events(const struct bp_shm *m, unsigned worker)
+{
+	return (struct bp_event_ring){
+		.slot = m->events + (uint64_t)worker * m->event_slots, .size = m->event_slots};
+}
+static inline struct bp_event_ring bp_shm_events_main(const struct bp_shm *m, unsigned which)
+{
+	return which == BP_EVENTS_MAIN
+		       ? bp_shm_events(m, m->workers)
+		       : (struct bp_event_ring){.slot = m->cp_events, .size = m->event_slots};
+}
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {
 	return &m->alarm_ring[worker];
