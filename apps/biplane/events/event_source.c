@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/events/event_source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "apps/biplane/events/event_reader.h"
+
+/* Records of other types that are skipped before other sources get their turn. */
+#define SKIP_MAX 1024u
+
+_Static_assert(offsetof(struct bp_alarm_log, seq) == 0, "its sequence word is first");
+_Static_assert(sizeof(struct bp_alarm_log) % 4 == 0, "copied word by word");
+
+static void terminate(struct bp_alarm_log *a)
+{
+	a->rule[sizeof(a->rule) - 1] = '\0';
+	a->client_id[sizeof(a->client_id) - 1] = '\0';
+	a->topic[sizeof(a->topic) - 1] = '\0';
+	a->to[sizeof(a->to) - 1] = '\0';
+}
+
+static bool is_wanted(struct bp_event_source *s, unsigned types)
+{
+	if (s->alarms) {
+		terminate(&s->is.alarm);
+		return types & BP_EVENT_BIT(BP_EVENT_ALARM);
+	}
+	return s->is.event.type < BP_EVENT_TYPES && (types & BP_EVENT_BIT(s->is.event.type));
+}
+
+void bp_event_source_fill(struct bp_event_source *s, unsigned types)
+{
+	/* after the sequence word of an alarm */
+	void *to = s->alarms ? (void *)((char *)&s->is.alarm + sizeof(s->is.alarm.seq))
+			     : (void *)&s->is.event;
+
+	for (unsigned i = 0; i < SKIP_MAX && !s->has; i++) {
+		uint64_t lost = 0;
+
+		switch (bp_event_cursor_read(&s->cursor, to, &lost)) {
+		case BP_EVENT_GOT_NONE:
+			return;
+		case BP_EVENT_GOT_LOST:
+			s->lost += lost;
+			break;
+		case BP_EVENT_GOT_RESET:
+			/* damage can repeat in each call, and is reported once */
+			s->reset |= s->settled;
+			s->settled = false;
+			return;
+		case BP_EVENT_GOT_RECORD:
+			s->settled = true;
+			s->has = is_wanted(s, types);
+			break;
+		}
+	}
+}
+
+uint64_t bp_event_source_time(const struct bp_event_source *s)
+{
+	return s->alarms ? s->is.alarm.time_ns : s->is.event.time_ns;
+}
+
+void bp_event_source_name(unsigned i, unsigned workers, char out[BP_EVENT_SOURCE_NAME])
+{
+	static const char *const name[] = {"data plane", "control plane", "alarms"};
+
+	if (i < workers)
+		snprintf(out, BP_EVENT_SOURCE_NAME, "worker %u", i);
+	else
+		snprintf(out, BP_EVENT_SOURCE_NAME, "%s", name[i - workers < 3 ? i - workers : 2]);
+}
+
+static void open_ring(
+	struct bp_event_source *s, const struct bp_event_ring *r, unsigned part, uint64_t backlog)
+{
+	memset(s, 0, sizeof(*s));
+	s->part = part;
+	s->settled = true;
+	bp_event_cursor_open(&s->cursor, r->slot, sizeof(*r->slot), r->size, backlog);
+}
+
+unsigned bp_event_sources_open(struct bp_event_source *s, const struct bp_shm *m, uint64_t backlog)
+{
+	const unsigned workers = m->workers < BP_MAX_WORKERS ? m->workers : BP_MAX_WORKERS;
+	struct bp_event_ring ring;
+
+	for (unsigned w = 0; w < workers; w++) {
+		ring = bp_shm_events(m, w);
+		open_ring(&s[w], &ring, BP_SEG_DATA, backlog);
+	}
+	ring = bp_shm_events_main(m, BP_EVENTS_MAIN);
+	open_ring(&s[workers], &ring, BP_SEG_DATA, backlog);
+	ring = bp_shm_events_main(m, BP_EVENTS_CONTROL);
+	open_ring(&s[workers + 1], &ring, BP_SEG_CONTROL, backlog);
+	s += workers + 2;
+	memset(s, 0, sizeof(*s));
+	s->part = BP_SEG_CONTROL;
+	s->alarms = s->settled = true;
+	bp_event_cursor_open(
+		&s->cursor, m->alarm_log, sizeof(*m->alarm_log), BP_ALARM_LOG_LEN, backlog);
+	return workers + 3;
+}
