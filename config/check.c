@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "config/check_place.h"
 
@@ -88,4 +89,15 @@ void bp_check_punt(struct bp_reader *r)
 		if (r->config->punt.policer[i].burst == 0)
 			r->config->punt.policer[i].burst = tenth > 32 ? tenth : 32;
 	}
+}
+
+void bp_check_secret_file(
+	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path)
+{
+	struct stat st;
+
+	if (at != NULL && stat(path, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
+		bp_warning(r->messages, at->line, at->column,
+			"%s.%s: file %s is accessible to every user (mode %03o); expected mode 640",
+			r->path, key, path, (unsigned)(st.st_mode & 0777));
 }

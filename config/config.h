@@ -104,7 +104,19 @@ struct bp_config_punt {
 enum bp_poll_mode { BP_POLL_BUSY, BP_POLL_ADAPTIVE };
 enum bp_hugepages { BP_HUGEPAGES_AUTO, BP_HUGEPAGES_REQUIRE, BP_HUGEPAGES_NEVER };
 
-/* Limits above which a fault is reported; 0: never. */
+/* Where the HTTP server of the monitor listens. */
+enum bp_listen_kind { BP_LISTEN_OFF, BP_LISTEN_TCP, BP_LISTEN_UNIX };
+#define BP_LISTEN_PATH_MAX 107 /* of a Unix socket, bytes */
+struct bp_config_listen {
+	uint8_t kind;              /* enum bp_listen_kind */
+	struct bp_address address; /* TCP */
+	uint16_t tcp_port;
+	char path[BP_LISTEN_PATH_MAX + 1]; /* Unix */
+};
+/* Whether only processes of this machine can connect. */
+bool bp_config_listen_is_local(const struct bp_config_listen *l);
+
+/* Limits above which a fault is reported (0: never), and the HTTP server of the monitor. */
 struct bp_config_monitoring {
 	uint64_t link_up_delay_ns;         /* since the start */
 	uint32_t mbuf_low_percent;         /* free mbufs of a pool */
@@ -113,6 +125,9 @@ struct bp_config_monitoring {
 	uint64_t not_inspected_warning_ns; /* of a connection */
 	uint64_t log_interval_ns;          /* average interval of lines about one fault; not 0 */
 	uint32_t event_queue_size;         /* records of each writer of events */
+	struct bp_config_listen listen;
+	char tls_certificate[256], tls_key[256], token_file[256]; /* "": none */
+	uint32_t max_connections;
 };
 
 /* Section log; the values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
@@ -223,6 +238,9 @@ int bp_config_restart_needed(
 
 /* Writes the effective configuration as YAML: every setting with its value, including defaults. */
 void bp_config_dump(const struct bp_config *c, FILE *out);
+/* Returns a hash of the effective configuration, which bp_config_dump() writes (FNV-1a); 0 without
+ * memory. */
+uint64_t bp_config_hash(const struct bp_config *c);
 
 /* Writes the settings section of biplane.yaml(5) in roff (man) format, from the schema. */
 void bp_config_man(FILE *out);

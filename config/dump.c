@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/schema.h"
@@ -155,4 +156,22 @@ char *bp_setting_text(const struct bp_setting *s, const struct bp_config *c, con
 void bp_config_dump(const struct bp_config *c, FILE *out)
 {
 	dump_section(NULL, c, NULL, 0, false, out);
+}
+
+uint64_t bp_config_hash(const struct bp_config *c)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	if (out == NULL)
+		return 0;
+	bp_config_dump(c, out);
+	if (fclose(out) != 0)
+		len = 0;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	free(text);
+	return len > 0 ? hash : 0;
 }

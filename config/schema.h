@@ -62,7 +62,7 @@ extern const struct bp_type bp_type_port, bp_type_interface, bp_type_tcp_ports, 
 extern const struct bp_type bp_type_bridges, bp_type_bridge_ports, bp_type_table;
 extern const struct bp_type bp_type_port_range;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
-extern const struct bp_type bp_type_loopback;
+extern const struct bp_type bp_type_loopback, bp_type_listen;
 extern const struct bp_type bp_type_rate;
 extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
 	bp_type_tcp_range;
@@ -224,6 +224,12 @@ __attribute__((format(printf, 3, 4))) bool bp_fault_set(
 /* check.c: checks across several settings. */
 void bp_check_port(struct bp_reader *r, const struct bp_yaml *n, void *base);
 void bp_check_punt(struct bp_reader *r);
+/* Warns about a file with a secret that every user can read. `at`: the setting with its path, or
+ * NULL: none is given; `key`: its name. */
+void bp_check_secret_file(
+	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path);
+/* check_monitoring.c */
+void bp_check_monitoring(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_interfaces.c: called after ports and bridges are read. */
 void bp_check_interfaces(struct bp_reader *r);
 /* check_static.c */
@@ -263,5 +269,7 @@ const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT])
 /* Reads "ADDRESS/LENGTH", or an address as a prefix of full length. False: *fault has the
  * reason. */
 bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fault);
+/* Reads an address of either family. Returns whether it is one. */
+bool bp_address_read(const char *text, struct bp_address *out);
 
 #endif

@@ -22,7 +22,7 @@ const char *bp_prefix_text(const struct bp_prefix *p, char out[BP_ADDRESS_TEXT])
 	return out;
 }
 
-static bool read_address(const char *text, struct bp_address *a)
+bool bp_address_read(const char *text, struct bp_address *a)
 {
 	memset(a, 0, sizeof(*a));
 	if (inet_pton(AF_INET, text, a->bytes) == 1)
@@ -44,7 +44,7 @@ static bool read_with_length(const char *text, struct bp_address *a, uint8_t *le
 	bp_shown(text, strlen(text), shown);
 	if (n < sizeof(address))
 		memcpy(address, text, n);
-	if (!read_address(address, a))
+	if (!bp_address_read(address, a))
 		return bp_fault_set(fault, 0, "'%s' is not %s", shown, what);
 	if (slash == NULL)
 		return bp_fault_set(fault, 0, "'%s' has no length", shown);
@@ -76,7 +76,7 @@ static bool parse_address(const struct bp_setting *s, const struct bp_config *c,
 	(void)s;
 	(void)c;
 	bp_shown(text, strlen(text), shown);
-	if (!read_address(text, &a))
+	if (!bp_address_read(text, &a))
 		return bp_fault_set(fault, 0, "'%s' is not an address", shown);
 	if (!is_host(&a))
 		return bp_fault_set(fault, 0, "%s is not the address of one host", shown);
@@ -114,7 +114,7 @@ static bool parse_loopback(const struct bp_setting *s, const struct bp_config *c
 	char shown[BP_SHOWN];
 
 	bp_shown(text, strlen(text), shown);
-	if (!read_address(text, &a))
+	if (!bp_address_read(text, &a))
 		return bp_fault_set(fault, 0, "'%s' is not an address", shown);
 	if (a.family == 4 ? a.bytes[0] != 127 : memcmp(a.bytes, loopback6, 16) != 0)
 		return bp_fault_set(fault, 0, "%s is not a loopback address", shown);
@@ -150,7 +150,7 @@ bool bp_prefix_read(const char *text, struct bp_prefix *out, struct bp_fault *fa
 	if (strchr(text, '/') != NULL) {
 		if (!read_with_length(text, &a, &length, "a prefix", fault))
 			return false;
-	} else if (read_address(text, &a)) {
+	} else if (bp_address_read(text, &a)) {
 		length = (uint8_t)bp_address_bits(a.family);
 	} else {
 		char shown[BP_SHOWN];

@@ -10,19 +10,6 @@
 
 /* Section mqtt: checks across several settings. */
 
-/* Warns about a file with a secret that every user can read; `at`: offset of its path in the
- * configuration. */
-static void warn_of_access(
-	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path)
-{
-	struct stat st;
-
-	if (at != NULL && stat(path, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
-		bp_warning(r->messages, at->line, at->column,
-			"%s.%s: file %s is accessible to every user (mode %03o); expected mode 640",
-			r->path, key, path, (unsigned)(st.st_mode & 0777));
-}
-
 static void check_password(
 	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_publisher *p)
 {
@@ -40,7 +27,7 @@ static void check_password(
 			"%s.password_file: the password is sent without TLS, readable on the "
 			"network; expected a broker with mqtts://",
 			r->path);
-	warn_of_access(r, password, "password_file", p->password_file);
+	bp_check_secret_file(r, password, "password_file", p->password_file);
 }
 
 static void check_tls(
@@ -61,7 +48,7 @@ static void check_tls(
 			"%s.tls.%s: there is no %s; expected both cert and key, or neither",
 			r->path, one->key->text, cert != NULL ? "key" : "cert");
 	}
-	warn_of_access(r, bp_good(n, "tls.key"), "tls.key", p->key_file);
+	bp_check_secret_file(r, bp_good(n, "tls.key"), "tls.key", p->key_file);
 }
 
 void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base)

@@ -178,7 +178,8 @@ static void all_sections_are_read(void **state)
 
 /* The dump of the least configuration is the table of defaults. */
 #define MONITORING                                                                                 \
-	"monitoring:\n  link_up_delay: 10s\n  mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"    \
+	"monitoring:\n  listen: off\n  max_connections: 64\n  link_up_delay: 10s\n  "              \
+	"mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"                                         \
 	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  log_interval: 10s\n"           \
 	"  event_queue_size: 4096\n"
 

@@ -65,6 +65,27 @@ static void files_have_a_version(void **state)
 	free(messages);
 }
 
+#define BEYOND                                                                                     \
+	"; set monitoring.tls_certificate, monitoring.tls_key and monitoring.token_file, or "      \
+	"listen on 127.0.0.1 or a Unix socket\n"
+
+static void monitor_beyond_loopback_needs_tls_and_a_token(void **state)
+{
+	says(PORTS "monitoring: {listen: \"10.0.0.1:80\"}\n",
+		"f.yaml:2:22: monitoring.listen: '10.0.0.1:80' is an address beyond loopback, and "
+		"there is no TLS and no token" BEYOND);
+	says(PORTS "monitoring: {listen: \"[::]:80\", token_file: t}\n",
+		"f.yaml:2:22: monitoring.listen: '[::]:80' is an address beyond loopback, and "
+		"there "
+		"is no TLS" BEYOND);
+	says(PORTS "monitoring: {listen: \"0.0.0.0:80\", tls_certificate: c, tls_key: k}\n",
+		"f.yaml:2:22: monitoring.listen: '0.0.0.0:80' is an address beyond loopback, and "
+		"there is no token" BEYOND);
+	says(PORTS "monitoring: {listen: \"127.0.0.1:80\", tls_key: k}\n",
+		"f.yaml:2:38: monitoring.tls_key: there is no tls_certificate; expected both "
+		"tls_certificate and tls_key\n");
+}
+
 static void old_names_get_the_new_one(void **state)
 {
 	says(PORTS "idle: sleep\n", "f.yaml:2:1: unknown setting 'idle' in the file; expected "
@@ -539,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_names_get_a_suggestion),
 		cmocka_unit_test(files_have_a_version),
+		cmocka_unit_test(monitor_beyond_loopback_needs_tls_and_a_token),
 		cmocka_unit_test(old_names_get_the_new_one),
 		cmocka_unit_test(new_names_exist),
 		cmocka_unit_test(names_are_given_once),

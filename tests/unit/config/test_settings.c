@@ -22,6 +22,7 @@ struct row {
 
 #define NAME31 "abcdefghijklmnopqrstuvwxyz01234"
 #define NAME63 NAME31 NAME31 "5"
+#define LISTEN106 NAME31 NAME31 NAME31 "0123456789012"
 #define TEXT127 NAME63 NAME63 "6"
 #define TEXT255 TEXT127 TEXT127 "7"
 #define TEXT511 TEXT255 TEXT255 "8"
@@ -138,6 +139,31 @@ static const struct row rows[] = {
 		.good = {{"off", "off"}, {"2s", "2s"}, {"1h", "1h"}},
 		.bad = {{"1s", "too small"}, {"61m", "too large"}, {"10", "has no unit"},
 			{"0", "has no unit"}, {"0s", "too small"}}},
+	{"monitoring.listen", PORTS "monitoring:\n  ",
+		"\n  tls_certificate: c\n  tls_key: k\n  token_file: t\n",
+		.good = {{"off", "off"}, {"127.0.0.1:9464", "\"127.0.0.1:9464\""},
+			{"\"[::1]:1\"", "\"[::1]:1\""}, {"0.0.0.0:65535", "\"0.0.0.0:65535\""},
+			{"\"[2001:DB8::1]:80\"", "\"[2001:db8::1]:80\""},
+			{"unix:/run/m", "\"unix:/run/m\""},
+			{"unix:/" LISTEN106, "\"unix:/" LISTEN106 "\""}},
+		.bad = {{"127.0.0.1", "not an address with a TCP port"},
+			{"127.0.0.1:0", "too small"}, {"127.0.0.1:65536", "too large"},
+			{"\"127.0.0.1:\"", "not a whole number"},
+			{"\"::1:9464\"", "not an address with a TCP port"},
+			{"\"[127.0.0.1]:80\"", "not an address with a TCP port"},
+			{"\"[::1]\"", "not an address with a TCP port"},
+			{"localhost:80", "not an address with a TCP port"},
+			{"unix:run/m", "not absolute"}, {"unix:/" LISTEN106 "x", "108 bytes long"},
+			{"9464", "not an address with a TCP port"},
+			{"\"unix:/a\\tb\"", "control character"}}},
+	{"monitoring.tls_certificate", PORTS "monitoring:\n  ", "\n  tls_key: k\n",
+		TEXT_VALUES(TEXT255)},
+	{"monitoring.tls_key", PORTS "monitoring:\n  ", "\n  tls_certificate: c\n",
+		TEXT_VALUES(TEXT255)},
+	{"monitoring.token_file", PORTS "monitoring:\n  ", "", TEXT_VALUES(TEXT255)},
+	{"monitoring.max_connections", PORTS "monitoring:\n  ", "",
+		.good = {{"4", "4"}, {"512", "512"}},
+		.bad = {{"3", "too small"}, {"513", "too large"}, {"off", "not a whole number"}}},
 	{"monitoring.link_up_delay", PORTS "monitoring:\n  ", "",
 		.good = {{"1s", "1s"}, {"1h", "1h"}},
 		.bad = {{"999ms", "too small"}, {"61m", "too large"}, {"10", "has no unit"},
