@@ -110,6 +110,9 @@ struct bp_shm_control {
 	/* Log settings of the data plane since the last reload: 1 + level + 16 * format (section
 	 * log of the configuration); 0: as in its own file. */
 	_Atomic uint32_t cp_log;
+	/* Hash of the running configuration, bp_config_hash(), by which the monitor detects that
+	 * the file is another one; 0: not known. */
+	_Atomic uint64_t cp_config_hash;
 };
 
 struct bp_shm_shared {

@@ -45,6 +45,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_run,
 	&bp_cmd_dataplane,
 	&bp_cmd_controlplane,
+	&bp_cmd_monitor,
 	&group_config,
 	&bp_cmd_status,
 	&bp_cmd_show,

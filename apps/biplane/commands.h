@@ -11,6 +11,7 @@ extern const struct bp_cli_command bp_cmd_root;
 extern const struct bp_cli_command bp_cmd_run;
 extern const struct bp_cli_command bp_cmd_dataplane;
 extern const struct bp_cli_command bp_cmd_controlplane;
+extern const struct bp_cli_command bp_cmd_monitor;
 extern const struct bp_cli_command bp_cmd_config_check;
 extern const struct bp_cli_command bp_cmd_config_show;
 extern const struct bp_cli_command bp_cmd_config_diff;

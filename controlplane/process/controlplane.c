@@ -344,7 +344,7 @@ static int enter(struct bp_plane *cp)
 	}
 	if (take_lock(cp, c) != 0 || open_segment(cp) != 0)
 		return -1;
-	bp_plane_apply_log(cp);
+	bp_plane_apply_running(cp);
 	return 0;
 }
 

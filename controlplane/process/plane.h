@@ -55,5 +55,5 @@ bool bp_plane_readers_gone(void *arg);
 void bp_plane_reload(struct bp_plane *cp);
 /* Both planes log as in the running configuration; the data plane reads the settings from the
  * segment. */
-void bp_plane_apply_log(struct bp_plane *cp);
+void bp_plane_apply_running(struct bp_plane *cp);
 #endif

@@ -56,12 +56,14 @@ static void list_changes(const struct bp_plane_context *x, char *out, size_t siz
 	}
 }
 
-void bp_plane_apply_log(struct bp_plane *cp)
+void bp_plane_apply_running(struct bp_plane *cp)
 {
 	const struct bp_config_log *log = &cp->reload.running->log;
 
 	bp_log_set((enum bp_log_level)log->level, (enum bp_log_format)log->format);
 	atomic_store_explicit(&cp->shm.control->cp_log, 1u + log->level + 16u * log->format,
+		memory_order_relaxed);
+	atomic_store_explicit(&cp->shm.control->cp_config_hash, bp_config_hash(cp->reload.running),
 		memory_order_relaxed);
 }
 
@@ -73,7 +75,7 @@ static void after_reload(struct bp_plane *cp, const json_t *answer)
 		log_refusal(cp, json_object_get(answer, "errors"));
 		return;
 	}
-	bp_plane_apply_log(cp);
+	bp_plane_apply_running(cp);
 	if (cp->sync != NULL)
 		bp_sync_reconfigure(cp->sync, cp->reload.running);
 	list_changes(&cp->x, changes, sizeof(changes));

@@ -31,7 +31,7 @@ static const struct bp_cli_option options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-enum { DATA_PLANE, CONTROL_PLANE, N_PLANES };
+enum { DATA_PLANE, CONTROL_PLANE, MONITOR, N_PROCESSES };
 
 struct run {
 	const char *path;
@@ -112,22 +112,34 @@ static int check_spool(const struct run *r)
 	return BP_EX_CONFIG;
 }
 
+/* Whether the configuration has work for the monitor. */
+static bool has_monitor(const struct bp_config *c)
+{
+	return c->monitoring.listen.kind != BP_LISTEN_OFF;
+}
+
 static int supervise(struct run *r, char **dp_argv)
 {
 	char heartbeats[PATH_MAX];
 	const char *self = "/proc/self/exe";
 	char *cp_argv[] = {"biplane", "controlplane", "-c", (char *)r->path, NULL};
-	struct bp_sup_plane planes[N_PLANES] = {
+	char *monitor_argv[] = {"biplane", "monitor", "-c", (char *)r->path, NULL};
+	struct bp_sup_plane planes[N_PROCESSES] = {
 		[DATA_PLANE] = {.name = "data plane", .path = self, .argv = dp_argv},
 		[CONTROL_PLANE] = {.name = "control plane",
 			.path = self,
 			.argv = cp_argv,
 			.gets_hup = true,
 			.prepare = prepare_sockets},
+		[MONITOR] = {.name = "monitor",
+			.path = self,
+			.argv = monitor_argv,
+			.gets_hup = true,
+			.optional = true},
 	};
 	struct bp_supervisor s = {
 		.planes = planes,
-		.n = N_PLANES,
+		.n = has_monitor(r->config) ? N_PROCESSES : MONITOR,
 		.stop_timeout_ns = STOP_TIMEOUT_NS,
 		.same_signal_ns = SAME_SIGNAL_NS,
 		.heartbeat_limit_ns = r->config->watchdog_ns,
@@ -251,7 +263,8 @@ const struct bp_cli_command bp_cmd_run = {
 		"\n"
 		"SIGTERM and SIGINT stop the data plane, which transmits its queued frames, then\n"
 		"the control plane. A second signal, at least half a second later, kills both.\n"
-		"SIGHUP reloads the configuration.",
+		"SIGHUP reloads the configuration. If monitoring.listen is set, the command also\n"
+		"runs the monitor, which does not affect the planes.",
 	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
 	.options = options,
 	.takes_rest = true,

@@ -167,8 +167,9 @@ static void ended_unasked(
 	struct bp_supervisor *s, struct bp_sup_plane *p, int wstatus, const char *how)
 {
 	uint64_t lived = s->now_ns - p->started_ns;
+	const bool fatal = WIFEXITED(wstatus) && is_fatal_exit(WEXITSTATUS(wstatus));
 
-	if (p->starts == 1 && WIFEXITED(wstatus) && is_fatal_exit(WEXITSTATUS(wstatus))) {
+	if (fatal && p->starts == 1 && !p->optional) {
 		bp_log_event(BP_LOG_ERROR,
 			BP_LOG_FIELDS(BP_LOG_NUM("status", (uint64_t)WEXITSTATUS(wstatus))),
 			"%s cannot start, see its error above: exiting", p->name);
@@ -181,7 +182,9 @@ static void ended_unasked(
 
 	uint64_t wait = bp_backoff_next(&p->backoff, lived, WIFSIGNALED(wstatus));
 
-	bp_log_event(BP_LOG_ERROR,
+	if (fatal && p->optional)
+		wait = BP_SUP_OPTIONAL_NS;
+	bp_log_event(p->optional ? BP_LOG_WARNING : BP_LOG_ERROR,
 		BP_LOG_FIELDS(BP_LOG_NUM("pid", (uint64_t)p->pid),
 			BP_LOG_NUM("uptime_ms", lived / 1000000),
 			BP_LOG_NUM("restart_ms", wait / 1000000)),

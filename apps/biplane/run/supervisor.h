@@ -17,6 +17,8 @@
  *
  * - A plane that ends unexpectedly is reported with its status, counted and restarted (backoff.h);
  *   the others are not affected.
+ * - A process with `optional` does not stop the others, whatever its exit status is; after such a
+ *   status it is started again BP_SUP_OPTIONAL_NS later.
  * - If the first process of a plane exits with 64, 69, 71 or 78 (usage, missing resource, system,
  *   configuration), a retry cannot help: all planes are stopped, and this is the exit status.
  * - SIGTERM or SIGINT: the planes are stopped (SIGTERM) one after the other in their order, the
@@ -35,12 +37,14 @@
  * supervisor, which keeps the order.
  */
 #define BP_SUP_ABORT_NS 2000000000ull
+#define BP_SUP_OPTIONAL_NS 30000000000ull
 
 struct bp_sup_plane {
 	const char *name;  /* "data plane": for the messages */
 	const char *path;  /* the executable */
 	char *const *argv; /* NULL terminated */
 	bool gets_hup;
+	bool optional;           /* the others do their work without it */
 	struct bp_hand_down fds; /* that it starts with; other planes do not get them */
 	/* Called before every start of it, may change `fds`; may be NULL. */
 	void (*prepare)(struct bp_sup_plane *p, void *arg);

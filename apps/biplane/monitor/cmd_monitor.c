@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `biplane monitor`: metrics, health and state of an instance over HTTP. */
+#include "apps/biplane/commands.h"
+#include "apps/biplane/monitor/monitor.h"
+#include "daemon/log.h"
+
+static const struct bp_cli_option options[] = {
+	{'c', "config", "FILE", "the configuration file"},
+	{0, NULL, NULL, NULL},
+};
+
+static int monitor_main(const struct bp_cli_command *command, int argc, char **argv)
+{
+	const char *path = NULL;
+	struct bp_cli cli;
+	int key, status;
+
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		if (key == BP_CLI_STOP)
+			return cli.status;
+		path = cli.value;
+	}
+	status = bp_cli_just_config(&cli, path);
+	if (status != 0)
+		return status;
+	bp_log_begin("monitor");
+	return bp_monitor_run(path);
+}
+
+const struct bp_cli_command bp_cmd_monitor = {
+	.name = "monitor",
+	.summary = "serve metrics, health and state of an instance over HTTP",
+	.synopsis = "-c FILE",
+	.text = "Serves the metrics, the health and the state of the instance of FILE over HTTP,\n"
+		"on the address monitoring.listen. It reads the shared memory of the instance,\n"
+		"read-only, needs no privileges, and waits for an instance that does not run\n"
+		"yet. 'biplane run' starts it if monitoring.listen is set. SIGHUP reads the TLS\n"
+		"certificate, its key and the token again; SIGTERM stops the monitor.",
+	.example = "  biplane monitor -c /etc/biplane/plant.yaml\n"
+		   "  curl http://127.0.0.1:9464/readyz",
+	.options = options,
+	.main = monitor_main,
+};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/monitor/monitor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/exit_status.h"
+#include "apps/biplane/monitor/http.h"
+#include "apps/biplane/monitor/listen.h"
+#include "apps/biplane/monitor/sandbox.h"
+#include "apps/biplane/monitor/segment_watch.h"
+#include "daemon/log.h"
+#include "daemon/notify.h"
+#include "shm/plane_dirs.h"
+
+#define TICK_NS 1000000000ull
+
+struct process {
+	struct bp_monitor m;
+	struct bp_http *http;
+	int signals, listen_fd;
+	uint64_t tick_at_ns;
+	bool stopping;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+uint64_t bp_monitor_mono_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t bp_monitor_unix_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+/* The server gets a copy of the listening socket: it closes it when it is replaced. */
+static int start_http(struct process *p, char *err, size_t err_size)
+{
+	const int fd = fcntl(p->listen_fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0) {
+		snprintf(err, err_size, "no descriptor for the HTTP server: %s", strerror(errno));
+		return -1;
+	}
+	p->http = bp_http_new(&p->m, fd, err, err_size);
+	return p->http != NULL ? 0 : -1;
+}
+
+/* SIGHUP: certificate, key and token again. Without a valid certificate, the monitor ends: a
+ * service manager starts it again. */
+static void reload(struct process *p)
+{
+	char err[512];
+
+	if (bp_monitor_secrets_read(&p->m.secrets, &p->m.config->monitoring, err, sizeof(err))) {
+		bp_log(BP_LOG_ERROR, "%s; the previous ones are used", err);
+		return;
+	}
+	if (p->http == NULL || p->m.secrets.certificate == NULL)
+		return;
+	bp_http_free(p->http);
+	if (start_http(p, err, sizeof(err)) == 0) {
+		bp_log(BP_LOG_INFO, "TLS certificate and token read again");
+		return;
+	}
+	bp_log(BP_LOG_ERROR, "%s", err);
+	p->stopping = true;
+}
+
+static void read_signals(struct process *p)
+{
+	struct signalfd_siginfo info;
+
+	while (read(p->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo == SIGHUP)
+			reload(p);
+		else
+			p->stopping = true;
+	}
+}
+
+static void tick(struct process *p, uint64_t now_ns)
+{
+	bp_segment_watch(&p->m);
+	bp_config_watch(&p->m);
+	if (p->http != NULL)
+		bp_http_expire(p->http, now_ns);
+	bp_notify_alive();
+	p->tick_at_ns = now_ns + TICK_NS;
+}
+
+/* One thread: HTTP, signals and the second. */
+static void loop(struct process *p)
+{
+	while (!p->stopping) {
+		const uint64_t now = bp_monitor_mono_ns();
+		struct pollfd fd[2] = {{.fd = p->signals, .events = POLLIN},
+			{.fd = bp_http_fd(p->http), .events = POLLIN}};
+		int wait_ms, http_ms = bp_http_timeout_ms(p->http);
+
+		if (now >= p->tick_at_ns) {
+			tick(p, now);
+			continue;
+		}
+		wait_ms = (int)((p->tick_at_ns - now) / 1000000 + 1);
+		if (http_ms >= 0 && http_ms < wait_ms)
+			wait_ms = http_ms;
+		if (poll(fd, 2, wait_ms) > 0 && fd[0].revents != 0)
+			read_signals(p);
+		if (!p->stopping)
+			bp_http_run(p->http);
+	}
+}
+
+/* ---- start ---- */
+
+static int block_signals(struct process *p)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return -1;
+	p->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return p->signals < 0 ? -1 : 0;
+}
+
+static void instance_of(const struct bp_config *c, struct bp_config_instance *id)
+{
+	memset(id, 0, sizeof(*id));
+	memcpy(id->name, c->name, sizeof(id->name));
+	memcpy(id->runtime_dir, c->runtime_dir, sizeof(id->runtime_dir));
+	id->no_hugepages = c->hugepages == BP_HUGEPAGES_NEVER;
+}
+
+/* Descriptors for all connections, with some for files. */
+static void raise_descriptors(unsigned connections)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= connections + 64)
+		return;
+	limit.rlim_cur = connections + 64 < limit.rlim_max ? connections + 64 : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int enter_sandbox(const struct process *p, char *err, size_t err_size)
+{
+	const struct bp_config *c = p->m.config;
+	char data[PATH_MAX] = "", huge[PATH_MAX] = "", own[PATH_MAX] = "";
+	const char *readable[] = {c->runtime_dir, data, huge, NULL};
+	const char *writable[2] = {NULL};
+	const char *mount = p->m.instance.no_hugepages ? NULL : bp_hugepage_dir();
+
+	bp_data_dir(c->runtime_dir, data, sizeof(data));
+	if (mount != NULL)
+		bp_huge_dir(mount, c->runtime_dir, huge, sizeof(huge));
+	if (c->monitoring.listen.kind == BP_LISTEN_UNIX) {
+		memcpy(own, c->monitoring.listen.path, sizeof(c->monitoring.listen.path));
+		*strrchr(own, '/') = '\0';
+		writable[0] = own[0] != '\0' ? own : "/";
+	}
+	return bp_sandbox_enter(readable, writable, err, err_size);
+}
+
+/* Returns the exit status, or 0 when it serves. */
+static int start(struct process *p)
+{
+	const struct bp_config_monitoring *c = &p->m.config->monitoring;
+	char err[1024] = "", text[BP_LISTEN_TEXT];
+	int status = BP_EX_OK;
+
+	if (c->listen.kind == BP_LISTEN_OFF) {
+		bp_log(BP_LOG_ERROR,
+			"monitoring.listen is off in %s: the monitor has nothing to do", p->m.path);
+		return BP_EX_CONFIG;
+	}
+	raise_descriptors(c->max_connections);
+	if (block_signals(p) != 0) {
+		snprintf(err, sizeof(err), "signals cannot be blocked: %s", strerror(errno));
+		status = BP_EX_OSERR;
+	} else if (bp_monitor_secrets_read(&p->m.secrets, c, err, sizeof(err)) != 0) {
+		status = BP_EX_CONFIG;
+	} else {
+		p->listen_fd = bp_listen_open(&c->listen, err, sizeof(err));
+		if (p->listen_fd < 0)
+			status = BP_EX_UNAVAILABLE;
+		else if (enter_sandbox(p, err, sizeof(err)) != 0)
+			status = BP_EX_OSERR;
+		else if (start_http(p, err, sizeof(err)) != 0)
+			status = BP_EX_CONFIG;
+	}
+	if (status != BP_EX_OK) {
+		bp_log(BP_LOG_ERROR, "%s", err);
+		return status;
+	}
+	bp_monitor_counters.started_unix_s = bp_monitor_unix_ns() / 1000000000u;
+	bp_log_event(BP_LOG_INFO,
+		BP_LOG_FIELDS(BP_LOG_STR("address", bp_listen_text(&c->listen, text)),
+			BP_LOG_STR("tls", p->m.secrets.certificate != NULL ? "on" : "off"),
+			BP_LOG_STR("token", p->m.secrets.token[0] != '\0' ? "required" : "none")),
+		"serving metrics and health");
+	return BP_EX_OK;
+}
+
+static void end(struct process *p)
+{
+	bp_http_free(p->http);
+	if (p->listen_fd >= 0) {
+		close(p->listen_fd);
+		bp_listen_remove(&p->m.config->monitoring.listen);
+	}
+	if (p->signals >= 0)
+		close(p->signals);
+	bp_instance_view_close(&p->m.view);
+	free(p->m.text.json);
+	bp_monitor_secrets_free(&p->m.secrets);
+	bp_config_free(p->m.config);
+}
+
+int bp_monitor_run(const char *path)
+{
+	struct process p = {.m = {.path = path}, .signals = -1, .listen_fd = -1};
+	int status;
+
+	p.m.config = bp_config_load_quietly(path, bp_log_stream(BP_LOG_ERROR));
+	if (p.m.config == NULL)
+		return BP_EX_CONFIG;
+	bp_log_set((enum bp_log_level)p.m.config->log.level,
+		(enum bp_log_format)p.m.config->log.format);
+	instance_of(p.m.config, &p.m.instance);
+	status = start(&p);
+	if (status == BP_EX_OK) {
+		tick(&p, bp_monitor_mono_ns());
+		bp_notify_ready();
+		loop(&p);
+		bp_notify_stopping();
+	}
+	end(&p);
+	return status;
+}
