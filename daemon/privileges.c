@@ -65,6 +65,8 @@ static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 		"health_devices.listen or transform.matrix_loader on a port below 1024",
 		CAPS(CAP_NET_BIND_SERVICE), .files = "", .reason = "to open the port"},
 	[BP_PRIV_PUBLISH] = {CONTROL, "other functions", .files = "", .reason = ""},
+	[BP_PRIV_MONITOR] = {"monitor", "all functions",
+		.files = "monitoring.tls_certificate, tls_key, token_file", .reason = ""},
 };
 
 const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from lab import BIPLANE, ROOT, Gateway, remove_segment, wait_until
 
-DATA, CONTROL, VIEWER, STRANGER = 64101, 64102, 64103, 64104
+DATA, CONTROL, VIEWER, STRANGER, MONITOR = 64101, 64102, 64103, 64104, 64105
 LOOK = 64100  # the group biplane
-NUMBER = {"biplane-data": DATA, "biplane-control": CONTROL, "biplane": LOOK}
+NUMBER = {"biplane-data": DATA, "biplane-control": CONTROL, "biplane-monitor": MONITOR, "biplane": LOOK}
 PLANES = ("dataplane", "controlplane")
 
 
@@ -109,7 +109,7 @@ class Service(Gateway):
         """Creates the directories of tmpfiles.conf and the unit's StateDirectory."""
         text = (ROOT / "install" / "tmpfiles.conf").read_text()
         rows = [line.split()[1:5] for line in text.splitlines() if line.startswith("d ")]
-        assert len(rows) == 4, rows
+        assert len(rows) == 5, rows
         for path, mode, user, group in rows:
             if path.startswith("/dev/hugepages"):
                 if not os.path.ismount("/dev/hugepages"):

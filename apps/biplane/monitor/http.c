@@ -300,6 +300,20 @@ static void on_completed(void *arg, struct MHD_Connection *handle, void **reques
 
 /* ---- the library ---- */
 
+/* Decodes a path or an argument. One with a NUL character is not what it seems to be: it becomes a
+ * text that nothing has as its name. */
+static size_t decode(void *arg, struct MHD_Connection *handle, char *text)
+{
+	const size_t len = MHD_http_unescape(text);
+
+	(void)arg;
+	(void)handle;
+	if (strlen(text) == len)
+		return len;
+	memcpy(text, "?", 2);
+	return 1;
+}
+
 __attribute__((format(printf, 2, 0))) static void on_log(
 	void *arg, const char *format, va_list args)
 {
@@ -329,9 +343,10 @@ static struct MHD_Daemon *start(struct bp_http *h, int listen_fd)
 		on_log, h, MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
 		h->max + HEADROOM, MHD_OPTION_CONNECTION_TIMEOUT, 2 * BP_HTTP_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BP_HTTP_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, h, MHD_OPTION_ARRAY, secure ? with_tls : none, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, decode, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+		h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_ARRAY,
+		secure ? with_tls : none, MHD_OPTION_END);
 }
 
 struct bp_http *bp_http_new(struct bp_monitor *m, int listen_fd, char *err, size_t err_size)

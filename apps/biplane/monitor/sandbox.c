@@ -18,6 +18,7 @@
 #include "daemon/log.h"
 
 #define GROUPS_MAX 8
+#define NICE 10 /* the planes share the CPUs with it */
 
 /* linux/landlock.h of a kernel with ABI 4; that of Debian 12 ends with the first member. */
 struct ruleset {
@@ -96,6 +97,8 @@ static int drop_capabilities(void)
 {
 	if (capng_get_caps_process() != 0)
 		return -1;
+	if (capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE)
+		return 0;
 	/* the bounding set is for programs that this process executes, which it cannot */
 	capng_clear(CAPNG_SELECT_CAPS);
 	return capng_apply(CAPNG_SELECT_CAPS);
@@ -108,6 +111,7 @@ int bp_sandbox_enter(
 	const char *what = NULL;
 
 	setrlimit(RLIMIT_CORE, &no_core);
+	setpriority(PRIO_PROCESS, 0, NICE);
 	if (geteuid() == 0 && join_groups(readable) != 0 && errno != EPERM)
 		what = "join the groups of the planes' directories";
 	else if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
