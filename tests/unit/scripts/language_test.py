@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PRODUCT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "apps", "config", "controlplane", "daemon", "dataplane", "debian",
            "docs", "include", "install", "proto", "scripts", "services", "shm")
 PAGES = ("README.md", "SECURITY.md", "docs", "install")
-TEXT = re.compile(r"\.(c|h|md|py|sh|yaml|in|1|5|service|target)$|^scripts/[^.]+$|^debian/[^.]+$")
+TEXT = re.compile(r"\.(c|h|md|py|sh|yaml|in|1|5|service|target|js|css|html)$|^scripts/[^.]+$|^debian/[^.]+$")
 
 # A word, and what to write instead.
 WORDS = {
