@@ -35,7 +35,7 @@ static const struct bp_cli_option options[] = {
 	{'n', "limit", "N",
 		"alarms: the latest N (20); not-inspected: N clients per reason (5); connections, "
 		"sessions, aggregates (streams), transform (sources), lcl (flows): the first N "
-		"(100); 0: all"},
+		"(100); neighbors, routes: the first N (all); 0: all"},
 	{OPT_ALL, "all", NULL, "drops, health: also print rows with count 0"},
 	{'4', "ipv4", NULL, "routes, neighbors: only IPv4"},
 	{'6', "ipv6", NULL, "routes, neighbors: only IPv6"},

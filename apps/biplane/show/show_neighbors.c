@@ -33,16 +33,18 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *list = json_array();
 	struct bp_interface_names names;
 	struct bp_neighbor_list l;
+	json_int_t total;
 	bool complete;
 
 	complete = bp_neighbor_list_read(&l, &s->shm->fib, &s->filter) == 0;
 	if (s->shm->fib.max_routes)
 		bp_interface_names_read(&s->shm->fib, &names);
-	for (uint32_t i = 0; complete && i < l.n; i++)
+	for (uint32_t i = 0; complete && i < l.n && (s->limit == 0 || i < s->limit); i++)
 		complete = json_array_append_new(list, neighbor(s, &l.item[i], &names)) == 0;
+	total = (json_int_t)l.n;
 	bp_neighbor_list_free(&l);
 	if (complete)
-		return json_pack("{so sI}", "neighbors", list, "refused",
+		return json_pack("{so sI sI}", "neighbors", list, "total", total, "refused",
 			(json_int_t)atomic_load(&s->shm->fib.control->neighbors_refused));
 	snprintf(err, err_size, "not enough memory");
 	json_decref(list);
@@ -59,8 +61,13 @@ static void print(const json_t *view, bool all, FILE *out)
 		{"last_used_s", "LAST-USED-S", 1},
 		{NULL, NULL, 0},
 	};
+	const json_t *rows = json_object_get(view, "neighbors");
+
 	(void)all;
-	bp_table_print(out, columns, json_object_get(view, "neighbors"), "no neighbors");
+	bp_table_print(out, columns, rows, "no neighbors");
+	if ((json_int_t)json_array_size(rows) < bp_show_int(view, "total"))
+		fprintf(out, "\n%zu of %" JSON_INTEGER_FORMAT " neighbors; -n 0 shows all\n",
+			json_array_size(rows), bp_show_int(view, "total"));
 	bp_show_refused(bp_show_int(view, "refused"), "neighbors", out);
 }
 

@@ -13,8 +13,9 @@ static json_int_t get(const _Atomic uint32_t *n)
 	return (json_int_t)atomic_load_explicit((_Atomic uint32_t *)n, memory_order_relaxed);
 }
 
+/* `limit`: 0: all. */
 static void write_json(const struct bp_route_list *l, const struct bp_interface_names *names,
-	bool compact, FILE *out, bool *complete)
+	uint64_t limit, bool compact, FILE *out, bool *complete)
 {
 	const char *line = compact ? "" : "\n    ", *end = compact ? "" : "\n  ";
 
@@ -23,7 +24,7 @@ static void write_json(const struct bp_route_list *l, const struct bp_interface_
 		compact ? "\"total\":%" PRIu32 ",\"routes\":["
 			: "\n  \"total\": %" PRIu32 ",\n  \"routes\": [",
 		l->n);
-	for (uint32_t i = 0; i < l->n && *complete; i++) {
+	for (uint32_t i = 0; i < l->n && (limit == 0 || i < limit) && *complete; i++) {
 		struct bp_route r;
 		json_t *row;
 
@@ -37,17 +38,19 @@ static void write_json(const struct bp_route_list *l, const struct bp_interface_
 }
 
 static void write_text(const struct bp_route_list *l, const struct bp_interface_names *names,
-	const struct bp_fib *f, FILE *out)
+	const struct bp_fib *f, uint64_t limit, FILE *out)
 {
 	char text[BP_TEXT_ROUTE];
 	struct bp_route r;
 
-	for (uint32_t i = 0; i < l->n; i++) {
+	for (uint32_t i = 0; i < l->n && (limit == 0 || i < limit); i++) {
 		bp_route_list_get(l, i, &r);
 		bp_text_route(&r, names, "\n\t", text);
 		fputs(text, out);
 		fputc('\n', out);
 	}
+	if (limit != 0 && limit < l->n)
+		fprintf(out, "\n%" PRIu64 " of %" PRIu32 " routes; -n 0 shows all\n", limit, l->n);
 	if (!l->n)
 		fputs(f->max_routes ? "no routes\n" : "no routes: all ports are in bridges\n", out);
 	bp_show_refused(get(&f->control->routes4_refused), "IPv4 routes", out);
@@ -85,9 +88,9 @@ static int write_routes(const struct bp_show_source *s, bool json, bool compact,
 		return -1;
 	bp_interface_names_read(&s->shm->fib, &names);
 	if (json)
-		write_json(&l, &names, compact, out, &complete);
+		write_json(&l, &names, s->limit, compact, out, &complete);
 	else
-		write_text(&l, &names, &s->shm->fib, out);
+		write_text(&l, &names, &s->shm->fib, s->limit, out);
 	bp_route_list_free(&l);
 	return complete ? 0 : -1;
 }

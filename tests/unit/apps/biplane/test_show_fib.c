@@ -21,6 +21,12 @@ static void routes_as_ip_writes_them(void **state)
 		      "blackhole 10.9.0.0/24 proto boot\n"
 		      "172.16.0.0/12 via 10.1.0.2 dev wan origin static\n"
 		      "2001:db8::/32 via fe80::9 dev wan proto bgp metric 20\n");
+	source.limit = 1;
+	assert_routes("0.0.0.0/0 proto bgp metric 20\n"
+		      "\tnexthop via 10.1.0.2 dev wan weight 1\n"
+		      "\tnexthop via 10.1.0.3 dev wan weight 3\n"
+		      "\n1 of 7 routes; -n 0 shows all\n");
+	source.limit = 0;
 	source.filter.family = 6;
 	assert_routes("2001:db8::/32 via fe80::9 dev wan proto bgp metric 20\n");
 	source.filter = (struct bp_fib_filter){.within = prefix("10.9.0.0/16")};
@@ -50,6 +56,14 @@ static void routes_as_json(void **state)
 
 	(void)state;
 	put_some_routes();
+	source.limit = 2;
+	text = routes_text(true, true);
+	v = json_loads(text, 0, NULL);
+	assert_int_equal(json_integer_value(json_object_get(v, "total")), 7);
+	assert_int_equal(json_array_size(json_object_get(v, "routes")), 2);
+	json_decref(v);
+	free(text);
+	source.limit = 0;
 	for (int compact = 0; compact < 2; compact++) {
 		text = routes_text(true, compact);
 		v = json_loads(text, 0, NULL);
@@ -126,6 +140,13 @@ static void neighbors_are_listed_in_order(void **state)
 		"10.1.0.20  wan        02:00:00:00:01:03  static               -\n"
 		"fe80::2    wan        02:00:00:00:01:02  reachable            -\n");
 	free(text);
+	source.limit = 2;
+	text = view_text(&bp_show_neighbors);
+	assert_non_null(strstr(text, "10.1.0.3 "));
+	assert_null(strstr(text, "10.1.0.20"));
+	assert_non_null(strstr(text, "\n2 of 4 neighbors; -n 0 shows all\n"));
+	free(text);
+	source.limit = 0;
 	source.filter.family = 6;
 	text = view_text(&bp_show_neighbors);
 	assert_null(strstr(text, "10.1.0.3"));
