@@ -6,6 +6,7 @@
 
 #include "apps/biplane/commands.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
@@ -195,7 +196,9 @@ static void load(const char *path, struct file *f, FILE *errors)
 		f->config = bp_config_parse_file(path, f->text, f->len, errors);
 	if (f->config == NULL ||
 		(bp_publisher_check(bp_config_mqtt(f->config), err, sizeof(err)) == 0 &&
-			bp_config_phd_allow_check(bp_config_phd(f->config), err, sizeof(err)) == 0))
+			bp_config_phd_allow_check(bp_config_phd(f->config), err, sizeof(err)) ==
+				0 &&
+			bp_monitor_secrets_check(&f->config->monitoring, err, sizeof(err)) == 0))
 		return;
 	fprintf(errors, "%s: %s\n", path, err);
 	bp_config_free(f->config);

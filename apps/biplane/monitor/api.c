@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/biplane/cli.h"
+#include "apps/biplane/events/event_reader.h"
+#include "apps/biplane/monitor/event_stream.h"
 #include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/monitor/request.h"
 #include "apps/biplane/monitor/show_args.h"
@@ -18,6 +21,7 @@
  */
 #define EXPENSIVE_NS 50000000ull
 #define BUSY_SHARE 3u
+#define DROPS_INTERVAL_NS 10000000000ull /* of events of type drops */
 
 struct view_writer {
 	const struct bp_show_view *view;
@@ -171,9 +175,55 @@ static void answer_config(struct bp_monitor *m, const struct bp_http_request *q,
 	}
 }
 
+/* The arguments: types=alarm,fault and backlog=N. */
+static bool event_options(const struct bp_http_request *q, struct bp_event_reader_options *o,
+	struct bp_http_answer *a)
+{
+	static const char *const known[] = {"types", "backlog", NULL};
+	const char *types = bp_request_arg(q, "types"), *backlog = bp_request_arg(q, "backlog");
+	char err[512];
+
+	*o = (struct bp_event_reader_options){
+		.types = BP_EVENTS_ALL, .drops_interval_ns = DROPS_INTERVAL_NS};
+	if (!bp_request_args_known(q, a, known))
+		return false;
+	if (types != NULL && bp_event_types_parse(types, &o->types, err, sizeof(err)) != 0) {
+		bp_answer_error(a, 400, "types: %s", err);
+		return false;
+	}
+	if (backlog == NULL || bp_cli_number(backlog, 0, BP_EVENT_STREAM_BACKLOG_MAX, &o->backlog))
+		return true;
+	bp_answer_error(
+		a, 400, "backlog: expected a number from 0 to %u", BP_EVENT_STREAM_BACKLOG_MAX);
+	return false;
+}
+
+static void answer_events(struct bp_monitor *m, const struct bp_http_request *q, const char *rest,
+	struct bp_http_answer *a)
+{
+	struct bp_event_reader_options o;
+
+	if (rest[0] != '\0') {
+		bp_answer_error(a, 404, "there is no such resource");
+	} else if (!event_options(q, &o, a)) {
+		return;
+	} else if (bp_monitor_counters.event_streams >= BP_EVENT_STREAMS_MAX) {
+		bp_monitor_counters.throttled++;
+		bp_answer_error(a, 503, "%u clients read events already", BP_EVENT_STREAMS_MAX);
+		a->retry_after_s = 10;
+	} else {
+		*a = (struct bp_http_answer){.status = 200, .content_type = "text/event-stream"};
+		if (strcmp(q->method, "HEAD") == 0)
+			a->fixed = "";
+		else if ((a->events = bp_event_reader_new(&m->instance, &o)) == NULL)
+			bp_answer_error(a, 500, "not enough memory");
+	}
+}
+
 const struct bp_api_resource bp_api_resources[] = {
 	{"show", answer_show},
 	{"status", answer_status},
 	{"config", answer_config},
+	{"events", answer_events},
 	{NULL, NULL},
 };

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "apps/biplane/monitor/event_stream.h"
 #include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/monitor/request.h"
 #include "daemon/log.h"
@@ -21,7 +22,7 @@
 /* TLS 1.2 and later. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
-enum connection_state { FREE, WAITING, ANSWERING, CLOSING };
+enum connection_state { FREE, WAITING, ANSWERING, STREAMING, CLOSING };
 
 struct connection {
 	enum connection_state state;
@@ -29,6 +30,10 @@ struct connection {
 	int fd;
 	uint64_t since_ns; /* of the state */
 	size_t answer_bytes;
+	/* of a stream of events */
+	struct MHD_Connection *handle;
+	struct bp_event_stream *stream;
+	bool suspended, gone;
 };
 
 struct bp_http {
@@ -70,7 +75,7 @@ static unsigned in_use(const struct bp_http *h)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < h->max + HEADROOM; i++)
-		n += h->connection[i].state == WAITING || h->connection[i].state == ANSWERING;
+		n += h->connection[i].state != FREE && h->connection[i].state != CLOSING;
 	return n;
 }
 
@@ -140,9 +145,11 @@ void bp_http_expire(struct bp_http *h, uint64_t now_ns)
 			limit_ns = (c->used ? BP_HTTP_IDLE_S : BP_HTTP_REQUEST_S) * S;
 		else if (c->state == ANSWERING)
 			limit_ns = BP_HTTP_ANSWER_S * S;
+		else if (c->state == STREAMING)
+			limit_ns = BP_HTTP_STREAM_S * S;
 		else
 			continue;
-		if (now_ns - c->since_ns < limit_ns)
+		if (now_ns < c->since_ns + limit_ns)
 			continue;
 		bp_monitor_counters.timed_out++;
 		close_connection(c);
@@ -219,15 +226,85 @@ static void add_headers(struct MHD_Response *response, const struct bp_http_answ
 	}
 }
 
+/* ---- streams of events ---- */
+
+#define STREAM_BLOCK 4096u
+
+static ssize_t read_stream(void *arg, uint64_t position, char *out, size_t max)
+{
+	struct connection *c = arg;
+
+	(void)position;
+	if (c->gone)
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	if (!bp_event_stream_fill(c->stream, bp_monitor_unix_ns(), bp_monitor_mono_ns())) {
+		MHD_suspend_connection(c->handle); /* bp_http_streams() resumes it */
+		c->suspended = true;
+		return 0;
+	}
+	c->since_ns = bp_monitor_mono_ns();
+	return (ssize_t)bp_event_stream_read(c->stream, out, max);
+}
+
+static void resume(struct connection *c)
+{
+	c->suspended = false;
+	MHD_resume_connection(c->handle);
+}
+
+/* A suspended connection is not polled. */
+static bool peer_is_gone(const struct connection *c)
+{
+	char byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < h->max + HEADROOM; i++) {
+		struct connection *c = &h->connection[i];
+
+		if (c->stream == NULL)
+			continue;
+		any = true;
+		c->gone = c->gone || peer_is_gone(c);
+		if (c->suspended && (c->gone || c->state == CLOSING ||
+					    bp_event_stream_fill(c->stream, unix_ns, mono_ns)))
+			resume(c);
+	}
+	return any;
+}
+
+static struct MHD_Response *stream_response(
+	struct MHD_Connection *handle, struct connection *c, struct bp_event_reader *events)
+{
+	c->stream = bp_event_stream_new(events, bp_monitor_mono_ns());
+	if (c->stream == NULL)
+		return NULL;
+	c->handle = handle;
+	c->suspended = c->gone = false;
+	return MHD_create_response_from_callback(
+		MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
+}
+
+/* ---- answers ---- */
+
 /* Takes the body. */
 static enum MHD_Result send_answer(
 	struct MHD_Connection *handle, struct connection *c, struct bp_http_answer *a)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(a->len,
-		a->body != NULL ? (void *)a->body : (void *)(uintptr_t)a->fixed,
-		a->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *response;
 	enum MHD_Result sent;
 
+	if (a->events != NULL)
+		response = stream_response(handle, c, a->events);
+	else
+		response = MHD_create_response_from_buffer(a->len,
+			a->body != NULL ? (void *)a->body : (void *)(uintptr_t)a->fixed,
+			a->body != NULL ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 	if (response == NULL) {
 		free(a->body);
 		return MHD_NO;
@@ -237,7 +314,8 @@ static enum MHD_Result send_answer(
 	MHD_destroy_response(response);
 	if (sent != MHD_YES)
 		return MHD_NO;
-	c->state = c->state == CLOSING ? CLOSING : ANSWERING;
+	if (c->state != CLOSING)
+		c->state = a->events != NULL ? STREAMING : ANSWERING;
 	c->since_ns = bp_monitor_mono_ns();
 	c->answer_bytes = a->body != NULL ? a->len : 0;
 	bp_monitor_counters.answer_bytes += c->answer_bytes;
@@ -291,7 +369,9 @@ static void on_completed(void *arg, struct MHD_Connection *handle, void **reques
 		code != MHD_REQUEST_TERMINATED_COMPLETED_OK && c->state != WAITING;
 	bp_monitor_counters.answer_bytes -= c->answer_bytes;
 	c->answer_bytes = 0;
-	if (c->state == ANSWERING) {
+	bp_event_stream_free(c->stream);
+	c->stream = NULL;
+	if (c->state == ANSWERING || c->state == STREAMING) {
 		c->state = WAITING;
 		c->since_ns = bp_monitor_mono_ns();
 	}
@@ -327,26 +407,28 @@ __attribute__((format(printf, 2, 0))) static void on_log(
 static struct MHD_Daemon *start(struct bp_http *h, int listen_fd)
 {
 	const struct bp_monitor_secrets *tls = &h->monitor->secrets;
-	const struct MHD_OptionItem with_tls[] = {
-		{MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate},
-		{MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key},
-		{MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_PRIORITIES},
-		{MHD_OPTION_END, 0, NULL},
-	};
-	const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
-	const bool secure = tls->certificate != NULL;
-	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (secure ? MHD_USE_TLS : 0);
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, n = 0;
+	struct MHD_OptionItem more[5];
 
-	if (listen_fd < 0)
+	if (listen_fd >= 0)
+		more[n++] = (struct MHD_OptionItem){MHD_OPTION_LISTEN_SOCKET, listen_fd, NULL};
+	else
 		flags |= MHD_USE_NO_LISTEN_SOCKET;
+	if (tls->certificate != NULL) {
+		flags |= MHD_USE_TLS;
+		more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, tls->certificate};
+		more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, tls->key};
+		more[n++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, TLS_PRIORITIES};
+	}
+	more[n] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
 	return MHD_start_daemon(flags, 0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER,
-		on_log, h, MHD_OPTION_LISTEN_SOCKET, listen_fd, MHD_OPTION_CONNECTION_LIMIT,
-		h->max + HEADROOM, MHD_OPTION_CONNECTION_TIMEOUT, 2 * BP_HTTP_IDLE_S,
+		on_log, h, MHD_OPTION_CONNECTION_LIMIT, h->max + HEADROOM,
+		MHD_OPTION_CONNECTION_TIMEOUT, 2 * BP_HTTP_IDLE_S,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)BP_HTTP_MEMORY,
 		MHD_OPTION_UNESCAPE_CALLBACK, decode, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
-		h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_ARRAY,
-		secure ? with_tls : none, MHD_OPTION_END);
+		h, MHD_OPTION_NOTIFY_COMPLETED, on_completed, h, MHD_OPTION_ARRAY, more,
+		MHD_OPTION_END);
 }
 
 struct bp_http *bp_http_new(struct bp_monitor *m, int listen_fd, char *err, size_t err_size)
@@ -375,6 +457,13 @@ void bp_http_free(struct bp_http *h)
 {
 	if (h == NULL)
 		return;
+	/* the library does not stop with suspended connections */
+	for (unsigned i = 0; i < h->max + HEADROOM; i++) {
+		h->connection[i].gone = true;
+		if (h->connection[i].suspended)
+			resume(&h->connection[i]);
+	}
+	MHD_run(h->daemon);
 	MHD_stop_daemon(h->daemon);
 	free(h);
 }

@@ -2,6 +2,7 @@
 #ifndef BP_APPS_BIPLANE_MONITOR_HTTP_H
 #define BP_APPS_BIPLANE_MONITOR_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,14 @@ struct bp_monitor;
  *   connection that was used is closed after BP_HTTP_IDLE_S. An answer must have been read after
  *   BP_HTTP_ANSWER_S.
  * - A request line with headers is at most BP_HTTP_MEMORY bytes; more is refused with 414 or 431.
+ * - At most BP_EVENT_STREAMS_MAX streams of events, which have no other deadline than that the
+ *   client reads something in BP_HTTP_STREAM_S.
  * - Answers that are not sent yet use at most BP_HTTP_ANSWERS_MAX bytes; then 503.
  */
 #define BP_HTTP_REQUEST_S 10u
 #define BP_HTTP_IDLE_S 75u
 #define BP_HTTP_ANSWER_S 60u
+#define BP_HTTP_STREAM_S 30u
 #define BP_HTTP_MEMORY 16384u
 #define BP_HTTP_ANSWERS_MAX (64ull << 20)
 
@@ -37,6 +41,9 @@ int bp_http_fd(const struct bp_http *h);
 /* Milliseconds after which bp_http_run() must be called at the latest; -1: no limit. */
 int bp_http_timeout_ms(const struct bp_http *h);
 void bp_http_run(struct bp_http *h);
+/* Continues streams of events that have something to send; call it every BP_EVENT_POLL_MS if it
+ * returns true: there are streams. */
+bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns);
 /* Closes connections at their deadline; call it every second. `now_ns`: CLOCK_MONOTONIC. */
 void bp_http_expire(struct bp_http *h, uint64_t now_ns);
 /* Serves a connected socket, which becomes the server's. 0, or -1. */

@@ -16,6 +16,7 @@
 
 #include "apps/biplane/config/quiet_config.h"
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/events/event_reader.h"
 #include "apps/biplane/monitor/http.h"
 #include "apps/biplane/monitor/listen.h"
 #include "apps/biplane/monitor/sandbox.h"
@@ -30,7 +31,7 @@ struct process {
 	struct bp_monitor m;
 	struct bp_http *http;
 	int signals, listen_fd;
-	uint64_t tick_at_ns;
+	uint64_t tick_at_ns, streams_at_ns; /* UINT64_MAX: there are no streams */
 	bool stopping;
 };
 
@@ -108,26 +109,39 @@ static void tick(struct process *p, uint64_t now_ns)
 	p->tick_at_ns = now_ns + TICK_NS;
 }
 
+static void streams(struct process *p)
+{
+	const uint64_t now = bp_monitor_mono_ns();
+	const bool any = bp_http_streams(p->http, bp_monitor_unix_ns(), now);
+
+	p->streams_at_ns = any ? now + BP_EVENT_POLL_MS * 1000000ull : UINT64_MAX;
+}
+
 /* One thread: HTTP, signals and the second. */
 static void loop(struct process *p)
 {
 	while (!p->stopping) {
 		const uint64_t now = bp_monitor_mono_ns();
+		const uint64_t next =
+			p->streams_at_ns < p->tick_at_ns ? p->streams_at_ns : p->tick_at_ns;
 		struct pollfd fd[2] = {{.fd = p->signals, .events = POLLIN},
 			{.fd = bp_http_fd(p->http), .events = POLLIN}};
 		int wait_ms, http_ms = bp_http_timeout_ms(p->http);
 
-		if (now >= p->tick_at_ns) {
+		if (now >= p->tick_at_ns)
 			tick(p, now);
-			continue;
-		}
-		wait_ms = (int)((p->tick_at_ns - now) / 1000000 + 1);
+		wait_ms = next > now ? (int)((next - now) / 1000000 + 1) : 0;
 		if (http_ms >= 0 && http_ms < wait_ms)
 			wait_ms = http_ms;
 		if (poll(fd, 2, wait_ms) > 0 && fd[0].revents != 0)
 			read_signals(p);
-		if (!p->stopping)
-			bp_http_run(p->http);
+		if (p->stopping)
+			return;
+		bp_http_run(p->http);
+		if (bp_monitor_counters.event_streams == 0)
+			p->streams_at_ns = UINT64_MAX;
+		else if (now >= p->streams_at_ns || p->streams_at_ns == UINT64_MAX)
+			streams(p);
 	}
 }
 
@@ -238,7 +252,8 @@ static void end(struct process *p)
 
 int bp_monitor_run(const char *path)
 {
-	struct process p = {.m = {.path = path}, .signals = -1, .listen_fd = -1};
+	struct process p = {
+		.m = {.path = path}, .signals = -1, .listen_fd = -1, .streams_at_ns = UINT64_MAX};
 	int status;
 
 	p.m.config = bp_config_load_quietly(path, bp_log_stream(BP_LOG_ERROR));

@@ -56,6 +56,8 @@ uint64_t bp_monitor_unix_ns(void);
 /* Reads token, certificate and key again. 0, or -1 with a sentence; *s is unchanged then. */
 int bp_monitor_secrets_read(struct bp_monitor_secrets *s, const struct bp_config_monitoring *c,
 	char *err, size_t err_size);
+/* Whether they can be read: 0, or -1 with a sentence. */
+int bp_monitor_secrets_check(const struct bp_config_monitoring *c, char *err, size_t err_size);
 void bp_monitor_secrets_free(struct bp_monitor_secrets *s);
 
 /* Runs until SIGTERM. Returns an exit status. */

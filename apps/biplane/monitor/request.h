@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+struct bp_event_reader;
 struct bp_monitor;
 
 /*
@@ -36,6 +37,8 @@ struct bp_http_answer {
 	const char *fixed; /* valid as long as the process */
 	size_t len;
 	unsigned retry_after_s; /* 0: none */
+	/* A stream of events instead of a body, event_stream.h; the receiver's. NULL: none. */
+	struct bp_event_reader *events;
 };
 
 /* Answers a request; never fails. */

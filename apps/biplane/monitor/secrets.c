@@ -90,3 +90,12 @@ void bp_monitor_secrets_free(struct bp_monitor_secrets *s)
 	free(s->key);
 	*s = (struct bp_monitor_secrets){.token = ""};
 }
+
+int bp_monitor_secrets_check(const struct bp_config_monitoring *c, char *err, size_t err_size)
+{
+	struct bp_monitor_secrets s = {.token = ""};
+	const int rc = bp_monitor_secrets_read(&s, c, err, err_size);
+
+	bp_monitor_secrets_free(&s);
+	return rc;
+}
