@@ -117,6 +117,9 @@ def test_an_alarm_appears_when_it_happens(browser, stub):
     browser.until(lambda: "plant/oven9/temperature" not in [r[4] for r in browser.rows(ALARMS)], "cleared alarm gone")
     browser.page("events")
     browser.until(lambda: [r[1:3] for r in browser.rows("#page-events")] == [["alarm", "cleared"], ["alarm", "raised"]], "events")
+    stub.emit(alarm_event(a))  # again, as a stream that begins with the past
+    stub.emit(alarm_event(alarm(502, time.time() + 0.002, topic="plant/oven8/temperature")))
+    browser.until(lambda: len(browser.rows("#page-events")) == 3, "one event more")
 
 
 def test_events_of_all_types_have_a_line(browser, stub):
@@ -299,6 +302,9 @@ def test_token_is_asked_for_and_kept_in_the_tab_only(browser, stub):
     browser.until(lambda: browser.all("#token[open]"), "dialog")
     assert browser.text("#state") == "Token required" and not browser.text("#token-error")
     before = len(stub.requests)
+    browser.keys("pa\u00df wort", Keys.ENTER)
+    browser.until(lambda: "letters, digits" in browser.text("#token-error"), "no token")
+    browser.script("document.getElementById('token-field').value = ''")
     browser.keys("wrong", Keys.ENTER)
     browser.until(lambda: "does not accept" in browser.text("#token-error"), "rejection")
     assert len([r for r in stub.requests[before:] if r[1].startswith("/api/")]) <= 2  # no guessing
@@ -332,7 +338,7 @@ def test_lists_are_bounded(browser, stub):
     browser.until(lambda: module(browser, "main", "m.app.feed.alarms[0].topic") == "flood/1199", "newest alarm")
     browser.until(lambda: [r[4] for r in browser.rows(ALARMS)[:1]] == ["flood/1199"], "its row")
     assert len(browser.rows(ALARMS)) == 200
-    assert module(browser, "main", "[m.app.feed.alarms.length, m.app.feed.events.length, m.app.feed.known.size]") == [500, 500, 500]
+    assert module(browser, "main", "[m.app.feed.alarms.length, m.app.feed.events.length, m.app.feed.known.size, m.app.feed.seen.size]") == [500] * 4
     stub.data["show/connections"]["total"] = 65536
     browser.page("connections")
     browser.until(lambda: "The gateway has 65,536; the search covers the 120" in browser.text("#page-connections .note"), "note")

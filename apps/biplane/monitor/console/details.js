@@ -6,6 +6,15 @@ import {el, visible} from "./dom.js";
 const MOST_ENTRIES = 200;
 const LONGEST = 4096;
 
+// JSON has integers that a number here does not represent exactly, such as times in ns.
+function text(value) {
+  if (value === null)
+    return "null";
+  if (typeof value === "object")
+    return "empty";
+  return typeof value === "number" && Math.abs(value) > Number.MAX_SAFE_INTEGER ? `about ${value}` : String(value);
+}
+
 function members(value, prefix, found) {
   for (const [name, v] of Object.entries(value)) {
     if (found.length >= MOST_ENTRIES)
@@ -16,7 +25,7 @@ function members(value, prefix, found) {
     if (v !== null && typeof v === "object" && Object.keys(v).length)
       members(v, path, found);
     else
-      found.push([path, v === null ? "null" : typeof v === "object" ? "empty" : v]);
+      found.push([path, text(v)]);
   }
   return found;
 }

@@ -59,6 +59,7 @@ export class Feed {
     this.alarms = []; // newest first
     this.events = [];
     this.known = new Set(); // ids in alarms
+    this.seen = new Set();  // events, as text: a stream begins with the newest ones of the past
     this.listeners = [];
     this.status = "closed"; // open, closed
     this.abort = null;
@@ -119,9 +120,16 @@ export class Feed {
   take(event) {
     if (!TYPES.includes(event.event_type))
       return;
+
+    const text = JSON.stringify(event);
+
+    if (this.seen.has(text))
+      return;
+    this.seen.add(text);
     this.serial += 1;
-    this.events.unshift({serial: this.serial, at: timeMs(event.timestamp), event});
-    this.events.length = Math.min(this.events.length, MOST);
+    this.events.unshift({serial: this.serial, at: timeMs(event.timestamp), event, text});
+    while (this.events.length > MOST)
+      this.seen.delete(this.events.pop().text);
     if (event.event_type === "alarm")
       this.addAlarm(alarmOf(event));
     this.changed();

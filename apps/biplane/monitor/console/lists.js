@@ -252,7 +252,7 @@ export function eventTable() {
     ],
     id: (row) => row.serial,
     details: (row) => row.event,
-    empty: "No event since this page was opened.",
+    empty: "No event yet.",
     search: "Search events",
   });
 }

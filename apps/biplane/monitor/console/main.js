@@ -13,6 +13,9 @@ import {Rates, SPANS} from "./rates.js";
 
 const CLOCK_MS = 1000;
 const ROWS = 500; // of connections and sessions
+const PAST = 100; // events of each writer that happened before
+
+const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
 
 const $ = (id) => document.getElementById(id);
 
@@ -24,13 +27,16 @@ class App {
     this.choices = {span: SPANS.indexOf(this.rates.span), unit: 0};
     this.dropRates = new DropRates();
     this.poller = new Poller((state, since) => this.state(state, since));
-    this.feed = new Feed("/api/v1/events");
+    this.feed = new Feed(`/api/v1/events?backlog=${PAST}`);
     this.built = new Map();
     this.page = null;
     this.addSources();
     this.feed.on(() => this.draw("feed"));
     this.tabs = new Tabs($("tabs"), $("main"), (p) => this.show(p));
-    $("token-form").addEventListener("submit", () => this.enter());
+    $("token-form").addEventListener("submit", (e) => {
+      e.preventDefault();
+      this.enter();
+    });
     $("token").addEventListener("cancel", (e) => e.preventDefault());
     document.querySelector(".skip").addEventListener("click", (e) => {
       e.preventDefault(); // the hash is the page
@@ -150,9 +156,14 @@ class App {
   }
 
   enter() {
-    const field = $("token-field");
+    const field = $("token-field"), text = field.value.trim();
 
-    setToken(field.value.trim());
+    if (!TOKEN.test(text)) { // it would be no valid header
+      setText($("token-error"), "A token has letters, digits and -._~+/= only.");
+      return;
+    }
+    $("token").close();
+    setToken(text);
     field.value = "";
     this.poller.restart();
   }

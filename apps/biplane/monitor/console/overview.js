@@ -47,8 +47,8 @@ function services(app) {
   if (config.health_devices)
     found.push({name: "Health devices", text: "oneM2M"});
   if (config.aggregation)
-    found.push({name: "Aggregation", text: [plural(length(config.aggregation.encapsulate), "encapsulate entry", "encapsulate entries"),
-      plural(length(config.aggregation.decapsulate), "decapsulate entry", "decapsulate entries")].join(", ")});
+    found.push({name: "Aggregation", text: `${length(config.aggregation.encapsulate)} encapsulate, ${
+      length(config.aggregation.decapsulate)} decapsulate`});
   if (config.transform)
     found.push({name: "Transform", text: plural(length(config.transform.entries), "entry", "entries")});
   if (config.lcl)
@@ -94,9 +94,9 @@ function drawTiles(app, tiles) {
 
   tiles.received.update(packetRate(last(rx)), octets === undefined ? "" : bits(octets * 8), null, rx);
   tiles.publishes.update(rate(rates.now("publishes")), `${rate(rates.now("matches"))} match a rule`, null, rates.values("publishes"));
-  tiles.alarms.update(count(Math.round(rates.total("alarms_raised"))), `raised in ${span}`, null, rates.values("alarms_raised"));
+  tiles.alarms.update(count(rates.total("alarms_raised")), `raised in ${span}`, null, rates.values("alarms_raised"));
   tiles.delay.update(interval(delay), delay === undefined ? `no alarm in ${span}` : "median of the newest", null, delays);
-  tiles.drops.update(packetRate(drops), `${count(Math.round(rates.total("drops")))} in ${span}`, drops > 0 ? "warn" : null,
+  tiles.drops.update(packetRate(drops), `${count(rates.total("drops"))} in ${span}`, drops > 0 ? "warn" : null,
     rates.values("drops"));
   tiles.connections.update(count(rates.now("connections")),
     missing === null ? "" : missing ? `${count(missing)} not inspected` : "all inspected", missing ? "warn" : null,

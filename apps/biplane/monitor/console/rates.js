@@ -96,9 +96,11 @@ export class Rates {
     return last ? [...last.values.keys()].filter((k) => k.startsWith("busy ")).map((k) => Number(k.slice(5))).sort((a, b) => a - b) : [];
   }
 
-  /** Sum of rates times the length of their intervals: events in the span */
+  /** Sum of rates times the length of their intervals: events in the span, null if none is known */
   total(name) {
-    return this.values(name).reduce((sum, v) => sum + (v || 0) * this.span.step, 0);
+    const known = this.values(name).filter((v) => v !== null);
+
+    return known.length ? Math.round(known.reduce((sum, v) => sum + v, 0) * this.span.step) : null;
   }
 
   /** The time axis, for a chart */

@@ -229,7 +229,7 @@ export class Topology {
 
   services(inner, columns, rows) {
     const {box} = this, middle = box.x + box.width / 2, gap = 8;
-    const width = columns === 1 ? Math.min(inner, 210) : (inner - gap) / 2;
+    const width = columns === 1 ? Math.min(inner - 24, 200) : (inner - gap) / 2;
     const y = box.y + box.height - rows * SERVICE.row - 26;
 
     return this.model.services.flatMap((s, i) => {
