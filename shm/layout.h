@@ -63,6 +63,23 @@
 /* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
 #define BP_JOURNAL_BYTES 8192u
 
+/*
+ * Use of the memory and tables that belong to the process of the data plane. DP main writes it once
+ * a second.
+ */
+#define BP_NOT_INSPECTED_REASONS 32 /* more than there are: services/mqtt/flow_show.h */
+struct bp_shm_usage {
+	struct {
+		_Atomic uint64_t mbufs, free; /* mbufs 0: no pool on this NUMA node */
+	} pool[BP_FAULT_POOLS];
+	struct {
+		_Atomic uint64_t entries, capacity; /* capacity 0: the bridge does not learn */
+		char name[64];
+	} fdb[BP_MAX_BRIDGES];
+	/* MQTT connections of the last scan, which needs several seconds for a large table */
+	_Atomic uint64_t inspected, not_inspected[BP_NOT_INSPECTED_REASONS];
+};
+
 /* Heartbeats and one-word facts of the data plane. */
 struct bp_shm_global {
 	/* DP main */
@@ -77,6 +94,7 @@ struct bp_shm_global {
 	/* DP worker w: the last value of rules_active with which it began a graph walk
 	 * (shm/generation.h). */
 	_Atomic uint64_t rules_seen[BP_MAX_WORKERS];
+	struct bp_shm_usage usage;
 };
 
 /* The control plane's. */
@@ -86,6 +104,8 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid,
 		cp_alarms_unordered;
 	_Atomic uint64_t cp_spool_rows, cp_spool_bytes, cp_spool_errors, cp_inflight;
+	_Atomic uint64_t cp_spool_max_bytes, cp_max_inflight; /* as configured; inflight 0:
+								   no publisher */
 	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
 	_Atomic uint32_t cp_edge_connected;
 	/* CP's sync manager (controlplane/sync) */
@@ -261,6 +281,16 @@ enum { BP_COUNTER_ROW_EXCEPTION, BP_COUNTER_ROW_MAIN, BP_COUNTER_ROWS_EXTRA };
 static inline struct bp_counters *bp_shm_counters_main(const struct bp_shm *m, unsigned which)
 {
 	return &m->counters[m->workers + which];
+}
+
+/* Ports that the data plane has set up, at most as many as the table has: that of faults has
+ * BP_FAULT_OF_PORT rows for each. */
+static inline unsigned bp_shm_ports_in_use(const struct bp_shm *m)
+{
+	const uint32_t n = atomic_load_explicit(&m->global->dp_ports, memory_order_acquire);
+	const uint32_t max = (m->fault_rows - bp_fault_rows(0, m->workers)) / BP_FAULT_OF_PORT;
+
+	return n < max ? n : max;
 }
 
 /* The sum of a counter over all rows. The rows grow meanwhile: sums of different counters are not

@@ -281,6 +281,8 @@ static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqt
 	p->window = mqtt->publisher.max_inflight < 1 ? 1 : mqtt->publisher.max_inflight;
 	if (p->window > BP_PUBLISHER_WINDOW_MAX)
 		p->window = BP_PUBLISHER_WINDOW_MAX;
+	set(&p->g->cp_max_inflight, mqtt->publisher.enabled ? p->window : 0);
+	set(&p->g->cp_spool_max_bytes, mqtt->spool.max_bytes);
 	p->ack_timeout_ns = mqtt->publisher.puback_timeout_ns;
 	p->edge = mqtt->publisher;
 	p->backlog_warning = mqtt->spool.backlog_warning;

@@ -50,6 +50,16 @@ static bool read_process(pid_t pid, struct process *out)
 	return true;
 }
 
+bool bp_process_alive(uint64_t pid)
+{
+	struct process process;
+
+	if (pid == 0 || pid > INT_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
+		return false;
+	return !read_process((pid_t)pid, &process) ||
+	       (process.state != 'Z' && process.state != 'X');
+}
+
 bool bp_dataplane_alive(const struct bp_shm_global *g)
 {
 	uint64_t pid = atomic_load_explicit(&g->dp_pid, memory_order_acquire);

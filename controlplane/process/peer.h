@@ -13,5 +13,7 @@
  * Whenever in doubt, it runs.
  */
 bool bp_dataplane_alive(const struct bp_shm_global *g);
+/* Whether a process that is no zombie has that number; 0: false. Whenever in doubt, it runs. */
+bool bp_process_alive(uint64_t pid);
 
 #endif

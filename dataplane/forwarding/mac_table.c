@@ -398,3 +398,11 @@ uint64_t bp_mac_table_count(const struct bp_mac_table *t, uint64_t mono_ns)
 		n += alive(t, atomic_load_explicit(&t->entry[i], memory_order_relaxed), mono_ns);
 	return n;
 }
+
+void bp_mac_table_usage(const struct bp_mac_table *t, uint64_t *entries, uint64_t *capacity)
+{
+	*entries = 0;
+	*capacity = t->entries;
+	for (unsigned p = 0; p < BP_MAC_PORTS; p++)
+		*entries += atomic_load_explicit(&t->held[p], memory_order_relaxed);
+}

@@ -91,5 +91,8 @@ enum bp_mac_change bp_mac_learn(
 void bp_mac_table_tick(struct bp_mac_table *t, uint64_t mono_ns);
 /* Returns the number of addresses that are not expired. */
 uint64_t bp_mac_table_count(const struct bp_mac_table *t, uint64_t mono_ns);
+/* Entries in use, expired ones that are not swept yet included, and the number that it is created
+ * for. Any thread. */
+void bp_mac_table_usage(const struct bp_mac_table *t, uint64_t *entries, uint64_t *capacity);
 
 #endif

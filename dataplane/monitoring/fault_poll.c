@@ -97,7 +97,7 @@ static void scan_unread(struct bp_fault_monitor *w, const struct bp_fault_source
 	const uint64_t limit_ns = s->config->monitoring.not_inspected_warning_ns;
 	const uint64_t share = s->shm->workers != 0 ? s->shm->flows_len / s->shm->workers : 0;
 
-	if (limit_ns == 0 || !bp_config_mqtt(s->config)->enabled)
+	if (!bp_config_mqtt(s->config)->enabled)
 		return;
 	for (unsigned i = 0; i < out->n_workers; i++) {
 		bp_unread_scan(&w->unread[i], s->shm->flows + share * i, share, now_ns, limit_ns,

@@ -391,6 +391,7 @@ static void publish(struct dataplane *d)
 	bp_clock_sync(&d->clock);
 	bp_publish_links(&d->shm, d->ports, d->config->n_ports);
 	bp_publish_nodes(&d->shm, d->workers.worker, d->workers.n);
+	bp_publish_usage(&d->shm, d->config, &d->pools, &d->workers.fdb, &d->faults);
 	atomic_store(&d->shm.global->dp_heartbeat_ns, unix_ns());
 }
 

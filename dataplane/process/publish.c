@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_mempool.h>
+
 #include "config/config.h"
+#include "dataplane/forwarding/mac_table.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/process/startup.h"
 #include "dataplane/process/stats.h"
@@ -108,4 +111,48 @@ void bp_publish_nodes(struct bp_shm *shm, struct bp_worker *const *workers, unsi
 		rte_graph_foreach_node(count, off, workers[w]->graph,
 			node) if (count < BP_MAX_NODES) publish_node(&row[count], node, w);
 	}
+}
+
+static void put(_Atomic uint64_t *to, uint64_t v)
+{
+	atomic_store_explicit(to, v, memory_order_relaxed);
+}
+
+static void publish_connections(struct bp_shm_usage *u, const struct bp_fault_monitor *faults)
+{
+	struct bp_inspected all = {0};
+
+	for (unsigned w = 0; w < BP_MAX_WORKERS; w++) {
+		const struct bp_inspected *one = &faults->unread[w].last_of_all;
+
+		all.inspected += one->inspected;
+		for (unsigned r = 0; r < BP_FLOW_UNREAD_REASONS; r++)
+			all.reason[r] += one->reason[r];
+	}
+	put(&u->inspected, all.inspected);
+	for (unsigned r = 0; r < BP_FLOW_UNREAD_REASONS; r++)
+		put(&u->not_inspected[r], all.reason[r]);
+}
+_Static_assert(
+	BP_FLOW_UNREAD_REASONS <= BP_NOT_INSPECTED_REASONS, "raise BP_NOT_INSPECTED_REASONS");
+
+void bp_publish_usage(struct bp_shm *shm, const struct bp_config *c, const struct bp_pools *pools,
+	const struct bp_fdb *fdb, const struct bp_fault_monitor *faults)
+{
+	struct bp_shm_usage *u = &shm->global->usage;
+
+	for (unsigned i = 0; i < BP_NUMA_MAX; i++) {
+		put(&u->pool[i].mbufs, pools->pool[i] ? pools->mbufs[i] : 0);
+		put(&u->pool[i].free, pools->pool[i] ? rte_mempool_avail_count(pools->pool[i]) : 0);
+	}
+	for (unsigned b = 0; b < c->n_bridges; b++) {
+		uint64_t entries = 0, capacity = 0;
+
+		if (fdb->of[b])
+			bp_mac_table_usage(fdb->of[b], &entries, &capacity);
+		snprintf(u->fdb[b].name, sizeof(u->fdb[b].name), "%s", c->bridge[b].name);
+		put(&u->fdb[b].entries, entries);
+		put(&u->fdb[b].capacity, capacity);
+	}
+	publish_connections(u, faults);
 }

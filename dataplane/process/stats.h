@@ -5,7 +5,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "dataplane/forwarding/fdb.h"
+#include "dataplane/monitoring/fault_monitor.h"
 #include "dataplane/ports/ports.h"
+#include "dataplane/workers/pools.h"
 #include "dataplane/workers/worker.h"
 #include "shm/layout.h"
 
@@ -30,6 +33,9 @@ void bp_publish_ports(struct bp_shm *shm, const struct bp_config *c, const struc
 void bp_publish_address(struct bp_shm *shm, const struct bp_port *ports, unsigned port);
 void bp_publish_links(struct bp_shm *shm, const struct bp_port *ports, unsigned n_ports);
 void bp_publish_nodes(struct bp_shm *shm, struct bp_worker *const *workers, unsigned n);
+/* Memory, tables and connections, in struct bp_shm_usage. */
+void bp_publish_usage(struct bp_shm *shm, const struct bp_config *c, const struct bp_pools *pools,
+	const struct bp_fdb *fdb, const struct bp_fault_monitor *faults);
 
 /* Prints the rates since `before`, `seconds` ago, in the format of dpdk-testpmd. */
 void bp_rates_print(const struct bp_config *c, const struct bp_totals *before,

@@ -210,7 +210,9 @@ struct bp_flow_header {
 	uint64_t shape, boot;   /* whose flows these are: adopt.c */
 	uint32_t now;           /* ticks, about */
 	uint32_t delayed_wills; /* that wait in the process: will.c */
-	uint32_t pad[4];
+	/* of the last tick, for bp_flow_usage() */
+	uint32_t flows, max_flows;
+	uint64_t reassembly_used;
 };
 #define BP_FLOW_MAGIC 0x31574f4c464d5042ull
 

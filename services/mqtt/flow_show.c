@@ -6,6 +6,10 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/flow.h"
 
+#define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+_Static_assert(
+	BP_UNREAD_COUNTERS + NOT_INSPECTED_LAST + 1 == BP_FLOW_UNREAD_REASONS, "all reasons");
+
 static const char *stream_name(uint8_t stream)
 {
 	static const char *const name[] = {
@@ -51,6 +55,20 @@ static void view_suspicious(const struct bp_flow *f, struct bp_flow_view *v)
 	v->suspicious[n] = NULL;
 }
 
+/* Of a connection that is not inspected. Another process may be changing it. */
+static unsigned unread_reason(const struct bp_flow *f)
+{
+	const unsigned counter = __atomic_load_n(&f->not_inspected[0], __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&f->stream[0], __ATOMIC_RELAXED) == BP_STREAM_NOT_INSPECTED &&
+		counter <= NOT_INSPECTED_LAST)
+		return BP_UNREAD_COUNTERS + counter;
+	if (__atomic_load_n(&f->marks, __ATOMIC_RELAXED) & BP_MARK_INVALID)
+		return BP_UNREAD_OUT_OF_WINDOW;
+	return __atomic_load_n(&f->proof, __ATOMIC_RELAXED) & BP_FLOW_PROVEN ? BP_UNREAD_RESYNC
+									     : BP_UNREAD_MIDSTREAM;
+}
+
 static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flow_view *v)
 {
 	v->unread_reason = "";
@@ -58,12 +76,7 @@ static void view_unread(const struct bp_flow *f, uint64_t mono_ns, struct bp_flo
 	if (!v->unread)
 		return;
 	v->unread_ms = ms_since(f->unread_since, mono_ns);
-	if (v->not_inspected_reason[0] != '\0')
-		v->unread_reason = v->not_inspected_reason;
-	else if (f->marks & BP_MARK_INVALID)
-		v->unread_reason = "out_of_window";
-	else
-		v->unread_reason = f->proof & BP_FLOW_PROVEN ? "resync" : "midstream";
+	v->unread_reason = bp_flow_unread_reason(unread_reason(f));
 }
 
 static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, struct bp_flow_view *v)
@@ -82,8 +95,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->to_broker = stream_name(f->stream[BP_TO_BROKER]);
 	v->from_broker = stream_name(f->stream[BP_FROM_BROKER]);
 	v->not_inspected_reason = "";
-	if (f->stream[0] == BP_STREAM_NOT_INSPECTED &&
-		f->not_inspected[0] <= BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
+	if (f->stream[0] == BP_STREAM_NOT_INSPECTED && f->not_inspected[0] <= NOT_INSPECTED_LAST)
 		v->not_inspected_reason =
 			bp_counter_info[BP_C_NOT_INSPECTED_NOT_MQTT + f->not_inspected[0]].name;
 	v->awaits_ack = f->marks & BP_MARK_REJECTED;
@@ -152,6 +164,16 @@ static uint64_t ns_since(const uint32_t *ticks, uint32_t now)
 	return ago <= 0 ? 0 : (uint64_t)ago * TICK_NS;
 }
 
+static void count_one(struct bp_inspected *turn, const struct bp_flow *f)
+{
+	const uint8_t proof = __atomic_load_n(&f->proof, __ATOMIC_RELAXED);
+
+	if (proof & BP_FLOW_UNREAD)
+		turn->reason[unread_reason(f)]++;
+	else if (proof != 0)
+		turn->inspected++;
+}
+
 static void count_unread(
 	struct bp_unread *turn, const struct bp_flow *f, uint32_t now, uint64_t limit_ns)
 {
@@ -184,11 +206,16 @@ void bp_unread_scan(struct bp_unread_scan *s, const void *table, uint64_t len, u
 	if (h->flows_offset > len || n > (len - h->flows_offset) / sizeof(*flows))
 		return;
 	flows = (const void *)((const uint8_t *)table + h->flows_offset);
-	for (; budget != 0 && s->at < n; budget--, s->at++)
-		count_unread(&s->turn, &flows[s->at], bp_ticks(mono_ns), limit_ns);
+	for (; budget != 0 && s->at < n; budget--, s->at++) {
+		count_one(&s->turn_of_all, &flows[s->at]);
+		if (limit_ns != 0)
+			count_unread(&s->turn, &flows[s->at], bp_ticks(mono_ns), limit_ns);
+	}
 	if (s->at < n)
 		return;
 	s->last = s->turn;
+	s->last_of_all = s->turn_of_all;
 	s->at = 0;
 	memset(&s->turn, 0, sizeof(s->turn));
+	memset(&s->turn_of_all, 0, sizeof(s->turn_of_all));
 }

@@ -41,6 +41,18 @@ struct bp_flow_view {
 int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mono_ns,
 	int (*visit)(const struct bp_flow_view *v, void *arg), void *arg);
 
+/* Use of the tables of all workers, in a mapping of the segment; `flows` and `len` as above. */
+struct bp_flow_usage {
+	uint64_t flows, max_flows, reassembly_used;
+};
+void bp_flow_usage(const void *flows, uint64_t len, unsigned workers, struct bp_flow_usage *usage);
+
+/* Reasons why a connection is not inspected now, as unread_reason has them: these, then those of
+ * the counters not_inspected_*. */
+enum { BP_UNREAD_MIDSTREAM, BP_UNREAD_RESYNC, BP_UNREAD_OUT_OF_WINDOW, BP_UNREAD_COUNTERS };
+#define BP_FLOW_UNREAD_REASONS 19u
+const char *bp_flow_unread_reason(unsigned reason);
+
 /* Connections that pass unread: alive, and not read for longer than a limit. */
 struct bp_unread {
 	uint32_t connections;
@@ -48,14 +60,19 @@ struct bp_unread {
 };
 
 /*
- * Counts the connections that are not inspected in one worker's table, a part of the table in each
- * call, while the worker runs: it is not synchronised with the worker, and a flow that changes
- * meanwhile is counted in the state that the scan finds.
+ * Counts the connections that are not inspected, in `last` those for longer than limit_ns (0:
+ * none), in one worker's table, a part of the table in each call, while the worker runs: it is not
+ * synchronised with the worker, and a flow that changes meanwhile is counted in the state that the
+ * scan finds.
  */
 struct bp_unread_scan {
 	uint64_t at;           /* the next flow */
 	struct bp_unread turn; /* so far */
 	struct bp_unread last; /* the last complete scan */
+	/* the same of all connections, those that are not inspected by reason, without a limit */
+	struct bp_inspected {
+		uint32_t inspected, reason[BP_FLOW_UNREAD_REASONS];
+	} turn_of_all, last_of_all;
 };
 void bp_unread_scan(struct bp_unread_scan *s, const void *table, uint64_t len, uint64_t mono_ns,
 	uint64_t limit_ns, uint32_t budget);

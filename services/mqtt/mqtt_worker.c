@@ -174,6 +174,9 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
+	in->table.header->flows = in->table.count;
+	in->table.header->max_flows = in->table.capacity + in->table.max_unproven;
+	in->table.header->reassembly_used = bp_reassembly_used(in->reassembly);
 }
 
 void bp_mqtt_worker_end_delays(struct bp_mqtt_worker *in)

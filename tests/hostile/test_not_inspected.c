@@ -44,6 +44,21 @@ static struct seen shown(void)
 	return s;
 }
 
+/* Of all connections, whatever the limit: the numbers that `show` lists. */
+static void check_of_all(const struct bp_inspected *all)
+{
+	const struct seen s = shown();
+	uint32_t not_inspected = 0;
+
+	for (unsigned r = 0; r < BP_FLOW_UNREAD_REASONS; r++) {
+		not_inspected += all->reason[r];
+		if (all->reason[r] != 0)
+			assert_non_null(strstr(s.reasons, bp_flow_unread_reason(r)));
+	}
+	assert_int_equal(not_inspected, s.unread);
+	assert_int_equal(all->inspected, s.flows - s.unread);
+}
+
 /* Whole turns of the table. */
 static struct bp_unread scanned(uint64_t limit_ns, uint32_t budget)
 {
@@ -51,6 +66,7 @@ static struct bp_unread scanned(uint64_t limit_ns, uint32_t budget)
 
 	for (unsigned i = 0; i < 5000; i++)
 		bp_unread_scan(&s, rig.shm.flows, rig.shm.flows_len, rig.mono_ns, limit_ns, budget);
+	check_of_all(&s.last_of_all);
 	return s.last;
 }
 

@@ -28,9 +28,7 @@ void bp_show_port_sum(const struct bp_shm *m, unsigned port, struct bp_show_port
 
 unsigned bp_show_ports_in_use(const struct bp_shm *m)
 {
-	uint32_t n = atomic_load_explicit(&m->global->dp_ports, memory_order_acquire);
-
-	return n < BP_MAX_PORTS ? n : BP_MAX_PORTS;
+	return bp_shm_ports_in_use(m);
 }
 
 json_int_t bp_show_int(const json_t *object, const char *key)

@@ -114,7 +114,7 @@ static void ports_tell_of_offloads(void **state)
 static void more_ports_than_there_can_be(void **state)
 {
 	atomic_store(&shm.global->dp_ports, UINT32_MAX);
-	assert_int_equal(bp_show_ports_in_use(&shm), BP_MAX_PORTS);
+	assert_int_equal(bp_show_ports_in_use(&shm), config.n_ports);
 }
 
 static void no_ports_yet(void **state)

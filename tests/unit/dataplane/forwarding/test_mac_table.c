@@ -59,8 +59,12 @@ static void port_zero(void **state)
 static void entries_expire_after_the_aging_time(void **state)
 {
 	struct bp_mac_table *t = make(64);
+	uint64_t entries, capacity;
 
 	bp_mac_learn(t, 0x10, 1, S);
+	bp_mac_table_usage(t, &entries, &capacity);
+	assert_int_equal(entries, 1);
+	assert_int_equal(capacity, 64);
 	assert_int_equal(bp_mac_lookup(t, 0x10, 0, S + AGEING), 1);
 	assert_int_equal(bp_mac_lookup(t, 0x10, 0, S + AGEING + AGEING / 16), BP_MAC_UNKNOWN);
 	/* sending again makes it young */
