@@ -10,7 +10,7 @@
 
 #include "apps/biplane/monitor/assets.h"
 #include "apps/biplane/monitor/health.h"
-#include "apps/biplane/monitor/metrics.h"
+#include "apps/biplane/metrics/metrics.h"
 #include "apps/biplane/monitor/monitor.h"
 
 #define API "/api/v1/"

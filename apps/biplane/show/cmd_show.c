@@ -25,6 +25,7 @@ enum {
 	OPT_TYPE,
 	OPT_ADDRESS,
 	OPT_RULE,
+	OPT_OPENMETRICS,
 };
 
 static const struct bp_cli_option options[] = {
@@ -49,13 +50,15 @@ static const struct bp_cli_option options[] = {
 		"only addresses in PREFIX: sessions (devices), aggregates (destinations), "
 		"transform (sources)"},
 	{OPT_RULE, "entry", "N", "aggregates, transform: only this entry, from 0"},
+	{OPT_OPENMETRICS, "openmetrics", NULL,
+		"metrics: OpenMetrics 1.0 instead of Prometheus text"},
 	{0, NULL, NULL, NULL},
 };
 
 struct show {
 	const struct bp_cli_command *command;
 	const char *path, *name, *what, *which;
-	bool json, all, diff, limit_given;
+	bool json, all, diff, limit_given, openmetrics;
 	uint64_t limit, watch;
 	struct bp_fib_filter filter;
 	struct bp_address address;
@@ -132,6 +135,7 @@ static int look(
 		.address = o->address,
 		.sessions = o->sessions,
 		.streams = o->streams,
+		.openmetrics = o->openmetrics,
 	};
 	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
 			     : print_view(o, view, &source, err, sizeof(err));
@@ -291,6 +295,9 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (o->streams.has_rule && !view->takes_streams)
 		return bp_cli_usage_error(
 			o->command, "--entry is for aggregates and transform, not for %s", o->what);
+	if (o->openmetrics && (!view->takes_format || o->json))
+		return bp_cli_usage_error(o->command,
+			"--openmetrics is for metrics without --json, not for %s", o->what);
 	if (view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
@@ -343,6 +350,9 @@ static int take_option(struct show *o, int key, const char *value)
 		return 0;
 	case OPT_DIFF:
 		o->diff = true;
+		return 0;
+	case OPT_OPENMETRICS:
+		o->openmetrics = true;
 		return 0;
 	case OPT_STATE:
 	case OPT_TYPE:

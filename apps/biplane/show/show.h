@@ -29,6 +29,7 @@ struct bp_show_source {
 	struct bp_address address; /* look this one up as a worker does; family 0: none */
 	struct bp_session_filter sessions;
 	struct bp_stream_filter streams;
+	bool openmetrics; /* metrics: OpenMetrics instead of Prometheus text */
 };
 
 struct bp_show_view {
@@ -51,6 +52,7 @@ struct bp_show_view {
 	bool takes_prefix;   /* one more word: an address or a prefix */
 	bool takes_sessions; /* --state, --type, --address, and one more word: a system-id */
 	bool takes_streams;  /* --rule, --address */
+	bool takes_format;   /* --openmetrics */
 };
 
 extern const struct bp_show_view bp_show_ports;
@@ -70,6 +72,7 @@ extern const struct bp_show_view bp_show_aggregates;
 extern const struct bp_show_view bp_show_transform;
 extern const struct bp_show_view bp_show_lcl;
 extern const struct bp_show_view bp_show_health;
+extern const struct bp_show_view bp_show_metrics;
 
 /* `show routes ADDRESS`: collect and print of the lookup. */
 json_t *bp_show_lookup(const struct bp_show_source *s, char *err, size_t err_size);

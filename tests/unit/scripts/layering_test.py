@@ -37,6 +37,7 @@ GENERIC = ("dataplane/exception", "dataplane/forwarding", "dataplane/monitoring"
 # Exceptions from the rules above, with their reasons. An unused exception is an error.
 EXCEPTIONS = {
     ("apps/tools/graph_doc.c", "dataplane/*"): "the picture of the graph is drawn from the tables that nodes register",
+    ("apps/tools/metrics_doc.c", "apps/biplane/metrics/metric.h"): "the page and the list of names are those of the tables",
     ("apps/sim/*", "apps/biplane/option_values.h"): "numbers and durations on the command line are written as biplane's",
     ("apps/sim/lcl/report.c", "apps/biplane/table.h"): "reports are printed as tables like biplane's",
     ("bench/hostile/hostile.h", "tests/unit/services/mqtt/rig.h"): "it measures the attacks that the tests make, with their rig",
