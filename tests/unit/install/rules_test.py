@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The alert rules: Prometheus accepts them, each alert fires in rules_test.yml, and they refer to metrics that exist:
+rules_test.py TREE."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+tree = Path(sys.argv[1])
+sys.path.insert(0, str(tree / "tests" / "unit" / "install"))
+from metric_names import unknown_metrics  # noqa: E402
+
+rules_file, test_file = tree / "install/prometheus/biplane.rules.yml", tree / "tests/unit/install/rules_test.yml"
+if not shutil.which("promtool"):
+    print("no promtool: install the package prometheus (scripts/setup)")
+    sys.exit(77)
+
+failures = []
+rules = [r for g in yaml.safe_load(rules_file.read_text())["groups"] for r in g["rules"]]
+fired = set(re.findall(r'alertname="(\w+)"', test_file.read_text()))
+for r in rules:
+    if r["alert"] not in fired:
+        failures.append(f"{r['alert']} is not tested in {test_file.name}")
+    if not {"summary", "description"} <= set(r["annotations"]) or r["labels"].get("severity") not in ("critical", "warning"):
+        failures.append(f"{r['alert']}: summary, description and severity are expected")
+    failures += [f"{r['alert']}: no metric {name}" for name in unknown_metrics(tree, r["expr"])]
+with tempfile.TemporaryDirectory() as folder:
+    shutil.copy(rules_file, folder)
+    shutil.copy(test_file, folder)
+    for command in ["check", "rules", rules_file.name], ["test", "rules", test_file.name]:
+        done = subprocess.run(["promtool", *command], cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            failures.append(f"promtool {' '.join(command)}: {done.stdout}{done.stderr}")
+print("\n".join(failures))
+sys.exit(bool(failures))
