@@ -109,6 +109,7 @@ def data():
         "config": {"version": 1, "name": "plant", "workers": 1, "poll_mode": "busy",
                    "ports": [{"name": p, "device": f"net_af_packet{n},iface={p}"} for n, p in enumerate(PORTS)],
                    "bridges": [{"name": "line-1", "ports": PORTS}],
+                   "aggregation": {"max_streams": 1024, "encapsulate": [], "decapsulate": []}, "sampling": [],
                    "mqtt": {"publisher": {"broker": "mqtt://192.0.2.10:1883", "client_id": "biplane-plant"},
                             "spool": {"path": "/var/lib/biplane/spool.db", "max_size": "256MiB"}, "tcp_ports": [1883], "brokers": [],
                             "rules": [{"name": "overheat", "topic": "plant/+/temperature", "value": {"json": "$.celsius"},

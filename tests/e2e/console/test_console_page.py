@@ -72,6 +72,7 @@ def test_overview_shows_the_gateway(browser, stub):
     drawing = browser.until(lambda: browser.content("svg.topology"), "topology")
     for text in [*(f"Network {p}" for p in PORTS), "Bridge line-1", "MQTT inspection", "Edge broker", "connected", "10 Gbit/s"]:
         assert text in drawing
+    assert "Aggregation" not in drawing and "Sampling" not in drawing  # without entries
     browser.until(lambda: "kpps" in browser.content("svg.topology"), "rates on the links")
     assert browser.until(lambda: browser.script("return document.querySelectorAll('.chart .line[d*=L]').length"), "lines") >= 8
     assert [c.text.split("\n")[0] for c in browser.all(".health li")] == [

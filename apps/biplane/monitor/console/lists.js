@@ -126,6 +126,7 @@ export function connectionTable() {
       number("idle_ms", "Idle", (row, v) => ms(v)),
     ],
     id: (row) => `${row.client} ${row.broker} ${row.vlan}`,
+    sort: {column: 0, down: false},
     empty: "No MQTT connection.",
     search: "Search address or client identifier",
   });

@@ -34,27 +34,24 @@ function plural(n, one, more = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
-/** Services for the topology, of the configuration and what the gateway counts: [{name, text}] */
+/** Services for the topology that the configuration uses: [{name, text}] */
 function services(app) {
-  const {config, rules} = app.latest, found = [], length = (list) => (Array.isArray(list) ? list.length : 0);
-  const connections = app.rates.now("connections");
+  const {config, rules} = app.latest, found = [];
+  const length = (section, list) => (config[section] && Array.isArray(config[section][list]) ? config[section][list].length : 0);
+  const add = (name, ...counts) => {
+    if (counts.some(([n]) => n))
+      found.push({name, text: counts.filter(([n]) => n).map(([n, one, more]) => plural(n, one, more)).join(", ")});
+  };
 
   if (!config)
     return found;
-  if (config.mqtt)
-    found.push({name: "MQTT inspection", text: [rules ? plural(rules.rules.length, "rule") : "",
-      connections === null ? "" : plural(connections, "connection")].filter(Boolean).join(", ")});
+  add("MQTT inspection", [rules ? rules.rules.length : length("mqtt", "rules"), "rule"], [app.rates.now("connections"), "connection"]);
   if (config.health_devices)
     found.push({name: "Health devices", text: "oneM2M"});
-  if (config.aggregation)
-    found.push({name: "Aggregation", text: `${length(config.aggregation.encapsulate)} encapsulate, ${
-      length(config.aggregation.decapsulate)} decapsulate`});
-  if (config.transform)
-    found.push({name: "Transform", text: plural(length(config.transform.entries), "entry", "entries")});
-  if (config.lcl)
-    found.push({name: "LCL scheduling", text: plural(length(config.lcl.flows), "flow")});
-  if (config.sampling)
-    found.push({name: "Sampling", text: plural(length(config.sampling.entries), "entry", "entries")});
+  add("Aggregation", [length("aggregation", "encapsulate"), "encapsulation"], [length("aggregation", "decapsulate"), "decapsulation"]);
+  add("Transform", [length("transform", "entries"), "entry", "entries"]);
+  add("LCL scheduling", [length("lcl", "flows"), "flow"], [length("lcl", "ports"), "port"]);
+  add("Sampling", [Array.isArray(config.sampling) ? config.sampling.length : 0, "entry", "entries"]);
   return found;
 }
 

@@ -100,8 +100,6 @@ function rules(app) {
 function healthPage(app) {
   const card = new HealthCard(), planes = lists.planeTable(), faults = lists.faultTable(), latency = lists.latencyTable();
 
-  card.node.classList.add("half");
-  planes.node.classList.add("half");
   return {
     node: page(card.node, planes.node, latency.node, faults.node),
     sources: ["status", "ready", "health", "latency"],
