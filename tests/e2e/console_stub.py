@@ -199,7 +199,12 @@ class Handler(BaseHTTPRequestHandler):
     def api(self, name, query):
         stub = self.server.stub
         if name in stub.errors:
-            self.json(*stub.errors[name])
+            answer = stub.errors[name]
+            if name in stub.refuse:  # only so often
+                stub.refuse[name] -= 1
+                if not stub.refuse[name]:
+                    del stub.errors[name]
+            self.json(*answer)
         elif name == "rates":
             self.json(200, stub.rates(int(query["since"][0][:-1]), int(query["step"][0][:-1])))
         elif name in stub.data:
@@ -239,7 +244,7 @@ class Stub:
 
     def __init__(self, port_number=0):
         self.data, self.errors, self.ready, self.rates, self.token = data(), {}, ready(), rates, ""
-        self.requests, self.streams, self.connections = [], [], set()
+        self.requests, self.streams, self.connections, self.refuse = [], [], set(), {}
         self.server, self.port = None, port_number
 
     def __enter__(self):

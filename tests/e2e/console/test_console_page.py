@@ -295,6 +295,21 @@ def test_instance_that_does_not_run_is_reported(browser, stub):
     browser.until(lambda: browser.text("#state") == "Ready", "state")
 
 
+def test_single_refused_answer_changes_nothing(browser, stub):
+    opened(browser, stub, "connections")
+    browser.until(lambda: len(browser.rows("#page-connections .table:first-child")) == 120, "connections")
+    browser.script("window.texts = new Set(); new MutationObserver(() => window.texts.add(document.getElementById('state').textContent))"
+                   ".observe(document.body, {subtree: true, childList: true, characterData: true})")
+    busy = (503, {"error": "the last answers took much CPU time: try again in a moment"})
+    stub.refuse = {"status": 1, "show/connections": 1}
+    stub.errors.update({"status": busy, "show/connections": busy})
+    browser.until(lambda: not stub.errors, "refused answers")
+    before = len(stub.requests)
+    browser.until(lambda: sum("/status" in path for _, path in stub.requests[before:]) > 1, "next answers")
+    assert len(browser.rows("#page-connections .table:first-child")) == 120
+    assert set(browser.script("return [...window.texts]")) <= {"Ready"}
+
+
 def test_token_is_asked_for_and_kept_in_the_tab_only(browser, stub):
     stub.token = "a-token-of-the-gateway"
     browser.size(1280, 900)

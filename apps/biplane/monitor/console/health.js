@@ -55,9 +55,14 @@ export class HealthCard {
   }
 }
 
+/** Whether a source failed several times in sequence */
+export function persists(error) {
+  return Boolean(error) && error.times > 1;
+}
+
 /** State of the gateway for the head of the page: {level, text} */
 export function stateOf(latest, errors) {
-  if (errors.status)
+  if (persists(errors.status))
     return {level: "bad", text: errors.status.status === 503 ? "Not running" : "Not available"};
   if (!latest.status)
     return {level: "unknown", text: "Loading"};

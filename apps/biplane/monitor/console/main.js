@@ -5,7 +5,7 @@ import {hasToken, setToken} from "./api.js";
 import {el, setAttribute, setText, visible} from "./dom.js";
 import {Feed} from "./feed.js";
 import {clockTime, duration, zoneName} from "./format.js";
-import {stateOf} from "./health.js";
+import {persists, stateOf} from "./health.js";
 import {DropRates} from "./lists.js";
 import {PAGES, Tabs} from "./pages.js";
 import {Poller} from "./poll.js";
@@ -73,6 +73,8 @@ class App {
   }
 
   take(name, data, ms, error) {
+    if (error) // one alone may be an answer that the monitor refused because the ones before took long
+      error.times = (this.errors[name] ? this.errors[name].times : 0) + 1;
     this.errors[name] = error;
     if (data) {
       this.latest[name] = data;
@@ -174,7 +176,7 @@ class App {
       loading: {level: "unknown", text: "Loading"}, token: {level: "unknown", text: "Token required"},
       unreachable: {level: "bad", text: "Not reachable"},
     }[state] || stateOf(this.latest, this.errors);
-    const error = state === "ok" && this.errors.status ? this.errors.status.message : "";
+    const error = state === "ok" && persists(this.errors.status) ? this.errors.status.message : "";
 
     setText($("state"), shown.text);
     setAttribute($("state"), "data-level", shown.level);

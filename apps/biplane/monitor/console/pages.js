@@ -5,7 +5,7 @@
 import {rateCharts} from "./charts.js";
 import {el, newId, setAttribute, setText, visible} from "./dom.js";
 import {count} from "./format.js";
-import {HealthCard} from "./health.js";
+import {HealthCard, persists} from "./health.js";
 import * as lists from "./lists.js";
 import {overview} from "./overview.js";
 import {yamlLines} from "./yaml.js";
@@ -14,10 +14,12 @@ function page(...nodes) {
   return el("div", {class: "page"}, ...nodes);
 }
 
-/** A table that shows the rows of one source; an error of the source in place of its rows */
+/** A table that shows the rows of one source; an error of the source in place of its rows, unless it is a single one */
 function fill(app, table, source, rows, total) {
-  if (app.errors[source])
-    table.fail(`Not available: ${visible(app.errors[source].message)}`);
+  const error = app.errors[source];
+
+  if (error && (persists(error) || !app.latest[source]))
+    table.fail(`Not available: ${visible(error.message)}`);
   else if (app.latest[source])
     table.update(rows(app.latest[source]), total ? total(app.latest[source]) : null);
 }
