@@ -2,6 +2,7 @@
 #include "shm/fault.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "biplane/counters/general.h"
 #include "shm/words.h"
@@ -76,6 +77,19 @@ void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t)
 	bp_words_store(&row->is, t, sizeof(*t));
 	/* 0: the row is unused */
 	atomic_store_explicit(&row->seq, seq + 2 ? seq + 2 : 2, memory_order_release);
+}
+
+void bp_fault_event(struct bp_event_ring *events, const struct bp_fault_record *t, uint64_t unix_ns)
+{
+	struct bp_event e = {.time_ns = unix_ns,
+		.type = BP_EVENT_FAULT,
+		.action = t->active ? BP_EVENT_FAULT_RAISED : BP_EVENT_FAULT_CLEARED,
+		.number = {t->began_ns, t->kind}};
+
+	if (events == NULL)
+		return;
+	bp_event_text(&e, 0, t->subject, strnlen(t->subject, sizeof(t->subject)));
+	bp_event_write(events, &e);
 }
 
 bool bp_fault_read(const struct bp_fault_row *row, struct bp_fault_record *t)

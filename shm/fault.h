@@ -8,6 +8,7 @@
 
 #include "biplane/counters.h"
 #include "biplane/limits.h"
+#include "shm/events/event_ring.h"
 
 /*
  * Faults: since when, how often and how severe. One row for each kind of fault and port, pool or
@@ -88,6 +89,9 @@ static inline uint32_t bp_fault_rows(uint32_t ports, uint32_t workers)
 
 /* By the one writer. */
 void bp_fault_write(struct bp_fault_row *row, const struct bp_fault_record *t);
+/* By the writer of the row, when the fault was raised (active) or cleared. NULL ring: no effect. */
+void bp_fault_event(
+	struct bp_event_ring *events, const struct bp_fault_record *t, uint64_t unix_ns);
 /* False: the row is unused, has an unknown kind, or its writer died while it wrote. */
 bool bp_fault_read(const struct bp_fault_row *row, struct bp_fault_record *t);
 

@@ -90,6 +90,8 @@ static uint64_t version(unsigned t)
 
 static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 {
+	const uint64_t events = c->events != 0 ? c->events : 1;
+
 	z[T_GLOBAL] = z[T_CONTROL] = z[T_SHARED] = 1;
 	z[T_COUNTERS] = c->workers + BP_COUNTER_ROWS_EXTRA;
 	z[T_PORT_STATS] = c->workers * BP_MAX_PORTS;
@@ -97,8 +99,8 @@ static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 	z[T_NODES] = c->workers * BP_MAX_NODES;
 	z[T_FAULTS] = bp_fault_rows((uint32_t)c->ports, (uint32_t)c->workers);
 	z[T_CP_FAULTS] = BP_FAULT_OF_CONTROLPLANE;
-	z[T_CP_EVENTS] = c->events != 0 ? c->events : 1;
-	z[T_EVENTS] = (c->workers + 1) * z[T_CP_EVENTS];
+	z[T_CP_EVENTS] = 2 * events;
+	z[T_EVENTS] = (c->workers + 1) * events;
 }
 
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs)
@@ -146,8 +148,10 @@ static bool sizes_agree(const uint64_t *z)
 		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_EXTRA ||
 		z[T_FAULTS] != bp_fault_rows((uint32_t)z[T_PORTS], (uint32_t)workers) ||
 		z[T_CP_FAULTS] != BP_FAULT_OF_CONTROLPLANE || z[T_PORTS] > BP_MAX_PORTS ||
-		z[T_NODES] != workers * BP_MAX_NODES || z[T_CP_EVENTS] > UINT32_MAX ||
-		z[T_EVENTS] != (workers + 1) * z[T_CP_EVENTS] || !bp_fib_sizes_agree(z + T_FIB))
+		z[T_NODES] != workers * BP_MAX_NODES || z[T_CP_EVENTS] % 2 != 0 ||
+		z[T_CP_EVENTS] > UINT32_MAX ||
+		z[T_EVENTS] != (workers + 1) * (z[T_CP_EVENTS] / 2) ||
+		!bp_fib_sizes_agree(z + T_FIB))
 		return false;
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
 		if (!bp_service_tables[s]->sizes_agree(
@@ -339,7 +343,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.cp_faults = p[T_CP_FAULTS],
 		.events = p[T_EVENTS],
 		.cp_events = p[T_CP_EVENTS],
-		.event_slots = (uint32_t)z[T_CP_EVENTS],
+		.event_slots = (uint32_t)(z[T_CP_EVENTS] / 2),
 	};
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	if (map_services(m, p, z, err, err_size) != 0)

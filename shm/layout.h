@@ -43,7 +43,8 @@
  *   cp_faults    CP            the same, of the control plane's faults
  *   events       DP            broadcast rings of records, see shm/events/event_ring.h: one per
  *                              worker, the last the main thread's
- *   cp_events    CP            the same, one ring
+ *   cp_events    CP            the same: the main thread's, and that of the sessions of health
+ *                              devices
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
@@ -181,7 +182,7 @@ struct bp_rule_stats {
 	_Atomic uint64_t matched, no_value, raised, cleared;
 };
 
-#define BP_ALARM_LOG_LEN 1024
+#define BP_ALARM_LOG_LEN 4096
 struct bp_alarm_log {
 	_Atomic uint64_t seq; /* odd while CP writes it; seq/2 = position + 1 in the log's order */
 	uint64_t id, time_ns;
@@ -189,6 +190,7 @@ struct bp_alarm_log {
 	uint8_t state, flags;
 	uint16_t client_port;
 	uint8_t client_ip[16];
+	struct bp_alarm_flow flow; /* broker_port 0: unknown */
 	char rule[BP_RULE_NAME_MAX + 1];
 	char client_id[64]; /* cut to fit, as topic and to are */
 	char topic[160];
@@ -239,7 +241,9 @@ struct bp_shm {
 	struct bp_fault_row *cp_faults; /* BP_FAULT_OF_CONTROLPLANE */
 	struct bp_event_slot *events;   /* bp_shm_events() */
 	struct bp_event_slot *cp_events;
-	uint32_t event_slots;       /* of each ring */
+	uint32_t event_slots; /* of each ring */
+	/* The writer of this process's main thread, after bp_shm_events_begin(). */
+	struct bp_event_ring main_events;
 	struct bp_generation rules; /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;
@@ -296,19 +300,29 @@ static inline unsigned bp_shm_ports_in_use(const struct bp_shm *m)
 /* The sum of a counter over all rows. The rows grow meanwhile: sums of different counters are not
  * from one instant. */
 uint64_t bp_shm_counter(const struct bp_shm *m, bp_counter_t c);
-/* The ring of events of a writer: a worker, or bp_shm_events_main(). A writer opens it with
- * bp_event_ring_open(). */
-enum { BP_EVENTS_MAIN, BP_EVENTS_CONTROL };
+/* The ring of events of a worker; its writer opens it with bp_event_ring_open(). */
 static inline struct bp_event_ring bp_shm_events(const struct bp_shm *m, unsigned worker)
 {
 	return (struct bp_event_ring){
 		.slot = m->events + (uint64_t)worker * m->event_slots, .size = m->event_slots};
 }
-static inline struct bp_event_ring bp_shm_events_main(const struct bp_shm *m, unsigned which)
+/* The other rings: devices can cause session events, and must not overwrite those of faults. */
+enum { BP_EVENTS_DATAPLANE, BP_EVENTS_CONTROLPLANE, BP_EVENTS_SESSIONS, BP_EVENTS_OTHERS };
+static inline struct bp_event_ring bp_shm_events_of(const struct bp_shm *m, unsigned which)
 {
-	return which == BP_EVENTS_MAIN
-		       ? bp_shm_events(m, m->workers)
-		       : (struct bp_event_ring){.slot = m->cp_events, .size = m->event_slots};
+	struct bp_event_ring r = {.slot = m->cp_events, .size = m->event_slots};
+
+	if (which == BP_EVENTS_DATAPLANE)
+		return bp_shm_events(m, m->workers);
+	if (which == BP_EVENTS_SESSIONS)
+		r.slot += m->event_slots;
+	return r;
+}
+/* The main thread of a plane, before its first event: opens m->main_events. */
+static inline void bp_shm_events_begin(struct bp_shm *m, unsigned which)
+{
+	m->main_events = bp_shm_events_of(m, which);
+	bp_event_ring_open(&m->main_events);
 }
 static inline struct bp_ring *bp_shm_ring(const struct bp_shm *m, unsigned worker)
 {

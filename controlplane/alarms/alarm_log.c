@@ -36,8 +36,10 @@ static void copy_cut(char *to, size_t size, const char *from, size_t len)
 	memset(to + len, 0, size - len);
 }
 
-void bp_alarm_log_add(struct bp_alarm_log_writer *w, const struct bp_alarm *a)
+void bp_alarm_log_add(
+	struct bp_alarm_log_writer *w, const struct bp_alarm *a, const struct bp_alarm_flow *flow)
 {
+	static const struct bp_alarm_flow unknown;
 	uint64_t position = w->next++;
 	struct bp_alarm_log *e = &w->log[position % BP_ALARM_LOG_LEN];
 
@@ -51,6 +53,7 @@ void bp_alarm_log_add(struct bp_alarm_log_writer *w, const struct bp_alarm *a)
 	e->flags = a->flags;
 	e->client_port = a->client_port;
 	memcpy(e->client_ip, a->client_ip, sizeof(e->client_ip));
+	e->flow = flow != NULL ? *flow : unknown;
 	copy_cut(e->rule, sizeof(e->rule), bp_alarm_rule(a), a->rule_len);
 	copy_cut(e->client_id, sizeof(e->client_id), bp_alarm_client_id(a), a->client_id_len);
 	copy_cut(e->topic, sizeof(e->topic), bp_alarm_topic(a), a->topic_len);

@@ -18,8 +18,9 @@ struct bp_alarm_log_writer {
 /* Continues after the newest existing entry, so that a restart keeps the order of the log. */
 void bp_alarm_log_open(struct bp_alarm_log_writer *w, struct bp_alarm_log *log);
 
-/* Adds an alarm that passed bp_alarm_valid(). */
-void bp_alarm_log_add(struct bp_alarm_log_writer *w, const struct bp_alarm *a);
+/* Adds an alarm that passed bp_alarm_valid(). flow: its connection, or NULL if it is unknown. */
+void bp_alarm_log_add(
+	struct bp_alarm_log_writer *w, const struct bp_alarm *a, const struct bp_alarm_flow *flow);
 
 /*
  * Copies the newest entries, at most `max`, oldest first, to `out`; returns their number. Strings

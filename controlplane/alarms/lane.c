@@ -72,6 +72,14 @@ bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times)
 	return a != NULL && bp_alarm_valid(a, size) && bp_alarm_times(a, size, times);
 }
 
+bool bp_lane_flow(const struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow)
+{
+	uint32_t size = 0;
+	const struct bp_alarm *a = bp_ring_peek(l->ring, &start, &size);
+
+	return a != NULL && bp_alarm_valid(a, size) && bp_alarm_flow(a, size, flow);
+}
+
 const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e)
 {
 	const struct bp_alarm *a;

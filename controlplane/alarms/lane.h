@@ -74,6 +74,8 @@ bool bp_lane_old_unread(const struct bp_lane *l);
 bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record);
 /* Reads the times of the record at the cursor, which must be valid; false: it has none. */
 bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times);
+/* Reads the connection of the record at this cursor; false: it has none. */
+bool bp_lane_flow(const struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow);
 /* Returns the record of an entry that is not done. */
 const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e);
 

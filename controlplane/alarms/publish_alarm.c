@@ -45,9 +45,10 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 
 /* Counts and logs a record when it is read for the first time. Returns whether it is to be
  * published. */
-bool bp_publish_check(
-	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
+bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start, uint64_t end,
+	const struct bp_alarm *a)
 {
+	struct bp_alarm_flow flow;
 	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_MIRROR) != 0;
 	bool good = a != NULL && (clone || bp_publishable(a));
 
@@ -58,7 +59,7 @@ bool bp_publish_check(
 			bp_log_limited(&p->log_damaged, BP_LOG_ERROR, NULL,
 				"alarm queue: damaged record skipped");
 		if (good)
-			bp_alarm_log_add(&p->log, a);
+			bp_alarm_log_add(&p->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
 		else
 			bp_publish_invalid(p, a, "its topic or record is not valid");
 	}

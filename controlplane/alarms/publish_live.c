@@ -102,7 +102,7 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 
 	if (!bp_lane_read(l, &cursor, &a))
 		return true;
-	if (!bp_publish_check(p, l, cursor, a))
+	if (!bp_publish_check(p, l, l->cursor, cursor, a))
 		return bp_lane_push_done(l, cursor);
 	stamp(p, l, cursor);
 	if (bp_lane_full(l))

@@ -144,7 +144,7 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 	}
 	if (!bp_lane_read(l, &end, &a))
 		return true;
-	if (bp_publish_check(p, l, end, a)) {
+	if (bp_publish_check(p, l, b->cursor[lane], end, a)) {
 		row.key = bp_key_order_key(&p->order, a);
 		if (!spool_add(p, b, a, row))
 			return false;

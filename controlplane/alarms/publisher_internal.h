@@ -145,10 +145,10 @@ void bp_publish_reschedule(struct bp_publisher *p);
 bool bp_publishable(const struct bp_alarm *a);
 /* Counts and logs an alarm that cannot be published. NULL: a damaged record. */
 void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why);
-/* Counts and logs a record, which ends at `end`, the first time. Returns whether it is to be
+/* Counts and logs a record, [start, end) in the ring, the first time. Returns whether it is to be
  * published. */
-bool bp_publish_check(
-	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a);
+bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start, uint64_t end,
+	const struct bp_alarm *a);
 /* Sends an alarm to the link. Returns 0 with *mid; > 0: it can never be sent; < 0: it cannot be
  * sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);

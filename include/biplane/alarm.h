@@ -83,6 +83,19 @@ static inline uint64_t bp_alarm_times_at(uint64_t size)
 	return (size + 7) & ~7ull;
 }
 
+/*
+ * The connection of an alarm, for its event. In the ring it follows the times. The spool does not
+ * store it.
+ */
+struct bp_alarm_flow {
+	uint64_t flow; /* distinguishes connections of the same addresses and ports */
+	uint8_t broker_ip[16];
+	uint16_t broker_port;            /* host byte order; 0: unknown */
+	uint16_t vlan_outer, vlan_inner; /* 0: none */
+	uint8_t port;                    /* ingress port of the client's segments + 1; 0: unknown */
+	uint8_t pad;
+};
+
 /* Whether a record of `size` bytes agrees with its length fields. */
 static inline int bp_alarm_valid(const struct bp_alarm *a, uint64_t size)
 {
@@ -99,6 +112,19 @@ static inline bool bp_alarm_times(
 	if (at + sizeof(*times) > size)
 		return false;
 	memcpy(times, (const char *)a + at, sizeof(*times));
+	return true;
+}
+
+/* Reads the connection of a valid record of `size` bytes; false: it has none. */
+static inline bool bp_alarm_flow(
+	const struct bp_alarm *a, uint64_t size, struct bp_alarm_flow *flow)
+{
+	const uint64_t at =
+		bp_alarm_times_at(bp_alarm_size(a)) + (uint64_t)sizeof(struct bp_alarm_times);
+
+	if (at + sizeof(*flow) > size)
+		return false;
+	memcpy(flow, (const char *)a + at, sizeof(*flow));
 	return true;
 }
 

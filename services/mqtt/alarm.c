@@ -110,6 +110,18 @@ static void put_times(const struct bp_mqtt_worker *in, char *at)
 	memcpy(at, &t, sizeof(t));
 }
 
+static void put_flow(const struct bp_flow *f, char *at)
+{
+	struct bp_alarm_flow x = {.flow = bp_flow_event_id(f),
+		.broker_port = (uint16_t)f->k1,
+		.vlan_outer = f->k1 >> 32 & 0xfff,
+		.vlan_inner = f->k1 >> 44 & 0xfff,
+		.port = f->client_port};
+
+	memcpy(x.broker_ip, f->broker_ip, sizeof(x.broker_ip));
+	memcpy(at, &x, sizeof(x));
+}
+
 static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j, const struct piece *topic, const struct piece *to)
 {
@@ -121,7 +133,8 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	const uint64_t times_at =
 		bp_alarm_times_at((uint64_t)BP_ALARM_HEAD + rule->name_len + f->client_id_len +
 				  topic->len + to->len + payload_len);
-	const uint64_t size = times_at + sizeof(struct bp_alarm_times);
+	const uint64_t flow_at = times_at + sizeof(struct bp_alarm_times);
+	const uint64_t size = flow_at + sizeof(struct bp_alarm_flow);
 	struct bp_alarm *a;
 	uint64_t mark;
 	char *at;
@@ -169,6 +182,7 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	at += to->len;
 	memcpy(at, p->payload, payload_len);
 	put_times(in, (char *)a + times_at);
+	put_flow(f, (char *)a + flow_at);
 	in->alarms_end = mark;
 	bp_tally(in, BP_C_ALARM_QUEUED);
 }

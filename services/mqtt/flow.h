@@ -12,6 +12,7 @@
 
 #include "biplane/counters.h"
 #include "services/mqtt/reassembly_pool.h"
+#include "shm/events/event.h"
 
 /*
  * One TCP connection between a client and a broker. Both directions are one entry: dir 0 is from
@@ -269,6 +270,8 @@ struct bp_flow_table {
 	/* gives back what the flow holds elsewhere; called before its slot is free */
 	void (*release)(void *arg, struct bp_flow *f);
 	void *release_arg;
+	/* the flow expires or is evicted (enum bp_event_end), before that; NULL: none */
+	void (*removed)(void *release_arg, const struct bp_flow *f, unsigned reason);
 };
 
 /* One worker's bounds. */

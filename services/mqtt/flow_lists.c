@@ -146,8 +146,15 @@ void bp_flow_file_at(struct bp_flow_table *t, struct bp_flow *f, uint16_t at)
 	count(t, f, true);
 }
 
+static void report_removal(const struct bp_flow_table *t, const struct bp_flow *f, unsigned reason)
+{
+	if (t->removed != NULL)
+		t->removed(t->release_arg, f, reason);
+}
+
 void bp_flow_evict(struct bp_flow_table *t, struct bp_flow *f)
 {
+	report_removal(t, f, BP_EVENT_END_EVICTED);
 	if (bp_flow_is_unproven(f))
 		t->counters->v[BP_C_CONN_EVICTED_UNESTABLISHED]++;
 	else if (is_proven(f))
@@ -499,6 +506,7 @@ unsigned bp_flow_expire(struct bp_flow_table *t, uint64_t mono_ns, unsigned budg
 		if (f == NULL || (uint32_t)(t->now - f->seen) < t->idle_ticks)
 			break;
 		t->counters->v[BP_C_CONN_EXPIRED]++;
+		report_removal(t, f, BP_EVENT_END_EXPIRED);
 		bp_flow_remove(t, f);
 		expired++;
 		if (budget != 0)

@@ -87,6 +87,7 @@ static void begin(struct bp_flow *f, uint32_t seq, uint8_t scale)
 static void reopen(struct bp_mqtt_worker *in, struct bp_flow *f, uint32_t client_seq, uint8_t scale)
 {
 	bp_tally(in, BP_C_CONN_REOPENED);
+	bp_event_end(in, f, BP_EVENT_END_SUPERSEDED);
 	bp_will_end(in, f);
 	forget(in, f);
 	f->seen = in->now_ticks;

@@ -43,6 +43,8 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->rule_state_len = shm->rule_state_len;
 	in->ring = bp_shm_ring(shm, worker);
 	in->next_alarm_id = &shm->shared->next_alarm_id;
+	in->events = bp_shm_events(shm, worker);
+	bp_event_ring_open(&in->events);
 	in->topic_key[0] = shm->global->hash_key[0];
 	in->topic_key[1] = shm->global->hash_key[1];
 }
@@ -99,6 +101,7 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	in->table.counters = in->counters;
 	in->table.release = bp_flow_release_all;
 	in->table.release_arg = in;
+	in->table.removed = bp_event_flow_removed;
 	in->rules = &no_rules;
 	in->gen = 1;
 	in->not_adopted = bp_adopt(in, o, worker);
@@ -170,7 +173,10 @@ bool bp_mqtt_worker_inspects(
 
 void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 {
-	in->mono_ns = mono_ns; /* of the alarms of wills */
+	/* of the alarms of wills, and of events */
+	if (in->now_ns != 0 && mono_ns > in->mono_ns)
+		in->now_ns += mono_ns - in->mono_ns;
+	in->mono_ns = mono_ns;
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */

@@ -182,6 +182,9 @@ struct bp_mqtt_worker {
 	struct bp_work work;
 	bp_mqtt_clock_fn clock; /* NULL: time passes only between bursts */
 	const void *clock_arg;
+	struct bp_event_ring events;
+	/* events.c: of connections without a proof */
+	uint32_t event_interval, unproven_events;
 };
 
 static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)
@@ -427,6 +430,24 @@ static inline bool bp_stream_numbered(const struct bp_flow *f, unsigned dir)
 	return bp_stream_tracked(f, dir) || f->stream[dir] == BP_STREAM_NOT_INSPECTED;
 }
 
+/* events.c: the connection proved itself, before anything of it is evaluated. */
+void bp_event_start(struct bp_mqtt_worker *in, const struct bp_flow *f);
+/* It ends; no effect on one that did not prove itself or is closed. */
+void bp_event_end(struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_event_end reason);
+/* The same, as bp_flow_table.removed. */
+void bp_event_flow_removed(void *arg, const struct bp_flow *f, unsigned reason);
+/* bp_mqtt_stop_inspection(). */
+void bp_event_inspection_stopped(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, bp_counter_t reason);
+/* BP_FLOW_UNREAD changed; `before`: the proofs before the segment. */
+void bp_event_unread_changed(struct bp_mqtt_worker *in, const struct bp_flow *f, uint8_t before);
+
+/* Distinguishes connections of the same addresses and ports: their initial sequence numbers. */
+static inline uint64_t bp_flow_event_id(const struct bp_flow *f)
+{
+	return (uint64_t)f->syn_seq << 32 | f->broker_isn;
+}
+
 /* will.c: the broker accepted the connection. */
 void bp_will_accepted(struct bp_mqtt_worker *in, struct bp_flow *f);
 
@@ -437,6 +458,7 @@ static inline void bp_flow_prove(struct bp_mqtt_worker *in, struct bp_flow *f)
 		return;
 	bp_tally(in, BP_C_CONN_ESTABLISHED);
 	f->proof |= BP_FLOW_PROVEN;
+	bp_event_start(in, f);
 	bp_will_accepted(in, f);
 }
 

@@ -27,6 +27,7 @@ void bp_mqtt_stop_inspection(
 		return;
 	}
 	bp_tally(in, reason);
+	bp_event_inspection_stopped(in, f, reason);
 	f->pending &= (uint8_t) ~(BP_FLOW_PUSHES(0) | BP_FLOW_PUSHES(1) | BP_FLOW_PUSHED_EITHER);
 	bp_ack_release(in, f);
 	for (unsigned d = 0; d < 2; d++) {

@@ -14,6 +14,7 @@
 static void close_flow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
 	bp_tally(in, why);
+	bp_event_end(in, f, why == BP_C_CONN_RST ? BP_EVENT_END_RESET : BP_EVENT_END_CLOSED);
 	bp_will_end(in, f);
 	bp_flow_release_all(in, f);
 	f->pending = 0;
@@ -367,6 +368,7 @@ static void settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
 	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
 		f->proof ^= BP_FLOW_UNREAD;
 		f->unread_since = in->now_ticks;
+		bp_event_unread_changed(in, f, before);
 	}
 	if (__builtin_expect(((f->proof ^ before) & BP_FLOW_PROOFS) == 0, 1) ||
 		(f->flags & BP_FLOW_CLOSED))

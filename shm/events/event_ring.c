@@ -74,7 +74,8 @@ void bp_event_cursor_open(struct bp_event_cursor *c, const void *slots, size_t s
 	*c = (struct bp_event_cursor){.slots = slots,
 		.slot_size = slot_size,
 		.n = n,
-		.next = end > backlog ? end - backlog : 0};
+		.next = end > backlog ? end - backlog : 0,
+		.opened = end};
 }
 
 static uint64_t seq_at(const struct bp_event_cursor *c, uint64_t number)

@@ -40,6 +40,7 @@ struct bp_event_cursor {
 	size_t slot_size; /* a multiple of 4; the sequence word is first */
 	uint64_t n;       /* slots */
 	uint64_t next;    /* number of the next record */
+	uint64_t opened;  /* number after the newest record when it was opened */
 };
 
 enum bp_event_got {

@@ -343,18 +343,26 @@ json_t *bp_event_json(const struct bp_event_json *x, const struct bp_event *e)
 json_t *bp_event_json_alarm(const struct bp_event_json *x, const struct bp_alarm_log *a)
 {
 	const struct tuple t = {.ip6 = a->flags & BP_ALARM_F_IP6,
+		.has_dest = a->flow.broker_port != 0,
 		.src_ip = a->client_ip,
-		.src_port = a->client_port};
+		.src_port = a->client_port,
+		.dest_ip = a->flow.broker_ip,
+		.dest_port = a->flow.broker_port,
+		.vlan_outer = a->flow.vlan_outer & 0xfff,
+		.vlan_inner = a->flow.vlan_inner & 0xfff,
+		.flow = a->flow.flow};
 	json_t *event, *o;
 
 	if (!isfinite(a->value) || (a->state != BP_ALARM_RAISED && a->state != BP_ALARM_CLEARED))
 		return NULL;
 	event = bp_event_json_head(x, BP_EVENT_ALARM, a->time_ns);
+	set_port(x, event, a->flow.port);
 	set_tuple(event, &t);
 	o = json_pack("{ss so sf}", "state", a->state == BP_ALARM_CLEARED ? "cleared" : "raised",
 		"rule", bp_text_json(a->rule, sizeof(a->rule)), "value", a->value);
 	set_integer(o, "id", a->id);
-	set(o, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)));
+	if (a->client_id[0] != '\0')
+		set(o, "client_id", bp_text_json(a->client_id, sizeof(a->client_id)));
 	set(o, "topic", bp_text_json(a->topic, sizeof(a->topic)));
 	set(o, "publish_topic", bp_text_json(a->to, sizeof(a->to)));
 	set(o, "action", json_string(a->flags & BP_ALARM_F_MIRROR ? "mirror" : "publish"));

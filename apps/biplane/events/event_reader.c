@@ -33,6 +33,7 @@ struct bp_event_reader {
 	uint32_t restarts[BP_EVENT_PLANES], hung[BP_EVENT_PLANES]; /* as reported */
 	struct bp_event_drops drops;
 	uint64_t lost;
+	uint64_t damaged; /* of all sources, not reported yet */
 	char err[1024];
 };
 
@@ -125,8 +126,9 @@ static void open_sources(struct bp_event_reader *r, const struct stat *before)
 		old = malloc(sizeof(r->source));
 	if (old != NULL)
 		memcpy(old, r->source, sizeof(r->source));
-	r->n_sources = bp_event_sources_open(
-		opened, r->shm, r->attached_before ? UINT64_MAX : r->options.backlog);
+	r->n_sources = bp_event_sources_open(opened, r->shm,
+		r->attached_before ? UINT64_MAX : r->options.backlog,
+		r->attached_before ? 0 : r->options.since_ns);
 	for (unsigned i = 0; old != NULL && r->n_sources == n_before && i < n_before; i++) {
 		if (!is_same_file(&before[old[i].part], &r->file[old[i].part]) ||
 			old[i].cursor.n != opened[i].cursor.n)
@@ -135,6 +137,9 @@ static void open_sources(struct bp_event_reader *r, const struct stat *before)
 		opened[i] = old[i];
 	}
 	free(old);
+	r->damaged = 0;
+	for (unsigned i = 0; i < r->n_sources; i++)
+		r->damaged += r->source[i].damaged;
 }
 
 static void attach(struct bp_event_reader *r)
@@ -187,25 +192,50 @@ static json_t *own_event(const struct bp_event_reader *r, unsigned type, json_t 
 	return event;
 }
 
+static json_t *new_lost_event(const struct bp_event_reader *r, unsigned source, const char *reason,
+	json_t *events, uint64_t now_ns)
+{
+	char name[BP_EVENT_SOURCE_NAME];
+
+	bp_event_source_name(source, r->n_sources - BP_EVENT_SOURCES_OTHER, name);
+	return own_event(r, BP_EVENT_LOST,
+		json_pack("{ss so ss}", "reason", reason, "events", events, "source", name),
+		now_ns);
+}
+
+/* Before the next record of a source: how many were lost between. */
 static json_t *lost_event(struct bp_event_reader *r, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < r->n_sources; i++) {
 		struct bp_event_source *s = &r->source[i];
-		char name[BP_EVENT_SOURCE_NAME];
-		json_t *o;
+		const uint64_t lost = s->lost;
 
-		if (s->lost == 0 && !s->reset)
-			continue;
-		bp_event_source_name(i, r->n_sources - 3, name);
+		if (lost != 0) {
+			s->lost = 0;
+			r->lost += lost;
+			return new_lost_event(
+				r, i, "overwritten", json_integer((json_int_t)lost), now_ns);
+		}
 		/* a ring that was replaced says nothing of the events that it had */
-		o = json_pack("{ss so ss}", "reason", s->lost != 0 ? "overwritten" : "recreated",
-			"events", s->lost != 0 ? json_integer((json_int_t)s->lost) : json_null(),
-			"source", name);
-		r->lost += s->lost;
-		if (s->lost == 0)
+		if (s->reset) {
 			s->reset = false;
-		s->lost = 0;
-		return own_event(r, BP_EVENT_LOST, o, now_ns);
+			return new_lost_event(r, i, "recreated", json_null(), now_ns);
+		}
+	}
+	return NULL;
+}
+
+static json_t *damaged_event(struct bp_event_reader *r, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < r->n_sources; i++) {
+		const uint64_t n = r->source[i].damaged;
+
+		if (n == 0)
+			continue;
+		r->source[i].damaged = 0;
+		r->damaged -= n;
+		r->lost += n;
+		return new_lost_event(r, i, "damaged", json_integer((json_int_t)n), now_ns);
 	}
 	return NULL;
 }
@@ -256,7 +286,6 @@ static struct bp_event_source *oldest(struct bp_event_reader *r, uint64_t now_ns
 	for (unsigned i = 0; i < r->n_sources; i++) {
 		struct bp_event_source *s = &r->source[i];
 
-		bp_event_source_fill(s, r->options.types);
 		if (s->has &&
 			(found == NULL || bp_event_source_time(s) < bp_event_source_time(found)))
 			found = s;
@@ -264,25 +293,41 @@ static struct bp_event_source *oldest(struct bp_event_reader *r, uint64_t now_ns
 	return found != NULL && is_due(bp_event_source_time(found), now_ns) ? found : NULL;
 }
 
+/* The next record as an event, or what was lost before it. */
 static json_t *record(struct bp_event_reader *r, uint64_t now_ns, unsigned *type)
 {
 	const struct bp_event_json x = {r->id.name, r->shm};
 
 	for (unsigned i = 0; i < REJECT_MAX; i++) {
-		struct bp_event_source *s = oldest(r, now_ns);
+		struct bp_event_source *s;
 		json_t *event;
 
-		if (s == NULL)
-			return NULL;
-		s->has = false;
-		*type = s->alarms ? (unsigned)BP_EVENT_ALARM : s->is.event.type;
-		event = s->alarms ? bp_event_json_alarm(&x, &s->is.alarm)
-				  : bp_event_json(&x, &s->is.event);
+		for (unsigned k = 0; k < r->n_sources; k++)
+			bp_event_source_fill(&r->source[k], r->options.types);
+		*type = BP_EVENT_LOST;
+		event = lost_event(r, now_ns);
 		if (event != NULL)
 			return event;
-		s->lost++; /* damaged */
+		s = oldest(r, now_ns);
+		if (s == NULL)
+			break;
+		event = s->alarms ? bp_event_json_alarm(&x, &s->is.alarm)
+				  : bp_event_json(&x, &s->is.event);
+		if (event == NULL) {
+			s->has = false;
+			s->damaged++;
+			r->damaged++;
+			continue;
+		}
+		if (r->damaged != 0) { /* reported first */
+			json_decref(event);
+			break;
+		}
+		s->has = false;
+		*type = s->alarms ? (unsigned)BP_EVENT_ALARM : s->is.event.type;
+		return event;
 	}
-	return NULL;
+	return r->damaged != 0 ? damaged_event(r, now_ns) : NULL;
 }
 
 json_t *bp_event_reader_next(struct bp_event_reader *r, uint64_t unix_ns, unsigned *type)
@@ -300,10 +345,6 @@ json_t *bp_event_reader_next(struct bp_event_reader *r, uint64_t unix_ns, unsign
 		return NULL;
 	*type = BP_EVENT_PLANE;
 	event = restart_event(r, unix_ns);
-	if (event == NULL) {
-		*type = BP_EVENT_LOST;
-		event = lost_event(r, unix_ns);
-	}
 	if (event == NULL)
 		event = record(r, unix_ns, type);
 	if (event == NULL) {
@@ -339,7 +380,7 @@ struct bp_event_reader *bp_event_reader_of(
 	r->options = *o;
 	r->given = true;
 	r->shm = shm;
-	r->n_sources = bp_event_sources_open(r->source, shm, o->backlog);
+	r->n_sources = bp_event_sources_open(r->source, shm, o->backlog, o->since_ns);
 	read_supervisor(r);
 	return r;
 }

@@ -33,6 +33,7 @@ struct bp_event_reader;
 struct bp_event_reader_options {
 	unsigned types;             /* BP_EVENT_BIT() of each wanted type; lost is always given */
 	uint64_t backlog;           /* events of each writer that exist already; 0: only new ones */
+	uint64_t since_ns;          /* of the backlog, only later ones (Unix time); 0: all */
 	uint64_t drops_interval_ns; /* of events of type drops; 0: none */
 };
 

@@ -20,6 +20,17 @@ static void terminate(struct bp_alarm_log *a)
 	a->to[sizeof(a->to) - 1] = '\0';
 }
 
+uint64_t bp_event_source_time(const struct bp_event_source *s)
+{
+	return s->alarms ? s->is.alarm.time_ns : s->is.event.time_ns;
+}
+
+/* Only of the backlog: the clock can be set back later. */
+static bool is_old(const struct bp_event_source *s)
+{
+	return s->cursor.next <= s->cursor.opened && bp_event_source_time(s) <= s->since_ns;
+}
+
 static bool is_wanted(struct bp_event_source *s, unsigned types)
 {
 	if (s->alarms) {
@@ -51,54 +62,55 @@ void bp_event_source_fill(struct bp_event_source *s, unsigned types)
 			return;
 		case BP_EVENT_GOT_RECORD:
 			s->settled = true;
-			s->has = is_wanted(s, types);
+			s->has = is_wanted(s, types) && !is_old(s);
 			break;
 		}
 	}
 }
 
-uint64_t bp_event_source_time(const struct bp_event_source *s)
-{
-	return s->alarms ? s->is.alarm.time_ns : s->is.event.time_ns;
-}
-
 void bp_event_source_name(unsigned i, unsigned workers, char out[BP_EVENT_SOURCE_NAME])
 {
-	static const char *const name[] = {"data plane", "control plane", "alarms"};
+	static const char *const name[] = {
+		"data plane", "control plane", "health devices", "alarms"};
 
 	if (i < workers)
 		snprintf(out, BP_EVENT_SOURCE_NAME, "worker %u", i);
 	else
-		snprintf(out, BP_EVENT_SOURCE_NAME, "%s", name[i - workers < 3 ? i - workers : 2]);
+		snprintf(out, BP_EVENT_SOURCE_NAME, "%s",
+			name[i - workers < BP_EVENTS_OTHERS ? i - workers : BP_EVENTS_OTHERS]);
 }
 
-static void open_ring(
-	struct bp_event_source *s, const struct bp_event_ring *r, unsigned part, uint64_t backlog)
+static void open_ring(struct bp_event_source *s, const struct bp_event_ring *r, unsigned part,
+	uint64_t backlog, uint64_t since_ns)
 {
 	memset(s, 0, sizeof(*s));
 	s->part = part;
 	s->settled = true;
+	s->since_ns = since_ns;
 	bp_event_cursor_open(&s->cursor, r->slot, sizeof(*r->slot), r->size, backlog);
 }
 
-unsigned bp_event_sources_open(struct bp_event_source *s, const struct bp_shm *m, uint64_t backlog)
+unsigned bp_event_sources_open(
+	struct bp_event_source *s, const struct bp_shm *m, uint64_t backlog, uint64_t since_ns)
 {
 	const unsigned workers = m->workers < BP_MAX_WORKERS ? m->workers : BP_MAX_WORKERS;
 	struct bp_event_ring ring;
 
 	for (unsigned w = 0; w < workers; w++) {
 		ring = bp_shm_events(m, w);
-		open_ring(&s[w], &ring, BP_SEG_DATA, backlog);
+		open_ring(&s[w], &ring, BP_SEG_DATA, backlog, since_ns);
 	}
-	ring = bp_shm_events_main(m, BP_EVENTS_MAIN);
-	open_ring(&s[workers], &ring, BP_SEG_DATA, backlog);
-	ring = bp_shm_events_main(m, BP_EVENTS_CONTROL);
-	open_ring(&s[workers + 1], &ring, BP_SEG_CONTROL, backlog);
-	s += workers + 2;
+	s += workers;
+	for (unsigned i = 0; i < BP_EVENTS_OTHERS; i++, s++) {
+		ring = bp_shm_events_of(m, i);
+		open_ring(s, &ring, i == BP_EVENTS_DATAPLANE ? BP_SEG_DATA : BP_SEG_CONTROL,
+			backlog, since_ns);
+	}
 	memset(s, 0, sizeof(*s));
 	s->part = BP_SEG_CONTROL;
 	s->alarms = s->settled = true;
+	s->since_ns = since_ns;
 	bp_event_cursor_open(
 		&s->cursor, m->alarm_log, sizeof(*m->alarm_log), BP_ALARM_LOG_LEN, backlog);
-	return workers + 3;
+	return workers + BP_EVENT_SOURCES_OTHER;
 }

@@ -95,6 +95,8 @@
 		"adopted after a restart with a damaged partial packet: resynchronizing")          \
 	X(CONN_NOT_ADOPTED, CONNECTION, "connections_not_adopted",                                 \
 		"damaged at a restart: picked up mid-stream")                                      \
+	X(EVENTS_LIMITED, CONNECTION, "connection_events_limited",                                 \
+		"not inspected and never established: no event, over 16 a second and worker")      \
 	/* streams */                                                                              \
 	X(UNESTABLISHED_BYTES_DISCARDED, STREAM, "unestablished_bytes_discarded",                  \
 		"buffered bytes discarded: connection never established")                          \

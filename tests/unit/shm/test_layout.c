@@ -49,6 +49,7 @@ static void config(struct bp_config *c)
 	mqtt.max_alarm_states = 1000;
 	mqtt.alarm_queue_size = 100000;
 	mqtt.reassembly_total = 3 * 20000;
+	c->monitoring.event_queue_size = 100;
 }
 
 static struct bp_segment *open_file(const struct bp_config *c, bool owner)
@@ -127,6 +128,16 @@ static void tables_have_the_configured_sizes(void **state)
 	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));
 	for (unsigned w = 0; w < 3; w++)
 		touch(m.alarm_ring[w].data, m.alarm_ring[w].capacity);
+	assert_int_equal(m.event_slots, 100);
+	for (unsigned w = 0; w < 3; w++) {
+		assert_int_equal(bp_shm_events(&m, w).size, 100);
+		touch(bp_shm_events(&m, w).slot, 100 * sizeof(*m.events));
+	}
+	for (unsigned i = 0; i < BP_EVENTS_OTHERS; i++)
+		touch(bp_shm_events_of(&m, i).slot, 100 * sizeof(*m.events));
+	assert_ptr_equal(
+		bp_shm_events_of(&m, BP_EVENTS_DATAPLANE).slot, m.events + 3 * (size_t)100);
+	assert_ptr_equal(bp_shm_events_of(&m, BP_EVENTS_SESSIONS).slot, m.cp_events + 100);
 	touch(m.alarm_log, BP_ALARM_LOG_LEN * sizeof(*m.alarm_log));
 	touch(m.alarm_latency, sizeof(*m.alarm_latency));
 	touch(m.flows, m.flows_len);
@@ -261,7 +272,7 @@ static void without_mqtt_it_is_small(void **state)
 	mqtt.alarm_queue_size = 1u << 30;
 	map_anonymous(&m, &c);
 	assert_int_equal(m.max_rules, 1);
-	assert_true(bp_segment_size(m.segment) < 8u << 20);
+	assert_true(bp_segment_size(m.segment) < 10u << 20);
 	bp_segment_close(m.segment);
 	memset(&c, 0, sizeof(c)); /* not even a worker */
 	map_anonymous(&m, &c);
@@ -420,8 +431,9 @@ static void a_segment_without_our_tables_is_refused(void **state)
 static void tables_that_contradict_each_other_are_refused(void **state)
 {
 	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
-		"rules", "rule_stats", "rule_state", "alarm_ring", "alarm_log", "alarm_latency",
-		"flows", "reassembly", "fib", "interfaces", "lpm4_root", "lpm6_root"};
+		"events", "cp_events", "rules", "rule_stats", "rule_state", "alarm_ring",
+		"alarm_log", "alarm_latency", "flows", "reassembly", "fib", "interfaces",
+		"lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];

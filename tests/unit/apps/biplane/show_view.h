@@ -32,6 +32,7 @@ static inline int set_up(void **state)
 	mqtt.max_rules = 8;
 	mqtt.max_alarm_states = 64;
 	mqtt.alarm_queue_size = 65536;
+	config.monitoring.event_queue_size = 64;
 
 	unsigned n = bp_shm_specs(&config, specs);
 	struct bp_segment *s = bp_segment_anonymous(specs, n, err, sizeof(err));
@@ -58,7 +59,7 @@ static inline json_t *collect(const struct bp_show_view *view)
 }
 
 /* The view as people see it; ends the JSON. */
-static char *text_of(const struct bp_show_view *view, json_t *v, bool all)
+static inline char *text_of(const struct bp_show_view *view, json_t *v, bool all)
 {
 	char *text = NULL;
 	size_t len = 0;

@@ -267,7 +267,7 @@ static void log_fill(struct bp_alarm_log_writer *w, uint64_t from, uint64_t to)
 	for (uint64_t id = from; id <= to; id++) {
 		struct bp_alarm *a = test_alarm_number(id, "x", 0);
 
-		bp_alarm_log_add(w, a);
+		bp_alarm_log_add(w, a, NULL);
 		free(a);
 	}
 }
@@ -283,16 +283,16 @@ static void log_keeps_the_newest(void **state)
 	log_fill(&w, 1, 3);
 	assert_int_equal(bp_alarm_log_read(log, out, 10), 3);
 	assert_int_equal(out[0].id, 1);
-	log_fill(&w, 4, 1500);
+	log_fill(&w, 4, BP_ALARM_LOG_LEN + 500);
 	assert_int_equal(bp_alarm_log_read(log, out, BP_ALARM_LOG_LEN), BP_ALARM_LOG_LEN);
 	for (unsigned i = 0; i < BP_ALARM_LOG_LEN; i++)
-		assert_int_equal(out[i].id, 1500 - BP_ALARM_LOG_LEN + 1 + i);
+		assert_int_equal(out[i].id, 501 + i);
 	/* A restarted writer continues behind the newest. */
 	bp_alarm_log_open(&w, log);
-	log_fill(&w, 1501, 1501);
+	log_fill(&w, BP_ALARM_LOG_LEN + 501, BP_ALARM_LOG_LEN + 501);
 	assert_int_equal(bp_alarm_log_read(log, out, 2), 2);
-	assert_int_equal(out[0].id, 1500);
-	assert_int_equal(out[1].id, 1501);
+	assert_int_equal(out[0].id, BP_ALARM_LOG_LEN + 500);
+	assert_int_equal(out[1].id, BP_ALARM_LOG_LEN + 501);
 	free(log);
 	free(out);
 }
@@ -340,7 +340,7 @@ static void log_cuts_strings(void **state)
 	t.client_id = euro;
 	a = test_alarm_make(&t);
 	bp_alarm_log_open(&w, log);
-	bp_alarm_log_add(&w, a);
+	bp_alarm_log_add(&w, a, NULL);
 	assert_int_equal(bp_alarm_log_read(log, out, 1), 1);
 	assert_int_equal(strlen(out[0].topic), 159);
 	assert_int_equal(strlen(out[0].to), 159);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/mqtt_worker.h"
+
+/*
+ * Events of connections: shm/events/event_ring.h. Only a connection that proved itself begins and
+ * ends with an event, so a flood of SYNs or of forged segments writes none. A stop of inspection is
+ * also reported of a connection whose handshake is complete, such as TLS on an MQTT port; their
+ * number is limited, because anybody can open them.
+ */
+#define UNPROVEN_PER_INTERVAL 16u
+#define INTERVAL_SHIFT 10 /* ticks of 2^20 ns: about a second */
+
+/* Whether an unproven connection may have an event. */
+static bool within_limit(struct bp_mqtt_worker *in)
+{
+	const uint32_t interval = in->now_ticks >> INTERVAL_SHIFT;
+
+	if (interval != in->event_interval) {
+		in->event_interval = interval;
+		in->unproven_events = 0;
+	}
+	if (in->unproven_events >= UNPROVEN_PER_INTERVAL) {
+		bp_tally(in, BP_C_EVENTS_LIMITED);
+		return false;
+	}
+	in->unproven_events++;
+	return true;
+}
+
+static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
+	enum bp_event_connection action, unsigned reason)
+{
+	struct bp_event e;
+
+	if (in->events.size == 0)
+		return;
+	memset(&e, 0, offsetof(struct bp_event, text));
+	e.time_ns = in->now_ns;
+	e.type = BP_EVENT_CONNECTION;
+	e.action = (uint8_t)action;
+	e.reason = (uint16_t)reason;
+	e.flags = f->flags & BP_FLOW_IP6 ? BP_EVENT_F_IP6 : 0;
+	e.port = f->client_port;
+	e.version = f->version;
+	memcpy(e.src_ip, f->client_ip, sizeof(e.src_ip));
+	memcpy(e.dest_ip, f->broker_ip, sizeof(e.dest_ip));
+	e.src_port = (uint16_t)(f->k1 >> 16);
+	e.dest_port = (uint16_t)f->k1;
+	e.vlan_outer = f->k1 >> 32 & 0xfff;
+	e.vlan_inner = f->k1 >> 44 & 0xfff;
+	e.flow = bp_flow_event_id(f);
+	e.number[0] = f->publishes;
+	if (f->client_id_len != 0)
+		bp_event_text(
+			&e, 0, bp_reassembly_data(in->reassembly, f->client_id), f->client_id_len);
+	bp_event_write(&in->events, &e);
+}
+
+void bp_event_start(struct bp_mqtt_worker *in, const struct bp_flow *f)
+{
+	write_event(in, f, BP_EVENT_CONNECTION_START, 0);
+}
+
+void bp_event_end(struct bp_mqtt_worker *in, const struct bp_flow *f, enum bp_event_end reason)
+{
+	if ((f->proof & BP_FLOW_PROVEN) && !(f->flags & BP_FLOW_CLOSED))
+		write_event(in, f, BP_EVENT_CONNECTION_END, reason);
+}
+
+void bp_event_flow_removed(void *arg, const struct bp_flow *f, unsigned reason)
+{
+	bp_event_end(arg, f, reason);
+}
+
+void bp_event_inspection_stopped(
+	struct bp_mqtt_worker *in, const struct bp_flow *f, bp_counter_t reason)
+{
+	if ((f->proof & BP_FLOW_PROVEN) || ((f->proof & BP_FLOW_HANDSHAKE) && within_limit(in)))
+		write_event(in, f, BP_EVENT_CONNECTION_NOT_INSPECTED,
+			BP_EVENT_UNREAD_COUNTER + (reason - BP_C_NOT_INSPECTED_NOT_MQTT));
+}
+
+void bp_event_unread_changed(struct bp_mqtt_worker *in, const struct bp_flow *f, uint8_t before)
+{
+	/* the end has an event of its own, and so has the stop of inspection */
+	if (!(before & BP_FLOW_PROVEN) || (f->flags & BP_FLOW_CLOSED) ||
+		f->stream[BP_TO_BROKER] == BP_STREAM_NOT_INSPECTED)
+		return;
+	if (!(f->proof & BP_FLOW_UNREAD))
+		write_event(in, f, BP_EVENT_CONNECTION_INSPECTED, 0);
+	else
+		write_event(in, f, BP_EVENT_CONNECTION_NOT_INSPECTED,
+			f->marks & BP_MARK_INVALID ? BP_EVENT_UNREAD_OUT_OF_WINDOW
+						   : BP_EVENT_UNREAD_RESYNC);
+}
