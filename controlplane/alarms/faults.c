@@ -63,6 +63,7 @@ static void begin(struct bp_faults *f, struct bp_fault *t, uint64_t ago_ns)
 	t->of_spell = 0;
 	t->remind_ns = REMIND_MIN_NS;
 	t->remind_at = f->now_ns + t->remind_ns;
+	bp_fault_event(f->events, &t->is, f->unix_ns);
 }
 
 static void end(struct bp_faults *f, struct bp_fault *t)
@@ -70,6 +71,7 @@ static void end(struct bp_faults *f, struct bp_fault *t)
 	t->is.active = 0;
 	t->is.ended_ns = f->unix_ns;
 	t->done_ns += f->now_ns - t->began_ns;
+	bp_fault_event(f->events, &t->is, f->unix_ns);
 }
 
 /* Messages of the log: what happened, and the remedy. */

@@ -28,6 +28,7 @@ struct bp_fault {
 
 struct bp_faults {
 	struct bp_fault_row *rows;
+	struct bp_event_ring *events; /* NULL: none; set after bp_faults_init() */
 	uint64_t log_interval_ns;
 	struct bp_fault fault[BP_FAULT_OF_CONTROLPLANE];
 	uint64_t now_ns, unix_ns;

@@ -456,6 +456,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 		return NULL;
 	}
 	bp_faults_init(&p->faults, shm->cp_faults, "publisher", BP_LOG_EVERY_NS, p->down_since_ns);
+	p->faults.events = &shm->main_events;
 	bp_publish_faults_begin(p);
 	open_spool(p, mqtt);
 	take_bounds(p, mqtt);

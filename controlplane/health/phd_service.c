@@ -18,6 +18,7 @@
 #include "controlplane/health/store/persist.h"
 #include "controlplane/health/ready.h"
 #include "controlplane/health/server.h"
+#include "controlplane/health/session_events.h"
 #include "controlplane/health/slow.h"
 #include "controlplane/health/status.h"
 #include "controlplane/health/tcp.h"
@@ -59,6 +60,7 @@ struct bp_phd_service {
 	struct bp_phd_status_writer status;
 	uint64_t status_ns; /* time of the last write */
 	bool by_type;       /* the path contains {type} */
+	struct bp_session_events session_events;
 };
 
 /* ---- callbacks of the manager ---- */
@@ -115,6 +117,7 @@ static void on_opened(void *arg, uint32_t slot)
 {
 	struct bp_phd_service *s = arg;
 
+	bp_session_event_associated(&s->session_events, bp_config_phd(s->config), slot);
 	bp_phd_persist_opened(s->keep, slot);
 	request_ready(s, slot);
 }
@@ -124,7 +127,7 @@ static void on_closed(void *arg, uint32_t slot, enum bp_phd_closed why)
 	struct bp_phd_service *s = arg;
 	const struct bp_phd_session *x = &s->t->sessions[slot];
 
-	(void)why;
+	bp_session_event_closed(&s->session_events, bp_config_phd(s->config), slot, why);
 	bp_phd_persist_closed(s->keep, slot);
 	/* after errors of the CSE, the resources of the device are checked at its next association:
 	 * only that repairs a policy that denies access */
@@ -505,6 +508,8 @@ struct bp_phd_service *bp_phd_service_new(struct event_base *base,
 	s->rings = setup->rings;
 	s->config = setup->config;
 	s->t = setup->tables;
+	s->session_events =
+		(struct bp_session_events){.ring = setup->events, .tables = setup->tables};
 	s->fib = setup->fib;
 	s->by_type = strstr(bp_config_phd(s->config)->cse.path, "{type}") ||
 		     strstr(bp_config_phd(s->config)->cse.originator, "{type}");

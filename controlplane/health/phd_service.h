@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "services/health/manager.h"
+#include "shm/events/event_ring.h"
 #include "shm/fib/fib.h"
 #include "shm/health/phd.h"
 
@@ -30,8 +31,9 @@ struct bp_phd_service_setup {
 	struct bp_ring_events *rings;    /* of the workers; ends before the service; NULL: none */
 	bool (*readers_gone)(void *arg); /* as for bp_epoch_init() */
 	void *readers;
-	uint8_t mac[6]; /* the default system-id is derived from it */
-	int udp, tcp;   /* sockets, or -1: they are opened here. The service takes ownership. */
+	uint8_t mac[6];              /* the default system-id is derived from it */
+	struct bp_event_ring events; /* of sessions; opened */
+	int udp, tcp; /* sockets, or -1: they are opened here. The service takes ownership. */
 };
 
 /* Returns NULL with a sentence in `err` on failure. */

@@ -83,6 +83,7 @@ static int start(void *state, char *err, size_t err_size)
 		.rings = h->x->rings,
 		.readers_gone = h->x->readers_gone,
 		.readers = h->x->shm->global,
+		.events = bp_shm_events_of(h->x->shm, BP_EVENTS_SESSIONS),
 		.udp = h->sockets.udp,
 		.tcp = h->sockets.tcp};
 
@@ -90,6 +91,7 @@ static int start(void *state, char *err, size_t err_size)
 		(!first_mac(h->x, setup.mac) && !bp_config_phd(c)->has_system_id))
 		return 0;
 	h->sockets = (struct bp_phd_sockets){-1, -1};
+	bp_event_ring_open(&setup.events);
 	h->manager = bp_phd_service_new(h->x->base, &setup, err, err_size);
 	return h->manager != NULL ? 0 : -1;
 }

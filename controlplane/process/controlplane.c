@@ -23,6 +23,7 @@
 #include "controlplane/process/ring_events.h"
 #include "controlplane/process/segment_open.h"
 #include "daemon/notify.h"
+#include "shm/events/plane_events.h"
 #include "shm/plane_dirs.h"
 
 /* Time at shutdown for the broker to acknowledge alarms in flight. */
@@ -215,6 +216,9 @@ static int open_segment(struct bp_plane *cp)
 	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
 	memcpy(cp->hash_key, cp->shm.control->hash_key, sizeof(cp->hash_key));
 	cp->started_ns = bp_unix_ns();
+	bp_shm_events_begin(&cp->shm, BP_EVENTS_CONTROLPLANE);
+	bp_plane_event_started(&cp->shm.main_events, BP_EVENT_CONTROLPLANE, (uint64_t)getpid(),
+		atomic_load(&cp->shm.control->cp_pid) != 0, cp->started_ns);
 	announce(cp);
 	return 0;
 }
@@ -291,6 +295,8 @@ static void end(struct bp_plane *cp)
 		event_base_free(cp->x.base);
 	bp_config_free(cp->reload.next);
 	if (cp->shm.segment != NULL) {
+		bp_plane_event_stopped(&cp->shm.main_events, BP_EVENT_CONTROLPLANE,
+			(uint64_t)getpid(), bp_unix_ns());
 		atomic_store_explicit(&cp->shm.control->cp_pid, 0, memory_order_release);
 		bp_segment_close(cp->shm.segment);
 	}

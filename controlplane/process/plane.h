@@ -13,6 +13,7 @@
 #include "controlplane/process/reload.h"
 #include "controlplane/service.h"
 #include "controlplane/sync/sync.h"
+#include "shm/events/event.h"
 #include "shm/fib/fib_writer.h"
 #include "shm/layout.h"
 
@@ -53,6 +54,8 @@ bool bp_plane_readers_gone(void *arg);
 
 /* The file is read again, as by SIGHUP; how that ends is logged. */
 void bp_plane_reload(struct bp_plane *cp);
+/* Writes an event of the configuration; error: NULL for none. */
+void bp_plane_config_event(struct bp_plane *cp, enum bp_event_config action, const char *error);
 /* Both planes log as in the running configuration; the data plane reads the settings from the
  * segment. */
 void bp_plane_apply_running(struct bp_plane *cp);

@@ -72,9 +72,14 @@ static void after_reload(struct bp_plane *cp, const json_t *answer)
 	char changes[256];
 
 	if (!json_is_true(json_object_get(answer, "ok"))) {
-		log_refusal(cp, json_object_get(answer, "errors"));
+		const json_t *errors = json_object_get(answer, "errors");
+
+		bp_plane_config_event(
+			cp, BP_EVENT_CONFIG_REFUSED, json_string_value(json_array_get(errors, 0)));
+		log_refusal(cp, errors);
 		return;
 	}
+	bp_plane_config_event(cp, BP_EVENT_CONFIG_RELOADED, NULL);
 	bp_plane_apply_running(cp);
 	if (cp->sync != NULL)
 		bp_sync_reconfigure(cp->sync, cp->reload.running);

@@ -8,17 +8,29 @@
 #include <time.h>
 
 #include "config/config.h"
+#include "controlplane/process/clock.h"
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
+#include "shm/events/plane_events.h"
 
 /* Time at the start to wait for workers that make no progress. */
 #define AWAIT_WORKERS_MS 500u
+
+void bp_plane_config_event(struct bp_plane *cp, enum bp_event_config action, const char *error)
+{
+	const uint64_t active =
+		atomic_load_explicit(&cp->shm.control->rules_active, memory_order_relaxed);
+
+	bp_config_event(&cp->shm.main_events, action, active >> 1, error, bp_unix_ns());
+}
 
 static void published_at_start(void *arg, const char *error)
 {
 	struct bp_plane *cp = arg;
 
 	cp->notifier.rules = error == NULL;
+	bp_plane_config_event(
+		cp, error == NULL ? BP_EVENT_CONFIG_LOADED : BP_EVENT_CONFIG_REFUSED, error);
 	if (error != NULL)
 		bp_log(BP_LOG_ERROR, "%s", error);
 }

@@ -99,6 +99,7 @@ static void begin(const struct bp_fault_check *l, struct bp_fault_tracker *t, ui
 	t->unlogged_spells++;
 	t->of_spell = t->of_spell_ns = 0;
 	t->worst_of_spell = UINT64_MAX;
+	bp_fault_event(l->sink->events, &t->is, l->unix_ns);
 }
 
 static void end(const struct bp_fault_check *l, struct bp_fault_tracker *t, uint64_t ago_ns)
@@ -106,6 +107,7 @@ static void end(const struct bp_fault_check *l, struct bp_fault_tracker *t, uint
 	t->is.active = 0;
 	t->is.ended_ns = l->unix_ns - ago_ns;
 	t->ended_ns = l->now_ns - ago_ns;
+	bp_fault_event(l->sink->events, &t->is, l->unix_ns);
 }
 
 void bp_fault_tracker_state(

@@ -24,6 +24,7 @@ typedef void bp_fault_log_fn(void *arg, const struct bp_fault_event *event);
 struct bp_fault_sink {
 	struct bp_config_monitoring settings;
 	struct bp_counters *counters; /* of the main thread */
+	struct bp_event_ring *events; /* NULL: none */
 	bp_fault_log_fn *log;
 	void *arg;
 };

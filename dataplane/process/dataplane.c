@@ -36,6 +36,7 @@
 #include "daemon/notify.h"
 #include "daemon/pace.h"
 #include "shm/doorbell.h"
+#include "shm/events/plane_events.h"
 
 #define PERIOD_NS 250000000L /* poll interval of links, clocks and statistics, ns */
 #define FOLLOW_NS 20000000L  /* poll interval of kernel interfaces and ports, ns */
@@ -536,6 +537,10 @@ static void run(struct dataplane *d, const sigset_t *signals)
 
 	show_startup(d);
 	d->started_ns = unix_ns();
+	bp_shm_events_begin(&d->shm, BP_EVENTS_DATAPLANE);
+	bp_plane_event_started(&d->shm.main_events, BP_EVENT_DATAPLANE, (uint64_t)getpid(),
+		atomic_load(&d->shm.global->dp_pid) != 0, d->started_ns);
+	d->faults.sink.events = &d->shm.main_events;
 	bp_pace_init(&d->pace, RESTORED_LOG_NS, mono_ns());
 	announce(d);
 	publish(d);
@@ -554,6 +559,8 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	publish(d);
 	bp_totals_read(&d->shm, d->config->n_ports, &totals);
 	bp_totals_print(d->config, &totals, stdout);
+	bp_plane_event_stopped(
+		&d->shm.main_events, BP_EVENT_DATAPLANE, (uint64_t)getpid(), unix_ns());
 	atomic_store(&d->shm.global->dp_pid, 0);
 }
 
