@@ -49,6 +49,7 @@ static const struct bp_cli_command *const commands[] = {
 	&group_config,
 	&bp_cmd_status,
 	&bp_cmd_show,
+	&bp_cmd_tail,
 	&bp_cmd_reload,
 	&bp_cmd_replay,
 	&group_session,

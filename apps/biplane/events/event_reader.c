@@ -26,6 +26,7 @@ struct bp_event_reader {
 	const struct bp_shm *shm; /* NULL: not attached */
 	bool given;               /* shm is the caller's */
 	bool attached_before;
+	bool replaced; /* what is left in the old segment is read first */
 	struct stat file[BP_SEG_PARTS];
 	struct bp_event_source source[BP_EVENT_SOURCES_MAX];
 	unsigned n_sources;
@@ -163,22 +164,26 @@ static void attach(struct bp_event_reader *r)
 	r->attached_before = true;
 }
 
-static void check_segment(struct bp_event_reader *r)
+/* Whether another segment is there, or none. */
+static bool is_replaced(const struct bp_event_reader *r)
 {
 	struct stat now[BP_SEG_PARTS];
 
+	stat_parts(r, now);
+	for (unsigned p = 0; p < BP_SEG_PARTS; p++)
+		if (!is_same_file(&now[p], &r->file[p]))
+			return true;
+	return false;
+}
+
+static void check_segment(struct bp_event_reader *r)
+{
 	if (r->given)
 		return;
-	if (r->shm != NULL) {
-		stat_parts(r, now);
-		for (unsigned p = 0; p < BP_SEG_PARTS; p++)
-			if (!is_same_file(&now[p], &r->file[p])) {
-				detach(r);
-				break;
-			}
-	}
 	if (r->shm == NULL)
 		attach(r);
+	else
+		r->replaced = is_replaced(r);
 }
 
 /* ---- events of the reader itself ---- */
@@ -330,17 +335,10 @@ static json_t *record(struct bp_event_reader *r, uint64_t now_ns, unsigned *type
 	return r->damaged != 0 ? damaged_event(r, now_ns) : NULL;
 }
 
-json_t *bp_event_reader_next(struct bp_event_reader *r, uint64_t unix_ns, unsigned *type)
+static json_t *next(struct bp_event_reader *r, uint64_t unix_ns, unsigned *type)
 {
-	const bool check = unix_ns < r->checked_ns || unix_ns - r->checked_ns >= CHECK_NS;
-	unsigned ignored;
 	json_t *event;
 
-	type = type != NULL ? type : &ignored;
-	if (check) {
-		r->checked_ns = unix_ns;
-		check_segment(r);
-	}
 	if (r->shm == NULL)
 		return NULL;
 	*type = BP_EVENT_PLANE;
@@ -352,6 +350,25 @@ json_t *bp_event_reader_next(struct bp_event_reader *r, uint64_t unix_ns, unsign
 		event = drops_event(r, unix_ns);
 	}
 	return event;
+}
+
+json_t *bp_event_reader_next(struct bp_event_reader *r, uint64_t unix_ns, unsigned *type)
+{
+	unsigned ignored;
+	json_t *event;
+
+	type = type != NULL ? type : &ignored;
+	if (unix_ns < r->checked_ns || unix_ns - r->checked_ns >= CHECK_NS) {
+		r->checked_ns = unix_ns;
+		check_segment(r);
+	}
+	event = next(r, r->replaced ? unix_ns + BP_EVENT_HOLD_NS : unix_ns, type);
+	if (event != NULL || !r->replaced)
+		return event;
+	r->replaced = false;
+	detach(r);
+	attach(r);
+	return next(r, unix_ns, type);
 }
 
 /* ---- begin and end ---- */
