@@ -131,8 +131,21 @@ struct bp_config_monitoring {
 };
 
 /* Section log; the values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
+enum bp_event_log_kind {
+	BP_EVENT_LOG_OFF,
+	BP_EVENT_LOG_FILE,
+	BP_EVENT_LOG_UNIX,
+	BP_EVENT_LOG_JOURNAL,
+};
+#define BP_EVENT_LOG_PATH_MAX 255
+#define BP_EVENT_LOG_SOCKET_MAX 107 /* bytes of a socket's path */
+struct bp_config_event_log {
+	uint8_t kind;                         /* enum bp_event_log_kind */
+	char path[BP_EVENT_LOG_PATH_MAX + 1]; /* absolute, of a file or a socket; else "" */
+};
 struct bp_config_log {
 	uint8_t level, format;
+	struct bp_config_event_log events;
 };
 
 struct bp_config {

@@ -64,6 +64,7 @@ extern const struct bp_type bp_type_port_range;
 extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 extern const struct bp_type bp_type_loopback, bp_type_listen;
 extern const struct bp_type bp_type_rate;
+extern const struct bp_type bp_type_event_log;
 extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
 	bp_type_tcp_range;
 

@@ -264,6 +264,8 @@ static const struct bp_setting rows[] = {
 	 .help = "The lowest level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
 	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .enum_names = log_format_names, .preset = "text",
 	 .help = "Form of a line outside the journal: text, or one JSON object."},
+	{.path = "log.events", .type = &bp_type_event_log, AT(log.events), .preset = "off",
+	 .help = "Log of events, written by biplane monitor: one JSON object per line for each alarm, connection, session of a health device, fault, change of the configuration, and start or stop of a plane. A file is opened for appending, and again at SIGHUP. unix: connects to a Unix socket, a stream socket or else a datagram socket. journal: the journal of systemd. A change takes effect when the monitor is restarted."},
 };
 /* clang-format on */
 

@@ -17,6 +17,7 @@
 #include "apps/biplane/config/quiet_config.h"
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/events/event_reader.h"
+#include "apps/biplane/monitor/event_log.h"
 #include "apps/biplane/monitor/http.h"
 #include "apps/biplane/monitor/listen.h"
 #include "apps/biplane/monitor/sandbox.h"
@@ -31,7 +32,9 @@ struct process {
 	struct bp_monitor m;
 	struct bp_http *http;
 	int signals, listen_fd;
+	struct bp_event_log *events;        /* NULL: log.events is off */
 	uint64_t tick_at_ns, streams_at_ns; /* UINT64_MAX: there are no streams */
+	uint64_t events_at_ns;              /* UINT64_MAX: there is no event log */
 	bool stopping;
 };
 
@@ -66,12 +69,14 @@ static int start_http(struct process *p, char *err, size_t err_size)
 	return p->http != NULL ? 0 : -1;
 }
 
-/* SIGHUP: certificate, key and token again. Without a valid certificate, the monitor ends: a
- * service manager starts it again. */
+/* SIGHUP: the event log, certificate, key and token again. Without a valid certificate, the monitor
+ * ends: a service manager starts it again. */
 static void reload(struct process *p)
 {
 	char err[512];
 
+	if (p->events != NULL)
+		bp_event_log_reopen(p->events);
 	if (bp_monitor_secrets_read(&p->m.secrets, &p->m.config->monitoring, err, sizeof(err))) {
 		bp_log(BP_LOG_ERROR, "%s; the previous ones are used", err);
 		return;
@@ -117,19 +122,41 @@ static void streams(struct process *p)
 	p->streams_at_ns = any ? now + BP_EVENT_POLL_MS * 1000000ull : UINT64_MAX;
 }
 
-/* One thread: HTTP, signals and the second. */
+static uint64_t write_events(struct process *p, uint64_t now_ns)
+{
+	bp_event_log_tick(p->events, bp_monitor_unix_ns(), now_ns);
+	return now_ns + BP_EVENT_POLL_MS * 1000000ull;
+}
+
+static uint64_t earliest(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void serve(struct process *p, uint64_t now_ns)
+{
+	bp_http_run(p->http);
+	if (bp_monitor_counters.event_streams == 0)
+		p->streams_at_ns = UINT64_MAX;
+	else if (now_ns >= p->streams_at_ns || p->streams_at_ns == UINT64_MAX)
+		streams(p);
+}
+
+/* One thread: HTTP, signals, the event log and the second. */
 static void loop(struct process *p)
 {
 	while (!p->stopping) {
 		const uint64_t now = bp_monitor_mono_ns();
-		const uint64_t next =
-			p->streams_at_ns < p->tick_at_ns ? p->streams_at_ns : p->tick_at_ns;
+		uint64_t next = earliest(p->streams_at_ns, p->tick_at_ns);
 		struct pollfd fd[2] = {{.fd = p->signals, .events = POLLIN},
-			{.fd = bp_http_fd(p->http), .events = POLLIN}};
-		int wait_ms, http_ms = bp_http_timeout_ms(p->http);
+			{.fd = p->http != NULL ? bp_http_fd(p->http) : -1, .events = POLLIN}};
+		int wait_ms, http_ms = p->http != NULL ? bp_http_timeout_ms(p->http) : -1;
 
 		if (now >= p->tick_at_ns)
 			tick(p, now);
+		if (now >= p->events_at_ns)
+			p->events_at_ns = write_events(p, now);
+		next = earliest(next, p->events_at_ns);
 		wait_ms = next > now ? (int)((next - now) / 1000000 + 1) : 0;
 		if (http_ms >= 0 && http_ms < wait_ms)
 			wait_ms = http_ms;
@@ -137,11 +164,8 @@ static void loop(struct process *p)
 			read_signals(p);
 		if (p->stopping)
 			return;
-		bp_http_run(p->http);
-		if (bp_monitor_counters.event_streams == 0)
-			p->streams_at_ns = UINT64_MAX;
-		else if (now >= p->streams_at_ns || p->streams_at_ns == UINT64_MAX)
-			streams(p);
+		if (p->http != NULL)
+			serve(p, now);
 	}
 }
 
@@ -181,23 +205,52 @@ static void raise_descriptors(unsigned connections)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* The directory of an absolute path. */
+static const char *directory_of(const char *path, char out[PATH_MAX])
+{
+	snprintf(out, PATH_MAX, "%s", path);
+	*strrchr(out, '/') = '\0';
+	return out[0] != '\0' ? out : "/";
+}
+
 static int enter_sandbox(const struct process *p, char *err, size_t err_size)
 {
 	const struct bp_config *c = p->m.config;
-	char data[PATH_MAX] = "", huge[PATH_MAX] = "", own[PATH_MAX] = "";
+	char data[PATH_MAX] = "", huge[PATH_MAX] = "", own[PATH_MAX], log[PATH_MAX];
 	const char *readable[] = {c->runtime_dir, data, huge, NULL};
-	const char *writable[2] = {NULL};
+	const char *writable[3] = {NULL};
+	unsigned n = 0;
 	const char *mount = p->m.instance.no_hugepages ? NULL : bp_hugepage_dir();
 
 	bp_data_dir(c->runtime_dir, data, sizeof(data));
 	if (mount != NULL)
 		bp_huge_dir(mount, c->runtime_dir, huge, sizeof(huge));
-	if (c->monitoring.listen.kind == BP_LISTEN_UNIX) {
-		memcpy(own, c->monitoring.listen.path, sizeof(c->monitoring.listen.path));
-		*strrchr(own, '/') = '\0';
-		writable[0] = own[0] != '\0' ? own : "/";
-	}
+	if (c->monitoring.listen.kind == BP_LISTEN_UNIX)
+		writable[n++] = directory_of(c->monitoring.listen.path, own);
+	if (c->log.events.kind == BP_EVENT_LOG_FILE)
+		writable[n++] = directory_of(c->log.events.path, log);
 	return bp_sandbox_enter(readable, writable, err, err_size);
+}
+
+/* While there are privileges: the listening socket, and the event log. An exit status. */
+static int open_outputs(struct process *p, char *err, size_t err_size)
+{
+	const struct bp_config *c = p->m.config;
+
+	if (c->monitoring.listen.kind != BP_LISTEN_OFF) {
+		p->listen_fd = bp_listen_open(&c->monitoring.listen, err, err_size);
+		if (p->listen_fd < 0)
+			return BP_EX_UNAVAILABLE;
+	}
+	if (c->log.events.kind == BP_EVENT_LOG_OFF)
+		return BP_EX_OK;
+	p->events = bp_event_log_new(&p->m.instance, &c->log.events);
+	if (p->events == NULL) {
+		snprintf(err, err_size, "no memory for the event log");
+		return BP_EX_OSERR;
+	}
+	p->events_at_ns = 0;
+	return BP_EX_OK;
 }
 
 /* Returns the exit status, or 0 when it serves. */
@@ -214,12 +267,11 @@ static int start(struct process *p)
 	} else if (bp_monitor_secrets_read(&p->m.secrets, c, err, sizeof(err)) != 0) {
 		status = BP_EX_CONFIG;
 	} else {
-		p->listen_fd = bp_listen_open(&c->listen, err, sizeof(err));
-		if (p->listen_fd < 0)
-			status = BP_EX_UNAVAILABLE;
-		else if (enter_sandbox(p, err, sizeof(err)) != 0)
+		status = open_outputs(p, err, sizeof(err));
+		if (status == BP_EX_OK && enter_sandbox(p, err, sizeof(err)) != 0)
 			status = BP_EX_OSERR;
-		else if (start_http(p, err, sizeof(err)) != 0)
+		else if (status == BP_EX_OK && p->listen_fd >= 0 &&
+			 start_http(p, err, sizeof(err)) != 0)
 			status = BP_EX_CONFIG;
 	}
 	if (status != BP_EX_OK) {
@@ -227,16 +279,19 @@ static int start(struct process *p)
 		return status;
 	}
 	bp_monitor_counters.started_unix_s = bp_monitor_unix_ns() / 1000000000u;
-	bp_log_event(BP_LOG_INFO,
-		BP_LOG_FIELDS(BP_LOG_STR("address", bp_listen_text(&c->listen, text)),
-			BP_LOG_STR("tls", p->m.secrets.certificate != NULL ? "on" : "off"),
-			BP_LOG_STR("token", p->m.secrets.token[0] != '\0' ? "required" : "none")),
-		"serving metrics and health");
+	if (p->http != NULL)
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_STR("address", bp_listen_text(&c->listen, text)),
+				BP_LOG_STR("tls", p->m.secrets.certificate != NULL ? "on" : "off"),
+				BP_LOG_STR("token",
+					p->m.secrets.token[0] != '\0' ? "required" : "none")),
+			"serving metrics and health");
 	return BP_EX_OK;
 }
 
 static void end(struct process *p)
 {
+	bp_event_log_free(p->events);
 	bp_http_free(p->http);
 	if (p->listen_fd >= 0) {
 		close(p->listen_fd);
@@ -252,8 +307,11 @@ static void end(struct process *p)
 
 int bp_monitor_run(const char *path)
 {
-	struct process p = {
-		.m = {.path = path}, .signals = -1, .listen_fd = -1, .streams_at_ns = UINT64_MAX};
+	struct process p = {.m = {.path = path},
+		.signals = -1,
+		.listen_fd = -1,
+		.streams_at_ns = UINT64_MAX,
+		.events_at_ns = UINT64_MAX};
 	int status;
 
 	p.m.config = bp_config_load_quietly(path, bp_log_stream(BP_LOG_ERROR));
@@ -262,9 +320,10 @@ int bp_monitor_run(const char *path)
 	bp_log_set((enum bp_log_level)p.m.config->log.level,
 		(enum bp_log_format)p.m.config->log.format);
 	instance_of(p.m.config, &p.m.instance);
-	if (p.m.config->monitoring.listen.kind == BP_LISTEN_OFF) {
+	if (p.m.config->monitoring.listen.kind == BP_LISTEN_OFF &&
+		p.m.config->log.events.kind == BP_EVENT_LOG_OFF) {
 		bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("file", path)),
-			"monitoring.listen is off: the monitor has nothing to do");
+			"monitoring.listen and log.events are off: the monitor has nothing to do");
 		bp_notify_ready(); /* a start that succeeds, in the view of systemd */
 		end(&p);
 		return BP_EX_OK;

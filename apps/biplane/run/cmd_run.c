@@ -115,7 +115,7 @@ static int check_spool(const struct run *r)
 /* Whether the configuration has work for the monitor. */
 static bool has_monitor(const struct bp_config *c)
 {
-	return c->monitoring.listen.kind != BP_LISTEN_OFF;
+	return c->monitoring.listen.kind != BP_LISTEN_OFF || c->log.events.kind != BP_EVENT_LOG_OFF;
 }
 
 static int supervise(struct run *r, char **dp_argv)

@@ -174,7 +174,8 @@ static void all_sections_are_read(void **state)
 	"punt:\n  health_device_ports: [6024]\n  policers:\n" POLICER(                             \
 		"routing", "2000", "200", "512") POLICER("health_devices", "20000", "2000", "512") \
 		POLICER("local", "10000", "1000", "512") POLICER(                                  \
-			"other", "1000", "100", "512") "log:\n  level: info\n  format: text\n"
+			"other", "1000", "100", "512") "log:\n  level: info\n  format: text\n"     \
+						       "  events: off\n"
 
 /* The dump of the least configuration is the table of defaults. */
 #define MONITORING                                                                                 \
@@ -299,7 +300,7 @@ static void routing_is_dumped(void **state)
 		"punt:\n  health_device_ports: [1, 2]\n  policers:\n"
 		POLICER("routing", "1", "2", "16") POLICER("health_devices", "30", "3", "17")
 		POLICER("local", "4000", "400", "512") POLICER("other", "50", "32", "18")
-			"log:\n  level: info\n  format: text\n"
+			"log:\n  level: info\n  format: text\n" "  events: off\n"
 		AGGREGATION_DEFAULTS);
 	/* clang-format on */
 	free(text);
