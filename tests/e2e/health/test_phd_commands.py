@@ -15,6 +15,7 @@ from lab import wait_until
 from phd_manager import ABRT, ACCEPTED, ACCEPTED_UNKNOWN_CONFIG, AARE, patch
 from router_lab import LEFT, LEFT6, RIGHT, only_biplane, own
 from test_cse_sink import SINK
+from test_events import check
 from test_phd import SIM
 
 pytestmark = only_biplane
@@ -205,6 +206,39 @@ def test_release_by_the_socket(router):
 def test_release_when_nothing_runs(router):
     p = router.command("session", "disconnect", "0022092258010001", "-i", "nobody-of-this-name")
     assert p.returncode == 69 and "is this instance running?" in p.stderr
+
+
+# ---------------------------------------------------------------- events
+
+
+def test_sessions_have_events(routed_lab, router):
+    """As far as `biplane tail` sees them: who began it, how it ended, and the same flow for both."""
+    four, six, new = (f"002209225803000{i}" for i in range(1, 4))
+
+    def events():
+        p = router.command("tail", "events", "-c", router.identity, "--type", "session", "--json", "-n", 1000, "--no-follow")
+        assert p.returncode == 0, p.stderr
+        return check([json.loads(line) for line in p.stdout.splitlines()])
+
+    with Device(routed_lab, four) as a, Device(routed_lab, six, own("left", 6)) as b, Device(routed_lab, new, config=OWN_CONFIG) as c:
+        assert [x.associate() for x in (a, b)] == [ACCEPTED] * 2
+        assert c.associate() == ACCEPTED_UNKNOWN_CONFIG  # not operating: no event
+        address = a.socket.getsockname()
+        assert released(router, four).returncode == 0
+        assert a.socket.recv(65536).hex() == RLRQ
+        a.say(RLRE)
+        gone(router, four)
+        b.say(f"{ABRT:04x}00020000")
+        gone(router, six)
+    gone(router, new)
+    got = [e for e in events() if e["session"]["system_id"] in (four, six, new)]
+    assert [(e["session"]["system_id"], e["session"]["state"], e["session"].get("reason")) for e in got] == [
+        (four, "associated", None), (six, "associated", None), (four, "released", "gateway"), (six, "aborted", "device")]
+    first, third = got[0], got[2]
+    assert (first["src_ip"], first["src_port"], first["dest_ip"], first["dest_port"]) == (*address, own("left"), 6024)
+    assert first["session"]["specialization"] == "pulse_oximeter" and third["session"]["reports"] == 0
+    assert first["flow_id"] == third["flow_id"] != got[1]["flow_id"]
+    assert (got[1]["src_ip"], got[1]["dest_ip"], got[1]["proto"]) == (LEFT6, own("left", 6), "UDP")
 
 
 # ---------------------------------------------------------------- show sessions
