@@ -326,6 +326,31 @@ static void without_a_segment_only_what_needs_none(void **state)
 	free(text);
 }
 
+/* An image whose rules end beyond their bank, or are more than there may be, has none. */
+static void rules_outside_of_their_bank_are_not_read(void **state)
+{
+	struct bp_ruleset *rs = bp_generation_bank(&shm.rules, bp_generation_active(&shm.rules));
+	const uint32_t rules = rs->rules,
+		       last = (uint32_t)(shm.rules.bank_size - sizeof(struct bp_rule)) / 64 * 64;
+	const struct {
+		uint32_t rules, n;
+	} damaged[] = {{last, 2}, {UINT32_MAX, 1}, {rules + 1, 2}, {rules, 9}, {rules, UINT32_MAX}};
+	char *text;
+
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+		rs->rules = damaged[i].rules;
+		rs->n_rules = damaged[i].n;
+		text = written(BP_METRICS_AS_TEXT);
+		assert_null(strstr(text, "biplane_rule_matches"));
+		free(text);
+	}
+	rs->rules = rules;
+	rs->n_rules = 2;
+	text = written(BP_METRICS_AS_TEXT);
+	assert_non_null(strstr(text, "biplane_rule_matches"));
+	free(text);
+}
+
 static uint64_t random_state = 0x5eed5eed5eedull;
 
 static uint64_t rnd(void)
@@ -454,6 +479,7 @@ int main(int argc, char **argv)
 		CASE(names_of_devices_are_escaped),
 		CASE(an_empty_segment_has_metrics),
 		CASE(without_a_segment_only_what_needs_none),
+		CASE(rules_outside_of_their_bank_are_not_read),
 		CASE(any_word_may_be_damaged),
 		CASE(rows_are_complete),
 	};
