@@ -5,6 +5,7 @@
 
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/flow.h"
+#include "shm/layout.h"
 
 #define NOT_INSPECTED_LAST (BP_C_NOT_INSPECTED_REFUSED - BP_C_NOT_INSPECTED_NOT_MQTT)
 _Static_assert(
@@ -102,41 +103,67 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;
 	v->idle_ms = ms_since(f->seen, mono_ns);
+	v->established = f->proof & BP_FLOW_PROVEN;
+	v->input_port = f->client_port;
+	v->topic_hash = f->memo_hash;
+	v->topic_generation = f->memo_gen;
+	v->client_id_ref = f->client_id;
+	v->client_id_len = f->client_id_len;
 	view_unread(f, mono_ns, v);
 	view_suspicious(f, v);
+}
+
+/* The flows of a worker's table, and their number. NULL: the data plane has not initialised it yet,
+ * or, with *damaged, it is damaged. */
+static const struct bp_flow *flows_in(const void *table, uint64_t len, uint64_t *n, bool *damaged)
+{
+	const struct bp_flow_header *h = table;
+
+	*n = 0;
+	*damaged = false;
+	if (len < sizeof(*h) || __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != BP_FLOW_MAGIC)
+		return NULL;
+	const uint32_t groups = __atomic_load_n(&h->groups, __ATOMIC_RELAXED);
+	const uint64_t offset = __atomic_load_n(&h->flows_offset, __ATOMIC_RELAXED);
+
+	*n = (uint64_t)groups * BP_FLOW_WAYS;
+	*damaged = offset > len || offset % _Alignof(struct bp_flow) != 0 ||
+		   *n > (len - offset) / sizeof(struct bp_flow);
+	return *damaged ? NULL : (const void *)((const uint8_t *)table + offset);
+}
+
+/* False: no connection is there, or it changed meanwhile. */
+static bool copy_flow(const struct bp_flow *f, struct bp_flow *copy)
+{
+	const uint16_t life = __atomic_load_n(&f->life, __ATOMIC_ACQUIRE);
+
+	if (f->proof == 0)
+		return false;
+	memcpy(copy, f, sizeof(*copy));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return copy->proof != 0 && __atomic_load_n(&f->life, __ATOMIC_RELAXED) == life;
 }
 
 static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint64_t mono_ns,
 	int (*visit)(const struct bp_flow_view *v, void *arg), void *arg)
 {
-	const struct bp_flow_header *h = (const void *)table;
-	const struct bp_flow *flows;
 	uint64_t n;
+	bool damaged;
+	const struct bp_flow *flows = flows_in(table, len, &n, &damaged);
 
-	if (len < sizeof(*h) || __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE) != BP_FLOW_MAGIC)
-		return 0; /* the data plane has not initialised it yet */
-	n = (uint64_t)h->groups * BP_FLOW_WAYS;
-	if (h->flows_offset > len || n > (len - h->flows_offset) / sizeof(*flows))
-		return -1;
-	flows = (const void *)(table + h->flows_offset);
-	for (uint64_t i = 0; i < n; i++) {
+	for (uint64_t i = 0; flows != NULL && i < n; i++) {
 		struct bp_flow copy;
 		struct bp_flow_view v;
-		uint16_t life = __atomic_load_n(&flows[i].life, __ATOMIC_ACQUIRE);
 		int stop;
 
-		if (flows[i].proof == 0)
-			continue;
-		memcpy(&copy, &flows[i], sizeof(copy));
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (copy.proof == 0 || __atomic_load_n(&flows[i].life, __ATOMIC_RELAXED) != life)
+		if (!copy_flow(&flows[i], &copy))
 			continue;
 		view(&copy, worker, mono_ns, &v);
 		stop = visit(&v, arg);
 		if (stop != 0)
 			return stop;
 	}
-	return 0;
+	return damaged ? -1 : 0;
 }
 
 int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mono_ns,
@@ -150,6 +177,73 @@ int bp_flow_visit(const void *flows, uint64_t len, unsigned workers, uint64_t mo
 			return stop;
 	}
 	return 0;
+}
+
+size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, char *out, size_t size)
+{
+	const uint64_t part = len / workers;
+	uint64_t n = 0;
+
+	if (v->worker < workers && v->client_id_len > 0 && v->client_id_len < size)
+		size = v->client_id_len + 1u;
+	if (v->worker < workers && v->client_id_len > 0 && part > BP_JOURNAL_BYTES)
+		n = bp_reassembly_peek(
+			(const uint8_t *)reassembly + part * v->worker + BP_JOURNAL_BYTES,
+			part - BP_JOURNAL_BYTES, v->client_id_ref, out, size - 1);
+	out[n] = '\0';
+	return (size_t)n;
+}
+
+static const struct bp_flow *flows_of(
+	const void *flows, uint64_t len, unsigned workers, unsigned worker, uint64_t *n)
+{
+	bool damaged;
+
+	return flows_in(
+		(const uint8_t *)flows + len / workers * worker, len / workers, n, &damaged);
+}
+
+uint64_t bp_flow_slots(const void *flows, uint64_t len, unsigned workers, unsigned worker)
+{
+	uint64_t n;
+
+	return flows_of(flows, len, workers, worker, &n) != NULL ? n : 0;
+}
+
+bool bp_flow_brief_at(const void *flows, uint64_t len, unsigned workers, unsigned worker,
+	uint64_t slot, struct bp_flow_brief *b)
+{
+	uint64_t n;
+	const struct bp_flow *f = flows_of(flows, len, workers, worker, &n);
+
+	if (f == NULL || slot >= n || __atomic_load_n(&f[slot].proof, __ATOMIC_RELAXED) == 0)
+		return false;
+	f += slot;
+	b->life = __atomic_load_n(&f->life, __ATOMIC_RELAXED);
+	b->publishes = __atomic_load_n(&f->publishes, __ATOMIC_RELAXED);
+	b->seen = __atomic_load_n(&f->seen, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool bp_flow_view_at(const void *flows, uint64_t len, unsigned workers, unsigned worker,
+	uint64_t slot, uint64_t mono_ns, struct bp_flow_view *v)
+{
+	uint64_t n;
+	const struct bp_flow *f = flows_of(flows, len, workers, worker, &n);
+	struct bp_flow copy;
+
+	if (f == NULL || slot >= n || !copy_flow(&f[slot], &copy))
+		return false;
+	view(&copy, worker, mono_ns, v);
+	return true;
+}
+
+uint64_t bp_flow_idle_ms(uint32_t seen, uint64_t mono_ns)
+{
+	const int32_t ago = (int32_t)(bp_ticks(mono_ns) - seen);
+
+	return ago <= 0 ? 0 : (uint64_t)ago * (1u << 20) / 1000000;
 }
 
 /* ---- connections that pass unread ---- */

@@ -3,6 +3,7 @@
 #define BP_SERVICES_MQTT_FLOW_SHOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* One connection, as `biplane show connections` prints it. Strings are static. */
@@ -28,9 +29,22 @@ struct bp_flow_view {
 	bool awaits_ack; /* the broker refused a publication */
 	uint32_t publishes;
 	uint32_t carried_bytes;
-	uint64_t idle_ms;   /* against `now_ms` of the visit */
-	char client_id[65]; /* cut to fit; "" when unknown */
+	uint64_t idle_ms;    /* against `mono_ns` of the visit */
+	bool established;    /* the connection is proven */
+	uint8_t input_port;  /* of the client's segments; 0 without checks_ingress */
+	uint64_t topic_hash; /* of the last topic; valid if topic_generation is not 0 */
+	uint32_t topic_generation;
+	uint32_t client_id_ref; /* for bp_flow_client_id() */
+	uint16_t client_id_len; /* bytes; 0: unknown */
 };
+
+/*
+ * Copies the client identifier of a connection, cut to fit, with a NUL. reassembly, len: as in
+ * struct bp_shm. Returns its length in out; 0: it is unknown. The worker may release it meanwhile:
+ * then out has other bytes of a stream.
+ */
+size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, char *out, size_t size);
 
 /*
  * Visits the connections of every worker's table in a mapping of the segment, also while the data
@@ -52,6 +66,23 @@ void bp_flow_usage(const void *flows, uint64_t len, unsigned workers, struct bp_
 enum { BP_UNREAD_MIDSTREAM, BP_UNREAD_RESYNC, BP_UNREAD_OUT_OF_WINDOW, BP_UNREAD_COUNTERS };
 #define BP_FLOW_UNREAD_REASONS 19u
 const char *bp_flow_unread_reason(unsigned reason);
+
+/*
+ * Reading a part of the connections, for rates of many. Slots of one worker's table, 0 if it is not
+ * set up or damaged; a slot that is used by another connection has another `life`.
+ */
+struct bp_flow_brief {
+	uint32_t publishes;
+	uint32_t seen; /* ticks of bp_flow_idle_ms() */
+	uint16_t life;
+};
+uint64_t bp_flow_slots(const void *flows, uint64_t len, unsigned workers, unsigned worker);
+/* False: no connection is there. slot: below bp_flow_slots(), of the same mapping. */
+bool bp_flow_brief_at(const void *flows, uint64_t len, unsigned workers, unsigned worker,
+	uint64_t slot, struct bp_flow_brief *b);
+bool bp_flow_view_at(const void *flows, uint64_t len, unsigned workers, unsigned worker,
+	uint64_t slot, uint64_t mono_ns, struct bp_flow_view *v);
+uint64_t bp_flow_idle_ms(uint32_t seen, uint64_t mono_ns);
 
 /* Connections that pass unread: alive, and not read for longer than a limit. */
 struct bp_unread {

@@ -271,3 +271,19 @@ uint64_t bp_reassembly_capacity(const struct bp_reassembly *c)
 {
 	return c->bytes;
 }
+
+uint64_t bp_reassembly_peek(
+	const void *memory, uint64_t bytes, bp_reassembly_ref ref, void *out, uint64_t n)
+{
+	uint64_t at, size;
+
+	if (ref == 0)
+		return 0;
+	at = (uint64_t)ref_index(ref) << MIN_SHIFT;
+	size = (uint64_t)1 << (MIN_SHIFT + ref_order(ref));
+	if (size > bytes || at > bytes - size)
+		return 0;
+	n = n < size ? n : size;
+	memcpy(out, (const uint8_t *)memory + at, n);
+	return n;
+}

@@ -48,5 +48,9 @@ uint64_t bp_reassembly_size(
 	const struct bp_reassembly *c, bp_reassembly_ref ref); /* usable bytes */
 uint64_t bp_reassembly_used(const struct bp_reassembly *c);
 uint64_t bp_reassembly_capacity(const struct bp_reassembly *c);
+/* Another process: copies at most n bytes of a block of an arena in memory[0..bytes). Returns their
+ * number; 0: the reference is invalid. The contents may change meanwhile. */
+uint64_t bp_reassembly_peek(
+	const void *memory, uint64_t bytes, bp_reassembly_ref ref, void *out, uint64_t n);
 
 #endif

@@ -7,6 +7,7 @@
 #include "services/mqtt/flow_show.h"
 
 struct walk {
+	const struct bp_shm *shm;
 	json_t *list;
 	uint64_t limit, total;
 };
@@ -52,29 +53,30 @@ static json_t *names(const char *const *name)
 static int visit(const struct bp_flow_view *v, void *arg)
 {
 	struct walk *w = arg;
-	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS];
+	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS], id[65];
 
 	w->total++;
 	if (w->limit && w->total > w->limit)
 		return 0; /* still counted */
+	bp_flow_client_id(
+		v, w->shm->reassembly, w->shm->reassembly_len, w->shm->workers, id, sizeof(id));
 	bp_text_address(v->client_ip, v->ip6, v->client_port, client);
 	bp_text_address(v->broker_ip, v->ip6, v->broker_port, broker);
 
 	json_t *row = json_pack("{ss ss so so so ss ss ss ss so sb sI sI sI si}", "client", client,
 		"broker", broker, "vlan", vlan(v), "version", version(v->version), "client_id",
-		bp_text_json(v->client_id, sizeof(v->client_id)), "state", v->connection,
-		"to_broker", v->to_broker, "from_broker", v->from_broker, "not_inspected_reason",
-		v->not_inspected_reason, "suspicious", names(v->suspicious), "awaits_ack",
-		v->awaits_ack, "publishes", (json_int_t)v->publishes, "reassembly_bytes",
-		(json_int_t)v->carried_bytes, "idle_ms", (json_int_t)v->idle_ms, "worker",
-		(int)v->worker);
+		bp_text_json(id, sizeof(id)), "state", v->connection, "to_broker", v->to_broker,
+		"from_broker", v->from_broker, "not_inspected_reason", v->not_inspected_reason,
+		"suspicious", names(v->suspicious), "awaits_ack", v->awaits_ack, "publishes",
+		(json_int_t)v->publishes, "reassembly_bytes", (json_int_t)v->carried_bytes,
+		"idle_ms", (json_int_t)v->idle_ms, "worker", (int)v->worker);
 
 	return json_array_append_new(w->list, row) ? 1 : 0;
 }
 
 static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
 {
-	struct walk w = {.list = json_array(), .limit = s->limit};
+	struct walk w = {.shm = s->shm, .list = json_array(), .limit = s->limit};
 	int rc = 0;
 
 	/* a configuration without an mqtt section has no such table */

@@ -143,6 +143,15 @@ static void stages_of_alarms(void **state)
 	free(text);
 }
 
+size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, uint64_t len,
+	unsigned workers, char *out, size_t size)
+{
+	assert_ptr_equal(reassembly, shm.reassembly);
+	assert_int_equal(len, shm.reassembly_len);
+	snprintf(out, size, "%s", v->client_id_len ? "sensor" : "");
+	return strlen(out);
+}
+
 static void flows_up_to_the_limit(void **state)
 {
 	const struct bp_flow_view flows[] = {
@@ -160,7 +169,7 @@ static void flows_up_to_the_limit(void **state)
 			.suspicious = {"suspicious_flags", "suspicious_length"},
 			.publishes = 12,
 			.idle_ms = 5,
-			.client_id = "sensor",
+			.client_id_len = 6,
 		},
 		{
 			.ip6 = true,
@@ -186,6 +195,7 @@ static void flows_up_to_the_limit(void **state)
 	assert_text(row(v, "connections", 0), "broker", "10.0.0.2:1883");
 	assert_text(row(v, "connections", 0), "version", "3.1.1");
 	assert_text(row(v, "connections", 0), "vlan", "100");
+	assert_text(row(v, "connections", 0), "client_id", "sensor");
 	assert_number(row(v, "connections", 0), "publishes", 12);
 	assert_int_equal(
 		json_array_size(json_object_get(row(v, "connections", 0), "suspicious")), 2);
