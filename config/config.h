@@ -123,6 +123,7 @@ struct bp_config_monitoring {
 	uint64_t poll_gap_warning_ns;      /* between two polls of a worker */
 	uint64_t worker_stall_timeout_ns;  /* time without a poll */
 	uint64_t not_inspected_warning_ns; /* of a connection */
+	uint64_t history_ns;               /* of the samples that are kept; 0: none */
 	uint64_t log_interval_ns;          /* average interval of lines about one fault; not 0 */
 	uint32_t event_queue_size;         /* records of each writer of events */
 	struct bp_config_listen listen;

@@ -121,7 +121,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Time without a heartbeat after which biplane run kills and restarts a plane; off disables the watchdog. A plane sends heartbeats while all of its threads make progress; its start is not limited. Under systemd, WatchdogSec= of the unit applies instead. A change takes effect when biplane run is restarted."},
 
 	{.path = "monitoring", .type = &bp_type_section, .check = bp_check_monitoring,
-	 .help = "The HTTP server of the monitor (metrics, health, the views of biplane show, the console), and limits above which the data plane reports a fault. Each fault is counted, shown by biplane show health and logged: a link that is down, frames that a NIC dropped or received damaged, low packet buffers, poll gaps, stalled workers, and connections that are not inspected."},
+	 .help = "The HTTP server of the monitor (metrics, health, the views of biplane show, the console), limits above which the data plane reports a fault, and the history of rates. Each fault is counted, shown by biplane show health and logged: a link that is down, frames that a NIC dropped or received damaged, low packet buffers, poll gaps, stalled workers, and connections that are not inspected."},
 	{.path = "monitoring.listen", .type = &bp_type_listen, AT(monitoring.listen), .preset = "off",
 	 .help = "Address of the HTTP server of the monitor, or unix:/PATH for a Unix socket; off disables it. An address beyond loopback needs tls_certificate, tls_key and token_file. Everything is read-only: see monitor in biplane-run(1)."},
 	{.path = "monitoring.tls_certificate", .type = &bp_type_string, AT(monitoring.tls_certificate), .min = 1, .preset_text = "none: without TLS",
@@ -142,6 +142,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Time without a poll after which a worker counts as stalled; off disables the check."},
 	{.path = "monitoring.not_inspected_warning", .type = &bp_type_duration, AT(monitoring.not_inspected_warning_ns), .zero = "off", .min = S, .max = DAY, .preset = "1m",
 	 .help = "Time without inspection after which a connection to an MQTT port raises a warning; off disables it. biplane show not-inspected lists the connections with the reasons."},
+	{.path = "monitoring.history", .type = &bp_type_duration, AT(monitoring.history_ns), .zero = "off", .min = MINUTE, .max = DAY, .preset = "1h",
+	 .help = "Time for which the data plane keeps one sample of the main counters a second, for biplane show rates. A sample takes 1.1 KB, plus 48 bytes per port and 16 bytes per worker: an hour takes 4.4 MB of the shared segment with two ports and two workers; off keeps none."},
 	{.path = "monitoring.log_interval", .type = &bp_type_duration, AT(monitoring.log_interval_ns), .min = S, .max = DAY, .preset = "10s",
 	 .help = "Average time between two log lines about the same fault of the same port, pool or worker. Lines above this rate are suppressed, except the first few, and the next line reports the events in between. A fault of single events ends after this time without an event."},
 	{.path = "monitoring.event_queue_size", .type = &bp_type_uint, AT(monitoring.event_queue_size), .min = 64, .max = 65536, .preset = "4096",

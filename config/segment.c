@@ -75,6 +75,8 @@ unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs)
 		.events = c->monitoring.event_queue_size,
 	};
 
+	if (c->monitoring.history_ns != 0)
+		z.history_rows = c->monitoring.history_ns / BP_HISTORY_INTERVAL_NS + 1;
 	fib_capacities(c, z.fib);
 	for (unsigned i = 0; i < BP_SERVICE_COUNT; i++)
 		if (bp_config_services[i]->capacities != NULL)

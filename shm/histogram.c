@@ -46,8 +46,8 @@ void bp_histogram_reset(struct bp_histogram *h)
 	atomic_store_explicit(&h->max_ns, 0, memory_order_relaxed);
 }
 
-/* Returns the time that `permille` of all times do not exceed. */
-static uint64_t quantile(const uint64_t *bucket, uint64_t count, uint64_t max, unsigned permille)
+uint64_t bp_histogram_quantile(
+	const uint64_t *bucket, uint64_t count, uint64_t max, unsigned permille)
 {
 	const uint64_t above =
 		count / 1000 * (1000 - permille) + count % 1000 * (1000 - permille) / 1000;
@@ -78,10 +78,10 @@ void bp_histogram_summarize(const struct bp_histogram *h, struct bp_histogram_su
 	*s = (struct bp_histogram_summary){
 		.count = count,
 		.avg_ns = atomic_load_explicit(&h->sum_ns, memory_order_relaxed) / count,
-		.p50_ns = quantile(bucket, count, max, 500),
-		.p90_ns = quantile(bucket, count, max, 900),
-		.p99_ns = quantile(bucket, count, max, 990),
-		.p999_ns = quantile(bucket, count, max, 999),
+		.p50_ns = bp_histogram_quantile(bucket, count, max, 500),
+		.p90_ns = bp_histogram_quantile(bucket, count, max, 900),
+		.p99_ns = bp_histogram_quantile(bucket, count, max, 990),
+		.p999_ns = bp_histogram_quantile(bucket, count, max, 999),
 		.max_ns = max,
 	};
 }

@@ -43,5 +43,9 @@ void bp_histogram_reset(struct bp_histogram *h);
  * of its bucket, but not more than the maximum. Any contents of a damaged histogram are safe.
  */
 void bp_histogram_summarize(const struct bp_histogram *h, struct bp_histogram_summary *s);
+/* Returns the time that `permille` of all times do not exceed: the upper bound of its bucket, but
+ * not more than `max`. count: the sum of bucket[0..BP_HISTOGRAM_BUCKETS), not 0. */
+uint64_t bp_histogram_quantile(
+	const uint64_t *bucket, uint64_t count, uint64_t max, unsigned permille);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "shm/hash.h"
 
-#define LAYOUT 8u /* of every element; increment it if a field changes its offset or meaning */
+#define LAYOUT 9u /* of every element; increment it if a field changes its offset or meaning */
 
 /* A renamed, added or moved counter changes the table. */
 static uint64_t counters_version(void)
@@ -34,6 +34,7 @@ enum table {
 	T_CP_FAULTS,
 	T_EVENTS,
 	T_CP_EVENTS,
+	T_HISTORY,
 	T_FIB,                              /* and the other FIB tables, in their order */
 	T_SERVICES = T_FIB + BP_FIB_TABLES, /* likewise, BP_TABLES_OF_SERVICE for each */
 	TABLES = T_SERVICES + BP_TABLES_OF_SERVICE * BP_SERVICE_COUNT,
@@ -51,6 +52,7 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_CP_FAULTS] = {"cp_faults", sizeof(struct bp_fault_row), BP_SEG_CONTROL},
 	[T_EVENTS] = {"events", sizeof(struct bp_event_slot), BP_SEG_DATA},
 	[T_CP_EVENTS] = {"cp_events", sizeof(struct bp_event_slot), BP_SEG_CONTROL},
+	[T_HISTORY] = {"history", sizeof(uint64_t), BP_SEG_DATA},
 };
 
 /* The service of a table, and its index in that; NULL: none is there. */
@@ -101,6 +103,7 @@ static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 	z[T_CP_FAULTS] = BP_FAULT_OF_CONTROLPLANE;
 	z[T_CP_EVENTS] = 2 * events;
 	z[T_EVENTS] = (c->workers + 1) * events;
+	z[T_HISTORY] = bp_history_capacity(c->history_rows, c->ports, c->workers);
 }
 
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs)
@@ -151,6 +154,7 @@ static bool sizes_agree(const uint64_t *z)
 		z[T_NODES] != workers * BP_MAX_NODES || z[T_CP_EVENTS] % 2 != 0 ||
 		z[T_CP_EVENTS] > UINT32_MAX ||
 		z[T_EVENTS] != (workers + 1) * (z[T_CP_EVENTS] / 2) ||
+		!bp_history_size_agrees(z[T_HISTORY], z[T_PORTS], workers) ||
 		!bp_fib_sizes_agree(z + T_FIB))
 		return false;
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
@@ -345,6 +349,7 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.cp_events = p[T_CP_EVENTS],
 		.event_slots = (uint32_t)(z[T_CP_EVENTS] / 2),
 	};
+	bp_history_map(&m->history, p[T_HISTORY], z[T_HISTORY], (uint32_t)z[T_PORTS], m->workers);
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	if (map_services(m, p, z, err, err_size) != 0)
 		return -1;

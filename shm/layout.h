@@ -12,6 +12,7 @@
 #include "shm/aggregation/agg.h"
 #include "shm/events/event_ring.h"
 #include "shm/histogram.h"
+#include "shm/history.h"
 #include "shm/fib/fib.h"
 #include "shm/fib/fib_tables.h"
 #include "shm/lcl/lcl.h"
@@ -45,6 +46,7 @@
  *                              worker, the last the main thread's
  *   cp_events    CP            the same: the main thread's, and that of the sessions of health
  *                              devices
+ *   history      DP main       samples of counters, one a second: shm/history.h (element: a word)
  *   rules        CP            two banks of an image, see shm/rules/ruleset.h
  *   rule_stats   DP worker     struct bp_rule_stats, [worker * max_rules + slot]
  *   rule_state   DP worker     state of (rule, topic); shared by workers with compare-and-swap
@@ -218,6 +220,7 @@ struct bp_alarm_latency {
 struct bp_shm_capacities {
 	uint64_t workers, ports; /* minimum 1 */
 	uint64_t events;         /* of each ring; 0: 1 */
+	uint64_t history_rows;   /* 0: no history */
 	uint64_t fib[BP_FIB_TABLES];
 	uint64_t service[BP_SERVICE_COUNT][BP_TABLES_OF_SERVICE];
 };
@@ -244,6 +247,7 @@ struct bp_shm {
 	uint32_t event_slots; /* of each ring */
 	/* The writer of this process's main thread, after bp_shm_events_begin(). */
 	struct bp_event_ring main_events;
+	struct bp_history history;
 	struct bp_generation rules; /* images: struct bp_ruleset */
 	struct bp_rule_stats *rule_stats;
 	uint32_t max_rules;

@@ -21,6 +21,7 @@
 #include "dataplane/process/eal.h"
 #include "dataplane/exception/follow.h"
 #include "dataplane/exception/thread.h"
+#include "dataplane/process/history.h"
 #include "dataplane/process/notifier.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/pools.h"
@@ -62,6 +63,7 @@ struct dataplane {
 	struct bp_workers workers;
 	struct bp_clock clock;
 	struct bp_fault_monitor faults;
+	struct bp_history_sampler history;
 	struct bp_dp_notifier notifier;
 	int doorbell;    /* -1: none */
 	int cpu_latency; /* descriptor of the PM QoS request; -1: none */
@@ -510,6 +512,7 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 			return;
 		apply_rules(d);
 		follow(d); /* SIGHUP: the control plane reloads, no action here */
+		bp_history_sampler_poll(&d->history, mono_ns(), unix_ns());
 		passed += step;
 		if (passed < PERIOD_NS)
 			continue;
@@ -546,6 +549,8 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	publish(d);
 	follow(d);
 	bp_fault_monitor_start(&d->faults, &s, mono_ns());
+	bp_history_sampler_init(&d->history, &d->shm, d->config->n_ports, mono_ns());
+	bp_history_sampler_poll(&d->history, mono_ns(), unix_ns());
 	d->workers.ruleset_copies->wake_signal = WAKE_SIGNAL;
 	apply_rules(d);
 	bp_workers_launch(
@@ -557,6 +562,7 @@ static void run(struct dataplane *d, const sigset_t *signals)
 	bp_exception_thread_stop(d->exception_thread);
 	d->exception_thread = NULL;
 	publish(d);
+	bp_history_sampler_take(&d->history, mono_ns(), unix_ns());
 	bp_totals_read(&d->shm, d->config->n_ports, &totals);
 	bp_totals_print(d->config, &totals, stdout);
 	bp_plane_event_stopped(

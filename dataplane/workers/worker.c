@@ -175,14 +175,25 @@ static bool may_sleep(const struct bp_worker_args *a, uint64_t idle)
 	return true;
 }
 
+/* Counts the time of a walk that represents `walks` of them. */
+static __attribute__((noinline)) void count_busy(
+	struct bp_worker *w, uint64_t start, unsigned walks)
+{
+	const double ns = 1e9 / (double)rte_get_tsc_hz();
+
+	bp_count(w, BP_C_WORKER_BUSY_NS, (uint64_t)((double)(rte_rdtsc() - start) * ns * walks));
+}
+
 /* Walks until `stop` is set or, when draining, until the queues are empty. */
 static void walk(const struct bp_worker_args *a, bool draining)
 {
 	struct bp_worker *w = a->worker;
 	uint64_t walks = 0, idle = 0, until = w->mono_ns + DRAIN_NS;
+	bool slept = false; /* before this walk: each of these is timed */
 
 	for (;;) {
-		uint64_t before = w->rx_frames;
+		uint64_t before = w->rx_frames, start = 0;
+		bool timed;
 
 		if (w->needs_time || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
@@ -193,19 +204,27 @@ static void walk(const struct bp_worker_args *a, bool draining)
 				return;
 			housekeeping(w);
 		}
-		bp_graph_walk(w, (walks & (BP_WALKS_TIMED - 1)) == 0);
+		timed = (walks & (BP_WALKS_TIMED - 1)) == 0;
+		if (timed)
+			start = rte_rdtsc();
+		bp_graph_walk(w, timed);
 		if (w->rx_frames != before) {
 			idle = 0;
+			if (unlikely(timed))
+				count_busy(w, start, slept ? 1 : BP_WALKS_TIMED);
+			slept = false;
 			if (draining && w->mono_ns >= until && !bp_services_hold(w))
 				return;
 			continue;
 		}
 		idle++;
+		slept = false;
 		if (draining && (idle >= DRAIN_WALKS || w->mono_ns >= until) &&
 			!bp_services_hold(w))
 			return;
 		if (a->sleep && !draining && may_sleep(a, idle)) {
 			idle = 0;
+			slept = true;
 			/* check `stop` and the clocks immediately */
 			walks |= TICK_WALKS - 1;
 		}

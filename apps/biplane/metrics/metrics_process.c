@@ -273,6 +273,9 @@ static const struct bp_metric workers[] = {
 		"Sleeps of the worker (poll_mode: adaptive)"),
 	WORKER("worker_sleep_seconds", "seconds", BP_C_WORKER_SLEEP_NS,
 		"Time that the worker slept; its rate is the share of the time"),
+	WORKER("worker_busy_seconds", "seconds", BP_C_WORKER_BUSY_NS,
+		"Time of walks that received frames, estimated from one walk in 16; its rate is "
+		"the load of the worker"),
 	WORKER("worker_poll_gaps", NULL, BP_C_POLL_GAPS,
 		"Poll gaps longer than monitoring.poll_gap_warning"),
 	NODE("node_calls", calls, "Calls of a node of the packet graph"),

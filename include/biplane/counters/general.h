@@ -18,7 +18,8 @@
 		"punted or drop.")                                                                 \
 	X(ROUTE, "route", "Routing.")                                                              \
 	X(BRIDGE, "bridge", "Bridging, and offloads done in software.")                            \
-	X(WORKER, "worker", "Sleeps of workers with `poll_mode: adaptive`, all workers together.") \
+	X(WORKER, "worker",                                                                        \
+		"Time of workers, all together; sleeps only with `poll_mode: adaptive`.")          \
 	X(HEALTH, "health",                                                                        \
 		"Faults. `biplane show health` lists each with its object, start and duration, "   \
 		"and the log the remedy. Frames counted here never reached biplane and are not "   \
@@ -130,6 +131,8 @@
 	X(WORKER_SLEEPS, WORKER, "worker_sleeps",                                                  \
 		"sleeps until frames arrived, a deadline came, or 10 ms passed")                   \
 	X(WORKER_SLEEP_NS, WORKER, "worker_sleep_ns", "time slept, ns")                            \
+	X(WORKER_BUSY_NS, WORKER, "worker_busy_ns",                                                \
+		"time of walks that received frames, ns: estimated from one walk in 16")           \
 	/* faults */                                                                               \
 	X(LINK_DOWN, HEALTH, "link_down", "changes of a port's link to down")                      \
 	X(NIC_MISSED, HEALTH, "nic_missed", "frames dropped by NICs: RX queue full (imissed)")     \

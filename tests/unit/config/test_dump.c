@@ -181,7 +181,8 @@ static void all_sections_are_read(void **state)
 #define MONITORING                                                                                 \
 	"monitoring:\n  listen: off\n  max_connections: 64\n  link_up_delay: 10s\n  "              \
 	"mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"                                         \
-	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  log_interval: 10s\n"           \
+	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  history: 1h\n  log_interval: " \
+	"10s\n"                                                                                    \
 	"  event_queue_size: 4096\n"
 
 /* clang-format off */
