@@ -178,3 +178,27 @@ bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value
 	*value = v;
 	return true;
 }
+
+bool bp_cli_duration(const char *text, uint64_t min_s, uint64_t max_s, uint64_t *ns)
+{
+	static const struct {
+		const char *suffix;
+		uint64_t seconds;
+	} unit[] = {{"s", 1}, {"m", 60}, {"h", 3600}};
+	const size_t digits = strspn(text, "0123456789");
+	char number[8];
+	uint64_t v;
+
+	if (digits == 0 || digits >= sizeof(number))
+		return false;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	for (unsigned i = 0; i < sizeof(unit) / sizeof(unit[0]); i++) {
+		if (strcmp(text + digits, unit[i].suffix) != 0)
+			continue;
+		v = strtoull(number, NULL, 10) * unit[i].seconds;
+		*ns = v * 1000000000u;
+		return v >= min_s && v <= max_s;
+	}
+	return false;
+}

@@ -66,6 +66,10 @@ int bp_cli_just_config(const struct bp_cli *c, const char *path);
 /* A decimal number in min..max; whether `text` is one. */
 bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
+/* Whole seconds, minutes or hours ("90s", "10m", "1h") from min_s to max_s seconds, as ns; whether
+ * `text` is such a duration. */
+bool bp_cli_duration(const char *text, uint64_t min_s, uint64_t max_s, uint64_t *ns);
+
 /* The candidate that `word` was probably meant to be, or NULL. */
 const char *bp_cli_suggest(const char *word, const char *const *candidates, unsigned n);
 

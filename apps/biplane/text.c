@@ -32,6 +32,61 @@ json_t *bp_text_interval(int64_t ns)
 	return json_sprintf("%.4g %s", v, unit[u]);
 }
 
+void bp_text_scaled(double value, char out[BP_TEXT_SCALED])
+{
+	static const char prefix[] = {0, 'k', 'M', 'G', 'T', 'P', 'E'};
+	double v = fabs(value);
+	unsigned p = 0;
+
+	if (!isfinite(value)) {
+		snprintf(out, BP_TEXT_SCALED, "-");
+		return;
+	}
+	for (; p < sizeof(prefix) - 1 && v >= 999.5; p++)
+		v /= 1000;
+	snprintf(out, BP_TEXT_SCALED, "%s%.*f", value < 0 ? "-" : "",
+		v >= 99.95 || v == floor(v) ? 0
+		: v >= 9.995                ? 1
+					    : 2,
+		v);
+	if (prefix[p] != 0)
+		snprintf(out + strlen(out), BP_TEXT_SCALED - strlen(out), "%c", prefix[p]);
+}
+
+void bp_text_sparkline(
+	const double *value, unsigned n, bool utf8, char out[3 * BP_TEXT_SPARKLINE_MAX + 1])
+{
+	static const char *const blocks[] = {
+		"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
+	static const char *const ascii[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
+	double max = 0;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		max = isfinite(value[i]) && value[i] > max ? value[i] : max;
+	for (unsigned i = 0; i < n && i < BP_TEXT_SPARKLINE_MAX; i++) {
+		const unsigned level = max > 0 && value[i] > 0 ? (unsigned)(value[i] / max * 7) : 0;
+		const char *c = (utf8 ? blocks : ascii)[level < 7 ? level : 7];
+
+		if (!isfinite(value[i]))
+			c = " ";
+		memcpy(out + len, c, strlen(c));
+		len += strlen(c);
+	}
+	out[len] = '\0';
+}
+
+bool bp_text_utf8(void)
+{
+	static const char *const name[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *locale = NULL;
+
+	for (unsigned i = 0; i < 3 && (locale == NULL || locale[0] == '\0'); i++)
+		locale = getenv(name[i]);
+	return locale != NULL &&
+	       (strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL);
+}
+
 void bp_text_address(const uint8_t *ip, bool ip6, uint16_t port, char out[BP_TEXT_ADDRESS])
 {
 	char host[INET6_ADDRSTRLEN];

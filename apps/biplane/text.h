@@ -38,6 +38,17 @@ void bp_text_duration(uint64_t seconds, char out[BP_TEXT_DURATION]);
 /* A JSON string: "15 us", "472 ns", "-1.25 ms", "2 s", exact to four digits. */
 json_t *bp_text_interval(int64_t ns);
 
+/* Four characters or fewer and a prefix: "0", "0.25", "999", "1.23k", "45.6M". */
+#define BP_TEXT_SCALED 32
+void bp_text_scaled(double value, char out[BP_TEXT_SCALED]);
+
+/* A character per value, from 0 to the largest; a blank for NAN. `utf8`: blocks, else ASCII. */
+#define BP_TEXT_SPARKLINE_MAX 64u /* values */
+void bp_text_sparkline(
+	const double *value, unsigned n, bool utf8, char out[3 * BP_TEXT_SPARKLINE_MAX + 1]);
+/* Whether the environment names a locale with UTF-8. */
+bool bp_text_utf8(void);
+
 /*
  * A JSON string of the up to `max` bytes before a NUL. Another process writes the segment, and
  * topics are external input: bytes that are not UTF-8 become U+FFFD.

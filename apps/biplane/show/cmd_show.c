@@ -26,6 +26,8 @@ enum {
 	OPT_ADDRESS,
 	OPT_RULE,
 	OPT_OPENMETRICS,
+	OPT_SINCE,
+	OPT_STEP,
 };
 
 static const struct bp_cli_option options[] = {
@@ -52,6 +54,9 @@ static const struct bp_cli_option options[] = {
 	{OPT_RULE, "entry", "N", "aggregates, transform: only this entry, from 0"},
 	{OPT_OPENMETRICS, "openmetrics", NULL,
 		"metrics: OpenMetrics 1.0 instead of Prometheus text"},
+	{OPT_SINCE, "since", "DURATION", "rates: the last 1s to 24h, such as 10m (10m)"},
+	{OPT_STEP, "step", "DURATION",
+		"rates: length of an interval, whole seconds (a sixtieth of --since)"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -59,7 +64,7 @@ struct show {
 	const struct bp_cli_command *command;
 	const char *path, *name, *what, *which;
 	bool json, all, diff, limit_given, openmetrics;
-	uint64_t limit, watch;
+	uint64_t limit, watch, since_ns, step_ns;
 	struct bp_fib_filter filter;
 	struct bp_address address;
 	struct bp_session_filter sessions; /* with --address, whatever the view */
@@ -136,6 +141,8 @@ static int look(
 		.sessions = o->sessions,
 		.streams = o->streams,
 		.openmetrics = o->openmetrics,
+		.since_ns = o->since_ns,
+		.step_s = (uint32_t)(o->step_ns / 1000000000u),
 	};
 	int status = o->diff ? bp_show_diff(view, &source, id, o->json)
 			     : print_view(o, view, &source, err, sizeof(err));
@@ -298,6 +305,9 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (o->openmetrics && (!view->takes_format || o->json))
 		return bp_cli_usage_error(o->command,
 			"--openmetrics is for metrics without --json, not for %s", o->what);
+	if ((o->since_ns || o->step_ns) && !view->takes_since)
+		return bp_cli_usage_error(
+			o->command, "--since and --step are for rates, not for %s", o->what);
 	if (view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;
@@ -328,6 +338,17 @@ static int show(struct show *o)
 	if (!o->watch)
 		bp_pager_begin();
 	return look_or_watch(o, view, &id);
+}
+
+/* --since or --step; 0, or an exit status. */
+static int take_duration(struct show *o, const char *name, const char *value, uint64_t *ns)
+{
+	return bp_cli_duration(value, 1, 86400, ns)
+		       ? 0
+		       : bp_cli_usage_error(o->command,
+				 "--%s %s: a duration from 1s to 24h was expected, such as 90s or "
+				 "10m",
+				 name, value);
 }
 
 /* Takes one option; 0, or an exit status. */
@@ -376,6 +397,10 @@ static int take_option(struct show *o, int key, const char *value)
 				"shown");
 		o->filter.family = (uint8_t)(key - '0');
 		return 0;
+	case OPT_SINCE:
+		return take_duration(o, "since", value, &o->since_ns);
+	case OPT_STEP:
+		return take_duration(o, "step", value, &o->step_ns);
 	case OPT_WATCH:
 		if (bp_cli_number(value, 1, 86400, &o->watch))
 			return 0;
@@ -496,6 +521,7 @@ const struct bp_cli_command bp_cmd_show = {
 	.example = "  biplane show drops -i plant\n"
 		   "  biplane show sessions --state operating --address 10.1.0.0/16 -n 0\n"
 		   "  biplane show aggregates --address 10.1.0.0/16 --watch 1\n"
+		   "  biplane show rates --since 1h --step 5m\n"
 		   "  biplane show routes --diff && echo same\n"
 		   "  biplane show alarms -n 100 --json | jq '.alarms[] | select(.rule == "
 		   "\"overheat\")'",

@@ -30,6 +30,9 @@ struct bp_show_source {
 	struct bp_session_filter sessions;
 	struct bp_stream_filter streams;
 	bool openmetrics; /* metrics: OpenMetrics instead of Prometheus text */
+	/* rates: the period before mono_ns, and the length of an interval; 0: default */
+	uint64_t since_ns;
+	uint32_t step_s;
 };
 
 struct bp_show_view {
@@ -53,11 +56,13 @@ struct bp_show_view {
 	bool takes_sessions; /* --state, --type, --address, and one more word: a system-id */
 	bool takes_streams;  /* --rule, --address */
 	bool takes_format;   /* --openmetrics */
+	bool takes_since;    /* --since, --step */
 };
 
 extern const struct bp_show_view bp_show_ports;
 extern const struct bp_show_view bp_show_nodes;
 extern const struct bp_show_view bp_show_drops;
+extern const struct bp_show_view bp_show_rates;
 extern const struct bp_show_view bp_show_alarms;
 extern const struct bp_show_view bp_show_latency;
 extern const struct bp_show_view bp_show_connections;

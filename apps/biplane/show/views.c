@@ -16,6 +16,7 @@ const struct bp_service_views *const bp_service_views[BP_SERVICE_COUNT] = {
 static const struct bp_show_view *const of_gateway[] = {
 	&bp_show_ports,
 	&bp_show_nodes,
+	&bp_show_rates,
 	&bp_show_drops,
 	&bp_show_counters,
 	&bp_show_interfaces,

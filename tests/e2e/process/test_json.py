@@ -18,7 +18,8 @@ SERVICES = {
                                            "matrix": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}]}]}]},
 }
 OBJECTS = ("ports", "nodes", "drops", "counters", "interfaces", "neighbors", "routes", "health", "alarms", "latency", "connections",
-           "not-inspected", "rules", "sessions", "aggregates", "transform", "lcl", "sampling", "metrics")
+           "not-inspected", "rules", "sessions", "aggregates", "transform", "lcl", "sampling", "metrics",
+           "rates")
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +28,7 @@ def gateway_of_all(lab, module_gateway):
     p = Publisher(lab, CLOUD, client_id="oven-7")
     p.finish([p.publish("plant/oven/temperature", "81.5", 1)])
     wait_until("the alarm to be acknowledged", lambda: g.status()["alarms"]["acknowledged"] >= 1)
+    wait_until("samples of the rates", lambda: g.show("rates")["samples"] >= 2)
     yield g
     g.stop()
 
