@@ -163,6 +163,22 @@ static const char *guess(const char *word)
 	return bp_cli_suggest(word, words, 5);
 }
 
+static void durations_are_whole_and_bounded(void **state)
+{
+	static const char *const wrong[] = {"", "s", "10", "-1s", "1.5m", "1 m", "1d", "10ms", "0s",
+		"25h", "99999999s", "18446744073709551617s", "1mm", " 1s"};
+	uint64_t ns = 7;
+
+	assert_true(bp_cli_duration("90s", 1, 86400, &ns));
+	assert_true(ns == 90 * 1000000000ull);
+	assert_true(bp_cli_duration("10m", 1, 86400, &ns));
+	assert_true(ns == 600 * 1000000000ull);
+	assert_true(bp_cli_duration("24h", 1, 86400, &ns));
+	assert_true(ns == 86400 * 1000000000ull);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(bp_cli_duration(wrong[i], 1, 86400, &ns));
+}
+
 static void suggestions_are_near_or_none(void **state)
 {
 	assert_string_equal(guess("port"), "ports");
@@ -185,6 +201,7 @@ int main(void)
 		cmocka_unit_test(wrong_options_stop),
 		cmocka_unit_test(help_lists_what_is_for_people),
 		cmocka_unit_test(numbers_are_decimal_and_bounded),
+		cmocka_unit_test(durations_are_whole_and_bounded),
 		cmocka_unit_test(suggestions_are_near_or_none),
 	};
 

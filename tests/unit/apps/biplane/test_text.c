@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +220,38 @@ static void empty_table_is_reported(void **state)
 	json_decref(rows);
 }
 
+static void rates_are_scaled(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} cases[] = {{0, "0"}, {0.254, "0.25"}, {7, "7"}, {9.99, "9.99"}, {12.34, "12.3"},
+		{99.96, "100"}, {999, "999"}, {999.6, "1.00k"}, {1000, "1k"}, {1234567, "1.23M"},
+		{-1500, "-1.50k"}, {1e21, "1000E"}, {NAN, "-"}, {INFINITY, "-"}};
+	char out[BP_TEXT_SCALED];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bp_text_scaled(cases[i].value, out);
+		assert_string_equal(out, cases[i].text);
+	}
+}
+
+static void sparklines_are_from_zero_to_the_largest(void **state)
+{
+	const double v[] = {0, 1, NAN, 7, 3.5, -2};
+	const double zeros[BP_TEXT_SPARKLINE_MAX + 9] = {0};
+	char out[3 * BP_TEXT_SPARKLINE_MAX + 1];
+
+	bp_text_sparkline(v, 6, false, out);
+	assert_string_equal(out, "_. #-_");
+	bp_text_sparkline(v, 4, true, out);
+	assert_string_equal(out, "\u2581\u2582 \u2588");
+	bp_text_sparkline(zeros, BP_TEXT_SPARKLINE_MAX + 9, true, out);
+	assert_int_equal(strlen(out), 3 * BP_TEXT_SPARKLINE_MAX);
+	bp_text_sparkline(v, 0, true, out);
+	assert_string_equal(out, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +262,8 @@ int main(void)
 		cmocka_unit_test(damaged_sources),
 		cmocka_unit_test(durations_have_days_and_hours),
 		cmocka_unit_test(intervals_have_a_suitable_unit),
+		cmocka_unit_test(rates_are_scaled),
+		cmocka_unit_test(sparklines_are_from_zero_to_the_largest),
 		cmocka_unit_test(strings_of_others),
 		cmocka_unit_test(tables_are_aligned),
 		cmocka_unit_test(terminals_are_protected),
