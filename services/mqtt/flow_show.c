@@ -128,6 +128,7 @@ static const struct bp_flow *flows_in(const void *table, uint64_t len, uint64_t 
 
 	*n = (uint64_t)groups * BP_FLOW_WAYS;
 	*damaged = offset > len || offset % _Alignof(struct bp_flow) != 0 ||
+		   offset < sizeof(*h) + groups * sizeof(struct bp_flow_group) ||
 		   *n > (len - offset) / sizeof(struct bp_flow);
 	return *damaged ? NULL : (const void *)((const uint8_t *)table + offset);
 }
@@ -217,9 +218,18 @@ bool bp_flow_brief_at(const void *flows, uint64_t len, unsigned workers, unsigne
 	uint64_t n;
 	const struct bp_flow *f = flows_of(flows, len, workers, worker, &n);
 
-	if (f == NULL || slot >= n || __atomic_load_n(&f[slot].proof, __ATOMIC_RELAXED) == 0)
+	const struct bp_flow_header *h =
+		(const void *)((const uint8_t *)flows + len / workers * worker);
+	const struct bp_flow_group *g = (const void *)(h + 1);
+
+	/* the tags of free slots are in fewer cache lines than the flows */
+	if (f == NULL || slot >= n ||
+		__atomic_load_n(
+			&g[slot / BP_FLOW_WAYS].tag[slot % BP_FLOW_WAYS], __ATOMIC_RELAXED) == 0)
 		return false;
 	f += slot;
+	if (__atomic_load_n(&f->proof, __ATOMIC_RELAXED) == 0)
+		return false;
 	b->life = __atomic_load_n(&f->life, __ATOMIC_RELAXED);
 	b->publishes = __atomic_load_n(&f->publishes, __ATOMIC_RELAXED);
 	b->seen = __atomic_load_n(&f->seen, __ATOMIC_RELAXED);
