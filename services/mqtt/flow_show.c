@@ -107,6 +107,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	v->input_port = f->client_port;
 	v->topic_hash = f->memo_hash;
 	v->topic_generation = f->memo_gen;
+	v->topic_rule = f->memo_rule == BP_MEMO_MULTIPLE ? BP_FLOW_RULES : f->memo_rule;
 	v->client_id_ref = f->client_id;
 	v->client_id_len = f->client_id_len;
 	view_unread(f, mono_ns, v);

@@ -29,14 +29,22 @@ struct bp_flow_view {
 	bool awaits_ack; /* the broker refused a publication */
 	uint32_t publishes;
 	uint32_t carried_bytes;
-	uint64_t idle_ms;    /* against `mono_ns` of the visit */
-	bool established;    /* the connection is proven */
-	uint8_t input_port;  /* of the client's segments; 0 without checks_ingress */
-	uint64_t topic_hash; /* of the last topic; valid if topic_generation is not 0 */
-	uint32_t topic_generation;
-	uint32_t client_id_ref; /* for bp_flow_client_id() */
-	uint16_t client_id_len; /* bytes; 0: unknown */
+	uint64_t idle_ms;          /* against `mono_ns` of the visit */
+	bool established;          /* the connection is proven */
+	uint8_t input_port;        /* of the client's segments, plus 1; 0: unknown */
+	uint64_t topic_hash;       /* of the last topic; valid if topic_generation is not 0 */
+	uint32_t topic_generation; /* of the rules, as bp_flow_generation() */
+	uint32_t topic_rule;       /* that it matches; BP_FLOW_RULES: several; UINT32_MAX: none */
+	uint32_t client_id_ref;    /* for bp_flow_client_id() */
+	uint16_t client_id_len;    /* bytes; 0: unknown */
 };
+
+#define BP_FLOW_RULES (UINT32_MAX - 1)
+/* topic_generation of a rule set's generation. */
+static inline uint32_t bp_flow_generation(uint64_t rules_generation)
+{
+	return (uint32_t)(rules_generation & 0x7fffffff) + 1;
+}
 
 /*
  * Copies the client identifier of a connection, cut to fit, with a NUL. reassembly, len: as in

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "services/mqtt/flow_show.h"
 #include "services/mqtt/same_template.h"
 
 /* ---- life cycle ---- */
@@ -143,7 +144,7 @@ void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *ru
 	uint64_t now_ns, uint64_t mono_ns)
 {
 	in->rules = rules;
-	in->gen = (uint32_t)(rules->generation & 0x7fffffff) + 1;
+	in->gen = bp_flow_generation(rules->generation);
 	in->now_ns = now_ns;
 	in->mono_ns = mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);

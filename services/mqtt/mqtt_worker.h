@@ -7,6 +7,7 @@
 #include "biplane/counters/mqtt.h"
 #include "services/mqtt/reassembly_pool.h"
 #include "services/mqtt/flow.h"
+#include "services/mqtt/topic_hash.h"
 #include "services/mqtt/inspect.h"
 #include "services/mqtt/layouts.h"
 #include "services/mqtt/work.h"
@@ -242,35 +243,7 @@ static inline bool bp_value_at(struct bp_mqtt_worker *in, uint32_t source, const
  */
 static inline uint64_t bp_topic_hash(const struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n)
 {
-	/* the length by a secret factor: added as it is, it is undone by text that differs in the
-	 * same bit, as plant/10/level and plant/100/level do */
-	uint64_t h = in->topic_key[0] + n * in->topic_key[1], a, b;
-	uint32_t left = n;
-
-	while (left > 16) {
-		memcpy(&a, p, 8);
-		memcpy(&b, p + 8, 8);
-		h = bp_mix(a ^ in->topic_key[1], b ^ h);
-		p += 16;
-		left -= 16;
-	}
-	if (left >= 8) {
-		memcpy(&a, p, 8);
-		memcpy(&b, p + left - 8, 8);
-	} else if (left >= 4) {
-		uint32_t x, y;
-
-		memcpy(&x, p, 4);
-		memcpy(&y, p + left - 4, 4);
-		a = x;
-		b = y;
-	} else if (left != 0) {
-		a = (uint64_t)p[0] << 16 | (uint64_t)p[left >> 1] << 8 | p[left - 1];
-		b = 0;
-	} else {
-		a = b = 0;
-	}
-	return bp_mix(a ^ in->topic_key[1], b ^ h) | 1;
+	return bp_topic_hash_by(in->topic_key, p, n);
 }
 
 /*

@@ -2,6 +2,7 @@
 #include "shm/rules/rule_state.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "shm/cas128.h"
 #include "shm/hash.h"
@@ -102,8 +103,10 @@ static uint64_t evaluate_word(const struct bp_rule *r, uint64_t word, double val
 	*verdict = BP_VERDICT_NOTHING;
 	if (!(word & RAISED)) {
 		word = raise ? hold_on(r, word, now_ns) : 0;
-		if (word & RAISED)
+		if (word & RAISED) {
 			*verdict = BP_VERDICT_RAISED;
+			word |= now_ns & LOW;
+		}
 		return word;
 	}
 	if (raise) {
@@ -182,6 +185,7 @@ struct attempt {
 	uint64_t now_ns;
 	uint64_t claim; /* the claim that was seen before the last read of the bucket */
 	uint32_t client;
+	uint32_t value; /* the bits of a float */
 	enum bp_state_loss loss;
 	struct bp_rule_undo *undo;
 };
@@ -275,6 +279,7 @@ static void use(const struct attempt *a, struct bp_rule_state *e)
 {
 	atomic_store_explicit(&e->used_ns, a->now_ns, memory_order_relaxed);
 	atomic_store_explicit(&e->client, a->client, memory_order_relaxed);
+	atomic_store_explicit(&e->value, a->value, memory_order_relaxed);
 }
 
 /* Claims an entry for the pair; the next read of the bucket detects a failure. False: no entry may
@@ -328,12 +333,59 @@ static bool evaluate_once(
 	return true;
 }
 
+static uint32_t float_bits(double value)
+{
+	const float f = (float)value;
+	uint32_t bits;
+
+	memcpy(&bits, &f, sizeof(bits));
+	return bits;
+}
+
 /* The key of (rule, topic); never 0. The keys of one rule differ for any two topic hashes. */
 static uint64_t pair_key(uint64_t uid, uint64_t topic_hash)
 {
 	const uint64_t key = bp_mix64(uid + bp_mix64(topic_hash));
 
 	return key ? key : 1;
+}
+
+/* The first entry of the bucket of a key. */
+static uint64_t bucket_of(uint64_t key, uint64_t len)
+{
+	return (key & (len / BP_RULE_STATE_WAYS - 1)) * BP_RULE_STATE_WAYS;
+}
+
+bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
+	uint64_t topic_hash, struct bp_rule_state_view *v)
+{
+	const uint64_t key = pair_key(rule->uid, topic_hash);
+	const struct bp_rule_state *bucket = table + bucket_of(key, len);
+
+	if (!rule->stateful)
+		return false;
+	for (int i = 0; i < BP_RULE_STATE_WAYS; i++) {
+		const struct bp_rule_state *e = &bucket[i];
+		const uint64_t word = atomic_load(&e->word);
+		uint32_t value;
+
+		/* a claim is no state; the key after the word: another pair may take the entry */
+		if (is_claim(word) || (word & CLAIM) == 0 || atomic_load(&e->key) != key)
+			continue;
+		*v = (struct bp_rule_state_view){
+			.raised = word & RAISED,
+			.holding = word & HOLDING,
+			.used_ns = atomic_load_explicit(&e->used_ns, memory_order_relaxed),
+		};
+		if (v->holding && rule->hold == BP_HOLD_COUNT)
+			v->hold_count = word & LOW;
+		else
+			v->since_ns = word & LOW;
+		value = atomic_load_explicit(&e->value, memory_order_relaxed);
+		memcpy(&v->value, &value, sizeof(v->value));
+		return true;
+	}
+	return false;
 }
 
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
@@ -349,15 +401,19 @@ enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo)
 {
 	enum bp_verdict verdict;
-	struct attempt a = {
-		.table = table, .len = len, .now_ns = now_ns, .client = client, .undo = undo};
+	struct attempt a = {.table = table,
+		.len = len,
+		.now_ns = now_ns,
+		.client = client,
+		.value = float_bits(value),
+		.undo = undo};
 
 	*loss = BP_STATE_NO_LOSS;
 	if (!rule->stateful)
 		return bp_condition_holds(&rule->raise, value) ? BP_VERDICT_RAISED
 							       : BP_VERDICT_NOTHING;
 	a.key = pair_key(rule->uid, topic_hash);
-	a.bucket = table + (a.key & (len / BP_RULE_STATE_WAYS - 1)) * BP_RULE_STATE_WAYS;
+	a.bucket = table + bucket_of(a.key, len);
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
 		if (evaluate_once(&a, rule, value, &verdict)) {
 			*loss = a.loss;

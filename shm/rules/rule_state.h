@@ -24,12 +24,13 @@
 
 struct bp_rule_state {
 	_Atomic uint64_t key;  /* of (rule, topic); 0: free */
-	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding, bits 0..61 hold count or start ns;
-				* both bits: a claim, see rule_state.c */
+	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: time of the raise, hold
+				* count, or start of the hold, ns; both bits: a claim, see
+				* rule_state.c */
 	_Atomic uint64_t used_ns;
 	_Atomic uint32_t client; /* that used it last */
-	uint32_t pad;
-} __attribute__((aligned(16))); /* key and word are swapped together */
+	_Atomic uint32_t value;  /* its value, as the bits of a float: for people */
+} __attribute__((aligned(16)));  /* key and word are swapped together */
 
 /* The result of an evaluated value. */
 enum bp_verdict { BP_VERDICT_NOTHING, BP_VERDICT_RAISED, BP_VERDICT_CLEARED };
@@ -68,6 +69,18 @@ uint64_t bp_rule_state_len(uint32_t n);
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, enum bp_state_loss *loss);
+
+/* The state of a pair, as another process reads it. */
+struct bp_rule_state_view {
+	bool raised, holding;
+	uint64_t hold_count; /* holding, BP_HOLD_COUNT: values in a row */
+	uint64_t since_ns;   /* raised: of the raise; holding, BP_HOLD_TIME: of the first value */
+	uint64_t used_ns;    /* of the last value that changed or confirmed the state */
+	float value;         /* that value */
+};
+/* Any process. False: the pair has no state, as an unseen one. The table is untrusted. */
+bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const struct bp_rule *rule,
+	uint64_t topic_hash, struct bp_rule_state_view *v);
 
 /* Describes the change of an entry before it is made. */
 struct bp_rule_undo {

@@ -498,7 +498,7 @@ static void turns_are_kept(unsigned threads, uint32_t topics, uint64_t len)
 			continue;
 		}
 		/* no one died, so no claim is left, and no pair is there twice */
-		assert_true(s.table[i].word == RAISED);
+		assert_true((s.table[i].word & (RAISED | HOLDING)) == RAISED);
 		for (uint64_t k = 0; k < i; k++)
 			assert_true(s.table[k].key != s.table[i].key);
 		left++;
@@ -615,6 +615,71 @@ static void state_is_kept_per_pair(void **state)
 	free(s.table);
 }
 
+/* --- as another process reads it ------------------------------------------------------------ */
+
+static void states_are_readable_with_their_times(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(16);
+	struct bp_rule_state_view v;
+	bool evicted;
+
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	finish(&r);
+	assert_false(bp_rule_state_find(t, 16, &r, 99, &v));
+	evaluate(t, 16, &r, 99, 81, 10 * SECOND, &evicted);
+	evaluate(t, 16, &r, 99, 82.5, 11 * SECOND, &evicted);
+	assert_true(bp_rule_state_find(t, 16, &r, 99, &v));
+	assert_true(v.holding && !v.raised && v.hold_count == 2 && v.since_ns == 0);
+	assert_true(v.value == 82.5f && v.used_ns == 11 * SECOND);
+	assert_false(bp_rule_state_find(t, 16, &r, 98, &v));
+	evaluate(t, 16, &r, 99, 83, 12 * SECOND, &evicted);
+	evaluate(t, 16, &r, 99, 84, 20 * SECOND, &evicted);
+	assert_true(bp_rule_state_find(t, 16, &r, 99, &v));
+	assert_true(v.raised && !v.holding && v.since_ns == 12 * SECOND && v.hold_count == 0);
+	assert_true(v.value == 84 && v.used_ns == 20 * SECOND);
+	/* the raise is not repeated although the time of the raise is in the word */
+	assert_int_equal(evaluate(t, 16, &r, 99, 85, 21 * SECOND, &evicted), BP_VERDICT_NOTHING);
+	assert_int_equal(evaluate(t, 16, &r, 99, 70, 22 * SECOND, &evicted), BP_VERDICT_CLEARED);
+	assert_false(bp_rule_state_find(t, 16, &r, 99, &v));
+	r.hold = BP_HOLD_TIME;
+	r.hold_ns = 5 * SECOND;
+	evaluate(t, 16, &r, 99, 81, 30 * SECOND, &evicted);
+	evaluate(t, 16, &r, 99, 81, 33 * SECOND, &evicted);
+	assert_true(bp_rule_state_find(t, 16, &r, 99, &v));
+	assert_true(v.holding && v.since_ns == 30 * SECOND && v.used_ns == 33 * SECOND);
+	/* a stateless rule has none, whatever the table has */
+	r.stateful = false;
+	assert_false(bp_rule_state_find(t, 16, &r, 99, &v));
+	free(t);
+}
+
+/* A claim is in progress, and is no state; any other word is read without harm. */
+static void claims_are_not_read_as_states(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(16);
+	struct bp_rule_state_view v;
+	uint64_t random = 3;
+	bool evicted;
+
+	r.has_clear = true;
+	finish(&r);
+	evaluate(t, 16, &r, 99, 81, SECOND, &evicted);
+	for (unsigned i = 0; i < 16; i++)
+		if (t[i].key != 0)
+			t[i].word |= RAISED | HOLDING;
+	assert_false(bp_rule_state_find(t, 16, &r, 99, &v));
+	for (unsigned n = 0; n < 1000; n++) {
+		for (uint64_t i = 0; i < 16 * sizeof(*t) / 8; i++)
+			((uint64_t *)(void *)t)[i] = test_random(&random);
+		bp_rule_state_find(t, 16, &r, n, &v);
+	}
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -640,6 +705,8 @@ int main(void)
 		cmocka_unit_test(concurrent_threads_allocate),
 		cmocka_unit_test(no_count_is_lost),
 		cmocka_unit_test(state_is_kept_per_pair),
+		cmocka_unit_test(states_are_readable_with_their_times),
+		cmocka_unit_test(claims_are_not_read_as_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
