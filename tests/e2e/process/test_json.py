@@ -44,6 +44,8 @@ def test_other_commands_match_their_schema(gateway_of_all):
     assert not differences("status", output(g, "status", "-c", g.identity, status=(0, 2)))
     assert not differences("reload", output(g, "reload", "-c", g.file))
     assert not differences("reload --dry-run", output(g, "reload", "--dry-run", "-c", g.file))
+    for subject in ("topic", "plant/oven/temperature"), ("client", "oven-7"), ("connection", f"{CLOUD}:1883"):
+        assert not differences("explain", output(g, "explain", *subject, "-c", g.identity))
     matrix = g.dir / "matrix.yaml"
     matrix.write_text("[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n")
     assert not differences("transform matrix set", output(g, "transform", "matrix", "set", SOURCE, matrix, "-c", g.identity))
