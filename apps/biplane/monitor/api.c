@@ -130,6 +130,16 @@ static void answer_show(struct bp_monitor *m, const struct bp_http_request *q, c
 		look(m, &w, a);
 }
 
+/* The same as /api/v1/show/rates. */
+static void answer_rates(struct bp_monitor *m, const struct bp_http_request *q, const char *rest,
+	struct bp_http_answer *a)
+{
+	if (rest[0] != '\0')
+		bp_answer_error(a, 404, "there is no such resource");
+	else
+		answer_show(m, q, "/rates", a);
+}
+
 static void answer_status(struct bp_monitor *m, const struct bp_http_request *q, const char *rest,
 	struct bp_http_answer *a)
 {
@@ -222,6 +232,7 @@ static void answer_events(struct bp_monitor *m, const struct bp_http_request *q,
 
 const struct bp_api_resource bp_api_resources[] = {
 	{"show", answer_show},
+	{"rates", answer_rates},
 	{"status", answer_status},
 	{"config", answer_config},
 	{"events", answer_events},

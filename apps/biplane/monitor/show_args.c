@@ -135,6 +135,40 @@ static bool set_entry(struct bp_show_source *s, const struct bp_show_view *v, co
 	return true;
 }
 
+static bool takes_since(const struct bp_show_view *v)
+{
+	return v->takes_since;
+}
+
+#define DURATION_MAX_S 86400
+
+static bool duration(const char *value, uint64_t *ns, char *err, size_t err_size)
+{
+	if (bp_cli_duration(value, 1, DURATION_MAX_S, ns))
+		return true;
+	snprintf(err, err_size, "expected a duration from 1s to 24h, such as 90s or 10m");
+	return false;
+}
+
+static bool set_since(struct bp_show_source *s, const struct bp_show_view *v, const char *value,
+	char *err, size_t err_size)
+{
+	(void)v;
+	return duration(value, &s->since_ns, err, err_size);
+}
+
+static bool set_step(struct bp_show_source *s, const struct bp_show_view *v, const char *value,
+	char *err, size_t err_size)
+{
+	uint64_t ns;
+
+	(void)v;
+	if (!duration(value, &ns, err, err_size))
+		return false;
+	s->step_s = (uint32_t)(ns / 1000000000u);
+	return true;
+}
+
 static const struct arg args[] = {
 	{"limit", always, set_limit},
 	{"family", takes_family, set_family},
@@ -144,6 +178,8 @@ static const struct arg args[] = {
 	{"type", takes_sessions, set_type},
 	{"address", takes_address, set_address},
 	{"entry", takes_streams, set_entry},
+	{"since", takes_since, set_since},
+	{"step", takes_since, set_step},
 };
 #define N_ARGS (sizeof(args) / sizeof(args[0]))
 

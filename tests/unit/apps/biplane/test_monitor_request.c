@@ -268,6 +268,18 @@ static void views_take_the_filters_of_the_command(void **state)
 	free(text);
 }
 
+static void rates_take_a_period_and_a_step(void **state)
+{
+	(void)state;
+	assert_int_equal(get_with("/api/v1/rates", "since", "10m"), 200);
+	assert_non_null(strstr(body, "\"since_s\":600,\"step_s\":10,"));
+	assert_int_equal(get_with("/api/v1/rates", "step", "30s"), 200);
+	assert_non_null(strstr(body, "\"since_s\":600,\"step_s\":30,"));
+	assert_int_equal(get("/api/v1/show/rates"), 200);
+	assert_non_null(strstr(body, "\"times\":[]"));
+	assert_int_equal(get("/api/v1/rates/x"), 404);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
 	static const struct {
@@ -287,6 +299,9 @@ static void wrong_arguments_are_refused(void **state)
 		{"/api/v1/show/sessions", "system_id", "zz", "system_id: "},
 		{"/api/v1/show/sessions", "address", "10.0.0.0/8/8", "address: "},
 		{"/api/v1/show/transform", "entry", "x", "entry: expected a number"},
+		{"/api/v1/rates", "since", "10", "since: expected a duration from 1s to 24h"},
+		{"/api/v1/rates", "step", "0s", "step: expected a duration from 1s to 24h"},
+		{"/api/v1/show/ports", "since", "10m", "unknown argument 'since'"},
 		{"/api/v1/status", "limit", "1", "unknown argument 'limit'"},
 		{"/api/v1/events", "types", "alarm,nonsense", "types: "},
 		{"/api/v1/events", "backlog", "1001", "backlog: expected a number from 0 to 1000"},
@@ -421,6 +436,7 @@ int main(void)
 		MONITOR_CASE(assets_are_cached_by_their_contents),
 		MONITOR_CASE(views_are_those_of_the_command),
 		MONITOR_CASE(views_take_the_filters_of_the_command),
+		MONITOR_CASE(rates_take_a_period_and_a_step),
 		MONITOR_CASE(wrong_arguments_are_refused),
 		MONITOR_CASE(without_a_segment),
 		MONITOR_CASE(expensive_answers_are_limited),
