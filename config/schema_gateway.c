@@ -148,6 +148,8 @@ static const struct bp_setting rows[] = {
 	 .help = "Average time between two log lines about the same fault of the same port, pool or worker. Lines above this rate are suppressed, except the first few, and the next line reports the events in between. A fault of single events ends after this time without an event."},
 	{.path = "monitoring.event_queue_size", .type = &bp_type_uint, AT(monitoring.event_queue_size), .min = 64, .max = 65536, .preset = "4096",
 	 .help = "Records in the ring of events of each worker, of the main thread of the data plane and of the control plane: changes of connections, sessions, faults and configuration. A record has 256 bytes. A reader (biplane tail, log.events) that is slower than the events loses the oldest ones, and reports how many. A change needs a restart."},
+	{.path = "monitoring.capture_buffer", .type = &bp_type_size, AT(monitoring.capture_buffer), .zero = "off", .min = MIB, .max = 1024 * MIB, .preset = "4MiB",
+	 .help = "Memory in the shared segment, for each worker, for the frames of biplane capture and the records of biplane trace; rounded up to a power of two. A reader that is slower than the traffic loses the oldest records. off disables both commands."},
 
 	{.path = "ports", .type = &bp_type_list, .flags = BP_REQUIRED, .min = 1, .max = BP_MAX_PORTS, .list = &port_list,
 	 .check = bp_check_port, .help = "The network ports."},

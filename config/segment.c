@@ -67,12 +67,25 @@ static void fib_capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_FT_LINES] = lines_for(routes4, routes6) + BP_LPM_SLACK;
 }
 
+/* A ring is a power of two. */
+static uint64_t capture_ring(uint64_t bytes)
+{
+	uint64_t capacity = BP_CAPTURE_RING_MIN;
+
+	if (bytes == 0)
+		return 0;
+	while (capacity < bytes && capacity < BP_CAPTURE_RING_MAX)
+		capacity <<= 1;
+	return capacity;
+}
+
 unsigned bp_shm_specs(const struct bp_config *c, struct bp_seg_spec *specs)
 {
 	struct bp_shm_capacities z = {
 		.workers = c->n_workers != 0 ? c->n_workers : 1,
 		.ports = c->n_ports != 0 ? c->n_ports : 1,
 		.events = c->monitoring.event_queue_size,
+		.capture_ring = capture_ring(c->monitoring.capture_buffer),
 	};
 
 	if (c->monitoring.history_ns != 0)

@@ -35,6 +35,10 @@ enum table {
 	T_EVENTS,
 	T_CP_EVENTS,
 	T_HISTORY,
+	T_CAPTURES,
+	T_CAPTURE_STATUS,
+	T_CAPTURE_COUNTS,
+	T_CAPTURE_RINGS,
 	T_FIB,                              /* and the other FIB tables, in their order */
 	T_SERVICES = T_FIB + BP_FIB_TABLES, /* likewise, BP_TABLES_OF_SERVICE for each */
 	TABLES = T_SERVICES + BP_TABLES_OF_SERVICE * BP_SERVICE_COUNT,
@@ -53,6 +57,10 @@ static const struct bp_table_shape own_shape[T_FIB] = {
 	[T_EVENTS] = {"events", sizeof(struct bp_event_slot), BP_SEG_DATA},
 	[T_CP_EVENTS] = {"cp_events", sizeof(struct bp_event_slot), BP_SEG_CONTROL},
 	[T_HISTORY] = {"history", sizeof(uint64_t), BP_SEG_DATA},
+	[T_CAPTURES] = {"captures", sizeof(struct bp_capture_slot), BP_SEG_CONTROL},
+	[T_CAPTURE_STATUS] = {"capture_status", sizeof(struct bp_capture_status), BP_SEG_DATA},
+	[T_CAPTURE_COUNTS] = {"capture_counts", sizeof(struct bp_capture_counts), BP_SEG_DATA},
+	[T_CAPTURE_RINGS] = {"capture_rings", 1, BP_SEG_DATA},
 };
 
 /* The service of a table, and its index in that; NULL: none is there. */
@@ -104,6 +112,9 @@ static void own_capacities(const struct bp_shm_capacities *c, uint64_t *z)
 	z[T_CP_EVENTS] = 2 * events;
 	z[T_EVENTS] = (c->workers + 1) * events;
 	z[T_HISTORY] = bp_history_capacity(c->history_rows, c->ports, c->workers);
+	z[T_CAPTURES] = z[T_CAPTURE_STATUS] = BP_CAPTURE_SLOTS;
+	z[T_CAPTURE_COUNTS] = c->workers;
+	z[T_CAPTURE_RINGS] = bp_capture_rings_size(c->workers, c->capture_ring);
 }
 
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs)
@@ -146,6 +157,7 @@ static int tables_find(
 static bool sizes_agree(const uint64_t *z)
 {
 	const uint64_t workers = z[T_PORT_STATS] / BP_MAX_PORTS;
+	uint64_t capture_ring;
 
 	if (workers == 0 || workers > BP_MAX_WORKERS || z[T_PORT_STATS] != workers * BP_MAX_PORTS ||
 		z[T_COUNTERS] != workers + BP_COUNTER_ROWS_EXTRA ||
@@ -155,6 +167,9 @@ static bool sizes_agree(const uint64_t *z)
 		z[T_CP_EVENTS] > UINT32_MAX ||
 		z[T_EVENTS] != (workers + 1) * (z[T_CP_EVENTS] / 2) ||
 		!bp_history_size_agrees(z[T_HISTORY], z[T_PORTS], workers) ||
+		z[T_CAPTURES] != BP_CAPTURE_SLOTS || z[T_CAPTURE_STATUS] != BP_CAPTURE_SLOTS ||
+		z[T_CAPTURE_COUNTS] != workers ||
+		!bp_capture_rings_agree(z[T_CAPTURE_RINGS], workers, &capture_ring) ||
 		!bp_fib_sizes_agree(z + T_FIB))
 		return false;
 	for (unsigned s = 0; s < BP_SERVICE_COUNT; s++)
@@ -348,8 +363,14 @@ int bp_shm_map(struct bp_shm *m, struct bp_segment *s, char *err, size_t err_siz
 		.events = p[T_EVENTS],
 		.cp_events = p[T_CP_EVENTS],
 		.event_slots = (uint32_t)(z[T_CP_EVENTS] / 2),
+		.capture = {.slot = p[T_CAPTURES],
+			.status = p[T_CAPTURE_STATUS],
+			.counts = p[T_CAPTURE_COUNTS],
+			.rings = p[T_CAPTURE_RINGS]},
 	};
 	bp_history_map(&m->history, p[T_HISTORY], z[T_HISTORY], (uint32_t)z[T_PORTS], m->workers);
+	m->capture.ring_stride = z[T_CAPTURE_RINGS] / m->workers;
+	bp_capture_rings_agree(z[T_CAPTURE_RINGS], m->workers, &m->capture.ring_capacity);
 	bp_fib_map(&m->fib, p + T_FIB, z + T_FIB);
 	if (map_services(m, p, z, err, err_size) != 0)
 		return -1;

@@ -11,6 +11,7 @@
 #include "biplane/offloads.h"
 #include "shm/aggregation/agg.h"
 #include "shm/events/event_ring.h"
+#include "shm/capture/capture.h"
 #include "shm/histogram.h"
 #include "shm/history.h"
 #include "shm/fib/fib.h"
@@ -61,6 +62,7 @@
  *   agg ...      see there     aggregation: shm/aggregation/agg.h
  *   transform    see there     coordinate transformation: shm/transform/transform.h
  *   lcl ...      see there     LCL scheduling: shm/lcl/lcl.h
+ *   capture ...  see there     live captures and traces: shm/capture/capture.h
  */
 
 /* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
@@ -136,6 +138,8 @@ struct bp_shm_control {
 	/* Hash of the running configuration, bp_config_hash(), by which the monitor detects that
 	 * the file is another one; 0: not known. */
 	_Atomic uint64_t cp_config_hash;
+	/* Grows with each change of table captures. */
+	_Atomic uint64_t captures_changed;
 };
 
 struct bp_shm_shared {
@@ -221,12 +225,13 @@ struct bp_shm_capacities {
 	uint64_t workers, ports; /* minimum 1 */
 	uint64_t events;         /* of each ring; 0: 1 */
 	uint64_t history_rows;   /* 0: no history */
+	uint64_t capture_ring;   /* bytes per worker: 0, or a power of two */
 	uint64_t fib[BP_FIB_TABLES];
 	uint64_t service[BP_SERVICE_COUNT][BP_TABLES_OF_SERVICE];
 };
 
 /* Fills the specs of all tables for bp_segment_open(); returns how many. */
-#define BP_SHM_SPECS_MAX 80
+#define BP_SHM_SPECS_MAX 96
 unsigned bp_shm_table_specs(const struct bp_shm_capacities *c, struct bp_seg_spec *specs);
 
 /* Every table at its address; from bp_shm_map(). */
@@ -267,6 +272,7 @@ struct bp_shm {
 	struct bp_agg_tables agg;
 	struct bp_transform_tables transform;
 	struct bp_lcl_tables lcl;
+	struct bp_capture_tables capture;
 	/* Private data of the other services, from their map() with bp_segment_private(). */
 	void *service[BP_SERVICE_COUNT];
 };

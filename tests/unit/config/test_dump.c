@@ -183,7 +183,7 @@ static void all_sections_are_read(void **state)
 	"mbuf_low_percent: 5\n  poll_gap_warning: 100ms\n"                                         \
 	"  worker_stall_timeout: 2s\n  not_inspected_warning: 1m\n  history: 1h\n  log_interval: " \
 	"10s\n"                                                                                    \
-	"  event_queue_size: 4096\n"
+	"  event_queue_size: 4096\n  capture_buffer: 4MiB\n"
 
 /* clang-format off */
 #define DEFAULT_PORTS                                                                              \
