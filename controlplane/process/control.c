@@ -37,6 +37,7 @@ struct client {
 	uint64_t id;
 	uint64_t last_request; /* value of bp_control.heard when it connected or last sent data */
 	uid_t uid;             /* from the kernel (SO_PEERCRED) */
+	bool held;             /* bp_control_hold() */
 	bool waiting;          /* for an answer: its next line is not read before the answer */
 	bool closing;          /* close after the answer is written */
 	bool close_pending;    /* close immediately: it does not read, or there is no memory */
@@ -55,13 +56,20 @@ struct bp_control {
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	struct user user[BP_CONTROL_CLIENTS_MAX];
 	struct bp_log_limit log_rate;
+	void (*closed)(void *arg, uint64_t client);
+	void *closed_arg;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
 static void close_client(struct client *c)
 {
+	const struct bp_control *control = c->control;
+	const uint64_t id = c->id;
+
 	bufferevent_free(c->bev);
 	memset(c, 0, sizeof(*c));
+	if (control->closed != NULL)
+		control->closed(control->closed_arg, id);
 }
 
 static void answer(struct client *c, json_t *object)
@@ -261,7 +269,7 @@ static struct client *lru_client(struct bp_control *control)
 	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {
 		struct client *c = &control->client[i];
 
-		if (c->bev != NULL && !c->waiting && !c->closing &&
+		if (c->bev != NULL && !c->waiting && !c->closing && !c->held &&
 			evbuffer_get_length(bufferevent_get_output(c->bev)) == 0 &&
 			(found == NULL || c->last_request < found->last_request))
 			found = c;
@@ -327,6 +335,35 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * BP_CONTROL_LINE_MAX);
 	bufferevent_set_timeouts(c->bev, &idle, &idle);
 	bufferevent_enable(c->bev, EV_READ | EV_WRITE);
+}
+
+static const struct client *find_client(const struct bp_control *control, uint64_t id)
+{
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
+		if (control->client[i].bev != NULL && control->client[i].id == id)
+			return &control->client[i];
+	return NULL;
+}
+
+void bp_control_on_close(
+	struct bp_control *c, void (*closed)(void *arg, uint64_t client), void *arg)
+{
+	c->closed = closed;
+	c->closed_arg = arg;
+}
+
+void bp_control_hold(struct bp_control *c, uint64_t client, bool hold)
+{
+	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++)
+		if (c->client[i].bev != NULL && c->client[i].id == client)
+			c->client[i].held = hold;
+}
+
+uid_t bp_control_uid(const struct bp_control *c, uint64_t client)
+{
+	const struct client *found = find_client(c, client);
+
+	return found != NULL ? found->uid : (uid_t)-1;
 }
 
 void bp_control_reply(struct bp_control *control, uint64_t id, json_t *object)

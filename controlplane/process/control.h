@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct event_base;
 
@@ -29,12 +30,17 @@ struct event_base;
  *                     -> {"ok":true,"entries":N}: the number of entries that have the matrix of
  *                        the file again
  *
+ *   {"command":"capture-start","kind":"frames","ports":["lan"],"rx":true,"tx":true,"drops":false,
+ *    "snap_length":65535,"filter":"1,6 0 0 65535"}
+ *                     -> {"ok":true,"id":N,"slot":N,"since":N}: controlplane/process/captures.h
+ *   {"command":"capture-keep"}, {"command":"capture-stop"}
+ *
  * Lines, clients and pending answers are bounded. A client that does not read or write delays only
  * itself. It is closed after BP_CONTROL_IDLE_S. When there are too many clients, a new one replaces
  * the client that was silent for the longest time and waits for no answer; if all wait, the new
  * client is rejected with an error. Access is by the permissions of the socket file (0660).
  */
-#define BP_CONTROL_LINE_MAX 4096u
+#define BP_CONTROL_LINE_MAX 16384u
 #define BP_CONTROL_CLIENTS_MAX 16u
 #define BP_CONTROL_IDLE_S 60
 /* Request rate of one user: per second on average, and burst; of these, reloads. Requests above it
@@ -67,6 +73,17 @@ int bp_control_add(
 	struct bp_control *c, const struct bp_control_command *commands, unsigned n, void *arg);
 void bp_control_free(struct bp_control *c); /* removes the socket file */
 
+/*
+ * For commands whose effect ends with the connection: closed(arg, client) is called when a client
+ * is closed, for whatever reason. While a client is held, it does not make place for a new one; it
+ * is closed when it sends nothing for BP_CONTROL_IDLE_S, as any other.
+ */
+void bp_control_on_close(
+	struct bp_control *c, void (*closed)(void *arg, uint64_t client), void *arg);
+void bp_control_hold(struct bp_control *c, uint64_t client, bool hold);
+/* The user of a client; (uid_t)-1: it is not there. */
+uid_t bp_control_uid(const struct bp_control *c, uint64_t client);
+
 /* Sends the answer (takes the reference) to that client, if it is still there. */
 void bp_control_reply(struct bp_control *c, uint64_t client, json_t *answer);
 
@@ -85,5 +102,9 @@ int bp_control_request(
 /* The same for a command that has more in it than its name: takes the reference to `request`. */
 int bp_control_call(
 	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size);
+/* The same in steps, for several commands on one connection. Returns a descriptor, or -1. */
+int bp_control_connect(const char *socket_path, char *err, size_t err_size);
+int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t **reply, char *err,
+	size_t err_size);
 
 #endif

@@ -15,7 +15,7 @@
 /* Size of a configuration with the maximum number of rules. */
 #define REPLY_MAX (256u << 20)
 
-static int connect_to(const char *path, char *err, size_t err_size)
+int bp_control_connect(const char *path, char *err, size_t err_size)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	struct timeval wait = {WAIT_S, 0};
@@ -109,19 +109,14 @@ int bp_control_request(
 		socket_path, json_pack("{s:s}", "command", command), reply, err, err_size);
 }
 
-int bp_control_call(
-	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t **reply, char *err,
+	size_t err_size)
 {
-	int fd = connect_to(socket_path, err, err_size);
 	json_error_t error;
 	size_t len = 0;
 	char *line;
 
 	*reply = NULL;
-	if (fd < 0) {
-		json_decref(request);
-		return -1;
-	}
 	line = send_request(fd, request) == 0 ? read_line(fd, &len) : NULL;
 	json_decref(request);
 	if (line == NULL)
@@ -135,6 +130,21 @@ int bp_control_call(
 		*reply = NULL;
 	}
 	free(line);
-	close(fd);
 	return *reply != NULL ? 0 : -1;
+}
+
+int bp_control_call(
+	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+{
+	const int fd = bp_control_connect(socket_path, err, err_size);
+	int rc;
+
+	*reply = NULL;
+	if (fd < 0) {
+		json_decref(request);
+		return -1;
+	}
+	rc = bp_control_exchange(fd, socket_path, request, reply, err, err_size);
+	close(fd);
+	return rc;
 }

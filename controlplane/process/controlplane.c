@@ -281,6 +281,7 @@ static int start(struct bp_plane *cp)
 static void end(struct bp_plane *cp)
 {
 	bp_control_free(cp->x.control);
+	bp_cp_captures_free(cp->captures);
 	bp_publication_free(cp->x.publication);
 	bp_ring_events_free(cp->x.rings);
 	bp_cp_services_free(&cp->x);

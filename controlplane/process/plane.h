@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "controlplane/process/captures.h"
 #include "controlplane/process/control.h"
 #include "controlplane/process/notifier.h"
 #include "daemon/log.h"
@@ -27,6 +28,7 @@ struct bp_plane {
 	struct bp_log_limit log_reloaded, log_refused;
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
+	struct bp_cp_captures *captures;
 	struct event *signals[3], *second;
 	struct bp_cp_notifier notifier;
 	struct stat segment_file[BP_SEG_PARTS]; /* at the time it was opened */

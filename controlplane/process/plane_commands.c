@@ -182,10 +182,11 @@ int bp_plane_start_control(struct bp_plane *cp)
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return 1;
 	}
-	if (bp_control_add(cp->x.control, commands, n, cp) == 0 &&
+	cp->captures = bp_cp_captures_new(&cp->x);
+	if (cp->captures != NULL && bp_control_add(cp->x.control, commands, n, cp) == 0 &&
 		bp_cp_services_add_commands(&cp->x) == 0)
 		return 0;
-	bp_log(BP_LOG_ERROR, "the control socket has more than %u commands",
+	bp_log(BP_LOG_ERROR, "no memory, or the control socket has more than %u commands",
 		BP_CONTROL_COMMANDS_MAX);
 	return 1;
 }
