@@ -73,6 +73,12 @@ void bp_mqtt_worker_set_mirror(struct bp_mqtt_worker *in, bp_mirror_fn fn, void 
 /* Whether routing forwards a segment received on a routed port. Called for unproven connections. */
 typedef bool (*bp_is_forwarded_fn)(void *arg, const struct bp_frame *f);
 void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_fn fn, void *arg);
+/* Called for each rule that was evaluated for a value; *value NULL: the payload has none.
+ * `verdict`: enum bp_verdict. For traces: NULL ends it. */
+struct bp_rule;
+typedef void (*bp_mqtt_evaluated_fn)(
+	void *arg, const struct bp_rule *rule, const double *value, unsigned verdict);
+void bp_mqtt_worker_set_evaluated(struct bp_mqtt_worker *in, bp_mqtt_evaluated_fn fn, void *arg);
 /* Monotonic clock now, ns: of the same clock as mono_ns below. Called for each alarm; without it,
  * an alarm is evaluated at the time of its burst. */
 typedef uint64_t (*bp_mqtt_clock_fn)(const void *arg);

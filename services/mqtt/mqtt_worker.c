@@ -134,6 +134,12 @@ void bp_mqtt_worker_set_is_forwarded(struct bp_mqtt_worker *in, bp_is_forwarded_
 	in->is_forwarded_arg = arg;
 }
 
+void bp_mqtt_worker_set_evaluated(struct bp_mqtt_worker *in, bp_mqtt_evaluated_fn fn, void *arg)
+{
+	in->evaluated = fn;
+	in->evaluated_arg = arg;
+}
+
 void bp_mqtt_worker_set_clock(struct bp_mqtt_worker *in, bp_mqtt_clock_fn fn, const void *arg)
 {
 	in->clock = fn;

@@ -181,6 +181,8 @@ struct bp_mqtt_worker {
 	struct bp_prefix brokers[BP_AGG_SENDERS_MAX];
 	char *to; /* BP_TOPIC_MAX bytes: the topic of the alarm under way */
 	struct bp_work work;
+	bp_mqtt_evaluated_fn evaluated; /* NULL: no frame is traced */
+	void *evaluated_arg;
 	bp_mqtt_clock_fn clock; /* NULL: time passes only between bursts */
 	const void *clock_arg;
 	struct bp_event_ring events;

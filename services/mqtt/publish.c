@@ -41,6 +41,12 @@ static uint32_t client_of(const struct bp_mqtt_worker *in, const struct bp_flow 
 	return (uint32_t)bp_flow_client_hash(&in->table, f) | 1;
 }
 
+static __attribute__((noinline, cold)) void report(
+	const struct evaluation *j, const struct bp_rule *rule, enum bp_verdict verdict)
+{
+	j->in->evaluated(j->in->evaluated_arg, rule, j->has_value ? &j->of.value : NULL, verdict);
+}
+
 static void evaluate(struct evaluation *j, uint32_t index)
 {
 	struct bp_mqtt_worker *in = j->in;
@@ -68,12 +74,13 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		atomic_store_explicit(&stats->no_value,
 			atomic_load_explicit(&stats->no_value, memory_order_relaxed) + 1,
 			memory_order_relaxed);
+		if (__builtin_expect(in->evaluated != NULL, 0))
+			report(j, rule, BP_VERDICT_NOTHING);
 		return;
 	}
 	if (!rule->stateful) {
-		if (!bp_condition_holds(&rule->raise, j->of.value))
-			return;
-		verdict = BP_VERDICT_RAISED;
+		verdict = bp_condition_holds(&rule->raise, j->of.value) ? BP_VERDICT_RAISED
+									: BP_VERDICT_NOTHING;
 	} else {
 		enum bp_state_loss loss;
 
@@ -84,6 +91,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
 			bp_tally(in, loss_counter[loss]);
 	}
+	if (__builtin_expect(in->evaluated != NULL, 0))
+		report(j, rule, verdict);
 	if (verdict != BP_VERDICT_NOTHING)
 		bp_alarm_emit(in, rule, verdict, &j->of);
 }
