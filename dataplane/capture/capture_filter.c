@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include <pcap/pcap.h>
+
+#include "dataplane/capture/capture_sets.h"
+
+_Static_assert(sizeof(struct bpf_insn) == sizeof(struct bp_capture_insn), "one layout");
+
+bool bp_capture_filter_compile(struct bp_capture_filter *f, const struct bp_capture_request *r)
+{
+	const size_t size = r->n_insns * sizeof(r->insn[0]);
+
+	memset(f, 0, sizeof(*f));
+	f->engine = BP_CAPTURE_NO_FILTER;
+	if (r->n_insns == 0)
+		return true;
+	f->insn = malloc(size);
+	if (f->insn == NULL)
+		return false;
+	memcpy(f->insn, r->insn, size);
+	f->native = bp_filter_native_compile(f->insn, r->n_insns, &f->native_size);
+	f->engine = f->native != NULL ? BP_CAPTURE_NATIVE : BP_CAPTURE_INTERPRETER;
+	return true;
+}
+
+void bp_capture_filter_free(struct bp_capture_filter *f)
+{
+	bp_filter_native_free(f->native, f->native_size);
+	free(f->insn);
+	memset(f, 0, sizeof(*f));
+}
+
+static bool interpret(const struct bp_capture_filter *f, struct rte_mbuf *m, uint8_t *scratch)
+{
+	const uint32_t len = RTE_MIN(m->pkt_len, BP_CAPTURE_SNAP_MAX);
+	const uint8_t *data = rte_pktmbuf_read(m, 0, len, scratch);
+	const struct bpf_insn *insn = (const struct bpf_insn *)(const void *)f->insn;
+
+	return data != NULL && bpf_filter(insn, data, m->pkt_len, len) != 0;
+}
+
+bool bp_capture_filter_match(
+	const struct bp_capture_filter *f, struct rte_mbuf *m, uint8_t *scratch)
+{
+	if (f->engine == BP_CAPTURE_NO_FILTER)
+		return true;
+	if (likely(f->engine == BP_CAPTURE_NATIVE && m->nb_segs == 1))
+		return f->native(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len) != 0;
+	return interpret(f, m, scratch);
+}

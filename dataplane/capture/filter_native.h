@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_DATAPLANE_CAPTURE_FILTER_NATIVE_H
+#define BP_DATAPLANE_CAPTURE_FILTER_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shm/capture/capture_filter.h"
+
+/*
+ * Native code of a filter program, for x86-64. The compiler of DPDK (rte_bpf, 22.11) generates
+ * wrong code for some programs, and its verifier needs exponential time for others; a filter comes
+ * from another process. A valid classic BPF program needs no verifier: it has no loop, and the only
+ * memory that it reads is the frame, with a check of each access, and its scratch words.
+ */
+
+/* The result of the program, 0: no match, for a frame of `len` contiguous bytes. */
+typedef uint32_t (*bp_filter_native_fn)(const uint8_t *data, uint32_t len);
+
+/*
+ * Compiles a valid program. NULL: this machine or process cannot have native code: another
+ * architecture, no memory, or no permission (MemoryDenyWriteExecute= of systemd). *size: of the
+ * memory, for bp_filter_native_free().
+ */
+bp_filter_native_fn bp_filter_native_compile(
+	const struct bp_capture_insn *insn, uint32_t n, size_t *size);
+void bp_filter_native_free(bp_filter_native_fn fn, size_t size); /* NULL is allowed */
+
+#endif
