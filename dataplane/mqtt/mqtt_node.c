@@ -153,6 +153,16 @@ static __rte_noinline void add_other(struct reading *r, uint32_t i)
 		bp_hint_get(m, &r->b.parsed[i]);
 }
 
+/* A traced frame takes the general path, which reports each evaluated rule. */
+static __rte_noinline void read_generally(struct reading *r, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		if (r->b.kind[i] != BP_BURST_PARSED)
+			bp_hint_get(r->m[i], &r->b.parsed[i]);
+		r->b.kind[i] = BP_BURST_PARSED;
+	}
+}
+
 /* Flags of the checksum verdict of a driver, if any. */
 #define SUM_FLAGS (RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK)
 
@@ -179,6 +189,8 @@ static uint64_t read_burst(struct bp_worker *w, struct rte_mbuf **m, uint16_t n)
 			     (m[i]->ol_flags & SUM_FLAGS) != 0))
 			add_other(&r, i);
 	}
+	if (unlikely(w->tracing))
+		read_generally(&r, n);
 	bp_mqtt_burst_read(bp_mqtt_worker_of(w), &r.b, read_any, &r);
 	return differ;
 }

@@ -3,6 +3,7 @@
 #include <rte_mbuf.h>
 
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/nodes/nodes.h"
 
 static uint16_t drop_process(
@@ -20,6 +21,8 @@ static uint16_t drop_process(
 			reason = BP_C_DROP_DRAINED_AT_SHUTDOWN;
 		bp_count(w, reason, 1);
 	}
+	if (unlikely(w->capture_drops))
+		bp_capture_dropped(w, m, nb_objs);
 	rte_pktmbuf_free_bulk(m, nb_objs);
 	return nb_objs;
 }

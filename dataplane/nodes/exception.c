@@ -7,6 +7,7 @@
  */
 #include "dataplane/exception/exception.h"
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/nodes/frame_mark.h"
 #include "dataplane/nodes/nodes.h"
@@ -24,6 +25,8 @@ static void put(struct bp_worker *w, enum bp_exception_class class, unsigned int
 	if (likely(taken == n))
 		return;
 	bp_count(w, BP_C_DROP_PUNT_QUEUE_ROUTING + class, n - taken);
+	bp_capture_loss(w, BP_CAPTURE_INPUT_PORT, BP_C_DROP_PUNT_QUEUE_ROUTING + class, m + taken,
+		(uint16_t)(n - taken));
 	rte_pktmbuf_free_bulk(m + taken, n - taken);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <rte_ethdev.h>
 
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/workers/mbuf_bytes.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/ports/port_count.h"
@@ -46,10 +47,12 @@ static uint16_t port_rx_process(
 	if (n == 0)
 		return 0;
 
-	if (unlikely(ctx->flags & BP_RX_F_REPAIR)) {
+	if (unlikely(ctx->flags & (BP_RX_F_REPAIR | BP_RX_F_CAPTURE))) {
 		n = bp_rx_repair(ctx, m, n);
 		if (unlikely(n == 0))
 			return 0;
+		if (unlikely(ctx->flags & BP_RX_F_CAPTURE))
+			bp_capture_received(w, ctx->port, m, n);
 	}
 
 	bytes = ctx->flags & BP_RX_F_PREFETCH ? fetch(m, n) : bp_mbuf_bytes(m, n);

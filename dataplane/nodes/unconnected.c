@@ -7,14 +7,19 @@
 #include <rte_mbuf.h>
 
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/nodes/nodes.h"
 
 static uint16_t unconnected_process(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
 {
+	struct bp_worker *w = bp_node_ctx(node)->worker;
+	struct rte_mbuf **m = (struct rte_mbuf **)objs;
+
 	RTE_SET_USED(graph);
-	bp_count(bp_node_ctx(node)->worker, BP_C_DROP_NO_NEXT_NODE, nb_objs);
-	rte_pktmbuf_free_bulk((struct rte_mbuf **)objs, nb_objs);
+	bp_count(w, BP_C_DROP_NO_NEXT_NODE, nb_objs);
+	bp_capture_loss(w, BP_CAPTURE_INPUT_PORT, BP_C_DROP_NO_NEXT_NODE, m, nb_objs);
+	rte_pktmbuf_free_bulk(m, nb_objs);
 	return nb_objs;
 }
 

@@ -6,6 +6,7 @@
 #include <rte_mbuf.h>
 
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/mbuf_bytes.h"
 #include "dataplane/ports/port_count.h"
@@ -34,7 +35,42 @@ static inline void bp_port_drop(
 {
 	bp_count(w, reason, n);
 	bp_stat_add(&w->port_stats[port].tx_dropped, n);
+	bp_capture_loss(w, port, reason, m, n);
 	rte_pktmbuf_free_bulk(m, n);
+}
+
+/* Hands frames to the driver. Returns the number that it accepted. */
+static inline uint16_t bp_port_transmit(
+	uint16_t port, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+{
+	uint16_t sent = rte_eth_tx_burst(port, queue, m, n);
+	unsigned retries = 0;
+
+	while (unlikely(sent < n) && retries < BP_TX_RETRIES) {
+		uint16_t more = rte_eth_tx_burst(port, queue, m + sent, (uint16_t)(n - sent));
+
+		sent = (uint16_t)(sent + more);
+		retries = more == 0 ? retries + 1 : 0;
+	}
+	return sent;
+}
+
+/* Counts the frames of `bytes` in total of which the driver accepted `sent`, and drops the others.
+ */
+static inline void bp_port_transmitted(struct bp_worker *w, uint16_t port, struct rte_mbuf **m,
+	uint16_t n, uint16_t sent, uint64_t bytes)
+{
+	struct bp_port_stats *st = &w->port_stats[port];
+	uint64_t unsent = 0;
+
+	if (unlikely(sent < n)) {
+		unsent = bp_mbuf_bytes(m + sent, (uint16_t)(n - sent));
+		bp_port_drop(w, port,
+			bp_link_get(port) == BP_LINK_UP ? BP_C_DROP_TX_FULL : BP_C_DROP_TX_DOWN,
+			m + sent, (uint16_t)(n - sent));
+	}
+	bp_stat_add(&st->tx_packets, sent);
+	bp_stat_add(&st->tx_bytes, bytes - unsent);
 }
 
 /*
@@ -44,9 +80,6 @@ static inline void bp_port_drop(
 static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t queue,
 	struct rte_mbuf **m, uint16_t n, uint64_t bytes)
 {
-	struct bp_port_stats *st = &w->port_stats[port];
-	uint64_t unsent = 0;
-	unsigned retries = 0;
 	uint16_t sent;
 
 	if (unlikely(queue == UINT16_MAX)) {
@@ -57,26 +90,16 @@ static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t
 		bp_port_drop(w, port, BP_C_DROP_TX_DOWN, m, n);
 		return 0;
 	}
-	if (unlikely(w->prepare >> port & 1)) {
-		n = bp_port_prepare(w, port, queue, m, n, &bytes);
+	if (unlikely((w->prepare | w->capture_tx) >> port & 1)) {
+		if (w->prepare >> port & 1)
+			n = bp_port_prepare(w, port, queue, m, n, &bytes);
 		if (n == 0)
 			return 0;
+		if (w->capture_tx >> port & 1)
+			return bp_capture_transmit(w, port, queue, m, n);
 	}
-	sent = rte_eth_tx_burst(port, queue, m, n);
-	while (unlikely(sent < n) && retries < BP_TX_RETRIES) {
-		uint16_t more = rte_eth_tx_burst(port, queue, m + sent, (uint16_t)(n - sent));
-
-		sent = (uint16_t)(sent + more);
-		retries = more == 0 ? retries + 1 : 0;
-	}
-	if (unlikely(sent < n)) {
-		unsent = bp_mbuf_bytes(m + sent, (uint16_t)(n - sent));
-		bp_port_drop(w, port,
-			bp_link_get(port) == BP_LINK_UP ? BP_C_DROP_TX_FULL : BP_C_DROP_TX_DOWN,
-			m + sent, (uint16_t)(n - sent));
-	}
-	bp_stat_add(&st->tx_packets, sent);
-	bp_stat_add(&st->tx_bytes, bytes - unsent);
+	sent = bp_port_transmit(port, queue, m, n);
+	bp_port_transmitted(w, port, m, n, sent, bytes);
 	return sent;
 }
 

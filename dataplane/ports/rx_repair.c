@@ -5,6 +5,7 @@
 #include <rte_ether.h>
 
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "dataplane/ports/port_count.h"
 
 /*
@@ -64,6 +65,8 @@ static uint16_t restore_all_tags(const struct bp_node_ctx *ctx, struct rte_mbuf 
 			const uint32_t len = m[i]->pkt_len;
 
 			if (!restore_tags(m[i])) {
+				bp_capture_loss(w, BP_CAPTURE_INPUT_PORT,
+					BP_C_DROP_VLAN_NO_HEADROOM, &m[i], 1);
 				rte_pktmbuf_free(m[i]);
 				bp_stat_add(&st->rx_packets, 1);
 				bp_stat_add(&st->rx_bytes, len);

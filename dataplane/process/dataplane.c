@@ -16,6 +16,7 @@
 
 #include "biplane/counters/general.h"
 #include "config/segment.h"
+#include "dataplane/capture/capture_sets.h"
 #include "dataplane/process/clock.h"
 #include "dataplane/process/cpu_latency.h"
 #include "dataplane/process/eal.h"
@@ -192,6 +193,7 @@ static void reset_segment(struct bp_shm *shm)
 	memset(shm->counters, 0, shm->counter_rows * sizeof(*shm->counters));
 	memset(shm->port_stats, 0, shm->workers * BP_MAX_PORTS * sizeof(*shm->port_stats));
 	memset(shm->faults, 0, shm->fault_rows * sizeof(*shm->faults));
+	memset(shm->capture.status, 0, BP_CAPTURE_SLOTS * sizeof(*shm->capture.status));
 	memset(shm->nodes, 0, (size_t)shm->workers * BP_MAX_NODES * sizeof(*shm->nodes));
 	/* a data plane that was killed did not release its routes */
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
@@ -511,6 +513,8 @@ static void supervise(struct dataplane *d, const sigset_t *signals)
 		if (signal == SIGTERM || signal == SIGINT)
 			return;
 		apply_rules(d);
+		if (bp_capture_sets_poll(d->workers.captures))
+			bp_workers_ring(&d->workers);
 		follow(d); /* SIGHUP: the control plane reloads, no action here */
 		bp_history_sampler_poll(&d->history, mono_ns(), unix_ns());
 		passed += step;

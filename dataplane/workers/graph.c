@@ -10,6 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_graph.h>
 
+#include "dataplane/capture/capture.h"
 #include "dataplane/nodes/nodes.h"
 #include "dataplane/service.h"
 
@@ -197,7 +198,7 @@ void bp_graph_enter(struct bp_worker *w)
 	{
 		struct bp_node_ctx *ctx = bp_node_ctx(node);
 
-		if (node->process == bp_node_port_rx.process)
+		if (bp_node_process(w, node) == bp_node_port_rx.process)
 			set_first(ctx, w);
 	}
 }
@@ -352,6 +353,7 @@ int bp_graph_build(struct bp_worker *w, const char *name, unsigned n_ports,
 	for (unsigned p = 0; p < n_ports; p++)
 		if (rte_eth_dev_get_mtu((uint16_t)p, &w->mtu[p]) != 0)
 			w->mtu[p] = 0;
+	bp_capture_graph(w);
 	bp_graph_enter(w);
 	result = bp_services_begin(w, err, err_size);
 out:

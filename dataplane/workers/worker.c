@@ -6,6 +6,7 @@
 
 #include <rte_cycles.h>
 
+#include "dataplane/capture/capture.h"
 #include "dataplane/service.h"
 #include "dataplane/workers/walk.h"
 
@@ -51,6 +52,7 @@ void bp_worker_release_rules(struct bp_worker *w)
 
 static void housekeeping(struct bp_worker *w)
 {
+	bp_capture_check(w);
 	bp_router_refresh(w);
 	bp_services_tick(w);
 	bp_doorbell_check(&w->doorbell);
@@ -244,12 +246,15 @@ int bp_worker_run(void *args)
 	if (a->cpus && !bp_services_need_polling(w))
 		pthread_setaffinity_np(pthread_self(), sizeof(*a->cpus), a->cpus);
 	begin_time(w, a->clock);
+	if (w->capture)
+		w->capture->clock = a->clock;
 	housekeeping(w);
 	bp_services_start(w, a->clock);
 	walk(a, false);
 	bp_services_drain(w);
 	walk(a, true);
 	bp_services_end(w);
+	bp_capture_end(w);
 	bp_worker_release_rules(w);
 	if (w->router.enabled)
 		bp_fib_read_end(w->router.fib, w->index, &w->router.epoch);

@@ -57,6 +57,7 @@ enum bp_edge {
 #define BP_RX_BURST 64
 
 struct bp_exception;
+struct bp_capture_worker;
 
 /*
  * Poll gaps of a worker: the time between two readings of the clock before a walk, which are 1 to
@@ -121,10 +122,13 @@ struct bp_worker {
 	uint8_t enter[BP_MAX_PORTS];  /* edge of its frames after checksum completion */
 	uint8_t inner[BP_MAX_PORTS];  /* the same, of the frames that node transform did not take */
 	uint32_t prepare;             /* bit per port whose frames need bp_port_prepare() */
+	uint32_t capture_tx;          /* bit per port whose sent frames are captured */
 	/* Bit per port whose frames may be aggregates, each of which becomes many frames; and the
 	 * burst size of such a port. */
 	uint32_t small_burst;
 	uint16_t small_burst_size;
+	bool capture_drops; /* dropped frames are captured */
+	bool tracing;       /* the frame that is processed is traced */
 	/*
 	 * Bit per port: partial checksums of its frames are left to the output device; its device
 	 * completes them.
@@ -158,6 +162,7 @@ struct bp_worker {
 	uint64_t rules_active;
 	uint64_t rx_frames; /* frames received from all ports; shows an empty walk */
 	struct bp_poll_gap away;
+	struct bp_capture_worker *capture; /* NULL: no captures */
 	uint64_t seed; /* for values that must be unpredictable, and differ after a restart */
 	_Atomic bool stop;
 	/* Rung by other threads when they have work for the worker; not in a line it writes often.

@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 
 #include "config/config.h"
+#include "dataplane/capture/capture.h"
 #include "dataplane/exception/exception.h"
 #include "dataplane/workers/graph.h"
 #include "dataplane/service.h"
@@ -40,6 +41,12 @@ struct bp_worker *bp_worker_create(const struct bp_config *c, struct bp_shm *shm
 		c->monitoring.poll_gap_warning_ns ? c->monitoring.poll_gap_warning_ns : UINT64_MAX;
 	bp_worker_bridges(w, c);
 	bp_router_init(w, c);
+	w->capture = bp_capture_worker_create(w, shm);
+	if (!w->capture) {
+		snprintf(err, err_size, "no memory for the captures of worker %u", index);
+		bp_worker_free(w);
+		return NULL;
+	}
 	if (bp_services_create(&setup, err, err_size) != 0) {
 		bp_worker_free(w);
 		return NULL;
@@ -53,6 +60,7 @@ void bp_worker_free(struct bp_worker *w)
 		return;
 	bp_graph_free(w);
 	bp_services_free(w);
+	bp_capture_worker_free(w->capture);
 	free(w);
 }
 
@@ -124,6 +132,7 @@ static int create_one(struct bp_workers *ws, unsigned i, const struct bp_config 
 	w->seed = new_seed(shm, i);
 	w->exception = exception;
 	w->ruleset_copies = ws->ruleset_copies;
+	w->capture->sets = ws->captures;
 	w->pool = bp_pools_near(pools, (int)rte_lcore_to_socket_id(w->lcore));
 	for (unsigned p = 0; p < c->n_ports; p++) {
 		w->tx_queue[p] = plan->port[p].tx_queue[i];
@@ -172,6 +181,11 @@ int bp_workers_create(struct bp_workers *ws, const struct bp_config *c, const st
 			(unsigned long long)shm->rules.bank_size);
 		return -1;
 	}
+	ws->captures = bp_capture_sets_create(shm, c->n_workers);
+	if (!ws->captures) {
+		snprintf(err, err_size, "no memory for captures");
+		return -1;
+	}
 	if (create_shared(ws, c, plan, err, err_size) != 0)
 		return -1;
 	for (unsigned i = 0; i < c->n_workers; i++) {
@@ -194,8 +208,10 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, cons
 	/* set for all workers before the first of them can stop */
 	for (unsigned i = 0; i < ws->n; i++) {
 		set_running(ws, i, ws->worker[i]->graph != NULL);
-		if (ws->worker[i]->graph)
-			bp_ruleset_copies_begin(ws->ruleset_copies, i);
+		if (!ws->worker[i]->graph)
+			continue;
+		bp_ruleset_copies_begin(ws->ruleset_copies, i);
+		bp_capture_sets_begin(ws->captures, i);
 	}
 	for (unsigned i = 0; i < ws->n; i++) {
 		ws->args[i] = (struct bp_worker_args){ws->worker[i], clock, ws->sleep[i], cpus};
@@ -206,6 +222,7 @@ void bp_workers_launch(struct bp_workers *ws, const struct bp_clock *clock, cons
 		/* it hands no frames over: the other workers must not wait for it */
 		set_running(ws, i, false);
 		bp_worker_release_rules(ws->worker[i]);
+		bp_capture_end(ws->worker[i]);
 	}
 }
 
@@ -235,5 +252,6 @@ void bp_workers_free(struct bp_workers *ws)
 			bp_dataplane_services[s]->shared->free(ws->shared[s]);
 	bp_fdb_free(&ws->fdb);
 	bp_ruleset_copies_free(ws->ruleset_copies);
+	bp_capture_sets_free(ws->captures);
 	memset(ws, 0, sizeof(*ws));
 }

@@ -23,6 +23,7 @@ struct bp_workers {
 	struct bp_sleep *sleep[BP_MAX_WORKERS]; /* NULL: the worker does not sleep */
 	struct bp_fdb fdb;
 	struct bp_ruleset_copies *ruleset_copies;
+	struct bp_capture_sets *captures;
 	void *shared[BP_SERVICE_COUNT]; /* NULL: the service has no shared state */
 };
 

@@ -61,6 +61,10 @@ EXCEPTIONS = {
 MUTUAL = {
     ("bench/harness", "bench/*"): "the program's options and graph name each topic, and the topics use its rig",
     ("controlplane/process", "controlplane/*"): "the process starts each part, and the parts use its clock, log and loop",
+    ("dataplane/capture", "dataplane/nodes"): "nodes report the frames that they receive and drop, and captures wrap nodes",
+    ("dataplane/capture", "dataplane/ports"): "ports report the frames that they send and drop, which captures hand to the driver",
+    ("dataplane/capture", "dataplane/process"): "the main thread applies the requests, and records have the time of its clock",
+    ("dataplane/capture", "dataplane/workers"): "a worker applies captures between two walks",
     ("dataplane/exception", "dataplane/ports"): "a port owns its kernel link, and the exception thread serves ports",
     ("dataplane/exception", "dataplane/workers"): "a worker has the rings to the exception thread",
     ("dataplane/forwarding", "dataplane/workers"): "a worker has the tables that its lookups use",
