@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Traced frames: each step, and that all frames leave as they do without a trace. */
+#include "biplane/counters/general.h"
+#include "dataplane/capture/trace.h"
+#include "tests/unit/dataplane/capture/capture_rig.h"
+
+#define SWITCH                                                                                     \
+	"ports:\n"                                                                                 \
+	"  - {name: a, device: net_null0}\n"                                                       \
+	"  - {name: b, device: net_null1}\n"                                                       \
+	"  - {name: c, device: net_null2}\n"                                                       \
+	"bridges: [{name: bridge0, ports: [a, b, c]}]\n"
+enum { A, B, C };
+
+static uint8_t f[1500];
+
+/* A step in a record, and its parts. */
+struct step {
+	const struct bp_capture_record *record;
+	struct bp_trace_step head;
+	const struct bp_trace_next *next;
+	const struct bp_trace_count *count;
+};
+
+static struct step must_step(struct bp_capture_reader *reader, enum bp_trace_event event)
+{
+	struct step s = {.record = must(reader)};
+
+	assert_int_equal(s.record->head.kind, BP_CAPTURE_RECORD_TRACE);
+	memcpy(&s.head, s.record->data, sizeof(s.head));
+	assert_int_equal(s.head.event, event);
+	assert_true(s.record->captured <= BP_TRACE_STEP_MAX);
+	s.next = (const void *)(s.record->data + sizeof(s.head));
+	s.count = (const void *)(s.next + s.head.n_next);
+	return s;
+}
+
+static const char *node_name(const struct rig *r, unsigned index)
+{
+	struct bp_worker *const workers[] = {r->worker};
+
+	bp_publish_nodes((struct bp_shm *)(uintptr_t)&r->shm, workers, 1);
+	assert_true(index < BP_MAX_NODES);
+	return r->shm.nodes[index].name;
+}
+
+static bool counted(const struct step *s, bp_counter_t counter, uint32_t n)
+{
+	for (unsigned i = 0; i < s->head.n_counts; i++)
+		if (s->count[i].counter == counter && s->count[i].n == n)
+			return true;
+	return false;
+}
+
+static void start_trace(struct rig *r, unsigned slot, const char *filter, uint32_t frames)
+{
+	new_request(slot + 100)->kind = BP_CAPTURE_TRACE;
+	request.tx = 0;
+	request.frames = frames;
+	if (filter)
+		filter_request(filter);
+	write_request(r, slot);
+	apply(r);
+}
+
+static void send_one(struct rig *r, unsigned port, uint32_t len, uint8_t src, uint8_t dst)
+{
+	frame_make(f, len, src, dst, 0x0800);
+	rig_put(r, port, f, len);
+	rig_walk(r);
+}
+
+static void forwarded_frame_has_a_step_for_each_node(void **state)
+{
+	struct bp_capture_reader reader;
+	struct step s;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, B, 64, 2, 1); /* learns station 2 */
+	rig_expect(&r, A, f, 64);
+	rig_expect(&r, C, f, 64);
+	reader = reader_of(&r);
+	start_trace(&r, 2, NULL, 10);
+	send_one(&r, A, 100, 1, 2);
+	s = must_step(&reader, BP_TRACE_RECEIVED);
+	assert_int_equal(s.record->slots, 1 << 2);
+	assert_int_equal(s.record->port, A);
+	assert_int_equal(s.record->length, 100);
+	assert_string_equal(node_name(&r, s.record->node), "bp_port_rx-0-0");
+	s = must_step(&reader, BP_TRACE_NODE);
+	assert_string_equal(node_name(&r, s.record->node), "bp_bridge");
+	assert_int_equal(s.head.n_next, 1);
+	assert_string_equal(node_name(&r, s.next[0].node), "bp_port_tx-1");
+	assert_int_equal(s.next[0].frames, 1);
+	s = must_step(&reader, BP_TRACE_SENT);
+	assert_int_equal(s.record->port, B);
+	s = must_step(&reader, BP_TRACE_NODE);
+	assert_string_equal(node_name(&r, s.record->node), "bp_port_tx-1");
+	assert_int_equal(s.head.n_next, 0);
+	assert_null(next_record(&reader));
+	rig_expect(&r, B, f, 100);
+	capture_stop(&r);
+}
+
+static void flooded_frame_is_followed_to_each_port(void **state)
+{
+	unsigned sent = 0;
+	struct bp_capture_reader reader;
+	const struct bp_capture_record *c;
+	struct step s;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	reader = reader_of(&r);
+	start_trace(&r, 0, NULL, 10);
+	send_one(&r, A, 100, 1, 2);
+	must_step(&reader, BP_TRACE_RECEIVED);
+	s = must_step(&reader, BP_TRACE_NODE);
+	assert_int_equal(s.head.n_next, 2);
+	while ((c = next_record(&reader)) != NULL) {
+		memcpy(&s.head, c->data, sizeof(s.head));
+		sent += s.head.event == BP_TRACE_SENT ? 1u << c->port : 0;
+		assert_int_equal(s.head.frame, 1);
+	}
+	assert_int_equal(sent, 1 << B | 1 << C);
+	rig_expect(&r, B, f, 100);
+	rig_expect(&r, C, f, 100);
+	capture_stop(&r);
+}
+
+static void dropped_frame_has_its_reason(void **state)
+{
+	struct bp_capture_reader reader;
+	struct step s;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, A, 64, 1, 9);
+	reader = reader_of(&r);
+	start_trace(&r, 0, "ether src 02:00:00:00:00:03", 10);
+	send_one(&r, A, 64, 3, 1);
+	must_step(&reader, BP_TRACE_RECEIVED);
+	s = must_step(&reader, BP_TRACE_NODE);
+	assert_string_equal(node_name(&r, s.next[0].node), "bp_drop");
+	s = must_step(&reader, BP_TRACE_NODE);
+	assert_string_equal(node_name(&r, s.record->node), "bp_drop");
+	assert_true(counted(&s, BP_C_DROP_HAIRPIN, 1));
+	assert_null(next_record(&reader));
+	capture_stop(&r);
+}
+
+/* A burst of which some are traced: all leave in their order, as without a trace. */
+static void other_frames_are_not_disturbed(void **state)
+{
+	unsigned received = 0;
+	struct bp_capture_reader reader;
+	const struct bp_capture_record *c;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, B, 64, 2, 1);
+	rig_expect(&r, A, f, 64);
+	rig_expect(&r, C, f, 64);
+	reader = reader_of(&r);
+	start_trace(&r, 0, "ether[12:2] & 3 = 1", 1000);
+	for (unsigned i = 0; i < 60; i++) {
+		frame_make(f, 64, 1, 2, (uint16_t)(0x8000 + i));
+		rig_put(&r, A, f, 64);
+	}
+	rig_walk(&r);
+	for (unsigned i = 0; i < 60; i++) {
+		frame_make(f, 64, 1, 2, (uint16_t)(0x8000 + i));
+		rig_expect(&r, B, f, 64);
+	}
+	while ((c = next_record(&reader)) != NULL) {
+		struct bp_trace_step head;
+
+		memcpy(&head, c->data, sizeof(head));
+		received += head.event == BP_TRACE_RECEIVED;
+	}
+	assert_int_equal(received, 15);
+	capture_stop(&r);
+}
+
+static void number_of_frames_is_bounded(void **state)
+{
+	unsigned received = 0;
+	struct bp_capture_reader reader;
+	const struct bp_capture_record *c;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	reader = reader_of(&r);
+	start_trace(&r, 0, NULL, 3);
+	for (unsigned i = 0; i < 20; i++)
+		send_one(&r, A, 64, 1, 2);
+	/* another change does not begin it again */
+	start_trace(&r, 1, "ip6", 3);
+	send_one(&r, A, 64, 1, 2);
+	while ((c = next_record(&reader)) != NULL) {
+		struct bp_trace_step head;
+
+		memcpy(&head, c->data, sizeof(head));
+		received += head.event == BP_TRACE_RECEIVED;
+	}
+	assert_int_equal(received, 3);
+	capture_stop(&r);
+}
+
+/* Beside a capture of the same frames. */
+static void trace_and_capture_are_separate(void **state)
+{
+	struct bp_capture_reader reader;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	new_request(5)->tx = 0;
+	write_request(&r, 7);
+	start_trace(&r, 0, NULL, 3);
+	reader = reader_of(&r);
+	send_one(&r, A, 64, 1, 2);
+	assert_int_equal(must_step(&reader, BP_TRACE_RECEIVED).record->slots, 1);
+	assert_int_equal(must(&reader)->slots, 1 << 7);
+	assert_int_equal(matched(&r, 7, A), 1);
+	assert_int_equal(matched(&r, 0, A), 1);
+	capture_stop(&r);
+}
+
+static void rejected_frame_is_lost(void **state)
+{
+	struct bp_capture_reader reader;
+	const struct bp_capture_record *c;
+	unsigned sent = 0, lost = 0;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, B, 64, 2, 1);
+	rig_expect(&r, A, f, 64);
+	rig_expect(&r, C, f, 64);
+	reader = reader_of(&r);
+	start_trace(&r, 0, NULL, 1000);
+	for (unsigned i = 0; i < 70; i++)
+		send_one(&r, A, 64, 1, 2);
+	while ((c = next_record(&reader)) != NULL) {
+		struct bp_trace_step head;
+
+		memcpy(&head, c->data, sizeof(head));
+		sent += head.event == BP_TRACE_SENT;
+		lost += head.event == BP_TRACE_LOST;
+		if (head.event == BP_TRACE_LOST)
+			assert_int_equal(c->reason, BP_C_DROP_TX_FULL);
+	}
+	assert_int_equal(sent, RIG_DEPTH - 1);
+	assert_int_equal(lost, 70 - sent);
+	capture_stop(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(forwarded_frame_has_a_step_for_each_node),
+		cmocka_unit_test(flooded_frame_is_followed_to_each_port),
+		cmocka_unit_test(dropped_frame_has_its_reason),
+		cmocka_unit_test(other_frames_are_not_disturbed),
+		cmocka_unit_test(number_of_frames_is_bounded),
+		cmocka_unit_test(trace_and_capture_are_separate),
+		cmocka_unit_test(rejected_frame_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
