@@ -154,7 +154,7 @@ static void offer_value(const struct line *l, const struct bp_cli_option *o)
 
 	if (ends_with(o->arg, "FILE") || strcmp(o->arg, "DIR") == 0)
 		fputs(":files\n", l->out);
-	if (o->key != 'i')
+	if (strcmp(o->name, "instance") != 0)
 		return;
 	n = bp_instances_running(names);
 	for (unsigned i = 0; i < n; i++)
