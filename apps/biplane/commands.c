@@ -54,6 +54,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_explain,
 	&bp_cmd_reload,
 	&bp_cmd_capture,
+	&bp_cmd_trace,
 	&bp_cmd_replay,
 	&group_session,
 	&group_transform,

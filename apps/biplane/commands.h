@@ -23,6 +23,7 @@ extern const struct bp_cli_command bp_cmd_top;
 extern const struct bp_cli_command bp_cmd_explain;
 extern const struct bp_cli_command bp_cmd_reload;
 extern const struct bp_cli_command bp_cmd_capture;
+extern const struct bp_cli_command bp_cmd_trace;
 extern const struct bp_cli_command bp_cmd_replay;
 extern const struct bp_cli_command bp_cmd_session_disconnect;
 extern const struct bp_cli_command bp_cmd_matrix_set;

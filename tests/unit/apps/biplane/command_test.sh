@@ -85,7 +85,7 @@ expect 64 "unknown command 'matrix'; use 'transform matrix'" "$biplane" matrix s
 # abbreviations, as long as they are unambiguous
 expect 64 "'s' is ambiguous: status, show, session$" "$biplane" s
 expect 0 '^Usage: biplane config check ' "$biplane" conf ch --help
-expect 0 '^Usage: biplane transform matrix set ' "$biplane" help tr m s
+expect 0 '^Usage: biplane transform matrix set ' "$biplane" help tran m s
 expect 0 '^  config check ' "$biplane" help config
 expect 0 '^Usage: biplane show ports\|' "$biplane" help show
 expect 0 '^  routes ' "$biplane" help show

@@ -28,7 +28,7 @@ commands=$("$biplane" --help | awk '/^Commands:/ {on = 1; next} /^$/ {on = 0} on
 same commands "$(cut -d ' ' -f 1 <<<"$commands")" "$(offered "")"
 same "commands with s" "$(cut -d ' ' -f 1 <<<"$commands" | grep ^s)" "$(offered s)"
 same "commands of config" "$(sed -n 's/^config //p' <<<"$commands")" "$(offered config "")"
-same "commands of an abbreviated group" "$(sed -n 's/^transform matrix //p' <<<"$commands")" "$(offered tr m "")"
+same "commands of an abbreviated group" "$(sed -n 's/^transform matrix //p' <<<"$commands")" "$(offered tran m "")"
 same "words of help" "$(sed -n 's/^config //p' <<<"$commands")" "$(offered help config "")"
 same "options of the program" $'--help\n--version' "$(offered -)"
 

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`biplane trace` on a running gateway: the steps of a frame, and what became of it."""
+
+import contextlib
+import json
+import subprocess
+
+import pytest
+
+from captured import exchange, frame
+from conftest import config_for
+from frames import LOCAL_ETHERTYPE
+from lab import BIPLANE, CLOUD, wait_until
+from peers import Collector, Publisher
+
+
+@contextlib.contextmanager
+def tracing(g, *args):
+    p = subprocess.Popen([BIPLANE, "trace", "--config", g.identity, *map(str, args)], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    try:
+        begun = p.stderr.readline()
+        assert "tracing" in begun, begun + p.stderr.read()
+        yield p
+    finally:
+        if p.poll() is None:
+            p.kill()
+        p.communicate()
+
+
+def finish(p):
+    out, err = p.communicate(timeout=30)
+    assert p.returncode == 0, err
+    return out
+
+
+def objects(p):
+    return [json.loads(line) for line in finish(p).splitlines()]
+
+
+def nodes(trace):
+    return [s["node"] for s in trace["steps"] if s["event"] == "processed"]
+
+
+def acknowledged(publisher, value):
+    info = publisher.publish("plant/oven/temperature", value, 1)
+    info.wait_for_publish(20)
+    assert info.is_published()
+
+
+@pytest.fixture(scope="module")
+def mqtt(lab, module_gateway):
+    g = module_gateway(config_for())
+    yield g
+    g.stop()
+
+
+def test_publication_with_its_connection_rule_and_alarm(lab, mqtt):
+    cloud = Collector(lab, "cloud")
+    p = Publisher(lab, CLOUD, client_id="oven-7")
+    acknowledged(p, "20")
+    cloud.wait_count(1)
+    with tracing(mqtt, "-n", 2, "--json", "-i", "devices", "tcp dst port 1883 and greater 90") as t:
+        acknowledged(p, "79")
+        acknowledged(p, "81.5")
+        low, high = objects(t)
+    p.finish()
+    cloud.close()
+    for trace in low, high:
+        assert trace["port"] == "devices" and trace["outcome"] == "sent on cloud"
+        step = next(s for s in trace["steps"] if s["node"] == "mqtt")
+        assert nodes(trace) == ["ethernet", "mqtt", "bridge", "port_tx-1"]
+        assert step["next"] == [{"node": "bridge", "frames": 1}]
+        assert step["connection"]["connection"] == "open" and step["connection"]["to_broker"] == "inspecting"
+        assert step["connection"]["not_inspected_reason"] is None
+        assert {"publishes", "matches"} <= {c["name"] for c in step["counters"]}, step["counters"]
+    rule = next(s for s in low["steps"] if s["node"] == "mqtt")["rules"]
+    assert rule == [{"rule": "overheat", "value": 79.0, "raise": "> 80", "verdict": "no change"}]
+    step = next(s for s in high["steps"] if s["node"] == "mqtt")
+    assert step["rules"] == [{"rule": "overheat", "value": 81.5, "raise": "> 80", "verdict": "raised"}]
+    ids = wait_until("the alarm", lambda: [a["id"] for a in mqtt.show("alarms")["alarms"] if a["value"] == 81.5])
+    assert step["alarms"] == ids[-1:]
+
+
+def test_text_ends_with_the_outcome(lab, mqtt):
+    with tracing(mqtt, "-n", 1, f"ether proto {LOCAL_ETHERTYPE:#x}") as t:
+        exchange(lab, [frame(1)])
+        lines = finish(t).splitlines()
+    assert lines[0].startswith("frame 1: 20") and " devices 60 bytes " in lines[0]
+    assert lines[1].startswith("  ") and " -> " in lines[1]
+    assert [line for line in lines if line][-1] == "  => sent on cloud"
+
+
+def test_wrong_arguments(mqtt):
+    for args, status, words in [(("-n", "0"), 64, "1 to 1000"), (("tcp port",), 64, "filter"), (("-i", "x"), 69, "no port 'x'")]:
+        p = subprocess.run([BIPLANE, "trace", "--config", mqtt.identity, *args], capture_output=True, text=True, check=False,
+                           timeout=30)
+        assert p.returncode == status and words in p.stderr, p.stderr
