@@ -282,6 +282,6 @@ export class Sparkline {
     const known = segments(values.map((_, i) => i), values, Infinity);
 
     this.path.setAttribute("d", known.map((indices) => `M${indices.map((i) =>
-      `${((i / last) * 100).toFixed(1)} ${(22.5 - (values[i] / top) * 21).toFixed(1)}`).join("L")}`).join("") || "M0 22.5");
+      `${((i / last) * 100).toFixed(1)} ${(22.5 - (values[i] / top) * 21).toFixed(1)}`).join("L")}h0.1`).join("") || "M0 22.5");
   }
 }
