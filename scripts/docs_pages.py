@@ -42,9 +42,15 @@ def page(source):
     return "".join(p if i % 2 else re.sub(r"(\]\()([^)\s]+)\)", link, p) for i, p in enumerate(parts))
 
 
+def unused(folder, names):
+    """Files that are no part of the site: the figures are there as SVG."""
+    patterns = ("meson.build", "*.in", "*.[1-9]", *(("*.png",) if Path(folder).name == "figures" else ()))
+    return shutil.ignore_patterns(*patterns)(folder, names)
+
+
 def collect(folder):
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.png", "meson.build", "*.in", "*.[1-9]"))
+    shutil.copytree(ROOT / "docs", folder, ignore=unused)
     (folder / "project").mkdir()
     for source in [*(ROOT / "docs").rglob("*.md"), *(ROOT / d for d in DOCUMENTS)]:
         text = page(source) if source.suffix == ".md" else f"# License\n\n```\n{source.read_text(encoding='utf-8')}```\n"
