@@ -2,7 +2,10 @@
 #ifndef BP_APPS_BIPLANE_MONITOR_COUNTERS_H
 #define BP_APPS_BIPLANE_MONITOR_COUNTERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "apps/biplane/monitor/event_log.h"
 
 /*
  * Counters of the monitor process itself, rendered by bp_metrics_write() as biplane_monitor_*. One
@@ -29,6 +32,8 @@ struct bp_monitor_counters {
 	uint64_t segment_opened; /* times that the segment was opened */
 	uint64_t answer_ns;      /* time spent on answers */
 	uint64_t started_unix_s; /* start of the process, seconds since 1970 */
+	bool writes_events;      /* log.events is on */
+	struct bp_event_log_counts event_log;
 };
 extern struct bp_monitor_counters bp_monitor_counters;
 

@@ -16,6 +16,19 @@ static void read_counter(struct bp_metrics *m, const struct bp_metric *row)
 		bp_metric_count(m, BP_NO_LABELS, bp_metric_load(&bp_monitor_counters, row->at));
 }
 
+static void read_event_log(struct bp_metrics *m, const struct bp_metric *row)
+{
+	if (bp_monitor_counters.writes_events)
+		bp_metric_count(m, BP_NO_LABELS, bp_metric_load(&bp_monitor_counters, row->at));
+}
+
+static void read_event_log_open(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	if (bp_monitor_counters.writes_events)
+		bp_metric_count(m, BP_NO_LABELS, bp_monitor_counters.event_log.open);
+}
+
 static void read_seconds(struct bp_metrics *m, const struct bp_metric *row)
 {
 	if (is_monitor())
@@ -67,6 +80,8 @@ static void read_errors(struct bp_metrics *m, const struct bp_metric *row)
 	ROW(name_, BP_METRIC_COUNTER, NULL, "", member, read_counter, help_)
 #define GAUGE(name_, unit_, member, help_)                                                         \
 	ROW(name_, BP_METRIC_GAUGE, unit_, "", member, read_counter, help_)
+#define EVENT_LOG(name_, type_, unit_, member, help_)                                              \
+	ROW(name_, type_, unit_, "", event_log.member, read_event_log, help_)
 static const struct bp_metric monitor[] = {
 	GAUGE("start_time_seconds", "seconds", started_unix_s,
 		"Unix time of the start of the monitor"),
@@ -86,6 +101,18 @@ static const struct bp_metric monitor[] = {
 	COUNTER("segment_opened", segment_opened, "Times that the shared segment was opened"),
 	ROW("answer_seconds", BP_METRIC_COUNTER, "seconds", "", answer_ns, read_seconds,
 		"Time spent on answers"),
+	EVENT_LOG("event_log_events", BP_METRIC_COUNTER, NULL, events,
+		"Events written to log.events"),
+	EVENT_LOG("event_log_bytes", BP_METRIC_COUNTER, "bytes", bytes,
+		"Bytes written to log.events"),
+	EVENT_LOG("event_log_lost", BP_METRIC_COUNTER, NULL, lost,
+		"Events not written to log.events: overwritten in the segment, or too long"),
+	EVENT_LOG("event_log_failures", BP_METRIC_COUNTER, NULL, failures,
+		"Failed attempts to open or write log.events"),
+	EVENT_LOG("event_log_buffered_bytes", BP_METRIC_GAUGE, "bytes", buffered,
+		"Events that wait until log.events can be written"),
+	ROW("event_log_open", BP_METRIC_GAUGE, NULL, "", event_log.open, read_event_log_open,
+		"Whether log.events can be written"),
 	{.name = NULL},
 };
 

@@ -125,6 +125,8 @@ static void streams(struct process *p)
 static uint64_t write_events(struct process *p, uint64_t now_ns)
 {
 	bp_event_log_tick(p->events, bp_monitor_unix_ns(), now_ns);
+	bp_monitor_counters.writes_events = true;
+	bp_monitor_counters.event_log = bp_event_log_counts(p->events);
 	return now_ns + BP_EVENT_POLL_MS * 1000000ull;
 }
 

@@ -122,7 +122,8 @@ NOT_HERE = re.compile(r"biplane_(netlink|health|table_entries\{[^}]*routes|port_
 def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_path):
     ports = port_devices("af_packet")
     ports[2]["routed"] = {"host_interface": {"backend": "off"}} # for mirrored frames
-    g = gateway(config(tmp_path, ports=ports, bridges=[{"name": "bridge0", "ports": ["devices", "cloud"]}], **SERVICES))
+    g = gateway(config(tmp_path, ports=ports, bridges=[{"name": "bridge0", "ports": ["devices", "cloud"]}],
+                       log={"events": str(tmp_path / "events.json")}, **SERVICES))
     p = prometheus()
     load = Load(lab, Expected(), rate=100)
     load.go_on(500)

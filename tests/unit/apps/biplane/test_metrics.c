@@ -312,15 +312,19 @@ static void without_a_segment_only_what_needs_none(void **state)
 
 	bp_monitor_counters.started_unix_s = 1700000000;
 	bp_monitor_counters.accepted = 7;
+	bp_monitor_counters.writes_events = true;
+	bp_monitor_counters.event_log = (struct bp_event_log_counts){.lost = 3, .open = true};
 	assert_int_equal(bp_metrics_write(NULL, true, out), 0);
 	fclose(out);
 	assert_non_null(strstr(text, "\nbiplane_up 0\n"));
 	assert_non_null(strstr(text, "\nbiplane_plane_up{plane=\"dataplane\"} 0\n"));
 	assert_non_null(strstr(text, "\nbiplane_monitor_connections_accepted_total 7\n"));
+	assert_non_null(strstr(text, "\nbiplane_monitor_event_log_lost_total 3\n"));
+	assert_non_null(strstr(text, "\nbiplane_monitor_event_log_open 1\n"));
 	assert_null(strstr(text, "biplane_workers"));
 	check_openmetrics(text);
 	free(text);
-	bp_monitor_counters.started_unix_s = 0; /* other processes are no monitor */
+	bp_monitor_counters = (struct bp_monitor_counters){0}; /* other processes are no monitor */
 	text = written(BP_METRICS_AS_OPENMETRICS);
 	assert_null(strstr(text, "biplane_monitor_"));
 	free(text);
