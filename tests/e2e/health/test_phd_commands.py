@@ -213,7 +213,7 @@ def test_release_when_nothing_runs(router):
 
 def test_sessions_have_events(routed_lab, router):
     """As far as `biplane tail` sees them: who began it, how it ended, and the same flow for both."""
-    four, six, new = (f"002209225803000{i}" for i in range(1, 4))
+    four, six, new = (f"00220922580a000{i}" for i in range(1, 4))
 
     def events():
         p = router.command("tail", "events", "-c", router.identity, "--type", "session", "--json", "-n", 1000, "--no-follow")
