@@ -158,8 +158,8 @@ static void ended_while_stopping(
 		bp_log(BP_LOG_INFO, "%s ended", p->name);
 		return;
 	}
-	bp_log(BP_LOG_ERROR, "%s %s while stopping", p->name, how);
-	if (s->status == 0)
+	bp_log(p->optional ? BP_LOG_WARNING : BP_LOG_ERROR, "%s %s while stopping", p->name, how);
+	if (s->status == 0 && !p->optional)
 		s->status = BP_EX_SOFTWARE;
 }
 

@@ -18,7 +18,7 @@
  * - A plane that ends unexpectedly is reported with its status, counted and restarted (backoff.h);
  *   the others are not affected.
  * - A process with `optional` does not stop the others, whatever its exit status is; after such a
- *   status it is started again BP_SUP_OPTIONAL_NS later.
+ *   status it is started again BP_SUP_OPTIONAL_NS later. A crash of it is no failure of the stop.
  * - If the first process of a plane exits with 64, 69, 71 or 78 (usage, missing resource, system,
  *   configuration), a retry cannot help: all planes are stopped, and this is the exit status.
  * - SIGTERM or SIGINT: the planes are stopped (SIGTERM) one after the other in their order, the

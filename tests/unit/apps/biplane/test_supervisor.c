@@ -22,7 +22,8 @@
 
 struct fixture {
 	char dir[64];
-	pid_t pid; /* of the supervisor, 0: not started or reaped */
+	pid_t pid;     /* of the supervisor, 0: not started or reaped */
+	bool optional; /* plane b */
 };
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -102,7 +103,11 @@ static void start_with(struct fixture *f, const char *a, const char *b, unsigned
 	char *argv_a[] = {"sh", "-c", (char *)a, NULL}, *argv_b[] = {"sh", "-c", (char *)b, NULL};
 	struct bp_sup_plane planes[] = {
 		{.name = "plane a", .path = "/bin/sh", .argv = argv_a},
-		{.name = "plane b", .path = "/bin/sh", .argv = argv_b, .gets_hup = true},
+		{.name = "plane b",
+			.path = "/bin/sh",
+			.argv = argv_b,
+			.gets_hup = true,
+			.optional = f->optional},
 	};
 	struct bp_supervisor s = {
 		.planes = planes,
@@ -228,6 +233,36 @@ static void gives_up_when_the_first_start_is_hopeless(void **state)
 	start(f, "while [ ! -e b.pid ]; do sleep 0.01; done; exit 78", LIVE("b"), 30000);
 	assert_int_equal(end(f), BP_EX_CONFIG);
 	assert_true(gone(number_in(f->dir, "b.pid")));
+}
+
+static void an_optional_process_stops_nothing(void **state)
+{
+	struct fixture *f = *state;
+	long a;
+
+	f->optional = true;
+	start(f, LIVE("a"), "echo $$ >b.tmp; mv b.tmp b.pid; exit 78", 30000);
+	WAIT_FOR(number_in(f->dir, "a.pid") &&
+		 log_has(f, "plane b exited with status 78; restarting"));
+	assert_true(log_has(f, "restart_ms=30000"));
+	assert_true(gone(number_in(f->dir, "b.pid")));
+	a = number_in(f->dir, "a.pid");
+	assert_false(gone(a));
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+	assert_int_equal(number_in(f->dir, "a.restarts"), 0);
+}
+
+static void an_optional_process_that_crashes_at_the_stop_is_no_failure(void **state)
+{
+	struct fixture *f = *state;
+
+	f->optional = true;
+	start(f, LIVE("a"), DEAF("b"), 100);
+	WAIT_FOR(number_in(f->dir, "a.pid") && number_in(f->dir, "b.pid"));
+	kill(f->pid, SIGTERM);
+	assert_int_equal(end(f), 0);
+	assert_true(log_has(f, "was killed by signal 9"));
 }
 
 static void a_missing_resource_is_hopeless_too(void **state)
@@ -585,6 +620,8 @@ int main(int argc, char **argv)
 		CASE(restarts_what_was_killed_and_only_that),
 		CASE(restarts_what_exited_and_says_its_status),
 		CASE(gives_up_when_the_first_start_is_hopeless),
+		CASE(an_optional_process_stops_nothing),
+		CASE(an_optional_process_that_crashes_at_the_stop_is_no_failure),
 		CASE(a_missing_resource_is_hopeless_too),
 		CASE(the_same_status_later_is_not),
 		CASE(kills_what_does_not_end),
