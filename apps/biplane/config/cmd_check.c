@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "apps/biplane/commands.h"
+#include "apps/biplane/config/monitor_secrets.h"
 #include "apps/biplane/exit_status.h"
-#include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"

@@ -8,6 +8,7 @@
 #include "apps/biplane/monitor/event_stream.h"
 #include "apps/biplane/monitor/monitor.h"
 #include "apps/biplane/monitor/request.h"
+#include "apps/biplane/monitor/segment_watch.h"
 #include "apps/biplane/monitor/show_args.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/show/service.h"
@@ -164,6 +165,7 @@ static void answer_config(struct bp_monitor *m, const struct bp_http_request *q,
 	static const char *const none[] = {NULL};
 	const struct bp_shm *shm = bp_monitor_shm(m);
 
+	bp_config_watch(m); /* there may have been a reload just now */
 	if (rest[0] != '\0') {
 		bp_answer_error(a, 404, "there is no such resource");
 	} else if (!bp_request_args_known(q, a, none)) {
@@ -211,15 +213,17 @@ static bool event_options(const struct bp_http_request *q, struct bp_event_reade
 static void answer_events(struct bp_monitor *m, const struct bp_http_request *q, const char *rest,
 	struct bp_http_answer *a)
 {
+	const unsigned half = m->config->monitoring.max_connections / 2;
+	const unsigned max = half < BP_EVENT_STREAMS_MAX ? half : BP_EVENT_STREAMS_MAX;
 	struct bp_event_reader_options o;
 
 	if (rest[0] != '\0') {
 		bp_answer_error(a, 404, "there is no such resource");
 	} else if (!event_options(q, &o, a)) {
 		return;
-	} else if (bp_monitor_counters.event_streams >= BP_EVENT_STREAMS_MAX) {
+	} else if (bp_monitor_counters.event_streams >= max) {
 		bp_monitor_counters.throttled++;
-		bp_answer_error(a, 503, "%u clients read events already", BP_EVENT_STREAMS_MAX);
+		bp_answer_error(a, 503, "%u clients read events already", max);
 		a->retry_after_s = 10;
 	} else {
 		*a = (struct bp_http_answer){.status = 200, .content_type = "text/event-stream"};

@@ -18,7 +18,7 @@ struct bp_monitor_counters {
 	uint64_t answer_bytes;  /* memory of answers that are not sent yet */
 	/* since the start of the process */
 	uint64_t accepted;       /* connections */
-	uint64_t refused;        /* connections closed because all others were busy */
+	uint64_t refused;        /* connections closed in favor of a new one, answer not read */
 	uint64_t evicted;        /* idle connections closed in favor of a new one */
 	uint64_t timed_out;      /* connections closed at a deadline */
 	uint64_t incomplete;     /* connections that ended without a complete request */

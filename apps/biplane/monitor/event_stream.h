@@ -17,10 +17,10 @@
  *   data: {"timestamp": ...}
  *
  * The stream reads the rings of the segment itself, and holds one event at most. So a client that
- * does not read fast enough uses no memory and delays nobody: the rings overwrite what it has not
- * read, and its next event is `event: lost` with the number of lost events.
+ * does not read fast enough uses no memory and delays no other client: the rings overwrite what it
+ * has not read, and its next event is `event: lost` with the number of lost events.
  */
-#define BP_EVENT_STREAMS_MAX 16u
+#define BP_EVENT_STREAMS_MAX 16u /* and at most half of the connections */
 #define BP_EVENT_STREAM_BACKLOG_MAX 1000u
 #define BP_EVENT_STREAM_KEEPALIVE_NS 10000000000ull
 

@@ -19,6 +19,8 @@
 /* Connections above monitoring.max_connections while those that they replace are being closed. */
 #define HEADROOM 8u
 #define S 1000000000ull
+#define RUNS_MAX 16u /* so that signals are handled in between */
+#define READ_NS S    /* for a client to read its answer */
 /* TLS 1.2 and later. */
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:%SERVER_PRECEDENCE"
 
@@ -39,7 +41,8 @@ struct connection {
 struct bp_http {
 	struct bp_monitor *monitor;
 	struct MHD_Daemon *daemon;
-	unsigned max; /* connections */
+	unsigned max;    /* connections */
+	uint64_t closed; /* connections since the start */
 	struct bp_log_limit log_rate;
 	char last_error[256];
 	struct connection connection[]; /* max + HEADROOM */
@@ -54,15 +57,17 @@ static void close_connection(struct connection *c)
 	shutdown(c->fd, SHUT_RDWR);
 }
 
-/* The connection that has been without a complete request for the longest time, except `but`. */
-static struct connection *longest_waiting(struct bp_http *h, const struct connection *but)
+/* The connection that has been in a state for the longest time, since before `before_ns`; NULL:
+ * none. */
+static struct connection *longest(
+	struct bp_http *h, enum connection_state state, uint64_t before_ns)
 {
 	struct connection *found = NULL;
 
 	for (unsigned i = 0; i < h->max + HEADROOM; i++) {
 		struct connection *c = &h->connection[i];
 
-		if (c->state == WAITING && c != but &&
+		if (c->state == state && c->since_ns < before_ns &&
 			(found == NULL || c->since_ns < found->since_ns))
 			found = c;
 	}
@@ -79,16 +84,25 @@ static unsigned in_use(const struct bp_http *h)
 	return n;
 }
 
-static void make_room(struct bp_http *h, struct connection *added)
+/*
+ * A client that sends no request, or does not read its answer, must not keep others out: its
+ * connection is closed if there are more than the maximum. Those in the headroom wait until one can
+ * be closed; beyond it, connections are not accepted.
+ */
+static void make_room(struct bp_http *h, uint64_t waiting_before_ns, uint64_t now_ns)
 {
-	struct connection *victim = longest_waiting(h, added);
+	while (in_use(h) > h->max) {
+		struct connection *victim = longest(h, WAITING, waiting_before_ns);
 
-	if (victim != NULL) {
-		bp_monitor_counters.evicted++;
+		if (victim != NULL) {
+			bp_monitor_counters.evicted++;
+		} else {
+			victim = longest(h, ANSWERING, now_ns - READ_NS);
+			if (victim == NULL)
+				return;
+			bp_monitor_counters.refused++;
+		}
 		close_connection(victim);
-	} else {
-		bp_monitor_counters.refused++;
-		close_connection(added);
 	}
 }
 
@@ -116,8 +130,7 @@ static void accepted(struct bp_http *h, struct MHD_Connection *handle, void **co
 		.state = WAITING, .fd = info->connect_fd, .since_ns = bp_monitor_mono_ns()};
 	bp_monitor_counters.accepted++;
 	bp_monitor_counters.connections++;
-	if (in_use(h) > h->max)
-		make_room(h, c);
+	make_room(h, c->since_ns, c->since_ns);
 }
 
 static void on_connection(void *arg, struct MHD_Connection *handle, void **context,
@@ -131,6 +144,7 @@ static void on_connection(void *arg, struct MHD_Connection *handle, void **conte
 	} else if (c != NULL) {
 		bp_monitor_counters.incomplete += !c->used;
 		bp_monitor_counters.connections--;
+		h->closed++;
 		c->state = FREE;
 	}
 }
@@ -154,6 +168,7 @@ void bp_http_expire(struct bp_http *h, uint64_t now_ns)
 		bp_monitor_counters.timed_out++;
 		close_connection(c);
 	}
+	make_room(h, now_ns - READ_NS, now_ns);
 }
 
 /* ---- requests ---- */
@@ -486,7 +501,15 @@ int bp_http_timeout_ms(const struct bp_http *h)
 
 void bp_http_run(struct bp_http *h)
 {
-	MHD_run(h->daemon);
+	/* The library accepts again after a connection was closed, but only when it is called
+	 * again, and its descriptor does not become readable for that. */
+	for (unsigned i = 0; i < RUNS_MAX; i++) {
+		const uint64_t closed = h->closed;
+
+		MHD_run(h->daemon);
+		if (h->closed == closed)
+			return;
+	}
 }
 
 int bp_http_add(struct bp_http *h, int fd)

@@ -12,7 +12,8 @@ struct bp_monitor;
  * The HTTP server: connections and their bounds. libmicrohttpd parses; request.h answers.
  *
  * - At most monitoring.max_connections; a new one above it replaces the one that has waited longest
- *   without a complete request. If all others are being answered, the new one is closed.
+ *   without a complete request, or else the one whose answer has been read for the longest time. If
+ *   all answers are younger than a second, the new one waits.
  * - A request must be complete BP_HTTP_REQUEST_S after the connection or the previous answer; a
  *   connection that was used is closed after BP_HTTP_IDLE_S. An answer must have been read after
  *   BP_HTTP_ANSWER_S.

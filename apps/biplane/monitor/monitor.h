@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "apps/biplane/config/monitor_secrets.h"
 #include "apps/biplane/monitor/counters.h"
 #include "apps/biplane/show/instance_view.h"
 #include "config/config.h"
@@ -14,15 +15,6 @@
  * The monitor: a process without privileges that reads the segment of an instance, read-only, and
  * serves it over HTTP. It has one thread. If it hangs or dies, the planes are not affected.
  */
-
-/* Secrets are read at the start and after SIGHUP, before the process gives up its privileges. */
-#define BP_MONITOR_TOKEN_MIN 16u
-#define BP_MONITOR_TOKEN_MAX 255u
-
-struct bp_monitor_secrets {
-	char token[BP_MONITOR_TOKEN_MAX + 1]; /* "": none is required */
-	char *certificate, *key;              /* PEM, NULL: no TLS */
-};
 
 /* Result of reading the configuration file, for /api/v1/config. */
 struct bp_monitor_config_text {
@@ -52,13 +44,6 @@ static inline const struct bp_shm *bp_monitor_shm(const struct bp_monitor *m)
 
 uint64_t bp_monitor_mono_ns(void);
 uint64_t bp_monitor_unix_ns(void);
-
-/* Reads token, certificate and key again. 0, or -1 with a sentence; *s is unchanged then. */
-int bp_monitor_secrets_read(struct bp_monitor_secrets *s, const struct bp_config_monitoring *c,
-	char *err, size_t err_size);
-/* Whether they can be read: 0, or -1 with a sentence. */
-int bp_monitor_secrets_check(const struct bp_config_monitoring *c, char *err, size_t err_size);
-void bp_monitor_secrets_free(struct bp_monitor_secrets *s);
 
 /* Runs until SIGTERM. Returns an exit status. */
 int bp_monitor_run(const char *path);

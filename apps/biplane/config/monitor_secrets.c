@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "apps/biplane/monitor/monitor.h"
+#include "apps/biplane/config/monitor_secrets.h"
 
 #define FILE_MAX 65536u /* a chain of certificates has some kilobytes */
 
