@@ -186,6 +186,35 @@ static void a_thousand_slow_clients_are_bounded(void **state)
 		close(slow[i]);
 }
 
+/* They ask, and read nothing: their answers fill the buffers of their sockets. */
+static void clients_that_do_not_read_make_room(void **state)
+{
+	int stuck[MAX], fd;
+	uint64_t began;
+
+	(void)state;
+	for (unsigned i = 0; i < MAX; i++) {
+		stuck[i] = client();
+		for (unsigned k = 0; k < 4096; k++)
+			send(stuck[i], LIVE, strlen(LIVE), MSG_NOSIGNAL);
+		run();
+	}
+	assert_int_equal(bp_monitor_counters.connections, MAX);
+	began = bp_monitor_mono_ns();
+	while (bp_monitor_mono_ns() < began + S) /* they have a second to read */
+		usleep(1000);
+	fd = client();
+	say(fd, LIVE);
+	assert_heard(fd, "{\"live\":true}");
+	assert_int_equal(bp_monitor_counters.refused, 1);
+	close(fd);
+	for (unsigned i = 0; i < MAX; i++)
+		close(stuck[i]);
+	run();
+	assert_int_equal(bp_monitor_counters.connections, 0);
+	assert_int_equal(bp_monitor_counters.answer_bytes, 0);
+}
+
 static void deadlines_end_connections(void **state)
 {
 	const int silent = client(), used = client();
@@ -326,6 +355,7 @@ int main(void)
 		CASE(requests_are_answered_on_one_connection),
 		CASE(slow_clients_make_room_for_new_ones),
 		CASE(a_thousand_slow_clients_are_bounded),
+		CASE(clients_that_do_not_read_make_room),
 		CASE(deadlines_end_connections),
 		CASE(malformed_requests_are_bounded),
 		CASE(a_path_with_nul_is_nothing),
