@@ -43,28 +43,37 @@ static bool wants_port(const struct bp_capture_active *a, unsigned port)
 	return port < BP_MAX_PORTS ? a->ports >> port & 1 : a->ports == BP_CAPTURE_ALL_PORTS;
 }
 
+/* Adds the slot of a capture to the frames that match it. Returns whether any does. */
+static bool match_one(struct burst *b, const struct bp_capture_active *a)
+{
+	const bool by_frame = b->port == BP_CAPTURE_INPUT_PORT;
+	uint8_t any = 0;
+
+	if (!by_frame && !wants_port(a, b->port))
+		return false;
+	for (unsigned i = 0; i < b->n; i++) {
+		const bool matches = (!by_frame || wants_port(a, port_of(b, i))) &&
+				     bp_capture_filter_match(&a->filter, b->m[i], b->c->scratch);
+
+		b->slots[i] |= (uint8_t)(matches << a->slot);
+		any |= matches;
+	}
+	return any;
+}
+
 /* Sets `slots`. Returns whether any frame matched. */
 static bool match(struct burst *b)
 {
 	const struct bp_capture_set *set = b->c->set;
-	uint8_t any = 0;
+	bool any = false;
 
 	memset(b->slots, 0, b->n);
-	for (unsigned s = 0; s < set->n; s++) {
-		const struct bp_capture_active *a = &set->of[s];
-		const uint8_t bit = (uint8_t)(1u << a->slot);
-
-		if (!a->at[b->point])
-			continue;
-		for (unsigned i = 0; i < b->n; i++) {
-			if (!wants_port(a, port_of(b, i)) ||
-				!bp_capture_filter_match(&a->filter, b->m[i], b->c->scratch))
-				continue;
-			b->slots[i] |= bit;
-			any |= bit;
-		}
-	}
-	return any != 0;
+	for (unsigned i = 0; i < b->n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(b->m[i], void *));
+	for (unsigned s = 0; s < set->n; s++)
+		if (set->of[s].at[b->point])
+			any |= match_one(b, &set->of[s]);
+	return any;
 }
 
 static uint32_t snap_length(const struct bp_capture_set *set, uint8_t slots)
