@@ -31,7 +31,8 @@ static void put(struct block *b, const void *bytes, size_t n)
 		b->full = true;
 		return;
 	}
-	memcpy(b->out + b->n, bytes, n);
+	if (n != 0)
+		memcpy(b->out + b->n, bytes, n);
 	b->n += n;
 }
 
