@@ -73,6 +73,7 @@ struct search {
 	struct bp_frame f;
 	const uint8_t *src, *dst;
 	unsigned address_len;
+	const struct bp_shm *shm;
 	json_t *found;
 };
 
@@ -91,7 +92,7 @@ static bool has_ends(const struct search *s, const struct bp_flow_view *v, bool 
 static int visit(const struct bp_flow_view *v, void *arg)
 {
 	struct search *s = arg;
-	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS];
+	char client[BP_TEXT_ADDRESS], broker[BP_TEXT_ADDRESS], id[65];
 
 	if (v->ip6 != s->f.ip6 || v->vlan_outer != s->f.vlan_outer ||
 		v->vlan_inner != s->f.vlan_inner ||
@@ -99,7 +100,10 @@ static int visit(const struct bp_flow_view *v, void *arg)
 		return 0;
 	bp_text_address(v->client_ip, v->ip6, v->client_port, client);
 	bp_text_address(v->broker_ip, v->ip6, v->broker_port, broker);
-	s->found = json_pack("{ss ss ss ss ss so}", "client", client, "broker", broker,
+	bp_flow_client_id(
+		v, s->shm->reassembly, s->shm->reassembly_len, s->shm->workers, id, sizeof(id));
+	s->found = json_pack("{ss ss so ss ss ss so}", "client", client, "broker", broker,
+		"client_id", id[0] != '\0' ? bp_text_json(id, sizeof(id)) : json_null(),
 		"connection", v->connection, "to_broker", v->to_broker, "from_broker",
 		v->from_broker, "not_inspected_reason",
 		v->unread_reason[0] != '\0'          ? json_string(v->unread_reason)
@@ -110,7 +114,7 @@ static int visit(const struct bp_flow_view *v, void *arg)
 
 json_t *bp_trace_connection(const struct bp_shm *shm, const uint8_t *data, uint32_t n)
 {
-	struct search s = {.found = NULL};
+	struct search s = {.shm = shm};
 	struct timespec now;
 
 	/* the rest of the frame may be missing: its length is by the IP header */
@@ -128,11 +132,13 @@ json_t *bp_trace_connection(const struct bp_shm *shm, const uint8_t *data, uint3
 void bp_trace_connection_print(const json_t *connection, FILE *out)
 {
 	const char *reason = text_of(connection, "not_inspected_reason");
+	const char *id = text_of(connection, "client_id");
 
 	if (connection == NULL)
 		return;
-	fprintf(out, "      connection %s to %s: %s; to broker %s, from broker %s%s%s\n",
-		text_of(connection, "client"), text_of(connection, "broker"),
+	fprintf(out, "      connection %s%s%s to %s: %s; to broker %s, from broker %s%s%s\n",
+		text_of(connection, "client"), id != NULL ? " of client " : "",
+		id != NULL ? id : "", text_of(connection, "broker"),
 		text_of(connection, "connection"), text_of(connection, "to_broker"),
 		text_of(connection, "from_broker"), reason != NULL ? "; not inspected: " : "",
 		reason != NULL ? reason : "");
