@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,12 +268,13 @@ static void resume(struct connection *c)
 	MHD_resume_connection(c->handle);
 }
 
-/* A suspended connection is not polled. */
+/* The library does not poll a suspended connection. There may be bytes before its end, which are
+ * not read. */
 static bool peer_is_gone(const struct connection *c)
 {
-	char byte;
+	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
 
-	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns)
