@@ -134,7 +134,8 @@ static json_t *rounded_share(double v)
 
 static json_t *value_of(const struct rates *r, const struct series *s)
 {
-	const uint64_t a = r->a.word[s->at], b = r->b.word[s->at];
+	const bool is_word = s->of->kind != KIND_PERCENTILE;
+	const uint64_t a = is_word ? r->a.word[s->at] : 0, b = is_word ? r->b.word[s->at] : 0;
 	const bool same_run =
 		r->a.word[BP_HISTORY_DP_STARTED_NS] == r->b.word[BP_HISTORY_DP_STARTED_NS];
 
