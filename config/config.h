@@ -129,7 +129,7 @@ struct bp_config_monitoring {
 	struct bp_config_listen listen;
 	char tls_certificate[256], tls_key[256], token_file[256]; /* "": none */
 	uint32_t max_connections;
-	uint64_t capture_buffer;           /* bytes per worker; 0: no captures */
+	uint64_t capture_buffer; /* bytes per worker; 0: no captures */
 };
 
 /* Section log; the values are those of enum bp_log_level and bp_log_format (daemon/log.h). */
