@@ -68,6 +68,13 @@ static void note_dropped(struct bp_capture_worker *c, uint16_t index)
 	c->dropped[c->n_dropped++].until = c->drop->idx;
 }
 
+/* Node lcl_in sends most frames of a burst immediately, but none before an earlier frame of the
+ * burst that it does not: a burst that is split would change their order. */
+static bool is_split(const struct bp_capture_worker *c, const struct rte_node *node)
+{
+	return c->trace->slots != 0 && c->process[node->id] != bp_node_lcl_in.process;
+}
+
 /* In place of the function of each node. */
 static uint16_t wrapped(
 	struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t nb_objs)
@@ -77,7 +84,7 @@ static uint16_t wrapped(
 	uint16_t n;
 
 	c->current = c->index[node->id];
-	if (c->trace->slots != 0 && bp_trace_any(c->trace, objs, nb_objs))
+	if (is_split(c, node) && bp_trace_any(c->trace, objs, nb_objs))
 		n = bp_trace_process(
 			c->trace, c->process[node->id], c->current, graph, node, objs, nb_objs);
 	else

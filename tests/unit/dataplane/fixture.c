@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dataplane/aggregation/worker.h"
+#include "dataplane/capture/capture.h"
 #include "dataplane/lcl/lcl.h"
 #include "dataplane/ports/link.h"
 #include "dataplane/workers/walk.h"
@@ -17,6 +18,44 @@ static void need(int rc, const char *err)
 {
 	if (rc != 0)
 		fail_msg("%s", err);
+}
+
+static struct bp_capture_sets *traces; /* of the rig's worker */
+
+/* Each frame is traced and captured: the tests expect the same as without. */
+static void trace_all(struct rig *r)
+{
+	static struct bp_capture_request request;
+	struct bp_capture_sets *sets = bp_capture_sets_create(&r->shm, 1);
+
+	assert_non_null(sets);
+	bp_capture_sets_begin(sets, 0);
+	request = (struct bp_capture_request){.id = 1,
+		.kind = BP_CAPTURE_TRACE,
+		.ports = BP_CAPTURE_ALL_PORTS,
+		.snap_length = BP_CAPTURE_SNAP_MAX,
+		.frames = UINT32_MAX,
+		.rx = 1};
+	bp_seqlock_write(&r->shm.capture.slot[0].lock, &request, sizeof(request));
+	request.kind = BP_CAPTURE_FRAMES;
+	request.tx = request.drops = 1;
+	bp_seqlock_write(&r->shm.capture.slot[1].lock, &request, sizeof(request));
+	atomic_fetch_add(&r->shm.control->captures_changed, 1);
+	bp_capture_sets_poll(sets);
+	r->worker->capture->sets = traces = sets;
+	bp_capture_check(r->worker);
+	assert_true(r->worker->capture->wraps);
+}
+
+static void end_traces(struct rig *r)
+{
+	/* a test may have put another worker in its place */
+	if (traces == NULL || r->worker->capture->sets != traces)
+		return;
+	bp_capture_end(r->worker);
+	r->worker->capture->sets = NULL;
+	bp_capture_sets_free(traces);
+	traces = NULL;
 }
 
 static void start(struct rig *r, bool partial, bool qinq)
@@ -63,6 +102,8 @@ static void start(struct rig *r, bool partial, bool qinq)
 		     sizeof(err)),
 		err);
 	r->in_pool = rte_mempool_avail_count(r->pool);
+	if (getenv("BP_RIG_TRACE") != NULL)
+		trace_all(r);
 }
 
 static void read_configuration(struct rig *r, const char *yaml)
@@ -108,6 +149,7 @@ void rig_stop(struct rig *r)
 	assert_int_equal(rte_mempool_avail_count(r->pool), r->in_pool);
 	for (unsigned w = 0; w < r->shm.workers; w++)
 		assert_int_equal(r->shm.counters[w].v[BP_C_DROP_NO_NEXT_NODE], r->unconnected);
+	end_traces(r);
 	bp_worker_free(r->worker);
 	bp_fib_writer_free(r->writer);
 	bp_exception_free(r->exception);
