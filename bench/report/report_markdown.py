@@ -16,6 +16,10 @@ def table(header, rows):
     return ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)] + ["| " + " | ".join(r) + " |" for r in rows]
 
 
+def bold(v):
+    return f"**{v}**"
+
+
 def failed(run, cases):
     """A sentence for each of these cases that failed in the run, with the reason given by scripts/bench."""
     said = {f["case"]: " ".join(f["why"].split()).replace("`", "'") for f in run.get("failed") or []}

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import peers_table
 import report_latency
+import report_ndr
 import report_paper_tables
 import report_readme
 import report_speed_tables as speed
 import services_table
-from report_markdown import failed, figure, table, text_of
+from report_markdown import bold, failed, figure, table, text_of
 
 MARK = "<!-- bench/report/report.py, {name}: {side} here -->"
 WHO = {"mosquitto-c": "mosquitto, application in C", "mosquitto-python": "mosquitto, application in Python", "direct": "direct link",
@@ -60,10 +61,6 @@ def nodes(run, cases=None):
              ", ".join(f"`{n['node']}` {n['cycles']:.1f}" for n in sorted(c["nodes"], key=lambda n: -n["cycles"]) if n["cycles"] >= 1)]
             for c in run.get("nodes") or [] if cases is None or c["case"] in cases]
     return rows and table(["Case", "Cycles per packet", "In graph nodes", "By node"], rows)
-
-
-def bold(v):
-    return f"**{v}**"
 
 
 def at_rate(entries):
@@ -129,12 +126,12 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "transform-sockets": speed.transform_sockets, "lcl-rates": speed.rates_of("lcl"), "lcl-hops": speed.lcl_hops,
           "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
           "transform-accuracy": report_paper_tables.accuracy,
-          "transform-nodes": lambda run: nodes(run, ("bridge", "transform")), **report_latency.TABLES}
+          "transform-nodes": lambda run: nodes(run, ("bridge", "transform")), **report_latency.TABLES, **report_ndr.TABLES}
 # the cases of scripts/bench that a table contains; by default the case with the name of the table
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
          "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
          "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
-         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"], **report_latency.CASES}
+         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"], **report_latency.CASES, **report_ndr.CASES}
 
 
 def renew(text, run, report):

@@ -19,6 +19,7 @@ import phd_result  # noqa: E402
 import peers_test  # noqa: E402
 import report_pages  # noqa: E402
 import report_more_tables  # noqa: E402
+import report_ndr  # noqa: E402
 import report_papers  # noqa: E402
 import report_peers  # noqa: E402
 import report_readme  # noqa: E402
@@ -29,6 +30,11 @@ FIXTURE = Path(__file__).with_name("fixtures") / "run.json"
 RESULTS = sorted((ROOT / "bench" / "results").glob("*.json"))  # by date, as they are called
 SVG = "{http://www.w3.org/2000/svg}"
 RUN = json.loads(FIXTURE.read_text(encoding="utf-8"))
+# of bench/ndr/summary.py
+SEARCHED = {"case": "inspect", "system": "kernel", "size": 64, "ndr": {"median": 1234.0, "spread": 0.021},
+            "pdr": {"median": 5000.0, "spread": None}, "limited_by_generator": True, "failed": [],
+            "latency": [{"percent": 10, "median_us": 10.0, "p99_us": 20.0, "p999_us": 30.0},
+                        {"percent": 90, "median_us": 15.0, "p99_us": 25.0, "p999_us": 35.0, "inspected": 0.995}]}
 
 
 def report(run_file, folder, png=False):
@@ -318,12 +324,22 @@ class TheReadme(unittest.TestCase):
         self.assertEqual(["| 0.399 | 0.40 |", "| 0.399 |  |", "| not measured | 0.40 |"], ["|" + "|".join(x.split("|")[-3:]) for x in lines[2:]])
 
     def test_each_table_of_the_pages_is_made(self):
-        run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}}
+        run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}, "ndr": {"results": [SEARCHED]}}
         for name, make in report_pages.TABLES.items():
             lines = make(run)
             self.assertGreater(len(lines), 2, name)
             self.assertEqual(1, len({line.count("|") for line in lines}), name)
             self.assertFalse(make({"rates": []}), name)
+
+    def test_searches_are_by_case_and_size(self):
+        def of(size, system, spread=0.021, median=1234.0):
+            return {**SEARCHED, "size": size, "system": system, "ndr": {"median": median, "spread": spread}}
+        run = {"ndr": {"results": [of(64, "kernel"), of(128, "kernel"), {**of(64, "x"), "case": "route"}, of(64, "biplane-af_xdp", None, None)]}}
+        rows = [[c.strip() for c in line.split("|")[1:5]] for line in report_ndr.throughput(run)[2:]]
+        self.assertEqual([["inspect", "64", "Linux kernel", "**1**"], ["inspect", "64", "biplane, AF_XDP", "-"],
+                          ["inspect", "128", "Linux kernel", "**1**"], ["route", "64", "x", "**1**"]], rows)
+        self.assertIn("| inspect | 64 | Linux kernel | 10 / 20 / 30 | - / - / - | 15 / 25 / 35 | 99.5 % |", report_ndr.latency(run))
+        self.assertIn("| 2.1 % | **5** | - | yes |", report_ndr.throughput(run)[2])
 
     def test_missing_cases_keep_their_text(self):
         begin, end = (report_pages.MARK.format(name="growth", side=side) for side in ("from", "to"))
