@@ -112,9 +112,11 @@ static void remove_part(int fd, off_t before, size_t whole, size_t written)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) == 0 && st.st_size == before + (off_t)written &&
-		ftruncate(fd, before + (off_t)whole) != 0)
-		(void)write(fd, "\n", 1);
+	if (fstat(fd, &st) != 0 || st.st_size != before + (off_t)written ||
+		ftruncate(fd, before + (off_t)whole) == 0)
+		return;
+	if (write(fd, "\n", 1) != 1)
+		return; /* the part and the next line become one invalid line */
 }
 
 static enum bp_event_sink_result write_file(
