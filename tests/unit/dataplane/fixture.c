@@ -49,11 +49,13 @@ static void trace_all(struct rig *r)
 
 static void end_traces(struct rig *r)
 {
-	/* a test may have put another worker in its place */
-	if (traces == NULL || r->worker->capture->sets != traces)
+	if (traces == NULL)
 		return;
-	bp_capture_end(r->worker);
-	r->worker->capture->sets = NULL;
+	/* a test may have freed this worker, and put another in its place */
+	if (r->worker->capture->sets == traces) {
+		bp_capture_end(r->worker);
+		r->worker->capture->sets = NULL;
+	}
 	bp_capture_sets_free(traces);
 	traces = NULL;
 }
