@@ -86,7 +86,7 @@ def test_invalid_report_state(router):
         said = c.ask(release(b'"0022092258010001"'))
         assert said["errors"] == ["no health device 0022092258010001 is associated; 'biplane show sessions' lists those that are"]
         assert c.ask(b'{"command":"status"}')["ok"] is True
-    for n in (4097, 1 << 20):  # a line without an end is cut off, and said so
+    for n in (16385, 1 << 20):  # a line without an end is cut off, and said so
         with Control(router) as c:
             with contextlib.suppress(OSError):
                 c.socket.sendall(b"x" * n)
