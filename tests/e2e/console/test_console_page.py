@@ -364,6 +364,7 @@ def test_hidden_page_requests_nothing(browser, stub):
     opened(browser, stub)
     browser.script("Object.defineProperty(document, 'hidden', {get: () => window.isHidden, configurable: true}); window.isHidden = true;"
                    "document.dispatchEvent(new Event('visibilitychange'))")
+    module(browser, "main", "m.app.poller.answered()")  # as an answer that is late
     browser.until(lambda: not stub.streams or stub.emit({}), "end of the stream")
     assert module(browser, "main", "[m.app.poller.timer, m.app.feed.abort, m.app.feed.timer]") == [None, None, None]
     browser.script("window.isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")

@@ -143,7 +143,8 @@ class App {
     const token = $("token");
 
     if (state === "ok") {
-      this.feed.start();
+      if (!document.hidden) // an answer that was requested before the page was hidden
+        this.feed.start();
     } else {
       this.feed.stop();
       this.poller.hurry("alarms");
