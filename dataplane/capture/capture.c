@@ -89,7 +89,9 @@ static uint16_t wrapped(
 			c->trace, c->process[node->id], c->current, graph, node, objs, nb_objs);
 	else
 		n = c->process[node->id](graph, node, objs, nb_objs);
-	if (node != c->drop && c->drop->idx != before)
+	if (node == c->drop)
+		c->n_dropped = c->drop_done = 0;
+	else if (c->drop->idx != before)
 		note_dropped(c, c->current);
 	c->current = BP_CAPTURE_NO_NODE;
 	return n;
@@ -105,7 +107,7 @@ static void wrap(struct bp_capture_worker *c, bool on)
 	if (c->wraps == on)
 		return;
 	c->wraps = on;
-	c->n_dropped = 0;
+	c->n_dropped = c->drop_done = 0;
 	rte_graph_foreach_node(count, off, c->worker->graph, node)
 	{
 		if (node->id < BP_CAPTURE_NODE_IDS)

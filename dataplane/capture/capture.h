@@ -34,6 +34,7 @@ struct bp_capture_worker {
 	bool wraps;
 	struct rte_node *drop;
 	unsigned n_dropped;
+	unsigned drop_done; /* frames of node drop that it has processed, if its burst is split */
 	struct {
 		uint16_t node, until;
 	} dropped[BP_MAX_NODES];

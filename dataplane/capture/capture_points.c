@@ -247,11 +247,11 @@ uint16_t bp_capture_transmit(
 
 /* ---- drops ---- */
 
-/* The node that enqueued frame `i` of node drop. */
+/* The node that enqueued frame `i` of this call of node drop. */
 static uint16_t dropped_by(const struct bp_capture_worker *c, unsigned i)
 {
 	for (unsigned d = 0; d < c->n_dropped; d++)
-		if (i < c->dropped[d].until)
+		if (c->drop_done + i < c->dropped[d].until)
 			return c->dropped[d].node;
 	return BP_CAPTURE_NO_NODE;
 }
@@ -275,7 +275,7 @@ void bp_capture_dropped(struct bp_worker *w, struct rte_mbuf *const *m, uint16_t
 			count(&b, i);
 		}
 	}
-	w->capture->n_dropped = 0;
+	w->capture->drop_done += n;
 }
 
 void bp_capture_lost(struct bp_worker *w, uint16_t port, bp_counter_t reason,

@@ -227,6 +227,84 @@ static void trace_and_capture_are_separate(void **state)
 	capture_stop(&r);
 }
 
+static unsigned index_of(const struct rig *r, const char *name)
+{
+	unsigned i = 0;
+
+	while (strcmp(node_name(r, i), name) != 0)
+		i++;
+	return i;
+}
+
+static void capture_drops(struct rig *r, unsigned slot)
+{
+	new_request(slot + 100)->drops = 1;
+	request.rx = request.tx = 0;
+	write_request(r, slot);
+	apply(r);
+}
+
+/* The next record of a dropped frame, among the steps of a trace. */
+static const struct bp_capture_record *must_drop(struct bp_capture_reader *reader)
+{
+	const struct bp_capture_record *c;
+
+	do
+		c = must(reader);
+	while (c->head.kind != BP_CAPTURE_RECORD_FRAME);
+	assert_int_equal(c->point, BP_CAPTURE_DROP);
+	return c;
+}
+
+/* Four frames that the bridge drops, of which a trace may follow one. */
+static void drop_four(struct rig *r, struct bp_capture_reader *reader)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		frame_make(f, 64, 3, 1, (uint16_t)(0x8000 + i));
+		rig_put(r, A, f, 64);
+	}
+	rig_walk(r);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct bp_capture_record *c = must_drop(reader);
+
+		assert_int_equal(c->data[13], i);
+		assert_int_equal(c->node, index_of(r, "bp_bridge"));
+	}
+}
+
+/* What was dropped before the capture began is not taken for its frames. */
+static void drops_before_a_capture_are_forgotten(void **state)
+{
+	struct bp_capture_reader reader;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, A, 64, 1, 9);
+	start_trace(&r, 0, "ip6", 10);
+	for (unsigned i = 0; i < BP_MAX_NODES; i++)
+		send_one(&r, A, 64, 3, 1);
+	reader = reader_of(&r);
+	capture_drops(&r, 1);
+	drop_four(&r, &reader);
+	capture_stop(&r);
+}
+
+/* A traced frame splits the burst of node drop. */
+static void drops_of_a_split_burst_have_their_node(void **state)
+{
+	struct bp_capture_reader reader;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	send_one(&r, A, 64, 1, 9);
+	reader = reader_of(&r);
+	start_trace(&r, 0, "ether[12:2] = 0x8001", 10);
+	capture_drops(&r, 1);
+	drop_four(&r, &reader);
+	drop_four(&r, &reader);
+	capture_stop(&r);
+}
+
 static void rejected_frame_is_lost(void **state)
 {
 	struct bp_capture_reader reader;
@@ -265,6 +343,8 @@ int main(void)
 		cmocka_unit_test(other_frames_are_not_disturbed),
 		cmocka_unit_test(number_of_frames_is_bounded),
 		cmocka_unit_test(trace_and_capture_are_separate),
+		cmocka_unit_test(drops_before_a_capture_are_forgotten),
+		cmocka_unit_test(drops_of_a_split_burst_have_their_node),
 		cmocka_unit_test(rejected_frame_is_lost),
 	};
 
