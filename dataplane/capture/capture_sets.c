@@ -13,6 +13,19 @@ static void free_set(struct bp_capture_set *set)
 	free(set);
 }
 
+/* Whether a predecessor has written records, which nobody cleared if it was killed. */
+static bool rings_written(const struct bp_shm *shm, unsigned workers)
+{
+	uint64_t end = 0;
+
+	if (shm->capture.ring_capacity == 0)
+		return false;
+	for (unsigned w = 0; w < workers; w++)
+		end |= atomic_load_explicit(
+			&bp_capture_ring_of(&shm->capture, w)->reserved, memory_order_relaxed);
+	return end != 0;
+}
+
 struct bp_capture_sets *bp_capture_sets_create(struct bp_shm *shm, unsigned workers)
 {
 	struct bp_capture_sets *s = aligned_alloc(64, sizeof(*s));
@@ -26,6 +39,7 @@ struct bp_capture_sets *bp_capture_sets_create(struct bp_shm *shm, unsigned work
 	memset(s, 0, sizeof(*s));
 	s->shm = shm;
 	s->workers = workers;
+	s->dirty = rings_written(shm, workers);
 	for (unsigned w = 0; w < BP_MAX_WORKERS; w++)
 		atomic_store(&s->seen[w], BP_CAPTURE_SEEN_ALL);
 	atomic_store(&s->active, empty);

@@ -351,6 +351,41 @@ static void half_written_slot_is_read_later(void **state)
 	capture_stop(&r);
 }
 
+static bool rings_are_empty(const struct rig *r)
+{
+	const uint8_t *data = bp_capture_ring_of(&r->shm.capture, 0)->data;
+	uint8_t any = 0;
+
+	for (uint64_t i = 0; i < r->shm.capture.ring_capacity; i++)
+		any |= data[i];
+	return any == 0;
+}
+
+/* The data plane was killed during a capture, which ended before the next one started. */
+static void frames_of_a_killed_predecessor_are_cleared(void **state)
+{
+	struct bp_capture_sets *next;
+	struct rig r;
+
+	capture_start(&r, WIRE);
+	new_request(1);
+	write_request(&r, 0);
+	apply(&r);
+	send_one(&r, A, 100, 1, 2);
+	assert_false(rings_are_empty(&r));
+	bp_capture_end(r.worker);
+	bp_capture_sets_free(r.worker->capture->sets);
+	memset(&request, 0, sizeof(request));
+	write_request(&r, 0);
+	next = bp_capture_sets_create(&r.shm, 1);
+	assert_non_null(next);
+	bp_capture_sets_begin(next, 0);
+	r.worker->capture->sets = next;
+	apply(&r);
+	assert_true(rings_are_empty(&r));
+	capture_stop(&r);
+}
+
 /* Anything in the table of requests: the worker walks, and the main thread ends. */
 static void damaged_requests_do_no_harm(void **state)
 {
@@ -418,6 +453,7 @@ int main(void)
 		cmocka_unit_test(long_frames_are_captured),
 		cmocka_unit_test(sets_wait_for_the_worker),
 		cmocka_unit_test(half_written_slot_is_read_later),
+		cmocka_unit_test(frames_of_a_killed_predecessor_are_cleared),
 		cmocka_unit_test(damaged_requests_do_no_harm),
 		cmocka_unit_test(graph_is_entered_while_it_is_wrapped),
 	};
