@@ -267,7 +267,8 @@ struct flow_search {
 	json_t *list;
 	uint64_t n;
 	enum bp_explain_verdict best;
-	bool prevented; /* the last connection has a check with status no */
+	bool prevented; /* a connection, or each rule of its last topic, has a check with status no
+			 */
 };
 
 static bool has_ends(const struct flow_search *s, const struct bp_flow_view *v)
@@ -304,14 +305,18 @@ static int visit_search(const struct bp_flow_view *v, void *arg)
 	struct flow_search *s = arg;
 	enum bp_explain_verdict verdict;
 	json_t *flow;
+	bool fails;
 
 	if (s->client_id != NULL ? !has_client_id(s, v) : !has_ends(s, v))
 		return 0;
 	s->n++;
 	flow = bp_explain_flow(s->e, v, &verdict);
-	s->prevented = bp_explain_fails(json_object_get(flow, "checks"));
-	if (!s->prevented && verdict > s->best)
+	fails = bp_explain_fails(json_object_get(flow, "checks"));
+	if (!fails && verdict > s->best)
 		s->best = verdict;
+	if (fails || (verdict == BP_EXPLAIN_VERDICT_NO &&
+			     json_array_size(json_object_get(flow, "rules")) != 0))
+		s->prevented = true;
 	if (s->e->limit == 0 || s->n <= s->e->limit)
 		json_array_append(s->list, flow);
 	json_decref(flow);
@@ -368,9 +373,10 @@ static json_t *search(struct flow_search *s, const char *kind, const char *subje
 			  ? "an alarm is raised when a value satisfies the conditions of a rule"
 		  : s->best == BP_EXPLAIN_VERDICT_RAISED
 			  ? "an alarm is raised already; the next one follows after it is cleared"
-		  : s->n == 0                     ? "no alarm: the connection is not tracked"
-		  : s->prevented || gateway_fails ? "no alarm: see the checks marked no"
-						  : "no alarm: no rule matches the last topic";
+		  : s->n == 0 ? "no alarm: the connection is not tracked"
+		  : s->prevented || gateway_fails
+			  ? "no alarm: see the checks marked no"
+			  : "no alarm yet: no PUBLISH was compared with the active rules";
 	return explanation(kind, subject, s->best, summary, checks, json_array(), s->list);
 }
 

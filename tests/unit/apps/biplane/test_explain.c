@@ -239,6 +239,9 @@ static void values_that_are_not_found(void **state)
 		"no read as text; none of the 1 payloads that matched the rule has such a value");
 	assert_string_equal(text(x, "verdict"), "no");
 	json_decref(x);
+	x = client("oven-7");
+	assert_string_equal(text(x, "summary"), "no alarm: see the checks marked no");
+	json_decref(x);
 	rig_publish_text(&rig, &peer, TOPIC, "20");
 	x = topic(TOPIC);
 	assert_check(element(x, "rules", 0), "value", "info read as text; 1 of 2 payloads");
@@ -343,6 +346,7 @@ static void a_client_by_its_identifier(void **state)
 	x = client("oven-7");
 	assert_check(x, "tracked", "ok 1 connection");
 	assert_check(element(x, "connections", 0), "last topic", "info no PUBLISH was inspected");
+	assert_non_null(strstr(text(x, "summary"), "no PUBLISH was compared"));
 	json_decref(x);
 	x = client("oven7");
 	assert_non_null(strstr(check(x, "tracked"), "did you mean client 'oven-7'?"));
