@@ -332,7 +332,7 @@ static const struct bp_metric alarms[] = {
 	PUBLISHER("spool_bytes", BP_METRIC_GAUGE, "bytes", cp_spool_bytes,
 		"Size of the alarms in the spool"),
 	PUBLISHER("spool_max_bytes", BP_METRIC_GAUGE, "bytes", cp_spool_max_bytes,
-		"Maximum size of the spool (mqtt.publisher.spool.max_size)"),
+		"Maximum size of the spool (mqtt.spool.max_size)"),
 	{.name = NULL},
 };
 
