@@ -108,8 +108,8 @@ static int only_one(const struct bp_cli_command *command, char name[BP_NAME_MAX 
 	for (unsigned i = 0; i < n && len < sizeof(list); i++)
 		len += (size_t)snprintf(
 			list + len, sizeof(list) - len, "%s%s", i > 0 ? ", " : "", names[i]);
-	return bp_cli_usage_error(
-		command, "%u instances run: %s; select one with -i NAME or -c FILE", n, list);
+	return bp_cli_usage_error(command,
+		"%u instances run: %s; select one with --instance NAME or --config FILE", n, list);
 }
 
 int bp_which_instance(const struct bp_cli_command *command, const char *path, const char *name,
@@ -119,7 +119,7 @@ int bp_which_instance(const struct bp_cli_command *command, const char *path, co
 	int errors, status;
 
 	if (path != NULL && name != NULL)
-		return bp_cli_usage_error(command, "-c and -i exclude each other");
+		return bp_cli_usage_error(command, "--config and --instance exclude each other");
 	if (path == NULL) {
 		status = name == NULL ? only_one(command, only) : BP_EX_OK;
 		if (status != BP_EX_OK)

@@ -16,13 +16,13 @@ const struct bp_cli_option bp_capture_option_table[] = {
 	{'w', "write", "FILE", "write a pcapng file; '-' is standard output"},
 	{OPT_DROPS, "drops", NULL, "dropped frames, with reason and node"},
 	{OPT_DIRECTION, "direction", "DIRECTION",
-		"rx, tx or both; default both, or with --drops none"},
+		"rx, tx or both; default both, with --drops neither"},
 	{'s', "snapshot-length", "BYTES", "bytes of each frame, 1 to 65535; default all"},
 	{'c', "count", "COUNT", "end after this number of frames"},
 	{OPT_DURATION, "duration", "TIME", "end after this time: 10s, 5m, 1h"},
 	{'C', "file-size", "MB", "begin another file after this many millions of bytes"},
 	{'W', "files", "FILES", "with -C: keep this number of files, overwrite the oldest"},
-	{OPT_CONFIG, "config", "FILE", "the instance of this configuration file"},
+	{OPT_CONFIG, "config", "FILE", "the instance of this configuration file; -c is --count"},
 	{OPT_INSTANCE, "instance", "NAME",
 		"the instance of this name; default: the only running one"},
 	{0, NULL, NULL, NULL},
@@ -97,7 +97,12 @@ static int take_option(struct bp_capture_options *o, const struct bp_cli_command
 		o->snap_length = (uint32_t)number;
 		break;
 	case 'c':
-		return take_number(command, "-c", value, 1, UINT64_MAX, &o->count);
+		if (bp_cli_number(value, 1, UINT64_MAX, &o->count))
+			return BP_EX_OK;
+		return bp_cli_usage_error(command,
+			"-c %s: a number of frames, 1 or more, was expected; --config FILE selects "
+			"the configuration file",
+			value);
 	case 'C':
 		status = take_number(command, "-C", value, 1, 1000000, &number);
 		o->file_size = number * 1000000u;
@@ -108,8 +113,10 @@ static int take_option(struct bp_capture_options *o, const struct bp_cli_command
 		break;
 	case OPT_DURATION:
 		if (!read_duration(value, &o->duration_ns))
-			return bp_cli_usage_error(
-				command, "--duration %s: a time such as 10s was expected", value);
+			return bp_cli_usage_error(command,
+				"--duration %s: a time of 1s or more was expected, such as 10s, 5m "
+				"or 1h",
+				value);
 		break;
 	case OPT_CONFIG:
 		o->config = value;

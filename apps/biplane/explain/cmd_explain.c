@@ -112,7 +112,8 @@ static int take_operands(struct command *c, int n, char **words)
 	if (c->kind == NULL) {
 		guess = bp_cli_suggest(words[0], kinds, 3);
 		return bp_cli_usage_error(c->command, "unknown object '%s'%s%s%s", words[0],
-			guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+			guess ? "; did you mean '" : "; expected connection, topic or client",
+			guess ? guess : "", guess ? "'?" : "");
 	}
 	c->subject = words[1];
 	error = strcmp(c->kind, "topic") == 0 ? bp_topic_error(c->subject) : NULL;

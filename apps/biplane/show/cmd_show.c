@@ -9,6 +9,7 @@
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/fib_text.h"
 #include "apps/biplane/show/instance_view.h"
+#include "apps/biplane/show/rates.h"
 #include "apps/biplane/show/service.h"
 #include "apps/biplane/show/show_diff.h"
 #include "apps/biplane/pager.h"
@@ -302,12 +303,18 @@ static int check_view(struct show *o, const struct bp_show_view *view)
 	if (o->streams.has_rule && !view->takes_streams)
 		return bp_cli_usage_error(
 			o->command, "--entry is for aggregates and transform, not for %s", o->what);
-	if (o->openmetrics && (!view->takes_format || o->json))
-		return bp_cli_usage_error(o->command,
-			"--openmetrics is for metrics without --json, not for %s", o->what);
+	if (o->openmetrics && !view->takes_format)
+		return bp_cli_usage_error(
+			o->command, "--openmetrics is for metrics, not for %s", o->what);
+	if (o->openmetrics && o->json)
+		return bp_cli_usage_error(
+			o->command, "--openmetrics and --json exclude each other");
 	if ((o->since_ns || o->step_ns) && !view->takes_since)
 		return bp_cli_usage_error(
 			o->command, "--since and --step are for rates, not for %s", o->what);
+	if (o->step_ns > (o->since_ns ? o->since_ns : BP_RATES_SINCE_DEFAULT_NS))
+		return bp_cli_usage_error(o->command, "--step is longer than --since%s",
+			o->since_ns ? "" : ", which is 10m by default");
 	if (view->takes_streams) {
 		o->streams.within = o->sessions.within;
 		o->sessions.within.family = 0;

@@ -52,7 +52,7 @@ int bp_instance_view_open(
 			id->name,
 			strcmp(id->name, BP_DEFAULT_NAME)
 				? ""
-				: ", or select one with -c FILE or -i NAME");
+				: ", or select one with --config FILE or --instance NAME");
 		return -1;
 	}
 	v->segment = bp_segment_attach(id->name, hugepage_dir(id), id->runtime_dir, err, err_size);

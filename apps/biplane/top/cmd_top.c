@@ -91,7 +91,9 @@ static int find_section(const struct bp_cli_command *command, const char *word)
 	}
 	guess = bp_cli_suggest(word, names, BP_TOP_SECTIONS);
 	bp_cli_usage_error(command, "unknown section '%s'%s%s%s", word,
-		guess ? "; did you mean '" : "", guess ? guess : "", guess ? "'?" : "");
+		guess ? "; did you mean '"
+		      : "; expected ports, workers, rules, connections or nodes",
+		guess ? guess : "", guess ? "'?" : "");
 	return -1;
 }
 
@@ -99,6 +101,8 @@ static int find_section(const struct bp_cli_command *command, const char *word)
 static int set_order(struct command *c)
 {
 	const struct bp_top_column *columns;
+	char names[512] = "";
+	size_t len = 0;
 
 	for (unsigned s = 0; s < BP_TOP_SECTIONS; s++)
 		c->o.order[s] = (struct bp_top_order){bp_top_section[s].column, c->reverse};
@@ -113,8 +117,11 @@ static int set_order(struct command *c)
 		c->o.order[c->o.section].column = i;
 		return BP_EX_OK;
 	}
-	return bp_cli_usage_error(c->command, "section %s has no column '%s'",
-		bp_top_section[c->o.section].name, c->sort);
+	for (unsigned i = 0; columns[i].heading != NULL && len < sizeof(names); i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s", i > 0 ? ", " : "",
+			columns[i].heading);
+	return bp_cli_usage_error(c->command, "section %s has no column '%s'; expected %s",
+		bp_top_section[c->o.section].name, c->sort, names);
 }
 
 /* Takes one option; 0, or an exit status. */

@@ -171,7 +171,7 @@ expect 78 "$dir/bad\.yaml:[0-9]+:[0-9]+: " "$biplane" config show -c "$dir/bad.y
 expect 64 "unknown object 'prots'; did you mean 'ports'" "$biplane" show prots
 expect 64 'missing object, one of: ports, nodes, ' "$biplane" show
 expect 69 "no instance named '$name' is running" "$biplane" sh port -i $name
-expect 64 '-c and -i exclude each other' "$biplane" show ports -i a -c b
+expect 64 '--config and --instance exclude each other' "$biplane" show ports -i a -c b
 expect 64 "'10\.0\.0\.0/33': an address .* or a prefix" "$biplane" show routes 10.0.0.0/33
 expect 64 "unexpected argument '10\.0\.0\.1'" "$biplane" show neighbors 10.0.0.1
 expect 64 "unexpected argument 'b'" "$biplane" show routes 10.0.0.1 b
@@ -180,6 +180,15 @@ expect 64 'exclude each other' "$biplane" show routes -4 -6
 expect 64 'for neighbors and routes, not for ports' "$biplane" show ports -6
 expect 64 'diff is for interfaces, neighbors and routes, not for ports' "$biplane" show ports --diff
 expect 64 'exclude each other' "$biplane" show routes --diff --watch 1
+expect 64 'openmetrics is for metrics, not for ports' "$biplane" show ports --openmetrics
+expect 64 'openmetrics and --json exclude each other' "$biplane" show metrics --openmetrics --json
+expect 64 'step is longer than --since' "$biplane" show rates --since 10s --step 1m
+expect 64 'step is longer than --since' "$biplane" show rates --step 11m
+expect 64 "capture: -c plant\.yaml: .*--config FILE selects the configuration file" "$biplane" capture -c plant.yaml
+expect 64 'capture: --config and --instance exclude each other' "$biplane" capture --config a --instance b
+expect 64 "unknown section 'foo'; expected ports, workers, rules, connections or nodes" "$biplane" top -s foo
+expect 64 "has no column 'XX'; expected PORT, LINK, " "$biplane" top -s ports --sort XX
+expect 64 "unknown object 'foo'; expected connection, topic or client" "$biplane" explain foo bar
 expect 64 'give 10.0.0.1/32' "$biplane" show routes --diff 10.0.0.1
 expect 69 "no instance named '$name' is running" "$biplane" show routes --diff -i $name
 expect 64 'state was expected: configuring, operating or releasing' \
@@ -217,7 +226,7 @@ for id in 002209225801 00220922580100001 0022092258010g00 0000000000000000; do
 	expect 64 "'$id' is not a system-id; expected 16 hexadecimal digits" "$biplane" session disconnect $id
 done
 expect 64 "unexpected argument 'now'" "$biplane" session disconnect 0022092258010000 now
-expect 64 '-c and -i exclude each other' "$biplane" session disconnect 0022092258010000 -i a -c b
+expect 64 '--config and --instance exclude each other' "$biplane" session disconnect 0022092258010000 -i a -c b
 expect 64 'is not a valid name of an instance' "$biplane" session disconnect 0022092258010000 -i a/b
 expect 69 'no control plane answers.* is this instance running' \
 	"$biplane" session disconnect 0022092258010000 -c "$dir/good.yaml"
@@ -233,7 +242,7 @@ expect 64 "'32' is not a number from 0 to 31" "$biplane" transform matrix set 10
 expect 64 "'64' is not a number from 0 to 63" "$biplane" transform matrix set 10.0.0.5 - --receiver 64
 expect 64 "unrecognized option '--add'" "$biplane" transform matrix clear 10.0.0.5 --add
 expect 64 "unrecognized option '--entry'" "$biplane" transform matrix list --entry 1
-expect 64 '-c and -i exclude each other' "$biplane" transform matrix list -i a -c b
+expect 64 '--config and --instance exclude each other' "$biplane" transform matrix list -i a -c b
 printf '[[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]\n' >"$dir/frame.yaml"
 expect 69 'no control plane answers' "$biplane" transform matrix set 10.0.0.5 "$dir/frame.yaml" -c "$dir/good.yaml"
 expect 69 "no instance named '$name' is running" "$biplane" transform matrix list -c "$dir/good.yaml"
