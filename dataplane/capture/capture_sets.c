@@ -13,7 +13,7 @@ static void free_set(struct bp_capture_set *set)
 	free(set);
 }
 
-/* Whether a predecessor has written records, which nobody cleared if it was killed. */
+/* Whether a predecessor has written records, and was killed before they were cleared. */
 static bool rings_written(const struct bp_shm *shm, unsigned workers)
 {
 	uint64_t end = 0;
