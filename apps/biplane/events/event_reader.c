@@ -283,6 +283,15 @@ static bool is_due(uint64_t time_ns, uint64_t now_ns)
 	return time_ns + BP_EVENT_HOLD_NS <= now_ns || time_ns > now_ns + FUTURE_NS;
 }
 
+/* A record that does not wait is first: until it is read, it delays all later ones of its source.
+ */
+static uint64_t order(const struct bp_event_source *s, uint64_t now_ns)
+{
+	const uint64_t time_ns = bp_event_source_time(s);
+
+	return time_ns > now_ns + FUTURE_NS ? 0 : time_ns;
+}
+
 /* The source with the oldest record; NULL: none is due. */
 static struct bp_event_source *oldest(struct bp_event_reader *r, uint64_t now_ns)
 {
@@ -291,8 +300,7 @@ static struct bp_event_source *oldest(struct bp_event_reader *r, uint64_t now_ns
 	for (unsigned i = 0; i < r->n_sources; i++) {
 		struct bp_event_source *s = &r->source[i];
 
-		if (s->has &&
-			(found == NULL || bp_event_source_time(s) < bp_event_source_time(found)))
+		if (s->has && (found == NULL || order(s, now_ns) < order(found, now_ns)))
 			found = s;
 	}
 	return found != NULL && is_due(bp_event_source_time(found), now_ns) ? found : NULL;

@@ -377,6 +377,19 @@ static void types_backlog_and_begin_are_chosen(void **state)
 	assert_non_null(strstr(why, "'alarms' is not a type of events"));
 }
 
+/* A busy worker always has an event that is not due yet: events of others must not wait for it. */
+static void events_after_a_clock_set_back_are_not_delayed(void **state)
+{
+	read_with((struct bp_event_reader_options){0});
+	write_connection(0, T0 + 3600 * S, BP_EVENT_CONNECTION_START, 0);
+	write_connection(0, T0 - S, BP_EVENT_CONNECTION_END, BP_EVENT_END_RESET);
+	write_connection(1, T0, BP_EVENT_CONNECTION_INSPECTED, 0);
+	assert_non_null(strstr(line_at(T0), "\"state\":\"start\""));
+	assert_non_null(strstr(line_at(T0), "\"state\":\"end\""));
+	expect_none(T0);
+	assert_non_null(strstr(line_at(T0 + S), "\"state\":\"inspected\""));
+}
+
 /* ---- what the segment's other writers can do ---- */
 
 static void damaged_records_are_counted_and_do_no_harm(void **state)
@@ -475,6 +488,7 @@ int main(void)
 		TEST(restarts_by_the_supervisor_are_events),
 		TEST(drops_are_summed_up_by_reason),
 		TEST(events_of_all_writers_are_in_order),
+		TEST(events_after_a_clock_set_back_are_not_delayed),
 		TEST(lost_events_are_counted),
 		TEST(types_backlog_and_begin_are_chosen),
 		TEST(damaged_records_are_counted_and_do_no_harm),
