@@ -64,19 +64,33 @@ static struct bp_show_source source_of(const struct bp_monitor *m)
 		.mono_ns = bp_monitor_mono_ns()};
 }
 
-/* Whether there is a segment, and time for an answer. */
-static bool can_look(struct bp_monitor *m, struct bp_http_answer *a)
+/* Whether the last answers took too much time: *a is the error then. */
+static bool is_busy(const struct bp_monitor *m, struct bp_http_answer *a)
 {
-	if (bp_monitor_shm(m) == NULL) {
-		bp_answer_error(a, 503, "instance '%s' is not running", m->instance.name);
-		a->retry_after_s = 1;
-		return false;
-	}
 	if (bp_monitor_mono_ns() >= m->busy_until_ns)
-		return true;
+		return false;
 	bp_monitor_counters.throttled++;
 	bp_answer_error(a, 503,
 		"the last answers took much CPU time: try again in a moment, with a lower limit=");
+	a->retry_after_s = 1;
+	return true;
+}
+
+/* Of an answer that began then. */
+static void set_busy(struct bp_monitor *m, uint64_t begin_ns)
+{
+	const uint64_t end_ns = bp_monitor_mono_ns();
+
+	if (end_ns - begin_ns > EXPENSIVE_NS)
+		m->busy_until_ns = end_ns + BUSY_SHARE * (end_ns - begin_ns);
+}
+
+/* Whether there is a segment, and time for an answer. */
+static bool can_look(struct bp_monitor *m, struct bp_http_answer *a)
+{
+	if (bp_monitor_shm(m) != NULL)
+		return !is_busy(m, a);
+	bp_answer_error(a, 503, "instance '%s' is not running", m->instance.name);
 	a->retry_after_s = 1;
 	return false;
 }
@@ -84,12 +98,9 @@ static bool can_look(struct bp_monitor *m, struct bp_http_answer *a)
 static void look(struct bp_monitor *m, struct view_writer *w, struct bp_http_answer *a)
 {
 	const uint64_t begin = bp_monitor_mono_ns();
-	uint64_t end;
 
 	bp_answer_written(a, BP_CONTENT_JSON, write_view, w);
-	end = bp_monitor_mono_ns();
-	if (end - begin > EXPENSIVE_NS)
-		m->busy_until_ns = end + BUSY_SHARE * (end - begin);
+	set_busy(m, begin);
 }
 
 /* The views and what they show. */
@@ -210,6 +221,19 @@ static bool event_options(const struct bp_http_request *q, struct bp_event_reade
 	return false;
 }
 
+/* Opens the segment, and reads each slot of each ring to find the newest record: with many workers
+ * and long rings that is expensive. */
+static void open_events(
+	struct bp_monitor *m, const struct bp_event_reader_options *o, struct bp_http_answer *a)
+{
+	const uint64_t begin = bp_monitor_mono_ns();
+
+	a->events = bp_event_reader_new(&m->instance, o);
+	set_busy(m, begin);
+	if (a->events == NULL)
+		bp_answer_error(a, 500, "not enough memory");
+}
+
 static void answer_events(struct bp_monitor *m, const struct bp_http_request *q, const char *rest,
 	struct bp_http_answer *a)
 {
@@ -225,12 +249,12 @@ static void answer_events(struct bp_monitor *m, const struct bp_http_request *q,
 		bp_monitor_counters.throttled++;
 		bp_answer_error(a, 503, "%u clients read events already", max);
 		a->retry_after_s = 10;
-	} else {
+	} else if (!is_busy(m, a)) {
 		*a = (struct bp_http_answer){.status = 200, .content_type = "text/event-stream"};
 		if (strcmp(q->method, "HEAD") == 0)
 			a->fixed = "";
-		else if ((a->events = bp_event_reader_new(&m->instance, &o)) == NULL)
-			bp_answer_error(a, 500, "not enough memory");
+		else
+			open_events(m, &o, a);
 	}
 }
 

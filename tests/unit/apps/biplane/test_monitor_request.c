@@ -350,6 +350,10 @@ static void expensive_answers_are_limited(void **state)
 	monitor.busy_until_ns = bp_monitor_mono_ns() + 3600000000000ull;
 	assert_int_equal(get("/api/v1/show/ports"), 503);
 	assert_int_equal(bp_monitor_counters.throttled, 1);
+	config.monitoring.max_connections = 8;
+	assert_int_equal(get("/api/v1/events"), 503);
+	assert_non_null(strstr(body, "CPU"));
+	assert_int_equal(bp_monitor_counters.throttled, 2);
 	assert_int_equal(get("/readyz"), 503); /* is not limited: this is its own reason */
 	assert_null(strstr(body, "CPU"));
 	assert_int_equal(get("/metrics"), 200);
