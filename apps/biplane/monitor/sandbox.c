@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/landlock.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,15 +21,18 @@
 #define GROUPS_MAX 8
 #define NICE 10 /* the planes share the CPUs with it */
 
-/* linux/landlock.h of a kernel with ABI 4; that of Debian 12 ends with the first member. */
+/* linux/landlock.h of a kernel with ABI 6; that of Debian 12 ends with the first member. */
 struct ruleset {
 	uint64_t handled_access_fs;
-	uint64_t handled_access_net;
+	uint64_t handled_access_net; /* ABI 4 */
+	uint64_t scoped;             /* ABI 6 */
 };
 #define NET_BIND_TCP (1ull << 0)
 #define NET_CONNECT_TCP (1ull << 1)
 #define FS_REFER (1ull << 13)    /* ABI 2 */
 #define FS_TRUNCATE (1ull << 14) /* ABI 3 */
+#define SCOPE_SIGNAL (1ull << 1) /* only to processes of the sandbox: root may signal the planes   \
+				  */
 
 #define FS_WRITE                                                                                   \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
@@ -55,6 +59,15 @@ static int allow(int ruleset, const char *directory, uint64_t truncate)
 	return (int)rc;
 }
 
+/* A kernel rejects members that it does not know. */
+static size_t ruleset_size(long abi)
+{
+	if (abi >= 6)
+		return sizeof(struct ruleset);
+	return abi >= 4 ? offsetof(struct ruleset, scoped)
+			: offsetof(struct ruleset, handled_access_net);
+}
+
 static int enter_landlock(const char *const *writable)
 {
 	const long abi =
@@ -62,15 +75,15 @@ static int enter_landlock(const char *const *writable)
 	const uint64_t truncate = abi >= 3 ? FS_TRUNCATE : 0;
 	struct ruleset r = {.handled_access_fs = FS_WRITE | LANDLOCK_ACCESS_FS_EXECUTE |
 						 (abi >= 2 ? FS_REFER : 0) | truncate,
-		.handled_access_net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0};
+		.handled_access_net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
+		.scoped = abi >= 6 ? SCOPE_SIGNAL : 0};
 	int fd, rc = 0;
 
 	if (abi < 1) {
 		bp_log(BP_LOG_INFO, "this kernel has no Landlock: the monitor runs without it");
 		return 0;
 	}
-	fd = (int)syscall(SYS_landlock_create_ruleset, &r,
-		abi >= 4 ? sizeof(r) : sizeof(r.handled_access_fs), 0);
+	fd = (int)syscall(SYS_landlock_create_ruleset, &r, ruleset_size(abi), 0);
 	if (fd < 0)
 		return -1;
 	for (unsigned i = 0; rc == 0 && writable[i] != NULL; i++)

@@ -7,8 +7,9 @@
 /*
  * Gives up what the monitor does not need, for ever: priority over the planes, core dumps, all
  * capabilities, new privileges by exec, and, where the kernel has Landlock, every change of files
- * and directories (except in `writable`, directories up to NULL), execution of programs, and TCP
- * connections to others. A process that root started stays root without capabilities; it joins the
+ * and directories (except in `writable`, directories up to NULL), execution of programs, TCP
+ * connections to others, and signals to others. A process that root started stays root without
+ * capabilities: it can still read files of root and connect to Unix sockets of root. It joins the
  * groups of `readable`, directories up to NULL, which it can no longer enter by capability.
  *
  * 0, or -1 with a sentence. A kernel without Landlock is no error.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,6 +108,14 @@ static int connections(void)
 	return connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0 && errno == EACCES ? 0 : 1;
 }
 
+/* The parent has the same user. */
+static int signals(void)
+{
+	if (kill(getppid(), SIGCONT) == 0 || errno != EPERM)
+		return 1;
+	return kill(getpid(), 0) == 0 ? 0 : 2;
+}
+
 static int privileges(void)
 {
 	struct rlimit core;
@@ -165,6 +174,14 @@ static void it_connects_to_nothing(void **state)
 	assert_int_equal(confined(connections), 0);
 }
 
+static void it_signals_no_other_process(void **state)
+{
+	(void)state;
+	if (landlock() < 6)
+		skip();
+	assert_int_equal(confined(signals), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +189,7 @@ int main(void)
 		cmocka_unit_test(it_writes_only_its_directory),
 		cmocka_unit_test(it_executes_nothing),
 		cmocka_unit_test(it_connects_to_nothing),
+		cmocka_unit_test(it_signals_no_other_process),
 	};
 
 	return cmocka_run_group_tests(tests, make, clean);
