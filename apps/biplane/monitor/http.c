@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -295,6 +296,15 @@ bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns)
 	return any;
 }
 
+/* A client that vanishes, such as a computer that sleeps, acknowledges nothing, but the buffer of
+ * the socket takes comments for hours, and the kernel gives up after about 15 minutes. */
+static void limit_unacknowledged(int fd)
+{
+	const unsigned ms = BP_HTTP_STREAM_S * 1000;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* fails on a Unix socket */
+}
+
 static struct MHD_Response *stream_response(
 	struct MHD_Connection *handle, struct connection *c, struct bp_event_reader *events)
 {
@@ -303,6 +313,7 @@ static struct MHD_Response *stream_response(
 		return NULL;
 	c->handle = handle;
 	c->suspended = c->gone = false;
+	limit_unacknowledged(c->fd);
 	return MHD_create_response_from_callback(
 		MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, c, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections of the monitor's HTTP server and their bounds, over socket pairs. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -348,6 +350,32 @@ static void streams_of_events_are_bounded(void **state)
 	close(stream);
 }
 
+/* Without a deadline in the kernel, clients that vanished would use all streams for 15 minutes. */
+static void a_stream_whose_client_vanishes_ends(void **state)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	const int listener = socket(AF_INET, SOCK_STREAM, 0);
+	const int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(a), size = sizeof(unsigned);
+	unsigned ms = 0;
+	int server;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&a, &len), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	server = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+	assert_true(server >= 0);
+	assert_int_equal(bp_http_add(http, server), 0);
+	say(fd, "GET /api/v1/events HTTP/1.1\r\nHost: x\r\n\r\n");
+	assert_int_equal(bp_monitor_counters.event_streams, 1);
+	assert_int_equal(getsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &size), 0);
+	assert_int_equal(ms, BP_HTTP_STREAM_S * 1000);
+	close(fd);
+	close(listener);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, begin, finish)
 
 int main(void)
@@ -362,6 +390,7 @@ int main(void)
 		CASE(a_path_with_nul_is_nothing),
 		CASE(a_body_is_not_used),
 		CASE(streams_of_events_are_bounded),
+		CASE(a_stream_whose_client_vanishes_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
