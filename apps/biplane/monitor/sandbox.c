@@ -31,8 +31,7 @@ struct ruleset {
 #define NET_CONNECT_TCP (1ull << 1)
 #define FS_REFER (1ull << 13)    /* ABI 2 */
 #define FS_TRUNCATE (1ull << 14) /* ABI 3 */
-#define SCOPE_SIGNAL (1ull << 1) /* only to processes of the sandbox: root may signal the planes   \
-				  */
+#define SCOPE_SIGNAL (1ull << 1) /* root may signal no process outside */
 
 #define FS_WRITE                                                                                   \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
