@@ -25,7 +25,7 @@ start_grout() {
 	background=$!
 	await "$background" "$state/grout/log" in_grout interface show
 	for port in devices cloud; do
-		in_grout interface add port "p$number" devargs "net_$1$number,iface=$port" >&2
+		in_grout interface add port "p$number" devargs "net_$1$number,iface=$port$(driver_options "$1")" >&2
 		in_grout address add "10.$((96 + number)).0.1/24" iface "p$number" >&2
 		number=$((number + 1))
 	done

@@ -77,12 +77,9 @@ stop_sockets() {
 
 # ---- by biplane ----
 
-# With af_packet what has not been checked yet has 8 MiB, as the programs' sockets have (4,096 frames of 2 KiB; 512 if
-# no one says). For af_xdp DPDK has no such setting.
+# The buffers of the programs' sockets have 8 MiB, as the ring of af_packet.
 service_config() {
-	local options=
-	[ "$2" != af_packet ] || options=,framecnt=4096
-	biplane_config route "$2" 10.0.0.1/24 10.2.0.1/24 $options
+	biplane_config route "$2" 10.0.0.1/24 10.2.0.1/24
 	case $1 in
 	aggregation)
 		cat <<-END

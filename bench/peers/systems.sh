@@ -101,9 +101,16 @@ both_planes_live() {
 		END {exit n != 2}'
 }
 
-# biplane_config bridge|route DRIVER [ADDRESS ADDRESS [OPTIONS]]: the addresses are those of its ports, with their
-# lengths, the options those of the driver.
+# driver_options DRIVER: the ring of af_packet has 512 frames by default, which a worker that is descheduled for a few
+# milliseconds cannot drain in time; 4,096 frames of 2 KiB are 8 MiB. For af_xdp DPDK has no such setting.
+driver_options() {
+	[ "$1" != af_packet ] || echo ,framecnt=4096
+}
+
+# biplane_config bridge|route DRIVER [ADDRESS ADDRESS]: the addresses are those of its ports, with their lengths.
 biplane_config() {
+	local options
+	options=$(driver_options "$2")
 	mkdir -p "$state/biplane"
 	cat <<-END
 		version: 1
@@ -115,14 +122,14 @@ biplane_config() {
 	END
 	if [ "$1" = bridge ]; then
 		cat <<-END
-			  - {name: left, device: "net_${2}0,iface=devices"}
-			  - {name: right, device: "net_${2}1,iface=cloud"}
+			  - {name: left, device: "net_${2}0,iface=devices$options"}
+			  - {name: right, device: "net_${2}1,iface=cloud$options"}
 			bridges: [{name: bridge0, ports: [left, right]}]
 		END
 	else
 		cat <<-END
-			  - {name: left, device: "net_${2}0,iface=devices${5:-}", routed: {addresses: [$3]}}
-			  - {name: right, device: "net_${2}1,iface=cloud${5:-}", routed: {addresses: [$4]}}
+			  - {name: left, device: "net_${2}0,iface=devices$options", routed: {addresses: [$3]}}
+			  - {name: right, device: "net_${2}1,iface=cloud$options", routed: {addresses: [$4]}}
 		END
 	fi
 }
