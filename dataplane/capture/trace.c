@@ -17,8 +17,9 @@
 
 static struct bp_trace_field register_field(void)
 {
-	static const struct rte_mbuf_dynfield field = {
-		.name = "biplane_trace_mark", .size = sizeof(uint32_t), .align = sizeof(uint32_t)};
+	static const struct rte_mbuf_dynfield field = {.name = "biplane_trace_mark",
+		.size = sizeof(struct bp_trace_mark),
+		.align = _Alignof(struct bp_trace_mark)};
 	static const struct rte_mbuf_dynflag flag = {.name = "biplane_traced"};
 	const int at = rte_mbuf_dynfield_register(&field);
 	const int bit = at < 0 ? -1 : rte_mbuf_dynflag_register(&flag);
@@ -70,9 +71,19 @@ static uint8_t *append(uint8_t *to, const void *from, size_t n)
 	return to + n;
 }
 
-/* Writes a step of the frame with this mark; `r` has the fields that the caller knows. */
-static void write_step(struct bp_trace_worker *t, const struct step *s, uint32_t mark,
-	struct bp_capture_record r, const struct bp_trace_rule *rules)
+/* The generation of a mark. One of the future is of a segment that was replaced: no reader wants
+ * it. */
+static uint64_t generation_of(const struct bp_trace_worker *t, struct bp_trace_mark mark)
+{
+	const uint64_t now = t->capture->set->generation;
+	const uint32_t age = (uint32_t)now - mark.generation;
+
+	return age <= now ? now - age : 0;
+}
+
+/* Writes a step of the frame with this mark; `known` has the fields that the caller knows. */
+static void write_step(struct bp_trace_worker *t, const struct step *s, struct bp_trace_mark mark,
+	const struct bp_capture_record *known, const struct bp_trace_rule *rules)
 {
 	const struct bp_trace_step *h = &s->head;
 	const uint32_t bytes = (h->n_bytes + 7u) & ~7u;
@@ -84,25 +95,20 @@ static void write_step(struct bp_trace_worker *t, const struct step *s, uint32_t
 	struct bp_capture_record *out = bp_capture_ring_reserve(ring, (uint32_t)sizeof(*out) + n);
 	uint8_t *to = out->data;
 
-	r.head = (struct bp_capture_record_head){
+	*out = *known;
+	out->head = (struct bp_capture_record_head){
 		(uint32_t)sizeof(*out) + n, BP_CAPTURE_RECORD_TRACE};
-	r.generation = t->capture->set->generation;
-	r.captured = n;
-	r.slots = (uint8_t)mark;
-	*out = r;
+	out->generation = generation_of(t, mark);
+	out->captured = n;
+	out->slots = mark.slots;
 	to = append(to, h, sizeof(*h));
 	to = append(to, s->next, h->n_next * sizeof(s->next[0]));
 	to = append(to, s->count, h->n_counts * sizeof(s->count[0]));
-	if (h->n_rules != 0)
+	if (rules != NULL && h->n_rules != 0)
 		to = append(to, rules, h->n_rules * sizeof(rules[0]));
 	to = append(to, s->alarm, h->n_alarms * sizeof(s->alarm[0]));
 	append(to, s->bytes, bytes);
 	bp_capture_ring_commit(ring, ring->end);
-}
-
-static uint32_t number_of(uint32_t mark)
-{
-	return mark >> BP_TRACE_SLOTS_BITS;
 }
 
 /* The beginning of the frame. */
@@ -124,23 +130,24 @@ void bp_trace_received(struct bp_trace_worker *t, struct rte_mbuf *m, uint16_t p
 	uint64_t time_ns)
 {
 	struct step s = {.head = {.event = BP_TRACE_RECEIVED}};
-	uint8_t marked = 0;
+	struct bp_trace_mark mark = {.generation = (uint32_t)t->capture->set->generation};
 
 	for (unsigned slot = 0; slot < BP_CAPTURE_SLOTS; slot++) {
 		if (!(slots >> slot & 1) || t->left[slot] == 0)
 			continue;
 		t->left[slot]--;
-		marked |= (uint8_t)(1u << slot);
+		mark.slots |= 1u << slot;
 	}
-	if (marked == 0)
+	if (mark.slots == 0)
 		return;
 	t->number = (t->number + 1) & ((1u << NUMBER_BITS) - 1);
 	m->ol_flags |= t->field.flag;
-	*bp_trace_mark_of(&t->field, m) = t->number << BP_TRACE_SLOTS_BITS | marked;
+	mark.number = t->number;
+	*bp_trace_mark_of(&t->field, m) = mark;
 	s.head.frame = t->number;
 	copy_bytes(&s, m);
-	write_step(t, &s, marked,
-		(struct bp_capture_record){.time_ns = time_ns,
+	write_step(t, &s, mark,
+		&(struct bp_capture_record){.time_ns = time_ns,
 			.length = m->pkt_len,
 			.node = t->capture->current,
 			.point = BP_CAPTURE_RX,
@@ -183,7 +190,7 @@ static bool is_repeated(const struct rte_node *node, unsigned edge)
 
 /* Marks what the node enqueued, and notes where. */
 static void follow(struct bp_trace_worker *t, const struct rte_node *node, const struct before *b,
-	uint32_t mark, struct step *s)
+	struct bp_trace_mark mark, struct step *s)
 {
 	for (unsigned e = 0; e < edges_of(node); e++) {
 		struct rte_node *to = node->nodes[e];
@@ -264,8 +271,8 @@ static uint16_t process_one(struct bp_trace_worker *t, rte_node_process_t proces
 	struct rte_graph *graph, struct rte_node *node)
 {
 	struct rte_mbuf *m = node->objs[0];
-	const uint32_t mark = *bp_trace_mark_of(&t->field, m);
-	struct step s = {.head = {.frame = number_of(mark), .event = BP_TRACE_NODE}};
+	const struct bp_trace_mark mark = *bp_trace_mark_of(&t->field, m);
+	struct step s = {.head = {.frame = mark.number, .event = BP_TRACE_NODE}};
 	struct bp_capture_record r = {.time_ns = bp_capture_time(t->capture),
 		.length = m->pkt_len,
 		.node = index,
@@ -282,7 +289,7 @@ static uint16_t process_one(struct bp_trace_worker *t, rte_node_process_t proces
 	compare_counters(t, &s);
 	list_alarms(t, &b, &s);
 	s.head.n_rules = (uint8_t)t->n_rules;
-	write_step(t, &s, mark, r, t->rule);
+	write_step(t, &s, mark, &r, t->rule);
 	return n;
 }
 
@@ -336,7 +343,7 @@ void bp_trace_sending(struct bp_trace_worker *t, struct rte_mbuf *const *m, unsi
 	struct bp_trace_sending *s)
 {
 	for (unsigned i = 0; i < n; i++) {
-		s->mark[i] = 0;
+		s->mark[i] = (struct bp_trace_mark){0};
 		if (!bp_trace_is_marked(&t->field, m[i]))
 			continue;
 		s->mark[i] = *bp_trace_mark_of(&t->field, m[i]);
@@ -350,13 +357,13 @@ void bp_trace_sent(struct bp_trace_worker *t, const struct bp_trace_sending *s, 
 {
 	for (unsigned i = 0; i < n; i++) {
 		const bool lost = i >= sent;
-		struct step step = {.head = {.frame = number_of(s->mark[i]),
+		struct step step = {.head = {.frame = s->mark[i].number,
 					    .event = lost ? BP_TRACE_LOST : BP_TRACE_SENT}};
 
-		if (s->mark[i] == 0)
+		if (s->mark[i].slots == 0)
 			continue;
 		write_step(t, &step, s->mark[i],
-			(struct bp_capture_record){.time_ns = time_ns,
+			&(struct bp_capture_record){.time_ns = time_ns,
 				.length = s->length[i],
 				.node = t->capture->current,
 				.point = lost ? BP_CAPTURE_DROP : BP_CAPTURE_TX,

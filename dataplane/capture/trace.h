@@ -22,11 +22,19 @@ struct bp_trace_field {
 	int at;        /* offset of the mark in the mbuf */
 };
 
-/* The mark of a frame: the slots of its traces, and its number. */
+/* The mark of a frame. */
 #define BP_TRACE_SLOTS_BITS BP_CAPTURE_SLOTS
-static inline uint32_t *bp_trace_mark_of(const struct bp_trace_field *f, struct rte_mbuf *m)
+struct bp_trace_mark {
+      uint32_t slots : BP_TRACE_SLOTS_BITS; /* of its traces; 0: not marked */
+	uint32_t number : 32 - BP_TRACE_SLOTS_BITS;
+	/* Low bits of the generation of the requests when it was marked: a frame can wait in a
+	 * queue until another trace has the slot. */
+	uint32_t generation;
+};
+static inline struct bp_trace_mark *bp_trace_mark_of(
+	const struct bp_trace_field *f, struct rte_mbuf *m)
 {
-	return RTE_MBUF_DYNFIELD(m, f->at, uint32_t *);
+	return RTE_MBUF_DYNFIELD(m, f->at, struct bp_trace_mark *);
 }
 static inline bool bp_trace_is_marked(const struct bp_trace_field *f, const struct rte_mbuf *m)
 {
@@ -62,7 +70,8 @@ uint16_t bp_trace_process(struct bp_trace_worker *t, rte_node_process_t process,
 
 /* The marks of frames that are sent, which the driver owns afterwards. */
 struct bp_trace_sending {
-	uint32_t mark[64], length[64];
+	struct bp_trace_mark mark[64];
+	uint32_t length[64];
 };
 void bp_trace_sending(struct bp_trace_worker *t, struct rte_mbuf *const *m, unsigned n,
 	struct bp_trace_sending *s);

@@ -334,6 +334,36 @@ static void rejected_frame_is_lost(void **state)
 	capture_stop(&r);
 }
 
+/* A frame waits in a queue while its trace ends, and another trace gets the slot. */
+static void held_frame_is_not_of_the_next_trace(void **state)
+{
+	struct bp_capture_reader reader;
+	struct bp_trace_sending sending;
+	struct rte_mbuf *m;
+	uint64_t since;
+	struct rig r;
+
+	capture_start(&r, SWITCH);
+	reader = reader_of(&r);
+	start_trace(&r, 0, NULL, 10);
+	m = rte_pktmbuf_alloc(r.pool);
+	assert_non_null(m);
+	assert_non_null(rte_pktmbuf_append(m, 64));
+	bp_trace_received(r.worker->capture->trace, m, A, 1, 0);
+	since = must_step(&reader, BP_TRACE_RECEIVED).record->generation + 1;
+	request.kind = BP_CAPTURE_NONE;
+	write_request(&r, 0);
+	apply(&r);
+	start_trace(&r, 0, NULL, 10);
+	bp_trace_sending(r.worker->capture->trace, &m, 1, &sending);
+	bp_trace_sent(r.worker->capture->trace, &sending, 1, 1, B, 0, 0);
+	assert_true(must_step(&reader, BP_TRACE_SENT).record->generation < since);
+	bp_trace_received(r.worker->capture->trace, m, A, 1, 0);
+	assert_true(must_step(&reader, BP_TRACE_RECEIVED).record->generation >= since);
+	rte_pktmbuf_free(m);
+	capture_stop(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +376,7 @@ int main(void)
 		cmocka_unit_test(drops_before_a_capture_are_forgotten),
 		cmocka_unit_test(drops_of_a_split_burst_have_their_node),
 		cmocka_unit_test(rejected_frame_is_lost),
+		cmocka_unit_test(held_frame_is_not_of_the_next_trace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
