@@ -158,3 +158,25 @@ void bp_instance_unlock(struct bp_instance_lock *l)
 	close(l->fd);
 	l->fd = -1;
 }
+
+pid_t bp_instance_holder(int dir, const char *file, char text[BP_INSTANCE_PID_TEXT])
+{
+	const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	bool locked = false;
+	struct stat st;
+	ssize_t n;
+	long pid = 0;
+
+	text[0] = '\0';
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		(n = pread(fd, text, BP_INSTANCE_PID_TEXT - 1, 0)) > 0) {
+		text[n] = '\0';
+		pid = strtol(text, NULL, 10);
+		if (pid > 0 && pid <= INT_MAX && is_running((pid_t)pid))
+			locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	}
+	close(fd);
+	return locked ? (pid_t)pid : 0;
+}

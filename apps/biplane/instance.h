@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * One process per role: a file in the runtime directory with the number of the process, locked with
@@ -29,5 +30,13 @@ int bp_instance_lock(struct bp_instance_lock *l, const char *dir, const char *na
 	const char *suffix, int inherit, unsigned patience_ms, char *err, size_t err_size);
 /* Removes the file and unlocks; no effect if the lock is not held. */
 void bp_instance_unlock(struct bp_instance_lock *l);
+
+/*
+ * The live process that holds the lock of this file (openat(2)), or 0. text: what the file says,
+ * cut at the size. The file may be another user's, so it may have any content. A file of a dead
+ * process is not locked here, even temporarily: a plane that is starting would find it locked.
+ */
+#define BP_INSTANCE_PID_TEXT 512
+pid_t bp_instance_holder(int dir, const char *file, char text[BP_INSTANCE_PID_TEXT]);
 
 #endif

@@ -2,45 +2,15 @@
 #include "apps/biplane/which.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/instance.h"
 #include "apps/biplane/show/instance_view.h"
 #include "shm/plane_dirs.h"
-
-/*
- * Whether a live process holds the lock of this file (apps/biplane/instance.h). The directory
- * belongs to another user, so the file may have any content. A file of a dead process is not locked
- * here, even temporarily: a plane that is starting would find it locked.
- */
-static bool is_locked(int dir, const char *file)
-{
-	const int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	char text[32] = "";
-	bool locked = false;
-	struct stat st;
-	long pid;
-
-	if (fd < 0)
-		return false;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		pread(fd, text, sizeof(text) - 1, 0) > 0) {
-		pid = strtol(text, NULL, 10);
-		if (pid > 0 && pid <= INT_MAX && (kill((pid_t)pid, 0) == 0 || errno == EPERM))
-			locked = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-	}
-	close(fd);
-	return locked;
-}
 
 /* Names are printed and offered to shells. */
 static bool is_name(const char *name)
@@ -69,14 +39,14 @@ static void add_locked(const char *path, const char *suffix,
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
 		const size_t len = strlen(e->d_name), end = strlen(suffix);
-		char name[BP_NAME_MAX + 1];
+		char name[BP_NAME_MAX + 1], text[BP_INSTANCE_PID_TEXT];
 
 		if (len <= end || len - end > BP_NAME_MAX ||
 			strcmp(e->d_name + len - end, suffix) != 0)
 			continue;
 		memcpy(name, e->d_name, len - end);
 		name[len - end] = '\0';
-		if (is_name(name) && is_locked(dirfd(d), e->d_name))
+		if (is_name(name) && bp_instance_holder(dirfd(d), e->d_name, text) != 0)
 			add(names, n, name);
 	}
 	if (d != NULL)

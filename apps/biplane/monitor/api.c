@@ -60,6 +60,7 @@ static bool write_view(void *arg, FILE *out)
 static struct bp_show_source source_of(const struct bp_monitor *m)
 {
 	return (struct bp_show_source){.shm = bp_monitor_shm(m),
+		.instance = &m->instance,
 		.unix_ns = bp_monitor_unix_ns(),
 		.mono_ns = bp_monitor_mono_ns()};
 }

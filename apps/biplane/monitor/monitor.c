@@ -20,6 +20,7 @@
 #include "apps/biplane/monitor/event_log.h"
 #include "apps/biplane/monitor/http.h"
 #include "apps/biplane/monitor/listen.h"
+#include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/monitor/sandbox.h"
 #include "apps/biplane/monitor/segment_watch.h"
 #include "daemon/log.h"
@@ -35,6 +36,7 @@ struct process {
 	struct bp_event_log *events;        /* NULL: log.events is off */
 	uint64_t tick_at_ns, streams_at_ns; /* UINT64_MAX: there are no streams */
 	uint64_t events_at_ns;              /* UINT64_MAX: there is no event log */
+	struct bp_instance_lock lock;
 	bool stopping;
 };
 
@@ -218,9 +220,9 @@ static const char *directory_of(const char *path, char out[PATH_MAX])
 static int enter_sandbox(const struct process *p, char *err, size_t err_size)
 {
 	const struct bp_config *c = p->m.config;
-	char data[PATH_MAX] = "", huge[PATH_MAX] = "", own[PATH_MAX], log[PATH_MAX];
+	char data[PATH_MAX] = "", huge[PATH_MAX] = "", own[PATH_MAX], log[PATH_MAX], pid[PATH_MAX];
 	const char *readable[] = {c->runtime_dir, data, huge, NULL};
-	const char *writable[3] = {NULL};
+	const char *writable[4] = {NULL};
 	unsigned n = 0;
 	const char *mount = p->m.instance.no_hugepages ? NULL : bp_hugepage_dir();
 
@@ -231,6 +233,9 @@ static int enter_sandbox(const struct process *p, char *err, size_t err_size)
 		writable[n++] = directory_of(c->monitoring.listen.path, own);
 	if (c->log.events.kind == BP_EVENT_LOG_FILE)
 		writable[n++] = directory_of(c->log.events.path, log);
+	/* not the runtime directory, where the planes have files */
+	if (bp_monitor_dir(c->runtime_dir, pid, sizeof(pid)) && strcmp(pid, c->runtime_dir) != 0)
+		writable[n++] = pid;
 	return bp_sandbox_enter(readable, writable, err, err_size);
 }
 
@@ -255,6 +260,23 @@ static int open_outputs(struct process *p, char *err, size_t err_size)
 	return BP_EX_OK;
 }
 
+/* For `biplane status`. A monitor that cannot write the file serves without it; two that write one
+ * event log would write each event twice. */
+static int take_pid_file(struct process *p, char *err, size_t err_size)
+{
+	const struct bp_config *c = p->m.config;
+	char text[BP_LISTEN_TEXT] = "";
+	int rc;
+
+	if (c->monitoring.listen.kind != BP_LISTEN_OFF)
+		bp_listen_text(&c->monitoring.listen, text);
+	rc = bp_monitor_pid_take(
+		&p->lock, c->runtime_dir, c->name, bp_monitor_unix_ns(), text, err, err_size);
+	if (rc < 0)
+		bp_log(BP_LOG_WARNING, "%s; biplane status does not list this monitor", err);
+	return rc > 0 ? BP_EX_UNAVAILABLE : BP_EX_OK;
+}
+
 /* Returns the exit status, or 0 when it serves. */
 static int start(struct process *p)
 {
@@ -269,7 +291,9 @@ static int start(struct process *p)
 	} else if (bp_monitor_secrets_read(&p->m.secrets, c, err, sizeof(err)) != 0) {
 		status = BP_EX_CONFIG;
 	} else {
-		status = open_outputs(p, err, sizeof(err));
+		status = take_pid_file(p, err, sizeof(err));
+		if (status == BP_EX_OK)
+			status = open_outputs(p, err, sizeof(err));
 		if (status == BP_EX_OK && enter_sandbox(p, err, sizeof(err)) != 0)
 			status = BP_EX_OSERR;
 		else if (status == BP_EX_OK && p->listen_fd >= 0 &&
@@ -293,6 +317,7 @@ static int start(struct process *p)
 
 static void end(struct process *p)
 {
+	bp_monitor_pid_release(&p->lock);
 	bp_event_log_free(p->events);
 	bp_http_free(p->http);
 	if (p->listen_fd >= 0) {
@@ -311,6 +336,7 @@ int bp_monitor_run(const char *path)
 {
 	struct process p = {.m = {.path = path},
 		.signals = -1,
+		.lock = {.fd = -1},
 		.listen_fd = -1,
 		.streams_at_ns = UINT64_MAX,
 		.events_at_ns = UINT64_MAX};

@@ -11,6 +11,7 @@
 #include "apps/biplane/instance.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/monitor_pid.h"
 #include "shm/doorbell.h"
 #include "shm/plane_dirs.h"
 #include "shm/segment.h"
@@ -91,6 +92,7 @@ static void remove_files(const struct bp_config *c)
 
 	snprintf(path, sizeof(path), "%s/%s.heartbeat", c->runtime_dir, c->name);
 	unlink(path);
+	bp_monitor_pid_remove(c->runtime_dir, c->name);
 	if (bp_doorbell_path(c->runtime_dir, c->name, path, sizeof(path)) == 0)
 		unlink(path);
 	if (!bp_control_dir(c->runtime_dir, dir, sizeof(dir)))

@@ -10,6 +10,7 @@
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/instance.h"
 #include "apps/biplane/config/quiet_config.h"
+#include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/run/run_counts.h"
 #include "apps/biplane/run/supervisor.h"
 #include "controlplane/health/sockets.h"
@@ -155,6 +156,7 @@ static int supervise(struct run *r, char **dp_argv)
 	status = bp_supervisor_run(&s);
 
 	clear_pid(r, &s);
+	bp_monitor_pid_remove(r->config->runtime_dir, r->config->name);
 	return status;
 }
 

@@ -52,6 +52,7 @@ static int status(const struct bp_config_instance *id, bool json)
 		return BP_EX_UNAVAILABLE;
 	}
 	const struct bp_show_source source = {.shm = &v.shm,
+		.instance = id,
 		.unix_ns = clock_ns(CLOCK_REALTIME),
 		.mono_ns = clock_ns(CLOCK_MONOTONIC)};
 
@@ -101,11 +102,11 @@ const struct bp_cli_command bp_cmd_status = {
 	.name = "status",
 	.summary = "planes, ports, publisher, totals and open faults on one screen",
 	.synopsis = "[-c FILE | -i NAME] [--json]",
-	.text = "Prints the state of an instance on one screen: the planes, the links of the\n"
-		"ports, the connection of the publisher, the totals of alarms, spool, reloads,\n"
-		"netlink and health devices, and every open fault with its duration. Exits with\n"
-		"0 if no fault is open, with 2 if a fault is open, and with 69 if the instance\n"
-		"does not run.",
+	.text = "Prints the state of an instance on one screen: the planes and the\n"
+		"monitor, the links of the ports, the connection of the publisher, the totals of\n"
+		"alarms, spool, reloads, netlink and health devices, and every open fault with\n"
+		"its duration. Exits with 0 if no fault is open, with 2 if a fault is open, and\n"
+		"with 69 if the instance does not run.",
 	.example = "  biplane status -i plant || alert",
 	.options = options,
 	.main = status_main,

@@ -13,6 +13,7 @@
 #include "apps/biplane/show/stream_filter.h"
 #include "shm/layout.h"
 
+struct bp_config_instance;
 struct bp_fib_diff;
 struct bp_kernel_state;
 
@@ -21,7 +22,9 @@ struct bp_kernel_state;
  * looks: the mapping is read only, and no look holds up a plane.
  */
 struct bp_show_source {
-	const struct bp_shm *shm;  /* read only */
+	const struct bp_shm *shm; /* read only */
+	/* of files in the runtime directory; NULL: not looked at */
+	const struct bp_config_instance *instance;
 	uint64_t unix_ns, mono_ns; /* now */
 	uint64_t limit;            /* newest alarms, first flows, sessions, streams; 0: all */
 	/* of the views that take them */

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/show/health/show_phd.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "controlplane/process/peer.h"
 #include "controlplane/sync/sync.h"
+#include "config/config.h"
 #include "shm/fault.h"
 
 /* Each plane writes a heartbeat every second. */
@@ -92,6 +94,22 @@ static json_t *planes(const struct bp_shm *m, uint64_t unix_ns)
 	return list;
 }
 
+/* Not one of the planes: it writes nothing in the segment, and an instance may have none. */
+static json_t *monitor(const struct bp_show_source *s)
+{
+	struct bp_monitor_seen seen = {0};
+	char started[BP_TEXT_TIME];
+
+	if (s->instance != NULL)
+		bp_monitor_see(s->instance->runtime_dir, s->instance->name, &seen);
+	bp_text_time(seen.started_ns, started);
+	return json_pack("{sb so so so so}", "running", (int)seen.running, "pid",
+		seen.running ? json_integer(seen.pid) : json_null(), "started",
+		seen.started_ns ? json_string(started) : json_null(), "uptime_s",
+		seconds_since(seen.started_ns, s->unix_ns), "address",
+		seen.address[0] ? json_string(seen.address) : json_null());
+}
+
 static json_t *ports(const struct bp_shm *m)
 {
 	json_t *list = json_array();
@@ -141,15 +159,15 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 
 	add_plane_faults(faults, list);
 	view = json_pack(
-		"{sb so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}", "ok",
-		json_array_size(faults) == 0, "faults", faults, "planes", list, "workers",
-		LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm), "publisher",
-		"connected", (int)LOAD(cp_edge_connected), "connects", LOAD(cp_edge_connects),
-		"disconnects", LOAD(cp_edge_disconnects), "alarms", alarms(g), "spool", "rows",
-		LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes), "errors", LOAD(cp_spool_errors),
-		"reloads", "done", LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused),
-		"generation", (json_int_t)(active >> 1), "netlink", sync_manager(s->shm),
-		"health_devices", bp_show_phd(s->shm), "segment", "path",
+		"{sb so so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}",
+		"ok", json_array_size(faults) == 0, "faults", faults, "planes", list, "monitor",
+		monitor(s), "workers", LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm),
+		"publisher", "connected", (int)LOAD(cp_edge_connected), "connects",
+		LOAD(cp_edge_connects), "disconnects", LOAD(cp_edge_disconnects), "alarms",
+		alarms(g), "spool", "rows", LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes),
+		"errors", LOAD(cp_spool_errors), "reloads", "done", LOAD(cp_reloads), "refused",
+		LOAD(cp_reloads_refused), "generation", (json_int_t)(active >> 1), "netlink",
+		sync_manager(s->shm), "health_devices", bp_show_phd(s->shm), "segment", "path",
 		bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
@@ -179,7 +197,7 @@ static void print_line(FILE *out, const char *label, const json_t *object)
 	fputc('\n', out);
 }
 
-static void print_planes(const json_t *planes, FILE *out)
+static void print_processes(const json_t *view, FILE *out)
 {
 	static const struct bp_column columns[] = {
 		{"plane", "PLANE", 0},
@@ -191,10 +209,13 @@ static void print_planes(const json_t *planes, FILE *out)
 		{"restarts_hung", "HUNG", 1},
 		{NULL, NULL, 0},
 	};
-	json_t *rows = json_deep_copy(planes), *row;
+	json_t *rows = json_deep_copy(json_object_get(view, "planes")), *row;
 	char text[BP_TEXT_DURATION];
 	size_t i;
 
+	row = json_pack("{ss}", "plane", "monitor");
+	json_object_update_missing(row, json_object_get(view, "monitor"));
+	json_array_append_new(rows, row);
 	json_array_foreach(rows, i, row)
 	{
 		if (!json_is_integer(json_object_get(row, "uptime_s")))
@@ -251,12 +272,16 @@ static void print(const json_t *view, bool all, FILE *out)
 		"publisher", "alarms", "spool", "reloads", "netlink", "segment"};
 
 	(void)all;
-	print_planes(json_object_get(view, "planes"), out);
+	print_processes(view, out);
 	print_ports(json_object_get(view, "ports"), out);
 	fputc('\n', out);
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		if (json_is_object(json_object_get(view, lines[i])))
 			print_line(out, lines[i], json_object_get(view, lines[i]));
+	if (json_is_string(json_object_get(json_object_get(view, "monitor"), "address")))
+		fprintf(out, "%-10s address %s\n", "monitor",
+			json_string_value(
+				json_object_get(json_object_get(view, "monitor"), "address")));
 	bp_show_phd_print(json_object_get(view, "health_devices"), out);
 	print_faults(json_object_get(view, "faults"), out);
 }

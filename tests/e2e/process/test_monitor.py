@@ -160,3 +160,19 @@ def test_monitor_that_is_killed_affects_nothing(watched):
     assert {k: v for k, v in after.items() if k != "monitor"} == {k: v for k, v in before.items() if k != "monitor"}
     assert [p["restarts"] for p in watched.status()["planes"][:2]] == [0, 0]
     watched.balanced()
+
+
+def test_status_lists_the_monitor(watched):
+    pid = processes(watched)["monitor"]
+    seen = watched.status()["monitor"]
+    assert seen["running"] and seen["pid"] == pid and seen["address"] == SOCKET and seen["uptime_s"] >= 0
+    assert get_json("/api/v1/status")["monitor"]["pid"] == pid
+    text = watched.command("status", "-c", watched.identity).stdout
+    assert re.search(rf"^monitor +{pid} +yes ", text, re.M) and f"monitor    address {SOCKET}\n" in text
+    os.kill(pid, signal.SIGKILL)
+
+    def another():
+        now = watched.status()["monitor"]
+        return now["running"] and now["pid"] not in (pid, None)
+    wait_until("status to list another monitor", another, 30)
+    wait_ready()

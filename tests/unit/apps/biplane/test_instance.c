@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "apps/biplane/instance.h"
+#include "apps/biplane/monitor_pid.h"
 #include "tests/unit/apps/biplane/wait_for.h"
 
 static char dir[64];
@@ -64,6 +65,71 @@ static void writes_its_number_and_removes_the_file(void **state)
 	assert_int_equal(l.fd, -1);
 	assert_int_equal(access(l.path, F_OK), -1);
 	bp_instance_unlock(&l); /* harmless */
+}
+
+static void lists_a_monitor_while_it_runs(void **state)
+{
+	struct bp_instance_lock l, second;
+	struct bp_monitor_seen seen;
+	char sub[128], path[160];
+	struct stat st;
+
+	bp_monitor_see(dir, "plant", &seen);
+	assert_false(seen.running);
+	snprintf(sub, sizeof(sub), "%s/monitor", dir);
+	assert_int_equal(mkdir(sub, 0755), 0); /* as the package has it */
+	assert_int_equal(bp_monitor_pid_take(&l, dir, "plant", 1234567890123456789ull, "[::1]:9464",
+				 err, sizeof(err)),
+		0);
+	snprintf(path, sizeof(path), "%s/plant-monitor.pid", sub);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0644);
+	bp_monitor_see(dir, "plant", &seen);
+	assert_true(seen.running);
+	assert_int_equal(seen.pid, getpid());
+	assert_int_equal(seen.started_ns, 1234567890123456789ull);
+	assert_string_equal(seen.address, "[::1]:9464");
+	bp_monitor_see(dir, "other", &seen);
+	assert_false(seen.running);
+	assert_int_equal(bp_monitor_pid_take(&second, dir, "plant", 1, "", err, sizeof(err)), 1);
+	assert_non_null(strstr(err, "is running already"));
+	bp_monitor_pid_remove(dir, "plant"); /* of a monitor that runs: nothing */
+	assert_int_equal(access(path, F_OK), 0);
+	bp_monitor_pid_release(&l);
+	assert_int_equal(access(path, F_OK), -1);
+	bp_monitor_see(dir, "plant", &seen);
+	assert_false(seen.running);
+}
+
+/* The file of a monitor is another user's. */
+static void distrusts_the_file_of_a_monitor(void **state)
+{
+	struct bp_instance_lock l;
+	struct bp_monitor_seen seen;
+	char text[1024], path[PATH_MAX];
+
+	assert_int_equal(bp_monitor_pid_take(&l, dir, "plant", 1, "a\033[2J", err, sizeof(err)), 0);
+	bp_monitor_see(dir, "plant", &seen);
+	assert_string_equal(seen.address, "a?[2J");
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(pwrite(l.fd, text, sizeof(text), 0), sizeof(text));
+	bp_monitor_see(dir, "plant", &seen);
+	assert_false(seen.running);
+	snprintf(text, sizeof(text), "%d\n1\n", getpid());
+	memset(text + strlen(text), 'x', sizeof(text) - strlen(text));
+	assert_int_equal(pwrite(l.fd, text, sizeof(text), 0), sizeof(text));
+	bp_monitor_see(dir, "plant", &seen);
+	assert_true(seen.running);
+	assert_true(strlen(seen.address) < BP_INSTANCE_PID_TEXT);
+	memcpy(path, l.path, sizeof(path));
+	close(l.fd); /* as killed */
+	bp_monitor_see(dir, "plant", &seen);
+	assert_false(seen.running);
+	bp_monitor_pid_remove(dir, "plant");
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(symlink("/proc/self/stat", path), 0);
+	bp_monitor_see(dir, "plant", &seen);
+	assert_false(seen.running);
 }
 
 static void refuses_a_second_of_the_same_name_at_once(void **state)
@@ -173,6 +239,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(makes_the_directory_and_those_above),
 		CASE(writes_its_number_and_removes_the_file),
+		CASE(lists_a_monitor_while_it_runs),
+		CASE(distrusts_the_file_of_a_monitor),
 		CASE(refuses_a_second_of_the_same_name_at_once),
 		CASE(a_killed_holder_leaves_no_obstacle),
 		CASE(heirs_of_a_killed_holder_are_waited_for),
