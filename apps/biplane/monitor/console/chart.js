@@ -270,7 +270,7 @@ export class Chart {
   }
 }
 
-/** A small line without axes, next to a number that says the same. */
+/** A small line without axes, next to the number with the latest value. */
 export class Sparkline {
   constructor() {
     this.path = svg("path", {class: "line hue-0"});

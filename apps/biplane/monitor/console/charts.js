@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The charts of the rates, and the choice of their span and unit, which all pages share.
+// The charts of the rates, and the selection of their period and unit, which all pages share.
 
 import {Chart} from "./chart.js";
 import {el, newId} from "./dom.js";
@@ -45,31 +45,31 @@ const CHARTS = {
     format: (app) => (v) => (app.choices.unit === 1 ? bits(v) : packetRate(v)), series: trafficSeries,
   },
   delay: {
-    title: "Alarm delay", description: "From the reception of the message to the acknowledgment of the edge broker",
+    title: "Alarm delay", description: "Time from the reception of the message to the PUBACK of the edge broker",
     format: () => interval,
     series: (app) => [{name: "median", values: app.rates.values("alarm_delay_p50"), hue: 0, dashed: false},
-      {name: "99th percentile", values: app.rates.values("alarm_delay_p99"), hue: 1, dashed: false}],
+      {name: "p99", values: app.rates.values("alarm_delay_p99"), hue: 1, dashed: false}],
   },
   inspection: {
-    title: "MQTT inspection", description: "PUBLISH packets that were inspected, and matches of a rule",
+    title: "MQTT inspection", description: "Inspected PUBLISH packets, and rule matches",
     format: () => rate,
     series: (app) => [{name: "PUBLISH packets", values: app.rates.values("publishes"), hue: 0, dashed: false},
       {name: "matches", values: app.rates.values("matches"), hue: 2, dashed: false}],
   },
   alarms: {
-    title: "Alarms", description: "Alarms raised and cleared, and alarms that the edge broker acknowledged",
+    title: "Alarms", description: "Alarms raised, cleared, and acknowledged by the edge broker",
     format: () => rate,
     series: (app) => [["raised", "alarms_raised", 5], ["cleared", "alarms_cleared", 2], ["acknowledged", "alarms_acknowledged", 0]]
       .map(([name, key, hue]) => ({name, values: app.rates.values(key), hue, dashed: hue === 0})),
   },
   drops: {
-    title: "Drops", description: "Frames dropped by biplane, of all reasons, and by the NICs",
+    title: "Drops", description: "Frames dropped by biplane for all reasons, and by the NICs",
     format: () => packetRate,
     series: (app) => [{name: "biplane", values: app.rates.values("drops"), hue: 5, dashed: false},
       {name: "NICs", values: app.sum("nic_dropped"), hue: 1, dashed: false}],
   },
   workers: {
-    title: "Worker load", description: "Share of the time in which a worker handles frames",
+    title: "Worker load", description: "Percentage of the time in which a worker processes frames",
     format: () => (v) => (typeof v === "number" ? `${scaled(v * 100)}\u00a0%` : "–"),
     series: (app) => app.rates.workers().slice(0, HUES).map((w, i) => ({name: `worker ${w}`, values: app.rates.values("busy", w), hue: i,
       dashed: false})),

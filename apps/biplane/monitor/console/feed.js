@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Alarms and other events as they happen: one stream while the page is visible. Both lists are bounded. Listeners are called
-// a few times a second at most, however many events come.
+// at most once in DRAW_MS, at any rate of events.
 
 import {stream} from "./api.js";
 import {timeMs} from "./format.js";
@@ -29,7 +29,7 @@ export function objectOf(event) {
   return object && typeof object === "object" ? object : {};
 }
 
-/** What an event is about, in one line. */
+/** The content of an event, in one line. */
 export function summary(event) {
   const o = objectOf(event);
 
@@ -59,7 +59,7 @@ export class Feed {
     this.alarms = []; // newest first
     this.events = [];
     this.known = new Set(); // ids in alarms
-    this.seen = new Set();  // events, as text: a stream begins with the newest ones of the past
+    this.seen = new Set();  // events, as text: a new stream repeats the latest ones
     this.listeners = [];
     this.status = "closed"; // open, closed
     this.abort = null;
@@ -140,7 +140,7 @@ export class Feed {
       return;
     this.known.add(alarm.id);
     alarm.at = timeMs(alarm.time);
-    // mostly the newest; the past comes from `show alarms` in any order
+    // mostly the newest; earlier ones come from `show alarms` in any order
     const before = this.alarms.findIndex((a) => a.at < alarm.at || (a.at === alarm.at && a.id < alarm.id));
 
     this.alarms.splice(before < 0 ? this.alarms.length : before, 0, alarm);
@@ -148,7 +148,7 @@ export class Feed {
       this.known.delete(this.alarms.pop().id);
   }
 
-  /** The answer of /api/v1/show/alarms: what happened before the stream began, or while it was closed. */
+  /** The response of /api/v1/show/alarms: alarms before the start of the stream, or while it was closed. */
   past(alarms) {
     for (const a of alarms)
       this.addAlarm({...a});

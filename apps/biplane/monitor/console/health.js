@@ -24,7 +24,7 @@ function faultsOf(status) {
     reason: [f.description, f.since ? `since ${clockTime(timeMs(f.since))}` : ""].filter(Boolean).join("; ")}));
 }
 
-/** What is not ok first: [{level, name, reason}] */
+/** Failed checks and faults first: [{level, name, reason}] */
 export function healthLines(latest) {
   const checks = latest.ready ? checksOf(latest.ready) : [];
 

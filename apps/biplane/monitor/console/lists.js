@@ -18,7 +18,7 @@ function age(row) {
 export function alarmTable(brief) {
   return new Table({
     title: brief ? "Latest alarms" : "Alarms",
-    sub: brief ? "" : "As they happen, the newest first. A row shows all members of an alarm.",
+    sub: brief ? "" : "Newest first. Select a row to show all members of the alarm.",
     columns: [
       {key: "at", label: "Time", text: (row) => clockTime(row.at)},
       {key: "state", label: "State", level: (row) => (row.state === "raised" ? "bad" : "good")},
@@ -52,7 +52,7 @@ export function dropTable() {
     title: "Drops by reason",
     columns: [
       {key: "reason", label: "Reason", text: (row) => words(row.reason)},
-      number("rate", "Now", (row, v) => packetRate(v), {level: (row) => (row.rate > 0 ? "warn" : null)}),
+      number("rate", "Rate", (row, v) => packetRate(v), {level: (row) => (row.rate > 0 ? "warn" : null)}),
       number("count", "Total"),
     ],
     id: (row) => row.reason,
@@ -61,7 +61,7 @@ export function dropTable() {
   });
 }
 
-/** Rows of `show drops`, with the rates since the answer before: {reason, count, rate, description} */
+/** Rows of `show drops`, with the rates since the previous response: {reason, count, rate, description} */
 export class DropRates {
   constructor() {
     this.before = new Map();
@@ -104,7 +104,7 @@ export function portTable(app) {
       number("hw_missed", "NIC drops", undefined, {level: (row) => (row.hw_missed > 0 ? "warn" : null)}),
     ],
     id: (row) => row.name,
-    empty: "There is no port.",
+    empty: "No port.",
   });
 }
 
@@ -134,11 +134,11 @@ export function connectionTable() {
 
 export function notInspectedTable() {
   return new Table({
-    title: "Not inspected, by reason",
+    title: "Connections not inspected, by reason",
     columns: [
       {key: "reason", label: "Reason", text: (row) => words(String(row.reason).replace(/^not_inspected_/, ""))},
       number("connections", "Connections", undefined, {level: () => "warn"}),
-      number("max_duration_ms", "Longest", (row, v) => ms(v)),
+      number("max_duration_ms", "Max duration", (row, v) => ms(v)),
       {key: "clients", label: "Clients", value: (row) => row.clients.map((c) => c.address).join(", ") + (row.more_clients ? ", …" : "")},
     ],
     id: (row) => row.reason,
@@ -203,7 +203,7 @@ export function faultTable() {
       {key: "description", label: "Description"},
     ],
     id: (row) => `${row.fault} ${row.object}`,
-    empty: "No fault occurred since the start.",
+    empty: "No fault has occurred since the start.",
     sort: {column: 2, down: true},
   });
 }
@@ -244,7 +244,7 @@ export function latencyTable() {
 export function eventTable() {
   return new Table({
     title: "Events",
-    sub: "As they happen, the newest first: alarms, connections, sessions, faults, configuration, processes and drops.",
+    sub: "Newest first: alarms, connections, sessions, faults, configuration, processes and drops.",
     columns: [
       {key: "at", label: "Time", text: (row) => clockTime(row.at)},
       {key: "type", label: "Type", value: (row) => row.event.event_type},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The console: what is requested while which page is shown, and the state of the gateway in the head of the page.
+// The console: the sources that the shown page needs, and the state of the gateway in the header.
 
 import {hasToken, setToken} from "./api.js";
 import {el, setAttribute, setText, visible} from "./dom.js";
@@ -13,7 +13,7 @@ import {Rates, SPANS} from "./rates.js";
 
 const CLOCK_MS = 1000;
 const ROWS = 500; // of connections and sessions
-const PAST = 100; // events of each writer that happened before
+const PAST = 100; // earlier events of each ring
 
 const TOKEN = /^[A-Za-z0-9._~+/=-]+$/;
 
@@ -44,7 +44,7 @@ class App {
     });
     document.addEventListener("visibilitychange", () => this.visibility());
     setInterval(() => this.clock(), CLOCK_MS);
-    setText($("zone"), `Times in ${zoneName()}`);
+    setText($("zone"), `Time zone: ${zoneName()}`);
     this.tabs.select(this.tabs.fromHash());
     this.visibility();
   }
@@ -73,7 +73,7 @@ class App {
   }
 
   take(name, data, ms, error) {
-    if (error) // one alone may be an answer that the monitor refused because the ones before took long
+    if (error) // a single one can be a 503, because the responses before it took long
       error.times = (this.errors[name] ? this.errors[name].times : 0) + 1;
     this.errors[name] = error;
     if (data) {
@@ -133,7 +133,7 @@ class App {
       this.feed.stop();
       return;
     }
-    this.poller.hurry("alarms"); // what happened meanwhile
+    this.poller.hurry("alarms"); // those that were raised meanwhile
     this.poller.start();
     if (this.poller.state === "ok")
       this.feed.start();
@@ -143,7 +143,7 @@ class App {
     const token = $("token");
 
     if (state === "ok") {
-      if (!document.hidden) // an answer that was requested before the page was hidden
+      if (!document.hidden) // this can be the response to a request before the page was hidden
         this.feed.start();
     } else {
       this.feed.stop();
@@ -161,8 +161,8 @@ class App {
   enter() {
     const field = $("token-field"), text = field.value.trim();
 
-    if (!TOKEN.test(text)) { // it would be no valid header
-      setText($("token-error"), "A token has letters, digits and -._~+/= only.");
+    if (!TOKEN.test(text)) { // other characters are invalid in a header
+      setText($("token-error"), "A token can contain only letters, digits and -._~+/=.");
       return;
     }
     $("token").close();
@@ -188,13 +188,13 @@ class App {
     document.body.classList.toggle("stale", !banner.hidden && Boolean(this.latest.status));
     if (state === "unreachable")
       setText($("banner-text"), [`The gateway has not answered since ${clockTime(this.since)}.`,
-        lastAnswer ? "The page shows its last values." : "", "The page tries again every 5 seconds."].filter(Boolean).join(" "));
+        lastAnswer ? "The page shows the last received values." : "", "The page tries again every 5 seconds."].filter(Boolean).join(" "));
     else if (error)
       setText($("banner-text"), `${visible(error)[0].toUpperCase()}${visible(error).slice(1)}.`);
     setText($("banner-age"), state === "unreachable" ? duration(Math.floor((Date.now() - this.since) / 1000)) : "");
   }
 
-  /** Ages and durations grow between the answers. */
+  /** Ages and durations grow between two responses. */
   clock() {
     if (document.hidden)
       return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first page: numbers, topology, health, charts, and the latest alarms and drops.
+// The first page: key figures, topology, health, charts, and the latest alarms and drops.
 
 import {Sparkline} from "./chart.js";
 import {rateCharts} from "./charts.js";
@@ -34,7 +34,7 @@ function plural(n, one, more = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
-/** Services for the topology that the configuration uses: [{name, text}] */
+/** The configured services, for the topology: [{name, text}] */
 function services(app) {
   const {config, rules} = app.latest, found = [];
   const length = (section, list) => (config[section] && Array.isArray(config[section][list]) ? config[section][list].length : 0);
@@ -92,7 +92,7 @@ function drawTiles(app, tiles) {
   tiles.received.update(packetRate(last(rx)), octets === undefined ? "" : bits(octets * 8), null, rx);
   tiles.publishes.update(rate(rates.now("publishes")), `${rate(rates.now("matches"))} match a rule`, null, rates.values("publishes"));
   tiles.alarms.update(count(rates.total("alarms_raised")), `raised in ${span}`, null, rates.values("alarms_raised"));
-  tiles.delay.update(interval(delay), delay === undefined ? `no alarm in ${span}` : "median of the newest", null, delays);
+  tiles.delay.update(interval(delay), delay === undefined ? `no alarm in ${span}` : "median, latest interval", null, delays);
   tiles.drops.update(packetRate(drops), `${count(rates.total("drops"))} in ${span}`, drops > 0 ? "warn" : null,
     rates.values("drops"));
   tiles.connections.update(count(rates.now("connections")),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pages: {id, title, build(app)}. A built page is {node, sources, draw(changed)}; `sources` are requested while it is shown,
-// draw() gets the name of what changed, or none when the page comes into view.
+// The pages: {id, title, build(app)}. A built page is {node, sources, draw(changed)}; its `sources` are requested while it
+// is shown. draw() gets the name of the source that changed, or none when the page comes into view.
 
 import {rateCharts} from "./charts.js";
 import {el, newId, setAttribute, setText, visible} from "./dom.js";
@@ -14,7 +14,7 @@ function page(...nodes) {
   return el("div", {class: "page"}, ...nodes);
 }
 
-/** A table that shows the rows of one source; an error of the source in place of its rows, unless it is a single one */
+/** A table that shows the rows of one source, or its error if the error repeats */
 function fill(app, table, source, rows, total) {
   const error = app.errors[source];
 
@@ -33,7 +33,7 @@ function alarms(app) {
     if (changed !== "feed" && changed !== "clock")
       charts.draw();
     table.update(show.selectedIndex ? lists.notCleared(app.feed.alarms) : app.feed.alarms);
-    setText(state, app.feed.status === "open" ? "Live" : "Not live: the stream of events is not connected. The page tries again.");
+    setText(state, app.feed.status === "open" ? "Live" : "Not live: the event stream is not connected. The page tries again.");
   }
 
   table.tools.prepend(el("label", {for: id}, "Show "), show);
@@ -163,7 +163,7 @@ function configuration(app) {
 
     if (always && hits.length)
       code.scrollTop = hits[0].offsetTop - code.offsetTop - 40;
-    setText(note, [query ? `${count(hits.length)} lines match.` : `${count(lines.length)} lines, with the defaults.`,
+    setText(note, [query ? `${count(hits.length)} lines match.` : `${count(lines.length)} lines, including the defaults.`,
       complete ? "" : "Further lines are not shown."].join(" "));
   }
 
@@ -171,7 +171,7 @@ function configuration(app) {
     node: page(el("section", {class: "card", "aria-labelledby": id},
       el("div", {class: "card-head"}, el("h2", {id}, "Configuration"), el("div", {class: "tools"},
         el("label", {for: field, class: "hidden"}, "Search settings"), input)),
-      el("p", {class: "sub"}, "The running configuration. It is changed in its file and applied with biplane reload or a restart."),
+      el("p", {class: "sub"}, "The running configuration. To change it, edit the file, then run biplane reload or restart the instance."),
       code, note)),
     sources: ["status", "config"],
     draw: () => draw(false),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is requested, and when. An open console must cost the gateway little: a source is requested only while something on
-// the page shows it, each at its own period and never twice at a time, and nothing at all while the page is hidden. Without
-// an answer, one request every RETRY_MS looks whether the gateway is back.
+// The schedule of the requests. An open console must cost the gateway little: a source is requested only while the shown page
+// needs it, each at its own period and never twice at a time. A hidden page requests nothing. While the gateway does not
+// answer, one request every RETRY_MS tests whether it is reachable again.
 
 import {get} from "./api.js";
 
@@ -61,7 +61,7 @@ export class Poller {
     this.timer = null;
   }
 
-  /** A token was entered: everything that is wanted, again. */
+  /** A token was entered: requests all wanted sources again. */
   restart() {
     this.state = "loading";
     this.retryAt = 0;
@@ -124,11 +124,11 @@ export class Poller {
       this.retryAt = performance.now() + RETRY_MS;
       this.set("unreachable");
     } else if (e.kind === "answer") {
-      // the monitor answers, this source does not
+      // the monitor is reachable; only this source has an error
       this.answered();
       s.listeners.forEach((listener) => listener(null, Date.now(), e));
     } else {
-      throw e; // a fault of the page itself: visible in the browser's console
+      throw e; // a bug of the page: visible in the browser's console
     }
   }
 

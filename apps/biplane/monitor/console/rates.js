@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rates of the last minutes, from the history of the gateway (`biplane show rates`).
 
-/** What can be shown: span and length of an interval, s. About 300 points each. */
+/** The periods of the charts: span and length of an interval, s, with at most 300 points. */
 export const SPANS = [
   {name: "2 minutes", seconds: 120, step: 1},
   {name: "10 minutes", seconds: 600, step: 2},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A table with search, sorting and a details dialog. One row is in the tab order; arrow keys move between rows. At most
-// `most` rows are drawn, and the caption says how many there are.
+// `most` rows are drawn; a note below the table shows the total number.
 
 import {el, newId, setAttribute, setText, visible} from "./dom.js";
 import {count} from "./format.js";

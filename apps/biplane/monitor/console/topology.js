@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The topology: networks at the ports, the gateway with its bridges, routing and services, and the edge broker, with the
-// rates on the links. As a drawing where there is space, and as a list, which screen readers and narrow screens get.
+// rates of the links. It is a drawing, or, for screen readers and narrow screens, a list.
 
 import {el, newId, setText, svg, visible} from "./dom.js";
 import {bits, count, linkSpeed, packetRate, scaled} from "./format.js";
@@ -96,7 +96,7 @@ export class Topology {
     if (!this.model || !this.width)
       return;
 
-    // the shapes are drawn when they change; between that, only the texts of the rates
+    // shapes are drawn when they change; otherwise only the texts of the rates
     const shape = JSON.stringify([this.width, this.model.instance, this.model.services,
       this.model.publisher && [this.model.publisher.broker, this.model.publisher.connected, this.model.publisher.text],
       this.model.ports.map((p) => [p.name, p.bridge, p.link_up, p.speed_mbps, p.addresses])]);
@@ -184,7 +184,7 @@ export class Topology {
     const chipX = wall - CHIP.width / 2;
     const from = isLeft ? PEER.width : wall + CHIP.width / 2, to = isLeft ? wall - CHIP.width / 2 : this.width - PEER.width;
     const middle = (from + to) / 2;
-    // towards the gateway is what it receives
+    // an arrow to the gateway: received
     const [inArrow, outArrow] = isLeft ? ["→", "←"] : ["←", "→"];
     const link = this.live(`${p.name} link`, svg("path", {class: "link", d: `M${from} ${y}H${to}`}));
     const rx = this.live(`${p.name} rx`, svg("tspan", {})), tx = this.live(`${p.name} tx`, svg("tspan", {}));
