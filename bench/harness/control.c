@@ -10,6 +10,7 @@
 
 #include <rte_lcore.h>
 
+#include "bench/harness/slices.h"
 #include "proto/net/frame.h"
 
 #define CLOCK_CALLS 32u /* bursts between two checks of the clock */
@@ -106,6 +107,29 @@ uint16_t bench_control_rx(
 	c->waiting = due != 0;
 	atomic_store_explicit(&c->made, made, memory_order_relaxed);
 	return n;
+}
+
+static void set_rate(void *arg, bool on)
+{
+	struct bench_control *c = arg;
+
+	atomic_store_explicit(&c->rate, on ? c->with : 0, memory_order_relaxed);
+}
+
+static uint64_t made(void *arg)
+{
+	struct bench_control *c = arg;
+
+	return atomic_load_explicit(&c->made, memory_order_relaxed);
+}
+
+void bench_control_measure(struct bench_control *c, struct bench_slices *s, uint32_t rate,
+	double seconds, pthread_t worker, const _Atomic uint64_t *frames)
+{
+	const struct bench_slices_load load = {set_rate, made, c};
+
+	c->with = rate;
+	bench_slices_measure(s, &load, seconds, worker, frames);
 }
 
 /* ---- set-up ---- */

@@ -2,6 +2,7 @@
 #ifndef BP_BENCH_HARNESS_CONTROL_H
 #define BP_BENCH_HARNESS_CONTROL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ struct bench_control_user {
 
 struct bench_control {
 	_Atomic uint32_t rate; /* messages per second of CPU time of the worker */
+	uint32_t with;         /* the rate of the slices with messages */
 	bool single;           /* single plane */
 	uint32_t calls;
 	uint64_t last;         /* CPU time of the worker, ns; 0: not read yet */
@@ -71,6 +73,11 @@ void bench_control_start(struct bench_control *c, struct bp_exception *x,
 	const struct bp_config *config, struct bp_counters *counters);
 /* Call it after the worker has ended: reads the queued messages, which are not part of `lost`. */
 void bench_control_stop(struct bench_control *c, uint64_t lost);
+
+/* The data rate without messages and with `rate` of them per second (bench/harness/slices.h). */
+struct bench_slices;
+void bench_control_measure(struct bench_control *c, struct bench_slices *s, uint32_t rate,
+	double seconds, pthread_t worker, const _Atomic uint64_t *frames);
 
 uint16_t bench_control_rx(uint16_t port, uint16_t queue, struct rte_mbuf *pkts[], uint16_t n,
 	uint16_t max, void *arg);

@@ -30,6 +30,7 @@
 #include "bench/harness/gateway_config.h"
 #include "bench/harness/instance.h"
 #include "bench/mix/mix.h"
+#include "bench/monitoring/live_capture.h"
 #include "bench/harness/nodes.h"
 #include "bench/harness/options.h"
 #include "bench/routes/routes.h"
@@ -59,6 +60,7 @@ struct bench {
 	struct bench_lcl lcl;
 	struct bench_mix mix;
 	struct bench_attack_run attack;
+	struct bench_live_capture capture;
 	struct bench_control control;
 	struct bench_control_routes control_routes;
 	struct bench_control_phd control_phd;
@@ -231,6 +233,8 @@ static void set_up_worker(struct bench *b, struct rte_mempool *pool)
 			b->routes.writer, pool);
 	if (b->attack.attack != NULL)
 		set_up_attack(b, pool);
+	if (b->capture.name != NULL)
+		bench_live_capture_set_up(&b->capture, &b->shm, w);
 	if (bp_graph_build(w, "bench", 3, rx, n_rx, err, sizeof(err)) != 0)
 		die("graph", err);
 }
@@ -277,10 +281,13 @@ static struct figure measure(struct bench *b)
 		bench_mix_pace(&b->mix, b->o.seconds, b->thread, counted(b));
 	else if (b->o.nodes)
 		bench_nodes_measure("bench", b->o.seconds, b->thread, counted(b));
+	else if (b->capture.name != NULL)
+		bench_live_capture_measure(&b->capture, &b->slices, b->o.seconds, b->thread,
+			&b->shm.port_stats[0].rx_packets);
 	else if (b->o.messages == 0)
 		usleep((useconds_t)(b->o.seconds * 1e6));
 	else
-		bench_slices_measure(&b->slices, &b->control, b->o.messages, b->o.seconds,
+		bench_control_measure(&b->control, &b->slices, b->o.messages, b->o.seconds,
 			b->thread, &b->shm.port_stats[0].rx_packets);
 	from = done(b) - from;
 	r.mpps = (double)from / ((double)(rte_rdtsc() - begin) / (double)hz) / 1e6;
@@ -337,8 +344,8 @@ static bool report(struct bench *b, struct figure r)
 		printf(", \"data_mpps\": %.3f, \"none_mpps\": %.3f, \"ratio\": %.4f"
 		       ", \"control\": %.0f, \"messages\": %" PRIu64 ", \"applied\": %" PRIu64
 		       ", \"lost\": %" PRIu64,
-			b->slices.data_mpps, b->slices.none_mpps, b->slices.ratio,
-			b->slices.control, b->control.made, b->control.applied, lost);
+			b->slices.data_mpps, b->slices.none_mpps, b->slices.ratio, b->slices.other,
+			b->control.made, b->control.applied, lost);
 	}
 	if (b->o.inspect && !b->mix.on) {
 		ok = ok && v[BP_C_SEG_INSPECTED] == frames(b) &&
@@ -354,6 +361,8 @@ static bool report(struct bench *b, struct figure r)
 			v[BP_C_ALARM_RAISED], b->advance.over, v[BP_C_MIRROR_FRAME],
 			v[BP_C_CONN_OPENED], v[BP_C_TOPIC_CACHE_HIT]);
 	}
+	if (b->capture.name != NULL)
+		ok = bench_live_capture_report(&b->capture, &b->slices) && ok;
 	printf(", \"proven\": %s}\n", ok ? "true" : "false");
 	say_counters(v, ok);
 	return ok;
@@ -368,6 +377,7 @@ int main(int argc, char **argv)
 
 	bench_options_read(
 		&b.o, &b.phd, &b.agg, &b.transform, &b.lcl, &b.mix, &b.attack, argc, argv);
+	b.capture.name = b.o.capture;
 	b.control.single = b.o.single;
 	if (b.o.messages)
 		bench_control_isolate();

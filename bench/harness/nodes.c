@@ -10,6 +10,7 @@
 #include <rte_cycles.h>
 #include <rte_errno.h>
 #include <rte_graph.h>
+#include <rte_memory.h>
 
 #include "bench/harness/slices.h"
 

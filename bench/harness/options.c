@@ -8,6 +8,7 @@
 
 #include "bench/hostile/attacks.h"
 #include "bench/mix/mix.h"
+#include "bench/monitoring/live_capture.h"
 
 static bool power_of_ten(uint32_t n)
 {
@@ -33,13 +34,20 @@ static bool health_fits(const struct bench_options *o, const struct bench_phd *p
 	return (o->messages == 0) == (p->store == NULL);
 }
 
+/* Slices with a capture: of inspected frames. */
+static bool capture_fits(const struct bench_options *o)
+{
+	return o->capture == NULL ||
+	       (o->inspect && !o->nodes && bench_live_capture_known(o->capture));
+}
+
 /* --control needs IPv4 routes and frames. */
 static bool fit_together(const struct bench_options *o, const struct bench_phd *p,
 	const struct bench_agg *a, const struct bench_transform *x, const struct bench_lcl *l)
 {
 	const unsigned services = bench_agg_on(a) + bench_transform_on(x) + l->on;
 
-	if (!bench_agg_fits(a) || !bench_transform_fits(x) || services > 1 ||
+	if (!capture_fits(o) || !bench_agg_fits(a) || !bench_transform_fits(x) || services > 1 ||
 		(services != 0 && (o->routes != 0 || o->inspect || p->sessions != 0)))
 		return false;
 	if (p->sessions != 0 && !health_fits(o, p))
@@ -66,8 +74,9 @@ static bool alone(const struct bench_options *o, const struct bench_phd *p,
 	const struct bench_agg *a, const struct bench_transform *x, const struct bench_lcl *l)
 {
 	return o->pcap == NULL && o->kind == BENCH_TEXT && o->connections == BENCH_FRAMES &&
-	       o->routes == 0 && !o->inspect && o->messages == 0 && p->sessions == 0 &&
-	       !bench_agg_on(a) && a->rates == NULL && !bench_transform_on(x) && !l->on;
+	       o->routes == 0 && !o->inspect && o->capture == NULL && o->messages == 0 &&
+	       p->sessions == 0 && !bench_agg_on(a) && a->rates == NULL && !bench_transform_on(x) &&
+	       !l->on;
 }
 
 /* Cases with a measurement loop of their own. */
@@ -97,6 +106,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		{"sources", required_argument, NULL, 'N'}, {"lcl", no_argument, NULL, 'L'},
 		{"mix", required_argument, NULL, 'm'}, {"paced", required_argument, NULL, 'q'},
 		{"nodes", no_argument, NULL, 'd'}, {"attack", required_argument, NULL, 'k'},
+		{"capture", required_argument, NULL, 'K'},
 		{"file-prefix", required_argument, NULL, 'x'}, {NULL, 0, NULL, 0}};
 	const char *rates = NULL, *name = NULL;
 	int c;
@@ -191,6 +201,9 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 		case 'k':
 			name = optarg;
 			break;
+		case 'K':
+			o->capture = optarg;
+			break;
 		case 's':
 			o->seconds = strtod(optarg, NULL);
 			break;
@@ -224,6 +237,7 @@ void bench_options_read(struct bench_options *o, struct bench_phd *phd, struct b
 			"[--wire FRAMES-PER-SECOND] [--store FILE --control ...]] "
 			"[--aggregate N [--streams N]] [--disaggregate N] [--lin2018] "
 			"[--transform METHOD [--sources N]] [--lcl] "
+			"[--inspect --capture nothing|interpreter|sample|return] "
 			"[--rates MESSAGES-PER-SECOND,...] [--nodes] "
 			"[--seconds S] [--file-prefix NAME]\n"
 			"       biplane-bench --mix all|PART[=SHARE],... "

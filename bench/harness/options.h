@@ -25,6 +25,7 @@ struct bench_options {
 	bool single;       /* single plane */
 	bool learn;        /* three bridged ports: MAC addresses are learned */
 	bool nodes;        /* also measure cycles by node (bench/harness/nodes.h) */
+	const char *capture; /* a live capture (bench/monitoring/live_capture.h); NULL: none */
 	double seconds;
 	const char *pcap;
 	const char *prefix; /* prefix of DPDK's files */

@@ -6,14 +6,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #define SLICE_US 20000
-#define SETTLE_US 1000 /* settling time after a change of the rate */
+#define SETTLE_US 1000 /* settling time after a change */
 #define PAIRS_MAX 4096u
 #define CPU_MIN_NS 2000000 /* minimum share of CPU time of a valid slice */
 #define TRIES 20           /* for each pair */
 
 struct slice {
-	double mpps, control;
+	double mpps, other;
 };
 
 double bench_cpu_ns(pthread_t thread)
@@ -28,24 +30,29 @@ double bench_cpu_ns(pthread_t thread)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Returns whether the worker ran long enough. */
-static bool measure_one(struct slice *s, struct bench_control *c, uint32_t rate, pthread_t worker,
-	const _Atomic uint64_t *frames)
+static uint64_t others(const struct bench_slices_load *load)
 {
-	uint64_t all, control;
+	return load->other != NULL ? load->other(load->arg) : 0;
+}
+
+/* Returns whether the worker ran long enough. */
+static bool measure_one(struct slice *s, const struct bench_slices_load *load, bool on,
+	pthread_t worker, const _Atomic uint64_t *frames)
+{
+	uint64_t all, other;
 	double cpu;
 
-	atomic_store_explicit(&c->rate, rate, memory_order_relaxed);
+	load->set(load->arg, on);
 	usleep(SETTLE_US);
 	all = atomic_load_explicit(frames, memory_order_relaxed);
-	control = atomic_load_explicit(&c->made, memory_order_relaxed);
+	other = others(load);
 	cpu = bench_cpu_ns(worker);
 	usleep(SLICE_US);
 	all = atomic_load_explicit(frames, memory_order_relaxed) - all;
-	control = atomic_load_explicit(&c->made, memory_order_relaxed) - control;
+	other = others(load) - other;
 	cpu = bench_cpu_ns(worker) - cpu;
-	s->mpps = (double)(all - control) / cpu * 1e3;
-	s->control = (double)control / cpu * 1e9;
+	s->mpps = (double)(all - other) / cpu * 1e3;
+	s->other = (double)other / cpu * 1e9;
 	return cpu >= CPU_MIN_NS;
 }
 
@@ -62,10 +69,10 @@ static double median(double *v, unsigned n)
 	return n == 0 ? 0 : v[n / 2];
 }
 
-void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint32_t rate,
+void bench_slices_measure(struct bench_slices *s, const struct bench_slices_load *load,
 	double seconds, pthread_t worker, const _Atomic uint64_t *frames)
 {
-	static double none[PAIRS_MAX], data[PAIRS_MAX], ratio[PAIRS_MAX], control[PAIRS_MAX];
+	static double none[PAIRS_MAX], data[PAIRS_MAX], ratio[PAIRS_MAX], other[PAIRS_MAX];
 	unsigned n = 0, pairs = (unsigned)(seconds * 1e6 / (2 * (SLICE_US + SETTLE_US))) + 1;
 
 	pairs = RTE_MIN(pairs, PAIRS_MAX);
@@ -73,13 +80,13 @@ void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint3
 		struct slice of[2]; /* without, with */
 		unsigned first = i % 2;
 
-		if (!measure_one(&of[first], c, first ? rate : 0, worker, frames) ||
-			!measure_one(&of[!first], c, first ? 0 : rate, worker, frames))
+		if (!measure_one(&of[first], load, first, worker, frames) ||
+			!measure_one(&of[!first], load, !first, worker, frames))
 			continue;
 		none[n] = of[0].mpps;
 		data[n] = of[1].mpps;
 		ratio[n] = of[1].mpps / of[0].mpps;
-		control[n++] = of[1].control;
+		other[n++] = of[1].other;
 	}
 	if (n == 0) {
 		fprintf(stderr,
@@ -88,5 +95,5 @@ void bench_slices_measure(struct bench_slices *s, struct bench_control *c, uint3
 		exit(1);
 	}
 	*s = (struct bench_slices){
-		median(none, n), median(data, n), median(ratio, n), median(control, n)};
+		median(none, n), median(data, n), median(ratio, n), median(other, n)};
 }
