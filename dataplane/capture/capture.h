@@ -16,7 +16,6 @@
  * while a capture of drops or a trace (dataplane/capture/trace.h) runs.
  */
 #define BP_CAPTURE_NODE_IDS 512u /* numbers of DPDK's nodes that are known */
-#define BP_CAPTURE_BURST 64u
 
 struct bp_trace_worker;
 

@@ -41,12 +41,22 @@ static bool interpret(const struct bp_capture_filter *f, struct rte_mbuf *m, uin
 	return data != NULL && bpf_filter(insn, data, m->pkt_len, len) != 0;
 }
 
-bool bp_capture_filter_match(
-	const struct bp_capture_filter *f, struct rte_mbuf *m, uint8_t *scratch)
+uint64_t bp_capture_filter_match(
+	const struct bp_capture_filter *f, struct rte_mbuf *const *m, unsigned n, uint8_t *scratch)
 {
+	uint64_t matched = n < BP_CAPTURE_BURST ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+
 	if (f->engine == BP_CAPTURE_NO_FILTER)
-		return true;
-	if (likely(f->engine == BP_CAPTURE_NATIVE && m->nb_segs == 1))
-		return f->native(rte_pktmbuf_mtod(m, const uint8_t *), m->data_len) != 0;
-	return interpret(f, m, scratch);
+		return matched;
+	if (f->engine == BP_CAPTURE_NATIVE)
+		matched = f->native(m, n);
+	for (uint64_t left = matched; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (f->engine == BP_CAPTURE_NATIVE && m[i]->data_len == m[i]->pkt_len)
+			continue;
+		if (!interpret(f, m[i], scratch))
+			matched &= ~(UINT64_C(1) << i);
+	}
+	return matched;
 }

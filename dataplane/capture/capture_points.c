@@ -16,9 +16,10 @@ struct burst {
 	struct rte_mbuf *const *m;
 	unsigned n; /* at most BP_CAPTURE_BURST */
 	enum bp_capture_point point;
-	uint16_t port; /* or BP_CAPTURE_INPUT_PORT */
-	uint64_t time_ns;
-	uint8_t slots[BP_CAPTURE_BURST]; /* bit per slot whose filter matched */
+	uint16_t port;                   /* or BP_CAPTURE_INPUT_PORT */
+	uint64_t time_ns;                /* set where a frame is captured or traced */
+	uint64_t matched;                /* bit per frame that a filter matched */
+	uint8_t slots[BP_CAPTURE_BURST]; /* of those, bit per slot whose filter matched */
 };
 
 uint64_t bp_capture_time(const struct bp_capture_worker *c)
@@ -43,37 +44,49 @@ static bool wants_port(const struct bp_capture_active *a, unsigned port)
 	return port < BP_MAX_PORTS ? a->ports >> port & 1 : a->ports == BP_CAPTURE_ALL_PORTS;
 }
 
-/* Adds the slot of a capture to the frames that match it. Returns whether any does. */
-static bool match_one(struct burst *b, const struct bp_capture_active *a)
+/* Bit per frame that belongs to a port of the capture. */
+static uint64_t on_its_ports(const struct burst *b, const struct bp_capture_active *a)
 {
-	const bool by_frame = b->port == BP_CAPTURE_INPUT_PORT;
-	uint8_t any = 0;
+	uint64_t frames = 0;
 
-	if (!by_frame && !wants_port(a, b->port))
-		return false;
-	for (unsigned i = 0; i < b->n; i++) {
-		const bool matches = (!by_frame || wants_port(a, port_of(b, i))) &&
-				     bp_capture_filter_match(&a->filter, b->m[i], b->c->scratch);
-
-		b->slots[i] |= (uint8_t)(matches << a->slot);
-		any |= matches;
-	}
-	return any;
+	if (b->port != BP_CAPTURE_INPUT_PORT)
+		return wants_port(a, b->port) ? UINT64_MAX : 0;
+	for (unsigned i = 0; i < b->n; i++)
+		frames |= (uint64_t)wants_port(a, port_of(b, i)) << i;
+	return frames;
 }
 
-/* Sets `slots`. Returns whether any frame matched. */
+/* Adds the slot of a capture to the frames that match it. */
+static void add_slot(struct burst *b, unsigned slot, uint64_t frames)
+{
+	if (b->matched == 0)
+		memset(b->slots, 0, b->n);
+	b->matched |= frames;
+	for (uint64_t left = frames; left != 0; left &= left - 1)
+		b->slots[__builtin_ctzll(left)] |= (uint8_t)(1u << slot);
+}
+
+/* Sets `matched` and `slots`. Returns whether any frame matched. */
 static bool match(struct burst *b)
 {
 	const struct bp_capture_set *set = b->c->set;
-	bool any = false;
 
-	memset(b->slots, 0, b->n);
-	for (unsigned i = 0; i < b->n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(b->m[i], void *));
-	for (unsigned s = 0; s < set->n; s++)
-		if (set->of[s].at[b->point])
-			any |= match_one(b, &set->of[s]);
-	return any;
+	b->matched = 0;
+	for (unsigned s = 0; s < set->n; s++) {
+		const struct bp_capture_active *a = &set->of[s];
+		uint64_t on;
+
+		if (!a->at[b->point])
+			continue;
+		on = on_its_ports(b, a);
+		if (on != 0)
+			on &= bp_capture_filter_match(&a->filter, b->m, b->n, b->c->scratch);
+		if (on != 0)
+			add_slot(b, a->slot, on);
+	}
+	if (b->matched != 0)
+		b->time_ns = bp_capture_time(b->c);
+	return b->matched != 0;
 }
 
 static uint32_t snap_length(const struct bp_capture_set *set, uint8_t slots)
@@ -147,7 +160,6 @@ static bool next_burst(
 	b->c = w->capture;
 	b->m = m + *done;
 	b->n = RTE_MIN((unsigned)n - *done, BP_CAPTURE_BURST);
-	b->time_ns = bp_capture_time(b->c);
 	*done = (uint16_t)(*done + b->n);
 	return true;
 }
@@ -160,11 +172,10 @@ void bp_capture_received(struct bp_worker *w, uint16_t port, struct rte_mbuf *co
 	while (next_burst(&b, w, m, n, &done)) {
 		if (!match(&b))
 			continue;
-		for (unsigned i = 0; i < b.n; i++) {
+		for (uint64_t left = b.matched; left != 0; left &= left - 1) {
+			const unsigned i = (unsigned)__builtin_ctzll(left);
 			const uint8_t traced = b.slots[i] & b.c->trace->slots;
 
-			if (b.slots[i] == 0)
-				continue;
 			count(&b, i);
 			if (traced != 0)
 				bp_trace_received(
@@ -187,10 +198,9 @@ void bp_capture_received(struct bp_worker *w, uint16_t port, struct rte_mbuf *co
  */
 static void begin_sending(struct burst *b, uint64_t *end)
 {
-	for (unsigned i = 0; i < b->n; i++) {
-		end[i] = 0;
-		if (b->slots[i] == 0)
-			continue;
+	for (uint64_t left = b->matched; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
 		if (!bp_capture_ring_fits(&b->c->ring,
 			    record_size(RTE_MIN(b->m[i]->pkt_len, BP_CAPTURE_SNAP_MAX))))
 			commit(b->c);
@@ -203,17 +213,19 @@ static void end_sending(const struct burst *b, const uint64_t *end, unsigned sen
 {
 	uint64_t last = b->c->ring.head;
 
-	for (unsigned i = 0; i < sent; i++) {
-		if (b->slots[i] == 0)
-			continue;
+	for (uint64_t left = b->matched; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (i >= sent)
+			break;
 		last = RTE_MAX(last, end[i]);
 		count(b, i);
 	}
 	bp_capture_ring_commit(&b->c->ring, last);
 }
 
-uint16_t bp_capture_transmit(
-	struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m, uint16_t n)
+uint16_t bp_capture_transmit(struct bp_worker *w, uint16_t port, uint16_t queue,
+	struct rte_mbuf **m, uint16_t n, uint64_t bytes)
 {
 	struct burst b = {.point = BP_CAPTURE_TX, .port = port};
 	uint64_t end[BP_CAPTURE_BURST];
@@ -222,14 +234,18 @@ uint16_t bp_capture_transmit(
 
 	while (next_burst(&b, w, m, n, &done)) {
 		struct rte_mbuf **part = m + (b.m - m);
-		const uint64_t bytes = bp_mbuf_bytes(part, (uint16_t)b.n);
 		const bool matched = match(&b), traces = b.c->trace->slots != 0;
+		/* a trace splits the bursts of port_tx, so that `bytes` may be of other frames */
+		const uint64_t part_bytes =
+			b.n == n && !traces ? bytes : bp_mbuf_bytes(part, (uint16_t)b.n);
 		uint16_t sent;
 
 		if (matched)
 			begin_sending(&b, end);
-		if (traces)
+		if (traces) {
+			b.time_ns = bp_capture_time(b.c);
 			bp_trace_sending(b.c->trace, b.m, b.n, &marks);
+		}
 		sent = bp_port_transmit(port, queue, part, (uint16_t)b.n);
 		/* before the others are dropped, which may be captured, too */
 		if (matched)
@@ -239,7 +255,7 @@ uint16_t bp_capture_transmit(
 				bp_link_get(port) == BP_LINK_UP ? BP_C_DROP_TX_FULL
 								: BP_C_DROP_TX_DOWN,
 				b.time_ns);
-		bp_port_transmitted(w, port, part, (uint16_t)b.n, sent, bytes);
+		bp_port_transmitted(w, port, part, (uint16_t)b.n, sent, part_bytes);
 		all = (uint16_t)(all + sent);
 	}
 	return all;
@@ -266,9 +282,9 @@ void bp_capture_dropped(struct bp_worker *w, struct rte_mbuf *const *m, uint16_t
 
 		if (!match(&b))
 			continue;
-		for (unsigned i = 0; i < b.n; i++) {
-			if (b.slots[i] == 0)
-				continue;
+		for (uint64_t left = b.matched; left != 0; left &= left - 1) {
+			const unsigned i = (unsigned)__builtin_ctzll(left);
+
 			write_record(
 				&b, i, (uint16_t)b.m[i]->hash.fdir.hi, dropped_by(b.c, first + i));
 			commit(b.c);
@@ -287,9 +303,9 @@ void bp_capture_lost(struct bp_worker *w, uint16_t port, bp_counter_t reason,
 	while (next_burst(&b, w, m, n, &done)) {
 		if (!match(&b))
 			continue;
-		for (unsigned i = 0; i < b.n; i++) {
-			if (b.slots[i] == 0)
-				continue;
+		for (uint64_t left = b.matched; left != 0; left &= left - 1) {
+			const unsigned i = (unsigned)__builtin_ctzll(left);
+
 			write_record(&b, i, (uint16_t)reason, b.c->current);
 			commit(b.c);
 			count(&b, i);

@@ -12,8 +12,8 @@
 void bp_capture_received(struct bp_worker *w, uint16_t port, struct rte_mbuf *const *m, uint16_t n);
 /* As bp_port_send() on a port whose link is up, with a record of each frame that the driver
  * accepts. */
-uint16_t bp_capture_transmit(
-	struct bp_worker *w, uint16_t port, uint16_t queue, struct rte_mbuf **m, uint16_t n);
+uint16_t bp_capture_transmit(struct bp_worker *w, uint16_t port, uint16_t queue,
+	struct rte_mbuf **m, uint16_t n, uint64_t bytes);
 /* The frames of node drop, with their reasons. */
 void bp_capture_dropped(struct bp_worker *w, struct rte_mbuf *const *m, uint16_t n);
 /* Frames that are lost elsewhere. port: the output port, or BP_CAPTURE_INPUT_PORT. */

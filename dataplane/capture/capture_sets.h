@@ -11,6 +11,8 @@
 #include "dataplane/capture/filter_native.h"
 #include "shm/layout.h"
 
+#define BP_CAPTURE_BURST 64u /* frames: a bit for each in a word */
+
 /*
  * The captures and traces that run, as the workers use them. The main thread copies the requests of
  * the control plane, validates the copies, and compiles their filters into a set, which does not
@@ -20,7 +22,7 @@
  */
 struct bp_capture_filter {
 	enum bp_capture_engine engine;
-	bp_filter_native_fn native; /* BP_CAPTURE_NATIVE; for frames in one buffer */
+	bp_filter_native_fn native; /* BP_CAPTURE_NATIVE */
 	size_t native_size;
 	struct bp_capture_insn *insn;
 };
@@ -69,8 +71,8 @@ void bp_capture_sets_free(struct bp_capture_sets *s);
 /* False: no memory. `r` is valid. */
 bool bp_capture_filter_compile(struct bp_capture_filter *f, const struct bp_capture_request *r);
 void bp_capture_filter_free(struct bp_capture_filter *f);
-/* Whether a frame matches. `scratch`: BP_CAPTURE_SNAP_MAX bytes. */
-bool bp_capture_filter_match(
-	const struct bp_capture_filter *f, struct rte_mbuf *m, uint8_t *scratch);
+/* Bit i: m[i] matches. n: at most BP_CAPTURE_BURST. `scratch`: BP_CAPTURE_SNAP_MAX bytes. */
+uint64_t bp_capture_filter_match(
+	const struct bp_capture_filter *f, struct rte_mbuf *const *m, unsigned n, uint8_t *scratch);
 
 #endif

@@ -11,16 +11,21 @@
 #include <pcap/pcap.h>
 
 /*
+ * A loop over the frames, from the last to the first, with the program in it: r9 is the address of
+ * the frame's pointer, r10 that of the first one, and r11 has the bits of the frames so far.
  * Registers: A is eax, X is edx, the frame is at rdi, its length is rsi; ecx and r8 are temporary.
  * The 16 scratch words are in the 128 bytes below rsp that a leaf function may use. All constants
  * have 32 bits, so each instruction has the same size in both passes.
  */
 #define SCRATCH (-64)
+#define OFFSET(member) ((uint8_t)offsetof(struct rte_mbuf, member))
+_Static_assert(offsetof(struct rte_mbuf, data_len) < 128, "offsets of 8 bits");
 
 struct code {
 	uint8_t *out; /* NULL in the first pass, which only measures */
 	uint32_t n;
-	uint32_t at[BP_CAPTURE_INSNS_MAX + 1]; /* of each instruction; the last: no match */
+	uint32_t at[BP_CAPTURE_INSNS_MAX]; /* of each instruction */
+	uint32_t next, match, end;         /* of the loop; next: this frame does not match */
 	uint32_t n_insns;
 };
 
@@ -39,10 +44,10 @@ static void word(struct code *c, uint32_t v)
 	bytes(c, &v, sizeof(v));
 }
 
-/* The distance from the end of a jump, which is here plus 4, to an instruction. */
+/* The distance from the end of a jump, which is here plus 4, to a place in the code. */
 static void distance(struct code *c, uint32_t to)
 {
-	word(c, c->at[to] - (c->n + 4));
+	word(c, to - (c->n + 4));
 }
 
 enum condition { BELOW = 0x2, ABOVE_EQUAL = 0x3, EQUAL = 0x4, NOT_EQUAL = 0x5, ABOVE = 0x7 };
@@ -57,11 +62,6 @@ static void jump(struct code *c, uint32_t to)
 {
 	EMIT(c, 0xe9); /* jmp rel32 */
 	distance(c, to);
-}
-
-static uint32_t no_match(const struct code *c)
-{
-	return c->n_insns;
 }
 
 /* ---- loads ---- */
@@ -102,7 +102,7 @@ static void check_absolute(struct code *c, uint32_t k, uint32_t size)
 {
 	EMIT(c, 0x81, 0xfe); /* cmp esi, imm32 */
 	word(c, k + size);
-	jump_if(c, BELOW, no_match(c));
+	jump_if(c, BELOW, c->next);
 }
 
 static void load_indirect(struct code *c, const struct bp_capture_insn *i)
@@ -112,7 +112,7 @@ static void load_indirect(struct code *c, const struct bp_capture_insn *i)
 	word(c, i->k);
 	EMIT(c, 0x4c, 0x8d, 0x41, (uint8_t)load_size(i->code)); /* lea r8, [rcx + size] */
 	EMIT(c, 0x49, 0x39, 0xf0);                              /* cmp r8, rsi */
-	jump_if(c, ABOVE, no_match(c));
+	jump_if(c, ABOVE, c->next);
 	load(c, i->code, true, 0);
 }
 
@@ -233,7 +233,7 @@ static void compile_alu_x(struct code *c, const struct bp_capture_insn *i)
 	case BPF_MOD:
 		EMIT(c, 0x89, 0xd1); /* mov ecx, edx */
 		EMIT(c, 0x85, 0xc9); /* test ecx, ecx */
-		jump_if(c, EQUAL, no_match(c));
+		jump_if(c, EQUAL, c->next);
 		divide(c, BPF_OP(i->code) == BPF_MOD);
 		break;
 	case BPF_LSH:
@@ -269,18 +269,29 @@ static void compile_jump(struct code *c, const struct bp_capture_insn *i, uint32
 		[BPF_JSET >> 4] = NOT_EQUAL};
 
 	if (BPF_OP(i->code) == BPF_JA) {
-		jump(c, next + i->k);
+		jump(c, c->at[next + i->k]);
 		return;
 	}
 	compare(c, i);
 	/* the lowest bit of a condition inverts it */
 	if (i->jt == 0) {
-		jump_if(c, holds[BPF_OP(i->code) >> 4] ^ 1, next + i->jf);
+		jump_if(c, holds[BPF_OP(i->code) >> 4] ^ 1, c->at[next + i->jf]);
 		return;
 	}
-	jump_if(c, holds[BPF_OP(i->code) >> 4], next + i->jt);
+	jump_if(c, holds[BPF_OP(i->code) >> 4], c->at[next + i->jt]);
 	if (i->jf != 0)
-		jump(c, next + i->jf);
+		jump(c, c->at[next + i->jf]);
+}
+
+static void compile_return(struct code *c, const struct bp_capture_insn *i)
+{
+	if (BPF_RVAL(i->code) != BPF_K) {
+		EMIT(c, 0x85, 0xc0); /* test eax, eax */
+		jump_if(c, NOT_EQUAL, c->match);
+		jump(c, c->next);
+		return;
+	}
+	jump(c, i->k != 0 ? c->match : c->next);
 }
 
 static void compile_insn(struct code *c, const struct bp_capture_insn *i, uint32_t next)
@@ -308,11 +319,7 @@ static void compile_insn(struct code *c, const struct bp_capture_insn *i, uint32
 		compile_jump(c, i, next);
 		break;
 	case BPF_RET:
-		if (BPF_RVAL(i->code) == BPF_K) {
-			EMIT(c, 0xb8); /* mov eax, imm32 */
-			word(c, i->k);
-		}
-		EMIT(c, 0xc3); /* ret */
+		compile_return(c, i);
 		break;
 	default:
 		if (i->code == (BPF_MISC | BPF_TAX))
@@ -322,16 +329,41 @@ static void compile_insn(struct code *c, const struct bp_capture_insn *i, uint32
 	}
 }
 
+/* The next frame. One in several buffers matches here. */
+static void load_frame(struct code *c)
+{
+	EMIT(c, 0x49, 0x83, 0xe9, 0x08);             /* sub r9, 8 */
+	EMIT(c, 0x49, 0x8b, 0x09);                   /* mov rcx, [r9] */
+	EMIT(c, 0x4d, 0x01, 0xdb);                   /* add r11, r11 */
+	EMIT(c, 0x0f, 0xb7, 0x71, OFFSET(data_len)); /* movzx esi, word [rcx + data_len] */
+	EMIT(c, 0x3b, 0x71, OFFSET(pkt_len));        /* cmp esi, [rcx + pkt_len] */
+	jump_if(c, NOT_EQUAL, c->match);
+	EMIT(c, 0x0f, 0xb7, 0x79, OFFSET(data_off)); /* movzx edi, word [rcx + data_off] */
+	EMIT(c, 0x48, 0x03, 0x79, OFFSET(buf_addr)); /* add rdi, [rcx + buf_addr] */
+}
+
 static void compile(struct code *c, const struct bp_capture_insn *insn)
 {
 	c->n = 0;
-	EMIT(c, 0x89, 0xf6); /* mov esi, esi: the upper half of an argument is not defined */
+	EMIT(c, 0x49, 0x89, 0xfa);       /* mov r10, rdi */
+	EMIT(c, 0x41, 0x89, 0xf1);       /* mov r9d, esi */
+	EMIT(c, 0x4f, 0x8d, 0x0c, 0xca); /* lea r9, [r10 + r9 * 8] */
+	EMIT(c, 0x45, 0x31, 0xdb);       /* xor r11d, r11d */
+	c->next = c->n;
+	EMIT(c, 0x4d, 0x39, 0xd1); /* cmp r9, r10 */
+	jump_if(c, EQUAL, c->end);
+	load_frame(c);
 	for (uint32_t i = 0; i < c->n_insns; i++) {
-		c->at[i] = c->n;
+		/* a jump to `ret 0` goes to the next frame */
+		c->at[i] = insn[i].code == (BPF_RET | BPF_K) && insn[i].k == 0 ? c->next : c->n;
 		compile_insn(c, &insn[i], i + 1);
 	}
-	c->at[c->n_insns] = c->n;
-	EMIT(c, 0x31, 0xc0, 0xc3); /* xor eax, eax; ret */
+	c->match = c->n;
+	EMIT(c, 0x49, 0x83, 0xcb, 0x01); /* or r11, 1 */
+	jump(c, c->next);
+	c->end = c->n;
+	EMIT(c, 0x4c, 0x89, 0xd8); /* mov rax, r11 */
+	EMIT(c, 0xc3);             /* ret */
 }
 
 bp_filter_native_fn bp_filter_native_compile(

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_mbuf.h>
+
 #include "shm/capture/capture_filter.h"
 
 /*
@@ -14,8 +16,11 @@
  * memory that it reads is the frame, with a check of each access, and its scratch words.
  */
 
-/* The result of the program, 0: no match, for a frame of `len` contiguous bytes. */
-typedef uint32_t (*bp_filter_native_fn)(const uint8_t *data, uint32_t len);
+/*
+ * Bit i: the result of the program for m[i] is not 0, or the frame is in more than one buffer
+ * (pkt_len is not data_len), to which the program was not applied. n: at most 64.
+ */
+typedef uint64_t (*bp_filter_native_fn)(struct rte_mbuf *const *m, uint32_t n);
 
 /*
  * Compiles a valid program. NULL: this machine or process cannot have native code: another

@@ -47,15 +47,16 @@ static uint16_t port_rx_process(
 	if (n == 0)
 		return 0;
 
-	if (unlikely(ctx->flags & (BP_RX_F_REPAIR | BP_RX_F_CAPTURE))) {
+	if (unlikely(ctx->flags & BP_RX_F_REPAIR)) {
 		n = bp_rx_repair(ctx, m, n);
 		if (unlikely(n == 0))
 			return 0;
-		if (unlikely(ctx->flags & BP_RX_F_CAPTURE))
-			bp_capture_received(w, ctx->port, m, n);
 	}
 
-	bytes = ctx->flags & BP_RX_F_PREFETCH ? fetch(m, n) : bp_mbuf_bytes(m, n);
+	bytes = ctx->flags & (BP_RX_F_PREFETCH | BP_RX_F_CAPTURE) ? fetch(m, n)
+								  : bp_mbuf_bytes(m, n);
+	if (unlikely(ctx->flags & BP_RX_F_CAPTURE))
+		bp_capture_received(w, ctx->port, m, n);
 	if (ctx->next >= BP_EDGE_PORT) {
 		w->tx_precounted[ctx->next - BP_EDGE_PORT].frames += n;
 		w->tx_precounted[ctx->next - BP_EDGE_PORT].bytes += (uint32_t)bytes;

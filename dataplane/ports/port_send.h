@@ -96,7 +96,7 @@ static inline uint16_t bp_port_send(struct bp_worker *w, uint16_t port, uint16_t
 		if (n == 0)
 			return 0;
 		if (w->capture_tx >> port & 1)
-			return bp_capture_transmit(w, port, queue, m, n);
+			return bp_capture_transmit(w, port, queue, m, n, bytes);
 	}
 	sent = bp_port_transmit(port, queue, m, n);
 	bp_port_transmitted(w, port, m, n, sent, bytes);

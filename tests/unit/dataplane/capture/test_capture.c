@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a worker captures, where, and that nothing changes while it captures nothing. */
 #include "biplane/counters/general.h"
+#include "dataplane/capture/capture_points.h"
 #include "tests/unit/dataplane/capture/capture_rig.h"
 
 #define WIRE                                                                                       \
@@ -286,6 +287,119 @@ static void partly_accepted_burst_has_records_of_the_accepted(void **state)
 	capture_stop(&r);
 }
 
+#define BURST_MAX 150u /* more than two bursts of a filter */
+
+/* A frame from station `src`, in one or two buffers. */
+static struct rte_mbuf *burst_frame(struct rig *r, uint8_t src, bool chained)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(r->pool);
+
+	assert_non_null(m);
+	m->port = A;
+	frame_make(f, 64, src, 2, 0x0800);
+	if (!chained) {
+		memcpy(rte_pktmbuf_append(m, 64), f, 64);
+		return m;
+	}
+	/* the filter needs both */
+	memcpy(rte_pktmbuf_append(m, 8), f, 8);
+	m->next = rte_pktmbuf_alloc(r->pool);
+	assert_non_null(m->next);
+	memcpy(rte_pktmbuf_append(m->next, 56), f + 8, 56);
+	m->nb_segs = 2;
+	m->pkt_len = 64;
+	return m;
+}
+
+/* The stations that the slots select; slot 4: all, slot 6: none, for it is of another port. */
+static const unsigned station_of[] = {[0] = 1, [2] = 2, [5] = 1, [7] = 3};
+
+static uint8_t slots_of(unsigned src)
+{
+	uint8_t slots = 1 << 4;
+
+	for (unsigned slot = 0; slot < sizeof(station_of) / sizeof(station_of[0]); slot++)
+		if (station_of[slot] != 0 && station_of[slot] == src)
+			slots |= (uint8_t)(1u << slot);
+	return slots;
+}
+
+static void request_stations(struct rig *r, bool all)
+{
+	for (unsigned slot = 0; slot < 8; slot++) {
+		char filter[40];
+
+		if (station_of[slot] == 0 && slot != 6 && !(all && slot == 4))
+			continue;
+		new_request(slot + 1)->tx = 0;
+		request.drops = 1;
+		snprintf(filter, sizeof(filter), "ether src 02:00:00:00:00:%02x", station_of[slot]);
+		if (station_of[slot] != 0)
+			filter_request(filter);
+		if (slot == 6)
+			request.ports = 1u << B;
+		write_request(r, slot);
+	}
+	apply(r);
+}
+
+/* Receives, or drops, a burst of which each frame has one of the stations 0 to 5. */
+static void check_burst(struct rig *r, struct bp_capture_reader *reader, unsigned n, bool drops,
+	bool all, uint64_t *seed)
+{
+	uint64_t before[BP_CAPTURE_SLOTS], want[BP_CAPTURE_SLOTS] = {0};
+	struct rte_mbuf *m[BURST_MAX];
+	uint8_t src[BURST_MAX];
+	const unsigned chains = test_below(seed, 3);
+
+	for (unsigned slot = 0; slot < BP_CAPTURE_SLOTS; slot++)
+		before[slot] = matched(r, slot, A);
+	for (unsigned i = 0; i < n; i++) {
+		src[i] = (uint8_t)test_below(seed, 6);
+		m[i] = burst_frame(r, src[i], test_below(seed, 3) < chains);
+	}
+	if (drops)
+		bp_capture_dropped(r->worker, m, (uint16_t)n);
+	else
+		bp_capture_received(r->worker, A, m, (uint16_t)n);
+	for (unsigned i = 0; i < n; i++) {
+		const uint8_t slots = slots_of(src[i]) & (uint8_t)(all ? 0xff : ~(1u << 4));
+		const struct bp_capture_record *c;
+
+		for (unsigned slot = 0; slot < BP_CAPTURE_SLOTS; slot++)
+			want[slot] += slots >> slot & 1;
+		if (slots == 0)
+			continue;
+		c = must(reader);
+		frame_make(f, 64, src[i], 2, 0x0800);
+		is_frame(c, drops ? BP_CAPTURE_DROP : BP_CAPTURE_RX, A, 64);
+		assert_int_equal(c->slots, slots);
+	}
+	assert_null(next_record(reader));
+	for (unsigned slot = 0; slot < BP_CAPTURE_SLOTS; slot++)
+		assert_int_equal(matched(r, slot, A) - before[slot], want[slot]);
+	rte_pktmbuf_free_bulk(m, n);
+}
+
+/* Bursts of each length up to that of a filter, and longer ones, for several captures. */
+static void each_frame_of_a_burst_has_its_captures(void **state)
+{
+	struct bp_capture_reader reader;
+	uint64_t seed = 11;
+	struct rig r;
+
+	for (unsigned all = 0; all < 2; all++) {
+		capture_start(&r, WIRE);
+		reader = reader_of(&r);
+		request_stations(&r, all != 0);
+		for (unsigned n = 0; n <= BURST_MAX; n += n < 66 ? 1 : 28) {
+			check_burst(&r, &reader, n, false, all != 0, &seed);
+			check_burst(&r, &reader, n, true, all != 0, &seed);
+		}
+		capture_stop(&r);
+	}
+}
+
 /* Frames of several buffers, of the longest size that the rig can make. */
 static void long_frames_are_captured(void **state)
 {
@@ -450,6 +564,7 @@ int main(void)
 		cmocka_unit_test(drops_have_reason_and_node),
 		cmocka_unit_test(frames_that_the_driver_rejects_are_drops),
 		cmocka_unit_test(partly_accepted_burst_has_records_of_the_accepted),
+		cmocka_unit_test(each_frame_of_a_burst_has_its_captures),
 		cmocka_unit_test(long_frames_are_captured),
 		cmocka_unit_test(sets_wait_for_the_worker),
 		cmocka_unit_test(half_written_slot_is_read_later),

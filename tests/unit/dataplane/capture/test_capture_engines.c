@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The filters of captures: native code and the interpreter decide as libpcap does. */
+/* The filters of captures: native code and the interpreter decide as libpcap does, for each frame
+ * of a burst. */
 #include "tests/unit/dataplane/capture/capture_rig.h"
 
 #define WIRE                                                                                       \
@@ -39,17 +40,28 @@ static struct rte_mbuf *make(struct rig *r, const uint8_t *frame, uint32_t len, 
 	return first;
 }
 
-static void check(struct rig *r, const struct bp_capture_filter *f, const uint8_t *frame,
-	uint32_t len, unsigned parts)
-{
-	struct bp_capture_filter interpreted = *f;
-	struct rte_mbuf *m = make(r, frame, len, parts);
-	const bool want = oracle(frame, len);
+static uint32_t random_frame(uint64_t *seed, uint8_t *f);
 
+/* A burst of 0 to 64 frames, some of several buffers. Returns how many match. */
+static unsigned check(struct rig *r, const struct bp_capture_filter *f, uint64_t *seed)
+{
+	const unsigned n = test_below(seed, BP_CAPTURE_BURST + 1), chains = test_below(seed, 4);
+	struct bp_capture_filter interpreted = *f;
+	struct rte_mbuf *m[BP_CAPTURE_BURST];
+	uint64_t want = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t frame[256];
+		const uint32_t len = random_frame(seed, frame);
+
+		m[i] = make(r, frame, len, chains == 0 ? 1 : 1 + test_below(seed, chains + 1));
+		want |= (uint64_t)oracle(frame, len) << i;
+	}
 	interpreted.engine = BP_CAPTURE_INTERPRETER;
-	assert_int_equal(bp_capture_filter_match(f, m, scratch), want);
-	assert_int_equal(bp_capture_filter_match(&interpreted, m, scratch), want);
-	rte_pktmbuf_free(m);
+	assert_int_equal(bp_capture_filter_match(f, m, n, scratch), want);
+	assert_int_equal(bp_capture_filter_match(&interpreted, m, n, scratch), want);
+	rte_pktmbuf_free_bulk(m, n);
+	return (unsigned)__builtin_popcountll(want);
 }
 
 /* IPv4 or IPv6, TCP or UDP, some with tags; every field small so that filters match at times. */
@@ -96,19 +108,14 @@ static void filters_decide_as_libpcap(void **state)
 	rig_start(&r, WIRE, false, false);
 	for (unsigned i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
 		struct bp_capture_filter f;
-		uint8_t frame[256];
 
 		new_request(1);
 		filter_request(filters[i]);
 		assert_true(bp_capture_filter_compile(&f, &request));
 		assert_int_not_equal(f.engine, BP_CAPTURE_NO_FILTER);
 		native += f.engine == BP_CAPTURE_NATIVE;
-		for (unsigned k = 0; k < 3000; k++) {
-			const uint32_t len = random_frame(&seed, frame);
-
-			matches += oracle(frame, len);
-			check(&r, &f, frame, len, 1 + k % 4);
-		}
+		for (unsigned k = 0; k < 200; k++)
+			matches += check(&r, &f, &seed);
 		bp_capture_filter_free(&f);
 	}
 	assert_true(matches > 1000);
@@ -127,7 +134,6 @@ static unsigned compare_programs(
 	for (unsigned i = 0; i < programs; i++) {
 		const uint32_t n = 3 + test_below(seed, 12);
 		struct bp_capture_filter f;
-		uint8_t frame[256];
 
 		new_request(1)->n_insns = n;
 		for (uint32_t k = 0; k < n; k++)
@@ -143,11 +149,7 @@ static unsigned compare_programs(
 			continue;
 		assert_true(bp_capture_filter_compile(&f, &request));
 		valid++;
-		for (unsigned k = 0; k < 6; k++) {
-			const uint32_t len = random_frame(seed, frame);
-
-			check(r, &f, frame, len, 1 + k % 2);
-		}
+		check(r, &f, seed);
 		bp_capture_filter_free(&f);
 	}
 	return valid;
@@ -176,7 +178,6 @@ static void random_programs_decide_as_libpcap(void **state)
 static void program_with_many_paths_is_compiled(void **state)
 {
 	struct bp_capture_filter f;
-	uint8_t frame[256];
 	uint64_t seed = 1;
 	struct rig r;
 
@@ -190,9 +191,37 @@ static void program_with_many_paths_is_compiled(void **state)
 	request.insn[201] = (struct bp_capture_insn){0x16, 0, 0, 0};
 	assert_null(bp_capture_filter_invalid(request.insn, request.n_insns));
 	assert_true(bp_capture_filter_compile(&f, &request));
-	for (unsigned k = 0; k < 100; k++)
-		check(&r, &f, frame, random_frame(&seed, frame), 1);
+	for (unsigned k = 0; k < 10; k++)
+		check(&r, &f, &seed);
 	bp_capture_filter_free(&f);
+	rig_stop(&r);
+}
+
+/* `ret A`, a jump to `ret 0`, and programs of one instruction. */
+static void results_select_frames(void **state)
+{
+	static const struct {
+		struct bp_capture_insn insn[4];
+		uint32_t n;
+	} programs[] = {{{{0x06, 0, 0, 0}}, 1}, {{{0x06, 0, 0, UINT32_MAX}}, 1},
+		{{{0x80, 0, 0, 0}, {0x16, 0, 0, 0}}, 2}, {{{0x00, 0, 0, 0}, {0x16, 0, 0, 0}}, 2},
+		{{{0x30, 0, 0, 20}, {0x15, 0, 1, 2}, {0x06, 0, 0, 0}, {0x06, 0, 0, 1}}, 4},
+		{{{0x30, 0, 0, 20}, {0x15, 1, 0, 2}, {0x06, 0, 0, 1}, {0x06, 0, 0, 0}}, 4}};
+	uint64_t seed = 3;
+	struct rig r;
+
+	rig_start(&r, WIRE, false, false);
+	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		struct bp_capture_filter f;
+
+		new_request(1)->n_insns = programs[i].n;
+		memcpy(request.insn, programs[i].insn, sizeof(programs[i].insn));
+		assert_null(bp_capture_filter_invalid(request.insn, request.n_insns));
+		assert_true(bp_capture_filter_compile(&f, &request));
+		for (unsigned k = 0; k < 200; k++)
+			check(&r, &f, &seed);
+		bp_capture_filter_free(&f);
+	}
 	rig_stop(&r);
 }
 
@@ -202,6 +231,7 @@ int main(void)
 		cmocka_unit_test(filters_decide_as_libpcap),
 		cmocka_unit_test(random_programs_decide_as_libpcap),
 		cmocka_unit_test(program_with_many_paths_is_compiled),
+		cmocka_unit_test(results_select_frames),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
