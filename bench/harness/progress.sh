@@ -28,7 +28,7 @@ takes() {
 	figure6) runs $((2 * ${#message_rates[@]})) 1 ;;
 	publish) echo $(((publish_seconds * 1000 + 4000) / rounds)) ;;
 	latency) echo $((600000 / rounds)) ;; # seven to ten systems with and without CPU sleep, five times
-	monitoring) echo $((90000 / rounds)) ;; # two gateways, five times
+	monitoring) echo $((150000 / rounds)) ;; # two gateways and four captures, five times
 	hostile) echo $((15000 / rounds)) ;;
 	sync) echo $(((sync_seconds * 1000 + 24000) / rounds)) ;;
 	phd-sizes) runs $((4 * ${#apdu_sizes[@]})) 3 ;;

@@ -18,6 +18,7 @@ import papers  # noqa: E402
 import phd_result  # noqa: E402
 import peers_test  # noqa: E402
 import report_pages  # noqa: E402
+import report_monitoring  # noqa: E402
 import report_more_tables  # noqa: E402
 import report_ndr  # noqa: E402
 import report_papers  # noqa: E402
@@ -35,6 +36,15 @@ SEARCHED = {"case": "inspect", "system": "kernel", "size": 64, "ndr": {"median":
             "pdr": {"median": 5000.0, "spread": None}, "limited_by_generator": True, "failed": [],
             "latency": [{"percent": 10, "median_us": 10.0, "p99_us": 20.0, "p999_us": 30.0},
                         {"percent": 90, "median_us": 15.0, "p99_us": 25.0, "p999_us": 35.0, "inspected": 0.995}]}
+
+
+# of bench/monitoring/monitoring
+WATCHED = {"plain": {"median_us": 100.0, "p99_us": 300.0, "p999_us": 1500.0, "cycles_per_frame": 2000.0,
+                     "load": {"median_us": 60.0, "p99_us": 400.0, "p999_us": 3000.0, "lost": 0}},
+           "watched": {"median_us": 101.0, "p99_us": 310.0, "p999_us": 1400.0, "cycles_per_frame": 2100.0,
+                       "load": {"median_us": 57.0, "p99_us": 500.0, "p999_us": 2000.0, "lost": 3}},
+           "captures": [{"capture": "nothing", "ratio": 0.9, "ns": 40.0, "added_ns": 4.44},
+                        {"capture": "sample", "ratio": 0.85, "ns": 40.0, "added_ns": 7.06}]}
 
 
 def report(run_file, folder, png=False):
@@ -324,12 +334,23 @@ class TheReadme(unittest.TestCase):
         self.assertEqual(["| 0.399 | 0.40 |", "| 0.399 |  |", "| not measured | 0.40 |"], ["|" + "|".join(x.split("|")[-3:]) for x in lines[2:]])
 
     def test_each_table_of_the_pages_is_made(self):
-        run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}, "ndr": {"results": [SEARCHED]}}
+        run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}, "ndr": {"results": [SEARCHED]},
+               "monitoring": WATCHED}
         for name, make in report_pages.TABLES.items():
             lines = make(run)
             self.assertGreater(len(lines), 2, name)
             self.assertEqual(1, len({line.count("|") for line in lines}), name)
             self.assertFalse(make({"rates": []}), name)
+
+    def test_watched_gateway_is_next_to_the_other(self):
+        self.assertEqual(["| not watched | 100 | 300 | 1,500 | 60 | 400 | 3,000 | 0 | 2000 |",
+                          "| watched | 101 | 310 | 1,400 | 57 | 500 | 2,000 | 3 | 2100 |",
+                          "| difference | +1.0 % |  |  | -5.0 % |  |  |  | +5.0 % |"], report_monitoring.delays({"monitoring": WATCHED})[2:])
+        self.assertEqual(["| matches nothing | 0.900 | -10.0 % | 40.0 | 4.44 |", "| matches 1 % of the frames | 0.850 | -15.0 % | 40.0 | 7.06 |"],
+                         report_monitoring.captures({"monitoring": WATCHED})[2:])
+        # each capture of the script has a name
+        script = (ROOT / "bench" / "monitoring" / "monitoring").read_text(encoding="utf-8")
+        self.assertEqual(set(report_monitoring.CAPTURES), set(re.search(r"^captures=\((.*)\)$", script, re.MULTILINE)[1].split()))
 
     def test_searches_are_by_case_and_size(self):
         def of(size, system, spread=0.021, median=1234.0):
