@@ -102,17 +102,27 @@ struct bp_shm_global {
 	struct bp_shm_usage usage;
 };
 
+/* Destinations of alarms: the broker of mqtt.publisher, the cluster of mqtt.kafka. */
+enum bp_alarm_destination { BP_TO_MQTT, BP_TO_KAFKA, BP_DESTINATIONS };
+
+/* Counters and gauges of the publisher of a destination. */
+struct bp_publisher_counters {
+	_Atomic uint64_t acked, spooled, unspooled;
+	_Atomic uint64_t dropped_size, dropped_age, invalid, unordered;
+	_Atomic uint64_t rejected; /* by the destination, for ever */
+	_Atomic uint64_t spool_rows, spool_bytes, spool_errors, inflight;
+	_Atomic uint64_t spool_max_bytes, max_inflight; /* as configured; max_inflight 0: there is
+							   no such destination */
+	_Atomic uint64_t connects, disconnects;
+	_Atomic uint32_t connected;
+};
+
 /* The control plane's. */
 struct bp_shm_control {
 	_Atomic uint64_t cp_pid, cp_started_ns, cp_heartbeat_ns;
-	_Atomic uint64_t cp_alarms_read, cp_alarms_acked, cp_alarms_spooled, cp_alarms_unspooled;
-	_Atomic uint64_t cp_alarms_dropped_size, cp_alarms_dropped_age, cp_alarms_invalid,
-		cp_alarms_unordered;
-	_Atomic uint64_t cp_spool_rows, cp_spool_bytes, cp_spool_errors, cp_inflight;
-	_Atomic uint64_t cp_spool_max_bytes, cp_max_inflight; /* as configured; inflight 0:
-								   no publisher */
-	_Atomic uint64_t cp_edge_connects, cp_edge_disconnects, cp_reloads, cp_reloads_refused;
-	_Atomic uint32_t cp_edge_connected;
+	_Atomic uint64_t cp_alarms_read;
+	struct bp_publisher_counters publisher[BP_DESTINATIONS];
+	_Atomic uint64_t cp_reloads, cp_reloads_refused;
 	/* CP's sync manager (controlplane/sync) */
 	_Atomic uint32_t cp_sync_state;     /* enum bp_sync_state: 2: in sync with the kernel */
 	_Atomic uint32_t cp_sync_punted;    /* prefixes that the tables cannot represent, see

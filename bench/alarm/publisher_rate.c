@@ -207,7 +207,7 @@ static void look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (r->writer == 0 && atomic_load(&g->cp_edge_connected) == 1) {
+	if (r->writer == 0 && atomic_load(&g->publisher[BP_TO_MQTT].connected) == 1) {
 		r->writer = fork();
 		if (r->writer == 0)
 			writer(&r->shm, &r->doorbell);
@@ -217,11 +217,12 @@ static void look(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (r->end_ns == 0 && bp_mono_ns() >= r->start_ns + options.seconds * 1000000000u) {
 		r->end_ns = bp_mono_ns();
-		r->acked_at_end = get(&g->cp_alarms_acked);
+		r->acked_at_end = get(&g->publisher[BP_TO_MQTT].acked);
 	}
 	if (r->end_ns != 0 && waitpid(r->writer, NULL, WNOHANG) != 0 &&
-		bp_ring_used(bp_shm_ring(&r->shm, 0)) == 0 && get(&g->cp_inflight) == 0 &&
-		get(&g->cp_spool_rows) == 0)
+		bp_ring_used(bp_shm_ring(&r->shm, 0)) == 0 &&
+		get(&g->publisher[BP_TO_MQTT].inflight) == 0 &&
+		get(&g->publisher[BP_TO_MQTT].spool_rows) == 0)
 		event_base_loopbreak(r->base);
 }
 
@@ -247,8 +248,10 @@ static void report(const struct run *r)
 			  ", spooled %" PRIu64 ", dropped %" PRIu64
 			  "; publisher used %.2f s of CPU\n",
 		rate, seconds, v[BP_C_ALARM_QUEUED], v[BP_C_ALARM_QUEUE_FULL],
-		get(&g->cp_alarms_acked), get(&g->cp_alarms_spooled),
-		get(&g->cp_alarms_dropped_size) + get(&g->cp_alarms_dropped_age), cpu);
+		get(&g->publisher[BP_TO_MQTT].acked), get(&g->publisher[BP_TO_MQTT].spooled),
+		get(&g->publisher[BP_TO_MQTT].dropped_size) +
+			get(&g->publisher[BP_TO_MQTT].dropped_age),
+		cpu);
 }
 
 static void configure(struct bp_config *c, struct bp_config_mqtt *m, const char *dir, uint16_t port)

@@ -20,7 +20,7 @@ void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const 
 
 	if (a != NULL)
 		snprintf(rule, sizeof(rule), "%.*s", (int)a->rule_len, bp_alarm_rule(a));
-	bp_count(&p->g->cp_alarms_invalid, 1);
+	bp_count(&p->c->invalid, 1);
 	bp_log_limited(&p->log_invalid, BP_LOG_ERROR,
 		BP_LOG_FIELDS(BP_LOG_STR("rule", rule), BP_LOG_NUM("alarm", a == NULL ? 0 : a->id)),
 		"alarm not published: %s", why);

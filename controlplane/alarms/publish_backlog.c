@@ -46,7 +46,7 @@ bool bp_publish_delete_done(struct bp_publisher *p, uint64_t now)
 		bp_publish_disk_failed(p, now);
 		deleted = start_over(p);
 	}
-	bp_count(&p->g->cp_alarms_unspooled, deleted);
+	bp_count(&p->c->unspooled, deleted);
 	p->delete_due_ns = 0;
 	bp_publish_reschedule(p);
 	return true;

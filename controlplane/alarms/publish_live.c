@@ -66,7 +66,7 @@ static bool send_pending(struct bp_publisher *p, unsigned lane, struct bp_lane_e
 	switch (a == NULL ? SEND_NONE : send_live(p, lane, a, l->scan, &mid)) {
 	case SEND_OK:
 		if (bp_key_order_has_rows(&p->order, e->key))
-			bp_count(&p->g->cp_alarms_unordered, 1);
+			bp_count(&p->c->unordered, 1);
 		bp_key_order_go(&p->order, e->key);
 		bp_lane_set_sent(l, e, mid);
 		break;

@@ -18,7 +18,7 @@
 
 void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
 {
-	bp_count(&p->g->cp_spool_errors, 1);
+	bp_count(&p->c->spool_errors, 1);
 	p->spool_broken = true;
 	p->spool_retry_ns = now + SPOOL_RETRY_NS;
 	p->disk_failed_ns = now;
@@ -28,8 +28,8 @@ void bp_publish_count_dropped(struct bp_publisher *p)
 {
 	struct bp_spool_events e = bp_spool_take_events(p->spool);
 
-	bp_count(&p->g->cp_alarms_dropped_size, e.dropped_size);
-	bp_count(&p->g->cp_alarms_dropped_age, e.dropped_age);
+	bp_count(&p->c->dropped_size, e.dropped_size);
+	bp_count(&p->c->dropped_age, e.dropped_age);
 	p->dropped += e.dropped_size + e.dropped_age;
 }
 
@@ -196,7 +196,7 @@ static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 	for (unsigned i = 0; i < p->lanes; i++)
 		if (b->cursor[i] != p->lane[i].cursor)
 			bp_lane_push_done(&p->lane[i], b->cursor[i]);
-	bp_count(&p->g->cp_alarms_spooled, b->added);
+	bp_count(&p->c->spooled, b->added);
 	bp_publish_count_dropped(p);
 	if (b->rows != 0)
 		bp_publish_reschedule(p);

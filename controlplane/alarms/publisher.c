@@ -39,9 +39,9 @@ static void set(_Atomic uint64_t *gauge, uint64_t v)
 
 static void update_gauges(struct bp_publisher *p)
 {
-	set(&p->g->cp_inflight, p->inflight.count);
-	set(&p->g->cp_spool_rows, bp_spool_rows(p->spool));
-	set(&p->g->cp_spool_bytes, bp_spool_bytes(p->spool));
+	set(&p->c->inflight, p->inflight.count);
+	set(&p->c->spool_rows, bp_spool_rows(p->spool));
+	set(&p->c->spool_bytes, bp_spool_bytes(p->spool));
 }
 
 void bp_publish_reschedule(struct bp_publisher *p)
@@ -71,8 +71,8 @@ static void on_up(void *arg)
 	struct bp_publisher *p = arg;
 
 	bp_inflight_connected(&p->inflight);
-	bp_count(&p->g->cp_edge_connects, 1);
-	atomic_store_explicit(&p->g->cp_edge_connected, 1, memory_order_relaxed);
+	bp_count(&p->c->connects, 1);
+	atomic_store_explicit(&p->c->connected, 1, memory_order_relaxed);
 	bp_publish_reschedule(p);
 }
 
@@ -80,8 +80,8 @@ static void on_down(void *arg)
 {
 	struct bp_publisher *p = arg;
 
-	bp_count(&p->g->cp_edge_disconnects, 1);
-	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
+	bp_count(&p->c->disconnects, 1);
+	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
 	p->down_since_ns = bp_mono_ns();
 	p->window_full = false;
 	while (p->inflight.oldest != 0) {
@@ -120,7 +120,7 @@ static void on_acked(void *arg, uint16_t mid)
 		bp_backlog_acked(&p->backlog, s.ref);
 		break;
 	}
-	bp_count(&p->g->cp_alarms_acked, 1);
+	bp_count(&p->c->acked, 1);
 }
 
 static void on_ready(void *arg)
@@ -281,8 +281,8 @@ static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqt
 	p->window = mqtt->publisher.max_inflight < 1 ? 1 : mqtt->publisher.max_inflight;
 	if (p->window > BP_PUBLISHER_WINDOW_MAX)
 		p->window = BP_PUBLISHER_WINDOW_MAX;
-	set(&p->g->cp_max_inflight, mqtt->publisher.enabled ? p->window : 0);
-	set(&p->g->cp_spool_max_bytes, mqtt->spool.max_bytes);
+	set(&p->c->max_inflight, mqtt->publisher.enabled ? p->window : 0);
+	set(&p->c->spool_max_bytes, mqtt->spool.max_bytes);
 	p->ack_timeout_ns = mqtt->publisher.puback_timeout_ns;
 	p->edge = mqtt->publisher;
 	p->backlog_warning = mqtt->spool.backlog_warning;
@@ -444,7 +444,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	bp_inflight_init(&p->inflight);
 	bp_alarm_log_open(&p->log, shm->alarm_log);
 	bp_alarm_stages_reset(shm->alarm_latency);
-	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
+	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
 	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);
 	bp_key_order_init(&p->order, mqtt->spool.max_keys);
@@ -485,8 +485,8 @@ void bp_publisher_free(struct bp_publisher *p)
 	bp_spool_free(p->spool);
 	bp_text_free(&p->envelope);
 	free(p->renumbered);
-	atomic_store_explicit(&p->g->cp_edge_connected, 0, memory_order_relaxed);
-	set(&p->g->cp_inflight, 0);
+	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
+	set(&p->c->inflight, 0);
 	free(p);
 }
 

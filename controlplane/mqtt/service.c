@@ -136,17 +136,18 @@ static void status(const void *state, json_t *answer)
 		const _Atomic uint64_t *value;
 	} counter[] = {
 		{"alarms_read", &g->cp_alarms_read},
-		{"alarms_acked", &g->cp_alarms_acked},
-		{"inflight", &g->cp_inflight},
-		{"spool_rows", &g->cp_spool_rows},
-		{"spool_bytes", &g->cp_spool_bytes},
-		{"spool_errors", &g->cp_spool_errors},
+		{"alarms_acked", &g->publisher[BP_TO_MQTT].acked},
+		{"inflight", &g->publisher[BP_TO_MQTT].inflight},
+		{"spool_rows", &g->publisher[BP_TO_MQTT].spool_rows},
+		{"spool_bytes", &g->publisher[BP_TO_MQTT].spool_bytes},
+		{"spool_errors", &g->publisher[BP_TO_MQTT].spool_errors},
 	};
 
 	json_object_set_new(answer, "generation", json_integer((json_int_t)rs->generation));
 	json_object_set_new(answer, "rules", json_integer(rs->n_rules));
 	json_object_set_new(answer, "edge_connected",
-		json_boolean(atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed)));
+		json_boolean(atomic_load_explicit(
+			&g->publisher[BP_TO_MQTT].connected, memory_order_relaxed)));
 	for (size_t i = 0; i < sizeof(counter) / sizeof(counter[0]); i++)
 		json_object_set_new(answer, counter[i].key,
 			json_integer((json_int_t)atomic_load_explicit(

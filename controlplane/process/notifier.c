@@ -15,8 +15,8 @@ void bp_cp_notifier_init(struct bp_cp_notifier *l)
 void bp_cp_notifier_update(
 	struct bp_cp_notifier *l, const struct bp_sync *sync, const struct bp_shm_control *g)
 {
-	const bool connected =
-		atomic_load_explicit(&g->cp_edge_connected, memory_order_relaxed) != 0;
+	const bool connected = atomic_load_explicit(&g->publisher[BP_TO_MQTT].connected,
+				       memory_order_relaxed) != 0;
 
 	if (!l->ready && l->rules && (!sync || bp_sync_state(sync) == BP_SYNC_SYNCED))
 		l->ready = bp_notify_ready();

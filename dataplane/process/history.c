@@ -36,11 +36,11 @@ static void sample_values(const struct bp_shm *shm, uint64_t *v)
 	v[BP_HISTORY_ALARMS_CLEARED] = bp_shm_counter(shm, BP_C_ALARM_CLEARED);
 	v[BP_HISTORY_ALARMS_LOST] = bp_shm_counter(shm, BP_C_ALARM_QUEUE_FULL) +
 				    bp_shm_counter(shm, BP_C_ALARM_TOO_LARGE);
-	v[BP_HISTORY_ALARMS_ACKNOWLEDGED] = load(&control->cp_alarms_acked);
-	v[BP_HISTORY_ALARMS_SPOOLED] = load(&control->cp_alarms_spooled);
-	v[BP_HISTORY_SPOOL_ROWS] = load(&control->cp_spool_rows);
-	v[BP_HISTORY_SPOOL_BYTES] = load(&control->cp_spool_bytes);
-	v[BP_HISTORY_IN_FLIGHT] = load(&control->cp_inflight);
+	v[BP_HISTORY_ALARMS_ACKNOWLEDGED] = load(&control->publisher[BP_TO_MQTT].acked);
+	v[BP_HISTORY_ALARMS_SPOOLED] = load(&control->publisher[BP_TO_MQTT].spooled);
+	v[BP_HISTORY_SPOOL_ROWS] = load(&control->publisher[BP_TO_MQTT].spool_rows);
+	v[BP_HISTORY_SPOOL_BYTES] = load(&control->publisher[BP_TO_MQTT].spool_bytes);
+	v[BP_HISTORY_IN_FLIGHT] = load(&control->publisher[BP_TO_MQTT].inflight);
 	bp_flow_usage(shm->flows, shm->flows_len, shm->workers, &usage);
 	v[BP_HISTORY_CONNECTIONS] = usage.flows;
 }

@@ -93,20 +93,20 @@ static void check_rules(const struct bp_explain *e, json_t *checks)
 static void check_publisher(const struct bp_explain *e, json_t *checks)
 {
 	const struct bp_shm_control *c = e->shm->control;
-	const uint64_t rows = load(&c->cp_spool_rows);
+	const uint64_t rows = load(&c->publisher[BP_TO_MQTT].spool_rows);
 	const uint64_t lost = bp_shm_counter(e->shm, BP_C_ALARM_QUEUE_FULL);
 
 	if (!bp_show_alive(load(&c->cp_pid)))
 		bp_explain_add(checks, "publisher", BP_EXPLAIN_INFO,
 			"the control plane does not run: alarms wait in the alarm queue");
-	else if (atomic_load(&c->cp_edge_connected) == 0)
+	else if (atomic_load(&c->publisher[BP_TO_MQTT].connected) == 0)
 		bp_explain_add(checks, "publisher", BP_EXPLAIN_INFO,
 			"not connected to the broker: alarms wait in the spool (%" PRIu64 " now)",
 			rows);
 	else
 		bp_explain_add(checks, "publisher", BP_EXPLAIN_OK,
 			"connected to the broker, %" PRIu64 " in flight, %" PRIu64 " in the spool",
-			load(&c->cp_inflight), rows);
+			load(&c->publisher[BP_TO_MQTT].inflight), rows);
 	if (lost != 0)
 		bp_explain_add(checks, "alarm queue", BP_EXPLAIN_INFO,
 			"%" PRIu64 " alarms were lost because the alarm queue was full "

@@ -237,8 +237,8 @@ static void read_connected(struct bp_metrics *m, const struct bp_metric *row)
 	(void)row;
 	if (bp_metrics_has_mqtt(m))
 		bp_metric_count(m, BP_NO_LABELS,
-			atomic_load_explicit(
-				&m->shm->control->cp_edge_connected, memory_order_relaxed) != 0);
+			atomic_load_explicit(&m->shm->control->publisher[BP_TO_MQTT].connected,
+				memory_order_relaxed) != 0);
 }
 
 static void read_publisher(struct bp_metrics *m, const struct bp_metric *row)
@@ -253,9 +253,11 @@ static void read_dropped(struct bp_metrics *m, const struct bp_metric *row)
 		const char *reason;
 		size_t at;
 	} reasons[] = {
-		{"spool_max_size", offsetof(struct bp_shm_control, cp_alarms_dropped_size)},
-		{"spool_max_age", offsetof(struct bp_shm_control, cp_alarms_dropped_age)},
-		{"invalid", offsetof(struct bp_shm_control, cp_alarms_invalid)},
+		{"spool_max_size",
+			offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].dropped_size)},
+		{"spool_max_age",
+			offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].dropped_age)},
+		{"invalid", offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].invalid)},
 	};
 
 	(void)row;
@@ -302,19 +304,21 @@ static const struct bp_metric alarms[] = {
 		.labels = "",
 		.help = "Whether the publisher has a connection to its broker",
 		.read = read_connected},
-	PUBLISHER("publisher_connects", BP_METRIC_COUNTER, NULL, cp_edge_connects,
+	PUBLISHER("publisher_connects", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].connects,
 		"Connections accepted by the broker"),
-	PUBLISHER("publisher_disconnects", BP_METRIC_COUNTER, NULL, cp_edge_disconnects,
-		"Connections to the broker lost or closed"),
-	PUBLISHER("publisher_inflight", BP_METRIC_GAUGE, NULL, cp_inflight,
+	PUBLISHER("publisher_disconnects", BP_METRIC_COUNTER, NULL,
+		publisher[BP_TO_MQTT].disconnects, "Connections to the broker lost or closed"),
+	PUBLISHER("publisher_inflight", BP_METRIC_GAUGE, NULL, publisher[BP_TO_MQTT].inflight,
 		"Alarms published and not yet acknowledged"),
-	PUBLISHER("publisher_max_inflight", BP_METRIC_GAUGE, NULL, cp_max_inflight,
+	PUBLISHER("publisher_max_inflight", BP_METRIC_GAUGE, NULL,
+		publisher[BP_TO_MQTT].max_inflight,
 		"Most alarms in flight (mqtt.publisher.max_inflight); 0: no publisher"),
 	PUBLISHER("publisher_alarms_read", BP_METRIC_COUNTER, NULL, cp_alarms_read,
 		"Alarms read from the alarm queues"),
-	PUBLISHER("publisher_alarms_acknowledged", BP_METRIC_COUNTER, NULL, cp_alarms_acked,
-		"Alarms acknowledged by the broker (PUBACK)"),
-	PUBLISHER("publisher_alarms_unordered", BP_METRIC_COUNTER, NULL, cp_alarms_unordered,
+	PUBLISHER("publisher_alarms_acknowledged", BP_METRIC_COUNTER, NULL,
+		publisher[BP_TO_MQTT].acked, "Alarms acknowledged by the broker (PUBACK)"),
+	PUBLISHER("publisher_alarms_unordered", BP_METRIC_COUNTER, NULL,
+		publisher[BP_TO_MQTT].unordered,
 		"Alarms published before older ones of the same rule and topic that could not be "
 		"read from the spool"),
 	{.name = "publisher_alarms_dropped",
@@ -322,16 +326,18 @@ static const struct bp_metric alarms[] = {
 		.labels = "reason",
 		.help = "Alarms that were not published",
 		.read = read_dropped},
-	PUBLISHER("spool_written", BP_METRIC_COUNTER, NULL, cp_alarms_spooled,
+	PUBLISHER("spool_written", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].spooled,
 		"Alarms written to the spool"),
-	PUBLISHER("spool_removed", BP_METRIC_COUNTER, NULL, cp_alarms_unspooled,
+	PUBLISHER("spool_removed", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].unspooled,
 		"Alarms acknowledged and deleted from the spool"),
-	PUBLISHER("spool_errors", BP_METRIC_COUNTER, NULL, cp_spool_errors,
+	PUBLISHER("spool_errors", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].spool_errors,
 		"Disk errors of the spool"),
-	PUBLISHER("spool_alarms", BP_METRIC_GAUGE, NULL, cp_spool_rows, "Alarms in the spool"),
-	PUBLISHER("spool_bytes", BP_METRIC_GAUGE, "bytes", cp_spool_bytes,
+	PUBLISHER("spool_alarms", BP_METRIC_GAUGE, NULL, publisher[BP_TO_MQTT].spool_rows,
+		"Alarms in the spool"),
+	PUBLISHER("spool_bytes", BP_METRIC_GAUGE, "bytes", publisher[BP_TO_MQTT].spool_bytes,
 		"Size of the alarms in the spool"),
-	PUBLISHER("spool_max_bytes", BP_METRIC_GAUGE, "bytes", cp_spool_max_bytes,
+	PUBLISHER("spool_max_bytes", BP_METRIC_GAUGE, "bytes",
+		publisher[BP_TO_MQTT].spool_max_bytes,
 		"Maximum size of the spool (mqtt.spool.max_size)"),
 	{.name = NULL},
 };

@@ -42,10 +42,14 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 static json_t *alarms(const struct bp_shm_control *g)
 {
 	return json_pack("{sI sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read),
-		"acknowledged", LOAD(cp_alarms_acked), "in_flight", LOAD(cp_inflight), "spooled",
-		LOAD(cp_alarms_spooled), "unspooled", LOAD(cp_alarms_unspooled), "dropped_size",
-		LOAD(cp_alarms_dropped_size), "dropped_age", LOAD(cp_alarms_dropped_age),
-		"unordered", LOAD(cp_alarms_unordered), "invalid", LOAD(cp_alarms_invalid));
+		"acknowledged", LOAD(publisher[BP_TO_MQTT].acked), "in_flight",
+		LOAD(publisher[BP_TO_MQTT].inflight), "spooled",
+		LOAD(publisher[BP_TO_MQTT].spooled), "unspooled",
+		LOAD(publisher[BP_TO_MQTT].unspooled), "dropped_size",
+		LOAD(publisher[BP_TO_MQTT].dropped_size), "dropped_age",
+		LOAD(publisher[BP_TO_MQTT].dropped_age), "unordered",
+		LOAD(publisher[BP_TO_MQTT].unordered), "invalid",
+		LOAD(publisher[BP_TO_MQTT].invalid));
 }
 
 /* The tables that follow the kernel's; null where nothing routes. */
@@ -162,13 +166,15 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		"{sb so so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}",
 		"ok", json_array_size(faults) == 0, "faults", faults, "planes", list, "monitor",
 		monitor(s), "workers", LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm),
-		"publisher", "connected", (int)LOAD(cp_edge_connected), "connects",
-		LOAD(cp_edge_connects), "disconnects", LOAD(cp_edge_disconnects), "alarms",
-		alarms(g), "spool", "rows", LOAD(cp_spool_rows), "bytes", LOAD(cp_spool_bytes),
-		"errors", LOAD(cp_spool_errors), "reloads", "done", LOAD(cp_reloads), "refused",
-		LOAD(cp_reloads_refused), "generation", (json_int_t)(active >> 1), "netlink",
-		sync_manager(s->shm), "health_devices", bp_show_phd(s->shm), "segment", "path",
-		bp_segment_path(s->shm->segment), "bytes",
+		"publisher", "connected", (int)LOAD(publisher[BP_TO_MQTT].connected), "connects",
+		LOAD(publisher[BP_TO_MQTT].connects), "disconnects",
+		LOAD(publisher[BP_TO_MQTT].disconnects), "alarms", alarms(g), "spool", "rows",
+		LOAD(publisher[BP_TO_MQTT].spool_rows), "bytes",
+		LOAD(publisher[BP_TO_MQTT].spool_bytes), "errors",
+		LOAD(publisher[BP_TO_MQTT].spool_errors), "reloads", "done", LOAD(cp_reloads),
+		"refused", LOAD(cp_reloads_refused), "generation", (json_int_t)(active >> 1),
+		"netlink", sync_manager(s->shm), "health_devices", bp_show_phd(s->shm), "segment",
+		"path", bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 	if (view == NULL)

@@ -124,10 +124,10 @@ static void read_totals(struct bp_top_sample *s, const struct bp_shm *m)
 	s->raised = bp_shm_counter(m, BP_C_ALARM_RAISED);
 	s->lost =
 		bp_shm_counter(m, BP_C_ALARM_QUEUE_FULL) + bp_shm_counter(m, BP_C_ALARM_TOO_LARGE);
-	s->acknowledged = load(&m->control->cp_alarms_acked);
-	s->in_flight = load(&m->control->cp_inflight);
-	s->spool_rows = load(&m->control->cp_spool_rows);
-	s->publisher_connected = atomic_load(&m->control->cp_edge_connected) != 0;
+	s->acknowledged = load(&m->control->publisher[BP_TO_MQTT].acked);
+	s->in_flight = load(&m->control->publisher[BP_TO_MQTT].inflight);
+	s->spool_rows = load(&m->control->publisher[BP_TO_MQTT].spool_rows);
+	s->publisher_connected = atomic_load(&m->control->publisher[BP_TO_MQTT].connected) != 0;
 	bp_flow_usage(m->flows, m->flows_len, m->workers, &usage);
 	s->connections = usage.flows;
 }

@@ -155,7 +155,8 @@ static bool quiet(struct fixture *f)
 	for (unsigned i = 0; i < f->config.n_workers; i++)
 		if (bp_ring_used(bp_shm_ring(&f->shm, i)) != 0)
 			return false;
-	return get(&f->shm.control->cp_spool_rows) == 0 && get(&f->shm.control->cp_inflight) == 0;
+	return get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
+	       get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 0;
 }
 
 /* A good broker, until nothing is left. */
@@ -166,8 +167,8 @@ static void settle(struct fixture *f)
 	while (!quiet(f)) {
 		if (test_now_ns() > end)
 			fail_msg("alarms are left: %" PRIu64 " in the spool, %" PRIu64 " in flight",
-				get(&f->shm.control->cp_spool_rows),
-				get(&f->shm.control->cp_inflight));
+				get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows),
+				get(&f->shm.control->publisher[BP_TO_MQTT].inflight));
 		fake_link_up();
 		turns(f, 1);
 		fake_link_take(UINT32_MAX);
@@ -268,7 +269,7 @@ static void only_its_own_key_waits(void **state)
 	start(f);
 	for (unsigned i = 0; i < 3000; i++)
 		assert_true(put(f, i % 10, 0));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 3000);
 	fake_link_up();
 	turns(f, 20);
 	fake_link_take(8);
@@ -285,10 +286,10 @@ static void only_its_own_key_waits(void **state)
 	settle(f);
 	all_in_order(f);
 	/* The queued alarms were never written to the disk. */
-	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 3000);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spooled), 3000);
 	/* The key is free again: the next one goes out at once. */
 	assert_true(put(f, 3, 1));
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 1);
 	settle(f);
 	all_in_order(f);
 }
@@ -303,7 +304,7 @@ static void restart_restores_pending_reports(void **state)
 	for (unsigned i = 0; i < 400; i++) {
 		RUN_UNTIL(f, put(f, i % 10, 0));
 	}
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 400);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 400);
 	kill_controlplane(f);
 	behind = f->next_id;
 	assert_true(put(f, 3, 1));
@@ -324,9 +325,9 @@ static void stale_row_is_not_last(void **state)
 	start(f);
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(put(f, 3, 0));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 5);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 5);
 	fake_link_up();
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 5);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 5);
 	fake_link_take(UINT32_MAX);
 	fake_link_acknowledge(UINT32_MAX);
 	assert_true(put(f, 3, 0));
@@ -347,13 +348,13 @@ static void stale_record_is_not_last(void **state)
 
 	start(f);
 	assert_true(put(f, 1, 0));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 1);
 	fake_link_up();
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 1);
 	assert_true(put(f, 1, 0)); /* waits for the row, which is never acknowledged */
 	assert_true(put(f, 3, 0));
 	assert_true(put(f, 3, 1));
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 3);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 3);
 	fake_link_take(UINT32_MAX);
 	fake_link_acknowledge_newest(2);
 	turns(f, 3);
@@ -372,10 +373,10 @@ static void overflow_behind_alarms_in_flight(struct fixture *f)
 	fake_link_up();
 	for (unsigned i = 0; i < sent; i++)
 		assert_true(put(f, i < sent / 4 * 3 ? 5 : 3, 0));
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == sent);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == sent);
 	while (bp_ring_used(ring) < ring->capacity / 8 * 5)
 		assert_true(put(f, 3, 0));
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_spooled) != 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spooled) != 0);
 }
 
 static void lost_link_with_newer_rows(void **state)

@@ -54,7 +54,7 @@ static int open_rig(void **state)
 	atomic_store(&rig.shm.global->dp_heartbeat_ns, 0); /* none yet: it starts */
 	atomic_store(&rig.shm.global->dp_ports, 1);
 	atomic_store(&rig.shm.control->cp_pid, (uint64_t)getpid());
-	atomic_store(&rig.shm.control->cp_edge_connected, 1);
+	atomic_store(&rig.shm.control->publisher[BP_TO_MQTT].connected, 1);
 	strcpy(rig.shm.ports[0].name, "devices");
 	strcpy(rig.shm.ports[0].bridge, "line-1");
 	rig.shm.ports[0].link_up = 1;
@@ -253,8 +253,8 @@ static void a_gateway_without_planes_or_rules(void **state)
 	json_t *x;
 
 	atomic_store(&rig.shm.global->dp_pid, 0);
-	atomic_store(&rig.shm.control->cp_edge_connected, 0);
-	atomic_store(&rig.shm.control->cp_spool_rows, 5);
+	atomic_store(&rig.shm.control->publisher[BP_TO_MQTT].connected, 0);
+	atomic_store(&rig.shm.control->publisher[BP_TO_MQTT].spool_rows, 5);
 	x = topic(TOPIC);
 	assert_string_equal(text(x, "verdict"), "no");
 	assert_check(x, "data plane", "no it does not run");

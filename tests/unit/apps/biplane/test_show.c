@@ -251,9 +251,9 @@ static void status_tells_which_planes_run(void **state)
 	atomic_store(&g->dp_heartbeat_ns, source.unix_ns + 1); /* the clock was set back */
 	atomic_store(&shm.control->cp_pid, 0x7fffffff);
 	atomic_store(&shm.shared->run_cp_restarts, 3);
-	atomic_store(&shm.control->cp_edge_connected, 1);
-	atomic_store(&shm.control->cp_spool_rows, 17);
-	atomic_store(&shm.control->cp_spool_errors, 4);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].connected, 1);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].spool_rows, 17);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].spool_errors, 4);
 	atomic_store(&shm.control->rules_active, 5 << 1 | 1);
 
 	json_t *v = collect(&bp_status_view);

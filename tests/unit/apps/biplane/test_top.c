@@ -213,7 +213,7 @@ static void header_states_planes_and_rates(void **state)
 	assert_non_null(strstr(line[0], "data plane NOT RUNNING"));
 	assert_non_null(strstr(line[2], "rx - pkt/s"));
 	atomic_store(&shm.global->dp_pid, (uint64_t)getpid());
-	atomic_store(&shm.control->cp_edge_connected, 1);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].connected, 1);
 	read_after(1);
 	atomic_fetch_add(&shm.port_stats[0].rx_packets, 2000);
 	atomic_fetch_add(&shm.port_stats[0].rx_bytes, 125000);

@@ -29,7 +29,7 @@ static void each_stage_is_counted(void **state)
 	/* in the worker for 30 ms, and 20 ms in the ring */
 	assert_true(test_ring_put_times(bp_shm_ring(&f->shm, 0), a,
 		&(struct bp_alarm_times){begin - 50000000, begin - 20000000}));
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	elapsed = test_now_ns() - begin;
 	for (unsigned i = 0; i < BP_ALARM_STAGES; i++) {
 		assert_int_equal(stage(f, i).count, 1);
@@ -62,11 +62,11 @@ static void damaged_times_are_not_counted(void **state)
 		test_ring_put_times(ring, a, &(struct bp_alarm_times){UINT64_MAX - 1, UINT64_MAX}));
 	assert_true(test_ring_put_times(ring, a, NULL));
 	assert_true(test_ring_put_times(ring, a, &(struct bp_alarm_times){2, 1}));
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 3);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 3);
 	assert_int_equal(get(&f->shm.alarm_latency->invalid), 2);
 	assert_int_equal(stage(f, BP_ALARM_TOTAL).count, 0);
 	assert_true(test_ring_put(ring, a));
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 4);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 4);
 	assert_int_equal(stage(f, BP_ALARM_TOTAL).count, 1);
 	free(a);
 }
@@ -78,13 +78,13 @@ static void alarms_of_the_spool_are_not_counted(void **state)
 
 	rig_start(f);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 2; id <= 50; id++)
 		rig_put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 49);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 49);
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 50);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 50);
 	assert_int_equal(stage(f, BP_ALARM_TOTAL).count, 1);
 }
 

@@ -39,16 +39,17 @@ static void spool_is_sent_during_overload(void **state)
 	f->mqtt.publisher.max_inflight = 100;
 	rig_start(f);
 	g = f->shm.control;
-	RUN_UNTIL(f, get(&g->cp_edge_connects) == 1);
-	RUN_UNTIL(f, fill(f, &id) && get(&g->cp_alarms_unspooled) > 100);
+	RUN_UNTIL(f, get(&g->publisher[BP_TO_MQTT].connects) == 1);
+	RUN_UNTIL(f, fill(f, &id) && get(&g->publisher[BP_TO_MQTT].unspooled) > 100);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, id));
-	RUN_UNTIL(f, get(&g->cp_spool_rows) == 0 && get(&g->cp_inflight) == 0);
+	RUN_UNTIL(f, get(&g->publisher[BP_TO_MQTT].spool_rows) == 0 &&
+			     get(&g->publisher[BP_TO_MQTT].inflight) == 0);
 	/* The order of the key, and each alarm once. */
 	assert_int_equal(test_subscriber_count(f->subscriber), id);
 	for (unsigned i = 0; i < id; i++)
 		assert_int_equal(test_subscriber_id(f->subscriber, i), i + 1);
-	assert_int_equal(get(&g->cp_edge_disconnects), 0);
-	assert_int_equal(get(&g->cp_alarms_unordered), 0);
+	assert_int_equal(get(&g->publisher[BP_TO_MQTT].disconnects), 0);
+	assert_int_equal(get(&g->publisher[BP_TO_MQTT].unordered), 0);
 }
 
 /* Several events of an iteration find the ring full: acknowledgements wait for one transaction. */
@@ -61,13 +62,14 @@ static void one_transaction_per_iteration(void **state)
 	f->mqtt.publisher.max_inflight = 4;
 	rig_start(f);
 	g = f->shm.control;
-	RUN_UNTIL(f, get(&g->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&g->publisher[BP_TO_MQTT].connects) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (unsigned i = 0; i < 100; i++) {
 		fill_to(f, &id, 13);
 		event_base_loop(f->base, EVLOOP_ONCE);
-		assert_in_range(get(&g->cp_alarms_spooled) - spooled, 0, TRANSACTION_ROWS);
-		spooled = get(&g->cp_alarms_spooled);
+		assert_in_range(
+			get(&g->publisher[BP_TO_MQTT].spooled) - spooled, 0, TRANSACTION_ROWS);
+		spooled = get(&g->publisher[BP_TO_MQTT].spooled);
 	}
 	/* And not less: events of sockets must not delay it. */
 	assert_true(spooled > 80 * TRANSACTION_ROWS);
@@ -75,11 +77,12 @@ static void one_transaction_per_iteration(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		fill(f, &id);
 		event_base_loop(f->base, EVLOOP_ONCE);
-		assert_in_range(get(&g->cp_alarms_spooled) - spooled, 0, TRANSACTION_ROWS_FULL);
-		most = get(&g->cp_alarms_spooled) - spooled > most
-			       ? get(&g->cp_alarms_spooled) - spooled
+		assert_in_range(
+			get(&g->publisher[BP_TO_MQTT].spooled) - spooled, 0, TRANSACTION_ROWS_FULL);
+		most = get(&g->publisher[BP_TO_MQTT].spooled) - spooled > most
+			       ? get(&g->publisher[BP_TO_MQTT].spooled) - spooled
 			       : most;
-		spooled = get(&g->cp_alarms_spooled);
+		spooled = get(&g->publisher[BP_TO_MQTT].spooled);
 	}
 	assert_int_equal(most, TRANSACTION_ROWS_FULL);
 	kill(f->broker.pid, SIGCONT);

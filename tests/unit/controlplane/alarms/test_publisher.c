@@ -39,15 +39,15 @@ static void exactly_these_arrive(void **state)
 	for (uint64_t id = 1; id <= 3000; id++)
 		rig_put(f, id % 2, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 3000));
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 3000);
 	assert_int_equal(test_subscriber_count(f->subscriber), 3000);
 	assert_int_equal(get(&f->shm.control->cp_alarms_read), 3000);
 	assert_false(test_subscriber_retained(f->subscriber));
 	/* The rings are empty, and the disk was not needed. */
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 0);
-	assert_int_equal(get(&f->shm.control->cp_inflight), 0);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spooled), 0);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].inflight), 0);
 	/* The last ones are in the log, in order. */
 	struct bp_alarm_log *log = calloc(BP_ALARM_LOG_LEN, sizeof(*log));
 
@@ -102,9 +102,9 @@ static void payload_modes_and_topics(void **state)
 	assert_true(test_ring_put(ring, a));
 	free(a);
 	rig_put(f, 0, 9);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 2);
 	RUN_UNTIL(f, test_subscriber_count(f->subscriber) == 2);
-	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 5);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].invalid), 5);
 	assert_int_equal(get(&f->shm.control->cp_alarms_read), 8);
 	assert_false(test_subscriber_retained(f->subscriber));
 	RUN_UNTIL(f, bp_ring_used(ring) == 0);
@@ -137,7 +137,7 @@ static void damaged_records_are_passed_over(void **state)
 	rig_put(f, 1, 5);
 	RUN_UNTIL(f, test_subscriber_times(f->subscriber, 5) == 1);
 	RUN_UNTIL(f, bp_ring_used(ring) == 0);
-	assert_int_equal(get(&f->shm.control->cp_alarms_invalid), 3);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].invalid), 3);
 }
 
 static void broker_away_then_back(void **state)
@@ -150,23 +150,24 @@ static void broker_away_then_back(void **state)
 	f->mqtt.publisher.max_inflight = 8; /* two of them for the backlog: it takes a while */
 	rig_start(f);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 2; id <= backlog; id++)
 		rig_put(f, id % 2, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_spooled) >= backlog - 1 &&
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spooled) >= backlog - 1 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
-	assert_int_equal(get(&f->shm.control->cp_spool_rows), backlog - 1);
-	assert_true(get(&f->shm.control->cp_spool_bytes) > backlog * sizeof(struct bp_alarm));
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows), backlog - 1);
+	assert_true(get(&f->shm.control->publisher[BP_TO_MQTT].spool_bytes) >
+		    backlog * sizeof(struct bp_alarm));
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_unspooled) > 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].unspooled) > 0);
 	/* The backlog is on its way: live alarms go next to it. */
 	for (uint64_t id = backlog + 1; id <= backlog + 50; id++)
 		put_live(f, 0, id);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, backlog + 50));
-	RUN_UNTIL(f,
-		get(&f->shm.control->cp_spool_rows) == 0 && get(&f->shm.control->cp_inflight) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
+			     get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 0);
 	last_backlog = (unsigned)test_subscriber_place(f->subscriber, backlog);
 	for (uint64_t id = backlog + 1; id <= backlog + 50; id++)
 		live += (unsigned)test_subscriber_place(f->subscriber, id) < last_backlog;
@@ -182,10 +183,10 @@ static void broker_away_then_back(void **state)
 		assert_true(id == previous + 1);
 		previous = id;
 	}
-	assert_int_equal(get(&f->shm.control->cp_alarms_unspooled), backlog - 1);
-	assert_int_equal(get(&f->shm.control->cp_alarms_acked), backlog + 50);
-	assert_int_equal(get(&f->shm.control->cp_edge_connects), 2);
-	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 1);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].unspooled), backlog - 1);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].acked), backlog + 50);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].connects), 2);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].disconnects), 1);
 }
 
 /* The broker comes and goes while alarms flow: each one arrives. */
@@ -196,23 +197,23 @@ static void broker_restarts_under_load(void **state)
 
 	rig_start(f);
 	for (unsigned round = 0; round < 4; round++) {
-		uint64_t acked = get(&f->shm.control->cp_alarms_acked);
+		uint64_t acked = get(&f->shm.control->publisher[BP_TO_MQTT].acked);
 
 		for (unsigned i = 0; i < 3000; i++)
 			rig_put(f, i % 2, ++id);
-		RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > acked + 500);
+		RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) > acked + 500);
 		test_broker_stop(&f->broker); /* with alarms in flight */
 		for (unsigned i = 0; i < 500; i++)
 			rig_put(f, i % 2, ++id);
 		test_broker_start(&f->broker);
 	}
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, id));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0 &&
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0);
 	assert_int_equal(get(&f->shm.control->cp_alarms_read), id);
-	assert_int_equal(
-		get(&f->shm.control->cp_alarms_spooled), get(&f->shm.control->cp_alarms_unspooled));
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spooled),
+		get(&f->shm.control->publisher[BP_TO_MQTT].unspooled));
 }
 
 /* A broker that stops answering, not closing: SIGSTOP. */
@@ -223,17 +224,17 @@ static void silent_broker(void **state)
 	f->mqtt.publisher.puback_timeout_ns = 200000000;
 	rig_start(f);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 500; id++)
 		rig_put(f, 0, id);
 	/* All are safe on disk and the ring is free, though none was acknowledged. */
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 499 &&
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 499 &&
 			     bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	assert_int_equal(get(&f->shm.control->cp_inflight), 0);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].inflight), 0);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 500));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0);
 }
 
 /* More than the broker takes: the excess goes to the spool, nothing is lost in a small ring. */
@@ -246,17 +247,18 @@ static void overflow_goes_to_the_spool(void **state)
 	f->mqtt.publisher.max_inflight = 4;
 	rig_start(f);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	ring = bp_shm_ring(&f->shm, 0);
 	kill(f->broker.pid, SIGSTOP); /* ack_timeout is 30 s: only the overflow can help */
 	for (uint64_t id = 2; id <= 5000; id++)
 		rig_put(f, 0, id);
-	assert_true(get(&f->shm.control->cp_alarms_spooled) > 3000);
-	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
+	assert_true(get(&f->shm.control->publisher[BP_TO_MQTT].spooled) > 3000);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].disconnects), 0);
 	assert_true(bp_ring_used(ring) <= ring->capacity);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 5000));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0 && bp_ring_used(ring) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
+			     bp_ring_used(ring) == 0);
 	assert_int_equal(test_subscriber_count(f->subscriber), 5000);
 }
 
@@ -272,7 +274,7 @@ static void drain_saves_remaining_alarms(void **state)
 
 	rig_start(f);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	kill(f->broker.pid, SIGSTOP);
 	for (uint64_t id = 2; id <= 400; id++)
 		rig_put(f, id % 2, id);
@@ -297,21 +299,21 @@ static void unwritable_spool(void **state)
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
 	test_write_file(path, "a file where a directory must be");
 	rig_start(f);
-	assert_true(get(&f->shm.control->cp_spool_errors) > 0);
+	assert_true(get(&f->shm.control->publisher[BP_TO_MQTT].spool_errors) > 0);
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	test_broker_stop(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
-	uint64_t errors = get(&f->shm.control->cp_spool_errors);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].disconnects) == 1);
+	uint64_t errors = get(&f->shm.control->publisher[BP_TO_MQTT].spool_errors);
 
 	for (uint64_t id = 2; id <= 300; id++)
 		rig_put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_errors) > errors);
-	assert_int_equal(get(&f->shm.control->cp_alarms_spooled), 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_errors) > errors);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spooled), 0);
 	assert_true(bp_ring_used(bp_shm_ring(&f->shm, 0)) > 0);
 	/* The disk is back before the broker. */
 	unlink(path);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 299);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 299);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 300));
 	for (uint64_t id = 2; id <= 300; id++)
@@ -325,11 +327,11 @@ static void spool_recovers(void **state)
 	char path[128], no_reply[128];
 
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 100; id++)
 		rig_put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 100);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 100);
 	rig_stop_publisher(f);
 	f->publisher = NULL;
 	snprintf(path, sizeof(path), "%s/spool", f->dir);
@@ -338,8 +340,8 @@ static void spool_recovers(void **state)
 	test_write_file(path, "a file where a directory must be");
 	test_broker_start(&f->broker);
 	rig_start_publisher(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
-	assert_int_equal(get(&f->shm.control->cp_spool_rows), 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 2);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows), 0);
 	unlink(path);
 	assert_int_equal(rename(no_reply, path), 0);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 100));
@@ -359,26 +361,26 @@ static void backlog_is_sent_at_its_share(void **state)
 
 	f->mqtt.publisher.max_inflight = 8;
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 2000; id++)
 		rig_put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 2000);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 2000);
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 10);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) > 10);
 	kill(f->broker.pid, SIGSTOP);
 	/* The acknowledgements sent before arrive; then only the others are in flight. */
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 2);
 	turns(f, 50);
-	assert_int_equal(get(&f->shm.control->cp_inflight), 2);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].inflight), 2);
 	for (uint64_t id = 2001; id <= 2020; id++)
 		put_live(f, 1, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_inflight) == 8);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].inflight) == 8);
 	turns(f, 50);
-	assert_int_equal(get(&f->shm.control->cp_inflight), 8);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].inflight), 8);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 2020));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0);
 }
 
 /* The link is lost with rows of the spool in flight: they go out again. */
@@ -389,23 +391,23 @@ static void link_lost_with_backlog_in_flight(void **state)
 
 	f->mqtt.publisher.puback_timeout_ns = 200000000;
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
 		rig_put(f, 0, id);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 3000);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 3000);
 	test_broker_start(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) > 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) > 0);
 	kill(f->broker.pid, SIGSTOP);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 2);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].disconnects) == 2);
 	/* Only what was acknowledged may leave the disk. */
-	last = get(&f->shm.control->cp_alarms_acked);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_unspooled) == last);
-	assert_int_equal(get(&f->shm.control->cp_spool_rows), 3000 - last);
+	last = get(&f->shm.control->publisher[BP_TO_MQTT].acked);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].unspooled) == last);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows), 3000 - last);
 	assert_true(last < 3000);
 	kill(f->broker.pid, SIGCONT);
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, 1, 3000));
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0);
 }
 
 /* Two alarms with one id, as after a lost segment: both arrive, one under a new id. */
@@ -415,9 +417,9 @@ static void same_id_twice(void **state)
 	struct bp_alarm *a, *b;
 
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	test_broker_stop(&f->broker);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_disconnects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].disconnects) == 1);
 	a = test_alarm_number(50, "alarm/a", 0);
 	b = test_alarm_number(50, "alarm/b", 0);
 	assert_true(test_ring_put(bp_shm_ring(&f->shm, 0), a));
@@ -426,10 +428,10 @@ static void same_id_twice(void **state)
 	free(a);
 	free(b);
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	assert_int_equal(get(&f->shm.control->cp_spool_rows), 2);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows), 2);
 	test_broker_start(&f->broker);
 	RUN_UNTIL(f, test_subscriber_times(f->subscriber, 50) == 2);
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 0);
 }
 
 static void spool_bounds_are_counted(void **state)
@@ -439,15 +441,15 @@ static void spool_bounds_are_counted(void **state)
 
 	f->mqtt.spool.max_bytes = 64 << 10;
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	test_broker_stop(&f->broker);
 	for (uint64_t id = 1; id <= 3000; id++)
 		rig_put(f, 0, id);
 	RUN_UNTIL(f, bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0);
-	dropped = get(&f->shm.control->cp_alarms_dropped_size);
+	dropped = get(&f->shm.control->publisher[BP_TO_MQTT].dropped_size);
 	assert_true(dropped > 0);
-	assert_true(get(&f->shm.control->cp_spool_bytes) <= 64 << 10);
-	assert_int_equal(get(&f->shm.control->cp_spool_rows) + dropped, 3000);
+	assert_true(get(&f->shm.control->publisher[BP_TO_MQTT].spool_bytes) <= 64 << 10);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) + dropped, 3000);
 	test_broker_start(&f->broker);
 	/* The newest are those that are left. */
 	RUN_UNTIL(f, test_subscriber_has_all(f->subscriber, dropped + 1, 3000));
@@ -461,11 +463,11 @@ static void settings_change_while_running(void **state)
 	char err[256], path[128];
 
 	rig_start(f);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	/* The same: no reconnect. */
 	changed.publisher.max_inflight = 50;
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
-	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].disconnects), 0);
 	/* A password file that is not there: refused, and the link stays. */
 	snprintf(changed.publisher.username, sizeof(changed.publisher.username), "gateway");
 	snprintf(path, sizeof(path), "%s/password", f->dir);
@@ -473,18 +475,18 @@ static void settings_change_while_running(void **state)
 		path);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, path));
-	assert_int_equal(atomic_load(&f->shm.control->cp_edge_connected), 1);
+	assert_int_equal(atomic_load(&f->shm.control->publisher[BP_TO_MQTT].connected), 1);
 	test_write_file(path, "secret\nsecond line\n");
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), 0);
-	assert_int_equal(get(&f->shm.control->cp_edge_disconnects), 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_edge_connects) == 2);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].disconnects), 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].connects) == 2);
 	/* So is a TLS file that is not there, by its name. */
 	snprintf(changed.publisher.ca_file, sizeof(changed.publisher.ca_file), "%s/ca.pem", f->dir);
 	assert_int_equal(bp_publisher_configure(f->publisher, &changed, err, sizeof(err)), -1);
 	assert_non_null(strstr(err, changed.publisher.ca_file));
 	assert_non_null(strstr(err, "mqtt.publisher.tls.ca"));
 	rig_put(f, 0, 1);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 }
 
 /* A broker that asks for a password gets the file's first line. */
@@ -510,13 +512,13 @@ static void password_is_used(void **state)
 	rig_start(f);
 	rig_put(f, 0, 1);
 	/* Refused for now: the alarm is kept. */
-	RUN_UNTIL(f, get(&f->shm.control->cp_spool_rows) == 1);
-	assert_int_equal(get(&f->shm.control->cp_edge_connects), 0);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].spool_rows) == 1);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].connects), 0);
 	test_write_file(f->mqtt.publisher.password_file, "secret\r\nsecond line\n");
 	char err[256];
 
 	assert_int_equal(bp_publisher_configure(f->publisher, &f->mqtt, err, sizeof(err)), 0);
-	RUN_UNTIL(f, get(&f->shm.control->cp_alarms_acked) == 1);
+	RUN_UNTIL(f, get(&f->shm.control->publisher[BP_TO_MQTT].acked) == 1);
 	test_broker_stop(&guarded);
 }
 

@@ -124,13 +124,13 @@ static void start_and_end(void **state)
 
 	assert_true(beat >= get(&f->p.shm.control->cp_started_ns));
 	WAIT_UNTIL(get(&f->p.shm.control->cp_heartbeat_ns) > beat);
-	WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
+	WAIT_UNTIL(atomic_load(&f->p.shm.control->publisher[BP_TO_MQTT].connected) == 1);
 	kill(f->p.pid, SIGTERM);
 	code = process_wait(&f->p);
 	assert_true(WIFEXITED(code));
 	assert_int_equal(WEXITSTATUS(code), 0);
 	assert_int_equal(get(&f->p.shm.control->cp_pid), 0);
-	assert_int_equal(atomic_load(&f->p.shm.control->cp_edge_connected), 0);
+	assert_int_equal(atomic_load(&f->p.shm.control->publisher[BP_TO_MQTT].connected), 0);
 	assert_int_equal(access(f->p.socket_path, F_OK), -1);
 }
 
@@ -206,18 +206,18 @@ static void reload_applies_rules(void **state)
 	json_decref(reply);
 	assert_int_equal(active(f) >> 1, 2);
 	assert_int_equal(get(&f->p.shm.control->cp_reloads), 1);
-	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].disconnects), 0);
 	/* SIGHUP does the same. */
 	write_config(f, "", "", RULE_A);
 	kill(f->p.pid, SIGHUP);
 	WAIT_UNTIL(get(&f->p.shm.control->cp_reloads) == 2);
 	assert_int_equal(bp_shm_rules(&f->p.shm, active(f))->n_rules, 1);
 	/* New edge settings: the link is made again. */
-	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 1);
+	WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].connects) == 1);
 	write_config(f, ", client_id: somebody-else", "", RULE_A);
 	json_decref(process_ask(&f->p, "reload"));
-	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 1);
-	WAIT_UNTIL(get(&f->p.shm.control->cp_edge_connects) == 2);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].disconnects), 1);
+	WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].connects) == 2);
 }
 
 static void config_is_the_active_one(void **state)
@@ -276,7 +276,7 @@ static void rejected_reload_has_no_effect(void **state)
 	process_start(&f->p);
 	json_decref(process_ask(&f->p, "status"));
 	attach(f);
-	WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
+	WAIT_UNTIL(atomic_load(&f->p.shm.control->publisher[BP_TO_MQTT].connected) == 1);
 	before_active = active(f);
 	before = banks(f);
 	for (unsigned kind = 0; kind < 5; kind++) {
@@ -315,7 +315,7 @@ static void rejected_reload_has_no_effect(void **state)
 		free(after);
 	}
 	assert_int_equal(get(&f->p.shm.control->cp_reloads), 0);
-	assert_int_equal(get(&f->p.shm.control->cp_edge_disconnects), 0);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].disconnects), 0);
 	free(before);
 	/* And afterwards a good one is taken. */
 	write_config(f, "", "", RULE_A2);
@@ -428,12 +428,12 @@ static void killed_again_and_again(void **state)
 	attach_for_alarms(f);
 	process_start(&f->p);
 	for (unsigned round = 0; round < 25; round++) {
-		uint64_t acked = get(&f->p.shm.control->cp_alarms_acked);
+		uint64_t acked = get(&f->p.shm.control->publisher[BP_TO_MQTT].acked);
 		uint64_t stop_at = acked + 1 + test_random(&seed) % 900;
 
 		produce(f, 1000);
 		/* Somewhere while they are on their way; a kill may have cost some of the count. */
-		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_acked) >= stop_at ||
+		WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].acked) >= stop_at ||
 			   test_subscriber_has_all(f->subscriber, 1, f->next_id - 1));
 		process_kill(&f->p);
 		process_start(&f->p);
@@ -458,28 +458,28 @@ static void killed_with_the_spool_in_use(void **state)
 	for (unsigned round = 0; round < 8; round++) {
 		uint64_t spooled, unspooled;
 
-		WAIT_UNTIL(atomic_load(&f->p.shm.control->cp_edge_connected) == 1);
+		WAIT_UNTIL(atomic_load(&f->p.shm.control->publisher[BP_TO_MQTT].connected) == 1);
 		test_broker_stop(&f->broker);
-		spooled = get(&f->p.shm.control->cp_alarms_spooled);
+		spooled = get(&f->p.shm.control->publisher[BP_TO_MQTT].spooled);
 		produce(f, 2000);
-		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_spooled) >
+		WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].spooled) >
 			   spooled + test_random(&seed) % 1500);
 		process_kill(&f->p);
 		process_start(&f->p);
 		produce(f, 500);
 		test_broker_start(&f->broker);
-		unspooled = get(&f->p.shm.control->cp_alarms_unspooled);
-		WAIT_UNTIL(get(&f->p.shm.control->cp_alarms_unspooled) >
+		unspooled = get(&f->p.shm.control->publisher[BP_TO_MQTT].unspooled);
+		WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].unspooled) >
 			   unspooled + test_random(&seed) % 500);
 		process_kill(&f->p);
 		process_start(&f->p);
 	}
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, f->next_id - 1));
-	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_rows) == 0 &&
+	WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].spool_rows) == 0 &&
 		   bp_ring_used(bp_shm_ring(&f->p.shm, 0)) == 0 &&
 		   bp_ring_used(bp_shm_ring(&f->p.shm, 1)) == 0);
-	assert_int_equal(get(&f->p.shm.control->cp_alarms_dropped_size), 0);
-	assert_int_equal(get(&f->p.shm.control->cp_alarms_invalid), 0);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].dropped_size), 0);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].invalid), 0);
 }
 
 /* SIGTERM while the broker is unreachable: alarms in the rings are written to the disk. */
@@ -496,7 +496,7 @@ static void sigterm_saves_alarms(void **state)
 	assert_int_equal(WEXITSTATUS(process_wait(&f->p)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->p.shm, 0)), 0);
 	assert_int_equal(bp_ring_used(bp_shm_ring(&f->p.shm, 1)), 0);
-	assert_int_equal(get(&f->p.shm.control->cp_alarms_spooled), 300);
+	assert_int_equal(get(&f->p.shm.control->publisher[BP_TO_MQTT].spooled), 300);
 	test_broker_start(&f->broker);
 	process_start(&f->p);
 	WAIT_UNTIL(test_subscriber_has_all(f->subscriber, 1, 300));
@@ -514,14 +514,14 @@ static void spool_errors_are_counted(void **state)
 	assert_int_equal(mkdir(path, 0755), 0);
 	attach(f);
 	process_start(&f->p);
-	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_errors) >= 1);
+	WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].spool_errors) >= 1);
 	status = process_ask(&f->p, "status");
 	assert_true(number(status, "spool_errors") >= 1);
 	json_decref(status);
 	process_kill(&f->p);
-	before = get(&f->p.shm.control->cp_spool_errors);
+	before = get(&f->p.shm.control->publisher[BP_TO_MQTT].spool_errors);
 	process_start(&f->p);
-	WAIT_UNTIL(get(&f->p.shm.control->cp_spool_errors) > before);
+	WAIT_UNTIL(get(&f->p.shm.control->publisher[BP_TO_MQTT].spool_errors) > before);
 	status = process_ask(&f->p, "status");
 	assert_true((uint64_t)number(status, "spool_errors") > before);
 	json_decref(status);

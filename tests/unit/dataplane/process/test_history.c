@@ -58,8 +58,8 @@ static void a_sample_has_the_sums_of_all_workers(void **state)
 	shm.counters[1].v[BP_C_ALARM_QUEUE_FULL] = 1;
 	shm.counters[0].v[BP_C_ALARM_TOO_LARGE] = 1;
 	shm.counters[1].v[BP_C_WORKER_BUSY_NS] = 77;
-	atomic_store(&shm.control->cp_alarms_acked, 9);
-	atomic_store(&shm.control->cp_spool_rows, 11);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].acked, 9);
+	atomic_store(&shm.control->publisher[BP_TO_MQTT].spool_rows, 11);
 	atomic_store(&shm.global->dp_started_ns, 100);
 	atomic_store(&shm.control->cp_started_ns, 200);
 	bp_histogram_add(h, 300);
