@@ -40,7 +40,10 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 	}
 	memcpy(p->topic, bp_alarm_to(a), a->to_len);
 	p->topic[a->to_len] = '\0';
-	return bp_edge_link_publish(p->link, p->topic, payload, (uint32_t)len, mid);
+	return p->to->send(p->link,
+		&(const struct bp_link_message){
+			.alarm = a, .topic = p->topic, .payload = payload, .len = (uint32_t)len},
+		mid);
 }
 
 /* Counts and logs a record when it is read for the first time. Returns whether it is to be

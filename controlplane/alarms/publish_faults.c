@@ -36,25 +36,28 @@ void bp_publish_faults_begin(struct bp_publisher *p)
 	p->refused = bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED);
 }
 
-static void edge_faults(struct bp_publisher *p, uint64_t now)
+static void link_faults(struct bp_publisher *p, uint64_t now)
 {
-	const bool away = p->edge.enabled && !bp_edge_link_up(p->link);
+	struct bp_faults *f = &p->first->faults;
+	const bool away = p->limits.enabled && !bp_publish_up(p);
 	const uint64_t since = away && now > p->down_since_ns ? now - p->down_since_ns : 0;
-	const struct bp_log_field broker = BP_LOG_STR("broker", p->edge.broker.host),
-				  port = BP_LOG_NUM("tcp_port", p->edge.broker.tcp_port);
+	const uint64_t limit = p->limits.unreachable_after_ns;
+	struct bp_log_field field[BP_DESTINATION_FIELDS + 2] = {{.key = NULL}};
 
-	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_UNREACHABLE,
-		away && p->edge.unreachable_after_ns != 0 && since >= p->edge.unreachable_after_ns,
-		since, 0,
-		BP_LOG_FIELDS(broker, port, BP_LOG_NUM("spooled", bp_spool_rows(p->spool))));
-	bp_fault_lasts(&p->faults, BP_FAULT_EDGE_SETTINGS, p->settings_bad, 0, 0,
-		p->settings_bad
-			? BP_LOG_FIELDS(broker, port, BP_LOG_STR("reason", p->settings_error))
-			: BP_LOG_FIELDS(broker, port));
+	p->to->fields(&p->settings, field);
+	field[BP_DESTINATION_FIELDS] =
+		(struct bp_log_field)BP_LOG_NUM("spooled", bp_spool_rows(p->spool));
+	bp_fault_lasts(
+		f, p->to->unreachable, away && limit != 0 && since >= limit, since, 0, field);
+	field[BP_DESTINATION_FIELDS] =
+		p->settings_bad ? (struct bp_log_field)BP_LOG_STR("reason", p->settings_error)
+				: (struct bp_log_field){.key = NULL};
+	bp_fault_lasts(f, p->to->settings, p->settings_bad, 0, 0, field);
 }
 
 static void spool_faults(struct bp_publisher *p, uint64_t now)
 {
+	struct bp_faults *f = &p->first->faults;
 	const uint64_t rows = bp_spool_rows(p->spool), limit = p->backlog_warning;
 	const bool bad = p->spool_broken ||
 			 (p->disk_failed_ns != 0 && now - p->disk_failed_ns < DISK_QUIET_NS);
@@ -63,23 +66,26 @@ static void spool_faults(struct bp_publisher *p, uint64_t now)
 		p->backlog_bad = false;
 	else if (!p->spool_broken) /* otherwise the number of rows is unknown */
 		p->backlog_bad = rows >= limit || (p->backlog_bad && rows >= limit / 2 + 1);
-	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_BACKLOG, p->backlog_bad, 0, rows,
+	bp_fault_lasts(f, p->to->backlog, p->backlog_bad, 0, rows,
 		BP_LOG_FIELDS(BP_LOG_NUM("spooled", rows), BP_LOG_NUM("limit", limit)));
-	bp_fault_lasts(&p->faults, BP_FAULT_SPOOL_ERROR, bad, 0, 0,
+	bp_fault_lasts(f, p->to->spool_error, bad, 0, 0,
 		bad ? BP_LOG_FIELDS(BP_LOG_STR("reason", bp_spool_error(p->spool)))
 		    : BP_LOG_FIELDS({.key = NULL}));
 }
 
 void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 {
-	bp_faults_at(&p->faults, now, bp_unix_ns());
-	edge_faults(p, now);
+	struct bp_faults *f = &p->first->faults;
+
+	bp_faults_at(f, now, bp_unix_ns());
+	link_faults(p, now);
 	spool_faults(p, now);
-	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_DROPPED, p->dropped);
+	bp_fault_happens(f, BP_FAULT_ALARMS_DROPPED, p->dropped);
 	p->dropped = 0;
-	bp_fault_happens(&p->faults, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)));
-	bp_fault_happens(
-		&p->faults, BP_FAULT_NOT_EVALUATED, growth(&p->not_evaluated, not_evaluated(p)));
-	bp_fault_happens(&p->faults, BP_FAULT_REFUSED,
+	if (p != p->first)
+		return; /* the rings and the workers have no destination */
+	bp_fault_happens(f, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)));
+	bp_fault_happens(f, BP_FAULT_NOT_EVALUATED, growth(&p->not_evaluated, not_evaluated(p)));
+	bp_fault_happens(f, BP_FAULT_REFUSED,
 		growth(&p->refused, bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED)));
 }

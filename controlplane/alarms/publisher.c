@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "controlplane/process/clock.h"
-#include "controlplane/alarms/edge_settings.h"
 #include "controlplane/alarms/publisher_internal.h"
 #include "controlplane/process/ring_events.h"
 #include "controlplane/process/sqlite_file.h"
@@ -143,7 +142,7 @@ static void drain(struct bp_publisher *p, uint64_t now)
 {
 	void (*done)(void *) = p->drained;
 
-	if (!empty(p) && bp_edge_link_up(p->link) && now < p->drain_deadline_ns)
+	if (!empty(p) && bp_publish_up(p) && now < p->drain_deadline_ns)
 		return;
 	if (done == NULL)
 		return;
@@ -160,7 +159,7 @@ static void send_all(struct bp_publisher *p, uint64_t now)
 	bp_publish_lanes(p);
 	bp_publish_backlog(p, now);
 	if (p->mid_clash)
-		bp_edge_link_reset(p->link, "a PUBACK is missing");
+		p->to->reset(p->link, "a PUBACK is missing");
 	p->mid_clash = false;
 }
 
@@ -201,7 +200,7 @@ static void use_disk(struct bp_publisher *p, uint64_t now)
 {
 	if (bp_publish_delete_done(p, now) || bp_publish_disk_rests(p, now))
 		return;
-	if (bp_edge_link_up(p->link))
+	if (bp_publish_up(p))
 		bp_publish_spool_overflow(p, now);
 	else
 		bp_publish_spool_down(p, now);
@@ -218,21 +217,23 @@ static void pump(struct bp_publisher *p, bool disk)
 	uint64_t now = bp_mono_ns();
 
 	bp_publish_update_order(p, now);
-	if (bp_edge_link_up(p->link) && ack_timed_out(p, now)) {
-		bp_log_limited(&p->log_timeout, BP_LOG_WARNING,
-			BP_LOG_FIELDS(BP_LOG_STR("broker", p->edge.broker.host),
-				BP_LOG_NUM("tcp_port", p->edge.broker.tcp_port),
-				BP_LOG_NUM("in_flight", p->inflight.count)),
+	if (bp_publish_up(p) && ack_timed_out(p, now)) {
+		struct bp_log_field field[BP_DESTINATION_FIELDS + 2] = {{.key = NULL}};
+
+		p->to->fields(&p->settings, field);
+		field[BP_DESTINATION_FIELDS] =
+			(struct bp_log_field)BP_LOG_NUM("in_flight", p->inflight.count);
+		bp_log_limited(&p->log_timeout, BP_LOG_WARNING, field,
 			"publisher: no PUBACK within mqtt.publisher.puback_timeout; in-flight "
 			"alarms move to the spool, reconnecting");
-		bp_edge_link_reset(p->link, "no PUBACK within puback_timeout");
+		p->to->reset(p->link, "no PUBACK within puback_timeout");
 		p->down_since_ns = now - BP_PUBLISH_DOWN_GRACE_NS;
 		p->spooled_ns = 0;
 	}
-	if (bp_edge_link_up(p->link))
+	if (bp_publish_up(p))
 		send_all(p, now);
 	/* May detect a lost connection. */
-	bp_edge_link_flush(p->link);
+	p->to->flush(p->link);
 	now = bp_mono_ns();
 	bp_inflight_written(&p->inflight, now);
 	bp_publish_release(p);
@@ -276,15 +277,21 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 	bp_backlog_rescan(&p->backlog);
 }
 
+static struct bp_destination_settings settings_of(const struct bp_config_mqtt *mqtt)
+{
+	return (struct bp_destination_settings){.publisher = mqtt->publisher};
+}
+
 static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
 {
-	p->window = mqtt->publisher.max_inflight < 1 ? 1 : mqtt->publisher.max_inflight;
-	if (p->window > BP_PUBLISHER_WINDOW_MAX)
-		p->window = BP_PUBLISHER_WINDOW_MAX;
-	set(&p->c->max_inflight, mqtt->publisher.enabled ? p->window : 0);
+	p->settings = settings_of(mqtt);
+	p->to->limits(&p->settings, &p->limits);
+	p->window = p->limits.max_inflight < 1 ? 1 : p->limits.max_inflight;
+	if (p->window > p->to->window_max)
+		p->window = p->to->window_max;
+	set(&p->c->max_inflight, p->limits.enabled ? p->window : 0);
 	set(&p->c->spool_max_bytes, mqtt->spool.max_bytes);
-	p->ack_timeout_ns = mqtt->publisher.puback_timeout_ns;
-	p->edge = mqtt->publisher;
+	p->ack_timeout_ns = p->limits.ack_timeout_ns;
 	p->backlog_warning = mqtt->spool.backlog_warning;
 	bp_spool_set_bounds(p->spool, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 }
@@ -293,13 +300,8 @@ static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqt
  * later; forwarding continues meanwhile. */
 static void try_settings(struct bp_publisher *p, uint64_t now)
 {
-	struct bp_edge_link_settings s;
-
-	p->settings_bad =
-		bp_edge_settings(&p->edge, &s, p->settings_error, sizeof(p->settings_error)) != 0;
-	if (!p->settings_bad && p->edge.enabled)
-		bp_edge_link_configure(p->link, &s);
-	explicit_bzero(&s, sizeof(s));
+	p->settings_bad = p->to->configure(p->link, &p->settings, p->settings_error,
+				  sizeof(p->settings_error)) != 0;
 	if (p->settings_backoff_ns == 0)
 		p->settings_backoff_ns = SETTINGS_BACKOFF_MIN_NS;
 	p->settings_retry_ns = now + p->settings_backoff_ns;
@@ -336,11 +338,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 
 int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
-	struct bp_edge_link_settings s;
-	int rc = bp_edge_settings(&mqtt->publisher, &s, err, err_size);
+	const struct bp_destination_settings s = settings_of(mqtt);
 
-	explicit_bzero(&s, sizeof(s));
-	return rc;
+	return bp_mqtt_destination.check(&s, err, err_size);
 }
 
 bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
@@ -364,15 +364,12 @@ bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, siz
 int bp_publisher_configure(
 	struct bp_publisher *p, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
-	struct bp_edge_link_settings s;
+	const struct bp_destination_settings s = settings_of(mqtt);
 
-	if (bp_edge_settings(&mqtt->publisher, &s, err, err_size) != 0)
+	if (p->to->configure(p->link, &s, err, err_size) != 0)
 		return -1;
 	take_bounds(p, mqtt);
 	p->settings_bad = false;
-	if (mqtt->publisher.enabled)
-		bp_edge_link_configure(p->link, &s);
-	explicit_bzero(&s, sizeof(s));
 	return 0;
 }
 
@@ -429,7 +426,8 @@ static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt
 struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
 	struct bp_ring_events *rings, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
-	static const struct bp_edge_link_events events = {on_up, on_down, on_acked, on_ready};
+	static const struct bp_link_events events = {
+		.up = on_up, .down = on_down, .acked = on_acked, .ready = on_ready};
 	struct bp_publisher *p = calloc(1, sizeof(*p));
 
 	if (p == NULL) {
@@ -439,6 +437,9 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	p->base = base;
 	p->shm = shm;
 	p->g = shm->control;
+	p->to = &bp_mqtt_destination;
+	p->c = &p->g->publisher[p->to->id];
+	p->first = p;
 	p->tick_fd = -1;
 	p->down_since_ns = bp_mono_ns();
 	bp_inflight_init(&p->inflight);
@@ -448,7 +449,7 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);
 	bp_key_order_init(&p->order, mqtt->spool.max_keys);
-	p->link = bp_edge_link_new(base, &events, p);
+	p->link = p->to->new (base, &events, p);
 	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p) ||
 		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
 		snprintf(err, err_size, "no memory or timer for the publisher");
@@ -468,7 +469,7 @@ void bp_publisher_free(struct bp_publisher *p)
 {
 	if (p == NULL)
 		return;
-	bp_edge_link_free(p->link);
+	p->to->free(p->link);
 	if (p->tick_event != NULL)
 		event_free(p->tick_event);
 	if (p->reschedule_event != NULL)

@@ -15,7 +15,7 @@
 #include "controlplane/alarms/key_order.h"
 #include "controlplane/alarms/lane.h"
 #include "daemon/log.h"
-#include "controlplane/alarms/mosquitto_link.h"
+#include "controlplane/alarms/destination.h"
 #include "controlplane/alarms/publisher.h"
 
 /*
@@ -37,7 +37,12 @@ struct bp_publisher {
 	struct event_base *base;
 	struct bp_shm *shm;
 	struct bp_shm_control *g;
-	struct bp_edge_link *link;
+	struct bp_publisher_counters *c;
+	const struct bp_destination *to;
+	/* The publisher of the next destination; the first one owns the others and what they share.
+	 * The link is `link` of `to`. */
+	struct bp_publisher *first, *next;
+	void *link;
 	struct bp_spool *spool;
 	struct bp_backlog backlog;
 	struct bp_key_order order;
@@ -45,7 +50,7 @@ struct bp_publisher {
 	struct bp_alarm_log_writer log;
 	struct bp_lane *lane;
 	unsigned lanes;
-	uint32_t window; /* mqtt.publisher.max_inflight */
+	uint32_t window; /* max_inflight of the destination */
 	uint64_t ack_timeout_ns;
 	int tick_fd;
 	long tick_ns;          /* period of the timer; 0: off */
@@ -65,12 +70,13 @@ struct bp_publisher {
 	bool spilling;           /* a ring overflowed: its unread part is spooled */
 	uint64_t older_id; /* highest id of ring alarms older than a row of their key; 0: none */
 	bool overload;     /* spilling, or alarms that wait for their keys fill a ring */
-	/* mqtt.publisher, while its password or TLS files cannot be used: retried with backoff */
-	struct bp_config_publisher edge;
+	struct bp_destination_settings settings;
+	struct bp_destination_limits limits;
+	/* While the password or TLS files cannot be used: retried with backoff. */
 	bool settings_bad;
 	uint64_t settings_retry_ns, settings_backoff_ns;
 	char settings_error[640];
-	struct bp_faults faults;
+	struct bp_faults faults; /* of the first publisher, for all */
 	bool backlog_bad;
 	uint32_t backlog_warning;              /* rows */
 	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
@@ -89,6 +95,11 @@ struct bp_publisher {
 	struct bp_log_limit log_invalid, log_timeout, log_damaged;
 	struct bp_inflight inflight;
 };
+
+static inline bool bp_publish_up(const struct bp_publisher *p)
+{
+	return p->to->up(p->link);
+}
 
 static inline void bp_count(_Atomic uint64_t *counter, uint64_t n)
 {
