@@ -57,12 +57,13 @@
  *   alarm_latency CP           struct bp_alarm_latency, one
  *   flows        DP worker     the flow tables (element: one byte; laid out by services/mqtt)
  *   reassembly   DP worker     what inspection keeps of streams (element: one byte; services/mqtt)
- *   fib ...      CP            the forwarding tables: shm/fib/fib.h
- *   phd ...      see there     the sessions of personal health devices: shm/health/phd.h
- *   agg ...      see there     aggregation: shm/aggregation/agg.h
- *   transform    see there     coordinate transformation: shm/transform/transform.h
- *   lcl ...      see there     LCL scheduling: shm/lcl/lcl.h
- *   capture ...  see there     live captures and traces: shm/capture/capture.h
+ *   adopt_requests DP worker   connections that a gateway of the fleet may know, one part per
+ * worker: shm/mqtt/mqtt_tables.h adopt_offers CP            the answers, likewise fib ...      CP
+ * the forwarding tables: shm/fib/fib.h phd ...      see there     the sessions of personal health
+ * devices: shm/health/phd.h agg ...      see there     aggregation: shm/aggregation/agg.h transform
+ * see there     coordinate transformation: shm/transform/transform.h lcl ...      see there     LCL
+ * scheduling: shm/lcl/lcl.h capture ...  see there     live captures and traces:
+ * shm/capture/capture.h
  */
 
 /* At the start of a worker's reassembly memory: the changes in progress when its process ended. */
@@ -268,7 +269,8 @@ struct bp_shm {
 	uint32_t max_rules;
 	struct bp_rule_state *rule_state;
 	uint64_t rule_state_len;
-	struct bp_ring *alarm_ring; /* [workers]; this process's view */
+	struct bp_ring *alarm_ring;                    /* [workers]; this process's view */
+	struct bp_ring *adopt_requests, *adopt_offers; /* [workers]; likewise */
 	struct bp_alarm_log *alarm_log;
 	struct bp_alarm_latency *alarm_latency;
 	uint8_t *flows;

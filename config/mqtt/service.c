@@ -36,6 +36,14 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 		bp_capacity_times(workers, bp_capacity_lines(min_value(bp_flow_table_size(c), 64)));
 	capacity[BP_MT_REASSEMBLY] =
 		bp_capacity_times(workers, bp_capacity_lines(reassembly + BP_JOURNAL_BYTES));
+	capacity[BP_MT_ADOPT_REQUESTS] =
+		workers *
+		(sizeof(struct bp_adopt_part) +
+			(m->shares_connections ? BP_ADOPT_REQUESTS_BYTES : BP_ADOPT_OFF_BYTES));
+	capacity[BP_MT_ADOPT_OFFERS] =
+		workers *
+		(sizeof(struct bp_adopt_part) +
+			(m->shares_connections ? BP_ADOPT_OFFERS_BYTES : BP_ADOPT_OFF_BYTES));
 }
 
 static void release(void *settings)

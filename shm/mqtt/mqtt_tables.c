@@ -15,7 +15,18 @@ static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_ALARM_LATENCY] = {"alarm_latency", sizeof(struct bp_alarm_latency), BP_SEG_CONTROL},
 	[BP_MT_FLOWS] = {"flows", 1, BP_SEG_DATA},
 	[BP_MT_REASSEMBLY] = {"reassembly", 1, BP_SEG_DATA},
+	[BP_MT_ADOPT_REQUESTS] = {"adopt_requests", 1, BP_SEG_DATA},
+	[BP_MT_ADOPT_OFFERS] = {"adopt_offers", 1, BP_SEG_CONTROL},
 };
+
+/* A worker's part of one of these tables. */
+static bool adopt_size_agrees(uint64_t bytes, uint64_t workers)
+{
+	const uint64_t ring = bytes / workers - sizeof(struct bp_adopt_part);
+
+	return bytes % workers == 0 && bytes / workers > sizeof(struct bp_adopt_part) &&
+	       ring == bp_ring_capacity(ring);
+}
 
 static bool sizes_agree(const uint64_t *z, uint64_t workers)
 {
@@ -28,7 +39,27 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       ring >= BP_ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
 	       z[BP_MT_ALARM_TAIL] == workers && z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
 	       z[BP_MT_ALARM_LATENCY] == 1 && z[BP_MT_FLOWS] % workers == 0 &&
-	       z[BP_MT_REASSEMBLY] % workers == 0;
+	       z[BP_MT_REASSEMBLY] % workers == 0 &&
+	       adopt_size_agrees(z[BP_MT_ADOPT_REQUESTS], workers) &&
+	       adopt_size_agrees(z[BP_MT_ADOPT_OFFERS], workers);
+}
+
+static struct bp_adopt_part *adopt_part(void *table, uint64_t bytes, uint32_t workers, unsigned w)
+{
+	return (struct bp_adopt_part *)(void *)((uint8_t *)table + w * (bytes / workers));
+}
+
+static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t *z, unsigned w)
+{
+	const uint64_t requests = z[BP_MT_ADOPT_REQUESTS], offers = z[BP_MT_ADOPT_OFFERS];
+	struct bp_adopt_part *dp =
+		adopt_part(address[BP_MT_ADOPT_REQUESTS], requests, m->workers, w);
+	struct bp_adopt_part *cp = adopt_part(address[BP_MT_ADOPT_OFFERS], offers, m->workers, w);
+
+	bp_ring_attach(
+		&m->adopt_requests[w], &dp->ring, &cp->read, requests / m->workers - sizeof(*dp));
+	bp_ring_attach(
+		&m->adopt_offers[w], &cp->ring, &dp->read, offers / m->workers - sizeof(*cp));
 }
 
 static int map(
@@ -53,15 +84,19 @@ static int map(
 	m->flows_len = z[BP_MT_FLOWS];
 	m->reassembly = address[BP_MT_REASSEMBLY];
 	m->reassembly_len = z[BP_MT_REASSEMBLY];
-	m->alarm_ring = bp_segment_private(m->segment, m->workers * sizeof(*m->alarm_ring));
+	m->alarm_ring = bp_segment_private(m->segment, 3 * m->workers * sizeof(*m->alarm_ring));
 	if (!m->alarm_ring) {
 		snprintf(err, err_size, "no memory for the rings of %u workers", m->workers);
 		return -1;
 	}
-	for (unsigned w = 0; w < m->workers; w++)
+	m->adopt_requests = m->alarm_ring + m->workers;
+	m->adopt_offers = m->adopt_requests + m->workers;
+	for (unsigned w = 0; w < m->workers; w++) {
 		bp_ring_attach(&m->alarm_ring[w],
 			(struct bp_ring_data *)(void *)(data + w * stride), &tails[w],
 			stride - BP_RING_OVERHEAD);
+		attach_adopt(m, address, z, w);
+	}
 	return 0;
 }
 
@@ -70,9 +105,14 @@ static void init(struct bp_shm *m, unsigned part)
 {
 	if (part == BP_SEG_DATA)
 		bp_generation_reset(&m->rules);
-	if (part == BP_SEG_CONTROL)
-		for (unsigned w = 0; w < m->workers; w++)
+	for (unsigned w = 0; w < m->workers; w++) {
+		if (part == BP_SEG_CONTROL) {
 			bp_ring_release_all(bp_shm_ring(m, w));
+			bp_ring_release_all(&m->adopt_requests[w]);
+		} else if (part == BP_SEG_DATA) {
+			bp_ring_release_all(&m->adopt_offers[w]);
+		}
+	}
 }
 
 /* Whether the active rules are valid. Repeats the check if a reload interfered. */

@@ -2,6 +2,7 @@
 #ifndef BP_SHM_MQTT_MQTT_TABLES_H
 #define BP_SHM_MQTT_MQTT_TABLES_H
 
+#include "shm/ring.h"
 #include "shm/service.h"
 
 /* The tables of MQTT inspection, by their index in the service's. */
@@ -15,9 +16,33 @@ enum {
 	BP_MT_ALARM_LATENCY,
 	BP_MT_FLOWS,
 	BP_MT_REASSEMBLY,
+	BP_MT_ADOPT_REQUESTS,
+	BP_MT_ADOPT_OFFERS,
 	BP_MQTT_TABLES,
 };
 
 #define BP_ALARM_RING_MIN 4096u /* bytes of a worker's */
+
+/*
+ * A worker's part of the tables adopt_requests and adopt_offers: a ring of records that its plane
+ * writes, and its plane's position in the ring of the other table. A request is a struct
+ * bp_connection_key of a connection that the worker has met mid-stream; the answer is a struct
+ * bp_adopt_offer, and a connection record where the fleet has one (services/mqtt/
+ * connection_record.h). Bytes of the rings:
+ */
+#define BP_ADOPT_REQUESTS_BYTES (64u << 10)
+#define BP_ADOPT_OFFERS_BYTES (256u << 10)
+#define BP_ADOPT_OFF_BYTES 64u /* without a fleet */
+#define BP_ADOPT_FOUND 1u      /* a record follows */
+#define BP_ADOPT_NOT_FOUND 2u
+struct bp_adopt_offer {
+	uint32_t result;
+	uint32_t pad;
+	/* struct bp_connection_key and the record follow */
+};
+struct bp_adopt_part {
+	struct bp_ring_tail read;
+	struct bp_ring_data ring;
+};
 
 #endif

@@ -126,8 +126,11 @@ static void tables_have_the_configured_sizes(void **state)
 	touch(m.ports, 2 * sizeof(*m.ports));
 	touch(m.rules.banks, 2 * m.rules.bank_size);
 	touch(m.rule_state, m.rule_state_len * sizeof(*m.rule_state));
-	for (unsigned w = 0; w < 3; w++)
+	for (unsigned w = 0; w < 3; w++) {
 		touch(m.alarm_ring[w].data, m.alarm_ring[w].capacity);
+		touch(m.adopt_requests[w].data, m.adopt_requests[w].capacity);
+		touch(m.adopt_offers[w].data, m.adopt_offers[w].capacity);
+	}
 	assert_int_equal(m.event_slots, 100);
 	for (unsigned w = 0; w < 3; w++) {
 		assert_int_equal(bp_shm_events(&m, w).size, 100);
@@ -432,8 +435,8 @@ static void tables_that_contradict_each_other_are_refused(void **state)
 {
 	static const char *const names[] = {"counters", "port_stats", "ports", "trouble", "nodes",
 		"events", "cp_events", "rules", "rule_stats", "rule_state", "alarm_ring",
-		"alarm_log", "alarm_latency", "flows", "reassembly", "fib", "interfaces",
-		"lpm4_root", "lpm6_root"};
+		"alarm_log", "alarm_latency", "flows", "reassembly", "adopt_requests",
+		"adopt_offers", "fib", "interfaces", "lpm4_root", "lpm6_root"};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct bp_seg_spec specs[BP_SHM_SPECS_MAX];
