@@ -132,6 +132,62 @@ enum bp_alias bp_alias_use(struct bp_mqtt_worker *in, struct bp_flow *f, unsigne
 	return BP_ALIAS_OK;
 }
 
+void bp_alias_restore(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
+	const uint8_t *topic, uint16_t len)
+{
+	if (alias <= in->max_aliases)
+		keep(in, f, dir, alias, topic, len, bp_topic_hash(in, topic, len));
+	else
+		f->session |= BP_SESSION_ALIASES_LOST;
+}
+
+/* Copies one topic to text[0..*left). False: it is invalid, or does not fit. */
+static bool peek_topic(const struct bp_arena *a, const uint64_t key[2], bp_reassembly_ref ref,
+	struct bp_record_alias *out, uint8_t *text, size_t left)
+{
+	struct topic head;
+	uint64_t n;
+
+	if (bp_reassembly_peek(a->memory, a->bytes, ref, &head, sizeof(head)) < sizeof(head) ||
+		head.len == 0 || left < sizeof(head) + head.len)
+		return false;
+	n = bp_reassembly_peek(a->memory, a->bytes, ref, text, sizeof(head) + head.len);
+	out->topic = text + offsetof(struct topic, text);
+	out->topic_len = head.len;
+	/* the hash shows a torn copy */
+	return n == sizeof(head) + head.len &&
+	       bp_topic_hash_by(key, out->topic, head.len) == head.hash;
+}
+
+uint16_t bp_alias_peek(const struct bp_arena *a, const uint64_t key[2], const struct bp_flow *f,
+	unsigned dir, struct bp_alias_peeked *out)
+{
+	const uint32_t n =
+		f->n_aliases[dir] < BP_ALIASES_PEEKED ? f->n_aliases[dir] : BP_ALIASES_PEEKED;
+	bp_reassembly_ref ref[BP_ALIASES_PEEKED];
+	uint64_t bytes =
+		bp_reassembly_peek(a->memory, a->bytes, f->aliases[dir], ref, n * sizeof(ref[0]));
+	size_t used = 0;
+	uint16_t have = 0;
+
+	out->all = n == f->n_aliases[dir] && bytes == n * sizeof(ref[0]);
+	for (uint32_t i = 0; i < bytes / sizeof(ref[0]); i++) {
+		if (ref[i] == 0)
+			continue;
+		if (!peek_topic(a, key, ref[i], &out->alias[have], out->text + used,
+			    sizeof(out->text) - used)) {
+			out->all = false;
+			continue;
+		}
+		out->alias[have].alias = (uint16_t)(i + 1);
+		used += offsetof(struct topic, text) + out->alias[have++].topic_len;
+		used = (used + 7) & ~(size_t)7;
+		if (used > sizeof(out->text))
+			used = sizeof(out->text);
+	}
+	return have;
+}
+
 void bp_alias_discard(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	f->session |= BP_SESSION_ALIASES_LOST;

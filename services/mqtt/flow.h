@@ -68,12 +68,16 @@ enum bp_stream {
  * inspected. */
 #define BP_MARK_SMALL 0x40
 #define BP_MARKS 0x7f
+/* Met mid-stream, and the fleet was asked for its state: its bytes wait. Not of an earlier
+ * process: fleet_adopt.c. */
+#define BP_MARK_ASKED 0x80
 
 /* The session, as its CONNECT has it. */
 #define BP_SESSION_AUTH 0x01         /* it has an authentication method: AUTH may follow */
 #define BP_SESSION_EXPIRY 0x04       /* and a session expiry interval */
 #define BP_SESSION_CLEAN 0x08        /* it begins a new session */
 #define BP_SESSION_NO_ID 0x10        /* no memory for its client identifier */
+#define BP_SESSION_ADOPTED 0x20      /* its state is of another gateway of the fleet */
 #define BP_SESSION_ALIASES_LOST 0x02 /* a topic alias may refer to an unknown topic */
 
 /* Indexed by the bit of `suspicious`; packet.c. */
@@ -417,6 +421,14 @@ void bp_flow_carries(struct bp_flow_table *t, struct bp_flow *f, int64_t bytes);
 /* Evicts an unproven flow, except `keep`, of the client whose unproven flows hold the most arena
  * blocks. False: there is none. */
 bool bp_flow_evict_holder(struct bp_flow_table *t, const struct bp_flow *keep);
+
+/* ---- flow_show.c: reading in another process, while the worker writes ---- */
+
+/* The flows of one worker and their number; `flows` and `len` as in struct bp_shm. NULL: none. */
+const struct bp_flow *bp_flows_of(
+	const void *flows, uint64_t len, unsigned workers, unsigned worker, uint64_t *n);
+/* False: no connection is there, or it changed meanwhile. */
+bool bp_flow_copy(const struct bp_flow *f, struct bp_flow *copy);
 
 /* ---- flow_lists.c, for the table and for adoption ---- */
 

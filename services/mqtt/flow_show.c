@@ -134,8 +134,7 @@ static const struct bp_flow *flows_in(const void *table, uint64_t len, uint64_t 
 	return *damaged ? NULL : (const void *)((const uint8_t *)table + offset);
 }
 
-/* False: no connection is there, or it changed meanwhile. */
-static bool copy_flow(const struct bp_flow *f, struct bp_flow *copy)
+bool bp_flow_copy(const struct bp_flow *f, struct bp_flow *copy)
 {
 	const uint16_t life = __atomic_load_n(&f->life, __ATOMIC_ACQUIRE);
 
@@ -158,7 +157,7 @@ static int visit_table(const uint8_t *table, uint64_t len, unsigned worker, uint
 		struct bp_flow_view v;
 		int stop;
 
-		if (!copy_flow(&flows[i], &copy))
+		if (!bp_flow_copy(&flows[i], &copy))
 			continue;
 		view(&copy, worker, mono_ns, &v);
 		stop = visit(&v, arg);
@@ -197,7 +196,7 @@ size_t bp_flow_client_id(const struct bp_flow_view *v, const void *reassembly, u
 	return (size_t)n;
 }
 
-static const struct bp_flow *flows_of(
+const struct bp_flow *bp_flows_of(
 	const void *flows, uint64_t len, unsigned workers, unsigned worker, uint64_t *n)
 {
 	bool damaged;
@@ -210,14 +209,14 @@ uint64_t bp_flow_slots(const void *flows, uint64_t len, unsigned workers, unsign
 {
 	uint64_t n;
 
-	return flows_of(flows, len, workers, worker, &n) != NULL ? n : 0;
+	return bp_flows_of(flows, len, workers, worker, &n) != NULL ? n : 0;
 }
 
 bool bp_flow_brief_at(const void *flows, uint64_t len, unsigned workers, unsigned worker,
 	uint64_t slot, struct bp_flow_brief *b)
 {
 	uint64_t n;
-	const struct bp_flow *f = flows_of(flows, len, workers, worker, &n);
+	const struct bp_flow *f = bp_flows_of(flows, len, workers, worker, &n);
 
 	const struct bp_flow_header *h =
 		(const void *)((const uint8_t *)flows + len / workers * worker);
@@ -241,10 +240,10 @@ bool bp_flow_view_at(const void *flows, uint64_t len, unsigned workers, unsigned
 	uint64_t slot, uint64_t mono_ns, struct bp_flow_view *v)
 {
 	uint64_t n;
-	const struct bp_flow *f = flows_of(flows, len, workers, worker, &n);
+	const struct bp_flow *f = bp_flows_of(flows, len, workers, worker, &n);
 	struct bp_flow copy;
 
-	if (f == NULL || slot >= n || !copy_flow(&f[slot], &copy))
+	if (f == NULL || slot >= n || !bp_flow_copy(&f[slot], &copy))
 		return false;
 	view(&copy, worker, mono_ns, v);
 	return true;

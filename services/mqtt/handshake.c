@@ -334,6 +334,8 @@ struct bp_flow *bp_handshake_first(
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_CONN_MIDSTREAM);
+		if (in->fleet != NULL)
+			bp_fleet_ask(in, f);
 		bp_stream_segment(in, f, frame);
 	} else {
 		bp_tally(in, BP_C_SEG_NO_CONNECTION);

@@ -262,6 +262,37 @@ static bool add(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref 
 	return true;
 }
 
+/* In ascending order. */
+static uint16_t list_sorted(const struct list *l, uint16_t *id)
+{
+	uint16_t n = 0;
+
+	for (uint16_t i = 0; i < l->n && i < LIST_MAX; i++) {
+		uint16_t at = n++;
+
+		for (; at != 0 && id[at - 1] > l->id[i]; at--)
+			id[at] = id[at - 1];
+		id[at] = l->id[i];
+	}
+	return n;
+}
+
+uint16_t bp_qos2_peek(const struct bp_arena *a, const struct bp_flow *f, unsigned dir, uint16_t *id)
+{
+	uint8_t block[MAP_BYTES] __attribute__((aligned(8)));
+	const uint64_t size =
+		bp_reassembly_peek(a->memory, a->bytes, f->qos2[dir], block, sizeof(block));
+	uint16_t n = 0;
+
+	_Static_assert(LIST_MAX <= BP_RECORD_QOS2_MAX, "a list fits in a record");
+	if (size == LIST_BYTES)
+		return list_sorted((const struct list *)(const void *)block, id);
+	for (uint32_t i = 1; size == MAP_BYTES && i < 65536 && n < BP_RECORD_QOS2_MAX; i++)
+		if (block[i / 8] >> i % 8 & 1)
+			id[n++] = (uint16_t)i;
+	return n;
+}
+
 bool bp_qos2_begin(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t id)
 {
 	if (has(in, f->qos2[dir], id)) {

@@ -52,6 +52,7 @@ struct bp_mqtt_options {
 	uint32_t work_budget, worker_budget; /* percent of a core */
 	uint8_t resync_pushes;               /* 0: only an answer proves a boundary */
 	uint8_t min_ttl;                     /* of a segment that is read */
+	bool shares_connections; /* with a fleet: connections met mid-stream may be adopted */
 };
 
 /* Bytes of one worker's flow table in the segment. */

@@ -50,8 +50,10 @@ static void set_tables(struct bp_mqtt_worker *in, struct bp_shm *shm, unsigned w
 	in->topic_key[1] = shm->global->hash_key[1];
 }
 
-/* False: no memory, or the arena is too large. */
-static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_proven)
+/* False: no memory, or the arena is too large. `shm`: where connections are shared.
+ */
+static bool allocate(
+	struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_proven, struct bp_shm *shm)
 {
 	in->reassembly = bp_reassembly_create(
 		(uint8_t *)in->journal + BP_JOURNAL_BYTES, arena, in->reassembly_per_flow);
@@ -60,6 +62,9 @@ static bool allocate(struct bp_mqtt_worker *in, uint64_t arena, uint32_t max_pro
 	in->same_template = calloc(1, sizeof(*in->same_template));
 	in->to = malloc(BP_TOPIC_MAX);
 	in->delayed = bp_delayed_create(max_proven);
+	in->fleet = shm != NULL ? bp_fleet_worker_create(shm, in->worker) : NULL;
+	if (shm != NULL && in->fleet == NULL)
+		return false;
 	return in->reassembly != NULL && in->cache != NULL && in->layouts != NULL &&
 	       in->same_template != NULL && in->to != NULL && in->delayed != NULL;
 }
@@ -89,7 +94,7 @@ struct bp_mqtt_worker *bp_mqtt_worker_create(const struct bp_mqtt_options *o, st
 	arena = shm->reassembly_len / shm->workers;
 	in->journal = (struct bp_journal *)(void *)(shm->reassembly + worker * arena);
 	arena -= BP_JOURNAL_BYTES;
-	if (!allocate(in, arena, bounds.proven)) {
+	if (!allocate(in, arena, bounds.proven, o->shares_connections ? shm : NULL)) {
 		snprintf(err, err_size,
 			"no memory for inspection, or mqtt.carry_total is too large: %llu bytes "
 			"a worker; lower it",
@@ -119,6 +124,7 @@ void bp_mqtt_worker_free(struct bp_mqtt_worker *in)
 	free(in->same_template);
 	free(in->to);
 	free(in->delayed);
+	free(in->fleet);
 	free(in);
 }
 
@@ -187,6 +193,7 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */
+	bp_fleet_tick(in);
 	in->table.header->flows = in->table.count;
 	in->table.header->max_flows = in->table.capacity + in->table.max_unproven;
 	in->table.header->reassembly_used = bp_reassembly_used(in->reassembly);

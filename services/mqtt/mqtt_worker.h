@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_record.h"
 #include "services/mqtt/reassembly_pool.h"
 #include "services/mqtt/flow.h"
 #include "services/mqtt/topic_hash.h"
@@ -186,6 +187,7 @@ struct bp_mqtt_worker {
 	bp_mqtt_clock_fn clock; /* NULL: time passes only between bursts */
 	const void *clock_arg;
 	struct bp_event_ring events;
+	struct bp_fleet_worker *fleet; /* fleet_adopt.c; NULL: connections are not shared */
 	/* events.c: of connections without a proof */
 	uint32_t event_interval, unproven_events;
 };
@@ -331,6 +333,11 @@ void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
 /* A search begins in which what waits is searched first. */
 void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir);
+/* Sequence number of the first byte that waits, or the flow's `next` where none does. */
+uint32_t bp_wait_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir);
+/* The stream continues at `next` instead of what waits: waiting bytes before it are discarded, and
+ * others are read, or held until the bytes before them arrive. */
+void bp_wait_move(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t next);
 /* Throws away all behind the first `keep` bytes, counted. */
 void bp_wait_cut(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t keep);
 static inline void bp_wait_release(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
@@ -589,6 +596,64 @@ bool bp_flow_grow(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_re
 	uint32_t keep, uint64_t bytes, uint64_t room);
 void bp_flow_release(struct bp_mqtt_worker *in, struct bp_flow *f, bp_reassembly_ref ref);
 void bp_flow_release_all(void *worker, struct bp_flow *f);
+
+/* ---- fleet_adopt.c: state of connections from other gateways ---- */
+
+struct bp_fleet_worker;
+/* The key of the flow's connection in the fleet. */
+void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k);
+/* NULL: no memory. */
+struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker);
+/* A connection was picked up mid-stream: asks for its state, if it can. */
+void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f);
+/* The first byte of a direction of such a connection. */
+void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
+/* A segment of such a connection acknowledges all before `ack` in direction `of`. */
+void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
+/* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
+void bp_fleet_tick(struct bp_mqtt_worker *in);
+
+/* The same from an earlier byte on, which may be of a packet that was not inspected. */
+static inline bool bp_fleet_begins_earlier(
+	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	return (f->marks & BP_MARK_ASKED) && f->stream[dir] == BP_STREAM_BOUNDARY &&
+	       f->next[dir] - seq <= in->reorder_bytes &&
+	       (int32_t)(seq - bp_wait_first(in, f, dir)) < 0;
+}
+
+/* alias.c: state of the other gateway. */
+void bp_alias_restore(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint16_t alias,
+	const uint8_t *topic, uint16_t len);
+
+/* ---- copies for a record of another process (flow_export.c), which the worker may change
+ * meanwhile: the caller then discards them ---- */
+
+/* The arena of one worker. */
+struct bp_arena {
+	const void *memory;
+	uint64_t bytes;
+};
+#define BP_ALIASES_PEEKED 1024u /* further ones are left out */
+struct bp_alias_peeked {
+	bool all; /* none is left out */
+	struct bp_record_alias alias[BP_ALIASES_PEEKED];
+	uint8_t text[2 * BP_CONNECTION_RECORD_MAX] __attribute__((aligned(8)));
+};
+/* Returns their number. */
+uint16_t bp_alias_peek(const struct bp_arena *a, const uint64_t key[2], const struct bp_flow *f,
+	unsigned dir, struct bp_alias_peeked *out);
+/* text: BP_WILL_PEEKED bytes, aligned as a uint64_t. False: it is damaged. */
+#define BP_WILL_PEEKED (64u + BP_RECORD_WILL_MAX)
+bool bp_will_peek(const struct bp_arena *a, const struct bp_flow *f, struct bp_record_will *out,
+	uint8_t *text);
+/* id: BP_RECORD_QOS2_MAX. Returns their number. */
+uint16_t bp_qos2_peek(
+	const struct bp_arena *a, const struct bp_flow *f, unsigned dir, uint16_t *id);
+
+/* segment.c: after a change of a flow: files it by its proofs, and records the begin and the end of
+ * a period without inspection. `before`: the proofs before the change. */
+void bp_flow_settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before);
 
 /* adopt.c */
 

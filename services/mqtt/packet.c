@@ -319,7 +319,7 @@ static void read_other(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned di
 		end_inspection(in, f, dir);
 	/* held data that is read because of a frame of the other direction has no related ACK */
 	if ((f->stream[!dir] == BP_STREAM_RESYNC || (f->pending & BP_FLOW_PUSHED(!dir))) &&
-		in->frame->to_broker == (dir == BP_TO_BROKER))
+		in->frame != NULL && in->frame->to_broker == (dir == BP_TO_BROKER))
 		bp_resync_response(in, f, dir, fixed->type, id, in->frame->ack);
 }
 

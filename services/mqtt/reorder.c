@@ -509,6 +509,47 @@ void bp_wait_search(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 	}
 }
 
+uint32_t bp_wait_first(const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir)
+{
+	const struct waiting *w;
+
+	if (f->waiting[dir] == 0)
+		return f->next[dir];
+	w = waiting_at(in, waiting_at(in, f->waiting[dir])->next);
+	return w->seq + w->from;
+}
+
+void bp_wait_move(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t next)
+{
+	bp_reassembly_ref all = f->waiting[dir], ref;
+	bool more = all != 0;
+
+	f->waiting[dir] = 0;
+	if ((int32_t)(f->top[dir] - f->next[dir]) < 0)
+		f->top[dir] = f->next[dir];
+	f->next[dir] = next;
+	for (ref = more ? waiting_at(in, all)->next : 0; more;) {
+		struct waiting *w = waiting_at(in, ref);
+		const bp_reassembly_ref after = w->next;
+		const int32_t old = (int32_t)(next - (w->seq + w->from));
+
+		more = ref != all;
+		if (old > 0)
+			w->from +=
+				(uint32_t)old < w->to - w->from ? (uint32_t)old : w->to - w->from;
+		if (w->from < w->to && w->seq + w->from == f->next[dir]) {
+			f->next[dir] += w->to - w->from;
+			link_block(in, f, dir, ref, false);
+		} else {
+			if (w->from < w->to)
+				bp_hold_add(in, f, dir, w->seq + w->from, w->data + w->from,
+					w->to - w->from);
+			give_back(in, f, dir, ref);
+		}
+		ref = after;
+	}
+}
+
 void bp_wait_drain(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir)
 {
 	while (f->waiting[dir] != 0 && bp_stream_may_read(f, dir)) {

@@ -100,12 +100,17 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 	}
 	if (f->stream[dir] == BP_STREAM_UNSEEN) {
 		bp_flow_record_mss(f, BP_MSS_UNSEEN);
-		bp_resync_enter(in, f, dir, seq);
+		if (f->marks & BP_MARK_ASKED)
+			bp_fleet_first_byte(f, dir, seq);
+		else
+			bp_resync_enter(in, f, dir, seq);
 	}
 	if (f->stream[dir] == BP_STREAM_RESYNC) {
 		bp_resync_segment(in, f, dir, p, n, seq, ack);
 		return;
 	}
+	if (__builtin_expect(bp_fleet_begins_earlier(in, f, dir, seq), 0))
+		bp_wait_move(in, f, dir, seq);
 	ahead = (int32_t)(seq - f->next[dir]);
 	if (ahead == 0) {
 		bp_stream_deliver(in, f, dir, p, n);
@@ -361,9 +366,7 @@ static bool is_unread(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 		       (in->evaluates[1] && bp_stream_unread(f, 1)));
 }
 
-/* After a segment: files the flow by its proofs, and records the begin and the end of a period
- * without inspection. */
-static void settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
+void bp_flow_settle(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
 {
 	if (__builtin_expect(is_unread(in, f) != ((f->proof & BP_FLOW_UNREAD) != 0), 0)) {
 		f->proof ^= BP_FLOW_UNREAD;
@@ -446,12 +449,12 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 		flow = bp_handshake_first(in, f, l);
 		if (flow != NULL) {
 			flow->client_port = f->to_broker ? f->port : 0;
-			settle(in, flow, BP_FLOW_IN_TABLE);
+			bp_flow_settle(in, flow, BP_FLOW_IN_TABLE);
 		}
 	} else {
 		before = flow->proof;
 		bp_stream_segment(in, flow, f);
-		settle(in, flow, before);
+		bp_flow_settle(in, flow, before);
 	}
 	bp_alarms_commit(in); /* of wills of evicted connections */
 	bp_work_end(&in->work);

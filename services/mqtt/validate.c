@@ -105,7 +105,8 @@ static bool sequence_valid(struct bp_mqtt_worker *in, const struct bp_flow *f, u
 		bp_tally(in, BP_C_SEG_OUT_OF_WINDOW);
 		return false;
 	}
-	if (0u - (uint32_t)ahead < length_of(frame))
+	if (0u - (uint32_t)ahead < length_of(frame) ||
+		bp_fleet_begins_earlier(in, f, dir, frame->seq))
 		return true;
 	if (frame->payload_len != 0)
 		bp_tally(in, 0u - (uint32_t)ahead > BP_SEQ_OUTSIDE ? BP_C_SEG_OUT_OF_WINDOW
@@ -200,6 +201,8 @@ void bp_segment_record(
 	uint32_t end = frame->seq + length_of(frame);
 
 	bp_segment_record_window(f, dir, frame);
+	if (f->marks & BP_MARK_ASKED)
+		bp_fleet_acked(f, !dir, frame->ack);
 	if (bp_stream_tracked(f, dir)) {
 		if (f->marks & BP_MARK_CLAIM(dir))
 			settle_claim(in, f, dir, frame);

@@ -20,6 +20,8 @@ struct will {
 	uint8_t text[]; /* topic, payload */
 };
 
+_Static_assert(sizeof(struct will) <= BP_WILL_PEEKED - BP_RECORD_WILL_MAX, "bp_will_peek()");
+
 static struct will *will_of(const struct bp_mqtt_worker *in, const struct bp_flow *f)
 {
 	return (struct will *)(void *)bp_reassembly_data(in->reassembly, f->will);
@@ -460,6 +462,31 @@ void bp_will_adopt(struct bp_mqtt_worker *in, struct bp_flow *f)
 		bp_adopt_undo(in, f, ref);
 	else
 		f->will = ref;
+}
+
+bool bp_will_peek(const struct bp_arena *a, const struct bp_flow *f, struct bp_record_will *out,
+	uint8_t *text)
+{
+	struct will *w = (struct will *)(void *)text;
+	const size_t size = sizeof(*w) + BP_RECORD_WILL_MAX;
+
+	memset(out, 0, sizeof(*out));
+	if (f->will == 0)
+		return true;
+	if (bp_reassembly_peek(a->memory, a->bytes, f->will, w, size) < sizeof(*w))
+		return false;
+	if ((uint32_t)w->topic_len + w->payload_len > BP_RECORD_WILL_MAX)
+		return true;
+	*out = (struct bp_record_will){.topic = w->text,
+		.payload = w->text + w->topic_len,
+		.topic_len = w->topic_len,
+		.payload_len = w->payload_len,
+		.delay = w->delay,
+		.session_expiry = w->session_expiry,
+		.keep_alive = w->keep_alive,
+		.qos = w->qos,
+		.retain = w->retain};
+	return bp_mqtt_topic_valid((const char *)out->topic, out->topic_len);
 }
 
 /* ticks in 1.5 s: the timeout of the broker, as a multiple of the keep alive (3.1.2.10) */

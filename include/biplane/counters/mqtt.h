@@ -95,6 +95,23 @@
 		"adopted after a restart with a damaged partial packet: resynchronizing")          \
 	X(CONN_NOT_ADOPTED, CONNECTION, "connections_not_adopted",                                 \
 		"damaged at a restart: picked up mid-stream")                                      \
+	X(FLEET_ASKED, CONNECTION, "connections_fleet_requests",                                   \
+		"connections met mid-stream whose state was requested from the fleet")             \
+	X(FLEET_ASK_FULL, CONNECTION, "connections_fleet_requests_full",                           \
+		"not requested: too many requests without an answer")                              \
+	X(FLEET_ADOPTED, CONNECTION, "connections_fleet_adopted",                                  \
+		"connections adopted from another gateway of the fleet")                           \
+	X(FLEET_NOT_FOUND, CONNECTION, "connections_fleet_not_found",                              \
+		"not adopted: the fleet has no state of the connection")                           \
+	X(FLEET_TIMEOUT, CONNECTION, "connections_fleet_timeout",                                  \
+		"not adopted: no answer within 1 s")                                               \
+	X(FLEET_LATE, CONNECTION, "connections_fleet_late",                                        \
+		"states not used: connection inspected, resynchronizing, or gone")                 \
+	X(FLEET_STALE, CONNECTION, "connections_fleet_stale",                                      \
+		"not adopted: packets passed after the state was stored")                          \
+	X(FLEET_CONFLICT, CONNECTION, "connections_fleet_conflict",                                \
+		"not adopted: state of another position in the stream, TCP port or broker")        \
+	X(FLEET_INVALID, CONNECTION, "connections_fleet_invalid", "not adopted: answer damaged")   \
 	X(EVENTS_LIMITED, CONNECTION, "connection_events_limited",                                 \
 		"not inspected and never established: no event, over 16 a second and worker")      \
 	/* streams */                                                                              \

@@ -70,7 +70,7 @@ void rig_open(struct rig *r)
 	must(bp_shm_map(&r->shm, r->segment, err, sizeof(err)) == 0, err);
 	/* not the random key of a real segment: failures must be reproducible */
 	r->shm.global->hash_key[0] = 0x243f6a8885a308d3ull;
-	r->shm.global->hash_key[1] = 0x13198a2e03707344ull;
+	r->shm.global->hash_key[1] = 0x13198a2e03707344ull ^ r->gateway * 0x9e3779b97f4a7c15ull;
 	r->in = create(r);
 	r->frame = malloc(PEER_FRAME_MAX);
 	must(r->frame != NULL, "no memory");

@@ -28,7 +28,8 @@ struct rig {
 	uint64_t now_ns, mono_ns;
 	uint64_t generation;
 	const struct bp_ruleset *rules;
-	uint8_t *frame; /* scratch */
+	uint64_t gateway; /* gateways have different keys */
+	uint8_t *frame;   /* scratch */
 	bool trust_checksums;
 	/* as the nodes do: frames by the burst (services/mqtt/burst.h) */
 	bool bursts;

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+
+#include "biplane/counters/mqtt.h"
+#include "services/mqtt/connection_record.h"
+#include "services/mqtt/mqtt_worker.h"
+#include "shm/mqtt/mqtt_tables.h"
+
+/*
+ * Connections of other gateways of a fleet. When a gateway ends, its connections continue through
+ * another one, which meets them mid-stream. That one asks the control plane for the state that the
+ * fleet has of the connection, and forwards its frames meanwhile. The bytes wait as those of a
+ * connection whose handshake is incomplete (reorder.c): as if the first one seen began a packet.
+ * With the answer, the stream continues at the position of the record, so what waits is read as if
+ * it arrived now. Without an answer, or with one that does not fit, what waits is searched for a
+ * boundary (resync.c).
+ *
+ * A record is applied only to a connection that was asked for, is not proven, and has no search
+ * under way, so a late or forged answer changes nothing. It fits if its position is in the waiting
+ * bytes, at their end, or so little before them that the bytes between may still be retransmitted.
+ * If they are acknowledged instead, the record is older than packets that the other gateway
+ * inspected: it is stale.
+ */
+
+/*
+ * Time until an answer is not awaited any longer, and the number of connections that wait. A
+ * connection that moves in the table meanwhile waits until its answer or reorder_buffer ends that.
+ */
+#define ANSWER_NS 1000000000ull
+#define ASKED_MAX 1024u
+/* Answers in one call. */
+#define ANSWERS_MAX 16u
+
+struct asked {
+	uint32_t slot;
+	uint16_t life;
+	uint64_t deadline;
+};
+
+struct bp_fleet_worker {
+	struct bp_ring *requests, *offers;
+	uint64_t cursor;   /* in the offers */
+	uint32_t first, n; /* of `asked`, oldest first; answered ones too */
+	struct asked asked[ASKED_MAX];
+	uint8_t record[BP_CONNECTION_RECORD_MAX]; /* a copy: the original can change */
+};
+
+struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker)
+{
+	struct bp_fleet_worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	w->requests = &shm->adopt_requests[worker];
+	w->offers = &shm->adopt_offers[worker];
+	w->cursor = bp_ring_tail(w->offers);
+	return w;
+}
+
+/* ---- requests ---- */
+
+void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k)
+{
+	const size_t width = f->flags & BP_FLOW_IP6 ? 16 : 4;
+
+	memset(k, 0, sizeof(*k));
+	memcpy(k->client_ip, f->client_ip, width);
+	memcpy(k->broker_ip, f->broker_ip, width);
+	k->client_port = (uint16_t)(f->k1 >> 16);
+	k->broker_port = (uint16_t)f->k1;
+	k->vlan_outer = f->k1 >> 32 & 0xfff;
+	k->vlan_inner = f->k1 >> 44 & 0xfff;
+	k->tunnel = f->tunnel;
+	k->ip6 = (f->flags & BP_FLOW_IP6) != 0;
+}
+
+void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	struct bp_fleet_worker *w = in->fleet;
+	struct bp_connection_key *request = NULL;
+	uint64_t mark;
+
+	if (w->n < ASKED_MAX)
+		request = bp_ring_reserve(w->requests, sizeof(*request), &mark);
+	if (request == NULL) {
+		bp_tally(in, BP_C_FLEET_ASK_FULL);
+		return;
+	}
+	bp_tally(in, BP_C_FLEET_ASKED);
+	bp_connection_key_of(f, request);
+	bp_ring_commit(w->requests, mark);
+	w->asked[(w->first + w->n++) % ASKED_MAX] =
+		(struct asked){.slot = (uint32_t)(f - in->table.flow),
+			.life = f->life,
+			.deadline = in->mono_ns + ANSWER_NS};
+	bp_flow_mark(f, BP_MARK_ASKED);
+}
+
+void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq)
+{
+	f->stream[dir] = BP_STREAM_BOUNDARY;
+	f->next[dir] = f->top[dir] = seq;
+}
+
+/* Of a flow that is not searched, `resync` has no other use. */
+void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack)
+{
+	struct bp_resync *s = &f->resync[of];
+
+	if (f->stream[of] == BP_STREAM_RESYNC || (s->valid && (int32_t)(ack - s->run_end) <= 0))
+		return;
+	s->valid = 1;
+	s->run_end = ack;
+}
+
+static void begin(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	in->frame = NULL;
+	bp_work_begin(&in->work, bp_flow_hash(&in->table, f->k0, f->k1), f->carried);
+	bp_change_begin(in, f);
+	bp_journal_deepen(in->journal, f);
+	bp_flow_unmark(f, BP_MARK_ASKED);
+	for (unsigned dir = 0; dir < 2; dir++)
+		if (f->stream[dir] != BP_STREAM_RESYNC)
+			memset(&f->resync[dir], 0, sizeof(f->resync[dir]));
+}
+
+static void end(struct bp_mqtt_worker *in, struct bp_flow *f, uint8_t before)
+{
+	bp_change_end(in);
+	bp_flow_settle(in, f, before);
+	bp_work_end(&in->work);
+}
+
+/*
+ * There is no state that fits: the waiting bytes are searched. A stale record (NULL: there is none)
+ * still has what does not change in a connection.
+ */
+static void search(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why,
+	const struct bp_connection_record *stale)
+{
+	const uint8_t before = f->proof;
+
+	bp_tally(in, why);
+	begin(in, f);
+	if (stale != NULL) {
+		f->version = stale->version;
+		bp_mqtt_keep_client_id(in, f, stale->client_id, stale->client_id_len);
+	}
+	for (unsigned dir = 0; dir < 2; dir++)
+		if (f->stream[dir] == BP_STREAM_BOUNDARY)
+			bp_wait_search(in, f, dir);
+	end(in, f, before);
+}
+
+/* ---- answers ---- */
+
+static bool is_inspected_port(const struct bp_mqtt_worker *in, const struct bp_connection_key *k)
+{
+	for (uint32_t i = 0; i < in->n_ports; i++)
+		if (in->port[i] == k->broker_port)
+			return true;
+	return false;
+}
+
+static bool is_broker(const struct bp_mqtt_worker *in, const struct bp_connection_key *k)
+{
+	struct bp_address a = {.family = k->ip6 ? 6 : 4};
+
+	memcpy(a.bytes, k->broker_ip, k->ip6 ? 16 : 4);
+	for (uint32_t i = 0; i < in->n_brokers; i++)
+		if (bp_prefix_contains(&in->brokers[i], &a))
+			return true;
+	return in->n_brokers == 0;
+}
+
+static struct bp_flow *find(const struct bp_mqtt_worker *in, const struct bp_connection_key *k)
+{
+	const struct bp_flow_table *t = &in->table;
+	const uint64_t k1 = (uint64_t)k->ip6 << 56 | (uint64_t)k->vlan_inner << 44 |
+			    (uint64_t)k->vlan_outer << 32 | (uint64_t)k->client_port << 16 |
+			    k->broker_port;
+	uint64_t k0 = k->ip6 ? bp_flow_k0_ip6(t, k->client_ip, k->broker_ip)
+			     : bp_flow_k0_ip4(k->client_ip, k->broker_ip);
+
+	if (k->tunnel != 0)
+		k0 ^= bp_flow_k0_tunnel(t, k->tunnel);
+	return bp_flow_find(t, bp_flow_hash(t, k0, k1), k0, k1, k->ip6 ? k->client_ip : NULL,
+		k->ip6 ? k->broker_ip : NULL);
+}
+
+/* BP_C_FLEET_ADOPTED: the position of the record fits to what was seen of this direction. */
+static bp_counter_t position_fits(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	unsigned dir, const struct bp_connection_record *r)
+{
+	const uint32_t first = bp_wait_first(in, f, dir);
+	const struct bp_resync *acked = &f->resync[dir];
+
+	if (f->stream[dir] > BP_STREAM_BOUNDARY)
+		return BP_C_FLEET_LATE; /* the search is under way */
+	if (acked->valid && (int32_t)(acked->run_end - r->next[dir]) > 0 &&
+		(f->stream[dir] == BP_STREAM_UNSEEN || (int32_t)(r->next[dir] - first) < 0))
+		return acked->run_end - r->next[dir] > BP_SEQ_OUTSIDE ? BP_C_FLEET_CONFLICT
+								      : BP_C_FLEET_STALE;
+	if (f->stream[dir] == BP_STREAM_UNSEEN)
+		return BP_C_FLEET_ADOPTED;
+	if ((int32_t)(r->next[dir] - first) < 0)
+		return first - r->next[dir] <= in->reorder_bytes ? BP_C_FLEET_ADOPTED
+								 : BP_C_FLEET_CONFLICT;
+	/* the sender repeats what the other gateway inspected */
+	return (int32_t)(r->next[dir] - f->next[dir]) <= 0 ||
+			       r->next[dir] - f->next[dir] <= in->reorder_bytes
+		       ? BP_C_FLEET_ADOPTED
+		       : BP_C_FLEET_CONFLICT;
+}
+
+static void apply_session(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+{
+	const struct bp_mqtt_connect c = {.version = r->version,
+		.keep_alive = r->will.keep_alive,
+		.session_expiry = r->will.session_expiry,
+		.will = {.topic = r->will.topic,
+			.payload = r->will.payload,
+			.topic_len = r->will.topic_len,
+			.payload_len = r->will.payload_len,
+			.qos = r->will.qos,
+			.retain = r->will.retain != 0,
+			.delay = r->will.delay}};
+
+	f->version = r->version;
+	f->flags = (uint8_t)((f->flags & ~BP_FLOW_MIDWAY) | r->flags);
+	f->proof |= r->proof;
+	f->session = r->session | BP_SESSION_ADOPTED;
+	f->has_alias_max = r->has_alias_max;
+	f->mss = r->mss;
+	f->suspicious = r->suspicious;
+	f->syn_seq = r->syn_seq;
+	f->broker_isn = r->broker_isn;
+	f->publishes = r->publishes;
+	if (r->marks != 0)
+		bp_flow_mark(f, r->marks);
+	for (unsigned dir = 0; dir < 2; dir++) {
+		f->alias_max[dir] = r->alias_max[dir];
+		f->scale[dir] = r->scale[dir];
+		f->window[dir] = r->window[dir];
+	}
+	if (r->client_id_len != 0)
+		bp_mqtt_keep_client_id(in, f, r->client_id, r->client_id_len);
+	bp_will_keep(in, f, &c);
+}
+
+static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
+	const struct bp_connection_record *r)
+{
+	const uint8_t *at = r->aliases[dir];
+
+	for (uint16_t i = 0; i < r->n_qos2[dir]; i++)
+		(void)bp_qos2_begin(in, f, dir, bp_record_qos2(r, dir, i));
+	for (uint16_t i = 0; i < r->n_aliases[dir]; i++) {
+		const struct bp_record_alias a = bp_record_next_alias(&at);
+
+		bp_alias_restore(in, f, dir, a.alias, a.topic, a.topic_len);
+	}
+	if (f->stream[dir] == BP_STREAM_UNSEEN)
+		bp_fleet_first_byte(f, dir, r->next[dir]);
+	else
+		bp_wait_move(in, f, dir, r->next[dir]);
+	if ((int32_t)(f->top[dir] - f->next[dir]) < 0)
+		f->top[dir] = f->next[dir];
+}
+
+static void adopt(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+{
+	const uint8_t before = f->proof;
+
+	bp_tally(in, BP_C_FLEET_ADOPTED);
+	begin(in, f);
+	apply_session(in, f, r);
+	bp_flow_prove(in, f);
+	/* its memory is that of a proven connection from now on */
+	bp_flow_settle(in, f, before);
+	for (unsigned dir = 0; dir < 2; dir++)
+		apply_direction(in, f, dir, r);
+	for (unsigned dir = 0; dir < 2; dir++) {
+		bp_wait_drain(in, f, dir);
+		if (f->pending & BP_FLOW_HELD(dir))
+			bp_hold_drain(in, f, dir);
+	}
+	end(in, f, f->proof);
+}
+
+/* An answer; p[0..n): the record. */
+static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k, const uint8_t *p,
+	uint32_t n, bool found)
+{
+	struct bp_flow *f = find(in, k);
+	bp_counter_t result = BP_C_FLEET_ADOPTED;
+	struct bp_connection_record r;
+
+	if (f == NULL || !(f->marks & BP_MARK_ASKED) || (f->proof & BP_FLOW_PROVEN)) {
+		bp_tally(in, BP_C_FLEET_LATE);
+		return;
+	}
+	if (!found)
+		result = BP_C_FLEET_NOT_FOUND;
+	else if (!bp_connection_record_read(p, n, &r) || !bp_connection_key_equal(&r.key, k))
+		result = BP_C_FLEET_INVALID;
+	else if (!is_inspected_port(in, k) || !is_broker(in, k))
+		result = BP_C_FLEET_CONFLICT;
+	for (unsigned dir = 0; dir < 2 && result == BP_C_FLEET_ADOPTED; dir++)
+		result = position_fits(in, f, dir, &r);
+	if (result != BP_C_FLEET_ADOPTED) {
+		search(in, f, result, result == BP_C_FLEET_STALE ? &r : NULL);
+		return;
+	}
+	adopt(in, f, &r);
+}
+
+static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t size)
+{
+	struct bp_fleet_worker *w = in->fleet;
+	struct bp_adopt_offer head;
+	struct bp_connection_key k;
+	uint32_t n;
+
+	if (size < sizeof(head) + sizeof(k) ||
+		size - sizeof(head) - sizeof(k) > sizeof(w->record)) {
+		bp_tally(in, BP_C_FLEET_INVALID);
+		return;
+	}
+	memcpy(&head, offer, sizeof(head));
+	memcpy(&k, offer + sizeof(head), sizeof(k));
+	n = size - (uint32_t)(sizeof(head) + sizeof(k));
+	memcpy(w->record, offer + size - n, n);
+	if (k.ip6 > 1 || k.vlan_outer > 0xfff || k.vlan_inner > 0xfff) {
+		bp_tally(in, BP_C_FLEET_INVALID);
+		return;
+	}
+	answer(in, &k, w->record, n, head.result == BP_ADOPT_FOUND);
+}
+
+static void give_up(struct bp_mqtt_worker *in)
+{
+	struct bp_fleet_worker *w = in->fleet;
+
+	while (w->n != 0) {
+		const struct asked *a = &w->asked[w->first];
+		struct bp_flow *f = &in->table.flow[a->slot];
+		const bool waits = f->life == a->life && (f->marks & BP_MARK_ASKED);
+
+		if (waits && in->mono_ns < a->deadline)
+			return;
+		w->first = (w->first + 1) % ASKED_MAX;
+		w->n--;
+		if (waits)
+			search(in, f, BP_C_FLEET_TIMEOUT, NULL);
+	}
+}
+
+void bp_fleet_tick(struct bp_mqtt_worker *in)
+{
+	struct bp_fleet_worker *w = in->fleet;
+
+	if (w == NULL)
+		return;
+	for (unsigned i = 0; i < ANSWERS_MAX; i++) {
+		const uint64_t before = w->cursor;
+		uint32_t size;
+		const uint8_t *offer = bp_ring_peek(w->offers, &w->cursor, &size);
+
+		if (offer != NULL)
+			read_offer(in, offer, size);
+		if (w->cursor == before)
+			break;
+		bp_ring_release(w->offers, w->cursor);
+	}
+	give_up(in);
+}
