@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_TESTS_UNIT_SERVICES_MQTT_FLEET_STEPS_H
+#define BP_TESTS_UNIT_SERVICES_MQTT_FLEET_STEPS_H
+
+#include <string.h>
+
+#include "rig.h"
+#include "services/mqtt/flow_export.h"
+#include "shm/mqtt/mqtt_tables.h"
+
+/*
+ * Two gateways of a fleet, whose control planes this test is: `one` has a connection, `two` meets
+ * it later. Each test has a pair of its own.
+ */
+static struct rig one, two;
+static struct bp_exporter *exporter; /* of `one` */
+
+static struct {
+	struct bp_connection_key key;
+	uint8_t p[BP_CONNECTION_RECORD_MAX];
+	size_t n;
+	unsigned puts, ends;
+} stored;
+
+static inline void stored_put(
+	void *arg, const struct bp_connection_key *k, const uint8_t *p, size_t n)
+{
+	(void)arg;
+	stored.key = *k;
+	memcpy(stored.p, p, n);
+	stored.n = n;
+	stored.puts++;
+}
+
+static inline void stored_end(void *arg, const struct bp_connection_key *k)
+{
+	(void)arg;
+	stored.key = *k;
+	stored.ends++;
+}
+
+static inline void open_gateway(struct rig *r, uint64_t gateway)
+{
+	rig_defaults(r);
+	r->gateway = gateway;
+	r->mqtt.shares_connections = true;
+	r->mqtt.directions = BP_DIRECTIONS_BOTH;
+	rig_open(r);
+	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);
+}
+
+static inline void open_fleet(void)
+{
+	memset(&stored, 0, sizeof(stored));
+	open_gateway(&one, 1);
+	open_gateway(&two, 2);
+	exporter = bp_exporter_create(1);
+	assert_non_null(exporter);
+}
+
+static inline void close_fleet(void)
+{
+	bp_exporter_free(exporter);
+	rig_close(&one);
+	rig_close(&two);
+}
+
+static inline void scan(void)
+{
+	const struct bp_export_sink sink = {.put = stored_put, .end = stored_end};
+
+	assert_true(bp_exporter_scan(
+		exporter, &one.shm, one.mono_ns, one.mqtt.connection_timeout_ns, &sink));
+}
+
+/* The connection rests, and has a record. */
+static inline void rest_and_scan(void)
+{
+	rig_advance(&one, 2 * BP_EXPORT_REST_NS);
+	scan();
+}
+
+/* The next request of `two`. False: there is none. */
+static inline bool request(struct bp_connection_key *k)
+{
+	struct bp_ring *ring = &two.shm.adopt_requests[0];
+	uint64_t cursor = bp_ring_tail(ring);
+	uint32_t size;
+	const void *p = bp_ring_peek(ring, &cursor, &size);
+
+	if (p == NULL)
+		return false;
+	assert_int_equal(size, sizeof(*k));
+	memcpy(k, p, sizeof(*k));
+	bp_ring_release(ring, cursor);
+	return true;
+}
+
+static inline void offer_bytes(
+	uint32_t result, const struct bp_connection_key *k, const void *record, size_t n)
+{
+	const struct bp_adopt_offer head = {.result = result};
+	struct bp_ring *ring = &two.shm.adopt_offers[0];
+	uint64_t mark;
+	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n), &mark);
+
+	assert_non_null(p);
+	memcpy(p, &head, sizeof(head));
+	memcpy(p + sizeof(head), k, sizeof(*k));
+	if (n != 0)
+		memcpy(p + sizeof(head) + sizeof(*k), record, n);
+	bp_ring_commit(ring, mark);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+}
+
+/* `two` has asked for the connection, and gets the record. */
+static inline void offer(void)
+{
+	struct bp_connection_key k;
+
+	assert_true(request(&k));
+	assert_true(bp_connection_key_equal(&k, &stored.key));
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+}
+
+static inline void publish_alias(
+	struct rig *r, struct peer *c, const char *topic, uint16_t alias, const char *value)
+{
+	rig_publish(r, c, CLIENT,
+		&(struct mq_publish){
+			.version = 5, .topic = topic, .alias = alias, .payload = value});
+	rig_ack(r, c, BROKER);
+}
+
+#endif

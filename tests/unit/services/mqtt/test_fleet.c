@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connection of one gateway continues through another one, which adopts its state. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fleet_steps.h"
+
+static void connect_alias(struct peer *c, uint32_t number)
+{
+	peer_init(c, number & 1, number, 0xffffff00u + number, 0xfffffff0u);
+	rig_connect_alias(&one, c, "sensor", 10, 10);
+	publish_alias(&one, c, "t/x", 3, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	assert_string_equal(rig_told_values(&one), "");
+}
+
+/* The alias was set at the other gateway, and the client never sends anything that is answered. */
+static void reads_at_once(void **state)
+{
+	(void)state;
+	for (uint32_t number = 1; number <= 2; number++) {
+		struct told_list l;
+		struct peer c;
+
+		open_fleet();
+		connect_alias(&c, number);
+		publish_alias(&two, &c, "", 3, "90");
+		assert_string_equal(rig_told_values(&two), ""); /* it waits for the answer */
+		offer();
+		l = rig_told(&two);
+		assert_int_equal(l.n, 1);
+		assert_true(l.a[0].value == 90);
+		assert_string_equal(l.a[0].client, "sensor");
+		assert_string_equal(l.a[0].topic, "t/x");
+		told_free(&l);
+		publish_alias(&two, &c, "", 3, "10");
+		publish_alias(&two, &c, "t/y", 4, "91");
+		assert_string_equal(rig_told_values(&two), "91");
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+		assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+		assert_int_equal(rig_count(&two, BP_C_CONN_ESTABLISHED), 1);
+		close_fleet();
+	}
+}
+
+/* The same stream by the segments of any division: `two` sees its bytes from `from` on. */
+#define STREAM_MAX 512
+static size_t stream(uint8_t *out)
+{
+	struct bytes b = {0};
+	size_t n;
+
+	mq_publish(
+		&b, &(struct mq_publish){.version = 5, .alias = 3, .topic = "", .payload = "90"});
+	mq_publish(&b, &(struct mq_publish){.version = 5, .alias = 3, .topic = "", .payload = "7"});
+	mq_publish(&b, &(struct mq_publish){.version = 5, .topic = "t/z", .payload = "91"});
+	mq_publish(&b,
+		&(struct mq_publish){.version = 5, .alias = 3, .topic = "t/new", .payload = "92"});
+	mq_publish(
+		&b, &(struct mq_publish){.version = 5, .alias = 3, .topic = "", .payload = "93"});
+	assert_true(b.n <= STREAM_MAX);
+	memcpy(out, b.p, b.n);
+	n = b.n;
+	bytes_free(&b);
+	return n;
+}
+#define STREAM_TOLD "90 91 92 93"
+
+static void segment(const struct peer *c, uint32_t base, const uint8_t *p, size_t from, size_t to)
+{
+	rig_segment(&two, c, CLIENT, TH_ACK | TH_PSH, base + (uint32_t)from, c->seq[BROKER],
+		p + from, to - from);
+}
+
+/* The answer comes after any byte of the stream. */
+static void answered_at_every_cut(void **state)
+{
+	uint8_t p[STREAM_MAX];
+	const size_t n = stream(p);
+
+	(void)state;
+	for (size_t cut = 1; cut <= n; cut++) {
+		struct peer c;
+
+		open_fleet();
+		connect_alias(&c, 1);
+		segment(&c, c.seq[CLIENT], p, 0, cut);
+		offer();
+		if (cut < n)
+			segment(&c, c.seq[CLIENT], p, cut, n);
+		assert_string_equal(rig_told_values(&two), STREAM_TOLD);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+		close_fleet();
+	}
+}
+
+/* The first segment that `two` sees is not the next one: that one is sent again, before the answer
+ * or after it. */
+static void gap_is_retransmitted(void **state)
+{
+	uint8_t p[STREAM_MAX];
+	const size_t n = stream(p);
+
+	(void)state;
+	for (size_t cut = 1; cut < n; cut++) {
+		for (unsigned late = 0; late < 2; late++) {
+			struct peer c;
+
+			open_fleet();
+			connect_alias(&c, 1);
+			segment(&c, c.seq[CLIENT], p, cut, n);
+			if (late)
+				offer();
+			assert_string_equal(rig_told_values(&two), "");
+			segment(&c, c.seq[CLIENT], p, 0, cut);
+			if (!late)
+				offer();
+			assert_string_equal(rig_told_values(&two), STREAM_TOLD);
+			assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+			close_fleet();
+		}
+	}
+}
+
+/* A segment that the other gateway inspected is sent again, alone or with new bytes. */
+static void repeated_bytes_are_not_read_twice(void **state)
+{
+	uint8_t p[STREAM_MAX];
+	const size_t n = stream(p);
+
+	(void)state;
+	for (size_t cut = 1; cut <= n; cut++) {
+		struct peer c;
+		uint32_t base;
+
+		open_fleet();
+		connect_alias(&c, 1);
+		base = c.seq[CLIENT];
+		rig_send(&one, &c, CLIENT, p, n);
+		rig_ack(&one, &c, BROKER);
+		assert_string_equal(rig_told_values(&one), STREAM_TOLD);
+		rest_and_scan();
+		assert_int_equal(stored.puts, 2);
+		segment(&c, base, p, 0, cut);
+		offer();
+		assert_string_equal(rig_told_values(&two), "");
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+		publish_alias(&two, &c, "", 3, "99"); /* "t/new" */
+		assert_string_equal(rig_told_values(&two), "99");
+		close_fleet();
+	}
+}
+
+/* Packets passed after the record was made. */
+static void stale(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "", 3, "2"); /* not in the record */
+	publish_alias(&two, &c, "", 3, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1);
+	/* the version is known: a packet that both versions permit is a proof */
+	rig_send(&two, &c, CLIENT, "\xc0\0", 2);
+	rig_send(&two, &c, BROKER, "\xd0\0", 2);
+	publish_alias(&two, &c, "t/x", 3, "91");
+	assert_string_equal(rig_told_values(&two), "91");
+	close_fleet();
+}
+
+/* A broker that has not acknowledged the gap when the answer comes, and does so later. */
+static void gap_is_acknowledged(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&one, &c, "", 3, "2");
+	rig_publish(&two, &c, CLIENT,
+		&(struct mq_publish){.version = 5, .topic = "t/x", .payload = "90"});
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	rig_ack(&two, &c, BROKER);
+	assert_string_equal(rig_told_values(&two), "");
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1);
+	close_fleet();
+}
+
+static void not_found(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 1, 2);
+	rig_publish(&two, &c, CLIENT,
+		&(struct mq_publish){
+			.version = 4, .qos = 1, .id = 5, .topic = "t/x", .payload = "81"});
+	assert_true(request(&k));
+	offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_NOT_FOUND), 1);
+	/* as without a fleet, and the waiting packet is the question */
+	rig_send(&two, &c, BROKER, "\x40\2\0\5", 4);
+	rig_publish_text(&two, &c, "t/x", "82");
+	assert_string_equal(rig_told_values(&two), "82");
+	close_fleet();
+}
+
+static void late(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&two, &c, "", 3, "90");
+	rig_advance(&two, 999000000);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 0);
+	rig_advance(&two, 1000000);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 1);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1);
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_LATE), 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
+	assert_string_equal(rig_told_values(&two), "");
+	close_fleet();
+}
+
+/* A connection that began here is not asked for, and no answer changes it. */
+static void proven_is_not_overwritten(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c, same;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	peer_init(&same, true, 1, 77, 88);
+	rig_connect(&two, &same, 4, "other");
+	assert_false(request(&k));
+	offer_bytes(BP_ADOPT_FOUND, &stored.key, stored.p, stored.n);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_LATE), 1);
+	rig_publish_text(&two, &same, "t/x", "81");
+	assert_string_equal(rig_told_values(&two), "81");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 0);
+	close_fleet();
+}
+
+/* Another connection of the same addresses and ports: its numbers are elsewhere. */
+static void conflict(void **state)
+{
+	struct peer c, same;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	same = c;
+	same.seq[CLIENT] += 0x50000000;
+	same.seq[BROKER] += 0x20000000;
+	publish_alias(&two, &same, "t/x", 3, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_CONFLICT), 1);
+	close_fleet();
+}
+
+/* Records of another origin change nothing, and what waits is searched. */
+static void hostile_answers(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	close_fleet();
+	for (size_t at = 0; at < stored.n; at++) {
+		uint8_t bad[BP_CONNECTION_RECORD_MAX];
+		const size_t n = stored.n;
+		uint64_t results;
+
+		memcpy(bad, stored.p, n);
+		bad[at] ^= 0x81;
+		open_gateway(&two, 2);
+		publish_alias(&two, &c, "", 3, "90");
+		assert_true(request(&k));
+		offer_bytes(BP_ADOPT_FOUND, &k, bad, n);
+		results = rig_count(&two, BP_C_FLEET_INVALID) +
+			  rig_count(&two, BP_C_FLEET_ADOPTED) +
+			  rig_count(&two, BP_C_FLEET_CONFLICT) + rig_count(&two, BP_C_FLEET_STALE);
+		assert_int_equal(results, 1);
+		/* the magic number, and the key */
+		if (at < 49)
+			assert_int_equal(rig_count(&two, BP_C_FLEET_INVALID), 1);
+		publish_alias(&two, &c, "t/x", 3, "91");
+		rig_close(&two);
+		/* cut */
+		open_gateway(&two, 2);
+		publish_alias(&two, &c, "", 3, "90");
+		assert_true(request(&k));
+		offer_bytes(BP_ADOPT_FOUND, &k, stored.p, at);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_INVALID), 1);
+		rig_close(&two);
+	}
+}
+
+/* Bytes of an answer that are no answer, and a ring that another process has overwritten. */
+static void damaged_ring(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&two, &c, "", 3, "90");
+	assert_true(request(&k));
+	k.ip6 = 7;
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_INVALID), 1);
+	/* a head that cannot be */
+	atomic_store(&two.shm.adopt_offers[0].shared->head, UINT64_C(0x123456789abc0));
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	rig_advance(&two, 1000000000);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), 1);
+	close_fleet();
+}
+
+/* More requests than wait at one time are searched immediately. */
+static void requests_are_bounded(void **state)
+{
+	struct bp_connection_key k;
+	unsigned n = 0;
+
+	(void)state;
+	open_fleet();
+	two.mqtt.max_connections = 8192;
+	rig_close(&two);
+	two.mqtt.max_connections = 8192;
+	rig_defaults(&two);
+	two.mqtt.shares_connections = true;
+	two.mqtt.max_connections = 8192;
+	rig_open(&two);
+	for (uint32_t i = 0; i < 1200; i++) {
+		struct peer c;
+
+		peer_init(&c, false, i + 1, 1, 2);
+		rig_publish_text(&two, &c, "t/x", "81");
+	}
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1024);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_FULL), 1200 - 1024);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1200 - 1024);
+	while (request(&k))
+		n++;
+	assert_int_equal(n, 1024);
+	/* and there is space again */
+	rig_advance(&two, 1000000000);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1200);
+	close_fleet();
+}
+
+/* QoS 2: a publication that the other gateway evaluated is repeated here. */
+static void qos2_in_flight(void **state)
+{
+	struct mq_publish p = {.version = 4, .qos = 2, .id = 7, .topic = "t/x", .payload = "90"};
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&one, &c, 4, "q");
+	rig_publish(&one, &c, CLIENT, &p);
+	rig_send(&one, &c, BROKER, "\x50\2\0\7", 4);
+	rig_ack(&one, &c, CLIENT);
+	assert_string_equal(rig_told_values(&one), "90");
+	rest_and_scan();
+	p.dup = true;
+	rig_publish(&two, &c, CLIENT, &p);
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_QOS2_DUPLICATE), 1);
+	assert_string_equal(rig_told_values(&two), "");
+	rig_send(&two, &c, CLIENT, "\x62\2\0\7", 4);
+	p.dup = false;
+	p.payload = "91";
+	rig_publish(&two, &c, CLIENT, &p);
+	assert_string_equal(rig_told_values(&two), "91");
+	close_fleet();
+}
+
+static void will_is_evaluated(void **state)
+{
+	static const uint8_t connect[] = "\x10\x16\0\4MQTT\4\6\0\x3c\0\1w\0\3t/w\0\2"
+					 "95";
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 1, 2);
+	rig_handshake(&one, &c);
+	rig_send(&one, &c, CLIENT, connect, 24);
+	rig_accept(&one, &c, 4);
+	rig_ack(&one, &c, CLIENT);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	rig_publish_text(&two, &c, "t/x", "1");
+	offer();
+	rig_segment(&two, &c, BROKER, TH_RST | TH_ACK, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
+	assert_int_equal(rig_count(&two, BP_C_WILL_EVALUATED), 1);
+	assert_string_equal(rig_told_values(&two), "95");
+	close_fleet();
+}
+
+/* A process that is killed meanwhile asks again. */
+static void restart_while_asked(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&two, &c, "", 3, "2");
+	assert_true(request(&k));
+	rig_restart(&two);
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_LATE), 1);
+	publish_alias(&two, &c, "", 3, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_STALE), 1);
+	close_fleet();
+}
+
+/* Closed before the answer: nothing is left behind. */
+static void closed_while_asked(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	publish_alias(&two, &c, "", 3, "90");
+	rig_fin_both(&two, &c);
+	assert_int_equal(bp_mqtt_worker_carried(two.in), 0);
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_LATE), 1);
+	close_fleet();
+}
+
+/* Without a fleet nothing is asked. */
+static void off(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	rig_defaults(&two);
+	rig_open(&two);
+	peer_init(&c, false, 1, 1, 2);
+	rig_publish_text(&two, &c, "t/x", "81");
+	assert_false(request(&k));
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 0);
+	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1);
+	rig_close(&two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_at_once),
+		cmocka_unit_test(answered_at_every_cut),
+		cmocka_unit_test(gap_is_retransmitted),
+		cmocka_unit_test(repeated_bytes_are_not_read_twice),
+		cmocka_unit_test(stale),
+		cmocka_unit_test(gap_is_acknowledged),
+		cmocka_unit_test(not_found),
+		cmocka_unit_test(late),
+		cmocka_unit_test(proven_is_not_overwritten),
+		cmocka_unit_test(conflict),
+		cmocka_unit_test(hostile_answers),
+		cmocka_unit_test(damaged_ring),
+		cmocka_unit_test(requests_are_bounded),
+		cmocka_unit_test(qos2_in_flight),
+		cmocka_unit_test(will_is_evaluated),
+		cmocka_unit_test(restart_while_asked),
+		cmocka_unit_test(closed_while_asked),
+		cmocka_unit_test(off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of connections: their bytes, and when the control plane makes them. */
+#include "biplane/counters/mqtt.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fleet_steps.h"
+#include "services/mqtt/flow.h"
+
+static const uint16_t qos2_to[] = {1, 7, 65535}, qos2_from[] = {300};
+static const struct bp_record_alias aliases_to[] = {
+	{.alias = 1, .topic_len = 3, .topic = (const uint8_t *)"t/x"},
+	{.alias = 9, .topic_len = 1, .topic = (const uint8_t *)"y"}};
+static const uint16_t *const qos2[] = {qos2_to, qos2_from};
+static const struct bp_record_alias *const aliases[] = {aliases_to, aliases_to};
+
+static struct bp_connection_record example(void)
+{
+	return (struct bp_connection_record){.key = {.client_ip = {10, 0, 0, 5},
+						     .broker_ip = {192, 0, 2, 1},
+						     .client_port = 40000,
+						     .broker_port = 1883,
+						     .vlan_outer = 5,
+						     .vlan_inner = 6,
+						     .tunnel = 0xdeadbeef},
+		.next = {0xfffffff0, 17},
+		.window = {65536, 1u << 30},
+		.syn_seq = 1,
+		.broker_isn = 2,
+		.publishes = 3,
+		.alias_max = {9, 10},
+		.mss = 1460,
+		.suspicious = 0x8001,
+		.scale = {14, BP_SCALE_UNSEEN},
+		.version = 5,
+		.flags = BP_FLOW_CONNECT | BP_FLOW_CONNACK,
+		.proof = BP_FLOW_SYN_ACKED | BP_FLOW_HANDSHAKE,
+		.session = BP_SESSION_CLEAN,
+		.has_alias_max = 3,
+		.marks = BP_MARK_REJECTED,
+		.client_id = (const uint8_t *)"sensor",
+		.client_id_len = 6,
+		.will = {.topic = (const uint8_t *)"w/t",
+			.topic_len = 3,
+			.payload = (const uint8_t *)"gone",
+			.payload_len = 4,
+			.delay = 5,
+			.session_expiry = 0xffffffff,
+			.keep_alive = 60,
+			.qos = 2,
+			.retain = 1},
+		.n_qos2 = {3, 1},
+		.n_aliases = {2, 1}};
+}
+
+static void all_fields(void **state)
+{
+	struct bp_connection_record r = example(), out;
+	uint8_t p[BP_CONNECTION_RECORD_MAX];
+	const size_t n = bp_connection_record_write(&r, qos2, aliases, p, sizeof(p));
+	const uint8_t *at;
+	struct bp_record_alias a;
+
+	(void)state;
+	assert_true(n != 0);
+	assert_true(bp_connection_record_read(p, n, &out));
+	assert_true(bp_connection_key_equal(&r.key, &out.key));
+	assert_memory_equal(r.next, out.next, sizeof(r.next));
+	assert_memory_equal(r.window, out.window, sizeof(r.window));
+	assert_memory_equal(r.alias_max, out.alias_max, sizeof(r.alias_max));
+	assert_memory_equal(r.scale, out.scale, sizeof(r.scale));
+	assert_int_equal(r.syn_seq, out.syn_seq);
+	assert_int_equal(r.broker_isn, out.broker_isn);
+	assert_int_equal(r.publishes, out.publishes);
+	assert_int_equal(r.mss, out.mss);
+	assert_int_equal(r.suspicious, out.suspicious);
+	assert_int_equal(r.version, out.version);
+	assert_int_equal(r.flags, out.flags);
+	assert_int_equal(r.proof, out.proof);
+	assert_int_equal(r.session, out.session);
+	assert_int_equal(r.has_alias_max, out.has_alias_max);
+	assert_int_equal(r.marks, out.marks);
+	assert_int_equal(out.client_id_len, 6);
+	assert_memory_equal(out.client_id, "sensor", 6);
+	assert_int_equal(out.will.topic_len, 3);
+	assert_memory_equal(out.will.topic, "w/t", 3);
+	assert_int_equal(out.will.payload_len, 4);
+	assert_memory_equal(out.will.payload, "gone", 4);
+	assert_int_equal(out.will.delay, 5);
+	assert_int_equal(out.will.session_expiry, 0xffffffff);
+	assert_int_equal(out.will.keep_alive, 60);
+	assert_int_equal(out.will.qos, 2);
+	assert_int_equal(out.will.retain, 1);
+	assert_int_equal(out.n_qos2[0], 3);
+	for (uint16_t i = 0; i < 3; i++)
+		assert_int_equal(bp_record_qos2(&out, 0, i), qos2_to[i]);
+	assert_int_equal(bp_record_qos2(&out, 1, 0), 300);
+	assert_int_equal(out.n_aliases[0], 2);
+	assert_int_equal(out.n_aliases[1], 1);
+	at = out.aliases[0];
+	a = bp_record_next_alias(&at);
+	assert_int_equal(a.alias, 1);
+	assert_memory_equal(a.topic, "t/x", 3);
+	a = bp_record_next_alias(&at);
+	assert_int_equal(a.alias, 9);
+	assert_int_equal(a.topic_len, 1);
+}
+
+/* Every one of these makes a record that is refused. */
+static void inconsistent(void **state)
+{
+	static const struct bp_record_alias twice[] = {
+		{.alias = 2, .topic_len = 1, .topic = (const uint8_t *)"y"},
+		{.alias = 2, .topic_len = 1, .topic = (const uint8_t *)"z"}};
+	static const struct bp_record_alias wildcard[] = {
+		{.alias = 2, .topic_len = 1, .topic = (const uint8_t *)"#"}};
+	static const struct bp_record_alias high[] = {
+		{.alias = 11, .topic_len = 1, .topic = (const uint8_t *)"y"}};
+	static const uint16_t zero[] = {0};
+
+	(void)state;
+	for (unsigned i = 0;; i++) {
+		struct bp_connection_record r = example(), out;
+		const struct bp_record_alias *a[] = {aliases_to, aliases_to};
+		const uint16_t *q[] = {qos2_to, qos2_from};
+		uint8_t p[BP_CONNECTION_RECORD_MAX];
+		size_t n;
+
+		switch (i) {
+		case 0:
+			r.version = 2;
+			break;
+		case 1:
+			r.version = 6;
+			break;
+		case 2:
+			r.version = 4;
+			break; /* has no aliases */
+		case 3:
+			r.flags = BP_FLOW_CONNECT;
+			break;
+		case 4:
+			r.mss = 0;
+			break;
+		case 5:
+			r.scale[0] = 15;
+			break;
+		case 6:
+			r.key.client_port = 0;
+			break;
+		case 7:
+			r.key.broker_port = 0;
+			break;
+		case 8:
+			r.key.ip6 = 2;
+			break;
+		case 9:
+			r.key.client_ip[4] = 1;
+			break;
+		case 10:
+			r.key.vlan_outer = 4096;
+			break;
+		case 11:
+			r.will.qos = 3;
+			break;
+		case 12:
+			r.will.topic = (const uint8_t *)"a/#";
+			break;
+		case 13:
+			a[1] = wildcard;
+			break;
+		case 14:
+			a[0] = twice;
+			break;
+		case 15:
+			a[1] = high;
+			break;
+		case 16:
+			q[1] = zero;
+			break;
+		case 17:
+			r.will.retain = 2;
+			break;
+		default:
+			return;
+		}
+		n = bp_connection_record_write(&r, q, a, p, sizeof(p));
+		assert_true(n != 0);
+		if (bp_connection_record_read(p, n, &out))
+			fail_msg("case %u", i);
+	}
+}
+
+static void every_length(void **state)
+{
+	struct bp_connection_record r = example(), out;
+	uint8_t p[BP_CONNECTION_RECORD_MAX + 1] = {0};
+	const size_t n = bp_connection_record_write(&r, qos2, aliases, p, BP_CONNECTION_RECORD_MAX);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(p); i++) {
+		/* in memory of its very size: a read behind it is seen */
+		uint8_t *exact = malloc(i != 0 ? i : 1);
+
+		assert_non_null(exact);
+		memcpy(exact, p, i);
+		assert_int_equal(bp_connection_record_read(exact, i, &out), i == n);
+		free(exact);
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *exact = malloc(i != 0 ? i : 1);
+		size_t written;
+
+		assert_non_null(exact);
+		written = bp_connection_record_write(&r, qos2, aliases, exact, i);
+		assert_true(written <= i);
+		/* the aliases are left out first, and the record says so */
+		if (written != 0) {
+			assert_true(bp_connection_record_read(exact, written, &out));
+			assert_true(out.session & BP_SESSION_ALIASES_LOST);
+		}
+		free(exact);
+	}
+}
+
+static struct peer connected(const char *client_id)
+{
+	struct peer c;
+
+	peer_init(&c, false, 1, 100, 200);
+	rig_connect_alias(&one, &c, client_id, 300, 300);
+	return c;
+}
+
+static void only_at_rest(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	scan();
+	assert_int_equal(stored.puts, 0); /* not yet */
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	scan();
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1); /* unchanged */
+	/* inside a packet */
+	rig_send(&one, &c, CLIENT, "\x30\x07\0\3", 4);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	rig_send(&one, &c, CLIENT, "t/x\0", 4);
+	rig_ack(&one, &c, BROKER);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1); /* payload is missing */
+	rig_send(&one, &c, CLIENT, "1", 1);
+	scan();
+	assert_int_equal(stored.puts, 1);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 2);
+	close_fleet();
+}
+
+static void refreshed_and_ended(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	/* only TCP keeps it alive: its record must not expire before it */
+	rig_advance(&one, one.mqtt.connection_timeout_ns / 2 + 1000000000);
+	scan();
+	assert_int_equal(stored.puts, 1);
+	rig_ack(&one, &c, CLIENT);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 2);
+	bp_exporter_forget(exporter);
+	scan();
+	assert_int_equal(stored.puts, 3);
+	assert_int_equal(stored.ends, 0);
+	rig_fin_both(&one, &c);
+	scan();
+	assert_int_equal(stored.ends, 1);
+	scan();
+	assert_int_equal(stored.ends, 1);
+	/* one that expires */
+	peer_init(&c, false, 2, 100, 200);
+	rig_connect(&one, &c, 4, "b");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 4);
+	rig_expire_all(&one);
+	scan();
+	assert_int_equal(stored.ends, 2);
+	close_fleet();
+}
+
+/* What is too large is left out, and the record says so; nothing else is missing. */
+static void bounded(void **state)
+{
+	char id[BP_RECORD_CLIENT_ID_MAX + 2], topic[600];
+	struct bp_connection_record r;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	memset(id, 'i', sizeof(id) - 1);
+	id[sizeof(id) - 1] = 0;
+	c = connected(id);
+	memset(topic, 'x', sizeof(topic) - 1);
+	topic[sizeof(topic) - 1] = 0;
+	for (uint16_t alias = 1; alias <= 30; alias++)
+		publish_alias(&one, &c, topic, alias, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	assert_true(bp_connection_record_read(stored.p, stored.n, &r));
+	assert_int_equal(r.client_id_len, 0);
+	assert_true(r.session & BP_SESSION_NO_ID);
+	assert_true(r.session & BP_SESSION_ALIASES_LOST);
+	assert_in_range(r.n_aliases[0], 5, 29);
+	/* an alias that is missing is no violation of the client */
+	publish_alias(&two, &c, "", 30, "90");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	assert_int_equal(rig_count(&two, BP_C_ALIAS_UNMAPPED), 1);
+	publish_alias(&two, &c, "t/x", 30, "91");
+	assert_string_equal(rig_told_values(&two), "91");
+	close_fleet();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_fields),
+		cmocka_unit_test(inconsistent),
+		cmocka_unit_test(every_length),
+		cmocka_unit_test(only_at_rest),
+		cmocka_unit_test(refreshed_and_ended),
+		cmocka_unit_test(bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
