@@ -150,6 +150,37 @@ struct bp_config_log {
 	struct bp_config_event_log events;
 };
 
+/* Section fleet: what gateways share. */
+#define BP_FLEET_SERVERS_MAX 8
+struct bp_config_fleet_server {
+	struct bp_address address;
+	uint16_t tcp_port;
+};
+/* A Redis server, or the Sentinels that know the address of one. */
+struct bp_config_redis {
+	bool tls;
+	uint16_t db;
+	char master[64]; /* name at the Sentinels; "": the only server is Redis itself */
+	uint32_t n_servers;
+	struct bp_config_fleet_server server[BP_FLEET_SERVERS_MAX];
+};
+struct bp_config_fleet_state {
+	bool enabled;
+	struct bp_config_redis redis;
+	char username[128];
+	char password_file[512]; /* "": none; the first line of the file is the password */
+	char ca_file[512];       /* "": the system's certificates */
+	char cert_file[512], key_file[512];
+	uint64_t timeout_ns;
+	uint32_t max_queued;     /* writes */
+	uint64_t max_queue_size; /* bytes */
+};
+struct bp_config_fleet {
+	bool enabled;
+	char name[BP_NAME_MAX + 1];
+	struct bp_config_fleet_state state;
+};
+
 struct bp_config {
 	uint8_t version;            /* version of the file's format: 1 */
 	char name[BP_NAME_MAX + 1]; /* instance: part of the names of the segment, the socket and
@@ -177,6 +208,7 @@ struct bp_config {
 	struct bp_config_static fixed; /* routing.static_* */
 	struct bp_config_punt punt;
 	struct bp_config_log log;
+	struct bp_config_fleet fleet;
 	/* The settings of each service, owned by the configuration: config/NAME/settings.h. */
 	void *service[BP_SERVICE_COUNT];
 };

@@ -65,6 +65,7 @@ extern const struct bp_type bp_type_hosts, bp_type_host_list, bp_type_udp_ports;
 extern const struct bp_type bp_type_loopback, bp_type_listen;
 extern const struct bp_type bp_type_rate;
 extern const struct bp_type bp_type_event_log;
+extern const struct bp_type bp_type_redis;
 extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
 	bp_type_tcp_range;
 
@@ -231,6 +232,8 @@ void bp_check_secret_file(
 	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path);
 /* check_monitoring.c */
 void bp_check_monitoring(struct bp_reader *r, const struct bp_yaml *n, void *base);
+/* check_fleet.c */
+void bp_check_fleet_state(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_interfaces.c: called after ports and bridges are read. */
 void bp_check_interfaces(struct bp_reader *r);
 /* check_static.c */

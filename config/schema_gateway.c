@@ -91,6 +91,13 @@ static bool is_unicast(const void *route)
 		.preset = "auto", .help = help_                                                    \
 	}
 
+static bool has_fleet_tls(const void *base)
+{
+	const struct bp_config_fleet_state *f = &((const struct bp_config *)base)->fleet.state;
+
+	return f->ca_file[0] != '\0' || f->cert_file[0] != '\0' || f->key_file[0] != '\0';
+}
+
 /* clang-format off */
 static const struct bp_setting rows[] = {
 	{.path = "version", .type = &bp_type_version, AT(version), .preset = "1",
@@ -261,6 +268,33 @@ static const struct bp_setting rows[] = {
 	POLICER("health_devices", BP_EX_PHD, "20000", "Signalling of personal health devices."),
 	POLICER("local", BP_EX_LOCAL, "10000", "Other traffic to an address of this machine."),
 	POLICER("other", BP_EX_OTHER, "1000", "Packets that the kernel answers or forwards: expired hop limit, options, packet too big, unresolved neighbor, unknown EtherType."),
+
+	{.path = "fleet", .type = &bp_type_section, GIVEN(bp_config, fleet.enabled),
+	 .help = "What several gateways share, so that each of them can continue the work of another one. Without this section a gateway is alone."},
+	{.path = "fleet.name", .type = &bp_type_name, AT(fleet.name), .flags = BP_REQUIRED, .min = 1,
+	 .help = "Name of the fleet: the same in all of its gateways. All keys in Redis begin with biplane:NAME:."},
+	{.path = "fleet.state", .type = &bp_type_section, GIVEN(bp_config, fleet.state.enabled), .check = bp_check_fleet_state,
+	 .help = "Redis with the state that the gateways share. Forwarding and inspection do not depend on it: while it is unreachable, changes wait in the memory of the control plane."},
+	{.path = "fleet.state.server", .type = &bp_type_redis, AT(fleet.state.redis), .flags = BP_REQUIRED,
+	 .help = "URL of Redis, or of the Sentinels that know its address. Scheme rediss uses TLS. Hosts are IP addresses, because the control plane resolves no names while it runs; the certificate of a server must be for its address. The default TCP port is 6379, of Sentinels 26379. /DB is the number of the database, #MASTER the name of the master at the Sentinels. Sentinels are used without password."},
+	{.path = "fleet.state.username", .type = &bp_type_string, AT(fleet.state.username), .min = 1, .preset_text = "none: the default user of Redis",
+	 .help = "User name for Redis (ACL); it needs password_file."},
+	{.path = "fleet.state.password_file", .type = &bp_type_string, AT(fleet.state.password_file), .min = 1, .preset_text = "none",
+	 .help = "File whose first line is the password. Other users should have no access to it (mode 0640)."},
+	{.path = "fleet.state.tls", .type = &bp_type_section, .present = has_fleet_tls,
+	 .help = "Certificates for a server with scheme rediss. Files are in PEM format."},
+	{.path = "fleet.state.tls.ca", .type = &bp_type_string, AT(fleet.state.ca_file), .min = 1, .preset_text = "the system's certificate store",
+	 .help = "CA certificates that the server's certificate is verified with."},
+	{.path = "fleet.state.tls.cert", .type = &bp_type_string, AT(fleet.state.cert_file), .min = 1, .preset_text = "none",
+	 .help = "Client certificate, for a server that requires one."},
+	{.path = "fleet.state.tls.key", .type = &bp_type_string, AT(fleet.state.key_file), .min = 1, .preset_text = "none",
+	 .help = "Private key of cert. Other users should have no access to it (mode 0640)."},
+	{.path = "fleet.state.timeout", .type = &bp_type_duration, AT(fleet.state.timeout_ns), .min = 10 * MS, .max = MINUTE, .preset = "1s",
+	 .help = "Time to connect, and to wait for an answer, after which biplane closes the connection and connects again."},
+	{.path = "fleet.state.max_queued", .type = &bp_type_uint, AT(fleet.state.max_queued), .min = 16, .max = 1048576, .preset = "65536",
+	 .help = "Maximum number of changes that wait for Redis. At the limit the oldest one that newer changes of its key repeat is dropped, and counted."},
+	{.path = "fleet.state.max_queue_size", .type = &bp_type_size, AT(fleet.state.max_queue_size), .min = 256 * KIB, .max = GIB, .preset = "16MiB",
+	 .help = "Maximum memory of the changes that wait for Redis."},
 
 	{.path = "log", .type = &bp_type_section,
 	 .help = "The log on standard error, or in the journal where systemd runs the planes."},

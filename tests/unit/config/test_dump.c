@@ -236,6 +236,23 @@ static void defaults_are_dumped(void **state)
 	bp_config_free(c);
 }
 
+/* Section fleet is dumped only if the file has it. */
+static void the_fleet_is_dumped(void **state)
+{
+	struct bp_config *c = accepted(PORTS
+		"fleet: {name: f, state: {server: \"rediss-sentinel://10.0.0.1,10.0.0.2/1#m\", "
+		"username: u, password_file: /p, tls: {ca: /a}, max_queued: 99}}\n");
+	char *text = dump(c);
+
+	assert_non_null(strstr(text,
+		"fleet:\n  name: \"f\"\n  state:\n"
+		"    server: \"rediss-sentinel://10.0.0.1:26379,10.0.0.2:26379/1#m\"\n"
+		"    username: \"u\"\n    password_file: \"/p\"\n    tls:\n      ca: \"/a\"\n"
+		"    timeout: 1s\n    max_queued: 99\n    max_queue_size: 16MiB\n"));
+	free(text);
+	bp_config_free(c);
+}
+
 /* Every setting of routing, none at its default. */
 #define ROUTED                                                                                     \
 	"ports:\n"                                                                                 \
@@ -470,6 +487,7 @@ static void reload_applies_remaining_settings(void **state)
 	needs(CLONE, BRIDGED "mqtt: {}\n", "");
 }
 
+#define FLEET PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n"
 #define LOADER BRIDGED "transform: {matrix_loader: {address: 127.0.0.1}}\n"
 
 /* A change of each single setting needs a restart or is reloadable, as its row says. */
@@ -488,6 +506,7 @@ static void each_flag_is_obeyed(void **state)
 			continue;
 		of = strncmp(s->path, "health_devices.", 15) == 0 ? HEALTH
 		     : strncmp(s->path, "transform.m", 11) == 0   ? LOADER
+		     : strncmp(s->path, "fleet.", 6) == 0         ? FLEET
 								  : FULL;
 		a = accepted(of);
 		b = accepted(of);
@@ -528,6 +547,7 @@ int main(void)
 		cmocka_unit_test(all_sections_are_read),
 		cmocka_unit_test(defaults_are_dumped),
 		cmocka_unit_test(routing_is_dumped),
+		cmocka_unit_test(the_fleet_is_dumped),
 		cmocka_unit_test(dumps_read_back_the_same),
 		cmocka_unit_test(examples_are_right),
 		cmocka_unit_test(restart_is_needed_where_the_schema_says),

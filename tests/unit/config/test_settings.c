@@ -85,6 +85,8 @@ struct row {
 		"punt.policers." name ".queue_len", POLICERS(name), "", QUEUE                      \
 	}
 
+#define STATE PORTS "fleet:\n  name: f\n  state:\n    "
+
 #define TEXT_VALUES(longest)                                                                       \
 	.good = {{"x", "\"x\""}, {"\"a\\\"b\\\\\"", "\"a\\\"b\\\\\""},                             \
 		{longest, "\"" longest "\""}, {"\"\\u00e4 \\u2028\"", "\"\xc3\xa4 \\u2028\""}},    \
@@ -118,6 +120,48 @@ static const struct row rows[] = {
 			{"\"/a\\tb\"", "control character"}, {"syslog", "not an absolute path"}}},
 	{"log.format", PORTS "log:\n  ", "", .good = {{"text", "text"}, {"json", "json"}},
 		.bad = {{"xml", "not a valid choice"}}},
+	{"fleet.name", PORTS "fleet:\n  ", "", .good = {{"a", "\"a\""}, {NAME31, "\"" NAME31 "\""}},
+		.bad = {{"a b", "not a name"}, {NAME31 "x", "32 bytes long"},
+			{"''", "the text is empty"}}},
+	{"fleet.state.server", STATE, "",
+		.good = {{"redis://10.0.0.1", "\"redis://10.0.0.1:6379\""},
+			{"\"rediss://[fd00::1]:1/15\"", "\"rediss://[fd00::1]:1/15\""},
+			{"redis-sentinel://10.0.0.1,10.0.0.2:99/3#m",
+				"\"redis-sentinel://10.0.0.1:26379,10.0.0.2:99/3#m\""},
+			{"\"rediss-sentinel://[::1]#a-b\"",
+				"\"rediss-sentinel://[::1]:26379#a-b\""}},
+		.bad = {{"10.0.0.1", "not a URL of Redis"},
+			{"http://10.0.0.1", "not a URL of Redis"},
+			{"redis://redis.example", "'redis.example' is not an IP address"},
+			{"redis://", "the host is missing"}, {"redis://10.0.0.1:0", "not a port"},
+			{"redis://10.0.0.1/x", "not a number from 0 to 65535"},
+			{"redis://10.0.0.1/65536", "not a number from 0 to 65535"},
+			{"redis://10.0.0.1#m", "only a URL of Sentinels"},
+			{"redis://10.0.0.1,10.0.0.2", "is not a"},
+			{"redis-sentinel://10.0.0.1", "#MASTER is missing"},
+			{"redis-sentinel://10.0.0.1#", "has 0 bytes"},
+			{"redis-sentinel://1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,"
+			 "1.1.1.1,1.1.1.1#m",
+				"more than 8 Sentinels"}}},
+	{"fleet.state.username", STATE, "    server: rediss://10.0.0.1\n    password_file: p\n",
+		TEXT_VALUES(TEXT127)},
+	{"fleet.state.password_file", STATE, "    server: rediss://10.0.0.1\n",
+		TEXT_VALUES(TEXT511)},
+	{"fleet.state.tls.ca", STATE "server: rediss://10.0.0.1\n    tls:\n      ", "",
+		TEXT_VALUES(TEXT511)},
+	{"fleet.state.tls.cert", STATE "server: rediss://10.0.0.1\n    tls:\n      ",
+		"      key: k\n", TEXT_VALUES(TEXT511)},
+	{"fleet.state.tls.key", STATE "server: rediss://10.0.0.1\n    tls:\n      ",
+		"      cert: c\n", TEXT_VALUES(TEXT511)},
+	{"fleet.state.timeout", STATE, "    server: redis://10.0.0.1\n",
+		.good = {{"10ms", "10ms"}, {"1m", "1m"}},
+		.bad = {{"9ms", "too small"}, {"61s", "too large"}, {"off", "not a duration"}}},
+	{"fleet.state.max_queued", STATE, "    server: redis://10.0.0.1\n",
+		.good = {{"16", "16"}, {"1048576", "1048576"}},
+		.bad = {{"15", "too small"}, {"1048577", "too large"}}},
+	{"fleet.state.max_queue_size", STATE, "    server: redis://10.0.0.1\n",
+		.good = {{"256KiB", "256KiB"}, {"1GiB", "1GiB"}},
+		.bad = {{"255KiB", "too small"}, {"1025MiB", "too large"}}},
 	{"version", PORTS, "", .good = {{"1", "1"}, {"\"1\"", "1"}},
 		.bad = {{"2", "version '2' is unknown"}, {"1.0", "version '1.0' is unknown"}}},
 	{"poll_mode", PORTS, "", .good = {{"busy", "busy"}, {"adaptive", "adaptive"}},
