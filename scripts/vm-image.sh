@@ -11,7 +11,7 @@ guest_packages=(
 	librte-eal23 librte-ethdev23 librte-graph23 librte-mbuf23 librte-mempool23 librte-ring23 librte-net-ring23
 	librte-bus-pci23 librte-bus-vdev23 librte-mempool-ring23
 	librte-net-e1000-23 librte-net-vmxnet3-23 librte-net-virtio23
-	libbsd0 libevent-2.1-7 libmosquitto1 libfyaml0 libjansson4 libnl-3-200 libnl-route-3-200
+	libbsd0 libevent-2.1-7 libevent-openssl-2.1-7 libmosquitto1 libfyaml0 libjansson4 libnl-3-200 libnl-route-3-200
 	libsqlite3-0 libpcap0.8 libcurl3-gnutls libmicrohttpd12
 )
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_FLEET_STATE_H
+#define BP_CONTROLPLANE_FLEET_STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct bp_config_fleet;
+struct bp_faults;
+struct bp_resp;
+struct event_base;
+
+/*
+ * The state that the gateways of a fleet share, in Redis. Calls never block: a write waits in a
+ * bounded queue until Redis acknowledges it, through lost connections and failovers; a read fails
+ * after fleet.state.timeout. The main thread calls, and the callbacks run in its event loop.
+ *
+ * Each value has a mark, (epoch, version), and Redis refuses a write with a lower mark than the
+ * stored one. The epoch is a number of this process that is higher than those of all processes of
+ * the fleet that started before: see bp_fleet_state_epoch().
+ */
+struct bp_fleet_state;
+
+#define BP_FLEET_KEY_MAX 200u     /* bytes, without the prefix of the fleet */
+#define BP_FLEET_VALUE_MAX 65536u /* bytes */
+
+/* Time that a collapsible write waits for newer ones of its key. */
+#define BP_FLEET_COLLAPSE_NS 100000000ull
+
+/* NULL without memory, or with a sentence. */
+struct bp_fleet_state *bp_fleet_state_new(
+	struct event_base *base, const struct bp_config_fleet *c, char *err, size_t err_size);
+void bp_fleet_state_free(struct bp_fleet_state *s); /* calls back for what is pending */
+
+enum bp_fleet_result {
+	BP_FLEET_STORED,     /* Redis has it */
+	BP_FLEET_SUPERSEDED, /* Redis has a value with a higher mark */
+	BP_FLEET_COLLAPSED,  /* a newer write of the key replaced it before it was sent */
+	BP_FLEET_LOST,       /* evicted at the bound of the queue, or its ttl passed in the queue,
+				or Redis refused it for good (counted by reason) */
+};
+
+struct bp_fleet_write {
+	const char *key;   /* text, at most BP_FLEET_KEY_MAX bytes */
+	const void *value; /* copied */
+	size_t len;        /* at most BP_FLEET_VALUE_MAX; 0 deletes the key */
+	uint64_t version;
+	uint32_t ttl_ms; /* not 0. The mark of a deleted key remains for this time */
+	/* Any gateway may continue the value: only versions are compared. Else values of processes
+	 * with a higher epoch win. */
+	bool shared;
+	/* Waits BP_FLEET_COLLAPSE_NS for newer writes of the key, which replace it; the first to
+	 * be dropped when the queue is full. */
+	bool collapsible;
+	/* NULL, or a channel on which Redis publishes the key and value when it has stored them. */
+	const char *channel;
+	/* NULL: none. Called once, later, or by bp_fleet_state_free(). */
+	void (*done)(void *arg, enum bp_fleet_result result);
+	void *arg;
+};
+
+/* False: the queue is full of writes that are not collapsible (counted), or the write is not valid;
+ * done() is not called. */
+bool bp_fleet_state_put(struct bp_fleet_state *s, const struct bp_fleet_write *w);
+
+/* A value that was read; found: false if there is none, or it was deleted. The bytes are another
+ * gateway's: check them. */
+struct bp_fleet_value {
+	bool known; /* false: no answer in time. found is false */
+	bool found;
+	uint64_t epoch, version;
+	const char *bytes; /* valid during the callback */
+	size_t len;
+};
+
+/* False: too many reads wait (counted); the callback is not called. */
+bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
+	void (*got)(void *arg, const struct bp_fleet_value *v), void *arg);
+
+/*
+ * The epoch of this process; 0: Redis has not assigned one yet, and writes that are not shared
+ * wait. A process that takes over a value with a higher epoch than its own calls
+ * bp_fleet_state_outrank(): its later writes then have an epoch above that one, and those of the
+ * previous owner are refused.
+ */
+uint64_t bp_fleet_state_epoch(const struct bp_fleet_state *s);
+void bp_fleet_state_outrank(struct bp_fleet_state *s, uint64_t epoch);
+
+/* Whether Redis answers now. */
+bool bp_fleet_state_connected(const struct bp_fleet_state *s);
+/* Age of the oldest write that Redis has not acknowledged; 0: none. */
+uint64_t bp_fleet_state_lag_ns(const struct bp_fleet_state *s);
+
+/* Reasons for which connections, writes and reads fail. */
+enum bp_fleet_error {
+	BP_FLEET_ERROR_CONNECT,     /* no TCP or TLS connection */
+	BP_FLEET_ERROR_CLOSED,      /* Redis closed it */
+	BP_FLEET_ERROR_TIMEOUT,     /* no answer within fleet.state.timeout */
+	BP_FLEET_ERROR_AUTH,        /* wrong or missing password, or no permission */
+	BP_FLEET_ERROR_SENTINEL,    /* no Sentinel knows the master */
+	BP_FLEET_ERROR_NOT_MASTER,  /* a replica, or read only */
+	BP_FLEET_ERROR_FULL,        /* maxmemory */
+	BP_FLEET_ERROR_UNAVAILABLE, /* loading, busy, without replicas or disk */
+	BP_FLEET_ERROR_REFUSED,     /* another error */
+	BP_FLEET_ERROR_PROTOCOL,    /* an answer that is not valid */
+	BP_FLEET_ERRORS,
+};
+extern const char *const bp_fleet_error_name[BP_FLEET_ERRORS];
+
+struct bp_fleet_counters {
+	uint64_t connects;
+	uint64_t stored, superseded, collapsed;
+	uint64_t lost_full, lost_expired, lost_refused;
+	uint64_t reads, found, reads_failed;
+	uint64_t error[BP_FLEET_ERRORS];
+};
+const struct bp_fleet_counters *bp_fleet_state_counters(const struct bp_fleet_state *s);
+
+/* For the command status: a new object; NULL without memory. */
+json_t *bp_fleet_state_status(const struct bp_fleet_state *s);
+
+#endif
