@@ -14,6 +14,7 @@
 
 struct bp_config;
 
+struct bp_fleet_state;
 struct bp_publication;
 struct bp_ring_events;
 struct event_base;
@@ -44,8 +45,9 @@ struct bp_plane_context {
 	const struct bp_listen_fds *fds;
 	struct bp_ring_events *rings; /* of the workers */
 	struct bp_publication *publication;
-	struct bp_control *control; /* NULL until all have started */
-	bool first_start;           /* the first control plane of this data plane */
+	struct bp_control *control;   /* NULL until all have started */
+	struct bp_fleet_state *fleet; /* NULL: the gateway shares no state */
+	bool first_start;             /* the first control plane of this data plane */
 	/* Whether no worker of a data plane can still read the segment; arg: shm->global. */
 	bool (*readers_gone)(void *arg);
 	void *state[BP_SERVICE_COUNT];

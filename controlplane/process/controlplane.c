@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "controlplane/fleet/state.h"
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 #include "controlplane/process/peer.h"
@@ -267,7 +268,9 @@ static int start(struct bp_plane *cp)
 		return 1;
 	if (cp->reload.running->controlplane_poll_mode == BP_POLL_BUSY)
 		bp_ring_events_busy(cp->x.rings);
-	status = bp_plane_start_services(cp);
+	status = bp_plane_start_fleet(cp);
+	if (status == 0)
+		status = bp_plane_start_services(cp);
 	if (status == 0)
 		status = bp_plane_start_sync(cp);
 	if (status != 0)
@@ -284,6 +287,8 @@ static void end(struct bp_plane *cp)
 	bp_cp_captures_free(cp->captures);
 	bp_publication_free(cp->x.publication);
 	bp_ring_events_free(cp->x.rings);
+	bp_fleet_state_free(cp->x.fleet);
+	cp->x.fleet = NULL;
 	bp_cp_services_free(&cp->x);
 	bp_sync_free(cp->sync);
 	bp_fib_writer_free(cp->fib_writer);

@@ -44,6 +44,8 @@ struct bp_plane {
 
 /* Each returns the exit status, or 0; why is logged. */
 
+/* The state of the fleet, if the configuration has it. */
+int bp_plane_start_fleet(struct bp_plane *cp);
 /* The services: their first publication, and their other work. */
 int bp_plane_start_services(struct bp_plane *cp);
 /* The forwarding tables and who fills them. */

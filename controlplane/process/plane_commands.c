@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "config/config.h"
+#include "controlplane/fleet/state.h"
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
 
@@ -128,6 +129,8 @@ static json_t *on_status_command(void *arg, const json_t *request)
 	json_t *answer = json_pack("{s:b, s:I}", "ok", 1, "pid", (json_int_t)getpid());
 
 	(void)request;
+	if (cp->x.fleet != NULL)
+		json_object_set_new(answer, "fleet_state", bp_fleet_state_status(cp->x.fleet));
 	bp_cp_services_status(&cp->x, answer);
 	return answer;
 }

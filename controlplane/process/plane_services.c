@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "config/config.h"
+#include "controlplane/fleet/state.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
@@ -33,6 +34,20 @@ static void published_at_start(void *arg, const char *error)
 		cp, error == NULL ? BP_EVENT_CONFIG_LOADED : BP_EVENT_CONFIG_REFUSED, error);
 	if (error != NULL)
 		bp_log(BP_LOG_ERROR, "%s", error);
+}
+
+int bp_plane_start_fleet(struct bp_plane *cp)
+{
+	const struct bp_config_fleet *c = &cp->reload.running->fleet;
+	char err[1024];
+
+	if (!c->state.enabled)
+		return 0;
+	cp->x.fleet = bp_fleet_state_new(cp->x.base, c, err, sizeof(err));
+	if (cp->x.fleet != NULL)
+		return 0;
+	bp_log(BP_LOG_ERROR, "%s", err);
+	return BP_EXIT_CONFIG;
 }
 
 int bp_plane_start_services(struct bp_plane *cp)
