@@ -223,7 +223,7 @@ uint16_t test_free_port(void)
 	return ntohs(a.sin_port);
 }
 
-static bool takes_connections(uint16_t port)
+bool test_takes_connections(uint16_t port)
 {
 	struct sockaddr_in a = loopback(port);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -270,7 +270,7 @@ void test_broker_start(struct test_broker *b)
 		execl("/usr/sbin/mosquitto", "mosquitto", "-c", path, (char *)NULL);
 		_exit(127);
 	}
-	WAIT_UNTIL(takes_connections(b->port));
+	WAIT_UNTIL(test_takes_connections(b->port));
 }
 
 void test_broker_stop(struct test_broker *b)

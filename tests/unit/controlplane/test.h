@@ -83,6 +83,7 @@ void test_shm_make(struct bp_shm *m, const struct bp_config *c);
 void test_shm_free(struct bp_shm *m);
 
 uint16_t test_free_port(void);
+bool test_takes_connections(uint16_t port); /* on the loopback */
 
 /* A mosquitto with its own configuration and directory; keeps its state over stop and start. */
 struct test_broker {
