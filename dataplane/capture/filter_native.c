@@ -6,7 +6,10 @@
 
 #ifdef __x86_64__
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <pcap/pcap.h>
 
@@ -366,6 +369,24 @@ static void compile(struct code *c, const struct bp_capture_insn *insn)
 	EMIT(c, 0xc3);             /* ret */
 }
 
+/*
+ * Executable memory with these bytes, from a sealed file in memory: no mapping of it was ever
+ * writable, so MemoryDenyWriteExecute= of systemd permits it. NULL: not permitted, or no memory.
+ */
+static void *map_code(const void *code, size_t size)
+{
+	const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+	const int fd = memfd_create("biplane-capture-filter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *memory = MAP_FAILED;
+
+	if (fd < 0)
+		return NULL;
+	if (write(fd, code, size) == (ssize_t)size && fcntl(fd, F_ADD_SEALS, seals) == 0)
+		memory = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 bp_filter_native_fn bp_filter_native_compile(
 	const struct bp_capture_insn *insn, uint32_t n, size_t *size)
 {
@@ -375,15 +396,12 @@ bp_filter_native_fn bp_filter_native_compile(
 
 	compile(&c, insn); /* places of the instructions */
 	*size = c.n;
-	memory = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
+	c.out = malloc(c.n);
+	if (c.out == NULL)
 		return NULL;
-	c.out = memory;
 	compile(&c, insn);
-	if (mprotect(memory, *size, PROT_READ | PROT_EXEC) != 0) {
-		munmap(memory, *size);
-		return NULL;
-	}
+	memory = map_code(c.out, c.n);
+	free(c.out);
 	memcpy(&fn, &memory, sizeof(fn));
 	return fn;
 }

@@ -24,7 +24,7 @@ typedef uint64_t (*bp_filter_native_fn)(struct rte_mbuf *const *m, uint32_t n);
 
 /*
  * Compiles a valid program. NULL: this machine or process cannot have native code: another
- * architecture, no memory, or no permission (MemoryDenyWriteExecute= of systemd). *size: of the
+ * architecture, no memory, or no permission (memfd_create(), executable mappings). *size: of the
  * memory, for bp_filter_native_free().
  */
 bp_filter_native_fn bp_filter_native_compile(

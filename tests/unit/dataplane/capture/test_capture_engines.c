@@ -3,6 +3,13 @@
  * of a burst. */
 #include "tests/unit/dataplane/capture/capture_rig.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 #define WIRE                                                                                       \
 	"ports:\n"                                                                                 \
 	"  - {name: a, device: net_null0}\n"                                                       \
@@ -225,6 +232,46 @@ static void results_select_frames(void **state)
 	rig_stop(&r);
 }
 
+/* Whether a process that cannot make this system call with these flags has native code. */
+static bool native_without(int call, unsigned argument, uint32_t flags)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[argument])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, flags, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+	const pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct bp_capture_filter f;
+
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+			prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0 ||
+			!bp_capture_filter_compile(&f, &request))
+			_exit(2);
+		_exit(f.engine == BP_CAPTURE_NATIVE);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return WEXITSTATUS(status) == 1;
+}
+
+/* As MemoryDenyWriteExecute= of systemd, which the unit of the data plane has. */
+static void native_code_was_never_writable_memory(void **state)
+{
+	new_request(1);
+	filter_request("udp port 9");
+#ifdef __x86_64__
+	assert_true(native_without(SYS_mprotect, 2, PROT_EXEC));
+#endif
+	assert_false(native_without(SYS_memfd_create, 1, MFD_CLOEXEC));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +279,7 @@ int main(void)
 		cmocka_unit_test(random_programs_decide_as_libpcap),
 		cmocka_unit_test(program_with_many_paths_is_compiled),
 		cmocka_unit_test(results_select_frames),
+		cmocka_unit_test(native_code_was_never_writable_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
