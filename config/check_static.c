@@ -242,7 +242,7 @@ static void check_group(struct bp_reader *r, const struct entry *g, uint32_t n)
 				"other is "
 				"on line %u)",
 				g[i].i, text, unicast ? " with the same next hop" : "",
-				g[k].node->line);
+				bp_messages_line(r->messages, g[k].node->line));
 			break;
 		}
 	}
@@ -311,7 +311,7 @@ static void check_neighbors(struct bp_reader *r, const struct bp_yaml *list, str
 				"routing.static_neighbors[%u]: this neighbor is given twice; "
 				"expected it "
 				"once (the other is on line %u)",
-				all[i].i, all[i - 1].node->line);
+				all[i].i, bp_messages_line(r->messages, all[i - 1].node->line));
 	}
 	free(all);
 	check_room(r, list, n, c->routing.max_neighbors, "neighbors", "max_neighbors");

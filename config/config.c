@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/bundle.h"
 #include "config/service.h"
 
 /* Returns a zeroed configuration; NULL when there is no memory. */
@@ -36,11 +37,65 @@ static void check_version(struct bp_reader *r, const struct bp_yaml *root)
 			"file's format");
 }
 
-static struct bp_config *parse(
-	const char *name, const char *text, size_t len, bool is_file, FILE *errors)
+/* What a text is: a part of a file, or a file, which may have a stored bundle. */
+enum origin { TEXT, FILE_WITH_STORED_BUNDLE, FILE_WITH_BUNDLE };
+
+static uint32_t count_lines(const char *text, size_t len)
 {
+	uint32_t n = 1;
+
+	for (const char *p = text; (p = memchr(p, '\n', (size_t)(text + len - p))) != NULL; p++)
+		n++;
+	return n;
+}
+
+/* The trees and the texts of a configuration. */
+struct sources {
+	const char *text;
+	size_t len;
+	struct bp_yaml_tree tree, bundle_tree;
+	struct bp_bundle_file stored;
+};
+
+/* Merges the bundle over the tree; false: the bundle has errors. */
+static bool merge_bundle(struct sources *s, enum origin origin, const struct bp_bundle *bundle,
+	struct bp_messages *messages)
+{
+	if (origin == FILE_WITH_STORED_BUNDLE) {
+		const int found = bp_bundle_read(s->tree.root, &s->stored, messages);
+
+		if (found <= 0)
+			return found == 0;
+		bundle = &s->stored.bundle;
+	}
+	return bundle == NULL || bp_bundle_merge(s->tree.root, count_lines(s->text, s->len), bundle,
+					 &s->bundle_tree, messages);
+}
+
+static void read_tree(
+	struct bp_reader *r, struct sources *s, enum origin origin, const struct bp_bundle *bundle)
+{
+	struct bp_yaml *root = s->tree.root;
+
+	r->root = root;
+	if (root == NULL || (!root->bad && bp_yaml_is_null(root))) {
+		bp_error(r->messages, 1, 1,
+			"the file is empty; expected a mapping of settings with at least "
+			"'ports'");
+	} else if (!root->bad) {
+		if (root->kind == BP_YAML_MAP && !merge_bundle(s, origin, bundle, r->messages))
+			return;
+		bp_read_section(r, NULL, root, NULL);
+		if (origin != TEXT)
+			check_version(r, root);
+	}
+}
+
+static struct bp_config *parse(const char *name, const char *text, size_t len, enum origin origin,
+	const struct bp_bundle *bundle, FILE *errors)
+{
+	struct sources s = {.text = text, .len = len};
 	struct bp_messages messages = {0};
-	struct bp_yaml_tree tree;
 	struct bp_reader reader = {.config = alloc_config(), .messages = &messages};
 	struct bp_config *c = reader.config;
 
@@ -48,34 +103,33 @@ static struct bp_config *parse(
 		fprintf(errors, "%s:1:1: out of memory; expected more free memory\n", name);
 		return NULL;
 	}
-	if (bp_yaml_parse(&tree, text, len, &messages) == 0) {
-		reader.root = tree.root;
-		if (tree.root == NULL || (!tree.root->bad && bp_yaml_is_null(tree.root)))
-			bp_error(&messages, 1, 1,
-				"the file is empty; expected a mapping of settings with at least "
-				"'ports'");
-		else if (!tree.root->bad)
-			bp_read_section(&reader, NULL, tree.root, NULL);
-		if (is_file && tree.root != NULL && !tree.root->bad)
-			check_version(&reader, tree.root);
-	}
-	bp_yaml_free(&tree);
+	if (bp_yaml_parse(&s.tree, text, len, &messages) == 0)
+		read_tree(&reader, &s, origin, bundle);
+	bp_yaml_free(&s.tree);
+	bp_yaml_free(&s.bundle_tree);
 	if (messages.errors > 0) {
 		bp_config_free(c);
 		c = NULL;
 	}
 	bp_messages_flush(&messages, name, errors);
+	bp_bundle_file_free(&s.stored);
 	return c;
 }
 
 struct bp_config *bp_config_parse(const char *name, const char *text, size_t len, FILE *errors)
 {
-	return parse(name, text, len, false, errors);
+	return parse(name, text, len, TEXT, NULL, errors);
 }
 
 struct bp_config *bp_config_parse_file(const char *name, const char *text, size_t len, FILE *errors)
 {
-	return parse(name, text, len, true, errors);
+	return parse(name, text, len, FILE_WITH_STORED_BUNDLE, NULL, errors);
+}
+
+struct bp_config *bp_config_parse_with(const char *name, const char *text, size_t len,
+	const struct bp_bundle *bundle, FILE *errors)
+{
+	return parse(name, text, len, FILE_WITH_BUNDLE, bundle, errors);
 }
 
 void bp_config_free(struct bp_config *c)

@@ -175,9 +175,34 @@ struct bp_config_fleet_state {
 	uint32_t max_queued;     /* writes */
 	uint64_t max_queue_size; /* bytes */
 };
+/* Labels by which a member of a fleet is selected. */
+#define BP_FLEET_LABELS_MAX 8u
+#define BP_FLEET_KEYS_MAX 4u
+struct bp_config_fleet_labels {
+	uint32_t n;
+	struct {
+		char key[32], value[64];
+	} label[BP_FLEET_LABELS_MAX];
+};
+struct bp_config_fleet_files {
+	uint32_t n;
+	char path[BP_FLEET_KEYS_MAX][256];
+};
+/* fleet.config: settings that the fleet distributes with etcd. */
+struct bp_config_fleet_config {
+	bool given;
+	char server[512];                  /* etcd://HOST:PORT,... or etcds://HOST:PORT,... */
+	struct bp_config_fleet_files keys; /* public keys of operators */
+	char ca_file[256], cert_file[256], key_file[256]; /* "": none */
+	char username[64], password_file[256];            /* "": none */
+	uint64_t trial_time_ns;
+	char directory[256];
+};
 struct bp_config_fleet {
 	bool enabled;
 	char name[BP_NAME_MAX + 1];
+	struct bp_config_fleet_labels labels;
+	struct bp_config_fleet_config config;
 	struct bp_config_fleet_state state;
 };
 
@@ -251,6 +276,20 @@ const struct bp_config_interface *bp_config_interface(
  * ". Warnings are written there too, after "warning: ".
  */
 struct bp_config *bp_config_load(const char *path, FILE *errors);
+/*
+ * A bundle: settings that replace those of the file, config/bundle.h. A file with fleet.config is
+ * read with the bundle that the agent of the fleet stored in fleet.config.directory, if there is
+ * one.
+ */
+#define BP_BUNDLE_MAX (512u << 10) /* bytes */
+struct bp_bundle {
+	const char *name; /* in messages */
+	const char *text;
+	size_t len;
+};
+/* Like bp_config_parse_file(), with this bundle instead of the stored one; NULL: without any. */
+struct bp_config *bp_config_parse_with(const char *name, const char *text, size_t len,
+	const struct bp_bundle *bundle, FILE *errors);
 /* Like bp_config_load(), for the bytes of a file. */
 struct bp_config *bp_config_parse_file(
 	const char *name, const char *text, size_t len, FILE *errors);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/bundle.h"
 #include "config/schema.h"
 
 struct walk {
@@ -117,12 +118,17 @@ int bp_config_defaults(const struct bp_config *c, const char *text, size_t len,
 {
 	struct walk w = {.c = c, .visit = visit, .arg = arg};
 	struct bp_messages messages = {0};
-	struct bp_yaml_tree tree;
-	const bool parsed = bp_yaml_parse(&tree, text, len, &messages) == 0;
+	struct bp_yaml_tree tree, bundle_tree = {0};
+	struct bp_bundle_file bundle = {.text = NULL};
+	bool parsed = bp_yaml_parse(&tree, text, len, &messages) == 0;
 
+	if (parsed && tree.root != NULL && bp_bundle_read(tree.root, &bundle, &messages) > 0)
+		parsed = bp_bundle_merge(tree.root, 0, &bundle.bundle, &bundle_tree, &messages);
 	if (parsed)
 		visit_section(&w, NULL, "", tree.root, NULL);
 	bp_yaml_free(&tree);
+	bp_yaml_free(&bundle_tree);
+	bp_bundle_file_free(&bundle);
 	bp_messages_free(&messages);
 	return parsed && messages.errors == 0 && !w.failed ? 0 : -1;
 }

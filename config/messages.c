@@ -33,7 +33,7 @@ __attribute__((format(printf, 5, 0))) static void add(struct bp_messages *m, boo
 		return;
 	}
 	e = &m->list[m->n];
-	*e = (struct bp_message){line, column, m->n, warning, text};
+	*e = (struct bp_message){line + m->base, column, m->n, warning, text};
 	m->n++;
 }
 
@@ -66,6 +66,11 @@ static int by_position(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
+uint32_t bp_messages_line(const struct bp_messages *m, uint32_t line)
+{
+	return m->second != NULL && line > m->first_lines ? line - m->first_lines : line;
+}
+
 void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out)
 {
 	if (m->n > 0)
@@ -73,8 +78,11 @@ void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out)
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct bp_message *e = &m->list[i];
 
-		fprintf(out, "%s:%u:%u: %s%s\n", name, e->line, e->column,
-			e->warning ? "warning: " : "", e->text);
+		const bool second = m->second != NULL && e->line > m->first_lines;
+
+		fprintf(out, "%s:%u:%u: %s%s\n", second ? m->second : name,
+			bp_messages_line(m, e->line), e->column, e->warning ? "warning: " : "",
+			e->text);
 	}
 	if (m->dropped > 0)
 		fprintf(out, "%s:1:1: %u more messages; correct these first\n", name, m->dropped);

@@ -27,6 +27,10 @@ struct bp_messages {
 	uint32_t n, room;
 	uint32_t errors;  /* all of them, kept or not */
 	uint32_t dropped; /* over BP_MESSAGES_MAX, or no memory */
+	/* A second text: its lines follow those of the first one, after line `first_lines`. */
+	const char *second; /* its name; NULL: there is none */
+	uint32_t first_lines;
+	uint32_t base; /* added to the lines of new messages */
 };
 
 __attribute__((format(printf, 4, 5))) void bp_error(
@@ -36,6 +40,8 @@ __attribute__((format(printf, 4, 5))) void bp_warning(
 
 /* Writes "name:LINE:COLUMN: text " for each message and frees all. */
 void bp_messages_flush(struct bp_messages *m, const char *name, FILE *out);
+/* The line in its own text, for the text of a message. */
+uint32_t bp_messages_line(const struct bp_messages *m, uint32_t line);
 void bp_messages_free(struct bp_messages *m);
 
 /*

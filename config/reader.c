@@ -138,7 +138,8 @@ static void sort_pairs(struct bp_reader *r, const struct bp_setting *section,
 		else if (given[i] != NULL)
 			bp_error(r->messages, v->key->line, v->key->column,
 				"'%s' is given twice; expected it once (the first is on line %u)",
-				bp_setting_key(s), given[i]->key->line);
+				bp_setting_key(s),
+				bp_messages_line(r->messages, given[i]->key->line));
 		else
 			given[i] = v;
 	}

@@ -5,15 +5,19 @@
 #include "config/service.h"
 
 /*
- * The parts in reading order: the rows of the gateway, then the services from the last of the list
- * to the first, because a service nearer to the port may refer to the services behind it.
+ * The parts in reading order: the rows of the gateway and of its fleet, then the services from the
+ * last of the list to the first, because a service nearer to the port may refer to the services
+ * behind it.
  */
-#define N_PARTS (1 + BP_SERVICE_COUNT)
+#define N_GENERAL 2
+#define N_PARTS (N_GENERAL + BP_SERVICE_COUNT)
 static const struct bp_schema_part *part(size_t i)
 {
 	static const struct bp_schema_part none;
+	static const struct bp_schema_part *const general[N_GENERAL] = {
+		&bp_schema_gateway, &bp_schema_fleet};
 	const struct bp_schema_part *p =
-		i == 0 ? &bp_schema_gateway : bp_config_services[BP_SERVICE_COUNT - i]->settings;
+		i < N_GENERAL ? general[i] : bp_config_services[N_PARTS - 1 - i]->settings;
 
 	return p != NULL ? p : &none;
 }
@@ -22,8 +26,8 @@ static const struct bp_schema_part *part(size_t i)
  * bp_config. */
 static unsigned service_of(const struct bp_setting *s)
 {
-	for (unsigned i = 1; i < N_PARTS; i++) {
-		const unsigned service = BP_SERVICE_COUNT - i;
+	for (unsigned i = N_GENERAL; i < N_PARTS; i++) {
+		const unsigned service = N_PARTS - 1 - i;
 
 		if ((uintptr_t)s - (uintptr_t)part(i)->row < part(i)->n * sizeof(*s))
 			return bp_config_services[service]->size != 0 ? service : BP_SERVICE_COUNT;

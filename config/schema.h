@@ -66,6 +66,7 @@ extern const struct bp_type bp_type_loopback, bp_type_listen;
 extern const struct bp_type bp_type_rate;
 extern const struct bp_type bp_type_event_log;
 extern const struct bp_type bp_type_redis;
+extern const struct bp_type bp_type_labels, bp_type_files, bp_type_etcd;
 extern const struct bp_type bp_type_ethertype, bp_type_any_or, bp_type_vlan, bp_type_any_hosts,
 	bp_type_tcp_range;
 
@@ -234,6 +235,8 @@ void bp_check_secret_file(
 void bp_check_monitoring(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_fleet.c */
 void bp_check_fleet_state(struct bp_reader *r, const struct bp_yaml *n, void *base);
+/* type_fleet.c */
+void bp_check_fleet_config(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_interfaces.c: called after ports and bridges are read. */
 void bp_check_interfaces(struct bp_reader *r);
 /* check_static.c */

@@ -269,6 +269,16 @@ static const struct bp_setting rows[] = {
 	POLICER("local", BP_EX_LOCAL, "10000", "Other traffic to an address of this machine."),
 	POLICER("other", BP_EX_OTHER, "1000", "Packets that the kernel answers or forwards: expired hop limit, options, packet too big, unresolved neighbor, unknown EtherType."),
 
+	{.path = "log", .type = &bp_type_section,
+	 .help = "The log on standard error, or in the journal where systemd runs the planes."},
+	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .enum_names = log_level_names, .preset = "info",
+	 .help = "The lowest level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
+	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .enum_names = log_format_names, .preset = "text",
+	 .help = "Form of a line outside the journal: text, or one JSON object."},
+	{.path = "log.events", .type = &bp_type_event_log, AT(log.events), .preset = "off",
+	 .help = "Log of events, written by biplane monitor: one JSON object per line for each alarm, connection, session of a health device, fault, change of the configuration, and start or stop of a plane. A file is opened for appending, and again at SIGHUP. unix: connects to a Unix socket, a stream socket or else a datagram socket. journal: the journal of systemd. A change takes effect when the monitor is restarted."},
+
+	/* schema_fleet.c continues the section. */
 	{.path = "fleet", .type = &bp_type_section, GIVEN(bp_config, fleet.enabled),
 	 .help = "What several gateways share, so that each of them can continue the work of another one. Without this section a gateway is alone."},
 	{.path = "fleet.name", .type = &bp_type_name, AT(fleet.name), .flags = BP_REQUIRED, .min = 1,
@@ -295,15 +305,6 @@ static const struct bp_setting rows[] = {
 	 .help = "Maximum number of changes that wait for Redis. At the limit the oldest one that newer changes of its key repeat is dropped, and counted."},
 	{.path = "fleet.state.max_queue_size", .type = &bp_type_size, AT(fleet.state.max_queue_size), .min = 256 * KIB, .max = GIB, .preset = "16MiB",
 	 .help = "Maximum memory of the changes that wait for Redis."},
-
-	{.path = "log", .type = &bp_type_section,
-	 .help = "The log on standard error, or in the journal where systemd runs the planes."},
-	{.path = "log.level", .type = &bp_type_enum, AT(log.level), .flags = BP_RELOAD, .enum_names = log_level_names, .preset = "info",
-	 .help = "The lowest level that is logged. error: action required; warning: investigate; info: no action; debug: for developers."},
-	{.path = "log.format", .type = &bp_type_enum, AT(log.format), .flags = BP_RELOAD, .enum_names = log_format_names, .preset = "text",
-	 .help = "Form of a line outside the journal: text, or one JSON object."},
-	{.path = "log.events", .type = &bp_type_event_log, AT(log.events), .preset = "off",
-	 .help = "Log of events, written by biplane monitor: one JSON object per line for each alarm, connection, session of a health device, fault, change of the configuration, and start or stop of a plane. A file is opened for appending, and again at SIGHUP. unix: connects to a Unix socket, a stream socket or else a datagram socket. journal: the journal of systemd. A change takes effect when the monitor is restarted."},
 };
 /* clang-format on */
 

@@ -20,7 +20,7 @@
 	.offset = offsetof(struct type_, member_), .size = sizeof(((struct type_ *)0)->member_)
 #define GIVEN(type_, member_) .given = 1 + offsetof(struct type_, member_)
 
-extern const struct bp_schema_part bp_schema_gateway;
+extern const struct bp_schema_part bp_schema_gateway, bp_schema_fleet;
 
 /* The rows of a file, by the name that config/schema.c uses. */
 #define BP_SCHEMA_PART(name_, rows_)                                                               \

@@ -77,7 +77,8 @@ static void check_covered(struct bp_reader *r, const struct entries *all)
 			ERROR(r, e, "to",
 				"%s[%u].to: %s[%u] on line %u matches all these destinations on "
 				"this port first; expected %s",
-				e->list, e->i, e->list, before->i, before->node->line,
+				e->list, e->i, e->list, before->i,
+				bp_messages_line(r->messages, before->node->line),
 				covers(e->to, before->to)
 					? "other destinations, or another port"
 					: "this entry before that one, or other destinations");
@@ -104,7 +105,7 @@ static void check_both(
 					    "[%u] on line %u matches some of these destinations "
 					    "on this port; expected other destinations, or the "
 					    "port where the aggregates arrive",
-				d->i, a->i, a->node->line);
+				d->i, a->i, bp_messages_line(r->messages, a->node->line));
 			break;
 		}
 	}

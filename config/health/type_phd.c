@@ -119,7 +119,8 @@ static void keep_ids(struct bp_reader *r, const struct bp_setting *s, struct lis
 	for (uint32_t i = 0; i < n; i++) {
 		if (i > 0 && memcmp(list[i].id, list[i - 1].id, 8) == 0)
 			bp_reader_error(r, s, list[i].node, "%s is given twice (line %u)",
-				list[i].node->text, list[i - 1].node->line);
+				list[i].node->text,
+				bp_messages_line(r->messages, list[i - 1].node->line));
 		memcpy(ids->id[ids->n++], list[i].id, 8);
 	}
 }

@@ -171,7 +171,8 @@ static void check_unique(struct bp_reader *r, const struct bp_lcl_entry *all, ui
 				BP_AT_ERROR(r, bp_place(all[i].node, "name"),
 					"lcl.flows[%u].name: flow '%s' is named twice; expected a "
 					"unique name (the other is on line %u)",
-					all[i].i, all[i].flow->name, all[k].node->line);
+					all[i].i, all[i].flow->name,
+					bp_messages_line(r->messages, all[k].node->line));
 			if (all[i].flow->id == all[k].flow->id)
 				BP_AT_ERROR(r, bp_place(all[i].node, "id"),
 					"lcl.flows[%u].id: lcl.flows[%u] has id %u, too; expected "

@@ -116,7 +116,7 @@ static void check_covered(struct bp_reader *r, const struct bp_lcl_entry *all, u
 			"lcl.flows[%u].match: lcl.flows[%u] on line %u already matches all of "
 			"these "
 			"frames; expected %s",
-			all[i].i, all[k].i, all[k].node->line,
+			all[i].i, all[k].i, bp_messages_line(r->messages, all[k].node->line),
 			covers(all[i].flow, all[k].flow)
 				? "other conditions"
 				: "this entry before that one, or other conditions");

@@ -189,7 +189,8 @@ static void check_rule_names(
 			bp_error(r->messages, list[i].node->line, list[i].node->column,
 				"rule '%s' is named twice; expected a unique name (the "
 				"other is on line %u)",
-				list[i].name, list[i - 1].node->line);
+				list[i].name,
+				bp_messages_line(r->messages, list[i - 1].node->line));
 	}
 	free(list);
 }

@@ -36,7 +36,8 @@ static void check_covered(struct bp_reader *r, const struct bp_transform_entry *
 				BP_ENTRY
 				": " BP_ENTRY
 				" on line %u matches all these readings first; expected %s",
-				all[i].i, all[k].i, all[k].node->line,
+				all[i].i, all[k].i,
+				bp_messages_line(r->messages, all[k].node->line),
 				covers(all[i].rule, all[k].rule)
 					? "another port, UDP port or destination"
 					: "this entry before that one, or other destinations");

@@ -20,6 +20,9 @@
 	"  - {name: edge, device: net_null0}\n  - {name: spare, device: net_null1}\n"              \
 	"bridges: [{name: bridge0, ports: [devices, cloud]}, {name: bridge1, ports: [edge, "       \
 	"spare], fdb_max_entries: 100, fdb_aging_time: 90s}]\n"                                    \
+	"fleet: {name: plant, labels: {site: north, role: edge}, config: {server: "                \
+	"\"etcds://10.0.0.1:2379,h:1\", keys: [/k1, /k2], ca_file: /ca, cert_file: /cert, "        \
+	"key_file: /key, username: u, password_file: /pw, trial_time: 90s, directory: /d}}\n"      \
 	"mqtt:\n"                                                                                  \
 	"  tcp_ports: [1883, 8080]\n  brokers: [10.1.0.9, \"fd00::/64\"]\n  directions: both\n  "  \
 	"evaluate: "                                                                               \
@@ -63,6 +66,12 @@ static void all_sections_are_read(void **state)
 	static const uint8_t ip6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1};
 
 	assert_string_equal(c->name, "plant-7");
+	assert_string_equal(c->fleet.name, "plant");
+	assert_true(c->fleet.labels.n == 2 && c->fleet.config.keys.n == 2);
+	assert_string_equal(c->fleet.labels.label[1].value, "edge");
+	assert_string_equal(c->fleet.config.keys.path[1], "/k2");
+	assert_string_equal(c->fleet.config.key_file, "/key");
+	assert_int_equal(c->fleet.config.trial_time_ns, 90000000000);
 	assert_string_equal(c->runtime_dir, "/tmp/a \"b\"");
 	assert_int_equal(c->hugepages, BP_HUGEPAGES_NEVER);
 	assert_int_equal(c->memory_mb, 1024);

@@ -395,6 +395,7 @@ static const struct row rows[] = {
 #include "settings_transform.h"
 #include "settings_lcl.h"
 #include "settings_sampling.h"
+#include "settings_fleet.h"
 #include "settings_mqtt.h"
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
