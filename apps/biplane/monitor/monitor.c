@@ -236,7 +236,7 @@ static int enter_sandbox(const struct process *p, char *err, size_t err_size)
 	/* not the runtime directory, where the planes have files */
 	if (bp_monitor_dir(c->runtime_dir, pid, sizeof(pid)) && strcmp(pid, c->runtime_dir) != 0)
 		writable[n++] = pid;
-	return bp_sandbox_enter(readable, writable, err, err_size);
+	return bp_sandbox_enter(readable, writable, false, err, err_size);
 }
 
 /* While there are privileges: the listening socket, and the event log. An exit status. */

@@ -67,19 +67,20 @@ static size_t ruleset_size(long abi)
 			: offsetof(struct ruleset, handled_access_net);
 }
 
-static int enter_landlock(const char *const *writable)
+static int enter_landlock(const char *const *writable, bool connects)
 {
 	const long abi =
 		syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	const uint64_t truncate = abi >= 3 ? FS_TRUNCATE : 0;
 	struct ruleset r = {.handled_access_fs = FS_WRITE | LANDLOCK_ACCESS_FS_EXECUTE |
 						 (abi >= 2 ? FS_REFER : 0) | truncate,
-		.handled_access_net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,
+		.handled_access_net =
+			abi >= 4 ? NET_BIND_TCP | (connects ? 0 : NET_CONNECT_TCP) : 0,
 		.scoped = abi >= 6 ? SCOPE_SIGNAL : 0};
 	int fd, rc = 0;
 
 	if (abi < 1) {
-		bp_log(BP_LOG_INFO, "this kernel has no Landlock: the monitor runs without it");
+		bp_log(BP_LOG_INFO, "this kernel has no Landlock: this process runs without it");
 		return 0;
 	}
 	fd = (int)syscall(SYS_landlock_create_ruleset, &r, ruleset_size(abi), 0);
@@ -116,8 +117,8 @@ static int drop_capabilities(void)
 	return capng_apply(CAPNG_SELECT_CAPS);
 }
 
-int bp_sandbox_enter(
-	const char *const *readable, const char *const *writable, char *err, size_t err_size)
+int bp_sandbox_enter(const char *const *readable, const char *const *writable, bool connects,
+	char *err, size_t err_size)
 {
 	const struct rlimit no_core = {0, 0}; /* it would contain the token and the key */
 	const char *what = NULL;
@@ -130,10 +131,10 @@ int bp_sandbox_enter(
 		what = "give up new privileges";
 	else if (drop_capabilities() != 0)
 		what = "drop its capabilities";
-	else if (enter_landlock(writable) != 0)
+	else if (enter_landlock(writable, connects) != 0)
 		what = "restrict itself (Landlock)";
 	if (what == NULL)
 		return 0;
-	snprintf(err, err_size, "the monitor cannot %s: %s", what, strerror(errno));
+	snprintf(err, err_size, "this process cannot %s: %s", what, strerror(errno));
 	return -1;
 }

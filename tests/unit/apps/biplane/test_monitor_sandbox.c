@@ -54,7 +54,8 @@ static int confined(int (*check)(void))
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(bp_sandbox_enter(readable, writable, err, sizeof(err)) == 0 ? check() : 99);
+		_exit(bp_sandbox_enter(readable, writable, false, err, sizeof(err)) == 0 ? check()
+											 : 99);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "apps/biplane/fleet/follow.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "apps/biplane/fleet/trial.h"
+#include "config/schema.h"
+#include "controlplane/process/control.h"
+#include "daemon/log.h"
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+__attribute__((format(printf, 2, 3))) static void note(
+	struct bp_fleet_follower *f, const char *format, ...)
+{
+	char text[sizeof(f->notice)];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (strcmp(text, f->notice) != 0 && text[0] != '\0')
+		bp_log(BP_LOG_WARNING, "fleet: %s", text);
+	memcpy(f->notice, text, sizeof(text));
+}
+
+/* A phase with its errors, in the log and on the disk. */
+static void enter(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const char *errors)
+{
+	const bool bad = phase == BP_FLEET_REFUSED || phase == BP_FLEET_ROLLED_BACK;
+	char err[PATH_MAX + 256];
+
+	if (f->state.phase == phase && strcmp(f->state.errors, errors) == 0)
+		return;
+	f->state.phase = phase;
+	f->state.since_ns = clock_ns(CLOCK_REALTIME);
+	snprintf(f->state.errors, sizeof(f->state.errors), "%s", errors);
+	bp_log_event(bad ? BP_LOG_WARNING : BP_LOG_INFO,
+		BP_LOG_FIELDS(BP_LOG_NUM("serial", f->state.serial),
+			BP_LOG_NUM("version", f->state.version)),
+		"fleet: %s%s%s", bp_fleet_phase_name(phase), errors[0] != '\0' ? ": " : "", errors);
+	if (bp_fleet_state_write(&f->store, &f->state, err, sizeof(err)) != 0)
+		note(f, "%s", err);
+}
+
+/* ---- the reload ---- */
+
+static void join_errors(const json_t *reply, char *out, size_t size)
+{
+	const json_t *errors = json_object_get(reply, "errors"), *e;
+	size_t i, n = 0;
+
+	out[0] = '\0';
+	json_array_foreach(errors, i, e)
+	{
+		const char *text = json_string_value(e);
+
+		if (text != NULL && n < size)
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n > 0 ? "\n" : "", text);
+	}
+	n = strlen(out);
+	while (n > 0 && out[n - 1] == '\n')
+		out[--n] = '\0';
+	if (out[0] == '\0')
+		snprintf(out, size, "the control plane refused the reload without a reason");
+}
+
+/* 1: applied; 0: refused, with the errors; -1: it may be possible later, with a sentence. */
+static int reload(const struct bp_config *c, char *err, size_t err_size)
+{
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	json_t *reply = NULL;
+	int rc;
+
+	if (bp_control_path(c->runtime_dir, c->name, path, sizeof(path)) != 0) {
+		snprintf(err, err_size, "runtime.directory is too long for a socket's path");
+		return -1;
+	}
+	if (bp_control_request(path, "reload", &reply, err, err_size) != 0)
+		return -1;
+	rc = json_is_true(json_object_get(reply, "ok")) ? 1 : 0;
+	if (rc == 0) {
+		join_errors(reply, err, err_size);
+		if (strstr(err, "try again in a moment") != NULL)
+			rc = -1;
+	}
+	json_decref(reply);
+	return rc;
+}
+
+/* ---- trial ---- */
+
+static void end_trial(struct bp_fleet_follower *f)
+{
+	json_decref(f->baseline);
+	f->baseline = NULL;
+}
+
+/* Stores the good bundle again; the planes get it by a reload, at the latest at their next start.
+ */
+static void roll_back(struct bp_fleet_follower *f, const char *reason)
+{
+	char err[PATH_MAX + 256];
+
+	end_trial(f);
+	if (bp_fleet_restore(&f->store, err, sizeof(err)) != 0)
+		note(f, "%s", err);
+	f->reload_due = true;
+	f->state.version = f->state.good_version;
+	memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
+	enter(f, BP_FLEET_ROLLED_BACK, reason);
+}
+
+static void pass(struct bp_fleet_follower *f)
+{
+	char err[PATH_MAX + 256];
+
+	if (bp_fleet_keep(&f->store, err, sizeof(err)) != 0) {
+		note(f, "%s", err); /* and the next tick tries again */
+		return;
+	}
+	end_trial(f);
+	f->state.good_version = f->state.version;
+	memcpy(f->state.good_sha256, f->state.sha256, sizeof(f->state.sha256));
+	enter(f, BP_FLEET_APPLIED, "");
+}
+
+static void watch_trial(struct bp_fleet_follower *f)
+{
+	json_t *now = bp_fleet_health(f->config);
+	char why[512];
+
+	if (now == NULL || bp_fleet_is_worse(f->baseline, now, why, sizeof(why)))
+		roll_back(f, now != NULL ? why : "no memory to read the health of the gateway");
+	else if (clock_ns(CLOCK_MONOTONIC) >= f->trial_end_ns)
+		pass(f);
+	json_decref(now);
+}
+
+static void reload_again(struct bp_fleet_follower *f)
+{
+	char err[4096];
+	const int rc = reload(f->config, err, sizeof(err));
+
+	if (rc > 0)
+		bp_log(BP_LOG_INFO, "fleet: the good bundle is active again");
+	else if (rc == 0)
+		note(f, "the good bundle cannot be reloaded: %.900s", err);
+	f->reload_due = rc < 0;
+}
+
+void bp_fleet_follow_tick(struct bp_fleet_follower *f)
+{
+	if (f->reload_due)
+		reload_again(f);
+	if (f->baseline != NULL)
+		watch_trial(f);
+}
+
+void bp_fleet_follow_start(struct bp_fleet_follower *f)
+{
+	char err[PATH_MAX + 256];
+
+	if (bp_fleet_state_read(&f->store, &f->state, err, sizeof(err)) != 0)
+		bp_log(BP_LOG_ERROR, "fleet: %s", err);
+	if (f->state.phase == BP_FLEET_TRIAL)
+		roll_back(f, "the agent was restarted in the trial time");
+}
+
+void bp_fleet_follow_end(struct bp_fleet_follower *f)
+{
+	end_trial(f);
+}
+
+/* ---- apply ---- */
+
+static void refuse(
+	struct bp_fleet_follower *f, const struct bp_fleet_rollout *r, const char *errors)
+{
+	f->state.serial = r->serial;
+	enter(f, BP_FLEET_REFUSED, errors);
+}
+
+/* Reads the file with the bundle, as `config check`. False, with the errors. */
+static bool check(
+	const struct bp_fleet_follower *f, const struct bp_fleet_bundle *b, char *out, size_t size)
+{
+	char name[40], *text, *errors = NULL;
+	struct bp_bundle bundle = {name, b->text, b->len};
+	struct bp_config *c = NULL;
+	size_t len = 0, n = 0;
+	FILE *stream = open_memstream(&errors, &n);
+
+	snprintf(out, size, "no memory to check the bundle");
+	if (stream == NULL)
+		return false;
+	snprintf(name, sizeof(name), "bundles/%" PRIu64, b->version);
+	text = bp_config_read_file(f->path, &len, stream);
+	if (text != NULL)
+		c = bp_config_parse_with(f->path, text, len, &bundle, stream);
+	fclose(stream);
+	if (c == NULL && errors != NULL) {
+		while (n > 0 && errors[n - 1] == '\n')
+			errors[--n] = '\0';
+		snprintf(out, size, "%s", errors);
+	}
+	free(errors);
+	free(text);
+	bp_config_free(c);
+	return c != NULL;
+}
+
+/* The result of the reload of a new bundle. `before`: the state to return to. */
+static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
+	const struct bp_fleet_state *before, int rc, const char *errors)
+{
+	char err[PATH_MAX + 256];
+
+	if (rc > 0) {
+		const uint64_t trial_ns = r->trial_s != 0 ? r->trial_s * 1000000000ull
+							  : f->config->fleet.config.trial_time_ns;
+
+		f->trial_end_ns = clock_ns(CLOCK_MONOTONIC) + trial_ns;
+		return;
+	}
+	/* the planes still have the previous bundle; during a trial this was not the good one */
+	f->reload_due = before->phase == BP_FLEET_TRIAL;
+	end_trial(f);
+	if (bp_fleet_restore(&f->store, err, sizeof(err)) != 0)
+		note(f, "%s", err);
+	f->state = *before;
+	f->state.version = f->state.good_version;
+	memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
+	if (rc == 0)
+		refuse(f, r, errors);
+	else
+		enter(f, BP_FLEET_WAITING, errors);
+}
+
+static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
+	const struct bp_fleet_bundle *b)
+{
+	const struct bp_fleet_state before = f->state;
+	char errors[4096];
+	int rc;
+
+	if (!check(f, b, errors, sizeof(errors))) {
+		refuse(f, r, errors);
+		return;
+	}
+	/* the trial of a rollout that replaces one in its trial compares with the health before
+	 * both */
+	if (f->baseline == NULL)
+		f->baseline = bp_fleet_health(f->config);
+	if (!bp_fleet_is_running(f->baseline)) {
+		end_trial(f);
+		enter(f, BP_FLEET_WAITING, "the instance does not run");
+		return;
+	}
+	f->state.serial = r->serial;
+	f->state.version = b->version;
+	memcpy(f->state.sha256, b->sha256, sizeof(f->state.sha256));
+	/* first the state: after a crash, the next start restores the good bundle */
+	f->state.phase = BP_FLEET_IDLE;
+	enter(f, BP_FLEET_TRIAL, "");
+	rc = bp_fleet_activate(&f->store, b->text, b->len, errors, sizeof(errors));
+	if (rc == 0)
+		rc = reload(f->config, errors, sizeof(errors));
+	else
+		rc = 0; /* the disk: refused */
+	after_reload(f, r, &before, rc, errors);
+}
+
+/* ---- which rollout ---- */
+
+int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fleet *fleet,
+	const struct bp_etcd_rows *rows, struct bp_fleet_rollout *r, char *err, size_t err_size)
+{
+	struct bp_config_fleet_labels selector;
+	struct bp_fleet_rollout one;
+	uint32_t best = 0;
+	bool found = false;
+
+	for (unsigned i = 0; i < rows->n; i++) {
+		const char *name = strrchr(rows->row[i].key, '/');
+		char why[512] = "";
+
+		if (name == NULL ||
+			!bp_fleet_selector_read(name + 1, &selector, why, sizeof(why)) ||
+			!bp_fleet_selector_matches(&selector, &fleet->labels))
+			continue;
+		if (bp_fleet_rollout_read(
+			    keys, fleet->name, &rows->row[i], &one, why, sizeof(why)) != 0) {
+			snprintf(err, err_size, "rollout %s is refused: %s", name + 1, why);
+			return -1;
+		}
+		if (found && (selector.n < best || (selector.n == best && one.serial < r->serial)))
+			continue;
+		*r = one;
+		best = selector.n;
+		found = true;
+	}
+	return found;
+}
+
+static const struct bp_etcd_row *find_member(const struct bp_etcd_rows *rows, const char *name)
+{
+	for (unsigned i = 0; i < rows->n; i++) {
+		const char *end = strrchr(rows->row[i].key, '/');
+
+		if (end != NULL && strcmp(end + 1, name) == 0)
+			return &rows->row[i];
+	}
+	return NULL;
+}
+
+/* The state of a canary with this rollout; NULL: it has not tried it. */
+static bool passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
+	const char *name, char *why, size_t why_size)
+{
+	json_error_t error;
+	json_t *member = row != NULL && row->value != NULL
+				 ? json_loads(json_string_value(row->value), 0, &error)
+				 : NULL;
+	const char *state = json_string_value(json_object_get(member, "state"));
+	const bool same =
+		json_integer_value(json_object_get(member, "serial")) == (json_int_t)r->serial;
+	bool ok = false;
+
+	if (member == NULL)
+		snprintf(why, why_size, "canary %s is not connected to etcd", name);
+	else if (same && state != NULL &&
+		 (strcmp(state, "refused") == 0 || strcmp(state, "rolled_back") == 0))
+		snprintf(why, why_size, "stopped: canary %s has %s it", name,
+			state[1] == 'e' ? "refused" : "rolled back");
+	else if (!same || state == NULL || strcmp(state, "applied") != 0)
+		snprintf(why, why_size, "canary %s has not passed its trial yet", name);
+	else
+		ok = true;
+	json_decref(member);
+	return ok;
+}
+
+bool bp_fleet_canaries_passed(const struct bp_etcd_rows *members, const struct bp_fleet_rollout *r,
+	char *why, size_t why_size)
+{
+	for (unsigned i = 0; i < r->n_canaries; i++)
+		if (!passed(find_member(members, r->canary[i]), r, r->canary[i], why, why_size))
+			return false;
+	return true;
+}
+
+/* 1: this gateway may apply it; 0: it waits; -1 with a sentence: etcd did not answer. */
+static int may_apply(struct bp_fleet_follower *f, struct bp_etcd *etcd,
+	const struct bp_fleet_rollout *r, char *err, size_t err_size)
+{
+	char prefix[BP_FLEET_KEY_MAX], why[512], errors[640];
+	struct bp_etcd_rows members;
+	int rc = -1;
+
+	if (r->n_canaries == 0 || bp_fleet_is_canary(r, f->config->name))
+		return 1;
+	bp_fleet_path(f->config->fleet.name, "members", "", prefix);
+	if (bp_etcd_read(etcd, prefix, false, &members, err, err_size) == 0) {
+		rc = bp_fleet_canaries_passed(&members, r, why, sizeof(why)) ? 1 : 0;
+		if (rc == 0) {
+			snprintf(errors, sizeof(errors), "rollout %" PRIu64 ": %s", r->serial, why);
+			if (f->baseline == NULL)
+				enter(f, BP_FLEET_WAITING, errors);
+		}
+	}
+	bp_etcd_rows_free(&members);
+	return rc;
+}
+
+/* Reads the bundle of a rollout. As may_apply(). */
+static int read_bundle(struct bp_fleet_follower *f, struct bp_etcd *etcd,
+	const struct bp_fleet_rollout *r, struct bp_fleet_bundle *b, char *err, size_t err_size)
+{
+	char key[BP_FLEET_KEY_MAX], version[24], why[512] = "";
+	struct bp_etcd_rows rows;
+	int rc;
+
+	snprintf(version, sizeof(version), "%" PRIu64, r->version);
+	bp_fleet_path(f->config->fleet.name, "bundles", version, key);
+	rc = bp_etcd_read(etcd, key, true, &rows, err, err_size);
+	if (rc == 0 && rows.n != 1)
+		note(f, "rollout %" PRIu64 ": there is no bundle %s in etcd", r->serial, version);
+	else if (rc == 0 && bp_fleet_bundle_read(&f->keys, f->config->fleet.name, &rows.row[0], b,
+				    why, sizeof(why)) != 0)
+		note(f, "bundle %s is refused: %s", version, why);
+	else if (rc == 0 && strcmp(b->sha256, r->sha256) != 0)
+		note(f, "bundle %s is refused: it is not the one of rollout %" PRIu64, version,
+			r->serial);
+	else if (rc == 0)
+		rc = 1;
+	bp_etcd_rows_free(&rows);
+	return rc;
+}
+
+static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
+	const struct bp_fleet_rollout *r, char *err, size_t err_size)
+{
+	struct bp_fleet_bundle bundle = {.text = NULL};
+	int rc;
+
+	if (r->serial < f->state.serial) {
+		note(f,
+			"rollout %s has serial number %" PRIu64 ", lower than %" PRIu64
+			" of the last one: it is refused as a replay; push it again",
+			r->selector, r->serial, f->state.serial);
+		return 0;
+	}
+	if (r->serial == f->state.serial) {
+		note(f, "%s", "");
+		return 0;
+	}
+	rc = may_apply(f, etcd, r, err, err_size);
+	if (rc == 0)
+		note(f, "%s", "");
+	if (rc > 0)
+		rc = read_bundle(f, etcd, r, &bundle, err, err_size);
+	if (rc > 0) {
+		note(f, "%s", "");
+		apply(f, r, &bundle);
+	}
+	free(bundle.text);
+	return rc < 0 ? -1 : 0;
+}
+
+int bp_fleet_follow(struct bp_fleet_follower *f, struct bp_etcd *etcd, char *err, size_t err_size)
+{
+	char prefix[BP_FLEET_KEY_MAX], why[1024];
+	struct bp_fleet_rollout *r = malloc(sizeof(*r));
+	struct bp_etcd_rows rows = {.n = 0};
+	int rc = -1, found;
+
+	snprintf(err, err_size, "no memory");
+	bp_fleet_path(f->config->fleet.name, "rollouts", "", prefix);
+	if (r != NULL && bp_etcd_read(etcd, prefix, false, &rows, err, err_size) == 0) {
+		found = bp_fleet_choose(&f->keys, &f->config->fleet, &rows, r, why, sizeof(why));
+		note(f, "%s", found < 0 ? why : found == 0 ? "" : f->notice);
+		rc = found > 0 ? follow_rollout(f, etcd, r, err, err_size) : 0;
+	}
+	bp_etcd_rows_free(&rows);
+	free(r);
+	return rc;
+}

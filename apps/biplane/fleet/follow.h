@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_APPS_BIPLANE_FLEET_FOLLOW_H
+#define BP_APPS_BIPLANE_FLEET_FOLLOW_H
+
+#include "apps/biplane/fleet/etcd.h"
+#include "apps/biplane/fleet/rollout.h"
+#include "apps/biplane/fleet/store.h"
+
+/* What the agent does with rollouts: apply, trial, rollback. */
+
+struct bp_fleet_follower {
+	const char *path; /* of the configuration file */
+	const struct bp_config *config;
+	struct bp_fleet_keys keys;
+	struct bp_fleet_store store;
+	struct bp_fleet_state state;
+	json_t *baseline;      /* health before the trial; NULL: no trial */
+	uint64_t trial_end_ns; /* CLOCK_MONOTONIC */
+	bool reload_due;       /* the good bundle is stored again, and not yet active */
+	/* What prevents the next step, and is not a result of a rollout; "": nothing. */
+	char notice[1024];
+};
+
+/* Reads the state; ends a trial that this process did not see to its end. */
+void bp_fleet_follow_start(struct bp_fleet_follower *f);
+/* Watches the trial, repeats what was postponed. */
+void bp_fleet_follow_tick(struct bp_fleet_follower *f);
+/* Reads the rollouts, and applies the one of this gateway. 0, or -1 with a sentence: etcd did not
+ * answer, nothing is changed. */
+int bp_fleet_follow(struct bp_fleet_follower *f, struct bp_etcd *etcd, char *err, size_t err_size);
+void bp_fleet_follow_end(struct bp_fleet_follower *f);
+
+/* The rollout of the member, of rows rollouts/. 1, or 0: there is none, or -1 with a sentence: one
+ * that matches is not valid. */
+int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fleet *fleet,
+	const struct bp_etcd_rows *rows, struct bp_fleet_rollout *r, char *err, size_t err_size);
+/* Whether all canaries have applied the rollout, of rows members/; if not, why. */
+bool bp_fleet_canaries_passed(const struct bp_etcd_rows *members, const struct bp_fleet_rollout *r,
+	char *why, size_t why_size);
+
+#endif
