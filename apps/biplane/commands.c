@@ -41,6 +41,17 @@ static const struct bp_cli_command group_transform = {
 	.children = transform_commands,
 };
 
+static const struct bp_cli_command *const fleet_commands[] = {&bp_cmd_fleet_push,
+	&bp_cmd_fleet_rollback, &bp_cmd_fleet_status, &bp_cmd_fleet_members, &bp_cmd_fleet_diff,
+	&bp_cmd_fleet_keygen, &bp_cmd_fleet_agent, NULL};
+static const struct bp_cli_command group_fleet = {
+	.name = "fleet",
+	.summary = "settings for groups of gateways",
+	.text = "Rolls out signed bundles of settings to the gateways of a fleet, with etcd.",
+	.example = "  biplane fleet members -c /etc/biplane/plant.yaml",
+	.children = fleet_commands,
+};
+
 static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_run,
 	&bp_cmd_dataplane,
@@ -58,6 +69,7 @@ static const struct bp_cli_command *const commands[] = {
 	&bp_cmd_replay,
 	&group_session,
 	&group_transform,
+	&group_fleet,
 	&bp_cmd_doctor,
 	&bp_cmd_capabilities,
 	&bp_cmd_clean,
