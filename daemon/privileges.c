@@ -67,6 +67,10 @@ static const struct bp_privilege_row rows[BP_PRIVILEGES] = {
 	[BP_PRIV_PUBLISH] = {CONTROL, "other functions", .files = "", .reason = ""},
 	[BP_PRIV_MONITOR] = {"monitor", "all functions",
 		.files = "monitoring.tls_certificate, tls_key, token_file", .reason = ""},
+	[BP_PRIV_FLEET] = {"fleet agent", "all functions",
+		.files =
+			"fleet.config.keys, ca_file, cert_file, key_file, password_file, directory",
+		.reason = ""},
 };
 
 const struct bp_privilege_row *bp_privilege_row(enum bp_privilege p)

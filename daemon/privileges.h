@@ -34,6 +34,7 @@ enum bp_privilege {
 	BP_PRIV_LOW_PORT,
 	BP_PRIV_PUBLISH,
 	BP_PRIV_MONITOR,
+	BP_PRIV_FLEET,
 	BP_PRIVILEGES,
 };
 

@@ -32,7 +32,7 @@ static const struct bp_cli_option options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-enum { DATA_PLANE, CONTROL_PLANE, MONITOR, N_PROCESSES };
+enum { DATA_PLANE, CONTROL_PLANE, N_PLANES, N_PROCESSES = N_PLANES + 2 };
 
 struct run {
 	const char *path;
@@ -119,11 +119,22 @@ static bool has_monitor(const struct bp_config *c)
 	return c->monitoring.listen.kind != BP_LISTEN_OFF || c->log.events.kind != BP_EVENT_LOG_OFF;
 }
 
+/* A process without which the planes do their work. */
+static struct bp_sup_plane optional(const char *name, char **argv)
+{
+	return (struct bp_sup_plane){.name = name,
+		.path = "/proc/self/exe",
+		.argv = argv,
+		.gets_hup = true,
+		.optional = true};
+}
+
 static int supervise(struct run *r, char **dp_argv)
 {
 	char heartbeats[PATH_MAX];
 	const char *self = "/proc/self/exe";
 	char *cp_argv[] = {"biplane", "controlplane", "-c", (char *)r->path, NULL};
+	char *agent_argv[] = {"biplane", "fleet", "agent", "-c", (char *)r->path, NULL};
 	char *monitor_argv[] = {"biplane", "monitor", "-c", (char *)r->path, NULL};
 	struct bp_sup_plane planes[N_PROCESSES] = {
 		[DATA_PLANE] = {.name = "data plane", .path = self, .argv = dp_argv},
@@ -132,15 +143,10 @@ static int supervise(struct run *r, char **dp_argv)
 			.argv = cp_argv,
 			.gets_hup = true,
 			.prepare = prepare_sockets},
-		[MONITOR] = {.name = "monitor",
-			.path = self,
-			.argv = monitor_argv,
-			.gets_hup = true,
-			.optional = true},
 	};
 	struct bp_supervisor s = {
 		.planes = planes,
-		.n = has_monitor(r->config) ? N_PROCESSES : MONITOR,
+		.n = N_PLANES,
 		.stop_timeout_ns = STOP_TIMEOUT_NS,
 		.same_signal_ns = SAME_SIGNAL_NS,
 		.heartbeat_limit_ns = r->config->watchdog_ns,
@@ -151,6 +157,10 @@ static int supervise(struct run *r, char **dp_argv)
 
 	int status;
 
+	if (has_monitor(r->config))
+		planes[s.n++] = optional("monitor", monitor_argv);
+	if (r->config->fleet.config.given)
+		planes[s.n++] = optional("fleet agent", agent_argv);
 	snprintf(heartbeats, sizeof(heartbeats), "%s/%s.heartbeat", r->config->runtime_dir,
 		r->config->name);
 	status = bp_supervisor_run(&s);
@@ -266,7 +276,8 @@ const struct bp_cli_command bp_cmd_run = {
 		"SIGTERM and SIGINT stop the data plane, which transmits its queued frames, then\n"
 		"the control plane. A second signal, at least half a second later, kills both.\n"
 		"SIGHUP reloads the configuration. If monitoring.listen is set, the command also\n"
-		"runs the monitor, which does not affect the planes.",
+		"runs the monitor, and if fleet.config is set, the agent of the fleet; neither\n"
+		"affects the planes.",
 	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
 	.options = options,
 	.takes_rest = true,
