@@ -6,25 +6,28 @@
  * Events of connections: shm/events/event_ring.h. Only a connection that proved itself begins and
  * ends with an event, so a flood of SYNs or of forged segments writes none. A stop of inspection is
  * also reported of a connection whose handshake is complete, such as TLS on an MQTT port; their
- * number is limited, because anybody can open them.
+ * number is limited, because anybody can open them. Those of proven connections have a higher limit
+ * of their own, so that a client that connects again and again cannot fill the event log.
  */
 #define UNPROVEN_PER_INTERVAL 16u
+#define PROVEN_PER_INTERVAL 1000u
 #define INTERVAL_SHIFT 10 /* ticks of 2^20 ns: about a second */
 
-/* Whether an unproven connection may have an event. */
-static bool within_limit(struct bp_mqtt_worker *in)
+/* Whether a connection may have an event now. */
+static bool within_limit(struct bp_mqtt_worker *in, bool proven)
 {
+	uint32_t *count = proven ? &in->proven_events : &in->unproven_events;
 	const uint32_t interval = in->now_ticks >> INTERVAL_SHIFT;
 
 	if (interval != in->event_interval) {
 		in->event_interval = interval;
-		in->unproven_events = 0;
+		in->proven_events = in->unproven_events = 0;
 	}
-	if (in->unproven_events >= UNPROVEN_PER_INTERVAL) {
+	if (*count >= (proven ? PROVEN_PER_INTERVAL : UNPROVEN_PER_INTERVAL)) {
 		bp_tally(in, BP_C_EVENTS_LIMITED);
 		return false;
 	}
-	in->unproven_events++;
+	++*count;
 	return true;
 }
 
@@ -33,7 +36,7 @@ static void write_event(struct bp_mqtt_worker *in, const struct bp_flow *f,
 {
 	struct bp_event e;
 
-	if (in->events.size == 0)
+	if (in->events.size == 0 || !within_limit(in, f->proof & BP_FLOW_PROVEN))
 		return;
 	memset(&e, 0, offsetof(struct bp_event, text));
 	e.time_ns = in->now_ns;
@@ -76,7 +79,7 @@ void bp_event_flow_removed(void *arg, const struct bp_flow *f, unsigned reason)
 void bp_event_inspection_stopped(
 	struct bp_mqtt_worker *in, const struct bp_flow *f, bp_counter_t reason)
 {
-	if ((f->proof & BP_FLOW_PROVEN) || ((f->proof & BP_FLOW_HANDSHAKE) && within_limit(in)))
+	if ((f->proof & BP_FLOW_PROVEN) || (f->proof & BP_FLOW_HANDSHAKE))
 		write_event(in, f, BP_EVENT_CONNECTION_NOT_INSPECTED,
 			BP_EVENT_UNREAD_COUNTER + (reason - BP_C_NOT_INSPECTED_NOT_MQTT));
 }

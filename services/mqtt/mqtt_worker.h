@@ -188,8 +188,8 @@ struct bp_mqtt_worker {
 	const void *clock_arg;
 	struct bp_event_ring events;
 	struct bp_fleet_worker *fleet; /* fleet_adopt.c; NULL: connections are not shared */
-	/* events.c: of connections without a proof */
-	uint32_t event_interval, unproven_events;
+	/* events.c: events in this interval of connections with and without a proof */
+	uint32_t event_interval, proven_events, unproven_events;
 };
 
 static inline void bp_tally(struct bp_mqtt_worker *in, bp_counter_t c)

@@ -112,8 +112,8 @@
 	X(FLEET_CONFLICT, CONNECTION, "connections_fleet_conflict",                                \
 		"not adopted: state of another position in the stream, TCP port or broker")        \
 	X(FLEET_INVALID, CONNECTION, "connections_fleet_invalid", "not adopted: answer damaged")   \
-	X(EVENTS_LIMITED, CONNECTION, "connection_events_limited",                                 \
-		"not inspected and never established: no event, over 16 a second and worker")      \
+	X(EVENTS_LIMITED, CONNECTION, "events_limited",                                            \
+		"no event: over 1,000 a second and worker; of connections never established, 16")  \
 	/* streams */                                                                              \
 	X(UNESTABLISHED_BYTES_DISCARDED, STREAM, "unestablished_bytes_discarded",                  \
 		"buffered bytes discarded: connection never established")                          \

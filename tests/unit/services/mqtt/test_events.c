@@ -274,6 +274,31 @@ static void handshakes_without_mqtt_have_few_events(void **state)
 	rig_close(&rig);
 }
 
+/* A client that connects in a loop: its events are limited, and the next second has new ones. */
+static void events_of_established_connections_are_limited(void **state)
+{
+	struct bp_event e;
+	unsigned n = 0;
+	struct peer c;
+
+	(void)state;
+	open_events();
+	for (unsigned i = 0; i < 1200; i++) {
+		peer_init(&c, false, i + 1, i, i);
+		rig_connect(&rig, &c, 4, "x");
+		while (next(&e))
+			n++;
+	}
+	assert_int_equal(n, 1000);
+	/* the others, and the ends of those that were evicted */
+	assert_int_equal(
+		rig_count(&rig, BP_C_EVENTS_LIMITED), 200 + rig_count(&rig, BP_C_CONN_EVICTED));
+	rig_advance(&rig, 2 * SECOND);
+	rig_fin_both(&rig, &c);
+	expect(BP_EVENT_CONNECTION_END, BP_EVENT_END_CLOSED);
+	rig_close(&rig);
+}
+
 /* The ring of another writer is not this worker's. */
 static void events_of_a_worker_stay_in_its_ring(void **state)
 {
@@ -321,6 +346,7 @@ int main(void)
 		cmocka_unit_test(a_gap_is_reported_with_its_end),
 		cmocka_unit_test(a_flood_of_unproven_segments_has_no_events),
 		cmocka_unit_test(handshakes_without_mqtt_have_few_events),
+		cmocka_unit_test(events_of_established_connections_are_limited),
 		cmocka_unit_test(events_of_a_worker_stay_in_its_ring),
 		cmocka_unit_test(a_restart_continues_the_ring),
 	};
