@@ -42,6 +42,19 @@ void bp_event_ring_open(struct bp_event_ring *r)
 	r->at = (uint32_t)(r->next % r->size);
 }
 
+/* Whole words, and zeros after the last text: what follows it in *e may never have been written. */
+static void store(struct bp_event *to, const struct bp_event *e, size_t len)
+{
+	const size_t whole = len & ~(size_t)3;
+	uint32_t last = 0;
+
+	bp_words_store(to, e, whole);
+	if (whole == len)
+		return;
+	memcpy(&last, (const char *)e + whole, len - whole);
+	bp_words_store((char *)to + whole, &last, sizeof(last));
+}
+
 void bp_event_write(struct bp_event_ring *r, const struct bp_event *e)
 {
 	struct bp_event_slot *s;
@@ -51,12 +64,13 @@ void bp_event_write(struct bp_event_ring *r, const struct bp_event *e)
 		return;
 	for (unsigned i = 0; i < BP_EVENT_TEXTS; i++)
 		len += e->text_len[i];
-	len = len < sizeof(*e) ? (len + 3) & ~(size_t)3 : sizeof(*e);
+	if (len > sizeof(*e))
+		len = sizeof(*e);
 	s = &r->slot[r->at];
 	atomic_store_explicit(&s->seq, 2 * r->next + 1, memory_order_relaxed);
 	/* the odd number must be visible before any byte of the new record */
 	atomic_thread_fence(memory_order_release);
-	bp_words_store(&s->is, e, len);
+	store(&s->is, e, len);
 	r->next++;
 	r->at = r->at + 1 < r->size ? r->at + 1 : 0;
 	atomic_store_explicit(&s->seq, 2 * r->next, memory_order_release);

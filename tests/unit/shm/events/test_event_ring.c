@@ -95,6 +95,23 @@ static void expect_lost(struct bp_event_cursor *c, uint64_t n)
 	}
 }
 
+/* The rest of an event on a stack is not initialized; other processes can read the ring. */
+static void bytes_after_the_text_are_zero(void **state)
+{
+	struct bp_event e;
+
+	for (unsigned n = 0; n <= BP_EVENT_TEXT; n++) {
+		memset(&e, 0x5a, sizeof(e));
+		memset(&e, 0, offsetof(struct bp_event, text));
+		e.text_len[0] = (uint16_t)n;
+		memset(slots, 0, N * sizeof(*slots));
+		ring.at = 0;
+		bp_event_write(&ring, &e);
+		for (unsigned i = 0; i < BP_EVENT_TEXT; i++)
+			assert_int_equal(slots[0].is.text[i], i < n ? 0x5a : 0);
+	}
+}
+
 static void events_are_read_in_order(void **state)
 {
 	struct bp_event_cursor c = cursor(0);
@@ -346,6 +363,7 @@ static void faults_and_planes_have_their_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(bytes_after_the_text_are_zero),
 		TEST(events_are_read_in_order),
 		TEST(each_reader_has_its_position),
 		TEST(overwritten_events_are_counted_exactly),
