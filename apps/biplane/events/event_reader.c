@@ -221,6 +221,11 @@ static json_t *lost_event(struct bp_event_reader *r, uint64_t now_ns)
 			return new_lost_event(
 				r, i, "overwritten", json_integer((json_int_t)lost), now_ns);
 		}
+		if (s->gap) {
+			s->gap = false;
+			r->lost++; /* one or more */
+			return new_lost_event(r, i, "overwritten", json_null(), now_ns);
+		}
 		/* a ring that was replaced says nothing of the events that it had */
 		if (s->reset) {
 			s->reset = false;

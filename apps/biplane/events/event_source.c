@@ -62,6 +62,10 @@ void bp_event_source_fill(struct bp_event_source *s, unsigned types)
 			return;
 		case BP_EVENT_GOT_RECORD:
 			s->settled = true;
+			/* between the last event of the log and this one, others were overwritten
+			 */
+			s->gap |= s->wrapped && bp_event_source_time(s) > s->since_ns;
+			s->wrapped = false;
 			s->has = is_wanted(s, types) && !is_old(s);
 			break;
 		}
@@ -88,6 +92,7 @@ static void open_ring(struct bp_event_source *s, const struct bp_event_ring *r, 
 	s->settled = true;
 	s->since_ns = since_ns;
 	bp_event_cursor_open(&s->cursor, r->slot, sizeof(*r->slot), r->size, backlog);
+	s->wrapped = since_ns != 0 && s->cursor.next != 0;
 }
 
 unsigned bp_event_sources_open(
@@ -112,5 +117,6 @@ unsigned bp_event_sources_open(
 	s->since_ns = since_ns;
 	bp_event_cursor_open(
 		&s->cursor, m->alarm_log, sizeof(*m->alarm_log), BP_ALARM_LOG_LEN, backlog);
+	s->wrapped = since_ns != 0 && s->cursor.next != 0;
 	return workers + BP_EVENT_SOURCES_OTHER;
 }

@@ -14,6 +14,8 @@ struct bp_event_source {
 	bool alarms;       /* the alarm log */
 	bool has;          /* `is` is the next record */
 	bool reset;        /* the ring was recreated or is damaged, which was not reported yet */
+	bool wrapped;      /* at the start, the ring had overwritten records */
+	bool gap;          /* of these, some may be later than since_ns: not reported yet */
 	bool settled;      /* a record was read since the last reset */
 	uint64_t since_ns; /* earlier records of the backlog are skipped */
 	uint64_t lost;     /* records that were lost and not reported yet */

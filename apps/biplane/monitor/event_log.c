@@ -19,13 +19,18 @@
 /* No event is longer: texts of a record and of an alarm are bounded, each byte of them escaped. */
 #define LINE_MAX_BYTES 8192u
 
+enum { TOO_LONG, NO_MEMORY, REASONS };
+static const char *const reason_names[REASONS] = {
+	[TOO_LONG] = "too_long", [NO_MEMORY] = "no_memory"};
+
 struct bp_event_log {
 	struct bp_event_sink sink;
 	char name[BP_NAME_MAX + 1]; /* of the instance */
 	struct bp_event_reader *reader;
-	uint64_t retry_ns;   /* monotonic */
-	bool failed;         /* logged */
-	uint64_t unreported; /* lines that were too long for a datagram */
+	uint64_t retry_ns; /* monotonic */
+	bool failed;       /* logged */
+	/* events that are lost, of which no event says it yet */
+	uint64_t unreported[REASONS];
 	struct bp_event_log_counts counts;
 	size_t len;
 	char buffer[BP_EVENT_LOG_BUFFER];
@@ -42,7 +47,10 @@ static void set_failed(struct bp_event_log *l, bool failed, int why)
 	if (failed && !l->failed)
 		bp_log_event(BP_LOG_ERROR, BP_LOG_FIELDS(BP_LOG_STR("output", target(l))),
 			"event log cannot be written: %s; events wait in memory",
-			why == ENOTSUP ? "not a regular file" : strerror(why));
+			why == ENOTSUP ? "not a regular file"
+			: why == ELOOP
+				? "the file is a symbolic link; name the file that it leads to"
+				: strerror(why));
 	else if (!failed && l->failed)
 		bp_log_event(BP_LOG_INFO, BP_LOG_FIELDS(BP_LOG_STR("output", target(l))),
 			"event log is written again");
@@ -76,20 +84,26 @@ static bool add_line(struct bp_event_log *l, const json_t *event)
 	return true;
 }
 
-/* An event of lines that the output refused. */
-static void report_unsendable(struct bp_event_log *l, uint64_t unix_ns)
+static void lose(struct bp_event_log *l, unsigned reason)
+{
+	l->unreported[reason]++;
+	l->counts.lost++;
+}
+
+/* An event of those that were lost here. */
+static void report_lost(struct bp_event_log *l, unsigned reason, uint64_t unix_ns)
 {
 	const struct bp_event_json x = {.instance = l->name};
 	json_t *event;
 
-	if (l->unreported == 0)
+	if (l->unreported[reason] == 0)
 		return;
 	event = bp_event_json_head(&x, BP_EVENT_LOST, unix_ns - BP_EVENT_HOLD_NS);
 	json_object_set_new(event, "lost",
-		json_pack("{ss sI ss}", "reason", "too_long", "events", (json_int_t)l->unreported,
-			"source", "event log"));
-	if (add_line(l, event))
-		l->unreported = 0;
+		json_pack("{ss sI ss}", "reason", reason_names[reason], "events",
+			(json_int_t)l->unreported[reason], "source", "event log"));
+	if (json_object_get(event, "lost") != NULL && add_line(l, event))
+		l->unreported[reason] = 0;
 	json_decref(event);
 }
 
@@ -101,8 +115,8 @@ static void read_events(struct bp_event_log *l, uint64_t unix_ns)
 
 		if (event == NULL)
 			return;
-		if (!add_line(l, event))
-			l->unreported++;
+		if (!add_line(l, event)) /* there is space: LINE_MAX_BYTES */
+			lose(l, NO_MEMORY);
 		json_decref(event);
 	}
 }
@@ -140,8 +154,7 @@ static bool write_some(struct bp_event_log *l)
 		set_failed(l, false, 0);
 		return true;
 	case BP_EVENT_SINK_TOO_LONG:
-		l->unreported++;
-		l->counts.lost++;
+		lose(l, TOO_LONG);
 		drop_front(l, (size_t)((char *)memchr(l->buffer, '\n', l->len) + 1 - l->buffer));
 		return true;
 	case BP_EVENT_SINK_FAILED:
@@ -171,7 +184,8 @@ static void write_events(struct bp_event_log *l, uint64_t mono_ns)
 
 void bp_event_log_tick(struct bp_event_log *l, uint64_t unix_ns, uint64_t mono_ns)
 {
-	report_unsendable(l, unix_ns);
+	for (unsigned reason = 0; reason < REASONS; reason++)
+		report_lost(l, reason, unix_ns);
 	read_events(l, unix_ns);
 	write_events(l, mono_ns);
 }

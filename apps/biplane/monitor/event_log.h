@@ -21,7 +21,7 @@ struct bp_event_log;
 struct bp_event_log_counts {
 	uint64_t events;   /* written */
 	uint64_t bytes;    /* written */
-	uint64_t lost;     /* overwritten in the segment, or too long for a datagram */
+	uint64_t lost;     /* overwritten in the segment, too long for a datagram, or no memory */
 	uint64_t failures; /* attempts to open or write */
 	uint64_t buffered; /* bytes that wait for the output; no total */
 	bool open;         /* the output can be written, as far as is known */

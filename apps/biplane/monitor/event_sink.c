@@ -59,11 +59,14 @@ static int repair(int fd)
 	return write(fd, "\n", 1) == 1 ? 0 : -1;
 }
 
-/* Nothing but a regular file: a FIFO without a reader, or a terminal, would block. */
+/* Nothing but a regular file: a FIFO without a reader, or a terminal, would block. The monitor of
+ * `biplane run` opens it as root: a link in a directory of another user must not choose the file.
+ */
 static int open_file(struct bp_event_sink *s)
 {
 	const int fd = open(s->to.path,
-		O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, FILE_MODE);
+		O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW,
+		FILE_MODE);
 	struct stat st;
 	int why = 0;
 

@@ -291,6 +291,47 @@ static void only_a_regular_file_is_written(void **state)
 	assert_true(bp_event_log_counts(event_log).failures > 0);
 }
 
+static void a_symbolic_link_is_not_followed(void **state)
+{
+	struct stat st;
+
+	assert_int_equal(symlink(other, path), 0);
+	open_log(BP_EVENT_LOG_FILE);
+	write_events(1);
+	tick();
+	assert_false(bp_event_log_counts(event_log).open);
+	assert_int_equal(stat(other, &st), -1);
+}
+
+static bool no_memory;
+
+/* The first buffer of json_dumps() has 16 bytes, and no value of these events has. */
+static void *allocate(size_t n)
+{
+	return no_memory && n == 16 ? NULL : malloc(n);
+}
+
+static void events_without_memory_are_counted(void **state)
+{
+	struct sum s;
+
+	open_log(BP_EVENT_LOG_FILE);
+	write_events(2);
+	tick();
+	json_set_alloc_funcs(allocate, free);
+	no_memory = true;
+	write_events(3);
+	tick();
+	no_memory = false;
+	tick();
+	tick();
+	json_set_alloc_funcs(malloc, free);
+	s = sum_of(path);
+	assert_int_equal(s.config, 2);
+	assert_int_equal(s.lost, 3);
+	assert_int_equal(bp_event_log_counts(event_log).lost, 3);
+}
+
 /* ---- sockets ---- */
 
 static int listen_on(int type)
@@ -432,6 +473,8 @@ int main(void)
 		TEST(a_full_disk_loses_nothing_that_fits_in_memory),
 		TEST(what_does_not_fit_in_memory_is_counted),
 		TEST(only_a_regular_file_is_written),
+		TEST(a_symbolic_link_is_not_followed),
+		TEST(events_without_memory_are_counted),
 		TEST(a_stream_whose_reader_stops_loses_nothing),
 		TEST(a_reader_that_returns_gets_whole_lines),
 		TEST(datagrams_have_an_event_each),

@@ -377,6 +377,29 @@ static void types_backlog_and_begin_are_chosen(void **state)
 	assert_non_null(strstr(why, "'alarms' is not a type of events"));
 }
 
+/* The log ended, and a ring overwrote more than the log has: some events are missing. */
+static void events_missed_before_the_start_are_reported(void **state)
+{
+	const char *line;
+
+	for (unsigned i = 0; i < RECORDS + 1; i++)
+		write_connection(0, T0 + i * 1000, BP_EVENT_CONNECTION_START, 0);
+	read_with((struct bp_event_reader_options){.backlog = UINT64_MAX, .since_ns = T0 + 500});
+	line = line_at(T0 + S);
+	assert_non_null(strstr(line, "\"reason\":\"overwritten\",\"events\":null"));
+	assert_non_null(strstr(line, "worker 0"));
+	for (unsigned i = 0; i < RECORDS; i++)
+		assert_non_null(strstr(line_at(T0 + S), "\"state\":\"start\""));
+	expect_none(T0 + S);
+	assert_int_equal(bp_event_reader_lost(reader), 1);
+	/* the log has the first event that the ring still has: nothing is missing */
+	read_with((struct bp_event_reader_options){.backlog = UINT64_MAX, .since_ns = T0 + 1000});
+	for (unsigned i = 1; i < RECORDS; i++)
+		assert_non_null(strstr(line_at(T0 + S), "\"state\":\"start\""));
+	expect_none(T0 + S);
+	assert_int_equal(bp_event_reader_lost(reader), 0);
+}
+
 /* A busy worker always has an event that is not due yet: events of others must not wait for it. */
 static void events_after_a_clock_set_back_are_not_delayed(void **state)
 {
@@ -488,6 +511,7 @@ int main(void)
 		TEST(restarts_by_the_supervisor_are_events),
 		TEST(drops_are_summed_up_by_reason),
 		TEST(events_of_all_writers_are_in_order),
+		TEST(events_missed_before_the_start_are_reported),
 		TEST(events_after_a_clock_set_back_are_not_delayed),
 		TEST(lost_events_are_counted),
 		TEST(types_backlog_and_begin_are_chosen),
