@@ -296,6 +296,19 @@ bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns)
 	return any;
 }
 
+void bp_http_end_streams(struct bp_http *h)
+{
+	for (unsigned i = 0; i < h->max + HEADROOM; i++) {
+		struct connection *c = &h->connection[i];
+
+		if (c->stream == NULL)
+			continue;
+		c->gone = true;
+		if (c->suspended)
+			resume(c);
+	}
+}
+
 /* A client that vanishes, such as a computer that sleeps, acknowledges nothing, but the buffer of
  * the socket takes comments for hours, and the kernel gives up after about 15 minutes. */
 static void limit_unacknowledged(int fd)

@@ -42,6 +42,8 @@ int bp_http_fd(const struct bp_http *h);
 /* Milliseconds after which bp_http_run() must be called at the latest; -1: no limit. */
 int bp_http_timeout_ms(const struct bp_http *h);
 void bp_http_run(struct bp_http *h);
+/* Ends all streams of events: their clients connect again. */
+void bp_http_end_streams(struct bp_http *h);
 /* Continues streams of events that have something to send; call it every BP_EVENT_POLL_MS if it
  * returns true: there are streams. */
 bool bp_http_streams(struct bp_http *h, uint64_t unix_ns, uint64_t mono_ns);

@@ -75,16 +75,22 @@ static int start_http(struct process *p, char *err, size_t err_size)
  * ends: a service manager starts it again. */
 static void reload(struct process *p)
 {
-	char err[512];
+	char err[512], token[sizeof(p->m.secrets.token)];
 
 	if (p->events != NULL)
 		bp_event_log_reopen(p->events);
+	memcpy(token, p->m.secrets.token, sizeof(token));
 	if (bp_monitor_secrets_read(&p->m.secrets, &p->m.config->monitoring, err, sizeof(err))) {
 		bp_log(BP_LOG_ERROR, "%s; the previous ones are used", err);
 		return;
 	}
-	if (p->http == NULL || p->m.secrets.certificate == NULL)
+	if (p->http == NULL)
 		return;
+	if (p->m.secrets.certificate == NULL) {
+		if (strcmp(token, p->m.secrets.token) != 0)
+			bp_http_end_streams(p->http); /* of the previous token */
+		return;
+	}
 	bp_http_free(p->http);
 	if (start_http(p, err, sizeof(err)) == 0) {
 		bp_log(BP_LOG_INFO, "TLS certificate and token read again");

@@ -31,7 +31,9 @@ struct bp_monitor {
 	/* The segment: segment_watch.h. */
 	struct bp_instance_view view; /* segment NULL: there is none now */
 	struct stat segment_file[BP_SEG_PARTS];
-	uint64_t config_hash_seen; /* of the control plane, when the file was last read */
+	/* when the configuration file was last read */
+	uint64_t config_hash_seen; /* of the control plane */
+	struct stat config_file;
 	/* Expensive answers are refused until then (CLOCK_MONOTONIC). */
 	uint64_t busy_until_ns;
 };

@@ -89,18 +89,31 @@ static char *config_json(const struct bp_config *c)
 	return json;
 }
 
+/* Whether the file is the one that was read, unchanged. */
+static bool same_config_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 void bp_config_watch(struct bp_monitor *m)
 {
 	const struct bp_shm *shm = bp_monitor_shm(m);
+	struct stat file = {0};
 	struct bp_config *c;
 	uint64_t hash;
 
 	if (shm == NULL)
 		return;
 	hash = atomic_load_explicit(&shm->control->cp_config_hash, memory_order_relaxed);
-	if (hash == m->text.hash || hash == m->config_hash_seen)
+	if (hash == m->text.hash)
+		return;
+	/* a file that was edited after it was loaded can be restored without a reload */
+	(void)stat(m->path, &file);
+	if (hash == m->config_hash_seen && same_config_file(&file, &m->config_file))
 		return;
 	m->config_hash_seen = hash;
+	m->config_file = file;
 	c = bp_config_load_quietly(m->path, NULL);
 	if (c == NULL)
 		return;

@@ -5,6 +5,7 @@
 
 #include "apps/biplane/cli.h"
 #include "apps/biplane/show/fib_text.h"
+#include "apps/biplane/show/rates.h"
 
 /* One argument. False: *a is the error. */
 struct arg {
@@ -202,6 +203,12 @@ bool bp_show_args(const struct bp_http_request *q, const struct bp_show_view *vi
 		if (value == NULL || args[i].set(s, view, value, err, sizeof(err)))
 			continue;
 		bp_answer_error(a, 400, "%s: %s", args[i].name, err);
+		return false;
+	}
+	if (s->step_s >
+		(s->since_ns != 0 ? s->since_ns : BP_RATES_SINCE_DEFAULT_NS) / 1000000000u) {
+		bp_answer_error(a, 400, "step: expected a duration of at most since=%s",
+			s->since_ns != 0 ? "" : ", which is 10m by default");
 		return false;
 	}
 	if (s->filter.family != 0 && (s->filter.within.family | s->address.family |

@@ -78,6 +78,19 @@ def test_configuration_is_the_running_one(watched):
     assert "80" in str(get_json("/api/v1/config")["mqtt"]["rules"][0]["raise"])
 
 
+def test_configuration_returns_with_the_file(watched):
+    """A file that is edited but not loaded, while the monitor starts, and then restored without a reload."""
+    text = watched.file.read_text()
+    watched.file.write_text(text.replace("> 80", "> 85"))
+    try:
+        os.kill(processes(watched)["monitor"], signal.SIGKILL)
+        wait_until("another monitor", lambda: try_get("/api/v1/config") == 503, 30)
+    finally:
+        watched.file.write_text(text)
+    wait_until("the configuration", lambda: try_get("/api/v1/config") == 200)
+    wait_ready()
+
+
 def test_metrics_in_both_formats(watched):
     status, headers, body = get("/metrics")
     assert status == 200 and headers["Content-Type"].startswith("text/plain; version=0.0.4")

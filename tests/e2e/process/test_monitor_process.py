@@ -11,7 +11,7 @@ import pytest
 
 from conftest import config_for
 from lab import BIPLANE, CLOUD, wait_until
-from monitor_client import LISTEN, SOCKET, failing, get_json, processes, try_get, wait_ready
+from monitor_client import LISTEN, SOCKET, Connection, failing, get_json, processes, try_get, wait_ready
 from peers import Publisher
 from test_edge_tls import certificate
 
@@ -127,6 +127,27 @@ def test_tls_with_a_token(lab, gateway, pki, tmp_path):
     assert " 200 0" in curl("-H", f"Authorization: Bearer {other}", f"{url}/metrics")
     assert processes(g)["monitor"] == pid
     assert token not in g.log.read_text() and other not in g.log.read_text()
+
+
+def test_a_new_token_ends_streams_without_tls(gateway, tmp_path):
+    token, other = "0123456789abcdef", "f" * 16
+    (tmp_path / "token").write_text(token + "\n")
+    g = gateway({**config_for(), "monitoring": {**LISTEN, "token_file": str(tmp_path / "token")}})
+    wait_until("the monitor", lambda: try_get("/livez") == 200)
+    streams = [Connection(), Connection()]
+    for s in streams:
+        s.request("GET", "/api/v1/events", headers={"Authorization": f"Bearer {token}"})
+        assert s.getresponse().status == 200
+    g.process.send_signal(signal.SIGHUP)  # the same token
+    (tmp_path / "token").write_text(other + "\n")
+    g.process.send_signal(signal.SIGHUP)
+    for s in streams:
+        s.sock.settimeout(30)
+        while s.sock.recv(65536):
+            pass
+        s.close()
+    wait_until("the new token", lambda: try_get("/metrics", headers={"Authorization": f"Bearer {other}"}) == 200)
+    assert try_get("/metrics", headers={"Authorization": f"Bearer {token}"}) == 401
 
 
 def test_loopback_without_a_token(lab, gateway):

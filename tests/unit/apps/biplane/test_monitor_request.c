@@ -300,6 +300,8 @@ static void wrong_arguments_are_refused(void **state)
 		{"/api/v1/show/sessions", "address", "10.0.0.0/8/8", "address: "},
 		{"/api/v1/show/transform", "entry", "x", "entry: expected a number"},
 		{"/api/v1/rates", "since", "10", "since: expected a duration from 1s to 24h"},
+		{"/api/v1/rates", "step", "11m",
+			"step: expected a duration of at most since=, which is 10m by default"},
 		{"/api/v1/rates", "step", "0s", "step: expected a duration from 1s to 24h"},
 		{"/api/v1/show/ports", "since", "10m", "unknown argument 'since'"},
 		{"/api/v1/status", "limit", "1", "unknown argument 'limit'"},
