@@ -103,7 +103,7 @@ static void walk(struct bp_replay *r)
 	bp_worker_before_walk(w);
 	do {
 		before = w->rx_frames;
-		bp_graph_walk(w, false);
+		bp_graph_walk(w, 0);
 	} while (w->rx_frames != before);
 }
 

@@ -10,20 +10,22 @@
 
 #include "dataplane/workers/worker.h"
 
-/* One in this number of walks is timed; its cycles represent all of them. */
+/* One in this number of walks is timed; its cycles represent all of them. The first walk after a
+ * sleep is always timed, and represents itself. */
 #define BP_WALKS_TIMED 16
 
-/* Runs the function of a service after a node. Returns the time of its end if the walk is timed. */
+/* Runs the function of a service after a node. Returns the time of its end if the walk is timed:
+ * `walks` is the number of walks that it represents, 0 if it is not. */
 static inline uint64_t bp_walk_after_node(
-	const struct bp_after_node *after, bool timed, uint64_t start)
+	const struct bp_after_node *after, unsigned walks, uint64_t start)
 {
 	uint64_t now;
 
 	after->node->total_objs += after->run(after->state);
-	if (likely(!timed))
+	if (likely(walks == 0))
 		return 0;
 	now = rte_rdtsc();
-	after->node->total_cycles += (now - start) * BP_WALKS_TIMED;
+	after->node->total_cycles += (now - start) * walks;
 	return now;
 }
 
@@ -34,12 +36,12 @@ static inline uint64_t bp_walk_after_node(
  * BP_WALKS_TIMED is timed. Calls and objects are exact.
  */
 static inline __attribute__((always_inline)) void bp_walk_graph(
-	struct rte_graph *graph, bool timed, const struct bp_after_node *after)
+	struct rte_graph *graph, unsigned walks, const struct bp_after_node *after)
 {
 	const rte_graph_off_t *cir_start = graph->cir_start;
 	const rte_node_t mask = graph->cir_mask;
 	uint32_t head = graph->head;
-	uint64_t start = timed ? rte_rdtsc() : 0;
+	uint64_t start = walks != 0 ? rte_rdtsc() : 0;
 
 	while (likely(head != graph->tail)) {
 		struct rte_node *node = RTE_PTR_ADD(graph, cir_start[(int32_t)head++]);
@@ -48,15 +50,15 @@ static inline __attribute__((always_inline)) void bp_walk_graph(
 		rte_prefetch0(objs);
 		node->total_objs += node->process(graph, node, objs, node->idx);
 		node->total_calls++;
-		if (unlikely(timed)) {
+		if (unlikely(walks != 0)) {
 			uint64_t now = rte_rdtsc();
 
-			node->total_cycles += (now - start) * BP_WALKS_TIMED;
+			node->total_cycles += (now - start) * walks;
 			start = now;
 		}
 		node->idx = 0;
 		if (after)
-			start = bp_walk_after_node(after, timed, start);
+			start = bp_walk_after_node(after, walks, start);
 		head = likely((int32_t)head > 0) ? head & mask : head;
 	}
 	graph->tail = 0;
@@ -64,12 +66,12 @@ static inline __attribute__((always_inline)) void bp_walk_graph(
 
 /* The walk of a worker: a service that cannot wait for a whole walk runs after every node, so that
  * nothing delays it for longer than one burst of one node. */
-static inline void bp_graph_walk(struct bp_worker *w, bool timed)
+static inline void bp_graph_walk(struct bp_worker *w, unsigned walks)
 {
 	if (likely(!w->after_node.run))
-		bp_walk_graph(w->graph, timed, NULL);
+		bp_walk_graph(w->graph, walks, NULL);
 	else
-		bp_walk_graph(w->graph, timed, &w->after_node);
+		bp_walk_graph(w->graph, walks, &w->after_node);
 }
 
 #endif

@@ -115,7 +115,7 @@ static __attribute__((noinline)) bool walk_once(struct bp_worker *w, const struc
 	update_time(w, clock);
 	bp_worker_apply_rules(w);
 	pass_quiescent_point(w);
-	bp_graph_walk(w, false);
+	bp_graph_walk(w, 0);
 	return w->rx_frames != before;
 }
 
@@ -195,7 +195,7 @@ static void walk(const struct bp_worker_args *a, bool draining)
 
 	for (;;) {
 		uint64_t before = w->rx_frames, start = 0;
-		bool timed;
+		unsigned timed; /* walks that this one represents; 0: it is not timed */
 
 		if (w->needs_time || idle || (walks & (TIME_WALKS - 1)) == 0)
 			update_time(w, a->clock);
@@ -206,14 +206,14 @@ static void walk(const struct bp_worker_args *a, bool draining)
 				return;
 			housekeeping(w);
 		}
-		timed = (walks & (BP_WALKS_TIMED - 1)) == 0;
-		if (timed)
+		timed = (walks & (BP_WALKS_TIMED - 1)) != 0 ? 0 : slept ? 1 : BP_WALKS_TIMED;
+		if (timed != 0)
 			start = rte_rdtsc();
 		bp_graph_walk(w, timed);
 		if (w->rx_frames != before) {
 			idle = 0;
-			if (unlikely(timed))
-				count_busy(w, start, slept ? 1 : BP_WALKS_TIMED);
+			if (unlikely(timed != 0))
+				count_busy(w, start, timed);
 			slept = false;
 			if (draining && w->mono_ns >= until && !bp_services_hold(w))
 				return;

@@ -185,7 +185,7 @@ void rig_walk(struct rig *r)
 	bp_worker_before_walk(r->worker);
 	do {
 		before = r->worker->rx_frames;
-		bp_graph_walk(r->worker, true);
+		bp_graph_walk(r->worker, BP_WALKS_TIMED);
 	} while (r->worker->rx_frames != before);
 }
 

@@ -159,7 +159,7 @@ static void pace_change_is_bounded(void **state)
 	rig_walk(&r);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
-	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
+	bp_graph_walk(r.worker, BP_WALKS_TIMED); /* rig_walk() does until nothing comes in */
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
 	assert_true(bp_agg_worker_of(r.worker)->rules.disaggregate[0].gap_ns != 0);
 	rig_walk(&r);
@@ -192,7 +192,7 @@ static void link_down_flush_is_bounded_with_pacing(void **state)
 	assert_int_equal(r.shm.agg.stats->flushed[BP_AGG_FLUSH_LINK], 1);
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - BP_AGG_AT_ONCE);
 	rig_put(&r, B, s.frame, s.len);
-	bp_graph_walk(r.worker, true); /* rig_walk() does until nothing comes in */
+	bp_graph_walk(r.worker, BP_WALKS_TIMED); /* rig_walk() does until nothing comes in */
 	assert_int_equal(bp_agg_worker_of(r.worker)->waiting, HELD - 1 - 2 * BP_AGG_AT_ONCE);
 	assert_int_equal(bp_agg_worker_of(r.worker)->rules.aggregate[0].messages, 60);
 	rig_walk(&r);

@@ -258,7 +258,7 @@ static void bursts_follow(void **state)
 		rig_put(&r, B, s.frame, s.len);
 		agg_put(&r, A, 0, 1);
 	}
-	bp_graph_walk(r.worker, false);
+	bp_graph_walk(r.worker, 0);
 	assert_int_equal(r.worker->rx_frames - before, burst + 30);
 	rig_walk(&r);
 	for (unsigned i = 0; i < 6; i++) {

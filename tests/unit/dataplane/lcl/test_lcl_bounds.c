@@ -399,7 +399,7 @@ static void rejoin(struct rig *r, struct bp_workers *ws)
 static void walk_at(struct bp_worker *w, uint64_t ns)
 {
 	w->now_ns = w->mono_ns = 1000000000 + ns;
-	bp_graph_walk(w, false);
+	bp_graph_walk(w, 0);
 }
 
 /* A frame counts from when it came in at the other worker. */
