@@ -249,3 +249,14 @@ json_t *bp_text_json(const char *text, size_t max)
 	free(clean);
 	return result;
 }
+
+const char *bp_text_node(const char *name, size_t *max)
+{
+	static const char prefix[] = "bp_";
+	const size_t n = sizeof(prefix) - 1;
+
+	if (*max <= n || memcmp(name, prefix, n) != 0)
+		return name;
+	*max -= n;
+	return name + n;
+}

@@ -55,4 +55,8 @@ bool bp_text_utf8(void);
  */
 json_t *bp_text_json(const char *text, size_t max);
 
+/* The name of a graph node without the prefix of our nodes in DPDK's list, "bp_"; *max: bytes of
+ * the name, before and after. */
+const char *bp_text_node(const char *name, size_t *max);
+
 #endif

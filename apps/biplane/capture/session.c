@@ -12,6 +12,7 @@
 
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/show/show.h"
+#include "apps/biplane/text.h"
 #include "controlplane/process/control.h"
 
 /* The data plane looks for requests 20 times a second. */
@@ -231,15 +232,13 @@ void bp_capture_session_port(
 void bp_capture_session_node(
 	const struct bp_capture_session *s, uint16_t node, char name[BP_CAPTURE_NODE_NAME])
 {
-	static const char prefix[] = "bp_"; /* of our nodes in DPDK's list */
+	size_t max = sizeof(s->view.shm.nodes->name);
 	const char *of;
 
 	name[0] = '\0';
 	if (node >= BP_MAX_NODES)
 		return;
-	of = s->view.shm.nodes[s->last * BP_MAX_NODES + node].name;
-	if (strncmp(of, prefix, strlen(prefix)) == 0)
-		of += strlen(prefix);
+	of = bp_text_node(s->view.shm.nodes[s->last * BP_MAX_NODES + node].name, &max);
 	snprintf(name, BP_CAPTURE_NODE_NAME, "%.*s", BP_CAPTURE_NODE_NAME - 4, of);
 	printable(name);
 }

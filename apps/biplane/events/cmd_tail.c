@@ -61,20 +61,26 @@ static void print(const struct tail *o, const json_t *event)
 	}
 }
 
-/* The latest events that exist already. */
-static void print_existing(struct tail *o)
+/* The latest events that exist already; false: no memory. */
+static bool print_existing(struct tail *o)
 {
 	const uint64_t now = unix_ns() + BP_EVENT_HOLD_NS;
-	json_t *all = json_array(), *event;
-	size_t i;
+	json_t **latest = calloc(o->lines, sizeof(json_t *)); /* a ring */
+	json_t *event;
+	uint64_t n = 0;
 
+	if (latest == NULL)
+		return false;
 	while ((event = bp_event_reader_next(o->reader, now, NULL)) != NULL) {
-		json_array_append_new(all, event);
-		if (json_array_size(all) > o->lines)
-			json_array_remove(all, 0);
+		json_decref(latest[n % o->lines]);
+		latest[n++ % o->lines] = event;
 	}
-	json_array_foreach(all, i, event) print(o, event);
-	json_decref(all);
+	for (uint64_t i = n > o->lines ? n - o->lines : 0; i < n; i++) {
+		print(o, latest[i % o->lines]);
+		json_decref(latest[i % o->lines]);
+	}
+	free(latest);
+	return true;
 }
 
 /* The planes may end while this command waits for events: it waits for the next ones. */
@@ -137,9 +143,10 @@ static int tail(struct tail *o, unsigned types)
 		bp_event_reader_free(o->reader);
 		return BP_EX_UNAVAILABLE;
 	}
-	if (o->lines != 0)
-		print_existing(o);
-	status = o->no_follow ? BP_EX_OK : follow(o, id.name);
+	if (o->lines != 0 && !print_existing(o))
+		status = BP_EX_OSERR;
+	else
+		status = o->no_follow ? BP_EX_OK : follow(o, id.name);
 	bp_event_reader_free(o->reader);
 	return fflush(stdout) == 0 ? status : BP_EX_IOERR;
 }

@@ -49,8 +49,8 @@ static void check_value(const struct bp_explain *e, const struct bp_rule *r, jso
 			"read as %s; no PUBLISH has matched the rule yet", source);
 	else if (s.no_value == s.matched)
 		bp_explain_add(checks, "value", BP_EXPLAIN_NO,
-			"read as %s; none of the %" PRIu64
-			" payloads that matched the rule has such a value",
+			"read as %s; no payload that matched the rule has such a value (%" PRIu64
+			" so far)",
 			source, s.matched);
 	else
 		bp_explain_add(checks, "value", s.no_value == 0 ? BP_EXPLAIN_OK : BP_EXPLAIN_INFO,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apps/biplane/metrics/metric.h"
+#include "apps/biplane/text.h"
 #include "biplane/counters/general.h"
 #include "controlplane/process/peer.h"
 
@@ -150,9 +151,12 @@ static void read_node(struct bp_metrics *m, const struct bp_metric *row)
 	for (unsigned i = 0; i < m->shm->workers * BP_MAX_NODES; i++) {
 		const struct bp_node_info *n = &m->shm->nodes[i];
 
-		if (n->name[0] == '\0')
+		size_t max = sizeof(n->name);
+		const char *text = bp_text_node(n->name, &max);
+
+		if (text[0] == '\0')
 			continue;
-		bp_metric_text(name, sizeof(name), n->name, sizeof(n->name));
+		bp_metric_text(name, sizeof(name), text, max);
 		bp_metric_count(m,
 			BP_LABELS({"node", name},
 				{"worker", bp_metric_index(i / BP_MAX_NODES, worker)}),

@@ -16,10 +16,12 @@ static json_t *node_row(const struct bp_node_info *i)
 	uint64_t calls = atomic_load_explicit(&i->calls, memory_order_relaxed);
 	uint64_t objects = atomic_load_explicit(&i->objects, memory_order_relaxed);
 	uint64_t cycles = atomic_load_explicit(&i->cycles, memory_order_relaxed);
+	size_t max = sizeof(i->name);
+	const char *name = bp_text_node(i->name, &max);
 
 	return json_pack("{sI so sI sI so so}", "worker", (json_int_t)i->worker, "node",
-		bp_text_json(i->name, sizeof(i->name)), "calls", (json_int_t)calls, "packets",
-		(json_int_t)objects, "packets_per_call", ratio(objects, calls), "cycles_per_packet",
+		bp_text_json(name, max), "calls", (json_int_t)calls, "packets", (json_int_t)objects,
+		"packets_per_call", ratio(objects, calls), "cycles_per_packet",
 		ratio(cycles, objects));
 }
 

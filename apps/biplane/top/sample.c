@@ -189,9 +189,12 @@ static bool read_nodes(struct bp_top_sample *s, const struct bp_shm *m)
 		const struct bp_node_info *from = &m->nodes[i];
 		struct bp_top_node *o = &s->node[s->n_nodes];
 
-		if (from->name[0] == '\0')
+		size_t max = sizeof(from->name) - 1;
+		const char *name = bp_text_node(from->name, &max);
+
+		if (name[0] == '\0')
 			continue;
-		snprintf(o->name, sizeof(o->name), "%.*s", (int)sizeof(from->name) - 1, from->name);
+		snprintf(o->name, sizeof(o->name), "%.*s", (int)max, name);
 		o->worker = i / BP_MAX_NODES;
 		o->calls = load(&from->calls);
 		o->packets = load(&from->objects);

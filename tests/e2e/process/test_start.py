@@ -58,7 +58,7 @@ def test_two_workers(lab, gateway):
     cloud.wait_count(len(expected.published))
     assert edge.counts() == due and cloud.counts() == expected.cloud()
     g.balanced()
-    busy = {n["worker"] for n in g.show("nodes")["nodes"] if n["node"].startswith("bp_mqtt") and n["packets"] > 0}
+    busy = {n["worker"] for n in g.show("nodes")["nodes"] if n["node"].startswith("mqtt") and n["packets"] > 0}
     assert busy == {0, 1}, "both workers had connections"
     edge.close()
     cloud.close()

@@ -64,7 +64,7 @@ static void values_of_the_segment(void **state)
 		"biplane_plane_start_time_seconds{plane=\"controlplane\"} 1700000000",
 		"biplane_workers 2",
 		"biplane_worker_rx_packets_total{worker=\"0\"} 303",
-		"biplane_node_cycles_total{node=\"bp_ip4\",worker=\"1\"} 9001",
+		"biplane_node_cycles_total{node=\"ip4\",worker=\"1\"} 9001",
 		("biplane_port_info{port=\"lan\",device=\"net_null2\",driver=\"net_null\","
 		 "bridge=\"\"} 1"),
 		"biplane_port_link_up{port=\"cloud\"} 0",
