@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "controlplane/process/clock.h"
 #include "daemon/log.h"
 
 /* Frames that a trace follows: by default, and at most. */
@@ -90,6 +91,13 @@ static bool read_ports(const struct bp_config *config, const json_t *names, uint
 	return *ports != 0;
 }
 
+/* Only for `biplane show captures`. */
+static void copy_expression(struct bp_capture_request *r, const json_t *expression)
+{
+	if (json_is_string(expression) && json_string_length(expression) < sizeof(r->expression))
+		snprintf(r->expression, sizeof(r->expression), "%s", json_string_value(expression));
+}
+
 static bool flag(const json_t *request, const char *name)
 {
 	return json_is_true(json_object_get(request, name));
@@ -112,6 +120,7 @@ static bool read_request(const struct bp_cp_captures *c, const json_t *request,
 	r->rx = flag(request, "rx");
 	r->tx = flag(request, "tx");
 	r->drops = flag(request, "drops");
+	copy_expression(r, json_object_get(request, "expression"));
 	r->frames = TRACED_FRAMES;
 	if (json_is_integer(frames) && json_integer_value(frames) > 0 &&
 		json_integer_value(frames) <= TRACED_FRAMES_MAX)
@@ -162,6 +171,8 @@ static json_t *begin_capture(struct bp_cp_captures *c, const json_t *request, ui
 		return bp_control_refusal(err);
 	r->id = ++c->next_id;
 	r->uid = (uint32_t)bp_control_uid(c->x->control, client);
+	r->pid = (uint32_t)bp_control_pid(c->x->control, client);
+	r->started_ns = bp_unix_ns();
 	write_slot(c, slot, r);
 	c->client[slot] = client;
 	bp_control_hold(c->x->control, client, true);

@@ -37,6 +37,7 @@ struct client {
 	uint64_t id;
 	uint64_t last_request; /* value of bp_control.heard when it connected or last sent data */
 	uid_t uid;             /* from the kernel (SO_PEERCRED) */
+	pid_t pid;             /* the same; 0: not known */
 	bool held;             /* bp_control_hold() */
 	bool waiting;          /* for an answer: its next line is not read before the answer */
 	bool closing;          /* close after the answer is written */
@@ -300,12 +301,14 @@ static void reject_client(int fd)
 	close(fd);
 }
 
-static uid_t peer_uid(int fd)
+static struct ucred peer_of(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.uid : (uid_t)-1;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+		return peer;
+	return (struct ucred){.uid = (uid_t)-1};
 }
 
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
@@ -314,6 +317,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	struct bp_control *control = arg;
 	struct client *c = make_room(control);
 	struct timeval idle = {BP_CONTROL_IDLE_S, 0};
+	struct ucred peer;
 
 	(void)listener;
 	(void)address;
@@ -328,7 +332,9 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		return;
 	}
 	c->control = control;
-	c->uid = peer_uid(fd);
+	peer = peer_of(fd);
+	c->uid = peer.uid;
+	c->pid = peer.pid;
 	c->id = ++control->next_id;
 	c->last_request = ++control->last_request;
 	bufferevent_setcb(c->bev, on_read, on_write, on_event, c);
@@ -364,6 +370,13 @@ uid_t bp_control_uid(const struct bp_control *c, uint64_t client)
 	const struct client *found = find_client(c, client);
 
 	return found != NULL ? found->uid : (uid_t)-1;
+}
+
+pid_t bp_control_pid(const struct bp_control *c, uint64_t client)
+{
+	const struct client *found = find_client(c, client);
+
+	return found != NULL ? found->pid : 0;
 }
 
 void bp_control_reply(struct bp_control *control, uint64_t id, json_t *object)

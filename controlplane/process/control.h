@@ -83,6 +83,8 @@ void bp_control_on_close(
 void bp_control_hold(struct bp_control *c, uint64_t client, bool hold);
 /* The user of a client; (uid_t)-1: it is not there. */
 uid_t bp_control_uid(const struct bp_control *c, uint64_t client);
+/* Its process when it connected, which may have ended; 0: not known. */
+pid_t bp_control_pid(const struct bp_control *c, uint64_t client);
 
 /* Sends the answer (takes the reference) to that client, if it is still there. */
 void bp_control_reply(struct bp_control *c, uint64_t client, json_t *answer);

@@ -27,6 +27,8 @@
 #define BP_CAPTURE_SNAP_MAX 65535u      /* bytes of a frame */
 #define BP_CAPTURE_ALL_PORTS UINT32_MAX /* frames that belong to no port, too */
 
+#define BP_CAPTURE_EXPRESSION_MAX 256u /* bytes, with the NUL; a longer one is left out */
+
 enum bp_capture_kind {
 	BP_CAPTURE_NONE, /* ended; its counts are kept until the slot is used again */
 	BP_CAPTURE_FRAMES,
@@ -35,15 +37,20 @@ enum bp_capture_kind {
 };
 
 struct bp_capture_request {
-	uint64_t id;    /* unique while a control plane runs; 0: the slot is free */
-	uint64_t since; /* captures_changed when it was written */
-	uint32_t kind;  /* enum bp_capture_kind */
-	uint32_t uid;   /* of the user who requested it */
+	uint64_t id;         /* unique while a control plane runs; 0: the slot is free */
+	uint64_t since;      /* captures_changed when it was written */
+	uint32_t kind;       /* enum bp_capture_kind */
+	uint32_t uid;        /* of the user who requested it */
+	uint64_t started_ns; /* Unix time */
+	uint32_t pid;        /* of the command; 0: not known */
+	uint32_t pad2;
 	uint32_t ports; /* bit per port, or BP_CAPTURE_ALL_PORTS */
 	uint32_t snap_length;
 	uint32_t frames;       /* of a trace: how many each worker follows at most */
 	uint8_t rx, tx, drops; /* booleans: points at which frames are captured */
 	uint8_t pad[5];
+	/* the filter as the user wrote it, for `biplane show captures`: never evaluated */
+	char expression[BP_CAPTURE_EXPRESSION_MAX];
 	uint32_t n_insns; /* 0: every frame matches */
 	struct bp_capture_insn insn[BP_CAPTURE_INSNS_MAX];
 };

@@ -222,12 +222,16 @@ void bp_capture_options_free(struct bp_capture_options *o)
 	free(o->filter);
 }
 
-int bp_capture_add_filter(json_t *request, const struct bp_capture_insn *insn, uint32_t n)
+int bp_capture_add_filter(
+	json_t *request, const char *expression, const struct bp_capture_insn *insn, uint32_t n)
 {
 	char text[BP_CAPTURE_TEXT_MAX];
 
 	if (n == 0)
 		return 0;
+	/* not every text is UTF-8; the filter does not need it */
+	if (expression != NULL && strlen(expression) < BP_CAPTURE_EXPRESSION_MAX)
+		(void)json_object_set_new(request, "expression", json_string(expression));
 	bp_capture_filter_print(insn, n, text);
 	return json_object_set_new(request, "filter", json_string(text));
 }
@@ -238,7 +242,8 @@ json_t *bp_capture_options_request(const struct bp_capture_options *o)
 		"frames", "rx", (int)o->rx, "tx", (int)o->tx, "drops", (int)o->drops, "snap_length",
 		(json_int_t)o->snap_length);
 
-	if (request == NULL || bp_capture_add_filter(request, o->insn, o->n_insns) != 0 ||
+	if (request == NULL ||
+		bp_capture_add_filter(request, o->filter, o->insn, o->n_insns) != 0 ||
 		(o->ports != NULL && json_object_set(request, "ports", o->ports) != 0)) {
 		json_decref(request);
 		return NULL;

@@ -44,7 +44,8 @@ int bp_capture_compile(const struct bp_cli_command *command, const char *filter,
 	struct bp_capture_insn insn[BP_CAPTURE_INSNS_MAX], uint32_t *n);
 /* The operands, joined by blanks; NULL: there is none. *memory: whether there was memory. */
 char *bp_capture_join(int n, char **words, bool *memory);
-/* Adds the filter to a request. */
-int bp_capture_add_filter(json_t *request, const struct bp_capture_insn *insn, uint32_t n);
+/* Adds the filter to a request: the program, and its text for `biplane show captures`. */
+int bp_capture_add_filter(
+	json_t *request, const char *expression, const struct bp_capture_insn *insn, uint32_t n);
 
 #endif

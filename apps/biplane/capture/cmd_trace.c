@@ -45,6 +45,7 @@ struct trace {
 	uint64_t frames;
 	json_t *ports;
 	bool json;
+	char *filter; /* NULL: none */
 	struct bp_capture_insn insn[BP_CAPTURE_INSNS_MAX];
 	uint32_t n_insns;
 	struct bp_capture_session s;
@@ -170,7 +171,8 @@ static json_t *request_of(const struct trace *t)
 	json_t *request = json_pack("{ss ss sb sI}", "command", "capture-start", "kind", "trace",
 		"rx", 1, "frames", (json_int_t)t->frames);
 
-	if (request == NULL || bp_capture_add_filter(request, t->insn, t->n_insns) != 0 ||
+	if (request == NULL ||
+		bp_capture_add_filter(request, t->filter, t->insn, t->n_insns) != 0 ||
 		(t->ports != NULL && json_object_set(request, "ports", t->ports) != 0)) {
 		json_decref(request);
 		return NULL;
@@ -207,16 +209,15 @@ static int take_option(
 static int compile_operands(
 	struct trace *t, const struct bp_cli_command *command, const struct bp_cli *cli)
 {
-	char **words, *filter;
+	char **words;
 	bool memory;
 	int n = bp_cli_operands(cli, &words), status = BP_EX_OK;
 
-	filter = bp_capture_join(n, words, &memory);
+	t->filter = bp_capture_join(n, words, &memory);
 	if (!memory)
 		return BP_EX_OSERR;
-	if (filter != NULL)
-		status = bp_capture_compile(command, filter, t->insn, &t->n_insns);
-	free(filter);
+	if (t->filter != NULL)
+		status = bp_capture_compile(command, t->filter, t->insn, &t->n_insns);
 	return status;
 }
 
@@ -261,6 +262,7 @@ static int trace_main(const struct bp_cli_command *command, int argc, char **arg
 		bp_capture_session_close(&t->s);
 	}
 	json_decref(t->ports);
+	free(t->filter);
 	free(t);
 	return status;
 }

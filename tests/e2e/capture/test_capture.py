@@ -15,6 +15,7 @@ import pytest
 import pcapng
 from captured import capinfos, capturing, config, exchange, frame, refused
 from frames import LOCAL_ETHERTYPE, Wire, ethernet
+from json_doc import differences
 from lab import BIPLANE, MAC, wait_until
 
 SLOTS = 8
@@ -240,3 +241,22 @@ def test_requests_at_the_socket(g):
         wait_until("a slot", lambda: ask(f, start)["ok"], every=0.1)
         f.close()
         s.close()
+
+
+def test_show_lists_what_runs(lab, g, tmp_path):
+    assert g.show("captures")["captures"] == []
+    assert "no capture or trace is running" in g.command("show", "captures", "-c", g.identity).stdout
+    expression = f"ether proto {LOCAL_ETHERTYPE:#x}"
+    before = time.time()
+    with capturing(g, "-w", tmp_path / "c.pcapng", "-i", "devices", "--direction", "rx", expression) as c:
+        exchange(lab, [frame(n, size=200) for n in range(20)])
+        row, = g.show("captures")["captures"]
+        assert not differences("show captures", g.show("captures"))
+        assert row["kind"] == "capture" and row["pid"] == c.process.pid and row["uid"] == os.getuid()
+        assert row["ports"] == ["devices"] and row["points"] == ["rx"] and row["filter"] == expression
+        assert row["engine"] in ("native code", "interpreter") and row["filter_instructions"] > 0 and row["matched"] == 20
+        assert 0 <= row["age_s"] <= time.time() - before + 1
+        text = g.command("show", "captures", "-c", g.identity).stdout
+        assert re.search(rf"^ *\d+ +capture +{c.process.pid} .* devices .* rx .* 20 +{expression}$", text, re.M), text
+        c.finish()
+    wait_until("the slot to be free", lambda: g.show("captures")["captures"] == [])

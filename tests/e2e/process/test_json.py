@@ -18,7 +18,7 @@ SERVICES = {
                                            "matrix": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}]}]}]},
 }
 OBJECTS = ("ports", "nodes", "drops", "counters", "interfaces", "neighbors", "routes", "health", "alarms", "latency", "connections",
-           "not-inspected", "rules", "sessions", "aggregates", "transform", "lcl", "sampling", "metrics",
+           "not-inspected", "rules", "sessions", "aggregates", "transform", "lcl", "sampling", "captures", "metrics",
            "rates")
 
 

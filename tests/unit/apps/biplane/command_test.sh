@@ -159,7 +159,7 @@ config = json.load(open(sys.argv[1]))
 assert [p["name"] for p in config["ports"]] == ["devices", "cloud"]
 print(config["mqtt"]["rules"][0]["name"])' "$dir/config.json"
 
-for what in ports nodes drops alarms latency connections not-inspected rules counters interfaces neighbors routes health sessions \
+for what in captures ports nodes drops alarms latency connections not-inspected rules counters interfaces neighbors routes health sessions \
 	aggregates; do
 	expect 69 "no instance named '$name' is running: start one with" \
 		"$biplane" show $what -c "$dir/good.yaml"
