@@ -3,6 +3,7 @@
 
 import base64
 import contextlib
+import gzip
 import hashlib
 import ipaddress
 import json
@@ -11,12 +12,14 @@ import signal
 import socket
 import struct
 import subprocess
+from pathlib import Path
 
 import jsonschema
 import pytest
 
 from conftest import config_for, overheat
 from lab import BIPLANE, CLOUD, DEVICE, ROOT, wait_until
+from monitor_client import processes
 from peers import Publisher
 
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "events.schema.json").read_text())
@@ -175,6 +178,85 @@ def test_rotation(lab, gateway, tmp_path):
     assert g.reload().returncode == 0
     wait_until("the reload in the same file", lambda: len(of(read(path), "config", state="reloaded")) == 1)
     check(read(old) + read(path))
+
+
+def test_logrotate_loses_and_repeats_nothing(gateway, tmp_path):
+    """The configuration of the package, with another folder and user, while events are written."""
+    logs = tmp_path / "logs"
+    logs.mkdir(mode=0o750)
+    path = logs / "events.json"
+    g = gateway({**config_for(), "log": {"events": str(path)}})
+    wait_until("the start", lambda: of(read(path), "config", state="loaded"))
+    text = (ROOT / "debian" / "biplane.logrotate").read_text()
+    for old, new in (("/var/log/biplane", str(logs)), ("biplane-monitor biplane-monitor", "root root"),
+                     ("systemctl kill --signal=HUP 'biplane-monitor@*.service'", f"kill -HUP {processes(g)['monitor']}")):
+        assert old in text
+        text = text.replace(old, new)
+    rules = tmp_path / "logrotate.conf"
+    rules.write_text(text)
+
+    def rotate():
+        done = subprocess.run(["logrotate", "-f", "-s", str(tmp_path / "state"), str(rules)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+
+    def files():
+        return [json.loads(line) for p in (logs / "events.json.2.gz", logs / "events.json.1", path) if p.exists()
+                for line in (gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes()).splitlines()]
+
+    for n in range(24):
+        assert g.reload().returncode == 0
+        if n in (8, 16):
+            rotate()
+    wait_until("the last reload", lambda: len(of(files(), "config", state="reloaded")) >= 24)
+    assert (logs / "events.json.2.gz").exists() and path.stat().st_mode & 0o777 == 0o640
+    events = check(files())
+    assert len(of(events, "config", state="reloaded")) == 24 and not of(events, "lost")
+    lines = [json.dumps(e) for e in events]
+    assert len(set(lines)) == len(lines)
+
+
+@contextlib.contextmanager
+def journal():
+    """systemd-journald with its sockets and files in a mount namespace of its own: the number of its process."""
+    private = "mount --make-rprivate / && mount -t tmpfs none /run/systemd && mount -t tmpfs none /run/log && " \
+        "mkdir -p /run/systemd/journal /run/log/journal && exec /lib/systemd/systemd-journald"
+    p = subprocess.Popen(["unshare", "--mount", "sh", "-ec", private], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until("the journal", lambda: Path(f"/proc/{p.pid}/comm").read_text().startswith("systemd-journal") and subprocess.run(
+            ["nsenter", f"--mount=/proc/{p.pid}/ns/mnt", "test", "-S", "/run/systemd/journal/socket"], check=False).returncode == 0)
+        yield p.pid
+    finally:
+        p.terminate()
+        p.wait(20)
+
+
+def test_the_journal_has_each_event(gateway, tmp_path):
+    """A real systemd-journald, read with journalctl."""
+    g = gateway(config_for(), start=False)
+    file = tmp_path / "monitor.yaml"
+    file.write_text(json.dumps({"version": 1, **g.config, "log": {"events": "journal"}}))
+    with journal() as pid:
+        enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt"]
+
+        def entries():
+            text = subprocess.run([*enter, "journalctl", "-q", "--no-pager", "-o", "json", "-t", "biplane-events"], capture_output=True,
+                                  text=True, check=True).stdout
+            return [json.loads(line) for line in text.splitlines()]
+
+        with (tmp_path / "log").open("wb") as log:
+            monitor = subprocess.Popen([*enter, BIPLANE, "monitor", "-c", str(file)], stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            g.start()
+            assert g.reload().returncode == 0
+            wait_until("the reload", lambda: of([json.loads(e["MESSAGE"]) for e in entries()], "config", state="reloaded"), 30)
+            got = entries()
+            events = check([json.loads(e["MESSAGE"]) for e in got])
+            assert len(of(events, "plane", state="started")) == 2 and len(of(events, "config")) == 2 and not of(events, "lost")
+            assert {(e["PRIORITY"], e["SYSLOG_IDENTIFIER"], e["_TRANSPORT"], e["_PID"]) for e in got} == {
+                ("6", "biplane-events", "journal", str(monitor.pid))}
+        finally:
+            monitor.terminate()
+            monitor.wait(20)
 
 
 def test_a_collector_that_stops_and_returns(lab, gateway, tmp_path):
