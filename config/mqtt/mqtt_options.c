@@ -48,7 +48,7 @@ void bp_config_mqtt_options(const struct bp_config *c, struct bp_mqtt_options *o
 		.worker_budget = m->worker_cpu_percent,
 		.resync_pushes = (uint8_t)m->resync_packets,
 		.min_ttl = (uint8_t)m->min_ttl,
-		.shares_connections = m->shares_connections,
+		.shares_connections = c->fleet.state.enabled,
 	};
 	memcpy(o->ports, m->tcp_ports, sizeof(o->ports));
 	memcpy(o->brokers, m->brokers, sizeof(o->brokers));

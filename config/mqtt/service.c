@@ -37,13 +37,13 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_REASSEMBLY] =
 		bp_capacity_times(workers, bp_capacity_lines(reassembly + BP_JOURNAL_BYTES));
 	capacity[BP_MT_ADOPT_REQUESTS] =
-		workers *
-		(sizeof(struct bp_adopt_part) +
-			(m->shares_connections ? BP_ADOPT_REQUESTS_BYTES : BP_ADOPT_OFF_BYTES));
+		workers * (sizeof(struct bp_adopt_part) + (m->enabled && c->fleet.state.enabled
+									  ? BP_ADOPT_REQUESTS_BYTES
+									  : BP_ADOPT_OFF_BYTES));
 	capacity[BP_MT_ADOPT_OFFERS] =
-		workers *
-		(sizeof(struct bp_adopt_part) +
-			(m->shares_connections ? BP_ADOPT_OFFERS_BYTES : BP_ADOPT_OFF_BYTES));
+		workers * (sizeof(struct bp_adopt_part) + (m->enabled && c->fleet.state.enabled
+									  ? BP_ADOPT_OFFERS_BYTES
+									  : BP_ADOPT_OFF_BYTES));
 }
 
 static void release(void *settings)

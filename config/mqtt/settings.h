@@ -61,7 +61,6 @@ struct bp_config_mqtt {
 	uint32_t max_alarm_states;
 	uint32_t max_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
-	bool shares_connections;   /* with the gateways of a fleet */
 	struct bp_config_publisher publisher;
 	struct bp_mirror_target mirror;
 	struct bp_config_spool spool;

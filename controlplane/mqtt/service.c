@@ -8,14 +8,16 @@
 #include <stdlib.h>
 
 #include "controlplane/alarms/publisher.h"
+#include "controlplane/mqtt/connections.h"
 #include "controlplane/mqtt/rules.h"
 #include "daemon/log.h"
 
 struct mqtt {
 	struct bp_plane_context *x;
 	struct bp_rules rules;
-	struct bp_publisher *publisher; /* NULL until start() */
-	bool rules_logged;              /* the first rules are logged */
+	struct bp_publisher *publisher;     /* NULL until start() */
+	struct bp_connections *connections; /* NULL: not shared with a fleet */
+	bool rules_logged;                  /* the first rules are logged */
 };
 
 /* A restarted control plane continues while the data plane forwards, even when another process has
@@ -48,7 +50,13 @@ static int start(void *state, char *err, size_t err_size)
 
 	m->publisher = bp_publisher_new(
 		m->x->base, m->x->shm, m->x->rings, bp_config_mqtt(m->x->config), err, err_size);
-	return m->publisher != NULL ? 0 : -1;
+	if (m->publisher == NULL)
+		return -1;
+	if (m->x->fleet == NULL || !bp_config_mqtt(m->x->config)->enabled)
+		return 0;
+	m->connections = bp_connections_new(m->x->base, m->x->shm, m->x->rings, m->x->fleet,
+		bp_config_mqtt(m->x->config)->connection_timeout_ns, err, err_size);
+	return m->connections != NULL ? 0 : -1;
 }
 
 /* The settings were checked before the rules were published; this can fail only when a file has
@@ -61,6 +69,9 @@ static void configure(void *state)
 	if (bp_publisher_configure(m->publisher, bp_config_mqtt(m->x->config), err, sizeof(err)) !=
 		0)
 		bp_log(BP_LOG_ERROR, "%s; the publisher keeps its previous settings", err);
+	if (m->connections != NULL)
+		bp_connections_configure(
+			m->connections, bp_config_mqtt(m->x->config)->connection_timeout_ns);
 }
 
 static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
@@ -74,6 +85,7 @@ static void end(void *state)
 {
 	struct mqtt *m = state;
 
+	bp_connections_free(m->connections);
 	bp_publisher_free(m->publisher);
 	bp_rules_discard(&m->rules);
 	free(m);
@@ -127,7 +139,8 @@ static void report(const void *state, json_t *answer)
 
 static void status(const void *state, json_t *answer)
 {
-	const struct bp_shm *shm = ((const struct mqtt *)state)->x->shm;
+	const struct mqtt *m = state;
+	const struct bp_shm *shm = m->x->shm;
 	const struct bp_shm_control *g = shm->control;
 	const struct bp_ruleset *rs =
 		bp_shm_rules(shm, atomic_load_explicit(&g->rules_active, memory_order_relaxed));
@@ -143,6 +156,8 @@ static void status(const void *state, json_t *answer)
 		{"spool_errors", &g->publisher[BP_TO_MQTT].spool_errors},
 	};
 
+	if (m->connections != NULL)
+		bp_connections_status(m->connections, answer);
 	json_object_set_new(answer, "generation", json_integer((json_int_t)rs->generation));
 	json_object_set_new(answer, "rules", json_integer(rs->n_rules));
 	json_object_set_new(answer, "edge_connected",

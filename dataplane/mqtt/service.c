@@ -8,6 +8,7 @@
 #include "config/mqtt/settings.h"
 #include "dataplane/nodes/nodes.h"
 #include "services/mqtt/inspect.h"
+#include "shm/mqtt/mqtt_tables.h"
 #include "daemon/log.h"
 
 static int publish(const struct bp_config *c, struct bp_shm *shm, char *err, size_t err_size)
@@ -68,6 +69,9 @@ static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 	(void)err;
 	(void)err_size;
 	bp_doorbell_watch(&w->doorbell, bp_shm_ring(w->shm, w->index));
+	/* without a fleet there are no requests */
+	if (w->shm->adopt_requests[w->index].capacity > BP_ADOPT_OFF_BYTES)
+		bp_doorbell_watch(&w->doorbell, &w->shm->adopt_requests[w->index]);
 	return 0;
 }
 

@@ -279,6 +279,8 @@ static void adopt(
 	begin(in, f);
 	apply_session(in, f, r);
 	bp_flow_prove(in, f);
+	/* the wheel of proven connections has passed the time of the last segment */
+	f->seen = in->table.now;
 	/* its memory is that of a proven connection from now on */
 	bp_flow_settle(in, f, before);
 	for (unsigned dir = 0; dir < 2; dir++)

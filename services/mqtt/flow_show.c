@@ -99,6 +99,7 @@ static void view(const struct bp_flow *f, unsigned worker, uint64_t mono_ns, str
 	if (f->stream[0] == BP_STREAM_NOT_INSPECTED && f->not_inspected[0] <= NOT_INSPECTED_LAST)
 		v->not_inspected_reason =
 			bp_counter_info[BP_C_NOT_INSPECTED_NOT_MQTT + f->not_inspected[0]].name;
+	v->adopted = f->session & BP_SESSION_ADOPTED;
 	v->awaits_ack = f->marks & BP_MARK_REJECTED;
 	v->publishes = f->publishes;
 	v->carried_bytes = f->carried;

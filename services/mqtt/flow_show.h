@@ -26,6 +26,7 @@ struct bp_flow_view {
 	/* what the client sent against the standard, and was let pass: counters' names, then NULL
 	 */
 	const char *suspicious[17];
+	bool adopted;    /* its state came from another gateway of the fleet */
 	bool awaits_ack; /* the broker refused a publication */
 	uint32_t publishes;
 	uint32_t carried_bytes;

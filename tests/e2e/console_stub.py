@@ -48,7 +48,7 @@ def connection(n):
     lost = n % 17 == 16
     return {"client": f"10.0.{n // 200}.{n % 200 + 1}:{33000 + n}", "broker": "10.9.0.2:1883", "vlan": None, "version": "3.1.1" if n % 3 else "5.0",
             "client_id": f"oven-{n:03}", "state": "open", "to_broker": "not_inspected" if lost else "inspecting", "from_broker": "no_data",
-            "not_inspected_reason": "not_inspected_tls" if lost else "", "suspicious": [], "awaits_ack": False, "publishes": 4711 * (n + 1) % 9973,
+            "not_inspected_reason": "not_inspected_tls" if lost else "", "suspicious": [], "awaits_ack": False, "adopted": False, "publishes": 4711 * (n + 1) % 9973,
             "reassembly_bytes": 0, "idle_ms": 37 * n % 4000, "worker": 0}
 
 

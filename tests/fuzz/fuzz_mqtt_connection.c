@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (bp_connection_record_read(exact, size, &r)) {
 		written_again(&r, exact, size);
 		rig_defaults(&rig);
-		rig.mqtt.shares_connections = true;
+		rig.config.fleet.state.enabled = true;
 		rig.mqtt.directions = BP_DIRECTIONS_BOTH;
 		rig_open(&rig);
 		rig_rules(&rig, (struct bp_rule_spec[]){rig_rule("r", "#", BP_COND_GT, 80)}, 1);

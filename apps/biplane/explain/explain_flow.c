@@ -124,8 +124,9 @@ static void check_state(const struct bp_flow_view *v, json_t *checks)
 			"neither the handshake and CONNACK nor another exact answer of the broker "
 			"was seen: PUBLISH wait for it");
 	else
-		bp_explain_add(
-			checks, "established", BP_EXPLAIN_OK, "the broker accepted the connection");
+		bp_explain_add(checks, "established", BP_EXPLAIN_OK,
+			v->adopted ? "adopted from another gateway of the fleet"
+				   : "the broker accepted the connection");
 	if (v->awaits_ack)
 		bp_explain_add(checks, "acknowledged", BP_EXPLAIN_INFO,
 			"the broker refused a PUBLISH: those with QoS 1 and 2 are evaluated when "

@@ -43,7 +43,7 @@ static inline void open_gateway(struct rig *r, uint64_t gateway)
 {
 	rig_defaults(r);
 	r->gateway = gateway;
-	r->mqtt.shares_connections = true;
+	r->config.fleet.state.enabled = true;
 	r->mqtt.directions = BP_DIRECTIONS_BOTH;
 	rig_open(r);
 	rig_rules(r, (struct bp_rule_spec[]){rig_rule("r", "t/#", BP_COND_GT, 80)}, 1);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/mqtt/connections.h"
+
+#include <arpa/inet.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "controlplane/fleet/state.h"
+#include "controlplane/process/clock.h"
+#include "controlplane/process/ring_events.h"
+#include "services/mqtt/flow_export.h"
+#include "shm/layout.h"
+#include "shm/mqtt/mqtt_tables.h"
+
+#define SCAN_MS 100
+/* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
+#define DELETED_MS 60000u
+
+struct bp_connections {
+	struct bp_shm *shm;
+	struct bp_fleet_state *fleet;
+	struct bp_exporter *exporter;
+	struct event *timer;
+	uint64_t lifetime_ns;
+	uint64_t version; /* of the last write; higher than those of an earlier process */
+	uint64_t connects;
+	bool lost; /* writes were lost: all records are made again */
+	uint64_t stored, ended, not_queued, requests, found, not_answered;
+};
+
+/* A read of a connection's record for a worker. */
+struct reading {
+	struct bp_connections *c;
+	unsigned worker;
+	struct bp_connection_key key;
+};
+
+void bp_connection_key_text(const struct bp_connection_key *k, char out[BP_CONNECTION_KEY_TEXT])
+{
+	const int family = k->ip6 ? AF_INET6 : AF_INET;
+	char client[INET6_ADDRSTRLEN] = "", broker[INET6_ADDRSTRLEN] = "";
+
+	(void)inet_ntop(family, k->client_ip, client, sizeof(client));
+	(void)inet_ntop(family, k->broker_ip, broker, sizeof(broker));
+	snprintf(out, BP_CONNECTION_KEY_TEXT,
+		k->ip6 ? "mqtt:[%s]:%u-[%s]:%u/%u/%u/%x" : "mqtt:%s:%u-%s:%u/%u/%u/%x", client,
+		k->client_port, broker, k->broker_port, k->vlan_outer, k->vlan_inner, k->tunnel);
+	/* most connections have neither VLAN nor tunnel */
+	if (k->vlan_outer == 0 && k->vlan_inner == 0 && k->tunnel == 0)
+		*strchr(out, '/') = '\0';
+}
+
+/* ---- records of this gateway ---- */
+
+static void write_done(void *arg, enum bp_fleet_result result)
+{
+	struct bp_connections *c = arg;
+
+	c->lost |= result == BP_FLEET_LOST;
+}
+
+static void write_value(struct bp_connections *c, const struct bp_connection_key *k, const void *p,
+	size_t n, uint64_t ttl_ms)
+{
+	char key[BP_CONNECTION_KEY_TEXT];
+
+	bp_connection_key_text(k, key);
+	if (!bp_fleet_state_put(
+		    c->fleet, &(struct bp_fleet_write){.key = key,
+				      .value = p,
+				      .len = n,
+				      .version = ++c->version,
+				      .ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX,
+				      .collapsible = true,
+				      .done = write_done,
+				      .arg = c})) {
+		c->not_queued++;
+		c->lost = true;
+	}
+}
+
+static void put(void *arg, const struct bp_connection_key *k, const uint8_t *p, size_t n)
+{
+	struct bp_connections *c = arg;
+
+	c->stored++;
+	write_value(c, k, p, n, c->lifetime_ns / 1000000 + 1);
+}
+
+static void end(void *arg, const struct bp_connection_key *k)
+{
+	struct bp_connections *c = arg;
+
+	c->ended++;
+	write_value(c, k, NULL, 0, DELETED_MS);
+}
+
+/* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
+static void scan(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_connections *c = arg;
+	const struct bp_export_sink sink = {.put = put, .end = end, .arg = c};
+	const uint64_t connects = bp_fleet_state_counters(c->fleet)->connects;
+
+	(void)fd;
+	(void)what;
+	if (!bp_fleet_state_connected(c->fleet))
+		return;
+	/* another server, or one that was restarted, may have less */
+	if (c->lost || connects != c->connects)
+		bp_exporter_forget(c->exporter);
+	c->lost = false;
+	c->connects = connects;
+	if (!bp_exporter_scan(c->exporter, c->shm, bp_mono_ns(), c->lifetime_ns, &sink))
+		c->not_queued++;
+}
+
+/* ---- requests of workers ---- */
+
+/* A full ring needs no answer: the worker waits for a bounded time. */
+static void answer(struct bp_connections *c, unsigned worker, const struct bp_connection_key *k,
+	const void *record, size_t n)
+{
+	const struct bp_adopt_offer head = {
+		.result = record != NULL ? BP_ADOPT_FOUND : BP_ADOPT_NOT_FOUND};
+	struct bp_ring *ring = &c->shm->adopt_offers[worker];
+	uint64_t mark;
+	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n), &mark);
+
+	if (p == NULL) {
+		c->not_answered++;
+		return;
+	}
+	memcpy(p, &head, sizeof(head));
+	memcpy(p + sizeof(head), k, sizeof(*k));
+	if (n != 0)
+		memcpy(p + sizeof(head) + sizeof(*k), record, n);
+	bp_ring_commit(ring, mark);
+}
+
+static void got(void *arg, const struct bp_fleet_value *v)
+{
+	struct reading *r = arg;
+	struct bp_connections *c = r->c;
+
+	if (v->found && v->len != 0 && v->len <= BP_CONNECTION_RECORD_MAX) {
+		c->found++;
+		/* later writes of the gateway that had the connection are refused */
+		if (v->epoch > bp_fleet_state_epoch(c->fleet))
+			bp_fleet_state_outrank(c->fleet, v->epoch);
+		answer(c, r->worker, &r->key, v->bytes, v->len);
+	} else {
+		answer(c, r->worker, &r->key, NULL, 0);
+	}
+	free(r);
+}
+
+static void request(struct bp_connections *c, unsigned worker, const struct bp_connection_key *k)
+{
+	struct reading *r = NULL;
+	char key[BP_CONNECTION_KEY_TEXT];
+
+	c->requests++;
+	if (bp_fleet_state_connected(c->fleet))
+		r = malloc(sizeof(*r));
+	if (r != NULL) {
+		*r = (struct reading){.c = c, .worker = worker, .key = *k};
+		bp_connection_key_text(k, key);
+		if (bp_fleet_state_get(c->fleet, key, got, r))
+			return;
+		free(r);
+	}
+	answer(c, worker, k, NULL, 0);
+}
+
+static void read_requests(void *arg)
+{
+	struct bp_connections *c = arg;
+
+	for (unsigned w = 0; w < c->shm->workers; w++) {
+		struct bp_ring *ring = &c->shm->adopt_requests[w];
+		uint64_t cursor = bp_ring_tail(ring);
+		const void *p;
+		uint32_t size;
+
+		while ((p = bp_ring_peek(ring, &cursor, &size)) != NULL) {
+			struct bp_connection_key k;
+
+			if (size == sizeof(k)) {
+				memcpy(&k, p, sizeof(k));
+				request(c, w, &k);
+			}
+		}
+		bp_ring_release(ring, cursor);
+	}
+}
+
+/* ---- life cycle ---- */
+
+struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm *shm,
+	struct bp_ring_events *rings, struct bp_fleet_state *fleet, uint64_t lifetime_ns, char *err,
+	size_t err_size)
+{
+	const struct timeval interval = {.tv_usec = SCAN_MS * 1000};
+	struct bp_connections *c = calloc(1, sizeof(*c));
+	struct timespec now;
+
+	if (c == NULL) {
+		snprintf(err, err_size, "no memory for the connections of the fleet");
+		return NULL;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	c->version = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	c->shm = shm;
+	c->fleet = fleet;
+	c->lifetime_ns = lifetime_ns;
+	c->exporter = bp_exporter_create(shm->workers);
+	c->timer = event_new(base, -1, EV_PERSIST, scan, c);
+	if (c->exporter == NULL || c->timer == NULL || event_add(c->timer, &interval) != 0 ||
+		!bp_ring_events_add(rings, shm->adopt_requests, shm->workers, read_requests, c)) {
+		snprintf(err, err_size, "no memory for the connections of the fleet");
+		bp_connections_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void bp_connections_free(struct bp_connections *c)
+{
+	if (c == NULL)
+		return;
+	if (c->timer != NULL)
+		event_free(c->timer);
+	bp_exporter_free(c->exporter);
+	free(c);
+}
+
+void bp_connections_configure(struct bp_connections *c, uint64_t lifetime_ns)
+{
+	c->lifetime_ns = lifetime_ns;
+}
+
+void bp_connections_status(const struct bp_connections *c, json_t *answer)
+{
+	json_object_set_new(answer, "fleet_connections",
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "stored", (json_int_t)c->stored,
+			"ended", (json_int_t)c->ended, "not_queued", (json_int_t)c->not_queued,
+			"requests", (json_int_t)c->requests, "found", (json_int_t)c->found,
+			"not_answered", (json_int_t)c->not_answered));
+}
