@@ -121,7 +121,7 @@ static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned wo
 		c->record, sizeof(c->record));
 }
 
-/* Whether the flow is as it was when it was copied; its neighbors in a list may be others. */
+/* Whether the flow is unchanged since it was copied; its neighbors in a list may be others. */
 static bool is_unchanged(struct scratch *c, const struct bp_flow *f)
 {
 	const uint8_t *first = (const uint8_t *)&c->flow, *again = (const uint8_t *)&c->again;
