@@ -260,3 +260,37 @@ const char *bp_text_node(const char *name, size_t *max)
 	*max -= n;
 	return name + n;
 }
+
+/* The bytes of the control character at p; 0: it is another character. */
+static size_t control_character(const char *p)
+{
+	const unsigned char *c = (const unsigned char *)p;
+
+	if (c[0] < 0x20 || c[0] == 0x7f)
+		return 1;
+	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
+void bp_text_print_safe(const char *text, FILE *out)
+{
+	for (; *text != '\0'; text++) {
+		const size_t n = control_character(text);
+
+		if (n == 0) {
+			fputc(*text, out);
+			continue;
+		}
+		text += n - 1;
+		fprintf(out, "\\x%02x", (unsigned char)*text);
+	}
+}
+
+void bp_text_mask(char *text)
+{
+	while (*text != '\0') {
+		size_t n = control_character(text);
+
+		for (text += n == 0; n != 0; n--)
+			*text++ = '?';
+	}
+}

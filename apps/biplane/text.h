@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "biplane/rule.h"
 
@@ -58,5 +59,11 @@ json_t *bp_text_json(const char *text, size_t max);
 /* The name of a graph node without the prefix of our nodes in DPDK's list, "bp_"; *max: bytes of
  * the name, before and after. */
 const char *bp_text_node(const char *name, size_t *max);
+
+/* Text of others on a terminal: control characters (C0, DEL and C1 in UTF-8) are printed as \xNN.
+ */
+void bp_text_print_safe(const char *text, FILE *out);
+/* The same in place: each byte of them becomes '?'. */
+void bp_text_mask(char *text);
 
 #endif

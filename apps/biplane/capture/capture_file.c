@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "apps/biplane/show/show.h"
+#include "apps/biplane/text.h"
 #include "proto/net/pcapng.h"
 
 #define BUFFER (256u << 10)
@@ -126,6 +127,7 @@ static void write_interface(struct bp_capture_file *f, unsigned port)
 	bp_capture_session_port(f->s, is_port ? port : BP_MAX_PORTS, name);
 	if (is_port)
 		snprintf(device, sizeof(device), "%.*s", (int)sizeof(device) - 1, info->device);
+	bp_text_mask(device);
 	f->n += bp_pcapng_interface(block(f, BP_PCAPNG_BLOCK_MAX(0)), space(f), name,
 		is_port ? device : "frames of no port",
 		is_port ? (uint64_t)info->speed_mbps * 1000000u : 0, f->o.snap_length, f->o.filter);

@@ -141,7 +141,8 @@ static int run(struct capture *c, const struct bp_cli_command *command)
 
 static void handle_signals(void)
 {
-	struct sigaction a = {.sa_handler = on_signal};
+	/* the second signal ends the command, whatever it does */
+	struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 
 	sigaction(SIGINT, &a, NULL);
 	sigaction(SIGTERM, &a, NULL);

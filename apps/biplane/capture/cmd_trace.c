@@ -19,7 +19,9 @@
  * for shorter times, by default. */
 #define COMPLETE_NS 500000000u
 #define FRAMES_MAX 1000u
+/* Of a frame; and of all frames that are not printed yet, at most about 30 KB each. */
 #define STEPS_MAX 256u
+#define STEPS_ALL_MAX 16384u
 
 enum { OPT_CONFIG = BP_CLI_LONG, OPT_INSTANCE, OPT_JSON };
 
@@ -36,7 +38,7 @@ static const struct bp_cli_option options[] = {
 struct traced {
 	unsigned worker;
 	uint32_t frame;
-	uint64_t last_ns; /* Unix time of the last step */
+	uint64_t last_ns; /* Unix time when its last step was read */
 	json_t *steps;    /* NULL: printed */
 };
 
@@ -50,6 +52,7 @@ struct trace {
 	uint32_t n_insns;
 	struct bp_capture_session s;
 	unsigned n, printed; /* of traced[] */
+	unsigned steps;      /* of the frames that are not printed */
 	struct traced traced[FRAMES_MAX];
 };
 
@@ -77,13 +80,10 @@ static struct traced *find(struct trace *t, uint32_t frame)
 	return NULL;
 }
 
-/* Several workers may mark more frames than were requested: those are left out. */
 static struct traced *begin(struct trace *t, uint32_t frame)
 {
 	struct traced *f = &t->traced[t->n];
 
-	if (t->n == t->frames)
-		return NULL;
 	*f = (struct traced){.worker = t->s.last, .frame = frame, .steps = json_array()};
 	if (f->steps == NULL)
 		return NULL;
@@ -91,28 +91,39 @@ static struct traced *begin(struct trace *t, uint32_t frame)
 	return f;
 }
 
+/* Several workers may mark more frames than were requested: those are left out. Only steps that are
+ * kept are read as a whole: another process can write many. */
 static void add_step(struct trace *t, const struct bp_capture_record *r)
 {
-	uint32_t frame;
-	json_t *step = bp_trace_step_json(&t->s, r, &frame);
 	struct traced *f = NULL;
+	uint32_t frame;
+	json_t *step;
+	bool first;
 
-	if (step != NULL)
-		f = strcmp(json_string_value(json_object_get(step, "event")), "received") == 0
-			    ? begin(t, frame)
-			    : find(t, frame);
-	if (f == NULL || json_array_size(f->steps) == STEPS_MAX) {
+	if (!bp_trace_step_frame(r, &frame, &first) || t->steps == STEPS_ALL_MAX)
+		return;
+	if (!first)
+		f = find(t, frame);
+	if (first ? t->n == t->frames : f == NULL || json_array_size(f->steps) == STEPS_MAX)
+		return;
+	step = bp_trace_step_json(&t->s, r);
+	if (step != NULL && first)
+		f = begin(t, frame);
+	if (step == NULL || f == NULL) {
 		json_decref(step);
 		return;
 	}
 	json_array_append_new(f->steps, step);
-	f->last_ns = r->time_ns;
+	t->steps++;
+	f->last_ns = unix_ns();
 }
 
 static void print(struct trace *t, struct traced *f)
 {
-	json_t *trace = bp_trace_json(++t->printed, f->steps);
+	json_t *trace;
 
+	t->steps -= (unsigned)json_array_size(f->steps);
+	trace = bp_trace_json(++t->printed, f->steps);
 	if (t->json)
 		bp_print_json(trace, true, stdout);
 	else
@@ -240,7 +251,8 @@ static int read_options(
 
 static int trace_main(const struct bp_cli_command *command, int argc, char **argv)
 {
-	const struct sigaction a = {.sa_handler = on_signal};
+	/* the second signal ends the command, whatever it does */
+	const struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
 	struct trace *t = calloc(1, sizeof(*t));
 	struct bp_config_instance id;
 	bool done = false;

@@ -136,8 +136,10 @@ int bp_capture_session_open(struct bp_capture_session *s, const struct bp_cli_co
 
 void bp_capture_session_look(struct bp_capture_session *s)
 {
-	for (unsigned w = 0; w < s->n_workers; w++)
+	for (unsigned w = 0; w < s->n_workers; w++) {
 		s->worker[w].until = bp_capture_reader_head(&s->worker[w].reader);
+		s->worker[w].left = s->worker[w].reader.capacity;
+	}
 }
 
 /* Whether a record is of this capture, and possible. */
@@ -149,11 +151,14 @@ static bool is_ours(const struct bp_capture_session *s, const struct bp_capture_
 	       r->port <= BP_MAX_PORTS && r->point < BP_CAPTURE_POINTS;
 }
 
-/* Reads the next record of a worker. */
+/* Reads the next record of a worker. A ring has no more than its capacity between two looks; a
+ * writer that moves the head back must not keep the command reading. */
 static bool fill(struct bp_capture_session *s, struct bp_capture_worker_reader *w)
 {
-	while (!w->has && bp_capture_reader_next(&w->reader, w->until, w->record))
+	while (!w->has && w->left != 0 && bp_capture_reader_next(&w->reader, w->until, w->record)) {
+		w->left -= w->record->head.size < w->left ? w->record->head.size : w->left;
 		w->has = is_ours(s, w->record);
+	}
 	return w->has;
 }
 

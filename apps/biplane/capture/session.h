@@ -20,6 +20,7 @@ struct bp_capture_worker_reader {
 	struct bp_capture_reader reader;
 	bool has; /* `record` is the next of this worker, not returned yet */
 	uint64_t until;
+	uint64_t left; /* bytes of records that may be read before the next look */
 	uint64_t matched[BP_MAX_PORTS + 1]; /* as read last */
 	uint64_t before[BP_MAX_PORTS + 1];  /* of data planes that have ended */
 	struct bp_capture_record *record;   /* BP_CAPTURE_RECORD_MAX bytes */

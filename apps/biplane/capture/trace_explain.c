@@ -136,10 +136,13 @@ void bp_trace_connection_print(const json_t *connection, FILE *out)
 
 	if (connection == NULL)
 		return;
-	fprintf(out, "      connection %s%s%s to %s: %s; to broker %s, from broker %s%s%s\n",
-		text_of(connection, "client"), id != NULL ? " of client " : "",
-		id != NULL ? id : "", text_of(connection, "broker"),
-		text_of(connection, "connection"), text_of(connection, "to_broker"),
-		text_of(connection, "from_broker"), reason != NULL ? "; not inspected: " : "",
-		reason != NULL ? reason : "");
+	fprintf(out, "      connection %s", text_of(connection, "client"));
+	if (id != NULL) {
+		fputs(" of client ", out);
+		bp_text_print_safe(id, out);
+	}
+	fprintf(out, " to %s: %s; to broker %s, from broker %s%s%s\n",
+		text_of(connection, "broker"), text_of(connection, "connection"),
+		text_of(connection, "to_broker"), text_of(connection, "from_broker"),
+		reason != NULL ? "; not inspected: " : "", reason != NULL ? reason : "");
 }

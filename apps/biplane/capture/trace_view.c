@@ -43,20 +43,30 @@ static const void *take(const uint8_t **at, const uint8_t *end, size_t n, size_t
 	return first;
 }
 
+/* Whether a record has a step; its parts may be missing. */
+static bool read_head(const struct bp_capture_record *r, struct bp_trace_step *head)
+{
+	if (r->head.kind != BP_CAPTURE_RECORD_TRACE || r->captured < sizeof(*head))
+		return false;
+	memcpy(head, r->data, sizeof(*head));
+	return head->event < BP_TRACE_EVENTS && head->n_next <= BP_TRACE_NEXT_MAX &&
+	       head->n_counts <= BP_TRACE_COUNTS_MAX && head->n_rules <= BP_TRACE_RULES_MAX &&
+	       head->n_alarms <= BP_TRACE_ALARMS_MAX && head->n_bytes <= BP_TRACE_BYTES_MAX;
+}
+
 static bool split(const struct bp_capture_record *r, struct parts *p)
 {
 	const uint8_t *at = r->data, *end = r->data + r->captured;
 
-	if (r->head.kind != BP_CAPTURE_RECORD_TRACE || r->captured < sizeof(p->head))
+	if (!read_head(r, &p->head))
 		return false;
-	memcpy(&p->head, at, sizeof(p->head));
 	at += sizeof(p->head);
 	p->next = take(&at, end, p->head.n_next, sizeof(*p->next));
 	p->count = p->next == NULL ? NULL : take(&at, end, p->head.n_counts, sizeof(*p->count));
 	p->rule = p->count == NULL ? NULL : take(&at, end, p->head.n_rules, sizeof(*p->rule));
 	p->alarm = p->rule == NULL ? NULL : take(&at, end, p->head.n_alarms, sizeof(*p->alarm));
 	p->bytes = p->alarm == NULL ? NULL : take(&at, end, p->head.n_bytes, 1);
-	return p->bytes != NULL && p->head.event < BP_TRACE_EVENTS;
+	return p->bytes != NULL;
 }
 
 static json_t *next_json(const struct bp_capture_session *s, const struct parts *p)
@@ -147,8 +157,18 @@ static void explain(
 	}
 }
 
-json_t *bp_trace_step_json(
-	const struct bp_capture_session *s, const struct bp_capture_record *r, uint32_t *frame)
+bool bp_trace_step_frame(const struct bp_capture_record *r, uint32_t *frame, bool *first)
+{
+	struct bp_trace_step head;
+
+	if (!read_head(r, &head))
+		return false;
+	*frame = head.frame;
+	*first = head.event == BP_TRACE_RECEIVED;
+	return true;
+}
+
+json_t *bp_trace_step_json(const struct bp_capture_session *s, const struct bp_capture_record *r)
 {
 	char when[BP_TEXT_TIME], node[BP_CAPTURE_NODE_NAME], port[BP_NAME_MAX + 1],
 		text[BP_FRAME_TEXT];
@@ -157,7 +177,6 @@ json_t *bp_trace_step_json(
 
 	if (!split(r, &p))
 		return NULL;
-	*frame = p.head.frame;
 	bp_text_time(r->time_ns, when);
 	bp_capture_session_node(s, r->node, node);
 	bp_capture_session_port(s, r->port, port);
@@ -284,7 +303,9 @@ static void print_rules(const json_t *step, FILE *out)
 	{
 		const json_t *value = json_object_get(rule, "value");
 
-		fprintf(out, "      rule %s: ", text_of(rule, "rule"));
+		fputs("      rule ", out);
+		bp_text_print_safe(text_of(rule, "rule"), out);
+		fputs(": ", out);
 		if (json_is_real(value))
 			fprintf(out, "value %.15g, ", json_real_value(value));
 		fprintf(out, "raise %s: %s\n", text_of(rule, "raise"), text_of(rule, "verdict"));

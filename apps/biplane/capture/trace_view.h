@@ -13,10 +13,11 @@
  * at the time when the step is read.
  */
 
-/* A step, of the record that bp_capture_session_next() has just returned; a new reference, or NULL:
- * it is damaged, or there is no memory. *frame: the number of the frame in its worker. */
-json_t *bp_trace_step_json(
-	const struct bp_capture_session *s, const struct bp_capture_record *r, uint32_t *frame);
+/* Of a record that bp_capture_session_next() has just returned: the number of the frame in its
+ * worker, and whether the step is its first. False: it is damaged. */
+bool bp_trace_step_frame(const struct bp_capture_record *r, uint32_t *frame, bool *first);
+/* The step; a new reference, or NULL: it is damaged, or there is no memory. */
+json_t *bp_trace_step_json(const struct bp_capture_session *s, const struct bp_capture_record *r);
 
 /* The frame with its steps, and what became of it (takes the reference to `steps`). */
 json_t *bp_trace_json(unsigned number, json_t *steps);

@@ -2,28 +2,13 @@
 #include <string.h>
 
 #include "apps/biplane/explain/explain.h"
-#include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
 
-/* A text of others, without control characters: they are escaped as in tables. */
 static const char *text_of(const json_t *o, const char *key)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
 	return s != NULL ? s : "";
-}
-
-static void print_safe(const char *s, FILE *out)
-{
-	for (; *s != '\0'; s++) {
-		const unsigned char c = (unsigned char)*s;
-
-		if (c < 0x20 || c == 0x7f)
-			fprintf(out, "\\x%02x", c);
-		else if (c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0)
-			fprintf(out, "\\x%02x", (unsigned char)*++s);
-		else
-			fputc(c, out);
-	}
 }
 
 static void print_checks(const json_t *checks, int indent, FILE *out)
@@ -35,7 +20,7 @@ static void print_checks(const json_t *checks, int indent, FILE *out)
 	{
 		fprintf(out, "%*s%-4s  %-12s  ", indent, "", text_of(c, "status"),
 			text_of(c, "check"));
-		print_safe(text_of(c, "reason"), out);
+		bp_text_print_safe(text_of(c, "reason"), out);
 		fputc('\n', out);
 	}
 }
@@ -45,16 +30,16 @@ static void print_rule(const json_t *r, int indent, FILE *out)
 	const bool matches = json_is_true(json_object_get(r, "matches"));
 
 	fprintf(out, "%*srule ", indent, "");
-	print_safe(text_of(r, "rule"), out);
+	bp_text_print_safe(text_of(r, "rule"), out);
 	fputs(", topic ", out);
-	print_safe(text_of(r, "filter"), out);
+	bp_text_print_safe(text_of(r, "filter"), out);
 	if (matches) {
 		fputs(": matches\n", out);
 		print_checks(json_object_get(r, "checks"), indent + 2, out);
 		return;
 	}
 	fputs(": does not match: ", out);
-	print_safe(text_of(r, "reason"), out);
+	bp_text_print_safe(text_of(r, "reason"), out);
 	fputc('\n', out);
 }
 
@@ -79,7 +64,7 @@ static void print_connections(const json_t *connections, FILE *out)
 		fprintf(out, "\nconnection %s to %s", text_of(c, "client"), text_of(c, "broker"));
 		if (json_is_string(json_object_get(c, "client_id"))) {
 			fputs(", client ", out);
-			print_safe(text_of(c, "client_id"), out);
+			bp_text_print_safe(text_of(c, "client_id"), out);
 		}
 		fputc('\n', out);
 		print_checks(json_object_get(c, "checks"), 2, out);
@@ -90,7 +75,7 @@ static void print_connections(const json_t *connections, FILE *out)
 void bp_explain_print(const json_t *explanation, FILE *out)
 {
 	fprintf(out, "%s ", text_of(explanation, "kind"));
-	print_safe(text_of(explanation, "subject"), out);
+	bp_text_print_safe(text_of(explanation, "subject"), out);
 	fprintf(out, ": %s\n\n", text_of(explanation, "summary"));
 	print_checks(json_object_get(explanation, "checks"), 0, out);
 	if (json_array_size(json_object_get(explanation, "rules")) != 0)

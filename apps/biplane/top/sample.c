@@ -141,6 +141,7 @@ static void read_faults(struct bp_top_sample *s, const struct bp_shm *m)
 
 	s->faults = (unsigned)json_array_size(faults);
 	snprintf(s->fault, sizeof(s->fault), "%s %s", name ? name : "", object ? object : "");
+	bp_text_mask(s->fault);
 	json_decref(faults);
 }
 

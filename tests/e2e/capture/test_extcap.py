@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
@@ -38,6 +39,24 @@ def test_running_instances_are_interfaces(g):
     assert out.splitlines()[0].startswith("extcap {version=")
     assert f"interface {{value=biplane-{name}}}{{display=biplane instance {name}}}" in out.splitlines()
     assert len(extcap("--extcap-interfaces", directory=g.dir).stdout.splitlines()) == 1
+
+
+def test_other_sockets_are_no_interfaces(tmp_path):
+    """Names that end the value, or add a line, are left out."""
+    for name in ("plant", "x}{display=y", "a\nb"):
+        socket.socket(socket.AF_UNIX).bind(str(tmp_path / f"{name}.sock"))
+    lines = extcap("--extcap-interfaces", directory=tmp_path).stdout.splitlines()
+    assert lines[1:] == ["interface {value=biplane-plant}{display=biplane instance plant}"]
+
+
+def test_ports_are_no_patterns(tmp_path):
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    program.chmod(0o755)
+    (tmp_path / "file").touch()
+    p = subprocess.run([EXTCAP, "--capture", "--extcap-interface", "biplane-x", "--fifo", "f", "--ports", "*,b"], cwd=tmp_path,
+                       env={**os.environ, "BIPLANE": str(program)}, capture_output=True, text=True, check=True, timeout=60)
+    assert p.stdout.split()[-4:] == ["-i", "*", "-i", "b"]
 
 
 def test_settings_have_unique_numbers(g):

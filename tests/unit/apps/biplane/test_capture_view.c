@@ -107,6 +107,7 @@ static void damaged_steps_do_no_harm(void **state)
 			.n_rules = (uint8_t)test_below(&seed, 3),
 			.n_alarms = (uint8_t)test_below(&seed, 3)};
 		uint32_t number;
+		bool first;
 		json_t *step, *steps = json_array();
 
 		assert_non_null(r);
@@ -120,7 +121,8 @@ static void damaged_steps_do_no_harm(void **state)
 			.port = (uint8_t)test_below(&seed, BP_MAX_PORTS + 1)};
 		if (n >= sizeof(head) && test_below(&seed, 4) != 0)
 			memcpy(r->data, &head, sizeof(head));
-		step = bp_trace_step_json(&s, r, &number);
+		step = bp_trace_step_json(&s, r);
+		assert_true(step == NULL || bp_trace_step_frame(r, &number, &first));
 		good += step != NULL;
 		bad += step == NULL;
 		if (step != NULL) {
@@ -143,6 +145,106 @@ static void damaged_steps_do_no_harm(void **state)
 	bp_segment_close(s.view.segment);
 }
 
+/* A record cannot have more parts than a worker writes: memory for steps is bounded. */
+static void steps_with_too_many_parts_are_damaged(void **state)
+{
+	static uint64_t bytes[8192];
+	static const struct bp_trace_step good,
+		bad[] = {{.n_next = BP_TRACE_NEXT_MAX + 1}, {.n_counts = BP_TRACE_COUNTS_MAX + 1},
+			{.n_rules = BP_TRACE_RULES_MAX + 1}, {.n_alarms = BP_TRACE_ALARMS_MAX + 1},
+			{.n_bytes = BP_TRACE_BYTES_MAX + 1}, {.event = BP_TRACE_EVENTS}};
+	struct bp_capture_record *r = (void *)bytes;
+	struct bp_capture_session s;
+	json_t *step;
+
+	session_open(&s);
+	r->head = (struct bp_capture_record_head){sizeof(bytes), BP_CAPTURE_RECORD_TRACE};
+	r->captured = (uint32_t)(sizeof(bytes) - sizeof(*r));
+	memcpy(r->data, &good, sizeof(good));
+	step = bp_trace_step_json(&s, r);
+	assert_non_null(step);
+	json_decref(step);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(r->data, &bad[i], sizeof(bad[i]));
+		assert_null(bp_trace_step_json(&s, r));
+	}
+	bp_segment_close(s.view.segment);
+}
+
+/* A client chooses its identifier, and who writes the segment the names. */
+static void control_characters_do_not_reach_the_terminal(void **state)
+{
+	static const char evil[] = "a\x1b]0;x\x07\r\n\xc2\x9b\x7f";
+	json_t *steps = json_pack("[{ss ss s[{ss ss ss}] s{ss ss ss ss ss ss}}]", "event",
+		"processed", "node", "mqtt", "rules", "rule", evil, "raise", "> 80", "verdict",
+		"raised", "connection", "client", "10.0.0.1:4", "client_id", evil, "broker",
+		"10.0.0.2:1883", "connection", "open", "to_broker", "inspecting", "from_broker",
+		"inspecting");
+	json_t *trace = bp_trace_json(1, steps);
+	char *out = NULL;
+	size_t n, lines = 0;
+	FILE *f = open_memstream(&out, &n);
+
+	assert_non_null(trace);
+	bp_trace_print(trace, f);
+	fclose(f);
+	for (const char *c = out; *c != '\0'; c++) {
+		lines += *c == '\n';
+		assert_true((*c >= ' ' && *c <= '~') || *c == '\n');
+	}
+	assert_int_equal(lines, 6); /* the frame, the node, connection, rule, outcome, blank */
+	assert_non_null(strstr(out, "rule a\\x1b]0;x\\x07\\x0d\\x0a\\x9b\\x7f: raise"));
+	assert_non_null(strstr(out, " of client a\\x1b]0;x"));
+	free(out);
+	json_decref(trace);
+}
+
+/* A session with a worker whose ring is full of records of this size. */
+static void fill_ring(struct bp_capture_session *s, uint32_t size)
+{
+	const struct bp_capture_tables *t = &s->view.shm.capture;
+	const struct bp_capture_record r = {
+		.head = {size, BP_CAPTURE_RECORD_FRAME}, .slots = 1, .generation = 1};
+	struct bp_capture_ring_shared *ring;
+
+	session_open(s);
+	ring = bp_capture_ring_of(t, 0);
+	s->n_workers = 1;
+	s->worker = calloc(1, sizeof(*s->worker));
+	assert_non_null(s->worker);
+	s->worker->record = aligned_alloc(8, (BP_CAPTURE_RECORD_MAX + 7) & ~7u);
+	assert_non_null(s->worker->record);
+	bp_capture_reader_init(&s->worker->reader, ring, t->ring_capacity);
+	for (uint64_t at = 0; at < t->ring_capacity; at += size)
+		memcpy(ring->data + at, &r, sizeof(r));
+}
+
+/* The head is far away when the command looks, and always just ahead while it reads. */
+static void moving_head_does_not_keep_the_command_reading(void **state)
+{
+	struct bp_capture_session s;
+	struct bp_capture_ring_shared *ring;
+	uint64_t n = 0, capacity;
+
+	fill_ring(&s, 64);
+	ring = bp_capture_ring_of(&s.view.shm.capture, 0);
+	capacity = s.view.shm.capture.ring_capacity;
+	atomic_store(&ring->head, 1ull << 60);
+	bp_capture_session_look(&s);
+	do {
+		assert_true(n <= capacity / 64);
+		atomic_store(&ring->head, s.worker->reader.cursor + 4096);
+		atomic_store(&ring->reserved, s.worker->reader.cursor + 4096);
+		n++;
+	} while (bp_capture_session_next(&s, UINT64_MAX) != NULL);
+	assert_int_equal(n, capacity / 64 + 1);
+	bp_capture_session_look(&s);
+	assert_non_null(bp_capture_session_next(&s, UINT64_MAX));
+	free(s.worker->record);
+	free(s.worker);
+	bp_segment_close(s.view.segment);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +252,9 @@ int main(void)
 		cmocka_unit_test(truncated_frames_are_read_to_their_end),
 		cmocka_unit_test(any_bytes_are_printed),
 		cmocka_unit_test(damaged_steps_do_no_harm),
+		cmocka_unit_test(steps_with_too_many_parts_are_damaged),
+		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+		cmocka_unit_test(moving_head_does_not_keep_the_command_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

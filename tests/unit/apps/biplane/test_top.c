@@ -227,6 +227,20 @@ static void header_states_planes_and_rates(void **state)
 	assert_string_equal(line[0], "biplane plant: no instance");
 }
 
+/* The data plane writes the names in its rows. */
+static void fault_in_the_header_has_no_control_characters(void **state)
+{
+	static char line[BP_TOP_HEADER][BP_TOP_LINE];
+	struct bp_fault_record fault = {.subject = "a\x1b[2J\xc2\x9b", .active = 1};
+
+	bp_fault_write(&shm.faults[0], &fault);
+	read_after(1);
+	bp_top_header(&top, line);
+	assert_non_null(strstr(line[1], "1 fault: "));
+	assert_non_null(strstr(line[1], " a?[2J??"));
+	assert_null(strpbrk(line[1], "\x1b\xc2"));
+}
+
 static void cpu_time_is_of_the_process(void **state)
 {
 	assert_true(bp_top_cpu_s((uint64_t)getpid()) >= 0);
@@ -284,6 +298,7 @@ int main(void)
 		TOP(lines_are_aligned_and_cut),
 		TOP(names_of_others_cannot_control_the_terminal),
 		TOP(header_states_planes_and_rates),
+		TOP(fault_in_the_header_has_no_control_characters),
 		TOP(cpu_time_is_of_the_process),
 		TOP(damaged_contents_are_harmless),
 	};
