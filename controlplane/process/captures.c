@@ -10,14 +10,13 @@
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 
-/* Frames that a trace follows: by default, and at most. */
-#define TRACED_FRAMES 10u
-#define TRACED_FRAMES_MAX 1000u
+#define TRACED_FRAMES 10u /* that a trace follows by default */
 
 struct bp_cp_captures {
 	const struct bp_plane_context *x;
 	uint64_t next_id;
 	uint64_t client[BP_CAPTURE_SLOTS]; /* 0: the slot is free */
+	uint32_t cost[BP_CAPTURE_SLOTS];   /* of its filter */
 	struct bp_log_limit log;
 	struct bp_capture_request request; /* to be written */
 };
@@ -28,6 +27,7 @@ static void write_slot(struct bp_cp_captures *c, unsigned slot, struct bp_captur
 	_Atomic uint64_t *changed = &c->x->shm->control->captures_changed;
 	const uint64_t next = atomic_load_explicit(changed, memory_order_relaxed) + 1;
 
+	c->cost[slot] = bp_capture_request_cost(r);
 	r->since = next;
 	bp_seqlock_write(&c->x->shm->capture.slot[slot].lock, r, sizeof(*r));
 	atomic_store_explicit(changed, next, memory_order_release);
@@ -123,7 +123,7 @@ static bool read_request(const struct bp_cp_captures *c, const json_t *request,
 	copy_expression(r, json_object_get(request, "expression"));
 	r->frames = TRACED_FRAMES;
 	if (json_is_integer(frames) && json_integer_value(frames) > 0 &&
-		json_integer_value(frames) <= TRACED_FRAMES_MAX)
+		json_integer_value(frames) <= BP_CAPTURE_TRACED_MAX)
 		r->frames = (uint32_t)json_integer_value(frames);
 	r->snap_length = BP_CAPTURE_SNAP_MAX;
 	if (json_is_integer(snap))
@@ -158,6 +158,25 @@ static const char *cannot_begin(const struct bp_cp_captures *c, uint64_t client)
 	return NULL;
 }
 
+/* Whether the workers can run the filter beside those of other captures; false with a sentence. */
+static bool is_affordable(const struct bp_cp_captures *c, const struct bp_capture_request *r,
+	char *err, size_t err_size)
+{
+	const uint32_t cost = bp_capture_request_cost(r);
+	uint32_t used = 0;
+
+	for (unsigned slot = 0; slot < BP_CAPTURE_SLOTS; slot++)
+		used += c->cost[slot];
+	if (used + cost <= BP_CAPTURE_COST_MAX)
+		return true;
+	snprintf(err, err_size,
+		"the filter takes up to %u instructions for a frame (a division counts as %u), and "
+		"those of the running captures %u; all together may take %u: use a shorter filter, "
+		"or end a capture",
+		cost, BP_CAPTURE_DIVISION_COST, used, BP_CAPTURE_COST_MAX);
+	return false;
+}
+
 static json_t *begin_capture(struct bp_cp_captures *c, const json_t *request, uint64_t client)
 {
 	const unsigned slot = slot_of(c, 0);
@@ -167,7 +186,8 @@ static json_t *begin_capture(struct bp_cp_captures *c, const json_t *request, ui
 
 	if (why != NULL)
 		return bp_control_refusal(why);
-	if (!read_request(c, request, r, err, sizeof(err)))
+	if (!read_request(c, request, r, err, sizeof(err)) ||
+		!is_affordable(c, r, err, sizeof(err)))
 		return bp_control_refusal(err);
 	r->id = ++c->next_id;
 	r->uid = (uint32_t)bp_control_uid(c->x->control, client);

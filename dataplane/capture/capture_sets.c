@@ -102,6 +102,7 @@ static bool add_slot(struct bp_capture_sets *s, struct bp_capture_set *set, unsi
 	struct bp_capture_active *a = &set->of[set->n];
 	struct bp_capture_slot *from = &s->shm->capture.slot[slot];
 	uint64_t none = 0;
+	uint32_t cost;
 
 	if (atomic_load_explicit(&from->lock.generation, memory_order_relaxed) == 0)
 		return true; /* never used */
@@ -110,6 +111,10 @@ static bool add_slot(struct bp_capture_sets *s, struct bp_capture_set *set, unsi
 	set->used |= r->id != 0;
 	if (r->id == 0 || r->kind == BP_CAPTURE_NONE || bp_capture_request_invalid(r) != NULL)
 		return true;
+	cost = bp_capture_request_cost(r);
+	if (set->cost + cost > BP_CAPTURE_COST_MAX)
+		return true;
+	set->cost += cost;
 	*a = (struct bp_capture_active){.id = r->id,
 		.slot = slot,
 		.kind = (enum bp_capture_kind)r->kind,

@@ -42,6 +42,7 @@ struct bp_capture_set {
 	uint64_t sequence;   /* of this process */
 	uint64_t generation; /* captures_changed when the requests were copied */
 	bool used;           /* a slot is used: commands may still read records */
+	uint32_t cost;       /* of all filters; at most BP_CAPTURE_COST_MAX */
 	unsigned n;
 	struct bp_capture_active of[BP_CAPTURE_SLOTS];
 };

@@ -21,9 +21,16 @@ const char *bp_capture_request_invalid(const struct bp_capture_request *r)
 		return "the snap length is not 1 to 65535 bytes";
 	if (r->rx > 1 || r->tx > 1 || r->drops > 1)
 		return "a direction is unknown";
+	if (r->kind == BP_CAPTURE_TRACE && r->frames > BP_CAPTURE_TRACED_MAX)
+		return "a trace follows at most 1000 frames";
 	if (r->n_insns == 0)
 		return NULL;
 	return bp_capture_filter_invalid(r->insn, r->n_insns);
+}
+
+uint32_t bp_capture_request_cost(const struct bp_capture_request *r)
+{
+	return bp_capture_filter_cost(r->insn, r->n_insns);
 }
 
 /* Rings begin at cache lines. */

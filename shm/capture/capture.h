@@ -24,7 +24,11 @@
  */
 
 #define BP_CAPTURE_SLOTS 8u
-#define BP_CAPTURE_SNAP_MAX 65535u      /* bytes of a frame */
+#define BP_CAPTURE_SNAP_MAX 65535u /* bytes of a frame */
+/* Of the filters of all captures together (bp_capture_filter_cost()): workers may run all of them
+ * for a frame, at each point. */
+#define BP_CAPTURE_COST_MAX 512u
+#define BP_CAPTURE_TRACED_MAX 1000u     /* frames of a trace, for each worker */
 #define BP_CAPTURE_ALL_PORTS UINT32_MAX /* frames that belong to no port, too */
 
 #define BP_CAPTURE_EXPRESSION_MAX 256u /* bytes, with the NUL; a longer one is left out */
@@ -62,6 +66,8 @@ struct bp_capture_slot {
 
 /* Why a request must not be applied, as a sentence; NULL: it is valid. */
 const char *bp_capture_request_invalid(const struct bp_capture_request *r);
+/* The cost of the filter of a valid request. */
+uint32_t bp_capture_request_cost(const struct bp_capture_request *r);
 
 enum bp_capture_engine {
 	BP_CAPTURE_NO_FILTER,

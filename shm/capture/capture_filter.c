@@ -182,6 +182,31 @@ const char *bp_capture_filter_invalid(const struct bp_capture_insn *insn, uint32
 	return reads_unwritten(insn, n) ? "it uses what it has not written" : NULL;
 }
 
+static uint32_t max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Jumps lead forward, so one pass from the end is enough. */
+uint32_t bp_capture_filter_cost(const struct bp_capture_insn *insn, uint32_t n)
+{
+	uint32_t cost[BP_CAPTURE_INSNS_MAX]; /* from this instruction on */
+
+	for (uint32_t i = n; i-- > 0;) {
+		const unsigned class = CLASS(insn[i].code), op = OP(insn[i].code);
+
+		cost[i] = class == ALU && (op == OP_DIV || op == OP_MOD) ? BP_CAPTURE_DIVISION_COST
+									 : 1;
+		if (class == JMP)
+			cost[i] +=
+				op == JA ? cost[i + 1 + insn[i].k]
+					 : max(cost[i + 1 + insn[i].jt], cost[i + 1 + insn[i].jf]);
+		else if (class != RET)
+			cost[i] += cost[i + 1];
+	}
+	return n != 0 ? cost[0] : 0;
+}
+
 /* ---- text ---- */
 
 void bp_capture_filter_print(

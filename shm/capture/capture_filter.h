@@ -29,6 +29,13 @@ struct bp_capture_insn {
 const char *bp_capture_filter_invalid(const struct bp_capture_insn *insn, uint32_t n);
 
 /*
+ * What a valid program costs a frame at most: the instructions on its most expensive path; a
+ * division counts as BP_CAPTURE_DIVISION_COST.
+ */
+#define BP_CAPTURE_DIVISION_COST 16u
+uint32_t bp_capture_filter_cost(const struct bp_capture_insn *insn, uint32_t n);
+
+/*
  * Programs as text, as for `tc ... bpf bytecode` and the xt_bpf match of iptables: the number of
  * instructions, then "CODE JT JF K" of each, separated by commas.
  */

@@ -18,7 +18,7 @@
 /* A frame is complete when it had no step for this time; aggregation and LCL scheduling hold frames
  * for shorter times, by default. */
 #define COMPLETE_NS 500000000u
-#define FRAMES_MAX 1000u
+#define FRAMES_MAX BP_CAPTURE_TRACED_MAX
 /* Of a frame; and of all frames that are not printed yet, at most about 30 KB each. */
 #define STEPS_MAX 256u
 #define STEPS_ALL_MAX 16384u

@@ -231,6 +231,15 @@ def test_requests_at_the_socket(g):
                        ({"filter": "1,5 0 0 0"}, "leads out"), ({"filter": "2,40 0 0 4294963200,6 0 0 1"}, "2 GiB")]:
         answer = ask(f, {**start, **bad})
         assert not answer["ok"] and words in answer["errors"][0], (bad, answer)
+    divisions = {**start, "filter": "34,128 0 0 0," + "52 0 0 3," * 32 + "6 0 0 1"}
+    long = {**start, "filter": "300," + "128 0 0 0," * 299 + "6 0 0 1"}
+    assert "up to 514 instructions" in ask(f, divisions)["errors"][0]
+    second, h = connect()
+    assert ask(h, long)["ok"] and "running captures 300; all together may take 512" in ask(f, long)["errors"][0]
+    assert ask(h, {"command": "capture-stop"})["ok"] and ask(f, long)["ok"]
+    for x in (h, second, f, s):
+        x.close()
+    s, f = connect()
     first = ask(f, {**start, "filter": "1,6 0 0 1"})
     assert first["ok"] and "already" in ask(f, start)["errors"][0]
     assert ask(f, {"command": "capture-stop"})["ok"] and ask(f, {"command": "capture-keep"})["ok"]

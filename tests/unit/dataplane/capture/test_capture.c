@@ -500,6 +500,46 @@ static void frames_of_a_killed_predecessor_are_cleared(void **state)
 	capture_stop(&r);
 }
 
+/* A valid program of `divisions` and a return. */
+static void costly_request(uint64_t id, unsigned divisions)
+{
+	new_request(id)->n_insns = divisions + 2;
+	request.insn[0] = (struct bp_capture_insn){0x80, 0, 0, 0};
+	for (unsigned i = 1; i <= divisions; i++)
+		request.insn[i] = (struct bp_capture_insn){0x34, 0, 0, 3};
+	request.insn[divisions + 1] = (struct bp_capture_insn){0x06, 0, 0, 1};
+	assert_null(bp_capture_request_invalid(&request));
+}
+
+/* Whatever the control plane admitted: workers run filters up to the limit, in the order of the
+ * slots. */
+static void costly_filters_are_not_run(void **state)
+{
+	struct bp_capture_status *status;
+	struct rig r;
+
+	capture_start(&r, WIRE);
+	status = r.shm.capture.status;
+	costly_request(1, (BP_CAPTURE_COST_MAX - 2) / BP_CAPTURE_DIVISION_COST + 1);
+	write_request(&r, 0);
+	costly_request(2, BP_CAPTURE_COST_MAX / BP_CAPTURE_DIVISION_COST - 2);
+	write_request(&r, 1);
+	costly_request(3, 2);
+	write_request(&r, 2);
+	new_request(4);
+	write_request(&r, 3);
+	apply(&r);
+	assert_int_equal(atomic_load(&status[0].id), 0);
+	assert_int_equal(atomic_load(&status[1].id), 2);
+	assert_int_equal(atomic_load(&status[2].id), 0);
+	assert_int_equal(atomic_load(&status[3].id), 4); /* without a filter */
+	memset(&request, 0, sizeof(request));
+	write_request(&r, 1);
+	apply(&r);
+	assert_int_equal(atomic_load(&status[2].id), 3);
+	capture_stop(&r);
+}
+
 /* Anything in the table of requests: the worker walks, and the main thread ends. */
 static void damaged_requests_do_no_harm(void **state)
 {
@@ -569,6 +609,7 @@ int main(void)
 		cmocka_unit_test(sets_wait_for_the_worker),
 		cmocka_unit_test(half_written_slot_is_read_later),
 		cmocka_unit_test(frames_of_a_killed_predecessor_are_cleared),
+		cmocka_unit_test(costly_filters_are_not_run),
 		cmocka_unit_test(damaged_requests_do_no_harm),
 		cmocka_unit_test(graph_is_entered_while_it_is_wrapped),
 	};

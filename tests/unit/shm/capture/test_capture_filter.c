@@ -173,6 +173,27 @@ static void scratch_words_are_written_before_they_are_read(void **state)
 	assert_null(bp_capture_filter_invalid(both, 8));
 }
 
+/* if (A == 1) goto 4; A /= X; A %= 3; goto 5; 4: A = 1; 5: return A. All ways end at a return. */
+static void cost_is_of_the_most_expensive_path(void **state)
+{
+	const struct bp_capture_insn p[] = {{0x80, 0, 0, 0}, {0x81, 0, 0, 0}, {0x15, 3, 0, 1},
+		{0x3c, 0, 0, 0}, {0x94, 0, 0, 3}, {0x05, 0, 0, 1}, {0x00, 0, 0, 1},
+		{0x16, 0, 0, 0}};
+
+	assert_null(bp_capture_filter_invalid(p, 8));
+	assert_int_equal(bp_capture_filter_cost(p, 8), 3 + 2 * BP_CAPTURE_DIVISION_COST + 2);
+	assert_int_equal(bp_capture_filter_cost(p + 6, 2), 2);
+	assert_int_equal(bp_capture_filter_cost(p, 0), 0);
+	for (uint32_t i = 0; i < BP_CAPTURE_INSNS_MAX; i++)
+		insn[i] = (struct bp_capture_insn){0x80, 0, 0, 0};
+	insn[BP_CAPTURE_INSNS_MAX - 1] = (struct bp_capture_insn)RET;
+	assert_int_equal(bp_capture_filter_cost(insn, BP_CAPTURE_INSNS_MAX), 512);
+	/* what pcap_compile() generates for usual filters leaves room for eight of them */
+	for (unsigned i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+		assert_in_range(bp_capture_filter_cost(insn, compile(filters[i])), 1,
+			BP_CAPTURE_COST_MAX / BP_CAPTURE_SLOTS);
+}
+
 static void requests_are_validated(void **state)
 {
 	static struct bp_capture_request r;
@@ -192,6 +213,13 @@ static void requests_are_validated(void **state)
 	r.drops = 2;
 	assert_non_null(bp_capture_request_invalid(&r));
 	r = good;
+	r.frames = BP_CAPTURE_TRACED_MAX + 1;
+	assert_null(bp_capture_request_invalid(&r));
+	r.kind = BP_CAPTURE_TRACE;
+	assert_non_null(bp_capture_request_invalid(&r));
+	r.frames--;
+	assert_null(bp_capture_request_invalid(&r));
+	r = good;
 	r.n_insns = UINT32_MAX;
 	assert_non_null(bp_capture_request_invalid(&r));
 	r.n_insns = 1; /* 0 0 0 0 */
@@ -208,6 +236,7 @@ int main(void)
 		cmocka_unit_test(hostile_programs_are_refused),
 		cmocka_unit_test(valid_programs_are_valid_for_libpcap),
 		cmocka_unit_test(scratch_words_are_written_before_they_are_read),
+		cmocka_unit_test(cost_is_of_the_most_expensive_path),
 		cmocka_unit_test(requests_are_validated),
 	};
 
