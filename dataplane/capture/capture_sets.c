@@ -85,14 +85,28 @@ static void publish(struct bp_capture_sets *s, const struct bp_capture_set *set)
 	}
 }
 
-/* No worker writes, and no command reads. */
+/* No worker writes, and no command reads. A part: all of them may have gigabytes, and the caller
+ * has other work. */
 static void clear_rings(struct bp_capture_sets *s)
 {
 	const struct bp_capture_tables *t = &s->shm->capture;
+	uint64_t left = BP_CAPTURE_CLEAR_STEP;
 
-	for (unsigned w = 0; w < s->workers; w++)
-		memset(bp_capture_ring_of(t, w)->data, 0, t->ring_capacity);
-	s->dirty = false;
+	for (unsigned w = 0; w < s->workers; w++) {
+		const uint64_t before = w * t->ring_capacity;
+		uint64_t at, n;
+
+		if (s->cleared >= before + t->ring_capacity)
+			continue;
+		at = s->cleared - before;
+		n = left < t->ring_capacity - at ? left : t->ring_capacity - at;
+		memset(bp_capture_ring_of(t, w)->data + at, 0, n);
+		s->cleared += n;
+		left -= n;
+		if (left == 0)
+			break;
+	}
+	s->dirty = s->cleared < s->workers * t->ring_capacity;
 }
 
 /* Adds the capture of a slot. False: it is being written, or there is no memory; try again. */
@@ -160,11 +174,16 @@ bool bp_capture_sets_poll(struct bp_capture_sets *s)
 		s->previous = NULL;
 		publish(s, now);
 		s->dirty |= now->n != 0;
-		if (s->dirty && !now->used)
-			clear_rings(s);
+		s->cleared = 0;
 	}
-	if (changed == now->generation || s->shm->capture.ring_capacity == 0)
+	if (s->shm->capture.ring_capacity == 0)
 		return false;
+	if (changed == now->generation) {
+		/* the requests were copied, and none is of a capture */
+		if (s->dirty && !now->used && now->sequence != 0)
+			clear_rings(s);
+		return false;
+	}
 	set = copy_requests(s, changed);
 	if (set == NULL)
 		return false;

@@ -20,6 +20,8 @@
  * has the new one; until then no further set is made. The rings are cleared when the last capture
  * has ended: frames do not stay in memory.
  */
+#define BP_CAPTURE_CLEAR_STEP (16u << 20) /* bytes of the rings that one poll clears at most */
+
 struct bp_capture_filter {
 	enum bp_capture_engine engine;
 	bp_filter_native_fn native; /* BP_CAPTURE_NATIVE */
@@ -52,6 +54,7 @@ struct bp_capture_sets {
 	_Atomic(struct bp_capture_set *) active; /* never NULL */
 	struct bp_capture_set *previous;         /* NULL: all workers have the active one */
 	bool dirty;                              /* the rings have records */
+	uint64_t cleared;                        /* bytes of all rings, from the first on */
 	unsigned workers;
 	_Atomic uint64_t seen[BP_MAX_WORKERS] __attribute__((aligned(64))); /* sequence numbers */
 };

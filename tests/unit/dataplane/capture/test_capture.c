@@ -500,6 +500,40 @@ static void frames_of_a_killed_predecessor_are_cleared(void **state)
 	capture_stop(&r);
 }
 
+/* One poll clears a part, and starts from the beginning after another capture. */
+static void rings_are_cleared_in_parts(void **state)
+{
+	struct bp_capture_sets *sets;
+	uint8_t *data;
+	uint64_t size;
+	struct rig r;
+
+	capture_start(&r, WIRE "monitoring: {capture_buffer: 32MiB}\n");
+	sets = r.worker->capture->sets;
+	size = r.shm.capture.ring_capacity;
+	data = bp_capture_ring_of(&r.shm.capture, 0)->data;
+	assert_true(size > BP_CAPTURE_CLEAR_STEP && size <= 2 * BP_CAPTURE_CLEAR_STEP);
+	for (unsigned i = 1; i <= 2; i++) {
+		new_request(i);
+		write_request(&r, 0);
+		apply(&r);
+		assert_int_equal(atomic_load(&r.shm.capture.status[0].id), i);
+		memset(data, 0xdb, size);
+		memset(&request, 0, sizeof(request));
+		write_request(&r, 0);
+		apply(&r);
+		assert_int_equal(data[0] | data[BP_CAPTURE_CLEAR_STEP - 1], 0);
+		assert_int_equal(data[BP_CAPTURE_CLEAR_STEP], 0xdb);
+		assert_int_equal(data[size - 1], 0xdb);
+	}
+	assert_false(bp_capture_sets_poll(sets));
+	assert_true(rings_are_empty(&r));
+	memset(data, 0xdb, 8);
+	assert_false(bp_capture_sets_poll(sets)); /* nothing is left to be cleared */
+	assert_int_equal(data[0], 0xdb);
+	capture_stop(&r);
+}
+
 /* A valid program of `divisions` and a return. */
 static void costly_request(uint64_t id, unsigned divisions)
 {
@@ -609,6 +643,7 @@ int main(void)
 		cmocka_unit_test(sets_wait_for_the_worker),
 		cmocka_unit_test(half_written_slot_is_read_later),
 		cmocka_unit_test(frames_of_a_killed_predecessor_are_cleared),
+		cmocka_unit_test(rings_are_cleared_in_parts),
 		cmocka_unit_test(costly_filters_are_not_run),
 		cmocka_unit_test(damaged_requests_do_no_harm),
 		cmocka_unit_test(graph_is_entered_while_it_is_wrapped),
