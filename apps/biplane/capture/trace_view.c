@@ -249,6 +249,30 @@ static void add_counters(struct outcome *o, const json_t *step)
 	}
 }
 
+/* The last node of the frame is known, but not what became of it. */
+static void add_last(struct outcome *o, const json_t *steps)
+{
+	const char *node = text_of(json_array_get(steps, json_array_size(steps) - 1), "node");
+	const char *why = "";
+	const json_t *step, *count;
+	size_t i, k;
+
+	if (strcmp(node, "exception") != 0) {
+		add(o, "not known: held in node %s, or steps were lost", node);
+		return;
+	}
+	/* the thread of the host interfaces continues */
+	json_array_foreach(steps, i, step)
+	{
+		json_array_foreach(json_object_get(step, "counters"), k, count)
+		{
+			if (strncmp(text_of(count, "name"), "punt_", 5) == 0)
+				why = text_of(count, "name");
+		}
+	}
+	add(o, "queued for the kernel%s%s", why[0] != '\0' ? ": " : "", why);
+}
+
 json_t *bp_trace_json(unsigned number, json_t *steps)
 {
 	const json_t *first = json_array_get(steps, 0), *step;
@@ -267,8 +291,7 @@ json_t *bp_trace_json(unsigned number, json_t *steps)
 			add_counters(&o, step);
 	}
 	if (o.n == 0)
-		add(&o, "not known: held in node %s, or steps were lost",
-			text_of(json_array_get(steps, json_array_size(steps) - 1), "node"));
+		add_last(&o, steps);
 	return json_pack("{si ss ss sI ss ss so}", "frame", (int)number, "time",
 		text_of(first, "time"), "port", text_of(first, "port"), "length",
 		json_integer_value(json_object_get(first, "length")), "headers",

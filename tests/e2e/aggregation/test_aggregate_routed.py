@@ -6,6 +6,7 @@ import pytest
 from agg_frames import aggregates, carried, frame_of, longest, mac_of, packets, read, sequences_unbroken, tshark_finds_no_fault
 from conftest import running_pair
 from lab import wait_until
+from traced import nodes, objects, tracing
 from udp_peers import Receiver, Senders, assert_restored, send_and_wait
 from wan import Tap
 from wan_lab import SERVER, aggregate, disaggregate, sensor
@@ -102,3 +103,21 @@ def test_min_mtu_of_the_ports_is_followed(wan_lab, pair):
             wan_lab.ip("near", "link", "set", "wan", "mtu", 1500)
         pair.balanced()
         assert_restored(s.sent, r.drain(), less=1)
+
+
+def test_trace_names_the_message_and_its_aggregate(wan_lab, pair):
+    """NEAR ends the trace of a message where it joins an aggregate; FAR follows each message of the aggregate."""
+    pair.services([aggregate(KIND)], [disaggregate(KIND)])
+    with Senders(wan_lab, KIND, n=3) as s, Receiver(wan_lab) as r, \
+            tracing(pair.near, "-n", 3, "--json", "-i", "devices", "udp") as near, \
+            tracing(pair.far, "-n", 1, "--json", "-i", "wan", "udp") as far:
+        send_and_wait(s, r, 1, 3, lambda: 40)
+        for trace in objects(near):
+            assert nodes(trace) == ["aggregate"] and trace["outcome"] == "terminated: encap_message"
+        aggregate_of, = objects(far)
+    assert nodes(aggregate_of)[:2] == ["disaggregate", "ip4"]
+    step = next(s for s in aggregate_of["steps"] if s["node"] == "disaggregate")
+    messages = next(c["count"] for c in step["counters"] if c["name"] == "decap_message")
+    assert step["next"] == [{"node": "ip4", "frames": messages}]
+    assert nodes(aggregate_of).count("ip4") == nodes(aggregate_of).count("port_tx-1") == messages
+    assert aggregate_of["outcome"] == "terminated: decap_aggregate; sent on server"

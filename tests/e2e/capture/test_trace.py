@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`biplane trace` on a running gateway: the steps of a frame, and what became of it."""
 
-import contextlib
-import json
 import subprocess
 
 import pytest
@@ -13,34 +11,7 @@ from frames import LOCAL_ETHERTYPE
 from json_doc import differences
 from lab import BIPLANE, CLOUD, wait_until
 from peers import Collector, Publisher
-
-
-@contextlib.contextmanager
-def tracing(g, *args):
-    p = subprocess.Popen([BIPLANE, "trace", "--config", g.identity, *map(str, args)], stdout=subprocess.PIPE,
-                         stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-    try:
-        begun = p.stderr.readline()
-        assert "tracing" in begun, begun + p.stderr.read()
-        yield p
-    finally:
-        if p.poll() is None:
-            p.kill()
-        p.communicate()
-
-
-def finish(p):
-    out, err = p.communicate(timeout=30)
-    assert p.returncode == 0, err
-    return out
-
-
-def objects(p):
-    return [json.loads(line) for line in finish(p).splitlines()]
-
-
-def nodes(trace):
-    return [s["node"] for s in trace["steps"] if s["event"] == "processed"]
+from traced import finish, nodes, objects, tracing
 
 
 def acknowledged(publisher, value):

@@ -14,6 +14,7 @@ import pytest
 from conftest import running_router
 from lab import BIPLANE, wait_until
 from router_lab import RIGHT, host, only_biplane, own
+from traced import changed, nodes, objects, tracing
 
 SIM = os.environ.get("BP_PHD_SIM", str(Path(BIPLANE).resolve().parent / "biplane-phd-sim"))
 SINK = os.path.join(os.path.dirname(BIPLANE), "biplane-cse-sink")
@@ -182,3 +183,16 @@ def test_ten_thousand_devices(routed_lab, hugepages, tmp_path):
         all_stored_once(said, lines, summary)
         assert grown(router, before)["cse_stored"] > 30000
         router.balanced()
+
+
+def test_trace_names_the_report_and_its_request(routed_lab, hugepages, tmp_path):
+    with running_router(routed_lab, tmp_path, health_devices=phd(tmp_path)) as router, Sink(routed_lab):
+        with tracing(router, "-n", 40, "--json", "-i", "left", "udp dst port 6024") as t:
+            status, _, summary = simulate(routed_lab, "--device", "oximeter", "--count", 2, "--reports", 50, *CONFIRMED)
+            assert status == 0, summary
+            traces = objects(t)
+    assert all(nodes(trace)[:2] == ["ip4", "phd"] for trace in traces)
+    slow = next(trace for trace in traces if "punt_phd_signaling" in changed(trace, "phd"))
+    assert nodes(slow) == ["ip4", "phd", "exception"] and slow["outcome"] == "queued for the kernel: punt_phd_signaling"
+    report = next(trace for trace in traces if "cse_requests" in changed(trace, "phd"))
+    assert report["outcome"] == "sent on right" and nodes(report)[2] == "port_tx-1" and "phd_reports_confirmed" in changed(report, "phd")

@@ -13,6 +13,7 @@ import pytest
 
 from agg_frames import frame_of, read, tshark_finds_no_fault
 from lab import Background, Gateway, wait_until
+from traced import changed, nodes, objects, tracing
 from udp_peers import Going, Receiver, Senders, assert_restored
 from wan import Tap
 from wan_lab import SERVER, WanGateway
@@ -229,3 +230,15 @@ def test_it_is_shown(line, peers):
         assert (f["flow"], f["node"]) == ("arm" if hop == 1 else None, "last" if hop == 3 else "transit")
         assert f["frames"] >= 100 and (f["missing"], f["reordered"]) == (0, 0)
         assert f["labeled"] == (f["frames"] if hop == 1 else 0)
+
+
+def test_trace_names_the_scheduler(line, peers):
+    senders, timed, plain = peers
+    with tracing(line.near, "-n", 1, "--json", "-i", "devices", f"udp dst port {TIMED}") as near, \
+            tracing(line.far, "-n", 1, "--json", "-i", "wan", "ether proto 0x88b5") as far:
+        send(senders, 1)
+        first, = objects(near)
+        last, = objects(far)
+    assert len(nodes(first)) == 1 and nodes(first)[0].startswith("lcl-") and first["outcome"] == "sent on wan"
+    assert "lcl_added" in changed(first, nodes(first)[0])
+    assert last["outcome"] == "sent on server" and "lcl_removed" in changed(last, nodes(last)[0])

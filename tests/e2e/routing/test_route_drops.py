@@ -10,6 +10,7 @@ import pytest
 
 from frames import BROADCAST, Wire, checksum, ethernet
 from router_lab import FAR, LEFT, LEFT6, RIGHT, RIGHT6, host_mac, own, router_mac
+from traced import changed, nodes, objects, tracing
 
 _serial = itertools.count(1)
 UDP, ICMP, ICMP6 = 17, 1, 58
@@ -292,3 +293,14 @@ def test_unknown_ethertypes_are_punted(probe, router):
 
 def test_packet_counters_balance_after_all_tests(router):
     router.balanced()
+
+
+def test_trace_names_the_route(probe, router):
+    with tracing(router, "-n", 2, "--json", "-i", "left", "udp dst port 4001") as t:
+        probe.send(udp4(unique()))
+        probe.send(udp4(unique(), destination="203.0.113.1"))
+        sent, none = objects(t)
+    assert nodes(sent) == ["ip4", "port_tx-1"] and sent["outcome"] == "sent on right" and changed(sent, "ip4") == {"forwarded_ip4"}
+    route = next(s["route"] for s in sent["steps"] if s["node"] == "ip4")
+    assert route["route_text"].startswith("10.2.0.0/24 dev right") and route["nexthops"][0]["action"] == "forward"
+    assert nodes(none) == ["ip4", "exception"] and none["outcome"] == "queued for the kernel: punt_no_route"

@@ -14,6 +14,7 @@ from frames import ethernet
 from lab import BIPLANE, CLOUD, CLOUD6, DEVICE, EDGE, MAC, port_devices, wait_until
 from readings import (HEADER, IDENTITY, ONE, ROTATED, SLANTED, TIMED_UDP, UDP, Coordinates, Reading, Robot, Tracker, assert_exact,
                       coordinates, reading, saturated, some, source, transform)
+from traced import changed, nodes, objects, tracing
 from wan import Tap
 
 ROBOT, OTHER = 20000, 20001
@@ -314,3 +315,12 @@ def test_a_plane_dies(lab, gw, robots, plane):
         t.send(sent[100:])
         assert_exact(sent, cloud.wait(400), ROTATED)
         assert not [p for p in map(read, tap.frames()) if p and p.dport == UDP]
+
+
+def test_trace_names_the_receivers(lab, gw, robots):
+    with tracing(gw, "-n", 1, "--json", "-i", "devices", f"udp dst port {UDP}") as t, Tracker(lab, "dev", CLOUD) as tracker:
+        tracker.send(some(1, 5))
+        trace, = objects(t)
+    assert set(nodes(trace)[:2]) == {"transform", "bridge"} and changed(trace, "transform") == {"transform_reading", "transform_copy"}
+    assert trace["steps"][1]["next"] == [{"node": "bridge", "frames": 2}]
+    assert set(trace["outcome"].split("; ")) == {"sent on cloud", "sent on edge"}

@@ -199,6 +199,23 @@ static void control_characters_do_not_reach_the_terminal(void **state)
 	json_decref(trace);
 }
 
+/* The thread of the host interfaces has no steps. */
+static void punted_frames_are_queued_for_the_kernel(void **state)
+{
+	json_t *trace = bp_trace_json(
+		1, json_pack("[{ss ss s[{ss ss}]} {ss ss}]", "event", "processed", "node", "ip4",
+			   "counters", "group", "detail", "name", "punt_no_route", "event",
+			   "processed", "node", "exception"));
+
+	assert_string_equal(json_string_value(json_object_get(trace, "outcome")),
+		"queued for the kernel: punt_no_route");
+	json_decref(trace);
+	trace = bp_trace_json(1, json_pack("[{ss ss}]", "event", "processed", "node", "mqtt"));
+	assert_string_equal(json_string_value(json_object_get(trace, "outcome")),
+		"not known: held in node mqtt, or steps were lost");
+	json_decref(trace);
+}
+
 /* A session with a worker whose ring is full of records of this size. */
 static void fill_ring(struct bp_capture_session *s, uint32_t size)
 {
@@ -254,6 +271,7 @@ int main(void)
 		cmocka_unit_test(damaged_steps_do_no_harm),
 		cmocka_unit_test(steps_with_too_many_parts_are_damaged),
 		cmocka_unit_test(control_characters_do_not_reach_the_terminal),
+		cmocka_unit_test(punted_frames_are_queued_for_the_kernel),
 		cmocka_unit_test(moving_head_does_not_keep_the_command_reading),
 	};
 
