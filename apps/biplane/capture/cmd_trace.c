@@ -291,10 +291,11 @@ const struct bp_cli_command bp_cmd_trace = {
 	.summary = "show the path of frames through a running instance",
 	.synopsis = "[-n COUNT] [-i PORT]... [--json] [--config FILE | --instance NAME] [FILTER]",
 	.text = "Follows frames that match FILTER from their port through the nodes of the packet\n"
-		"graph. For each node it prints the next node, the counters that the node changed\n"
+		"graph. For each node it prints the next node, the counters that it incremented\n"
 		"for this frame, the route that it looked up, the MQTT connection, the rules that\n"
-		"were evaluated with value and verdict, and the alarms. The last line says what\n"
-		"became of the frame. FILTER is an expression as for tcpdump, see pcap-filter(7).\n"
+		"were evaluated with value and verdict, and the alarms. The last line is the\n"
+		"outcome of the frame. FILTER is an expression as for tcpdump, see "
+		"pcap-filter(7).\n"
 		"\n"
 		"Needs no capability: access to the control socket of the instance is enough.",
 	.example = "  biplane trace -n 3 -i devices 'tcp port 1883'\n"

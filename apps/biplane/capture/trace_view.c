@@ -200,7 +200,7 @@ json_t *bp_trace_step_json(const struct bp_capture_session *s, const struct bp_c
 	return step;
 }
 
-/* ---- what became of the frame ---- */
+/* ---- the outcome of the frame ---- */
 
 static const char *text_of(const json_t *object, const char *name)
 {

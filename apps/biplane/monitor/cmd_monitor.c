@@ -33,12 +33,12 @@ const struct bp_cli_command bp_cmd_monitor = {
 	.summary = "serve metrics, health and state of an instance over HTTP",
 	.synopsis = "-c FILE",
 	.text = "Serves the metrics, the health and the state of the instance of FILE over HTTP,\n"
-		"on the address monitoring.listen, and writes the log of events, log.events. It\n"
+		"on the address monitoring.listen, and writes the event log, log.events. It\n"
 		"reads the shared memory of the instance, read-only, needs no privileges, and\n"
 		"waits for an instance that does not run yet. 'biplane run' starts it if\n"
 		"monitoring.listen or log.events is set. SIGHUP reads the TLS certificate, its "
 		"key\n"
-		"and the token again, and opens the log of events again; SIGTERM stops the "
+		"and the token again, and opens the event log again; SIGTERM stops the "
 		"monitor.",
 	.example = "  biplane monitor -c /etc/biplane/plant.yaml\n"
 		   "  curl http://127.0.0.1:9464/readyz",

@@ -8,7 +8,7 @@
 #include "config/config.h"
 
 /*
- * The log of events (log.events): reads the events of an instance and writes a JSON object per line
+ * The event log (log.events): reads the events of an instance and writes a JSON object per line
  * to a file, a Unix socket or the journal. Nothing of it waits: while the output cannot be written,
  * events stay in a buffer of BP_EVENT_LOG_BUFFER bytes and then in the rings of the segment. What
  * is overwritten there is counted, and an event of type lost says how many when writing continues.

@@ -275,9 +275,9 @@ const struct bp_cli_command bp_cmd_run = {
 		"\n"
 		"SIGTERM and SIGINT stop the data plane, which transmits its queued frames, then\n"
 		"the control plane. A second signal, at least half a second later, kills both.\n"
-		"SIGHUP reloads the configuration. If monitoring.listen is set, the command also\n"
-		"runs the monitor, and if fleet.config is set, the agent of the fleet; neither\n"
-		"affects the planes.",
+		"SIGHUP reloads the configuration. If monitoring.listen or log.events is set, the\n"
+		"command also runs the monitor, and if fleet.config is set, the agent of the\n"
+		"fleet; neither affects the planes.",
 	.example = "  biplane run -c /etc/biplane/plant.yaml --stats-period 5",
 	.options = options,
 	.takes_rest = true,
