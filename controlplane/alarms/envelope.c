@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <math.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,8 +185,44 @@ static void put_time(struct bp_text *t, uint64_t ns)
 	put(t, "Z\"");
 }
 
+static void hash_u64(struct sha256_ctx *h, uint64_t v)
+{
+	uint8_t bytes[8];
+
+	for (unsigned i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(v >> (56 - 8 * i));
+	sha256_update(h, sizeof(bytes), bytes);
+}
+
+void bp_alarm_uid(const struct bp_alarm *a, char uid[BP_ALARM_UID_LEN + 1])
+{
+	const bool repeat = (a->flags & BP_ALARM_F_REPEAT) != 0;
+	const uint64_t transition = bp_alarm_transition(a);
+	/* A row of a spool of an earlier version has no number. */
+	const bool by_time = repeat || transition == 0;
+	uint8_t digest[BP_ALARM_UID_LEN / 2];
+	struct sha256_ctx h;
+
+	sha256_init(&h);
+	hash_u64(&h, a->rule_len);
+	sha256_update(&h, a->rule_len, (const uint8_t *)bp_alarm_rule(a));
+	hash_u64(&h, a->topic_len);
+	sha256_update(&h, a->topic_len, (const uint8_t *)bp_alarm_topic(a));
+	hash_u64(&h, transition);
+	hash_u64(&h, a->state);
+	hash_u64(&h, by_time ? a->time_ns : 0);
+	hash_u64(&h, by_time ? a->id : 0);
+	sha256_digest(&h, sizeof(digest), digest);
+	for (unsigned i = 0; i < sizeof(digest); i++) {
+		uid[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+		uid[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+	}
+	uid[BP_ALARM_UID_LEN] = '\0';
+}
+
 bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)
 {
+	char uid[BP_ALARM_UID_LEN + 1];
 	size_t strings = (size_t)a->rule_len + a->topic_len + a->client_id_len;
 
 	if (!reserve(t, strings * ESCAPE_MAX + FRAME_MAX))
@@ -193,7 +230,10 @@ bool bp_envelope(const struct bp_alarm *a, struct bp_text *t)
 	t->len = 0;
 	put(t, "{\"id\":");
 	put_u64(t, a->id);
-	put(t, ",\"rule\":");
+	put(t, ",\"uid\":\"");
+	bp_alarm_uid(a, uid);
+	put(t, uid);
+	put(t, "\",\"rule\":");
 	put_string(t, bp_alarm_rule(a), a->rule_len);
 	put(t, a->state == BP_ALARM_CLEARED ? ",\"state\":\"cleared\"" : ",\"state\":\"raised\"");
 	put(t, ",\"value\":");

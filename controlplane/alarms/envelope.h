@@ -22,6 +22,13 @@ void bp_text_free(struct bp_text *t);
  * reads back as the same double. The alarm has passed bp_alarm_valid(). Replaces the contents of t;
  * returns false when there is no memory.
  */
+/*
+ * The identity of an alarm, as 32 hexadecimal digits: equal for the same raise or clear at all
+ * gateways of a fleet, and different for each other one, so that a consumer can drop repetitions.
+ */
+#define BP_ALARM_UID_LEN 32u
+void bp_alarm_uid(const struct bp_alarm *a, char uid[BP_ALARM_UID_LEN + 1]);
+
 bool bp_envelope(const struct bp_alarm *a, struct bp_text *t);
 
 #endif

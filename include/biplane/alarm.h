@@ -17,6 +17,7 @@ enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 #define BP_ALARM_F_RETAIN 0x02   /* the device's PUBLISH had RETAIN */
 #define BP_ALARM_F_MIRROR 0x04   /* action mirror: recorded (replay), not to be published */
 #define BP_ALARM_F_IP6 0x08      /* client_ip is IPv6, else IPv4 in its first four bytes */
+#define BP_ALARM_F_REPEAT 0x10   /* the pair was raised before (repeat: every) */
 
 struct bp_alarm {
 	uint64_t id;      /* increases over the whole gateway */
@@ -33,9 +34,21 @@ struct bp_alarm {
 	uint16_t client_id_len; /* 0: unknown */
 	uint16_t topic_len;
 	uint16_t to_len;
-	uint16_t pad[3];
-	char text[]; /* rule, client id, topic, to, payload */
+	uint16_t transition[3]; /* bp_alarm_transition(), the lowest 16 bits first */
+	char text[];            /* rule, client id, topic, to, payload */
 };
+
+/* The number of the raise to which the alarm belongs (shm/rules/rule_state.h); 0: unknown. */
+static inline uint64_t bp_alarm_transition(const struct bp_alarm *a)
+{
+	return (uint64_t)a->transition[0] | (uint64_t)a->transition[1] << 16 |
+	       (uint64_t)a->transition[2] << 32;
+}
+static inline void bp_alarm_set_transition(struct bp_alarm *a, uint64_t transition)
+{
+	for (unsigned i = 0; i < 3; i++)
+		a->transition[i] = (uint16_t)(transition >> 16 * i);
+}
 
 #define BP_ALARM_HEAD ((uint32_t)sizeof(struct bp_alarm))
 

@@ -170,6 +170,9 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	a->topic_len = (uint16_t)topic->len;
 	a->to_len = (uint16_t)to->len;
 	a->payload_len = payload_len;
+	bp_alarm_set_transition(a, j->transition);
+	if (j->repeat)
+		a->flags |= BP_ALARM_F_REPEAT;
 	at = a->text;
 	memcpy(at, rule->name, rule->name_len);
 	at += rule->name_len;

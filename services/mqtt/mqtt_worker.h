@@ -139,6 +139,7 @@ struct bp_mqtt_worker {
 	struct bp_counters *counters;
 	struct bp_rule_stats *rule_stats; /* this worker's row */
 	uint64_t now_ns, mono_ns;
+	uint64_t transition; /* the highest one that this worker has used */
 	uint32_t now_ticks;
 	uint32_t gen; /* generation of the rules, never 0: results of another generation are invalid
 		       */
@@ -565,7 +566,18 @@ struct bp_evaluated {
 	double value;
 	uint32_t seq;
 	bool beginning; /* only the first bytes of the payload are available */
+	bool repeat;    /* a raise of a pair that is raised */
+	uint64_t transition;
 };
+/* Sets the number of a verdict; a raise that begins has a higher one than all before. */
+static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_evaluated *j,
+	enum bp_verdict verdict, uint64_t transition)
+{
+	j->transition = transition;
+	j->repeat = verdict == BP_VERDICT_RAISED && transition <= in->transition;
+	if (verdict == BP_VERDICT_RAISED && !j->repeat)
+		in->transition = transition;
+}
 void bp_alarm_emit(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum bp_verdict verdict,
 	const struct bp_evaluated *j);
 

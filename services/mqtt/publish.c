@@ -53,6 +53,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
 	enum bp_verdict verdict;
+	uint64_t transition = bp_transition_next(in->now_ns, in->transition);
 
 	if (j->cut)
 		return;
@@ -86,15 +87,17 @@ static void evaluate(struct evaluation *j, uint32_t index)
 
 		bp_work_add(&in->work, BP_WORK_STATE);
 		verdict = bp_rule_evaluate_undo(in->rule_state, in->rule_state_len, rule,
-			j->topic_hash, client_of(in, j->of.flow), j->of.value, in->mono_ns, &loss,
-			bp_journal_undo(in->journal));
+			j->topic_hash, client_of(in, j->of.flow), j->of.value, in->mono_ns,
+			&transition, &loss, bp_journal_undo(in->journal));
 		if (__builtin_expect(loss != BP_STATE_NO_LOSS, 0))
 			bp_tally(in, loss_counter[loss]);
 	}
 	if (__builtin_expect(in->evaluated != NULL, 0))
 		report(j, rule, verdict);
-	if (verdict != BP_VERDICT_NOTHING)
-		bp_alarm_emit(in, rule, verdict, &j->of);
+	if (verdict == BP_VERDICT_NOTHING)
+		return;
+	bp_evaluated_number(in, &j->of, verdict, transition);
+	bp_alarm_emit(in, rule, verdict, &j->of);
 }
 
 /* Collected matches of a topic; if there are more than the capacity, only this fact is stored. */

@@ -62,6 +62,12 @@ static void attach_adopt(struct bp_shm *m, void *const *address, const uint64_t 
 		&m->adopt_offers[w], &cp->ring, &dp->read, offers / m->workers - sizeof(*cp));
 }
 
+/* Words of raised pairs have the number of the transition since version 1. */
+static uint64_t version(unsigned table, uint64_t layout)
+{
+	return table == BP_MT_RULE_STATE ? layout + 1 : layout;
+}
+
 static int map(
 	struct bp_shm *m, void *const *address, const uint64_t *z, char *err, size_t err_size)
 {
@@ -136,6 +142,7 @@ static const char *unsound(const struct bp_shm *m, unsigned part)
 const struct bp_service_tables bp_tables_mqtt = {
 	.shape = shape,
 	.n = BP_MQTT_TABLES,
+	.version = version,
 	.sizes_agree = sizes_agree,
 	.map = map,
 	.init = init,

@@ -96,7 +96,7 @@ static uint64_t hold_on(const struct bp_rule *r, uint64_t word, uint64_t now_ns)
 /* Evaluates a value against the word of a pair: returns the next word and the verdict. Writes no
  * memory. */
 static uint64_t evaluate_word(const struct bp_rule *r, uint64_t word, double value, uint64_t now_ns,
-	enum bp_verdict *verdict)
+	uint64_t *transition, enum bp_verdict *verdict)
 {
 	const bool raise = bp_condition_holds(&r->raise, value);
 
@@ -105,10 +105,11 @@ static uint64_t evaluate_word(const struct bp_rule *r, uint64_t word, double val
 		word = raise ? hold_on(r, word, now_ns) : 0;
 		if (word & RAISED) {
 			*verdict = BP_VERDICT_RAISED;
-			word |= now_ns & LOW;
+			word |= *transition & LOW;
 		}
 		return word;
 	}
+	*transition = word & LOW;
 	if (raise) {
 		if (r->repeat == BP_REPEAT_EVERY)
 			*verdict = BP_VERDICT_RAISED;
@@ -183,7 +184,8 @@ struct attempt {
 	uint64_t len; /* of the table */
 	uint64_t key;
 	uint64_t now_ns;
-	uint64_t claim; /* the claim that was seen before the last read of the bucket */
+	uint64_t transition; /* of a raise that begins now */
+	uint64_t claim;      /* the claim that was seen before the last read of the bucket */
 	uint32_t client;
 	uint32_t value; /* the bits of a float */
 	enum bp_state_loss loss;
@@ -304,8 +306,8 @@ static bool claim(struct attempt *a)
 }
 
 /* One attempt to find, evaluate and change an entry. Returns whether it completed. */
-static bool evaluate_once(
-	struct attempt *a, const struct bp_rule *rule, double value, enum bp_verdict *verdict)
+static bool evaluate_once(struct attempt *a, const struct bp_rule *rule, double value,
+	uint64_t *transition, enum bp_verdict *verdict)
 {
 	struct bp_rule_state *e;
 	struct bucket_view v;
@@ -313,8 +315,9 @@ static bool evaluate_once(
 
 	if (!find(a->bucket, a->key, &v))
 		return false;
-	next = evaluate_word(
-		rule, v.way < 0 || is_claim(v.word) ? 0 : v.word, value, a->now_ns, verdict);
+	*transition = a->transition;
+	next = evaluate_word(rule, v.way < 0 || is_claim(v.word) ? 0 : v.word, value, a->now_ns,
+		transition, verdict);
 	if (v.way < 0) {
 		if (next == 0)
 			return true; /* no state before, none after */
@@ -377,7 +380,9 @@ bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const s
 			.holding = word & HOLDING,
 			.used_ns = atomic_load_explicit(&e->used_ns, memory_order_relaxed),
 		};
-		if (v->holding && rule->hold == BP_HOLD_COUNT)
+		if (v->raised)
+			v->since_ns = (word & LOW) << BP_TRANSITION_SHIFT;
+		else if (rule->hold == BP_HOLD_COUNT)
 			v->hold_count = word & LOW;
 		else
 			v->since_ns = word & LOW;
@@ -390,20 +395,21 @@ bool bp_rule_state_find(const struct bp_rule_state *table, uint64_t len, const s
 
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
-	uint64_t now_ns, enum bp_state_loss *loss)
+	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss)
 {
 	return bp_rule_evaluate_undo(
-		table, len, rule, topic_hash, client, value, now_ns, loss, NULL);
+		table, len, rule, topic_hash, client, value, now_ns, transition, loss, NULL);
 }
 
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
-	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo)
+	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss, struct bp_rule_undo *undo)
 {
 	enum bp_verdict verdict;
 	struct attempt a = {.table = table,
 		.len = len,
 		.now_ns = now_ns,
+		.transition = *transition,
 		.client = client,
 		.value = float_bits(value),
 		.undo = undo};
@@ -415,12 +421,13 @@ enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	a.key = pair_key(rule->uid, topic_hash);
 	a.bucket = table + bucket_of(a.key, len);
 	for (unsigned n = 0; n < ATTEMPTS; n++) {
-		if (evaluate_once(&a, rule, value, &verdict)) {
+		if (evaluate_once(&a, rule, value, transition, &verdict)) {
 			*loss = a.loss;
 			return verdict;
 		}
 	}
 	*loss = BP_STATE_NOT_KEPT;
-	evaluate_word(rule, 0, value, now_ns, &verdict);
+	*transition = a.transition;
+	evaluate_word(rule, 0, value, now_ns, transition, &verdict);
 	return verdict;
 }

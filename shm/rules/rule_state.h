@@ -24,8 +24,9 @@
 
 struct bp_rule_state {
 	_Atomic uint64_t key;  /* of (rule, topic); 0: free */
-	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: time of the raise, hold
-				* count, or start of the hold, ns; both bits: a claim, see
+	_Atomic uint64_t word; /* bit 63 raised, bit 62 holding; bits 0..61: number of the
+				* transition, hold count, or start of the hold, ns; both bits: a
+				* claim, see
 				* rule_state.c */
 	_Atomic uint64_t used_ns;
 	_Atomic uint32_t client; /* that used it last */
@@ -34,6 +35,21 @@ struct bp_rule_state {
 
 /* The result of an evaluated value. */
 enum bp_verdict { BP_VERDICT_NOTHING, BP_VERDICT_RAISED, BP_VERDICT_CLEARED };
+
+/*
+ * Number of a transition, from a raise to its clear: the Unix time of the raise in units of 2^14
+ * ns, and higher than the number of each earlier raise in this worker. Together with the rule and
+ * the topic it identifies an alarm at all gateways of a fleet, and needs no memory of pairs that
+ * are not raised. 48 bits last until 2116.
+ */
+#define BP_TRANSITION_SHIFT 14
+#define BP_TRANSITION_BITS 48
+static inline uint64_t bp_transition_next(uint64_t unix_ns, uint64_t last)
+{
+	const uint64_t now = unix_ns >> BP_TRANSITION_SHIFT;
+
+	return (now > last ? now : last + 1) & (((uint64_t)1 << BP_TRANSITION_BITS) - 1);
+}
 
 /* The states that were lost. */
 enum bp_state_loss {
@@ -50,11 +66,12 @@ enum bp_state_loss {
 uint64_t bp_rule_state_len(uint32_t n);
 
 /*
- * Evaluates `value` for the rule. topic_hash: 64 bits of the topic under the segment's key. client:
- * the publishing client, any number but 0. now_ns: any monotonic clock, the same for all workers to
- * within a second. *loss: whether a state was evicted for this one, or this one was not stored
- * (also when 4096 attempts each collided with other workers). A stateless rule never uses the
- * table.
+ * Evaluates `value` for the rule. *transition: the number of a raise that begins with this value;
+ * returns the number of the transition to which the verdict belongs. topic_hash: 64 bits of the
+ * topic under the segment's key. client: the publishing client, any number but 0. now_ns: any
+ * monotonic clock, the same for all workers to within a second. *loss: whether a state was evicted
+ * for this one, or this one was not stored (also when 4096 attempts each collided with other
+ * workers). A stateless rule never uses the table.
  *
  * - raise holds (for hold_count values in a row, or on every value for hold_ns): the pair becomes
  *   raised and the verdict is RAISED; while it stays so, RAISED again with repeat every, NOTHING
@@ -68,13 +85,14 @@ uint64_t bp_rule_state_len(uint32_t n);
  */
 enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
-	uint64_t now_ns, enum bp_state_loss *loss);
+	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss);
 
 /* The state of a pair, as another process reads it. */
 struct bp_rule_state_view {
 	bool raised, holding;
 	uint64_t hold_count; /* holding, BP_HOLD_COUNT: values in a row */
-	uint64_t since_ns;   /* raised: of the raise; holding, BP_HOLD_TIME: of the first value */
+	uint64_t since_ns;   /* raised: Unix time of the raise; holding, BP_HOLD_TIME: monotonic
+				time of the first value */
 	uint64_t used_ns;    /* of the last value that changed or confirmed the state */
 	float value;         /* that value */
 };
@@ -93,6 +111,6 @@ void bp_rule_undo(struct bp_rule_state *table, uint64_t len, const struct bp_rul
 /* As above. `undo`: NULL, or the record for undoing it. */
 enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
-	uint64_t now_ns, enum bp_state_loss *loss, struct bp_rule_undo *undo);
+	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss, struct bp_rule_undo *undo);
 
 #endif

@@ -140,7 +140,7 @@ static void check_raised(const struct bp_explain *e, const struct bp_rule *r,
 
 	bp_text_condition(&r->raise, raise);
 	bp_text_condition(&r->clear, clear);
-	ago(v->since_ns, e->mono_ns, since);
+	ago(v->since_ns, e->unix_ns, since);
 	ago(v->used_ns, e->mono_ns, used);
 	bp_explain_add(checks, "state", BP_EXPLAIN_INFO,
 		"raised for %s; last value %g, %s ago; cleared by a value that is %s%s", since,

@@ -39,7 +39,8 @@ static void exact_text(void **state)
 
 	(void)state;
 	assert_string_equal(envelope(a),
-		"{\"id\":42,\"rule\":\"overheat\",\"state\":\"raised\",\"value\":81.5,"
+		"{\"id\":42,\"uid\":\"cdcdfab8cb702df53ba2d23ecb8e72b2\","
+		"\"rule\":\"overheat\",\"state\":\"raised\",\"value\":81.5,"
 		"\"topic\":\"plant/7/temperature\",\"client\":\"10.0.0.5:40312\","
 		"\"client_id\":\"sensor-1\",\"time\":\"2026-11-21T03:04:05.123456789Z\",\"qos\":"
 		"1}");
@@ -61,9 +62,55 @@ static void cleared_ip6_no_client_id(void **state)
 	a = test_alarm_make(&t);
 	memcpy(a->client_ip, ip, sizeof(ip));
 	assert_string_equal(envelope(a),
-		"{\"id\":42,\"rule\":\"overheat\",\"state\":\"cleared\",\"value\":-0.1,"
+		"{\"id\":42,\"uid\":\"d6f3ea2cfcd3acc8f7ee40efa49ab456\","
+		"\"rule\":\"overheat\",\"state\":\"cleared\",\"value\":-0.1,"
 		"\"topic\":\"plant/7/temperature\",\"client\":\"[2001:db8::1]:40312\","
 		"\"client_id\":null,\"time\":\"1970-01-01T00:00:00.000000005Z\",\"qos\":1}");
+	free(a);
+}
+
+static const char *uid_of(const struct bp_alarm *a)
+{
+	static char uid[BP_ALARM_UID_LEN + 1];
+
+	bp_alarm_uid(a, uid);
+	return uid;
+}
+
+/* The texts are those of SHA-256 over the fields as docs/reference/alarm-envelope.md lists them. */
+static void the_uid_depends_on_rule_topic_and_transition(void **state)
+{
+	struct bp_alarm *a = test_alarm_make(&plain);
+	struct test_alarm t = plain;
+
+	(void)state;
+	bp_alarm_set_transition(a, plain.time_ns >> 14);
+	assert_int_equal(bp_alarm_transition(a), plain.time_ns >> 14);
+	assert_string_equal(uid_of(a), "6c555d2dfdf034f4d0f0b46ec815fe66");
+	/* of another gateway, which saw the value later */
+	a->id = 7;
+	a->time_ns += 1000000000;
+	a->value = 90;
+	a->client_port = 1;
+	assert_string_equal(uid_of(a), "6c555d2dfdf034f4d0f0b46ec815fe66");
+	a->state = BP_ALARM_CLEARED;
+	assert_string_equal(uid_of(a), "d32af32d755695d5f7916d957126837f");
+	free(a);
+	/* repetitions are different alarms */
+	t.flags = BP_ALARM_F_REPEAT;
+	a = test_alarm_make(&t);
+	bp_alarm_set_transition(a, plain.time_ns >> 14);
+	assert_string_equal(uid_of(a), "6488a876c5ad86d932da08b921d857c2");
+	a->id++;
+	assert_string_not_equal(uid_of(a), "6488a876c5ad86d932da08b921d857c2");
+	free(a);
+	/* the border between rule and topic counts */
+	t = plain;
+	t.rule = "overheatp";
+	t.topic = "lant/7/temperature";
+	a = test_alarm_make(&t);
+	bp_alarm_set_transition(a, plain.time_ns >> 14);
+	assert_string_not_equal(uid_of(a), "6c555d2dfdf034f4d0f0b46ec815fe66");
 	free(a);
 }
 
@@ -83,7 +130,7 @@ static void escaped_strings_are_valid_json(void **state)
 	a = test_alarm_make(&t);
 	o = json_loads(envelope(a), JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(o);
-	assert_int_equal(json_object_size(o), 9);
+	assert_int_equal(json_object_size(o), 10);
 	assert_string_equal(json_string_value(json_object_get(o, "rule")), every);
 	assert_string_equal(json_string_value(json_object_get(o, "topic")), every);
 	assert_string_equal(json_string_value(json_object_get(o, "client_id")), every);
@@ -206,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_text),
 		cmocka_unit_test(cleared_ip6_no_client_id),
+		cmocka_unit_test(the_uid_depends_on_rule_topic_and_transition),
 		cmocka_unit_test(escaped_strings_are_valid_json),
 		cmocka_unit_test(invalid_utf8_is_still_json),
 		cmocka_unit_test(values_read_back),

@@ -446,6 +446,7 @@ struct told_list rig_told(struct rig *r)
 		t->state = a->state;
 		t->flags = a->flags;
 		t->qos = a->qos;
+		t->transition = bp_alarm_transition(a);
 		t->client_port = a->client_port;
 		memcpy(t->client_ip, a->client_ip, 16);
 		text_of(t->rule, sizeof(t->rule), bp_alarm_rule(a), a->rule_len);

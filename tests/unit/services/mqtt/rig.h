@@ -93,6 +93,7 @@ struct told {
 	uint64_t id, time_ns;
 	double value;
 	uint8_t state, flags, qos;
+	uint64_t transition;
 	uint16_t client_port;
 	uint8_t client_ip[16];
 	char rule[64], client[256], topic[1100], to[1400];

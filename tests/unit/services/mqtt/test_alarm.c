@@ -61,6 +61,38 @@ static void every_field(void **state)
 	}
 }
 
+/* Raises, repetitions and clears of one burst: each raise has a number of its own, and what follows
+ * has it too. */
+static void every_transition_has_a_number(void **state)
+{
+	static const char *const value[] = {"81", "82", "70", "83", "71"};
+	struct bp_rule_spec rule = rig_rule("overheat", "plant/+/temperature", BP_COND_GT, 80);
+	struct told_list l;
+	struct peer c;
+
+	(void)state;
+	rule.has_clear = true;
+	rule.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	rig_defaults(&rig);
+	rig_open(&rig);
+	rig_rules(&rig, &rule, 1);
+	peer_init(&c, false, 77, 1, 2);
+	rig_connect(&rig, &c, 4, "press 7");
+	for (unsigned i = 0; i < 5; i++)
+		rig_publish_text(&rig, &c, "plant/press/temperature", value[i]);
+	l = rig_told(&rig);
+	assert_int_equal(l.n, 5);
+	assert_int_equal(l.a[0].transition, l.a[0].time_ns >> BP_TRANSITION_SHIFT);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(l.a[i].flags & BP_ALARM_F_REPEAT, i == 1 ? BP_ALARM_F_REPEAT : 0);
+	assert_true(l.a[1].transition == l.a[0].transition);
+	assert_true(l.a[2].transition == l.a[0].transition);
+	assert_true(l.a[3].transition > l.a[0].transition);
+	assert_true(l.a[4].transition == l.a[3].transition);
+	told_free(&l);
+	rig_close(&rig);
+}
+
 static uint64_t clock_of_rig(const void *ahead)
 {
 	return rig.mono_ns + *(const uint64_t *)ahead;
@@ -339,6 +371,7 @@ int main(void)
 		cmocka_unit_test(topic_templates_are_rendered),
 		cmocka_unit_test(assigned_name),
 		cmocka_unit_test(ring_full),
+		cmocka_unit_test(every_transition_has_a_number),
 		cmocka_unit_test(too_large),
 		cmocka_unit_test(topic_too_long),
 		cmocka_unit_test(rule_statistics),

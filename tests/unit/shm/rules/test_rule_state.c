@@ -27,9 +27,10 @@ static enum bp_verdict evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, double value, uint64_t now_ns,
 	bool *evicted)
 {
+	uint64_t transition = bp_transition_next(now_ns, 0);
 	enum bp_state_loss loss;
-	const enum bp_verdict v =
-		bp_rule_evaluate(table, len, rule, topic_hash, 7, value, now_ns, &loss);
+	const enum bp_verdict v = bp_rule_evaluate(
+		table, len, rule, topic_hash, 7, value, now_ns, &transition, &loss);
 
 	*evicted = loss != BP_STATE_NO_LOSS;
 	return v;
@@ -638,7 +639,8 @@ static void states_are_readable_with_their_times(void **state)
 	evaluate(t, 16, &r, 99, 83, 12 * SECOND, &evicted);
 	evaluate(t, 16, &r, 99, 84, 20 * SECOND, &evicted);
 	assert_true(bp_rule_state_find(t, 16, &r, 99, &v));
-	assert_true(v.raised && !v.holding && v.since_ns == 12 * SECOND && v.hold_count == 0);
+	assert_true(v.raised && !v.holding && v.since_ns == (12 * SECOND >> 14 << 14) &&
+		    v.hold_count == 0);
 	assert_true(v.value == 84 && v.used_ns == 20 * SECOND);
 	/* the raise is not repeated although the time of the raise is in the word */
 	assert_int_equal(evaluate(t, 16, &r, 99, 85, 21 * SECOND, &evicted), BP_VERDICT_NOTHING);
@@ -654,6 +656,52 @@ static void states_are_readable_with_their_times(void **state)
 	r.stateful = false;
 	assert_false(bp_rule_state_find(t, 16, &r, 99, &v));
 	free(t);
+}
+
+/* A raise has the number that it began with until it is cleared. */
+static void a_transition_keeps_its_number(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(16);
+	static const struct {
+		double value;
+		uint64_t given, number;
+		enum bp_verdict verdict;
+	} step[] = {
+		{81, 100, 100, BP_VERDICT_RAISED},  /* begins */
+		{82, 101, 100, BP_VERDICT_RAISED},  /* repeats */
+		{75, 102, 100, BP_VERDICT_CLEARED}, /* ends */
+		{83, 103, 103, BP_VERDICT_RAISED},
+		{70, 104, 103, BP_VERDICT_CLEARED},
+	};
+
+	(void)state;
+	r.has_clear = true;
+	r.clear = (struct bp_condition){BP_COND_LT, 78, 0};
+	finish(&r);
+	for (unsigned i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
+		uint64_t number = step[i].given;
+		enum bp_state_loss loss;
+
+		assert_int_equal(bp_rule_evaluate(t, 16, &r, 99, 7, step[i].value, i * SECOND,
+					 &number, &loss),
+			step[i].verdict);
+		assert_int_equal(number, step[i].number);
+	}
+	free(t);
+}
+
+/* Numbers rise with the clock, and also when it stands still or steps back. */
+static void numbers_of_transitions_rise(void **state)
+{
+	uint64_t last = 0;
+
+	(void)state;
+	last = bp_transition_next(1000000000u, last);
+	assert_int_equal(last, 1000000000u >> BP_TRANSITION_SHIFT);
+	assert_int_equal(bp_transition_next(1000000000u, last), last + 1);
+	assert_int_equal(bp_transition_next(5, last + 1), last + 2);
+	assert_true(bp_transition_next(2000000000u, last) == 2000000000u >> BP_TRANSITION_SHIFT);
 }
 
 /* A claim is in progress, and is no state; any other word is read without harm. */
@@ -706,6 +754,8 @@ int main(void)
 		cmocka_unit_test(no_count_is_lost),
 		cmocka_unit_test(state_is_kept_per_pair),
 		cmocka_unit_test(states_are_readable_with_their_times),
+		cmocka_unit_test(a_transition_keeps_its_number),
+		cmocka_unit_test(numbers_of_transitions_rise),
 		cmocka_unit_test(claims_are_not_read_as_states),
 	};
 
