@@ -64,6 +64,10 @@ const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
 		"a broker refuses publications: check the rights of the clients, or set "
 		"mqtt.evaluate",
 		0, BP_FAULT_PUBLICATIONS, BP_FAULT_NOTHING, false},
+	[BP_FAULT_FLEET_STATE] = {"fleet_state",
+		"Redis does not take the state of the fleet: `biplane status --json` has the "
+		"reason",
+		0, BP_FAULT_NS, BP_FAULT_NS, true},
 };
 
 _Static_assert(sizeof(struct bp_fault_record) % 4 == 0, "copied word by word");

@@ -163,6 +163,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!cp->stopping)
 		on_dataplane_restart(cp);
+	if (cp->x.fleet != NULL)
+		bp_fleet_fault_update(&cp->fleet_fault, cp->x.fleet, cp->shm.cp_faults,
+			&cp->shm.main_events, bp_mono_ns(), bp_unix_ns());
 	if (!cp->stopping && bp_cp_services_tick(&cp->x, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		stop(cp, 1);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "controlplane/fleet/fault.h"
 #include "controlplane/fleet/state.h"
 
 #define RESULTS (BP_FLEET_LOST + 1)
@@ -504,6 +505,39 @@ static void certificates_are_verified(void **state)
 	}
 }
 
+/* With a clock of its own: the fault begins after 10 s without Redis, and ends with it. */
+static void the_fault_begins_and_ends(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_fault_row row[BP_FAULT_OF_CONTROLPLANE];
+	struct bp_event_slot slot[64];
+	struct bp_event_ring events = {.slot = slot, .size = 64};
+	const struct bp_fault_record *is =
+		&row[BP_FAULT_FLEET_STATE - BP_FAULT_CONTROLPLANE_FIRST].is;
+	struct bp_fleet_fault fault = {0};
+	const uint64_t second = 1000000000u, unix_ns = 5000 * second;
+
+	memset(row, 0, sizeof(row));
+	memset(slot, 0, sizeof(slot));
+	bp_event_ring_open(&events);
+	f->state = start(f);
+	RUN_UNTIL(f, counters(f)->error[BP_FLEET_ERROR_CONNECT] >= 1);
+	for (uint64_t t = 100; t <= 109; t++)
+		bp_fleet_fault_update(&fault, f->state, row, &events, t * second, unix_ns + t);
+	assert_int_equal(is->active, 0);
+	bp_fleet_fault_update(&fault, f->state, row, &events, 110 * second, unix_ns);
+	assert_int_equal(is->active, 1);
+	assert_int_equal(is->spells, 1);
+	assert_true(is->began_ns == unix_ns - 10 * second);
+	test_redis_start(&f->redis);
+	RUN_UNTIL(f, bp_fleet_state_connected(f->state));
+	bp_fleet_fault_update(&fault, f->state, row, &events, 112 * second, unix_ns + 2 * second);
+	assert_int_equal(is->active, 0);
+	assert_true(is->total == 12 * second && is->worst == 12 * second);
+	assert_true(is->ended_ns == unix_ns + 2 * second);
+	assert_string_equal(is->subject, "fleet");
+}
+
 static void what_waits_at_the_end_is_reported(void **state)
 {
 	struct fixture *f = *state;
@@ -538,6 +572,7 @@ int main(void)
 		TEST(a_write_whose_time_has_passed_is_not_sent),
 		TEST(sentinel_finds_the_master_after_a_failover),
 		TEST(certificates_are_verified),
+		TEST(the_fault_begins_and_ends),
 		TEST(what_waits_at_the_end_is_reported),
 	};
 

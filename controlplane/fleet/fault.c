@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/fleet/fault.h"
+
+#include <stdio.h>
+
+#include "controlplane/fleet/state.h"
+
+static bool is_bad(struct bp_fleet_fault *f, const struct bp_fleet_state *s, uint64_t now_ns)
+{
+	if (f->good_ns == 0 || bp_fleet_state_connected(s))
+		f->good_ns = now_ns;
+	return now_ns - f->good_ns >= BP_FLEET_FAULT_NS ||
+	       bp_fleet_state_lag_ns(s) >= BP_FLEET_FAULT_NS;
+}
+
+void bp_fleet_fault_update(struct bp_fleet_fault *f, const struct bp_fleet_state *s,
+	struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns, uint64_t unix_ns)
+{
+	const bool bad = is_bad(f, s, now_ns), was = f->is.active != 0;
+
+	f->is.kind = BP_FAULT_FLEET_STATE;
+	snprintf(f->is.subject, sizeof(f->is.subject), "fleet");
+	if (bad && !was) {
+		f->is.spells++;
+		f->is.began_ns = unix_ns - BP_FLEET_FAULT_NS;
+		f->is.ended_ns = 0;
+		f->began_ns = now_ns - BP_FLEET_FAULT_NS;
+	}
+	if (bad || was) {
+		const uint64_t lasted = now_ns - f->began_ns;
+
+		f->is.total = f->ended_total_ns + lasted;
+		if (lasted > f->is.worst)
+			f->is.worst = lasted;
+	}
+	if (was && !bad) {
+		f->is.ended_ns = unix_ns;
+		f->ended_total_ns = f->is.total;
+	}
+	f->is.active = bad;
+	/* each time: the publisher initialises the table when it starts */
+	bp_fault_write(&rows[BP_FAULT_FLEET_STATE - BP_FAULT_CONTROLPLANE_FIRST], &f->is);
+	if (bad != was)
+		bp_fault_event(events, &f->is, unix_ns);
+}
