@@ -3,9 +3,9 @@
 #define BP_APPS_BIPLANE_FLEET_AGENT_H
 
 /*
- * The agent of a fleet: a process beside the planes that applies the signed bundles of the fleet to
- * this gateway. docs/explanation/fleet.md describes the steps. It has one thread, and every wait is
- * bounded; if it hangs or dies, the planes are not affected.
+ * The agent of a fleet: a process next to the planes that applies the signed bundles of the fleet
+ * to this gateway. docs/explanation/fleet.md describes the steps. It has one thread, and every wait
+ * is bounded; if it hangs or dies, the planes are not affected.
  */
 
 /* Runs until SIGTERM. Returns an exit status. */
