@@ -30,17 +30,10 @@ static void check_password(
 	bp_check_secret_file(r, password, "password_file", p->password_file);
 }
 
-static void check_tls(
-	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_publisher *p)
+static void check_key_pair(struct bp_reader *r, const struct bp_yaml *n, const char *key_file)
 {
-	const struct bp_yaml *tls = bp_yaml_find(n, "tls");
 	const struct bp_yaml *cert = bp_yaml_find(n, "tls.cert"), *key = bp_yaml_find(n, "tls.key");
 
-	if (tls != NULL && bp_good(n, "broker") != NULL && !p->broker.tls)
-		bp_error(r->messages, tls->key->line, tls->key->column,
-			"%s.tls: the broker's URL begins with mqtt://, which is without TLS; "
-			"expected mqtts://, or no tls",
-			r->path);
 	if ((cert == NULL) != (key == NULL)) {
 		const struct bp_yaml *one = cert != NULL ? cert : key;
 
@@ -48,7 +41,20 @@ static void check_tls(
 			"%s.tls.%s: there is no %s; expected both cert and key, or neither",
 			r->path, one->key->text, cert != NULL ? "key" : "cert");
 	}
-	bp_check_secret_file(r, bp_good(n, "tls.key"), "tls.key", p->key_file);
+	bp_check_secret_file(r, bp_good(n, "tls.key"), "tls.key", key_file);
+}
+
+static void check_tls(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_publisher *p)
+{
+	const struct bp_yaml *tls = bp_yaml_find(n, "tls");
+
+	if (tls != NULL && bp_good(n, "broker") != NULL && !p->broker.tls)
+		bp_error(r->messages, tls->key->line, tls->key->column,
+			"%s.tls: the broker's URL begins with mqtt://, which is without TLS; "
+			"expected mqtts://, or no tls",
+			r->path);
+	check_key_pair(r, n, p->key_file);
 }
 
 void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base)
@@ -59,6 +65,53 @@ void bp_check_publisher(struct bp_reader *r, const struct bp_yaml *n, void *base
 		snprintf(p->client_id, sizeof(p->client_id), "biplane-%s", r->config->name);
 	check_password(r, n, p);
 	check_tls(r, n, p);
+}
+
+/* PLAIN sends the password itself; the SCRAM mechanisms only prove it. */
+static void check_sasl(
+	struct bp_reader *r, const struct bp_yaml *n, const struct bp_config_kafka *k)
+{
+	const struct bp_yaml *username = bp_yaml_find(n, "username"),
+			     *password = bp_good(n, "password_file"),
+			     *mechanism = bp_good(n, "sasl_mechanism");
+
+	if ((username == NULL) != (bp_yaml_find(n, "password_file") == NULL)) {
+		const struct bp_yaml *one =
+			username != NULL ? username : bp_yaml_find(n, "password_file");
+
+		bp_error(r->messages, one->key->line, one->key->column,
+			"%s.%s: there is no %s; expected both username and password_file, or "
+			"neither",
+			r->path, one->key->text, username != NULL ? "password_file" : "username");
+	}
+	if (mechanism != NULL && username == NULL)
+		bp_error(r->messages, mechanism->key->line, mechanism->key->column,
+			"%s.sasl_mechanism: there is no username; expected username and "
+			"password_file, or no sasl_mechanism",
+			r->path);
+	if (username != NULL && k->sasl == BP_SASL_PLAIN && bp_good(n, "brokers") != NULL &&
+		!k->brokers.tls)
+		bp_warning(r->messages, username->key->line, username->key->column,
+			"%s.sasl_mechanism: plain sends the password without TLS, readable on the "
+			"network; expected brokers with kafkas://, or scram-sha-512",
+			r->path);
+	bp_check_secret_file(r, password, "password_file", k->password_file);
+}
+
+void bp_check_kafka(struct bp_reader *r, const struct bp_yaml *n, void *base)
+{
+	struct bp_config_kafka *k = &((struct bp_config_mqtt *)base)->kafka;
+	const struct bp_yaml *tls = bp_yaml_find(n, "tls");
+
+	if (k->client_id[0] == '\0')
+		snprintf(k->client_id, sizeof(k->client_id), "biplane-%s", r->config->name);
+	check_sasl(r, n, k);
+	if (tls != NULL && bp_good(n, "brokers") != NULL && !k->brokers.tls)
+		bp_error(r->messages, tls->key->line, tls->key->column,
+			"%s.tls: the brokers' URL begins with kafka://, which is without TLS; "
+			"expected kafkas://, or no tls",
+			r->path);
+	check_key_pair(r, n, k->key_file);
 }
 
 void bp_check_mirror(struct bp_reader *r, const struct bp_yaml *n, void *base)
@@ -195,6 +248,16 @@ static void check_rule_names(
 	free(list);
 }
 
+/* Returns the section that the rule's action needs and the file does not have; NULL: none. */
+static const char *missing_section(const struct bp_rule_spec *rule, const struct bp_config_mqtt *m)
+{
+	if (rule->action == BP_ACTION_MIRROR)
+		return m->mirror.enabled ? NULL : "mirror";
+	if (rule->destination != BP_DESTINATION_KAFKA && !m->publisher.enabled)
+		return "publisher";
+	return rule->destination != BP_DESTINATION_MQTT && !m->kafka.enabled ? "kafka" : NULL;
+}
+
 /* An action needs its target. */
 static void check_rule_targets(
 	struct bp_reader *r, const struct bp_yaml *rules, const struct bp_config_mqtt *m)
@@ -206,11 +269,12 @@ static void check_rule_targets(
 		const struct bp_yaml *action = bp_yaml_find(e, "action"),
 				     *at = action != NULL ? action : e;
 		const bool mirror = rule->action == BP_ACTION_MIRROR;
+		const char *missing = missing_section(rule, m);
 		char which[sizeof(rule->name) + 16];
 
 		if (e->bad || e->kind != BP_YAML_MAP || (action != NULL && action->bad))
 			continue;
-		if (mirror ? m->mirror.enabled : m->publisher.enabled)
+		if (missing == NULL)
 			continue;
 		if (rule->name[0] != '\0')
 			snprintf(which, sizeof(which), "rule '%s'", rule->name);
@@ -218,7 +282,7 @@ static void check_rule_targets(
 			snprintf(which, sizeof(which), "mqtt.rules[%u]", i);
 		bp_error(r->messages, at->line, at->column,
 			"%s: action %s has no destination; expected section mqtt.%s in this file",
-			which, mirror ? "mirror" : "publish", mirror ? "mirror" : "publisher");
+			which, mirror ? "mirror" : "publish", missing);
 	}
 }
 

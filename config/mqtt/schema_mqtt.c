@@ -23,6 +23,8 @@ static const char *const binary_names[] = {"int8", "int16", "int32", "int64", "u
 static const char *const byte_order_names[] = {"big", "little", NULL};
 static const char *const repeat_names[] = {"every", "on_change", NULL};
 static const char *const action_names[] = {"publish", "mirror", NULL};
+static const char *const destination_names[] = {"mqtt", "kafka", "both", NULL};
+static const char *const sasl_names[] = {"scram-sha-512", "scram-sha-256", "plain", NULL};
 static const char *const payload_names[] = {"original", "envelope", NULL};
 
 static const struct bp_list_layout rule_list = {
@@ -37,6 +39,13 @@ static bool has_tls(const void *base)
 	const struct bp_config_publisher *p = &((const struct bp_config_mqtt *)base)->publisher;
 
 	return p->ca_file[0] != '\0' || p->cert_file[0] != '\0' || p->key_file[0] != '\0';
+}
+
+static bool has_kafka_tls(const void *base)
+{
+	const struct bp_config_kafka *k = &((const struct bp_config_mqtt *)base)->kafka;
+
+	return k->ca_file[0] != '\0' || k->cert_file[0] != '\0' || k->key_file[0] != '\0';
 }
 
 static bool is_json(const void *base)
@@ -138,6 +147,37 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.publisher.unreachable_after", .type = &bp_type_duration, AT(publisher.unreachable_after_ns), .flags = BP_RELOAD, .min = S, .max = DAY, .zero = "off", .preset = "1m",
 	 .help = "Time without a connection to the broker after which the fault edge_unreachable is raised. off disables it."},
 
+	{.path = "mqtt.kafka", .type = &bp_type_section, GIVEN(bp_config_mqtt, kafka.enabled), .check = bp_check_kafka,
+	 .help = "Connection to the Kafka cluster that receives the alarms of rules with publish.destination kafka or both. Each alarm is one message, acknowledged by all in-sync replicas: its key is the rule's name, a colon and the publication's topic, its value the same payload as in MQTT, and its headers are id, rule and state. While the cluster is unreachable its alarms wait in a spool of their own: the path of mqtt.spool with .kafka appended, with the same limits."},
+	{.path = "mqtt.kafka.brokers", .type = &bp_type_kafka_brokers, AT(kafka.brokers), .flags = BP_REQUIRED | BP_RELOAD,
+	 .help = "URL of the cluster with one or more of its brokers, from which the others are discovered. HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default TCP port is 9092 for kafka and 9093 for kafkas."},
+	{.path = "mqtt.kafka.topic", .type = &bp_type_kafka_topic, AT(kafka.topic), .flags = BP_MAIN | BP_RELOAD, .min = 1, .preset = "biplane-alarms",
+	 .help = "Kafka topic of the alarms, up to 249 letters, digits, dots, underscores and hyphens. Its max.message.bytes must be at least 16384."},
+	{.path = "mqtt.kafka.client_id", .type = &bp_type_string, AT(kafka.client_id), .flags = BP_RELOAD, .min = 1, .preset_text = "biplane- and the instance's name",
+	 .help = "Kafka client identifier of the connections."},
+	{.path = "mqtt.kafka.username", .type = &bp_type_string, AT(kafka.username), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
+	 .help = "User name for SASL authentication."},
+	{.path = "mqtt.kafka.password_file", .type = &bp_type_string, AT(kafka.password_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
+	 .help = "File whose first line is the password. Other users should have no access to it (mode 0640)."},
+	{.path = "mqtt.kafka.sasl_mechanism", .type = &bp_type_enum, AT(kafka.sasl), .flags = BP_RELOAD, .enum_names = sasl_names, .preset = "scram-sha-512",
+	 .help = "SASL mechanism for username and password_file. plain sends the password itself, so it needs kafkas://."},
+	{.path = "mqtt.kafka.tls", .type = &bp_type_section, .flags = BP_RELOAD, .present = has_kafka_tls,
+	 .help = "Certificates for brokers with scheme kafkas. Files are in PEM format."},
+	{.path = "mqtt.kafka.tls.ca", .type = &bp_type_string, AT(kafka.ca_file), .flags = BP_RELOAD, .min = 1, .preset_text = "the system's certificate store",
+	 .help = "CA certificates that the brokers' certificates are verified with."},
+	{.path = "mqtt.kafka.tls.cert", .type = &bp_type_string, AT(kafka.cert_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
+	 .help = "Client certificate, for brokers that require one."},
+	{.path = "mqtt.kafka.tls.key", .type = &bp_type_string, AT(kafka.key_file), .flags = BP_RELOAD, .min = 1, .preset_text = "none",
+	 .help = "Private key of cert. Other users should have no access to it (mode 0640)."},
+	{.path = "mqtt.kafka.max_inflight", .type = &bp_type_uint, AT(kafka.max_inflight), .flags = BP_RELOAD, .min = 1, .max = 2000, .preset = "1000",
+	 .help = "Maximum number of alarms that are sent and not yet acknowledged."},
+	{.path = "mqtt.kafka.max_message_size", .type = &bp_type_size, AT(kafka.max_message_size), .flags = BP_RELOAD, .min = 16 * KIB, .max = 256 * MIB, .preset = "1000000",
+	 .help = "Maximum size of a message. A larger alarm is dropped and counted, and so is one that the brokers refuse for its size (message.max.bytes, max.message.bytes)."},
+	{.path = "mqtt.kafka.ack_timeout", .type = &bp_type_duration, AT(kafka.ack_timeout_ns), .flags = BP_RELOAD, .min = 100 * MS, .max = HOUR, .preset = "5s",
+	 .help = "Time without acknowledgement after which an alarm in flight is also written to the spool. It remains in flight."},
+	{.path = "mqtt.kafka.unreachable_after", .type = &bp_type_duration, AT(kafka.unreachable_after_ns), .flags = BP_RELOAD, .min = S, .max = DAY, .zero = "off", .preset = "1m",
+	 .help = "Time without a connected broker, or without any acknowledgement while alarms are in flight, after which the fault kafka_unreachable is raised. off disables it."},
+
 	{.path = "mqtt.mirror", .type = &bp_type_section, .flags = BP_RELOAD, GIVEN(bp_config_mqtt, mirror.enabled), .check = bp_check_mirror,
 	 .help = "Destination of the frames of rules with action mirror."},
 	{.path = "mqtt.mirror.port", .type = &bp_type_port, AT(mirror.port), .flags = BP_REQUIRED | BP_RELOAD,
@@ -193,13 +233,15 @@ static const struct bp_setting rows[] = {
 	{.path = "mqtt.rules[].repeat", .type = &bp_type_enum, IN(bp_rule_spec, repeat), .flags = BP_MAIN | BP_RELOAD, .enum_names = repeat_names, .preset = "every",
 	 .help = "every sends an alarm for each value that meets raise. on_change sends an alarm only when the state changes."},
 	{.path = "mqtt.rules[].action", .type = &bp_type_enum, IN(bp_rule_spec, action), .flags = BP_RELOAD, .enum_names = action_names, .preset = "publish",
-	 .help = "publish sends the alarm with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
+	 .help = "publish sends the alarm to its destination, by default with QoS 1 to the broker of mqtt.publisher. mirror immediately sends a copy of the device's frame, with another topic, to mqtt.mirror."},
 	{.path = "mqtt.rules[].payload", .type = &bp_type_enum, IN(bp_rule_spec, payload), .flags = BP_RELOAD, .enum_names = payload_names, .preset = "envelope", .preset_text = "envelope; original for action mirror",
 	 .help = "Payload of the alarm: the device's payload (original), or a JSON object with rule, state, value, topic, client and time (envelope)."},
 	{.path = "mqtt.rules[].publish", .type = &bp_type_section, .flags = BP_RELOAD,
 	 .help = "The publication that the alarm is sent as."},
 	{.path = "mqtt.rules[].publish.topic", .type = &bp_type_template, IN(bp_rule_spec, to), .flags = BP_MAIN | BP_RELOAD, .min = 1, .preset = "alarm/{topic}",
 	 .help = "Topic of the alarm. {topic}, {rule} and {client} are replaced by the publication's topic, the rule's name and the device's client identifier."},
+	{.path = "mqtt.rules[].publish.destination", .type = &bp_type_enum, IN(bp_rule_spec, destination), .flags = BP_RELOAD, .enum_names = destination_names, .preset = "mqtt",
+	 .help = "Destination of the alarm: the broker of mqtt.publisher (mqtt), the cluster of mqtt.kafka (kafka), or both."},
 };
 /* clang-format on */
 

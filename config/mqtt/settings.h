@@ -30,6 +30,30 @@ struct bp_config_publisher {
 	uint64_t unreachable_after_ns; /* 0: off */
 };
 
+enum bp_sasl { BP_SASL_SCRAM_SHA_512, BP_SASL_SCRAM_SHA_256, BP_SASL_PLAIN };
+
+/* The bootstrap servers of a Kafka cluster. */
+struct bp_config_kafka_brokers {
+	bool tls;
+	char list[1024]; /* HOST:PORT,HOST:PORT...; an IPv6 address in brackets */
+};
+
+struct bp_config_kafka {
+	bool enabled;
+	struct bp_config_kafka_brokers brokers;
+	char topic[250];
+	char client_id[128];
+	char username[128];
+	char password_file[512]; /* "": none; the first line of the file is the password */
+	uint8_t sasl;            /* enum bp_sasl; only with a user name */
+	char ca_file[512];       /* "": the system's certificates */
+	char cert_file[512], key_file[512];
+	uint32_t max_inflight;     /* maximum number of alarms without acknowledgement */
+	uint64_t max_message_size; /* bytes */
+	uint64_t ack_timeout_ns;
+	uint64_t unreachable_after_ns; /* 0: off */
+};
+
 struct bp_config_spool {
 	char path[512];
 	uint64_t max_bytes;
@@ -62,6 +86,7 @@ struct bp_config_mqtt {
 	uint32_t max_rules;
 	uint64_t alarm_queue_size; /* bytes per worker */
 	struct bp_config_publisher publisher;
+	struct bp_config_kafka kafka;
 	struct bp_mirror_target mirror;
 	struct bp_config_spool spool;
 	uint32_t n_rules;

@@ -56,6 +56,7 @@ static inline bool bp_condition_holds(const struct bp_condition *c, double v)
 enum bp_hold { BP_HOLD_NONE, BP_HOLD_COUNT, BP_HOLD_TIME };
 enum bp_repeat { BP_REPEAT_EVERY, BP_REPEAT_ON_CHANGE };
 enum bp_action { BP_ACTION_PUBLISH, BP_ACTION_MIRROR };
+enum bp_destination_choice { BP_DESTINATION_MQTT, BP_DESTINATION_KAFKA, BP_DESTINATION_BOTH };
 enum bp_payload { BP_PAYLOAD_ORIGINAL, BP_PAYLOAD_ENVELOPE };
 
 #define BP_RULE_NAME_MAX 63 /* bytes, without the terminating NUL */
@@ -75,6 +76,7 @@ struct bp_rule_spec {
 	uint8_t repeat;              /* enum bp_repeat */
 	uint8_t action;              /* enum bp_action */
 	uint8_t payload;             /* enum bp_payload; ORIGINAL for action mirror */
+	uint8_t destination;         /* enum bp_destination_choice, of action publish */
 	char to[BP_RULE_TO_MAX + 1]; /* template: {topic}, {rule}, {client} */
 };
 

@@ -161,6 +161,8 @@ static void to_ring(struct bp_mqtt_worker *in, const struct bp_rule *rule, enum 
 	a->flags = (uint8_t)((envelope ? BP_ALARM_F_ENVELOPE : 0) |
 			     (p->retain ? BP_ALARM_F_RETAIN : 0) |
 			     (rule->action == BP_ACTION_MIRROR ? BP_ALARM_F_MIRROR : 0) |
+			     (rule->destination != BP_DESTINATION_MQTT ? BP_ALARM_F_KAFKA : 0) |
+			     (rule->destination == BP_DESTINATION_KAFKA ? BP_ALARM_F_NOT_MQTT : 0) |
 			     (f->flags & BP_FLOW_IP6 ? BP_ALARM_F_IP6 : 0));
 	a->qos = p->qos;
 	a->client_port = (uint16_t)(f->k1 >> 16);

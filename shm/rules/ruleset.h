@@ -38,7 +38,8 @@ struct bp_rule {
 	uint8_t fast;     /* enum bp_rule_fast */
 	uint8_t stateful; /* has_clear, hold or on_change: needs the state of (rule, topic) */
 	uint8_t payload;
-	uint8_t to_client; /* `to` holds {client} */
+	uint8_t to_client;   /* `to` holds {client} */
+	uint8_t destination; /* enum bp_destination_choice */
 	uint16_t name_len, to_len;
 	/* second line and on */
 	struct bp_short_ranges short_raise; /* `raise`, for short numbers */

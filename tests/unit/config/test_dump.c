@@ -38,6 +38,9 @@
 	"  publisher: {broker: \"mqtts://h\", username: u, password_file: /p, tls: {ca: /a, "      \
 	"cert: /b, key: /c}, "                                                                     \
 	"keep_alive: 1m, max_inflight: 10, puback_timeout: 1500ms}\n"                              \
+	"  kafka: {brokers: \"kafkas://k1,k2:19093\", topic: t, client_id: c, username: u, "       \
+	"password_file: /p, sasl_mechanism: plain, tls: {ca: /a, cert: /b, key: /c}, "             \
+	"max_inflight: 11, max_message_size: 20kB, ack_timeout: 2s, unreachable_after: 3s}\n"      \
 	"  mirror: {port: edge, mac: \"02:aB:00:00:00:01\", ipv4_address: 192.0.2.10, "            \
 	"ipv6_address: "                                                                           \
 	"\"2001:db8::1\", tcp_port: 1884}\n"                                                       \
@@ -50,7 +53,7 @@
 	"[3]['\\\\u0000']\"}, raise: inside 1..2, hold: 10s, action: mirror}\n"                    \
 	"    - {name: c, topic: +/x, value: {binary: {type: uint32, offset: 9, byte_order: "       \
 	"little}}, "                                                                               \
-	"raise: outside 1..2}\n"
+	"raise: outside 1..2, publish: {destination: both}}\n"
 
 #define HEALTH                                                                                     \
 	"ports: [{name: a, device: x, routed: {addresses: 10.0.0.1/24}}]\nhealth_devices: {cse: "  \
@@ -129,6 +132,17 @@ static void all_sections_are_read(void **state)
 	assert_int_equal(bp_config_mqtt(c)->publisher.keep_alive_s, 60);
 	assert_int_equal(bp_config_mqtt(c)->publisher.max_inflight, 10);
 	assert_int_equal(bp_config_mqtt(c)->publisher.puback_timeout_ns, 1500000000);
+	assert_true(bp_config_mqtt(c)->kafka.enabled && bp_config_mqtt(c)->kafka.brokers.tls);
+	assert_string_equal(bp_config_mqtt(c)->kafka.brokers.list, "k1:9093,k2:19093");
+	assert_string_equal(bp_config_mqtt(c)->kafka.topic, "t");
+	assert_int_equal(bp_config_mqtt(c)->kafka.sasl, BP_SASL_PLAIN);
+	assert_string_equal(bp_config_mqtt(c)->kafka.key_file, "/c");
+	assert_int_equal(bp_config_mqtt(c)->kafka.max_inflight, 11);
+	assert_int_equal(bp_config_mqtt(c)->kafka.max_message_size, 20000);
+	assert_int_equal(bp_config_mqtt(c)->kafka.ack_timeout_ns, 2000000000);
+	assert_int_equal(bp_config_mqtt(c)->kafka.unreachable_after_ns, 3000000000);
+	assert_int_equal(bp_config_mqtt(c)->rules[0].destination, BP_DESTINATION_MQTT);
+	assert_int_equal(bp_config_mqtt(c)->rules[2].destination, BP_DESTINATION_BOTH);
 	assert_int_equal(bp_config_mqtt(c)->mirror.port, 2);
 	assert_memory_equal(bp_config_mqtt(c)->mirror.mac, mac, 6);
 	assert_true(bp_config_mqtt(c)->mirror.has_ip4 && bp_config_mqtt(c)->mirror.has_ip6);
@@ -240,7 +254,7 @@ static void defaults_are_dumped(void **state)
 		"      value: text\n      raise:\n        above: 1\n      hold: off\n      repeat: "
 		"every\n"
 		"      action: publish\n      payload: envelope\n      publish:\n        topic: "
-		"\"alarm/{topic}\"\n" AGGREGATION_DEFAULTS);
+		"\"alarm/{topic}\"\n        destination: mqtt\n" AGGREGATION_DEFAULTS);
 	free(text);
 	bp_config_free(c);
 }
@@ -488,12 +502,17 @@ static void changes_of_routing_need_a_restart(void **state)
 					RESTART("punt.policers.other.burst"));
 }
 
+#define KAFKA(values_) EDGE "  kafka: {brokers: kafka://" values_ "}\n"
+
 static void reload_applies_remaining_settings(void **state)
 {
 	needs(EDGE, EDGE "  spool: {max_size: 1MiB, max_age: 1d}\n", "");
 	needs(EDGE, EDGE "  rules: [{name: r, topic: t, raise: \"> 1\"}]\n", "");
 	needs(EDGE, CLONE "  publisher: {broker: \"mqtts://other:5\", tls: {ca: /c}}\n", "");
 	needs(CLONE, BRIDGED "mqtt: {}\n", "");
+	needs(KAFKA("k"), KAFKA("k:1, topic: u, ack_timeout: 9s"), "");
+	needs(EDGE, KAFKA("k"), RESTART("mqtt.kafka"));
+	needs(KAFKA("k"), EDGE, RESTART("mqtt.kafka"));
 }
 
 #define FLEET PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n"

@@ -339,6 +339,22 @@ static void settings_must_agree(void **state)
 		"f.yaml:4:42: mqtt.publisher.tls.cert: there is no key; expected both cert and "
 		"key, or neither\n");
 	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtts://h\"}\n", "");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\", password_file: p}\n",
+		"f.yaml:4:33: mqtt.kafka.password_file: there is no username; expected both "
+		"username and password_file, or neither\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\", username: u}\n",
+		"f.yaml:4:33: mqtt.kafka.username: there is no password_file; expected both "
+		"username and password_file, or neither\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\", sasl_mechanism: plain}\n",
+		"f.yaml:4:33: mqtt.kafka.sasl_mechanism: there is no username; expected username "
+		"and password_file, or no sasl_mechanism\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\", tls: {}}\n",
+		"f.yaml:4:33: mqtt.kafka.tls: the brokers' URL begins with kafka://, which is "
+		"without TLS; expected kafkas://, or no tls\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafkas://h\", tls: {cert: k}}\n",
+		"f.yaml:4:40: mqtt.kafka.tls.cert: there is no key; expected both cert and key, "
+		"or neither\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafkas://h\"}\n", "");
 	says(BRIDGED "mqtt:\n  mirror: {port: a, mac: \"02:00:00:00:00:01\"}\n",
 		"f.yaml:4:11: mqtt.mirror has no destination address; expected ipv4_address, "
 		"ipv6_address or both\n");
@@ -370,6 +386,11 @@ static void readable_secrets_are_warned_of(void **state)
 	says(BRIDGED "mqtt:\n  publisher: {broker: \"mqtt://h\", username: u, password_file: p}\n",
 		"f.yaml:4:48: warning: mqtt.publisher.password_file: the password is sent without "
 		"TLS, readable on the network; expected a broker with mqtts://\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\", username: u, password_file: p, "
+		     "sasl_mechanism: plain}\n",
+		"f.yaml:4:33: warning: mqtt.kafka.sasl_mechanism: plain sends the password without "
+		"TLS, readable on the network; expected brokers with kafkas://, or "
+		"scram-sha-512\n");
 }
 
 static void rules_must_agree(void **state)
@@ -380,6 +401,13 @@ static void rules_must_agree(void **state)
 		"mqtt.publisher in this file\n"
 		"f.yaml:6:51: rule 'wet': action mirror has no destination; expected section "
 		"mqtt.mirror in this file\n");
+	says(EDGE "  rules:\n    - {name: hot, topic: t, raise: \"> 1\", publish: "
+		  "{destination: both}}\n",
+		"f.yaml:6:7: rule 'hot': action publish has no destination; expected section "
+		"mqtt.kafka in this file\n");
+	says(BRIDGED "mqtt:\n  kafka: {brokers: \"kafka://h\"}\n  rules:\n    - {name: hot, topic: "
+		     "t, raise: \"> 1\", publish: {destination: kafka}}\n",
+		"");
 	/* A rule that has no name is called by its place. */
 	says(BRIDGED "mqtt:\n  rules:\n    - {topic: t, raise: \"> 1\"}\n",
 		"f.yaml:5:7: mqtt.rules[0] has no 'name'; expected a name of at most 63 letters, "

@@ -153,6 +153,36 @@ static void alarm_has_envelope_and_mirror_flags(void **state)
 	rig_close(&rig);
 }
 
+static void an_alarm_names_its_destinations(void **state)
+{
+	static const uint8_t flags[] = {[BP_DESTINATION_MQTT] = 0,
+		[BP_DESTINATION_KAFKA] = BP_ALARM_F_KAFKA | BP_ALARM_F_NOT_MQTT,
+		[BP_DESTINATION_BOTH] = BP_ALARM_F_KAFKA};
+	static const char *const topics[] = {"a", "b", "c"};
+	struct bp_rule_spec rules[3];
+	struct peer c;
+	struct told_list l;
+
+	(void)state;
+	rig_defaults(&rig);
+	rig_open(&rig);
+	for (uint8_t i = 0; i < 3; i++) {
+		rules[i] = rig_rule(topics[i], topics[i], BP_COND_GT, 80);
+		rules[i].destination = i;
+	}
+	rig_rules(&rig, rules, 3);
+	peer_init(&c, false, 1, 1, 2);
+	rig_connect(&rig, &c, 4, "x");
+	for (unsigned i = 0; i < 3; i++)
+		rig_publish_text(&rig, &c, topics[i], "81");
+	l = rig_told(&rig);
+	assert_int_equal(l.n, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(l.a[i].flags, flags[i]);
+	told_free(&l);
+	rig_close(&rig);
+}
+
 /* One PUBLISH of `client`; where the alarm goes. */
 static const char *to_of(const char *template, const char *client, bool ip6, uint8_t version)
 {
@@ -368,6 +398,7 @@ int main(void)
 		cmocka_unit_test(every_field),
 		cmocka_unit_test(times_of_the_stages),
 		cmocka_unit_test(alarm_has_envelope_and_mirror_flags),
+		cmocka_unit_test(an_alarm_names_its_destinations),
 		cmocka_unit_test(topic_templates_are_rendered),
 		cmocka_unit_test(assigned_name),
 		cmocka_unit_test(ring_full),
