@@ -68,6 +68,21 @@ const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
 		"Redis does not take the state of the fleet: `biplane status --json` has the "
 		"reason",
 		0, BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_KAFKA_UNREACHABLE] = {"kafka_unreachable",
+		"Kafka does not acknowledge alarms: they wait in the spool", 0, BP_FAULT_NS,
+		BP_FAULT_NS, true},
+	[BP_FAULT_KAFKA_SETTINGS] = {"kafka_settings",
+		"the password or TLS files of mqtt.kafka cannot be used: see the log", 0,
+		BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_KAFKA_BACKLOG] = {"kafka_backlog",
+		"the spool of Kafka reached backlog_warning: unreachable, or too slow", 0,
+		BP_FAULT_NS, BP_FAULT_ALARMS, true},
+	[BP_FAULT_KAFKA_SPOOL_ERROR] = {"kafka_spool_error",
+		"the spool of Kafka cannot be read or written: disk full, permissions", 0,
+		BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_ALARMS_REJECTED] = {"alarms_rejected",
+		"Kafka refuses alarms for ever, most often for their size: see the log", 0,
+		BP_FAULT_ALARMS, BP_FAULT_NOTHING, false},
 };
 
 _Static_assert(sizeof(struct bp_fault_record) % 4 == 0, "copied word by word");

@@ -54,7 +54,7 @@
  *   alarm_ring   DP worker     byte rings, one per worker: see shm/ring.h
  *   alarm_tail   CP            struct bp_ring_tail, one per worker: how far the rings were read
  *   alarm_log    CP            the last alarms, for `biplane show alarms`
- *   alarm_latency CP           struct bp_alarm_latency, one
+ *   alarm_latency CP           struct bp_alarm_latency, one for each destination
  *   flows        DP worker     the flow tables (element: one byte; laid out by services/mqtt)
  *   reassembly   DP worker     what inspection keeps of streams (element: one byte; services/mqtt)
  *   adopt_requests DP worker   connections that a gateway of the fleet may know, one part per

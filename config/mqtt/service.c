@@ -31,7 +31,7 @@ static void capacities(const struct bp_config *c, uint64_t *capacity)
 	capacity[BP_MT_ALARM_RING] = bp_capacity_times(workers, ring);
 	capacity[BP_MT_ALARM_TAIL] = workers;
 	capacity[BP_MT_ALARM_LOG] = BP_ALARM_LOG_LEN;
-	capacity[BP_MT_ALARM_LATENCY] = 1;
+	capacity[BP_MT_ALARM_LATENCY] = BP_DESTINATIONS;
 	capacity[BP_MT_FLOWS] =
 		bp_capacity_times(workers, bp_capacity_lines(min_value(bp_flow_table_size(c), 64)));
 	capacity[BP_MT_REASSEMBLY] =

@@ -43,6 +43,7 @@ struct bp_link_message {
 /* The settings of all destinations; each uses its own. */
 struct bp_destination_settings {
 	struct bp_config_publisher publisher;
+	struct bp_config_kafka kafka;
 };
 
 struct bp_destination_limits {
@@ -76,6 +77,8 @@ struct bp_destination {
 	int (*configure)(
 		void *link, const struct bp_destination_settings *s, char *err, size_t err_size);
 	bool (*up)(const void *link);
+	/* The reason why it is not up, for a log line; "": not known. */
+	const char *(*error)(const void *link);
 	/* Copies the message. Returns 0 with *mid, > 0 when it can never be sent, < 0 when it
 	 * cannot be sent now. */
 	int (*send)(void *link, const struct bp_link_message *m, uint16_t *mid);
@@ -85,6 +88,6 @@ struct bp_destination {
 	void (*reset)(void *link, const char *why);
 };
 
-extern const struct bp_destination bp_mqtt_destination;
+extern const struct bp_destination bp_mqtt_destination, bp_kafka_destination;
 
 #endif

@@ -104,6 +104,21 @@ static const struct message messages[BP_FAULT_OF_CONTROLPLANE] = {
 	OF(REFUSED) = {"publications refused by a broker (PUBACK or PUBREC); check the rights of "
 		       "the clients with awaits_ack in `biplane show connections --json`",
 		"no more publications refused"},
+	OF(KAFKA_UNREACHABLE) = {"no acknowledgement from Kafka; alarms wait in its spool",
+		"Kafka acknowledges alarms"},
+	OF(KAFKA_SETTINGS) = {"the password or TLS files of mqtt.kafka cannot be used; alarms "
+			      "wait in the spool until they can",
+		"the password and TLS files of mqtt.kafka can be used"},
+	OF(KAFKA_BACKLOG) = {"alarms in the spool of Kafka reached mqtt.spool.backlog_warning; "
+			     "check the brokers and their load",
+		"alarms in the spool of Kafka are below mqtt.spool.backlog_warning again"},
+	OF(KAFKA_SPOOL_ERROR) = {"the spool of Kafka cannot be read or written; the directory of "
+				 "mqtt.spool.path must be writable and have free space: alarms "
+				 "stay in memory until then",
+		"the spool of Kafka can be read and written again"},
+	OF(ALARMS_REJECTED) = {"alarms refused by Kafka: they are not delivered; raise "
+			       "max.message.bytes of the topic and mqtt.kafka.max_message_size",
+		"no more alarms refused by Kafka"},
 #undef OF
 };
 

@@ -17,6 +17,7 @@ bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries)
 	l->ring = ring;
 	l->mask = n - 1;
 	l->cursor = bp_ring_tail(ring);
+	l->tail = l->cursor;
 	l->seen = l->cursor;
 	l->old_end = bp_ring_written(ring);
 	return true;
@@ -28,9 +29,28 @@ void bp_lane_close(struct bp_lane *l)
 	memset(l, 0, sizeof(*l));
 }
 
+void bp_lane_join(struct bp_lane *a, struct bp_lane *b)
+{
+	a->other = b;
+	b->other = a;
+	b->cursor = b->tail = b->seen = a->cursor;
+	b->old_end = a->old_end;
+}
+
+bool bp_lane_see(struct bp_lane *l, uint64_t end)
+{
+	const bool first = end > l->seen && (l->other == NULL || end > l->other->seen);
+
+	if (end > l->seen)
+		l->seen = end;
+	return first;
+}
+
 uint64_t bp_lane_used(const struct bp_lane *l)
 {
-	return bp_ring_used(l->ring);
+	if (l->other == NULL)
+		return bp_ring_used(l->ring);
+	return bp_lane_unread(l) + (l->cursor - l->tail);
 }
 
 bool bp_lane_crowded(const struct bp_lane *l)
@@ -199,8 +219,10 @@ void bp_lane_release_below(struct bp_lane *l, uint64_t id)
 		l->first++;
 		moved = true;
 	}
-	if (moved)
-		bp_ring_release(l->ring, end);
+	if (!moved)
+		return;
+	l->tail = end;
+	bp_ring_release(l->ring, l->other != NULL && l->other->tail < end ? l->other->tail : end);
 }
 
 void bp_lane_release(struct bp_lane *l)

@@ -35,6 +35,10 @@ struct bp_lane_entry {
 
 struct bp_lane {
 	struct bp_ring *ring;
+	/* The lane of another publisher of this ring; NULL: none. Each has a tail of its own, and
+	 * the ring's is the lower one. */
+	struct bp_lane *other;
+	uint64_t tail;
 	uint64_t cursor;  /* the next record to read */
 	uint64_t seen;    /* records before it were counted and logged */
 	uint64_t old_end; /* records before it were written before this process read the ring */
@@ -50,6 +54,10 @@ struct bp_lane {
 /* Starts at the ring's tail. entries: rounded up to a power of two. False without memory. */
 bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries);
 void bp_lane_close(struct bp_lane *l);
+/* Two lanes of one ring, which were opened and nothing else yet. */
+void bp_lane_join(struct bp_lane *a, struct bp_lane *b);
+/* Records the records before `end` as seen. Returns whether no publisher has seen them. */
+bool bp_lane_see(struct bp_lane *l, uint64_t end);
 
 static inline struct bp_lane_entry *bp_lane_entry(const struct bp_lane *l, uint64_t number)
 {
@@ -61,7 +69,7 @@ static inline bool bp_lane_full(const struct bp_lane *l)
 }
 /* Returns whether the ring is so full that alarms must be spooled. */
 bool bp_lane_crowded(const struct bp_lane *l);
-/* Bytes that are not read yet; bytes in the ring in total. */
+/* Bytes that are not read yet; bytes in the ring after the tail. */
 uint64_t bp_lane_unread(const struct bp_lane *l);
 uint64_t bp_lane_used(const struct bp_lane *l);
 /* Returns whether records are unread that an earlier control plane may have sent. */

@@ -60,6 +60,13 @@ static bool up(const void *link)
 	return bp_edge_link_up(link);
 }
 
+/* Its lines in the log have the reasons. */
+static const char *link_error(const void *link)
+{
+	(void)link;
+	return "";
+}
+
 static int send_message(void *link, const struct bp_link_message *m, uint16_t *mid)
 {
 	return bp_edge_link_publish(link, m->topic, m->payload, m->len, mid);
@@ -90,6 +97,7 @@ const struct bp_destination bp_mqtt_destination = {
 	.free = free_link,
 	.configure = configure,
 	.up = up,
+	.error = link_error,
 	.send = send_message,
 	.flush = flush,
 	.reset = reset,

@@ -26,6 +26,16 @@ void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const 
 		"alarm not published: %s", why);
 }
 
+void bp_publish_rejected(struct bp_publisher *p, uint64_t id, const char *why)
+{
+	struct bp_log_field field[BP_DESTINATION_FIELDS + 2] = {{.key = NULL}};
+
+	p->to->fields(&p->settings, field);
+	field[BP_DESTINATION_FIELDS] = (struct bp_log_field)BP_LOG_NUM("alarm", id);
+	bp_log_limited(&p->log_rejected, BP_LOG_ERROR, field,
+		"alarm refused for ever, it is not delivered: %s", why);
+}
+
 /* Returns 0 with *mid; > 0: the alarm can never be sent; < 0: it cannot be sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid)
 {
@@ -46,17 +56,29 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 		mid);
 }
 
+/* Returns whether the alarm has this publisher's destination. */
+static bool is_for(const struct bp_publisher *p, const struct bp_alarm *a)
+{
+	return p->to->id == BP_TO_KAFKA ? (a->flags & BP_ALARM_F_KAFKA) != 0
+					: (a->flags & BP_ALARM_F_NOT_MQTT) == 0;
+}
+
+/* An alarm only for Kafka, of a time when the configuration had mqtt.kafka, has none. */
+static bool has_publisher(const struct bp_publisher *p, const struct bp_alarm *a)
+{
+	return (a->flags & BP_ALARM_F_NOT_MQTT) == 0 || p->first->next != NULL;
+}
+
 /* Counts and logs a record when it is read for the first time. Returns whether it is to be
  * published. */
 bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start, uint64_t end,
 	const struct bp_alarm *a)
 {
 	struct bp_alarm_flow flow;
-	bool first = end > l->seen, clone = a != NULL && (a->flags & BP_ALARM_F_MIRROR) != 0;
-	bool good = a != NULL && (clone || bp_publishable(a));
+	bool clone = a != NULL && (a->flags & BP_ALARM_F_MIRROR) != 0;
+	bool good = a != NULL && (clone || (bp_publishable(a) && has_publisher(p, a)));
 
-	if (first) {
-		l->seen = end;
+	if (bp_lane_see(l, end)) {
 		bp_count(&p->g->cp_alarms_read, 1);
 		if (a == NULL)
 			bp_log_limited(&p->log_damaged, BP_LOG_ERROR, NULL,
@@ -64,7 +86,7 @@ bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start,
 		if (good)
 			bp_alarm_log_add(&p->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
 		else
-			bp_publish_invalid(p, a, "its topic or record is not valid");
+			bp_publish_invalid(p, a, "its topic, record or destination is not valid");
 	}
-	return good && !clone;
+	return good && !clone && is_for(p, a);
 }

@@ -36,22 +36,44 @@ void bp_publish_faults_begin(struct bp_publisher *p)
 	p->refused = bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED);
 }
 
+/* Returns since when the destination acknowledges nothing; 0: it does. */
+static uint64_t away_since(const struct bp_publisher *p, uint64_t now)
+{
+	const struct bp_inflight_slot *oldest = &p->inflight.slot[p->inflight.oldest];
+	uint64_t since;
+
+	if (!p->limits.enabled)
+		return 0;
+	if (!bp_publish_up(p))
+		return p->down_since_ns;
+	/* otherwise pump() resets the link */
+	if (!p->to->repeats || p->inflight.oldest == 0 || oldest->written_ns == 0)
+		return 0;
+	since = oldest->written_ns > p->acked_ns ? oldest->written_ns : p->acked_ns;
+	return now > since && now - since > p->ack_timeout_ns ? since : 0;
+}
+
 static void link_faults(struct bp_publisher *p, uint64_t now)
 {
 	struct bp_faults *f = &p->first->faults;
-	const bool away = p->limits.enabled && !bp_publish_up(p);
-	const uint64_t since = away && now > p->down_since_ns ? now - p->down_since_ns : 0;
+	const uint64_t began = away_since(p, now);
+	const bool away = began != 0;
+	const uint64_t since = away && now > began ? now - began : 0;
 	const uint64_t limit = p->limits.unreachable_after_ns;
-	struct bp_log_field field[BP_DESTINATION_FIELDS + 2] = {{.key = NULL}};
+	struct bp_log_field field[BP_DESTINATION_FIELDS + 3] = {{.key = NULL}};
 
 	p->to->fields(&p->settings, field);
 	field[BP_DESTINATION_FIELDS] =
 		(struct bp_log_field)BP_LOG_NUM("spooled", bp_spool_rows(p->spool));
+	if (away && p->to->error(p->link)[0] != '\0')
+		field[BP_DESTINATION_FIELDS + 1] =
+			(struct bp_log_field)BP_LOG_STR("reason", p->to->error(p->link));
 	bp_fault_lasts(
 		f, p->to->unreachable, away && limit != 0 && since >= limit, since, 0, field);
 	field[BP_DESTINATION_FIELDS] =
 		p->settings_bad ? (struct bp_log_field)BP_LOG_STR("reason", p->settings_error)
 				: (struct bp_log_field){.key = NULL};
+	field[BP_DESTINATION_FIELDS + 1] = (struct bp_log_field){.key = NULL};
 	bp_fault_lasts(f, p->to->settings, p->settings_bad, 0, 0, field);
 }
 
@@ -82,6 +104,9 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now)
 	spool_faults(p, now);
 	bp_fault_happens(f, BP_FAULT_ALARMS_DROPPED, p->dropped);
 	p->dropped = 0;
+	if (p->to->id == BP_TO_KAFKA)
+		bp_fault_happens(f, BP_FAULT_ALARMS_REJECTED, p->rejected);
+	p->rejected = 0;
 	if (p != p->first)
 		return; /* the rings and the workers have no destination */
 	bp_fault_happens(f, BP_FAULT_ALARMS_LOST, growth(&p->lost, lost(p)));

@@ -89,7 +89,7 @@ static void stamp(struct bp_publisher *p, struct bp_lane *l, uint64_t end)
 		return;
 	l->stamped = end;
 	l->stamps = bp_alarm_stages_read(
-		p->shm->alarm_latency, bp_lane_times(l, &times) ? &times : NULL, bp_mono_ns());
+		p->latency, bp_lane_times(l, &times) ? &times : NULL, bp_mono_ns());
 }
 
 /* Reads one new record: sends it, or marks it as waiting for older ones. */
@@ -155,6 +155,23 @@ static bool next_lane(struct bp_publisher *p, uint64_t *ids, const bool *has, un
 		found = true;
 	}
 	return found;
+}
+
+/* Whether the next record is not to be published here, and there was an entry for it. */
+static bool skip_next(struct bp_publisher *p, struct bp_lane *l)
+{
+	uint64_t cursor = l->cursor;
+	const struct bp_alarm *a;
+
+	return bp_lane_read(l, &cursor, &a) && !bp_publish_check(p, l, l->cursor, cursor, a) &&
+	       bp_lane_push_done(l, cursor);
+}
+
+void bp_publish_skip(struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes; i++)
+		for (unsigned n = 0; n < SEND_BATCH && skip_next(p, &p->lane[i]); n++)
+			;
 }
 
 void bp_publish_lanes(struct bp_publisher *p)

@@ -236,9 +236,9 @@ failed:
 }
 
 /* Returns whether any alarm of the lane waits while the link is down. */
-static bool lane_waits(const struct bp_lane *l)
+static bool lane_waits(const struct bp_publisher *p, const struct bp_lane *l)
 {
-	return l->pending != 0 || bp_lane_unread(l) != 0;
+	return l->pending != 0 || bp_lane_unread(l) != 0 || (p->to->repeats && l->sent != 0);
 }
 
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
@@ -248,13 +248,33 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
 	bool waits = false, urgent = false;
 
 	for (unsigned i = 0; i < p->lanes; i++) {
-		waits |= lane_waits(&p->lane[i]);
-		urgent |= lane_waits(&p->lane[i]) && bp_lane_crowded(&p->lane[i]);
+		waits |= lane_waits(p, &p->lane[i]);
+		urgent |= lane_waits(p, &p->lane[i]) && bp_lane_crowded(&p->lane[i]);
 	}
 	if (!waits || ((grace || pause) && !urgent))
 		return;
 	p->spooled_ns = now;
-	spool_lanes(p, SPOOL_UNREAD, now);
+	spool_lanes(p, p->to->repeats ? SPOOL_SENT : SPOOL_UNREAD, now);
+}
+
+/* The first entry of a lane is its oldest alarm, when finished ones before it were released. */
+static bool lane_overdue(const struct bp_publisher *p, const struct bp_lane *l, uint64_t now)
+{
+	const struct bp_lane_entry *e = bp_lane_entry(l, l->first);
+
+	return l->first != l->next && e->state != BP_LANE_DONE && now > e->stamps.read_ns &&
+	       now - e->stamps.read_ns > p->ack_timeout_ns;
+}
+
+bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now)
+{
+	bool overdue = false;
+
+	for (unsigned i = 0; i < p->lanes && p->to->repeats; i++)
+		overdue |= lane_overdue(p, &p->lane[i], now);
+	if (overdue)
+		spool_lanes(p, SPOOL_SENT, now);
+	return overdue;
 }
 
 /* Returns true with *mode when the lane overflows. */

@@ -75,13 +75,23 @@ static void on_up(void *arg)
 	bp_publish_reschedule(p);
 }
 
+static void on_unreachable(void *arg)
+{
+	struct bp_publisher *p = arg;
+
+	if (atomic_load_explicit(&p->c->connected, memory_order_relaxed) == 0)
+		return;
+	bp_count(&p->c->disconnects, 1);
+	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
+	p->down_since_ns = bp_mono_ns();
+	bp_publish_reschedule(p);
+}
+
 static void on_down(void *arg)
 {
 	struct bp_publisher *p = arg;
 
-	bp_count(&p->c->disconnects, 1);
-	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
-	p->down_since_ns = bp_mono_ns();
+	on_unreachable(p);
 	p->window_full = false;
 	while (p->inflight.oldest != 0) {
 		struct bp_inflight_slot s = bp_inflight_take(&p->inflight, p->inflight.oldest);
@@ -106,13 +116,14 @@ static void on_acked(void *arg, uint16_t mid)
 	uint64_t now = bp_mono_ns();
 	struct bp_lane_entry *e;
 
+	p->acked_ns = now;
 	bp_inflight_acked(&p->inflight, s.written_ns, now);
 	switch ((enum bp_inflight_kind)s.kind) {
 	case BP_INFLIGHT_FREE:
 		return;
 	case BP_INFLIGHT_LIVE:
 		e = bp_lane_entry(&p->lane[s.lane], s.ref);
-		bp_alarm_stages_acknowledged(p->shm->alarm_latency, &e->stamps, s.written_ns, now);
+		bp_alarm_stages_acknowledged(p->latency, &e->stamps, s.written_ns, now);
 		bp_lane_set_done(&p->lane[s.lane], e);
 		break;
 	case BP_INFLIGHT_BACKLOG:
@@ -120,6 +131,27 @@ static void on_acked(void *arg, uint16_t mid)
 		break;
 	}
 	bp_count(&p->c->acked, 1);
+}
+
+/* The alarm is finished: it is counted and not delivered. */
+static void on_rejected(void *arg, uint16_t mid, const char *why)
+{
+	struct bp_publisher *p = arg;
+	struct bp_inflight_slot s = bp_inflight_take(&p->inflight, mid);
+	struct bp_lane_entry *e;
+
+	if (s.kind == BP_INFLIGHT_FREE)
+		return;
+	bp_count(&p->c->rejected, 1);
+	p->rejected++;
+	if (s.kind == BP_INFLIGHT_BACKLOG) {
+		bp_publish_rejected(p, s.ref, why);
+		bp_backlog_acked(&p->backlog, s.ref);
+		return;
+	}
+	e = bp_lane_entry(&p->lane[s.lane], s.ref);
+	bp_publish_rejected(p, e->id, why);
+	bp_lane_set_done(&p->lane[s.lane], e);
 }
 
 static void on_ready(void *arg)
@@ -138,20 +170,27 @@ static bool empty(const struct bp_publisher *p)
 	return true;
 }
 
+static bool all_drained(const struct bp_publisher *first)
+{
+	for (const struct bp_publisher *p = first; p != NULL; p = p->next)
+		if (!p->drained)
+			return false;
+	return true;
+}
+
 static void drain(struct bp_publisher *p, uint64_t now)
 {
-	void (*done)(void *) = p->drained;
+	struct bp_publisher *first = p->first;
 
-	if (!empty(p) && bp_publish_up(p) && now < p->drain_deadline_ns)
+	if ((!empty(p) && bp_publish_up(p) && now < p->drain_deadline_ns) || p->drained)
 		return;
-	if (done == NULL)
-		return;
-	p->drained = NULL;
+	p->drained = true;
 	bp_publish_spool_rest(p, now);
 	p->spool_retry_ns = 0;
 	bp_publish_delete_done(p, now);
 	update_gauges(p);
-	done(p->drained_arg);
+	if (all_drained(first))
+		first->on_drained(first->drained_arg);
 }
 
 static void send_all(struct bp_publisher *p, uint64_t now)
@@ -200,10 +239,10 @@ static void use_disk(struct bp_publisher *p, uint64_t now)
 {
 	if (bp_publish_delete_done(p, now) || bp_publish_disk_rests(p, now))
 		return;
-	if (bp_publish_up(p))
-		bp_publish_spool_overflow(p, now);
-	else
+	if (!bp_publish_up(p))
 		bp_publish_spool_down(p, now);
+	else if (!bp_publish_spool_overdue(p, now))
+		bp_publish_spool_overflow(p, now);
 }
 
 /*
@@ -217,7 +256,7 @@ static void pump(struct bp_publisher *p, bool disk)
 	uint64_t now = bp_mono_ns();
 
 	bp_publish_update_order(p, now);
-	if (bp_publish_up(p) && ack_timed_out(p, now)) {
+	if (!p->to->repeats && bp_publish_up(p) && ack_timed_out(p, now)) {
 		struct bp_log_field field[BP_DESTINATION_FIELDS + 2] = {{.key = NULL}};
 
 		p->to->fields(&p->settings, field);
@@ -232,6 +271,8 @@ static void pump(struct bp_publisher *p, bool disk)
 	}
 	if (bp_publish_up(p))
 		send_all(p, now);
+	else
+		bp_publish_skip(p);
 	/* May detect a lost connection. */
 	p->to->flush(p->link);
 	now = bp_mono_ns();
@@ -256,7 +297,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 static void on_records(void *arg)
 {
-	pump(arg, false);
+	for (struct bp_publisher *p = arg; p != NULL; p = p->next)
+		pump(p, false);
 }
 
 static void on_reschedule(evutil_socket_t fd, short what, void *arg)
@@ -277,9 +319,17 @@ static void reopen_spool(struct bp_publisher *p, uint64_t now)
 	bp_backlog_rescan(&p->backlog);
 }
 
+#define SPOOL_PATH_SIZE (sizeof(((struct bp_config_spool *)0)->path) + 16)
+
+static void spool_path(const struct bp_config_mqtt *mqtt, const struct bp_destination *to,
+	char out[SPOOL_PATH_SIZE])
+{
+	snprintf(out, SPOOL_PATH_SIZE, "%s%s", mqtt->spool.path, to->spool_suffix);
+}
+
 static struct bp_destination_settings settings_of(const struct bp_config_mqtt *mqtt)
 {
-	return (struct bp_destination_settings){.publisher = mqtt->publisher};
+	return (struct bp_destination_settings){.publisher = mqtt->publisher, .kafka = mqtt->kafka};
 }
 
 static void take_bounds(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
@@ -340,18 +390,20 @@ int bp_publisher_check(const struct bp_config_mqtt *mqtt, char *err, size_t err_
 {
 	const struct bp_destination_settings s = settings_of(mqtt);
 
-	return bp_mqtt_destination.check(&s, err, err_size);
+	if (bp_mqtt_destination.check(&s, err, err_size) != 0)
+		return -1;
+	return bp_kafka_destination.check(&s, err, err_size);
 }
 
-bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+static bool in_use(const struct bp_config_mqtt *mqtt, const struct bp_destination *to, char *err,
+	size_t err_size)
 {
 	static const struct timespec little = {.tv_nsec = 100000000};
-	char why[768];
+	char path[SPOOL_PATH_SIZE], why[768];
 
-	if (!mqtt->enabled || !mqtt->publisher.enabled)
-		return false;
+	spool_path(mqtt, to, path);
 	/* A control plane that was killed a moment ago may still hold the lock. */
-	for (unsigned i = 0; bp_sqlite_locked(mqtt->spool.path, why, sizeof(why)); i++) {
+	for (unsigned i = 0; bp_sqlite_locked(path, why, sizeof(why)); i++) {
 		if (i == SPOOL_PATIENCE) {
 			snprintf(err, err_size, "mqtt.spool.path: %s", why);
 			return true;
@@ -361,16 +413,29 @@ bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, siz
 	return false;
 }
 
+bool bp_publisher_spool_in_use(const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	if (!mqtt->enabled)
+		return false;
+	return (mqtt->publisher.enabled && in_use(mqtt, &bp_mqtt_destination, err, err_size)) ||
+	       (mqtt->kafka.enabled && in_use(mqtt, &bp_kafka_destination, err, err_size));
+}
+
 int bp_publisher_configure(
 	struct bp_publisher *p, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
 {
 	const struct bp_destination_settings s = settings_of(mqtt);
+	int rc = 0;
 
-	if (p->to->configure(p->link, &s, err, err_size) != 0)
-		return -1;
-	take_bounds(p, mqtt);
-	p->settings_bad = false;
-	return 0;
+	for (; p != NULL; p = p->next) {
+		if (p->to->configure(p->link, &s, err, err_size) != 0) {
+			rc = -1;
+			continue;
+		}
+		take_bounds(p, mqtt);
+		p->settings_bad = false;
+	}
+	return rc;
 }
 
 /* Ids of new alarms must differ from those on disk. The id 0 is unchanged: no valid part has it,
@@ -411,64 +476,8 @@ static bool start_tick(struct bp_publisher *p)
 	       event_add(p->tick_event, NULL) == 0 && event_add(p->second_event, &second) == 0;
 }
 
-/* Opens the spool's file if there is a reason to open it now. */
-static void open_spool(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
+static void free_publisher(struct bp_publisher *p)
 {
-	if (!mqtt->publisher.enabled && access(mqtt->spool.path, F_OK) != 0)
-		return;
-	if (!bp_spool_ready(p->spool))
-		bp_publish_unreadable(p, bp_mono_ns());
-	else
-		raise_next_id(p);
-	bp_publish_update_order(p, bp_mono_ns());
-}
-
-struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
-	struct bp_ring_events *rings, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
-{
-	static const struct bp_link_events events = {
-		.up = on_up, .down = on_down, .acked = on_acked, .ready = on_ready};
-	struct bp_publisher *p = calloc(1, sizeof(*p));
-
-	if (p == NULL) {
-		snprintf(err, err_size, "no memory for the publisher");
-		return NULL;
-	}
-	p->base = base;
-	p->shm = shm;
-	p->g = shm->control;
-	p->to = &bp_mqtt_destination;
-	p->c = &p->g->publisher[p->to->id];
-	p->first = p;
-	p->tick_fd = -1;
-	p->down_since_ns = bp_mono_ns();
-	bp_inflight_init(&p->inflight);
-	bp_alarm_log_open(&p->log, shm->alarm_log);
-	bp_alarm_stages_reset(shm->alarm_latency);
-	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
-	p->spool = bp_spool_new(mqtt->spool.path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
-	bp_backlog_init(&p->backlog, p->spool);
-	bp_key_order_init(&p->order, mqtt->spool.max_keys);
-	p->link = p->to->new (base, &events, p);
-	if (p->spool == NULL || p->link == NULL || !open_lanes(p) || !start_tick(p) ||
-		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
-		snprintf(err, err_size, "no memory or timer for the publisher");
-		bp_publisher_free(p);
-		return NULL;
-	}
-	bp_faults_init(&p->faults, shm->cp_faults, "publisher", BP_LOG_EVERY_NS, p->down_since_ns);
-	p->faults.events = &shm->main_events;
-	bp_publish_faults_begin(p);
-	open_spool(p, mqtt);
-	take_bounds(p, mqtt);
-	try_settings(p, p->down_since_ns);
-	return p;
-}
-
-void bp_publisher_free(struct bp_publisher *p)
-{
-	if (p == NULL)
-		return;
 	p->to->free(p->link);
 	if (p->tick_event != NULL)
 		event_free(p->tick_event);
@@ -491,12 +500,116 @@ void bp_publisher_free(struct bp_publisher *p)
 	free(p);
 }
 
+/* Opens the spool's file if there is a reason to open it now. */
+static void open_spool(struct bp_publisher *p)
+{
+	if (!p->limits.enabled && access(bp_spool_path(p->spool), F_OK) != 0)
+		return;
+	if (!bp_spool_ready(p->spool))
+		bp_publish_unreadable(p, bp_mono_ns());
+	else
+		raise_next_id(p);
+	bp_publish_update_order(p, bp_mono_ns());
+}
+
+/* The publisher of one destination. NULL without memory or a timer. */
+static struct bp_publisher *new_publisher(const struct bp_destination *to, struct event_base *base,
+	struct bp_shm *shm, const struct bp_config_mqtt *mqtt)
+{
+	static const struct bp_link_events events = {.up = on_up,
+		.down = on_down,
+		.unreachable = on_unreachable,
+		.acked = on_acked,
+		.rejected = on_rejected,
+		.ready = on_ready};
+	struct bp_publisher *p = calloc(1, sizeof(*p));
+	char path[SPOOL_PATH_SIZE];
+
+	if (p == NULL)
+		return NULL;
+	p->base = base;
+	p->shm = shm;
+	p->g = shm->control;
+	p->to = to;
+	p->c = &p->g->publisher[to->id];
+	p->first = p;
+	p->latency = &shm->alarm_latency[to->id];
+	p->tick_fd = -1;
+	p->down_since_ns = bp_mono_ns();
+	bp_inflight_init(&p->inflight);
+	bp_alarm_log_open(&p->log, shm->alarm_log);
+	bp_alarm_stages_reset(p->latency);
+	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
+	spool_path(mqtt, to, path);
+	p->spool = bp_spool_new(path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
+	bp_backlog_init(&p->backlog, p->spool);
+	bp_key_order_init(&p->order, mqtt->spool.max_keys);
+	p->link = to->new (base, &events, p);
+	if (p->spool != NULL && p->link != NULL && open_lanes(p) && start_tick(p))
+		return p;
+	free_publisher(p);
+	return NULL;
+}
+
+/* Adds the publisher of another destination, which reads the same rings. */
+static bool add_publisher(struct bp_publisher *first, const struct bp_config_mqtt *mqtt)
+{
+	struct bp_publisher *p =
+		new_publisher(&bp_kafka_destination, first->base, first->shm, mqtt);
+
+	if (p == NULL)
+		return false;
+	p->first = first;
+	first->next = p;
+	for (unsigned i = 0; i < p->lanes; i++)
+		bp_lane_join(&first->lane[i], &p->lane[i]);
+	return true;
+}
+
+static void begin(struct bp_publisher *p, const struct bp_config_mqtt *mqtt)
+{
+	take_bounds(p, mqtt);
+	open_spool(p);
+	try_settings(p, p->down_since_ns);
+}
+
+struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *shm,
+	struct bp_ring_events *rings, const struct bp_config_mqtt *mqtt, char *err, size_t err_size)
+{
+	struct bp_publisher *p = new_publisher(&bp_mqtt_destination, base, shm, mqtt);
+
+	if (p == NULL || (mqtt->kafka.enabled && !add_publisher(p, mqtt)) ||
+		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
+		snprintf(err, err_size, "no memory or timer for the publisher");
+		bp_publisher_free(p);
+		return NULL;
+	}
+	bp_faults_init(&p->faults, shm->cp_faults, "publisher", BP_LOG_EVERY_NS, p->down_since_ns);
+	p->faults.events = &shm->main_events;
+	bp_publish_faults_begin(p);
+	for (struct bp_publisher *each = p; each != NULL; each = each->next)
+		begin(each, mqtt);
+	return p;
+}
+
+void bp_publisher_free(struct bp_publisher *p)
+{
+	while (p != NULL) {
+		struct bp_publisher *next = p->next;
+
+		free_publisher(p);
+		p = next;
+	}
+}
+
 void bp_publisher_drain(
 	struct bp_publisher *p, uint64_t wait_ns, void (*done)(void *arg), void *arg)
 {
-	p->draining = true;
-	p->drain_deadline_ns = bp_mono_ns() + wait_ns;
-	p->drained = done;
+	p->on_drained = done;
 	p->drained_arg = arg;
-	bp_publish_reschedule(p);
+	for (; p != NULL; p = p->next) {
+		p->draining = true;
+		p->drain_deadline_ns = bp_mono_ns() + wait_ns;
+		bp_publish_reschedule(p);
+	}
 }

@@ -42,6 +42,7 @@ struct bp_publisher {
 	/* The publisher of the next destination; the first one owns the others and what they share.
 	 * The link is `link` of `to`. */
 	struct bp_publisher *first, *next;
+	struct bp_alarm_latency *latency;
 	void *link;
 	struct bp_spool *spool;
 	struct bp_backlog backlog;
@@ -80,19 +81,21 @@ struct bp_publisher {
 	bool backlog_bad;
 	uint32_t backlog_warning;              /* rows */
 	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
-	uint64_t dropped;                      /* alarms of the spool, not reported yet */
+	uint64_t acked_ns;                     /* monotonic; the last acknowledgement */
+	uint64_t dropped, rejected;            /* alarms, not reported yet */
 	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */
 	/* draining */
 	bool draining;
 	uint64_t drain_deadline_ns;
-	void (*drained)(void *arg);
+	bool drained;
+	void (*on_drained)(void *arg); /* of the first publisher, for all */
 	void *drained_arg;
 	/* scratch */
 	struct bp_text envelope;
 	struct bp_alarm *renumbered;
 	size_t renumbered_size;
 	char topic[UINT16_MAX + 1];
-	struct bp_log_limit log_invalid, log_timeout, log_damaged;
+	struct bp_log_limit log_invalid, log_timeout, log_damaged, log_rejected;
 	struct bp_inflight inflight;
 };
 
@@ -156,6 +159,8 @@ void bp_publish_reschedule(struct bp_publisher *p);
 bool bp_publishable(const struct bp_alarm *a);
 /* Counts and logs an alarm that cannot be published. NULL: a damaged record. */
 void bp_publish_invalid(struct bp_publisher *p, const struct bp_alarm *a, const char *why);
+/* Logs an alarm that the destination has refused for ever. */
+void bp_publish_rejected(struct bp_publisher *p, uint64_t id, const char *why);
 /* Counts and logs a record, [start, end) in the ring, the first time. Returns whether it is to be
  * published. */
 bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start, uint64_t end,
@@ -164,8 +169,9 @@ bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start,
  * sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);
 
-/* publish_live.c: sends the alarms of the rings, up to the window and the budget; sets
- * window_full. */
+/* publish_live.c: passes over the next records of the rings that are not to be published here. */
+void bp_publish_skip(struct bp_publisher *p);
+/* Sends the alarms of the rings, up to the window and the budget; sets window_full. */
 void bp_publish_lanes(struct bp_publisher *p);
 
 /* publish_faults.c: takes the initial counts, which are not reported; then once per second. */
@@ -195,6 +201,9 @@ void bp_publish_readable(struct bp_publisher *p);
 void bp_publish_count_dropped(struct bp_publisher *p);
 /* While the link is down: spools the waiting alarms, in few transactions. */
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
+/* Spools all alarms of the rings when the oldest one has waited for longer than ack_timeout; they
+ * stay in flight. Only for a link that repeats alarms by itself. Returns whether it did. */
+bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now);
 /* While the link is up, but the broker is too slow, or alarms wait for the backlog of their
  * keys. */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);

@@ -108,6 +108,11 @@ void bp_spool_free(struct bp_spool *s)
 	free(s);
 }
 
+const char *bp_spool_path(const struct bp_spool *s)
+{
+	return s->path;
+}
+
 void bp_spool_set_bounds(struct bp_spool *s, uint64_t max_bytes, uint64_t max_age_ns)
 {
 	s->max_bytes = max_bytes;

@@ -33,6 +33,7 @@ struct bp_spool_events {
 /* max_bytes: sum of the records and their overhead. Returns NULL only without memory. */
 struct bp_spool *bp_spool_new(const char *path, uint64_t max_bytes, uint64_t max_age_ns);
 void bp_spool_free(struct bp_spool *s);
+const char *bp_spool_path(const struct bp_spool *s);
 void bp_spool_set_bounds(struct bp_spool *s, uint64_t max_bytes, uint64_t max_age_ns);
 
 /* Opens the file if it is not open. */

@@ -38,7 +38,7 @@ static bool sizes_agree(const uint64_t *z, uint64_t workers)
 	       z[BP_MT_RULE_STATE] >= BP_RULE_STATE_WAYS && z[BP_MT_ALARM_RING] % workers == 0 &&
 	       ring >= BP_ALARM_RING_MIN && ring == bp_ring_capacity(ring) &&
 	       z[BP_MT_ALARM_TAIL] == workers && z[BP_MT_ALARM_LOG] == BP_ALARM_LOG_LEN &&
-	       z[BP_MT_ALARM_LATENCY] == 1 && z[BP_MT_FLOWS] % workers == 0 &&
+	       z[BP_MT_ALARM_LATENCY] == BP_DESTINATIONS && z[BP_MT_FLOWS] % workers == 0 &&
 	       z[BP_MT_REASSEMBLY] % workers == 0 &&
 	       adopt_size_agrees(z[BP_MT_ADOPT_REQUESTS], workers) &&
 	       adopt_size_agrees(z[BP_MT_ADOPT_OFFERS], workers);

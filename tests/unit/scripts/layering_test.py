@@ -81,8 +81,8 @@ MUTUAL = {
 PURE = ("proto", "include", "services")
 LIBRARIES = (
     (r"rte_", PURE + ("shm", "config", "daemon", "controlplane", "apps/biplane"), "only the data plane is a DPDK process"),
-    (r"event2/|event\.h|mosquitto|sqlite3|curl/", PURE + ("shm", "config", "daemon", "dataplane"),
-     "event loop, MQTT client, database and HTTP client run in the control plane"),
+    (r"event2/|event\.h|mosquitto|librdkafka/|sqlite3|curl/", PURE + ("shm", "config", "daemon", "dataplane"),
+     "event loop, MQTT and Kafka clients, database and HTTP client run in the control plane"),
     (r"netlink/|linux/(rt)?netlink\.h", PURE + ("shm", "config", "daemon", "dataplane"), "the sync manager mirrors the kernel's tables"),
     (r"sys/(socket|un|epoll)\.h|net(inet|ipx|packet)?/|arpa/|netdb\.h|linux/(if|net)", PURE, "pure code opens no socket"),
 )
@@ -325,6 +325,7 @@ class Rules(unittest.TestCase):
 
     def test_forbidden_libraries_are_found(self):
         for header, folder in (("rte_mbuf.h", "shm"), ("rte_mbuf.h", "controlplane"), ("event2/event.h", "dataplane"), ("mosquitto.h", "dataplane"),
+                               ("librdkafka/rdkafka.h", "dataplane"),
                                ("sqlite3.h", "dataplane"), ("netlink/netlink.h", "dataplane"), ("linux/rtnetlink.h", "dataplane"),
                                ("sys/socket.h", "services"), ("netinet/in.h", "proto"), ("arpa/inet.h", "include")):
             with self.subTest(header, folder=folder):
