@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ring to Kafka, with librdkafka's mock cluster and its injected errors. */
+#include "kafka_rig.h"
+
+#include <dirent.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm/fault.h"
+
+static bool ring_is_empty(struct fixture *f)
+{
+	return bp_ring_used(bp_shm_ring(&f->shm, 0)) == 0 &&
+	       bp_ring_used(bp_shm_ring(&f->shm, 1)) == 0;
+}
+
+static void put_many(struct fixture *f, uint64_t from, uint64_t to, uint8_t flags)
+{
+	for (uint64_t id = from; id <= to; id++)
+		kafka_put(f, id % 2, id, id % 5, flags);
+}
+
+static bool is_connected(struct fixture *f)
+{
+	return atomic_load(&f->c->connected) != 0;
+}
+
+static bool is_active(struct fixture *f, enum bp_fault_kind kind)
+{
+	struct bp_fault_record t;
+
+	return bp_fault_read(&f->shm.cp_faults[kind - BP_FAULT_CONTROLPLANE_FIRST], &t) &&
+	       t.active == 1;
+}
+
+static void a_message_has_key_value_and_headers(void **state)
+{
+	struct fixture *f = *state;
+
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	kafka_put(f, 0, 7, 1, KAFKA_ONLY);
+	kafka_put(f, 1, 8, 2, KAFKA_ONLY | BP_ALARM_F_ENVELOPE);
+	RUN_UNTIL(f, kafka_has_all(f, 7, 8) && get(&f->c->acked) == 2);
+	RUN_UNTIL(f, ring_is_empty(f));
+	for (unsigned i = 0; i < 2; i++) {
+		const struct kafka_message *m = &f->message[i];
+
+		assert_string_equal(m->key, m->id == 7 ? "r:t1" : "r:t2");
+		assert_string_equal(m->rule, "r");
+		assert_string_equal(m->state, "raised");
+		if (m->id == 7)
+			assert_string_equal(m->value, "7");
+		else
+			assert_non_null(strstr(m->value, "{\"id\":8,\"uid\":\""));
+	}
+	assert_int_equal(f->n, 2);
+	assert_int_equal(get(&f->c->spooled), 0);
+	assert_int_equal(get(&f->c->connects), 1);
+	assert_int_equal(get(&f->shm.control->cp_alarms_read), 2);
+}
+
+/* Errors that a cluster returns while leaders move or replicas are missing. */
+static void order_survives_retriable_errors(void **state)
+{
+	static const rd_kafka_resp_err_t errors[] = {RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+		RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+		RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR__TRANSPORT,
+		RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR};
+	struct fixture *f = *state;
+	uint64_t id = 1;
+
+	kafka_start(f);
+	put_many(f, 1, 50, KAFKA_ONLY);
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		rd_kafka_mock_push_request_errors(
+			f->cluster, KAFKA_PRODUCE, 2, errors[i], errors[i]);
+		rd_kafka_mock_partition_set_leader(
+			f->cluster, KAFKA_TOPIC, (int32_t)i % KAFKA_PARTITIONS, 1 + (int)i % 3);
+		id = 51 + 100 * i;
+		put_many(f, id, id + 99, KAFKA_ONLY);
+	}
+	RUN_UNTIL(f, kafka_has_all(f, 1, id + 99) && get(&f->c->acked) == id + 99);
+	RUN_UNTIL(f, ring_is_empty(f));
+	kafka_assert_order(f);
+	assert_int_equal(get(&f->c->rejected), 0);
+	assert_int_equal(get(&f->c->invalid), 0);
+}
+
+/* Nothing is acknowledged: all alarms go to the disk, also those in flight. */
+static void go_down(struct fixture *f, uint64_t from, uint64_t to, uint8_t flags)
+{
+	kafka_down(f);
+	put_many(f, from, to, flags);
+	RUN_UNTIL(f, !is_connected(f) && get(&f->c->spool_rows) == to - from + 1);
+	RUN_UNTIL(f, ring_is_empty(f));
+}
+
+static void alarms_wait_in_the_spool(void **state)
+{
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.unreachable_after_ns = 1000000000ull;
+	kafka_start(f);
+	put_many(f, 1, 20, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 20 && ring_is_empty(f));
+	go_down(f, 21, 500, KAFKA_ONLY);
+	RUN_UNTIL(f, is_active(f, BP_FAULT_KAFKA_UNREACHABLE));
+	assert_false(is_active(f, BP_FAULT_EDGE_UNREACHABLE));
+	kafka_up(f);
+	put_many(f, 501, 600, KAFKA_ONLY);
+	RUN_UNTIL(f, kafka_has_all(f, 1, 600) && get(&f->c->spool_rows) == 0);
+	RUN_UNTIL(f, !is_active(f, BP_FAULT_KAFKA_UNREACHABLE) && ring_is_empty(f));
+	kafka_assert_order(f);
+	assert_true(is_connected(f));
+	assert_int_equal(get(&f->c->disconnects), 1);
+	assert_int_equal(get(&f->c->connects), 2);
+}
+
+/* The control plane ends while the cluster is away, and another one continues. */
+static void a_restart_loses_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	go_down(f, 1, 300, KAFKA_ONLY);
+	put_many(f, 301, 310, KAFKA_ONLY); /* in the rings or in the spool */
+	kafka_stop_publisher(f);
+	kafka_up(f);
+	kafka_start_publisher(f);
+	put_many(f, 311, 320, KAFKA_ONLY);
+	RUN_UNTIL(f, kafka_has_all(f, 1, 320) && get(&f->c->spool_rows) == 0);
+	RUN_UNTIL(f, ring_is_empty(f));
+	kafka_assert_order(f);
+}
+
+/* The control plane ends while alarms are in flight. */
+static void a_restart_repeats_what_is_not_acknowledged(void **state)
+{
+	struct fixture *f = *state;
+
+	kafka_start(f);
+	put_many(f, 1, 50, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 50 && ring_is_empty(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 500);
+	put_many(f, 51, 200, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->inflight) != 0);
+	kafka_stop_publisher(f);
+	assert_false(ring_is_empty(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 0);
+	kafka_start_publisher(f);
+	RUN_UNTIL(f, kafka_has_all(f, 1, 200) && ring_is_empty(f));
+	kafka_assert_order(f);
+}
+
+static bool is_drained;
+
+static void on_drained(void *arg)
+{
+	(void)arg;
+	is_drained = true;
+}
+
+static void the_rest_is_spooled_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 30000);
+	put_many(f, 1, 100, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->inflight) == 100);
+	is_drained = false;
+	bp_publisher_drain(f->publisher, 1000000, on_drained, NULL);
+	RUN_UNTIL(f, is_drained);
+	assert_int_equal(get(&f->c->spool_rows), 100);
+	assert_true(ring_is_empty(f));
+}
+
+/* An alarm that is not acknowledged in time is on disk, too, and is sent only once. */
+static void slow_acknowledgements_spool_alarms_in_flight(void **state)
+{
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.ack_timeout_ns = 100000000ull;
+	kafka_start(f);
+	put_many(f, 1, 5, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 5 && ring_is_empty(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 2000);
+	put_many(f, 6, 10, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 5 && ring_is_empty(f));
+	assert_int_equal(get(&f->c->inflight), 5);
+	RUN_UNTIL(f, get(&f->c->acked) == 10 && get(&f->c->spool_rows) == 0);
+	RUN_UNTIL(f, kafka_has_all(f, 1, 10));
+	assert_int_equal(f->n, 10);
+	assert_int_equal(get(&f->c->disconnects), 0);
+	kafka_assert_order(f);
+}
+
+/* An alarm that the brokers refuse for ever is counted and leaves the others alone. */
+static void refused_alarms_are_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	kafka_start(f);
+	kafka_put(f, 0, 1, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 1);
+	rd_kafka_mock_push_request_errors(
+		f->cluster, KAFKA_PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	kafka_put(f, 0, 2, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->rejected) == 1);
+	put_many(f, 3, 50, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 49 && kafka_has_all(f, 3, 50) && ring_is_empty(f));
+	assert_int_equal(kafka_times(f, 2), 0);
+	RUN_UNTIL(f, is_active(f, BP_FAULT_ALARMS_REJECTED));
+	assert_int_equal(get(&f->c->disconnects), 0);
+	kafka_assert_order(f);
+}
+
+static void an_alarm_over_the_size_limit_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_alarm *a;
+
+	f->mqtt.kafka.max_message_size = 16384;
+	kafka_start(f);
+	a = test_alarm_number(1, "alarm/x", 20000);
+	a->flags |= KAFKA_ONLY;
+	assert_true(test_ring_put(bp_shm_ring(&f->shm, 0), a));
+	free(a);
+	kafka_put(f, 0, 2, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 1 && ring_is_empty(f));
+	assert_int_equal(get(&f->c->invalid), 1);
+}
+
+/* A right that an operator adds later: the alarms wait, and the producer is replaced. */
+static void a_missing_right_loses_nothing(void **state)
+{
+	static const rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.ack_timeout_ns = 100000000ull;
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	rd_kafka_mock_push_request_errors(f->cluster, KAFKA_PRODUCE, 3, error, error, error);
+	put_many(f, 1, 100, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->disconnects) >= 1);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 0 && kafka_has_all(f, 1, 100) && ring_is_empty(f));
+	kafka_assert_order(f);
+	assert_int_equal(get(&f->c->rejected), 0);
+}
+
+/* A topic that an operator creates later. */
+static void a_missing_topic_loses_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.ack_timeout_ns = 100000000ull;
+	rd_kafka_mock_topic_set_error(
+		f->cluster, KAFKA_TOPIC, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	kafka_start(f);
+	put_many(f, 1, 100, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 100 && get(&f->c->inflight) != 0);
+	assert_int_equal(get(&f->c->acked), 0);
+	rd_kafka_mock_topic_set_error(f->cluster, KAFKA_TOPIC, RD_KAFKA_RESP_ERR_NO_ERROR);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 0 && kafka_has_all(f, 1, 100));
+	kafka_assert_order(f);
+	assert_int_equal(get(&f->c->rejected), 0);
+}
+
+/* A reload with another broker list and topic. */
+static void new_settings_replace_the_producer(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_config_mqtt other;
+	char err[256];
+
+	kafka_start(f);
+	put_many(f, 1, 10, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 10);
+	other = f->mqtt;
+	snprintf(other.kafka.password_file, sizeof(other.kafka.password_file), "/missing");
+	assert_int_equal(bp_publisher_check(&other, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "Kafka's password file /missing cannot be read"));
+	assert_int_equal(bp_publisher_configure(f->publisher, &other, err, sizeof(err)), -1);
+	snprintf(f->mqtt.kafka.client_id, sizeof(f->mqtt.kafka.client_id), "other");
+	assert_int_equal(bp_publisher_configure(f->publisher, &f->mqtt, err, sizeof(err)), 0);
+	put_many(f, 11, 20, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 20 && kafka_has_all(f, 1, 20));
+	assert_int_equal(get(&f->c->connects), 2);
+}
+
+/* Each destination has its own spool, and the tail of a ring waits for both. */
+static void a_dead_destination_does_not_stop_the_other(void **state)
+{
+	struct fixture *f = *state;
+	const struct bp_publisher_counters *mqtt;
+	struct test_broker broker;
+	struct test_subscriber *subscriber;
+
+	test_broker_make(&broker, f->dir, "");
+	f->mqtt.publisher.enabled = true;
+	f->mqtt.publisher.broker.tcp_port = broker.port;
+	kafka_start(f);
+	mqtt = &f->shm.control->publisher[BP_TO_MQTT];
+	/* no MQTT broker */
+	put_many(f, 1, 100, BP_ALARM_F_KAFKA);
+	RUN_UNTIL(f, get(&f->c->acked) == 100 && get(&mqtt->spool_rows) == 100);
+	RUN_UNTIL(f, ring_is_empty(f) && get(&f->c->spool_rows) == 0);
+	assert_int_equal(get(&f->shm.control->cp_alarms_read), 100);
+	kafka_stop_publisher(f);
+	/* then no Kafka, after a restart */
+	kafka_down(f);
+	test_broker_start(&broker);
+	subscriber = test_subscriber_start(&broker);
+	kafka_start_publisher(f);
+	put_many(f, 101, 200, BP_ALARM_F_KAFKA);
+	RUN_UNTIL(f, test_subscriber_has_all(subscriber, 1, 200) && get(&mqtt->spool_rows) == 0);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 100 && ring_is_empty(f));
+	kafka_up(f);
+	RUN_UNTIL(f, kafka_has_all(f, 1, 200) && get(&f->c->spool_rows) == 0);
+	kafka_assert_order(f);
+	/* only to one of them */
+	kafka_put(f, 0, 201, 1, 0);
+	kafka_put(f, 0, 202, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, test_subscriber_times(subscriber, 201) == 1 && kafka_times(f, 202) == 1);
+	RUN_UNTIL(f, ring_is_empty(f));
+	assert_int_equal(kafka_times(f, 201), 0);
+	assert_int_equal(test_subscriber_times(subscriber, 202), 0);
+	kafka_stop_publisher(f);
+	test_subscriber_stop(subscriber);
+	test_broker_stop(&broker);
+}
+
+static unsigned threads(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void without_its_section_no_thread_starts(void **state)
+{
+	struct fixture *f = *state;
+	unsigned before = threads();
+
+	f->mqtt.kafka.enabled = false;
+	kafka_start(f);
+	put_many(f, 1, 10, KAFKA_ONLY); /* of an earlier configuration */
+	RUN_UNTIL(f, ring_is_empty(f));
+	assert_int_equal(threads(), before);
+	assert_int_equal(get(&f->shm.control->publisher[BP_TO_MQTT].invalid), 10);
+	assert_int_equal(get(&f->c->max_inflight), 0);
+}
+
+int main(void)
+{
+#define WITH_KAFKA(name_) cmocka_unit_test_setup_teardown(name_, kafka_setup, kafka_teardown)
+	const struct CMUnitTest tests[] = {
+		WITH_KAFKA(a_message_has_key_value_and_headers),
+		WITH_KAFKA(order_survives_retriable_errors),
+		WITH_KAFKA(alarms_wait_in_the_spool),
+		WITH_KAFKA(a_restart_loses_nothing),
+		WITH_KAFKA(a_restart_repeats_what_is_not_acknowledged),
+		WITH_KAFKA(the_rest_is_spooled_at_the_end),
+		WITH_KAFKA(slow_acknowledgements_spool_alarms_in_flight),
+		WITH_KAFKA(refused_alarms_are_counted),
+		WITH_KAFKA(an_alarm_over_the_size_limit_is_counted),
+		WITH_KAFKA(a_missing_right_loses_nothing),
+		WITH_KAFKA(a_missing_topic_loses_nothing),
+		WITH_KAFKA(new_settings_replace_the_producer),
+		WITH_KAFKA(a_dead_destination_does_not_stop_the_other),
+		WITH_KAFKA(without_its_section_no_thread_starts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
