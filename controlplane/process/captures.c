@@ -158,7 +158,8 @@ static const char *cannot_begin(const struct bp_cp_captures *c, uint64_t client)
 	return NULL;
 }
 
-/* Whether the workers can run the filter beside those of other captures; false with a sentence. */
+/* Whether the workers can run the filter in addition to those of other captures; false with a
+ * sentence. */
 static bool is_affordable(const struct bp_cp_captures *c, const struct bp_capture_request *r,
 	char *err, size_t err_size)
 {

@@ -111,7 +111,7 @@ static void payload_modes_and_topics(void **state)
 	test_subscriber_text(f->subscriber, 7, topic, payload, sizeof(topic));
 	assert_string_equal(topic, "alarm/plant/1/temperature");
 	test_subscriber_text(f->subscriber, 7, topic, payload, 64);
-	assert_int_equal(strncmp(payload, "{\"id\":7,\"rule\":\"overheat\",", 26), 0);
+	assert_int_equal(strncmp(payload, "{\"id\":7,\"uid\":\"", 15), 0);
 	test_subscriber_text(f->subscriber, 9, topic, payload, 64);
 	assert_string_equal(payload, "9");
 }
