@@ -223,12 +223,16 @@ static bool may_evict(const struct attempt *a, const struct bp_rule_state *e, ui
 	       sampled(a, client_of(e)) > (a->len < SAMPLE ? a->len : SAMPLE) / 2;
 }
 
-/* The entry to replace: a free one, else the LRU entry among those that may be replaced, with
- * claims of other workers last. -1: none. */
+/*
+ * The entry to replace: a free one, else the LRU entry among those that may be replaced, with
+ * claims of other workers last. NONE: none. PRESENT: another worker has entered the pair since the
+ * bucket was read; replacing that entry would lose its state.
+ */
+enum { NONE = -1, PRESENT = -2 };
 static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 {
 	uint64_t oldest = 0;
-	int best = -1;
+	int best = NONE;
 
 	*key = *word = 0;
 	for (int i = 0; i < BP_RULE_STATE_WAYS; i++) {
@@ -243,6 +247,8 @@ static int victim(const struct attempt *a, uint64_t *key, uint64_t *word)
 			*word = w;
 			return i;
 		}
+		if (k == a->key)
+			return PRESENT;
 		if (best >= 0 && age <= oldest)
 			continue;
 		/* a claim is in progress, unless its owner died */
@@ -292,11 +298,11 @@ static bool claim(struct attempt *a)
 	const int i = victim(a, &old_key, &old_word);
 	const uint64_t word = new_claim();
 
-	if (i < 0) {
+	if (i == NONE) {
 		a->loss = BP_STATE_NOT_KEPT;
 		return false;
 	}
-	if (!swap(&a->bucket[i], old_key, old_word, a->key, word))
+	if (i == PRESENT || !swap(&a->bucket[i], old_key, old_word, a->key, word))
 		return true;
 	use(a, &a->bucket[i]);
 	a->claim = word;
