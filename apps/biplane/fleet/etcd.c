@@ -25,7 +25,7 @@ struct bp_etcd {
 	const char *server[SERVERS_MAX];
 	unsigned n_servers, current;
 	bool tls;
-	char username[64], password[256], token[512];
+	char username[64], password[256], token[2048];
 	struct answer answer;
 	bool (*waiting)(void *arg);
 	void *arg;
@@ -92,6 +92,7 @@ static void split_servers(struct bp_etcd *e, const char *url)
 static void set_options(struct bp_etcd *e, const struct bp_config_fleet_config *c)
 {
 	curl_easy_setopt(e->curl, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(e->curl, CURLOPT_QUICK_EXIT, 1L); /* waits for no resolver */
 	curl_easy_setopt(e->curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(e->curl, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(e->curl, CURLOPT_PROXY, "");
@@ -149,7 +150,7 @@ void bp_etcd_free(struct bp_etcd *e)
 static CURLcode send_to(struct bp_etcd *e, const char *server, const char *path, const char *body)
 {
 	struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-	char url[512], token[640];
+	char url[512], token[2048 + 64];
 	CURLcode rc;
 
 	snprintf(url, sizeof(url), "%s://%s%s", e->tls ? "https" : "http", server, path);
@@ -266,8 +267,9 @@ static json_t *call(
 	}
 	if (e->username[0] == '\0' || e->token[0] != '\0' || log_in(e, err, err_size))
 		answer = ask_any(e, path, body, &status, err, err_size);
-	/* tokens expire */
-	if (answer == NULL && status == 401 && e->username[0] != '\0' && log_in(e, err, err_size))
+	/* tokens expire; etcd answers 400 after a change of its users */
+	if (answer == NULL && (status == 401 || status == 400) && e->username[0] != '\0' &&
+		log_in(e, err, err_size))
 		answer = ask_any(e, path, body, &status, err, err_size);
 	free(body);
 	return answer;

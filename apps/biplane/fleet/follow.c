@@ -14,6 +14,8 @@
 #include "controlplane/process/control.h"
 #include "daemon/log.h"
 
+#define RETRY_NS 5000000000ull /* between attempts to restore or to reload the good bundle */
+
 static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
@@ -108,19 +110,31 @@ static void end_trial(struct bp_fleet_follower *f)
 	f->baseline = NULL;
 }
 
-/* Stores the good bundle again; the planes get it by a reload, at the latest at their next start.
- */
-static void roll_back(struct bp_fleet_follower *f, const char *reason)
+/* Stores the good bundle again. On failure the next ticks try again. */
+static void restore(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const char *reason)
 {
-	char err[PATH_MAX + 256];
+	char err[PATH_MAX + 256], text[sizeof(f->state.errors)];
 
-	end_trial(f);
-	if (bp_fleet_restore(&f->store, err, sizeof(err)) != 0)
-		note(f, "%s", err);
-	f->reload_due = true;
+	f->restore_due = bp_fleet_restore(&f->store, err, sizeof(err)) != 0;
+	if (f->restore_due) {
+		f->retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
+		snprintf(text, sizeof(text), "%.2000s\nthe good bundle is not stored yet: %.900s",
+			reason, err);
+		enter(f, phase, text);
+		return;
+	}
 	f->state.version = f->state.good_version;
 	memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
-	enter(f, BP_FLEET_ROLLED_BACK, reason);
+	enter(f, phase, reason);
+}
+
+/* The planes get the good bundle by a reload, at the latest at their next start. */
+static void roll_back(struct bp_fleet_follower *f, const char *reason)
+{
+	end_trial(f);
+	f->reload_due = true;
+	f->retry_ns = 0;
+	restore(f, BP_FLEET_ROLLED_BACK, reason);
 }
 
 static void pass(struct bp_fleet_follower *f)
@@ -151,19 +165,27 @@ static void watch_trial(struct bp_fleet_follower *f)
 
 static void reload_again(struct bp_fleet_follower *f)
 {
-	char err[4096];
+	char err[4096], text[sizeof(f->state.errors)];
 	const int rc = reload(f->config, err, sizeof(err));
 
-	if (rc > 0)
+	f->reload_due = rc <= 0;
+	if (rc > 0) {
 		bp_log(BP_LOG_INFO, "fleet: the good bundle is active again");
-	else if (rc == 0)
-		note(f, "the good bundle cannot be reloaded: %.900s", err);
-	f->reload_due = rc < 0;
+		return;
+	}
+	/* a refusal may end, too: a worker that still uses older rules */
+	f->retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
+	snprintf(text, sizeof(text), "the good bundle is not active yet: %.3000s", err);
+	enter(f, f->state.phase, text);
 }
 
 void bp_fleet_follow_tick(struct bp_fleet_follower *f)
 {
-	if (f->reload_due)
+	const bool due = clock_ns(CLOCK_MONOTONIC) >= f->retry_ns;
+
+	if (f->restore_due && due)
+		restore(f, f->state.phase, "the good bundle could not be stored at once");
+	if (f->reload_due && !f->restore_due && due)
 		reload_again(f);
 	if (f->baseline != NULL)
 		watch_trial(f);
@@ -190,6 +212,7 @@ static void refuse(
 	struct bp_fleet_follower *f, const struct bp_fleet_rollout *r, const char *errors)
 {
 	f->state.serial = r->serial;
+	f->state.phase = BP_FLEET_IDLE; /* the serial number goes to the disk in any case */
 	enter(f, BP_FLEET_REFUSED, errors);
 }
 
@@ -226,8 +249,6 @@ static bool check(
 static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
 	const struct bp_fleet_state *before, int rc, const char *errors)
 {
-	char err[PATH_MAX + 256];
-
 	if (rc > 0) {
 		const uint64_t trial_ns = r->trial_s != 0 ? r->trial_s * 1000000000ull
 							  : f->config->fleet.config.trial_time_ns;
@@ -235,18 +256,18 @@ static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_roll
 		f->trial_end_ns = clock_ns(CLOCK_MONOTONIC) + trial_ns;
 		return;
 	}
-	/* the planes still have the previous bundle; during a trial this was not the good one */
-	f->reload_due = before->phase == BP_FLEET_TRIAL;
+	/*
+	 * After a refusal the planes still have the previous bundle; during a trial this was not
+	 * the good one. Without an answer they may have the new one.
+	 */
+	f->reload_due = before->phase == BP_FLEET_TRIAL || rc < 0;
+	f->retry_ns = 0;
 	end_trial(f);
-	if (bp_fleet_restore(&f->store, err, sizeof(err)) != 0)
-		note(f, "%s", err);
 	f->state = *before;
-	f->state.version = f->state.good_version;
-	memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
+	f->state.phase = BP_FLEET_TRIAL; /* as on the disk */
 	if (rc == 0)
-		refuse(f, r, errors);
-	else
-		enter(f, BP_FLEET_WAITING, errors);
+		f->state.serial = r->serial;
+	restore(f, rc == 0 ? BP_FLEET_REFUSED : BP_FLEET_WAITING, errors);
 }
 
 static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
@@ -257,6 +278,8 @@ static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
 	int rc;
 
 	if (!check(f, b, errors, sizeof(errors))) {
+		if (f->baseline != NULL)
+			roll_back(f, "a newer rollout, which was refused, ended the trial");
 		refuse(f, r, errors);
 		return;
 	}
@@ -275,6 +298,7 @@ static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
 	/* first the state: after a crash, the next start restores the good bundle */
 	f->state.phase = BP_FLEET_IDLE;
 	enter(f, BP_FLEET_TRIAL, "");
+	f->restore_due = f->reload_due = false;
 	rc = bp_fleet_activate(&f->store, b->text, b->len, errors, sizeof(errors));
 	if (rc == 0)
 		rc = reload(f->config, errors, sizeof(errors));
@@ -337,6 +361,8 @@ static bool passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout 
 	const char *state = json_string_value(json_object_get(member, "state"));
 	const bool same =
 		json_integer_value(json_object_get(member, "serial")) == (json_int_t)r->serial;
+	const bool has_it =
+		json_integer_value(json_object_get(member, "version")) == (json_int_t)r->version;
 	bool ok = false;
 
 	if (member == NULL)
@@ -345,7 +371,7 @@ static bool passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout 
 		 (strcmp(state, "refused") == 0 || strcmp(state, "rolled_back") == 0))
 		snprintf(why, why_size, "stopped: canary %s has %s it", name,
 			state[1] == 'e' ? "refused" : "rolled back");
-	else if (!same || state == NULL || strcmp(state, "applied") != 0)
+	else if (!same || !has_it || state == NULL || strcmp(state, "applied") != 0)
 		snprintf(why, why_size, "canary %s has not passed its trial yet", name);
 	else
 		ok = true;

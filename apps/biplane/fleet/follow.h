@@ -16,7 +16,9 @@ struct bp_fleet_follower {
 	struct bp_fleet_state state;
 	json_t *baseline;      /* health before the trial; NULL: no trial */
 	uint64_t trial_end_ns; /* CLOCK_MONOTONIC */
+	bool restore_due;      /* the good bundle could not be stored again */
 	bool reload_due;       /* the good bundle is stored again, and not yet active */
+	uint64_t retry_ns;     /* CLOCK_MONOTONIC: not before */
 	/* What prevents the next step, and is not a result of a rollout; "": nothing. */
 	char notice[1024];
 };

@@ -113,16 +113,18 @@ static char *read_file(const char *path, size_t *len)
 	return text;
 }
 
+/* By a second link, which needs no space on a full disk. replace() never writes to a file that has
+ * a name. */
 static int copy(const char *from, const char *to, char *err, size_t err_size)
 {
-	size_t len = 0;
-	char *text = read_file(from, &len);
-	int rc;
+	char temporary[PATH_MAX + 8];
+	int rc = 0;
 
-	if (text == NULL)
-		return failed(from, "read", err, err_size);
-	rc = replace(to, text, len, err, err_size);
-	free(text);
+	snprintf(temporary, sizeof(temporary), "%s.new", to);
+	unlink(temporary);
+	if (link(from, temporary) != 0 || rename(temporary, to) != 0 || sync_directory(to) != 0)
+		rc = failed(to, "written", err, err_size);
+	unlink(temporary); /* rename() does nothing if both are the same file */
 	return rc;
 }
 
@@ -190,8 +192,10 @@ int bp_fleet_state_read(
 	json_decref(o);
 	if (phase != NULL)
 		return 0;
+	state->phase = BP_FLEET_TRIAL; /* perhaps it was: the good bundle is restored */
 	snprintf(err, err_size,
-		"%s cannot be read: it is damaged; the agent starts without a state",
+		"%s cannot be read, or is damaged: the agent starts without a state, and with the "
+		"last good bundle",
 		s->state_file);
 	return -1;
 }
