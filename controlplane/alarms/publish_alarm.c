@@ -84,7 +84,8 @@ bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start,
 			bp_log_limited(&p->log_damaged, BP_LOG_ERROR, NULL,
 				"alarm queue: damaged record skipped");
 		if (good)
-			bp_alarm_log_add(&p->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
+			bp_alarm_log_add(
+				&p->first->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
 		else
 			bp_publish_invalid(p, a, "its topic, record or destination is not valid");
 	}

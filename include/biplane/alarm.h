@@ -16,10 +16,13 @@ enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 #define BP_ALARM_F_ENVELOPE 0x01 /* publish an envelope, else the original payload */
 #define BP_ALARM_F_RETAIN 0x02   /* the device's PUBLISH had RETAIN */
 #define BP_ALARM_F_MIRROR 0x04   /* action mirror: recorded (replay), not to be published */
-#define BP_ALARM_F_KAFKA 0x10    /* to the cluster of mqtt.kafka */
-#define BP_ALARM_F_NOT_MQTT 0x20 /* not to the broker of mqtt.publisher */
 #define BP_ALARM_F_IP6 0x08      /* client_ip is IPv6, else IPv4 in its first four bytes */
 #define BP_ALARM_F_REPEAT 0x10   /* the pair was raised before (repeat: every) */
+#define BP_ALARM_F_KAFKA 0x20    /* to the cluster of mqtt.kafka */
+#define BP_ALARM_F_NOT_MQTT 0x40 /* not to the broker of mqtt.publisher */
+_Static_assert((BP_ALARM_F_ENVELOPE ^ BP_ALARM_F_RETAIN ^ BP_ALARM_F_MIRROR ^ BP_ALARM_F_IP6 ^
+		       BP_ALARM_F_REPEAT ^ BP_ALARM_F_KAFKA ^ BP_ALARM_F_NOT_MQTT) == 0x7f,
+	"each flag has a bit of its own");
 
 struct bp_alarm {
 	uint64_t id;      /* increases over the whole gateway */

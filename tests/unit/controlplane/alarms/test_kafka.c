@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <event2/event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,36 @@ static void a_dead_destination_does_not_stop_the_other(void **state)
 	test_broker_stop(&broker);
 }
 
+/* More than one batch of the spool; neither destination waits for the other. */
+static void each_destination_spools_the_rest_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	const struct bp_publisher_counters *mqtt;
+	struct test_broker broker;
+
+	test_broker_make(&broker, f->dir, "");
+	test_broker_start(&broker);
+	f->mqtt.publisher.enabled = true;
+	f->mqtt.publisher.broker.tcp_port = broker.port;
+	f->mqtt.publisher.max_inflight = 1000;
+	kafka_start(f);
+	mqtt = &f->shm.control->publisher[BP_TO_MQTT];
+	RUN_UNTIL(f, is_connected(f) && atomic_load(&mqtt->connected) != 0);
+	kill(broker.pid, SIGSTOP);
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 30000);
+	put_many(f, 1, 900, BP_ALARM_F_KAFKA);
+	RUN_UNTIL(f, get(&f->c->inflight) == 900 && get(&mqtt->inflight) == 900);
+	is_drained = false;
+	bp_publisher_drain(f->publisher, 1000000, on_drained, NULL);
+	RUN_UNTIL(f, is_drained);
+	assert_int_equal(get(&f->c->spool_rows), 900);
+	assert_int_equal(get(&mqtt->spool_rows), 900);
+	assert_true(ring_is_empty(f));
+	kafka_stop_publisher(f);
+	kill(broker.pid, SIGCONT);
+	test_broker_stop(&broker);
+}
+
 static unsigned threads(void)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -378,6 +409,7 @@ int main(void)
 		WITH_KAFKA(a_missing_topic_loses_nothing),
 		WITH_KAFKA(new_settings_replace_the_producer),
 		WITH_KAFKA(a_dead_destination_does_not_stop_the_other),
+		WITH_KAFKA(each_destination_spools_the_rest_at_the_end),
 		WITH_KAFKA(without_its_section_no_thread_starts),
 	};
 

@@ -169,16 +169,18 @@ static void an_alarm_names_its_destinations(void **state)
 	for (uint8_t i = 0; i < 3; i++) {
 		rules[i] = rig_rule(topics[i], topics[i], BP_COND_GT, 80);
 		rules[i].destination = i;
+		rules[i].has_clear = true;
+		rules[i].clear = (struct bp_condition){BP_COND_LT, 75, 0};
 	}
 	rig_rules(&rig, rules, 3);
 	peer_init(&c, false, 1, 1, 2);
 	rig_connect(&rig, &c, 4, "x");
-	for (unsigned i = 0; i < 3; i++)
-		rig_publish_text(&rig, &c, topics[i], "81");
+	for (unsigned i = 0; i < 6; i++)
+		rig_publish_text(&rig, &c, topics[i % 3], "81");
 	l = rig_told(&rig);
-	assert_int_equal(l.n, 3);
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(l.a[i].flags, flags[i]);
+	assert_int_equal(l.n, 6);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(l.a[i].flags, flags[i % 3] | (i < 3 ? 0 : BP_ALARM_F_REPEAT));
 	told_free(&l);
 	rig_close(&rig);
 }
