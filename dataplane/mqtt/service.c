@@ -65,9 +65,9 @@ static void *create(const struct bp_service_setup *s, char *err, size_t err_size
 
 static int begin(void *state, struct bp_worker *w, char *err, size_t err_size)
 {
-	(void)state;
 	(void)err;
 	(void)err_size;
+	bp_mqtt_worker_follow_rules(state, &w->rules);
 	bp_doorbell_watch(&w->doorbell, bp_shm_ring(w->shm, w->index));
 	/* without a fleet there are no requests */
 	if (w->shm->adopt_requests[w->index].capacity > BP_ADOPT_OFF_BYTES)

@@ -113,6 +113,13 @@ void bp_inspect_segment(struct bp_mqtt_worker *in, const struct bp_frame *f, str
 /* All three for one frame: tests and tools. */
 void bp_inspect_one(struct bp_mqtt_worker *in, const struct bp_frame *f);
 
+/*
+ * Where the active rules are, for publications that a tick evaluates: delayed wills, and those of
+ * adopted connections. A reload may have replaced the rules of the last burst since. NULL: those of
+ * the last burst.
+ */
+void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *const *active);
+
 /* Every now and then between bursts: expires idle flows, a bounded number a call. */
 void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns);
 

@@ -152,11 +152,21 @@ void bp_mqtt_worker_set_clock(struct bp_mqtt_worker *in, bp_mqtt_clock_fn fn, co
 	in->clock_arg = arg;
 }
 
-void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
-	uint64_t now_ns, uint64_t mono_ns)
+static void use_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *rules)
 {
 	in->rules = rules;
 	in->gen = bp_flow_generation(rules->generation);
+}
+
+void bp_mqtt_worker_follow_rules(struct bp_mqtt_worker *in, const struct bp_ruleset *const *active)
+{
+	in->active_rules = active;
+}
+
+void bp_mqtt_worker_begin(struct bp_mqtt_worker *in, const struct bp_ruleset *rules,
+	uint64_t now_ns, uint64_t mono_ns)
+{
+	use_rules(in, rules);
 	in->now_ns = now_ns;
 	in->mono_ns = mono_ns;
 	in->now_ticks = bp_ticks(mono_ns);
@@ -190,6 +200,9 @@ void bp_mqtt_worker_tick(struct bp_mqtt_worker *in, uint64_t mono_ns)
 	if (in->now_ns != 0 && mono_ns > in->mono_ns)
 		in->now_ns += mono_ns - in->mono_ns;
 	in->mono_ns = mono_ns;
+	/* the worker has released the rules of its last burst if a reload replaced them */
+	if (in->active_rules != NULL && *in->active_rules != NULL)
+		use_rules(in, *in->active_rules);
 	bp_flow_expire(&in->table, mono_ns, EXPIRE_BUDGET);
 	bp_delayed_expire(in, mono_ns, EXPIRE_BUDGET);
 	bp_alarms_commit(in); /* of wills */

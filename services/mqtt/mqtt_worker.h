@@ -136,6 +136,7 @@ struct bp_topic_cache {
 struct bp_mqtt_worker {
 	/* hot */
 	const struct bp_ruleset *rules;
+	const struct bp_ruleset *const *active_rules; /* of the worker, or NULL */
 	struct bp_counters *counters;
 	struct bp_rule_stats *rule_stats; /* this worker's row */
 	uint64_t now_ns, mono_ns;

@@ -283,6 +283,27 @@ static void will_delay_is_observed(void **state)
 	}
 }
 
+/* By the rules at that time, though no segment has come since the reload. */
+static void delayed_will_meets_new_rules(void **state)
+{
+	const struct will w = {.version = 5, .topic = "w/dev", .payload = "91", .delay = 5};
+	struct bp_rule_spec high = rig_rule("r", "w/#", BP_COND_GT, 95);
+	struct peer c;
+
+	(void)state;
+	open_rig(BP_STRICTNESS_MOSQUITTO);
+	bp_mqtt_worker_follow_rules(rig.in, &rig.rules);
+	connect_with(&c, 1, &w, 0);
+	rig_fin_both(&rig, &c);
+	rig_reload(&rig, &high, 1);
+	rig.now_ns += 5000 * MS;
+	rig.mono_ns += 5000 * MS;
+	bp_mqtt_worker_tick(rig.in, rig.mono_ns);
+	assert_string_equal(rig_told_values(&rig), "");
+	assert_int_equal(rig_count(&rig, BP_C_WILL_EVALUATED), 1);
+	rig_close(&rig);
+}
+
 /* DISCONNECT with will message, which shortens the session. */
 static void session_is_shortened(void **state)
 {
@@ -596,6 +617,7 @@ int main(void)
 		cmocka_unit_test(will_is_discarded_by_a_normal_disconnect),
 		cmocka_unit_test(refused_or_unproven),
 		cmocka_unit_test(will_delay_is_observed),
+		cmocka_unit_test(delayed_will_meets_new_rules),
 		cmocka_unit_test(session_is_shortened),
 		cmocka_unit_test(back_in_time),
 		cmocka_unit_test(session_is_superseded),

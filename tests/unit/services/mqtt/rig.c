@@ -115,7 +115,7 @@ void rig_close(struct rig *r)
 	free(r->frame);
 }
 
-void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
+void rig_reload(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 {
 	struct bp_mirror_target clone = r->mqtt.mirror;
 	char err[256] = "";
@@ -126,6 +126,11 @@ void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
 		     sizeof(err)) == 0,
 		err);
 	r->rules = bp_shm_rules(&r->shm, r->generation);
+}
+
+void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n)
+{
+	rig_reload(r, rules, n);
 	bp_mqtt_worker_begin(r->in, r->rules, r->now_ns, r->mono_ns);
 }
 

@@ -55,6 +55,8 @@ void rig_expire_all(struct rig *r);
 
 /* Puts these rules active, as a reload does: in the other bank, with the old set at hand. */
 void rig_rules(struct rig *r, const struct bp_rule_spec *rules, uint32_t n);
+/* The same, and no burst has begun since. */
+void rig_reload(struct rig *r, const struct bp_rule_spec *rules, uint32_t n);
 /* `op` one of enum bp_cond_op; value source text, action publish, to "alarm/{topic}". */
 struct bp_rule_spec rig_rule(const char *name, const char *filter, uint8_t op, double a);
 
