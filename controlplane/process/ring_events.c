@@ -3,6 +3,7 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -31,8 +32,8 @@ struct reader {
 struct bp_ring_events {
 	struct event_base *base;
 	_Atomic uint64_t *sleeps;
-	const char *runtime_dir, *name;
-	int bell, timer; /* descriptors; -1: none */
+	char *runtime_dir, *name; /* copies: a reload replaces the configuration */
+	int bell, timer;          /* descriptors; -1: none */
 	struct event *bell_event, *timer_event, *again_event, *second_event;
 	bool busy;        /* polls without a pause */
 	long poll_ns;     /* period of the timer; 0: off */
@@ -195,16 +196,17 @@ struct bp_ring_events *bp_ring_events_new(struct event_base *base, _Atomic uint6
 		return NULL;
 	e->base = base;
 	e->sleeps = sleeps;
-	e->runtime_dir = runtime_dir;
-	e->name = name;
+	e->runtime_dir = runtime_dir != NULL ? strdup(runtime_dir) : NULL;
+	e->name = name != NULL ? strdup(name) : NULL;
 	e->bell = -1;
 	e->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	e->timer_event = event_new(base, e->timer, EV_READ | EV_PERSIST, on_timer, e);
 	e->again_event = evtimer_new(base, on_again, e);
 	e->second_event = event_new(base, -1, EV_PERSIST, on_second, e);
-	if (e->timer < 0 || e->timer_event == NULL || e->again_event == NULL ||
-		e->second_event == NULL || event_add(e->timer_event, NULL) != 0 ||
-		event_add(e->second_event, &second) != 0) {
+	if ((e->runtime_dir == NULL) != (runtime_dir == NULL) ||
+		(e->name == NULL) != (name == NULL) || e->timer < 0 || e->timer_event == NULL ||
+		e->again_event == NULL || e->second_event == NULL ||
+		event_add(e->timer_event, NULL) != 0 || event_add(e->second_event, &second) != 0) {
 		bp_ring_events_free(e);
 		return NULL;
 	}
@@ -234,6 +236,8 @@ void bp_ring_events_free(struct bp_ring_events *e)
 		event_free(e->second_event);
 	if (e->timer >= 0)
 		close(e->timer);
+	free(e->runtime_dir);
+	free(e->name);
 	free(e);
 }
 

@@ -63,6 +63,8 @@ static void remove_bell(const struct rig *r)
 
 static void rig_init(struct rig *r, bool bell)
 {
+	char *dir;
+
 	memset(r, 0, sizeof(*r));
 	test_dir_make(r->dir, sizeof(r->dir));
 	r->data = aligned_alloc(64, sizeof(*r->data) + CAPACITY);
@@ -76,8 +78,12 @@ static void rig_init(struct rig *r, bool bell)
 	if (bell)
 		create_bell(r);
 	r->base = event_base_new();
-	r->events = bp_ring_events_new(r->base, &r->sleeps, r->dir, "x");
+	dir = strdup(r->dir);
+	assert_non_null(dir);
+	r->events = bp_ring_events_new(r->base, &r->sleeps, dir, "x");
 	assert_non_null(r->events);
+	memset(dir, '-', strlen(dir)); /* as at a reload, which frees the configuration */
+	free(dir);
 	assert_true(bp_ring_events_add(r->events, &r->ring, 1, on_records, r));
 }
 
