@@ -202,8 +202,11 @@ static bp_counter_t position_fits(const struct bp_mqtt_worker *in, const struct 
 		(f->stream[dir] == BP_STREAM_UNSEEN || (int32_t)(r->next[dir] - first) < 0))
 		return acked->run_end - r->next[dir] > BP_SEQ_OUTSIDE ? BP_C_FLEET_CONFLICT
 								      : BP_C_FLEET_STALE;
+	/* the acknowledgement of its receiver is all that was seen, and a forger knows neither */
 	if (f->stream[dir] == BP_STREAM_UNSEEN)
-		return BP_C_FLEET_ADOPTED;
+		return acked->valid && r->next[dir] - acked->run_end <= in->reorder_bytes
+			       ? BP_C_FLEET_ADOPTED
+			       : BP_C_FLEET_CONFLICT;
 	if ((int32_t)(r->next[dir] - first) < 0)
 		return first - r->next[dir] <= in->reorder_bytes ? BP_C_FLEET_ADOPTED
 								 : BP_C_FLEET_CONFLICT;
@@ -212,6 +215,17 @@ static bp_counter_t position_fits(const struct bp_mqtt_worker *in, const struct 
 			       r->next[dir] - f->next[dir] <= in->reorder_bytes
 		       ? BP_C_FLEET_ADOPTED
 		       : BP_C_FLEET_CONFLICT;
+}
+
+/* Of both directions: a record of an earlier connection may seem to be only stale in one. */
+static bp_counter_t positions_fit(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_connection_record *r)
+{
+	const bp_counter_t a = position_fits(in, f, 0, r), b = position_fits(in, f, 1, r);
+
+	if (a == BP_C_FLEET_CONFLICT || b == BP_C_FLEET_CONFLICT)
+		return BP_C_FLEET_CONFLICT;
+	return a != BP_C_FLEET_ADOPTED ? a : b;
 }
 
 static void apply_session(
@@ -298,8 +312,8 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	uint32_t n, bool found)
 {
 	struct bp_flow *f = find(in, k);
-	bp_counter_t result = BP_C_FLEET_ADOPTED;
 	struct bp_connection_record r;
+	bp_counter_t result;
 
 	if (f == NULL || !(f->marks & BP_MARK_ASKED) || (f->proof & BP_FLOW_PROVEN)) {
 		bp_tally(in, BP_C_FLEET_LATE);
@@ -311,8 +325,8 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 		result = BP_C_FLEET_INVALID;
 	else if (!is_inspected_port(in, k) || !is_broker(in, k))
 		result = BP_C_FLEET_CONFLICT;
-	for (unsigned dir = 0; dir < 2 && result == BP_C_FLEET_ADOPTED; dir++)
-		result = position_fits(in, f, dir, &r);
+	else
+		result = positions_fit(in, f, &r);
 	if (result != BP_C_FLEET_ADOPTED) {
 		search(in, f, result, result == BP_C_FLEET_STALE ? &r : NULL);
 		return;

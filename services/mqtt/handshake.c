@@ -334,7 +334,7 @@ struct bp_flow *bp_handshake_first(
 		if (f == NULL)
 			return NULL;
 		bp_tally(in, BP_C_CONN_MIDSTREAM);
-		if (in->fleet != NULL)
+		if (in->fleet != NULL && (frame->tcp_flags & BP_TCP_ACK))
 			bp_fleet_ask(in, f);
 		bp_stream_segment(in, f, frame);
 	} else {

@@ -500,8 +500,10 @@ void bp_will_forget(struct bp_mqtt_worker *in, struct bp_flow *f)
 	if (f->will == 0)
 		return;
 	w = (const struct will *)(const void *)bp_reassembly_data(in->reassembly, f->will);
-	/* silent for longer than the broker waits: it has closed the connection, seen or not */
-	if (w->keep_alive != 0 && in->table.now - f->seen > GRACE(w->keep_alive)) {
+	/* silent for longer than the broker waits: it has closed the connection, seen or not; in a
+	 * fleet, the connection may live on at another gateway */
+	if (in->fleet == NULL && w->keep_alive != 0 &&
+		in->table.now - f->seen > GRACE(w->keep_alive)) {
 		in->frame = NULL;
 		bp_will_end(in, f);
 		in->frame = frame;

@@ -463,6 +463,21 @@ static void closed_while_asked(void **state)
 	close_fleet();
 }
 
+/* A segment that no receiver accepts asks for nothing: else a forger could take the connection from
+ * the gateway that inspects it. */
+static void forged_segment_asks_for_nothing(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	connect_alias(&c, 1);
+	rig_segment(&two, &c, CLIENT, TH_PSH, c.seq[CLIENT], 0, "x", 1);
+	assert_int_equal(rig_count(&two, BP_C_CONN_MIDSTREAM), 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 0);
+	close_fleet();
+}
+
 /* Without a fleet nothing is asked. */
 static void off(void **state)
 {
@@ -500,6 +515,7 @@ int main(void)
 		cmocka_unit_test(will_is_evaluated),
 		cmocka_unit_test(restart_while_asked),
 		cmocka_unit_test(closed_while_asked),
+		cmocka_unit_test(forged_segment_asks_for_nothing),
 		cmocka_unit_test(off),
 	};
 
