@@ -110,7 +110,8 @@ uint64_t bp_rule_uid(const struct bp_rule_spec *r)
 	add_number(&s, r->repeat);
 	add_number(&s, r->action);
 	add_number(&s, r->payload);
-	add_number(&s, r->destination);
+	if (r->destination != BP_DESTINATION_MQTT) /* the default, as before there were others */
+		add_number(&s, r->destination);
 	add_string(&s, r->to, sizeof(r->to));
 	return sum_result(&s);
 }

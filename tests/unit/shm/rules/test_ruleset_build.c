@@ -252,6 +252,7 @@ static void any_change_of_a_rule_makes_another(void **state)
 	CHANGED(s.repeat = BP_REPEAT_ON_CHANGE);
 	CHANGED(s.action = BP_ACTION_MIRROR);
 	CHANGED(s.payload = BP_PAYLOAD_ENVELOPE);
+	CHANGED(s.destination = BP_DESTINATION_KAFKA);
 	/* settings without a meaning change nothing */
 	s = base;
 	s.hold_ns = 77;
