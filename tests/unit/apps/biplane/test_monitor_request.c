@@ -23,6 +23,7 @@ static int begin(void **state)
 	config.monitoring.listen = (struct bp_config_listen){
 		.kind = BP_LISTEN_TCP, .address = address("127.0.0.5"), .tcp_port = 9464};
 	memset(&monitor, 0, sizeof(monitor));
+	monitor.path = "/nonexistent/biplane.yaml";
 	monitor.config = &config;
 	strcpy(monitor.instance.name, "plant");
 	monitor.view = (struct bp_instance_view){.segment = shm.segment, .shm = shm};
