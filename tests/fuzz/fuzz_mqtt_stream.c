@@ -306,7 +306,8 @@ static void check(struct rig *r)
 					 rig_count(r, BP_C_CONN_REOPENED));
 }
 
-/* Everything that the alarms of a run say but their numbers and times, as one number. */
+/* Everything that the alarms of a run say but their numbers and times, as one number; the number of
+ * a transition is a time, too. */
 static uint64_t digest(struct rig *r)
 {
 	struct bp_ring *ring = bp_shm_ring(&r->shm, 0);
@@ -319,7 +320,9 @@ static uint64_t digest(struct rig *r)
 
 		HOLDS(bp_alarm_valid(a, size));
 		for (uint32_t i = offsetof(struct bp_alarm, value); i < bp_alarm_size(a); i++)
-			h = (h ^ p[i]) * 0x100000001b3ull;
+			if (i < offsetof(struct bp_alarm, transition) ||
+				i >= offsetof(struct bp_alarm, transition) + sizeof(a->transition))
+				h = (h ^ p[i]) * 0x100000001b3ull;
 	}
 	bp_ring_release(ring, cursor);
 	return h;
