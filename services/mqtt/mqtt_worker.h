@@ -626,11 +626,17 @@ void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
 /* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
 void bp_fleet_tick(struct bp_mqtt_worker *in);
 
-/* The same from an earlier byte on, which may be of a packet that was not inspected. */
+/*
+ * The same from an earlier byte on, which may be of a packet that was not inspected. A sender that
+ * repeats what was lost does so once or twice; each time moves all bytes that wait. `pushes` counts
+ * them: the search uses it only later.
+ */
+#define BP_FLEET_EARLIER_MAX 4u
 static inline bool bp_fleet_begins_earlier(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
 	return (f->marks & BP_MARK_ASKED) && f->stream[dir] == BP_STREAM_BOUNDARY &&
+	       f->resync[dir].pushes < BP_FLEET_EARLIER_MAX &&
 	       f->next[dir] - seq <= in->reorder_bytes &&
 	       (int32_t)(seq - bp_wait_first(in, f, dir)) < 0;
 }

@@ -475,7 +475,12 @@ static bool add_waiting(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned d
 void bp_wait_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uint32_t seq,
 	const uint8_t *p, uint32_t n)
 {
-	uint32_t have = f->waiting[dir] != 0 ? append_waiting(in, f->waiting[dir], p, n) : 0;
+	const struct waiting *last = f->waiting[dir] != 0 ? waiting_at(in, f->waiting[dir]) : NULL;
+	/* not after an urgent byte, which was left out: the block's bytes have successive numbers
+	 */
+	uint32_t have = last != NULL && last->seq + last->to == seq
+				? append_waiting(in, f->waiting[dir], p, n)
+				: 0;
 
 	if (have == n || add_waiting(in, f, dir, seq + have, p + have, n - have))
 		return;

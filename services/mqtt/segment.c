@@ -109,8 +109,10 @@ static void payload_piece(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned
 		bp_resync_segment(in, f, dir, p, n, seq, ack);
 		return;
 	}
-	if (__builtin_expect(bp_fleet_begins_earlier(in, f, dir, seq), 0))
+	if (__builtin_expect(bp_fleet_begins_earlier(in, f, dir, seq), 0)) {
+		f->resync[dir].pushes++;
 		bp_wait_move(in, f, dir, seq);
+	}
 	ahead = (int32_t)(seq - f->next[dir]);
 	if (ahead == 0) {
 		bp_stream_deliver(in, f, dir, p, n);
