@@ -261,7 +261,7 @@ static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_roll
 	 * the good one. Without an answer they may have the new one.
 	 */
 	f->reload_due = before->phase == BP_FLEET_TRIAL || rc < 0;
-	f->retry_ns = 0;
+	f->retry_ns = rc < 0 ? clock_ns(CLOCK_MONOTONIC) + RETRY_NS : 0;
 	end_trial(f);
 	f->state = *before;
 	f->state.phase = BP_FLEET_TRIAL; /* as on the disk */
@@ -453,6 +453,9 @@ static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 		note(f, "%s", "");
 		return 0;
 	}
+	/* after a failure the next attempt waits, too: each writes the bundle and the state */
+	if (clock_ns(CLOCK_MONOTONIC) < f->retry_ns)
+		return 0;
 	rc = may_apply(f, etcd, r, err, err_size);
 	if (rc == 0)
 		note(f, "%s", "");
