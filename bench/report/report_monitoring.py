@@ -14,7 +14,7 @@ def change(now, before):
 
 def delays(run):
     m = run.get("monitoring") or {}
-    rows = [[name, *percentiles(m[mode]), *percentiles(m[mode]["load"]), f"{m[mode]['load']['lost']:,}", figure(m[mode]["cycles_per_frame"], 0)]
+    rows = [[name, *percentiles(m[mode]), *percentiles(m[mode]["load"]), f"{m[mode]['load']['lost']:,}", f"{m[mode]['cycles_per_frame']:,.0f}"]
             for mode, name in MODES.items() if mode in m]
     if len(rows) == len(MODES):
         plain, watched = m["plain"], m["watched"]

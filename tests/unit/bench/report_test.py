@@ -343,8 +343,8 @@ class TheReadme(unittest.TestCase):
             self.assertFalse(make({"rates": []}), name)
 
     def test_watched_gateway_is_next_to_the_other(self):
-        self.assertEqual(["| not watched | 100 | 300 | 1,500 | 60 | 400 | 3,000 | 0 | 2000 |",
-                          "| watched | 101 | 310 | 1,400 | 57 | 500 | 2,000 | 3 | 2100 |",
+        self.assertEqual(["| not watched | 100 | 300 | 1,500 | 60 | 400 | 3,000 | 0 | 2,000 |",
+                          "| watched | 101 | 310 | 1,400 | 57 | 500 | 2,000 | 3 | 2,100 |",
                           "| difference | +1.0 % |  |  | -5.0 % |  |  |  | +5.0 % |"], report_monitoring.delays({"monitoring": WATCHED})[2:])
         self.assertEqual(["| matches nothing | 0.900 | -10.0 % | 40.0 | 4.44 |", "| matches 1 % of the frames | 0.850 | -15.0 % | 40.0 | 7.06 |"],
                          report_monitoring.captures({"monitoring": WATCHED})[2:])
