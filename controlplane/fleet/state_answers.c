@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "controlplane/fleet/state_internal.h"
+#include "controlplane/process/clock.h"
+#include "proto/redis/resp.h"
+
+/* After Redis has refused a write because its memory is full. */
+#define FULL_PAUSE_NS 1000000000ull
+
+/* ---- ends of operations ---- */
+
+void bp_fleet_end_write(struct bp_fleet_state *s, struct bp_fleet_op *op, enum bp_fleet_result r)
+{
+	bp_fleet_queue_finish(&s->queue, op, r);
+}
+
+void bp_fleet_end_read(
+	struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_fleet_value *v)
+{
+	void (*got)(void *arg, const struct bp_fleet_value *v) = op->got;
+	void *arg = op->arg;
+
+	if (!v->known)
+		s->counters.reads_failed++;
+	else if (v->found)
+		s->counters.found++;
+	bp_fleet_queue_finish(&s->queue, op, BP_FLEET_STORED);
+	got(arg, v);
+}
+
+void bp_fleet_call_back(struct bp_fleet_state *s)
+{
+	struct bp_fleet_op *op;
+
+	if (s->calling)
+		return;
+	s->calling = true;
+	while ((op = bp_fleet_queue_done(&s->queue)) != NULL) {
+		if (op->done != NULL)
+			op->done(op->arg, op->result);
+		free(op);
+	}
+	s->calling = false;
+}
+
+void bp_fleet_lose(struct bp_fleet_state *s, struct bp_fleet_op *op, uint64_t *counter)
+{
+	(*counter)++;
+	bp_fleet_end_write(s, op, BP_FLEET_LOST);
+}
+
+/* ---- the connection ---- */
+
+void bp_fleet_on_up(void *arg)
+{
+	struct bp_fleet_state *s = arg;
+
+	s->counters.connects++;
+	s->heard_ns = bp_mono_ns();
+	if (s->down_logged || s->counters.connects == 1)
+		bp_log_event(BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_STR("server", bp_redis_link_peer(s->link))),
+			"connected to Redis, the shared state of the fleet");
+	s->down_logged = false;
+	bp_fleet_pump(s);
+}
+
+static void note_error(struct bp_fleet_state *s, enum bp_fleet_error why, const char *text)
+{
+	s->counters.error[why]++;
+	snprintf(
+		s->last_error, sizeof(s->last_error), "%s: %.200s", bp_fleet_error_name[why], text);
+}
+
+void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
+{
+	struct bp_fleet_state *s = arg;
+
+	note_error(s, why, text);
+	s->epoch_known = s->epoch_asked = false;
+	bp_log_limited(&s->log_down, BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_STR("server", bp_redis_link_peer(s->link)),
+			BP_LOG_STR("reason", s->last_error)),
+		"no connection to Redis, the shared state of the fleet; writes wait");
+	s->down_logged = true;
+	bp_fleet_queue_unsend(&s->queue);
+	bp_fleet_arm(s);
+}
+
+static void take_epoch(struct bp_fleet_state *s, const struct bp_resp *r)
+{
+	s->epoch_asked = false;
+	if (r->type == BP_RESP_ERROR) {
+		bp_redis_link_fail(s->link, bp_redis_error(r), "the key of the epoch is refused");
+		return;
+	}
+	if (r->type != BP_RESP_INTEGER || r->integer <= 0 ||
+		(uint64_t)r->integer > BP_FLEET_COUNTER_MAX) {
+		bp_redis_link_fail(s->link, BP_FLEET_ERROR_PROTOCOL, "the epoch is not valid");
+		return;
+	}
+	if (s->epoch_new)
+		s->epoch = (uint64_t)r->integer << BP_FLEET_NONCE_BITS | s->nonce;
+	/* outrank() may have asked for more meanwhile. */
+	if (bp_fleet_epoch_counter(s->epoch) > s->outrank)
+		s->outrank = 0;
+	s->epoch_known = s->outrank == 0;
+}
+
+static void refuse_write(struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_resp *r)
+{
+	const enum bp_fleet_error why =
+		r->type == BP_RESP_ERROR ? bp_redis_error(r) : BP_FLEET_ERROR_PROTOCOL;
+	char text[256];
+
+	snprintf(text, sizeof(text), "write: %.*s",
+		r->type == BP_RESP_ERROR ? (int)(r->len < 200 ? r->len : 200) : 17,
+		r->type == BP_RESP_ERROR ? r->text : "unexpected answer");
+	if (why == BP_FLEET_ERROR_REFUSED) {
+		note_error(s, why, text);
+		bp_fleet_lose(s, op, &s->counters.lost_refused);
+	} else if (why == BP_FLEET_ERROR_FULL) {
+		note_error(s, why, text);
+		s->pause_ns = bp_mono_ns() + FULL_PAUSE_NS;
+		bp_fleet_queue_again(&s->queue, op);
+	} else {
+		bp_redis_link_fail(s->link, why, text);
+	}
+}
+
+static void take_write(struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_resp *r)
+{
+	if (r->type == BP_RESP_INTEGER && r->integer == 1) {
+		s->counters.stored++;
+		bp_fleet_end_write(s, op, BP_FLEET_STORED);
+	} else if (r->type == BP_RESP_INTEGER && r->integer == 0) {
+		s->counters.superseded++;
+		bp_fleet_end_write(s, op, BP_FLEET_SUPERSEDED);
+	} else {
+		refuse_write(s, op, r);
+	}
+}
+
+/* 16 lower-case hexadecimal digits, as a script of this program writes them. */
+static bool read_hex(const char *text, uint64_t *out)
+{
+	*out = 0;
+	for (unsigned i = 0; i < 16; i++) {
+		const char c = text[i];
+
+		if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
+			return false;
+		*out = *out << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	return true;
+}
+
+static bool read_value(const char *bytes, size_t len, struct bp_fleet_value *v)
+{
+	*v = (struct bp_fleet_value){.known = true};
+	if (len < BP_FLEET_MARK_LEN || len > BP_FLEET_MARK_LEN + BP_FLEET_VALUE_MAX ||
+		!read_hex(bytes, &v->epoch) || !read_hex(bytes + 16, &v->version))
+		return false;
+	v->bytes = bytes + BP_FLEET_MARK_LEN;
+	v->len = len - BP_FLEET_MARK_LEN;
+	v->found = v->len != 0;
+	return true;
+}
+
+static void take_read(struct bp_fleet_state *s, struct bp_fleet_op *op, const struct bp_resp *r)
+{
+	struct bp_fleet_value v = {.known = true};
+	enum bp_fleet_error why;
+
+	if (r->type == BP_RESP_ERROR) {
+		why = bp_redis_error(r);
+		if (why != BP_FLEET_ERROR_REFUSED) {
+			bp_redis_link_fail(s->link, why, "read: refused");
+			return;
+		}
+		s->counters.error[why]++;
+		v.known = false;
+	} else if (r->type != BP_RESP_NIL &&
+		   (r->type != BP_RESP_TEXT || !read_value(r->text, r->len, &v))) {
+		s->counters.error[BP_FLEET_ERROR_PROTOCOL]++;
+		v = (struct bp_fleet_value){.known = false};
+	}
+	bp_fleet_end_read(s, op, &v);
+}
+
+void bp_fleet_on_reply(void *arg, const struct bp_resp *r)
+{
+	struct bp_fleet_state *s = arg;
+	struct bp_fleet_op *op = TAILQ_FIRST(&s->queue.list[BP_FLEET_SENT]);
+
+	s->heard_ns = bp_mono_ns();
+	if (op == NULL) {
+		bp_redis_link_fail(s->link, BP_FLEET_ERROR_PROTOCOL, "an answer to no request");
+		return;
+	}
+	if (op->kind == BP_FLEET_OP_PUT) {
+		take_write(s, op, r);
+	} else if (op->kind == BP_FLEET_OP_GET) {
+		take_read(s, op, r);
+	} else {
+		const bool epoch = op->kind == BP_FLEET_OP_EPOCH;
+
+		bp_fleet_queue_finish(&s->queue, op, BP_FLEET_STORED);
+		if (epoch)
+			take_epoch(s, r);
+		else if (r->type == BP_RESP_ERROR)
+			bp_redis_link_fail(s->link, bp_redis_error(r), "PING: refused");
+	}
+	bp_fleet_pump(s);
+}

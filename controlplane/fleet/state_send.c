@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "controlplane/fleet/state_internal.h"
+#include "controlplane/process/clock.h"
+
+#define INFLIGHT_MAX 512u
+/* An idle connection is checked as often. */
+#define PING_NS 1000000000ull
+
+/*
+ * KEYS: the value. ARGV: mark, bytes, time to live (ms), channel or "", text to publish. Marks have
+ * a fixed length and hexadecimal digits, so their order as texts is that of the numbers.
+ */
+#define PUT_SCRIPT                                                                                 \
+	"local old = redis.call('GET', KEYS[1])\n"                                                 \
+	"if old and #old >= 32 and string.sub(old, 1, 32) > ARGV[1] then return 0 end\n"           \
+	"redis.call('SET', KEYS[1], ARGV[1] .. ARGV[2], 'PX', ARGV[3])\n"                          \
+	"if ARGV[4] ~= '' then\n"                                                                  \
+	"  redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1] .. ARGV[2])\n"                 \
+	"end\n"                                                                                    \
+	"return 1\n"
+/*
+ * KEYS: the counter. ARGV: a number that it must reach, or exceed by a new number ("1"). A Redis
+ * without its data, or a replica that lacks the last writes, learns the number from the processes
+ * that have one.
+ */
+#define EPOCH_SCRIPT                                                                               \
+	"local n = tonumber(redis.call('GET', KEYS[1]) or '0')\n"                                  \
+	"local floor = tonumber(ARGV[1])\n"                                                        \
+	"if n < floor then n = floor end\n"                                                        \
+	"if ARGV[2] == '1' then n = n + 1 end\n"                                                   \
+	"redis.call('SET', KEYS[1], string.format('%.0f', n))\n"                                   \
+	"return n\n"
+enum { SCRIPT_PUT, SCRIPT_EPOCH };
+const char *const bp_fleet_scripts[] = {PUT_SCRIPT, EPOCH_SCRIPT, NULL};
+
+/* ---- commands ---- */
+
+#define WORD(text_, len_) ((struct iovec){(void *)(uintptr_t)(text_), (len_)})
+
+struct key_text {
+	char text[BP_FLEET_PREFIX_MAX + BP_FLEET_KEY_MAX + 1];
+	size_t len;
+};
+
+static void make_key(const struct bp_fleet_state *s, const char *key, struct key_text *out)
+{
+	out->len = (size_t)snprintf(out->text, sizeof(out->text), "%s%s", s->prefix, key);
+}
+
+static void send_put(struct bp_fleet_state *s, struct bp_fleet_op *op, uint64_t now)
+{
+	const uint64_t ttl_ms = (op->expires_ns - now) / 1000000u + 1;
+	char mark[BP_FLEET_MARK_LEN + 1], ttl[24];
+	struct key_text key, channel = {.len = 0};
+
+	if (op->epoch == 0)
+		op->epoch = s->epoch;
+	make_key(s, op->key, &key);
+	if (op->channel != NULL)
+		make_key(s, op->channel, &channel);
+	snprintf(mark, sizeof(mark), "%016" PRIx64 "%016" PRIx64, op->shared ? 0 : op->epoch,
+		op->version);
+	const int n = snprintf(ttl, sizeof(ttl), "%" PRIu64, ttl_ms);
+	const struct iovec words[] = {WORD("EVALSHA", 7),
+		WORD(bp_redis_link_script(s->link, SCRIPT_PUT), BP_REDIS_SHA_LEN), WORD("1", 1),
+		WORD(key.text, key.len), WORD(mark, BP_FLEET_MARK_LEN), WORD(op->value, op->len),
+		WORD(ttl, (size_t)n), WORD(channel.text, channel.len),
+		WORD(op->key, strlen(op->key))};
+
+	bp_redis_link_send(s->link, sizeof(words) / sizeof(words[0]), words);
+}
+
+static void send_get(struct bp_fleet_state *s, const struct bp_fleet_op *op)
+{
+	struct key_text key;
+
+	make_key(s, op->key, &key);
+	const struct iovec words[] = {WORD("GET", 3), WORD(key.text, key.len)};
+
+	bp_redis_link_send(s->link, 2, words);
+}
+
+static void send_epoch(struct bp_fleet_state *s)
+{
+	const uint64_t own = bp_fleet_epoch_counter(s->epoch);
+	const uint64_t floor = s->outrank > own ? s->outrank : own;
+	struct key_text key;
+	char text[24];
+
+	s->epoch_new = s->epoch == 0 || s->outrank != 0;
+	make_key(s, "epoch", &key);
+	const int n = snprintf(text, sizeof(text), "%" PRIu64, floor);
+	const struct iovec words[] = {WORD("EVALSHA", 7),
+		WORD(bp_redis_link_script(s->link, SCRIPT_EPOCH), BP_REDIS_SHA_LEN), WORD("1", 1),
+		WORD(key.text, key.len), WORD(text, (size_t)n), WORD(s->epoch_new ? "1" : "0", 1)};
+
+	bp_redis_link_send(s->link, sizeof(words) / sizeof(words[0]), words);
+}
+
+/* Requests that belong to no caller: their place among the replies. */
+static bool send_own(struct bp_fleet_state *s, enum bp_fleet_op_kind kind, uint64_t now)
+{
+	static const struct iovec ping[] = {{(void *)(uintptr_t) "PING", 4}};
+	struct bp_fleet_op *op = bp_fleet_op_new(kind, "", NULL, 0);
+
+	if (op == NULL)
+		return false;
+	op->sent_ns = now;
+	bp_fleet_queue_sent(&s->queue, op);
+	if (kind == BP_FLEET_OP_EPOCH)
+		send_epoch(s);
+	else
+		bp_redis_link_send(s->link, 1, ping);
+	return true;
+}
+
+/* ---- the timer ---- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void bp_fleet_arm(struct bp_fleet_state *s)
+{
+	const struct bp_fleet_op *delayed = TAILQ_FIRST(&s->queue.list[BP_FLEET_DELAYED]);
+	const struct bp_fleet_op *read = TAILQ_FIRST(&s->queue.list[BP_FLEET_READS]);
+	const struct bp_fleet_op *sent = TAILQ_FIRST(&s->queue.list[BP_FLEET_SENT]);
+	const uint64_t now = bp_mono_ns();
+	uint64_t due = UINT64_MAX;
+
+	if (delayed != NULL)
+		due = delayed->due_ns;
+	if (read != NULL)
+		due = min_u64(due, read->expires_ns);
+	if (sent != NULL)
+		due = min_u64(due, sent->sent_ns + s->c.timeout_ns);
+	else if (bp_redis_link_is_up(s->link))
+		due = min_u64(due, s->heard_ns + PING_NS);
+	if (s->pause_ns > now)
+		due = min_u64(due, s->pause_ns);
+	if (due >= s->armed_ns)
+		return;
+	s->armed_ns = due;
+	due = due > now ? due - now : 0;
+	const struct timeval t = {
+		(time_t)(due / 1000000000u), (suseconds_t)(due % 1000000000u / 1000 + 1)};
+
+	event_add(s->timer, &t);
+}
+
+/* ---- sending ---- */
+
+static bool may_write(struct bp_fleet_state *s, uint64_t now)
+{
+	return s->epoch_known && now >= s->pause_ns;
+}
+
+static void pump_writes(struct bp_fleet_state *s, uint64_t now)
+{
+	struct bp_fleet_op *op;
+
+	while (bp_redis_link_is_up(s->link) && s->queue.n_sent < INFLIGHT_MAX &&
+		(op = TAILQ_FIRST(&s->queue.list[BP_FLEET_READY])) != NULL && may_write(s, now)) {
+		if (op->expires_ns <= now) {
+			bp_fleet_lose(s, op, &s->counters.lost_expired);
+			continue;
+		}
+		op->sent_ns = now;
+		bp_fleet_queue_sent(&s->queue, op);
+		send_put(s, op, now);
+	}
+}
+
+void bp_fleet_pump(struct bp_fleet_state *s)
+{
+	const uint64_t now = bp_mono_ns();
+	struct bp_fleet_op *op;
+
+	bp_fleet_queue_mature(&s->queue, now);
+	if (bp_redis_link_is_up(s->link) && !s->epoch_known && !s->epoch_asked)
+		s->epoch_asked = send_own(s, BP_FLEET_OP_EPOCH, now);
+	while (bp_redis_link_is_up(s->link) && s->queue.n_sent < INFLIGHT_MAX &&
+		(op = TAILQ_FIRST(&s->queue.list[BP_FLEET_READS])) != NULL) {
+		op->sent_ns = now;
+		bp_fleet_queue_sent(&s->queue, op);
+		send_get(s, op);
+	}
+	pump_writes(s, now);
+	bp_fleet_call_back(s);
+	bp_fleet_arm(s);
+}
+
+static void expire_reads(struct bp_fleet_state *s, uint64_t now)
+{
+	static const struct bp_fleet_value unknown;
+	struct bp_fleet_op *op;
+
+	while ((op = TAILQ_FIRST(&s->queue.list[BP_FLEET_READS])) != NULL && op->expires_ns <= now)
+		bp_fleet_end_read(s, op, &unknown);
+}
+
+void bp_fleet_on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_fleet_state *s = arg;
+	const struct bp_fleet_op *sent = TAILQ_FIRST(&s->queue.list[BP_FLEET_SENT]);
+	const uint64_t now = bp_mono_ns();
+
+	(void)fd;
+	(void)what;
+	s->armed_ns = UINT64_MAX;
+	if (sent != NULL && sent->sent_ns + s->c.timeout_ns <= now)
+		bp_redis_link_fail(s->link, BP_FLEET_ERROR_TIMEOUT, "no answer in time");
+	else if (sent == NULL && bp_redis_link_is_up(s->link) && s->heard_ns + PING_NS <= now)
+		send_own(s, BP_FLEET_OP_PING, now);
+	expire_reads(s, now);
+	bp_fleet_pump(s);
+}
