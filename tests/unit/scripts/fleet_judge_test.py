@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The oracle and the judge of the fleet test find each fault in alarms that are made for it."""
+
+import sys
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "fleet"))
+
+import mqtt_bytes  # noqa: E402
+import oracle  # noqa: E402
+from judge import judge  # noqa: E402
+from oracle import ABOVE, BELOW, BETWEEN, Episode  # noqa: E402
+
+TOPIC = "plant/d0/temperature"
+
+
+def device(samples=60, **more):
+    kinds = [oracle.CYCLE[n % len(oracle.CYCLE)] for n in range(samples)]
+    return {"topic": TOPIC, "samples": [(n, k, 0.0) for n, k in enumerate(kinds)], **more}
+
+
+def alarm(state, n, uid=None):
+    kind = ABOVE if state == "raised" else BELOW
+    return {"topic": TOPIC, "state": state, "value": float(oracle.value_of(n, kind)), "uid": uid or f"{state}{n}"}
+
+
+def due(d):
+    return [alarm(*t) for t in oracle.transitions(oracle.episodes([s[:2] for s in d["samples"]]))]
+
+
+class Oracle(unittest.TestCase):
+    def test_values_name_their_sample(self):
+        for kind in (ABOVE, BETWEEN, BELOW):
+            for n in (0, 1, 17, 123456, 999999):
+                self.assertEqual(oracle.sample_of(float(oracle.value_of(n, kind))), (n, kind))
+        for v in (0.0, 19.9, 22.5, 80.0, 79.5, 1e9):
+            self.assertIsNone(oracle.sample_of(v))
+
+    def test_the_cycle_has_one_alarm_in_ten_publications(self):
+        found = oracle.episodes([s[:2] for s in device(60)["samples"]])
+        self.assertEqual(found, [Episode(0, 2, 10), Episode(20, 22, 30), Episode(40, 42, 50)])
+        self.assertEqual(len(oracle.transitions(found)) * 10, 60)
+
+    def test_hold_counts_consecutive_values_only(self):
+        def kinds(*ks):
+            return oracle.episodes(list(enumerate(ks)))
+        self.assertEqual(kinds(ABOVE, ABOVE, BETWEEN, ABOVE, ABOVE), [])
+        self.assertEqual(kinds(ABOVE, ABOVE, BETWEEN, ABOVE, ABOVE, ABOVE), [Episode(3, 5, None)])
+        self.assertEqual(kinds(ABOVE, ABOVE, ABOVE, BETWEEN, ABOVE, BELOW, BELOW), [Episode(0, 2, 5)])
+
+
+class Judge(unittest.TestCase):
+    def verdict(self, alarms, d=None, **limits):
+        v = judge([d or device()], alarms)
+        return v, v.failures(limits.get("repeats_max", 0))
+
+    def test_what_is_due_passes(self):
+        v, failures = self.verdict(due(device()))
+        self.assertEqual((v.expected, v.received, v.exact, failures), (6, 6, 6, []))
+
+    def test_a_missing_alarm_is_found(self):
+        for i in range(6):
+            alarms = due(device())
+            gone = alarms.pop(i)
+            v, failures = self.verdict(alarms)
+            self.assertEqual([(s, n) for _, s, n in v.missing], [(gone["state"], oracle.sample_of(gone["value"])[0])])
+            self.assertIn("alarms missing", failures[0])
+
+    def test_a_repeat_is_counted_and_bounded(self):
+        alarms = due(device())
+        alarms.insert(3, alarms[1])
+        v, failures = self.verdict(alarms, repeats_max=1)
+        self.assertEqual((v.repeats, failures), (1, []))
+        self.assertEqual(len(self.verdict(alarms)[1]), 1)
+
+    def test_a_second_alarm_with_another_uid_is_found(self):
+        alarms = due(device())
+        alarms.insert(1, alarm("raised", 3, "other"))
+        v, failures = self.verdict(alarms)
+        self.assertEqual((v.seconds, v.missing), ([(TOPIC, "raised", 3)], []))
+        self.assertIn("another uid", failures[0])
+
+    def test_a_wrong_order_is_found(self):
+        for i in range(5):
+            alarms = due(device())
+            alarms[i], alarms[i + 1] = alarms[i + 1], alarms[i]
+            v, failures = self.verdict(alarms)
+            self.assertTrue(v.disorder, i)
+            self.assertEqual((v.missing, v.wrong), ([], []))
+            self.assertIn("order", failures[0])
+
+    def test_a_later_sample_is_late_and_not_missing(self):
+        alarms = due(device())
+        alarms[2] = alarm("raised", 25)
+        v, failures = self.verdict(alarms)
+        self.assertEqual((v.late, v.missing, failures), ([(TOPIC, "raised", 25)], [], []))
+
+    def test_alarms_that_nothing_raised_are_wrong(self):
+        for bad in (alarm("raised", 14), alarm("raised", 1), alarm("cleared", 500), {**alarm("raised", 2), "value": 12.0},
+                    {**alarm("raised", 2), "state": "odd"}, {**alarm("cleared", 10), "value": float(oracle.value_of(9, BETWEEN))},
+                    {**alarm("raised", 2), "topic": "plant/other/temperature"}):
+            v, failures = self.verdict([*due(device()), bad | {"uid": "bad"}])
+            self.assertEqual(len(v.wrong), 1, bad)
+            self.assertTrue(failures)
+
+    def test_publications_lost_with_their_connection_excuse_what_depends_on_them(self):
+        d = device(lost=[22])
+        alarms = [a for a in due(device()) if oracle.sample_of(a["value"])[0] != 22]
+        v, failures = self.verdict([*alarms, alarm("raised", 23)], d)
+        self.assertEqual((v.excused, v.missing, failures), (1, [], []))
+        self.assertTrue(self.verdict(alarms[1:], d)[1])
+
+    def test_a_sample_that_was_sent_again_may_count_twice(self):
+        alarms = due(device())
+        alarms[2] = alarm("raised", 21)
+        self.assertTrue(self.verdict(alarms)[0].wrong)
+        self.assertEqual(self.verdict(alarms, device(again=[20]))[0].wrong, [])
+
+
+class Bytes(unittest.TestCase):
+    def test_packets_are_found_in_any_pieces(self):
+        stream = mqtt_bytes.publish("a/b", b"x" * 300, 1, 7) + mqtt_bytes.disconnect() + b"\x40\x02\x00\x07"
+        for size in (1, 2, 7, 1000):
+            buffer, got = bytearray(), []
+            for i in range(0, len(stream), size):
+                buffer += stream[i:i + size]
+                got += mqtt_bytes.packets(buffer)
+            self.assertEqual([k for k, _ in got], [3, 14, mqtt_bytes.PUBACK])
+            self.assertEqual((got[2][1], bytes(buffer)), (b"\0\x07", b""))
+
+    def test_a_length_without_end_is_refused(self):
+        with self.assertRaises(ValueError):
+            list(mqtt_bytes.packets(bytearray(b"\x30\xff\xff\xff\xff\x01")))
+
+
+if __name__ == "__main__":
+    unittest.main()
