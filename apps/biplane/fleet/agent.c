@@ -24,7 +24,8 @@
 #include "shm/segment.h"
 
 #define TICK_MS 1000
-#define LEASE_S 30u /* a member is removed from the list after this time without contact */
+#define ROUND_MS 10000 /* for all requests of a tick: a trial is watched in between */
+#define LEASE_S 30u    /* a member is removed from the list after this time without contact */
 #define KEEPALIVE_S 10u
 #define ERRORS_MAX 16u /* lines in the record of a member */
 
@@ -164,6 +165,7 @@ static void tick(struct agent *a)
 	int rc;
 
 	bp_fleet_follow_tick(&a->f);
+	bp_etcd_begin(a->etcd, ROUND_MS);
 	rc = bp_fleet_follow(&a->f, a->etcd, err, sizeof(err));
 	if (rc == 0)
 		rc = report(a, err, sizeof(err));

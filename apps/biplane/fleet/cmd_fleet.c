@@ -272,26 +272,23 @@ static int members_main(const struct bp_cli_command *command, int argc, char **a
 
 /* ---- diff ---- */
 
-static int diff(const struct bp_fleet_operator *o, const char *path, const char *version, bool json)
+static int diff(const struct bp_fleet_operator *o, const char *path, uint64_t version, bool json)
 {
 	struct bp_config *from = bp_config_load_quietly(path, stderr), *to = NULL;
 	struct bp_fleet_bundle b = {.text = NULL};
-	struct bp_etcd_rows rows = {.n = 0};
-	char name[48], err[512] = "";
+	char name[48], err[1024] = "";
 	char *text = NULL;
 	size_t len = 0;
 	unsigned restart;
-	int status =
-		from != NULL ? bp_fleet_operator_read(o, "bundles", version, &rows) : BP_EX_CONFIG;
+	int status = from != NULL ? BP_EX_OK : BP_EX_CONFIG, rc;
 
-	snprintf(name, sizeof(name), "bundles/%s", version);
-	if (status == BP_EX_OK && rows.n == 0)
-		status = bp_fleet_fail(
-			o->command, BP_EX_UNAVAILABLE, "there is no %s in etcd", name);
-	else if (status == BP_EX_OK &&
-		 bp_fleet_bundle_read(&o->keys, o->fleet, &rows.row[0], &b, err, sizeof(err)) != 0)
-		status = bp_fleet_fail(o->command, BP_EX_DATAERR, "%s: %s", name, err);
-	bp_etcd_rows_free(&rows);
+	snprintf(name, sizeof(name), "bundles/%" PRIu64, version);
+	if (status == BP_EX_OK) {
+		rc = bp_fleet_operator_bundle(o, version, &b, err, sizeof(err));
+		if (rc <= 0)
+			status = bp_fleet_fail(
+				o->command, rc < 0 ? BP_EX_UNAVAILABLE : BP_EX_DATAERR, "%s", err);
+	}
 	if (status == BP_EX_OK) {
 		const struct bp_bundle bundle = {name, b.text, b.len};
 
@@ -330,7 +327,7 @@ static int diff_main(const struct bp_cli_command *command, int argc, char **argv
 			command, "missing option -c FILE: a configuration file with fleet.config");
 	status = bp_fleet_operator_open(&o, command, path);
 	if (status == BP_EX_OK)
-		status = diff(&o, path, operand[0], json);
+		status = diff(&o, path, version, json);
 	bp_fleet_operator_close(&o);
 	return status;
 }

@@ -8,7 +8,15 @@
 #include "apps/biplane/fleet/operator.h"
 #include "config/schema.h"
 
-enum { OPT_SELECTOR = BP_CLI_LONG, OPT_CANARY, OPT_TRIAL, OPT_SIGN, OPT_NO_CHECK, OPT_JSON };
+enum {
+	OPT_SELECTOR = BP_CLI_LONG,
+	OPT_CANARY,
+	OPT_TRIAL,
+	OPT_SIGN,
+	OPT_SERIAL,
+	OPT_NO_CHECK,
+	OPT_JSON
+};
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "a configuration file with fleet.config"},
@@ -16,6 +24,7 @@ static const struct bp_cli_option options[] = {
 	{OPT_CANARY, "canary", "N", "members that apply the bundle first; default: 0"},
 	{OPT_TRIAL, "trial", "TIME", "trial time; default: fleet.config.trial_time"},
 	{OPT_SIGN, "sign", "KEY", "the private key that signs, PEM"},
+	{OPT_SERIAL, "serial", "NUMBER", "lowest serial number; default: the next one"},
 	{OPT_NO_CHECK, "no-check", NULL, "do not check the bundle with FILE"},
 	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
@@ -23,7 +32,7 @@ static const struct bp_cli_option options[] = {
 
 struct push {
 	const char *path, *selector, *key, *file;
-	uint64_t canaries, trial_ns;
+	uint64_t canaries, trial_ns, serial;
 	bool no_check, json;
 };
 
@@ -109,6 +118,7 @@ static int push(const struct bp_fleet_operator *o, const struct push *p)
 		status = bp_fleet_fail(o->command, BP_EX_NOINPUT, "%s", err);
 	if (status == BP_EX_OK) {
 		bp_fleet_selector_text(&selector, r->selector);
+		r->serial = p->serial;
 		r->trial_s = p->trial_ns / 1000000000u;
 		memcpy(r->sha256, b.sha256, sizeof(r->sha256));
 		status = choose(o, &selector, p->canaries, r, &members);
@@ -146,6 +156,10 @@ static int read_options(struct bp_cli *cli, struct push *p)
 			return bp_cli_usage_error(cli->command,
 				"--canary %s: expected a number from 0 to %u", cli->value,
 				BP_FLEET_CANARIES_MAX);
+		else if (key == OPT_SERIAL &&
+			 !bp_cli_number(cli->value, 1, BP_FLEET_SERIAL_MAX, &p->serial))
+			return bp_cli_usage_error(
+				cli->command, "--serial %s: expected a serial number", cli->value);
 		else if (key == OPT_TRIAL &&
 			 !bp_cli_duration(cli->value, 1, BP_FLEET_TRIAL_MAX_S, &p->trial_ns))
 			return bp_cli_usage_error(cli->command,

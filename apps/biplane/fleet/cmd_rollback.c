@@ -8,20 +8,21 @@
 #include "apps/biplane/exit_status.h"
 #include "apps/biplane/fleet/operator.h"
 
-enum { OPT_SELECTOR = BP_CLI_LONG, OPT_TO, OPT_SIGN, OPT_JSON };
+enum { OPT_SELECTOR = BP_CLI_LONG, OPT_TO, OPT_SIGN, OPT_SERIAL, OPT_JSON };
 
 static const struct bp_cli_option options[] = {
 	{'c', "config", "FILE", "a configuration file with fleet.config"},
 	{OPT_SELECTOR, "selector", "LABELS", "the selector of the rollout, or all"},
 	{OPT_TO, "to", "VERSION", "default: the version before the present one"},
 	{OPT_SIGN, "sign", "KEY", "the private key that signs, PEM"},
+	{OPT_SERIAL, "serial", "NUMBER", "lowest serial number; default: the next one"},
 	{OPT_JSON, "json", NULL, "one JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
 struct rollback {
 	const char *path, *selector, *key;
-	uint64_t to;
+	uint64_t to, serial;
 	bool json;
 };
 
@@ -48,39 +49,85 @@ static int present(const struct bp_fleet_operator *o, const char *selector, uint
 	return status;
 }
 
-/* The bundle `to`, or with 0 the newest one of the selector before version `now`. */
-static int find(const struct bp_fleet_operator *o, const char *selector, uint64_t to, uint64_t now,
+static int newest_first(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The versions before `now`, the newest first; free the list. NULL: printed. */
+static uint64_t *list_versions(const struct bp_fleet_operator *o, uint64_t now, size_t *n)
+{
+	char prefix[BP_FLEET_KEY_MAX], err[1024];
+	struct bp_etcd_rows rows;
+	uint64_t *list = NULL;
+
+	bp_fleet_path(o->fleet, "bundles", "", prefix);
+	*n = 0;
+	if (bp_etcd_read(o->etcd, prefix, BP_ETCD_NAMES_BELOW, &rows, err, sizeof(err)) == 0)
+		list = calloc(rows.n + 1, sizeof(*list));
+	else
+		bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+	for (unsigned i = 0; list != NULL && i < rows.n; i++)
+		if (now > 1 &&
+			bp_cli_number(strrchr(rows.row[i].key, '/') + 1, 1, now - 1, &list[*n]))
+			++*n;
+	if (list != NULL)
+		qsort(list, *n, sizeof(*list), newest_first);
+	bp_etcd_rows_free(&rows);
+	return list;
+}
+
+static void choose(const struct bp_fleet_bundle *b, struct bp_fleet_rollout *r)
+{
+	r->version = b->version;
+	memcpy(r->sha256, b->sha256, sizeof(r->sha256));
+}
+
+/* The newest bundle of the selector before version `now`. Bundles are read one by one: together
+ * they can be longer than any answer. */
+static int find_before(const struct bp_fleet_operator *o, const char *selector, uint64_t now,
 	struct bp_fleet_rollout *r)
 {
-	struct bp_etcd_rows rows;
-	int status = bp_fleet_operator_read(o, "bundles", NULL, &rows);
+	size_t n;
+	uint64_t *version = list_versions(o, now, &n);
+	char err[1024];
+	int rc = 0;
 
-	for (unsigned i = 0; status == BP_EX_OK && i < rows.n; i++) {
+	if (version == NULL)
+		return BP_EX_UNAVAILABLE;
+	for (size_t i = 0; rc >= 0 && r->version == 0 && i < n; i++) {
 		struct bp_fleet_bundle b;
-		char err[512] = "";
 
-		if (bp_fleet_bundle_read(&o->keys, o->fleet, &rows.row[i], &b, err, sizeof(err)) !=
-			0)
-			continue; /* `fleet status` reports it */
-		if (to != 0 ? b.version == to
-			    : b.version < now && b.version > r->version &&
-					strcmp(b.selector, selector) == 0) {
-			r->version = b.version;
-			memcpy(r->sha256, b.sha256, sizeof(r->sha256));
-		}
+		rc = bp_fleet_operator_bundle(o, version[i], &b, err, sizeof(err));
+		if (rc > 0 && strcmp(b.selector, selector) == 0)
+			choose(&b, r);
 		free(b.text);
 	}
-	if (status != BP_EX_OK)
-		return status;
-	bp_etcd_rows_free(&rows);
+	free(version);
+	if (rc < 0)
+		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	if (r->version != 0)
 		return BP_EX_OK;
-	if (to != 0)
-		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE,
-			"there is no valid bundle %" PRIu64 " in etcd", to);
 	return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE,
 		"selector %s has no bundle before version %" PRIu64 "; expected --to VERSION",
 		selector, now);
+}
+
+static int find(const struct bp_fleet_operator *o, const char *selector, uint64_t to, uint64_t now,
+	struct bp_fleet_rollout *r)
+{
+	struct bp_fleet_bundle b;
+	char err[1024];
+
+	if (to == 0)
+		return find_before(o, selector, now, r);
+	if (bp_fleet_operator_bundle(o, to, &b, err, sizeof(err)) <= 0)
+		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+	choose(&b, r);
+	free(b.text);
+	return BP_EX_OK;
 }
 
 static int rollback(const struct bp_fleet_operator *o, const struct rollback *p)
@@ -100,6 +147,7 @@ static int rollback(const struct bp_fleet_operator *o, const struct rollback *p)
 		status = bp_fleet_fail(o->command, BP_EX_NOINPUT, "%s", err);
 	else {
 		bp_fleet_selector_text(&selector, r->selector);
+		r->serial = p->serial;
 		status = present(o, r->selector, &now);
 		if (status == BP_EX_OK)
 			status = find(o, r->selector, p->to, now, r);
@@ -146,7 +194,11 @@ static int rollback_main(const struct bp_cli_command *command, int argc, char **
 			p.key = cli.value;
 		else if (key == OPT_JSON)
 			p.json = true;
-		else if (!bp_cli_number(cli.value, 1, BP_FLEET_SERIAL_MAX, &p.to))
+		else if (key == OPT_SERIAL &&
+			 !bp_cli_number(cli.value, 1, BP_FLEET_SERIAL_MAX, &p.serial))
+			return bp_cli_usage_error(
+				command, "--serial %s: expected a serial number", cli.value);
+		else if (key == OPT_TO && !bp_cli_number(cli.value, 1, BP_FLEET_SERIAL_MAX, &p.to))
 			return bp_cli_usage_error(
 				command, "--to %s: expected a version", cli.value);
 	}
@@ -165,7 +217,7 @@ static int rollback_main(const struct bp_cli_command *command, int argc, char **
 const struct bp_cli_command bp_cmd_fleet_rollback = {
 	.name = "fleet rollback",
 	.summary = "roll out an older bundle again",
-	.synopsis = "-c FILE --selector LABELS --sign KEY [--to VERSION] [--json]",
+	.synopsis = "-c FILE --selector LABELS --sign KEY [OPTION]...",
 	.text = "Signs a rollout of an older bundle for the members that match the selector: of\n"
 		"VERSION, or of the last version of this selector before the present one. The\n"
 		"members apply it as a new one, all at the same time.",

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "config/messages.h"
 
@@ -27,9 +28,19 @@ struct bp_etcd {
 	bool tls;
 	char username[64], password[256], token[2048];
 	struct answer answer;
+	uint64_t round_end_ns; /* CLOCK_MONOTONIC; 0: none */
+	uint64_t call_end_ns;
 	bool (*waiting)(void *arg);
 	void *arg;
 };
+
+static uint64_t mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
 
 static size_t on_data(char *data, size_t size, size_t n, void *arg)
 {
@@ -97,7 +108,6 @@ static void set_options(struct bp_etcd *e, const struct bp_config_fleet_config *
 	curl_easy_setopt(e->curl, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(e->curl, CURLOPT_PROXY, "");
 	curl_easy_setopt(e->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)BP_ETCD_CONNECT_MS);
-	curl_easy_setopt(e->curl, CURLOPT_TIMEOUT_MS, (long)BP_ETCD_TIMEOUT_MS);
 	curl_easy_setopt(e->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(e->curl, CURLOPT_WRITEDATA, &e->answer);
 	curl_easy_setopt(e->curl, CURLOPT_NOPROGRESS, 0L);
@@ -145,7 +155,27 @@ void bp_etcd_free(struct bp_etcd *e)
 	free(e);
 }
 
+void bp_etcd_begin(struct bp_etcd *e, unsigned ms)
+{
+	e->round_end_ns = mono_ns() + ms * 1000000ull;
+}
+
 /* ---- requests ---- */
+
+static void begin_call(struct bp_etcd *e)
+{
+	e->call_end_ns = mono_ns() + BP_ETCD_CALL_MS * 1000000ull;
+	if (e->round_end_ns != 0 && e->round_end_ns < e->call_end_ns)
+		e->call_end_ns = e->round_end_ns;
+}
+
+/* The time of the next server, so that a silent one leaves the same time to each of the others. */
+static long share_ms(const struct bp_etcd *e, unsigned servers)
+{
+	const uint64_t now = mono_ns();
+
+	return e->call_end_ns > now ? (long)((e->call_end_ns - now) / 1000000 / servers) : 0;
+}
 
 static CURLcode send_to(struct bp_etcd *e, const char *server, const char *path, const char *body)
 {
@@ -218,7 +248,16 @@ static json_t *ask_any(struct bp_etcd *e, const char *path, const char *body, lo
 {
 	json_t *answer = NULL;
 
+	*status = 0;
 	for (unsigned i = 0; i < e->n_servers && answer == NULL; i++) {
+		const long ms = share_ms(e, e->n_servers - i);
+
+		if (ms <= 0) { /* 0 is no limit for curl */
+			snprintf(err, err_size, "etcd %s: no time is left for the request",
+				e->server[e->current]);
+			break;
+		}
+		curl_easy_setopt(e->curl, CURLOPT_TIMEOUT_MS, ms);
 		answer = ask(e, e->server[e->current], path, body, status, err, err_size);
 		if (answer != NULL || *status == 400 || *status == 401 ||
 			(e->waiting != NULL && e->waiting(e->arg)))
@@ -265,6 +304,7 @@ static json_t *call(
 		snprintf(err, err_size, "no memory for a request to etcd");
 		return NULL;
 	}
+	begin_call(e);
 	if (e->username[0] == '\0' || e->token[0] != '\0' || log_in(e, err, err_size))
 		answer = ask_any(e, path, body, &status, err, err_size);
 	/* tokens expire; etcd answers 400 after a change of its users */
@@ -349,55 +389,94 @@ static bool read_row(const json_t *kv, struct bp_etcd_row *row)
 	return true;
 }
 
+/* Appends the keys of an answer. */
 static bool read_rows(const json_t *kvs, struct bp_etcd_rows *rows)
 {
 	const size_t n = json_array_size(kvs);
+	struct bp_etcd_row *more;
 
 	if (kvs == NULL)
 		return true;
-	if (!json_is_array(kvs) || n > BP_ETCD_KEYS_MAX)
+	if (!json_is_array(kvs) || n > BP_ETCD_PAGE)
 		return false;
-	rows->row = calloc(n + 1, sizeof(*rows->row));
-	for (rows->n = 0; rows->row != NULL && rows->n < n; rows->n++)
-		if (!read_row(json_array_get(kvs, rows->n), &rows->row[rows->n])) {
-			rows->n++; /* what was read of it is freed */
-			return false;
-		}
-	return rows->row != NULL;
+	more = reallocarray(rows->row, rows->n + n + 1, sizeof(*more));
+	if (more == NULL)
+		return false;
+	rows->row = more;
+	for (size_t i = 0; i < n; i++) {
+		rows->row[rows->n] = (struct bp_etcd_row){.key = NULL};
+		if (!read_row(json_array_get(kvs, i), &rows->row[rows->n++]))
+			return false; /* what was read of it is freed */
+	}
+	return true;
 }
 
-int bp_etcd_read(struct bp_etcd *e, const char *prefix, bool exact, struct bp_etcd_rows *rows,
-	char *err, size_t err_size)
+/* One page, from the key on; *more: there is another one. */
+static int read_page(struct bp_etcd *e, json_t *from, json_t *end, enum bp_etcd_range range,
+	struct bp_etcd_rows *rows, bool *more, char *err, size_t err_size)
 {
-	char end[1024];
-	const size_t len = strlen(prefix);
-	json_t *request, *answer;
+	json_t *request = json_pack("{so sI sb}", "key", from, "limit", (json_int_t)BP_ETCD_PAGE,
+		"keys_only", range == BP_ETCD_NAMES_BELOW);
+	const unsigned before = rows->n;
+	json_t *answer;
 	int rc = -1;
 
-	*rows = (struct bp_etcd_rows){.n = 0};
-	if (len == 0 || len >= sizeof(end)) {
-		snprintf(err, err_size, "the key is too long for etcd");
-		return -1;
-	}
-	request = json_pack(
-		"{so sI}", "key", encode(prefix, len), "limit", (json_int_t)BP_ETCD_KEYS_MAX);
-	if (!exact) {
-		/* the range ends before the prefix with its last byte incremented */
-		memcpy(end, prefix, len);
-		end[len - 1]++;
-		json_object_set_new(request, "range_end", encode(end, len));
-	}
+	if (end != NULL)
+		json_object_set(request, "range_end", end);
 	answer = call(e, "/v3/kv/range", request, err, err_size);
 	if (answer == NULL)
 		return -1;
-	if (json_is_true(json_object_get(answer, "more")))
-		snprintf(err, err_size, "etcd: more than %u keys below %s", BP_ETCD_KEYS_MAX,
-			prefix);
-	else if (!read_rows(json_object_get(answer, "kvs"), rows))
-		snprintf(err, err_size, "etcd: the answer has invalid keys or values");
-	else
+	*more = json_is_true(json_object_get(answer, "more"));
+	if (read_rows(json_object_get(answer, "kvs"), rows) && (!*more || rows->n > before))
 		rc = 0;
+	else
+		snprintf(err, err_size, "etcd: the answer has invalid keys or values");
 	json_decref(answer);
+	return rc;
+}
+
+/* The first key behind the last one that was read. */
+static json_t *behind(const struct bp_etcd_rows *rows)
+{
+	const char *last = rows->row[rows->n - 1].key;
+
+	return encode(last, strlen(last) + 1);
+}
+
+int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
+	struct bp_etcd_rows *rows, char *err, size_t err_size)
+{
+	const unsigned max = range == BP_ETCD_NAMES_BELOW ? BP_ETCD_NAMES_MAX : BP_ETCD_KEYS_MAX;
+	const size_t len = strlen(key);
+	json_t *end = NULL;
+	size_t bytes;
+	bool more = false;
+	char last[1024];
+	int rc;
+
+	*rows = (struct bp_etcd_rows){.n = 0};
+	if (len == 0 || len >= sizeof(last)) {
+		snprintf(err, err_size, "the key is too long for etcd");
+		return -1;
+	}
+	if (range != BP_ETCD_KEY) {
+		/* the range ends before the prefix with its last byte incremented */
+		memcpy(last, key, len);
+		last[len - 1]++;
+		end = encode(last, len);
+	}
+	rc = read_page(e, encode(key, len), end, range, rows, &more, err, err_size);
+	bytes = e->answer.len;
+	while (rc == 0 && more && rows->n < max && bytes <= BP_ETCD_READ_MAX) {
+		rc = read_page(e, behind(rows), end, range, rows, &more, err, err_size);
+		bytes += e->answer.len;
+	}
+	if (rc == 0 && more) {
+		snprintf(err, err_size, "etcd: more than %u keys or %u MiB below %s", max,
+			BP_ETCD_READ_MAX >> 20, key);
+		rc = -1;
+	}
+	json_decref(end);
 	return rc;
 }
 

@@ -12,13 +12,16 @@
 /*
  * A client of an etcd cluster (version 3.4 or later) through its JSON gateway. The server is not
  * trusted: an answer is bounded in size and time, no redirect is followed, and JSON is parsed
- * strictly. A call blocks for at most BP_ETCD_TIMEOUT_MS for each server of the cluster; errors are
- * sentences for a log line.
+ * strictly. A request takes at most BP_ETCD_CALL_MS, whatever the number of servers and logins:
+ * each server gets an equal part of what is left. Errors are sentences for a log line.
  */
 #define BP_ETCD_ANSWER_MAX (4u << 20) /* bytes */
-#define BP_ETCD_KEYS_MAX 4096u        /* of an answer */
+#define BP_ETCD_PAGE 128u             /* keys of an answer: of 30 KiB each on average */
+#define BP_ETCD_KEYS_MAX 4096u        /* of a read with values */
+#define BP_ETCD_NAMES_MAX 65536u      /* of a read without values */
+#define BP_ETCD_READ_MAX (32u << 20)  /* bytes of all answers of a read */
 #define BP_ETCD_CONNECT_MS 1500
-#define BP_ETCD_TIMEOUT_MS 5000
+#define BP_ETCD_CALL_MS 8000
 
 struct bp_etcd;
 
@@ -27,6 +30,8 @@ struct bp_etcd;
 struct bp_etcd *bp_etcd_new(const struct bp_config_fleet_config *c, bool (*waiting)(void *arg),
 	void *arg, char *err, size_t err_size);
 void bp_etcd_free(struct bp_etcd *e);
+/* All following calls together end within this time, up to the next bp_etcd_begin(). */
+void bp_etcd_begin(struct bp_etcd *e, unsigned ms);
 
 /* A key of the store. `value`: JSON string with its bytes; NULL: they are not UTF-8. */
 struct bp_etcd_row {
@@ -38,10 +43,15 @@ struct bp_etcd_rows {
 	unsigned n;
 	struct bp_etcd_row *row;
 };
-/* Reads the keys that begin with `prefix`; with `exact` the key itself. 0, or -1 with a sentence;
- * free the rows also then. */
-int bp_etcd_read(struct bp_etcd *e, const char *prefix, bool exact, struct bp_etcd_rows *rows,
-	char *err, size_t err_size);
+enum bp_etcd_range {
+	BP_ETCD_KEY,         /* the key itself */
+	BP_ETCD_BELOW,       /* the keys that begin with it */
+	BP_ETCD_NAMES_BELOW, /* the same, without values */
+};
+/* Reads one or more pages of keys; they are not a snapshot. 0, or -1 with a sentence; free the rows
+ * also then. */
+int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
+	struct bp_etcd_rows *rows, char *err, size_t err_size);
 void bp_etcd_rows_free(struct bp_etcd_rows *rows);
 
 /* A transaction: all writes, if all conditions are true. */

@@ -339,19 +339,7 @@ int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fle
 	return found;
 }
 
-static const struct bp_etcd_row *find_member(const struct bp_etcd_rows *rows, const char *name)
-{
-	for (unsigned i = 0; i < rows->n; i++) {
-		const char *end = strrchr(rows->row[i].key, '/');
-
-		if (end != NULL && strcmp(end + 1, name) == 0)
-			return &rows->row[i];
-	}
-	return NULL;
-}
-
-/* The state of a canary with this rollout; NULL: it has not tried it. */
-static bool passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
+bool bp_fleet_canary_passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
 	const char *name, char *why, size_t why_size)
 {
 	json_error_t error;
@@ -379,35 +367,30 @@ static bool passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout 
 	return ok;
 }
 
-bool bp_fleet_canaries_passed(const struct bp_etcd_rows *members, const struct bp_fleet_rollout *r,
-	char *why, size_t why_size)
-{
-	for (unsigned i = 0; i < r->n_canaries; i++)
-		if (!passed(find_member(members, r->canary[i]), r, r->canary[i], why, why_size))
-			return false;
-	return true;
-}
-
 /* 1: this gateway may apply it; 0: it waits; -1 with a sentence: etcd did not answer. */
 static int may_apply(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	const struct bp_fleet_rollout *r, char *err, size_t err_size)
 {
-	char prefix[BP_FLEET_KEY_MAX], why[512], errors[640];
-	struct bp_etcd_rows members;
-	int rc = -1;
+	char key[BP_FLEET_KEY_MAX], why[512], errors[640];
+	struct bp_etcd_rows rows;
+	int rc = 1;
 
-	if (r->n_canaries == 0 || bp_fleet_is_canary(r, f->config->name))
+	if (bp_fleet_is_canary(r, f->config->name))
 		return 1;
-	bp_fleet_path(f->config->fleet.name, "members", "", prefix);
-	if (bp_etcd_read(etcd, prefix, false, &members, err, err_size) == 0) {
-		rc = bp_fleet_canaries_passed(&members, r, why, sizeof(why)) ? 1 : 0;
-		if (rc == 0) {
-			snprintf(errors, sizeof(errors), "rollout %" PRIu64 ": %s", r->serial, why);
-			if (f->baseline == NULL)
-				enter(f, BP_FLEET_WAITING, errors);
-		}
+	/* one by one: in a large fleet, all members together are long */
+	for (unsigned i = 0; rc > 0 && i < r->n_canaries; i++) {
+		bp_fleet_path(f->config->fleet.name, "members", r->canary[i], key);
+		rc = bp_etcd_read(etcd, key, BP_ETCD_KEY, &rows, err, err_size) != 0 ? -1
+		     : bp_fleet_canary_passed(
+			       rows.n > 0 ? &rows.row[0] : NULL, r, r->canary[i], why, sizeof(why))
+			     ? 1
+			     : 0;
+		bp_etcd_rows_free(&rows);
 	}
-	bp_etcd_rows_free(&members);
+	if (rc == 0 && f->baseline == NULL) {
+		snprintf(errors, sizeof(errors), "rollout %" PRIu64 ": %s", r->serial, why);
+		enter(f, BP_FLEET_WAITING, errors);
+	}
 	return rc;
 }
 
@@ -421,7 +404,7 @@ static int read_bundle(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 
 	snprintf(version, sizeof(version), "%" PRIu64, r->version);
 	bp_fleet_path(f->config->fleet.name, "bundles", version, key);
-	rc = bp_etcd_read(etcd, key, true, &rows, err, err_size);
+	rc = bp_etcd_read(etcd, key, BP_ETCD_KEY, &rows, err, err_size);
 	if (rc == 0 && rows.n != 1)
 		note(f, "rollout %" PRIu64 ": there is no bundle %s in etcd", r->serial, version);
 	else if (rc == 0 && bp_fleet_bundle_read(&f->keys, f->config->fleet.name, &rows.row[0], b,
@@ -445,8 +428,9 @@ static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	if (r->serial < f->state.serial) {
 		note(f,
 			"rollout %s has serial number %" PRIu64 ", lower than %" PRIu64
-			" of the last one: it is refused as a replay; push it again",
-			r->selector, r->serial, f->state.serial);
+			" of the last one: it is refused as a replay; push it again with --serial "
+			"%" PRIu64,
+			r->selector, r->serial, f->state.serial, f->state.serial + 1);
 		return 0;
 	}
 	if (r->serial == f->state.serial) {
@@ -478,7 +462,7 @@ int bp_fleet_follow(struct bp_fleet_follower *f, struct bp_etcd *etcd, char *err
 
 	snprintf(err, err_size, "no memory");
 	bp_fleet_path(f->config->fleet.name, "rollouts", "", prefix);
-	if (r != NULL && bp_etcd_read(etcd, prefix, false, &rows, err, err_size) == 0) {
+	if (r != NULL && bp_etcd_read(etcd, prefix, BP_ETCD_BELOW, &rows, err, err_size) == 0) {
 		found = bp_fleet_choose(&f->keys, &f->config->fleet, &rows, r, why, sizeof(why));
 		note(f, "%s", found < 0 ? why : found == 0 ? "" : f->notice);
 		rc = found > 0 ? follow_rollout(f, etcd, r, err, err_size) : 0;

@@ -36,8 +36,9 @@ void bp_fleet_follow_end(struct bp_fleet_follower *f);
  * that matches is not valid. */
 int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fleet *fleet,
 	const struct bp_etcd_rows *rows, struct bp_fleet_rollout *r, char *err, size_t err_size);
-/* Whether all canaries have applied the rollout, of rows members/; if not, why. */
-bool bp_fleet_canaries_passed(const struct bp_etcd_rows *members, const struct bp_fleet_rollout *r,
-	char *why, size_t why_size);
+/* Whether canary `name` has applied the rollout, of its row members/NAME (NULL: there is none); if
+ * not, why. */
+bool bp_fleet_canary_passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
+	const char *name, char *why, size_t why_size);
 
 #endif

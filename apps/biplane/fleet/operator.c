@@ -12,6 +12,8 @@
 #include "apps/biplane/text.h"
 #include "config/schema.h"
 
+#define COMMAND_MS 60000 /* for all requests of a command */
+
 int bp_fleet_fail(const struct bp_cli_command *command, int status, const char *format, ...)
 {
 	va_list ap;
@@ -56,7 +58,10 @@ int bp_fleet_operator_open(
 	if (bp_fleet_keys_read(&o->keys, &o->config->fleet.config.keys, err, sizeof(err)) != 0)
 		return bp_fleet_fail(command, BP_EX_CONFIG, "%s", err);
 	o->etcd = bp_etcd_new(&o->config->fleet.config, NULL, NULL, err, sizeof(err));
-	return o->etcd != NULL ? BP_EX_OK : bp_fleet_fail(command, BP_EX_CONFIG, "%s", err);
+	if (o->etcd == NULL)
+		return bp_fleet_fail(command, BP_EX_CONFIG, "%s", err);
+	bp_etcd_begin(o->etcd, COMMAND_MS);
+	return BP_EX_OK;
 }
 
 void bp_fleet_operator_close(struct bp_fleet_operator *o)
@@ -71,7 +76,8 @@ int bp_fleet_operator_read(const struct bp_fleet_operator *o, const char *kind, 
 	char key[BP_FLEET_KEY_MAX], err[1024];
 
 	bp_fleet_path(o->fleet, kind, name != NULL ? name : "", key);
-	if (bp_etcd_read(o->etcd, key, name != NULL, rows, err, sizeof(err)) == 0)
+	if (bp_etcd_read(o->etcd, key, name != NULL ? BP_ETCD_KEY : BP_ETCD_BELOW, rows, err,
+		    sizeof(err)) == 0)
 		return BP_EX_OK;
 	bp_etcd_rows_free(rows);
 	return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
@@ -129,42 +135,112 @@ bool bp_fleet_member_matches(const json_t *member, const struct bp_config_fleet_
 
 /* ---- rollouts ---- */
 
-/* The value of `serial`, and the revision for the transaction. */
-static int read_serial(const struct bp_fleet_operator *o, uint64_t *serial, int64_t *revision)
+/* Reads one key; *revision 0: it does not exist. */
+static int read_key(const struct bp_fleet_operator *o, const char *key, struct bp_etcd_rows *rows,
+	int64_t *revision)
 {
-	char key[BP_FLEET_KEY_MAX], err[1024];
-	struct bp_etcd_rows rows;
-	int status = BP_EX_OK;
+	char err[1024];
 
-	bp_fleet_path(o->fleet, "serial", NULL, key);
-	*serial = 0;
 	*revision = 0;
-	if (bp_etcd_read(o->etcd, key, true, &rows, err, sizeof(err)) != 0) {
-		status = bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
-	} else if (rows.n > 0) {
-		const char *text =
-			rows.row[0].value != NULL ? json_string_value(rows.row[0].value) : "";
-
-		*revision = rows.row[0].mod_revision;
-		if (!bp_cli_number(text, 1, BP_FLEET_SERIAL_MAX - 1, serial))
-			status = bp_fleet_fail(o->command, BP_EX_DATAERR,
-				"%s in etcd is not a serial number; expected a whole number, the "
-				"highest of all rollouts",
-				key);
-	}
-	bp_etcd_rows_free(&rows);
-	return status;
+	if (bp_etcd_read(o->etcd, key, BP_ETCD_KEY, rows, err, sizeof(err)) != 0)
+		return bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+	if (rows->n > 0)
+		*revision = rows->row[0].mod_revision;
+	return BP_EX_OK;
 }
 
 static int read_revision(const struct bp_fleet_operator *o, const char *key, int64_t *revision)
 {
-	char err[1024];
 	struct bp_etcd_rows rows;
-	const int rc = bp_etcd_read(o->etcd, key, true, &rows, err, sizeof(err));
+	const int status = read_key(o, key, &rows, revision);
 
-	*revision = rows.n > 0 ? rows.row[0].mod_revision : 0;
 	bp_etcd_rows_free(&rows);
-	return rc == 0 ? BP_EX_OK : bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
+	return status;
+}
+
+/* The highest serial number of the signed rollouts; an invalid rollout does not count. */
+static int read_serial(const struct bp_fleet_operator *o, uint64_t *serial)
+{
+	struct bp_fleet_rollout *r = malloc(sizeof(*r));
+	struct bp_etcd_rows rows = {.n = 0};
+	char err[512];
+	int status = r != NULL ? bp_fleet_operator_read(o, "rollouts", NULL, &rows)
+			       : bp_fleet_fail(o->command, BP_EX_OSERR, "no memory");
+
+	*serial = 0;
+	for (unsigned i = 0; status == BP_EX_OK && i < rows.n; i++)
+		if (bp_fleet_rollout_read(&o->keys, o->fleet, &rows.row[i], r, err, sizeof(err)) ==
+				0 &&
+			r->serial > *serial)
+			*serial = r->serial;
+	bp_etcd_rows_free(&rows);
+	free(r);
+	return status;
+}
+
+/*
+ * The next serial number, from what is signed: one more than that of any rollout, and no number of
+ * a signed bundle, whose rollout may have been removed. An unsigned value under the key of the next
+ * bundle is overwritten, so that only an owner of a key can use the numbers up. *revision: of this
+ * key.
+ */
+static int next_serial(const struct bp_fleet_operator *o, struct bp_fleet_rollout *r,
+	char bundle_key[BP_FLEET_KEY_MAX], int64_t *revision)
+{
+	uint64_t last;
+	int status = read_serial(o, &last);
+	bool taken = true;
+
+	if (status != BP_EX_OK)
+		return status;
+	if (r->serial != 0 && (r->serial <= last || r->serial - last > BP_FLEET_SERIAL_STEP))
+		return bp_fleet_fail(o->command, BP_EX_USAGE,
+			"--serial %" PRIu64 ": expected a number from %" PRIu64 " to %" PRIu64,
+			r->serial, last + 1, last + BP_FLEET_SERIAL_STEP);
+	if (r->serial != 0)
+		last = r->serial - 1;
+	while (status == BP_EX_OK && taken && last < BP_FLEET_SERIAL_MAX) {
+		struct bp_fleet_bundle b;
+		struct bp_etcd_rows rows;
+		char name[24], err[512];
+
+		r->serial = ++last;
+		snprintf(name, sizeof(name), "%" PRIu64, r->serial);
+		bp_fleet_path(o->fleet, "bundles", name, bundle_key);
+		status = read_key(o, bundle_key, &rows, revision);
+		taken = status == BP_EX_OK && rows.n > 0 &&
+			bp_fleet_bundle_read(
+				&o->keys, o->fleet, &rows.row[0], &b, err, sizeof(err)) == 0;
+		if (taken)
+			free(b.text);
+		bp_etcd_rows_free(&rows);
+	}
+	if (status == BP_EX_OK && taken)
+		return bp_fleet_fail(
+			o->command, BP_EX_DATAERR, "the fleet has no more serial numbers");
+	return status;
+}
+
+int bp_fleet_operator_bundle(const struct bp_fleet_operator *o, uint64_t version,
+	struct bp_fleet_bundle *b, char *err, size_t err_size)
+{
+	char key[BP_FLEET_KEY_MAX], name[24], why[512] = "";
+	struct bp_etcd_rows rows;
+	int rc;
+
+	*b = (struct bp_fleet_bundle){.text = NULL};
+	snprintf(name, sizeof(name), "%" PRIu64, version);
+	bp_fleet_path(o->fleet, "bundles", name, key);
+	rc = bp_etcd_read(o->etcd, key, BP_ETCD_KEY, &rows, err, err_size);
+	if (rc == 0 && rows.n == 0)
+		snprintf(err, err_size, "there is no bundle %s in etcd", name);
+	else if (rc == 0 &&
+		 bp_fleet_bundle_read(&o->keys, o->fleet, &rows.row[0], b, why, sizeof(why)) == 0)
+		rc = 1;
+	else if (rc == 0)
+		snprintf(err, err_size, "bundle %s: %s", name, why);
+	bp_etcd_rows_free(&rows);
+	return rc;
 }
 
 /* The signer must be one that the members accept. */
@@ -193,29 +269,29 @@ static int write_all(const struct bp_fleet_operator *o, const struct bp_etcd_wri
 int bp_fleet_operator_store(const struct bp_fleet_operator *o, const struct bp_fleet_signer *signer,
 	struct bp_fleet_rollout *r, struct bp_fleet_bundle *bundle)
 {
-	char serial_key[BP_FLEET_KEY_MAX], rollout_key[BP_FLEET_KEY_MAX],
+	char lock_key[BP_FLEET_KEY_MAX], rollout_key[BP_FLEET_KEY_MAX],
 		bundle_key[BP_FLEET_KEY_MAX], serial[24];
-	struct bp_etcd_write w[3] = {{.key = serial_key, .value = serial, .conditional = true},
+	struct bp_etcd_write w[3] = {{.key = lock_key, .value = serial, .conditional = true},
 		{.key = rollout_key, .conditional = true},
 		{.key = bundle_key, .conditional = true}};
 	char *rollout_text, *bundle_text = NULL;
-	uint64_t last;
 	int status;
 
 	if (!is_known(o, signer))
 		return bp_fleet_fail(o->command, BP_EX_CONFIG,
 			"the key does not belong to one of fleet.config.keys; the members would "
 			"refuse its signature");
-	bp_fleet_path(o->fleet, "serial", NULL, serial_key);
+	bp_fleet_path(o->fleet, "serial", NULL, lock_key);
 	bp_fleet_path(o->fleet, "rollouts", r->selector, rollout_key);
-	status = read_serial(o, &last, &w[0].mod_revision);
+	/* before the rollouts are read: only the revision matters, not the value */
+	status = read_revision(o, lock_key, &w[0].mod_revision);
 	if (status == BP_EX_OK)
 		status = read_revision(o, rollout_key, &w[1].mod_revision);
+	if (status == BP_EX_OK)
+		status = next_serial(o, r, bundle_key, &w[2].mod_revision);
 	if (status != BP_EX_OK)
 		return status;
-	r->serial = last + 1;
 	snprintf(serial, sizeof(serial), "%" PRIu64, r->serial);
-	bp_fleet_path(o->fleet, "bundles", serial, bundle_key);
 	bp_fleet_now(r->created);
 	if (bundle != NULL) {
 		r->version = bundle->version = r->serial;

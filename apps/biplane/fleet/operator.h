@@ -34,11 +34,18 @@ int bp_fleet_operator_read(const struct bp_fleet_operator *o, const char *kind, 
 json_t *bp_fleet_members(const struct bp_etcd_rows *rows);
 bool bp_fleet_member_matches(const json_t *member, const struct bp_config_fleet_labels *selector);
 
+/* Reads a bundle; free b->text. 1, or with a sentence 0: it does not exist or is not valid, -1:
+ * etcd did not answer. */
+int bp_fleet_operator_bundle(const struct bp_fleet_operator *o, uint64_t version,
+	struct bp_fleet_bundle *b, char *err, size_t err_size);
+
 /*
- * Signs and stores a rollout with the next serial number, and with `bundle` (NULL: an old one) the
- * bundle, whose version is this number. Fails if another operator changed the fleet since. Sets
+ * Signs and stores a rollout, and with `bundle` (NULL: an old one) the bundle, whose version is the
+ * serial number. r->serial 0: the next one; otherwise the lowest that is acceptable, at most
+ * BP_FLEET_SERIAL_STEP above the last. Fails if another operator changed the fleet since. Sets
  * r->serial, and r->version for a new bundle. An exit status.
  */
+#define BP_FLEET_SERIAL_STEP 1000000u
 int bp_fleet_operator_store(const struct bp_fleet_operator *o, const struct bp_fleet_signer *signer,
 	struct bp_fleet_rollout *r, struct bp_fleet_bundle *bundle);
 

@@ -254,6 +254,44 @@ def test_operator_rolls_back(fleet):
         assert m.rules() == ["first"]
 
 
+def push_elsewhere(fleet, *args, size=0):
+    """To members that do not exist. The result, also of a refusal."""
+    file = fleet.dir / "elsewhere.yaml"
+    file.write_text("mqtt: {rules: []}\n#" + "x" * size)
+    return fleet.command("push", "--selector", "site=south", "--no-check", "--sign", fleet.dir / "key", "--json", *args, file)
+
+
+def test_order_comes_from_signed_documents(fleet):
+    first = json.loads(push_elsewhere(fleet).stdout)["serial"]
+    # who can write to etcd without a key cannot end the serial numbers
+    for value in ("9007199254740992", "garbage"):
+        fleet.etcd.put("/biplane/plant/serial", value)
+    fleet.etcd.put(f"/biplane/plant/bundles/{first + 1}", "garbage")
+    fleet.etcd.put("/biplane/plant/bundles/9007199254740991", "garbage")
+    forged = fleet.etcd.get("/biplane/plant/rollouts/site=south").replace(f'\\"serial\\":{first}', '\\"serial\\":9007199254740991')
+    fleet.etcd.put("/biplane/plant/rollouts/site=south", forged)
+    # the rollout is lost, its signed bundle is not
+    p = push_elsewhere(fleet)
+    assert p.returncode == 0 and json.loads(p.stdout)["serial"] == first + 1, p.stderr
+    # a gap, if members have accepted more than what etcd still has
+    p = push_elsewhere(fleet, "--serial", str(first + 10))
+    assert json.loads(p.stdout)["serial"] == first + 10
+    for wrong in (first + 10, first + 11 + 1000000):
+        p = push_elsewhere(fleet, "--serial", str(wrong))
+        assert p.returncode == 64 and f"expected a number from {first + 11} to" in p.stderr
+
+
+def test_rollback_among_many_megabytes_of_bundles(fleet):
+    versions = []
+    for _ in range(9):  # more than an answer of etcd may have
+        p = push_elsewhere(fleet, size=500 << 10)
+        assert p.returncode == 0, p.stderr
+        versions.append(json.loads(p.stdout)["version"])
+    for version in versions[-2], versions[-3]:
+        p = fleet.command("rollback", "--selector", "site=south", "--sign", fleet.dir / "key", "--json")
+        assert p.returncode == 0 and json.loads(p.stdout)["version"] == version, p.stderr
+
+
 def test_without_quorum_nothing_changes_and_nothing_stops(fleet):
     gw1 = fleet.members[0]
     before = gw1.pids()

@@ -249,17 +249,14 @@ static bool canary_with(const char *record, char why[512])
 {
 	struct bp_fleet_rollout r = a_rollout(7, "all");
 	struct bp_etcd_row row = {.key = "/m/gw1", .value = json_string(record)};
-	const struct bp_etcd_rows rows = {record != NULL, &row};
-	bool passed;
+	const bool passed =
+		bp_fleet_canary_passed(record != NULL ? &row : NULL, &r, "gw1", why, 512);
 
-	r.n_canaries = 1;
-	strcpy(r.canary[0], "gw1");
-	passed = bp_fleet_canaries_passed(&rows, &r, why, 512);
 	json_decref(row.value);
 	return passed;
 }
 
-static void all_canaries_must_pass(void **state)
+static void canary_must_pass(void **state)
 {
 	char why[512];
 
@@ -438,7 +435,7 @@ static int read_with(const char *answer, size_t fill, char err[512])
 	snprintf(c.server, sizeof(c.server), "%s", s.url);
 	e = bp_etcd_new(&c, answer == NULL ? after_ten : never, &calls, err, 512);
 	assert_non_null(e);
-	rc = bp_etcd_read(e, "/biplane/f/", false, &rows, err, 512);
+	rc = bp_etcd_read(e, "/biplane/f/", BP_ETCD_BELOW, &rows, err, 512);
 	rc = rc == 0 ? (int)rows.n : rc;
 	bp_etcd_rows_free(&rows);
 	bp_etcd_free(e);
@@ -466,7 +463,10 @@ static void bad_answers_are_errors(void **state)
 			"invalid keys or values"},
 		{OK "{\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"99999999999999999999\"}]}", 0,
 			"invalid keys or values"},
-		{OK "{\"more\":true}", 0, "more than 4096 keys"},
+		{OK "{\"more\":true}", 0, "invalid keys or values"},
+		/* the same key for ever */
+		{OK "{\"more\":true,\"kvs\":[{\"key\":\"YQ==\"}]}", 0, "more than 4096 keys"},
+		{OK "{\"more\":true,\"kvs\":[{\"key\":\"YQ==\"}]}", 1u << 20, "or 32 MiB below"},
 		{OK "{\"a\":1,\"a\":1}", 0, "not a JSON object"},
 		{OK "{}", BP_ETCD_ANSWER_MAX, "the answer is too long"},
 		{"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nConnection: close\r\n\r\n",
@@ -519,10 +519,42 @@ static void dead_server_is_followed_by_the_next(void **state)
 	snprintf(c.server, sizeof(c.server), "etcd://127.0.0.1:1,%s", s.url + strlen("etcd://"));
 	e = bp_etcd_new(&c, NULL, NULL, err, sizeof(err));
 	assert_non_null(e);
-	assert_int_equal(bp_etcd_read(e, "/a", true, &rows, err, sizeof(err)), 0);
+	assert_int_equal(bp_etcd_read(e, "/a", BP_ETCD_KEY, &rows, err, sizeof(err)), 0);
 	bp_etcd_rows_free(&rows);
 	bp_etcd_free(e);
 	stop_server(&s);
+}
+
+/* Servers that accept and say nothing: each gets a part of the time, and all together get no more.
+ */
+static void silent_servers_share_the_time(void **state)
+{
+	struct bp_config_fleet_config c = {.given = true};
+	struct bp_etcd_rows rows;
+	struct server s[8];
+	struct bp_etcd *e;
+	char err[512] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		start_server(&s[i], i < 7 ? NULL : OK "{}", 0);
+		n += (size_t)snprintf(c.server + n, sizeof(c.server) - n, "%s%s",
+			i == 0 ? "etcd://" : ",", s[i].url + strlen("etcd://"));
+	}
+	e = bp_etcd_new(&c, NULL, NULL, err, sizeof(err));
+	assert_non_null(e);
+	/* the last one still has its part */
+	bp_etcd_begin(e, 4000);
+	assert_int_equal(bp_etcd_read(e, "/a", BP_ETCD_KEY, &rows, err, sizeof(err)), 0);
+	bp_etcd_rows_free(&rows);
+	/* without time nothing is sent, also to a server that would answer */
+	bp_etcd_begin(e, 0);
+	assert_int_equal(bp_etcd_read(e, "/a", BP_ETCD_KEY, &rows, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "no time is left"));
+	bp_etcd_rows_free(&rows);
+	bp_etcd_free(e);
+	for (unsigned i = 0; i < 8; i++)
+		stop_server(&s[i]);
 }
 
 int main(void)
@@ -535,13 +567,14 @@ int main(void)
 		cmocka_unit_test(bundle_has_its_hash_and_version),
 		cmocka_unit_test(selectors_are_read_and_sorted),
 		cmocka_unit_test(the_most_specific_rollout_is_chosen),
-		cmocka_unit_test(all_canaries_must_pass),
+		cmocka_unit_test(canary_must_pass),
 		cmocka_unit_test(new_problems_are_worse),
 		cmocka_unit_test(files_return_to_the_good_bundle),
 		cmocka_unit_test(bad_answers_are_errors),
 		cmocka_unit_test(good_answers_are_read),
 		cmocka_unit_test(silent_server_is_left),
 		cmocka_unit_test(dead_server_is_followed_by_the_next),
+		cmocka_unit_test(silent_servers_share_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, make_keys, remove_dir);
