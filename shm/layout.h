@@ -26,6 +26,7 @@
 #include "shm/service.h"
 #include "shm/transform/transform.h"
 #include "shm/fault.h"
+#include "shm/fleet.h"
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
@@ -151,6 +152,7 @@ struct bp_shm_control {
 	_Atomic uint64_t cp_config_hash;
 	/* Grows with each change of table captures. */
 	_Atomic uint64_t captures_changed;
+	struct bp_shm_fleet fleet;
 };
 
 struct bp_shm_shared {

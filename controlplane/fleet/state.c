@@ -11,9 +11,6 @@
 
 #define READS_MAX 4096u
 
-const char *const bp_fleet_error_name[BP_FLEET_ERRORS] = {"connect", "closed", "timeout", "auth",
-	"sentinel", "not_master", "full", "unavailable", "refused", "protocol"};
-
 struct bp_fleet_state *bp_fleet_state_new(
 	struct event_base *base, const struct bp_config_fleet *c, char *err, size_t err_size)
 {
@@ -33,6 +30,7 @@ struct bp_fleet_state *bp_fleet_state_new(
 	s->base = base;
 	s->armed_ns = UINT64_MAX;
 	evutil_secure_rng_get_bytes(&s->nonce, sizeof(s->nonce));
+	snprintf(s->fleet, sizeof(s->fleet), "%s", c->name);
 	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:", c->name);
 	s->timer = event_new(base, -1, 0, bp_fleet_on_timer, s);
 	if (s->timer == NULL ||
@@ -195,25 +193,4 @@ uint64_t bp_fleet_state_lag_ns(const struct bp_fleet_state *s)
 const struct bp_fleet_counters *bp_fleet_state_counters(const struct bp_fleet_state *s)
 {
 	return &s->counters;
-}
-
-json_t *bp_fleet_state_status(const struct bp_fleet_state *s)
-{
-	const struct bp_fleet_counters *n = &s->counters;
-	json_t *errors = json_object();
-
-	for (unsigned i = 0; i < BP_FLEET_ERRORS; i++)
-		json_object_set_new(
-			errors, bp_fleet_error_name[i], json_integer((json_int_t)n->error[i]));
-	return json_pack("{s:b, s:s, s:s, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I, s:o}",
-		"connected", (int)bp_fleet_state_connected(s), "server",
-		bp_redis_link_peer(s->link), "last_error", s->last_error, "epoch",
-		(json_int_t)s->epoch, "lag_seconds", (double)bp_fleet_state_lag_ns(s) / 1e9,
-		"queued", (json_int_t)s->queue.n_writes, "queued_bytes", (json_int_t)s->queue.bytes,
-		"connects", (json_int_t)n->connects, "stored", (json_int_t)n->stored, "superseded",
-		(json_int_t)n->superseded, "collapsed", (json_int_t)n->collapsed, "lost_full",
-		(json_int_t)n->lost_full, "lost_expired", (json_int_t)n->lost_expired,
-		"lost_refused", (json_int_t)n->lost_refused, "reads", (json_int_t)n->reads,
-		"reads_failed", (json_int_t)n->reads_failed, "errors", errors);
 }

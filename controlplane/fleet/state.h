@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "shm/fleet.h"
+
 struct bp_config_fleet;
 struct bp_faults;
 struct bp_resp;
@@ -93,32 +95,11 @@ bool bp_fleet_state_connected(const struct bp_fleet_state *s);
 /* Age of the oldest write that Redis has not acknowledged; 0: none. */
 uint64_t bp_fleet_state_lag_ns(const struct bp_fleet_state *s);
 
-/* Reasons for which connections, writes and reads fail. */
-enum bp_fleet_error {
-	BP_FLEET_ERROR_CONNECT,     /* no TCP or TLS connection */
-	BP_FLEET_ERROR_CLOSED,      /* Redis closed it */
-	BP_FLEET_ERROR_TIMEOUT,     /* no answer within fleet.state.timeout */
-	BP_FLEET_ERROR_AUTH,        /* wrong or missing password, or no permission */
-	BP_FLEET_ERROR_SENTINEL,    /* no Sentinel knows the master */
-	BP_FLEET_ERROR_NOT_MASTER,  /* a replica, or read only */
-	BP_FLEET_ERROR_FULL,        /* maxmemory */
-	BP_FLEET_ERROR_UNAVAILABLE, /* loading, busy, without replicas or disk */
-	BP_FLEET_ERROR_REFUSED,     /* another error */
-	BP_FLEET_ERROR_PROTOCOL,    /* an answer that is not valid */
-	BP_FLEET_ERRORS,
-};
-extern const char *const bp_fleet_error_name[BP_FLEET_ERRORS];
-
-struct bp_fleet_counters {
-	uint64_t connects;
-	uint64_t stored, superseded, collapsed;
-	uint64_t lost_full, lost_expired, lost_refused;
-	uint64_t reads, found, reads_failed;
-	uint64_t error[BP_FLEET_ERRORS];
-};
 const struct bp_fleet_counters *bp_fleet_state_counters(const struct bp_fleet_state *s);
 
 /* For the command status: a new object; NULL without memory. */
 json_t *bp_fleet_state_status(const struct bp_fleet_state *s);
+/* Writes the state for readers of the segment: once a second. */
+void bp_fleet_state_show(struct bp_fleet_state *s, struct bp_shm_fleet *out);
 
 #endif

@@ -11,7 +11,8 @@
 #include "daemon/log.h"
 
 /* For state*.c: state.c has the calls of others, state_send.c the commands to Redis and the timer,
- * state_answers.c the connection, the replies and the ends of operations. */
+ * state_answers.c the connection, the replies and the ends of operations, state_show.c what is
+ * shown of it. */
 
 /* An epoch is a counter in Redis and a random number, so that two processes that get the same
  * number, from a replica that was promoted too early, still have an order. */
@@ -28,6 +29,7 @@ struct bp_fleet_state {
 	struct event *timer;
 	uint64_t armed_ns; /* when the timer fires; UINT64_MAX: it is not set */
 	struct bp_fleet_queue queue;
+	char fleet[32]; /* its name */
 	char prefix[BP_FLEET_PREFIX_MAX];
 	uint64_t epoch;
 	uint64_t outrank; /* counter that a new epoch must exceed; 0: none is needed */
@@ -40,9 +42,10 @@ struct bp_fleet_state {
 	uint64_t heard_ns; /* the last reply */
 	uint16_t nonce;
 	struct bp_fleet_counters counters;
+	struct bp_fleet_counters shown; /* in the segment */
 	struct bp_log_limit log_down;
 	bool down_logged;
-	char last_error[256];
+	char last_error[BP_FLEET_ERROR_TEXT];
 };
 
 static inline uint64_t bp_fleet_epoch_counter(uint64_t epoch)

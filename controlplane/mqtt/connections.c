@@ -28,7 +28,7 @@ struct bp_connections {
 	uint64_t version; /* of the last write; higher than those of an earlier process */
 	uint64_t connects;
 	bool lost; /* writes were lost: all records are made again */
-	uint64_t stored, ended, not_queued, requests, found, not_answered;
+	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
 
 /* A read of a connection's record for a worker. */
@@ -77,7 +77,7 @@ static void write_value(struct bp_connections *c, const struct bp_connection_key
 				      .collapsible = true,
 				      .done = write_done,
 				      .arg = c})) {
-		c->not_queued++;
+		c->counters.not_queued++;
 		c->lost = true;
 	}
 }
@@ -86,7 +86,7 @@ static void put(void *arg, const struct bp_connection_key *k, const uint8_t *p, 
 {
 	struct bp_connections *c = arg;
 
-	c->stored++;
+	c->counters.stored++;
 	write_value(c, k, p, n, c->lifetime_ns / 1000000 + 1);
 }
 
@@ -94,7 +94,7 @@ static void end(void *arg, const struct bp_connection_key *k)
 {
 	struct bp_connections *c = arg;
 
-	c->ended++;
+	c->counters.ended++;
 	write_value(c, k, NULL, 0, DELETED_MS);
 }
 
@@ -115,7 +115,7 @@ static void scan(evutil_socket_t fd, short what, void *arg)
 	c->lost = false;
 	c->connects = connects;
 	if (!bp_exporter_scan(c->exporter, c->shm, bp_mono_ns(), c->lifetime_ns, &sink))
-		c->not_queued++;
+		c->counters.not_queued++;
 }
 
 /* ---- requests of workers ---- */
@@ -131,7 +131,7 @@ static void answer(struct bp_connections *c, unsigned worker, const struct bp_co
 	uint8_t *p = bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(*k) + n), &mark);
 
 	if (p == NULL) {
-		c->not_answered++;
+		c->counters.not_answered++;
 		return;
 	}
 	memcpy(p, &head, sizeof(head));
@@ -147,7 +147,7 @@ static void got(void *arg, const struct bp_fleet_value *v)
 	struct bp_connections *c = r->c;
 
 	if (v->found && v->len != 0 && v->len <= BP_CONNECTION_RECORD_MAX) {
-		c->found++;
+		c->counters.found++;
 		/* later writes of the gateway that had the connection are refused */
 		if (v->epoch > bp_fleet_state_epoch(c->fleet))
 			bp_fleet_state_outrank(c->fleet, v->epoch);
@@ -163,7 +163,7 @@ static void request(struct bp_connections *c, unsigned worker, const struct bp_c
 	struct reading *r = NULL;
 	char key[BP_CONNECTION_KEY_TEXT];
 
-	c->requests++;
+	c->counters.requests++;
 	if (bp_fleet_state_connected(c->fleet))
 		r = malloc(sizeof(*r));
 	if (r != NULL) {
@@ -245,9 +245,19 @@ void bp_connections_configure(struct bp_connections *c, uint64_t lifetime_ns)
 
 void bp_connections_status(const struct bp_connections *c, json_t *answer)
 {
+	const struct bp_fleet_connection_counters *n = &c->counters;
+
 	json_object_set_new(answer, "fleet_connections",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "stored", (json_int_t)c->stored,
-			"ended", (json_int_t)c->ended, "not_queued", (json_int_t)c->not_queued,
-			"requests", (json_int_t)c->requests, "found", (json_int_t)c->found,
-			"not_answered", (json_int_t)c->not_answered));
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "stored", (json_int_t)n->stored,
+			"ended", (json_int_t)n->ended, "not_queued", (json_int_t)n->not_queued,
+			"requests", (json_int_t)n->requests, "found", (json_int_t)n->found,
+			"not_answered", (json_int_t)n->not_answered));
+}
+
+void bp_connections_show(struct bp_connections *c)
+{
+	const uint64_t *now = (const uint64_t *)&c->counters;
+
+	bp_fleet_counters_show((uint64_t *)&c->shm->control->fleet.connections, now,
+		(uint64_t *)&c->shown, sizeof(c->counters) / sizeof(*now));
 }

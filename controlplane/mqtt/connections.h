@@ -27,6 +27,8 @@ void bp_connections_free(struct bp_connections *c);
 void bp_connections_configure(struct bp_connections *c, uint64_t lifetime_ns);
 /* Adds an object to the answer of the command status. */
 void bp_connections_status(const struct bp_connections *c, json_t *answer);
+/* Writes the counters for readers of the segment: once a second. */
+void bp_connections_show(struct bp_connections *c);
 
 /* The key in the fleet's state, such as "mqtt:10.0.0.5:40312-192.0.2.1:1883". */
 #define BP_CONNECTION_KEY_TEXT 160u

@@ -74,6 +74,17 @@ static void configure(void *state)
 			m->connections, bp_config_mqtt(m->x->config)->connection_timeout_ns);
 }
 
+static int tick(void *state, char *err, size_t err_size)
+{
+	struct mqtt *m = state;
+
+	(void)err;
+	(void)err_size;
+	if (m->connections != NULL)
+		bp_connections_show(m->connections);
+	return 0;
+}
+
 static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *arg)
 {
 	struct mqtt *m = state;
@@ -175,6 +186,7 @@ const struct bp_controlplane_service bp_controlplane_mqtt = {
 	.check = check,
 	.create = create,
 	.start = start,
+	.tick = tick,
 	.configure = configure,
 	.drain = drain,
 	.free = end,

@@ -163,9 +163,11 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!cp->stopping)
 		on_dataplane_restart(cp);
-	if (cp->x.fleet != NULL)
+	if (cp->x.fleet != NULL) {
 		bp_fleet_fault_update(&cp->fleet_fault, cp->x.fleet, cp->shm.cp_faults,
 			&cp->shm.main_events, bp_mono_ns(), bp_unix_ns());
+		bp_fleet_state_show(cp->x.fleet, &cp->shm.control->fleet);
+	}
 	if (!cp->stopping && bp_cp_services_tick(&cp->x, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		stop(cp, 1);
@@ -218,6 +220,8 @@ static int open_segment(struct bp_plane *cp)
 			atomic_load_explicit(&cp->shm.global->dp_started_ns, memory_order_relaxed);
 	/* the synchronisation state of the previous control plane is not valid for this one */
 	atomic_store_explicit(&cp->shm.control->cp_sync_state, BP_SYNC_OFF, memory_order_relaxed);
+	/* it may have shared state, and this one not */
+	atomic_store_explicit(&cp->shm.control->fleet.max_queued, 0, memory_order_relaxed);
 	memcpy(cp->hash_key, cp->shm.control->hash_key, sizeof(cp->hash_key));
 	cp->started_ns = bp_unix_ns();
 	bp_shm_events_begin(&cp->shm, BP_EVENTS_CONTROLPLANE);

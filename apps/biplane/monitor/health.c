@@ -95,6 +95,22 @@ static void check_publisher(json_t *checks, const json_t *status, uint64_t spool
 			bytes, (unsigned long long)spool_max);
 }
 
+/* Always ok: Redis is the same for all gateways of the fleet, and without it each of them forwards,
+ * inspects and publishes. If this made them not ready, the routers would have no gateway. */
+static void check_fleet(json_t *checks, const json_t *status)
+{
+	const json_t *fleet = json_object_get(status, "fleet");
+
+	if (!json_is_object(fleet))
+		return;
+	add(checks, "fleet", true,
+		"%sconnected to Redis; lag %.1f s, %" JSON_INTEGER_FORMAT
+		" of %" JSON_INTEGER_FORMAT " changes queued",
+		json_is_true(json_object_get(fleet, "connected")) ? "" : "not ",
+		(double)bp_show_int(fleet, "lag_ms") / 1e3, bp_show_int(fleet, "queued"),
+		bp_show_int(fleet, "max_queued"));
+}
+
 json_t *bp_health_checks(const json_t *status, uint64_t spool_max)
 {
 	json_t *checks = json_array(), *c;
@@ -106,6 +122,7 @@ json_t *bp_health_checks(const json_t *status, uint64_t spool_max)
 	check_ports(checks, status);
 	check_tables(checks, status);
 	check_publisher(checks, status, spool_max);
+	check_fleet(checks, status);
 	json_array_foreach(checks, i, c) ready = ready && json_is_true(json_object_get(c, "ok"));
 	return json_pack("{sb so}", "ready", (int)ready, "checks", checks);
 }

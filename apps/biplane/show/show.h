@@ -80,6 +80,7 @@ extern const struct bp_show_view bp_show_aggregates;
 extern const struct bp_show_view bp_show_transform;
 extern const struct bp_show_view bp_show_lcl;
 extern const struct bp_show_view bp_show_health;
+extern const struct bp_show_view bp_show_fleet;
 extern const struct bp_show_view bp_show_captures;
 extern const struct bp_show_view bp_show_metrics;
 

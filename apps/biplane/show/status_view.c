@@ -5,6 +5,7 @@
 
 #include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/show/health/show_phd.h"
+#include "apps/biplane/show/show_fleet.h"
 #include "apps/biplane/table.h"
 #include "apps/biplane/text.h"
 #include "controlplane/process/peer.h"
@@ -163,7 +164,7 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 
 	add_plane_faults(faults, list);
 	view = json_pack(
-		"{sb so so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so s{ss sI sb}}",
+		"{sb so so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so so s{ss sI sb}}",
 		"ok", json_array_size(faults) == 0, "faults", faults, "planes", list, "monitor",
 		monitor(s), "workers", LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm),
 		"publisher", "connected", (int)LOAD(publisher[BP_TO_MQTT].connected), "connects",
@@ -173,8 +174,9 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		LOAD(publisher[BP_TO_MQTT].spool_bytes), "errors",
 		LOAD(publisher[BP_TO_MQTT].spool_errors), "reloads", "done", LOAD(cp_reloads),
 		"refused", LOAD(cp_reloads_refused), "generation", (json_int_t)(active >> 1),
-		"netlink", sync_manager(s->shm), "health_devices", bp_show_phd(s->shm), "segment",
-		"path", bp_segment_path(s->shm->segment), "bytes",
+		"netlink", sync_manager(s->shm), "fleet", bp_show_fleet_status(s->shm),
+		"health_devices", bp_show_phd(s->shm), "segment", "path",
+		bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 	if (view == NULL)
@@ -275,7 +277,7 @@ static void print_faults(const json_t *faults, FILE *out)
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const char *const lines[] = {
-		"publisher", "alarms", "spool", "reloads", "netlink", "segment"};
+		"publisher", "alarms", "spool", "reloads", "netlink", "fleet", "segment"};
 
 	(void)all;
 	print_processes(view, out);

@@ -23,6 +23,7 @@ static const struct bp_show_view *const of_gateway[] = {
 	&bp_show_neighbors,
 	&bp_show_routes,
 	&bp_show_health,
+	&bp_show_fleet,
 	&bp_show_captures,
 	&bp_show_metrics,
 };

@@ -17,7 +17,7 @@ SERVICES = {
         {"address": SOURCE, "receivers": [{"address": CLOUD, "mac": MAC["cloud"], "udp_port": 20000,
                                            "matrix": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}]}]}]},
 }
-OBJECTS = ("ports", "nodes", "drops", "counters", "interfaces", "neighbors", "routes", "health", "alarms", "latency", "connections",
+OBJECTS = ("ports", "nodes", "drops", "counters", "interfaces", "neighbors", "routes", "health", "fleet", "alarms", "latency", "connections",
            "not-inspected", "rules", "sessions", "aggregates", "transform", "lcl", "sampling", "captures", "metrics",
            "rates")
 

@@ -184,6 +184,20 @@ static void fill_services(struct bp_shm *shm)
 	atomic_store(&shm->transform.rule_stats[0].readings, 12);
 }
 
+static void fill_fleet(struct bp_shm *shm)
+{
+	struct bp_shm_fleet *f = &shm->control->fleet;
+
+	atomic_store(&f->max_queued, 65536);
+	atomic_store(&f->queued, 12);
+	atomic_store(&f->lag_ns, 1500000000);
+	atomic_store(&f->connected, 1);
+	f->counters.stored = 31;
+	f->counters.superseded = 32;
+	f->counters.error[BP_FLEET_ERROR_AUTH] = 33;
+	f->connections.found = 34;
+}
+
 void metrics_segment_fill(struct bp_shm *shm)
 {
 	const struct bp_fault_record fault = {.subject = "cloud",
@@ -197,6 +211,7 @@ void metrics_segment_fill(struct bp_shm *shm)
 	fill_rules(shm);
 	fill_usage(shm);
 	fill_services(shm);
+	fill_fleet(shm);
 	bp_fault_write(&shm->faults[0], &fault);
 	atomic_store(&shm->global->dp_pid, (uint64_t)getpid());
 	atomic_store(&shm->global->dp_started_ns, 1700000000500000000u);

@@ -429,6 +429,25 @@ static void readiness_has_a_reason_for_each_check(void **state)
 	assert_string_equal(failing(json_object(), 0), " ports"); /* none is set up */
 }
 
+/* All gateways of a fleet lose Redis at the same time: that must not withdraw all of them. */
+static void redis_does_not_decide_readiness(void **state)
+{
+	json_t *status = status_of(true, true, "synced", true, 0), *health, *check;
+
+	(void)state;
+	json_object_set_new(status, "fleet",
+		json_pack("{sb sI sI sI}", "connected", 0, "lag_ms", (json_int_t)61500, "queued",
+			(json_int_t)7, "max_queued", (json_int_t)16));
+	health = bp_health_checks(status, 100);
+	assert_true(json_is_true(json_object_get(health, "ready")));
+	check = json_array_get(json_object_get(health, "checks"), 5);
+	assert_string_equal(json_string_value(json_object_get(check, "check")), "fleet");
+	assert_string_equal(json_string_value(json_object_get(check, "reason")),
+		"not connected to Redis; lag 61.5 s, 7 of 16 changes queued");
+	json_decref(health);
+	json_decref(status);
+}
+
 #define MONITOR_CASE(test) cmocka_unit_test_setup_teardown(test, begin, tear_down)
 
 int main(void)
@@ -449,6 +468,7 @@ int main(void)
 		MONITOR_CASE(expensive_answers_are_limited),
 		MONITOR_CASE(only_the_running_configuration_is_shown),
 		cmocka_unit_test(readiness_has_a_reason_for_each_check),
+		cmocka_unit_test(redis_does_not_decide_readiness),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

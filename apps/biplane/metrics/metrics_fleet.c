@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The state that a gateway shares with its fleet. */
+#include "apps/biplane/metrics/metric.h"
+
+static bool shares(const struct bp_metrics *m)
+{
+	return bp_metric_load(&m->shm->control->fleet.max_queued, 0) != 0;
+}
+
+static void read_fleet(struct bp_metrics *m, const struct bp_metric *row)
+{
+	if (shares(m))
+		bp_metric_read_control(m, row);
+}
+
+static void read_seconds(struct bp_metrics *m, const struct bp_metric *row)
+{
+	if (shares(m))
+		bp_metric_seconds(m, BP_NO_LABELS, bp_metric_load(m->shm->control, row->at));
+}
+
+/* Members of struct bp_fleet_counters, each with a value of the label. */
+struct outcome {
+	const char *label;
+	size_t at;
+};
+
+static void read_outcomes(
+	struct bp_metrics *m, const struct bp_metric *row, const struct outcome *list, size_t n)
+{
+	for (size_t i = 0; shares(m) && i < n; i++)
+		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),
+			bp_metric_load(&m->shm->control->fleet.counters, list[i].at));
+}
+
+#define AT(member_) offsetof(struct bp_fleet_counters, member_)
+
+static void read_writes(struct bp_metrics *m, const struct bp_metric *row)
+{
+	static const struct outcome list[] = {{"stored", AT(stored)},
+		{"refused_stale", AT(superseded)}, {"collapsed", AT(collapsed)},
+		{"lost_full", AT(lost_full)}, {"lost_expired", AT(lost_expired)},
+		{"lost_refused", AT(lost_refused)}};
+
+	read_outcomes(m, row, list, sizeof(list) / sizeof(list[0]));
+}
+
+static void read_reads(struct bp_metrics *m, const struct bp_metric *row)
+{
+	static const struct outcome list[] = {
+		{"requested", AT(reads)}, {"found", AT(found)}, {"failed", AT(reads_failed)}};
+
+	read_outcomes(m, row, list, sizeof(list) / sizeof(list[0]));
+}
+
+static void read_errors(struct bp_metrics *m, const struct bp_metric *row)
+{
+	for (unsigned i = 0; shares(m) && i < BP_FLEET_ERRORS; i++)
+		bp_metric_count(m, BP_LABELS({row->labels, bp_fleet_error_name[i]}),
+			bp_metric_load(&m->shm->control->fleet.counters.error[i], 0));
+}
+
+#define FLEET(name_, type_, unit_, reader, member, help_)                                          \
+	{                                                                                          \
+		.name = "fleet_state_" name_, .type = type_, .unit = unit_, .labels = "",          \
+		.help = help_, .read = reader, .at = offsetof(struct bp_shm_control, fleet.member) \
+	}
+#define BY(name_, label_, reader, help_)                                                           \
+	{                                                                                          \
+		.name = "fleet_state_" name_, .type = BP_METRIC_COUNTER, .labels = label_,         \
+		.help = help_, .read = reader                                                      \
+	}
+#define RECORDS(name_, member, help_)                                                              \
+	{                                                                                          \
+		.name = "fleet_connection_records_" name_, .type = BP_METRIC_COUNTER,              \
+		.labels = "", .help = help_, .read = read_fleet,                                   \
+		.at = offsetof(struct bp_shm_control, fleet.connections.member)                    \
+	}
+static const struct bp_metric fleet[] = {
+	FLEET("connected", BP_METRIC_GAUGE, NULL, read_fleet, connected,
+		"Whether Redis, the shared state of the fleet, is connected"),
+	FLEET("connects", BP_METRIC_COUNTER, NULL, read_fleet, counters.connects,
+		"Connections to Redis"),
+	FLEET("sync_lag_seconds", BP_METRIC_GAUGE, "seconds", read_seconds, lag_ns,
+		"Age of the oldest change that Redis has not acknowledged; 0: none waits"),
+	FLEET("queued", BP_METRIC_GAUGE, NULL, read_fleet, queued,
+		"Changes that Redis has not acknowledged"),
+	FLEET("max_queued", BP_METRIC_GAUGE, NULL, read_fleet, max_queued,
+		"Limit of these (fleet.state.max_queued)"),
+	FLEET("queued_bytes", BP_METRIC_GAUGE, "bytes", read_fleet, queued_bytes,
+		"Size of the changes that Redis has not acknowledged"),
+	FLEET("max_queued_bytes", BP_METRIC_GAUGE, "bytes", read_fleet, max_queued_bytes,
+		"Limit of this size (fleet.state.max_queue_size)"),
+	BY("writes", "result", read_writes,
+		"Changes by result; refused_stale: Redis has a newer one of another gateway"),
+	BY("reads", "result", read_reads, "Reads: all, those with a value, and those that failed"),
+	BY("errors", "reason", read_errors,
+		"Failed connections to Redis, and refused writes and reads, by reason"),
+	RECORDS("stored", stored, "Records of MQTT connections written to the shared state"),
+	RECORDS("ended", ended, "Records deleted because the connection ended"),
+	RECORDS("not_queued", not_queued, "Records not written: the queue was full"),
+	RECORDS("requested", requests, "Records of other gateways requested by workers"),
+	RECORDS("found", found, "Requested records that the fleet has"),
+	RECORDS("not_answered", not_answered, "Answers lost: the ring of a worker was full"),
+	{.name = NULL},
+};
+
+const struct bp_metric_table bp_metrics_fleet[] = {
+	{"Fleet", fleet},
+	{NULL, NULL},
+};

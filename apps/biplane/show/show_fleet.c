@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <inttypes.h>
+#include <string.h>
+
+#include "apps/biplane/show/show.h"
+#include "apps/biplane/show/show_fleet.h"
+#include "apps/biplane/table.h"
+#include "apps/biplane/text.h"
+#include "biplane/counters/mqtt.h"
+#include "config/config.h"
+
+static uint64_t load(const void *word)
+{
+	return __atomic_load_n((const uint64_t *)word, __ATOMIC_RELAXED);
+}
+
+static json_t *number(uint64_t n)
+{
+	return json_integer(n < INT64_MAX ? (json_int_t)n : INT64_MAX);
+}
+
+static json_t *seconds(uint64_t ns)
+{
+	return json_real((double)(ns / 1000000u) / 1e3);
+}
+
+struct named {
+	const char *name;
+	size_t at;
+};
+
+/* An object of counters at `base`. */
+static json_t *counters(const void *base, const struct named *list, size_t n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_set_new(o, list[i].name, number(load((const char *)base + list[i].at)));
+	return o;
+}
+
+#define N(list_) (sizeof(list_) / sizeof((list_)[0]))
+#define AT(member_) offsetof(struct bp_fleet_counters, member_)
+
+static json_t *writes(const struct bp_fleet_counters *c)
+{
+	static const struct named list[] = {{"stored", AT(stored)},
+		{"refused_stale", AT(superseded)}, {"collapsed", AT(collapsed)},
+		{"lost_full", AT(lost_full)}, {"lost_expired", AT(lost_expired)},
+		{"lost_refused", AT(lost_refused)}};
+
+	return counters(c, list, N(list));
+}
+
+static json_t *reads(const struct bp_fleet_counters *c)
+{
+	static const struct named list[] = {
+		{"requested", AT(reads)}, {"found", AT(found)}, {"failed", AT(reads_failed)}};
+
+	return counters(c, list, N(list));
+}
+
+static json_t *errors(const struct bp_fleet_counters *c)
+{
+	json_t *o = json_object();
+
+	for (unsigned i = 0; i < BP_FLEET_ERRORS; i++)
+		json_object_set_new(o, bp_fleet_error_name[i], number(load(&c->error[i])));
+	return o;
+}
+
+#undef AT
+#define AT(member_) offsetof(struct bp_fleet_connection_counters, member_)
+
+static json_t *records(const struct bp_fleet_connection_counters *c)
+{
+	static const struct named list[] = {{"stored", AT(stored)}, {"ended", AT(ended)},
+		{"not_queued", AT(not_queued)}, {"requested", AT(requests)}, {"found", AT(found)},
+		{"not_answered", AT(not_answered)}};
+
+	return counters(c, list, N(list));
+}
+
+struct outcome {
+	const char *name;
+	bp_counter_t counter;
+};
+
+static const struct outcome adopted[] = {{"at_position", BP_C_FLEET_ADOPTED}};
+static const struct outcome not_adopted[] = {{"requests_full", BP_C_FLEET_ASK_FULL},
+	{"not_found", BP_C_FLEET_NOT_FOUND}, {"timeout", BP_C_FLEET_TIMEOUT},
+	{"stale", BP_C_FLEET_STALE}, {"conflict", BP_C_FLEET_CONFLICT},
+	{"invalid", BP_C_FLEET_INVALID}, {"late", BP_C_FLEET_LATE}};
+
+static json_t *outcomes(const struct bp_shm *m, const struct outcome *list, size_t n)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < n; i++)
+		json_object_set_new(o, list[i].name, number(bp_shm_counter(m, list[i].counter)));
+	return o;
+}
+
+static uint64_t sum(const struct bp_shm *m, const struct outcome *list, size_t n)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += bp_shm_counter(m, list[i].counter);
+	return all;
+}
+
+static bool shares(const struct bp_shm *m)
+{
+	return load(&m->control->fleet.max_queued) != 0;
+}
+
+json_t *bp_show_fleet_status(const struct bp_shm *m)
+{
+	const struct bp_shm_fleet *f = &m->control->fleet;
+
+	if (!shares(m))
+		return json_null();
+	return json_pack("{sb so so so so so so so}", "connected", load(&f->connected) != 0,
+		"lag_ms", number(load(&f->lag_ns) / 1000000u), "queued", number(load(&f->queued)),
+		"max_queued", number(load(&f->max_queued)), "stored",
+		number(load(&f->counters.stored)), "lost",
+		number(load(&f->counters.lost_full) + load(&f->counters.lost_expired) +
+			load(&f->counters.lost_refused)),
+		"adopted", number(sum(m, adopted, N(adopted))), "not_adopted",
+		number(sum(m, not_adopted, N(not_adopted))));
+}
+
+static json_t *state(const struct bp_shm_fleet *f)
+{
+	return json_pack("{so sb so so so s{so so so so} so so so so}", "server",
+		bp_text_json(f->server, sizeof(f->server)), "connected", load(&f->connected) != 0,
+		"last_error",
+		f->last_error[0] != '\0' ? bp_text_json(f->last_error, sizeof(f->last_error))
+					 : json_null(),
+		"epoch", load(&f->epoch) != 0 ? number(load(&f->epoch)) : json_null(),
+		"lag_seconds", seconds(load(&f->lag_ns)), "queue", "changes",
+		number(load(&f->queued)), "max_changes", number(load(&f->max_queued)), "bytes",
+		number(load(&f->queued_bytes)), "max_bytes", number(load(&f->max_queued_bytes)),
+		"connects", number(load(&f->counters.connects)), "writes", writes(&f->counters),
+		"reads", reads(&f->counters), "errors", errors(&f->counters));
+}
+
+static json_t *collect(const struct bp_show_source *s, char *err, size_t err_size)
+{
+	const struct bp_shm *m = s->shm;
+	const struct bp_shm_fleet *f = &m->control->fleet;
+	json_t *view;
+
+	if (shares(m))
+		view = json_pack("{so so so s{so so so so}}", "gateway",
+			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
+			bp_text_json(f->fleet, sizeof(f->fleet)), "state", state(f), "connections",
+			"records", records(&f->connections), "requested",
+			number(bp_shm_counter(m, BP_C_FLEET_ASKED)), "adopted",
+			outcomes(m, adopted, N(adopted)), "not_adopted",
+			outcomes(m, not_adopted, N(not_adopted)));
+	else
+		view = json_pack("{so so so so}", "gateway",
+			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
+			json_null(), "state", json_null(), "connections", json_null());
+	if (view == NULL)
+		snprintf(err, err_size, "not enough memory");
+	return view;
+}
+
+/* ---- text ---- */
+
+static const char *text_of(const json_t *o, const char *key, const char *none)
+{
+	const char *text = json_string_value(json_object_get(o, key));
+
+	return text != NULL ? text : none;
+}
+
+/* "NAME N, NAME N, ..." of an object of integers. */
+static void print_counts(FILE *out, const char *label, const json_t *object)
+{
+	const char *key, *separator = "";
+	json_t *v;
+
+	fprintf(out, "%-14s", label);
+	json_object_foreach((json_t *)object, key, v)
+	{
+		fprintf(out, "%s%s %" JSON_INTEGER_FORMAT, separator, key, json_integer_value(v));
+		separator = ", ";
+	}
+	fputc('\n', out);
+}
+
+/* Those that are not 0, or "none". */
+static void print_errors(FILE *out, const json_t *errors_)
+{
+	const char *key, *separator = "";
+	json_t *v;
+
+	fprintf(out, "%-14s", "errors");
+	json_object_foreach((json_t *)errors_, key, v)
+	{
+		if (json_integer_value(v) == 0)
+			continue;
+		fprintf(out, "%s%s %" JSON_INTEGER_FORMAT, separator, key, json_integer_value(v));
+		separator = ", ";
+	}
+	fprintf(out, "%s\n", separator[0] == '\0' ? "none" : "");
+}
+
+static void print_state(const json_t *s, FILE *out)
+{
+	const json_t *queue = json_object_get(s, "queue");
+
+	fprintf(out, "%-14s%s, %s\n", "Redis", text_of(s, "server", "no server yet"),
+		json_is_true(json_object_get(s, "connected")) ? "connected" : "not connected");
+	if (json_is_string(json_object_get(s, "last_error")))
+		fprintf(out, "%-14s%s\n", "last error", text_of(s, "last_error", ""));
+	if (json_is_integer(json_object_get(s, "epoch")))
+		fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", "epoch", bp_show_int(s, "epoch"));
+	fprintf(out, "%-14s%.3f s\n", "lag", json_real_value(json_object_get(s, "lag_seconds")));
+	fprintf(out,
+		"%-14s%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
+		" changes, %" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT " bytes\n",
+		"queue", bp_show_int(queue, "changes"), bp_show_int(queue, "max_changes"),
+		bp_show_int(queue, "bytes"), bp_show_int(queue, "max_bytes"));
+	print_counts(out, "writes", json_object_get(s, "writes"));
+	print_counts(out, "reads", json_object_get(s, "reads"));
+	print_errors(out, json_object_get(s, "errors"));
+}
+
+static void print(const json_t *view, bool all, FILE *out)
+{
+	const json_t *connections = json_object_get(view, "connections");
+
+	(void)all;
+	if (!json_is_object(json_object_get(view, "state"))) {
+		fprintf(out, "this gateway shares no state: fleet.state is not configured\n");
+		return;
+	}
+	fprintf(out, "%-14s%s\n", "gateway", text_of(view, "gateway", "-"));
+	fprintf(out, "%-14s%s\n", "fleet", text_of(view, "fleet", "-"));
+	print_state(json_object_get(view, "state"), out);
+	fprintf(out, "\nMQTT connections\n");
+	print_counts(out, "records", json_object_get(connections, "records"));
+	fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", "requested",
+		bp_show_int(connections, "requested"));
+	print_counts(out, "adopted", json_object_get(connections, "adopted"));
+	print_counts(out, "not adopted", json_object_get(connections, "not_adopted"));
+}
+
+const struct bp_show_view bp_show_fleet = {
+	.name = "fleet",
+	.summary = "state shared with the fleet: connection to Redis, lag, queue, writes, and "
+		   "adopted connections",
+	.collect = collect,
+	.print = print,
+};

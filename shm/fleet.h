@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_SHM_FLEET_H
+#define BP_SHM_FLEET_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* What the control plane shows of the state that it shares with the fleet. */
+
+/* Reasons for which connections to Redis, writes and reads fail. */
+enum bp_fleet_error {
+	BP_FLEET_ERROR_CONNECT,     /* no TCP or TLS connection */
+	BP_FLEET_ERROR_CLOSED,      /* Redis closed it */
+	BP_FLEET_ERROR_TIMEOUT,     /* no answer within fleet.state.timeout */
+	BP_FLEET_ERROR_AUTH,        /* wrong or missing password, or no permission */
+	BP_FLEET_ERROR_SENTINEL,    /* no Sentinel knows the master */
+	BP_FLEET_ERROR_NOT_MASTER,  /* a replica, or read only */
+	BP_FLEET_ERROR_FULL,        /* maxmemory */
+	BP_FLEET_ERROR_UNAVAILABLE, /* loading, busy, without replicas or disk */
+	BP_FLEET_ERROR_REFUSED,     /* another error */
+	BP_FLEET_ERROR_PROTOCOL,    /* an answer that is not valid */
+	BP_FLEET_ERRORS,
+};
+extern const char *const bp_fleet_error_name[BP_FLEET_ERRORS];
+
+struct bp_fleet_counters {
+	uint64_t connects;
+	uint64_t stored, superseded, collapsed;
+	uint64_t lost_full, lost_expired, lost_refused;
+	uint64_t reads, found, reads_failed;
+	uint64_t error[BP_FLEET_ERRORS];
+};
+
+/* Of controlplane/mqtt/connections.c. */
+struct bp_fleet_connection_counters {
+	uint64_t stored, ended;   /* records of this gateway that were written, deleted */
+	uint64_t not_queued;      /* not written, because the queue was full */
+	uint64_t requests, found; /* of workers; records that were found */
+	uint64_t not_answered;    /* the ring of answers was full */
+};
+
+#define BP_FLEET_SERVER_TEXT 64u
+#define BP_FLEET_ERROR_TEXT 256u
+
+/* Each counter grows over restarts of the control plane, as long as the segment exists. */
+struct bp_shm_fleet {
+	_Atomic uint64_t max_queued; /* as configured; 0: the gateway shares no state */
+	_Atomic uint64_t max_queued_bytes;
+	_Atomic uint64_t queued, queued_bytes; /* writes that Redis has not acknowledged */
+	_Atomic uint64_t lag_ns;               /* age of the oldest of them */
+	_Atomic uint64_t epoch;                /* 0: Redis has assigned none yet */
+	_Atomic uint64_t connected;
+	struct bp_fleet_counters counters;
+	struct bp_fleet_connection_counters connections;
+	/* Texts that change while they are read show a mixture for a moment. */
+	char fleet[32], server[BP_FLEET_SERVER_TEXT], last_error[BP_FLEET_ERROR_TEXT];
+};
+
+/* Adds to n counters in the segment what `now` has more than `*shown`, which becomes `now`. */
+static inline void bp_fleet_counters_show(
+	uint64_t *segment, const uint64_t *now, uint64_t *shown, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		__atomic_fetch_add(&segment[i], now[i] - shown[i], __ATOMIC_RELAXED);
+		shown[i] = now[i];
+	}
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `show fleet`, and the fleet in `status`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "apps/biplane/show/show_fleet.h"
+#include "biplane/counters/mqtt.h"
+#include "tests/unit/apps/biplane/show_view.h"
+
+static void share_state(void)
+{
+	struct bp_shm_fleet *f = &shm.control->fleet;
+
+	atomic_store(&f->max_queued, 16);
+	atomic_store(&f->max_queued_bytes, 4096);
+	atomic_store(&f->queued, 3);
+	atomic_store(&f->queued_bytes, 999);
+	atomic_store(&f->lag_ns, 1234567890);
+	atomic_store(&f->epoch, 77);
+	snprintf(f->fleet, sizeof(f->fleet), "plant");
+	snprintf(f->server, sizeof(f->server), "192.0.2.1:6379");
+	f->counters = (struct bp_fleet_counters){.connects = 1,
+		.stored = 2,
+		.superseded = 3,
+		.lost_full = 4,
+		.lost_expired = 5,
+		.lost_refused = 6,
+		.reads = 7,
+		.found = 8};
+	f->counters.error[BP_FLEET_ERROR_TIMEOUT] = 9;
+	f->connections.requests = 10;
+	shm.counters[0].v[BP_C_FLEET_ASKED] = 11;
+	shm.counters[1].v[BP_C_FLEET_ADOPTED] = 12;
+	shm.counters[1].v[BP_C_FLEET_STALE] = 13;
+	shm.counters[0].v[BP_C_FLEET_LATE] = 14;
+}
+
+static void state_by_result_and_reason(void **state)
+{
+	json_t *v, *s;
+	char *text;
+
+	(void)state;
+	share_state();
+	v = collect(&bp_show_fleet);
+	s = json_object_get(v, "state");
+	assert_text(v, "fleet", "plant");
+	assert_text(s, "server", "192.0.2.1:6379");
+	assert_true(json_is_false(json_object_get(s, "connected")));
+	assert_true(json_is_null(json_object_get(s, "last_error")));
+	assert_number(s, "epoch", 77);
+	assert_true(json_real_value(json_object_get(s, "lag_seconds")) == 1.234);
+	assert_number(json_object_get(s, "queue"), "max_bytes", 4096);
+	assert_number(json_object_get(s, "writes"), "refused_stale", 3);
+	assert_number(json_object_get(s, "reads"), "found", 8);
+	assert_number(json_object_get(s, "errors"), "timeout", 9);
+	s = json_object_get(v, "connections");
+	assert_number(json_object_get(s, "records"), "requested", 10);
+	assert_number(s, "requested", 11);
+	assert_number(json_object_get(s, "adopted"), "at_position", 12);
+	assert_number(json_object_get(s, "not_adopted"), "stale", 13);
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text, "192.0.2.1:6379, not connected\n"));
+	assert_non_null(strstr(text, "lag           1.234 s\n"));
+	assert_non_null(strstr(text, "3 of 16 changes, 999 of 4096 bytes\n"));
+	assert_non_null(strstr(text, "refused_stale 3"));
+	assert_non_null(strstr(text, "errors        timeout 9\n"));
+	assert_non_null(strstr(text, "stale 13"));
+	free(text);
+}
+
+static void totals_in_the_status(void **state)
+{
+	json_t *v;
+
+	(void)state;
+	share_state();
+	v = bp_show_fleet_status(&shm);
+	assert_number(v, "lag_ms", 1234);
+	assert_number(v, "lost", 15);
+	assert_number(v, "adopted", 12);
+	assert_number(v, "not_adopted", 27);
+	json_decref(v);
+}
+
+static void gateway_without_shared_state(void **state)
+{
+	json_t *v = collect(&bp_show_fleet);
+	char *text;
+
+	(void)state;
+	assert_true(json_is_null(json_object_get(v, "state")));
+	assert_true(json_is_null(json_object_get(v, "connections")));
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text, "fleet.state is not configured\n"));
+	free(text);
+	v = bp_show_fleet_status(&shm);
+	assert_true(json_is_null(v));
+	json_decref(v);
+}
+
+/* A text without an end, and counts that no number of JSON has. */
+static void damaged_segment(void **state)
+{
+	struct bp_shm_fleet *f = &shm.control->fleet;
+	json_t *v;
+
+	(void)state;
+	memset(f, 0xff, sizeof(*f));
+	v = collect(&bp_show_fleet);
+	assert_true(json_string_length(json_object_get(v, "fleet")) > 0);
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(v, "state"), "connects")),
+		INT64_MAX);
+	free(text_of(&bp_show_fleet, v, false));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(state_by_result_and_reason),
+		CASE(totals_in_the_status),
+		CASE(gateway_without_shared_state),
+		CASE(damaged_segment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
