@@ -111,13 +111,19 @@ enum bp_alarm_destination { BP_TO_MQTT, BP_TO_KAFKA, BP_DESTINATIONS };
 struct bp_publisher_counters {
 	_Atomic uint64_t acked, spooled, unspooled;
 	_Atomic uint64_t dropped_size, dropped_age, invalid, unordered;
-	_Atomic uint64_t rejected; /* by the destination, for ever */
+	_Atomic uint64_t dropped_disk; /* neither sent nor spooled, while another destination had
+					  finished them */
+	_Atomic uint64_t rejected;     /* by the destination, for ever */
 	_Atomic uint64_t spool_rows, spool_bytes, spool_errors, inflight;
 	_Atomic uint64_t spool_max_bytes, max_inflight; /* as configured; max_inflight 0: there is
 							   no such destination */
 	_Atomic uint64_t connects, disconnects;
 	_Atomic uint32_t connected;
+	_Atomic uint32_t brokers, brokers_connected; /* of Kafka: that the client knows */
 };
+
+/* The name of a destination, also as a label. */
+extern const char *const bp_destination_name[BP_DESTINATIONS];
 
 /* The control plane's. */
 struct bp_shm_control {

@@ -77,6 +77,8 @@ struct bp_destination {
 	int (*configure)(
 		void *link, const struct bp_destination_settings *s, char *err, size_t err_size);
 	bool (*up)(const void *link);
+	/* NULL: the destination is one broker. How many the client knows, and is connected to. */
+	void (*brokers)(const void *link, uint32_t *known, uint32_t *connected);
 	/* The reason why it is not up, for a log line; "": not known. */
 	const char *(*error)(const void *link);
 	/* Copies the message. Returns 0 with *mid, > 0 when it can never be sent, < 0 when it

@@ -94,6 +94,11 @@ static bool up(const void *link)
 	return bp_kafka_link_up(link);
 }
 
+static void brokers(const void *link, uint32_t *known, uint32_t *connected)
+{
+	bp_kafka_link_brokers(link, known, connected);
+}
+
 static const char *link_error(const void *link)
 {
 	return bp_kafka_link_error(link);
@@ -131,6 +136,7 @@ const struct bp_destination bp_kafka_destination = {
 	.free = free_link,
 	.configure = configure,
 	.up = up,
+	.brokers = brokers,
 	.error = link_error,
 	.send = send_message,
 	.flush = flush,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <librdkafka/rdkafka.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ struct bp_kafka_link {
 	void *arg;
 	struct bp_kafka_link_settings settings;
 	bool configured, up;
+	uint32_t brokers, brokers_connected;
 	rd_kafka_t *producer; /* NULL: waits for the timer */
 	rd_kafka_queue_t *queue;
 	int pipe[2];
@@ -76,6 +78,7 @@ static void tear_down(struct bp_kafka_link *l)
 	evtimer_del(l->retry_timer);
 	l->up = false;
 	l->failed = false;
+	l->brokers = l->brokers_connected = 0;
 	memset(l->in_flight, 0, sizeof(l->in_flight));
 	if (producer == NULL)
 		return;
@@ -199,16 +202,29 @@ static void on_error(struct bp_kafka_link *l, rd_kafka_event_t *e)
 			l->error);
 		return;
 	}
+	l->brokers_connected = 0;
 	if (!l->up)
 		return;
 	l->up = false;
 	l->events.unreachable(l->arg);
 }
 
-/* A quote in a string is escaped, so this text is a member of an object. Only brokers have it. */
+/* The addresses of the settings are brokers without an id until the cluster has reported it. */
 static void on_statistics(struct bp_kafka_link *l, rd_kafka_event_t *e)
 {
-	if (strstr(rd_kafka_event_stats(e), "\"state\":\"UP\"") != NULL)
+	json_t *stats = json_loads(rd_kafka_event_stats(e), 0, NULL), *broker;
+	const char *key;
+
+	l->brokers = l->brokers_connected = 0;
+	json_object_foreach(json_object_get(stats, "brokers"), key, broker)
+	{
+		const char *state = json_string_value(json_object_get(broker, "state"));
+
+		l->brokers += json_integer_value(json_object_get(broker, "nodeid")) >= 0;
+		l->brokers_connected += state != NULL && strcmp(state, "UP") == 0;
+	}
+	json_decref(stats);
+	if (l->brokers_connected != 0)
 		set_up(l);
 }
 
@@ -447,6 +463,12 @@ void bp_kafka_link_configure(struct bp_kafka_link *l, const struct bp_kafka_link
 bool bp_kafka_link_up(const struct bp_kafka_link *l)
 {
 	return l->up && !l->failed;
+}
+
+void bp_kafka_link_brokers(const struct bp_kafka_link *l, uint32_t *known, uint32_t *connected)
+{
+	*known = l->brokers;
+	*connected = l->brokers_connected;
 }
 
 const char *bp_kafka_link_error(const struct bp_kafka_link *l)

@@ -50,6 +50,8 @@ void bp_kafka_link_configure(
 
 /* Returns whether a broker is connected. */
 bool bp_kafka_link_up(const struct bp_kafka_link *l);
+/* How many brokers the library knows from the cluster, and how many connections it has. */
+void bp_kafka_link_brokers(const struct bp_kafka_link *l, uint32_t *known, uint32_t *connected);
 int bp_kafka_link_send(struct bp_kafka_link *l, const struct bp_link_message *m, uint16_t *mid);
 /* Replaces the producer. Calls `down`. */
 void bp_kafka_link_reset(struct bp_kafka_link *l, const char *why);

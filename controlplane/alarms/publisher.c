@@ -36,6 +36,17 @@ static void set(_Atomic uint64_t *gauge, uint64_t v)
 	atomic_store_explicit(gauge, v, memory_order_relaxed);
 }
 
+static void update_brokers(struct bp_publisher *p)
+{
+	uint32_t known, connected;
+
+	if (p->to->brokers == NULL)
+		return;
+	p->to->brokers(p->link, &known, &connected);
+	atomic_store_explicit(&p->c->brokers, known, memory_order_relaxed);
+	atomic_store_explicit(&p->c->brokers_connected, connected, memory_order_relaxed);
+}
+
 static void update_gauges(struct bp_publisher *p)
 {
 	set(&p->c->inflight, p->inflight.count);
@@ -370,6 +381,7 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (p->settings_bad && now >= p->settings_retry_ns)
 		try_settings(p, now);
+	update_brokers(p);
 	bp_publish_count_dropped(p);
 	bp_publish_faults(p, now);
 	if (bp_publish_disk_rests(p, now))
@@ -476,6 +488,15 @@ static bool start_tick(struct bp_publisher *p)
 	       event_add(p->tick_event, NULL) == 0 && event_add(p->second_event, &second) == 0;
 }
 
+/* Without its publisher. The spool's are those of the file. */
+static void clear_gauges(struct bp_publisher_counters *c)
+{
+	atomic_store_explicit(&c->connected, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->brokers, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->brokers_connected, 0, memory_order_relaxed);
+	set(&c->inflight, 0);
+}
+
 static void free_publisher(struct bp_publisher *p)
 {
 	p->to->free(p->link);
@@ -495,8 +516,7 @@ static void free_publisher(struct bp_publisher *p)
 	bp_spool_free(p->spool);
 	bp_text_free(&p->envelope);
 	free(p->renumbered);
-	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
-	set(&p->c->inflight, 0);
+	clear_gauges(p->c);
 	free(p);
 }
 
@@ -539,7 +559,7 @@ static struct bp_publisher *new_publisher(const struct bp_destination *to, struc
 	bp_inflight_init(&p->inflight);
 	bp_alarm_log_open(&p->log, shm->alarm_log);
 	bp_alarm_stages_reset(p->latency);
-	atomic_store_explicit(&p->c->connected, 0, memory_order_relaxed);
+	clear_gauges(p->c);
 	spool_path(mqtt, to, path);
 	p->spool = bp_spool_new(path, mqtt->spool.max_bytes, mqtt->spool.max_age_ns);
 	bp_backlog_init(&p->backlog, p->spool);
@@ -578,6 +598,9 @@ struct bp_publisher *bp_publisher_new(struct event_base *base, struct bp_shm *sh
 {
 	struct bp_publisher *p = new_publisher(&bp_mqtt_destination, base, shm, mqtt);
 
+	/* of an earlier configuration; the views use it to know whether there is a Kafka */
+	clear_gauges(&shm->control->publisher[BP_TO_KAFKA]);
+	set(&shm->control->publisher[BP_TO_KAFKA].max_inflight, 0);
 	if (p == NULL || (mqtt->kafka.enabled && !add_publisher(p, mqtt)) ||
 		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, on_records, p)) {
 		snprintf(err, err_size, "no memory or timer for the publisher");

@@ -22,6 +22,18 @@ static uint64_t drops(const struct bp_shm *shm)
 	return n;
 }
 
+/* Of all destinations of alarms. */
+static void sample_publishers(const struct bp_publisher_counters c[BP_DESTINATIONS], uint64_t *v)
+{
+	const struct bp_publisher_counters *mqtt = &c[BP_TO_MQTT], *kafka = &c[BP_TO_KAFKA];
+
+	v[BP_HISTORY_ALARMS_ACKNOWLEDGED] = load(&mqtt->acked) + load(&kafka->acked);
+	v[BP_HISTORY_ALARMS_SPOOLED] = load(&mqtt->spooled) + load(&kafka->spooled);
+	v[BP_HISTORY_SPOOL_ROWS] = load(&mqtt->spool_rows) + load(&kafka->spool_rows);
+	v[BP_HISTORY_SPOOL_BYTES] = load(&mqtt->spool_bytes) + load(&kafka->spool_bytes);
+	v[BP_HISTORY_IN_FLIGHT] = load(&mqtt->inflight) + load(&kafka->inflight);
+}
+
 static void sample_values(const struct bp_shm *shm, uint64_t *v)
 {
 	const struct bp_shm_control *control = shm->control;
@@ -36,11 +48,7 @@ static void sample_values(const struct bp_shm *shm, uint64_t *v)
 	v[BP_HISTORY_ALARMS_CLEARED] = bp_shm_counter(shm, BP_C_ALARM_CLEARED);
 	v[BP_HISTORY_ALARMS_LOST] = bp_shm_counter(shm, BP_C_ALARM_QUEUE_FULL) +
 				    bp_shm_counter(shm, BP_C_ALARM_TOO_LARGE);
-	v[BP_HISTORY_ALARMS_ACKNOWLEDGED] = load(&control->publisher[BP_TO_MQTT].acked);
-	v[BP_HISTORY_ALARMS_SPOOLED] = load(&control->publisher[BP_TO_MQTT].spooled);
-	v[BP_HISTORY_SPOOL_ROWS] = load(&control->publisher[BP_TO_MQTT].spool_rows);
-	v[BP_HISTORY_SPOOL_BYTES] = load(&control->publisher[BP_TO_MQTT].spool_bytes);
-	v[BP_HISTORY_IN_FLIGHT] = load(&control->publisher[BP_TO_MQTT].inflight);
+	sample_publishers(control->publisher, v);
 	bp_flow_usage(shm->flows, shm->flows_len, shm->workers, &usage);
 	v[BP_HISTORY_CONNECTIONS] = usage.flows;
 }

@@ -5,6 +5,11 @@
 
 #include "shm/layout.h"
 
+const char *const bp_destination_name[BP_DESTINATIONS] = {
+	[BP_TO_MQTT] = "mqtt",
+	[BP_TO_KAFKA] = "kafka",
+};
+
 static const struct bp_table_shape shape[BP_MQTT_TABLES] = {
 	[BP_MT_RULES] = {"rules", 1, BP_SEG_CONTROL},
 	[BP_MT_RULE_STATS] = {"rule_stats", sizeof(struct bp_rule_stats), BP_SEG_DATA},

@@ -89,24 +89,34 @@ static void check_rules(const struct bp_explain *e, json_t *checks)
 			e->rules->generation, loaded);
 }
 
+static void check_destination(
+	const struct bp_publisher_counters *c, const char *check, const char *name, json_t *checks)
+{
+	const uint64_t rows = load(&c->spool_rows);
+
+	if (atomic_load(&c->connected) == 0)
+		bp_explain_add(checks, check, BP_EXPLAIN_INFO,
+			"not connected to %s: alarms wait in the spool (%" PRIu64 " now)", name,
+			rows);
+	else
+		bp_explain_add(checks, check, BP_EXPLAIN_OK,
+			"connected to %s, %" PRIu64 " in flight, %" PRIu64 " in the spool", name,
+			load(&c->inflight), rows);
+}
+
 /* Raised alarms wait for the publisher; none is lost while there is space. */
 static void check_publisher(const struct bp_explain *e, json_t *checks)
 {
 	const struct bp_shm_control *c = e->shm->control;
-	const uint64_t rows = load(&c->publisher[BP_TO_MQTT].spool_rows);
 	const uint64_t lost = bp_shm_counter(e->shm, BP_C_ALARM_QUEUE_FULL);
 
 	if (!bp_show_alive(load(&c->cp_pid)))
 		bp_explain_add(checks, "publisher", BP_EXPLAIN_INFO,
 			"the control plane does not run: alarms wait in the alarm queue");
-	else if (atomic_load(&c->publisher[BP_TO_MQTT].connected) == 0)
-		bp_explain_add(checks, "publisher", BP_EXPLAIN_INFO,
-			"not connected to the broker: alarms wait in the spool (%" PRIu64 " now)",
-			rows);
 	else
-		bp_explain_add(checks, "publisher", BP_EXPLAIN_OK,
-			"connected to the broker, %" PRIu64 " in flight, %" PRIu64 " in the spool",
-			load(&c->publisher[BP_TO_MQTT].inflight), rows);
+		check_destination(&c->publisher[BP_TO_MQTT], "publisher", "the broker", checks);
+	if (bp_show_alive(load(&c->cp_pid)) && load(&c->publisher[BP_TO_KAFKA].max_inflight) != 0)
+		check_destination(&c->publisher[BP_TO_KAFKA], "kafka", "Kafka", checks);
 	if (lost != 0)
 		bp_explain_add(checks, "alarm queue", BP_EXPLAIN_INFO,
 			"%" PRIu64 " alarms were lost because the alarm queue was full "

@@ -153,6 +153,31 @@ static void check_raised(const struct bp_explain *e, const struct bp_rule *r,
 			"on_change: no further alarm until it is cleared");
 }
 
+/* Where the alarms of a rule go, and whether a connection to each of them exists. */
+static void check_destination(const struct bp_explain *e, const struct bp_rule *r, json_t *checks)
+{
+	const struct bp_publisher_counters *c = e->shm->control->publisher;
+	const bool to[BP_DESTINATIONS] = {[BP_TO_MQTT] = r->destination != BP_DESTINATION_KAFKA,
+		[BP_TO_KAFKA] = r->destination != BP_DESTINATION_MQTT};
+
+	for (unsigned i = 0; i < BP_DESTINATIONS && r->action == BP_ACTION_PUBLISH; i++) {
+		const bool up = atomic_load_explicit(&c[i].connected, memory_order_relaxed) != 0;
+
+		if (to[i])
+			bp_explain_add(checks, "destination", up ? BP_EXPLAIN_OK : BP_EXPLAIN_INFO,
+				"%s: %s", bp_destination_name[i],
+				up ? "connected" : "not connected, alarms wait in the spool");
+	}
+}
+
+static const char *destination_of(const struct bp_rule *r)
+{
+	return r->action == BP_ACTION_MIRROR            ? "mirror"
+	       : r->destination == BP_DESTINATION_BOTH  ? "both"
+	       : r->destination == BP_DESTINATION_KAFKA ? "kafka"
+							: "mqtt";
+}
+
 static json_t *rule_head(const struct bp_explain *e, const struct bp_rule *r)
 {
 	const struct rule_sums s = sums_of(e, r->slot);
@@ -160,14 +185,15 @@ static json_t *rule_head(const struct bp_explain *e, const struct bp_rule *r)
 
 	bp_text_condition(&r->raise, raise);
 	bp_text_condition(&r->clear, clear);
-	return json_pack("{so so ss so ss ss sI sI sI sI}", "rule",
+	return json_pack("{so so ss so ss ss ss sI sI sI sI}", "rule",
 		bp_text_json(r->name, sizeof(r->name)), "filter",
 		bp_text_json(bp_rules_filter(e->rules, r), r->filter_len), "raise", raise, "clear",
 		r->has_clear ? json_string(clear) : json_null(), "repeat",
 		r->repeat == BP_REPEAT_ON_CHANGE ? "on_change" : "every", "action",
-		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "matched",
-		(json_int_t)s.matched, "value_missing", (json_int_t)s.no_value, "raised",
-		(json_int_t)s.raised, "cleared", (json_int_t)s.cleared);
+		r->action == BP_ACTION_MIRROR ? "mirror" : "publish", "destination",
+		destination_of(r), "matched", (json_int_t)s.matched, "value_missing",
+		(json_int_t)s.no_value, "raised", (json_int_t)s.raised, "cleared",
+		(json_int_t)s.cleared);
 }
 
 json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *topic,
@@ -184,6 +210,7 @@ json_t *bp_explain_rule(const struct bp_explain *e, uint32_t rule, const char *t
 		check_raised(e, r, &v, checks);
 	else
 		check_hold(e, r, has_state ? &v : NULL, checks);
+	check_destination(e, r, checks);
 	check_last(e, last_alarm(e, r, topic), checks);
 	*verdict = !bp_explain_fails(checks) ? BP_EXPLAIN_VERDICT_POSSIBLE
 		   : has_state && v.raised   ? BP_EXPLAIN_VERDICT_RAISED

@@ -196,14 +196,25 @@ static const char *const stage_name[BP_ALARM_STAGES] = {
 	[BP_ALARM_TOTAL] = "total",
 };
 
-static void read_latency(struct bp_metrics *m, const struct bp_metric *row)
+/* Returns whether there are samples of a destination: the broker's always, Kafka's if it is
+ * configured. */
+static bool has_destination(const struct bp_metrics *m, enum bp_alarm_destination to)
 {
-	(void)row;
-	for (unsigned i = 0; bp_metrics_has_mqtt(m) && i < BP_ALARM_STAGES; i++) {
-		const struct bp_histogram *h = &m->shm->alarm_latency->stage[i];
+	return bp_metrics_has_mqtt(m) &&
+	       (to == BP_TO_MQTT ||
+		       atomic_load_explicit(&m->shm->control->publisher[to].max_inflight,
+			       memory_order_relaxed) != 0);
+}
+
+static void read_latency_of(struct bp_metrics *m, enum bp_alarm_destination to)
+{
+	for (unsigned i = 0; i < BP_ALARM_STAGES; i++) {
+		const struct bp_histogram *h = &m->shm->alarm_latency[to].stage[i];
 		const uint64_t sum = bp_metric_load(&h->sum_ns, 0);
 
-		bp_metric_histogram(m, BP_LABELS({"stage", stage_name[i]}),
+		bp_metric_histogram(m,
+			BP_LABELS(
+				{"destination", bp_destination_name[to]}, {"stage", stage_name[i]}),
 			&(struct bp_metric_buckets){.count = h->bucket,
 				.n = BP_HISTOGRAM_BUCKETS,
 				.upper = bp_histogram_upper,
@@ -211,10 +222,20 @@ static void read_latency(struct bp_metrics *m, const struct bp_metric *row)
 	}
 }
 
+static void read_latency(struct bp_metrics *m, const struct bp_metric *row)
+{
+	(void)row;
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++)
+		if (has_destination(m, to))
+			read_latency_of(m, to);
+}
+
 static void read_invalid(struct bp_metrics *m, const struct bp_metric *row)
 {
-	if (bp_metrics_has_mqtt(m))
-		bp_metric_count(m, BP_NO_LABELS, bp_metric_load(m->shm->alarm_latency, row->at));
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++)
+		if (has_destination(m, to))
+			bp_metric_count(m, BP_LABELS({"destination", bp_destination_name[to]}),
+				bp_metric_load(&m->shm->alarm_latency[to], row->at));
 }
 
 static void read_queue(struct bp_metrics *m, const struct bp_metric *row)
@@ -235,13 +256,34 @@ static void read_queue(struct bp_metrics *m, const struct bp_metric *row)
 static void read_connected(struct bp_metrics *m, const struct bp_metric *row)
 {
 	(void)row;
-	if (bp_metrics_has_mqtt(m))
-		bp_metric_count(m, BP_NO_LABELS,
-			atomic_load_explicit(&m->shm->control->publisher[BP_TO_MQTT].connected,
-				memory_order_relaxed) != 0);
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++)
+		if (has_destination(m, to))
+			bp_metric_count(m, BP_LABELS({"destination", bp_destination_name[to]}),
+				atomic_load_explicit(&m->shm->control->publisher[to].connected,
+					memory_order_relaxed) != 0);
+}
+
+static void read_brokers(struct bp_metrics *m, const struct bp_metric *row)
+{
+	const struct bp_publisher_counters *c;
+
+	if (!has_destination(m, BP_TO_KAFKA))
+		return;
+	c = &m->shm->control->publisher[BP_TO_KAFKA];
+	bp_metric_count(m, BP_NO_LABELS,
+		atomic_load_explicit(
+			row->at ? &c->brokers_connected : &c->brokers, memory_order_relaxed));
 }
 
 static void read_publisher(struct bp_metrics *m, const struct bp_metric *row)
+{
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++)
+		if (has_destination(m, to))
+			bp_metric_count(m, BP_LABELS({"destination", bp_destination_name[to]}),
+				bp_metric_load(&m->shm->control->publisher[to], row->at));
+}
+
+static void read_read(struct bp_metrics *m, const struct bp_metric *row)
 {
 	if (bp_metrics_has_mqtt(m))
 		bp_metric_read_control(m, row);
@@ -253,35 +295,40 @@ static void read_dropped(struct bp_metrics *m, const struct bp_metric *row)
 		const char *reason;
 		size_t at;
 	} reasons[] = {
-		{"spool_max_size",
-			offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].dropped_size)},
-		{"spool_max_age",
-			offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].dropped_age)},
-		{"invalid", offsetof(struct bp_shm_control, publisher[BP_TO_MQTT].invalid)},
+		{"spool_max_size", offsetof(struct bp_publisher_counters, dropped_size)},
+		{"spool_max_age", offsetof(struct bp_publisher_counters, dropped_age)},
+		{"spool_error", offsetof(struct bp_publisher_counters, dropped_disk)},
+		{"invalid", offsetof(struct bp_publisher_counters, invalid)},
+		{"rejected", offsetof(struct bp_publisher_counters, rejected)},
 	};
+	const size_t n = sizeof(reasons) / sizeof(reasons[0]);
 
 	(void)row;
-	for (size_t i = 0; bp_metrics_has_mqtt(m) && i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		bp_metric_count(m, BP_LABELS({"reason", reasons[i].reason}),
-			bp_metric_load(m->shm->control, reasons[i].at));
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++)
+		for (size_t i = 0; has_destination(m, to) && i < n; i++)
+			bp_metric_count(m,
+				BP_LABELS({"destination", bp_destination_name[to]},
+					{"reason", reasons[i].reason}),
+				bp_metric_load(&m->shm->control->publisher[to], reasons[i].at));
 }
 
 #define PUBLISHER(name_, type_, unit_, member, help_)                                              \
 	{                                                                                          \
-		.name = name_, .type = type_, .unit = unit_, .labels = "", .help = help_,          \
-		.read = read_publisher, .at = offsetof(struct bp_shm_control, member)              \
+		.name = name_, .type = type_, .unit = unit_, .labels = "destination",              \
+		.help = help_, .read = read_publisher,                                             \
+		.at = offsetof(struct bp_publisher_counters, member)                               \
 	}
 static const struct bp_metric alarms[] = {
 	{.name = "alarm_latency_seconds",
 		.type = BP_METRIC_HISTOGRAM,
 		.unit = "seconds",
-		.labels = "stage",
-		.help = "Delay of alarms by stage, from the received frame to the PUBACK, since "
-			"the start of the control plane",
+		.labels = "destination,stage",
+		.help = "Delay of alarms by stage, from the received frame to the "
+			"acknowledgement, since the start of the control plane",
 		.read = read_latency},
 	{.name = "alarm_latency_invalid",
 		.type = BP_METRIC_COUNTER,
-		.labels = "",
+		.labels = "destination",
 		.help = "Alarms with invalid times, not in the histograms",
 		.read = read_invalid,
 		.at = offsetof(struct bp_alarm_latency, invalid)},
@@ -301,44 +348,57 @@ static const struct bp_metric alarms[] = {
 		.at = 1},
 	{.name = "publisher_connected",
 		.type = BP_METRIC_GAUGE,
-		.labels = "",
+		.labels = "destination",
 		.help = "Whether the publisher has a connection to its broker",
 		.read = read_connected},
-	PUBLISHER("publisher_connects", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].connects,
+	{.name = "publisher_kafka_brokers",
+		.type = BP_METRIC_GAUGE,
+		.labels = "",
+		.help = "Brokers of the Kafka cluster that the client knows",
+		.read = read_brokers,
+		.at = 0},
+	{.name = "publisher_kafka_brokers_connected",
+		.type = BP_METRIC_GAUGE,
+		.labels = "",
+		.help = "Brokers of the Kafka cluster with a connection; it connects to a broker "
+			"when it needs it",
+		.read = read_brokers,
+		.at = 1},
+	PUBLISHER("publisher_connects", BP_METRIC_COUNTER, NULL, connects,
 		"Connections accepted by the broker"),
-	PUBLISHER("publisher_disconnects", BP_METRIC_COUNTER, NULL,
-		publisher[BP_TO_MQTT].disconnects, "Connections to the broker lost or closed"),
-	PUBLISHER("publisher_inflight", BP_METRIC_GAUGE, NULL, publisher[BP_TO_MQTT].inflight,
+	PUBLISHER("publisher_disconnects", BP_METRIC_COUNTER, NULL, disconnects,
+		"Connections to the broker lost or closed"),
+	PUBLISHER("publisher_inflight", BP_METRIC_GAUGE, NULL, inflight,
 		"Alarms published and not yet acknowledged"),
-	PUBLISHER("publisher_max_inflight", BP_METRIC_GAUGE, NULL,
-		publisher[BP_TO_MQTT].max_inflight,
-		"Most alarms in flight (mqtt.publisher.max_inflight); 0: no publisher"),
-	PUBLISHER("publisher_alarms_read", BP_METRIC_COUNTER, NULL, cp_alarms_read,
-		"Alarms read from the alarm queues"),
-	PUBLISHER("publisher_alarms_acknowledged", BP_METRIC_COUNTER, NULL,
-		publisher[BP_TO_MQTT].acked, "Alarms acknowledged by the broker (PUBACK)"),
-	PUBLISHER("publisher_alarms_unordered", BP_METRIC_COUNTER, NULL,
-		publisher[BP_TO_MQTT].unordered,
+	PUBLISHER("publisher_max_inflight", BP_METRIC_GAUGE, NULL, max_inflight,
+		"Most alarms in flight (mqtt.publisher.max_inflight, mqtt.kafka.max_inflight); 0: "
+		"no publisher"),
+	{.name = "publisher_alarms_read",
+		.type = BP_METRIC_COUNTER,
+		.labels = "",
+		.help = "Alarms read from the alarm queues",
+		.read = read_read,
+		.at = offsetof(struct bp_shm_control, cp_alarms_read)},
+	PUBLISHER("publisher_alarms_acknowledged", BP_METRIC_COUNTER, NULL, acked,
+		"Alarms acknowledged by the broker"),
+	PUBLISHER("publisher_alarms_unordered", BP_METRIC_COUNTER, NULL, unordered,
 		"Alarms published before older ones of the same rule and topic that could not be "
 		"read from the spool"),
 	{.name = "publisher_alarms_dropped",
 		.type = BP_METRIC_COUNTER,
-		.labels = "reason",
+		.labels = "destination,reason",
 		.help = "Alarms that were not published",
 		.read = read_dropped},
-	PUBLISHER("spool_written", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].spooled,
-		"Alarms written to the spool"),
-	PUBLISHER("spool_removed", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].unspooled,
+	PUBLISHER("spool_written", BP_METRIC_COUNTER, NULL, spooled, "Alarms written to the spool"),
+	PUBLISHER("spool_removed", BP_METRIC_COUNTER, NULL, unspooled,
 		"Alarms acknowledged and deleted from the spool"),
-	PUBLISHER("spool_errors", BP_METRIC_COUNTER, NULL, publisher[BP_TO_MQTT].spool_errors,
-		"Disk errors of the spool"),
-	PUBLISHER("spool_alarms", BP_METRIC_GAUGE, NULL, publisher[BP_TO_MQTT].spool_rows,
-		"Alarms in the spool"),
-	PUBLISHER("spool_bytes", BP_METRIC_GAUGE, "bytes", publisher[BP_TO_MQTT].spool_bytes,
+	PUBLISHER(
+		"spool_errors", BP_METRIC_COUNTER, NULL, spool_errors, "Disk errors of the spool"),
+	PUBLISHER("spool_alarms", BP_METRIC_GAUGE, NULL, spool_rows, "Alarms in the spool"),
+	PUBLISHER("spool_bytes", BP_METRIC_GAUGE, "bytes", spool_bytes,
 		"Size of the alarms in the spool"),
-	PUBLISHER("spool_max_bytes", BP_METRIC_GAUGE, "bytes",
-		publisher[BP_TO_MQTT].spool_max_bytes,
-		"Maximum size of the spool (mqtt.spool.max_size)"),
+	PUBLISHER("spool_max_bytes", BP_METRIC_GAUGE, "bytes", spool_max_bytes,
+		"Maximum size of each spool (mqtt.spool.max_size)"),
 	{.name = NULL},
 };
 

@@ -111,6 +111,25 @@ static void check_fleet(json_t *checks, const json_t *status)
 		bp_show_int(fleet, "max_queued"));
 }
 
+/* Only where Kafka is configured. */
+static void check_kafka(json_t *checks, const json_t *status)
+{
+	const json_t *kafka = json_object_get(status, "kafka");
+	const char *state = json_string_value(json_object_get(kafka, "state"));
+	const json_int_t bytes = bp_show_int(kafka, "spool_bytes"),
+			 max = bp_show_int(kafka, "spool_max_bytes");
+
+	if (state == NULL)
+		return;
+	if (strcmp(state, "connected") == 0)
+		add(checks, "kafka", true, "connected");
+	else
+		add(checks, "kafka", bytes >= 0 && bytes < max,
+			"not connected; the spool has %" JSON_INTEGER_FORMAT
+			" of %" JSON_INTEGER_FORMAT " bytes",
+			bytes, max);
+}
+
 json_t *bp_health_checks(const json_t *status, uint64_t spool_max)
 {
 	json_t *checks = json_array(), *c;
@@ -122,6 +141,7 @@ json_t *bp_health_checks(const json_t *status, uint64_t spool_max)
 	check_ports(checks, status);
 	check_tables(checks, status);
 	check_publisher(checks, status, spool_max);
+	check_kafka(checks, status);
 	check_fleet(checks, status);
 	json_array_foreach(checks, i, c) ready = ready && json_is_true(json_object_get(c, "ok"));
 	return json_pack("{sb so}", "ready", (int)ready, "checks", checks);

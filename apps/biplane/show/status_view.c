@@ -42,15 +42,51 @@ static json_t *plane(const char *name, json_int_t pid, bool alive, uint64_t star
 
 static json_t *alarms(const struct bp_shm_control *g)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read),
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI}", "read", LOAD(cp_alarms_read),
 		"acknowledged", LOAD(publisher[BP_TO_MQTT].acked), "in_flight",
 		LOAD(publisher[BP_TO_MQTT].inflight), "spooled",
 		LOAD(publisher[BP_TO_MQTT].spooled), "unspooled",
 		LOAD(publisher[BP_TO_MQTT].unspooled), "dropped_size",
 		LOAD(publisher[BP_TO_MQTT].dropped_size), "dropped_age",
-		LOAD(publisher[BP_TO_MQTT].dropped_age), "unordered",
+		LOAD(publisher[BP_TO_MQTT].dropped_age), "dropped_disk",
+		LOAD(publisher[BP_TO_MQTT].dropped_disk), "unordered",
 		LOAD(publisher[BP_TO_MQTT].unordered), "invalid",
 		LOAD(publisher[BP_TO_MQTT].invalid));
+}
+
+/* The first open fault of Kafka; null: none. */
+static json_t *kafka_fault(const struct bp_shm *m)
+{
+	static const enum bp_fault_kind kinds[] = {BP_FAULT_KAFKA_SETTINGS,
+		BP_FAULT_KAFKA_UNREACHABLE, BP_FAULT_KAFKA_SPOOL_ERROR, BP_FAULT_KAFKA_BACKLOG,
+		BP_FAULT_ALARMS_REJECTED};
+	struct bp_fault_record t;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (bp_fault_read(&m->cp_faults[kinds[i] - BP_FAULT_CONTROLPLANE_FIRST], &t) &&
+			t.active)
+			return json_string(bp_fault_info[kinds[i]].name);
+	return json_null();
+}
+
+/* The publisher of Kafka; null where it is not configured. */
+static json_t *kafka(const struct bp_shm *m)
+{
+	const struct bp_publisher_counters *c = &m->control->publisher[BP_TO_KAFKA];
+
+	if (LOAD_OF(c, max_inflight) == 0)
+		return json_null();
+	return json_pack("{ss so sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI sI}", "state",
+		LOAD_OF(c, connected) ? "connected" : "unreachable", "fault", kafka_fault(m),
+		"brokers", LOAD_OF(c, brokers), "brokers_connected", LOAD_OF(c, brokers_connected),
+		"connects", LOAD_OF(c, connects), "disconnects", LOAD_OF(c, disconnects),
+		"acknowledged", LOAD_OF(c, acked), "in_flight", LOAD_OF(c, inflight), "rejected",
+		LOAD_OF(c, rejected), "spooled", LOAD_OF(c, spooled), "unspooled",
+		LOAD_OF(c, unspooled), "dropped_size", LOAD_OF(c, dropped_size), "dropped_age",
+		LOAD_OF(c, dropped_age), "dropped_disk", LOAD_OF(c, dropped_disk), "unordered",
+		LOAD_OF(c, unordered), "invalid", LOAD_OF(c, invalid), "spool_rows",
+		LOAD_OF(c, spool_rows), "spool_bytes", LOAD_OF(c, spool_bytes), "spool_max_bytes",
+		LOAD_OF(c, spool_max_bytes), "spool_errors", LOAD_OF(c, spool_errors));
 }
 
 /* The tables that follow the kernel's; null where nothing routes. */
@@ -163,8 +199,8 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *list = planes(s->shm, s->unix_ns), *view;
 
 	add_plane_faults(faults, list);
-	view = json_pack(
-		"{sb so so so sI so s{sb sI sI} so s{sI sI sI} s{sI sI sI} so so so s{ss sI sb}}",
+	view = json_pack("{sb so so so sI so s{sb sI sI} so s{sI sI sI} so s{sI sI sI} so so so "
+			 "s{ss sI sb}}",
 		"ok", json_array_size(faults) == 0, "faults", faults, "planes", list, "monitor",
 		monitor(s), "workers", LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm),
 		"publisher", "connected", (int)LOAD(publisher[BP_TO_MQTT].connected), "connects",
@@ -172,11 +208,11 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 		LOAD(publisher[BP_TO_MQTT].disconnects), "alarms", alarms(g), "spool", "rows",
 		LOAD(publisher[BP_TO_MQTT].spool_rows), "bytes",
 		LOAD(publisher[BP_TO_MQTT].spool_bytes), "errors",
-		LOAD(publisher[BP_TO_MQTT].spool_errors), "reloads", "done", LOAD(cp_reloads),
-		"refused", LOAD(cp_reloads_refused), "generation", (json_int_t)(active >> 1),
-		"netlink", sync_manager(s->shm), "fleet", bp_show_fleet_status(s->shm),
-		"health_devices", bp_show_phd(s->shm), "segment", "path",
-		bp_segment_path(s->shm->segment), "bytes",
+		LOAD(publisher[BP_TO_MQTT].spool_errors), "kafka", kafka(s->shm), "reloads", "done",
+		LOAD(cp_reloads), "refused", LOAD(cp_reloads_refused), "generation",
+		(json_int_t)(active >> 1), "netlink", sync_manager(s->shm), "fleet",
+		bp_show_fleet_status(s->shm), "health_devices", bp_show_phd(s->shm), "segment",
+		"path", bp_segment_path(s->shm->segment), "bytes",
 		(json_int_t)bp_segment_size(s->shm->segment), "hugepages",
 		bp_segment_huge(s->shm->segment));
 	if (view == NULL)
@@ -193,6 +229,8 @@ static void print_line(FILE *out, const char *label, const json_t *object)
 	fprintf(out, "%-10s ", label);
 	json_object_foreach((json_t *)object, key, v)
 	{
+		if (json_is_null(v))
+			continue;
 		fprintf(out, "%s", separator);
 		if (json_is_boolean(v))
 			fprintf(out, "%s%s", json_is_true(v) ? "" : "not ", key);
@@ -277,7 +315,7 @@ static void print_faults(const json_t *faults, FILE *out)
 static void print(const json_t *view, bool all, FILE *out)
 {
 	static const char *const lines[] = {
-		"publisher", "alarms", "spool", "reloads", "netlink", "fleet", "segment"};
+		"publisher", "alarms", "spool", "kafka", "reloads", "netlink", "fleet", "segment"};
 
 	(void)all;
 	print_processes(view, out);

@@ -116,6 +116,25 @@ static void read_workers(struct bp_top_sample *s, const struct bp_shm *m)
 	}
 }
 
+/* Of all destinations that are configured. */
+static void read_publishers(
+	struct bp_top_sample *s, const struct bp_publisher_counters c[BP_DESTINATIONS])
+{
+	const bool has_kafka = load(&c[BP_TO_KAFKA].max_inflight) != 0;
+	const bool has[BP_DESTINATIONS] = {
+		[BP_TO_MQTT] = !has_kafka || load(&c[BP_TO_MQTT].max_inflight) != 0,
+		[BP_TO_KAFKA] = has_kafka};
+
+	s->acknowledged = s->in_flight = s->spool_rows = 0;
+	s->publisher_connected = true;
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++) {
+		s->acknowledged += load(&c[to].acked);
+		s->in_flight += load(&c[to].inflight);
+		s->spool_rows += load(&c[to].spool_rows);
+		s->publisher_connected &= !has[to] || atomic_load(&c[to].connected) != 0;
+	}
+}
+
 static void read_totals(struct bp_top_sample *s, const struct bp_shm *m)
 {
 	struct bp_flow_usage usage;
@@ -124,10 +143,7 @@ static void read_totals(struct bp_top_sample *s, const struct bp_shm *m)
 	s->raised = bp_shm_counter(m, BP_C_ALARM_RAISED);
 	s->lost =
 		bp_shm_counter(m, BP_C_ALARM_QUEUE_FULL) + bp_shm_counter(m, BP_C_ALARM_TOO_LARGE);
-	s->acknowledged = load(&m->control->publisher[BP_TO_MQTT].acked);
-	s->in_flight = load(&m->control->publisher[BP_TO_MQTT].inflight);
-	s->spool_rows = load(&m->control->publisher[BP_TO_MQTT].spool_rows);
-	s->publisher_connected = atomic_load(&m->control->publisher[BP_TO_MQTT].connected) != 0;
+	read_publishers(s, m->control->publisher);
 	bp_flow_usage(m->flows, m->flows_len, m->workers, &usage);
 	s->connections = usage.flows;
 }

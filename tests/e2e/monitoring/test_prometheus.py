@@ -80,15 +80,15 @@ def test_values_and_rates_are_those_of_show(lab, gateway, prometheus, tmp_path):
             "biplane_mqtt_publishes_total": g.counter("publishes"),
             "biplane_alarms_raised_total": load.n,
             'biplane_rule_alarms_raised_total{rule="overheat"}': g.show("rules")["rules"][0]["raised"],
-            "biplane_publisher_alarms_acknowledged_total": load.n,
-            'biplane_alarm_latency_seconds_count{stage="total"}': load.n,
+            'biplane_publisher_alarms_acknowledged_total{destination="mqtt"}': load.n,
+            'biplane_alarm_latency_seconds_count{destination="mqtt",stage="total"}': load.n,
             'biplane_frames_total{outcome="sent"}': g.show("drops")["tx"],
             "sum(biplane_drops_total)": g.show("drops")["drops"] + sum(
                 x[k] for x in g.show("ports")["ports"] for k in ("hw_missed", "hw_rx_errors", "hw_tx_errors", "hw_rx_no_mbuf")),
             'biplane_table_entries{table="connections"}': g.show("connections")["total"],
             "biplane_build_info": 1,
             'biplane_plane_up{plane="dataplane"}': 1,
-            "biplane_publisher_connected": 1,
+            'biplane_publisher_connected{destination="mqtt"}': 1,
         }.items()}
     last = {}
 
@@ -100,7 +100,7 @@ def test_values_and_rates_are_those_of_show(lab, gateway, prometheus, tmp_path):
     except AssertionError as e:
         raise AssertionError(f"{e}: { {q: v for q, v in last.items() if v[0] != v[1]} }") from None
     latency = next(s for s in g.show("latency")["stages"] if s["stage"] == "total")
-    assert p.value('biplane_alarm_latency_seconds_sum{stage="total"}') == pytest.approx(latency["avg_ns"] * latency["count"] / 1e9, rel=0.01)
+    assert p.value('biplane_alarm_latency_seconds_sum{destination="mqtt",stage="total"}') == pytest.approx(latency["avg_ns"] * latency["count"] / 1e9, rel=0.01)
     # negotiated: Prometheus asks for OpenMetrics, and has the types and units of all families
     metadata = p.get("metadata")
     assert metadata["biplane_port_rx_bytes"][0]["type"] == "counter" and metadata["biplane_port_rx_bytes"][0]["unit"] == "bytes"

@@ -6,7 +6,7 @@ import {clockTime, timeMs} from "./format.js";
 
 const SYMBOLS = {good: "M4 10.5l4 4 8-9", bad: "M5 5l10 10M15 5L5 15", warn: "M10 4v8M10 14.5v1.5"};
 const NAMES = {dataplane: "Data plane", controlplane: "Control plane", ports: "Ports", tables: "Forwarding tables", publisher: "Publisher",
-  fleet: "State of the fleet"};
+  kafka: "Kafka", fleet: "State of the fleet"};
 const LABELS = {good: "ok", warn: "warning", bad: "not ok"};
 
 function line({level, name, reason}) {

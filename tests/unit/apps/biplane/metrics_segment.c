@@ -198,6 +198,16 @@ static void fill_fleet(struct bp_shm *shm)
 	f->connections.found = 34;
 }
 
+static void fill_kafka(struct bp_publisher_counters *c)
+{
+	atomic_store(&c->max_inflight, 1000);
+	atomic_store(&c->connected, 1);
+	atomic_store(&c->brokers, 3);
+	atomic_store(&c->brokers_connected, 2);
+	atomic_store(&c->spool_rows, 12);
+	atomic_store(&c->rejected, 7);
+}
+
 void metrics_segment_fill(struct bp_shm *shm)
 {
 	const struct bp_fault_record fault = {.subject = "cloud",
@@ -219,6 +229,7 @@ void metrics_segment_fill(struct bp_shm *shm)
 	atomic_store(&shm->control->cp_started_ns, 1700000000000000000u);
 	atomic_store(&shm->control->cp_heartbeat_ns, 1700000000000000000u);
 	atomic_store(&shm->control->cp_sync_state, 2);
+	fill_kafka(&shm->control->publisher[BP_TO_KAFKA]);
 	for (unsigned i = 0; i < 100; i++)
 		bp_histogram_add(
 			&shm->alarm_latency->stage[BP_ALARM_TOTAL], 60000 + i * 1000000ull);

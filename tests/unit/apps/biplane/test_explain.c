@@ -261,6 +261,14 @@ static void a_gateway_without_planes_or_rules(void **state)
 	assert_check(x, "publisher",
 		"info not connected to the broker: alarms wait in the spool (5 now)");
 	json_decref(x);
+	atomic_store(&rig.shm.control->publisher[BP_TO_KAFKA].max_inflight, 10);
+	atomic_store(&rig.shm.control->publisher[BP_TO_KAFKA].connected, 1);
+	x = topic(TOPIC);
+	assert_check(x, "kafka", "ok connected to Kafka, 0 in flight, 0 in the spool");
+	assert_check(element(x, "rules", 0), "destination",
+		"info mqtt: not connected, alarms wait in the spool");
+	assert_string_equal(text(element(x, "rules", 0), "destination"), "mqtt");
+	json_decref(x);
 	activate(NULL, 0);
 	x = topic(TOPIC);
 	assert_check(x, "rules", "no no rule is active");

@@ -104,6 +104,15 @@ static void values_of_the_segment(void **state)
 		"biplane_fleet_state_errors_total{reason=\"auth\"} 33",
 		"biplane_fleet_connection_records_found_total 34",
 		"biplane_mqtt_connections_inspected 99",
+		"biplane_publisher_connected{destination=\"mqtt\"} 0",
+		"biplane_publisher_connected{destination=\"kafka\"} 1",
+		"biplane_publisher_kafka_brokers 3",
+		"biplane_publisher_kafka_brokers_connected 2",
+		"biplane_publisher_max_inflight{destination=\"mqtt\"} 0",
+		"biplane_publisher_max_inflight{destination=\"kafka\"} 1000",
+		"biplane_spool_alarms{destination=\"kafka\"} 12",
+		("biplane_publisher_alarms_dropped_total{destination=\"kafka\","
+		 "reason=\"rejected\"} 7"),
 		"biplane_mqtt_connections_not_inspected{reason=\"resync\"} 3",
 		"biplane_mqtt_connections_not_inspected{reason=\"not_mqtt\"} 4",
 	};
@@ -112,6 +121,20 @@ static void values_of_the_segment(void **state)
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		contains(text, lines[i]);
 	free(text);
+}
+
+/* Series of a destination that is not configured would be alerts without a remedy. */
+static void kafka_has_metrics_only_where_it_is_configured(void **state)
+{
+	char *text;
+
+	atomic_store(&shm.control->publisher[BP_TO_KAFKA].max_inflight, 0);
+	text = written(BP_METRICS_AS_TEXT);
+	contains(text, "biplane_publisher_connected{destination=\"mqtt\"} 0");
+	assert_null(strstr(text, "destination=\"kafka\""));
+	assert_null(strstr(text, "\nbiplane_publisher_kafka_brokers "));
+	free(text);
+	atomic_store(&shm.control->publisher[BP_TO_KAFKA].max_inflight, 1000);
 }
 
 static void each_counter_is_a_metric(void **state)
@@ -140,8 +163,8 @@ static void histogram_is_cumulative(void **state)
 	const char *at = text;
 	unsigned long long last = 0, n;
 
-	for (unsigned i = 0;
-		(at = strstr(at, "biplane_alarm_latency_seconds_bucket{stage=\"total\"")) != NULL;
+	for (unsigned i = 0; (at = strstr(at, "biplane_alarm_latency_seconds_bucket{destination="
+					      "\"mqtt\",stage=\"total\"")) != NULL;
 		i++) {
 		n = strtoull(strchr(at, '}') + 1, NULL, 10);
 		assert_true(n >= last);
@@ -149,12 +172,18 @@ static void histogram_is_cumulative(void **state)
 		at++;
 	}
 	assert_int_equal(last, 100);
-	contains(text, "biplane_alarm_latency_seconds_bucket{stage=\"total\",le=\"5e-05\"} 0");
-	contains(text, "biplane_alarm_latency_seconds_bucket{stage=\"total\",le=\"0.0001\"} 1");
-	contains(text, "biplane_alarm_latency_seconds_bucket{stage=\"total\",le=\"60.0\"} 100");
-	contains(text, "biplane_alarm_latency_seconds_bucket{stage=\"total\",le=\"+Inf\"} 100");
-	contains(text, "biplane_alarm_latency_seconds_sum{stage=\"total\"} 4.956");
-	contains(text, "biplane_alarm_latency_seconds_count{stage=\"total\"} 100");
+	contains(text, "biplane_alarm_latency_seconds_bucket{destination=\"mqtt\",stage=\"total\","
+		       "le=\"5e-05\"} 0");
+	contains(text, "biplane_alarm_latency_seconds_bucket{destination=\"mqtt\",stage=\"total\","
+		       "le=\"0.0001\"} 1");
+	contains(text, "biplane_alarm_latency_seconds_bucket{destination=\"mqtt\",stage=\"total\","
+		       "le=\"60.0\"} 100");
+	contains(text, "biplane_alarm_latency_seconds_bucket{destination=\"mqtt\",stage=\"total\","
+		       "le=\"+Inf\"} 100");
+	contains(text,
+		"biplane_alarm_latency_seconds_sum{destination=\"mqtt\",stage=\"total\"} 4.956");
+	contains(text,
+		"biplane_alarm_latency_seconds_count{destination=\"mqtt\",stage=\"total\"} 100");
 	free(text);
 }
 
@@ -483,6 +512,7 @@ int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
 		CASE(values_of_the_segment),
+		CASE(kafka_has_metrics_only_where_it_is_configured),
 		CASE(each_counter_is_a_metric),
 		CASE(histogram_is_cumulative),
 		CASE(openmetrics_is_well_formed),

@@ -392,6 +392,16 @@ static json_t *status_of(
 		"connected", (int)connected, "spool", "bytes", spool);
 }
 
+static json_t *with_kafka(const char *state, json_int_t spool)
+{
+	json_t *status = status_of(true, true, NULL, true, 0);
+
+	json_object_set_new(status, "kafka",
+		json_pack("{ss sI sI}", "state", state, "spool_bytes", spool, "spool_max_bytes",
+			(json_int_t)100));
+	return status;
+}
+
 /* The names of the failing checks; `ready` must agree. */
 static const char *failing(json_t *status, uint64_t spool_max)
 {
@@ -427,6 +437,9 @@ static void readiness_has_a_reason_for_each_check(void **state)
 	assert_string_equal(failing(status_of(true, true, NULL, true, 100), 100), "");
 	assert_string_equal(failing(status_of(true, true, NULL, false, 100), 0), "");
 	assert_string_equal(failing(json_object(), 0), " ports"); /* none is set up */
+	assert_string_equal(failing(with_kafka("connected", 100), 100), "");
+	assert_string_equal(failing(with_kafka("unreachable", 99), 100), "");
+	assert_string_equal(failing(with_kafka("unreachable", 100), 100), " kafka");
 }
 
 /* All gateways of a fleet lose Redis at the same time: that must not withdraw all of them. */

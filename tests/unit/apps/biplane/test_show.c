@@ -267,12 +267,52 @@ static void status_tells_which_planes_run(void **state)
 	assert_number(json_object_get(v, "spool"), "rows", 17);
 	assert_number(json_object_get(v, "spool"), "errors", 4);
 	assert_number(json_object_get(v, "reloads"), "generation", 5);
+	assert_true(json_is_null(json_object_get(v, "kafka")));
 
 	char *text = text_of(&bp_status_view, v, false);
 
 	assert_non_null(strstr(text, "1:01:01"));
 	assert_non_null(strstr(text, "publisher  connected, connects 0"));
 	assert_non_null(strstr(text, "rows 17, bytes 0, errors 4"));
+	assert_null(strstr(text, "kafka"));
+	free(text);
+}
+
+static void status_tells_of_kafka(void **state)
+{
+	struct bp_publisher_counters *c = &shm.control->publisher[BP_TO_KAFKA];
+	const struct bp_fault_record fault = {.subject = "publisher",
+		.kind = BP_FAULT_KAFKA_UNREACHABLE,
+		.active = 1,
+		.began_ns = 1};
+	const json_t *kafka;
+	char *text;
+
+	atomic_store(&c->max_inflight, 1000);
+	atomic_store(&c->connected, 1);
+	atomic_store(&c->brokers, 3);
+	atomic_store(&c->brokers_connected, 2);
+	atomic_store(&c->inflight, 5);
+	atomic_store(&c->spool_rows, 12);
+	atomic_store(&c->rejected, 7);
+
+	json_t *v = collect(&bp_status_view);
+
+	assert_true(json_is_null(json_object_get(json_object_get(v, "kafka"), "fault")));
+	text = text_of(&bp_status_view, v, false);
+	assert_non_null(strstr(text, "kafka      connected, brokers 3, brokers_connected 2, "));
+	assert_non_null(strstr(text, "in_flight 5, rejected 7, "));
+	free(text);
+	atomic_store(&c->connected, 0);
+	bp_fault_write(
+		&shm.cp_faults[BP_FAULT_KAFKA_UNREACHABLE - BP_FAULT_CONTROLPLANE_FIRST], &fault);
+	v = collect(&bp_status_view);
+	kafka = json_object_get(v, "kafka");
+	assert_text(kafka, "state", "unreachable");
+	assert_text(kafka, "fault", "kafka_unreachable");
+	assert_number(kafka, "spool_rows", 12);
+	text = text_of(&bp_status_view, v, false);
+	assert_non_null(strstr(text, "kafka      unreachable, kafka_unreachable, brokers 3"));
 	free(text);
 }
 
@@ -287,6 +327,7 @@ int main(void)
 		CASE(counters_are_all_there),
 		CASE(nodes_divide_and_round),
 		CASE(status_tells_which_planes_run),
+		CASE(status_tells_of_kafka),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,16 @@ static void stages_of_alarms(void **state)
 	assert_non_null(strstr(text, "publish       1000  12 us  10.24 us"));
 	assert_non_null(strstr(text, "2.01 ms\n"));
 	assert_non_null(strstr(text, "\n1 alarm with invalid times not counted\n"));
+	assert_null(strstr(text, "kafka"));
+	free(text);
+
+	atomic_store(&shm.control->publisher[BP_TO_KAFKA].max_inflight, 1);
+	bp_histogram_add(&l[BP_TO_KAFKA].stage[BP_ALARM_PUBLISH], 5000);
+	v = collect(&bp_show_latency);
+	assert_number(row(v, "stages", 2), "count", 1000);
+	assert_number(row(json_object_get(v, "kafka"), "stages", 2), "count", 1);
+	text = text_of(&bp_show_latency, v, false);
+	assert_non_null(strstr(text, "\nkafka\nSTAGE"));
 	free(text);
 }
 

@@ -125,6 +125,7 @@ void kafka_start_publisher(struct fixture *f)
 void kafka_start(struct fixture *f)
 {
 	test_shm_make(&f->shm, &f->config);
+	bp_shm_events_begin(&f->shm, BP_EVENTS_CONTROLPLANE);
 	f->c = &f->shm.control->publisher[BP_TO_KAFKA];
 	kafka_start_publisher(f);
 }

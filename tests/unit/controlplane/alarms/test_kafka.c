@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shm/events/event_ring.h"
 #include "shm/fault.h"
 
 static bool ring_is_empty(struct fixture *f)
@@ -34,6 +35,21 @@ static bool is_active(struct fixture *f, enum bp_fault_kind kind)
 
 	return bp_fault_read(&f->shm.cp_faults[kind - BP_FAULT_CONTROLPLANE_FIRST], &t) &&
 	       t.active == 1;
+}
+
+/* Whether the newest events have this one of a fault. */
+static bool has_event(struct fixture *f, enum bp_fault_kind kind, uint32_t action)
+{
+	const struct bp_event_ring *r = &f->shm.main_events;
+	struct bp_event_cursor c;
+	struct bp_event e;
+	uint64_t lost;
+
+	bp_event_cursor_open(&c, r->slot, sizeof(*r->slot), r->size, r->size);
+	while (bp_event_cursor_read(&c, &e, &lost) != BP_EVENT_GOT_NONE)
+		if (e.type == BP_EVENT_FAULT && e.action == action && e.number[1] == kind)
+			return true;
+	return false;
 }
 
 static void a_message_has_key_value_and_headers(void **state)
@@ -107,13 +123,19 @@ static void alarms_wait_in_the_spool(void **state)
 	kafka_start(f);
 	put_many(f, 1, 20, KAFKA_ONLY);
 	RUN_UNTIL(f, get(&f->c->acked) == 20 && ring_is_empty(f));
+	RUN_UNTIL(f, atomic_load(&f->c->brokers) == KAFKA_BROKERS &&
+			     atomic_load(&f->c->brokers_connected) != 0);
 	go_down(f, 21, 500, KAFKA_ONLY);
 	RUN_UNTIL(f, is_active(f, BP_FAULT_KAFKA_UNREACHABLE));
+	assert_true(has_event(f, BP_FAULT_KAFKA_UNREACHABLE, BP_EVENT_FAULT_RAISED));
+	assert_false(has_event(f, BP_FAULT_KAFKA_UNREACHABLE, BP_EVENT_FAULT_CLEARED));
+	RUN_UNTIL(f, atomic_load(&f->c->brokers_connected) == 0);
 	assert_false(is_active(f, BP_FAULT_EDGE_UNREACHABLE));
 	kafka_up(f);
 	put_many(f, 501, 600, KAFKA_ONLY);
 	RUN_UNTIL(f, kafka_has_all(f, 1, 600) && get(&f->c->spool_rows) == 0);
 	RUN_UNTIL(f, !is_active(f, BP_FAULT_KAFKA_UNREACHABLE) && ring_is_empty(f));
+	assert_true(has_event(f, BP_FAULT_KAFKA_UNREACHABLE, BP_EVENT_FAULT_CLEARED));
 	kafka_assert_order(f);
 	assert_true(is_connected(f));
 	assert_int_equal(get(&f->c->disconnects), 1);

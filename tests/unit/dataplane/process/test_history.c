@@ -59,6 +59,7 @@ static void a_sample_has_the_sums_of_all_workers(void **state)
 	shm.counters[0].v[BP_C_ALARM_TOO_LARGE] = 1;
 	shm.counters[1].v[BP_C_WORKER_BUSY_NS] = 77;
 	atomic_store(&shm.control->publisher[BP_TO_MQTT].acked, 9);
+	atomic_store(&shm.control->publisher[BP_TO_KAFKA].acked, 2);
 	atomic_store(&shm.control->publisher[BP_TO_MQTT].spool_rows, 11);
 	atomic_store(&shm.global->dp_started_ns, 100);
 	atomic_store(&shm.control->cp_started_ns, 200);
@@ -75,7 +76,7 @@ static void a_sample_has_the_sums_of_all_workers(void **state)
 	assert_true(got.word[BP_HISTORY_PUBLISHES] == 20);
 	assert_true(got.word[BP_HISTORY_ALARMS_RAISED] == 8);
 	assert_true(got.word[BP_HISTORY_ALARMS_LOST] == 2);
-	assert_true(got.word[BP_HISTORY_ALARMS_ACKNOWLEDGED] == 9);
+	assert_true(got.word[BP_HISTORY_ALARMS_ACKNOWLEDGED] == 11);
 	assert_true(got.word[BP_HISTORY_SPOOL_ROWS] == 11);
 	assert_true(got.word[bp_history_port_at(0, BP_HISTORY_RX_PACKETS)] == 0);
 	assert_true(got.word[bp_history_port_at(1, BP_HISTORY_RX_PACKETS)] == 15);
