@@ -211,7 +211,7 @@ void bp_alarm_uid(const struct bp_alarm *a, char uid[BP_ALARM_UID_LEN + 1])
 	hash_u64(&h, transition);
 	hash_u64(&h, a->state);
 	hash_u64(&h, by_time ? a->time_ns : 0);
-	hash_u64(&h, by_time ? a->id : 0);
+	hash_u64(&h, by_time ? bp_alarm_origin(a) : 0);
 	sha256_digest(&h, sizeof(digest), digest);
 	for (unsigned i = 0; i < sizeof(digest); i++) {
 		uid[2 * i] = "0123456789abcdef"[digest[i] >> 4];

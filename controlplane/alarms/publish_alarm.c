@@ -36,6 +36,20 @@ void bp_publish_rejected(struct bp_publisher *p, uint64_t id, const char *why)
 		"alarm refused for ever, it is not delivered: %s", why);
 }
 
+bool bp_publish_taken(const struct bp_publisher *p, uint64_t id)
+{
+	if (p->keeper == NULL || !p->keeper->taken(p->keeper->arg, id))
+		return false;
+	bp_publish_finished(p, id);
+	return true;
+}
+
+void bp_publish_finished(const struct bp_publisher *p, uint64_t id)
+{
+	if (p->keeper != NULL)
+		p->keeper->finished(p->keeper->arg, p->to->id, id);
+}
+
 /* Returns 0 with *mid; > 0: the alarm can never be sent; < 0: it cannot be sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid)
 {
@@ -57,7 +71,7 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 }
 
 /* Returns whether the alarm has this publisher's destination. */
-static bool is_for(const struct bp_publisher *p, const struct bp_alarm *a)
+bool bp_publish_is_for(const struct bp_publisher *p, const struct bp_alarm *a)
 {
 	return p->to->id == BP_TO_KAFKA ? (a->flags & BP_ALARM_F_KAFKA) != 0
 					: (a->flags & BP_ALARM_F_NOT_MQTT) == 0;
@@ -88,6 +102,8 @@ bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start,
 				&p->first->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
 		else
 			bp_publish_invalid(p, a, "its topic, record or destination is not valid");
+		if (good && !clone && p->keeper != NULL)
+			p->keeper->seen(p->keeper->arg, a, l->ring, start, end);
 	}
-	return good && !clone && is_for(p, a);
+	return good && !clone && bp_publish_is_for(p, a);
 }

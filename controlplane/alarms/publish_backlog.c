@@ -80,13 +80,17 @@ static enum bp_backlog_sent send_row(void *arg, uint64_t id, const struct bp_ala
 
 	if (backlog_room(p) == 0 || !bp_publish_fits(p, a))
 		return BP_BACKLOG_STOP;
+	if (bp_publish_taken(p, id))
+		return BP_BACKLOG_DISCARD;
 	if (!bp_publishable(a)) {
 		bp_publish_invalid(p, a, "its topic is not valid");
+		bp_publish_finished(p, id);
 		return BP_BACKLOG_DISCARD;
 	}
 	rc = bp_publish_alarm(p, a, &mid);
 	if (rc > 0) {
 		bp_publish_invalid(p, a, "the client library rejects it");
+		bp_publish_finished(p, id);
 		return BP_BACKLOG_DISCARD;
 	}
 	if (rc < 0)

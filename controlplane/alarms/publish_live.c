@@ -25,6 +25,8 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 {
 	int rc;
 
+	if (bp_publish_taken(p, a->id))
+		return SEND_NONE;
 	if (!live_can_send(p, a))
 		return SEND_FULL;
 	rc = bp_publish_alarm(p, a, mid);
@@ -32,6 +34,7 @@ static enum send_result send_live(struct bp_publisher *p, unsigned lane, const s
 		return SEND_FULL;
 	if (rc > 0) {
 		bp_publish_invalid(p, a, "the client library rejects it");
+		bp_publish_finished(p, a->id);
 		return SEND_NONE;
 	}
 	if (!bp_inflight_add(&p->inflight, *mid, BP_INFLIGHT_LIVE, (uint8_t)lane, number,

@@ -2,13 +2,31 @@
 /* Order of alarms: which alarm waits for which, and until when. */
 #include "controlplane/alarms/publisher_internal.h"
 
+static bool show_row(void *arg, uint64_t id, const struct bp_alarm *a)
+{
+	const struct bp_publisher *p = arg;
+
+	(void)id;
+	if (a != NULL && p->keeper != NULL)
+		p->keeper->row(p->keeper->arg, p->to->id, a);
+	return true;
+}
+
 static bool on_row(void *arg, uint64_t id, const struct bp_alarm *a)
 {
 	struct bp_publisher *p = arg;
 
 	if (a != NULL)
 		bp_key_order_row(&p->order, bp_key_order_key(&p->order, a), id);
-	return true;
+	return show_row(p, id, a);
+}
+
+void bp_publish_show_rows(struct bp_publisher *p)
+{
+	bool end;
+
+	if (p->order_opened != 0)
+		(void)bp_spool_read(p->spool, 0, show_row, p, &end);
 }
 
 /* A newly opened file may contain unknown rows: all of them are read once. */

@@ -84,9 +84,12 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 	for (uint64_t tries = 0; r == BP_SPOOL_CONFLICT; tries++) {
 		if (tries > bp_spool_rows(p->spool) + SPOOL_BATCH)
 			return false;
+		bp_publish_finished(p, a->id);
 		a = renumber(p, a);
 		if (a == NULL)
 			return false;
+		if (p->keeper != NULL)
+			p->keeper->row(p->keeper->arg, p->to->id, a);
 		r = bp_spool_add(p->spool, a);
 	}
 	if (r == BP_SPOOL_FAILED)
@@ -312,6 +315,47 @@ void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 	if (!spilling && held)
 		spool_lanes(p, SPOOL_PENDING, now);
 	p->overload = spilling || held;
+}
+
+/* Adds the alarms of another gateway that are for this destination. */
+static bool add_adopted(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!bp_publish_is_for(p, alarms[i]))
+			continue;
+		if (bp_spool_add(p->spool, alarms[i]) != BP_SPOOL_ADDED)
+			return false;
+	}
+	return true;
+}
+
+static void adopted(
+	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (!bp_publish_is_for(p, alarms[i]))
+			continue;
+		bp_backlog_added(&p->backlog, alarms[i]->id, false);
+		bp_key_order_row(&p->order, bp_key_order_key(&p->order, alarms[i]), alarms[i]->id);
+		bp_count(&p->c->spooled, 1);
+		destinations[i] |= (uint8_t)(1u << p->to->id);
+	}
+	bp_publish_count_dropped(p);
+	bp_publish_reschedule(p);
+}
+
+bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms,
+	uint8_t *destinations, uint64_t now)
+{
+	if (bp_publish_disk_rests(p, now))
+		return false;
+	if (!bp_spool_begin(p->spool) || !add_adopted(p, n, alarms) || !bp_spool_commit(p->spool)) {
+		bp_spool_rollback(p->spool);
+		bp_publish_disk_failed(p, now);
+		return false;
+	}
+	adopted(p, n, alarms, destinations);
+	return true;
 }
 
 static uint64_t lanes_used(const struct bp_publisher *p)

@@ -134,10 +134,12 @@ static void on_acked(void *arg, uint16_t mid)
 		return;
 	case BP_INFLIGHT_LIVE:
 		e = bp_lane_entry(&p->lane[s.lane], s.ref);
+		bp_publish_finished(p, e->id);
 		bp_alarm_stages_acknowledged(p->latency, &e->stamps, s.written_ns, now);
 		bp_lane_set_done(&p->lane[s.lane], e);
 		break;
 	case BP_INFLIGHT_BACKLOG:
+		bp_publish_finished(p, s.ref);
 		bp_backlog_acked(&p->backlog, s.ref);
 		break;
 	}
@@ -157,11 +159,13 @@ static void on_rejected(void *arg, uint16_t mid, const char *why)
 	p->rejected++;
 	if (s.kind == BP_INFLIGHT_BACKLOG) {
 		bp_publish_rejected(p, s.ref, why);
+		bp_publish_finished(p, s.ref);
 		bp_backlog_acked(&p->backlog, s.ref);
 		return;
 	}
 	e = bp_lane_entry(&p->lane[s.lane], s.ref);
 	bp_publish_rejected(p, e->id, why);
+	bp_publish_finished(p, e->id);
 	bp_lane_set_done(&p->lane[s.lane], e);
 }
 
@@ -256,6 +260,11 @@ static void use_disk(struct bp_publisher *p, uint64_t now)
 		bp_publish_spool_overflow(p, now);
 }
 
+static bool held(const struct bp_publisher *p, uint64_t now)
+{
+	return p->keeper != NULL && p->keeper->hold(p->keeper->arg, now);
+}
+
 /*
  * Overload, more alarms than the broker acknowledges, must not delay what the broker can take. So
  * each event fills the window and writes it to the connection, but only one event of an iteration
@@ -280,7 +289,7 @@ static void pump(struct bp_publisher *p, bool disk)
 		p->down_since_ns = now - BP_PUBLISH_DOWN_GRACE_NS;
 		p->spooled_ns = 0;
 	}
-	if (bp_publish_up(p))
+	if (bp_publish_up(p) && !held(p, now))
 		send_all(p, now);
 	else
 		bp_publish_skip(p);
@@ -635,4 +644,87 @@ void bp_publisher_drain(
 		p->drain_deadline_ns = bp_mono_ns() + wait_ns;
 		bp_publish_reschedule(p);
 	}
+}
+
+/* ---- copies of alarms ---- */
+
+void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keeper *keeper)
+{
+	for (; p != NULL; p = p->next) {
+		p->keeper = keeper;
+		bp_publish_show_rows(p);
+	}
+}
+
+bool bp_publisher_adopt(
+	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations)
+{
+	const uint64_t now = bp_mono_ns();
+
+	for (unsigned i = 0; i < n; i++) {
+		alarms[i]->id = atomic_fetch_add_explicit(
+			&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
+		destinations[i] = 0;
+	}
+	for (; p != NULL; p = p->next)
+		if (p->limits.enabled && !bp_publish_adopt(p, n, alarms, destinations, now))
+			return false;
+	return true;
+}
+
+/* Of the alarms in a ring; UINT64_MAX: none. */
+static uint64_t oldest_in_ring(const struct bp_lane *l)
+{
+	uint64_t cursor = l->cursor, oldest = bp_lane_oldest(l);
+	const struct bp_alarm *a;
+
+	if (oldest == UINT64_MAX && bp_lane_read(l, &cursor, &a))
+		return a != NULL ? a->id : 0;
+	return oldest;
+}
+
+uint64_t bp_publisher_oldest(const struct bp_publisher *p)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (; p != NULL; p = p->next) {
+		if (p->spool_broken || p->unreadable_ns != 0)
+			return 0;
+		if (bp_spool_oldest(p->spool) < oldest)
+			oldest = bp_spool_oldest(p->spool);
+		for (unsigned i = 0; i < p->lanes; i++)
+			if (oldest_in_ring(&p->lane[i]) < oldest)
+				oldest = oldest_in_ring(&p->lane[i]);
+	}
+	return oldest;
+}
+
+struct row_copy {
+	uint64_t id;
+	struct bp_alarm *out;
+	size_t size, len;
+};
+
+static bool copy_row(void *arg, uint64_t id, const struct bp_alarm *a)
+{
+	struct row_copy *c = arg;
+
+	if (id == c->id && a != NULL) {
+		c->len = bp_alarm_size(a);
+		if (c->len <= c->size)
+			memcpy(c->out, a, c->len);
+	}
+	return false;
+}
+
+size_t bp_publisher_row(
+	const struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size)
+{
+	struct row_copy c = {.id = id, .out = out, .size = size};
+	bool end;
+
+	for (; p != NULL && c.len == 0; p = p->next)
+		if (!p->spool_broken && bp_spool_oldest(p->spool) <= id)
+			(void)bp_spool_read(p->spool, id, copy_row, &c, &end);
+	return c.len;
 }

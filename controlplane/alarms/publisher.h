@@ -10,6 +10,8 @@
 
 struct bp_config_mqtt;
 
+struct bp_alarm;
+struct bp_alarm_keeper;
 struct bp_ring_events;
 struct event_base;
 
@@ -63,5 +65,22 @@ int bp_publisher_configure(
  */
 void bp_publisher_drain(
 	struct bp_publisher *p, uint64_t wait_ns, void (*done)(void *arg), void *arg);
+
+/* ---- for the copies of alarms (keeper.h) ---- */
+
+/* From now on, `keeper` is called; first for all rows of the spools. NULL: ends it. */
+void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keeper *keeper);
+/*
+ * Publishes alarms of another gateway: gives them new ids, and adds them to the spools. Sets a bit
+ * for each destination (1 << enum bp_alarm_destination) that an alarm is for; 0: this gateway has
+ * none of its destinations. False: a disk fails; some may have been added.
+ */
+bool bp_publisher_adopt(
+	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations);
+/* Alarms with lower ids are finished; 0: not known. */
+uint64_t bp_publisher_oldest(const struct bp_publisher *p);
+/* Copies a row of a spool. Returns its length, also if that exceeds `size`; 0: there is none. */
+size_t bp_publisher_row(
+	const struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size);
 
 #endif

@@ -12,6 +12,7 @@
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/alarms/faults.h"
 #include "controlplane/alarms/inflight.h"
+#include "controlplane/alarms/keeper.h"
 #include "controlplane/alarms/key_order.h"
 #include "controlplane/alarms/lane.h"
 #include "daemon/log.h"
@@ -42,6 +43,7 @@ struct bp_publisher {
 	/* The publisher of the next destination; the first one owns the others and what they share.
 	 * The link is `link` of `to`. */
 	struct bp_publisher *first, *next;
+	const struct bp_alarm_keeper *keeper; /* NULL: none */
 	struct bp_alarm_latency *latency;
 	void *link;
 	struct bp_spool *spool;
@@ -165,6 +167,12 @@ void bp_publish_rejected(struct bp_publisher *p, uint64_t id, const char *why);
  * published. */
 bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start, uint64_t end,
 	const struct bp_alarm *a);
+/* Whether another gateway publishes the alarm, which is then finished here. */
+bool bp_publish_taken(const struct bp_publisher *p, uint64_t id);
+/* The destination has acknowledged or refused the alarm, or it can never be sent. */
+void bp_publish_finished(const struct bp_publisher *p, uint64_t id);
+/* Whether an alarm is for the destination of this publisher. */
+bool bp_publish_is_for(const struct bp_publisher *p, const struct bp_alarm *a);
 /* Sends an alarm to the link. Returns 0 with *mid; > 0: it can never be sent; < 0: it cannot be
  * sent now. */
 int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t *mid);
@@ -180,6 +188,8 @@ void bp_publish_faults(struct bp_publisher *p, uint64_t now);
 
 /* publish_order.c: updates `order` from the spool. */
 void bp_publish_update_order(struct bp_publisher *p, uint64_t now);
+/* Calls the keeper for all rows of the spool. */
+void bp_publish_show_rows(struct bp_publisher *p);
 /* Checks all waiting alarms again. */
 void bp_publish_rescan(struct bp_publisher *p);
 /* An alarm begins to wait in a ring. */
@@ -204,6 +214,10 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
 /* Spools all alarms of the rings when the oldest one has waited for longer than ack_timeout; they
  * stay in flight. Only for a link that repeats alarms by itself. Returns whether it did. */
 bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now);
+/* Adds alarms of another gateway, with new ids, to the spool. Sets the bit of this destination for
+ * those that are for it. False: the disk fails. */
+bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms,
+	uint8_t *destinations, uint64_t now);
 /* While the link is up, but the broker is too slow, or alarms wait for the backlog of their
  * keys. */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);

@@ -20,8 +20,10 @@ enum bp_alarm_state { BP_ALARM_RAISED = 1, BP_ALARM_CLEARED = 2 };
 #define BP_ALARM_F_REPEAT 0x10   /* the pair was raised before (repeat: every) */
 #define BP_ALARM_F_KAFKA 0x20    /* to the cluster of mqtt.kafka */
 #define BP_ALARM_F_NOT_MQTT 0x40 /* not to the broker of mqtt.publisher */
+#define BP_ALARM_F_ORIGIN 0x80   /* of another gateway: its id there follows the payload */
 _Static_assert((BP_ALARM_F_ENVELOPE ^ BP_ALARM_F_RETAIN ^ BP_ALARM_F_MIRROR ^ BP_ALARM_F_IP6 ^
-		       BP_ALARM_F_REPEAT ^ BP_ALARM_F_KAFKA ^ BP_ALARM_F_NOT_MQTT) == 0x7f,
+		       BP_ALARM_F_REPEAT ^ BP_ALARM_F_KAFKA ^ BP_ALARM_F_NOT_MQTT ^
+		       BP_ALARM_F_ORIGIN) == 0xff,
 	"each flag has a bit of its own");
 
 struct bp_alarm {
@@ -83,7 +85,17 @@ static inline const char *bp_alarm_payload(const struct bp_alarm *a)
 static inline uint64_t bp_alarm_size(const struct bp_alarm *a)
 {
 	return (uint64_t)BP_ALARM_HEAD + a->rule_len + a->client_id_len + a->topic_len + a->to_len +
-	       a->payload_len;
+	       a->payload_len + ((a->flags & BP_ALARM_F_ORIGIN) != 0 ? sizeof(uint64_t) : 0);
+}
+
+/* The id that the gateway gave which raised the alarm. */
+static inline uint64_t bp_alarm_origin(const struct bp_alarm *a)
+{
+	uint64_t id = a->id;
+
+	if ((a->flags & BP_ALARM_F_ORIGIN) != 0)
+		memcpy(&id, bp_alarm_payload(a) + a->payload_len, sizeof(id));
+	return id;
 }
 
 /*
