@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/fleet/alarm_store.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "controlplane/fleet/redis_link.h"
+#include "controlplane/process/clock.h"
+#include "daemon/log.h"
+#include "proto/redis/resp.h"
+
+#define INFLIGHT_MAX 256u /* a power of two */
+/* Unanswered commands are checked for their timeout as often. */
+#define CHECK_MS 100
+#define KEY_MAX 224u
+/* Copies that no gateway renews or claims, and notes of claims, expire after this time. */
+#define KEPT_MS "604800000"
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+/*
+ * Keys, below biplane:FLEET:alarms: and with G for the name of a gateway:
+ *   lease:G   epoch of the process, 16 hexadecimal digits
+ *   copies:G  hash: uid to record
+ *   order:G   sorted set of these uids; the score is a number that increases in the whole fleet
+ *   taken:G   set: uids of G that others have claimed
+ *   seq       the last score
+ *   gateways  set: names of gateways that may have copies
+ */
+enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, KEYS };
+
+/* KEYS: as above. ARGV: epoch, time to live of the lease (ms). */
+#define RENEW_SCRIPT                                                                               \
+	"local old = redis.call('GET', KEYS[1])\n"                                                 \
+	"if old and old > ARGV[1] then return -1 end\n"                                            \
+	"redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n"                                     \
+	"redis.call('PEXPIRE', KEYS[2], " KEPT_MS ")\n"                                            \
+	"redis.call('PEXPIRE', KEYS[3], " KEPT_MS ")\n"                                            \
+	"return redis.call('SCARD', KEYS[4])\n"
+/* ARGV: epoch, uid, record, name of the gateway. */
+#define PUT_SCRIPT                                                                                 \
+	"local old = redis.call('GET', KEYS[1])\n"                                                 \
+	"if old and old > ARGV[1] then return -1 end\n"                                            \
+	"if redis.call('SISMEMBER', KEYS[4], ARGV[2]) == 1 then return -2 end\n"                   \
+	"if redis.call('HLEN', KEYS[2]) >= " TEXT(                                                 \
+		MAX_COPIES) " then return -3 end\n"                                                \
+			    "if redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) == 1 then\n"       \
+			    "  redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[5]), "          \
+			    "ARGV[2])\n"                                                           \
+			    "  redis.call('SADD', KEYS[6], ARGV[4])\n"                             \
+			    "end\n"                                                                \
+			    "return 1\n"
+/* ARGV: uid. */
+#define REMOVE_SCRIPT                                                                              \
+	"redis.call('HDEL', KEYS[2], ARGV[1])\n"                                                   \
+	"redis.call('ZREM', KEYS[3], ARGV[1])\n"                                                   \
+	"redis.call('SREM', KEYS[4], ARGV[1])\n"                                                   \
+	"return 1\n"
+/*
+ * ARGV: epoch, number of copies, name of the gateway, prefix of all keys. A claim moves the copies,
+ * so that a gateway that dies after its claim is itself claimed with them. The note in taken:G
+ * reports to the owner, if it returns, that it must not publish them.
+ */
+#define CLAIM_SCRIPT                                                                               \
+	"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end\n"                            \
+	"if redis.call('HLEN', KEYS[2]) + ARGV[2] > " TEXT(                                        \
+		MAX_COPIES) " then return -3 end\n"                                                \
+			    "for _, g in ipairs(redis.call('SMEMBERS', KEYS[6])) do\n"             \
+			    "  if g ~= ARGV[3] and redis.call('EXISTS', ARGV[4] .. 'lease:' .. "   \
+			    "g) == 0 then\n"                                                       \
+			    "    local copies, order = ARGV[4] .. 'copies:' .. g, ARGV[4] .. "     \
+			    "'order:' .. g\n"                                                      \
+			    "    local taken = ARGV[4] .. 'taken:' .. g\n"                         \
+			    "    local list = redis.call('ZRANGE', order, 0, ARGV[2] - 1, "        \
+			    "'WITHSCORES')\n"                                                      \
+			    "    if #list == 0 then\n"                                             \
+			    "      redis.call('SREM', KEYS[6], g)\n"                               \
+			    "    else\n"                                                           \
+			    "      for i = 1, #list, 2 do\n"                                       \
+			    "        local value = redis.call('HGET', copies, list[i])\n"          \
+			    "        if value then\n"                                              \
+			    "          redis.call('HSETNX', KEYS[2], list[i], value)\n"            \
+			    "          redis.call('ZADD', KEYS[3], list[i + 1], list[i])\n"        \
+			    "          redis.call('HDEL', copies, list[i])\n"                      \
+			    "          redis.call('SADD', taken, list[i])\n"                       \
+			    "        end\n"                                                        \
+			    "        redis.call('ZREM', order, list[i])\n"                         \
+			    "      end\n"                                                          \
+			    "      redis.call('PEXPIRE', taken, " KEPT_MS ")\n"                    \
+			    "      redis.call('SADD', KEYS[6], ARGV[3])\n"                         \
+			    "      return #list / 2\n"                                             \
+			    "    end\n"                                                            \
+			    "  end\n"                                                              \
+			    "end\n"                                                                \
+			    "return 0\n"
+#define MAX_COPIES 65536
+_Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
+enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM };
+static const char *const scripts[] = {RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, NULL};
+
+enum command { RENEW, PUT, REMOVE, CLAIM, LIST, FETCH, LIST_TAKEN };
+
+struct sent {
+	enum command command;
+	uint64_t sent_ns;
+	char uid[BP_ALARM_UID_TEXT];
+};
+
+struct bp_alarm_store {
+	struct bp_config_fleet_state c; /* a reload frees the configuration */
+	struct bp_alarm_store_owner owner;
+	struct bp_redis_link *link;
+	struct event *timer;
+	char gateway[BP_NAME_MAX + 1];
+	char prefix[96], key[KEYS][KEY_MAX];
+	struct sent sent[INFLIGHT_MAX]; /* without an answer */
+	unsigned first, n;
+	struct bp_log_limit log;
+};
+
+#define WORD(text_, len_) ((struct iovec){(void *)(uintptr_t)(text_), (len_)})
+#define WORD_OF(text_) WORD(text_, strlen(text_))
+
+/* ---- commands ---- */
+
+static void push(struct bp_alarm_store *s, enum command command, const char *uid)
+{
+	struct sent *e = &s->sent[(s->first + s->n++) % INFLIGHT_MAX];
+
+	e->command = command;
+	e->sent_ns = bp_mono_ns();
+	snprintf(e->uid, sizeof(e->uid), "%s", uid);
+}
+
+static void call(struct bp_alarm_store *s, enum script script, unsigned n, const struct iovec *args)
+{
+	struct iovec words[3 + KEYS + 4] = {WORD("EVALSHA", 7),
+		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("6", 1)};
+	unsigned at = 3;
+
+	_Static_assert(KEYS == 6, "the number of keys is a text");
+	for (unsigned i = 0; i < KEYS; i++)
+		words[at++] = WORD_OF(s->key[i]);
+	for (unsigned i = 0; i < n; i++)
+		words[at++] = args[i];
+	bp_redis_link_send(s->link, at, words);
+}
+
+#define EPOCH_TEXT 17u
+static void write_epoch(char out[EPOCH_TEXT], uint64_t epoch)
+{
+	snprintf(out, EPOCH_TEXT, "%016" PRIx64, epoch);
+}
+
+void bp_alarm_store_renew(struct bp_alarm_store *s, uint64_t epoch)
+{
+	char mark[EPOCH_TEXT], ttl[24];
+
+	write_epoch(mark, epoch);
+	snprintf(ttl, sizeof(ttl), "%llu", BP_ALARM_LEASE_NS / 1000000u);
+	push(s, RENEW, "");
+	call(s, SCRIPT_RENEW, 2, (const struct iovec[]){WORD_OF(mark), WORD_OF(ttl)});
+}
+
+void bp_alarm_store_put(
+	struct bp_alarm_store *s, uint64_t epoch, const char *uid, const void *bytes, size_t len)
+{
+	char mark[EPOCH_TEXT];
+
+	write_epoch(mark, epoch);
+	push(s, PUT, uid);
+	call(s, SCRIPT_PUT, 4,
+		(const struct iovec[]){
+			WORD_OF(mark), WORD_OF(uid), WORD(bytes, len), WORD_OF(s->gateway)});
+}
+
+void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid)
+{
+	push(s, REMOVE, uid);
+	call(s, SCRIPT_REMOVE, 1, (const struct iovec[]){WORD_OF(uid)});
+}
+
+void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch)
+{
+	char mark[EPOCH_TEXT], n[12];
+
+	write_epoch(mark, epoch);
+	snprintf(n, sizeof(n), "%u", BP_ALARM_PAGE);
+	push(s, CLAIM, "");
+	call(s, SCRIPT_CLAIM, 4,
+		(const struct iovec[]){
+			WORD_OF(mark), WORD_OF(n), WORD_OF(s->gateway), WORD_OF(s->prefix)});
+}
+
+void bp_alarm_store_list(struct bp_alarm_store *s, double after)
+{
+	char from[40], n[12];
+
+	snprintf(from, sizeof(from), "(%.17g", after);
+	snprintf(n, sizeof(n), "%u", BP_ALARM_PAGE);
+	push(s, LIST, "");
+	bp_redis_link_send(s->link, 8,
+		(const struct iovec[]){WORD("ZRANGEBYSCORE", 13), WORD_OF(s->key[ORDER]),
+			WORD_OF(from), WORD("+inf", 4), WORD("WITHSCORES", 10), WORD("LIMIT", 5),
+			WORD("0", 1), WORD_OF(n)});
+}
+
+void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid)
+{
+	push(s, FETCH, uid);
+	bp_redis_link_send(s->link, 3,
+		(const struct iovec[]){WORD("HGET", 4), WORD_OF(s->key[COPIES]), WORD_OF(uid)});
+}
+
+static void scan_taken(struct bp_alarm_store *s, const char *cursor, size_t len)
+{
+	push(s, LIST_TAKEN, "");
+	bp_redis_link_send(s->link, 5,
+		(const struct iovec[]){WORD("SSCAN", 5), WORD_OF(s->key[TAKEN]), WORD(cursor, len),
+			WORD("COUNT", 5), WORD("200", 3)});
+}
+
+void bp_alarm_store_list_taken(struct bp_alarm_store *s)
+{
+	scan_taken(s, "0", 1);
+}
+
+/* ---- answers ---- */
+
+static void invalid(struct bp_alarm_store *s, const char *text)
+{
+	bp_redis_link_fail(s->link, BP_FLEET_ERROR_PROTOCOL, text);
+}
+
+static bool read_uid(const struct bp_resp *r, char out[BP_ALARM_UID_TEXT])
+{
+	if (r->type != BP_RESP_TEXT || r->len != BP_ALARM_UID_TEXT - 1)
+		return false;
+	memcpy(out, r->text, r->len);
+	out[r->len] = '\0';
+	return strspn(out, "0123456789abcdef") == r->len;
+}
+
+static void on_put(struct bp_alarm_store *s, const char *uid, const struct bp_resp *r)
+{
+	enum bp_alarm_stored result;
+
+	if (r->type == BP_RESP_ERROR && bp_redis_error(r) == BP_FLEET_ERROR_REFUSED)
+		result = BP_ALARM_STORE_REFUSED;
+	else if (r->type == BP_RESP_INTEGER && r->integer == 1)
+		result = BP_ALARM_STORED;
+	else if (r->type == BP_RESP_INTEGER && r->integer == -1)
+		result = BP_ALARM_STORE_FENCED;
+	else if (r->type == BP_RESP_INTEGER && r->integer == -2)
+		result = BP_ALARM_STORE_TAKEN;
+	else if ((r->type == BP_RESP_INTEGER && r->integer == -3) ||
+		 (r->type == BP_RESP_ERROR && bp_redis_error(r) == BP_FLEET_ERROR_FULL))
+		result = BP_ALARM_STORE_FULL;
+	else {
+		invalid(s, "a copy of an alarm: unexpected answer");
+		return;
+	}
+	s->owner.stored(s->owner.arg, uid, result);
+}
+
+static bool read_score(const struct bp_resp *r, double *out)
+{
+	char text[32], *end;
+
+	if (r->type != BP_RESP_TEXT || r->len == 0 || r->len >= sizeof(text))
+		return false;
+	memcpy(text, r->text, r->len);
+	text[r->len] = '\0';
+	*out = strtod(text, &end);
+	return *end == '\0';
+}
+
+static void on_list(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	char uid[BP_ALARM_PAGE][BP_ALARM_UID_TEXT];
+	double after = 0;
+
+	if (r->type != BP_RESP_ARRAY || r->n % 2 != 0 || r->n > 2 * BP_ALARM_PAGE) {
+		invalid(s, "copies of alarms: unexpected answer");
+		return;
+	}
+	for (unsigned i = 0; i < r->n / 2; i++) {
+		if (!read_uid(&r[1 + 2 * i], uid[i]) || !read_score(&r[2 + 2 * i], &after)) {
+			invalid(s, "copies of alarms: invalid entry");
+			return;
+		}
+	}
+	s->owner.listed(s->owner.arg, r->n / 2, uid, after);
+}
+
+static void on_taken(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	char uid[BP_ALARM_UID_TEXT];
+
+	if (r->type != BP_RESP_ARRAY || r->n != 2 || r[1].type != BP_RESP_TEXT || r[1].len > 20 ||
+		r[2].type != BP_RESP_ARRAY) {
+		invalid(s, "claimed alarms: unexpected answer");
+		return;
+	}
+	for (unsigned i = 0; i < r[2].n; i++)
+		if (read_uid(&r[3 + i], uid))
+			s->owner.taken(s->owner.arg, uid);
+	/* the owner sends nothing for each of them */
+	if (r[1].len == 1 && r[1].text[0] == '0')
+		s->owner.taken(s->owner.arg, NULL);
+	else
+		scan_taken(s, r[1].text, r[1].len);
+}
+
+static void on_number(struct bp_alarm_store *s, enum command command, const struct bp_resp *r)
+{
+	if (r->type != BP_RESP_INTEGER || r->integer < -3 || r->integer > UINT32_MAX)
+		invalid(s, "unexpected answer");
+	else if (command == RENEW)
+		s->owner.renewed(
+			s->owner.arg, r->integer >= 0, r->integer > 0 ? (uint64_t)r->integer : 0);
+	else
+		s->owner.claimed(s->owner.arg, r->integer > 0 ? (uint32_t)r->integer : 0);
+}
+
+static void on_reply(void *arg, const struct bp_resp *r)
+{
+	struct bp_alarm_store *s = arg;
+	const struct sent e = s->sent[s->first];
+
+	if (s->n == 0) {
+		invalid(s, "an answer to no request");
+		return;
+	}
+	s->first = (s->first + 1) % INFLIGHT_MAX;
+	s->n--;
+	if (r->type == BP_RESP_ERROR && e.command != PUT) {
+		bp_redis_link_fail(s->link, bp_redis_error(r), "a command for alarms is refused");
+		return;
+	}
+	switch (e.command) {
+	case PUT:
+		on_put(s, e.uid, r);
+		break;
+	case REMOVE:
+		s->owner.removed(s->owner.arg, e.uid);
+		break;
+	case LIST:
+		on_list(s, r);
+		break;
+	case FETCH:
+		if (r->type == BP_RESP_TEXT)
+			s->owner.fetched(s->owner.arg, e.uid, r->text, r->len);
+		else
+			s->owner.fetched(s->owner.arg, e.uid, NULL, 0);
+		break;
+	case LIST_TAKEN:
+		on_taken(s, r);
+		break;
+	case RENEW:
+	case CLAIM:
+		on_number(s, e.command, r);
+		break;
+	}
+}
+
+/* ---- the connection ---- */
+
+static void on_up(void *arg)
+{
+	struct bp_alarm_store *s = arg;
+
+	s->owner.up(s->owner.arg);
+}
+
+static void on_down(void *arg, enum bp_fleet_error why, const char *text)
+{
+	struct bp_alarm_store *s = arg;
+
+	bp_log_limited(&s->log, BP_LOG_WARNING,
+		BP_LOG_FIELDS(BP_LOG_STR("server", bp_redis_link_peer(s->link)),
+			BP_LOG_STR("reason", bp_fleet_error_name[why]), BP_LOG_STR("error", text)),
+		"no connection to Redis for copies of alarms; alarms are published without a copy");
+	s->first = s->n = 0;
+	s->owner.down(s->owner.arg);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct bp_alarm_store *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->n != 0 && bp_mono_ns() - s->sent[s->first].sent_ns > s->c.timeout_ns)
+		bp_redis_link_fail(s->link, BP_FLEET_ERROR_TIMEOUT, "no answer in time");
+}
+
+bool bp_alarm_store_ready(const struct bp_alarm_store *s)
+{
+	/* one is left for the cursor of a scan */
+	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - 1;
+}
+
+static void make_keys(struct bp_alarm_store *s, const char *fleet)
+{
+	static const char *const name[KEYS] = {
+		"lease:", "copies:", "order:", "taken:", "seq", "gateways"};
+
+	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:alarms:", fleet);
+	for (unsigned i = 0; i < KEYS; i++)
+		snprintf(s->key[i], sizeof(s->key[i]), "%s%s%s", s->prefix, name[i],
+			i < SEQ ? s->gateway : "");
+}
+
+struct bp_alarm_store *bp_alarm_store_new(struct event_base *base, const struct bp_config_fleet *c,
+	const char *gateway, const struct bp_alarm_store_owner *owner, char *err, size_t err_size)
+{
+	const struct timeval interval = {.tv_usec = CHECK_MS * 1000};
+	struct bp_alarm_store *s = calloc(1, sizeof(*s));
+	const struct bp_redis_link_owner link = {
+		.up = on_up, .down = on_down, .reply = on_reply, .arg = s, .scripts = scripts};
+
+	snprintf(err, err_size, "no memory for the alarms of the fleet");
+	if (s == NULL)
+		return NULL;
+	s->c = c->state;
+	s->owner = *owner;
+	snprintf(s->gateway, sizeof(s->gateway), "%s", gateway);
+	make_keys(s, c->name);
+	s->timer = event_new(base, -1, EV_PERSIST, on_timer, s);
+	if (s->timer == NULL || event_add(s->timer, &interval) != 0 ||
+		(s->link = bp_redis_link_new(base, &s->c, &link, err, err_size)) == NULL) {
+		bp_alarm_store_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void bp_alarm_store_free(struct bp_alarm_store *s)
+{
+	if (s == NULL)
+		return;
+	bp_redis_link_free(s->link);
+	if (s->timer != NULL)
+		event_free(s->timer);
+	free(s);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_FLEET_ALARM_STORE_H
+#define BP_CONTROLPLANE_FLEET_ALARM_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "controlplane/fleet/state.h"
+
+/*
+ * Copies of unacknowledged alarms in Redis, for the gateways of a fleet. Each gateway has a lease,
+ * a key that expires; a gateway whose lease has expired is dead, and others claim its copies. The
+ * store has a connection of its own, so that many alarms do not delay other state.
+ *
+ * Commands are sent in the order of the calls, and answered in this order. If the connection is
+ * lost, commands without an answer get none, and it is unknown whether Redis has executed them.
+ * Each command can be repeated. All texts of Redis are checked for their types and lengths; the
+ * bytes of a copy are untrusted.
+ */
+struct bp_alarm_store;
+
+#define BP_ALARM_STORE_MAX 65536u /* copies of one gateway */
+#define BP_ALARM_LEASE_NS 3000000000ull
+#define BP_ALARM_UID_TEXT 33u /* 32 hexadecimal digits */
+#define BP_ALARM_PAGE 32u     /* copies that one command lists or claims */
+
+enum bp_alarm_stored {
+	BP_ALARM_STORED,
+	BP_ALARM_STORE_TAKEN,   /* another gateway has claimed it */
+	BP_ALARM_STORE_FULL,    /* the gateway has BP_ALARM_STORE_MAX copies */
+	BP_ALARM_STORE_FENCED,  /* a process with a higher epoch has the lease of this gateway */
+	BP_ALARM_STORE_REFUSED, /* an error of Redis, for this copy */
+};
+
+struct bp_alarm_store_owner {
+	void (*up)(void *arg);
+	void (*down)(void *arg);
+	/* held: false if a process with a higher epoch has the lease. taken: alarms of this gateway
+	 * that others have claimed. */
+	void (*renewed)(void *arg, bool held, uint64_t taken);
+	void (*stored)(void *arg, const char *uid, enum bp_alarm_stored result);
+	void (*removed)(void *arg, const char *uid);
+	void (*claimed)(void *arg, uint32_t n);
+	/* The next copies of this gateway; n < BP_ALARM_PAGE: the last ones. `after`: for the next
+	 * call. */
+	void (*listed)(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after);
+	/* len 0: there is no such copy. */
+	void (*fetched)(void *arg, const char *uid, const void *bytes, size_t len);
+	/* A claimed alarm of this gateway, as often as there are; then NULL. */
+	void (*taken)(void *arg, const char *uid);
+	void *arg;
+};
+
+/* gateway: the name of this one, different from those of the others. NULL without memory or with a
+ * sentence. */
+struct bp_alarm_store *bp_alarm_store_new(struct event_base *base, const struct bp_config_fleet *c,
+	const char *gateway, const struct bp_alarm_store_owner *owner, char *err, size_t err_size);
+void bp_alarm_store_free(struct bp_alarm_store *s);
+
+/* Whether a command may be sent now. */
+bool bp_alarm_store_ready(const struct bp_alarm_store *s);
+
+/* Only while it is ready. epoch: bp_fleet_state_epoch(), not 0. */
+void bp_alarm_store_renew(struct bp_alarm_store *s, uint64_t epoch);
+/* len: at most BP_FLEET_VALUE_MAX. */
+void bp_alarm_store_put(
+	struct bp_alarm_store *s, uint64_t epoch, const char *uid, const void *bytes, size_t len);
+/* Also forgets that another gateway has claimed it. */
+void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid);
+/* Moves at most BP_ALARM_PAGE copies of one dead gateway to this one, the oldest first; this
+ * gateway must have its lease. */
+void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch);
+void bp_alarm_store_list(struct bp_alarm_store *s, double after);
+void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid);
+void bp_alarm_store_list_taken(struct bp_alarm_store *s);
+
+#endif
