@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "controlplane/alarms/publisher.h"
+#include "controlplane/mqtt/alarm_copies.h"
 #include "controlplane/mqtt/connections.h"
 #include "controlplane/mqtt/rules.h"
 #include "daemon/log.h"
@@ -16,7 +17,8 @@ struct mqtt {
 	struct bp_plane_context *x;
 	struct bp_rules rules;
 	struct bp_publisher *publisher;     /* NULL until start() */
-	struct bp_connections *connections; /* NULL: not shared with a fleet */
+	struct bp_alarm_copies *copies;     /* NULL: not shared with a fleet */
+	struct bp_connections *connections; /* likewise */
 	bool rules_logged;                  /* the first rules are logged */
 };
 
@@ -47,13 +49,22 @@ static void *create(struct bp_plane_context *x, char *err, size_t err_size)
 static int start(void *state, char *err, size_t err_size)
 {
 	struct mqtt *m = state;
+	const bool shared = m->x->fleet != NULL && bp_config_mqtt(m->x->config)->enabled;
 
+	/* reads the rings first */
+	if (shared) {
+		m->copies = bp_alarm_copies_new(m->x->base, m->x->shm, m->x->rings, m->x->fleet,
+			m->x->config, err, err_size);
+		if (m->copies == NULL)
+			return -1;
+	}
 	m->publisher = bp_publisher_new(
 		m->x->base, m->x->shm, m->x->rings, bp_config_mqtt(m->x->config), err, err_size);
 	if (m->publisher == NULL)
 		return -1;
-	if (m->x->fleet == NULL || !bp_config_mqtt(m->x->config)->enabled)
+	if (!shared)
 		return 0;
+	bp_alarm_copies_start(m->copies, m->publisher);
 	m->connections = bp_connections_new(m->x->base, m->x->shm, m->x->rings, m->x->fleet,
 		bp_config_mqtt(m->x->config)->connection_timeout_ns, err, err_size);
 	return m->connections != NULL ? 0 : -1;
@@ -96,6 +107,7 @@ static void end(void *state)
 {
 	struct mqtt *m = state;
 
+	bp_alarm_copies_free(m->copies);
 	bp_connections_free(m->connections);
 	bp_publisher_free(m->publisher);
 	bp_rules_discard(&m->rules);
@@ -167,6 +179,8 @@ static void status(const void *state, json_t *answer)
 		{"spool_errors", &g->publisher[BP_TO_MQTT].spool_errors},
 	};
 
+	if (m->copies != NULL)
+		bp_alarm_copies_status(m->copies, answer);
 	if (m->connections != NULL)
 		bp_connections_status(m->connections, answer);
 	json_object_set_new(answer, "generation", json_integer((json_int_t)rs->generation));
