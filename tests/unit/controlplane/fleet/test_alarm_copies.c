@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Gateways of a fleet with a real Redis and a real mosquitto: one dies, another one publishes its
+ * unacknowledged alarms. */
+#include "tests/unit/controlplane/fleet/redis_rig.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "config/mqtt/settings.h"
+#include "controlplane/alarms/envelope.h"
+#include "controlplane/alarms/publisher.h"
+#include "controlplane/fleet/alarm_store.h"
+#include "controlplane/fleet/state.h"
+#include "controlplane/mqtt/adopted_alarm.h"
+#include "controlplane/mqtt/alarm_copies.h"
+#include "controlplane/process/ring_events.h"
+
+#define GATEWAYS 3u
+
+struct gateway {
+	char dir[128];
+	struct bp_config config;
+	struct bp_config_mqtt mqtt;
+	struct bp_shm shm;
+	struct event_base *base;
+	struct bp_ring_events *rings;
+	struct bp_fleet_state *fleet;
+	struct bp_alarm_copies *copies;
+	struct bp_publisher *publisher;
+	bool paused;
+};
+
+struct fixture {
+	char dir[64];
+	struct test_broker broker;
+	struct test_subscriber *subscriber;
+	struct test_redis redis;
+	struct bp_config *fleet; /* its section fleet */
+	struct gateway gateway[GATEWAYS];
+};
+
+static void make(struct fixture *f, unsigned i)
+{
+	struct gateway *g = &f->gateway[i];
+
+	snprintf(g->dir, sizeof(g->dir), "%s/%u", f->dir, i);
+	assert_int_equal(mkdir(g->dir, 0755), 0);
+	test_config(&g->config, &g->mqtt, g->dir, f->broker.port, 2, 1 << 20);
+	snprintf(g->config.name, sizeof(g->config.name), "gw%u", i);
+	snprintf(g->mqtt.publisher.client_id, sizeof(g->mqtt.publisher.client_id), "gw%u", i);
+	g->config.fleet = f->fleet->fleet;
+	test_shm_make(&g->shm, &g->config);
+}
+
+/* As the service does. */
+static void start(struct gateway *g)
+{
+	char err[512];
+
+	g->base = event_base_new();
+	g->rings = bp_ring_events_new(g->base, &g->shm.control->cp_sleeps, NULL, NULL);
+	g->fleet = bp_fleet_state_new(g->base, &g->config.fleet, err, sizeof(err));
+	assert_non_null(g->fleet);
+	g->copies = bp_alarm_copies_new(
+		g->base, &g->shm, g->rings, g->fleet, &g->config, err, sizeof(err));
+	assert_non_null(g->copies);
+	g->publisher = bp_publisher_new(g->base, &g->shm, g->rings, &g->mqtt, err, sizeof(err));
+	assert_non_null(g->publisher);
+	bp_alarm_copies_start(g->copies, g->publisher);
+}
+
+/* The process ends at once: nothing is drained. */
+static void kill_process(struct gateway *g)
+{
+	bp_ring_events_free(g->rings);
+	bp_fleet_state_free(g->fleet);
+	bp_alarm_copies_free(g->copies);
+	bp_publisher_free(g->publisher);
+	event_base_free(g->base);
+	g->base = NULL;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	char text[512];
+
+	test_dir_make(f->dir, sizeof(f->dir));
+	test_broker_make(&f->broker, f->dir, "");
+	test_broker_start(&f->broker);
+	f->subscriber = test_subscriber_start(&f->broker);
+	test_redis_make(&f->redis, f->dir, "redis", "");
+	test_redis_start(&f->redis);
+	snprintf(text, sizeof(text),
+		"version: 1\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: plant, "
+		"state: {server: \"redis://127.0.0.1:%u\", timeout: 1s}}\n",
+		f->redis.port);
+	f->fleet = bp_config_parse("test", text, strlen(text), stderr);
+	assert_non_null(f->fleet);
+	for (unsigned i = 0; i < GATEWAYS; i++)
+		make(f, i);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < GATEWAYS; i++) {
+		if (f->gateway[i].base != NULL)
+			kill_process(&f->gateway[i]);
+		test_shm_free(&f->gateway[i].shm);
+	}
+	bp_config_free(f->fleet);
+	test_redis_kill(&f->redis);
+	test_subscriber_stop(f->subscriber);
+	test_broker_stop(&f->broker);
+	test_dir_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static void run_once(struct fixture *f)
+{
+	for (unsigned i = 0; i < GATEWAYS; i++)
+		if (f->gateway[i].base != NULL && !f->gateway[i].paused)
+			event_base_loop(f->gateway[i].base, EVLOOP_NONBLOCK);
+	test_nap();
+}
+
+#define RUN(f, condition)                                                                          \
+	do {                                                                                       \
+		uint64_t end_ = test_now_ns() + TEST_DEADLINE_NS;                                  \
+		while (!(condition)) {                                                             \
+			if (test_now_ns() > end_)                                                  \
+				fail_msg("never came true: %s", #condition);                       \
+			run_once(f);                                                               \
+		}                                                                                  \
+	} while (0)
+
+static uint64_t counter(const struct gateway *g, const char *name)
+{
+	json_t *answer = json_object();
+	uint64_t n;
+
+	bp_alarm_copies_status(g->copies, answer);
+	n = (uint64_t)json_integer_value(
+		json_object_get(json_object_get(answer, "fleet_alarms"), name));
+	json_decref(answer);
+	return n;
+}
+
+static uint64_t get_spooled(const struct gateway *g)
+{
+	return atomic_load(&g->shm.control->publisher[BP_TO_MQTT].spooled);
+}
+
+static unsigned copies(const struct fixture *f, unsigned gateway)
+{
+	char words[96];
+
+	snprintf(words, sizeof(words), "hlen biplane:plant:alarms:copies:gw%u", gateway);
+	return (unsigned)strtoul(test_redis_cli(&f->redis, words), NULL, 10);
+}
+
+static void put(struct fixture *f, unsigned gateway, uint64_t from, uint64_t to)
+{
+	struct gateway *g = &f->gateway[gateway];
+
+	for (uint64_t id = from; id <= to; id++) {
+		struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
+
+		RUN(f, test_ring_put(bp_shm_ring(&g->shm, id % 2), a));
+		free(a);
+		atomic_store(&g->shm.shared->next_alarm_id, id + 1);
+	}
+}
+
+static void assert_each_once(struct fixture *f, uint64_t from, uint64_t to)
+{
+	for (uint64_t id = from; id <= to; id++)
+		assert_int_equal(test_subscriber_times(f->subscriber, id), 1);
+}
+
+static void acknowledged_alarms_leave_no_copy(void **state)
+{
+	struct fixture *f = *state;
+
+	start(&f->gateway[0]);
+	put(f, 0, 1, 300);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 300) &&
+			counter(&f->gateway[0], "unacknowledged") == 0);
+	assert_int_equal(copies(f, 0), 0);
+	assert_each_once(f, 1, 300);
+}
+
+/* The first one dies with alarms in its ring and in its spool. */
+static void store_and_die(struct fixture *f, uint64_t n)
+{
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, n);
+	RUN(f, counter(&f->gateway[0], "stored") == n);
+	assert_int_equal(copies(f, 0), n);
+	kill_process(&f->gateway[0]);
+}
+
+static void survivor_publishes_and_the_dead_does_not(void **state)
+{
+	struct fixture *f = *state;
+
+	start(&f->gateway[0]);
+	start(&f->gateway[1]);
+	store_and_die(f, 100);
+	RUN(f, counter(&f->gateway[1], "adopted") == 100);
+	assert_int_equal(counter(&f->gateway[1], "claimed"), 100);
+	assert_int_equal(copies(f, 0), 0);
+	assert_int_equal(copies(f, 1), 100);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 100) && copies(f, 1) == 0);
+	/* in the order of the dead one */
+	for (uint64_t id = 2; id <= 100; id++)
+		assert_true(test_subscriber_place(f->subscriber, id) >
+			    test_subscriber_place(f->subscriber, id - 1));
+	/* the dead one returns, with its ring and its spool */
+	start(&f->gateway[0]);
+	put(f, 0, 101, 110);
+	RUN(f, test_subscriber_has_all(f->subscriber, 101, 110) &&
+			counter(&f->gateway[0], "unacknowledged") == 0);
+	assert_int_equal(counter(&f->gateway[0], "taken"), 100);
+	assert_each_once(f, 1, 110);
+}
+
+static void survivor_of_the_survivor(void **state)
+{
+	struct fixture *f = *state;
+
+	start(&f->gateway[0]);
+	start(&f->gateway[1]);
+	store_and_die(f, 40);
+	RUN(f, counter(&f->gateway[1], "adopted") == 40);
+	kill_process(&f->gateway[1]);
+	start(&f->gateway[2]);
+	RUN(f, counter(&f->gateway[2], "adopted") == 40);
+	/* both return before the broker does */
+	start(&f->gateway[0]);
+	start(&f->gateway[1]);
+	RUN(f, counter(&f->gateway[0], "taken") == 40 && counter(&f->gateway[1], "taken") == 40);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 40) && copies(f, 2) == 0);
+	RUN(f, counter(&f->gateway[0], "unacknowledged") == 0 &&
+			counter(&f->gateway[1], "unacknowledged") == 0);
+	assert_each_once(f, 1, 40);
+}
+
+static void alarms_of_a_lost_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	char path[600];
+
+	start(g);
+	store_and_die(f, 30);
+	test_shm_free(&g->shm);
+	snprintf(path, sizeof(path), "%s", g->mqtt.spool.path);
+	(void)remove(path);
+	strcat(path, "-wal");
+	(void)remove(path);
+	test_shm_make(&g->shm, &g->config);
+	start(g);
+	RUN(f, counter(g, "adopted") == 30);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 30) && copies(f, 0) == 0);
+	assert_each_once(f, 1, 30);
+}
+
+/* Stopped, as by SIGSTOP, for longer than its lease. */
+static void paused_gateway_asks_first(void **state)
+{
+	struct fixture *f = *state;
+
+	start(&f->gateway[0]);
+	start(&f->gateway[1]);
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, 20);
+	RUN(f, counter(&f->gateway[0], "stored") == 20);
+	f->gateway[0].paused = true;
+	RUN(f, counter(&f->gateway[1], "adopted") == 20);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 20));
+	f->gateway[0].paused = false;
+	put(f, 0, 21, 25);
+	RUN(f, test_subscriber_has_all(f->subscriber, 21, 25) &&
+			counter(&f->gateway[0], "unacknowledged") == 0);
+	assert_int_equal(counter(&f->gateway[0], "taken"), 20);
+	assert_each_once(f, 1, 25);
+}
+
+static void redis_is_away_and_returns(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	start(g);
+	RUN(f, bp_fleet_state_connected(g->fleet));
+	test_redis_kill(&f->redis);
+	put(f, 0, 1, 50);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 50) && counter(g, "unacknowledged") == 0);
+	test_broker_stop(&f->broker);
+	put(f, 0, 51, 80);
+	RUN(f, get_spooled(g) == 30);
+	/* without its data */
+	test_redis_start(&f->redis);
+	RUN(f, counter(g, "stored") == 30);
+	assert_int_equal(copies(f, 0), 30);
+	test_redis_kill(&f->redis);
+	RUN(f, !bp_fleet_state_connected(g->fleet));
+	test_redis_start(&f->redis);
+	RUN(f, copies(f, 0) == 30);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 80) && copies(f, 0) == 0);
+	assert_each_once(f, 51, 80);
+}
+
+/* Who can write to Redis adds what no gateway has written. */
+static void copies_are_not_believed(void **state)
+{
+	struct fixture *f = *state;
+
+	(void)test_redis_cli(&f->redis, "sadd biplane:plant:alarms:gateways dead");
+	(void)test_redis_cli(&f->redis,
+		"hset biplane:plant:alarms:copies:dead 00112233445566778899aabbccddeeff record");
+	(void)test_redis_cli(&f->redis,
+		"zadd biplane:plant:alarms:order:dead 1 00112233445566778899aabbccddeeff");
+	start(&f->gateway[0]);
+	RUN(f, counter(&f->gateway[0], "invalid") == 1);
+	put(f, 0, 1, 10);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 10) &&
+			counter(&f->gateway[0], "unacknowledged") == 0);
+	/* no uid: the connection ends, and alarms are published without it */
+	(void)test_redis_cli(&f->redis, "zadd biplane:plant:alarms:order:gw0 2 '\"; DROP'");
+	kill_process(&f->gateway[0]);
+	start(&f->gateway[0]);
+	put(f, 0, 11, 20);
+	RUN(f, test_subscriber_has_all(f->subscriber, 11, 20));
+	assert_each_once(f, 1, 20);
+}
+
+static void records(void **state)
+{
+	struct bp_alarm *a = test_alarm_number(7, "alarm/x", 100), *b;
+	char uid[BP_ALARM_UID_LEN + 1], same[BP_ALARM_UID_LEN + 1];
+	const size_t len = bp_alarm_size(a);
+
+	(void)state;
+	bp_alarm_uid(a, uid);
+	b = bp_adopted_alarm(a, len, uid);
+	assert_non_null(b);
+	assert_int_equal(bp_alarm_size(b), len + 8);
+	b->id = 99;
+	bp_alarm_uid(b, same);
+	assert_string_equal(uid, same);
+	assert_int_equal(bp_alarm_origin(b), 7);
+	/* a second time, by the survivor of the survivor */
+	{
+		struct bp_alarm *c = bp_adopted_alarm(b, len + 8, uid);
+
+		assert_non_null(c);
+		assert_int_equal(bp_alarm_size(c), len + 8);
+		assert_int_equal(bp_alarm_origin(c), 7);
+		free(c);
+	}
+	free(b);
+	/* each shorter or longer one, another uid, each changed byte of the head */
+	for (size_t n = 0; n < len; n++)
+		assert_null(bp_adopted_alarm(a, n, uid));
+	assert_null(bp_adopted_alarm(a, len, "00112233445566778899aabbccddeeff"));
+	a->flags |= BP_ALARM_F_MIRROR;
+	assert_null(bp_adopted_alarm(a, len, uid));
+	a->flags = BP_ALARM_F_ORIGIN;
+	assert_null(bp_adopted_alarm(a, len, uid));
+	a->flags = 0;
+	a->to_len = 0;
+	assert_null(bp_adopted_alarm(a, len, uid));
+	free(a);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records),
+		CASE(acknowledged_alarms_leave_no_copy),
+		CASE(survivor_publishes_and_the_dead_does_not),
+		CASE(survivor_of_the_survivor),
+		CASE(alarms_of_a_lost_disk),
+		CASE(paused_gateway_asks_first),
+		CASE(redis_is_away_and_returns),
+		CASE(copies_are_not_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
