@@ -114,7 +114,7 @@ static struct bp_lane_entry *push(struct bp_lane *l, uint64_t end, enum bp_lane_
 
 	e->start = l->cursor;
 	e->end = end;
-	e->id = 0;
+	e->id = e->first_id = 0;
 	e->key = 0;
 	e->stamps = (struct bp_alarm_stamps){0};
 	e->state = (uint8_t)state;
@@ -137,18 +137,31 @@ uint64_t bp_lane_push_pending(struct bp_lane *l, uint64_t end)
 	return l->next - 1;
 }
 
-bool bp_lane_push_done(struct bp_lane *l, uint64_t end)
+static void join(struct bp_lane *l, struct bp_lane_entry *e, uint64_t end, uint64_t first_id,
+	uint64_t last_id)
+{
+	if (e->first_id == 0)
+		e->first_id = first_id;
+	if (last_id != 0)
+		e->id = last_id;
+	e->end = end;
+	l->cursor = end;
+}
+
+bool bp_lane_push_done(struct bp_lane *l, uint64_t end, uint64_t first_id, uint64_t last_id)
 {
 	struct bp_lane_entry *last = l->next == l->first ? NULL : bp_lane_entry(l, l->next - 1);
 
-	if (last != NULL && last->state == BP_LANE_DONE) {
-		last->end = end;
-		l->cursor = end;
+	if (last != NULL && last->state == BP_LANE_DONE &&
+		(last_id == 0 || last->id == 0 || bp_lane_crowded(l))) {
+		join(l, last, end, first_id, last_id);
 		return true;
 	}
 	if (bp_lane_full(l))
 		return false;
-	push(l, end, BP_LANE_DONE);
+	last = push(l, end, BP_LANE_DONE);
+	last->first_id = first_id;
+	last->id = last_id;
 	return true;
 }
 
@@ -197,12 +210,20 @@ struct bp_lane_entry *bp_lane_scan(struct bp_lane *l)
 	return NULL;
 }
 
-uint64_t bp_lane_oldest(const struct bp_lane *l)
+uint64_t bp_lane_oldest_after(const struct bp_lane *l, uint64_t id)
 {
-	for (uint64_t n = l->first; n != l->next; n++)
-		if (bp_lane_entry(l, n)->state != BP_LANE_DONE)
-			return bp_lane_entry(l, n)->id;
-	return UINT64_MAX;
+	uint64_t cursor = l->cursor;
+	const struct bp_alarm *a;
+
+	for (uint64_t n = l->first; n != l->next; n++) {
+		const struct bp_lane_entry *e = bp_lane_entry(l, n);
+
+		if (e->state != BP_LANE_DONE || e->id >= id)
+			return e->first_id;
+	}
+	if (!bp_lane_read(l, &cursor, &a))
+		return UINT64_MAX;
+	return a != NULL ? a->id : 0;
 }
 
 void bp_lane_release_below(struct bp_lane *l, uint64_t id)
@@ -213,7 +234,7 @@ void bp_lane_release_below(struct bp_lane *l, uint64_t id)
 	while (l->first != l->next) {
 		const struct bp_lane_entry *e = bp_lane_entry(l, l->first);
 
-		if (e->state != BP_LANE_DONE || (e->id >= id && id != UINT64_MAX))
+		if (e->state != BP_LANE_DONE || e->id >= id)
 			break;
 		end = e->end;
 		l->first++;

@@ -27,6 +27,7 @@ enum bp_lane_state {
 struct bp_lane_entry {
 	uint64_t start, end; /* cursors */
 	uint64_t id;         /* id of the alarm, of the last one if the entry covers several */
+	uint64_t first_id;   /* of the first one; 0 in both: the order does not depend on it */
 	uint64_t key;        /* SENT, PENDING: see key_order.h */
 	struct bp_alarm_stamps stamps; /* SENT, PENDING */
 	uint16_t mid;                  /* SENT */
@@ -92,8 +93,12 @@ const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_l
 uint64_t bp_lane_push_sent(struct bp_lane *l, uint64_t end, uint16_t mid);
 /* Adds [cursor, end) as pending. */
 uint64_t bp_lane_push_pending(struct bp_lane *l, uint64_t end);
-/* Adds [cursor, end) as done; false when there is no free entry and the last entry is not done. */
-bool bp_lane_push_done(struct bp_lane *l, uint64_t end);
+/*
+ * Adds [cursor, end) with alarms of these ids as done; false when there is no free entry and the
+ * last entry is not done. Ids 0: joins the last entry if it is done. Others join it only in a
+ * crowded lane, because an entry leaves the ring as a whole.
+ */
+bool bp_lane_push_done(struct bp_lane *l, uint64_t end, uint64_t first_id, uint64_t last_id);
 
 void bp_lane_set_done(struct bp_lane *l, struct bp_lane_entry *e);
 void bp_lane_set_pending(struct bp_lane *l, struct bp_lane_entry *e);
@@ -104,8 +109,9 @@ void bp_lane_rescan(struct bp_lane *l);
 /* Returns the oldest pending entry to be checked; l->scan is then its number. NULL: none. */
 struct bp_lane_entry *bp_lane_scan(struct bp_lane *l);
 
-/* Returns the id of the oldest entry that is not done; UINT64_MAX: all are. */
-uint64_t bp_lane_oldest(const struct bp_lane *l);
+/* Returns the lowest id that stays in the ring after bp_lane_release_below(l, id), also of a record
+ * that was not read; UINT64_MAX: none; 0: not known, the next record is not valid. */
+uint64_t bp_lane_oldest_after(const struct bp_lane *l, uint64_t id);
 /* Moves the ring's tail over entries that are done and have a lower id. */
 void bp_lane_release_below(struct bp_lane *l, uint64_t id);
 /* Moves the ring's tail over entries that are done. */

@@ -95,6 +95,14 @@ static void stamp(struct bp_publisher *p, struct bp_lane *l, uint64_t end)
 		p->latency, bp_lane_times(l, &times) ? &times : NULL, bp_mono_ns());
 }
 
+static bool push_done(
+	struct bp_publisher *p, struct bp_lane *l, uint64_t end, const struct bp_alarm *a)
+{
+	const uint64_t id = bp_publish_order_id(p, a);
+
+	return bp_lane_push_done(l, end, id, id);
+}
+
 /* Reads one new record: sends it, or marks it as waiting for older ones. */
 static bool take_next(struct bp_publisher *p, unsigned lane)
 {
@@ -106,7 +114,7 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 	if (!bp_lane_read(l, &cursor, &a))
 		return true;
 	if (!bp_publish_check(p, l, l->cursor, cursor, a))
-		return bp_lane_push_done(l, cursor);
+		return push_done(p, l, cursor, a);
 	stamp(p, l, cursor);
 	if (bp_lane_full(l))
 		return false;
@@ -121,7 +129,7 @@ static bool take_next(struct bp_publisher *p, unsigned lane)
 		bp_publish_record(l, bp_lane_push_sent(l, cursor, mid), a->id, key);
 		return true;
 	case SEND_NONE:
-		return bp_lane_push_done(l, cursor);
+		return push_done(p, l, cursor, a);
 	case SEND_FULL:
 		break;
 	}
@@ -167,7 +175,7 @@ static bool skip_next(struct bp_publisher *p, struct bp_lane *l)
 	const struct bp_alarm *a;
 
 	return bp_lane_read(l, &cursor, &a) && !bp_publish_check(p, l, l->cursor, cursor, a) &&
-	       bp_lane_push_done(l, cursor);
+	       push_done(p, l, cursor, a);
 }
 
 void bp_publish_skip(struct bp_publisher *p)

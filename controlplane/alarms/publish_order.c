@@ -115,26 +115,41 @@ void bp_publish_rescan(struct bp_publisher *p)
 }
 
 /*
- * The tail of a ring moves over finished alarms only up to the oldest unfinished alarm of the other
- * rings: the alarms that a restart reads again then end with the newest alarm of each key. A nearly
- * full ring does not wait.
+ * Returns the id below which the tails of all rings may move. A finished entry of several alarms
+ * that stays because of its last id also keeps its first one.
+ */
+static uint64_t release_limit(const struct bp_publisher *p)
+{
+	uint64_t limit = UINT64_MAX, before;
+
+	do {
+		before = limit;
+		for (unsigned i = 0; i < p->lanes; i++) {
+			const uint64_t id = bp_lane_oldest_after(&p->lane[i], limit);
+
+			limit = id < limit ? id : limit;
+		}
+	} while (limit != before);
+	return limit;
+}
+
+/*
+ * The tail of a ring moves over finished alarms only up to the oldest unfinished alarm of all
+ * rings: the alarms that a restart reads again are then all alarms from some id on, and end with
+ * the newest alarm of each key. This holds for several destinations, too, if each of them counts
+ * also the alarms that are only for another one: the lowest tail of each ring is then from the
+ * lowest limit on. A nearly full ring does not wait.
  */
 void bp_publish_release(struct bp_publisher *p)
 {
-	uint64_t oldest[BP_MAX_WORKERS];
+	uint64_t limit;
 
 	if (p->lanes == 1) {
 		bp_lane_release(&p->lane[0]);
 		return;
 	}
+	limit = release_limit(p);
 	for (unsigned i = 0; i < p->lanes; i++)
-		oldest[i] = bp_lane_oldest(&p->lane[i]);
-	for (unsigned i = 0; i < p->lanes; i++) {
-		uint64_t id = UINT64_MAX;
-
-		for (unsigned k = 0; k < p->lanes; k++)
-			if (k != i && oldest[k] < id)
-				id = oldest[k];
-		bp_lane_release_below(&p->lane[i], bp_lane_crowded(&p->lane[i]) ? UINT64_MAX : id);
-	}
+		bp_lane_release_below(
+			&p->lane[i], bp_lane_crowded(&p->lane[i]) ? UINT64_MAX : limit);
 }

@@ -65,8 +65,9 @@ struct spool_batch {
 	struct spool_row row[SPOOL_BATCH_FULL];
 	unsigned rows, rows_max;
 	uint64_t bytes, added;
-	/* per lane: the next entry and the next record */
+	/* per lane: the next entry and the next record, and the ids of the records before it */
 	uint64_t number[BP_MAX_WORKERS], cursor[BP_MAX_WORKERS];
+	uint64_t first_id[BP_MAX_WORKERS], last_id[BP_MAX_WORKERS];
 };
 
 static bool batch_full(const struct spool_batch *b)
@@ -136,7 +137,7 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 {
 	struct bp_lane *l = &p->lane[lane];
 	struct spool_row row = {.lane = lane, .number = b->number[lane]};
-	uint64_t end = b->cursor[lane];
+	uint64_t end = b->cursor[lane], id;
 	const struct bp_alarm *a;
 
 	if (row.number != l->next) {
@@ -153,6 +154,11 @@ static bool take_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned
 			return false;
 	}
 	b->cursor[lane] = end;
+	id = bp_publish_order_id(p, a);
+	if (b->first_id[lane] == 0)
+		b->first_id[lane] = id;
+	if (id != 0)
+		b->last_id[lane] = id;
 	return true;
 }
 
@@ -198,7 +204,7 @@ static void spool_committed(struct bp_publisher *p, const struct spool_batch *b)
 	}
 	for (unsigned i = 0; i < p->lanes; i++)
 		if (b->cursor[i] != p->lane[i].cursor)
-			bp_lane_push_done(&p->lane[i], b->cursor[i]);
+			bp_lane_push_done(&p->lane[i], b->cursor[i], b->first_id[i], b->last_id[i]);
 	bp_count(&p->c->spooled, b->added);
 	bp_publish_count_dropped(p);
 	if (b->rows != 0)
@@ -222,6 +228,7 @@ static bool spool_lanes(struct bp_publisher *p, enum spool_mode mode, uint64_t n
 			b.rows_max = SPOOL_BATCH_FULL;
 		b.number[i] = p->lane[i].first;
 		b.cursor[i] = p->lane[i].cursor;
+		b.first_id[i] = b.last_id[i] = 0;
 	}
 	if (!bp_spool_begin(p->spool) || !fill(p, &b, mode))
 		goto failed;

@@ -672,20 +672,9 @@ bool bp_publisher_adopt(
 	return true;
 }
 
-/* Of the alarms in a ring; UINT64_MAX: none. */
-static uint64_t oldest_in_ring(const struct bp_lane *l)
-{
-	uint64_t cursor = l->cursor, oldest = bp_lane_oldest(l);
-	const struct bp_alarm *a;
-
-	if (oldest == UINT64_MAX && bp_lane_read(l, &cursor, &a))
-		return a != NULL ? a->id : 0;
-	return oldest;
-}
-
 uint64_t bp_publisher_oldest(const struct bp_publisher *p)
 {
-	uint64_t oldest = UINT64_MAX;
+	uint64_t oldest = UINT64_MAX, id;
 
 	for (; p != NULL; p = p->next) {
 		if (p->spool_broken || p->unreadable_ns != 0)
@@ -693,8 +682,8 @@ uint64_t bp_publisher_oldest(const struct bp_publisher *p)
 		if (bp_spool_oldest(p->spool) < oldest)
 			oldest = bp_spool_oldest(p->spool);
 		for (unsigned i = 0; i < p->lanes; i++)
-			if (oldest_in_ring(&p->lane[i]) < oldest)
-				oldest = oldest_in_ring(&p->lane[i]);
+			if ((id = bp_lane_oldest_after(&p->lane[i], UINT64_MAX)) < oldest)
+				oldest = id;
 	}
 	return oldest;
 }

@@ -143,9 +143,18 @@ static inline void bp_publish_record(struct bp_lane *l, uint64_t number, uint64_
 {
 	struct bp_lane_entry *e = bp_lane_entry(l, number);
 
-	e->id = id;
+	e->id = e->first_id = id;
 	e->key = key;
 	e->stamps = l->stamps;
+}
+
+/* Returns the id by which a finished record keeps its place in the order of the rings; 0: none.
+ * Only another destination may repeat it after a restart. */
+static inline uint64_t bp_publish_order_id(const struct bp_publisher *p, const struct bp_alarm *a)
+{
+	const bool counts = a != NULL && (a->flags & BP_ALARM_F_MIRROR) == 0;
+
+	return counts && p->lanes > 1 && p->first->next != NULL ? a->id : 0;
 }
 
 /* Returns whether the disk is in the delay after a failure. */

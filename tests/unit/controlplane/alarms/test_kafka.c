@@ -358,6 +358,39 @@ static void a_dead_destination_does_not_stop_the_other(void **state)
 	test_broker_stop(&broker);
 }
 
+/*
+ * One destination still has an old alarm of a key in the ring of a worker; a newer one, in the ring
+ * of another worker, is only for the other destination, which has both. After a restart the other
+ * one gets both again, and not only the old one.
+ */
+static void a_restart_repeats_no_old_alarm_last(void **state)
+{
+	struct fixture *f = *state;
+	const struct bp_publisher_counters *mqtt;
+	struct test_broker broker;
+
+	test_broker_make(&broker, f->dir, "");
+	test_broker_start(&broker);
+	f->mqtt.publisher.enabled = true;
+	f->mqtt.publisher.broker.tcp_port = broker.port;
+	kafka_start(f);
+	mqtt = &f->shm.control->publisher[BP_TO_MQTT];
+	RUN_UNTIL(f, is_connected(f) && atomic_load(&mqtt->connected) != 0);
+	kill(broker.pid, SIGSTOP);
+	kafka_put(f, 0, 1, 1, BP_ALARM_F_KAFKA);
+	RUN_UNTIL(f, get(&mqtt->inflight) == 1 && get(&f->c->acked) == 1);
+	kafka_put(f, 1, 2, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 2);
+	kafka_stop_publisher(f);
+	assert_false(ring_is_empty(f));
+	kill(broker.pid, SIGCONT);
+	kafka_start_publisher(f);
+	RUN_UNTIL(f, kafka_times(f, 1) == 2 && ring_is_empty(f));
+	kafka_assert_order(f);
+	kafka_stop_publisher(f);
+	test_broker_stop(&broker);
+}
+
 /* More than one batch of the spool; neither destination waits for the other. */
 static void each_destination_spools_the_rest_at_the_end(void **state)
 {
@@ -431,6 +464,7 @@ int main(void)
 		WITH_KAFKA(a_missing_topic_loses_nothing),
 		WITH_KAFKA(new_settings_replace_the_producer),
 		WITH_KAFKA(a_dead_destination_does_not_stop_the_other),
+		WITH_KAFKA(a_restart_repeats_no_old_alarm_last),
 		WITH_KAFKA(each_destination_spools_the_rest_at_the_end),
 		WITH_KAFKA(without_its_section_no_thread_starts),
 	};

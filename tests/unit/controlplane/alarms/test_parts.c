@@ -241,16 +241,52 @@ static void lane_is_bounded(void **state)
 	assert_true(bp_lane_full(&l));
 	cursor = l.cursor;
 	assert_true(bp_lane_read(&l, &cursor, &a));
-	assert_false(bp_lane_push_done(&l, cursor)); /* no entry left for it */
+	assert_false(bp_lane_push_done(&l, cursor, 0, 0)); /* no entry left for it */
 	bp_lane_set_done(&l, bp_lane_entry(&l, l.next - 1));
-	assert_true(bp_lane_push_done(&l, cursor)); /* joins the last one */
+	assert_true(bp_lane_push_done(&l, cursor, 0, 0)); /* joins the last one */
 	while (bp_lane_read(&l, &cursor, &a))
-		assert_true(bp_lane_push_done(&l, cursor));
+		assert_true(bp_lane_push_done(&l, cursor, 0, 0));
 	assert_int_equal(bp_lane_unread(&l), 0);
 	for (unsigned i = 0; i < 15; i++)
 		bp_lane_set_done(&l, bp_lane_entry(&l, i));
 	bp_lane_release(&l);
 	assert_int_equal(bp_lane_used(&l), 0);
+	bp_lane_close(&l);
+	free(r);
+}
+
+static void push_next(struct bp_lane *l, uint64_t first_id, uint64_t last_id)
+{
+	const struct bp_alarm *a;
+	uint64_t cursor = l->cursor;
+
+	assert_true(bp_lane_read(l, &cursor, &a));
+	assert_true(bp_lane_push_done(l, cursor, first_id, last_id));
+}
+
+/* An entry that stays because of its last id keeps its first one. */
+static void lane_keeps_ids(void **state)
+{
+	struct bp_ring *r = ring_make(1 << 14);
+	struct bp_lane l;
+
+	(void)state;
+	ring_fill(r, 1, 5);
+	assert_true(bp_lane_open(&l, r, 16));
+	push_next(&l, 0, 0);
+	push_next(&l, 2, 3); /* joins the one without an id */
+	push_next(&l, 4, 4); /* does not join one with an id */
+	push_next(&l, 0, 0);
+	assert_int_equal(l.next - l.first, 2);
+	assert_int_equal(bp_lane_oldest_after(&l, 3), 2);
+	assert_int_equal(bp_lane_oldest_after(&l, 4), 4);
+	assert_int_equal(bp_lane_oldest_after(&l, UINT64_MAX), 5); /* it is not read */
+	bp_lane_release_below(&l, 3);
+	assert_int_equal(l.next - l.first, 2);
+	bp_lane_release_below(&l, 4);
+	assert_int_equal(l.next - l.first, 1);
+	push_next(&l, 0, 0);
+	assert_int_equal(bp_lane_oldest_after(&l, UINT64_MAX), UINT64_MAX);
 	bp_lane_close(&l);
 	free(r);
 }
@@ -398,6 +434,7 @@ int main(void)
 		cmocka_unit_test(inflight_window_follows_the_round_trip),
 		cmocka_unit_test(lane_releases_in_order),
 		cmocka_unit_test(lane_is_bounded),
+		cmocka_unit_test(lane_keeps_ids),
 		cmocka_unit_test(log_keeps_the_newest),
 		cmocka_unit_test(log_torn_entry),
 		cmocka_unit_test(log_cuts_strings),
