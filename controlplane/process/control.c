@@ -57,6 +57,7 @@ struct bp_control {
 	struct client client[BP_CONTROL_CLIENTS_MAX];
 	struct user user[BP_CONTROL_CLIENTS_MAX];
 	struct bp_log_limit log_rate;
+	uid_t restricted; /* a user that may not use all commands; (uid_t)-1: none */
 	void (*closed)(void *arg, uint64_t client);
 	void *closed_arg;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -185,6 +186,9 @@ static void execute(struct client *c, const char *line, size_t len)
 	if (!may_request(c, is != NULL && is->reload)) {
 		answer(c, bp_control_refusal(
 				  "too many requests by this user; try again in a moment"));
+	} else if (is != NULL && !is->for_agent && c->uid == control->restricted) {
+		answer(c, bp_control_refusal("this user may only reload and report: the agent of "
+					     "a fleet needs no other command"));
 	} else if (is == NULL) {
 		answer(c, no_command(control));
 	} else if (is->begin != NULL) {
@@ -434,6 +438,7 @@ struct bp_control *bp_control_new(
 		return NULL;
 	}
 	c->base = base;
+	c->restricted = (uid_t)-1;
 	snprintf(c->path, sizeof(c->path), "%s", path);
 	fd = make_socket(path, err, err_size);
 	if (fd >= 0)
@@ -459,6 +464,11 @@ int bp_control_add(
 		c->command[c->n_commands++].arg = arg;
 	}
 	return 0;
+}
+
+void bp_control_restrict(struct bp_control *c, uid_t uid)
+{
+	c->restricted = uid;
 }
 
 void bp_control_free(struct bp_control *c)

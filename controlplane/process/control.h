@@ -34,6 +34,7 @@ struct event_base;
  *    "snap_length":65535,"filter":"1,6 0 0 65535"}
  *                     -> {"ok":true,"id":N,"slot":N,"since":N}: controlplane/process/captures.h
  *   {"command":"capture-keep"}, {"command":"capture-stop"}
+ *   {"command":"fleet-report",...}: controlplane/fleet/agent_watch.h
  *
  * Lines, clients and pending answers are bounded. A client that does not read or write delays only
  * itself. It is closed after BP_CONTROL_IDLE_S. When there are too many clients, a new one replaces
@@ -58,7 +59,8 @@ struct bp_control_command {
 	json_t *(*answer)(void *arg, const json_t *request);
 	/* Answers with bp_control_reply(), now or later. */
 	void (*begin)(void *arg, const json_t *request, uint64_t client);
-	bool reload; /* it counts as one of the user's reloads */
+	bool reload;    /* it counts as one of the user's reloads */
+	bool for_agent; /* also for a user that bp_control_restrict() names */
 };
 
 struct bp_control;
@@ -71,6 +73,9 @@ struct bp_control *bp_control_new(
 /* The commands stay the caller's. 0, or -1: more than BP_CONTROL_COMMANDS_MAX. */
 int bp_control_add(
 	struct bp_control *c, const struct bp_control_command *commands, unsigned n, void *arg);
+/* This user, that of the agent of a fleet, may only use commands with for_agent: it is in the group
+ * of the socket, and needs no captures, matrices or settings. */
+void bp_control_restrict(struct bp_control *c, uid_t uid);
 void bp_control_free(struct bp_control *c); /* removes the socket file */
 
 /*
@@ -104,6 +109,15 @@ int bp_control_request(
 /* The same for a command that has more in it than its name: takes the reference to `request`. */
 int bp_control_call(
 	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size);
+/* The same with a limit of the time. `waiting`: called once a second while it waits, may be NULL.
+ */
+struct bp_control_wait {
+	unsigned seconds;
+	void (*waiting)(void *arg);
+	void *arg;
+};
+int bp_control_call_waiting(const char *socket_path, json_t *request,
+	const struct bp_control_wait *wait, json_t **reply, char *err, size_t err_size);
 /* The same in steps, for several commands on one connection. Returns a descriptor, or -1. */
 int bp_control_connect(const char *socket_path, char *err, size_t err_size);
 int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t **reply, char *err,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,25 @@
 /* Size of a configuration with the maximum number of rules. */
 #define REPLY_MAX (256u << 20)
 
-int bp_control_connect(const char *path, char *err, size_t err_size)
+/* Whether to try again after the timeout of a second. */
+static bool again(struct bp_control_wait *wait)
+{
+	if (errno == EINTR)
+		return true;
+	if (errno != EAGAIN || wait->seconds <= 1)
+		return false;
+	wait->seconds--;
+	if (wait->waiting != NULL)
+		wait->waiting(wait->arg);
+	return true;
+}
+
+static int connect_within(
+	const char *path, struct bp_control_wait *wait, char *err, size_t err_size)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	struct timeval wait = {WAIT_S, 0};
-	int fd;
+	struct timeval second = {1, 0};
+	int fd, rc;
 
 	if (strlen(path) >= sizeof(a.sun_path)) {
 		snprintf(err, err_size, "%s is too long for the path of a socket", path);
@@ -28,9 +43,12 @@ int bp_control_connect(const char *path, char *err, size_t err_size)
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-		if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof(second));
+		do
+			rc = connect(fd, (struct sockaddr *)&a, sizeof(a));
+		while (rc != 0 && again(wait));
+		if (rc == 0)
 			return fd;
 	}
 	snprintf(err, err_size, "no control plane answers at %s: %s; is this instance running?",
@@ -40,12 +58,19 @@ int bp_control_connect(const char *path, char *err, size_t err_size)
 	return -1;
 }
 
-static int send_all(int fd, const char *text, size_t len)
+int bp_control_connect(const char *path, char *err, size_t err_size)
+{
+	struct bp_control_wait wait = {.seconds = WAIT_S};
+
+	return connect_within(path, &wait, err, err_size);
+}
+
+static int send_all(int fd, const char *text, size_t len, struct bp_control_wait *wait)
 {
 	while (len > 0) {
 		ssize_t n = send(fd, text, len, MSG_NOSIGNAL);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && again(wait))
 			continue;
 		if (n <= 0)
 			return -1;
@@ -55,19 +80,19 @@ static int send_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-static int send_request(int fd, const json_t *request)
+static int send_request(int fd, const json_t *request, struct bp_control_wait *wait)
 {
 	char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
 	int rc = -1;
 
 	if (text != NULL)
-		rc = send_all(fd, text, strlen(text)) == 0 ? send_all(fd, "\n", 1) : -1;
+		rc = send_all(fd, text, strlen(text), wait) == 0 ? send_all(fd, "\n", 1, wait) : -1;
 	free(text);
 	return rc;
 }
 
 /* Returns the bytes up to the end of the line; NULL with errno. */
-static char *read_line(int fd, size_t *len)
+static char *read_line(int fd, size_t *len, struct bp_control_wait *wait)
 {
 	size_t size = 4096, used = 0;
 	char *line = malloc(size), *grown, *end;
@@ -75,7 +100,7 @@ static char *read_line(int fd, size_t *len)
 	while (line != NULL) {
 		ssize_t n = recv(fd, line + used, size - used, 0);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && again(wait))
 			continue;
 		if (n <= 0) {
 			errno = n == 0 ? ECONNRESET : errno;
@@ -109,15 +134,15 @@ int bp_control_request(
 		socket_path, json_pack("{s:s}", "command", command), reply, err, err_size);
 }
 
-int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t **reply, char *err,
-	size_t err_size)
+static int exchange(int fd, const char *socket_path, json_t *request, struct bp_control_wait *wait,
+	json_t **reply, char *err, size_t err_size)
 {
 	json_error_t error;
 	size_t len = 0;
 	char *line;
 
 	*reply = NULL;
-	line = send_request(fd, request) == 0 ? read_line(fd, &len) : NULL;
+	line = send_request(fd, request, wait) == 0 ? read_line(fd, &len, wait) : NULL;
 	json_decref(request);
 	if (line == NULL)
 		snprintf(err, err_size, "the control plane at %s did not answer: %s", socket_path,
@@ -133,10 +158,19 @@ int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t
 	return *reply != NULL ? 0 : -1;
 }
 
-int bp_control_call(
-	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+int bp_control_exchange(int fd, const char *socket_path, json_t *request, json_t **reply, char *err,
+	size_t err_size)
 {
-	const int fd = bp_control_connect(socket_path, err, err_size);
+	struct bp_control_wait wait = {.seconds = WAIT_S};
+
+	return exchange(fd, socket_path, request, &wait, reply, err, err_size);
+}
+
+int bp_control_call_waiting(const char *socket_path, json_t *request,
+	const struct bp_control_wait *wait, json_t **reply, char *err, size_t err_size)
+{
+	struct bp_control_wait left = *wait;
+	const int fd = connect_within(socket_path, &left, err, err_size);
 	int rc;
 
 	*reply = NULL;
@@ -144,7 +178,14 @@ int bp_control_call(
 		json_decref(request);
 		return -1;
 	}
-	rc = bp_control_exchange(fd, socket_path, request, reply, err, err_size);
+	rc = exchange(fd, socket_path, request, &left, reply, err, err_size);
 	close(fd);
 	return rc;
+}
+
+int bp_control_call(
+	const char *socket_path, json_t *request, json_t **reply, char *err, size_t err_size)
+{
+	return bp_control_call_waiting(socket_path, request,
+		&(struct bp_control_wait){.seconds = WAIT_S}, reply, err, err_size);
 }

@@ -58,7 +58,7 @@ static json_t *on_release(void *arg, const json_t *request)
 }
 
 static const struct bp_control_command offered[] = {
-	{.name = "reload", .begin = on_reload, .reload = true},
+	{.name = "reload", .begin = on_reload, .reload = true, .for_agent = true},
 	{.name = "status", .answer = on_status},
 	{.name = "config", .answer = on_config},
 };
@@ -176,6 +176,30 @@ static void invalid_input_is_rejected(void **state)
 		assert_int_equal(strncmp(line(f, fd), "{\"ok\":false,\"errors\":[\"", 23), 0);
 	}
 	assert_int_equal(f->reloads, 0);
+	say(fd, STATUS);
+	assert_string_equal(line(f, fd), STATUS_ANSWER);
+	close(fd);
+}
+
+static void restricted_user_may_only_do_its_work(void **state)
+{
+	struct fixture *f = *state;
+	int fd = client(f);
+
+	bp_control_restrict(f->control, getuid());
+	say(fd, STATUS);
+	assert_non_null(strstr(line(f, fd), "this user may only reload and report"));
+	say(fd, "{\"command\":\"sessions-release\",\"id\":\"1\"}\n");
+	assert_non_null(strstr(line(f, fd), "this user may only reload and report"));
+	say(fd, RELOAD);
+	while (f->reloads == 0)
+		event_base_loop(f->base, EVLOOP_ONCE);
+	bp_control_reply(f->control, f->reloading[0], json_pack("{s:b}", "ok", 1));
+	assert_string_equal(line(f, fd), "{\"ok\":true}");
+	close(fd);
+	/* others are not affected */
+	bp_control_restrict(f->control, getuid() + 1);
+	fd = client(f);
 	say(fd, STATUS);
 	assert_string_equal(line(f, fd), STATUS_ANSWER);
 	close(fd);
@@ -450,6 +474,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			commands_are_answered_in_pieces_and_pipelined, setup, teardown),
 		cmocka_unit_test_setup_teardown(invalid_input_is_rejected, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			restricted_user_may_only_do_its_work, setup, teardown),
 		cmocka_unit_test_setup_teardown(answers_later_and_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(half_closed_client_is_answered, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_line_is_cut_off, setup, teardown),
