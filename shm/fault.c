@@ -68,6 +68,9 @@ const struct bp_fault_info bp_fault_info[BP_FAULT_KINDS] = {
 		"Redis does not take the state of the fleet: `biplane status --json` has the "
 		"reason",
 		0, BP_FAULT_NS, BP_FAULT_NS, true},
+	[BP_FAULT_FLEET_AGENT] = {"fleet_agent",
+		"no report of the agent of the fleet: it does not run or hangs, see its log", 0,
+		BP_FAULT_NS, BP_FAULT_NS, true},
 	[BP_FAULT_KAFKA_UNREACHABLE] = {"kafka_unreachable",
 		"Kafka does not acknowledge alarms: they wait in the spool", 0, BP_FAULT_NS,
 		BP_FAULT_NS, true},

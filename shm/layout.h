@@ -27,6 +27,7 @@
 #include "shm/transform/transform.h"
 #include "shm/fault.h"
 #include "shm/fleet.h"
+#include "shm/fleet_agent.h"
 
 /*
  * Which tables are in the segment, and who writes them. DP: data plane, CP: control plane, RUN: the
@@ -159,6 +160,7 @@ struct bp_shm_control {
 	/* Grows with each change of table captures. */
 	_Atomic uint64_t captures_changed;
 	struct bp_shm_fleet fleet;
+	struct bp_fleet_agent fleet_agent;
 };
 
 struct bp_shm_shared {

@@ -13,18 +13,19 @@ static bool is_bad(struct bp_fleet_fault *f, const struct bp_fleet_state *s, uin
 	       bp_fleet_state_lag_ns(s) >= BP_FLEET_FAULT_NS;
 }
 
-void bp_fleet_fault_update(struct bp_fleet_fault *f, const struct bp_fleet_state *s,
-	struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns, uint64_t unix_ns)
+void bp_fleet_fault_set(struct bp_fleet_fault *f, enum bp_fault_kind kind, bool bad,
+	uint64_t after_ns, struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns,
+	uint64_t unix_ns)
 {
-	const bool bad = is_bad(f, s, now_ns), was = f->is.active != 0;
+	const bool was = f->is.active != 0;
 
-	f->is.kind = BP_FAULT_FLEET_STATE;
+	f->is.kind = kind;
 	snprintf(f->is.subject, sizeof(f->is.subject), "fleet");
 	if (bad && !was) {
 		f->is.spells++;
-		f->is.began_ns = unix_ns - BP_FLEET_FAULT_NS;
+		f->is.began_ns = unix_ns - after_ns;
 		f->is.ended_ns = 0;
-		f->began_ns = now_ns - BP_FLEET_FAULT_NS;
+		f->began_ns = now_ns - after_ns;
 	}
 	if (bad || was) {
 		const uint64_t lasted = now_ns - f->began_ns;
@@ -39,7 +40,14 @@ void bp_fleet_fault_update(struct bp_fleet_fault *f, const struct bp_fleet_state
 	}
 	f->is.active = bad;
 	/* each time: the publisher initialises the table when it starts */
-	bp_fault_write(&rows[BP_FAULT_FLEET_STATE - BP_FAULT_CONTROLPLANE_FIRST], &f->is);
+	bp_fault_write(&rows[kind - BP_FAULT_CONTROLPLANE_FIRST], &f->is);
 	if (bad != was)
 		bp_fault_event(events, &f->is, unix_ns);
+}
+
+void bp_fleet_fault_update(struct bp_fleet_fault *f, const struct bp_fleet_state *s,
+	struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns, uint64_t unix_ns)
+{
+	bp_fleet_fault_set(f, BP_FAULT_FLEET_STATE, is_bad(f, s, now_ns), BP_FLEET_FAULT_NS, rows,
+		events, now_ns, unix_ns);
 }

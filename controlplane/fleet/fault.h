@@ -18,7 +18,12 @@ struct bp_fleet_fault {
 	uint64_t good_ns;        /* monotonic: when the connection was last up; 0: not yet called */
 };
 
-/* Once a second: writes the row of the fault, and an event when it begins or ends. */
+/* Once a second: writes the row of a fault, and an event when it begins or ends. `after_ns`: how
+ * long it was bad already when it begins. */
+void bp_fleet_fault_set(struct bp_fleet_fault *f, enum bp_fault_kind kind, bool bad,
+	uint64_t after_ns, struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns,
+	uint64_t unix_ns);
+/* The same for the fault fleet_state. */
 void bp_fleet_fault_update(struct bp_fleet_fault *f, const struct bp_fleet_state *s,
 	struct bp_fault_row *rows, struct bp_event_ring *events, uint64_t now_ns, uint64_t unix_ns);
 

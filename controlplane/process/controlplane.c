@@ -168,6 +168,9 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 			&cp->shm.main_events, bp_mono_ns(), bp_unix_ns());
 		bp_fleet_state_show(cp->x.fleet, &cp->shm.control->fleet);
 	}
+	bp_fleet_watch_tick(&cp->fleet_agent, cp->reload.running->fleet.config.given,
+		&cp->shm.control->fleet_agent, cp->shm.cp_faults, &cp->shm.main_events,
+		bp_mono_ns(), bp_unix_ns());
 	if (!cp->stopping && bp_cp_services_tick(&cp->x, err, sizeof(err)) != 0) {
 		bp_log(BP_LOG_ERROR, "%s", err);
 		stop(cp, 1);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "controlplane/fleet/agent_watch.h"
 #include "controlplane/fleet/fault.h"
 #include "controlplane/process/captures.h"
 #include "controlplane/process/control.h"
@@ -33,6 +34,7 @@ struct bp_plane {
 	struct event *signals[3], *second;
 	struct bp_cp_notifier notifier;
 	struct bp_fleet_fault fleet_fault;
+	struct bp_fleet_watch fleet_agent;
 	struct stat segment_file[BP_SEG_PARTS]; /* at the time it was opened */
 	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;

@@ -2,6 +2,7 @@
 #include "controlplane/process/plane.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,11 @@
 
 #include "config/config.h"
 #include "controlplane/fleet/state.h"
+#include "controlplane/process/clock.h"
 #include "controlplane/process/controlplane.h"
 #include "daemon/log.h"
+
+#define FLEET_USER "biplane-fleet" /* of the packaged unit */
 
 /* Maximum number of log lines about a rejected file. */
 #define LOG_LINES_MAX 20u
@@ -135,6 +139,17 @@ static json_t *on_status_command(void *arg, const json_t *request)
 	return answer;
 }
 
+static void on_fleet_report(void *arg, const json_t *request, uint64_t client)
+{
+	struct bp_plane *cp = arg;
+	struct bp_control *control = cp->x.control;
+
+	bp_control_reply(control, client,
+		bp_fleet_watch_report(&cp->fleet_agent, request, bp_control_pid(control, client),
+			&cp->shm.control->fleet_agent, &cp->shm.main_events, bp_mono_ns(),
+			bp_unix_ns()));
+}
+
 static json_t *path_to_json(const char *path)
 {
 	json_t *text = json_string(path);
@@ -167,11 +182,16 @@ static json_t *on_config_command(void *arg, const json_t *request)
 int bp_plane_start_control(struct bp_plane *cp)
 {
 	static const struct bp_control_command commands[] = {
-		{.name = "reload", .begin = on_reload_command, .reload = true},
+		{.name = "reload", .begin = on_reload_command, .reload = true, .for_agent = true},
+		{.name = "fleet-report",
+			.members = ",\"member\":\"NAME\",\"state\":\"applied\",...",
+			.begin = on_fleet_report,
+			.for_agent = true},
 		{.name = "status", .answer = on_status_command},
 		{.name = "config", .answer = on_config_command},
 	};
 	const unsigned n = sizeof(commands) / sizeof(commands[0]);
+	const struct passwd *agent = getpwnam(FLEET_USER);
 	char err[1024];
 
 	if (bp_control_path(cp->reload.running->runtime_dir, cp->reload.running->name,
@@ -185,6 +205,8 @@ int bp_plane_start_control(struct bp_plane *cp)
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return 1;
 	}
+	if (agent != NULL && agent->pw_uid != 0)
+		bp_control_restrict(cp->x.control, agent->pw_uid);
 	cp->captures = bp_cp_captures_new(&cp->x);
 	if (cp->captures != NULL && bp_control_add(cp->x.control, commands, n, cp) == 0 &&
 		bp_cp_services_add_commands(&cp->x) == 0)

@@ -71,6 +71,10 @@ enum bp_event_config {
 	BP_EVENT_CONFIG_LOADED = 1, /* at the start */
 	BP_EVENT_CONFIG_RELOADED,
 	BP_EVENT_CONFIG_REFUSED, /* text: the first error */
+	/* a rollout of the fleet; text: the error */
+	BP_EVENT_CONFIG_ROLLOUT_APPLIED,
+	BP_EVENT_CONFIG_ROLLOUT_REFUSED,
+	BP_EVENT_CONFIG_ROLLOUT_ROLLED_BACK,
 };
 
 enum bp_event_plane {
@@ -116,6 +120,7 @@ struct bp_event {
  *                                                     specialization
  *   fault       began, Unix ns; enum bp_fault_kind    object
  *   config      generation                            error
+ *   rollout     serial number; version of the bundle  error
  *   plane       enum bp_event_plane_name; process id  -
  */
 

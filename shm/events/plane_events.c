@@ -38,3 +38,15 @@ void bp_config_event(struct bp_event_ring *r, enum bp_event_config action, uint6
 		bp_event_text(&e, 0, error, strlen(error));
 	bp_event_write(r, &e);
 }
+
+void bp_rollout_event(struct bp_event_ring *r, enum bp_event_config action, uint64_t serial,
+	uint64_t version, const char *error, uint64_t unix_ns)
+{
+	struct bp_event e = {.time_ns = unix_ns,
+		.type = BP_EVENT_CONFIG,
+		.action = (uint8_t)action,
+		.number = {serial, version}};
+
+	bp_event_text(&e, 0, error, strlen(error));
+	bp_event_write(r, &e);
+}

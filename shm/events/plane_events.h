@@ -18,4 +18,8 @@ void bp_plane_event_stopped(
 void bp_config_event(struct bp_event_ring *r, enum bp_event_config action, uint64_t generation,
 	const char *error, uint64_t unix_ns);
 
+/* `action`: of a rollout; error: "" for none. */
+void bp_rollout_event(struct bp_event_ring *r, enum bp_event_config action, uint64_t serial,
+	uint64_t version, const char *error, uint64_t unix_ns);
+
 #endif

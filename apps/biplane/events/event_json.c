@@ -270,6 +270,9 @@ static json_t *config(const struct bp_event *e)
 		[BP_EVENT_CONFIG_LOADED] = "loaded",
 		[BP_EVENT_CONFIG_RELOADED] = "reloaded",
 		[BP_EVENT_CONFIG_REFUSED] = "refused",
+		[BP_EVENT_CONFIG_ROLLOUT_APPLIED] = "rollout_applied",
+		[BP_EVENT_CONFIG_ROLLOUT_REFUSED] = "rollout_refused",
+		[BP_EVENT_CONFIG_ROLLOUT_ROLLED_BACK] = "rollout_rolled_back",
 	};
 	const char *name = NAME(state, e->action);
 	json_t *o;
@@ -277,7 +280,12 @@ static json_t *config(const struct bp_event *e)
 	if (name == NULL)
 		return NULL;
 	o = json_pack("{ss}", "state", name);
-	set_integer(o, "generation", e->number[0]);
+	if (e->action < BP_EVENT_CONFIG_ROLLOUT_APPLIED) {
+		set_integer(o, "generation", e->number[0]);
+	} else {
+		set_integer(o, "serial", e->number[0]);
+		set_integer(o, "version", e->number[1]);
+	}
 	set_text(o, "error", e, 0);
 	return o;
 }

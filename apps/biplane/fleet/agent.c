@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "apps/biplane/monitor/sandbox.h"
 #include "apps/biplane/text.h"
 #include "config/schema.h"
+#include "controlplane/process/control.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
@@ -27,6 +29,7 @@
 #define ROUND_MS 10000 /* for all requests of a tick: a trial is watched in between */
 #define LEASE_S 30u    /* a member is removed from the list after this time without contact */
 #define KEEPALIVE_S 10u
+#define CONTROL_S 2    /* for a report to the control plane */
 #define ERRORS_MAX 16u /* lines in the record of a member */
 
 struct agent {
@@ -35,21 +38,42 @@ struct agent {
 	struct bp_etcd *etcd;
 	int signals;
 	bool stopping, reread;
-	bool unreachable; /* etcd did not answer the last time */
+	bool unreachable;      /* etcd did not answer the last time */
+	bool unheard;          /* the control plane did not accept the last report */
+	char error[512];       /* of etcd; "": none */
+	uint64_t started_ns;   /* Unix time */
+	uint64_t heartbeat_ns; /* CLOCK_MONOTONIC: the last one */
 	char lease[BP_ETCD_LEASE];
 	uint64_t keepalive_at_ns;
 	char *reported; /* the record of this member in etcd; NULL: none */
 };
 
-static uint64_t mono_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* Also while a request to etcd waits. */
+static uint64_t mono_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* A heartbeat a second, also in waits, which are all bounded: a lost one means that the process
+ * hangs. */
+static void send_heartbeat(void *arg)
+{
+	struct agent *a = arg;
+	const uint64_t now = mono_ns();
+
+	if (now - a->heartbeat_ns < TICK_MS * 1000000ull)
+		return;
+	a->heartbeat_ns = now;
+	bp_notify_alive();
+}
+
 static bool read_signals(void *arg)
 {
 	struct agent *a = arg;
@@ -62,6 +86,12 @@ static bool read_signals(void *arg)
 			a->stopping = true;
 	}
 	return a->stopping;
+}
+
+static bool wait_for_etcd(void *arg)
+{
+	send_heartbeat(arg);
+	return read_signals(arg);
 }
 
 /* ---- the record of this member ---- */
@@ -101,6 +131,44 @@ static char *member_record(const struct agent *a)
 	json_decref(o);
 	json_decref(health);
 	return text;
+}
+
+/* For `biplane status`, metrics and events. The planes need no agent, so no answer is no error. */
+static void report_here(void *arg)
+{
+	struct agent *a = arg;
+	const struct bp_control_wait wait = {CONTROL_S, send_heartbeat, a};
+	const struct bp_fleet_state *s = &a->f.state;
+	const char *error = s->errors[0] != '\0'     ? s->errors
+			    : a->f.notice[0] != '\0' ? a->f.notice
+						     : a->error;
+	const bool leased =
+		a->lease[0] != '\0' &&
+		mono_ns() < a->keepalive_at_ns + (LEASE_S - KEEPALIVE_S) * 1000000000ull;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)], err[512];
+	json_t *reply = NULL;
+	const char *why;
+	bool ok;
+
+	if (bp_control_path(a->config->runtime_dir, a->config->name, path, sizeof(path)) != 0)
+		return;
+	ok = bp_control_call_waiting(path,
+		     json_pack("{ss ss sI ss sI sI sI sb sb ss%}", "command", "fleet-report",
+			     "member", a->config->name, "started_ns", (json_int_t)a->started_ns,
+			     "state", bp_fleet_phase_name(s->phase), "serial",
+			     (json_int_t)s->serial, "version", (json_int_t)s->version, "since_ns",
+			     (json_int_t)s->since_ns, "connected", (int)!a->unreachable, "leased",
+			     (int)leased, "error", error, strcspn(error, "\n")),
+		     &wait, &reply, err, sizeof(err)) != 0 ||
+	     json_is_true(json_object_get(reply, "ok"));
+	why = json_string_value(json_array_get(json_object_get(reply, "errors"), 0));
+	if (!ok && !a->unheard)
+		bp_log(BP_LOG_WARNING,
+			"fleet: the control plane refuses the report of the agent: %s; restart the "
+			"older process of both",
+			why != NULL ? why : "no reason");
+	a->unheard = !ok;
+	json_decref(reply);
 }
 
 static int hold_lease(struct agent *a, char *err, size_t err_size)
@@ -157,6 +225,7 @@ static void set_unreachable(struct agent *a, bool unreachable, const char *err)
 	else if (unreachable != a->unreachable)
 		bp_log(BP_LOG_INFO, "fleet: etcd answers again");
 	a->unreachable = unreachable;
+	snprintf(a->error, sizeof(a->error), "%s", unreachable ? err : "");
 }
 
 static void tick(struct agent *a)
@@ -171,6 +240,8 @@ static void tick(struct agent *a)
 		rc = report(a, err, sizeof(err));
 	if (!a->stopping)
 		set_unreachable(a, rc != 0, err);
+	report_here(a);
+	send_heartbeat(a);
 }
 
 /* The settings of the local file: a stored bundle with an error must not prevent the start. */
@@ -202,7 +273,7 @@ static int open_etcd(struct agent *a, char *err, size_t err_size)
 
 	if (bp_fleet_keys_read(&keys, &c->keys, err, err_size) != 0)
 		return -1;
-	etcd = bp_etcd_new(c, read_signals, a, err, err_size);
+	etcd = bp_etcd_new(c, wait_for_etcd, a, err, err_size);
 	if (etcd == NULL)
 		return -1;
 	bp_etcd_free(a->etcd);
@@ -314,9 +385,12 @@ static void end(struct agent *a)
 
 int bp_fleet_agent_run(const char *path)
 {
-	struct agent a = {.f = {.path = path}, .signals = -1};
+	struct agent a = {.f = {.path = path, .entered = report_here, .waiting = send_heartbeat},
+		.signals = -1,
+		.started_ns = clock_ns(CLOCK_REALTIME)};
 	int status;
 
+	a.f.arg = &a;
 	a.config = read_config(path);
 	if (a.config == NULL)
 		return BP_EX_CONFIG;

@@ -14,6 +14,7 @@
 #include "controlplane/process/control.h"
 #include "daemon/log.h"
 
+#define RELOAD_S 30            /* longer than the control plane waits for a worker */
 #define RETRY_NS 5000000000ull /* between attempts to restore or to reload the good bundle */
 
 static uint64_t clock_ns(clockid_t clock)
@@ -55,6 +56,8 @@ static void enter(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const 
 		"fleet: %s%s%s", bp_fleet_phase_name(phase), errors[0] != '\0' ? ": " : "", errors);
 	if (bp_fleet_state_write(&f->store, &f->state, err, sizeof(err)) != 0)
 		note(f, "%s", err);
+	if (f->entered != NULL)
+		f->entered(f->arg);
 }
 
 /* ---- the reload ---- */
@@ -80,8 +83,10 @@ static void join_errors(const json_t *reply, char *out, size_t size)
 }
 
 /* 1: applied; 0: refused, with the errors; -1: it may be possible later, with a sentence. */
-static int reload(const struct bp_config *c, char *err, size_t err_size)
+static int reload(const struct bp_fleet_follower *f, char *err, size_t err_size)
 {
+	const struct bp_control_wait wait = {RELOAD_S, f->waiting, f->arg};
+	const struct bp_config *c = f->config;
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	json_t *reply = NULL;
 	int rc;
@@ -90,7 +95,8 @@ static int reload(const struct bp_config *c, char *err, size_t err_size)
 		snprintf(err, err_size, "runtime.directory is too long for a socket's path");
 		return -1;
 	}
-	if (bp_control_request(path, "reload", &reply, err, err_size) != 0)
+	if (bp_control_call_waiting(path, json_pack("{ss}", "command", "reload"), &wait, &reply,
+		    err, err_size) != 0)
 		return -1;
 	rc = json_is_true(json_object_get(reply, "ok")) ? 1 : 0;
 	if (rc == 0) {
@@ -166,7 +172,7 @@ static void watch_trial(struct bp_fleet_follower *f)
 static void reload_again(struct bp_fleet_follower *f)
 {
 	char err[4096], text[sizeof(f->state.errors)];
-	const int rc = reload(f->config, err, sizeof(err));
+	const int rc = reload(f, err, sizeof(err));
 
 	f->reload_due = rc <= 0;
 	if (rc > 0) {
@@ -301,7 +307,7 @@ static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
 	f->restore_due = f->reload_due = false;
 	rc = bp_fleet_activate(&f->store, b->text, b->len, errors, sizeof(errors));
 	if (rc == 0)
-		rc = reload(f->config, errors, sizeof(errors));
+		rc = reload(f, errors, sizeof(errors));
 	else
 		rc = 0; /* the disk: refused */
 	after_reload(f, r, &before, rc, errors);

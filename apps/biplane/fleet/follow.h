@@ -21,6 +21,9 @@ struct bp_fleet_follower {
 	uint64_t retry_ns;     /* CLOCK_MONOTONIC: not before */
 	/* What prevents the next step, and is not a result of a rollout; "": nothing. */
 	char notice[1024];
+	void (*entered)(void *arg); /* a new phase; may be NULL */
+	void (*waiting)(void *arg); /* once a second during a reload; may be NULL */
+	void *arg;
 };
 
 /* Reads the state; ends a trial that this process did not see to its end. */

@@ -13,20 +13,6 @@
 
 #define FILE_MAX (BP_BUNDLE_MAX + 1)
 
-static const char *const phase_names[BP_FLEET_PHASES] = {
-	[BP_FLEET_IDLE] = "idle",
-	[BP_FLEET_WAITING] = "waiting",
-	[BP_FLEET_TRIAL] = "trial",
-	[BP_FLEET_APPLIED] = "applied",
-	[BP_FLEET_REFUSED] = "refused",
-	[BP_FLEET_ROLLED_BACK] = "rolled_back",
-};
-
-const char *bp_fleet_phase_name(enum bp_fleet_phase phase)
-{
-	return phase_names[phase];
-}
-
 bool bp_fleet_store_init(struct bp_fleet_store *s, const struct bp_config *c)
 {
 	const char *d = c->fleet.config.directory;
@@ -171,6 +157,7 @@ int bp_fleet_state_read(
 	char *text = read_file(s->state_file, &len);
 	json_error_t error;
 	const char *phase;
+	bool valid;
 	json_t *o;
 
 	*state = (struct bp_fleet_state){.phase = BP_FLEET_IDLE};
@@ -179,9 +166,7 @@ int bp_fleet_state_read(
 	o = text != NULL ? json_loadb(text, len, JSON_REJECT_DUPLICATES, &error) : NULL;
 	free(text);
 	phase = json_string_value(json_object_get(o, "phase"));
-	for (unsigned i = 0; phase != NULL && i < BP_FLEET_PHASES; i++)
-		if (strcmp(phase, phase_names[i]) == 0)
-			state->phase = i;
+	valid = bp_fleet_phase_read(phase, &state->phase);
 	state->serial = take_number(o, "serial");
 	state->version = take_number(o, "version");
 	state->good_version = take_number(o, "good_version");
@@ -190,7 +175,7 @@ int bp_fleet_state_read(
 	take_text(o, "good_sha256", state->good_sha256, sizeof(state->good_sha256));
 	take_text(o, "errors", state->errors, sizeof(state->errors));
 	json_decref(o);
-	if (phase != NULL)
+	if (valid)
 		return 0;
 	state->phase = BP_FLEET_TRIAL; /* perhaps it was: the good bundle is restored */
 	snprintf(err, err_size,
@@ -203,10 +188,10 @@ int bp_fleet_state_read(
 int bp_fleet_state_write(const struct bp_fleet_store *s, const struct bp_fleet_state *state,
 	char *err, size_t err_size)
 {
-	json_t *o = json_pack("{ss sI sI sI sI ss ss ss}", "phase", phase_names[state->phase],
-		"serial", (json_int_t)state->serial, "version", (json_int_t)state->version,
-		"good_version", (json_int_t)state->good_version, "since_ns",
-		(json_int_t)state->since_ns, "sha256", state->sha256, "good_sha256",
+	json_t *o = json_pack("{ss sI sI sI sI ss ss ss}", "phase",
+		bp_fleet_phase_name(state->phase), "serial", (json_int_t)state->serial, "version",
+		(json_int_t)state->version, "good_version", (json_int_t)state->good_version,
+		"since_ns", (json_int_t)state->since_ns, "sha256", state->sha256, "good_sha256",
 		state->good_sha256, "errors", state->errors);
 	char *text = o != NULL ? json_dumps(o, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
 	int rc = -1;

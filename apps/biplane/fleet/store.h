@@ -9,6 +9,7 @@
 
 #include "apps/biplane/fleet/sign.h"
 #include "config/config.h"
+#include "shm/fleet_agent.h"
 
 /*
  * The files of the agent in fleet.config.directory:
@@ -22,18 +23,6 @@
 struct bp_fleet_store {
 	char active[PATH_MAX], good[PATH_MAX], state_file[PATH_MAX];
 };
-
-/* Where the agent is with the last rollout. */
-enum bp_fleet_phase {
-	BP_FLEET_IDLE,        /* no rollout yet */
-	BP_FLEET_WAITING,     /* for the canaries, or for the gateway to run */
-	BP_FLEET_TRIAL,       /* applied, and watched */
-	BP_FLEET_APPLIED,     /* passed its trial */
-	BP_FLEET_REFUSED,     /* never applied: errors */
-	BP_FLEET_ROLLED_BACK, /* the good bundle is active again: errors */
-	BP_FLEET_PHASES,
-};
-const char *bp_fleet_phase_name(enum bp_fleet_phase phase);
 
 struct bp_fleet_state {
 	enum bp_fleet_phase phase;

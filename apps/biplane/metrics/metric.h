@@ -43,7 +43,7 @@ struct bp_metric_table {
 
 /* The gateway's, ends with title NULL. */
 extern const struct bp_metric_table bp_metrics_process[], bp_metrics_monitor[],
-	bp_metrics_traffic[], bp_metrics_routing[], bp_metrics_fleet[];
+	bp_metrics_traffic[], bp_metrics_routing[], bp_metrics_fleet[], bp_metrics_fleet_agent[];
 /* The services'; the same. */
 #define X(name, NAME) extern const struct bp_metric_table bp_metrics_##name[];
 BP_SERVICES(X)

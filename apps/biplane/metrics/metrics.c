@@ -111,7 +111,7 @@ static void name_family(bp_counter_t c, char *out, size_t size)
 static const struct bp_metric_table *next_table(unsigned *at)
 {
 	static const struct bp_metric_table *const own[] = {bp_metrics_process, bp_metrics_monitor,
-		bp_metrics_traffic, bp_metrics_routing, bp_metrics_fleet};
+		bp_metrics_traffic, bp_metrics_routing, bp_metrics_fleet, bp_metrics_fleet_agent};
 	static const struct bp_metric_table *const of_service[BP_SERVICE_COUNT] = {
 #define X(name, NAME) [BP_SERVICE_##NAME] = bp_metrics_##name,
 		BP_SERVICES(X)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "apps/biplane/monitor_pid.h"
+#include "apps/biplane/show/fleet_agent.h"
 #include "apps/biplane/show/health/show_phd.h"
 #include "apps/biplane/show/show_fleet.h"
 #include "apps/biplane/table.h"
@@ -199,11 +200,12 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *list = planes(s->shm, s->unix_ns), *view;
 
 	add_plane_faults(faults, list);
-	view = json_pack("{sb so so so sI so s{sb sI sI} so s{sI sI sI} so s{sI sI sI} so so so "
+	view = json_pack("{sb so so so so sI so s{sb sI sI} so s{sI sI sI} so s{sI sI sI} so so so "
 			 "s{ss sI sb}}",
 		"ok", json_array_size(faults) == 0, "faults", faults, "planes", list, "monitor",
-		monitor(s), "workers", LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm),
-		"publisher", "connected", (int)LOAD(publisher[BP_TO_MQTT].connected), "connects",
+		monitor(s), "fleet_agent", bp_show_fleet_agent(s->shm, s->unix_ns), "workers",
+		LOAD_OF(s->shm->global, dp_workers), "ports", ports(s->shm), "publisher",
+		"connected", (int)LOAD(publisher[BP_TO_MQTT].connected), "connects",
 		LOAD(publisher[BP_TO_MQTT].connects), "disconnects",
 		LOAD(publisher[BP_TO_MQTT].disconnects), "alarms", alarms(g), "spool", "rows",
 		LOAD(publisher[BP_TO_MQTT].spool_rows), "bytes",
@@ -255,13 +257,20 @@ static void print_processes(const json_t *view, FILE *out)
 		{"restarts_hung", "HUNG", 1},
 		{NULL, NULL, 0},
 	};
+	static const struct {
+		const char *name, *member;
+	} others[] = {{"monitor", "monitor"}, {"fleet agent", "fleet_agent"}};
 	json_t *rows = json_deep_copy(json_object_get(view, "planes")), *row;
 	char text[BP_TEXT_DURATION];
 	size_t i;
 
-	row = json_pack("{ss}", "plane", "monitor");
-	json_object_update_missing(row, json_object_get(view, "monitor"));
-	json_array_append_new(rows, row);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (!json_is_object(json_object_get(view, others[i].member)))
+			continue;
+		row = json_pack("{ss}", "plane", others[i].name);
+		json_object_update_missing(row, json_object_get(view, others[i].member));
+		json_array_append_new(rows, row);
+	}
 	json_array_foreach(rows, i, row)
 	{
 		if (!json_is_integer(json_object_get(row, "uptime_s")))
@@ -328,6 +337,7 @@ static void print(const json_t *view, bool all, FILE *out)
 		fprintf(out, "%-10s address %s\n", "monitor",
 			json_string_value(
 				json_object_get(json_object_get(view, "monitor"), "address")));
+	bp_show_fleet_agent_print(json_object_get(view, "fleet_agent"), out);
 	bp_show_phd_print(json_object_get(view, "health_devices"), out);
 	print_faults(json_object_get(view, "faults"), out);
 }

@@ -69,7 +69,7 @@ class Member:
         self.process = None
         self.file.write_text(json.dumps({
             "version": 1, "name": name, "poll_mode": "adaptive",
-            "runtime": {"directory": str(directory / f"run-{name}"), "hugepages": "never", "memory": "128MiB"},
+            "runtime": {"directory": str(directory / f"run-{name}"), "hugepages": "never", "memory": "128MiB", "watchdog": "4s"},
             "ports": [{"name": "a", "device": "net_null0"}, {"name": "b", "device": "net_null1"}],
             "bridges": [{"name": "line", "ports": ["a", "b"]}],
             # a machine of tests is busy: poll gaps are no sign of a bad bundle
@@ -100,8 +100,22 @@ class Member:
         p = run("show", "rules", "-c", self.file, "--json")
         return [r["name"] for r in json.loads(p.stdout)["rules"]] if p.returncode == 0 else None
 
+    def status(self):
+        return json.loads(run("status", "-c", self.file, "--json").stdout)
+
     def pids(self):
-        return [p["pid"] for p in json.loads(run("status", "-c", self.file, "--json").stdout)["planes"]]
+        return [p["pid"] for p in self.status()["planes"]]
+
+    def agent(self):
+        return self.status()["fleet_agent"]
+
+    def metric(self, name):
+        lines = run("show", "metrics", "-c", self.file).stdout.splitlines()
+        return next((float(line.split()[-1]) for line in lines if line.split(" ")[0] == name), None)
+
+    def rollout_events(self):
+        lines = run("tail", "events", "-c", self.file, "--json", "--no-follow", "-n", "1000", "--type", "config").stdout.splitlines()
+        return [(e["config"]["state"], e["config"]["serial"]) for e in map(json.loads, lines) if "serial" in e["config"]]
 
 
 def rule(name, **more):
@@ -187,6 +201,16 @@ def test_canary_then_all(fleet):
     status = json.loads(fleet.command("status", "--json").stdout)["rollouts"]
     assert [(s["selector"], s["version"], s["members"], s["applied"], s["failed"]) for s in status] == [("site=north", 1, 2, 2, 0)]
     assert '"first"' in run("config", "show", "-c", gw1.file).stdout
+    # the same on the gateway itself
+    for m in fleet.members:
+        a = wait_until("the report of the agent", lambda m=m: m.agent()["state"] == "applied" and m.agent())
+        assert (a["member"], a["version"], a["serial"], a["error"], a["results"]["applied"]) == (m.name, 1, 1, None, 1)
+        assert a["running"] and a["connected"] and a["leased"]
+        assert not differences("status", m.status())
+        assert m.rollout_events() == [("rollout_applied", 1)]
+    assert (gw1.metric("biplane_fleet_bundle_version"), gw1.metric('biplane_fleet_rollouts_total{result="applied"}')) == (1, 1)
+    text = run("status", "-c", gw1.file).stdout
+    assert "member gw1, applied, version 1, serial 1, connected to etcd, lease held" in text and "\nfleet agent " in text
     assert "applied" in fleet.command("members").stdout
 
 
@@ -208,12 +232,16 @@ def test_bundle_with_an_error_is_refused_as_a_whole(fleet):
         refused = fleet.wait(m.name, "refused", r["serial"])
         assert refused["errors"] == ["mqtt.max_rules: changing it needs a restart"]
         assert m.rules() == ["first"] and run("config", "check", "-c", m.file).returncode == 0
+        a = wait_until("the report of the agent", lambda m=m: m.agent()["serial"] == r["serial"] and m.agent())
+        assert (a["state"], a["error"]) == ("refused", "mqtt.max_rules: changing it needs a restart")
+        assert m.rollout_events()[1:] == [("rollout_refused", 2), ("rollout_refused", 3)]
 
 
 def test_worse_health_is_rolled_back(fleet):
     r = fleet.push({"mqtt": {"publisher": {"unreachable_after": "1s"}, "rules": [rule("worse")]}}, "--trial", "60s", "--canary", "1")
     m = fleet.wait("gw1", "rolled_back", r["serial"])
     assert m["version"] == 1 and "health became worse in the trial time: fault edge_unreachable" in m["errors"][0]
+    assert fleet.members[0].rollout_events()[-1] == ("rollout_rolled_back", r["serial"])
     wait_until("the previous rules", lambda: fleet.members[0].rules() == ["first"])
     wait_until("the fault to end", lambda: not fleet.member("gw1")["problems"])
     fleet.wait_error("gw2", "stopped: canary gw1 has rolled back it")
@@ -282,6 +310,11 @@ def test_order_comes_from_signed_documents(fleet):
 
 
 def test_rollback_among_many_megabytes_of_bundles(fleet):
+    gw1, gw2 = fleet.members
+    planes, agents = (gw1.pids(), gw2.pids()), [m.agent()["pid"] for m in fleet.members]
+    # meanwhile one agent dies and one hangs: both are started again, the planes are not
+    os.kill(agents[0], signal.SIGKILL)
+    os.kill(agents[1], signal.SIGSTOP)
     versions = []
     for _ in range(9):  # more than an answer of etcd may have
         p = push_elsewhere(fleet, size=500 << 10)
@@ -290,6 +323,11 @@ def test_rollback_among_many_megabytes_of_bundles(fleet):
     for version in versions[-2], versions[-3]:
         p = fleet.command("rollback", "--selector", "site=south", "--sign", fleet.dir / "key", "--json")
         assert p.returncode == 0 and json.loads(p.stdout)["version"] == version, p.stderr
+    for m, old in zip(fleet.members, agents):
+        wait_until("a new agent", lambda m=m, old=old: m.agent()["running"] and m.agent()["pid"] != old, 30)
+        assert m.agent()["state"] == "applied"
+    assert (gw1.pids(), gw2.pids()) == planes
+    assert "fleet agent does not respond: no heartbeat" in gw2.log.read_text()
 
 
 def test_without_quorum_nothing_changes_and_nothing_stops(fleet):
@@ -300,6 +338,8 @@ def test_without_quorum_nothing_changes_and_nothing_stops(fleet):
     p = fleet.command("push", "--selector", "site=north", "--sign", fleet.dir / "key", fleet.dir / "bundle.yaml")
     assert p.returncode == 69, p.stderr
     assert gw1.pids() == before and gw1.rules() == ["first"]
+    wait_until("the report of the agent", lambda: not gw1.agent()["connected"])
+    assert gw1.metric("biplane_fleet_etcd_connected") == 0
     # etcd is away at the start, too
     gw1.stop()
     gw1.start()

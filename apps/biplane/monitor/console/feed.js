@@ -44,7 +44,7 @@ export function summary(event) {
     case "fault":
       return [o.name, o.object].filter(Boolean).join(" ");
     case "config":
-      return o.error || `generation ${o.generation}`;
+      return o.error || (o.serial === undefined ? `generation ${o.generation}` : `rollout ${o.serial}, version ${o.version}`);
     case "plane":
       return [o.name, o.hung ? "no heartbeat" : o.after_crash ? "after a crash" : o.pid ? `process ${o.pid}` : ""]
         .filter(Boolean).join(", ");

@@ -107,7 +107,7 @@ function healthPage(app) {
     sources: ["status", "ready", "health", "latency"],
     draw() {
       card.draw(app.latest);
-      fill(app, planes, "status", (data) => data.planes);
+      fill(app, planes, "status", (data) => (data.fleet_agent ? [...data.planes, {plane: "fleet agent", ...data.fleet_agent}] : data.planes));
       fill(app, latency, "latency", (data) => data.stages);
       fill(app, faults, "health", (data) => data.faults.filter((f) => f.active || f.occurrences > 0));
     },
