@@ -64,6 +64,8 @@ void bp_fleet_state_free(struct bp_fleet_state *s)
 	bp_fleet_queue_end(&s->queue);
 	if (s->timer != NULL)
 		event_free(s->timer);
+	if (s->drain_timer != NULL)
+		event_free(s->drain_timer);
 	free(s);
 }
 
@@ -101,10 +103,11 @@ static struct bp_fleet_op *new_write(
 
 	if (op == NULL)
 		return NULL;
-	op->epoch = s->outrank == 0 ? s->epoch : 0;
+	op->epoch = w->epoch != 0 ? w->epoch : s->outrank == 0 ? s->epoch : 0;
 	op->version = w->version;
 	op->shared = w->shared;
 	op->collapsible = w->collapsible;
+	op->prompt = w->prompt;
 	op->channel = w->channel;
 	op->done = w->done;
 	op->arg = w->arg;
@@ -176,6 +179,34 @@ void bp_fleet_state_outrank(struct bp_fleet_state *s, uint64_t epoch)
 	s->outrank = counter;
 	s->epoch_known = false;
 	bp_fleet_pump(s);
+}
+
+bool bp_fleet_state_ready(const struct bp_fleet_state *s)
+{
+	return bp_redis_link_is_up(s->link) && s->epoch_known;
+}
+
+static void on_drain_timeout(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	bp_fleet_drained(arg);
+}
+
+void bp_fleet_state_drain(
+	struct bp_fleet_state *s, uint64_t wait_ns, void (*done)(void *arg), void *arg)
+{
+	const struct timeval wait = {
+		(time_t)(wait_ns / 1000000000u), (suseconds_t)(wait_ns % 1000000000u / 1000)};
+
+	s->draining = true;
+	s->drained = done;
+	s->drained_arg = arg;
+	s->drain_timer = event_new(s->base, -1, 0, on_drain_timeout, s);
+	if (s->drain_timer == NULL || event_add(s->drain_timer, &wait) != 0)
+		bp_fleet_drained(s);
+	else
+		bp_fleet_pump(s);
 }
 
 bool bp_fleet_state_connected(const struct bp_fleet_state *s)

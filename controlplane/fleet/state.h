@@ -49,13 +49,16 @@ struct bp_fleet_write {
 	const void *value; /* copied */
 	size_t len;        /* at most BP_FLEET_VALUE_MAX; 0 deletes the key */
 	uint64_t version;
+	/* 0: of this process. Else an earlier one of this process, for a value that another process
+	 * may have taken over since: it is refused then, and deletes nothing of that process. */
+	uint64_t epoch;
 	uint32_t ttl_ms; /* not 0. The mark of a deleted key remains for this time */
 	/* Any gateway may continue the value: only versions are compared. Else values of processes
 	 * with a higher epoch win. */
 	bool shared;
-	/* Waits BP_FLEET_COLLAPSE_NS for newer writes of the key, which replace it; the first to
-	 * be dropped when the queue is full. */
-	bool collapsible;
+	/* Newer writes of the key replace it while it waits, for BP_FLEET_COLLAPSE_NS unless
+	 * prompt; the first to be dropped when the queue is full. */
+	bool collapsible, prompt;
 	/* NULL, or a channel on which Redis publishes the key and value when it has stored them. */
 	const char *channel;
 	/* NULL: none. Called once, later, or by bp_fleet_state_free(). */
@@ -89,6 +92,13 @@ bool bp_fleet_state_get(struct bp_fleet_state *s, const char *key,
  */
 uint64_t bp_fleet_state_epoch(const struct bp_fleet_state *s);
 void bp_fleet_state_outrank(struct bp_fleet_state *s, uint64_t epoch);
+
+/* Whether Redis is connected and has assigned the epoch that the next write has. */
+bool bp_fleet_state_ready(const struct bp_fleet_state *s);
+/* Sends what waits for newer writes, and calls done(arg) once: when Redis has acknowledged all
+ * writes, or cannot be reached, or after wait_ns. */
+void bp_fleet_state_drain(
+	struct bp_fleet_state *s, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 
 /* Whether Redis answers now. */
 bool bp_fleet_state_connected(const struct bp_fleet_state *s);

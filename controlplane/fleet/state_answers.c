@@ -87,6 +87,8 @@ void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
 		"no connection to Redis, the shared state of the fleet; writes wait");
 	s->down_logged = true;
 	bp_fleet_queue_unsend(&s->queue);
+	if (s->draining)
+		bp_fleet_drained(s);
 	bp_fleet_arm(s);
 }
 

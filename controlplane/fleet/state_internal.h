@@ -38,6 +38,10 @@ struct bp_fleet_state {
 	bool epoch_new;   /* ... for a new epoch */
 	bool calling;     /* done() of writes */
 	bool ending;
+	bool draining;
+	void (*drained)(void *arg); /* NULL: called, or not draining */
+	void *drained_arg;
+	struct event *drain_timer;
 	uint64_t pause_ns; /* no writes until then */
 	uint64_t heard_ns; /* the last reply */
 	uint16_t nonce;
@@ -59,6 +63,8 @@ extern const char *const bp_fleet_scripts[];
 /* Sends what may be sent, calls back, and sets the timer. */
 void bp_fleet_pump(struct bp_fleet_state *s);
 void bp_fleet_arm(struct bp_fleet_state *s);
+/* Ends bp_fleet_state_drain(). */
+void bp_fleet_drained(struct bp_fleet_state *s);
 void bp_fleet_on_timer(evutil_socket_t fd, short what, void *arg);
 
 /* ---- state_answers.c ---- */

@@ -127,7 +127,7 @@ void bp_fleet_queue_add(struct bp_fleet_queue *q, struct bp_fleet_op *op)
 	}
 	q->n_writes++;
 	q->bytes += op_bytes(op);
-	put_in(q, op, op->collapsible ? BP_FLEET_DELAYED : BP_FLEET_READY, false);
+	put_in(q, op, op->collapsible && !op->prompt ? BP_FLEET_DELAYED : BP_FLEET_READY, false);
 }
 
 void bp_fleet_queue_replace(

@@ -182,7 +182,7 @@ void bp_fleet_pump(struct bp_fleet_state *s)
 	const uint64_t now = bp_mono_ns();
 	struct bp_fleet_op *op;
 
-	bp_fleet_queue_mature(&s->queue, now);
+	bp_fleet_queue_mature(&s->queue, s->draining ? UINT64_MAX : now);
 	if (bp_redis_link_is_up(s->link) && !s->epoch_known && !s->epoch_asked)
 		s->epoch_asked = send_own(s, BP_FLEET_OP_EPOCH, now);
 	while (bp_redis_link_is_up(s->link) && s->queue.n_sent < INFLIGHT_MAX &&
@@ -193,7 +193,18 @@ void bp_fleet_pump(struct bp_fleet_state *s)
 	}
 	pump_writes(s, now);
 	bp_fleet_call_back(s);
+	if (s->draining && (s->queue.n_writes == 0 || !bp_redis_link_is_up(s->link)))
+		bp_fleet_drained(s);
 	bp_fleet_arm(s);
+}
+
+void bp_fleet_drained(struct bp_fleet_state *s)
+{
+	void (*done)(void *arg) = s->drained;
+
+	s->drained = NULL;
+	if (done != NULL)
+		done(s->drained_arg);
 }
 
 static void expire_reads(struct bp_fleet_state *s, uint64_t now)

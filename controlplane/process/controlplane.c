@@ -27,7 +27,8 @@
 #include "shm/events/plane_events.h"
 #include "shm/plane_dirs.h"
 
-/* Time at shutdown for the broker to acknowledge alarms in flight. */
+/* Time at shutdown for the broker to acknowledge alarms in flight, and for Redis to acknowledge
+ * changes. */
 #define DRAIN_NS 1000000000ull
 
 static void drained(void *arg)
@@ -37,6 +38,17 @@ static void drained(void *arg)
 	event_base_loopexit(cp->x.base, NULL);
 }
 
+/* After the services: their last changes are in the queue. */
+static void services_drained(void *arg)
+{
+	struct bp_plane *cp = arg;
+
+	if (cp->x.fleet == NULL)
+		drained(cp);
+	else
+		bp_fleet_state_drain(cp->x.fleet, DRAIN_NS, drained, cp);
+}
+
 static void stop(struct bp_plane *cp, int status)
 {
 	if (cp->stopping)
@@ -44,7 +56,7 @@ static void stop(struct bp_plane *cp, int status)
 	cp->stopping = true;
 	bp_notify_stopping();
 	cp->status = status;
-	bp_cp_services_drain(&cp->x, DRAIN_NS, drained, cp);
+	bp_cp_services_drain(&cp->x, DRAIN_NS, services_drained, cp);
 }
 
 static void on_stop_signal(evutil_socket_t number, short what, void *arg)

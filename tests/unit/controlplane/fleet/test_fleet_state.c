@@ -538,6 +538,80 @@ static void the_fault_begins_and_ends(void **state)
 	assert_string_equal(is->subject, "fleet");
 }
 
+/* A process that gets a higher epoch for one key overwrites and deletes no other one with it. */
+static void a_write_keeps_an_earlier_epoch(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first;
+
+	start_both(f);
+	first = bp_fleet_state_epoch(f->state);
+	PUT(f, f->state, "k", "mine", 1, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1);
+	f->other = start(f);
+	RUN_UNTIL(f, bp_fleet_state_ready(f->other));
+	PUT(f, f->other, "k", "taken over", 2, .ttl_ms = 0);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 2);
+	bp_fleet_state_outrank(f->state, bp_fleet_state_epoch(f->other));
+	assert_false(bp_fleet_state_ready(f->state));
+	RUN_UNTIL(f, bp_fleet_state_ready(f->state));
+	assert_true(bp_fleet_state_epoch(f->state) > bp_fleet_state_epoch(f->other));
+	PUT(f, f->state, "k", "", 9, .epoch = first);
+	RUN_UNTIL(f, f->done[BP_FLEET_SUPERSEDED] == 1);
+	PUT(f, f->state, "k", "mine", 10, .epoch = first);
+	RUN_UNTIL(f, f->done[BP_FLEET_SUPERSEDED] == 2);
+	assert_string_equal(get(f, f->state, "k"), "taken over");
+}
+
+static void on_drained(void *arg)
+{
+	(*(unsigned *)arg)++;
+}
+
+static void changes_are_written_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	unsigned drained = 0;
+
+	start_both(f);
+	for (unsigned i = 0; i < 1000; i++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%u", i);
+		PUT(f, f->state, key, "1", i, .collapsible = true);
+	}
+	bp_fleet_state_drain(f->state, 60000000000u, on_drained, &drained);
+	RUN_UNTIL(f, drained == 1);
+	assert_int_equal(f->done[BP_FLEET_STORED], 1000);
+	/* later ones are not delayed either, and it is called once */
+	PUT(f, f->state, "k", "2", 1, .collapsible = true);
+	RUN_UNTIL(f, f->done[BP_FLEET_STORED] == 1001);
+	assert_int_equal(drained, 1);
+}
+
+/* The end of the process does not wait for a Redis that is away, and for a hung one only so long.
+ */
+static void the_end_is_bounded(void **state)
+{
+	struct fixture *f = *state;
+	unsigned drained = 0;
+
+	configure_redis(f, "");
+	f->config->fleet.state.timeout_ns = 60000000000u;
+	start_both(f);
+	kill(f->redis.pid, SIGSTOP);
+	PUT(f, f->state, "k", "1", 1, .collapsible = true);
+	bp_fleet_state_drain(f->state, 50000000u, on_drained, &drained);
+	RUN_UNTIL(f, drained == 1);
+	assert_int_equal(f->done[BP_FLEET_STORED], 0);
+	kill(f->redis.pid, SIGCONT);
+	test_redis_kill(&f->redis);
+	f->other = start(f);
+	PUT(f, f->other, "k", "1", 1, .collapsible = true);
+	bp_fleet_state_drain(f->other, 60000000000u, on_drained, &drained);
+	RUN_UNTIL(f, drained == 2);
+}
+
 static void what_waits_at_the_end_is_reported(void **state)
 {
 	struct fixture *f = *state;
@@ -573,6 +647,9 @@ int main(void)
 		TEST(sentinel_finds_the_master_after_a_failover),
 		TEST(certificates_are_verified),
 		TEST(the_fault_begins_and_ends),
+		TEST(a_write_keeps_an_earlier_epoch),
+		TEST(changes_are_written_at_the_end),
+		TEST(the_end_is_bounded),
 		TEST(what_waits_at_the_end_is_reported),
 	};
 
