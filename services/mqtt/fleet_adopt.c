@@ -28,12 +28,15 @@
  */
 #define ANSWER_NS 1000000000ull
 #define ASKED_MAX 1024u
-/* Answers in one call. */
+/* Of these, for one client address (BP_CLIENTS), so that a client that opens many connections, or
+ * forges them, leaves some for others. */
+#define ASKED_CLIENT_MAX 256u
+/* Answers in one call, and searches of those without an answer. */
 #define ANSWERS_MAX 16u
 
 struct asked {
 	uint32_t slot;
-	uint16_t life;
+	uint16_t life, client;
 	uint64_t deadline;
 };
 
@@ -41,6 +44,7 @@ struct bp_fleet_worker {
 	struct bp_ring *requests, *offers;
 	uint64_t cursor;   /* in the offers */
 	uint32_t first, n; /* of `asked`, oldest first; answered ones too */
+	uint16_t of_client[BP_CLIENTS];
 	struct asked asked[ASKED_MAX];
 	uint8_t record[BP_CONNECTION_RECORD_MAX]; /* a copy: the original can change */
 };
@@ -78,8 +82,13 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 {
 	struct bp_fleet_worker *w = in->fleet;
 	struct bp_connection_key *request = NULL;
+	const uint32_t client = bp_flow_client(&in->table, f);
 	uint64_t mark;
 
+	if (w->of_client[client] == ASKED_CLIENT_MAX) {
+		bp_tally(in, BP_C_FLEET_ASK_CLIENT);
+		return;
+	}
 	if (w->n < ASKED_MAX)
 		request = bp_ring_reserve(w->requests, sizeof(*request), &mark);
 	if (request == NULL) {
@@ -92,7 +101,9 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 	w->asked[(w->first + w->n++) % ASKED_MAX] =
 		(struct asked){.slot = (uint32_t)(f - in->table.flow),
 			.life = f->life,
+			.client = (uint16_t)client,
 			.deadline = in->mono_ns + ANSWER_NS};
+	w->of_client[client]++;
 	bp_flow_mark(f, BP_MARK_ASKED);
 }
 
@@ -360,16 +371,19 @@ static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t
 static void give_up(struct bp_mqtt_worker *in)
 {
 	struct bp_fleet_worker *w = in->fleet;
+	unsigned searches = 0;
 
-	while (w->n != 0) {
+	while (w->n != 0 && searches < ANSWERS_MAX) {
 		const struct asked *a = &w->asked[w->first];
 		struct bp_flow *f = &in->table.flow[a->slot];
 		const bool waits = f->life == a->life && (f->marks & BP_MARK_ASKED);
 
 		if (waits && in->mono_ns < a->deadline)
 			return;
+		w->of_client[a->client]--;
 		w->first = (w->first + 1) % ASKED_MAX;
 		w->n--;
+		searches += waits;
 		if (waits)
 			search(in, f, BP_C_FLEET_TIMEOUT, NULL);
 	}

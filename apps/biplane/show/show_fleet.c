@@ -21,7 +21,9 @@ static json_t *number(uint64_t n)
 
 static json_t *seconds(uint64_t ns)
 {
-	return json_real((double)(ns / 1000000u) / 1e3);
+	const uint64_t ms = ns / 1000000u;
+
+	return json_real((double)ms / 1e3);
 }
 
 struct named {
@@ -88,9 +90,10 @@ struct outcome {
 
 static const struct outcome adopted[] = {{"at_position", BP_C_FLEET_ADOPTED}};
 static const struct outcome not_adopted[] = {{"requests_full", BP_C_FLEET_ASK_FULL},
-	{"not_found", BP_C_FLEET_NOT_FOUND}, {"timeout", BP_C_FLEET_TIMEOUT},
-	{"stale", BP_C_FLEET_STALE}, {"conflict", BP_C_FLEET_CONFLICT},
-	{"invalid", BP_C_FLEET_INVALID}, {"late", BP_C_FLEET_LATE}};
+	{"requests_client", BP_C_FLEET_ASK_CLIENT}, {"not_found", BP_C_FLEET_NOT_FOUND},
+	{"timeout", BP_C_FLEET_TIMEOUT}, {"stale", BP_C_FLEET_STALE},
+	{"conflict", BP_C_FLEET_CONFLICT}, {"invalid", BP_C_FLEET_INVALID},
+	{"late", BP_C_FLEET_LATE}};
 
 static json_t *outcomes(const struct bp_shm *m, const struct outcome *list, size_t n)
 {

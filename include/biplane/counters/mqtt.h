@@ -99,6 +99,8 @@
 		"connections met mid-stream whose state was requested from the fleet")             \
 	X(FLEET_ASK_FULL, CONNECTION, "connections_fleet_requests_full",                           \
 		"not requested: too many requests without an answer")                              \
+	X(FLEET_ASK_CLIENT, CONNECTION, "connections_fleet_requests_client",                       \
+		"not requested: too many requests of this client address without an answer")       \
 	X(FLEET_ADOPTED, CONNECTION, "connections_fleet_adopted",                                  \
 		"connections adopted from another gateway of the fleet")                           \
 	X(FLEET_NOT_FOUND, CONNECTION, "connections_fleet_not_found",                              \

@@ -369,10 +369,38 @@ static void requests_are_bounded(void **state)
 	while (request(&k))
 		n++;
 	assert_int_equal(n, 1024);
-	/* and there is space again */
+	/* and there is space again; the searches are distributed over ticks */
 	rig_advance(&two, 1000000000);
 	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_in_range(rig_count(&two, BP_C_RESYNC_STARTED), 1200 - 1024, 1200 - 1024 + 16);
+	for (unsigned i = 0; i < 1024 / 16; i++)
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
 	assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 1200);
+	close_fleet();
+}
+
+/* One client, an IPv6 /64, leaves space for others. */
+static void requests_of_a_client_are_bounded(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	for (uint32_t i = 0; i < 300; i++) {
+		peer_init(&c, true, i + 1, 1, 2);
+		rig_publish_text(&two, &c, "t/x", "81");
+	}
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 256);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASK_CLIENT), 44);
+	peer_init(&c, false, 1, 1, 2);
+	rig_publish_text(&two, &c, "t/x", "81");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 257);
+	rig_advance(&two, 1000000000);
+	for (unsigned i = 0; i < 300 / 16 + 1; i++)
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
+	peer_init(&c, true, 1000, 1, 2);
+	rig_publish_text(&two, &c, "t/x", "81");
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 258);
 	close_fleet();
 }
 
@@ -511,6 +539,7 @@ int main(void)
 		cmocka_unit_test(hostile_answers),
 		cmocka_unit_test(damaged_ring),
 		cmocka_unit_test(requests_are_bounded),
+		cmocka_unit_test(requests_of_a_client_are_bounded),
 		cmocka_unit_test(qos2_in_flight),
 		cmocka_unit_test(will_is_evaluated),
 		cmocka_unit_test(restart_while_asked),
