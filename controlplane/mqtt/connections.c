@@ -15,7 +15,9 @@
 #include "shm/layout.h"
 #include "shm/mqtt/mqtt_tables.h"
 
-#define SCAN_MS 100
+/* A record of a connection with ten messages a second is older than the last message for a tenth of
+ * the time. */
+#define SCAN_MS 10
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
 
@@ -27,7 +29,6 @@ struct bp_connections {
 	uint64_t lifetime_ns;
 	uint64_t version; /* of the last write; higher than those of an earlier process */
 	uint64_t connects;
-	bool lost; /* writes were lost: all records are made again */
 	struct bp_fleet_connection_counters counters, shown; /* shown: in the segment */
 };
 
@@ -55,67 +56,140 @@ void bp_connection_key_text(const struct bp_connection_key *k, char out[BP_CONNE
 
 /* ---- records of this gateway ---- */
 
-static void write_done(void *arg, enum bp_fleet_result result)
-{
-	struct bp_connections *c = arg;
+/* A write of a record, or the read before another one is made. */
+struct pending {
+	struct bp_connections *c;
+	struct bp_export_ref ref;
+};
 
-	c->lost |= result == BP_FLEET_LOST;
+static struct pending *new_pending(struct bp_connections *c, const struct bp_export_ref *ref)
+{
+	struct pending *p = malloc(sizeof(*p));
+
+	if (p != NULL)
+		*p = (struct pending){.c = c, .ref = *ref};
+	return p;
 }
 
-static void write_value(struct bp_connections *c, const struct bp_connection_key *k, const void *p,
-	size_t n, uint64_t ttl_ms)
+static void write_done(void *arg, enum bp_fleet_result result)
+{
+	struct pending *p = arg;
+
+	if (result == BP_FLEET_LOST)
+		bp_exporter_again(p->c->exporter, &p->ref);
+	else if (result == BP_FLEET_SUPERSEDED)
+		bp_exporter_refused(p->c->exporter, &p->ref);
+	free(p);
+}
+
+static bool write_value(struct bp_connections *c, const struct bp_connection_key *k, const void *p,
+	size_t n, struct bp_fleet_write *w)
 {
 	char key[BP_CONNECTION_KEY_TEXT];
 
 	bp_connection_key_text(k, key);
-	if (!bp_fleet_state_put(
-		    c->fleet, &(struct bp_fleet_write){.key = key,
-				      .value = p,
-				      .len = n,
-				      .version = ++c->version,
-				      .ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX,
-				      .collapsible = true,
-				      .done = write_done,
-				      .arg = c})) {
-		c->counters.not_queued++;
-		c->lost = true;
+	w->key = key;
+	w->value = p;
+	w->len = n;
+	w->version = ++c->version;
+	w->collapsible = w->prompt = true;
+	if (bp_fleet_state_put(c->fleet, w))
+		return true;
+	c->counters.not_queued++;
+	return false;
+}
+
+static void put(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k,
+	const uint8_t *p, size_t n, uint64_t epoch)
+{
+	struct bp_connections *c = arg;
+	struct pending *pending = new_pending(c, ref);
+	const uint64_t ttl_ms = c->lifetime_ns / 1000000 + 1;
+	struct bp_fleet_write w = {.epoch = epoch,
+		.ttl_ms = ttl_ms < UINT32_MAX ? (uint32_t)ttl_ms : UINT32_MAX,
+		.done = write_done,
+		.arg = pending};
+
+	if (pending != NULL && write_value(c, k, p, n, &w)) {
+		c->counters.stored++;
+		return;
 	}
+	free(pending);
+	bp_exporter_again(c->exporter, ref);
 }
 
-static void put(void *arg, const struct bp_connection_key *k, const uint8_t *p, size_t n)
+/* With the epoch of the record: if another gateway has taken the connection over, its record has a
+ * higher one, and is not deleted. */
+static void end(void *arg, const struct bp_connection_key *k, uint64_t epoch)
 {
 	struct bp_connections *c = arg;
+	struct bp_fleet_write w = {.epoch = epoch, .ttl_ms = DELETED_MS};
 
-	c->counters.stored++;
-	write_value(c, k, p, n, c->lifetime_ns / 1000000 + 1);
+	if (write_value(c, k, NULL, 0, &w))
+		c->counters.ended++;
 }
 
-static void end(void *arg, const struct bp_connection_key *k)
+/* The record of the gateway that had the connection meanwhile. */
+static void got_owner(void *arg, const struct bp_fleet_value *v)
+{
+	struct pending *p = arg;
+	struct bp_connections *c = p->c;
+
+	if (v->known && v->epoch > bp_fleet_state_epoch(c->fleet))
+		bp_fleet_state_outrank(c->fleet, v->epoch);
+	bp_exporter_again(c->exporter, &p->ref);
+	free(p);
+}
+
+static void claim(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k)
 {
 	struct bp_connections *c = arg;
+	struct pending *p = new_pending(c, ref);
+	char key[BP_CONNECTION_KEY_TEXT];
 
-	c->counters.ended++;
-	write_value(c, k, NULL, 0, DELETED_MS);
+	bp_connection_key_text(k, key);
+	if (p != NULL && bp_fleet_state_get(c->fleet, key, got_owner, p))
+		return;
+	free(p);
+	bp_exporter_again(c->exporter, ref);
+}
+
+static struct bp_export_sink sink_of(struct bp_connections *c)
+{
+	return (struct bp_export_sink){.epoch = bp_fleet_state_epoch(c->fleet),
+		.put = put,
+		.end = end,
+		.claim = claim,
+		.arg = c};
 }
 
 /* While Redis does not answer, changes are not queued: the first scan afterwards finds them. */
 static void scan(evutil_socket_t fd, short what, void *arg)
 {
 	struct bp_connections *c = arg;
-	const struct bp_export_sink sink = {.put = put, .end = end, .arg = c};
 	const uint64_t connects = bp_fleet_state_counters(c->fleet)->connects;
+	const struct bp_export_sink sink = sink_of(c);
 
 	(void)fd;
 	(void)what;
-	if (!bp_fleet_state_connected(c->fleet))
+	if (!bp_fleet_state_ready(c->fleet))
 		return;
 	/* another server, or one that was restarted, may have less */
-	if (c->lost || connects != c->connects)
+	if (connects != c->connects)
 		bp_exporter_forget(c->exporter);
-	c->lost = false;
 	c->connects = connects;
 	if (!bp_exporter_scan(c->exporter, c->shm, bp_mono_ns(), c->lifetime_ns, &sink))
 		c->counters.not_queued++;
+}
+
+void bp_connections_finish(struct bp_connections *c)
+{
+	const struct bp_export_sink sink = sink_of(c);
+
+	if (bp_fleet_state_ready(c->fleet) &&
+		!bp_exporter_finish(c->exporter, c->shm, bp_mono_ns(), c->lifetime_ns, &sink))
+		c->counters.not_queued++;
+	event_del(c->timer);
 }
 
 /* ---- requests of workers ---- */
@@ -217,7 +291,7 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 	c->shm = shm;
 	c->fleet = fleet;
 	c->lifetime_ns = lifetime_ns;
-	c->exporter = bp_exporter_create(shm->workers);
+	c->exporter = bp_exporter_create(shm->workers, bp_mono_ns());
 	c->timer = event_new(base, -1, EV_PERSIST, scan, c);
 	if (c->exporter == NULL || c->timer == NULL || event_add(c->timer, &interval) != 0 ||
 		!bp_ring_events_add(rings, shm->adopt_requests, shm->workers, read_requests, c)) {

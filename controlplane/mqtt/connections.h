@@ -24,6 +24,8 @@ struct bp_connections *bp_connections_new(struct event_base *base, struct bp_shm
 	size_t err_size);
 /* After bp_fleet_state_free(), which answers what is pending. NULL: no effect. */
 void bp_connections_free(struct bp_connections *c);
+/* At the end of the process: queues the last state of all connections. */
+void bp_connections_finish(struct bp_connections *c);
 void bp_connections_configure(struct bp_connections *c, uint64_t lifetime_ns);
 /* Adds an object to the answer of the command status. */
 void bp_connections_status(const struct bp_connections *c, json_t *answer);

@@ -100,6 +100,8 @@ static void drain(void *state, uint64_t wait_ns, void (*done)(void *arg), void *
 {
 	struct mqtt *m = state;
 
+	if (m->connections != NULL)
+		bp_connections_finish(m->connections);
 	bp_publisher_drain(m->publisher, wait_ns, done, arg);
 }
 

@@ -8,15 +8,21 @@
 /* What the last record of a slot was made of. */
 struct exported {
 	struct bp_connection_key key;
+	uint64_t epoch;
 	uint32_t next[2];
-	uint32_t seen;
+	uint32_t seen, made; /* ticks */
+	uint32_t busy;       /* ticks: since then it has not rested; 0: it has */
 	uint16_t life;
 	bool has_record;
+	bool again;   /* the record was lost */
+	bool refused; /* another gateway has the connection */
+	bool claimed; /* and this one is to have it again */
 };
 
 struct slots {
 	uint64_t n, at;
 	struct exported *of; /* n */
+	uint8_t *records;    /* by group */
 };
 
 /* Copies of one connection. */
@@ -30,24 +36,36 @@ struct scratch {
 };
 
 struct bp_exporter {
-	unsigned workers;
+	unsigned workers, at;
+	uint32_t begun; /* ticks */
+	bool finishing;
+	unsigned groups, flows, made; /* of this call */
 	struct scratch copy;
 	struct slots slots[];
 };
 
-struct bp_exporter *bp_exporter_create(unsigned workers)
+struct bp_exporter *bp_exporter_create(unsigned workers, uint64_t mono_ns)
 {
 	struct bp_exporter *e = calloc(1, sizeof(*e) + workers * sizeof(e->slots[0]));
 
-	if (e != NULL)
-		e->workers = workers;
+	if (e == NULL)
+		return NULL;
+	e->workers = workers;
+	e->begun = bp_ticks(mono_ns);
 	return e;
+}
+
+static void free_slots(struct slots *s)
+{
+	free(s->of);
+	free(s->records);
+	*s = (struct slots){0};
 }
 
 void bp_exporter_free(struct bp_exporter *e)
 {
 	for (unsigned w = 0; e != NULL && w < e->workers; w++)
-		free(e->slots[w].of);
+		free_slots(&e->slots[w]);
 	free(e);
 }
 
@@ -55,7 +73,36 @@ void bp_exporter_forget(struct bp_exporter *e)
 {
 	for (unsigned w = 0; w < e->workers; w++)
 		for (uint64_t i = 0; i < e->slots[w].n; i++)
-			e->slots[w].of[i].has_record = false;
+			e->slots[w].of[i].again = true;
+}
+
+/* NULL: the slot has another connection by now. */
+static struct exported *find(struct bp_exporter *e, const struct bp_export_ref *r)
+{
+	struct slots *s = r->worker < e->workers ? &e->slots[r->worker] : NULL;
+
+	if (s == NULL || r->slot >= s->n || !s->of[r->slot].has_record ||
+		s->of[r->slot].life != r->life)
+		return NULL;
+	return &s->of[r->slot];
+}
+
+void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref)
+{
+	struct exported *x = find(e, ref);
+
+	if (x != NULL) {
+		x->again = true;
+		x->refused = x->claimed = false;
+	}
+}
+
+void bp_exporter_refused(struct bp_exporter *e, const struct bp_export_ref *ref)
+{
+	struct exported *x = find(e, ref);
+
+	if (x != NULL && !x->claimed)
+		x->refused = true;
 }
 
 /* Whether the connection is proven and both directions are between two packets. */
@@ -71,11 +118,53 @@ static bool at_boundary(const struct bp_flow *f)
 				    BP_MARK_CLAIM(1) | BP_MARK_ASKED));
 }
 
-static bool rests(const struct bp_flow *f, uint64_t mono_ns)
+static bool has_passed(uint32_t since, uint64_t mono_ns, uint64_t ns)
 {
-	const int32_t ago = (int32_t)(bp_ticks(mono_ns) - f->seen);
+	const int32_t ago = (int32_t)(bp_ticks(mono_ns) - since);
 
-	return ago > 0 && (uint32_t)ago > bp_ticks(BP_EXPORT_REST_NS);
+	return ago > 0 && (uint32_t)ago > bp_ticks(ns);
+}
+
+/* Whether the connection may have another record now. */
+static bool is_time(
+	const struct bp_exporter *e, const struct bp_flow *f, struct exported *x, uint64_t mono_ns)
+{
+	if (e->finishing)
+		return true;
+	if (x->has_record && !has_passed(x->made, mono_ns, BP_EXPORT_INTERVAL_NS))
+		return false;
+	if (has_passed(f->seen, mono_ns, BP_EXPORT_REST_NS))
+		return true;
+	if (x->busy == 0)
+		x->busy = bp_ticks(mono_ns) | 1;
+	return has_passed(x->busy, mono_ns, BP_EXPORT_BUSY_NS);
+}
+
+/* ---- records ---- */
+
+/* The worker's part of the memory begins with its journal. */
+static const struct bp_journal *journal_of(const struct bp_shm *shm, unsigned worker)
+{
+	const uint64_t part = shm->reassembly_len / shm->workers;
+
+	return part < BP_JOURNAL_BYTES ? NULL : (const void *)(shm->reassembly + part * worker);
+}
+
+/*
+ * Whether the worker changes this flow, or has ended while it did. A record of such a state could
+ * have a position inside a segment, although the alarms before that position were never published.
+ */
+static bool is_in_work(const struct bp_journal *j, uint32_t slot)
+{
+	const uint32_t line = slot * (uint32_t)(sizeof(struct bp_flow) / 64) + 1;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (j == NULL || __atomic_load_n(&j->slot, __ATOMIC_ACQUIRE) == slot + 1)
+		return true;
+	for (unsigned i = 0; i < BP_JOURNAL_NOTES; i++)
+		if ((uint32_t)__atomic_load_n(&j->note[i], __ATOMIC_RELAXED) == line)
+			return true;
+	return false;
 }
 
 static size_t record_of(struct scratch *c, const struct bp_shm *shm, unsigned worker)
@@ -133,49 +222,90 @@ static bool is_unchanged(struct scratch *c, const struct bp_flow *f)
 	return memcmp(first, again, sizeof(c->flow)) == 0;
 }
 
-static void end_record(struct exported *x, const struct bp_export_sink *sink)
+static void end_record(struct slots *s, uint64_t slot, const struct bp_export_sink *sink)
 {
-	if (x->has_record)
-		sink->end(sink->arg, &x->key);
-	x->has_record = false;
+	struct exported *x = &s->of[slot];
+
+	if (!x->has_record)
+		return;
+	sink->end(sink->arg, &x->key, x->epoch);
+	s->records[slot / BP_FLOW_WAYS]--;
+	*x = (struct exported){0};
 }
 
+/* Whether the connection was used since its last record. */
+static bool is_used(const struct exported *x, const struct bp_flow *f)
+{
+	return x->next[0] != f->next[0] || x->next[1] != f->next[1] || x->seen != f->seen;
+}
+
+/* Whether the record is valid, and lives for long enough. */
 static bool is_known(const struct exported *x, const struct bp_flow *f, uint32_t refresh_ticks)
 {
-	return x->has_record && x->next[0] == f->next[0] && x->next[1] == f->next[1] &&
+	return x->has_record && !x->again && x->next[0] == f->next[0] && x->next[1] == f->next[1] &&
 	       f->seen - x->seen < refresh_ticks;
 }
 
-static void export_one(struct bp_exporter *e, const struct bp_shm *shm, unsigned worker,
-	const struct bp_flow *f, struct exported *x, uint64_t mono_ns, uint64_t lifetime_ns,
+static void make_record(struct bp_exporter *e, const struct bp_shm *shm,
+	const struct bp_export_ref *ref, const struct bp_flow *f, uint64_t mono_ns,
 	const struct bp_export_sink *sink)
 {
+	const struct bp_journal *journal = journal_of(shm, ref->worker);
+	struct slots *s = &e->slots[ref->worker];
+	struct exported *x = &s->of[ref->slot];
 	struct scratch *c = &e->copy;
-	size_t n;
+	const size_t n = record_of(c, shm, ref->worker);
 
-	if (__atomic_load_n(&f->proof, __ATOMIC_RELAXED) == 0 && !x->has_record)
-		return;
-	if (!bp_flow_copy(f, &c->flow)) {
-		if (__atomic_load_n(&f->proof, __ATOMIC_RELAXED) == 0)
-			end_record(x, sink);
-		return;
-	}
-	if (x->life != c->flow.life || (c->flow.flags & BP_FLOW_CLOSED) ||
-		c->flow.stream[0] == BP_STREAM_NOT_INSPECTED)
-		end_record(x, sink);
-	if (!at_boundary(&c->flow) || !rests(&c->flow, mono_ns) ||
-		is_known(x, &c->flow, bp_ticks(lifetime_ns / 2)))
-		return;
-	n = record_of(c, shm, worker);
-	if (n == 0 || !is_unchanged(c, f))
+	e->made++;
+	if (n == 0 || !is_unchanged(c, f) || is_in_work(journal, ref->slot))
 		return; /* the next scan finds it */
+	if (!x->has_record)
+		s->records[ref->slot / BP_FLOW_WAYS]++;
+	if (!x->has_record || is_used(x, &c->flow))
+		x->epoch = sink->epoch;
 	bp_connection_key_of(&c->flow, &x->key);
 	x->life = c->flow.life;
 	x->next[0] = c->flow.next[0];
 	x->next[1] = c->flow.next[1];
 	x->seen = c->flow.seen;
+	x->made = bp_ticks(mono_ns);
+	x->busy = 0;
 	x->has_record = true;
-	sink->put(sink->arg, &x->key, c->record, n);
+	x->again = false;
+	sink->put(sink->arg, ref, &x->key, c->record, n, x->epoch);
+}
+
+static void export_one(struct bp_exporter *e, const struct bp_shm *shm, unsigned worker,
+	uint64_t slot, const struct bp_flow *f, uint64_t mono_ns, uint64_t lifetime_ns,
+	const struct bp_export_sink *sink)
+{
+	struct exported *x = &e->slots[worker].of[slot];
+	struct bp_export_ref ref = {.slot = (uint32_t)slot, .worker = (uint16_t)worker};
+	const struct bp_flow *copy = &e->copy.flow;
+
+	if (!bp_flow_copy(f, &e->copy.flow)) {
+		if (__atomic_load_n(&f->proof, __ATOMIC_RELAXED) == 0)
+			end_record(&e->slots[worker], slot, sink);
+		return;
+	}
+	e->flows++;
+	if (x->life != copy->life || (copy->flags & BP_FLOW_CLOSED) ||
+		copy->stream[0] == BP_STREAM_NOT_INSPECTED)
+		end_record(&e->slots[worker], slot, sink);
+	if (!at_boundary(copy) || is_known(x, copy, bp_ticks(lifetime_ns / 2)) ||
+		!is_time(e, copy, x, mono_ns) ||
+		(!x->has_record && (int32_t)(copy->seen - e->begun) < 0))
+		return;
+	ref.life = copy->life;
+	if (x->claimed || (x->refused && !is_used(x, copy)))
+		return;
+	if (x->refused) {
+		x->refused = false;
+		x->claimed = true;
+		sink->claim(sink->arg, &ref, &x->key);
+		return;
+	}
+	make_record(e, shm, &ref, f, mono_ns, sink);
 }
 
 /* The slots of a worker; another data plane may have another number. */
@@ -183,44 +313,91 @@ static bool reach(struct slots *s, uint64_t n)
 {
 	if (s->n == n)
 		return true;
-	free(s->of);
+	free_slots(s);
 	s->of = calloc(n, sizeof(s->of[0]));
-	s->n = s->of != NULL ? n : 0;
-	s->at = 0;
-	return s->of != NULL;
+	s->records = calloc(n / BP_FLOW_WAYS + 1, 1);
+	if (s->of == NULL || s->records == NULL) {
+		free_slots(s);
+		return false;
+	}
+	s->n = n;
+	return true;
 }
 
-static uint64_t share(uint64_t slots)
+/* Free slots without a record: the tags of a group are in fewer lines than its flows. */
+static bool is_free(const struct slots *s, const struct bp_flow_group *g, uint64_t group)
 {
-	const uint64_t n = slots / 8 + 1;
+	if (s->records[group] != 0)
+		return false;
+	for (unsigned i = 0; i < BP_FLOW_WAYS; i++)
+		if (__atomic_load_n(&g[group].tag[i], __ATOMIC_RELAXED) != 0)
+			return false;
+	return true;
+}
 
-	return n < BP_EXPORT_SLOTS_MIN   ? BP_EXPORT_SLOTS_MIN
-	       : n > BP_EXPORT_SLOTS_MAX ? BP_EXPORT_SLOTS_MAX
-					 : n;
+static bool is_exhausted(const struct bp_exporter *e)
+{
+	return !e->finishing && (e->groups >= BP_EXPORT_GROUPS || e->flows >= BP_EXPORT_FLOWS ||
+					e->made >= BP_EXPORT_RECORDS);
+}
+
+/* The rest of a worker's table, as far as the bounds of the call allow. */
+static bool scan_worker(struct bp_exporter *e, const struct bp_shm *shm, unsigned w,
+	uint64_t mono_ns, uint64_t lifetime_ns, const struct bp_export_sink *sink)
+{
+	struct slots *s = &e->slots[w];
+	uint64_t n;
+	const struct bp_flow *f = bp_flows_of(shm->flows, shm->flows_len, shm->workers, w, &n);
+	const struct bp_flow_header *h =
+		(const void *)(shm->flows + shm->flows_len / shm->workers * w);
+	const struct bp_flow_group *groups = (const void *)(h + 1);
+
+	if (f == NULL || n == 0)
+		return true;
+	if (!reach(s, n))
+		return false;
+	while (s->at < n && !is_exhausted(e)) {
+		e->groups++;
+		if (is_free(s, groups, s->at / BP_FLOW_WAYS)) {
+			s->at += BP_FLOW_WAYS;
+			continue;
+		}
+		for (unsigned i = 0; i < BP_FLOW_WAYS; i++, s->at++)
+			export_one(e, shm, w, s->at, &f[s->at], mono_ns, lifetime_ns, sink);
+	}
+	return true;
 }
 
 bool bp_exporter_scan(struct bp_exporter *e, const struct bp_shm *shm, uint64_t mono_ns,
 	uint64_t lifetime_ns, const struct bp_export_sink *sink)
 {
+	const unsigned workers = e->workers < shm->workers ? e->workers : shm->workers;
 	bool ok = true;
 
-	for (unsigned w = 0; w < e->workers && w < shm->workers; w++) {
-		struct slots *s = &e->slots[w];
-		uint64_t n, left;
-		const struct bp_flow *f =
-			bp_flows_of(shm->flows, shm->flows_len, shm->workers, w, &n);
+	e->groups = e->flows = e->made = 0;
+	for (unsigned i = 0; i < workers && !is_exhausted(e); i++) {
+		struct slots *s;
 
-		if (f == NULL || n == 0)
-			continue;
-		if (!reach(s, n)) {
-			ok = false;
-			continue;
-		}
-		left = share(n) < n ? share(n) : n;
-		for (; left != 0; left--) {
-			export_one(e, shm, w, &f[s->at], &s->of[s->at], mono_ns, lifetime_ns, sink);
-			s->at = s->at + 1 < n ? s->at + 1 : 0;
-		}
+		e->at = e->at < workers ? e->at : 0;
+		s = &e->slots[e->at];
+		ok &= scan_worker(e, shm, e->at, mono_ns, lifetime_ns, sink);
+		if (s->at < s->n)
+			break; /* the next call continues here */
+		s->at = 0;
+		e->at++;
 	}
+	return ok;
+}
+
+bool bp_exporter_finish(struct bp_exporter *e, const struct bp_shm *shm, uint64_t mono_ns,
+	uint64_t lifetime_ns, const struct bp_export_sink *sink)
+{
+	bool ok;
+
+	e->finishing = true;
+	for (unsigned w = 0; w < e->workers; w++)
+		e->slots[w].at = 0;
+	ok = bp_exporter_scan(e, shm, mono_ns, lifetime_ns, sink);
+	e->finishing = false;
 	return ok;
 }

@@ -8,35 +8,70 @@ struct bp_shm;
 
 /*
  * For the control plane: finds the connections whose state changed, and makes records of them. It
- * reads the flow tables while the workers write them, and writes nothing there. A connection has a
- * record once both directions have rested at a packet boundary for BP_EXPORT_REST_NS, so a
- * connection with many packets costs nothing for each of them.
+ * reads the flow tables while the workers write them, and writes nothing there.
+ *
+ * A connection has a new record when both directions are at a packet boundary and have rested there
+ * for BP_EXPORT_REST_NS (a request and its response are in one record then), or have not rested for
+ * BP_EXPORT_BUSY_NS; at most one in BP_EXPORT_INTERVAL_NS. So the cost of a connection does not
+ * depend on its packets. A connection that a worker is changing has none, also when the worker has
+ * ended meanwhile: its position may be inside a segment whose alarms were not published.
  */
-#define BP_EXPORT_REST_NS 100000000ull
+#define BP_EXPORT_REST_NS 5000000ull
+#define BP_EXPORT_INTERVAL_NS                                                                      \
+	90000000ull /* less than 100 ms, so that each message of ten a second counts */
+#define BP_EXPORT_BUSY_NS 500000000ull
+
+/* Of one call, over all workers: it blocks the event loop for about a millisecond at most. */
+#define BP_EXPORT_GROUPS 8192u /* groups of BP_FLOW_WAYS slots, most of which are free */
+#define BP_EXPORT_FLOWS 2048u  /* slots in use */
+#define BP_EXPORT_RECORDS 256u
+
+/* A record's place, for what is known later. */
+struct bp_export_ref {
+	uint32_t slot;
+	uint16_t worker, life;
+};
 
 struct bp_export_sink {
-	/* The state of a connection, p[0..n). */
-	void (*put)(void *arg, const struct bp_connection_key *k, const uint8_t *p, size_t n);
-	/* A connection with a record ended, or is no longer inspected. */
-	void (*end)(void *arg, const struct bp_connection_key *k);
+	/* Of this process, not 0: the owner of what changes now. */
+	uint64_t epoch;
+	/*
+	 * The state of a connection, p[0..n). `epoch`: of the process when the connection was last
+	 * used, which can be lower than that of now. It may have moved to another gateway since;
+	 * its record there has a higher epoch, which this write must not pass.
+	 */
+	void (*put)(void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k,
+		const uint8_t *p, size_t n, uint64_t epoch);
+	/* A connection with a record ended, or is no longer inspected; `epoch` likewise. */
+	void (*end)(void *arg, const struct bp_connection_key *k, uint64_t epoch);
+	/* A connection whose record was refused is used again: it has moved back here. Calls
+	 * bp_exporter_again() once the process has a higher epoch than the record. */
+	void (*claim)(
+		void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k);
 	void *arg;
 };
 
 struct bp_exporter;
-/* NULL: no memory. */
-struct bp_exporter *bp_exporter_create(unsigned workers);
+/* NULL: no memory. mono_ns: now, CLOCK_MONOTONIC. Connections that are not used from then on have
+ * no record of this exporter: they may have moved to another gateway. */
+struct bp_exporter *bp_exporter_create(unsigned workers, uint64_t mono_ns);
 void bp_exporter_free(struct bp_exporter *e);
 /*
- * Examines the next slots of each worker's table, an eighth of the table and between
- * BP_EXPORT_SLOTS_MIN and BP_EXPORT_SLOTS_MAX. mono_ns: CLOCK_MONOTONIC. A record that did not
- * change is made again once half of lifetime_ns has passed and the connection was used since.
+ * Continues with the next slots of the workers' tables, within the bounds above. A record that did
+ * not change is made again once half of lifetime_ns has passed and the connection was used since.
  * False: no memory; it continues with the next call.
  */
-#define BP_EXPORT_SLOTS_MIN 16384u
-#define BP_EXPORT_SLOTS_MAX 65536u
 bool bp_exporter_scan(struct bp_exporter *e, const struct bp_shm *shm, uint64_t mono_ns,
+	uint64_t lifetime_ns, const struct bp_export_sink *sink);
+/* The last one: examines each slot, and waits for no rest and no interval. */
+bool bp_exporter_finish(struct bp_exporter *e, const struct bp_shm *shm, uint64_t mono_ns,
 	uint64_t lifetime_ns, const struct bp_export_sink *sink);
 /* All records were lost: each connection has one made again. */
 void bp_exporter_forget(struct bp_exporter *e);
+/* This one was lost. */
+void bp_exporter_again(struct bp_exporter *e, const struct bp_export_ref *ref);
+/* It was refused: another gateway has the connection. No other one is made until the connection is
+ * used here again. */
+void bp_exporter_refused(struct bp_exporter *e, const struct bp_export_ref *ref);
 
 #endif

@@ -19,24 +19,39 @@ static struct {
 	struct bp_connection_key key;
 	uint8_t p[BP_CONNECTION_RECORD_MAX];
 	size_t n;
-	unsigned puts, ends;
+	struct bp_export_ref ref;
+	uint64_t epoch;
+	unsigned puts, ends, claims;
 } stored;
+static uint64_t own_epoch; /* of the control plane of `one` */
 
-static inline void stored_put(
-	void *arg, const struct bp_connection_key *k, const uint8_t *p, size_t n)
+static inline void stored_put(void *arg, const struct bp_export_ref *ref,
+	const struct bp_connection_key *k, const uint8_t *p, size_t n, uint64_t epoch)
 {
 	(void)arg;
+	stored.ref = *ref;
+	stored.epoch = epoch;
 	stored.key = *k;
 	memcpy(stored.p, p, n);
 	stored.n = n;
 	stored.puts++;
 }
 
-static inline void stored_end(void *arg, const struct bp_connection_key *k)
+static inline void stored_end(void *arg, const struct bp_connection_key *k, uint64_t epoch)
 {
 	(void)arg;
+	stored.epoch = epoch;
 	stored.key = *k;
 	stored.ends++;
+}
+
+static inline void stored_claim(
+	void *arg, const struct bp_export_ref *ref, const struct bp_connection_key *k)
+{
+	(void)arg;
+	stored.ref = *ref;
+	stored.key = *k;
+	stored.claims++;
 }
 
 static inline void open_gateway(struct rig *r, uint64_t gateway)
@@ -54,7 +69,8 @@ static inline void open_fleet(void)
 	memset(&stored, 0, sizeof(stored));
 	open_gateway(&one, 1);
 	open_gateway(&two, 2);
-	exporter = bp_exporter_create(1);
+	own_epoch = 1;
+	exporter = bp_exporter_create(1, one.mono_ns);
 	assert_non_null(exporter);
 }
 
@@ -65,9 +81,15 @@ static inline void close_fleet(void)
 	rig_close(&two);
 }
 
+static inline struct bp_export_sink sink_of_one(void)
+{
+	return (struct bp_export_sink){
+		.epoch = own_epoch, .put = stored_put, .end = stored_end, .claim = stored_claim};
+}
+
 static inline void scan(void)
 {
-	const struct bp_export_sink sink = {.put = stored_put, .end = stored_end};
+	const struct bp_export_sink sink = sink_of_one();
 
 	assert_true(bp_exporter_scan(
 		exporter, &one.shm, one.mono_ns, one.mqtt.connection_timeout_ns, &sink));
@@ -76,7 +98,7 @@ static inline void scan(void)
 /* The connection rests, and has a record. */
 static inline void rest_and_scan(void)
 {
-	rig_advance(&one, 2 * BP_EXPORT_REST_NS);
+	rig_advance(&one, 2 * BP_EXPORT_INTERVAL_NS);
 	scan();
 }
 

@@ -8,6 +8,7 @@
 
 #include "fleet_steps.h"
 #include "services/mqtt/flow.h"
+#include "services/mqtt/mqtt_worker.h"
 
 static const uint16_t qos2_to[] = {1, 7, 65535}, qos2_from[] = {300};
 static const struct bp_record_alias aliases_to[] = {
@@ -281,12 +282,13 @@ static void refreshed_and_ended(void **state)
 	rest_and_scan();
 	assert_int_equal(stored.puts, 2);
 	bp_exporter_forget(exporter);
-	scan();
+	rest_and_scan();
 	assert_int_equal(stored.puts, 3);
 	assert_int_equal(stored.ends, 0);
 	rig_fin_both(&one, &c);
 	scan();
 	assert_int_equal(stored.ends, 1);
+	assert_int_equal(stored.epoch, own_epoch);
 	scan();
 	assert_int_equal(stored.ends, 1);
 	/* one that expires */
@@ -333,6 +335,203 @@ static void bounded(void **state)
 	close_fleet();
 }
 
+/* Ten messages a second: a record for each of them. More: one in half a second. */
+static void busy_connections(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	for (unsigned i = 0; i < 20; i++) {
+		publish_alias(&one, &c, "t/x", 1, "1");
+		rig_advance(&one, 10000000);
+		scan();
+		rig_advance(&one, 90000000);
+	}
+	assert_int_equal(stored.puts, 20); /* the last one is not due yet */
+	for (unsigned i = 0; i < 1000; i++) {
+		publish_alias(&one, &c, "t/x", 1, "1");
+		rig_advance(&one, 2000000);
+		scan();
+	}
+	assert_in_range(stored.puts, 20 + 3, 20 + 4);
+	close_fleet();
+}
+
+static struct bp_journal *journal(void)
+{
+	return (void *)one.shm.reassembly; /* of the only worker */
+}
+
+/* The data plane ends while it changes the connection: its state may be inside a segment whose
+ * alarms were not published. */
+static void interrupted_by_the_end_of_the_data_plane(void **state)
+{
+	const uint32_t lines = sizeof(struct bp_flow) / 64;
+	struct bp_journal *j;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	j = journal();
+	publish_alias(&one, &c, "t/x", 1, "1");
+	j->slot = stored.ref.slot + 1; /* the general path */
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	j->slot = 0;
+	j->note[BP_JOURNAL_NOTES - 1] = (uint64_t)1 << 32 | (stored.ref.slot * lines + 1);
+	rest_and_scan(); /* a burst */
+	assert_int_equal(stored.puts, 1);
+	j->note[BP_JOURNAL_NOTES - 1] = (uint64_t)1 << 32 | ((stored.ref.slot + 1) * lines + 1);
+	rest_and_scan(); /* of another connection */
+	assert_int_equal(stored.puts, 2);
+	j->note[BP_JOURNAL_NOTES - 1] = 0;
+	close_fleet();
+}
+
+/* One lost write: one record. */
+static void a_lost_record_is_made_again(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	for (uint32_t i = 1; i <= 10; i++) {
+		peer_init(&c, false, i, 100, 200);
+		rig_connect(&one, &c, 4, "b");
+	}
+	rest_and_scan();
+	assert_int_equal(stored.puts, 10);
+	bp_exporter_again(exporter, &stored.ref);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 11);
+	/* it has ended meanwhile, and its slot has another connection */
+	stored.ref.life++;
+	bp_exporter_again(exporter, &stored.ref);
+	bp_exporter_refused(exporter, &stored.ref);
+	stored.ref = (struct bp_export_ref){.slot = UINT32_MAX};
+	bp_exporter_again(exporter, &stored.ref);
+	stored.ref = (struct bp_export_ref){.worker = UINT16_MAX};
+	bp_exporter_again(exporter, &stored.ref);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 11);
+	close_fleet();
+}
+
+/*
+ * The connection moves to another gateway. Later this process gets a higher epoch, because it
+ * adopts another connection: what it writes about the first one keeps the epoch of the time when
+ * it was used here.
+ */
+static void a_moved_connection_keeps_its_epoch(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	assert_int_equal(stored.epoch, 1);
+	own_epoch = 9;
+	bp_exporter_forget(exporter);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 2);
+	assert_int_equal(stored.epoch, 1);
+	publish_alias(&one, &c, "t/x", 1, "1"); /* it is here */
+	rest_and_scan();
+	assert_int_equal(stored.puts, 3);
+	assert_int_equal(stored.epoch, 9);
+	own_epoch = 10;
+	rig_expire_all(&one);
+	scan();
+	assert_int_equal(stored.ends, 1);
+	assert_int_equal(stored.epoch, 9);
+	close_fleet();
+}
+
+/* The record was refused: it is not written again until the connection is used here. */
+static void a_refused_record_is_claimed_once_it_is_used(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rest_and_scan();
+	bp_exporter_refused(exporter, &stored.ref);
+	bp_exporter_forget(exporter);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	assert_int_equal(stored.claims, 0);
+	publish_alias(&one, &c, "t/x", 1, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	assert_int_equal(stored.claims, 1);
+	rest_and_scan(); /* no answer yet */
+	assert_int_equal(stored.puts, 1);
+	assert_int_equal(stored.claims, 1);
+	own_epoch = 5;
+	bp_exporter_again(exporter, &stored.ref);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 2);
+	assert_int_equal(stored.epoch, 5);
+	close_fleet();
+}
+
+/* A control plane that starts again does not know which connections have moved away. */
+static void unused_since_the_start(void **state)
+{
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	c = connected("a");
+	rig_advance(&one, 1000000000);
+	bp_exporter_free(exporter);
+	exporter = bp_exporter_create(1, one.mono_ns);
+	rest_and_scan();
+	assert_int_equal(stored.puts, 0);
+	publish_alias(&one, &c, "t/x", 1, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	close_fleet();
+}
+
+/* A call makes a bounded number of records; the next ones make the others. */
+static void a_call_is_bounded(void **state)
+{
+	const unsigned n = BP_EXPORT_RECORDS + 100;
+	const struct bp_export_sink sink = sink_of_one();
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	for (uint32_t i = 1; i <= n; i++) {
+		peer_init(&c, false, i, 100, 200);
+		rig_connect(&one, &c, 4, "b");
+	}
+	rest_and_scan();
+	assert_in_range(stored.puts, BP_EXPORT_RECORDS, BP_EXPORT_RECORDS + BP_FLOW_WAYS);
+	while (stored.puts < n)
+		scan();
+	scan();
+	assert_int_equal(stored.puts, n);
+	/* the end of the process waits for no rest */
+	rig_publish_text(&one, &c, "t/x", "1");
+	scan();
+	assert_int_equal(stored.puts, n);
+	rig_ack(&one, &c, BROKER);
+	assert_true(bp_exporter_finish(
+		exporter, &one.shm, one.mono_ns, one.mqtt.connection_timeout_ns, &sink));
+	assert_int_equal(stored.puts, n + 1);
+	close_fleet();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +541,13 @@ int main(void)
 		cmocka_unit_test(only_at_rest),
 		cmocka_unit_test(refreshed_and_ended),
 		cmocka_unit_test(bounded),
+		cmocka_unit_test(busy_connections),
+		cmocka_unit_test(interrupted_by_the_end_of_the_data_plane),
+		cmocka_unit_test(a_lost_record_is_made_again),
+		cmocka_unit_test(a_moved_connection_keeps_its_epoch),
+		cmocka_unit_test(a_refused_record_is_claimed_once_it_is_used),
+		cmocka_unit_test(unused_since_the_start),
+		cmocka_unit_test(a_call_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
