@@ -160,12 +160,15 @@ fleet_bfd_config() {
 	END
 }
 
-# fleet_router_config NAME AS LINKS NETWORK...: a router announces its networks, and uses all gateways.
+# fleet_router_config NAME AS LINKS NETWORK...: a router announces its networks, and uses all gateways. Without nexthop
+# objects of the kernel: when a link returns, FRR 8.4 uses the old object again, from which the kernel has removed the
+# gateway. The routers would then use different gateways for the two directions of a connection.
 fleet_router_config() {
 	local name=$1 as=$2 links=$3 gw
 	shift 3
 	cat <<-END
 		frr defaults traditional
+		no zebra nexthop kernel enable
 		hostname $name
 		router bgp $as
 		 bgp router-id 10.$links.0.1
