@@ -14,7 +14,6 @@ from peers import Collector
 
 RULE = {"name": "overheat", "topic": "plant/+/temperature", "value": "text", "raise": {"above": 80}, "clear": {"below": 75},
         "hold": "3 samples", "repeat": "on_change", "action": "publish", "payload": "envelope", "publish": {"topic": "alarm/{topic}"}}
-SETTLED = 10  # seconds without a new alarm, after which missing ones are missing
 
 
 class Consumer(Collector):
@@ -64,14 +63,14 @@ class Load:
                 f.close()
 
 
-def judged(log, consumer, prefix):
-    """Waits until the consumer has all alarms that are due, or nothing more comes."""
+def judged(log, consumer, prefix, settled=10):
+    """Waits until the consumer has all alarms that are due, or for so many seconds none."""
     last = {"n": -1, "since": time.monotonic(), "verdict": None}
 
     def done():
         alarms = consumer.alarms(prefix)
         if len(alarms) != last["n"]:
             last.update(n=len(alarms), since=time.monotonic(), verdict=judge(log["devices"], alarms))
-        return not last["verdict"].missing or time.monotonic() - last["since"] > SETTLED
+        return not last["verdict"].missing or time.monotonic() - last["since"] > settled
     wait_until("the alarms to settle", done, 300, 0.25)
     return last["verdict"]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rounds of the fleet test: one fault under load, its figures, and what they violate."""
+
+import os
+import statistics
+import time
+
+from fleet_lab import BROKER, REPEATS_MAX, Watch
+from lab import wait_until
+from under_load import Load, judged
+
+BFD_INTERVAL = float(os.environ.get("BP_BFD_MS", "100")) / 1000
+GAP_MAX = 3 * BFD_INTERVAL + 1
+READ_AGAIN = 0.99  # share of the moved connections
+
+
+def say(text):
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", flush=True)
+
+
+class Round:
+    """One fault under load, and what it did."""
+
+    def __init__(self, lab, consumer, fault, number, options, directory):
+        self.lab, self.consumer, self.fault, self.o = lab, consumer, fault, options
+        self.prefix, self.victim = f"r{number}x", lab.names[number % len(lab.names)]
+        self.log_file = directory / f"round-{number}.json"
+        self.times = {}
+
+    def run(self):
+        load = Load(self.lab, "dev", BROKER, self.log_file, self.prefix, self.o.connections, self.o.rate)
+        try:
+            self._warm_up()
+            watch = Watch(self.lab)
+            watch.begin()
+            self.times["fault"] = time.time()
+            self.fault.inject(self.lab, self.victim)
+            self.times["injected"] = time.time()
+            time.sleep(self.o.hold)
+            self.times["heal"] = time.time()
+            self.fault.heal(self.lab, self.victim)
+            self.times["healed"] = time.time()
+            time.sleep(self.o.after)
+            watch.end()
+            log = load.stop()
+        finally:
+            load.kill()
+        return self._figures(log, judged(log, self.consumer, self.prefix, self.o.settled), watch)
+
+    def _warm_up(self):
+        """All connections are inspected, and alarms have arrived."""
+        def read():
+            clients = set()
+            for gw in self.lab.names:
+                clients |= {c for c, v in self.lab.connections(gw).items() if v["client_id"].startswith(self.prefix) and v["publishes"] > 0}
+            return len(clients)
+        try:
+            wait_until("all connections to be inspected", lambda: read() >= self.o.connections, self.o.warm_up, 0.2)
+        except AssertionError:
+            say(f"only {read()} of {self.o.connections} connections are inspected before the fault")
+        wait_until("alarms", lambda: len(self.consumer.alarms(self.prefix)) > 10, 30, 0.2)
+
+    def _figures(self, log, verdict, watch):
+        devices = log["devices"]
+        interval = self.o.connections / self.o.rate
+        # by the fault, not by its end: then the first gateway gets its connections back
+        clients = {c for d in devices for c in d["clients"]}
+        moves = [m for m in watch.moves if m["at"] < self.times["heal"] and m["client"] in clients]
+        moved = {m["client"] for m in moves}
+        unread = [m["read"] - m["at"] for m in moves if m["read"] is not None]
+        soon = sum(u <= interval + watch.every for u in unread)
+        gaps = sorted(d["gap"] for d in devices)
+        return {
+            "fault": self.fault.name, "victim": self.victim, "seconds": log["seconds"], "verdict": verdict.summary(),
+            "publications": sum(len(d["samples"]) for d in devices), "resets": sum(len(d["resets"]) for d in devices),
+            "gap_median": statistics.median(gaps), "gap_p99": gaps[int(0.99 * (len(gaps) - 1))], "gap_max": gaps[-1],
+            "moved": len(moved), "read_again": len(unread), "read_soon": soon, "adopted": sum(m["adopted"] for m in moves),
+            "unread_median": statistics.median(unread) if unread else None, "unread_max": max(unread, default=None),
+            "lag_max": watch.lag, "injection": self.times["injected"] - self.times["fault"],
+            "failures": self._failures(verdict, devices, gaps[-1], len(moves), soon),
+            "examples": {k: list(map(str, v[:5])) for k, v in vars(verdict).items() if isinstance(v, list) and v},
+        }
+
+    def _failures(self, verdict, devices, gap, moves, soon):
+        out = verdict.failures(REPEATS_MAX)
+        resets = sum(len(d["resets"]) for d in devices)
+        if resets:
+            out.append(f"{resets} TCP connections reset")
+        if gap > GAP_MAX * self.o.patience:
+            out.append(f"gap of {gap:.2f} s in forwarding, allowed are {GAP_MAX * self.o.patience:.2f} s")
+        if soon < READ_AGAIN * moves:
+            out.append(f"{soon} of {moves} moved connections were read again within one publish interval")
+        return out
+
+
+COLUMNS = (("fault", "fault"), ("rounds", "rounds"), ("expected", "alarms"), ("missing", "missing"), ("repeats", "repeated"),
+           ("seconds", "second"), ("disorder", "order"), ("wrong", "wrong"), ("late", "late"), ("resets", "resets"),
+           ("gap_median", "gap, s"), ("gap_max", "max"), ("moved", "moved"), ("read_soon", "read soon"), ("read_again", "read"),
+           ("adopted", "adopted"), ("unread_median", "unread, s"), ("unread_max", "max"), ("lag_max", "lag, s"))
+
+
+def row(name, rounds):
+    """The rounds of a fault in one row of the table."""
+    def total(key):
+        return sum(r["verdict"][key] for r in rounds)
+
+    def figure(key, f):
+        values = [r[key] for r in rounds if r[key] is not None]
+        return f"{f(values):.2f}" if values else "-"
+    out = {k: total(k) for k in ("expected", "missing", "repeats", "seconds", "disorder", "wrong", "late")}
+    out |= {k: sum(r[k] for r in rounds) for k in ("resets", "moved", "read_soon", "read_again", "adopted")}
+    return out | {"fault": name, "rounds": len(rounds), "gap_median": figure("gap_median", statistics.median),
+                  "gap_max": figure("gap_max", max), "unread_median": figure("unread_median", statistics.median),
+                  "unread_max": figure("unread_max", max), "lag_max": figure("lag_max", max)}
+
+
+def table(results):
+    """All faults, aligned."""
+    names = list(dict.fromkeys(r["fault"] for r in results))
+    rows = [[title for _, title in COLUMNS]]
+    for name in names:
+        cells = row(name, [r for r in results if r["fault"] == name])
+        rows.append([str(cells[k]) for k, _ in COLUMNS])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths))) for r in rows)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The fleet test of scripts/fleet-test; see there."""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from faults import FAULTS  # noqa: E402
+from fleet_lab import FleetLab  # noqa: E402
+from rounds import BFD_INTERVAL, Round, say, table  # noqa: E402
+from under_load import RULE, Consumer  # noqa: E402
+
+
+def options():
+    p = argparse.ArgumentParser(prog="scripts/fleet-test", add_help=False)
+    p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--fault", action="append", choices=sorted(FAULTS), default=[])
+    p.add_argument("--seeds", choices=("equal", "different"), default="equal")
+    p.add_argument("--gateways", type=int, choices=(2, 3, 4), default=3)
+    p.add_argument("--connections", type=int, default=300)
+    p.add_argument("--rate", type=float, default=2000)
+    p.add_argument("--hold", type=float, default=3)
+    p.add_argument("--after", type=float, default=3)
+    p.add_argument("--settled", type=float, default=10)
+    p.add_argument("--warm-up", type=float, default=20)
+    p.add_argument("--patience", type=float, default=1)
+    p.add_argument("--json")
+    return p.parse_args()
+
+
+def rounds_of(lab, o, directory, results):
+    consumer = Consumer(lab, "edge")
+    number = 0
+    try:
+        for fault in (FAULTS[f] for f in (o.fault or FAULTS)):
+            for i in range(o.rounds):
+                number += 1
+                result = Round(lab, consumer, fault, number, o, directory).run()
+                results.append(result)
+                failed = "; ".join(result["failures"])
+                say(f"{fault.name}: round {i + 1} of {o.rounds} at {result['victim']}: {'FAILED: ' + failed if failed else 'passed'}")
+    finally:
+        consumer.close()
+
+
+def main():
+    o = options()
+    for s in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(s, lambda *a: sys.exit(130))
+    lab = FleetLab(os.environ.get("BP_LAB", "fleet"), o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE)
+    results, done = [], False
+    began = time.time()
+    with tempfile.TemporaryDirectory(prefix="biplane-fleet-") as directory:
+        try:
+            lab.start("etcd-no-quorum" in (o.fault or FAULTS))
+            say(f"{o.gateways} gateways, hash seeds {o.seeds}, {o.connections} connections, {o.rate:g} publications per second")
+            rounds_of(lab, o, Path(directory), results)
+            done = True
+        except AssertionError as e:
+            say(f"FAILED: {e}")
+        except KeyboardInterrupt:
+            say("interrupted")
+        finally:
+            for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(s, signal.SIG_IGN)  # nothing interrupts the removal of the laboratory
+            lab.stop()
+    if results:
+        print(table(results))
+    if o.json:
+        Path(o.json).write_text(json.dumps({
+            "began": began, "seconds": time.time() - began, "gateways": o.gateways, "seeds": o.seeds, "connections": o.connections,
+            "rate": o.rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
+    failed = sum(bool(r["failures"]) for r in results)
+    say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" if done else "not completed")
+    return 0 if done and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
