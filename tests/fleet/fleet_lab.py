@@ -19,16 +19,18 @@ SPOOL_SIZE = "4m"  # of a file system of its own, which a fault fills
 
 
 class FleetLab(Lab):
-    def __init__(self, name, gateways=3, seeds="same", rule=None):
+    broker = BROKER
+
+    def __init__(self, name, gateways=3, seeds="same", rule=None, etcd=False):
         super().__init__(name)
         self.names = [f"gw{i + 1}" for i in range(gateways)]
-        self.seeds, self.rule, self.mounts = seeds, rule, []
+        self.seeds, self.rule, self.etcd, self.mounts = seeds, rule, etcd, []
 
     # ------------------------------------------------------------ begin and end
 
-    def start(self, etcd=False):
+    def start(self):
         self.unmount(leftover=True)
-        self.up("--fleet", str(len(self.names)), "--seeds", self.seeds, *(["--etcd"] if etcd else []))
+        self.up("--fleet", str(len(self.names)), "--seeds", self.seeds, *(["--etcd"] if self.etcd else []))
         for gw in self.names:
             self._own_spool(gw)
             self._own_rules(gw)
@@ -92,6 +94,11 @@ class FleetLab(Lab):
     def connections(self, gw):
         view = self.show(gw, "show", "connections", "-n", "0")
         return {c["client"]: c for c in view["connections"]} if view else {}
+
+    def inspected(self, prefix):
+        """How many connections of devices with this prefix have a PUBLISH that was inspected."""
+        return len({client for gw in self.names for client, c in self.connections(gw).items()
+                    if c["client_id"].startswith(prefix) and c["publishes"] > 0})
 
     def pids(self, gw):
         """{"data plane": pid, ...} of the running planes."""

@@ -41,9 +41,8 @@ class Device(asyncio.Protocol):
         self.samples = []  # [sample, kind, time]
         self.unacked, self.stalled = {}, None  # packet id: (sample, time of the write); sample and time of the oldest
         self.lost, self.again, self.resets, self.clients, self.refused = [], [], [], [], 0
-        self.gaps = []  # (seconds, begin) of those longer than the interval between two publications
         self.up, self.transport, self.buffer, self.ending, self.aliased = False, None, bytearray(), False, False
-        self.longest, self.longest_at = 0.0, 0.0
+        self.longest, self.longest_at, self.down = 0.0, 0.0, None
 
     # ------------------------------------------------------------ connection
 
@@ -71,6 +70,8 @@ class Device(asyncio.Protocol):
         if self.ending:
             return
         self.resets.append(time.time())
+        waiting = [since for _, since in self.unacked.values()] + ([self.stalled[1]] if self.stalled else [])
+        self.down = min([self.resets[-1], *waiting, *([self.down] if self.down else [])])
         if self.qos == 0 and self.stalled:
             self.lost += [n for n, *_ in self.samples if n >= self.stalled[0]]
             self.stalled = None
@@ -83,6 +84,9 @@ class Device(asyncio.Protocol):
                 if body[1] != 0:
                     raise SystemExit(f"{self.topic}: the broker refused the connection: {body.hex()}")
                 self.up = True
+                if self.down:
+                    self._gap(self.down)
+                    self.down = None
                 self._publish_again()
             elif kind == mqtt_bytes.PUBACK:
                 n, since = self.unacked.pop(struct.unpack_from("!H", body)[0], (None, None))

@@ -5,7 +5,7 @@ import os
 import statistics
 import time
 
-from fleet_lab import BROKER, REPEATS_MAX, Watch
+from fleet_lab import REPEATS_MAX, Watch
 from lab import wait_until
 from under_load import Load, judged
 
@@ -28,7 +28,7 @@ class Round:
         self.times = {}
 
     def run(self):
-        load = Load(self.lab, "dev", BROKER, self.log_file, self.prefix, self.o.connections, self.o.rate)
+        load = Load(self.lab, "dev", self.lab.broker, self.log_file, self.prefix, self.o.connections, self.o.rate)
         try:
             self._warm_up()
             watch = Watch(self.lab)
@@ -50,14 +50,12 @@ class Round:
     def _warm_up(self):
         """All connections are inspected, and alarms have arrived."""
         def read():
-            clients = set()
-            for gw in self.lab.names:
-                clients |= {c for c, v in self.lab.connections(gw).items() if v["client_id"].startswith(self.prefix) and v["publishes"] > 0}
-            return len(clients)
-        try:
-            wait_until("all connections to be inspected", lambda: read() >= self.o.connections, self.o.warm_up, 0.2)
-        except AssertionError:
-            say(f"only {read()} of {self.o.connections} connections are inspected before the fault")
+            return self.lab.inspected(self.prefix)
+        if read() is not None:
+            try:
+                wait_until("all connections to be inspected", lambda: read() >= self.o.connections, self.o.warm_up, 0.2)
+            except AssertionError:
+                say(f"only {read()} of {self.o.connections} connections are inspected before the fault")
         wait_until("alarms", lambda: len(self.consumer.alarms(self.prefix)) > 10, 30, 0.2)
 
     def _figures(self, log, verdict, watch):

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 from faults import FAULTS  # noqa: E402
 from fleet_lab import FleetLab  # noqa: E402
+from peer_lab import PEER_FAULTS, PeerLab  # noqa: E402
 from rounds import BFD_INTERVAL, Round, say, table  # noqa: E402
 from under_load import RULE, Consumer  # noqa: E402
 
@@ -31,15 +32,23 @@ def options():
     p.add_argument("--settled", type=float, default=10)
     p.add_argument("--warm-up", type=float, default=20)
     p.add_argument("--patience", type=float, default=1)
+    p.add_argument("--peer", action="store_true")
     p.add_argument("--json")
-    return p.parse_args()
+    o = p.parse_args()
+    o.faults = {**(PEER_FAULTS if o.peer else FAULTS)}
+    unknown = [f for f in o.fault if f not in o.faults]
+    if unknown:
+        p.error(f"the peer has no fault {unknown[0]}; expected one of: {', '.join(PEER_FAULTS)}")
+    if o.fault:
+        o.faults = {f: o.faults[f] for f in o.fault}
+    return o
 
 
 def rounds_of(lab, o, directory, results):
     consumer = Consumer(lab, "edge")
     number = 0
     try:
-        for fault in (FAULTS[f] for f in (o.fault or FAULTS)):
+        for fault in o.faults.values():
             for i in range(o.rounds):
                 number += 1
                 result = Round(lab, consumer, fault, number, o, directory).run()
@@ -54,13 +63,16 @@ def main():
     o = options()
     for s in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(s, lambda *a: sys.exit(130))
-    lab = FleetLab(os.environ.get("BP_LAB", "fleet"), o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE)
+    name = os.environ.get("BP_LAB", "fleet")
+    lab = PeerLab(name) if o.peer else FleetLab(name, o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE,
+                                                etcd="etcd-no-quorum" in o.faults)
     results, done = [], False
     began = time.time()
     with tempfile.TemporaryDirectory(prefix="biplane-fleet-") as directory:
         try:
-            lab.start("etcd-no-quorum" in (o.fault or FAULTS))
-            say(f"{o.gateways} gateways, hash seeds {o.seeds}, {o.connections} connections, {o.rate:g} publications per second")
+            lab.start()
+            say(f"{'peer' if o.peer else f'{o.gateways} gateways, hash seeds {o.seeds}'}, {o.connections} connections, "
+                f"{o.rate:g} publications per second")
             rounds_of(lab, o, Path(directory), results)
             done = True
         except AssertionError as e:
@@ -75,7 +87,7 @@ def main():
         print(table(results))
     if o.json:
         Path(o.json).write_text(json.dumps({
-            "began": began, "seconds": time.time() - began, "gateways": o.gateways, "seeds": o.seeds, "connections": o.connections,
+            "began": began, "peer": o.peer, "seconds": time.time() - began, "gateways": o.gateways, "seeds": o.seeds, "connections": o.connections,
             "rate": o.rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
     failed = sum(bool(r["failures"]) for r in results)
     say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" if done else "not completed")
