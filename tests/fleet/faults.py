@@ -119,6 +119,7 @@ def fill_disk(lab, gw):
         except OSError:
             pass
     lab.block(gw, "fleettest", [("output", f"ip daddr {EDGE} tcp dport 1883"), ("input", f"ip saddr {EDGE} tcp sport 1883")])
+    wait_until("an error of the spool", lambda: (lab.status(gw) or {}).get("spool", {}).get("errors"), 60, 0.2)
 
 
 def free_disk(lab, gw):
