@@ -52,6 +52,9 @@ struct bp_kafka_link {
 	bool in_flight[MIDS]; /* by message id */
 	bool failed;          /* the producer cannot continue, for the reason in `error` */
 	char error[WHY_SIZE];
+	/* Why the last producer could not continue; "": an alarm was stored since. Each producer
+	 * is connected for some time before it fails for the same reason. */
+	char failure[WHY_SIZE];
 	struct bp_log_limit log_error, log_lost;
 };
 
@@ -133,7 +136,7 @@ static void fail(struct bp_kafka_link *l, const char *why)
 
 	if (l->failed)
 		return;
-	snprintf(l->error, sizeof(l->error), "%s", why);
+	snprintf(l->failure, sizeof(l->failure), "%s", why);
 	l->failed = true;
 	evtimer_add(l->retry_timer, &now);
 }
@@ -163,6 +166,7 @@ static void on_delivery(struct bp_kafka_link *l, const rd_kafka_message_t *m)
 	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		l->in_flight[mid] = false;
 		l->backoff_ns = BACKOFF_MIN_NS;
+		l->failure[0] = '\0';
 		l->events.acked(l->arg, mid);
 	} else if (is_permanent(m->err)) {
 		l->in_flight[mid] = false;
@@ -375,7 +379,7 @@ static void on_retry(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (l->failed) {
-		snprintf(why, sizeof(why), "%s", l->error);
+		snprintf(why, sizeof(why), "%s", l->failure);
 		lost(l, why);
 	} else if (!has_ended(l, 0)) {
 		arm(l->retry_timer, END_CHECK_NS);
@@ -455,6 +459,7 @@ void bp_kafka_link_configure(struct bp_kafka_link *l, const struct bp_kafka_link
 	l->settings = *settings;
 	l->configured = true;
 	l->backoff_ns = BACKOFF_MIN_NS;
+	l->failure[0] = '\0';
 	arm(l->retry_timer, 0);
 	if (existed)
 		l->events.down(l->arg);
@@ -473,7 +478,7 @@ void bp_kafka_link_brokers(const struct bp_kafka_link *l, uint32_t *known, uint3
 
 const char *bp_kafka_link_error(const struct bp_kafka_link *l)
 {
-	return l->error;
+	return l->failure[0] != '\0' ? l->failure : l->error;
 }
 
 /* Returns a free message id, or 0. */

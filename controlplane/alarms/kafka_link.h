@@ -55,7 +55,8 @@ void bp_kafka_link_brokers(const struct bp_kafka_link *l, uint32_t *known, uint3
 int bp_kafka_link_send(struct bp_kafka_link *l, const struct bp_link_message *m, uint16_t *mid);
 /* Replaces the producer. Calls `down`. */
 void bp_kafka_link_reset(struct bp_kafka_link *l, const char *why);
-/* The last error of the library; "": none since a broker was connected. */
+/* Why alarms are not stored: the reason for which the last producer could not continue, or the last
+ * error of the library; "": none since an alarm was stored or a broker was connected. */
 const char *bp_kafka_link_error(const struct bp_kafka_link *l);
 
 #endif

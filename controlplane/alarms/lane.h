@@ -30,6 +30,7 @@ struct bp_lane_entry {
 	uint64_t first_id;   /* of the first one; 0 in both: the order does not depend on it */
 	uint64_t key;        /* SENT, PENDING: see key_order.h */
 	struct bp_alarm_stamps stamps; /* SENT, PENDING */
+	uint64_t read_ns;              /* SENT, PENDING; monotonic */
 	uint16_t mid;                  /* SENT */
 	uint8_t state;                 /* enum bp_lane_state */
 };
@@ -43,8 +44,9 @@ struct bp_lane {
 	uint64_t cursor;  /* the next record to read */
 	uint64_t seen;    /* records before it were counted and logged */
 	uint64_t old_end; /* records before it were written before this process read the ring */
-	uint64_t stamped; /* end of the record of `stamps`; 0: none */
+	uint64_t stamped; /* end of the record of `stamps` and `read_ns`; 0: none */
 	struct bp_alarm_stamps stamps;
+	uint64_t read_ns;
 	struct bp_lane_entry *entry;
 	uint32_t mask;          /* entries - 1 */
 	uint64_t first, next;   /* numbers of the oldest entry and of the next one */

@@ -55,6 +55,7 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 {
 	const void *payload = bp_alarm_payload(a);
 	size_t len = a->payload_len;
+	int rc;
 
 	if ((a->flags & BP_ALARM_F_ENVELOPE) != 0) {
 		if (!bp_envelope(a, &p->envelope))
@@ -64,10 +65,13 @@ int bp_publish_alarm(struct bp_publisher *p, const struct bp_alarm *a, uint16_t 
 	}
 	memcpy(p->topic, bp_alarm_to(a), a->to_len);
 	p->topic[a->to_len] = '\0';
-	return p->to->send(p->link,
+	rc = p->to->send(p->link,
 		&(const struct bp_link_message){
 			.alarm = a, .topic = p->topic, .payload = payload, .len = (uint32_t)len},
 		mid);
+	if (rc == 0 && p->unacked_ns == 0)
+		p->unacked_ns = p->now_ns;
+	return rc;
 }
 
 /* Returns whether the alarm has this publisher's destination. */

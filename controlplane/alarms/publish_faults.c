@@ -36,21 +36,17 @@ void bp_publish_faults_begin(struct bp_publisher *p)
 	p->refused = bp_shm_counter(p->shm, BP_C_PUBLISH_REFUSED);
 }
 
-/* Returns since when the destination acknowledges nothing; 0: it does. */
+/* Returns since when the destination acknowledges nothing; 0: it does. A link that repeats alarms
+ * by itself may be replaced again and again, and be up in between. */
 static uint64_t away_since(const struct bp_publisher *p, uint64_t now)
 {
-	const struct bp_inflight_slot *oldest = &p->inflight.slot[p->inflight.oldest];
-	uint64_t since;
+	const uint64_t unacked = p->to->repeats ? p->unacked_ns : 0;
 
 	if (!p->limits.enabled)
 		return 0;
-	if (!bp_publish_up(p))
-		return p->down_since_ns;
-	/* otherwise pump() resets the link */
-	if (!p->to->repeats || p->inflight.oldest == 0 || oldest->written_ns == 0)
-		return 0;
-	since = oldest->written_ns > p->acked_ns ? oldest->written_ns : p->acked_ns;
-	return now > since && now - since > p->ack_timeout_ns ? since : 0;
+	if (bp_publish_up(p))
+		return bp_publish_unresponsive(p, now) ? unacked : 0;
+	return unacked != 0 && unacked < p->down_since_ns ? unacked : p->down_since_ns;
 }
 
 static void link_faults(struct bp_publisher *p, uint64_t now)

@@ -91,8 +91,9 @@ static void stamp(struct bp_publisher *p, struct bp_lane *l, uint64_t end)
 	if (l->stamped == end)
 		return;
 	l->stamped = end;
+	l->read_ns = bp_mono_ns();
 	l->stamps = bp_alarm_stages_read(
-		p->latency, bp_lane_times(l, &times) ? &times : NULL, bp_mono_ns());
+		p->latency, bp_lane_times(l, &times) ? &times : NULL, l->read_ns);
 }
 
 static bool push_done(

@@ -267,24 +267,32 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now)
 	spool_lanes(p, p->to->repeats ? SPOOL_SENT : SPOOL_UNREAD, now);
 }
 
-/* The first entry of a lane is its oldest alarm, when finished ones before it were released. */
+/* Finished entries may be before the oldest alarm: they wait for other rings. */
 static bool lane_overdue(const struct bp_publisher *p, const struct bp_lane *l, uint64_t now)
 {
-	const struct bp_lane_entry *e = bp_lane_entry(l, l->first);
+	uint64_t n = l->first;
 
-	return l->first != l->next && e->state != BP_LANE_DONE && now > e->stamps.read_ns &&
-	       now - e->stamps.read_ns > p->ack_timeout_ns;
+	if (l->sent + l->pending == 0)
+		return false;
+	while (bp_lane_entry(l, n)->state == BP_LANE_DONE)
+		n++;
+	return now > bp_lane_entry(l, n)->read_ns &&
+	       now - bp_lane_entry(l, n)->read_ns > p->ack_timeout_ns;
 }
 
 bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now)
 {
-	bool overdue = false;
+	bool unresponsive = p->to->repeats && bp_publish_unresponsive(p, now);
+	bool pause = now - p->spooled_ns < SPOOL_PAUSE_NS, overdue = false;
 
 	for (unsigned i = 0; i < p->lanes && p->to->repeats; i++)
-		overdue |= lane_overdue(p, &p->lane[i], now);
-	if (overdue)
-		spool_lanes(p, SPOOL_SENT, now);
-	return overdue;
+		overdue |= lane_overdue(p, &p->lane[i], now) ||
+			   (unresponsive && !pause && lane_waits(p, &p->lane[i]));
+	if (!overdue)
+		return false;
+	p->spooled_ns = now;
+	spool_lanes(p, SPOOL_SENT, now);
+	return true;
 }
 
 /* Returns true with *mode when the lane overflows. */

@@ -66,6 +66,11 @@ void bp_publish_reschedule(struct bp_publisher *p)
 
 /* ---- events of the link and timers ---- */
 
+bool bp_publish_unresponsive(const struct bp_publisher *p, uint64_t now)
+{
+	return p->unacked_ns != 0 && now > p->unacked_ns && now - p->unacked_ns > p->ack_timeout_ns;
+}
+
 static bool ack_timed_out(struct bp_publisher *p, uint64_t now)
 {
 	const struct bp_inflight_slot *oldest = &p->inflight.slot[p->inflight.oldest];
@@ -120,6 +125,12 @@ static void on_down(void *arg)
 	bp_publish_reschedule(p);
 }
 
+/* An answer to one alarm: the others wait from now on. */
+static void note_answer(struct bp_publisher *p, uint64_t now)
+{
+	p->unacked_ns = p->inflight.count != 0 ? now : 0;
+}
+
 static void on_acked(void *arg, uint16_t mid)
 {
 	struct bp_publisher *p = arg;
@@ -127,7 +138,7 @@ static void on_acked(void *arg, uint16_t mid)
 	uint64_t now = bp_mono_ns();
 	struct bp_lane_entry *e;
 
-	p->acked_ns = now;
+	note_answer(p, now);
 	bp_inflight_acked(&p->inflight, s.written_ns, now);
 	switch ((enum bp_inflight_kind)s.kind) {
 	case BP_INFLIGHT_FREE:
@@ -155,6 +166,7 @@ static void on_rejected(void *arg, uint16_t mid, const char *why)
 
 	if (s.kind == BP_INFLIGHT_FREE)
 		return;
+	note_answer(p, bp_mono_ns());
 	bp_count(&p->c->rejected, 1);
 	p->rejected++;
 	if (s.kind == BP_INFLIGHT_BACKLOG) {
@@ -391,6 +403,8 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	if (p->settings_bad && now >= p->settings_retry_ns)
 		try_settings(p, now);
 	update_brokers(p);
+	if (empty(p) && bp_spool_rows(p->spool) == 0)
+		p->unacked_ns = 0; /* dropped */
 	bp_publish_count_dropped(p);
 	bp_publish_faults(p, now);
 	if (bp_publish_disk_rests(p, now))

@@ -81,9 +81,11 @@ struct bp_publisher {
 	char settings_error[640];
 	struct bp_faults faults; /* of the first publisher, for all */
 	bool backlog_bad;
-	uint32_t backlog_warning;              /* rows */
-	uint64_t disk_failed_ns;               /* monotonic, of the last failure */
-	uint64_t acked_ns;                     /* monotonic; the last acknowledgement */
+	uint32_t backlog_warning; /* rows */
+	uint64_t disk_failed_ns;  /* monotonic, of the last failure */
+	/* Monotonic: alarms wait for an acknowledgement since, and none has arrived; 0: none waits.
+	 * A new connection does not end this. */
+	uint64_t unacked_ns;
 	uint64_t dropped, rejected;            /* alarms, not reported yet */
 	uint64_t lost, not_evaluated, refused; /* the last sums of the data plane's counters */
 	/* draining */
@@ -146,6 +148,7 @@ static inline void bp_publish_record(struct bp_lane *l, uint64_t number, uint64_
 	e->id = e->first_id = id;
 	e->key = key;
 	e->stamps = l->stamps;
+	e->read_ns = l->read_ns;
 }
 
 /* Returns the id by which a finished record keeps its place in the order of the rings; 0: none.
@@ -191,6 +194,9 @@ void bp_publish_skip(struct bp_publisher *p);
 /* Sends the alarms of the rings, up to the window and the budget; sets window_full. */
 void bp_publish_lanes(struct bp_publisher *p);
 
+/* publisher.c: returns whether the link is up, but nothing was acknowledged for ack_timeout. */
+bool bp_publish_unresponsive(const struct bp_publisher *p, uint64_t now);
+
 /* publish_faults.c: takes the initial counts, which are not reported; then once per second. */
 void bp_publish_faults_begin(struct bp_publisher *p);
 void bp_publish_faults(struct bp_publisher *p, uint64_t now);
@@ -220,8 +226,9 @@ void bp_publish_readable(struct bp_publisher *p);
 void bp_publish_count_dropped(struct bp_publisher *p);
 /* While the link is down: spools the waiting alarms, in few transactions. */
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
-/* Spools all alarms of the rings when the oldest one has waited for longer than ack_timeout; they
- * stay in flight. Only for a link that repeats alarms by itself. Returns whether it did. */
+/* Spools all alarms of the rings when one of them has waited for longer than ack_timeout, or when
+ * nothing was acknowledged for so long; they stay in flight. Only for a link that repeats alarms by
+ * itself. Returns whether it did. */
 bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now);
 /* Adds alarms of another gateway, with new ids, to the spool. Sets the bit of this destination for
  * those that are for it. False: the disk fails. */

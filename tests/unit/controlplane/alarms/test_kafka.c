@@ -223,6 +223,48 @@ static void slow_acknowledgements_spool_alarms_in_flight(void **state)
 	kafka_assert_order(f);
 }
 
+static void an_alarm_without_times_is_not_overdue(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_alarm *a = test_alarm_number(1, "alarm/x", 0);
+
+	a->flags |= KAFKA_ONLY;
+	f->mqtt.kafka.ack_timeout_ns = 60000000000ull;
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 500);
+	assert_true(test_ring_put_times(bp_shm_ring(&f->shm, 0), a, NULL));
+	free(a);
+	RUN_UNTIL(f, get(&f->c->acked) == 1 && ring_is_empty(f));
+	assert_int_equal(get(&f->c->spooled), 0);
+}
+
+/* Each with a key of its own, so that none waits for another one. */
+static void put_keys(struct fixture *f, uint64_t from, uint64_t to)
+{
+	for (uint64_t id = from; id <= to; id++)
+		kafka_put(f, id % 2, id, (unsigned)id, KAFKA_ONLY);
+}
+
+/* Also an alarm for which the window has no space is on disk in time. */
+static void unread_alarms_become_overdue(void **state)
+{
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.ack_timeout_ns = 500000000ull;
+	f->mqtt.kafka.max_inflight = 5;
+	kafka_start(f);
+	put_keys(f, 1, 5);
+	RUN_UNTIL(f, get(&f->c->acked) == 5 && get(&f->c->spool_rows) == 0 && ring_is_empty(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 300000);
+	put_keys(f, 6, 12);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 7 && ring_is_empty(f));
+	put_keys(f, 13, 20);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 15 && ring_is_empty(f));
+	assert_int_equal(get(&f->c->inflight), 5);
+	assert_int_equal(get(&f->c->disconnects), 0);
+}
+
 /* An alarm that the brokers refuse for ever is counted and leaves the others alone. */
 static void refused_alarms_are_counted(void **state)
 {
@@ -274,6 +316,22 @@ static void a_missing_right_loses_nothing(void **state)
 	RUN_UNTIL(f, get(&f->c->spool_rows) == 0 && kafka_has_all(f, 1, 100) && ring_is_empty(f));
 	kafka_assert_order(f);
 	assert_int_equal(get(&f->c->rejected), 0);
+}
+
+/* Each producer is connected and then fails: the fault counts from the first alarm. */
+static void a_missing_right_is_a_fault(void **state)
+{
+	static const rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	struct fixture *f = *state;
+
+	f->mqtt.kafka.unreachable_after_ns = 3000000000ull;
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	rd_kafka_mock_push_request_errors(f->cluster, KAFKA_PRODUCE, 4, error, error, error, error);
+	kafka_put(f, 0, 1, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, is_active(f, BP_FAULT_KAFKA_UNREACHABLE));
+	assert_int_equal(get(&f->c->acked), 0);
+	RUN_UNTIL(f, get(&f->c->acked) == 1 && !is_active(f, BP_FAULT_KAFKA_UNREACHABLE));
 }
 
 /* A topic that an operator creates later. */
@@ -458,9 +516,12 @@ int main(void)
 		WITH_KAFKA(a_restart_repeats_what_is_not_acknowledged),
 		WITH_KAFKA(the_rest_is_spooled_at_the_end),
 		WITH_KAFKA(slow_acknowledgements_spool_alarms_in_flight),
+		WITH_KAFKA(an_alarm_without_times_is_not_overdue),
+		WITH_KAFKA(unread_alarms_become_overdue),
 		WITH_KAFKA(refused_alarms_are_counted),
 		WITH_KAFKA(an_alarm_over_the_size_limit_is_counted),
 		WITH_KAFKA(a_missing_right_loses_nothing),
+		WITH_KAFKA(a_missing_right_is_a_fault),
 		WITH_KAFKA(a_missing_topic_loses_nothing),
 		WITH_KAFKA(new_settings_replace_the_producer),
 		WITH_KAFKA(a_dead_destination_does_not_stop_the_other),
