@@ -98,6 +98,26 @@ void bp_backlog_returned(struct bp_backlog *b, uint64_t id)
 	rescan_from(b, id);
 }
 
+void bp_backlog_dropped(struct bp_backlog *b, uint64_t id)
+{
+	bp_id_set_remove(&b->busy, id);
+}
+
+uint64_t bp_backlog_dropped_done(struct bp_backlog *b, uint64_t below)
+{
+	size_t kept = 0;
+	uint64_t n;
+
+	for (size_t i = 0; i < b->n_done; i++)
+		if (b->done[i] < below)
+			bp_id_set_remove(&b->busy, b->done[i]);
+		else
+			b->done[kept++] = b->done[i];
+	n = b->n_done - kept;
+	b->n_done = kept;
+	return n;
+}
+
 void bp_backlog_clear(struct bp_backlog *b)
 {
 	bp_id_set_clear(&b->busy);

@@ -42,6 +42,12 @@ void bp_backlog_acked(struct bp_backlog *b, uint64_t id);
 /* The link was lost before the broker acknowledged the row: it is sent again. */
 void bp_backlog_returned(struct bp_backlog *b, uint64_t id);
 
+/* The spool's limits dropped the row, which was sent. */
+void bp_backlog_dropped(struct bp_backlog *b, uint64_t id);
+/* The spool's limits dropped all rows below this id. Returns how many of them were acknowledged
+ * before, so that they are not lost. */
+uint64_t bp_backlog_dropped_done(struct bp_backlog *b, uint64_t below);
+
 /* Checks all rows again: the spool's file was closed in between. */
 void bp_backlog_rescan(struct bp_backlog *b);
 

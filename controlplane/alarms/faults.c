@@ -92,9 +92,9 @@ static const struct message messages[BP_FAULT_OF_CONTROLPLANE] = {
 	OF(SPOOL_ERROR) = {"the spool cannot be read or written; the directory of mqtt.spool.path "
 			   "must be writable and have free space: alarms stay in memory until then",
 		"the spool can be read and written again"},
-	OF(ALARMS_DROPPED) = {"alarms dropped from the spool over mqtt.spool.max_size or max_age: "
-			      "they are not delivered",
-		"no more alarms dropped from the spool"},
+	OF(ALARMS_DROPPED) = {"alarms dropped: the spool is over mqtt.spool.max_size or max_age, "
+			      "or its disk fails; they are not delivered",
+		"no more alarms dropped"},
 	OF(ALARMS_LOST) = {"alarms lost because they did not fit in the alarm queue; raise "
 			   "mqtt.alarm_queue_size, and check the edge broker and the disk",
 		"no more alarms lost"},

@@ -93,3 +93,14 @@ void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id)
 	s->ref = id;
 	f->backlog++;
 }
+
+void bp_inflight_drop(struct bp_inflight *f, uint16_t mid, uint64_t reason)
+{
+	struct bp_inflight_slot *s = &f->slot[mid];
+
+	if (s->kind == BP_INFLIGHT_FREE)
+		return;
+	f->backlog -= s->kind == BP_INFLIGHT_BACKLOG;
+	s->kind = BP_INFLIGHT_DROPPED;
+	s->ref = reason;
+}

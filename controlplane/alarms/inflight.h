@@ -7,14 +7,20 @@
 
 /*
  * Alarms that were sent to the edge broker and are not acknowledged yet, by MQTT message id, in the
- * order of sending. An alarm is either live (in a worker's ring) or from the backlog (a row of the
- * spool).
+ * order of sending. An alarm is either live (in a worker's ring), from the backlog (a row of the
+ * spool), or was dropped from these after it was sent: it is lost if it is not acknowledged.
  */
-enum bp_inflight_kind { BP_INFLIGHT_FREE, BP_INFLIGHT_LIVE, BP_INFLIGHT_BACKLOG };
+enum bp_inflight_kind {
+	BP_INFLIGHT_FREE,
+	BP_INFLIGHT_LIVE,
+	BP_INFLIGHT_BACKLOG,
+	BP_INFLIGHT_DROPPED
+};
 
 struct bp_inflight_slot {
 	uint64_t written_ns;   /* to the connection; monotonic; 0: not yet */
-	uint64_t ref;          /* live: entry number in its lane; backlog: id of the row */
+	uint64_t ref;          /* live: entry number in its lane; backlog: id of the row;
+				  dropped: enum bp_publish_drop */
 	uint32_t bytes;        /* payload and topic */
 	uint16_t older, newer; /* adjacent slots in the order of sending; 0: none */
 	uint8_t kind;          /* enum bp_inflight_kind */
@@ -56,5 +62,7 @@ void bp_inflight_connected(struct bp_inflight *f);
 uint32_t bp_inflight_window(const struct bp_inflight *f, uint32_t max);
 /* A live alarm was spooled and is now a row of the spool. */
 void bp_inflight_to_backlog(struct bp_inflight *f, uint16_t mid, uint64_t id);
+/* The alarm was dropped from its ring or from the spool, for this reason. */
+void bp_inflight_drop(struct bp_inflight *f, uint16_t mid, uint64_t reason);
 
 #endif

@@ -24,13 +24,52 @@ void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now)
 	p->disk_failed_ns = now;
 }
 
+void bp_publish_dropped(struct bp_publisher *p, enum bp_publish_drop reason, uint64_t n)
+{
+	_Atomic uint64_t *const counter[] = {[BP_DROP_SIZE] = &p->c->dropped_size,
+		[BP_DROP_AGE] = &p->c->dropped_age,
+		[BP_DROP_DISK] = &p->c->dropped_disk};
+
+	bp_count(counter[reason], n);
+	p->dropped += n;
+}
+
+/* Returns how many of the rows that were dropped are in flight; they are counted at their end. */
+static uint64_t dropped_in_flight(struct bp_publisher *p, enum bp_publish_drop reason)
+{
+	const uint64_t oldest = bp_spool_oldest(p->spool);
+	struct bp_inflight *f = &p->inflight;
+	uint64_t n = 0;
+
+	for (uint16_t mid = f->oldest; mid != 0; mid = f->slot[mid].newer) {
+		const struct bp_inflight_slot *s = &f->slot[mid];
+
+		if (s->kind != BP_INFLIGHT_BACKLOG || s->ref >= oldest)
+			continue;
+		bp_backlog_dropped(&p->backlog, s->ref);
+		bp_inflight_drop(f, mid, reason);
+		n++;
+	}
+	return n;
+}
+
+static void count_rows(struct bp_publisher *p, enum bp_publish_drop reason, uint64_t dropped)
+{
+	uint64_t known;
+
+	if (dropped == 0)
+		return;
+	known = dropped_in_flight(p, reason) +
+		bp_backlog_dropped_done(&p->backlog, bp_spool_oldest(p->spool));
+	bp_publish_dropped(p, reason, dropped > known ? dropped - known : 0);
+}
+
 void bp_publish_count_dropped(struct bp_publisher *p)
 {
 	struct bp_spool_events e = bp_spool_take_events(p->spool);
 
-	bp_count(&p->c->dropped_size, e.dropped_size);
-	bp_count(&p->c->dropped_age, e.dropped_age);
-	p->dropped += e.dropped_size + e.dropped_age;
+	count_rows(p, BP_DROP_SIZE, e.dropped_size);
+	count_rows(p, BP_DROP_AGE, e.dropped_age);
 }
 
 /* Returns a copy of the alarm with a new unique id. */
@@ -407,5 +446,44 @@ void bp_publish_spool_rest(struct bp_publisher *p, uint64_t now)
 		if (moved == 0)
 			return;
 		left = moved < left ? left - moved : 0;
+	}
+}
+
+/* Drops the first alarm of the lane: an entry, or an unread record. */
+static bool drop_first(struct bp_publisher *p, struct bp_lane *l)
+{
+	struct bp_lane_entry *e = bp_lane_entry(l, l->first);
+	uint64_t cursor = l->cursor;
+	const struct bp_alarm *a;
+
+	if (l->first == l->next) {
+		if (!bp_lane_read(l, &cursor, &a))
+			return false;
+		if (bp_publish_check(p, l, l->cursor, cursor, a))
+			bp_publish_dropped(p, BP_DROP_DISK, 1);
+		bp_lane_push_done(l, cursor, 0, 0);
+	} else if (e->state == BP_LANE_SENT) {
+		bp_inflight_drop(&p->inflight, e->mid, BP_DROP_DISK);
+		bp_lane_set_done(l, e);
+	} else if (e->state == BP_LANE_PENDING) {
+		bp_key_order_go(&p->order, e->key);
+		bp_publish_dropped(p, BP_DROP_DISK, 1);
+		bp_lane_set_done(l, e);
+	}
+	bp_lane_release(l);
+	return true;
+}
+
+void bp_publish_give_up(struct bp_publisher *p)
+{
+	for (unsigned i = 0; i < p->lanes; i++) {
+		struct bp_lane *l = &p->lane[i];
+		const uint64_t capacity = l->ring->capacity;
+
+		if (l->other == NULL || bp_ring_used(l->ring) <= capacity / 8 * 7)
+			continue;
+		while (l->tail < l->other->tail && bp_ring_used(l->ring) > capacity / 4 * 3 &&
+			drop_first(p, l))
+			;
 	}
 }

@@ -112,7 +112,9 @@ static void on_down(void *arg)
 	while (p->inflight.oldest != 0) {
 		struct bp_inflight_slot s = bp_inflight_take(&p->inflight, p->inflight.oldest);
 
-		if (s.kind == BP_INFLIGHT_LIVE) {
+		if (s.kind == BP_INFLIGHT_DROPPED) {
+			bp_publish_dropped(p, (enum bp_publish_drop)s.ref, 1);
+		} else if (s.kind == BP_INFLIGHT_LIVE) {
 			struct bp_lane *l = &p->lane[s.lane];
 			struct bp_lane_entry *e = bp_lane_entry(l, s.ref);
 
@@ -153,6 +155,8 @@ static void on_acked(void *arg, uint16_t mid)
 		bp_publish_finished(p, s.ref);
 		bp_backlog_acked(&p->backlog, s.ref);
 		break;
+	case BP_INFLIGHT_DROPPED: /* too early: it is delivered */
+		break;
 	}
 	bp_count(&p->c->acked, 1);
 }
@@ -169,6 +173,8 @@ static void on_rejected(void *arg, uint16_t mid, const char *why)
 	note_answer(p, bp_mono_ns());
 	bp_count(&p->c->rejected, 1);
 	p->rejected++;
+	if (s.kind == BP_INFLIGHT_DROPPED)
+		return;
 	if (s.kind == BP_INFLIGHT_BACKLOG) {
 		bp_publish_rejected(p, s.ref, why);
 		bp_publish_finished(p, s.ref);
@@ -264,8 +270,12 @@ static void adapt_tick(struct bp_publisher *p, uint64_t now)
 /* At most one transaction. Deletions first: alarms wait for them, and they are rare. */
 static void use_disk(struct bp_publisher *p, uint64_t now)
 {
-	if (bp_publish_delete_done(p, now) || bp_publish_disk_rests(p, now))
+	if (bp_publish_delete_done(p, now))
 		return;
+	if (bp_publish_disk_rests(p, now)) {
+		bp_publish_give_up(p);
+		return;
+	}
 	if (!bp_publish_up(p))
 		bp_publish_spool_down(p, now);
 	else if (!bp_publish_spool_overdue(p, now))
@@ -522,6 +532,9 @@ static void clear_gauges(struct bp_publisher_counters *c)
 
 static void free_publisher(struct bp_publisher *p)
 {
+	for (uint16_t mid = p->inflight.oldest; mid != 0; mid = p->inflight.slot[mid].newer)
+		if (p->inflight.slot[mid].kind == BP_INFLIGHT_DROPPED)
+			bp_publish_dropped(p, (enum bp_publish_drop)p->inflight.slot[mid].ref, 1);
 	p->to->free(p->link);
 	if (p->tick_event != NULL)
 		event_free(p->tick_event);

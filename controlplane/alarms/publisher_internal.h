@@ -34,6 +34,9 @@
 /* Divisor: the share of the window for rows of the spool while live alarms are sent. */
 #define BP_PUBLISH_BACKLOG_SHARE 4u
 
+/* Why an alarm is not delivered although it is valid: the limits of the spool, or its disk. */
+enum bp_publish_drop { BP_DROP_SIZE, BP_DROP_AGE, BP_DROP_DISK };
+
 struct bp_publisher {
 	struct event_base *base;
 	struct bp_shm *shm;
@@ -222,8 +225,15 @@ void bp_publish_disk_failed(struct bp_publisher *p, uint64_t now);
 /* The same when rows cannot be read; and when they can be read again. */
 void bp_publish_unreadable(struct bp_publisher *p, uint64_t now);
 void bp_publish_readable(struct bp_publisher *p);
-/* Counts and logs the alarms that the spool's limits have dropped since the last call. */
+/* Counts the alarms that the spool's limits have dropped since the last call. Alarms in flight are
+ * counted when they are known to be lost. */
 void bp_publish_count_dropped(struct bp_publisher *p);
+void bp_publish_dropped(struct bp_publisher *p, enum bp_publish_drop reason, uint64_t n);
+/*
+ * While the disk fails: drops the oldest alarms of an almost full ring that another destination has
+ * finished, so that workers can add alarms for the other one.
+ */
+void bp_publish_give_up(struct bp_publisher *p);
 /* While the link is down: spools the waiting alarms, in few transactions. */
 void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
 /* Spools all alarms of the rings when one of them has waited for longer than ack_timeout, or when

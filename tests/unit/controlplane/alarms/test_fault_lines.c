@@ -134,9 +134,9 @@ static void counted_faults(void **state)
 {
 	(void)state;
 	COUNTED(BP_FAULT_ALARMS_DROPPED,
-		"alarms dropped from the spool over mqtt.spool.max_size or max_age: they are not "
-		"delivered",
-		"no more alarms dropped from the spool", "alarms_dropped");
+		"alarms dropped: the spool is over mqtt.spool.max_size or max_age, or its disk "
+		"fails; they are not delivered",
+		"no more alarms dropped", "alarms_dropped");
 	COUNTED(BP_FAULT_ALARMS_LOST,
 		"alarms lost because they did not fit in the alarm queue; raise "
 		"mqtt.alarm_queue_size, and check the edge broker and the disk",

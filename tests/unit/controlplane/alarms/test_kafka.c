@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "shm/events/event_ring.h"
 #include "shm/fault.h"
@@ -479,6 +481,77 @@ static void each_destination_spools_the_rest_at_the_end(void **state)
 	test_broker_stop(&broker);
 }
 
+/* A destination that can neither send nor spool must not fill the rings for the other one. */
+static void a_dead_disk_does_not_stop_the_other_destination(void **state)
+{
+	struct fixture *f = *state;
+	const struct bp_publisher_counters *mqtt;
+	struct test_broker broker;
+	struct test_subscriber *subscriber;
+	char path[600];
+	uint64_t dropped;
+
+	test_broker_make(&broker, f->dir, "");
+	test_broker_start(&broker);
+	subscriber = test_subscriber_start(&broker);
+	f->mqtt.publisher.enabled = true;
+	f->mqtt.publisher.broker.tcp_port = broker.port;
+	f->mqtt.alarm_queue_size = 64 << 10;
+	snprintf(path, sizeof(path), "%s/spool", f->dir);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s.kafka", f->mqtt.spool.path);
+	assert_int_equal(mkdir(path, 0755), 0);
+	kafka_down(f);
+	kafka_start(f);
+	mqtt = &f->shm.control->publisher[BP_TO_MQTT];
+	put_many(f, 1, 1300, BP_ALARM_F_KAFKA);
+	RUN_UNTIL(f, test_subscriber_has_all(subscriber, 1, 1300));
+	dropped = get(&f->c->dropped_disk);
+	assert_true(dropped > 0);
+	assert_int_equal(get(&mqtt->dropped_disk), 0);
+	RUN_UNTIL(f, is_active(f, BP_FAULT_ALARMS_DROPPED));
+	assert_int_equal(rmdir(path), 0);
+	kafka_up(f);
+	RUN_UNTIL(f, get(&f->c->acked) == 1300 - dropped && ring_is_empty(f));
+	RUN_UNTIL(f, kafka_has_all(f, dropped + 1, 1300));
+	assert_int_equal(get(&f->c->dropped_disk), dropped);
+	kafka_assert_order(f);
+	kafka_stop_publisher(f);
+	test_subscriber_stop(subscriber);
+	test_broker_stop(&broker);
+}
+
+/* Rows that the spool's limit drops while they are in flight, or when they were delivered. */
+static void each_alarm_is_delivered_or_dropped(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t lost = 0;
+
+	f->mqtt.kafka.ack_timeout_ns = 100000000ull;
+	f->mqtt.kafka.max_inflight = 5;
+	f->mqtt.spool.max_bytes = 8192;
+	kafka_start(f);
+	RUN_UNTIL(f, is_connected(f));
+	kafka_put(f, 0, 1, 1, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->acked) == 1 && ring_is_empty(f));
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 3000);
+	put_many(f, 2, 6, KAFKA_ONLY);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 5 && ring_is_empty(f));
+	put_many(f, 7, 300, KAFKA_ONLY);
+	RUN_UNTIL(f, ring_is_empty(f) && get(&f->c->dropped_size) != 0);
+	assert_int_equal(get(&f->c->inflight), 5);
+	rd_kafka_mock_broker_set_rtt(f->cluster, -1, 0);
+	RUN_UNTIL(f, get(&f->c->spool_rows) == 0 && get(&f->c->inflight) == 0 &&
+			     get(&f->c->acked) + get(&f->c->dropped_size) >= 300);
+	RUN_UNTIL(f, kafka_received(f) >= get(&f->c->acked));
+	for (uint64_t id = 1; id <= 300; id++)
+		lost += kafka_times(f, id) == 0;
+	assert_int_equal(kafka_times(f, 2), 1); /* in flight when its row was dropped */
+	assert_int_equal(get(&f->c->dropped_size), lost);
+	assert_int_equal(get(&f->c->acked), 300 - lost);
+	kafka_assert_order(f);
+}
+
 static unsigned threads(void)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -527,6 +600,8 @@ int main(void)
 		WITH_KAFKA(a_dead_destination_does_not_stop_the_other),
 		WITH_KAFKA(a_restart_repeats_no_old_alarm_last),
 		WITH_KAFKA(each_destination_spools_the_rest_at_the_end),
+		WITH_KAFKA(a_dead_disk_does_not_stop_the_other_destination),
+		WITH_KAFKA(each_alarm_is_delivered_or_dropped),
 		WITH_KAFKA(without_its_section_no_thread_starts),
 	};
 
