@@ -43,7 +43,7 @@ static const struct bp_cli_command group_transform = {
 
 static const struct bp_cli_command *const fleet_commands[] = {&bp_cmd_fleet_push,
 	&bp_cmd_fleet_rollback, &bp_cmd_fleet_status, &bp_cmd_fleet_members, &bp_cmd_fleet_diff,
-	&bp_cmd_fleet_keygen, &bp_cmd_fleet_agent, NULL};
+	&bp_cmd_fleet_ready, &bp_cmd_fleet_keygen, &bp_cmd_fleet_agent, NULL};
 static const struct bp_cli_command group_fleet = {
 	.name = "fleet",
 	.summary = "settings for groups of gateways",

@@ -37,6 +37,7 @@ extern const struct bp_cli_command bp_cmd_fleet_status;
 extern const struct bp_cli_command bp_cmd_fleet_members;
 extern const struct bp_cli_command bp_cmd_fleet_diff;
 extern const struct bp_cli_command bp_cmd_fleet_keygen;
+extern const struct bp_cli_command bp_cmd_fleet_ready;
 extern const struct bp_cli_command bp_cmd_doctor;
 extern const struct bp_cli_command bp_cmd_capabilities;
 extern const struct bp_cli_command bp_cmd_clean;

@@ -72,32 +72,56 @@ static json_t *planes_of(const json_t *status)
 	return list;
 }
 
-json_t *bp_fleet_health(const struct bp_config *c)
+/* What `biplane status` prints; NULL: the instance does not run, or, if *running, no memory. */
+static json_t *status_of(const struct bp_config *c, bool *running, char *err, size_t err_size)
 {
-	const struct bp_config_mqtt *mqtt = bp_config_mqtt(c);
 	struct bp_config_instance id = {.no_hugepages = c->hugepages == BP_HUGEPAGES_NEVER};
-	json_t *status, *problems = json_array(), *planes;
 	struct bp_instance_view view;
 	struct bp_show_source source;
-	char err[512];
+	json_t *status;
 
 	memcpy(id.name, c->name, sizeof(id.name));
 	memcpy(id.runtime_dir, c->runtime_dir, sizeof(id.runtime_dir));
-	if (bp_instance_view_open(&view, &id, err, sizeof(err)) != 0) {
-		json_decref(problems);
-		return not_running();
-	}
+	*running = bp_instance_view_open(&view, &id, err, err_size) == 0;
+	if (!*running)
+		return NULL;
 	source = (struct bp_show_source){.shm = &view.shm,
 		.unix_ns = clock_ns(CLOCK_REALTIME),
 		.mono_ns = clock_ns(CLOCK_MONOTONIC)};
-	status = bp_status_view.collect(&source, err, sizeof(err));
+	status = bp_status_view.collect(&source, err, err_size);
 	bp_instance_view_close(&view);
-	if (status == NULL) {
-		json_decref(problems);
-		return NULL;
-	}
+	return status;
+}
+
+/* 0: there is no publisher. */
+static uint64_t spool_max_of(const struct bp_config *c)
+{
+	const struct bp_config_mqtt *mqtt = bp_config_mqtt(c);
+
+	return mqtt->publisher.enabled ? mqtt->spool.max_bytes : 0;
+}
+
+json_t *bp_fleet_readiness(const struct bp_config *c, char *err, size_t err_size)
+{
+	bool running;
+	json_t *status = status_of(c, &running, err, err_size), *ready;
+
+	ready = status != NULL ? bp_health_checks(status, spool_max_of(c)) : NULL;
+	json_decref(status);
+	return ready;
+}
+
+json_t *bp_fleet_health(const struct bp_config *c)
+{
+	bool running;
+	char err[512];
+	json_t *status = status_of(c, &running, err, sizeof(err)), *problems, *planes;
+
+	if (status == NULL)
+		return running ? NULL : not_running();
+	problems = json_array();
 	add_faults(problems, status);
-	add_checks(problems, status, mqtt->publisher.enabled ? mqtt->spool.max_bytes : 0);
+	add_checks(problems, status, spool_max_of(c));
 	planes = planes_of(status);
 	json_decref(status);
 	return json_pack("{so so}", "problems", problems, "planes", planes);

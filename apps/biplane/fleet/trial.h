@@ -16,6 +16,10 @@
  * or NULL without memory. An instance that does not run has a problem. */
 json_t *bp_fleet_health(const struct bp_config *c);
 
+/* The checks of /readyz, as bp_health_checks() has them. A new reference, or NULL with a sentence
+ * in `err`: the instance does not run. */
+json_t *bp_fleet_readiness(const struct bp_config *c, char *err, size_t err_size);
+
 /* Whether the instance runs, as far as bp_fleet_health() saw. */
 bool bp_fleet_is_running(const json_t *health);
 
