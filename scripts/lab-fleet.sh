@@ -115,7 +115,13 @@ fleet_frr_start() {
 		[ $d != zebra ] || wait_for 10 "zebra of $ns" test -S "$dir/zserv.api"
 	done
 	wait_for 10 "FRR of $ns" fleet_frr_running "$ns"
-	fleet_vtysh "$ns" -b >/dev/null
+	wait_for 10 "the configuration of FRR in $ns" fleet_frr_configured "$ns"
+}
+
+# Another vtysh may have locked the configuration.
+fleet_frr_configured() {
+	fleet_vtysh "$1" -b >/dev/null 2>&1
+	fleet_vtysh "$1" -d bgpd -c 'show running-config' | grep -q '^router bgp '
 }
 
 # fleet_frr start|stop|kill NAMESPACE
@@ -191,12 +197,13 @@ fleet_router_config() {
 }
 
 # A gateway passes the routes of each router to the other one. All gateways have the same AS, so that no gateway accepts
-# a route through another one.
+# a route through another one. The routers avoid it until frr-readiness ends the graceful shutdown.
 fleet_gateway_frr_config() {
 	local n=${1#gw}
 	cat <<-END
 		frr defaults traditional
 		hostname $1
+		bgp graceful-shutdown
 		router bgp 65000
 		 bgp router-id 10.21.$n.2
 		 no bgp ebgp-requires-policy
@@ -299,7 +306,23 @@ fleet_config() {
 	END
 }
 
-# Both planes run, the routes are the kernel's, and both routers have the gateway as a next hop.
+# As biplane-frr@NAME.service does it.
+fleet_readiness_start() {
+	! process_lives "$state/$1-readiness.pid" || return 0
+	BIPLANE=$biplane setsid ip netns exec "$prefix$1" "$(dirname "$self")/../install/frr-readiness" -c "$state/$1.yaml" \
+		--hold 1 --vty-socket "$(fleet_frr_dir "$1")" >>"$state/$1-readiness.log" 2>&1 </dev/null &
+	process_id $! >"$state/$1-readiness.pid"
+}
+
+fleet_gateway_stop() {
+	process_end "$state/$1-readiness.pid"
+	! process_lives "$state/$1.pid" ||
+		in_ns "$1" "$(dirname "$self")/../install/frr-readiness" --drain --vty-socket "$(fleet_frr_dir "$1")" \
+			>>"$state/$1-readiness.log" 2>&1 || true
+	process_end "$state/$1.pid" TERM 20
+}
+
+# Both planes run, the routes are the kernel's, both routers use the gateway, and its BFD sessions are up.
 fleet_ready() {
 	process_lives "$state/$1.pid" || die "gateway $1 ended; the end of $state/$1.log:
 $(tail -n 15 "$state/$1.log")"
@@ -309,7 +332,9 @@ import json, sys
 p = json.load(sys.stdin)
 sys.exit(not (all(x["running"] for x in p["planes"]) and len(p["ports"]) == 2 and p["publisher"]["connected"]))' 2>/dev/null &&
 		in_ns "$1" "$biplane" show routes --diff -c "$state/$1.yaml" >/dev/null 2>&1 &&
-		fleet_is_next_hop rl 10.23.0.0/24 "10.21.${1#gw}.2" && fleet_is_next_hop rr 10.20.0.0/24 "10.22.${1#gw}.2"
+		fleet_is_next_hop rl 10.23.0.0/24 "10.21.${1#gw}.2" && fleet_is_next_hop rr 10.20.0.0/24 "10.22.${1#gw}.2" &&
+		[ -z "$(fleet_vtysh "$1" -d bgpd -c 'show running-config' | grep -x 'bgp graceful-shutdown')" ] &&
+		[ "$(fleet_vtysh "$1" -d bfdd -c 'show bfd peers brief' | grep -c ' up *$')" = 2 ]
 }
 
 fleet_is_next_hop() {
@@ -348,7 +373,7 @@ fleet_gateway() {
 	fi
 	if [ "$how" = stop ]; then
 		for gw in "${which[@]}"; do
-			process_end "$state/$gw.pid" TERM 20
+			fleet_gateway_stop "$gw"
 		done
 		return
 	fi
@@ -364,6 +389,7 @@ fleet_gateway() {
 		[ -e "$state/$gw.yaml" ] && [ $# -eq 0 ] || fleet_config "$gw" "${1:-}" >"$state/$gw.yaml"
 		setsid ip netns exec "$prefix$gw" "$biplane" run -c "$state/$gw.yaml" >>"$state/$gw.log" 2>&1 </dev/null &
 		process_id $! >"$state/$gw.pid"
+		fleet_readiness_start "$gw"
 	done
 	for gw in "${which[@]}"; do
 		wait_for 60 "gateway $gw to start; its log is $state/$gw.log" fleet_ready "$gw"
