@@ -134,6 +134,7 @@ static int look(
 
 	struct bp_show_source source = {
 		.shm = &v.shm,
+		.instance = id,
 		.unix_ns = clock_ns(CLOCK_REALTIME),
 		.mono_ns = clock_ns(CLOCK_MONOTONIC),
 		.limit = o->limit_given ? o->limit : view->default_limit,
