@@ -126,7 +126,7 @@ def config_for(driver="af_packet", rules=None, spool=None, **mqtt):
 
 @pytest.fixture(scope="session", autouse=True)
 def tools():
-    for tool in ("mosquitto", "mosquitto_pub", "tcpdump", "tshark", "ethtool"):
+    for tool in ("mosquitto", "mosquitto_pub", "kcat", "tcpdump", "tshark", "ethtool"):
         if not shutil.which(tool):
             pytest.exit(f"{tool} is missing; run scripts/setup", 2)
 
