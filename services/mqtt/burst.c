@@ -278,8 +278,9 @@ static NOINLINE void raise_alarm(struct bp_mqtt_worker *in, const uint8_t *frame
 			in, rule->source, publish.payload, publish.payload_len, &of.value);
 	of.seq = parsed.seq;
 	in->frame = &parsed;
-	bp_evaluated_number(
-		in, &of, BP_VERDICT_RAISED, bp_transition_next(in->now_ns, in->transition));
+	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
+
+	bp_evaluated_number(in, &of, BP_VERDICT_RAISED, next, next);
 	bp_alarm_emit(in, rule, BP_VERDICT_RAISED, &of);
 	in->frame = NULL;
 }

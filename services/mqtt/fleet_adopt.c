@@ -352,12 +352,19 @@ static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t
 	struct bp_connection_key k;
 	uint32_t n;
 
+	if (size >= sizeof(head)) {
+		memcpy(&head, offer, sizeof(head));
+		if (head.result == BP_ADOPT_STATE) {
+			bp_fleet_state_offer(
+				in, offer + sizeof(head), size - (uint32_t)sizeof(head));
+			return;
+		}
+	}
 	if (size < sizeof(head) + sizeof(k) ||
 		size - sizeof(head) - sizeof(k) > sizeof(w->record)) {
 		bp_tally(in, BP_C_FLEET_INVALID);
 		return;
 	}
-	memcpy(&head, offer, sizeof(head));
 	memcpy(&k, offer + sizeof(head), sizeof(k));
 	n = size - (uint32_t)(sizeof(head) + sizeof(k));
 	memcpy(w->record, offer + size - n, n);

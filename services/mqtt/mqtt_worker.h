@@ -570,12 +570,13 @@ struct bp_evaluated {
 	bool repeat;    /* a raise of a pair that is raised */
 	uint64_t transition;
 };
-/* Sets the number of a verdict; a raise that begins has a higher one than all before. */
+/* Sets the number of a verdict. next: the number that a raise that begins has; it is higher than
+ * all before in this worker. Another gateway may have begun one with a higher number. */
 static inline void bp_evaluated_number(struct bp_mqtt_worker *in, struct bp_evaluated *j,
-	enum bp_verdict verdict, uint64_t transition)
+	enum bp_verdict verdict, uint64_t transition, uint64_t next)
 {
 	j->transition = transition;
-	j->repeat = verdict == BP_VERDICT_RAISED && transition <= in->transition;
+	j->repeat = verdict == BP_VERDICT_RAISED && transition != next;
 	if (verdict == BP_VERDICT_RAISED && !j->repeat)
 		in->transition = transition;
 }
@@ -623,6 +624,8 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f);
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
 /* A segment of such a connection acknowledges all before `ack` in direction `of`. */
 void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
+/* fleet_states.c: another gateway has raised or cleared a rule; p[0..n): untrusted. */
+void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t n);
 /* Reads answers, and gives up on those that are missing. Also where nothing is shared. */
 void bp_fleet_tick(struct bp_mqtt_worker *in);
 

@@ -53,7 +53,8 @@ static void evaluate(struct evaluation *j, uint32_t index)
 	const struct bp_rule *rule = bp_ruleset_rule(in->rules, index);
 	struct bp_rule_stats *stats = &in->rule_stats[rule->slot];
 	enum bp_verdict verdict;
-	uint64_t transition = bp_transition_next(in->now_ns, in->transition);
+	const uint64_t next = bp_transition_next(in->now_ns, in->transition);
+	uint64_t transition = next;
 
 	if (j->cut)
 		return;
@@ -96,7 +97,7 @@ static void evaluate(struct evaluation *j, uint32_t index)
 		report(j, rule, verdict);
 	if (verdict == BP_VERDICT_NOTHING)
 		return;
-	bp_evaluated_number(in, &j->of, verdict, transition);
+	bp_evaluated_number(in, &j->of, verdict, transition, next);
 	bp_alarm_emit(in, rule, verdict, &j->of);
 }
 

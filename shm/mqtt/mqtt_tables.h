@@ -35,11 +35,19 @@ enum {
 #define BP_ADOPT_OFF_BYTES 64u /* without a fleet */
 #define BP_ADOPT_FOUND 1u      /* a record follows */
 #define BP_ADOPT_NOT_FOUND 2u
+#define BP_ADOPT_STATE 3u /* no answer: struct bp_state_offer and a topic follow */
 struct bp_adopt_offer {
 	uint32_t result;
 	uint32_t pad;
 	/* struct bp_connection_key and the record follow */
 };
+/* Another gateway has raised or cleared a rule for a topic. */
+struct bp_state_offer {
+	uint64_t rule_uid, transition;
+	uint32_t raised; /* 1, or 0: cleared */
+	uint32_t topic_len;
+};
+#define BP_STATE_TOPIC_MAX 4096u
 struct bp_adopt_part {
 	struct bp_ring_tail read;
 	struct bp_ring_data ring;

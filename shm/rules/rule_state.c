@@ -47,6 +47,8 @@
 #define CLAIM (RAISED | HOLDING)
 #define LOW (HOLDING - 1)
 #define ATTEMPTS 4096u
+/* Owner of states of other gateways, until a client here publishes on the topic. */
+#define FLEET_CLIENT 1u
 /* Workers read the clock once per walk, so one may be slightly behind another. A larger difference
  * means another boot of the machine. */
 #define CLOCK_SLACK_NS 1000000000ull
@@ -190,7 +192,19 @@ struct attempt {
 	uint32_t value; /* the bits of a float */
 	enum bp_state_loss loss;
 	struct bp_rule_undo *undo;
+	enum bp_verdict adopt; /* of another gateway, with `transition`; NOTHING: a value */
 };
+
+/* The word of a pair whose raise or clear another gateway has evaluated. If two gateways have
+ * raised it at the same time, both continue with the lower number. */
+static uint64_t adopt_word(const struct attempt *a, uint64_t word)
+{
+	const bool raised = word & RAISED;
+
+	if (a->adopt == BP_VERDICT_CLEARED)
+		return raised && (word & LOW) <= a->transition ? 0 : word;
+	return raised && (word & LOW) < a->transition ? word : RAISED | (a->transition & LOW);
+}
 
 static uint32_t client_of(const struct bp_rule_state *e)
 {
@@ -322,8 +336,11 @@ static bool evaluate_once(struct attempt *a, const struct bp_rule *rule, double 
 	if (!find(a->bucket, a->key, &v))
 		return false;
 	*transition = a->transition;
-	next = evaluate_word(rule, v.way < 0 || is_claim(v.word) ? 0 : v.word, value, a->now_ns,
-		transition, verdict);
+	next = v.way < 0 || is_claim(v.word) ? 0 : v.word;
+	if (__builtin_expect(a->adopt != BP_VERDICT_NOTHING, 0))
+		next = adopt_word(a, next);
+	else
+		next = evaluate_word(rule, next, value, a->now_ns, transition, verdict);
 	if (v.way < 0) {
 		if (next == 0)
 			return true; /* no state before, none after */
@@ -436,4 +453,23 @@ enum bp_verdict bp_rule_evaluate_undo(struct bp_rule_state *table, uint64_t len,
 	*transition = a.transition;
 	evaluate_word(rule, 0, value, now_ns, transition, &verdict);
 	return verdict;
+}
+
+enum bp_state_loss bp_rule_state_adopt(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, enum bp_verdict verdict,
+	uint64_t transition, uint64_t now_ns)
+{
+	struct attempt a = {.table = table,
+		.len = len,
+		.now_ns = now_ns,
+		.transition = transition,
+		.client = FLEET_CLIENT,
+		.adopt = verdict};
+
+	a.key = pair_key(rule->uid, topic_hash);
+	a.bucket = table + bucket_of(a.key, len);
+	for (unsigned n = 0; n < ATTEMPTS; n++)
+		if (evaluate_once(&a, rule, 0, &transition, &verdict))
+			return a.loss;
+	return BP_STATE_NOT_KEPT;
 }

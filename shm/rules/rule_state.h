@@ -87,6 +87,15 @@ enum bp_verdict bp_rule_evaluate(struct bp_rule_state *table, uint64_t len,
 	const struct bp_rule *rule, uint64_t topic_hash, uint32_t client, double value,
 	uint64_t now_ns, uint64_t *transition, enum bp_state_loss *loss);
 
+/*
+ * Another gateway has raised (RAISED) or cleared (CLEARED) the pair, with this number: the state is
+ * the same here then. A clear of an earlier transition than that of the table changes nothing. The
+ * rule is stateful. Returns whether a state was lost for it; BP_STATE_NOT_KEPT: it was not stored.
+ */
+enum bp_state_loss bp_rule_state_adopt(struct bp_rule_state *table, uint64_t len,
+	const struct bp_rule *rule, uint64_t topic_hash, enum bp_verdict verdict,
+	uint64_t transition, uint64_t now_ns);
+
 /* The state of a pair, as another process reads it. */
 struct bp_rule_state_view {
 	bool raised, holding;

@@ -271,6 +271,16 @@
 		"states of raised alarms evicted: table full")                                     \
 	X(STATE_NOT_STORED, RULE, "state_not_stored",                                              \
 		"states not stored: table full of other clients' states")                          \
+	X(FLEET_STATE_RAISED, RULE, "states_fleet_raised",                                         \
+		"states of alarms that another gateway of the fleet has raised")                   \
+	X(FLEET_STATE_CLEARED, RULE, "states_fleet_cleared",                                       \
+		"states of alarms that another gateway of the fleet has cleared")                  \
+	X(FLEET_STATE_NO_RULE, RULE, "states_fleet_no_rule",                                       \
+		"states of other gateways not used: no such rule here")                            \
+	X(FLEET_STATE_NOT_STORED, RULE, "states_fleet_not_stored",                                 \
+		"states of other gateways not used: table full")                                   \
+	X(FLEET_STATE_INVALID, RULE, "states_fleet_invalid",                                       \
+		"states of other gateways not used: damaged")                                      \
 	/* alarms */                                                                               \
 	X(ALARM_RAISED, ALARM, "alarms_raised", "alarms raised")                                   \
 	X(ALARM_CLEARED, ALARM, "alarms_cleared", "alarms cleared")                                \

@@ -149,6 +149,56 @@ static void a_value_that_is_both_counts_as_raise(void **state)
 	TELL(&r, {90, 0, 'R'}, {90, 1, '.'}, {80, 2, 'C'}, {90, 3, 'R'});
 }
 
+/* What another gateway raises or clears, and at which number. */
+static void adopts_states(void **state)
+{
+	struct bp_rule r = rule_new();
+	struct bp_rule_state *t = table_new(4);
+	struct bp_rule_state_view v;
+	uint64_t transition = 500;
+	enum bp_state_loss loss;
+
+	(void)state;
+	r.has_clear = 1;
+	r.clear = (struct bp_condition){BP_COND_LT, 75, 0};
+	r.repeat = BP_REPEAT_ON_CHANGE;
+	r.hold = BP_HOLD_COUNT;
+	r.hold_count = 3;
+	finish(&r);
+#define ADOPT(verdict_, n_)                                                                        \
+	assert_int_equal(bp_rule_state_adopt(t, 4, &r, 1, verdict_, n_, 9), BP_STATE_NO_LOSS)
+	/* in place of a hold in progress */
+	assert_int_equal(
+		bp_rule_evaluate(t, 4, &r, 1, 7, 81, 1, &transition, &loss), BP_VERDICT_NOTHING);
+	ADOPT(BP_VERDICT_RAISED, 300);
+	assert_true(bp_rule_state_find(t, 4, &r, 1, &v));
+	assert_true(v.raised);
+	assert_int_equal(v.since_ns, 300 << BP_TRANSITION_SHIFT);
+	/* of two raises the lower number; a clear of an earlier one changes nothing */
+	ADOPT(BP_VERDICT_RAISED, 400);
+	ADOPT(BP_VERDICT_RAISED, 200);
+	ADOPT(BP_VERDICT_CLEARED, 199);
+	assert_int_equal(entries(t, 4), 1);
+	assert_int_equal(
+		bp_rule_evaluate(t, 4, &r, 1, 7, 90, 10, &transition, &loss), BP_VERDICT_NOTHING);
+	assert_int_equal(
+		bp_rule_evaluate(t, 4, &r, 1, 7, 70, 11, &transition, &loss), BP_VERDICT_CLEARED);
+	assert_int_equal(transition, 200);
+	assert_int_equal(entries(t, 4), 0);
+	ADOPT(BP_VERDICT_RAISED, 600);
+	ADOPT(BP_VERDICT_CLEARED, 600);
+	ADOPT(BP_VERDICT_CLEARED, 600);
+	assert_int_equal(entries(t, 4), 0);
+	/* a hold in progress is no raise */
+	assert_int_equal(
+		bp_rule_evaluate(t, 4, &r, 1, 7, 81, 12, &transition, &loss), BP_VERDICT_NOTHING);
+	ADOPT(BP_VERDICT_CLEARED, 700);
+	assert_true(bp_rule_state_find(t, 4, &r, 1, &v));
+	assert_true(v.holding);
+#undef ADOPT
+	free(t);
+}
+
 static void n_in_a_row(void **state)
 {
 	struct bp_rule r = rule_new();
@@ -736,6 +786,7 @@ int main(void)
 		cmocka_unit_test(hysteresis_with_every),
 		cmocka_unit_test(hysteresis_with_on_change),
 		cmocka_unit_test(a_value_that_is_both_counts_as_raise),
+		cmocka_unit_test(adopts_states),
 		cmocka_unit_test(n_in_a_row),
 		cmocka_unit_test(n_in_a_row_with_hysteresis),
 		cmocka_unit_test(for_a_time),
