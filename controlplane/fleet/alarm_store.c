@@ -30,8 +30,11 @@
  *   taken:G   set: uids of G that others have claimed
  *   seq       the last score
  *   gateways  set: names of gateways that may have copies
+ *   raised    hash: uid of rule and topic to state
+ *   changes   stream: the last states that were raised and cleared
+ *   cleared:U string: the number of the last clear of uid U; it expires
  */
-enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, KEYS };
+enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 
 /* KEYS: as above. ARGV: epoch, time to live of the lease (ms). */
 #define RENEW_SCRIPT                                                                               \
@@ -97,12 +100,50 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, KEYS };
 			    "  end\n"                                                              \
 			    "end\n"                                                                \
 			    "return 0\n"
+/* ARGV: uid, state, prefix of all keys. The result is the state that wins, or nothing. */
+#define STATE_SCRIPT                                                                               \
+	"local t = string.sub(ARGV[2], 2, 17)\n"                                                   \
+	"local cleared = ARGV[3] .. 'cleared:' .. ARGV[1]\n"                                       \
+	"local gone = redis.call('GET', cleared)\n"                                                \
+	"if gone and gone >= t then return 'c' .. gone .. string.sub(ARGV[2], 18) end\n"           \
+	"local old = redis.call('HGET', KEYS[7], ARGV[1])\n"                                       \
+	"if string.sub(ARGV[2], 1, 1) == 'c' then\n"                                               \
+	"  if old and string.sub(old, 2, 17) > t then return '' end\n"                             \
+	"  redis.call('HDEL', KEYS[7], ARGV[1])\n"                                                 \
+	"  redis.call('SET', cleared, t, 'PX', " CLEARED_MS ")\n"                                  \
+	"else\n"                                                                                   \
+	"  if old and string.sub(old, 2, 17) == t then return '' end\n"                            \
+	"  if old and string.sub(old, 2, 17) < t then return old end\n"                            \
+	"  if redis.call('HLEN', KEYS[7]) >= " TEXT(                                               \
+		MAX_COPIES) " then return 'full' end\n"                                            \
+			    "  redis.call('HSET', KEYS[7], ARGV[1], ARGV[2])\n"                    \
+			    "end\n"                                                                \
+			    "redis.call('XADD', KEYS[8], 'MAXLEN', '~', '65536', '*', 's', "       \
+			    "ARGV[2])\n"                                                           \
+			    "return ''\n"
+#define CLEARED_MS "86400000"
 #define MAX_COPIES 65536
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
-enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM };
-static const char *const scripts[] = {RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, NULL};
+enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STATE };
+static const char *const scripts[] = {
+	RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, STATE_SCRIPT, NULL};
 
-enum command { RENEW, PUT, REMOVE, CLAIM, LIST, FETCH, LIST_TAKEN };
+#define CHANGE_MAX 48u /* an id of a stream */
+#define CHANGES_PAGE 64u
+
+enum command {
+	RENEW,
+	PUT,
+	REMOVE,
+	CLAIM,
+	LIST,
+	FETCH,
+	LIST_TAKEN,
+	STATE,
+	LIST_STATES,
+	LAST_CHANGE,
+	POLL
+};
 
 struct sent {
 	enum command command;
@@ -119,6 +160,8 @@ struct bp_alarm_store {
 	char prefix[96], key[KEYS][KEY_MAX];
 	struct sent sent[INFLIGHT_MAX]; /* without an answer */
 	unsigned first, n;
+	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
+	bool polling;
 	struct bp_log_limit log;
 };
 
@@ -139,10 +182,10 @@ static void push(struct bp_alarm_store *s, enum command command, const char *uid
 static void call(struct bp_alarm_store *s, enum script script, unsigned n, const struct iovec *args)
 {
 	struct iovec words[3 + KEYS + 4] = {WORD("EVALSHA", 7),
-		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("6", 1)};
+		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("8", 1)};
 	unsigned at = 3;
 
-	_Static_assert(KEYS == 6, "the number of keys is a text");
+	_Static_assert(KEYS == 8, "the number of keys is a text");
 	for (unsigned i = 0; i < KEYS; i++)
 		words[at++] = WORD_OF(s->key[i]);
 	for (unsigned i = 0; i < n; i++)
@@ -227,6 +270,47 @@ static void scan_taken(struct bp_alarm_store *s, const char *cursor, size_t len)
 void bp_alarm_store_list_taken(struct bp_alarm_store *s)
 {
 	scan_taken(s, "0", 1);
+}
+
+void bp_alarm_store_put_state(
+	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len)
+{
+	push(s, STATE, uid);
+	call(s, SCRIPT_STATE, 3,
+		(const struct iovec[]){WORD_OF(uid), WORD(bytes, len), WORD_OF(s->prefix)});
+}
+
+static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len)
+{
+	push(s, LIST_STATES, "");
+	bp_redis_link_send(s->link, 5,
+		(const struct iovec[]){WORD("HSCAN", 5), WORD_OF(s->key[RAISED]), WORD(cursor, len),
+			WORD("COUNT", 5), WORD("100", 3)});
+}
+
+/* The last change before the list, so that no change is missed. */
+void bp_alarm_store_list_states(struct bp_alarm_store *s)
+{
+	s->change[0] = '\0';
+	push(s, LAST_CHANGE, "");
+	bp_redis_link_send(s->link, 6,
+		(const struct iovec[]){WORD("XREVRANGE", 9), WORD_OF(s->key[CHANGES]), WORD("+", 1),
+			WORD("-", 1), WORD("COUNT", 5), WORD("1", 1)});
+}
+
+void bp_alarm_store_poll_states(struct bp_alarm_store *s)
+{
+	char from[CHANGE_MAX + 1], n[12];
+
+	if (s->change[0] == '\0' || s->polling)
+		return;
+	snprintf(from, sizeof(from), "(%s", s->change);
+	snprintf(n, sizeof(n), "%u", CHANGES_PAGE);
+	s->polling = true;
+	push(s, POLL, "");
+	bp_redis_link_send(s->link, 6,
+		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(s->key[CHANGES]), WORD_OF(from),
+			WORD("+", 1), WORD("COUNT", 5), WORD_OF(n)});
 }
 
 /* ---- answers ---- */
@@ -316,6 +400,79 @@ static void on_taken(struct bp_alarm_store *s, const struct bp_resp *r)
 		scan_taken(s, r[1].text, r[1].len);
 }
 
+static void on_state(struct bp_alarm_store *s, const char *uid, const struct bp_resp *r)
+{
+	const bool full = r->type == BP_RESP_TEXT && r->len == 4 && memcmp(r->text, "full", 4) == 0;
+
+	if (r->type != BP_RESP_TEXT) {
+		invalid(s, "a state: unexpected answer");
+		return;
+	}
+	s->owner.state_put(s->owner.arg, uid, !full);
+	if (r->len != 0 && !full)
+		s->owner.state(s->owner.arg, r->text, r->len);
+}
+
+static void on_states(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	if (r->type != BP_RESP_ARRAY || r->n != 2 || r[1].type != BP_RESP_TEXT || r[1].len > 20 ||
+		r[2].type != BP_RESP_ARRAY || r[2].n % 2 != 0 || r[2].skip != r[2].n + 1) {
+		invalid(s, "raised states: unexpected answer");
+		return;
+	}
+	for (unsigned i = 1; i < r[2].n; i += 2)
+		if (r[3 + i].type == BP_RESP_TEXT)
+			s->owner.state(s->owner.arg, r[3 + i].text, r[3 + i].len);
+	if (r[1].len != 1 || r[1].text[0] != '0')
+		scan_states(s, r[1].text, r[1].len);
+}
+
+/* Reads an entry of a stream with one field: its id, and its value. NULL: it is not one. */
+static const struct bp_resp *read_change(
+	struct bp_alarm_store *s, const struct bp_resp *e, char id[CHANGE_MAX])
+{
+	if (e->type != BP_RESP_ARRAY || e->n != 2 || e[1].type != BP_RESP_TEXT || e[1].len == 0 ||
+		e[1].len >= CHANGE_MAX || e[2].type != BP_RESP_ARRAY || e[2].n != 2 ||
+		e[3].type != BP_RESP_TEXT || e[4].type != BP_RESP_TEXT) {
+		invalid(s, "changes of states: unexpected answer");
+		return NULL;
+	}
+	memcpy(id, e[1].text, e[1].len);
+	id[e[1].len] = '\0';
+	return &e[4];
+}
+
+static void on_last_change(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	if (r->type != BP_RESP_ARRAY || r->n > 1) {
+		invalid(s, "changes of states: unexpected answer");
+		return;
+	}
+	snprintf(s->change, sizeof(s->change), "0-0");
+	if (r->n == 1 && read_change(s, r + 1, s->change) == NULL)
+		return;
+	scan_states(s, "0", 1);
+}
+
+static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	const struct bp_resp *e = r + 1, *value;
+
+	s->polling = false;
+	if (r->type != BP_RESP_ARRAY || r->n > CHANGES_PAGE) {
+		invalid(s, "changes of states: unexpected answer");
+		return;
+	}
+	for (unsigned i = 0; i < r->n; i++, e += e->skip) {
+		value = read_change(s, e, s->change);
+		if (value == NULL)
+			return;
+		s->owner.state(s->owner.arg, value->text, value->len);
+	}
+	if (r->n == CHANGES_PAGE && bp_alarm_store_ready(s))
+		bp_alarm_store_poll_states(s);
+}
+
 static void on_number(struct bp_alarm_store *s, enum command command, const struct bp_resp *r)
 {
 	if (r->type != BP_RESP_INTEGER || r->integer < -3 || r->integer > UINT32_MAX)
@@ -361,6 +518,18 @@ static void on_reply(void *arg, const struct bp_resp *r)
 	case LIST_TAKEN:
 		on_taken(s, r);
 		break;
+	case STATE:
+		on_state(s, e.uid, r);
+		break;
+	case LIST_STATES:
+		on_states(s, r);
+		break;
+	case LAST_CHANGE:
+		on_last_change(s, r);
+		break;
+	case POLL:
+		on_changes(s, r);
+		break;
 	case RENEW:
 	case CLAIM:
 		on_number(s, e.command, r);
@@ -386,6 +555,8 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 			BP_LOG_STR("reason", bp_fleet_error_name[why]), BP_LOG_STR("error", text)),
 		"no connection to Redis for copies of alarms; alarms are published without a copy");
 	s->first = s->n = 0;
+	s->polling = false;
+	s->change[0] = '\0';
 	s->owner.down(s->owner.arg);
 }
 
@@ -401,14 +572,14 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 bool bp_alarm_store_ready(const struct bp_alarm_store *s)
 {
-	/* one is left for the cursor of a scan */
-	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - 1;
+	/* some are left for the cursors of scans and for polls */
+	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - 4;
 }
 
 static void make_keys(struct bp_alarm_store *s, const char *fleet)
 {
 	static const char *const name[KEYS] = {
-		"lease:", "copies:", "order:", "taken:", "seq", "gateways"};
+		"lease:", "copies:", "order:", "taken:", "seq", "gateways", "raised", "changes"};
 
 	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:alarms:", fleet);
 	for (unsigned i = 0; i < KEYS; i++)

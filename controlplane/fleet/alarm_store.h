@@ -47,6 +47,11 @@ struct bp_alarm_store_owner {
 	void (*listed)(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after);
 	/* len 0: there is no such copy. */
 	void (*fetched)(void *arg, const char *uid, const void *bytes, size_t len);
+	/* A raised or cleared state: of the list, a change, or newer than one that was put. The
+	 * bytes are untrusted. */
+	void (*state)(void *arg, const void *bytes, size_t len);
+	/* A state was put. stored: false if there are BP_ALARM_STORE_MAX raised ones. */
+	void (*state_put)(void *arg, const char *uid, bool stored);
 	/* A claimed alarm of this gateway, as often as there are; then NULL. */
 	void (*taken)(void *arg, const char *uid);
 	void *arg;
@@ -73,6 +78,17 @@ void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid);
 void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch);
 void bp_alarm_store_list(struct bp_alarm_store *s, double after);
 void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid);
+/*
+ * Stores a raised or cleared state, and adds it to the changes that other gateways read. bytes:
+ * BP_ALARM_STATE_HEAD of state and number, then anything; the lower number of two raises and the
+ * higher one of two clears win.
+ */
+#define BP_ALARM_STATE_HEAD 17u /* 'r' or 'c', and the number as 16 hexadecimal digits */
+void bp_alarm_store_put_state(
+	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len);
+/* Reads all raised states; and then, at each poll, the changes since then. */
+void bp_alarm_store_list_states(struct bp_alarm_store *s);
+void bp_alarm_store_poll_states(struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);
 
 #endif

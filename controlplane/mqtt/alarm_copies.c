@@ -11,6 +11,7 @@
 #include "controlplane/alarms/publisher.h"
 #include "controlplane/mqtt/adopted_alarm.h"
 #include "controlplane/mqtt/copy_table.h"
+#include "controlplane/mqtt/shared_states.h"
 #include "controlplane/process/clock.h"
 #include "controlplane/process/ring_events.h"
 #include "daemon/log.h"
@@ -43,6 +44,7 @@ struct bp_alarm_copies {
 	struct event *tick, *due;
 	uint64_t wake_ns; /* when `due` fires; UINT64_MAX: it is not set */
 	struct bp_copy_table table;
+	struct bp_shared_states *states;
 	uint64_t cursor[BP_MAX_WORKERS]; /* of the rings: records before it are in the table */
 	uint64_t timeout_ns;
 	unsigned ticks;
@@ -110,6 +112,7 @@ static void add_record(struct bp_alarm_copies *c, unsigned ring, uint64_t start,
 		c->cursor[ring] = end;
 	if (a == NULL || (a->flags & BP_ALARM_F_MIRROR) != 0 || a->id > INT64_MAX)
 		return;
+	bp_shared_states_alarm(c->states, a);
 	e = add(c, a, destinations_of(a));
 	if (e == NULL)
 		return;
@@ -163,9 +166,11 @@ static void read_rings(void *arg)
 			lowest_end = end;
 		}
 		if (id == UINT64_MAX)
-			return;
+			break;
 		add_record(c, ring, c->cursor[ring], lowest_end, lowest);
 	}
+	if (c->store != NULL)
+		bp_shared_states_send(c->states, c->store);
 }
 
 static void finish(struct bp_alarm_copies *c, struct bp_copy *e)
@@ -526,7 +531,24 @@ static void on_renewed(void *arg, bool held, uint64_t taken)
 
 static void on_up(void *arg)
 {
-	renew(arg);
+	struct bp_alarm_copies *c = arg;
+
+	renew(c);
+	bp_shared_states_up(c->states, c->store);
+}
+
+static void on_state(void *arg, const void *bytes, size_t len)
+{
+	const struct bp_alarm_copies *c = arg;
+
+	bp_shared_states_state(c->states, bytes, len);
+}
+
+static void on_state_put(void *arg, const char *uid, bool stored)
+{
+	const struct bp_alarm_copies *c = arg;
+
+	bp_shared_states_put(c->states, uid, stored);
 }
 
 static void on_down(void *arg)
@@ -538,6 +560,7 @@ static void on_down(void *arg)
 	discard_page(&c->adoption);
 	c->adoption = (struct adoption){0};
 	bp_copy_table_disconnected(&c->table);
+	bp_shared_states_down(c->states);
 }
 
 /* ---- time ---- */
@@ -590,6 +613,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)is_held(c, bp_mono_ns());
 	if (!c->leased && c->renewals == 0)
 		renew(c);
+	bp_shared_states_tick(c->states, c->store);
 	if (++c->ticks % TICKS_PER_SECOND == 0)
 		on_second(c);
 }
@@ -610,6 +634,8 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 		.listed = on_listed,
 		.fetched = on_fetched,
 		.taken = on_taken,
+		.state = on_state,
+		.state_put = on_state_put,
 		.arg = c};
 
 	snprintf(err, err_size, "no memory for the alarms of the fleet");
@@ -628,8 +654,9 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 		.arg = c};
 	c->tick = event_new(base, -1, EV_PERSIST, on_tick, c);
 	c->due = evtimer_new(base, on_due, c);
+	c->states = bp_shared_states_new(shm);
 	if (!bp_copy_table_init(&c->table, BP_ALARM_STORE_MAX) || c->tick == NULL ||
-		c->due == NULL ||
+		c->due == NULL || c->states == NULL ||
 		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, read_rings, c) ||
 		(c->store = bp_alarm_store_new(
 			 base, &config->fleet, config->name, &owner, err, err_size)) == NULL) {
@@ -661,6 +688,7 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c)
 	bp_alarm_store_free(c->store);
 	discard_page(&c->adoption);
 	bp_copy_table_end(&c->table);
+	bp_shared_states_free(c->states);
 	if (c->tick != NULL)
 		event_free(c->tick);
 	if (c->due != NULL)
@@ -670,6 +698,7 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c)
 
 void bp_alarm_copies_status(const struct bp_alarm_copies *c, json_t *answer)
 {
+	bp_shared_states_status(c->states, answer);
 	json_object_set_new(answer, "fleet_alarms",
 		json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 			  "s:I}",

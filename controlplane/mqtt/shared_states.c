@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "controlplane/mqtt/shared_states.h"
+
+#include <inttypes.h>
+#include <nettle/sha2.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "biplane/alarm.h"
+#include "biplane/rule.h"
+#include "controlplane/fleet/alarm_store.h"
+#include "controlplane/process/clock.h"
+#include "proto/mqtt/mqtt.h"
+#include "shm/hash.h"
+#include "shm/layout.h"
+#include "shm/mqtt/mqtt_tables.h"
+
+#define BUCKETS 65536u
+#define PAIRS_MAX BP_ALARM_STORE_MAX
+/* A cleared pair is remembered for this time, as changes of others can be read late. */
+#define CLEARED_NS 60000000000ull
+/* Names of rules that alarms had last. */
+#define NAMES 256u
+/* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
+#define TEXT_HEAD (BP_ALARM_STATE_HEAD + 16u)
+
+enum list { TO_SEND, SENT, RAISED, CLEARED, LISTS };
+
+struct pair {
+	TAILQ_ENTRY(pair) entry, offer_entry;
+	struct pair *next; /* of the same bucket */
+	uint64_t rule_uid, transition, cleared_ns;
+	uint8_t list;
+	bool raised, offered; /* offered: it is in the list of offers */
+	uint16_t topic_len;
+	char uid[BP_ALARM_UID_TEXT];
+	char topic[];
+};
+
+TAILQ_HEAD(pairs, pair);
+
+struct name {
+	uint64_t generation;
+	uint32_t rule; /* index */
+};
+
+struct bp_shared_states {
+	struct bp_shm *shm;
+	struct pairs list[LISTS], offers;
+	struct pair **bucket;
+	uint32_t n;
+	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
+	struct name name[NAMES];
+	uint64_t raised, cleared, adopted, conflicts, full, too_large, invalid;
+};
+
+/* ---- pairs ---- */
+
+static void make_uid(uint64_t rule_uid, const char *topic, size_t len, char out[BP_ALARM_UID_TEXT])
+{
+	uint8_t digest[16], bytes[8];
+	struct sha256_ctx h;
+
+	for (unsigned i = 0; i < 8; i++)
+		bytes[i] = (uint8_t)(rule_uid >> (56 - 8 * i));
+	sha256_init(&h);
+	sha256_update(&h, sizeof(bytes), bytes);
+	sha256_update(&h, len, (const uint8_t *)topic);
+	sha256_digest(&h, sizeof(digest), digest);
+	for (unsigned i = 0; i < sizeof(digest); i++)
+		snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
+static struct pair **bucket_of(const struct bp_shared_states *s, const char *uid)
+{
+	return &s->bucket[bp_mix64(bp_load64((const uint8_t *)uid)) % BUCKETS];
+}
+
+static struct pair *find(const struct bp_shared_states *s, const char *uid)
+{
+	struct pair *p = *bucket_of(s, uid);
+
+	while (p != NULL && strcmp(p->uid, uid) != 0)
+		p = p->next;
+	return p;
+}
+
+static void move(struct bp_shared_states *s, struct pair *p, enum list list)
+{
+	TAILQ_REMOVE(&s->list[p->list], p, entry);
+	p->list = (uint8_t)list;
+	p->cleared_ns = bp_mono_ns();
+	TAILQ_INSERT_TAIL(&s->list[list], p, entry);
+}
+
+static struct pair *add(struct bp_shared_states *s, uint64_t rule_uid, const char *topic,
+	size_t len, const char *uid)
+{
+	struct pair *p = s->n < PAIRS_MAX ? calloc(1, sizeof(*p) + len) : NULL;
+	struct pair **head = bucket_of(s, uid);
+
+	if (p == NULL) {
+		s->full++;
+		return NULL;
+	}
+	p->rule_uid = rule_uid;
+	p->topic_len = (uint16_t)len;
+	memcpy(p->topic, topic, len);
+	memcpy(p->uid, uid, sizeof(p->uid));
+	p->list = CLEARED;
+	TAILQ_INSERT_TAIL(&s->list[CLEARED], p, entry);
+	p->next = *head;
+	*head = p;
+	s->n++;
+	return p;
+}
+
+static void drop(struct bp_shared_states *s, struct pair *p)
+{
+	struct pair **at = bucket_of(s, p->uid);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	TAILQ_REMOVE(&s->list[p->list], p, entry);
+	if (p->offered)
+		TAILQ_REMOVE(&s->offers, p, offer_entry);
+	s->n--;
+	free(p);
+}
+
+static void offer(struct bp_shared_states *s, struct pair *p)
+{
+	if (p->offered)
+		return;
+	p->offered = true;
+	TAILQ_INSERT_TAIL(&s->offers, p, offer_entry);
+}
+
+/* ---- of this gateway ---- */
+
+static bool is_named(const struct bp_rule *r, const struct bp_alarm *a)
+{
+	return r->name_len == a->rule_len && memcmp(r->name, bp_alarm_rule(a), a->rule_len) == 0;
+}
+
+/* The rule of an alarm, if its raises end with a clear; NULL: not, or a reload has replaced it. */
+static const struct bp_rule *find_rule(struct bp_shared_states *s, const struct bp_alarm *a)
+{
+	static const uint64_t key[2] = {1, 2};
+	const struct bp_ruleset *rs =
+		bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
+	struct name *n = &s->name[bp_hash_bytes(key, bp_alarm_rule(a), a->rule_len) % NAMES];
+	const struct bp_rule *r;
+
+	if (n->generation != rs->generation || n->rule >= rs->n_rules ||
+		!is_named(bp_ruleset_rule(rs, n->rule), a)) {
+		*n = (struct name){.generation = rs->generation};
+		while (n->rule < rs->n_rules && !is_named(bp_ruleset_rule(rs, n->rule), a))
+			n->rule++;
+		if (n->rule == rs->n_rules)
+			return NULL;
+	}
+	r = bp_ruleset_rule(rs, n->rule);
+	return r->stateful && (r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE) ? r : NULL;
+}
+
+void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a)
+{
+	const bool raised = a->state == BP_ALARM_RAISED;
+	const uint64_t transition = bp_alarm_transition(a);
+	const struct bp_rule *r;
+	char uid[BP_ALARM_UID_TEXT];
+	struct pair *p;
+
+	if ((a->flags & BP_ALARM_F_REPEAT) != 0 || transition == 0 || a->topic_len == 0 ||
+		(r = find_rule(s, a)) == NULL)
+		return;
+	if (a->topic_len > BP_STATE_TOPIC_MAX) {
+		s->too_large++;
+		return;
+	}
+	make_uid(r->uid, bp_alarm_topic(a), a->topic_len, uid);
+	p = find(s, uid);
+	if (p == NULL)
+		p = add(s, r->uid, bp_alarm_topic(a), a->topic_len, uid);
+	/* read again after a restart, or a clear that another gateway has made, too */
+	if (p == NULL || p->transition > transition ||
+		(p->transition == transition && (p->raised == raised || !p->raised)))
+		return;
+	s->raised += raised;
+	s->cleared += !raised;
+	p->raised = raised;
+	p->transition = transition;
+	move(s, p, TO_SEND);
+}
+
+/* ---- of other gateways ---- */
+
+static bool read_hex(const char *text, uint64_t *out)
+{
+	*out = 0;
+	for (unsigned i = 0; i < 16; i++) {
+		const char c = text[i];
+
+		if ((c < '0' || c > '9') && (c < 'a' || c > 'f'))
+			return false;
+		*out = *out << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	return true;
+}
+
+/* Whether the state of another gateway replaces that of this one. */
+static bool is_newer(const struct pair *p, bool raised, uint64_t transition)
+{
+	if (raised && p->raised)
+		return transition < p->transition; /* raised twice at the same time */
+	if (raised)
+		return transition > p->transition;
+	return p->raised ? transition >= p->transition : transition > p->transition;
+}
+
+static void apply(struct bp_shared_states *s, bool raised, uint64_t transition, uint64_t rule_uid,
+	const char *topic, size_t len)
+{
+	char uid[BP_ALARM_UID_TEXT];
+	struct pair *p;
+
+	make_uid(rule_uid, topic, len, uid);
+	p = find(s, uid);
+	if (p == NULL)
+		p = add(s, rule_uid, topic, len, uid);
+	if (p == NULL || !is_newer(p, raised, transition))
+		return;
+	s->conflicts += raised && p->raised;
+	s->adopted++;
+	p->raised = raised;
+	p->transition = transition;
+	move(s, p, raised ? RAISED : CLEARED);
+	offer(s, p);
+}
+
+void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_t len)
+{
+	const char *text = bytes;
+	uint64_t transition, rule_uid;
+
+	if (len <= TEXT_HEAD || len - TEXT_HEAD > BP_STATE_TOPIC_MAX ||
+		(text[0] != 'r' && text[0] != 'c') || !read_hex(text + 1, &transition) ||
+		!read_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) || transition == 0 ||
+		transition >> BP_TRANSITION_BITS != 0 ||
+		!bp_mqtt_topic_valid(text + TEXT_HEAD, len - TEXT_HEAD)) {
+		s->invalid++;
+		return;
+	}
+	apply(s, text[0] == 'r', transition, rule_uid, text + TEXT_HEAD, len - TEXT_HEAD);
+}
+
+/* ---- to Redis ---- */
+
+void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store)
+{
+	char text[TEXT_HEAD + BP_STATE_TOPIC_MAX + 1];
+	struct pair *p;
+
+	while (bp_alarm_store_ready(store) && (p = TAILQ_FIRST(&s->list[TO_SEND])) != NULL) {
+		snprintf(text, sizeof(text), "%c%016" PRIx64 "%016" PRIx64, p->raised ? 'r' : 'c',
+			p->transition, p->rule_uid);
+		memcpy(text + TEXT_HEAD, p->topic, p->topic_len);
+		move(s, p, SENT);
+		bp_alarm_store_put_state(store, p->uid, text, TEXT_HEAD + (size_t)p->topic_len);
+	}
+}
+
+void bp_shared_states_put(struct bp_shared_states *s, const char *uid, bool stored)
+{
+	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
+
+	s->full += !stored;
+	/* it may have changed since it was sent */
+	if (p != NULL && strcmp(p->uid, uid) == 0)
+		move(s, p, p->raised ? RAISED : CLEARED);
+}
+
+static void send_again(struct bp_shared_states *s, enum list from)
+{
+	struct pair *p;
+
+	while ((p = TAILQ_FIRST(&s->list[from])) != NULL)
+		move(s, p, TO_SEND);
+}
+
+/* The server may be another one, or have lost its data. */
+void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store)
+{
+	send_again(s, RAISED);
+	bp_alarm_store_list_states(store);
+	bp_shared_states_send(s, store);
+}
+
+void bp_shared_states_down(struct bp_shared_states *s)
+{
+	send_again(s, SENT);
+}
+
+/* ---- to the worker ---- */
+
+static bool make_offer(struct bp_shared_states *s, const struct pair *p)
+{
+	const struct bp_adopt_offer head = {.result = BP_ADOPT_STATE};
+	const struct bp_state_offer o = {.rule_uid = p->rule_uid,
+		.transition = p->transition,
+		.raised = p->raised,
+		.topic_len = p->topic_len};
+	struct bp_ring *ring = &s->shm->adopt_offers[0];
+	uint64_t mark;
+	uint8_t *at =
+		bp_ring_reserve(ring, (uint32_t)(sizeof(head) + sizeof(o) + p->topic_len), &mark);
+
+	if (at == NULL)
+		return false;
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), &o, sizeof(o));
+	memcpy(at + sizeof(head) + sizeof(o), p->topic, p->topic_len);
+	bp_ring_commit(ring, mark);
+	return true;
+}
+
+/* New rules may match, and a new data plane may have an empty table. */
+static void offer_again(struct bp_shared_states *s)
+{
+	const uint64_t rules = atomic_load(&s->shm->control->rules_active),
+		       started = atomic_load(&s->shm->global->dp_started_ns);
+	struct pair *p;
+
+	if (rules == s->rules_active && started == s->dp_started_ns)
+		return;
+	s->rules_active = rules;
+	s->dp_started_ns = started;
+	for (unsigned i = 0; i < LISTS; i++)
+		TAILQ_FOREACH(p, &s->list[i], entry)
+	if (p->raised)
+		offer(s, p);
+}
+
+static void expire(struct bp_shared_states *s)
+{
+	const uint64_t now = bp_mono_ns();
+	struct pair *p;
+
+	while ((p = TAILQ_FIRST(&s->list[CLEARED])) != NULL && !p->offered &&
+		now - p->cleared_ns > CLEARED_NS)
+		drop(s, p);
+}
+
+void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store)
+{
+	struct pair *p;
+
+	bp_shared_states_send(s, store);
+	if (bp_alarm_store_ready(store))
+		bp_alarm_store_poll_states(store);
+	offer_again(s);
+	/* a full ring: the rest at the next tick */
+	while ((p = TAILQ_FIRST(&s->offers)) != NULL && make_offer(s, p)) {
+		TAILQ_REMOVE(&s->offers, p, offer_entry);
+		p->offered = false;
+	}
+	expire(s);
+}
+
+/* ---- life cycle ---- */
+
+struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm)
+{
+	struct bp_shared_states *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->shm = shm;
+	for (unsigned i = 0; i < LISTS; i++)
+		TAILQ_INIT(&s->list[i]);
+	TAILQ_INIT(&s->offers);
+	s->bucket = calloc(BUCKETS, sizeof(struct pair *));
+	if (s->bucket == NULL) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void bp_shared_states_free(struct bp_shared_states *s)
+{
+	struct pair *p;
+
+	if (s == NULL)
+		return;
+	for (unsigned i = 0; i < LISTS; i++)
+		while ((p = TAILQ_FIRST(&s->list[i])) != NULL)
+			drop(s, p);
+	free(s->bucket);
+	free(s);
+}
+
+void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer)
+{
+	json_object_set_new(answer, "fleet_states",
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs", (json_int_t)s->n,
+			"raised", (json_int_t)s->raised, "cleared", (json_int_t)s->cleared,
+			"adopted", (json_int_t)s->adopted, "conflicts", (json_int_t)s->conflicts,
+			"full", (json_int_t)s->full, "too_large", (json_int_t)s->too_large,
+			"invalid", (json_int_t)s->invalid));
+}

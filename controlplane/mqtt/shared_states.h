@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef BP_CONTROLPLANE_MQTT_SHARED_STATES_H
+#define BP_CONTROLPLANE_MQTT_SHARED_STATES_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct bp_alarm;
+struct bp_alarm_store;
+struct bp_shared_states;
+struct bp_shm;
+
+/*
+ * The pairs of rule and topic that are raised, the same at all gateways of a fleet: what this
+ * gateway raises and clears goes to Redis, and what others raise and clear is offered to a worker
+ * (services/mqtt/fleet_states.c). The identity of a pair is a hash of the rule's definition and the
+ * topic. The number of a transition decides which of two states is newer.
+ */
+struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm); /* NULL without memory */
+void bp_shared_states_free(struct bp_shared_states *s);
+
+/* An alarm of this gateway, in the order of its ring. */
+void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a);
+/* For the owner of the store. */
+void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store);
+void bp_shared_states_down(struct bp_shared_states *s);
+void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_t len);
+void bp_shared_states_put(struct bp_shared_states *s, const char *uid, bool stored);
+/* Sends changes to Redis. */
+void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store);
+/* As often as changes of others are to be read: reads them, and offers states to the worker. */
+void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *store);
+
+/* Adds an object to the answer of the command status. */
+void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer);
+
+#endif
