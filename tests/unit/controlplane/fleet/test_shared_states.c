@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two gateways share raised states in a real Redis: inspection of both, and this part of their
+ * control planes, in one process. */
+#include "tests/unit/controlplane/fleet/redis_rig.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "biplane/counters/mqtt.h"
+#include "config/mqtt/settings.h"
+#include "controlplane/alarms/envelope.h"
+#include "controlplane/fleet/alarm_store.h"
+#include "controlplane/mqtt/shared_states.h"
+#include "tests/unit/services/mqtt/fleet_steps.h"
+
+struct gateway {
+	struct rig *rig;
+	struct bp_alarm_store *store;
+	struct bp_shared_states *states;
+	struct peer client;
+	bool up;
+};
+
+struct fixture {
+	char dir[64];
+	struct test_redis redis;
+	struct event_base *base;
+	struct bp_config *config;
+	struct gateway gateway[2];
+};
+
+static void on_up(void *arg)
+{
+	struct gateway *g = arg;
+
+	g->up = true;
+	bp_shared_states_up(g->states, g->store);
+}
+
+static void on_down(void *arg)
+{
+	struct gateway *g = arg;
+
+	g->up = false;
+	bp_shared_states_down(g->states);
+}
+
+static void on_state(void *arg, const void *bytes, size_t len)
+{
+	bp_shared_states_state(((struct gateway *)arg)->states, bytes, len);
+}
+
+static void on_put(void *arg, const char *uid, bool kept)
+{
+	bp_shared_states_put(((struct gateway *)arg)->states, uid, kept);
+}
+
+static struct bp_rule_spec rule(const char *name, uint8_t repeat)
+{
+	struct bp_rule_spec r = rig_rule(name, "t/#", BP_COND_GT, 80),
+			    clear = rig_rule(name, "t/#", BP_COND_LT, 75);
+
+	r.has_clear = true;
+	r.clear = clear.raise;
+	r.repeat = repeat;
+	return r;
+}
+
+/* As a reload does. */
+static void use_rule(struct rig *r, struct bp_rule_spec spec)
+{
+	rig_rules(r, &spec, 1);
+	atomic_store(&r->shm.control->rules_active, r->generation);
+}
+
+static void start(struct fixture *f, unsigned i)
+{
+	struct gateway *g = &f->gateway[i];
+	const struct bp_alarm_store_owner owner = {
+		.up = on_up, .down = on_down, .state = on_state, .state_put = on_put, .arg = g};
+	char name[8], err[512];
+
+	g->rig = i == 0 ? &one : &two;
+	open_gateway(g->rig, i + 1);
+	use_rule(g->rig, rule("r", BP_REPEAT_ON_CHANGE));
+	peer_init(&g->client, false, 1 + i, 1, 2);
+	rig_connect(g->rig, &g->client, 4, "sensor");
+	g->states = bp_shared_states_new(&g->rig->shm);
+	assert_non_null(g->states);
+	snprintf(name, sizeof(name), "gw%u", i);
+	g->store = bp_alarm_store_new(f->base, &f->config->fleet, name, &owner, err, sizeof(err));
+	assert_non_null(g->store);
+}
+
+static void stop(struct gateway *g)
+{
+	if (g->store == NULL)
+		return;
+	bp_alarm_store_free(g->store);
+	bp_shared_states_free(g->states);
+	rig_close(g->rig);
+	*g = (struct gateway){0};
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	char text[512];
+
+	test_dir_make(f->dir, sizeof(f->dir));
+	f->base = event_base_new();
+	test_redis_make(&f->redis, f->dir, "redis", "");
+	test_redis_start(&f->redis);
+	snprintf(text, sizeof(text),
+		"version: 1\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: plant, "
+		"state: {server: \"redis://127.0.0.1:%u\"}}\n",
+		f->redis.port);
+	f->config = bp_config_parse("test", text, strlen(text), stderr);
+	assert_non_null(f->config);
+	*state = f;
+	start(f, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 2; i++)
+		stop(&f->gateway[i]);
+	bp_config_free(f->config);
+	event_base_free(f->base);
+	test_redis_kill(&f->redis);
+	test_dir_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static void run_once(struct fixture *f)
+{
+	event_base_loop(f->base, EVLOOP_NONBLOCK);
+	for (unsigned i = 0; i < 2; i++) {
+		struct gateway *g = &f->gateway[i];
+
+		if (g->store == NULL)
+			continue;
+		bp_shared_states_tick(g->states, g->store);
+		bp_mqtt_worker_tick(g->rig->in, g->rig->mono_ns);
+	}
+	test_nap();
+}
+
+#define RUN(f, condition)                                                                          \
+	do {                                                                                       \
+		uint64_t end_ = test_now_ns() + TEST_DEADLINE_NS;                                  \
+		while (!(condition)) {                                                             \
+			if (test_now_ns() > end_)                                                  \
+				fail_msg("never came true: %s", #condition);                       \
+			run_once(f);                                                               \
+		}                                                                                  \
+	} while (0)
+
+static uint64_t number(const struct gateway *g, const char *name)
+{
+	json_t *answer = json_object();
+	uint64_t n;
+
+	bp_shared_states_status(g->states, answer);
+	n = (uint64_t)json_integer_value(
+		json_object_get(json_object_get(answer, "fleet_states"), name));
+	json_decref(answer);
+	return n;
+}
+
+/* The device publishes through this gateway. The alarm is the control plane's, too. */
+struct result {
+	uint8_t state; /* 0: no alarm */
+	uint8_t flags;
+	uint64_t transition;
+	char uid[BP_ALARM_UID_LEN + 1];
+};
+static struct result publish(struct gateway *g, const char *value)
+{
+	struct bp_ring *ring = bp_shm_ring(&g->rig->shm, 0);
+	struct result result = {0};
+	const struct bp_alarm *a;
+	uint64_t cursor;
+	uint32_t size;
+
+	rig_advance(g->rig, 1000000);
+	rig_publish_text(g->rig, &g->client, "t/x", value);
+	rig_flush(g->rig);
+	cursor = bp_ring_tail(ring);
+	while ((a = bp_ring_peek(ring, &cursor, &size)) != NULL) {
+		assert_int_equal(result.state, 0);
+		result.state = a->state;
+		result.flags = a->flags;
+		result.transition = bp_alarm_transition(a);
+		bp_alarm_uid(a, result.uid);
+		bp_shared_states_alarm(g->states, a);
+	}
+	bp_ring_release(ring, cursor);
+	return result;
+}
+
+static void both_up(struct fixture *f)
+{
+	start(f, 1);
+	RUN(f, f->gateway[0].up && f->gateway[1].up);
+}
+
+static void raised_here_is_raised_there(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	struct result raise, clear, next;
+
+	both_up(f);
+	raise = publish(a, "81");
+	assert_int_equal(raise.state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(publish(b, "82").state, 0);
+	clear = publish(b, "70");
+	assert_int_equal(clear.state, BP_ALARM_CLEARED);
+	assert_int_equal(clear.transition, raise.transition);
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_CLEARED) == 1);
+	assert_int_equal(publish(a, "70").state, 0);
+	next = publish(a, "81");
+	assert_int_equal(next.state, BP_ALARM_RAISED);
+	assert_true(next.transition > raise.transition);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 2);
+	assert_int_equal(publish(b, "82").state, 0);
+	assert_string_equal(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1");
+}
+
+static void later_gateway_reads_all_states(void **state)
+{
+	struct fixture *f = *state;
+	const struct result raise = publish(&f->gateway[0], "81");
+	struct result clear;
+
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
+	stop(&f->gateway[0]);
+	start(f, 1);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	clear = publish(&f->gateway[1], "70");
+	assert_int_equal(clear.state, BP_ALARM_CLEARED);
+	assert_int_equal(clear.transition, raise.transition);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+}
+
+/* Both raise before either knows of the other; then both have the lower number. */
+static void raised_twice(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	struct result first, second, clear, same;
+
+	both_up(f);
+	first = publish(a, "81");
+	rig_advance(&two, 5000000);
+	second = publish(b, "82");
+	assert_int_equal(second.state, BP_ALARM_RAISED);
+	assert_true(first.transition < second.transition);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(number(b, "conflicts"), 1);
+	/* both clear before either knows: the same identity */
+	clear = publish(a, "70");
+	same = publish(b, "70");
+	assert_int_equal(clear.state, BP_ALARM_CLEARED);
+	assert_int_equal(same.state, BP_ALARM_CLEARED);
+	assert_string_equal(clear.uid, same.uid);
+}
+
+static void later_raise_has_the_lower_number(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	struct result first, second;
+
+	both_up(f);
+	second = publish(b, "82");
+	rig_advance(&one, 50000000);
+	first = publish(a, "81");
+	assert_true(second.transition < first.transition);
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(publish(a, "70").transition, second.transition);
+}
+
+static void repeats_are_no_raises(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	struct result raise, repeat;
+
+	both_up(f);
+	use_rule(&one, rule("r", BP_REPEAT_EVERY));
+	use_rule(&two, rule("r", BP_REPEAT_EVERY));
+	rig_advance(&one, 90000000);
+	raise = publish(a, "81");
+	assert_int_equal(raise.flags & BP_ALARM_F_REPEAT, 0);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	repeat = publish(b, "82");
+	assert_int_equal(repeat.state, BP_ALARM_RAISED);
+	assert_int_equal(repeat.flags & BP_ALARM_F_REPEAT, BP_ALARM_F_REPEAT);
+	assert_int_equal(repeat.transition, raise.transition);
+	assert_string_not_equal(repeat.uid, raise.uid);
+}
+
+static void unknown_rule_until_a_reload(void **state)
+{
+	struct fixture *f = *state;
+
+	both_up(f);
+	use_rule(&two, rule("other", BP_REPEAT_ON_CHANGE));
+	publish(&f->gateway[0], "81");
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_NO_RULE) == 1);
+	use_rule(&two, rule("r", BP_REPEAT_ON_CHANGE));
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(publish(&f->gateway[1], "82").state, 0);
+}
+
+static void redis_loses_its_data(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	test_redis_kill(&f->redis);
+	RUN(f, !a->up && !b->up);
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	test_redis_start(&f->redis);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	test_redis_kill(&f->redis);
+	RUN(f, !a->up && !b->up);
+	/* cleared while Redis is away; it is cleared whichever of them connects first */
+	assert_int_equal(publish(b, "70").state, BP_ALARM_CLEARED);
+	test_redis_start(&f->redis);
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_CLEARED) == 1 && a->up && b->up);
+	assert_string_equal(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0");
+}
+
+static void states_are_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const value[] = {"", "x", "r0000000000000000",
+		"r000000000000000000000000000000001", "rffffffffffffffff0000000000000001t/x",
+		"q00000000000000010000000000000001t/x", "r00000000000000010000000000000001t/#",
+		"r0000000000000001000000000000000gt/x"};
+	char words[256];
+
+	both_up(f);
+	for (unsigned i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		snprintf(words, sizeof(words), "xadd biplane:plant:alarms:changes '*' s '%s'",
+			value[i]);
+		(void)test_redis_cli(&f->redis, words);
+	}
+	RUN(f, number(&f->gateway[1], "invalid") == sizeof(value) / sizeof(value[0]));
+	/* two fields: not written by a gateway. The connection ends */
+	(void)test_redis_cli(&f->redis, "xadd biplane:plant:alarms:changes '*' a b c d");
+	RUN(f, !f->gateway[1].up);
+	(void)test_redis_cli(&f->redis, "del biplane:plant:alarms:changes");
+	RUN(f, f->gateway[0].up && f->gateway[1].up);
+	assert_int_equal(publish(&f->gateway[0], "81").state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(raised_here_is_raised_there),
+		CASE(later_gateway_reads_all_states),
+		CASE(raised_twice),
+		CASE(later_raise_has_the_lower_number),
+		CASE(repeats_are_no_raises),
+		CASE(unknown_rule_until_a_reload),
+		CASE(redis_loses_its_data),
+		CASE(states_are_not_believed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
