@@ -113,6 +113,24 @@ int bp_cli_just_config(const struct bp_cli *c, const char *path)
 			      c->command, "missing option -c FILE: the configuration file");
 }
 
+bool bp_cli_read_config(
+	const struct bp_cli_command *command, int argc, char **argv, const char **path, int *status)
+{
+	struct bp_cli cli;
+	int key;
+
+	*path = NULL;
+	bp_cli_begin(&cli, command, argc, argv);
+	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
+		*status = cli.status;
+		if (key == BP_CLI_STOP)
+			return false;
+		*path = cli.value;
+	}
+	*status = bp_cli_just_config(&cli, *path);
+	return *status == 0;
+}
+
 static void print_option(const struct bp_cli_option *o, FILE *out)
 {
 	char left[64];

@@ -62,6 +62,9 @@ int bp_cli_no_operands(const struct bp_cli *c);
 
 /* Refuses every operand, and that -c named no file; 0 or BP_EX_USAGE. */
 int bp_cli_just_config(const struct bp_cli *c, const char *path);
+/* The same for a command whose only option is -c FILE. False: the command ends with *status. */
+bool bp_cli_read_config(const struct bp_cli_command *command, int argc, char **argv,
+	const char **path, int *status);
 
 /* A decimal number in min..max; whether `text` is one. */
 bool bp_cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *value);

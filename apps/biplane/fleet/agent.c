@@ -17,6 +17,7 @@
 #include "apps/biplane/fleet/trial.h"
 #include "apps/biplane/instance.h"
 #include "apps/biplane/monitor/sandbox.h"
+#include "apps/biplane/signals.h"
 #include "apps/biplane/text.h"
 #include "config/schema.h"
 #include "controlplane/process/control.h"
@@ -321,21 +322,6 @@ static void loop(struct agent *a)
 
 /* ---- start ---- */
 
-static int block_signals(struct agent *a)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-		return -1;
-	a->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return a->signals < 0 ? -1 : 0;
-}
-
 static int enter_sandbox(const struct bp_config *c, char *err, size_t err_size)
 {
 	char data[PATH_MAX] = "", control[PATH_MAX] = "", huge[PATH_MAX] = "";
@@ -355,7 +341,8 @@ static int start(struct agent *a)
 	char err[1024] = "";
 	int status = BP_EX_OK;
 
-	if (block_signals(a) != 0) {
+	a->signals = bp_signals_open();
+	if (a->signals < 0) {
 		snprintf(err, sizeof(err), "signals cannot be blocked: %s", strerror(errno));
 		status = BP_EX_OSERR;
 	} else if (!bp_fleet_store_init(&a->f.store, a->config)) {

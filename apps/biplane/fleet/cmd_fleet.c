@@ -30,18 +30,10 @@ static const struct bp_cli_option no_options[] = {{0, NULL, NULL, NULL}};
 
 static int agent_main(const struct bp_cli_command *command, int argc, char **argv)
 {
-	const char *path = NULL;
-	struct bp_cli cli;
-	int key, status;
+	const char *path;
+	int status;
 
-	bp_cli_begin(&cli, command, argc, argv);
-	while ((key = bp_cli_next(&cli)) != BP_CLI_END) {
-		if (key == BP_CLI_STOP)
-			return cli.status;
-		path = cli.value;
-	}
-	status = bp_cli_just_config(&cli, path);
-	if (status != 0)
+	if (!bp_cli_read_config(command, argc, argv, &path, &status))
 		return status;
 	bp_log_begin("fleet");
 	return bp_fleet_agent_run(path);

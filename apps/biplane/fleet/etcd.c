@@ -4,7 +4,6 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,102 +314,6 @@ static json_t *call(
 	return answer;
 }
 
-/* ---- values ---- */
-
-static json_t *encode(const char *text, size_t len)
-{
-	char *base64 = malloc(BASE64_ENCODE_RAW_LENGTH(len) + 1);
-	json_t *out;
-
-	if (base64 == NULL)
-		return NULL;
-	base64_encode_raw(base64, len, (const uint8_t *)text);
-	out = json_stringn(base64, BASE64_ENCODE_RAW_LENGTH(len));
-	free(base64);
-	return out;
-}
-
-/* The decoded bytes, with a NUL behind them; NULL: it is not base64. */
-static char *decode(const json_t *value, size_t *len)
-{
-	const char *text = json_string_value(value);
-	const size_t n = json_string_length(value);
-	struct base64_decode_ctx ctx;
-	char *out;
-
-	*len = BASE64_DECODE_LENGTH(n);
-	out = malloc(*len + 1);
-	if (out == NULL)
-		return NULL;
-	base64_decode_init(&ctx);
-	if (text != NULL && (!base64_decode_update(&ctx, len, (uint8_t *)out, n, text) ||
-				    !base64_decode_final(&ctx))) {
-		free(out);
-		return NULL;
-	}
-	if (text == NULL)
-		*len = 0;
-	out[*len] = '\0';
-	return out;
-}
-
-/* The gateway writes 64-bit numbers as strings, and omits 0. False: it is none. */
-static bool read_int(const json_t *value, int64_t *out)
-{
-	const char *text = json_string_value(value);
-	char *end;
-
-	*out = 0;
-	if (value == NULL)
-		return true;
-	if (json_is_integer(value)) {
-		*out = json_integer_value(value);
-		return true;
-	}
-	if (text == NULL || text[0] == '\0' || strspn(text, "-0123456789") != strlen(text))
-		return false;
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	return errno == 0 && *end == '\0';
-}
-
-static bool read_row(const json_t *kv, struct bp_etcd_row *row)
-{
-	size_t key_len, len;
-	char *value;
-
-	row->key = decode(json_object_get(kv, "key"), &key_len);
-	if (row->key == NULL || strlen(row->key) != key_len ||
-		!read_int(json_object_get(kv, "mod_revision"), &row->mod_revision))
-		return false;
-	value = decode(json_object_get(kv, "value"), &len);
-	row->value = value != NULL ? json_stringn(value, len) : NULL;
-	free(value);
-	return true;
-}
-
-/* Appends the keys of an answer. */
-static bool read_rows(const json_t *kvs, struct bp_etcd_rows *rows)
-{
-	const size_t n = json_array_size(kvs);
-	struct bp_etcd_row *more;
-
-	if (kvs == NULL)
-		return true;
-	if (!json_is_array(kvs) || n > BP_ETCD_PAGE)
-		return false;
-	more = reallocarray(rows->row, rows->n + n + 1, sizeof(*more));
-	if (more == NULL)
-		return false;
-	rows->row = more;
-	for (size_t i = 0; i < n; i++) {
-		rows->row[rows->n] = (struct bp_etcd_row){.key = NULL};
-		if (!read_row(json_array_get(kvs, i), &rows->row[rows->n++]))
-			return false; /* what was read of it is freed */
-	}
-	return true;
-}
-
 /* One page, from the key on; *more: there is another one. */
 static int read_page(struct bp_etcd *e, json_t *from, json_t *end, enum bp_etcd_range range,
 	struct bp_etcd_rows *rows, bool *more, char *err, size_t err_size)
@@ -427,7 +330,7 @@ static int read_page(struct bp_etcd *e, json_t *from, json_t *end, enum bp_etcd_
 	if (answer == NULL)
 		return -1;
 	*more = json_is_true(json_object_get(answer, "more"));
-	if (read_rows(json_object_get(answer, "kvs"), rows) && (!*more || rows->n > before))
+	if (bp_etcd_rows_add(json_object_get(answer, "kvs"), rows) && (!*more || rows->n > before))
 		rc = 0;
 	else
 		snprintf(err, err_size, "etcd: the answer has invalid keys or values");
@@ -440,7 +343,7 @@ static json_t *behind(const struct bp_etcd_rows *rows)
 {
 	const char *last = rows->row[rows->n - 1].key;
 
-	return encode(last, strlen(last) + 1);
+	return bp_etcd_encode(last, strlen(last) + 1);
 }
 
 int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
@@ -463,9 +366,9 @@ int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
 		/* the range ends before the prefix with its last byte incremented */
 		memcpy(last, key, len);
 		last[len - 1]++;
-		end = encode(last, len);
+		end = bp_etcd_encode(last, len);
 	}
-	rc = read_page(e, encode(key, len), end, range, rows, &more, err, err_size);
+	rc = read_page(e, bp_etcd_encode(key, len), end, range, rows, &more, err, err_size);
 	bytes = e->answer.len;
 	while (rc == 0 && more && rows->n < max && bytes <= BP_ETCD_READ_MAX) {
 		rc = read_page(e, behind(rows), end, range, rows, &more, err, err_size);
@@ -480,21 +383,11 @@ int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
 	return rc;
 }
 
-void bp_etcd_rows_free(struct bp_etcd_rows *rows)
-{
-	for (unsigned i = 0; i < rows->n; i++) {
-		free(rows->row[i].key);
-		json_decref(rows->row[i].value);
-	}
-	free(rows->row);
-	*rows = (struct bp_etcd_rows){.n = 0};
-}
-
 static void add_write(const struct bp_etcd_write *w, json_t *compare, json_t *success)
 {
 	char revision[24];
-	json_t *put = json_pack("{so so}", "key", encode(w->key, strlen(w->key)), "value",
-		encode(w->value, strlen(w->value)));
+	json_t *put = json_pack("{so so}", "key", bp_etcd_encode(w->key, strlen(w->key)), "value",
+		bp_etcd_encode(w->value, strlen(w->value)));
 
 	if (w->lease != NULL)
 		json_object_set_new(put, "lease", json_string(w->lease));
@@ -503,8 +396,8 @@ static void add_write(const struct bp_etcd_write *w, json_t *compare, json_t *su
 		return;
 	snprintf(revision, sizeof(revision), "%" PRId64, w->mod_revision);
 	json_array_append_new(
-		compare, json_pack("{so ss ss ss}", "key", encode(w->key, strlen(w->key)), "target",
-				 "MOD", "result", "EQUAL", "mod_revision", revision));
+		compare, json_pack("{so ss ss ss}", "key", bp_etcd_encode(w->key, strlen(w->key)),
+				 "target", "MOD", "result", "EQUAL", "mod_revision", revision));
 }
 
 int bp_etcd_write(struct bp_etcd *e, const struct bp_etcd_write *writes, unsigned n, char *err,
@@ -534,7 +427,7 @@ int bp_etcd_lease_grant(
 
 	if (answer == NULL)
 		return -1;
-	if (!read_int(json_object_get(answer, "ID"), &id) || id == 0)
+	if (!bp_etcd_int(json_object_get(answer, "ID"), &id) || id == 0)
 		snprintf(err, err_size, "etcd: the answer has no valid lease");
 	else
 		rc = snprintf(lease, BP_ETCD_LEASE, "%" PRId64, id) > 0 ? 0 : -1;
@@ -552,7 +445,8 @@ int bp_etcd_lease_keepalive(struct bp_etcd *e, const char *lease, char *err, siz
 	if (answer == NULL)
 		return -1;
 	/* one answer of a stream; without a time to live the lease is gone */
-	rc = read_int(json_object_get(json_object_get(answer, "result"), "TTL"), &ttl) && ttl > 0;
+	rc = bp_etcd_int(json_object_get(json_object_get(answer, "result"), "TTL"), &ttl) &&
+	     ttl > 0;
 	json_decref(answer);
 	return rc;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/biplane/fleet/etcd_rows.h"
 #include "config/config.h"
 
 /*
@@ -16,7 +17,6 @@
  * each server gets an equal part of what is left. Errors are sentences for a log line.
  */
 #define BP_ETCD_ANSWER_MAX (4u << 20) /* bytes */
-#define BP_ETCD_PAGE 128u             /* keys of an answer: of 30 KiB each on average */
 #define BP_ETCD_KEYS_MAX 4096u        /* of a read with values */
 #define BP_ETCD_NAMES_MAX 65536u      /* of a read without values */
 #define BP_ETCD_READ_MAX (32u << 20)  /* bytes of all answers of a read */
@@ -33,16 +33,6 @@ void bp_etcd_free(struct bp_etcd *e);
 /* All following calls together end within this time, up to the next bp_etcd_begin(). */
 void bp_etcd_begin(struct bp_etcd *e, unsigned ms);
 
-/* A key of the store. `value`: JSON string with its bytes; NULL: they are not UTF-8. */
-struct bp_etcd_row {
-	char *key;
-	json_t *value;
-	int64_t mod_revision; /* of the last change */
-};
-struct bp_etcd_rows {
-	unsigned n;
-	struct bp_etcd_row *row;
-};
 enum bp_etcd_range {
 	BP_ETCD_KEY,         /* the key itself */
 	BP_ETCD_BELOW,       /* the keys that begin with it */
@@ -52,7 +42,6 @@ enum bp_etcd_range {
  * also then. */
 int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
 	struct bp_etcd_rows *rows, char *err, size_t err_size);
-void bp_etcd_rows_free(struct bp_etcd_rows *rows);
 
 /* A transaction: all writes, if all conditions are true. */
 struct bp_etcd_write {

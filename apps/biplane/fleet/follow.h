@@ -35,13 +35,4 @@ void bp_fleet_follow_tick(struct bp_fleet_follower *f);
 int bp_fleet_follow(struct bp_fleet_follower *f, struct bp_etcd *etcd, char *err, size_t err_size);
 void bp_fleet_follow_end(struct bp_fleet_follower *f);
 
-/* The rollout of the member, of rows rollouts/. 1, or 0: there is none, or -1 with a sentence: one
- * that matches is not valid. */
-int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fleet *fleet,
-	const struct bp_etcd_rows *rows, struct bp_fleet_rollout *r, char *err, size_t err_size);
-/* Whether canary `name` has applied the rollout, of its row members/NAME (NULL: there is none); if
- * not, why. */
-bool bp_fleet_canary_passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
-	const char *name, char *why, size_t why_size);
-
 #endif

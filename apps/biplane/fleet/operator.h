@@ -3,6 +3,7 @@
 #define BP_APPS_BIPLANE_FLEET_OPERATOR_H
 
 #include "apps/biplane/cli.h"
+#include "apps/biplane/fleet/etcd.h"
 #include "apps/biplane/fleet/rollout.h"
 
 /* What the commands of an operator have in common. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/biplane/fleet/etcd.h"
+#include "apps/biplane/fleet/etcd_rows.h"
 #include "apps/biplane/fleet/sign.h"
 #include "config/config.h"
 

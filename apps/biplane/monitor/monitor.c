@@ -23,6 +23,7 @@
 #include "apps/biplane/monitor_pid.h"
 #include "apps/biplane/monitor/sandbox.h"
 #include "apps/biplane/monitor/segment_watch.h"
+#include "apps/biplane/signals.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
 #include "shm/plane_dirs.h"
@@ -181,21 +182,6 @@ static void loop(struct process *p)
 
 /* ---- start ---- */
 
-static int block_signals(struct process *p)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	signal(SIGPIPE, SIG_IGN);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
-		return -1;
-	p->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	return p->signals < 0 ? -1 : 0;
-}
-
 static void instance_of(const struct bp_config *c, struct bp_config_instance *id)
 {
 	memset(id, 0, sizeof(*id));
@@ -291,7 +277,8 @@ static int start(struct process *p)
 	int status = BP_EX_OK;
 
 	raise_descriptors(c->max_connections);
-	if (block_signals(p) != 0) {
+	p->signals = bp_signals_open();
+	if (p->signals < 0) {
 		snprintf(err, sizeof(err), "signals cannot be blocked: %s", strerror(errno));
 		status = BP_EX_OSERR;
 	} else if (bp_monitor_secrets_read(&p->m.secrets, c, err, sizeof(err)) != 0) {

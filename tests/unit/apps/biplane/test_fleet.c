@@ -17,6 +17,7 @@
 #include "apps/biplane/fleet/etcd.h"
 #include "apps/biplane/fleet/follow.h"
 #include "apps/biplane/fleet/rollout.h"
+#include "apps/biplane/fleet/select.h"
 #include "apps/biplane/fleet/store.h"
 #include "apps/biplane/fleet/trial.h"
 
