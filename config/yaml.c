@@ -253,7 +253,9 @@ static bool add_scalar(struct builder *b, struct fy_event *e)
 	style = fy_token_scalar_style(token);
 	n->quoted = style != FYSS_PLAIN;
 	n->block = style == FYSS_LITERAL || style == FYSS_FOLDED;
-	if (b->source[mark->input_pos] != b->original[mark->input_pos])
+	/* an empty scalar may be at the end, where the original has no byte */
+	if (mark->input_pos < b->source_len &&
+		b->source[mark->input_pos] != b->original[mark->input_pos])
 		n->bad = true; /* bp_yaml_report_comparison() */
 	/* libfyaml reports the position of a quoted scalar after the quote. */
 	if ((style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED) && n->column > 1)
