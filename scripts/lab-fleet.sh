@@ -330,7 +330,7 @@ $(tail -n 15 "$state/$1.log")"
 		/usr/bin/python3 -c '
 import json, sys
 p = json.load(sys.stdin)
-sys.exit(not (all(x["running"] for x in p["planes"]) and len(p["ports"]) == 2 and p["publisher"]["connected"]))' 2>/dev/null &&
+sys.exit(not (all(x["running"] for x in p["planes"]) and len(p["ports"]) >= 2 and p["publisher"]["connected"]))' 2>/dev/null &&
 		in_ns "$1" "$biplane" show routes --diff -c "$state/$1.yaml" >/dev/null 2>&1 &&
 		fleet_is_next_hop rl 10.23.0.0/24 "10.21.${1#gw}.2" && fleet_is_next_hop rr 10.20.0.0/24 "10.22.${1#gw}.2" &&
 		[ -z "$(fleet_vtysh "$1" -d bgpd -c 'show running-config' | grep -x 'bgp graceful-shutdown')" ] &&
