@@ -15,9 +15,9 @@
 #include "shm/layout.h"
 #include "shm/mqtt/mqtt_tables.h"
 
-/* A record of a connection with ten messages a second is older than the last message for a tenth of
- * the time. */
-#define SCAN_MS 10
+/* The record of a connection with ten messages a second is older than its last message for a
+ * twentieth of the time. */
+#define SCAN_MS 3
 /* The mark of a deleted key remains for this time, for writes of a gateway that was cut off. */
 #define DELETED_MS 60000u
 

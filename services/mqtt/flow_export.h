@@ -16,15 +16,14 @@ struct bp_shm;
  * depend on its packets. A connection that a worker is changing has none, also when the worker has
  * ended meanwhile: its position may be inside a segment whose alarms were not published.
  */
-#define BP_EXPORT_REST_NS 5000000ull
-#define BP_EXPORT_INTERVAL_NS                                                                      \
-	90000000ull /* less than 100 ms, so that each message of ten a second counts */
+#define BP_EXPORT_REST_NS 2000000ull
+#define BP_EXPORT_INTERVAL_NS 40000000ull /* a request, and a response that comes later */
 #define BP_EXPORT_BUSY_NS 500000000ull
 
-/* Of one call, over all workers: it blocks the event loop for about a millisecond at most. */
-#define BP_EXPORT_GROUPS 8192u /* groups of BP_FLOW_WAYS slots, most of which are free */
-#define BP_EXPORT_FLOWS 2048u  /* slots in use */
-#define BP_EXPORT_RECORDS 256u
+/* Of one call, over all workers: it blocks the event loop for 0.3 ms at most. */
+#define BP_EXPORT_GROUPS 4096u /* groups of BP_FLOW_WAYS slots, most of which are free */
+#define BP_EXPORT_FLOWS 1024u  /* slots in use */
+#define BP_EXPORT_RECORDS 64u
 
 /* A record's place, for what is known later. */
 struct bp_export_ref {

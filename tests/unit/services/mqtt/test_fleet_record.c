@@ -351,9 +351,9 @@ static void busy_connections(void **state)
 		rig_advance(&one, 90000000);
 	}
 	assert_int_equal(stored.puts, 20); /* the last one is not due yet */
-	for (unsigned i = 0; i < 1000; i++) {
+	for (unsigned i = 0; i < 2000; i++) {
 		publish_alias(&one, &c, "t/x", 1, "1");
-		rig_advance(&one, 2000000);
+		rig_advance(&one, 1000000);
 		scan();
 	}
 	assert_in_range(stored.puts, 20 + 3, 20 + 4);
