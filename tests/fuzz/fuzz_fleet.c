@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include "apps/biplane/fleet/bounded_json.h"
 #include "apps/biplane/fleet/rollout.h"
 #include "apps/biplane/fleet/select.h"
 #include "apps/biplane/fleet/store.h"
@@ -109,8 +110,7 @@ static void check_rows(const struct bp_etcd_rows *rows)
 
 static void answer(const char *text, size_t len)
 {
-	json_error_t error;
-	json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	json_t *o = bp_fleet_json(text, len);
 	struct bp_etcd_rows rows = {.n = 0};
 
 	if (bp_etcd_rows_add(json_object_get(o, "kvs"), &rows)) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "apps/biplane/fleet/bounded_json.h"
 #include "config/messages.h"
 
 #define SERVERS_MAX 8u
@@ -202,9 +203,7 @@ static CURLcode send_to(struct bp_etcd *e, const char *server, const char *path,
 static void describe_refusal(
 	struct bp_etcd *e, const char *server, long status, char *err, size_t err_size)
 {
-	json_error_t error;
-	json_t *answer =
-		e->answer.len > 0 ? json_loadb(e->answer.text, e->answer.len, 0, &error) : NULL;
+	json_t *answer = bp_fleet_json(e->answer.text, e->answer.len);
 	const char *why = json_string_value(json_object_get(answer, "error"));
 	char shown[BP_SHOWN];
 
@@ -218,7 +217,6 @@ static json_t *ask(struct bp_etcd *e, const char *server, const char *path, cons
 	long *status, char *err, size_t err_size)
 {
 	const CURLcode rc = send_to(e, server, path, body);
-	json_error_t error;
 	json_t *answer;
 
 	*status = 0;
@@ -232,11 +230,11 @@ static json_t *ask(struct bp_etcd *e, const char *server, const char *path, cons
 		describe_refusal(e, server, *status, err, err_size);
 		return NULL;
 	}
-	answer = json_loadb(e->answer.text != NULL ? e->answer.text : "", e->answer.len,
-		JSON_REJECT_DUPLICATES, &error);
+	answer = bp_fleet_json(e->answer.text != NULL ? e->answer.text : "", e->answer.len);
 	if (json_is_object(answer))
 		return answer;
-	snprintf(err, err_size, "etcd %s: the answer is not a JSON object", server);
+	snprintf(err, err_size, "etcd %s: the answer is not a JSON object of at most %u values",
+		server, BP_FLEET_JSON_VALUES_MAX);
 	json_decref(answer);
 	return NULL;
 }

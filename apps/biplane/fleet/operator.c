@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "apps/biplane/exit_status.h"
+#include "apps/biplane/fleet/bounded_json.h"
 #include "apps/biplane/print_json.h"
 #include "apps/biplane/text.h"
 #include "config/schema.h"
@@ -104,11 +105,10 @@ json_t *bp_fleet_members(const struct bp_etcd_rows *rows)
 
 	for (unsigned i = 0; i < rows->n; i++) {
 		const char *name = strrchr(rows->row[i].key, '/');
-		json_error_t error;
 		json_t *record = rows->row[i].value == NULL
 					 ? NULL
-					 : json_loads(json_string_value(rows->row[i].value),
-						   JSON_REJECT_DUPLICATES, &error);
+					 : bp_fleet_json(json_string_value(rows->row[i].value),
+						   json_string_length(rows->row[i].value));
 		json_t *out = json_pack("{ss}", "member", name != NULL ? name + 1 : "?");
 
 		for (unsigned k = 0; k < sizeof(member) / sizeof(member[0]); k++)

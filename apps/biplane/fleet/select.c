@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apps/biplane/fleet/bounded_json.h"
+
 int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fleet *fleet,
 	const struct bp_etcd_rows *rows, struct bp_fleet_rollout *r, char *err, size_t err_size)
 {
@@ -37,9 +39,9 @@ int bp_fleet_choose(const struct bp_fleet_keys *keys, const struct bp_config_fle
 bool bp_fleet_canary_passed(const struct bp_etcd_row *row, const struct bp_fleet_rollout *r,
 	const char *name, char *why, size_t why_size)
 {
-	json_error_t error;
 	json_t *member = row != NULL && row->value != NULL
-				 ? json_loads(json_string_value(row->value), 0, &error)
+				 ? bp_fleet_json(json_string_value(row->value),
+					   json_string_length(row->value))
 				 : NULL;
 	const char *state = json_string_value(json_object_get(member, "state"));
 	const bool same =

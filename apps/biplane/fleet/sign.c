@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/biplane/fleet/bounded_json.h"
+
 #define PEM_MAX 1024u /* bytes of a key file */
 #define DER_MAX 64u
 
@@ -246,7 +248,7 @@ json_t *bp_fleet_verify(const struct bp_fleet_keys *keys, const char *kind, cons
 	size_t len, char *err, size_t err_size)
 {
 	json_error_t error;
-	json_t *document = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	json_t *document = bp_fleet_json(text, len);
 	const json_t *body = json_object_get(document, "body");
 	uint8_t signature[BP_ED25519_SIGNATURE];
 	json_t *out = NULL;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "apps/biplane/fleet/bounded_json.h"
 #include "apps/biplane/fleet/etcd.h"
 #include "apps/biplane/fleet/follow.h"
 #include "apps/biplane/fleet/rollout.h"
@@ -488,6 +489,42 @@ static void bad_answers_are_errors(void **state)
 	}
 }
 
+/* "[{},{},...": n values with the list. */
+static char *many_values(unsigned n)
+{
+	const size_t head = strlen(OK);
+	char *text = malloc(head + 3 * (size_t)n + 32);
+
+	assert_non_null(text);
+	strcpy(text, OK "{\"a\":[{}");
+	for (unsigned i = 3; i < n; i++)
+		strcat(text + head + 3 * (size_t)(i - 3), ",{}");
+	strcat(text, "]}");
+	return text;
+}
+
+/* Some hundred bytes of memory for each value of three bytes. */
+static void values_of_an_answer_are_bounded(void **state)
+{
+	/* of each value but the first, a bracket and a comma count */
+	char *text = many_values(BP_FLEET_JSON_VALUES_MAX / 2), err[512] = "";
+
+	assert_int_equal(read_with(text, 0, err), 0);
+	free(text);
+	text = many_values(BP_FLEET_JSON_VALUES_MAX / 2 + 2);
+	assert_int_equal(read_with(text, 0, err), -1);
+	assert_non_null(strstr(err, "at most 8192 values"));
+	free(text);
+	/* not those in strings */
+	text = malloc(30000);
+	assert_non_null(text);
+	strcpy(text, OK "{\"a\":\"\\\"");
+	memset(text + strlen(text), ',', 20000);
+	strcpy(text + strlen(OK "{\"a\":\"\\\"") + 20000, "\"}");
+	assert_int_equal(read_with(text, 0, err), 0);
+	free(text);
+}
+
 static void good_answers_are_read(void **state)
 {
 	char err[512];
@@ -572,6 +609,7 @@ int main(void)
 		cmocka_unit_test(new_problems_are_worse),
 		cmocka_unit_test(files_return_to_the_good_bundle),
 		cmocka_unit_test(bad_answers_are_errors),
+		cmocka_unit_test(values_of_an_answer_are_bounded),
 		cmocka_unit_test(good_answers_are_read),
 		cmocka_unit_test(silent_server_is_left),
 		cmocka_unit_test(dead_server_is_followed_by_the_next),
