@@ -368,6 +368,21 @@ static int read_bundle(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	return rc;
 }
 
+/* The rollout that was tried, or another one with its number, after rollouts were removed. */
+static void note_same(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r)
+{
+	const bool active = f->state.phase == BP_FLEET_APPLIED || f->state.phase == BP_FLEET_TRIAL;
+
+	if (active && strcmp(r->sha256, f->state.sha256) != 0)
+		note(f,
+			"rollout %s has serial number %" PRIu64
+			" of another one that is applied: it is refused; push it again with "
+			"--serial %" PRIu64,
+			r->selector, r->serial, r->serial + 1);
+	else
+		note(f, "%s", "");
+}
+
 static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	const struct bp_fleet_rollout *r, char *err, size_t err_size)
 {
@@ -383,7 +398,7 @@ static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 		return 0;
 	}
 	if (r->serial == f->state.serial) {
-		note(f, "%s", "");
+		note_same(f, r);
 		return 0;
 	}
 	/* after a failure the next attempt waits, too: each writes the bundle and the state */

@@ -280,6 +280,19 @@ def test_operator_rolls_back(fleet):
     for m in fleet.members:
         assert fleet.wait(m.name, "applied", serial)["version"] == 1
         assert m.rules() == ["first"]
+    # the rollout is lost, and with it the only trace of its number
+    assert fleet.etcd.ctl("del", "/biplane/plant/rollouts/site=north").returncode == 0
+    again = {"mqtt": {"rules": [rule("first"), rule("again")]}}
+    assert fleet.push(again)["serial"] == serial - 1  # a lower one: its bundle was damaged above
+    fleet.wait_error("gw1", f"it is refused as a replay; push it again with --serial {serial + 1}")
+    assert fleet.push(again)["serial"] == serial
+    for m in fleet.members:
+        fleet.wait_error(m.name, f"of another one that is applied: it is refused; push it again with --serial {serial + 1}")
+        assert m.rules() == ["first"]
+    fleet.push(again, "--serial", str(serial + 1))
+    for m in fleet.members:
+        assert not fleet.wait(m.name, "applied", serial + 1)["errors"]
+        assert m.rules() == ["first", "again"]
 
 
 def push_elsewhere(fleet, *args, size=0):
@@ -337,10 +350,10 @@ def test_without_quorum_nothing_changes_and_nothing_stops(fleet):
     wait_until("the loss to be noticed", lambda: "nothing changes until etcd answers again" in gw1.log.read_text())
     p = fleet.command("push", "--selector", "site=north", "--sign", fleet.dir / "key", fleet.dir / "bundle.yaml")
     assert p.returncode == 69, p.stderr
-    assert gw1.pids() == before and gw1.rules() == ["first"]
+    assert gw1.pids() == before and gw1.rules() == ["first", "again"]
     wait_until("the report of the agent", lambda: not gw1.agent()["connected"])
     assert gw1.metric("biplane_fleet_etcd_connected") == 0
     # etcd is away at the start, too
     gw1.stop()
     gw1.start()
-    wait_until("the stored bundle", lambda: gw1.rules() == ["first"])
+    wait_until("the stored bundle", lambda: gw1.rules() == ["first", "again"])
