@@ -22,7 +22,7 @@ WAIT = 30 * PATIENCE  # seconds until the output must be there
 # scripts/setup and the build have done these before the tests run.
 PREPARED = re.compile(r"^(apt |scripts/setup|meson )")
 # Commands that change nothing, and may be repeated until their output is right.
-READS = re.compile(r"^(biplane (show|status|tail|top|explain|capture|trace)|curl |grep |get |head |tail |scripts/lab run \w+ (vtysh|ip route show|ping -c|traceroute|biplane show))")
+READS = re.compile(r"^(biplane (show|status|tail|top|explain|capture|trace)|curl |grep |get |head |tail |scripts/lab vtysh|scripts/lab run \w+ (vtysh|ip route show|ping -c|traceroute|biplane show))")
 NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
 PRELUDE = """
 ip link set lo up
