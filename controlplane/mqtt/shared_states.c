@@ -22,6 +22,7 @@
 #define PAIRS_MAX BP_ALARM_STORE_MAX
 /* A cleared pair is remembered for this time, as changes of others can be read late. */
 #define CLEARED_NS 60000000000ull
+#define OFFER_AGAIN_NS 1000000000ull
 /* Names of rules that alarms had last. */
 #define NAMES 256u
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
@@ -53,6 +54,7 @@ struct bp_shared_states {
 	struct pair **bucket;
 	uint32_t n;
 	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
+	uint64_t offer_again_ns;              /* 0: not */
 	struct name name[NAMES];
 	uint64_t raised, cleared, adopted, conflicts, full, too_large, invalid;
 };
@@ -329,14 +331,19 @@ static bool make_offer(struct bp_shared_states *s, const struct pair *p)
 	return true;
 }
 
-/* New rules may match, and a new data plane may have an empty table. */
+/* New rules may match, and a new data plane may have an empty table. Twice: a worker takes new
+ * rules some time after they are active. */
 static void offer_again(struct bp_shared_states *s)
 {
 	const uint64_t rules = atomic_load(&s->shm->control->rules_active),
 		       started = atomic_load(&s->shm->global->dp_started_ns);
 	struct pair *p;
 
-	if (rules == s->rules_active && started == s->dp_started_ns)
+	if (rules != s->rules_active || started != s->dp_started_ns)
+		s->offer_again_ns = bp_mono_ns() + OFFER_AGAIN_NS;
+	else if (s->offer_again_ns != 0 && bp_mono_ns() >= s->offer_again_ns)
+		s->offer_again_ns = 0;
+	else
 		return;
 	s->rules_active = rules;
 	s->dp_started_ns = started;

@@ -2,6 +2,7 @@
 """MQTT connections that move from one gateway of a fleet to another while TCP continues. Two gateways bridge the same
 two networks, one of them at a time; they share their state in Redis."""
 
+import json
 import os
 import signal
 import socket
@@ -21,6 +22,8 @@ from peers import Collector, Publisher
 REDIS_PORT = 6379
 OF_MARK = 32           # bytes of epoch and version before a record
 CONNECTIONS, INTERVAL = 60, 0.1  # seconds between messages of a connection
+FEVER = {"name": "fever", "topic": "fever/+", "value": "text", "raise": {"above": 80}, "clear": {"below": 75}, "repeat": "on_change",
+         "publish": {"topic": "alarm/{topic}"}}
 PUBLISHES = 4 + 45 + 18  # where a record has the number of PUBLISH packets that were inspected
 
 
@@ -60,7 +63,7 @@ class Pair:
             "ports": [{"name": s, "device": f"net_af_packet{n},iface=p{i}-{s},framecnt=1024"} for n, s in enumerate(("devices", "cloud"))],
             "bridges": [{"name": "line", "ports": ["devices", "cloud"]}],
             "monitoring": {"history": "off", "capture_buffer": "off", "poll_gap_warning": "off", "worker_stall_timeout": "off"},
-            "mqtt": {"max_rules": 10, "max_connections": 1000, "rules": [overheat()], "spool": {"path": str(directory / f"gw{i}.spool")},
+            "mqtt": {"max_rules": 10, "max_connections": 1000, "rules": [overheat(), FEVER], "spool": {"path": str(directory / f"gw{i}.spool")},
                      "publisher": {"broker": f"mqtt://{EDGE_MGMT}", "client_id": f"biplane-{i}"}},
             "fleet": {"name": "plant", "state": {"server": f"redis://127.0.0.1:{REDIS_PORT}"}},
         }
@@ -88,6 +91,10 @@ class Pair:
                 return f.read(max(int(line[1:]), 0)) if line[:1] == b"$" else line[1:-2]
         except ConnectionError:
             return b""
+
+    def copies(self, gateway):
+        """Unacknowledged alarms of a gateway in Redis."""
+        return int(self.command("HLEN", f"biplane:plant:alarms:copies:{gateway.config['name']}") or 0)
 
     def record(self, publisher):
         """Epoch of a connection's record, and number of PUBLISH packets; None if there is none."""
@@ -133,6 +140,12 @@ def alarms(lab, pair):
     c = Collector(lab, "edge", ("alarm/#",))
     yield c
     c.close()
+
+
+def kill(gateway):
+    for pid in (gateway.process.pid, *(p["pid"] for p in gateway.status()["planes"])):
+        os.kill(pid, signal.SIGKILL)
+    gateway.process.wait()
 
 
 def outcomes(gateway):
@@ -235,9 +248,7 @@ def test_share_of_connections_that_continue(lab, pair, alarms):
     before = outcomes(two)
     load = Load(lab)
     load.wait_sent(10)
-    pids = [one.process.pid, *(p["pid"] for p in one.status()["planes"])]
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+    kill(one)
     killed = load.sent  # the alarm of this message may have been lost with the gateway
     pair.use(1)
     load.wait_sent(10)
@@ -265,3 +276,47 @@ def raised(alarms):
 
 def total(o):
     return sum(o["adopted"].values()) + sum(o["not_adopted"].values())
+
+
+def test_alarms_of_a_dead_gateway(lab, pair, alarms):
+    """The edge broker is away when the first gateway raises alarms and dies. The second one delivers each of them, and
+    clears them with the same identity; the first one returns and repeats none."""
+    one, two = pair.gateways
+    one.start()
+    pair.use(0)
+    lab.broker("edge", "stop")
+    try:
+        p = Publisher(lab, CLOUD)
+        for i in range(20):
+            p.publish(f"fever/{i}", "95", 1).wait_for_publish(20)
+        wait_until("the copies", lambda: pair.copies(one) == 20)
+        wait_until("the states at the second gateway", lambda: two.counter("states_fleet_raised") == 20)
+        kill(one)
+        pair.use(1)
+        wait_until("the claim", lambda: pair.copies(two) == 20)
+
+        def inspected():
+            # the connection is adopted, or a request and its response resynchronize it
+            p.publish("fever/20", "95", 1).wait_for_publish(20)
+            return pair.copies(two) == 21
+        wait_until("a new alarm", inspected, every=0.1)
+        for i in range(10):
+            p.publish(f"fever/{i}", "96", 1).wait_for_publish(20)
+            p.publish(f"fever/{i}", "70", 1).wait_for_publish(20)
+        wait_until("the clears", lambda: pair.copies(two) == 31)
+    finally:
+        lab.broker("edge", "start")
+    wait_until("all alarms", lambda: len(fever(alarms)) >= 31)
+    wait_until("no copies", lambda: pair.copies(two) == 0)
+    one.start()
+    # of its 20 rows
+    wait_until("the spool of the first gateway to be empty", lambda: one.status()["alarms"]["unspooled"] >= 20)
+    # one of each uid; the uid of a clear is not that of its raise
+    assert len({a["uid"] for a in fever(alarms)}) == len(fever(alarms)) == 31
+    by_topic = {f"fever/{i}": [a["state"] for a in fever(alarms) if a["topic"] == f"fever/{i}"] for i in range(21)}
+    assert by_topic == {f"fever/{i}": ["raised", "cleared"] if i < 10 else ["raised"] for i in range(21)}
+    p.finish()
+
+
+def fever(alarms):
+    return [json.loads(payload) for t, payload in list(alarms.messages) if t.startswith("alarm/fever/")]
