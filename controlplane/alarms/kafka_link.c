@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "controlplane/alarms/kafka_conf.h"
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 
@@ -24,14 +25,6 @@
 #define END_CHECK_NS 20000000ull
 #define END_WAIT_S 1
 #define WHY_SIZE 640u
-/*
- * Maximum size of a batch of several messages, bytes. A larger message is a batch of its own, so a
- * batch that the brokers refuse for its size is one alarm, where a topic accepts this size.
- */
-#define BATCH_SIZE "16384"
-/* The state of connections is reported at this interval, the shortest one of the library. */
-#define STATISTICS_MS "1000"
-#define RECONNECT_MAX_MS "5000"
 #define MIDS 65536u
 
 struct bp_kafka_link {
@@ -287,61 +280,9 @@ static void on_queue(evutil_socket_t fd, short what, void *arg)
 
 /* ---- start and end of a producer ---- */
 
-struct property {
-	const char *name, *value;
-};
-
-/* Returns a configuration, or NULL with a sentence in `why`. */
-static rd_kafka_conf_t *new_conf(const struct property *p, size_t n, char *why, size_t size)
-{
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-
-	for (size_t i = 0; i < n; i++) {
-		if (p[i].value[0] == '\0' || rd_kafka_conf_set(conf, p[i].name, p[i].value, why,
-						     size) == RD_KAFKA_CONF_OK)
-			continue;
-		rd_kafka_conf_destroy(conf);
-		return NULL;
-	}
-	return conf;
-}
-
-static rd_kafka_conf_t *producer_conf(struct bp_kafka_link *l, char *why, size_t size)
-{
-	const struct bp_kafka_link_settings *s = &l->settings;
-	const bool sasl = s->username[0] != '\0';
-	char max_size[24];
-	const struct property properties[] = {
-		{"bootstrap.servers", s->brokers},
-		{"client.id", s->client_id},
-		{"security.protocol", sasl ? (s->tls ? "sasl_ssl" : "sasl_plaintext")
-					   : (s->tls ? "ssl" : "plaintext")},
-		{"sasl.mechanism", sasl ? s->mechanism : ""},
-		{"sasl.username", s->username},
-		{"sasl.password", s->password},
-		{"ssl.ca.location", s->ca_file},
-		{"ssl.certificate.location", s->cert_file},
-		{"ssl.key.location", s->key_file},
-		{"ssl.endpoint.identification.algorithm", "https"},
-		{"enable.idempotence", "true"},
-		{"acks", "all"},
-		{"message.timeout.ms", "0"}, /* none */
-		{"linger.ms", "0"},
-		{"batch.size", BATCH_SIZE},
-		{"message.max.bytes", max_size},
-		{"partitioner", "murmur2_random"}, /* as the clients in Java */
-		{"statistics.interval.ms", STATISTICS_MS},
-		{"reconnect.backoff.max.ms", RECONNECT_MAX_MS},
-		{"log.queue", "true"},
-	};
-
-	snprintf(max_size, sizeof(max_size), "%llu", (unsigned long long)s->max_message_size);
-	return new_conf(properties, sizeof(properties) / sizeof(properties[0]), why, size);
-}
-
 static bool start_producer(struct bp_kafka_link *l, char *why, size_t size)
 {
-	rd_kafka_conf_t *conf = producer_conf(l, why, size);
+	rd_kafka_conf_t *conf = bp_kafka_conf(&l->settings, why, size);
 
 	if (conf == NULL)
 		return false;

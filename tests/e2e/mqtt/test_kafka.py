@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """
 One gateway, one rule to MQTT and one to Kafka. The cluster is the mock of librdkafka in a kcat process, and another kcat
-is the consumer, both in the namespace of the edge broker; the gateway reaches the cluster through a relay.
+is the consumer, both in the namespace of the edge broker; the gateway reaches the cluster through a relay with TLS.
 """
 
 import json
 import select
 import socket
+import ssl
 import subprocess
 
 import pytest
@@ -16,6 +17,7 @@ from lab import wait_until
 from load import Load
 from peers import Collector, Expected
 from relay_thread import RelayThread
+from test_edge_tls import certificate
 
 TOPIC = "biplane-alarms"
 KCAT = ("kcat", "-q", "-X", "log_level=0")
@@ -24,11 +26,16 @@ KCAT = ("kcat", "-q", "-X", "log_level=0")
 class Relay(RelayThread):
     """
     From the broker's address in the gateway's namespace to the same one in the broker's; brokers tell their address to
-    clients. "down" closes all connections, and "mute" loses the answers of the broker.
+    clients. It ends TLS, which the mock cluster lacks, and requires a certificate of the client. "down" closes all
+    connections, and "mute" loses the answers of the broker.
     """
 
-    def __init__(self, lab, port):
+    def __init__(self, lab, port, pki):
         super().__init__()
+        self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=pki / "ca.crt")
+        self.tls.load_cert_chain(pki / "broker.crt", pki / "broker.key")
+        self.tls.verify_mode = ssl.CERT_REQUIRED
+        self.refused, self.names = [], set()
         self.lab, self.port, self.mode = lab, port, "up"
         self.listener, self.other, self.clients = None, {}, set()
 
@@ -46,6 +53,14 @@ class Relay(RelayThread):
 
     def accept(self):
         client, _ = self.listener.accept()
+        client.settimeout(5)
+        try:
+            client = self.tls.wrap_socket(client, server_side=True)
+        except OSError as e:
+            self.refused.append(str(e))
+            client.close()
+            return
+        self.names.add(dict(x for (x,) in client.getpeercert()["subject"])["commonName"])
         with self.lab.inside("edge"):
             server = socket.create_connection(("127.0.0.1", self.port))
         self.other |= {client: server, server: client}
@@ -54,6 +69,8 @@ class Relay(RelayThread):
     def forward(self, s):
         try:
             data = s.recv(65536)
+            while s in self.clients and s.pending():
+                data += s.recv(65536)
             if data and (self.mode != "mute" or s in self.clients):
                 self.other[s].sendall(data)
         except OSError:
@@ -119,20 +136,38 @@ def cluster(lab):
         process.wait()
 
 
+@pytest.fixture
+def pki(tmp_path):
+    ca = "basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n"
+    certificate(tmp_path, "ca", "/CN=plant authority", extension=ca)
+    certificate(tmp_path, "other", "/CN=somebody else", extension=ca)
+    certificate(tmp_path, "broker", "/CN=broker", signer="ca", extension="subjectAltName=IP:127.0.0.1\n")
+    certificate(tmp_path, "gateway", "/CN=biplane", signer="ca")
+    return tmp_path
+
+
 def kafka(g):
     return g.status()["kafka"]
 
 
-def test_no_alarm_is_lost(lab, gateway, cluster, tmp_path):
+def test_no_alarm_is_lost(lab, gateway, cluster, pki, tmp_path):
     expected = Expected()
     edge = Collector(lab, "edge", ("alarm/#",), qos=1)
-    with Relay(lab, cluster) as relay:
+    with Relay(lab, cluster, pki) as relay:
         rules = [overheat(payload="envelope"),
                  overheat(name="to-kafka", payload="envelope", publish={"topic": "alarm/{topic}", "destination": "kafka"})]
+        tls = {"ca": str(pki / "other.crt"), "cert": str(pki / "gateway.crt"), "key": str(pki / "gateway.key")}
         g = gateway(config_for(rules=rules, spool=tmp_path / "spool.db", kafka={
-            "brokers": f"kafka://127.0.0.1:{cluster}", "topic": TOPIC, "ack_timeout": "500ms", "unreachable_after": "1s"}))
+            "brokers": f"kafkas://127.0.0.1:{cluster}", "topic": TOPIC, "tls": tls, "ack_timeout": "500ms",
+            "unreachable_after": "1s"}))
+        # a broker whose certificate is of another authority
+        wait_until("the gateway to refuse the broker", lambda: any("unknown ca" in e.lower() for e in relay.refused))
+        assert kafka(g)["state"] == "unreachable" and not relay.names
+        tls["ca"] = str(pki / "ca.crt")
+        assert g.reload(g.config).returncode == 0
         load = Load(lab, expected)
         wait_until("alarms in Kafka", lambda: kafka(g)["acknowledged"] >= 100)
+        assert relay.names == {"biplane"}
         consumer = Consumer(lab, cluster, tmp_path / "kafka")
         try:
             # the cluster away and back

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "controlplane/alarms/kafka_conf.h"
 #include "shm/events/event_ring.h"
 #include "shm/fault.h"
 
@@ -552,6 +553,71 @@ static void each_alarm_is_delivered_or_dropped(void **state)
 	kafka_assert_order(f);
 }
 
+static void assert_property(const rd_kafka_conf_t *conf, const char *name, const char *expected)
+{
+	char value[512] = "";
+	size_t size = sizeof(value);
+
+	assert_int_equal(rd_kafka_conf_get(conf, name, value, &size), RD_KAFKA_CONF_OK);
+	assert_string_equal(value, expected);
+}
+
+static rd_kafka_conf_t *conf_of(const struct bp_kafka_link_settings *s)
+{
+	char why[256] = "";
+	rd_kafka_conf_t *conf = bp_kafka_conf(s, why, sizeof(why));
+
+	if (conf == NULL)
+		fail_msg("%s", why);
+	/* of each producer: what alarms rely on */
+	assert_property(conf, "enable.idempotence", "true");
+	assert_property(conf, "acks", "-1");
+	assert_property(conf, "message.timeout.ms", "0");
+	assert_property(conf, "ssl.endpoint.identification.algorithm", "https");
+	assert_property(conf, "enable.ssl.certificate.verification", "true");
+	return conf;
+}
+
+static void tls_and_sasl_reach_the_library(void **state)
+{
+	static const char *const mechanisms[] = {"SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"};
+	struct bp_kafka_link_settings s = {.brokers = "a:1,b:2",
+		.topic = "t",
+		.client_id = "gw",
+		.mechanism = mechanisms[0],
+		.max_message_size = 20000};
+	rd_kafka_conf_t *conf = conf_of(&s);
+
+	(void)state;
+	assert_property(conf, "bootstrap.servers", "a:1,b:2");
+	assert_property(conf, "client.id", "gw");
+	assert_property(conf, "message.max.bytes", "20000");
+	assert_property(conf, "security.protocol", "plaintext");
+	rd_kafka_conf_destroy(conf);
+	s.tls = true;
+	snprintf(s.ca_file, sizeof(s.ca_file), "/ca");
+	snprintf(s.cert_file, sizeof(s.cert_file), "/cert");
+	snprintf(s.key_file, sizeof(s.key_file), "/key");
+	conf = conf_of(&s);
+	assert_property(conf, "security.protocol", "ssl");
+	assert_property(conf, "ssl.ca.location", "/ca");
+	assert_property(conf, "ssl.certificate.location", "/cert");
+	assert_property(conf, "ssl.key.location", "/key");
+	rd_kafka_conf_destroy(conf);
+	snprintf(s.username, sizeof(s.username), "u");
+	snprintf(s.password, sizeof(s.password), "p w");
+	for (unsigned i = 0; i < sizeof(mechanisms) / sizeof(mechanisms[0]); i++) {
+		s.mechanism = mechanisms[i];
+		s.tls = i % 2 == 0;
+		conf = conf_of(&s);
+		assert_property(conf, "security.protocol", s.tls ? "sasl_ssl" : "sasl_plaintext");
+		assert_property(conf, "sasl.mechanism", mechanisms[i]);
+		assert_property(conf, "sasl.username", "u");
+		assert_property(conf, "sasl.password", "p w");
+		rd_kafka_conf_destroy(conf);
+	}
+}
+
 static unsigned threads(void)
 {
 	DIR *d = opendir("/proc/self/task");
@@ -602,6 +668,7 @@ int main(void)
 		WITH_KAFKA(each_destination_spools_the_rest_at_the_end),
 		WITH_KAFKA(a_dead_disk_does_not_stop_the_other_destination),
 		WITH_KAFKA(each_alarm_is_delivered_or_dropped),
+		cmocka_unit_test(tls_and_sasl_reach_the_library),
 		WITH_KAFKA(without_its_section_no_thread_starts),
 	};
 
