@@ -148,7 +148,7 @@ static const struct bp_setting rows[] = {
 	 .help = "Time without a connection to the broker after which the fault edge_unreachable is raised. off disables it."},
 
 	{.path = "mqtt.kafka", .type = &bp_type_section, GIVEN(bp_config_mqtt, kafka.enabled), .check = bp_check_kafka,
-	 .help = "Connection to the Kafka cluster that receives the alarms of rules with publish.destination kafka or both. Each alarm is one message, acknowledged by all in-sync replicas: its key is the rule's name, a colon and the publication's topic, its value the same payload as in MQTT, and its headers are id, rule and state. While the cluster is unreachable its alarms wait in a spool of their own: the path of mqtt.spool with .kafka appended, with the same limits."},
+	 .help = "Connection to the Kafka cluster that receives the alarms of rules with publish.destination kafka or both. Each alarm is one message, acknowledged by all in-sync replicas: its key is the rule's name, a colon and the publication's topic, its value the same payload as in MQTT, and its headers are id, uid, rule and state. While the cluster is unreachable its alarms wait in a spool of their own: the path of mqtt.spool with .kafka appended, with the same limits."},
 	{.path = "mqtt.kafka.brokers", .type = &bp_type_kafka_brokers, AT(kafka.brokers), .flags = BP_REQUIRED | BP_RELOAD,
 	 .help = "URL of the cluster with one or more of its brokers, from which the others are discovered. HOST is a name, an IPv4 address, or an IPv6 address in brackets. The default TCP port is 9092 for kafka and 9093 for kafkas."},
 	{.path = "mqtt.kafka.topic", .type = &bp_type_kafka_topic, AT(kafka.topic), .flags = BP_MAIN | BP_RELOAD, .min = 1, .preset = "biplane-alarms",

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "controlplane/alarms/envelope.h"
 #include "controlplane/alarms/kafka_conf.h"
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
@@ -446,16 +447,17 @@ int bp_kafka_link_send(struct bp_kafka_link *l, const struct bp_link_message *m,
 	static char key[2 * (UINT16_MAX + 1)]; /* only the event loop uses it */
 	const struct bp_alarm *a = m->alarm;
 	const char *state = a->state == BP_ALARM_CLEARED ? "cleared" : "raised";
-	char id[24];
+	char id[24], uid[BP_ALARM_UID_LEN + 1];
 	rd_kafka_resp_err_t err;
 
 	if (!bp_kafka_link_up(l) || (*mid = next_mid(l)) == 0)
 		return -1;
 	snprintf(id, sizeof(id), "%llu", (unsigned long long)a->id);
+	bp_alarm_uid(a, uid);
 	err = rd_kafka_producev(l->producer, RD_KAFKA_V_TOPIC(l->settings.topic),
 		RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key, key_of(a, key)),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)m->payload, m->len),
-		RD_KAFKA_V_HEADER("id", id, -1),
+		RD_KAFKA_V_HEADER("id", id, -1), RD_KAFKA_V_HEADER("uid", uid, -1),
 		RD_KAFKA_V_HEADER("rule", bp_alarm_rule(a), a->rule_len),
 		RD_KAFKA_V_HEADER("state", state, -1), RD_KAFKA_V_OPAQUE((void *)(uintptr_t)*mid),
 		RD_KAFKA_V_END);

@@ -88,6 +88,7 @@ static void on_up(void *arg)
 	bp_inflight_connected(&p->inflight);
 	bp_count(&p->c->connects, 1);
 	atomic_store_explicit(&p->c->connected, 1, memory_order_relaxed);
+	update_brokers(p);
 	bp_publish_reschedule(p);
 }
 

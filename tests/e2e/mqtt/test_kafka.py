@@ -114,7 +114,7 @@ class Consumer:
         alarms = {}
         for key, headers, a in self.messages():
             assert key == f"{a['rule']}:{a['topic']}" and headers["rule"] == a["rule"] == "to-kafka"
-            assert headers["state"] == a["state"] == "raised" and int(headers["id"]) == a["id"]
+            assert headers["state"] == a["state"] == "raised" and int(headers["id"]) == a["id"] and headers["uid"] == a["uid"]
             assert alarms.setdefault(a["uid"], a) == a
         return alarms
 

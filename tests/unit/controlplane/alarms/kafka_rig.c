@@ -192,6 +192,7 @@ static void record(struct fixture *f, const rd_kafka_message_t *m)
 	copy_text(to->key, sizeof(to->key), m->key, m->key_len);
 	copy_text(to->value, sizeof(to->value), m->payload, m->len);
 	header(m, "id", id, sizeof(id));
+	header(m, "uid", to->uid, sizeof(to->uid));
 	header(m, "rule", to->rule, sizeof(to->rule));
 	header(m, "state", to->state, sizeof(to->state));
 	to->id = strtoull(id, NULL, 10);

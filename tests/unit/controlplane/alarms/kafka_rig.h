@@ -22,7 +22,7 @@ struct event;
 /* A message as the consumer has received it. */
 struct kafka_message {
 	uint64_t id; /* header */
-	char key[64], value[512], rule[64], state[16];
+	char key[64], value[512], uid[40], rule[64], state[16];
 };
 
 /* A publisher with a segment of two workers, librdkafka's mock cluster, and a consumer. */

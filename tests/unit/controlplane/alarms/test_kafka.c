@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "controlplane/alarms/envelope.h"
 #include "controlplane/alarms/kafka_conf.h"
 #include "shm/events/event_ring.h"
 #include "shm/fault.h"
@@ -74,7 +75,10 @@ static void a_message_has_key_value_and_headers(void **state)
 		if (m->id == 7)
 			assert_string_equal(m->value, "7");
 		else
-			assert_non_null(strstr(m->value, "{\"id\":8,\"uid\":\""));
+			assert_memory_equal(m->value, "{\"id\":8,\"uid\":\"", 15);
+		assert_int_equal(strlen(m->uid), BP_ALARM_UID_LEN);
+		if (m->id == 8)
+			assert_memory_equal(m->value + 15, m->uid, BP_ALARM_UID_LEN);
 	}
 	assert_int_equal(f->n, 2);
 	assert_int_equal(get(&f->c->spooled), 0);
