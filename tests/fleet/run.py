@@ -19,6 +19,9 @@ from rounds import BFD_INTERVAL, Round, say, table  # noqa: E402
 from under_load import RULE, Consumer  # noqa: E402
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def options():
     p = argparse.ArgumentParser(prog="scripts/fleet-test", add_help=False)
     p.add_argument("--rounds", type=int, default=20)
@@ -61,12 +64,12 @@ def rounds_of(lab, o, directory, results):
 
 def main():
     o = options()
-    for s in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(s, lambda *a: sys.exit(130))
+    for s in SIGNALS:
+        signal.signal(s, signal.default_int_handler)
     name = os.environ.get("BP_LAB", "fleet")
     lab = PeerLab(name) if o.peer else FleetLab(name, o.gateways, {"equal": "same"}.get(o.seeds, o.seeds), RULE,
                                                 etcd="etcd-no-quorum" in o.faults)
-    results, done = [], False
+    results, done, interrupted = [], False, False
     began = time.time()
     with tempfile.TemporaryDirectory(prefix="biplane-fleet-") as directory:
         try:
@@ -79,8 +82,9 @@ def main():
             say(f"FAILED: {e}")
         except KeyboardInterrupt:
             say("interrupted")
+            interrupted = True
         finally:
-            for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for s in SIGNALS:
                 signal.signal(s, signal.SIG_IGN)  # nothing interrupts the removal of the laboratory
             lab.stop()
     if results:
@@ -91,7 +95,7 @@ def main():
             "rate": o.rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
     failed = sum(bool(r["failures"]) for r in results)
     say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" if done else "not completed")
-    return 0 if done and not failed else 1
+    return 130 if interrupted else 0 if done and not failed else 1
 
 
 if __name__ == "__main__":
