@@ -34,6 +34,7 @@ struct pair {
 	TAILQ_ENTRY(pair) entry, offer_entry;
 	struct pair *next; /* of the same bucket */
 	uint64_t rule_uid, transition, cleared_ns;
+	uint64_t ended; /* highest transition that is known to have been cleared */
 	uint8_t list;
 	bool raised, offered; /* offered: it is in the list of offers */
 	uint16_t topic_len;
@@ -197,6 +198,8 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	s->cleared += !raised;
 	p->raised = raised;
 	p->transition = transition;
+	if (!raised)
+		p->ended = transition;
 	move(s, p, TO_SEND);
 }
 
@@ -218,6 +221,8 @@ static bool read_hex(const char *text, uint64_t *out)
 /* Whether the state of another gateway replaces that of this one. */
 static bool is_newer(const struct pair *p, bool raised, uint64_t transition)
 {
+	if (raised && transition <= p->ended)
+		return false; /* of before the clear: a record that another gateway repeats */
 	if (raised && p->raised)
 		return transition < p->transition; /* raised twice at the same time */
 	if (raised)
@@ -241,6 +246,8 @@ static void apply(struct bp_shared_states *s, bool raised, uint64_t transition, 
 	s->adopted++;
 	p->raised = raised;
 	p->transition = transition;
+	if (!raised)
+		p->ended = transition;
 	move(s, p, raised ? RAISED : CLEARED);
 	offer(s, p);
 }

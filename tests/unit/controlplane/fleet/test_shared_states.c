@@ -4,6 +4,7 @@
 #include "tests/unit/controlplane/fleet/redis_rig.h"
 
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,30 @@ static void later_raise_has_the_lower_number(void **state)
 	assert_int_equal(publish(a, "70").transition, second.transition);
 }
 
+/* A gateway that was without Redis repeats the raise that it had read before. */
+static void raise_of_before_the_clear_is_ignored(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+	const struct result first = publish(a, "81");
+	struct result second;
+	char text[64];
+
+	assert_int_equal(publish(a, "70").transition, first.transition);
+	second = publish(a, "81");
+	assert_true(first.transition < second.transition);
+	snprintf(text, sizeof(text), "r%016" PRIx64 "%016" PRIx64 "t/x", first.transition,
+		bp_ruleset_rule(
+			bp_shm_rules(&a->rig->shm, atomic_load(&a->rig->shm.control->rules_active)),
+			0)
+			->uid);
+	bp_shared_states_state(a->states, text, strlen(text));
+	assert_int_equal(number(a, "invalid"), 0);
+	run_once(f);
+	run_once(f);
+	assert_int_equal(publish(a, "70").transition, second.transition);
+}
+
 static void repeats_are_no_raises(void **state)
 {
 	struct fixture *f = *state;
@@ -376,6 +401,7 @@ int main(void)
 		CASE(later_gateway_reads_all_states),
 		CASE(raised_twice),
 		CASE(later_raise_has_the_lower_number),
+		CASE(raise_of_before_the_clear_is_ignored),
 		CASE(repeats_are_no_raises),
 		CASE(unknown_rule_until_a_reload),
 		CASE(redis_loses_its_data),
