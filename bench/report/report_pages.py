@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import peers_table
+import report_fleet
 import report_latency
 import report_monitoring
 import report_ndr
@@ -128,12 +129,14 @@ TABLES = {"growth": growth, "mix": mix, "paced": paced, "nodes": nodes, "alarms"
           "lcl-late": speed.lcl_late, "aggregation-nodes": lambda run: nodes(run, ("bridge", "aggregate", "disaggregate")),
           "transform-accuracy": report_paper_tables.accuracy,
           "transform-nodes": lambda run: nodes(run, ("bridge", "transform")), **report_latency.TABLES, **report_monitoring.TABLES,
+          **report_fleet.TABLES,
           **report_ndr.TABLES}
 # the cases of scripts/bench that a table contains; by default the case with the name of the table
 CASES = {"paced": ["mix"], "alarms": ["peers"], "frames": ["peers"], "services": ["peers"],
          "aggregation-rates": ["aggregate-paper", "aggregate", "disaggregate", "aggregate-streams"],
          "transform-rates": ["transform", "transform-sources"], "lcl-rates": ["lcl"], "lcl-late": ["lcl-hops"],
-         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"], **report_latency.CASES, **report_monitoring.CASES, **report_ndr.CASES}
+         "aggregation-nodes": ["nodes"], "transform-nodes": ["nodes"], **report_latency.CASES, **report_monitoring.CASES, **report_fleet.CASES,
+         **report_ndr.CASES}
 
 
 def renew(text, run, report):

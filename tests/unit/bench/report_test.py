@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "bench" / "report"))
 import papers  # noqa: E402
 import phd_result  # noqa: E402
+import fleet_test  # noqa: E402
 import peers_test  # noqa: E402
 import report_pages  # noqa: E402
 import report_monitoring  # noqa: E402
@@ -335,7 +336,7 @@ class TheReadme(unittest.TestCase):
 
     def test_each_table_of_the_pages_is_made(self):
         run = {**RUN, "peers": {**RUN["peers"], "services": peers_test.RUN["services"]}, "ndr": {"results": [SEARCHED]},
-               "monitoring": WATCHED}
+               "monitoring": WATCHED, "fleet": fleet_test.MEASURED}
         for name, make in report_pages.TABLES.items():
             lines = make(run)
             self.assertGreater(len(lines), 2, name)
