@@ -29,6 +29,7 @@ takes() {
 	publish) echo $(((publish_seconds * 1000 + 4000) / rounds)) ;;
 	latency) echo $((600000 / rounds)) ;; # seven to ten systems with and without CPU sleep, five times
 	monitoring) echo $((150000 / rounds)) ;; # two gateways and four captures, five times
+	fleet) echo 75000 ;; # two gateways, and the load of their engines
 	hostile) echo $((15000 / rounds)) ;;
 	sync) echo $(((sync_seconds * 1000 + 24000) / rounds)) ;;
 	phd-sizes) runs $((4 * ${#apdu_sizes[@]})) 3 ;;
