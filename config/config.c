@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/bundle.h"
+#include "config/fleet/bundle.h"
 #include "config/service.h"
 
 /* Returns a zeroed configuration; NULL when there is no memory. */

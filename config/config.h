@@ -277,9 +277,9 @@ const struct bp_config_interface *bp_config_interface(
  */
 struct bp_config *bp_config_load(const char *path, FILE *errors);
 /*
- * A bundle: settings that replace those of the file, config/bundle.h. A file with fleet.config is
- * read with the bundle that the agent of the fleet stored in fleet.config.directory, if there is
- * one.
+ * A bundle: settings that replace those of the file, config/fleet/bundle.h. A file with
+ * fleet.config is read with the bundle that the agent of the fleet stored in
+ * fleet.config.directory, if there is one.
  */
 #define BP_BUNDLE_MAX (512u << 10) /* bytes */
 struct bp_bundle {

@@ -233,9 +233,9 @@ void bp_check_secret_file(
 	struct bp_reader *r, const struct bp_yaml *at, const char *key, const char *path);
 /* check_monitoring.c */
 void bp_check_monitoring(struct bp_reader *r, const struct bp_yaml *n, void *base);
-/* check_fleet.c */
+/* fleet/check_fleet.c */
 void bp_check_fleet_state(struct bp_reader *r, const struct bp_yaml *n, void *base);
-/* type_fleet.c */
+/* fleet/type_fleet.c */
 void bp_check_fleet_config(struct bp_reader *r, const struct bp_yaml *n, void *base);
 /* check_interfaces.c: called after ports and bridges are read. */
 void bp_check_interfaces(struct bp_reader *r);

@@ -278,7 +278,7 @@ static const struct bp_setting rows[] = {
 	{.path = "log.events", .type = &bp_type_event_log, AT(log.events), .preset = "off",
 	 .help = "Log of events, written by biplane monitor: one JSON object per line for each alarm, connection, session of a health device, fault, change of the configuration, and start or stop of a plane. A file is opened for appending, and again at SIGHUP. unix: connects to a Unix socket, a stream socket or else a datagram socket. journal: the journal of systemd. A change takes effect when the monitor is restarted."},
 
-	/* schema_fleet.c continues the section. */
+	/* fleet/schema_fleet.c continues the section. */
 	{.path = "fleet", .type = &bp_type_section, GIVEN(bp_config, fleet.enabled),
 	 .help = "What several gateways share, so that each of them can continue the work of another one. Without this section a gateway is alone."},
 	{.path = "fleet.name", .type = &bp_type_name, AT(fleet.name), .flags = BP_REQUIRED, .min = 1,

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/bundle.h"
+#include "config/fleet/bundle.h"
 
 #define FILE_MAX (BP_BUNDLE_MAX + 1)
 

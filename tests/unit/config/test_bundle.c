@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/bundle.h"
+#include "config/fleet/bundle.h"
 #include "config/defaults.h"
 #include "config/mqtt/settings.h"
 #include "config/schema.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "config/bundle.h"
+#include "config/fleet/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef BP_CONFIG_BUNDLE_H
-#define BP_CONFIG_BUNDLE_H
+#ifndef BP_CONFIG_FLEET_BUNDLE_H
+#define BP_CONFIG_FLEET_BUNDLE_H
 
 #include <limits.h>
 
