@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -133,7 +134,8 @@ def test_stopped_gateway_loses_no_packet(fleet):
     finally:
         flood.send_signal(signal.SIGINT)
         out = flood.communicate(timeout=20)[0].decode()
-    assert " 0% packet loss" in out, out
+    sent, received = map(int, re.search(r"(\d+) packets transmitted, (\d+) received", out).groups())
+    assert received >= sent - 1 > 100, out  # the last one may be on its way
     fleet.echo()
 
 
