@@ -39,6 +39,23 @@ struct bp_fleet_connection_counters {
 	uint64_t not_answered;    /* the ring of answers was full */
 };
 
+/* Of controlplane/mqtt/alarm_copies.c. */
+struct bp_fleet_alarm_counters {
+	uint64_t stored, removed;                      /* copies in Redis */
+	uint64_t claimed, adopted;                     /* of dead gateways; added to the spool */
+	uint64_t taken;                                /* own alarms that others have claimed */
+	uint64_t full, too_large, unreadable, refused; /* not stored */
+	uint64_t invalid, no_destination, disk_failed; /* not adopted */
+	uint64_t fenced; /* renewals: another process has the name of this gateway */
+};
+
+/* Of controlplane/mqtt/shared_states.c: raised and cleared states. */
+struct bp_fleet_rule_counters {
+	uint64_t raised, cleared;          /* here */
+	uint64_t adopted, conflicts;       /* of other gateways; raised twice */
+	uint64_t full, too_large, invalid; /* not shared */
+};
+
 #define BP_FLEET_SERVER_TEXT 64u
 #define BP_FLEET_ERROR_TEXT 256u
 
@@ -52,6 +69,9 @@ struct bp_shm_fleet {
 	_Atomic uint64_t connected;
 	struct bp_fleet_counters counters;
 	struct bp_fleet_connection_counters connections;
+	struct bp_fleet_alarm_counters alarms;
+	struct bp_fleet_rule_counters rules;
+	_Atomic uint64_t leased, unacknowledged, pairs; /* gauges of these */
 	/* Texts that change while they are read show a mixture for a moment. */
 	char fleet[32], server[BP_FLEET_SERVER_TEXT], last_error[BP_FLEET_ERROR_TEXT];
 };

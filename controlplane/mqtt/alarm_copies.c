@@ -2,6 +2,7 @@
 #include "controlplane/mqtt/alarm_copies.h"
 
 #include <event2/event.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +59,7 @@ struct bp_alarm_copies {
 	uint64_t alive_ns;
 	struct adoption adoption;
 	uint64_t record[BP_FLEET_VALUE_MAX / sizeof(uint64_t)]; /* the copy that is sent */
-	uint64_t stored, removed, claimed, adopted, taken;
-	uint64_t full, too_large, unreadable, refused, invalid, no_destination, disk_failed, fenced;
+	struct bp_fleet_alarm_counters n, shown;                /* shown: in the segment */
 	struct bp_log_limit log_fenced, log_claimed, log_destination;
 };
 
@@ -91,7 +91,7 @@ static struct bp_copy *add(struct bp_alarm_copies *c, const struct bp_alarm *a, 
 		bp_alarm_uid(a, uid);
 		e = bp_copy_add(&c->table, a->id, uid, BP_COPY_WAITING);
 		if (e == NULL) {
-			c->full++;
+			c->n.full++;
 			return NULL;
 		}
 		e->due_ns = bp_mono_ns() + DELAY_NS;
@@ -217,7 +217,7 @@ static void on_finished(void *arg, enum bp_alarm_destination to, uint64_t id)
 static bool is_taken(void *arg, uint64_t id)
 {
 	const struct bp_alarm_copies *c = arg;
-	const struct bp_copy *e = c->taken != 0 ? bp_copy_by_id(&c->table, id) : NULL;
+	const struct bp_copy *e = c->n.taken != 0 ? bp_copy_by_id(&c->table, id) : NULL;
 
 	return e != NULL && e->taken;
 }
@@ -280,12 +280,12 @@ static void send_copy(struct bp_alarm_copies *c, struct bp_copy *e)
 	const size_t size = find_record(c, e);
 
 	if (size == 0) {
-		c->unreadable++;
+		c->n.unreadable++;
 		bp_copy_set_state(&c->table, e, BP_COPY_RETRY);
 		return;
 	}
 	if (size > sizeof(c->record)) {
-		c->too_large++;
+		c->n.too_large++;
 		bp_copy_delete(&c->table, e);
 		return;
 	}
@@ -356,17 +356,17 @@ static void keep_adopted(struct bp_alarm_copies *c, const struct bp_alarm *a, ui
 	char uid[BP_ALARM_UID_TEXT];
 
 	if (destinations == 0) {
-		c->no_destination++;
+		c->n.no_destination++;
 		bp_log_limited(&c->log_destination, BP_LOG_ERROR, NULL,
 			"an alarm of another gateway of the fleet has a destination that this "
 			"gateway lacks; the gateways of a fleet need the same destinations");
 		return;
 	}
-	c->adopted++;
+	c->n.adopted++;
 	bp_alarm_uid(a, uid);
 	e = bp_copy_add(&c->table, a->id, uid, BP_COPY_STORED);
 	if (e == NULL) {
-		c->full++;
+		c->n.full++;
 		return;
 	}
 	e->sent = true;
@@ -382,7 +382,7 @@ static void end_page(struct bp_alarm_copies *c)
 
 	for (unsigned i = 0; i < a->n && done; i++)
 		keep_adopted(c, a->alarm[i], destinations[i]);
-	c->disk_failed += done ? 0 : a->n;
+	c->n.disk_failed += done ? 0 : a->n;
 	discard_page(a);
 	if (!done || (a->last && a->again))
 		*a = (struct adoption){.again = true};
@@ -424,7 +424,7 @@ static void on_fetched(void *arg, const char *uid, const void *bytes, size_t len
 		if (a->alarm[a->n] != NULL)
 			a->n++;
 		else
-			c->invalid++;
+			c->n.invalid++;
 	}
 	if (a->fetching == 0)
 		end_page(c);
@@ -445,7 +445,7 @@ static void on_claimed(void *arg, uint32_t n)
 	c->claiming = false;
 	if (n == 0)
 		return;
-	c->claimed += n;
+	c->n.claimed += n;
 	bp_log_limited(&c->log_claimed, BP_LOG_WARNING, BP_LOG_FIELDS(BP_LOG_NUM("alarms", n)),
 		"a gateway of the fleet is dead; this one publishes its unacknowledged alarms");
 	begin_adoption(c);
@@ -456,7 +456,7 @@ static void on_claimed(void *arg, uint32_t n)
 
 static void mark_taken(struct bp_alarm_copies *c, struct bp_copy *e)
 {
-	c->taken += !e->taken;
+	c->n.taken += !e->taken;
 	e->taken = true;
 }
 
@@ -465,9 +465,9 @@ static void on_stored(void *arg, const char *uid, enum bp_alarm_stored result)
 	struct bp_alarm_copies *c = arg;
 	struct bp_copy *e = TAILQ_FIRST(&c->table.list[BP_COPY_STORING]);
 
-	c->stored += result == BP_ALARM_STORED;
-	c->full += result == BP_ALARM_STORE_FULL;
-	c->refused += result == BP_ALARM_STORE_REFUSED;
+	c->n.stored += result == BP_ALARM_STORED;
+	c->n.full += result == BP_ALARM_STORE_FULL;
+	c->n.refused += result == BP_ALARM_STORE_REFUSED;
 	wake(c, 0);
 	if (e == NULL || strcmp(e->uid, uid) != 0)
 		return; /* it was acknowledged meanwhile */
@@ -486,7 +486,7 @@ static void on_removed(void *arg, const char *uid)
 	wake(c, 0);
 	if (e == NULL || strcmp(e->uid, uid) != 0)
 		return; /* only a note of a claim */
-	c->removed++;
+	c->n.removed++;
 	bp_copy_delete(&c->table, e);
 }
 
@@ -511,7 +511,7 @@ static void on_renewed(void *arg, bool held, uint64_t taken)
 	c->renewals--;
 	if (!held) {
 		c->leased = false;
-		c->fenced++;
+		c->n.fenced++;
 		bp_log_limited(&c->log_fenced, BP_LOG_ERROR, NULL,
 			"another process of the fleet has the name of this gateway; set `name` to "
 			"a different one at each gateway. Alarms have no copy");
@@ -590,8 +590,20 @@ static void retry(struct bp_alarm_copies *c)
 	wake(c, 0);
 }
 
+static void show(struct bp_alarm_copies *c)
+{
+	struct bp_shm_fleet *f = &c->shm->control->fleet;
+
+	bp_fleet_counters_show((uint64_t *)&f->alarms, (const uint64_t *)&c->n,
+		(uint64_t *)&c->shown, sizeof(c->n) / sizeof(uint64_t));
+	atomic_store_explicit(&f->leased, c->leased, memory_order_relaxed);
+	atomic_store_explicit(&f->unacknowledged, c->table.n, memory_order_relaxed);
+	bp_shared_states_show(c->states);
+}
+
 static void on_second(struct bp_alarm_copies *c)
 {
+	show(c);
 	finish_below(c, bp_publisher_oldest(c->publisher));
 	retry(c);
 	if (!c->leased)
@@ -703,11 +715,11 @@ void bp_alarm_copies_status(const struct bp_alarm_copies *c, json_t *answer)
 		json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 			  "s:I}",
 			"leased", (int)c->leased, "unacknowledged", (json_int_t)c->table.n,
-			"stored", (json_int_t)c->stored, "removed", (json_int_t)c->removed,
-			"claimed", (json_int_t)c->claimed, "adopted", (json_int_t)c->adopted,
-			"taken", (json_int_t)c->taken, "full", (json_int_t)c->full, "too_large",
-			(json_int_t)c->too_large, "unreadable", (json_int_t)c->unreadable,
-			"refused", (json_int_t)c->refused, "invalid", (json_int_t)c->invalid,
-			"no_destination", (json_int_t)c->no_destination, "disk_failed",
-			(json_int_t)c->disk_failed, "fenced", (json_int_t)c->fenced));
+			"stored", (json_int_t)c->n.stored, "removed", (json_int_t)c->n.removed,
+			"claimed", (json_int_t)c->n.claimed, "adopted", (json_int_t)c->n.adopted,
+			"taken", (json_int_t)c->n.taken, "full", (json_int_t)c->n.full, "too_large",
+			(json_int_t)c->n.too_large, "unreadable", (json_int_t)c->n.unreadable,
+			"refused", (json_int_t)c->n.refused, "invalid", (json_int_t)c->n.invalid,
+			"no_destination", (json_int_t)c->n.no_destination, "disk_failed",
+			(json_int_t)c->n.disk_failed, "fenced", (json_int_t)c->n.fenced));
 }

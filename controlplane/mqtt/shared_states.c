@@ -57,7 +57,7 @@ struct bp_shared_states {
 	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
 	uint64_t offer_again_ns;              /* 0: not */
 	struct name name[NAMES];
-	uint64_t raised, cleared, adopted, conflicts, full, too_large, invalid;
+	struct bp_fleet_rule_counters counters, shown; /* shown: in the segment */
 };
 
 /* ---- pairs ---- */
@@ -106,7 +106,7 @@ static struct pair *add(struct bp_shared_states *s, uint64_t rule_uid, const cha
 	struct pair **head = bucket_of(s, uid);
 
 	if (p == NULL) {
-		s->full++;
+		s->counters.full++;
 		return NULL;
 	}
 	p->rule_uid = rule_uid;
@@ -183,7 +183,7 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 		(r = find_rule(s, a)) == NULL)
 		return;
 	if (a->topic_len > BP_STATE_TOPIC_MAX) {
-		s->too_large++;
+		s->counters.too_large++;
 		return;
 	}
 	make_uid(r->uid, bp_alarm_topic(a), a->topic_len, uid);
@@ -194,8 +194,8 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	if (p == NULL || p->transition > transition ||
 		(p->transition == transition && (p->raised == raised || !p->raised)))
 		return;
-	s->raised += raised;
-	s->cleared += !raised;
+	s->counters.raised += raised;
+	s->counters.cleared += !raised;
 	p->raised = raised;
 	p->transition = transition;
 	if (!raised)
@@ -242,8 +242,8 @@ static void apply(struct bp_shared_states *s, bool raised, uint64_t transition, 
 		p = add(s, rule_uid, topic, len, uid);
 	if (p == NULL || !is_newer(p, raised, transition))
 		return;
-	s->conflicts += raised && p->raised;
-	s->adopted++;
+	s->counters.conflicts += raised && p->raised;
+	s->counters.adopted++;
 	p->raised = raised;
 	p->transition = transition;
 	if (!raised)
@@ -262,7 +262,7 @@ void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_
 		!read_hex(text + BP_ALARM_STATE_HEAD, &rule_uid) || transition == 0 ||
 		transition >> BP_TRANSITION_BITS != 0 ||
 		!bp_mqtt_topic_valid(text + TEXT_HEAD, len - TEXT_HEAD)) {
-		s->invalid++;
+		s->counters.invalid++;
 		return;
 	}
 	apply(s, text[0] == 'r', transition, rule_uid, text + TEXT_HEAD, len - TEXT_HEAD);
@@ -288,7 +288,7 @@ void bp_shared_states_put(struct bp_shared_states *s, const char *uid, bool stor
 {
 	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
 
-	s->full += !stored;
+	s->counters.full += !stored;
 	/* it may have changed since it was sent */
 	if (p != NULL && strcmp(p->uid, uid) == 0)
 		move(s, p, p->raised ? RAISED : CLEARED);
@@ -423,8 +423,19 @@ void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer)
 {
 	json_object_set_new(answer, "fleet_states",
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "pairs", (json_int_t)s->n,
-			"raised", (json_int_t)s->raised, "cleared", (json_int_t)s->cleared,
-			"adopted", (json_int_t)s->adopted, "conflicts", (json_int_t)s->conflicts,
-			"full", (json_int_t)s->full, "too_large", (json_int_t)s->too_large,
-			"invalid", (json_int_t)s->invalid));
+			"raised", (json_int_t)s->counters.raised, "cleared",
+			(json_int_t)s->counters.cleared, "adopted", (json_int_t)s->counters.adopted,
+			"conflicts", (json_int_t)s->counters.conflicts, "full",
+			(json_int_t)s->counters.full, "too_large",
+			(json_int_t)s->counters.too_large, "invalid",
+			(json_int_t)s->counters.invalid));
+}
+
+void bp_shared_states_show(struct bp_shared_states *s)
+{
+	struct bp_shm_fleet *f = &s->shm->control->fleet;
+
+	bp_fleet_counters_show((uint64_t *)&f->rules, (const uint64_t *)&s->counters,
+		(uint64_t *)&s->shown, sizeof(s->counters) / sizeof(uint64_t));
+	atomic_store_explicit(&f->pairs, s->n, memory_order_relaxed);
 }

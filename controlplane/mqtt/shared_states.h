@@ -34,5 +34,7 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 
 /* Adds an object to the answer of the command status. */
 void bp_shared_states_status(const struct bp_shared_states *s, json_t *answer);
+/* Writes the counters to the segment. */
+void bp_shared_states_show(struct bp_shared_states *s);
 
 #endif

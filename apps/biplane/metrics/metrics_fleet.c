@@ -34,6 +34,8 @@ static void read_outcomes(
 }
 
 #define AT(member_) offsetof(struct bp_fleet_counters, member_)
+#define ALARM(member_) offsetof(struct bp_fleet_alarm_counters, member_)
+#define RULE(member_) offsetof(struct bp_fleet_rule_counters, member_)
 
 static void read_writes(struct bp_metrics *m, const struct bp_metric *row)
 {
@@ -58,6 +60,32 @@ static void read_errors(struct bp_metrics *m, const struct bp_metric *row)
 	for (unsigned i = 0; shares(m) && i < BP_FLEET_ERRORS; i++)
 		bp_metric_count(m, BP_LABELS({row->labels, bp_fleet_error_name[i]}),
 			bp_metric_load(&m->shm->control->fleet.counters.error[i], 0));
+}
+
+static void read_alarms(struct bp_metrics *m, const struct bp_metric *row)
+{
+	static const struct outcome list[] = {{"stored", ALARM(stored)},
+		{"removed", ALARM(removed)}, {"claimed", ALARM(claimed)},
+		{"adopted", ALARM(adopted)}, {"taken", ALARM(taken)}, {"full", ALARM(full)},
+		{"too_large", ALARM(too_large)}, {"unreadable", ALARM(unreadable)},
+		{"refused", ALARM(refused)}, {"invalid", ALARM(invalid)},
+		{"no_destination", ALARM(no_destination)}, {"disk_failed", ALARM(disk_failed)},
+		{"fenced", ALARM(fenced)}};
+
+	for (size_t i = 0; shares(m) && i < sizeof(list) / sizeof(list[0]); i++)
+		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),
+			bp_metric_load(&m->shm->control->fleet.alarms, list[i].at));
+}
+
+static void read_rules(struct bp_metrics *m, const struct bp_metric *row)
+{
+	static const struct outcome list[] = {{"raised", RULE(raised)}, {"cleared", RULE(cleared)},
+		{"adopted", RULE(adopted)}, {"conflict", RULE(conflicts)}, {"full", RULE(full)},
+		{"too_large", RULE(too_large)}, {"invalid", RULE(invalid)}};
+
+	for (size_t i = 0; shares(m) && i < sizeof(list) / sizeof(list[0]); i++)
+		bp_metric_count(m, BP_LABELS({row->labels, list[i].label}),
+			bp_metric_load(&m->shm->control->fleet.rules, list[i].at));
 }
 
 #define FLEET(name_, type_, unit_, reader, member, help_)                                          \
@@ -102,6 +130,16 @@ static const struct bp_metric fleet[] = {
 	RECORDS("requested", requests, "Records of other gateways requested by workers"),
 	RECORDS("found", found, "Requested records that the fleet has"),
 	RECORDS("not_answered", not_answered, "Answers lost: the ring of a worker was full"),
+	FLEET("alarm_lease", BP_METRIC_GAUGE, NULL, read_fleet, leased,
+		"Whether this gateway has its lease: its alarms have copies"),
+	FLEET("unacknowledged_alarms", BP_METRIC_GAUGE, NULL, read_fleet, unacknowledged,
+		"Alarms that no destination has acknowledged, with or without a copy"),
+	BY("alarm_copies", "result", read_alarms,
+		"Copies of unacknowledged alarms by result; taken: claimed by another gateway"),
+	FLEET("alarm_pairs", BP_METRIC_GAUGE, NULL, read_fleet, pairs,
+		"Pairs of rule and topic whose state is known in the fleet"),
+	BY("alarm_states", "result", read_rules,
+		"Raised and cleared states by result; conflict: raised at two gateways"),
 	{.name = NULL},
 };
 
