@@ -76,8 +76,20 @@ class Round:
             "unread_median": statistics.median(unread) if unread else None, "unread_max": max(unread, default=None),
             "lag_max": watch.lag, "injection": self.times["injected"] - self.times["fault"],
             "failures": self._failures(verdict, devices, gaps[-1], len(moves), soon),
+            "missing_when": self._missing_when(verdict, devices),
             "examples": {k: list(map(str, v[:5])) for k, v in vars(verdict).items() if isinstance(v, list) and v},
         }
+
+    def _missing_when(self, verdict, devices):
+        """Missing alarms by the phase in which they were due, and by the version of MQTT."""
+        by_topic = {d["topic"]: d for d in devices}
+        out = {}
+        for topic, _, n in verdict.missing:
+            at = by_topic[topic]["samples"][n][2]
+            phase = "before" if at < self.times["fault"] else "during" if at < self.times["heal"] else "after"
+            key = f"{phase}, MQTT {'3.1.1' if by_topic[topic]['version'] == 4 else '5'}"
+            out[key] = out.get(key, 0) + 1
+        return out
 
     def _failures(self, verdict, devices, gap, moves, soon):
         out = verdict.failures(REPEATS_MAX)
