@@ -39,7 +39,7 @@ class Sizes:
 
     def __init__(self, ends):
         self.connections, self.many = (1000, 1000) if ends else (1000, 10000)
-        self.alarms, self.seconds, self.agents, self.poll_s = (50, 0.5, 5, 2) if ends else (300, 3, 20, 10)
+        self.alarms, self.seconds, self.agents, self.poll_s = (50, 0.5, 5, 1) if ends else (300, 3, 20, 10)
         self.gateways, self.bench_s = ((1, 2), 0.3) if ends else ((1, 2, 3), 1)
 
 
