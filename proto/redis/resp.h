@@ -29,7 +29,8 @@ struct bp_resp {
 	size_t len;
 };
 
-#define BP_RESP_VALUES_MAX 1024u
+/* HSCAN returns a small hash, by default of up to 512 fields, as a whole: whatever its COUNT is. */
+#define BP_RESP_VALUES_MAX 4096u
 #define BP_RESP_DEPTH_MAX 4u
 #define BP_RESP_LINE_MAX 512u              /* bytes of a status, an error or a number */
 #define BP_RESP_TEXT_MAX ((size_t)1 << 20) /* bytes of a text */

@@ -392,6 +392,22 @@ static void states_are_not_believed(void **state)
 	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
 }
 
+/* Redis returns a small hash as a whole. */
+static void small_hash_is_read(void **state)
+{
+	struct fixture *f = *state;
+
+	(void)test_redis_cli(&f->redis,
+		"eval \"for i = 1, 512 do redis.call('HSET', 'biplane:plant:alarms:raised', "
+		"string.format('%032x', i), 'r00000000000000010000000000000001t/' .. i) end\" 0");
+	assert_string_equal(
+		test_redis_cli(&f->redis, "object encoding biplane:plant:alarms:raised"),
+		"listpack");
+	start(f, 1);
+	RUN(f, number(&f->gateway[1], "adopted") == 512);
+	assert_true(f->gateway[1].up);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -406,6 +422,7 @@ int main(void)
 		CASE(unknown_rule_until_a_reload),
 		CASE(redis_loses_its_data),
 		CASE(states_are_not_believed),
+		CASE(small_hash_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void invalid_replies_are_refused(void **state)
 {
 	static const char *const bad[] = {"hello\r\n", "?\r\n", ":\r\n", ":-\r\n", ":1a\r\n",
 		":1000000000000000000\r\n", "$-2\r\n", "$1048577\r\n", "$3\r\nabcd\r\n",
-		"$999999999999999999\r\n", "*-2\r\n", "*1025\r\n", "+OK\n", ":\n",
+		"$999999999999999999\r\n", "*-2\r\n", "*4097\r\n", "+OK\n", ":\n",
 		"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", "*1\r\n?"};
 	char line[BP_RESP_LINE_MAX + 2] = "+";
 
@@ -77,7 +77,7 @@ static void invalid_replies_are_refused(void **state)
 /* The bound counts the values of all arrays together. */
 static void too_many_values_are_refused(void **state)
 {
-	char text[16384];
+	char text[4 * BP_RESP_VALUES_MAX + 64];
 	int n = snprintf(text, sizeof(text), "*2\r\n*%u\r\n", BP_RESP_VALUES_MAX - 3);
 
 	(void)state;
