@@ -66,7 +66,8 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 /*
  * ARGV: epoch, number of copies, name of the gateway, prefix of all keys. A claim moves the copies,
  * so that a gateway that dies after its claim is itself claimed with them. The note in taken:G
- * reports to the owner, if it returns, that it must not publish them.
+ * reports to the owner, if it returns, that it must not publish them. It ends when the owner claims
+ * them back.
  */
 #define CLAIM_SCRIPT                                                                               \
 	"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end\n"                            \
@@ -90,6 +91,7 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 			    "          redis.call('ZADD', KEYS[3], list[i + 1], list[i])\n"        \
 			    "          redis.call('HDEL', copies, list[i])\n"                      \
 			    "          redis.call('SADD', taken, list[i])\n"                       \
+			    "          redis.call('SREM', KEYS[4], list[i])\n"                     \
 			    "        end\n"                                                        \
 			    "        redis.call('ZREM', order, list[i])\n"                         \
 			    "      end\n"                                                          \
@@ -225,6 +227,13 @@ void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid)
 {
 	push(s, REMOVE, uid);
 	call(s, SCRIPT_REMOVE, 1, (const struct iovec[]){WORD_OF(uid)});
+}
+
+void bp_alarm_store_forget(struct bp_alarm_store *s, const char *uid)
+{
+	push(s, REMOVE, uid);
+	bp_redis_link_send(s->link, 3,
+		(const struct iovec[]){WORD("SREM", 4), WORD_OF(s->key[TAKEN]), WORD_OF(uid)});
 }
 
 void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch)

@@ -73,6 +73,8 @@ void bp_alarm_store_put(
 	struct bp_alarm_store *s, uint64_t epoch, const char *uid, const void *bytes, size_t len);
 /* Also forgets that another gateway has claimed it. */
 void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid);
+/* Only forgets that another gateway has claimed it; answered as a removal. */
+void bp_alarm_store_forget(struct bp_alarm_store *s, const char *uid);
 /* Moves at most BP_ALARM_PAGE copies of one dead gateway to this one, the oldest first; this
  * gateway must have its lease. */
 void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch);

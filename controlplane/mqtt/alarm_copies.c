@@ -217,9 +217,12 @@ static void on_finished(void *arg, enum bp_alarm_destination to, uint64_t id)
 static bool is_taken(void *arg, uint64_t id)
 {
 	const struct bp_alarm_copies *c = arg;
-	const struct bp_copy *e = c->n.taken != 0 ? bp_copy_by_id(&c->table, id) : NULL;
+	struct bp_copy *e = c->n.taken != 0 ? bp_copy_by_id(&c->table, id) : NULL;
 
-	return e != NULL && e->taken;
+	if (e == NULL || !e->taken)
+		return false;
+	e->discarded = true; /* the publisher finishes it now */
+	return true;
 }
 
 static void renew(struct bp_alarm_copies *c)
@@ -313,7 +316,11 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 	while (bp_alarm_store_ready(c->store) &&
 		(e = TAILQ_FIRST(&c->table.list[BP_COPY_REMOVE])) != NULL) {
 		bp_copy_set_state(&c->table, e, BP_COPY_REMOVING);
-		bp_alarm_store_remove(c->store, e->uid);
+		/* the copy of a claimed one can be back here, if that gateway is dead, too */
+		if (e->taken)
+			bp_alarm_store_forget(c->store, e->uid);
+		else
+			bp_alarm_store_remove(c->store, e->uid);
 	}
 	while (bp_alarm_store_ready(c->store) && n++ < ROWS_MAX &&
 		(e = TAILQ_FIRST(&c->table.list[BP_COPY_WAITING])) != NULL && e->due_ns <= now)
@@ -392,6 +399,22 @@ static void end_page(struct bp_alarm_copies *c)
 		next_page(c);
 }
 
+/* A copy of this gateway is in Redis. Returns whether the gateway publishes that alarm already. */
+static bool is_published_here(struct bp_alarm_copies *c, const char *uid)
+{
+	struct bp_copy *e = bp_copy_by_uid(&c->table, uid);
+
+	if (e == NULL)
+		return false;
+	/* Claimed back from the gateway that had claimed it. Nothing has it any more if it was
+	 * discarded: it is adopted after the entry has ended. */
+	if (e->discarded)
+		c->adoption.again = true;
+	else
+		e->taken = false;
+	return true;
+}
+
 static void on_listed(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT], double after)
 {
 	struct bp_alarm_copies *c = arg;
@@ -400,7 +423,7 @@ static void on_listed(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT
 	a->last = n < BP_ALARM_PAGE;
 	a->after = after;
 	for (unsigned i = 0; i < n; i++) {
-		if (bp_copy_by_uid(&c->table, uid[i]) != NULL)
+		if (is_published_here(c, uid[i]))
 			continue;
 		if (!bp_alarm_store_ready(c->store)) {
 			a->again = a->last = true;
@@ -473,6 +496,8 @@ static void on_stored(void *arg, const char *uid, enum bp_alarm_stored result)
 		return; /* it was acknowledged meanwhile */
 	if (result == BP_ALARM_STORE_TAKEN)
 		mark_taken(c, e);
+	else if (result == BP_ALARM_STORED)
+		(void)is_published_here(c, uid);
 	bp_copy_set_state(&c->table, e,
 		result == BP_ALARM_STORED || result == BP_ALARM_STORE_TAKEN ? BP_COPY_STORED
 									    : BP_COPY_RETRY);

@@ -30,6 +30,7 @@ struct bp_copy {
 	uint8_t pending; /* destinations that have not acknowledged it, as bits */
 	bool sent;       /* Redis may have it */
 	bool taken;      /* another gateway has claimed it */
+	bool discarded;  /* for that reason, a destination has not published it */
 	char uid[BP_ALARM_UID_TEXT];
 };
 

@@ -256,6 +256,29 @@ static void survivor_of_the_survivor(void **state)
 	assert_each_once(f, 1, 40);
 }
 
+/* Two gateways restart in turn while the broker is away: each claims the alarms of the other. */
+static void claimed_back_from_the_survivor(void **state)
+{
+	struct fixture *f = *state;
+
+	start(&f->gateway[0]);
+	start(&f->gateway[1]);
+	store_and_die(f, 40);
+	RUN(f, counter(&f->gateway[1], "adopted") == 40);
+	start(&f->gateway[0]);
+	RUN(f, counter(&f->gateway[0], "taken") == 40);
+	kill_process(&f->gateway[1]);
+	RUN(f, copies(f, 0) == 40);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 40) &&
+			counter(&f->gateway[0], "unacknowledged") == 0);
+	start(&f->gateway[1]);
+	RUN(f, counter(&f->gateway[1], "taken") == 40 &&
+			counter(&f->gateway[1], "unacknowledged") == 0);
+	assert_int_equal(copies(f, 0), 0);
+	assert_each_once(f, 1, 40);
+}
+
 static void alarms_of_a_lost_disk(void **state)
 {
 	struct fixture *f = *state;
@@ -397,6 +420,7 @@ int main(void)
 		CASE(acknowledged_alarms_leave_no_copy),
 		CASE(survivor_publishes_and_the_dead_does_not),
 		CASE(survivor_of_the_survivor),
+		CASE(claimed_back_from_the_survivor),
 		CASE(alarms_of_a_lost_disk),
 		CASE(paused_gateway_asks_first),
 		CASE(redis_is_away_and_returns),
