@@ -266,15 +266,21 @@ static size_t find_record(struct bp_alarm_copies *c, const struct bp_copy *e)
 	uint64_t cursor = e->start;
 	const struct bp_alarm *a = NULL;
 	uint32_t size;
+	uint64_t len;
 
 	if (ring != NULL && e->start >= bp_ring_tail(ring))
 		a = bp_ring_peek(ring, &cursor, &size);
 	if (a == NULL || !bp_alarm_valid(a, size) || a->id != e->id)
 		return bp_publisher_row(
 			c->publisher, e->id, (struct bp_alarm *)c->record, sizeof(c->record));
-	if (bp_alarm_size(a) <= sizeof(c->record))
-		memcpy(c->record, a, bp_alarm_size(a));
-	return bp_alarm_size(a);
+	/* The record is in shared memory, and can change: its lengths are checked after the copy.
+	 */
+	if (size > sizeof(c->record))
+		size = sizeof(c->record);
+	memcpy(c->record, a, size);
+	a = (const struct bp_alarm *)c->record;
+	len = bp_alarm_size(a);
+	return len <= size || len > sizeof(c->record) ? len : 0;
 }
 
 static void send_copy(struct bp_alarm_copies *c, struct bp_copy *e)

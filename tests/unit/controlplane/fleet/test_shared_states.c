@@ -4,6 +4,8 @@
 #include "tests/unit/controlplane/fleet/redis_rig.h"
 
 #include <event2/event.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,6 +410,48 @@ static void small_hash_is_read(void **state)
 	assert_true(f->gateway[1].up);
 }
 
+struct changing {
+	struct bp_alarm *a;
+	atomic_bool end;
+};
+
+static void *change(void *arg)
+{
+	struct changing *c = arg;
+
+	while (!atomic_load(&c->end))
+		*(volatile uint16_t *)&c->a->topic_len ^= UINT16_MAX;
+	return NULL;
+}
+
+/* The data plane process is compromised: it changes a length after the check. */
+static void length_changes_while_it_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	struct changing c = {.a = calloc(1, BP_ALARM_HEAD + 2 * UINT16_MAX)};
+	pthread_t thread;
+
+	RUN(f, g->up);
+	c.a->state = BP_ALARM_RAISED;
+	c.a->rule_len = 1;
+	c.a->topic_len = 8;
+	c.a->text[0] = 'r';
+	memset(c.a->text + 1, 'x', UINT16_MAX);
+	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
+	for (uint64_t i = 1; i <= 20000; i++) {
+		c.a->id = i;
+		bp_alarm_set_transition(c.a, i);
+		memcpy(c.a->text + 1, &i, 4);
+		bp_shared_states_alarm(g->states, c.a);
+		bp_shared_states_send(g->states, g->store);
+	}
+	atomic_store(&c.end, true);
+	pthread_join(thread, NULL);
+	assert_true(number(g, "pairs") > 0);
+	free(c.a);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -423,6 +467,7 @@ int main(void)
 		CASE(redis_loses_its_data),
 		CASE(states_are_not_believed),
 		CASE(small_hash_is_read),
+		CASE(length_changes_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
