@@ -226,6 +226,7 @@ def delays(lab, devices, sizes, mode):
 
 def cost_of(lab, sizes, mode):
     """CPU times of a load of one gateway; it is not stopped."""
+    lab.redis_cli("flushall")  # records of an earlier round would expire while memory is measured
     lab.start_gateway(state=mode == "on")
     devices = Devices(lab, sizes.connections)
     delays(lab, devices, sizes, mode)

@@ -7,8 +7,8 @@ larger Redis or etcd becomes slower or faster, and network and replicas of the e
 import math
 
 DEVICES = 10000  # per gateway
-STORE_INTERVAL_S = 0.09  # a connection is stored at most once in this time
-STORE_MOST = 25600  # records per second of a gateway: 256 each 10 ms
+STORE_INTERVAL_S = 0.04  # a connection is stored at most once in this time
+STORE_MOST = 64 * 1000 // 3  # records per second of a gateway: 64 each 3 ms
 COPIES_MOST = 65536  # copies of alarms per gateway
 FULL = 0.7  # of a core; above this, the answers of an engine with one thread wait for each other
 ALARMS_PER_VALUE = 0.001

@@ -30,13 +30,13 @@ COSTS = fleet_model.costs(MEASURED)
 class Model(unittest.TestCase):
     def test_records_have_the_bounds_of_a_connection_and_of_a_gateway(self):
         self.assertEqual(100, fleet_model.records_per_s(1000, 0.1))
-        self.assertAlmostEqual(100 / 0.09, fleet_model.records_per_s(100, 1000))
-        self.assertEqual(25600, fleet_model.records_per_s(10000, 10))
+        self.assertAlmostEqual(100 / 0.04, fleet_model.records_per_s(100, 1000))
+        self.assertEqual(21333, fleet_model.records_per_s(10000, 10))
 
     def test_bounds_are_those_of_the_gateway(self):
         docs = (ROOT / "docs" / "explanation" / "fleet.md").read_text(encoding="utf-8")
-        self.assertIn("at most one each 90 ms, and at most 256 for all connections each 10 ms", docs)
-        self.assertEqual((0.09, 256 * 100), (fleet_model.STORE_INTERVAL_S, fleet_model.STORE_MOST))
+        self.assertIn("at most one each 40 ms, and at most 64 for all connections each 3 ms", docs)
+        self.assertEqual((0.04, 21333), (fleet_model.STORE_INTERVAL_S, fleet_model.STORE_MOST))
         self.assertIn("at most 65,536 copies", docs)
         self.assertEqual(65536, fleet_model.COPIES_MOST)
 
