@@ -106,6 +106,8 @@ bool bp_publish_check(struct bp_publisher *p, struct bp_lane *l, uint64_t start,
 				&p->first->log, a, bp_lane_flow(l, start, &flow) ? &flow : NULL);
 		else
 			bp_publish_invalid(p, a, "its topic, record or destination is not valid");
+		if (!good && a != NULL)
+			bp_publish_finished(p, a->id);
 		if (good && !clone && p->keeper != NULL)
 			p->keeper->seen(p->keeper->arg, a, l->ring, start, end);
 	}

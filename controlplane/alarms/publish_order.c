@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Order of alarms: which alarm waits for which, and until when. */
+#include "controlplane/process/clock.h"
 #include "controlplane/alarms/publisher_internal.h"
 
 static bool show_row(void *arg, uint64_t id, const struct bp_alarm *a)
@@ -25,8 +26,8 @@ void bp_publish_show_rows(struct bp_publisher *p)
 {
 	bool end;
 
-	if (p->order_opened != 0)
-		(void)bp_spool_read(p->spool, 0, show_row, p, &end);
+	if (p->order_opened != 0 && !bp_spool_read(p->spool, 0, show_row, p, &end))
+		bp_publish_unreadable(p, bp_mono_ns());
 }
 
 /* A newly opened file may contain unknown rows: all of them are read once. */

@@ -680,7 +680,8 @@ void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keepe
 {
 	for (; p != NULL; p = p->next) {
 		p->keeper = keeper;
-		bp_publish_show_rows(p);
+		if (keeper != NULL)
+			bp_publish_show_rows(p);
 	}
 }
 
@@ -700,20 +701,27 @@ bool bp_publisher_adopt(
 	return true;
 }
 
-uint64_t bp_publisher_oldest(const struct bp_publisher *p)
+static uint64_t oldest_of(const struct bp_publisher *p)
 {
-	uint64_t oldest = UINT64_MAX, id;
+	uint64_t oldest = bp_spool_oldest(p->spool), id;
 
-	for (; p != NULL; p = p->next) {
-		if (p->spool_broken || p->unreadable_ns != 0)
-			return 0;
-		if (bp_spool_oldest(p->spool) < oldest)
-			oldest = bp_spool_oldest(p->spool);
-		for (unsigned i = 0; i < p->lanes; i++)
-			if ((id = bp_lane_oldest_after(&p->lane[i], UINT64_MAX)) < oldest)
-				oldest = id;
-	}
+	if (p->spool_broken || p->unreadable_ns != 0 ||
+		(p->limits.enabled && !bp_spool_is_open(p->spool)))
+		return 0;
+	for (unsigned i = 0; i < p->lanes; i++)
+		if ((id = bp_lane_oldest_after(&p->lane[i], UINT64_MAX)) < oldest)
+			oldest = id;
 	return oldest;
+}
+
+void bp_publisher_bounds(
+	const struct bp_publisher *p, struct bp_publisher_bounds out[BP_DESTINATIONS])
+{
+	for (unsigned i = 0; i < BP_DESTINATIONS; i++)
+		out[i] = (struct bp_publisher_bounds){UINT64_MAX, UINT64_MAX};
+	for (; p != NULL; p = p->next)
+		out[p->to->id] = (struct bp_publisher_bounds){.oldest = oldest_of(p),
+			.dropped = p->limits.enabled ? bp_spool_dropped(p->spool) : UINT64_MAX};
 }
 
 struct row_copy {
@@ -734,14 +742,14 @@ static bool copy_row(void *arg, uint64_t id, const struct bp_alarm *a)
 	return false;
 }
 
-size_t bp_publisher_row(
-	const struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size)
+size_t bp_publisher_row(struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size)
 {
 	struct row_copy c = {.id = id, .out = out, .size = size};
 	bool end;
 
 	for (; p != NULL && c.len == 0; p = p->next)
-		if (!p->spool_broken && bp_spool_oldest(p->spool) <= id)
-			(void)bp_spool_read(p->spool, id, copy_row, &c, &end);
+		if (!p->spool_broken && bp_spool_oldest(p->spool) <= id &&
+			!bp_spool_read(p->spool, id, copy_row, &c, &end))
+			bp_publish_unreadable(p, bp_mono_ns());
 	return c.len;
 }

@@ -77,10 +77,17 @@ void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keepe
  */
 bool bp_publisher_adopt(
 	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations);
-/* Alarms with lower ids are finished; 0: not known. */
-uint64_t bp_publisher_oldest(const struct bp_publisher *p);
+/*
+ * What a destination has: alarms with ids below `oldest` are neither in a ring nor in its spool
+ * (0: not known). Of these, the limits of the spool have dropped those up to `dropped`. Further
+ * ones that are not finished are lost: the file was damaged, or the disk failed.
+ */
+struct bp_publisher_bounds {
+	uint64_t oldest, dropped;
+};
+void bp_publisher_bounds(
+	const struct bp_publisher *p, struct bp_publisher_bounds out[BP_DESTINATIONS]);
 /* Copies a row of a spool. Returns its length, also if that exceeds `size`; 0: there is none. */
-size_t bp_publisher_row(
-	const struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size);
+size_t bp_publisher_row(struct bp_publisher *p, uint64_t id, struct bp_alarm *out, size_t size);
 
 #endif

@@ -54,6 +54,7 @@ struct bp_spool {
 	uint64_t rows, bytes; /* committed */
 	uint64_t oldest;      /* lowest id; UINT64_MAX: no rows */
 	uint64_t opened;
+	uint64_t dropped, batch_last;                    /* highest ids that the limits dropped */
 	uint64_t batch_rows, batch_bytes, batch_dropped; /* including the open batch */
 	bool in_batch;
 	int lock; /* -1: not read yet */
@@ -142,6 +143,16 @@ uint64_t bp_spool_bytes(const struct bp_spool *s)
 uint64_t bp_spool_oldest(const struct bp_spool *s)
 {
 	return s->oldest;
+}
+
+uint64_t bp_spool_dropped(const struct bp_spool *s)
+{
+	return s->dropped;
+}
+
+bool bp_spool_is_open(const struct bp_spool *s)
+{
+	return s->db != NULL;
 }
 
 uint64_t bp_spool_opened(const struct bp_spool *s)
@@ -347,6 +358,7 @@ bool bp_spool_begin(struct bp_spool *s)
 	s->batch_rows = s->rows;
 	s->batch_bytes = s->bytes;
 	s->batch_dropped = 0;
+	s->batch_last = 0;
 	return true;
 }
 
@@ -428,6 +440,7 @@ static int drop_over_size(struct bp_spool *s)
 		if (rc != SQLITE_OK)
 			return rc;
 		s->batch_dropped++;
+		s->batch_last = id;
 	}
 	return SQLITE_OK;
 }
@@ -440,6 +453,8 @@ static bool finish(struct bp_spool *s)
 	s->in_batch = false;
 	s->rows = s->batch_rows;
 	s->bytes = s->batch_bytes;
+	if (s->batch_last > s->dropped)
+		s->dropped = s->batch_last;
 	/* The batch is committed in any case. An unknown oldest id counts as the worst case: 0. */
 	if (update_oldest(s) != SQLITE_OK)
 		s->oldest = 0;
@@ -514,6 +529,7 @@ bool bp_spool_expire(struct bp_spool *s, uint64_t now_ns)
 		if (delete_row(s, id, &there) != SQLITE_OK)
 			return fail(s, "dropping old alarms");
 		dropped++;
+		s->batch_last = id;
 	}
 	if (!finish(s))
 		return false;

@@ -47,6 +47,9 @@ uint64_t bp_spool_rows(const struct bp_spool *s);
 uint64_t bp_spool_bytes(const struct bp_spool *s);
 /* Returns the lowest committed id; UINT64_MAX: none. */
 uint64_t bp_spool_oldest(const struct bp_spool *s);
+/* Returns the highest id that the limits have dropped since the start; 0: none. */
+uint64_t bp_spool_dropped(const struct bp_spool *s);
+bool bp_spool_is_open(const struct bp_spool *s);
 /* Returns how many times the file was opened. */
 uint64_t bp_spool_opened(const struct bp_spool *s);
 /* Returns the highest id, or 0. */

@@ -596,18 +596,47 @@ static void on_down(void *arg)
 
 /* ---- time ---- */
 
-/* The spool's limits drop alarms without their ids. */
-static void finish_below(struct bp_alarm_copies *c, uint64_t oldest)
-{
-	for (unsigned i = 0; i < BP_COPY_REMOVE; i++) {
-		struct bp_copy *e = TAILQ_FIRST(&c->table.list[i]), *next;
+enum fate { HELD, DROPPED, LOST };
 
-		for (; e != NULL; e = next) {
+/* What has become of an alarm at the destinations that have not finished it. */
+static enum fate fate_of(const struct bp_copy *e, const struct bp_publisher_bounds *b)
+{
+	bool dropped = true;
+
+	for (unsigned to = 0; to < BP_DESTINATIONS; to++) {
+		if ((e->pending & 1u << to) == 0)
+			continue;
+		if (e->id >= b[to].oldest)
+			return HELD;
+		dropped &= e->id <= b[to].dropped;
+	}
+	return dropped ? DROPPED : LOST;
+}
+
+/* The limits of a spool drop alarms without their ids. Of those that a disk has lost, the copy is
+ * the only one: it is adopted. */
+static void finish_gone(struct bp_alarm_copies *c)
+{
+	struct bp_publisher_bounds bounds[BP_DESTINATIONS];
+	struct bp_copy *e, *next;
+	bool lost = false;
+
+	bp_publisher_bounds(c->publisher, bounds);
+	for (unsigned i = 0; i < BP_COPY_REMOVE; i++) {
+		for (e = TAILQ_FIRST(&c->table.list[i]); e != NULL; e = next) {
+			const enum fate fate = fate_of(e, bounds);
+
 			next = TAILQ_NEXT(e, entry);
-			if (e->id < oldest)
+			if (fate == DROPPED)
 				finish(c, e);
+			if (fate != LOST)
+				continue;
+			bp_copy_delete(&c->table, e);
+			lost = true;
 		}
 	}
+	if (lost)
+		begin_adoption(c);
 }
 
 static void retry(struct bp_alarm_copies *c)
@@ -635,7 +664,7 @@ static void show(struct bp_alarm_copies *c)
 static void on_second(struct bp_alarm_copies *c)
 {
 	show(c);
-	finish_below(c, bp_publisher_oldest(c->publisher));
+	finish_gone(c);
 	retry(c);
 	if (!c->leased)
 		return;

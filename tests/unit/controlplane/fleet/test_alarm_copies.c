@@ -4,10 +4,12 @@
 #include "tests/unit/controlplane/fleet/redis_rig.h"
 
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/mqtt/settings.h"
 #include "controlplane/alarms/envelope.h"
@@ -167,17 +169,22 @@ static unsigned copies(const struct fixture *f, unsigned gateway)
 	return (unsigned)strtoul(test_redis_cli(&f->redis, words), NULL, 10);
 }
 
-static void put(struct fixture *f, unsigned gateway, uint64_t from, uint64_t to)
+static void put_sized(struct fixture *f, unsigned gateway, uint64_t from, uint64_t to, size_t size)
 {
 	struct gateway *g = &f->gateway[gateway];
 
 	for (uint64_t id = from; id <= to; id++) {
-		struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
+		struct bp_alarm *a = test_alarm_number(id, "alarm/x", size);
 
 		RUN(f, test_ring_put(bp_shm_ring(&g->shm, id % 2), a));
 		free(a);
 		atomic_store(&g->shm.shared->next_alarm_id, id + 1);
 	}
+}
+
+static void put(struct fixture *f, unsigned gateway, uint64_t from, uint64_t to)
+{
+	put_sized(f, gateway, from, to, 0);
 }
 
 static void assert_each_once(struct fixture *f, uint64_t from, uint64_t to)
@@ -298,6 +305,42 @@ static void alarms_of_a_lost_disk(void **state)
 	test_broker_start(&f->broker);
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 30) && copies(f, 0) == 0);
 	assert_each_once(f, 1, 30);
+}
+
+static void overwrite(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	char junk[512];
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	memset(junk, 0x5a, sizeof(junk));
+	for (off_t at = 0; at < st.st_size; at += (off_t)sizeof(junk))
+		assert_int_equal(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+	close(fd);
+}
+
+/* The spool loses its rows while the gateway runs: the copies are all that is left. */
+static void spool_is_damaged(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	char path[600];
+
+	g->mqtt.spool.max_bytes = 64 << 20;
+	start(g);
+	test_broker_stop(&f->broker);
+	put_sized(f, 0, 1, 600, 8000);
+	RUN(f, get_spooled(g) == 600 && counter(g, "stored") == 600);
+	snprintf(path, sizeof(path), "%s", g->mqtt.spool.path);
+	overwrite(path);
+	strcat(path, "-wal");
+	overwrite(path);
+	/* its size is checked, or it is written: whichever meets the damage */
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 600) && copies(f, 0) == 0);
+	assert_true(counter(g, "adopted") > 0);
 }
 
 /* Stopped, as by SIGSTOP, for longer than its lease. */
@@ -422,6 +465,7 @@ int main(void)
 		CASE(survivor_of_the_survivor),
 		CASE(claimed_back_from_the_survivor),
 		CASE(alarms_of_a_lost_disk),
+		CASE(spool_is_damaged),
 		CASE(paused_gateway_asks_first),
 		CASE(redis_is_away_and_returns),
 		CASE(copies_are_not_believed),

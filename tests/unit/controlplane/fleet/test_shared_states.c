@@ -412,13 +412,14 @@ static void small_hash_is_read(void **state)
 
 struct changing {
 	struct bp_alarm *a;
-	atomic_bool end;
+	atomic_bool begun, end;
 };
 
 static void *change(void *arg)
 {
 	struct changing *c = arg;
 
+	atomic_store(&c->begun, true);
 	while (!atomic_load(&c->end))
 		*(volatile uint16_t *)&c->a->topic_len ^= UINT16_MAX;
 	return NULL;
@@ -439,12 +440,15 @@ static void length_changes_while_it_is_read(void **state)
 	c.a->text[0] = 'r';
 	memset(c.a->text + 1, 'x', UINT16_MAX);
 	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
+	WAIT_UNTIL(atomic_load(&c.begun));
 	for (uint64_t i = 1; i <= 20000; i++) {
 		c.a->id = i;
 		bp_alarm_set_transition(c.a, i);
 		memcpy(c.a->text + 1, &i, 4);
 		bp_shared_states_alarm(g->states, c.a);
 		bp_shared_states_send(g->states, g->store);
+		if (i % 200 == 0)
+			run_once(f);
 	}
 	atomic_store(&c.end, true);
 	pthread_join(thread, NULL);
