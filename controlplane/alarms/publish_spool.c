@@ -371,36 +371,48 @@ void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now)
 	p->overload = spilling || held;
 }
 
-/* Adds the alarms of another gateway that are for this destination. */
-static bool add_adopted(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms)
+/* Whether an alarm of another gateway is to be added for this destination. */
+static bool lacks(const struct bp_publisher *p, const struct bp_adopted *a)
 {
-	for (unsigned i = 0; i < n; i++) {
-		if (!bp_publish_is_for(p, alarms[i]))
-			continue;
-		if (bp_spool_add(p->spool, alarms[i]) != BP_SPOOL_ADDED)
+	return bp_publish_is_for(p, a->alarm) && (a->added & 1u << p->to->id) == 0;
+}
+
+static bool add_adopted(struct bp_publisher *p, unsigned n, const struct bp_adopted *alarms)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (lacks(p, &alarms[i]) &&
+			bp_spool_add(p->spool, alarms[i].alarm) != BP_SPOOL_ADDED)
 			return false;
-	}
 	return true;
 }
 
-static void adopted(
-	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations)
+static void adopted(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (!bp_publish_is_for(p, alarms[i]))
+		const struct bp_alarm *a = alarms[i].alarm;
+
+		if (!lacks(p, &alarms[i]))
 			continue;
-		bp_backlog_added(&p->backlog, alarms[i]->id, false);
-		bp_key_order_row(&p->order, bp_key_order_key(&p->order, alarms[i]), alarms[i]->id);
+		bp_backlog_added(&p->backlog, a->id, false);
+		bp_key_order_row(&p->order, bp_key_order_key(&p->order, a), a->id);
 		bp_count(&p->c->spooled, 1);
-		destinations[i] |= (uint8_t)(1u << p->to->id);
+		alarms[i].added |= (uint8_t)(1u << p->to->id);
 	}
 	bp_publish_count_dropped(p);
 	bp_publish_reschedule(p);
 }
 
-bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms,
-	uint8_t *destinations, uint64_t now)
+bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms, uint64_t now)
 {
+	unsigned lacking = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		lacking += lacks(p, &alarms[i]);
+		if (bp_publish_is_for(p, alarms[i].alarm))
+			alarms[i].wanted |= (uint8_t)(1u << p->to->id);
+	}
+	if (lacking == 0)
+		return true;
 	if (bp_publish_disk_rests(p, now))
 		return false;
 	if (!bp_spool_begin(p->spool) || !add_adopted(p, n, alarms) || !bp_spool_commit(p->spool)) {
@@ -408,7 +420,7 @@ bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_alarm *const
 		bp_publish_disk_failed(p, now);
 		return false;
 	}
-	adopted(p, n, alarms, destinations);
+	adopted(p, n, alarms);
 	return true;
 }
 

@@ -685,20 +685,33 @@ void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keepe
 	}
 }
 
-bool bp_publisher_adopt(
-	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations)
+bool bp_publisher_adopt(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms)
 {
 	const uint64_t now = bp_mono_ns();
+	bool done = true;
 
 	for (unsigned i = 0; i < n; i++) {
-		alarms[i]->id = atomic_fetch_add_explicit(
-			&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
-		destinations[i] = 0;
+		if (!alarms[i].numbered)
+			alarms[i].alarm->id = atomic_fetch_add_explicit(
+				&p->shm->shared->next_alarm_id, 1, memory_order_relaxed);
+		alarms[i].numbered = true;
 	}
 	for (; p != NULL; p = p->next)
-		if (p->limits.enabled && !bp_publish_adopt(p, n, alarms, destinations, now))
+		if (p->limits.enabled)
+			done &= bp_publish_adopt(p, n, alarms, now);
+	return done;
+}
+
+bool bp_publisher_can_adopt(const struct bp_publisher *p)
+{
+	bool any = false;
+
+	for (; p != NULL; p = p->next) {
+		if (p->limits.enabled && (p->spool_broken || p->unreadable_ns != 0))
 			return false;
-	return true;
+		any |= p->limits.enabled;
+	}
+	return any;
 }
 
 static uint64_t oldest_of(const struct bp_publisher *p)

@@ -70,13 +70,18 @@ void bp_publisher_drain(
 
 /* From now on, `keeper` is called; first for all rows of the spools. NULL: ends it. */
 void bp_publisher_set_keeper(struct bp_publisher *p, const struct bp_alarm_keeper *keeper);
-/*
- * Publishes alarms of another gateway: gives them new ids, and adds them to the spools. Sets a bit
- * for each destination (1 << enum bp_alarm_destination) that an alarm is for; 0: this gateway has
- * none of its destinations. False: a disk fails; some may have been added.
- */
-bool bp_publisher_adopt(
-	struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms, uint8_t *destinations);
+/* An alarm of another gateway. Destinations are bits, 1 << enum bp_alarm_destination. */
+struct bp_adopted {
+	struct bp_alarm *alarm;
+	bool numbered;  /* it has an id of this gateway */
+	uint8_t wanted; /* destinations that this gateway has */
+	uint8_t added;  /* of these: the alarm is in their spools */
+};
+/* Publishes alarms of another gateway: gives them new ids, and adds them to the spools. False: a
+ * disk fails; call it again with the same alarms. */
+bool bp_publisher_adopt(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms);
+/* Whether there is a destination, and the spools of all work as far as is known. */
+bool bp_publisher_can_adopt(const struct bp_publisher *p);
 /*
  * What a destination has: alarms with ids below `oldest` are neither in a ring nor in its spool
  * (0: not known). Of these, the limits of the spool have dropped those up to `dropped`. Further

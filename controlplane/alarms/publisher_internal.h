@@ -240,10 +240,9 @@ void bp_publish_spool_down(struct bp_publisher *p, uint64_t now);
  * nothing was acknowledged for so long; they stay in flight. Only for a link that repeats alarms by
  * itself. Returns whether it did. */
 bool bp_publish_spool_overdue(struct bp_publisher *p, uint64_t now);
-/* Adds alarms of another gateway, with new ids, to the spool. Sets the bit of this destination for
- * those that are for it. False: the disk fails. */
-bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_alarm *const *alarms,
-	uint8_t *destinations, uint64_t now);
+/* Adds alarms of another gateway to the spool, of those that are for this destination the ones that
+ * it lacks. False: the disk fails, and none was added. */
+bool bp_publish_adopt(struct bp_publisher *p, unsigned n, struct bp_adopted *alarms, uint64_t now);
 /* While the link is up, but the broker is too slow, or alarms wait for the backlog of their
  * keys. */
 void bp_publish_spool_overflow(struct bp_publisher *p, uint64_t now);

@@ -32,8 +32,9 @@ struct adoption {
 	bool active, again, last;
 	unsigned fetching;
 	double after;
-	struct bp_alarm *alarm[BP_ALARM_PAGE];
+	struct bp_adopted page[BP_ALARM_PAGE];
 	unsigned n;
+	bool stuck; /* a disk failed: the page is tried again */
 };
 
 struct bp_alarm_copies {
@@ -359,45 +360,57 @@ static void begin_adoption(struct bp_alarm_copies *c)
 static void discard_page(struct adoption *a)
 {
 	for (unsigned i = 0; i < a->n; i++)
-		free(a->alarm[i]);
+		free(a->page[i].alarm);
 	a->n = 0;
 }
 
-static void keep_adopted(struct bp_alarm_copies *c, const struct bp_alarm *a, uint8_t destinations)
+static void keep_adopted(struct bp_alarm_copies *c, const struct bp_adopted *a)
 {
 	struct bp_copy *e;
 	char uid[BP_ALARM_UID_TEXT];
 
-	if (destinations == 0) {
+	if (a->wanted != destinations_of(a->alarm)) {
 		c->n.no_destination++;
 		bp_log_limited(&c->log_destination, BP_LOG_ERROR, NULL,
 			"an alarm of another gateway of the fleet has a destination that this "
 			"gateway lacks; the gateways of a fleet need the same destinations");
-		return;
 	}
+	if (a->wanted == 0)
+		return;
 	c->n.adopted++;
-	bp_alarm_uid(a, uid);
-	e = bp_copy_add(&c->table, a->id, uid, BP_COPY_STORED);
+	bp_alarm_uid(a->alarm, uid);
+	e = bp_copy_add(&c->table, a->alarm->id, uid, BP_COPY_STORED);
 	if (e == NULL) {
 		c->n.full++;
 		return;
 	}
 	e->sent = true;
-	e->pending = destinations;
+	e->pending = a->wanted;
+	e->adopting = true;
 }
 
+/* One destination may have the alarms before the other: they are in the table from the first
+ * attempt on, as they can be acknowledged. */
 static void end_page(struct bp_alarm_copies *c)
 {
 	struct adoption *a = &c->adoption;
-	uint8_t destinations[BP_ALARM_PAGE];
-	const bool done =
-		a->n == 0 || bp_publisher_adopt(c->publisher, a->n, a->alarm, destinations);
+	const bool done = a->n == 0 || bp_publisher_adopt(c->publisher, a->n, a->page);
 
-	for (unsigned i = 0; i < a->n && done; i++)
-		keep_adopted(c, a->alarm[i], destinations[i]);
-	c->n.disk_failed += done ? 0 : a->n;
+	for (unsigned i = 0; i < a->n; i++) {
+		struct bp_copy *e;
+
+		if (!a->stuck)
+			keep_adopted(c, &a->page[i]);
+		e = bp_copy_by_id(&c->table, a->page[i].alarm->id);
+		if (e != NULL)
+			e->adopting = !done;
+	}
+	c->n.disk_failed += done || a->stuck ? 0 : a->n;
+	a->stuck = !done;
+	if (!done)
+		return;
 	discard_page(a);
-	if (!done || (a->last && a->again))
+	if (a->last && a->again)
 		*a = (struct adoption){.again = true};
 	else if (a->last)
 		a->active = false;
@@ -449,8 +462,8 @@ static void on_fetched(void *arg, const char *uid, const void *bytes, size_t len
 
 	a->fetching--;
 	if (len != 0) {
-		a->alarm[a->n] = bp_adopted_alarm(bytes, len, uid);
-		if (a->alarm[a->n] != NULL)
+		a->page[a->n] = (struct bp_adopted){.alarm = bp_adopted_alarm(bytes, len, uid)};
+		if (a->page[a->n].alarm != NULL)
 			a->n++;
 		else
 			c->n.invalid++;
@@ -461,7 +474,9 @@ static void on_fetched(void *arg, const char *uid, const void *bytes, size_t len
 
 static void claim(struct bp_alarm_copies *c)
 {
-	if (c->claiming || !bp_alarm_store_ready(c->store))
+	/* while it could not publish them, another gateway can */
+	if (c->claiming || !bp_alarm_store_ready(c->store) || c->adoption.stuck ||
+		!bp_publisher_can_adopt(c->publisher))
 		return;
 	c->claiming = true;
 	bp_alarm_store_claim(c->store, bp_fleet_state_epoch(c->fleet));
@@ -588,8 +603,11 @@ static void on_down(void *arg)
 
 	c->leased = c->claiming = false;
 	c->renewals = c->hold_renewals = 0;
-	discard_page(&c->adoption);
-	c->adoption = (struct adoption){0};
+	/* a page that a destination may have already ends without Redis */
+	if (!c->adoption.stuck) {
+		discard_page(&c->adoption);
+		c->adoption = (struct adoption){0};
+	}
 	bp_copy_table_disconnected(&c->table);
 	bp_shared_states_down(c->states);
 }
@@ -624,7 +642,7 @@ static void finish_gone(struct bp_alarm_copies *c)
 	bp_publisher_bounds(c->publisher, bounds);
 	for (unsigned i = 0; i < BP_COPY_REMOVE; i++) {
 		for (e = TAILQ_FIRST(&c->table.list[i]); e != NULL; e = next) {
-			const enum fate fate = fate_of(e, bounds);
+			const enum fate fate = e->adopting ? HELD : fate_of(e, bounds);
 
 			next = TAILQ_NEXT(e, entry);
 			if (fate == DROPPED)
@@ -664,6 +682,8 @@ static void show(struct bp_alarm_copies *c)
 static void on_second(struct bp_alarm_copies *c)
 {
 	show(c);
+	if (c->adoption.stuck)
+		end_page(c);
 	finish_gone(c);
 	retry(c);
 	if (!c->leased)

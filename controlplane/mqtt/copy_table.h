@@ -29,6 +29,7 @@ struct bp_copy {
 	uint8_t state;
 	uint8_t pending; /* destinations that have not acknowledged it, as bits */
 	bool sent;       /* Redis may have it */
+	bool adopting;   /* of another gateway: not in the spools of all destinations yet */
 	bool taken;      /* another gateway has claimed it */
 	bool discarded;  /* for that reason, a destination has not published it */
 	char uid[BP_ALARM_UID_TEXT];

@@ -42,6 +42,7 @@ struct fixture {
 	struct test_redis redis;
 	struct bp_config *fleet; /* its section fleet */
 	struct gateway gateway[GATEWAYS];
+	uint8_t flags; /* of the alarms */
 };
 
 static void make(struct fixture *f, unsigned i)
@@ -176,6 +177,7 @@ static void put_sized(struct fixture *f, unsigned gateway, uint64_t from, uint64
 	for (uint64_t id = from; id <= to; id++) {
 		struct bp_alarm *a = test_alarm_number(id, "alarm/x", size);
 
+		a->flags |= f->flags;
 		RUN(f, test_ring_put(bp_shm_ring(&g->shm, id % 2), a));
 		free(a);
 		atomic_store(&g->shm.shared->next_alarm_id, id + 1);
@@ -286,19 +288,25 @@ static void claimed_back_from_the_survivor(void **state)
 	assert_each_once(f, 1, 40);
 }
 
-static void alarms_of_a_lost_disk(void **state)
+static void lose_spool(const struct gateway *g)
 {
-	struct fixture *f = *state;
-	struct gateway *g = &f->gateway[0];
 	char path[600];
 
-	start(g);
-	store_and_die(f, 30);
-	test_shm_free(&g->shm);
 	snprintf(path, sizeof(path), "%s", g->mqtt.spool.path);
 	(void)remove(path);
 	strcat(path, "-wal");
 	(void)remove(path);
+}
+
+static void alarms_of_a_lost_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	start(g);
+	store_and_die(f, 30);
+	test_shm_free(&g->shm);
+	lose_spool(g);
 	test_shm_make(&g->shm, &g->config);
 	start(g);
 	RUN(f, counter(g, "adopted") == 30);
@@ -341,6 +349,90 @@ static void spool_is_damaged(void **state)
 	test_broker_start(&f->broker);
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 600) && copies(f, 0) == 0);
 	assert_true(counter(g, "adopted") > 0);
+}
+
+/* Alarms of this gateway are also for a Kafka that is not there. */
+static void use_kafka(struct gateway *g)
+{
+	struct bp_config_kafka *k = &g->mqtt.kafka;
+
+	k->enabled = true;
+	snprintf(k->brokers.list, sizeof(k->brokers.list), "127.0.0.1:%u", test_free_port());
+	snprintf(k->topic, sizeof(k->topic), "alarms");
+	snprintf(k->client_id, sizeof(k->client_id), "%s", g->config.name);
+	k->max_inflight = 100;
+	k->max_message_size = 65536;
+	k->ack_timeout_ns = 30000000000ull;
+}
+
+/* Its spool cannot be opened. */
+static void break_kafka_spool(struct gateway *g, char path[600])
+{
+	snprintf(path, 600, "%s.kafka", g->mqtt.spool.path);
+	(void)remove(path);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static uint64_t kafka_counter(const struct gateway *g, size_t offset)
+{
+	const struct bp_publisher_counters *c = &g->shm.control->publisher[BP_TO_KAFKA];
+
+	return atomic_load((const _Atomic uint64_t *)(const void *)((const char *)c + offset));
+}
+#define KAFKA(g, field) kafka_counter(g, offsetof(struct bp_publisher_counters, field))
+
+/* The first destination has the adopted alarms once, however often the second one fails. */
+static void disk_of_one_destination_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	uint64_t errors;
+	char path[600];
+
+	use_kafka(g);
+	f->flags = BP_ALARM_F_KAFKA;
+	start(g);
+	store_and_die(f, 30);
+	test_shm_free(&g->shm);
+	lose_spool(g);
+	break_kafka_spool(g, path);
+	test_shm_make(&g->shm, &g->config);
+	test_broker_start(&f->broker);
+	start(g);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 30));
+	errors = KAFKA(g, spool_errors);
+	RUN(f, KAFKA(g, spool_errors) >= errors + 3);
+	assert_each_once(f, 1, 30);
+	assert_int_equal(copies(f, 0), 30);
+	assert_int_equal(remove(path), 0);
+	RUN(f, KAFKA(g, spooled) == 30);
+	assert_each_once(f, 1, 30);
+}
+
+/* Whose disk fails leaves the alarms of a dead gateway to others. */
+static void broken_gateway_claims_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[1];
+	uint64_t errors;
+	char path[600];
+
+	use_kafka(g);
+	snprintf(path, sizeof(path), "%s", g->mqtt.spool.path);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(mkdir(path, 0755), 0);
+	break_kafka_spool(g, path);
+	start(&f->gateway[0]);
+	start(g);
+	store_and_die(f, 20);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "exists biplane:plant:alarms:lease:gw0"), "0") ==
+			0);
+	errors = KAFKA(g, spool_errors);
+	RUN(f, KAFKA(g, spool_errors) >= errors + 3);
+	assert_int_equal(counter(g, "claimed"), 0);
+	start(&f->gateway[2]);
+	RUN(f, counter(&f->gateway[2], "adopted") == 20);
+	assert_int_equal(counter(g, "claimed"), 0);
 }
 
 /* Stopped, as by SIGSTOP, for longer than its lease. */
@@ -466,6 +558,8 @@ int main(void)
 		CASE(claimed_back_from_the_survivor),
 		CASE(alarms_of_a_lost_disk),
 		CASE(spool_is_damaged),
+		CASE(disk_of_one_destination_fails),
+		CASE(broken_gateway_claims_nothing),
 		CASE(paused_gateway_asks_first),
 		CASE(redis_is_away_and_returns),
 		CASE(copies_are_not_believed),
