@@ -14,6 +14,10 @@
 #include "proto/redis/resp.h"
 
 #define INFLIGHT_MAX 256u /* a power of two */
+/* So that a slow connection sends a renewal in time behind them. */
+#define INFLIGHT_BYTES_MAX (1u << 20)
+/* For the cursors of scans, polls and renewals. */
+#define RESERVED 8u
 /* Unanswered commands are checked for their timeout as often. */
 #define CHECK_MS 100
 #define KEY_MAX 224u
@@ -36,11 +40,16 @@
  */
 enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 
-/* KEYS: as above. ARGV: epoch, time to live of the lease (ms). */
+/* KEYS: as above. ARGV: epoch, time to live of the lease (ms). A Redis without free memory refuses
+ * a SET, but not to extend the lease. */
 #define RENEW_SCRIPT                                                                               \
 	"local old = redis.call('GET', KEYS[1])\n"                                                 \
 	"if old and old > ARGV[1] then return -1 end\n"                                            \
-	"redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n"                                     \
+	"if old == ARGV[1] then\n"                                                                 \
+	"  redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"                                              \
+	"else\n"                                                                                   \
+	"  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])\n"                                   \
+	"end\n"                                                                                    \
 	"redis.call('PEXPIRE', KEYS[2], " KEPT_MS ")\n"                                            \
 	"redis.call('PEXPIRE', KEYS[3], " KEPT_MS ")\n"                                            \
 	"return redis.call('SCARD', KEYS[4])\n"
@@ -150,6 +159,7 @@ enum command {
 struct sent {
 	enum command command;
 	uint64_t sent_ns;
+	size_t bytes; /* of the copy */
 	char uid[BP_ALARM_UID_TEXT];
 };
 
@@ -162,6 +172,7 @@ struct bp_alarm_store {
 	char prefix[96], key[KEYS][KEY_MAX];
 	struct sent sent[INFLIGHT_MAX]; /* without an answer */
 	unsigned first, n;
+	size_t bytes;            /* of the copies in them */
 	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
 	bool polling;
 	struct bp_log_limit log;
@@ -178,6 +189,7 @@ static void push(struct bp_alarm_store *s, enum command command, const char *uid
 
 	e->command = command;
 	e->sent_ns = bp_mono_ns();
+	e->bytes = 0;
 	snprintf(e->uid, sizeof(e->uid), "%s", uid);
 }
 
@@ -218,6 +230,8 @@ void bp_alarm_store_put(
 
 	write_epoch(mark, epoch);
 	push(s, PUT, uid);
+	s->sent[(s->first + s->n - 1) % INFLIGHT_MAX].bytes = len;
+	s->bytes += len;
 	call(s, SCRIPT_PUT, 4,
 		(const struct iovec[]){
 			WORD_OF(mark), WORD_OF(uid), WORD(bytes, len), WORD_OF(s->gateway)});
@@ -493,6 +507,22 @@ static void on_number(struct bp_alarm_store *s, enum command command, const stru
 		s->owner.claimed(s->owner.arg, r->integer > 0 ? (uint32_t)r->integer : 0);
 }
 
+/* Redis has no free memory: the connection stays, so that copies can be removed. */
+static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct bp_resp *r)
+{
+	if (r->type != BP_RESP_ERROR || bp_redis_error(r) != BP_FLEET_ERROR_FULL)
+		return false;
+	if (e->command == RENEW)
+		s->owner.not_renewed(s->owner.arg);
+	else if (e->command == CLAIM)
+		s->owner.claimed(s->owner.arg, 0);
+	else if (e->command == STATE)
+		s->owner.state_put(s->owner.arg, e->uid, false);
+	else
+		return false;
+	return true;
+}
+
 static void on_reply(void *arg, const struct bp_resp *r)
 {
 	struct bp_alarm_store *s = arg;
@@ -504,6 +534,9 @@ static void on_reply(void *arg, const struct bp_resp *r)
 	}
 	s->first = (s->first + 1) % INFLIGHT_MAX;
 	s->n--;
+	s->bytes -= e.bytes;
+	if (on_full(s, &e, r))
+		return;
 	if (r->type == BP_RESP_ERROR && e.command != PUT) {
 		bp_redis_link_fail(s->link, bp_redis_error(r), "a command for alarms is refused");
 		return;
@@ -564,6 +597,7 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 			BP_LOG_STR("reason", bp_fleet_error_name[why]), BP_LOG_STR("error", text)),
 		"no connection to Redis for copies of alarms; alarms are published without a copy");
 	s->first = s->n = 0;
+	s->bytes = 0;
 	s->polling = false;
 	s->change[0] = '\0';
 	s->owner.down(s->owner.arg);
@@ -581,8 +615,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 bool bp_alarm_store_ready(const struct bp_alarm_store *s)
 {
-	/* some are left for the cursors of scans and for polls */
-	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - 4;
+	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - RESERVED &&
+	       s->bytes < INFLIGHT_BYTES_MAX;
+}
+
+bool bp_alarm_store_can_renew(const struct bp_alarm_store *s)
+{
+	return bp_redis_link_is_up(s->link) && s->n < INFLIGHT_MAX - RESERVED / 2;
 }
 
 static void make_keys(struct bp_alarm_store *s, const char *fleet)
@@ -601,8 +640,12 @@ struct bp_alarm_store *bp_alarm_store_new(struct event_base *base, const struct 
 {
 	const struct timeval interval = {.tv_usec = CHECK_MS * 1000};
 	struct bp_alarm_store *s = calloc(1, sizeof(*s));
-	const struct bp_redis_link_owner link = {
-		.up = on_up, .down = on_down, .reply = on_reply, .arg = s, .scripts = scripts};
+	const struct bp_redis_link_owner link = {.up = on_up,
+		.down = on_down,
+		.reply = on_reply,
+		.arg = s,
+		.scripts = scripts,
+		.backoff_max_ns = BP_ALARM_BACKOFF_MAX_NS};
 
 	snprintf(err, err_size, "no memory for the alarms of the fleet");
 	if (s == NULL)

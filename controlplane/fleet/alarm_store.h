@@ -22,6 +22,8 @@ struct bp_alarm_store;
 
 #define BP_ALARM_STORE_MAX 65536u /* copies of one gateway */
 #define BP_ALARM_LEASE_NS 3000000000ull
+/* Between two attempts to connect: after an outage of Redis, all gateways are back soon. */
+#define BP_ALARM_BACKOFF_MAX_NS 1000000000ull
 #define BP_ALARM_UID_TEXT 33u /* 32 hexadecimal digits */
 #define BP_ALARM_PAGE 32u     /* copies that one command lists or claims */
 
@@ -39,6 +41,8 @@ struct bp_alarm_store_owner {
 	/* held: false if a process with a higher epoch has the lease. taken: alarms of this gateway
 	 * that others have claimed. */
 	void (*renewed)(void *arg, bool held, uint64_t taken);
+	/* Redis has no free memory. */
+	void (*not_renewed)(void *arg);
 	void (*stored)(void *arg, const char *uid, enum bp_alarm_stored result);
 	void (*removed)(void *arg, const char *uid);
 	void (*claimed)(void *arg, uint32_t n);
@@ -65,6 +69,9 @@ void bp_alarm_store_free(struct bp_alarm_store *s);
 
 /* Whether a command may be sent now. */
 bool bp_alarm_store_ready(const struct bp_alarm_store *s);
+
+/* The same for a renewal, and for the list of claimed alarms. */
+bool bp_alarm_store_can_renew(const struct bp_alarm_store *s);
 
 /* Only while it is ready. epoch: bp_fleet_state_epoch(), not 0. */
 void bp_alarm_store_renew(struct bp_alarm_store *s, uint64_t epoch);

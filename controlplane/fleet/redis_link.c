@@ -115,6 +115,8 @@ static void hang_up(struct bp_redis_link *l)
 void bp_redis_link_fail(struct bp_redis_link *l, enum bp_fleet_error why, const char *text)
 {
 	const uint64_t now = bp_mono_ns();
+	const uint64_t max =
+		l->owner.backoff_max_ns != 0 ? l->owner.backoff_max_ns : BACKOFF_MAX_NS;
 
 	hang_up(l);
 	if (l->phase == UP && now - l->up_ns > GOOD_NS)
@@ -123,7 +125,7 @@ void bp_redis_link_fail(struct bp_redis_link *l, enum bp_fleet_error why, const 
 	l->asked = 0;
 	/* Three quarters to all of it, so that gateways do not connect at the same time. */
 	set_timer(l, l->backoff_ns - (now ^ (uintptr_t)l >> 4) % (l->backoff_ns / 4));
-	l->backoff_ns = l->backoff_ns * 2 < BACKOFF_MAX_NS ? l->backoff_ns * 2 : BACKOFF_MAX_NS;
+	l->backoff_ns = l->backoff_ns * 2 < max ? l->backoff_ns * 2 : max;
 	l->owner.down(l->owner.arg, why, text);
 }
 

@@ -25,6 +25,7 @@ struct bp_redis_link_owner {
 	void (*reply)(void *arg, const struct bp_resp *reply);
 	void *arg;
 	const char *const *scripts; /* NULL ends the list */
+	uint64_t backoff_max_ns;    /* between two attempts to connect; 0: 5 s */
 };
 #define BP_REDIS_SCRIPTS_MAX 8u
 

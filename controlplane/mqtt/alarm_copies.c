@@ -54,6 +54,7 @@ struct bp_alarm_copies {
 	uint64_t leased_ns; /* since; monotonic */
 	unsigned renewals;  /* without an answer */
 	bool claiming;
+	bool full; /* no copies are sent until the next second */
 	/* Nothing is sent until it is known what others have claimed. */
 	uint64_t hold_until_ns; /* 0: not */
 	unsigned hold_renewals; /* answers until then; 0: the renewal is not sent yet */
@@ -230,7 +231,7 @@ static void renew(struct bp_alarm_copies *c)
 {
 	const uint64_t epoch = bp_fleet_state_epoch(c->fleet);
 
-	if (epoch == 0 || !bp_alarm_store_ready(c->store))
+	if (epoch == 0 || !bp_alarm_store_can_renew(c->store))
 		return;
 	bp_alarm_store_renew(c->store, epoch);
 	c->renewals++;
@@ -303,6 +304,12 @@ static void send_copy(struct bp_alarm_copies *c, struct bp_copy *e)
 		a->flags |= BP_ALARM_F_NOT_MQTT;
 	if ((e->pending & 1u << BP_TO_KAFKA) == 0)
 		a->flags &= (uint8_t)~BP_ALARM_F_KAFKA;
+	if (!bp_copy_set_size(&c->table, e, size)) {
+		c->n.full++;
+		c->full = true;
+		bp_copy_set_state(&c->table, e, BP_COPY_RETRY);
+		return;
+	}
 	e->sent = true;
 	bp_copy_set_state(&c->table, e, BP_COPY_STORING);
 	bp_alarm_store_put(c->store, bp_fleet_state_epoch(c->fleet), e->uid, a, size);
@@ -318,8 +325,7 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->wake_ns = UINT64_MAX;
-	if (!c->leased)
-		return;
+	/* also without a lease: it can be lost because Redis has no free memory */
 	while (bp_alarm_store_ready(c->store) &&
 		(e = TAILQ_FIRST(&c->table.list[BP_COPY_REMOVE])) != NULL) {
 		bp_copy_set_state(&c->table, e, BP_COPY_REMOVING);
@@ -329,7 +335,9 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 		else
 			bp_alarm_store_remove(c->store, e->uid);
 	}
-	while (bp_alarm_store_ready(c->store) && n++ < ROWS_MAX &&
+	if (!c->leased || c->full)
+		return;
+	while (bp_alarm_store_ready(c->store) && n++ < ROWS_MAX && !c->full &&
 		(e = TAILQ_FIRST(&c->table.list[BP_COPY_WAITING])) != NULL && e->due_ns <= now)
 		send_copy(c, e);
 	e = TAILQ_FIRST(&c->table.list[BP_COPY_WAITING]);
@@ -387,6 +395,7 @@ static void keep_adopted(struct bp_alarm_copies *c, const struct bp_adopted *a)
 	e->sent = true;
 	e->pending = a->wanted;
 	e->adopting = true;
+	(void)bp_copy_set_size(&c->table, e, bp_alarm_size(a->alarm));
 }
 
 /* One destination may have the alarms before the other: they are in the table from the first
@@ -511,6 +520,7 @@ static void on_stored(void *arg, const char *uid, enum bp_alarm_stored result)
 
 	c->n.stored += result == BP_ALARM_STORED;
 	c->n.full += result == BP_ALARM_STORE_FULL;
+	c->full |= result == BP_ALARM_STORE_FULL;
 	c->n.refused += result == BP_ALARM_STORE_REFUSED;
 	wake(c, 0);
 	if (e == NULL || strcmp(e->uid, uid) != 0)
@@ -571,8 +581,17 @@ static void on_renewed(void *arg, bool held, uint64_t taken)
 	}
 	if (after_hold && taken == 0)
 		c->hold_until_ns = 0;
-	else if (after_hold && bp_alarm_store_ready(c->store))
+	else if (after_hold && bp_alarm_store_can_renew(c->store))
 		bp_alarm_store_list_taken(c->store);
+}
+
+static void on_not_renewed(void *arg)
+{
+	struct bp_alarm_copies *c = arg;
+
+	c->renewals--;
+	c->hold_renewals -= c->hold_renewals != 0;
+	c->leased = false;
 }
 
 static void on_up(void *arg)
@@ -661,6 +680,7 @@ static void retry(struct bp_alarm_copies *c)
 {
 	struct bp_copy *e;
 
+	c->full = false;
 	while ((e = TAILQ_FIRST(&c->table.list[BP_COPY_RETRY])) != NULL) {
 		e->due_ns = 0;
 		bp_copy_set_state(&c->table, e, BP_COPY_WAITING);
@@ -691,8 +711,9 @@ static void on_second(struct bp_alarm_copies *c)
 	renew(c);
 	if (c->adoption.again && !c->adoption.active)
 		begin_adoption(c);
-	/* after an outage of Redis, all leases have expired: others need time to renew theirs */
-	if (bp_mono_ns() - c->leased_ns > BP_ALARM_LEASE_NS)
+	/* after an outage of Redis, all leases have expired: others need time to connect */
+	if (bp_mono_ns() - c->leased_ns >
+		BP_ALARM_LEASE_NS + BP_ALARM_BACKOFF_MAX_NS + c->timeout_ns)
 		claim(c);
 }
 
@@ -720,6 +741,7 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 	const struct bp_alarm_store_owner owner = {.up = on_up,
 		.down = on_down,
 		.renewed = on_renewed,
+		.not_renewed = on_not_renewed,
 		.stored = on_stored,
 		.removed = on_removed,
 		.claimed = on_claimed,

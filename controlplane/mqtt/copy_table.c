@@ -86,6 +86,17 @@ void bp_copy_set_state(struct bp_copy_table *t, struct bp_copy *c, enum bp_copy_
 	TAILQ_INSERT_TAIL(&t->list[state], c, entry);
 }
 
+bool bp_copy_set_size(struct bp_copy_table *t, struct bp_copy *c, size_t size)
+{
+	const uint64_t bytes = t->bytes - c->size + size;
+
+	if (bytes > BP_COPIES_BYTES_MAX)
+		return false;
+	t->bytes = bytes;
+	c->size = (uint32_t)size;
+	return true;
+}
+
 void bp_copy_delete(struct bp_copy_table *t, struct bp_copy *c)
 {
 	struct bp_copy **at = id_bucket(t, c->id);
@@ -99,6 +110,7 @@ void bp_copy_delete(struct bp_copy_table *t, struct bp_copy *c)
 	*at = c->next_uid;
 	TAILQ_REMOVE(&t->list[c->state], c, entry);
 	t->n--;
+	t->bytes -= c->size;
 	free(c);
 }
 

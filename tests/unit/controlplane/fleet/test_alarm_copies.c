@@ -18,6 +18,7 @@
 #include "controlplane/fleet/state.h"
 #include "controlplane/mqtt/adopted_alarm.h"
 #include "controlplane/mqtt/alarm_copies.h"
+#include "controlplane/mqtt/copy_table.h"
 #include "controlplane/process/ring_events.h"
 
 #define GATEWAYS 3u
@@ -483,6 +484,50 @@ static void redis_is_away_and_returns(void **state)
 	assert_each_once(f, 51, 80);
 }
 
+/* The lease continues, and acknowledged alarms free memory. */
+static void redis_has_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	start(g);
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, 20);
+	RUN(f, counter(g, "stored") == 20);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 1");
+	put(f, 0, 21, 25);
+	/* tried again each second, longer than a lease lasts */
+	RUN(f, counter(g, "full") >= 20);
+	assert_string_equal(
+		test_redis_cli(&f->redis, "exists biplane:plant:alarms:lease:gw0"), "1");
+	assert_int_equal(copies(f, 0), 20);
+	test_broker_start(&f->broker);
+	RUN(f, counter(g, "unacknowledged") == 0 && copies(f, 0) == 0);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 0");
+	assert_each_once(f, 1, 25);
+}
+
+static void sizes(void **state)
+{
+	static const char *const uid[2] = {
+		"00112233445566778899aabbccddeef0", "00112233445566778899aabbccddeef1"};
+	struct bp_copy_table t;
+	struct bp_copy *a, *b;
+
+	(void)state;
+	assert_true(bp_copy_table_init(&t, 2));
+	a = bp_copy_add(&t, 1, uid[0], BP_COPY_WAITING);
+	b = bp_copy_add(&t, 2, uid[1], BP_COPY_WAITING);
+	assert_true(bp_copy_set_size(&t, a, BP_COPIES_BYTES_MAX - 1));
+	assert_false(bp_copy_set_size(&t, b, 2));
+	assert_true(bp_copy_set_size(&t, b, 1));
+	assert_true(bp_copy_set_size(&t, a, BP_COPIES_BYTES_MAX - 1));
+	assert_int_equal(t.bytes, BP_COPIES_BYTES_MAX);
+	bp_copy_delete(&t, a);
+	assert_int_equal(t.bytes, 1);
+	bp_copy_table_end(&t);
+}
+
 /* Who can write to Redis adds what no gateway has written. */
 static void copies_are_not_believed(void **state)
 {
@@ -562,7 +607,9 @@ int main(void)
 		CASE(broken_gateway_claims_nothing),
 		CASE(paused_gateway_asks_first),
 		CASE(redis_is_away_and_returns),
+		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
+		cmocka_unit_test(sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
