@@ -12,6 +12,7 @@
 #include "controlplane/process/clock.h"
 #include "daemon/log.h"
 #include "proto/redis/resp.h"
+#include "shm/rules/rule_state.h"
 
 #define INFLIGHT_MAX 256u /* a power of two */
 /* So that a slow connection sends a renewal in time behind them. */
@@ -114,10 +115,18 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 /* ARGV: uid, state, prefix of all keys. The result is the state that wins, or nothing. */
 #define STATE_SCRIPT                                                                               \
 	"local t = string.sub(ARGV[2], 2, 17)\n"                                                   \
+	"local now = redis.call('TIME')\n"                                                         \
+	"if t > string.format('%016x', math.floor((now[1] + " AHEAD_S ") * 1e9 / " UNIT_NS "))\n"  \
+	"then return 'ahead' end\n"                                                                \
 	"local cleared = ARGV[3] .. 'cleared:' .. ARGV[1]\n"                                       \
 	"local gone = redis.call('GET', cleared)\n"                                                \
-	"if gone and gone >= t then return 'c' .. gone .. string.sub(ARGV[2], 18) end\n"           \
 	"local old = redis.call('HGET', KEYS[7], ARGV[1])\n"                                       \
+	"if gone and gone >= t then\n"                                                             \
+	"  if old and string.sub(old, 2, 17) <= gone then\n"                                       \
+	"    redis.call('HDEL', KEYS[7], ARGV[1])\n"                                               \
+	"  end\n"                                                                                  \
+	"  return 'c' .. gone .. string.sub(ARGV[2], 18)\n"                                        \
+	"end\n"                                                                                    \
 	"if string.sub(ARGV[2], 1, 1) == 'c' then\n"                                               \
 	"  if old and string.sub(old, 2, 17) > t then return '' end\n"                             \
 	"  redis.call('HDEL', KEYS[7], ARGV[1])\n"                                                 \
@@ -133,6 +142,10 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 			    "ARGV[2])\n"                                                           \
 			    "return ''\n"
 #define CLEARED_MS "86400000"
+/* A number from a clock that is ahead would outlast all real raises of the next time. */
+#define AHEAD_S "5"
+#define UNIT_NS "16384"
+_Static_assert(1 << BP_TRANSITION_SHIFT == 16384, "the script has the unit as a text");
 #define MAX_COPIES 65536
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
 enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STATE };
@@ -425,14 +438,18 @@ static void on_taken(struct bp_alarm_store *s, const struct bp_resp *r)
 
 static void on_state(struct bp_alarm_store *s, const char *uid, const struct bp_resp *r)
 {
-	const bool full = r->type == BP_RESP_TEXT && r->len == 4 && memcmp(r->text, "full", 4) == 0;
+	enum bp_alarm_state_put result = BP_ALARM_STATE_STORED;
 
 	if (r->type != BP_RESP_TEXT) {
 		invalid(s, "a state: unexpected answer");
 		return;
 	}
-	s->owner.state_put(s->owner.arg, uid, !full);
-	if (r->len != 0 && !full)
+	if (r->len == 4 && memcmp(r->text, "full", 4) == 0)
+		result = BP_ALARM_STATE_FULL;
+	else if (r->len == 5 && memcmp(r->text, "ahead", 5) == 0)
+		result = BP_ALARM_STATE_AHEAD;
+	s->owner.state_put(s->owner.arg, uid, result);
+	if (r->len != 0 && result == BP_ALARM_STATE_STORED)
 		s->owner.state(s->owner.arg, r->text, r->len);
 }
 
@@ -517,7 +534,7 @@ static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct
 	else if (e->command == CLAIM)
 		s->owner.claimed(s->owner.arg, 0);
 	else if (e->command == STATE)
-		s->owner.state_put(s->owner.arg, e->uid, false);
+		s->owner.state_put(s->owner.arg, e->uid, BP_ALARM_STATE_FULL);
 	else
 		return false;
 	return true;

@@ -35,6 +35,12 @@ enum bp_alarm_stored {
 	BP_ALARM_STORE_REFUSED, /* an error of Redis, for this copy */
 };
 
+enum bp_alarm_state_put {
+	BP_ALARM_STATE_STORED,
+	BP_ALARM_STATE_FULL,  /* BP_ALARM_STORE_MAX states are raised, or Redis has no memory */
+	BP_ALARM_STATE_AHEAD, /* its number is of a time more than 5 s after that of Redis */
+};
+
 struct bp_alarm_store_owner {
 	void (*up)(void *arg);
 	void (*down)(void *arg);
@@ -54,8 +60,7 @@ struct bp_alarm_store_owner {
 	/* A raised or cleared state: of the list, a change, or newer than one that was put. The
 	 * bytes are untrusted. */
 	void (*state)(void *arg, const void *bytes, size_t len);
-	/* A state was put. stored: false if there are BP_ALARM_STORE_MAX raised ones. */
-	void (*state_put)(void *arg, const char *uid, bool stored);
+	void (*state_put)(void *arg, const char *uid, enum bp_alarm_state_put result);
 	/* A claimed alarm of this gateway, as often as there are; then NULL. */
 	void (*taken)(void *arg, const char *uid);
 	void *arg;

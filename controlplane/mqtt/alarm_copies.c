@@ -609,11 +609,11 @@ static void on_state(void *arg, const void *bytes, size_t len)
 	bp_shared_states_state(c->states, bytes, len);
 }
 
-static void on_state_put(void *arg, const char *uid, bool stored)
+static void on_state_put(void *arg, const char *uid, enum bp_alarm_state_put result)
 {
 	const struct bp_alarm_copies *c = arg;
 
-	bp_shared_states_put(c->states, uid, stored);
+	bp_shared_states_put(c->states, uid, result);
 }
 
 static void on_down(void *arg)

@@ -13,6 +13,7 @@
 #include "biplane/rule.h"
 #include "controlplane/fleet/alarm_store.h"
 #include "controlplane/process/clock.h"
+#include "daemon/log.h"
 #include "proto/mqtt/mqtt.h"
 #include "shm/hash.h"
 #include "shm/layout.h"
@@ -58,6 +59,7 @@ struct bp_shared_states {
 	uint64_t offer_again_ns;              /* 0: not */
 	struct name name[NAMES];
 	struct bp_fleet_rule_counters counters, shown; /* shown: in the segment */
+	struct bp_log_limit log_ahead;
 };
 
 /* ---- pairs ---- */
@@ -296,11 +298,18 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 	}
 }
 
-void bp_shared_states_put(struct bp_shared_states *s, const char *uid, bool stored)
+void bp_shared_states_put(
+	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result)
 {
 	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
 
-	s->counters.full += !stored;
+	s->counters.full += result == BP_ALARM_STATE_FULL;
+	if (result == BP_ALARM_STATE_AHEAD) {
+		s->counters.invalid++;
+		bp_log_limited(&s->log_ahead, BP_LOG_ERROR, NULL,
+			"the clock of this gateway is more than 5 s ahead of that of Redis: alarms "
+			"that it raises are not shared with the fleet; synchronize the clocks");
+	}
 	/* it may have changed since it was sent */
 	if (p != NULL && strcmp(p->uid, uid) == 0)
 		move(s, p, p->raised ? RAISED : CLEARED);
@@ -318,6 +327,7 @@ static void send_again(struct bp_shared_states *s, enum list from)
 void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store)
 {
 	send_again(s, RAISED);
+	send_again(s, CLEARED); /* it may have lost a clear, but not its raise */
 	bp_alarm_store_list_states(store);
 	bp_shared_states_send(s, store);
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "controlplane/fleet/alarm_store.h"
+
 struct bp_alarm;
 struct bp_alarm_store;
 struct bp_shared_states;
@@ -26,7 +28,8 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store);
 void bp_shared_states_down(struct bp_shared_states *s);
 void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_t len);
-void bp_shared_states_put(struct bp_shared_states *s, const char *uid, bool stored);
+void bp_shared_states_put(
+	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result);
 /* Sends changes to Redis. */
 void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store);
 /* As often as changes of others are to be read: reads them, and offers states to the worker. */

@@ -16,6 +16,7 @@
 #include "controlplane/alarms/envelope.h"
 #include "controlplane/fleet/alarm_store.h"
 #include "controlplane/mqtt/shared_states.h"
+#include "controlplane/process/clock.h"
 #include "tests/unit/services/mqtt/fleet_steps.h"
 
 struct gateway {
@@ -55,9 +56,9 @@ static void on_state(void *arg, const void *bytes, size_t len)
 	bp_shared_states_state(((struct gateway *)arg)->states, bytes, len);
 }
 
-static void on_put(void *arg, const char *uid, bool kept)
+static void on_put(void *arg, const char *uid, enum bp_alarm_state_put result)
 {
-	bp_shared_states_put(((struct gateway *)arg)->states, uid, kept);
+	bp_shared_states_put(((struct gateway *)arg)->states, uid, result);
 }
 
 static struct bp_rule_spec rule(const char *name, uint8_t repeat)
@@ -394,6 +395,52 @@ static void states_are_not_believed(void **state)
 	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
 }
 
+/* Adds again what HDEL has removed, as a failover to a replica that lacks the last writes does. */
+static void clear_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	char uid[64], value[64], words[300];
+
+	publish(a, "81");
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
+	snprintf(uid, sizeof(uid), "%s",
+		test_redis_cli(&f->redis, "hkeys biplane:plant:alarms:raised"));
+	snprintf(value, sizeof(value), "%s",
+		test_redis_cli(&f->redis, "hvals biplane:plant:alarms:raised"));
+	publish(a, "70");
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+	snprintf(words, sizeof(words), "hset biplane:plant:alarms:raised %s %s", uid, value);
+	(void)test_redis_cli(&f->redis, words);
+	snprintf(words, sizeof(words), "del biplane:plant:alarms:cleared:%s", uid);
+	(void)test_redis_cli(&f->redis, words);
+	(void)test_redis_cli(&f->redis, "client kill type normal");
+	RUN(f, !a->up);
+	RUN(f, a->up);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+	start(f, 1);
+	RUN(f, b->up);
+	assert_int_equal(publish(b, "81").state, BP_ALARM_RAISED);
+}
+
+/* A number of the future would refuse the raises of others until then. */
+static void clock_is_ahead(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	const uint64_t real_ns = one.now_ns;
+
+	both_up(f);
+	one.now_ns = bp_unix_ns() + 60000000000ull;
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	assert_int_equal(publish(a, "70").state, BP_ALARM_CLEARED);
+	RUN(f, number(a, "invalid") == 1 || number(a, "invalid") == 2);
+	assert_string_equal(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0");
+	one.now_ns = real_ns;
+	assert_int_equal(publish(b, "81").state, BP_ALARM_RAISED);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
+}
+
 /* Redis returns a small hash as a whole. */
 static void small_hash_is_read(void **state)
 {
@@ -470,6 +517,8 @@ int main(void)
 		CASE(unknown_rule_until_a_reload),
 		CASE(redis_loses_its_data),
 		CASE(states_are_not_believed),
+		CASE(clear_is_lost),
+		CASE(clock_is_ahead),
 		CASE(small_hash_is_read),
 		CASE(length_changes_while_it_is_read),
 	};
