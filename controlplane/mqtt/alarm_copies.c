@@ -58,6 +58,8 @@ struct bp_alarm_copies {
 	/* Nothing is sent until it is known what others have claimed. */
 	uint64_t hold_until_ns; /* 0: not */
 	unsigned hold_renewals; /* answers until then; 0: the renewal is not sent yet */
+	bool hold_listed;       /* the list was requested in this pause */
+	unsigned lists;         /* requested, and not ended */
 	uint64_t alive_ns;
 	struct adoption adoption;
 	uint64_t record[BP_FLEET_VALUE_MAX / sizeof(uint64_t)]; /* the copy that is sent */
@@ -244,6 +246,7 @@ static void begin_hold(struct bp_alarm_copies *c, uint64_t now)
 {
 	c->hold_until_ns = now + c->timeout_ns;
 	c->hold_renewals = 0;
+	c->hold_listed = false;
 	renew(c);
 }
 
@@ -297,7 +300,11 @@ static void send_copy(struct bp_alarm_copies *c, struct bp_copy *e)
 	}
 	if (size > sizeof(c->record)) {
 		c->n.too_large++;
-		bp_copy_delete(&c->table, e);
+		/* an adopted one is longer than its copy, which Redis has */
+		if (e->sent)
+			bp_copy_set_state(&c->table, e, BP_COPY_STORED);
+		else
+			bp_copy_delete(&c->table, e);
 		return;
 	}
 	if ((e->pending & 1u << BP_TO_MQTT) == 0)
@@ -453,7 +460,8 @@ static void on_listed(void *arg, unsigned n, const char (*uid)[BP_ALARM_UID_TEXT
 	for (unsigned i = 0; i < n; i++) {
 		if (is_published_here(c, uid[i]))
 			continue;
-		if (!bp_alarm_store_ready(c->store)) {
+		/* without an entry it would be adopted again at each connection */
+		if (!bp_alarm_store_ready(c->store) || c->table.n + BP_ALARM_PAGE > c->table.max) {
 			a->again = a->last = true;
 			break;
 		}
@@ -485,7 +493,7 @@ static void claim(struct bp_alarm_copies *c)
 {
 	/* while it could not publish them, another gateway can */
 	if (c->claiming || !bp_alarm_store_ready(c->store) || c->adoption.stuck ||
-		!bp_publisher_can_adopt(c->publisher))
+		c->table.n + BP_ALARM_PAGE > c->table.max || !bp_publisher_can_adopt(c->publisher))
 		return;
 	c->claiming = true;
 	bp_alarm_store_claim(c->store, bp_fleet_state_epoch(c->fleet));
@@ -553,7 +561,7 @@ static void on_taken(void *arg, const char *uid)
 	struct bp_alarm_copies *c = arg;
 	struct bp_copy *e = uid != NULL ? bp_copy_by_uid(&c->table, uid) : NULL;
 
-	if (uid == NULL)
+	if (uid == NULL && --c->lists == 0 && c->hold_listed)
 		c->hold_until_ns = 0;
 	if (e != NULL)
 		mark_taken(c, e);
@@ -581,8 +589,11 @@ static void on_renewed(void *arg, bool held, uint64_t taken)
 	}
 	if (after_hold && taken == 0)
 		c->hold_until_ns = 0;
-	else if (after_hold && bp_alarm_store_can_renew(c->store))
+	else if (after_hold && bp_alarm_store_can_renew(c->store)) {
+		c->hold_listed = true;
+		c->lists++;
 		bp_alarm_store_list_taken(c->store);
+	}
 }
 
 static void on_not_renewed(void *arg)
@@ -621,7 +632,7 @@ static void on_down(void *arg)
 	struct bp_alarm_copies *c = arg;
 
 	c->leased = c->claiming = false;
-	c->renewals = c->hold_renewals = 0;
+	c->renewals = c->hold_renewals = c->lists = 0;
 	/* a page that a destination may have already ends without Redis */
 	if (!c->adoption.stuck) {
 		discard_page(&c->adoption);
