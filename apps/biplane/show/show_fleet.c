@@ -213,14 +213,24 @@ static void print_errors(FILE *out, const json_t *errors_)
 	fprintf(out, "%s\n", separator[0] == '\0' ? "none" : "");
 }
 
+/* Without the end of the line. The text may be one of Redis: it must not control the terminal. */
+static void print_text(FILE *out, const char *label, const char *text)
+{
+	fprintf(out, "%-14s", label);
+	bp_text_print_safe(text, out);
+}
+
 static void print_state(const json_t *s, FILE *out)
 {
 	const json_t *queue = json_object_get(s, "queue");
 
-	fprintf(out, "%-14s%s, %s\n", "Redis", text_of(s, "server", "no server yet"),
+	print_text(out, "Redis", text_of(s, "server", "no server yet"));
+	fprintf(out, ", %s\n",
 		json_is_true(json_object_get(s, "connected")) ? "connected" : "not connected");
-	if (json_is_string(json_object_get(s, "last_error")))
-		fprintf(out, "%-14s%s\n", "last error", text_of(s, "last_error", ""));
+	if (json_is_string(json_object_get(s, "last_error"))) {
+		print_text(out, "last error", text_of(s, "last_error", ""));
+		fputc('\n', out);
+	}
 	if (json_is_integer(json_object_get(s, "epoch")))
 		fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", "epoch", bp_show_int(s, "epoch"));
 	fprintf(out, "%-14s%.3f s\n", "lag", json_real_value(json_object_get(s, "lag_seconds")));
@@ -244,7 +254,8 @@ static void print(const json_t *view, bool all, FILE *out)
 		return;
 	}
 	fprintf(out, "%-14s%s\n", "gateway", text_of(view, "gateway", "-"));
-	fprintf(out, "%-14s%s\n", "fleet", text_of(view, "fleet", "-"));
+	print_text(out, "fleet", text_of(view, "fleet", "-"));
+	fputc('\n', out);
 	print_state(json_object_get(view, "state"), out);
 	fprintf(out, "\nMQTT connections\n");
 	print_counts(out, "records", json_object_get(connections, "records"));

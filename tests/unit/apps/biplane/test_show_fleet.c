@@ -72,6 +72,23 @@ static void state_by_result_and_reason(void **state)
 	free(text);
 }
 
+static void text_of_redis_cannot_control_the_terminal(void **state)
+{
+	struct bp_shm_fleet *f = &shm.control->fleet;
+	json_t *v;
+	char *text;
+
+	(void)state;
+	share_state();
+	snprintf(f->last_error, sizeof(f->last_error), "-ERR \x1b]0;title\x07");
+	snprintf(f->server, sizeof(f->server), "a\x1b[2J");
+	v = collect(&bp_show_fleet);
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text, "last error    -ERR "));
+	assert_null(strpbrk(text, "\x1b\x07"));
+	free(text);
+}
+
 static void totals_in_the_status(void **state)
 {
 	json_t *v;
@@ -122,6 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(state_by_result_and_reason),
+		CASE(text_of_redis_cannot_control_the_terminal),
 		CASE(totals_in_the_status),
 		CASE(gateway_without_shared_state),
 		CASE(damaged_segment),
