@@ -262,9 +262,10 @@ static void defaults_are_dumped(void **state)
 /* Section fleet is dumped only if the file has it. */
 static void the_fleet_is_dumped(void **state)
 {
-	struct bp_config *c = accepted(PORTS
-		"fleet: {name: f, state: {server: \"rediss-sentinel://10.0.0.1,10.0.0.2/1#m\", "
-		"username: u, password_file: /p, tls: {ca: /a}, max_queued: 99}}\n");
+	struct bp_config *c =
+		accepted(PORTS "name: g\nfleet: {name: f, state: {server: "
+			       "\"rediss-sentinel://10.0.0.1,10.0.0.2/1#m\", "
+			       "username: u, password_file: /p, tls: {ca: /a}, max_queued: 99}}\n");
 	char *text = dump(c);
 
 	assert_non_null(strstr(text,
@@ -515,7 +516,7 @@ static void reload_applies_remaining_settings(void **state)
 	needs(KAFKA("k"), EDGE, RESTART("mqtt.kafka"));
 }
 
-#define FLEET PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n"
+#define FLEET PORTS "name: g\nfleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n"
 #define LOADER BRIDGED "transform: {matrix_loader: {address: 127.0.0.1}}\n"
 
 /* A change of each single setting needs a restart or is reloadable, as its row says. */

@@ -88,26 +88,33 @@ static void monitor_beyond_loopback_needs_tls_and_a_token(void **state)
 
 static void the_state_of_a_fleet_is_checked(void **state)
 {
-	says(PORTS "fleet: {state: {}}\n",
-		"f.yaml:2:8: fleet has no 'name'; expected a name of at most 31 letters, digits, "
+	says(PORTS "name: g\nfleet: {state: {}}\n",
+		"f.yaml:3:8: fleet has no 'name'; expected a name of at most 31 letters, digits, "
 		"'_', '-' and '.', the first not '-' or '.'\n"
-		"f.yaml:2:16: fleet.state has no 'server'; expected redis://ADDRESS[:PORT][/DB] or "
+		"f.yaml:3:16: fleet.state has no 'server'; expected redis://ADDRESS[:PORT][/DB] or "
 		"redis-sentinel://ADDRESS[:PORT],...[/DB]#MASTER, or rediss and rediss-sentinel "
 		"for "
 		"TLS\n");
-	says(PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\", username: u, tls: "
-		   "{cert: c}}}\n",
-		"f.yaml:2:54: fleet.state.username: there is no password_file; expected "
+	says(PORTS
+		"name: g\nfleet: {name: f, state: {server: \"redis://10.0.0.1\", username: u, tls: "
+		"{cert: c}}}\n",
+		"f.yaml:3:54: fleet.state.username: there is no password_file; expected "
 		"password_file with username\n"
-		"f.yaml:2:67: fleet.state.tls: the URL of the server is without TLS; expected "
+		"f.yaml:3:67: fleet.state.tls: the URL of the server is without TLS; expected "
 		"rediss:// or rediss-sentinel://, or no tls\n"
-		"f.yaml:2:73: fleet.state.tls.cert: there is no key; expected both cert and key, "
+		"f.yaml:3:73: fleet.state.tls.cert: there is no key; expected both cert and key, "
 		"or "
 		"neither\n");
-	says(PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\", password_file: p}}\n",
-		"f.yaml:2:54: warning: fleet.state.password_file: the password is sent without "
+	says(PORTS "name: g\nfleet: {name: f, state: {server: \"redis://10.0.0.1\", password_file: "
+		   "p}}\n",
+		"f.yaml:3:54: warning: fleet.state.password_file: the password is sent without "
 		"TLS, "
 		"readable on the network; expected a server with rediss://\n");
+	says(PORTS "fleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n",
+		"f.yaml:2:18: fleet.state: the gateway has no 'name'; expected a name that no "
+		"other gateway of the fleet has\n");
+	/* given, it may be the default */
+	says(PORTS "name: biplane\nfleet: {name: f, state: {server: \"redis://10.0.0.1\"}}\n", "");
 }
 
 static void old_names_get_the_new_one(void **state)

@@ -85,7 +85,7 @@ struct row {
 		"punt.policers." name ".queue_len", POLICERS(name), "", QUEUE                      \
 	}
 
-#define STATE PORTS "fleet:\n  name: f\n  state:\n    "
+#define STATE PORTS "name: g\nfleet:\n  name: f\n  state:\n    "
 
 #define TEXT_VALUES(longest)                                                                       \
 	.good = {{"x", "\"x\""}, {"\"a\\\"b\\\\\"", "\"a\\\"b\\\\\""},                             \

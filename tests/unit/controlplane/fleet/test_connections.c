@@ -67,7 +67,7 @@ static int setup(void **state)
 	f->base = event_base_new();
 	test_redis_make(&f->redis, f->dir, "redis", "");
 	snprintf(text, sizeof(text),
-		"version: 1\nports: [{name: a, device: x, routed: {}}]\n"
+		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\n"
 		"fleet: {name: plant, state: {server: \"" URL "\", timeout: 300ms}}\n",
 		f->redis.port);
 	f->config = bp_config_parse("test", text, strlen(text), stderr);

@@ -50,7 +50,7 @@ static void configure(struct fixture *f, const char *url, const char *more)
 	char text[1024];
 
 	snprintf(text, sizeof(text),
-		"version: 1\nports: [{name: a, device: x, routed: {}}]\n"
+		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\n"
 		"fleet: {name: plant, state: {server: \"%s\", timeout: 300ms%s}}\n",
 		url, more);
 	bp_config_free(f->config);

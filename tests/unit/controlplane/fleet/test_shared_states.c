@@ -118,7 +118,8 @@ static int setup(void **state)
 	test_redis_make(&f->redis, f->dir, "redis", "");
 	test_redis_start(&f->redis);
 	snprintf(text, sizeof(text),
-		"version: 1\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: plant, "
+		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: "
+		"plant, "
 		"state: {server: \"redis://127.0.0.1:%u\"}}\n",
 		f->redis.port);
 	f->config = bp_config_parse("test", text, strlen(text), stderr);
