@@ -83,6 +83,42 @@ static json_t *records(const struct bp_fleet_connection_counters *c)
 	return counters(c, list, N(list));
 }
 
+#undef AT
+#define AT(member_) offsetof(struct bp_fleet_alarm_counters, member_)
+
+/* Alarms that no destination has acknowledged. */
+static json_t *alarms(const struct bp_shm_fleet *f)
+{
+	static const struct named copies[] = {{"stored", AT(stored)}, {"removed", AT(removed)}};
+	static const struct named claims[] = {
+		{"claimed", AT(claimed)}, {"adopted", AT(adopted)}, {"taken", AT(taken)}};
+	static const struct named not_stored[] = {{"full", AT(full)}, {"too_large", AT(too_large)},
+		{"unreadable", AT(unreadable)}, {"refused", AT(refused)}, {"fenced", AT(fenced)}};
+	static const struct named not_adopted[] = {{"invalid", AT(invalid)},
+		{"no_destination", AT(no_destination)}, {"disk_failed", AT(disk_failed)}};
+
+	return json_pack("{sb so so so so so}", "leased", load(&f->leased) != 0, "unacknowledged",
+		number(load(&f->unacknowledged)), "copies", counters(&f->alarms, copies, N(copies)),
+		"claims", counters(&f->alarms, claims, N(claims)), "not_stored",
+		counters(&f->alarms, not_stored, N(not_stored)), "not_adopted",
+		counters(&f->alarms, not_adopted, N(not_adopted)));
+}
+
+#undef AT
+#define AT(member_) offsetof(struct bp_fleet_rule_counters, member_)
+
+static json_t *alarm_states(const struct bp_shm_fleet *f)
+{
+	static const struct named changes[] = {{"raised", AT(raised)}, {"cleared", AT(cleared)},
+		{"adopted", AT(adopted)}, {"conflict", AT(conflicts)}};
+	static const struct named not_shared[] = {
+		{"full", AT(full)}, {"too_large", AT(too_large)}, {"invalid", AT(invalid)}};
+
+	return json_pack("{so so so}", "pairs", number(load(&f->pairs)), "changes",
+		counters(&f->rules, changes, N(changes)), "not_shared",
+		counters(&f->rules, not_shared, N(not_shared)));
+}
+
 struct outcome {
 	const char *name;
 	bp_counter_t counter;
@@ -156,17 +192,19 @@ static json_t *collect(const struct bp_show_source *s, char *err, size_t err_siz
 	json_t *view;
 
 	if (shares(m))
-		view = json_pack("{so so so s{so so so so}}", "gateway",
+		view = json_pack("{so so so s{so so so so} so so}", "gateway",
 			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
 			bp_text_json(f->fleet, sizeof(f->fleet)), "state", state(f), "connections",
 			"records", records(&f->connections), "requested",
 			number(bp_shm_counter(m, BP_C_FLEET_ASKED)), "adopted",
 			outcomes(m, adopted, N(adopted)), "not_adopted",
-			outcomes(m, not_adopted, N(not_adopted)));
+			outcomes(m, not_adopted, N(not_adopted)), "alarms", alarms(f),
+			"alarm_states", alarm_states(f));
 	else
-		view = json_pack("{so so so so}", "gateway",
+		view = json_pack("{so so so so so so}", "gateway",
 			s->instance != NULL ? json_string(s->instance->name) : json_null(), "fleet",
-			json_null(), "state", json_null(), "connections", json_null());
+			json_null(), "state", json_null(), "connections", json_null(), "alarms",
+			json_null(), "alarm_states", json_null());
 	if (view == NULL)
 		snprintf(err, err_size, "not enough memory");
 	return view;
@@ -220,6 +258,11 @@ static void print_text(FILE *out, const char *label, const char *text)
 	bp_text_print_safe(text, out);
 }
 
+static void print_number(FILE *out, const char *label, const json_t *object, const char *key)
+{
+	fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", label, bp_show_int(object, key));
+}
+
 static void print_state(const json_t *s, FILE *out)
 {
 	const json_t *queue = json_object_get(s, "queue");
@@ -232,7 +275,7 @@ static void print_state(const json_t *s, FILE *out)
 		fputc('\n', out);
 	}
 	if (json_is_integer(json_object_get(s, "epoch")))
-		fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", "epoch", bp_show_int(s, "epoch"));
+		print_number(out, "epoch", s, "epoch");
 	fprintf(out, "%-14s%.3f s\n", "lag", json_real_value(json_object_get(s, "lag_seconds")));
 	fprintf(out,
 		"%-14s%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT
@@ -242,6 +285,22 @@ static void print_state(const json_t *s, FILE *out)
 	print_counts(out, "writes", json_object_get(s, "writes"));
 	print_counts(out, "reads", json_object_get(s, "reads"));
 	print_errors(out, json_object_get(s, "errors"));
+}
+
+static void print_alarms(const json_t *a, const json_t *states, FILE *out)
+{
+	fprintf(out, "\nUnacknowledged alarms\n");
+	fprintf(out, "%-14s%s\n", "lease",
+		json_is_true(json_object_get(a, "leased")) ? "held" : "not held");
+	print_number(out, "alarms", a, "unacknowledged");
+	print_counts(out, "copies", json_object_get(a, "copies"));
+	print_counts(out, "claims", json_object_get(a, "claims"));
+	print_counts(out, "not stored", json_object_get(a, "not_stored"));
+	print_counts(out, "not adopted", json_object_get(a, "not_adopted"));
+	fprintf(out, "\nAlarm states\n");
+	print_number(out, "pairs", states, "pairs");
+	print_counts(out, "changes", json_object_get(states, "changes"));
+	print_counts(out, "not shared", json_object_get(states, "not_shared"));
 }
 
 static void print(const json_t *view, bool all, FILE *out)
@@ -259,16 +318,16 @@ static void print(const json_t *view, bool all, FILE *out)
 	print_state(json_object_get(view, "state"), out);
 	fprintf(out, "\nMQTT connections\n");
 	print_counts(out, "records", json_object_get(connections, "records"));
-	fprintf(out, "%-14s%" JSON_INTEGER_FORMAT "\n", "requested",
-		bp_show_int(connections, "requested"));
+	print_number(out, "requested", connections, "requested");
 	print_counts(out, "adopted", json_object_get(connections, "adopted"));
 	print_counts(out, "not adopted", json_object_get(connections, "not_adopted"));
+	print_alarms(json_object_get(view, "alarms"), json_object_get(view, "alarm_states"), out);
 }
 
 const struct bp_show_view bp_show_fleet = {
 	.name = "fleet",
-	.summary = "state shared with the fleet: connection to Redis, lag, queue, writes, and "
-		   "adopted connections",
+	.summary = "state shared with the fleet: connection to Redis, lag, queue, writes, "
+		   "adopted connections, and alarms",
 	.collect = collect,
 	.print = print,
 };

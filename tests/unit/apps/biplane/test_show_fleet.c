@@ -32,6 +32,29 @@ static void share_state(void)
 		.found = 8};
 	f->counters.error[BP_FLEET_ERROR_TIMEOUT] = 9;
 	f->connections.requests = 10;
+	f->alarms = (struct bp_fleet_alarm_counters){.stored = 15,
+		.removed = 16,
+		.claimed = 17,
+		.adopted = 18,
+		.taken = 19,
+		.full = 20,
+		.too_large = 21,
+		.unreadable = 22,
+		.refused = 23,
+		.invalid = 24,
+		.no_destination = 25,
+		.disk_failed = 26,
+		.fenced = 27};
+	f->rules = (struct bp_fleet_rule_counters){.raised = 28,
+		.cleared = 29,
+		.adopted = 30,
+		.conflicts = 31,
+		.full = 32,
+		.too_large = 33,
+		.invalid = 34};
+	atomic_store(&f->leased, 1);
+	atomic_store(&f->unacknowledged, 35);
+	atomic_store(&f->pairs, 36);
 	shm.counters[0].v[BP_C_FLEET_ASKED] = 11;
 	shm.counters[1].v[BP_C_FLEET_ADOPTED] = 12;
 	shm.counters[1].v[BP_C_FLEET_STALE] = 13;
@@ -89,6 +112,40 @@ static void text_of_redis_cannot_control_the_terminal(void **state)
 	free(text);
 }
 
+static void alarms_and_their_states(void **state)
+{
+	json_t *v, *s;
+	char *text;
+
+	(void)state;
+	share_state();
+	v = collect(&bp_show_fleet);
+	s = json_object_get(v, "alarms");
+	assert_true(json_is_true(json_object_get(s, "leased")));
+	assert_number(s, "unacknowledged", 35);
+	assert_number(json_object_get(s, "not_stored"), "fenced", 27);
+	assert_number(json_object_get(v, "alarm_states"), "pairs", 36);
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text,
+		"Unacknowledged alarms\n"
+		"lease         held\n"
+		"alarms        35\n"
+		"copies        stored 15, removed 16\n"
+		"claims        claimed 17, adopted 18, taken 19\n"
+		"not stored    full 20, too_large 21, unreadable 22, refused 23, fenced 27\n"
+		"not adopted   invalid 24, no_destination 25, disk_failed 26\n"
+		"\nAlarm states\n"
+		"pairs         36\n"
+		"changes       raised 28, cleared 29, adopted 30, conflict 31\n"
+		"not shared    full 32, too_large 33, invalid 34\n"));
+	free(text);
+	atomic_store(&shm.control->fleet.leased, 0);
+	v = collect(&bp_show_fleet);
+	text = text_of(&bp_show_fleet, v, false);
+	assert_non_null(strstr(text, "lease         not held\n"));
+	free(text);
+}
+
 static void totals_in_the_status(void **state)
 {
 	json_t *v;
@@ -111,6 +168,8 @@ static void gateway_without_shared_state(void **state)
 	(void)state;
 	assert_true(json_is_null(json_object_get(v, "state")));
 	assert_true(json_is_null(json_object_get(v, "connections")));
+	assert_true(json_is_null(json_object_get(v, "alarms")));
+	assert_true(json_is_null(json_object_get(v, "alarm_states")));
 	text = text_of(&bp_show_fleet, v, false);
 	assert_non_null(strstr(text, "fleet.state is not configured\n"));
 	free(text);
@@ -140,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(state_by_result_and_reason),
 		CASE(text_of_redis_cannot_control_the_terminal),
+		CASE(alarms_and_their_states),
 		CASE(totals_in_the_status),
 		CASE(gateway_without_shared_state),
 		CASE(damaged_segment),
