@@ -120,6 +120,7 @@ static char *member_record(const struct agent *a)
 	for (uint32_t i = 0; i < l->n; i++)
 		json_object_set_new(labels, l->label[i].key, json_string(l->label[i].value));
 	add_lines(errors, s->errors);
+	add_lines(errors, a->f.delayed);
 	add_lines(errors, a->f.notice);
 	if (s->since_ns != 0)
 		bp_text_time(s->since_ns, since);
@@ -140,9 +141,10 @@ static void report_here(void *arg)
 	struct agent *a = arg;
 	const struct bp_control_wait wait = {CONTROL_S, send_heartbeat, a};
 	const struct bp_fleet_state *s = &a->f.state;
-	const char *error = s->errors[0] != '\0'     ? s->errors
-			    : a->f.notice[0] != '\0' ? a->f.notice
-						     : a->error;
+	const char *error = s->errors[0] != '\0'      ? s->errors
+			    : a->f.delayed[0] != '\0' ? a->f.delayed
+			    : a->f.notice[0] != '\0'  ? a->f.notice
+						      : a->error;
 	const bool leased =
 		a->lease[0] != '\0' &&
 		mono_ns() < a->keepalive_at_ns + (LEASE_S - KEEPALIVE_S) * 1000000000ull;

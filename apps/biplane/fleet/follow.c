@@ -27,24 +27,36 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 __attribute__((format(printf, 2, 3))) static void note(
-	struct bp_fleet_follower *f, const char *format, ...)
+	char notice[BP_FLEET_NOTICE], const char *format, ...)
 {
-	char text[sizeof(f->notice)];
+	char text[BP_FLEET_NOTICE];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (strcmp(text, f->notice) != 0 && text[0] != '\0')
+	if (strcmp(text, notice) != 0 && text[0] != '\0')
 		bp_log(BP_LOG_WARNING, "fleet: %s", text);
-	memcpy(f->notice, text, sizeof(text));
+	memcpy(notice, text, sizeof(text));
+}
+
+/* Writes the state to the disk. On failure the next ticks try again. */
+static void save(struct bp_fleet_follower *f)
+{
+	char err[PATH_MAX + 256];
+
+	/* meanwhile the disk has the trial, after which a restart restores the good bundle */
+	f->save_due = f->restore_due;
+	if (f->restore_due || bp_fleet_state_write(&f->store, &f->state, err, sizeof(err)) == 0)
+		return;
+	f->save_due = true;
+	note(f->delayed, "%.1000s", err);
 }
 
 /* A phase with its errors, in the log and on the disk. */
 static void enter(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const char *errors)
 {
 	const bool bad = phase == BP_FLEET_REFUSED || phase == BP_FLEET_ROLLED_BACK;
-	char err[PATH_MAX + 256];
 
 	if (f->state.phase == phase && strcmp(f->state.errors, errors) == 0)
 		return;
@@ -55,8 +67,7 @@ static void enter(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const 
 		BP_LOG_FIELDS(BP_LOG_NUM("serial", f->state.serial),
 			BP_LOG_NUM("version", f->state.version)),
 		"fleet: %s%s%s", bp_fleet_phase_name(phase), errors[0] != '\0' ? ": " : "", errors);
-	if (bp_fleet_state_write(&f->store, &f->state, err, sizeof(err)) != 0)
-		note(f, "%s", err);
+	save(f);
 	if (f->entered != NULL)
 		f->entered(f->arg);
 }
@@ -120,18 +131,16 @@ static void end_trial(struct bp_fleet_follower *f)
 /* Stores the good bundle again. On failure the next ticks try again. */
 static void restore(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const char *reason)
 {
-	char err[PATH_MAX + 256], text[sizeof(f->state.errors)];
+	char err[PATH_MAX + 256];
 
 	f->restore_due = bp_fleet_restore(&f->store, err, sizeof(err)) != 0;
 	if (f->restore_due) {
 		f->retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
-		snprintf(text, sizeof(text), "%.2000s\nthe good bundle is not stored yet: %.900s",
-			reason, err);
-		enter(f, phase, text);
-		return;
+		note(f->delayed, "the good bundle is not stored yet: %.900s", err);
+	} else {
+		f->state.version = f->state.good_version;
+		memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
 	}
-	f->state.version = f->state.good_version;
-	memcpy(f->state.sha256, f->state.good_sha256, sizeof(f->state.sha256));
 	enter(f, phase, reason);
 }
 
@@ -139,9 +148,16 @@ static void restore(struct bp_fleet_follower *f, enum bp_fleet_phase phase, cons
 static void roll_back(struct bp_fleet_follower *f, const char *reason)
 {
 	end_trial(f);
-	f->reload_due = true;
+	f->state.reload_due = true;
 	f->retry_ns = 0;
 	restore(f, BP_FLEET_ROLLED_BACK, reason);
+}
+
+static void enter_applied(struct bp_fleet_follower *f)
+{
+	f->state.good_version = f->state.version;
+	memcpy(f->state.good_sha256, f->state.sha256, sizeof(f->state.sha256));
+	enter(f, BP_FLEET_APPLIED, "");
 }
 
 static void pass(struct bp_fleet_follower *f)
@@ -149,13 +165,11 @@ static void pass(struct bp_fleet_follower *f)
 	char err[PATH_MAX + 256];
 
 	if (bp_fleet_keep(&f->store, err, sizeof(err)) != 0) {
-		note(f, "%s", err); /* and the next tick tries again */
+		note(f->notice, "%s", err); /* and the next tick tries again */
 		return;
 	}
 	end_trial(f);
-	f->state.good_version = f->state.version;
-	memcpy(f->state.good_sha256, f->state.sha256, sizeof(f->state.sha256));
-	enter(f, BP_FLEET_APPLIED, "");
+	enter_applied(f);
 }
 
 static void watch_trial(struct bp_fleet_follower *f)
@@ -172,39 +186,55 @@ static void watch_trial(struct bp_fleet_follower *f)
 
 static void reload_again(struct bp_fleet_follower *f)
 {
-	char err[4096], text[sizeof(f->state.errors)];
-	const int rc = reload(f, err, sizeof(err));
+	char err[4096];
 
-	f->reload_due = rc <= 0;
-	if (rc > 0) {
+	if (reload(f, err, sizeof(err)) > 0) {
 		bp_log(BP_LOG_INFO, "fleet: the good bundle is active again");
+		f->state.reload_due = false;
+		save(f);
 		return;
 	}
 	/* a refusal may end, too: a worker that still uses older rules */
 	f->retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
-	snprintf(text, sizeof(text), "the good bundle is not active yet: %.3000s", err);
-	enter(f, f->state.phase, text);
+	note(f->delayed, "the good bundle is not active yet: %.900s", err);
+}
+
+static void restore_again(struct bp_fleet_follower *f)
+{
+	char reason[sizeof(f->state.errors)];
+
+	memcpy(reason, f->state.errors, sizeof(reason));
+	restore(f, f->state.phase, reason);
 }
 
 void bp_fleet_follow_tick(struct bp_fleet_follower *f)
 {
-	const bool due = clock_ns(CLOCK_MONOTONIC) >= f->retry_ns;
-
-	if (f->restore_due && due)
-		restore(f, f->state.phase, "the good bundle could not be stored at once");
-	if (f->reload_due && !f->restore_due && due)
-		reload_again(f);
+	/* first the trial: a rollback does not wait for etcd */
 	if (f->baseline != NULL)
 		watch_trial(f);
+	if (f->restore_due && clock_ns(CLOCK_MONOTONIC) >= f->retry_ns)
+		restore_again(f);
+	if (f->save_due && !f->restore_due)
+		save(f);
+	if (f->state.reload_due && !f->restore_due && clock_ns(CLOCK_MONOTONIC) >= f->retry_ns)
+		reload_again(f);
+	if (!f->restore_due && !f->save_due && !f->state.reload_due)
+		note(f->delayed, "%s", "");
 }
 
 void bp_fleet_follow_start(struct bp_fleet_follower *f)
 {
 	char err[PATH_MAX + 256];
+	const bool valid = bp_fleet_state_read(&f->store, &f->state, err, sizeof(err)) == 0;
 
-	if (bp_fleet_state_read(&f->store, &f->state, err, sizeof(err)) != 0)
+	if (!valid)
 		bp_log(BP_LOG_ERROR, "fleet: %s", err);
-	if (f->state.phase == BP_FLEET_TRIAL)
+	if (f->state.phase != BP_FLEET_TRIAL)
+		return;
+	/* the trial passed, and only the state could not be written */
+	if (valid && bp_fleet_is_good(&f->store, f->state.sha256))
+		enter_applied(f);
+	else
 		roll_back(f, "the agent was restarted in the trial time");
 }
 
@@ -267,14 +297,41 @@ static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_roll
 	 * After a refusal the planes still have the previous bundle; during a trial this was not
 	 * the good one. Without an answer they may have the new one.
 	 */
-	f->reload_due = before->phase == BP_FLEET_TRIAL || rc < 0;
 	f->retry_ns = rc < 0 ? clock_ns(CLOCK_MONOTONIC) + RETRY_NS : 0;
 	end_trial(f);
 	f->state = *before;
+	f->state.reload_due |= before->phase == BP_FLEET_TRIAL || rc < 0;
 	f->state.phase = BP_FLEET_TRIAL; /* as on the disk */
 	if (rc == 0)
 		f->state.serial = r->serial;
 	restore(f, rc == 0 ? BP_FLEET_REFUSED : BP_FLEET_WAITING, errors);
+}
+
+/* First the state: after a crash, the next start restores the good bundle. False: it cannot be
+ * written. */
+static bool begin_trial(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
+	const struct bp_fleet_bundle *b)
+{
+	struct bp_fleet_state next = f->state;
+	char err[PATH_MAX + 256];
+
+	next.serial = r->serial;
+	next.version = b->version;
+	memcpy(next.sha256, b->sha256, sizeof(next.sha256));
+	next.phase = BP_FLEET_TRIAL;
+	next.reload_due = false;
+	next.errors[0] = '\0';
+	if (bp_fleet_state_write(&f->store, &next, err, sizeof(err)) != 0) {
+		f->retry_ns = clock_ns(CLOCK_MONOTONIC) + RETRY_NS;
+		f->save_due = true;
+		note(f->delayed, "%.1000s", err);
+		return false;
+	}
+	f->state = next;
+	f->restore_due = false;
+	f->state.phase = BP_FLEET_IDLE; /* a trial after a trial is a new phase, too */
+	enter(f, BP_FLEET_TRIAL, "");
+	return true;
 }
 
 static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
@@ -299,13 +356,11 @@ static void apply(struct bp_fleet_follower *f, const struct bp_fleet_rollout *r,
 		enter(f, BP_FLEET_WAITING, "the instance does not run");
 		return;
 	}
-	f->state.serial = r->serial;
-	f->state.version = b->version;
-	memcpy(f->state.sha256, b->sha256, sizeof(f->state.sha256));
-	/* first the state: after a crash, the next start restores the good bundle */
-	f->state.phase = BP_FLEET_IDLE;
-	enter(f, BP_FLEET_TRIAL, "");
-	f->restore_due = f->reload_due = false;
+	if (!begin_trial(f, r, b)) {
+		if (before.phase != BP_FLEET_TRIAL)
+			end_trial(f);
+		return;
+	}
 	rc = bp_fleet_activate(&f->store, b->text, b->len, errors, sizeof(errors));
 	if (rc == 0)
 		rc = reload(f, errors, sizeof(errors));
@@ -355,13 +410,14 @@ static int read_bundle(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	bp_fleet_path(f->config->fleet.name, "bundles", version, key);
 	rc = bp_etcd_read(etcd, key, BP_ETCD_KEY, &rows, err, err_size);
 	if (rc == 0 && rows.n != 1)
-		note(f, "rollout %" PRIu64 ": there is no bundle %s in etcd", r->serial, version);
+		note(f->notice, "rollout %" PRIu64 ": there is no bundle %s in etcd", r->serial,
+			version);
 	else if (rc == 0 && bp_fleet_bundle_read(&f->keys, f->config->fleet.name, &rows.row[0], b,
 				    why, sizeof(why)) != 0)
-		note(f, "bundle %s is refused: %s", version, why);
+		note(f->notice, "bundle %s is refused: %s", version, why);
 	else if (rc == 0 && strcmp(b->sha256, r->sha256) != 0)
-		note(f, "bundle %s is refused: it is not the one of rollout %" PRIu64, version,
-			r->serial);
+		note(f->notice, "bundle %s is refused: it is not the one of rollout %" PRIu64,
+			version, r->serial);
 	else if (rc == 0)
 		rc = 1;
 	bp_etcd_rows_free(&rows);
@@ -374,13 +430,13 @@ static void note_same(struct bp_fleet_follower *f, const struct bp_fleet_rollout
 	const bool active = f->state.phase == BP_FLEET_APPLIED || f->state.phase == BP_FLEET_TRIAL;
 
 	if (active && strcmp(r->sha256, f->state.sha256) != 0)
-		note(f,
+		note(f->notice,
 			"rollout %s has serial number %" PRIu64
 			" of another one that is applied: it is refused; push it again with "
 			"--serial %" PRIu64,
 			r->selector, r->serial, r->serial + 1);
 	else
-		note(f, "%s", "");
+		note(f->notice, "%s", "");
 }
 
 static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
@@ -390,7 +446,7 @@ static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 	int rc;
 
 	if (r->serial < f->state.serial) {
-		note(f,
+		note(f->notice,
 			"rollout %s has serial number %" PRIu64 ", lower than %" PRIu64
 			" of the last one: it is refused as a replay; push it again with --serial "
 			"%" PRIu64,
@@ -406,11 +462,11 @@ static int follow_rollout(struct bp_fleet_follower *f, struct bp_etcd *etcd,
 		return 0;
 	rc = may_apply(f, etcd, r, err, err_size);
 	if (rc == 0)
-		note(f, "%s", "");
+		note(f->notice, "%s", "");
 	if (rc > 0)
 		rc = read_bundle(f, etcd, r, &bundle, err, err_size);
 	if (rc > 0) {
-		note(f, "%s", "");
+		note(f->notice, "%s", "");
 		apply(f, r, &bundle);
 	}
 	free(bundle.text);
@@ -428,7 +484,7 @@ int bp_fleet_follow(struct bp_fleet_follower *f, struct bp_etcd *etcd, char *err
 	bp_fleet_path(f->config->fleet.name, "rollouts", "", prefix);
 	if (r != NULL && bp_etcd_read(etcd, prefix, BP_ETCD_BELOW, &rows, err, err_size) == 0) {
 		found = bp_fleet_choose(&f->keys, &f->config->fleet, &rows, r, why, sizeof(why));
-		note(f, "%s", found < 0 ? why : found == 0 ? "" : f->notice);
+		note(f->notice, "%s", found < 0 ? why : found == 0 ? "" : f->notice);
 		rc = found > 0 ? follow_rollout(f, etcd, r, err, err_size) : 0;
 	}
 	bp_etcd_rows_free(&rows);

@@ -8,6 +8,8 @@
 
 /* What the agent does with rollouts: apply, trial, rollback. */
 
+#define BP_FLEET_NOTICE 1024
+
 struct bp_fleet_follower {
 	const char *path; /* of the configuration file */
 	const struct bp_config *config;
@@ -17,12 +19,13 @@ struct bp_fleet_follower {
 	json_t *baseline;      /* health before the trial; NULL: no trial */
 	uint64_t trial_end_ns; /* CLOCK_MONOTONIC */
 	bool restore_due;      /* the good bundle could not be stored again */
-	bool reload_due;       /* the good bundle is stored again, and not yet active */
+	bool save_due;         /* the state on the disk is older than `state` */
 	uint64_t retry_ns;     /* CLOCK_MONOTONIC: not before */
 	/* What prevents the next step, and is not a result of a rollout; "": nothing. */
-	char notice[1024];
-	void (*entered)(void *arg); /* a new phase; may be NULL */
-	void (*waiting)(void *arg); /* once a second during a reload; may be NULL */
+	char notice[BP_FLEET_NOTICE];
+	char delayed[BP_FLEET_NOTICE]; /* what is due and has failed; "": nothing */
+	void (*entered)(void *arg);    /* a new phase; may be NULL */
+	void (*waiting)(void *arg);    /* once a second during a reload; may be NULL */
 	void *arg;
 };
 

@@ -125,6 +125,18 @@ int bp_fleet_keep(const struct bp_fleet_store *s, char *err, size_t err_size)
 	return copy(s->active, s->good, err, err_size);
 }
 
+bool bp_fleet_is_good(const struct bp_fleet_store *s, const char sha256[BP_SHA256_HEX])
+{
+	char hex[BP_SHA256_HEX] = "";
+	size_t len = 0;
+	char *text = read_file(s->good, &len);
+
+	if (text != NULL)
+		bp_sha256_hex(text, len, hex);
+	free(text);
+	return hex[0] != '\0' && strcmp(hex, sha256) == 0;
+}
+
 int bp_fleet_restore(const struct bp_fleet_store *s, char *err, size_t err_size)
 {
 	if (access(s->good, F_OK) == 0)
@@ -173,6 +185,7 @@ int bp_fleet_state_read(
 	state->since_ns = take_number(o, "since_ns");
 	take_text(o, "sha256", state->sha256, sizeof(state->sha256));
 	take_text(o, "good_sha256", state->good_sha256, sizeof(state->good_sha256));
+	state->reload_due = json_is_true(json_object_get(o, "reload_due"));
 	take_text(o, "errors", state->errors, sizeof(state->errors));
 	json_decref(o);
 	if (valid)
@@ -188,11 +201,11 @@ int bp_fleet_state_read(
 int bp_fleet_state_write(const struct bp_fleet_store *s, const struct bp_fleet_state *state,
 	char *err, size_t err_size)
 {
-	json_t *o = json_pack("{ss sI sI sI sI ss ss ss}", "phase",
+	json_t *o = json_pack("{ss sI sI sI sI ss ss sb ss}", "phase",
 		bp_fleet_phase_name(state->phase), "serial", (json_int_t)state->serial, "version",
 		(json_int_t)state->version, "good_version", (json_int_t)state->good_version,
 		"since_ns", (json_int_t)state->since_ns, "sha256", state->sha256, "good_sha256",
-		state->good_sha256, "errors", state->errors);
+		state->good_sha256, "reload_due", (int)state->reload_due, "errors", state->errors);
 	char *text = o != NULL ? json_dumps(o, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
 	int rc = -1;
 

@@ -32,7 +32,8 @@ struct bp_fleet_state {
 	char sha256[BP_SHA256_HEX];      /* of the active bundle */
 	char good_sha256[BP_SHA256_HEX]; /* of the good bundle */
 	uint64_t since_ns;               /* Unix time of the phase */
-	char errors[4096];               /* lines; "": none */
+	bool reload_due;   /* the planes may have another bundle than the stored one */
+	char errors[4096]; /* lines; "": none */
 };
 
 /* False: fleet.config.directory is too long. */
@@ -47,6 +48,8 @@ int bp_fleet_activate(
 	const struct bp_fleet_store *s, const char *text, size_t len, char *err, size_t err_size);
 /* Makes the stored bundle the good one. */
 int bp_fleet_keep(const struct bp_fleet_store *s, char *err, size_t err_size);
+/* Whether the good bundle has this SHA-256. */
+bool bp_fleet_is_good(const struct bp_fleet_store *s, const char sha256[BP_SHA256_HEX]);
 /* Makes the good bundle the stored one, or removes the stored one if there is no good one. */
 int bp_fleet_restore(const struct bp_fleet_store *s, char *err, size_t err_size);
 
