@@ -55,8 +55,7 @@ static void add_checks(json_t *problems, const json_t *status, uint64_t spool_ma
 	json_decref(health);
 }
 
-/* Of the two planes: an instance may have no supervisor. */
-static json_t *planes_of(const json_t *status)
+json_t *bp_fleet_planes(const json_t *status)
 {
 	json_t *list = json_array();
 	json_t *p;
@@ -66,8 +65,13 @@ static json_t *planes_of(const json_t *status)
 	{
 		const char *name = json_string_value(json_object_get(p, "plane"));
 
-		if (name != NULL && strcmp(name, "supervisor") != 0)
+		if (name == NULL || strcmp(name, "supervisor") == 0)
+			continue;
+		/* the number of a process that ended stays in the segment */
+		if (json_is_true(json_object_get(p, "running")))
 			json_array_append(list, json_object_get(p, "pid"));
+		else
+			json_array_append_new(list, json_null());
 	}
 	return list;
 }
@@ -122,7 +126,7 @@ json_t *bp_fleet_health(const struct bp_config *c)
 	problems = json_array();
 	add_faults(problems, status);
 	add_checks(problems, status, spool_max_of(c));
-	planes = planes_of(status);
+	planes = bp_fleet_planes(status);
 	json_decref(status);
 	return json_pack("{so so}", "problems", problems, "planes", planes);
 }

@@ -16,6 +16,10 @@
  * or NULL without memory. An instance that does not run has a problem. */
 json_t *bp_fleet_health(const struct bp_config *c);
 
+/* The process numbers of the two planes in what `biplane status` prints, null for one that does not
+ * run: an instance may have no supervisor. A new reference. */
+json_t *bp_fleet_planes(const json_t *status);
+
 /* The checks of /readyz, as bp_health_checks() has them. A new reference, or NULL with a sentence
  * in `err`: the instance does not run. */
 json_t *bp_fleet_readiness(const struct bp_config *c, char *err, size_t err_size);

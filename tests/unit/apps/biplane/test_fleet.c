@@ -304,6 +304,24 @@ static void new_problems_are_worse(void **state)
 	assert_string_equal(why, "a plane was restarted in the trial time");
 }
 
+/* A rollout waits for it, and does not take its restart for a result. */
+static void plane_that_ended_does_not_run(void **state)
+{
+	json_t *status = json_pack("{s[{ss si sb} {ss si sb} {ss si sb}]}", "planes", "plane",
+		"data plane", "pid", 7, "running", 0, "plane", "control plane", "pid", 8, "running",
+		1, "plane", "supervisor", "pid", 9, "running", 0);
+	json_t *health = json_pack("{s[] so}", "problems", "planes", bp_fleet_planes(status));
+
+	assert_int_equal(json_array_size(json_object_get(health, "planes")), 2);
+	assert_false(bp_fleet_is_running(health));
+	json_object_set_new(
+		json_array_get(json_object_get(status, "planes"), 0), "running", json_true());
+	json_object_set_new(health, "planes", bp_fleet_planes(status));
+	assert_true(bp_fleet_is_running(health));
+	json_decref(health);
+	json_decref(status);
+}
+
 /* ---- files ---- */
 
 static void files_return_to_the_good_bundle(void **state)
@@ -607,6 +625,7 @@ int main(void)
 		cmocka_unit_test(the_most_specific_rollout_is_chosen),
 		cmocka_unit_test(canary_must_pass),
 		cmocka_unit_test(new_problems_are_worse),
+		cmocka_unit_test(plane_that_ended_does_not_run),
 		cmocka_unit_test(files_return_to_the_good_bundle),
 		cmocka_unit_test(bad_answers_are_errors),
 		cmocka_unit_test(values_of_an_answer_are_bounded),
