@@ -489,7 +489,8 @@ static void length_changes_while_it_is_read(void **state)
 	memset(c.a->text + 1, 'x', UINT16_MAX);
 	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
 	WAIT_UNTIL(atomic_load(&c.begun));
-	for (uint64_t i = 1; i <= 20000; i++) {
+	/* the thread may be without a CPU while the length is too large */
+	for (uint64_t i = 1; i <= 20000 || number(g, "pairs") == 0; i++) {
 		c.a->id = i;
 		bp_alarm_set_transition(c.a, i);
 		memcpy(c.a->text + 1, &i, 4);
@@ -500,7 +501,6 @@ static void length_changes_while_it_is_read(void **state)
 	}
 	atomic_store(&c.end, true);
 	pthread_join(thread, NULL);
-	assert_true(number(g, "pairs") > 0);
 	free(c.a);
 }
 
