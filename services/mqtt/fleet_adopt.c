@@ -15,11 +15,17 @@
  * it arrived now. Without an answer, or with one that does not fit, what waits is searched for a
  * boundary (resync.c).
  *
- * A record is applied only to a connection that was asked for, is not proven, and has no search
+ * A record is applied only to a connection that was asked for, and has no search
  * under way, so a late or forged answer changes nothing. It fits if its position is in the waiting
  * bytes, at their end, or so little before them that the bytes between may still be retransmitted.
  * If they are acknowledged instead, the record is older than packets that the other gateway
  * inspected: it is stale.
+ *
+ * A connection may also return to a gateway that has an earlier position of it. A segment that
+ * leaves a gap after a pause is the sign of that, but anybody can send one: so it changes nothing
+ * but that the fleet is asked. The record is applied if it is of the same connection and further in
+ * both directions. Until then a gap is not taken for lost bytes, since the acknowledgement of the
+ * receiver comes before the answer.
  */
 
 /*
@@ -105,6 +111,21 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 			.deadline = in->mono_ns + ANSWER_NS};
 	w->of_client[client]++;
 	bp_flow_mark(f, BP_MARK_ASKED);
+}
+
+/* Longer than a sender waits before it repeats a segment. */
+#define RETURN_TICKS (bp_ticks(250000000ull))
+
+void bp_fleet_ask_returned(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
+{
+	const uint32_t ahead = frame->seq - f->next[dir];
+
+	if (frame->payload_len != 0 && (frame->tcp_flags & BP_TCP_ACK) && ahead != 0 &&
+		ahead <= BP_SEQ_OUTSIDE && !(f->pending & BP_FLOW_HELD(dir)) &&
+		!(f->marks & BP_MARK_ASKED) && bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
+		in->now_ticks - f->seen > RETURN_TICKS)
+		bp_fleet_ask(in, f);
 }
 
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq)
@@ -295,6 +316,15 @@ static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsign
 		f->top[dir] = f->next[dir];
 }
 
+static void drain(struct bp_mqtt_worker *in, struct bp_flow *f)
+{
+	for (unsigned dir = 0; dir < 2; dir++) {
+		bp_wait_drain(in, f, dir);
+		if (f->pending & BP_FLOW_HELD(dir))
+			bp_hold_drain(in, f, dir);
+	}
+}
+
 static void adopt(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
@@ -310,11 +340,57 @@ static void adopt(
 	bp_flow_settle(in, f, before);
 	for (unsigned dir = 0; dir < 2; dir++)
 		apply_direction(in, f, dir, r);
+	drain(in, f);
+	end(in, f, f->proof);
+}
+
+/* ---- connections that return ---- */
+
+/* BP_C_FLEET_ADOPTED: the record is of the same connection, and further. */
+static bp_counter_t is_further(const struct bp_flow *f, const struct bp_connection_record *r)
+{
+	bool further = false;
+
+	if ((f->flags & BP_FLOW_CLOSED) || !bp_stream_tracked(f, 0) || !bp_stream_tracked(f, 1))
+		return BP_C_FLEET_LATE;
+	if (((f->proof & r->proof) & BP_FLOW_HANDSHAKE) &&
+		(f->syn_seq != r->syn_seq || f->broker_isn != r->broker_isn))
+		return BP_C_FLEET_CONFLICT;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		bp_wait_drain(in, f, dir);
-		if (f->pending & BP_FLOW_HELD(dir))
-			bp_hold_drain(in, f, dir);
+		if (r->next[dir] - f->next[dir] > BP_SEQ_OUTSIDE)
+			return BP_C_FLEET_STALE;
+		further |= r->next[dir] != f->next[dir];
 	}
+	return further ? BP_C_FLEET_ADOPTED : BP_C_FLEET_STALE;
+}
+
+/* What is held is after the gap. All else is of the earlier position, the record has it anew. */
+static void adopt_returned(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+{
+	bp_tally(in, BP_C_FLEET_ADOPTED);
+	begin(in, f);
+	bp_ack_release(in, f);
+	for (unsigned dir = 0; dir < 2; dir++) {
+		bp_cut_drop(in, f, dir);
+		bp_wait_release(in, f, dir);
+		bp_alias_discard(in, f, dir);
+		bp_qos2_discard(in, f, dir);
+		bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
+		f->stream[dir] = BP_STREAM_BOUNDARY;
+	}
+	apply_session(in, f, r);
+	for (unsigned dir = 0; dir < 2; dir++)
+		apply_direction(in, f, dir, r);
+	drain(in, f);
+	end(in, f, f->proof);
+}
+
+/* There is no record that is further: the next acknowledgement finds out what was lost. */
+static void stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
+{
+	bp_tally(in, why);
+	begin(in, f);
 	end(in, f, f->proof);
 }
 
@@ -326,7 +402,7 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	struct bp_connection_record r;
 	bp_counter_t result;
 
-	if (f == NULL || !(f->marks & BP_MARK_ASKED) || (f->proof & BP_FLOW_PROVEN)) {
+	if (f == NULL || !(f->marks & BP_MARK_ASKED)) {
 		bp_tally(in, BP_C_FLEET_LATE);
 		return;
 	}
@@ -337,12 +413,13 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	else if (!is_inspected_port(in, k) || !is_broker(in, k))
 		result = BP_C_FLEET_CONFLICT;
 	else
-		result = positions_fit(in, f, &r);
-	if (result != BP_C_FLEET_ADOPTED) {
+		result = bp_fleet_returned(f) ? is_further(f, &r) : positions_fit(in, f, &r);
+	if (bp_fleet_returned(f))
+		result == BP_C_FLEET_ADOPTED ? adopt_returned(in, f, &r) : stay(in, f, result);
+	else if (result == BP_C_FLEET_ADOPTED)
+		adopt(in, f, &r);
+	else
 		search(in, f, result, result == BP_C_FLEET_STALE ? &r : NULL);
-		return;
-	}
-	adopt(in, f, &r);
 }
 
 static void read_offer(struct bp_mqtt_worker *in, const uint8_t *offer, uint32_t size)
@@ -391,7 +468,9 @@ static void give_up(struct bp_mqtt_worker *in)
 		w->first = (w->first + 1) % ASKED_MAX;
 		w->n--;
 		searches += waits;
-		if (waits)
+		if (waits && bp_fleet_returned(f))
+			stay(in, f, BP_C_FLEET_TIMEOUT);
+		else if (waits)
 			search(in, f, BP_C_FLEET_TIMEOUT, NULL);
 	}
 }

@@ -620,7 +620,16 @@ void bp_connection_key_of(const struct bp_flow *f, struct bp_connection_key *k);
 struct bp_fleet_worker *bp_fleet_worker_create(struct bp_shm *shm, unsigned worker);
 /* A connection was picked up mid-stream: asks for its state, if it can. */
 void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f);
-/* The first byte of a direction of such a connection. */
+/* A segment of a proven connection, before it is checked: asks if the connection may have continued
+ * through another gateway since its last segment. */
+void bp_fleet_ask_returned(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir);
+/* Whether it was asked for as such a one, and not as one that was met mid-stream. */
+static inline bool bp_fleet_returned(const struct bp_flow *f)
+{
+	return (f->marks & BP_MARK_ASKED) && (f->proof & BP_FLOW_PROVEN);
+}
+/* The first byte of a direction of a connection met mid-stream. */
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
 /* A segment of such a connection acknowledges all before `ack` in direction `of`. */
 void bp_fleet_acked(struct bp_flow *f, unsigned of, uint32_t ack);
@@ -638,7 +647,8 @@ void bp_fleet_tick(struct bp_mqtt_worker *in);
 static inline bool bp_fleet_begins_earlier(
 	const struct bp_mqtt_worker *in, const struct bp_flow *f, unsigned dir, uint32_t seq)
 {
-	return (f->marks & BP_MARK_ASKED) && f->stream[dir] == BP_STREAM_BOUNDARY &&
+	return (f->marks & BP_MARK_ASKED) && !(f->proof & BP_FLOW_PROVEN) &&
+	       f->stream[dir] == BP_STREAM_BOUNDARY &&
 	       f->resync[dir].pushes < BP_FLEET_EARLIER_MAX &&
 	       f->next[dir] - seq <= in->reorder_bytes &&
 	       (int32_t)(seq - bp_wait_first(in, f, dir)) < 0;

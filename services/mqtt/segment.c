@@ -250,6 +250,8 @@ static void segment_general(
 	if (!(f->proof & BP_FLOW_HANDSHAKE) && !(f->flags & BP_FLOW_MIDWAY) &&
 		!bp_handshake_segment(in, f, frame, dir))
 		return;
+	if (in->fleet != NULL && (f->proof & BP_FLOW_PROVEN))
+		bp_fleet_ask_returned(in, f, frame, dir);
 	if (!bp_segment_valid(in, f, dir, frame)) {
 		count_rejected(in, f, frame);
 		return;

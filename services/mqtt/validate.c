@@ -144,7 +144,7 @@ static void acknowledged(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned 
 	/* a FIN also consumes a number, but no byte of the stream */
 	bool of_fin = (f->flags & BP_FLOW_FIN(of)) && ack == f->next[of] + 1;
 
-	if (!of_fin)
+	if (!of_fin && !bp_fleet_returned(f))
 		bp_hold_gap_lost(in, f, of, ack);
 }
 
@@ -201,7 +201,7 @@ void bp_segment_record(
 	uint32_t end = frame->seq + length_of(frame);
 
 	bp_segment_record_window(f, dir, frame);
-	if (f->marks & BP_MARK_ASKED)
+	if ((f->marks & BP_MARK_ASKED) && !(f->proof & BP_FLOW_PROVEN))
 		bp_fleet_acked(f, !dir, frame->ack);
 	if (bp_stream_tracked(f, dir)) {
 		if (f->marks & BP_MARK_CLAIM(dir))

@@ -177,6 +177,8 @@ def test_second_gateway_continues_with_the_connections(pair, gateways):
         gateways["gw1"].start()
         pair.wait_for_path("gw1")
         devices.wait_read(collector)
+        # with the positions of before its end
+        assert gateways["gw1"].counter("connections_fleet_adopted") == len(devices.publishers), gateways["gw1"].counted()
         assert not devices.lost
     finally:
         collector.close()

@@ -507,6 +507,141 @@ static void forged_segment_asks_for_nothing(void **state)
 }
 
 /* Without a fleet nothing is asked. */
+/*
+ * Both gateways know the connection, which then continues through `one` for a second: an alias is
+ * set there. *c is as `two` meets it again.
+ */
+static void leave(struct peer *c, uint32_t number)
+{
+	struct peer same;
+
+	peer_init(c, number & 1, number, 0xffffff00u + number, 0xfffffff0u);
+	same = *c;
+	rig_connect_alias(&two, &same, "sensor", 10, 10);
+	publish_alias(&two, &same, "t/x", 3, "1");
+	rig_connect_alias(&one, c, "sensor", 10, 10);
+	publish_alias(&one, c, "t/x", 3, "1");
+	publish_alias(&one, c, "t/y", 4, "2");
+	rest_and_scan();
+	rig_advance(&two, 1000000000);
+}
+
+static void returns(void **state)
+{
+	(void)state;
+	for (unsigned restart = 0; restart < 2; restart++) {
+		for (uint32_t number = 1; number <= 2; number++) {
+			struct peer c;
+
+			open_fleet();
+			leave(&c, number);
+			if (restart)
+				rig_restart(&two);
+			publish_alias(&two, &c, "", 4, "90"); /* acknowledged before the answer */
+			assert_string_equal(rig_told_values(&two), "");
+			publish_alias(&two, &c, "", 3, "91");
+			offer();
+			assert_string_equal(rig_told_values(&two), "90 91");
+			publish_alias(&two, &c, "", 3, "92");
+			assert_string_equal(rig_told_values(&two), "92");
+			assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+			assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), 0);
+			assert_int_equal(rig_count(&two, BP_C_GAP_LOST), 0);
+			rig_fin_both(&two, &c);
+			assert_int_equal(bp_mqtt_worker_carried(two.in), 0);
+			close_fleet();
+		}
+	}
+}
+
+/* Without a record that is further, the bytes between are lost, as without a fleet. */
+static void returns_without_record(void **state)
+{
+	(void)state;
+	for (unsigned answer = 0; answer < 4; answer++) {
+		struct bp_connection_key k;
+		struct peer c;
+
+		open_fleet();
+		leave(&c, 1);
+		if (answer == 1)
+			memcpy(&stored.p[0], &(uint8_t[8]){0}, 8);
+		publish_alias(&two, &c, "", 4, "90");
+		assert_true(request(&k));
+		if (answer == 0)
+			offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
+		else if (answer == 1)
+			offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+		else if (answer == 2)
+			rig_advance(&two, 2000000000);
+		bp_mqtt_worker_tick(two.in, two.mono_ns);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_NOT_FOUND), answer == 0);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_INVALID), answer == 1);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_TIMEOUT), answer == 2);
+		publish_alias(&two, &c, "", 4, "90");
+		assert_int_equal(rig_count(&two, BP_C_RESYNC_STARTED), answer != 3);
+		assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
+		assert_string_equal(rig_told_values(&two), "");
+		close_fleet();
+	}
+}
+
+/* Anybody can leave a gap: the stream continues as if it had not been there. */
+static void forged_gap_changes_nothing(void **state)
+{
+	(void)state;
+	for (unsigned own = 0; own < 2; own++) {
+		struct bp_connection_key k;
+		struct peer c;
+
+		open_fleet();
+		connect_alias(&c, 1);
+		rig_advance(&one, 1000000000);
+		rig_segment(&one, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100, c.seq[BROKER],
+			"forged", 6);
+		assert_int_equal(rig_count(&one, BP_C_FLEET_ASKED), 1);
+		publish_alias(&one, &c, "", 3, "90");
+		assert_string_equal(rig_told_values(&one), "90");
+		if (own) { /* the own record, which is not further */
+			struct rig asked = two;
+
+			two = one;
+			assert_true(request(&k));
+			offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+			one = two;
+			two = asked;
+			assert_int_equal(rig_count(&one, BP_C_FLEET_STALE), 1);
+		}
+		publish_alias(&one, &c, "", 3, "91");
+		assert_string_equal(rig_told_values(&one), "91");
+		assert_int_equal(rig_count(&one, BP_C_RESYNC_STARTED), 0);
+		close_fleet();
+	}
+}
+
+/* The record of an earlier connection with the same ports. */
+static void returns_as_another(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c, other;
+
+	(void)state;
+	open_fleet();
+	leave(&c, 1);
+	peer_init(&other, true, 1, c.seq[CLIENT] + 500, c.seq[BROKER] + 500);
+	rig_advance(&one, 100000000000);
+	rig_connect_alias(&one, &other, "sensor", 10, 10);
+	publish_alias(&one, &other, "t/x", 3, "1");
+	rest_and_scan();
+	publish_alias(&two, &c, "", 4, "90");
+	assert_true(request(&k));
+	offer_bytes(BP_ADOPT_FOUND, &k, stored.p, stored.n);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_CONFLICT), 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 0);
+	assert_string_equal(rig_told_values(&two), "");
+	close_fleet();
+}
+
 static void off(void **state)
 {
 	struct bp_connection_key k;
@@ -545,6 +680,10 @@ int main(void)
 		cmocka_unit_test(restart_while_asked),
 		cmocka_unit_test(closed_while_asked),
 		cmocka_unit_test(forged_segment_asks_for_nothing),
+		cmocka_unit_test(returns),
+		cmocka_unit_test(returns_without_record),
+		cmocka_unit_test(forged_gap_changes_nothing),
+		cmocka_unit_test(returns_as_another),
 		cmocka_unit_test(off),
 	};
 
