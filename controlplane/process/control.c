@@ -95,6 +95,11 @@ json_t *bp_control_refusal(const char *sentence)
 	return json_pack("{s:b, s:[s]}", "ok", 0, "errors", sentence);
 }
 
+json_t *bp_control_refusal_for_now(const char *sentence)
+{
+	return json_pack("{s:b, s:b, s:[s]}", "ok", 0, "retry", 1, "errors", sentence);
+}
+
 /* Returns the rate limit of a user; there are as many entries as clients, so each client's user has
  * one. */
 static struct user *user_of(struct bp_control *control, uid_t uid)
@@ -184,7 +189,7 @@ static void execute(struct client *c, const char *line, size_t len)
 		arg = control->command[i].arg;
 	}
 	if (!may_request(c, is != NULL && is->reload)) {
-		answer(c, bp_control_refusal(
+		answer(c, bp_control_refusal_for_now(
 				  "too many requests by this user; try again in a moment"));
 	} else if (is != NULL && !is->for_agent && c->uid == control->restricted) {
 		answer(c, bp_control_refusal("this user may only reload and report: the agent of "
@@ -298,8 +303,9 @@ static struct client *make_room(struct bp_control *control)
 
 static void reject_client(int fd)
 {
-	static const char full[] = "{\"ok\":false,\"errors\":[\"too many clients wait for "
-				   "answers; try again in a moment\"]}\n";
+	static const char full[] =
+		"{\"ok\":false,\"retry\":true,\"errors\":[\"too many clients wait for "
+		"answers; try again in a moment\"]}\n";
 
 	(void)!send(fd, full, sizeof(full) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 	close(fd);

@@ -16,7 +16,8 @@ struct event_base;
  *
  *   {"command":"status"} -> {"ok":true,...}
  *   {"command":"reload"} -> {"ok":true,"generation":N,"rules":N,"unchanged":N}
- *                        or {"ok":false,"errors":["sentence",...]}
+ *                        or {"ok":false,"retry":false,"errors":["sentence",...]}; "retry": the
+ *                        configuration is not the reason, and it may be possible later
  *   {"command":"config"} -> {"ok":true,"file":"its path","config":"the active settings as YAML"}
  *   {"command":"sessions-release","id":"a health device's system-id, 16 hexadecimal digits"}
  *                     -> {"ok":true,"again":false}: the device was asked to release (again:
@@ -99,6 +100,8 @@ int bp_control_path(const char *runtime_dir, const char *name, char *path, size_
 
 /* {"ok":false,"errors":[sentence]}, a new reference; NULL without memory. */
 json_t *bp_control_refusal(const char *sentence);
+/* The same of a request that may succeed later: with "retry":true. */
+json_t *bp_control_refusal_for_now(const char *sentence);
 
 /*
  * Client side, for commands: sends one command and waits for its answer. Returns 0 with *reply (a

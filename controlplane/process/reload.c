@@ -44,11 +44,14 @@ static void count(_Atomic uint64_t *counter)
 	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void refuse(
-	struct bp_reload *r, const char *lines, bp_reload_done done, void *arg, uint64_t tag)
+/* `retry`: the configuration is not the reason, and the same one may be taken over later. */
+static void refuse(struct bp_reload *r, const char *lines, bool retry, bp_reload_done done,
+	void *arg, uint64_t tag)
 {
 	count(&r->x->shm->control->cp_reloads_refused);
-	done(arg, tag, json_pack("{s:b, s:o}", "ok", 0, "errors", bp_lines_to_json(lines)));
+	done(arg, tag,
+		json_pack("{s:b, s:b, s:o}", "ok", 0, "retry", (int)retry, "errors",
+			bp_lines_to_json(lines)));
 }
 
 static void published(void *arg, const char *error)
@@ -60,7 +63,8 @@ static void published(void *arg, const char *error)
 	r->next = NULL;
 	if (error != NULL) {
 		bp_config_free(next);
-		refuse(r, error, r->done, r->arg, r->tag);
+		/* a worker did not take them in time */
+		refuse(r, error, true, r->done, r->arg, r->tag);
 		return;
 	}
 	r->running = next;
@@ -93,16 +97,18 @@ static struct bp_config *load(struct bp_reload *r, FILE *errors)
 void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag)
 {
 	char *text = NULL, err[512];
+	const bool busy = bp_publication_busy(r->x->publication);
 	size_t size = 0;
 	FILE *errors;
 
 	if (r->next != NULL) {
-		refuse(r, "another reload is in progress; try again in a moment", done, arg, tag);
+		refuse(r, "another reload is in progress; try again in a moment", true, done, arg,
+			tag);
 		return;
 	}
 	errors = open_memstream(&text, &size);
 	if (errors == NULL) {
-		refuse(r, "no memory to reload", done, arg, tag);
+		refuse(r, "no memory to reload", true, done, arg, tag);
 		return;
 	}
 	r->next = load(r, errors);
@@ -111,12 +117,12 @@ void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64
 	r->arg = arg;
 	r->tag = tag;
 	if (r->next == NULL) {
-		refuse(r, text, done, arg, tag);
+		refuse(r, text, false, done, arg, tag);
 	} else if (bp_publication_start(r->x->publication, r->next, false, WAIT_NS, published, r,
 			   err, sizeof(err)) != 0) {
 		bp_config_free(r->next);
 		r->next = NULL;
-		refuse(r, err, done, arg, tag);
+		refuse(r, err, busy, done, arg, tag);
 	}
 	free(text);
 }

@@ -29,7 +29,8 @@ struct bp_reload {
 
 /*
  * Calls `done` once, now or later, with the answer for the control socket:
- * {"ok":true, and the reports of the services} or {"ok":false,"errors":[...]}. Counts.
+ * {"ok":true, and the reports of the services} or
+ * {"ok":false,"retry":false,"errors":[...]}. Counts.
  */
 void bp_reload_start(struct bp_reload *r, bp_reload_done done, void *arg, uint64_t tag);
 

@@ -113,7 +113,7 @@ static int reload(const struct bp_fleet_follower *f, char *err, size_t err_size)
 	rc = json_is_true(json_object_get(reply, "ok")) ? 1 : 0;
 	if (rc == 0) {
 		join_errors(reply, err, err_size);
-		if (strstr(err, "try again in a moment") != NULL)
+		if (json_is_true(json_object_get(reply, "retry")))
 			rc = -1;
 	}
 	json_decref(reply);

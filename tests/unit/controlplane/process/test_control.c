@@ -341,7 +341,8 @@ static void all_wait_for_answers(void **state)
 			event_base_loop(f->base, EVLOOP_ONCE);
 	}
 	more = client(f);
-	assert_non_null(strstr(line(f, more), "\"ok\":false,\"errors\":[\"too many clients"));
+	assert_non_null(strstr(
+		line(f, more), "\"ok\":false,\"retry\":true,\"errors\":[\"too many clients"));
 	assert_string_equal(line(f, more), "");
 	close(more);
 	for (unsigned i = 0; i < BP_CONTROL_CLIENTS_MAX; i++) {

@@ -301,6 +301,7 @@ static void rejected_reload_has_no_effect(void **state)
 		}
 		reply = process_ask(&f->p, "reload");
 		assert_true(json_is_false(json_object_get(reply, "ok")));
+		assert_true(json_is_false(json_object_get(reply, "retry")));
 		errors = json_object_get(reply, "errors");
 		assert_true(json_array_size(errors) >= 1);
 		assert_true(json_string_length(json_array_get(errors, 0)) > 10);
