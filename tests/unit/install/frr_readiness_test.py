@@ -107,6 +107,17 @@ class Case(unittest.TestCase):
         self.checks(3)
         self.assertEqual(self.read("changes"), "")
 
+    def test_hold_time_grows_with_each_loss(self):
+        self.write("ready", "0\n")
+        self.write("setting", DRAINED)
+        self.follow()
+        for n, hold in enumerate((1, 2, 4), 1):
+            self.wait(lambda n=n: self.read("changes").count("announce") == n)
+            self.checks(1)  # the script has seen what it set
+            self.write("ready", "2\n")
+            self.wait(lambda hold=hold: f"link down: left; hold time: {hold} s" in self.read("log"))
+            self.write("ready", "0\n")
+
     def test_frr_that_restarts_is_set_again(self):
         self.write("ready", "0\n")
         self.follow()
