@@ -123,6 +123,7 @@ def test_queries_of_the_dashboard_return_series(lab, gateway, prometheus, tmp_pa
     ports = port_devices("af_packet")
     ports[2]["routed"] = {"host_interface": {"backend": "off"}} # for mirrored frames
     g = gateway(config(tmp_path, ports=ports, bridges=[{"name": "bridge0", "ports": ["devices", "cloud"]}],
+                       fleet={"name": "plant", "state": {"server": "redis://127.0.0.1:9"}}, # its series exist without an answer
                        log={"events": str(tmp_path / "events.json")}, **SERVICES))
     p = prometheus()
     load = Load(lab, Expected(), rate=100)
