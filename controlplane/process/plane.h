@@ -35,6 +35,7 @@ struct bp_plane {
 	struct bp_cp_notifier notifier;
 	struct bp_fleet_fault fleet_fault;
 	struct bp_fleet_watch fleet_agent;
+	uid_t agent_uid;                        /* the user of its service; 0: there is none */
 	struct stat segment_file[BP_SEG_PARTS]; /* at the time it was opened */
 	uint64_t hash_key[2], started_ns;       /* as the control plane wrote them to its part */
 	struct bp_log_limit log_restored;

@@ -143,7 +143,15 @@ static void on_fleet_report(void *arg, const json_t *request, uint64_t client)
 {
 	struct bp_plane *cp = arg;
 	struct bp_control *control = cp->x.control;
+	const uid_t uid = bp_control_uid(control, client);
 
+	/* others in the group of the socket would replace the events of faults */
+	if (uid != 0 && uid != geteuid() && uid != cp->agent_uid) {
+		bp_control_reply(control, client,
+			bp_control_refusal("this user may not report; expected root, the user of "
+					   "the control plane or " FLEET_USER));
+		return;
+	}
 	bp_control_reply(control, client,
 		bp_fleet_watch_report(&cp->fleet_agent, request, bp_control_pid(control, client),
 			&cp->shm.control->fleet_agent, &cp->shm.main_events, bp_mono_ns(),
@@ -205,8 +213,9 @@ int bp_plane_start_control(struct bp_plane *cp)
 		bp_log(BP_LOG_ERROR, "%s", err);
 		return 1;
 	}
-	if (agent != NULL && agent->pw_uid != 0)
-		bp_control_restrict(cp->x.control, agent->pw_uid);
+	cp->agent_uid = agent != NULL ? agent->pw_uid : 0;
+	if (cp->agent_uid != 0)
+		bp_control_restrict(cp->x.control, cp->agent_uid);
 	cp->captures = bp_cp_captures_new(&cp->x);
 	if (cp->captures != NULL && bp_control_add(cp->x.control, commands, n, cp) == 0 &&
 		bp_cp_services_add_commands(&cp->x) == 0)

@@ -3,6 +3,7 @@
 #include "tests/unit/controlplane/process/process_rig.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,6 +255,34 @@ static void config_is_the_active_one(void **state)
 	json_decref(reply);
 	free(before);
 	free(path);
+}
+
+static void expect_report_error(struct fixture *f, const char *text)
+{
+	json_t *reply = process_ask(&f->p, "fleet-report");
+
+	assert_non_null(strstr(
+		json_string_value(json_array_get(json_object_get(reply, "errors"), 0)), text));
+	json_decref(reply);
+}
+
+/* Another user in the group of the socket. */
+static void report_of_another_user_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char folder[PATH_MAX];
+
+	if (geteuid() != 0)
+		skip();
+	process_start(&f->p);
+	expect_report_error(f, "a member of the report is missing");
+	snprintf(folder, sizeof(folder), "%s", f->p.socket_path);
+	*strrchr(folder, '/') = '\0';
+	assert_int_equal(
+		chmod(f->p.dir, 0755) | chmod(folder, 0755) | chmod(f->p.socket_path, 0666), 0);
+	assert_int_equal(seteuid(65534), 0);
+	expect_report_error(f, "this user may not report");
+	assert_int_equal(seteuid(0), 0);
 }
 
 /* The complete visible state of the rules. */
@@ -539,6 +568,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(only_one_at_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(reload_applies_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(config_is_the_active_one, setup, teardown),
+		cmocka_unit_test_setup_teardown(report_of_another_user_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(rejected_reload_has_no_effect, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart_leaves_the_rules, setup, teardown),
 		cmocka_unit_test_setup_teardown(segment_of_another_shape, setup, teardown),
