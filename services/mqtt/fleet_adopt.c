@@ -364,7 +364,7 @@ static bp_counter_t is_further(const struct bp_flow *f, const struct bp_connecti
 	return further ? BP_C_FLEET_ADOPTED : BP_C_FLEET_STALE;
 }
 
-/* What is held is after the gap. All else is of the earlier position, the record has it anew. */
+/* What is held is after the gap. The record replaces all else, which is of the earlier position. */
 static void adopt_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {

@@ -68,8 +68,8 @@ enum bp_stream {
  * inspected. */
 #define BP_MARK_SMALL 0x40
 #define BP_MARKS 0x7f
-/* The fleet was asked for its state, as it was met mid-stream: its bytes wait. Or, of a proven one,
- * as it may have returned. Not of an earlier process: fleet_adopt.c. */
+/* The fleet was asked for the state of the connection. It was met mid-stream, and its bytes wait;
+ * or it is proven, and may have returned. Not of an earlier process: fleet_adopt.c. */
 #define BP_MARK_ASKED 0x80
 
 /* The session, as its CONNECT has it. */
