@@ -38,7 +38,13 @@ static void *serve(void *arg)
 	int fd;
 
 	while ((fd = accept(r->listener, NULL, NULL)) >= 0) {
-		if (recv(fd, line, sizeof(line), 0) > 0) {
+		ssize_t n;
+
+		/* the whole request: unread bytes would reset the connection before the answer */
+		do
+			n = recv(fd, line, sizeof(line), 0);
+		while (n > 0 && line[n - 1] != '\n');
+		if (n > 0) {
 			const char *answer = atomic_load(&r->answer);
 
 			atomic_fetch_add(&r->reloads, 1);
