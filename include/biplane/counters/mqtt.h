@@ -96,7 +96,7 @@
 	X(CONN_NOT_ADOPTED, CONNECTION, "connections_not_adopted",                                 \
 		"damaged at a restart: picked up mid-stream")                                      \
 	X(FLEET_ASKED, CONNECTION, "connections_fleet_requests",                                   \
-		"connections, met mid-stream or returned, whose state was requested from the "     \
+		"connections whose state was requested from the "                                  \
 		"fleet")                                                                           \
 	X(FLEET_ASK_FULL, CONNECTION, "connections_fleet_requests_full",                           \
 		"not requested: too many requests without an answer")                              \
