@@ -12,8 +12,11 @@ bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries)
 		n *= 2;
 	memset(l, 0, sizeof(*l));
 	l->entry = calloc(n, sizeof(*l->entry));
-	if (l->entry == NULL)
+	l->copy = malloc(bp_ring_record_max(ring));
+	if (l->entry == NULL || l->copy == NULL) {
+		bp_lane_close(l);
 		return false;
+	}
 	l->ring = ring;
 	l->mask = n - 1;
 	l->cursor = bp_ring_tail(ring);
@@ -26,6 +29,7 @@ bool bp_lane_open(struct bp_lane *l, struct bp_ring *ring, uint32_t entries)
 void bp_lane_close(struct bp_lane *l)
 {
 	free(l->entry);
+	free(l->copy);
 	memset(l, 0, sizeof(*l));
 }
 
@@ -71,11 +75,28 @@ bool bp_lane_old_unread(const struct bp_lane *l)
 	return l->cursor < l->old_end && bp_lane_unread(l) != 0;
 }
 
-bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record)
+/* The data plane can change a record at any time: it is copied once, and only the copy is checked
+ * and used. NULL: there is no record. */
+static const struct bp_alarm *copy_record(struct bp_lane *l, uint64_t *cursor, uint32_t *size)
+{
+	const void *record = bp_ring_peek(l->ring, cursor, size);
+
+	if (record == NULL)
+		return NULL;
+	if (*cursor != l->copy_end) {
+		memcpy(l->copy, record, *size);
+		l->copy_end = *cursor;
+		l->copy_size = *size;
+	}
+	*size = l->copy_size;
+	return l->copy;
+}
+
+bool bp_lane_read(struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record)
 {
 	uint64_t before = *cursor;
 	uint32_t size = 0;
-	const struct bp_alarm *a = bp_ring_peek(l->ring, cursor, &size);
+	const struct bp_alarm *a = copy_record(l, cursor, &size);
 
 	/* In a damaged ring the cursor moves to the head without a record. Ids in the spool are
 	 * signed. */
@@ -83,24 +104,24 @@ bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_ala
 	return a != NULL || *cursor != before;
 }
 
-bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times)
+bool bp_lane_times(struct bp_lane *l, struct bp_alarm_times *times)
 {
 	uint64_t cursor = l->cursor;
 	uint32_t size = 0;
-	const struct bp_alarm *a = bp_ring_peek(l->ring, &cursor, &size);
+	const struct bp_alarm *a = copy_record(l, &cursor, &size);
 
 	return a != NULL && bp_alarm_valid(a, size) && bp_alarm_times(a, size, times);
 }
 
-bool bp_lane_flow(const struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow)
+bool bp_lane_flow(struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow)
 {
 	uint32_t size = 0;
-	const struct bp_alarm *a = bp_ring_peek(l->ring, &start, &size);
+	const struct bp_alarm *a = copy_record(l, &start, &size);
 
 	return a != NULL && bp_alarm_valid(a, size) && bp_alarm_flow(a, size, flow);
 }
 
-const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e)
+const struct bp_alarm *bp_lane_record(struct bp_lane *l, const struct bp_lane_entry *e)
 {
 	const struct bp_alarm *a;
 	uint64_t cursor = e->start;
@@ -210,7 +231,7 @@ struct bp_lane_entry *bp_lane_scan(struct bp_lane *l)
 	return NULL;
 }
 
-uint64_t bp_lane_oldest_after(const struct bp_lane *l, uint64_t id)
+uint64_t bp_lane_oldest_after(struct bp_lane *l, uint64_t id)
 {
 	uint64_t cursor = l->cursor;
 	const struct bp_alarm *a;

@@ -47,6 +47,9 @@ struct bp_lane {
 	uint64_t stamped; /* end of the record of `stamps` and `read_ns`; 0: none */
 	struct bp_alarm_stamps stamps;
 	uint64_t read_ns;
+	struct bp_alarm *copy; /* the last record that was read, with what follows it */
+	uint64_t copy_end;     /* its end in the ring; 0: none */
+	uint32_t copy_size;
 	struct bp_lane_entry *entry;
 	uint32_t mask;          /* entries - 1 */
 	uint64_t first, next;   /* numbers of the oldest entry and of the next one */
@@ -80,15 +83,16 @@ bool bp_lane_old_unread(const struct bp_lane *l);
 
 /*
  * Reads the record at *cursor, which moves after it; false when there is none. *record is NULL and
- * the result true for an invalid record (or a damaged section), which is to be skipped.
+ * the result true for an invalid record (or a damaged section), which is to be skipped. A record is
+ * a private copy until the next one of this lane is read.
  */
-bool bp_lane_read(const struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record);
+bool bp_lane_read(struct bp_lane *l, uint64_t *cursor, const struct bp_alarm **record);
 /* Reads the times of the record at the cursor, which must be valid; false: it has none. */
-bool bp_lane_times(const struct bp_lane *l, struct bp_alarm_times *times);
+bool bp_lane_times(struct bp_lane *l, struct bp_alarm_times *times);
 /* Reads the connection of the record at this cursor; false: it has none. */
-bool bp_lane_flow(const struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow);
+bool bp_lane_flow(struct bp_lane *l, uint64_t start, struct bp_alarm_flow *flow);
 /* Returns the record of an entry that is not done. */
-const struct bp_alarm *bp_lane_record(const struct bp_lane *l, const struct bp_lane_entry *e);
+const struct bp_alarm *bp_lane_record(struct bp_lane *l, const struct bp_lane_entry *e);
 
 /* Adds [cursor, end) as sent with this message id; returns the entry's number. Needs a free
  * entry. */
@@ -113,7 +117,7 @@ struct bp_lane_entry *bp_lane_scan(struct bp_lane *l);
 
 /* Returns the lowest id that stays in the ring after bp_lane_release_below(l, id), also of a record
  * that was not read; UINT64_MAX: none; 0: not known, the next record is not valid. */
-uint64_t bp_lane_oldest_after(const struct bp_lane *l, uint64_t id);
+uint64_t bp_lane_oldest_after(struct bp_lane *l, uint64_t id);
 /* Moves the ring's tail over entries that are done and have a lower id. */
 void bp_lane_release_below(struct bp_lane *l, uint64_t id);
 /* Moves the ring's tail over entries that are done. */

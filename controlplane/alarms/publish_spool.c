@@ -142,7 +142,7 @@ static bool spool_add(struct bp_publisher *p, struct spool_batch *b, const struc
 }
 
 /* Returns whether this entry is taken. */
-static bool takes(const struct bp_lane *l, const struct bp_lane_entry *e, enum spool_mode mode)
+static bool takes(struct bp_lane *l, const struct bp_lane_entry *e, enum spool_mode mode)
 {
 	return (e->state == BP_LANE_PENDING || (e->state == BP_LANE_SENT && mode == SPOOL_SENT)) &&
 	       bp_lane_record(l, e) != NULL;
@@ -152,7 +152,7 @@ static bool takes(const struct bp_lane *l, const struct bp_lane_entry *e, enum s
 static bool next_of_lane(struct bp_publisher *p, struct spool_batch *b, unsigned lane,
 	enum spool_mode mode, uint64_t *id)
 {
-	const struct bp_lane *l = &p->lane[lane];
+	struct bp_lane *l = &p->lane[lane];
 	uint64_t end = b->cursor[lane];
 	const struct bp_alarm *a;
 

@@ -48,6 +48,7 @@ struct bp_alarm_copies {
 	struct bp_copy_table table;
 	struct bp_shared_states *states;
 	uint64_t cursor[BP_MAX_WORKERS]; /* of the rings: records before it are in the table */
+	struct bp_alarm *read;           /* the record of a ring that is added */
 	uint64_t timeout_ns;
 	unsigned ticks;
 	bool leased;        /* on this connection */
@@ -124,26 +125,43 @@ static void add_record(struct bp_alarm_copies *c, unsigned ring, uint64_t start,
 	e->start = start;
 }
 
-/* The next record of a ring that is not in the table: its id; UINT64_MAX: none. */
-static uint64_t next_record(
-	struct bp_alarm_copies *c, unsigned i, uint64_t *end, const struct bp_alarm **a)
+/* The next record of a ring that is not in the table: its id, or 0 if it is too short for one;
+ * UINT64_MAX: none. */
+static uint64_t next_id(struct bp_alarm_copies *c, unsigned i)
 {
 	struct bp_ring *ring = bp_shm_ring(c->shm, i);
+	const uint64_t tail = bp_ring_tail(ring);
+	uint64_t end, id;
+	const struct bp_alarm *a;
 	uint32_t size;
 
-	if (c->cursor[i] < bp_ring_tail(ring))
-		c->cursor[i] = bp_ring_tail(ring);
-	*end = c->cursor[i];
-	*a = bp_ring_peek(ring, end, &size);
-	if (*a == NULL) {
-		c->cursor[i] = *end; /* a damaged section is skipped */
+	if (c->cursor[i] < tail)
+		c->cursor[i] = tail;
+	end = c->cursor[i];
+	a = bp_ring_peek(ring, &end, &size);
+	if (a == NULL) {
+		c->cursor[i] = end; /* a damaged section is skipped */
 		return UINT64_MAX;
 	}
-	if (!bp_alarm_valid(*a, size)) {
-		*a = NULL;
+	if (size < BP_ALARM_HEAD)
 		return 0;
-	}
-	return (*a)->id < UINT64_MAX ? (*a)->id : 0;
+	id = *(const volatile uint64_t *)&a->id;
+	return id < UINT64_MAX ? id : 0;
+}
+
+/* The data plane can change the record at any time: it is copied once, and only the copy is checked
+ * and used. */
+static void read_record(struct bp_alarm_copies *c, unsigned ring)
+{
+	const uint64_t start = c->cursor[ring];
+	uint64_t end = start;
+	uint32_t size;
+	const void *record = bp_ring_peek(bp_shm_ring(c->shm, ring), &end, &size);
+
+	if (record != NULL)
+		memcpy(c->read, record, size);
+	add_record(c, ring, start, end,
+		record != NULL && bp_alarm_valid(c->read, size) ? c->read : NULL);
 }
 
 /*
@@ -155,23 +173,20 @@ static void read_rings(void *arg)
 	struct bp_alarm_copies *c = arg;
 
 	for (;;) {
-		const struct bp_alarm *a, *lowest = NULL;
-		uint64_t id = UINT64_MAX, end, lowest_end = 0;
+		uint64_t id = UINT64_MAX;
 		unsigned ring = 0;
 
 		for (unsigned i = 0; i < c->shm->workers; i++) {
-			const uint64_t is = next_record(c, i, &end, &a);
+			const uint64_t is = next_id(c, i);
 
 			if (is >= id)
 				continue;
 			id = is;
 			ring = i;
-			lowest = a;
-			lowest_end = end;
 		}
 		if (id == UINT64_MAX)
 			break;
-		add_record(c, ring, c->cursor[ring], lowest_end, lowest);
+		read_record(c, ring);
 	}
 	if (c->store != NULL)
 		bp_shared_states_send(c->states, c->store);
@@ -780,8 +795,9 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 	c->tick = event_new(base, -1, EV_PERSIST, on_tick, c);
 	c->due = evtimer_new(base, on_due, c);
 	c->states = bp_shared_states_new(shm);
+	c->read = malloc(bp_ring_record_max(bp_shm_ring(shm, 0)));
 	if (!bp_copy_table_init(&c->table, BP_ALARM_STORE_MAX) || c->tick == NULL ||
-		c->due == NULL || c->states == NULL ||
+		c->due == NULL || c->states == NULL || c->read == NULL ||
 		!bp_ring_events_add(rings, bp_shm_ring(shm, 0), shm->workers, read_rings, c) ||
 		(c->store = bp_alarm_store_new(
 			 base, &config->fleet, config->name, &owner, err, err_size)) == NULL) {
@@ -814,6 +830,7 @@ void bp_alarm_copies_free(struct bp_alarm_copies *c)
 	discard_page(&c->adoption);
 	bp_copy_table_end(&c->table);
 	bp_shared_states_free(c->states);
+	free(c->read);
 	if (c->tick != NULL)
 		event_free(c->tick);
 	if (c->due != NULL)

@@ -173,22 +173,12 @@ static const struct bp_rule *find_rule(struct bp_shared_states *s, const struct 
 	return r->stateful && (r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE) ? r : NULL;
 }
 
-/* The topic, read once: another process can change the record. Its length, or more than fits. */
-static size_t copy_topic(const struct bp_alarm *a, char out[BP_STATE_TOPIC_MAX])
-{
-	const size_t len = *(const volatile uint16_t *)&a->topic_len;
-
-	if (len <= BP_STATE_TOPIC_MAX)
-		memcpy(out, bp_alarm_topic(a), len);
-	return len;
-}
-
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a)
 {
 	const bool raised = a->state == BP_ALARM_RAISED;
 	const uint64_t transition = bp_alarm_transition(a);
-	char topic[BP_STATE_TOPIC_MAX];
-	const size_t len = copy_topic(a, topic);
+	const char *topic = bp_alarm_topic(a);
+	const size_t len = a->topic_len;
 	const struct bp_rule *r;
 	char uid[BP_ALARM_UID_TEXT];
 	struct pair *p;

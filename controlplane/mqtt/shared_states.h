@@ -22,7 +22,7 @@ struct bp_shm;
 struct bp_shared_states *bp_shared_states_new(struct bp_shm *shm); /* NULL without memory */
 void bp_shared_states_free(struct bp_shared_states *s);
 
-/* An alarm of this gateway, in the order of its ring. */
+/* An alarm of this gateway, in the order of its ring; a private copy, which was checked. */
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a);
 /* For the owner of the store. */
 void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store);

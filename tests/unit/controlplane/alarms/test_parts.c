@@ -291,6 +291,36 @@ static void lane_keeps_ids(void **state)
 	free(r);
 }
 
+/* The data plane process is compromised: it changes a record after the check. */
+static void lane_copies_a_record(void **state)
+{
+	struct bp_ring *r = ring_make(1 << 14);
+	uint64_t tail = bp_ring_tail(r), cursor = tail;
+	struct bp_lane l;
+	const struct bp_alarm *a;
+	struct bp_alarm *shared;
+	uint32_t size;
+
+	(void)state;
+	ring_fill(r, 1, 2);
+	assert_true(bp_lane_open(&l, r, 16));
+	shared = (struct bp_alarm *)(uintptr_t)bp_ring_peek(r, &cursor, &size);
+	assert_true(bp_lane_read(&l, &tail, &a));
+	assert_non_null(a);
+	shared->topic_len = UINT16_MAX;
+	assert_true(bp_alarm_valid(a, size));
+	/* also for the next reader of the same record */
+	bp_lane_push_pending(&l, tail);
+	a = bp_lane_record(&l, bp_lane_entry(&l, 0));
+	assert_true(bp_alarm_valid(a, size));
+	/* and if it was changed before it is read, it is damaged */
+	assert_true(bp_lane_read(&l, &tail, &a));
+	assert_int_equal(a->id, 2);
+	assert_null(bp_lane_record(&l, bp_lane_entry(&l, 0)));
+	bp_lane_close(&l);
+	free(r);
+}
+
 /* ---- alarm log ---- */
 
 static struct bp_alarm_log *log_make(void)
@@ -435,6 +465,7 @@ int main(void)
 		cmocka_unit_test(lane_releases_in_order),
 		cmocka_unit_test(lane_is_bounded),
 		cmocka_unit_test(lane_keeps_ids),
+		cmocka_unit_test(lane_copies_a_record),
 		cmocka_unit_test(log_keeps_the_newest),
 		cmocka_unit_test(log_torn_entry),
 		cmocka_unit_test(log_cuts_strings),

@@ -5,6 +5,7 @@
 
 #include <event2/event.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -581,6 +582,56 @@ static void copies_are_not_believed(void **state)
 	assert_each_once(f, 1, 20);
 }
 
+struct changing {
+	_Atomic(volatile uint16_t *) len;
+	atomic_bool begun, end;
+};
+
+static void *change(void *arg)
+{
+	struct changing *c = arg;
+	volatile uint16_t *len;
+
+	atomic_store(&c->begun, true);
+	while (!atomic_load(&c->end))
+		if ((len = atomic_load(&c->len)) != NULL)
+			*len ^= UINT16_MAX;
+	return NULL;
+}
+
+/* The data plane process is compromised: it changes a length after the check. Each record is valid
+ * or damaged, as it was when it was copied. */
+static void length_changes_while_it_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+	struct bp_ring *ring = bp_shm_ring(&g->shm, 0);
+	struct changing c = {.len = NULL};
+	pthread_t thread;
+
+	start(g);
+	RUN(f, bp_fleet_state_connected(g->fleet));
+	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
+	WAIT_UNTIL(atomic_load(&c.begun));
+	for (uint64_t id = 1; id <= 3000; id++) {
+		uint64_t at = bp_ring_written(ring);
+		struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
+		uint32_t size;
+
+		a->flags |= BP_ALARM_F_ENVELOPE;
+		a->payload_len = 0;
+		RUN(f, test_ring_put(ring, a));
+		free(a);
+		a = (struct bp_alarm *)(uintptr_t)bp_ring_peek(ring, &at, &size);
+		assert_non_null(a);
+		atomic_store(&c.len, &a->topic_len);
+		RUN(f, bp_ring_used(ring) == 0);
+		atomic_store(&c.len, NULL);
+	}
+	atomic_store(&c.end, true);
+	pthread_join(thread, NULL);
+}
+
 static void records(void **state)
 {
 	struct bp_alarm *a = test_alarm_number(7, "alarm/x", 100), *b;
@@ -639,6 +690,7 @@ int main(void)
 		CASE(redis_is_away_and_returns),
 		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
+		CASE(length_changes_while_it_is_read),
 		cmocka_unit_test(sizes),
 	};
 

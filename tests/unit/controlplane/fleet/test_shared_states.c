@@ -4,7 +4,6 @@
 #include "tests/unit/controlplane/fleet/redis_rig.h"
 
 #include <event2/event.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -458,52 +457,6 @@ static void small_hash_is_read(void **state)
 	assert_true(f->gateway[1].up);
 }
 
-struct changing {
-	struct bp_alarm *a;
-	atomic_bool begun, end;
-};
-
-static void *change(void *arg)
-{
-	struct changing *c = arg;
-
-	atomic_store(&c->begun, true);
-	while (!atomic_load(&c->end))
-		*(volatile uint16_t *)&c->a->topic_len ^= UINT16_MAX;
-	return NULL;
-}
-
-/* The data plane process is compromised: it changes a length after the check. */
-static void length_changes_while_it_is_read(void **state)
-{
-	struct fixture *f = *state;
-	struct gateway *g = &f->gateway[0];
-	struct changing c = {.a = calloc(1, BP_ALARM_HEAD + 2 * UINT16_MAX)};
-	pthread_t thread;
-
-	RUN(f, g->up);
-	c.a->state = BP_ALARM_RAISED;
-	c.a->rule_len = 1;
-	c.a->topic_len = 8;
-	c.a->text[0] = 'r';
-	memset(c.a->text + 1, 'x', UINT16_MAX);
-	assert_int_equal(pthread_create(&thread, NULL, change, &c), 0);
-	WAIT_UNTIL(atomic_load(&c.begun));
-	/* the thread may be without a CPU while the length is too large */
-	for (uint64_t i = 1; i <= 20000 || number(g, "pairs") == 0; i++) {
-		c.a->id = i;
-		bp_alarm_set_transition(c.a, i);
-		memcpy(c.a->text + 1, &i, 4);
-		bp_shared_states_alarm(g->states, c.a);
-		bp_shared_states_send(g->states, g->store);
-		if (i % 200 == 0)
-			run_once(f);
-	}
-	atomic_store(&c.end, true);
-	pthread_join(thread, NULL);
-	free(c.a);
-}
-
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -521,7 +474,6 @@ int main(void)
 		CASE(clear_is_lost),
 		CASE(clock_is_ahead),
 		CASE(small_hash_is_read),
-		CASE(length_changes_while_it_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
