@@ -28,6 +28,7 @@ struct bp_plane {
 	struct bp_listen_fds fds;
 	struct bp_reload reload; /* has the running configuration */
 	struct bp_log_limit log_reloaded, log_refused;
+	char retried[512]; /* the error of the last reload, if it may succeed later; "": none */
 	struct bp_fib_writer *fib_writer; /* NULL: nothing routes */
 	struct bp_sync *sync;
 	struct bp_cp_captures *captures;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -72,18 +73,30 @@ void bp_plane_apply_running(struct bp_plane *cp)
 		memory_order_relaxed);
 }
 
+/* The agent of a fleet repeats a reload that may succeed later: one event for the same refusal. */
+static void refused(struct bp_plane *cp, const json_t *answer)
+{
+	const json_t *errors = json_object_get(answer, "errors");
+	const char *first = json_string_value(json_array_get(errors, 0));
+	char error[sizeof(cp->retried)] = "";
+
+	if (first != NULL && json_is_true(json_object_get(answer, "retry")))
+		snprintf(error, sizeof(error), "%s", first);
+	if (error[0] == '\0' || strcmp(error, cp->retried) != 0)
+		bp_plane_config_event(cp, BP_EVENT_CONFIG_REFUSED, first);
+	memcpy(cp->retried, error, sizeof(error));
+	log_refusal(cp, errors);
+}
+
 static void after_reload(struct bp_plane *cp, const json_t *answer)
 {
 	char changes[256];
 
 	if (!json_is_true(json_object_get(answer, "ok"))) {
-		const json_t *errors = json_object_get(answer, "errors");
-
-		bp_plane_config_event(
-			cp, BP_EVENT_CONFIG_REFUSED, json_string_value(json_array_get(errors, 0)));
-		log_refusal(cp, errors);
+		refused(cp, answer);
 		return;
 	}
+	cp->retried[0] = '\0';
 	bp_plane_config_event(cp, BP_EVENT_CONFIG_RELOADED, NULL);
 	bp_plane_apply_running(cp);
 	if (cp->sync != NULL)

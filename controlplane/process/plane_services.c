@@ -25,10 +25,11 @@ void bp_plane_config_event(struct bp_plane *cp, enum bp_event_config action, con
 	bp_config_event(&cp->shm.main_events, action, active >> 1, error, bp_unix_ns());
 }
 
-static void published_at_start(void *arg, const char *error)
+static void published_at_start(void *arg, const char *error, bool retry)
 {
 	struct bp_plane *cp = arg;
 
+	(void)retry;
 	cp->notifier.rules = error == NULL;
 	bp_plane_config_event(
 		cp, error == NULL ? BP_EVENT_CONFIG_LOADED : BP_EVENT_CONFIG_REFUSED, error);

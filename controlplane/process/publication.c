@@ -47,13 +47,13 @@ static int worker_behind(const struct bp_publication *p)
 	return -1;
 }
 
-static void finish(struct bp_publication *p, const char *error)
+static void finish(struct bp_publication *p, const char *error, bool retry)
 {
 	event_del(p->timer);
 	p->phase = IDLE;
 	FOR_EACH (p, s, d, published)
 		d->published(p->x->state[s], error == NULL);
-	p->done(p->arg, error);
+	p->done(p->arg, error, retry);
 }
 
 static int stage(struct bp_publication *p, char *err, size_t err_size)
@@ -85,14 +85,14 @@ static void step(struct bp_publication *p)
 
 	if (p->phase == WAIT_FREE && behind < 0) {
 		if (activate(p, err, sizeof(err)) != 0) {
-			finish(p, err);
+			finish(p, err, false);
 			return;
 		}
 		behind = worker_behind(p);
 		late = false;
 	}
 	if (p->phase == WAIT_ACK && (behind < 0 || late)) {
-		finish(p, NULL);
+		finish(p, NULL, false);
 		return;
 	}
 	if (p->phase == WAIT_FREE && late) {
@@ -100,7 +100,7 @@ static void step(struct bp_publication *p)
 			"worker %d still uses the rules before the active ones and does not take "
 			"new ones; check the data plane, then reload again",
 			behind);
-		finish(p, err);
+		finish(p, err, true);
 		return;
 	}
 	event_add(p->timer, &poll_every);
@@ -175,7 +175,7 @@ int bp_publication_start(struct bp_publication *p, const struct bp_config *c, bo
 	if (wait == 0) {
 		if (activate(p, err, err_size) != 0)
 			return -1;
-		finish(p, NULL);
+		finish(p, NULL, false);
 		return 0;
 	}
 	p->phase = WAIT_FREE;

@@ -17,8 +17,9 @@
 struct bp_publication;
 
 /* Called once per bp_publication_start() that returned 0, from the event loop. `error`: a sentence
- * if it was rejected, and nothing has changed; NULL: the rules are active. */
-typedef void (*bp_publication_done)(void *arg, const char *error);
+ * if it was rejected, and nothing has changed; NULL: the rules are active. `retry`: the rules are
+ * not the reason, but a worker that is behind. */
+typedef void (*bp_publication_done)(void *arg, const char *error, bool retry);
 
 /* Of the services whose state is in `x`; NULL without memory. */
 struct bp_publication *bp_publication_new(struct bp_plane_context *x);

@@ -54,7 +54,7 @@ static void refuse(struct bp_reload *r, const char *lines, bool retry, bp_reload
 			bp_lines_to_json(lines)));
 }
 
-static void published(void *arg, const char *error)
+static void published(void *arg, const char *error, bool retry)
 {
 	struct bp_reload *r = arg;
 	struct bp_config *next = r->next, *before = r->running;
@@ -63,8 +63,7 @@ static void published(void *arg, const char *error)
 	r->next = NULL;
 	if (error != NULL) {
 		bp_config_free(next);
-		/* a worker did not take them in time */
-		refuse(r, error, true, r->done, r->arg, r->tag);
+		refuse(r, error, retry, r->done, r->arg, r->tag);
 		return;
 	}
 	r->running = next;

@@ -121,10 +121,11 @@ static json_t *matrix_set(void *state, const json_t *request)
 	return bp_transform_set_command(((struct transform *)state)->x->shm, request);
 }
 
-static void cleared(void *state, const char *error)
+static void cleared(void *state, const char *error, bool retry)
 {
 	struct transform *t = state;
 
+	(void)retry;
 	bp_control_reply(t->x->control, t->clearing,
 		error == NULL ? json_pack("{s:b, s:i}", "ok", 1, "entries", t->cleared)
 			      : bp_control_refusal(error));

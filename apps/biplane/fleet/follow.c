@@ -63,10 +63,12 @@ static void enter(struct bp_fleet_follower *f, enum bp_fleet_phase phase, const 
 	f->state.phase = phase;
 	f->state.since_ns = clock_ns(CLOCK_REALTIME);
 	snprintf(f->state.errors, sizeof(f->state.errors), "%s", errors);
-	bp_log_event(bad ? BP_LOG_WARNING : BP_LOG_INFO,
-		BP_LOG_FIELDS(BP_LOG_NUM("serial", f->state.serial),
-			BP_LOG_NUM("version", f->state.version)),
-		"fleet: %s%s%s", bp_fleet_phase_name(phase), errors[0] != '\0' ? ": " : "", errors);
+	if (!f->quiet)
+		bp_log_event(bad ? BP_LOG_WARNING : BP_LOG_INFO,
+			BP_LOG_FIELDS(BP_LOG_NUM("serial", f->state.serial),
+				BP_LOG_NUM("version", f->state.version)),
+			"fleet: %s%s%s", bp_fleet_phase_name(phase), errors[0] != '\0' ? ": " : "",
+			errors);
 	save(f);
 	if (f->entered != NULL)
 		f->entered(f->arg);
@@ -304,7 +306,12 @@ static void after_reload(struct bp_fleet_follower *f, const struct bp_fleet_roll
 	f->state.phase = BP_FLEET_TRIAL; /* as on the disk */
 	if (rc == 0)
 		f->state.serial = r->serial;
+	f->quiet = rc < 0 && r->serial == f->repeated &&
+		   strncmp(errors, f->repeated_errors, sizeof(f->repeated_errors) - 1) == 0;
+	f->repeated = rc < 0 ? r->serial : 0;
+	snprintf(f->repeated_errors, sizeof(f->repeated_errors), "%.511s", errors);
 	restore(f, rc == 0 ? BP_FLEET_REFUSED : BP_FLEET_WAITING, errors);
+	f->quiet = false;
 }
 
 /* First the state: after a crash, the next start restores the good bundle. False: it cannot be
@@ -330,7 +337,9 @@ static bool begin_trial(struct bp_fleet_follower *f, const struct bp_fleet_rollo
 	f->state = next;
 	f->restore_due = false;
 	f->state.phase = BP_FLEET_IDLE; /* a trial after a trial is a new phase, too */
+	f->quiet = r->serial == f->repeated;
 	enter(f, BP_FLEET_TRIAL, "");
+	f->quiet = false;
 	return true;
 }
 

@@ -21,6 +21,11 @@ struct bp_fleet_follower {
 	bool restore_due;      /* the good bundle could not be stored again */
 	bool save_due;         /* the state on the disk is older than `state` */
 	uint64_t retry_ns;     /* CLOCK_MONOTONIC: not before */
+	/* The serial number and the errors of a reload that is repeated; 0: none. The same phases
+	 * and errors are logged once. */
+	uint64_t repeated;
+	char repeated_errors[512];
+	bool quiet;
 	/* What prevents the next step, and is not a result of a rollout; "": nothing. */
 	char notice[BP_FLEET_NOTICE];
 	char delayed[BP_FLEET_NOTICE]; /* what is due and has failed; "": nothing */

@@ -24,7 +24,7 @@ struct fixture {
 	struct event_base *base;
 	struct bp_plane_context x;
 	struct {
-		bool ok;
+		bool ok, retry;
 		char error[512];
 		json_int_t generation, rules, unchanged;
 		bool aggregation;
@@ -93,13 +93,14 @@ static void set_rule(struct fixture *f, unsigned i, const char *name, double lim
 		f->mqtt.n_rules = i + 1;
 }
 
-static void done(void *arg, const char *error)
+static void done(void *arg, const char *error, bool retry)
 {
 	struct fixture *f = arg;
 	json_t *answer = json_object();
 
 	bp_cp_services_report(&f->x, answer);
 	f->result.ok = error == NULL;
+	f->result.retry = retry;
 	snprintf(f->result.error, sizeof(f->result.error), "%s", error != NULL ? error : "");
 	f->result.generation = json_integer_value(json_object_get(answer, "generation"));
 	f->result.rules = json_integer_value(json_object_get(answer, "rules"));
@@ -216,6 +217,7 @@ static void stalled_worker_is_logged(void **state)
 	while (f->answers == 1)
 		turns(f, 1);
 	assert_false(f->result.ok);
+	assert_true(f->result.retry);
 	assert_non_null(strstr(f->result.error, "worker 1 "));
 	assert_int_equal(active(f), first);
 	assert_int_equal(f->result.generation, 1);
@@ -467,6 +469,7 @@ static void rejected_transformation_has_no_effect(void **state)
 	assert_int_equal(apply(f, false, WAIT_NS), 0);
 	assert_int_equal(f->answers, 2);
 	assert_false(f->result.ok);
+	assert_false(f->result.retry);
 	assert_non_null(strstr(f->result.error, "transform.max_matrices (now 4)"));
 	assert_int_equal(active(f), rules);
 	assert_int_equal(atomic_load(transform_active(f)), transform);
