@@ -50,8 +50,16 @@ struct name {
 	uint32_t rule; /* index */
 };
 
+struct rule_uid {
+	uint64_t uid;
+	uint32_t rule; /* index */
+};
+
 struct bp_shared_states {
 	struct bp_shm *shm;
+	struct rule_uid *uids; /* of the rules of uids_generation, sorted */
+	uint32_t n_uids;
+	uint64_t uids_generation;
 	struct pairs list[LISTS], offers;
 	struct pair **bucket;
 	uint32_t n;
@@ -329,11 +337,43 @@ void bp_shared_states_down(struct bp_shared_states *s)
 
 /* ---- to the worker ---- */
 
+static int compare_uids(const void *a, const void *b)
+{
+	const struct rule_uid *x = a, *y = b;
+
+	return x->uid < y->uid ? -1 : x->uid > y->uid;
+}
+
+/* The index of a rule among the active ones, or UINT32_MAX. */
+static uint32_t index_of(struct bp_shared_states *s, uint64_t uid)
+{
+	const struct bp_ruleset *rs =
+		bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
+	const struct rule_uid *found;
+
+	if (s->uids_generation != rs->generation) {
+		free(s->uids);
+		s->uids = calloc(rs->n_rules + 1, sizeof(s->uids[0]));
+		s->n_uids = s->uids != NULL ? rs->n_rules : 0;
+		s->uids_generation = s->uids != NULL ? rs->generation : 0;
+		for (uint32_t i = 0; i < s->n_uids; i++)
+			s->uids[i] = (struct rule_uid){bp_ruleset_rule(rs, i)->uid, i};
+		if (s->n_uids != 0)
+			qsort(s->uids, s->n_uids, sizeof(s->uids[0]), compare_uids);
+	}
+	if (s->n_uids == 0)
+		return UINT32_MAX;
+	found = bsearch(&(struct rule_uid){.uid = uid}, s->uids, s->n_uids, sizeof(s->uids[0]),
+		compare_uids);
+	return found != NULL ? found->rule : UINT32_MAX;
+}
+
 static bool make_offer(struct bp_shared_states *s, const struct pair *p)
 {
 	const struct bp_adopt_offer head = {.result = BP_ADOPT_STATE};
 	const struct bp_state_offer o = {.rule_uid = p->rule_uid,
 		.transition = p->transition,
+		.rule = index_of(s, p->rule_uid),
 		.raised = p->raised,
 		.topic_len = p->topic_len};
 	struct bp_ring *ring = &s->shm->adopt_offers[0];
@@ -351,7 +391,7 @@ static bool make_offer(struct bp_shared_states *s, const struct pair *p)
 }
 
 /* New rules may match, and a new data plane may have an empty table. Twice: a worker takes new
- * rules some time after they are active. */
+ * rules some time after they are active, and cannot use what was offered meanwhile. */
 static void offer_again(struct bp_shared_states *s)
 {
 	const uint64_t rules = atomic_load(&s->shm->control->rules_active),
@@ -368,7 +408,7 @@ static void offer_again(struct bp_shared_states *s)
 	s->dp_started_ns = started;
 	for (unsigned i = 0; i < LISTS; i++)
 		TAILQ_FOREACH(p, &s->list[i], entry)
-	if (p->raised)
+	if (p->transition != 0)
 		offer(s, p);
 }
 
@@ -428,6 +468,7 @@ void bp_shared_states_free(struct bp_shared_states *s)
 		while ((p = TAILQ_FIRST(&s->list[i])) != NULL)
 			drop(s, p);
 	free(s->bucket);
+	free(s->uids);
 	free(s);
 }
 

@@ -23,9 +23,10 @@
  *
  * A connection may also return to a gateway that has an earlier position of it. A segment that
  * leaves a gap after a pause is the sign of that, but anybody can send one: so it changes nothing
- * but that the fleet is asked. The record is applied if it is of the same connection and further in
- * both directions. Until then a gap is not taken for lost bytes, since the acknowledgement of the
- * receiver comes before the answer.
+ * but that the fleet is asked. The record is applied if it is of the same connection and further;
+ * a direction that is not keeps its state. The own record stays as it is until a segment fits:
+ * the other gateway may still have the connection. Until then a gap is not taken for lost bytes,
+ * since the acknowledgement of the receiver comes before the answer.
  */
 
 /*
@@ -116,15 +117,30 @@ void bp_fleet_ask(struct bp_mqtt_worker *in, struct bp_flow *f)
 /* Longer than a sender waits before it repeats a segment. */
 #define RETURN_TICKS (bp_ticks(250000000ull))
 
+/* When the last answer came, in units of about RETURN_TICKS. Segments that do not fit leave `seen`
+ * as it is: without this time, each of them would ask again. Of a flow that is not searched,
+ * `resync` has no other use. */
+static uint16_t *answered(struct bp_flow *f)
+{
+	return &f->resync[0].asked;
+}
+
+static uint16_t answer_time(const struct bp_mqtt_worker *in)
+{
+	return (uint16_t)(bp_ticks(in->mono_ns) >> 8);
+}
+
 void bp_fleet_ask_returned(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_frame *frame, unsigned dir)
 {
 	const uint32_t ahead = frame->seq - f->next[dir];
 
 	if (frame->payload_len != 0 && (frame->tcp_flags & BP_TCP_ACK) && ahead != 0 &&
-		ahead <= BP_SEQ_OUTSIDE && !(f->pending & BP_FLOW_HELD(dir)) &&
-		!(f->marks & BP_MARK_ASKED) && bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
-		in->now_ticks - f->seen > RETURN_TICKS)
+		ahead <= BP_SEQ_OUTSIDE && frame->ack - f->next[!dir] <= BP_SEQ_OUTSIDE &&
+		!(f->pending & BP_FLOW_HELD(dir)) && !(f->marks & BP_MARK_ASKED) &&
+		bp_stream_tracked(f, 0) && bp_stream_tracked(f, 1) &&
+		in->now_ticks - f->seen > RETURN_TICKS &&
+		(uint16_t)(answer_time(in) - *answered(f)) > 1)
 		bp_fleet_ask(in, f);
 }
 
@@ -260,7 +276,8 @@ static bp_counter_t positions_fit(const struct bp_mqtt_worker *in, const struct 
 	return a != BP_C_FLEET_ADOPTED ? a : b;
 }
 
-static void apply_session(
+/* The CONNECT does not change: a connection that returns may have more of it than the record. */
+static void apply_connect(
 	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
 {
 	const struct bp_mqtt_connect c = {.version = r->version,
@@ -274,26 +291,49 @@ static void apply_session(
 			.retain = r->will.retain != 0,
 			.delay = r->will.delay}};
 
-	f->version = r->version;
-	f->flags = (uint8_t)((f->flags & ~BP_FLOW_MIDWAY) | r->flags);
-	f->proof |= r->proof;
-	f->session = r->session | BP_SESSION_ADOPTED;
-	f->has_alias_max = r->has_alias_max;
+	if (r->client_id_len != 0 && f->client_id_len == 0)
+		bp_mqtt_keep_client_id(in, f, r->client_id, r->client_id_len);
+	if (f->will == 0) {
+		bp_will_keep(in, f, &c);
+		if (f->proof & BP_FLOW_PROVEN)
+			bp_will_accepted(in, f);
+	}
+}
+
+/* The handshake, unless only this gateway has seen it. */
+static void apply_handshake(struct bp_flow *f, const struct bp_connection_record *r)
+{
+	if ((f->proof & BP_FLOW_HANDSHAKE) && !(r->proof & BP_FLOW_HANDSHAKE))
+		return;
 	f->mss = r->mss;
-	f->suspicious = r->suspicious;
 	f->syn_seq = r->syn_seq;
 	f->broker_isn = r->broker_isn;
-	f->publishes = r->publishes;
-	if (r->marks != 0)
-		bp_flow_mark(f, r->marks);
 	for (unsigned dir = 0; dir < 2; dir++) {
-		f->alias_max[dir] = r->alias_max[dir];
 		f->scale[dir] = r->scale[dir];
 		f->window[dir] = r->window[dir];
 	}
-	if (r->client_id_len != 0)
-		bp_mqtt_keep_client_id(in, f, r->client_id, r->client_id_len);
-	bp_will_keep(in, f, &c);
+}
+
+static void apply_session(
+	struct bp_mqtt_worker *in, struct bp_flow *f, const struct bp_connection_record *r)
+{
+	const uint8_t no_id = f->session & BP_SESSION_NO_ID;
+
+	f->version = r->version;
+	f->flags = (uint8_t)((f->flags & ~BP_FLOW_MIDWAY) | r->flags);
+	apply_handshake(f, r);
+	f->session = r->session | BP_SESSION_ADOPTED;
+	if (f->client_id_len != 0)
+		f->session = (uint8_t)((f->session & ~BP_SESSION_NO_ID) | no_id);
+	f->has_alias_max = r->has_alias_max;
+	f->suspicious = r->suspicious;
+	f->publishes = r->publishes;
+	if (r->marks != 0)
+		bp_flow_mark(f, r->marks);
+	for (unsigned dir = 0; dir < 2; dir++)
+		f->alias_max[dir] = r->alias_max[dir];
+	apply_connect(in, f, r);
+	f->proof |= r->proof;
 }
 
 static void apply_direction(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir,
@@ -346,8 +386,16 @@ static void adopt(
 
 /* ---- connections that return ---- */
 
+/* The record is behind in this direction, which has continued in sequence here meanwhile. */
+static bool is_ahead_here(
+	const struct bp_flow *f, unsigned dir, const struct bp_connection_record *r)
+{
+	return (int32_t)(f->next[dir] - r->next[dir]) > 0;
+}
+
 /* BP_C_FLEET_ADOPTED: the record is of the same connection, and further. */
-static bp_counter_t is_further(const struct bp_flow *f, const struct bp_connection_record *r)
+static bp_counter_t is_further(const struct bp_mqtt_worker *in, const struct bp_flow *f,
+	const struct bp_connection_record *r)
 {
 	bool further = false;
 
@@ -357,9 +405,11 @@ static bp_counter_t is_further(const struct bp_flow *f, const struct bp_connecti
 		(f->syn_seq != r->syn_seq || f->broker_isn != r->broker_isn))
 		return BP_C_FLEET_CONFLICT;
 	for (unsigned dir = 0; dir < 2; dir++) {
-		if (r->next[dir] - f->next[dir] > BP_SEQ_OUTSIDE)
+		const uint32_t ahead = r->next[dir] - f->next[dir];
+
+		if (ahead > BP_SEQ_OUTSIDE && 0u - ahead > in->reorder_bytes)
 			return BP_C_FLEET_STALE;
-		further |= r->next[dir] != f->next[dir];
+		further |= ahead != 0 && !is_ahead_here(f, dir, r);
 	}
 	return further ? BP_C_FLEET_ADOPTED : BP_C_FLEET_STALE;
 }
@@ -370,18 +420,23 @@ static void adopt_returned(
 {
 	bp_tally(in, BP_C_FLEET_ADOPTED);
 	begin(in, f);
+	*answered(f) = answer_time(in);
 	bp_ack_release(in, f);
 	for (unsigned dir = 0; dir < 2; dir++) {
+		if (is_ahead_here(f, dir, r))
+			continue;
 		bp_cut_drop(in, f, dir);
 		bp_wait_release(in, f, dir);
 		bp_alias_discard(in, f, dir);
 		bp_qos2_discard(in, f, dir);
 		bp_flow_unmark(f, BP_MARK_URGENT(dir) | BP_MARK_CLAIM(dir));
+		f->pending &= (uint8_t)~BP_FLOW_PUSHED(dir);
 		f->stream[dir] = BP_STREAM_BOUNDARY;
 	}
 	apply_session(in, f, r);
 	for (unsigned dir = 0; dir < 2; dir++)
-		apply_direction(in, f, dir, r);
+		if (!is_ahead_here(f, dir, r))
+			apply_direction(in, f, dir, r);
 	drain(in, f);
 	end(in, f, f->proof);
 }
@@ -391,6 +446,7 @@ static void stay(struct bp_mqtt_worker *in, struct bp_flow *f, bp_counter_t why)
 {
 	bp_tally(in, why);
 	begin(in, f);
+	*answered(f) = answer_time(in);
 	end(in, f, f->proof);
 }
 
@@ -413,7 +469,7 @@ static void answer(struct bp_mqtt_worker *in, const struct bp_connection_key *k,
 	else if (!is_inspected_port(in, k) || !is_broker(in, k))
 		result = BP_C_FLEET_CONFLICT;
 	else
-		result = bp_fleet_returned(f) ? is_further(f, &r) : positions_fit(in, f, &r);
+		result = bp_fleet_returned(f) ? is_further(in, f, &r) : positions_fit(in, f, &r);
 	if (bp_fleet_returned(f))
 		result == BP_C_FLEET_ADOPTED ? adopt_returned(in, f, &r) : stay(in, f, result);
 	else if (result == BP_C_FLEET_ADOPTED)

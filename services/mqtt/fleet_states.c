@@ -10,12 +10,15 @@
  * the number of the raise.
  */
 
-static const struct bp_rule *find_rule(const struct bp_ruleset *rules, uint64_t uid)
+/* NULL: none, or this worker has other rules than the control plane had. */
+static const struct bp_rule *rule_of(const struct bp_ruleset *rules, const struct bp_state_offer *o)
 {
-	for (uint32_t i = 0; rules->generation != 0 && i < rules->n_rules; i++)
-		if (bp_ruleset_rule(rules, i)->uid == uid && bp_ruleset_rule(rules, i)->stateful)
-			return bp_ruleset_rule(rules, i);
-	return NULL;
+	const struct bp_rule *r;
+
+	if (rules->generation == 0 || o->rule >= rules->n_rules)
+		return NULL;
+	r = bp_ruleset_rule(rules, o->rule);
+	return r->uid == o->rule_uid && r->stateful ? r : NULL;
 }
 
 static void adopt(struct bp_mqtt_worker *in, const struct bp_rule *rule,
@@ -51,7 +54,7 @@ void bp_fleet_state_offer(struct bp_mqtt_worker *in, const uint8_t *p, uint32_t 
 		bp_tally(in, BP_C_FLEET_STATE_INVALID);
 		return;
 	}
-	rule = find_rule(in->rules, o.rule_uid);
+	rule = rule_of(in->rules, &o);
 	if (rule == NULL)
 		bp_tally(in, BP_C_FLEET_STATE_NO_RULE);
 	else

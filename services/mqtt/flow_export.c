@@ -236,7 +236,7 @@ static void end_record(struct slots *s, uint64_t slot, const struct bp_export_si
 /* Whether the connection was used since its last record. */
 static bool is_used(const struct exported *x, const struct bp_flow *f)
 {
-	return x->next[0] != f->next[0] || x->next[1] != f->next[1] || x->seen != f->seen;
+	return x->seen != f->seen; /* not by `next`: an adopted record moves it, too */
 }
 
 /* Whether the record is valid, and lives for long enough. */

@@ -629,6 +629,12 @@ static inline bool bp_fleet_returned(const struct bp_flow *f)
 {
 	return (f->marks & BP_MARK_ASKED) && (f->proof & BP_FLOW_PROVEN);
 }
+/* reorder_buffer is full: lost bytes count as lost again, even if no answer comes. */
+static inline void bp_fleet_wait_no_longer(struct bp_flow *f)
+{
+	if (bp_fleet_returned(f))
+		bp_flow_unmark(f, BP_MARK_ASKED);
+}
 /* The first byte of a direction of a connection met mid-stream. */
 void bp_fleet_first_byte(struct bp_flow *f, unsigned dir, uint32_t seq);
 /* A segment of such a connection acknowledges all before `ack` in direction `of`. */

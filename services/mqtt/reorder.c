@@ -221,6 +221,7 @@ static bool add_out_of_order(struct bp_mqtt_worker *in, struct bp_flow *f, unsig
 
 	if (need > left) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
+		bp_fleet_wait_no_longer(f);
 		return false;
 	}
 	if (before != 0)
@@ -255,6 +256,7 @@ void bp_hold_add(struct bp_mqtt_worker *in, struct bp_flow *f, unsigned dir, uin
 	/* legitimate data hardly ever arrives so far ahead: forged data would wait forever */
 	if (seq + n - f->next[dir] > in->reorder_bytes) {
 		bp_tally(in, BP_C_SEG_REORDER_FULL);
+		bp_fleet_wait_no_longer(f);
 		return;
 	}
 	before = find_before(in, f, dir, seq);

@@ -41,11 +41,13 @@ struct bp_adopt_offer {
 	uint32_t pad;
 	/* struct bp_connection_key and the record follow */
 };
-/* Another gateway has raised or cleared a rule for a topic. */
+/* Another gateway has raised or cleared a rule for a topic. The control plane finds the rule: a
+ * worker does not search for it. */
 struct bp_state_offer {
 	uint64_t rule_uid, transition;
-	uint32_t raised; /* 1, or 0: cleared */
-	uint32_t topic_len;
+	uint32_t rule;   /* index in the active rules; UINT32_MAX: none has this uid */
+	uint16_t raised; /* 1, or 0: cleared */
+	uint16_t topic_len;
 };
 #define BP_STATE_TOPIC_MAX 4096u
 struct bp_adopt_part {

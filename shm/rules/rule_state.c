@@ -354,7 +354,8 @@ static bool evaluate_once(struct attempt *a, const struct bp_rule *rule, double 
 	note_undo(a, e, v.word, next);
 	if (!swap(e, a->key, v.word, next ? a->key : 0, next))
 		return false;
-	if (next)
+	/* what is adopted is no value: a state that it does not change keeps its client */
+	if (next && (a->adopt == BP_VERDICT_NOTHING || next != v.word))
 		use(a, e);
 	return true;
 }

@@ -506,7 +506,6 @@ static void forged_segment_asks_for_nothing(void **state)
 	close_fleet();
 }
 
-/* Without a fleet nothing is asked. */
 /*
  * Both gateways know the connection, which then continues through `one` for a second: an alias is
  * set there. *c is as `two` meets it again.
@@ -642,6 +641,112 @@ static void returns_as_another(void **state)
 	close_fleet();
 }
 
+/* One segment of anybody at a gateway that the connection has left: its own record, at the other
+ * gateway, stays. */
+static void forged_return_takes_no_record(void **state)
+{
+	struct bp_export_sink sink = {
+		.epoch = 9, .put = stored_put, .end = stored_end, .claim = stored_claim};
+	struct bp_exporter *of_two;
+	unsigned before;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	leave(&c, 1);
+	of_two = bp_exporter_create(1, two.mono_ns - 10000000000ull);
+	assert_non_null(of_two);
+	assert_true(bp_exporter_scan(
+		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
+	assert_int_equal(stored.puts, 2);
+	assert_int_equal(stored.epoch, 9);
+	rest_and_scan(); /* the record of `one` again */
+	own_epoch = 1;
+	bp_exporter_forget(exporter);
+	rest_and_scan();
+	assert_int_equal(stored.epoch, 1);
+	/* not even a plausible acknowledgement: nothing is asked */
+	rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000,
+		c.seq[BROKER] - 100000, "x", 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 0);
+	/* far ahead, so that it is not held */
+	rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000, c.seq[BROKER],
+		"x", 1);
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ASKED), 1);
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	rig_advance(&two, 1000000000);
+	sink.epoch = 20; /* reading the other record has raised it */
+	before = stored.puts;
+	assert_true(bp_exporter_scan(
+		of_two, &two.shm, two.mono_ns, two.mqtt.connection_timeout_ns, &sink));
+	assert_int_equal(stored.puts, before + 1);
+	assert_int_equal(stored.epoch, 9); /* of its last use here: Redis refuses it */
+	bp_exporter_free(of_two);
+	close_fleet();
+}
+
+static void connect_delayed_will(struct rig *r, struct peer *c)
+{
+	static const uint8_t connect[] =
+		"\x10\x22\0\4MQTT\5\6\0\x3c\5\x11\0\0\0\x64\0\1w\5\x18\0\0\0\5\0\3t/w\0\2"
+		"95";
+
+	rig_handshake(r, c);
+	rig_send(r, c, CLIENT, connect, sizeof(connect) - 1);
+	rig_accept(r, c, 5);
+	rig_ack(r, c, CLIENT);
+}
+
+/* The will and its session are those of before, not of a later connection that cancels it. */
+static void returns_with_its_will(void **state)
+{
+	struct peer c, same;
+
+	(void)state;
+	open_fleet();
+	peer_init(&c, false, 1, 1, 2);
+	same = c;
+	connect_delayed_will(&two, &same);
+	connect_delayed_will(&one, &c);
+	publish_alias(&one, &c, "t/x", 0, "1");
+	rest_and_scan();
+	assert_int_equal(stored.puts, 1);
+	rig_advance(&two, 1000000000);
+	publish_alias(&two, &c, "t/x", 0, "2");
+	offer();
+	assert_int_equal(rig_count(&two, BP_C_FLEET_ADOPTED), 1);
+	rig_segment(&two, &c, BROKER, TH_RST | TH_ACK, c.seq[BROKER], c.seq[CLIENT], NULL, 0);
+	assert_string_equal(rig_told_values(&two), "");
+	rig_advance(&two, 6000000000);
+	bp_mqtt_worker_tick(two.in, two.mono_ns);
+	assert_int_equal(rig_count(&two, BP_C_WILL_CANCELED), 0);
+	assert_int_equal(rig_count(&two, BP_C_WILL_EVALUATED), 1);
+	assert_string_equal(rig_told_values(&two), "95");
+	close_fleet();
+}
+
+/* Segments that fit nowhere ask at most once in 250 ms. */
+static void requests_have_a_rate(void **state)
+{
+	struct bp_connection_key k;
+	struct peer c;
+
+	(void)state;
+	open_fleet();
+	leave(&c, 1);
+	for (unsigned i = 0; i < 100; i++) {
+		rig_segment(&two, &c, CLIENT, TH_ACK | TH_PSH, c.seq[CLIENT] + 100000000,
+			c.seq[BROKER], "x", 1);
+		if (request(&k))
+			offer_bytes(BP_ADOPT_NOT_FOUND, &k, NULL, 0);
+		rig_advance(&two, 10000000);
+	}
+	assert_in_range(rig_count(&two, BP_C_FLEET_ASKED), 2, 5);
+	close_fleet();
+}
+
+/* Without a fleet nothing is asked. */
 static void off(void **state)
 {
 	struct bp_connection_key k;
@@ -684,6 +789,9 @@ int main(void)
 		cmocka_unit_test(returns_without_record),
 		cmocka_unit_test(forged_gap_changes_nothing),
 		cmocka_unit_test(returns_as_another),
+		cmocka_unit_test(forged_return_takes_no_record),
+		cmocka_unit_test(returns_with_its_will),
+		cmocka_unit_test(requests_have_a_rate),
 		cmocka_unit_test(off),
 	};
 
