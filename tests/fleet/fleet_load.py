@@ -70,8 +70,7 @@ class Device(asyncio.Protocol):
         if self.ending:
             return
         self.resets.append(time.time())
-        waiting = [since for _, since in self.unacked.values()] + ([self.stalled[1]] if self.stalled else [])
-        self.down = min([self.resets[-1], *waiting, *([self.down] if self.down else [])])
+        self.down = min([self.resets[-1], *self._waiting()])
         if self.qos == 0 and self.stalled:
             self.lost += [n for n, *_ in self.samples if n >= self.stalled[0]]
             self.stalled = None
@@ -130,6 +129,11 @@ class Device(asyncio.Protocol):
             self._gap(self.stalled[1])
             self.stalled = None
 
+    def _waiting(self):
+        """Since when what has not been acknowledged waits."""
+        return ([since for _, since in self.unacked.values()] + ([self.stalled[1]] if self.stalled else []) +
+                ([self.down] if self.down else []))
+
     def _gap(self, since):
         took = time.time() - since
         if took > self.longest:
@@ -145,6 +149,8 @@ class Device(asyncio.Protocol):
             self.check_stall()
             await asyncio.sleep(0.02)
         if not self.quiet():
+            if waiting := self._waiting():
+                self._gap(min(waiting))
             self.lost += sorted({n for n, _ in self.unacked.values()} |
                                 ({n for n, *_ in self.samples if n >= self.stalled[0]} if self.stalled else set()))
         self.ending = True

@@ -19,6 +19,7 @@ class Verdict:
     missing: list = field(default_factory=list)
     wrong: list = field(default_factory=list)
     disorder: list = field(default_factory=list)  # raise and clear of a topic do not alternate
+    stuck: list = field(default_factory=list)  # topics of publications that were lost without a reset of their connection
     excused: int = 0  # transitions that depend on publications which were lost with their TCP connection
 
     def summary(self):
@@ -28,7 +29,8 @@ class Verdict:
         """Sentences; none if the assertions hold."""
         out = [f"{len(v)} {name}, the first: {v[0]}" for name, v in
                (("alarms missing", self.missing), ("wrong alarms", self.wrong), ("violations of the order", self.disorder),
-                ("second alarms of a transition, with another uid", self.seconds)) if v]
+                ("second alarms of a transition, with another uid", self.seconds),
+                ("connections without a reset that lost publications", self.stuck)) if v]
         if self.repeats > repeats_max:
             out.append(f"{self.repeats} repeats, allowed are {repeats_max}")
         return out
@@ -59,6 +61,8 @@ class _Topic:
         if lost:
             self.required &= set(oracle.transitions(oracle.episodes([s for s in samples if s[0] not in lost])))
             verdict.excused += len(oracle.transitions(self.found)) - len(self.required)
+            if not device.get("resets"):
+                verdict.stuck.append(f"{self.topic}: {len(lost)} publications")
         self.lost = lost
         verdict.expected += len(self.required)
         self.uids, self.seen, self.last = set(), set(), None
@@ -109,7 +113,7 @@ class _Topic:
 
 
 def judge(devices, alarms):
-    """devices: [{topic, samples: [[sample, kind, ...]], lost: [sample], again: [sample]}]; alarms: envelopes in the order
+    """devices: [{topic, samples: [[sample, kind, ...]], lost: [sample], again: [sample], resets: [time]}]; alarms: envelopes in the order
     of their arrival, of these topics only."""
     verdict = Verdict(received=len(alarms))
     topics = {d["topic"]: _Topic(verdict, d) for d in devices}

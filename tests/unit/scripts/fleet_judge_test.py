@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The oracle and the judge of the fleet test find each fault in alarms that are made for it."""
 
+import asyncio
+import contextlib
+import socket
 import sys
+import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests" / "fleet"))
 
+import fleet_load  # noqa: E402
 import mqtt_bytes  # noqa: E402
 import oracle  # noqa: E402
 from judge import judge  # noqa: E402
@@ -106,17 +113,49 @@ class Judge(unittest.TestCase):
             self.assertTrue(failures)
 
     def test_publications_lost_with_their_connection_excuse_what_depends_on_them(self):
-        d = device(lost=[22])
+        d = device(lost=[22], resets=[1.0])
         alarms = [a for a in due(device()) if oracle.sample_of(a["value"])[0] != 22]
         v, failures = self.verdict([*alarms, alarm("raised", 23)], d)
         self.assertEqual((v.excused, v.missing, failures), (1, [], []))
         self.assertTrue(self.verdict(alarms[1:], d)[1])
+
+    def test_publications_lost_without_a_reset_are_a_failure(self):
+        v, failures = self.verdict(due(device()), device(lost=[22, 23]))
+        self.assertEqual(failures, [f"1 connections without a reset that lost publications, the first: {TOPIC}: 2 publications"])
+        self.assertEqual(len(v.stuck), 1)
 
     def test_a_sample_that_was_sent_again_may_count_twice(self):
         alarms = due(device())
         alarms[2] = alarm("raised", 21)
         self.assertTrue(self.verdict(alarms)[0].wrong)
         self.assertEqual(self.verdict(alarms, device(again=[20]))[0].wrong, [])
+
+
+class Devices(unittest.TestCase):
+    """The end of a device of which something waits."""
+
+    def ended(self, index, up=True, **state):
+        d = fleet_load.Device(SimpleNamespace(prefix="d"), index)
+        with contextlib.ExitStack() as stack:
+            d.sock, peer = map(stack.enter_context, socket.socketpair())
+            stack.enter_context(peer)
+            d.up, d.transport = up, mock.Mock(**{"get_write_buffer_size.return_value": 1})
+            vars(d).update(state)
+            stack.enter_context(mock.patch.object(fleet_load, "LAST_ACKS", 0))
+            asyncio.run(d.end())
+        return d.log()
+
+    def test_a_connection_that_is_never_forwarded_again_has_a_gap(self):
+        since = time.time() - 30
+        samples = [(n, ABOVE, since + n) for n in range(3)]
+        for index, state in ((0, {"stalled": (1, since)}), (2, {"unacked": {2: (1, since), 3: (2, since + 1)}})):
+            log = self.ended(index, samples=list(samples), **state)
+            self.assertEqual((log["qos"], log["gap_at"], log["lost"], log["resets"]), (index // 2, since, [1, 2, 3], []))
+            self.assertGreaterEqual(log["gap"], 30)
+
+    def test_a_connection_that_is_never_established_again_has_a_gap(self):
+        log = self.ended(0, up=False, down=time.time() - 30)
+        self.assertGreaterEqual(log["gap"], 30)
 
 
 class Bytes(unittest.TestCase):
