@@ -17,7 +17,7 @@ class Fault:
     text: str
     inject: Callable
     heal: Callable
-    moves: bool = True  # whether traffic must move to other gateways
+    moves: bool = True  # whether connections must move to other gateways: a round without one fails
 
 
 def nothing(lab, gw):

@@ -194,7 +194,8 @@ def link_up(lab, srv):
     settled(lab, srv)
 
 
-PEER_FAULTS = {name: replace(FAULTS[name], inject=inject, heal=heal) for name, inject, heal in (
+# Its connections do not move: they are reset.
+PEER_FAULTS = {name: replace(FAULTS[name], inject=inject, heal=heal, moves=False) for name, inject, heal in (
     ("none", nothing, nothing),
     ("kill-planes", kill_server, start_server),
     ("kill-dataplane", kill_broker, settled),

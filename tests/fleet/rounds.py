@@ -98,6 +98,8 @@ class Round:
             out.append(f"{resets} TCP connections reset")
         if gap > GAP_MAX * self.o.patience:
             out.append(f"gap of {gap:.2f} s in forwarding, allowed are {GAP_MAX * self.o.patience:.2f} s")
+        if self.fault.moves and not moves:
+            out.append("no connection moved to another gateway")
         if soon < READ_AGAIN * moves:
             out.append(f"{soon} of {moves} moved connections were read again within one publish interval")
         return out

@@ -22,9 +22,16 @@ from under_load import RULE, Consumer  # noqa: E402
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def positive(text):
+    n = int(text)
+    if n < 1:
+        raise argparse.ArgumentTypeError(f"'{text}': expected a number from 1")
+    return n
+
+
 def options():
     p = argparse.ArgumentParser(prog="scripts/fleet-test", add_help=False)
-    p.add_argument("--rounds", type=int, default=20)
+    p.add_argument("--rounds", type=positive, default=20)
     p.add_argument("--fault", action="append", choices=sorted(FAULTS), default=[])
     p.add_argument("--seeds", choices=("equal", "different"), default="equal")
     p.add_argument("--gateways", type=int, choices=(2, 3, 4), default=3)

@@ -260,6 +260,7 @@ def test_share_of_connections_that_continue(lab, pair, alarms):
     now = wait_until("all outcomes", lambda: total(outcomes(two)) == total(before) + CONNECTIONS and outcomes(two))
     adopted = sum(now["adopted"].values()) - sum(before["adopted"].values())
     missing = {k: v - before["not_adopted"][k] for k, v in now["not_adopted"].items() if v != before["not_adopted"][k]}
+    assert adopted >= CONNECTIONS / 2, (adopted, missing)  # nearly all, unless the machine is busy
     numbers = range(killed + 1, load.sent)
 
     def lost():
