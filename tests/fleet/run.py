@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
@@ -61,7 +62,12 @@ def rounds_of(lab, o, directory, results):
         for fault in o.faults.values():
             for i in range(o.rounds):
                 number += 1
-                result = Round(lab, consumer, fault, number, o, directory).run()
+                round_ = Round(lab, consumer, fault, number, o, directory)
+                try:
+                    result = round_.run()
+                except Exception as e:
+                    results.append({"fault": fault.name, "victim": round_.victim, "failures": [f"not completed: {type(e).__name__}: {e}"]})
+                    raise
                 results.append(result)
                 failed = "; ".join(result["failures"])
                 say(f"{fault.name}: round {i + 1} of {o.rounds} at {result['victim']}: {'FAILED: ' + failed if failed else 'passed'}")
@@ -85,7 +91,8 @@ def main():
                 f"{o.rate:g} publications per second")
             rounds_of(lab, o, Path(directory), results)
             done = True
-        except AssertionError as e:
+        except Exception as e:  # the laboratory may be unusable: no further round, but the figures of those that ended
+            traceback.print_exc()
             say(f"FAILED: {e}")
         except KeyboardInterrupt:
             say("interrupted")
@@ -93,15 +100,20 @@ def main():
         finally:
             for s in SIGNALS:
                 signal.signal(s, signal.SIG_IGN)  # nothing interrupts the removal of the laboratory
-            lab.stop()
-    if results:
-        print(table(results))
+            try:
+                lab.stop()
+            except Exception as e:
+                say(f"FAILED: the laboratory is not removed: {e}")
+                done = False
+    completed = [r for r in results if "verdict" in r]
+    if completed:
+        print(table(completed))
     if o.json:
         Path(o.json).write_text(json.dumps({
             "began": began, "peer": o.peer, "seconds": time.time() - began, "gateways": o.gateways, "seeds": o.seeds, "connections": o.connections,
             "rate": o.rate, "bfd_interval": BFD_INTERVAL, "processors": os.cpu_count(), "complete": done, "rounds": results}, indent=1) + "\n")
     failed = sum(bool(r["failures"]) for r in results)
-    say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" if done else "not completed")
+    say("passed" if done and not failed else f"{failed} of {len(results)} rounds failed" + ("" if done else "; not completed"))
     return 130 if interrupted else 0 if done and not failed else 1
 
 

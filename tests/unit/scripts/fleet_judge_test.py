@@ -3,8 +3,12 @@
 
 import asyncio
 import contextlib
+import io
+import json
 import socket
+import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -20,6 +24,7 @@ import oracle  # noqa: E402
 from judge import judge  # noqa: E402
 from oracle import ABOVE, BELOW, BETWEEN, Episode  # noqa: E402
 
+PASSED = {"victim": "gw1", "failures": [], "verdict": {}}
 TOPIC = "plant/d0/temperature"
 
 
@@ -156,6 +161,39 @@ class Devices(unittest.TestCase):
     def test_a_connection_that_is_never_established_again_has_a_gap(self):
         log = self.ended(0, up=False, down=time.time() - 30)
         self.assertGreaterEqual(log["gap"], 30)
+
+
+class Run(unittest.TestCase):
+    """scripts/fleet-test, with rounds that are made up."""
+
+    def run_with(self, *rounds):
+        modules = {m: mock.Mock() for m in ("paho", "paho.mqtt", "paho.mqtt.client", "paho.mqtt.enums", "fleet_lab", "peer_lab", "under_load")}
+        modules["fleet_lab"].REPEATS_MAX = modules["peer_lab"].PEER_FAULTS = 0
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(mock.patch.dict(sys.modules, modules))
+            stack.enter_context(mock.patch.object(sys, "path", [*sys.path, str(ROOT / "tests" / "e2e")]))
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "figures"
+            stack.enter_context(mock.patch.object(sys, "argv", ["fleet-test", "--fault", "none", "--rounds", str(len(rounds)), "--json", str(file)]))
+            import run  # noqa: PLC0415
+            stack.enter_context(mock.patch.object(run.signal, "signal"))
+            stack.enter_context(mock.patch.object(run, "table", lambda rounds: f"{len(rounds)} in the table"))
+            stack.enter_context(mock.patch.object(run, "Round", return_value=mock.Mock(victim="gw1", run=mock.Mock(side_effect=rounds))))
+            out = stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
+            return run.main(), out.getvalue(), json.loads(file.read_text())
+
+    def test_rounds_that_pass(self):
+        status, out, figures = self.run_with(PASSED, PASSED)
+        self.assertEqual((status, figures["complete"], len(figures["rounds"])), (0, True, 2))
+        self.assertIn("passed", out.splitlines()[-1])
+
+    def test_a_round_that_is_not_completed_has_failed(self):
+        for e in (subprocess.TimeoutExpired("biplane", 10), AssertionError("timeout"), OSError("none")):
+            status, out, figures = self.run_with(PASSED, e, PASSED)
+            self.assertEqual((status, figures["complete"], len(figures["rounds"])), (1, False, 2))
+            self.assertIn(type(e).__name__, figures["rounds"][1]["failures"][0])
+            self.assertIn("1 in the table", out)
+            self.assertTrue(out.endswith("1 of 2 rounds failed; not completed\n"), out)
 
 
 class Bytes(unittest.TestCase):
