@@ -24,12 +24,11 @@ class FleetLab(Lab):
     def __init__(self, name, gateways=3, seeds="same", rule=None, etcd=False):
         super().__init__(name)
         self.names = [f"gw{i + 1}" for i in range(gateways)]
-        self.seeds, self.rule, self.etcd, self.mounts = seeds, rule, etcd, []
+        self.seeds, self.rule, self.etcd = seeds, rule, etcd
 
     # ------------------------------------------------------------ begin and end
 
     def start(self):
-        self.unmount(leftover=True)
         self.up("--fleet", str(len(self.names)), "--seeds", self.seeds, *(["--etcd"] if self.etcd else []))
         for gw in self.names:
             self._own_spool(gw)
@@ -42,21 +41,12 @@ class FleetLab(Lab):
                 self.script("gateway", "kill", gw)
         except AssertionError as e:
             print(e)
-        self.unmount()
         self.down()
 
     def _own_spool(self, gw):
         place = self.state / gw / "spool"
         place.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SPOOL_SIZE}", "fleet-test", place], check=True)
-        self.mounts.append(place)
-
-    def unmount(self, leftover=False):
-        if leftover:
-            self.mounts = [self.state / gw / "spool" for gw in self.names]
-        for place in self.mounts:
-            subprocess.run(["umount", "-l", place], check=False, stderr=subprocess.DEVNULL)
-        self.mounts = []
 
     def _own_rules(self, gw):
         """The laboratory's configuration with the rule of the test; the file is kept by `gateway start`."""

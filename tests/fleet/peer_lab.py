@@ -64,7 +64,7 @@ class PeerLab(Lab):
         self.processes = {}
 
     def start(self):
-        self.stop()
+        self.down()  # remains of a killed run
         self.state.mkdir(parents=True)
         self._ip("netns", "add", f"{self.prefix}sw")
         self.run("sw", "ip", "link", "add", "br0", "type", "bridge")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Short form of scripts/fleet-test: two gateways behind ECMP under load, and some of its faults."""
 
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from lab import LAB_NAME, ROOT
+from lab import LAB_NAME, ROOT, Lab
 
 sys.path.insert(0, str(ROOT / "tests" / "fleet"))
 
@@ -28,6 +30,26 @@ def fleet(hugepages):
         consumer.close()
     finally:
         lab.stop()
+
+
+def test_remains_of_a_killed_run_are_removed():
+    lab = Lab(LAB_NAME[:6] + "r")
+    spaces = [lab.prefix + ns for ns in ("gw4", "srv1", "srv2", "sw")]
+    places = [lab.state / gw / "spool" for gw in ("gw1", "gw 2")]
+    try:
+        for ns in spaces:
+            subprocess.run(["ip", "netns", "add", ns], check=True)
+        for place in places:
+            place.mkdir(parents=True)
+            subprocess.run(["mount", "-t", "tmpfs", "fleet-test", place], check=True)
+        lab.down()
+        assert not lab.state.exists()
+        assert [ns for ns in spaces if (Path("/run/netns") / ns).exists()] == []
+    finally:
+        for ns in spaces:
+            subprocess.run(["ip", "netns", "del", ns], check=False, stderr=subprocess.DEVNULL)
+        for place in places:
+            subprocess.run(["umount", place], check=False, stderr=subprocess.DEVNULL)
 
 
 def test_redis_is_not_needed(fleet, tmp_path):
