@@ -45,6 +45,7 @@ class PairLab(Lab):
         self.ip(ns, "link", "set", gw, "master", bridge)
 
     def up(self):
+        Lab.down(self)  # remains of a killed run
         for ns in ("dev", "cloud", "edge", *GATEWAYS):
             subprocess.run(["ip", "netns", "add", self.prefix + ns], check=True)
             self.ip(ns, "link", "set", "lo", "up")
