@@ -31,9 +31,9 @@ run_remove() {
 	[ -z "$mark" ] || marked_end "$mark" $run_grace_s || true
 	BP_LAB=b$1 scripts/lab down || true
 	while read -r _ mount _; do
-		rm -f "$mount"/biplane-bench-"$1"-* "$mount/bench-$1map_"*
+		rm -f "$mount"/biplane-bench-"$1"-* "$mount/bench-$1map_"* "$mount/bench-$1"-*map_*
 	done < <(grep ' hugetlbfs ' /proc/mounts)
-	rm -rf "/var/run/dpdk/bench-$1" /var/run/dpdk/biplane-bench-"$1"-* /dev/shm/biplane-bench-"$1"-*
+	rm -rf "/var/run/dpdk/bench-$1" "/var/run/dpdk/bench-$1"-* /var/run/dpdk/biplane-bench-"$1"-* /dev/shm/biplane-bench-"$1"-*
 	[ ! -e "$record/hugepages" ] || run_hugepages_back "$record/hugepages"
 	[ ! -e "$record/tmp" ] || read -r tmp <"$record/tmp"
 	[ -z "$tmp" ] || rm -rf "$tmp"/biplane-bench-"$1".??????
