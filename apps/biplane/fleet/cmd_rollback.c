@@ -71,7 +71,7 @@ static uint64_t *list_versions(const struct bp_fleet_operator *o, uint64_t now, 
 		bp_fleet_fail(o->command, BP_EX_UNAVAILABLE, "%s", err);
 	for (unsigned i = 0; list != NULL && i < rows.n; i++)
 		if (now > 1 &&
-			bp_cli_number(strrchr(rows.row[i].key, '/') + 1, 1, now - 1, &list[*n]))
+			bp_cli_number(rows.row[i].key + strlen(prefix), 1, now - 1, &list[*n]))
 			++*n;
 	if (list != NULL)
 		qsort(list, *n, sizeof(*list), newest_first);

@@ -312,13 +312,34 @@ static json_t *call(
 	return answer;
 }
 
-/* One page, from the key on; *more: there is another one. */
-static int read_page(struct bp_etcd *e, json_t *from, json_t *end, enum bp_etcd_range range,
+/* Whether the rows from `first` on have keys of the range: readers rely on the prefix. */
+static bool in_range(
+	const struct bp_etcd_rows *rows, unsigned first, const char *key, enum bp_etcd_range range)
+{
+	const size_t len = strlen(key) + (range == BP_ETCD_KEY);
+
+	for (unsigned i = first; i < rows->n; i++)
+		if (strncmp(rows->row[i].key, key, len) != 0)
+			return false;
+	return true;
+}
+
+/* The first key behind the last one that was read. */
+static json_t *behind(const struct bp_etcd_rows *rows)
+{
+	const char *last = rows->row[rows->n - 1].key;
+
+	return bp_etcd_encode(last, strlen(last) + 1);
+}
+
+/* The next page; *more: there is another one. */
+static int read_page(struct bp_etcd *e, const char *key, json_t *end, enum bp_etcd_range range,
 	struct bp_etcd_rows *rows, bool *more, char *err, size_t err_size)
 {
-	json_t *request = json_pack("{so sI sb}", "key", from, "limit", (json_int_t)BP_ETCD_PAGE,
-		"keys_only", range == BP_ETCD_NAMES_BELOW);
 	const unsigned before = rows->n;
+	json_t *request = json_pack("{so sI sb}", "key",
+		before == 0 ? bp_etcd_encode(key, strlen(key)) : behind(rows), "limit",
+		(json_int_t)BP_ETCD_PAGE, "keys_only", range == BP_ETCD_NAMES_BELOW);
 	json_t *answer;
 	int rc = -1;
 
@@ -328,20 +349,16 @@ static int read_page(struct bp_etcd *e, json_t *from, json_t *end, enum bp_etcd_
 	if (answer == NULL)
 		return -1;
 	*more = json_is_true(json_object_get(answer, "more"));
-	if (bp_etcd_rows_add(json_object_get(answer, "kvs"), rows) && (!*more || rows->n > before))
-		rc = 0;
-	else
+	if (!bp_etcd_rows_add(json_object_get(answer, "kvs"), rows) || (*more && rows->n == before))
 		snprintf(err, err_size, "etcd: the answer has invalid keys or values");
+	else if (!in_range(rows, before, key, range))
+		snprintf(err, err_size,
+			"etcd: the answer has a key that was not requested; expected %s%s",
+			range == BP_ETCD_KEY ? "" : "keys that begin with ", key);
+	else
+		rc = 0;
 	json_decref(answer);
 	return rc;
-}
-
-/* The first key behind the last one that was read. */
-static json_t *behind(const struct bp_etcd_rows *rows)
-{
-	const char *last = rows->row[rows->n - 1].key;
-
-	return bp_etcd_encode(last, strlen(last) + 1);
 }
 
 int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
@@ -366,10 +383,10 @@ int bp_etcd_read(struct bp_etcd *e, const char *key, enum bp_etcd_range range,
 		last[len - 1]++;
 		end = bp_etcd_encode(last, len);
 	}
-	rc = read_page(e, bp_etcd_encode(key, len), end, range, rows, &more, err, err_size);
+	rc = read_page(e, key, end, range, rows, &more, err, err_size);
 	bytes = e->answer.len;
 	while (rc == 0 && more && rows->n < max && bytes <= BP_ETCD_READ_MAX) {
-		rc = read_page(e, behind(rows), end, range, rows, &more, err, err_size);
+		rc = read_page(e, key, end, range, rows, &more, err, err_size);
 		bytes += e->answer.len;
 	}
 	if (rc == 0 && more) {

@@ -476,7 +476,15 @@ static void bad_answers_are_errors(void **state)
 		{OK "[]", 0, "not a JSON object"},
 		{OK "{\"kvs\":[{\"key\":\"YQ==\"", 0, "not a JSON object"},
 		{OK "{\"kvs\":1}", 0, "invalid keys or values"},
-		{OK "{\"kvs\":[1]}", 0, NULL},
+		/* a row without a key has an empty one */
+		{OK "{\"kvs\":[1]}", 0, "a key that was not requested"},
+		/* "a", "/biplane/f", "/biplane/g/a" */
+		{OK "{\"kvs\":[{\"key\":\"YQ==\"}]}", 0,
+			"expected keys that begin with /biplane/f/"},
+		{OK "{\"kvs\":[{\"key\":\"L2JpcGxhbmUvZg==\"}]}", 0,
+			"a key that was not requested"},
+		{OK "{\"kvs\":[{\"key\":\"L2JpcGxhbmUvZi9h\"},{\"key\":\"L2JpcGxhbmUvZy9h\"}]}", 0,
+			"a key that was not requested"},
 		{OK "{\"kvs\":[{\"key\":\"!\"}]}", 0, "invalid keys or values"},
 		{OK "{\"kvs\":[{\"key\":\"AA==\"}]}", 0, "invalid keys or values"},
 		{OK "{\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"x\"}]}", 0,
@@ -485,8 +493,10 @@ static void bad_answers_are_errors(void **state)
 			"invalid keys or values"},
 		{OK "{\"more\":true}", 0, "invalid keys or values"},
 		/* the same key for ever */
-		{OK "{\"more\":true,\"kvs\":[{\"key\":\"YQ==\"}]}", 0, "more than 4096 keys"},
-		{OK "{\"more\":true,\"kvs\":[{\"key\":\"YQ==\"}]}", 1u << 20, "or 32 MiB below"},
+		{OK "{\"more\":true,\"kvs\":[{\"key\":\"L2JpcGxhbmUvZi9h\"}]}", 0,
+			"more than 4096 keys"},
+		{OK "{\"more\":true,\"kvs\":[{\"key\":\"L2JpcGxhbmUvZi9h\"}]}", 1u << 20,
+			"or 32 MiB below"},
 		{OK "{\"a\":1,\"a\":1}", 0, "not a JSON object"},
 		{OK "{}", BP_ETCD_ANSWER_MAX, "the answer is too long"},
 		{"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nConnection: close\r\n\r\n",
@@ -499,10 +509,8 @@ static void bad_answers_are_errors(void **state)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err[0] = '\0';
-		if (bad[i].error == NULL) /* a row without a key has an empty one */
-			assert_int_equal(read_with(bad[i].answer, bad[i].fill, err), 1);
-		else if (read_with(bad[i].answer, bad[i].fill, err) != -1 ||
-			 strstr(err, bad[i].error) == NULL)
+		if (read_with(bad[i].answer, bad[i].fill, err) != -1 ||
+			strstr(err, bad[i].error) == NULL)
 			fail_msg("answer %u: expected '%s', got '%s'", i, bad[i].error, err);
 	}
 }
@@ -549,10 +557,35 @@ static void good_answers_are_read(void **state)
 
 	assert_int_equal(read_with(OK "{\"header\":{},\"count\":\"0\"}", 0, err), 0);
 	assert_int_equal(
-		read_with(OK "{\"kvs\":[{\"key\":\"YQ==\",\"mod_revision\":\"5\",\"value\":"
-			     "\"/w==\"}]}",
+		read_with(OK
+			"{\"kvs\":[{\"key\":\"L2JpcGxhbmUvZi9h\",\"mod_revision\":\"5\",\"value\":"
+			"\"/w==\"}]}",
 			0, err),
 		1);
+}
+
+/* For one key, the answer has this key. */
+static void another_key_is_refused(void **state)
+{
+	struct bp_config_fleet_config c = {.given = true};
+	struct bp_etcd_rows rows;
+	struct server s;
+	struct bp_etcd *e;
+	char err[512];
+
+	start_server(&s, OK "{\"kvs\":[{\"key\":\"L2JpcGxhbmUvZi9h\"}]}", 0);
+	snprintf(c.server, sizeof(c.server), "%s", s.url);
+	e = bp_etcd_new(&c, NULL, NULL, err, sizeof(err));
+	assert_non_null(e);
+	assert_int_equal(bp_etcd_read(e, "/biplane/f/", BP_ETCD_KEY, &rows, err, sizeof(err)), -1);
+	assert_string_equal(
+		err, "etcd: the answer has a key that was not requested; expected /biplane/f/");
+	bp_etcd_rows_free(&rows);
+	assert_int_equal(bp_etcd_read(e, "/biplane/f/a", BP_ETCD_KEY, &rows, err, sizeof(err)), 0);
+	assert_int_equal(rows.n, 1);
+	bp_etcd_rows_free(&rows);
+	bp_etcd_free(e);
+	stop_server(&s);
 }
 
 static void silent_server_is_left(void **state)
@@ -630,6 +663,7 @@ int main(void)
 		cmocka_unit_test(bad_answers_are_errors),
 		cmocka_unit_test(values_of_an_answer_are_bounded),
 		cmocka_unit_test(good_answers_are_read),
+		cmocka_unit_test(another_key_is_refused),
 		cmocka_unit_test(silent_server_is_left),
 		cmocka_unit_test(dead_server_is_followed_by_the_next),
 		cmocka_unit_test(silent_servers_share_the_time),
