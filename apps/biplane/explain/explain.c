@@ -109,13 +109,15 @@ static void check_publisher(const struct bp_explain *e, json_t *checks)
 {
 	const struct bp_shm_control *c = e->shm->control;
 	const uint64_t lost = bp_shm_counter(e->shm, BP_C_ALARM_QUEUE_FULL);
+	const bool alive = bp_show_alive(load(&c->cp_pid));
+	const bool has_kafka = load(&c->publisher[BP_TO_KAFKA].max_inflight) != 0;
 
-	if (!bp_show_alive(load(&c->cp_pid)))
+	if (!alive)
 		bp_explain_add(checks, "publisher", BP_EXPLAIN_INFO,
 			"the control plane does not run: alarms wait in the alarm queue");
-	else
+	if (alive && (!has_kafka || load(&c->publisher[BP_TO_MQTT].max_inflight) != 0))
 		check_destination(&c->publisher[BP_TO_MQTT], "publisher", "the broker", checks);
-	if (bp_show_alive(load(&c->cp_pid)) && load(&c->publisher[BP_TO_KAFKA].max_inflight) != 0)
+	if (alive && has_kafka)
 		check_destination(&c->publisher[BP_TO_KAFKA], "kafka", "Kafka", checks);
 	if (lost != 0)
 		bp_explain_add(checks, "alarm queue", BP_EXPLAIN_INFO,

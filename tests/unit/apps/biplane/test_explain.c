@@ -265,6 +265,13 @@ static void a_gateway_without_planes_or_rules(void **state)
 	atomic_store(&rig.shm.control->publisher[BP_TO_KAFKA].connected, 1);
 	x = topic(TOPIC);
 	assert_check(x, "kafka", "ok connected to Kafka, 0 in flight, 0 in the spool");
+	/* Kafka is the only destination */
+	assert_null(check(x, "publisher"));
+	json_decref(x);
+	atomic_store(&rig.shm.control->publisher[BP_TO_MQTT].max_inflight, 10);
+	x = topic(TOPIC);
+	assert_check(x, "kafka", "ok connected to Kafka");
+	assert_check(x, "publisher", "info not connected to the broker");
 	assert_check(element(x, "rules", 0), "destination",
 		"info mqtt: not connected, alarms wait in the spool");
 	assert_string_equal(text(element(x, "rules", 0), "destination"), "mqtt");
