@@ -2,9 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "controlplane/fleet/state_internal.h"
 #include "controlplane/process/clock.h"
+#include "proto/payload/utf8.h"
 #include "proto/redis/resp.h"
 
 /* After Redis has refused a write because its memory is full. */
@@ -68,11 +70,19 @@ void bp_fleet_on_up(void *arg)
 	bp_fleet_pump(s);
 }
 
+/* The text of a server can be of any bytes, and it is cut. JSON needs UTF-8. */
 static void note_error(struct bp_fleet_state *s, enum bp_fleet_error why, const char *text)
 {
+	char *c = s->last_error;
+
 	s->counters.error[why]++;
 	snprintf(
 		s->last_error, sizeof(s->last_error), "%s: %.200s", bp_fleet_error_name[why], text);
+	if (bp_utf8_valid((const uint8_t *)c, strlen(c)))
+		return;
+	for (; *c != '\0'; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
 }
 
 void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)

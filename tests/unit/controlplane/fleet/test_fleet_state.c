@@ -12,6 +12,7 @@
 
 #include "controlplane/fleet/fault.h"
 #include "controlplane/fleet/state.h"
+#include "controlplane/fleet/state_internal.h"
 
 #define RESULTS (BP_FLEET_LOST + 1)
 
@@ -629,6 +630,21 @@ static void what_waits_at_the_end_is_reported(void **state)
 
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, setup, teardown)
 
+/* Of a server that is not one, for example. */
+static void error_text_of_any_bytes(void **state)
+{
+	struct fixture *f = *state;
+	json_t *status;
+
+	f->state = start(f);
+	bp_fleet_on_down(f->state, BP_FLEET_ERROR_REFUSED, "a \xff\xc3 text");
+	status = bp_fleet_state_status(f->state);
+	assert_non_null(status);
+	assert_non_null(
+		strstr(json_string_value(json_object_get(status, "last_error")), ": a ?? text"));
+	json_decref(status);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -641,6 +657,7 @@ int main(void)
 		TEST(an_idle_connection_is_checked),
 		TEST(a_full_redis_delays_writes_and_answers_reads),
 		TEST(errors_are_counted_by_reason),
+		TEST(error_text_of_any_bytes),
 		TEST(the_queue_is_bounded),
 		TEST(the_bytes_of_the_queue_are_bounded),
 		TEST(a_write_whose_time_has_passed_is_not_sent),
