@@ -24,12 +24,16 @@
 /* A cleared pair is remembered for this time, as changes of others can be read late. */
 #define CLEARED_NS 60000000000ull
 #define OFFER_AGAIN_NS 1000000000ull
+/* States that Redis has refused are sent again, at most this number in this time. */
+#define REFUSED_NS 1000000000ull
+#define REFUSED_MAX 1024u
 /* Names of rules that alarms had last. */
 #define NAMES 256u
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
 #define TEXT_HEAD (BP_ALARM_STATE_HEAD + 16u)
 
-enum list { TO_SEND, SENT, RAISED, CLEARED, LISTS };
+/* REFUSED: by Redis, to be sent again. */
+enum list { TO_SEND, SENT, REFUSED, RAISED, CLEARED, LISTS };
 
 struct pair {
 	TAILQ_ENTRY(pair) entry, offer_entry;
@@ -38,6 +42,7 @@ struct pair {
 	uint64_t ended; /* highest transition that is known to have been cleared */
 	uint8_t list;
 	bool raised, offered; /* offered: it is in the list of offers */
+	bool refused;         /* this state was: it is counted */
 	uint16_t topic_len;
 	char uid[BP_ALARM_UID_TEXT];
 	char topic[];
@@ -65,6 +70,7 @@ struct bp_shared_states {
 	uint32_t n;
 	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
 	uint64_t offer_again_ns;              /* 0: not */
+	uint64_t refused_ns;                  /* sent again */
 	struct name name[NAMES];
 	struct bp_fleet_rule_counters counters, shown; /* shown: in the segment */
 	struct bp_log_limit log_ahead;
@@ -107,6 +113,15 @@ static void move(struct bp_shared_states *s, struct pair *p, enum list list)
 	p->list = (uint8_t)list;
 	p->cleared_ns = bp_mono_ns();
 	TAILQ_INSERT_TAIL(&s->list[list], p, entry);
+}
+
+static void set(struct pair *p, bool raised, uint64_t transition)
+{
+	p->raised = raised;
+	p->transition = transition;
+	p->refused = false;
+	if (!raised)
+		p->ended = transition;
 }
 
 static struct pair *add(struct bp_shared_states *s, uint64_t rule_uid, const char *topic,
@@ -208,10 +223,7 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 		return;
 	s->counters.raised += raised;
 	s->counters.cleared += !raised;
-	p->raised = raised;
-	p->transition = transition;
-	if (!raised)
-		p->ended = transition;
+	set(p, raised, transition);
 	move(s, p, TO_SEND);
 }
 
@@ -256,10 +268,7 @@ static void apply(struct bp_shared_states *s, bool raised, uint64_t transition, 
 		return;
 	s->counters.conflicts += raised && p->raised;
 	s->counters.adopted++;
-	p->raised = raised;
-	p->transition = transition;
-	if (!raised)
-		p->ended = transition;
+	set(p, raised, transition);
 	move(s, p, raised ? RAISED : CLEARED);
 	offer(s, p);
 }
@@ -296,43 +305,67 @@ void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *st
 	}
 }
 
+static void refuse(struct bp_shared_states *s, struct pair *p, bool ahead)
+{
+	if (!p->refused) {
+		s->counters.full += !ahead;
+		s->counters.invalid += ahead;
+	}
+	p->refused = true;
+	move(s, p, REFUSED);
+	if (ahead)
+		bp_log_limited(&s->log_ahead, BP_LOG_ERROR, NULL,
+			"the clock of this gateway is more than 5 s ahead of that of Redis: alarms "
+			"that it raises are not shared with the fleet until this time has passed; "
+			"synchronize the clocks");
+}
+
 void bp_shared_states_put(
 	struct bp_shared_states *s, const char *uid, enum bp_alarm_state_put result)
 {
 	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
 
-	s->counters.full += result == BP_ALARM_STATE_FULL;
-	if (result == BP_ALARM_STATE_AHEAD) {
-		s->counters.invalid++;
-		bp_log_limited(&s->log_ahead, BP_LOG_ERROR, NULL,
-			"the clock of this gateway is more than 5 s ahead of that of Redis: alarms "
-			"that it raises are not shared with the fleet; synchronize the clocks");
-	}
 	/* it may have changed since it was sent */
-	if (p != NULL && strcmp(p->uid, uid) == 0)
+	if (p == NULL || strcmp(p->uid, uid) != 0)
+		return;
+	if (result == BP_ALARM_STATE_STORED)
 		move(s, p, p->raised ? RAISED : CLEARED);
+	else
+		refuse(s, p, result == BP_ALARM_STATE_AHEAD);
 }
 
-static void send_again(struct bp_shared_states *s, enum list from)
+static void send_again(struct bp_shared_states *s, enum list from, uint32_t max)
 {
 	struct pair *p;
 
-	while ((p = TAILQ_FIRST(&s->list[from])) != NULL)
+	while (max-- != 0 && (p = TAILQ_FIRST(&s->list[from])) != NULL)
 		move(s, p, TO_SEND);
+}
+
+/* Redis has free memory again, or the time of the number has come. */
+static void send_refused(struct bp_shared_states *s)
+{
+	const uint64_t now = bp_mono_ns();
+
+	if (now - s->refused_ns < REFUSED_NS)
+		return;
+	s->refused_ns = now;
+	send_again(s, REFUSED, REFUSED_MAX);
 }
 
 /* The server may be another one, or have lost its data. */
 void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *store)
 {
-	send_again(s, RAISED);
-	send_again(s, CLEARED); /* it may have lost a clear, but not its raise */
+	send_again(s, REFUSED, UINT32_MAX);
+	send_again(s, RAISED, UINT32_MAX);
+	send_again(s, CLEARED, UINT32_MAX); /* it may have lost a clear, but not its raise */
 	bp_alarm_store_list_states(store);
 	bp_shared_states_send(s, store);
 }
 
 void bp_shared_states_down(struct bp_shared_states *s)
 {
-	send_again(s, SENT);
+	send_again(s, SENT, UINT32_MAX);
 }
 
 /* ---- to the worker ---- */
@@ -426,6 +459,7 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 {
 	struct pair *p;
 
+	send_refused(s);
 	bp_shared_states_send(s, store);
 	if (bp_alarm_store_ready(store))
 		bp_alarm_store_poll_states(store);

@@ -441,6 +441,22 @@ static void clock_is_ahead(void **state)
 	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "1") == 0);
 }
 
+/* It is stored when Redis has free memory again. */
+static void redis_has_no_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+
+	both_up(f);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 1");
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	RUN(f, number(a, "full") == 1);
+	(void)test_redis_cli(&f->redis, "config set maxmemory 0");
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(number(a, "full"), 1);
+	assert_int_equal(publish(&f->gateway[1], "82").state, 0);
+}
+
 /* Redis returns a small hash as a whole. */
 static void small_hash_is_read(void **state)
 {
@@ -473,6 +489,7 @@ int main(void)
 		CASE(states_are_not_believed),
 		CASE(clear_is_lost),
 		CASE(clock_is_ahead),
+		CASE(redis_has_no_memory),
 		CASE(small_hash_is_read),
 	};
 
