@@ -40,6 +40,7 @@ struct pair {
 	struct pair *next; /* of the same bucket */
 	uint64_t rule_uid, transition, cleared_ns;
 	uint64_t ended; /* highest transition that is known to have been cleared */
+	uint64_t raise; /* of the last raise that was offered; 0: none */
 	uint8_t list;
 	bool raised, offered; /* offered: it is in the list of offers */
 	bool refused;         /* this state was: it is counted */
@@ -225,6 +226,9 @@ void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a
 	s->counters.cleared += !raised;
 	set(p, raised, transition);
 	move(s, p, TO_SEND);
+	/* the worker may read that offer after its own clear: this one follows it */
+	if (!raised && p->raise == transition)
+		offer(s, p);
 }
 
 /* ---- of other gateways ---- */
@@ -468,6 +472,8 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 	while ((p = TAILQ_FIRST(&s->offers)) != NULL && make_offer(s, p)) {
 		TAILQ_REMOVE(&s->offers, p, offer_entry);
 		p->offered = false;
+		if (p->raised)
+			p->raise = p->transition;
 	}
 	expire(s);
 }

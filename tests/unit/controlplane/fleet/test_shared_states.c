@@ -317,6 +317,24 @@ static void raise_of_before_the_clear_is_ignored(void **state)
 	assert_int_equal(publish(a, "70").transition, second.transition);
 }
 
+/* The raise of this gateway is offered again after a reload, and the worker clears it before it
+ * reads the offer. */
+static void cleared_before_the_offer_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0];
+
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	bp_shared_states_tick(a->states, a->store);
+	assert_true(bp_ring_used(&one.shm.adopt_offers[0]) != 0);
+	assert_int_equal(publish(a, "70").state, BP_ALARM_CLEARED);
+	/* the next time, not after a second as all states */
+	run_once(f);
+	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_RAISED), 1);
+	assert_int_equal(rig_count(&one, BP_C_FLEET_STATE_CLEARED), 1);
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+}
+
 static void repeats_are_no_raises(void **state)
 {
 	struct fixture *f = *state;
@@ -483,6 +501,7 @@ int main(void)
 		CASE(raised_twice),
 		CASE(later_raise_has_the_lower_number),
 		CASE(raise_of_before_the_clear_is_ignored),
+		CASE(cleared_before_the_offer_is_read),
 		CASE(repeats_are_no_raises),
 		CASE(unknown_rule_until_a_reload),
 		CASE(redis_loses_its_data),
