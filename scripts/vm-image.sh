@@ -12,7 +12,7 @@ guest_packages=(
 	librte-bus-pci23 librte-bus-vdev23 librte-mempool-ring23
 	librte-net-e1000-23 librte-net-vmxnet3-23 librte-net-virtio23
 	libbsd0 libevent-2.1-7 libevent-openssl-2.1-7 libmosquitto1 libfyaml0 libjansson4 libnl-3-200 libnl-route-3-200
-	libsqlite3-0 libpcap0.8 libcurl3-gnutls libmicrohttpd12
+	libsqlite3-0 libpcap0.8 libcurl3-gnutls libmicrohttpd12 librdkafka1
 )
 
 # Folders of kernel drivers that no test needs; they are most of the size of the image.

@@ -52,7 +52,7 @@ def test_connections_are_distributed_and_complete(lab, gateway):
 def test_other_flows_are_distributed(lab, gateway):
     """Either direction of other connections, by what each worker's first node got: both have some, and no frame is lost."""
     def received():
-        return {n["worker"]: n["packets"] for n in gateway.show("nodes")["nodes"] if n["node"].startswith("bp_ethernet")}
+        return {n["worker"]: n["packets"] for n in gateway.show("nodes")["nodes"] if n["node"].startswith("ethernet")}
     before = received()
     def flow(sender, n):
         """Five frames, with a number in each."""
