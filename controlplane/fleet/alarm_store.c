@@ -33,13 +33,14 @@
  *   copies:G  hash: uid to record
  *   order:G   sorted set of these uids; the score is a number that increases in the whole fleet
  *   taken:G   set: uids of G that others have claimed
+ *   rejected:G hash: uids to records that G cannot publish; it expires
  *   seq       the last score
  *   gateways  set: names of gateways that may have copies
  *   raised    hash: uid of rule and topic to state
  *   changes   stream: the last states that were raised and cleared
  *   cleared:U string: the number of the last clear of uid U; it expires
  */
-enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
+enum { LEASE, COPIES, ORDER, TAKEN, REJECTED, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 
 /* KEYS: as above. ARGV: epoch, time to live of the lease (ms). A Redis without free memory refuses
  * a SET, but not to extend the lease. */
@@ -62,9 +63,9 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 	"if redis.call('HLEN', KEYS[2]) >= " TEXT(                                                 \
 		MAX_COPIES) " then return -3 end\n"                                                \
 			    "if redis.call('HSETNX', KEYS[2], ARGV[2], ARGV[3]) == 1 then\n"       \
-			    "  redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[5]), "          \
+			    "  redis.call('ZADD', KEYS[3], redis.call('INCR', KEYS[6]), "          \
 			    "ARGV[2])\n"                                                           \
-			    "  redis.call('SADD', KEYS[6], ARGV[4])\n"                             \
+			    "  redis.call('SADD', KEYS[7], ARGV[4])\n"                             \
 			    "end\n"                                                                \
 			    "return 1\n"
 /* ARGV: uid. */
@@ -72,6 +73,19 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 	"redis.call('HDEL', KEYS[2], ARGV[1])\n"                                                   \
 	"redis.call('ZREM', KEYS[3], ARGV[1])\n"                                                   \
 	"redis.call('SREM', KEYS[4], ARGV[1])\n"                                                   \
+	"return 1\n"
+/* ARGV: uid, number of records. The oldest ones are not known: a full hash is emptied. */
+#define REJECT_SCRIPT                                                                              \
+	"local value = redis.call('HGET', KEYS[2], ARGV[1])\n"                                     \
+	"if value then\n"                                                                          \
+	"  if redis.call('HLEN', KEYS[5]) >= tonumber(ARGV[2]) then\n"                             \
+	"    redis.call('DEL', KEYS[5])\n"                                                         \
+	"  end\n"                                                                                  \
+	"  redis.call('HSET', KEYS[5], ARGV[1], value)\n"                                          \
+	"  redis.call('PEXPIRE', KEYS[5], " KEPT_MS ")\n"                                          \
+	"end\n"                                                                                    \
+	"redis.call('HDEL', KEYS[2], ARGV[1])\n"                                                   \
+	"redis.call('ZREM', KEYS[3], ARGV[1])\n"                                                   \
 	"return 1\n"
 /*
  * ARGV: epoch, number of copies, name of the gateway, prefix of all keys. A claim moves the copies,
@@ -83,7 +97,7 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 	"if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end\n"                            \
 	"if redis.call('HLEN', KEYS[2]) + ARGV[2] > " TEXT(                                        \
 		MAX_COPIES) " then return -3 end\n"                                                \
-			    "for _, g in ipairs(redis.call('SMEMBERS', KEYS[6])) do\n"             \
+			    "for _, g in ipairs(redis.call('SMEMBERS', KEYS[7])) do\n"             \
 			    "  if g ~= ARGV[3] and redis.call('EXISTS', ARGV[4] .. 'lease:' .. "   \
 			    "g) == 0 then\n"                                                       \
 			    "    local copies, order = ARGV[4] .. 'copies:' .. g, ARGV[4] .. "     \
@@ -92,7 +106,7 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 			    "    local list = redis.call('ZRANGE', order, 0, ARGV[2] - 1, "        \
 			    "'WITHSCORES')\n"                                                      \
 			    "    if #list == 0 then\n"                                             \
-			    "      redis.call('SREM', KEYS[6], g)\n"                               \
+			    "      redis.call('SREM', KEYS[7], g)\n"                               \
 			    "    else\n"                                                           \
 			    "      for i = 1, #list, 2 do\n"                                       \
 			    "        local value = redis.call('HGET', copies, list[i])\n"          \
@@ -106,7 +120,7 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 			    "        redis.call('ZREM', order, list[i])\n"                         \
 			    "      end\n"                                                          \
 			    "      redis.call('PEXPIRE', taken, " KEPT_MS ")\n"                    \
-			    "      redis.call('SADD', KEYS[6], ARGV[3])\n"                         \
+			    "      redis.call('SADD', KEYS[7], ARGV[3])\n"                         \
 			    "      return #list / 2\n"                                             \
 			    "    end\n"                                                            \
 			    "  end\n"                                                              \
@@ -120,25 +134,25 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 	"then return 'ahead' end\n"                                                                \
 	"local cleared = ARGV[3] .. 'cleared:' .. ARGV[1]\n"                                       \
 	"local gone = redis.call('GET', cleared)\n"                                                \
-	"local old = redis.call('HGET', KEYS[7], ARGV[1])\n"                                       \
+	"local old = redis.call('HGET', KEYS[8], ARGV[1])\n"                                       \
 	"if gone and gone >= t then\n"                                                             \
 	"  if old and string.sub(old, 2, 17) <= gone then\n"                                       \
-	"    redis.call('HDEL', KEYS[7], ARGV[1])\n"                                               \
+	"    redis.call('HDEL', KEYS[8], ARGV[1])\n"                                               \
 	"  end\n"                                                                                  \
 	"  return 'c' .. gone .. string.sub(ARGV[2], 18)\n"                                        \
 	"end\n"                                                                                    \
 	"if string.sub(ARGV[2], 1, 1) == 'c' then\n"                                               \
 	"  if old and string.sub(old, 2, 17) > t then return '' end\n"                             \
-	"  redis.call('HDEL', KEYS[7], ARGV[1])\n"                                                 \
+	"  redis.call('HDEL', KEYS[8], ARGV[1])\n"                                                 \
 	"  redis.call('SET', cleared, t, 'PX', " CLEARED_MS ")\n"                                  \
 	"else\n"                                                                                   \
 	"  if old and string.sub(old, 2, 17) == t then return '' end\n"                            \
 	"  if old and string.sub(old, 2, 17) < t then return old end\n"                            \
-	"  if redis.call('HLEN', KEYS[7]) >= " TEXT(                                               \
+	"  if redis.call('HLEN', KEYS[8]) >= " TEXT(                                               \
 		MAX_COPIES) " then return 'full' end\n"                                            \
-			    "  redis.call('HSET', KEYS[7], ARGV[1], ARGV[2])\n"                    \
+			    "  redis.call('HSET', KEYS[8], ARGV[1], ARGV[2])\n"                    \
 			    "end\n"                                                                \
-			    "redis.call('XADD', KEYS[8], 'MAXLEN', '~', '65536', '*', 's', "       \
+			    "redis.call('XADD', KEYS[9], 'MAXLEN', '~', '65536', '*', 's', "       \
 			    "ARGV[2])\n"                                                           \
 			    "return ''\n"
 #define CLEARED_MS "86400000"
@@ -148,9 +162,9 @@ enum { LEASE, COPIES, ORDER, TAKEN, SEQ, GATEWAYS, RAISED, CHANGES, KEYS };
 _Static_assert(1 << BP_TRANSITION_SHIFT == 16384, "the script has the unit as a text");
 #define MAX_COPIES 65536
 _Static_assert(MAX_COPIES == BP_ALARM_STORE_MAX, "the scripts have the bound as a text");
-enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STATE };
+enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STATE, SCRIPT_REJECT };
 static const char *const scripts[] = {
-	RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, STATE_SCRIPT, NULL};
+	RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, STATE_SCRIPT, REJECT_SCRIPT, NULL};
 
 #define CHANGE_MAX 48u /* an id of a stream */
 #define CHANGES_PAGE 64u
@@ -159,6 +173,7 @@ enum command {
 	RENEW,
 	PUT,
 	REMOVE,
+	REJECT,
 	CLAIM,
 	LIST,
 	FETCH,
@@ -209,10 +224,10 @@ static void push(struct bp_alarm_store *s, enum command command, const char *uid
 static void call(struct bp_alarm_store *s, enum script script, unsigned n, const struct iovec *args)
 {
 	struct iovec words[3 + KEYS + 4] = {WORD("EVALSHA", 7),
-		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("8", 1)};
+		WORD(bp_redis_link_script(s->link, script), BP_REDIS_SHA_LEN), WORD("9", 1)};
 	unsigned at = 3;
 
-	_Static_assert(KEYS == 8, "the number of keys is a text");
+	_Static_assert(KEYS == 9, "the number of keys is a text");
 	for (unsigned i = 0; i < KEYS; i++)
 		words[at++] = WORD_OF(s->key[i]);
 	for (unsigned i = 0; i < n; i++)
@@ -261,6 +276,13 @@ void bp_alarm_store_forget(struct bp_alarm_store *s, const char *uid)
 	push(s, REMOVE, uid);
 	bp_redis_link_send(s->link, 3,
 		(const struct iovec[]){WORD("SREM", 4), WORD_OF(s->key[TAKEN]), WORD_OF(uid)});
+}
+
+void bp_alarm_store_reject(struct bp_alarm_store *s, const char *uid)
+{
+	push(s, REJECT, uid);
+	call(s, SCRIPT_REJECT, 2,
+		(const struct iovec[]){WORD_OF(uid), WORD_OF(TEXT(BP_ALARM_REJECTED_MAX))});
 }
 
 void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch)
@@ -536,7 +558,7 @@ static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct
 	else if (e->command == STATE)
 		s->owner.state_put(s->owner.arg, e->uid, BP_ALARM_STATE_FULL);
 	else
-		return false;
+		return e->command == REJECT; /* it stays a copy */
 	return true;
 }
 
@@ -559,6 +581,8 @@ static void on_reply(void *arg, const struct bp_resp *r)
 		return;
 	}
 	switch (e.command) {
+	case REJECT:
+		break;
 	case PUT:
 		on_put(s, e.uid, r);
 		break;
@@ -643,8 +667,8 @@ bool bp_alarm_store_can_renew(const struct bp_alarm_store *s)
 
 static void make_keys(struct bp_alarm_store *s, const char *fleet)
 {
-	static const char *const name[KEYS] = {
-		"lease:", "copies:", "order:", "taken:", "seq", "gateways", "raised", "changes"};
+	static const char *const name[KEYS] = {"lease:", "copies:", "order:", "taken:", "rejected:",
+		"seq", "gateways", "raised", "changes"};
 
 	snprintf(s->prefix, sizeof(s->prefix), "biplane:%s:alarms:", fleet);
 	for (unsigned i = 0; i < KEYS; i++)

@@ -24,8 +24,9 @@ struct bp_alarm_store;
 #define BP_ALARM_LEASE_NS 3000000000ull
 /* Between two attempts to connect: after an outage of Redis, all gateways are back soon. */
 #define BP_ALARM_BACKOFF_MAX_NS 1000000000ull
-#define BP_ALARM_UID_TEXT 33u /* 32 hexadecimal digits */
-#define BP_ALARM_PAGE 32u     /* copies that one command lists or claims */
+#define BP_ALARM_UID_TEXT 33u      /* 32 hexadecimal digits */
+#define BP_ALARM_REJECTED_MAX 1024 /* of one gateway */
+#define BP_ALARM_PAGE 32u          /* copies that one command lists or claims */
 
 enum bp_alarm_stored {
 	BP_ALARM_STORED,
@@ -87,6 +88,9 @@ void bp_alarm_store_put(
 void bp_alarm_store_remove(struct bp_alarm_store *s, const char *uid);
 /* Only forgets that another gateway has claimed it; answered as a removal. */
 void bp_alarm_store_forget(struct bp_alarm_store *s, const char *uid);
+/* Moves a copy of this gateway that it cannot publish to those that are kept for 7 days and that no
+ * gateway reads. There is no answer. */
+void bp_alarm_store_reject(struct bp_alarm_store *s, const char *uid);
 /* Moves at most BP_ALARM_PAGE copies of one dead gateway to this one, the oldest first; this
  * gateway must have its lease. */
 void bp_alarm_store_claim(struct bp_alarm_store *s, uint64_t epoch);

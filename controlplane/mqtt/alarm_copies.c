@@ -394,6 +394,13 @@ static void discard_page(struct adoption *a)
 	a->n = 0;
 }
 
+/* A copy that cannot be published here would be read again at each connection, and fill Redis. */
+static void reject(struct bp_alarm_copies *c, const char *uid)
+{
+	if (bp_alarm_store_ready(c->store))
+		bp_alarm_store_reject(c->store, uid);
+}
+
 static void keep_adopted(struct bp_alarm_copies *c, const struct bp_adopted *a)
 {
 	struct bp_copy *e;
@@ -405,10 +412,12 @@ static void keep_adopted(struct bp_alarm_copies *c, const struct bp_adopted *a)
 			"an alarm of another gateway of the fleet has a destination that this "
 			"gateway lacks; the gateways of a fleet need the same destinations");
 	}
-	if (a->wanted == 0)
-		return;
-	c->n.adopted++;
 	bp_alarm_uid(a->alarm, uid);
+	if (a->wanted == 0) {
+		reject(c, uid);
+		return;
+	}
+	c->n.adopted++;
 	e = bp_copy_add(&c->table, a->alarm->id, uid, BP_COPY_STORED);
 	if (e == NULL) {
 		c->n.full++;
@@ -497,8 +506,10 @@ static void on_fetched(void *arg, const char *uid, const void *bytes, size_t len
 		a->page[a->n] = (struct bp_adopted){.alarm = bp_adopted_alarm(bytes, len, uid)};
 		if (a->page[a->n].alarm != NULL)
 			a->n++;
-		else
+		else {
 			c->n.invalid++;
+			reject(c, uid);
+		}
 	}
 	if (a->fetching == 0)
 		end_page(c);

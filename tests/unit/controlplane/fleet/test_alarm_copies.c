@@ -569,10 +569,16 @@ static void copies_are_not_believed(void **state)
 	(void)test_redis_cli(&f->redis,
 		"zadd biplane:plant:alarms:order:dead 1 00112233445566778899aabbccddeeff");
 	start(&f->gateway[0]);
-	RUN(f, counter(&f->gateway[0], "invalid") == 1);
+	/* moved, and so counted once */
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:rejected:gw0"), "1") ==
+			0);
+	assert_int_equal(copies(f, 0), 0);
+	assert_string_equal(test_redis_cli(&f->redis, "zcard biplane:plant:alarms:order:gw0"), "0");
+	(void)test_redis_cli(&f->redis, "client kill type normal");
 	put(f, 0, 1, 10);
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 10) &&
 			counter(&f->gateway[0], "unacknowledged") == 0);
+	assert_int_equal(counter(&f->gateway[0], "invalid"), 1);
 	/* no uid: the connection ends, and alarms are published without it */
 	(void)test_redis_cli(&f->redis, "zadd biplane:plant:alarms:order:gw0 2 '\"; DROP'");
 	kill_process(&f->gateway[0]);
