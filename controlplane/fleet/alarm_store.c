@@ -166,6 +166,8 @@ enum script { SCRIPT_RENEW, SCRIPT_PUT, SCRIPT_REMOVE, SCRIPT_CLAIM, SCRIPT_STAT
 static const char *const scripts[] = {
 	RENEW_SCRIPT, PUT_SCRIPT, REMOVE_SCRIPT, CLAIM_SCRIPT, STATE_SCRIPT, REJECT_SCRIPT, NULL};
 
+_Static_assert(BP_ALARM_STATES_INFLIGHT <= INFLIGHT_MAX / 2, "the other half is for the rest");
+
 #define CHANGE_MAX 48u /* an id of a stream */
 #define CHANGES_PAGE 64u
 

@@ -26,7 +26,9 @@ struct bp_alarm_store;
 #define BP_ALARM_BACKOFF_MAX_NS 1000000000ull
 #define BP_ALARM_UID_TEXT 33u      /* 32 hexadecimal digits */
 #define BP_ALARM_REJECTED_MAX 1024 /* of one gateway */
-#define BP_ALARM_PAGE 32u          /* copies that one command lists or claims */
+/* States without an answer, at most: copies, renewals and the states of others need the rest. */
+#define BP_ALARM_STATES_INFLIGHT 128u
+#define BP_ALARM_PAGE 32u /* copies that one command lists or claims */
 
 enum bp_alarm_stored {
 	BP_ALARM_STORED,

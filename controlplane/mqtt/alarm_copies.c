@@ -651,6 +651,7 @@ static void on_state_put(void *arg, const char *uid, enum bp_alarm_state_put res
 	const struct bp_alarm_copies *c = arg;
 
 	bp_shared_states_put(c->states, uid, result);
+	bp_shared_states_send(c->states, c->store);
 }
 
 static void on_down(void *arg)

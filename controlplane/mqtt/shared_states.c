@@ -32,8 +32,8 @@
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
 #define TEXT_HEAD (BP_ALARM_STATE_HEAD + 16u)
 
-/* REFUSED: by Redis, to be sent again. */
-enum list { TO_SEND, SENT, REFUSED, RAISED, CLEARED, LISTS };
+/* REPEAT: Redis may have lost them; after those to send. REFUSED: by Redis, to be sent again. */
+enum list { TO_SEND, REPEAT, SENT, REFUSED, RAISED, CLEARED, LISTS };
 
 struct pair {
 	TAILQ_ENTRY(pair) entry, offer_entry;
@@ -44,6 +44,7 @@ struct pair {
 	uint8_t list;
 	bool raised, offered; /* offered: it is in the list of offers */
 	bool refused;         /* this state was: it is counted */
+	bool repeated;        /* SENT: from REPEAT */
 	uint16_t topic_len;
 	char uid[BP_ALARM_UID_TEXT];
 	char topic[];
@@ -69,6 +70,7 @@ struct bp_shared_states {
 	struct pairs list[LISTS], offers;
 	struct pair **bucket;
 	uint32_t n;
+	unsigned in_flight;                   /* sent to the store, and not answered */
 	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
 	uint64_t offer_again_ns;              /* 0: not */
 	uint64_t refused_ns;                  /* sent again */
@@ -295,16 +297,27 @@ void bp_shared_states_state(struct bp_shared_states *s, const void *bytes, size_
 
 /* ---- to Redis ---- */
 
+/* A new transition does not wait for all others after a connection. */
+static struct pair *next_to_send(struct bp_shared_states *s)
+{
+	struct pair *p = TAILQ_FIRST(&s->list[TO_SEND]);
+
+	return p != NULL ? p : TAILQ_FIRST(&s->list[REPEAT]);
+}
+
 void bp_shared_states_send(struct bp_shared_states *s, struct bp_alarm_store *store)
 {
 	char text[TEXT_HEAD + BP_STATE_TOPIC_MAX + 1];
 	struct pair *p;
 
-	while (bp_alarm_store_ready(store) && (p = TAILQ_FIRST(&s->list[TO_SEND])) != NULL) {
+	while (bp_alarm_store_ready(store) && s->in_flight < BP_ALARM_STATES_INFLIGHT &&
+		(p = next_to_send(s)) != NULL) {
 		snprintf(text, sizeof(text), "%c%016" PRIx64 "%016" PRIx64, p->raised ? 'r' : 'c',
 			p->transition, p->rule_uid);
 		memcpy(text + TEXT_HEAD, p->topic, p->topic_len);
+		p->repeated = p->list == REPEAT;
 		move(s, p, SENT);
+		s->in_flight++;
 		bp_alarm_store_put_state(store, p->uid, text, TEXT_HEAD + (size_t)p->topic_len);
 	}
 }
@@ -329,6 +342,7 @@ void bp_shared_states_put(
 {
 	struct pair *p = TAILQ_FIRST(&s->list[SENT]);
 
+	s->in_flight--;
 	/* it may have changed since it was sent */
 	if (p == NULL || strcmp(p->uid, uid) != 0)
 		return;
@@ -343,7 +357,7 @@ static void send_again(struct bp_shared_states *s, enum list from, uint32_t max)
 	struct pair *p;
 
 	while (max-- != 0 && (p = TAILQ_FIRST(&s->list[from])) != NULL)
-		move(s, p, TO_SEND);
+		move(s, p, REPEAT);
 }
 
 /* Redis has free memory again, or the time of the number has come. */
@@ -369,7 +383,11 @@ void bp_shared_states_up(struct bp_shared_states *s, struct bp_alarm_store *stor
 
 void bp_shared_states_down(struct bp_shared_states *s)
 {
-	send_again(s, SENT, UINT32_MAX);
+	struct pair *p;
+
+	s->in_flight = 0;
+	while ((p = TAILQ_FIRST(&s->list[SENT])) != NULL)
+		move(s, p, p->repeated ? REPEAT : TO_SEND);
 }
 
 /* ---- to the worker ---- */
@@ -464,9 +482,9 @@ void bp_shared_states_tick(struct bp_shared_states *s, struct bp_alarm_store *st
 	struct pair *p;
 
 	send_refused(s);
-	bp_shared_states_send(s, store);
 	if (bp_alarm_store_ready(store))
 		bp_alarm_store_poll_states(store);
+	bp_shared_states_send(s, store);
 	offer_again(s);
 	/* a full ring: the rest at the next tick */
 	while ((p = TAILQ_FIRST(&s->offers)) != NULL && make_offer(s, p)) {

@@ -475,6 +475,44 @@ static void redis_has_no_memory(void **state)
 	assert_int_equal(publish(&f->gateway[1], "82").state, 0);
 }
 
+static void put_many(struct gateway *g, unsigned n)
+{
+	struct bp_alarm *a = calloc(1, BP_ALARM_HEAD + 64);
+
+	a->state = BP_ALARM_RAISED;
+	a->rule_len = 1;
+	a->text[0] = 'r';
+	for (unsigned i = 1; i <= n; i++) {
+		a->topic_len = (uint16_t)sprintf(a->text + 1, "t/%u", i);
+		bp_alarm_set_transition(a, i);
+		bp_shared_states_alarm(g->states, a);
+	}
+	free(a);
+}
+
+/* After a connection, all states are stored again: this leaves places for other commands, and a
+ * new transition goes first. */
+static void repeated_states_leave_places(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+
+	both_up(f);
+	put_many(a, 5000);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "5000") == 0);
+	test_redis_kill(&f->redis);
+	RUN(f, !a->up && !b->up);
+	test_redis_start(&f->redis);
+	RUN(f, a->up && b->up);
+	assert_true(bp_alarm_store_ready(a->store));
+	assert_int_equal(publish(a, "81").state, BP_ALARM_RAISED);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "5001") == 0);
+	/* the order of arrival: others follow */
+	assert_null(strstr(
+		test_redis_cli(&f->redis, "xrevrange biplane:plant:alarms:changes + - count 10"),
+		"t/x"));
+}
+
 /* Redis returns a small hash as a whole. */
 static void small_hash_is_read(void **state)
 {
@@ -509,6 +547,7 @@ int main(void)
 		CASE(clear_is_lost),
 		CASE(clock_is_ahead),
 		CASE(redis_has_no_memory),
+		CASE(repeated_states_leave_places),
 		CASE(small_hash_is_read),
 	};
 
