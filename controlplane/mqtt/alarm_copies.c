@@ -25,6 +25,8 @@
 #define PAUSED_NS (BP_ALARM_LEASE_NS / 2)
 /* Copies that are read from a spool in one iteration of the event loop. */
 #define ROWS_MAX 64u
+/* Records of the rings that are read in one iteration. */
+#define RECORDS_MAX 512u
 _Static_assert(BP_ALARM_UID_TEXT == BP_ALARM_UID_LEN + 1, "the same identity");
 
 /* The copies of this gateway that it does not know: claimed ones, or those that its disk lost. */
@@ -55,7 +57,8 @@ struct bp_alarm_copies {
 	uint64_t leased_ns; /* since; monotonic */
 	unsigned renewals;  /* without an answer */
 	bool claiming;
-	bool full; /* no copies are sent until the next second */
+	bool unread; /* records of the rings */
+	bool full;   /* no copies are sent until the next second */
 	/* Nothing is sent until it is known what others have claimed. */
 	uint64_t hold_until_ns; /* 0: not */
 	unsigned hold_renewals; /* answers until then; 0: the renewal is not sent yet */
@@ -93,8 +96,11 @@ static struct bp_copy *add(struct bp_alarm_copies *c, const struct bp_alarm *a, 
 	char uid[BP_ALARM_UID_TEXT];
 
 	if (e == NULL) {
-		bp_alarm_uid(a, uid);
-		e = bp_copy_add(&c->table, a->id, uid, BP_COPY_WAITING);
+		/* the uid is a hash, which a full table does not need */
+		if (c->table.n < c->table.max) {
+			bp_alarm_uid(a, uid);
+			e = bp_copy_add(&c->table, a->id, uid, BP_COPY_WAITING);
+		}
 		if (e == NULL) {
 			c->n.full++;
 			return NULL;
@@ -166,13 +172,12 @@ static void read_record(struct bp_alarm_copies *c, unsigned ring)
 
 /*
  * The publisher leaves records in the rings while its link is down: they are read here first. In
- * the order of their ids, as the alarms of one key can be in several rings.
+ * the order of their ids, as the alarms of one key can be in several rings. Returns whether more
+ * than `max` are there.
  */
-static void read_rings(void *arg)
+static bool read_records(struct bp_alarm_copies *c, uint64_t max)
 {
-	struct bp_alarm_copies *c = arg;
-
-	for (;;) {
+	for (;; max--) {
 		uint64_t id = UINT64_MAX;
 		unsigned ring = 0;
 
@@ -184,10 +189,19 @@ static void read_rings(void *arg)
 			id = is;
 			ring = i;
 		}
-		if (id == UINT64_MAX)
-			break;
+		if (id == UINT64_MAX || max == 0)
+			return id != UINT64_MAX;
 		read_record(c, ring);
 	}
+}
+
+static void read_rings(void *arg)
+{
+	struct bp_alarm_copies *c = arg;
+
+	c->unread = read_records(c, RECORDS_MAX);
+	if (c->unread)
+		wake(c, 0);
 	if (c->store != NULL)
 		bp_shared_states_send(c->states, c->store);
 }
@@ -347,6 +361,8 @@ static void on_due(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	c->wake_ns = UINT64_MAX;
+	if (c->unread)
+		read_rings(c);
 	/* also without a lease: it can be lost because Redis has no free memory */
 	while (bp_alarm_store_ready(c->store) &&
 		(e = TAILQ_FIRST(&c->table.list[BP_COPY_REMOVE])) != NULL) {
@@ -823,7 +839,7 @@ void bp_alarm_copies_start(struct bp_alarm_copies *c, struct bp_publisher *publi
 {
 	const struct timeval interval = {.tv_usec = TICK_MS * 1000};
 
-	read_rings(c);
+	(void)read_records(c, UINT64_MAX);
 	bp_publisher_set_keeper(publisher, &c->keeper);
 	c->publisher = publisher;
 	/* of an earlier process: it may have been dead for long */

@@ -187,6 +187,18 @@ static void put_sized(struct fixture *f, unsigned gateway, uint64_t from, uint64
 	}
 }
 
+/* Without running the gateway. */
+static void put_waiting(struct gateway *g, uint64_t from, uint64_t to)
+{
+	for (uint64_t id = from; id <= to; id++) {
+		struct bp_alarm *a = test_alarm_number(id, "alarm/x", 0);
+
+		assert_true(test_ring_put(bp_shm_ring(&g->shm, id % 2), a));
+		free(a);
+		atomic_store(&g->shm.shared->next_alarm_id, id + 1);
+	}
+}
+
 static void put(struct fixture *f, unsigned gateway, uint64_t from, uint64_t to)
 {
 	put_sized(f, gateway, from, to, 0);
@@ -208,6 +220,23 @@ static void acknowledged_alarms_leave_no_copy(void **state)
 			counter(&f->gateway[0], "unacknowledged") == 0);
 	assert_int_equal(copies(f, 0), 0);
 	assert_each_once(f, 1, 300);
+}
+
+/* More alarms than are read in one iteration of the event loop. */
+static void alarms_of_a_full_ring(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	start(g);
+	test_broker_stop(&f->broker);
+	put_waiting(g, 1, 3000);
+	RUN(f, counter(g, "unacknowledged") == 3000);
+	RUN(f, counter(g, "stored") == 3000);
+	test_broker_start(&f->broker);
+	RUN(f, test_subscriber_has_all(f->subscriber, 1, 3000) &&
+			counter(g, "unacknowledged") == 0);
+	assert_each_once(f, 1, 3000);
 }
 
 /* The first one dies with alarms in its ring and in its spool. */
@@ -684,6 +713,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records),
 		CASE(acknowledged_alarms_leave_no_copy),
+		CASE(alarms_of_a_full_ring),
 		CASE(survivor_publishes_and_the_dead_does_not),
 		CASE(survivor_of_the_survivor),
 		CASE(claimed_back_from_the_survivor),
