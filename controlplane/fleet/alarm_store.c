@@ -170,6 +170,8 @@ _Static_assert(BP_ALARM_STATES_INFLIGHT <= INFLIGHT_MAX / 2, "the other half is 
 
 #define CHANGE_MAX 48u /* an id of a stream */
 #define CHANGES_PAGE 64u
+/* Changes that are read from before the first connection; the stream has about 65,536. */
+#define REPLAY_MAX 131072u
 
 enum command {
 	RENEW,
@@ -183,6 +185,7 @@ enum command {
 	STATE,
 	LIST_STATES,
 	LAST_CHANGE,
+	REPLAY,
 	POLL
 };
 
@@ -205,6 +208,10 @@ struct bp_alarm_store {
 	size_t bytes;            /* of the copies in them */
 	char change[CHANGE_MAX]; /* the last one that was read; "": not known */
 	bool polling;
+	/* The changes from before this process. */
+	char replay[CHANGE_MAX]; /* the last one that was read; "": none */
+	uint32_t replayed;
+	bool replay_done;
 	struct bp_log_limit log;
 };
 
@@ -348,6 +355,26 @@ static void scan_states(struct bp_alarm_store *s, const char *cursor, size_t len
 			WORD("COUNT", 5), WORD("100", 3)});
 }
 
+static void read_changes(struct bp_alarm_store *s, enum command command, const char *from)
+{
+	char n[12];
+
+	snprintf(n, sizeof(n), "%u", CHANGES_PAGE);
+	push(s, command, "");
+	bp_redis_link_send(s->link, 6,
+		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(s->key[CHANGES]), WORD_OF(from),
+			WORD("+", 1), WORD("COUNT", 5), WORD_OF(n)});
+}
+
+static void replay(struct bp_alarm_store *s)
+{
+	char from[CHANGE_MAX + 1] = "-";
+
+	if (s->replay[0] != '\0')
+		snprintf(from, sizeof(from), "(%s", s->replay);
+	read_changes(s, REPLAY, from);
+}
+
 /* The last change before the list, so that no change is missed. */
 void bp_alarm_store_list_states(struct bp_alarm_store *s)
 {
@@ -356,21 +383,22 @@ void bp_alarm_store_list_states(struct bp_alarm_store *s)
 	bp_redis_link_send(s->link, 6,
 		(const struct iovec[]){WORD("XREVRANGE", 9), WORD_OF(s->key[CHANGES]), WORD("+", 1),
 			WORD("-", 1), WORD("COUNT", 5), WORD("1", 1)});
+	if (s->replay_done)
+		return;
+	s->replay[0] = '\0';
+	s->replayed = 0;
+	replay(s);
 }
 
 void bp_alarm_store_poll_states(struct bp_alarm_store *s)
 {
-	char from[CHANGE_MAX + 1], n[12];
+	char from[CHANGE_MAX + 1];
 
 	if (s->change[0] == '\0' || s->polling)
 		return;
 	snprintf(from, sizeof(from), "(%s", s->change);
-	snprintf(n, sizeof(n), "%u", CHANGES_PAGE);
 	s->polling = true;
-	push(s, POLL, "");
-	bp_redis_link_send(s->link, 6,
-		(const struct iovec[]){WORD("XRANGE", 6), WORD_OF(s->key[CHANGES]), WORD_OF(from),
-			WORD("+", 1), WORD("COUNT", 5), WORD_OF(n)});
+	read_changes(s, POLL, from);
 }
 
 /* ---- answers ---- */
@@ -518,23 +546,43 @@ static void on_last_change(struct bp_alarm_store *s, const struct bp_resp *r)
 	scan_states(s, "0", 1);
 }
 
-static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r)
+/* Returns their number. `last`: the id of the last one. */
+static unsigned take_changes(
+	struct bp_alarm_store *s, const struct bp_resp *r, char last[CHANGE_MAX], bool only_clears)
 {
 	const struct bp_resp *e = r + 1, *value;
 
-	s->polling = false;
 	if (r->type != BP_RESP_ARRAY || r->n > CHANGES_PAGE) {
 		invalid(s, "changes of states: unexpected answer");
-		return;
+		return 0;
 	}
 	for (unsigned i = 0; i < r->n; i++, e += e->skip) {
-		value = read_change(s, e, s->change);
+		value = read_change(s, e, last);
 		if (value == NULL)
-			return;
-		s->owner.state(s->owner.arg, value->text, value->len);
+			return 0;
+		if (!only_clears || (value->len != 0 && value->text[0] == 'c'))
+			s->owner.state(s->owner.arg, value->text, value->len);
 	}
-	if (r->n == CHANGES_PAGE && bp_alarm_store_ready(s))
+	return r->n;
+}
+
+static void on_changes(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	s->polling = false;
+	if (take_changes(s, r, s->change, false) == CHANGES_PAGE && bp_alarm_store_ready(s))
 		bp_alarm_store_poll_states(s);
+}
+
+/* The states that are raised are in the list. */
+static void on_replay(struct bp_alarm_store *s, const struct bp_resp *r)
+{
+	const unsigned n = take_changes(s, r, s->replay, true);
+
+	s->replayed += n;
+	if (n == CHANGES_PAGE && s->replayed < REPLAY_MAX)
+		replay(s);
+	else if (bp_redis_link_is_up(s->link))
+		s->replay_done = true;
 }
 
 static void on_number(struct bp_alarm_store *s, enum command command, const struct bp_resp *r)
@@ -611,6 +659,9 @@ static void on_reply(void *arg, const struct bp_resp *r)
 		break;
 	case LAST_CHANGE:
 		on_last_change(s, r);
+		break;
+	case REPLAY:
+		on_replay(s, r);
 		break;
 	case POLL:
 		on_changes(s, r);

@@ -106,7 +106,9 @@ void bp_alarm_store_fetch(struct bp_alarm_store *s, const char *uid);
 #define BP_ALARM_STATE_HEAD 17u /* 'r' or 'c', and the number as 16 hexadecimal digits */
 void bp_alarm_store_put_state(
 	struct bp_alarm_store *s, const char *uid, const void *bytes, size_t len);
-/* Reads all raised states; and then, at each poll, the changes since then. */
+/* Reads all raised states; and then, at each poll, the changes since then. The first time, also
+ * the clears that the stream of changes has: while this process did not run, others may have
+ * cleared what the worker still has as raised. */
 void bp_alarm_store_list_states(struct bp_alarm_store *s);
 void bp_alarm_store_poll_states(struct bp_alarm_store *s);
 void bp_alarm_store_list_taken(struct bp_alarm_store *s);

@@ -127,12 +127,36 @@ static void set(struct pair *p, bool raised, uint64_t transition)
 		p->ended = transition;
 }
 
+static void drop(struct bp_shared_states *s, struct pair *p)
+{
+	struct pair **at = bucket_of(s, p->uid);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	TAILQ_REMOVE(&s->list[p->list], p, entry);
+	if (p->offered)
+		TAILQ_REMOVE(&s->offers, p, offer_entry);
+	s->n--;
+	free(p);
+}
+
+/* Clears of others are only remembered: they are the first to go. */
+static void make_place(struct bp_shared_states *s)
+{
+	struct pair *p = TAILQ_FIRST(&s->list[CLEARED]);
+
+	if (s->n == PAIRS_MAX && p != NULL && !p->offered)
+		drop(s, p);
+}
+
 static struct pair *add(struct bp_shared_states *s, uint64_t rule_uid, const char *topic,
 	size_t len, const char *uid)
 {
-	struct pair *p = s->n < PAIRS_MAX ? calloc(1, sizeof(*p) + len) : NULL;
-	struct pair **head = bucket_of(s, uid);
+	struct pair *p, **head = bucket_of(s, uid);
 
+	make_place(s);
+	p = s->n < PAIRS_MAX ? calloc(1, sizeof(*p) + len) : NULL;
 	if (p == NULL) {
 		s->counters.full++;
 		return NULL;
@@ -147,20 +171,6 @@ static struct pair *add(struct bp_shared_states *s, uint64_t rule_uid, const cha
 	*head = p;
 	s->n++;
 	return p;
-}
-
-static void drop(struct bp_shared_states *s, struct pair *p)
-{
-	struct pair **at = bucket_of(s, p->uid);
-
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
-	TAILQ_REMOVE(&s->list[p->list], p, entry);
-	if (p->offered)
-		TAILQ_REMOVE(&s->offers, p, offer_entry);
-	s->n--;
-	free(p);
 }
 
 static void offer(struct bp_shared_states *s, struct pair *p)

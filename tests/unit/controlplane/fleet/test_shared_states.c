@@ -78,18 +78,13 @@ static void use_rule(struct rig *r, struct bp_rule_spec spec)
 	atomic_store(&r->shm.control->rules_active, r->generation);
 }
 
-static void start(struct fixture *f, unsigned i)
+static void start_control(struct fixture *f, unsigned i)
 {
 	struct gateway *g = &f->gateway[i];
 	const struct bp_alarm_store_owner owner = {
 		.up = on_up, .down = on_down, .state = on_state, .state_put = on_put, .arg = g};
 	char name[8], err[512];
 
-	g->rig = i == 0 ? &one : &two;
-	open_gateway(g->rig, i + 1);
-	use_rule(g->rig, rule("r", BP_REPEAT_ON_CHANGE));
-	peer_init(&g->client, false, 1 + i, 1, 2);
-	rig_connect(g->rig, &g->client, 4, "sensor");
 	g->states = bp_shared_states_new(&g->rig->shm);
 	assert_non_null(g->states);
 	snprintf(name, sizeof(name), "gw%u", i);
@@ -97,12 +92,33 @@ static void start(struct fixture *f, unsigned i)
 	assert_non_null(g->store);
 }
 
+static void start(struct fixture *f, unsigned i)
+{
+	struct gateway *g = &f->gateway[i];
+
+	g->rig = i == 0 ? &one : &two;
+	open_gateway(g->rig, i + 1);
+	use_rule(g->rig, rule("r", BP_REPEAT_ON_CHANGE));
+	peer_init(&g->client, false, 1 + i, 1, 2);
+	rig_connect(g->rig, &g->client, 4, "sensor");
+	start_control(f, i);
+}
+
+/* The data plane continues. */
+static void stop_control(struct gateway *g)
+{
+	bp_alarm_store_free(g->store);
+	bp_shared_states_free(g->states);
+	g->store = NULL;
+	g->states = NULL;
+	g->up = false;
+}
+
 static void stop(struct gateway *g)
 {
 	if (g->store == NULL)
 		return;
-	bp_alarm_store_free(g->store);
-	bp_shared_states_free(g->states);
+	stop_control(g);
 	rig_close(g->rig);
 	*g = (struct gateway){0};
 }
@@ -253,6 +269,27 @@ static void later_gateway_reads_all_states(void **state)
 	assert_int_equal(clear.state, BP_ALARM_CLEARED);
 	assert_int_equal(clear.transition, raise.transition);
 	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+}
+
+/* Another gateway clears while this one's control plane does not run: the raise is no longer in the
+ * list. */
+static void cleared_while_the_control_plane_is_away(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *a = &f->gateway[0], *b = &f->gateway[1];
+	struct result raise, next;
+
+	both_up(f);
+	raise = publish(a, "81");
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	stop_control(a);
+	assert_int_equal(publish(b, "70").state, BP_ALARM_CLEARED);
+	RUN(f, strcmp(test_redis_cli(&f->redis, "hlen biplane:plant:alarms:raised"), "0") == 0);
+	start_control(f, 0);
+	RUN(f, rig_count(&one, BP_C_FLEET_STATE_CLEARED) == 1);
+	next = publish(a, "81");
+	assert_int_equal(next.state, BP_ALARM_RAISED);
+	assert_true(next.transition > raise.transition);
 }
 
 /* Both raise before either knows of the other; then both have the lower number. */
@@ -536,6 +573,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(raised_here_is_raised_there),
 		CASE(later_gateway_reads_all_states),
+		CASE(cleared_while_the_control_plane_is_away),
 		CASE(raised_twice),
 		CASE(later_raise_has_the_lower_number),
 		CASE(raise_of_before_the_clear_is_ignored),
