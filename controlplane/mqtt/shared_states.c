@@ -27,8 +27,6 @@
 /* States that Redis has refused are sent again, at most this number in this time. */
 #define REFUSED_NS 1000000000ull
 #define REFUSED_MAX 1024u
-/* Names of rules that alarms had last. */
-#define NAMES 256u
 /* Text of a state: its head, the rule's uid as 16 hexadecimal digits, the topic. */
 #define TEXT_HEAD (BP_ALARM_STATE_HEAD + 16u)
 
@@ -52,29 +50,28 @@ struct pair {
 
 TAILQ_HEAD(pairs, pair);
 
-struct name {
-	uint64_t generation;
+struct rule_key {
+	uint64_t key;
 	uint32_t rule; /* index */
 };
 
-struct rule_uid {
-	uint64_t uid;
-	uint32_t rule; /* index */
+/* The rules of a generation by a key, sorted. */
+struct rule_keys {
+	struct rule_key *key;
+	uint32_t n;
+	uint64_t generation; /* 0: none */
 };
 
 struct bp_shared_states {
 	struct bp_shm *shm;
-	struct rule_uid *uids; /* of the rules of uids_generation, sorted */
-	uint32_t n_uids;
-	uint64_t uids_generation;
+	struct rule_keys by_uid, by_name; /* by_name: hashes */
 	struct pairs list[LISTS], offers;
 	struct pair **bucket;
 	uint32_t n;
-	unsigned in_flight;                   /* sent to the store, and not answered */
-	uint64_t rules_active, dp_started_ns; /* for which all raised pairs were offered */
-	uint64_t offer_again_ns;              /* 0: not */
-	uint64_t refused_ns;                  /* sent again */
-	struct name name[NAMES];
+	unsigned in_flight;                            /* sent to the store, and not answered */
+	uint64_t rules_active, dp_started_ns;          /* for which all raised pairs were offered */
+	uint64_t offer_again_ns;                       /* 0: not */
+	uint64_t refused_ns;                           /* sent again */
 	struct bp_fleet_rule_counters counters, shown; /* shown: in the segment */
 	struct bp_log_limit log_ahead;
 };
@@ -183,30 +180,81 @@ static void offer(struct bp_shared_states *s, struct pair *p)
 
 /* ---- of this gateway ---- */
 
-static bool is_named(const struct bp_rule *r, const struct bp_alarm *a)
+static uint64_t uid_of(const struct bp_rule *r)
 {
-	return r->name_len == a->rule_len && memcmp(r->name, bp_alarm_rule(a), a->rule_len) == 0;
+	return r->uid;
+}
+
+static uint64_t hash_name(const char *name, size_t len)
+{
+	static const uint64_t key[2] = {1, 2};
+
+	return bp_hash_bytes(key, name, len);
+}
+
+static uint64_t name_of(const struct bp_rule *r)
+{
+	return hash_name(r->name, r->name_len);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct rule_key *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static const struct bp_ruleset *rules_of(const struct bp_shared_states *s)
+{
+	return bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
+}
+
+/* The position of the first rule with this key, or of the next one. */
+static uint32_t find_key(struct rule_keys *k, const struct bp_ruleset *rs,
+	uint64_t (*key_of)(const struct bp_rule *), uint64_t key)
+{
+	uint32_t low = 0, high;
+
+	if (k->generation != rs->generation) {
+		free(k->key);
+		k->key = calloc(rs->n_rules + 1, sizeof(k->key[0]));
+		k->n = k->key != NULL ? rs->n_rules : 0;
+		k->generation = k->key != NULL ? rs->generation : 0;
+		for (uint32_t i = 0; i < k->n; i++)
+			k->key[i] = (struct rule_key){key_of(bp_ruleset_rule(rs, i)), i};
+		if (k->n != 0)
+			qsort(k->key, k->n, sizeof(k->key[0]), compare_keys);
+	}
+	for (high = k->n; low < high;) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (k->key[middle].key < key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* The rule of an alarm, if its raises end with a clear; NULL: not, or a reload has replaced it. */
 static const struct bp_rule *find_rule(struct bp_shared_states *s, const struct bp_alarm *a)
 {
-	static const uint64_t key[2] = {1, 2};
-	const struct bp_ruleset *rs =
-		bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
-	struct name *n = &s->name[bp_hash_bytes(key, bp_alarm_rule(a), a->rule_len) % NAMES];
-	const struct bp_rule *r;
+	const struct bp_ruleset *rs = rules_of(s);
+	const uint64_t key = hash_name(bp_alarm_rule(a), a->rule_len);
+	const struct rule_keys *k = &s->by_name;
 
-	if (n->generation != rs->generation || n->rule >= rs->n_rules ||
-		!is_named(bp_ruleset_rule(rs, n->rule), a)) {
-		*n = (struct name){.generation = rs->generation};
-		while (n->rule < rs->n_rules && !is_named(bp_ruleset_rule(rs, n->rule), a))
-			n->rule++;
-		if (n->rule == rs->n_rules)
-			return NULL;
+	for (uint32_t i = find_key(&s->by_name, rs, name_of, key); i < k->n && k->key[i].key == key;
+		i++) {
+		const struct bp_rule *r = bp_ruleset_rule(rs, k->key[i].rule);
+
+		if (r->name_len != a->rule_len ||
+			memcmp(r->name, bp_alarm_rule(a), a->rule_len) != 0)
+			continue;
+		return r->stateful && (r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE) ? r : NULL;
 	}
-	r = bp_ruleset_rule(rs, n->rule);
-	return r->stateful && (r->has_clear || r->repeat == BP_REPEAT_ON_CHANGE) ? r : NULL;
+	return NULL;
 }
 
 void bp_shared_states_alarm(struct bp_shared_states *s, const struct bp_alarm *a)
@@ -402,35 +450,12 @@ void bp_shared_states_down(struct bp_shared_states *s)
 
 /* ---- to the worker ---- */
 
-static int compare_uids(const void *a, const void *b)
-{
-	const struct rule_uid *x = a, *y = b;
-
-	return x->uid < y->uid ? -1 : x->uid > y->uid;
-}
-
 /* The index of a rule among the active ones, or UINT32_MAX. */
 static uint32_t index_of(struct bp_shared_states *s, uint64_t uid)
 {
-	const struct bp_ruleset *rs =
-		bp_shm_rules(s->shm, atomic_load(&s->shm->control->rules_active));
-	const struct rule_uid *found;
+	const uint32_t i = find_key(&s->by_uid, rules_of(s), uid_of, uid);
 
-	if (s->uids_generation != rs->generation) {
-		free(s->uids);
-		s->uids = calloc(rs->n_rules + 1, sizeof(s->uids[0]));
-		s->n_uids = s->uids != NULL ? rs->n_rules : 0;
-		s->uids_generation = s->uids != NULL ? rs->generation : 0;
-		for (uint32_t i = 0; i < s->n_uids; i++)
-			s->uids[i] = (struct rule_uid){bp_ruleset_rule(rs, i)->uid, i};
-		if (s->n_uids != 0)
-			qsort(s->uids, s->n_uids, sizeof(s->uids[0]), compare_uids);
-	}
-	if (s->n_uids == 0)
-		return UINT32_MAX;
-	found = bsearch(&(struct rule_uid){.uid = uid}, s->uids, s->n_uids, sizeof(s->uids[0]),
-		compare_uids);
-	return found != NULL ? found->rule : UINT32_MAX;
+	return i < s->by_uid.n && s->by_uid.key[i].key == uid ? s->by_uid.key[i].rule : UINT32_MAX;
 }
 
 static bool make_offer(struct bp_shared_states *s, const struct pair *p)
@@ -536,7 +561,8 @@ void bp_shared_states_free(struct bp_shared_states *s)
 		while ((p = TAILQ_FIRST(&s->list[i])) != NULL)
 			drop(s, p);
 	free(s->bucket);
-	free(s->uids);
+	free(s->by_uid.key);
+	free(s->by_name.key);
 	free(s);
 }
 

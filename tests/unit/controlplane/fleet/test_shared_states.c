@@ -72,10 +72,15 @@ static struct bp_rule_spec rule(const char *name, uint8_t repeat)
 }
 
 /* As a reload does. */
+static void use_rules(struct rig *r, const struct bp_rule_spec *spec, unsigned n)
+{
+	rig_rules(r, spec, n);
+	atomic_store(&r->shm.control->rules_active, r->generation);
+}
+
 static void use_rule(struct rig *r, struct bp_rule_spec spec)
 {
-	rig_rules(r, &spec, 1);
-	atomic_store(&r->shm.control->rules_active, r->generation);
+	use_rules(r, &spec, 1);
 }
 
 static void start_control(struct fixture *f, unsigned i)
@@ -405,6 +410,27 @@ static void unknown_rule_until_a_reload(void **state)
 	assert_int_equal(publish(&f->gateway[1], "82").state, 0);
 }
 
+/* The rule of an alarm among many, at another index at each gateway. */
+static void rule_is_found_by_its_name(void **state)
+{
+	struct fixture *f = *state;
+	struct bp_rule_spec spec[64];
+	char name[16];
+
+	both_up(f);
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(name, sizeof(name), "other%u", i);
+		spec[i] = rule(name, BP_REPEAT_ON_CHANGE);
+		snprintf(spec[i].filter, sizeof(spec[i].filter), "u/%u", i);
+	}
+	spec[40] = rule("r", BP_REPEAT_ON_CHANGE);
+	use_rules(&one, spec, 64);
+	use_rules(&two, spec + 40, 24);
+	assert_int_equal(publish(&f->gateway[0], "81").state, BP_ALARM_RAISED);
+	RUN(f, rig_count(&two, BP_C_FLEET_STATE_RAISED) == 1);
+	assert_int_equal(publish(&f->gateway[1], "82").state, 0);
+}
+
 static void redis_loses_its_data(void **state)
 {
 	struct fixture *f = *state;
@@ -580,6 +606,7 @@ int main(void)
 		CASE(cleared_before_the_offer_is_read),
 		CASE(repeats_are_no_raises),
 		CASE(unknown_rule_until_a_reload),
+		CASE(rule_is_found_by_its_name),
 		CASE(redis_loses_its_data),
 		CASE(states_are_not_believed),
 		CASE(clear_is_lost),
