@@ -38,6 +38,39 @@ void test_redis_make_sentinel(
 	make(r, dir, name, more);
 }
 
+const char *test_redis_user(void)
+{
+	static char line[1024];
+	FILE *page = fopen(HOWTO, "re");
+	bool found = false;
+
+	assert_non_null(page);
+	while (!found && fgets(line, sizeof(line), page) != NULL)
+		found = strncmp(line, "user biplane on >SECRET ", 24) == 0;
+	fclose(page);
+	if (!found)
+		fail_msg("%s has no line of the user biplane with the password SECRET", HOWTO);
+	return line;
+}
+
+const char *test_redis_login(const char *dir)
+{
+	static char text[256];
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/redis.password", dir);
+	test_write_file(path, "SECRET\n");
+	assert_int_equal(chmod(path, 0640), 0);
+	snprintf(text, sizeof(text), ", username: biplane, password_file: %s", path);
+	return text;
+}
+
+void test_redis_assert_access(const struct test_redis *r)
+{
+	if (r->pid != 0)
+		assert_string_equal(test_redis_cli(r, "acl log"), "");
+}
+
 const char *test_redis_cli(const struct test_redis *r, const char *words)
 {
 	static char out[4096];

@@ -97,13 +97,13 @@ static int setup(void **state)
 	test_broker_make(&f->broker, f->dir, "");
 	test_broker_start(&f->broker);
 	f->subscriber = test_subscriber_start(&f->broker);
-	test_redis_make(&f->redis, f->dir, "redis", "");
+	test_redis_make(&f->redis, f->dir, "redis", test_redis_user());
 	test_redis_start(&f->redis);
 	snprintf(text, sizeof(text),
 		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: "
 		"plant, "
-		"state: {server: \"redis://127.0.0.1:%u\", timeout: 1s}}\n",
-		f->redis.port);
+		"state: {server: \"redis://127.0.0.1:%u\", timeout: 1s%s}}\n",
+		f->redis.port, test_redis_login(f->dir));
 	f->fleet = bp_config_parse("test", text, strlen(text), stderr);
 	assert_non_null(f->fleet);
 	for (unsigned i = 0; i < GATEWAYS; i++)
@@ -122,6 +122,7 @@ static int teardown(void **state)
 		test_shm_free(&f->gateway[i].shm);
 	}
 	bp_config_free(f->fleet);
+	test_redis_assert_access(&f->redis);
 	test_redis_kill(&f->redis);
 	test_subscriber_stop(f->subscriber);
 	test_broker_stop(&f->broker);

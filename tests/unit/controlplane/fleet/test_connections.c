@@ -65,11 +65,11 @@ static int setup(void **state)
 
 	test_dir_make(f->dir, sizeof(f->dir));
 	f->base = event_base_new();
-	test_redis_make(&f->redis, f->dir, "redis", "");
+	test_redis_make(&f->redis, f->dir, "redis", test_redis_user());
 	snprintf(text, sizeof(text),
 		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\n"
-		"fleet: {name: plant, state: {server: \"" URL "\", timeout: 300ms}}\n",
-		f->redis.port);
+		"fleet: {name: plant, state: {server: \"" URL "\", timeout: 300ms%s}}\n",
+		f->redis.port, test_redis_login(f->dir));
 	f->config = bp_config_parse("test", text, strlen(text), stderr);
 	assert_non_null(f->config);
 	test_redis_start(&f->redis);
@@ -89,6 +89,7 @@ static int teardown(void **state)
 	}
 	bp_config_free(f->config);
 	event_base_free(f->base);
+	test_redis_assert_access(&f->redis);
 	test_redis_kill(&f->redis);
 	test_dir_remove(f->dir);
 	free(f);

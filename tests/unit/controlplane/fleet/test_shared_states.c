@@ -135,13 +135,13 @@ static int setup(void **state)
 
 	test_dir_make(f->dir, sizeof(f->dir));
 	f->base = event_base_new();
-	test_redis_make(&f->redis, f->dir, "redis", "");
+	test_redis_make(&f->redis, f->dir, "redis", test_redis_user());
 	test_redis_start(&f->redis);
 	snprintf(text, sizeof(text),
 		"version: 1\nname: g\nports: [{name: a, device: x, routed: {}}]\nfleet: {name: "
 		"plant, "
-		"state: {server: \"redis://127.0.0.1:%u\"}}\n",
-		f->redis.port);
+		"state: {server: \"redis://127.0.0.1:%u\"%s}}\n",
+		f->redis.port, test_redis_login(f->dir));
 	f->config = bp_config_parse("test", text, strlen(text), stderr);
 	assert_non_null(f->config);
 	*state = f;
@@ -157,6 +157,7 @@ static int teardown(void **state)
 		stop(&f->gateway[i]);
 	bp_config_free(f->config);
 	event_base_free(f->base);
+	test_redis_assert_access(&f->redis);
 	test_redis_kill(&f->redis);
 	test_dir_remove(f->dir);
 	free(f);
