@@ -417,10 +417,27 @@ static bool read_uid(const struct bp_resp *r, char out[BP_ALARM_UID_TEXT])
 	return strspn(out, "0123456789abcdef") == r->len;
 }
 
+static void copy_text(const struct bp_resp *error, char out[BP_FLEET_ERROR_TEXT])
+{
+	snprintf(out, BP_FLEET_ERROR_TEXT, "%.*s", (int)(error->len < 200 ? error->len : 200),
+		error->text);
+}
+
+/* Of one command: the connection stays. */
+static void note(struct bp_alarm_store *s, const struct bp_resp *error)
+{
+	char text[BP_FLEET_ERROR_TEXT];
+
+	copy_text(error, text);
+	s->owner.failed(s->owner.arg, bp_redis_error(error), text);
+}
+
 static void on_put(struct bp_alarm_store *s, const char *uid, const struct bp_resp *r)
 {
 	enum bp_alarm_stored result;
 
+	if (r->type == BP_RESP_ERROR)
+		note(s, r);
 	if (r->type == BP_RESP_ERROR && bp_redis_error(r) == BP_FLEET_ERROR_REFUSED)
 		result = BP_ALARM_STORE_REFUSED;
 	else if (r->type == BP_RESP_INTEGER && r->integer == 1)
@@ -601,15 +618,26 @@ static bool on_full(struct bp_alarm_store *s, const struct sent *e, const struct
 {
 	if (r->type != BP_RESP_ERROR || bp_redis_error(r) != BP_FLEET_ERROR_FULL)
 		return false;
+	if (e->command != RENEW && e->command != CLAIM && e->command != STATE &&
+		e->command != REJECT)
+		return false;
+	note(s, r);
 	if (e->command == RENEW)
 		s->owner.not_renewed(s->owner.arg);
 	else if (e->command == CLAIM)
 		s->owner.claimed(s->owner.arg, 0);
 	else if (e->command == STATE)
 		s->owner.state_put(s->owner.arg, e->uid, BP_ALARM_STATE_FULL);
-	else
-		return e->command == REJECT; /* it stays a copy */
+	/* REJECT: it stays a copy */
 	return true;
+}
+
+/* Whether the error is for this copy alone: others can be stored. */
+static bool is_of_copy(const struct sent *e, const struct bp_resp *r)
+{
+	const enum bp_fleet_error why = bp_redis_error(r);
+
+	return e->command == PUT && (why == BP_FLEET_ERROR_REFUSED || why == BP_FLEET_ERROR_FULL);
 }
 
 static void on_reply(void *arg, const struct bp_resp *r)
@@ -626,8 +654,11 @@ static void on_reply(void *arg, const struct bp_resp *r)
 	s->bytes -= e.bytes;
 	if (on_full(s, &e, r))
 		return;
-	if (r->type == BP_RESP_ERROR && e.command != PUT) {
-		bp_redis_link_fail(s->link, bp_redis_error(r), "a command for alarms is refused");
+	if (r->type == BP_RESP_ERROR && !is_of_copy(&e, r)) {
+		char text[BP_FLEET_ERROR_TEXT];
+
+		copy_text(r, text);
+		bp_redis_link_fail(s->link, bp_redis_error(r), text);
 		return;
 	}
 	switch (e.command) {
@@ -694,6 +725,7 @@ static void on_down(void *arg, enum bp_fleet_error why, const char *text)
 	s->bytes = 0;
 	s->polling = false;
 	s->change[0] = '\0';
+	s->owner.failed(s->owner.arg, why, text);
 	s->owner.down(s->owner.arg);
 }
 

@@ -47,6 +47,8 @@ enum bp_alarm_state_put {
 struct bp_alarm_store_owner {
 	void (*up)(void *arg);
 	void (*down)(void *arg);
+	/* An error of Redis, or the reason before `down`. */
+	void (*failed)(void *arg, enum bp_fleet_error why, const char *text);
 	/* held: false if a process with a higher epoch has the lease. taken: alarms of this gateway
 	 * that others have claimed. */
 	void (*renewed)(void *arg, bool held, uint64_t taken);

@@ -100,6 +100,9 @@ bool bp_fleet_state_ready(const struct bp_fleet_state *s);
 void bp_fleet_state_drain(
 	struct bp_fleet_state *s, uint64_t wait_ns, void (*done)(void *arg), void *arg);
 
+/* Counts and shows an error of another connection to the Redis of the fleet. */
+void bp_fleet_state_note_error(struct bp_fleet_state *s, enum bp_fleet_error why, const char *text);
+
 /* Whether Redis answers now. */
 bool bp_fleet_state_connected(const struct bp_fleet_state *s);
 /* Age of the oldest write that Redis has not acknowledged; 0: none. */

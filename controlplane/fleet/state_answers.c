@@ -71,7 +71,7 @@ void bp_fleet_on_up(void *arg)
 }
 
 /* The text of a server can be of any bytes, and it is cut. JSON needs UTF-8. */
-static void note_error(struct bp_fleet_state *s, enum bp_fleet_error why, const char *text)
+void bp_fleet_state_note_error(struct bp_fleet_state *s, enum bp_fleet_error why, const char *text)
 {
 	char *c = s->last_error;
 
@@ -89,7 +89,7 @@ void bp_fleet_on_down(void *arg, enum bp_fleet_error why, const char *text)
 {
 	struct bp_fleet_state *s = arg;
 
-	note_error(s, why, text);
+	bp_fleet_state_note_error(s, why, text);
 	s->epoch_known = s->epoch_asked = false;
 	bp_log_limited(&s->log_down, BP_LOG_WARNING,
 		BP_LOG_FIELDS(BP_LOG_STR("server", bp_redis_link_peer(s->link)),
@@ -132,10 +132,10 @@ static void refuse_write(struct bp_fleet_state *s, struct bp_fleet_op *op, const
 		r->type == BP_RESP_ERROR ? (int)(r->len < 200 ? r->len : 200) : 17,
 		r->type == BP_RESP_ERROR ? r->text : "unexpected answer");
 	if (why == BP_FLEET_ERROR_REFUSED) {
-		note_error(s, why, text);
+		bp_fleet_state_note_error(s, why, text);
 		bp_fleet_lose(s, op, &s->counters.lost_refused);
 	} else if (why == BP_FLEET_ERROR_FULL) {
-		note_error(s, why, text);
+		bp_fleet_state_note_error(s, why, text);
 		s->pause_ns = bp_mono_ns() + FULL_PAUSE_NS;
 		bp_fleet_queue_again(&s->queue, op);
 	} else {

@@ -3,6 +3,7 @@
 
 #include <event2/event.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -685,6 +686,15 @@ static void on_down(void *arg)
 	bp_shared_states_down(c->states);
 }
 
+static void on_failed(void *arg, enum bp_fleet_error why, const char *text)
+{
+	const struct bp_alarm_copies *c = arg;
+	char named[BP_FLEET_ERROR_TEXT];
+
+	snprintf(named, sizeof(named), "alarms: %.190s", text);
+	bp_fleet_state_note_error(c->fleet, why, named);
+}
+
 /* ---- time ---- */
 
 enum fate { HELD, DROPPED, LOST };
@@ -794,6 +804,7 @@ struct bp_alarm_copies *bp_alarm_copies_new(struct event_base *base, struct bp_s
 	struct bp_alarm_copies *c = calloc(1, sizeof(*c));
 	const struct bp_alarm_store_owner owner = {.up = on_up,
 		.down = on_down,
+		.failed = on_failed,
 		.renewed = on_renewed,
 		.not_renewed = on_not_renewed,
 		.stored = on_stored,

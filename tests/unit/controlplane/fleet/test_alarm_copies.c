@@ -544,6 +544,17 @@ static void redis_is_away_and_returns(void **state)
 	assert_each_once(f, 51, 80);
 }
 
+static bool has_error(const struct gateway *g, enum bp_fleet_error why, const char *text)
+{
+	json_t *status = bp_fleet_state_status(g->fleet);
+	const bool has =
+		bp_fleet_state_counters(g->fleet)->error[why] != 0 &&
+		strstr(json_string_value(json_object_get(status, "last_error")), text) != NULL;
+
+	json_decref(status);
+	return has;
+}
+
 /* The lease continues, and acknowledged alarms free memory. */
 static void redis_has_no_memory(void **state)
 {
@@ -558,6 +569,7 @@ static void redis_has_no_memory(void **state)
 	put(f, 0, 21, 25);
 	/* tried again each second, longer than a lease lasts */
 	RUN(f, counter(g, "full") >= 20);
+	assert_true(has_error(g, BP_FLEET_ERROR_FULL, "full: "));
 	assert_string_equal(
 		test_redis_cli(&f->redis, "exists biplane:plant:alarms:lease:gw0"), "1");
 	assert_int_equal(copies(f, 0), 20);
@@ -565,6 +577,46 @@ static void redis_has_no_memory(void **state)
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 25) && copies(f, 0) == 0);
 	(void)test_redis_cli(&f->redis, "config set maxmemory 0");
 	assert_each_once(f, 1, 25);
+}
+
+/* Also one that only scripts run. */
+static void missing_permission_is_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	(void)test_redis_cli(&f->redis, "acl setuser biplane -zrangebyscore");
+	start(g);
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, 5);
+	RUN(f, has_error(g, BP_FLEET_ERROR_AUTH,
+		       "auth: alarms: NOPERM this user has no permissions to run the "
+		       "'zrangebyscore' command"));
+	(void)test_redis_cli(&f->redis, "acl setuser biplane +zrangebyscore");
+	RUN(f, copies(f, 0) == 5);
+	(void)test_redis_cli(&f->redis, "acl setuser biplane -hlen");
+	put(f, 0, 6, 6);
+	RUN(f, has_error(g, BP_FLEET_ERROR_AUTH,
+		       "auth: alarms: ERR The user executing the script can't run this command"));
+	assert_int_equal(copies(f, 0), 5);
+	(void)test_redis_cli(&f->redis, "acl setuser biplane +hlen");
+	RUN(f, copies(f, 0) == 6);
+	(void)test_redis_cli(&f->redis, "acl log reset");
+}
+
+/* The other connection is not the one that fails. */
+static void errors_of_copies_are_counted(void **state)
+{
+	struct fixture *f = *state;
+	struct gateway *g = &f->gateway[0];
+
+	(void)test_redis_cli(&f->redis, "set biplane:plant:alarms:copies:gw0 text");
+	start(g);
+	test_broker_stop(&f->broker);
+	put(f, 0, 1, 1);
+	RUN(f, has_error(g, BP_FLEET_ERROR_REFUSED, "refused: alarms: "));
+	assert_true(bp_fleet_state_connected(g->fleet));
+	assert_int_equal(bp_fleet_state_counters(g->fleet)->connects, 1);
 }
 
 static void sizes(void **state)
@@ -727,6 +779,8 @@ int main(void)
 		CASE(redis_is_away_and_returns),
 		CASE(redis_has_no_memory),
 		CASE(copies_are_not_believed),
+		CASE(missing_permission_is_counted),
+		CASE(errors_of_copies_are_counted),
 		CASE(length_changes_while_it_is_read),
 		cmocka_unit_test(sizes),
 	};

@@ -50,6 +50,13 @@ static void on_down(void *arg)
 	bp_shared_states_down(g->states);
 }
 
+static void on_failed(void *arg, enum bp_fleet_error why, const char *text)
+{
+	(void)arg;
+	(void)why;
+	(void)text;
+}
+
 static void on_state(void *arg, const void *bytes, size_t len)
 {
 	bp_shared_states_state(((struct gateway *)arg)->states, bytes, len);
@@ -86,8 +93,12 @@ static void use_rule(struct rig *r, struct bp_rule_spec spec)
 static void start_control(struct fixture *f, unsigned i)
 {
 	struct gateway *g = &f->gateway[i];
-	const struct bp_alarm_store_owner owner = {
-		.up = on_up, .down = on_down, .state = on_state, .state_put = on_put, .arg = g};
+	const struct bp_alarm_store_owner owner = {.up = on_up,
+		.down = on_down,
+		.failed = on_failed,
+		.state = on_state,
+		.state_put = on_put,
+		.arg = g};
 	char name[8], err[512];
 
 	g->states = bp_shared_states_new(&g->rig->shm);
