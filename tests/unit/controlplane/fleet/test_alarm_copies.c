@@ -161,6 +161,17 @@ static uint64_t counter(const struct gateway *g, const char *name)
 	return n;
 }
 
+static bool is_leased(const struct gateway *g)
+{
+	json_t *answer = json_object();
+	bool leased;
+
+	bp_alarm_copies_status(g->copies, answer);
+	leased = json_is_true(json_object_get(json_object_get(answer, "fleet_alarms"), "leased"));
+	json_decref(answer);
+	return leased;
+}
+
 static uint64_t get_spooled(const struct gateway *g)
 {
 	return atomic_load(&g->shm.control->publisher[BP_TO_MQTT].spooled);
@@ -219,6 +230,8 @@ static void acknowledged_alarms_leave_no_copy(void **state)
 	put(f, 0, 1, 300);
 	RUN(f, test_subscriber_has_all(f->subscriber, 1, 300) &&
 			counter(&f->gateway[0], "unacknowledged") == 0);
+	/* those that waited for more than 10 ms */
+	assert_int_equal(counter(&f->gateway[0], "stored"), counter(&f->gateway[0], "removed"));
 	assert_int_equal(copies(f, 0), 0);
 	assert_each_once(f, 1, 300);
 }
@@ -665,6 +678,11 @@ static void copies_are_not_believed(void **state)
 	(void)test_redis_cli(&f->redis, "zadd biplane:plant:alarms:order:gw0 2 '\"; DROP'");
 	kill_process(&f->gateway[0]);
 	start(&f->gateway[0]);
+	/* more than once: it connects again */
+	for (unsigned i = 0; i < 2; i++) {
+		RUN(f, is_leased(&f->gateway[0]));
+		RUN(f, !is_leased(&f->gateway[0]));
+	}
 	put(f, 0, 11, 20);
 	RUN(f, test_subscriber_has_all(f->subscriber, 11, 20));
 	assert_each_once(f, 1, 20);
