@@ -50,7 +50,7 @@ static const struct {
 	{"NOAUTH", BP_FLEET_ERROR_AUTH},
 	{"WRONGPASS", BP_FLEET_ERROR_AUTH},
 	{"NOPERM", BP_FLEET_ERROR_AUTH},
-	{"ERR The user executing the script can't", BP_FLEET_ERROR_AUTH}, /* the same in a script */
+	{"ERR The user executing the script", BP_FLEET_ERROR_AUTH}, /* the same */
 	{"ERR AUTH", BP_FLEET_ERROR_AUTH},
 	{"ERR invalid password", BP_FLEET_ERROR_AUTH},
 	{"LOADING", BP_FLEET_ERROR_UNAVAILABLE},
