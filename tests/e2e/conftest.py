@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Fixtures: one laboratory for the session, a gateway for each test or module that wants one."""
 
+import atexit
 import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,24 @@ sys.path.extend(str(folder) for folder in sorted(Path(__file__).parent.iterdir()
 from lab import BIPLANE, EDGE_MGMT, LAB_NAME, Gateway, Lab, port_devices  # noqa: E402
 from peers import Collector  # noqa: E402
 
+PASSED = pytest.StashKey[bool]()
+
 
 def pytest_configure(config):
     # scripts/test ends the suite with SIGTERM; the laboratory must still be removed.
     signal.signal(signal.SIGTERM, lambda *a: pytest.exit("terminated", 130))
+    # Other sessions of pytest, which begin at any time, deny other users the folder that all of them share: tests of
+    # what another user may do have one for this session.
+    if "PYTEST_DEBUG_TEMPROOT" not in os.environ:
+        folder = os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp(prefix="bp-")
+        os.chmod(folder, 0o755)
+        # after pytest's own cleaning, which is registered later
+        atexit.register(lambda: config.stash[PASSED] and shutil.rmtree(folder, ignore_errors=True))
+        config.stash[PASSED] = False
+
+
+def pytest_sessionfinish(session, exitstatus):
+    session.config.stash[PASSED] = exitstatus in (0, 5)  # 5: -k leaves none
 
 
 @pytest.hookimpl(hookwrapper=True)
